@@ -1,0 +1,153 @@
+package manifest
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+)
+
+// SchemaVersion is mixed into every identity. Raise it when the meaning of any
+// field that enters an identity changes, so that old results are not reused.
+const SchemaVersion = 1
+
+// Fit says how an image is brought to the working size of a campaign.
+type Fit string
+
+// The size policies. All of them end at a multiple of the prior's size granule.
+const (
+	FitCenterCrop Fit = "center_crop" // scale the short side to the size, crop the centre
+	FitResize     Fit = "resize"      // scale both sides to the size, aspect ratio is not kept
+	FitPad        Fit = "pad"         // keep the pixels, mirror up to the next multiple
+)
+
+// Source names the bytes of one input file.
+type Source struct {
+	// Path locates the bytes: a file path relative to the dataset root, or absolute.
+	Path string `json:"path"`
+	// SHA256 is the lower-case hex digest of the bytes; a worker that reads other
+	// bytes refuses the item.
+	SHA256 string `json:"sha256"`
+}
+
+// Item is one unit of work: one image (or one stored measurement), one task, one
+// method, one run. It is what travels in a queue message.
+type Item struct {
+	// ID is the identity: the hex SHA-256 of everything that determines the result.
+	ID string `json:"id"`
+	// Campaign is the campaign that asked for the item; it is not part of the identity.
+	Campaign string `json:"campaign"`
+	// Index is the item's position in the manifest; it is not part of the identity.
+	Index int `json:"index"`
+	// Name is the row's name for people, unique within the dataset; not part of the identity.
+	Name string `json:"name"`
+
+	// Image is the ground truth from which a measurement is simulated. Nil when only
+	// a measurement exists.
+	Image *Source `json:"image,omitempty"`
+	// Measurement is a stored y (.npy, float32). When set nothing is simulated.
+	Measurement *Source `json:"measurement,omitempty"`
+
+	// Width and Height are the working size in pixels, after Fit.
+	Width  int `json:"width"`
+	Height int `json:"height"`
+	Fit    Fit `json:"fit"`
+
+	// Task is a name from the operator package, Params its parameters.
+	Task   string             `json:"task"`
+	Params map[string]float64 `json:"params,omitempty"`
+	// Sigma is the standard deviation of the measurement noise, in units of y.
+	Sigma float64 `json:"sigma"`
+	Seed  uint64  `json:"seed"`
+	// Run numbers repeated runs of one measurement, from 0.
+	Run int `json:"run"`
+
+	// Method and Solver describe the algorithm; Solver is the resolved configuration
+	// as the solver package marshals it, so that this package need not know it.
+	Method string          `json:"method"`
+	Solver json.RawMessage `json:"solver"`
+	// Prior is the SHA-256 of the prior's file.
+	Prior string `json:"prior"`
+}
+
+// measurementIdentity is what determines y: the picture, the operator, the noise.
+type measurementIdentity struct {
+	Schema      int                `json:"schema"`
+	Image       string             `json:"image,omitempty"`
+	Measurement string             `json:"measurement,omitempty"`
+	Width       int                `json:"width"`
+	Height      int                `json:"height"`
+	Fit         Fit                `json:"fit"`
+	Task        string             `json:"task"`
+	Params      map[string]float64 `json:"params,omitempty"`
+	Sigma       float64            `json:"sigma"`
+	Seed        uint64             `json:"seed"`
+}
+
+func (it *Item) measurement() measurementIdentity {
+	m := measurementIdentity{
+		Schema: SchemaVersion,
+		Width:  it.Width, Height: it.Height, Fit: it.Fit,
+		Task: it.Task, Params: it.Params, Sigma: it.Sigma, Seed: it.Seed,
+	}
+	if it.Image != nil {
+		m.Image = it.Image.SHA256
+	}
+	if it.Measurement != nil {
+		m.Measurement = it.Measurement.SHA256
+	}
+	return m
+}
+
+// MeasurementKey identifies the measurement: items that differ only in method, solver,
+// prior or run share it, see the same y, and can be compared pairwise.
+func (it *Item) MeasurementKey() ([32]byte, error) {
+	return digest(it.measurement())
+}
+
+// OperatorKey identifies the random draws of the operator (mask position, motion path).
+// Unlike MeasurementKey it leaves sigma out, so a noise sweep keeps its masks.
+func (it *Item) OperatorKey() ([32]byte, error) {
+	m := it.measurement()
+	m.Sigma = 0
+	return digest(m)
+}
+
+// RunKey identifies the random draws of the solver: the measurement and the run.
+// Methods and settings share it, so they are compared on common random numbers.
+func (it *Item) RunKey() ([32]byte, error) {
+	m, err := it.MeasurementKey()
+	if err != nil {
+		return m, err
+	}
+	return digest(struct {
+		Measurement string `json:"measurement"`
+		Run         int    `json:"run"`
+	}{hex.EncodeToString(m[:]), it.Run})
+}
+
+// Identify computes and stores the item's ID.
+func (it *Item) Identify() error {
+	id, err := digest(struct {
+		measurementIdentity
+		Run    int             `json:"run"`
+		Method string          `json:"method"`
+		Solver json.RawMessage `json:"solver"`
+		Prior  string          `json:"prior"`
+	}{it.measurement(), it.Run, it.Method, it.Solver, it.Prior})
+	if err != nil {
+		return fmt.Errorf("identify item %q: %w", it.Name, err)
+	}
+	it.ID = hex.EncodeToString(id[:])
+	return nil
+}
+
+// digest hashes the JSON form, which is canonical: struct fields in order, map keys
+// sorted, raw messages compacted.
+func digest(v any) ([32]byte, error) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return [32]byte{}, err
+	}
+	return sha256.Sum256(b), nil
+}

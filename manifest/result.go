@@ -1,0 +1,104 @@
+package manifest
+
+import "time"
+
+// Outcome is the final state of an item.
+type Outcome string
+
+// The final states. Every manifest row ends in exactly one of them.
+const (
+	// OutcomeDone: restored and written.
+	OutcomeDone Outcome = "done"
+	// OutcomeFailed: the input cannot be restored, another attempt would not help.
+	OutcomeFailed Outcome = "failed"
+	// OutcomeDead: given up after the allowed number of attempts.
+	OutcomeDead Outcome = "dead"
+)
+
+// Metrics are the scores of one item. A nil pointer means "not defined here", as
+// without a ground truth.
+type Metrics struct {
+	// PSNR in dB on [0, 1], metric id "psnr@1".
+	PSNR *float64 `json:"psnr,omitempty"`
+	// SSIM, metric id "ssim@1".
+	SSIM *float64 `json:"ssim,omitempty"`
+	// Residual is mean((y - A(x))^2) - sigma^2, metric id "residual@1".
+	Residual *float64 `json:"residual,omitempty"`
+	// BaselinePSNR and BaselineSSIM score the degraded image itself (bicubic
+	// enlargement for super-resolution). Nil where y is not an image.
+	BaselinePSNR *float64 `json:"baseline_psnr,omitempty"`
+	BaselineSSIM *float64 `json:"baseline_ssim,omitempty"`
+}
+
+// Runtime records what computed a result.
+type Runtime struct {
+	// Library is the ONNX Runtime version, as the library reports it.
+	Library string `json:"library"`
+	// Provider is the execution provider: "cpu", "cuda", ...
+	Provider string `json:"provider"`
+	Device   string `json:"device,omitempty"`
+	Threads  int    `json:"threads,omitempty"`
+	// Version is the ddiff version.
+	Version string `json:"version"`
+}
+
+// Result is what is written as result.json, and sent as the result event.
+type Result struct {
+	Schema  int     `json:"schema"`
+	Item    Item    `json:"item"`
+	Outcome Outcome `json:"outcome"`
+	// Reason is one line for people when Outcome is not done.
+	Reason string `json:"reason,omitempty"`
+
+	Metrics Metrics `json:"metrics"`
+	// MetricIDs maps a metric's name to its versioned id.
+	MetricIDs map[string]string `json:"metric_ids,omitempty"`
+
+	// Seconds is the item's share of the batch's solver time; Steps the number of
+	// score-network evaluations.
+	Seconds float64 `json:"seconds"`
+	Steps   int     `json:"steps"`
+	// Batch is the number of items that were solved together.
+	Batch int `json:"batch,omitempty"`
+
+	// Artifacts maps a file name beside result.json to its SHA-256.
+	Artifacts map[string]string `json:"artifacts,omitempty"`
+	Runtime   Runtime           `json:"runtime"`
+	Worker    string            `json:"worker,omitempty"`
+	Attempt   int               `json:"attempt,omitempty"`
+	TraceID   string            `json:"trace_id,omitempty"`
+	Finished  time.Time         `json:"finished"`
+}
+
+// The files beside an item's result.json. Keys are ItemKey(id, name).
+const (
+	FileResult      = "result.json"
+	FileTrace       = "trace.json"
+	FileTruth       = "truth.png"
+	FileMeasurement = "measurement.png"
+	FileData        = "measurement.npy"
+	FileRestored    = "restored.png"
+)
+
+// ItemKey is the storage key of one file of an item.
+func ItemKey(id, file string) string { return "items/" + id + "/" + file }
+
+// Trace holds the solver's per-step curves of one item; all slices have one entry per
+// step, in the order of the steps, and norms are Euclidean over the whole image.
+type Trace struct {
+	// Timestep is the prior's time index t of the step.
+	Timestep []int `json:"timestep"`
+	// Gamma is the step size that was used.
+	Gamma []float64 `json:"gamma"`
+	// DataNorm is ‖y − A(z)‖, over the entries that the data term sees.
+	DataNorm []float64 `json:"data_norm"`
+	// PrimalNorm is ‖x − z‖.
+	PrimalNorm []float64 `json:"primal_norm"`
+	// DualNorm is ‖u‖ after the step.
+	DualNorm []float64 `json:"dual_norm"`
+	// DeltaX, DeltaZ and DeltaU are the increments ‖x_k − x_{k−1}‖, ... Their first entry is
+	// measured from zero.
+	DeltaX []float64 `json:"delta_x"`
+	DeltaZ []float64 `json:"delta_z"`
+	DeltaU []float64 `json:"delta_u"`
+}
