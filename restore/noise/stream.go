@@ -1,0 +1,62 @@
+package noise
+
+import "math"
+
+// Stream draws one number after another from the words of (key, purpose), for the few
+// draws of an operator's parameters.
+type Stream struct {
+	key     Key
+	purpose Purpose
+	words   [4]uint32
+	next    uint32
+}
+
+// NewStream starts at the first word.
+func NewStream(key Key, purpose Purpose) *Stream {
+	return &Stream{key: key, purpose: purpose}
+}
+
+// Uint32 is the next word.
+func (s *Stream) Uint32() uint32 {
+	if s.next%4 == 0 {
+		w := &s.words
+		w[0], w[1], w[2], w[3] = block(s.key, s.purpose, 0, s.next/4)
+	}
+	w := s.words[s.next%4]
+	s.next++
+	return w
+}
+
+// Uniform is uniform on the open interval (0, 1), with 32 bits.
+func (s *Stream) Uniform() float64 { return (float64(s.Uint32()) + 0.5) / (1 << 32) }
+
+// Between is uniform on (lo, hi).
+func (s *Stream) Between(lo, hi float64) float64 { return lo + (hi-lo)*s.Uniform() }
+
+// Intn is uniform on 0..n−1, n > 0, with a bias below n/2³².
+func (s *Stream) Intn(n int) int {
+	return int(uint64(s.Uint32()) * uint64(n) >> 32)
+}
+
+// Triangular follows the triangular distribution on [lo, hi] with its mode at mode.
+func (s *Stream) Triangular(lo, mode, hi float64) float64 {
+	u := s.Uniform()
+	if hi <= lo {
+		return lo
+	}
+	if f := (mode - lo) / (hi - lo); u < f {
+		return lo + math.Sqrt(u*(hi-lo)*(mode-lo))
+	}
+	return hi - math.Sqrt((1-u)*(hi-lo)*(hi-mode))
+}
+
+// Permutation is a uniformly random order of 0..n−1 (Fisher–Yates).
+func (s *Stream) Permutation(n int) []int {
+	p := make([]int, n)
+	for i := range p {
+		j := s.Intn(i + 1)
+		p[i] = p[j]
+		p[j] = i
+	}
+	return p
+}

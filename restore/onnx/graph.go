@@ -1,0 +1,205 @@
+package onnx
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"google.golang.org/protobuf/proto"
+
+	"ddiff/restore/onnx/onnxpb"
+)
+
+// The operator set versions that a Graph can be built for. Models of older or newer
+// versions cannot be composed with built operations.
+const (
+	MinOpset     = 13
+	MaxOpset     = 24
+	DefaultOpset = 17
+)
+
+// Graph builds one ONNX graph. Values of an outer graph may be used in its sub-graphs,
+// not the other way round.
+type Graph struct {
+	opset   int
+	prefix  string
+	counter *int
+
+	inputs  []Value
+	outputs []Value
+	nodes   []*node
+	inits   []*onnxpb.TensorProto
+	consts  map[string]Value
+	raw     []*onnxpb.NodeProto // nodes in order, built and inlined
+	domains map[string]int64    // operator sets of inlined models beside the default one
+}
+
+// node is a built operation, kept for reverse mode.
+type node struct {
+	op     string
+	inputs []Value
+	output Value
+	attrs  map[string]any
+}
+
+// NewGraph starts a graph for an operator set version in [MinOpset, MaxOpset].
+func NewGraph(opset int) *Graph {
+	if opset < MinOpset || opset > MaxOpset {
+		panic(fmt.Sprintf("onnx: operator set %d is outside %d..%d", opset, MinOpset, MaxOpset))
+	}
+	return &Graph{opset: opset, counter: new(int), consts: map[string]Value{}, domains: map[string]int64{}}
+}
+
+// Opset is the version of the default operator set.
+func (g *Graph) Opset() int { return g.opset }
+
+// Sub starts a graph that can be the body of a loop in g and may use g's values.
+func (g *Graph) Sub() *Graph {
+	return &Graph{opset: g.opset, prefix: g.prefix, counter: g.counter, consts: map[string]Value{}, domains: g.domains}
+}
+
+func (g *Graph) fresh(kind string) string {
+	*g.counter++
+	return fmt.Sprintf("%s_%d", kind, *g.counter)
+}
+
+// Input declares an input of the graph.
+func (g *Graph) Input(name string, t DType, dims ...int) Value {
+	v := Value{Name: name, DType: t, Dims: dims}
+	g.inputs = append(g.inputs, v)
+	return v
+}
+
+// Output makes v an output under the given name.
+func (g *Graph) Output(name string, v Value) {
+	out := Value{Name: name, DType: v.DType, Dims: v.Dims}
+	g.emit("Identity", []string{v.Name}, []string{name})
+	g.outputs = append(g.outputs, out)
+}
+
+// Const adds a float constant. Equal constants are stored once per graph.
+func (g *Graph) Const(data []float32, dims ...int) Value {
+	if len(data) != size(dims) {
+		panic(fmt.Sprintf("onnx: constant of %d elements for shape %v", len(data), dims))
+	}
+	raw := make([]byte, 4*len(data))
+	for i, x := range data {
+		binary.LittleEndian.PutUint32(raw[4*i:], math.Float32bits(x))
+	}
+	return g.constant(Float, raw, dims)
+}
+
+// Scalar adds a float constant of rank 0.
+func (g *Graph) Scalar(x float32) Value { return g.Const([]float32{x}) }
+
+// Ints adds an int64 constant of rank 1.
+func (g *Graph) Ints(data ...int) Value { return g.constInts(data, []int{len(data)}) }
+
+func (g *Graph) constInts(data []int, dims []int) Value {
+	raw := make([]byte, 8*len(data))
+	for i, x := range data {
+		binary.LittleEndian.PutUint64(raw[8*i:], uint64(x))
+	}
+	return g.constant(Int64, raw, dims)
+}
+
+func (g *Graph) constant(t DType, raw []byte, dims []int) Value {
+	key := fmt.Sprint(t, dims, string(raw))
+	if v, ok := g.consts[key]; ok {
+		return v
+	}
+	v := Value{Name: g.fresh("const"), DType: t, Dims: dims}
+	g.inits = append(g.inits, &onnxpb.TensorProto{
+		Name: v.Name, DataType: int32(t), Dims: int64s(dims), RawData: raw,
+	})
+	g.consts[key] = v
+	return v
+}
+
+// emit appends a node to the graph's protobuf form.
+func (g *Graph) emit(op string, inputs, outputs []string, attrs ...*onnxpb.AttributeProto) {
+	g.raw = append(g.raw, &onnxpb.NodeProto{
+		Name: outputs[0], OpType: op, Input: inputs, Output: outputs, Attribute: attrs,
+	})
+}
+
+// apply appends an operation with one output and records it for reverse mode. Values of
+// attrs are int, []int or float32.
+func (g *Graph) apply(op string, t DType, dims []int, attrs map[string]any, inputs ...Value) Value {
+	out := Value{Name: g.fresh(op), DType: t, Dims: dims}
+	names := make([]string, len(inputs))
+	for i, in := range inputs {
+		names[i] = in.Name
+	}
+	g.nodes = append(g.nodes, &node{op: op, inputs: inputs, output: out, attrs: attrs})
+	g.emit(op, names, []string{out.Name}, attributes(attrs)...)
+	return out
+}
+
+// attributes encodes in a fixed order, so that equal graphs have equal bytes.
+func attributes(attrs map[string]any) []*onnxpb.AttributeProto {
+	var out []*onnxpb.AttributeProto
+	for _, name := range sortedKeys(attrs) {
+		a := &onnxpb.AttributeProto{Name: name}
+		switch v := attrs[name].(type) {
+		case int:
+			a.Type, a.I = onnxpb.AttributeProto_INT, int64(v)
+		case []int:
+			a.Type, a.Ints = onnxpb.AttributeProto_INTS, int64s(v)
+		case float32:
+			a.Type, a.F = onnxpb.AttributeProto_FLOAT, v
+		default:
+			panic(fmt.Sprintf("onnx: attribute %s has type %T", name, v))
+		}
+		out = append(out, a)
+	}
+	return out
+}
+
+// Proto is the graph in its file form, without operator sets.
+func (g *Graph) proto(name string) *onnxpb.GraphProto {
+	p := &onnxpb.GraphProto{Name: name, Node: g.raw, Initializer: g.inits}
+	for _, v := range g.inputs {
+		p.Input = append(p.Input, valueInfo(v))
+	}
+	for _, v := range g.outputs {
+		p.Output = append(p.Output, valueInfo(v))
+	}
+	return p
+}
+
+func valueInfo(v Value) *onnxpb.ValueInfoProto {
+	shape := &onnxpb.TensorShapeProto{}
+	for _, d := range v.Dims {
+		shape.Dim = append(shape.Dim, &onnxpb.TensorShapeProto_Dimension{
+			Value: &onnxpb.TensorShapeProto_Dimension_DimValue{DimValue: int64(d)},
+		})
+	}
+	return &onnxpb.ValueInfoProto{Name: v.Name, Type: &onnxpb.TypeProto{
+		TensorType: &onnxpb.TypeProto_Tensor{ElemType: int32(v.DType), Shape: shape},
+	}}
+}
+
+// Marshal serialises the graph as a model file. Equal graphs give equal bytes.
+func (g *Graph) Marshal(name string) ([]byte, error) {
+	m := &onnxpb.ModelProto{
+		IrVersion:    8,
+		ProducerName: "ddiff",
+		Graph:        g.proto(name),
+		OpsetImport:  []*onnxpb.OperatorSetIdProto{{Version: int64(g.opset)}},
+	}
+	if g.opset > 18 {
+		m.IrVersion = 9
+	}
+	if g.opset > 20 {
+		m.IrVersion = 10
+	}
+	for _, d := range sortedKeys(g.domains) {
+		m.OpsetImport = append(m.OpsetImport, &onnxpb.OperatorSetIdProto{Domain: d, Version: g.domains[d]})
+	}
+	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
+	if err != nil {
+		return nil, fmt.Errorf("marshal graph %s: %w", name, err)
+	}
+	return b, nil
+}

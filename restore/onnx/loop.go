@@ -1,0 +1,57 @@
+package onnx
+
+import (
+	"slices"
+
+	"ddiff/restore/onnx/onnxpb"
+)
+
+// Loop repeats body trip times. The state values go through it, each iteration gets the
+// index i (int64, rank 0) and gives the next state and the values to collect. Loop returns
+// the final state and the collected values, stacked along a new first dimension of length
+// trip. body may use values of g and must build in b.
+func (g *Graph) Loop(trip int, state []Value, body func(b *Graph, i Value, state []Value) (next, collect []Value)) (final, collected []Value) {
+	b := g.Sub()
+	b.prefix = g.fresh("loop") + "/"
+	i := b.Input(g.fresh("i"), Int64)
+	cond := b.Input(g.fresh("cond"), Bool)
+	inner := make([]Value, len(state))
+	for k, s := range state {
+		inner[k] = b.Input(g.fresh("state"), s.DType, s.Dims...)
+	}
+	next, collect := body(b, i, inner)
+
+	b.outputs = append(b.outputs, b.identity(cond))
+	for _, v := range slices.Concat(next, collect) {
+		// A value that is an input or constant of the body, or is given twice, needs a name
+		// of its own.
+		b.outputs = append(b.outputs, b.identity(v))
+	}
+
+	m := g.constInts([]int{trip}, nil)
+	names := []string{m.Name, ""}
+	for _, s := range state {
+		names = append(names, s.Name)
+	}
+	var outs []string
+	for _, v := range next {
+		out := Value{Name: g.fresh("final"), DType: v.DType, Dims: v.Dims}
+		final = append(final, out)
+		outs = append(outs, out.Name)
+	}
+	for _, v := range collect {
+		out := Value{Name: g.fresh("collected"), DType: v.DType, Dims: append([]int{trip}, v.Dims...)}
+		collected = append(collected, out)
+		outs = append(outs, out.Name)
+	}
+	g.emit("Loop", names, outs, &onnxpb.AttributeProto{
+		Name: "body", Type: onnxpb.AttributeProto_GRAPH, G: b.proto("body"),
+	})
+	return final, collected
+}
+
+func (g *Graph) identity(v Value) Value {
+	out := Value{Name: g.fresh("id"), DType: v.DType, Dims: v.Dims}
+	g.emit("Identity", []string{v.Name}, []string{out.Name})
+	return out
+}

@@ -1,0 +1,160 @@
+package onnx
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+)
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+func (g *Graph) elementwise(op string, t DType, a, b Value) Value {
+	dims, ok := broadcast(a.Dims, b.Dims)
+	if !ok || a.DType != b.DType {
+		panic(fmt.Sprintf("onnx: %s of %v and %v", op, a.Dims, b.Dims))
+	}
+	return g.apply(op, t, dims, nil, a, b)
+}
+
+// Add is a + b with broadcasting, as are the other arithmetic operations.
+func (g *Graph) Add(a, b Value) Value { return g.elementwise("Add", a.DType, a, b) }
+
+// Minus is a − b.
+func (g *Graph) Minus(a, b Value) Value { return g.elementwise("Sub", a.DType, a, b) }
+
+// Mul is a·b, element by element.
+func (g *Graph) Mul(a, b Value) Value { return g.elementwise("Mul", a.DType, a, b) }
+
+// Div is a/b.
+func (g *Graph) Div(a, b Value) Value { return g.elementwise("Div", a.DType, a, b) }
+
+// Max is the larger of a and b. Its gradient is not defined here: use it for guards.
+func (g *Graph) Max(a, b Value) Value { return g.elementwise("Max", a.DType, a, b) }
+
+// Pow is a to the constant power p; a must be positive, or non-negative where p ≥ 1.
+func (g *Graph) Pow(a Value, p float32) Value {
+	return g.apply("Pow", Float, a.Dims, nil, a, g.Scalar(p))
+}
+
+// Sqrt is the square root.
+func (g *Graph) Sqrt(a Value) Value { return g.apply("Sqrt", Float, a.Dims, nil, a) }
+
+// Neg is −a.
+func (g *Graph) Neg(a Value) Value { return g.apply("Neg", Float, a.Dims, nil, a) }
+
+// Clip limits a to [lo, hi]. Its derivative is 1 strictly inside and at the limits, 0 outside.
+func (g *Graph) Clip(a Value, lo, hi float32) Value {
+	return g.apply("Clip", Float, a.Dims, nil, a, g.Scalar(lo), g.Scalar(hi))
+}
+
+// inside is 1 where lo ≤ a ≤ hi, else 0.
+func (g *Graph) inside(a, lo, hi Value) Value {
+	ge := g.elementwise("GreaterOrEqual", Bool, a, lo)
+	le := g.elementwise("LessOrEqual", Bool, a, hi)
+	and := g.elementwise("And", Bool, ge, le)
+	return g.apply("Cast", Float, and.Dims, map[string]any{"to": int(Float)}, and)
+}
+
+// MatMul multiplies the last two dimensions; the leading ones broadcast.
+func (g *Graph) MatMul(a, b Value) Value {
+	ra, rb := a.Rank(), b.Rank()
+	if ra < 2 || rb < 2 || a.Dims[ra-1] != b.Dims[rb-2] {
+		panic(fmt.Sprintf("onnx: MatMul of %v and %v", a.Dims, b.Dims))
+	}
+	lead, ok := broadcast(a.Dims[:ra-2], b.Dims[:rb-2])
+	if !ok {
+		panic(fmt.Sprintf("onnx: MatMul of %v and %v", a.Dims, b.Dims))
+	}
+	dims := append(slices.Clone(lead), a.Dims[ra-2], b.Dims[rb-1])
+	return g.apply("MatMul", Float, dims, nil, a, b)
+}
+
+// Transpose permutes the dimensions.
+func (g *Graph) Transpose(a Value, perm ...int) Value {
+	if len(perm) != a.Rank() {
+		panic(fmt.Sprintf("onnx: Transpose of %v by %v", a.Dims, perm))
+	}
+	dims := make([]int, len(perm))
+	for i, p := range perm {
+		dims[i] = a.Dims[p]
+	}
+	return g.apply("Transpose", a.DType, dims, map[string]any{"perm": perm}, a)
+}
+
+// Reshape changes the shape, not the order of the elements.
+func (g *Graph) Reshape(a Value, dims ...int) Value {
+	if size(dims) != a.Size() {
+		panic(fmt.Sprintf("onnx: Reshape of %v to %v", a.Dims, dims))
+	}
+	return g.apply("Reshape", a.DType, dims, nil, a, g.Ints(dims...))
+}
+
+// Slice takes [start, end) of one dimension.
+func (g *Graph) Slice(a Value, axis, start, end int) Value {
+	if start < 0 || end > a.Dims[axis] || start >= end {
+		panic(fmt.Sprintf("onnx: Slice of %v, axis %d, %d..%d", a.Dims, axis, start, end))
+	}
+	dims := slices.Clone(a.Dims)
+	dims[axis] = end - start
+	attrs := map[string]any{"axis": axis, "start": start, "end": end}
+	return g.applySlice(a, dims, attrs, start, end, axis, 1)
+}
+
+// Reverse flips one dimension.
+func (g *Graph) Reverse(a Value, axis int) Value {
+	attrs := map[string]any{"axis": axis, "reverse": 1}
+	// From the last element downwards, to "before the first": the smallest int64 that
+	// every runtime clamps.
+	return g.applySlice(a, a.Dims, attrs, -1, -(1 << 31), axis, -1)
+}
+
+// applySlice emits a Slice; its geometry is kept for reverse mode, not written as attributes.
+func (g *Graph) applySlice(a Value, dims []int, attrs map[string]any, start, end, axis, step int) Value {
+	out := Value{Name: g.fresh("Slice"), DType: a.DType, Dims: dims}
+	g.nodes = append(g.nodes, &node{op: "Slice", inputs: []Value{a}, output: out, attrs: attrs})
+	g.emit("Slice", []string{
+		a.Name, g.Ints(start).Name, g.Ints(end).Name, g.Ints(axis).Name, g.Ints(step).Name,
+	}, []string{out.Name})
+	return out
+}
+
+// Concat joins values along one dimension.
+func (g *Graph) Concat(axis int, vs ...Value) Value {
+	dims := slices.Clone(vs[0].Dims)
+	dims[axis] = 0
+	for _, v := range vs {
+		dims[axis] += v.Dims[axis]
+	}
+	return g.apply("Concat", vs[0].DType, dims, map[string]any{"axis": axis}, vs...)
+}
+
+// ReduceSum adds over the given dimensions and keeps them with length 1.
+func (g *Graph) ReduceSum(a Value, axes ...int) Value {
+	dims := slices.Clone(a.Dims)
+	for _, ax := range axes {
+		dims[ax] = 1
+	}
+	return g.apply("ReduceSum", Float, dims, map[string]any{"keepdims": 1}, a, g.Ints(axes...))
+}
+
+// Norm is the Euclidean norm of each element of the first dimension, shape [N].
+// Reverse mode does not pass through it: the solver differentiates the norm itself.
+func (g *Graph) Norm(a Value) Value {
+	flat := g.Reshape(a, a.Dims[0], a.Size()/a.Dims[0])
+	dims := []int{a.Dims[0]}
+	if g.opset >= 18 {
+		return g.apply("ReduceL2", Float, dims, map[string]any{"keepdims": 0}, flat, g.Ints(1))
+	}
+	return g.apply("ReduceL2", Float, dims, map[string]any{"keepdims": 0, "axes": []int{1}}, flat)
+}
+
+// Gather takes element index (a scalar int64 value) of the first dimension.
+func (g *Graph) Gather(a, index Value) Value {
+	dims := append(slices.Clone(index.Dims), a.Dims[1:]...)
+	return g.apply("Gather", a.DType, dims, map[string]any{"axis": 0}, a, index)
+}
+
+// Expand repeats a along dimensions of length 1.
+func (g *Graph) Expand(a Value, dims ...int) Value {
+	return g.apply("Expand", a.DType, dims, nil, a, g.Ints(dims...))
+}

@@ -1,0 +1,46 @@
+package onnx
+
+/*
+#include <signal.h>
+#include <string.h>
+
+#define DDIFF_SIGNALS 64
+
+static struct sigaction ddiff_saved[DDIFF_SIGNALS + 1];
+
+static void ddiff_save_signals(void) {
+	for (int i = 1; i <= DDIFF_SIGNALS; i++) {
+		memset(&ddiff_saved[i], 0, sizeof ddiff_saved[i]);
+		sigaction(i, NULL, &ddiff_saved[i]);
+	}
+}
+
+static int ddiff_restore_signals(void) {
+	int changed = 0;
+	for (int i = 1; i <= DDIFF_SIGNALS; i++) {
+		struct sigaction now;
+		memset(&now, 0, sizeof now);
+		if (sigaction(i, NULL, &now) != 0) continue;
+		if (now.sa_handler == ddiff_saved[i].sa_handler && now.sa_flags == ddiff_saved[i].sa_flags) continue;
+		if (sigaction(i, &ddiff_saved[i], NULL) == 0) changed++;
+	}
+	return changed;
+}
+*/
+import "C"
+
+import "sync"
+
+var signalMu sync.Mutex
+
+// keepSignals runs f and puts back every signal handler that it changed, and returns how
+// many those were. Execution providers install handlers of their own (CUDA does so when a
+// session is made and again in its first run) without the flags that Go needs: a Ctrl-C
+// during inference would then crash the process (yalue/onnxruntime_go#140).
+func keepSignals(f func() error) (changed int, err error) {
+	signalMu.Lock()
+	defer signalMu.Unlock()
+	C.ddiff_save_signals()
+	err = f()
+	return int(C.ddiff_restore_signals()), err
+}
