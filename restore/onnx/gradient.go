@@ -64,7 +64,9 @@ func (g *Graph) Gradient(y, x, seed Value) (Value, error) {
 type rule func(g *Graph, n *node, k int, dy Value) (Value, error)
 
 var rules = map[string]rule{
-	"Add":       func(g *Graph, n *node, k int, dy Value) (Value, error) { return g.unbroadcast(dy, n.inputs[k].Dims), nil },
+	"Add": func(g *Graph, n *node, k int, dy Value) (Value, error) {
+		return g.unbroadcast(dy, n.inputs[k].Dims), nil
+	},
 	"Sub":       subRule,
 	"Mul":       mulRule,
 	"Div":       divRule,
@@ -74,7 +76,9 @@ var rules = map[string]rule{
 	"Clip":      clipRule,
 	"MatMul":    matMulRule,
 	"Transpose": transposeRule,
-	"Reshape":   func(g *Graph, n *node, _ int, dy Value) (Value, error) { return g.Reshape(dy, n.inputs[0].Dims...), nil },
+	"Reshape": func(g *Graph, n *node, _ int, dy Value) (Value, error) {
+		return g.Reshape(dy, n.inputs[0].Dims...), nil
+	},
 	"Slice":     sliceRule,
 	"Concat":    concatRule,
 	"ReduceSum": func(g *Graph, n *node, _ int, dy Value) (Value, error) { return g.Expand(dy, n.inputs[0].Dims...), nil },

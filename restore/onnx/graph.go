@@ -22,7 +22,6 @@ const (
 // not the other way round.
 type Graph struct {
 	opset   int
-	prefix  string
 	counter *int
 
 	inputs  []Value
@@ -55,7 +54,7 @@ func (g *Graph) Opset() int { return g.opset }
 
 // Sub starts a graph that can be the body of a loop in g and may use g's values.
 func (g *Graph) Sub() *Graph {
-	return &Graph{opset: g.opset, prefix: g.prefix, counter: g.counter, consts: map[string]Value{}, domains: g.domains}
+	return &Graph{opset: g.opset, counter: g.counter, consts: map[string]Value{}, domains: g.domains}
 }
 
 func (g *Graph) fresh(kind string) string {
@@ -93,14 +92,12 @@ func (g *Graph) Const(data []float32, dims ...int) Value {
 func (g *Graph) Scalar(x float32) Value { return g.Const([]float32{x}) }
 
 // Ints adds an int64 constant of rank 1.
-func (g *Graph) Ints(data ...int) Value { return g.constInts(data, []int{len(data)}) }
-
-func (g *Graph) constInts(data []int, dims []int) Value {
+func (g *Graph) Ints(data ...int) Value {
 	raw := make([]byte, 8*len(data))
 	for i, x := range data {
 		binary.LittleEndian.PutUint64(raw[8*i:], uint64(x))
 	}
-	return g.constant(Int64, raw, dims)
+	return g.constant(Int64, raw, []int{len(data)})
 }
 
 func (g *Graph) constant(t DType, raw []byte, dims []int) Value {
@@ -170,10 +167,12 @@ func (g *Graph) proto(name string) *onnxpb.GraphProto {
 
 func valueInfo(v Value) *onnxpb.ValueInfoProto {
 	shape := &onnxpb.TensorShapeProto{}
-	for _, d := range v.Dims {
-		shape.Dim = append(shape.Dim, &onnxpb.TensorShapeProto_Dimension{
-			Value: &onnxpb.TensorShapeProto_Dimension_DimValue{DimValue: int64(d)},
-		})
+	for i, d := range v.Dims {
+		dim := &onnxpb.TensorShapeProto_Dimension{Value: &onnxpb.TensorShapeProto_Dimension_DimValue{DimValue: int64(d)}}
+		if d < 0 {
+			dim.Value = &onnxpb.TensorShapeProto_Dimension_DimParam{DimParam: fmt.Sprintf("%s_%d", v.Name, i)}
+		}
+		shape.Dim = append(shape.Dim, dim)
 	}
 	return &onnxpb.ValueInfoProto{Name: v.Name, Type: &onnxpb.TypeProto{
 		TensorType: &onnxpb.TypeProto_Tensor{ElemType: int32(v.DType), Shape: shape},

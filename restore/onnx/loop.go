@@ -6,13 +6,13 @@ import (
 	"ddiff/restore/onnx/onnxpb"
 )
 
-// Loop repeats body trip times. The state values go through it, each iteration gets the
-// index i (int64, rank 0) and gives the next state and the values to collect. Loop returns
-// the final state and the collected values, stacked along a new first dimension of length
-// trip. body may use values of g and must build in b.
-func (g *Graph) Loop(trip int, state []Value, body func(b *Graph, i Value, state []Value) (next, collect []Value)) (final, collected []Value) {
+// Loop repeats body trip times; trip is an int64 value of shape [1]. The state values go
+// through it, each iteration gets the index i (int64, rank 0) and gives the next state and
+// the values to collect. Loop returns the final state and the collected values, stacked
+// along a new first dimension of length trip, which is written as −1. body may use values
+// of g and must build in b.
+func (g *Graph) Loop(trip Value, state []Value, body func(b *Graph, i Value, state []Value) (next, collect []Value)) (final, collected []Value) {
 	b := g.Sub()
-	b.prefix = g.fresh("loop") + "/"
 	i := b.Input(g.fresh("i"), Int64)
 	cond := b.Input(g.fresh("cond"), Bool)
 	inner := make([]Value, len(state))
@@ -28,8 +28,7 @@ func (g *Graph) Loop(trip int, state []Value, body func(b *Graph, i Value, state
 		b.outputs = append(b.outputs, b.identity(v))
 	}
 
-	m := g.constInts([]int{trip}, nil)
-	names := []string{m.Name, ""}
+	names := []string{trip.Name, ""}
 	for _, s := range state {
 		names = append(names, s.Name)
 	}
@@ -40,7 +39,7 @@ func (g *Graph) Loop(trip int, state []Value, body func(b *Graph, i Value, state
 		outs = append(outs, out.Name)
 	}
 	for _, v := range collect {
-		out := Value{Name: g.fresh("collected"), DType: v.DType, Dims: append([]int{trip}, v.Dims...)}
+		out := Value{Name: g.fresh("collected"), DType: v.DType, Dims: append([]int{-1}, v.Dims...)}
 		collected = append(collected, out)
 		outs = append(outs, out.Name)
 	}

@@ -207,7 +207,10 @@ func (r renamer) names(in []string) []string {
 func (r renamer) node(n *onnxpb.NodeProto) *onnxpb.NodeProto {
 	c := &onnxpb.NodeProto{
 		Input: r.names(n.Input), Output: r.names(n.Output),
-		Name: r.prefix + n.Name, OpType: n.OpType, Domain: n.Domain,
+		OpType: n.OpType, Domain: n.Domain,
+	}
+	if n.Name != "" {
+		c.Name = r.prefix + n.Name
 	}
 	for _, a := range n.Attribute {
 		if a.G != nil || len(a.Graphs) > 0 {

@@ -52,7 +52,7 @@ func (g *Graph) inside(a, lo, hi Value) Value {
 	ge := g.elementwise("GreaterOrEqual", Bool, a, lo)
 	le := g.elementwise("LessOrEqual", Bool, a, hi)
 	and := g.elementwise("And", Bool, ge, le)
-	return g.apply("Cast", Float, and.Dims, map[string]any{"to": int(Float)}, and)
+	return g.Cast(and, Float)
 }
 
 // MatMul multiplies the last two dimensions; the leading ones broadcast.
@@ -150,11 +150,16 @@ func (g *Graph) Norm(a Value) Value {
 
 // Gather takes element index (a scalar int64 value) of the first dimension.
 func (g *Graph) Gather(a, index Value) Value {
-	dims := append(slices.Clone(index.Dims), a.Dims[1:]...)
+	dims := slices.Concat(index.Dims, a.Dims[1:])
 	return g.apply("Gather", a.DType, dims, map[string]any{"axis": 0}, a, index)
 }
 
 // Expand repeats a along dimensions of length 1.
 func (g *Graph) Expand(a Value, dims ...int) Value {
 	return g.apply("Expand", a.DType, dims, nil, a, g.Ints(dims...))
+}
+
+// Cast changes the element type.
+func (g *Graph) Cast(a Value, t DType) Value {
+	return g.apply("Cast", t, a.Dims, map[string]any{"to": int(t)}, a)
 }

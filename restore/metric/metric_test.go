@@ -1,0 +1,204 @@
+package metric
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"os"
+	"testing"
+
+	"ddiff/restore/raster"
+)
+
+// decode reads an image of testdata.
+func decode(t testing.TB, name string) *raster.Image {
+	t.Helper()
+	data, err := os.ReadFile("testdata/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	img, err := raster.Decode(data, raster.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return img
+}
+
+// TestAgreesWithPiq compares with the scores that tools/metric_vectors.py wrote.
+func TestAgreesWithPiq(t *testing.T) {
+	t.Parallel()
+	data, err := os.ReadFile("testdata/piq.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var vectors struct {
+		Cases []struct {
+			Name       string
+			X, Y       string
+			PSNR, SSIM float64
+		}
+	}
+	if err := json.Unmarshal(data, &vectors); err != nil {
+		t.Fatal(err)
+	}
+	if len(vectors.Cases) < 7 {
+		t.Fatalf("%d cases, want at least 7", len(vectors.Cases))
+	}
+	for _, tt := range vectors.Cases {
+		t.Run(tt.Name, func(t *testing.T) {
+			t.Parallel()
+			x, y := decode(t, tt.X), decode(t, tt.Y)
+			for _, m := range []struct {
+				name      string
+				score     func(x, y *raster.Image) (float64, error)
+				want, tol float64
+			}{{"PSNR", PSNR, tt.PSNR, 1e-4}, {"SSIM", SSIM, tt.SSIM, 1e-6}} {
+				got, err := m.score(x, y)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if math.Abs(got-m.want) > m.tol {
+					t.Errorf("%s = %.8f, piq says %.8f", m.name, got, m.want)
+				}
+				if swapped, _ := m.score(y, x); math.Abs(swapped-got) > 1e-12 {
+					t.Errorf("%s = %v, arguments swapped %v", m.name, got, swapped)
+				}
+			}
+		})
+	}
+}
+
+// constant is an image of one level.
+func constant(channels, height, width int, level float32) *raster.Image {
+	img := raster.New(channels, height, width)
+	for i := range img.Pix {
+		img.Pix[i] = level
+	}
+	return img
+}
+
+func TestPSNRKnown(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name string
+		x, y float32
+		want float64
+	}{
+		{"black against white", -1, 1, -10 * math.Log10(1+1e-8)},
+		{"a tenth apart", 0, 0.2, 20}, // 0.1 on [0, 1]
+		{"equal", 0.3, 0.3, 80},
+		{"clipped", 1, 7, 80},
+	}
+	for _, tt := range tests {
+		got, err := PSNR(constant(3, 4, 5, tt.x), constant(3, 4, 5, tt.y))
+		if err != nil || math.Abs(got-tt.want) > 1e-4 {
+			t.Errorf("%s: %v, %v; want %v", tt.name, got, err, tt.want)
+		}
+	}
+}
+
+// TestSSIMKnown: flat images have no variance, so that only the means count.
+func TestSSIMKnown(t *testing.T) {
+	t.Parallel()
+	luminance := func(a, b float64) float64 { return (2*a*b + c1) / (a*a + b*b + c1) }
+	for _, size := range [][2]int{{11, 11}, {20, 300}, {400, 384}, {1030, 641}} {
+		got, err := SSIM(constant(1, size[0], size[1], -0.5), constant(1, size[0], size[1], 0.2))
+		if want := luminance(0.25, 0.6); err != nil || math.Abs(got-want) > 1e-6 {
+			t.Errorf("%v: %v, %v; want %v", size, got, err, want)
+		}
+	}
+	// One channel of three differs: the mean over the channels.
+	x, y := constant(3, 16, 16, 0), constant(3, 16, 16, 0)
+	copy(y.Plane(2), constant(1, 16, 16, 1).Pix)
+	got, err := SSIM(x, y)
+	if want := (2 + luminance(0.5, 1)) / 3; err != nil || math.Abs(got-want) > 1e-9 {
+		t.Errorf("one channel differs: %v, %v; want %v", got, err, want)
+	}
+}
+
+func TestBlockSize(t *testing.T) {
+	t.Parallel()
+	for _, tt := range [][3]int{
+		{64, 64, 1}, {256, 4000, 1}, {383, 500, 1}, {384, 500, 2}, {500, 384, 2}, {640, 640, 2}, {641, 641, 3}, {1024, 2048, 4},
+	} {
+		if got := blockSize(tt[0], tt[1]); got != tt[2] {
+			t.Errorf("%dx%d: %d, want %d", tt[1], tt[0], got, tt[2])
+		}
+	}
+}
+
+func TestRejects(t *testing.T) {
+	t.Parallel()
+	good := constant(3, 12, 12, 0)
+	broken := constant(3, 12, 12, 0)
+	broken.Pix[100] = float32(math.NaN())
+	short := constant(3, 12, 12, 0)
+	short.Pix = short.Pix[:10]
+	tests := []struct {
+		name       string
+		x, y       *raster.Image
+		psnr, ssim error
+	}{
+		{name: "other width", x: good, y: constant(3, 12, 13, 0), psnr: ErrShape, ssim: ErrShape},
+		{name: "other channels", x: good, y: constant(1, 12, 12, 0), psnr: ErrShape, ssim: ErrShape},
+		{name: "short buffer", x: short, y: good, psnr: ErrShape, ssim: ErrShape},
+		{name: "no pixels", x: constant(3, 0, 0, 0), y: constant(3, 0, 0, 0), psnr: ErrShape, ssim: ErrShape},
+		{name: "NaN", x: good, y: broken, psnr: raster.ErrNotFinite, ssim: raster.ErrNotFinite},
+		{name: "smaller than the window", x: constant(3, 30, 10, 0), y: constant(3, 30, 10, 0), ssim: ErrTooSmall},
+	}
+	for _, tt := range tests {
+		if _, err := PSNR(tt.x, tt.y); !errors.Is(err, tt.psnr) {
+			t.Errorf("%s: PSNR error %v, want %v", tt.name, err, tt.psnr)
+		}
+		if _, err := SSIM(tt.x, tt.y); !errors.Is(err, tt.ssim) {
+			t.Errorf("%s: SSIM error %v, want %v", tt.name, err, tt.ssim)
+		}
+	}
+}
+
+func TestResidual(t *testing.T) {
+	t.Parallel()
+	nan := float32(math.NaN())
+	tests := []struct {
+		name  string
+		y, ax []float32
+		sigma float64
+		want  float64
+		err   error
+	}{
+		{"exact, no noise", []float32{1, 2}, []float32{1, 2}, 0, 0, nil},
+		{"fits the noise", []float32{1, 2}, []float32{1, 2}, 0.5, -0.25, nil},
+		{"misses", []float32{0, 0, 4, 0}, []float32{0, 2, 0, 0}, 1, 4, nil},
+		{"lengths differ", []float32{1}, []float32{1, 2}, 0, 0, ErrShape},
+		{"empty", nil, nil, 0, 0, ErrShape},
+		{"NaN", []float32{1, nan}, []float32{1, 2}, 0, 0, raster.ErrNotFinite},
+		{"infinite sigma", []float32{1}, []float32{1}, math.Inf(1), 0, raster.ErrNotFinite},
+	}
+	for _, tt := range tests {
+		got, err := Residual(tt.y, tt.ax, tt.sigma)
+		if got != tt.want || !errors.Is(err, tt.err) {
+			t.Errorf("%s: %v, %v; want %v, %v", tt.name, got, err, tt.want, tt.err)
+		}
+	}
+}
+
+func BenchmarkPSNR256(b *testing.B) { benchmark(b, PSNR) }
+
+func BenchmarkSSIM256(b *testing.B) { benchmark(b, SSIM) }
+
+// benchmark scores a pair of 3x256x256.
+func benchmark(b *testing.B, score func(x, y *raster.Image) (float64, error)) {
+	x, err := raster.Fit(decode(b, "pooled_x.png"), raster.CenterCrop, 256, 1)
+	if err != nil {
+		b.Fatal(err)
+	}
+	y, err := raster.Fit(decode(b, "pooled_y.png"), raster.CenterCrop, 256, 1)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if _, err := score(x, y); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,49 @@
+package metric
+
+import (
+	"fmt"
+	"math"
+
+	"ddiff/restore/raster"
+)
+
+// PSNRID is the id of [PSNR]. Version 1: both images clipped to [-1, 1] and mapped to
+// [0, 1], all channels together, -10 log10(mse + 1e-8), in dB. The constant, piq's, bounds
+// the score by 80 dB, which identical images get.
+const PSNRID = "psnr@1"
+
+// PSNR is the peak signal-to-noise ratio of two images of one shape, in dB. It does not
+// depend on the order of its arguments. Errors are [ErrShape] and [raster.ErrNotFinite].
+func PSNR(x, y *raster.Image) (float64, error) {
+	if err := checkPair(x, y); err != nil {
+		return 0, fmt.Errorf("psnr: %w", err)
+	}
+	sum := 0.0
+	for i, v := range x.Pix {
+		d := unit(v) - unit(y.Pix[i])
+		sum += d * d
+	}
+	return -10 * math.Log10(sum/float64(len(x.Pix))+1e-8), nil
+}
+
+// unit clips v to [-1, 1] and maps it to [0, 1].
+func unit(v float32) float64 { return (float64(min(1, max(-1, v))) + 1) / 2 }
+
+// checkPair checks that two images are well formed, of one shape, and finite.
+func checkPair(x, y *raster.Image) error {
+	for _, img := range []*raster.Image{x, y} {
+		if err := img.Validate(); err != nil {
+			return fmt.Errorf("%w: %w", ErrShape, err)
+		}
+	}
+	if x.Channels != y.Channels || x.Height != y.Height || x.Width != y.Width {
+		return fmt.Errorf("%d channels of %dx%d pixels against %d of %dx%d: %w",
+			x.Channels, x.Width, x.Height, y.Channels, y.Width, y.Height, ErrShape)
+	}
+	for k, img := range []*raster.Image{x, y} {
+		if i, ok := raster.Finite(img.Pix); !ok {
+			return fmt.Errorf("value %d of image %d is %v: %w", i, k+1, img.Pix[i], raster.ErrNotFinite)
+		}
+	}
+	return nil
+}

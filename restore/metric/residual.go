@@ -1,0 +1,33 @@
+package metric
+
+import (
+	"fmt"
+	"math"
+
+	"ddiff/restore/raster"
+)
+
+// ResidualID is the id of [Residual]. Version 1: mean((y - A(x))^2) - sigma^2 over the
+// entries of y, in squared units of y, nothing clipped.
+const ResidualID = "residual@1"
+
+// Residual compares a measurement y with the measurement ax = A(x) of a restoration x. It
+// is about zero when they differ by noise of standard deviation sigma only, positive when
+// the restoration misses the data, negative when it fits the noise. Entries that the operator
+// does not observe are left out by the caller, from both. Errors are [ErrShape] and
+// [raster.ErrNotFinite].
+func Residual(y, ax []float32, sigma float64) (float64, error) {
+	if len(y) == 0 || len(y) != len(ax) {
+		return 0, fmt.Errorf("residual: %d entries of y, %d of A(x): %w", len(y), len(ax), ErrShape)
+	}
+	sum := 0.0
+	for i, v := range y {
+		d := float64(v) - float64(ax[i])
+		sum += d * d
+	}
+	r := sum/float64(len(y)) - sigma*sigma
+	if math.IsNaN(r) || math.IsInf(r, 0) {
+		return 0, fmt.Errorf("residual of y, A(x) and sigma %v: %w", sigma, raster.ErrNotFinite)
+	}
+	return r, nil
+}

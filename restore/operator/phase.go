@@ -1,0 +1,98 @@
+package operator
+
+import (
+	"fmt"
+	"math"
+
+	"ddiff/restore/onnx"
+)
+
+// phase is the modulus of the centred orthonormal Fourier transform of v/2 + 1/2, padded
+// with zeros on all sides. The modulus does not depend on where the origin lies; taking it
+// at the centre of the image splits the transform into real cosine and sine products of the
+// even and odd parts of each axis.
+type phase struct {
+	shape      Shape
+	rows, cols *fourierBasis
+}
+
+// fourierBasis has the cosines and sines of the frequencies 0..m/2 about the centre of n
+// samples, for a transform of length m, [m/2+1, n/2] each.
+type fourierBasis struct {
+	m        int
+	cos, sin *matrix
+}
+
+func phaseTask() task {
+	return task{
+		name: PhaseRetrieval, about: "modulus of the oversampled Fourier transform",
+		defaults: map[string]float64{"oversample": 2},
+		make: func(s Shape, p map[string]float64) (definition, error) {
+			if err := positive(p, "oversample", 8); err != nil {
+				return nil, err
+			}
+			rows, cols := int(float64(s.Height)*p["oversample"]/8), int(float64(s.Width)*p["oversample"]/8)
+			if rows < 1 || cols < 1 {
+				return nil, fmt.Errorf("%w oversample: %g adds no padding to %d×%d", ErrParam, p["oversample"], s.Width, s.Height)
+			}
+			return &phase{s, newFourierBasis(s.Height, rows), newFourierBasis(s.Width, cols)}, nil
+		},
+	}
+}
+
+func newFourierBasis(n, pad int) *fourierBasis {
+	m := n + 2*pad
+	norm := 1 / math.Sqrt(float64(m))
+	angle := func(k, i int) float64 {
+		return 2 * math.Pi * float64(k) * (float64(i) - float64(n-1)/2) / float64(m)
+	}
+	return &fourierBasis{
+		m:   m,
+		cos: fill(m/2+1, n/2, func(k, i int) float64 { return norm * math.Cos(angle(k, i)) }),
+		sin: fill(m/2+1, n/2, func(k, i int) float64 { return norm * math.Sin(angle(k, i)) }),
+	}
+}
+
+func (o *phase) measurement() []int { return []int{o.shape.Channels, o.rows.m, o.cols.m} }
+
+func (o *phase) forward(g *onnx.Graph, x, _ onnx.Value) onnx.Value {
+	half := g.Scalar(0.5)
+	p := g.Add(g.Mul(x, half), half)
+	e, d := split(g, p, rowAxis)
+	// X(k, l) = (P − iQ)(C − iS) with the row transforms P (cosine) and Q (sine).
+	parts := func(v onnx.Value) (c, s onnx.Value) {
+		even, odd := split(g, v, colAxis)
+		return along(g, o.cols.cos, even, colAxis), along(g, o.cols.sin, odd, colAxis)
+	}
+	pc, ps := parts(along(g, o.rows.cos, e, rowAxis))
+	qc, qs := parts(along(g, o.rows.sin, d, rowAxis))
+	modulus := func(re, im onnx.Value) onnx.Value {
+		return g.Sqrt(g.Add(g.Mul(re, re), g.Mul(im, im)))
+	}
+	same := modulus(g.Minus(pc, qs), g.Add(qc, ps))  // k and l of equal sign
+	cross := modulus(g.Add(pc, qs), g.Minus(qc, ps)) // of opposite sign
+
+	// Frequencies −m/2..m/2−1 along each axis.
+	negative := func(v onnx.Value, axis, m int) onnx.Value { return g.Reverse(g.Slice(v, axis, 1, m/2+1), axis) }
+	positive := func(v onnx.Value, axis, m int) onnx.Value { return g.Slice(v, axis, 0, m/2) }
+	row := func(left, right onnx.Value) onnx.Value {
+		return g.Concat(colAxis, negative(left, colAxis, o.cols.m), positive(right, colAxis, o.cols.m))
+	}
+	return g.Concat(rowAxis,
+		negative(row(same, cross), rowAxis, o.rows.m),
+		positive(row(cross, same), rowAxis, o.rows.m))
+}
+
+// picture compresses the moduli logarithmically into [−1, 1].
+func (o *phase) picture(y []float32) []float32 {
+	top := float32(1e-6)
+	for _, v := range y {
+		top = max(top, v)
+	}
+	scale := 2 / math.Log1p(100)
+	out := make([]float32, len(y))
+	for i, v := range y {
+		out[i] = float32(scale*math.Log1p(100*float64(max(v, 0)/top)) - 1)
+	}
+	return out
+}

@@ -1,0 +1,128 @@
+package operator
+
+import (
+	"math"
+
+	"ddiff/restore/onnx"
+)
+
+// reflectFilter correlates images with an arbitrary kernel per item, exactly, with a border
+// that is reflected without repeating the edge.
+//
+// Reflection makes an image of n samples even and periodic with period 2M, M = n−1, so its
+// spectrum is the DCT-I
+//
+//	X_p = Σ_i w_i x_i cos(πpi/M),   x_i = (2/M)·Σ_p w_p X_p cos(πpi/M),   w = 1/2 at both ends.
+//
+// Correlating with k turns the cosine into cos(πpi/M)·C_p − sin(πpi/M)·S_p, where C and S are
+// the cosine and sine sums of k. In two dimensions there are four such products, with the
+// spectra Σ k_ab {cos, sin}(πpa/M)·{cos, sin}(πqb/M). About the centre of the axis the cosine
+// is even for even p and odd for odd p, the sine the other way round; what is even in the
+// output takes cosines of even p and sines of odd p. So the parameter of an item holds, for
+// every combination of parities of rows and columns, one plane in which cosine and sine sums
+// alternate, and all matrices have half size.
+type reflectFilter struct {
+	shape      Shape
+	rows, cols *cosineBasis
+}
+
+// cosineBasis has the transforms along one axis of length n. Spectra are ordered with all
+// even frequencies before all odd ones.
+type cosineBasis struct {
+	n int
+	// analysis of the even and the odd part, [n/2, n/2] each.
+	evenIn, oddIn *matrix
+	// synthesis of the even and the odd part, [n/2, n] each.
+	evenOut, oddOut *matrix
+}
+
+func newReflectFilter(s Shape) *reflectFilter {
+	return &reflectFilter{s, newCosineBasis(s.Height), newCosineBasis(s.Width)}
+}
+
+// frequency is the frequency at position i of a spectrum of length n.
+func frequency(i, n int) int {
+	if i < n/2 {
+		return 2 * i
+	}
+	return 2*(i-n/2) + 1
+}
+
+func newCosineBasis(n int) *cosineBasis {
+	m := float64(n - 1)
+	weight := func(i int) float64 {
+		if i == 0 || i == n-1 {
+			return 0.5
+		}
+		return 1
+	}
+	analysis := func(odd int) *matrix {
+		return fill(n/2, n/2, func(p, i int) float64 {
+			return weight(i) * math.Cos(math.Pi*float64((2*p+odd)*i)/m)
+		})
+	}
+	// The part of the output with the given parity: cosines of the frequencies of that
+	// parity, minus sines of the others.
+	synthesis := func(odd int) *matrix {
+		return fill(n/2, n, func(i, at int) float64 {
+			p := frequency(at, n)
+			angle := math.Pi * float64(p*i) / m
+			w := 2 / m * weight(p)
+			if p%2 == odd {
+				return w * math.Cos(angle)
+			}
+			return -w * math.Sin(angle)
+		})
+	}
+	return &cosineBasis{n, analysis(0), analysis(1), synthesis(0), synthesis(1)}
+}
+
+func (b *cosineBasis) analyse(g *onnx.Graph, x onnx.Value, axis int) onnx.Value {
+	e, o := split(g, x, axis)
+	return g.Concat(axis, along(g, b.evenIn, e, axis), along(g, b.oddIn, o, axis))
+}
+
+// apply filters x [N, C, H, W] with the encoded kernels p [N, 4, H, W].
+func (f *reflectFilter) apply(g *onnx.Graph, x, p onnx.Value) onnx.Value {
+	spectrum := f.cols.analyse(g, f.rows.analyse(g, x, rowAxis), colAxis)
+	var rows [2]onnx.Value
+	for r, rowOut := range []*matrix{f.rows.evenOut, f.rows.oddOut} {
+		var cols [2]onnx.Value
+		for c, colOut := range []*matrix{f.cols.evenOut, f.cols.oddOut} {
+			k := 2*r + c
+			product := g.Mul(spectrum, g.Slice(p, 1, k, k+1))
+			cols[c] = along(g, colOut, along(g, rowOut, product, rowAxis), colAxis)
+		}
+		rows[r] = join(g, cols[0], cols[1], colAxis)
+	}
+	return join(g, rows[0], rows[1], rowAxis)
+}
+
+func (f *reflectFilter) parameter() []int { return []int{4, f.shape.Height, f.shape.Width} }
+
+// encode turns a kernel of size×size, row by row, into its four planes.
+func (f *reflectFilter) encode(kernel []float32, size int) []float32 {
+	var out []float32
+	k := &matrix{size, size, kernel}
+	for r := range 2 {
+		rows := f.rows.sums(size, r)
+		for c := range 2 {
+			cols := f.cols.sums(size, c)
+			out = append(out, rows.times(k).times(cols.transposed()).data...)
+		}
+	}
+	return out
+}
+
+// sums has the cosine (for frequencies of the given parity) or sine of each frequency at the
+// kernel's positions, [n, size].
+func (b *cosineBasis) sums(size, odd int) *matrix {
+	return fill(b.n, size, func(at, a int) float64 {
+		p := frequency(at, b.n)
+		angle := math.Pi * float64(p*(a-size/2)) / float64(b.n-1)
+		if p%2 == odd {
+			return math.Cos(angle)
+		}
+		return math.Sin(angle)
+	})
+}

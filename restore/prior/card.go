@@ -1,0 +1,125 @@
+package prior
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// ErrCard: the model card is missing, incomplete or contradicts the graph.
+var ErrCard = errors.New("model card")
+
+// Prediction is what the network predicts.
+type Prediction string
+
+// The prediction types, with z the estimate of the clean image.
+const (
+	Epsilon  Prediction = "epsilon"  // z = (x_t − √(1−ᾱ)·ε)/√ᾱ
+	Sample   Prediction = "sample"   // z itself
+	Velocity Prediction = "velocity" // z = √ᾱ·x_t − √(1−ᾱ)·v
+)
+
+// Card is the model card: metadata entries with the prefix "ddiff.".
+type Card struct {
+	Name       string     // ddiff.name
+	Prediction Prediction // ddiff.prediction
+	Schedule   string     // ddiff.schedule, "linear:β_first:β_last:steps"
+	Timestep   string     // ddiff.timestep, for people: "int64 index 0..999"
+	Range      string     // ddiff.range, "-1..1"
+	Channels   int        // ddiff.channels
+	// MultipleOf is what both image sides must be a multiple of. ddiff.multiple_of
+	MultipleOf int
+	// LearnedVariance: the output has twice the channels; the second half is dropped.
+	// ddiff.learned_variance
+	LearnedVariance bool
+	License         string // ddiff.license
+	Training        string // ddiff.training, optional
+}
+
+const keyPrefix = "ddiff."
+
+// required are the card's keys with an example value each, in the order in which they are
+// reported.
+var required = []struct{ key, example string }{
+	{"card", "1"},
+	{"name", "my-prior"},
+	{"prediction", "epsilon"},
+	{"schedule", "linear:1e-4:0.02:1000"},
+	{"range", "-1..1"},
+	{"channels", "3"},
+	{"multiple_of", "8"},
+	{"learned_variance", "false"},
+	{"license", "CC-BY-4.0"},
+}
+
+// Keys lists the card's keys that must be present, without their prefix.
+func Keys() []string {
+	var out []string
+	for _, r := range required {
+		out = append(out, r.key)
+	}
+	return out
+}
+
+// ParseCard reads the card from a model's metadata. All that is missing is reported at once,
+// with the command that adds it. ErrCard wraps every refusal.
+func ParseCard(file string, metadata map[string]string) (Card, error) {
+	var missing, set []string
+	for _, r := range required {
+		if strings.TrimSpace(metadata[keyPrefix+r.key]) == "" {
+			missing = append(missing, r.key)
+			set = append(set, fmt.Sprintf("--set %s=%s", r.key, r.example))
+		}
+	}
+	if len(missing) > 0 {
+		return Card{}, fmt.Errorf("%s: %w lacks %s; add it with: ddiff prior card %s %s",
+			file, ErrCard, strings.Join(missing, ", "), file, strings.Join(set, " "))
+	}
+	get := func(key string) string { return strings.TrimSpace(metadata[keyPrefix+key]) }
+	wrong := func(key, want string) error {
+		return fmt.Errorf("%s: %w: %s is %q, %s; mend it with: ddiff prior card %s --set %s=VALUE", file, ErrCard, key, get(key), want, file, key)
+	}
+	c := Card{
+		Name: get("name"), Prediction: Prediction(get("prediction")), Schedule: get("schedule"),
+		Timestep: get("timestep"), Range: get("range"), License: get("license"), Training: get("training"),
+	}
+	if get("card") != "1" {
+		return Card{}, wrong("card", "this version reads 1")
+	}
+	if !slices.Contains([]Prediction{Epsilon, Sample, Velocity}, c.Prediction) {
+		return Card{}, wrong("prediction", "must be epsilon, sample or velocity")
+	}
+	if _, err := ParseSchedule(c.Schedule); err != nil {
+		return Card{}, wrong("schedule", err.Error())
+	}
+	if c.Range != "-1..1" {
+		return Card{}, wrong("range", "only -1..1 is supported")
+	}
+	var err error
+	if c.Channels, err = strconv.Atoi(get("channels")); err != nil || c.Channels < 1 || c.Channels > 16 {
+		return Card{}, wrong("channels", "must be a whole number in 1..16")
+	}
+	if c.MultipleOf, err = strconv.Atoi(get("multiple_of")); err != nil || c.MultipleOf < 1 || c.MultipleOf > 1024 {
+		return Card{}, wrong("multiple_of", "must be a whole number in 1..1024")
+	}
+	if c.LearnedVariance, err = strconv.ParseBool(get("learned_variance")); err != nil {
+		return Card{}, wrong("learned_variance", "must be true or false")
+	}
+	return c, nil
+}
+
+// Entries turns key=value settings into metadata entries; a key that no card has is refused.
+func Entries(settings []string) (map[string]string, error) {
+	known := append(Keys(), "timestep", "training")
+	out := map[string]string{}
+	for _, s := range settings {
+		k, v, ok := strings.Cut(s, "=")
+		if !ok || !slices.Contains(known, k) {
+			return nil, fmt.Errorf("%w: %q is not KEY=VALUE with a key of %s", ErrCard, s, strings.Join(known, ", "))
+		}
+		out[keyPrefix+k] = v
+	}
+	return out, nil
+}

@@ -1,0 +1,152 @@
+package prior
+
+import (
+	"crypto/sha256"
+	_ "embed" // the bundled prior
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+
+	"ddiff/restore/onnx"
+)
+
+// Bundled is the name by which campaigns ask for the prior in the program itself.
+const Bundled = "bundled"
+
+//go:embed bundled/prior.onnx
+var bundled []byte
+
+// ErrGraph: the network's inputs or outputs are not those of a score model.
+var ErrGraph = errors.New("not a score model")
+
+// Prior is a score model that is ready to be built into a solver graph.
+type Prior struct {
+	Card     Card
+	Schedule Schedule
+	// SHA256 is the hex digest of the file.
+	SHA256 string
+	// File is where it came from.
+	File string
+
+	model  *onnx.Model
+	x, t   onnx.Port
+	output string
+}
+
+// Open reads a prior by path, or the bundled one by its name.
+func Open(path string) (*Prior, error) {
+	data, err := Read(path)
+	if err != nil {
+		return nil, err
+	}
+	return Load(path, data)
+}
+
+// Read gives the bytes of a prior, by path or by the name of the bundled one.
+func Read(path string) ([]byte, error) {
+	if path == Bundled {
+		return bundled, nil
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read prior: %w", err)
+	}
+	return data, nil
+}
+
+// Load checks the bytes of a prior: the card (ErrCard), the graph's interface (ErrGraph) and
+// that the two agree. file names it in messages.
+func Load(file string, data []byte) (*Prior, error) {
+	m, err := onnx.ReadModel(data)
+	if err != nil {
+		return nil, fmt.Errorf("prior %s: %w", file, err)
+	}
+	card, err := ParseCard(file, m.Metadata())
+	if err != nil {
+		return nil, fmt.Errorf("prior %w", err)
+	}
+	schedule, err := ParseSchedule(card.Schedule)
+	if err != nil {
+		return nil, fmt.Errorf("prior %s: %w: schedule: %w", file, ErrCard, err)
+	}
+	sum := sha256.Sum256(data)
+	p := &Prior{Card: card, Schedule: schedule, SHA256: hex.EncodeToString(sum[:]), File: file, model: m}
+	if err := p.bind(); err != nil {
+		return nil, fmt.Errorf("prior %s: %w", file, err)
+	}
+	return p, nil
+}
+
+// bind finds the image and the time input, and holds the card against the graph.
+func (p *Prior) bind() error {
+	if o := p.model.Opset(); o < onnx.MinOpset || o > onnx.MaxOpset {
+		return fmt.Errorf("%w: operator set %d is outside %d..%d; export it again with a supported one", ErrGraph, o, onnx.MinOpset, onnx.MaxOpset)
+	}
+	in, out := p.model.Inputs(), p.model.Outputs()
+	if len(in) != 2 || len(out) < 1 {
+		return fmt.Errorf("%w: it has %d inputs and %d outputs, want an image and a time, and a prediction", ErrGraph, len(in), len(out))
+	}
+	p.x, p.t = in[0], in[1]
+	if len(p.x.Dims) != 4 {
+		p.x, p.t = in[1], in[0]
+	}
+	if len(p.x.Dims) != 4 || p.x.DType != onnx.Float {
+		return fmt.Errorf("%w: no input is a float image batch of rank 4", ErrGraph)
+	}
+	if len(p.t.Dims) != 1 || (p.t.DType != onnx.Int64 && p.t.DType != onnx.Float) {
+		return fmt.Errorf("%w: input %s is not a time of type int64 or float with shape [batch]", ErrGraph, p.t.Name)
+	}
+	p.output = out[0].Name
+	if c := p.x.Dims[1]; c >= 0 && c != p.Card.Channels {
+		return fmt.Errorf("%w: channels is %d, the graph's input %s has %d", ErrCard, p.Card.Channels, p.x.Name, c)
+	}
+	if len(out[0].Dims) == 4 {
+		if c := out[0].Dims[1]; c >= 0 && c != p.predicted() {
+			return fmt.Errorf("%w: %d output channels expected (channels %d, learned_variance %v), the graph gives %d",
+				ErrCard, p.predicted(), p.Card.Channels, p.Card.LearnedVariance, c)
+		}
+	}
+	return nil
+}
+
+// predicted is the number of output channels.
+func (p *Prior) predicted() int {
+	if p.Card.LearnedVariance {
+		return 2 * p.Card.Channels
+	}
+	return p.Card.Channels
+}
+
+// Opset is the operator set that a graph must have to take the prior in.
+func (p *Prior) Opset() int { return p.model.Opset() }
+
+// Parameters is the number of weights.
+func (p *Prior) Parameters() int { return p.model.Parameters() }
+
+// Predict builds the network for x [N, C, H, W] at the time index t (int64, shape [1], for
+// all images). The result has the shape of x; a learned variance is dropped.
+func (p *Prior) Predict(g *onnx.Graph, x, t onnx.Value) (onnx.Value, error) {
+	n, h, w := x.Dims[0], x.Dims[2], x.Dims[3]
+	if h%p.Card.MultipleOf != 0 || w%p.Card.MultipleOf != 0 {
+		return onnx.Value{}, fmt.Errorf("prior %s: image of %d×%d: both sides must be a multiple of %d", p.File, w, h, p.Card.MultipleOf)
+	}
+	if x.Dims[1] != p.Card.Channels {
+		return onnx.Value{}, fmt.Errorf("prior %s: image of %d channels: it is for %d", p.File, x.Dims[1], p.Card.Channels)
+	}
+	times := g.Expand(t, n)
+	if p.t.DType == onnx.Float {
+		times = g.Cast(times, onnx.Float)
+	}
+	out, err := g.Inline(p.model,
+		map[string]onnx.Value{p.x.Name: x, p.t.Name: times},
+		map[string][]int{p.output: {n, p.predicted(), h, w}})
+	if err != nil {
+		return onnx.Value{}, fmt.Errorf("prior %s: %w", p.File, err)
+	}
+	y := out[p.output]
+	if p.Card.LearnedVariance {
+		y = g.Slice(y, 1, 0, p.Card.Channels)
+	}
+	return y, nil
+}

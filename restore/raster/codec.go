@@ -1,0 +1,70 @@
+package raster
+
+import (
+	"encoding/binary"
+	"fmt"
+	"image"
+	"image/color"
+	"image/jpeg"
+	"image/png"
+	"io"
+
+	"golang.org/x/image/tiff"
+	"golang.org/x/image/webp"
+)
+
+// codec is one file format.
+type codec struct {
+	name   string
+	magic  string // a '?' matches any byte
+	config func(io.Reader) (image.Config, error)
+	decode func(io.Reader) (image.Image, error)
+	// toRGB converts luma and chroma, where the file stores those.
+	toRGB func(y, cb, cr uint8) (r, g, b uint8)
+}
+
+// codecs lists the formats that are read.
+func codecs() []codec {
+	return []codec{
+		{"png", "\x89PNG\r\n\x1a\n", png.DecodeConfig, png.Decode, color.YCbCrToRGB},
+		{"jpeg", "\xff\xd8\xff", jpeg.DecodeConfig, jpeg.Decode, color.YCbCrToRGB},
+		{"tiff", "II*\x00", tiff.DecodeConfig, tiff.Decode, color.YCbCrToRGB},
+		{"tiff", "MM\x00*", tiff.DecodeConfig, tiff.Decode, color.YCbCrToRGB},
+		{"webp", webpMagic, webp.DecodeConfig, webp.Decode, videoToRGB},
+	}
+}
+
+const webpMagic = "RIFF????WEBP"
+
+// sniff finds the format by the first bytes; names of files play no part.
+func sniff(data []byte) (codec, error) {
+	if len(data) == 0 {
+		return codec{}, fmt.Errorf("the file is empty: %w", ErrTruncated)
+	}
+	for _, c := range codecs() {
+		if !matches(data, c.magic) {
+			continue
+		}
+		if len(data) < len(c.magic) {
+			return codec{}, fmt.Errorf("the file ends after %d bytes: %w", len(data), ErrTruncated)
+		}
+		if c.magic == webpMagic {
+			// The decoder cannot tell a short file from a damaged one; the RIFF size can.
+			if want := int64(binary.LittleEndian.Uint32(data[4:])) + 8; int64(len(data)) < want {
+				return codec{}, fmt.Errorf("webp: the file has %d of %d bytes: %w", len(data), want, ErrTruncated)
+			}
+		}
+		return c, nil
+	}
+	return codec{}, fmt.Errorf("not a PNG, JPEG, TIFF or WebP image: %w", ErrFormat)
+}
+
+// matches compares the bytes that both have.
+func matches(data []byte, magic string) bool {
+	for i := 0; i < len(magic) && i < len(data); i++ {
+		if magic[i] != '?' && magic[i] != data[i] {
+			return false
+		}
+	}
+	return true
+}

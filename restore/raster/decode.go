@@ -1,0 +1,107 @@
+package raster
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"image"
+	"io"
+)
+
+// Decode reads a PNG, JPEG, TIFF or WebP file into three channels.
+//
+// 16-bit samples keep their precision. Grey is replicated to the three channels. Alpha is
+// composited over white, on the stored values. The orientation in a JPEG's EXIF data is
+// applied. Of a TIFF with several pages the first is read; animated WebP, floating-point
+// TIFF and JPEG-compressed TIFF are not read.
+//
+// Errors are [ErrFormat], [ErrTruncated] and [ErrTooLarge]; the last one comes from the
+// header, before memory for pixels is allocated.
+func Decode(data []byte, lim Limits) (img *Image, err error) {
+	if err := lim.Validate(); err != nil {
+		return nil, fmt.Errorf("decode image: %w", err)
+	}
+	lim = lim.withDefaults()
+	if err := lim.checkBytes(len(data)); err != nil {
+		return nil, fmt.Errorf("decode image: %w", err)
+	}
+	c, width, height, err := header(data)
+	if err != nil {
+		return nil, fmt.Errorf("decode image: %w", err)
+	}
+	if err := lim.checkPixels(width, height); err != nil {
+		return nil, fmt.Errorf("decode image: %s: %w", c.name, err)
+	}
+	img, err = pixels(c, data)
+	if err != nil {
+		return nil, fmt.Errorf("decode image: %w", err)
+	}
+	return orient(img, orientation(c, data)), nil
+}
+
+// Probe reads the header only. The size is that of the image that [Decode] returns, after
+// the EXIF orientation; format is "png", "jpeg", "tiff" or "webp". No limit applies and the
+// pixels may still turn out to be damaged.
+func Probe(data []byte) (width, height int, format string, err error) {
+	c, width, height, err := header(data)
+	if err != nil {
+		return 0, 0, "", fmt.Errorf("read image header: %w", err)
+	}
+	if transposed(orientation(c, data)) {
+		width, height = height, width
+	}
+	return width, height, c.name, nil
+}
+
+// header finds the format and the stored size.
+func header(data []byte) (c codec, width, height int, err error) {
+	c, err = sniff(data)
+	if err != nil {
+		return codec{}, 0, 0, err
+	}
+	var cfg image.Config
+	err = guard(c.name, func() (err error) {
+		cfg, err = c.config(bytes.NewReader(data))
+		return err
+	})
+	if err != nil {
+		return codec{}, 0, 0, err
+	}
+	if cfg.Width < 1 || cfg.Height < 1 {
+		return codec{}, 0, 0, fmt.Errorf("%s: header says %dx%d pixels: %w", c.name, cfg.Width, cfg.Height, ErrFormat)
+	}
+	return c, cfg.Width, cfg.Height, nil
+}
+
+// pixels decodes and converts.
+func pixels(c codec, data []byte) (img *Image, err error) {
+	err = guard(c.name, func() error {
+		src, err := c.decode(bytes.NewReader(data))
+		if err != nil {
+			return err
+		}
+		img, err = fromImage(src, c.toRGB)
+		return err
+	})
+	return img, err
+}
+
+// guard runs a decoder: a panic becomes an error, and an error one of this package's.
+func guard(name string, f func() error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%s: decoder stopped: %v: %w", name, r, ErrFormat)
+		}
+	}()
+	switch err := f(); {
+	case err == nil:
+		return nil
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+		return fmt.Errorf("%s: %w", name, ErrTruncated)
+	case errors.Is(err, ErrFormat):
+		return fmt.Errorf("%s: %w", name, err)
+	default:
+		// The decoders' messages already start with the format.
+		return fmt.Errorf("%w: %w", ErrFormat, err)
+	}
+}

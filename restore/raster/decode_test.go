@@ -1,0 +1,356 @@
+package raster
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"image"
+	"image/color"
+	"image/jpeg"
+	"image/png"
+	"math"
+	"os"
+	"strings"
+	"testing"
+
+	"golang.org/x/image/tiff"
+)
+
+func encodePNG(t testing.TB, m image.Image) []byte {
+	t.Helper()
+	var buf bytes.Buffer
+	if err := png.Encode(&buf, m); err != nil {
+		t.Fatal(err)
+	}
+	return buf.Bytes()
+}
+
+func encodeTIFF(t testing.TB, m image.Image) []byte {
+	t.Helper()
+	var buf bytes.Buffer
+	if err := tiff.Encode(&buf, m, &tiff.Options{Compression: tiff.Deflate, Predictor: true}); err != nil {
+		t.Fatal(err)
+	}
+	return buf.Bytes()
+}
+
+func encodeJPEG(t testing.TB, m image.Image) []byte {
+	t.Helper()
+	var buf bytes.Buffer
+	if err := jpeg.Encode(&buf, m, &jpeg.Options{Quality: 95}); err != nil {
+		t.Fatal(err)
+	}
+	return buf.Bytes()
+}
+
+func readFile(t testing.TB, name string) []byte {
+	t.Helper()
+	data, err := os.ReadFile("testdata/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// filled sets every pixel of an image with the function's colour.
+func filled[M interface {
+	image.Image
+	Set(x, y int, c color.Color)
+}](m M, at func(x, y int) color.Color) M {
+	for y := range m.Bounds().Dy() {
+		for x := range m.Bounds().Dx() {
+			m.Set(x, y, at(x, y))
+		}
+	}
+	return m
+}
+
+// value is the level of a sample given in [0, 1].
+func value(p float64) float32 { return float32(2*p - 1) }
+
+func near(a, b float32) bool { return math.Abs(float64(a)-float64(b)) <= 1e-6 }
+
+// TestDecodePixels checks every pixel type that a file can bring, against values worked out
+// from the samples.
+func TestDecodePixels(t *testing.T) {
+	t.Parallel()
+	area := image.Rect(0, 0, 6, 5)
+	colour8 := func(x, y int) (r, g, b, a uint8) {
+		return uint8(40 * x), uint8(50 * y), uint8(255 - 8*x*y), uint8(255 - 30*x)
+	}
+	straight := func(p, a float64) float32 { return value(a*p + 1 - a) }
+	palette := color.Palette{
+		color.RGBA{10, 20, 30, 255}, color.NRGBA{200, 100, 50, 51}, color.RGBA{255, 255, 255, 255}, color.NRGBA{9, 9, 9, 0},
+	}
+	grey := filled(image.NewGray(area), func(x, y int) color.Color { return color.Gray{uint8(31*x + y)} })
+	grey16 := filled(image.NewGray16(area), func(x, y int) color.Color { return color.Gray16{uint16(9001*x + 3*y)} })
+	rgba := filled(image.NewRGBA(area), func(x, y int) color.Color {
+		r, g, b, _ := colour8(x, y)
+		return color.RGBA{r, g, b, 255}
+	})
+	nrgba := filled(image.NewNRGBA(area), func(x, y int) color.Color {
+		r, g, b, a := colour8(x, y)
+		return color.NRGBA{r, g, b, a}
+	})
+	nrgba64 := filled(image.NewNRGBA64(area), func(x, y int) color.Color {
+		return color.NRGBA64{uint16(10007 * x), uint16(12007 * y), uint16(257*x*y + 1), uint16(65535 - 9001*x)}
+	})
+	paletted := image.NewPaletted(area, palette)
+	for i := range paletted.Pix {
+		paletted.Pix[i] = uint8(i % len(palette))
+	}
+	premultiplied := image.NewRGBA64(area)
+	for y := range 5 {
+		for x := range 6 {
+			premultiplied.SetRGBA64(x, y, color.RGBA64{uint16(1000 * x), uint16(2000 * y), 77, uint16(30000 + 5000*x)})
+		}
+	}
+
+	greyAt := func(x, y int) [3]float32 {
+		v := value(float64(31*x+y) / 255)
+		return [3]float32{v, v, v}
+	}
+	grey16At := func(x, y int) [3]float32 {
+		v := value(float64(9001*x+3*y) / 65535)
+		return [3]float32{v, v, v}
+	}
+	rgbAt := func(x, y int) [3]float32 {
+		r, g, b, _ := colour8(x, y)
+		return [3]float32{value(float64(r) / 255), value(float64(g) / 255), value(float64(b) / 255)}
+	}
+	alphaAt := func(x, y int) [3]float32 {
+		r, g, b, a8 := colour8(x, y)
+		a := float64(a8) / 255
+		return [3]float32{straight(float64(r)/255, a), straight(float64(g)/255, a), straight(float64(b)/255, a)}
+	}
+	alpha16At := func(x, y int) [3]float32 {
+		a := float64(65535-9001*x) / 65535
+		return [3]float32{
+			straight(float64(10007*x)/65535, a), straight(float64(12007*y)/65535, a), straight(float64(257*x*y+1)/65535, a),
+		}
+	}
+	paletteAt := func(x, y int) [3]float32 {
+		return [][3]float32{
+			{value(10 / 255.), value(20 / 255.), value(30 / 255.)},
+			{straight(200/255., 0.2), straight(100/255., 0.2), straight(50/255., 0.2)},
+			{1, 1, 1},
+			{1, 1, 1},
+		}[(6*y+x)%4]
+	}
+	premultipliedAt := func(x, y int) [3]float32 {
+		rest := 1 - float64(30000+5000*x)/65535
+		return [3]float32{value(float64(1000*x)/65535 + rest), value(float64(2000*y)/65535 + rest), value(77./65535 + rest)}
+	}
+	// The file was written by Pillow with lossless=True, exact=True from these samples.
+	webpAt := func(x, y int) [3]float32 {
+		a := 1.0
+		if (x+y)%3 == 0 {
+			a = 0.4
+		}
+		return [3]float32{straight(float64(50*x)/255, a), straight(float64(60*y)/255, a), straight(float64(255-10*x*y)/255, a)}
+	}
+
+	tests := []struct {
+		name, format  string
+		data          []byte
+		width, height int
+		at            func(x, y int) [3]float32
+	}{
+		{"png grey", "png", encodePNG(t, grey), 6, 5, greyAt},
+		{"png grey 16 bit", "png", encodePNG(t, grey16), 6, 5, grey16At},
+		{"png rgb", "png", encodePNG(t, rgba), 6, 5, rgbAt},
+		{"png rgba", "png", encodePNG(t, nrgba), 6, 5, alphaAt},
+		{"png rgba 16 bit", "png", encodePNG(t, nrgba64), 6, 5, alpha16At},
+		{"png palette with alpha", "png", encodePNG(t, paletted), 6, 5, paletteAt},
+		{"tiff grey", "tiff", encodeTIFF(t, grey), 6, 5, greyAt},
+		{"tiff grey 16 bit", "tiff", encodeTIFF(t, grey16), 6, 5, grey16At},
+		{"tiff rgb", "tiff", encodeTIFF(t, rgba), 6, 5, rgbAt},
+		{"tiff rgba", "tiff", encodeTIFF(t, nrgba), 6, 5, alphaAt},
+		{"tiff rgba 16 bit", "tiff", encodeTIFF(t, nrgba64), 6, 5, alpha16At},
+		{"tiff premultiplied 16 bit", "tiff", encodeTIFF(t, premultiplied), 6, 5, premultipliedAt},
+		{"webp lossless rgba", "webp", readFile(t, "rgba_5x4_lossless.webp"), 5, 4, webpAt},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			w, h, format, err := Probe(tt.data)
+			if err != nil || w != tt.width || h != tt.height || format != tt.format {
+				t.Fatalf("Probe = %d, %d, %q, %v; want %d, %d, %q", w, h, format, err, tt.width, tt.height, tt.format)
+			}
+			img, err := Decode(tt.data, Limits{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := img.Validate(); err != nil || img.Channels != 3 || img.Width != tt.width || img.Height != tt.height {
+				t.Fatalf("image %d channels %dx%d, %v", img.Channels, img.Width, img.Height, err)
+			}
+			for y := range tt.height {
+				for x := range tt.width {
+					for c, want := range tt.at(x, y) {
+						if got := img.Plane(c)[y*tt.width+x]; !near(got, want) {
+							t.Fatalf("channel %d at (%d,%d) = %v, want %v", c, x, y, got, want)
+						}
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestDecodeLossy(t *testing.T) {
+	t.Parallel()
+	area := image.Rect(0, 0, 16, 16)
+	flat := filled(image.NewRGBA(area), func(_, _ int) color.Color { return color.RGBA{200, 100, 50, 255} })
+	grey := filled(image.NewGray(area), func(_, _ int) color.Color { return color.Gray{120} })
+	for name, tt := range map[string]struct {
+		data []byte
+		want [3]float64
+	}{
+		"jpeg colour": {encodeJPEG(t, flat), [3]float64{200, 100, 50}},
+		"jpeg grey":   {encodeJPEG(t, grey), [3]float64{120, 120, 120}},
+		"webp lossy":  {readFile(t, "rgb_16x16_lossy.webp"), [3]float64{200, 100, 50}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			img, err := Decode(tt.data, Limits{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for c, want := range tt.want {
+				for i, v := range img.Plane(c) {
+					if got := (float64(v) + 1) * 127.5; math.Abs(got-want) > 3 {
+						t.Fatalf("channel %d pixel %d = %.1f, want %v", c, i, got, want)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestDecode16BitPrecision: neighbouring 16-bit levels, 256 of which share an 8-bit one,
+// stay apart.
+func TestDecode16BitPrecision(t *testing.T) {
+	t.Parallel()
+	ramp := filled(image.NewGray16(image.Rect(0, 0, 256, 256)), func(x, y int) color.Color {
+		return color.Gray16{uint16(256*y + x)}
+	})
+	for name, data := range map[string][]byte{"png": encodePNG(t, ramp), "tiff": encodeTIFF(t, ramp)} {
+		img, err := Decode(data, Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, v := range img.Plane(1) {
+			if got := math.Round((float64(v) + 1) * 32767.5); got != float64(i) {
+				t.Fatalf("%s: level %d came back as %v", name, i, got)
+			}
+		}
+	}
+}
+
+func TestDecodeTruncated(t *testing.T) {
+	t.Parallel()
+	area := image.Rect(0, 0, 9, 7)
+	picture := filled(image.NewNRGBA(area), func(x, y int) color.Color {
+		return color.NRGBA{uint8(25 * x), uint8(30 * y), uint8(x * y), uint8(255 - x)}
+	})
+	for name, data := range map[string][]byte{
+		"png": encodePNG(t, picture), "jpeg": encodeJPEG(t, picture), "webp": readFile(t, "rgba_5x4_lossless.webp"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if _, err := Decode(data, Limits{}); err != nil {
+				t.Fatal(err)
+			}
+			for n := range data {
+				_, err := Decode(data[:n], Limits{})
+				if !errors.Is(err, ErrTruncated) && !errors.Is(err, ErrFormat) {
+					t.Fatalf("first %d of %d bytes: error %v", n, len(data), err)
+				}
+			}
+			if _, err := Decode(data[:len(data)-2], Limits{}); !errors.Is(err, ErrTruncated) {
+				t.Errorf("without the last two bytes: %v, want ErrTruncated", err)
+			}
+		})
+	}
+}
+
+// TestDecodeTruncatedTIFF: the file ends in the printing resolution, two rational numbers
+// of 8 bytes that nobody reads.
+func TestDecodeTruncatedTIFF(t *testing.T) {
+	t.Parallel()
+	data := encodeTIFF(t, image.NewNRGBA(image.Rect(0, 0, 9, 7)))
+	for n := range len(data) - 16 {
+		_, err := Decode(data[:n], Limits{})
+		if !errors.Is(err, ErrTruncated) && !errors.Is(err, ErrFormat) {
+			t.Fatalf("first %d of %d bytes: error %v", n, len(data), err)
+		}
+	}
+}
+
+func TestDecodeNotAnImage(t *testing.T) {
+	t.Parallel()
+	grey := image.NewGray(image.Rect(0, 0, 8, 8))
+	damagedPNG := encodePNG(t, grey)
+	damagedPNG[20] ^= 1 // width, so that the checksum is wrong
+	damagedJPEG := bytes.Replace(encodeJPEG(t, grey), []byte("\xff\xc0\x00\x0b\x08"), []byte("\xff\xc0\x00\x0b\x07"), 1)
+	for name, tt := range map[string]struct {
+		data []byte
+		want error
+	}{
+		"empty":                     {nil, ErrTruncated},
+		"text":                      {[]byte("hello, world"), ErrFormat},
+		"gif":                       {[]byte("GIF89a\x01\x00\x01\x00"), ErrFormat},
+		"png with a wrong checksum": {damagedPNG, ErrFormat},
+		"jpeg of 7 bits":            {damagedJPEG, ErrFormat},
+	} {
+		if _, err := Decode(tt.data, Limits{}); !errors.Is(err, tt.want) {
+			t.Errorf("%s: Decode error %v, want %v", name, err, tt.want)
+		}
+		if _, _, _, err := Probe(tt.data); !errors.Is(err, tt.want) {
+			t.Errorf("%s: Probe error %v, want %v", name, err, tt.want)
+		}
+	}
+}
+
+func TestGuardTurnsPanicIntoError(t *testing.T) {
+	t.Parallel()
+	var none []byte
+	err := guard("png", func() error { _ = none[len(none)]; return nil })
+	if !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), "png") {
+		t.Errorf("error %v, want ErrFormat naming the format", err)
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	area := image.Rect(0, 0, 9, 7)
+	picture := filled(image.NewNRGBA(area), func(x, y int) color.Color {
+		return color.NRGBA{uint8(25 * x), uint8(30 * y), uint8(x * y), uint8(255 - x)}
+	})
+	f.Add(encodePNG(f, picture))
+	f.Add(encodeTIFF(f, picture))
+	f.Add(withOrientation(encodeJPEG(f, picture), binary.BigEndian, 6))
+	f.Add(readFile(f, "rgba_5x4_lossless.webp"))
+	f.Add(readFile(f, "rgb_16x16_lossy.webp"))
+	f.Add(pngHeader(30000, 30000))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		lim := Limits{MaxPixels: 1 << 16}
+		img, err := Decode(data, lim)
+		if err != nil {
+			if !errors.Is(err, ErrFormat) && !errors.Is(err, ErrTruncated) && !errors.Is(err, ErrTooLarge) {
+				t.Fatalf("error without a sentinel: %v", err)
+			}
+			return
+		}
+		if err := img.Validate(); err != nil || img.Channels != 3 {
+			t.Fatalf("%d channels, %v", img.Channels, err)
+		}
+		for i, v := range img.Pix {
+			if !(v >= -1 && v <= 1) {
+				t.Fatalf("value %d is %v", i, v)
+			}
+		}
+		if w, h, _, err := Probe(data); err != nil || w != img.Width || h != img.Height {
+			t.Fatalf("Probe says %dx%d, %v; decoded %dx%d", w, h, err, img.Width, img.Height)
+		}
+	})
+}

@@ -1,0 +1,102 @@
+package raster
+
+import (
+	"fmt"
+	"math"
+)
+
+// The policies of [Fit] and [Shape].
+const (
+	// CenterCrop scales the short side to the size, keeping the aspect ratio, and crops
+	// the long side around its centre.
+	CenterCrop = "center_crop"
+	// Resize scales both sides to the size; the aspect ratio is not kept.
+	Resize = "resize"
+	// Pad keeps the pixels and mirrors the image at its right and lower border, without
+	// repeating the border itself, up to the next multiple. It ignores the size.
+	Pad = "pad"
+)
+
+// Shape returns the width and height that [Fit] gives an image of w by h pixels. It
+// returns [ErrShape] when the size is not a multiple, or a number is not positive.
+func Shape(policy string, w, h, size, multiple int) (w2, h2 int, err error) {
+	if w < 1 || h < 1 {
+		return 0, 0, fmt.Errorf("fit image: %dx%d pixels, both must be positive: %w", w, h, ErrShape)
+	}
+	if multiple < 1 {
+		return 0, 0, fmt.Errorf("fit image: multiple is %d, must be positive: %w", multiple, ErrShape)
+	}
+	switch policy {
+	case CenterCrop, Resize:
+		if size < 1 || size%multiple != 0 {
+			return 0, 0, fmt.Errorf("fit image: size is %d, must be a positive multiple of %d: %w", size, multiple, ErrShape)
+		}
+		return size, size, nil
+	case Pad:
+		return roundUp(w, multiple), roundUp(h, multiple), nil
+	default:
+		return 0, 0, fmt.Errorf("fit image: policy is %q, must be %q, %q or %q: %w", policy, CenterCrop, Resize, Pad, ErrShape)
+	}
+}
+
+// Fit brings an image to the working size and returns a new image. Scaling is the cubic
+// convolution (a = -0.5), widened when it shrinks so that it does not alias, and clamped to
+// [-1, 1]. A side that has the right length already is copied bit for bit. size and multiple
+// are in pixels; see [Shape] for the result's size and the errors.
+func Fit(img *Image, policy string, size, multiple int) (*Image, error) {
+	if err := img.Validate(); err != nil {
+		return nil, fmt.Errorf("fit image: %w", err)
+	}
+	w2, h2, err := Shape(policy, img.Width, img.Height, size, multiple)
+	if err != nil {
+		return nil, err
+	}
+	if policy == Pad {
+		return pad(img, w2, h2), nil
+	}
+	across, down := axis{in: img.Width, out: w2, n: w2}, axis{in: img.Height, out: h2, n: h2}
+	if policy == CenterCrop {
+		across, down = cropAxis(img.Width, img.Height, size), cropAxis(img.Height, img.Width, size)
+	}
+	return resample(img, across, down), nil
+}
+
+// cropAxis scales a side by size over the shorter one, and takes size samples of its middle.
+func cropAxis(side, other, size int) axis {
+	out := size
+	if side > other {
+		out = max(size, int(math.Round(float64(side)*float64(size)/float64(other))))
+	}
+	return axis{in: side, out: out, from: (out - size) / 2, n: size}
+}
+
+func roundUp(n, multiple int) int { return (n + multiple - 1) / multiple * multiple }
+
+// pad mirrors the image up to w by h pixels.
+func pad(img *Image, w, h int) *Image {
+	out := New(img.Channels, h, w)
+	for c := range img.Channels {
+		src, dst := img.Plane(c), out.Plane(c)
+		for y := range h {
+			from := src[mirror(y, img.Height)*img.Width:][:img.Width]
+			row := dst[y*w : (y+1)*w]
+			copy(row, from)
+			for x := img.Width; x < w; x++ {
+				row[x] = from[mirror(x, img.Width)]
+			}
+		}
+	}
+	return out
+}
+
+// mirror reflects an index beyond n back into 0..n-1, as often as it takes.
+func mirror(i, n int) int {
+	if n == 1 {
+		return 0
+	}
+	period := 2 * (n - 1)
+	if i %= period; i >= n {
+		return period - i
+	}
+	return i
+}

@@ -1,0 +1,76 @@
+package raster
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Image is a picture as a tensor.
+type Image struct {
+	Channels, Height, Width int
+	// Pix holds the values, nominally in [-1, 1], in the order channel, row, column:
+	// the value of channel c at row y, column x is Pix[(c*Height+y)*Width+x].
+	Pix []float32
+}
+
+// New returns an image of zeros (mid-grey).
+func New(channels, height, width int) *Image {
+	return &Image{
+		Channels: channels, Height: height, Width: width,
+		Pix: make([]float32, channels*height*width),
+	}
+}
+
+// Plane returns the Height*Width values of channel c; it shares memory with the image.
+func (m *Image) Plane(c int) []float32 {
+	n := m.Height * m.Width
+	return m.Pix[c*n : (c+1)*n : (c+1)*n]
+}
+
+// Clone returns a copy that shares no memory.
+func (m *Image) Clone() *Image {
+	c := *m
+	c.Pix = slices.Clone(m.Pix)
+	return &c
+}
+
+// Validate returns [ErrShape] when a dimension is not positive or Pix does not have
+// exactly one value per channel and pixel.
+func (m *Image) Validate() error {
+	if m.Channels < 1 || m.Height < 1 || m.Width < 1 {
+		return fmt.Errorf("image has %d channels of %dx%d pixels, all must be positive: %w",
+			m.Channels, m.Width, m.Height, ErrShape)
+	}
+	if want := m.Channels * m.Height * m.Width; len(m.Pix) != want {
+		return fmt.Errorf("image of %d channels, %dx%d pixels has %d values, want %d: %w",
+			m.Channels, m.Width, m.Height, len(m.Pix), want, ErrShape)
+	}
+	return nil
+}
+
+// To8 maps v in [-1, 1] to 0..255, rounding to nearest and halves away from zero. Values
+// outside the range are clamped; NaN gives 0.
+func To8(v float32) uint8 {
+	p := math.Round((float64(v) + 1) * 127.5)
+	switch {
+	case p >= 255:
+		return 255
+	case p >= 0:
+		return uint8(p)
+	default: // negative or NaN
+		return 0
+	}
+}
+
+// Finite reports whether all values are finite. If not, index is that of the first NaN or
+// infinity; otherwise index is -1.
+func Finite(values []float32) (index int, ok bool) {
+	for i, v := range values {
+		// The difference is NaN exactly when v is NaN or infinite.
+		if d := v - v; d != d {
+			return i, false
+		}
+	}
+	return -1, true
+}

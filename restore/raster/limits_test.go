@@ -1,0 +1,55 @@
+package raster
+
+import (
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"image"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// pngHeader is a PNG that ends after the header chunk.
+func pngHeader(width, height uint32) []byte {
+	chunk := append([]byte("IHDR"), binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, width), height)...)
+	chunk = append(chunk, 8, 2, 0, 0, 0)
+	out := append([]byte("\x89PNG\r\n\x1a\n"), 0, 0, 0, 13)
+	out = append(out, chunk...)
+	return binary.BigEndian.AppendUint32(out, crc32.ChecksumIEEE(chunk))
+}
+
+// TestDecodeTooLarge is not parallel: it looks at what was allocated meanwhile.
+func TestDecodeTooLarge(t *testing.T) {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := Decode(pngHeader(30000, 30000), Limits{})
+	runtime.ReadMemStats(&after)
+	if bytes := after.TotalAlloc - before.TotalAlloc; bytes > 1<<20 {
+		t.Errorf("%d bytes were allocated for a header", bytes)
+	}
+	if !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), "30000x30000") || !strings.Contains(err.Error(), "67108864") {
+		t.Errorf("error %v, want ErrTooLarge with size and limit", err)
+	}
+	// The largest header there is, whose product would overflow 32 bits.
+	if _, err := Decode(pngHeader(1<<31-1, 1<<31-1), Limits{}); err == nil {
+		t.Error("a header of 2^62 pixels was accepted")
+	}
+	small := encodePNG(t, image.NewGray(image.Rect(0, 0, 10, 10)))
+	for name, tt := range map[string]struct {
+		lim  Limits
+		want error
+	}{
+		"exact":    {Limits{MaxPixels: 100, MaxBytes: len(small)}, nil},
+		"pixels":   {Limits{MaxPixels: 99}, ErrTooLarge},
+		"bytes":    {Limits{MaxBytes: len(small) - 1}, ErrTooLarge},
+		"defaults": {Limits{}, nil},
+	} {
+		if _, err := Decode(small, tt.lim); !errors.Is(err, tt.want) {
+			t.Errorf("%s: error %v, want %v", name, err, tt.want)
+		}
+	}
+	if _, err := Decode(small, Limits{MaxPixels: -1}); err == nil || !strings.Contains(err.Error(), "MaxPixels") {
+		t.Errorf("negative limit: error %v, want the field's name", err)
+	}
+}

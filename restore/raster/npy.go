@@ -1,0 +1,185 @@
+package raster
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// DefaultMaxValues is the number of values that [DecodeNPY] accepts when its bound is zero.
+const DefaultMaxValues = 3 * DefaultMaxPixels
+
+// npyMagic starts every NumPy file; a version of two bytes follows.
+const npyMagic = "\x93NUMPY"
+
+// Array is a dense array of any rank.
+type Array struct {
+	// Shape has one length per dimension. An empty shape is a single number.
+	Shape []int
+	// Data holds the values in C order: the last index runs fastest.
+	Data []float32
+}
+
+// DecodeNPY reads a NumPy .npy file, version 1 or 2, of float32, float64, float16 or uint8
+// in C order and little-endian. The values become float32 unscaled; a float64 beyond the
+// range becomes an infinity, and NaN and infinities pass: see [Finite].
+//
+// maxValues bounds the number of values, from the header, before memory is allocated; zero
+// means [DefaultMaxValues]. Errors are [ErrFormat], [ErrTruncated] and [ErrTooLarge].
+func DecodeNPY(data []byte, maxValues int) (*Array, error) {
+	if maxValues < 0 {
+		return nil, fmt.Errorf("decode npy: maxValues is %d, must be positive, or 0 for the default", maxValues)
+	}
+	if maxValues == 0 {
+		maxValues = DefaultMaxValues
+	}
+	text, body, err := splitNPY(data)
+	if err != nil {
+		return nil, fmt.Errorf("decode npy: %w", err)
+	}
+	h, err := parseNPYHeader(text)
+	if err != nil {
+		return nil, fmt.Errorf("decode npy: header: %w", err)
+	}
+	count, err := countValues(h.shape, maxValues)
+	if err != nil {
+		return nil, fmt.Errorf("decode npy: %w", err)
+	}
+	size, read, err := h.sampleReader()
+	if err != nil {
+		return nil, fmt.Errorf("decode npy: %w", err)
+	}
+	switch want := int64(count) * int64(size); {
+	case int64(len(body)) < want:
+		return nil, fmt.Errorf("decode npy: %d of %d bytes of values: %w", len(body), want, ErrTruncated)
+	case int64(len(body)) > want:
+		return nil, fmt.Errorf("decode npy: %d bytes after the last value: %w", int64(len(body))-want, ErrFormat)
+	}
+	values := make([]float32, count)
+	for i := range values {
+		values[i] = read(body[i*size:])
+	}
+	return &Array{Shape: h.shape, Data: values}, nil
+}
+
+// EncodeNPY writes values as a float32 .npy file, version 1, in C order. Equal arrays give
+// equal bytes. It returns [ErrShape] when the shape does not hold as many values as there are.
+func EncodeNPY(shape []int, values []float32) ([]byte, error) {
+	if len(shape) > maxRank {
+		return nil, fmt.Errorf("encode npy: %d dimensions, at most %d: %w", len(shape), maxRank, ErrShape)
+	}
+	if slices.ContainsFunc(shape, func(n int) bool { return n < 0 }) {
+		return nil, fmt.Errorf("encode npy: shape %v has a negative length: %w", shape, ErrShape)
+	}
+	if count, err := countValues(shape, len(values)); err != nil || count != len(values) {
+		return nil, fmt.Errorf("encode npy: shape %v does not hold %d values: %w", shape, len(values), ErrShape)
+	}
+	lengths := make([]string, len(shape))
+	for i, n := range shape {
+		lengths[i] = strconv.Itoa(n)
+	}
+	tuple := strings.Join(lengths, ", ")
+	if len(shape) == 1 {
+		tuple += "," // a tuple of one, in Python
+	}
+	text := "{'descr': '<f4', 'fortran_order': False, 'shape': (" + tuple + "), }"
+	// The header ends in a newline and the values start at a multiple of 64 bytes.
+	const prefix = len(npyMagic) + 2 + 2
+	padding := 63 - (prefix+len(text))%64
+	text += strings.Repeat(" ", padding) + "\n"
+
+	out := make([]byte, 0, prefix+len(text)+4*len(values))
+	out = append(out, npyMagic...)
+	out = append(out, 1, 0)
+	out = binary.LittleEndian.AppendUint16(out, uint16(len(text)))
+	out = append(out, text...)
+	for _, v := range values {
+		out = binary.LittleEndian.AppendUint32(out, math.Float32bits(v))
+	}
+	return out, nil
+}
+
+// splitNPY separates the header's text from the values.
+func splitNPY(data []byte) (text string, body []byte, err error) {
+	if !matches(data, npyMagic) {
+		return "", nil, fmt.Errorf("not a NumPy .npy file: %w", ErrFormat)
+	}
+	if len(data) < len(npyMagic)+2 {
+		return "", nil, fmt.Errorf("the file ends after %d bytes: %w", len(data), ErrTruncated)
+	}
+	major, minor := data[len(npyMagic)], data[len(npyMagic)+1]
+	rest := data[len(npyMagic)+2:]
+	if (major != 1 && major != 2) || minor != 0 {
+		return "", nil, fmt.Errorf("version %d.%d, want 1.0 or 2.0: %w", major, minor, ErrFormat)
+	}
+	lengthBytes := 2 * int(major)
+	if len(rest) < lengthBytes {
+		return "", nil, fmt.Errorf("the file ends in the header: %w", ErrTruncated)
+	}
+	size := int(binary.LittleEndian.Uint16(rest))
+	if major == 2 {
+		size = int(binary.LittleEndian.Uint32(rest))
+	}
+	if size > maxNPYHeader {
+		return "", nil, fmt.Errorf("header of %d bytes, at most %d: %w", size, maxNPYHeader, ErrFormat)
+	}
+	rest = rest[lengthBytes:]
+	if len(rest) < size {
+		return "", nil, fmt.Errorf("the file ends in the header: %w", ErrTruncated)
+	}
+	return string(rest[:size]), rest[size:], nil
+}
+
+// countValues multiplies the shape, without overflow.
+func countValues(shape []int, limit int) (int, error) {
+	if slices.Contains(shape, 0) {
+		return 0, nil
+	}
+	count := 1
+	for _, n := range shape {
+		if count > limit/n {
+			return 0, fmt.Errorf("shape %v, the limit is %d values: %w", shape, limit, ErrTooLarge)
+		}
+		count *= n
+	}
+	return count, nil
+}
+
+// sampleReader returns the size of one value in bytes and the function that reads it.
+func (h npyHeader) sampleReader() (size int, read func([]byte) float32, err error) {
+	if h.fortran {
+		return 0, nil, fmt.Errorf("Fortran order is not read, save numpy.ascontiguousarray(a): %w", ErrFormat)
+	}
+	switch h.descr {
+	case "<f4":
+		return 4, func(b []byte) float32 { return math.Float32frombits(binary.LittleEndian.Uint32(b)) }, nil
+	case "<f8":
+		return 8, func(b []byte) float32 { return float32(math.Float64frombits(binary.LittleEndian.Uint64(b))) }, nil
+	case "<f2":
+		return 2, func(b []byte) float32 { return float16(binary.LittleEndian.Uint16(b)) }, nil
+	case "|u1":
+		return 1, func(b []byte) float32 { return float32(b[0]) }, nil
+	default:
+		return 0, nil, fmt.Errorf("values of type %q are not read, save a.astype('<f4'): %w", h.descr, ErrFormat)
+	}
+}
+
+// float16 widens an IEEE 754 half-precision number.
+func float16(b uint16) float32 {
+	sign := 1 - 2*float64(b>>15)
+	exponent, fraction := int(b>>10&0x1f), float64(b&0x3ff)
+	switch exponent {
+	case 0: // zero and subnormals
+		return float32(math.Copysign(math.Ldexp(fraction, -24), sign))
+	case 0x1f:
+		if fraction != 0 {
+			return float32(math.NaN())
+		}
+		return float32(math.Inf(int(sign)))
+	default:
+		return float32(sign * math.Ldexp(1024+fraction, exponent-25))
+	}
+}

@@ -1,0 +1,130 @@
+package raster
+
+import (
+	"bytes"
+	"encoding/binary"
+)
+
+// upright is the EXIF orientation of an image that is stored as it is to be seen.
+const upright = 1
+
+// orientation returns the EXIF orientation, 1 to 8, of a JPEG, and upright for other
+// formats, for files without the tag, and for tags that cannot be read.
+func orientation(c codec, data []byte) int {
+	if c.name != "jpeg" {
+		return upright
+	}
+	return exifOrientation(exifSegment(data))
+}
+
+// exifSegment returns the TIFF structure in the first EXIF segment (APP1), or nil.
+func exifSegment(data []byte) []byte {
+	const (
+		markerAPP1 = 0xe1
+		markerSOS  = 0xda // the coded pixels follow
+	)
+	data = data[2:] // the caller has seen the SOI marker
+	for len(data) >= 4 && data[0] == 0xff {
+		marker := data[1]
+		if marker == 0xff { // fill byte
+			data = data[1:]
+			continue
+		}
+		size := int(binary.BigEndian.Uint16(data[2:])) // counts itself
+		if marker == markerSOS || size < 2 || 2+size > len(data) {
+			return nil
+		}
+		body := data[4 : 2+size]
+		if tiff, ok := bytes.CutPrefix(body, []byte("Exif\x00\x00")); ok && marker == markerAPP1 {
+			return tiff
+		}
+		data = data[2+size:]
+	}
+	return nil
+}
+
+// exifOrientation reads tag 0x0112 of the first image directory.
+func exifOrientation(tiff []byte) int {
+	const (
+		tagOrientation = 0x0112
+		typeShort      = 3
+		headerSize     = 8
+		entrySize      = 12
+	)
+	if len(tiff) < headerSize {
+		return upright
+	}
+	var order binary.ByteOrder
+	switch string(tiff[:4]) {
+	case "II*\x00":
+		order = binary.LittleEndian
+	case "MM\x00*":
+		order = binary.BigEndian
+	default:
+		return upright
+	}
+	at := uint64(order.Uint32(tiff[4:]))
+	if at+2 > uint64(len(tiff)) {
+		return upright
+	}
+	directory := tiff[at:]
+	entries := int(order.Uint16(directory))
+	directory = directory[2:]
+	for range entries {
+		if len(directory) < entrySize {
+			return upright
+		}
+		if order.Uint16(directory) == tagOrientation && order.Uint16(directory[2:]) == typeShort {
+			if v := int(order.Uint16(directory[8:])); v >= 1 && v <= 8 {
+				return v
+			}
+			return upright
+		}
+		directory = directory[entrySize:]
+	}
+	return upright
+}
+
+// transposed reports whether the orientation exchanges width and height.
+func transposed(orientation int) bool { return orientation >= 5 }
+
+// orient turns the stored image so that it is upright.
+func orient(img *Image, orientation int) *Image {
+	if orientation == upright {
+		return img
+	}
+	w, h := img.Width, img.Height
+	// The pixel at (x, y) of the result is source[start + x*dx + y*dy].
+	var start, dx, dy int
+	switch orientation {
+	case 2: // mirrored left to right
+		start, dx, dy = w-1, -1, w
+	case 3: // half turn
+		start, dx, dy = h*w-1, -1, -w
+	case 4: // mirrored top to bottom
+		start, dx, dy = (h-1)*w, 1, -w
+	case 5: // transposed
+		start, dx, dy = 0, w, 1
+	case 6: // to be turned clockwise
+		start, dx, dy = (h-1)*w, -w, 1
+	case 7: // transposed along the other diagonal
+		start, dx, dy = h*w-1, -w, -1
+	default: // 8: to be turned counter-clockwise
+		start, dx, dy = w-1, w, -1
+	}
+	out := New(img.Channels, h, w)
+	if transposed(orientation) {
+		out.Height, out.Width = w, h
+	}
+	for c := range img.Channels {
+		src, dst := img.Plane(c), out.Plane(c)
+		i := 0
+		for y := range out.Height {
+			for x := range out.Width {
+				dst[i] = src[start+x*dx+y*dy]
+				i++
+			}
+		}
+	}
+	return out
+}

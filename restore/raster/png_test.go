@@ -1,0 +1,101 @@
+package raster
+
+import (
+	"bytes"
+	"errors"
+	"image/png"
+	"math"
+	"slices"
+	"testing"
+)
+
+func TestTo8(t *testing.T) {
+	t.Parallel()
+	for p := range 256 {
+		if got := To8(float32(level8(uint8(p)))); int(got) != p {
+			t.Fatalf("level %d came back as %d", p, got)
+		}
+	}
+	nan, inf := float32(math.NaN()), float32(math.Inf(1))
+	for _, tt := range []struct {
+		v    float32
+		want uint8
+	}{{0, 128}, {-1, 0}, {1, 255}, {-1.5, 0}, {1.5, 255}, {nan, 0}, {inf, 255}, {-inf, 0}, {-0.9961, 0}, {-0.996, 1}} {
+		if got := To8(tt.v); got != tt.want {
+			t.Errorf("To8(%v) = %d, want %d", tt.v, got, tt.want)
+		}
+	}
+}
+
+func TestEncodePNGRoundTrip(t *testing.T) {
+	t.Parallel()
+	for _, channels := range []int{1, 3} {
+		img := New(channels, 16, 48)
+		for i := range img.Pix {
+			img.Pix[i] = float32(level8(uint8(i)))
+		}
+		data, err := EncodePNG(img)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := EncodePNG(img)
+		if err != nil || !bytes.Equal(data, again) {
+			t.Fatalf("two encodings differ, %v", err)
+		}
+		got, err := Decode(data, Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for c := range 3 {
+			if want := img.Plane(min(c, channels-1)); !slices.Equal(got.Plane(c), want) {
+				t.Fatalf("%d channels: channel %d changed", channels, c)
+			}
+		}
+		cfg, err := png.DecodeConfig(bytes.NewReader(data))
+		if err != nil || cfg.Width != 48 || cfg.Height != 16 {
+			t.Fatalf("header %+v, %v", cfg, err)
+		}
+		if colourType := data[25]; channels == 3 && colourType != 2 {
+			t.Errorf("PNG colour type %d, want 2 (RGB without alpha)", colourType)
+		}
+	}
+}
+
+func TestEncodePNGRejects(t *testing.T) {
+	t.Parallel()
+	broken := New(3, 2, 2)
+	broken.Pix[7] = float32(math.NaN())
+	for name, tt := range map[string]struct {
+		img  *Image
+		want error
+	}{
+		"NaN":          {broken, ErrNotFinite},
+		"two channels": {New(2, 2, 2), ErrShape},
+		"no pixels":    {New(3, 0, 2), ErrShape},
+		"short buffer": {&Image{Channels: 3, Height: 2, Width: 2, Pix: make([]float32, 11)}, ErrShape},
+	} {
+		if _, err := EncodePNG(tt.img); !errors.Is(err, tt.want) {
+			t.Errorf("%s: error %v, want %v", name, err, tt.want)
+		}
+	}
+}
+
+func TestFinite(t *testing.T) {
+	t.Parallel()
+	nan, inf := float32(math.NaN()), float32(math.Inf(1))
+	for _, tt := range []struct {
+		values []float32
+		index  int
+		ok     bool
+	}{
+		{nil, -1, true},
+		{[]float32{0, -1, math.MaxFloat32, math.SmallestNonzeroFloat32}, -1, true},
+		{[]float32{0, nan, inf}, 1, false},
+		{[]float32{0, 1, inf}, 2, false},
+		{[]float32{-inf}, 0, false},
+	} {
+		if index, ok := Finite(tt.values); index != tt.index || ok != tt.ok {
+			t.Errorf("Finite(%v) = %d, %v; want %d, %v", tt.values, index, ok, tt.index, tt.ok)
+		}
+	}
+}

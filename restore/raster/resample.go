@@ -1,0 +1,120 @@
+package raster
+
+import "math"
+
+// axis says how one side is resampled: from in samples to out, of which n are wanted,
+// starting at from.
+type axis struct {
+	in, out, from, n int
+}
+
+// identical reports whether the wanted samples are input samples.
+func (a axis) identical() bool { return a.in == a.out }
+
+// taps are the input samples, from first on, that make one output sample.
+type taps struct {
+	first  int
+	weight []float64
+}
+
+// taps returns the weights of every wanted sample. Pixels are centred on half-integers; the
+// kernel is widened by the factor when shrinking; weights that fall beyond the border
+// are dropped and the rest normalised to a sum of one.
+func (a axis) taps() []taps {
+	step := float64(a.in) / float64(a.out)
+	width := max(step, 1)
+	radius := 2 * width
+	all := make([]taps, a.n)
+	for i := range all {
+		centre := (float64(a.from+i) + 0.5) * step
+		first := max(0, int(math.Floor(centre-radius+0.5)))
+		end := min(a.in, int(math.Floor(centre+radius+0.5)))
+		weight := make([]float64, end-first)
+		sum := 0.0
+		for k := range weight {
+			weight[k] = cubic((float64(first+k) + 0.5 - centre) / width)
+			sum += weight[k]
+		}
+		for k := range weight {
+			weight[k] /= sum
+		}
+		all[i] = taps{first, weight}
+	}
+	return all
+}
+
+// cubic is the cubic convolution kernel with a = -0.5 (Catmull-Rom).
+func cubic(x float64) float64 {
+	x = math.Abs(x)
+	switch {
+	case x < 1:
+		return (1.5*x-2.5)*x*x + 1
+	case x < 2:
+		return ((-0.5*x+2.5)*x-4)*x + 2
+	default:
+		return 0
+	}
+}
+
+// resample scales along the rows, then along the columns, and clamps the overshoot of the
+// kernel to [-1, 1].
+func resample(img *Image, across, down axis) *Image {
+	out := resampleDown(resampleAcross(img, across), down)
+	if !across.identical() || !down.identical() {
+		for i, v := range out.Pix {
+			out.Pix[i] = min(1, max(-1, v))
+		}
+	}
+	return out
+}
+
+func resampleAcross(img *Image, a axis) *Image {
+	out := New(img.Channels, img.Height, a.n)
+	rows := img.Channels * img.Height
+	if a.identical() {
+		for y := range rows {
+			copy(out.Pix[y*a.n:(y+1)*a.n], img.Pix[y*img.Width+a.from:])
+		}
+		return out
+	}
+	all := a.taps()
+	for y := range rows {
+		src, dst := img.Pix[y*img.Width:(y+1)*img.Width], out.Pix[y*a.n:(y+1)*a.n]
+		for x, t := range all {
+			sum := 0.0
+			for k, v := range src[t.first : t.first+len(t.weight)] {
+				sum += t.weight[k] * float64(v)
+			}
+			dst[x] = float32(sum)
+		}
+	}
+	return out
+}
+
+func resampleDown(img *Image, a axis) *Image {
+	w := img.Width
+	out := New(img.Channels, a.n, w)
+	if a.identical() {
+		for c := range img.Channels {
+			copy(out.Plane(c), img.Plane(c)[a.from*w:])
+		}
+		return out
+	}
+	all := a.taps()
+	sum := make([]float64, w)
+	for c := range img.Channels {
+		src, dst := img.Plane(c), out.Plane(c)
+		for y, t := range all {
+			clear(sum)
+			for k, weight := range t.weight {
+				for x, v := range src[(t.first+k)*w : (t.first+k+1)*w] {
+					sum[x] += weight * float64(v)
+				}
+			}
+			for x, v := range sum {
+				dst[y*w+x] = float32(v)
+			}
+		}
+	}
+	return out
+}
