@@ -47,6 +47,10 @@ type Item struct {
 	Image *Source `json:"image,omitempty"`
 	// Measurement is a stored y (.npy, float32). When set nothing is simulated.
 	Measurement *Source `json:"measurement,omitempty"`
+	// Mask and Kernel replace the mask (inpainting) or the blur kernel (deblurring) that
+	// the operator would draw. Nil means drawn from Seed.
+	Mask   *Source `json:"mask,omitempty"`
+	Kernel *Source `json:"kernel,omitempty"`
 
 	// Width and Height are the working size in pixels, after Fit.
 	Width  int `json:"width"`
@@ -82,6 +86,8 @@ type measurementIdentity struct {
 	Params      map[string]float64 `json:"params,omitempty"`
 	Sigma       float64            `json:"sigma"`
 	Seed        uint64             `json:"seed"`
+	Mask        string             `json:"mask,omitempty"`
+	Kernel      string             `json:"kernel,omitempty"`
 }
 
 func (it *Item) measurement() measurementIdentity {
@@ -95,6 +101,12 @@ func (it *Item) measurement() measurementIdentity {
 	}
 	if it.Measurement != nil {
 		m.Measurement = it.Measurement.SHA256
+	}
+	if it.Mask != nil {
+		m.Mask = it.Mask.SHA256
+	}
+	if it.Kernel != nil {
+		m.Kernel = it.Kernel.SHA256
 	}
 	return m
 }

@@ -26,3 +26,12 @@ func (o *hdr) measurement() []int { return []int{o.shape.Channels, o.shape.Heigh
 func (o *hdr) forward(g *onnx.Graph, x, _ onnx.Value) onnx.Value {
 	return g.Clip(g.Mul(x, g.Scalar(o.scale)), -1, 1)
 }
+
+// baseline undoes the gain; what was clipped stays clipped.
+func (o *hdr) baseline(y []float32) []float32 {
+	out := make([]float32, len(y))
+	for i, v := range y {
+		out[i] = v / o.scale
+	}
+	return out
+}

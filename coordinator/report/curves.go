@@ -1,0 +1,90 @@
+package report
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+
+	"ddiff/manifest"
+)
+
+// maxCurvePoints bounds the points of one curve on the page. A longer trace is thinned to
+// evenly spaced steps, the first and the last among them; the values are not averaged.
+const maxCurvePoints = 256
+
+// curves are the solver's curves of one item as the page's script reads them.
+type curves struct {
+	// Step counts from 1; Timestep is the prior's time index there.
+	Step     []int    `json:"step"`
+	Timestep []int    `json:"t"`
+	Data     []number `json:"data"`
+	Primal   []number `json:"primal"`
+	Dual     []number `json:"dual"`
+	DeltaX   []number `json:"dx"`
+	DeltaZ   []number `json:"dz"`
+	DeltaU   []number `json:"du"`
+}
+
+// number is written with 4 significant digits: more cannot be seen.
+type number float64
+
+// MarshalJSON writes null for what JSON has no number for.
+func (n number) MarshalJSON() ([]byte, error) {
+	v := float64(n)
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return []byte("null"), nil
+	}
+	return strconv.AppendFloat(nil, v, 'g', 4, 64), nil
+}
+
+// readCurves reads and thins the trace of an item.
+func readCurves(ctx context.Context, store files, r *manifest.Result) (*curves, error) {
+	key := manifest.ItemKey(r.Item.ID, manifest.FileTrace)
+	data, err := store.Get(ctx, key)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", key, err)
+	}
+	var t manifest.Trace
+	if err := json.Unmarshal(data, &t); err != nil {
+		return nil, fmt.Errorf("decode %s: %w", key, err)
+	}
+	c, err := thin(&t)
+	if err != nil {
+		return nil, fmt.Errorf("decode %s: %w", key, err)
+	}
+	return c, nil
+}
+
+func thin(t *manifest.Trace) (*curves, error) {
+	steps := len(t.Timestep)
+	for _, series := range []struct {
+		name   string
+		values []float64
+	}{
+		{"data_norm", t.DataNorm}, {"primal_norm", t.PrimalNorm}, {"dual_norm", t.DualNorm},
+		{"delta_x", t.DeltaX}, {"delta_z", t.DeltaZ}, {"delta_u", t.DeltaU},
+	} {
+		if len(series.values) != steps {
+			return nil, fmt.Errorf("%s has %d entries, timestep has %d", series.name, len(series.values), steps)
+		}
+	}
+	c := &curves{Step: []int{}}
+	points := min(steps, maxCurvePoints)
+	for p := range points {
+		k := p
+		if steps > points {
+			k = p * (steps - 1) / (points - 1)
+		}
+		c.Step = append(c.Step, k+1)
+		c.Timestep = append(c.Timestep, t.Timestep[k])
+		c.Data = append(c.Data, number(t.DataNorm[k]))
+		c.Primal = append(c.Primal, number(t.PrimalNorm[k]))
+		c.Dual = append(c.Dual, number(t.DualNorm[k]))
+		c.DeltaX = append(c.DeltaX, number(t.DeltaX[k]))
+		c.DeltaZ = append(c.DeltaZ, number(t.DeltaZ[k]))
+		c.DeltaU = append(c.DeltaU, number(t.DeltaU[k]))
+	}
+	return c, nil
+}

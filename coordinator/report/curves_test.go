@@ -1,0 +1,64 @@
+package report
+
+import (
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+
+	"ddiff/manifest"
+)
+
+func TestThinKeepsShortTraces(t *testing.T) {
+	t.Parallel()
+	c, err := thin(madeUpTrace(maxCurvePoints, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(c.Step) != maxCurvePoints || c.Step[0] != 1 || c.Step[maxCurvePoints-1] != maxCurvePoints {
+		t.Errorf("steps %d..%d, %d points", c.Step[0], c.Step[len(c.Step)-1], len(c.Step))
+	}
+}
+
+func TestThinKeepsTheEnds(t *testing.T) {
+	t.Parallel()
+	full := madeUpTrace(1000, 1)
+	c, err := thin(full)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(c.Step) != maxCurvePoints || c.Step[0] != 1 || c.Step[maxCurvePoints-1] != 1000 {
+		t.Errorf("steps %d..%d, %d points", c.Step[0], c.Step[len(c.Step)-1], len(c.Step))
+	}
+	for i, step := range c.Step {
+		if i > 0 && (step <= c.Step[i-1] || step-c.Step[i-1] > 4) {
+			t.Fatalf("steps %d and %d follow each other", c.Step[i-1], step)
+		}
+		if float64(c.Data[i]) != full.DataNorm[step-1] || c.Timestep[i] != full.Timestep[step-1] {
+			t.Fatalf("point %d is not step %d", i, step)
+		}
+	}
+}
+
+func TestThinRefusesUnevenTraces(t *testing.T) {
+	t.Parallel()
+	tr := madeUpTrace(5, 1)
+	tr.DualNorm = tr.DualNorm[:3]
+	if _, err := thin(tr); err == nil || !strings.Contains(err.Error(), "dual_norm has 3 entries, timestep has 5") {
+		t.Errorf("error = %v", err)
+	}
+	if c, err := thin(&manifest.Trace{}); err != nil || len(c.Step) != 0 {
+		t.Errorf("empty trace: %v, %v", c, err)
+	}
+}
+
+func TestNumbersAreValidJSON(t *testing.T) {
+	t.Parallel()
+	out, err := json.Marshal([]number{1, 0.123456, 1e-9, 123456, number(math.NaN()), number(math.Inf(1))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := string(out), `[1,0.1235,1e-09,1.235e+05,null,null]`; got != want {
+		t.Errorf("json = %s, want %s", got, want)
+	}
+}

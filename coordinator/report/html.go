@@ -1,0 +1,150 @@
+package report
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"fmt"
+	"html/template"
+	"strconv"
+
+	"ddiff/manifest"
+)
+
+var (
+	//go:embed report.html.tmpl
+	pageTemplate string
+	//go:embed style.css
+	pageStyle string
+	//go:embed report.js
+	pageScript string
+)
+
+// page is what the template shows.
+type page struct {
+	Style  template.CSS
+	Script template.JS
+
+	Campaign   Campaign
+	Facts      []fact
+	Summary    Summary
+	Rows       []tableRow
+	Notes      []string
+	Sheets     []sheetLink
+	Links      []string
+	Tasks      []option
+	Methods    []string
+	Failures   []failure
+	MoreFailed int
+	Items      []itemView
+	// Hidden is the number of finished items that are not on the page.
+	Hidden int
+	// Thinned says that a trace was longer than the curves drawn from it.
+	Thinned bool
+	Data    pageData
+}
+
+// pageData is what the page's script reads; html/template escapes it for its place.
+type pageData struct {
+	// Curves are the solver's curves by the item's number on the page.
+	Curves map[string]*curves `json:"curves"`
+}
+
+// option is one choice of a filter.
+type option struct{ Value, Label string }
+
+type sheetLink struct{ Label, Path string }
+
+type failure struct {
+	Name, Task, Method string
+	Run                int
+	Outcome            manifest.Outcome
+	Reason             string
+}
+
+// maxFailures bounds the list of failed and dead items on the page.
+const maxFailures = 200
+
+// writePage renders and stores index.html; results are sorted. It returns the traces that a
+// result names but that could not be read.
+func writePage(
+	ctx context.Context, store files, campaign Campaign, summary Summary,
+	ordered []manifest.Result, sheets []sheetFile,
+) (lost []error, err error) {
+	p := newPage(campaign, summary, ordered, sheets)
+	for i, r := range excerpt(ordered, maxItems) {
+		view := newItemView(i, &r)
+		if has(&r, manifest.FileTrace) {
+			c, err := readCurves(ctx, store, &r)
+			if ctx.Err() != nil {
+				return nil, fmt.Errorf("write %s: %w", KeyPage, ctx.Err())
+			}
+			if err != nil {
+				lost = append(lost, err)
+			} else if len(c.Step) > 0 {
+				view.HasCurves = true
+				p.Thinned = p.Thinned || c.Step[len(c.Step)-1] > len(c.Step)
+				p.Data.Curves[strconv.Itoa(i)] = c
+			}
+		}
+		p.Items = append(p.Items, view)
+	}
+	p.Hidden = summary.Done - len(p.Items)
+
+	out, err := renderPage(p)
+	if err != nil {
+		return nil, err
+	}
+	return lost, put(ctx, store, KeyPage, out)
+}
+
+func renderPage(p *page) ([]byte, error) {
+	t, err := template.New(KeyPage).Parse(pageTemplate)
+	if err != nil {
+		return nil, fmt.Errorf("parse page template: %w", err)
+	}
+	var out bytes.Buffer
+	if err := t.Execute(&out, p); err != nil {
+		return nil, fmt.Errorf("render %s: %w", KeyPage, err)
+	}
+	return out.Bytes(), nil
+}
+
+func newPage(campaign Campaign, summary Summary, ordered []manifest.Result, sheets []sheetFile) *page {
+	p := &page{
+		Style:    template.CSS(pageStyle),
+		Script:   template.JS(pageScript),
+		Campaign: campaign,
+		Facts:    campaignFacts(campaign, summary),
+		Summary:  summary,
+		Rows:     tableRows(summary),
+		Notes:    notes(summary),
+		Links:    []string{KeyCSV, KeySummaryJSON, KeySummaryMarkdown},
+		Data:     pageData{Curves: make(map[string]*curves)},
+	}
+	for _, s := range sheets {
+		p.Sheets = append(p.Sheets, sheetLink{taskLabel(s.Task), s.Key})
+		p.Tasks = append(p.Tasks, option{s.Task, taskLabel(s.Task)})
+	}
+	seen := make(map[string]bool)
+	for _, r := range summary.Rows {
+		if !seen[r.Method] {
+			seen[r.Method] = true
+			p.Methods = append(p.Methods, r.Method)
+		}
+	}
+	for i := range ordered {
+		r := &ordered[i]
+		switch {
+		case r.Outcome == manifest.OutcomeDone:
+		case len(p.Failures) == maxFailures:
+			p.MoreFailed++
+		default:
+			p.Failures = append(p.Failures, failure{
+				Name: r.Item.Name, Task: taskLabel(r.Item.Task), Method: r.Item.Method,
+				Run: r.Item.Run, Outcome: r.Outcome, Reason: r.Reason,
+			})
+		}
+	}
+	return p
+}

@@ -1,0 +1,149 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"ddiff/manifest"
+)
+
+// pageOf renders the page of results whose artifacts are in the store.
+func pageOf(t *testing.T, store *memory, c Campaign, results []manifest.Result) string {
+	t.Helper()
+	ordered := sorted(results)
+	lost, err := writePage(t.Context(), store, c, summarize(t, ordered, c.Select), ordered, sheetKeys(tasksOf(ordered)))
+	if err != nil || len(lost) != 0 {
+		t.Fatal(err, lost)
+	}
+	return string(store.files[KeyPage])
+}
+
+const hostile = `</script><script>alert(1)</script>"'><img src=x onerror=alert(2)>{{.}}&` + "\u2028`${1}`"
+
+// hostileResults have a script in every text that a page shows.
+func hostileResults(t *testing.T, store *memory) []manifest.Result {
+	t.Helper()
+	done := result(t, hostile, hostile, hostile, 0, scored(25, 20, 0.7, 0.001))
+	done.Runtime.Provider = hostile
+	illustrate(t, store, &done, 1)
+	return []manifest.Result{
+		done,
+		result(t, hostile, hostile, hostile+"2", 0, ended(manifest.OutcomeFailed, hostile)),
+	}
+}
+
+func hostileCampaign() Campaign {
+	c := testCampaign()
+	c.Name, c.Preset, c.Prior, c.PriorLicence = hostile, hostile, hostile, hostile
+	return c
+}
+
+func TestPageEscapes(t *testing.T) {
+	t.Parallel()
+	store := newMemory()
+	html := pageOf(t, store, hostileCampaign(), hostileResults(t, store))
+	for _, bad := range []string{"<script>alert", "<img src=x", "'><img"} {
+		if strings.Contains(html, bad) {
+			t.Errorf("the page holds %q", bad)
+		}
+	}
+	if got := strings.Count(html, "</script>"); got != 2 {
+		t.Errorf("%d script elements end, want 2", got)
+	}
+	if !strings.Contains(html, "&lt;/script&gt;&lt;script&gt;alert(1)") {
+		t.Error("the hostile name is not shown as text")
+	}
+}
+
+func TestPageEscapesInBrowser(t *testing.T) {
+	t.Parallel()
+	store := newMemory()
+	page := published(t, store, hostileResults(t, store))
+	document := browse(t, page, "")
+	if got := state(t, document, "images-loaded"); got != "3" {
+		t.Errorf("data-images-loaded = %s, want 3", got)
+	}
+	if strings.Contains(document, "<img src=\"x\"") || strings.Contains(document, "<script>alert") {
+		t.Error("the browser saw markup in a name")
+	}
+}
+
+func TestPageDataIsJSON(t *testing.T) {
+	t.Parallel()
+	store := newMemory()
+	html := pageOf(t, store, testCampaign(), campaign(t, store))
+	m := regexp.MustCompile(`(?s)<script type="application/json" id="report-data">(.*?)</script>`).FindStringSubmatch(html)
+	if m == nil {
+		t.Fatal("the page has no data")
+	}
+	var data struct {
+		Curves map[string]struct {
+			Step []int
+			T    []int
+			Data []float64
+		}
+	}
+	if err := json.Unmarshal([]byte(m[1]), &data); err != nil {
+		t.Fatal(err)
+	}
+	if len(data.Curves) != 28 || len(data.Curves["0"].Data) != 100 || data.Curves["0"].T[99] != 0 {
+		t.Errorf("%d curves, the first with %d points", len(data.Curves), len(data.Curves["0"].Data))
+	}
+}
+
+func TestPageNeedsNoNetwork(t *testing.T) {
+	t.Parallel()
+	store := newMemory()
+	html := pageOf(t, store, testCampaign(), campaign(t, store))
+	html = strings.ReplaceAll(html, `"http://www.w3.org/2000/svg"`, "") // a name, not an address
+	if m := regexp.MustCompile(`(?i)(https?:)?//[a-z0-9]|@import|url\(|<link`).FindString(html); m != "" {
+		t.Errorf("the page refers to %q", m)
+	}
+}
+
+func TestPageIsBounded(t *testing.T) {
+	t.Parallel()
+	store := newMemory()
+	var results []manifest.Result
+	for i := range maxItems + 50 {
+		results = append(results, result(t, "hdr", "ddiff", fmt.Sprintf("img%d", i), i, scored(30, 20, 0.7, 0)))
+	}
+	for i := range maxFailures + 7 {
+		results = append(results, result(t, "hdr", "ddiff", fmt.Sprintf("bad%d", i), i, ended(manifest.OutcomeDead, "x")))
+	}
+	html := pageOf(t, store, testCampaign(), results)
+	if got := strings.Count(html, `<article class="item"`); got != maxItems {
+		t.Errorf("%d items, want %d", got, maxItems)
+	}
+	for _, want := range []string{"This page shows 200 of 250 restored items", "And 7 more"} {
+		if !strings.Contains(html, want) {
+			t.Errorf("the page does not say %q", want)
+		}
+	}
+}
+
+func TestPageOfAnEmptyCampaign(t *testing.T) {
+	t.Parallel()
+	html := pageOf(t, newMemory(), Campaign{}, nil)
+	for _, want := range []string{"Unnamed campaign", "The campaign has no items.", "No item was restored."} {
+		if !strings.Contains(html, want) {
+			t.Errorf("the page does not say %q", want)
+		}
+	}
+}
+
+func TestPageMarksTheOracle(t *testing.T) {
+	t.Parallel()
+	c := testCampaign()
+	c.Select = RuleBestPSNR
+	html := pageOf(t, newMemory(), c, tableResults(t))
+	if !strings.Contains(html, "30.00*") || !strings.Contains(html, oracleNote) {
+		t.Error("no asterisk or no footnote")
+	}
+	if strings.Contains(html, "best of this task") {
+		t.Error("an oracle's figure is ranked")
+	}
+}

@@ -1,0 +1,52 @@
+package report
+
+import (
+	"slices"
+	"testing"
+)
+
+func TestCompareNatural(t *testing.T) {
+	t.Parallel()
+	// Of equal numbers the one with more zeros comes first, as bytes do.
+	want := []string{"", "01", "1", "2", "10", "a", "a1b2", "a1b10", "a02", "a2", "a10", "ab", "b"}
+	got := slices.Clone(want)
+	slices.Reverse(got)
+	slices.SortFunc(got, compareNatural)
+	if !slices.Equal(got, want) {
+		t.Errorf("sorted = %q, want %q", got, want)
+	}
+}
+
+func FuzzCompareNatural(f *testing.F) {
+	f.Add("img2", "img10", "img02")
+	f.Add("7", "", "007x")
+	f.Fuzz(func(t *testing.T, a, b, c string) {
+		ab, ba := compareNatural(a, b), compareNatural(b, a)
+		if ab != -ba {
+			t.Errorf("compare(%q, %q) = %d, reversed %d", a, b, ab, ba)
+		}
+		if (ab == 0) != (a == b) {
+			t.Errorf("compare(%q, %q) = %d", a, b, ab)
+		}
+		if bc := compareNatural(b, c); ab < 0 && bc < 0 && compareNatural(a, c) >= 0 {
+			t.Errorf("%q < %q < %q, but not the first < the last", a, b, c)
+		}
+	})
+}
+
+func TestTaskOrderIsThePapers(t *testing.T) {
+	t.Parallel()
+	tasks := []string{"zoom", "hdr", "gaussian_deblur", "super_resolution", "inpaint_random", "denoise", "inpaint_box"}
+	slices.SortFunc(tasks, compareTasks)
+	want := []string{"super_resolution", "inpaint_box", "inpaint_random", "gaussian_deblur", "hdr", "denoise", "zoom"}
+	if !slices.Equal(tasks, want) {
+		t.Errorf("order = %q, want %q", tasks, want)
+	}
+}
+
+func TestPrintable(t *testing.T) {
+	t.Parallel()
+	if got, want := printable("a\x1b[31m\tü\n\u202e"), "a?[31m?ü??"; got != want {
+		t.Errorf("printable = %q, want %q", got, want)
+	}
+}

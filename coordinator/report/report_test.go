@@ -1,0 +1,136 @@
+package report
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"ddiff/manifest"
+)
+
+func TestWriteStoresTheReport(t *testing.T) {
+	t.Parallel()
+	store := newMemory()
+	results := campaign(t, store)
+	if err := Write(t.Context(), store, testCampaign(), results); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{KeyCSV, KeyPage, KeySummaryJSON, KeySummaryMarkdown, "sheets/super_resolution.png", "sheets/hdr.png"} {
+		if len(store.files[key]) == 0 {
+			t.Errorf("%s is missing", key)
+		}
+	}
+	if got := len(keys(store, "sheets/")); got != 8 {
+		t.Errorf("%d sheets, want 8", got)
+	}
+	if got := strings.Count(string(store.files[KeyCSV]), "\n"); got != len(results)+1 {
+		t.Errorf("%d lines in %s, want %d", got, KeyCSV, len(results)+1)
+	}
+	var s Summary
+	if err := json.Unmarshal(store.files[KeySummaryJSON], &s); err != nil || s.Done != 28 || s.Items != len(results) {
+		t.Errorf("summary: %d of %d done, %v", s.Done, s.Items, err)
+	}
+	for key, n := range store.reads {
+		if n > 1 {
+			t.Errorf("%s was read %d times", key, n)
+		}
+	}
+}
+
+func TestWriteDependsOnResultsOnly(t *testing.T) {
+	t.Parallel()
+	store := newMemory()
+	results := campaign(t, store)
+	if err := Write(t.Context(), store, testCampaign(), results); err != nil {
+		t.Fatal(err)
+	}
+	first := maps.Clone(store.files)
+	slices.Reverse(results)
+	if err := Write(t.Context(), store, testCampaign(), results); err != nil {
+		t.Fatal(err)
+	}
+	for key, data := range store.files {
+		if string(data) != string(first[key]) {
+			t.Errorf("%s depends on the order of the results", key)
+		}
+	}
+}
+
+func TestWriteOfNothing(t *testing.T) {
+	t.Parallel()
+	store := newMemory()
+	if err := Write(t.Context(), store, testCampaign(), nil); err != nil {
+		t.Fatal(err)
+	}
+	if got := string(store.files[KeyCSV]); got != csvHeader+"\n" {
+		t.Errorf("csv = %q", got)
+	}
+}
+
+func TestWriteFinishesWithoutLostArtifacts(t *testing.T) {
+	t.Parallel()
+	store := newMemory()
+	results := campaign(t, store)
+	for _, r := range results[:4] {
+		delete(store.files, manifest.ItemKey(r.Item.ID, manifest.FileRestored))
+	}
+	store.files[manifest.ItemKey(results[5].Item.ID, manifest.FileTrace)] = []byte(`{"timestep":[1,2]}`)
+	err := Write(t.Context(), store, testCampaign(), results)
+	if !errors.Is(err, ErrIncomplete) || !strings.Contains(err.Error(), "and 2 more") {
+		t.Errorf("error = %v, want ErrIncomplete with the number of the others", err)
+	}
+	if len(store.files[KeyPage]) == 0 || len(keys(store, "sheets/")) != 8 {
+		t.Error("the report was not finished")
+	}
+}
+
+// full is a store on a full disk.
+type full struct{ *memory }
+
+var errFull = errors.New("no space left on device")
+
+func (f full) Put(_ context.Context, key string, _ []byte) error {
+	return fmt.Errorf("put %s: %w", key, errFull)
+}
+
+func TestWriteEndsWhenItCannotStore(t *testing.T) {
+	t.Parallel()
+	store := newMemory()
+	err := Write(t.Context(), full{store}, testCampaign(), campaign(t, store))
+	if !errors.Is(err, errFull) || errors.Is(err, ErrIncomplete) || !strings.Contains(err.Error(), KeyCSV) {
+		t.Errorf("error = %v", err)
+	}
+}
+
+func TestWriteEndsWhenCancelled(t *testing.T) {
+	t.Parallel()
+	store := newMemory()
+	results := campaign(t, store)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := Write(ctx, store, testCampaign(), results); !errors.Is(err, context.Canceled) {
+		t.Errorf("error = %v, want context.Canceled", err)
+	}
+	ordered := sorted(results)
+	if _, err := writeSheet(ctx, store, sheetFile{"hdr", "x"}, ordered); !errors.Is(err, context.Canceled) {
+		t.Errorf("sheet: error = %v, want context.Canceled", err)
+	}
+	if _, err := writePage(ctx, store, testCampaign(), Summary{}, ordered, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("page: error = %v, want context.Canceled", err)
+	}
+}
+
+func TestWriteRefusesUnknownRule(t *testing.T) {
+	t.Parallel()
+	c := testCampaign()
+	c.Select = "luckiest"
+	store := newMemory()
+	if err := Write(t.Context(), store, c, nil); !errors.Is(err, ErrUnknownRule) || len(store.files) != 0 {
+		t.Errorf("error = %v, %d files written", err, len(store.files))
+	}
+}

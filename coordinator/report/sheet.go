@@ -1,0 +1,198 @@
+package report
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"image"
+	"image/color"
+	"image/png"
+	"math"
+	"strconv"
+
+	"golang.org/x/image/draw"
+
+	"ddiff/manifest"
+)
+
+// maxSheetRows bounds one contact sheet; the header says how many items are not on it.
+const maxSheetRows = 64
+
+// The geometry of a sheet, in pixels.
+const (
+	sheetCell    = 176 // side of a picture's cell
+	sheetGap     = 8
+	sheetMargin  = 20
+	sheetHeader  = 64 // title, counts and column captions
+	sheetCaption = 196
+)
+
+var (
+	sheetPaper = color.RGBA{0xff, 0xff, 0xff, 0xff}
+	sheetBlank = color.RGBA{0xee, 0xf0, 0xf2, 0xff}
+	sheetInk   = color.RGBA{0x1c, 0x23, 0x2b, 0xff}
+	sheetMuted = color.RGBA{0x66, 0x70, 0x7c, 0xff}
+)
+
+// sheet is a contact sheet under construction: one row per item, one column per picture.
+type sheet struct {
+	canvas  *image.RGBA
+	columns []sheetColumn
+}
+
+type sheetColumn struct{ file, title string }
+
+// writeSheet draws and stores the contact sheet of one task; results are sorted. A task
+// without a finished item gets a sheet that says so. It returns the pictures that a result
+// names but that could not be read.
+func writeSheet(ctx context.Context, store files, file sheetFile, results []manifest.Result) (lost []error, err error) {
+	var rows []*manifest.Result
+	items, done := 0, 0
+	for i := range results {
+		if results[i].Item.Task != file.Task {
+			continue
+		}
+		items++
+		if results[i].Outcome != manifest.OutcomeDone {
+			continue
+		}
+		if done++; done <= maxSheetRows {
+			rows = append(rows, &results[i])
+		}
+	}
+
+	s := newSheet(rows)
+	s.header(taskLabel(file.Task), sheetCounts(items, done))
+	for i, r := range rows {
+		errs, err := s.row(ctx, store, i, r)
+		if err != nil {
+			return nil, err
+		}
+		lost = append(lost, errs...)
+	}
+	var out bytes.Buffer
+	if err := png.Encode(&out, s.canvas); err != nil {
+		return nil, fmt.Errorf("encode %s: %w", file.Key, err)
+	}
+	return lost, put(ctx, store, file.Key, out.Bytes())
+}
+
+// sheetCounts is the line below the title; nothing is left out silently.
+func sheetCounts(items, done int) string {
+	text := strconv.Itoa(done) + " of " + strconv.Itoa(items) + " items restored"
+	if more := done - maxSheetRows; more > 0 {
+		text += fmt.Sprintf("; the first %d are shown, %d more in %s", maxSheetRows, more, KeyCSV)
+	}
+	return text
+}
+
+// newSheet lays out a page for the rows; there is a column for the truth if any row has one.
+func newSheet(rows []*manifest.Result) *sheet {
+	s := &sheet{}
+	for _, r := range rows {
+		if has(r, manifest.FileTruth) {
+			s.columns = append(s.columns, sheetColumn{manifest.FileTruth, "truth"})
+			break
+		}
+	}
+	s.columns = append(s.columns,
+		sheetColumn{manifest.FileMeasurement, "measurement"},
+		sheetColumn{manifest.FileRestored, "restored"})
+	width := 2*sheetMargin + sheetCaption + len(s.columns)*(sheetCell+sheetGap) - sheetGap
+	height := 2*sheetMargin + sheetHeader + len(rows)*(sheetCell+sheetGap)
+	s.canvas = image.NewRGBA(image.Rect(0, 0, width, height))
+	draw.Draw(s.canvas, s.canvas.Bounds(), image.NewUniform(sheetPaper), image.Point{}, draw.Src)
+	return s
+}
+
+func (s *sheet) header(title, counts string) {
+	width := s.canvas.Bounds().Dx() - 2*sheetMargin
+	drawTitle(s.canvas, sheetMargin, sheetMargin+2, width, title)
+	drawLabel(s.canvas, sheetMargin, sheetMargin+32, width, counts, sheetMuted)
+	for i, c := range s.columns {
+		drawLabel(s.canvas, s.columnX(i), sheetMargin+sheetHeader-lineHeight, sheetCell, c.title, sheetMuted)
+	}
+}
+
+func (s *sheet) columnX(i int) int {
+	return sheetMargin + sheetCaption + i*(sheetCell+sheetGap)
+}
+
+// row draws item i. Only cancellation is an error; a picture that cannot be read is marked
+// on the sheet and returned in lost.
+func (s *sheet) row(ctx context.Context, store files, i int, r *manifest.Result) (lost []error, err error) {
+	top := sheetMargin + sheetHeader + 4 + i*(sheetCell+sheetGap)
+	s.caption(top, r)
+	for c, column := range s.columns {
+		cell := image.Rect(0, 0, sheetCell, sheetCell).Add(image.Pt(s.columnX(c), top))
+		if !has(r, column.file) {
+			s.blank(cell, "no "+column.title)
+			continue
+		}
+		img, err := picture(ctx, store, r, column.file)
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("draw contact sheet: %w", ctx.Err())
+		}
+		if err != nil {
+			lost = append(lost, err)
+			s.blank(cell, "unreadable")
+			continue
+		}
+		s.picture(cell, img)
+	}
+	return lost, nil
+}
+
+// caption writes the item's name and figures to the left of its pictures.
+func (s *sheet) caption(top int, r *manifest.Result) {
+	y := top + 2
+	const width = sheetCaption - 2*sheetGap
+	line := func(text string, ink color.Color) {
+		drawLabel(s.canvas, sheetMargin, y, width, text, ink)
+		y += lineHeight + 2
+	}
+	for _, text := range wrapLabel(r.Item.Name, width, 3) {
+		line(text, sheetInk)
+	}
+	line(fmt.Sprintf("%s, run %d", r.Item.Method, r.Item.Run), sheetMuted)
+	y += lineHeight / 2
+	m := &r.Metrics
+	if defined(m.PSNR) {
+		line("PSNR "+change(m.BaselinePSNR, *m.PSNR)+" dB", sheetInk)
+	}
+	if defined(m.SSIM) {
+		line("SSIM "+decimal(*m.SSIM, 3), sheetInk)
+	}
+	if defined(m.Residual) {
+		line("residual "+decimal(*m.Residual, 4), sheetInk)
+	}
+}
+
+// change reads "before -> after", or the figure alone when there is nothing before it.
+func change(before *float64, after float64) string {
+	if !defined(before) {
+		return decimal(after, 2)
+	}
+	return decimal(*before, 2) + " -> " + decimal(after, 2)
+}
+
+func (s *sheet) blank(cell image.Rectangle, why string) {
+	draw.Draw(s.canvas, cell, image.NewUniform(sheetBlank), image.Point{}, draw.Src)
+	x := cell.Min.X + (cell.Dx()-labelWidth(why))/2
+	drawLabel(s.canvas, x, cell.Min.Y+(cell.Dy()-lineHeight)/2, cell.Dx(), why, sheetMuted)
+}
+
+// picture fits an image into the cell with its aspect ratio kept. Reduction is filtered;
+// enlargement shows the pixels that were measured.
+func (s *sheet) picture(cell image.Rectangle, img image.Image) {
+	size := img.Bounds().Size()
+	scale := min(float64(cell.Dx())/float64(size.X), float64(cell.Dy())/float64(size.Y))
+	w := max(1, int(math.Round(float64(size.X)*scale)))
+	h := max(1, int(math.Round(float64(size.Y)*scale)))
+	at := image.Rect(0, 0, w, h).Add(cell.Min).Add(image.Pt((cell.Dx()-w)/2, (cell.Dy()-h)/2))
+	var scaler draw.Scaler = draw.CatmullRom
+	if scale > 1 {
+		scaler = draw.NearestNeighbor
+	}
+	scaler.Scale(s.canvas, at, img, img.Bounds(), draw.Over, nil)
+}

@@ -1,0 +1,171 @@
+package report
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	"image/png"
+	"io/fs"
+	"strings"
+	"testing"
+
+	"ddiff/manifest"
+)
+
+// sheetOf writes the sheet of a task and reads it back.
+func sheetOf(t *testing.T, store *memory, task string, results []manifest.Result) (image.Image, []error) {
+	t.Helper()
+	lost, err := writeSheet(t.Context(), store, sheetFile{task, "sheets/x.png"}, sorted(results))
+	if err != nil {
+		t.Fatal(err)
+	}
+	img, err := png.Decode(bytes.NewReader(store.files["sheets/x.png"]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return img, lost
+}
+
+// flat is a PNG of one colour.
+func flat(t *testing.T, width, height int, c color.Color) []byte {
+	t.Helper()
+	img := image.NewRGBA(image.Rect(0, 0, width, height))
+	for i := range width * height {
+		img.Set(i%width, i/width, c)
+	}
+	var out bytes.Buffer
+	if err := png.Encode(&out, img); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+func near(a, b color.Color) bool {
+	r, g, bl, _ := a.RGBA()
+	r2, g2, b2, _ := b.RGBA()
+	d := func(x, y uint32) bool { return max(x, y)-min(x, y) < 3<<8 }
+	return d(r, r2) && d(g, g2) && d(bl, b2)
+}
+
+func TestSheetShowsThePicturesInTheirCells(t *testing.T) {
+	t.Parallel()
+	store := newMemory()
+	colors := map[string]color.RGBA{
+		manifest.FileTruth:       {200, 30, 30, 255},
+		manifest.FileMeasurement: {30, 200, 30, 255},
+		manifest.FileRestored:    {30, 30, 200, 255},
+	}
+	r := result(t, "hdr", "ddiff", "a.png", 0, scored(25, 20, 0.7, 0))
+	r.Artifacts = map[string]string{}
+	for file, c := range colors {
+		// Twice as wide as high: the picture must keep that in its square cell.
+		store.files[manifest.ItemKey(r.Item.ID, file)] = flat(t, 64, 32, c)
+		r.Artifacts[file] = ""
+	}
+	img, lost := sheetOf(t, store, "hdr", []manifest.Result{r})
+	if len(lost) != 0 {
+		t.Fatal(lost)
+	}
+	top := sheetMargin + sheetHeader + 4
+	for i, file := range []string{manifest.FileTruth, manifest.FileMeasurement, manifest.FileRestored} {
+		x := sheetMargin + sheetCaption + i*(sheetCell+sheetGap) + sheetCell/2
+		if got := img.At(x, top+sheetCell/2); !near(got, colors[file]) {
+			t.Errorf("%s: centre of the cell is %v, want %v", file, got, colors[file])
+		}
+		if got := img.At(x, top+sheetCell/8); !near(got, sheetPaper) {
+			t.Errorf("%s: above the picture is %v, want paper", file, got)
+		}
+	}
+}
+
+func TestSheetWithoutTruthHasTwoColumns(t *testing.T) {
+	t.Parallel()
+	store := newMemory()
+	with := result(t, "hdr", "ddiff", "a.png", 0)
+	illustrate(t, store, &with, 1)
+	without := result(t, "hdr", "ddiff", "b.npy", 0, func(r *manifest.Result) { r.Item.Image = nil })
+	illustrate(t, store, &without, 2)
+	three, _ := sheetOf(t, store, "hdr", []manifest.Result{with, without})
+	two, _ := sheetOf(t, store, "hdr", []manifest.Result{without})
+	if d := three.Bounds().Dx() - two.Bounds().Dx(); d != sheetCell+sheetGap {
+		t.Errorf("a truth widens the sheet by %d pixels, want %d", d, sheetCell+sheetGap)
+	}
+}
+
+func TestSheetIsBounded(t *testing.T) {
+	t.Parallel()
+	store := newMemory()
+	var results []manifest.Result
+	for i := range maxSheetRows + 6 {
+		r := result(t, "hdr", "ddiff", fmt.Sprintf("%d.png", i), i)
+		r.Artifacts = map[string]string{manifest.FileRestored: ""}
+		store.files[manifest.ItemKey(r.Item.ID, manifest.FileRestored)] = flat(t, 8, 8, sheetInk)
+		results = append(results, r)
+	}
+	img, _ := sheetOf(t, store, "hdr", results)
+	want := 2*sheetMargin + sheetHeader + maxSheetRows*(sheetCell+sheetGap)
+	if got := img.Bounds().Dy(); got != want {
+		t.Errorf("height = %d, want %d", got, want)
+	}
+	if len(store.reads) != maxSheetRows {
+		t.Errorf("%d pictures read, want %d", len(store.reads), maxSheetRows)
+	}
+	counts := sheetCounts(len(results)+1, len(results))
+	if want := "70 of 71 items restored; the first 64 are shown, 6 more in results.csv"; counts != want {
+		t.Errorf("counts = %q, want %q", counts, want)
+	}
+}
+
+func TestSheetMarksWhatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	store := newMemory()
+	r := result(t, "hdr", "ddiff", strings.Repeat("long name ", 20), 0)
+	illustrate(t, store, &r, 1)
+	delete(store.files, manifest.ItemKey(r.Item.ID, manifest.FileTruth))
+	store.files[manifest.ItemKey(r.Item.ID, manifest.FileRestored)] = []byte("not a picture")
+	_, lost := sheetOf(t, store, "hdr", []manifest.Result{r})
+	if len(lost) != 2 || !errors.Is(lost[0], fs.ErrNotExist) || !strings.Contains(lost[1].Error(), "restored.png") {
+		t.Errorf("lost = %v", lost)
+	}
+}
+
+func TestSheetOfNothing(t *testing.T) {
+	t.Parallel()
+	img, lost := sheetOf(t, newMemory(), "hdr", []manifest.Result{
+		result(t, "hdr", "ddiff", "a.png", 0, ended(manifest.OutcomeFailed, "x")),
+	})
+	if len(lost) != 0 || img.Bounds().Dy() != 2*sheetMargin+sheetHeader {
+		t.Errorf("bounds %v, lost %v", img.Bounds(), lost)
+	}
+}
+
+func TestLabels(t *testing.T) {
+	t.Parallel()
+	if got := cutLabel("abcdefghij", 7*runeWidth); got != "abcd..." {
+		t.Errorf("cut = %q", got)
+	}
+	if got := cutLabel("abc", 3*runeWidth); got != "abc" {
+		t.Errorf("cut = %q", got)
+	}
+	got := wrapLabel("abcdefghijklmnop", 5*runeWidth, 3)
+	if len(got) != 3 || got[0] != "abcde" || got[1] != "fghij" || got[2] != "kl..." {
+		t.Errorf("wrapped = %q", got)
+	}
+}
+
+func TestSheetKeysAreSafeAndDistinct(t *testing.T) {
+	t.Parallel()
+	seen := make(map[string]bool)
+	for _, s := range sheetKeys([]string{"hdr", "../../etc", "a b", "a_b", "a/b", "", "\x00"}) {
+		name, ok := strings.CutPrefix(s.Key, sheetFolder)
+		if !ok || strings.ContainsAny(strings.TrimSuffix(name, ".png"), "/\\. \x00") || name == ".png" {
+			t.Errorf("key of task %q = %q", s.Task, s.Key)
+		}
+		if seen[s.Key] {
+			t.Errorf("key %q is given twice", s.Key)
+		}
+		seen[s.Key] = true
+	}
+}

@@ -1,0 +1,167 @@
+package report
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+
+	"ddiff/manifest"
+)
+
+// tableResults are the results of the golden files: two methods, several runs, a task
+// without baseline, failures, and names that only natural order gets right.
+func tableResults(t *testing.T) []manifest.Result {
+	t.Helper()
+	noBaseline := func(r *manifest.Result) { r.Metrics.BaselinePSNR = nil }
+	return []manifest.Result{
+		result(t, "hdr", "ddiff", "img10", 0, scored(27.5, 21, 0.81, 0.0021)),
+		result(t, "hdr", "ddiff", "img2", 0, scored(26.25, 20, 0.79, 0.0019)),
+		result(t, "hdr", "ddiff", "img3", 0, ended(manifest.OutcomeFailed, "no such file")),
+		result(t, "gaussian_deblur", "ddiff-hqs", "img2", 0, scored(22, 24, 0.61, 0.012)),
+		result(t, "gaussian_deblur", "ddiff", "img2", 1, scored(27, 24, 0.75, 0.0031)),
+		result(t, "gaussian_deblur", "ddiff", "img2", 0, scored(26, 24, 0.74, 0.0028)),
+		result(t, "gaussian_deblur", "ddiff", "img10", 0, scored(25, 23, 0.70, -0.0004)),
+		result(t, "gaussian_deblur", "ddiff-hqs", "img10", 0, scored(23, 23, 0.60, 0.010)),
+		result(t, "phase_retrieval", "ddiff", "img2", 0, scored(14, 0, 0.2, 0.2), noBaseline),
+		result(t, "phase_retrieval", "ddiff", "img2", 1, scored(30, 0, 0.83, 0.0001234567), noBaseline),
+		result(t, "phase_retrieval", "ddiff", "img2", 2, ended(manifest.OutcomeDead, "given up after 5 attempts")),
+		result(t, "denoise,odd", "ddiff", "a \"quoted\" name", 0, func(r *manifest.Result) {
+			r.Metrics.PSNR = ptr(math.Inf(1))
+			r.Metrics.Residual = ptr(1e-7)
+		}),
+	}
+}
+
+func summarize(t *testing.T, results []manifest.Result, rule Rule) Summary {
+	t.Helper()
+	s, err := Summarize(results, rule)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestSummaryGolden(t *testing.T) {
+	t.Parallel()
+	for _, rule := range []Rule{RuleFirst, RuleBestPSNR} {
+		object, err := json.MarshalIndent(summarize(t, tableResults(t), rule), "", "  ")
+		if err != nil {
+			t.Fatal(err)
+		}
+		golden(t, "summary_"+string(rule)+".json", append(object, '\n'))
+	}
+}
+
+func TestSummarizeByHand(t *testing.T) {
+	t.Parallel()
+	s := summarize(t, tableResults(t), RuleFirst)
+	if s.Items != 12 || s.Done != 10 || s.Failed != 1 || s.Dead != 1 {
+		t.Errorf("counts = %d items, %d done, %d failed, %d dead", s.Items, s.Done, s.Failed, s.Dead)
+	}
+	row := s.Rows[0]
+	if row.Task != "gaussian_deblur" || row.Method != "ddiff" || row.Images != 2 || row.Items != 3 {
+		t.Fatalf("first row = %+v", row)
+	}
+	// First runs 26 and 25: mean 25.5, s = 0.7071068, half = 12.7062047 * s / sqrt(2).
+	if row.PSNR.Mean != 25.5 || math.Abs(*row.PSNR.HalfWidth-6.35310237) > 1e-7 {
+		t.Errorf("PSNR = %g ± %g", row.PSNR.Mean, *row.PSNR.HalfWidth)
+	}
+	if row.Gain.Mean != 2 || row.Baseline.Mean != 23.5 || math.Abs(row.Residual.Mean-0.0012) > 1e-15 {
+		t.Errorf("gain %g, baseline %g, residual %g", row.Gain.Mean, row.Baseline.Mean, row.Residual.Mean)
+	}
+	// Differences 26-22 = 4 and 25-23 = 2: mean 3, s = 1.4142136, half = 12.7062047.
+	c := s.Comparisons[0]
+	if len(s.Comparisons) != 1 || c.A != "ddiff" || c.B != "ddiff-hqs" || c.Refused != "" {
+		t.Fatalf("comparisons = %+v", s.Comparisons)
+	}
+	if c.Difference.N != 2 || c.Difference.Mean != 3 || math.Abs(*c.Difference.HalfWidth-12.70620474) > 1e-7 {
+		t.Errorf("difference = %+v", c.Difference)
+	}
+}
+
+func TestSummarizeIgnoresOrder(t *testing.T) {
+	t.Parallel()
+	results := tableResults(t)
+	want := summarize(t, results, RuleMean)
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 20 {
+		random.Shuffle(len(results), func(i, j int) { results[i], results[j] = results[j], results[i] })
+		if got := summarize(t, results, RuleMean); !reflect.DeepEqual(got, want) {
+			t.Fatalf("another order gives %+v, want %+v", got, want)
+		}
+	}
+}
+
+func TestSummarizeRefuses(t *testing.T) {
+	t.Parallel()
+	if _, err := Summarize(nil, "luckiest"); !errors.Is(err, ErrUnknownRule) {
+		t.Errorf("unknown rule: %v", err)
+	}
+	open := result(t, "hdr", "ddiff", "a.png", 0, ended("running", ""))
+	if _, err := Summarize([]manifest.Result{open}, RuleFirst); err == nil || !strings.Contains(err.Error(), "a.png") {
+		t.Errorf("unknown outcome: %v", err)
+	}
+	broken := result(t, "hdr", "ddiff", "a.png", 0)
+	broken.Item.Params = map[string]float64{"gain": math.NaN()}
+	if _, err := Summarize([]manifest.Result{broken}, RuleFirst); err == nil {
+		t.Error("a NaN parameter has no identity, but no error")
+	}
+}
+
+func TestComparisonGuard(t *testing.T) {
+	t.Parallel()
+	otherSeed := func(r *manifest.Result) { r.Item.Seed++ }
+	otherSolver := func(r *manifest.Result) { r.Item.Solver = json.RawMessage(`{"steps":50}`) }
+	noTruth := func(r *manifest.Result) { r.Metrics.PSNR = nil }
+	score := scored(25, 20, 0.7, 0)
+	tests := []struct {
+		name    string
+		results []manifest.Result
+		n, out  int
+		refused string
+	}{
+		{"same measurements", []manifest.Result{
+			result(t, "hdr", "a", "1.png", 0, score), result(t, "hdr", "b", "1.png", 0, score),
+		}, 1, 0, ""},
+		{"runs of one side only", []manifest.Result{
+			result(t, "hdr", "a", "1.png", 0, score), result(t, "hdr", "a", "1.png", 1, score),
+			result(t, "hdr", "b", "1.png", 0, score),
+		}, 1, 0, ""},
+		{"other seed, same image", []manifest.Result{
+			result(t, "hdr", "a", "1.png", 0, score), result(t, "hdr", "b", "1.png", 0, score, otherSeed),
+		}, 0, 0, "different measurements: 1 of a, 1 of b, 0 in common"},
+		{"one image more", []manifest.Result{
+			result(t, "hdr", "a", "1.png", 0, score), result(t, "hdr", "a", "22.png", 0, score),
+			result(t, "hdr", "b", "1.png", 0, score),
+		}, 0, 0, "different measurements: 2 of a, 1 of b, 1 in common"},
+		{"failed items are left out, not hidden", []manifest.Result{
+			result(t, "hdr", "a", "1.png", 0, score), result(t, "hdr", "a", "22.png", 0, score),
+			result(t, "hdr", "b", "1.png", 0, score), result(t, "hdr", "b", "22.png", 0, ended(manifest.OutcomeFailed, "x")),
+		}, 1, 1, ""},
+		{"two settings", []manifest.Result{
+			result(t, "hdr", "a", "1.png", 0, score), result(t, "hdr", "a", "1.png", 0, score, otherSolver),
+			result(t, "hdr", "b", "1.png", 0, score),
+		}, 0, 0, "a restored a measurement with several settings"},
+		{"no truth", []manifest.Result{
+			result(t, "hdr", "a", "1.png", 0, noTruth), result(t, "hdr", "b", "1.png", 0, noTruth),
+		}, 0, 1, "no measurement has a PSNR from both methods"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			s := summarize(t, tt.results, RuleFirst)
+			if len(s.Comparisons) != 1 {
+				t.Fatalf("comparisons = %+v", s.Comparisons)
+			}
+			c := s.Comparisons[0]
+			if c.Difference.N != tt.n || c.LeftOut != tt.out || c.Refused != tt.refused {
+				t.Errorf("n = %d, left out %d, refused %q; want %d, %d, %q",
+					c.Difference.N, c.LeftOut, c.Refused, tt.n, tt.out, tt.refused)
+			}
+		})
+	}
+}

@@ -1,0 +1,114 @@
+package report
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+
+	"ddiff/manifest"
+)
+
+func table(t *testing.T, s Summary, format Format) string {
+	t.Helper()
+	var out bytes.Buffer
+	if err := WriteTable(&out, s, format); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+func TestTableGolden(t *testing.T) {
+	t.Parallel()
+	for format, extension := range map[Format]string{FormatText: "txt", FormatMarkdown: "md", FormatLaTeX: "tex"} {
+		for _, rule := range []Rule{RuleFirst, RuleBestPSNR} {
+			s := summarize(t, tableResults(t), rule)
+			golden(t, "table_"+string(rule)+"."+extension, []byte(table(t, s, format)))
+		}
+	}
+}
+
+func TestCSVGolden(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	if err := WriteCSV(&out, tableResults(t)); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "results.csv", out.Bytes())
+}
+
+func TestOracleIsMarkedAndNeverBold(t *testing.T) {
+	t.Parallel()
+	oracle := summarize(t, tableResults(t), RuleBestPSNR)
+	fair := summarize(t, tableResults(t), RuleMinResidual)
+	for format, bold := range map[Format]string{FormatMarkdown: "**", FormatLaTeX: "\\textbf"} {
+		if text := table(t, fair, format); !strings.Contains(text, bold) {
+			t.Errorf("%s: the best method is not bold", format)
+		}
+		text := table(t, oracle, format)
+		if strings.Contains(text, bold) {
+			t.Errorf("%s: an oracle's figure is bold", format)
+		}
+		if !strings.Contains(text, "upper bound, not a ranking") {
+			t.Errorf("%s: no footnote", format)
+		}
+	}
+	if text := table(t, oracle, FormatText); !strings.Contains(text, "30.00*") {
+		t.Errorf("no asterisk:\n%s", text)
+	}
+	if text := table(t, fair, FormatText); strings.Contains(text, "*") {
+		t.Errorf("asterisk without oracle:\n%s", text)
+	}
+}
+
+func TestNothingIsBoldWithoutComparison(t *testing.T) {
+	t.Parallel()
+	score := scored(25, 20, 0.7, 0)
+	s := summarize(t, []manifest.Result{
+		result(t, "hdr", "a", "1.png", 0, score),
+		result(t, "hdr", "b", "other.png", 0, score),
+	}, RuleFirst)
+	if text := table(t, s, FormatMarkdown); strings.Contains(text, "**") {
+		t.Errorf("bold although the measurements differ:\n%s", text)
+	}
+}
+
+func TestTableEscapes(t *testing.T) {
+	t.Parallel()
+	hostile := "x|<b>*_`&\\\x1b[2J\n#%${}~^"
+	s := summarize(t, []manifest.Result{
+		result(t, hostile, hostile, "1.png", 0, scored(25, 20, 0.7, 0)),
+		result(t, hostile, "plain", "other.png", 0, scored(25, 20, 0.7, 0)),
+	}, RuleFirst)
+	text := table(t, s, FormatText)
+	if strings.ContainsRune(text, '\x1b') || strings.Count(text, "\n") != 5 {
+		t.Errorf("text breaks:\n%q", text)
+	}
+	markdown := table(t, s, FormatMarkdown)
+	if strings.Contains(markdown, "x|") || strings.Contains(markdown, "\x1b") || !strings.Contains(markdown, `x\|\<b\>`) {
+		t.Errorf("markdown breaks:\n%s", markdown)
+	}
+	latex := table(t, s, FormatLaTeX)
+	if !strings.Contains(latex, `x|\textless{}b\textgreater{}*\_`+"`"+`\&\textbackslash{}?[2J?\#\%\$\{\}\textasciitilde{}\textasciicircum{} &`) {
+		t.Errorf("latex breaks:\n%s", latex)
+	}
+}
+
+func TestWriteTableRefuses(t *testing.T) {
+	t.Parallel()
+	if err := WriteTable(&bytes.Buffer{}, Summary{}, "word"); !errors.Is(err, ErrUnknownFormat) {
+		t.Errorf("error = %v, want ErrUnknownFormat", err)
+	}
+}
+
+func TestDecimalHasNoNegativeZero(t *testing.T) {
+	t.Parallel()
+	for v, want := range map[float64]string{-0.001: "0.00", 0: "0.00", -0.006: "-0.01", 2.345: "2.35"} {
+		if got := decimal(v, 2); got != want {
+			t.Errorf("decimal(%g) = %s, want %s", v, got, want)
+		}
+	}
+	if got := signed(-0.001, 2); got != "+0.00" {
+		t.Errorf("signed(-0.001) = %s", got)
+	}
+}

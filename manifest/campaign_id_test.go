@@ -1,0 +1,100 @@
+package manifest
+
+import (
+	"math"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+func TestCampaignIDGolden(t *testing.T) {
+	t.Parallel()
+	s, err := Parse("night.yaml", []byte(fullSpec), "/data/campaigns")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A change here orphans every interrupted campaign: it must be meant.
+	if got, want := s.ID(), "night-photos-be8d7e61"; got != want {
+		t.Errorf("ID = %s, want %s", got, want)
+	}
+}
+
+func TestCampaignID(t *testing.T) {
+	t.Parallel()
+	base := func() *Spec {
+		s, err := Parse("night.yaml", []byte(fullSpec), "/data/campaigns")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	want := base().ID()
+	for name, change := range map[string]func(*Spec){
+		"output":   func(s *Spec) { s.Output = "elsewhere" },
+		"batch":    func(s *Spec) { s.Batch = 1 },
+		"attempts": func(s *Spec) { s.Attempts = 9 },
+		"file":     func(s *Spec) { s.file, s.lines = "", nil },
+	} {
+		s := base()
+		change(s)
+		if got := s.ID(); got != want {
+			t.Errorf("%s changes the campaign from %s to %s", name, want, got)
+		}
+	}
+	seen := map[string]string{want: "the original"}
+	for name, change := range map[string]func(*Spec){
+		"name":     func(s *Spec) { s.Name = "night photos" },
+		"path":     func(s *Spec) { s.Dataset.Path = "/other" },
+		"size":     func(s *Spec) { s.Dataset.Size = 64 },
+		"limit":    func(s *Spec) { s.Dataset.Limit = 0 },
+		"tasks":    func(s *Spec) { s.Tasks = s.Tasks[:1] },
+		"param":    func(s *Spec) { s.Tasks[1].Params["factor"] = 2 },
+		"methods":  func(s *Spec) { s.Methods = s.Methods[:1] },
+		"preset":   func(s *Spec) { s.Preset = "imagenet" },
+		"prior":    func(s *Spec) { s.Prior = PriorBundled },
+		"steps":    func(s *Spec) { s.Steps = 0 },
+		"sigma":    func(s *Spec) { s.Sigma = 0 },
+		"seed":     func(s *Spec) { s.Seed = 0 },
+		"runs":     func(s *Spec) { s.Runs = 1 },
+		"solver":   func(s *Spec) { s.Solver.T0 = nil },
+		"t0":       func(s *Spec) { s.Solver.T0 = ptr(1) },
+		"gradient": func(s *Spec) { s.Solver.Gradient = "" },
+	} {
+		s := base()
+		change(s)
+		id := s.ID()
+		if other, ok := seen[id]; ok {
+			t.Errorf("%s gives the same campaign as %s: %s", name, other, id)
+		}
+		seen[id] = name
+	}
+}
+
+func TestToken(t *testing.T) {
+	t.Parallel()
+	valid := regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
+	for name, want := range map[string]string{
+		"demo":                          "demo",
+		"Night  Photos (v2).final":      "night-photos-v2-final",
+		"--a--":                         "a",
+		"写真":                            "campaign",
+		"写真 3":                          "3",
+		"":                              "campaign",
+		strings.Repeat("x", 50):         strings.Repeat("x", 40),
+		strings.Repeat("x", 39) + " yy": strings.Repeat("x", 39),
+	} {
+		got := token(name)
+		if got != want || !valid.MatchString(got) {
+			t.Errorf("token(%q) = %q, want %q", name, got, want)
+		}
+	}
+}
+
+func TestCampaignIDOfInvalidSpec(t *testing.T) {
+	t.Parallel()
+	s := Default()
+	s.Name, s.Sigma = "x", math.NaN()
+	if got := s.ID(); got != "x-invalid" {
+		t.Errorf("ID = %s", got)
+	}
+}

@@ -1,0 +1,183 @@
+package manifest
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+)
+
+// Probe is what the caller found by reading a row's files; this package decodes nothing.
+type Probe struct {
+	// The lower-case hex SHA-256 of each file that the row names; empty for the others.
+	ImageSHA256, MeasurementSHA256, MaskSHA256, KernelSHA256 string
+	// Width and Height are the working size in pixels, after the campaign's fit.
+	Width, Height int
+}
+
+// Resolver turns a task and a method into what enters the identity: the solver's complete
+// configuration and the operator's complete parameters. The task is effective (see
+// [Spec.Effective]) with the row's overrides in it. An error means that this task cannot be
+// done at this size or with these parameters.
+type Resolver func(task TaskSpec, method string, width, height int) (solver json.RawMessage, params map[string]float64, err error)
+
+// Expander turns the rows of one campaign into items.
+type Expander struct {
+	spec     *Spec
+	campaign string
+	prior    string
+	resolve  Resolver
+}
+
+// NewExpander returns an expander for a valid spec. Prior is the hex SHA-256 of the prior's
+// file.
+func NewExpander(spec *Spec, prior string, resolve Resolver) *Expander {
+	return &Expander{spec: spec, campaign: spec.ID(), prior: prior, resolve: resolve}
+}
+
+// Expand returns the items of a row: its tasks, times the methods, times the runs, with the
+// tasks outermost and the runs innermost, as in the spec. First is the manifest index of the
+// first of them.
+//
+// What cannot be expanded comes back as failed results instead, with the reason: everything
+// when the row has an error or the probe does not fit it, single tasks when only those do
+// not resolve. Always len(items) + len(failed) == [ItemsPerRow], and every index from First
+// on is used once.
+func (e *Expander) Expand(row Row, probe Probe, first int) (items []Item, failed []Result) {
+	err := row.Err
+	if err == nil {
+		err = probe.check(row)
+	}
+	if err != nil {
+		return nil, FailedItems(row, e.spec, first, err.Error())
+	}
+	for _, p := range places(row, e.spec, first) {
+		it, err := e.item(row, probe, p)
+		if err != nil {
+			reason := fmt.Sprintf("task %s, method %s: %v", p.task.Name, p.method, err)
+			failed = append(failed, failedItem(row, e.spec, e.campaign, p, reason))
+			continue
+		}
+		items = append(items, it)
+	}
+	return items, failed
+}
+
+// item makes one item of a row that is sound.
+func (e *Expander) item(row Row, probe Probe, p place) (Item, error) {
+	solver, params, err := e.resolve(p.task, p.method, probe.Width, probe.Height)
+	if err != nil {
+		return Item{}, err
+	}
+	it := p.item(row, e.spec, e.campaign)
+	it.Params = maps.Clone(params)
+	for name, x := range it.Params {
+		it.Params[name] = positiveZero(x)
+	}
+	it.Width, it.Height = probe.Width, probe.Height
+	it.Image = source(row.Image, probe.ImageSHA256)
+	it.Measurement = source(row.Measurement, probe.MeasurementSHA256)
+	it.Mask = source(row.Overrides.Mask, probe.MaskSHA256)
+	it.Kernel = source(row.Overrides.Kernel, probe.KernelSHA256)
+	it.Solver = solver
+	it.Prior = e.prior
+	return it, it.Identify()
+}
+
+// check makes sure that nothing that determines the result is missing from the identity.
+func (p Probe) check(row Row) error {
+	if p.Width <= 0 || p.Height <= 0 {
+		return fmt.Errorf("working size %dx%d is not positive", p.Width, p.Height)
+	}
+	for _, f := range []struct{ field, path, digest string }{
+		{"image", row.Image, p.ImageSHA256},
+		{"measurement", row.Measurement, p.MeasurementSHA256},
+		{"mask", row.Overrides.Mask, p.MaskSHA256},
+		{"kernel", row.Overrides.Kernel, p.KernelSHA256},
+	} {
+		if f.path != "" && len(f.digest) != 64 {
+			return fmt.Errorf("%s %q has no SHA-256 digest", f.field, f.path)
+		}
+	}
+	return nil
+}
+
+func source(path, digest string) *Source {
+	if path == "" {
+		return nil
+	}
+	return &Source{Path: path, SHA256: digest}
+}
+
+// place is one cell of a row's grid: task × method × run.
+type place struct {
+	index  int // in the manifest
+	cell   int // in the row's grid
+	task   TaskSpec
+	method string
+	run    int
+}
+
+// places lists a row's grid in the order of the manifest.
+func places(row Row, spec *Spec, first int) []place {
+	out := make([]place, 0, ItemsPerRow(row, spec))
+	for _, task := range rowTasks(row, spec) {
+		for _, method := range spec.Methods {
+			for run := range spec.Runs {
+				t := task
+				t.Params = maps.Clone(task.Params)
+				out = append(out, place{first + len(out), len(out), t, method, run})
+			}
+		}
+	}
+	return out
+}
+
+// item fills in what does not depend on the row's files.
+func (p place) item(row Row, spec *Spec, campaign string) Item {
+	it := Item{
+		Campaign: campaign, Index: p.index, Name: row.Name, Fit: spec.Dataset.Fit,
+		Task: p.task.Name, Params: p.task.Params, Sigma: positiveZero(*p.task.Sigma),
+		Seed: spec.Seed, Run: p.run, Method: p.method,
+	}
+	if row.Overrides.Seed != nil {
+		it.Seed = *row.Overrides.Seed
+	}
+	return it
+}
+
+// rowTasks returns the tasks of a row, effective and with the row's overrides. The override
+// of the task keeps the campaign's tasks of that name with their settings; one that the
+// campaign does not have is added with the campaign's settings.
+func rowTasks(row Row, spec *Spec) []TaskSpec {
+	tasks := slices.Clone(spec.Tasks)
+	if name := row.Overrides.Task; name != "" {
+		tasks = slices.DeleteFunc(tasks, func(t TaskSpec) bool { return t.Name != name })
+		if len(tasks) == 0 {
+			tasks = []TaskSpec{{Name: name}}
+		}
+	}
+	for i, t := range tasks {
+		t = spec.Effective(t)
+		if row.Overrides.Sigma != nil {
+			t.Sigma = row.Overrides.Sigma
+		}
+		if len(row.Overrides.Params) > 0 {
+			params := map[string]float64{}
+			maps.Copy(params, t.Params)
+			maps.Copy(params, row.Overrides.Params)
+			t.Params = params
+		}
+		tasks[i] = t
+	}
+	return tasks
+}
+
+// positiveZero removes the sign of a zero, which JSON, and so a digest, would keep.
+func positiveZero(x float64) float64 {
+	if x == 0 {
+		return math.Abs(x)
+	}
+	return x
+}

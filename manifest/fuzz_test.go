@@ -1,0 +1,81 @@
+package manifest
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+// Parse never panics, and gives either a spec in range or errors of one line each.
+func FuzzParse(f *testing.F) {
+	f.Add(fullSpec)
+	f.Add("dataset: {path: x}\ntasks: [{name: a, params: {x: 1}}]\n")
+	f.Add("solver: &x {a: 1}\ntasks: [{solver: *x}]\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		s, err := Parse("c.yaml", []byte(text), "/base")
+		if err == nil {
+			if problems := s.checkRanges(); len(problems) > 0 {
+				t.Errorf("accepted out of range: %v", joinByLine(problems))
+			}
+			if id := s.ID(); strings.HasSuffix(id, "-invalid") {
+				t.Errorf("no identity: %s", id)
+			}
+			s.Validate(testVocabulary()) //nolint:errcheck // any answer will do, a panic will not
+			return
+		}
+		for _, e := range split(err) {
+			var fieldErr *FieldError
+			if !errors.As(e, &fieldErr) || fieldErr.File != "c.yaml" || strings.ContainsAny(e.Error(), "\r\n") {
+				t.Errorf("no place, or more than one line, in %q", e)
+			}
+		}
+	})
+}
+
+// split takes a joined error apart.
+func split(err error) []error {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		return joined.Unwrap()
+	}
+	return []error{err}
+}
+
+// FuzzCSV and FuzzJSONL: any bytes give rows with distinct names in sequence, and errors
+// that name their line.
+func FuzzCSV(f *testing.F) {
+	f.Add("image,task,sigma,param.x\na.png,hdr,0.1,2\n\"b,c.png\",,,\n")
+	f.Add("measurement\ny.npy\ny.npy\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		fuzzList(t, text, (*stream).csv)
+	})
+}
+
+func FuzzJSONL(f *testing.F) {
+	f.Add("{\"image\": \"a.png\", \"sigma\": 0.1, \"param.x\": 2}\n{\"image\": null}\n")
+	f.Add("{\"image\": \"a.png\", \"image\": \"b.png\"}\n[1]\n{}{}\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		fuzzList(t, text, (*stream).jsonl)
+	})
+}
+
+func fuzzList(t *testing.T, text string, read func(*stream, *lines, string) error) {
+	names := map[string]bool{}
+	s := &stream{ctx: t.Context(), names: namer{}}
+	s.yield = func(r Row, err error) bool {
+		if err != nil || r.Index != len(names) || names[r.Name] {
+			t.Errorf("row %+v, error %v, after %d rows", r, err, len(names))
+		}
+		names[r.Name] = true
+		var fieldErr *FieldError
+		if r.Err != nil && (!errors.As(r.Err, &fieldErr) || fieldErr.Line == 0 || fieldErr.File != "list" || strings.ContainsAny(r.Err.Error(), "\r\n")) {
+			t.Errorf("no place, or more than one line, in %q", r.Err)
+		}
+		if r.Err == nil && r.Image == "" && r.Measurement == "" {
+			t.Errorf("row %+v has nothing to restore", r)
+		}
+		return true
+	}
+	if err := read(s, newLines("list", strings.NewReader(text)), "/nowhere"); err != nil && !errors.Is(err, ErrBadList) {
+		t.Errorf("unexpected kind of error: %v", err)
+	}
+}

@@ -1,0 +1,196 @@
+package manifest
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// writeList makes a folder with two images, a measurement and one list.
+func writeList(t *testing.T, name, text string) (root, list string) {
+	t.Helper()
+	root = plant(t, map[string]string{
+		"in/a.png": "x", "in/b.PNG": "x", "in/y.npy": "x", "in/mask.png": "x", "in/k.npy": "x",
+		"in/dir.png/": "", "outside.png": "x", "in/" + name: text,
+	})
+	return root, filepath.Join(root, "in", name)
+}
+
+// Both formats, line by line the same rows.
+func TestListFormatsAgree(t *testing.T) {
+	t.Parallel()
+	const csvText = "\uFEFFimage, measurement,name,task,sigma,seed,mask,kernel,param.factor,param.std\r\n" +
+		"a.png,,,,,,,,,\n" +
+		"a.png,y.npy,first cat,hdr,0.1,18446744073709551615,mask.png,k.npy,4,1e-1\n" +
+		"\n" +
+		",y.npy,,,0,0,,,,\n" +
+		"../outside.png,,,,,,,,,\n" +
+		"a.png,,first cat,,,,,,,\n" +
+		"\"a.png\",,\"one, two\",,,,,,,\n"
+	const jsonlText = "\uFEFF" + `{"image": "a.png"}
+{"image": "a.png", "measurement": "y.npy", "name": "first cat", "task": "hdr", "sigma": 0.1, "seed": 18446744073709551615, "mask": "mask.png", "kernel": "k.npy", "param.factor": 4, "param.std": 1e-1}
+
+{"measurement": "y.npy", "sigma": 0, "seed": 0, "image": null}
+{"image": "../outside.png"}
+{"image": "a.png", "name": "first cat"}
+{"image": "a.png", "name": "one, two"}
+`
+	for name, text := range map[string]string{"list.csv": csvText, "list.jsonl": jsonlText} {
+		root, list := writeList(t, name, text)
+		rows, skipped, err := collect(t, Dataset{Path: list})
+		if err != nil || skipped != nil {
+			t.Fatalf("%s: error %v, skipped %q", name, err, skipped)
+		}
+		in := func(file string) string { return filepath.Join(root, "in", file) }
+		want := []Row{
+			{Index: 0, Name: "a", Image: in("a.png")},
+			{Index: 1, Name: "first cat", Image: in("a.png"), Measurement: in("y.npy"), Overrides: Overrides{
+				Task: "hdr", Sigma: ptr(0.1), Seed: ptr(uint64(18446744073709551615)),
+				Params: map[string]float64{"factor": 4, "std": 0.1}, Mask: in("mask.png"), Kernel: in("k.npy"),
+			}},
+			{Index: 2, Name: "y", Measurement: in("y.npy"), Overrides: Overrides{Sigma: ptr(0.0), Seed: ptr(uint64(0))}},
+			{Index: 3, Name: "outside", Image: filepath.Join(root, "outside.png")},
+			{Index: 4, Name: "first cat-2", Image: in("a.png")},
+			{Index: 5, Name: "one, two", Image: in("a.png")},
+		}
+		if !reflect.DeepEqual(rows, want) {
+			t.Errorf("%s:\n%+v\nwant\n%+v", name, rows, want)
+		}
+	}
+}
+
+// Every row's error line. A good row before and after shows that nothing else suffers.
+func TestListRowErrors(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct{ name, list, row, want string }{
+		{"missing file", "l.csv", "no.png,,,", `l.csv:3: image: "no.png": no such file or directory`},
+		{"directory", "l.csv", "dir.png,,,", `l.csv:3: image: "dir.png": is a directory, want a file`},
+		{"not an image", "l.csv", "y.npy,,,", `l.csv:3: image: "y.npy" is not an image that is read, want a file that ends in png, jpg, jpeg, tif, tiff, webp`},
+		{"device", "l.csv", ",,,/dev/null", `l.csv:3: mask: "/dev/null": is not a regular file`},
+		{"neither", "l.csv", ",0.1,1,", "l.csv:3: has neither image nor measurement; give one of them"},
+		{"sigma in words", "l.csv", "a.png,little,,", `l.csv:3: sigma: "little" is not a finite number`},
+		{"sigma NaN", "l.csv", "a.png,NaN,,", `l.csv:3: sigma: "NaN" is not a finite number`},
+		{"sigma too large", "l.csv", "a.png,1.01,,", "l.csv:3: sigma: 1.01 is out of range, want 0 to 1 (in units of y)"},
+		{"seed", "l.csv", "a.png,,-3,", `l.csv:3: seed: "-3" is not an integer from 0 to 18446744073709551615`},
+		{"first of two errors", "l.csv", "no.png,x,,", `l.csv:3: image: "no.png": no such file or directory`},
+		{"cells", "l.csv", "a.png,,", "l.csv:3: has 3 cells, the header has 4"},
+		{"quote", "l.csv", `"a.png,,,`, `l.csv:3: not valid CSV: extraneous or missing " in quoted-field`},
+		{"key", "l.jsonl", `{"imag": "a.png"}`, `l.jsonl:3: unknown column "imag" (did you mean "image"?)`},
+		{"repeated key", "l.jsonl", `{"image": "a.png", "image": "b.PNG"}`, "l.jsonl:3: image: is repeated; remove one"},
+		{"text for a number", "l.jsonl", `{"image": "a.png", "sigma": "0.1"}`, "l.jsonl:3: sigma: want a number"},
+		{"number for a text", "l.jsonl", `{"image": 5}`, "l.jsonl:3: image: want text in quotes"},
+		{"object for a text", "l.jsonl", `{"image": {"path": "a.png"}}`, "l.jsonl:3: image: want text in quotes"},
+		{"number too large", "l.jsonl", `{"image": "a.png", "param.x": 1e999}`, `l.jsonl:3: param.x: "1e999" is not a finite number`},
+		{"measurement", "l.jsonl", `{"measurement": "a.png"}`, `l.jsonl:3: measurement: "a.png" is not a stored measurement, want a .npy file`},
+		{"kernel", "l.jsonl", `{"image": "a.png", "kernel": "no.npy"}`, `l.jsonl:3: kernel: "no.npy": no such file or directory`},
+		{"empty name", "l.jsonl", `{"image": "a.png", "name": " "}`, "l.jsonl:3: name: is empty; give a name or leave it out"},
+		{"long name", "l.jsonl", `{"image": "a.png", "name": "` + strings.Repeat("é", 101) + `"}`, "l.jsonl:3: name: is longer than 100 characters"},
+		{"name with a line break", "l.jsonl", `{"image": "a.png", "name": "a\nb"}`, `l.jsonl:3: name: "a\nb" has control characters; remove them`},
+		{"array", "l.jsonl", `["a.png"]`, `l.jsonl:3: want a JSON object, as in {"image": "a.png"}`},
+		{"two objects", "l.jsonl", `{"image": "a.png"} {"image": "b.PNG"}`, "l.jsonl:3: has more after the object; write one object per line"},
+		{"cut off", "l.jsonl", `{"image": "a.png"`, "l.jsonl:3: not valid JSON: unexpected EOF"},
+		{"cut off in a value", "l.jsonl", `{"image":`, "l.jsonl:3: image: not valid JSON: unexpected EOF"},
+		{"words", "l.jsonl", `image a.png`, "l.jsonl:3: not valid JSON: invalid character 'i' looking for beginning of value"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			text := "image,sigma,seed,mask\na.png,,,\n" + tc.row + "\nb.PNG,,,\n"
+			if tc.list == "l.jsonl" {
+				text = "{\"image\": \"a.png\"}\n\n" + tc.row + "\n{\"image\": \"b.PNG\"}\n"
+			}
+			_, list := writeList(t, tc.list, text)
+			rows, _, err := collect(t, Dataset{Path: list})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(rows) != 3 || rows[0].Err != nil || rows[2].Err != nil {
+				t.Fatalf("rows %+v", rows)
+			}
+			if rows[1].Err == nil || rows[1].Err.Error() != tc.want {
+				t.Errorf("got:\n%v\nwant:\n%s", rows[1].Err, tc.want)
+			}
+			if rows[1].Name == "" {
+				t.Error("the failing row has no name")
+			}
+		})
+	}
+}
+
+// A list that cannot be read to its end must not look like a shorter list.
+func TestListEndsWithTheReadersError(t *testing.T) {
+	t.Parallel()
+	for name, read := range map[string]func(*stream, *lines) error{
+		"csv":   func(s *stream, l *lines) error { return s.csv(l, "/nowhere") },
+		"jsonl": func(s *stream, l *lines) error { return s.jsonl(l, "/nowhere") },
+	} {
+		rows := 0
+		s := &stream{ctx: t.Context(), names: namer{}, yield: func(Row, error) bool { rows++; return true }}
+		broken := io.MultiReader(strings.NewReader("{\"image\": \"a.png\"}\n"), failingReader{})
+		if name == "csv" {
+			broken = io.MultiReader(strings.NewReader("image\na.png\n"), failingReader{})
+		}
+		err := read(s, newLines("list", broken))
+		if err == nil || !strings.Contains(err.Error(), "disk on fire") || rows != 1 {
+			t.Errorf("%s: %d rows, error %v", name, rows, err)
+		}
+	}
+}
+
+type failingReader struct{}
+
+func (failingReader) Read([]byte) (int, error) { return 0, fmt.Errorf("disk on fire") }
+
+// A hundred thousand rows pass through a few megabytes.
+func TestListMemory(t *testing.T) { // not parallel: it measures the heap
+	const rows = 100_000
+	root := plant(t, map[string]string{"a.png": "x"})
+	list := filepath.Join(root, "long.csv")
+	f, err := os.Create(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	text.WriteString("image,name,sigma,seed,param.factor\n")
+	for i := range rows {
+		fmt.Fprintf(&text, "a.png,a long name for row number %d of this list,0.05,%d,4\n", i, i)
+	}
+	if _, err := f.WriteString(text.String()); err != nil {
+		t.Fatal(err)
+	}
+	size := text.Len()
+	text.Reset()
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	heap := func() int64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	before, most, n := heap(), int64(0), 0
+	for row, err := range Rows(t.Context(), Dataset{Path: list}, nil) {
+		if err != nil || row.Err != nil {
+			t.Fatal(err, row.Err)
+		}
+		if n++; n%20_000 == 0 {
+			most = max(most, heap())
+		}
+	}
+	if n != rows {
+		t.Fatalf("%d rows, want %d", n, rows)
+	}
+	t.Logf("heap %d KiB above the start", (most-before)>>10)
+	// The list is 6.5 MB of text; as rows it would be above 40 MB. What stays are the hashes
+	// of the names: 16 bytes each, in a table with room to grow.
+	const limit = 6 << 20
+	if most > before+limit {
+		t.Errorf("the heap grew by %d KiB over a list of %d KiB, want at most %d", (most-before)>>10, size>>10, limit>>10)
+	}
+}

@@ -1,0 +1,65 @@
+package manifest
+
+import (
+	"fmt"
+	"hash/fnv"
+	"path/filepath"
+	"strings"
+	"unicode"
+)
+
+// namer makes names unique by appending -2, -3, ... It keeps hashes instead of names, a few
+// bytes per row; two names with one 64-bit hash only cost a needless number.
+type namer map[uint64]int
+
+func (n namer) unique(name string) string {
+	name = printable(name)
+	first := nameHash(name)
+	candidate, key := name, first
+	for n[key] > 0 {
+		n[first]++
+		candidate = fmt.Sprintf("%s-%d", name, n[first])
+		key = nameHash(candidate)
+	}
+	n[key]++
+	return candidate
+}
+
+func nameHash(s string) uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(s)) //nolint:errcheck // a hash does not fail
+	return h.Sum64()
+}
+
+// printable replaces what would break a line or a JSON string.
+func printable(name string) string {
+	name = strings.ToValidUTF8(name, "\uFFFD")
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return '\uFFFD'
+		}
+		return r
+	}, name)
+}
+
+// stem drops the extension of a path.
+func stem(path string) string {
+	return strings.TrimSuffix(path, filepath.Ext(path))
+}
+
+// stems drops the extensions of paths, except where two would become the same.
+func stems(paths []string) []string {
+	taken := make(map[string]int, 2*len(paths))
+	for _, p := range paths {
+		taken[p]++
+		taken[stem(p)]++
+	}
+	out := make([]string, len(paths))
+	for i, p := range paths {
+		out[i] = p
+		if taken[stem(p)] == 1 {
+			out[i] = stem(p)
+		}
+	}
+	return out
+}

@@ -1,0 +1,67 @@
+package manifest
+
+import (
+	"fmt"
+	"strings"
+)
+
+// unknown describes a name that is not among the valid ones: with the nearest of them when
+// it looks like a slip of the pen, with all of them otherwise. Kind is "field", "task", ...
+func unknown(kind, name string, valid []string) error {
+	if near := nearest(name, valid); near != "" {
+		return fmt.Errorf("unknown %s %q (did you mean %q?)", kind, clip(name), near)
+	}
+	return fmt.Errorf("unknown %s %q (valid: %s)", kind, clip(name), strings.Join(valid, ", "))
+}
+
+// nearest returns the valid name with the smallest edit distance, the first of equals, or
+// "" when none is closer than about a third of the name.
+func nearest(name string, valid []string) string {
+	// A name that is much longer than any valid one cannot be near, and need not be compared.
+	const longest = 64
+	if len(name) > longest {
+		return ""
+	}
+	best, bestDistance := "", max(2, len(name)/3)+1
+	for _, v := range valid {
+		if d := editDistance(name, v); d < bestDistance && d < len(v) {
+			best, bestDistance = v, d
+		}
+	}
+	return best
+}
+
+// editDistance counts the insertions, deletions, replacements and swaps of neighbours
+// between two byte strings (optimal string alignment).
+func editDistance(a, b string) int {
+	beforeLast := make([]int, len(b)+1)
+	last := make([]int, len(b)+1)
+	row := make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], beforeLast[j-2]+1)
+			}
+		}
+		beforeLast, last, row = last, row, beforeLast
+	}
+	return last[len(b)]
+}
+
+// clip shortens text that is quoted in an error line.
+func clip(s string) string {
+	const most = 60
+	if len(s) <= most {
+		return s
+	}
+	return s[:most] + "..."
+}

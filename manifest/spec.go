@@ -1,0 +1,220 @@
+package manifest
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// MaxSpecSize is the largest campaign file that is read, in bytes.
+const MaxSpecSize = 1 << 20
+
+// PriorBundled is the value of [Spec.Prior] that names the prior inside the binary.
+const PriorBundled = "bundled"
+
+// Selection says which of an item's repeated runs a report shows.
+type Selection string
+
+// The selection rules.
+const (
+	SelectFirst       Selection = "first"        // run 0
+	SelectMean        Selection = "mean"         // the mean of all runs' scores
+	SelectMinResidual Selection = "min_residual" // the run that explains y best; needs no ground truth
+	SelectBestPSNR    Selection = "best_psnr"    // chosen by the ground truth: shown, never ranked
+)
+
+// Spec is one campaign: which images, which tasks, how they are solved, where the results
+// go. The JSON form is itself a valid campaign file.
+type Spec struct {
+	// Name is for people, at most 100 characters. Default: the file's name without its
+	// extension. [Spec.ID] makes a token of it.
+	Name string `json:"name"`
+	// Dataset says where the rows come from.
+	Dataset Dataset `json:"dataset"`
+	// Tasks are solved for each row. At least one.
+	Tasks []TaskSpec `json:"tasks"`
+	// Methods are the solvers that are compared. Default: ["ddiff"].
+	Methods []string `json:"methods"`
+	// Preset names the set of solver parameters. Default: "natural".
+	Preset string `json:"preset"`
+	// Prior is "bundled" (the default) or the path of an ONNX file, relative to the
+	// campaign file.
+	Prior string `json:"prior"`
+	// Steps is the number of solver steps, 2..1000. Default: 0, the preset's.
+	Steps int `json:"steps"`
+	// Sigma is the standard deviation of the measurement noise in units of y, 0..1.
+	// Default: 0.05.
+	Sigma float64 `json:"sigma"`
+	// Seed keys every random draw. Default: 0.
+	Seed uint64 `json:"seed"`
+	// Runs is how often each measurement is solved, with other noise each time, 1..1000.
+	// Default: 1.
+	Runs int `json:"runs"`
+	// Select says which of the runs a report shows. Default: "first".
+	Select Selection `json:"select"`
+	// Batch is the number of images per solver call, up to 1024. Default: 0, chosen by the
+	// worker. It does not change results.
+	Batch int `json:"batch"`
+	// Solver overrides parameters of the preset for all tasks.
+	Solver SolverOverrides `json:"solver"`
+	// Output is the directory for results, relative to the working directory of the
+	// process. Default: "out".
+	Output string `json:"output"`
+	// Attempts is how often an item is tried before it is dead, 1..100. Default: 3.
+	Attempts int `json:"attempts"`
+
+	file  string         // the file that was parsed, as errors name it
+	lines map[string]int // field path -> line in file
+}
+
+// Dataset says where rows come from and how images reach the working size.
+type Dataset struct {
+	// Path is a directory, a glob, a .csv or .jsonl list, or one image; relative to the
+	// campaign file.
+	Path string `json:"path"`
+	// Size is the working size in pixels, 8..4096. Default: 256. [FitPad] does not use it.
+	Size int `json:"size"`
+	// Fit says how an image reaches the working size. Default: center_crop.
+	Fit Fit `json:"fit"`
+	// Limit keeps only the first rows. Default: 0, all.
+	Limit int `json:"limit"`
+	// Recursive also reads the directories below Path. Default: false.
+	Recursive bool `json:"recursive"`
+}
+
+// TaskSpec is one task of a campaign. In YAML it is a plain name, or a mapping when
+// something differs from the campaign.
+type TaskSpec struct {
+	// Name is a task of the vocabulary, such as "super_resolution".
+	Name string `json:"name"`
+	// Params are the operator's parameters; those that are missing have its defaults.
+	Params map[string]float64 `json:"params,omitempty"`
+	// Sigma is the measurement noise, 0..1. Nil means the campaign's.
+	Sigma *float64 `json:"sigma,omitempty"`
+	// Steps is the number of solver steps, 2..1000. Zero means the campaign's.
+	Steps int `json:"steps,omitempty"`
+	// Solver overrides parameters of the preset, before those of the campaign.
+	Solver SolverOverrides `json:"solver,omitzero"`
+}
+
+// SolverOverrides are parameters that replace those of a preset. A nil pointer or an empty
+// string leaves the preset's.
+type SolverOverrides struct {
+	// Gamma0 is the base step size, above 0 and at most 1e6.
+	Gamma0 *float64 `json:"gamma0,omitempty"`
+	// TGamma is the time index at which the step size drops, 0..1000.
+	TGamma *int `json:"t_gamma,omitempty"`
+	// A and B scale Gamma0 above and below TGamma, 0..1e6.
+	A *float64 `json:"a,omitempty"`
+	B *float64 `json:"b,omitempty"`
+	// T0 is the time index from which no noise is added, 0..1000.
+	T0 *int `json:"t0,omitempty"`
+	// SigmaRule is the noise of the reverse step: "ddpm" or "full".
+	SigmaRule string `json:"sigma_rule,omitempty"`
+	// Gradient is that of the norm or of its square: "norm" or "squared".
+	Gradient string `json:"gradient,omitempty"`
+}
+
+// Or returns o with what it leaves open taken from base.
+func (o SolverOverrides) Or(base SolverOverrides) SolverOverrides {
+	return SolverOverrides{
+		Gamma0:    cmp.Or(o.Gamma0, base.Gamma0),
+		TGamma:    cmp.Or(o.TGamma, base.TGamma),
+		A:         cmp.Or(o.A, base.A),
+		B:         cmp.Or(o.B, base.B),
+		T0:        cmp.Or(o.T0, base.T0),
+		SigmaRule: cmp.Or(o.SigmaRule, base.SigmaRule),
+		Gradient:  cmp.Or(o.Gradient, base.Gradient),
+	}
+}
+
+// Default returns a campaign with every default filled in. Name, Dataset.Path and Tasks are
+// left to the caller, who should give absolute paths: [Spec.ID] takes them as they are.
+func Default() *Spec {
+	return &Spec{
+		Dataset:  Dataset{Size: 256, Fit: FitCenterCrop},
+		Methods:  []string{"ddiff"},
+		Preset:   "natural",
+		Prior:    PriorBundled,
+		Sigma:    0.05,
+		Runs:     1,
+		Select:   SelectFirst,
+		Output:   "out",
+		Attempts: 3,
+	}
+}
+
+// Effective returns the task with what it leaves open filled in from the campaign. Sigma is
+// never nil in the result; Steps is 0 when the preset decides.
+func (s *Spec) Effective(t TaskSpec) TaskSpec {
+	if t.Sigma == nil {
+		t.Sigma = &s.Sigma
+	}
+	t.Steps = cmp.Or(t.Steps, s.Steps)
+	t.Solver = t.Solver.Or(s.Solver)
+	return t
+}
+
+// Load reads and parses a campaign file. Paths in it become absolute, relative to the
+// file's directory.
+func Load(path string) (*Spec, error) {
+	base, err := filepath.Abs(filepath.Dir(path))
+	if err != nil {
+		return nil, fmt.Errorf("locate campaign %q: %w", path, err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("read campaign: %w", err)
+	}
+	defer f.Close() //nolint:errcheck // nothing was written
+	data, err := io.ReadAll(io.LimitReader(f, MaxSpecSize+1))
+	if err != nil {
+		return nil, fmt.Errorf("read campaign: %w", err)
+	}
+	return Parse(path, data, base)
+}
+
+// Parse reads a campaign from YAML. Name is the file as errors should call it, base the
+// absolute directory that relative paths start from.
+//
+// The reading is strict: unknown or repeated fields, wrong types, values out of range,
+// anchors and aliases are refused. The error joins one [FieldError] per problem and prints
+// one line for each. Whether names of tasks, methods and presets exist, and whether
+// anything is missing, is left to [Spec.Validate].
+func Parse(name string, data []byte, base string) (*Spec, error) {
+	if len(data) > MaxSpecSize {
+		return nil, &FieldError{File: name, Err: errors.New("is larger than 1 MiB; put long lists of images into a .csv or .jsonl file")}
+	}
+	root, err := parseYAML(name, data)
+	if err != nil {
+		return nil, err
+	}
+	s := Default()
+	s.file = name
+	s.Name = strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))
+	d := newYAMLDecoder(name)
+	d.spec(root, s)
+	s.lines = d.lines
+
+	if problems := append(d.problems, s.checkRanges()...); len(problems) > 0 {
+		return nil, joinByLine(problems)
+	}
+	s.Dataset.Path = resolvePath(base, s.Dataset.Path)
+	if s.Prior != PriorBundled {
+		s.Prior = resolvePath(base, s.Prior)
+	}
+	return s, nil
+}
+
+// resolvePath makes a path of a file in base absolute. Paths may lead out of base with
+// "..": they belong to the person who wrote them.
+func resolvePath(base, path string) string {
+	if path == "" || filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(base, path)
+}

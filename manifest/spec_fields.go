@@ -1,0 +1,62 @@
+package manifest
+
+import "gopkg.in/yaml.v3"
+
+// The schema of the campaign file: one function per mapping, one entry per field.
+
+func (d *yamlDecoder) spec(n *yaml.Node, s *Spec) {
+	d.mapping(n, "", map[string]field{
+		"name":     func(n *yaml.Node, path string) { d.text(n, path, &s.Name) },
+		"dataset":  func(n *yaml.Node, path string) { d.dataset(n, path, &s.Dataset) },
+		"tasks":    func(n *yaml.Node, path string) { s.Tasks = decodeList(d, n, path, d.task) },
+		"methods":  func(n *yaml.Node, path string) { s.Methods = decodeList(d, n, path, d.text) },
+		"preset":   func(n *yaml.Node, path string) { d.text(n, path, &s.Preset) },
+		"prior":    func(n *yaml.Node, path string) { d.text(n, path, &s.Prior) },
+		"steps":    func(n *yaml.Node, path string) { d.integer(n, path, &s.Steps) },
+		"sigma":    func(n *yaml.Node, path string) { d.number(n, path, &s.Sigma) },
+		"seed":     func(n *yaml.Node, path string) { d.unsigned(n, path, &s.Seed) },
+		"runs":     func(n *yaml.Node, path string) { d.integer(n, path, &s.Runs) },
+		"select":   func(n *yaml.Node, path string) { d.text(n, path, (*string)(&s.Select)) },
+		"batch":    func(n *yaml.Node, path string) { d.integer(n, path, &s.Batch) },
+		"solver":   func(n *yaml.Node, path string) { d.solver(n, path, &s.Solver) },
+		"output":   func(n *yaml.Node, path string) { d.text(n, path, &s.Output) },
+		"attempts": func(n *yaml.Node, path string) { d.integer(n, path, &s.Attempts) },
+	})
+}
+
+func (d *yamlDecoder) dataset(n *yaml.Node, path string, s *Dataset) {
+	d.mapping(n, path, map[string]field{
+		"path":      func(n *yaml.Node, path string) { d.text(n, path, &s.Path) },
+		"size":      func(n *yaml.Node, path string) { d.integer(n, path, &s.Size) },
+		"fit":       func(n *yaml.Node, path string) { d.text(n, path, (*string)(&s.Fit)) },
+		"limit":     func(n *yaml.Node, path string) { d.integer(n, path, &s.Limit) },
+		"recursive": func(n *yaml.Node, path string) { d.boolean(n, path, &s.Recursive) },
+	})
+}
+
+// task reads a plain name or a mapping.
+func (d *yamlDecoder) task(n *yaml.Node, path string, t *TaskSpec) {
+	if n.Kind == yaml.ScalarNode {
+		d.text(n, path, &t.Name)
+		return
+	}
+	d.mapping(n, path, map[string]field{
+		"name":   func(n *yaml.Node, path string) { d.text(n, path, &t.Name) },
+		"params": func(n *yaml.Node, path string) { t.Params = d.numbers(n, path) },
+		"sigma":  func(n *yaml.Node, path string) { t.Sigma = optional(n, path, d.number) },
+		"steps":  func(n *yaml.Node, path string) { d.integer(n, path, &t.Steps) },
+		"solver": func(n *yaml.Node, path string) { d.solver(n, path, &t.Solver) },
+	})
+}
+
+func (d *yamlDecoder) solver(n *yaml.Node, path string, o *SolverOverrides) {
+	d.mapping(n, path, map[string]field{
+		"gamma0":     func(n *yaml.Node, path string) { o.Gamma0 = optional(n, path, d.number) },
+		"t_gamma":    func(n *yaml.Node, path string) { o.TGamma = optional(n, path, d.integer) },
+		"a":          func(n *yaml.Node, path string) { o.A = optional(n, path, d.number) },
+		"b":          func(n *yaml.Node, path string) { o.B = optional(n, path, d.number) },
+		"t0":         func(n *yaml.Node, path string) { o.T0 = optional(n, path, d.integer) },
+		"sigma_rule": func(n *yaml.Node, path string) { d.text(n, path, &o.SigmaRule) },
+		"gradient":   func(n *yaml.Node, path string) { d.text(n, path, &o.Gradient) },
+	})
+}

@@ -1,0 +1,274 @@
+package manifest
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+const fullSpec = `# a comment
+name: Night photos
+dataset:
+  path: photos
+  size: 128
+  fit: resize
+  limit: 10
+  recursive: true
+tasks:
+  - gaussian_deblur
+  - name: super_resolution
+    params: {factor: 4, support: 16.5}
+    sigma: 0.02
+    steps: 100
+    solver: {b: 0.5}
+methods: [ddiff, hqs]
+preset: ffhq
+prior: ../priors/faces.onnx
+steps: 250
+sigma: 1e-2
+seed: 18446744073709551615
+runs: 3
+select: min_residual
+batch: 4
+solver:
+  gamma0: 50
+  t_gamma: 300
+  a: 3.3
+  b: 0.1
+  t0: 0
+  sigma_rule: ddpm
+  gradient: norm
+output: results
+attempts: 5
+`
+
+func ptr[T any](x T) *T { return &x }
+
+func TestParseFull(t *testing.T) {
+	t.Parallel()
+	got, err := Parse("night.yaml", []byte(fullSpec), "/data/campaigns")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &Spec{
+		Name:    "Night photos",
+		Dataset: Dataset{Path: "/data/campaigns/photos", Size: 128, Fit: FitResize, Limit: 10, Recursive: true},
+		Tasks: []TaskSpec{
+			{Name: "gaussian_deblur"},
+			{
+				Name: "super_resolution", Params: map[string]float64{"factor": 4, "support": 16.5},
+				Sigma: ptr(0.02), Steps: 100, Solver: SolverOverrides{B: ptr(0.5)},
+			},
+		},
+		Methods: []string{"ddiff", "hqs"}, Preset: "ffhq", Prior: "/data/priors/faces.onnx",
+		Steps: 250, Sigma: 0.01, Seed: 18446744073709551615, Runs: 3, Select: SelectMinResidual, Batch: 4,
+		Solver: SolverOverrides{
+			Gamma0: ptr(50.0), TGamma: ptr(300), A: ptr(3.3), B: ptr(0.1), T0: ptr(0),
+			SigmaRule: "ddpm", Gradient: "norm",
+		},
+		Output: "results", Attempts: 5,
+		file: got.file, lines: got.lines,
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("Parse = %+v\nwant    %+v", got, want)
+	}
+}
+
+func TestParseDefaults(t *testing.T) {
+	t.Parallel()
+	got, err := Parse("dir/my demo.yaml", []byte("dataset: {path: /x}\ntasks: [a]\n"), "/base")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Default()
+	want.Name, want.Dataset.Path, want.Tasks = "my demo", "/x", []TaskSpec{{Name: "a"}}
+	want.file, want.lines = got.file, got.lines
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("Parse = %+v\nwant    %+v", got, want)
+	}
+}
+
+// The JSON form is what a coordinator stores; it must mean the same campaign.
+func TestParseOwnJSON(t *testing.T) {
+	t.Parallel()
+	first, err := Parse("night.yaml", []byte(fullSpec), "/data/campaigns")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := json.Marshal(first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := Parse("stored.json", b, "/elsewhere")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first.ID() != second.ID() || second.Output != "results" || second.Batch != 4 || second.Attempts != 5 {
+		t.Errorf("%s became %s: %+v", first.ID(), second.ID(), second)
+	}
+}
+
+func TestParseErrors(t *testing.T) {
+	t.Parallel()
+	const text = "text (quote what looks like a number or true/false)"
+	for _, tc := range []struct{ name, yaml, want string }{
+		{"empty", "", "c.yaml: is empty; a campaign needs at least dataset and tasks"},
+		{"only a comment", "# nothing\n", "c.yaml: is empty; a campaign needs at least dataset and tasks"},
+		{"not a mapping", "- a\n", "c.yaml:1: want a mapping of fields, got a list"},
+		{"two documents", "name: a\n---\nname: b\n", "c.yaml:2: a second YAML document starts here; write one campaign per file"},
+		{"unknown field", "name: a\nstpes: 3\n", `c.yaml:2: unknown field "stpes" (did you mean "steps"?)`},
+		{"unknown nested field", "dataset:\n  pth: x\n", `c.yaml:2: dataset: unknown field "pth" (did you mean "path"?)`},
+		{"unknown and far", "dataset:\n  colour: x\n", `c.yaml:2: dataset: unknown field "colour" (valid: fit, limit, path, recursive, size)`},
+		{"unknown in task", "tasks:\n- {name: a, parms: {}}\n", `c.yaml:2: tasks[0]: unknown field "parms" (did you mean "params"?)`},
+		{"unknown in solver", "solver: {gama0: 1}\n", `c.yaml:1: solver: unknown field "gama0" (did you mean "gamma0"?)`},
+		{"merge key", "solver:\n  <<: {a: 1}\n", `c.yaml:2: solver: unknown field "<<" (valid: a, b, gamma0, gradient, sigma_rule, t0, t_gamma)`},
+		{"repeated field", "steps: 3\nname: a\nsteps: 4\n", `c.yaml:3: field "steps" is repeated, first on line 1; remove one`},
+		{"repeated parameter", "tasks:\n- name: a\n  params: {x: 1, x: 2}\n", `c.yaml:3: tasks[0].params: field "x" is repeated, first on line 3; remove one`},
+		{"key is a list", "[a]: 1\n", "c.yaml:1: want a field name, got a list"},
+		{"integer", "steps: many\n", `c.yaml:1: steps: want an integer, got "many"`},
+		{"integer from a fraction", "steps: 2.5\n", `c.yaml:1: steps: want an integer, got "2.5"`},
+		{"integer too long", "steps: 99999999999999999999\n", `c.yaml:1: steps: want an integer, got "99999999999999999999"`},
+		{"integer from a list", "steps: [1]\n", "c.yaml:1: steps: want an integer, got a list"},
+		{"number", "sigma: small\n", `c.yaml:1: sigma: want a number, got "small"`},
+		{"number in quotes", "sigma: '0.1'\n", `c.yaml:1: sigma: want a number, got "0.1"`},
+		{"negative seed", "seed: -1\n", `c.yaml:1: seed: want an integer from 0 to 18446744073709551615, got "-1"`},
+		{"boolean", "dataset: {recursive: 1}\n", `c.yaml:1: dataset.recursive: want true or false, got "1"`},
+		{"text from a number", "name: 2024\n", "c.yaml:1: name: want " + text + `, got "2024"`},
+		{"text from a mapping", "name: {a: 1}\n", "c.yaml:1: name: want " + text + ", got a mapping"},
+		{"long value", "steps: " + strings.Repeat("x", 80) + "\n", `c.yaml:1: steps: want an integer, got "` + strings.Repeat("x", 60) + `..."`},
+		{"no value", "name: a\nsteps:\n", "c.yaml:2: steps: has no value; give one or remove the field"},
+		{"list without a value", "tasks: [a, ~]\n", "c.yaml:1: tasks[1]: has no value; give one or remove the field"},
+		{"list from a name", "tasks: a\n", `c.yaml:1: tasks: want a list, as in [first, second], got "a"`},
+		{"dataset from a name", "dataset: photos\n", `c.yaml:1: dataset: want a mapping of fields, got "photos"`},
+		{"task from a list", "tasks: [[a]]\n", "c.yaml:1: tasks[0]: want a mapping of fields, got a list"},
+		{"method from a number", "methods: [a, 1]\n", "c.yaml:1: methods[1]: want " + text + `, got "1"`},
+		{"anchor", "name: &x a\n", "c.yaml:1: name: anchors and aliases are not supported; write the value out"},
+		{"alias", "solver: &x {a: 1}\ntasks: [{name: t, solver: *x}]\n", "c.yaml:1: solver: anchors and aliases are not supported; write the value out\n" +
+			"c.yaml:2: tasks[0].solver: anchors and aliases are not supported; write the value out"},
+		{"alias as parameter", "tasks:\n- name: t\n  params:\n    x: &v 1\n", "c.yaml:4: tasks[0].params.x: anchors and aliases are not supported; write the value out"},
+		{"unknown alias", "name: *x\n", "c.yaml: not valid YAML: unknown anchor 'x' referenced"},
+		{"tab", "name: a\n\tsteps: 3\n", "c.yaml:2: not valid YAML: found a tab character that violates indentation"},
+		{"wrong indentation", "name: a\ndataset:\n  path: x\n steps: 3\n", "c.yaml:4: not valid YAML: did not find expected key"},
+		{"open list", "name: a\ntasks: [a, b\nsteps: 3\n", "c.yaml:2: not valid YAML: did not find expected ',' or ']'"},
+		{"syntax in a second document", "name: a\n---\n}\n", "c.yaml:3: not valid YAML: did not find expected node content"},
+		{"size", "dataset: {size: 7}\n", "c.yaml:1: dataset.size: 7 is out of range, want 8 to 4096"},
+		{"fit", "dataset: {fit: centre_crop}\n", `c.yaml:1: dataset.fit: unknown value "centre_crop" (did you mean "center_crop"?)`},
+		{"limit", "dataset: {limit: -1}\n", "c.yaml:1: dataset.limit: -1 is out of range, want 0 to 2147483647"},
+		{"steps", "steps: 1\n", "c.yaml:1: steps: 1 is out of range, want 2 to 1000, or 0 for the default"},
+		{"steps of a task", "tasks:\n- name: a\n- name: b\n  steps: 1001\n", "c.yaml:4: tasks[1].steps: 1001 is out of range, want 2 to 1000, or 0 for the default"},
+		{"sigma", "sigma: 1.5\n", "c.yaml:1: sigma: 1.5 is out of range, want 0 to 1 (in units of y)"},
+		{"sigma not a number", "sigma: .nan\n", "c.yaml:1: sigma: NaN is out of range, want 0 to 1 (in units of y)"},
+		{"sigma of a task", "tasks: [{name: a, sigma: -.inf}]\n", "c.yaml:1: tasks[0].sigma: -Inf is out of range, want 0 to 1 (in units of y)"},
+		{"parameter", "tasks: [{name: a, params: {x: .inf}}]\n", "c.yaml:1: tasks[0].params.x: +Inf is not a finite number"},
+		{"runs", "runs: 0\n", "c.yaml:1: runs: 0 is out of range, want 1 to 1000"},
+		{"select", "select: best\n", `c.yaml:1: select: unknown value "best" (valid: first, mean, min_residual, best_psnr)`},
+		{"batch", "batch: 1025\n", "c.yaml:1: batch: 1025 is out of range, want 0 to 1024"},
+		{"attempts", "attempts: 0\n", "c.yaml:1: attempts: 0 is out of range, want 1 to 100"},
+		{"prior", "prior: ''\n", "c.yaml:1: prior: is empty; give a value or remove the field"},
+		{"output", "output: \"\"\n", "c.yaml:1: output: is empty; give a value or remove the field"},
+		{"name", "name: ' '\n", "c.yaml:1: name: is empty; give a name or leave it out"},
+		{"name with a line break", "name: \"a\\nb\"\n", `c.yaml:1: name: "a\nb" has control characters; remove them`},
+		{"long name", "name: " + strings.Repeat("x", 101) + "\n", "c.yaml:1: name: is longer than 100 characters"},
+		{"gamma0", "solver:\n  gamma0: 0\n", "c.yaml:2: solver.gamma0: 0 is out of range, want above 0, at most 1e6"},
+		{"a", "solver: {a: -1}\n", "c.yaml:1: solver.a: -1 is out of range, want 0 to 1e6"},
+		{"b", "solver: {b: .nan}\n", "c.yaml:1: solver.b: NaN is out of range, want 0 to 1e6"},
+		{"t_gamma", "solver: {t_gamma: 1001}\n", "c.yaml:1: solver.t_gamma: 1001 is out of range, want 0 to 1000"},
+		{"t0 of a task", "tasks: [{name: a, solver: {t0: -1}}]\n", "c.yaml:1: tasks[0].solver.t0: -1 is out of range, want 0 to 1000"},
+		{"sigma_rule", "solver: {sigma_rule: ddim}\n", `c.yaml:1: solver.sigma_rule: unknown value "ddim" (did you mean "ddpm"?)`},
+		{"gradient", "solver: {gradient: square}\n", `c.yaml:1: solver.gradient: unknown value "square" (did you mean "squared"?)`},
+		{"several, in the order of the file", "sigma: 2\nstpes: 3\nruns: x\n", "c.yaml:1: sigma: 2 is out of range, want 0 to 1 (in units of y)\n" +
+			"c.yaml:2: unknown field \"stpes\" (did you mean \"steps\"?)\nc.yaml:3: runs: want an integer, got \"x\""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			s, err := Parse("c.yaml", []byte(tc.yaml), "/base")
+			if err == nil {
+				t.Fatalf("accepted: %+v", s)
+			}
+			if err.Error() != tc.want {
+				t.Errorf("got:\n%v\nwant:\n%s", err, tc.want)
+			}
+			var fieldErr *FieldError
+			if !errors.As(err, &fieldErr) {
+				t.Errorf("%T is not a FieldError", err)
+			}
+		})
+	}
+}
+
+func TestParseRefusesLargeFiles(t *testing.T) {
+	t.Parallel()
+	data := append([]byte("name: a\n"), make([]byte, MaxSpecSize)...)
+	_, err := Parse("c.yaml", data, "/base")
+	want := "c.yaml: is larger than 1 MiB; put long lists of images into a .csv or .jsonl file"
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// Both would take very long or very much memory in a parser that expands or recurses.
+func TestParseWithstandsBombs(t *testing.T) {
+	t.Parallel()
+	var aliases strings.Builder
+	aliases.WriteString("a0: &a0 [x, x, x, x, x, x, x, x, x]\n")
+	for i := range 30 {
+		name := string(rune('b' + i))
+		before := string(rune('b' + i - 1))
+		if i == 0 {
+			before = "a0"
+		}
+		aliases.WriteString(name + ": &" + name + " [" + strings.Repeat("*"+before+", ", 9) + "]\n")
+	}
+	for name, text := range map[string]string{
+		"aliases":  aliases.String(),
+		"brackets": strings.Repeat("[", MaxSpecSize),
+		"dashes":   strings.Repeat("- ", MaxSpecSize/2),
+	} {
+		if s, err := Parse("c.yaml", []byte(text), "/base"); err == nil {
+			t.Errorf("%s: accepted as %+v", name, s)
+		}
+	}
+}
+
+func TestLoad(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "demo.yaml")
+	if err := os.WriteFile(path, []byte("dataset: {path: images}\nprior: p.onnx\ntasks: [a]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Name != "demo" || s.Dataset.Path != filepath.Join(dir, "images") || s.Prior != filepath.Join(dir, "p.onnx") {
+		t.Errorf("name %q, dataset %q, prior %q", s.Name, s.Dataset.Path, s.Prior)
+	}
+	if _, err := Load(filepath.Join(dir, "missing.yaml")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("missing file: %v", err)
+	}
+	if _, err := Load(dir); err == nil {
+		t.Error("a directory was loaded as a campaign")
+	}
+}
+
+func TestEffective(t *testing.T) {
+	t.Parallel()
+	s := Default()
+	s.Sigma, s.Steps = 0.1, 50
+	s.Solver = SolverOverrides{A: ptr(1.0), B: ptr(2.0), T0: ptr(7), Gradient: "norm"}
+	got := s.Effective(TaskSpec{Name: "x", Solver: SolverOverrides{B: ptr(0.0), T0: ptr(0), SigmaRule: "full"}})
+	want := TaskSpec{Name: "x", Sigma: ptr(0.1), Steps: 50, Solver: SolverOverrides{
+		A: ptr(1.0), B: ptr(0.0), T0: ptr(0), SigmaRule: "full", Gradient: "norm",
+	}}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if got := s.Effective(TaskSpec{Sigma: ptr(0.0), Steps: 9}); *got.Sigma != 0 || got.Steps != 9 {
+		t.Errorf("own settings became sigma %v, steps %d", *got.Sigma, got.Steps)
+	}
+}

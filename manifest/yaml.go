@@ -1,0 +1,212 @@
+package manifest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+// parseYAML returns the root mapping of a file with exactly one document.
+func parseYAML(file string, data []byte) (*yaml.Node, error) {
+	dec := yaml.NewDecoder(bytes.NewReader(data))
+	var doc yaml.Node
+	switch err := dec.Decode(&doc); {
+	case errors.Is(err, io.EOF):
+		return nil, &FieldError{File: file, Err: errors.New("is empty; a campaign needs at least dataset and tasks")}
+	case err != nil:
+		return nil, syntaxError(file, err)
+	}
+	var second yaml.Node
+	switch err := dec.Decode(&second); {
+	case err == nil:
+		return nil, &FieldError{File: file, Line: second.Line, Err: errors.New("a second YAML document starts here; write one campaign per file")}
+	case !errors.Is(err, io.EOF):
+		return nil, syntaxError(file, err)
+	}
+	if len(doc.Content) != 1 {
+		return nil, &FieldError{File: file, Err: errors.New("is empty; a campaign needs at least dataset and tasks")}
+	}
+	return doc.Content[0], nil
+}
+
+// yamlMessage takes the parser's message apart.
+var yamlMessage = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)$`)
+
+// syntaxError gives the parser's message the form of all other problems.
+func syntaxError(file string, err error) error {
+	text, line := err.Error(), 0
+	if m := yamlMessage.FindStringSubmatch(text); m != nil {
+		text = m[2]
+		if n, convErr := strconv.Atoi(m[1]); convErr == nil {
+			line = n
+			// The grammar's messages count lines from 0, the tokeniser's from 1.
+			if strings.HasPrefix(text, "did not find expected") {
+				line++
+			}
+		}
+	}
+	return &FieldError{File: file, Line: line, Err: fmt.Errorf("not valid YAML: %s", text)}
+}
+
+// field reads the value of one field into place.
+type field func(value *yaml.Node, path string)
+
+// yamlDecoder reads nodes into Go values and keeps every problem with its line, where a
+// plain decoder would stop at the first.
+type yamlDecoder struct {
+	file     string
+	lines    map[string]int // field path -> line
+	problems []*FieldError
+}
+
+func newYAMLDecoder(file string) *yamlDecoder {
+	return &yamlDecoder{file: file, lines: map[string]int{}}
+}
+
+func (d *yamlDecoder) problem(n *yaml.Node, path string, err error) {
+	d.problems = append(d.problems, &FieldError{File: d.file, Line: n.Line, Field: path, Err: err})
+}
+
+// accept refuses what no field takes: aliases, anchors and missing values.
+func (d *yamlDecoder) accept(n *yaml.Node, path string) bool {
+	switch {
+	case n.Kind == yaml.AliasNode || n.Anchor != "":
+		d.problem(n, path, errors.New("anchors and aliases are not supported; write the value out"))
+	case n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null":
+		d.problem(n, path, errors.New("has no value; give one or remove the field"))
+	default:
+		return true
+	}
+	return false
+}
+
+// wrongType notes that a node is not what the field takes.
+func (d *yamlDecoder) wrongType(n *yaml.Node, path, want string) {
+	got := "a mapping"
+	switch n.Kind {
+	case yaml.SequenceNode:
+		got = "a list"
+	case yaml.ScalarNode:
+		got = strconv.Quote(clip(n.Value))
+	}
+	d.problem(n, path, fmt.Errorf("want %s, got %s", want, got))
+}
+
+// mapping hands each value to its field and refuses unknown and repeated ones.
+func (d *yamlDecoder) mapping(n *yaml.Node, path string, fields map[string]field) {
+	d.entries(n, path, func(key, value *yaml.Node, child string) {
+		read, ok := fields[key.Value]
+		if !ok {
+			d.problem(key, path, unknown("field", key.Value, slices.Sorted(maps.Keys(fields))))
+			return
+		}
+		if d.accept(value, child) {
+			read(value, child)
+		}
+	})
+}
+
+// numbers reads a mapping from any names to numbers.
+func (d *yamlDecoder) numbers(n *yaml.Node, path string) map[string]float64 {
+	out := map[string]float64{}
+	d.entries(n, path, func(key, value *yaml.Node, child string) {
+		if !d.accept(value, child) {
+			return
+		}
+		var x float64
+		d.number(value, child, &x)
+		out[key.Value] = x
+	})
+	return out
+}
+
+// entries walks a mapping whose keys are plain, distinct strings.
+func (d *yamlDecoder) entries(n *yaml.Node, path string, visit func(key, value *yaml.Node, child string)) {
+	if !d.accept(n, path) {
+		return
+	}
+	if n.Kind != yaml.MappingNode {
+		d.wrongType(n, path, "a mapping of fields")
+		return
+	}
+	seen := map[string]int{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		if key.Kind != yaml.ScalarNode {
+			d.wrongType(key, path, "a field name")
+			continue
+		}
+		if first, ok := seen[key.Value]; ok {
+			d.problem(key, path, fmt.Errorf("field %q is repeated, first on line %d; remove one", clip(key.Value), first))
+			continue
+		}
+		seen[key.Value] = key.Line
+		child := key.Value
+		if path != "" {
+			child = path + "." + key.Value
+		}
+		d.lines[child] = key.Line
+		visit(key, value, child)
+	}
+}
+
+// decodeList reads every element of a list.
+func decodeList[T any](d *yamlDecoder, n *yaml.Node, path string, read func(*yaml.Node, string, *T)) []T {
+	if n.Kind != yaml.SequenceNode {
+		d.wrongType(n, path, "a list, as in [first, second]")
+		return nil
+	}
+	out := make([]T, 0, len(n.Content))
+	for i, element := range n.Content {
+		child := fmt.Sprintf("%s[%d]", path, i)
+		d.lines[child] = element.Line
+		var value T
+		if d.accept(element, child) {
+			read(element, child, &value)
+		}
+		out = append(out, value)
+	}
+	return out
+}
+
+// optional reads the value of a field that is a nil pointer while it is absent.
+func optional[T any](n *yaml.Node, path string, read func(*yaml.Node, string, *T)) *T {
+	value := new(T)
+	read(n, path, value)
+	return value
+}
+
+// scalar decodes a node that carries one of the tags.
+func (d *yamlDecoder) scalar(n *yaml.Node, path, want string, into any, tags ...string) {
+	if n.Kind != yaml.ScalarNode || !slices.Contains(tags, n.ShortTag()) || n.Decode(into) != nil {
+		d.wrongType(n, path, want)
+	}
+}
+
+func (d *yamlDecoder) text(n *yaml.Node, path string, into *string) {
+	d.scalar(n, path, "text (quote what looks like a number or true/false)", into, "!!str")
+}
+
+func (d *yamlDecoder) integer(n *yaml.Node, path string, into *int) {
+	d.scalar(n, path, "an integer", into, "!!int")
+}
+
+func (d *yamlDecoder) unsigned(n *yaml.Node, path string, into *uint64) {
+	d.scalar(n, path, "an integer from 0 to 18446744073709551615", into, "!!int")
+}
+
+func (d *yamlDecoder) number(n *yaml.Node, path string, into *float64) {
+	d.scalar(n, path, "a number", into, "!!int", "!!float")
+}
+
+func (d *yamlDecoder) boolean(n *yaml.Node, path string, into *bool) {
+	d.scalar(n, path, "true or false", into, "!!bool")
+}

@@ -1,0 +1,156 @@
+package install
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Names that no machine has, so that only what a test puts there is found.
+const (
+	blas   = "libddiff_test_blas.so.12"
+	blasLt = "libddiff_test_blaslt.so.12"
+)
+
+// cudaBuild makes a CUDA build in ort whose provider needs blas, which needs blasLt. Those and
+// cuDNN are in deps.
+func cudaBuild(t *testing.T, ort, deps string, flags ...string) Library {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		t.Skip("CUDA builds are for Linux")
+	}
+	compile(t, filepath.Join(deps, blasLt), "")
+	compile(t, filepath.Join(deps, blas), "", append(flags, filepath.Join(deps, blasLt))...)
+	compile(t, filepath.Join(deps, cuDNN), "")
+	compile(t, filepath.Join(ort, "libonnxruntime_providers_cuda.so"), "", append(flags, filepath.Join(deps, blas))...)
+	compile(t, filepath.Join(ort, providersShared), "")
+	compile(t, filepath.Join(ort, "libonnxruntime.so"), "1.30.0")
+	return Library{Path: filepath.Join(ort, "libonnxruntime.so"), EP: CUDA}
+}
+
+func TestLoaderMissing(t *testing.T) {
+	t.Parallel()
+	const runpath = "-Wl,-rpath,$ORIGIN/../deps"
+	tests := map[string]struct {
+		flags   []string
+		removed string
+		foreign string // a library made to be of another architecture
+		find    func(deps string) loader
+		want    []string
+	}{
+		"nowhere":         {want: []string{blas, cuDNN}},
+		"LD_LIBRARY_PATH": {find: func(deps string) loader { return loader{path: []string{"/nowhere", deps}} }},
+		"usual directory": {find: func(deps string) loader { return loader{usual: []string{deps}} }},
+		"loader cache": {find: func(deps string) loader {
+			return loader{cache: map[string][]string{
+				blas: {filepath.Join(deps, blas)}, blasLt: {"/stale", filepath.Join(deps, blasLt)}, cuDNN: {filepath.Join(deps, cuDNN)}}}
+		}},
+		"run path":                     {flags: []string{runpath}},
+		"indirect missing on run path": {flags: []string{runpath}, removed: blasLt, want: []string{blasLt}},
+		"indirect missing":             {removed: blasLt, find: func(deps string) loader { return loader{path: []string{deps}} }, want: []string{blasLt}},
+		"cuDNN missing":                {removed: cuDNN, find: func(deps string) loader { return loader{path: []string{deps}} }, want: []string{cuDNN}},
+		"wrong architecture":           {foreign: blas, find: func(deps string) loader { return loader{path: []string{deps}} }, want: []string{blas}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			root := filepath.Join(t.TempDir(), "x")
+			deps := filepath.Join(root, "deps")
+			lib := cudaBuild(t, filepath.Join(root, "ort"), deps, test.flags...)
+			if test.removed != "" {
+				if err := os.Remove(filepath.Join(deps, test.removed)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if test.foreign != "" {
+				content := read(t, filepath.Join(deps, test.foreign))
+				content[18], content[19] = 0xf3, 0 // e_machine: RISC-V
+				write(t, filepath.Join(deps, test.foreign), content)
+			}
+			var find loader
+			if test.find != nil {
+				find = test.find(deps)
+			}
+			missing, err := find.missing(cudaProvider(lib.Path), cuDNN)
+			slices.Sort(missing)
+			slices.Sort(test.want)
+			if err != nil || !slices.Equal(missing, test.want) {
+				t.Errorf("missing %q, %v; want %q", missing, err, test.want)
+			}
+		})
+	}
+}
+
+func TestCUDALoadable(t *testing.T) {
+	ort, deps := t.TempDir(), t.TempDir()
+	lib := cudaBuild(t, ort, deps)
+	t.Setenv("LD_LIBRARY_PATH", "")
+	err := CUDALoadable(lib)
+	missing, ok := errors.AsType[*MissingLibrariesError](err)
+	if !ok || !slices.Contains(missing.Missing, blas) || slices.Contains(missing.Missing, providersShared) {
+		t.Fatalf("got %v, want missing %s", err, blas)
+	}
+	if !strings.Contains(err.Error(), blas) || !strings.Contains(err.Error(), "LD_LIBRARY_PATH") {
+		t.Errorf("error does not tell what is missing and what to do: %v", err)
+	}
+	t.Setenv("LD_LIBRARY_PATH", "/nowhere:"+deps)
+	if err := CUDALoadable(lib); err != nil {
+		t.Errorf("all there: %v", err)
+	}
+	if err := os.Remove(filepath.Join(ort, providersShared)); err != nil {
+		t.Fatal(err)
+	}
+	missing, ok = errors.AsType[*MissingLibrariesError](CUDALoadable(lib))
+	if !ok || !slices.Equal(missing.Missing, []string{providersShared}) {
+		t.Errorf("got %v, want missing %s", missing, providersShared)
+	}
+}
+
+func TestCUDALoadableWithoutProvider(t *testing.T) {
+	t.Parallel()
+	lib := Library{Path: filepath.Join(t.TempDir(), "libonnxruntime.so")}
+	if err := CUDALoadable(lib); !errors.Is(err, ErrUnsupported) {
+		t.Errorf("got %v, want %v", err, ErrUnsupported)
+	}
+}
+
+func TestParseLoaderCache(t *testing.T) {
+	t.Parallel()
+	cache := parseLoaderCache([]byte("1390 libs found in cache `/etc/ld.so.cache'\n" +
+		"\tlibm.so.6 (libc6,x86-64, OS ABI: Linux 3.2.0) => /lib/x86_64-linux-gnu/libm.so.6\n" +
+		"\tlibm.so.6 (libc6) => /lib/i386-linux-gnu/libm.so.6\n" +
+		"\tlibcuda.so.1 (libc6,x86-64) => /usr/lib/nvidia dir/libcuda.so.1\n" +
+		"Cache generated by: ldconfig\n"))
+	if len(cache) != 2 || len(cache["libm.so.6"]) != 2 ||
+		!slices.Equal(cache["libcuda.so.1"], []string{"/usr/lib/nvidia dir/libcuda.so.1"}) {
+		t.Errorf("got %q", cache)
+	}
+}
+
+// The C library is in the loader's cache of any Linux with glibc.
+func TestLoaderCacheIsRead(t *testing.T) {
+	t.Parallel()
+	cache := loaderCache()
+	if len(cache) == 0 {
+		t.Skip("no ldconfig on this machine")
+	}
+	if len(cache["libc.so.6"]) == 0 {
+		t.Errorf("%d names, none of them libc.so.6", len(cache))
+	}
+}
+
+func FuzzParseLoaderCache(f *testing.F) {
+	f.Add([]byte("\tlibm.so.6 (libc6,x86-64) => /lib/libm.so.6\n"))
+	f.Add([]byte(" => (\n"))
+	f.Fuzz(func(t *testing.T, output []byte) {
+		for name, files := range parseLoaderCache(output) {
+			if name == "" || len(files) == 0 {
+				t.Errorf("name %q with files %q", name, files)
+			}
+		}
+	})
+}

@@ -1,0 +1,156 @@
+package install
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+const (
+	maxEntries  = 10_000  // of an archive; releases have about a hundred
+	maxUnpacked = 4 << 30 // bytes of an archive; releases have up to 1 GB
+)
+
+// extract writes the members of r from the archive at path into dir, which must be empty. Every
+// member's size and checksum must be the pinned ones. Nothing else of the archive is written, and
+// no name from it is ever used as a path; still an archive with a name that points outside of its
+// own directory is refused as [ErrUnsafeArchive].
+func (r release) extract(ctx context.Context, path, dir string, progress Progress) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	x := &extraction{dir: dir, wanted: make(map[string]member, len(r.members))}
+	for _, m := range r.members {
+		x.wanted[m.path] = m
+	}
+	x.stage = progress.begin(StageExtract, r.size())
+	switch r.archive.format {
+	case tarGzip:
+		err = x.tarGzip(ctx, file)
+	case zipped:
+		err = x.zip(ctx, file)
+	}
+	if err != nil {
+		return fmt.Errorf("extract %s: %w", path, err)
+	}
+	for name := range x.wanted {
+		return fmt.Errorf("extract %s: %w: it has no %s", path, ErrChecksum, name)
+	}
+	x.stage.end()
+	return nil
+}
+
+// extraction is the work on one archive.
+type extraction struct {
+	dir     string
+	wanted  map[string]member // by path in the archive; less those already written
+	entries int
+	stage   *stage
+}
+
+func (x *extraction) tarGzip(ctx context.Context, file io.Reader) error {
+	unzipped, err := gzip.NewReader(file)
+	if err != nil {
+		return err
+	}
+	defer unzipped.Close()
+	limited := &io.LimitedReader{R: unzipped, N: maxUnpacked}
+	reader := tar.NewReader(limited)
+	for {
+		header, err := reader.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if limited.N <= 0 {
+			return fmt.Errorf("%w: it unpacks to more than %d bytes", ErrUnsafeArchive, int64(maxUnpacked))
+		}
+		if err != nil && !errors.Is(err, tar.ErrInsecurePath) { // names are checked below in any case
+			return err
+		}
+		if err := context.Cause(ctx); err != nil {
+			return err
+		}
+		regular := header.Typeflag == tar.TypeReg
+		if err := x.entry(ctx, header.Name, regular, header.Size, reader); err != nil {
+			return err
+		}
+	}
+}
+
+func (x *extraction) zip(ctx context.Context, file *os.File) error {
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	reader, err := zip.NewReader(file, info.Size())
+	if err != nil && !errors.Is(err, zip.ErrInsecurePath) { // names are checked below in any case
+		return err
+	}
+	for _, f := range reader.File {
+		if err := x.zipEntry(ctx, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (x *extraction) zipEntry(ctx context.Context, f *zip.File) error {
+	if _, ok := x.wanted[f.Name]; !ok {
+		return x.entry(ctx, f.Name, f.Mode().IsRegular(), int64(f.UncompressedSize64), nil)
+	}
+	content, err := f.Open()
+	if err != nil {
+		return err
+	}
+	defer content.Close()
+	return x.entry(ctx, f.Name, f.Mode().IsRegular(), int64(f.UncompressedSize64), content)
+}
+
+// entry checks one entry of the archive, and writes it if it is wanted.
+func (x *extraction) entry(ctx context.Context, name string, regular bool, size int64, content io.Reader) error {
+	x.entries++
+	if x.entries > maxEntries {
+		return fmt.Errorf("%w: it has more than %d entries", ErrUnsafeArchive, maxEntries)
+	}
+	if strings.ContainsAny(name, "\\\x00") || !filepath.IsLocal(filepath.FromSlash(name)) {
+		return fmt.Errorf("%w: entry %q points outside of it", ErrUnsafeArchive, name)
+	}
+	m, ok := x.wanted[name]
+	if !ok {
+		return nil
+	}
+	if !regular || size != m.size {
+		return fmt.Errorf("%w: %s is not a file of %d bytes", ErrChecksum, name, m.size)
+	}
+	delete(x.wanted, name)
+	return m.write(filepath.Join(x.dir, m.name), x.stage.reader(ctx, content))
+}
+
+// write writes the member from content to a new file at path. The file is synced: its checksum is
+// not looked at again when it is loaded.
+func (m member) write(path string, content io.Reader) (err error) {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	sum := sha256.New()
+	if _, err := io.Copy(io.MultiWriter(file, sum), io.LimitReader(content, m.size)); err != nil {
+		return fmt.Errorf("write %s: %w", m.path, err)
+	}
+	if got := hex.EncodeToString(sum.Sum(nil)); got != m.sha256 {
+		return fmt.Errorf("verify %s: %w: sha256 is %s, want %s", m.path, ErrChecksum, got, m.sha256)
+	}
+	return file.Sync()
+}

@@ -1,0 +1,125 @@
+package install
+
+import (
+	"archive/zip"
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func zipball(t testing.TB, entries ...entry) []byte {
+	t.Helper()
+	var buffer bytes.Buffer
+	writer := zip.NewWriter(&buffer)
+	for _, e := range entries {
+		header := &zip.FileHeader{Name: e.name, Method: zip.Deflate}
+		content := e.content
+		if e.link != "" {
+			header.SetMode(os.ModeSymlink | 0o777)
+			content = e.link
+		}
+		w, err := writer.CreateHeader(header)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write([]byte(content)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := writer.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return buffer.Bytes()
+}
+
+func TestExtract(t *testing.T) {
+	t.Parallel()
+	good := []entry{{name: "p/lib.so", content: "code"}, {name: "p/NOTICE", content: "MIT"}}
+	tests := map[string]struct {
+		entries []entry
+		wantErr error
+	}{
+		"good":                {append([]entry{{name: "p/other", content: "?"}, {name: "p/a..b", content: "?"}}, good...), nil},
+		"parent":              {append([]entry{{name: "../evil", content: "x"}}, good...), ErrUnsafeArchive},
+		"parent within":       {append([]entry{{name: "p/../../evil", content: "x"}}, good...), ErrUnsafeArchive},
+		"absolute":            {append([]entry{{name: "/tmp/evil", content: "x"}}, good...), ErrUnsafeArchive},
+		"backslashes":         {append([]entry{{name: `..\evil`, content: "x"}}, good...), ErrUnsafeArchive},
+		"parent at the end":   {append(good[:2:2], entry{name: "../evil", content: "x"}), ErrUnsafeArchive},
+		"link for a library":  {[]entry{{name: "p/lib.so", link: "/etc/passwd"}, good[1]}, ErrChecksum},
+		"missing":             {good[:1], ErrChecksum},
+		"other content":       {[]entry{{name: "p/lib.so", content: "CODE"}, good[1]}, ErrChecksum},
+		"longer":              {[]entry{{name: "p/lib.so", content: "code, and more"}, good[1]}, ErrChecksum},
+		"shorter":             {[]entry{{name: "p/lib.so", content: "cod"}, good[1]}, ErrChecksum},
+		"first of two counts": {append(good[:2:2], entry{name: "p/lib.so", content: "evil"}), nil},
+	}
+	for name, test := range tests {
+		for format, packed := range map[format][]byte{tarGzip: tarball(t, test.entries...), zipped: zipball(t, test.entries...)} {
+			t.Run(name+map[bool]string{true: " tar", false: " zip"}[format == tarGzip], func(t *testing.T) {
+				t.Parallel()
+				root := t.TempDir()
+				path, dir := filepath.Join(root, "archive"), filepath.Join(root, "out")
+				write(t, path, packed)
+				if err := os.Mkdir(dir, 0o755); err != nil {
+					t.Fatal(err)
+				}
+				r := pin(packed, format, "p/lib.so", "code", "p/NOTICE", "MIT")
+				err := r.extract(t.Context(), path, dir, nil)
+				if !errors.Is(err, test.wantErr) {
+					t.Fatalf("got %v, want %v", err, test.wantErr)
+				}
+				if err == nil && (string(read(t, filepath.Join(dir, "lib.so"))) != "code" || string(read(t, filepath.Join(dir, "NOTICE"))) != "MIT") {
+					t.Error("wrong content")
+				}
+				if entries, err := os.ReadDir(root); err != nil || len(entries) != 2 {
+					t.Errorf("something was written outside: %v, %v", entries, err)
+				}
+			})
+		}
+	}
+}
+
+func TestExtractTooManyEntries(t *testing.T) {
+	t.Parallel()
+	x := &extraction{entries: maxEntries}
+	if err := x.entry(t.Context(), "p/one-more", true, 0, nil); !errors.Is(err, ErrUnsafeArchive) {
+		t.Errorf("got %v, want %v", err, ErrUnsafeArchive)
+	}
+}
+
+// Whatever the archive is, extracting writes nothing but whole members into the directory.
+func FuzzExtract(f *testing.F) {
+	entries := []entry{{name: "p/lib.so", content: "code"}, {name: "../evil", content: "x"}}
+	for _, e := range [][]entry{entries[:1], entries, {{name: "p/lib.so", link: "/etc/passwd"}}} {
+		f.Add(tarball(f, e...), true)
+		f.Add(zipball(f, e...), false)
+	}
+	f.Fuzz(func(t *testing.T, packed []byte, isTar bool) {
+		root := t.TempDir()
+		path, dir := filepath.Join(root, "archive"), filepath.Join(root, "out")
+		write(t, path, packed)
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		kind := zipped
+		if isTar {
+			kind = tarGzip
+		}
+		err := pin(packed, kind, "p/lib.so", "code").extract(t.Context(), path, dir, nil)
+		if err == nil && string(read(t, filepath.Join(dir, "lib.so"))) != "code" {
+			t.Error("wrong content was accepted")
+		}
+		for _, place := range []string{root, dir} {
+			found, err := os.ReadDir(place)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, e := range found {
+				if name := e.Name(); name != "archive" && name != "out" && name != "lib.so" {
+					t.Errorf("wrote %s", filepath.Join(place, name))
+				}
+			}
+		}
+	})
+}

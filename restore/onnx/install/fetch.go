@@ -1,0 +1,139 @@
+package install
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+
+	"github.com/hashicorp/go-retryablehttp"
+)
+
+const (
+	maxRedirects    = 5
+	maxBodyAttempts = 3 // of a body that breaks off
+)
+
+var (
+	// errBodyBroken says that a response began well and then broke off.
+	errBodyBroken = errors.New("the transfer broke off")
+	// errRedirect says that a redirect must not be followed, now or on another attempt.
+	errRedirect = errors.New("redirect refused")
+)
+
+// fetch returns the path of the archive that from names: a local file as it is, or a URL
+// downloaded into dir. A URL must be https unless it is on this machine.
+func (a archive) fetch(ctx context.Context, from, dir string, progress Progress) (string, error) {
+	address, err := url.Parse(from)
+	if err != nil || address.Scheme != "http" && address.Scheme != "https" {
+		info, err := os.Stat(from)
+		if err != nil {
+			return "", fmt.Errorf("--from: %w", err)
+		}
+		if !info.Mode().IsRegular() {
+			return "", fmt.Errorf("--from: %s is not a file", from)
+		}
+		return from, nil
+	}
+	if err := checkAddress(address); err != nil {
+		return "", fmt.Errorf("--from: %w", err)
+	}
+
+	client := newClient()
+	defer client.HTTPClient.CloseIdleConnections()
+
+	path := filepath.Join(dir, a.name)
+	for attempt := 1; ; attempt++ {
+		err := a.get(ctx, client, address, path, progress)
+		if err == nil {
+			return path, nil
+		}
+		if !errors.Is(err, errBodyBroken) || attempt == maxBodyAttempts {
+			return "", fmt.Errorf("download %s: %w", address.Redacted(), err)
+		}
+	}
+}
+
+// newClient returns a client that retries what may go better another time, and follows few and
+// only safe redirects.
+func newClient() *retryablehttp.Client {
+	client := retryablehttp.NewClient()
+	client.Logger = nil
+	client.HTTPClient.CheckRedirect = func(request *http.Request, via []*http.Request) error {
+		if len(via) > maxRedirects {
+			return fmt.Errorf("%w: more than %d", errRedirect, maxRedirects)
+		}
+		if err := checkAddress(request.URL); err != nil {
+			return fmt.Errorf("%w: %w", errRedirect, err)
+		}
+		return nil
+	}
+	client.CheckRetry = func(ctx context.Context, response *http.Response, err error) (bool, error) {
+		if errors.Is(err, errRedirect) {
+			return false, err
+		}
+		return retryablehttp.DefaultRetryPolicy(ctx, response, err)
+	}
+	return client
+}
+
+// get downloads address to path. The client retries until there is a response; a body that
+// breaks off is errBodyBroken.
+func (a archive) get(ctx context.Context, client *retryablehttp.Client, address *url.URL, path string,
+	progress Progress,
+) (err error) {
+	request, err := retryablehttp.NewRequestWithContext(ctx, http.MethodGet, address.String(), nil)
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Accept-Encoding", "identity") // the archive's own packing is to stay
+	response, err := client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("the server answered %s", response.Status)
+	}
+	if response.ContentLength >= 0 && response.ContentLength != a.size {
+		return fmt.Errorf("%w: the file has %d bytes, %s has %d", ErrChecksum, response.ContentLength, a.name, a.size)
+	}
+	file, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	stage := progress.begin(StageDownload, a.size)
+	// One byte more than expected is enough to see that it is another file.
+	n, err := io.Copy(file, stage.reader(ctx, io.LimitReader(response.Body, a.size+1)))
+	if err != nil {
+		if _, writing := errors.AsType[*fs.PathError](err); writing || ctx.Err() != nil {
+			return err
+		}
+		return fmt.Errorf("%w after %d of %d bytes: %w", errBodyBroken, n, a.size, err)
+	}
+	if n > a.size {
+		return fmt.Errorf("%w: the file is larger than %s", ErrChecksum, a.name)
+	}
+	stage.end()
+	return nil
+}
+
+// checkAddress refuses an address that would be read in the clear from another machine.
+func checkAddress(address *url.URL) error {
+	host := address.Hostname()
+	switch {
+	case address.Scheme == "https" && host != "":
+		return nil
+	case address.Scheme == "http" && (host == "localhost" || net.ParseIP(host).IsLoopback()):
+		return nil
+	default:
+		return fmt.Errorf("%s: only https is allowed, except on this machine", address.Redacted())
+	}
+}

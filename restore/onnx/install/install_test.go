@@ -1,0 +1,390 @@
+package install
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// entry is one entry of an archive under test.
+type entry struct {
+	name    string
+	content string
+	link    string // makes it a symbolic link
+}
+
+func tarball(t testing.TB, entries ...entry) []byte {
+	t.Helper()
+	var buffer bytes.Buffer
+	zipper := gzip.NewWriter(&buffer)
+	writer := tar.NewWriter(zipper)
+	for _, e := range entries {
+		header := &tar.Header{Name: e.name, Mode: 0o644, Size: int64(len(e.content)), Typeflag: tar.TypeReg}
+		if e.link != "" {
+			header.Typeflag, header.Linkname = tar.TypeSymlink, e.link
+		}
+		if err := writer.WriteHeader(header); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := writer.Write([]byte(e.content)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(writer.Close(), zipper.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return buffer.Bytes()
+}
+
+const libraryText = "pretend that these are forty megabytes of machine code"
+
+// smallRelease is a release with two short members, and its archive.
+func smallRelease(t testing.TB) (release, []byte) {
+	t.Helper()
+	archived := tarball(t,
+		entry{name: "package/other.js", content: "not wanted"},
+		entry{name: "package/lib/libonnxruntime.so.1", content: libraryText},
+		entry{name: "package/LICENSE", content: "MIT"})
+	return pin(archived, tarGzip, "package/lib/libonnxruntime.so.1", libraryText, "package/LICENSE", "MIT"), archived
+}
+
+// pin makes a release of an archive with members given as path and content by turns.
+func pin(archived []byte, format format, members ...string) release {
+	sum := sha512.Sum512(archived)
+	r := release{version: "9.9.9", ep: CPU, archive: archive{
+		name: "small.archive", size: int64(len(archived)), sha512: base64.StdEncoding.EncodeToString(sum[:]), format: format,
+	}}
+	for i := 0; i < len(members); i += 2 {
+		sum := sha256.Sum256([]byte(members[i+1]))
+		r.members = append(r.members, member{path: members[i], name: filepath.Base(members[i]),
+			size: int64(len(members[i+1])), sha256: hex.EncodeToString(sum[:])})
+	}
+	return r
+}
+
+// wantOnly checks that the cache holds the lock and these entries, and no rests of work.
+func wantOnly(t *testing.T, cache string, names ...string) {
+	t.Helper()
+	entries, err := os.ReadDir(cache)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range entries {
+		if e.Name() != ".lock" {
+			got = append(got, e.Name())
+		}
+	}
+	if strings.Join(got, " ") != strings.Join(names, " ") {
+		t.Errorf("the cache holds %q, want %q", got, names)
+	}
+}
+
+func TestInstallFromFile(t *testing.T) {
+	t.Parallel()
+	r, archived := smallRelease(t)
+	cache := filepath.Join(t.TempDir(), "new", "cache")
+	from := filepath.Join(t.TempDir(), "renamed.tgz")
+	write(t, from, archived)
+	write(t, filepath.Join(cache, ".install-killed", "download", "half"), []byte("..."))
+
+	var stages []string
+	opts := Options{From: from, CacheDir: cache, Progress: func(stage string, done, total int64) {
+		if done == total && (len(stages) == 0 || stages[len(stages)-1] != stage) {
+			stages = append(stages, stage)
+		}
+	}}
+	lib, err := r.install(t.Context(), opts)
+	want := Library{filepath.Join(cache, "9.9.9-cpu", "libonnxruntime.so.1"), CPU, SourceInstall, "9.9.9"}
+	if err != nil || lib != want {
+		t.Fatalf("got %+v, %v\nwant %+v", lib, err, want)
+	}
+	if got := string(read(t, lib.Path)); got != libraryText {
+		t.Errorf("library holds %q", got)
+	}
+	if got := string(read(t, filepath.Join(filepath.Dir(lib.Path), "LICENSE"))); got != "MIT" {
+		t.Errorf("licence holds %q", got)
+	}
+	if got := strings.Join(stages, " "); got != "wait verify extract" {
+		t.Errorf("stages %q", got)
+	}
+	wantOnly(t, cache, "9.9.9-cpu")
+
+	// Again, without its archive: nothing is needed.
+	stages = nil
+	if err := os.Remove(from); err != nil {
+		t.Fatal(err)
+	}
+	lib, err = r.install(t.Context(), opts)
+	if want.Source = SourceCache; err != nil || lib != want {
+		t.Errorf("second time: got %+v, %v\nwant %+v", lib, err, want)
+	}
+	if got := strings.Join(stages, " "); got != "wait check" {
+		t.Errorf("second time: stages %q", got)
+	}
+}
+
+func TestInstallReplacesDamaged(t *testing.T) {
+	t.Parallel()
+	tests := map[string]func(path string) error{
+		"one byte":    func(path string) error { return os.WriteFile(path, []byte("P"+libraryText[1:]), 0o644) },
+		"truncated":   func(path string) error { return os.Truncate(path, 3) },
+		"gone":        os.Remove,
+		"a directory": func(path string) error { return errors.Join(os.Remove(path), os.Mkdir(path, 0o755)) },
+	}
+	for name, damage := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r, archived := smallRelease(t)
+			cache, from := t.TempDir(), filepath.Join(t.TempDir(), "small.tgz")
+			write(t, from, archived)
+			opts := Options{From: from, CacheDir: cache}
+			lib, err := r.install(t.Context(), opts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := damage(lib.Path); err != nil {
+				t.Fatal(err)
+			}
+			lib, err = r.install(t.Context(), opts)
+			if err != nil || lib.Source != SourceInstall {
+				t.Fatalf("got %+v, %v", lib, err)
+			}
+			if got := string(read(t, lib.Path)); got != libraryText {
+				t.Errorf("library holds %q", got)
+			}
+			wantOnly(t, cache, "9.9.9-cpu")
+		})
+	}
+}
+
+func TestInstallConcurrently(t *testing.T) {
+	t.Parallel()
+	r, archived := smallRelease(t)
+	server, requests := serve(t, archived)
+	cache := t.TempDir()
+	const installers = 8
+	sources := make(chan string, installers)
+	var wg sync.WaitGroup
+	for range installers {
+		wg.Go(func() {
+			lib, err := r.install(t.Context(), Options{From: server, CacheDir: cache})
+			if err != nil {
+				t.Error(err)
+			}
+			sources <- lib.Source
+		})
+	}
+	wg.Wait()
+	close(sources)
+	count := map[string]int{}
+	for source := range sources {
+		count[source]++
+	}
+	if count[SourceInstall] != 1 || count[SourceCache] != installers-1 || requests.Load() != 1 {
+		t.Errorf("sources %v after %d requests, want one installation", count, requests.Load())
+	}
+	wantOnly(t, cache, "9.9.9-cpu")
+}
+
+func TestInstallWaitsForLockUntilCancelled(t *testing.T) {
+	t.Parallel()
+	r, _ := smallRelease(t)
+	cache := t.TempDir()
+	unlock, err := lockCache(t.Context(), cache)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unlock()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	stop := errors.New("the user gave up")
+	_, err = r.install(ctx, Options{CacheDir: cache, Progress: func(stage string, _, _ int64) {
+		if stage == StageWait {
+			cancel(stop)
+		}
+	}})
+	if !errors.Is(err, stop) || !strings.Contains(err.Error(), ".lock") {
+		t.Errorf("got %v, want %v", err, stop)
+	}
+}
+
+func TestInstallCancelledLeavesNothing(t *testing.T) {
+	t.Parallel()
+	r, archived := smallRelease(t)
+	cache, from := t.TempDir(), filepath.Join(t.TempDir(), "small.tgz")
+	write(t, from, archived)
+	for _, stage := range []string{StageVerify, StageExtract} {
+		ctx, cancel := context.WithCancel(t.Context())
+		_, err := r.install(ctx, Options{From: from, CacheDir: cache, Progress: func(now string, _, _ int64) {
+			if now == stage {
+				cancel()
+			}
+		}})
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("cancelled in %s: %v", stage, err)
+		}
+		wantOnly(t, cache)
+	}
+}
+
+func TestInstallWithoutClient(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	for ep, client := range map[string]string{CPU: "npm", CUDA: "mvn"} {
+		r, err := releaseFor(ep, "linux", "amd64")
+		if err != nil {
+			t.Fatal(err)
+		}
+		cache := t.TempDir()
+		_, err = r.install(t.Context(), Options{CacheDir: cache})
+		if !errors.Is(err, ErrClientMissing) {
+			t.Fatalf("%s: %v, want %v", ep, err, ErrClientMissing)
+		}
+		for _, part := range []string{client, "install ", "--ep " + ep, "--from", r.archive.name} {
+			if !strings.Contains(err.Error(), part) {
+				t.Errorf("%s: error does not say %q: %v", ep, part, err)
+			}
+		}
+		wantOnly(t, cache)
+	}
+}
+
+// script puts a shell script in the place of npm.
+func script(t *testing.T, lines string) {
+	t.Helper()
+	bin := t.TempDir()
+	write(t, filepath.Join(bin, "npm"), []byte("#!/bin/sh\n"+lines+"\n"))
+	if err := os.Chmod(filepath.Join(bin, "npm"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
+}
+
+func TestInstallClientFails(t *testing.T) {
+	script(t, "echo npm error code E404 >&2; exit 7")
+	r, err := releaseFor(CPU, "linux", "amd64")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cache := t.TempDir()
+	_, err = r.install(t.Context(), Options{CacheDir: cache})
+	if err == nil || !strings.Contains(err.Error(), "E404") || !strings.Contains(err.Error(), "--from") {
+		t.Errorf("error does not tell cause and remedy: %v", err)
+	}
+	wantOnly(t, cache)
+}
+
+// Cancelling ends the client and its children, which would otherwise hold its output open.
+func TestInstallCancelsClient(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "started")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	script(t, "sleep 600 & echo started > "+pipe+"; wait")
+	r, err := releaseFor(CPU, "linux", "amd64")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var cancelled time.Time
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		_, err := os.ReadFile(pipe) // until the script runs
+		if err != nil {
+			t.Error(err)
+		}
+		cancelled = time.Now()
+		cancel()
+	})
+	cache := t.TempDir()
+	_, err = r.install(ctx, Options{CacheDir: cache})
+	wg.Wait()
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want %v", err, context.Canceled)
+	}
+	if took := time.Since(cancelled); took >= killGrace {
+		t.Errorf("it took %v to end the client", took)
+	}
+	wantOnly(t, cache)
+}
+
+func TestInstallRefusesUnknown(t *testing.T) {
+	t.Parallel()
+	if _, err := Install(t.Context(), Options{EP: "tpu", CacheDir: t.TempDir()}); err == nil || !strings.Contains(err.Error(), "tpu") {
+		t.Errorf("got %v", err)
+	}
+	for _, platform := range [][3]string{{CUDA, "linux", "arm64"}, {CUDA, "darwin", "arm64"}, {CPU, "plan9", "386"}} {
+		_, err := releaseFor(platform[0], platform[1], platform[2])
+		if !errors.Is(err, ErrUnsupported) || !strings.Contains(err.Error(), EnvVar) {
+			t.Errorf("%v: %v", platform, err)
+		}
+	}
+}
+
+// The pins must be complete: a member without a checksum would be one that is not checked.
+func TestReleasesArePinned(t *testing.T) {
+	t.Parallel()
+	for _, platform := range [][3]string{
+		{CPU, "linux", "amd64"}, {CPU, "linux", "arm64"}, {CPU, "darwin", "arm64"}, {CUDA, "linux", "amd64"},
+	} {
+		r, err := releaseFor(platform[0], platform[1], platform[2])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if sum, err := base64.StdEncoding.DecodeString(r.archive.sha512); err != nil || len(sum) != sha512.Size || r.archive.size == 0 {
+			t.Errorf("%v: archive %+v is not pinned: %v", platform, r.archive, err)
+		}
+		if tooOld(r.version) {
+			t.Errorf("%v: version %s is too old for the binding", platform, r.version)
+		}
+		names := map[string]bool{}
+		for _, m := range r.members {
+			if sum, err := hex.DecodeString(m.sha256); err != nil || len(sum) != sha256.Size || m.size == 0 || names[m.name] {
+				t.Errorf("%v: member %+v is not pinned: %v", platform, m, err)
+			}
+			names[m.name] = true
+		}
+	}
+}
+
+func TestInstallThroughNPM(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("npm"); err != nil {
+		t.Skip("npm is not installed")
+	}
+	if _, err := releaseFor(CPU, runtime.GOOS, runtime.GOARCH); err != nil {
+		t.Skip(err)
+	}
+	cache := t.TempDir()
+	lib, err := Install(t.Context(), Options{CacheDir: cache})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if runtime.GOOS == "linux" {
+		if version, err := elfVersion(lib.Path); err != nil || version != lib.Version {
+			t.Errorf("the library is version %q (%v), want %q", version, err, lib.Version)
+		}
+	}
+	again, err := Install(t.Context(), Options{CacheDir: cache})
+	if lib.Source = SourceCache; err != nil || again != lib {
+		t.Errorf("second time: got %+v, %v\nwant %+v", again, err, lib)
+	}
+	found, err := Locate(LocateOptions{CacheDir: cache, EP: CPU, Environ: func(string) string { return "" }})
+	if err != nil || found != lib {
+		t.Errorf("located %+v, %v\nwant %+v", found, err, lib)
+	}
+}

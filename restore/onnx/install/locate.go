@@ -1,0 +1,185 @@
+package install
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+)
+
+// EnvVar is the environment variable that names the library: its file, or the directory it is in.
+const EnvVar = "DDIFF_ONNXRUNTIME"
+
+// LocateOptions say what to look for. The zero value finds any library in the usual places.
+type LocateOptions struct {
+	// Path is the library, or its directory, that the user named. Empty means none was named.
+	Path string
+	// Flag is what the user set Path with, for errors and Library.Source. Default "--onnxruntime".
+	Flag string
+	// EP is [CPU], [CUDA] or empty. CUDA accepts only a build with a CUDA provider. Empty takes
+	// the installed CUDA build if its dependencies are there too (see [CUDALoadable]), and
+	// otherwise prefers the CPU build.
+	EP string
+	// CacheDir is where [Install] put things. Default as for [Options.CacheDir].
+	CacheDir string
+	// Environ looks up environment variables. Default [os.Getenv].
+	Environ func(string) string
+}
+
+// Locate finds the ONNX Runtime library: opts.Path, then the variable [EnvVar], then the cache,
+// then LD_LIBRARY_PATH and the usual directories. A path that the user gave in one of the first
+// two ways is used or is an error, never passed over. The error wraps [ErrNotFound] and lists the
+// places when there is none.
+func Locate(opts LocateOptions) (Library, error) {
+	if opts.Environ == nil {
+		opts.Environ = os.Getenv
+	}
+	return locate(opts, systemDirectories(opts.Environ, runtime.GOOS, runtime.GOARCH))
+}
+
+// systemDirectories are the usual places, most specific first.
+func systemDirectories(environ func(string) string, goos, goarch string) []string {
+	variable, usual := "LD_LIBRARY_PATH", []string{"/usr/lib", "/usr/local/lib", "/usr/lib/x86_64-linux-gnu", "/opt/onnxruntime/lib"}
+	switch {
+	case goos == "darwin":
+		variable, usual = "DYLD_LIBRARY_PATH", []string{"/usr/local/lib", "/opt/homebrew/lib", "/opt/onnxruntime/lib"}
+	case goarch == "arm64":
+		usual[2] = "/usr/lib/aarch64-linux-gnu"
+	}
+	named := slices.DeleteFunc(filepath.SplitList(environ(variable)), func(dir string) bool { return dir == "" })
+	return append(named, usual...)
+}
+
+func locate(opts LocateOptions, system []string) (Library, error) {
+	if opts.EP != "" && opts.EP != CPU && opts.EP != CUDA {
+		return Library{}, fmt.Errorf("execution provider %q: use %q or %q", opts.EP, CPU, CUDA)
+	}
+	flag := opts.Flag
+	if flag == "" {
+		flag = "--onnxruntime"
+	}
+	if opts.Path != "" {
+		return named(opts.Path, opts.EP, flag)
+	}
+	if path := opts.Environ(EnvVar); path != "" {
+		return named(path, opts.EP, EnvVar)
+	}
+
+	searched := []string{flag + " (not given)", EnvVar + " (not set)"}
+	lib, tried, found := inCache(opts)
+	if found {
+		return lib, nil
+	}
+	searched = append(searched, tried...)
+	for _, dir := range system {
+		lib, err := inDirectory(dir, opts.EP, SourceSystem)
+		if err == nil {
+			return lib, nil
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			searched = append(searched, dir)
+		} else {
+			searched = append(searched, dir+" ("+err.Error()+")")
+		}
+	}
+	command := "ddiff runtime install"
+	if opts.EP == CUDA {
+		command += " --ep cuda"
+	}
+	return Library{}, fmt.Errorf("%w; searched:\n  %s\nrun: %s", ErrNotFound, strings.Join(searched, "\n  "), command)
+}
+
+// named returns the library that the user named through source.
+func named(path, ep, source string) (Library, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return Library{}, fmt.Errorf("%s names an ONNX Runtime that cannot be read: %w", source, err)
+	}
+	var lib Library
+	if info.IsDir() {
+		lib, err = inDirectory(path, ep, source)
+	} else {
+		lib, err = inspect(path, ep, source)
+	}
+	if err != nil {
+		return Library{}, fmt.Errorf("%s names an ONNX Runtime that cannot be used: %w", source, err)
+	}
+	return lib, nil
+}
+
+// inDirectory returns the first usable library in dir. The error is the first unusable one's, or
+// wraps [fs.ErrNotExist] when dir holds none.
+func inDirectory(dir, ep, source string) (Library, error) {
+	var first error
+	for _, pattern := range libraryNames(runtime.GOOS) {
+		names, err := fs.Glob(os.DirFS(dir), pattern)
+		if err != nil {
+			return Library{}, err
+		}
+		slices.Reverse(names)
+		for _, name := range names {
+			lib, err := inspect(filepath.Join(dir, name), ep, source)
+			if err == nil {
+				return lib, nil
+			}
+			if first == nil {
+				first = err
+			}
+		}
+	}
+	if first == nil {
+		first = fmt.Errorf("no ONNX Runtime library in %s: %w", dir, fs.ErrNotExist)
+	}
+	return Library{}, first
+}
+
+// inCache returns the library that Install put into the cache, or the places tried.
+func inCache(opts LocateOptions) (lib Library, tried []string, found bool) {
+	cache, err := cacheDirectory(opts.CacheDir)
+	if err != nil {
+		return Library{}, []string{"cache (" + err.Error() + ")"}, false
+	}
+	// A CUDA build without its dependencies still serves the CPU, but comes last for that.
+	order := map[string][]string{"": {CUDA, CPU}, CPU: {CPU, CUDA}, CUDA: {CUDA}}[opts.EP]
+	var unloadable *Library
+	for _, ep := range order {
+		release, err := releaseFor(ep, runtime.GOOS, runtime.GOARCH)
+		if err != nil {
+			continue // nothing is pinned for this platform, so nothing is installed
+		}
+		dir := release.directory(cache)
+		if err := release.checkSizes(dir); errors.Is(err, fs.ErrNotExist) {
+			tried = append(tried, dir)
+			continue
+		} else if err != nil {
+			tried = append(tried, dir+" ("+err.Error()+")")
+			continue
+		}
+		lib := release.library(dir, SourceCache)
+		if opts.EP == "" && ep == CUDA && CUDALoadable(lib) != nil {
+			unloadable = &lib
+			continue
+		}
+		return lib, nil, true
+	}
+	if unloadable != nil {
+		return *unloadable, nil, true
+	}
+	return Library{}, tried, false
+}
+
+// cacheDirectory returns dir, or the default for it.
+func cacheDirectory(dir string) (string, error) {
+	if dir != "" {
+		return filepath.Abs(dir)
+	}
+	user, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("find the user's cache directory: %w", err)
+	}
+	return filepath.Join(user, "ddiff", "onnxruntime"), nil
+}

@@ -1,0 +1,171 @@
+package install
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// fakeRelease makes files with the pinned names and sizes, which is all that Locate looks at in
+// the cache. They have holes and take no space.
+func fakeRelease(t *testing.T, cache, ep string) string {
+	t.Helper()
+	r, err := releaseFor(ep, runtime.GOOS, runtime.GOARCH)
+	if err != nil {
+		t.Skipf("no release to look for: %v", err)
+	}
+	for _, m := range r.members {
+		path := filepath.Join(r.directory(cache), m.name)
+		write(t, path, nil)
+		if err := os.Truncate(path, m.size); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return r.library(r.directory(cache), "").Path
+}
+
+func TestLocatePrecedence(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("the libraries made here are for Linux")
+	}
+	root := t.TempDir()
+	path := func(parts ...string) string { return filepath.Join(append([]string{root}, parts...)...) }
+	good := path("flag", "libonnxruntime.so")
+	compile(t, good, "1.30.0")
+	library := read(t, good)
+	for _, copied := range []string{
+		path("env", "libonnxruntime.so.1"), path("system1", "libonnxruntime.so.1.30.0"),
+		path("system2", "libonnxruntime.so"), path("gpu", "libonnxruntime.so"),
+		path("gpu", "libonnxruntime_providers_cuda.so"),
+	} {
+		write(t, copied, library)
+	}
+	compile(t, path("old", "libonnxruntime.so.1.21.0"), "1.21.0")
+	compile(t, path("old+new", "libonnxruntime.so"), "1.21.0")
+	write(t, path("old+new", "libonnxruntime.so.1"), library)
+	compile(t, path("unversioned", "libonnxruntime.so"), "")
+	foreign := slices.Clone(library)
+	foreign[18], foreign[19] = 0xf3, 0 // e_machine: RISC-V
+	write(t, path("foreign", "libonnxruntime.so"), foreign)
+	write(t, path("text", "libonnxruntime.so"), []byte("INPUT(-lonnxruntime)"))
+	write(t, path("empty", "README"), nil)
+	cpu := fakeRelease(t, path("cache-cpu"), CPU)
+	gpu := fakeRelease(t, path("cache-gpu"), CUDA)
+	both := fakeRelease(t, path("cache-both"), CPU)
+	fakeRelease(t, path("cache-both"), CUDA)
+	if err := os.Truncate(fakeRelease(t, path("cache-torn"), CPU), 1000); err != nil {
+		t.Fatal(err)
+	}
+
+	tests := map[string]struct {
+		flag, env, cache, ep string
+		system               []string
+		want                 Library
+		wantErr              error
+		says                 []string // in the error
+	}{
+		"flag wins":                {flag: good, env: path("env"), cache: "cache-cpu", system: []string{"system2"}, want: Library{good, CPU, "--onnxruntime", "1.30.0"}},
+		"flag is a directory":      {flag: path("flag"), want: Library{good, CPU, "--onnxruntime", "1.30.0"}},
+		"environment before cache": {env: path("env"), cache: "cache-cpu", want: Library{path("env", "libonnxruntime.so.1"), CPU, EnvVar, "1.30.0"}},
+		"environment is a file":    {env: good, want: Library{good, CPU, EnvVar, "1.30.0"}},
+		"cache before system":      {cache: "cache-cpu", system: []string{"system2"}, want: Library{cpu, CPU, SourceCache, "1.30.0"}},
+		"system in order":          {system: []string{"empty", "system1", "system2"}, want: Library{path("system1", "libonnxruntime.so.1.30.0"), CPU, SourceSystem, "1.30.0"}},
+		"torn cache is passed":     {cache: "cache-torn", system: []string{"system2"}, want: Library{path("system2", "libonnxruntime.so"), CPU, SourceSystem, "1.30.0"}},
+		"old system is passed":     {system: []string{"old", "foreign", "text", "system2"}, want: Library{path("system2", "libonnxruntime.so"), CPU, SourceSystem, "1.30.0"}},
+		"old name is passed":       {system: []string{"old+new"}, want: Library{path("old+new", "libonnxruntime.so.1"), CPU, SourceSystem, "1.30.0"}},
+		"unknown version":          {system: []string{"unversioned"}, want: Library{path("unversioned", "libonnxruntime.so"), CPU, SourceSystem, ""}},
+
+		"cuda from system":           {ep: CUDA, system: []string{"system2", "gpu"}, want: Library{path("gpu", "libonnxruntime.so"), CUDA, SourceSystem, "1.30.0"}},
+		"cuda build for any":         {system: []string{"gpu"}, want: Library{path("gpu", "libonnxruntime.so"), CUDA, SourceSystem, "1.30.0"}},
+		"cuda from cache":            {ep: CUDA, cache: "cache-both", want: Library{filepath.Join(path("cache-both"), "1.29.0-cuda", "libonnxruntime.so"), CUDA, SourceCache, "1.29.0"}},
+		"any takes what can load":    {cache: "cache-both", want: Library{both, CPU, SourceCache, "1.30.0"}},
+		"cpu from a cuda build":      {ep: CPU, cache: "cache-gpu", want: Library{gpu, CUDA, SourceCache, "1.29.0"}},
+		"any from a cuda build":      {cache: "cache-gpu", want: Library{gpu, CUDA, SourceCache, "1.29.0"}},
+		"cuda is not in a cpu cache": {ep: CUDA, cache: "cache-cpu", wantErr: ErrNotFound, says: []string{"1.29.0-cuda", "run: ddiff runtime install --ep cuda"}},
+
+		"missing flag":        {flag: path("nowhere.so"), env: path("env"), cache: "cache-cpu", wantErr: fs.ErrNotExist, says: []string{"--onnxruntime", "nowhere.so"}},
+		"missing environment": {env: path("nowhere"), cache: "cache-cpu", wantErr: fs.ErrNotExist, says: []string{EnvVar, "nowhere"}},
+		"empty flag dir":      {flag: path("empty"), cache: "cache-cpu", wantErr: fs.ErrNotExist, says: []string{"--onnxruntime", path("empty")}},
+		"old flag":            {flag: path("old"), cache: "cache-cpu", wantErr: ErrUnsupported, says: []string{"1.21.0", "at least 1.29"}},
+		"foreign environment": {env: path("foreign"), cache: "cache-cpu", wantErr: ErrUnsupported, says: []string{EnvVar, "RISCV"}},
+		"text flag":           {flag: path("text", "libonnxruntime.so"), wantErr: ErrUnsupported, says: []string{"not a shared library"}},
+		"flag without cuda":   {flag: good, ep: CUDA, wantErr: ErrUnsupported, says: []string{"libonnxruntime_providers_cuda.so"}},
+		"unknown provider":    {ep: "tpu", says: []string{`"tpu"`, CPU, CUDA}},
+		"nothing": {cache: "cache-torn", system: []string{"empty", "old"}, wantErr: ErrNotFound, says: []string{
+			"--onnxruntime", EnvVar, "1.30.0-cpu", "damaged", path("empty"), path("old"), "1.21.0", "run: ddiff runtime install"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			opts := LocateOptions{Path: test.flag, EP: test.ep, CacheDir: path("no-cache"),
+				Environ: func(name string) string { return map[string]string{EnvVar: test.env}[name] }}
+			if test.cache != "" {
+				opts.CacheDir = path(test.cache)
+			}
+			var system []string
+			for _, dir := range test.system {
+				system = append(system, path(dir))
+			}
+			lib, err := locate(opts, system)
+			if len(test.says) == 0 {
+				if err != nil || lib != test.want {
+					t.Fatalf("got %+v, %v\nwant %+v", lib, err, test.want)
+				}
+				return
+			}
+			if err == nil || test.wantErr != nil && !errors.Is(err, test.wantErr) {
+				t.Fatalf("got %+v, %v; want %v", lib, err, test.wantErr)
+			}
+			for _, part := range test.says {
+				if !strings.Contains(err.Error(), part) {
+					t.Errorf("error does not say %q: %v", part, err)
+				}
+			}
+		})
+	}
+}
+
+func TestLocateUsesEnvironment(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv(EnvVar, filepath.Join(dir, "gone"))
+	if _, err := Locate(LocateOptions{}); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), EnvVar) {
+		t.Errorf("error %v does not name %s", err, EnvVar)
+	}
+}
+
+func TestSystemDirectories(t *testing.T) {
+	t.Parallel()
+	environ := func(name string) string {
+		return map[string]string{"LD_LIBRARY_PATH": "/a::/b", "DYLD_LIBRARY_PATH": "/m"}[name]
+	}
+	tests := map[string]struct {
+		goos, goarch string
+		want         []string
+	}{
+		"x64":   {"linux", "amd64", []string{"/a", "/b", "/usr/lib", "/usr/local/lib", "/usr/lib/x86_64-linux-gnu", "/opt/onnxruntime/lib"}},
+		"arm64": {"linux", "arm64", []string{"/a", "/b", "/usr/lib", "/usr/local/lib", "/usr/lib/aarch64-linux-gnu", "/opt/onnxruntime/lib"}},
+		"macOS": {"darwin", "arm64", []string{"/m", "/usr/local/lib", "/opt/homebrew/lib", "/opt/onnxruntime/lib"}},
+	}
+	for name, test := range tests {
+		if got := systemDirectories(environ, test.goos, test.goarch); !slices.Equal(got, test.want) {
+			t.Errorf("%s: %v, want %v", name, got, test.want)
+		}
+	}
+}
+
+func TestTooOld(t *testing.T) {
+	t.Parallel()
+	for version, want := range map[string]bool{
+		"": false, "1.28.3": true, "1.29.0": false, "1.30.0": false, "1.100.0": false, "2.0.0": false, "0.5.0": true, "dev": false,
+	} {
+		if got := tooOld(version); got != want {
+			t.Errorf("tooOld(%q) = %v, want %v", version, got, want)
+		}
+	}
+}

@@ -1,0 +1,57 @@
+package install
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// compile makes a shared library at path with the C compiler that the project needs in any case.
+// version is the symbol version that it defines, if any, and needs are libraries to link it to.
+func compile(t *testing.T, path, version string, needs ...string) {
+	t.Helper()
+	cc := os.Getenv("CC")
+	if cc == "" {
+		cc = "cc"
+	}
+	work := t.TempDir()
+	source := filepath.Join(work, "library.c")
+	write(t, source, []byte("int ddiff_test(void) { return 29; }\n"))
+	arguments := []string{"-shared", "-fPIC", "-nostdlib", "-o", path, source,
+		"-Wl,-soname," + filepath.Base(path), "-Wl,--no-as-needed", "-Wl,--unresolved-symbols=ignore-all"}
+	if version != "" {
+		script := filepath.Join(work, "versions.map")
+		write(t, script, []byte("VERS_"+version+" { global: *; };\n"))
+		arguments = append(arguments, "-Wl,--version-script="+script)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if output, err := exec.Command(cc, append(arguments, needs...)...).CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", cc, err, output)
+	}
+}
+
+func write(t *testing.T, path string, content []byte) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, content, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func read(t *testing.T, path string) []byte {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
+}

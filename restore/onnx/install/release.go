@@ -1,0 +1,174 @@
+package install
+
+import (
+	"fmt"
+	"path/filepath"
+)
+
+// release is one pinned build: where its archive comes from and what must be in it.
+type release struct {
+	version string
+	ep      string
+	archive archive
+	client  client
+	// members are the files that are kept; the first is the library to load.
+	members []member
+}
+
+// archive is the file in which a release is published.
+type archive struct {
+	name   string // its file name, as the package client writes it
+	size   int64  // bytes
+	sha512 string // base64
+	format format
+}
+
+// format is how an archive is packed.
+type format int
+
+const (
+	tarGzip format = iota
+	zipped
+)
+
+// member is one file of an archive.
+type member struct {
+	path   string // inside the archive
+	name   string // in the installed directory
+	size   int64  // bytes
+	sha256 string // hexadecimal
+}
+
+// directory is where the release is installed under the cache.
+func (r release) directory(cache string) string {
+	return filepath.Join(cache, r.version+"-"+r.ep)
+}
+
+// library is the library of the release in its directory.
+func (r release) library(directory, source string) Library {
+	return Library{
+		Path:    filepath.Join(directory, r.members[0].name),
+		EP:      r.ep,
+		Source:  source,
+		Version: r.version,
+	}
+}
+
+// releaseFor returns the pinned release of an execution provider for a platform.
+func releaseFor(ep, goos, goarch string) (release, error) {
+	switch ep {
+	case CPU:
+		if library, ok := nodeLibraries[goos+"/"+goarch]; ok {
+			return nodeRelease(library), nil
+		}
+	case CUDA:
+		if goos == "linux" && goarch == "amd64" {
+			return cudaRelease(), nil
+		}
+	default:
+		return release{}, fmt.Errorf("execution provider %q: use %q or %q", ep, CPU, CUDA)
+	}
+	return release{}, fmt.Errorf("install ONNX Runtime with %s on %s/%s: %w: build or get it yourself and name it in %s",
+		ep, goos, goarch, ErrUnsupported, EnvVar)
+}
+
+// nodeLibraries are the libraries in the npm package, by platform.
+var nodeLibraries = map[string]member{
+	"linux/amd64": {
+		path:   "package/bin/napi-v6/linux/x64/libonnxruntime.so.1",
+		name:   "libonnxruntime.so.1",
+		size:   45828512,
+		sha256: "ffb75a925ba05e47b235bb66e3e3911714a80b328a9c9425539feb204aa32a23",
+	},
+	"linux/arm64": {
+		path:   "package/bin/napi-v6/linux/arm64/libonnxruntime.so.1",
+		name:   "libonnxruntime.so.1",
+		size:   25135496,
+		sha256: "1f549d46250b005580b597f4164984aaf75b3bcb9f3aeb07c7f8a8fe60b23c76",
+	},
+	"darwin/arm64": {
+		path:   "package/bin/napi-v6/darwin/arm64/libonnxruntime.1.30.0.dylib",
+		name:   "libonnxruntime.1.dylib",
+		size:   44589928,
+		sha256: "685d2be5dba1309c89d3a5324b7fd06a5c42f1a61bfea32d14c4cc28d072121d",
+	},
+}
+
+// nodeRelease is the CPU build, from the npm package. The package has no licence file; its
+// package.json and README state the licence.
+func nodeRelease(library member) release {
+	return release{
+		version: "1.30.0",
+		ep:      CPU,
+		archive: archive{
+			name:   "onnxruntime-node-1.30.0.tgz",
+			size:   113507888,
+			sha512: "twhs1C2C/BFkz1yc5OY0KIU2GUq6DURO7hD4bx5Q2Qy3nAMJwRXW8xU3NVczE29VA9lolLOYepoD8fjTGOfIqw==",
+			format: tarGzip,
+		},
+		client: npm("onnxruntime-node@1.30.0"),
+		members: []member{
+			library,
+			{
+				path:   "package/package.json",
+				name:   "package.json",
+				size:   1593,
+				sha256: "0871cd56ac2b9c9dfc834c7eabba819e5d4f966f005388515abb3402b14e0874",
+			},
+			{
+				path:   "package/README.md",
+				name:   "README.md",
+				size:   3030,
+				sha256: "c2b487948c9aed0a5ca8ef7717d78cbc81cfb65e5697d2ad6e2b7bd6fa8bc91b",
+			},
+		},
+	}
+}
+
+// cudaRelease is the build with CUDA 12, from the Maven artifact.
+func cudaRelease() release {
+	const native = "ai/onnxruntime/native/linux-x64/"
+	return release{
+		version: "1.29.0",
+		ep:      CUDA,
+		archive: archive{
+			name:   "onnxruntime_gpu-1.29.0.jar",
+			size:   642295340,
+			sha512: "xOUzD4B05cmuKJ7RXgu/2jvLxqH5r0MDwSHeu+r+Aj4r/HtzRcQ+qJ1ZfyAJLr/wdkhhm3/xYIrWi8rQeHuvQw==",
+			format: zipped,
+		},
+		client: maven("com.microsoft.onnxruntime:onnxruntime_gpu:1.29.0:jar"),
+		members: []member{
+			{
+				path:   native + "libonnxruntime.so",
+				name:   "libonnxruntime.so",
+				size:   31958904,
+				sha256: "b81e7ceaba1131e391f94c455d71ecf9af8ec7999d7130beebb79c67a0c7e05d",
+			},
+			{
+				path:   native + "libonnxruntime_providers_cuda.so",
+				name:   "libonnxruntime_providers_cuda.so",
+				size:   582659240,
+				sha256: "310d2cfdc5feead352318eaf9e6b11cd0f9ef96d29c4ad759ced7da7ff9a21b5",
+			},
+			{
+				path:   native + "libonnxruntime_providers_shared.so",
+				name:   "libonnxruntime_providers_shared.so",
+				size:   14632,
+				sha256: "c6a12593396095f5670160e284c35d1700b7708cf3037b7042e2a5200ccae772",
+			},
+			{
+				path:   native + "libonnxruntime_providers_tensorrt.so",
+				name:   "libonnxruntime_providers_tensorrt.so",
+				size:   859144,
+				sha256: "98f92df0c1790b6f7aea78c535f642c745abd5e2af8420782d02cbd21f2aa3eb",
+			},
+			{
+				path:   "ThirdPartyNotices.txt",
+				name:   "ThirdPartyNotices.txt",
+				size:   343249,
+				sha256: "4c5b864d8974c94b37461f38163facef79a1bb5dea461667ee9e5be6a8e73f83",
+			},
+		},
+	}
+}

@@ -1,0 +1,92 @@
+package install
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// verify checks the archive at path against its pinned size and checksum.
+func (a archive) verify(ctx context.Context, path string, progress Progress) error {
+	stage := progress.begin(StageVerify, a.size)
+	sum, err := sumFile(ctx, path, a.size, sha512.New(), stage)
+	if err != nil {
+		return err
+	}
+	if got := base64.StdEncoding.EncodeToString(sum); got != a.sha512 {
+		return fmt.Errorf("verify %s: %w: sha512 is %s, the one of %s is %s", path, ErrChecksum, got, a.name, a.sha512)
+	}
+	stage.end()
+	return nil
+}
+
+// verify checks every installed file of r in dir against its pinned size and checksum. The error
+// wraps [os.ErrNotExist] when one is missing.
+func (r release) verify(ctx context.Context, dir string, progress Progress) error {
+	if err := r.checkSizes(dir); err != nil {
+		return err
+	}
+	stage := progress.begin(StageCheck, r.size())
+	for _, m := range r.members {
+		path := filepath.Join(dir, m.name)
+		sum, err := sumFile(ctx, path, m.size, sha256.New(), stage)
+		if err != nil {
+			return err
+		}
+		if got := hex.EncodeToString(sum); got != m.sha256 {
+			return fmt.Errorf("verify %s: %w: sha256 is %s, want %s", path, ErrChecksum, got, m.sha256)
+		}
+	}
+	stage.end()
+	return nil
+}
+
+// checkSizes checks that every file of r is in dir and has its pinned size, which costs nothing.
+func (r release) checkSizes(dir string) error {
+	for _, m := range r.members {
+		info, err := os.Stat(filepath.Join(dir, m.name))
+		if err != nil {
+			return err
+		}
+		if !info.Mode().IsRegular() || info.Size() != m.size {
+			return fmt.Errorf("%s is damaged: %w: it has %d bytes, want %d", m.name, ErrChecksum, info.Size(), m.size)
+		}
+	}
+	return nil
+}
+
+// size is the number of bytes of all members.
+func (r release) size() int64 {
+	var total int64
+	for _, m := range r.members {
+		total += m.size
+	}
+	return total
+}
+
+// sumFile returns the checksum of the file at path, which must have size bytes.
+func sumFile(ctx context.Context, path string, size int64, sum hash.Hash, stage *stage) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() != size {
+		return nil, fmt.Errorf("verify %s: %w: it has %d bytes, want %d", path, ErrChecksum, info.Size(), size)
+	}
+	if _, err := io.Copy(sum, stage.reader(ctx, file)); err != nil {
+		return nil, fmt.Errorf("read %s: %w", path, err)
+	}
+	return sum.Sum(nil), nil
+}

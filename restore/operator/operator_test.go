@@ -1,0 +1,419 @@
+package operator_test
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"ddiff/restore/noise"
+	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxtest"
+	"ddiff/restore/operator"
+	"ddiff/restore/raster"
+)
+
+// evaluate runs A(v), Jᵀ(v)·seed and the gradient of ‖W(y − A(v))‖ in one model.
+func evaluate(t *testing.T, op *operator.Operator, n int, v, seed, y, draws []float32) (av, vjp, grad []float32) {
+	t.Helper()
+	g := onnx.NewGraph(onnx.DefaultOpset)
+	in := []onnx.Value{
+		g.Input("v", onnx.Float, op.Image.Dims(n)...),
+		g.Input("seed", onnx.Float, op.MeasurementDims(n)...),
+		g.Input("y", onnx.Float, op.MeasurementDims(n)...),
+	}
+	var p onnx.Value
+	data := [][]float32{v, seed, y}
+	if dims := op.ParameterDims(n); dims != nil {
+		p = g.Input("p", onnx.Float, dims...)
+		in = append(in, p)
+		data = append(data, draws)
+	}
+	a := op.Forward(g, in[0], p)
+	j, err := g.Gradient(a, in[0], in[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := op.Weighted(g, g.Minus(in[2], a), p)
+	norm := g.Norm(r)
+	shape := append([]int{n}, 1, 1, 1)
+	unit := g.Neg(g.Div(op.Weighted(g, r, p), g.Max(g.Reshape(norm, shape...), g.Scalar(1e-12))))
+	d, err := g.Gradient(a, in[0], unit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	outs := []onnx.Value{a, j, d}
+	outNames := []string{"a", "j", "d"}
+	for i, o := range outs {
+		g.Output(outNames[i], o)
+	}
+	model, err := g.Marshal("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, v := range in {
+		names = append(names, v.Name)
+	}
+	s, err := onnxtest.Runtime(t).NewSession(model, names, outNames)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	x, err := onnx.NewTensors(in...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer onnx.CloseTensors(x)
+	for i, d := range data {
+		if len(d) != len(x[i].F32) {
+			t.Fatalf("%s has %d elements, want %d", names[i], len(d), len(x[i].F32))
+		}
+		copy(x[i].F32, d)
+	}
+	res, err := onnx.NewTensors(outs...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer onnx.CloseTensors(res)
+	if err := s.Run(context.Background(), x, res); err != nil {
+		t.Fatal(err)
+	}
+	return res[0].F32, res[1].F32, res[2].F32
+}
+
+func readNPY(t *testing.T, dir, name string) *raster.Array {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(dir, name+".npy"))
+	if os.IsNotExist(err) {
+		return nil
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := raster.DecodeNPY(data, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func relative(got, want []float32) float64 {
+	num, den := 0.0, 0.0
+	for i := range want {
+		d := float64(got[i]) - float64(want[i])
+		num += d * d
+		den += float64(want[i]) * float64(want[i])
+	}
+	return math.Sqrt(num / max(den, 1e-30))
+}
+
+// The vectors of tools/ddiff_torch/vectors.py, made with PyTorch from the definitions.
+func TestAgainstTorch(t *testing.T) {
+	t.Parallel()
+	dirs, err := filepath.Glob("testdata/*_*")
+	if err != nil || len(dirs) < 12 {
+		t.Fatalf("reference vectors: %d found, error %v", len(dirs), err)
+	}
+	for _, dir := range dirs {
+		t.Run(filepath.Base(dir), func(t *testing.T) {
+			t.Parallel()
+			raw, err := os.ReadFile(filepath.Join(dir, "case.json"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var c struct {
+				Task   string
+				Params map[string]float64
+			}
+			if err := json.Unmarshal(raw, &c); err != nil {
+				t.Fatal(err)
+			}
+			v := readNPY(t, dir, "v")
+			n, shape := v.Shape[0], operator.Shape{Channels: v.Shape[1], Height: v.Shape[2], Width: v.Shape[3]}
+			if c.Task == "inpaint" {
+				c.Task = operator.InpaintRandom
+			}
+			// The script states lengths in pixels of the case, campaigns for 256 pixels.
+			for _, name := range []string{"std", "size"} {
+				if x, ok := c.Params[name]; ok {
+					c.Params[name] = x * 256 / float64(min(shape.Height, shape.Width))
+				}
+			}
+			op, err := operator.New(c.Task, c.Params, shape)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var draws []float32
+			for _, name := range []string{"mask", "kernel"} {
+				a := readNPY(t, dir, name)
+				if a == nil {
+					continue
+				}
+				h, w := a.Shape[2], a.Shape[3]
+				for i := range n {
+					p, err := op.Encode(&operator.Draw{Name: name, Dims: []int{h, w}, Data: a.Data[i*h*w : (i+1)*h*w]})
+					if err != nil {
+						t.Fatal(err)
+					}
+					draws = append(draws, p...)
+				}
+			}
+			yn := readNPY(t, dir, "yn").Data
+			seed := make([]float32, len(yn))
+			if w := readNPY(t, dir, "w"); w != nil {
+				seed = w.Data
+			}
+			av, vjp, grad := evaluate(t, op, n, v.Data, seed, yn, draws)
+			if e := relative(av, readNPY(t, dir, "Av").Data); e > 2e-6 {
+				t.Errorf("A(v): relative difference %.2g", e)
+			}
+			if e := relative(grad, readNPY(t, dir, "grad").Data); e > 1e-4 {
+				t.Errorf("gradient of the norm: relative difference %.2g", e)
+			}
+			if want := readNPY(t, dir, "ATw"); want != nil {
+				if e := relative(vjp, want.Data); e > 2e-6 {
+					t.Errorf("adjoint: relative difference %.2g", e)
+				}
+			}
+			if x := readNPY(t, dir, "x"); x != nil {
+				y, _, _ := evaluate(t, op, n, x.Data, seed, yn, draws)
+				if e := relative(y, readNPY(t, dir, "y").Data); e > 2e-6 {
+					t.Errorf("A(x): relative difference %.2g", e)
+				}
+			}
+		})
+	}
+}
+
+func normal(n int, seed uint32, std float64) []float32 {
+	x := make([]float32, n)
+	noise.Normal(x, noise.Key{seed, 77}, noise.Measurement, 0, std)
+	return x
+}
+
+func dot(a, b []float32) float64 {
+	s := 0.0
+	for i := range a {
+		s += float64(a[i]) * float64(b[i])
+	}
+	return s
+}
+
+var shapes = []operator.Shape{{Channels: 3, Height: 64, Width: 64}, {Channels: 3, Height: 48, Width: 80}, {Channels: 1, Height: 128, Width: 96}}
+
+// encoded draws for n items of an operator.
+func encoded(t *testing.T, op *operator.Operator, n int) []float32 {
+	t.Helper()
+	var out []float32
+	for i := range n {
+		p, err := op.Encode(op.Draw(noise.Key{uint32(i + 1)}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, p...)
+	}
+	return out
+}
+
+// ⟨Ax, w⟩ = ⟨x, Aᵀw⟩ for the linear tasks, with their default parameters.
+func TestAdjoint(t *testing.T) {
+	t.Parallel()
+	for _, task := range []string{operator.SuperResolution, operator.InpaintBox, operator.InpaintRandom, operator.GaussianDeblur, operator.MotionDeblur} {
+		for _, shape := range shapes {
+			t.Run(task, func(t *testing.T) {
+				t.Parallel()
+				op, err := operator.New(task, nil, shape)
+				if err != nil {
+					t.Fatal(err)
+				}
+				const n = 2
+				x := normal(n*shape.Size(), 1, 1)
+				w := normal(n*op.MeasurementSize(), 2, 1)
+				ax, atw, _ := evaluate(t, op, n, x, w, w, encoded(t, op, n))
+				left, right := dot(ax, w), dot(x, atw)
+				scale := math.Sqrt(dot(ax, ax) * dot(w, w))
+				if math.Abs(left-right) > 1e-4*math.Abs(left) && math.Abs(left-right) > 1e-6*scale {
+					t.Errorf("%v: ⟨Ax, w⟩ = %.8g, ⟨x, Aᵀw⟩ = %.8g", shape, left, right)
+				}
+			})
+		}
+	}
+}
+
+// The directional derivative of ⟨w, A(x)⟩ by central differences with Richardson's
+// extrapolation, at points that stay clear of the kinks of clipping: those are compared with
+// PyTorch's derivative in TestAgainstTorch.
+func TestFiniteDifferences(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		task  string
+		point func(v float32) float32
+	}{
+		{operator.PhaseRetrieval, func(v float32) float32 { return 0.4 * v }},
+		{operator.NonlinearDeblur, func(v float32) float32 { return float32(0.3*math.Tanh(float64(v)) - 0.4) }},
+		{operator.HDR, func(v float32) float32 {
+			if math.Abs(float64(v)) < 1 {
+				return 0.4 * v
+			}
+			return float32(math.Copysign(0.8, float64(v)))
+		}},
+	} {
+		t.Run(c.task, func(t *testing.T) {
+			t.Parallel()
+			for _, shape := range shapes {
+				op, err := operator.New(c.task, nil, shape)
+				if err != nil {
+					t.Fatal(err)
+				}
+				x, d := normal(shape.Size(), 3, 1), normal(shape.Size(), 4, 1)
+				for i := range x {
+					x[i] = c.point(x[i])
+					d[i] = float32(math.Tanh(float64(d[i])))
+				}
+				p := encoded(t, op, 1)
+				seed := normal(op.MeasurementSize(), 5, 1)
+				// A seed along the derivative keeps the sum well conditioned.
+				base, _, _ := evaluate(t, op, 1, x, seed, seed, p)
+				shifted := func(h float64) []float32 {
+					y := make([]float32, len(x))
+					for i := range x {
+						y[i] = x[i] + float32(h)*d[i]
+					}
+					a, _, _ := evaluate(t, op, 1, y, seed, seed, p)
+					return append([]float32(nil), a...)
+				}
+				const h = 0.02
+				a, b := shifted(h), shifted(-h)
+				for i := range seed {
+					seed[i] = (a[i] - b[i]) / (2 * h)
+				}
+				_, vjp, _ := evaluate(t, op, 1, x, seed, base, p)
+				slope := func(up, down []float32, h float64) float64 { return (dot(seed, up) - dot(seed, down)) / (2 * h) }
+				want := (4*slope(shifted(h/2), shifted(-h/2), h/2) - slope(a, b, h)) / 3
+				if got := dot(vjp, d); math.Abs(got-want) > 1e-4*math.Abs(want) {
+					t.Errorf("%v: derivative %.7g, finite differences %.7g (relative %.2g)", shape, got, want, math.Abs(got/want-1))
+				}
+			}
+		})
+	}
+}
+
+func TestForwardMatchesBatch(t *testing.T) {
+	t.Parallel()
+	for _, info := range operator.Tasks() {
+		t.Run(info.Name, func(t *testing.T) {
+			t.Parallel()
+			shape := shapes[0]
+			op, err := operator.New(info.Name, nil, shape)
+			if err != nil {
+				t.Fatal(err)
+			}
+			x := normal(2*shape.Size(), 9, 0.3)
+			p := encoded(t, op, 2)
+			zero := make([]float32, 2*op.MeasurementSize())
+			want, _, _ := evaluate(t, op, 2, x, zero, zero, p)
+			f, err := operator.NewForward(onnxtest.Runtime(t), op)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			var draw []float32
+			if p != nil {
+				draw = p[len(p)/2:]
+			}
+			got, err := f.Measure(context.Background(), x[shape.Size():], draw, 0.05, noise.Key{1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			e := make([]float32, len(got))
+			noise.Normal(e, noise.Key{1}, noise.Measurement, 0, 0.05)
+			for i := range got {
+				got[i] -= e[i]
+			}
+			if r := relative(got, want[len(got):]); r > 1e-5 {
+				t.Errorf("relative difference %.2g", r)
+			}
+		})
+	}
+}
+
+func TestDraws(t *testing.T) {
+	t.Parallel()
+	shape := operator.Shape{Channels: 3, Height: 256, Width: 256}
+	t.Run("box", func(t *testing.T) {
+		op, _ := operator.New(operator.InpaintBox, nil, shape)
+		for i := range 50 {
+			d := op.Draw(noise.Key{uint32(i)})
+			top, left, bottom, right, zeros := 256, 256, -1, -1, 0
+			for k, v := range d.Data {
+				if v == 0 {
+					zeros++
+					top, bottom = min(top, k/256), max(bottom, k/256)
+					left, right = min(left, k%256), max(right, k%256)
+				}
+			}
+			if zeros != 128*128 || bottom-top != 127 || right-left != 127 || min(top, left) < 16 || max(bottom, right) > 239 {
+				t.Fatalf("hole of %d pixels from (%d, %d) to (%d, %d)", zeros, top, left, bottom, right)
+			}
+		}
+	})
+	t.Run("random", func(t *testing.T) {
+		op, _ := operator.New(operator.InpaintRandom, nil, shape)
+		ones := 0
+		for _, v := range op.Draw(noise.Key{3}).Data {
+			ones += int(v)
+		}
+		if want := 65536 - int(math.Round(0.7*65536)); ones != want {
+			t.Errorf("%d pixels observed, want %d", ones, want)
+		}
+	})
+	t.Run("motion", func(t *testing.T) {
+		op, _ := operator.New(operator.MotionDeblur, nil, shape)
+		for i := range 50 {
+			d := op.Draw(noise.Key{uint32(i)})
+			if d.Dims[0] != 61 || d.Dims[1] != 61 {
+				t.Fatalf("kernel of %v", d.Dims)
+			}
+			sum, peak := 0.0, 0.0
+			for _, v := range d.Data {
+				if v < 0 {
+					t.Fatalf("negative weight %g", v)
+				}
+				sum += float64(v)
+				peak = max(peak, float64(v))
+			}
+			if math.Abs(sum-1) > 1e-5 {
+				t.Fatalf("kernel %d sums to %g", i, sum)
+			}
+		}
+	})
+}
+
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	shape := operator.Shape{Channels: 3, Height: 64, Width: 64}
+	for name, c := range map[string]struct {
+		task   string
+		params map[string]float64
+		shape  operator.Shape
+		want   string
+	}{
+		"unknown task":      {"sharpen", nil, shape, "unknown task"},
+		"unknown parameter": {"hdr", map[string]float64{"scal": 2}, shape, "scal: its parameters are [scale]"},
+		"odd side":          {"hdr", nil, operator.Shape{Channels: 3, Height: 63, Width: 64}, "must be even"},
+		"fractional factor": {"super_resolution", map[string]float64{"factor": 2.5}, shape, "factor"},
+		"hole too large":    {"inpaint_box", map[string]float64{"size": 250}, shape, "does not fit"},
+		"NaN":               {"gaussian_deblur", map[string]float64{"std": math.NaN()}, shape, "std"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if _, err := operator.New(c.task, c.params, c.shape); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %v, want one with %q", err, c.want)
+			}
+		})
+	}
+}
