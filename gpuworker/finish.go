@@ -1,0 +1,193 @@
+package gpuworker
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"ddiff/manifest"
+	"ddiff/restore/metric"
+	"ddiff/restore/raster"
+	"ddiff/restore/solver"
+	"ddiff/storage"
+	"ddiff/telemetry"
+)
+
+func digest(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// score computes the item's metrics.
+func (w *Worker) score(t *task) (manifest.Metrics, error) {
+	var m manifest.Metrics
+	residual, err := metric.Residual(t.problem.Y, t.applied, t.item.Sigma)
+	if err != nil {
+		return m, fmt.Errorf("score residual: %w", err)
+	}
+	m.Residual = &residual
+	if t.truth == nil {
+		return m, nil
+	}
+	if m.PSNR, m.SSIM, err = compare(t.truth, t.restored()); err != nil {
+		return m, err
+	}
+	if base := t.op.Baseline(t.problem.Y); base != nil {
+		if m.BaselinePSNR, m.BaselineSSIM, err = compare(t.truth, base); err != nil {
+			return m, err
+		}
+	}
+	return m, nil
+}
+
+func compare(truth, other *raster.Image) (psnr, ssim *float64, err error) {
+	p, err := metric.PSNR(truth, other)
+	if err != nil {
+		return nil, nil, fmt.Errorf("score PSNR: %w", err)
+	}
+	// An image smaller than the metric's window has no SSIM.
+	s, err := metric.SSIM(truth, other)
+	if errors.Is(err, metric.ErrTooSmall) {
+		return &p, nil, nil
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("score SSIM: %w", err)
+	}
+	return &p, &s, nil
+}
+
+// restored is the answer as an image.
+func (t *task) restored() *raster.Image {
+	s := t.op.Image
+	return &raster.Image{Channels: s.Channels, Height: s.Height, Width: s.Width, Pix: t.solution.X}
+}
+
+// write stores the artifacts and, last and create-only, the result. Two workers that finish
+// the same item write the same keys; the first result stands and is returned.
+func (w *Worker) write(ctx context.Context, t *task, m manifest.Metrics) (manifest.Result, error) {
+	res := w.result(t, manifest.OutcomeDone, "")
+	res.Metrics = m
+	res.MetricIDs = map[string]string{"psnr": metric.PSNRID, "ssim": metric.SSIMID, "residual": metric.ResidualID}
+	res.Seconds, res.Steps, res.Batch = t.seconds, t.plan.Solver.Steps, t.batch
+	files, err := t.artifacts()
+	if err != nil {
+		return res, err
+	}
+	res.Artifacts = map[string]string{}
+	for _, f := range files {
+		if err := w.cfg.Store.Put(ctx, manifest.ItemKey(t.item.ID, f.name), f.data); err != nil {
+			return res, fmt.Errorf("write %s: %w", f.name, err)
+		}
+		res.Artifacts[f.name] = digest(f.data)
+	}
+	data, err := json.MarshalIndent(res, "", "  ")
+	if err != nil {
+		return res, fmt.Errorf("write result: %w", err)
+	}
+	key := manifest.ItemKey(t.item.ID, manifest.FileResult)
+	err = w.cfg.Store.Create(ctx, key, append(data, '\n'))
+	if errors.Is(err, storage.ErrExists) {
+		return w.existing(ctx, key)
+	}
+	if err != nil {
+		return res, fmt.Errorf("write result: %w", err)
+	}
+	return res, nil
+}
+
+// existing reads the result that another worker, or an earlier attempt, wrote.
+func (w *Worker) existing(ctx context.Context, key string) (manifest.Result, error) {
+	var res manifest.Result
+	data, err := w.cfg.Store.Get(ctx, key)
+	if err != nil {
+		return res, fmt.Errorf("read existing result: %w", err)
+	}
+	if err := json.Unmarshal(data, &res); err != nil {
+		return res, fmt.Errorf("read existing result %s: %w; remove it and run again", key, err)
+	}
+	return res, nil
+}
+
+// result fills in what every result holds.
+func (w *Worker) result(t *task, o manifest.Outcome, reason string) manifest.Result {
+	rt := w.cfg.Engine.Runtime()
+	return manifest.Result{
+		Schema: manifest.SchemaVersion, Item: t.item, Outcome: o, Reason: reason,
+		Runtime: manifest.Runtime{
+			Library: rt.Version(), Provider: rt.Provider(), Device: rt.Device(),
+			Threads: rt.Threads(), Version: w.cfg.Version,
+		},
+		Worker: w.cfg.Name, Attempt: t.lease.Attempt(),
+		TraceID:  trace.SpanContextFromContext(t.ctx).TraceID().String(),
+		Finished: w.cfg.Now().UTC(),
+	}
+}
+
+// artifact is one file beside a result.
+type artifact struct {
+	name string
+	data []byte
+}
+
+func (t *task) artifacts() ([]artifact, error) {
+	var out []artifact
+	add := func(name string, data []byte, err error) error {
+		if err != nil {
+			return fmt.Errorf("encode %s: %w", name, err)
+		}
+		out = append(out, artifact{name, data})
+		return nil
+	}
+	png := func(name string, img *raster.Image) error {
+		data, err := raster.EncodePNG(img)
+		return add(name, data, err)
+	}
+	npy := func(name string, dims []int, values []float32) error {
+		data, err := raster.EncodeNPY(dims, values)
+		return add(name, data, err)
+	}
+	var errs []error
+	if t.truth != nil {
+		errs = append(errs, png(manifest.FileTruth, t.truth))
+	}
+	errs = append(errs,
+		npy(manifest.FileData, t.op.Measurement, t.problem.Y),
+		png(manifest.FileMeasurement, t.op.Picture(t.problem.Y)),
+		png(manifest.FileRestored, t.restored()))
+	if t.draw != nil {
+		errs = append(errs, npy(t.draw.Name+".npy", t.draw.Dims, t.draw.Data))
+	}
+	curves, err := json.Marshal(traceOf(t.solution.Curves))
+	errs = append(errs, add(manifest.FileTrace, curves, err))
+	return out, errors.Join(errs...)
+}
+
+func traceOf(c solver.Curves) manifest.Trace {
+	return manifest.Trace{
+		Timestep: c.Time, Gamma: c.Gamma, DataNorm: c.Data, PrimalNorm: c.Primal, DualNorm: c.Dual,
+		DeltaX: c.DeltaX, DeltaZ: c.DeltaZ, DeltaU: c.DeltaU,
+	}
+}
+
+// finish scores, writes and settles one restored item.
+func (w *Worker) finish(ctx context.Context, t *task) error {
+	var res manifest.Result
+	err := w.stage(t, telemetry.StageScore, func(context.Context) error {
+		var err error
+		res.Metrics, err = w.score(t)
+		return err
+	})
+	if err == nil {
+		err = w.stage(t, telemetry.StageWrite, func(ctx context.Context) error {
+			var err error
+			res, err = w.write(ctx, t, res.Metrics)
+			return err
+		})
+	}
+	return w.settle(ctx, t, outcomeOf(ctx, err), res)
+}

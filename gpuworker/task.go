@@ -1,0 +1,190 @@
+package gpuworker
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"ddiff/manifest"
+	"ddiff/queue"
+	"ddiff/restore"
+	"ddiff/restore/noise"
+	"ddiff/restore/operator"
+	"ddiff/restore/raster"
+	"ddiff/restore/solver"
+)
+
+// task is one leased item on its way through the stages.
+type task struct {
+	lease  *queue.Lease
+	ctx    context.Context // with the trace of the item
+	item   manifest.Item
+	plan   restore.Plan
+	leased time.Time
+
+	op       *operator.Operator
+	truth    *raster.Image // nil when only a measurement exists
+	draw     *operator.Draw
+	problem  solver.Problem
+	solution solver.Solution
+	seconds  float64
+	batch    int
+	// applied is A of the restored image.
+	applied []float32
+}
+
+// decode reads the message and works out what the item can be batched with.
+func (w *Worker) decode(t *task) error {
+	if err := json.Unmarshal(t.lease.Payload(), &t.item); err != nil {
+		return inputError("read work item %s: %w", t.lease.ID(), err)
+	}
+	if want := w.cfg.Engine.Prior().SHA256; t.item.Prior != want {
+		return fmt.Errorf("item %s wants the prior %.12s, this worker has %.12s", t.item.Name, t.item.Prior, want)
+	}
+	var cfg solver.Config
+	if err := json.Unmarshal(t.item.Solver, &cfg); err != nil {
+		return inputError("read solver settings of item %s: %w", t.item.Name, err)
+	}
+	t.plan = restore.Plan{
+		Task: t.item.Task, Params: t.item.Params, Solver: cfg,
+		Image: operator.Shape{Channels: w.cfg.Engine.Prior().Card.Channels, Height: t.item.Height, Width: t.item.Width},
+	}
+	op, err := w.cfg.Engine.Operator(t.plan)
+	t.op = op
+	return err
+}
+
+// fetch reads the item's files and brings the image to its working size.
+func (w *Worker) fetch(ctx context.Context, t *task) error {
+	if t.item.Image != nil {
+		data, err := w.read(ctx, *t.item.Image)
+		if err != nil {
+			return err
+		}
+		img, err := raster.Decode(data, raster.Limits{})
+		if err != nil {
+			return fmt.Errorf("decode %s: %w", t.item.Image.Path, err)
+		}
+		size := min(t.item.Width, t.item.Height)
+		if t.truth, err = raster.Fit(img, string(t.item.Fit), size, w.cfg.Engine.Prior().Card.MultipleOf); err != nil {
+			return fmt.Errorf("fit %s: %w", t.item.Image.Path, err)
+		}
+		if t.truth.Width != t.item.Width || t.truth.Height != t.item.Height {
+			return inputError("fit %s: it became %d×%d, the item says %d×%d", t.item.Image.Path, t.truth.Width, t.truth.Height, t.item.Width, t.item.Height)
+		}
+	}
+	return w.fetchDraw(ctx, t)
+}
+
+// fetchDraw settles the mask or kernel: a given one, or the item's random one.
+func (w *Worker) fetchDraw(ctx context.Context, t *task) error {
+	for _, given := range []struct {
+		name   string
+		source *manifest.Source
+	}{{"mask", t.item.Mask}, {"kernel", t.item.Kernel}} {
+		if given.source == nil {
+			continue
+		}
+		data, err := w.read(ctx, *given.source)
+		if err != nil {
+			return err
+		}
+		if t.draw, err = readDraw(given.name, data); err != nil {
+			return fmt.Errorf("read %s %s: %w", given.name, given.source.Path, err)
+		}
+	}
+	if t.draw == nil {
+		key, err := t.item.OperatorKey()
+		if err != nil {
+			return err
+		}
+		t.draw = t.op.Draw(noise.NewKey(key))
+	}
+	var err error
+	t.problem.Draw, err = t.op.Encode(t.draw)
+	return err
+}
+
+// readDraw reads a mask or kernel from .npy or from the first channel of an image: of a mask,
+// the bright half is observed; a kernel is scaled to the sum 1.
+func readDraw(name string, data []byte) (*operator.Draw, error) {
+	if raster.IsNPY(data) {
+		a, err := raster.DecodeNPY(data, 0)
+		if err != nil {
+			return nil, err
+		}
+		dims := a.Shape
+		for len(dims) > 2 && dims[0] == 1 {
+			dims = dims[1:]
+		}
+		return &operator.Draw{Name: name, Dims: dims, Data: a.Data}, nil
+	}
+	img, err := raster.Decode(data, raster.Limits{})
+	if err != nil {
+		return nil, err
+	}
+	d := &operator.Draw{Name: name, Dims: []int{img.Height, img.Width}, Data: make([]float32, img.Height*img.Width)}
+	sum := float32(0)
+	for i, v := range img.Pix[:len(d.Data)] {
+		d.Data[i] = (v + 1) / 2
+		if name == "mask" {
+			d.Data[i] = float32(math.Round(float64(d.Data[i])))
+		}
+		sum += d.Data[i]
+	}
+	if name == "kernel" && sum > 0 {
+		for i := range d.Data {
+			d.Data[i] /= sum
+		}
+	}
+	return d, nil
+}
+
+// read gets a source's bytes and holds them against their digest.
+func (w *Worker) read(ctx context.Context, s manifest.Source) ([]byte, error) {
+	data, err := w.cfg.Sources.Get(ctx, s.Path)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", s.Path, err)
+	}
+	if got := digest(data); got != s.SHA256 {
+		return nil, inputError("read %s: its SHA-256 is %.12s, the campaign was made for %.12s; submit it again", s.Path, got, s.SHA256)
+	}
+	return data, nil
+}
+
+// measure simulates y, or reads the stored one.
+func (w *Worker) measure(ctx context.Context, t *task) error {
+	run, err := t.item.RunKey()
+	if err != nil {
+		return err
+	}
+	t.problem.Key = noise.NewKey(run)
+	if t.item.Measurement == nil {
+		forward, err := w.cfg.Engine.Forward(t.plan)
+		if err != nil {
+			return err
+		}
+		key, err := t.item.MeasurementKey()
+		if err != nil {
+			return err
+		}
+		t.problem.Y, err = forward.Measure(ctx, t.truth.Pix, t.problem.Draw, t.item.Sigma, noise.NewKey(key))
+		return err
+	}
+	data, err := w.read(ctx, *t.item.Measurement)
+	if err != nil {
+		return err
+	}
+	y, err := raster.DecodeTensor(data)
+	if err != nil {
+		return fmt.Errorf("read measurement %s: %w", t.item.Measurement.Path, err)
+	}
+	if !slices.Equal(y.Shape, t.op.Measurement) {
+		return inputError("read measurement %s: its shape is %v, the task's is %v", t.item.Measurement.Path, y.Shape, t.op.Measurement)
+	}
+	t.problem.Y = y.Data
+	return nil
+}

@@ -1,0 +1,141 @@
+package queue_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"ddiff/queue"
+)
+
+// listening returns the local addresses on which this process accepts TCP connections.
+func listening(t *testing.T) []string {
+	t.Helper()
+	sockets := map[string]bool{}
+	fds, err := os.ReadDir("/proc/self/fd")
+	must(t, err)
+	for _, fd := range fds {
+		target, err := os.Readlink(filepath.Join("/proc/self/fd", fd.Name()))
+		if inode, ok := strings.CutPrefix(target, "socket:["); ok && err == nil {
+			sockets[strings.TrimSuffix(inode, "]")] = true
+		}
+	}
+	var addresses []string
+	for _, table := range []string{"/proc/self/net/tcp", "/proc/self/net/tcp6"} {
+		f, err := os.Open(table)
+		if os.IsNotExist(err) {
+			continue
+		}
+		must(t, err)
+		defer f.Close() //nolint:errcheck // opened for reading
+		for lines := bufio.NewScanner(f); lines.Scan(); {
+			// Fields 1, 3 and 9 are the local address, the state (0A: listening), the inode.
+			fields := strings.Fields(lines.Text())
+			if len(fields) > 9 && fields[3] == "0A" && sockets[fields[9]] {
+				addresses = append(addresses, fields[1])
+			}
+		}
+	}
+	return addresses
+}
+
+func TestEmbeddedOpensNoPort(t *testing.T) {
+	q := newQueue(t, queue.Config{})
+	must(t, q.Publish(t.Context(), "c", "1", nil))
+	if got := listening(t); len(got) > 0 {
+		t.Fatalf("the process listens on %v", got)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	defer listener.Close() //nolint:errcheck // the test is over
+	if got := listening(t); len(got) != 1 {
+		t.Fatalf("a listener of the test shows as %v, want one address", got)
+	}
+}
+
+func TestEmbeddedClose(t *testing.T) {
+	t.Parallel()
+	server := start(t, t.TempDir())
+	q := open(t, server, queue.Config{})
+	server.Close()
+	server.Close()
+	mustBe(t, q.Publish(t.Context(), "c", "1", nil), queue.ErrClosed)
+	_, err := q.Lease(t.Context(), 1, patience)
+	mustBe(t, err, queue.ErrClosed)
+	_, err = server.Connect()
+	mustBe(t, err, queue.ErrClosed)
+	for _, err := range q.Results(t.Context()) {
+		mustBe(t, err, queue.ErrClosed)
+	}
+}
+
+func TestEmbeddedBadStart(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "file")
+	must(t, os.WriteFile(file, nil, 0o644))
+	blocked := t.TempDir()
+	must(t, os.WriteFile(filepath.Join(blocked, "jetstream"), nil, 0o644))
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	cases := []struct {
+		name string
+		ctx  context.Context
+		dir  string
+		want string
+	}{
+		{"no directory", t.Context(), "", "Dir is empty"},
+		{"a file", t.Context(), file, "not a directory"},
+		{"a file in the server's place", t.Context(), blocked, "JetStream"},
+		{"cancelled", cancelled, t.TempDir(), "context canceled"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			server, err := queue.StartEmbedded(c.ctx, queue.EmbeddedConfig{Dir: c.dir})
+			if err == nil {
+				server.Close()
+				t.Fatal("the server starts")
+			}
+			if !strings.Contains(err.Error(), c.want) {
+				t.Fatalf("error %q does not say %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestEmbeddedSyncAlways(t *testing.T) {
+	t.Parallel()
+	server, err := queue.StartEmbedded(t.Context(), queue.EmbeddedConfig{
+		Dir: t.TempDir(), SyncAlways: true, MaxStoreBytes: 64 << 20,
+	})
+	must(t, err)
+	t.Cleanup(server.Close)
+	q := open(t, server, queue.Config{})
+	must(t, q.Publish(t.Context(), "c", "1", []byte("synced")))
+	if l := lease(t, q); string(l.Payload()) != "synced" {
+		t.Fatalf("payload %q", l.Payload())
+	}
+}
+
+func TestEmbeddedStoreLimit(t *testing.T) {
+	t.Parallel()
+	server, err := queue.StartEmbedded(t.Context(), queue.EmbeddedConfig{Dir: t.TempDir(), MaxStoreBytes: 64 << 10})
+	must(t, err)
+	t.Cleanup(server.Close)
+	q := open(t, server, queue.Config{})
+	for i := range 100 {
+		err = q.Publish(t.Context(), "c", fmt.Sprint(i), make([]byte, 4<<10))
+		if err != nil {
+			break
+		}
+	}
+	mustBe(t, err, queue.ErrFull)
+	more := []queue.Work{{Class: "c", ID: "more", Payload: make([]byte, 4<<10)}}
+	mustBe(t, q.PublishBatch(t.Context(), more), queue.ErrFull)
+	must(t, lease(t, q).Ack(t.Context())) // the work that is there can go on
+}

@@ -1,0 +1,97 @@
+package queue_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"ddiff/queue"
+)
+
+// victimEnv makes the test binary a process that works on a queue in the directory it names,
+// until it is killed.
+const victimEnv = "DDIFF_TEST_QUEUE_VICTIM"
+
+// beVictim publishes four items, acknowledges and buries one each, publishes a result, holds
+// a lease, says "ready", and waits.
+func beVictim(dir string) {
+	if err := work(context.Background(), dir); err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	fmt.Println("ready")
+	bufio.NewReader(os.Stdin).ReadByte() //nolint:errcheck // waits for the end
+}
+
+func work(ctx context.Context, dir string) error {
+	server, err := queue.StartEmbedded(ctx, queue.EmbeddedConfig{Dir: dir})
+	if err != nil {
+		return err
+	}
+	nc, err := server.Connect()
+	if err != nil {
+		return err
+	}
+	q, err := queue.Open(ctx, nc, queue.Config{Campaign: "camp"})
+	if err != nil {
+		return err
+	}
+	for _, id := range []string{"acked", "buried", "held", "waiting"} {
+		if err := q.Publish(ctx, "c", id, []byte(id)); err != nil {
+			return err
+		}
+	}
+	leases, err := q.Lease(ctx, 3, patience)
+	if err != nil || len(leases) != 3 {
+		return fmt.Errorf("%d leases, %w", len(leases), err)
+	}
+	if err := q.PublishResult(ctx, "acked", []byte("result")); err != nil {
+		return err
+	}
+	if err := leases[0].Ack(ctx); err != nil {
+		return err
+	}
+	return leases[1].Bury(ctx, queue.Dead{ID: "buried", Reason: "on purpose"})
+}
+
+func TestKilledProcessLosesNothing(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	victim := exec.Command(os.Args[0])
+	victim.Env = append(os.Environ(), victimEnv+"="+dir)
+	stdin, err := victim.StdinPipe()
+	must(t, err)
+	defer stdin.Close() //nolint:errcheck // the process is dead by then
+	stdout, err := victim.StdoutPipe()
+	must(t, err)
+	must(t, victim.Start())
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	if err != nil || line != "ready\n" {
+		t.Fatalf("the process says %q, %v", line, err)
+	}
+	must(t, victim.Process.Kill())
+	victim.Wait() //nolint:errcheck // it was killed
+
+	q := open(t, start(t, dir), queue.Config{AckWait: shortWait})
+	left := map[string]bool{"held": true, "waiting": true}
+	for deadline := time.Now().Add(patience); len(left) > 0; {
+		l := lease(t, q)
+		delete(left, l.ID())
+		must(t, l.Ack(t.Context()))
+		if time.Now().After(deadline) {
+			t.Fatalf("items %v are lost", left)
+		}
+	}
+	if got := results(t, q, 1); got["acked"] != "result" {
+		t.Fatalf("results %v", got)
+	}
+	letters, err := q.DeadLetters(t.Context())
+	must(t, err)
+	if len(letters) != 1 || letters[0].Reason != "on purpose" {
+		t.Fatalf("dead letters %+v", letters)
+	}
+}

@@ -1,0 +1,211 @@
+package queue_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"ddiff/queue"
+)
+
+const shortWait = 500 * time.Millisecond
+
+func TestLeaseOfADeadWorkerIsHandedOutAgain(t *testing.T) {
+	t.Parallel()
+	q := newQueue(t, queue.Config{AckWait: shortWait, MaxAttempts: 2})
+	must(t, q.Publish(t.Context(), "c", "1", []byte("p")))
+	for attempt := 1; attempt <= 4; attempt++ { // MaxAttempts and the two that are left for Bury
+		begin := time.Now()
+		l := lease(t, q)
+		if l.Attempt() != attempt || l.Last() != (attempt >= 2) || l.Exhausted() != (attempt > 2) {
+			t.Fatalf("attempt %d, last %t, exhausted %t, want attempt %d", l.Attempt(), l.Last(), l.Exhausted(), attempt)
+		}
+		if took := time.Since(begin); attempt > 1 && took < shortWait/2 {
+			t.Fatalf("handed out again after %v, before AckWait", took)
+		}
+	}
+	wantNone(t, q, 3*shortWait)
+}
+
+func TestExtendKeepsTheLease(t *testing.T) {
+	t.Parallel()
+	q := newQueue(t, queue.Config{AckWait: shortWait})
+	must(t, q.Publish(t.Context(), "c", "1", nil))
+	l := lease(t, q)
+	for begin := time.Now(); time.Since(begin) < 3*shortWait; {
+		wantNone(t, q, shortWait/10)
+		must(t, l.Extend(t.Context()))
+	}
+	if again := lease(t, q); again.Attempt() != 2 { // nobody extends any more
+		t.Fatalf("attempt %d, want 2", again.Attempt())
+	}
+}
+
+func TestAckAfterRedelivery(t *testing.T) {
+	t.Parallel()
+	q := newQueue(t, queue.Config{AckWait: shortWait})
+	must(t, q.Publish(t.Context(), "c", "1", nil))
+	slow, quick := lease(t, q), lease(t, q)
+	if quick.Attempt() != 2 {
+		t.Fatalf("attempt %d, want 2", quick.Attempt())
+	}
+	must(t, slow.Ack(t.Context()))
+	wantDepth(t, q, 0, 0)
+	must(t, quick.Extend(t.Context()))
+	must(t, quick.Ack(t.Context()))
+	wantNone(t, q, 2*shortWait)
+	wantDepth(t, q, 0, 0)
+}
+
+func TestRetryAndRelease(t *testing.T) {
+	t.Parallel()
+	q := newQueue(t, queue.Config{})
+	must(t, q.Publish(t.Context(), "c", "1", nil))
+	const delay = 400 * time.Millisecond
+	begin := time.Now()
+	must(t, lease(t, q).Retry(t.Context(), delay))
+	wantDepth(t, q, 0, 1)
+	l := lease(t, q)
+	if took := time.Since(begin); took < delay || l.Attempt() != 2 {
+		t.Fatalf("attempt %d comes after %v, want 2 after %v", l.Attempt(), took, delay)
+	}
+	must(t, l.Release(t.Context()))
+	if l = lease(t, q); l.Attempt() != 3 || !l.Last() {
+		t.Fatalf("attempt %d after Release, want 3, the last one", l.Attempt())
+	}
+	must(t, l.Ack(t.Context()))
+	wantDepth(t, q, 0, 0)
+}
+
+func TestLeaseBatches(t *testing.T) {
+	t.Parallel()
+	q := newQueue(t, queue.Config{AckWait: 5 * time.Second})
+	for i := range 5 {
+		must(t, q.Publish(t.Context(), "c", fmt.Sprint(i), nil))
+	}
+	first, err := q.Lease(t.Context(), 3, patience)
+	must(t, err)
+	if len(first) != 3 {
+		t.Fatalf("%d items, want 3", len(first))
+	}
+	wantDepth(t, q, 2, 3) // nothing is fetched ahead
+	rest, err := q.Lease(t.Context(), 3, time.Second)
+	must(t, err)
+	if len(rest) != 2 {
+		t.Fatalf("%d items, want the 2 that are left", len(rest))
+	}
+	wantNone(t, q, 50*time.Millisecond)
+	for _, n := range []int{0, -1} {
+		_, err := q.Lease(t.Context(), n, time.Second)
+		mustBe(t, err, queue.ErrConfig)
+	}
+	_, err = q.Lease(t.Context(), 1, 0)
+	mustBe(t, err, queue.ErrConfig)
+}
+
+func TestLeaseWaitsLessThanAckWait(t *testing.T) {
+	t.Parallel()
+	q := newQueue(t, queue.Config{AckWait: shortWait})
+	must(t, q.Publish(t.Context(), "c", "1", nil))
+	leases, err := q.Lease(t.Context(), 8, patience)
+	must(t, err)
+	if len(leases) != 1 || leases[0].Attempt() != 1 {
+		t.Fatalf("%d leases, want the one item once", len(leases))
+	}
+}
+
+func TestLeaseEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	q := newQueue(t, queue.Config{})
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		leases, err := q.Lease(ctx, 1, time.Hour)
+		if len(leases) != 0 || ctx.Err() == nil || err == nil {
+			t.Errorf("%d leases, error %v", len(leases), err)
+		}
+	})
+	cancel()
+	wg.Wait()
+	_, err := q.Lease(ctx, 1, time.Hour)
+	mustBe(t, err, context.Canceled)
+	// The request that was given up takes no item.
+	must(t, q.Publish(t.Context(), "c", "1", nil))
+	if l := lease(t, q); l.Attempt() != 1 {
+		t.Fatalf("attempt %d, want 1", l.Attempt())
+	}
+}
+
+func TestManyWorkers(t *testing.T) {
+	t.Parallel()
+	server := start(t, t.TempDir())
+	const items, workers = 200, 8
+	batch := make([]queue.Work, items)
+	for i := range batch {
+		batch[i] = queue.Work{Class: "c", ID: fmt.Sprint(i)}
+	}
+	must(t, open(t, server, queue.Config{}).PublishBatch(t.Context(), batch))
+	var mu sync.Mutex
+	done := map[string]int{}
+	var wg sync.WaitGroup
+	for range workers {
+		q := open(t, server, queue.Config{})
+		wg.Go(func() {
+			for {
+				leases, err := q.Lease(t.Context(), 4, 500*time.Millisecond)
+				if err != nil || len(leases) == 0 {
+					if err != nil {
+						t.Errorf("Lease: %v", err)
+					}
+					return
+				}
+				for _, l := range leases {
+					if err := l.Ack(t.Context()); err != nil {
+						t.Errorf("Ack: %v", err)
+					}
+					mu.Lock()
+					done[l.ID()]++
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for id, n := range done {
+		if n != 1 {
+			t.Errorf("item %s was handed out %d times", id, n)
+		}
+	}
+	if len(done) != items {
+		t.Errorf("%d items done, want %d", len(done), items)
+	}
+}
+
+func TestRestartKeepsWork(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	server := start(t, dir)
+	q := open(t, server, queue.Config{})
+	for i := range 3 {
+		must(t, q.Publish(t.Context(), "c", fmt.Sprint(i), fmt.Append(nil, "payload ", i)))
+	}
+	must(t, lease(t, q).Ack(t.Context()))
+	held := lease(t, q)
+	must(t, held.Extend(t.Context()))
+	server.Close()
+
+	q = open(t, start(t, dir), queue.Config{AckWait: shortWait})
+	got := map[string]string{}
+	for range 2 {
+		l := lease(t, q)
+		got[l.ID()] = string(l.Payload())
+		must(t, l.Ack(t.Context()))
+	}
+	if got["1"] != "payload 1" || got["2"] != "payload 2" {
+		t.Fatalf("after the restart: %v, want items 1 and 2", got)
+	}
+	wantNone(t, q, 2*shortWait)
+	wantDepth(t, q, 0, 0)
+}

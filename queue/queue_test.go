@@ -1,0 +1,181 @@
+package queue_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"ddiff/queue"
+)
+
+func TestResetStartsAnew(t *testing.T) {
+	t.Parallel()
+	server := start(t, t.TempDir())
+	q, other := open(t, server, queue.Config{}), open(t, server, queue.Config{Campaign: "other"})
+	worker := open(t, server, queue.Config{}) // of another process, it never hears of the Reset
+	ids := []string{"acked", "leased", "buried", "waiting"}
+	for _, id := range ids {
+		must(t, q.Publish(t.Context(), "c", id, []byte("old")))
+	}
+	must(t, other.Publish(t.Context(), "c", "acked", nil))
+	must(t, lease(t, worker).Ack(t.Context()))
+	held := lease(t, worker)
+	must(t, lease(t, worker).Bury(t.Context(), queue.Dead{ID: "buried", Reason: "old"}))
+	must(t, worker.PublishResult(t.Context(), "acked", []byte("old")))
+
+	must(t, q.Reset(t.Context()))
+	wantDepth(t, q, 0, 0)
+	wantNone(t, worker, 100*time.Millisecond)
+	letters, err := q.DeadLetters(t.Context())
+	must(t, err)
+	if len(letters) != 0 {
+		t.Fatalf("dead letters after Reset: %v", letters)
+	}
+
+	// The same ids are taken again at once, on every stream.
+	batch := make([]queue.Work, len(ids))
+	for i, id := range ids {
+		batch[i] = queue.Work{Class: "c", ID: id, Payload: []byte("new")}
+	}
+	must(t, q.PublishBatch(t.Context(), batch))
+	mustBe(t, q.PublishBatch(t.Context(), batch), queue.ErrDuplicate)
+	wantDepth(t, q, 4, 0)
+	must(t, held.Ack(t.Context())) // of an item that is gone
+	wantDepth(t, q, 4, 0)
+	for _, id := range ids {
+		l := lease(t, worker)
+		if l.ID() != id || l.Attempt() != 1 || string(l.Payload()) != "new" {
+			t.Fatalf("leased %s %q, attempt %d, want %s anew", l.ID(), l.Payload(), l.Attempt(), id)
+		}
+		if id == "buried" {
+			must(t, l.Bury(t.Context(), queue.Dead{ID: id, Reason: "new"}))
+			continue
+		}
+		must(t, worker.PublishResult(t.Context(), id, []byte("new")))
+		must(t, l.Ack(t.Context()))
+	}
+	for id, payload := range results(t, q, 3) {
+		if payload != "new" {
+			t.Errorf("result %s is %q, want the new one", id, payload)
+		}
+	}
+	letters, err = q.DeadLetters(t.Context())
+	must(t, err)
+	if len(letters) != 1 || letters[0].Reason != "new" {
+		t.Fatalf("dead letters: %+v, want the new one", letters)
+	}
+	wantDepth(t, other, 1, 0)
+}
+
+func TestResetOfAnEmptyCampaign(t *testing.T) {
+	t.Parallel()
+	q := newQueue(t, queue.Config{})
+	must(t, q.Reset(t.Context()))
+	must(t, q.Reset(t.Context()))
+	must(t, q.Publish(t.Context(), "c", "1", nil))
+	lease(t, q)
+}
+
+// TestResetAfterRestart is what a killed coordinator does: the server reads the old items
+// from disk, and must still take them again.
+func TestResetAfterRestart(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	server := start(t, dir)
+	must(t, open(t, server, queue.Config{}).Publish(t.Context(), "c", "1", []byte("old")))
+	server.Close()
+
+	q := open(t, start(t, dir), queue.Config{})
+	must(t, q.Reset(t.Context()))
+	must(t, q.Publish(t.Context(), "c", "1", []byte("new")))
+	if l := lease(t, q); string(l.Payload()) != "new" || l.Attempt() != 1 {
+		t.Fatalf("leased %q, attempt %d", l.Payload(), l.Attempt())
+	}
+}
+
+func TestCampaignsDoNotSeeEachOther(t *testing.T) {
+	t.Parallel()
+	server := start(t, t.TempDir())
+	names := []string{"a", "a.b", "a b", "A", "a*", "größe/>", strings.Repeat("long", 16)}
+	queues := make([]*queue.Queue, len(names))
+	for i, name := range names {
+		queues[i] = open(t, server, queue.Config{Campaign: name})
+		must(t, queues[i].Publish(t.Context(), "c", "same id", []byte(name)))
+		must(t, queues[i].PublishResult(t.Context(), "same id", []byte(name)))
+	}
+	for i, name := range names {
+		l := lease(t, queues[i])
+		if string(l.Payload()) != name {
+			t.Fatalf("campaign %q leases an item of %q", name, l.Payload())
+		}
+		wantNone(t, queues[i], 20*time.Millisecond)
+		must(t, l.Bury(t.Context(), queue.Dead{ID: l.ID(), Reason: name}))
+		letters, err := queues[i].DeadLetters(t.Context())
+		must(t, err)
+		if len(letters) != 1 || letters[0].Reason != name {
+			t.Fatalf("campaign %q sees dead letters %+v", name, letters)
+		}
+		if got := results(t, queues[i], 1); got["same id"] != name {
+			t.Fatalf("campaign %q sees results %v", name, got)
+		}
+	}
+}
+
+func TestOpenKeepsWhatIsThere(t *testing.T) {
+	t.Parallel()
+	server := start(t, t.TempDir())
+	must(t, open(t, server, queue.Config{}).Publish(t.Context(), "c", "1", nil))
+	q := open(t, server, queue.Config{AckWait: time.Minute, MaxAttempts: 5})
+	wantDepth(t, q, 1, 0)
+	mustBe(t, q.Publish(t.Context(), "c", "1", nil), queue.ErrDuplicate)
+}
+
+func TestConfigValidate(t *testing.T) {
+	t.Parallel()
+	cases := []struct {
+		name  string
+		cfg   queue.Config
+		field string // "" when valid
+	}{
+		{"defaults", queue.Config{Campaign: "c"}, ""},
+		{"long retry base alone", queue.Config{Campaign: "c", RetryBase: time.Hour}, ""},
+		{"no campaign", queue.Config{}, "Campaign"},
+		{"long campaign", queue.Config{Campaign: strings.Repeat("c", 65)}, "Campaign"},
+		{"ack wait", queue.Config{Campaign: "c", AckWait: -1}, "AckWait"},
+		{"attempts", queue.Config{Campaign: "c", MaxAttempts: -1}, "MaxAttempts"},
+		{"replicas", queue.Config{Campaign: "c", Replicas: 6}, "Replicas"},
+		{"retry base", queue.Config{Campaign: "c", RetryBase: -1}, "RetryBase"},
+		{"retry max", queue.Config{Campaign: "c", RetryMax: time.Millisecond}, "RetryMax"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			err := c.cfg.Validate()
+			if c.field == "" {
+				must(t, err)
+			} else if err == nil || !strings.Contains(err.Error(), c.field) {
+				t.Fatalf("error is %v, want one that names %s", err, c.field)
+			}
+		})
+	}
+}
+
+// results reads the first n results of a campaign.
+func results(t *testing.T, q *queue.Queue, n int) map[string]string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	got := map[string]string{}
+	count := 0
+	for r, err := range q.Results(ctx) {
+		must(t, err)
+		got[r.ID] = string(r.Payload)
+		if count++; count == n {
+			return got
+		}
+	}
+	t.Fatal(fmt.Errorf("%d results within %v, want %d", count, patience, n))
+	return nil
+}

@@ -1,0 +1,108 @@
+package queue_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"ddiff/queue"
+)
+
+func TestResultsFollow(t *testing.T) {
+	t.Parallel()
+	q := newQueue(t, queue.Config{})
+	const n = 20
+	for i := range n / 2 {
+		must(t, q.PublishResult(t.Context(), fmt.Sprint(i), fmt.Append(nil, "result ", i)))
+	}
+	must(t, q.PublishResult(t.Context(), "0", []byte("a second time"))) // is not stored
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	var got []string
+	for r, err := range q.Results(ctx) {
+		must(t, err)
+		if want := "result " + r.ID; string(r.Payload) != want {
+			t.Fatalf("result %s is %q", r.ID, r.Payload)
+		}
+		// Once the first half has come, each one calls for the next.
+		if got = append(got, r.ID); len(got) >= n/2 && len(got) < n {
+			id := fmt.Sprint(len(got))
+			must(t, q.PublishResult(t.Context(), id, []byte("result "+id)))
+		}
+		if len(got) == n {
+			cancel()
+		}
+	}
+	want := make([]string, n)
+	for i := range want {
+		want[i] = fmt.Sprint(i)
+	}
+	if !slices.Equal(got, want) {
+		t.Fatalf("results %v, want %v", got, want)
+	}
+}
+
+func TestResultsSurviveARestart(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	server := start(t, dir)
+	q := open(t, server, queue.Config{})
+	must(t, q.PublishResult(t.Context(), "1", []byte("kept")))
+	server.Close()
+	if got := results(t, open(t, start(t, dir), queue.Config{}), 1); got["1"] != "kept" {
+		t.Fatalf("results %v", got)
+	}
+}
+
+func TestDeadLettersSurviveARestart(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	server := start(t, dir)
+	q := open(t, server, queue.Config{Now: func() time.Time { return now }})
+	must(t, q.Publish(t.Context(), "class", "1", []byte{0, 1, 255}))
+	must(t, q.Publish(t.Context(), "class", "2", nil))
+	dead := queue.Dead{ID: "1", Reason: "prior.onnx: 3 channels,\n the image has 1", Attempts: 3, Worker: "gpu-7", TraceID: "0af7"}
+	l := lease(t, q)
+	must(t, l.Bury(t.Context(), dead))
+	mustBe(t, l.Ack(t.Context()), queue.ErrSettled)
+	must(t, lease(t, q).Bury(t.Context(), queue.Dead{ID: "2", Reason: "second"}))
+	server.Close()
+
+	q = open(t, start(t, dir), queue.Config{AckWait: shortWait})
+	letters, err := q.DeadLetters(t.Context())
+	must(t, err)
+	if len(letters) != 2 {
+		t.Fatalf("%d dead letters, want 2", len(letters))
+	}
+	dead.Reason = "prior.onnx: 3 channels, the image has 1"
+	first := letters[0]
+	if first.Dead != dead || first.Class != "class" || !slices.Equal(first.Payload, []byte{0, 1, 255}) || !first.Buried.Equal(now) {
+		t.Fatalf("the dead letter is %+v, want %+v", first, dead)
+	}
+	if letters[1].ID != "2" || letters[1].Reason != "second" {
+		t.Fatalf("the second dead letter is %+v", letters[1])
+	}
+	wantNone(t, q, 2*shortWait) // buried items are not handed out
+	wantDepth(t, q, 0, 0)
+}
+
+// TestBuryCompletesHalfABurial is a worker that died between the letter and the end of the
+// lease: the next worker buries the item too, and there is one letter.
+func TestBuryCompletesHalfABurial(t *testing.T) {
+	t.Parallel()
+	q := newQueue(t, queue.Config{AckWait: shortWait})
+	must(t, q.Publish(t.Context(), "c", "1", nil))
+	slow, quick := lease(t, q), lease(t, q)
+	must(t, slow.Bury(t.Context(), queue.Dead{ID: "1", Reason: "first"}))
+	must(t, quick.Bury(t.Context(), queue.Dead{ID: "1", Reason: "second"}))
+	letters, err := q.DeadLetters(t.Context())
+	must(t, err)
+	if len(letters) != 1 || letters[0].Reason != "first" {
+		t.Fatalf("dead letters %+v, want the first alone", letters)
+	}
+	wantNone(t, q, 2*shortWait)
+	wantDepth(t, q, 0, 0)
+}

@@ -1,0 +1,93 @@
+package queue_test
+
+import (
+	"errors"
+	"os"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"ddiff/queue"
+)
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(victimEnv); dir != "" {
+		beVictim(dir)
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// patience bounds every wait that a working queue ends much sooner.
+const patience = 20 * time.Second
+
+func start(t *testing.T, dir string) *queue.Embedded {
+	t.Helper()
+	server, err := queue.StartEmbedded(t.Context(), queue.EmbeddedConfig{Dir: dir})
+	must(t, err)
+	t.Cleanup(server.Close)
+	return server
+}
+
+func open(t *testing.T, server *queue.Embedded, cfg queue.Config) *queue.Queue {
+	t.Helper()
+	nc, err := server.Connect()
+	must(t, err)
+	if cfg.Campaign == "" {
+		cfg.Campaign = "camp"
+	}
+	q, err := queue.Open(t.Context(), nc, cfg)
+	must(t, err)
+	return q
+}
+
+// newQueue is a queue on a server of its own.
+func newQueue(t *testing.T, cfg queue.Config) *queue.Queue {
+	t.Helper()
+	return open(t, start(t, t.TempDir()), cfg)
+}
+
+// lease waits for one item.
+func lease(t *testing.T, q *queue.Queue) *queue.Lease {
+	t.Helper()
+	leases, err := q.Lease(t.Context(), 1, patience)
+	must(t, err)
+	if len(leases) != 1 {
+		t.Fatalf("%d items within %v, want 1", len(leases), patience)
+	}
+	return leases[0]
+}
+
+// wantNone checks that nothing can be leased for a while.
+func wantNone(t *testing.T, q *queue.Queue, wait time.Duration) {
+	t.Helper()
+	leases, err := q.Lease(t.Context(), 1, wait)
+	must(t, err)
+	for _, l := range leases {
+		t.Fatalf("item %s is handed out, attempt %d, want none", l.ID(), l.Attempt())
+	}
+}
+
+func wantDepth(t *testing.T, q *queue.Queue, pending, inFlight uint64) {
+	t.Helper()
+	p, f, err := q.Depth(t.Context())
+	must(t, err)
+	if p != pending || f != inFlight {
+		t.Fatalf("depth is %d pending, %d in flight, want %d and %d", p, f, pending, inFlight)
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func mustBe(t *testing.T, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Fatalf("error is %v, want %v", err, want)
+	}
+}

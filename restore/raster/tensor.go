@@ -1,0 +1,36 @@
+package raster
+
+import (
+	"bytes"
+	"fmt"
+)
+
+// IsNPY tells whether data starts like a NumPy file.
+func IsNPY(data []byte) bool { return bytes.HasPrefix(data, []byte(npyMagic)) }
+
+// DecodeTensor reads an array of rank 3 [C, H, W] from a .npy file (leading dimensions of
+// length 1 are dropped) or from an image, whose values become [−1, 1] as in [Decode]. An
+// array with NaN or infinite values is refused with [ErrNotFinite].
+func DecodeTensor(data []byte) (*Array, error) {
+	if !IsNPY(data) {
+		img, err := Decode(data, Limits{})
+		if err != nil {
+			return nil, err
+		}
+		return &Array{Shape: []int{img.Channels, img.Height, img.Width}, Data: img.Pix}, nil
+	}
+	a, err := DecodeNPY(data, 0)
+	if err != nil {
+		return nil, err
+	}
+	if i, ok := Finite(a.Data); !ok {
+		return nil, fmt.Errorf("element %d is not a finite number: %w", i, ErrNotFinite)
+	}
+	for len(a.Shape) > 3 && a.Shape[0] == 1 {
+		a.Shape = a.Shape[1:]
+	}
+	if len(a.Shape) != 3 {
+		return nil, fmt.Errorf("its shape is %v, want [channels, rows, columns]: %w", a.Shape, ErrShape)
+	}
+	return a, nil
+}

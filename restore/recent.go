@@ -1,0 +1,43 @@
+package restore
+
+import "slices"
+
+// recent keeps the most recently used values and closes the others.
+type recent[T interface{ Close() error }] struct {
+	limit int
+	keys  []string // the most recent last
+	vals  map[string]T
+}
+
+// get returns the value of a key, making it if it is not there.
+func (r *recent[T]) get(key string, build func() (T, error)) (T, error) {
+	if v, ok := r.vals[key]; ok {
+		i := slices.Index(r.keys, key)
+		r.keys = append(slices.Delete(r.keys, i, i+1), key)
+		return v, nil
+	}
+	// Make room first: two large models need not be in memory at once.
+	for len(r.keys) >= r.limit {
+		r.vals[r.keys[0]].Close()
+		delete(r.vals, r.keys[0])
+		r.keys = r.keys[1:]
+	}
+	v, err := build()
+	if err != nil {
+		var none T
+		return none, err
+	}
+	if r.vals == nil {
+		r.vals = map[string]T{}
+	}
+	r.vals[key] = v
+	r.keys = append(r.keys, key)
+	return v, nil
+}
+
+func (r *recent[T]) clear() {
+	for _, v := range r.vals {
+		v.Close()
+	}
+	r.keys, r.vals = nil, nil
+}

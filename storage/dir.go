@@ -1,0 +1,152 @@
+package storage
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// staleAfter is the age at which a temporary file is taken for the leftover of a process
+// that died: no write takes that long.
+const staleAfter = time.Hour
+
+// Dir is a store of one file per key below a directory. NewDir makes one. Several processes
+// may use one directory at once.
+//
+// A write goes to a temporary file below ".tmp" of the same directory, is synced to disk,
+// and is then moved to its name; the directory entry is synced too. A write that returned
+// nil therefore survives a power failure, and one that did not leaves nothing to read.
+type Dir struct {
+	// MaxBytes is the size limit of an object; 0 means DefaultMaxBytes. Set it before
+	// the first call.
+	MaxBytes int64
+
+	root string
+}
+
+var _ Store = (*Dir)(nil)
+
+// NewDir opens the store in the directory path, which it creates when it is missing, and
+// removes temporary files that dead writers left there more than an hour ago. It writes
+// nothing else, so that a directory on a read-only disk can be opened for reading.
+func NewDir(path string) (*Dir, error) {
+	root, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("open store %s: %w", path, err)
+	}
+	if err := os.MkdirAll(root, 0o755); err != nil {
+		return nil, fmt.Errorf("open store %s: %w", path, writeError(err))
+	}
+	if _, err := os.ReadDir(root); err != nil {
+		return nil, fmt.Errorf("open store %s: %w", path, err)
+	}
+	d := &Dir{root: root}
+	d.removeStale(time.Now().Add(-staleAfter))
+	return d, nil
+}
+
+// removeStale removes the temporary files that were last written before the given time.
+// It removes what it can: a file that stays costs space and is tried again next time.
+func (d *Dir) removeStale(before time.Time) {
+	entries, err := os.ReadDir(d.temp())
+	if err != nil {
+		return
+	}
+	for _, entry := range entries {
+		info, err := entry.Info()
+		if err == nil && info.Mode().IsRegular() && info.ModTime().Before(before) {
+			os.Remove(filepath.Join(d.temp(), entry.Name())) //nolint:errcheck // see above
+		}
+	}
+}
+
+func (d *Dir) temp() string { return filepath.Join(d.root, tempElement) }
+
+func (d *Dir) file(key string) string { return filepath.Join(d.root, filepath.FromSlash(key)) }
+
+// Get implements Store.
+func (d *Dir) Get(ctx context.Context, key string) ([]byte, error) {
+	if err := begin(ctx, "get", key); err != nil {
+		return nil, err
+	}
+	data, err := d.read(d.file(key))
+	if err != nil {
+		return nil, fmt.Errorf("get %s: %w", key, err)
+	}
+	return data, nil
+}
+
+func (d *Dir) read(name string) ([]byte, error) {
+	// Without O_NONBLOCK a named pipe that somebody put here would block for ever.
+	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, readError(err)
+	}
+	defer f.Close() //nolint:errcheck // opened for reading
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, ErrNotFound
+	}
+	if err := checkSize(info.Size(), d.MaxBytes); err != nil {
+		return nil, err
+	}
+	// The store never changes a file in place, so size bytes are the whole object.
+	var buf bytes.Buffer
+	buf.Grow(int(info.Size()) + bytes.MinRead)
+	if _, err := buf.ReadFrom(io.LimitReader(f, info.Size())); err != nil {
+		return nil, err
+	}
+	return buf.Bytes(), nil
+}
+
+// Stat implements Store.
+func (d *Dir) Stat(ctx context.Context, key string) (Info, error) {
+	if err := begin(ctx, "stat", key); err != nil {
+		return Info{}, err
+	}
+	info, err := os.Stat(d.file(key))
+	if err == nil && !info.Mode().IsRegular() {
+		err = ErrNotFound
+	}
+	if err != nil {
+		return Info{}, fmt.Errorf("stat %s: %w", key, readError(err))
+	}
+	return Info{Key: key, Size: info.Size(), Modified: info.ModTime()}, nil
+}
+
+// Delete implements Store. Directories that become empty are left.
+func (d *Dir) Delete(ctx context.Context, key string) error {
+	if err := begin(ctx, "delete", key); err != nil {
+		return err
+	}
+	name := d.file(key)
+	if info, err := os.Lstat(name); err == nil && info.IsDir() {
+		return nil // a directory is no object, and os.Remove would take an empty one
+	}
+	err := os.Remove(name)
+	if err == nil {
+		err = syncDir(filepath.Dir(name))
+	}
+	if err == nil || errors.Is(readError(err), ErrNotFound) {
+		return nil
+	}
+	return fmt.Errorf("delete %s: %w", key, writeError(err))
+}
+
+// readError maps the errors of opening a file that is not there.
+func readError(err error) error {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return ErrNotFound
+	}
+	return err
+}

@@ -1,0 +1,272 @@
+package storage_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"ddiff/storage"
+	"ddiff/storage/storagetest"
+)
+
+func newDir(t *testing.T, path string) *storage.Dir {
+	t.Helper()
+	d, err := storage.NewDir(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func TestDirContract(t *testing.T) {
+	t.Parallel()
+	storagetest.Run(t, func(t *testing.T) storage.Store { return newDir(t, t.TempDir()) })
+}
+
+// files lists everything below root that is not a directory.
+func files(t *testing.T, root string) []string {
+	t.Helper()
+	var names []string
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() {
+			names = append(names, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+func TestDirFilesAreTheObjects(t *testing.T) {
+	t.Parallel()
+	root := filepath.Join(t.TempDir(), "made", "on open")
+	d := newDir(t, root)
+	if err := d.Create(t.Context(), "items/1/restored.png", []byte("png")); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Put(t.Context(), "results.csv", []byte("a,b\n")); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(filepath.Join(root, "items", "1", "restored.png"))
+	if err != nil || string(got) != "png" {
+		t.Errorf("the file holds %q, %v", got, err)
+	}
+	if names := files(t, root); len(names) != 2 {
+		t.Errorf("files %q, want the two objects alone", names)
+	}
+}
+
+func TestDirKeepsObjectsWhenReopened(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	if err := newDir(t, root).Put(t.Context(), "a/b", []byte("kept")); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := newDir(t, root).Get(t.Context(), "a/b"); err != nil || string(got) != "kept" {
+		t.Fatalf("Get = %q, %v", got, err)
+	}
+}
+
+func TestDirOpenWritesNothing(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	newDir(t, root)
+	entries, err := os.ReadDir(root)
+	if err != nil || len(entries) != 0 {
+		t.Fatalf("entries %v, %v, want none", entries, err)
+	}
+}
+
+func TestDirRemovesLeftoversOfDeadWriters(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	temp := filepath.Join(root, ".tmp")
+	old, young := filepath.Join(temp, "OLD"), filepath.Join(temp, "YOUNG")
+	if err := os.Mkdir(temp, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, age := range map[string]time.Duration{old: 61 * time.Minute, young: 59 * time.Minute} {
+		if err := os.WriteFile(name, []byte("half an obj"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		then := time.Now().Add(-age)
+		if err := os.Chtimes(name, then, then); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d := newDir(t, root)
+	if _, err := os.Stat(old); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the old leftover: %v, want it gone", err)
+	}
+	if _, err := os.Stat(young); err != nil {
+		t.Errorf("the file of a writer that may live: %v, want it kept", err)
+	}
+	for info, err := range d.List(t.Context(), "") {
+		t.Errorf("List yields %+v, %v, want nothing", info, err)
+	}
+}
+
+func TestDirListLeavesOutWhatIsNoObject(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	d := newDir(t, root)
+	if err := d.Put(t.Context(), "object", []byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	lock, err := storage.AcquireLock(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Unlock() //nolint:errcheck // the test is over
+	if err := os.WriteFile(filepath.Join(root, `back\slash`), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(root, "empty"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(filepath.Join(root, "fifo"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var keys []string
+	for info, err := range d.List(t.Context(), "") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		keys = append(keys, info.Key)
+	}
+	if len(keys) != 1 || keys[0] != "object" {
+		t.Errorf("List yields %q, want the object alone", keys)
+	}
+	if _, err := d.Get(t.Context(), "fifo"); !errors.Is(err, storage.ErrNotFound) {
+		t.Errorf("Get of a named pipe = %v, want ErrNotFound", err)
+	}
+}
+
+func TestDirFileInTheWay(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	d := newDir(t, root)
+	if err := d.Put(t.Context(), "file", []byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Put(t.Context(), "dir/object", []byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	before := files(t, root)
+	for _, key := range []string{"file/below", "file/far/below", "dir"} {
+		if err := d.Put(t.Context(), key, []byte("y")); !errors.Is(err, storage.ErrConflict) {
+			t.Errorf("Put(%q) = %v, want ErrConflict", key, err)
+		}
+		if err := d.Create(t.Context(), key, []byte("y")); !errors.Is(err, storage.ErrConflict) {
+			t.Errorf("Create(%q) = %v, want ErrConflict", key, err)
+		}
+	}
+	if after := files(t, root); fmt.Sprint(before) != fmt.Sprint(after) {
+		t.Errorf("files %q, want %q", after, before)
+	}
+	if _, err := storage.NewDir(filepath.Join(root, "file")); !errors.Is(err, storage.ErrConflict) {
+		t.Errorf("NewDir on a file = %v, want ErrConflict", err)
+	}
+}
+
+// mountTmpfs mounts a file system of its own, or skips the test.
+func mountTmpfs(t *testing.T, options string) string {
+	t.Helper()
+	path := t.TempDir()
+	if err := syscall.Mount("tmpfs", path, "tmpfs", 0, options); err != nil {
+		t.Skipf("mount a tmpfs: %v; run the tests as root with CAP_SYS_ADMIN to see them", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(path, syscall.MNT_DETACH); err != nil {
+			t.Errorf("unmount %s: %v", path, err)
+		}
+	})
+	return path
+}
+
+func TestDirFullDisk(t *testing.T) {
+	root := mountTmpfs(t, "size=256k")
+	d := newDir(t, root)
+	ctx := t.Context()
+	if err := d.Put(ctx, "kept", []byte("before")); err != nil {
+		t.Fatal(err)
+	}
+	before := files(t, root)
+	tooMuch := bytes.Repeat([]byte{7}, 1<<20)
+	for name, write := range map[string]func() error{
+		"Put":             func() error { return d.Put(ctx, "deep/er/large", tooMuch) },
+		"Put over an old": func() error { return d.Put(ctx, "kept", tooMuch) },
+		"Create":          func() error { return d.Create(ctx, "deep/er/large", tooMuch) },
+	} {
+		err := write()
+		if !errors.Is(err, storage.ErrNoSpace) || !errors.Is(err, syscall.ENOSPC) {
+			t.Errorf("%s = %v, want ErrNoSpace that wraps ENOSPC", name, err)
+		}
+	}
+	if after := files(t, root); fmt.Sprint(before) != fmt.Sprint(after) {
+		t.Errorf("files %q, want %q", after, before)
+	}
+	if _, err := os.Stat(filepath.Join(root, "deep")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the directory of the refused object: %v, want none", err)
+	}
+	if got, err := d.Get(ctx, "kept"); err != nil || string(got) != "before" {
+		t.Errorf("Get = %q, %v, want the bytes from before", got, err)
+	}
+	if err := d.Create(ctx, "small", []byte("fits")); err != nil {
+		t.Errorf("a small write after the disk was full: %v", err)
+	}
+}
+
+func TestDirReadOnlyDisk(t *testing.T) {
+	root := mountTmpfs(t, "size=256k")
+	ctx := t.Context()
+	if err := newDir(t, root).Put(ctx, "a/b", []byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mount("", root, "", syscall.MS_REMOUNT|syscall.MS_RDONLY, ""); err != nil {
+		t.Skipf("make a tmpfs read-only: %v", err)
+	}
+	d := newDir(t, root)
+	if got, err := d.Get(ctx, "a/b"); err != nil || string(got) != "x" {
+		t.Errorf("Get = %q, %v", got, err)
+	}
+	for name, err := range map[string]error{
+		"Put":    d.Put(ctx, "a/c", nil),
+		"Create": d.Create(ctx, "a/c", nil),
+		"Delete": d.Delete(ctx, "a/b"),
+	} {
+		if !errors.Is(err, storage.ErrReadOnly) || !errors.Is(err, syscall.EROFS) {
+			t.Errorf("%s = %v, want ErrReadOnly that wraps EROFS", name, err)
+		}
+	}
+	if _, err := storage.AcquireLock(root); !errors.Is(err, storage.ErrReadOnly) {
+		t.Errorf("AcquireLock = %v, want ErrReadOnly", err)
+	}
+	if _, err := storage.NewDir(filepath.Join(root, "new")); !errors.Is(err, storage.ErrReadOnly) {
+		t.Errorf("NewDir = %v, want ErrReadOnly", err)
+	}
+}
+
+func TestDirNoPermission(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() == 0 {
+		t.Skip("permissions do not bind root; run the tests as another user to see this one")
+	}
+	root := t.TempDir()
+	d := newDir(t, root)
+	if err := os.Chmod(root, 0o555); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.Chmod(root, 0o755) }) //nolint:errcheck // so that TempDir can be removed
+	if err := d.Put(t.Context(), "a", nil); !errors.Is(err, storage.ErrReadOnly) {
+		t.Errorf("Put = %v, want ErrReadOnly", err)
+	}
+}

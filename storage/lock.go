@@ -1,0 +1,80 @@
+package storage
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// Lock is the exclusive use of a directory by one process, an flock on the file
+// ".ddiff/lock" in it. The kernel releases it when the process ends, however it ends.
+type Lock struct {
+	file *os.File
+}
+
+// AcquireLock takes the lock of the directory dir, which it creates when it is missing.
+// While another process holds it, the error is ErrLocked and names that process and its
+// host. It does not wait.
+func AcquireLock(dir string) (*Lock, error) {
+	state := filepath.Join(dir, stateElement)
+	if err := os.MkdirAll(state, 0o755); err != nil {
+		return nil, fmt.Errorf("lock %s: %w", dir, writeError(err))
+	}
+	f, err := os.OpenFile(filepath.Join(state, "lock"), os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("lock %s: %w", dir, writeError(err))
+	}
+	if err := acquire(f); err != nil {
+		f.Close() //nolint:errcheck // nothing was written
+		return nil, fmt.Errorf("lock %s: %w", dir, err)
+	}
+	return &Lock{file: f}, nil
+}
+
+// acquire locks the open file and writes who holds it.
+func acquire(f *os.File) error {
+	err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return fmt.Errorf("%w by %s; wait for it, or choose another directory", ErrLocked, holder(f))
+	}
+	if err != nil {
+		return err
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		host = "an unknown host"
+	}
+	if err := f.Truncate(0); err != nil {
+		return writeError(err)
+	}
+	if _, err := f.WriteAt(fmt.Appendf(nil, "process %d on %s\n", os.Getpid(), host), 0); err != nil {
+		return writeError(err)
+	}
+	return nil
+}
+
+// holder reads who holds the lock.
+func holder(f *os.File) string {
+	buf := make([]byte, 512)
+	n, _ := f.ReadAt(buf, 0) //nolint:errcheck // always io.EOF; an empty file is handled
+	if line := strings.TrimSpace(string(buf[:n])); line != "" {
+		return line
+	}
+	return "another process"
+}
+
+// Unlock gives the directory back. The file stays, since removing it would let two
+// processes hold two files of one name. Unlocking twice is an error.
+func (l *Lock) Unlock() error {
+	err := l.file.Truncate(0)
+	if closeErr := l.file.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		return fmt.Errorf("unlock: %w", err)
+	}
+	return nil
+}

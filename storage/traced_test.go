@@ -1,0 +1,86 @@
+package storage_test
+
+import (
+	"errors"
+	"testing"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace/noop"
+
+	"ddiff/storage"
+	"ddiff/storage/storagetest"
+)
+
+func TestTracedContract(t *testing.T) {
+	t.Parallel()
+	storagetest.Run(t, func(*testing.T) storage.Store {
+		return storage.NewTraced(storage.NewMemory(), noop.NewTracerProvider().Tracer("test"))
+	})
+}
+
+func TestTracedSpans(t *testing.T) {
+	t.Parallel()
+	recorder := tracetest.NewSpanRecorder()
+	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recorder))
+	s := storage.NewTraced(storage.NewMemory(), provider.Tracer("test"))
+	ctx := t.Context()
+
+	if err := s.Put(ctx, "a/b", []byte("12345")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Get(ctx, "a/b"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Get(ctx, "none"); !errors.Is(err, storage.ErrNotFound) {
+		t.Fatal(err)
+	}
+	if err := s.Create(ctx, "a/b", []byte("1")); !errors.Is(err, storage.ErrExists) {
+		t.Fatal(err)
+	}
+	if err := s.Delete(ctx, "../a"); !errors.Is(err, storage.ErrBadKey) {
+		t.Fatal(err)
+	}
+	for _, err := range s.List(ctx, "a/") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		break
+	}
+	if _, err := s.Stat(ctx, "a/b"); err != nil {
+		t.Fatal(err)
+	}
+
+	want := []struct {
+		name, key string
+		attribute attribute.KeyValue
+		status    codes.Code
+	}{
+		{"storage.put", "a/b", storage.AttributeSize.Int(5), codes.Unset},
+		{"storage.get", "a/b", storage.AttributeSize.Int(5), codes.Unset},
+		{"storage.get", "none", storage.AttributeFound.Bool(false), codes.Unset},
+		{"storage.create", "a/b", storage.AttributeCreated.Bool(false), codes.Unset},
+		{"storage.delete", "../a", storage.AttributeKey.String("../a"), codes.Error},
+		{"storage.list", "a/", storage.AttributeCount.Int(1), codes.Unset},
+		{"storage.stat", "a/b", storage.AttributeSize.Int(5), codes.Unset},
+	}
+	spans := recorder.Ended()
+	if len(spans) != len(want) {
+		t.Fatalf("%d spans, want %d", len(spans), len(want))
+	}
+	for i, span := range spans {
+		w := want[i]
+		attributes := attribute.NewSet(span.Attributes()...)
+		if key, _ := attributes.Value(storage.AttributeKey); span.Name() != w.name || key.AsString() != w.key {
+			t.Errorf("span %d is %s of %q, want %s of %q", i, span.Name(), key.AsString(), w.name, w.key)
+		}
+		if got, ok := attributes.Value(w.attribute.Key); !ok || got != w.attribute.Value {
+			t.Errorf("span %s: %s = %v, want %v", w.name, w.attribute.Key, got.Emit(), w.attribute.Value.Emit())
+		}
+		if span.Status().Code != w.status {
+			t.Errorf("span %s: status %v, want %v", w.name, span.Status().Code, w.status)
+		}
+	}
+}

@@ -1,0 +1,345 @@
+package telemetry
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/propagation"
+	collectmetrics "go.opentelemetry.io/proto/otlp/collector/metrics/v1"
+	collecttraces "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	metricpb "go.opentelemetry.io/proto/otlp/metrics/v1"
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/proto"
+)
+
+// collector is an OTLP/HTTP receiver on loopback.
+type collector struct {
+	*httptest.Server
+
+	mu      sync.Mutex
+	spans   map[string]*tracepb.Span
+	metrics map[string]*metricpb.Metric
+}
+
+func newCollector(t *testing.T) *collector {
+	t.Helper()
+	c := &collector{spans: map[string]*tracepb.Span{}, metrics: map[string]*metricpb.Metric{}}
+	receive := func(request proto.Message, keep func()) http.HandlerFunc {
+		return func(_ http.ResponseWriter, r *http.Request) {
+			body, err := io.ReadAll(r.Body)
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			if err := errors.Join(err, proto.Unmarshal(body, request)); err != nil {
+				t.Errorf("%s: %v", r.URL.Path, err)
+				return
+			}
+			keep()
+		}
+	}
+	traces, metrics := &collecttraces.ExportTraceServiceRequest{}, &collectmetrics.ExportMetricsServiceRequest{}
+	mux := http.NewServeMux()
+	mux.Handle("POST /v1/traces", receive(traces, func() {
+		for _, rs := range traces.ResourceSpans {
+			for _, ss := range rs.ScopeSpans {
+				for _, span := range ss.Spans {
+					c.spans[span.Name] = span
+				}
+			}
+		}
+	}))
+	mux.Handle("POST /v1/metrics", receive(metrics, func() {
+		for _, rm := range metrics.ResourceMetrics {
+			for _, sm := range rm.ScopeMetrics {
+				for _, metric := range sm.Metrics {
+					c.metrics[metric.Name] = metric
+				}
+			}
+		}
+	}))
+	c.Server = httptest.NewServer(mux)
+	t.Cleanup(c.Close)
+	return c
+}
+
+// record makes one span and one value of each instrument.
+func record(t *testing.T, tel *Telemetry) {
+	t.Helper()
+	in, err := NewInstruments(tel.Meter("ddiff"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, end := in.Stage(t.Context(), tel.Tracer("ddiff"), StageFetch, TaskKey.String("hdr"))
+	in.Items.Add(ctx, 3)
+	in.ItemDuration.Record(ctx, 12.5)
+	in.Steps.Add(ctx, 100)
+	in.StepDuration.Record(ctx, 0.004)
+	in.StepDuration.Record(ctx, 4)
+	in.BatchFill.Record(ctx, 0.75)
+	in.Redeliveries.Add(ctx, 1)
+	end(errors.New("no such object"))
+}
+
+func TestOTLPExport(t *testing.T) {
+	c := newCollector(t)
+	setOTel(t, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": c.URL})
+	path := filepath.Join(t.TempDir(), "trace.jsonl")
+	tel := start(t, Config{TraceFile: path})
+	record(t, tel)
+	shutDown(t, tel)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+
+	span := c.spans[StageFetch]
+	if span == nil {
+		t.Fatalf("collector got spans %v, want %q", c.spans, StageFetch)
+	}
+	if span.Status.GetCode() != tracepb.Status_STATUS_CODE_ERROR || span.Status.GetMessage() != "no such object" ||
+		len(span.Events) != 1 {
+		t.Errorf("status %v, events %v", span.Status, span.Events)
+	}
+	if len(span.Attributes) != 1 || span.Attributes[0].Key != "task" {
+		t.Errorf("span attributes %v", span.Attributes)
+	}
+	if inFile, _ := readSpans(t, path); inFile[StageFetch].Name == "" {
+		t.Error("the span is not in the trace file too")
+	}
+
+	for name, want := range map[string]int64{"ddiff.items": 3, "ddiff.steps": 100, "ddiff.redeliveries": 1} {
+		points := c.metrics[name].GetSum().GetDataPoints()
+		if len(points) != 1 || points[0].GetAsInt() != want || !c.metrics[name].GetSum().IsMonotonic {
+			t.Errorf("%s: %v, want %d", name, c.metrics[name], want)
+		}
+	}
+	for name, count := range map[string]uint64{
+		"ddiff.item.duration": 1, "ddiff.step.duration": 2, "ddiff.stage.duration": 1,
+	} {
+		points := c.metrics[name].GetExponentialHistogram().GetDataPoints()
+		if len(points) != 1 || points[0].Count != count || c.metrics[name].Unit != "s" {
+			t.Errorf("%s is not an exponential histogram of %d seconds: %v", name, count, c.metrics[name])
+			continue
+		}
+		if buckets := len(points[0].Positive.BucketCounts); buckets > 160 {
+			t.Errorf("%s has %d buckets", name, buckets)
+		}
+	}
+	if scale := c.metrics["ddiff.item.duration"].GetExponentialHistogram().GetDataPoints()[0].Scale; scale != 20 {
+		t.Errorf("a single value has scale %d, want the largest, 20", scale)
+	}
+	stage := c.metrics["ddiff.stage.duration"].GetExponentialHistogram().GetDataPoints()[0].Attributes
+	if len(stage) != 1 || stage[0].Key != "stage" || stage[0].Value.GetStringValue() != StageFetch {
+		t.Errorf("stage attributes %v", stage)
+	}
+	fill := c.metrics["ddiff.batch.fill"].GetHistogram().GetDataPoints()
+	if len(fill) != 1 || fill[0].GetSum() != 0.75 || len(fill[0].ExplicitBounds) != 8 {
+		t.Errorf("batch fill: %v", fill)
+	}
+}
+
+// acceptAll counts the connections that are made to address.
+func acceptAll(t *testing.T, address string) *atomic.Int64 {
+	t.Helper()
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		t.Skipf("the default OTLP address is in use here: %v", err)
+	}
+	var count atomic.Int64
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			count.Add(1)
+			conn.Close()
+		}
+	}()
+	t.Cleanup(func() {
+		listener.Close()
+		<-done
+	})
+	return &count
+}
+
+// Listening on the addresses that OTLP exporters dial by default shows that none of them is
+// dialled unless a variable asks for it.
+func TestDialsOnlyWhenAsked(t *testing.T) {
+	tests := map[string]struct {
+		variables map[string]string
+		dials     bool
+	}{
+		"nothing set":         {nil, false},
+		"none":                {map[string]string{"OTEL_TRACES_EXPORTER": "none", "OTEL_METRICS_EXPORTER": "none"}, false},
+		"none wins":           {map[string]string{"OTEL_TRACES_EXPORTER": "none", "OTEL_METRICS_EXPORTER": "none", "OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:4318"}, false},
+		"disabled":            {map[string]string{"OTEL_SDK_DISABLED": "true", "OTEL_TRACES_EXPORTER": "otlp"}, false},
+		"protocol only":       {map[string]string{"OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, false},
+		"traces by name":      {map[string]string{"OTEL_TRACES_EXPORTER": "otlp"}, true},
+		"traces by endpoint":  {map[string]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://127.0.0.1:4318/v1/traces"}, true},
+		"metrics by endpoint": {map[string]string{"OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": "http://127.0.0.1:4318/v1/metrics"}, true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			setOTel(t, test.variables)
+			http4318, grpc4317 := acceptAll(t, "127.0.0.1:4318"), acceptAll(t, "127.0.0.1:4317")
+			var log bytes.Buffer
+			tel := start(t, Config{LogOutput: &log})
+			record(t, tel)
+			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+			defer cancel()
+			err := tel.Shutdown(ctx)
+			if dials := http4318.Load() + grpc4317.Load(); (dials > 0) != test.dials {
+				t.Errorf("%d connections, want any: %v", dials, test.dials)
+			}
+			if !test.dials && (err != nil || log.Len() > 0) {
+				t.Errorf("shutdown: %v, log: %q; want silence", err, log.String())
+			}
+		})
+	}
+}
+
+// A collector that takes requests and never answers costs no more than the deadline.
+func TestShutdownIsBounded(t *testing.T) {
+	release := make(chan struct{})
+	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		select {
+		case <-release:
+		case <-r.Context().Done():
+		}
+	}))
+	t.Cleanup(silent.Close)
+	t.Cleanup(func() { close(release) })
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed := "http://" + listener.Addr().String()
+	listener.Close()
+
+	for name, endpoint := range map[string]string{"silent": silent.URL, "closed port": closed} {
+		for _, protocol := range []string{"http/protobuf", "grpc"} {
+			t.Run(name+" "+protocol, func(t *testing.T) {
+				setOTel(t, map[string]string{
+					"OTEL_EXPORTER_OTLP_ENDPOINT": endpoint, "OTEL_EXPORTER_OTLP_PROTOCOL": protocol,
+				})
+				path := filepath.Join(t.TempDir(), "trace.jsonl")
+				tel := start(t, Config{TraceFile: path, LogOutput: io.Discard})
+				record(t, tel)
+				ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+				defer cancel()
+				begin := time.Now()
+				first := tel.Shutdown(ctx)
+				if took := time.Since(begin); took > 5*time.Second {
+					t.Errorf("shutdown took %v", took)
+				}
+				if again := tel.Shutdown(context.Background()); !errors.Is(again, first) {
+					t.Errorf("second shutdown: %v, want %v", again, first)
+				}
+				if spans, _ := readSpans(t, path); len(spans) != 1 {
+					t.Errorf("the trace file has %d spans, want 1", len(spans))
+				}
+			})
+		}
+	}
+}
+
+// lockedBuffer is a log output that exporters may write to at any time.
+type lockedBuffer struct {
+	mu     sync.Mutex
+	buffer bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buffer.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buffer.String()
+}
+
+func TestExportErrorsAreLogged(t *testing.T) {
+	refuse := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "quota spent", http.StatusForbidden)
+	}))
+	t.Cleanup(refuse.Close)
+	setOTel(t, map[string]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": refuse.URL + "/v1/traces"})
+	var log lockedBuffer
+	tel := start(t, Config{LogOutput: &log, LogLevel: slog.LevelWarn})
+	record(t, tel)
+	shutDown(t, tel)
+	if !strings.Contains(log.String(), "telemetry export") || !strings.Contains(log.String(), "quota spent") {
+		t.Errorf("log: %q", log.String())
+	}
+}
+
+func TestStartRefuses(t *testing.T) {
+	occupied := t.TempDir() // a directory where a file is wanted
+	tests := map[string]struct {
+		cfg       Config
+		variables map[string]string
+		want      string
+	}{
+		"log format":      {Config{LogFormat: "xml"}, nil, "LogFormat"},
+		"trace file":      {Config{TraceFile: occupied}, nil, occupied},
+		"trace exporter":  {Config{}, map[string]string{"OTEL_TRACES_EXPORTER": "carrier pigeon"}, "OTEL_TRACES_EXPORTER"},
+		"metric exporter": {Config{}, map[string]string{"OTEL_TRACES_EXPORTER": "otlp", "OTEL_METRICS_EXPORTER": "fax"}, "OTEL_METRICS_EXPORTER"},
+		"file, exporters": {Config{TraceFile: occupied}, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1"}, occupied},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			setOTel(t, test.variables)
+			tel, err := Start(t.Context(), test.cfg)
+			if err == nil {
+				shutDown(t, tel)
+				t.Fatal("started")
+			}
+			if !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error %q does not name %s", err, test.want)
+			}
+		})
+	}
+}
+
+func TestEnvironDecides(t *testing.T) {
+	c := newCollector(t)
+	setOTel(t, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": c.URL})
+	tel := start(t, Config{Environ: func(string) string { return "" }})
+	record(t, tel)
+	shutDown(t, tel)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.spans)+len(c.metrics) > 0 {
+		t.Errorf("exported %v, %v although Environ has no endpoint", c.spans, c.metrics)
+	}
+}
+
+func TestPropagator(t *testing.T) {
+	setOTel(t, nil)
+	tel := start(t, Config{})
+	defer shutDown(t, tel)
+	ctx, span := tel.Tracer("t").Start(t.Context(), "publish")
+	defer span.End()
+	headers := propagation.MapCarrier{}
+	tel.Propagator().Inject(ctx, headers)
+	want := "00-" + span.SpanContext().TraceID().String() + "-" + span.SpanContext().SpanID().String() + "-01"
+	if headers["traceparent"] != want {
+		t.Errorf("traceparent %q, want %q", headers["traceparent"], want)
+	}
+}

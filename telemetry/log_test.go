@@ -1,0 +1,63 @@
+package telemetry
+
+import (
+	"bytes"
+	"encoding/json"
+	"log/slog"
+	"strings"
+	"testing"
+)
+
+func TestLoggerCarriesSpan(t *testing.T) {
+	setOTel(t, nil)
+	var out bytes.Buffer
+	tel := start(t, Config{LogFormat: LogJSON, LogOutput: &out})
+	defer shutDown(t, tel)
+	ctx, span := tel.Tracer("t").Start(t.Context(), "restore")
+	defer span.End()
+	tests := map[string]*slog.Logger{
+		"plain":               tel.Logger,
+		"with attributes":     tel.Logger.With("worker", "w-0"),
+		"in a group":          tel.Logger.WithGroup("solver").With("k", 3),
+		"in a nested group":   tel.Logger.With("a", 1).WithGroup("b").WithGroup("c"),
+		"siblings unharmed":   tel.Logger.WithGroup("x"),
+		"attributes in group": tel.Logger.WithGroup("g").With("h", true),
+	}
+	for name, logger := range tests {
+		t.Run(name, func(t *testing.T) {
+			out.Reset()
+			logger.InfoContext(ctx, "step", "t", 7)
+			var record map[string]any
+			if err := json.Unmarshal(out.Bytes(), &record); err != nil {
+				t.Fatalf("%v: %s", err, out.String())
+			}
+			if record["trace_id"] != span.SpanContext().TraceID().String() ||
+				record["span_id"] != span.SpanContext().SpanID().String() {
+				t.Errorf("record %s does not name its span", out.String())
+			}
+		})
+	}
+
+	out.Reset()
+	tel.Logger.WithGroup("solver").With("k", 3).InfoContext(ctx, "step", "t", 7)
+	if !strings.Contains(out.String(), `"solver":{"k":3,"t":7}`) {
+		t.Errorf("group is broken: %s", out.String())
+	}
+	out.Reset()
+	tel.Logger.InfoContext(t.Context(), "idle")
+	if strings.Contains(out.String(), "trace_id") {
+		t.Errorf("a record without span names one: %s", out.String())
+	}
+}
+
+func TestLoggerLevelAndText(t *testing.T) {
+	setOTel(t, nil)
+	var out bytes.Buffer
+	tel := start(t, Config{LogOutput: &out, LogLevel: slog.LevelWarn})
+	defer shutDown(t, tel)
+	tel.Logger.Info("quiet")
+	tel.Logger.Warn("loud", "item", 12)
+	if got := out.String(); strings.Contains(got, "quiet") || !strings.Contains(got, "level=WARN msg=loud item=12") {
+		t.Errorf("log: %q", got)
+	}
+}

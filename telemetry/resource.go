@@ -1,0 +1,33 @@
+package telemetry
+
+import (
+	"context"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/sdk/resource"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+)
+
+// newResource describes this process: service, host, process and SDK. OTEL_RESOURCE_ATTRIBUTES
+// and OTEL_SERVICE_NAME come last and so win over cfg. With [resource.ErrPartialResource] the
+// returned resource holds what could be found.
+func newResource(ctx context.Context, cfg Config) (*resource.Resource, error) {
+	service := []attribute.KeyValue{
+		semconv.ServiceName(cfg.Service),
+		semconv.ServiceInstanceID(cfg.Instance),
+	}
+	if cfg.Version != "" {
+		service = append(service, semconv.ServiceVersion(cfg.Version))
+	}
+	return resource.New(ctx,
+		resource.WithAttributes(service...),
+		resource.WithTelemetrySDK(),
+		resource.WithHost(),
+		resource.WithOSType(),
+		resource.WithProcessPID(),
+		resource.WithProcessExecutableName(),
+		resource.WithProcessRuntimeName(),
+		resource.WithProcessRuntimeVersion(),
+		resource.WithFromEnv(),
+	)
+}

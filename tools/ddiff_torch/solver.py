@@ -1,0 +1,147 @@
+"""DDiff (Algorithm 1) and its three variants.
+
+One step from t to s, with A, y, the weight w and the prior's noise estimate eps_theta:
+
+    ddiff           z   = clip((x_t - sqrt(1-abar_t) eps_theta(x_t, t)) / sqrt(abar_t), -1, 1)
+                    x   = v - gamma_t grad_v ||w (y - A(v))||_2,   v = z - u
+                    e   = (x_t - sqrt(abar_t) x) / sqrt(1-abar_t)
+                    x_s = sqrt(abar_s) (x + u) + sqrt(1-abar_s-sigma_t^2) e + sigma_t eps
+                    u   = u + x - z              (after x_s, which uses the old u)
+    ddiff_hqs       the same with u = 0 throughout
+    diff_pnp_admm   z is the denoised x_t + u;  x as above;  x_s = x;  u = u + x - z
+    diff_pnp_hqs    the same with u = 0 throughout
+
+u starts at 0. The answer is x_s after the last step.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import Callable, Optional, Sequence
+
+import torch
+from torch import Tensor
+
+from .operators import Measurement, data_norm, norm_gradient, squared_gradient
+from .schedule import SIGMA_RULES, TRAIN_STEPS, plan
+
+# A noise estimate: state (N,C,H,W) and index t -> eps like the state.
+Prior = Callable[[Tensor, int], Tensor]
+
+METHODS = ("ddiff", "ddiff_hqs", "diff_pnp_admm", "diff_pnp_hqs")
+GRADIENTS = {"norm": norm_gradient, "squared": squared_gradient}
+
+
+@dataclass(frozen=True)
+class Config:
+    """What determines the iteration. t_gamma and t0 are indices of the training schedule."""
+
+    method: str
+    steps: int
+    gamma0: float
+    t_gamma: int
+    a: float
+    b: float
+    t0: int
+    sigma_rule: str
+    gradient: str
+
+    def validate(self) -> None:
+        """Raises ValueError naming the first field that is out of range."""
+        for name, value, allowed in (
+            ("method", self.method, METHODS),
+            ("sigma_rule", self.sigma_rule, SIGMA_RULES),
+            ("gradient", self.gradient, tuple(GRADIENTS)),
+        ):
+            if value not in allowed:
+                raise ValueError(f"{name}: {value!r} is not one of {', '.join(allowed)}")
+        if not 1 <= self.steps <= TRAIN_STEPS:
+            raise ValueError(f"steps: {self.steps} is not between 1 and {TRAIN_STEPS}")
+
+
+@dataclass
+class Curves:
+    """Per step one value per image, each of shape (N,).
+
+    data_norm is ||w (y - A(z))||, primal ||x - z||, dual ||u|| after the step; dx, dz and du
+    are the lengths of the changes of x (the data step's result), z and u since the step
+    before, the first measured from zero.
+    """
+
+    t: list[int] = field(default_factory=list)
+    data_norm: list[Tensor] = field(default_factory=list)
+    primal: list[Tensor] = field(default_factory=list)
+    dual: list[Tensor] = field(default_factory=list)
+    dx: list[Tensor] = field(default_factory=list)
+    dz: list[Tensor] = field(default_factory=list)
+    du: list[Tensor] = field(default_factory=list)
+
+    def lists(self) -> dict[str, list]:
+        """Everything as plain numbers: t per step, the others per step and image."""
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        return {name: [v.tolist() if isinstance(v, Tensor) else v for v in seq] for name, seq in values.items()}
+
+
+@torch.no_grad()
+def solve(
+    config: Config,
+    prior: Prior,
+    measured: Measurement,
+    y: Tensor,
+    x_T: Tensor,
+    noise: Sequence[Tensor],
+    curves: Optional[Curves] = None,
+) -> Tensor:
+    """Restores y from the start x_T; noise[k] is the fresh noise of the k-th step taken.
+
+    Curves are appended to `curves` when given; without it they are not computed.
+    """
+    config.validate()
+    if len(noise) != config.steps:
+        raise ValueError(f"noise: {len(noise)} arrays for {config.steps} steps")
+    steps = plan(
+        steps=config.steps,
+        gamma0=config.gamma0,
+        t_gamma=config.t_gamma,
+        a=config.a,
+        b=config.b,
+        t0=config.t0,
+        sigma_rule=config.sigma_rule,
+        height=x_T.shape[-2],
+        width=x_T.shape[-1],
+    )
+    gradient = GRADIENTS[config.gradient]
+    dual = config.method in ("ddiff", "diff_pnp_admm")
+    renoise = config.method in ("ddiff", "ddiff_hqs")
+
+    state = x_T
+    u = torch.zeros_like(x_T)
+    last = (u, u, u)
+    for step, eps in zip(steps, noise):
+        seen = state if renoise else state + u
+        z = ((seen - step.noise * prior(seen, step.t)) / step.signal).clamp(-1, 1)
+        v = z - u
+        x = v - step.gamma * gradient(measured.forward, v, y, measured.weight)
+        if renoise:
+            eps_hat = (state - step.signal * x) / step.noise
+            state = step.signal_next * (x + u) + step.direction * eps_hat + step.sigma * eps
+        else:
+            state = x
+        if dual:
+            u = u + x - z
+        if curves is not None:
+            _record(curves, step.t, data_norm(y - measured.forward(z), measured.weight), (x, z, u), last)
+            last = (x, z, u)
+    return state
+
+
+def _record(
+    curves: Curves, t: int, misfit: Tensor, now: tuple[Tensor, Tensor, Tensor], last: tuple[Tensor, Tensor, Tensor]
+) -> None:
+    x, z, u = now
+    curves.t.append(t)
+    curves.data_norm.append(misfit)
+    curves.primal.append(data_norm(x - z))
+    curves.dual.append(data_norm(u))
+    for series, new, old in zip((curves.dx, curves.dz, curves.du), now, last):
+        series.append(data_norm(new - old))

@@ -1,0 +1,43 @@
+"""The benchmark: its faster operators equal the plain ones, its output can be read."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from ddiff_torch import bench, operators
+from ddiff_torch.random_inputs import path_kernel, picture
+
+
+def images(height: int, width: int) -> torch.Tensor:
+    return torch.from_numpy(picture(np.random.default_rng(1), 2, height, width)).double()
+
+
+def test_separable_gaussian_is_the_operator() -> None:
+    x = images(24, 40)
+    torch.testing.assert_close(bench.separable_gaussian(x, 1.5, 15), operators.gaussian_deblur(x, 1.5, 15))
+
+
+def test_correlation_by_dft_is_the_operator() -> None:
+    x = images(24, 40)
+    kernel = torch.from_numpy(np.stack([path_kernel(np.random.default_rng(i), 11) for i in range(2)])).double()
+    torch.testing.assert_close(bench.correlate_dft(x, kernel), operators.correlate(x, kernel))
+    fast = operators.nonlinear_deblur(x, kernel, blur=bench.correlate_dft)
+    torch.testing.assert_close(fast, operators.nonlinear_deblur(x, kernel))
+
+
+@pytest.mark.parametrize("task", bench.SETTINGS)
+def test_prints_json(task: str, prior_path: Path, capsys: pytest.CaptureFixture) -> None:
+    assert bench.main(["--prior", str(prior_path), "--task", task, "--size", "32", "--steps", "2"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["ms_per_step"] >= result["ms_per_step_network"] > 0
+    assert (result["task"], result["size"], result["batch"], result["steps"]) == (task, 32, 1, 2)
+
+
+def test_says_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    assert bench.main(["--prior", str(tmp_path / "absent.onnx")]) == 2
+    assert "absent.onnx" in capsys.readouterr().err
