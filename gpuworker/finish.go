@@ -189,5 +189,8 @@ func (w *Worker) finish(ctx context.Context, t *task) error {
 			return err
 		})
 	}
-	return w.settle(ctx, t, outcomeOf(ctx, err), res)
+	if err == nil {
+		w.forget(t.ctx, t)
+	}
+	return w.settle(ctx, t, outcomeOf(t.ctx, err), res)
 }

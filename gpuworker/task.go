@@ -29,6 +29,7 @@ type task struct {
 	truth    *raster.Image // nil when only a measurement exists
 	draw     *operator.Draw
 	problem  solver.Problem
+	begun    *checkpoint // nil when the item starts from the beginning
 	solution solver.Solution
 	seconds  float64
 	batch    int
@@ -52,8 +53,8 @@ func (w *Worker) decode(t *task) error {
 		Task: t.item.Task, Params: t.item.Params, Solver: cfg,
 		Image: operator.Shape{Channels: w.cfg.Engine.Prior().Card.Channels, Height: t.item.Height, Width: t.item.Width},
 	}
-	op, err := w.cfg.Engine.Operator(t.plan)
-	t.op = op
+	var err error
+	t.op, err = operator.New(t.plan.Task, t.plan.Params, t.plan.Image)
 	return err
 }
 
@@ -163,15 +164,11 @@ func (w *Worker) measure(ctx context.Context, t *task) error {
 	}
 	t.problem.Key = noise.NewKey(run)
 	if t.item.Measurement == nil {
-		forward, err := w.cfg.Engine.Forward(t.plan)
-		if err != nil {
-			return err
-		}
 		key, err := t.item.MeasurementKey()
 		if err != nil {
 			return err
 		}
-		t.problem.Y, err = forward.Measure(ctx, t.truth.Pix, t.problem.Draw, t.item.Sigma, noise.NewKey(key))
+		t.problem.Y, err = w.cfg.Engine.Measure(ctx, t.op, t.truth.Pix, t.problem.Draw, t.item.Sigma, noise.NewKey(key))
 		return err
 	}
 	data, err := w.read(ctx, *t.item.Measurement)

@@ -2,7 +2,6 @@ package gpuworker
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -101,8 +100,10 @@ func (w *Worker) prepare(ctx context.Context, out chan<- batch) error {
 	return nil
 }
 
-// start opens the item's own trace, linked to the one that published it.
+// start opens the item's own trace, linked to the one that published it. Draining does not
+// cancel its context: short stages are seen through.
 func (w *Worker) start(ctx context.Context, l *queue.Lease) *task {
+	ctx = context.WithoutCancel(ctx)
 	link := trace.LinkFromContext(l.Context(context.Background()))
 	ctx, _ = w.cfg.Tracer.Start(ctx, "process item", trace.WithNewRoot(), trace.WithLinks(link),
 		trace.WithSpanKind(trace.SpanKindConsumer),
@@ -124,7 +125,10 @@ func (w *Worker) ready(ctx context.Context, t *task) error {
 	trace.SpanFromContext(t.ctx).SetAttributes(
 		attribute.String("ddiff.campaign", t.item.Campaign), attribute.String("ddiff.task", t.item.Task),
 		attribute.String("ddiff.image", t.item.Name), attribute.Int("ddiff.run", t.item.Run))
-	if err := w.stage(t, telemetry.StageFetch, func(ctx context.Context) error { return w.fetch(ctx, t) }); err != nil {
+	err := w.stage(t, telemetry.StageFetch, func(ctx context.Context) error {
+		return errors.Join(w.fetch(ctx, t), w.load(ctx, t))
+	})
+	if err != nil {
 		return err
 	}
 	return w.stage(t, telemetry.StageMeasure, func(ctx context.Context) error { return w.measure(ctx, t) })
@@ -138,17 +142,20 @@ func (w *Worker) stage(t *task, name string, f func(ctx context.Context) error) 
 	return err
 }
 
-// group splits tasks into batches of equal plans, in order.
+// group splits tasks into batches of equal plans and progress, in order.
 func group(tasks []*task) []batch {
 	var out []batch
 	index := map[string]int{}
 	for _, t := range tasks {
-		// A plan that was compiled into an operator can be marshalled.
-		key, _ := json.Marshal(t.plan)
-		i, ok := index[string(key)]
+		// A plan that an operator was made from can be marshalled.
+		key, _ := t.plan.Key()
+		if t.begun != nil {
+			key = fmt.Sprint(t.begun.State.Step, key)
+		}
+		i, ok := index[key]
 		if !ok {
 			i = len(out)
-			index[string(key)] = i
+			index[key] = i
 			out = append(out, batch{})
 		}
 		out[i].tasks = append(out[i].tasks, t)
@@ -198,32 +205,31 @@ func (w *Worker) solve(ctx context.Context, b batch) error {
 		return err
 	}
 	w.cfg.Instruments.BatchFill.Record(ctx, float64(n)/float64(w.cfg.Batch))
-	problems := make([]solver.Problem, n)
-	var links []trace.Link
+	problems, states, curves := make([]solver.Problem, n), make([]solver.State, n), make([]solver.Curves, n)
 	for i, t := range b.tasks {
-		problems[i] = t.problem
-		links = append(links, trace.LinkFromContext(t.ctx))
+		problems[i], states[i] = t.problem, s.Start(t.problem.Key)
+		if t.begun != nil {
+			states[i], curves[i] = t.begun.State, t.begun.Curves
+		}
 	}
 	begin := w.cfg.Now()
 	ctx, end := w.cfg.Instruments.Stage(trace.ContextWithSpan(ctx, trace.SpanFromContext(b.tasks[0].ctx)), w.cfg.Tracer, telemetry.StageRestore,
 		attribute.String("ddiff.task", plan.Task), attribute.Int("ddiff.batch", n), attribute.Int("ddiff.steps", s.Steps()))
-	trace.SpanFromContext(ctx).AddLink(links[0])
-	for _, l := range links[1:] {
-		trace.SpanFromContext(ctx).AddLink(l)
+	for _, t := range b.tasks[1:] {
+		trace.SpanFromContext(ctx).AddLink(trace.LinkFromContext(t.ctx))
 	}
-	solutions, err := s.Solve(ctx, problems, w.progress(ctx, n))
+	err = s.Resume(ctx, problems, states, curves, w.progress(ctx, n, states[0].Step))
 	end(err)
 	if err != nil {
+		if ctx.Err() != nil {
+			w.save(ctx, b, states, curves)
+		}
 		return err
 	}
 	seconds := w.cfg.Now().Sub(begin).Seconds() / float64(n)
-	forward, err := w.cfg.Engine.Forward(plan)
-	if err != nil {
-		return err
-	}
 	for i, t := range b.tasks {
-		t.solution, t.seconds, t.batch = solutions[i], seconds, n
-		if t.applied, err = forward.Apply(ctx, solutions[i].X, t.problem.Draw); err != nil {
+		t.solution, t.seconds, t.batch = solver.Solution{X: states[i].X, Curves: curves[i]}, seconds, n
+		if t.applied, err = w.cfg.Engine.Apply(t.ctx, t.op, states[i].X, t.problem.Draw); err != nil {
 			return err
 		}
 	}
@@ -232,8 +238,8 @@ func (w *Worker) solve(ctx context.Context, b batch) error {
 
 // progress returns what is called after every chunk of steps: it makes the chunk's span,
 // counts, and extends the leases.
-func (w *Worker) progress(ctx context.Context, n int) func(step int) error {
-	at, since := 0, w.cfg.Now()
+func (w *Worker) progress(ctx context.Context, n, at int) func(step int) error {
+	since := w.cfg.Now()
 	return func(step int) error {
 		now, made := w.cfg.Now(), step-at
 		_, span := w.cfg.Tracer.Start(ctx, "steps", trace.WithTimestamp(since),
@@ -248,6 +254,6 @@ func (w *Worker) progress(ctx context.Context, n int) func(step int) error {
 		if err := w.leases.beat(beat); err != nil {
 			w.cfg.Logger.Warn("could not extend a lease", "reason", err)
 		}
-		return ctx.Err()
+		return nil
 	}
 }

@@ -1,9 +1,12 @@
 package restore
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"sync"
 
+	"ddiff/restore/noise"
 	"ddiff/restore/onnx"
 	"ddiff/restore/operator"
 	"ddiff/restore/prior"
@@ -18,8 +21,8 @@ type Plan struct {
 	Solver solver.Config
 }
 
-// key is equal for equal plans.
-func (p Plan) key() (string, error) {
+// Key is equal for equal plans.
+func (p Plan) Key() (string, error) {
 	b, err := json.Marshal(p)
 	if err != nil {
 		return "", fmt.Errorf("plan %s: %w", p.Task, err)
@@ -27,15 +30,17 @@ func (p Plan) key() (string, error) {
 	return string(b), nil
 }
 
-// Engine compiles operators and solvers for one prior, and keeps the most recently used. It
-// is used by one goroutine at a time.
+// Engine compiles operators and solvers for one prior, and keeps the most recently used.
+// Solver and what it returns are for one goroutine at a time; the other methods may be
+// called beside it.
 type Engine struct {
-	rt       *onnx.Runtime
-	prior    *prior.Prior
-	chunk    int
+	rt    *onnx.Runtime
+	prior *prior.Prior
+	chunk int
+
+	mu       sync.Mutex
 	forwards recent[*operator.Forward]
 	solvers  recent[*solver.Solver]
-	ops      map[string]*operator.Operator
 }
 
 // The numbers of compiled models that an Engine keeps. A solver holds a copy of the prior's
@@ -51,7 +56,6 @@ func NewEngine(rt *onnx.Runtime, p *prior.Prior, chunk int) *Engine {
 		rt: rt, prior: p, chunk: chunk,
 		forwards: recent[*operator.Forward]{limit: keptForwards},
 		solvers:  recent[*solver.Solver]{limit: keptSolvers},
-		ops:      map[string]*operator.Operator{},
 	}
 }
 
@@ -61,44 +65,39 @@ func (e *Engine) Prior() *prior.Prior { return e.prior }
 // Runtime is what the engine computes on.
 func (e *Engine) Runtime() *onnx.Runtime { return e.rt }
 
-// Operator is the measurement operator of a plan.
-func (e *Engine) Operator(p Plan) (*operator.Operator, error) {
-	key, err := p.key()
-	if err != nil {
-		return nil, err
-	}
-	if op, ok := e.ops[key]; ok {
-		return op, nil
-	}
-	op, err := operator.New(p.Task, p.Params, p.Image)
-	if err != nil {
-		return nil, err
-	}
-	e.ops[key] = op
-	return op, nil
+// Measure simulates y = A(x) + N(0, sigma²) for one image; draw is the encoded mask or
+// kernel, nil without one.
+func (e *Engine) Measure(ctx context.Context, op *operator.Operator, x, draw []float32, sigma float64, key noise.Key) ([]float32, error) {
+	return e.forward(op, func(f *operator.Forward) ([]float32, error) { return f.Measure(ctx, x, draw, sigma, key) })
 }
 
-// Forward is the compiled operator of a plan. It is the engine's: do not close it.
-func (e *Engine) Forward(p Plan) (*operator.Forward, error) {
-	op, err := e.Operator(p)
+// Apply is A(x) for one image.
+func (e *Engine) Apply(ctx context.Context, op *operator.Operator, x, draw []float32) ([]float32, error) {
+	return e.forward(op, func(f *operator.Forward) ([]float32, error) { return f.Apply(ctx, x, draw) })
+}
+
+func (e *Engine) forward(op *operator.Operator, use func(*operator.Forward) ([]float32, error)) ([]float32, error) {
+	key, err := Plan{Task: op.Task, Params: op.Params, Image: op.Image}.Key()
 	if err != nil {
 		return nil, err
 	}
-	key, err := Plan{Task: op.Task, Params: op.Params, Image: op.Image}.key()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	f, err := e.forwards.get(key, func() (*operator.Forward, error) { return operator.NewForward(e.rt, op) })
 	if err != nil {
 		return nil, err
 	}
-	return e.forwards.get(key, func() (*operator.Forward, error) { return operator.NewForward(e.rt, op) })
+	return use(f)
 }
 
 // Solver is the compiled solver of a plan for batches of n. It is the engine's: do not close
 // it, and do not keep it over the next call.
 func (e *Engine) Solver(p Plan, n int) (*solver.Solver, error) {
-	op, err := e.Operator(p)
+	op, err := operator.New(p.Task, p.Params, p.Image)
 	if err != nil {
 		return nil, err
 	}
-	key, err := p.key()
+	key, err := p.Key()
 	if err != nil {
 		return nil, err
 	}
@@ -109,6 +108,8 @@ func (e *Engine) Solver(p Plan, n int) (*solver.Solver, error) {
 
 // Close releases everything that was compiled.
 func (e *Engine) Close() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	e.forwards.clear()
 	e.solvers.clear()
 }

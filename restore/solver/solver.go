@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"ddiff/restore/noise"
 	"ddiff/restore/onnx"
 	"ddiff/restore/operator"
 	"ddiff/restore/prior"
+	"ddiff/restore/raster"
 )
 
 // ErrDiverged: the state is no longer finite; the step size is too large for the problem.
@@ -135,53 +137,55 @@ func (s *Solver) Start(key noise.Key) State {
 }
 
 // Solve restores up to Batch problems from their starts. After every chunk progress, if not
-// nil, is told the number of steps made; an error from it ends the run, as does the context,
-// both at a chunk border.
+// nil, is told the number of steps made; an error from it ends the run, as does the context.
 func (s *Solver) Solve(ctx context.Context, problems []Problem, progress func(step int) error) ([]Solution, error) {
-	states := make([]State, len(problems))
+	states, curves := make([]State, len(problems)), make([]Curves, len(problems))
 	for i, p := range problems {
 		states[i] = s.Start(p.Key)
 	}
-	return s.Resume(ctx, problems, states, func(step int, _ []State) error {
-		if progress == nil {
-			return nil
-		}
-		return progress(step)
-	})
-}
-
-// Resume goes on from given states, which must all have made the same number of steps, and
-// updates them in place, so that they can be kept when the run is ended at a chunk border.
-func (s *Solver) Resume(ctx context.Context, problems []Problem, states []State, progress func(step int, states []State) error) ([]Solution, error) {
-	if err := s.load(problems, states); err != nil {
+	if err := s.Resume(ctx, problems, states, curves, progress); err != nil {
 		return nil, err
 	}
 	solutions := make([]Solution, len(problems))
+	for i := range solutions {
+		solutions[i] = Solution{X: states[i].X, Curves: curves[i]}
+	}
+	return solutions, nil
+}
+
+// Resume goes on from given states, which must all have made the same number of steps, to
+// the end; the answer is then the X of each state. States and curves are brought up to date
+// at every chunk border. There the context and an error from progress end the run, and what
+// was reached can be kept and resumed.
+func (s *Solver) Resume(ctx context.Context, problems []Problem, states []State, curves []Curves, progress func(step int) error) error {
+	if err := s.load(problems, states); err != nil {
+		return err
+	}
 	first := states[0].Step
 	ahead := s.drawAhead(problems, first)
 	defer ahead.stop()
 	for at := first; at < len(s.steps); at += s.k {
 		count := min(s.k, len(s.steps)-at)
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		copy(s.in["noise"].F32, ahead.next())
-		if err := s.run(ctx, at, count, solutions); err != nil {
-			return nil, fmt.Errorf("steps %d to %d: %w", at+1, at+count, err)
+		if err := s.run(ctx, at, count, curves); err != nil {
+			return fmt.Errorf("steps %d to %d: %w", at+1, at+count, err)
 		}
 		s.unload(states, at+count)
 		for i := range states {
-			if bad := firstNotFinite(states[i].X); bad >= 0 {
-				return nil, fmt.Errorf("steps %d to %d: image %d of the batch: %w: the step size gamma0 %g is too large", at+1, at+count, i+1, ErrDiverged, s.cfg.Gamma0)
+			if _, ok := raster.Finite(states[i].X); !ok {
+				return fmt.Errorf("steps %d to %d: image %d of the batch: %w: the step size gamma0 %g is too large", at+1, at+count, i+1, ErrDiverged, s.cfg.Gamma0)
 			}
 		}
 		if progress != nil {
-			if err := progress(at+count, states); err != nil {
-				return nil, err
+			if err := progress(at + count); err != nil {
+				return err
 			}
 		}
 	}
-	for i := range solutions {
-		solutions[i].X = append([]float32(nil), states[i].X...)
-	}
-	return solutions, nil
+	return nil
 }
 
 // load checks the problems and copies them and the states to the model's inputs. Places of
@@ -220,7 +224,7 @@ func (s *Solver) load(problems []Problem, states []State) error {
 }
 
 // run makes count steps from step at and moves the new state to the inputs.
-func (s *Solver) run(ctx context.Context, at, count int, solutions []Solution) error {
+func (s *Solver) run(ctx context.Context, at, count int, curves []Curves) error {
 	s.in["trip"].I64[0] = int64(count)
 	for j := range count {
 		s.in["time"].I64[j] = int64(s.steps[at+j].t)
@@ -230,20 +234,20 @@ func (s *Solver) run(ctx context.Context, at, count int, solutions []Solution) e
 	for i, v := range s.curves {
 		norms[i] = onnx.Value{Name: v.Name, DType: v.DType, Dims: []int{count, s.n}}
 	}
-	curves, err := onnx.NewTensors(norms...)
+	values, err := onnx.NewTensors(norms...)
 	if err != nil {
 		return err
 	}
-	defer onnx.CloseTensors(curves)
-	if err := s.sess.Run(ctx, s.inputs, append(append([]*onnx.Tensor(nil), s.state...), curves...)); err != nil {
+	defer onnx.CloseTensors(values)
+	if err := s.sess.Run(ctx, s.inputs, slices.Concat(s.state, values)); err != nil {
 		return err
 	}
 	for i, name := range []string{"x", "u", "x_before", "z_before"} {
 		copy(s.in[name].F32, s.state[i].F32)
 	}
-	for i := range solutions {
-		s.record(&solutions[i].Curves, at, count, func(curve, step int) float64 {
-			return float64(curves[curve].F32[step*s.n+i])
+	for i := range curves {
+		s.record(&curves[i], at, count, func(curve, step int) float64 {
+			return float64(values[curve].F32[step*s.n+i])
 		})
 	}
 	return nil
@@ -278,13 +282,4 @@ func (s *Solver) unload(states []State, made int) {
 			copy(dst, s.state[k].F32[i*m:(i+1)*m])
 		}
 	}
-}
-
-func firstNotFinite(x []float32) int {
-	for i, v := range x {
-		if v-v != 0 {
-			return i
-		}
-	}
-	return -1
 }

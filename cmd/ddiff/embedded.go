@@ -1,0 +1,244 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"ddiff/coordinator"
+	"ddiff/coordinator/report"
+	"ddiff/gpuworker"
+	"ddiff/manifest"
+	"ddiff/queue"
+	"ddiff/restore"
+	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/install"
+	"ddiff/restore/prior"
+	"ddiff/storage"
+	"ddiff/telemetry"
+)
+
+// embeddedLease is the lease time of the embedded queue. Only a worker that hangs lets one
+// run out, and there is no other worker to take over, so it is generous.
+const embeddedLease = 2 * time.Minute
+
+// runEmbedded runs a campaign with everything in this process.
+func runEmbedded(ctx context.Context, spec *manifest.Spec, o runOptions, stdout, stderr io.Writer) (err error) {
+	level, err := o.level()
+	if err != nil {
+		return err
+	}
+	p, err := openPrior(spec.Prior)
+	if err != nil {
+		return err
+	}
+	dir, err := storage.NewDir(spec.Output)
+	if err != nil {
+		return fmt.Errorf("open output: %w", err)
+	}
+	lock, err := storage.AcquireLock(spec.Output)
+	if err != nil {
+		return fmt.Errorf("open output %s: %w", spec.Output, err)
+	}
+	defer lock.Unlock()
+
+	tel, err := telemetry.Start(ctx, telemetry.Config{Version: version(), TraceFile: o.traceFile, LogLevel: level, LogOutput: stderr})
+	if err != nil {
+		return fmt.Errorf("start telemetry: %w", err)
+	}
+	defer func() {
+		flush, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		defer cancel()
+		if e := tel.Shutdown(flush); e != nil {
+			fmt.Fprintln(stderr, "ddiff: telemetry:", e)
+		}
+	}()
+
+	rt, err := openRuntime(o, tel)
+	if err != nil {
+		return err
+	}
+	defer rt.Close()
+	engine := restore.NewEngine(rt, p, o.chunk)
+	defer engine.Close()
+
+	q, stopQueue, err := startQueue(ctx, spec, tel)
+	if err != nil {
+		return err
+	}
+	defer stopQueue()
+	show := newProgress(o, stdout, stderr)
+	defer show.stop()
+	r := embedded{spec: spec, prior: p, engine: engine, queue: q, store: storage.NewTraced(dir, tel.Tracer("storage")), tel: tel, show: show}
+	return r.run(ctx, stdout, o.json)
+}
+
+// openRuntime finds ONNX Runtime and opens it with the device that was asked for.
+func openRuntime(o runOptions, tel *telemetry.Telemetry) (*onnx.Runtime, error) {
+	provider, index, found := strings.Cut(o.device, ":")
+	device := 0
+	if found {
+		n, err := strconv.Atoi(index)
+		if err != nil || provider != onnx.ProviderCUDA || n < 0 {
+			return nil, usageError{fmt.Errorf("--device: %q is none of auto, cpu, cuda, cuda:N", o.device)}
+		}
+		device = n
+	}
+	ep := ""
+	switch provider {
+	case onnx.ProviderAuto, onnx.ProviderCPU:
+	case onnx.ProviderCUDA:
+		ep = install.CUDA
+	default:
+		return nil, usageError{fmt.Errorf("--device: %q is none of auto, cpu, cuda, cuda:N", o.device)}
+	}
+	lib, err := install.Locate(install.LocateOptions{Path: o.library, EP: ep})
+	if err != nil {
+		return nil, err
+	}
+	return onnx.Open(onnx.Config{Library: lib.Path, Provider: provider, Device: device, Threads: o.threads, Logger: tel.Logger})
+}
+
+// startQueue starts the embedded server for a campaign. Its files lie in the user's cache,
+// not in the output: they are worth nothing once the run is over, and a full or remote
+// output disk must not stop the queue.
+func startQueue(ctx context.Context, spec *manifest.Spec, tel *telemetry.Telemetry) (*queue.Queue, func(), error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		cache = os.TempDir()
+	}
+	out, err := filepath.Abs(spec.Output)
+	if err != nil {
+		return nil, nil, fmt.Errorf("open output: %w", err)
+	}
+	sum := sha256.Sum256([]byte(out))
+	server, err := queue.StartEmbedded(ctx, queue.EmbeddedConfig{
+		Dir:    filepath.Join(cache, "ddiff", "queue", hex.EncodeToString(sum[:6])),
+		Logger: tel.Logger,
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("start queue: %w", err)
+	}
+	nc, err := server.Connect()
+	if err != nil {
+		server.Close()
+		return nil, nil, fmt.Errorf("connect to queue: %w", err)
+	}
+	stop := func() { nc.Close(); server.Close() }
+	q, err := queue.Open(ctx, nc, queue.Config{
+		Campaign: spec.ID(), AckWait: embeddedLease, MaxAttempts: spec.Attempts,
+		Logger: tel.Logger, Tracer: tel.Tracer("queue"),
+	})
+	if err != nil {
+		stop()
+		return nil, nil, fmt.Errorf("open queue: %w", err)
+	}
+	return q, stop, nil
+}
+
+// embedded holds the parts of a run that stand ready.
+type embedded struct {
+	spec   *manifest.Spec
+	prior  *prior.Prior
+	engine *restore.Engine
+	queue  *queue.Queue
+	store  *storage.Traced
+	tel    *telemetry.Telemetry
+	show   *progress
+}
+
+// run shards the campaign, works it off, and writes the report.
+func (e embedded) run(ctx context.Context, stdout io.Writer, asJSON bool) error {
+	c, err := coordinator.New(coordinator.Config{
+		Spec: e.spec, Prior: e.prior, Queue: e.queue, Store: e.store, Sources: manifest.Files{},
+		Finished: e.show.finished, Skipped: e.show.skipped,
+		Logger: e.tel.Logger, Tracer: e.tel.Tracer("coordinator"),
+	})
+	if err != nil {
+		return err
+	}
+	in, err := telemetry.NewInstruments(e.tel.Meter("gpuworker"))
+	if err != nil {
+		return err
+	}
+	w, err := gpuworker.New(gpuworker.Config{
+		Queue: e.queue, Store: e.store, Sources: manifest.Files{}, Engine: e.engine,
+		Name: "embedded", Version: version(), Batch: e.spec.Batch, AckWait: embeddedLease, Steps: e.show.steps,
+		Logger: e.tel.Logger, Tracer: e.tel.Tracer("gpuworker"), Instruments: in,
+	})
+	if err != nil {
+		return err
+	}
+	if err := c.Shard(ctx); err != nil {
+		return err
+	}
+	e.show.start(c.Counts(), c.PendingSteps())
+	ran := e.work(ctx, c, w)
+	e.show.stop()
+	// What was finished is reported even when the run was cut short.
+	closed := c.Close(context.WithoutCancel(ctx))
+	return errors.Join(ran, closed, e.tell(c, ran, stdout, asJSON))
+}
+
+// work runs coordinator and worker until all items are settled, ctx ends, or one of them
+// fails.
+func (e embedded) work(ctx context.Context, c *coordinator.Coordinator, w *gpuworker.Worker) error {
+	group, inner := errgroup.WithContext(ctx)
+	inner, finished := context.WithCancel(inner)
+	defer finished()
+	group.Go(func() error {
+		defer finished()
+		return c.Follow(inner)
+	})
+	group.Go(func() error { return w.Run(inner) })
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	return ctx.Err()
+}
+
+// tell prints the table and the counts.
+func (e embedded) tell(c *coordinator.Coordinator, ran error, stdout io.Writer, asJSON bool) error {
+	n := c.Counts()
+	if asJSON {
+		err := json.NewEncoder(stdout).Encode(map[string]any{
+			"done": n.Done, "failed": n.Failed, "dead": n.Dead, "pending": n.Pending, "out": e.spec.Output,
+		})
+		return errors.Join(err, incomplete(n, ran))
+	}
+	s, err := c.Summary()
+	if err != nil {
+		return err
+	}
+	if n.Done > 0 {
+		fmt.Fprintln(stdout)
+		if err := report.WriteTable(stdout, s, report.FormatText); err != nil {
+			return err
+		}
+		fmt.Fprintf(stdout, "\nreport: %s\n", filepath.Join(e.spec.Output, report.KeyPage))
+	}
+	pending := ""
+	if n.Pending > 0 {
+		pending = fmt.Sprintf(" pending=%d", n.Pending)
+	}
+	fmt.Fprintf(stdout, "done=%d failed=%d dead=%d%s out=%s\n", n.Done, n.Failed, n.Dead, pending, e.spec.Output)
+	return incomplete(n, ran)
+}
+
+func incomplete(n coordinator.Counts, ran error) error {
+	if ran == nil && n.Failed+n.Dead > 0 {
+		return fmt.Errorf("%w: %d failed, %d dead", errIncomplete, n.Failed, n.Dead)
+	}
+	return nil
+}

@@ -1,0 +1,18 @@
+// Command ddiff restores whole datasets of images with Dual Ascent Diffusion.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-ctx.Done()
+		stop() // the second signal ends the process at once
+	}()
+	os.Exit(execute(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}

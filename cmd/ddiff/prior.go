@@ -1,0 +1,109 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"ddiff/restore/onnx"
+	"ddiff/restore/prior"
+)
+
+func newPriorCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "prior", Short: "Look at score models and their cards"}
+	var asJSON bool
+	inspect := &cobra.Command{
+		Use: "inspect FILE|bundled", Short: "Print a prior's card and interface", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return inspectPrior(cmd.OutOrStdout(), args[0], asJSON) },
+	}
+	inspect.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	var settings []string
+	var target string
+	card := &cobra.Command{
+		Use: "card FILE", Short: "Write entries of a prior's model card", Args: cobra.ExactArgs(1),
+		Example: "  ddiff prior card unet.onnx --set card=1 --set name=ffhq --set prediction=epsilon",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if target == "" {
+				target = args[0]
+			}
+			return writeCard(cmd.OutOrStdout(), args[0], target, settings)
+		},
+	}
+	card.Flags().StringArrayVar(&settings, "set", nil, "KEY=VALUE, repeatable; keys: card, name, prediction, schedule, range, channels, multiple_of, learned_variance, license, timestep, training")
+	card.Flags().StringVar(&target, "out", "", "write to this file instead of replacing FILE")
+	cmd.AddCommand(inspect, card)
+	return cmd
+}
+
+func inspectPrior(out io.Writer, path string, asJSON bool) error {
+	p, err := openPrior(path)
+	if err != nil {
+		return err
+	}
+	c := p.Card
+	if asJSON {
+		return json.NewEncoder(out).Encode(map[string]any{
+			"file": path, "sha256": p.SHA256, "parameters": p.Parameters(), "opset": p.Opset(), "card": c,
+		})
+	}
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, row := range [][2]any{
+		{"file", path}, {"sha256", p.SHA256}, {"name", c.Name}, {"prediction", c.Prediction},
+		{"schedule", c.Schedule}, {"steps", p.Schedule.Steps()}, {"range", c.Range}, {"channels", c.Channels},
+		{"multiple of", c.MultipleOf}, {"learned variance", c.LearnedVariance}, {"parameters", p.Parameters()},
+		{"operator set", p.Opset()}, {"licence", c.License}, {"training", c.Training},
+	} {
+		fmt.Fprintf(w, "%v\t%v\n", row[0], row[1])
+	}
+	return w.Flush()
+}
+
+// writeCard changes the metadata of a model file; the graph and the weights stay as they are.
+func writeCard(out io.Writer, path, target string, settings []string) error {
+	entries, err := prior.Entries(settings)
+	if err != nil {
+		return usageError{err}
+	}
+	if len(entries) == 0 {
+		return usageError{fmt.Errorf("nothing to set: give --set KEY=VALUE")}
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errPrior, err)
+	}
+	m, err := onnx.ReadModel(data)
+	if err != nil {
+		return fmt.Errorf("%w %s: %w", errPrior, path, err)
+	}
+	m.SetMetadata(entries)
+	if data, err = m.Marshal(); err != nil {
+		return err
+	}
+	if err := replaceFile(target, data); err != nil {
+		return fmt.Errorf("write %s: %w", target, err)
+	}
+	fmt.Fprintf(out, "wrote %d entries to %s\n", len(entries), target)
+	return nil
+}
+
+// replaceFile writes beside the target and renames, so that no half-written file remains.
+func replaceFile(target string, data []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(target), ".ddiff-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	if _, err := f.Write(data); err != nil {
+		f.Close()
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), target)
+}

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"ddiff/coordinator"
+	"ddiff/manifest"
+	"ddiff/restore/onnx"
+)
+
+// runOptions are the flags of run.
+type runOptions struct {
+	images  string
+	tasks   []string
+	methods []string
+	fit     string
+	spec    manifest.Spec // the values of flags that override the campaign
+	json    bool
+	quiet   bool
+
+	device    string
+	library   string
+	threads   int
+	chunk     int
+	traceFile string
+	logLevel  string
+}
+
+func newRunCommand() *cobra.Command {
+	var o runOptions
+	cmd := &cobra.Command{
+		Use:   "run [CAMPAIGN.yaml]",
+		Short: "Run a campaign on this machine",
+		Long: "Runs a campaign with everything in this process: coordinator, JetStream queue and one worker.\n" +
+			"Results go to a directory. Interrupting it loses nothing: the same command goes on.\n\n" + exitCodes,
+		Example: "  ddiff run examples/demo.yaml\n" +
+			"  ddiff run --images ./photos --task super_resolution --out ./out",
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			spec, err := o.campaign(cmd.Flags(), args)
+			if err != nil {
+				return err
+			}
+			return runEmbedded(cmd.Context(), spec, o, cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.images, "images", "", "directory, glob, list (.csv, .jsonl) or one image, instead of a campaign file")
+	f.StringSliceVar(&o.tasks, "task", nil, "tasks, see: ddiff tasks")
+	f.StringSliceVar(&o.methods, "method", nil, "methods, see: ddiff tasks")
+	f.StringVar(&o.spec.Output, "out", "", "directory for the results")
+	f.StringVar(&o.spec.Preset, "preset", "", "solver settings: natural, ffhq, imagenet")
+	f.StringVar(&o.spec.Prior, "prior", "", "bundled, or an ONNX file")
+	f.IntVar(&o.spec.Steps, "steps", 0, "solver steps")
+	f.Float64Var(&o.spec.Sigma, "sigma", 0, "standard deviation of the measurement noise")
+	f.Uint64Var(&o.spec.Seed, "seed", 0, "seed of every random draw")
+	f.IntVar(&o.spec.Runs, "runs", 0, "runs per item")
+	f.IntVar(&o.spec.Batch, "batch", 0, "images per solver call (0: chosen)")
+	f.IntVar(&o.spec.Dataset.Size, "size", 0, "working size in pixels")
+	f.IntVar(&o.spec.Dataset.Limit, "limit", 0, "only the first rows of the dataset")
+	f.StringVar(&o.fit, "fit", "", "size policy: center_crop, resize, pad")
+	f.BoolVar(&o.json, "json", false, "print one JSON object per finished item, and one with the counts")
+	f.BoolVar(&o.quiet, "quiet", false, "no progress, only the table and the counts")
+	f.StringVar(&o.device, "device", onnx.ProviderAuto, "auto, cpu, cuda or cuda:N")
+	f.StringVar(&o.library, "onnxruntime", "", "ONNX Runtime's library or its directory (default: found)")
+	f.IntVar(&o.threads, "threads", 0, "CPU threads (0: one per core)")
+	f.IntVar(&o.chunk, "chunk", 0, "solver steps per call of the runtime (0: chosen)")
+	f.StringVar(&o.traceFile, "trace-file", "", "append OpenTelemetry spans to this file, as OTLP/JSON lines")
+	f.StringVar(&o.logLevel, "log-level", "off", "log to standard error: debug, info, warn, error, off")
+	return cmd
+}
+
+// campaign reads the campaign file or makes a campaign from the flags; flags override the
+// file.
+func (o runOptions) campaign(flags *pflag.FlagSet, args []string) (*manifest.Spec, error) {
+	var spec *manifest.Spec
+	switch {
+	case len(args) == 1 && o.images != "":
+		return nil, usageError{errors.New("give a campaign file or --images, not both")}
+	case len(args) == 1:
+		var err error
+		if spec, err = manifest.Load(args[0]); err != nil {
+			return nil, usageError{err}
+		}
+	case o.images != "":
+		path, err := filepath.Abs(o.images)
+		if err != nil {
+			return nil, usageError{fmt.Errorf("--images: %w", err)}
+		}
+		spec = manifest.Default()
+		spec.Name = strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
+		spec.Dataset.Path = path
+		if len(o.tasks) == 0 {
+			return nil, usageError{errors.New("--images needs --task; see: ddiff tasks")}
+		}
+	default:
+		return nil, usageError{errors.New("give a campaign file, or --images and --task")}
+	}
+	o.override(flags, spec)
+	if err := spec.Validate(coordinator.Vocabulary()); err != nil {
+		return nil, usageError{err}
+	}
+	return spec, nil
+}
+
+// override puts the flags that were given on top of the campaign.
+func (o runOptions) override(flags *pflag.FlagSet, s *manifest.Spec) {
+	given := func(name string) bool { return flags.Changed(name) }
+	if given("task") {
+		s.Tasks = nil
+		for _, t := range o.tasks {
+			s.Tasks = append(s.Tasks, manifest.TaskSpec{Name: t})
+		}
+	}
+	if given("method") {
+		s.Methods = o.methods
+	}
+	if given("out") {
+		s.Output = o.spec.Output
+	}
+	if given("preset") {
+		s.Preset = o.spec.Preset
+	}
+	if given("prior") {
+		s.Prior = o.spec.Prior
+	}
+	if given("steps") {
+		s.Steps = o.spec.Steps
+		for i := range s.Tasks {
+			s.Tasks[i].Steps = 0
+		}
+	}
+	if given("sigma") {
+		s.Sigma = o.spec.Sigma
+		for i := range s.Tasks {
+			s.Tasks[i].Sigma = nil
+		}
+	}
+	if given("seed") {
+		s.Seed = o.spec.Seed
+	}
+	if given("runs") {
+		s.Runs = o.spec.Runs
+	}
+	if given("batch") {
+		s.Batch = o.spec.Batch
+	}
+	if given("size") {
+		s.Dataset.Size = o.spec.Dataset.Size
+	}
+	if given("limit") {
+		s.Dataset.Limit = o.spec.Dataset.Limit
+	}
+	if given("fit") {
+		s.Dataset.Fit = manifest.Fit(o.fit)
+	}
+}
+
+// level is the log level of the flag.
+func (o runOptions) level() (slog.Level, error) {
+	if o.logLevel == "off" {
+		return slog.Level(100), nil
+	}
+	var l slog.Level
+	if err := l.UnmarshalText([]byte(o.logLevel)); err != nil {
+		return 0, usageError{fmt.Errorf("--log-level: %q is none of debug, info, warn, error, off", o.logLevel)}
+	}
+	return l, nil
+}

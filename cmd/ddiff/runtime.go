@@ -1,0 +1,55 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"ddiff/restore/onnx/install"
+)
+
+func newRuntimeCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "runtime", Short: "Find or install ONNX Runtime"}
+	opts := install.Options{}
+	inst := &cobra.Command{
+		Use: "install", Short: "Put a pinned, checksum-verified ONNX Runtime into the user's cache", Args: cobra.NoArgs,
+		Long: "Installs ONNX Runtime through the npm client (cpu) or the Maven client (cuda), or from an\n" +
+			"archive that was fetched before. The archive and every file from it are checked against\n" +
+			"pinned digests.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			stage := ""
+			opts.Progress = func(name string, _, _ int64) {
+				if name != stage {
+					stage = name
+					fmt.Fprintln(cmd.ErrOrStderr(), name)
+				}
+			}
+			lib, err := install.Install(cmd.Context(), opts)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "%s\n", lib.Path)
+			if lib.EP == install.CUDA {
+				if err := install.CUDALoadable(lib); err != nil {
+					fmt.Fprintln(cmd.ErrOrStderr(), "note:", err)
+				}
+			}
+			return nil
+		},
+	}
+	inst.Flags().StringVar(&opts.EP, "ep", install.CPU, "execution provider: cpu or cuda")
+	inst.Flags().StringVar(&opts.From, "from", "", "archive to install from: a file or an https URL")
+	where := &cobra.Command{
+		Use: "where", Short: "Print the library that would be used", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			lib, err := install.Locate(install.LocateOptions{})
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "%s\n", lib.Path)
+			return nil
+		},
+	}
+	cmd.AddCommand(inst, where)
+	return cmd
+}

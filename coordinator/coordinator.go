@@ -1,0 +1,231 @@
+package coordinator
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+
+	"ddiff/coordinator/report"
+	"ddiff/manifest"
+	"ddiff/queue"
+	"ddiff/restore/solver"
+	"ddiff/storage"
+)
+
+// Coordinator runs one campaign. Make it with New.
+type Coordinator struct {
+	cfg     Config
+	ledger  *ledger
+	started time.Time
+}
+
+// New checks the configuration.
+func New(cfg Config) (*Coordinator, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("configure coordinator: %w", err)
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	if cfg.Finished == nil {
+		cfg.Finished = func(manifest.Result, bool) {}
+	}
+	return &Coordinator{cfg: cfg, ledger: newLedger()}, nil
+}
+
+// Counts says where the items are. It may be called when no other method runs.
+func (c *Coordinator) Counts() Counts { return c.ledger.counts }
+
+// Shard reads the dataset, enters every item of the manifest, looks which of them have a
+// result in storage, and publishes the others.
+func (c *Coordinator) Shard(ctx context.Context) (err error) {
+	c.started = c.cfg.Now()
+	ctx, span := c.cfg.Tracer.Start(ctx, "shard", trace.WithAttributes(attribute.String("ddiff.campaign", c.cfg.Spec.ID())))
+	defer func() { end(span, err) }()
+
+	if err := c.read(ctx); err != nil {
+		return err
+	}
+	if err := c.find(ctx); err != nil {
+		return err
+	}
+	span.SetAttributes(attribute.Int("ddiff.items", c.ledger.counts.Items), attribute.Int("ddiff.pending", c.ledger.counts.Pending))
+	return c.publish(ctx)
+}
+
+func end(span trace.Span, err error) {
+	if err != nil {
+		span.RecordError(err)
+		span.SetStatus(codes.Error, err.Error())
+	}
+	span.End()
+}
+
+// read enters the items of the dataset, task by task, so that neighbours in the queue can
+// share a batch.
+func (c *Coordinator) read(ctx context.Context) error {
+	expand := manifest.NewExpander(c.cfg.Spec, c.cfg.Prior.SHA256, resolver(c.cfg.Spec.Preset, c.cfg.Prior))
+	var items []manifest.Item
+	index := 0
+	for row, err := range manifest.Rows(ctx, c.cfg.Spec.Dataset, c.cfg.Skipped) {
+		if err != nil {
+			return fmt.Errorf("read dataset: %w", err)
+		}
+		var p manifest.Probe
+		if row.Err == nil {
+			p, row.Err = c.probe(ctx, row)
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		sound, failed := expand.Expand(row, p, index)
+		index += len(sound) + len(failed)
+		items = append(items, sound...)
+		for _, r := range failed {
+			c.cfg.Logger.Error("item cannot be restored", "item", r.Item.Name, "task", r.Item.Task, "reason", r.Reason)
+			r.Finished = c.cfg.Now().UTC()
+			c.ledger.expect(r.Item)
+			c.settle(r, false)
+		}
+	}
+	manifest.SortTaskMajor(items, c.cfg.Spec)
+	for _, it := range items {
+		c.ledger.expect(it)
+	}
+	return nil
+}
+
+func (c *Coordinator) settle(r manifest.Result, found bool) {
+	if c.ledger.settle(r) {
+		c.cfg.Finished(r, found)
+	}
+}
+
+// find settles the pending items that have a result in storage.
+func (c *Coordinator) find(ctx context.Context) error {
+	for _, it := range c.ledger.pending() {
+		key := manifest.ItemKey(it.ID, manifest.FileResult)
+		data, err := c.cfg.Store.Get(ctx, key)
+		if errors.Is(err, storage.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("look for the result of item %s: %w", it.Name, err)
+		}
+		var r manifest.Result
+		if err := json.Unmarshal(data, &r); err != nil {
+			return fmt.Errorf("read %s: %w; remove the file and run again", key, err)
+		}
+		// The same work may have been asked for by another campaign, under another name.
+		r.Item = it
+		c.settle(r, true)
+	}
+	return nil
+}
+
+// publish sends the pending items to the queue, in place of what an earlier run left there.
+func (c *Coordinator) publish(ctx context.Context) (err error) {
+	ctx, span := c.cfg.Tracer.Start(ctx, "publish", trace.WithSpanKind(trace.SpanKindProducer))
+	defer func() { end(span, err) }()
+	if err := c.cfg.Queue.Reset(ctx); err != nil {
+		return fmt.Errorf("empty the queue: %w", err)
+	}
+	var batch []queue.Work
+	for _, it := range c.ledger.pending() {
+		data, err := json.Marshal(it)
+		if err != nil {
+			return fmt.Errorf("publish item %s: %w", it.Name, err)
+		}
+		batch = append(batch, queue.Work{Class: class(it), ID: it.ID, Payload: data})
+	}
+	if len(batch) == 0 {
+		return nil
+	}
+	if err := c.cfg.Queue.PublishBatch(ctx, batch); err != nil {
+		return fmt.Errorf("publish %d items: %w", len(batch), err)
+	}
+	return nil
+}
+
+// PendingSteps is the number of solver steps that the pending items need in all.
+func (c *Coordinator) PendingSteps() int {
+	n := 0
+	for _, it := range c.ledger.pending() {
+		var cfg solver.Config
+		// What was resolved when the item was made can be read back.
+		if json.Unmarshal(it.Solver, &cfg) == nil {
+			n += cfg.Steps
+		}
+	}
+	return n
+}
+
+// class names the items that may share a batch.
+func class(it manifest.Item) string {
+	return fmt.Sprintf("%s-%dx%d", it.Task, it.Width, it.Height)
+}
+
+// Follow enters results as they come, until every item has its final state or ctx ends. In
+// both cases it returns nil; Counts tells the difference.
+func (c *Coordinator) Follow(ctx context.Context) error {
+	if c.ledger.counts.Pending == 0 {
+		return nil
+	}
+	for event, err := range c.cfg.Queue.Results(ctx) {
+		if err != nil {
+			return fmt.Errorf("follow results: %w", err)
+		}
+		var r manifest.Result
+		if err := json.Unmarshal(event.Payload, &r); err != nil {
+			return fmt.Errorf("read result event of item %s: %w", event.ID, err)
+		}
+		// A message that could not be read at all carries its identity outside.
+		r.Item.ID = event.ID
+		c.settle(r, false)
+		if c.ledger.counts.Pending == 0 {
+			return nil
+		}
+	}
+	return nil
+}
+
+// Close looks once more in storage for results whose events did not arrive, and writes the
+// report of what is there.
+func (c *Coordinator) Close(ctx context.Context) error {
+	if err := c.find(ctx); err != nil {
+		return err
+	}
+	s := c.cfg.Spec
+	rule, err := report.ParseRule(string(s.Select))
+	if err != nil {
+		return err
+	}
+	err = report.Write(ctx, c.cfg.Store, report.Campaign{
+		Name: s.Name, Preset: s.Preset, Prior: c.cfg.Prior.Card.Name, PriorLicence: c.cfg.Prior.Card.License,
+		Steps: s.Steps, Sigma: s.Sigma, Seed: s.Seed, Select: rule,
+		Started: c.started, Finished: c.cfg.Now(),
+	}, c.ledger.all())
+	if errors.Is(err, report.ErrIncomplete) {
+		c.cfg.Logger.Warn("the report lacks a part", "reason", err)
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("write report: %w", err)
+	}
+	return nil
+}
+
+// Summary has the figures of the final results, by task and method.
+func (c *Coordinator) Summary() (report.Summary, error) {
+	rule, err := report.ParseRule(string(c.cfg.Spec.Select))
+	if err != nil {
+		return report.Summary{}, err
+	}
+	return report.Summarize(c.ledger.all(), rule)
+}

@@ -1,0 +1,95 @@
+package coordinator
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+
+	"ddiff/manifest"
+	"ddiff/restore/operator"
+	"ddiff/restore/raster"
+)
+
+// probe reads the files of a row: their digests, and the working size of the image. The
+// pixels are left to the worker.
+func (c *Coordinator) probe(ctx context.Context, row manifest.Row) (manifest.Probe, error) {
+	var p manifest.Probe
+	var measurement []byte
+	for _, f := range []struct {
+		path   string
+		digest *string
+		use    func(data []byte) error
+	}{
+		{row.Image, &p.ImageSHA256, func(data []byte) error { return c.imageSize(data, &p) }},
+		{row.Measurement, &p.MeasurementSHA256, func(data []byte) error { measurement = data; return nil }},
+		{row.Overrides.Mask, &p.MaskSHA256, nil},
+		{row.Overrides.Kernel, &p.KernelSHA256, nil},
+	} {
+		if f.path == "" {
+			continue
+		}
+		data, err := c.cfg.Sources.Get(ctx, f.path)
+		if err != nil {
+			return p, fmt.Errorf("read %s: %w", f.path, err)
+		}
+		sum := sha256.Sum256(data)
+		*f.digest = hex.EncodeToString(sum[:])
+		if f.use == nil {
+			continue
+		}
+		if err := f.use(data); err != nil {
+			return p, fmt.Errorf("read %s: %w", f.path, err)
+		}
+	}
+	if row.Image == "" && measurement != nil {
+		if err := c.measuredSize(row, measurement, &p); err != nil {
+			return p, fmt.Errorf("read %s: %w", row.Measurement, err)
+		}
+	}
+	return p, nil
+}
+
+func (c *Coordinator) imageSize(data []byte, p *manifest.Probe) error {
+	w, h, _, err := raster.Probe(data)
+	if err != nil {
+		return err
+	}
+	d := c.cfg.Spec.Dataset
+	p.Width, p.Height, err = raster.Shape(string(d.Fit), w, h, d.Size, c.cfg.Prior.Card.MultipleOf)
+	return err
+}
+
+// measuredSize works the image size out from the shape of a measurement without a truth,
+// which only has a meaning for one task.
+func (c *Coordinator) measuredSize(row manifest.Row, data []byte, p *manifest.Probe) error {
+	task := manifest.TaskSpec{Name: row.Overrides.Task}
+	for _, t := range c.cfg.Spec.Tasks {
+		if task.Name == t.Name || (task.Name == "" && len(c.cfg.Spec.Tasks) == 1) {
+			task = t
+		}
+	}
+	if task.Name == "" {
+		return errors.New("a measurement belongs to one task: add a column task, or ask for one task only")
+	}
+	y, err := raster.DecodeTensor(data)
+	if err != nil {
+		return err
+	}
+	params := map[string]float64{}
+	for _, m := range []map[string]float64{task.Params, row.Overrides.Params} {
+		for k, v := range m {
+			params[k] = v
+		}
+	}
+	s, err := operator.ImageShape(task.Name, params, y.Shape)
+	if err != nil {
+		return err
+	}
+	if s.Channels != c.cfg.Prior.Card.Channels {
+		return fmt.Errorf("it has %d channels, the prior has %d", s.Channels, c.cfg.Prior.Card.Channels)
+	}
+	p.Width, p.Height = s.Width, s.Height
+	return nil
+}
