@@ -1,0 +1,170 @@
+package solver
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"ddiff/restore/noise"
+	"ddiff/restore/onnx/onnxtest"
+	"ddiff/restore/operator"
+)
+
+// With independent Gaussian pixels N(0, S) as prior and a linear A everything is known in
+// closed form. Held at one noise level τ² = (1−ᾱ)/ᾱ, without added noise and with the full
+// rule, DDiff is linearised ADMM with the denoiser D = (I + P)⁻¹, P = τ²·S⁻¹. Its fixed point
+// has x = z, u = P·z and u = −γ·∇‖y − A(z − u)‖², that is
+//
+//	(P + 2γ·AᵀA·(I − P))·z = 2γ·Aᵀy
+//
+// and as P → 0 with σ² = τ²/(2γ) fixed this is the maximum a posteriori estimate,
+// (AᵀA + σ²·S⁻¹)·z = Aᵀy.
+func TestGaussianPriorFixedPoint(t *testing.T) {
+	t.Parallel()
+	shape := operator.Shape{Channels: 1, Height: 16, Width: 16}
+	m := shape.Size()
+	variance := make([]float32, m)
+	for i := range variance {
+		variance[i] = 0.02 + 0.03*float32(i%7)/6
+	}
+	p := gaussianPrior(t, 1, shape, variance)
+	for _, task := range []string{operator.GaussianDeblur, operator.InpaintRandom, operator.SuperResolution, operator.MotionDeblur} {
+		t.Run(task, func(t *testing.T) {
+			t.Parallel()
+			op := newOperator(t, task, shape)
+			key := noise.Key{11}
+			draw, err := op.Encode(op.Draw(key))
+			if err != nil {
+				t.Fatal(err)
+			}
+			a := columns(t, op, draw)
+			truth := make([]float32, m)
+			noise.Normal(truth, key, noise.Start, 1, 0.1)
+			y := make([]float32, op.MeasurementSize())
+			noise.Normal(y, key, noise.Measurement, 0, 0.01)
+			for i := range y {
+				for j := range m {
+					y[i] += float32(a[i][j]) * truth[j]
+				}
+			}
+
+			const at, gamma, steps = 2, 0.2, 3000
+			s := newSolver(t, p, op, Config{
+				Method: DDiff, Steps: 50, Gamma0: gamma, A: 1, B: 1, SigmaRule: SigmaFull, Gradient: GradientSquared,
+			}, 1, 0)
+			alpha := p.Schedule.AlphaBar[at]
+			hold := step{t: at, alpha: alpha, next: alpha, sigma: math.Sqrt(1 - alpha), gamma: gamma}
+			s.steps, s.table = nil, nil
+			for range steps {
+				s.steps = append(s.steps, hold)
+				s.table = append(s.table, hold.coefficients(DDiff, p.Card.Prediction))
+			}
+			got, err := s.Solve(context.Background(), []Problem{{Y: y, Draw: draw, Key: key}}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			// The state is √ᾱ·(x + u) = √ᾱ·(I + P)·z.
+			tau := (1 - alpha) / alpha
+			fixed, mapEstimate := closedForm(a, y, variance, tau, gamma)
+			for i := range m {
+				pi := tau / float64(variance[i])
+				z := float64(got[0].X[i]) / math.Sqrt(alpha) / (1 + pi)
+				if math.Abs(z-fixed[i]) > 1e-4 {
+					t.Fatalf("pixel %d: %.6f, closed form %.6f", i, z, fixed[i])
+				}
+				if math.Abs(fixed[i]-mapEstimate[i]) > 0.02 {
+					t.Fatalf("pixel %d: fixed point %.4f far from the MAP estimate %.4f", i, fixed[i], mapEstimate[i])
+				}
+			}
+			last := len(got[0].Curves.Primal) - 1
+			if r := got[0].Curves.Primal[last]; r > 1e-4 {
+				t.Errorf("‖x − z‖ is %.2g at the end, want 0", r)
+			}
+		})
+	}
+}
+
+// columns is A as a dense matrix, from the compiled operator.
+func columns(t *testing.T, op *operator.Operator, draw []float32) [][]float64 {
+	t.Helper()
+	f, err := operator.NewForward(onnxtest.Runtime(t), op)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	a := make([][]float64, op.MeasurementSize())
+	for i := range a {
+		a[i] = make([]float64, op.Image.Size())
+	}
+	e := make([]float32, op.Image.Size())
+	for j := range e {
+		e[j] = 1
+		y, err := f.Apply(context.Background(), e, draw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, v := range y {
+			a[i][j] = float64(v)
+		}
+		e[j] = 0
+	}
+	return a
+}
+
+// closedForm solves for the fixed point and the MAP estimate.
+func closedForm(a [][]float64, y, variance []float32, tau, gamma float64) (fixed, mapEstimate []float64) {
+	m := len(variance)
+	left, right := make([][]float64, m), make([][]float64, m)
+	rhs := make([]float64, m)
+	sigma2 := tau / (2 * gamma)
+	for i := range m {
+		left[i], right[i] = make([]float64, m), make([]float64, m)
+		for k := range a {
+			rhs[i] += a[k][i] * float64(y[k])
+		}
+		for j := range m {
+			ata := 0.0
+			for k := range a {
+				ata += a[k][i] * a[k][j]
+			}
+			left[i][j] = 2 * gamma * ata * (1 - tau/float64(variance[j]))
+			right[i][j] = ata
+		}
+		left[i][i] += tau / float64(variance[i])
+		right[i][i] += sigma2 / float64(variance[i])
+	}
+	scaled := make([]float64, m)
+	for i := range rhs {
+		scaled[i] = 2 * gamma * rhs[i]
+	}
+	return solveLinear(left, scaled), solveLinear(right, rhs)
+}
+
+// solveLinear is Gaussian elimination with partial pivoting.
+func solveLinear(a [][]float64, b []float64) []float64 {
+	n := len(b)
+	x := append([]float64(nil), b...)
+	for c := range n {
+		p := c
+		for r := c + 1; r < n; r++ {
+			if math.Abs(a[r][c]) > math.Abs(a[p][c]) {
+				p = r
+			}
+		}
+		a[c], a[p], x[c], x[p] = a[p], a[c], x[p], x[c]
+		for r := c + 1; r < n; r++ {
+			f := a[r][c] / a[c][c]
+			for k := c; k < n; k++ {
+				a[r][k] -= f * a[c][k]
+			}
+			x[r] -= f * x[c]
+		}
+	}
+	for c := n - 1; c >= 0; c-- {
+		for k := c + 1; k < n; k++ {
+			x[c] -= a[c][k] * x[k]
+		}
+		x[c] /= a[c][c]
+	}
+	return x
+}

@@ -1,0 +1,131 @@
+package solver
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"ddiff/restore/noise"
+	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxtest"
+	"ddiff/restore/operator"
+	"ddiff/restore/prior"
+)
+
+func bundled(t testing.TB) *prior.Prior {
+	t.Helper()
+	p, err := prior.Open(prior.Bundled)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func newOperator(t testing.TB, task string, shape operator.Shape) *operator.Operator {
+	t.Helper()
+	op, err := operator.New(task, nil, shape)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return op
+}
+
+func newSolver(t testing.TB, p *prior.Prior, op *operator.Operator, cfg Config, n, k int) *Solver {
+	t.Helper()
+	s, err := New(onnxtest.Runtime(t), p, op, cfg, n, k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// gaussianPrior is the score model of independent pixels N(0, variance_i), whose answer is
+// known: ε(x, t) = √(1−ᾱ)·x/(ᾱ·variance + 1 − ᾱ). Like every exported model it is a file
+// with a card.
+func gaussianPrior(t testing.TB, n int, shape operator.Shape, variance []float32) *prior.Prior {
+	t.Helper()
+	const text = "linear:1e-4:0.02:1000"
+	schedule, err := prior.ParseSchedule(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := make([]float32, schedule.Steps())
+	for i, a := range schedule.AlphaBar {
+		table[i] = float32(a)
+	}
+	g := onnx.NewGraph(onnx.DefaultOpset)
+	x := g.Input("x", onnx.Float, shape.Dims(n)...)
+	time := g.Input("t", onnx.Int64, n)
+	a := g.Reshape(g.Gather(g.Const(table, len(table)), time), n, 1, 1, 1)
+	rest := g.Minus(g.Scalar(1), a)
+	v := g.Const(variance, 1, shape.Channels, shape.Height, shape.Width)
+	g.Output("eps", g.Div(g.Mul(g.Sqrt(rest), x), g.Add(g.Mul(a, v), rest)))
+	data, err := g.Marshal("gaussian")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := onnx.ReadModel(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.SetMetadata(map[string]string{
+		"ddiff.card": "1", "ddiff.name": "gaussian", "ddiff.prediction": "epsilon", "ddiff.schedule": text,
+		"ddiff.range": "-1..1", "ddiff.channels": "1", "ddiff.multiple_of": "2",
+		"ddiff.learned_variance": "false", "ddiff.license": "Apache-2.0",
+	})
+	if data, err = m.Marshal(); err != nil {
+		t.Fatal(err)
+	}
+	p, err := prior.Load("gaussian.onnx", data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// problems simulates measurements of smooth random images.
+func problems(t testing.TB, op *operator.Operator, n int, sigma float64) []Problem {
+	t.Helper()
+	f, err := operator.NewForward(onnxtest.Runtime(t), op)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var out []Problem
+	for i := range n {
+		key := noise.Key{uint32(i + 1), 42}
+		draw, err := op.Encode(op.Draw(key))
+		if err != nil {
+			t.Fatal(err)
+		}
+		y, err := f.Measure(context.Background(), scene(op.Image, i), draw, sigma, key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, Problem{Y: y, Draw: draw, Key: key})
+	}
+	return out
+}
+
+// scene is a smooth picture with an edge.
+func scene(s operator.Shape, seed int) []float32 {
+	out := make([]float32, s.Size())
+	for i := range out {
+		c, y, x := i/(s.Height*s.Width), float64(i/s.Width%s.Height)/float64(s.Height), float64(i%s.Width)/float64(s.Width)
+		v := 0.5*math.Sin(float64(3+seed)*x*2+float64(c)) + 0.3*math.Cos(5*y)
+		if x+y > 1.1 {
+			v -= 0.6
+		}
+		out[i] = float32(max(-0.95, min(0.95, v)))
+	}
+	return out
+}
+
+func maxAbs(a, b []float32) float64 {
+	worst := 0.0
+	for i := range a {
+		worst = max(worst, math.Abs(float64(a[i])-float64(b[i])))
+	}
+	return worst
+}

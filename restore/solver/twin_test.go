@@ -1,0 +1,202 @@
+package solver
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"ddiff/restore/noise"
+	"ddiff/restore/operator"
+	"ddiff/restore/raster"
+)
+
+// The plain PyTorch twin (tools/ddiff_torch) gets the same measurement, start and noise, and
+// must come to the same image after 50 steps.
+func TestAgainstTorchTwin(t *testing.T) {
+	t.Parallel()
+	python := "/usr/bin/python3"
+	if err := exec.Command(python, "-c", "import torch, onnx").Run(); err != nil {
+		t.Skipf("needs PyTorch and onnx for %s (Debian: apt-get install python3-torch python3-onnx): %v", python, err)
+	}
+	model, err := filepath.Abs("../prior/bundled/prior.onnx")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const n, steps, size = 2, 50, 64
+	shape := operator.Shape{Channels: 3, Height: size, Width: size}
+	type job struct {
+		name  string
+		op    *operator.Operator
+		cfg   Config
+		probs []Problem
+	}
+	var jobs []job
+	add := func(task, note string, change func(*Config)) {
+		cfg, err := Preset(PresetFFHQ, task)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg.Steps = steps
+		change(&cfg)
+		op := newOperator(t, task, shape)
+		jobs = append(jobs, job{task + note, op, cfg, problems(t, op, n, 0.05)})
+	}
+	for _, info := range operator.Tasks() {
+		add(info.Name, "", func(*Config) {})
+	}
+	for _, m := range Methods()[1:] {
+		add(operator.GaussianDeblur, "-"+string(m), func(c *Config) { c.Method = m })
+	}
+	add(operator.GaussianDeblur, "-full", func(c *Config) { c.SigmaRule = SigmaFull })
+	add(operator.InpaintRandom, "-squared", func(c *Config) { c.Gradient, c.Gamma0 = GradientSquared, 0.1 })
+
+	dir := t.TempDir()
+	var names []string
+	for _, j := range jobs {
+		names = append(names, j.name)
+		folder := filepath.Join(dir, j.name)
+		if err := os.Mkdir(folder, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		writeJob(t, folder, model, j.op, j.cfg, j.probs)
+	}
+	top, _ := json.Marshal(map[string]any{"jobs": names, "threads": 2})
+	if err := os.WriteFile(filepath.Join(dir, "job.json"), top, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(python, "-m", "ddiff_torch.twin", dir)
+	cmd.Dir = "../../tools"
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("twin: %v\n%s", err, out)
+	}
+	for _, j := range jobs {
+		t.Run(j.name, func(t *testing.T) {
+			s := newSolver(t, bundled(t), j.op, j.cfg, n, 0)
+			got, err := s.Solve(context.Background(), j.probs, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := readArray(t, filepath.Join(dir, j.name, "x.npy"))
+			m := shape.Size()
+			for i := range n {
+				if d := maxAbs(got[i].X, want[i*m:(i+1)*m]); d > 1e-3 {
+					t.Errorf("image %d: largest difference %.2g", i, d)
+				}
+			}
+			compareCurves(t, filepath.Join(dir, j.name, "curves.json"), got)
+		})
+	}
+}
+
+func writeJob(t *testing.T, folder, model string, op *operator.Operator, cfg Config, probs []Problem) {
+	t.Helper()
+	n, m := len(probs), op.Image.Size()
+	x, e, y := make([]float32, n*m), make([]float32, cfg.Steps*n*m), []float32(nil)
+	times, err := Respace(1000, cfg.Steps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var draws []float32
+	var draw *operator.Draw
+	for i, p := range probs {
+		noise.Normal(x[i*m:(i+1)*m], p.Key, noise.Start, 0, 1)
+		for k, time := range times {
+			noise.Normal(e[(k*n+i)*m:(k*n+i+1)*m], p.Key, noise.Step, uint32(time), 1)
+		}
+		y = append(y, p.Y...)
+		if draw = op.Draw(p.Key); draw != nil {
+			draws = append(draws, draw.Data...)
+		}
+	}
+	write := func(name string, dims []int, data []float32) {
+		b, err := raster.EncodeNPY(dims, data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(folder, name+".npy"), b, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("x_T", op.Image.Dims(n), x)
+	write("noise", append([]int{cfg.Steps}, op.Image.Dims(n)...), e)
+	write("y", op.MeasurementDims(n), y)
+	if draw != nil {
+		write(draw.Name, []int{n, 1, draw.Dims[0], draw.Dims[1]}, draws)
+	}
+	task, params, scale := op.Task, map[string]float64{}, float64(op.Image.Height)/256
+	switch task {
+	case operator.InpaintBox, operator.InpaintRandom:
+		task = "inpaint"
+	case operator.GaussianDeblur:
+		params["std"], params["size"] = 3*scale, 15 // 61·64/256, odd
+	}
+	gamma0 := cfg.Gamma0
+	if cfg.Gradient == GradientSquared {
+		gamma0 /= scale // the twin scales every step size with the image
+	}
+	raw, err := json.Marshal(map[string]any{
+		"task": task, "params": params, "method": cfg.Method, "steps": cfg.Steps, "gamma0": gamma0,
+		"t_gamma": cfg.TGamma, "a": cfg.A, "b": cfg.B, "t0": cfg.T0, "sigma_rule": cfg.SigmaRule,
+		"gradient": cfg.Gradient, "prior": model,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "job.json"), raw, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func readArray(t *testing.T, path string) []float32 {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := raster.DecodeNPY(data, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a.Data
+}
+
+// compareCurves holds the norms of every step and image against the twin's.
+func compareCurves(t *testing.T, path string, got []Solution) {
+	t.Helper()
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want struct {
+		T                        []int
+		DataNorm                 [][]float64 `json:"data_norm"`
+		Primal, Dual, DX, DZ, DU [][]float64
+	}
+	if err := json.Unmarshal(raw, &want); err != nil {
+		t.Fatal(err)
+	}
+	for i, s := range got {
+		c := s.Curves
+		if fmt.Sprint(c.Time) != fmt.Sprint(want.T) {
+			t.Fatalf("times %v, twin %v", c.Time, want.T)
+		}
+		for name, pair := range map[string]struct {
+			got  []float64
+			want [][]float64
+		}{
+			"data": {c.Data, want.DataNorm}, "primal": {c.Primal, want.Primal}, "dual": {c.Dual, want.Dual},
+			"delta x": {c.DeltaX, want.DX}, "delta z": {c.DeltaZ, want.DZ}, "delta u": {c.DeltaU, want.DU},
+		} {
+			for k, v := range pair.got {
+				if w := pair.want[k][i]; math.Abs(v-w) > 3e-3*math.Abs(w)+2e-3 {
+					t.Fatalf("image %d, step %d: %s norm %.6g, twin %.6g", i, k+1, name, v, w)
+				}
+			}
+		}
+	}
+}
