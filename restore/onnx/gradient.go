@@ -71,7 +71,8 @@ var rules = map[string]rule{
 	"Mul":       mulRule,
 	"Div":       divRule,
 	"Neg":       func(g *Graph, _ *node, _ int, dy Value) (Value, error) { return g.Neg(dy), nil },
-	"Pow":       powRule,
+	"Exp":       func(g *Graph, n *node, _ int, dy Value) (Value, error) { return g.Mul(dy, n.output), nil },
+	"Log":       func(g *Graph, n *node, _ int, dy Value) (Value, error) { return g.Div(dy, n.inputs[0]), nil },
 	"Sqrt":      sqrtRule,
 	"Clip":      clipRule,
 	"MatMul":    matMulRule,
@@ -117,16 +118,6 @@ func divRule(g *Graph, n *node, k int, dy Value) (Value, error) {
 		d = g.Neg(g.Mul(d, g.Div(a, b)))
 	}
 	return g.unbroadcast(d, n.inputs[k].Dims), nil
-}
-
-// powRule: d(xᵖ) = p·xᵖ⁻¹; the exponent is constant.
-func powRule(g *Graph, n *node, k int, dy Value) (Value, error) {
-	if k != 0 {
-		return Value{}, fmt.Errorf("variable exponent: %w", ErrNoGradient)
-	}
-	p := n.inputs[1]
-	lower := g.apply("Pow", Float, n.output.Dims, nil, n.inputs[0], g.Minus(p, g.Scalar(1)))
-	return g.Mul(dy, g.Mul(p, lower)), nil
 }
 
 // sqrtRule: d√x = dy/(2√x), and 0 where √x is 0: the modulus in phase retrieval takes the

@@ -31,10 +31,15 @@ func (g *Graph) Div(a, b Value) Value { return g.elementwise("Div", a.DType, a, 
 // Max is the larger of a and b. Its gradient is not defined here: use it for guards.
 func (g *Graph) Max(a, b Value) Value { return g.elementwise("Max", a.DType, a, b) }
 
-// Pow is a to the constant power p; a must be positive, or non-negative where p ≥ 1.
-func (g *Graph) Pow(a Value, p float32) Value {
-	return g.apply("Pow", Float, a.Dims, nil, a, g.Scalar(p))
-}
+// Exp is the exponential function.
+func (g *Graph) Exp(a Value) Value { return g.apply("Exp", Float, a.Dims, nil, a) }
+
+// Log is the natural logarithm.
+func (g *Graph) Log(a Value) Value { return g.apply("Log", Float, a.Dims, nil, a) }
+
+// Pow is a to the constant power p, for positive a only. It is built from Exp and Log, which
+// are several times faster than the runtime's own power on a CPU.
+func (g *Graph) Pow(a Value, p float32) Value { return g.Exp(g.Mul(g.Log(a), g.Scalar(p))) }
 
 // Sqrt is the square root.
 func (g *Graph) Sqrt(a Value) Value { return g.apply("Sqrt", Float, a.Dims, nil, a) }

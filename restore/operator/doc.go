@@ -11,7 +11,7 @@
 // dynamic range, DAPS. Lengths (kernel sizes, the box) are stated for images of 256 pixels
 // and scale with min(H, W)/256.
 //
-// Reflecting borders and Fourier transforms are written as products with small constant
-// matrices. Images that are symmetric about their centre are split into an even and an odd
-// part first, which halves every such product (see parity.go).
+// Borders, resampling and Fourier transforms are written as products with small constant
+// matrices. Where the matrices are large, images are split into an even and an odd part
+// about their centre first, which halves every product (see parity.go).
 package operator

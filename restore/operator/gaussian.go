@@ -12,12 +12,8 @@ import (
 // odd: it is applied as two half-sized matrices.
 type gaussian struct {
 	shape      Shape
-	rows, cols symmetric
+	rows, cols *matrix
 }
-
-// symmetric is a square matrix with L[n−1−i][n−1−j] = L[i][j], as its action on even and on
-// odd vectors.
-type symmetric struct{ even, odd *matrix }
 
 func gaussianTask() task {
 	return task{
@@ -59,25 +55,15 @@ func gaussianTaps(size int, std float64) []float64 {
 	return k
 }
 
-// reflecting is the filter k on n samples as a matrix, taken apart by parity.
-func reflecting(n int, k []float64) symmetric {
-	full := make([]float64, n*n)
+// reflecting is the filter k on n samples as a matrix.
+func reflecting(n int, k []float64) *matrix {
+	m := newMatrix(n, n)
 	for i := range n {
 		for a, w := range k {
-			full[i*n+mirror(i+a-len(k)/2, n)] += w
+			m.data[i*n+mirror(i+a-len(k)/2, n)] += float32(w)
 		}
 	}
-	// With x = (e+o)/2 on the first half and (e−o)/2 mirrored on the second, row i gives
-	// Σ_j (L[i][j] + L[i][n−1−j])/2·e_j + Σ_j (L[i][j] − L[i][n−1−j])/2·o_j.
-	part := func(sign float64) *matrix {
-		return fill(n/2, n/2, func(i, j int) float64 { return (full[i*n+j] + sign*full[i*n+n-1-j]) / 2 })
-	}
-	return symmetric{part(1), part(-1)}
-}
-
-func (m symmetric) apply(g *onnx.Graph, v onnx.Value, axis int) onnx.Value {
-	e, o := split(g, v, axis)
-	return join(g, along(g, m.even, e, axis), along(g, m.odd, o, axis), axis)
+	return m
 }
 
 func (o *gaussian) measurement() []int {
@@ -85,5 +71,5 @@ func (o *gaussian) measurement() []int {
 }
 
 func (o *gaussian) forward(g *onnx.Graph, x, _ onnx.Value) onnx.Value {
-	return o.cols.apply(g, o.rows.apply(g, x, rowAxis), colAxis)
+	return along(g, o.cols, along(g, o.rows, x, rowAxis), colAxis)
 }

@@ -3,6 +3,7 @@ package solver
 import (
 	"context"
 	"math"
+	"strconv"
 	"testing"
 
 	"ddiff/restore/noise"
@@ -71,7 +72,7 @@ func gaussianPrior(t testing.TB, n int, shape operator.Shape, variance []float32
 	}
 	m.SetMetadata(map[string]string{
 		"ddiff.card": "1", "ddiff.name": "gaussian", "ddiff.prediction": "epsilon", "ddiff.schedule": text,
-		"ddiff.range": "-1..1", "ddiff.channels": "1", "ddiff.multiple_of": "2",
+		"ddiff.range": "-1..1", "ddiff.channels": strconv.Itoa(shape.Channels), "ddiff.multiple_of": "2",
 		"ddiff.learned_variance": "false", "ddiff.license": "Apache-2.0",
 	})
 	if data, err = m.Marshal(); err != nil {

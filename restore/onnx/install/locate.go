@@ -97,7 +97,7 @@ func locate(opts LocateOptions, system []string) (Library, error) {
 func named(path, ep, source string) (Library, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return Library{}, fmt.Errorf("%s names an ONNX Runtime that cannot be read: %w", source, err)
+		return Library{}, fmt.Errorf("%s: %w: %w; name another one, or leave it out and run: ddiff runtime install", source, ErrNotFound, err)
 	}
 	var lib Library
 	if info.IsDir() {

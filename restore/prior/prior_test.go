@@ -1,0 +1,157 @@
+package prior_test
+
+import (
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"ddiff/restore/onnx"
+	"ddiff/restore/prior"
+)
+
+var card = map[string]string{
+	"ddiff.card": "1", "ddiff.name": "test", "ddiff.prediction": "epsilon", "ddiff.schedule": "linear:1e-4:0.02:1000",
+	"ddiff.range": "-1..1", "ddiff.channels": "3", "ddiff.multiple_of": "8", "ddiff.learned_variance": "false",
+	"ddiff.license": "Apache-2.0",
+}
+
+// model is a tiny network with the given numbers of channels and a card with changes.
+func model(t *testing.T, in, out int, time onnx.DType, changes map[string]string) []byte {
+	t.Helper()
+	g := onnx.NewGraph(onnx.DefaultOpset)
+	x := g.Input("sample", onnx.Float, 1, in, 8, 8)
+	step := g.Cast(g.Input("timestep", time, 1), onnx.Float)
+	y := g.Mul(x, g.Reshape(step, 1, 1, 1, 1))
+	for y.Dims[1] < out {
+		y = g.Concat(1, y, y)
+	}
+	g.Output("noise", g.Slice(y, 1, 0, out))
+	data, err := g.Marshal("tiny")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := onnx.ReadModel(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]string{}
+	for k, v := range card {
+		all[k] = v
+	}
+	for k, v := range changes {
+		all["ddiff."+k] = v
+	}
+	m.SetMetadata(all)
+	if data, err = m.Marshal(); err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func TestBundled(t *testing.T) {
+	t.Parallel()
+	p, err := prior.Open(prior.Bundled)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Card.Prediction != prior.Epsilon || p.Schedule.Steps() != 1000 || p.Card.Channels != 3 || p.Card.License == "" {
+		t.Errorf("card %+v", p.Card)
+	}
+}
+
+func TestAccepted(t *testing.T) {
+	t.Parallel()
+	for name, data := range map[string][]byte{
+		"plain":            model(t, 3, 3, onnx.Int64, nil),
+		"float time":       model(t, 3, 3, onnx.Float, nil),
+		"learned variance": model(t, 3, 6, onnx.Int64, map[string]string{"learned_variance": "true"}),
+		"grey":             model(t, 1, 1, onnx.Int64, map[string]string{"channels": "1"}),
+		"velocity":         model(t, 3, 3, onnx.Int64, map[string]string{"prediction": "velocity", "schedule": "cosine:500"}),
+	} {
+		p, err := prior.Load(name, data)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		g := onnx.NewGraph(p.Opset())
+		y, err := p.Predict(g, g.Input("x", onnx.Float, 1, p.Card.Channels, 8, 8), g.Input("t", onnx.Int64, 1))
+		if err != nil || y.Dims[1] != p.Card.Channels {
+			t.Errorf("%s: prediction of shape %v, error %v", name, y.Dims, err)
+		}
+	}
+}
+
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		data []byte
+		kind error
+		want string
+	}{
+		"not a model":       {[]byte("GIF89a"), onnx.ErrModel, "not an ONNX file"},
+		"missing entries":   {model(t, 3, 3, onnx.Int64, map[string]string{"schedule": "", "license": ""}), prior.ErrCard, "lacks schedule, license; add it with: ddiff prior card my.onnx --set schedule=linear:1e-4:0.02:1000 --set license="},
+		"prediction":        {model(t, 3, 3, onnx.Int64, map[string]string{"prediction": "score"}), prior.ErrCard, "must be epsilon, sample or velocity"},
+		"schedule":          {model(t, 3, 3, onnx.Int64, map[string]string{"schedule": "linear:0.1"}), prior.ErrCard, "takes 3 numbers"},
+		"range":             {model(t, 3, 3, onnx.Int64, map[string]string{"range": "0..1"}), prior.ErrCard, "only -1..1"},
+		"input channels":    {model(t, 4, 4, onnx.Int64, nil), prior.ErrCard, "channels is 3"},
+		"output channels":   {model(t, 3, 6, onnx.Int64, nil), prior.ErrCard, "3 output channels expected"},
+		"variance promised": {model(t, 3, 3, onnx.Int64, map[string]string{"learned_variance": "true"}), prior.ErrCard, "6 output channels expected"},
+		"time of bools":     {model(t, 3, 3, onnx.Bool, nil), prior.ErrGraph, "not a time"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := prior.Load("my.onnx", c.data)
+			if !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("error %v, want %v with %q in one line", err, c.kind, c.want)
+			}
+		})
+	}
+}
+
+func TestOpenMissing(t *testing.T) {
+	t.Parallel()
+	if _, err := prior.Open(filepath.Join(t.TempDir(), "no.onnx")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("error %v, want ErrNotExist", err)
+	}
+}
+
+func TestEntries(t *testing.T) {
+	t.Parallel()
+	got, err := prior.Entries([]string{"name=a=b", "channels=3"})
+	if err != nil || got["ddiff.name"] != "a=b" || got["ddiff.channels"] != "3" {
+		t.Errorf("%v, %v", got, err)
+	}
+	for _, bad := range []string{"name", "colour=red", "=x"} {
+		if _, err := prior.Entries([]string{bad}); !errors.Is(err, prior.ErrCard) {
+			t.Errorf("%q: error %v", bad, err)
+		}
+	}
+}
+
+func TestSchedules(t *testing.T) {
+	t.Parallel()
+	s, err := prior.ParseSchedule("linear:1e-4:0.02:1000")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The product of 1 − β_i, as DDPM has it: β_0 = 1e-4 and ᾱ_999 ≈ 4.04e-5.
+	if math.Abs(s.AlphaBar[0]-0.9999) > 1e-12 || math.Abs(s.AlphaBar[999]-4.0358e-5) > 1e-8 {
+		t.Errorf("ᾱ runs from %g to %g", s.AlphaBar[0], s.AlphaBar[999])
+	}
+	scaled, err := prior.ParseSchedule("scaled_linear:0.0015:0.0195:1000")
+	if err != nil || math.Abs(scaled.AlphaBar[0]-(1-0.0015)) > 1e-12 {
+		t.Errorf("scaled: %g, %v", scaled.AlphaBar[0], err)
+	}
+	cos, err := prior.ParseSchedule("cosine:100")
+	if err != nil || cos.AlphaBar[99] > 1e-3 || cos.AlphaBar[0] < 0.99 {
+		t.Errorf("cosine: %v", err)
+	}
+	for _, bad := range []string{"", "linear", "linear:1:2:3:4", "linear:0.02:1e-4:1000", "linear:a:b:c", "cosine:1", "sqrt:4", "cosine:1e9"} {
+		if _, err := prior.ParseSchedule(bad); err == nil {
+			t.Errorf("%q was accepted", bad)
+		}
+	}
+}

@@ -1,0 +1,35 @@
+package solver
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	"ddiff/restore/operator"
+)
+
+// BenchmarkStepWithoutNetwork times everything in a step but the score network, which is
+// replaced by that of a Gaussian prior: the figure to hold against the network's own time.
+func BenchmarkStepWithoutNetwork(b *testing.B) {
+	shape := operator.Shape{Channels: 3, Height: 256, Width: 256}
+	for _, info := range operator.Tasks() {
+		for _, n := range []int{1, 4} {
+			b.Run(fmt.Sprintf("%s/batch=%d", info.Name, n), func(b *testing.B) {
+				p := gaussianPrior(b, n, shape, slices.Repeat([]float32{0.1}, shape.Size()))
+				op := newOperator(b, info.Name, shape)
+				cfg := config(b, info.Name, 50)
+				cfg.T0 = 0
+				s := newSolver(b, p, op, cfg, n, 0)
+				probs := problems(b, op, n, 0.05)
+				for b.Loop() {
+					if _, err := s.Solve(context.Background(), probs, nil); err != nil {
+						b.Fatal(err)
+					}
+				}
+				b.ReportMetric(float64(b.Elapsed().Microseconds())/1000/float64(b.N*cfg.Steps), "ms/step")
+				b.ReportMetric(0, "ns/op")
+			})
+		}
+	}
+}
