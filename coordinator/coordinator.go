@@ -102,12 +102,14 @@ func (c *Coordinator) read(ctx context.Context) error {
 }
 
 func (c *Coordinator) settle(r manifest.Result, found bool) {
-	if c.ledger.settle(r) {
+	for _, it := range c.ledger.settle(r) {
+		r.Item = it
 		c.cfg.Finished(r, found)
 	}
 }
 
-// find settles the pending items that have a result in storage.
+// find settles the pending items that have a result in storage. A result that cannot be read
+// fails its item: nothing is written over it, and the other items go on.
 func (c *Coordinator) find(ctx context.Context) error {
 	for _, it := range c.ledger.pending() {
 		key := manifest.ItemKey(it.ID, manifest.FileResult)
@@ -118,15 +120,31 @@ func (c *Coordinator) find(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("look for the result of item %s: %w", it.Name, err)
 		}
-		var r manifest.Result
-		if err := json.Unmarshal(data, &r); err != nil {
-			return fmt.Errorf("read %s: %w; remove the file and run again", key, err)
+		r, err := readResult(data, it)
+		if err != nil {
+			c.settle(manifest.Result{
+				Schema: manifest.SchemaVersion, Item: it, Outcome: manifest.OutcomeFailed, Finished: c.cfg.Now().UTC(),
+				Reason: fmt.Sprintf("read %s: %v; remove the file and run again", key, err),
+			}, false)
+			continue
 		}
-		// The same work may have been asked for by another campaign, under another name.
-		r.Item = it
 		c.settle(r, true)
 	}
 	return nil
+}
+
+// readResult reads a stored result and holds it against the item it should be of.
+func readResult(data []byte, it manifest.Item) (manifest.Result, error) {
+	var r manifest.Result
+	if err := json.Unmarshal(data, &r); err != nil {
+		return r, err
+	}
+	if r.Item.ID != it.ID || r.Outcome != manifest.OutcomeDone {
+		return r, errors.New("it is not the result of this item")
+	}
+	// The same work may have been asked for by another campaign, under another name.
+	r.Item = it
+	return r, nil
 }
 
 // publish sends the pending items to the queue, in place of what an earlier run left there.

@@ -11,45 +11,55 @@ type Counts struct {
 	Items, Done, Failed, Dead, Pending int
 }
 
+// of is the count of the items with an outcome; without a final one they are pending.
+func (c *Counts) of(o manifest.Outcome) *int {
+	switch o {
+	case manifest.OutcomeDone:
+		return &c.Done
+	case manifest.OutcomeFailed:
+		return &c.Failed
+	case manifest.OutcomeDead:
+		return &c.Dead
+	}
+	return &c.Pending
+}
+
 // ledger knows the state of every item of the manifest. Rows with equal bytes and settings
 // share one identity: one result then counts for all of them.
 type ledger struct {
 	items   []manifest.Item            // every item of the manifest, in the order of work
-	places  map[string]int             // identity -> number of items that have it
+	places  map[string][]int           // identity -> the items that have it, as indices
 	results map[string]manifest.Result // identity -> final result
 	counts  Counts
 }
 
 func newLedger() *ledger {
-	return &ledger{places: map[string]int{}, results: map[string]manifest.Result{}}
+	return &ledger{places: map[string][]int{}, results: map[string]manifest.Result{}}
 }
 
-// expect enters an item as pending.
+// expect enters an item, as pending unless its identity has a final state already.
 func (l *ledger) expect(it manifest.Item) {
+	l.places[it.ID] = append(l.places[it.ID], len(l.items))
 	l.items = append(l.items, it)
-	l.places[it.ID]++
 	l.counts.Items++
-	l.counts.Pending++
+	*l.counts.of(l.results[it.ID].Outcome)++
 }
 
-// settle enters the final state of an identity, and tells whether that is news. The first
-// final state stands.
-func (l *ledger) settle(r manifest.Result) bool {
-	n := l.places[r.Item.ID]
-	if _, ok := l.results[r.Item.ID]; ok || n == 0 {
-		return false
+// settle enters the final state of an identity, and returns the items that have it by that.
+// The first final state stands; what is no final state is not entered.
+func (l *ledger) settle(r manifest.Result) []manifest.Item {
+	places, count := l.places[r.Item.ID], l.counts.of(r.Outcome)
+	if _, ok := l.results[r.Item.ID]; ok || len(places) == 0 || count == &l.counts.Pending {
+		return nil
 	}
 	l.results[r.Item.ID] = r
-	l.counts.Pending -= n
-	switch r.Outcome {
-	case manifest.OutcomeDone:
-		l.counts.Done += n
-	case manifest.OutcomeFailed:
-		l.counts.Failed += n
-	case manifest.OutcomeDead:
-		l.counts.Dead += n
+	l.counts.Pending -= len(places)
+	*count += len(places)
+	settled := make([]manifest.Item, len(places))
+	for i, place := range places {
+		settled[i] = l.items[place]
 	}
-	return true
+	return settled
 }
 
 // pending lists the items without a final state, one for each identity, in order.

@@ -56,6 +56,10 @@ func (c *Coordinator) imageSize(data []byte, p *manifest.Probe) error {
 	if err != nil {
 		return err
 	}
+	const channels = 3 // of every image that raster.Decode reads
+	if n := c.cfg.Prior.Card.Channels; n != channels {
+		return fmt.Errorf("images are read with %d channels, the prior has %d; choose another prior", channels, n)
+	}
 	d := c.cfg.Spec.Dataset
 	p.Width, p.Height, err = raster.Shape(string(d.Fit), w, h, d.Size, c.cfg.Prior.Card.MultipleOf)
 	return err

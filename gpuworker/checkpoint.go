@@ -3,9 +3,11 @@ package gpuworker
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/gob"
 	"errors"
 	"fmt"
+	"slices"
 
 	"ddiff/restore/solver"
 	"ddiff/storage"
@@ -21,6 +23,43 @@ type checkpoint struct {
 
 func checkpointKey(id string) string { return "checkpoints/" + id }
 
+// encode gives the checkpoint's bytes: a SHA-256 and what it is of. A state that a disk has
+// changed would otherwise be solved on, to an image that nothing tells from a right one.
+func (c checkpoint) encode() ([]byte, error) {
+	var body bytes.Buffer
+	if err := gob.NewEncoder(&body).Encode(c); err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(body.Bytes())
+	return append(sum[:], body.Bytes()...), nil
+}
+
+// decodeCheckpoint reads what encode wrote, and makes sure that it fits the item.
+func decodeCheckpoint(data []byte, t *task) (*checkpoint, error) {
+	if len(data) < sha256.Size || sha256.Sum256(data[sha256.Size:]) != [sha256.Size]byte(data) {
+		return nil, errors.New("its checksum is wrong")
+	}
+	var c checkpoint
+	if err := gob.NewDecoder(bytes.NewReader(data[sha256.Size:])).Decode(&c); err != nil {
+		return nil, err
+	}
+	size := t.op.Image.Size()
+	if len(c.State.X) != size || len(c.State.U) != size || len(c.State.XBefore) != size || len(c.State.ZBefore) != size ||
+		len(c.Curves.Time) != c.State.Step || c.State.Step >= t.plan.Solver.Steps {
+		return nil, errors.New("it belongs to another problem")
+	}
+	return &c, nil
+}
+
+// begin is a copy of the state and the curves: the solver works in place, and a batch that
+// fails is tried again, item by item, from the checkpoint.
+func (c *checkpoint) begin() (solver.State, solver.Curves) {
+	s := c.State
+	s.X, s.U = slices.Clone(s.X), slices.Clone(s.U)
+	s.XBefore, s.ZBefore = slices.Clone(s.XBefore), slices.Clone(s.ZBefore)
+	return s, c.Curves
+}
+
 // save writes the states of a batch that was stopped after a chunk. Without a checkpoint the
 // next worker starts over, so an error is only worth a warning.
 func (w *Worker) save(ctx context.Context, b batch, states []solver.State, curves []solver.Curves) {
@@ -29,10 +68,9 @@ func (w *Worker) save(ctx context.Context, b batch, states []solver.State, curve
 		if states[i].Step == 0 {
 			continue
 		}
-		var buf bytes.Buffer
-		err := gob.NewEncoder(&buf).Encode(checkpoint{states[i], curves[i]})
+		data, err := checkpoint{states[i], curves[i]}.encode()
 		if err == nil {
-			err = w.cfg.Store.Put(ctx, checkpointKey(t.item.ID), buf.Bytes())
+			err = w.cfg.Store.Put(ctx, checkpointKey(t.item.ID), data)
 		}
 		if err != nil {
 			w.cfg.Logger.Warn("could not keep the state of a half-solved item", "item", t.name(), "reason", err)
@@ -52,23 +90,15 @@ func (w *Worker) load(ctx context.Context, t *task) error {
 	if err != nil {
 		return fmt.Errorf("read checkpoint: %w", err)
 	}
-	var c checkpoint
-	size := t.op.Image.Size()
-	err = gob.NewDecoder(bytes.NewReader(data)).Decode(&c)
-	if err != nil || len(c.State.X) != size || len(c.State.U) != size || len(c.State.XBefore) != size ||
-		len(c.State.ZBefore) != size || len(c.Curves.Time) != c.State.Step || c.State.Step >= t.plan.Solver.Steps {
+	if t.begun, err = decodeCheckpoint(data, t); err != nil {
 		w.cfg.Logger.Warn("passed over a damaged checkpoint", "item", t.name(), "reason", err)
-		return nil
+		w.forget(ctx, t)
 	}
-	t.begun = &c
 	return nil
 }
 
-// forget removes the checkpoint of a finished item.
+// forget removes the checkpoint of an item that is finished, or begins anew.
 func (w *Worker) forget(ctx context.Context, t *task) {
-	if t.begun == nil {
-		return
-	}
 	if err := w.cfg.Store.Delete(ctx, checkpointKey(t.item.ID)); err != nil {
 		w.cfg.Logger.Warn("could not remove a checkpoint", "item", t.name(), "reason", err)
 	}

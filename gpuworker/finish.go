@@ -70,6 +70,12 @@ func (t *task) restored() *raster.Image {
 // write stores the artifacts and, last and create-only, the result. Two workers that finish
 // the same item write the same keys; the first result stands and is returned.
 func (w *Worker) write(ctx context.Context, t *task, m manifest.Metrics) (manifest.Result, error) {
+	// Artifacts that a result describes must not be replaced: they would be this worker's
+	// bytes under the other's digests.
+	key := manifest.ItemKey(t.item.ID, manifest.FileResult)
+	if res, err := w.existing(ctx, key); !errors.Is(err, storage.ErrNotFound) {
+		return res, err
+	}
 	res := w.result(t, manifest.OutcomeDone, "")
 	res.Metrics = m
 	res.MetricIDs = map[string]string{"psnr": metric.PSNRID, "ssim": metric.SSIMID, "residual": metric.ResidualID}
@@ -89,7 +95,6 @@ func (w *Worker) write(ctx context.Context, t *task, m manifest.Metrics) (manife
 	if err != nil {
 		return res, fmt.Errorf("write result: %w", err)
 	}
-	key := manifest.ItemKey(t.item.ID, manifest.FileResult)
 	err = w.cfg.Store.Create(ctx, key, append(data, '\n'))
 	if errors.Is(err, storage.ErrExists) {
 		return w.existing(ctx, key)
@@ -189,7 +194,7 @@ func (w *Worker) finish(ctx context.Context, t *task) error {
 			return err
 		})
 	}
-	if err == nil {
+	if err == nil && t.begun != nil {
 		w.forget(t.ctx, t)
 	}
 	return w.settle(ctx, t, outcomeOf(t.ctx, err), res)

@@ -13,6 +13,7 @@ import (
 type held struct {
 	mu     sync.Mutex
 	leases map[*queue.Lease]bool
+	back   []*task // to be given back to the queue
 	every  time.Duration
 	now    func() time.Time
 	last   time.Time
@@ -28,6 +29,23 @@ func (h *held) remove(l *queue.Lease) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.leases, l)
+}
+
+// keep remembers an item that is to be given back.
+func (h *held) keep(t *task) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.leases, t.lease)
+	h.back = append(h.back, t)
+}
+
+// kept hands the remembered items out, once.
+func (h *held) kept() []*task {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	back := h.back
+	h.back = nil
+	return back
 }
 
 // beat extends all leases if the last time was long enough ago. An error is that of the last

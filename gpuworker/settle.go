@@ -3,6 +3,7 @@ package gpuworker
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"go.opentelemetry.io/otel/metric"
@@ -17,6 +18,10 @@ import (
 // out before the acknowledgement: a crash between the two repeats the event, never loses it.
 // An error means that the queue itself cannot be reached.
 func (w *Worker) settle(ctx context.Context, t *task, o outcome, res manifest.Result) error {
+	if o.kind == released {
+		w.leases.keep(t)
+		return nil
+	}
 	// An item that was worked to its end is settled even while the worker drains.
 	ctx = trace.ContextWithSpan(context.WithoutCancel(ctx), trace.SpanFromContext(t.ctx))
 	defer w.leases.remove(t.lease)
@@ -30,12 +35,25 @@ func (w *Worker) settle(ctx context.Context, t *task, o outcome, res manifest.Re
 	return nil
 }
 
+// giveBack returns the items that were released to the queue. It waits for the end of all
+// stages: an item that goes back while this worker still pulls comes to this worker again,
+// and would be lost to the others until its lease runs out.
+func (w *Worker) giveBack(ctx context.Context) error {
+	var errs error
+	for _, t := range w.leases.kept() {
+		ctx := trace.ContextWithSpan(context.WithoutCancel(ctx), trace.SpanFromContext(t.ctx))
+		w.cfg.Logger.Info("gave item back", "item", t.name(), "task", t.item.Task, "attempt", t.lease.Attempt())
+		if err := t.lease.Release(ctx); err != nil {
+			errs = errors.Join(errs, fmt.Errorf("give item %s back: %w", t.name(), err))
+		}
+		trace.SpanFromContext(t.ctx).End()
+	}
+	return errs
+}
+
 func (w *Worker) tell(ctx context.Context, t *task, o outcome, res manifest.Result) error {
 	log := w.cfg.Logger.With("item", t.name(), "task", t.item.Task, "attempt", t.lease.Attempt())
 	switch o.kind {
-	case released:
-		log.Info("gave item back")
-		return t.lease.Release(ctx)
 	case retry:
 		if !t.lease.Last() && !t.lease.Exhausted() {
 			delay := t.lease.RetryDelay()

@@ -65,13 +65,17 @@ func (w *Worker) Run(ctx context.Context) error {
 		}
 		return errs
 	})
-	return group.Wait()
+	return errors.Join(group.Wait(), w.giveBack(ctx))
 }
 
 // prepare leases items, makes them ready for the device, and passes them on in batches.
 func (w *Worker) prepare(ctx context.Context, out chan<- batch) error {
 	for ctx.Err() == nil {
 		leases, err := w.cfg.Queue.Lease(ctx, w.cfg.Batch, w.cfg.Idle)
+		if errors.Is(err, queue.ErrNotReady) {
+			w.pause(ctx)
+			continue
+		}
 		if err != nil && ctx.Err() == nil {
 			return fmt.Errorf("lease work: %w", err)
 		}
@@ -79,7 +83,7 @@ func (w *Worker) prepare(ctx context.Context, out chan<- batch) error {
 		for _, l := range leases {
 			w.leases.add(l)
 			t := w.start(ctx, l)
-			if err := w.ready(ctx, t); err != nil {
+			if err := w.ready(t); err != nil {
 				if err := w.settle(ctx, t, outcomeOf(ctx, err), manifest.Result{}); err != nil {
 					return err
 				}
@@ -100,6 +104,16 @@ func (w *Worker) prepare(ctx context.Context, out chan<- batch) error {
 	return nil
 }
 
+// pause waits while the campaign is being reset.
+func (w *Worker) pause(ctx context.Context) {
+	t := time.NewTimer(w.cfg.Idle)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-t.C:
+	}
+}
+
 // start opens the item's own trace, linked to the one that published it. Draining does not
 // cancel its context: short stages are seen through.
 func (w *Worker) start(ctx context.Context, l *queue.Lease) *task {
@@ -115,7 +129,7 @@ func (w *Worker) start(ctx context.Context, l *queue.Lease) *task {
 }
 
 // ready takes an item up to the point where the device is needed.
-func (w *Worker) ready(ctx context.Context, t *task) error {
+func (w *Worker) ready(t *task) error {
 	if t.lease.Exhausted() {
 		return errors.New("earlier attempts ended without an answer: the worker crashed or hung")
 	}
@@ -209,7 +223,7 @@ func (w *Worker) solve(ctx context.Context, b batch) error {
 	for i, t := range b.tasks {
 		problems[i], states[i] = t.problem, s.Start(t.problem.Key)
 		if t.begun != nil {
-			states[i], curves[i] = t.begun.State, t.begun.Curves
+			states[i], curves[i] = t.begun.begin()
 		}
 	}
 	begin := w.cfg.Now()

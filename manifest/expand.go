@@ -82,7 +82,8 @@ func (e *Expander) item(row Row, probe Probe, p place) (Item, error) {
 	it.Kernel = source(row.Overrides.Kernel, probe.KernelSHA256)
 	it.Solver = solver
 	it.Prior = e.prior
-	return it, it.Identify()
+	err = it.Identify()
+	return it, err
 }
 
 // check makes sure that nothing that determines the result is missing from the identity.

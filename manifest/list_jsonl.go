@@ -45,7 +45,7 @@ func parseObject(text string) (cells []cell, field string, err error) {
 		if err != nil {
 			return nil, "", notJSON(err)
 		}
-		key := token.(string) //nolint:errcheck // the decoder lets only strings be keys
+		key := token.(string) // the decoder lets only strings be keys
 		if err := checkColumn(key); err != nil {
 			return nil, "", err
 		}

@@ -27,7 +27,7 @@ func (n namer) unique(name string) string {
 
 func nameHash(s string) uint64 {
 	h := fnv.New64a()
-	h.Write([]byte(s)) //nolint:errcheck // a hash does not fail
+	h.Write([]byte(s)) // a hash does not fail
 	return h.Sum64()
 }
 

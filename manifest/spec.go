@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -200,7 +201,7 @@ func Parse(name string, data []byte, base string) (*Spec, error) {
 	d.spec(root, s)
 	s.lines = d.lines
 
-	if problems := append(d.problems, s.checkRanges()...); len(problems) > 0 {
+	if problems := slices.Concat(d.problems, s.checkRanges()); len(problems) > 0 {
 		return nil, joinByLine(problems)
 	}
 	s.Dataset.Path = resolvePath(base, s.Dataset.Path)

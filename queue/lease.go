@@ -59,10 +59,7 @@ func (q *Queue) fetch(ctx context.Context, n int, wait time.Duration) ([]*Lease,
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	// The request ends a little before this context does; when ctx ends the server drops it.
-	fetchCtx, cancel := context.WithTimeout(ctx, wait)
-	defer cancel()
-	batch, err := q.consumer.Fetch(n, jetstream.FetchContext(fetchCtx))
+	batch, err := q.consumer.Fetch(n, jetstream.FetchContext(pull{ctx, time.Now().Add(wait * 10 / 9)}))
 	if err != nil {
 		return nil, serverError(err)
 	}
@@ -87,6 +84,18 @@ func (q *Queue) fetch(ctx context.Context, n int, wait time.Duration) ([]*Lease,
 	}
 	return leases, err
 }
+
+// pull is a context with a deadline that it does not keep. The client takes nine tenths of
+// the time to the deadline as the time after which the server ends the request, and says so
+// in a last message. If the client stopped at a deadline of its own, an item that the server
+// sent just before would be leased to nobody until AckWait is over.
+type pull struct {
+	context.Context
+	deadline time.Time
+}
+
+// Deadline implements context.Context.
+func (p pull) Deadline() (time.Time, bool) { return p.deadline, true }
 
 func (q *Queue) newLease(msg jetstream.Msg) (*Lease, error) {
 	meta, err := msg.Metadata()

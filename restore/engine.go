@@ -3,6 +3,7 @@ package restore
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -107,9 +108,8 @@ func (e *Engine) Solver(p Plan, n int) (*solver.Solver, error) {
 }
 
 // Close releases everything that was compiled.
-func (e *Engine) Close() {
+func (e *Engine) Close() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.forwards.clear()
-	e.solvers.clear()
+	return errors.Join(e.forwards.clear(), e.solvers.clear())
 }

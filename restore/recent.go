@@ -1,6 +1,10 @@
 package restore
 
-import "slices"
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
 
 // recent keeps the most recently used values and closes the others.
 type recent[T interface{ Close() error }] struct {
@@ -18,7 +22,10 @@ func (r *recent[T]) get(key string, build func() (T, error)) (T, error) {
 	}
 	// Make room first: two large models need not be in memory at once.
 	for len(r.keys) >= r.limit {
-		r.vals[r.keys[0]].Close()
+		if err := r.vals[r.keys[0]].Close(); err != nil {
+			var none T
+			return none, fmt.Errorf("make room for a model: %w", err)
+		}
 		delete(r.vals, r.keys[0])
 		r.keys = r.keys[1:]
 	}
@@ -35,9 +42,12 @@ func (r *recent[T]) get(key string, build func() (T, error)) (T, error) {
 	return v, nil
 }
 
-func (r *recent[T]) clear() {
-	for _, v := range r.vals {
-		v.Close()
+// clear closes all values.
+func (r *recent[T]) clear() error {
+	var errs []error
+	for _, key := range r.keys {
+		errs = append(errs, r.vals[key].Close())
 	}
 	r.keys, r.vals = nil, nil
+	return errors.Join(errs...)
 }

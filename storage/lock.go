@@ -59,7 +59,7 @@ func acquire(f *os.File) error {
 // holder reads who holds the lock.
 func holder(f *os.File) string {
 	buf := make([]byte, 512)
-	n, _ := f.ReadAt(buf, 0) //nolint:errcheck // always io.EOF; an empty file is handled
+	n, _ := f.ReadAt(buf, 0) // always io.EOF; an empty file is handled
 	if line := strings.TrimSpace(string(buf[:n])); line != "" {
 		return line
 	}

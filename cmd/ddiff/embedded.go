@@ -34,7 +34,12 @@ import (
 const embeddedLease = 2 * time.Minute
 
 // runEmbedded runs a campaign with everything in this process.
-func runEmbedded(ctx context.Context, spec *manifest.Spec, o runOptions, stdout, stderr io.Writer) (err error) {
+func runEmbedded(ctx context.Context, spec *manifest.Spec, o runOptions, stdout, stderr io.Writer) error {
+	return withEmbedded(ctx, spec, o, stdout, stderr, func(e embedded) error { return e.run(ctx, stdout, o.json) })
+}
+
+// withEmbedded opens what a campaign needs in this process, and closes it after use.
+func withEmbedded(ctx context.Context, spec *manifest.Spec, o runOptions, stdout, stderr io.Writer, use func(e embedded) error) (err error) {
 	level, err := o.level()
 	if err != nil {
 		return err
@@ -80,8 +85,7 @@ func runEmbedded(ctx context.Context, spec *manifest.Spec, o runOptions, stdout,
 	defer stopQueue()
 	show := newProgress(o, stdout, stderr)
 	defer show.stop()
-	r := embedded{spec: spec, prior: p, engine: engine, queue: q, store: storage.NewTraced(dir, tel.Tracer("storage")), tel: tel, show: show}
-	return r.run(ctx, stdout, o.json)
+	return use(embedded{spec: spec, prior: p, engine: engine, queue: q, store: storage.NewTraced(dir, tel.Tracer("storage")), tel: tel, show: show})
 }
 
 // openRuntime finds ONNX Runtime and opens it with the device that was asked for.
@@ -110,32 +114,57 @@ func openRuntime(o runOptions, tel *telemetry.Telemetry) (*onnx.Runtime, error) 
 	return onnx.Open(onnx.Config{Library: lib.Path, Provider: provider, Device: device, Threads: o.threads, Logger: tel.Logger})
 }
 
-// startQueue starts the embedded server for a campaign. Its files lie in the user's cache,
-// not in the output: they are worth nothing once the run is over, and a full or remote
-// output disk must not stop the queue.
-func startQueue(ctx context.Context, spec *manifest.Spec, tel *telemetry.Telemetry) (*queue.Queue, func(), error) {
-	cache, err := os.UserCacheDir()
+// queueDir makes an empty directory for the queue of an output. It lies in the user's cache,
+// or where the user has none among the temporary files, and not in the output: a full or
+// remote output disk must not stop the queue. What a run that died left there is dropped,
+// it would be dropped by the coordinator anyway.
+func queueDir(output string) (string, error) {
+	out, err := filepath.Abs(output)
 	if err != nil {
-		cache = os.TempDir()
-	}
-	out, err := filepath.Abs(spec.Output)
-	if err != nil {
-		return nil, nil, fmt.Errorf("open output: %w", err)
+		return "", err
 	}
 	sum := sha256.Sum256([]byte(out))
-	server, err := queue.StartEmbedded(ctx, queue.EmbeddedConfig{
-		Dir:    filepath.Join(cache, "ddiff", "queue", hex.EncodeToString(sum[:6])),
-		Logger: tel.Logger,
-	})
+	name := filepath.Join("ddiff", "queue", hex.EncodeToString(sum[:6]))
+	cache, err := os.UserCacheDir()
+	if err == nil {
+		if err = emptyDir(filepath.Join(cache, name)); err == nil {
+			return filepath.Join(cache, name), nil
+		}
+	}
+	if temp, e := os.MkdirTemp("", "ddiff-queue-"); e == nil {
+		return temp, nil
+	}
+	return "", err
+}
+
+func emptyDir(dir string) error {
+	if err := os.RemoveAll(dir); err != nil {
+		return err
+	}
+	return os.MkdirAll(dir, 0o755)
+}
+
+// startQueue starts the embedded server for a campaign. Its files are removed in the end.
+func startQueue(ctx context.Context, spec *manifest.Spec, tel *telemetry.Telemetry) (*queue.Queue, func(), error) {
+	dir, err := queueDir(spec.Output)
 	if err != nil {
 		return nil, nil, fmt.Errorf("start queue: %w", err)
 	}
+	server, err := queue.StartEmbedded(ctx, queue.EmbeddedConfig{Dir: dir, Logger: tel.Logger})
+	if err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("start queue: %w", err), os.RemoveAll(dir))
+	}
+	stop := func() {
+		server.Close()
+		if err := os.RemoveAll(dir); err != nil {
+			tel.Logger.Warn("could not remove the queue's files", "reason", err)
+		}
+	}
 	nc, err := server.Connect()
 	if err != nil {
-		server.Close()
+		stop()
 		return nil, nil, fmt.Errorf("connect to queue: %w", err)
 	}
-	stop := func() { nc.Close(); server.Close() }
 	q, err := queue.Open(ctx, nc, queue.Config{
 		Campaign: spec.ID(), AckWait: embeddedLease, MaxAttempts: spec.Attempts,
 		Logger: tel.Logger, Tracer: tel.Tracer("queue"),
@@ -158,25 +187,31 @@ type embedded struct {
 	show   *progress
 }
 
-// run shards the campaign, works it off, and writes the report.
-func (e embedded) run(ctx context.Context, stdout io.Writer, asJSON bool) error {
+// parts makes the coordinator and the worker.
+func (e embedded) parts() (*coordinator.Coordinator, *gpuworker.Worker, error) {
 	c, err := coordinator.New(coordinator.Config{
 		Spec: e.spec, Prior: e.prior, Queue: e.queue, Store: e.store, Sources: manifest.Files{},
 		Finished: e.show.finished, Skipped: e.show.skipped,
 		Logger: e.tel.Logger, Tracer: e.tel.Tracer("coordinator"),
 	})
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	in, err := telemetry.NewInstruments(e.tel.Meter("gpuworker"))
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	w, err := gpuworker.New(gpuworker.Config{
 		Queue: e.queue, Store: e.store, Sources: manifest.Files{}, Engine: e.engine,
 		Name: "embedded", Version: version(), Batch: e.spec.Batch, AckWait: embeddedLease, Steps: e.show.steps,
 		Logger: e.tel.Logger, Tracer: e.tel.Tracer("gpuworker"), Instruments: in,
 	})
+	return c, w, err
+}
+
+// run shards the campaign, works it off, and writes the report.
+func (e embedded) run(ctx context.Context, stdout io.Writer, asJSON bool) error {
+	c, w, err := e.parts()
 	if err != nil {
 		return err
 	}

@@ -48,8 +48,6 @@ func exitCode(err error) int {
 		return 0
 	case errors.Is(err, context.Canceled):
 		return 130
-	case errors.Is(err, errIncomplete):
-		return 3
 	case errors.As(err, &usage), errors.As(err, &field), errors.Is(err, manifest.ErrNoDataset),
 		errors.Is(err, manifest.ErrEmptyDataset), errors.Is(err, manifest.ErrBadList):
 		return 2
@@ -62,6 +60,8 @@ func exitCode(err error) int {
 		return 5
 	case errors.Is(err, storage.ErrNoSpace), errors.Is(err, storage.ErrReadOnly), errors.Is(err, storage.ErrConflict):
 		return 6
+	case errors.Is(err, errIncomplete):
+		return 3 // and nothing worse
 	case strings.HasPrefix(err.Error(), "unknown command"), strings.HasPrefix(err.Error(), "accepts "),
 		strings.HasPrefix(err.Error(), "required flag"):
 		return 2 // cobra has no error types for these

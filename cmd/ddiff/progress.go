@@ -88,7 +88,8 @@ func (p *progress) show() {
 	rate := float64(p.made) / time.Since(p.began).Seconds()
 	eta := "?"
 	if rate > 0 {
-		eta = (time.Duration(float64(p.allSteps-p.made)/rate) * time.Second).Round(time.Second).String()
+		left := max(0, p.allSteps-p.made) // steps are made twice when an item is tried again
+		eta = (time.Duration(float64(left)/rate) * time.Second).Round(time.Second).String()
 	}
 	line := fmt.Sprintf("%d/%d images  %.1f steps/s  ETA %s", p.ended, p.total, rate, eta)
 	if !p.bar {

@@ -86,7 +86,9 @@ func TestNormalIsPositional(t *testing.T) {
 		t.Errorf("prefix differs: %v and %v", long[:6], short)
 	}
 	h := sha256.New()
-	binary.Write(h, binary.LittleEndian, long)
+	if err := binary.Write(h, binary.LittleEndian, long); err != nil {
+		t.Fatal(err)
+	}
 	const golden = "8e75b25c7f677e91"
 	if got := hex.EncodeToString(h.Sum(nil))[:16]; got != golden {
 		t.Errorf("digest %s, want %s: seeds have changed their meaning", got, golden)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"sync"
 
 	ort "github.com/yalue/onnxruntime_go"
@@ -83,6 +84,10 @@ func Open(cfg Config) (*Runtime, error) {
 	defer openMu.Unlock()
 	if opened {
 		return nil, ErrAlreadyOpen
+	}
+	// Official builds report their use to their maker, and keep a record among the user's files.
+	if err := os.Setenv("ORT_DISABLE_TELEMETRY", "1"); err != nil {
+		return nil, fmt.Errorf("open ONNX Runtime: %w", err)
 	}
 	ort.SetSharedLibraryPath(cfg.Library)
 	if _, err := keepSignals(func() error { return ort.InitializeEnvironment(ort.WithLogLevelError()) }); err != nil {

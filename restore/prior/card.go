@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // ErrCard: the model card is missing, incomplete or contradicts the graph.
@@ -75,11 +76,11 @@ func ParseCard(file string, metadata map[string]string) (Card, error) {
 	}
 	if len(missing) > 0 {
 		return Card{}, fmt.Errorf("%s: %w lacks %s; add it with: ddiff prior card %s %s",
-			file, ErrCard, strings.Join(missing, ", "), file, strings.Join(set, " "))
+			file, ErrCard, strings.Join(missing, ", "), quoted(file), strings.Join(set, " "))
 	}
 	get := func(key string) string { return strings.TrimSpace(metadata[keyPrefix+key]) }
 	wrong := func(key, want string) error {
-		return fmt.Errorf("%s: %w: %s is %q, %s; mend it with: ddiff prior card %s --set %s=VALUE", file, ErrCard, key, get(key), want, file, key)
+		return fmt.Errorf("%s: %w: %s is %q, %s; mend it with: ddiff prior card %s --set %s=VALUE", file, ErrCard, key, get(key), want, quoted(file), key)
 	}
 	c := Card{
 		Name: get("name"), Prediction: Prediction(get("prediction")), Schedule: get("schedule"),
@@ -108,6 +109,17 @@ func ParseCard(file string, metadata map[string]string) (Card, error) {
 		return Card{}, wrong("learned_variance", "must be true or false")
 	}
 	return c, nil
+}
+
+// quoted is a file's name as a shell reads it.
+func quoted(name string) string {
+	plain := func(r rune) bool {
+		return unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("/._-+,@", r)
+	}
+	if strings.ContainsFunc(name, func(r rune) bool { return !plain(r) }) {
+		return "'" + strings.ReplaceAll(name, "'", `'\''`) + "'"
+	}
+	return name
 }
 
 // Entries turns key=value settings into metadata entries; a key that no card has is refused.

@@ -2,6 +2,7 @@ package solver
 
 import (
 	"fmt"
+	"slices"
 
 	"ddiff/restore/onnx"
 	"ddiff/restore/operator"
@@ -56,7 +57,7 @@ func (b builder) chunk(n, k int) (model []byte, inputs, outputs []onnx.Value, er
 	if inner != nil {
 		return nil, nil, nil, fmt.Errorf("build step: %w", inner)
 	}
-	outs := append(final, curves...)
+	outs := slices.Concat(final, curves)
 	for i, v := range outs {
 		g.Output(outputNames[i], v)
 	}

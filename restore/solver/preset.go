@@ -83,12 +83,23 @@ func paper(rows map[string]row) map[string]Config {
 	return out
 }
 
-// natural starts from the paper's FFHQ table; what differs was chosen on the bundled
-// photographs.
+// natural is tuned for the bundled prior: few steps, a larger b, because a weak prior smooths
+// the image away once it is left alone with it, and an earlier end of the added noise. The
+// settings were chosen by the mean PSNR on the bundled photographs at 128×128 with sigma 0.05,
+// so figures on those photographs are those of tuned data.
 func natural() map[string]Config {
-	out := paper(ffhq)
-	for task, c := range out {
-		c.Steps, c.B = 100, 1
+	out := map[string]Config{}
+	for task, c := range map[string]Config{
+		operator.SuperResolution: {Steps: 100, Gamma0: 45, B: 0.5, T0: 1, SigmaRule: SigmaFull},
+		operator.InpaintBox:      {Steps: 100, Gamma0: 5, B: 1, T0: 700, SigmaRule: SigmaDDPM},
+		operator.InpaintRandom:   {Steps: 100, Gamma0: 5, B: 1, T0: 300, SigmaRule: SigmaDDPM},
+		operator.GaussianDeblur:  {Steps: 120, Gamma0: 8, B: 1.5, T0: 300, SigmaRule: SigmaDDPM},
+		operator.MotionDeblur:    {Steps: 200, Gamma0: 8, B: 1.5, T0: 300, SigmaRule: SigmaDDPM},
+		operator.PhaseRetrieval:  {Steps: 100, Gamma0: 38, B: 1, T0: 1, SigmaRule: SigmaFull},
+		operator.NonlinearDeblur: {Steps: 100, Gamma0: 8, B: 1.5, T0: 300, SigmaRule: SigmaDDPM},
+		operator.HDR:             {Steps: 150, Gamma0: 2, B: 1, T0: 120, SigmaRule: SigmaDDPM},
+	} {
+		c.Method, c.A, c.TGamma, c.Gradient = DDiff, 3.3, 90, GradientNorm
 		out[task] = c
 	}
 	return out

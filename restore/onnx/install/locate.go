@@ -132,7 +132,7 @@ func inDirectory(dir, ep, source string) (Library, error) {
 		}
 	}
 	if first == nil {
-		first = fmt.Errorf("no ONNX Runtime library in %s: %w", dir, fs.ErrNotExist)
+		first = fmt.Errorf("%w in %s: %w", ErrNotFound, dir, fs.ErrNotExist)
 	}
 	return Library{}, first
 }

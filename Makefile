@@ -1,0 +1,80 @@
+# What people and the continuous integration call. `make` alone lists the targets: those with
+# a comment of two hashes.
+
+SHELL         := bash
+.SHELLFLAGS   := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS     += --no-builtin-rules --no-print-directory
+
+# The pinned programs that check the code. They are installed into bin/, one folder for each
+# version, and built by the Go that builds the project.
+GOLANGCI_LINT_VERSION := v2.15.0
+GOTESTSUM_VERSION     := v1.13.0
+GOLANGCI_LINT := bin/golangci-lint-$(GOLANGCI_LINT_VERSION)/golangci-lint
+GOTESTSUM     := bin/gotestsum-$(GOTESTSUM_VERSION)/gotestsum
+
+# The interpreter that has the Debian packages of the Python tests.
+export PYTHON ?= /usr/bin/python3
+
+# A build outside a Git checkout, or in one that belongs to somebody else, has no commit to
+# name; Go would stop instead of leaving it out.
+ifneq ($(shell git rev-parse --verify --quiet HEAD >/dev/null 2>&1 && echo yes),yes)
+export GOFLAGS += -buildvcs=false
+endif
+
+.PHONY: help
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+
+.PHONY: demo
+demo: build runtime ## Restore the bundled photographs on all eight tasks and print the table
+	@bin/ddiff run examples/demo.yaml
+
+.PHONY: test
+test: test-packages build runtime $(GOLANGCI_LINT) $(GOTESTSUM) ## Run lint and every test, Go and Python
+	@GOTESTSUM=$(GOTESTSUM) scripts/test.sh
+
+.PHONY: bench
+bench: test-packages build runtime ## Time the solver against the bare network and against PyTorch
+	@bin/ddiff bench --torch $(PYTHON)
+
+.PHONY: lint
+lint: $(GOLANGCI_LINT) ## Check format, go vet and golangci-lint, with the import directions
+	@bad=0; \
+	unformatted=$$(gofmt -l .); \
+	test -z "$$unformatted" || { printf 'not formatted by gofmt:\n%s\n' "$$unformatted"; bad=1; }; \
+	go vet ./... || bad=1; \
+	$(GOLANGCI_LINT) run ./... || bad=1; \
+	exit $$bad
+
+.PHONY: fuzz
+fuzz: ## Run each fuzz target for ten seconds (FUZZTIME=1m: for a minute)
+	@scripts/fuzz.sh $(or $(FUZZTIME),10s)
+
+.PHONY: generate
+generate: ## Generate code anew; needs protoc (Debian: protobuf-compiler)
+	go build -o bin/protoc-gen-go google.golang.org/protobuf/cmd/protoc-gen-go
+	go generate ./...
+
+.PHONY: build
+build: build-packages ## Build bin/ddiff
+	@go build -o bin/ddiff ./cmd/ddiff
+
+.PHONY: runtime
+runtime: build ## Install ONNX Runtime into the user's cache, unless there is one
+	@bin/ddiff runtime where >/dev/null 2>&1 || bin/ddiff runtime install
+
+.PHONY: clean
+clean: ## Remove what was built; results, and what is in the user's cache, stay
+	rm -rf bin .cache
+
+.PHONY: build-packages test-packages
+build-packages test-packages:
+	@scripts/packages.sh $(@:-packages=)
+
+$(GOLANGCI_LINT):
+	@echo "building golangci-lint $(GOLANGCI_LINT_VERSION); the first time takes some minutes"
+	@GOBIN=$(CURDIR)/$(@D) go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)
+
+$(GOTESTSUM):
+	@GOBIN=$(CURDIR)/$(@D) go install gotest.tools/gotestsum@$(GOTESTSUM_VERSION)

@@ -1,0 +1,162 @@
+package main_test
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestTasks(t *testing.T) {
+	t.Parallel()
+	all := []string{"super_resolution", "inpaint_box", "inpaint_random", "gaussian_deblur", "motion_deblur", "phase_retrieval", "nonlinear_deblur", "hdr"}
+	e := ddiff(t, "tasks")
+	wantCode(t, e, 0)
+	for _, want := range append(all, "natural", "ffhq", "imagenet", "diff_pnp_hqs") {
+		if !strings.Contains(e.stdout, want) {
+			t.Errorf("%s is missing\n%v", want, e)
+		}
+	}
+	e = ddiff(t, "tasks", "--json")
+	wantCode(t, e, 0)
+	var infos []struct {
+		Name, About string
+		Params      map[string]float64
+		Presets     map[string]struct{ Steps int }
+	}
+	must(t, json.Unmarshal([]byte(e.stdout), &infos))
+	if len(infos) != len(all) {
+		t.Fatalf("%d tasks, want %d", len(infos), len(all))
+	}
+	for _, info := range infos {
+		if info.About == "" || len(info.Presets) != 3 || info.Presets["ffhq"].Steps == 0 {
+			t.Errorf("task %s says too little: %+v", info.Name, info)
+		}
+	}
+}
+
+func TestVersion(t *testing.T) {
+	t.Parallel()
+	e := ddiff(t, "version")
+	wantCode(t, e, 0)
+	lib, err := library()
+	must(t, err)
+	for _, want := range []string{"ddiff 0.", "linux/", "ONNX Runtime ", lib.Path} {
+		if !strings.Contains(e.stdout, want) {
+			t.Errorf("%q is missing\n%v", want, e)
+		}
+	}
+}
+
+func TestPriorInspect(t *testing.T) {
+	t.Parallel()
+	e := ddiff(t, "prior", "inspect", "bundled")
+	wantCode(t, e, 0)
+	for _, want := range []string{"sha256", "prediction", "schedule", "channels", "parameters", "licence"} {
+		if !strings.Contains(e.stdout, want) {
+			t.Errorf("%q is missing\n%v", want, e)
+		}
+	}
+	e = ddiff(t, "prior", "inspect", "bundled", "--json")
+	wantCode(t, e, 0)
+	var info struct {
+		SHA256     string
+		Parameters int
+		Card       struct{ Channels int }
+	}
+	must(t, json.Unmarshal([]byte(e.stdout), &info))
+	if len(info.SHA256) != 64 || info.Parameters < 1000 || info.Card.Channels != 3 {
+		t.Errorf("the bundled prior is %+v", info)
+	}
+}
+
+// TestRuntimeWhere looks where a person's own shell would: in the cache, or where the
+// environment says.
+func TestRuntimeWhere(t *testing.T) {
+	t.Parallel()
+	lib, err := library()
+	must(t, err)
+	cmd := exec.Command(program, "runtime", "where")
+	cmd.Env = os.Environ()
+	e := end(t, cmd)
+	wantCode(t, e, 0)
+	if strings.TrimSpace(e.stdout) != lib.Path {
+		t.Errorf("%q, want %q", e.stdout, lib.Path)
+	}
+}
+
+// TestMissingRuntime cannot find ONNX Runtime, or is given something else.
+func TestMissingRuntime(t *testing.T) {
+	t.Parallel()
+	empty := t.TempDir()
+	text := filepath.Join(empty, "libonnxruntime.so")
+	write(t, text, []byte("this is no library"))
+	for _, c := range []struct {
+		name    string
+		env     string
+		flags   []string
+		message []string
+	}{
+		{"flag, nowhere", "", []string{"--onnxruntime", "/nonexistent"}, []string{"--onnxruntime", "/nonexistent", "ddiff runtime install"}},
+		{"flag, empty directory", "", []string{"--onnxruntime", t.TempDir()}, []string{"--onnxruntime", "no ONNX Runtime library found in"}},
+		{"flag, no library", "", []string{"--onnxruntime", text}, []string{"--onnxruntime", text, "not a shared library"}},
+		{"environment, nowhere", "DDIFF_ONNXRUNTIME=/nonexistent", nil, []string{"DDIFF_ONNXRUNTIME", "/nonexistent", "ddiff runtime install"}},
+		{"environment, no library", "DDIFF_ONNXRUNTIME=" + text, nil, []string{"DDIFF_ONNXRUNTIME", text, "not a shared library"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			out := filepath.Join(t.TempDir(), "out")
+			cmd := command(t, append(small("--images", photograph("coffee"), "--task", "hdr", "--out", out), c.flags...)...)
+			if c.env != "" {
+				cmd.Env = append(environment(), c.env)
+			}
+			e := end(t, cmd)
+			wantCode(t, e, 4)
+			wantMessage(t, e, append([]string{"ddiff: "}, c.message...)...)
+		})
+	}
+}
+
+// TestWrongCommandLines checks that mistakes are named.
+func TestWrongCommandLines(t *testing.T) {
+	t.Parallel()
+	campaign := filepath.Join(t.TempDir(), "campaign.yaml")
+	write(t, campaign, []byte("dataset: {path: photos}\ntasks: [hdr]\nstepz: 10\n"))
+	wrong := filepath.Join(t.TempDir(), "wrong.yaml")
+	write(t, wrong, []byte("dataset: {path: photos}\ntasks: [hdr]\nsteps: many\n"))
+	for _, c := range []struct {
+		name    string
+		args    []string
+		message string
+	}{
+		{"unknown command", []string{"restore"}, `unknown command "restore"`},
+		{"unknown flag", []string{"run", "--step", "10"}, "unknown flag: --step"},
+		{"nothing to run", []string{"run"}, "give a campaign file, or --images and --task"},
+		{"two campaigns", []string{"run", "a.yaml", "b.yaml"}, "accepts at most 1 arg"},
+		{"campaign and images", []string{"run", campaign, "--images", "x"}, "not both"},
+		{"no task", []string{"run", "--images", "x"}, "--images needs --task; see: ddiff tasks"},
+		{"unknown task", []string{"run", "--images", "x", "--task", "hdrr"}, `unknown task "hdrr" (did you mean "hdr"?)`},
+		{"unknown method", []string{"run", "--images", "x", "--task", "hdr", "--method", "dif"}, `unknown method "dif"`},
+		{"unknown preset", []string{"run", "--images", "x", "--task", "hdr", "--preset", "imagnet"}, `(did you mean "imagenet"?)`},
+		{"too many steps", []string{"run", "--images", "x", "--task", "hdr", "--steps", "5000"}, "steps: "},
+		{"no number", []string{"run", "--images", "x", "--task", "hdr", "--sigma", "much"}, "--sigma"},
+		{"wrong device", []string{"run", "--images", photograph("coffee"), "--task", "hdr", "--out", t.TempDir(), "--device", "gpu"}, "none of auto, cpu, cuda, cuda:N"},
+		{"wrong log level", []string{"run", "--images", "x", "--task", "hdr", "--log-level", "loud"}, "none of debug, info, warn, error, off"},
+		{"missing campaign", []string{"run", "nowhere.yaml"}, "nowhere.yaml: no such file"},
+		{"unknown field", []string{"run", campaign}, campaign + `:3: unknown field "stepz" (did you mean "steps"?)`},
+		{"wrong type", []string{"run", wrong}, wrong + ":3: steps: want an integer"},
+		{"nothing to inspect", []string{"prior", "inspect"}, "accepts 1 arg"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			e := ddiff(t, c.args...)
+			wantCode(t, e, 2)
+			wantMessage(t, e, "ddiff: ", c.message)
+			if e.stdout != "" {
+				t.Errorf("stdout has %q", e.stdout)
+			}
+		})
+	}
+}

@@ -1,0 +1,168 @@
+package main_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"syscall"
+	"testing"
+)
+
+// mount puts a file system in memory at a new directory.
+func mount(t *testing.T, flags uintptr, options string) string {
+	t.Helper()
+	dir := t.TempDir()
+	err := syscall.Mount("tmpfs", dir, "tmpfs", flags, options)
+	if errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EACCES) {
+		t.Skip("only root may mount a file system here")
+	}
+	must(t, err)
+	t.Cleanup(func() {
+		if err := syscall.Unmount(dir, 0); err != nil {
+			t.Errorf("unmount %s: %v", dir, err)
+		}
+	})
+	return dir
+}
+
+var lastLine = regexp.MustCompile(`(?m)^done=(\d+) failed=(\d+) dead=(\d+) out=(.+)\n\z`)
+
+// TestFullDisk writes to a disk that takes some of the results.
+func TestFullDisk(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		size        string
+		done        int // at least
+		code, items int
+	}{{"60k", 1, 6, 3}, {"8k", 0, 6, 3}} {
+		t.Run(c.size, func(t *testing.T) {
+			t.Parallel()
+			out := filepath.Join(mount(t, 0, "size="+c.size), "out")
+			e := restore(t, "--images", photographs(t, "chelsea", "coffee", "rocket"), "--task", "super_resolution", "--steps", "10", "--out", out)
+			wantCode(t, e, c.code)
+			n := lastLine.FindStringSubmatch(e.stdout)
+			if n == nil {
+				t.Fatalf("no counts\n%v", e)
+			}
+			done, failed, dead := atoi(t, n[1]), atoi(t, n[2]), atoi(t, n[3])
+			if done < c.done || failed != 0 || dead < 1 || done+dead != c.items {
+				t.Errorf("done=%d failed=%d dead=%d of %d items", done, failed, dead, c.items)
+			}
+			wantMessage(t, e, "dead: ", "no space left for the output", out)
+			wantMessage(t, e, "ddiff: ", "no space left for the output", out)
+			wantItems(t, out, done)
+		})
+	}
+}
+
+func atoi(t *testing.T, s string) int {
+	t.Helper()
+	n, err := strconv.Atoi(s)
+	must(t, err)
+	return n
+}
+
+// TestUnwritableOutput names outputs that cannot be written.
+func TestUnwritableOutput(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name    string
+		out     func(t *testing.T) string
+		message string
+	}{
+		{"a file", func(t *testing.T) string {
+			path := filepath.Join(t.TempDir(), "file")
+			write(t, path, []byte("in the way"))
+			return path
+		}, "not a directory"},
+		{"below a file", func(t *testing.T) string {
+			path := filepath.Join(t.TempDir(), "file")
+			write(t, path, []byte("in the way"))
+			return filepath.Join(path, "out")
+		}, "not a directory"},
+		{"read-only disk", func(t *testing.T) string { return mount(t, syscall.MS_RDONLY, "size=64k") }, "read-only file system"},
+		{"new directory on a read-only disk", func(t *testing.T) string {
+			return filepath.Join(mount(t, syscall.MS_RDONLY, "size=64k"), "out")
+		}, "read-only file system"},
+		{"no space for the lock", func(t *testing.T) string { return mount(t, 0, "size=4k,nr_inodes=2") }, "no space left"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			out := c.out(t)
+			e := restore(t, "--images", photograph("coffee"), "--task", "hdr", "--steps", "10", "--out", out)
+			wantCode(t, e, 6)
+			wantMessage(t, e, "ddiff: open output", out, c.message)
+		})
+	}
+}
+
+// asNobody makes a command run as a user who may not read everything. Only root can do that.
+func asNobody(t *testing.T, args ...string) ended {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		return restore(t, args...) // is such a user
+	}
+	cmd := command(t, small(args...)...)
+	lib, err := library()
+	must(t, err)
+	// The library may lie in a home that nobody else may enter.
+	copied := filepath.Join(open(t), filepath.Base(lib.Path))
+	copyFile(t, lib.Path, copied)
+	cmd.Env = append(environment(), "DDIFF_ONNXRUNTIME="+copied, "XDG_CACHE_HOME=", "HOME=/nonexistent")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	return end(t, cmd)
+}
+
+// open is a new directory that every user may enter.
+func open(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	must(t, os.Chmod(filepath.Dir(dir), 0o755)) // the one above is for its owner alone
+	return dir
+}
+
+// TestPermissions runs as a user who may not read one image, and not write one output.
+func TestPermissions(t *testing.T) {
+	t.Parallel()
+	dir, home := open(t), open(t)
+	for i, mode := range []os.FileMode{0o644, 0o000} {
+		path := filepath.Join(dir, fmt.Sprintf("image%d.png", i))
+		copyFile(t, photograph("coffee"), path)
+		must(t, os.Chmod(path, mode))
+	}
+	mine := filepath.Join(home, "mine")
+	must(t, os.Mkdir(mine, 0o755))
+	if os.Geteuid() == 0 {
+		must(t, os.Chown(mine, 65534, 65534))
+	}
+	args := []string{"--images", dir, "--task", "hdr", "--steps", "10", "--out"}
+	e := asNobody(t, append(args, filepath.Join(mine, "out"))...)
+	wantCode(t, e, 3)
+	wantCounts(t, e, 1, 1, 0, filepath.Join(mine, "out"))
+	wantMessage(t, e, "failed: image1 (hdr): ", filepath.Join(dir, "image1.png"), "permission denied")
+
+	theirs := filepath.Join(home, "theirs")
+	must(t, os.Mkdir(theirs, 0o555))
+	for _, out := range []string{theirs, filepath.Join(theirs, "out")} {
+		e = asNobody(t, append(args, out)...)
+		wantCode(t, e, 6)
+		wantMessage(t, e, "ddiff: open output", out, "output is not writable", "permission denied")
+	}
+}
+
+// TestTwoProcesses runs a second process on the output of one that is at work.
+func TestTwoProcesses(t *testing.T) {
+	t.Parallel()
+	dir, out := photographs(t, "chelsea", "coffee"), filepath.Join(t.TempDir(), "out")
+	args := []string{"--images", dir, "--task", "hdr", "--steps", "100", "--batch", "1", "--out", out}
+	first := begin(t, args...)
+	first.wait(t, &first.stdout, steps, 1)
+	e := restore(t, args...)
+	wantCode(t, e, 5)
+	wantMessage(t, e, "ddiff: open output "+out, "directory is in use", fmt.Sprintf("process %d", first.cmd.Process.Pid), "choose another directory")
+	wantCode(t, first.end(), 0)
+	wantItems(t, out, 2)
+}

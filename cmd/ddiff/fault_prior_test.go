@@ -1,0 +1,148 @@
+package main_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"ddiff/restore/onnx"
+	"ddiff/restore/prior"
+)
+
+// card is a complete model card for images of some channels.
+func card(channels int) map[string]string {
+	return map[string]string{
+		"ddiff.card": "1", "ddiff.name": "tiny", "ddiff.prediction": "epsilon", "ddiff.schedule": "linear:1e-4:0.02:1000",
+		"ddiff.range": "-1..1", "ddiff.channels": strconv.Itoa(channels), "ddiff.multiple_of": "8",
+		"ddiff.learned_variance": "false", "ddiff.license": "CC0-1.0",
+	}
+}
+
+// writePrior writes a score model that finds a tenth of the image to be noise.
+func writePrior(t *testing.T, path string, channels int, metadata map[string]string) {
+	t.Helper()
+	g := onnx.NewGraph(onnx.DefaultOpset)
+	x := g.Input("x", onnx.Float, -1, channels, -1, -1)
+	g.Input("t", onnx.Int64, -1)
+	g.Output("eps", g.Mul(x, g.Scalar(0.1)))
+	data, err := g.Marshal("tiny")
+	must(t, err)
+	write(t, path, withMetadata(t, data, metadata))
+}
+
+func withMetadata(t *testing.T, data []byte, metadata map[string]string) []byte {
+	t.Helper()
+	m, err := onnx.ReadModel(data)
+	must(t, err)
+	m.SetMetadata(metadata)
+	data, err = m.Marshal()
+	must(t, err)
+	return data
+}
+
+// TestBadPriors names priors that cannot be used. The output is not touched.
+func TestBadPriors(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := func(name string) string { return filepath.Join(dir, name) }
+	writePrior(t, path("wrong-channels.onnx"), 4, card(3))
+	writePrior(t, path("no-card.onnx"), 3, nil)
+	writePrior(t, path("wrong-entry.onnx"), 3, map[string]string{"ddiff.prediction": "noise"})
+	whole, err := prior.Read(prior.Bundled)
+	must(t, err)
+	write(t, path("truncated.onnx"), whole[:len(whole)/2])
+	write(t, path("text.onnx"), []byte("this is no model"))
+	for _, c := range []struct {
+		name    string
+		message []string
+	}{
+		{"wrong-channels.onnx", []string{"channels is 3", "input x has 4"}},
+		{"no-card.onnx", []string{"model card lacks card, name, prediction", "add it with: ddiff prior card " + path("no-card.onnx")}},
+		{"wrong-entry.onnx", []string{"model card lacks card, name, schedule"}},
+		{"truncated.onnx", []string{"not an ONNX file, or cut short"}},
+		{"text.onnx", []string{"not an ONNX file, or cut short"}},
+		{"nowhere.onnx", []string{"there is no such file", "--prior bundled"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			out := filepath.Join(t.TempDir(), "out")
+			for _, e := range []ended{
+				restore(t, "--images", photograph("coffee"), "--task", "hdr", "--out", out, "--prior", path(c.name)),
+				ddiff(t, "prior", "inspect", path(c.name)),
+			} {
+				wantCode(t, e, 7)
+				wantMessage(t, e, append([]string{"ddiff: prior", path(c.name)}, c.message...)...)
+			}
+			if _, err := os.Stat(out); !os.IsNotExist(err) {
+				t.Errorf("the output was made: %v", err)
+			}
+		})
+	}
+}
+
+// TestGreyPrior runs colour photographs with a sound prior for grey images.
+func TestGreyPrior(t *testing.T) {
+	t.Parallel()
+	path, out := filepath.Join(t.TempDir(), "grey.onnx"), filepath.Join(t.TempDir(), "out")
+	writePrior(t, path, 1, card(1))
+	e := restore(t, "--images", photograph("coffee"), "--task", "hdr", "--steps", "10", "--out", out, "--prior", path)
+	wantCode(t, e, 3)
+	wantCounts(t, e, 0, 1, 0, out)
+	wantMessage(t, e, "failed: coffee (hdr): ", "coffee.png", "images are read with 3 channels, the prior has 1; choose another prior")
+}
+
+// TestPriorCard pastes the command that a refusal proposes.
+func TestPriorCard(t *testing.T) {
+	t.Parallel()
+	whole, err := prior.Read(prior.Bundled)
+	must(t, err)
+	path := filepath.Join(t.TempDir(), "my prior.onnx")
+	write(t, path, bare(t, whole))
+
+	e := ddiff(t, "prior", "inspect", path)
+	wantCode(t, e, 7)
+	wantMessage(t, e, path, "lacks "+strings.Join(prior.Keys(), ", "))
+	_, pasted, found := strings.Cut(strings.TrimSpace(e.stderr), "add it with: ")
+	if !found {
+		t.Fatalf("no command is proposed\n%v", e)
+	}
+	shell := exec.Command("sh", "-c", pasted)
+	shell.Env = append(environment(), "PATH="+filepath.Dir(program)+":/usr/bin:/bin")
+	if out, err := shell.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", pasted, err, out)
+	}
+	e = ddiff(t, "prior", "inspect", path)
+	wantCode(t, e, 0)
+	for _, want := range []string{"my-prior", "epsilon", "linear:1e-4:0.02:1000", "CC-BY-4.0"} {
+		if !strings.Contains(e.stdout, want) {
+			t.Errorf("the card lacks %q\n%v", want, e)
+		}
+	}
+	e = restore(t, "--images", photograph("coffee"), "--task", "hdr", "--steps", "10", "--out", filepath.Join(t.TempDir(), "out"), "--prior", path)
+	wantCode(t, e, 0)
+
+	e = ddiff(t, "prior", "card", path, "--set", "colour=red")
+	wantCode(t, e, 2)
+	wantMessage(t, e, `"colour=red" is not KEY=VALUE with a key of card, name`)
+	wantCode(t, ddiff(t, "prior", "card", path), 2)
+}
+
+// bare is a model without its card.
+func bare(t *testing.T, data []byte) []byte {
+	t.Helper()
+	entries := map[string]string{}
+	m, err := onnx.ReadModel(data)
+	must(t, err)
+	for key := range m.Metadata() {
+		if strings.HasPrefix(key, "ddiff.") {
+			entries[key] = ""
+		}
+	}
+	if len(entries) == 0 {
+		t.Fatal("the bundled prior has no card")
+	}
+	return withMetadata(t, data, entries)
+}

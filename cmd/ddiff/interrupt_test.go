@@ -1,0 +1,157 @@
+package main_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// TestInterrupt stops runs by signals and lets the same command go on.
+func TestInterrupt(t *testing.T) {
+	t.Parallel()
+	dir := photographs(t, "chelsea", "coffee")
+	args := func(out string, more ...string) []string {
+		return append([]string{"--images", dir, "--task", "motion_deblur", "--steps", "120", "--out", out}, more...)
+	}
+	reference := filepath.Join(t.TempDir(), "reference")
+	wantCode(t, restore(t, args(reference, "--batch", "2")...), 0)
+	wantItems(t, reference, 2)
+
+	for _, c := range []struct {
+		name   string
+		signal syscall.Signal
+		batch  string
+		kept   int                                // half-solved items at the least
+		damage func(t *testing.T, paths []string) // what happens to their checkpoints
+	}{
+		{"one by one", syscall.SIGINT, "1", 1, nil},
+		{"in a batch", syscall.SIGTERM, "2", 2, nil},
+		{"with damaged checkpoints", syscall.SIGINT, "2", 2, damageAll},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			out := filepath.Join(t.TempDir(), "out")
+			p := begin(t, args(out, "--batch", c.batch)...)
+			p.wait(t, &p.stdout, steps, 2)
+			p.signal(t, c.signal)
+			e := p.end()
+			wantCode(t, e, 130)
+			wantMessage(t, e, "ddiff: interrupted; run the same command again to go on")
+			wantMessage(t, e, "kept the state of a half-solved item", "step=")
+			if !strings.Contains(e.stdout, "done=0 failed=0 dead=0 pending=2 out="+out) {
+				t.Errorf("the counts are missing\n%v", e)
+			}
+			kept := checkpoints(t, out)
+			if len(kept) < c.kept {
+				t.Fatalf("%d checkpoints, want %d\n%v", len(kept), c.kept, e)
+			}
+			reached := keptSteps(t, e.stderr)
+			if c.damage != nil {
+				c.damage(t, kept)
+				reached = []int{0}
+			}
+
+			spans := filepath.Join(t.TempDir(), "spans.jsonl")
+			e = restore(t, args(out, "--batch", c.batch, "--trace-file", spans, "--log-level", "info")...)
+			wantCode(t, e, 0)
+			wantCounts(t, e, 2, 0, 0, out)
+			if c.damage != nil {
+				wantMessage(t, e, "passed over a damaged checkpoint", "its checksum is wrong")
+			}
+			made := firstSteps(t, spans)
+			for _, n := range reached {
+				if !slices.Contains(made, n+1) {
+					t.Errorf("no chunk goes on after step %d, they begin with %v", n, made)
+				}
+			}
+			// An item that had no checkpoint begins with the first step.
+			if len(reached) == len(kept) && len(kept) == 2 && slices.Contains(made, 1) {
+				t.Errorf("the first step is made again, chunks begin with %v", made)
+			}
+			wantItems(t, out, 2)
+			wantSame(t, out, reference)
+			if left := checkpoints(t, out); len(left) > 0 {
+				t.Errorf("checkpoints are left: %v", left)
+			}
+		})
+	}
+}
+
+// TestInterruptTwice interrupts the run that goes on, too.
+func TestInterruptTwice(t *testing.T) {
+	t.Parallel()
+	args := func(out string) []string {
+		return []string{"--images", photograph("coffee"), "--task", "phase_retrieval", "--steps", "100", "--out", out}
+	}
+	reference, out := filepath.Join(t.TempDir(), "reference"), filepath.Join(t.TempDir(), "out")
+	wantCode(t, restore(t, args(reference)...), 0)
+	for range 2 {
+		p := begin(t, args(out)...)
+		p.wait(t, &p.stdout, steps, 2)
+		p.signal(t, syscall.SIGINT)
+		wantCode(t, p.end(), 130)
+	}
+	wantCode(t, restore(t, args(out)...), 0)
+	wantItems(t, out, 1)
+	wantSame(t, out, reference)
+}
+
+func checkpoints(t *testing.T, out string) []string {
+	t.Helper()
+	entries, err := os.ReadDir(filepath.Join(out, "checkpoints"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	var paths []string
+	for _, e := range entries {
+		paths = append(paths, filepath.Join(out, "checkpoints", e.Name()))
+	}
+	return paths
+}
+
+// damageAll changes one bit of the first file and cuts the others.
+func damageAll(t *testing.T, paths []string) {
+	t.Helper()
+	for i, path := range paths {
+		data := read(t, path)
+		if i == 0 {
+			data[len(data)/2] ^= 1
+		} else {
+			data = data[:len(data)/2]
+		}
+		write(t, path, data)
+	}
+}
+
+// keptSteps reads from the log how far the checkpoints are.
+func keptSteps(t *testing.T, log string) []int {
+	t.Helper()
+	var found []int
+	for line := range strings.Lines(log) {
+		if _, after, ok := strings.Cut(line, "kept the state of a half-solved item"); ok {
+			_, after, _ = strings.Cut(after, "step=")
+			n, err := strconv.Atoi(strings.TrimSpace(after))
+			must(t, err)
+			found = append(found, n)
+		}
+	}
+	return found
+}
+
+// firstSteps reads from a trace file with which steps the chunks of a run began.
+func firstSteps(t *testing.T, path string) []int {
+	t.Helper()
+	var found []int
+	for _, s := range readSpans(t, path) {
+		if s.Name == "steps" {
+			found = append(found, s.number(t, "ddiff.step.first"))
+		}
+	}
+	return found
+}

@@ -1,0 +1,190 @@
+package main_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"ddiff/restore/onnx/install"
+)
+
+// program is the binary under test; cache stands in for the user's cache directory, so that
+// tests leave nothing behind in the real one.
+var program, cache string
+
+// library finds ONNX Runtime in the user's real cache.
+var library = sync.OnceValues(func() (install.Library, error) { return install.Locate(install.LocateOptions{}) })
+
+func TestMain(m *testing.M) {
+	code, err := build(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// build makes the program once and runs the tests with it.
+func build(m *testing.M) (int, error) {
+	dir, err := os.MkdirTemp("", "ddiff-test-")
+	if err != nil {
+		return 0, err
+	}
+	defer os.RemoveAll(dir) //nolint:errcheck // what stays is a temporary file
+	// Other users must be able to run it, see asNobody.
+	if err := os.Chmod(dir, 0o755); err != nil {
+		return 0, err
+	}
+	program, cache = filepath.Join(dir, "ddiff"), filepath.Join(dir, "cache")
+	out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput()
+	if err != nil {
+		return 0, fmt.Errorf("build the program: %w\n%s", err, out)
+	}
+	return m.Run(), nil
+}
+
+// limit bounds a process that would hang; all of them end much sooner.
+const limit = 2 * time.Minute
+
+// ended is a process that has ended.
+type ended struct {
+	code           int
+	stdout, stderr string
+}
+
+func (e ended) String() string {
+	return fmt.Sprintf("exit code %d\nstdout:\n%s\nstderr:\n%s", e.code, e.stdout, e.stderr)
+}
+
+// ddiff runs the program to its end.
+func ddiff(t *testing.T, args ...string) ended {
+	t.Helper()
+	return end(t, command(t, args...))
+}
+
+// restore is ddiff run with what keeps it small, and one thread, so that tests can run side
+// by side.
+func restore(t *testing.T, args ...string) ended {
+	t.Helper()
+	return ddiff(t, small(args...)...)
+}
+
+func small(args ...string) []string {
+	return append([]string{"run", "--threads", "1", "--size", "64"}, args...)
+}
+
+// command is the program with arguments, and an environment in which ONNX Runtime is found.
+func command(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	lib, err := library()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	t.Cleanup(cancel)
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Env = append(environment(), install.EnvVar+"="+lib.Path)
+	return cmd
+}
+
+// environment is that of the tests without what would change the program's ways.
+func environment() []string {
+	var env []string
+	for _, e := range os.Environ() {
+		if !strings.HasPrefix(e, "OTEL_") && !strings.HasPrefix(e, "DDIFF_") && !strings.HasPrefix(e, "XDG_CACHE_HOME=") {
+			env = append(env, e)
+		}
+	}
+	return append(env, "XDG_CACHE_HOME="+cache)
+}
+
+// end runs a command to its end.
+func end(t *testing.T, cmd *exec.Cmd) ended {
+	t.Helper()
+	var stdout, stderr strings.Builder
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return ended{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
+}
+
+// wantCode checks the exit code.
+func wantCode(t *testing.T, e ended, code int) {
+	t.Helper()
+	if e.code != code {
+		t.Fatalf("exit code %d, want %d\n%v", e.code, code, e)
+	}
+}
+
+// wantMessage checks that one line of stderr has all the parts.
+func wantMessage(t *testing.T, e ended, parts ...string) {
+	t.Helper()
+lines:
+	for line := range strings.Lines(e.stderr) {
+		for _, p := range parts {
+			if !strings.Contains(line, p) {
+				continue lines
+			}
+		}
+		return
+	}
+	t.Errorf("no line of stderr has all of %q\n%v", parts, e)
+}
+
+// wantCounts checks the last line of stdout.
+func wantCounts(t *testing.T, e ended, done, failed, dead int, out string) {
+	t.Helper()
+	lines := strings.Split(strings.TrimSuffix(e.stdout, "\n"), "\n")
+	want := fmt.Sprintf("done=%d failed=%d dead=%d out=%s", done, failed, dead, out)
+	if got := lines[len(lines)-1]; got != want {
+		t.Fatalf("last line %q, want %q\n%v", got, want, e)
+	}
+}
+
+// photographs copies bundled photographs to a new directory.
+func photographs(t *testing.T, names ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range names {
+		copyFile(t, photograph(name), filepath.Join(dir, name+".png"))
+	}
+	return dir
+}
+
+func photograph(name string) string {
+	return filepath.Join("..", "..", "examples", "images", name+".png")
+}
+
+func copyFile(t *testing.T, from, to string) {
+	t.Helper()
+	write(t, to, read(t, from))
+}
+
+func read(t *testing.T, path string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	must(t, err)
+	return data
+}
+
+func write(t *testing.T, path string, data []byte) {
+	t.Helper()
+	must(t, os.WriteFile(path, data, 0o644))
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

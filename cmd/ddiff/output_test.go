@@ -1,0 +1,187 @@
+package main_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"image"
+	"image/png"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"ddiff/manifest"
+)
+
+// items reads every finished item of an output, by identity. It checks that a result parses
+// and that its files are there and are the ones it describes.
+func items(t *testing.T, out string) map[string]manifest.Result {
+	t.Helper()
+	entries, err := os.ReadDir(filepath.Join(out, "items"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	found := map[string]manifest.Result{}
+	for _, e := range entries {
+		data, err := os.ReadFile(file(out, e.Name(), manifest.FileResult))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // not finished
+		}
+		must(t, err)
+		var r manifest.Result
+		if err := json.Unmarshal(data, &r); err != nil {
+			t.Fatalf("result of item %s: %v", e.Name(), err)
+		}
+		if r.Item.ID != e.Name() || r.Outcome != manifest.OutcomeDone || len(r.Artifacts) == 0 {
+			t.Errorf("result of item %s is %s, outcome %s, %d artifacts", e.Name(), r.Item.ID, r.Outcome, len(r.Artifacts))
+		}
+		for name, want := range r.Artifacts {
+			sum := sha256.Sum256(read(t, file(out, e.Name(), name)))
+			if got := hex.EncodeToString(sum[:]); got != want {
+				t.Errorf("item %s: %s has the digest %s, its result says %s", e.Name(), name, got, want)
+			}
+		}
+		found[e.Name()] = r
+	}
+	return found
+}
+
+func file(out, id, name string) string {
+	return filepath.Join(out, filepath.FromSlash(manifest.ItemKey(id, name)))
+}
+
+// wantItems is items of an output that must have n of them.
+func wantItems(t *testing.T, out string, n int) map[string]manifest.Result {
+	t.Helper()
+	found := items(t, out)
+	if len(found) != n {
+		t.Fatalf("%s has %d finished items, want %d", out, len(found), n)
+	}
+	return found
+}
+
+// wantSame checks that the items of got are those of want: what was measured bit for bit,
+// what was restored up to one grey level.
+func wantSame(t *testing.T, got, want string) {
+	t.Helper()
+	reference := items(t, want)
+	found := items(t, got)
+	if len(found) == 0 {
+		t.Fatalf("%s has no items", got)
+	}
+	for id, r := range found {
+		ref, ok := reference[id]
+		if !ok {
+			t.Errorf("item %s (%s, %s) is not in %s", id, r.Item.Name, r.Item.Task, want)
+			continue
+		}
+		for name := range ref.Artifacts {
+			a, b := read(t, file(got, id, name)), read(t, file(want, id, name))
+			switch name {
+			case manifest.FileTrace:
+			case manifest.FileRestored:
+				if d := levels(t, a, b); d > 1 {
+					t.Errorf("item %s (%s, %s): restored images differ by %d grey levels", id, r.Item.Name, r.Item.Task, d)
+				}
+			default:
+				if !bytes.Equal(a, b) {
+					t.Errorf("item %s (%s, %s): %s differs", id, r.Item.Name, r.Item.Task, name)
+				}
+			}
+		}
+		wantSameTrace(t, trace(t, got, id), trace(t, want, id))
+	}
+}
+
+// wantSameTrace checks that two runs made the same steps.
+func wantSameTrace(t *testing.T, got, want manifest.Trace) {
+	t.Helper()
+	if len(got.Timestep) != len(want.Timestep) || len(got.DataNorm) != len(want.Timestep) || len(got.DeltaU) != len(want.Timestep) {
+		t.Fatalf("trace of %d steps, want %d", len(got.Timestep), len(want.Timestep))
+	}
+	for i := range want.Timestep {
+		if got.Timestep[i] != want.Timestep[i] || got.Gamma[i] != want.Gamma[i] {
+			t.Fatalf("step %d is made at time %d with gamma %g, want %d and %g", i+1, got.Timestep[i], got.Gamma[i], want.Timestep[i], want.Gamma[i])
+		}
+		if d := got.DataNorm[i]/want.DataNorm[i] - 1; d > 0.01 || d < -0.01 {
+			t.Fatalf("step %d has the data norm %g, want %g", i+1, got.DataNorm[i], want.DataNorm[i])
+		}
+	}
+}
+
+func trace(t *testing.T, out, id string) manifest.Trace {
+	t.Helper()
+	var tr manifest.Trace
+	must(t, json.Unmarshal(read(t, file(out, id, manifest.FileTrace)), &tr))
+	return tr
+}
+
+// levels is the largest difference of two PNGs of one size, in steps of 8 bits.
+func levels(t *testing.T, a, b []byte) int {
+	t.Helper()
+	x, y := decode(t, a), decode(t, b)
+	if x.Bounds() != y.Bounds() {
+		t.Fatalf("images of %v and %v", x.Bounds(), y.Bounds())
+	}
+	largest := 0
+	for i := x.Bounds().Min.Y; i < x.Bounds().Max.Y; i++ {
+		for j := x.Bounds().Min.X; j < x.Bounds().Max.X; j++ {
+			r, g, b, _ := x.At(j, i).RGBA()
+			r2, g2, b2, _ := y.At(j, i).RGBA()
+			for _, d := range []int{int(r>>8) - int(r2>>8), int(g>>8) - int(g2>>8), int(b>>8) - int(b2>>8)} {
+				largest = max(largest, d, -d)
+			}
+		}
+	}
+	return largest
+}
+
+func decode(t *testing.T, data []byte) image.Image {
+	t.Helper()
+	img, err := png.Decode(bytes.NewReader(data))
+	must(t, err)
+	return img
+}
+
+// stamp is a file at one moment.
+type stamp struct {
+	digest   [sha256.Size]byte
+	modified time.Time
+}
+
+// stamps lists the files of all items.
+func stamps(t *testing.T, out string) map[string]stamp {
+	t.Helper()
+	found := map[string]stamp{}
+	must(t, filepath.WalkDir(filepath.Join(out, "items"), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		found[path] = stamp{sha256.Sum256(read(t, path)), info.ModTime()}
+		return nil
+	}))
+	return found
+}
+
+// files lists the regular files below a directory, relative to it.
+func files(t *testing.T, dir string) []string {
+	t.Helper()
+	var found []string
+	must(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		rel, err := filepath.Rel(dir, path)
+		found = append(found, rel)
+		return err
+	}))
+	return found
+}

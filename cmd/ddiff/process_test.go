@@ -1,0 +1,151 @@
+package main_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+)
+
+// process is a running program that can be watched and signalled.
+type process struct {
+	cmd            *exec.Cmd
+	stdout, stderr watch
+	done           chan struct{} // closed when it has ended
+}
+
+// begin starts a run. Its spans come on stdout as they end, so that a test can tell how far
+// it is: every chunk of ten steps is one span of the name "steps".
+func begin(t *testing.T, args ...string) *process {
+	t.Helper()
+	return beginWith(t, nil, args...)
+}
+
+// beginWith is begin with more environment variables.
+func beginWith(t *testing.T, env []string, args ...string) *process {
+	t.Helper()
+	p := &process{cmd: command(t, append(small(args...), "--log-level", "info")...), done: make(chan struct{})}
+	p.stdout.changed, p.stderr.changed = make(chan struct{}, 1), make(chan struct{}, 1)
+	p.cmd.Env = append(append(p.cmd.Env, "OTEL_TRACES_EXPORTER=console", "OTEL_BSP_SCHEDULE_DELAY=10"), env...)
+	p.cmd.Stdout, p.cmd.Stderr = &p.stdout, &p.stderr
+	must(t, p.cmd.Start())
+	go func() {
+		defer close(p.done)
+		_ = p.cmd.Wait() // the exit code is looked at by end
+	}()
+	t.Cleanup(func() {
+		_ = p.cmd.Process.Kill() // it has ended, unless the test failed
+		<-p.done
+	})
+	return p
+}
+
+// steps is in the span of a chunk of steps.
+const steps = `"Name":"steps"`
+
+// signal sends a signal.
+func (p *process) signal(t *testing.T, s syscall.Signal) {
+	t.Helper()
+	must(t, p.cmd.Process.Signal(s))
+}
+
+// end waits for the end. The spans are left out of stdout.
+func (p *process) end() ended {
+	<-p.done
+	var stdout strings.Builder
+	for line := range strings.Lines(p.stdout.text()) {
+		if !strings.HasPrefix(line, `{"Name":`) {
+			stdout.WriteString(line)
+		}
+	}
+	return ended{p.cmd.ProcessState.ExitCode(), stdout.String(), p.stderr.text()}
+}
+
+// wait waits until w has the text n times, and fails the test if the process ends before.
+func (p *process) wait(t *testing.T, w *watch, text string, n int) {
+	t.Helper()
+	for {
+		if strings.Count(w.text(), text) >= n {
+			return
+		}
+		select {
+		case <-w.changed:
+		case <-p.done:
+			t.Fatalf("it ended before it wrote %q %d times\n%v", text, n, p.end())
+		}
+	}
+}
+
+// watch takes what a process writes.
+type watch struct {
+	mu      sync.Mutex
+	buf     bytes.Buffer
+	changed chan struct{}
+}
+
+// Write implements io.Writer.
+func (w *watch) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	select {
+	case w.changed <- struct{}{}:
+	default:
+	}
+	return w.buf.Write(p)
+}
+
+func (w *watch) text() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.buf.String()
+}
+
+// span is what the tests look at of a span in a trace file.
+type span struct {
+	Name       string
+	Attributes []struct {
+		Key   string
+		Value struct{ IntValue json.RawMessage }
+	}
+}
+
+// number is an attribute of whole numbers.
+func (s span) number(t *testing.T, key string) int {
+	t.Helper()
+	for _, a := range s.Attributes {
+		if a.Key == key {
+			n, err := strconv.Atoi(strings.Trim(string(a.Value.IntValue), `"`))
+			must(t, err)
+			return n
+		}
+	}
+	t.Fatalf("span %s has no attribute %s", s.Name, key)
+	return 0
+}
+
+// readSpans reads a trace file, OTLP/JSON lines.
+func readSpans(t *testing.T, path string) []span {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	must(t, err)
+	var all []span
+	for line := range bytes.Lines(data) {
+		var traces struct {
+			ResourceSpans []struct {
+				ScopeSpans []struct{ Spans []span }
+			}
+		}
+		must(t, json.Unmarshal(line, &traces))
+		for _, r := range traces.ResourceSpans {
+			for _, s := range r.ScopeSpans {
+				all = append(all, s.Spans...)
+			}
+		}
+	}
+	return all
+}

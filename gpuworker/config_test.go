@@ -1,0 +1,40 @@
+package gpuworker_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"ddiff/gpuworker"
+	"ddiff/queue"
+	"ddiff/storage"
+)
+
+func TestConfig(t *testing.T) {
+	t.Parallel()
+	good := config(t, newQueue(t, queue.Config{}), storage.NewMemory())
+	if _, err := gpuworker.New(good); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		field  string
+		change func(*gpuworker.Config)
+	}{
+		{"Queue is missing", func(c *gpuworker.Config) { c.Queue = nil }},
+		{"Store is missing", func(c *gpuworker.Config) { c.Store = nil }},
+		{"Sources is missing", func(c *gpuworker.Config) { c.Sources = nil }},
+		{"Engine is missing", func(c *gpuworker.Config) { c.Engine = nil }},
+		{"Logger is missing", func(c *gpuworker.Config) { c.Logger = nil }},
+		{"Tracer is missing", func(c *gpuworker.Config) { c.Tracer = nil }},
+		{"Instruments is missing", func(c *gpuworker.Config) { c.Instruments = nil }},
+		{"Batch: 2000", func(c *gpuworker.Config) { c.Batch = 2000 }},
+		{"AckWait: -1s", func(c *gpuworker.Config) { c.AckWait = -time.Second }},
+		{"Idle: -1s", func(c *gpuworker.Config) { c.Idle = -time.Second }},
+	} {
+		cfg := good
+		c.change(&cfg)
+		if _, err := gpuworker.New(cfg); err == nil || !strings.Contains(err.Error(), c.field) {
+			t.Errorf("%s: error is %v", c.field, err)
+		}
+	}
+}

@@ -1,0 +1,308 @@
+package gpuworker_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	metricnoop "go.opentelemetry.io/otel/metric/noop"
+	"go.opentelemetry.io/otel/trace/noop"
+	"go.uber.org/goleak"
+
+	"ddiff/gpuworker"
+	"ddiff/manifest"
+	"ddiff/queue"
+	"ddiff/restore"
+	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxtest"
+	"ddiff/restore/operator"
+	"ddiff/restore/prior"
+	"ddiff/restore/raster"
+	"ddiff/restore/solver"
+	"ddiff/storage"
+	"ddiff/telemetry"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// patience bounds every wait that a working program ends much sooner.
+const patience = 60 * time.Second
+
+// side is the working size of the images, steps what a solver makes of them.
+const (
+	side  = 32
+	steps = 8
+)
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// tinyPrior is a score model that finds a tenth of the image to be noise. It takes no time.
+func tinyPrior(t *testing.T) *prior.Prior {
+	t.Helper()
+	g := onnx.NewGraph(onnx.DefaultOpset)
+	x := g.Input("x", onnx.Float, -1, 3, -1, -1)
+	g.Input("t", onnx.Int64, -1)
+	g.Output("eps", g.Mul(x, g.Scalar(0.1)))
+	data, err := g.Marshal("tiny")
+	must(t, err)
+	m, err := onnx.ReadModel(data)
+	must(t, err)
+	m.SetMetadata(map[string]string{
+		"ddiff.card": "1", "ddiff.name": "tiny", "ddiff.prediction": "epsilon", "ddiff.schedule": "linear:1e-4:0.02:1000",
+		"ddiff.range": "-1..1", "ddiff.channels": "3", "ddiff.multiple_of": "8", "ddiff.learned_variance": "false", "ddiff.license": "CC0-1.0",
+	})
+	data, err = m.Marshal()
+	must(t, err)
+	p, err := prior.Load("tiny.onnx", data)
+	must(t, err)
+	return p
+}
+
+// engine solves one step per call, so that a worker can be stopped and beats after each.
+func engine(t *testing.T) *restore.Engine {
+	t.Helper()
+	e := restore.NewEngine(onnxtest.Runtime(t), tinyPrior(t), 1)
+	t.Cleanup(e.Close)
+	return e
+}
+
+// newQueue is a queue on a server of its own. Retries come at once.
+func newQueue(t *testing.T, cfg queue.Config) *queue.Queue {
+	t.Helper()
+	server, err := queue.StartEmbedded(t.Context(), queue.EmbeddedConfig{Dir: t.TempDir()})
+	must(t, err)
+	t.Cleanup(server.Close)
+	nc, err := server.Connect()
+	must(t, err)
+	cfg.Campaign = "test"
+	cfg.RetryBase, cfg.RetryMax = time.Millisecond, time.Millisecond
+	if cfg.AckWait == 0 {
+		cfg.AckWait = patience
+	}
+	q, err := queue.Open(t.Context(), nc, cfg)
+	must(t, err)
+	return q
+}
+
+// store is what a worker needs of one; tests wrap a storage.Memory.
+type store interface {
+	Get(ctx context.Context, key string) ([]byte, error)
+	Put(ctx context.Context, key string, data []byte) error
+	Create(ctx context.Context, key string, data []byte) error
+	Delete(ctx context.Context, key string) error
+}
+
+// config is that of a worker that takes up to four items at once.
+func config(t *testing.T, q *queue.Queue, s store) gpuworker.Config {
+	t.Helper()
+	in, err := telemetry.NewInstruments(metricnoop.NewMeterProvider().Meter(""))
+	must(t, err)
+	return gpuworker.Config{
+		Queue: q, Store: s, Sources: manifest.Files{}, Engine: engine(t),
+		Name: "tester", Version: "test", Batch: 4, AckWait: patience, Idle: 100 * time.Millisecond,
+		Logger: slog.New(slog.DiscardHandler), Tracer: noop.NewTracerProvider().Tracer(""), Instruments: in,
+	}
+}
+
+// image writes a picture that differs from number to number, and is an item's source.
+func image(t *testing.T, number int) *manifest.Source {
+	t.Helper()
+	img := raster.New(3, side, side)
+	for i := range img.Pix {
+		img.Pix[i] = float32((i*(number+3))%97)/48 - 1
+	}
+	data, err := raster.EncodePNG(img)
+	must(t, err)
+	return source(t, fmt.Sprintf("image%d.png", number), data)
+}
+
+// measurement writes a stored y with one value everywhere.
+func measurement(t *testing.T, name string, value float32) *manifest.Source {
+	t.Helper()
+	values := make([]float32, 3*side/4*side/4)
+	for i := range values {
+		values[i] = value
+	}
+	data, err := raster.EncodeNPY([]int{3, side / 4, side / 4}, values)
+	must(t, err)
+	return source(t, name, data)
+}
+
+func source(t *testing.T, name string, data []byte) *manifest.Source {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	must(t, os.WriteFile(path, data, 0o644))
+	sum := sha256.Sum256(data)
+	return &manifest.Source{Path: path, SHA256: hex.EncodeToString(sum[:])}
+}
+
+// item is super-resolution of an image, or of a measurement.
+func item(t *testing.T, name string, img, y *manifest.Source, change ...func(*solver.Config)) manifest.Item {
+	t.Helper()
+	cfg, err := solver.Preset("natural", "super_resolution")
+	must(t, err)
+	cfg.Steps = steps
+	for _, c := range change {
+		c(&cfg)
+	}
+	raw, err := json.Marshal(cfg)
+	must(t, err)
+	op, err := operator.New("super_resolution", nil, operator.Shape{Channels: 3, Height: side, Width: side})
+	must(t, err)
+	it := manifest.Item{
+		Campaign: "test", Name: name, Image: img, Measurement: y, Width: side, Height: side, Fit: manifest.FitCenterCrop,
+		Task: "super_resolution", Params: op.Params, Sigma: 0.05, Method: "ddiff", Solver: raw, Prior: tinyPrior(t).SHA256,
+	}
+	must(t, it.Identify())
+	return it
+}
+
+// items are n different ones.
+func items(t *testing.T, n int) []manifest.Item {
+	t.Helper()
+	var out []manifest.Item
+	for i := range n {
+		out = append(out, item(t, fmt.Sprintf("image%d", i), image(t, i), nil))
+	}
+	return out
+}
+
+func publish(t *testing.T, q *queue.Queue, items ...manifest.Item) {
+	t.Helper()
+	for _, it := range items {
+		data, err := json.Marshal(it)
+		must(t, err)
+		must(t, q.Publish(t.Context(), "class", it.ID, data))
+	}
+}
+
+// running is a worker at work.
+type running struct {
+	drain context.CancelFunc
+	ended chan error
+}
+
+func start(t *testing.T, cfg gpuworker.Config) *running {
+	t.Helper()
+	w, err := gpuworker.New(cfg)
+	must(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	r := &running{cancel, make(chan error, 1)}
+	go func() { r.ended <- w.Run(ctx) }()
+	t.Cleanup(cancel)
+	return r
+}
+
+// wait waits for the end, which must be a good one.
+func (r *running) wait(t *testing.T) {
+	t.Helper()
+	select {
+	case err := <-r.ended:
+		must(t, err)
+	case <-time.After(patience):
+		t.Fatal("the worker does not end")
+	}
+}
+
+// stop drains the worker.
+func (r *running) stop(t *testing.T) {
+	t.Helper()
+	r.drain()
+	r.wait(t)
+}
+
+// results waits for the events of n items, by name or else identity.
+func results(t *testing.T, q *queue.Queue, n int) map[string]manifest.Result {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	found := map[string]manifest.Result{}
+	for event, err := range q.Results(ctx) {
+		must(t, err)
+		var r manifest.Result
+		must(t, json.Unmarshal(event.Payload, &r))
+		name := r.Item.Name
+		if name == "" {
+			name = event.ID
+		}
+		if _, twice := found[name]; twice {
+			t.Errorf("item %s has two result events", name)
+		}
+		if found[name] = r; len(found) == n {
+			return found
+		}
+	}
+	t.Fatalf("%d result events, want %d: of %v", len(found), n, slices.Collect(maps.Keys(found)))
+	return nil
+}
+
+// wantEmpty checks that the queue holds nothing any more.
+func wantEmpty(t *testing.T, q *queue.Queue) {
+	t.Helper()
+	pending, inFlight, err := q.Depth(t.Context())
+	must(t, err)
+	if pending != 0 || inFlight != 0 {
+		t.Errorf("the queue holds %d pending items and %d in flight, want none", pending, inFlight)
+	}
+}
+
+func get(t *testing.T, s store, id, name string) []byte {
+	t.Helper()
+	data, err := s.Get(t.Context(), manifest.ItemKey(id, name))
+	must(t, err)
+	return data
+}
+
+// wantStored checks that an item's result is in the store and its files are what it says.
+func wantStored(t *testing.T, s store, id string) manifest.Result {
+	t.Helper()
+	var r manifest.Result
+	must(t, json.Unmarshal(get(t, s, id, manifest.FileResult), &r))
+	if r.Outcome != manifest.OutcomeDone || r.Item.ID != id || len(r.Artifacts) == 0 {
+		t.Errorf("the result of item %s is %+v", id, r)
+	}
+	for name, want := range r.Artifacts {
+		sum := sha256.Sum256(get(t, s, id, name))
+		if got := hex.EncodeToString(sum[:]); got != want {
+			t.Errorf("item %s: %s has the digest %.12s, its result says %.12s", r.Item.Name, name, got, want)
+		}
+	}
+	return r
+}
+
+// checkpoints counts the half-solved items.
+func checkpoints(t *testing.T, s *storage.Memory) int {
+	t.Helper()
+	n := 0
+	for _, err := range s.List(t.Context(), "checkpoints/") {
+		must(t, err)
+		n++
+	}
+	return n
+}
+
+// warm compiles what an item needs.
+func warm(t *testing.T, e *restore.Engine, it manifest.Item) {
+	t.Helper()
+	var cfg solver.Config
+	must(t, json.Unmarshal(it.Solver, &cfg))
+	_, err := e.Solver(restore.Plan{
+		Task: it.Task, Params: it.Params, Solver: cfg,
+		Image: operator.Shape{Channels: 3, Height: it.Height, Width: it.Width},
+	}, 1)
+	must(t, err)
+}

@@ -1,0 +1,292 @@
+package gpuworker_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"ddiff/manifest"
+	"ddiff/queue"
+	"ddiff/restore/solver"
+	"ddiff/storage"
+)
+
+// TestBatch restores a batch from the queue to the store.
+func TestBatch(t *testing.T) {
+	t.Parallel()
+	q, s := newQueue(t, queue.Config{}), storage.NewMemory()
+	all := items(t, 3)
+	publish(t, q, all...)
+	w := start(t, config(t, q, s))
+	got := results(t, q, 3)
+	w.stop(t)
+	wantEmpty(t, q)
+	for _, it := range all {
+		r := wantStored(t, s, it.ID)
+		if r.Batch != 3 || r.Steps != steps || r.Attempt != 1 || r.Worker != "tester" || r.Metrics.PSNR == nil {
+			t.Errorf("item %s: %+v", it.Name, r)
+		}
+		if got[it.Name].Outcome != manifest.OutcomeDone || *got[it.Name].Metrics.PSNR != *r.Metrics.PSNR {
+			t.Errorf("item %s: the event is %+v, the stored result %+v", it.Name, got[it.Name], r)
+		}
+	}
+}
+
+// broken is a store whose writes of one item fail a number of times.
+type broken struct {
+	*storage.Memory
+	id    string
+	times atomic.Int32
+}
+
+var errDisk = errors.New("the disk is on fire")
+
+func (b *broken) Put(ctx context.Context, key string, data []byte) error {
+	if strings.Contains(key, b.id) && b.times.Add(-1) >= 0 {
+		return errDisk
+	}
+	return b.Memory.Put(ctx, key, data)
+}
+
+// TestFailingStore has a store that refuses one item: the others of the batch are done, that
+// one is tried again and in the end given up.
+func TestFailingStore(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name    string
+		times   int32
+		outcome manifest.Outcome
+		attempt int
+	}{{"once", 1, manifest.OutcomeDone, 2}, {"always", 1000, manifest.OutcomeDead, 3}} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			q := newQueue(t, queue.Config{MaxAttempts: 3})
+			all := items(t, 4)
+			bad := all[1]
+			s := &broken{Memory: storage.NewMemory(), id: bad.ID}
+			s.times.Store(c.times)
+			publish(t, q, all...)
+			w := start(t, config(t, q, s))
+			got := results(t, q, 4)
+			w.stop(t)
+			wantEmpty(t, q)
+			for _, it := range all {
+				if it.ID != bad.ID || c.outcome == manifest.OutcomeDone {
+					wantStored(t, s, it.ID)
+				}
+				if it.ID != bad.ID && (got[it.Name].Outcome != manifest.OutcomeDone || got[it.Name].Attempt != 1) {
+					t.Errorf("item %s: %+v", it.Name, got[it.Name])
+				}
+			}
+			if r := got[bad.Name]; r.Outcome != c.outcome || r.Attempt != c.attempt {
+				t.Errorf("the refused item is %s at attempt %d, want %s at %d", r.Outcome, r.Attempt, c.outcome, c.attempt)
+			}
+			letters, err := q.DeadLetters(t.Context())
+			must(t, err)
+			if c.outcome == manifest.OutcomeDone {
+				if len(letters) != 0 {
+					t.Errorf("dead letters: %+v", letters)
+				}
+				return
+			}
+			if len(letters) != 1 || letters[0].ID != bad.ID || letters[0].Attempts != 3 || letters[0].Worker != "tester" ||
+				!strings.Contains(letters[0].Reason, errDisk.Error()) || letters[0].Reason != got[bad.Name].Reason {
+				t.Errorf("dead letters %+v, the event says %q", letters, got[bad.Name].Reason)
+			}
+		})
+	}
+}
+
+// counting is a store that counts the results that were created, by key.
+type counting struct {
+	*storage.Memory
+	mu      sync.Mutex
+	created map[string]int
+}
+
+func (c *counting) Create(ctx context.Context, key string, data []byte) error {
+	err := c.Memory.Create(ctx, key, data)
+	if err == nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.created[key]++
+	}
+	return err
+}
+
+// TestTwoWorkers shares one queue: every item is solved once and has one result.
+func TestTwoWorkers(t *testing.T) {
+	t.Parallel()
+	q, s := newQueue(t, queue.Config{}), &counting{Memory: storage.NewMemory(), created: map[string]int{}}
+	all := items(t, 10)
+	publish(t, q, all...)
+	var made atomic.Int64
+	var workers []*running
+	for range 2 {
+		cfg := config(t, q, s)
+		cfg.Batch, cfg.Steps = 2, func(n int) { made.Add(int64(n)) }
+		workers = append(workers, start(t, cfg))
+	}
+	results(t, q, 10)
+	for _, w := range workers {
+		w.stop(t)
+	}
+	wantEmpty(t, q)
+	for _, it := range all {
+		wantStored(t, s, it.ID)
+		if n := s.created[manifest.ItemKey(it.ID, manifest.FileResult)]; n != 1 {
+			t.Errorf("item %s has %d results", it.Name, n)
+		}
+	}
+	if made.Load() != 10*steps {
+		t.Errorf("%d steps were made, want %d", made.Load(), 10*steps)
+	}
+}
+
+// TestResultStands solves an item again that has a result: what is stored stays, to the
+// byte, and is what the event tells.
+func TestResultStands(t *testing.T) {
+	t.Parallel()
+	q, s := newQueue(t, queue.Config{}), storage.NewMemory()
+	it := items(t, 1)[0]
+	publish(t, q, it)
+	w := start(t, config(t, q, s))
+	first := results(t, q, 1)[it.Name]
+	w.stop(t)
+	// Another worker's float noise would make other bytes.
+	mark := append(get(t, s, it.ID, manifest.FileRestored), 0)
+	must(t, s.Put(t.Context(), manifest.ItemKey(it.ID, manifest.FileRestored), mark))
+
+	must(t, q.Reset(t.Context()))
+	publish(t, q, it)
+	cfg := config(t, q, s)
+	cfg.Name = "late"
+	w = start(t, cfg)
+	second := results(t, q, 1)[it.Name]
+	w.stop(t)
+	wantEmpty(t, q)
+	if !bytes.Equal(get(t, s, it.ID, manifest.FileRestored), mark) {
+		t.Error("the late worker has replaced an artifact of a finished item")
+	}
+	if second.Worker != "tester" || !second.Finished.Equal(first.Finished) {
+		t.Errorf("the event tells of %+v, the stored result is %+v", second, first)
+	}
+}
+
+// TestBadItems publishes items that no attempt can restore.
+func TestBadItems(t *testing.T) {
+	t.Parallel()
+	q, s := newQueue(t, queue.Config{MaxAttempts: 2}), storage.NewMemory()
+	changed := item(t, "changed", image(t, 1), nil)
+	must(t, os.WriteFile(changed.Image.Path, []byte("another picture"), 0o644))
+	gone := item(t, "gone", image(t, 2), nil)
+	must(t, os.Remove(gone.Image.Path))
+	nan := item(t, "nan", nil, measurement(t, "nan.npy", 0)) // its bytes are changed below
+	foreign := item(t, "foreign", image(t, 3), nil)
+	foreign.Prior = strings.Repeat("ab", 32)
+	wrong := item(t, "wrong", image(t, 4), nil)
+	wrong.Params = map[string]float64{"factor": 3}
+	nan.Measurement = source(t, "nan.npy", []byte("no array"))
+	good := items(t, 1)[0]
+	publish(t, q, changed, gone, nan, foreign, wrong, good)
+	must(t, q.Publish(t.Context(), "class", "unreadable", []byte("{")))
+
+	w := start(t, config(t, q, s))
+	got := results(t, q, 7)
+	w.stop(t)
+	wantEmpty(t, q)
+	for name, want := range map[string]struct {
+		outcome manifest.Outcome
+		reason  []string
+	}{
+		"changed":    {manifest.OutcomeFailed, []string{changed.Image.Path, "its SHA-256 is", "submit it again"}},
+		"gone":       {manifest.OutcomeDead, []string{gone.Image.Path, "no such file"}},
+		"nan":        {manifest.OutcomeFailed, []string{nan.Measurement.Path}},
+		"foreign":    {manifest.OutcomeDead, []string{"wants the prior abababababab"}},
+		"wrong":      {manifest.OutcomeFailed, []string{"factor"}},
+		"unreadable": {manifest.OutcomeFailed, []string{"read work item unreadable"}},
+		"image0":     {manifest.OutcomeDone, nil},
+	} {
+		r := got[name]
+		if r.Outcome != want.outcome {
+			t.Errorf("item %s is %q (%s), want %s", name, r.Outcome, r.Reason, want.outcome)
+		}
+		for _, part := range want.reason {
+			if !strings.Contains(r.Reason, part) {
+				t.Errorf("item %s: the reason %q lacks %q", name, r.Reason, part)
+			}
+		}
+	}
+	letters, err := q.DeadLetters(t.Context())
+	must(t, err)
+	if len(letters) != 2 {
+		t.Errorf("%d dead letters, want 2: %+v", len(letters), letters)
+	}
+}
+
+// diverging makes steps that grow everything by a large factor: what begins at 1 stays
+// within the range of float32 to the end, what begins near its limit does not.
+func diverging(c *solver.Config) {
+	c.Gradient, c.Gamma0, c.A, c.B, c.T0 = solver.GradientSquared, 200, 1, 1, 0
+}
+
+// TestDivergingItem batches an item with one that diverges.
+func TestDivergingItem(t *testing.T) {
+	t.Parallel()
+	good := item(t, "good", nil, measurement(t, "good.npy", 0.5), diverging)
+	bad := item(t, "bad", nil, measurement(t, "bad.npy", 1e33), diverging)
+
+	// What the good item comes to alone.
+	q, reference := newQueue(t, queue.Config{}), storage.NewMemory()
+	publish(t, q, good)
+	w := start(t, config(t, q, reference))
+	results(t, q, 1)
+	w.stop(t)
+	want := wantStored(t, reference, good.ID)
+
+	for _, c := range []struct {
+		name  string
+		drain bool // after the first step, so that both go on from a checkpoint
+	}{{"from the beginning", false}, {"from checkpoints", true}} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			q, s := newQueue(t, queue.Config{}), storage.NewMemory()
+			publish(t, q, good, bad)
+			if c.drain {
+				cfg, p := config(t, q, s), newPace()
+				cfg.Steps = p.steps
+				w := start(t, cfg)
+				<-p.made
+				w.drain()
+				close(p.next)
+				w.wait(t)
+				if n := checkpoints(t, s); n != 2 {
+					t.Fatalf("%d checkpoints, want 2", n)
+				}
+			}
+			w := start(t, config(t, q, s))
+			got := results(t, q, 2)
+			w.stop(t)
+			if r := got["bad"]; r.Outcome != manifest.OutcomeFailed || !strings.Contains(r.Reason, "diverged") || !strings.Contains(r.Reason, "gamma0") {
+				t.Errorf("the bad item is %s: %s", r.Outcome, r.Reason)
+			}
+			r := wantStored(t, s, good.ID)
+			if *r.Metrics.Residual != *want.Metrics.Residual {
+				t.Errorf("the residual is %g, alone it is %g", *r.Metrics.Residual, *want.Metrics.Residual)
+			}
+			if r.Batch != 1 {
+				t.Errorf("it was solved in a batch of %d", r.Batch)
+			}
+			for _, name := range []string{manifest.FileRestored, manifest.FileTrace} {
+				if !bytes.Equal(get(t, s, good.ID, name), get(t, reference, good.ID, name)) {
+					t.Errorf("%s differs from what the item comes to alone", name)
+				}
+			}
+		})
+	}
+}

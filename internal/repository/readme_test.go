@@ -1,0 +1,134 @@
+package repository
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// makeTargets are the targets of the Makefile that `make help` shows.
+func makeTargets(t *testing.T) []string {
+	t.Helper()
+	var out []string
+	for _, m := range regexp.MustCompile(`(?m)^([a-z-]+):.*## `).FindAllStringSubmatch(read(t, "Makefile"), -1) {
+		out = append(out, m[1])
+	}
+	if len(out) == 0 {
+		t.Fatal("the Makefile has no target with a comment of two hashes")
+	}
+	return out
+}
+
+// commands are the command lines in the shell blocks of a Markdown file, with continued lines
+// joined and comments cut off.
+func commands(text string) []string {
+	var out []string
+	for _, block := range regexp.MustCompile("(?ms)^```sh\n(.*?\n)```").FindAllStringSubmatch(text, -1) {
+		joined := strings.ReplaceAll(block[1], "\\\n", " ")
+		for line := range strings.SplitSeq(joined, "\n") {
+			line, _, _ = strings.Cut(line, " #")
+			if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+				out = append(out, line)
+			}
+		}
+	}
+	return out
+}
+
+// Every command that the documents show exists, with the flags that they show.
+func TestDocumentedCommands(t *testing.T) {
+	t.Parallel()
+	targets := makeTargets(t)
+	for _, document := range []string{"README.md", "CONTRIBUTING.md", "docs/architecture.md"} {
+		for _, line := range commands(read(t, document)) {
+			words := strings.Fields(line)
+			switch filepath.Base(words[0]) {
+			case "make":
+				for _, w := range words[1:] {
+					if !strings.Contains(w, "=") && !slices.Contains(targets, w) {
+						t.Errorf("%s: %q: the Makefile has no target %s", document, line, w)
+					}
+				}
+			case "ddiff":
+				checkVerb(t, document, line, words[1:])
+			}
+		}
+	}
+}
+
+// usageLine is the line of a help text that names the verb and its arguments.
+var usageLine = regexp.MustCompile(`(?m)^  ddiff((?: [a-z]+)*)(.*)$`)
+
+// checkVerb holds a command line against the help of its verb.
+func checkVerb(t *testing.T, document, line string, words []string) {
+	t.Helper()
+	var plain, flags []string
+	for _, w := range words {
+		if name, _, _ := strings.Cut(w, "="); strings.HasPrefix(w, "-") {
+			flags = append(flags, name)
+		} else if len(flags) == 0 {
+			plain = append(plain, w)
+		}
+	}
+	help, err := exec.CommandContext(t.Context(), ddiff(t), append(plain, "--help")...).CombinedOutput()
+	usage := usageLine.FindStringSubmatch(string(help))
+	if err != nil || usage == nil {
+		t.Errorf("%s: %q: no help (%v)\n%s", document, line, err, help)
+		return
+	}
+	// What follows the verb is an argument, unless the verb is a group of verbs.
+	if n := len(strings.Fields(usage[1])); n < len(plain) && strings.Contains(usage[2], "[command]") {
+		t.Errorf("%s: %q: there is no verb %s", document, line, plain[n])
+	}
+	for _, f := range flags {
+		if !regexp.MustCompile(`(?m)^ .*` + regexp.QuoteMeta(f) + `\b`).Match(help) {
+			t.Errorf("%s: %q: ddiff%s has no flag %s", document, line, usage[1], f)
+		}
+	}
+}
+
+// Every verb and every exit code of the program is in the README.
+func TestReadmeIsComplete(t *testing.T) {
+	t.Parallel()
+	readme := read(t, "README.md")
+	help, err := exec.CommandContext(t.Context(), ddiff(t), "--help").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, listed, found := strings.Cut(string(help), "Available Commands:\n")
+	if !found {
+		t.Fatalf("the help lists no commands:\n%s", help)
+	}
+	listed, _, _ = strings.Cut(listed, "\n\n")
+	for line := range strings.SplitSeq(listed, "\n") {
+		if verb := strings.Fields(line)[0]; verb != "help" && !strings.Contains(readme, "ddiff "+verb) {
+			t.Errorf("README.md does not mention `ddiff %s`", verb)
+		}
+	}
+	for _, m := range regexp.MustCompile(`(?m)^  (\d+)  +\S`).FindAllStringSubmatch(string(help), -1) {
+		if !regexp.MustCompile(`(?m)^\| ` + m[1] + ` +\|`).MatchString(readme) {
+			t.Errorf("README.md does not list the exit code %s", m[1])
+		}
+	}
+}
+
+// Links between the documents lead somewhere.
+func TestLinks(t *testing.T) {
+	t.Parallel()
+	link := regexp.MustCompile(`\]\(([^)#\s]+)(#[^)]*)?\)`)
+	for _, document := range tracked(t, "*.md") {
+		for _, m := range link.FindAllStringSubmatch(read(t, document), -1) {
+			if strings.Contains(m[1], "://") {
+				continue
+			}
+			target := filepath.Join(root, filepath.Dir(document), filepath.FromSlash(m[1]))
+			if _, err := os.Stat(target); err != nil {
+				t.Errorf("%s: the link to %s leads nowhere", document, m[1])
+			}
+		}
+	}
+}

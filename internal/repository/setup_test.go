@@ -1,0 +1,123 @@
+package repository
+
+import (
+	"bytes"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// root is the repository as the tests see it from their own folder.
+const root = "../.."
+
+// run executes a program in the repository and returns its standard output.
+func run(t *testing.T, program string, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), program, args...)
+	cmd.Dir = root
+	var complaints bytes.Buffer
+	cmd.Stderr = &complaints
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%s %s: %v\n%s%s", program, strings.Join(args, " "), err, out, complaints.String())
+	}
+	return string(out)
+}
+
+// tracked lists the files that Git tracks and that are there, by their slash-separated paths.
+// The patterns are those of git ls-files.
+func tracked(t *testing.T, patterns ...string) []string {
+	t.Helper()
+	// A clone may belong to somebody else, as in a container.
+	args := append([]string{"-c", "safe.directory=*", "ls-files", "-z", "--"}, patterns...)
+	var files []string
+	for name := range strings.SplitSeq(strings.TrimSuffix(run(t, "git", args...), "\x00"), "\x00") {
+		if _, err := os.Lstat(filepath.Join(root, name)); err == nil {
+			files = append(files, name)
+		}
+	}
+	if len(files) == 0 {
+		t.Fatalf("Git tracks no file that matches %q", patterns)
+	}
+	return files
+}
+
+// read returns the contents of a file of the repository.
+func read(t *testing.T, name string) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(name)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// source is one parsed Go file.
+type source struct {
+	name string // path in the repository
+	dir  string
+	file *ast.File
+	set  *token.FileSet
+}
+
+// sources parses the tracked Go files that are neither tests nor generated.
+func sources(t *testing.T) []source {
+	t.Helper()
+	var out []source
+	for _, name := range tracked(t, "*.go") {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		set := token.NewFileSet()
+		f, err := parser.ParseFile(set, name, read(t, name), parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !ast.IsGenerated(f) {
+			out = append(out, source{name, path.Dir(name), f, set})
+		}
+	}
+	return out
+}
+
+// buildDir is where the program is built; TestMain makes and removes it.
+var buildDir string
+
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		var err error
+		if buildDir, err = os.MkdirTemp("", "ddiff-repository-"); err != nil {
+			panic(err)
+		}
+		defer os.RemoveAll(buildDir) //nolint:errcheck // the system clears its temporary files
+		return m.Run()
+	}())
+}
+
+var build = sync.OnceValues(func() (string, error) {
+	program := filepath.Join(buildDir, "ddiff")
+	cmd := exec.Command("go", "build", "-o", program, "./cmd/ddiff")
+	cmd.Dir = root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build ddiff: %w\n%s", err, out)
+	}
+	return program, nil
+})
+
+// ddiff is the path of the program, compiled once for all tests.
+func ddiff(t *testing.T) string {
+	t.Helper()
+	program, err := build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return program
+}

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The first report is in the form of gotestsum, the second in that of pytest.
+const (
+	goReport = `<?xml version="1.0" encoding="UTF-8"?>
+<testsuites tests="4"><testsuite name="ddiff/storage">
+<testcase classname="ddiff/storage" name="TestFull"></testcase>
+<testcase classname="ddiff/storage" name="TestRoot"><skipped message="=== RUN   TestRoot&#xA;    a_test.go:7: first&#xA;    a_test.go:9: root may all&#xA;--- SKIP: TestRoot (0.00s)&#xA;"></skipped></testcase>
+<testcase classname="ddiff/storage" name="TestRoot/part"><skipped message="    a_test.go:9: a part&#xA;"></skipped></testcase>
+<testcase classname="ddiff/storage" name="TestRooted"><skipped message="    a_test.go:12: another"></skipped></testcase>
+</testsuite></testsuites>`
+	pythonReport = `<?xml version="1.0" encoding="utf-8"?>
+<testsuites><testsuite name="pytest"><testcase classname="tests.test_twin" name="test_job[a/b]"><skipped type="pytest.skip" message="no
+ model">x.py:25: no model</skipped></testcase></testsuite></testsuites>`
+)
+
+func write(t *testing.T, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestRun(t *testing.T) {
+	t.Parallel()
+	list := write(t, "may-skip", "# comment\n\nddiff/storage.TestRoot  root is not bound\n")
+	var out strings.Builder
+	unlisted, err := run(&out, list, []string{write(t, "go.xml", goReport), write(t, "python.xml", pythonReport)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `  may skip  ddiff/storage.TestRoot: root may all
+  may skip  ddiff/storage.TestRoot/part: a part
+  MUST RUN  ddiff/storage.TestRooted: another
+  MUST RUN  tests.test_twin.test_job[a/b]: no model
+4 tests skipped, 2 of them not in the list of those that may
+`
+	if out.String() != want || unlisted != 2 {
+		t.Errorf("%d unlisted\n%s\nwant 2\n%s", unlisted, out.String(), want)
+	}
+}
+
+func TestRunRefuses(t *testing.T) {
+	t.Parallel()
+	good := write(t, "go.xml", goReport)
+	empty := write(t, "may-skip", "")
+	for name, c := range map[string]struct{ list, report, want string }{
+		"an entry without a reason": {write(t, "may-skip", "\nddiff/storage.TestRoot\n"), good, ":2: ddiff/storage.TestRoot has no reason"},
+		"a list that is not there":  {"missing", good, "missing"},
+		"a report that is cut off":  {empty, write(t, "cut.xml", goReport[:200]), "cut.xml"},
+		"a report that is missing":  {empty, "missing.xml", "missing.xml"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := run(&strings.Builder{}, c.list, []string{c.report})
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %v, want one with %q", err, c.want)
+			}
+		})
+	}
+}

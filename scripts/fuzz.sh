@@ -1,0 +1,11 @@
+#!/usr/bin/env bash
+# Runs each fuzz target for a while: fuzz.sh TIME. An input that fails is kept in the
+# package's testdata/fuzz; commit it with the fix.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+failed=0
+while IFS=: read -r file declaration; do
+	go test -run='^$' -fuzz="^${declaration#func }\$" -fuzztime="${1:-10s}" "./$(dirname "$file")" || failed=1
+done < <(git grep --untracked -Eo '^func Fuzz[A-Za-z0-9_]+' -- '*_test.go')
+exit $failed

@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# Makes sure that the programs that the project needs are there, and installs the Debian
+# packages of those that are not, where it may.
+#
+#   packages.sh build   what `make build` needs: a C compiler
+#   packages.sh test    what `make test` needs besides
+#
+# What is asked for is the program or the module, not the package, so that any other way to
+# install it does as well. Exit code 1: something is missing and cannot be installed here.
+set -euo pipefail
+
+python=${PYTHON:-/usr/bin/python3}
+missing=()
+
+program() { # program NAME PACKAGE...
+	command -v "$1" >/dev/null || missing+=("${@:2}")
+}
+
+module() { # module NAME PACKAGE
+	"$python" -c 'import importlib.util, sys; sys.exit(importlib.util.find_spec(sys.argv[1]) is None)' \
+		"$1" 2>/dev/null || missing+=("$2")
+}
+
+case ${1:-} in
+build | test) ;;
+*)
+	echo "usage: packages.sh build|test" >&2
+	exit 2
+	;;
+esac
+
+program gcc gcc libc6-dev
+if [[ $1 == test ]]; then
+	program git git
+	program chromium chromium
+	program protoc protobuf-compiler
+	program "$python" python3
+	module torch python3-torch
+	module onnx python3-onnx
+	module numpy python3-numpy
+	module scipy python3-scipy
+	module PIL python3-pil
+	module pytest python3-pytest
+fi
+
+if ((${#missing[@]} == 0)); then
+	exit 0
+fi
+
+as_root=()
+if ((EUID != 0)); then
+	as_root=(sudo -n)
+fi
+if ! command -v apt-get >/dev/null || { ((EUID != 0)) && ! sudo -n true 2>/dev/null; }; then
+	echo "missing, as the Debian packages: ${missing[*]}" >&2
+	echo "install them (sudo apt-get install ${missing[*]}), then run the same command again" >&2
+	exit 1
+fi
+
+echo "installing ${missing[*]}"
+export DEBIAN_FRONTEND=noninteractive
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+if ! { "${as_root[@]}" apt-get update -qq &&
+	"${as_root[@]}" apt-get install -qq -y --no-install-recommends "${missing[@]}"; } >"$log" 2>&1 </dev/null; then
+	cat "$log" >&2
+	echo "could not install ${missing[*]}; install them, then run the same command again" >&2
+	exit 1
+fi

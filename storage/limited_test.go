@@ -1,0 +1,141 @@
+package storage_test
+
+import (
+	"context"
+	"iter"
+	"sync"
+	"testing"
+
+	"ddiff/storage"
+	"ddiff/storage/storagetest"
+)
+
+func newLimited(t *testing.T, s storage.Store, n int) *storage.Limited {
+	t.Helper()
+	limited, err := storage.NewLimited(s, n)
+	must(t, err)
+	return limited
+}
+
+func TestLimitedContract(t *testing.T) {
+	t.Parallel()
+	storagetest.Run(t, func(t *testing.T) storage.Store { return newLimited(t, storage.NewMemory(), 1) })
+}
+
+// gate is a store whose calls wait until the test lets them go on.
+type gate struct {
+	storage.Store
+	entered chan string
+	leave   chan struct{}
+}
+
+func newGate() *gate {
+	return &gate{Store: storage.NewMemory(), entered: make(chan string), leave: make(chan struct{})}
+}
+
+func (g *gate) pass(name string) {
+	g.entered <- name
+	<-g.leave
+}
+
+func (g *gate) Get(ctx context.Context, key string) ([]byte, error) {
+	g.pass("get")
+	return g.Store.Get(ctx, key)
+}
+
+func (g *gate) Put(ctx context.Context, key string, data []byte) error {
+	g.pass("put")
+	return g.Store.Put(ctx, key, data)
+}
+
+func (g *gate) Create(ctx context.Context, key string, data []byte) error {
+	g.pass("create")
+	return g.Store.Create(ctx, key, data)
+}
+
+func (g *gate) Delete(ctx context.Context, key string) error {
+	g.pass("delete")
+	return g.Store.Delete(ctx, key)
+}
+
+func (g *gate) Stat(ctx context.Context, key string) (storage.Info, error) {
+	g.pass("stat")
+	return g.Store.Stat(ctx, key)
+}
+
+func (g *gate) List(ctx context.Context, prefix string) iter.Seq2[storage.Info, error] {
+	return func(yield func(storage.Info, error) bool) {
+		g.pass("list")
+		g.Store.List(ctx, prefix)(yield)
+	}
+}
+
+// TestLimitedAtMostN fills the store with each kind of call and checks that a further one
+// waits, and may give up waiting.
+func TestLimitedAtMostN(t *testing.T) {
+	t.Parallel()
+	const n = 3
+	calls := map[string]func(context.Context, storage.Store) error{
+		"get":    func(ctx context.Context, s storage.Store) error { _, err := s.Get(ctx, "k"); return err },
+		"put":    func(ctx context.Context, s storage.Store) error { return s.Put(ctx, "k", nil) },
+		"create": func(ctx context.Context, s storage.Store) error { return s.Create(ctx, "k", nil) },
+		"delete": func(ctx context.Context, s storage.Store) error { return s.Delete(ctx, "k") },
+		"stat":   func(ctx context.Context, s storage.Store) error { _, err := s.Stat(ctx, "k"); return err },
+		"list": func(ctx context.Context, s storage.Store) error {
+			for _, err := range s.List(ctx, "") {
+				return err
+			}
+			return nil
+		},
+	}
+	for name, call := range calls {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := newGate()
+			limited := newLimited(t, g, n)
+			var group sync.WaitGroup
+			for range n {
+				group.Go(func() { call(t.Context(), limited) }) //nolint:errcheck // only its place counts
+				if entered := <-g.entered; entered != name {
+					t.Errorf("%s entered the store", entered)
+				}
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			for other, further := range calls {
+				wantError(t, other+" with no place free", further(ctx, limited), context.Canceled)
+			}
+			g.leave <- struct{}{}                           // one place is free, and one more call enters
+			group.Go(func() { call(t.Context(), limited) }) //nolint:errcheck // only its place counts
+			<-g.entered
+			for range n {
+				g.leave <- struct{}{}
+			}
+			group.Wait()
+		})
+	}
+}
+
+// TestLimitedCallsInsideAListing would not end if a listing kept its place.
+func TestLimitedCallsInsideAListing(t *testing.T) {
+	t.Parallel()
+	s := newLimited(t, storage.NewMemory(), 1)
+	for _, key := range []string{"a", "b", "c"} {
+		must(t, s.Put(t.Context(), key, []byte(key)))
+	}
+	for info, err := range s.List(t.Context(), "") {
+		must(t, err)
+		wantGet(t, s, info.Key, []byte(info.Key))
+		if info.Key == "b" {
+			break
+		}
+	}
+	wantGet(t, s, "c", []byte("c"))
+}
+
+func TestNewLimitedRefusesZero(t *testing.T) {
+	t.Parallel()
+	if _, err := storage.NewLimited(storage.NewMemory(), 0); err == nil {
+		t.Error("NewLimited of no calls succeeds")
+	}
+}

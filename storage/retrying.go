@@ -1,0 +1,180 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"net"
+	"time"
+)
+
+// RetryConfig says how often and how soon Retrying tries again. The zero value is good.
+type RetryConfig struct {
+	// Attempts is how often a call is made at most, the first time included; 0 means 6.
+	Attempts int
+	// Base is the longest wait before the second attempt; it doubles for each further
+	// one, and at least half of it is waited. 0 means 200 ms.
+	Base time.Duration
+	// Max is the longest wait; 0 means 10 s.
+	Max time.Duration
+	// Sleep waits for d or for the end of ctx, whose error it returns; nil means real
+	// time.
+	Sleep func(ctx context.Context, d time.Duration) error
+	// Random gives numbers in [0, 1) for the waits; nil means a random source.
+	Random func() float64
+	// Logger gets one warning per repeated call; nil means none.
+	Logger *slog.Logger
+}
+
+// Validate reports the first field that is wrong, by name.
+func (c RetryConfig) Validate() error {
+	switch {
+	case c.Attempts < 0:
+		return fmt.Errorf("field Attempts: %d is negative", c.Attempts)
+	case c.Base < 0:
+		return fmt.Errorf("field Base: %v is negative", c.Base)
+	case c.Max < 0:
+		return fmt.Errorf("field Max: %v is negative", c.Max)
+	}
+	return nil
+}
+
+// Retrying wraps a store so that calls that failed with ErrUnavailable or timed out are made
+// again, a bounded number of times. All other errors are returned at once.
+//
+// All attempts of one Create count as one call: when an S3 store wrote the object and the
+// answer was lost, the next attempt succeeds instead of returning ErrExists. A listing goes
+// on where it broke; attempts are counted anew after each object that it yielded.
+type Retrying struct {
+	store  Store
+	config RetryConfig
+}
+
+var _ Store = (*Retrying)(nil)
+
+// NewRetrying wraps store.
+func NewRetrying(store Store, config RetryConfig) (*Retrying, error) {
+	if err := config.Validate(); err != nil {
+		return nil, fmt.Errorf("retrying store: %w", err)
+	}
+	if config.Attempts == 0 {
+		config.Attempts = 6
+	}
+	if config.Base == 0 {
+		config.Base = 200 * time.Millisecond
+	}
+	if config.Max == 0 {
+		config.Max = 10 * time.Second
+	}
+	if config.Sleep == nil {
+		config.Sleep = sleep
+	}
+	if config.Random == nil {
+		config.Random = randomFloat
+	}
+	if config.Logger == nil {
+		config.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Retrying{store: store, config: config}, nil
+}
+
+// Get implements Store.
+func (r *Retrying) Get(ctx context.Context, key string) (data []byte, err error) {
+	err = r.try(ctx, "get", key, func() error {
+		data, err = r.store.Get(ctx, key)
+		return err
+	})
+	return data, err
+}
+
+// Put implements Store. An attempt whose answer is lost may take effect after a later Put of
+// another caller.
+func (r *Retrying) Put(ctx context.Context, key string, data []byte) error {
+	return r.try(ctx, "put", key, func() error { return r.store.Put(ctx, key, data) })
+}
+
+// Create implements Store.
+func (r *Retrying) Create(ctx context.Context, key string, data []byte) error {
+	ctx = withAttempt(ctx)
+	return r.try(ctx, "create", key, func() error { return r.store.Create(ctx, key, data) })
+}
+
+// Delete implements Store.
+func (r *Retrying) Delete(ctx context.Context, key string) error {
+	return r.try(ctx, "delete", key, func() error { return r.store.Delete(ctx, key) })
+}
+
+// Stat implements Store.
+func (r *Retrying) Stat(ctx context.Context, key string) (info Info, err error) {
+	err = r.try(ctx, "stat", key, func() error {
+		info, err = r.store.Stat(ctx, key)
+		return err
+	})
+	return info, err
+}
+
+// List implements Store.
+func (r *Retrying) List(ctx context.Context, prefix string) iter.Seq2[Info, error] {
+	return func(yield func(Info, error) bool) {
+		after := ""
+		for attempt := 1; ; attempt++ {
+			var broken error
+			for info, err := range listAfter(ctx, r.store, prefix, after) {
+				if err != nil {
+					broken = err
+					break
+				}
+				after, attempt = info.Key, 1
+				if !yield(info, nil) {
+					return
+				}
+			}
+			if broken == nil {
+				return
+			}
+			if err := r.wait(ctx, "list", prefix, attempt, broken); err != nil {
+				yield(Info{}, err)
+				return
+			}
+		}
+	}
+}
+
+// try makes the call until it succeeds or there is no point in another attempt.
+func (r *Retrying) try(ctx context.Context, action, key string, call func() error) error {
+	for attempt := 1; ; attempt++ {
+		err := call()
+		if err == nil {
+			return nil
+		}
+		if err := r.wait(ctx, action, key, attempt, err); err != nil {
+			return err
+		}
+	}
+}
+
+// wait returns nil when the call that failed with err is to be made again, after the time
+// for that; otherwise it returns the error of the whole call.
+func (r *Retrying) wait(ctx context.Context, action, key string, attempt int, err error) error {
+	if ctx.Err() != nil || !passing(err) {
+		return err
+	}
+	if attempt >= r.config.Attempts {
+		return fmt.Errorf("%w (attempt %d of %d)", err, attempt, r.config.Attempts)
+	}
+	delay := backoff(attempt, r.config.Base, r.config.Max, r.config.Random)
+	r.config.Logger.WarnContext(ctx, "storage call failed, trying again",
+		"action", action, "key", key, "attempt", attempt, "wait", delay, "error", err)
+	if ended := r.config.Sleep(ctx, delay); ended != nil {
+		return fmt.Errorf("%s %s: %w, after attempt %d: %w", action, key, ended, attempt, err)
+	}
+	return nil
+}
+
+// passing reports whether an error may be gone at the next attempt.
+func passing(err error) bool {
+	var timeout net.Error
+	return errors.Is(err, ErrUnavailable) || errors.As(err, &timeout) && timeout.Timeout()
+}

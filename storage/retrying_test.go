@@ -1,0 +1,212 @@
+package storage_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"ddiff/storage"
+	"ddiff/storage/storagetest"
+)
+
+func TestRetryingContract(t *testing.T) {
+	t.Parallel()
+	storagetest.Run(t, func(t *testing.T) storage.Store { return retryNow(t, storage.NewMemory(), nil) })
+}
+
+// flaky is a store whose first calls fail with the given errors.
+type flaky struct {
+	storage.Store
+	errs  []error
+	calls int
+	// listed is how many objects a listing yields before it breaks.
+	listed int
+}
+
+func (f *flaky) next() error {
+	f.calls++
+	if len(f.errs) == 0 {
+		return nil
+	}
+	err := f.errs[0]
+	f.errs = f.errs[1:]
+	return err
+}
+
+func (f *flaky) Get(ctx context.Context, key string) ([]byte, error) {
+	if err := f.next(); err != nil {
+		return nil, err
+	}
+	return f.Store.Get(ctx, key)
+}
+
+func (f *flaky) Put(ctx context.Context, key string, data []byte) error {
+	if err := f.next(); err != nil {
+		return err
+	}
+	return f.Store.Put(ctx, key, data)
+}
+
+func (f *flaky) List(ctx context.Context, prefix string) iter.Seq2[storage.Info, error] {
+	return func(yield func(storage.Info, error) bool) {
+		broken := f.next()
+		seen := 0
+		for info, err := range f.Store.List(ctx, prefix) {
+			if broken != nil && seen == f.listed {
+				yield(storage.Info{}, broken)
+				return
+			}
+			seen++
+			if !yield(info, err) {
+				return
+			}
+		}
+	}
+}
+
+// unavailable returns n errors that pass.
+func unavailable(n int) []error {
+	return slices.Repeat([]error{fmt.Errorf("put k: %w", storage.ErrUnavailable)}, n)
+}
+
+func TestRetryingWaits(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		random float64
+		want   []time.Duration
+	}{
+		{"shortest", 0, []time.Duration{50, 100, 200, 250}},
+		{"longest", 0.999999999, []time.Duration{100, 200, 400, 500}},
+		{"middle", 0.5, []time.Duration{75, 150, 300, 375}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			var waits []time.Duration
+			store := &flaky{Store: storage.NewMemory(), errs: unavailable(4)}
+			r, err := storage.NewRetrying(store, storage.RetryConfig{
+				Attempts: 5, Base: 100 * time.Millisecond, Max: 500 * time.Millisecond,
+				Random: func() float64 { return c.random },
+				Sleep: func(_ context.Context, d time.Duration) error {
+					waits = append(waits, d.Round(time.Millisecond)/time.Millisecond)
+					return nil
+				},
+			})
+			must(t, err)
+			must(t, r.Put(t.Context(), "k", []byte("x")))
+			if !slices.Equal(waits, c.want) {
+				t.Errorf("waits %d ms, want %d ms", waits, c.want)
+			}
+		})
+	}
+}
+
+func TestRetryingGivesUp(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	store := &flaky{Store: storage.NewMemory(), errs: unavailable(10)}
+	r, err := storage.NewRetrying(store, storage.RetryConfig{
+		Attempts: 3, Base: time.Nanosecond, Logger: slog.New(slog.NewTextHandler(&log, nil)),
+	})
+	must(t, err)
+	err = r.Put(t.Context(), "k", nil)
+	wantError(t, "Put", err, storage.ErrUnavailable)
+	if store.calls != 3 || !strings.Contains(err.Error(), "3") {
+		t.Errorf("%d calls, then %q; want 3 and an error that says so", store.calls, err)
+	}
+	if lines := strings.Count(log.String(), "key=k"); lines != 2 {
+		t.Errorf("%d lines of log, want 2:\n%s", lines, &log)
+	}
+}
+
+func TestRetryingOnlyWhatPasses(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		err   error
+		calls int
+	}{
+		{storage.ErrUnavailable, 2},
+		{os.ErrDeadlineExceeded, 2},
+		{storage.ErrNotFound, 1},
+		{storage.ErrExists, 1},
+		{storage.ErrCorrupt, 1},
+		{storage.ErrAccess, 1},
+		{storage.ErrNoSpace, 1},
+		{errors.New("unknown"), 1},
+	} {
+		store := &flaky{Store: storage.NewMemory(), errs: []error{fmt.Errorf("put k: %w", c.err)}}
+		err := retryNow(t, store, nil).Put(t.Context(), "k", nil)
+		if store.calls != c.calls || (c.calls == 1) != errors.Is(err, c.err) {
+			t.Errorf("after %v: %d calls and then %v, want %d calls", c.err, store.calls, err, c.calls)
+		}
+	}
+}
+
+func TestRetryingCancelledWhileWaiting(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	store := &flaky{Store: storage.NewMemory(), errs: unavailable(10)}
+	r, err := storage.NewRetrying(store, storage.RetryConfig{
+		Sleep: func(ctx context.Context, _ time.Duration) error {
+			cancel()
+			return ctx.Err()
+		},
+	})
+	must(t, err)
+	_, err = r.Get(ctx, "k")
+	wantError(t, "Get", err, context.Canceled)
+	wantError(t, "Get", err, storage.ErrUnavailable)
+	if store.calls != 1 {
+		t.Errorf("%d calls, want 1", store.calls)
+	}
+}
+
+// TestRetryingListGoesOn breaks a listing again and again; every key must come once.
+func TestRetryingListGoesOn(t *testing.T) {
+	t.Parallel()
+	memory := storage.NewMemory()
+	var want []string
+	for i := range 12 {
+		want = append(want, fmt.Sprintf("k%02d", i))
+		must(t, memory.Put(t.Context(), want[i], nil))
+	}
+	for _, listed := range []int{0, 1, 5, 11} {
+		store := &flaky{Store: memory, errs: unavailable(3), listed: listed}
+		if got := listKeys(t, retryNow(t, store, nil), "k"); !slices.Equal(got, want) {
+			t.Errorf("broken after %d: %q, want %q", listed, got, want)
+		}
+		if store.calls != 4 {
+			t.Errorf("broken after %d: %d listings, want 4", listed, store.calls)
+		}
+	}
+	store := &flaky{Store: memory, errs: unavailable(100)}
+	count, last := 0, error(nil)
+	for _, err := range retryNow(t, store, nil).List(t.Context(), "") {
+		count++
+		last = err
+	}
+	wantError(t, "List", last, storage.ErrUnavailable)
+	if count != 1 {
+		t.Errorf("%d pairs, want the error alone", count)
+	}
+}
+
+func TestRetryConfigValidateNamesTheField(t *testing.T) {
+	t.Parallel()
+	for field, config := range map[string]storage.RetryConfig{
+		"Attempts": {Attempts: -1}, "Base": {Base: -1}, "Max": {Max: -1},
+	} {
+		_, err := storage.NewRetrying(storage.NewMemory(), config)
+		if err == nil || !strings.Contains(err.Error(), "field "+field+":") {
+			t.Errorf("NewRetrying = %v, want an error about %s", err, field)
+		}
+	}
+}

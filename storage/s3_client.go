@@ -1,0 +1,121 @@
+package storage
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+)
+
+// newClient returns a client of the configured server, and its connections. The client
+// never repeats a request by itself: Retrying does that, and tells Create that it does.
+func newClient(ctx context.Context, config S3Config) (*minio.Core, *http.Transport, error) {
+	endpoint, err := parseEndpoint(config.Endpoint)
+	if err != nil {
+		return nil, nil, fmt.Errorf("field Endpoint: %w", err)
+	}
+	transport, err := newTransport(config.CAFile)
+	if err != nil {
+		return nil, nil, err
+	}
+	if config.dial != nil {
+		transport.DialContext = config.dial
+	}
+	keys, err := findCredentials(ctx, config)
+	if err != nil {
+		return nil, nil, err
+	}
+	lookups := map[Addressing]minio.BucketLookupType{
+		AddressingAuto:        minio.BucketLookupAuto,
+		AddressingPath:        minio.BucketLookupPath,
+		AddressingVirtualHost: minio.BucketLookupDNS,
+	}
+	core, err := minio.NewCore(endpoint.Host, &minio.Options{
+		Creds:        keys,
+		Secure:       endpoint.Scheme == "https",
+		Transport:    transport,
+		Region:       config.Region,
+		BucketLookup: lookups[config.Addressing],
+		MaxRetries:   1,
+	})
+	return core, transport, err
+}
+
+// newTransport returns connections that trust the system's authorities and those of caFile.
+func newTransport(caFile string) (*http.Transport, error) {
+	transport := &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		DialContext:           (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		TLSHandshakeTimeout:   10 * time.Second,
+		MaxIdleConnsPerHost:   64,
+		IdleConnTimeout:       time.Minute,
+		ExpectContinueTimeout: time.Second,
+		DisableCompression:    true, // an object is its bytes, also when they are gzip
+		TLSClientConfig:       &tls.Config{MinVersion: tls.VersionTLS12},
+	}
+	if caFile == "" {
+		return transport, nil
+	}
+	pem, err := os.ReadFile(caFile)
+	if err != nil {
+		return nil, fmt.Errorf("field CAFile: %w", err)
+	}
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		pool = x509.NewCertPool() // a machine without authorities of its own
+	}
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("field CAFile: %s holds no PEM certificate", caFile)
+	}
+	transport.TLSClientConfig.RootCAs = pool
+	return transport, nil
+}
+
+// findCredentials returns the configured keys or those of the chain that S3Config
+// describes.
+func findCredentials(ctx context.Context, config S3Config) (*credentials.Credentials, error) {
+	if config.AccessKey != "" {
+		return credentials.NewStaticV4(config.AccessKey, config.SecretKey.Reveal(), config.SessionToken.Reveal()), nil
+	}
+	providers := []credentials.Provider{
+		&credentials.EnvAWS{}, &credentials.EnvMinio{}, &credentials.FileAWSCredentials{},
+	}
+	client := &http.Client{Timeout: 5 * time.Second}
+	if mayHaveRole() {
+		providers = append(providers, &credentials.IAM{Client: client})
+	}
+	chain := credentials.NewChainCredentials(providers)
+	found, err := chain.GetWithContext(&credentials.CredContext{Client: client, Context: ctx})
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrAccess, err)
+	}
+	if found.AccessKeyID != "" {
+		return chain, nil
+	}
+	if config.ReadOnly {
+		return credentials.NewStaticV4("", "", ""), nil
+	}
+	return nil, fmt.Errorf("%w: %w", ErrAccess, errors.New("no credentials found; set AWS_ACCESS_KEY_ID and "+
+		"AWS_SECRET_ACCESS_KEY, or name a profile of the credentials file in AWS_PROFILE"))
+}
+
+// mayHaveRole reports whether a role is worth asking for: AWS_EC2_METADATA_DISABLED forbids
+// to ask the machine, and leaves the roles of pods and containers.
+func mayHaveRole() bool {
+	return os.Getenv("AWS_EC2_METADATA_DISABLED") != "true" || firstOf(
+		os.Getenv("AWS_WEB_IDENTITY_TOKEN_FILE"),
+		os.Getenv("AWS_CONTAINER_CREDENTIALS_FULL_URI"),
+		os.Getenv("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"),
+	) != ""
+}

@@ -1,0 +1,109 @@
+package storage_test
+
+import (
+	"bytes"
+	"encoding/base64"
+	"hash/crc32"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/signer"
+
+	"ddiff/storage"
+	"ddiff/storage/s3test"
+)
+
+func TestS3Corruption(t *testing.T) {
+	t.Parallel()
+	flip := func(body []byte) []byte {
+		body = bytes.Clone(body)
+		body[len(body)/2] ^= 1
+		return body
+	}
+	data := randomBytes(100_000, 3)
+
+	t.Run("on the way down", func(t *testing.T) {
+		t.Parallel()
+		p := startProxied(t)
+		s := openS3(t, p.config)
+		must(t, s.Put(t.Context(), "k", data))
+		p.set(changeAnswer(flip))
+		_, err := s.Get(t.Context(), "k")
+		wantError(t, "Get", err, storage.ErrCorrupt)
+		p.set(changeAnswer(func(body []byte) []byte { return body[:len(body)/2] }))
+		_, err = s.Get(t.Context(), "k")
+		wantError(t, "Get of half an object", err, storage.ErrUnavailable)
+		p.set(pass)
+		wantGet(t, s, "k", data)
+	})
+	t.Run("with a server that keeps no checksums", func(t *testing.T) {
+		t.Parallel()
+		p := startProxied(t)
+		s := openS3(t, p.config)
+		must(t, s.Put(t.Context(), "k", data))
+		change := changeAnswer(flip)
+		p.set(func(w http.ResponseWriter, r *http.Request, forward http.Handler) {
+			r.Header.Del("X-Amz-Checksum-Mode")
+			r.Header.Del("Authorization")
+			r.URL.Host = r.Host
+			signed := signer.SignV4(*r, p.config.AccessKey, p.config.SecretKey.Reveal(), "", p.config.Region)
+			change(w, signed, forward)
+		})
+		_, err := s.Get(t.Context(), "k")
+		wantError(t, "Get", err, storage.ErrCorrupt)
+		if !strings.Contains(err.Error(), "SHA-256") {
+			t.Errorf("%v is not about the SHA-256 of the metadata", err)
+		}
+	})
+	t.Run("on the way up", func(t *testing.T) {
+		t.Parallel()
+		p := startProxied(t)
+		s := openS3(t, p.config)
+		p.set(func(w http.ResponseWriter, r *http.Request, forward http.Handler) {
+			body, err := io.ReadAll(r.Body)
+			if err == nil && len(body) > 0 {
+				r.Body = io.NopCloser(bytes.NewReader(flip(body)))
+			}
+			forward.ServeHTTP(w, r)
+		})
+		wantError(t, "Put", s.Put(t.Context(), "p", data), storage.ErrUnavailable)
+		wantError(t, "Create", s.Create(t.Context(), "c", data), storage.ErrUnavailable)
+		p.set(pass)
+		if keys := listKeys(t, s, ""); len(keys) != 0 {
+			t.Errorf("the server keeps the damaged objects %q", keys)
+		}
+	})
+	t.Run("on the server's disk", func(t *testing.T) {
+		t.Parallel()
+		server := s3test.Start(t, s3test.Options{})
+		config := server.Config(server.Bucket(t))
+		s := openS3(t, config)
+		must(t, s.Put(t.Context(), "a/k", data))
+		// WriteFile keeps the attributes, in which the server has the checksums.
+		must(t, os.WriteFile(filepath.Join(server.Root, config.Bucket, "a", "k"), flip(data), 0o600))
+		_, err := s.Get(t.Context(), "a/k")
+		wantError(t, "Get", err, storage.ErrCorrupt)
+	})
+	t.Run("of another program's object", func(t *testing.T) {
+		t.Parallel()
+		p := startProxied(t)
+		sum := crc32.Checksum(data, crc32.MakeTable(crc32.Castagnoli))
+		crc := []byte{byte(sum >> 24), byte(sum >> 16), byte(sum >> 8), byte(sum)}
+		core := minio.Core{Client: rawClient(t, p.direct)}
+		_, err := core.PutObject(t.Context(), p.direct.Bucket, "k", bytes.NewReader(data), int64(len(data)), "", "",
+			minio.PutObjectOptions{UserMetadata: map[string]string{
+				"X-Amz-Checksum-Crc32c": base64.StdEncoding.EncodeToString(crc),
+			}})
+		must(t, err)
+		s := openS3(t, p.config)
+		wantGet(t, s, "k", data)
+		p.set(changeAnswer(flip))
+		_, err = s.Get(t.Context(), "k")
+		wantError(t, "Get", err, storage.ErrCorrupt)
+	})
+}

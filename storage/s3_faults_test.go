@@ -1,0 +1,361 @@
+package storage_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+
+	"ddiff/storage"
+	"ddiff/storage/s3test"
+)
+
+func TestOpenS3ProbesTheCondition(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		handle func(storage.S3Config) handler
+		want   error
+	}{
+		{"ignored", ignoreCondition, storage.ErrNoConditionalWrites},
+		{"unknown", func(storage.S3Config) handler {
+			h, _ := first(1, http.MethodPut, answer(http.StatusNotImplemented, "NotImplemented"))
+			return h
+		}, storage.ErrNoConditionalWrites},
+		{"forbidden", func(storage.S3Config) handler {
+			h, _ := first(1, http.MethodPut, answer(http.StatusForbidden, "AccessDenied"))
+			return h
+		}, storage.ErrReadOnly},
+		{"second answer lost", func(storage.S3Config) handler {
+			h, _ := first(2, http.MethodPut, loseAnswer)
+			return h
+		}, storage.ErrUnavailable},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			p := startProxied(t)
+			p.set(c.handle(p.config))
+			wantOpenError(t, p.config, c.want, p.config.Endpoint, p.config.Bucket)
+			direct := openS3(t, p.direct)
+			if keys := rawKeys(t, p.direct); len(keys) != 0 {
+				t.Errorf("the probe leaves %q in %s", keys, direct)
+			}
+			p.set(pass)
+			openS3(t, p.config)
+		})
+	}
+}
+
+// rawKeys lists a whole bucket without the rules for keys.
+func rawKeys(t *testing.T, config storage.S3Config) []string {
+	t.Helper()
+	var keys []string
+	for object := range rawClient(t, config).ListObjectsIter(t.Context(), config.Bucket, minio.ListObjectsOptions{Recursive: true}) {
+		must(t, object.Err)
+		keys = append(keys, object.Key)
+	}
+	return keys
+}
+
+// rawClient is a client as other programs use it.
+func rawClient(t *testing.T, config storage.S3Config) *minio.Client {
+	t.Helper()
+	client, err := minio.New(strings.TrimPrefix(config.Endpoint, "http://"), &minio.Options{
+		Creds: credentials.NewStaticV4(config.AccessKey, config.SecretKey.Reveal(), ""), Region: config.Region,
+	})
+	must(t, err)
+	return client
+}
+
+// retryNow wraps a store with many attempts and no waits, which it records.
+func retryNow(t *testing.T, s storage.Store, waits *[]time.Duration) *storage.Retrying {
+	t.Helper()
+	var mu sync.Mutex
+	r, err := storage.NewRetrying(s, storage.RetryConfig{
+		Attempts: 60,
+		Random:   func() float64 { return 0.5 },
+		Sleep: func(ctx context.Context, d time.Duration) error {
+			mu.Lock()
+			defer mu.Unlock()
+			if waits != nil {
+				*waits = append(*waits, d)
+			}
+			return ctx.Err()
+		},
+	})
+	must(t, err)
+	return r
+}
+
+// TestS3LostAnswer loses the answers of the PUT and of as many of the requests that would
+// clear it up as the case says.
+func TestS3LostAnswer(t *testing.T) {
+	t.Parallel()
+	for lose := range 4 {
+		t.Run(fmt.Sprintf("%d answers", lose), func(t *testing.T) {
+			t.Parallel()
+			p := startProxied(t)
+			s := openS3(t, p.config)
+			var requests atomic.Int64
+			p.set(func(w http.ResponseWriter, r *http.Request, forward http.Handler) {
+				if requests.Add(1) <= int64(lose) {
+					loseAnswer(w, r, forward)
+				}
+				forward.ServeHTTP(w, r)
+			})
+			must(t, retryNow(t, s, nil).Create(t.Context(), "k", []byte("mine")))
+			wantGet(t, s, "k", []byte("mine"))
+			wantError(t, "a second Create", s.Create(t.Context(), "k", []byte("mine")), storage.ErrExists)
+		})
+	}
+}
+
+// TestS3BrokenCreate breaks the connection of a Create that is not repeated, before or after
+// it takes effect.
+func TestS3BrokenCreate(t *testing.T) {
+	t.Parallel()
+	refuse := func(http.ResponseWriter, *http.Request, http.Handler) { panic(http.ErrAbortHandler) }
+	for _, c := range []struct {
+		name   string
+		there  bool
+		handle handler
+		want   error
+	}{
+		{"after it took effect", false, loseAnswer, nil},
+		{"after it was refused", true, loseAnswer, storage.ErrExists},
+		{"before it is read, and it exists", true, refuse, storage.ErrExists},
+		{"before it is read", false, refuse, storage.ErrUnavailable},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			p := startProxied(t)
+			s := openS3(t, p.config)
+			if c.there {
+				must(t, s.Put(t.Context(), "k", []byte("mine")))
+			}
+			h, _ := first(1, http.MethodPut, c.handle)
+			p.set(h)
+			if err := s.Create(t.Context(), "k", []byte("mine")); !errors.Is(err, c.want) {
+				t.Errorf("Create = %v, want %v", err, c.want)
+			}
+		})
+	}
+}
+
+// TestS3LostAnswers has many creators race while two of five answers are lost.
+func TestS3LostAnswers(t *testing.T) {
+	t.Parallel()
+	const keys, creators = 10, 6
+	p := startProxied(t)
+	s := openS3(t, p.config)
+	var mu sync.Mutex
+	random := rand.New(rand.NewPCG(1, 2))
+	p.set(func(w http.ResponseWriter, r *http.Request, forward http.Handler) {
+		mu.Lock()
+		lose := random.Float64() < 0.4
+		mu.Unlock()
+		if lose {
+			loseAnswer(w, r, forward)
+		}
+		forward.ServeHTTP(w, r)
+	})
+	retrying := retryNow(t, s, nil)
+	var winners [keys][creators]error
+	var group sync.WaitGroup
+	for k := range keys {
+		for c := range creators {
+			group.Go(func() {
+				winners[k][c] = retrying.Create(t.Context(), fmt.Sprintf("k%d", k), fmt.Appendf(nil, "creator %d", c))
+			})
+		}
+	}
+	group.Wait()
+	p.set(pass)
+	for k := range keys {
+		winner := -1
+		for c, err := range winners[k] {
+			switch {
+			case err == nil && winner >= 0:
+				t.Fatalf("key %d: creators %d and %d both won", k, winner, c)
+			case err == nil:
+				winner = c
+			case !errors.Is(err, storage.ErrExists):
+				t.Fatalf("key %d: creator %d: %v", k, c, err)
+			}
+		}
+		if winner < 0 {
+			t.Fatalf("key %d: nobody won", k)
+		}
+		wantGet(t, s, fmt.Sprintf("k%d", k), fmt.Appendf(nil, "creator %d", winner))
+	}
+}
+
+func TestS3UnavailableThenThere(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		method string
+		call   func(context.Context, storage.Store) error
+	}{
+		{http.MethodPut, func(ctx context.Context, s storage.Store) error { return s.Create(ctx, "new", []byte("x")) }},
+		{http.MethodPut, func(ctx context.Context, s storage.Store) error { return s.Put(ctx, "k", []byte("k")) }},
+		{http.MethodGet, func(ctx context.Context, s storage.Store) error { _, err := s.Get(ctx, "k"); return err }},
+		{http.MethodHead, func(ctx context.Context, s storage.Store) error { _, err := s.Stat(ctx, "k"); return err }},
+		{http.MethodDelete, func(ctx context.Context, s storage.Store) error { return s.Delete(ctx, "other") }},
+		{http.MethodGet, func(ctx context.Context, s storage.Store) error {
+			for _, err := range s.List(ctx, "") {
+				return err
+			}
+			return errors.New("nothing is listed")
+		}},
+	} {
+		for _, fault := range []struct {
+			status int
+			code   string
+		}{{503, "SlowDown"}, {500, "InternalError"}, {502, ""}, {429, "TooManyRequests"}} {
+			t.Run(fmt.Sprintf("%s %d", c.method, fault.status), func(t *testing.T) {
+				t.Parallel()
+				p := startProxied(t)
+				s := openS3(t, p.config)
+				must(t, s.Put(t.Context(), "k", []byte("k")))
+				h, count := first(2, c.method, answer(fault.status, fault.code))
+				p.set(h)
+				wantError(t, "call without Retrying", c.call(t.Context(), s), storage.ErrUnavailable)
+				var waits []time.Duration
+				must(t, c.call(t.Context(), retryNow(t, s, &waits)))
+				if count.Load() != 3 || len(waits) != 1 {
+					t.Errorf("%d requests and the waits %v, want 3 requests and 1 wait", count.Load(), waits)
+				}
+			})
+		}
+	}
+}
+
+// TestS3Conflict has the server report another writer at work.
+func TestS3Conflict(t *testing.T) {
+	t.Parallel()
+	p := startProxied(t)
+	s := openS3(t, p.config)
+	h, count := first(3, http.MethodPut, answer(http.StatusConflict, "ConditionalRequestConflict"))
+	p.set(h)
+	must(t, s.Create(t.Context(), "k", []byte("x")))
+	wantGet(t, s, "k", []byte("x"))
+	if count.Load() != 4 {
+		t.Errorf("%d requests, want 4", count.Load())
+	}
+	p.set(answer(http.StatusConflict, "ConditionalRequestConflict"))
+	wantError(t, "Create", s.Create(t.Context(), "l", nil), storage.ErrUnavailable)
+}
+
+func TestS3AnswerErrors(t *testing.T) {
+	t.Parallel()
+	p := startProxied(t)
+	s := openS3(t, p.config)
+	for _, c := range []struct {
+		status         int
+		code           string
+		onGet, onWrite error
+	}{
+		{403, "AccessDenied", storage.ErrAccess, storage.ErrReadOnly},
+		{403, "ExpiredToken", storage.ErrAccess, storage.ErrAccess},
+		{403, "RequestTimeTooSkewed", storage.ErrAccess, storage.ErrAccess},
+		{403, "QuotaExceeded", storage.ErrNoSpace, storage.ErrNoSpace},
+		{507, "InsufficientStorage", storage.ErrNoSpace, storage.ErrNoSpace},
+		{400, "EntityTooLarge", storage.ErrTooLarge, storage.ErrTooLarge},
+		{400, "KeyTooLongError", storage.ErrBadKey, storage.ErrBadKey},
+		{404, "NoSuchBucket", storage.ErrNoBucket, storage.ErrNoBucket},
+		{409, "ObjectParentIsFile", storage.ErrConflict, storage.ErrConflict},
+		{400, "XAmzContentSHA256Mismatch", storage.ErrUnavailable, storage.ErrUnavailable},
+	} {
+		p.set(answer(c.status, c.code))
+		_, err := s.Get(t.Context(), "k")
+		wantError(t, "Get after "+c.code, err, c.onGet)
+		wantError(t, "Put after "+c.code, s.Put(t.Context(), "k", nil), c.onWrite)
+		wantError(t, "Create after "+c.code, s.Create(t.Context(), "k", nil), c.onWrite)
+	}
+}
+
+// TestS3Hangs has a server that does not answer, or not to the end.
+func TestS3Hangs(t *testing.T) {
+	t.Parallel()
+	p := startProxied(t)
+	must(t, openS3(t, p.direct).Put(t.Context(), "k", randomBytes(1000, 1)))
+	s := openS3(t, p.config)
+	p.config.Timeout = 100 * time.Millisecond
+	impatient := openS3(t, p.config)
+	hang := func(_ http.ResponseWriter, r *http.Request, _ http.Handler) {
+		io.Copy(io.Discard, r.Body) //nolint:errcheck // until then, an end of the connection is not seen
+		<-r.Context().Done()
+	}
+	hangInBody := func(w http.ResponseWriter, r *http.Request, forward http.Handler) {
+		w.Header().Set("Content-Length", "1000")
+		w.Header().Set("Last-Modified", time.Now().UTC().Format(http.TimeFormat))
+		w.WriteHeader(http.StatusOK)
+		w.(http.Flusher).Flush()
+		hang(w, r, forward)
+	}
+	for name, h := range map[string]handler{"before the answer": hang, "in its body": hangInBody} {
+		p.set(h)
+		_, err := impatient.Get(t.Context(), "k")
+		wantError(t, "Get of a server that hangs "+name, err, storage.ErrUnavailable)
+		if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+			t.Errorf("%v looks as if the caller had given up", err)
+		}
+	}
+	p.set(hang)
+	wantError(t, "Put", impatient.Put(t.Context(), "k", nil), storage.ErrUnavailable)
+	wantError(t, "Create", impatient.Create(t.Context(), "c", nil), storage.ErrUnavailable)
+	for _, err := range impatient.List(t.Context(), "") {
+		wantError(t, "List", err, storage.ErrUnavailable)
+	}
+
+	ctx, cancel := context.WithCancel(t.Context())
+	p.set(func(w http.ResponseWriter, r *http.Request, forward http.Handler) {
+		cancel()
+		hang(w, r, forward)
+	})
+	_, err := s.Get(ctx, "k")
+	wantError(t, "cancelled Get", err, context.Canceled)
+	if errors.Is(err, storage.ErrUnavailable) {
+		t.Errorf("the cancelled Get gives %v", err)
+	}
+}
+
+// TestUploadBodyIsFreeAfterRelease reads on as net/http may after a request has been
+// answered; the bytes are the caller's again.
+func TestUploadBodyIsFreeAfterRelease(t *testing.T) {
+	t.Parallel()
+	body := storage.NewUploadBody([]byte("0123456789"))
+	got := make([]byte, 4)
+	if n, err := body.Read(got); n != 4 || err != nil || string(got) != "0123" {
+		t.Fatalf("Read = %d, %v and %q", n, err, got)
+	}
+	body.Release()
+	if n, err := body.Read(got); n != 0 || err == nil || errors.Is(err, io.EOF) {
+		t.Errorf("Read after release = %d, %v, want an error that is no end", n, err)
+	}
+}
+
+// TestS3ServerDies stops the server under an open store.
+func TestS3ServerDies(t *testing.T) {
+	t.Parallel()
+	server := s3test.Start(t, s3test.Options{})
+	s := openS3(t, server.Config(server.Bucket(t)))
+	must(t, s.Put(t.Context(), "k", nil))
+	server.Stop()
+	_, err := s.Get(t.Context(), "k")
+	wantError(t, "Get", err, storage.ErrUnavailable)
+	wantError(t, "Create", s.Create(t.Context(), "c", nil), storage.ErrUnavailable)
+	for _, err := range s.List(t.Context(), "") {
+		wantError(t, "List", err, storage.ErrUnavailable)
+	}
+}

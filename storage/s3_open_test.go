@@ -1,0 +1,215 @@
+package storage_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"ddiff/storage"
+	"ddiff/storage/s3test"
+)
+
+// wantOpenError opens a store that must be refused with a sentinel and certain words.
+func wantOpenError(t *testing.T, config storage.S3Config, want error, words ...string) {
+	t.Helper()
+	s, err := storage.OpenS3(t.Context(), config)
+	if err == nil {
+		s.Close()
+		t.Fatal("OpenS3 succeeds")
+	}
+	wantError(t, "OpenS3", err, want)
+	for _, word := range words {
+		if !strings.Contains(err.Error(), word) {
+			t.Errorf("the error %q does not say %q", err, word)
+		}
+	}
+	if strings.Contains(err.Error(), "\n") {
+		t.Errorf("the error has more than one line: %q", err)
+	}
+	if secret := config.SecretKey.Reveal(); secret != "" && strings.Contains(err.Error(), secret) {
+		t.Errorf("the error shows the secret key: %q", err)
+	}
+}
+
+func TestOpenS3Refuses(t *testing.T) {
+	t.Parallel()
+	server := s3test.Start(t, s3test.Options{})
+	good := server.Config(server.Bucket(t))
+	for _, c := range []struct {
+		name   string
+		change func(*storage.S3Config)
+		want   error
+		words  []string
+	}{
+		{"missing bucket", func(c *storage.S3Config) { c.Bucket = "not-there" }, storage.ErrNoBucket, []string{"not-there"}},
+		{"wrong secret key", func(c *storage.S3Config) { c.SecretKey = storage.NewSecret("guessed-wrong") },
+			storage.ErrAccess, []string{"SignatureDoesNotMatch"}},
+		{"wrong access key", func(c *storage.S3Config) { c.AccessKey = "NOBODY" },
+			storage.ErrAccess, []string{"access key"}},
+		{"wrong region", func(c *storage.S3Config) { c.Region = "mars-1" }, nil, []string{"mars-1", "us-east-1"}},
+		{"unreachable", func(c *storage.S3Config) { c.Endpoint = closedEndpoint(t) },
+			storage.ErrUnavailable, []string{"connection refused"}},
+		{"https to an http server", func(c *storage.S3Config) { c.Endpoint = strings.TrimPrefix(c.Endpoint, "http://") },
+			storage.ErrUnavailable, []string{"http://"}},
+		{"missing CA file", func(c *storage.S3Config) { c.CAFile = filepath.Join(t.TempDir(), "none.pem") },
+			os.ErrNotExist, []string{"CAFile"}},
+		{"invalid field", func(c *storage.S3Config) { c.Timeout = -1 }, nil, []string{"Timeout"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			config := good
+			c.change(&config)
+			if c.want != nil {
+				wantOpenError(t, config, c.want, c.words...)
+				return
+			}
+			_, err := storage.OpenS3(t.Context(), config)
+			for _, word := range c.words {
+				if err == nil || !strings.Contains(err.Error(), word) {
+					t.Errorf("OpenS3 = %v, want an error with %q", err, word)
+				}
+			}
+		})
+	}
+}
+
+// closedEndpoint is an address on which nobody listens any more.
+func closedEndpoint(t *testing.T) string {
+	t.Helper()
+	server := httptest.NewServer(http.NotFoundHandler())
+	server.Close()
+	return server.URL
+}
+
+func TestOpenS3Cancelled(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	hangs := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		cancel()
+		<-r.Context().Done()
+	}))
+	t.Cleanup(hangs.Close)
+	_, err := storage.OpenS3(ctx, storage.S3Config{
+		Endpoint: hangs.URL, Bucket: "bucket", Region: "r", AccessKey: "a", SecretKey: storage.NewSecret("s"),
+	})
+	wantError(t, "OpenS3", err, context.Canceled)
+}
+
+func TestOpenS3LeavesNothing(t *testing.T) {
+	t.Parallel()
+	server := s3test.Start(t, s3test.Options{})
+	bucket := server.Bucket(t)
+	openS3(t, server.Config(bucket))
+	if names := files(t, filepath.Join(server.Root, bucket)); len(names) != 0 {
+		t.Errorf("the bucket holds %q", names)
+	}
+}
+
+func TestOpenS3TLS(t *testing.T) {
+	t.Parallel()
+	ca := newAuthority(t)
+	certFile, keyFile := ca.issue(t, "127.0.0.1", time.Now().Add(time.Hour))
+	server := s3test.Start(t, s3test.Options{CertFile: certFile, KeyFile: keyFile})
+	config := server.Config(server.Bucket(t))
+	wantOpenError(t, config, storage.ErrCertificate, "CAFile", "unknown authority")
+
+	config.CAFile = ca.file
+	s := openS3(t, config)
+	data := randomBytes(3<<20, 1)
+	must(t, s.Create(t.Context(), "k", data))
+	wantGet(t, s, "k", data)
+
+	config.CAFile = filepath.Join(t.TempDir(), "empty.pem")
+	must(t, os.WriteFile(config.CAFile, []byte("nothing"), 0o600))
+	_, err := storage.OpenS3(t.Context(), config)
+	if err == nil || !strings.Contains(err.Error(), "CAFile") {
+		t.Errorf("OpenS3 with an empty CAFile = %v", err)
+	}
+}
+
+func TestOpenS3BadCertificates(t *testing.T) {
+	t.Parallel()
+	ca := newAuthority(t)
+	for _, c := range []struct {
+		name, address string
+		until         time.Time
+		word          string
+	}{
+		{"expired", "127.0.0.1", time.Now().Add(-time.Hour), "expired"},
+		{"another host", "127.0.0.2", time.Now().Add(time.Hour), "127.0.0.2"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			certFile, keyFile := ca.issue(t, c.address, c.until)
+			server := s3test.Start(t, s3test.Options{CertFile: certFile, KeyFile: keyFile})
+			config := server.Config(server.Bucket(t))
+			config.CAFile = ca.file
+			wantOpenError(t, config, storage.ErrCertificate, c.word)
+		})
+	}
+}
+
+func TestS3ReadOnly(t *testing.T) {
+	t.Parallel()
+	server := s3test.Start(t, s3test.Options{})
+	config := server.Config(server.Bucket(t))
+	must(t, openS3(t, config).Put(t.Context(), "k", []byte("x")))
+	config.ReadOnly = true
+	s := openS3(t, config)
+	wantGet(t, s, "k", []byte("x"))
+	wantError(t, "Put", s.Put(t.Context(), "k", nil), storage.ErrReadOnly)
+	wantError(t, "Create", s.Create(t.Context(), "new", nil), storage.ErrReadOnly)
+	wantError(t, "Delete", s.Delete(t.Context(), "k"), storage.ErrReadOnly)
+	wantGet(t, s, "k", []byte("x"))
+}
+
+// TestS3CredentialsChain sets variables of the process and does not run in parallel.
+func TestS3CredentialsChain(t *testing.T) {
+	server := s3test.Start(t, s3test.Options{})
+	explicit := server.Config(server.Bucket(t))
+	chain := explicit
+	chain.AccessKey, chain.SecretKey = "", storage.Secret{}
+	for _, name := range []string{
+		"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_ACCESS_KEY", "AWS_SECRET_KEY", "AWS_SESSION_TOKEN",
+		"MINIO_ROOT_USER", "MINIO_ROOT_PASSWORD", "MINIO_ACCESS_KEY", "MINIO_SECRET_KEY", "AWS_PROFILE",
+		"AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_CA_BUNDLE",
+		"AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
+	} {
+		t.Setenv(name, "")
+	}
+	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
+	none := filepath.Join(t.TempDir(), "none")
+	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", none)
+	t.Setenv("AWS_CONFIG_FILE", none)
+	wantOpenError(t, chain, storage.ErrAccess, "no credentials", "AWS_ACCESS_KEY_ID")
+
+	shared := filepath.Join(t.TempDir(), "credentials")
+	must(t, os.WriteFile(shared, fmt.Appendf(nil, "[worker]\naws_access_key_id = %s\naws_secret_access_key = %s\n",
+		server.AccessKey, server.SecretKey), 0o600))
+	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", shared)
+	wantOpenError(t, chain, storage.ErrAccess, "no credentials")
+	t.Setenv("AWS_PROFILE", "worker")
+	openS3(t, chain)
+
+	t.Setenv("MINIO_ACCESS_KEY", "WRONG")
+	t.Setenv("MINIO_SECRET_KEY", "wrong")
+	wantOpenError(t, chain, storage.ErrAccess, "access key")
+	t.Setenv("AWS_ACCESS_KEY_ID", server.AccessKey)
+	t.Setenv("AWS_SECRET_ACCESS_KEY", server.SecretKey)
+	openS3(t, chain)
+
+	chain.Endpoint, chain.Region = "", ""
+	t.Setenv("AWS_ENDPOINT_URL", closedEndpoint(t))
+	t.Setenv("AWS_ENDPOINT_URL_S3", server.Endpoint)
+	t.Setenv("AWS_REGION", "us-east-1")
+	openS3(t, chain)
+
+	t.Setenv("AWS_ACCESS_KEY_ID", "WRONG")
+	openS3(t, explicit)
+}

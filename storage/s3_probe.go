@@ -1,0 +1,94 @@
+package storage
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+)
+
+// probeCleanup is how long deleting the probe may take.
+const probeCleanup = 5 * time.Second
+
+// checkBucket reports whether the bucket can be listed. Unlike a HEAD request, the answer
+// tells a wrong key from a wrong signature and from a missing right.
+func (s *S3) checkBucket(ctx context.Context) error {
+	call, cancel := s.limit(ctx, 0)
+	defer cancel()
+	for object := range s.core.ListObjectsIter(call, s.bucket, minio.ListObjectsOptions{
+		Prefix: s.prefix, Recursive: true, MaxKeys: 1,
+	}) {
+		if err := object.Err; err != nil {
+			return s.openError(ctx, err)
+		}
+		break
+	}
+	if call.Err() != nil {
+		return s.openError(ctx, call.Err())
+	}
+	return nil
+}
+
+// openError explains what is wrong with the connection.
+func (s *S3) openError(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	err = s3Error(err, false)
+	switch {
+	case errors.Is(err, ErrNoBucket):
+		return fmt.Errorf("%w; create bucket %q or correct the name", err, s.bucket)
+	case errors.Is(err, ErrAccess):
+		return fmt.Errorf("%w; check the keys, and that they may list bucket %q", err, s.bucket)
+	case strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
+		return fmt.Errorf("%w; write the endpoint as http://", err)
+	}
+	return err
+}
+
+// probe creates one object twice. A server that honours the condition refuses the second.
+func (s *S3) probe(ctx context.Context) error {
+	key := stateElement + "/probe-" + rand.Text()
+	err := s.probeTwice(ctx, key)
+	// The object may be there also when the answer was lost or the caller has gone.
+	cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), probeCleanup)
+	defer cancel()
+	if removeErr := s.remove(cleanup, s.name(key)); err == nil && removeErr != nil {
+		err = fmt.Errorf("delete probe %s: %w", key, s3Error(removeErr, true))
+	}
+	return err
+}
+
+func (s *S3) probeTwice(ctx context.Context, key string) error {
+	first := s.send(ctx, key, []byte("first"), rand.Text())
+	if first != nil {
+		return s.probeError(ctx, key, first)
+	}
+	second := s.send(ctx, key, []byte("second"), rand.Text())
+	switch {
+	case second == nil:
+		return fmt.Errorf("%w: %s replaced an object despite \"If-None-Match: *\"; use another server",
+			ErrNoConditionalWrites, s.endpoint)
+	case minio.ToErrorResponse(second).Code == codePrecondition:
+		return nil
+	}
+	return s.probeError(ctx, key, second)
+}
+
+func (s *S3) probeError(ctx context.Context, key string, err error) error {
+	response := minio.ToErrorResponse(err)
+	if response.Code == minio.NotImplemented || response.StatusCode == http.StatusNotImplemented {
+		return fmt.Errorf("%w: %s does not implement them: %s (%s)",
+			ErrNoConditionalWrites, s.endpoint, response.Error(), response.Code)
+	}
+	err = failed(ctx, "create", "probe "+key, err)
+	if errors.Is(err, ErrReadOnly) {
+		return fmt.Errorf("%w; allow writing, or open the store with ReadOnly", err)
+	}
+	return err
+}

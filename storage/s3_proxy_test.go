@@ -1,0 +1,115 @@
+package storage_test
+
+import (
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"sync/atomic"
+	"testing"
+
+	"github.com/minio/minio-go/v7/pkg/signer"
+
+	"ddiff/storage"
+	"ddiff/storage/s3test"
+)
+
+// proxied is a server behind a proxy whose behaviour can change.
+type proxied struct {
+	config storage.S3Config
+	// direct goes around the proxy.
+	direct storage.S3Config
+	handle atomic.Pointer[handler]
+}
+
+// handler handles a request; forward passes it on to the server.
+type handler func(w http.ResponseWriter, r *http.Request, forward http.Handler)
+
+// startProxied starts a server and a proxy that passes everything on.
+func startProxied(t *testing.T) *proxied {
+	t.Helper()
+	server := s3test.Start(t, s3test.Options{})
+	config := server.Config(server.Bucket(t))
+	p := &proxied{config: config, direct: config}
+	p.set(pass)
+	target, err := url.Parse(server.Endpoint)
+	must(t, err)
+	forward := &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(target)
+			r.Out.Host = r.In.Host // it is part of the signature
+		},
+		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
+	}
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		(*p.handle.Load())(w, r, forward)
+	}))
+	t.Cleanup(proxy.Close)
+	p.config.Endpoint = proxy.URL
+	return p
+}
+
+func (p *proxied) set(h handler) { p.handle.Store(&h) }
+
+// pass forwards a request and its answer unchanged.
+func pass(w http.ResponseWriter, r *http.Request, forward http.Handler) { forward.ServeHTTP(w, r) }
+
+// loseAnswer lets a request take effect and breaks the connection instead of answering.
+func loseAnswer(_ http.ResponseWriter, r *http.Request, forward http.Handler) {
+	forward.ServeHTTP(httptest.NewRecorder(), r)
+	panic(http.ErrAbortHandler)
+}
+
+// answer returns a handler that answers with an S3 error by itself.
+func answer(status int, code string) handler {
+	return func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
+		io.Copy(io.Discard, r.Body) //nolint:errcheck // an unread body would break the connection
+		w.Header().Set("Content-Type", "application/xml")
+		w.WriteHeader(status)
+		io.WriteString(w, "<Error><Code>"+code+"</Code><Message>as the test wants</Message></Error>") //nolint:errcheck // a test
+	}
+}
+
+// changeAnswer returns a handler that forwards a request and changes the answer's body.
+func changeAnswer(change func(body []byte) []byte) handler {
+	return func(w http.ResponseWriter, r *http.Request, forward http.Handler) {
+		recorder := httptest.NewRecorder()
+		forward.ServeHTTP(recorder, r)
+		for name, values := range recorder.Header() {
+			w.Header()[name] = values
+		}
+		w.WriteHeader(recorder.Code)
+		body := change(recorder.Body.Bytes())
+		w.Write(body) //nolint:errcheck // a test
+		if len(body) < recorder.Body.Len() {
+			w.(http.Flusher).Flush()
+			panic(http.ErrAbortHandler)
+		}
+	}
+}
+
+// first returns a handler for the first n requests with a method, and passes on the others.
+// It counts the requests with the method.
+func first(n int64, method string, h handler) (handler, *atomic.Int64) {
+	var count atomic.Int64
+	return func(w http.ResponseWriter, r *http.Request, forward http.Handler) {
+		if r.Method == method && count.Add(1) <= n {
+			h(w, r, forward)
+			return
+		}
+		forward.ServeHTTP(w, r)
+	}, &count
+}
+
+// ignoreCondition returns a handler that behaves like a server that accepts conditional
+// writes and ignores the condition. It has to sign the request anew.
+func ignoreCondition(config storage.S3Config) handler {
+	return func(w http.ResponseWriter, r *http.Request, forward http.Handler) {
+		r.Header.Del("If-None-Match")
+		r.Header.Del("Authorization")
+		r.URL.Host = r.Host
+		forward.ServeHTTP(w, signer.SignV4(*r, config.AccessKey, config.SecretKey.Reveal(), "", config.Region))
+	}
+}

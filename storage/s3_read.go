@@ -1,0 +1,177 @@
+package storage
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"iter"
+	"strings"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+)
+
+// Get implements Store. It returns ErrCorrupt when a checksum that came with the bytes is
+// not theirs. An object that was not written by this package may have none.
+func (s *S3) Get(ctx context.Context, key string) ([]byte, error) {
+	if err := begin(ctx, "get", key); err != nil {
+		return nil, err
+	}
+	data, err := s.read(ctx, key)
+	if err != nil {
+		return nil, failed(ctx, "get", key, err)
+	}
+	return data, nil
+}
+
+func (s *S3) read(ctx context.Context, key string) ([]byte, error) {
+	call, cancel := context.WithCancel(ctx)
+	defer cancel()
+	late := time.AfterFunc(s.budget(0), cancel)
+	defer late.Stop()
+
+	var options minio.GetObjectOptions
+	options.Set("X-Amz-Checksum-Mode", "ENABLED")
+	body, info, _, err := s.core.GetObject(call, s.bucket, s.name(key), options)
+	if err != nil {
+		return nil, err
+	}
+	defer body.Close() //nolint:errcheck // opened for reading
+	if err := checkSize(info.Size, s.maxBytes); err != nil {
+		return nil, err
+	}
+	late.Reset(s.budget(info.Size)) // the size is known only now
+
+	var buf bytes.Buffer
+	buf.Grow(int(max(info.Size, 0)) + bytes.MinRead)
+	// The size is -1 when the server does not tell it.
+	if _, err := buf.ReadFrom(io.LimitReader(body, s.maxBytes+1)); err != nil {
+		return nil, err
+	}
+	if err := checkSize(int64(buf.Len()), s.maxBytes); err != nil {
+		return nil, err
+	}
+	return buf.Bytes(), verify(info, buf.Bytes())
+}
+
+// verify compares the bytes of an object with the checksums that came with them.
+func verify(info minio.ObjectInfo, data []byte) error {
+	if want := info.UserMetadata[metadataSHA256]; want != "" {
+		sum := sha256.Sum256(data)
+		if got := hex.EncodeToString(sum[:]); got != want {
+			return fmt.Errorf("%w: SHA-256 is %s, stored was %s", ErrCorrupt, got, want)
+		}
+	}
+	if info.ChecksumMode == minio.ChecksumFullObjectMode.String() {
+		return verifyChecksums(info, data)
+	}
+	return nil // a checksum of the checksums of parts says nothing about the whole
+}
+
+// verifyChecksums compares the checksums that the server keeps for the whole object.
+func verifyChecksums(info minio.ObjectInfo, data []byte) error {
+	for _, c := range []struct {
+		kind minio.ChecksumType
+		want string
+	}{
+		{minio.ChecksumCRC64NVME, info.ChecksumCRC64NVME},
+		{minio.ChecksumCRC32C, info.ChecksumCRC32C},
+		{minio.ChecksumCRC32, info.ChecksumCRC32},
+		{minio.ChecksumSHA256, info.ChecksumSHA256},
+		{minio.ChecksumSHA1, info.ChecksumSHA1},
+	} {
+		if c.want == "" {
+			continue
+		}
+		sum := c.kind.ChecksumBytes(data)
+		if got := sum.Encoded(); got != c.want {
+			return fmt.Errorf("%w: %s is %s, stored was %s", ErrCorrupt, c.kind, got, c.want)
+		}
+	}
+	return nil
+}
+
+// Stat implements Store.
+func (s *S3) Stat(ctx context.Context, key string) (Info, error) {
+	if err := begin(ctx, "stat", key); err != nil {
+		return Info{}, err
+	}
+	info, err := s.head(ctx, key)
+	if err != nil {
+		return Info{}, failed(ctx, "stat", key, err)
+	}
+	return Info{Key: key, Size: info.Size, Modified: info.LastModified}, nil
+}
+
+// head asks for an object's properties.
+func (s *S3) head(ctx context.Context, key string) (minio.ObjectInfo, error) {
+	call, cancel := s.limit(ctx, 0)
+	defer cancel()
+	return s.core.StatObject(call, s.bucket, s.name(key), minio.StatObjectOptions{})
+}
+
+// List implements Store. It holds one page of 1000 objects in memory. Names that are no
+// valid key are left out.
+func (s *S3) List(ctx context.Context, prefix string) iter.Seq2[Info, error] {
+	return s.listAfter(ctx, prefix, "")
+}
+
+// listAfter implements resumable.
+func (s *S3) listAfter(ctx context.Context, prefix, after string) iter.Seq2[Info, error] {
+	return func(yield func(Info, error) bool) {
+		if err := CheckPrefix(prefix); err != nil {
+			yield(Info{}, fmt.Errorf("list: %w", err))
+			return
+		}
+		last := ""
+		if after != "" {
+			last = s.name(after)
+		}
+		for more := true; more; {
+			page, err := s.listPage(ctx, s.name(prefix), last)
+			if err != nil {
+				yield(Info{}, failed(ctx, "list", fmt.Sprintf("%q", prefix), err))
+				return
+			}
+			for _, object := range page {
+				if err := ctx.Err(); err != nil {
+					yield(Info{}, fmt.Errorf("list %q: %w", prefix, err))
+					return
+				}
+				key := strings.TrimPrefix(object.Key, s.prefix)
+				last = object.Key
+				if CheckKey(key) == nil && !yield(Info{Key: key, Size: object.Size, Modified: object.LastModified}, nil) {
+					return
+				}
+			}
+			more = len(page) == s.pageSize
+		}
+	}
+}
+
+// listPage returns the first objects whose names begin with prefix and come after the name
+// last. Fewer than pageSize are all that there are.
+func (s *S3) listPage(ctx context.Context, prefix, last string) ([]minio.ObjectInfo, error) {
+	call, cancel := s.limit(ctx, 0)
+	defer cancel()
+	var page []minio.ObjectInfo
+	for object := range s.core.ListObjectsIter(call, s.bucket, minio.ListObjectsOptions{
+		Prefix: prefix, StartAfter: last, Recursive: true, MaxKeys: s.pageSize,
+	}) {
+		if object.Err != nil {
+			return nil, object.Err
+		}
+		if object.Key <= last {
+			return nil, fmt.Errorf("the server lists %q after %q, which is not in byte order", object.Key, last)
+		}
+		last = object.Key
+		page = append(page, object)
+		if len(page) == s.pageSize {
+			break // before the iterator asks for the next page within this limit
+		}
+	}
+	return page, call.Err()
+}

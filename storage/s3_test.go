@@ -1,0 +1,233 @@
+package storage_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"golang.org/x/sync/errgroup"
+
+	"ddiff/storage"
+	"ddiff/storage/s3test"
+	"ddiff/storage/storagetest"
+)
+
+// openS3 opens a store that is closed with the test.
+func openS3(t *testing.T, config storage.S3Config) *storage.S3 {
+	t.Helper()
+	s, err := storage.OpenS3(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// wantError checks an error's sentinel.
+func wantError(t *testing.T, what string, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Errorf("%s = %v, want %v", what, err, want)
+	}
+}
+
+// wantGet checks an object's bytes.
+func wantGet(t *testing.T, s storage.Store, key string, want []byte) {
+	t.Helper()
+	got, err := s.Get(t.Context(), key)
+	must(t, err)
+	if !bytes.Equal(got, want) {
+		t.Fatalf("Get(%q) gives %d bytes, not the %d that were written", key, len(got), len(want))
+	}
+}
+
+// randomBytes returns n bytes that depend on seed alone.
+func randomBytes(n int, seed byte) []byte {
+	data := make([]byte, n)
+	rand.NewChaCha8([32]byte{seed}).Read(data) //nolint:errcheck // never fails
+	return data
+}
+
+func TestS3Contract(t *testing.T) {
+	t.Parallel()
+	server := s3test.Start(t, s3test.Options{})
+	t.Run("with a prefix", func(t *testing.T) {
+		config := server.Config(server.Bucket(t))
+		var count atomic.Int64
+		storagetest.Run(t, func(t *testing.T) storage.Store {
+			own := config
+			own.Prefix = fmt.Sprintf("results/store-%d", count.Add(1))
+			return openS3(t, own)
+		})
+	})
+	t.Run("whole bucket", func(t *testing.T) {
+		storagetest.Run(t, func(t *testing.T) storage.Store { return openS3(t, server.Config(server.Bucket(t))) })
+	})
+	t.Run("all wrappers", func(t *testing.T) {
+		storagetest.Run(t, func(t *testing.T) storage.Store {
+			return wrapAll(t, openS3(t, server.Config(server.Bucket(t))))
+		})
+	})
+}
+
+// wrapAll puts the wrappers around a store as a worker does.
+func wrapAll(t *testing.T, s storage.Store) storage.Store {
+	t.Helper()
+	limited, err := storage.NewLimited(s, 4)
+	must(t, err)
+	retrying, err := storage.NewRetrying(limited, storage.RetryConfig{})
+	must(t, err)
+	cached, err := storage.NewCached(retrying, storage.CacheConfig{
+		Dir: t.TempDir(), Immutable: func(key string) bool { return strings.HasPrefix(key, "large/") },
+	})
+	must(t, err)
+	return cached
+}
+
+// TestS3LargeCreate uses objects of more than 16 MiB, which minio-go would upload in parts
+// and without the condition.
+func TestS3LargeCreate(t *testing.T) {
+	t.Parallel()
+	server := s3test.Start(t, s3test.Options{})
+	s := openS3(t, server.Config(server.Bucket(t)))
+	first, second := randomBytes(20<<20, 1), randomBytes(20<<20, 2)
+	must(t, s.Create(t.Context(), "large", first))
+	wantError(t, "second Create", s.Create(t.Context(), "large", second), storage.ErrExists)
+	wantGet(t, s, "large", first)
+	must(t, s.Put(t.Context(), "large", second))
+	wantGet(t, s, "large", second)
+}
+
+// TestS3SameBytesAreNotTheSameCall checks that equal bytes of another caller are no success.
+func TestS3SameBytesAreNotTheSameCall(t *testing.T) {
+	t.Parallel()
+	server := s3test.Start(t, s3test.Options{})
+	s := openS3(t, server.Config(server.Bucket(t)))
+	must(t, s.Create(t.Context(), "k", []byte("same")))
+	wantError(t, "Create", s.Create(t.Context(), "k", []byte("same")), storage.ErrExists)
+	retrying, err := storage.NewRetrying(s, storage.RetryConfig{})
+	must(t, err)
+	wantError(t, "Retrying.Create", retrying.Create(t.Context(), "k", []byte("same")), storage.ErrExists)
+}
+
+func TestS3MaxBytes(t *testing.T) {
+	t.Parallel()
+	server := s3test.Start(t, s3test.Options{})
+	config := server.Config(server.Bucket(t))
+	must(t, openS3(t, config).Put(t.Context(), "five", []byte("12345")))
+	config.MaxBytes = 4
+	s := openS3(t, config)
+	_, err := s.Get(t.Context(), "five")
+	wantError(t, "Get", err, storage.ErrTooLarge)
+	wantError(t, "Put", s.Put(t.Context(), "p", []byte("12345")), storage.ErrTooLarge)
+	wantError(t, "Create", s.Create(t.Context(), "c", []byte("12345")), storage.ErrTooLarge)
+	_, err = s.Stat(t.Context(), "p")
+	wantError(t, "Stat of the refused object", err, storage.ErrNotFound)
+}
+
+// TestS3PrefixesAreApart checks that a prefix ends at a slash, and that listing skips names
+// that are no keys.
+func TestS3PrefixesAreApart(t *testing.T) {
+	t.Parallel()
+	server := s3test.Start(t, s3test.Options{})
+	config := server.Config(server.Bucket(t))
+	whole := openS3(t, config)
+	config.Prefix = "run"
+	run := openS3(t, config)
+	config.Prefix = "run2"
+	run2 := openS3(t, config)
+	config.Prefix = ".ddiff-old" // a valid first element, unlike ".ddiff"
+	old := openS3(t, config)
+	must(t, run.Put(t.Context(), "k", []byte("run")))
+	must(t, run2.Put(t.Context(), "k", []byte("run2")))
+	must(t, old.Put(t.Context(), "k", nil))
+	for name, c := range map[string]struct {
+		store *storage.S3
+		want  string
+	}{
+		"run": {run, "k"}, "run2": {run2, "k"}, "whole": {whole, ".ddiff-old/k run/k run2/k"},
+	} {
+		if got := strings.Join(listKeys(t, c.store, ""), " "); got != c.want {
+			t.Errorf("store %s lists %q, want %q", name, got, c.want)
+		}
+	}
+	wantGet(t, whole, "run/k", []byte("run"))
+}
+
+func listKeys(t *testing.T, s storage.Store, prefix string) []string {
+	t.Helper()
+	var keys []string
+	for info, err := range s.List(t.Context(), prefix) {
+		must(t, err)
+		keys = append(keys, info.Key)
+	}
+	return keys
+}
+
+// TestS3ListPages lists more objects than fit into one answer.
+func TestS3ListPages(t *testing.T) {
+	t.Parallel()
+	const count = 2100
+	server := s3test.Start(t, s3test.Options{})
+	s := openS3(t, server.Config(server.Bucket(t)))
+	group, ctx := errgroup.WithContext(t.Context())
+	group.SetLimit(8)
+	for i := range count {
+		group.Go(func() error { return s.Put(ctx, fmt.Sprintf("d%d/%04d", i%3, i), nil) })
+	}
+	must(t, group.Wait())
+	keys := listKeys(t, s, "")
+	if len(keys) != count || keys[0] != "d0/0000" || keys[count-1] != "d2/2099" {
+		t.Fatalf("%d keys from %q to %q, want %d from d0/0000 to d2/2099", len(keys), keys[0], keys[len(keys)-1], count)
+	}
+	if n := len(listKeys(t, s, "d1/")); n != count/3 {
+		t.Errorf("%d keys below d1/, want %d", n, count/3)
+	}
+}
+
+func TestS3AddressingAndRegion(t *testing.T) {
+	t.Parallel()
+	server := s3test.Start(t, s3test.Options{Domain: "s3.test"})
+	_, port, err := net.SplitHostPort(strings.TrimPrefix(server.Endpoint, "http://"))
+	must(t, err)
+	for _, addressing := range []storage.Addressing{
+		storage.AddressingAuto, storage.AddressingPath, storage.AddressingVirtualHost,
+	} {
+		for _, region := range []string{"us-east-1", ""} {
+			t.Run(fmt.Sprintf("%q in region %q", addressing, region), func(t *testing.T) {
+				t.Parallel()
+				config := server.Config(server.Bucket(t))
+				config.Addressing, config.Region = addressing, region
+				config.Endpoint = "http://s3.test:" + port
+				var asked atomic.Value
+				config = config.WithDial(func(ctx context.Context, network, address string) (net.Conn, error) {
+					asked.Store(address)
+					return new(net.Dialer).DialContext(ctx, network, "127.0.0.1:"+port)
+				})
+				s := openS3(t, config)
+				must(t, s.Create(t.Context(), "a/b", []byte("x")))
+				wantGet(t, s, "a/b", []byte("x"))
+				want := "s3.test:" + port
+				if addressing == storage.AddressingVirtualHost {
+					want = config.Bucket + "." + want
+				}
+				if asked.Load() != want {
+					t.Errorf("the client asks %v, want %s", asked.Load(), want)
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,80 @@
+package storage
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// ParseS3URL reads an address such as
+//
+//	s3://bucket/prefix?endpoint=http://localhost:7070&region=eu-west-1&path_style=true
+//
+// The query may hold, each once: endpoint, region, path_style (true or false; automatic
+// without it), ca_file, and read_only (true or false). Credentials have no place in it. The
+// result has passed Validate.
+func ParseS3URL(address string) (S3Config, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		// The error of url.Parse repeats the address, which may hold a password.
+		return S3Config{}, errors.New("s3 address: it is no URL; write s3://bucket/prefix")
+	}
+	if u.User != nil {
+		return S3Config{}, errors.New("s3 address: it holds credentials; " +
+			"give them in the environment or the credentials file")
+	}
+	if u.Scheme != "s3" {
+		return S3Config{}, fmt.Errorf("s3 address %q: it does not begin with s3://", address)
+	}
+	if u.Fragment != "" {
+		return S3Config{}, fmt.Errorf("s3 address %q: a '#' in the prefix must be written %%23", address)
+	}
+	config := S3Config{Bucket: u.Host, Prefix: strings.TrimSuffix(strings.TrimPrefix(u.Path, "/"), "/")}
+	if err := config.readQuery(u.RawQuery); err != nil {
+		return S3Config{}, fmt.Errorf("s3 address of bucket %q: %w", u.Host, err)
+	}
+	if err := config.Validate(); err != nil {
+		return S3Config{}, fmt.Errorf("s3 address: %w", err)
+	}
+	return config, nil
+}
+
+// readQuery sets the fields that the query of an address names.
+func (c *S3Config) readQuery(query string) error {
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return fmt.Errorf("query: %w", err)
+	}
+	for name, list := range values {
+		if len(list) > 1 {
+			return fmt.Errorf("parameter %s is given %d times", name, len(list))
+		}
+		value := list[0]
+		switch name {
+		case "endpoint":
+			c.Endpoint = value
+		case "region":
+			c.Region = value
+		case "ca_file":
+			c.CAFile = value
+		case "path_style":
+			path, err := strconv.ParseBool(value)
+			if err != nil {
+				return fmt.Errorf("parameter path_style: %q is neither true nor false", value)
+			}
+			c.Addressing = AddressingVirtualHost
+			if path {
+				c.Addressing = AddressingPath
+			}
+		case "read_only":
+			if c.ReadOnly, err = strconv.ParseBool(value); err != nil {
+				return fmt.Errorf("parameter read_only: %q is neither true nor false", value)
+			}
+		default:
+			return fmt.Errorf("parameter %q is unknown; there are endpoint, region, path_style, ca_file and read_only", name)
+		}
+	}
+	return nil
+}

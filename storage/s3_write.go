@@ -1,0 +1,211 @@
+package storage
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"sync"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+)
+
+// The metadata of an object, as minio-go returns their names; on the wire they are
+// x-amz-meta-ddiff-sha256 and x-amz-meta-ddiff-attempt.
+const (
+	// metadataSHA256 is the SHA-256 of the bytes in lower-case hexadecimal digits.
+	metadataSHA256 = "Ddiff-Sha256"
+	// metadataAttempt is the id of the call of Create that wrote the object.
+	metadataAttempt = "Ddiff-Attempt"
+)
+
+// How Create goes on after a conflict with another writer of the same key.
+const (
+	createTries   = 8
+	createBackoff = 20 * time.Millisecond
+	createMaxWait = time.Second
+)
+
+// Put implements Store.
+func (s *S3) Put(ctx context.Context, key string, data []byte) error {
+	if err := s.beginWrite(ctx, "put", key, len(data)); err != nil {
+		return err
+	}
+	if err := s.send(ctx, key, data, ""); err != nil {
+		return failed(ctx, "put", key, err)
+	}
+	return nil
+}
+
+// Create implements Store. When the server says that there is an object, or the connection
+// breaks, the metadata of the object tell whether this very call wrote it; that is success.
+func (s *S3) Create(ctx context.Context, key string, data []byte) error {
+	if err := s.beginWrite(ctx, "create", key, len(data)); err != nil {
+		return err
+	}
+	attempt := attemptOf(ctx)
+	var err error
+	for try := range createTries {
+		if try > 0 {
+			if err := sleep(ctx, backoff(try, createBackoff, createMaxWait, randomFloat)); err != nil {
+				return fmt.Errorf("create %s: %w", key, err)
+			}
+		}
+		err = s.send(ctx, key, data, attempt)
+		if minio.ToErrorResponse(err).Code == codePrecondition {
+			err = s.wrote(ctx, key, data, attempt)
+		} else if lost(err) && ctx.Err() == nil {
+			if known := s.wrote(ctx, key, data, attempt); known == nil || errors.Is(known, ErrExists) {
+				err = known
+			}
+		}
+		switch code := minio.ToErrorResponse(err).Code; {
+		case err == nil:
+			return nil
+		case errors.Is(err, ErrExists):
+			return fmt.Errorf("create %s: %w", key, err)
+		case code == codeConflict, code == codeAborted, code == minio.NoSuchKey:
+			// Another writer was at it, or the object in the way is gone again.
+		default:
+			return failed(ctx, "create", key, err)
+		}
+	}
+	return fmt.Errorf("create %s: %w: %d conflicts in a row: %w", key, ErrUnavailable, createTries, err)
+}
+
+// lost reports whether the answer to a request did not arrive. Among others that happens to
+// a large Create when the server refuses it without reading it all.
+func lost(err error) bool {
+	return err != nil && connectionBroke(err) &&
+		!errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled)
+}
+
+// wrote returns nil when the object of key was written by the call with the given attempt
+// id, and ErrExists when by another.
+func (s *S3) wrote(ctx context.Context, key string, data []byte, attempt string) error {
+	info, err := s.head(ctx, key)
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256(data)
+	if info.UserMetadata[metadataAttempt] == attempt && info.UserMetadata[metadataSHA256] == hex.EncodeToString(sum[:]) {
+		return nil
+	}
+	return ErrExists
+}
+
+// Delete implements Store.
+func (s *S3) Delete(ctx context.Context, key string) error {
+	if err := s.beginWrite(ctx, "delete", key, 0); err != nil {
+		return err
+	}
+	if err := s.remove(ctx, s.name(key)); err != nil {
+		return failed(ctx, "delete", key, err)
+	}
+	return nil
+}
+
+func (s *S3) remove(ctx context.Context, name string) error {
+	call, cancel := s.limit(ctx, 0)
+	defer cancel()
+	err := s.core.RemoveObject(call, s.bucket, name, minio.RemoveObjectOptions{})
+	if minio.ToErrorResponse(err).Code == minio.NoSuchKey {
+		return nil
+	}
+	return err
+}
+
+// beginWrite is the check that every writing method makes first.
+func (s *S3) beginWrite(ctx context.Context, action, key string, size int) error {
+	if err := begin(ctx, action, key); err != nil {
+		return err
+	}
+	if s.readOnly {
+		return fmt.Errorf("%s %s: %w: the store was opened with ReadOnly", action, key, ErrReadOnly)
+	}
+	if err := checkSize(int64(size), s.maxBytes); err != nil {
+		return fmt.Errorf("%s %s: %w", action, key, err)
+	}
+	return nil
+}
+
+// castagnoli is the polynomial of CRC-32C.
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// send makes one PUT request. With an attempt id it creates only. Errors are those of
+// minio-go.
+//
+// PutObject of Core is one request whatever the size. PutObject of Client would send larger
+// objects in parts and drop the condition when it completes them.
+func (s *S3) send(ctx context.Context, key string, data []byte, attempt string) error {
+	call, cancel := s.limit(ctx, int64(len(data)))
+	defer cancel()
+	sum := sha256.Sum256(data)
+	digest := hex.EncodeToString(sum[:])
+	crc := binary.BigEndian.AppendUint32(nil, crc32.Checksum(data, castagnoli))
+	options := minio.PutObjectOptions{
+		UserMetadata: map[string]string{
+			metadataSHA256:             digest,
+			minio.ChecksumCRC32C.Key(): base64.StdEncoding.EncodeToString(crc),
+		},
+		// The signature covers the SHA-256 of the whole body, not of chunks of it.
+		DisableContentSha256: true,
+	}
+	if attempt != "" {
+		options.SetMatchETagExcept("*")
+		options.UserMetadata[metadataAttempt] = attempt
+	}
+	body := &uploadBody{reader: bytes.NewReader(data)}
+	defer body.release()
+	_, err := s.core.PutObject(call, s.bucket, s.name(key), body, int64(len(data)), "", digest, options)
+	return err
+}
+
+// uploadBody reads bytes until release, and then no more: package net/http may still read a
+// request's body after it has returned the answer.
+type uploadBody struct {
+	mu     sync.Mutex
+	reader *bytes.Reader
+}
+
+func (b *uploadBody) Read(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.reader == nil {
+		return 0, errors.New("request has ended")
+	}
+	return b.reader.Read(p)
+}
+
+func (b *uploadBody) release() {
+	b.mu.Lock()
+	b.reader = nil
+	b.mu.Unlock()
+}
+
+// attemptKey is the key of the attempt id in a context.
+type attemptKey struct{}
+
+// withAttempt gives all calls of Create under the context one attempt id, so that they
+// count as one call. An id that is there already stays.
+func withAttempt(ctx context.Context) context.Context {
+	if ctx.Value(attemptKey{}) != nil {
+		return ctx
+	}
+	return context.WithValue(ctx, attemptKey{}, rand.Text())
+}
+
+// attemptOf is the context's attempt id, or a new one.
+func attemptOf(ctx context.Context) string {
+	if id, ok := ctx.Value(attemptKey{}).(string); ok {
+		return id
+	}
+	return rand.Text()
+}

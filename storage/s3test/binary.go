@@ -1,0 +1,73 @@
+package s3test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// Version is the version of versitygw that Binary builds.
+const Version = "v1.8.0"
+
+const (
+	programName   = "versitygw"
+	programModule = "github.com/versity/versitygw/cmd/versitygw@" + Version
+)
+
+// Binary returns the path of the versitygw program: the one on PATH, else the one in the Go
+// workspace's bin directory, else one that it builds into the user's cache directory, which
+// takes a minute or two the first time.
+func Binary(ctx context.Context) (string, error) {
+	if path, err := exec.LookPath(programName); err == nil {
+		return path, nil
+	}
+	gopath, err := exec.CommandContext(ctx, "go", "env", "GOPATH").Output()
+	if err != nil {
+		return "", fmt.Errorf("find %s: go env GOPATH: %w", programName, err)
+	}
+	for _, dir := range filepath.SplitList(strings.TrimSpace(string(gopath))) {
+		if path, err := exec.LookPath(filepath.Join(dir, "bin", programName)); err == nil {
+			return path, nil
+		}
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("find %s: %w", programName, err)
+	}
+	return build(ctx, filepath.Join(cache, "ddiff", programName+"-"+Version))
+}
+
+// build installs the program into dir, unless it is there. Of several processes one builds
+// and the others wait.
+func build(ctx context.Context, dir string) (string, error) {
+	path := filepath.Join(dir, programName)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", fmt.Errorf("build %s: %w", programName, err)
+	}
+	lock, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return "", fmt.Errorf("build %s: %w", programName, err)
+	}
+	defer lock.Close() //nolint:errcheck // it stays empty
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		return "", fmt.Errorf("build %s: lock %s: %w", programName, dir, err)
+	}
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		return path, err
+	}
+	// A build that is killed must not leave half a program under the final name.
+	partial := filepath.Join(dir, "partial")
+	install := exec.CommandContext(ctx, "go", "install", programModule)
+	install.Dir = dir // outside of this module
+	install.Env = append(os.Environ(), "GOBIN="+partial, "GOFLAGS=")
+	if output, err := install.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build %s: go install %s: %w\n%s", programName, programModule, err, output)
+	}
+	return path, os.Rename(filepath.Join(partial, programName), path)
+}
