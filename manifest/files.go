@@ -22,7 +22,7 @@ func (Files) Get(ctx context.Context, path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close() //nolint:errcheck // nothing was written
+	defer f.Close() // nothing was written
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err

@@ -95,7 +95,7 @@ func (s *stream) list(path string, read func(l *lines, base string) error) error
 	if err != nil {
 		return fmt.Errorf("%w: %w; check its permissions", ErrNoDataset, reason(err))
 	}
-	defer f.Close() //nolint:errcheck // nothing was written
+	defer f.Close() // nothing was written
 	if err := read(newLines(filepath.Base(path), f), filepath.Dir(path)); err != nil {
 		return err
 	}

@@ -228,7 +228,10 @@ func TestRowsCanStop(t *testing.T) {
 	t.Parallel()
 	root := plant(t, map[string]string{"a.png": "x", "b.png": "x", "c.png": "x"})
 	n := 0
-	for range Rows(t.Context(), Dataset{Path: root}, nil) {
+	for _, err := range Rows(t.Context(), Dataset{Path: root}, nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
 		if n++; n == 2 {
 			break
 		}

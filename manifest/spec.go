@@ -171,7 +171,7 @@ func Load(path string) (*Spec, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read campaign: %w", err)
 	}
-	defer f.Close() //nolint:errcheck // nothing was written
+	defer f.Close() // nothing was written
 	data, err := io.ReadAll(io.LimitReader(f, MaxSpecSize+1))
 	if err != nil {
 		return nil, fmt.Errorf("read campaign: %w", err)

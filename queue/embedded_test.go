@@ -32,7 +32,7 @@ func listening(t *testing.T) []string {
 			continue
 		}
 		must(t, err)
-		defer f.Close() //nolint:errcheck // opened for reading
+		t.Cleanup(func() { must(t, f.Close()) })
 		for lines := bufio.NewScanner(f); lines.Scan(); {
 			// Fields 1, 3 and 9 are the local address, the state (0A: listening), the inode.
 			fields := strings.Fields(lines.Text())
@@ -52,7 +52,7 @@ func TestEmbeddedOpensNoPort(t *testing.T) {
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
-	defer listener.Close() //nolint:errcheck // the test is over
+	defer listener.Close() // the test is over
 	if got := listening(t); len(got) != 1 {
 		t.Fatalf("a listener of the test shows as %v, want one address", got)
 	}

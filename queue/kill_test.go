@@ -65,7 +65,7 @@ func TestKilledProcessLosesNothing(t *testing.T) {
 	victim.Env = append(os.Environ(), victimEnv+"="+dir)
 	stdin, err := victim.StdinPipe()
 	must(t, err)
-	defer stdin.Close() //nolint:errcheck // the process is dead by then
+	defer stdin.Close() // the process is dead by then
 	stdout, err := victim.StdoutPipe()
 	must(t, err)
 	must(t, victim.Start())

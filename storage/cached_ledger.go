@@ -43,7 +43,7 @@ func openCacheLedger(dir string, now func() time.Time) (*cacheLedger, error) {
 	if err == nil {
 		return &cacheLedger{dir: dir, now: now, file: f}, nil
 	}
-	f.Close() //nolint:errcheck // nothing was written
+	f.Close() // nothing was written
 	if errors.Is(err, syscall.EWOULDBLOCK) {
 		return nil, errCacheBusy
 	}
@@ -51,7 +51,7 @@ func openCacheLedger(dir string, now func() time.Time) (*cacheLedger, error) {
 }
 
 func (l *cacheLedger) close() {
-	l.file.Close() //nolint:errcheck // a lost number is counted anew
+	l.file.Close() // a lost number is counted anew
 }
 
 // reserve counts size further bytes, of at most limit in all, after removing what was not

@@ -89,7 +89,7 @@ func (d *Dir) read(name string) ([]byte, error) {
 	if err != nil {
 		return nil, readError(err)
 	}
-	defer f.Close() //nolint:errcheck // opened for reading
+	defer f.Close() // opened for reading
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err

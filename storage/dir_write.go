@@ -140,7 +140,7 @@ func syncDir(dir string) error {
 	if err != nil {
 		return err
 	}
-	defer f.Close() //nolint:errcheck // opened for reading
+	defer f.Close() // opened for reading
 	// A file system that cannot sync a directory says EINVAL; there is nothing to do then.
 	if err := f.Sync(); err != nil && !errors.Is(err, syscall.EINVAL) {
 		return err

@@ -28,7 +28,7 @@ func AcquireLock(dir string) (*Lock, error) {
 		return nil, fmt.Errorf("lock %s: %w", dir, writeError(err))
 	}
 	if err := acquire(f); err != nil {
-		f.Close() //nolint:errcheck // nothing was written
+		f.Close() // nothing was written
 		return nil, fmt.Errorf("lock %s: %w", dir, err)
 	}
 	return &Lock{file: f}, nil

@@ -67,7 +67,7 @@ func TestLockOfAKilledProcessIsFree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer stdin.Close() //nolint:errcheck // the process is dead by then
+	defer stdin.Close() // the process is dead by then
 	stdout, err := holder.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

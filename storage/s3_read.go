@@ -39,7 +39,7 @@ func (s *S3) read(ctx context.Context, key string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer body.Close() //nolint:errcheck // opened for reading
+	defer body.Close() // opened for reading
 	if err := checkSize(info.Size, s.maxBytes); err != nil {
 		return nil, err
 	}

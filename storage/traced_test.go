@@ -77,7 +77,7 @@ func TestTracedSpans(t *testing.T) {
 			t.Errorf("span %d is %s of %q, want %s of %q", i, span.Name(), key.AsString(), w.name, w.key)
 		}
 		if got, ok := attributes.Value(w.attribute.Key); !ok || got != w.attribute.Value {
-			t.Errorf("span %s: %s = %v, want %v", w.name, w.attribute.Key, got.Emit(), w.attribute.Value.Emit())
+			t.Errorf("span %s: %s = %v, want %v", w.name, w.attribute.Key, got.String(), w.attribute.Value.String())
 		}
 		if span.Status().Code != w.status {
 			t.Errorf("span %s: status %v, want %v", w.name, span.Status().Code, w.status)

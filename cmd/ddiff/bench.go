@@ -78,7 +78,7 @@ type figure struct {
 
 func (f figure) share() float64 { return f.bare / f.whole }
 
-func runBench(ctx context.Context, o benchOptions, stdout, stderr io.Writer) error {
+func runBench(ctx context.Context, o benchOptions, stdout, stderr io.Writer) (err error) {
 	if len(o.tasks) == 0 {
 		for _, t := range operator.Tasks() {
 			o.tasks = append(o.tasks, t.Name)
@@ -88,7 +88,7 @@ func runBench(ctx context.Context, o benchOptions, stdout, stderr io.Writer) err
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	photos, err := copies(o, filepath.Join(dir, "photos"))
 	if err != nil {
 		return usageError{fmt.Errorf("--images: %w", err)}
@@ -234,7 +234,6 @@ func (o benchOptions) versusTorch(ctx context.Context, dir string, photos []stri
 	}
 	worst := 1e9
 	for _, n := range o.batches {
-		theirs := 0.0
 		first, err := o.torchStep(ctx, model, task, n, stderr)
 		if err != nil {
 			return 0, err
@@ -247,7 +246,7 @@ func (o benchOptions) versusTorch(ctx context.Context, dir string, photos []stri
 		if err != nil {
 			return 0, err
 		}
-		theirs = (first + second) / 2
+		theirs := (first + second) / 2
 		fmt.Fprintf(stdout, "%-18s %5d %14s %14.2f  PyTorch %.2f ms, ratio %.2f\n", task, n, "", ours.whole, theirs, theirs/ours.whole)
 		worst = min(worst, theirs/ours.whole)
 	}

@@ -56,7 +56,7 @@ func withEmbedded(ctx context.Context, spec *manifest.Spec, o runOptions, stdout
 	if err != nil {
 		return fmt.Errorf("open output %s: %w", spec.Output, err)
 	}
-	defer lock.Unlock()
+	defer func() { err = errors.Join(err, lock.Unlock()) }()
 
 	tel, err := telemetry.Start(ctx, telemetry.Config{Version: version(), TraceFile: o.traceFile, LogLevel: level, LogOutput: stderr})
 	if err != nil {
@@ -74,9 +74,9 @@ func withEmbedded(ctx context.Context, spec *manifest.Spec, o runOptions, stdout
 	if err != nil {
 		return err
 	}
-	defer rt.Close()
+	defer func() { err = errors.Join(err, rt.Close()) }()
 	engine := restore.NewEngine(rt, p, o.chunk)
-	defer engine.Close()
+	defer func() { err = errors.Join(err, engine.Close()) }()
 
 	q, stopQueue, err := startQueue(ctx, spec, tel)
 	if err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -97,13 +98,12 @@ func replaceFile(target string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name())
-	if _, err := f.Write(data); err != nil {
-		f.Close()
-		return err
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), target)
 	}
-	if err := f.Close(); err != nil {
-		return err
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
 	}
-	return os.Rename(f.Name(), target)
+	return nil
 }

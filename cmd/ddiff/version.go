@@ -35,7 +35,7 @@ func newVersionCommand() *cobra.Command {
 			lib, err := install.Locate(install.LocateOptions{})
 			if err != nil {
 				fmt.Fprintln(cmd.OutOrStdout(), "ONNX Runtime: not found; run: ddiff runtime install")
-				return nil
+				return nil //nolint:nilerr // the answer to the question is that it is missing
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "ONNX Runtime %s %s (%s)\n", lib.Version, lib.Path, lib.Source)
 			return nil

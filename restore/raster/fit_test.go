@@ -194,7 +194,7 @@ func TestFitCropEqualsScaleThenCrop(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const tall = 35 // round(90 * 24 / 61)
+	const tall = 35 // the height 90 times 24/61, rounded
 	whole := resample(img, axis{in: 61, out: 24, n: 24}, axis{in: 90, out: tall, n: tall})
 	for c := range 3 {
 		if want := whole.Plane(c)[(tall-24)/2*24:][:24*24]; !slices.Equal(got.Plane(c), want) {

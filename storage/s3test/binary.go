@@ -54,7 +54,7 @@ func build(ctx context.Context, dir string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("build %s: %w", programName, err)
 	}
-	defer lock.Close() //nolint:errcheck // it stays empty
+	defer lock.Close() // it stays empty
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
 		return "", fmt.Errorf("build %s: lock %s: %w", programName, dir, err)
 	}

@@ -116,7 +116,7 @@ func (s *Server) awaitHealth(ctx context.Context) error {
 			return err
 		}
 		if response, err := client.Do(request); err == nil {
-			response.Body.Close() //nolint:errcheck // only the status counts
+			response.Body.Close() // only the status counts
 			if response.StatusCode == http.StatusOK {
 				return nil
 			}

@@ -128,7 +128,7 @@ func readList(name string) (mayskip, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read list of tests that may skip: %w", err)
 	}
-	defer file.Close() //nolint:errcheck // nothing was written
+	defer file.Close() // nothing was written
 	out := mayskip{}
 	lines := bufio.NewScanner(file)
 	for number := 1; lines.Scan(); number++ {

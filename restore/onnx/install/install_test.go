@@ -210,7 +210,7 @@ func TestInstallWaitsForLockUntilCancelled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer unlock()
+	defer func() { _ = unlock() }()
 	ctx, cancel := context.WithCancelCause(t.Context())
 	stop := errors.New("the user gave up")
 	_, err = r.install(ctx, Options{CacheDir: cache, Progress: func(stage string, _, _ int64) {

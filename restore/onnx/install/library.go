@@ -94,7 +94,7 @@ func inspect(path, ep, source string) (Library, error) {
 func elfVersion(path string) (string, error) {
 	file, err := elf.Open(path)
 	if err != nil {
-		return "", fmt.Errorf("%s is not a shared library (%v): %w", path, err, ErrUnsupported)
+		return "", fmt.Errorf("%s is not a shared library (%w): %w", path, err, ErrUnsupported)
 	}
 	defer file.Close()
 	machines := map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}
