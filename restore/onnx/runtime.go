@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"runtime"
 	"sync"
 
 	ort "github.com/yalue/onnxruntime_go"
@@ -35,8 +36,8 @@ type Config struct {
 	Provider string
 	// Device is the index of the GPU. Default: 0.
 	Device int
-	// Threads is the number of threads of one operation on the CPU. Default: 0, which
-	// leaves it to the runtime: one per physical core.
+	// Threads is the number of threads of one operation on the CPU. Default: 0, which means
+	// as many as Go runs on (all cores, or the limit of a container).
 	Threads int
 	// Logger is told the provider that was chosen, and why. Default: discard.
 	Logger *slog.Logger
@@ -79,6 +80,9 @@ func Open(cfg Config) (*Runtime, error) {
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Threads == 0 {
+		cfg.Threads = runtime.GOMAXPROCS(0)
 	}
 	openMu.Lock()
 	defer openMu.Unlock()
@@ -146,7 +150,7 @@ func (r *Runtime) Provider() string { return r.provider }
 // Version is what the library says of itself.
 func (r *Runtime) Version() string { return r.version }
 
-// Threads is the configured number of threads, 0 when left to the runtime.
+// Threads is the number of threads of one operation on the CPU.
 func (r *Runtime) Threads() int { return r.cfg.Threads }
 
 // Device names the device in use, empty on the CPU.

@@ -145,8 +145,7 @@ def load(path: str | Path) -> UNet:
             raise ValueError(f"prior: weight {name!r} of {path} is {value.shape}, expected {tuple(expected.shape)}")
         state[name] = torch.from_numpy(value)
     network.load_state_dict(state)
-    # Channels last is the fastest layout for these convolutions on a CPU.
-    return network.eval().requires_grad_(False).to(memory_format=torch.channels_last)
+    return network.eval().requires_grad_(False)
 
 
 def _read_weights(path: str | Path) -> dict[str, np.ndarray]:
