@@ -47,6 +47,8 @@ func (r *Runtime) configure(opts *ort.SessionOptions, provider string) error {
 		func() error { return opts.SetGraphOptimizationLevel(ort.GraphOptimizationLevelEnableAll) },
 		func() error { return opts.SetIntraOpNumThreads(r.cfg.Threads) },
 		func() error { return opts.SetInterOpNumThreads(1) },
+		// Small blocks of work even out when a core is slower or shared.
+		func() error { return opts.AddSessionConfigEntry("session.dynamic_block_base", "4") },
 		// Results must not depend on the CPU's treatment of subnormal numbers.
 		func() error { return opts.AddSessionConfigEntry("session.set_denormal_as_zero", "0") },
 	}
