@@ -8,6 +8,9 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 // writeList makes a folder with two images, a measurement and one list.
@@ -57,8 +60,8 @@ func TestListFormatsAgree(t *testing.T) {
 			{Index: 4, Name: "first cat-2", Image: in("a.png")},
 			{Index: 5, Name: "one, two", Image: in("a.png")},
 		}
-		if fmt.Sprintf("%+v", rows) != fmt.Sprintf("%+v", want) {
-			t.Errorf("%s:\n%+v\nwant\n%+v", name, rows, want)
+		if diff := cmp.Diff(want, rows, cmpopts.EquateErrors()); diff != "" {
+			t.Errorf("%s: rows differ from what is wanted (-want +got):\n%s", name, diff)
 		}
 	}
 }
