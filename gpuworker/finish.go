@@ -24,7 +24,7 @@ func digest(data []byte) string {
 }
 
 // score computes the item's metrics.
-func (w *Worker) score(t *task) (manifest.Metrics, error) {
+func (t *task) score() (manifest.Metrics, error) {
 	var m manifest.Metrics
 	residual, err := metric.Residual(t.problem.Y, t.applied, t.item.Sigma)
 	if err != nil {
@@ -85,11 +85,25 @@ func (w *Worker) write(ctx context.Context, t *task, m manifest.Metrics) (manife
 		return res, err
 	}
 	res.Artifacts = map[string]string{}
-	for _, f := range files {
-		if err := w.cfg.Store.Put(ctx, manifest.ItemKey(t.item.ID, f.name), f.data); err != nil {
-			return res, fmt.Errorf("write %s: %w", f.name, err)
+	put := func(name string, data []byte) error {
+		if err := w.cfg.Store.Put(ctx, manifest.ItemKey(t.item.ID, name), data); err != nil {
+			return fmt.Errorf("write %s: %w", name, err)
 		}
-		res.Artifacts[f.name] = digest(f.data)
+		res.Artifacts[name] = digest(data)
+		return nil
+	}
+	for _, f := range files {
+		if err := put(f.name, f.data); err != nil {
+			return res, err
+		}
+	}
+	// The passport in the picture names the digests of the others.
+	picture, err := encodeRestored(t.restored(), res)
+	if err != nil {
+		return res, fmt.Errorf("encode %s: %w", manifest.FileRestored, err)
+	}
+	if err := put(manifest.FileRestored, picture); err != nil {
+		return res, err
 	}
 	data, err := json.MarshalIndent(res, "", "  ")
 	if err != nil {
@@ -97,10 +111,31 @@ func (w *Worker) write(ctx context.Context, t *task, m manifest.Metrics) (manife
 	}
 	err = w.cfg.Store.Create(ctx, key, append(data, '\n'))
 	if errors.Is(err, storage.ErrExists) {
-		return w.existing(ctx, key)
+		return w.concede(ctx, t, key)
 	}
 	if err != nil {
 		return res, fmt.Errorf("write result: %w", err)
+	}
+	return res, nil
+}
+
+// concede leaves an item to another worker, whose result was created while this one wrote
+// its artifacts. This one's restored.png may have replaced the other's. With equal pixels
+// only the passports differ, and the other's file is put back.
+func (w *Worker) concede(ctx context.Context, t *task, key string) (manifest.Result, error) {
+	res, err := w.existing(ctx, key)
+	if err != nil {
+		return res, err
+	}
+	picture, err := encodeRestored(t.restored(), res)
+	if err != nil {
+		return res, fmt.Errorf("encode %s: %w", manifest.FileRestored, err)
+	}
+	if digest(picture) != res.Artifacts[manifest.FileRestored] {
+		return res, nil
+	}
+	if err := w.cfg.Store.Put(ctx, manifest.ItemKey(t.item.ID, manifest.FileRestored), picture); err != nil {
+		return res, fmt.Errorf("write %s: %w", manifest.FileRestored, err)
 	}
 	return res, nil
 }
@@ -139,6 +174,7 @@ type artifact struct {
 	data []byte
 }
 
+// artifacts encodes the files beside a result, but for the restored image.
 func (t *task) artifacts() ([]artifact, error) {
 	var out []artifact
 	add := func(name string, data []byte, err error) error {
@@ -162,8 +198,7 @@ func (t *task) artifacts() ([]artifact, error) {
 	}
 	errs = append(errs,
 		npy(manifest.FileData, t.op.Measurement, t.problem.Y),
-		png(manifest.FileMeasurement, t.op.Picture(t.problem.Y)),
-		png(manifest.FileRestored, t.restored()))
+		png(manifest.FileMeasurement, t.op.Picture(t.problem.Y)))
 	if t.draw != nil {
 		errs = append(errs, npy(t.draw.Name+".npy", t.draw.Dims, t.draw.Data))
 	}
@@ -184,7 +219,7 @@ func (w *Worker) finish(ctx context.Context, t *task) error {
 	var res manifest.Result
 	err := w.stage(t, telemetry.StageScore, func(context.Context) error {
 		var err error
-		res.Metrics, err = w.score(t)
+		res.Metrics, err = t.score()
 		return err
 	})
 	if err == nil {

@@ -76,10 +76,9 @@ func TestDrain(t *testing.T) {
 	}
 	for _, it := range all {
 		wantStored(t, s, it.ID)
-		for _, name := range []string{manifest.FileRestored, manifest.FileData} {
-			if !slices.Equal(get(t, s, it.ID, name), get(t, reference, it.ID, name)) {
-				t.Errorf("item %s: %s differs from that of an undisturbed worker", it.Name, name)
-			}
+		if !slices.Equal(get(t, s, it.ID, manifest.FileData), get(t, reference, it.ID, manifest.FileData)) ||
+			!slices.Equal(samples(t, s, it.ID), samples(t, reference, it.ID)) {
+			t.Errorf("item %s differs from that of an undisturbed worker", it.Name)
 		}
 	}
 	if n := checkpoints(t, s); n != 0 {

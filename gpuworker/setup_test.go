@@ -279,6 +279,16 @@ func get(t *testing.T, s store, id, name string) []byte {
 	return data
 }
 
+// samples are the pixels of an item's restored image.
+func samples(t *testing.T, s store, id string) []byte {
+	t.Helper()
+	img, err := raster.Decode(get(t, s, id, manifest.FileRestored), raster.Limits{})
+	must(t, err)
+	rgb, err := raster.RGB8(img)
+	must(t, err)
+	return rgb
+}
+
 // wantStored checks that an item's result is in the store and its files are what it says.
 func wantStored(t *testing.T, s store, id string) manifest.Result {
 	t.Helper()

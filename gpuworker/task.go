@@ -17,6 +17,14 @@ import (
 	"ddiff/restore/solver"
 )
 
+// The names of draws (see [operator.Draw]), and of the files that they are stored in.
+const (
+	drawMask   = "mask"
+	drawKernel = "kernel"
+	fileMask   = drawMask + ".npy"
+	fileKernel = drawKernel + ".npy"
+)
+
 // task is one leased item on its way through the stages.
 type task struct {
 	lease  *queue.Lease
@@ -37,12 +45,23 @@ type task struct {
 	applied []float32
 }
 
-// decode reads the message and works out what the item can be batched with.
+// stages are the parts of an item's way that need neither queue nor store.
+type stages struct {
+	engine  *restore.Engine
+	sources sources
+}
+
+// decode reads the message.
 func (w *Worker) decode(t *task) error {
 	if err := json.Unmarshal(t.lease.Payload(), &t.item); err != nil {
 		return inputError("read work item %s: %w", t.lease.ID(), err)
 	}
-	if want := w.cfg.Engine.Prior().SHA256; t.item.Prior != want {
+	return w.plan(t)
+}
+
+// plan works out what the item can be batched with, and the key of its solver noise.
+func (s stages) plan(t *task) error {
+	if want := s.engine.Prior().SHA256; t.item.Prior != want {
 		return fmt.Errorf("item %s wants the prior %.12s, this worker has %.12s", t.item.Name, t.item.Prior, want)
 	}
 	var cfg solver.Config
@@ -51,17 +70,21 @@ func (w *Worker) decode(t *task) error {
 	}
 	t.plan = restore.Plan{
 		Task: t.item.Task, Params: t.item.Params, Solver: cfg,
-		Image: operator.Shape{Channels: w.cfg.Engine.Prior().Card.Channels, Height: t.item.Height, Width: t.item.Width},
+		Image: operator.Shape{Channels: s.engine.Prior().Card.Channels, Height: t.item.Height, Width: t.item.Width},
 	}
-	var err error
+	run, err := t.item.RunKey()
+	if err != nil {
+		return err
+	}
+	t.problem.Key = noise.NewKey(run)
 	t.op, err = operator.New(t.plan.Task, t.plan.Params, t.plan.Image)
 	return err
 }
 
 // fetch reads the item's files and brings the image to its working size.
-func (w *Worker) fetch(ctx context.Context, t *task) error {
+func (s stages) fetch(ctx context.Context, t *task) error {
 	if t.item.Image != nil {
-		data, err := w.read(ctx, *t.item.Image)
+		data, err := s.read(ctx, *t.item.Image)
 		if err != nil {
 			return err
 		}
@@ -70,26 +93,26 @@ func (w *Worker) fetch(ctx context.Context, t *task) error {
 			return fmt.Errorf("decode %s: %w", t.item.Image.Path, err)
 		}
 		size := min(t.item.Width, t.item.Height)
-		if t.truth, err = raster.Fit(img, string(t.item.Fit), size, w.cfg.Engine.Prior().Card.MultipleOf); err != nil {
+		if t.truth, err = raster.Fit(img, string(t.item.Fit), size, s.engine.Prior().Card.MultipleOf); err != nil {
 			return fmt.Errorf("fit %s: %w", t.item.Image.Path, err)
 		}
 		if t.truth.Width != t.item.Width || t.truth.Height != t.item.Height {
 			return inputError("fit %s: it became %d×%d, the item says %d×%d", t.item.Image.Path, t.truth.Width, t.truth.Height, t.item.Width, t.item.Height)
 		}
 	}
-	return w.fetchDraw(ctx, t)
+	return s.fetchDraw(ctx, t)
 }
 
 // fetchDraw settles the mask or kernel: a given one, or the item's random one.
-func (w *Worker) fetchDraw(ctx context.Context, t *task) error {
+func (s stages) fetchDraw(ctx context.Context, t *task) error {
 	for _, given := range []struct {
 		name   string
 		source *manifest.Source
-	}{{"mask", t.item.Mask}, {"kernel", t.item.Kernel}} {
+	}{{drawMask, t.item.Mask}, {drawKernel, t.item.Kernel}} {
 		if given.source == nil {
 			continue
 		}
-		data, err := w.read(ctx, *given.source)
+		data, err := s.read(ctx, *given.source)
 		if err != nil {
 			return err
 		}
@@ -97,6 +120,11 @@ func (w *Worker) fetchDraw(ctx context.Context, t *task) error {
 			return fmt.Errorf("read %s %s: %w", given.name, given.source.Path, err)
 		}
 	}
+	return t.encodeDraw()
+}
+
+// encodeDraw makes the item's random mask or kernel, unless one is given, and encodes it.
+func (t *task) encodeDraw() error {
 	if t.draw == nil {
 		key, err := t.item.OperatorKey()
 		if err != nil {
@@ -131,12 +159,12 @@ func readDraw(name string, data []byte) (*operator.Draw, error) {
 	sum := float32(0)
 	for i, v := range img.Pix[:len(d.Data)] {
 		d.Data[i] = (v + 1) / 2
-		if name == "mask" {
+		if name == drawMask {
 			d.Data[i] = float32(math.Round(float64(d.Data[i])))
 		}
 		sum += d.Data[i]
 	}
-	if name == "kernel" && sum > 0 {
+	if name == drawKernel && sum > 0 {
 		for i := range d.Data {
 			d.Data[i] /= sum
 		}
@@ -145,42 +173,45 @@ func readDraw(name string, data []byte) (*operator.Draw, error) {
 }
 
 // read gets a source's bytes and holds them against their digest.
-func (w *Worker) read(ctx context.Context, s manifest.Source) ([]byte, error) {
-	data, err := w.cfg.Sources.Get(ctx, s.Path)
+func (s stages) read(ctx context.Context, from manifest.Source) ([]byte, error) {
+	data, err := s.sources.Get(ctx, from.Path)
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", s.Path, err)
+		return nil, fmt.Errorf("read %s: %w", from.Path, err)
 	}
-	if got := digest(data); got != s.SHA256 {
-		return nil, inputError("read %s: its SHA-256 is %.12s, the campaign was made for %.12s; submit it again", s.Path, got, s.SHA256)
+	if got := digest(data); got != from.SHA256 {
+		return nil, inputError("read %s: its SHA-256 is %.12s, the campaign was made for %.12s; submit it again", from.Path, got, from.SHA256)
 	}
 	return data, nil
 }
 
 // measure simulates y, or reads the stored one.
-func (w *Worker) measure(ctx context.Context, t *task) error {
-	run, err := t.item.RunKey()
-	if err != nil {
-		return err
-	}
-	t.problem.Key = noise.NewKey(run)
+func (s stages) measure(ctx context.Context, t *task) error {
 	if t.item.Measurement == nil {
+		if t.truth == nil {
+			return inputError("item %s has neither an image nor a measurement", t.item.Name)
+		}
 		key, err := t.item.MeasurementKey()
 		if err != nil {
 			return err
 		}
-		t.problem.Y, err = w.cfg.Engine.Measure(ctx, t.op, t.truth.Pix, t.problem.Draw, t.item.Sigma, noise.NewKey(key))
+		t.problem.Y, err = s.engine.Measure(ctx, t.op, t.truth.Pix, t.problem.Draw, t.item.Sigma, noise.NewKey(key))
 		return err
 	}
-	data, err := w.read(ctx, *t.item.Measurement)
+	data, err := s.read(ctx, *t.item.Measurement)
 	if err != nil {
 		return err
 	}
+	return t.readMeasurement(t.item.Measurement.Path, data)
+}
+
+// readMeasurement decodes a stored y.
+func (t *task) readMeasurement(path string, data []byte) error {
 	y, err := raster.DecodeTensor(data)
 	if err != nil {
-		return fmt.Errorf("read measurement %s: %w", t.item.Measurement.Path, err)
+		return fmt.Errorf("read measurement %s: %w", path, err)
 	}
 	if !slices.Equal(y.Shape, t.op.Measurement) {
-		return inputError("read measurement %s: its shape is %v, the task's is %v", t.item.Measurement.Path, y.Shape, t.op.Measurement)
+		return inputError("read measurement %s: its shape is %v, the task's is %v", path, y.Shape, t.op.Measurement)
 	}
 	t.problem.Y = y.Data
 	return nil

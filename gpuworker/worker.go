@@ -18,6 +18,7 @@ import (
 
 // Worker restores items until it is drained. Make it with New.
 type Worker struct {
+	stages
 	cfg    Config
 	leases held
 }
@@ -28,7 +29,7 @@ func New(cfg Config) (*Worker, error) {
 		return nil, fmt.Errorf("configure worker: %w", err)
 	}
 	cfg = cfg.withDefaults()
-	return &Worker{cfg: cfg, leases: held{
+	return &Worker{stages: stages{cfg.Engine, cfg.Sources}, cfg: cfg, leases: held{
 		leases: map[*queue.Lease]bool{}, every: cfg.AckWait / 3, now: cfg.Now,
 	}}, nil
 }

@@ -32,7 +32,7 @@ type benchOptions struct {
 	batches []int
 	size    int
 	steps   int
-	rounds  int
+	items   int
 	torch   string
 	tools   string
 }
@@ -59,8 +59,8 @@ func newBenchCommand() *cobra.Command {
 	f.StringSliceVar(&o.tasks, "task", nil, "tasks (default: all)")
 	f.IntSliceVar(&o.batches, "batch", []int{1, 4}, "batch sizes")
 	f.IntVar(&o.size, "size", 256, "working size in pixels")
-	f.IntVar(&o.steps, "steps", 60, "solver steps per image")
-	f.IntVar(&o.rounds, "rounds", 2, "batches per campaign")
+	f.IntVar(&o.steps, "steps", 30, "solver steps per image")
+	f.IntVar(&o.items, "items", 8, "images per campaign, a multiple of the batch sizes")
 	f.StringVar(&o.torch, "torch", "", "Python interpreter with PyTorch (empty: without)")
 	f.StringVar(&o.tools, "tools", "tools", "directory that holds ddiff_torch")
 	f.IntVar(&o.run.threads, "threads", 0, "CPU threads (0: one per core)")
@@ -83,6 +83,11 @@ func runBench(ctx context.Context, o benchOptions, stdout, stderr io.Writer) (er
 	if len(o.tasks) == 0 {
 		for _, t := range operator.Tasks() {
 			o.tasks = append(o.tasks, t.Name)
+		}
+	}
+	for _, n := range o.batches {
+		if n < 1 || o.items%n != 0 {
+			return usageError{fmt.Errorf("--items: %d is not a multiple of the batch size %d", o.items, n)}
 		}
 	}
 	dir, err := os.MkdirTemp("", "ddiff-bench-")
@@ -151,7 +156,7 @@ func copies(o benchOptions, dir string) ([]string, error) {
 		return nil, err
 	}
 	var out []string
-	for i := range slices.Max(o.batches) * o.rounds {
+	for i := range o.items {
 		data, err := os.ReadFile(entries[i%len(entries)])
 		if err != nil {
 			return nil, err
@@ -177,7 +182,7 @@ func copies(o benchOptions, dir string) ([]string, error) {
 func (o benchOptions) measure(ctx context.Context, out string, photos []string, task string, n int, stderr io.Writer) (figure, error) {
 	spec := manifest.Default()
 	spec.Name, spec.Output, spec.Batch, spec.Steps = "bench", out, n, o.steps
-	spec.Dataset = manifest.Dataset{Path: filepath.Dir(photos[0]), Size: o.size, Fit: manifest.FitResize, Limit: n * o.rounds}
+	spec.Dataset = manifest.Dataset{Path: filepath.Dir(photos[0]), Size: o.size, Fit: manifest.FitResize}
 	spec.Tasks = []manifest.TaskSpec{{Name: task}}
 	if err := spec.Validate(coordinator.Vocabulary()); err != nil {
 		return figure{}, usageError{err}
@@ -208,9 +213,9 @@ func (o benchOptions) measure(ctx context.Context, out string, photos []string, 
 		if err := e.work(ctx, c, w); err != nil {
 			return err
 		}
-		f.whole = time.Since(begin).Seconds() * 1000 / float64(o.steps*o.rounds)
-		if got := c.Counts(); got.Done != n*o.rounds {
-			return fmt.Errorf("%d of %d items done", got.Done, n*o.rounds)
+		f.whole = time.Since(begin).Seconds() * 1000 / float64(o.steps*o.items/n)
+		if got := c.Counts(); got.Done != o.items {
+			return fmt.Errorf("%d of %d items done", got.Done, o.items)
 		}
 		after, err := net.run(ctx, o.steps/3)
 		f.bare = (before + after) / 2

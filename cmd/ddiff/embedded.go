@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -70,7 +71,7 @@ func withEmbedded(ctx context.Context, spec *manifest.Spec, o runOptions, stdout
 		}
 	}()
 
-	rt, err := openRuntime(o, tel)
+	rt, err := openRuntime(o, tel.Logger)
 	if err != nil {
 		return err
 	}
@@ -89,7 +90,7 @@ func withEmbedded(ctx context.Context, spec *manifest.Spec, o runOptions, stdout
 }
 
 // openRuntime finds ONNX Runtime and opens it with the device that was asked for.
-func openRuntime(o runOptions, tel *telemetry.Telemetry) (*onnx.Runtime, error) {
+func openRuntime(o runOptions, log *slog.Logger) (*onnx.Runtime, error) {
 	provider, index, found := strings.Cut(o.device, ":")
 	device := 0
 	if found {
@@ -111,7 +112,7 @@ func openRuntime(o runOptions, tel *telemetry.Telemetry) (*onnx.Runtime, error) 
 	if err != nil {
 		return nil, err
 	}
-	return onnx.Open(onnx.Config{Library: lib.Path, Provider: provider, Device: device, Threads: o.threads, Logger: tel.Logger})
+	return onnx.Open(onnx.Config{Library: lib.Path, Provider: provider, Device: device, Threads: o.threads, Logger: log})
 }
 
 // queueDir makes an empty directory for the queue of an output. It lies in the user's cache,

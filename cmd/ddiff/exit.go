@@ -19,7 +19,7 @@ const exitCodes = `Exit codes:
   0    everything is done
   1    an unexpected error
   2    a wrong flag, campaign file or dataset
-  3    the run ended, but some items failed or are dead
+  3    the run ended, but some items failed or are dead; or an output is not what it should be
   4    ONNX Runtime, or the execution provider, is missing or unusable
   5    another process uses the output
   6    the output cannot be written
@@ -35,6 +35,8 @@ func (e usageError) Unwrap() error { return e.error }
 var (
 	// errIncomplete: some items failed or are dead.
 	errIncomplete = errors.New("some items could not be restored")
+	// errMismatch: an output is not what its passport says, or its replay is another image.
+	errMismatch = errors.New("mismatch")
 	// errPrior: the prior cannot be read or used.
 	errPrior = errors.New("prior")
 )
@@ -60,7 +62,7 @@ func exitCode(err error) int {
 		return 5
 	case errors.Is(err, storage.ErrNoSpace), errors.Is(err, storage.ErrReadOnly), errors.Is(err, storage.ErrConflict):
 		return 6
-	case errors.Is(err, errIncomplete):
+	case errors.Is(err, errIncomplete), errors.Is(err, errMismatch):
 		return 3 // and nothing worse
 	case strings.HasPrefix(err.Error(), "unknown command"), strings.HasPrefix(err.Error(), "accepts "),
 		strings.HasPrefix(err.Error(), "required flag"):

@@ -23,7 +23,8 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root.SetErr(stderr)
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(newRunCommand(), newTasksCommand(), newPriorCommand(), newRuntimeCommand(), newBenchCommand(), newVersionCommand())
+	root.AddCommand(newRunCommand(), newTasksCommand(), newPriorCommand(), newRuntimeCommand(),
+		newVerifyCommand(), newReplayCommand(), newBenchCommand(), newVersionCommand())
 	err := root.ExecuteContext(ctx)
 	if err != nil {
 		fmt.Fprintln(stderr, "ddiff:", message(err))

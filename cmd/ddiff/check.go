@@ -1,0 +1,230 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"slices"
+
+	"ddiff/gpuworker"
+	"ddiff/manifest"
+	"ddiff/restore/raster"
+)
+
+// remedy is what to do about an output that was changed.
+const remedy = "put the original back, or remove the item's folder and run its campaign again"
+
+// problem is one thing about an output that is not as its passport says.
+type problem struct {
+	File  string `json:"file"`
+	Field string `json:"field"`
+	// What says what is wrong and what to do.
+	What string `json:"problem"`
+}
+
+func (p problem) String() string { return fmt.Sprintf("%s: %s: %s", p.File, p.Field, p.What) }
+
+// output is a restored image, and what was found out about it.
+type output struct {
+	File     string    `json:"file"`
+	Item     string    `json:"item,omitempty"`
+	OK       bool      `json:"ok"`
+	Problems []problem `json:"problems,omitempty"`
+	Notes    []string  `json:"notes,omitempty"`
+
+	image    *raster.Image       // nil when it cannot be decoded
+	passport *gpuworker.Passport // nil when it cannot be read
+}
+
+func (o *output) wrong(file, field, format string, args ...any) {
+	o.Problems = append(o.Problems, problem{file, field, fmt.Sprintf(format, args...)})
+}
+
+func (o *output) note(format string, args ...any) {
+	o.Notes = append(o.Notes, fmt.Sprintf(format, args...))
+}
+
+// beside is the path of a file in the folder of the image.
+func (o *output) beside(name string) string { return filepath.Join(filepath.Dir(o.File), name) }
+
+// folder is the name of the image's folder where that is an item's in an output, else empty.
+func (o *output) folder() string {
+	path, err := filepath.Abs(o.File)
+	if err != nil {
+		return ""
+	}
+	dir := filepath.Dir(path)
+	if filepath.Base(filepath.Dir(dir)) != "items" {
+		return ""
+	}
+	return filepath.Base(dir)
+}
+
+// readOutput reads an image and its passport, and holds the two against each other.
+func readOutput(ctx context.Context, file string) *output {
+	o := &output{File: file}
+	data, err := manifest.Files{}.Get(ctx, file)
+	if err != nil {
+		o.wrong(file, "file", "%s", cannotRead(err))
+		return o
+	}
+	if o.image, err = raster.Decode(data, raster.Limits{}); err != nil {
+		o.wrong(file, "pixels", "%v; %s", err, remedy)
+	}
+	p, err := gpuworker.ReadPassport(data)
+	switch {
+	case errors.Is(err, gpuworker.ErrNoPassport):
+		o.wrong(file, "passport", "there is none: an older ddiff wrote the file, or another program has left it out; %s", remedy)
+	case err != nil:
+		o.wrong(file, "passport", "%v; %s", err, remedy)
+	default:
+		o.passport, o.Item = &p, p.Item.ID
+		o.checkPassport()
+	}
+	return o
+}
+
+// cannotRead says why a file of an output cannot be read, and what to do.
+func cannotRead(err error) string {
+	if errors.Is(err, fs.ErrNotExist) {
+		return "is missing: the item is unfinished, or the file was removed; run its campaign again"
+	}
+	return fmt.Sprintf("cannot be read: %v", err)
+}
+
+// checkPassport checks what the passport says about itself and the image.
+func (o *output) checkPassport() {
+	p := o.passport
+	again := p.Item
+	if err := again.Identify(); err != nil {
+		o.wrong(o.File, "item", "%v; %s", err, remedy)
+	} else if again.ID != p.Item.ID {
+		o.wrong(o.File, "item.id", "is %.12s, what the passport describes has the identity %.12s: it was changed; %s", p.Item.ID, again.ID, remedy)
+	}
+	if o.image == nil {
+		return
+	}
+	if o.image.Width != p.Item.Width || o.image.Height != p.Item.Height {
+		o.wrong(o.File, "item.width, item.height", "are %d and %d, the image has %d×%d pixels; %s", p.Item.Width, p.Item.Height, o.image.Width, o.image.Height, remedy)
+	}
+	samples, err := raster.RGB8(o.image)
+	if err != nil {
+		o.wrong(o.File, "pixels", "%v", err)
+	} else if sum := digest(samples); sum != p.Pixels {
+		o.wrong(o.File, "pixels", "have the SHA-256 %.12s, the passport says %.12s: the image was changed; %s", sum, p.Pixels, remedy)
+	}
+}
+
+// checkSidecar holds the result beside the image, and the files it names, against the image.
+func (o *output) checkSidecar(ctx context.Context) {
+	path, folder := o.beside(manifest.FileResult), o.folder()
+	if folder != "" && o.passport != nil && folder != o.passport.Item.ID {
+		o.wrong(o.File, "item.id", "is %.12s, its folder is called %.12s: it belongs to another item; %s", o.passport.Item.ID, folder, remedy)
+	}
+	data, err := manifest.Files{}.Get(ctx, path)
+	if errors.Is(err, fs.ErrNotExist) && folder == "" {
+		o.note("verified by its passport alone: there is no %s beside it", manifest.FileResult)
+		return
+	}
+	if err != nil {
+		o.wrong(path, "file", "%s", cannotRead(err))
+		return
+	}
+	var r manifest.Result
+	if err := json.Unmarshal(data, &r); err != nil {
+		o.wrong(path, "file", "cannot be read: %v; remove it and run its campaign again", err)
+		return
+	}
+	if o.passport != nil && r.Item.ID != o.passport.Item.ID && filepath.Base(o.File) != manifest.FileRestored {
+		o.note("verified by its passport alone: the %s beside it is another item's", manifest.FileResult)
+		return
+	}
+	if r.Artifacts[manifest.FileRestored] == "" {
+		o.wrong(path, "artifacts", "do not name %s; %s", manifest.FileRestored, remedy)
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Artifacts)) {
+		o.checkArtifact(ctx, path, name, r.Artifacts[name])
+	}
+	if o.passport != nil && o.image != nil {
+		o.compare(path, r)
+	}
+}
+
+// checkArtifact holds one file against its digest in the result.
+func (o *output) checkArtifact(ctx context.Context, result, name, want string) {
+	if name != filepath.Base(name) {
+		o.wrong(result, "artifacts", "name %q, which is no file beside it; %s", name, remedy)
+		return
+	}
+	data, err := manifest.Files{}.Get(ctx, o.beside(name))
+	if err != nil {
+		o.wrong(o.beside(name), "file", "%s", cannotRead(err))
+	} else if sum := digest(data); sum != want {
+		o.wrong(o.beside(name), "file", "has the SHA-256 %.12s, %s says %.12s: it was changed; %s", sum, manifest.FileResult, want, remedy)
+	}
+}
+
+// compare finds what result and passport say differently.
+func (o *output) compare(path string, r manifest.Result) {
+	want, err := gpuworker.PassportOf(r, o.image)
+	if err != nil {
+		o.wrong(path, "file", "%v; %s", err, remedy)
+		return
+	}
+	want.Pixels = o.passport.Pixels // which the result does not know
+	a, errA := json.Marshal(want)
+	b, errB := json.Marshal(o.passport)
+	if err := errors.Join(errA, errB); err != nil {
+		o.wrong(path, "file", "%v; %s", err, remedy)
+		return
+	}
+	o.differences(path, "", a, b)
+}
+
+// differences reports the fields in which two JSON values differ.
+func (o *output) differences(path, field string, result, passport json.RawMessage) {
+	var a, b map[string]json.RawMessage
+	if json.Unmarshal(result, &a) != nil || json.Unmarshal(passport, &b) != nil || a == nil || b == nil {
+		if !bytes.Equal(result, passport) {
+			o.wrong(path, field, "is %s, the passport in %s says %s: one was changed; %s", orNothing(result), filepath.Base(o.File), orNothing(passport), remedy)
+		}
+		return
+	}
+	names := maps.Clone(a)
+	maps.Copy(names, b)
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		below := name
+		if field != "" {
+			below = field + "." + name
+		}
+		o.differences(path, below, a[name], b[name])
+	}
+}
+
+func orNothing(value json.RawMessage) string {
+	if value == nil {
+		return "nothing"
+	}
+	return string(value)
+}
+
+// sources are the files that an item was made from, by their field.
+func sources(it manifest.Item) map[string]*manifest.Source {
+	all := map[string]*manifest.Source{
+		"image": it.Image, "measurement": it.Measurement, "mask": it.Mask, "kernel": it.Kernel,
+	}
+	maps.DeleteFunc(all, func(_ string, s *manifest.Source) bool { return s == nil })
+	return all
+}
+
+func digest(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,192 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"ddiff/gpuworker"
+	"ddiff/manifest"
+	"ddiff/restore"
+	"ddiff/restore/onnx"
+	"ddiff/restore/prior"
+	"ddiff/restore/raster"
+)
+
+// tolerance is the largest difference of a replay, in grey levels, that rounding in float32
+// explains: other batches, threads and devices add in another order.
+const tolerance = 1
+
+// replayOptions are the flags of replay.
+type replayOptions struct {
+	prior string
+	root  string
+	run   runOptions // device, threads, library
+}
+
+func newReplayCommand() *cobra.Command {
+	var o replayOptions
+	cmd := &cobra.Command{
+		Use:   "replay FILE",
+		Short: "Restore one image again from its passport, and compare",
+		Long: "Reads the passport of a restored image, restores the image once more, alone in its batch, and prints\n" +
+			"  replay=R max_levels=N measurement=M psnr_delta=D\n" +
+			"R is bit-equal, within-tolerance (at most 1 grey level) or different; N the largest difference in grey\n" +
+			"levels; M is bit-equal or different, or stored; D the new PSNR less the old one, or none.\n\n" +
+			"The source image is read where it was, or below --root. Where it is gone, the measurement.npy beside\n" +
+			"FILE takes its place (measurement=stored). FILE is as for ddiff verify, for one image.\n\n" + exitCodes,
+		Example: "  ddiff replay out/items/ID/restored.png\n" +
+			"  ddiff replay photo.png --root ./photos --prior unet.onnx",
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return o.replay(cmd.Context(), args[0], cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.prior, "prior", prior.Bundled, "bundled, or the ONNX file that the image was made with")
+	f.StringVar(&o.root, "root", "", "directory to look for the source in, when it has moved")
+	f.StringVar(&o.run.device, "device", onnx.ProviderAuto, "auto, cpu, cuda or cuda:N")
+	f.StringVar(&o.run.library, "onnxruntime", "", "ONNX Runtime's library or its directory (default: found)")
+	f.IntVar(&o.run.threads, "threads", 0, "CPU threads (0: one per core)")
+	return cmd
+}
+
+// replay restores the image that arg names once more, and prints how it compares.
+func (o replayOptions) replay(ctx context.Context, arg string, stdout, stderr io.Writer) error {
+	files, err := restoredImages(arg)
+	if err != nil {
+		return err
+	}
+	if len(files) != 1 {
+		return usageError{fmt.Errorf("%s: it holds %d images; name one of them", arg, len(files))}
+	}
+	out := readOutput(ctx, files[0])
+	for _, p := range out.Problems {
+		fmt.Fprintln(stderr, "ddiff:", p)
+	}
+	if out.passport == nil || out.image == nil {
+		return fmt.Errorf("%w: %s cannot be replayed", errMismatch, out.File)
+	}
+	if it := out.passport.Item; it.Width != out.image.Width || it.Height != out.image.Height {
+		return fmt.Errorf("%w: %s cannot be replayed: its passport is for another size", errMismatch, out.File)
+	}
+	again, err := o.recompute(ctx, out, stderr)
+	if err != nil && len(out.Problems) > 0 {
+		return fmt.Errorf("%w: %w", errMismatch, err)
+	}
+	if err != nil {
+		return err
+	}
+	return again.compare(out, stdout)
+}
+
+// replayed is an image that was restored again.
+type replayed struct {
+	*gpuworker.Recomputed
+	// stored: from the arrays beside the image.
+	stored bool
+}
+
+// recompute restores the image again, with the prior and from the inputs of its passport.
+func (o replayOptions) recompute(ctx context.Context, out *output, stderr io.Writer) (again replayed, err error) {
+	item := out.passport.Item
+	p, err := openPrior(o.prior)
+	if err != nil {
+		return again, err
+	}
+	if p.SHA256 != item.Prior {
+		return again, fmt.Errorf("%w %s: its SHA-256 is %.12s, %s was made with %.12s; name that file with --prior", errPrior, o.prior, p.SHA256, out.File, item.Prior)
+	}
+	how, err := findInputs(ctx, out, o.root)
+	if err != nil {
+		return again, err
+	}
+	if how.reason != "" {
+		fmt.Fprintf(stderr, "ddiff: note: %s; using the arrays beside %s\n", how.reason, out.File)
+	}
+	rt, err := openRuntime(o.run, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return again, err
+	}
+	defer func() { err = errors.Join(err, rt.Close()) }()
+	engine := restore.NewEngine(rt, p, 0)
+	defer func() { err = errors.Join(err, engine.Close()) }()
+	was := out.passport.Runtime
+	now := manifest.Runtime{Library: rt.Version(), Provider: rt.Provider(), Device: rt.Device(), Threads: rt.Threads(), Version: version()}
+	if was != now || out.passport.Batch != 1 {
+		fmt.Fprintf(stderr, "ddiff: note: made by %s in a batch of %d, replayed by %s alone\n", describe(was), out.passport.Batch, describe(now))
+	}
+	result, err := gpuworker.Recompute(ctx, engine, manifest.Files{}, how.item, how.stored)
+	if err != nil {
+		return again, fmt.Errorf("replay %s: %w", out.File, err)
+	}
+	return replayed{result, how.stored != nil}, nil
+}
+
+// describe names what computes.
+func describe(r manifest.Runtime) string {
+	text := fmt.Sprintf("ddiff %s, ONNX Runtime %s on %s", r.Version, r.Library, r.Provider)
+	if r.Device != "" {
+		text += " (" + r.Device + ")"
+	}
+	if r.Threads > 0 {
+		text += fmt.Sprintf(", threads=%d", r.Threads)
+	}
+	return text
+}
+
+// compare prints how the new image compares with the old one.
+func (again replayed) compare(out *output, stdout io.Writer) error {
+	largest, err := levels(out.image, again.Image)
+	if err != nil {
+		return err
+	}
+	verdict := "different"
+	switch {
+	case largest == 0:
+		verdict = "bit-equal"
+	case largest <= tolerance:
+		verdict = "within-tolerance"
+	}
+	measurement := "different"
+	switch {
+	case again.stored:
+		measurement = "stored"
+	case again.Artifacts[manifest.FileData] == out.passport.Data[manifest.FileData]:
+		measurement = "bit-equal"
+	}
+	delta := "none"
+	if was, now := out.passport.Metrics.PSNR, again.Metrics.PSNR; was != nil && now != nil {
+		delta = strconv.FormatFloat(*now-*was, 'g', 3, 64)
+	}
+	fmt.Fprintf(stdout, "replay=%s max_levels=%d measurement=%s psnr_delta=%s\n", verdict, largest, measurement, delta)
+	switch {
+	case len(out.Problems) > 0:
+		return fmt.Errorf("%w: %s is not what its passport says", errMismatch, out.File)
+	case largest > tolerance:
+		return fmt.Errorf("%w: the replay of %s differs by up to %d grey levels", errMismatch, out.File, largest)
+	}
+	return nil
+}
+
+// levels is the largest difference of two images, in steps of 8 bits.
+func levels(a, b *raster.Image) (int, error) {
+	x, errX := raster.RGB8(a)
+	y, errY := raster.RGB8(b)
+	if err := errors.Join(errX, errY); err != nil {
+		return 0, err
+	}
+	if a.Width != b.Width || len(x) != len(y) {
+		return 0, fmt.Errorf("the images have %d×%d and %d×%d pixels", a.Width, a.Height, b.Width, b.Height)
+	}
+	largest := 0
+	for i := range x {
+		largest = max(largest, int(x[i])-int(y[i]), int(y[i])-int(x[i]))
+	}
+	return largest, nil
+}

@@ -1,0 +1,391 @@
+package main_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"image/png"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"ddiff/manifest"
+	"ddiff/restore/raster"
+)
+
+// tiny restores photographs of a directory with what makes it quick.
+func tiny(t *testing.T, args ...string) (out string) {
+	t.Helper()
+	out = filepath.Join(t.TempDir(), "out")
+	wantCode(t, restore(t, append([]string{"--steps", "10", "--quiet", "--out", out}, args...)...), 0)
+	return out
+}
+
+// edit replaces a part of a file.
+func edit(t *testing.T, path, old, by string) {
+	t.Helper()
+	text := string(read(t, path))
+	if !strings.Contains(text, old) {
+		t.Fatalf("%s does not have %s:\n%.2000s", path, old, text)
+	}
+	write(t, path, []byte(strings.Replace(text, old, by, 1)))
+}
+
+// passportText is the text in a restored image.
+func passportText(t *testing.T, path string) string {
+	t.Helper()
+	text, found, err := raster.PNGText(read(t, path), "ddiff")
+	must(t, err)
+	if !found {
+		t.Fatalf("%s has no passport", path)
+	}
+	return text
+}
+
+// setPassport puts another text in place of the passport, with sound checksums.
+func setPassport(t *testing.T, path, text string) {
+	t.Helper()
+	file, err := raster.SetPNGText(read(t, path), "ddiff", text)
+	must(t, err)
+	write(t, path, file)
+}
+
+// editPassport replaces a part of the passport.
+func editPassport(t *testing.T, path, old, by string) {
+	t.Helper()
+	text := passportText(t, path)
+	if !strings.Contains(text, old) {
+		t.Fatalf("the passport does not have %s:\n%s", old, text)
+	}
+	setPassport(t, path, strings.Replace(text, old, by, 1))
+}
+
+// repaint encodes an image again, with its passport, after a change of its values.
+func repaint(t *testing.T, path string, change func(img *raster.Image)) {
+	t.Helper()
+	text := passportText(t, path)
+	img, err := raster.Decode(read(t, path), raster.Limits{})
+	must(t, err)
+	change(img)
+	file, err := raster.EncodePNG(img)
+	must(t, err)
+	write(t, path, file)
+	setPassport(t, path, text)
+}
+
+// encodeAgain does what another program would: other bytes, the same pixels and passport.
+func encodeAgain(t *testing.T, path string) {
+	t.Helper()
+	before, text := read(t, path), passportText(t, path)
+	var file bytes.Buffer
+	must(t, (&png.Encoder{CompressionLevel: png.BestSpeed}).Encode(&file, decode(t, before)))
+	write(t, path, file.Bytes())
+	setPassport(t, path, text)
+	if bytes.Equal(read(t, path), before) {
+		t.Fatal("the file is the same as before")
+	}
+}
+
+// flip changes one bit of a file, at an offset from its end.
+func flip(t *testing.T, path string, fromEnd int) {
+	t.Helper()
+	data := bytes.Clone(read(t, path))
+	data[len(data)-fromEnd] ^= 1
+	write(t, path, data)
+}
+
+// folderOf is the folder of the only item of a task.
+func folderOf(t *testing.T, out, task string) string {
+	t.Helper()
+	for id, r := range items(t, out) {
+		if r.Item.Task == task {
+			return filepath.Dir(file(out, id, manifest.FileResult))
+		}
+	}
+	t.Fatalf("%s has no item of %s", out, task)
+	return ""
+}
+
+// wantLine checks that one line of stdout has all the parts.
+func wantLine(t *testing.T, e ended, parts ...string) {
+	t.Helper()
+lines:
+	for line := range strings.Lines(e.stdout) {
+		for _, p := range parts {
+			if !strings.Contains(line, p) {
+				continue lines
+			}
+		}
+		return
+	}
+	t.Errorf("no line of stdout has all of %q\n%v", parts, e)
+}
+
+// TestVerifyTampering changes one thing about an item at a time.
+func TestVerifyTampering(t *testing.T) {
+	t.Parallel()
+	out := tiny(t, "--images", photograph("coffee"), "--task", "inpaint_random,hdr", "--seed", "7")
+	const restored = "restored.png"
+	in := func(dir, name string) string { return filepath.Join(dir, name) }
+	for _, c := range []struct {
+		name   string
+		change func(t *testing.T, dir string)
+		wrong  int        // problems, which are all in lines
+		lines  [][]string // parts of lines
+	}{
+		{"nothing", func(*testing.T, string) {}, 0, [][]string{{restored + ": ok"}}},
+		{
+			"pixel", func(t *testing.T, dir string) {
+				repaint(t, in(dir, restored), func(img *raster.Image) { img.Pix[100] -= 2. / 255 })
+			}, 2,
+			[][]string{{restored + ": pixels: have the SHA-256", "the image was changed; put the original back"}, {restored + ": file: has the SHA-256", "result.json says"}},
+		},
+		{
+			"encoding", func(t *testing.T, dir string) { encodeAgain(t, in(dir, restored)) }, 1,
+			[][]string{{restored + ": file: has the SHA-256"}},
+		},
+		{
+			"seed in the passport", func(t *testing.T, dir string) { editPassport(t, in(dir, restored), `"seed":7`, `"seed":8`) }, 3,
+			[][]string{{restored + ": item.id: is ", "what the passport describes has the identity"}, {"result.json: item.seed: is 7, the passport in restored.png says 8"}, {restored + ": file: "}},
+		},
+		{
+			"worker in the passport", func(t *testing.T, dir string) {
+				editPassport(t, in(dir, restored), `"worker":"embedded"`, `"worker":"somebody"`)
+			}, 2,
+			[][]string{{`result.json: worker: is "embedded", the passport in restored.png says "somebody"`}, {restored + ": file: "}},
+		},
+		{
+			"score in the result", func(t *testing.T, dir string) { edit(t, in(dir, "result.json"), `"psnr": `, `"psnr": 1`) }, 1,
+			[][]string{{"result.json: metrics.psnr: is 1", "one was changed"}},
+		},
+		{
+			"method id left out of the result", func(t *testing.T, dir string) {
+				edit(t, in(dir, "result.json"), `"ssim": "ssim@1"`, `"ssim2": "ssim@1"`)
+			}, 2,
+			[][]string{{`result.json: metric_ids.ssim: is nothing, the passport in restored.png says "ssim@1"`}, {`metric_ids.ssim2: is "ssim@1"`, "says nothing"}},
+		},
+		{
+			"no passport", func(t *testing.T, dir string) {
+				img, err := raster.Decode(read(t, in(dir, restored)), raster.Limits{})
+				must(t, err)
+				file, err := raster.EncodePNG(img)
+				must(t, err)
+				write(t, in(dir, restored), file)
+			}, 2,
+			[][]string{{restored + ": passport: there is none"}, {restored + ": file: "}},
+		},
+		{
+			"a passport of a later version", func(t *testing.T, dir string) { setPassport(t, in(dir, restored), `{"schema":9}`) }, 2,
+			[][]string{{restored + ": passport: unreadable passport: it has schema 9, this program reads 1"}, {restored + ": file: "}},
+		},
+		{
+			"a bit of the passport", func(t *testing.T, dir string) {
+				edit(t, in(dir, restored), `"seed":7`, `"seed":8`) // and the checksum is wrong
+			}, 3,
+			[][]string{{restored + ": pixels: "}, {restored + `: passport: `, `the checksum of the chunk "iTXt" is wrong`}, {restored + ": file: "}},
+		},
+		{
+			"the end of the image", func(t *testing.T, dir string) {
+				data := read(t, in(dir, restored))
+				write(t, in(dir, restored), data[:len(data)/2])
+			}, 3,
+			[][]string{{restored + ": pixels: "}, {restored + ": passport: ", "the file ends in the chunk"}, {restored + ": file: "}},
+		},
+		{
+			"the image is missing", func(t *testing.T, dir string) { must(t, os.Remove(in(dir, restored))) }, 2,
+			[][]string{{restored + ": file: is missing", "run its campaign again"}},
+		},
+		{
+			"the result is missing", func(t *testing.T, dir string) { must(t, os.Remove(in(dir, "result.json"))) }, 1,
+			[][]string{{"result.json: file: is missing", "run its campaign again"}},
+		},
+		{
+			"the result is no JSON", func(t *testing.T, dir string) { write(t, in(dir, "result.json"), []byte("{")) }, 1,
+			[][]string{{"result.json: file: cannot be read", "remove it and run its campaign again"}},
+		},
+		{
+			"measurement", func(t *testing.T, dir string) { flip(t, in(dir, "measurement.npy"), 1) }, 1,
+			[][]string{{"measurement.npy: file: has the SHA-256", "it was changed"}},
+		},
+		{
+			"mask", func(t *testing.T, dir string) { flip(t, in(dir, "mask.npy"), 9) }, 1,
+			[][]string{{"mask.npy: file: has the SHA-256", "it was changed"}},
+		},
+		{
+			"the truth is missing", func(t *testing.T, dir string) { must(t, os.Remove(in(dir, "truth.png"))) }, 1,
+			[][]string{{"truth.png: file: is missing"}},
+		},
+		{
+			"measurement with its digest", func(t *testing.T, dir string) {
+				var r manifest.Result
+				must(t, json.Unmarshal(read(t, in(dir, "result.json")), &r))
+				edit(t, in(dir, "result.json"), r.Artifacts["measurement.npy"], r.Artifacts["truth.png"])
+				copyFile(t, in(dir, "truth.png"), in(dir, "measurement.npy"))
+			}, 1,
+			[][]string{{"result.json: data.measurement.npy: is ", "the passport in restored.png says"}},
+		},
+		{
+			"an artifact somewhere else", func(t *testing.T, dir string) {
+				edit(t, in(dir, "result.json"), `"truth.png"`, `"../truth.png"`)
+			}, 1,
+			[][]string{{`result.json: artifacts: name "../truth.png", which is no file beside it`}},
+		},
+		{
+			"no artifacts", func(t *testing.T, dir string) {
+				edit(t, in(dir, "result.json"), `"artifacts": `, `"others": `)
+			}, 3,
+			[][]string{{"result.json: artifacts: do not name restored.png"}, {"result.json: data.measurement.npy: is nothing"}, {"result.json: data.mask.npy: is nothing"}},
+		},
+		{
+			"the files of another item", func(t *testing.T, dir string) {
+				must(t, os.RemoveAll(dir))
+				must(t, os.CopyFS(dir, os.DirFS(folderOf(t, filepath.Dir(filepath.Dir(dir)), "hdr"))))
+			}, 1,
+			[][]string{{restored + ": item.id: is ", "it belongs to another item"}},
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			copied := filepath.Join(t.TempDir(), "out")
+			must(t, os.CopyFS(copied, os.DirFS(out)))
+			dir := folderOf(t, copied, "inpaint_random")
+			c.change(t, dir)
+			e := ddiff(t, "verify", copied)
+			last, code := "checked=2 ok=2 wrong=0", 0
+			if c.wrong > 0 {
+				last, code = "checked=2 ok=1 wrong=1", 3
+				wantMessage(t, e, "ddiff: mismatch: 1 of 2 outputs are not what their passports say")
+			}
+			wantCode(t, e, code)
+			for _, parts := range c.lines {
+				wantLine(t, e, parts...)
+			}
+			// Besides the problems: the other item, and the counts.
+			if lines := strings.Split(strings.TrimSpace(e.stdout), "\n"); lines[len(lines)-1] != last || (code == 3 && len(lines) != c.wrong+2) {
+				t.Errorf("want %d problems and the last line %q\n%v", c.wrong, last, e)
+			}
+		})
+	}
+}
+
+// TestVerifySource changes, moves and forges the photograph that an item was made from.
+func TestVerifySource(t *testing.T) {
+	t.Parallel()
+	dir := photographs(t, "coffee")
+	photo := filepath.Join(dir, "coffee.png")
+	out := tiny(t, "--images", dir, "--task", "hdr,super_resolution")
+	e := ddiff(t, "verify", out)
+	wantCode(t, e, 0)
+
+	must(t, os.Rename(photo, photo+".old"))
+	e = ddiff(t, "verify", out)
+	wantCode(t, e, 0)
+	wantLine(t, e, "note: its image is not checked: "+photo+" cannot be read")
+
+	copyFile(t, photograph("rocket"), photo)
+	e = ddiff(t, "verify", out)
+	wantCode(t, e, 3)
+	wantLine(t, e, photo+": item.image: has the SHA-256", "was made from", "put the original back")
+	wantLine(t, e, "checked=2 ok=0 wrong=2")
+}
+
+// TestVerifyForms names one item in all the ways there are, and copies of it elsewhere.
+func TestVerifyForms(t *testing.T) {
+	t.Parallel()
+	out := tiny(t, "--images", photograph("coffee"), "--task", "hdr")
+	dir := folderOf(t, out, "hdr")
+	elsewhere := t.TempDir()
+	moved, changed, beside := filepath.Join(elsewhere, "photo.png"), filepath.Join(elsewhere, "changed.png"), filepath.Join(dir, "copy.png")
+	for _, path := range []string{moved, changed, beside} {
+		copyFile(t, filepath.Join(dir, "restored.png"), path)
+	}
+	encodeAgain(t, moved)
+	editPassport(t, changed, `"sigma":0.05`, `"sigma":0.1`)
+	strange := t.TempDir()
+	copyFile(t, moved, filepath.Join(strange, "photo.png"))
+	write(t, filepath.Join(strange, "result.json"), []byte(`{"item":{"id":"other"}}`))
+	for _, c := range []struct {
+		name string
+		args []string
+		code int
+		line string
+	}{
+		{"output", []string{out}, 0, "checked=1 ok=1 wrong=0"},
+		{"folder", []string{dir}, 0, "checked=1 ok=1 wrong=0"},
+		{"result", []string{filepath.Join(dir, "result.json")}, 0, "restored.png: ok"},
+		{"image", []string{filepath.Join(dir, "restored.png")}, 0, "restored.png: ok"},
+		{"all of them", []string{out, dir, filepath.Join(dir, "result.json")}, 0, "checked=3 ok=3 wrong=0"},
+		{"copy beside it", []string{beside}, 0, "copy.png: ok"},
+		{"copy elsewhere", []string{moved}, 0, "photo.png: note: verified by its passport alone: there is no result.json beside it"},
+		{"copy beside another result", []string{filepath.Join(strange, "photo.png")}, 0, "photo.png: note: verified by its passport alone: the result.json beside it is another item's"},
+		{"changed copy elsewhere", []string{changed}, 3, "changed.png: item.id: is "},
+		{"another picture", []string{photograph("coffee")}, 3, "coffee.png: passport: there is none"},
+		{"no picture", []string{filepath.Join(dir, "trace.json")}, 3, "trace.json: pixels: "},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			e := ddiff(t, append([]string{"verify"}, c.args...)...)
+			wantCode(t, e, c.code)
+			wantLine(t, e, c.line)
+		})
+	}
+	t.Run("from its own folder", func(t *testing.T) {
+		t.Parallel()
+		cmd := command(t, "verify", "restored.png")
+		cmd.Dir = dir
+		e := end(t, cmd)
+		wantCode(t, e, 0)
+		wantLine(t, e, "restored.png: ok")
+	})
+	for _, c := range []struct {
+		name    string
+		args    []string
+		message string
+	}{
+		{"nothing", nil, "give a restored.png, a result.json, the folder of an item, or an output"},
+		{"nowhere", []string{"nowhere.png"}, "nowhere.png: there is no such file or folder"},
+		{"empty folder", []string{t.TempDir()}, "neither that of an item nor an output"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			e := ddiff(t, append([]string{"verify"}, c.args...)...)
+			wantCode(t, e, 2)
+			wantMessage(t, e, "ddiff: ", c.message)
+		})
+	}
+}
+
+// TestVerifyJSON reads what is for programs.
+func TestVerifyJSON(t *testing.T) {
+	t.Parallel()
+	out := tiny(t, "--images", photograph("coffee"), "--task", "hdr,super_resolution")
+	dir := folderOf(t, out, "hdr")
+	flip(t, filepath.Join(dir, "measurement.npy"), 1)
+	e := ddiff(t, "verify", "--json", out)
+	wantCode(t, e, 3)
+	lines := strings.Split(strings.TrimSpace(e.stdout), "\n")
+	if len(lines) != 3 {
+		t.Fatalf("%d lines, want 3\n%v", len(lines), e)
+	}
+	for _, line := range lines[:2] {
+		var o struct {
+			File, Item string
+			OK         bool
+			Problems   []struct{ File, Field, Problem string }
+		}
+		must(t, json.Unmarshal([]byte(line), &o))
+		if o.Item != filepath.Base(filepath.Dir(o.File)) {
+			t.Errorf("item %s of %s", o.Item, o.File)
+		}
+		if bad := filepath.Dir(o.File) == dir; o.OK == bad || (len(o.Problems) == 1) != bad {
+			t.Errorf("%s: ok=%v, problems %+v", o.File, o.OK, o.Problems)
+		} else if bad && (o.Problems[0].File != filepath.Join(dir, "measurement.npy") || o.Problems[0].Field != "file" || o.Problems[0].Problem == "") {
+			t.Errorf("the problem is %+v", o.Problems[0])
+		}
+	}
+	var counts struct{ Checked, OK, Wrong int }
+	must(t, json.Unmarshal([]byte(lines[2]), &counts))
+	if counts.Checked != 2 || counts.OK != 1 || counts.Wrong != 1 {
+		t.Errorf("counts %+v", counts)
+	}
+}

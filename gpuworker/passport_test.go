@@ -1,0 +1,248 @@
+package gpuworker_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+
+	"ddiff/gpuworker"
+	"ddiff/manifest"
+	"ddiff/queue"
+	"ddiff/restore/raster"
+	"ddiff/storage"
+)
+
+// hexDigest is how results write a SHA-256.
+func hexDigest(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// work restores items with a fresh worker of a name and returns their results.
+func work(t *testing.T, s store, name string, all ...manifest.Item) map[string]manifest.Result {
+	t.Helper()
+	q := newQueue(t, queue.Config{})
+	publish(t, q, all...)
+	cfg := config(t, q, s)
+	cfg.Name = name
+	w := start(t, cfg)
+	got := results(t, q, len(all))
+	w.stop(t)
+	return got
+}
+
+// TestPassport reads the passport of a stored image.
+func TestPassport(t *testing.T) {
+	t.Parallel()
+	s := storage.NewMemory()
+	it := items(t, 1)[0]
+	it.Campaign, it.Index = "summer", 7 // no part of the identity
+	work(t, s, "tester", it)
+	r := wantStored(t, s, it.ID)
+	p, err := gpuworker.ReadPassport(get(t, s, it.ID, manifest.FileRestored))
+	must(t, err)
+
+	want := it
+	want.Campaign, want.Index = "", 0
+	if !reflect.DeepEqual(p.Item, want) {
+		t.Errorf("the passport's item is %+v, want %+v", p.Item, want)
+	}
+	if got := hexDigest(samples(t, s, it.ID)); p.Pixels != got {
+		t.Errorf("the pixels have the digest %s, the passport says %s", got, p.Pixels)
+	}
+	if got := hexDigest(get(t, s, it.ID, manifest.FileData)); len(p.Data) != 1 || p.Data[manifest.FileData] != got {
+		t.Errorf("the data are %v, want %s for %s", p.Data, got, manifest.FileData)
+	}
+	if !reflect.DeepEqual(p.Metrics, r.Metrics) || !reflect.DeepEqual(p.MetricIDs, r.MetricIDs) || p.Runtime != r.Runtime ||
+		p.Batch != 1 || p.Worker != "tester" || p.Attempt != 1 || p.TraceID != r.TraceID {
+		t.Errorf("the passport is %+v, the result %+v", p, r)
+	}
+	text, _, err := raster.PNGText(get(t, s, it.ID, manifest.FileRestored), "ddiff")
+	must(t, err)
+	for _, absent := range []string{"campaign", "summer", "index", "finished", "seconds"} {
+		if strings.Contains(text, absent) {
+			t.Errorf("the passport mentions %q:\n%s", absent, text)
+		}
+	}
+}
+
+// TestPassportIsDeterministic makes one result twice, at different times: the files are equal
+// to the byte, and differ only in the name of the worker when another one makes it.
+func TestPassportIsDeterministic(t *testing.T) {
+	t.Parallel()
+	it := items(t, 1)[0]
+	var files [3][]byte
+	for i, name := range []string{"one", "one", "two"} {
+		s := storage.NewMemory()
+		work(t, s, name, it)
+		files[i] = get(t, s, it.ID, manifest.FileRestored)
+	}
+	if !bytes.Equal(files[0], files[1]) {
+		t.Error("the same result has two files")
+	}
+	if bytes.Equal(files[0], files[2]) {
+		t.Error("the name of the worker is not in the file")
+	}
+	one, err := gpuworker.ReadPassport(files[0])
+	must(t, err)
+	two, err := gpuworker.ReadPassport(files[2])
+	must(t, err)
+	if one.Worker = "two"; !reflect.DeepEqual(one, two) {
+		t.Errorf("the passports are %+v and %+v", one, two)
+	}
+}
+
+// latecomer is a store whose first write waits.
+type latecomer struct {
+	*storage.Memory
+	once           sync.Once
+	reached, ahead chan struct{}
+}
+
+func (l *latecomer) Put(ctx context.Context, key string, data []byte) error {
+	l.once.Do(func() {
+		close(l.reached)
+		<-l.ahead
+	})
+	return l.Memory.Put(ctx, key, data)
+}
+
+// TestLateWorkerConcedes has a worker that writes its artifacts over those of another one,
+// whose result stands: the picture is again the one that the result describes.
+func TestLateWorkerConcedes(t *testing.T) {
+	t.Parallel()
+	it, memory := items(t, 1)[0], storage.NewMemory()
+	late := &latecomer{Memory: memory, reached: make(chan struct{}), ahead: make(chan struct{})}
+	q := newQueue(t, queue.Config{})
+	publish(t, q, it)
+	cfg := config(t, q, late)
+	cfg.Name = "late"
+	w := start(t, cfg)
+	<-late.reached
+	work(t, memory, "early", it)
+	close(late.ahead)
+	event := results(t, q, 1)[it.Name]
+	w.stop(t)
+	if r := wantStored(t, memory, it.ID); r.Worker != "early" || event.Worker != "early" {
+		t.Errorf("the result is by %s, the event says %s", r.Worker, event.Worker)
+	}
+	p, err := gpuworker.ReadPassport(get(t, memory, it.ID, manifest.FileRestored))
+	must(t, err)
+	if p.Worker != "early" {
+		t.Errorf("the passport is by %s", p.Worker)
+	}
+}
+
+func TestReadPassportRejects(t *testing.T) {
+	t.Parallel()
+	img, err := raster.EncodePNG(raster.New(3, 8, 8))
+	must(t, err)
+	with := func(text string) []byte {
+		file, err := raster.SetPNGText(img, "ddiff", text)
+		must(t, err)
+		return file
+	}
+	for _, c := range []struct {
+		name    string
+		file    []byte
+		want    error
+		message string
+	}{
+		{"without", img, gpuworker.ErrNoPassport, "no passport"},
+		{"no PNG", []byte("GIF89a"), gpuworker.ErrPassport, "not a PNG"},
+		{"cut short", with("{}")[:60], gpuworker.ErrPassport, "the file ends"},
+		{"no JSON", with("hello"), gpuworker.ErrPassport, "invalid character"},
+		{"something after it", with(`{"schema":1} {}`), gpuworker.ErrPassport, "after top-level value"},
+		{"no schema", with(`{}`), gpuworker.ErrPassport, "schema 0, this program reads 1"},
+		{"a later schema", with(`{"schema":2,"more":1}`), gpuworker.ErrPassport, "schema 2, this program reads 1"},
+		{"unknown field", with(`{"schema":1,"more":1}`), gpuworker.ErrPassport, `unknown field "more"`},
+		{"wrong type", with(`{"schema":1,"item":{"seed":-1}}`), gpuworker.ErrPassport, "item.seed"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			_, err := gpuworker.ReadPassport(c.file)
+			if !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.message) {
+				t.Errorf("error %v, want %v with %q", err, c.want, c.message)
+			}
+		})
+	}
+}
+
+// TestRecompute restores an item as a worker does, from its files and from stored arrays.
+func TestRecompute(t *testing.T) {
+	t.Parallel()
+	it, s := items(t, 1)[0], storage.NewMemory()
+	work(t, s, "tester", it)
+	r, e := wantStored(t, s, it.ID), engine(t)
+
+	check := func(t *testing.T, got *gpuworker.Recomputed) {
+		t.Helper()
+		rgb, err := raster.RGB8(got.Image)
+		must(t, err)
+		if !bytes.Equal(rgb, samples(t, s, it.ID)) || *got.Metrics.Residual != *r.Metrics.Residual {
+			t.Error("the image is not that of the worker")
+		}
+		for name, sum := range got.Artifacts {
+			if r.Artifacts[name] != sum {
+				t.Errorf("%s has the digest %s, the worker's %s", name, sum, r.Artifacts[name])
+			}
+		}
+	}
+	got, err := gpuworker.Recompute(t.Context(), e, manifest.Files{}, it, nil)
+	must(t, err)
+	check(t, got)
+	if !reflect.DeepEqual(got.Metrics, r.Metrics) || len(got.Artifacts) != len(r.Artifacts)-1 {
+		t.Errorf("metrics %+v and %d artifacts, want %+v and %d", got.Metrics, len(got.Artifacts), r.Metrics, len(r.Artifacts)-1)
+	}
+
+	gone := it
+	gone.Image = &manifest.Source{Path: "nowhere.png", SHA256: it.Image.SHA256}
+	if _, err := gpuworker.Recompute(t.Context(), e, manifest.Files{}, gone, nil); err == nil || !strings.Contains(err.Error(), "nowhere.png") {
+		t.Errorf("an image that is gone: error %v", err)
+	}
+	got, err = gpuworker.Recompute(t.Context(), e, manifest.Files{}, gone, &gpuworker.Stored{Measurement: get(t, s, it.ID, manifest.FileData)})
+	must(t, err)
+	check(t, got)
+	if got.Metrics.PSNR != nil {
+		t.Error("there is a PSNR without a truth")
+	}
+
+	for name, change := range map[string]func(*manifest.Item){
+		"no input":      func(it *manifest.Item) { it.Image = nil },
+		"other prior":   func(it *manifest.Item) { it.Prior = strings.Repeat("ab", 32) },
+		"unknown task":  func(it *manifest.Item) { it.Task = "magic" },
+		"bad settings":  func(it *manifest.Item) { it.Solver = json.RawMessage(`{"steps":0}`) },
+		"no settings":   func(it *manifest.Item) { it.Solver = json.RawMessage(`[]`) },
+		"other size":    func(it *manifest.Item) { it.Width, it.Height = 64, 32 },
+		"negative size": func(it *manifest.Item) { it.Width, it.Height = -32, -32 },
+	} {
+		bad := it
+		change(&bad)
+		if _, err := gpuworker.Recompute(t.Context(), e, manifest.Files{}, bad, nil); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	for name, stored := range map[string]gpuworker.Stored{
+		"nothing":     {},
+		"other shape": {Measurement: other(t)},
+	} {
+		if _, err := gpuworker.Recompute(t.Context(), e, manifest.Files{}, it, &stored); err == nil || !strings.Contains(err.Error(), manifest.FileData) {
+			t.Errorf("stored %s: error %v", name, err)
+		}
+	}
+}
+
+// other is an array that is no measurement of the tests' items.
+func other(t *testing.T) []byte {
+	t.Helper()
+	data, err := raster.EncodeNPY([]int{3, 4, 4}, make([]float32, 48))
+	must(t, err)
+	return data
+}

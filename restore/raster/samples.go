@@ -1,0 +1,23 @@
+package raster
+
+import "fmt"
+
+// RGB8 returns the samples of an image with 8 bits each, as [EncodePNG] rounds them: row by
+// row, red, green and blue of each pixel. Grey is replicated to the three channels. Two files
+// show the same picture when these bytes are equal, however they are encoded. Other numbers of
+// channels than 1 and 3 are [ErrShape].
+func RGB8(img *Image) ([]byte, error) {
+	if err := img.Validate(); err != nil {
+		return nil, fmt.Errorf("read samples: %w", err)
+	}
+	if img.Channels != 1 && img.Channels != 3 {
+		return nil, fmt.Errorf("read samples: image has %d channels, must be 1 or 3: %w", img.Channels, ErrShape)
+	}
+	out := make([]byte, 3*img.Width*img.Height)
+	for c := range 3 {
+		for i, v := range img.Plane(min(c, img.Channels-1)) {
+			out[3*i+c] = To8(v)
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,178 @@
+package raster
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"iter"
+	"strings"
+	"unicode/utf8"
+)
+
+// MaxText is the largest text, in bytes, that [SetPNGText] writes and [PNGText] reads.
+const MaxText = 1 << 20
+
+const (
+	pngMagic = "\x89PNG\r\n\x1a\n"
+	// maxKeyword is the largest keyword that PNG allows.
+	maxKeyword = 79
+	// textKind is the kind of chunks that hold international text.
+	textKind = "iTXt"
+	// textPlain is what stands between keyword and text: not compressed (two bytes), no
+	// language and no translated keyword (both end in a zero).
+	textPlain = "\x00\x00\x00\x00"
+)
+
+// SetPNGText returns a PNG file with a text under a keyword, right after its header, in
+// place of any other text chunk under that keyword. Everything else stays as it is, to the
+// byte; what follows the last chunk is dropped. Equal arguments give equal bytes.
+//
+// The keyword has 1 to 79 characters of ASCII without blanks. The text is valid UTF-8 without
+// zero bytes: otherwise the error is [ErrFormat], and beyond [MaxText] it is [ErrTooLarge].
+// [ErrFormat] and [ErrTruncated] are for files that are no sound sequence of PNG chunks.
+func SetPNGText(file []byte, keyword, text string) ([]byte, error) {
+	if err := checkText(keyword, text); err != nil {
+		return nil, fmt.Errorf("write PNG text: %w", err)
+	}
+	body := keyword + "\x00" + textPlain + text
+	out := make([]byte, 0, len(file)+len(body)+12)
+	out = append(out, pngMagic...)
+	for c, err := range pngChunks(file) {
+		if err != nil {
+			return nil, fmt.Errorf("write PNG text: %w", err)
+		}
+		if c.texts(keyword) {
+			continue
+		}
+		out = append(out, c.raw...)
+		if c.kind == "IHDR" {
+			out = appendChunk(out, textKind, body)
+		}
+	}
+	return out, nil
+}
+
+// PNGText reads the text that a PNG file has under a keyword; found is false when there is
+// none. The structure and the checksums of all chunks are checked, the pixels are not. Errors
+// are [ErrFormat], also for a second text under the keyword and for a compressed one,
+// [ErrTruncated] and [ErrTooLarge].
+func PNGText(file []byte, keyword string) (text string, found bool, err error) {
+	for c, err := range pngChunks(file) {
+		if err != nil {
+			return "", false, fmt.Errorf("read PNG text: %w", err)
+		}
+		if !c.texts(keyword) {
+			continue
+		}
+		if found {
+			return "", false, fmt.Errorf("read PNG text: there are two under the keyword %q: %w", keyword, ErrFormat)
+		}
+		if text, err = parseText(c.data[len(keyword)+1:]); err != nil {
+			return "", false, fmt.Errorf("read PNG text %q: %w", keyword, err)
+		}
+		found = true
+	}
+	return text, found, nil
+}
+
+// pngChunk is one chunk of a PNG file.
+type pngChunk struct {
+	kind string
+	data []byte
+	raw  []byte // with length, kind and checksum
+}
+
+// texts tells whether the chunk is a text under a keyword.
+func (c pngChunk) texts(keyword string) bool {
+	return c.kind == textKind && bytes.HasPrefix(c.data, []byte(keyword+"\x00"))
+}
+
+// pngChunks yields the chunks of a PNG file, from IHDR to IEND, each with its checksum
+// checked. It ends after the first error.
+func pngChunks(file []byte) iter.Seq2[pngChunk, error] {
+	return func(yield func(pngChunk, error) bool) {
+		if !bytes.HasPrefix(file, []byte(pngMagic)) {
+			yield(pngChunk{}, fmt.Errorf("not a PNG file: %w", ErrFormat))
+			return
+		}
+		rest := file[len(pngMagic):]
+		for first := true; ; first = false {
+			c, err := nextChunk(rest)
+			if err == nil && first && c.kind != "IHDR" {
+				err = fmt.Errorf("it begins with the chunk %q instead of IHDR: %w", c.kind, ErrFormat)
+			}
+			if err == nil && !first && c.kind == "IHDR" {
+				err = fmt.Errorf("it has a second header: %w", ErrFormat)
+			}
+			if !yield(c, err) || err != nil || c.kind == "IEND" {
+				return
+			}
+			rest = rest[len(c.raw):]
+		}
+	}
+}
+
+// nextChunk reads the chunk at the beginning of data: its length, kind, data and checksum.
+func nextChunk(data []byte) (pngChunk, error) {
+	if len(data) < 8 {
+		return pngChunk{}, fmt.Errorf("the file ends before IEND: %w", ErrTruncated)
+	}
+	kind := string(data[4:8])
+	// The length is compared as an unsigned number before anything is added to it.
+	size := uint64(binary.BigEndian.Uint32(data))
+	if uint64(len(data)) < size+12 {
+		return pngChunk{}, fmt.Errorf("the file ends in the chunk %q of %d bytes: %w", kind, size, ErrTruncated)
+	}
+	body, raw := data[8:8+size], data[:size+12]
+	if crc32.ChecksumIEEE(data[4:8+size]) != binary.BigEndian.Uint32(raw[8+size:]) {
+		return pngChunk{}, fmt.Errorf("the checksum of the chunk %q is wrong: %w", kind, ErrFormat)
+	}
+	return pngChunk{kind, body, raw}, nil
+}
+
+// appendChunk writes a chunk.
+func appendChunk(out []byte, kind, body string) []byte {
+	out = binary.BigEndian.AppendUint32(out, uint32(len(body)))
+	begin := len(out)
+	out = append(append(out, kind...), body...)
+	return binary.BigEndian.AppendUint32(out, crc32.ChecksumIEEE(out[begin:]))
+}
+
+// parseText reads what follows the keyword: flag and method of compression, language,
+// translated keyword, text.
+func parseText(data []byte) (string, error) {
+	if len(data) < 2 {
+		return "", fmt.Errorf("the chunk ends after its keyword: %w", ErrFormat)
+	}
+	if data[0] != 0 {
+		return "", fmt.Errorf("it is compressed, which is not read: %w", ErrFormat)
+	}
+	_, rest, found := bytes.Cut(data[2:], []byte{0})
+	if found {
+		_, rest, found = bytes.Cut(rest, []byte{0})
+	}
+	switch {
+	case !found:
+		return "", fmt.Errorf("the chunk ends before its text: %w", ErrFormat)
+	case len(rest) > MaxText:
+		return "", fmt.Errorf("it has %d bytes, the limit is %d: %w", len(rest), MaxText, ErrTooLarge)
+	case !utf8.Valid(rest) || bytes.IndexByte(rest, 0) >= 0:
+		return "", fmt.Errorf("it is not UTF-8 without zero bytes: %w", ErrFormat)
+	}
+	return string(rest), nil
+}
+
+// checkText refuses what a text chunk cannot hold.
+func checkText(keyword, text string) error {
+	blank := func(r rune) bool { return r <= ' ' || r > '~' }
+	switch {
+	case keyword == "" || len(keyword) > maxKeyword || strings.ContainsFunc(keyword, blank):
+		return fmt.Errorf("keyword %q, must be 1 to %d characters of ASCII without blanks: %w", keyword, maxKeyword, ErrFormat)
+	case len(text) > MaxText:
+		return fmt.Errorf("text of %d bytes, the limit is %d: %w", len(text), MaxText, ErrTooLarge)
+	case !utf8.ValidString(text) || strings.IndexByte(text, 0) >= 0:
+		return fmt.Errorf("text is not UTF-8 without zero bytes: %w", ErrFormat)
+	}
+	return nil
+}
