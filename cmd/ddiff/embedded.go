@@ -49,16 +49,6 @@ func withEmbedded(ctx context.Context, spec *manifest.Spec, o runOptions, stdout
 	if err != nil {
 		return err
 	}
-	dir, err := storage.NewDir(spec.Output)
-	if err != nil {
-		return fmt.Errorf("open output: %w", err)
-	}
-	lock, err := storage.AcquireLock(spec.Output)
-	if err != nil {
-		return fmt.Errorf("open output %s: %w", spec.Output, err)
-	}
-	defer func() { err = errors.Join(err, lock.Unlock()) }()
-
 	tel, err := telemetry.Start(ctx, telemetry.Config{Version: version(), TraceFile: o.traceFile, LogLevel: level, LogOutput: stderr})
 	if err != nil {
 		return fmt.Errorf("start telemetry: %w", err)
@@ -70,6 +60,12 @@ func withEmbedded(ctx context.Context, spec *manifest.Spec, o runOptions, stdout
 			fmt.Fprintln(stderr, "ddiff: telemetry:", e)
 		}
 	}()
+
+	results, err := openResults(ctx, spec.Output, tel.Logger)
+	if err != nil {
+		return fmt.Errorf("open output %s: %w", spec.Output, err)
+	}
+	defer func() { err = errors.Join(err, results.close()) }()
 
 	rt, err := openRuntime(o, tel.Logger)
 	if err != nil {
@@ -86,7 +82,7 @@ func withEmbedded(ctx context.Context, spec *manifest.Spec, o runOptions, stdout
 	defer stopQueue()
 	show := newProgress(o, stdout, stderr)
 	defer show.stop()
-	return use(embedded{spec: spec, prior: p, engine: engine, queue: q, store: storage.NewTraced(dir, tel.Tracer("storage")), tel: tel, show: show})
+	return use(embedded{spec: spec, prior: p, engine: engine, queue: q, store: storage.NewTraced(results.store, tel.Tracer("storage")), tel: tel, show: show})
 }
 
 // openRuntime finds ONNX Runtime and opens it with the device that was asked for.
@@ -262,7 +258,7 @@ func (e embedded) tell(c *coordinator.Coordinator, ran error, stdout io.Writer, 
 		if err := report.WriteTable(stdout, s, report.FormatText); err != nil {
 			return err
 		}
-		fmt.Fprintf(stdout, "\nreport: %s\n", filepath.Join(e.spec.Output, report.KeyPage))
+		fmt.Fprintf(stdout, "\nreport: %s\n", reportPlace(e.spec.Output))
 	}
 	pending := ""
 	if n.Pending > 0 {

@@ -60,7 +60,9 @@ func exitCode(err error) int {
 		return 4
 	case errors.Is(err, storage.ErrLocked):
 		return 5
-	case errors.Is(err, storage.ErrNoSpace), errors.Is(err, storage.ErrReadOnly), errors.Is(err, storage.ErrConflict):
+	case errors.Is(err, storage.ErrNoSpace), errors.Is(err, storage.ErrReadOnly), errors.Is(err, storage.ErrConflict),
+		errors.Is(err, storage.ErrUnavailable), errors.Is(err, storage.ErrAccess), errors.Is(err, storage.ErrNoBucket),
+		errors.Is(err, storage.ErrCertificate), errors.Is(err, storage.ErrNoConditionalWrites):
 		return 6
 	case errors.Is(err, errIncomplete), errors.Is(err, errMismatch):
 		return 3 // and nothing worse

@@ -55,7 +55,7 @@ func newRunCommand() *cobra.Command {
 	f.StringVar(&o.images, "images", "", "directory, glob, list (.csv, .jsonl) or one image, instead of a campaign file")
 	f.StringSliceVar(&o.tasks, "task", nil, "tasks, see: ddiff tasks")
 	f.StringSliceVar(&o.methods, "method", nil, "methods, see: ddiff tasks")
-	f.StringVar(&o.spec.Output, "out", "", "directory for the results")
+	f.StringVar(&o.spec.Output, "out", "", "directory for the results, or s3://bucket/prefix?endpoint=URL")
 	f.StringVar(&o.spec.Preset, "preset", "", "solver settings: natural, ffhq, imagenet")
 	f.StringVar(&o.spec.Prior, "prior", "", "bundled, or an ONNX file")
 	f.IntVar(&o.spec.Steps, "steps", 0, "solver steps")
