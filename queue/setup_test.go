@@ -3,6 +3,7 @@ package queue_test
 import (
 	"errors"
 	"os"
+	"runtime"
 	"testing"
 	"time"
 
@@ -71,10 +72,18 @@ func wantNone(t *testing.T, q *queue.Queue, wait time.Duration) {
 
 func wantDepth(t *testing.T, q *queue.Queue, pending, inFlight uint64) {
 	t.Helper()
-	p, f, err := q.Depth(t.Context())
-	must(t, err)
-	if p != pending || f != inFlight {
-		t.Fatalf("depth is %d pending, %d in flight, want %d and %d", p, f, pending, inFlight)
+	// The server counts what was published a moment after it has stored it.
+	deadline := time.Now().Add(5 * time.Second)
+	for {
+		p, f, err := q.Depth(t.Context())
+		must(t, err)
+		if p == pending && f == inFlight {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("depth is %d pending, %d in flight, want %d and %d", p, f, pending, inFlight)
+		}
+		runtime.Gosched()
 	}
 }
 

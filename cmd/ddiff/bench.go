@@ -59,7 +59,7 @@ func newBenchCommand() *cobra.Command {
 	f.StringSliceVar(&o.tasks, "task", nil, "tasks (default: all)")
 	f.IntSliceVar(&o.batches, "batch", []int{1, 4}, "batch sizes")
 	f.IntVar(&o.size, "size", 256, "working size in pixels")
-	f.IntVar(&o.steps, "steps", 30, "solver steps per image")
+	f.IntVar(&o.steps, "steps", 60, "solver steps per image")
 	f.IntVar(&o.items, "items", 8, "images per campaign, a multiple of the batch sizes")
 	f.StringVar(&o.torch, "torch", "", "Python interpreter with PyTorch (empty: without)")
 	f.StringVar(&o.tools, "tools", "tools", "directory that holds ddiff_torch")
@@ -278,7 +278,7 @@ func (o benchOptions) torchStep(ctx context.Context, model, task string, n int, 
 		threads = runtime.GOMAXPROCS(0)
 	}
 	args := []string{"-m", "ddiff_torch.bench", "--prior", model, "--task", task, "--threads", strconv.Itoa(threads),
-		"--size", strconv.Itoa(o.size), "--batch", strconv.Itoa(n), "--steps", strconv.Itoa(o.steps)}
+		"--size", strconv.Itoa(o.size), "--batch", strconv.Itoa(n), "--steps", strconv.Itoa(max(o.steps/3, 2))}
 	cmd := exec.CommandContext(ctx, o.torch, append(args, more...)...)
 	cmd.Dir, cmd.Stderr = o.tools, stderr
 	raw, err := cmd.Output()

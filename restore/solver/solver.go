@@ -245,6 +245,11 @@ func (s *Solver) run(ctx context.Context, at, count int, curves []Curves) error 
 	for i, name := range []string{"x", "u", "x_before", "z_before"} {
 		copy(s.in[name].F32, s.state[i].F32)
 	}
+	for _, v := range values {
+		if _, ok := raster.Finite(v.F32); !ok {
+			return fmt.Errorf("%w: a norm is not finite: the step size gamma0 %g is too large, or the measurement has extreme values", ErrDiverged, s.cfg.Gamma0)
+		}
+	}
 	for i := range curves {
 		s.record(&curves[i], at, count, func(curve, step int) float64 {
 			return float64(values[curve].F32[step*s.n+i])

@@ -135,6 +135,18 @@ func TestDivergenceIsNamed(t *testing.T) {
 	}
 }
 
+// Values whose squares overflow are refused by name, not by a broken file later.
+func TestExtremeMeasurement(t *testing.T) {
+	t.Parallel()
+	op := newOperator(t, operator.HDR, small)
+	s := newSolver(t, bundled(t), op, config(t, op.Task, 20), 1, 0)
+	p := problems(t, op, 1, 0.05)
+	p[0].Y[7] = 3e38
+	if _, err := s.Solve(context.Background(), p, nil); !errors.Is(err, ErrDiverged) {
+		t.Errorf("error %v, want ErrDiverged", err)
+	}
+}
+
 func TestCancel(t *testing.T) {
 	t.Parallel()
 	op := newOperator(t, operator.HDR, small)
