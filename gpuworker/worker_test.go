@@ -239,7 +239,7 @@ func diverging(c *solver.Config) {
 func TestDivergingItem(t *testing.T) {
 	t.Parallel()
 	good := item(t, "good", nil, measurement(t, "good.npy", 0.5), diverging)
-	bad := item(t, "bad", nil, measurement(t, "bad.npy", 1e33), diverging)
+	bad := item(t, "bad", nil, measurement(t, "bad.npy", 1e15), diverging)
 
 	// What the good item comes to alone.
 	q, reference := newQueue(t, queue.Config{}), storage.NewMemory()
