@@ -35,7 +35,7 @@ test: test-packages build runtime $(GOLANGCI_LINT) $(GOTESTSUM) ## Run lint and 
 	@GOTESTSUM=$(GOTESTSUM) scripts/test.sh
 
 .PHONY: bench
-bench: test-packages build runtime ## Time the solver against the bare network and against PyTorch
+bench: test-packages build runtime ## Time campaigns against the bare network and PyTorch (20 minutes)
 	@bin/ddiff bench --torch $(PYTHON)
 
 .PHONY: lint
