@@ -9,6 +9,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"ddiff/coordinator/shard"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/restore/prior"
@@ -18,7 +19,7 @@ import (
 type work interface {
 	Reset(ctx context.Context) error
 	PublishBatch(ctx context.Context, batch []queue.Work) error
-	Results(ctx context.Context) iter.Seq2[queue.Result, error]
+	Results(ctx context.Context, after uint64) iter.Seq2[queue.Result, error]
 }
 
 // store is where results are.
@@ -32,7 +33,7 @@ type sources interface {
 	Get(ctx context.Context, path string) ([]byte, error)
 }
 
-// Config describes one campaign's coordinator. All fields but Finished, Skipped and Now are
+// Config describes one campaign's coordinator. All fields but Rows, Finished, Skipped and Now are
 // required.
 type Config struct {
 	// Spec is a valid campaign.
@@ -41,6 +42,8 @@ type Config struct {
 	Queue   work
 	Store   store
 	Sources sources
+	// Rows reads the dataset. Default: manifest.Rows.
+	Rows shard.Rows
 	// Finished is told of every item that reaches its final state, found or new, in turn.
 	Finished func(r manifest.Result, found bool)
 	// Skipped is told of files of the dataset that are no images.

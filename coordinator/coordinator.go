@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -12,6 +13,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"ddiff/coordinator/report"
+	"ddiff/coordinator/shard"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/restore/solver"
@@ -68,35 +70,27 @@ func end(span trace.Span, err error) {
 }
 
 // read enters the items of the dataset, task by task, so that neighbours in the queue can
-// share a batch.
+// share a batch: everything is one window.
 func (c *Coordinator) read(ctx context.Context) error {
-	expand := manifest.NewExpander(c.cfg.Spec, c.cfg.Prior.SHA256, resolver(c.cfg.Spec.Preset, c.cfg.Prior))
-	var items []manifest.Item
-	index := 0
-	for row, err := range manifest.Rows(ctx, c.cfg.Spec.Dataset, c.cfg.Skipped) {
+	sharder, err := shard.New(shard.Config{
+		Spec: c.cfg.Spec, Prior: c.cfg.Prior, Sources: c.cfg.Sources, Rows: c.cfg.Rows, Skipped: c.cfg.Skipped,
+		Items: math.MaxInt, Now: c.cfg.Now,
+	})
+	if err != nil {
+		return err
+	}
+	for w, err := range sharder.Windows(ctx, shard.Position{}) {
 		if err != nil {
-			return fmt.Errorf("read dataset: %w", err)
-		}
-		var p manifest.Probe
-		if row.Err == nil {
-			p, row.Err = c.probe(ctx, row)
-		}
-		if err := ctx.Err(); err != nil {
 			return err
 		}
-		sound, failed := expand.Expand(row, p, index)
-		index += len(sound) + len(failed)
-		items = append(items, sound...)
-		for _, r := range failed {
+		for _, r := range w.Failed {
 			c.cfg.Logger.Error("item cannot be restored", "item", r.Item.Name, "task", r.Item.Task, "reason", r.Reason)
-			r.Finished = c.cfg.Now().UTC()
 			c.ledger.expect(r.Item)
 			c.settle(r, false)
 		}
-	}
-	manifest.SortTaskMajor(items, c.cfg.Spec)
-	for _, it := range items {
-		c.ledger.expect(it)
+		for _, it := range w.Items {
+			c.ledger.expect(it)
+		}
 	}
 	return nil
 }
@@ -160,7 +154,7 @@ func (c *Coordinator) publish(ctx context.Context) (err error) {
 		if err != nil {
 			return fmt.Errorf("publish item %s: %w", it.Name, err)
 		}
-		batch = append(batch, queue.Work{Class: class(it), ID: it.ID, Payload: data})
+		batch = append(batch, queue.Work{Class: shard.Class(it), ID: it.ID, Payload: data})
 	}
 	if len(batch) == 0 {
 		return nil
@@ -184,18 +178,13 @@ func (c *Coordinator) PendingSteps() int {
 	return n
 }
 
-// class names the items that may share a batch.
-func class(it manifest.Item) string {
-	return fmt.Sprintf("%s-%dx%d", it.Task, it.Width, it.Height)
-}
-
 // Follow enters results as they come, until every item has its final state or ctx ends. In
 // both cases it returns nil; Counts tells the difference.
 func (c *Coordinator) Follow(ctx context.Context) error {
 	if c.ledger.counts.Pending == 0 {
 		return nil
 	}
-	for event, err := range c.cfg.Queue.Results(ctx) {
+	for event, err := range c.cfg.Queue.Results(ctx, 0) {
 		if err != nil {
 			return fmt.Errorf("follow results: %w", err)
 		}

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"ddiff/coordinator"
+	"ddiff/coordinator/shard"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/restore/onnx"
@@ -60,7 +61,7 @@ func newBench(t *testing.T, dir string, tasks ...string) *bench {
 	for _, task := range tasks {
 		spec.Tasks = append(spec.Tasks, manifest.TaskSpec{Name: task})
 	}
-	must(t, spec.Validate(coordinator.Vocabulary()))
+	must(t, spec.Validate(shard.Vocabulary()))
 	server, err := queue.StartEmbedded(t.Context(), queue.EmbeddedConfig{Dir: t.TempDir()})
 	must(t, err)
 	t.Cleanup(server.Close)
@@ -144,7 +145,7 @@ func (b *bench) tell(t *testing.T, r manifest.Result) {
 	t.Helper()
 	data, err := json.Marshal(r)
 	must(t, err)
-	must(t, b.queue.PublishResult(t.Context(), r.Item.ID, data))
+	must(t, b.queue.PublishResult(t.Context(), r.Item.ID, 0, data))
 }
 
 // follow runs Follow to its end, which must come by itself.

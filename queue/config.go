@@ -9,8 +9,8 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 )
 
-// Config describes a campaign's queue. The coordinator and all workers of a campaign must
-// use the same values: the last one that opens the queue sets them for all.
+// Config describes a campaign's queue. Open sets AckWait, MaxAttempts and the retry delays for
+// all that Attach later; for Attach they say nothing.
 type Config struct {
 	// Campaign names the campaign, 1 to MaxNameBytes bytes. Campaigns do not see each
 	// other's messages.
@@ -19,11 +19,15 @@ type Config struct {
 	AckWait time.Duration
 	// MaxAttempts is how often an item is tried, at least 1. Default 3.
 	MaxAttempts int
-	// Replicas is the number of servers that hold each message, 1 to 5. Default 1.
+	// Replicas is the number of servers that hold each message of a stream that Open has to
+	// create, 1 to 5; Setup changes it. Default 1.
 	Replicas int
 	// RetryBase and RetryMax are the pause after the first attempt and the longest one,
 	// see Lease.RetryDelay. Defaults 1 s and 60 s.
 	RetryBase, RetryMax time.Duration
+	// Patience is how long a call goes on while the server does not answer, before it
+	// returns ErrUnavailable. Default 30 s.
+	Patience time.Duration
 	// Now is the clock of the timestamps in dead letters and spans. Default time.Now.
 	Now func() time.Time
 	// Logger takes what goes wrong besides the returned errors. Default: nothing is logged.
@@ -49,6 +53,9 @@ func (c Config) WithDefaults() Config {
 	}
 	if c.RetryMax == 0 {
 		c.RetryMax = max(time.Minute, c.RetryBase)
+	}
+	if c.Patience == 0 {
+		c.Patience = defaultPatience
 	}
 	if c.Now == nil {
 		c.Now = time.Now
@@ -80,6 +87,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("%w: RetryBase is %v, it must not be negative", ErrConfig, c.RetryBase)
 	case c.RetryMax < c.RetryBase:
 		return fmt.Errorf("%w: RetryMax is %v, less than RetryBase (%v)", ErrConfig, c.RetryMax, c.RetryBase)
+	case c.Patience < 0:
+		return fmt.Errorf("%w: Patience is %v, it must not be negative", ErrConfig, c.Patience)
 	}
 	return nil
 }

@@ -5,11 +5,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 )
+
+// maxLogBytes bounds the log lines of a dead letter; the last ones are kept.
+const maxLogBytes = 32 << 10
 
 // Dead says why an item was given up.
 type Dead struct {
@@ -23,15 +27,20 @@ type Dead struct {
 	Worker string `json:"worker,omitempty"`
 	// TraceID is the trace of the last attempt, 32 hex digits.
 	TraceID string `json:"trace_id,omitempty"`
+	// Log has the last lines of the worker's log about the item.
+	Log []string `json:"log,omitempty"`
 }
 
 // DeadLetter is an item that was given up, as it is kept.
 type DeadLetter struct {
 	Dead
+	// Seq is the letter's number, and Round the one in which the item was published.
+	Seq   uint64 `json:"-"`
+	Round int    `json:"round,omitempty"`
 	// Class and Payload are the item as it was published; Class is a token, as Lease.Class.
 	Class   string `json:"class"`
 	Payload []byte `json:"payload"`
-	// Buried is when it was given up, by the worker's clock.
+	// Buried is when it was given up, by the clock of who did it.
 	Buried time.Time `json:"buried"`
 }
 
@@ -40,39 +49,95 @@ type DeadLetter struct {
 func (l *Lease) Bury(ctx context.Context, d Dead) error {
 	d.Reason = strings.Join(strings.Fields(d.Reason), " ")
 	return l.settle(ctx, "bury", d.Reason, func(ctx context.Context) error {
-		data, err := json.Marshal(DeadLetter{Dead: d, Class: l.Class(), Payload: l.Payload(), Buried: l.q.cfg.Now().UTC()})
-		if err != nil {
-			return err
-		}
-		msg, err := l.q.message(ctx, deadSubject+"."+l.q.campaign, l.epoch, d.ID, data)
-		if err != nil {
-			return err
-		}
-		if err := l.q.storeOnce(ctx, msg); err != nil {
+		letter := DeadLetter{Dead: d, Round: l.Round(), Class: l.Class(), Payload: l.Payload(), Buried: l.q.cfg.Now().UTC()}
+		if err := l.q.bury(ctx, l.identity, letter); err != nil {
 			return fmt.Errorf("store dead letter: %w", err)
 		}
 		l.q.cfg.Logger.Warn("item buried", "campaign", l.q.cfg.Campaign, "id", d.ID, "reason", d.Reason, "attempts", d.Attempts)
-		return l.send(ctx, func() error { return l.msg.TermWithReason(d.Reason) })
+		return l.tell(ctx, func() error { return l.msg.TermWithReason(d.Reason) })
 	})
 }
 
-// DeadLetters returns the campaign's dead letters, the oldest first.
-func (q *Queue) DeadLetters(ctx context.Context) ([]DeadLetter, error) {
-	subject := jetstream.WithGetMsgSubject(deadSubject + "." + q.campaign)
-	var letters []DeadLetter
-	for next := uint64(1); ; {
-		msg, err := q.dead.GetMsg(ctx, next, subject)
-		if errors.Is(err, jetstream.ErrMsgNotFound) {
-			return letters, nil
-		}
-		if err != nil {
-			return nil, fmt.Errorf("read dead letters of campaign %s: %w", q.cfg.Campaign, serverError(err))
-		}
-		var letter DeadLetter
-		if err := json.Unmarshal(msg.Data, &letter); err != nil {
-			return nil, fmt.Errorf("read dead letter %d of campaign %s: %w", msg.Sequence, q.cfg.Campaign, err)
-		}
-		letters = append(letters, letter)
-		next = msg.Sequence + 1
+// bury stores a dead letter.
+func (l *link) bury(ctx context.Context, i identity, letter DeadLetter) error {
+	letter.Log = tail(letter.Log, maxLogBytes)
+	data, err := json.Marshal(letter)
+	if err != nil {
+		return err
 	}
+	msg, err := i.message(ctx, deadSubject+"."+i.campaign, data)
+	if err != nil {
+		return err
+	}
+	return l.storeOnce(ctx, deadStream, msg)
+}
+
+// tail is the last lines that have no more than limit bytes together.
+func tail(lines []string, limit int) []string {
+	for i := len(lines) - 1; i >= 0; i-- {
+		if limit -= len(lines[i]); limit < 0 {
+			return lines[i+1:]
+		}
+	}
+	return lines
+}
+
+// DeadLetters yields the campaign's dead letters, the oldest first, and ends with the newest.
+// An error is yielded as the last pair.
+func (q *Queue) DeadLetters(ctx context.Context) iter.Seq2[DeadLetter, error] {
+	return func(yield func(DeadLetter, error) bool) {
+		for next := uint64(1); ; {
+			letter, err := q.deadLetter(ctx, next)
+			if errors.Is(err, jetstream.ErrMsgNotFound) {
+				return
+			}
+			if err != nil {
+				yield(DeadLetter{}, fmt.Errorf("read dead letters of campaign %s: %w", q.cfg.Campaign, err))
+				return
+			}
+			if !yield(letter, nil) {
+				return
+			}
+			next = letter.Seq + 1
+		}
+	}
+}
+
+// deadLetter reads the first letter of the campaign that has number seq or a higher one.
+func (q *Queue) deadLetter(ctx context.Context, seq uint64) (letter DeadLetter, err error) {
+	var msg *jetstream.RawStreamMsg
+	err = q.persist(ctx, "", func(ctx context.Context) error {
+		stream, err := q.js.Stream(ctx, deadStream)
+		if err == nil {
+			msg, err = stream.GetMsg(ctx, seq, jetstream.WithGetMsgSubject(deadSubject+"."+q.campaign))
+		}
+		return err
+	})
+	if err != nil {
+		return letter, err
+	}
+	if err := json.Unmarshal(msg.Data, &letter); err != nil {
+		return letter, fmt.Errorf("number %d: %w", msg.Sequence, err)
+	}
+	letter.Seq = msg.Sequence
+	return letter, nil
+}
+
+// RemoveDead removes the dead letter with a number that DeadLetters told. It is no error when
+// it is not there any more.
+func (q *Queue) RemoveDead(ctx context.Context, seq uint64) error {
+	letter, err := q.deadLetter(ctx, seq)
+	if err == nil && letter.Seq == seq {
+		err = q.persist(ctx, "", func(ctx context.Context) error {
+			stream, err := q.js.Stream(ctx, deadStream)
+			if err == nil {
+				err = stream.DeleteMsg(ctx, seq)
+			}
+			return err
+		})
+	}
+	if err != nil && !errors.Is(err, jetstream.ErrMsgNotFound) {
+		return fmt.Errorf("remove dead letter %d of campaign %s: %w", seq, q.cfg.Campaign, err)
+	}
+	return nil
 }

@@ -69,7 +69,7 @@ func TestEmbeddedClose(t *testing.T) {
 	mustBe(t, err, queue.ErrClosed)
 	_, err = server.Connect()
 	mustBe(t, err, queue.ErrClosed)
-	for _, err := range q.Results(t.Context()) {
+	for _, err := range q.Results(t.Context(), 0) {
 		mustBe(t, err, queue.ErrClosed)
 	}
 }

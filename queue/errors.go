@@ -3,29 +3,58 @@ package queue
 import (
 	"errors"
 	"fmt"
-
-	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 )
 
+// What a call of this package may wrap.
 var (
-	// ErrDuplicate is returned for an item whose id was published in this epoch already.
-	// The item is in the queue, or was worked on: publishing it again is not needed.
+	// ErrDuplicate is returned for an item whose id was published in this epoch and round
+	// already. The item is in the queue, or was worked on: publishing it again is not needed.
 	ErrDuplicate = errors.New("already published")
 	// ErrSettled is returned by the methods of a lease that was acknowledged, retried,
 	// released or buried before.
 	ErrSettled = errors.New("lease has ended")
-	// ErrNotReady is returned by Lease while the campaign's consumer does not exist, as in
-	// the middle of a Reset. Leasing again a moment later works.
-	ErrNotReady = errors.New("campaign is being reset")
+	// ErrNotReady is returned while the stream, the bucket or the campaign's consumer does
+	// not exist: no coordinator has set it up yet, somebody deleted it, or it is being
+	// reset. The same call works once a coordinator has made it again.
+	ErrNotReady = errors.New("the coordinator has not set this up")
+	// ErrUnavailable is returned when the server has not answered, or could not, for as long
+	// as the call was to try. Nothing is known to be lost; the same call may work later.
+	ErrUnavailable = errors.New("the queue server does not answer")
 	// ErrClosed is returned when the connection or the embedded server is closed.
 	ErrClosed = errors.New("queue is closed")
 	// ErrFull is returned by a publish that the server has no space for.
 	ErrFull = errors.New("no space left for the queue")
-	// ErrBadName is returned for an id, a campaign or a class that cannot be used.
+	// ErrTooLarge is returned for a message or a record that is larger than allowed.
+	ErrTooLarge = errors.New("too large for the queue")
+	// ErrBadName is returned for an id, a campaign, a class or a key that cannot be used.
 	ErrBadName = errors.New("bad name")
 	// ErrConfig is returned for a setting out of its range; the message names the field.
 	ErrConfig = errors.New("bad queue setting")
+)
+
+// What Connect may wrap, besides ErrConfig.
+var (
+	// ErrUnreachable means that no server took the connection.
+	ErrUnreachable = errors.New("cannot reach the queue server")
+	// ErrAccess means that the server refuses the credentials, or that they do not permit
+	// what was tried. Any call of this package may return it.
+	ErrAccess = errors.New("the queue server refuses access")
+	// ErrCertificate means that one side does not accept the other's certificate.
+	ErrCertificate = errors.New("no secure connection to the queue server")
+	// ErrServerVersion means that the server is too old.
+	ErrServerVersion = errors.New("the queue server is too old")
+	// ErrNoJetStream means that the server keeps no streams.
+	ErrNoJetStream = errors.New("the queue server has no JetStream")
+)
+
+// What a Board may wrap.
+var (
+	// ErrNoRecord means that there is no record of the key.
+	ErrNoRecord = errors.New("there is no such record")
+	// ErrRecordExists is returned by Create when there is one.
+	ErrRecordExists = errors.New("the record exists")
+	// ErrConflict is returned by Update when the record has another revision.
+	ErrConflict = errors.New("the record was changed by somebody else")
 )
 
 // Refused is an item of a batch that is not known to be in the queue.
@@ -58,22 +87,4 @@ func (e *BatchError) Unwrap() []error {
 		errs[i] = r.Err
 	}
 	return errs
-}
-
-// The server's codes for a store that has reached its limit.
-const (
-	codeInsufficientResources   jetstream.ErrorCode = 10023
-	codeStorageResourceExceeded jetstream.ErrorCode = 10047
-)
-
-// serverError puts the sentinel that fits in front of an error of the client or the server.
-func serverError(err error) error {
-	if errors.Is(err, nats.ErrConnectionClosed) || errors.Is(err, jetstream.ErrConnectionClosed) {
-		return fmt.Errorf("%w: %w", ErrClosed, err)
-	}
-	var api *jetstream.APIError
-	if errors.As(err, &api) && (api.ErrorCode == codeInsufficientResources || api.ErrorCode == codeStorageResourceExceeded) {
-		return fmt.Errorf("%w: %w", ErrFull, err)
-	}
-	return err
 }

@@ -49,7 +49,7 @@ func work(ctx context.Context, dir string) error {
 	if err != nil || len(leases) != 3 {
 		return fmt.Errorf("%d leases, %w", len(leases), err)
 	}
-	if err := q.PublishResult(ctx, "acked", []byte("result")); err != nil {
+	if err := q.PublishResult(ctx, "acked", 0, []byte("result")); err != nil {
 		return err
 	}
 	if err := leases[0].Ack(ctx); err != nil {
@@ -89,8 +89,7 @@ func TestKilledProcessLosesNothing(t *testing.T) {
 	if got := results(t, q, 1); got["acked"] != "result" {
 		t.Fatalf("results %v", got)
 	}
-	letters, err := q.DeadLetters(t.Context())
-	must(t, err)
+	letters := deadLetters(t, q)
 	if len(letters) != 1 || letters[0].Reason != "on purpose" {
 		t.Fatalf("dead letters %+v", letters)
 	}

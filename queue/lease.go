@@ -16,10 +16,10 @@ import (
 // Lease is the right to work on one item for a time. One goroutine settles it, with exactly
 // one of Ack, Retry, Release and Bury; Extend may be called from another one meanwhile.
 type Lease struct {
-	q       *Queue
-	msg     jetstream.Msg
-	attempt int
-	epoch   int64
+	q        *Queue
+	msg      jetstream.Msg
+	identity identity
+	attempt  int
 }
 
 // Lease asks for up to n items, n >= 1, and waits about wait for them: it returns as soon as
@@ -28,7 +28,7 @@ type Lease struct {
 // cut to half of AckWait.
 //
 // When ctx ends, the items that were there already are returned with a nil error, and ctx's
-// error only without any. ErrNotReady means: again in a moment.
+// error only without any. ErrNotReady and ErrUnavailable mean: again in a moment.
 func (q *Queue) Lease(ctx context.Context, n int, wait time.Duration) ([]*Lease, error) {
 	if n < 1 || wait <= 0 {
 		return nil, fmt.Errorf("%w: lease %d items within %v", ErrConfig, n, wait)
@@ -59,9 +59,16 @@ func (q *Queue) fetch(ctx context.Context, n int, wait time.Duration) ([]*Lease,
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	if q.consumer == nil {
+		return nil, fmt.Errorf("%w: the queue is open for inspection only", ErrNotReady)
+	}
+	if !q.connected(ctx, wait) {
+		return nil, errors.Join(ErrUnavailable, ctx.Err())
+	}
+	denied := q.nc.LastError()
 	batch, err := q.consumer.Fetch(n, jetstream.FetchContext(pull{ctx, time.Now().Add(wait * 10 / 9)}))
 	if err != nil {
-		return nil, serverError(err)
+		return nil, fetchError(err)
 	}
 	var leases []*Lease
 	for msg := range batch.Messages() {
@@ -72,17 +79,29 @@ func (q *Queue) fetch(ctx context.Context, n int, wait time.Duration) ([]*Lease,
 		leases = append(leases, l)
 	}
 	err = batch.Error()
-	switch {
+	switch now := q.nc.LastError(); {
 	case ctx.Err() != nil:
 		return leases, ctx.Err()
 	case q.nc.IsClosed():
 		return leases, ErrClosed
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, nats.ErrTimeout):
-		return leases, nil
-	case errors.Is(err, jetstream.ErrConsumerDeleted), errors.Is(err, nats.ErrNoResponders):
-		return leases, fmt.Errorf("%w: %w", ErrNotReady, err)
+	case now != denied && errors.Is(now, nats.ErrPermissionViolation): //nolint:errorlint // the same value is no news
+		return leases, fmt.Errorf("%w: %w", ErrAccess, now)
 	}
-	return leases, err
+	return leases, fetchError(err)
+}
+
+// fetchError sorts the ends of a pull.
+func fetchError(err error) error {
+	switch {
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, nats.ErrTimeout):
+		return nil // nothing came
+	case errors.Is(err, nats.ErrNoResponders):
+		return fmt.Errorf("%w: %w", ErrNotReady, err)
+	case errors.Is(err, jetstream.ErrNoHeartbeat), errors.Is(err, jetstream.ErrServerShutdown),
+		errors.Is(err, jetstream.ErrConsumerLeadershipChanged), transient(err):
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	return serverError(err)
 }
 
 // pull is a context with a deadline that it does not keep. The client takes nine tenths of
@@ -102,16 +121,17 @@ func (q *Queue) newLease(msg jetstream.Msg) (*Lease, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Lease{q: q, msg: msg, attempt: int(meta.NumDelivered)}
-	if epoch, err := parseEpoch(carrier(msg.Headers()).Get(headerEpoch)); err == nil {
-		l.epoch = epoch
-		q.sawEpoch(epoch)
-	}
+	l := &Lease{q: q, msg: msg, identity: identityOf(q.campaign, msg.Headers())}
+	l.attempt = number(carrier(msg.Headers()), headerAttempts) + int(meta.NumDelivered)
+	q.sawEpoch(l.identity.epoch)
 	return l, nil
 }
 
 // ID is the item's id.
-func (l *Lease) ID() string { return carrier(l.msg.Headers()).Get(headerID) }
+func (l *Lease) ID() string { return l.identity.id }
+
+// Round is the round in which the item was published.
+func (l *Lease) Round() int { return l.identity.round }
 
 // Class is the item's class, as a token: equal for items that may share a batch.
 func (l *Lease) Class() string {
@@ -126,7 +146,8 @@ func (l *Lease) Context(ctx context.Context) context.Context {
 	return propagation.TraceContext{}.Extract(ctx, carrier(l.msg.Headers()))
 }
 
-// Attempt counts how often the item was handed out, from 1.
+// Attempt counts how often the item was handed out to be worked on, from 1. What a worker
+// released does not count.
 func (l *Lease) Attempt() int { return l.attempt }
 
 // Last reports whether the item is to be buried when this attempt does not succeed.
@@ -143,66 +164,9 @@ func (l *Lease) RetryDelay() time.Duration {
 	return retryDelay(l.q.cfg.RetryBase, l.q.cfg.RetryMax, l.ID(), l.attempt)
 }
 
-// Extend makes the lease last for another AckWait from now. A lease that has ended already
-// is not brought back, and the server does not tell.
-func (l *Lease) Extend(ctx context.Context) error {
-	if err := l.send(ctx, l.msg.InProgress); err != nil {
-		return fmt.Errorf("extend item %s: %w", l.ID(), err)
-	}
-	return nil
-}
-
-// Ack takes the item out of the queue and returns when the server has done so. Acknowledging
-// an item whose lease has ended, also one that somebody else works on or has acknowledged, is
-// no error.
-func (l *Lease) Ack(ctx context.Context) error {
-	return l.settle(ctx, "ack", "", func(ctx context.Context) error { return settledError(l.msg.DoubleAck(ctx)) })
-}
-
-// Retry ends the lease; the item is handed out again after delay, or at once when delay is
-// not above 0.
-func (l *Lease) Retry(ctx context.Context, delay time.Duration) error {
-	return l.settle(ctx, "retry", "", func(ctx context.Context) error {
-		return l.send(ctx, func() error { return l.msg.NakWithDelay(delay) })
-	})
-}
-
-// Release ends the lease of an item that was not worked on; it is handed out again at once.
-// It counts as an attempt.
-func (l *Lease) Release(ctx context.Context) error {
-	return l.settle(ctx, "release", "", func(ctx context.Context) error { return l.send(ctx, l.msg.Nak) })
-}
-
-// settle runs one way to end the lease within its span.
-func (l *Lease) settle(ctx context.Context, operation, reason string, act func(context.Context) error) error {
-	ctx, span := l.q.span(ctx, operation, workSubject, trace.SpanKindClient,
-		attributeID.String(l.ID()), attributeAttempt.Int(l.attempt))
-	if reason != "" {
-		span.SetAttributes(attributeReason.String(reason))
-	}
-	err := act(ctx)
-	end(span, err)
-	if err != nil {
-		return fmt.Errorf("%s item %s: %w", operation, l.ID(), err)
-	}
-	return nil
-}
-
-// send sends an answer that the server does not confirm by itself, and waits until the server
-// has received it.
-func (l *Lease) send(ctx context.Context, answer func() error) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	if err := answer(); err != nil {
-		return settledError(err)
-	}
-	return serverError(l.q.confirm(ctx))
-}
-
-func settledError(err error) error {
-	if errors.Is(err, jetstream.ErrMsgAlreadyAckd) {
-		return ErrSettled
-	}
-	return serverError(err)
+// PublishResult stores the outcome of the item for the coordinator. Its epoch and round are
+// those in which the item was published: publishing an outcome of the same item again changes
+// nothing and is no error. It does not end the lease.
+func (l *Lease) PublishResult(ctx context.Context, payload []byte) error {
+	return l.q.publishResult(ctx, l.identity, payload)
 }

@@ -72,8 +72,14 @@ func TestRetryAndRelease(t *testing.T) {
 		t.Fatalf("attempt %d comes after %v, want 2 after %v", l.Attempt(), took, delay)
 	}
 	must(t, l.Release(t.Context()))
+	wantDepth(t, q, 1, 0)
+	mustBe(t, l.Ack(t.Context()), queue.ErrSettled)
+	if l = lease(t, q); l.Attempt() != 2 || l.Last() {
+		t.Fatalf("attempt %d after Release, want 2 again", l.Attempt())
+	}
+	must(t, l.Retry(t.Context(), 0))
 	if l = lease(t, q); l.Attempt() != 3 || !l.Last() {
-		t.Fatalf("attempt %d after Release, want 3, the last one", l.Attempt())
+		t.Fatalf("attempt %d after Retry, want 3, the last one", l.Attempt())
 	}
 	must(t, l.Ack(t.Context()))
 	wantDepth(t, q, 0, 0)

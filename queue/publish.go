@@ -2,17 +2,16 @@ package queue
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 )
 
 // maxInFlight is how many messages of a batch wait for the server's answer at a time.
-const maxInFlight = 256
+const maxInFlight = 1024
 
 // Work is one item to publish.
 type Work struct {
@@ -20,13 +19,17 @@ type Work struct {
 	Class string
 	// ID is the item's identity, 1 to MaxIDBytes bytes.
 	ID string
-	// Payload is what a worker gets, at most 1 MiB less the headers.
+	// Round tells publishing an item anew, which takes it again, from publishing it a second
+	// time by mistake, which does not. It travels with the item, its result and its dead
+	// letter. 0 or more.
+	Round int
+	// Payload is what a worker gets, at most MaxPayloadBytes.
 	Payload []byte
 }
 
 // Publish puts an item into the queue and returns when the server has stored it. The trace
-// context of ctx travels with it. The id of an item that is already there, or was within the
-// last ten minutes since the Reset, gives ErrDuplicate.
+// context of ctx travels with it. An item that is already there in this round, or was within
+// the last two minutes, gives ErrDuplicate.
 func (q *Queue) Publish(ctx context.Context, class, id string, payload []byte) error {
 	ctx, span := q.span(ctx, "publish", workSubject, trace.SpanKindProducer, attributeID.String(id))
 	err := q.publish(ctx, Work{Class: class, ID: id, Payload: payload})
@@ -42,7 +45,7 @@ func (q *Queue) publish(ctx context.Context, w Work) error {
 	if err != nil {
 		return err
 	}
-	return q.store(ctx, msg)
+	return q.store(ctx, workStream, msg)
 }
 
 // PublishBatch puts many items into the queue, a bounded number at a time on the wire, and
@@ -66,43 +69,87 @@ func (q *Queue) PublishBatch(ctx context.Context, batch []Work) error {
 	return err
 }
 
-// publishAll publishes the batch and returns one error or nil per item.
+// publishAll publishes the batch and returns one error or nil per item. What the server has
+// not answered is sent again, as long as there is patience.
 func (q *Queue) publishAll(ctx context.Context, batch []Work) []error {
 	errs := make([]error, len(batch))
-	futures := make([]jetstream.PubAckFuture, len(batch))
-	settle := func(i int) {
-		if futures[i] != nil {
-			errs[i] = answer(ctx, futures[i])
+	todo := make([]int, len(batch))
+	for i := range todo {
+		todo[i] = i
+	}
+	unsure := make([]bool, len(batch))
+	begin := time.Now()
+	for pause := firstPause; ; pause = min(2*pause, longestPause) {
+		q.pass(ctx, batch, todo, errs)
+		var again []int
+		for _, i := range todo {
+			switch err := errs[i]; {
+			case err == ErrDuplicate && unsure[i]: //nolint:errorlint // as pass says it
+				errs[i] = nil // it is the one whose answer was lost
+			case err != nil && transient(err):
+				unsure[i] = true
+				again = append(again, i)
+			case err != nil:
+				errs[i] = serverError(err)
+			}
+		}
+		todo = again
+		if len(todo) == 0 {
+			return errs
+		}
+		reason := ErrUnavailable
+		if unanswered(errs[todo[0]]) && q.missing(ctx, workStream) {
+			reason = ErrNotReady
+		}
+		if reason == ErrNotReady || ctx.Err() != nil || time.Since(begin)+pause > q.patience || sleep(ctx, pause) != nil { //nolint:errorlint // just set
+			if err := ctx.Err(); err != nil {
+				reason = err
+			}
+			for _, i := range todo {
+				errs[i] = fmt.Errorf("%w: %w", reason, errs[i])
+			}
+			return errs
 		}
 	}
-	for i, w := range batch {
-		if i >= maxInFlight {
-			settle(i - maxInFlight)
+}
+
+// pass sends the items of todo once, a window of them at a time, and sets their errors.
+func (q *Queue) pass(ctx context.Context, batch []Work, todo []int, errs []error) {
+	var futures [maxInFlight]jetstream.PubAckFuture
+	settle := func(n int) {
+		if future := futures[n%maxInFlight]; future != nil {
+			errs[todo[n]] = answer(ctx, future)
 		}
+	}
+	for n, i := range todo {
+		if n >= maxInFlight {
+			settle(n - maxInFlight)
+		}
+		futures[n%maxInFlight] = nil
 		if errs[i] = ctx.Err(); errs[i] != nil {
 			continue
 		}
-		msg, err := q.workMessage(ctx, w)
+		msg, err := q.workMessage(ctx, batch[i])
 		if err == nil {
-			futures[i], err = q.js.PublishMsgAsync(msg)
+			futures[n%maxInFlight], err = q.js.PublishMsgAsync(msg)
 		}
-		if err != nil {
-			errs[i] = serverError(err)
-		}
+		errs[i] = err
 	}
-	for i := max(0, len(batch)-maxInFlight); i < len(batch); i++ {
-		settle(i)
+	for n := max(0, len(todo)-maxInFlight); n < len(todo); n++ {
+		settle(n)
 	}
-	return errs
 }
 
 // answer waits for the server's answer to one message.
 func answer(ctx context.Context, future jetstream.PubAckFuture) error {
 	select {
 	case ack := <-future.Ok():
-		return duplicate(ack)
+		if ack.Duplicate {
+			return ErrDuplicate
+		}
+		return nil
 	case err := <-future.Err():
-		return serverError(err)
+		return err
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -114,43 +161,9 @@ func (q *Queue) workMessage(ctx context.Context, w Work) (*nats.Msg, error) {
 	if err != nil {
 		return nil, err
 	}
-	return q.message(ctx, workSubject+"."+q.campaign+"."+class, q.epoch.Load(), w.ID, w.Payload)
-}
-
-// message builds a message with the headers that all have: id, epoch, trace context.
-func (q *Queue) message(ctx context.Context, subject string, epoch int64, id string, payload []byte) (*nats.Msg, error) {
-	if err := checkID(id); err != nil {
-		return nil, err
+	if len(w.Payload) > MaxPayloadBytes {
+		return nil, fmt.Errorf("%w: the payload has %d bytes, %d are allowed", ErrTooLarge, len(w.Payload), MaxPayloadBytes)
 	}
-	header := nats.Header{
-		jetstream.MsgIDHeader: {q.messageID(epoch, id)},
-		headerID:              {id},
-		headerEpoch:           {formatEpoch(epoch)},
-	}
-	propagation.TraceContext{}.Inject(ctx, carrier(header))
-	return &nats.Msg{Subject: subject, Header: header, Data: payload}, nil
-}
-
-// store publishes one message and waits until the server has it.
-func (q *Queue) store(ctx context.Context, msg *nats.Msg) error {
-	ack, err := q.js.PublishMsg(ctx, msg)
-	if err != nil {
-		return serverError(err)
-	}
-	return duplicate(ack)
-}
-
-func duplicate(ack *jetstream.PubAck) error {
-	if ack.Duplicate {
-		return ErrDuplicate
-	}
-	return nil
-}
-
-// storeOnce is store for messages that may be there already.
-func (q *Queue) storeOnce(ctx context.Context, msg *nats.Msg) error {
-	if err := q.store(ctx, msg); !errors.Is(err, ErrDuplicate) {
-		return err
-	}
-	return nil
+	i := identity{campaign: q.campaign, epoch: q.epoch.Load(), round: w.Round, id: w.ID}
+	return i.message(ctx, workSubject+"."+q.campaign+"."+class, w.Payload)
 }

@@ -23,13 +23,12 @@ func TestResetStartsAnew(t *testing.T) {
 	must(t, lease(t, worker).Ack(t.Context()))
 	held := lease(t, worker)
 	must(t, lease(t, worker).Bury(t.Context(), queue.Dead{ID: "buried", Reason: "old"}))
-	must(t, worker.PublishResult(t.Context(), "acked", []byte("old")))
+	must(t, worker.PublishResult(t.Context(), "acked", 0, []byte("old")))
 
 	must(t, q.Reset(t.Context()))
 	wantDepth(t, q, 0, 0)
 	wantNone(t, worker, 100*time.Millisecond)
-	letters, err := q.DeadLetters(t.Context())
-	must(t, err)
+	letters := deadLetters(t, q)
 	if len(letters) != 0 {
 		t.Fatalf("dead letters after Reset: %v", letters)
 	}
@@ -53,7 +52,7 @@ func TestResetStartsAnew(t *testing.T) {
 			must(t, l.Bury(t.Context(), queue.Dead{ID: id, Reason: "new"}))
 			continue
 		}
-		must(t, worker.PublishResult(t.Context(), id, []byte("new")))
+		must(t, worker.PublishResult(t.Context(), id, 0, []byte("new")))
 		must(t, l.Ack(t.Context()))
 	}
 	for id, payload := range results(t, q, 3) {
@@ -61,8 +60,7 @@ func TestResetStartsAnew(t *testing.T) {
 			t.Errorf("result %s is %q, want the new one", id, payload)
 		}
 	}
-	letters, err = q.DeadLetters(t.Context())
-	must(t, err)
+	letters = deadLetters(t, q)
 	if len(letters) != 1 || letters[0].Reason != "new" {
 		t.Fatalf("dead letters: %+v, want the new one", letters)
 	}
@@ -103,7 +101,7 @@ func TestCampaignsDoNotSeeEachOther(t *testing.T) {
 	for i, name := range names {
 		queues[i] = open(t, server, queue.Config{Campaign: name})
 		must(t, queues[i].Publish(t.Context(), "c", "same id", []byte(name)))
-		must(t, queues[i].PublishResult(t.Context(), "same id", []byte(name)))
+		must(t, queues[i].PublishResult(t.Context(), "same id", 0, []byte(name)))
 	}
 	for i, name := range names {
 		l := lease(t, queues[i])
@@ -112,8 +110,7 @@ func TestCampaignsDoNotSeeEachOther(t *testing.T) {
 		}
 		wantNone(t, queues[i], 20*time.Millisecond)
 		must(t, l.Bury(t.Context(), queue.Dead{ID: l.ID(), Reason: name}))
-		letters, err := queues[i].DeadLetters(t.Context())
-		must(t, err)
+		letters := deadLetters(t, queues[i])
 		if len(letters) != 1 || letters[0].Reason != name {
 			t.Fatalf("campaign %q sees dead letters %+v", name, letters)
 		}
@@ -169,7 +166,7 @@ func results(t *testing.T, q *queue.Queue, n int) map[string]string {
 	defer cancel()
 	got := map[string]string{}
 	count := 0
-	for r, err := range q.Results(ctx) {
+	for r, err := range q.Results(ctx, 0) {
 		must(t, err)
 		got[r.ID] = string(r.Payload)
 		if count++; count == n {

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 
@@ -9,65 +10,76 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Result is the outcome of one item, as a worker published it.
+// Result is the outcome of one item, as it was published.
 type Result struct {
-	// ID is the item's id.
-	ID string
-	// Payload is what the worker published.
+	// ID is the item's id, and Round the one in which it was published.
+	ID    string
+	Round int
+	// Seq is the result's number. Later results have higher ones, with gaps, also when the
+	// stream of results was deleted in between.
+	Seq uint64
+	// Payload is what was published.
 	Payload []byte
 }
 
-// PublishResult stores the outcome of an item for the coordinator. Publishing the outcome of
-// the same item again within one epoch changes nothing and is no error.
-func (q *Queue) PublishResult(ctx context.Context, id string, payload []byte) error {
-	ctx, span := q.span(ctx, "publish", resultSubject, trace.SpanKindProducer, attributeID.String(id))
-	msg, err := q.message(ctx, resultSubject+"."+q.campaign, q.epoch.Load(), id, payload)
+// PublishResult stores the outcome of an item for the coordinator, in the queue's newest
+// epoch. It is for outcomes that no worker has: a lease publishes its own. Publishing the
+// outcome of the same item again within one epoch and round changes nothing and is no error.
+func (q *Queue) PublishResult(ctx context.Context, id string, round int, payload []byte) error {
+	return q.publishResult(ctx, identity{campaign: q.campaign, epoch: q.epoch.Load(), round: round, id: id}, payload)
+}
+
+func (q *Queue) publishResult(ctx context.Context, i identity, payload []byte) error {
+	ctx, span := q.span(ctx, "publish", resultSubject, trace.SpanKindProducer, attributeID.String(i.id))
+	msg, err := i.message(ctx, resultSubject+"."+q.campaign, payload)
 	if err == nil {
-		err = q.storeOnce(ctx, msg)
+		err = q.storeOnce(ctx, resultStream, msg)
 	}
 	end(span, err)
 	if err != nil {
-		return fmt.Errorf("publish result %s: %w", id, err)
+		return fmt.Errorf("publish result %s: %w", i.id, err)
 	}
 	return nil
 }
 
-// Results yields the outcomes of the campaign since its Reset, in the order in which they
-// were stored, and goes on with new ones as they come. It ends when ctx does, without an
-// error. Any other end is an error, yielded as the last pair. An outcome may be yielded more
-// than once, when an item was worked on twice.
-func (q *Queue) Results(ctx context.Context) iter.Seq2[Result, error] {
-	return func(yield func(Result, error) bool) {
-		err := q.follow(ctx, func(r Result) bool { return yield(r, nil) })
-		if err != nil && ctx.Err() == nil {
-			yield(Result{}, fmt.Errorf("read results of campaign %s: %w", q.cfg.Campaign, serverError(err)))
-		}
-	}
-}
-
-// follow calls yield with each result until it returns false or ctx ends.
-func (q *Queue) follow(ctx context.Context, yield func(Result) bool) error {
-	consumer, err := q.js.OrderedConsumer(ctx, resultStream, jetstream.OrderedConsumerConfig{
-		FilterSubjects: []string{resultSubject + "." + q.campaign},
-		DeliverPolicy:  jetstream.DeliverAllPolicy,
-	})
-	if err != nil {
-		return err
-	}
-	messages, err := consumer.Messages()
-	if err != nil {
-		return err
-	}
-	defer messages.Stop()
-	// While the server is away the iterator waits for it and does not look at its context.
-	defer context.AfterFunc(ctx, messages.Stop)()
-	for {
-		msg, err := messages.Next(jetstream.NextContext(ctx))
+// LastResult is the number of the campaign's newest result, 0 when there is none.
+func (q *Queue) LastResult(ctx context.Context) (uint64, error) {
+	var seq uint64
+	err := q.persist(ctx, "", func(ctx context.Context) error {
+		stream, err := q.js.Stream(ctx, resultStream)
 		if err != nil {
 			return err
 		}
-		if !yield(Result{ID: carrier(msg.Headers()).Get(headerID), Payload: msg.Data()}) {
+		msg, err := stream.GetLastMsgForSubject(ctx, resultSubject+"."+q.campaign)
+		if err == nil {
+			seq = msg.Sequence
+		}
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
 			return nil
+		}
+		return err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("look for the last result of campaign %s: %w", q.cfg.Campaign, err)
+	}
+	return seq, nil
+}
+
+// Results yields the outcomes of the campaign with numbers above after, all when it is 0, in
+// the order in which they were stored, and goes on with new ones as they come, through lost
+// connections and servers. It ends when ctx does, without an error. Any other end is an error,
+// yielded as the last pair; ErrNotReady when the stream of results does not exist.
+//
+// Each event is yielded once. There may be two of one item, when it was worked on twice.
+func (q *Queue) Results(ctx context.Context, after uint64) iter.Seq2[Result, error] {
+	return func(yield func(Result, error) bool) {
+		f := &follower{link: q.link, stream: resultStream, filter: resultSubject + "." + q.campaign, after: after}
+		err := f.run(ctx, func(msg jetstream.Msg, meta *jetstream.MsgMetadata) bool {
+			i := identityOf(q.campaign, msg.Headers())
+			return yield(Result{ID: i.id, Round: i.round, Seq: meta.Sequence.Stream, Payload: msg.Data()}, nil)
+		}, func() bool { return true })
+		if err != nil && ctx.Err() == nil {
+			yield(Result{}, fmt.Errorf("read results of campaign %s: %w", q.cfg.Campaign, err))
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	setPasswords()
 	if dir := os.Getenv(victimEnv); dir != "" {
 		beVictim(dir)
 		return
@@ -85,6 +86,16 @@ func wantDepth(t *testing.T, q *queue.Queue, pending, inFlight uint64) {
 		}
 		runtime.Gosched()
 	}
+}
+
+func deadLetters(t *testing.T, q *queue.Queue) []queue.DeadLetter {
+	t.Helper()
+	var letters []queue.DeadLetter
+	for letter, err := range q.DeadLetters(t.Context()) {
+		must(t, err)
+		letters = append(letters, letter)
+	}
+	return letters
 }
 
 func must(t *testing.T, err error) {

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"encoding/hex"
 	"fmt"
 	"strings"
 	"unicode"
@@ -9,13 +10,18 @@ import (
 
 // The streams and the first tokens of their subjects.
 const (
-	workStream   = "DDIFF_WORK"
-	deadStream   = "DDIFF_DEAD"
-	resultStream = "DDIFF_RESULT"
+	workStream     = "DDIFF_WORK"
+	deadStream     = "DDIFF_DEAD"
+	resultStream   = "DDIFF_RESULT"
+	advisoryStream = "DDIFF_ADVISORY"
+	boardBucket    = "DDIFF_BOARD"
+	boardStream    = "KV_" + boardBucket
 
-	workSubject   = "ddiff.work"
-	deadSubject   = "ddiff.dead"
-	resultSubject = "ddiff.result"
+	workSubject     = "ddiff.work"
+	deadSubject     = "ddiff.dead"
+	resultSubject   = "ddiff.result"
+	advisorySubject = "$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES." + workStream
+	boardSubject    = "$KV." + boardBucket
 )
 
 const (
@@ -23,15 +29,13 @@ const (
 	MaxNameBytes = 64
 	// MaxIDBytes is the longest id of an item.
 	MaxIDBytes = 256
+	// MaxPayloadBytes is the largest payload of an item: a dead letter has to hold it too.
+	MaxPayloadBytes = 512 << 10
 )
 
-// token turns a campaign or a class into one token of a subject, which is a valid name of a
-// consumer too: letters, digits, "-" and "_" stay, any other byte becomes "=" and two hex
-// digits. Different names give different tokens.
-func token(field, name string) (string, error) {
-	if name == "" || len(name) > MaxNameBytes {
-		return "", fmt.Errorf("%w: %s %q has %d bytes, 1 to %d are allowed", ErrBadName, field, name, len(name), MaxNameBytes)
-	}
+// Token turns a name into one token of a subject or a key: letters, digits, "-" and "_" stay,
+// any other byte becomes "=" and two hex digits. Different names give different tokens.
+func Token(name string) string {
 	var b strings.Builder
 	for _, c := range []byte(name) {
 		switch {
@@ -41,7 +45,35 @@ func token(field, name string) (string, error) {
 			fmt.Fprintf(&b, "=%02X", c)
 		}
 	}
+	return b.String()
+}
+
+// untoken is the name that a token stands for.
+func untoken(token string) (string, error) {
+	head, rest, found := strings.Cut(token, "=")
+	var b strings.Builder
+	b.WriteString(head)
+	for found {
+		if len(rest) < 2 {
+			return "", fmt.Errorf("%w: token %q ends early", ErrBadName, token)
+		}
+		c, err := hex.DecodeString(rest[:2])
+		if err != nil {
+			return "", fmt.Errorf("%w: token %q: %w", ErrBadName, token, err)
+		}
+		b.Write(c)
+		head, rest, found = strings.Cut(rest[2:], "=")
+		b.WriteString(head)
+	}
 	return b.String(), nil
+}
+
+// token is Token for a campaign or a class, which is a valid name of a consumer too.
+func token(field, name string) (string, error) {
+	if name == "" || len(name) > MaxNameBytes {
+		return "", fmt.Errorf("%w: %s %q has %d bytes, 1 to %d are allowed", ErrBadName, field, name, len(name), MaxNameBytes)
+	}
+	return Token(name), nil
 }
 
 // checkID reports whether id can travel in a header.

@@ -1,4 +1,4 @@
-package coordinator
+package shard
 
 import (
 	"context"
@@ -12,9 +12,22 @@ import (
 	"ddiff/restore/raster"
 )
 
+// hinted fills in the probe of a row that states the digest and the size of its image and
+// names no other file: nothing has to be read then. The worker holds the bytes against the
+// digest.
+func (s *Sharder) hinted(row *manifest.Row, p *manifest.Probe) bool {
+	if row.Image == "" || row.ImageSHA256 == "" || row.Width <= 0 || row.Height <= 0 ||
+		row.Measurement != "" || row.Overrides.Mask != "" || row.Overrides.Kernel != "" {
+		return false
+	}
+	p.ImageSHA256 = row.ImageSHA256
+	row.Err = s.workingSize(row.Width, row.Height, p)
+	return true
+}
+
 // probe reads the files of a row: their digests, and the working size of the image. The
 // pixels are left to the worker.
-func (c *Coordinator) probe(ctx context.Context, row manifest.Row) (manifest.Probe, error) {
+func (s *Sharder) probe(ctx context.Context, row manifest.Row) (manifest.Probe, error) {
 	var p manifest.Probe
 	var measurement []byte
 	for _, f := range []struct {
@@ -22,7 +35,7 @@ func (c *Coordinator) probe(ctx context.Context, row manifest.Row) (manifest.Pro
 		digest *string
 		use    func(data []byte) error
 	}{
-		{row.Image, &p.ImageSHA256, func(data []byte) error { return c.imageSize(data, &p) }},
+		{row.Image, &p.ImageSHA256, func(data []byte) error { return s.imageSize(data, &p) }},
 		{row.Measurement, &p.MeasurementSHA256, func(data []byte) error { measurement = data; return nil }},
 		{row.Overrides.Mask, &p.MaskSHA256, nil},
 		{row.Overrides.Kernel, &p.KernelSHA256, nil},
@@ -30,7 +43,7 @@ func (c *Coordinator) probe(ctx context.Context, row manifest.Row) (manifest.Pro
 		if f.path == "" {
 			continue
 		}
-		data, err := c.cfg.Sources.Get(ctx, f.path)
+		data, err := s.cfg.Sources.Get(ctx, f.path)
 		if err != nil {
 			return p, fmt.Errorf("read %s: %w", f.path, err)
 		}
@@ -44,33 +57,38 @@ func (c *Coordinator) probe(ctx context.Context, row manifest.Row) (manifest.Pro
 		}
 	}
 	if row.Image == "" && measurement != nil {
-		if err := c.measuredSize(row, measurement, &p); err != nil {
+		if err := s.measuredSize(row, measurement, &p); err != nil {
 			return p, fmt.Errorf("read %s: %w", row.Measurement, err)
 		}
 	}
 	return p, nil
 }
 
-func (c *Coordinator) imageSize(data []byte, p *manifest.Probe) error {
+func (s *Sharder) imageSize(data []byte, p *manifest.Probe) error {
 	w, h, _, err := raster.Probe(data)
 	if err != nil {
 		return err
 	}
+	return s.workingSize(w, h, p)
+}
+
+// workingSize brings an image's size in pixels to that of the campaign.
+func (s *Sharder) workingSize(w, h int, p *manifest.Probe) (err error) {
 	const channels = 3 // of every image that raster.Decode reads
-	if n := c.cfg.Prior.Card.Channels; n != channels {
+	if n := s.cfg.Prior.Card.Channels; n != channels {
 		return fmt.Errorf("images are read with %d channels, the prior has %d; choose another prior", channels, n)
 	}
-	d := c.cfg.Spec.Dataset
-	p.Width, p.Height, err = raster.Shape(string(d.Fit), w, h, d.Size, c.cfg.Prior.Card.MultipleOf)
+	d := s.cfg.Spec.Dataset
+	p.Width, p.Height, err = raster.Shape(string(d.Fit), w, h, d.Size, s.cfg.Prior.Card.MultipleOf)
 	return err
 }
 
 // measuredSize works the image size out from the shape of a measurement without a truth,
 // which only has a meaning for one task.
-func (c *Coordinator) measuredSize(row manifest.Row, data []byte, p *manifest.Probe) error {
+func (s *Sharder) measuredSize(row manifest.Row, data []byte, p *manifest.Probe) error {
 	task := manifest.TaskSpec{Name: row.Overrides.Task}
-	for _, t := range c.cfg.Spec.Tasks {
-		if task.Name == t.Name || (task.Name == "" && len(c.cfg.Spec.Tasks) == 1) {
+	for _, t := range s.cfg.Spec.Tasks {
+		if task.Name == t.Name || (task.Name == "" && len(s.cfg.Spec.Tasks) == 1) {
 			task = t
 		}
 	}
@@ -87,13 +105,13 @@ func (c *Coordinator) measuredSize(row manifest.Row, data []byte, p *manifest.Pr
 			params[k] = v
 		}
 	}
-	s, err := operator.ImageShape(task.Name, params, y.Shape)
+	shape, err := operator.ImageShape(task.Name, params, y.Shape)
 	if err != nil {
 		return err
 	}
-	if s.Channels != c.cfg.Prior.Card.Channels {
-		return fmt.Errorf("it has %d channels, the prior has %d", s.Channels, c.cfg.Prior.Card.Channels)
+	if shape.Channels != s.cfg.Prior.Card.Channels {
+		return fmt.Errorf("it has %d channels, the prior has %d", shape.Channels, s.cfg.Prior.Card.Channels)
 	}
-	p.Width, p.Height = s.Width, s.Height
+	p.Width, p.Height = shape.Width, shape.Height
 	return nil
 }

@@ -1,4 +1,4 @@
-package coordinator
+package shard
 
 import (
 	"encoding/json"
@@ -72,5 +72,39 @@ func resolver(preset string, p *prior.Prior) manifest.Resolver {
 		}
 		raw, err := json.Marshal(cfg)
 		return raw, op.Params, err
+	}
+}
+
+// remembered is what a resolver said.
+type remembered struct {
+	solver json.RawMessage
+	params map[string]float64
+	err    error
+}
+
+// maxRemembered bounds the memory of a resolver; a dataset with more different settings
+// begins anew.
+const maxRemembered = 1 << 12
+
+// remember asks a resolver once for each task, method and size: rows rarely differ in them,
+// and making an operator takes longer than all else that sharding does with an item.
+func remember(resolve manifest.Resolver) manifest.Resolver {
+	known := map[string]remembered{}
+	return func(task manifest.TaskSpec, method string, width, height int) (json.RawMessage, map[string]float64, error) {
+		plain := task
+		plain.Sigma = nil // the noise level changes neither solver nor operator
+		key, err := json.Marshal([]any{plain, method, width, height})
+		if err != nil {
+			return nil, nil, err
+		}
+		r, ok := known[string(key)]
+		if !ok {
+			if len(known) == maxRemembered {
+				clear(known)
+			}
+			r.solver, r.params, r.err = resolve(task, method, width, height)
+			known[string(key)] = r
+		}
+		return r.solver, r.params, r.err
 	}
 }

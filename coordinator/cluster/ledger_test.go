@@ -1,0 +1,131 @@
+package cluster
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"testing"
+
+	"ddiff/manifest"
+)
+
+func id(n int) string {
+	sum := sha256.Sum256(fmt.Append(nil, n))
+	return hex.EncodeToString(sum[:])
+}
+
+func TestLedgerAddsUp(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	l := newLedger()
+	want := map[string]state{}
+	copies := map[string]int{}
+	for step := range 20000 {
+		one := id(random.IntN(200))
+		switch to := state(random.IntN(4)); random.IntN(4) {
+		case 0:
+			l.expect(one)
+			copies[one]++
+		case 1, 2:
+			was := want[one]
+			n := l.settle(one, 0, to, "because")
+			moved := copies[one] > 0 && to != pending && was != done && was != to && (was == pending || to == done)
+			if moved {
+				want[one] = to
+			}
+			if (n > 0) != moved || (moved && n != copies[one]) {
+				t.Fatalf("step %d: settling %v as %v moved %d items of %d", step, was, to, n, copies[one])
+			}
+		default:
+			if copies[one] > 0 && (want[one] == failed || want[one] == dead) {
+				if !l.reopen(one, 0) {
+					t.Fatalf("step %d: item was not taken back", step)
+				}
+				want[one] = pending
+			}
+		}
+	}
+	var counts manifest.Counts
+	for one, n := range copies {
+		counts.Items += n
+		switch want[one] {
+		case pending:
+			counts.Pending += n
+		case done:
+			counts.Done += n
+		case failed:
+			counts.Failed += n
+		case dead:
+			counts.Dead += n
+		}
+		if l.state(one) != want[one] {
+			t.Errorf("item is %v, want %v", l.state(one), want[one])
+		}
+	}
+	if got := l.total(0, false); got != counts {
+		t.Errorf("counts are %+v, want %+v", got, counts)
+	}
+}
+
+func TestLedgerHearsOnlyTheRoundThatCounts(t *testing.T) {
+	l := newLedger()
+	l.expect(id(1))
+	l.settle(id(1), 0, failed, "first")
+	l.reopen(id(1), 3)
+	if l.settle(id(1), 2, dead, "an old round") != 0 || l.state(id(1)) != pending {
+		t.Error("an outcome of a round that was taken back counts")
+	}
+	if l.settle(id(1), 3, failed, "again") != 1 || l.reason(id(1)) != "again" {
+		t.Error("an outcome of the new round does not count")
+	}
+	if l.settle(id(1), 0, done, "") != 1 {
+		t.Error("a result in storage does not count")
+	}
+}
+
+func TestLedgerSplitsWhatIsLeft(t *testing.T) {
+	l := newLedger()
+	for i := range 10 {
+		l.expect(id(i))
+	}
+	l.settle(id(0), 0, done, "")
+	if got, want := l.total(4, false), (manifest.Counts{Items: 10, Done: 1, Running: 4, Pending: 5}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if got, want := l.total(40, true), (manifest.Counts{Items: 10, Done: 1, Running: 9}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if got, want := l.total(0, true), (manifest.Counts{Items: 10, Done: 1, Cancelled: 9}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}
+
+// A million items must leave room in the 256 MiB of a coordinator, also when a tenth of them
+// failed for reasons of their own.
+func TestLedgerIsSmall(t *testing.T) {
+	const items = 200_000
+	before := heap()
+	l := newLedger()
+	for i := range items {
+		one := id(i)
+		l.expect(one)
+		if i%10 == 0 {
+			l.settle(one, 0, failed, strings.Repeat("x", 150)+fmt.Sprint(i))
+		}
+	}
+	used := heap() - before
+	t.Logf("%.0f bytes an item", float64(used)/items)
+	if used > 24<<20 {
+		t.Errorf("the ledger takes %d MiB", used>>20)
+	}
+	runtime.KeepAlive(l)
+}
+
+func heap() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}

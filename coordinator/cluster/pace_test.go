@@ -1,0 +1,62 @@
+package cluster
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+func TestPaceForgetsWhatIsLongAgo(t *testing.T) {
+	var p pace
+	now := time.Unix(1e9, 0)
+	p.add(now, 1000)
+	for range 240 {
+		now = now.Add(time.Second)
+		p.add(now, 2)
+	}
+	if rate, _ := p.rate(now); math.Abs(rate-2) > 0.05 {
+		t.Errorf("rate %g, want 2", rate)
+	}
+	if rate, n := p.rate(now.Add(time.Hour)); rate != 0 || n != 0 {
+		t.Errorf("an hour later the rate is %g of %d", rate, n)
+	}
+}
+
+func TestPaceSaysNothingBeforeItKnows(t *testing.T) {
+	var p pace
+	if mean, low, high := p.left(time.Unix(1e9, 0), 10); mean != 0 || low != 0 || high != 0 {
+		t.Error("an estimate without any item")
+	}
+}
+
+// The interval is one of 95 %: of many campaigns with a known rate, about as many have the
+// true time in it.
+func TestPaceIntervalCovers(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	const rate, trials, items = 0.5, 2000, 400
+	inside := 0
+	for range trials {
+		var p pace
+		now := time.Unix(1e9, 0)
+		p.add(now, 0)
+		for range 60 {
+			now = now.Add(time.Second)
+			n := 0
+			for left := random.ExpFloat64() / rate; left < 1; left += random.ExpFloat64() / rate {
+				n++
+			}
+			p.add(now, n)
+		}
+		mean, low, high := p.left(now, items)
+		if low > mean || mean > high {
+			t.Fatalf("%g is not within %g to %g", mean, low, high)
+		}
+		if truth := items / rate; low <= truth && truth <= high {
+			inside++
+		}
+	}
+	if share := float64(inside) / trials; share < 0.92 || share > 0.98 {
+		t.Errorf("%.3f of the intervals have the true time, want 0.95", share)
+	}
+}

@@ -1,0 +1,146 @@
+package shard
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"ddiff/manifest"
+)
+
+// Header says what a window holds.
+type Header struct {
+	Schema   int    `json:"schema"`
+	Campaign string `json:"campaign"`
+	// Number counts windows from 0.
+	Number int `json:"number"`
+	// Row is the number of rows before the window, Rows that of its own.
+	Row  int `json:"row"`
+	Rows int `json:"rows"`
+	// Item is the manifest index of the first item, Items their number, the failed ones
+	// included.
+	Item  int `json:"item"`
+	Items int `json:"items"`
+	// Failures is the number of results that follow the items in the stored form.
+	Failures int `json:"failures"`
+	// Last tells that the dataset ends here.
+	Last bool `json:"last"`
+}
+
+// Next is where the following window begins.
+func (h Header) Next() Position { return Position{h.Number + 1, h.Row + h.Rows, h.Item + h.Items} }
+
+// Window is a run of rows with their items, task by task, and a failed result for each item
+// that cannot be restored.
+type Window struct {
+	Header
+	Items  []manifest.Item
+	Failed []manifest.Result
+}
+
+// Key is the storage key of a campaign's window, below the store of the cluster.
+func Key(campaign string, number int) string {
+	return fmt.Sprintf("%s%08d.jsonl.gz", Prefix(campaign), number)
+}
+
+// Prefix is what the keys of a campaign's windows begin with.
+func Prefix(campaign string) string { return "campaigns/" + campaign + "/shards/" }
+
+// maxLine bounds a line of a stored window, in bytes.
+const maxLine = 16 << 20
+
+// Encode gives the stored form of the window, and the JSON of each item by the way.
+func (w *Window) Encode() (data []byte, items [][]byte, err error) {
+	w.Failures = len(w.Failed)
+	var out bytes.Buffer
+	// The bytes are mostly digests: a higher level gains nothing.
+	zip, err := gzip.NewWriterLevel(&out, gzip.BestSpeed)
+	if err != nil {
+		return nil, nil, err
+	}
+	line := func(v any) ([]byte, error) {
+		b, err := json.Marshal(v)
+		if err != nil {
+			return nil, fmt.Errorf("encode window %d of %s: %w", w.Number, w.Campaign, err)
+		}
+		_, err = zip.Write(append(b, '\n'))
+		return b, err
+	}
+	if _, err := line(w.Header); err != nil {
+		return nil, nil, err
+	}
+	for _, it := range w.Items {
+		b, err := line(it)
+		if err != nil {
+			return nil, nil, err
+		}
+		items = append(items, b)
+	}
+	for _, r := range w.Failed {
+		if _, err := line(r); err != nil {
+			return nil, nil, err
+		}
+	}
+	if err := zip.Close(); err != nil {
+		return nil, nil, err
+	}
+	return out.Bytes(), items, nil
+}
+
+// Decode reads what Encode wrote.
+func Decode(data []byte) (*Window, error) {
+	w := &Window{}
+	if err := w.decode(data); err != nil {
+		return nil, fmt.Errorf("read window: %w", err)
+	}
+	return w, nil
+}
+
+func (w *Window) decode(data []byte) error {
+	zip, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return err
+	}
+	lines := bufio.NewScanner(zip)
+	lines.Buffer(make([]byte, 0, 64<<10), maxLine)
+	next := func(v any) error {
+		if !lines.Scan() {
+			if err := lines.Err(); err != nil {
+				return err
+			}
+			return io.ErrUnexpectedEOF
+		}
+		return json.Unmarshal(lines.Bytes(), v)
+	}
+	if err := next(&w.Header); err != nil {
+		return err
+	}
+	if w.Schema < 1 || w.Schema > manifest.RecordSchema {
+		return fmt.Errorf("this program reads version %d, it has %d", manifest.RecordSchema, w.Schema)
+	}
+	if w.Failures < 0 || w.Failures > w.Header.Items {
+		return errors.New("its counts contradict each other")
+	}
+	for range w.Header.Items - w.Failures {
+		var it manifest.Item
+		if err := next(&it); err != nil {
+			return err
+		}
+		w.Items = append(w.Items, it)
+	}
+	for range w.Failures {
+		var r manifest.Result
+		if err := next(&r); err != nil {
+			return err
+		}
+		w.Failed = append(w.Failed, r)
+	}
+	if lines.Scan() {
+		return errors.New("it goes on after its end")
+	}
+	return lines.Err() // with it the checksum is read
+}

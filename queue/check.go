@@ -1,0 +1,109 @@
+package queue
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// check tells whether the server can do what a queue needs.
+func check(ctx context.Context, nc *nats.Conn) error {
+	if version := nc.ConnectedServerVersion(); olderThan(version, MinServerVersion) {
+		return fmt.Errorf("%w: it is version %s, at least %s is needed, which can pause consumers", ErrServerVersion, version, MinServerVersion)
+	}
+	js, err := jetstream.New(nc)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	_, err = js.AccountInfo(ctx)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, nats.ErrNoResponders):
+		return fmt.Errorf("%w: start it with --jetstream, or with a jetstream block in its configuration", ErrNoJetStream)
+	case errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount):
+		return fmt.Errorf("%w for this account: enable it in the account's configuration", ErrNoJetStream)
+	case errors.Is(nc.LastError(), nats.ErrPermissionViolation):
+		return fmt.Errorf("%w: %w", ErrAccess, nc.LastError())
+	case transient(err):
+		return fmt.Errorf("%w: JetStream has no leader yet: %w", ErrUnavailable, err)
+	}
+	return err
+}
+
+// olderThan compares versions like 2.11.3 or 2.12.0-RC.1. A version that cannot be read is
+// not older.
+func olderThan(version, than string) bool {
+	parse := func(s string) (out [3]int, ok bool) {
+		s, _, _ = strings.Cut(strings.TrimPrefix(s, "v"), "-")
+		parts := strings.Split(s, ".")
+		if len(parts) != 3 {
+			return out, false
+		}
+		for i, part := range parts {
+			n, err := strconv.Atoi(part)
+			if err != nil {
+				return out, false
+			}
+			out[i] = n
+		}
+		return out, true
+	}
+	a, okA := parse(version)
+	b, okB := parse(than)
+	if !okA || !okB {
+		return false
+	}
+	for i := range a {
+		if a[i] != b[i] {
+			return a[i] < b[i]
+		}
+	}
+	return false
+}
+
+// connectError says in one line what stands in the way of a connection.
+func connectError(err error) error {
+	var (
+		invalid   x509.CertificateInvalidError
+		unknown   x509.UnknownAuthorityError
+		host      x509.HostnameError
+		record    tls.RecordHeaderError
+		operation *net.OpError
+	)
+	switch {
+	case errors.Is(err, ErrCertificate), errors.Is(err, ErrConfig):
+		return err
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		now, cert := time.Now(), invalid.Cert
+		if now.Before(cert.NotBefore) {
+			return fmt.Errorf("%w: the server's certificate is valid from %s on only", ErrCertificate, cert.NotBefore.UTC().Format(time.DateTime))
+		}
+		return fmt.Errorf("%w: the server's certificate expired on %s", ErrCertificate, cert.NotAfter.UTC().Format(time.DateTime))
+	case errors.As(err, &unknown):
+		return fmt.Errorf("%w: the server's certificate is signed by an authority that is not trusted here; name its CA file: %w", ErrCertificate, err)
+	case errors.As(err, &host), errors.As(err, &invalid):
+		return fmt.Errorf("%w: %w", ErrCertificate, err)
+	case errors.As(err, &operation) && operation.Op == "remote error":
+		return fmt.Errorf("%w: the server refuses the client's certificate: %w", ErrCertificate, err)
+	case errors.Is(err, nats.ErrSecureConnWanted):
+		return fmt.Errorf("%w: the server offers no TLS; write nats:// in its address, without certificates", ErrCertificate)
+	case errors.Is(err, nats.ErrTLS), errors.As(err, &record):
+		return fmt.Errorf("%w: %w", ErrCertificate, err)
+	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAuthRevoked),
+		errors.Is(err, nats.ErrAccountAuthExpired), errors.Is(err, nats.ErrNkeysNotSupported):
+		return fmt.Errorf("%w: check user, password or credentials file: %w", ErrAccess, err)
+	}
+	return fmt.Errorf("%w: %w", ErrUnreachable, err)
+}

@@ -1,0 +1,225 @@
+package queue_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"ddiff/queue"
+)
+
+// TestRolesCanDoTheirWork runs a campaign with the permissions that are shipped.
+func TestRolesCanDoTheirWork(t *testing.T) {
+	t.Parallel()
+	s := serveRoles(t)
+	coordinator, worker, command := connect(t, s, "coordinator"), connect(t, s, "worker"), connect(t, s, "command")
+	_, err := queue.OpenBoard(t.Context(), worker)
+	mustBe(t, err, queue.ErrNotReady)
+	must(t, queue.Setup(t.Context(), coordinator, queue.SetupConfig{}))
+	must(t, queue.Setup(t.Context(), coordinator, queue.SetupConfig{ResultAge: time.Hour}))
+
+	// The command line submits.
+	clerk, err := queue.OpenBoard(t.Context(), command)
+	must(t, err)
+	revision, err := clerk.Create(t.Context(), "campaign.1", []byte("submitted"))
+	must(t, err)
+	_, err = clerk.Update(t.Context(), "campaign.1", []byte("changed"), revision)
+	must(t, err)
+
+	// The coordinator leads, and opens the campaign.
+	election, err := queue.NewElection(t.Context(), coordinator, queue.ElectionConfig{Name: "a", TTL: time.Second})
+	must(t, err)
+	must(t, election.Run(t.Context(), func(context.Context) error { return nil }))
+	board, err := queue.OpenBoard(t.Context(), coordinator)
+	must(t, err)
+	must(t, board.Put(t.Context(), "status.1", []byte("running")))
+	q, err := queue.Open(t.Context(), coordinator, queue.Config{Campaign: "1", AckWait: shortWait, MaxAttempts: 1})
+	must(t, err)
+	must(t, q.Reset(t.Context()))
+	must(t, q.PublishBatch(t.Context(), []queue.Work{{Class: "c", ID: "1"}, {Class: "c", ID: "2"}, {Class: "c", ID: "3"}, {Class: "c", ID: "4"}}))
+	must(t, q.Pause(t.Context()))
+	must(t, q.Unpause(t.Context()))
+	defer sweep(t, coordinator, time.Millisecond, func(string, queue.DeadLetter) ([]byte, error) { return []byte("dead"), nil })()
+
+	// The worker works.
+	mine, err := queue.OpenBoard(t.Context(), worker)
+	must(t, err)
+	for change, err := range mine.Watch(t.Context(), "campaign.") {
+		must(t, err)
+		if change.Ready {
+			break
+		}
+		if string(change.Data) != "changed" {
+			t.Fatalf("record %s is %q", change.Key, change.Data)
+		}
+	}
+	must(t, mine.Put(t.Context(), "worker.w-1", []byte("beat")))
+	must(t, mine.Delete(t.Context(), "worker.w-1"))
+	w, err := queue.Attach(t.Context(), worker, queue.Config{Campaign: "1"})
+	must(t, err)
+	l := lease(t, w)
+	must(t, l.Extend(t.Context()))
+	must(t, l.PublishResult(t.Context(), []byte("done")))
+	must(t, l.Ack(t.Context()))
+	must(t, lease(t, w).Bury(t.Context(), queue.Dead{ID: "2", Reason: "bad"}))
+	must(t, lease(t, w).Retry(t.Context(), 0))
+	must(t, lease(t, w).Release(t.Context()))
+	for len(deadLetters(t, q)) < 3 { // the other two run out
+		_, err := w.Lease(t.Context(), 1, shortWait)
+		must(t, err)
+	}
+
+	// All of them look.
+	if got := results(t, q, 3); got["1"] != "done" || got["3"] != "dead" {
+		t.Fatalf("results %v", got)
+	}
+	look, err := queue.Inspect(command, queue.Config{Campaign: "1"})
+	must(t, err)
+	letters := deadLetters(t, look)
+	must(t, q.RemoveDead(t.Context(), letters[0].Seq))
+	keys, err := clerk.Keys(t.Context(), "")
+	must(t, err)
+	if len(keys) != 2 {
+		t.Fatalf("keys %v, want those of the campaign and its status", keys)
+	}
+	must(t, q.Remove(t.Context()))
+	wantExists(t, look, false)
+}
+
+// TestRolesCanDoNoMore tries what each role has no business with.
+func TestRolesCanDoNoMore(t *testing.T) {
+	t.Parallel()
+	s := serveRoles(t)
+	coordinator := connect(t, s, "coordinator")
+	must(t, queue.Setup(t.Context(), coordinator, queue.SetupConfig{}))
+	board, err := queue.OpenBoard(t.Context(), coordinator)
+	must(t, err)
+	for _, key := range []string{"campaign.1", "status.1", "worker.1", "cluster"} {
+		must(t, board.Put(t.Context(), key, []byte("as it was")))
+	}
+	q, err := queue.Open(t.Context(), coordinator, queue.Config{Campaign: "1"})
+	must(t, err)
+	must(t, q.PublishBatch(t.Context(), []queue.Work{{Class: "c", ID: "1"}, {Class: "c", ID: "2"}}))
+	must(t, q.PublishResult(t.Context(), "0", 0, nil))
+
+	write := func(key string) func(context.Context, *nats.Conn) error {
+		return func(ctx context.Context, nc *nats.Conn) error {
+			b, err := queue.OpenBoard(ctx, nc)
+			if err != nil {
+				return err
+			}
+			return b.Put(ctx, key, []byte("changed"))
+		}
+	}
+	stream := func(act func(context.Context, jetstream.JetStream) error) func(context.Context, *nats.Conn) error {
+		return func(ctx context.Context, nc *nats.Conn) error {
+			js, err := jetstream.New(nc)
+			if err != nil {
+				return err
+			}
+			return act(ctx, js)
+		}
+	}
+	remove := stream(func(ctx context.Context, js jetstream.JetStream) error { return js.DeleteStream(ctx, "DDIFF_WORK") })
+	purge := func(ctx context.Context, nc *nats.Conn) error {
+		_, err := nc.RequestWithContext(ctx, "$JS.API.STREAM.PURGE.DDIFF_RESULT", nil)
+		return err
+	}
+	create := stream(func(ctx context.Context, js jetstream.JetStream) error {
+		_, err := js.CreateStream(ctx, jetstream.StreamConfig{Name: "OTHER", Subjects: []string{"other"}})
+		return err
+	})
+	consumer := stream(func(ctx context.Context, js jetstream.JetStream) error {
+		return js.DeleteConsumer(ctx, "DDIFF_WORK", "ddiff-1")
+	})
+	eavesdrop := func(subject string) func(context.Context, *nats.Conn) error {
+		return func(_ context.Context, nc *nats.Conn) error {
+			sub, err := nc.SubscribeSync(subject)
+			if err != nil {
+				return err
+			}
+			if err := nc.Flush(); err != nil {
+				return err
+			}
+			if _, err := sub.NextMsg(time.Millisecond); !errors.Is(err, nats.ErrTimeout) {
+				return err
+			}
+			return nil
+		}
+	}
+	tries := []struct {
+		role, what string
+		try        func(context.Context, *nats.Conn) error
+	}{
+		{"worker", "delete the work", remove},
+		{"worker", "purge the results", purge},
+		{"worker", "make a stream", create},
+		{"worker", "drop a campaign", consumer},
+		{"worker", "change a campaign", write("campaign.1")},
+		{"worker", "change a status", write("status.1")},
+		{"worker", "change the cluster", write("cluster")},
+		{"worker", "set up", func(ctx context.Context, nc *nats.Conn) error {
+			return queue.Setup(ctx, nc, queue.SetupConfig{MaxBytes: 1})
+		}},
+		{"worker", "lead", func(ctx context.Context, nc *nats.Conn) error {
+			e, err := queue.NewElection(ctx, nc, queue.ElectionConfig{TTL: time.Second})
+			if err != nil {
+				return err
+			}
+			return e.Run(ctx, func(context.Context) error { return nil })
+		}},
+		{"worker", "read what is meant for the coordinator", eavesdrop("_INBOX_coordinator.>")},
+		{"worker", "read all work as it is published", eavesdrop("ddiff.work.>")},
+		{"command", "delete the work", remove},
+		{"command", "purge the results", purge},
+		{"command", "change a status", write("status.1")},
+		{"command", "change the cluster", write("cluster")},
+		{"command", "pose as a worker", write("worker.1")},
+		{"command", "lease an item", func(ctx context.Context, nc *nats.Conn) error {
+			q, err := queue.Attach(ctx, nc, queue.Config{Campaign: "1"})
+			if err != nil {
+				return err
+			}
+			_, err = q.Lease(ctx, 1, time.Second)
+			return err
+		}},
+		{"command", "publish an outcome", func(ctx context.Context, nc *nats.Conn) error {
+			q, err := queue.Inspect(nc, queue.Config{Campaign: "1"})
+			if err != nil {
+				return err
+			}
+			return q.PublishResult(ctx, "1", 0, nil)
+		}},
+		{"coordinator", "delete the work", remove},
+		{"coordinator", "make another stream", create},
+		{"coordinator", "read what is meant for workers", eavesdrop("_INBOX_worker.>")},
+	}
+	t.Run("each", func(t *testing.T) {
+		for _, c := range tries {
+			t.Run(c.role+" cannot "+c.what, func(t *testing.T) {
+				t.Parallel()
+				nc := connect(t, s, c.role)
+				ctx, cancel := context.WithTimeout(t.Context(), patience)
+				defer cancel()
+				err := c.try(ctx, nc)
+				// The client's own calls wait for an answer; that it never comes is the server's no.
+				if !errors.Is(err, queue.ErrAccess) && !errors.Is(nc.LastError(), nats.ErrPermissionViolation) {
+					t.Fatalf("error is %v, and the server says %v; want a refusal", err, nc.LastError())
+				}
+			})
+		}
+	})
+	wantDepth(t, q, 2, 0)
+	if last, err := q.LastResult(t.Context()); err != nil || last == 0 {
+		t.Fatalf("the last result is number %d, %v", last, err)
+	}
+	for _, key := range []string{"campaign.1", "status.1", "worker.1", "cluster"} {
+		if data, _, err := board.Get(t.Context(), key); err != nil || string(data) != "as it was" {
+			t.Errorf("record %s is %q, %v", key, data, err)
+		}
+	}
+}

@@ -1,0 +1,132 @@
+package queue_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"ddiff/queue"
+)
+
+// exhaust lets every hand-out of the campaign's items run out.
+func exhaust(t *testing.T, q *queue.Queue, items, deliveries int) {
+	t.Helper()
+	for got := 0; got < items*deliveries; {
+		leases, err := q.Lease(t.Context(), 1, patience)
+		must(t, err)
+		if len(leases) == 0 {
+			t.Fatalf("%d items were handed out, want %d", got, items*deliveries)
+		}
+		got += len(leases)
+	}
+	wantNone(t, q, 300*time.Millisecond) // the server gives an item up when somebody asks for it
+}
+
+// sweep runs a sweeper until the test ends or stop is called.
+func sweep(t *testing.T, nc *nats.Conn, every time.Duration, outcome func(string, queue.DeadLetter) ([]byte, error)) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- queue.Sweep(ctx, nc, queue.SweepConfig{Every: every, Outcome: outcome}) }()
+	stop = func() {
+		cancel()
+		if err, ok := <-ended; ok && err != nil {
+			t.Errorf("Sweep: %v", err)
+		}
+	}
+	t.Cleanup(func() { cancel() })
+	return stop
+}
+
+func TestSweep(t *testing.T) {
+	t.Parallel()
+	server := start(t, t.TempDir())
+	cfg := queue.Config{Campaign: "größe 1", AckWait: 100 * time.Millisecond, MaxAttempts: 1}
+	q := open(t, server, cfg)
+	nc, err := server.Connect()
+	must(t, err)
+	must(t, q.PublishBatch(t.Context(), []queue.Work{{Class: "c 1", ID: "1", Round: 3, Payload: []byte("p")}}))
+	exhaust(t, q, 1, 3)
+
+	// The first sweeper dies after the result event.
+	var calls atomic.Int32
+	stop := sweep(t, nc, time.Hour, func(campaign string, d queue.DeadLetter) ([]byte, error) {
+		calls.Add(1)
+		if campaign != cfg.Campaign || d.ID != "1" || d.Round != 3 || string(d.Payload) != "p" || d.Class != "c=201" || d.Attempts != 3 {
+			t.Errorf("campaign %s, letter %+v", campaign, d)
+		}
+		return nil, errors.New("no outcome")
+	})
+	waitFor(t, "the first try", func() bool { return calls.Load() > 0 })
+	stop()
+	if letters := deadLetters(t, q); len(letters) != 0 {
+		t.Fatalf("dead letters %+v without an outcome", letters)
+	}
+	js, err := jetstream.New(nc)
+	must(t, err)
+	consumer, err := js.Consumer(t.Context(), "DDIFF_ADVISORY", "ddiff-sweep")
+	must(t, err)
+	if info := consumer.CachedInfo(); info.NumAckPending != 1 {
+		t.Fatalf("%d advisories wait for another try, want 1", info.NumAckPending)
+	}
+	// A new consumer hands the advisory out at once, not after the pause.
+	must(t, js.DeleteConsumer(t.Context(), "DDIFF_ADVISORY", "ddiff-sweep"))
+	defer sweep(t, nc, time.Hour, func(string, queue.DeadLetter) ([]byte, error) { return []byte("dead"), nil })()
+	if got := results(t, q, 1); got["1"] != "dead" {
+		t.Fatalf("results %v", got)
+	}
+	waitFor(t, "the item to leave", func() bool { return len(deadLetters(t, q)) == 1 && streamCount(t, js, "DDIFF_WORK") == 0 })
+	waitFor(t, "the advisory to leave", func() bool { return streamCount(t, js, "DDIFF_ADVISORY") == 0 })
+	wantDepth(t, q, 0, 0)
+}
+
+// TestSweepWithoutAdvisory loses the server's word.
+func TestSweepWithoutAdvisory(t *testing.T) {
+	t.Parallel()
+	server := start(t, t.TempDir())
+	q := open(t, server, queue.Config{AckWait: 100 * time.Millisecond, MaxAttempts: 1})
+	busy := open(t, server, queue.Config{Campaign: "busy"})
+	nc, err := server.Connect()
+	must(t, err)
+	must(t, q.PublishBatch(t.Context(), []queue.Work{{Class: "c", ID: "1"}, {Class: "c", ID: "2"}}))
+	must(t, busy.PublishBatch(t.Context(), []queue.Work{{Class: "c", ID: "1"}, {Class: "c", ID: "2"}}))
+	lease(t, busy)
+	exhaust(t, q, 2, 3)
+	js, err := jetstream.New(nc)
+	must(t, err)
+	waitFor(t, "the advisories", func() bool { return streamCount(t, js, "DDIFF_ADVISORY") == 2 })
+	advisories, err := js.Stream(t.Context(), "DDIFF_ADVISORY")
+	must(t, err)
+	must(t, advisories.Purge(t.Context()))
+
+	defer sweep(t, nc, time.Millisecond, func(string, queue.DeadLetter) ([]byte, error) { return []byte("dead"), nil })()
+	if got := results(t, q, 2); len(got) != 2 {
+		t.Fatalf("results %v", got)
+	}
+	waitFor(t, "both letters", func() bool { return len(deadLetters(t, q)) == 2 && streamCount(t, js, "DDIFF_WORK") == 2 })
+	wantDepth(t, busy, 1, 1)
+}
+
+func streamCount(t *testing.T, js jetstream.JetStream, name string) uint64 {
+	t.Helper()
+	stream, err := js.Stream(t.Context(), name)
+	must(t, err)
+	return stream.CachedInfo().State.Msgs
+}
+
+// waitFor waits until a condition holds.
+func waitFor(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(patience)
+	for !holds() {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited %v for %s", patience, what)
+		}
+		time.Sleep(10 * time.Millisecond) // not to ask the server all the time
+	}
+}
