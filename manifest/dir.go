@@ -4,18 +4,17 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 )
 
 // directory emits the images of a directory, sorted by name. A directory below it that is
 // named like an image is a row that fails.
 func (s *stream) directory(root string, recursive bool) error {
-	entries, err := os.ReadDir(root)
+	first, err := readWindow(root, "", s.window)
 	if err != nil {
 		return fmt.Errorf("%w: list the directory: %w; check its permissions", ErrNoDataset, reason(err))
 	}
-	if err := s.walk(root, "", entries, recursive); err != nil {
+	if err := s.walk(root, "", first, recursive); err != nil {
 		return err
 	}
 	if s.rows > 0 {
@@ -28,25 +27,42 @@ func (s *stream) directory(root string, recursive bool) error {
 	return fmt.Errorf("%w: no image in the directory, %d other entries skipped; %s", ErrEmptyDataset, s.skipped, remedy)
 }
 
-// walk emits the entries of root/below, which os.ReadDir has sorted.
-func (s *stream) walk(root, below string, entries []os.DirEntry, recursive bool) error {
+// walk emits the entries of root/below, of which the first window has been read.
+func (s *stream) walk(root, below string, w window, recursive bool) error {
+	small := !w.more
+	for {
+		if err := s.emitEntries(root, below, w.entries, small, recursive); err != nil || !w.more {
+			return err
+		}
+		var err error
+		if w, err = readWindow(filepath.Join(root, below), w.last(), s.window); err != nil {
+			return fmt.Errorf("%w: list the directory: %w", ErrNoDataset, reason(err))
+		}
+	}
+}
+
+// emitEntries emits a window of a directory. In a small one, which is one window, names lose
+// their extension where that leaves them different.
+func (s *stream) emitEntries(root, below string, entries []os.DirEntry, small, recursive bool) error {
 	var images []string
 	for _, e := range entries {
-		if !hidden(e.Name()) && isImage(e.Name()) {
+		if !hidden(e.Name()) && IsImage(e.Name()) {
 			images = append(images, e.Name())
 		}
 	}
-	names := stems(images)
+	if small {
+		images = stems(images)
+	}
 	for _, e := range entries {
 		rel := filepath.Join(below, e.Name())
 		path := filepath.Join(root, rel)
 		var err error
 		switch {
 		case hidden(e.Name()):
-		case isImage(e.Name()):
-			name := filepath.Join(below, names[0])
-			names = names[1:]
-			err = s.emit(Row{Name: filepath.ToSlash(name), Image: path, Err: checkImage(path)})
+		case IsImage(e.Name()):
+			name := filepath.Join(below, images[0])
+			images = images[1:]
+			err = s.add(Row{Name: filepath.ToSlash(name), Image: path, Err: checkImage(path)}, true)
 		case e.IsDir() && recursive:
 			err = s.subdirectory(root, rel)
 		default:
@@ -66,63 +82,15 @@ func (s *stream) subdirectory(root, rel string) error {
 		return err
 	}
 	path := filepath.Join(root, rel)
-	entries, err := os.ReadDir(path)
+	first, err := readWindow(path, "", s.window)
 	if err != nil {
 		return s.emit(Row{
 			Name: filepath.ToSlash(rel), Image: path,
 			Err: &FieldError{File: path, Err: fmt.Errorf("list the directory: %w", reason(err))},
 		})
 	}
-	return s.walk(root, rel, entries, true)
-}
-
-// glob emits the images that a pattern matches, sorted by path. Names are relative to the
-// last directory before the pattern's first special character.
-func (s *stream) glob(pattern string) error {
-	if strings.Contains(pattern, "**") {
-		return fmt.Errorf("%w: ** is not supported; give the directory and dataset.recursive: true", ErrNoDataset)
-	}
-	matches, err := filepath.Glob(pattern)
-	if err != nil {
-		return fmt.Errorf("%w: %w; check the brackets of dataset.path", ErrNoDataset, err)
-	}
-	slices.Sort(matches)
-	root := filepath.Dir(pattern[:strings.IndexAny(pattern, `*?[`)+1])
-	special := strings.TrimPrefix(strings.TrimPrefix(pattern, root), string(filepath.Separator))
-	var images []string
-	for _, path := range matches {
-		switch rel, err := filepath.Rel(root, path); {
-		case err != nil || hiddenMatch(rel, special):
-		case isImage(path):
-			images = append(images, rel)
-		default:
-			s.onSkip(path)
-		}
-	}
-	if len(images) == 0 {
-		return fmt.Errorf("%w: the glob matches no image, %d other entries; want files that end in %s", ErrEmptyDataset, s.skipped, imageKinds())
-	}
-	names := stems(images)
-	for i, rel := range images {
-		path := filepath.Join(root, rel)
-		if err := s.emit(Row{Name: filepath.ToSlash(names[i]), Image: path, Err: checkImage(path)}); err != nil {
-			return err
-		}
-	}
-	return nil
+	return s.walk(root, rel, first, true)
 }
 
 // hidden files begin with a dot; they are never meant.
 func hidden(name string) bool { return strings.HasPrefix(name, ".") }
-
-// hiddenMatch tells whether a pattern met a hidden name that it does not spell out, as a
-// shell would. Both paths have the same number of elements.
-func hiddenMatch(path, pattern string) bool {
-	elements := strings.Split(pattern, string(filepath.Separator))
-	for i, name := range strings.Split(path, string(filepath.Separator)) {
-		if hidden(name) && i < len(elements) && !hidden(elements[i]) {
-			return true
-		}
-	}
-	return false
-}

@@ -11,7 +11,7 @@
 //
 //	name: night photos
 //	dataset:
-//	  path: photos              # directory, glob, .csv or .jsonl, or one image
+//	  path: photos              # directory, glob, list or one image; s3:// and https:// too
 //	  size: 256                 # working size in pixels
 //	  fit: center_crop          # or resize, pad
 //	  recursive: true
@@ -37,8 +37,10 @@
 //
 // # Rows
 //
-// [Rows] streams a dataset. A directory or a glob gives one row per image. A CSV list has
-// a header, a JSONL list one object per line, with the columns
+// [Rows] streams a dataset of this machine; package dataset streams those of buckets, web
+// servers, tar shards and Parquet files too, by the same rules. A directory or a glob gives one
+// row per image, a .txt list one per line. A CSV list has a header, a JSONL list one object per
+// line, with the columns
 //
 //	image        ground truth; the measurement is simulated from it
 //	measurement  a stored y (.npy); at least one of image and measurement is given
@@ -46,10 +48,13 @@
 //	task         only this task
 //	sigma, seed  in place of the campaign's
 //	mask, kernel files in place of what the operator draws
+//	sha256       the digest of the image
+//	width, height the image's size in pixels; with sha256 it need not be read to be counted
 //	param.NAME   a parameter of the operator
 //
-// and paths that are relative to the list. What is wrong with one row is that row's problem
-// alone, and the row is still counted.
+// and paths that are relative to the list. dataset.columns says which column is which in lists
+// that have other names: columns: {image: file_path, sigma: noise}. What is wrong with one row
+// is that row's problem alone, and the row is still counted.
 //
 // # Items
 //

@@ -46,7 +46,7 @@ func FuzzCSV(f *testing.F) {
 	f.Add("image,task,sigma,param.x\na.png,hdr,0.1,2\n\"b,c.png\",,,\n")
 	f.Add("measurement\ny.npy\ny.npy\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		fuzzList(t, text, (*stream).csv)
+		fuzzList(t, text, ListCSV)
 	})
 }
 
@@ -54,11 +54,11 @@ func FuzzJSONL(f *testing.F) {
 	f.Add("{\"image\": \"a.png\", \"sigma\": 0.1, \"param.x\": 2}\n{\"image\": null}\n")
 	f.Add("{\"image\": \"a.png\", \"image\": \"b.png\"}\n[1]\n{}{}\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		fuzzList(t, text, (*stream).jsonl)
+		fuzzList(t, text, ListJSONL)
 	})
 }
 
-func fuzzList(t *testing.T, text string, read func(*stream, *lines, string) error) {
+func fuzzList(t *testing.T, text string, format ListFormat) {
 	names := map[string]bool{}
 	s := &stream{ctx: t.Context(), names: namer{}}
 	s.yield = func(r Row, err error) bool {
@@ -75,7 +75,7 @@ func fuzzList(t *testing.T, text string, read func(*stream, *lines, string) erro
 		}
 		return true
 	}
-	if err := read(s, newLines("list", strings.NewReader(text)), "/nowhere"); err != nil && !errors.Is(err, ErrBadList) {
+	if err := readList(format, newLines(nowhere("list"), strings.NewReader(text)), s.emit); err != nil && !errors.Is(err, ErrBadList) {
 		t.Errorf("unexpected kind of error: %v", err)
 	}
 }

@@ -2,59 +2,112 @@ package manifest
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
-	"math"
+	"iter"
 	"os"
 	"path/filepath"
-	"strconv"
+	"slices"
 	"strings"
 )
 
 // maxListLine is the longest line of a list, in bytes.
 const maxListLine = 1 << 20
 
-// listColumns are the fields of a list, beside those that begin with paramPrefix.
-var listColumns = []string{"image", "measurement", "name", "task", "sigma", "seed", "mask", "kernel"}
+// ListFormat is how the lines of a list are written.
+type ListFormat string
 
-// paramPrefix begins the columns that set a parameter of the operator.
-const paramPrefix = "param."
+// The formats. All of them hold one row per line, so that one bad line is one bad row.
+const (
+	ListCSV   ListFormat = "csv"   // a header, then one line of cells per row
+	ListJSONL ListFormat = "jsonl" // one flat JSON object per row
+	ListText  ListFormat = "txt"   // the path or the address of one image per row; # begins a comment
+)
 
-// cell is one field of one line of a list, still as text. An empty text is not set.
-type cell struct {
-	column string
-	text   string
+// ListConfig says how a list becomes rows. File and Locate are required.
+type ListConfig struct {
+	// File is the list as errors name it.
+	File string
+	// Columns is that of the [Dataset].
+	Columns map[string]string
+	// Locate finds what a list calls a file. Its error is that of the row.
+	Locate func(text string) (Place, error)
 }
 
-// checkColumn refuses names that a list cannot have.
-func checkColumn(name string) error {
-	if param, ok := strings.CutPrefix(name, paramPrefix); ok {
-		if param == "" {
-			return fmt.Errorf("column %q names no parameter, want %sNAME", name, paramPrefix)
-		}
-		return nil
-	}
-	for _, c := range listColumns {
-		if c == name {
+// Place is where a file is that a list names.
+type Place struct {
+	// Address is what the row gets: an absolute path, or an address.
+	Address string
+	// Name is the file for people, with its extension and slashes between its parts. It
+	// becomes the name of a row that has none, and its extension says what the file is; an
+	// address may have none.
+	Name string
+}
+
+// ListRows reads a list line by line, in the memory of one line. Index and unique names are
+// left to [Number]; the errors are those of [Rows].
+func ListRows(ctx context.Context, format ListFormat, r io.Reader, c ListConfig) iter.Seq2[Row, error] {
+	return func(yield func(Row, error) bool) {
+		rows := 0
+		err := readList(format, newLines(c, r), func(row Row) error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			rows++
+			if !yield(row, nil) {
+				return errStop
+			}
 			return nil
+		})
+		if err == nil && rows == 0 {
+			err = errEmptyList()
+		}
+		if err != nil && !errors.Is(err, errStop) {
+			yield(Row{}, err)
 		}
 	}
-	return unknown("column", name, append(listColumns[:len(listColumns):len(listColumns)], paramPrefix+"NAME"))
 }
 
-// lines scans a list. Both formats hold one row per line, so that one bad line is one bad
-// row, and memory is bounded by the longest line.
+// errEmptyList is the problem of a list without rows.
+func errEmptyList() error {
+	return fmt.Errorf("%w: the list has no line with an image or a measurement; add one per row", ErrEmptyDataset)
+}
+
+// readList hands each row of a list to emit, whose error ends the reading.
+func readList(format ListFormat, l *lines, emit func(Row) error) error {
+	switch format {
+	case ListCSV:
+		return readCSV(l, emit)
+	case ListJSONL:
+		return readJSONL(l, emit)
+	case ListText:
+		return readText(l, emit)
+	}
+	return fmt.Errorf("%w: no list is written as %q", ErrBadList, format)
+}
+
+// FormatOf tells the format of a list from its file's name, or "" when it is none.
+func FormatOf(path string) ListFormat {
+	ext := ListFormat(strings.TrimPrefix(strings.ToLower(filepath.Ext(path)), "."))
+	if slices.Contains([]ListFormat{ListCSV, ListJSONL, ListText}, ext) {
+		return ext
+	}
+	return ""
+}
+
+// lines scans a list. Memory is bounded by the longest line.
 type lines struct {
-	file string // the list as errors name it
+	ListConfig
 	scan *bufio.Scanner
 	line int
 }
 
-func newLines(file string, r io.Reader) *lines {
+func newLines(c ListConfig, r io.Reader) *lines {
 	scan := bufio.NewScanner(r)
 	scan.Buffer(make([]byte, 0, 4096), maxListLine)
-	return &lines{file: file, scan: scan}
+	return &lines{ListConfig: c, scan: scan}
 }
 
 // next returns the next line that is not blank, without a byte order mark.
@@ -77,140 +130,58 @@ func (l *lines) err() error {
 	switch err := l.scan.Err(); {
 	case errors.Is(err, bufio.ErrTooLong):
 		return fmt.Errorf("%w: %w", ErrBadList,
-			&FieldError{File: l.file, Line: l.line + 1, Err: errors.New("the line is longer than 1 MiB; write one row per line")})
+			&FieldError{File: l.File, Line: l.line + 1, Err: errors.New("the line is longer than 1 MiB; write one row per line")})
 	case err != nil:
-		return fmt.Errorf("%w: %w", ErrBadList, &FieldError{File: l.file, Line: l.line + 1, Err: reason(err)})
+		return fmt.Errorf("%w: %w", ErrBadList, &FieldError{File: l.File, Line: l.line + 1, Err: reason(err)})
 	}
 	return nil
 }
 
 // problem is something wrong with the current line.
 func (l *lines) problem(field string, err error) *FieldError {
-	return &FieldError{File: l.file, Line: l.line, Field: field, Err: err}
+	return &FieldError{File: l.File, Line: l.line, Field: field, Err: err}
 }
 
-// list opens a list and hands it to the reader of its format.
-func (s *stream) list(path string, read func(l *lines, base string) error) error {
+// row makes a row of the fields of the current line.
+func (l *lines) row(fields []Field) Row { return makeRow(l.ListConfig, l.line, "line", fields) }
+
+// bad is the row of a line that cannot be taken apart.
+func (l *lines) bad(field string, err error) Row {
+	return Row{Name: fmt.Sprintf("line-%d", l.line), Err: l.problem(field, err)}
+}
+
+// list opens a list of this machine and reads it.
+func (s *stream) list(path string, format ListFormat, columns map[string]string) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return fmt.Errorf("%w: %w; check its permissions", ErrNoDataset, reason(err))
 	}
 	defer f.Close() // nothing was written
-	if err := read(newLines(filepath.Base(path), f), filepath.Dir(path)); err != nil {
+	c := ListConfig{File: filepath.Base(path), Columns: columns, Locate: func(text string) (Place, error) {
+		return LocateFile(filepath.Dir(path), text)
+	}}
+	if err := readList(format, newLines(c, f), s.emit); err != nil {
 		return err
 	}
 	if s.rows == 0 {
-		return fmt.Errorf("%w: the list has no line with an image or a measurement; add one per row", ErrEmptyDataset)
+		return errEmptyList()
 	}
 	return nil
 }
 
-// record makes a row of the cells of the current line. Relative paths start from base.
-func record(l *lines, base string, cells []cell) Row {
-	var r Row
-	var name string
-	for _, c := range cells {
-		if c.text == "" {
+// readText reads a list of paths or addresses.
+func readText(l *lines, emit func(Row) error) error {
+	for {
+		text, ok := l.next()
+		if !ok {
+			return l.err()
+		}
+		text = strings.TrimSpace(text)
+		if strings.HasPrefix(text, "#") {
 			continue
 		}
-		if err := r.set(c, base, &name); err != nil && r.Err == nil {
-			r.Err = l.problem(c.column, err)
-		}
-	}
-	if r.Image == "" && r.Measurement == "" && r.Err == nil {
-		r.Err = l.problem("", errors.New("has neither image nor measurement; give one of them"))
-	}
-	r.Name = name
-	if name == "" {
-		r.Name = listName(base, r, l.line)
-	}
-	return r
-}
-
-// set puts one cell into the row.
-func (r *Row) set(c cell, base string, name *string) error {
-	switch c.column {
-	case "image":
-		r.Image = resolvePath(base, c.text)
-		if !isImage(r.Image) {
-			return fmt.Errorf("%q is not an image that is read, want a file that ends in %s", clip(c.text), imageKinds())
-		}
-		return checkCell(c.text, r.Image)
-	case "measurement":
-		r.Measurement = resolvePath(base, c.text)
-		if !strings.EqualFold(filepath.Ext(c.text), ".npy") {
-			return fmt.Errorf("%q is not a stored measurement, want a .npy file", clip(c.text))
-		}
-		return checkCell(c.text, r.Measurement)
-	case "mask":
-		r.Overrides.Mask = resolvePath(base, c.text)
-		return checkCell(c.text, r.Overrides.Mask)
-	case "kernel":
-		r.Overrides.Kernel = resolvePath(base, c.text)
-		return checkCell(c.text, r.Overrides.Kernel)
-	case "name":
-		if err := checkName(c.text); err != nil {
+		if err := emit(l.row([]Field{{"image", text}})); err != nil {
 			return err
 		}
-		*name = c.text
-	case "task":
-		r.Overrides.Task = c.text
-	case "sigma":
-		sigma, err := parseNumber(c.text)
-		if err != nil {
-			return err
-		}
-		if err := checkSigma(sigma); err != nil {
-			return err
-		}
-		r.Overrides.Sigma = &sigma
-	case "seed":
-		seed, err := strconv.ParseUint(strings.TrimSpace(c.text), 10, 64)
-		if err != nil {
-			return fmt.Errorf("%q is not an integer from 0 to 18446744073709551615", clip(c.text))
-		}
-		r.Overrides.Seed = &seed
-	default:
-		x, err := parseNumber(c.text)
-		if err != nil {
-			return err
-		}
-		if r.Overrides.Params == nil {
-			r.Overrides.Params = map[string]float64{}
-		}
-		r.Overrides.Params[strings.TrimPrefix(c.column, paramPrefix)] = x
 	}
-	return nil
-}
-
-// checkCell names the path as the list has it.
-func checkCell(text, path string) error {
-	if err := checkFile(path); err != nil {
-		return fmt.Errorf("%q: %w", clip(text), err)
-	}
-	return nil
-}
-
-// parseNumber reads a finite decimal number.
-func parseNumber(text string) (float64, error) {
-	x, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
-	if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
-		return 0, fmt.Errorf("%q is not a finite number", clip(text))
-	}
-	return x, nil
-}
-
-// listName names a row that has no name of its own after its file.
-func listName(base string, r Row, line int) string {
-	path := r.Image
-	if path == "" {
-		path = r.Measurement
-	}
-	if path == "" {
-		return fmt.Sprintf("line-%d", line)
-	}
-	if rel, err := filepath.Rel(base, path); err == nil && !strings.HasPrefix(rel, "..") {
-		return filepath.ToSlash(stem(rel))
-	}
-	return stem(filepath.Base(path))
 }

@@ -4,77 +4,68 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 )
 
-// csv reads a list with a header line and one row per line. A quoted cell may hold commas,
-// not line breaks.
-func (s *stream) csv(l *lines, base string) error {
+// readCSV reads a list with a header line and one row per line. A quoted cell may hold
+// commas, not line breaks.
+func readCSV(l *lines, emit func(Row) error) error {
 	text, ok := l.next()
 	if !ok {
 		if err := l.err(); err != nil {
 			return err
 		}
-		return fmt.Errorf("%w: %w", ErrBadList, &FieldError{File: l.file, Err: errors.New("has no header; the first line names the columns, such as image,task")})
+		return fmt.Errorf("%w: %w", ErrBadList, &FieldError{File: l.File, Err: errors.New("has no header; the first line names the columns, such as image,task")})
 	}
-	header, err := parseHeader(text)
+	columns, err := parseHeader(l.ListConfig, text)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrBadList, l.problem("", err))
 	}
-	cells := make([]cell, len(header))
-	for i, column := range header {
-		cells[i].column = column
-	}
+	var fields []Field
 	for {
 		text, ok := l.next()
 		if !ok {
 			return l.err()
 		}
-		if err := s.emit(csvRow(l, base, text, cells)); err != nil {
+		values, err := splitCSV(text)
+		if err == nil && len(values) != len(columns) {
+			err = fmt.Errorf("has %d cells, the header has %d", len(values), len(columns))
+		}
+		var row Row
+		if err != nil {
+			row = l.bad("", err)
+		} else {
+			fields = fields[:0] // reused from line to line
+			for i, value := range values {
+				for _, column := range columns[i] {
+					fields = append(fields, Field{column, strings.TrimSpace(value)})
+				}
+			}
+			row = l.row(fields)
+		}
+		if err := emit(row); err != nil {
 			return err
 		}
 	}
 }
 
-// parseHeader checks the columns and their number.
-func parseHeader(text string) ([]string, error) {
+// parseHeader says which columns of a row each cell of a line fills.
+func parseHeader(c ListConfig, text string) ([][]string, error) {
 	header, err := splitCSV(text)
 	if err != nil {
 		return nil, err
 	}
-	for i, column := range header {
-		header[i] = strings.TrimSpace(column)
-		if err := checkColumn(header[i]); err != nil {
-			return nil, err
-		}
-		if slices.Contains(header[:i], header[i]) {
-			return nil, fmt.Errorf("column %q is repeated; remove one", header[i])
-		}
+	for i, name := range header {
+		header[i] = strings.TrimSpace(name)
 	}
-	if !slices.Contains(header, "image") && !slices.Contains(header, "measurement") {
-		return nil, errors.New(`the header has neither column "image" nor "measurement"; add one of them`)
-	}
-	return header, nil
+	return c.columnsOf(header, true)
 }
 
-// csvRow fills the header's cells with one line. They are reused from line to line.
-func csvRow(l *lines, base, text string, cells []cell) Row {
-	values, err := splitCSV(text)
-	if err == nil && len(values) != len(cells) {
-		err = fmt.Errorf("has %d cells, the header has %d", len(values), len(cells))
-	}
-	if err != nil {
-		return Row{Name: fmt.Sprintf("line-%d", l.line), Err: l.problem("", err)}
-	}
-	for i := range cells {
-		cells[i].text = strings.TrimSpace(values[i])
-	}
-	return record(l, base, cells)
-}
-
-// splitCSV takes one line apart.
+// splitCSV takes one line apart. The spaces around cells are left to the caller.
 func splitCSV(text string) ([]string, error) {
+	if !strings.Contains(text, `"`) {
+		return strings.Split(text, ","), nil // a reader for each line would cost more than the rest
+	}
 	r := csv.NewReader(strings.NewReader(text))
 	r.TrimLeadingSpace = true
 	values, err := r.Read()

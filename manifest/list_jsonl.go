@@ -5,33 +5,34 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
-// jsonl reads a list with one JSON object per line, whose keys are the columns of a CSV
+// readJSONL reads a list with one JSON object per line, whose keys are the columns of a CSV
 // list. A null is a key that is not set.
-func (s *stream) jsonl(l *lines, base string) error {
+func readJSONL(l *lines, emit func(Row) error) error {
 	for {
 		text, ok := l.next()
 		if !ok {
 			return l.err()
 		}
-		if err := s.emit(jsonlRow(l, base, text)); err != nil {
+		fields, key, err := parseObject(text, l.Columns)
+		var row Row
+		if err != nil {
+			row = l.bad(key, err)
+		} else {
+			row = l.row(fields)
+		}
+		if err := emit(row); err != nil {
 			return err
 		}
 	}
 }
 
-func jsonlRow(l *lines, base, text string) Row {
-	cells, field, err := parseObject(text)
-	if err != nil {
-		return Row{Name: fmt.Sprintf("line-%d", l.line), Err: l.problem(field, err)}
-	}
-	return record(l, base, cells)
-}
-
-// parseObject reads one flat JSON object. Field is the key that an error is about.
-func parseObject(text string) (cells []cell, field string, err error) {
+// parseObject reads one flat JSON object. Key is the one that an error is about. The value of
+// a key that is not read may be anything.
+func parseObject(text string, columns map[string]string) (fields []Field, key string, err error) {
 	dec := json.NewDecoder(strings.NewReader(text))
 	dec.UseNumber()
 	if start, err := dec.Token(); err != nil {
@@ -46,22 +47,32 @@ func parseObject(text string) (cells []cell, field string, err error) {
 			return nil, "", notJSON(err)
 		}
 		key := token.(string) // the decoder lets only strings be keys
-		if err := checkColumn(key); err != nil {
+		fills, err := rowColumns(columns, key)
+		if err != nil {
 			return nil, "", err
 		}
 		if seen[key] {
 			return nil, key, errors.New("is repeated; remove one")
 		}
 		seen[key] = true
+		if len(fills) == 0 {
+			var passed json.RawMessage
+			if err := dec.Decode(&passed); err != nil {
+				return nil, key, notJSON(err)
+			}
+			continue
+		}
 		value, err := dec.Token()
 		if err != nil {
 			return nil, key, notJSON(err)
 		}
-		text, err := cellText(key, value)
-		if err != nil {
-			return nil, key, err
+		for _, column := range fills {
+			text, err := fieldText(column, value)
+			if err != nil {
+				return nil, key, err
+			}
+			fields = append(fields, Field{column, text})
 		}
-		cells = append(cells, cell{key, text})
 	}
 	if _, err := dec.Token(); err != nil {
 		return nil, "", notJSON(err)
@@ -69,12 +80,12 @@ func parseObject(text string) (cells []cell, field string, err error) {
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return nil, "", errors.New("has more after the object; write one object per line")
 	}
-	return cells, "", nil
+	return fields, "", nil
 }
 
-// cellText checks the type of a value: numbers for numeric columns, text for the others.
-func cellText(key string, value json.Token) (string, error) {
-	numeric := key == "sigma" || key == "seed" || strings.HasPrefix(key, paramPrefix)
+// fieldText checks the type of a value: numbers for numeric columns, text for the others.
+func fieldText(column string, value json.Token) (string, error) {
+	numeric := IsNumeric(column)
 	switch v := value.(type) {
 	case nil:
 		return "", nil
@@ -91,6 +102,11 @@ func cellText(key string, value json.Token) (string, error) {
 		return "", errors.New("want a number")
 	}
 	return "", errors.New("want text in quotes")
+}
+
+// IsNumeric tells the columns of a row that hold numbers from those that hold text.
+func IsNumeric(column string) bool {
+	return slices.Contains([]string{"sigma", "seed", "width", "height"}, column) || strings.HasPrefix(column, paramPrefix)
 }
 
 func notJSON(err error) error {

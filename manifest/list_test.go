@@ -126,21 +126,27 @@ func TestListRowErrors(t *testing.T) {
 // A list that cannot be read to its end must not look like a shorter list.
 func TestListEndsWithTheReadersError(t *testing.T) {
 	t.Parallel()
-	for name, read := range map[string]func(*stream, *lines) error{
-		"csv":   func(s *stream, l *lines) error { return s.csv(l, "/nowhere") },
-		"jsonl": func(s *stream, l *lines) error { return s.jsonl(l, "/nowhere") },
-	} {
+	for _, name := range []ListFormat{ListCSV, ListJSONL, ListText} {
 		rows := 0
-		s := &stream{ctx: t.Context(), names: namer{}, yield: func(Row, error) bool { rows++; return true }}
 		broken := io.MultiReader(strings.NewReader("{\"image\": \"a.png\"}\n"), failingReader{})
 		if name == "csv" {
 			broken = io.MultiReader(strings.NewReader("image\na.png\n"), failingReader{})
 		}
-		err := read(s, newLines("list", broken))
-		if err == nil || !strings.Contains(err.Error(), "disk on fire") || rows != 1 {
-			t.Errorf("%s: %d rows, error %v", name, rows, err)
+		var last error
+		for _, err := range ListRows(t.Context(), name, broken, nowhere("list")) {
+			if last = err; err == nil {
+				rows++
+			}
+		}
+		if last == nil || !strings.Contains(last.Error(), "disk on fire") || rows != 1 {
+			t.Errorf("%s: %d rows, error %v", name, rows, last)
 		}
 	}
+}
+
+// nowhere is a list whose files are in a directory that is not there.
+func nowhere(file string) ListConfig {
+	return ListConfig{File: file, Locate: func(text string) (Place, error) { return LocateFile("/nowhere", text) }}
 }
 
 type failingReader struct{}

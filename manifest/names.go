@@ -8,8 +8,12 @@ import (
 	"unicode"
 )
 
-// namer makes names unique by appending -2, -3, ... It keeps hashes instead of names, a few
-// bytes per row; two names with one 64-bit hash only cost a needless number.
+// namesKept is the number of rows whose names are kept, so that later ones can be told from
+// them: 2 MiB of hashes.
+const namesKept = 1 << 16
+
+// namer makes names unique by appending -2, -3, ... It keeps hashes instead of names; two
+// names with one 64-bit hash only cost a needless number.
 type namer map[uint64]int
 
 func (n namer) unique(name string) string {
@@ -23,6 +27,17 @@ func (n namer) unique(name string) string {
 	}
 	n[key]++
 	return candidate
+}
+
+// numbered makes a name unique by the row's own number, for the rows whose names are not kept.
+// No other name that is made so ends in this number, and those that are kept are asked.
+func (n namer) numbered(name string, row int) string {
+	suffix := fmt.Sprintf("-%d", row)
+	name = printable(name) + suffix
+	for n[nameHash(name)] > 0 {
+		name += suffix
+	}
+	return name
 }
 
 func nameHash(s string) uint64 {

@@ -1,6 +1,9 @@
 package manifest
 
-import "time"
+import (
+	"reflect"
+	"time"
+)
 
 // Outcome is the final state of an item.
 type Outcome string
@@ -38,9 +41,20 @@ type Runtime struct {
 	Provider string `json:"provider"`
 	Device   string `json:"device,omitempty"`
 	Threads  int    `json:"threads,omitempty"`
+	// Options are the settings of session and provider, in the library's own words.
+	Options map[string]string `json:"options,omitempty"`
+	// Precision is the arithmetic of the score network: "fp32" or "fp16".
+	Precision string `json:"precision,omitempty"`
+	// Form is how the steps of a call lay in the model ("loop", "unrolled" or "single"), K how
+	// many steps a call made.
+	Form string `json:"form,omitempty"`
+	K    int    `json:"k,omitempty"`
 	// Version is the ddiff version.
 	Version string `json:"version"`
 }
+
+// Equal tells whether nothing that computed two results is known to differ.
+func (r Runtime) Equal(other Runtime) bool { return reflect.DeepEqual(r, other) }
 
 // Result is what is written as result.json, and sent as the result event.
 type Result struct {

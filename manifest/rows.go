@@ -22,12 +22,18 @@ type Row struct {
 	Index int
 	// Name is for people: the path below the dataset's root without its extension, or the
 	// name that a list gives. Rows that would have the same name keep their extension, or
-	// get a number, so that names are unique within the dataset.
+	// get a number, so that names are unique within the dataset. See [Number] for how.
 	Name string
-	// Image is the absolute path of the ground truth, Measurement that of a stored y
-	// (.npy). At least one of them is set, unless Err is.
+	// Image is the absolute path or the address of the ground truth, Measurement that of a
+	// stored y (.npy). At least one of them is set, unless Err is.
 	Image       string
 	Measurement string
+	// ImageSHA256 is the lower-case hex digest of the image's bytes, Width and Height the
+	// image's size in pixels before the campaign's fit, where the dataset says so; empty and
+	// zero otherwise. With them the image need not be read to make the row's items. They are
+	// checked when it is.
+	ImageSHA256   string
+	Width, Height int
 	// Overrides are what a list says about this row alone.
 	Overrides Overrides
 	// Err is what is wrong with this row; the other rows do not suffer from it. It names
@@ -45,13 +51,14 @@ type Overrides struct {
 	Seed  *uint64
 	// Params replace single parameters of the row's tasks.
 	Params map[string]float64
-	// Mask and Kernel are absolute paths of files that replace what the operator draws.
+	// Mask and Kernel are absolute paths or addresses of files that replace what the operator
+	// draws.
 	Mask   string
 	Kernel string
 }
 
-// Rows streams a dataset in a stable order: directories and globs sorted by path, lists in
-// the order of their lines. Each iteration reads the dataset anew.
+// Rows streams a dataset of this machine in a stable order: directories and globs sorted by
+// path, element by element, lists in the order of their lines. Each iteration reads the dataset anew.
 //
 // A row's own problem is in its [Row.Err]. A problem of the dataset as a whole
 // ([ErrNoDataset], [ErrEmptyDataset], [ErrBadList]) or the end of ctx comes as the error of
@@ -60,11 +67,12 @@ type Overrides struct {
 // Skipped is called with the path of each file or folder of a directory that is not an
 // image, so that nothing is left out silently; hidden ones are not mentioned. It may be nil.
 //
-// A list is read line by line. Apart from the line, the reader keeps a few bytes per row,
-// by which names stay unique.
+// Memory does not grow with the rows: of a list one line is held, of a directory
+// at most 65,536 entries; in a larger one names keep their extension. A file of this machine is looked at when its row is made, which costs
+// a few microseconds.
 func Rows(ctx context.Context, d Dataset, skipped func(path string)) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
-		s := &stream{ctx: ctx, limit: d.Limit, yield: yield, names: namer{}}
+		s := &stream{ctx: ctx, limit: d.Limit, yield: yield, names: namer{}, window: dirWindow}
 		s.onSkip = func(path string) {
 			s.skipped++
 			if skipped != nil {
@@ -88,54 +96,43 @@ type stream struct {
 	yield   func(Row, error) bool
 	onSkip  func(path string)
 	names   namer
+	window  int // entries of a directory that are held at once
 	rows    int
 	skipped int
 }
 
 // dataset finds out what the path is and reads it.
 func (s *stream) dataset(d Dataset) error {
-	if d.Path == "" {
+	path := strings.TrimPrefix(d.Path, LocalPrefix)
+	if path == "" {
 		return fmt.Errorf("%w: dataset.path is empty", ErrNoDataset)
 	}
-	root, err := filepath.Abs(d.Path)
+	if IsAddress(path) {
+		return fmt.Errorf("%w: it is not on this machine", ErrNoDataset)
+	}
+	root, err := filepath.Abs(path)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrNoDataset, err)
 	}
 	info, err := os.Stat(root)
-	switch ext := strings.ToLower(filepath.Ext(root)); {
-	case err != nil && errors.Is(err, fs.ErrNotExist) && strings.ContainsAny(d.Path, `*?[`):
+	switch format := FormatOf(root); {
+	case err != nil && errors.Is(err, fs.ErrNotExist) && strings.ContainsAny(path, `*?[`):
 		return s.glob(root)
 	case err != nil:
 		return fmt.Errorf("%w: %w; check dataset.path", ErrNoDataset, reason(err))
 	case info.IsDir():
 		return s.directory(root, d.Recursive)
-	case ext == ".csv":
-		return s.list(root, s.csv)
-	case ext == ".jsonl":
-		return s.list(root, s.jsonl)
-	case isImage(root):
+	case format != "":
+		return s.list(root, format, d.Columns)
+	case IsImage(root):
 		return s.emit(Row{Name: stem(filepath.Base(root)), Image: root, Err: checkImage(root)})
 	default:
-		return fmt.Errorf("%w: want a directory, a glob, a .csv or .jsonl list, or an image (%s)", ErrNoDataset, imageKinds())
+		return fmt.Errorf("%w: want a directory, a glob, a .csv, .jsonl or .txt list, or an image (%s)", ErrNoDataset, imageKinds())
 	}
 }
 
-// emit hands out one row. Its error ends the stream.
-func (s *stream) emit(r Row) error {
-	if err := s.ctx.Err(); err != nil {
-		return err
-	}
-	r.Index = s.rows
-	r.Name = s.names.unique(r.Name)
-	s.rows++
-	if !s.yield(r, nil) || s.rows == s.limit {
-		return errStop
-	}
-	return nil
-}
-
-// isImage tells by the file's name.
-func isImage(path string) bool {
+// IsImage tells by the name of a file whether it is taken for an image.
+func IsImage(path string) bool {
 	return slices.Contains(imageExtensions, strings.ToLower(filepath.Ext(path)))
 }
 
@@ -146,15 +143,15 @@ func imageKinds() string {
 
 // checkImage finds what can be found without decoding.
 func checkImage(path string) error {
-	if err := checkFile(path); err != nil {
+	if err := CheckFile(path); err != nil {
 		return &FieldError{File: path, Err: err}
 	}
 	return nil
 }
 
-// checkFile makes sure that a path is a regular file with bytes that can be opened.
+// CheckFile makes sure that a path is a regular file with bytes that can be opened.
 // Symbolic links are followed.
-func checkFile(path string) error {
+func CheckFile(path string) error {
 	if !utf8.ValidString(path) {
 		return errors.New("the file name is not valid UTF-8; rename the file")
 	}

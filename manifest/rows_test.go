@@ -143,7 +143,7 @@ func TestDatasetErrors(t *testing.T) {
 		"texts/a.txt":   "x",
 		"texts/b.txt":   "x",
 		"texts/in/":     "",
-		"notes.txt":     "x",
+		"notes.md":      "x",
 		"header.csv":    "image\n",
 		"nothing.csv":   "\n\n",
 		"column.csv":    "imge,task\n",
@@ -162,7 +162,7 @@ func TestDatasetErrors(t *testing.T) {
 		sentinel   error
 	}{
 		{"missing", "no dataset there: no such file or directory; check dataset.path", false, ErrNoDataset},
-		{"notes.txt", "no dataset there: want a directory, a glob, a .csv or .jsonl list, or an image (" + kinds + ")", false, ErrNoDataset},
+		{"notes.md", "no dataset there: want a directory, a glob, a .csv, .jsonl or .txt list, or an image (" + kinds + ")", false, ErrNoDataset},
 		{"**/*.png", "no dataset there: ** is not supported; give the directory and dataset.recursive: true", false, ErrNoDataset},
 		{"[a", "no dataset there: syntax error in pattern; check the brackets of dataset.path", false, ErrNoDataset},
 		{"empty", "dataset has no rows: no image in the directory, 0 other entries skipped; want files that end in " + kinds + "; set dataset.recursive: true to read the directories below", false, ErrEmptyDataset},
@@ -172,8 +172,8 @@ func TestDatasetErrors(t *testing.T) {
 		{"nothing.jsonl", "dataset has no rows: the list has no line with an image or a measurement; add one per row", false, ErrEmptyDataset},
 		{"nothing.csv", "not a usable list: nothing.csv: has no header; the first line names the columns, such as image,task", false, ErrBadList},
 		{"column.csv", `not a usable list: column.csv:1: unknown column "imge" (did you mean "image"?)`, false, ErrBadList},
-		{"far.csv", `not a usable list: far.csv:1: unknown column "colour" (valid: image, measurement, name, task, sigma, seed, mask, kernel, param.NAME)`, false, ErrBadList},
-		{"needs.csv", `not a usable list: needs.csv:1: the header has neither column "image" nor "measurement"; add one of them`, false, ErrBadList},
+		{"far.csv", `not a usable list: far.csv:1: unknown column "colour" (valid: image, measurement, name, task, sigma, seed, mask, kernel, sha256, width, height, param.NAME)`, false, ErrBadList},
+		{"needs.csv", `not a usable list: needs.csv:1: the header has neither column "image" nor "measurement"; add one of them, or say in dataset.columns which of name, task it is`, false, ErrBadList},
 		{"twice.csv", `not a usable list: twice.csv:1: column "image" is repeated; remove one`, false, ErrBadList},
 		{"param.csv", `not a usable list: param.csv:1: column "param." names no parameter, want param.NAME`, false, ErrBadList},
 		{"quote.csv", `not a usable list: quote.csv:1: not valid CSV: extraneous or missing " in quoted-field`, false, ErrBadList},

@@ -74,9 +74,14 @@ type Spec struct {
 
 // Dataset says where rows come from and how images reach the working size.
 type Dataset struct {
-	// Path is a directory, a glob, a .csv or .jsonl list, or one image; relative to the
-	// campaign file.
+	// Path is a directory, a glob, a list or one image, relative to the campaign file, or
+	// the address of one: see the package comment of ddiff/dataset for all that there are.
 	Path string `json:"path"`
+	// Columns maps columns of a row (see the package comment) to columns of the list, as in
+	// {image: file_path, sigma: noise}. A column that is not in it has the same name in the
+	// list; an empty name means that the column is not read. With Columns, what else the list
+	// has is passed over; without, an unknown column is an error.
+	Columns map[string]string `json:"columns,omitempty"`
 	// Size is the working size in pixels, 8..4096. Default: 256. [FitPad] does not use it.
 	Size int `json:"size"`
 	// Fit says how an image reaches the working size. Default: center_crop.
@@ -204,7 +209,7 @@ func Parse(name string, data []byte, base string) (*Spec, error) {
 	if problems := slices.Concat(d.problems, s.checkRanges()); len(problems) > 0 {
 		return nil, joinByLine(problems)
 	}
-	s.Dataset.Path = resolvePath(base, s.Dataset.Path)
+	s.Dataset.Path = ResolveDataset(base, s.Dataset.Path)
 	if s.Prior != PriorBundled {
 		s.Prior = resolvePath(base, s.Prior)
 	}
@@ -212,9 +217,9 @@ func Parse(name string, data []byte, base string) (*Spec, error) {
 }
 
 // resolvePath makes a path of a file in base absolute. Paths may lead out of base with
-// "..": they belong to the person who wrote them.
+// "..": they belong to the person who wrote them. An address with a scheme stays as it is.
 func resolvePath(base, path string) string {
-	if path == "" || filepath.IsAbs(path) {
+	if path == "" || filepath.IsAbs(path) || IsAddress(path) {
 		return path
 	}
 	return filepath.Join(base, path)

@@ -31,6 +31,7 @@ func (d *yamlDecoder) dataset(n *yaml.Node, path string, s *Dataset) {
 		"fit":       func(n *yaml.Node, path string) { d.text(n, path, (*string)(&s.Fit)) },
 		"limit":     func(n *yaml.Node, path string) { d.integer(n, path, &s.Limit) },
 		"recursive": func(n *yaml.Node, path string) { d.boolean(n, path, &s.Recursive) },
+		"columns":   func(n *yaml.Node, path string) { s.Columns = d.texts(n, path) },
 	})
 }
 

@@ -100,6 +100,7 @@ func (s *Spec) checkRanges() []*FieldError {
 	c.integer("dataset.size", s.Dataset.Size, 8, 4096)
 	c.oneOf("dataset.fit", string(s.Dataset.Fit), string(FitCenterCrop), string(FitResize), string(FitPad))
 	c.integer("dataset.limit", s.Dataset.Limit, 0, math.MaxInt32)
+	c.columns("dataset.columns", s.Dataset.Columns)
 	for i, t := range s.Tasks {
 		path := fmt.Sprintf("tasks[%d].", i)
 		for _, p := range slices.Sorted(maps.Keys(t.Params)) {
@@ -173,6 +174,19 @@ func (c *rangeChecker) notEmpty(field, x string) {
 func (c *rangeChecker) name(field, x string) {
 	if err := checkName(x); err != nil {
 		c.add(field, err)
+	}
+}
+
+func (c *rangeChecker) columns(field string, columns map[string]string) {
+	for _, column := range slices.Sorted(maps.Keys(columns)) {
+		if err := checkColumn(column); err != nil {
+			c.add(field+"."+column, err)
+		} else if strings.ContainsFunc(columns[column], unicode.IsControl) {
+			c.add(field+"."+column, errors.New("has control characters; remove them"))
+		}
+	}
+	if len(columns) > 0 && columnName(columns, "image") == "" && columnName(columns, "measurement") == "" {
+		c.add(field, errors.New("reads neither image nor measurement; leave one of them in"))
 	}
 }
 

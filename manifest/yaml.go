@@ -128,6 +128,20 @@ func (d *yamlDecoder) numbers(n *yaml.Node, path string) map[string]float64 {
 	return out
 }
 
+// texts reads a mapping from any names to texts.
+func (d *yamlDecoder) texts(n *yaml.Node, path string) map[string]string {
+	out := map[string]string{}
+	d.entries(n, path, func(key, value *yaml.Node, child string) {
+		if !d.accept(value, child) {
+			return
+		}
+		var text string
+		d.text(value, child, &text)
+		out[key.Value] = text
+	})
+	return out
+}
+
 // entries walks a mapping whose keys are plain, distinct strings.
 func (d *yamlDecoder) entries(n *yaml.Node, path string, visit func(key, value *yaml.Node, child string)) {
 	if !d.accept(n, path) {

@@ -1,0 +1,198 @@
+package dataset
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+
+	"ddiff/storage"
+)
+
+// bucketsKept is how many open buckets are remembered.
+const bucketsKept = 32
+
+// buckets opens each bucket once.
+type buckets struct {
+	cfg Config
+
+	mu    sync.Mutex
+	known map[string]*bucket
+}
+
+// bucket is one bucket of one server; store is nil until it was opened.
+type bucket struct {
+	mu    sync.Mutex
+	s3    *storage.S3
+	store *storage.Retrying
+}
+
+// config is how the bucket of an address is reached.
+func (b *buckets) config(a Address) (storage.S3Config, error) {
+	u := *a.url
+	u.Path, u.RawPath = "", ""
+	named, err := storage.ParseS3URL(u.String())
+	if err != nil {
+		return named, fmt.Errorf("%w: %w", ErrAddress, err)
+	}
+	c := b.cfg.S3
+	c.Bucket, c.Prefix, c.ReadOnly, c.MaxBytes = named.Bucket, "", true, b.cfg.MaxBytes
+	if named.Endpoint != "" {
+		c.Endpoint = named.Endpoint
+	}
+	if named.Region != "" {
+		c.Region = named.Region
+	}
+	if named.CAFile != "" {
+		c.CAFile = named.CAFile
+	}
+	if named.Addressing != storage.AddressingAuto {
+		c.Addressing = named.Addressing
+	}
+	if c.Timeout == 0 {
+		c.Timeout = b.cfg.Timeout
+	}
+	return c, b.allowed(named.Endpoint)
+}
+
+// allowed holds the endpoint that an address names against the list.
+func (b *buckets) allowed(endpoint string) error {
+	own := []string{"", b.cfg.S3.Endpoint, os.Getenv("AWS_ENDPOINT_URL_S3"), os.Getenv("AWS_ENDPOINT_URL"), storage.DefaultS3Endpoint}
+	if b.cfg.Endpoints == nil || slices.Contains(own, endpoint) || slices.Contains(b.cfg.Endpoints, endpoint) {
+		return nil
+	}
+	return fmt.Errorf("%w: the S3 endpoint %q is not on the list of those that may be named", ErrRefused, endpoint)
+}
+
+// of returns the store of an address's bucket.
+func (b *buckets) of(ctx context.Context, a Address) (*storage.Retrying, error) {
+	config, err := b.config(a)
+	if err != nil {
+		return nil, err
+	}
+	u := *a.url
+	u.Path, u.RawPath = "", ""
+	entry := b.entry(u.String())
+	entry.mu.Lock()
+	defer entry.mu.Unlock()
+	if entry.store != nil {
+		return entry.store, nil
+	}
+	s3, err := b.connect(ctx, config)
+	if err != nil {
+		return nil, storageError(err)
+	}
+	store, err := storage.NewRetrying(s3, b.cfg.Retry)
+	if err != nil {
+		return nil, err
+	}
+	entry.s3, entry.store = s3, store
+	return store, nil
+}
+
+// connect opens a bucket, several times while it is unavailable.
+func (b *buckets) connect(ctx context.Context, config storage.S3Config) (s3 *storage.S3, err error) {
+	for wait := range attempts(b.cfg.Attempts) {
+		if err := sleep(ctx, wait); err != nil {
+			return nil, err
+		}
+		if s3, err = storage.OpenS3(ctx, config); !errors.Is(err, storage.ErrUnavailable) {
+			return s3, err
+		}
+	}
+	return nil, err
+}
+
+// entry finds or makes the place of a bucket.
+func (b *buckets) entry(name string) *bucket {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if e := b.known[name]; e != nil {
+		return e
+	}
+	if len(b.known) >= bucketsKept {
+		for other, e := range b.known {
+			delete(b.known, other)
+			e.close()
+			break
+		}
+	}
+	e := &bucket{}
+	b.known[name] = e
+	return e
+}
+
+// close closes idle connections; calls that are under way go on.
+func (b *buckets) close() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for name, e := range b.known {
+		delete(b.known, name)
+		e.close()
+	}
+}
+
+func (e *bucket) close() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.s3 != nil {
+		e.s3.Close()
+	}
+}
+
+// get reads an object whole.
+func (b *buckets) get(ctx context.Context, a Address) ([]byte, error) {
+	store, err := b.of(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	data, err := store.Get(ctx, a.key())
+	return data, storageError(err)
+}
+
+// part reads a member of a tar file.
+func (b *buckets) part(ctx context.Context, a Address) ([]byte, error) {
+	store, err := b.of(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	data, err := store.GetRange(ctx, a.key(), "", a.offset, a.size)
+	return data, storageError(err)
+}
+
+// open implements Sources.open for buckets.
+func (b *buckets) open(ctx context.Context, a Address) (object, error) {
+	store, err := b.of(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	v, err := store.Version(ctx, a.key())
+	if err != nil {
+		return nil, storageError(err)
+	}
+	return &bucketObject{store: store, v: v}, nil
+}
+
+// bucketObject is one version of an object in a bucket.
+type bucketObject struct {
+	store *storage.Retrying
+	v     storage.Version
+}
+
+func (o *bucketObject) readRange(ctx context.Context, offset, size int64) ([]byte, error) {
+	data, err := o.store.GetRange(ctx, o.v.Key, o.v.ETag, offset, size)
+	return data, storageError(err)
+}
+
+func (o *bucketObject) length() int64 { return o.v.Size }
+
+func (o *bucketObject) version() string {
+	if o.v.ETag == "" {
+		return ""
+	}
+	return fmt.Sprintf("%d-%s", o.v.Size, o.v.ETag)
+}
+
+func (*bucketObject) close() error { return nil }

@@ -1,0 +1,103 @@
+package dataset_test
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"ddiff/dataset"
+	"ddiff/manifest"
+	"ddiff/storage"
+)
+
+// Many readers at once, a bucket and a web server behind one cache: each gets its own bytes,
+// also after an object was replaced, and while the cache is too small for them.
+func TestManyReaders(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	const n = 12
+	objects := map[string][]byte{}
+	for i := range n {
+		objects[fmt.Sprintf("photos/%02d.png", i)] = picture(t, i)
+		write(t, folder, fmt.Sprintf("%02d.png", i), picture(t, 100+i))
+	}
+	name, server, allow := bucket(t, objects)
+	base, allowWeb := webServer(t, folder, nil)
+	for _, size := range []int64{0, 2000, -1} {
+		s := sources(t, func(c *dataset.Config) { allow(c); allowWeb(c); c.CacheBytes = size })
+		group, ctx := errgroup.WithContext(t.Context())
+		for range 3 {
+			for i := range n {
+				group.Go(func() error {
+					for address, want := range map[string][]byte{
+						fmt.Sprintf("s3://%s/photos/%02d.png", name, i): picture(t, i),
+						fmt.Sprintf("%s/%02d.png", base, i):             picture(t, 100+i),
+					} {
+						if got, err := s.Get(ctx, address); err != nil || !bytes.Equal(got, want) {
+							return fmt.Errorf("%s: other bytes, or error %w", address, err)
+						}
+					}
+					return nil
+				})
+			}
+		}
+		if err := group.Wait(); err != nil {
+			t.Errorf("cache of %d bytes: %v", size, err)
+		}
+		store, err := storage.OpenS3(t.Context(), server.Config(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := store.Put(t.Context(), "photos/00.png", picture(t, 50)); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := s.Get(t.Context(), "s3://"+name+"/photos/00.png"); err != nil || !bytes.Equal(got, picture(t, 50)) {
+			t.Errorf("cache of %d bytes: the old bytes after a change, or error %v", size, err)
+		}
+		if err := store.Put(t.Context(), "photos/00.png", picture(t, 0)); err != nil {
+			t.Fatal(err)
+		}
+		store.Close()
+	}
+}
+
+// A damaged cache costs time and nothing else.
+func TestDamagedCache(t *testing.T) {
+	t.Parallel()
+	folder, cache := t.TempDir(), t.TempDir()
+	path := write(t, folder, "s.tar", tarFile(t, memberFile{"0.png", picture(t, 0)}, memberFile{"1.png", picture(t, 1)}))
+	for range 2 {
+		s := sources(t, func(c *dataset.Config) { c.CacheDir = cache })
+		names, images := soundRows(t, s, manifest.Dataset{Path: path})
+		want(t, names, images, "0 1", 0, 1)
+		files, err := filepath.Glob(filepath.Join(cache, "*"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%d files in the cache, error %v", len(files), err)
+		}
+		for _, file := range files {
+			if len(filepath.Base(file)) == 64 {
+				write(t, cache, filepath.Base(file), []byte("damaged"))
+			}
+		}
+	}
+}
+
+// A server that wants to be left alone for a day does not hold a worker for a day.
+func TestRetryAfterIsBounded(t *testing.T) {
+	t.Parallel()
+	base, allow := webServer(t, t.TempDir(), func(w http.ResponseWriter, _ *http.Request) bool {
+		w.Header().Set("Retry-After", "86400")
+		w.WriteHeader(http.StatusTooManyRequests)
+		return true
+	})
+	begun := time.Now()
+	_, err := sources(t, func(c *dataset.Config) { allow(c); c.CacheBytes = -1 }).Get(t.Context(), base+"/a.png")
+	if took := time.Since(begun); err == nil || took > time.Minute {
+		t.Errorf("%v after %v", err, took)
+	}
+}

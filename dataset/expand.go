@@ -1,0 +1,70 @@
+package dataset
+
+import (
+	"fmt"
+	"iter"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"ddiff/manifest"
+)
+
+// maxExpanded is how many paths the braces of one path may stand for.
+const maxExpanded = 100_000
+
+// braces find the first {a,b} or {000..031} of a path.
+var braces = regexp.MustCompile(`\{([^{}]*(?:,[^{}]*)+|-?\d+\.\.-?\d+)\}`)
+
+// expand yields the paths that a path with braces stands for, as a shell would: {000..031}
+// counts, with zeros in front where the bounds have them, and {a,b} lists. A path behind
+// manifest.LocalPrefix has no braces.
+func expand(path string) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		n := 0
+		err := expandTo(path, func(p string) error {
+			if n++; n > maxExpanded {
+				return fmt.Errorf("%w: the braces of dataset.path stand for more than %d paths", manifest.ErrNoDataset, maxExpanded)
+			}
+			if !yield(p, nil) {
+				return errStop
+			}
+			return nil
+		})
+		if err != nil && err != errStop { //nolint:errorlint // it is made here and never wrapped
+			yield("", err)
+		}
+	}
+}
+
+func expandTo(path string, emit func(string) error) error {
+	at := braces.FindStringSubmatchIndex(path)
+	if at == nil || strings.HasPrefix(path, manifest.LocalPrefix) {
+		return emit(path)
+	}
+	before, inner, after := path[:at[0]], path[at[2]:at[3]], path[at[1]:]
+	from, to, counted := strings.Cut(inner, "..")
+	if !counted || strings.Contains(inner, ",") {
+		for choice := range strings.SplitSeq(inner, ",") {
+			if err := expandTo(before+choice+after, emit); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	first, err1 := strconv.Atoi(from)
+	last, err2 := strconv.Atoi(to)
+	if err1 != nil || err2 != nil || first < 0 || last < first {
+		return fmt.Errorf("%w: {%s} of dataset.path does not count up from a number to another", manifest.ErrNoDataset, inner)
+	}
+	width := 0
+	if strings.HasPrefix(from, "0") || strings.HasPrefix(to, "0") {
+		width = max(len(from), len(to))
+	}
+	for i := first; i <= last; i++ {
+		if err := expandTo(fmt.Sprintf("%s%0*d%s", before, width, i, after), emit); err != nil {
+			return err
+		}
+	}
+	return nil
+}

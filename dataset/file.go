@@ -1,0 +1,52 @@
+package dataset
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"ddiff/manifest"
+)
+
+// fileObject is a file of this machine.
+type fileObject struct {
+	file *os.File
+	size int64
+	mark string
+}
+
+func openFile(path string) (object, error) {
+	if err := manifest.CheckFile(path); err != nil {
+		return nil, fileError(err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fileError(err)
+	}
+	info, err := f.Stat()
+	if err != nil {
+		f.Close() // the error of Stat is the one to tell
+		return nil, err
+	}
+	return &fileObject{file: f, size: info.Size(), mark: fmt.Sprintf("%d-%d", info.Size(), info.ModTime().UnixNano())}, nil
+}
+
+func (f *fileObject) readRange(ctx context.Context, offset, size int64) ([]byte, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	size = max(0, min(size, f.size-offset))
+	data := make([]byte, size)
+	n, err := f.file.ReadAt(data, offset)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return data[:n], err
+}
+
+func (f *fileObject) length() int64   { return f.size }
+func (f *fileObject) version() string { return f.mark }
+
+func (f *fileObject) close() error { return f.file.Close() }

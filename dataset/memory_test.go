@@ -1,0 +1,66 @@
+package dataset_test
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"ddiff/manifest"
+)
+
+// heap is what is in use after a collection.
+func heap() int64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// A million rows take no more memory than ten thousand.
+func TestMemoryDoesNotGrowWithRows(t *testing.T) { // not parallel: it measures the heap
+	total := 1_000_000
+	if testing.Short() {
+		total = 200_000
+	}
+	folder := t.TempDir()
+	write(t, folder, "a.png", picture(t, 0))
+	f, err := os.Create(filepath.Join(folder, "list.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := bufio.NewWriter(f)
+	fmt.Fprintln(w, "image,name,sigma,seed,param.factor")
+	for i := range total {
+		fmt.Fprintf(w, "a.png,the picture of row %d,0.05,%d,4\n", i%900_000, i)
+	}
+	if err := w.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var first, most int64
+	n := 0
+	for row, err := range sources(t, nil).Rows(t.Context(), manifest.Dataset{Path: f.Name()}, nil) {
+		if err != nil || row.Err != nil {
+			t.Fatal(err, row.Err)
+		}
+		switch n++; {
+		case n == 10_000:
+			first = heap()
+		case n%100_000 == 0:
+			most = max(most, heap())
+		}
+	}
+	if n != total {
+		t.Fatalf("%d rows, want %d", n, total)
+	}
+	t.Logf("rows=%d heap_growth_kib=%d", n, (most-first)>>10)
+	const limit = 8 << 20 // the names of the first 65,536 rows are 2 MiB
+	if most-first > limit {
+		t.Errorf("the heap grew by %d KiB from row 10,000 on, want at most %d", (most-first)>>10, limit>>10)
+	}
+}

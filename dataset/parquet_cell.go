@@ -1,0 +1,53 @@
+package dataset
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+)
+
+// readCell reads one cell of a Parquet file: the page that it is in, and, since most files
+// say nothing about where rows are, those before it in the row group.
+func (s *Sources) readCell(ctx context.Context, a Address) ([]byte, error) {
+	obj, err := s.open(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	defer obj.close() //nolint:errcheck // opened for reading
+	t, err := openTable(ctx, obj, s.cfg.MaxBytes)
+	if err != nil {
+		return nil, err
+	}
+	l, ok := t.find(a.column)
+	if !ok || !l.bytes() {
+		return nil, fmt.Errorf("%w: there is no column %q of bytes", ErrNotFound, a.column)
+	}
+	row := a.row
+	for i, group := range t.file.RowGroups() {
+		if row >= group.NumRows() {
+			row -= group.NumRows()
+			continue
+		}
+		return s.cell(t, i, l, row)
+	}
+	return nil, fmt.Errorf("%w: the file has %d rows", ErrNotFound, t.rows)
+}
+
+// cell reads one value of row group i.
+func (s *Sources) cell(t *table, i int, l leaf, row int64) ([]byte, error) {
+	v, err := t.values(i, l, row)
+	if err != nil {
+		return nil, err
+	}
+	defer v.close()
+	value, err := v.next()
+	switch {
+	case err != nil:
+		return nil, err
+	case value.IsNull():
+		return nil, fmt.Errorf("%w: the cell is empty", ErrNotFound)
+	case int64(len(value.ByteArray())) > s.cfg.MaxBytes:
+		return nil, s.tooLarge(int64(len(value.ByteArray())))
+	}
+	return bytes.Clone(value.ByteArray()), nil
+}

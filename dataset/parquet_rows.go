@@ -1,0 +1,181 @@
+package dataset
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"path"
+	"slices"
+	"strings"
+
+	"ddiff/manifest"
+)
+
+// parquetColumn is a column of the rows, and what fills it in a Parquet file.
+type parquetColumn struct {
+	column string
+	text   *leaf // the values, as in other lists
+	bytes  *leaf // files in the cells, named by text where that is not nil
+}
+
+// parquet reads a Parquet list, row group by row group, and of these only the columns that
+// rows have.
+func (r *reading) parquet(a Address, emit emitter) error {
+	obj, err := r.openPart(a)
+	if err != nil {
+		return err
+	}
+	defer obj.close() //nolint:errcheck // opened for reading
+	t, err := openTable(r.ctx, obj, r.cfg.MaxBytes)
+	if err != nil {
+		return err
+	}
+	config := r.listConfig(a)
+	columns, err := parquetColumns(t, config)
+	if err != nil {
+		return err
+	}
+	for row, err := range manifest.RecordRows(r.records(a, t, columns), config) {
+		if err != nil {
+			return err
+		}
+		if err := emit(row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// parquetColumns finds what fills the columns of the rows.
+func parquetColumns(t *table, config manifest.ListConfig) ([]parquetColumn, error) {
+	leaves := t.leaves()
+	byName := map[string]leaf{}
+	var header []string
+	for _, l := range leaves {
+		byName[l.name] = l
+		header = append(header, l.name)
+		// A group of bytes and path is a column of files too.
+		if group, ok := strings.CutSuffix(l.name, "."+bytesLeaf); ok && l.bytes() {
+			header = append(header, group)
+		}
+	}
+	fills, err := config.ColumnsOf(header, false)
+	if err != nil {
+		return nil, err
+	}
+	var out []parquetColumn
+	for i, name := range header {
+		for _, column := range fills[i] {
+			c := parquetColumn{column: column}
+			file := slices.Contains(fileColumns, column)
+			l, plain := byName[name]
+			switch {
+			case plain && file && l.bytes():
+				c.bytes = &l
+			case plain:
+				c.text = &l
+			case file:
+				inner := byName[name+"."+bytesLeaf]
+				c.bytes = &inner
+				if names, ok := byName[name+"."+pathLeaf]; ok {
+					c.text = &names
+				}
+			default:
+				return nil, fmt.Errorf("%w: column %q holds files, and %s is none", manifest.ErrBadList, name, column)
+			}
+			out = append(out, c)
+		}
+	}
+	return out, nil
+}
+
+// records yields the rows of a Parquet file as text.
+func (r *reading) records(a Address, t *table, columns []parquetColumn) iter.Seq2[manifest.Record, error] {
+	return func(yield func(manifest.Record, error) bool) {
+		first := int64(0)
+		for i, group := range t.file.RowGroups() {
+			err := r.groupRecords(a, t, i, columns, first, func(record manifest.Record) bool { return yield(record, nil) })
+			if errors.Is(err, errStop) {
+				return
+			}
+			if err != nil {
+				yield(manifest.Record{}, fmt.Errorf("row group %d: %w", i, err))
+				return
+			}
+			first += group.NumRows()
+		}
+	}
+}
+
+// groupRecords yields the rows of row group g, whose first is row first of the file.
+func (r *reading) groupRecords(
+	a Address, t *table, g int, columns []parquetColumn, first int64, yield func(manifest.Record) bool,
+) error {
+	open := make([]*values, len(columns))
+	defer func() {
+		for _, v := range open {
+			if v != nil {
+				v.close()
+			}
+		}
+	}()
+	for i, c := range columns {
+		if c.text == nil {
+			continue
+		}
+		v, err := t.values(g, *c.text, 0)
+		if err != nil {
+			return err
+		}
+		open[i] = v
+	}
+	inline := make([]bool, len(columns))
+	for i, c := range columns {
+		inline[i] = c.bytes != nil && !t.allNull(g, *c.bytes)
+	}
+	for n := range t.file.RowGroups()[g].NumRows() {
+		if err := r.ctx.Err(); err != nil {
+			return err
+		}
+		record := manifest.Record{Number: int(first + n + 1)}
+		for i, c := range columns {
+			text := ""
+			if open[i] != nil {
+				v, err := open[i].next()
+				if err != nil {
+					return err
+				}
+				var bad error
+				if text, bad = c.text.format(v); bad != nil && record.Err == nil {
+					record.Err = fmt.Errorf("column %s %w", c.text.name, bad)
+				}
+			}
+			if inline[i] {
+				text = r.cellAddress(a, *c.bytes, first+n, text).String()
+			}
+			record.Fields = append(record.Fields, manifest.Field{Column: c.column, Text: strings.TrimSpace(text)})
+		}
+		if !yield(record) {
+			return errStop
+		}
+	}
+	return nil
+}
+
+// allNull tells whether the file says that a leaf has no value in row group g.
+func (t *table) allNull(g int, l leaf) bool {
+	_, meta, err := t.chunk(g, l)
+	n := t.file.RowGroups()[g].NumRows()
+	return err == nil && n > 0 && meta.Statistics.NullCount == n
+}
+
+// cellAddress is where the file in a cell can be read. The cell is called after its own path
+// where it has one.
+func (r *reading) cellAddress(a Address, l leaf, row int64, text string) Address {
+	a.part, a.column, a.row = cell, l.name, row
+	a.name = path.Base(strings.ReplaceAll(text, `\`, "/"))
+	if text == "" || len(a.name) > maxMemberName {
+		a.name = fmt.Sprintf("row-%d", row)
+	}
+	return a
+}

@@ -1,0 +1,125 @@
+package dataset
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
+)
+
+// values reads a column chunk value by value, in the memory of one page.
+type values struct {
+	pages  parquet.Pages
+	page   parquet.Page
+	reader parquet.ValueReader
+	batch  [64]parquet.Value
+	have   []parquet.Value
+}
+
+// chunk is a leaf of row group i, and what the file says about it.
+func (t *table) chunk(i int, l leaf) (parquet.ColumnChunk, *format.ColumnMetaData, error) {
+	chunks, described := t.file.RowGroups()[i].ColumnChunks(), t.file.Metadata().RowGroups[i].Columns
+	j := l.column.Index()
+	if j < 0 || j >= len(chunks) || j >= len(described) {
+		return nil, nil, fmt.Errorf("%w: row group %d lacks column %q", ErrBadArchive, i, l.name)
+	}
+	return chunks[j], &described[j].MetaData, nil
+}
+
+// values opens a leaf of row group i from a row on.
+func (t *table) values(i int, l leaf, row int64) (v *values, err error) {
+	defer recovered(&err)
+	chunk, meta, err := t.chunk(i, l)
+	if err != nil {
+		return nil, err
+	}
+	last := int64(math.MaxInt64)
+	if row > 0 {
+		last = row
+	}
+	if err := t.guardPages(meta, last); err != nil {
+		return nil, err
+	}
+	v = &values{pages: chunk.Pages()}
+	if row > 0 {
+		if err := v.pages.SeekToRow(row); err != nil {
+			v.close()
+			return nil, parquetError(err)
+		}
+	}
+	return v, nil
+}
+
+// next returns the value of the next row. It is good until the call after it.
+func (v *values) next() (out parquet.Value, err error) {
+	defer recovered(&err)
+	for {
+		if len(v.have) > 0 {
+			out, v.have = v.have[0], v.have[1:]
+			return out, nil
+		}
+		if v.reader != nil {
+			n, err := v.reader.ReadValues(v.batch[:])
+			if v.have = v.batch[:n]; n > 0 {
+				continue
+			}
+			if err != nil && !errors.Is(err, io.EOF) {
+				return out, parquetError(err)
+			}
+		}
+		v.release()
+		page, err := v.pages.ReadPage()
+		if errors.Is(err, io.EOF) {
+			return out, fmt.Errorf("%w: a column has fewer values than the row group has rows", ErrBadArchive)
+		}
+		if err != nil {
+			return out, parquetError(err)
+		}
+		v.page, v.reader = page, page.Values()
+	}
+}
+
+func (v *values) release() {
+	if v.page != nil {
+		parquet.Release(v.page)
+	}
+	v.page, v.reader = nil, nil
+}
+
+func (v *values) close() {
+	v.release()
+	v.pages.Close() // opened for reading
+}
+
+// format is a value as the text of a list's cell; empty when it is not set.
+func (l leaf) format(v parquet.Value) (string, error) {
+	switch {
+	case v.IsNull():
+		return "", nil
+	case v.Kind() == parquet.ByteArray, v.Kind() == parquet.FixedLenByteArray && l.text():
+		return strings.Clone(string(v.ByteArray())), nil
+	case !l.numeric():
+		return "", fmt.Errorf("holds %s, want text or numbers", l.column.Type())
+	}
+	switch v.Kind() {
+	case parquet.Int32:
+		if l.unsigned() {
+			return strconv.FormatUint(uint64(uint32(v.Int32())), 10), nil
+		}
+		return strconv.FormatInt(int64(v.Int32()), 10), nil
+	case parquet.Int64:
+		if l.unsigned() {
+			return strconv.FormatUint(uint64(v.Int64()), 10), nil
+		}
+		return strconv.FormatInt(v.Int64(), 10), nil
+	case parquet.Float:
+		return strconv.FormatFloat(float64(v.Float()), 'g', -1, 32), nil
+	default:
+		return strconv.FormatFloat(v.Double(), 'g', -1, 64), nil
+	}
+}

@@ -1,0 +1,48 @@
+package dataset
+
+import (
+	"errors"
+	"path"
+	"strings"
+
+	"ddiff/manifest"
+)
+
+// prefix emits the images below a prefix of a bucket, in byte order of their keys. It holds
+// one page of the listing.
+func (r *reading) prefix(a Address, emit emitter) error {
+	store, err := r.buckets.of(r.ctx, a)
+	if err != nil {
+		return err
+	}
+	prefix := strings.TrimSuffix(a.key(), "/")
+	if prefix != "" {
+		prefix += "/"
+	}
+	for info, err := range store.List(r.ctx, prefix) {
+		if err != nil {
+			return storageError(err)
+		}
+		name := strings.TrimPrefix(info.Key, prefix)
+		image := a.at(info.Key).String()
+		switch {
+		case hiddenName(name):
+			continue
+		case !manifest.IsImage(path.Base(name)):
+			r.skip(image)
+			continue
+		}
+		row := manifest.Row{Name: name, Image: image}
+		problem := func(err error) { row.Err = &manifest.FieldError{File: image, Err: err} }
+		switch {
+		case info.Size == 0:
+			problem(errors.New("is an empty file"))
+		case info.Size > r.cfg.MaxBytes:
+			problem(r.tooLarge(info.Size))
+		}
+		if err := emit(row); err != nil {
+			return err
+		}
+	}
+	return nil
+}

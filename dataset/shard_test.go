@@ -1,0 +1,230 @@
+package dataset_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"ddiff/dataset"
+	"ddiff/manifest"
+)
+
+func TestShardSamples(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	npy := []byte("stands for an array")
+	path := write(t, folder, "s.tar", tarFile(t,
+		memberFile{"000.jpg", picture(t, 0)}, memberFile{"000.json", []byte("{}")}, memberFile{"000.mask.png", picture(t, 100)},
+		memberFile{"cats/v1.0/001.png", picture(t, 1)}, memberFile{"cats/v1.0/001.kernel.npy", npy}, memberFile{"cats/v1.0/001.NPY", npy},
+		memberFile{"002.measurement.npy", npy},
+		memberFile{"003.txt", []byte("a caption")},
+		memberFile{"004.png", nil},
+		memberFile{"005.png", picture(t, 5)}, memberFile{"005.jpg", picture(t, 5)},
+		memberFile{"../../006.png", picture(t, 6)},
+		memberFile{"/007.png", picture(t, 7)},
+		memberFile{"._008.png", picture(t, 8)},
+		memberFile{strings.Repeat("long/", 60) + "é # ?&=%.png", picture(t, 9)},
+	))
+	s := sources(t, nil)
+	all, skipped, err := rows(t, s, manifest.Dataset{Path: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	long := strings.Repeat("long/", 60) + "é # ?&=%"
+	for i, tc := range []struct {
+		name, problem                    string
+		image, measurement, mask, kernel []byte
+	}{
+		{name: "000", image: picture(t, 0), mask: picture(t, 100)},
+		{name: "cats/v1.0/001", image: picture(t, 1), measurement: npy, kernel: npy},
+		{name: "002", measurement: npy},
+		{name: "004", problem: "s.tar: 004.png: it is empty"},
+		{name: "005", problem: "s.tar: 005.jpg: the sample has another image; give each its own name up to the first dot"},
+		{name: "006", image: picture(t, 6)},
+		{name: "007", image: picture(t, 7)},
+		{name: long, image: picture(t, 9)},
+	} {
+		r := all[i]
+		if r.Name != tc.name || (r.Err != nil) != (tc.problem != "") || r.Err != nil && r.Err.Error() != tc.problem {
+			t.Errorf("row %d is %+v, error %v, want %s", i, r, r.Err, tc.name)
+		}
+		if r.Err != nil {
+			continue
+		}
+		for address, want := range map[string][]byte{r.Image: tc.image, r.Measurement: tc.measurement, r.Overrides.Mask: tc.mask, r.Overrides.Kernel: tc.kernel} {
+			if address == "" {
+				continue
+			}
+			if got, err := s.Get(t.Context(), address); err != nil || !bytes.Equal(got, want) {
+				t.Errorf("%s: %q, error %v", address, got, err)
+			}
+		}
+	}
+	if len(all) != 8 {
+		t.Errorf("%d rows", len(all))
+	}
+	if got := strings.Join(skipped, " "); got != path+"#000.json "+path+"#003.txt" {
+		t.Errorf("skipped %s", got)
+	}
+	mapped, _, err := rows(t, s, manifest.Dataset{Path: path, Columns: map[string]string{"image": "mask.png", "mask": "jpg"}})
+	if err != nil || mapped[0].Image == "" || mapped[0].Image != all[0].Overrides.Mask || mapped[0].Overrides.Mask != all[0].Image {
+		t.Errorf("%+v, error %v", mapped[0], err)
+	}
+	if _, _, err := rows(t, s, manifest.Dataset{Path: path, Columns: map[string]string{"sigma": "json"}}); !errors.Is(err, manifest.ErrBadList) {
+		t.Errorf("sigma: %v", err)
+	}
+}
+
+// Sparse members lie in pieces: reading a stretch would give something else.
+func TestShardSparse(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	var buf bytes.Buffer
+	w := tar.NewWriter(&buf)
+	// An old GNU sparse header, by hand: one data block of a 1 MiB file.
+	h := make([]byte, 512)
+	copy(h, "a.png")
+	copy(h[100:], "0000644\x000000000\x000000000\x00")
+	copy(h[124:], fmt.Sprintf("%011o\x00", 512))
+	copy(h[136:], "00000000000\x00        S")
+	copy(h[257:], "ustar  \x00")
+	copy(h[386:], fmt.Sprintf("%011o\x00%011o\x00", 0, 512))
+	copy(h[483:], fmt.Sprintf("%011o\x00", 1<<20))
+	sum := 0
+	for _, b := range h {
+		sum += int(b)
+	}
+	copy(h[148:], fmt.Sprintf("%06o\x00 ", sum))
+	buf.Write(h)
+	buf.Write(make([]byte, 512))
+	data := picture(t, 1)
+	if err := w.WriteHeader(&tar.Header{Name: "b.png", Size: int64(len(data)), Mode: 0o644}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write(data); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	path := write(t, folder, "s.tar", buf.Bytes())
+	all, _, err := rows(t, sources(t, nil), manifest.Dataset{Path: path})
+	if err != nil || len(all) != 2 || all[0].Err == nil || !strings.Contains(all[0].Err.Error(), "sparse") || all[1].Err != nil {
+		t.Fatalf("%+v, error %v", all, err)
+	}
+}
+
+func TestShardProblems(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	whole := tarFile(t, memberFile{"0.png", picture(t, 0)}, memberFile{"1.png", picture(t, 1)}, memberFile{"2.png", picture(t, 2)})
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	if _, err := z.Write(whole); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	damaged := bytes.Clone(whole)
+	at := bytes.Index(damaged, []byte("2.png"))
+	damaged[at+100] ^= 1
+	files := map[string][]byte{
+		"packed.tar": packed.Bytes(), "words.tar": bytes.Repeat([]byte("no tar file "), 100),
+		"damaged.tar": damaged, "cut.tar": whole[:at+512+10], "none.tar": tarFile(t, memberFile{"a.txt", []byte("x")}),
+	}
+	for name, data := range files {
+		write(t, folder, name, data)
+	}
+	for _, cached := range []bool{true, false} {
+		s := sources(t, func(c *dataset.Config) {
+			if !cached {
+				c.CacheBytes = -1
+			}
+		})
+		for name, tc := range map[string]struct {
+			sound int
+			want  error
+		}{
+			"packed.tar": {0, dataset.ErrBadArchive}, "words.tar": {0, dataset.ErrBadArchive}, "none.tar": {0, manifest.ErrEmptyDataset},
+			"damaged.tar": {2, dataset.ErrBadArchive}, "cut.tar": {2, dataset.ErrBadArchive}, "missing.tar": {0, os.ErrNotExist},
+		} {
+			all, _, err := rows(t, s, manifest.Dataset{Path: filepath.Join(folder, name)})
+			if tc.sound == 0 {
+				if len(all) != 0 || !errors.Is(err, tc.want) {
+					t.Errorf("%s: %d rows, error %v", name, len(all), err)
+				}
+				continue
+			}
+			// What came before the damage is there, and one row says that more is missing.
+			if err != nil || len(all) != tc.sound+1 || all[0].Err != nil || all[1].Err != nil || !errors.Is(all[2].Err, tc.want) {
+				t.Errorf("%s: %+v, error %v", name, all, err)
+			}
+		}
+		// Among several shards a bad one does not end the others.
+		write(t, folder, "good.tar", whole)
+		all, _, err := rows(t, s, manifest.Dataset{Path: folder + "/{packed,good,missing}.tar"})
+		if err != nil || len(all) != 5 || all[0].Err == nil || all[1].Err != nil || all[4].Err == nil {
+			t.Errorf("%+v, error %v", all, err)
+		}
+	}
+}
+
+// A shard is read once for its index; then an image costs one ranged read of its own size.
+func TestShardIsIndexedOnce(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	var members []memberFile
+	for i := range 40 {
+		members = append(members, memberFile{fmt.Sprintf("%02d.png", i), append(picture(t, i), make([]byte, 100_000)...)})
+	}
+	shard := tarFile(t, members...)
+	write(t, folder, "s.tar", shard)
+	var sent, requests atomic.Int64
+	base, allow := webServer(t, folder, func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.Method == http.MethodGet {
+			requests.Add(1)
+			var from, to int64
+			if _, err := fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-%d", &from, &to); err != nil {
+				t.Errorf("a request for the whole shard")
+			}
+			sent.Add(to - from + 1)
+		}
+		return false
+	})
+	s := sources(t, allow)
+	d := manifest.Dataset{Path: base + "/s.tar"}
+	if all, _, err := rows(t, s, d); err != nil || len(all) != len(members) {
+		t.Fatal(err)
+	}
+	if n := requests.Load(); n > int64(len(shard)>>20)+3 {
+		t.Errorf("%d requests for the index of %d blocks", n, len(shard)>>20+1)
+	}
+	requests.Store(0)
+	all, _, err := rows(t, s, d)
+	if err != nil || requests.Load() > 1 {
+		t.Errorf("%d requests for rows whose index is known, error %v", requests.Load(), err)
+	}
+	requests.Store(0)
+	sent.Store(0)
+	data, err := s.Get(t.Context(), all[17].Image)
+	if err != nil || !bytes.Equal(data, members[17].data) || requests.Load() != 1 || sent.Load() != int64(len(data)) {
+		t.Errorf("%d requests and %d bytes for a member of %d, error %v", requests.Load(), sent.Load(), len(data), err)
+	}
+	small := sources(t, func(c *dataset.Config) { allow(c); c.MaxBytes = 1000 })
+	if _, err := small.Get(t.Context(), all[17].Image); !errors.Is(err, dataset.ErrTooLarge) {
+		t.Errorf("too large: %v", err)
+	}
+	beyond := strings.Replace(all[17].Image, "offset=", "offset=9", 1)
+	if _, err := s.Get(t.Context(), beyond); !errors.Is(err, dataset.ErrChanged) {
+		t.Errorf("beyond the end: %v", err)
+	}
+}

@@ -1,0 +1,130 @@
+package dataset
+
+import (
+	"context"
+	"fmt"
+
+	"ddiff/manifest"
+)
+
+// Sources reads datasets: their rows, and the files that rows name. New makes one. All
+// methods may be called concurrently.
+type Sources struct {
+	cfg     Config
+	buckets *buckets
+	web     *web
+	cache   *cache // nil when nothing is kept
+}
+
+// New checks the configuration and opens the cache. It makes no connection.
+func New(cfg Config) (*Sources, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("configure dataset sources: %w", err)
+	}
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, fmt.Errorf("configure dataset sources: %w", err)
+	}
+	s := &Sources{cfg: cfg, buckets: &buckets{cfg: cfg, known: map[string]*bucket{}}}
+	if s.web, err = newWeb(cfg); err != nil {
+		return nil, fmt.Errorf("configure dataset sources: %w", err)
+	}
+	if cfg.CacheBytes >= 0 {
+		if s.cache, err = newCache(s); err != nil {
+			return nil, fmt.Errorf("configure dataset sources: %w", err)
+		}
+	}
+	return s, nil
+}
+
+// Close closes the connections that are idle. Calls may go on and will open new ones.
+func (s *Sources) Close() {
+	s.buckets.close()
+	s.web.close()
+}
+
+// Get returns the bytes at an address, see [Address]. Its errors wrap the sentinels of this
+// package; of these only ErrUnavailable may be gone at the next attempt.
+func (s *Sources) Get(ctx context.Context, path string) ([]byte, error) {
+	a, err := Parse(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.allowed(a); err != nil {
+		return nil, err
+	}
+	if a.local() && a.part != cell {
+		return s.read(ctx, a)
+	}
+	if s.cache != nil {
+		return s.cache.get(ctx, a)
+	}
+	return s.read(ctx, a)
+}
+
+// read reads the bytes at an address from where they are.
+func (s *Sources) read(ctx context.Context, a Address) ([]byte, error) {
+	switch {
+	case a.part == member:
+		return s.readMember(ctx, a)
+	case a.part == cell:
+		return s.readCell(ctx, a)
+	case a.scheme == schemeFile:
+		data, err := manifest.Files{}.Get(ctx, a.file)
+		return data, fileError(err)
+	case a.scheme == schemeS3:
+		return s.buckets.get(ctx, a)
+	default:
+		return s.web.get(ctx, a)
+	}
+}
+
+// readMember reads a part of a tar file.
+func (s *Sources) readMember(ctx context.Context, a Address) ([]byte, error) {
+	if a.size > s.cfg.MaxBytes {
+		return nil, s.tooLarge(a.size)
+	}
+	data, err := s.readPart(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(data)) != a.size {
+		return nil, fmt.Errorf("%w: the shard ends before the member does", ErrChanged)
+	}
+	return data, nil
+}
+
+// readPart reads the bytes of a member.
+func (s *Sources) readPart(ctx context.Context, a Address) ([]byte, error) {
+	switch a.scheme {
+	case schemeFile:
+		f, err := openFile(a.file)
+		if err != nil {
+			return nil, err
+		}
+		defer f.close() //nolint:errcheck // opened for reading
+		return f.readRange(ctx, a.offset, a.size)
+	case schemeS3:
+		return s.buckets.part(ctx, a)
+	default:
+		return s.web.part(ctx, a, a.offset, a.size)
+	}
+}
+
+// tooLarge is the error for something of size bytes.
+func (s *Sources) tooLarge(size int64) error {
+	return fmt.Errorf("%w: %d bytes, at most %d are read", ErrTooLarge, size, s.cfg.MaxBytes)
+}
+
+// allowed holds an address against the configuration, as far as its text tells.
+func (s *Sources) allowed(a Address) error {
+	switch a.scheme {
+	case schemeFile:
+		return nil
+	case schemeS3:
+		_, err := s.buckets.config(a)
+		return err
+	default:
+		return s.web.guard.url(a.url)
+	}
+}

@@ -1,0 +1,118 @@
+package dataset
+
+import (
+	"fmt"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"syscall"
+)
+
+// maxRedirects is how many redirects of one request are followed.
+const maxRedirects = 5
+
+// guard decides which web servers may be talked to.
+type guard struct {
+	hosts    []string
+	networks []netip.Prefix
+	http     bool
+}
+
+// special are the networks that are not public, beside those that netip knows.
+var special = []netip.Prefix{
+	netip.MustParsePrefix("0.0.0.0/8"),       // this network
+	netip.MustParsePrefix("100.64.0.0/10"),   // shared by carriers; metadata of some clouds
+	netip.MustParsePrefix("192.0.0.0/24"),    // protocol assignments
+	netip.MustParsePrefix("192.0.2.0/24"),    // documentation
+	netip.MustParsePrefix("198.18.0.0/15"),   // benchmarks
+	netip.MustParsePrefix("198.51.100.0/24"), // documentation
+	netip.MustParsePrefix("203.0.113.0/24"),  // documentation
+	netip.MustParsePrefix("240.0.0.0/4"),     // reserved, broadcast
+	netip.MustParsePrefix("64:ff9b::/96"),    // IPv4 behind a translator
+	netip.MustParsePrefix("64:ff9b:1::/48"),  // the same, local
+	netip.MustParsePrefix("100::/64"),        // discarded
+	netip.MustParsePrefix("2001::/23"),       // protocol assignments, IPv4 in Teredo
+	netip.MustParsePrefix("2001:db8::/32"),   // documentation
+	netip.MustParsePrefix("2002::/16"),       // IPv4 in 6to4
+	netip.MustParsePrefix("fec0::/10"),       // site-local, as it once was
+}
+
+// url holds an address against the configuration before any connection.
+func (g guard) url(u *url.URL) error {
+	switch {
+	case u.Scheme == schemeHTTP && !g.http:
+		return fmt.Errorf("%w: http:// is not encrypted; use https:// or allow http", ErrRefused)
+	case u.Scheme != schemeHTTPS && u.Scheme != schemeHTTP:
+		return fmt.Errorf("%w: scheme %q", ErrRefused, u.Scheme)
+	case u.User != nil:
+		return fmt.Errorf("%w: the address holds credentials", ErrRefused)
+	case !g.host(u.Hostname()):
+		return fmt.Errorf("%w: the host %q is not on the list of those that may be read", ErrRefused, u.Hostname())
+	}
+	if ip, err := netip.ParseAddr(u.Hostname()); err == nil {
+		return g.ip(ip)
+	}
+	return nil
+}
+
+// host tells whether the list of hosts has this one.
+func (g guard) host(name string) bool {
+	if g.hosts == nil {
+		return true
+	}
+	name = strings.TrimSuffix(strings.ToLower(name), ".")
+	for _, host := range g.hosts {
+		host = strings.ToLower(host)
+		if below, ok := strings.CutPrefix(host, "*"); ok && strings.HasSuffix(name, below) || name == host {
+			return true
+		}
+	}
+	return false
+}
+
+// ip tells whether an address may be connected to.
+func (g guard) ip(ip netip.Addr) error {
+	ip = ip.Unmap().WithZone("")
+	for _, network := range g.networks {
+		if network.Contains(ip) {
+			return nil
+		}
+	}
+	public := ip.IsGlobalUnicast() && !ip.IsPrivate()
+	for _, network := range special {
+		public = public && !network.Contains(ip)
+	}
+	if !public {
+		return fmt.Errorf("%w: %s is not a public address; allow its network to read there", ErrRefused, ip)
+	}
+	return nil
+}
+
+// control checks the address that is really connected to, after all names were looked up.
+// It is net.Dialer.Control.
+func (g guard) control(network, address string, _ syscall.RawConn) error {
+	if !strings.HasPrefix(network, "tcp") {
+		return fmt.Errorf("%w: network %s", ErrRefused, network)
+	}
+	to, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrRefused, err)
+	}
+	return g.ip(to.Addr())
+}
+
+// redirect checks each step. It is http.Client.CheckRedirect.
+func (g guard) redirect(request *http.Request, via []*http.Request) error {
+	if len(via) > maxRedirects {
+		return fmt.Errorf("%w: more than %d redirects", ErrRefused, maxRedirects)
+	}
+	if request.URL.Scheme != via[0].URL.Scheme {
+		return fmt.Errorf("%w: a redirect from %s to %s", ErrRefused, via[0].URL.Scheme, request.URL.Scheme)
+	}
+	request.Header.Del("Referer") // an address may hold a signature
+	if err := g.url(request.URL); err != nil {
+		return fmt.Errorf("a redirect: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,222 @@
+package dataset
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// webObject is one version of a web resource whose server sends parts.
+type webObject struct {
+	web   *web
+	a     Address
+	size  int64
+	etag  string // strong, or empty
+	first []byte // the beginning
+}
+
+// open asks for the first block. A server that sends the whole instead is copied to a file.
+func (w *web) open(ctx context.Context, a Address) (o object, err error) {
+	for wait := range attempts(w.cfg.Attempts) {
+		if err := sleep(ctx, wait); err != nil {
+			return nil, err
+		}
+		if o, err = w.openOnce(ctx, a); !errors.Is(err, errBroken) {
+			return o, err
+		}
+	}
+	return nil, err
+}
+
+func (w *web) openOnce(ctx context.Context, a Address) (object, error) {
+	call, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	response, err := w.request(call, http.MethodGet, a, 0, blockBytes, "")
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close() // opened for reading
+	switch response.StatusCode {
+	case http.StatusOK:
+		return w.spool(call, cancel, response)
+	case http.StatusRequestedRangeNotSatisfiable:
+		return &webObject{web: w, a: a}, nil // it is empty
+	}
+	o := &webObject{web: w, a: a, etag: strongETag(response)}
+	if _, o.size, err = contentRange(response, 0); err != nil {
+		return nil, err
+	}
+	if o.first, err = w.body(call, cancel, response, blockBytes); err != nil {
+		return nil, err
+	}
+	return o, nil
+}
+
+// strongETag is the version that a server tells, when it stands for the exact bytes.
+func strongETag(response *http.Response) string {
+	if etag := response.Header.Get("ETag"); strings.HasPrefix(etag, `"`) {
+		return etag
+	}
+	return ""
+}
+
+// contentRange reads the header of a partial answer that has to begin at offset: where it
+// ends, and the size of the whole.
+func contentRange(response *http.Response, offset int64) (end, size int64, err error) {
+	bad := fmt.Errorf("%w: the server sends another part than it was asked for", ErrRefused)
+	text, ok := strings.CutPrefix(response.Header.Get("Content-Range"), "bytes ")
+	span, total, ok2 := strings.Cut(text, "/")
+	from, to, ok3 := strings.Cut(span, "-")
+	if !ok || !ok2 || !ok3 {
+		return 0, 0, bad
+	}
+	start, err1 := strconv.ParseInt(from, 10, 64)
+	end, err2 := strconv.ParseInt(to, 10, 64)
+	size, err3 := strconv.ParseInt(total, 10, 64)
+	if errors.Join(err1, err2, err3) != nil || start != offset || end < start || size <= end {
+		return 0, 0, bad
+	}
+	return end + 1, size, nil
+}
+
+func (o *webObject) readRange(ctx context.Context, offset, size int64) (data []byte, err error) {
+	size = max(0, min(size, o.size-offset))
+	if offset+size <= int64(len(o.first)) {
+		return append([]byte{}, o.first[offset:offset+size]...), nil
+	}
+	for wait := range attempts(o.web.cfg.Attempts) {
+		if err := sleep(ctx, wait); err != nil {
+			return nil, err
+		}
+		if data, err = o.fetch(ctx, offset, size); !errors.Is(err, errBroken) {
+			return data, err
+		}
+	}
+	return nil, err
+}
+
+func (o *webObject) fetch(ctx context.Context, offset, size int64) ([]byte, error) {
+	call, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	response, err := o.web.request(call, http.MethodGet, o.a, offset, size, o.etag)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close() // opened for reading
+	if response.StatusCode != http.StatusPartialContent {
+		return nil, fmt.Errorf("%w: the server no longer sends parts of it", ErrChanged)
+	}
+	end, total, err := contentRange(response, offset)
+	if err != nil {
+		return nil, err
+	}
+	if total != o.size || end != offset+size || o.etag != "" && strongETag(response) != o.etag {
+		return nil, ErrChanged
+	}
+	return o.web.body(call, cancel, response, size)
+}
+
+// part reads a part of a resource. From a server that sends no parts the beginning is read and
+// dropped.
+func (w *web) part(ctx context.Context, a Address, offset, size int64) (data []byte, err error) {
+	for wait := range attempts(w.cfg.Attempts) {
+		if err := sleep(ctx, wait); err != nil {
+			return nil, err
+		}
+		if data, err = w.fetchPart(ctx, a, offset, size); !errors.Is(err, errBroken) {
+			return data, err
+		}
+	}
+	return nil, err
+}
+
+func (w *web) fetchPart(ctx context.Context, a Address, offset, size int64) ([]byte, error) {
+	if size == 0 {
+		return nil, nil
+	}
+	call, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	response, err := w.request(call, http.MethodGet, a, offset, size, "")
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close() // opened for reading
+	switch response.StatusCode {
+	case http.StatusRequestedRangeNotSatisfiable:
+		return nil, nil // it begins after the end
+	case http.StatusPartialContent:
+		if _, _, err := contentRange(response, offset); err != nil {
+			return nil, err
+		}
+		return w.body(call, cancel, response, size)
+	}
+	if offset+size > w.cfg.SpoolBytes {
+		return nil, fmt.Errorf("%w: the server sends no parts, and this one is %d bytes from the beginning", ErrTooLarge, offset)
+	}
+	defer w.limit(cancel, offset+size)()
+	var data []byte
+	if _, err = io.CopyN(io.Discard, response.Body, offset); err == nil {
+		data, err = io.ReadAll(io.LimitReader(response.Body, size))
+	}
+	if errors.Is(err, io.EOF) {
+		err = nil // it ends before the part does, which the caller sees
+	}
+	return data, transferError(call, err)
+}
+
+func (o *webObject) length() int64 { return o.size }
+
+func (o *webObject) version() string {
+	if o.etag == "" {
+		return ""
+	}
+	return fmt.Sprintf("%d-%s", o.size, o.etag)
+}
+
+func (*webObject) close() error { return nil }
+
+// spool copies an answer to a file without a name.
+func (w *web) spool(call context.Context, cancel context.CancelCauseFunc, response *http.Response) (_ object, err error) {
+	limit := w.cfg.SpoolBytes
+	if response.ContentLength > limit {
+		return nil, fmt.Errorf("%w: %d bytes, and the server sends no parts; at most %d are copied", ErrTooLarge, response.ContentLength, limit)
+	}
+	if err := os.MkdirAll(w.cfg.CacheDir, 0o755); err != nil {
+		return nil, fmt.Errorf("copy to the cache: %w", err)
+	}
+	f, err := os.CreateTemp(w.cfg.CacheDir, "spool-")
+	if err != nil {
+		return nil, fmt.Errorf("copy to the cache: %w", err)
+	}
+	o := &fileObject{file: f}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, o.close())
+		}
+	}()
+	// The file has no name while it is used: nothing outlives this process, even a killed one.
+	if err := os.Remove(f.Name()); err != nil {
+		return nil, fmt.Errorf("copy to the cache: %w", err)
+	}
+	expected := response.ContentLength
+	if expected < 0 {
+		expected = limit
+	}
+	defer w.limit(cancel, expected)()
+	o.size, err = io.Copy(f, io.LimitReader(response.Body, limit+1))
+	switch err := transferError(call, err); {
+	case err != nil:
+		return nil, err
+	case o.size > limit:
+		return nil, fmt.Errorf("%w: and the server sends no parts; at most %d bytes are copied", ErrTooLarge, limit)
+	}
+	if etag := strongETag(response); etag != "" {
+		o.mark = fmt.Sprintf("%d-%s", o.size, etag)
+	}
+	return o, nil
+}

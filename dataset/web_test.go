@@ -1,0 +1,310 @@
+package dataset_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"ddiff/dataset"
+	"ddiff/manifest"
+)
+
+// The same list in every form, from a server that sends parts and from one that does not.
+func TestWebLists(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	for i := range 3 {
+		write(t, folder, fmt.Sprintf("data/photos/%d.png", i), picture(t, i))
+	}
+	write(t, folder, "data/list.csv", []byte("image,name\nphotos/0.png,zero\nHERE/data/photos/1.png,one\n"))
+	for _, parts := range []bool{true, false} {
+		base, allow := webServer(t, folder, func(_ http.ResponseWriter, r *http.Request) bool {
+			if !parts {
+				r.Header.Del("Range")
+			}
+			return false
+		})
+		write(t, folder, "data/list.csv", []byte("image,name\nphotos/0.png,zero\n"+base+"/data/photos/1.png,one\n"))
+		write(t, folder, "data/list.jsonl", []byte(`{"image": "photos/2.png"}`+"\n"+`{"image": "photos/1.png?x=y"}`))
+		write(t, folder, "data/list.txt", []byte("photos/1.png\n"+base+"/data/photos/0.png\n"))
+		s := sources(t, allow)
+		names, images := soundRows(t, s, manifest.Dataset{Path: base + "/data/list.csv"})
+		want(t, names, images, "zero one", 0, 1)
+		names, images = soundRows(t, s, manifest.Dataset{Path: base + "/data/list.jsonl?sig=1"})
+		want(t, names, images, "photos/2 photos/1", 2, 1)
+		names, images = soundRows(t, s, manifest.Dataset{Path: base + "/data/list.txt"})
+		want(t, names, images, "photos/1 0", 1, 0)
+		names, images = soundRows(t, s, manifest.Dataset{Path: base + "/data/photos/{2,1}.png"})
+		want(t, names, images, "2 1", 2, 1)
+	}
+}
+
+// A list longer than a block is read to its end, and the sizes around a block are exact.
+func TestWebBlocks(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	base, allow := webServer(t, folder, nil)
+	s := sources(t, allow)
+	const line = "https://example.org/0123456789012345678901234567.png?\n" // 64 bytes with its number
+	for _, lines := range []int{1 << 14, 1<<14 + 1, 1<<14 - 1, 3 << 14} {
+		var list strings.Builder
+		for i := range lines {
+			fmt.Fprintf(&list, "%s%09d\n", line[:len(line)-1], i)
+		}
+		write(t, folder, "list.txt", []byte(list.String()))
+		all, _, err := rows(t, s, manifest.Dataset{Path: base + "/list.txt"})
+		if err != nil || len(all) != lines {
+			t.Fatalf("%d lines: %d rows, error %v", lines, len(all), err)
+		}
+		if got, want := all[lines-1].Image, fmt.Sprintf("%s%09d", line[:len(line)-1], lines-1); got != want {
+			t.Errorf("the last row is %s, want %s", got, want)
+		}
+	}
+	write(t, folder, "empty.txt", nil)
+	if _, _, err := rows(t, s, manifest.Dataset{Path: base + "/empty.txt"}); !errors.Is(err, manifest.ErrEmptyDataset) {
+		t.Errorf("an empty list: %v", err)
+	}
+}
+
+// A list from elsewhere is not trusted.
+func TestWebListsAreNotTrusted(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	base, allow := webServer(t, folder, nil)
+	s := sources(t, allow)
+	for line, problem := range map[string]string{
+		"/etc/hostname.png":        "names an absolute path",
+		"../a.png":                 "leads upwards",
+		"%2e%2e/a.png":             "leads upwards",
+		"x/%2E%2E/%2e%2e/a.png":    "leads upwards",
+		`..\a.png`:                 "not allowed",
+		"//example.org/a.png":      "names an absolute path",
+		"file:///etc/hostname.png": "names a file of this machine",
+		"tar+file:///etc/x.tar#offset=0&size=9&name=a.png":                     "names a file of this machine",
+		"parquet+file:///etc/x.parquet#row=0&column=image.bytes&name=a.png":    "names a file of this machine",
+		"s3://bucket/a.png?endpoint=https://thief.example":                     "leave the query out",
+		"tar+s3://bucket/a.tar?endpoint=https://thief.example#offset=0&size=9": "leave the query out",
+		"https://10.1.2.3/a.png":                                               "10.1.2.3 is not a public address",
+		"https://[::ffff:10.1.2.3]/a.png":                                      "10.1.2.3 is not a public address",
+		"https://169.254.169.254/a.png":                                        "169.254.169.254 is not a public address",
+		".":                                                                    "names no file",
+	} {
+		write(t, folder, "list.txt", []byte(line+"\n"))
+		all, _, err := rows(t, s, manifest.Dataset{Path: base + "/list.txt"})
+		if err != nil || len(all) != 1 || all[0].Err == nil || !strings.Contains(all[0].Err.Error(), problem) {
+			t.Errorf("%s: error %v, %+v", line, err, all)
+		}
+	}
+}
+
+// What may be connected to is decided by the address that a name leads to.
+func TestPrivateNetworksAreRefused(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	write(t, folder, "a.png", picture(t, 0))
+	base, allow := webServer(t, folder, nil)
+	port := base[strings.LastIndex(base, ":"):]
+	closed := sources(t, func(c *dataset.Config) { allow(c); c.Networks = nil })
+	open := sources(t, allow)
+	for _, host := range []string{"127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]", "0.0.0.0"} {
+		_, err := closed.Get(t.Context(), "https://"+host+port+"/a.png")
+		if !errors.Is(err, dataset.ErrRefused) || !strings.Contains(err.Error(), "is not a public address") {
+			t.Errorf("%s: %v", host, err)
+		}
+	}
+	if _, err := open.Get(t.Context(), base+"/a.png"); err != nil {
+		t.Errorf("allowed: %v", err)
+	}
+	listed := sources(t, func(c *dataset.Config) { allow(c); c.Hosts = []string{"example.org", "*.example.net"} })
+	for host, want := range map[string]bool{"127.0.0.1": false, "example.com": false, "a.example.org": false, "example.net": false} {
+		_, err := listed.Get(t.Context(), "https://"+host+port+"/a.png")
+		if refused := errors.Is(err, dataset.ErrRefused) && strings.Contains(err.Error(), "not on the list"); refused == want {
+			t.Errorf("%s: %v", host, err)
+		}
+	}
+}
+
+func TestRedirects(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	write(t, folder, "a.png", picture(t, 0))
+	plain := httptest.NewServer(http.FileServer(http.Dir(folder)))
+	t.Cleanup(plain.Close)
+	var referer atomic.Value
+	base, allow := webServer(t, folder, func(w http.ResponseWriter, r *http.Request) bool {
+		referer.Store(r.Header.Get("Referer"))
+		to := r.URL.Query().Get("to")
+		var n int
+		if _, err := fmt.Sscanf(r.URL.Path, "/hops/%d", &n); err == nil && n > 0 {
+			to = fmt.Sprintf("/hops/%d", n-1)
+			if n == 1 {
+				to = "/a.png"
+			}
+		}
+		if to == "" {
+			return false
+		}
+		http.Redirect(w, r, to, http.StatusFound)
+		return true
+	})
+	s := sources(t, func(c *dataset.Config) { allow(c); c.AllowHTTP = true; c.CacheBytes = -1 })
+	for path, problem := range map[string]string{
+		"/hops/5":                       "",
+		"/hops/6":                       "more than 5 redirects",
+		"/x?to=" + plain.URL + "/a.png": "a redirect from https to http",
+		"/x?to=https://10.0.0.1/":       "10.0.0.1 is not a public address",
+		"/x?to=https://u:p@h.org/":      "holds credentials",
+		"/x?to=file:///etc/passwd":      "a redirect from https to file",
+	} {
+		data, err := s.Get(t.Context(), base+path)
+		if problem == "" {
+			if err != nil || !bytes.Equal(data, picture(t, 0)) || referer.Load() != "" {
+				t.Errorf("%s: %v, referer %v", path, err, referer.Load())
+			}
+			continue
+		}
+		if !errors.Is(err, dataset.ErrRefused) || !strings.Contains(err.Error(), problem) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}
+
+// What a server can do wrong, and which of it is worth another attempt.
+func TestWebAnswers(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	whole := picture(t, 3)
+	write(t, folder, "a.png", whole)
+	var requests atomic.Int64
+	base, allow := webServer(t, folder, func(w http.ResponseWriter, r *http.Request) bool {
+		n := requests.Add(1)
+		var status int
+		switch _, err := fmt.Sscanf(r.URL.Path, "/status/%d", &status); {
+		case err == nil:
+			w.WriteHeader(status)
+		case r.URL.Path == "/once":
+			if n == 1 {
+				w.WriteHeader(http.StatusServiceUnavailable)
+			} else {
+				w.Write(whole) //nolint:errcheck // the client may have gone
+			}
+		case r.URL.Path == "/broken":
+			w.Header().Set("Content-Length", "1000")
+			w.Write(whole[:10]) //nolint:errcheck // the client may have gone
+		case r.URL.Path == "/packed":
+			w.Header().Set("Content-Encoding", "gzip")
+			w.Write(whole) //nolint:errcheck // the client may have gone
+		case r.URL.Path == "/large":
+			w.Header().Set("Content-Length", "2000000")
+			w.Write(make([]byte, 2000000)) //nolint:errcheck // the client may have gone
+		case r.URL.Path == "/endless":
+			for range 100 {
+				w.Write(make([]byte, 20000)) //nolint:errcheck // the client may have gone
+			}
+		case r.URL.Path == "/slow":
+			w.(http.Flusher).Flush()
+			<-r.Context().Done()
+		default:
+			return false
+		}
+		return true
+	})
+	s := sources(t, func(c *dataset.Config) {
+		allow(c)
+		c.MaxBytes, c.CacheBytes, c.Timeout = 1<<20, -1, 300*time.Millisecond
+	})
+	for path, want := range map[string]error{
+		"/status/404": dataset.ErrNotFound, "/status/410": dataset.ErrNotFound,
+		"/status/401": dataset.ErrDenied, "/status/403": dataset.ErrDenied,
+		"/status/500": dataset.ErrUnavailable, "/status/503": dataset.ErrUnavailable, "/status/429": dataset.ErrUnavailable,
+		"/status/400": dataset.ErrRefused, "/status/304": dataset.ErrRefused,
+		"/broken": dataset.ErrUnavailable, "/packed": dataset.ErrRefused, "/once": nil,
+		"/large": dataset.ErrTooLarge, "/endless": dataset.ErrTooLarge, "/slow": dataset.ErrUnavailable,
+	} {
+		requests.Store(0)
+		_, err := s.Get(t.Context(), base+path+"?sig=S1")
+		if !errors.Is(err, want) || err != nil && (strings.Contains(err.Error(), "S1") || strings.Contains(err.Error(), "\n")) {
+			t.Errorf("%s: %v, want %v", path, err, want)
+		}
+		if again := requests.Load() > 1; again != (errors.Is(want, dataset.ErrUnavailable) || path == "/once") {
+			t.Errorf("%s: %d requests", path, requests.Load())
+		}
+	}
+	strange := sources(t, func(c *dataset.Config) { allow(c); c.CAFile = "" })
+	if _, err := strange.Get(t.Context(), base+"/a.png"); !errors.Is(err, dataset.ErrRefused) || !strings.Contains(err.Error(), "certificate") {
+		t.Errorf("unknown authority: %v", err)
+	}
+	u, _ := url.Parse(base)
+	gone, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone.Close()
+	if _, err := s.Get(t.Context(), strings.Replace(base, u.Host, gone.Addr().String(), 1)+"/a.png"); !errors.Is(err, dataset.ErrUnavailable) {
+		t.Errorf("nobody listens: %v", err)
+	}
+}
+
+// What was read is kept, and never given when the server has something else.
+func TestWebCache(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	path := write(t, folder, "a.png", picture(t, 1))
+	var gets atomic.Int64
+	base, allow := webServer(t, folder, func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.Method == http.MethodGet {
+			gets.Add(1)
+		}
+		return false
+	})
+	s := sources(t, allow)
+	for range 3 {
+		if data, err := s.Get(t.Context(), base+"/a.png"); err != nil || !bytes.Equal(data, picture(t, 1)) {
+			t.Fatal(err)
+		}
+	}
+	if gets.Load() != 1 {
+		t.Errorf("%d downloads of one version", gets.Load())
+	}
+	write(t, folder, "a.png", picture(t, 2))
+	later := time.Now().Add(time.Hour)
+	if err := os.Chtimes(path, later, later); err != nil {
+		t.Fatal(err)
+	}
+	if data, err := s.Get(t.Context(), base+"/a.png"); err != nil || !bytes.Equal(data, picture(t, 2)) {
+		t.Errorf("the old picture after a change, or error %v", err)
+	}
+}
+
+// A list that changes while it is read must not become a mixture.
+func TestWebListChanges(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	line := []byte("https://example.org/a.png\n")
+	path := write(t, folder, "list.txt", bytes.Repeat(line, 100_000))
+	base, allow := webServer(t, folder, nil)
+	s := sources(t, allow)
+	n := 0
+	var last error
+	for _, err := range s.Rows(t.Context(), manifest.Dataset{Path: base + "/list.txt"}, nil) {
+		if n++; n == 10 {
+			later := time.Now().Add(time.Hour)
+			if err := os.Chtimes(path, later, later); err != nil {
+				t.Fatal(err)
+			}
+		}
+		last = err
+	}
+	if !errors.Is(last, dataset.ErrChanged) {
+		t.Errorf("%d rows, then %v", n, last)
+	}
+}

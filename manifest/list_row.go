@@ -1,0 +1,232 @@
+package manifest
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// Field is one cell of a list, still as text: the column of the row that it belongs to, and
+// what the list has there. An empty text is not set.
+type Field struct {
+	Column, Text string
+}
+
+// Record is one entry of a list that is not made of lines.
+type Record struct {
+	// Number counts from 1; errors have it where those of other lists have the line.
+	Number int
+	Fields []Field
+	// Err is what is wrong with the record.
+	Err error
+}
+
+// RecordRows makes rows of records, as [ListRows] does of lines. An error among the records
+// ends them.
+func RecordRows(records iter.Seq2[Record, error], c ListConfig) iter.Seq2[Row, error] {
+	return func(yield func(Row, error) bool) {
+		for r, err := range records {
+			if err != nil {
+				yield(Row{}, err)
+				return
+			}
+			row := makeRow(c, r.Number, "row", r.Fields)
+			if r.Err != nil {
+				row.Err = &FieldError{File: c.File, Line: r.Number, Err: r.Err}
+			}
+			if !yield(row, nil) {
+				return
+			}
+		}
+	}
+}
+
+// rowMaker puts fields into a row.
+type rowMaker struct {
+	Row
+	locate func(text string) (Place, error)
+	given  string // the name that the list gives
+	file   string // the name of the image, else of the measurement
+}
+
+// makeRow makes a row of the fields of entry n; kind says what n counts.
+func makeRow(c ListConfig, n int, kind string, fields []Field) Row {
+	r := rowMaker{locate: c.Locate}
+	problem := func(field string, err error) {
+		if err != nil && r.Err == nil {
+			r.Err = &FieldError{File: c.File, Line: n, Field: field, Err: err}
+		}
+	}
+	for _, f := range fields {
+		if f.Text != "" {
+			problem(f.Column, r.set(f))
+		}
+	}
+	problem("", r.check())
+	switch {
+	case r.given != "":
+		r.Name = r.given
+	case r.file != "":
+		r.Name = strings.TrimSuffix(r.file, path.Ext(r.file))
+	default:
+		r.Name = fmt.Sprintf("%s-%d", kind, n)
+	}
+	return r.Row
+}
+
+// check finds what is wrong with the row as a whole.
+func (r *rowMaker) check() error {
+	switch {
+	case r.Image == "" && r.Measurement == "":
+		return errors.New("has neither image nor measurement; give one of them")
+	case r.Image == "" && (r.ImageSHA256 != "" || r.Width != 0 || r.Height != 0):
+		return errors.New("sha256, width and height are those of the image, and there is none; leave them out")
+	case (r.Width == 0) != (r.Height == 0):
+		return errors.New("has only one of width and height; give both or none")
+	}
+	return nil
+}
+
+// set puts one field into the row.
+func (r *rowMaker) set(f Field) (err error) {
+	switch f.Column {
+	case "image":
+		return r.setImage(f.Text)
+	case "measurement":
+		return r.setMeasurement(f.Text)
+	case "mask":
+		return r.setPlace(f.Text, &r.Overrides.Mask)
+	case "kernel":
+		return r.setPlace(f.Text, &r.Overrides.Kernel)
+	case "name":
+		if err := checkName(f.Text); err != nil {
+			return err
+		}
+		r.given = f.Text
+	case "task":
+		r.Overrides.Task = f.Text
+	case "sigma":
+		sigma, err := parseNumber(f.Text)
+		if err != nil {
+			return err
+		}
+		r.Overrides.Sigma = &sigma
+		return checkSigma(sigma)
+	case "seed":
+		seed, err := strconv.ParseUint(strings.TrimSpace(f.Text), 10, 64)
+		if err != nil {
+			return fmt.Errorf("%q is not an integer from 0 to 18446744073709551615", clip(f.Text))
+		}
+		r.Overrides.Seed = &seed
+	case "sha256":
+		r.ImageSHA256, err = parseDigest(f.Text)
+	case "width":
+		r.Width, err = parsePixels(f.Text)
+	case "height":
+		r.Height, err = parsePixels(f.Text)
+	default:
+		x, err := parseNumber(f.Text)
+		if err != nil {
+			return err
+		}
+		if r.Overrides.Params == nil {
+			r.Overrides.Params = map[string]float64{}
+		}
+		r.Overrides.Params[strings.TrimPrefix(f.Column, paramPrefix)] = x
+	}
+	return err
+}
+
+func (r *rowMaker) setImage(text string) error {
+	p, err := r.locate(text)
+	r.Image, r.file = p.Address, p.Name
+	if p.Address != "" && !p.mayBe(IsImage) {
+		return fmt.Errorf("%q is not an image that is read, want a file that ends in %s", p.shown(text), imageKinds())
+	}
+	return err
+}
+
+func (r *rowMaker) setMeasurement(text string) error {
+	p, err := r.locate(text)
+	r.Measurement = p.Address
+	if r.file == "" {
+		r.file = p.Name
+	}
+	array := func(name string) bool { return strings.EqualFold(path.Ext(name), ".npy") }
+	if p.Address != "" && !p.mayBe(array) {
+		return fmt.Errorf("%q is not a stored measurement, want a .npy file", p.shown(text))
+	}
+	return err
+}
+
+// mayBe tells whether a file may be of a kind: an address need not end like one.
+func (p Place) mayBe(kind func(name string) bool) bool {
+	return kind(p.Name) || path.Ext(p.Name) == "" && IsAddress(p.Address)
+}
+
+// shown is what an error says about the file: of an address, whose query may be a secret, only
+// the name.
+func (p Place) shown(text string) string {
+	if IsAddress(text) {
+		return clip(p.Name)
+	}
+	return clip(text)
+}
+
+func (r *rowMaker) setPlace(text string, into *string) error {
+	p, err := r.locate(text)
+	*into = p.Address
+	return err
+}
+
+// LocateFile finds a file of this machine that a list in the directory base names. The error
+// is about a file that cannot be read; the place is good for naming it also then.
+func LocateFile(base, text string) (Place, error) {
+	address := resolvePath(base, text)
+	if IsAddress(address) {
+		return Place{Address: address, Name: path.Base(address)}, fmt.Errorf("%q is not a path of this machine", clip(text))
+	}
+	name := filepath.Base(address)
+	if rel, err := filepath.Rel(base, address); err == nil && !strings.HasPrefix(rel, "..") {
+		name = rel
+	}
+	err := CheckFile(address)
+	if err != nil {
+		err = fmt.Errorf("%q: %w", clip(text), err)
+	}
+	return Place{Address: address, Name: filepath.ToSlash(name)}, err
+}
+
+// parseNumber reads a finite decimal number.
+func parseNumber(text string) (float64, error) {
+	x, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+	if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
+		return 0, fmt.Errorf("%q is not a finite number", clip(text))
+	}
+	return x, nil
+}
+
+// parsePixels reads the width or the height of an image.
+func parsePixels(text string) (int, error) {
+	const largest = 1 << 20
+	n, err := strconv.Atoi(strings.TrimSpace(text))
+	if err != nil || n < 1 || n > largest {
+		return 0, fmt.Errorf("%q is not an integer from 1 to %d", clip(text), largest)
+	}
+	return n, nil
+}
+
+// parseDigest reads a SHA-256 in hexadecimal digits of either case.
+func parseDigest(text string) (string, error) {
+	text = strings.ToLower(strings.TrimSpace(text))
+	if raw, err := hex.DecodeString(text); err != nil || len(raw) != 32 {
+		return "", fmt.Errorf("%q is not a SHA-256, want 64 hexadecimal digits", clip(text))
+	}
+	return text, nil
+}
