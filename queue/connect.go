@@ -98,7 +98,10 @@ func Connect(ctx context.Context, cfg ConnectConfig) (*nats.Conn, error) {
 		}
 		again := errors.Is(err, ErrUnreachable) || errors.Is(err, ErrUnavailable)
 		if !again || time.Since(begin)+connectPause > cfg.Wait || sleep(ctx, connectPause) != nil {
-			return nil, fmt.Errorf("connect to queue at %s: %w", Redacted(cfg.URL), errors.Join(err, ctx.Err()))
+			if ctx.Err() != nil {
+				err = fmt.Errorf("%w: %w", ctx.Err(), err)
+			}
+			return nil, fmt.Errorf("connect to queue at %s: %w", Redacted(cfg.URL), err)
 		}
 	}
 }

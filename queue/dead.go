@@ -49,12 +49,15 @@ type DeadLetter struct {
 func (l *Lease) Bury(ctx context.Context, d Dead) error {
 	d.Reason = strings.Join(strings.Fields(d.Reason), " ")
 	return l.settle(ctx, "bury", d.Reason, func(ctx context.Context) error {
+		if l.settled.Load() {
+			return ErrSettled
+		}
 		letter := DeadLetter{Dead: d, Round: l.Round(), Class: l.Class(), Payload: l.Payload(), Buried: l.q.cfg.Now().UTC()}
 		if err := l.q.bury(ctx, l.identity, letter); err != nil {
 			return fmt.Errorf("store dead letter: %w", err)
 		}
 		l.q.cfg.Logger.Warn("item buried", "campaign", l.q.cfg.Campaign, "id", d.ID, "reason", d.Reason, "attempts", d.Attempts)
-		return l.tell(ctx, func() error { return l.msg.TermWithReason(d.Reason) })
+		return l.end(ctx, answerTerm+" "+d.Reason)
 	})
 }
 
@@ -86,8 +89,9 @@ func tail(lines []string, limit int) []string {
 // An error is yielded as the last pair.
 func (q *Queue) DeadLetters(ctx context.Context) iter.Seq2[DeadLetter, error] {
 	return func(yield func(DeadLetter, error) bool) {
+		var stream jetstream.Stream
 		for next := uint64(1); ; {
-			letter, err := q.deadLetter(ctx, next)
+			letter, err := q.deadLetter(ctx, &stream, next)
 			if errors.Is(err, jetstream.ErrMsgNotFound) {
 				return
 			}
@@ -103,14 +107,17 @@ func (q *Queue) DeadLetters(ctx context.Context) iter.Seq2[DeadLetter, error] {
 	}
 }
 
-// deadLetter reads the first letter of the campaign that has number seq or a higher one.
-func (q *Queue) deadLetter(ctx context.Context, seq uint64) (letter DeadLetter, err error) {
+// deadLetter reads the first letter of the campaign that has number seq or a higher one. It
+// finds the stream when it is nil.
+func (q *Queue) deadLetter(ctx context.Context, stream *jetstream.Stream, seq uint64) (letter DeadLetter, err error) {
 	var msg *jetstream.RawStreamMsg
-	err = q.persist(ctx, "", func(ctx context.Context) error {
-		stream, err := q.js.Stream(ctx, deadStream)
-		if err == nil {
-			msg, err = stream.GetMsg(ctx, seq, jetstream.WithGetMsgSubject(deadSubject+"."+q.campaign))
+	err = q.persist(ctx, "", func(ctx context.Context) (err error) {
+		if *stream == nil {
+			if *stream, err = q.js.Stream(ctx, deadStream); err != nil {
+				return err
+			}
 		}
+		msg, err = (*stream).GetMsg(ctx, seq, jetstream.WithGetMsgSubject(deadSubject+"."+q.campaign))
 		return err
 	})
 	if err != nil {
@@ -126,15 +133,10 @@ func (q *Queue) deadLetter(ctx context.Context, seq uint64) (letter DeadLetter, 
 // RemoveDead removes the dead letter with a number that DeadLetters told. It is no error when
 // it is not there any more.
 func (q *Queue) RemoveDead(ctx context.Context, seq uint64) error {
-	letter, err := q.deadLetter(ctx, seq)
+	var stream jetstream.Stream
+	letter, err := q.deadLetter(ctx, &stream, seq)
 	if err == nil && letter.Seq == seq {
-		err = q.persist(ctx, "", func(ctx context.Context) error {
-			stream, err := q.js.Stream(ctx, deadStream)
-			if err == nil {
-				err = stream.DeleteMsg(ctx, seq)
-			}
-			return err
-		})
+		err = q.persist(ctx, "", func(ctx context.Context) error { return stream.DeleteMsg(ctx, seq) })
 	}
 	if err != nil && !errors.Is(err, jetstream.ErrMsgNotFound) {
 		return fmt.Errorf("remove dead letter %d of campaign %s: %w", seq, q.cfg.Campaign, err)

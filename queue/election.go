@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,7 +11,6 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"github.com/nats-io/nuid"
 )
 
 // KeyLeaderPrefix and the office are the key of the record of who leads.
@@ -82,7 +82,7 @@ func NewElection(ctx context.Context, nc *nats.Conn, cfg ElectionConfig) (*Elect
 	if err != nil {
 		return nil, fmt.Errorf("prepare election: %w", err)
 	}
-	return &Election{cfg: cfg, board: board.shortened(cfg.TTL), key: key, id: nuid.Next()}, nil
+	return &Election{cfg: cfg, board: board.shortened(cfg.TTL), key: key, id: rand.Text()}, nil
 }
 
 // Run waits until this process leads, and calls lead with a context that ends when it does
@@ -92,11 +92,11 @@ func NewElection(ctx context.Context, nc *nats.Conn, cfg ElectionConfig) (*Elect
 func (e *Election) Run(ctx context.Context, lead func(ctx context.Context) error) error {
 	for {
 		revision, renewed, err := e.acquire(ctx)
-		if ctx.Err() != nil {
-			return nil
-		}
 		if err != nil {
-			return fmt.Errorf("run for %s: %w", e.cfg.Office, err)
+			if ctx.Err() != nil {
+				err = nil
+			}
+			return err
 		}
 		e.cfg.Logger.Info("leads", "office", e.cfg.Office, "name", e.cfg.Name)
 		done, err := e.hold(ctx, revision, renewed, lead)
@@ -131,8 +131,11 @@ func (e *Election) acquire(ctx context.Context) (revision uint64, renewed time.T
 		}
 		for _, final := range []error{ErrClosed, ErrAccess, ErrNotReady} {
 			if errors.Is(err, final) {
-				return 0, time.Time{}, err
+				return 0, time.Time{}, fmt.Errorf("run for %s: %w", e.cfg.Office, err)
 			}
+		}
+		if err != nil && ctx.Err() == nil && !errors.Is(err, ErrNoRecord) {
+			e.cfg.Logger.Warn("could not run for the lead; tries again", "office", e.cfg.Office, "reason", err)
 		}
 		if err := sleep(ctx, e.cfg.TTL/10); err != nil {
 			return 0, time.Time{}, err

@@ -2,13 +2,13 @@ package queue
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"github.com/nats-io/nuid"
 )
 
 const (
@@ -144,7 +144,7 @@ func (f *follower) consumer(ctx context.Context) (jetstream.Consumer, error) {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
 	cfg := jetstream.ConsumerConfig{
-		Name: "ddiff-read-" + nuid.Next(), FilterSubject: f.filter,
+		Name: "ddiff-read-" + rand.Text(), FilterSubject: f.filter,
 		AckPolicy: jetstream.AckNonePolicy, MemoryStorage: true, Replicas: 1, InactiveThreshold: followAge,
 		HeadersOnly: f.bare,
 	}

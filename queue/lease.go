@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -20,6 +21,7 @@ type Lease struct {
 	msg      jetstream.Msg
 	identity identity
 	attempt  int
+	settled  atomic.Bool
 }
 
 // Lease asks for up to n items, n >= 1, and waits about wait for them: it returns as soon as
@@ -63,10 +65,15 @@ func (q *Queue) fetch(ctx context.Context, n int, wait time.Duration) ([]*Lease,
 		return nil, fmt.Errorf("%w: the queue is open for inspection only", ErrNotReady)
 	}
 	if !q.connected(ctx, wait) {
-		return nil, errors.Join(ErrUnavailable, ctx.Err())
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, fmt.Errorf("%w: there is no connection", ErrUnavailable)
 	}
 	denied := q.nc.LastError()
-	batch, err := q.consumer.Fetch(n, jetstream.FetchContext(pull{ctx, time.Now().Add(wait * 10 / 9)}))
+	unbroken, cancel := q.unbroken(ctx)
+	defer cancel()
+	batch, err := q.consumer.Fetch(n, jetstream.FetchContext(pull{unbroken, time.Now().Add(wait * 10 / 9)}))
 	if err != nil {
 		return nil, fetchError(err)
 	}
@@ -87,7 +94,18 @@ func (q *Queue) fetch(ctx context.Context, n int, wait time.Duration) ([]*Lease,
 	case now != denied && errors.Is(now, nats.ErrPermissionViolation): //nolint:errorlint // the same value is no news
 		return leases, fmt.Errorf("%w: %w", ErrAccess, now)
 	}
+	if errors.Is(err, nats.ErrNoResponders) && !q.exists(ctx) {
+		return leases, fmt.Errorf("%w: the campaign has no consumer", ErrNotReady)
+	}
 	return leases, fetchError(err)
+}
+
+// exists asks once whether the campaign's consumer is there; without an answer it is.
+func (q *Queue) exists(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
+	defer cancel()
+	_, err := q.js.Consumer(ctx, workStream, q.durable())
+	return !gone(err)
 }
 
 // fetchError sorts the ends of a pull.
@@ -95,8 +113,6 @@ func fetchError(err error) error {
 	switch {
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, nats.ErrTimeout):
 		return nil // nothing came
-	case errors.Is(err, nats.ErrNoResponders):
-		return fmt.Errorf("%w: %w", ErrNotReady, err)
 	case errors.Is(err, jetstream.ErrNoHeartbeat), errors.Is(err, jetstream.ErrServerShutdown),
 		errors.Is(err, jetstream.ErrConsumerLeadershipChanged), transient(err):
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)

@@ -51,14 +51,18 @@ func (l *link) persist(ctx context.Context, stream string, act func(ctx context.
 	begin := time.Now()
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
 		denied := l.nc.LastError()
-		attempt, cancel := context.WithTimeout(ctx, attemptTimeout)
+		attempt, cancel := l.unbroken(ctx)
+		attempt, cancelTimeout := context.WithTimeout(attempt, attemptTimeout)
 		err := act(attempt)
+		cancelTimeout()
 		cancel()
-		if err == nil {
+		switch {
+		case err == nil:
 			return nil
-		}
-		if ctx.Err() != nil {
+		case ctx.Err() != nil:
 			return ctx.Err()
+		case l.nc.IsClosed():
+			return ErrClosed
 		}
 		if !transient(err) {
 			return serverError(err)
@@ -76,6 +80,22 @@ func (l *link) persist(ctx context.Context, stream string, act func(ctx context.
 		if err := sleep(ctx, pause/2+rand.N(pause/2)); err != nil {
 			return err
 		}
+	}
+}
+
+// unbroken is ctx, which ends when the connection is lost as well: the answers to what was sent
+// over it do not come any more.
+func (l *link) unbroken(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	status := l.nc.StatusChanged(nats.RECONNECTING, nats.DISCONNECTED, nats.CLOSED)
+	go func() {
+		if _, ok := <-status; ok {
+			cancel()
+		}
+	}()
+	return ctx, func() {
+		l.nc.RemoveStatusListener(status)
+		cancel()
 	}
 }
 
@@ -138,12 +158,13 @@ func unanswered(err error) bool {
 }
 
 // transient reports whether the same request may work a little later: while there is no
-// connection, no leader, or no answer.
+// connection, no leader, or no answer. What the caller's context ended is not asked about.
 func transient(err error) bool {
 	if unanswered(err) {
 		return true
 	}
 	for _, e := range []error{
+		context.Canceled, // see unbroken
 		nats.ErrDisconnected, nats.ErrConnectionReconnecting, nats.ErrReconnectBufExceeded, nats.ErrStaleConnection,
 		jetstream.ErrAsyncPublishTimeout, jetstream.ErrTooManyStalledMsgs,
 	} {

@@ -21,8 +21,6 @@ const (
 	maxWaiting    = 1 << 12
 	// publishTimeout bounds the wait for the server's answer in a batch.
 	publishTimeout = 10 * time.Second
-	// settleTimeout bounds the wait for the server where the caller's context does not.
-	settleTimeout = 5 * time.Second
 )
 
 // Queue is one campaign's queue. Open, Attach and Inspect make one. All methods may be called
@@ -162,11 +160,4 @@ func (q *Queue) sawEpoch(epoch int64) {
 			return
 		}
 	}
-}
-
-// confirm waits until the server has received what was sent.
-func (q *Queue) confirm(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
-	defer cancel()
-	return q.nc.FlushWithContext(ctx)
 }

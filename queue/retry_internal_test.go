@@ -45,6 +45,9 @@ func FuzzToken(f *testing.F) {
 				t.Fatalf("token(%q) = %q has %q", a, ta, c)
 			}
 		}
+		if back, err := untoken(ta); err != nil || back != a {
+			t.Fatalf("token(%q) = %q, which stands for %q, %v", a, ta, back, err)
+		}
 		if (a == b) != (ta == tb) {
 			t.Fatalf("token(%q) = %q, token(%q) = %q", a, ta, b, tb)
 		}

@@ -13,10 +13,20 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
+// What a worker tells the server about an item.
+const (
+	answerAck    = "+ACK"
+	answerNak    = "-NAK"
+	answerExtend = "+WPI"
+	answerTerm   = "+TERM"
+)
+
 // Extend makes the lease last for another AckWait from now. A lease that has ended already
 // is not brought back, and the server does not tell. It is tried once.
 func (l *Lease) Extend(ctx context.Context) error {
-	if err := l.send(ctx, l.msg.InProgress); err != nil {
+	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
+	defer cancel()
+	if err := l.answer(ctx, answerExtend); err != nil {
 		return fmt.Errorf("extend item %s: %w", l.ID(), serverError(err))
 	}
 	return nil
@@ -26,14 +36,17 @@ func (l *Lease) Extend(ctx context.Context) error {
 // an item whose lease has ended, also one that somebody else works on or has acknowledged, and
 // one of a queue that was deleted, is no error.
 func (l *Lease) Ack(ctx context.Context) error {
-	return l.settle(ctx, "ack", "", func(ctx context.Context) error { return l.persist(ctx, l.msg.DoubleAck) })
+	return l.settle(ctx, "ack", "", func(ctx context.Context) error { return l.end(ctx, answerAck) })
 }
 
 // Retry ends the lease; the item is handed out again after delay, or at once when delay is
 // not above 0.
 func (l *Lease) Retry(ctx context.Context, delay time.Duration) error {
 	return l.settle(ctx, "retry", "", func(ctx context.Context) error {
-		return l.tell(ctx, func() error { return l.msg.NakWithDelay(delay) })
+		if delay <= 0 {
+			return l.end(ctx, answerNak)
+		}
+		return l.end(ctx, fmt.Sprintf(`%s {"delay": %d}`, answerNak, delay.Nanoseconds()))
 	})
 }
 
@@ -43,15 +56,18 @@ func (l *Lease) Retry(ctx context.Context, delay time.Duration) error {
 // itself is handed out again, and that counts.
 func (l *Lease) Release(ctx context.Context) error {
 	return l.settle(ctx, "release", "", func(ctx context.Context) error {
+		if l.settled.Load() {
+			return ErrSettled
+		}
 		err := l.copy(ctx)
 		if err == nil {
-			return l.persist(ctx, l.msg.DoubleAck)
+			return l.end(ctx, answerAck)
 		}
 		if ctx.Err() != nil {
 			return err
 		}
 		l.q.cfg.Logger.Warn("released item counts as tried", "campaign", l.q.cfg.Campaign, "id", l.ID(), "reason", err)
-		return l.tell(ctx, l.msg.Nak)
+		return l.end(ctx, answerNak)
 	})
 }
 
@@ -81,51 +97,28 @@ func (l *Lease) settle(ctx context.Context, operation, reason string, act func(c
 	return nil
 }
 
-// tell sends an answer that the server does not confirm by itself, until it has arrived.
-func (l *Lease) tell(ctx context.Context, answer func() error) error {
-	sent := false
-	return l.persist(ctx, func(ctx context.Context) error {
-		err := l.send(ctx, answer)
-		if sent && errors.Is(err, jetstream.ErrMsgAlreadyAckd) {
-			return nil // it was lost at worst: then the lease runs out
-		}
-		sent = true
-		return err
-	})
-}
-
-// send sends an answer that the server does not confirm by itself, and waits until the server
-// has received it.
-func (l *Lease) send(ctx context.Context, answer func() error) error {
-	if err := ctx.Err(); err != nil {
-		return err
+// end sends an answer that ends the lease.
+func (l *Lease) end(ctx context.Context, answer string) error {
+	err := l.q.persist(ctx, "", func(ctx context.Context) error { return l.answer(ctx, answer) })
+	if err == nil {
+		l.settled.Store(true)
 	}
-	if err := answer(); err != nil {
-		return settledError(err)
-	}
-	return l.q.confirm(ctx)
-}
-
-// persist is that of the queue for an answer. One for a campaign that is gone has nothing to
-// end.
-func (l *Lease) persist(ctx context.Context, answer func(context.Context) error) error {
-	err := l.q.persist(ctx, "", func(ctx context.Context) error {
-		err := answer(ctx)
-		if !errors.Is(err, nats.ErrNoResponders) {
-			return settledError(err)
-		}
-		if _, lookErr := l.q.js.Consumer(ctx, workStream, l.q.durable()); gone(lookErr) {
-			l.q.cfg.Logger.Warn("item of a queue that was deleted", "campaign", l.q.cfg.Campaign, "id", l.ID())
-			return nil
-		}
-		return err
-	})
 	return err
 }
 
-func settledError(err error) error {
-	if errors.Is(err, jetstream.ErrMsgAlreadyAckd) {
+// answer sends an answer once, and waits until the server has taken it in. One about an item
+// of a queue that was deleted has nothing to change.
+func (l *Lease) answer(ctx context.Context, answer string) error {
+	if l.settled.Load() {
 		return ErrSettled
+	}
+	_, err := l.q.nc.RequestWithContext(ctx, l.msg.Reply(), []byte(answer))
+	if !errors.Is(err, nats.ErrNoResponders) {
+		return err
+	}
+	if !l.q.exists(ctx) {
+		l.q.cfg.Logger.Warn("item of a queue that was deleted", "campaign", l.q.cfg.Campaign, "id", l.ID())
+		return nil
 	}
 	return err
 }

@@ -2,6 +2,7 @@ package queue_test
 
 import (
 	"errors"
+	"flag"
 	"os"
 	"runtime"
 	"testing"
@@ -14,9 +15,19 @@ import (
 
 func TestMain(m *testing.M) {
 	setPasswords()
+	if conf := os.Getenv(nodeEnv); conf != "" {
+		beNode(conf)
+		return
+	}
 	if dir := os.Getenv(victimEnv); dir != "" {
 		beVictim(dir)
 		return
+	}
+	// The tests wait for servers and clocks, not for processors.
+	if flag.Parse(); runtime.GOMAXPROCS(0) < 8 {
+		if err := flag.Set("test.parallel", "8"); err != nil {
+			panic(err)
+		}
 	}
 	goleak.VerifyTestMain(m)
 }

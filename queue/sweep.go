@@ -79,17 +79,16 @@ func Sweep(ctx context.Context, nc *nats.Conn, cfg SweepConfig) error {
 		if errors.Is(err, ErrClosed) || errors.Is(err, ErrAccess) {
 			return fmt.Errorf("sweep: %w", err)
 		}
-		if err != nil && ctx.Err() == nil {
+		if ctx.Err() == nil {
 			s.logger.Warn("sweeping goes on after an interruption", "reason", err)
-			if sleep(ctx, longestPause) != nil {
-				break
-			}
+			_ = sleep(ctx, longestPause) // the loop looks at ctx
 		}
 	}
 	return nil
 }
 
-// round works off the advisories that are there, and looks itself when it is time.
+// round works off the advisories as they come, and looks itself from time to time, until it
+// cannot go on.
 func (s *sweeper) round(ctx context.Context) error {
 	var consumer jetstream.Consumer
 	err := s.persist(ctx, "", func(ctx context.Context) (err error) {
@@ -103,7 +102,7 @@ func (s *sweeper) round(ctx context.Context) error {
 	}
 	for {
 		if !s.connected(ctx, sweepWait) {
-			return errors.Join(ErrUnavailable, ctx.Err())
+			return ErrUnavailable
 		}
 		batch, err := consumer.Fetch(sweepBatch, jetstream.FetchContext(pull{ctx, time.Now().Add(sweepWait)}))
 		if err != nil {

@@ -1,0 +1,218 @@
+package queue_test
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nkeys"
+
+	"ddiff/queue"
+)
+
+// wantRefusal checks that Connect fails in one line with a sentinel and words that help, and
+// without the password.
+func wantRefusal(t *testing.T, cfg queue.ConnectConfig, want error, words ...string) {
+	t.Helper()
+	nc, err := queue.Connect(t.Context(), cfg)
+	if err == nil {
+		nc.Close()
+		t.Fatalf("it connects, want %v", want)
+	}
+	mustBe(t, err, want)
+	for _, word := range words {
+		if !strings.Contains(err.Error(), word) {
+			t.Errorf("error %q does not say %q", err, word)
+		}
+	}
+	if strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), "\n") {
+		t.Errorf("error %q shows the password, or has several lines", err)
+	}
+}
+
+func TestConnectUnreachable(t *testing.T) {
+	t.Parallel()
+	port := freePort(t)
+	url := fmt.Sprintf("nats://user:hunter2@127.0.0.1:%d", port)
+	wantRefusal(t, queue.ConnectConfig{URL: url}, queue.ErrUnreachable, fmt.Sprint("127.0.0.1:", port))
+
+	// It comes up while somebody waits for it.
+	begin := time.Now()
+	wantRefusal(t, queue.ConnectConfig{URL: url, Wait: 1200 * time.Millisecond}, queue.ErrUnreachable)
+	if took := time.Since(begin); took < 500*time.Millisecond {
+		t.Errorf("it waited %v only", took)
+	}
+	started := make(chan *server.Server, 1)
+	go func() {
+		time.Sleep(600 * time.Millisecond) // the first attempt is to fail
+		o := &server.Options{Host: "127.0.0.1", Port: port, JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true}
+		s, err := server.NewServer(o)
+		if err == nil {
+			s.Start()
+		}
+		started <- s
+	}()
+	nc, err := queue.Connect(t.Context(), queue.ConnectConfig{URL: url, Wait: patience})
+	defer stopServer(<-started)
+	must(t, err)
+	nc.Close()
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = queue.Connect(ctx, queue.ConnectConfig{URL: fmt.Sprint("nats://127.0.0.1:", freePort(t)), Wait: time.Hour})
+	mustBe(t, err, context.Canceled)
+}
+
+func TestConnectFindsTheServerThatIsUp(t *testing.T) {
+	t.Parallel()
+	s := serve(t, jetStream(t))
+	dead := fmt.Sprint("nats://127.0.0.1:", freePort(t))
+	for _, url := range []string{dead + "," + s.ClientURL(), s.ClientURL() + ", " + dead} {
+		nc, err := queue.Connect(t.Context(), queue.ConnectConfig{URL: url})
+		must(t, err)
+		nc.Close()
+	}
+	wantRefusal(t, queue.ConnectConfig{URL: dead + "," + dead}, queue.ErrUnreachable)
+}
+
+func TestConnectAccess(t *testing.T) {
+	t.Parallel()
+	seed := filepath.Join(t.TempDir(), "seed")
+	pair, err := nkeys.CreateUser()
+	must(t, err)
+	text, err := pair.Seed()
+	must(t, err)
+	must(t, os.WriteFile(seed, text, 0o600))
+	public, err := pair.PublicKey()
+	must(t, err)
+	o := jetStream(t)
+	o.Users, o.Nkeys = []*server.User{{Username: "user", Password: "right"}}, []*server.NkeyUser{{Nkey: public}}
+	s := serve(t, o)
+	with := func(user string) string { return strings.Replace(s.ClientURL(), "://", "://"+user+"@", 1) }
+	nc, err := queue.Connect(t.Context(), queue.ConnectConfig{URL: with("user:right")})
+	must(t, err)
+	nc.Close()
+	nc, err = queue.Connect(t.Context(), queue.ConnectConfig{URL: s.ClientURL(), NKeySeed: seed})
+	must(t, err)
+	nc.Close()
+	wantRefusal(t, queue.ConnectConfig{URL: with("user:hunter2")}, queue.ErrAccess, "password")
+	wantRefusal(t, queue.ConnectConfig{URL: s.ClientURL()}, queue.ErrAccess)
+	dead := fmt.Sprint("nats://127.0.0.1:", freePort(t))
+	wantRefusal(t, queue.ConnectConfig{URL: with("user:hunter2") + "," + dead, Wait: time.Hour}, queue.ErrAccess)
+	other, err := nkeys.CreateUser()
+	must(t, err)
+	text, err = other.Seed()
+	must(t, err)
+	must(t, os.WriteFile(seed, text, 0o600))
+	wantRefusal(t, queue.ConnectConfig{URL: s.ClientURL(), NKeySeed: seed}, queue.ErrAccess)
+}
+
+func TestConnectCertificates(t *testing.T) {
+	t.Parallel()
+	a, stranger := newAuthority(t), newAuthority(t)
+	later, yesterday := time.Now().Add(time.Hour), time.Now().Add(-time.Hour)
+	secure := func(end time.Time, clients tls.ClientAuthType) string {
+		o := jetStream(t)
+		o.TLSConfig, o.TLS, o.TLSTimeout, o.TLSVerify = a.server(t, end, clients), true, 5, clients != tls.NoClientCert
+		return strings.Replace(serve(t, o).ClientURL(), "nats://", "tls://", 1)
+	}
+	good, expired, mutual := secure(later, tls.NoClientCert), secure(yesterday, tls.NoClientCert), secure(later, tls.RequireAndVerifyClientCert)
+	cert, key := a.issue(t, "client", later)
+	oldCert, oldKey := a.issue(t, "old", yesterday)
+	strangeCert, strangeKey := stranger.issue(t, "stranger", later)
+	for _, cfg := range []queue.ConnectConfig{
+		{URL: good, CAFile: a.file}, {URL: strings.Replace(good, "tls", "nats", 1), CAFile: a.file},
+		{URL: mutual, CAFile: a.file, CertFile: cert, KeyFile: key},
+	} {
+		nc, err := queue.Connect(t.Context(), cfg)
+		must(t, err)
+		nc.Close()
+	}
+	wantRefusal(t, queue.ConnectConfig{URL: expired, CAFile: a.file, Wait: time.Hour}, queue.ErrCertificate, "expired on 2")
+	wantRefusal(t, queue.ConnectConfig{URL: good}, queue.ErrCertificate, "CA file")
+	wantRefusal(t, queue.ConnectConfig{URL: good, CAFile: stranger.file}, queue.ErrCertificate, "CA file")
+	wantRefusal(t, queue.ConnectConfig{URL: strings.Replace(good, "127.0.0.1", "localhost", 1), CAFile: a.file}, queue.ErrCertificate, "localhost")
+	wantRefusal(t, queue.ConnectConfig{URL: mutual, CAFile: a.file}, queue.ErrCertificate)
+	wantRefusal(t, queue.ConnectConfig{URL: mutual, CAFile: a.file, CertFile: strangeCert, KeyFile: strangeKey}, queue.ErrCertificate)
+	wantRefusal(t, queue.ConnectConfig{URL: mutual, CAFile: a.file, CertFile: oldCert, KeyFile: oldKey}, queue.ErrCertificate, oldCert, "expired on 2")
+	plain := strings.Replace(serve(t, jetStream(t)).ClientURL(), "nats://", "tls://", 1)
+	wantRefusal(t, queue.ConnectConfig{URL: plain}, queue.ErrCertificate, "no TLS")
+}
+
+func TestConnectChecksTheServer(t *testing.T) {
+	t.Parallel()
+	wantRefusal(t, queue.ConnectConfig{URL: pose(t, "2.10.29"), Wait: time.Hour}, queue.ErrServerVersion, "2.10.29", queue.MinServerVersion, "pause")
+	wantRefusal(t, queue.ConnectConfig{URL: pose(t, "1.4.1")}, queue.ErrServerVersion)
+	wantRefusal(t, queue.ConnectConfig{URL: serve(t, &server.Options{}).ClientURL(), Wait: time.Hour}, queue.ErrNoJetStream, "--jetstream")
+	// One account of two has streams.
+	o := jetStream(t)
+	account := server.NewAccount("plain")
+	o.Accounts = []*server.Account{account}
+	o.Users = []*server.User{{Username: "user", Password: "right", Account: account}}
+	url := strings.Replace(serve(t, o).ClientURL(), "://", "://user:right@", 1)
+	wantRefusal(t, queue.ConnectConfig{URL: url}, queue.ErrNoJetStream, "account")
+}
+
+// pose listens like a server of a version that answers to nothing but the greeting.
+func pose(t *testing.T, version string) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	t.Cleanup(func() { must(t, l.Close()) })
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			fmt.Fprintf(conn, "INFO {\"server_id\":\"X\",\"version\":%q,\"max_payload\":1048576,\"headers\":true,\"proto\":1}\r\n", version)
+			go func() {
+				defer conn.Close()
+				for lines := bufio.NewScanner(conn); lines.Scan(); {
+					if strings.HasPrefix(lines.Text(), "PING") {
+						fmt.Fprint(conn, "PONG\r\n")
+					}
+				}
+			}()
+		}
+	}()
+	return "nats://" + l.Addr().String()
+}
+
+func TestConnectConfigValidate(t *testing.T) {
+	t.Parallel()
+	missing := filepath.Join(t.TempDir(), "missing")
+	noise := filepath.Join(t.TempDir(), "noise")
+	must(t, os.WriteFile(noise, []byte("hunter2"), 0o600))
+	for field, cfg := range map[string]queue.ConnectConfig{
+		"URL":               {},
+		"address 2":         {URL: "nats://a:4222,http://user:hunter2@b"},
+		"address 1":         {URL: "nats://user:hunter2/x@b:4222"},
+		"a password with":   {URL: "nats://user:hunter2%zz@b:4222"},
+		"Role":              {URL: "nats://a", Role: "a.b"},
+		"Wait":              {URL: "nats://a", Wait: -1},
+		"both set":          {URL: "nats://a", Credentials: noise, NKeySeed: noise},
+		"CertFile":          {URL: "nats://a", CertFile: noise},
+		"read CertFile":     {URL: "nats://a", CertFile: noise, KeyFile: noise},
+		"read CAFile":       {URL: "nats://a", CAFile: missing},
+		"no certificate in": {URL: "nats://a", CAFile: noise},
+		"read credentials":  {URL: "nats://a", Credentials: missing},
+		"NKey seed":         {URL: "nats://a", NKeySeed: noise},
+	} {
+		wantRefusal(t, cfg, queue.ErrConfig, field)
+	}
+	if got := queue.Redacted("tls://user:hunter2@a:1, token@b"); got != "tls://a:1,nats://b" {
+		t.Errorf("redacted: %s", got)
+	}
+	if got := queue.Redacted("nats://user:hunter2/x@b:4222"); strings.Contains(got, "hunter2") {
+		t.Errorf("redacted: %s", got)
+	}
+}

@@ -1,0 +1,214 @@
+package queue_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+
+	"ddiff/queue"
+)
+
+// shortTerm is long enough for a machine that is busy.
+const shortTerm = 2 * time.Second
+
+// candidate runs for an election on a connection of its own.
+type candidate struct {
+	nc      *nats.Conn
+	leads   chan context.Context
+	release chan error // what lead returns
+	stop    context.CancelFunc
+	ended   chan error
+}
+
+func run(t *testing.T, s *server.Server, name string) *candidate {
+	t.Helper()
+	c := &candidate{nc: quick(t, s), leads: make(chan context.Context), release: make(chan error), ended: make(chan error, 1)}
+	e, err := queue.NewElection(t.Context(), c.nc, queue.ElectionConfig{Name: name, TTL: shortTerm})
+	must(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	c.stop = cancel
+	go func() {
+		c.ended <- e.Run(ctx, func(ctx context.Context) error {
+			c.leads <- ctx
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case err := <-c.release:
+				return err
+			}
+		})
+	}()
+	t.Cleanup(cancel)
+	return c
+}
+
+// leader waits until the candidate leads.
+func (c *candidate) leader(t *testing.T, within time.Duration) context.Context {
+	t.Helper()
+	select {
+	case ctx := <-c.leads:
+		return ctx
+	case <-time.After(within):
+		t.Fatalf("it does not lead within %v", within)
+		return nil
+	}
+}
+
+// waits checks that the candidate does not lead for a while.
+func (c *candidate) waits(t *testing.T, d time.Duration) {
+	t.Helper()
+	select {
+	case <-c.leads:
+		t.Fatal("there are two leaders")
+	case <-time.After(d):
+	}
+}
+
+func electorate(t *testing.T) (*server.Server, *server.Options) {
+	t.Helper()
+	o := jetStream(t)
+	s := serve(t, o)
+	must(t, queue.Setup(t.Context(), quick(t, s), queue.SetupConfig{}))
+	return s, o
+}
+
+func TestElection(t *testing.T) {
+	t.Parallel()
+	s, _ := electorate(t)
+	a := run(t, s, "a")
+	ctx := a.leader(t, patience)
+	b := run(t, s, "b")
+	b.waits(t, 3*shortTerm/2) // renewals keep it waiting
+	if ctx.Err() != nil {
+		t.Fatal("the leader has stopped by itself")
+	}
+	board, err := queue.OpenBoard(t.Context(), quick(t, s))
+	must(t, err)
+	data, _, err := board.Get(t.Context(), queue.KeyLeaderPrefix+"coordinator")
+	must(t, err)
+	var l queue.Leader
+	must(t, json.Unmarshal(data, &l))
+	if l.Name != "a" || l.Renewals == 0 || time.Since(l.Since) > time.Minute {
+		t.Errorf("the record of the leader is %s", data)
+	}
+	// Who resigns keeps nobody waiting.
+	a.stop()
+	begin := time.Now()
+	b.leader(t, shortTerm)
+	if took := time.Since(begin); took > shortTerm/2 {
+		t.Errorf("the next leader waited %v", took)
+	}
+	must(t, <-a.ended)
+	// The error of lead is that of Run.
+	failure := errors.New("the leader failed")
+	b.release <- failure
+	mustBe(t, <-b.ended, failure)
+	c := run(t, s, "c")
+	c.leader(t, shortTerm)
+	c.release <- nil
+	must(t, <-c.ended)
+}
+
+// TestElectionAfterADeath closes the leader's connection: it has to stop before the next one
+// begins.
+func TestElectionAfterADeath(t *testing.T) {
+	t.Parallel()
+	s, _ := electorate(t)
+	a := run(t, s, "a")
+	led := a.leader(t, patience)
+	b := run(t, s, "b")
+	begin := time.Now()
+	a.nc.Close()
+	b.leader(t, patience)
+	if took := time.Since(begin); took < shortTerm/3 {
+		t.Errorf("the next leader came after %v already", took)
+	}
+	if led.Err() == nil {
+		t.Error("the first leader goes on beside the second")
+	}
+	mustBe(t, <-a.ended, queue.ErrClosed)
+}
+
+// TestElectionWithoutAServer takes the server away for longer than a term.
+func TestElectionWithoutAServer(t *testing.T) {
+	t.Parallel()
+	s, o := electorate(t)
+	a, b := run(t, s, "a"), run(t, s, "b")
+	var first, second *candidate
+	var led context.Context
+	select {
+	case led = <-a.leads:
+		first, second = a, b
+	case led = <-b.leads:
+		first, second = b, a
+	}
+	begin := time.Now()
+	stopped := make(chan time.Duration, 1)
+	context.AfterFunc(led, func() { stopped <- time.Since(begin) })
+	restart(t, s, o, 3*shortTerm/2)
+	if after := <-stopped; after > shortTerm {
+		t.Errorf("the leader stopped after %v, its term is %v", after, shortTerm)
+	}
+	select {
+	case ctx := <-first.leads:
+		second.waits(t, shortTerm)
+		if ctx.Err() != nil {
+			t.Error("the leader has stopped again")
+		}
+	case ctx := <-second.leads:
+		first.waits(t, shortTerm)
+		if ctx.Err() != nil {
+			t.Error("the leader has stopped again")
+		}
+	case <-time.After(patience):
+		t.Fatal("nobody leads after the restart")
+	}
+}
+
+// TestElectionHasOneLeader lets many run for short terms of office, and counts.
+func TestElectionHasOneLeader(t *testing.T) {
+	t.Parallel()
+	s, _ := electorate(t)
+	var mu sync.Mutex
+	leaders, terms := 0, 0
+	var wg sync.WaitGroup
+	for range 6 {
+		nc := quick(t, s)
+		wg.Go(func() {
+			for range 3 {
+				e, err := queue.NewElection(t.Context(), nc, queue.ElectionConfig{TTL: shortTerm})
+				if err != nil {
+					t.Errorf("NewElection: %v", err)
+					return
+				}
+				err = e.Run(t.Context(), func(context.Context) error {
+					mu.Lock()
+					leaders++
+					terms++
+					if leaders != 1 {
+						t.Errorf("%d leaders at once", leaders)
+					}
+					mu.Unlock()
+					time.Sleep(5 * time.Millisecond) // the term
+					mu.Lock()
+					leaders--
+					mu.Unlock()
+					return nil
+				})
+				if err != nil {
+					t.Errorf("Run: %v", err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if terms != 18 {
+		t.Errorf("%d terms, want 18", terms)
+	}
+}

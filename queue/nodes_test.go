@@ -1,0 +1,260 @@
+package queue_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"ddiff/queue"
+)
+
+// nodeEnv makes the test binary a NATS server with the configuration file that it names.
+const nodeEnv = "DDIFF_TEST_NATS_CONF"
+
+func beNode(conf string) {
+	o, err := server.ProcessConfigFile(conf)
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	s, err := server.NewServer(o)
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	s.Start()
+	s.WaitForShutdown()
+}
+
+// nodes are three servers, each a process, with the configuration that is shipped: TLS,
+// accounts, streams synced always.
+type nodes struct {
+	authority *authority
+	ports     [3]int
+	env       [3][]string
+	processes [3]*exec.Cmd
+}
+
+func startNodes(t *testing.T) *nodes {
+	t.Helper()
+	n := &nodes{authority: newAuthority(t)}
+	dir := t.TempDir()
+	cert, key := n.authority.issue(t, "node", time.Now().Add(time.Hour))
+	var routes []string
+	for i := range n.processes {
+		n.ports[i] = freePort(t)
+		port := freePort(t)
+		routes = append(routes, fmt.Sprintf("DDIFF_NATS_ROUTE_%d=nats-route://127.0.0.1:%d", i+1, port))
+		n.env[i] = []string{
+			fmt.Sprint("DDIFF_NATS_NAME=node-", i), fmt.Sprint("DDIFF_NATS_LISTEN=127.0.0.1:", n.ports[i]),
+			fmt.Sprint("DDIFF_NATS_CLUSTER=127.0.0.1:", port), "DDIFF_NATS_STORE=" + filepath.Join(dir, fmt.Sprint(i)),
+			"DDIFF_NATS_CERT=" + cert, "DDIFF_NATS_KEY=" + key, "DDIFF_NATS_CA=" + n.authority.file,
+			nodeEnv + "=../docs/security/nats-server.conf",
+		}
+	}
+	for i := range n.processes {
+		n.env[i] = append(append(os.Environ(), n.env[i]...), routes...)
+		n.start(t, i)
+	}
+	t.Cleanup(func() {
+		for i := range n.processes {
+			n.kill(t, i)
+		}
+	})
+	return n
+}
+
+func (n *nodes) start(t *testing.T, i int) {
+	t.Helper()
+	n.processes[i] = exec.Command(os.Args[0])
+	n.processes[i].Env = n.env[i]
+	n.processes[i].Stdout, n.processes[i].Stderr = os.Stderr, os.Stderr // it says why it does not start
+	must(t, n.processes[i].Start())
+}
+
+// kill ends a server like a loss of power.
+func (n *nodes) kill(t *testing.T, i int) {
+	t.Helper()
+	if n.processes[i].ProcessState == nil {
+		must(t, n.processes[i].Process.Kill())
+		n.processes[i].Wait() //nolint:errcheck // it was killed
+	}
+}
+
+func (n *nodes) connect(t *testing.T, role string) *nats.Conn {
+	t.Helper()
+	var urls []string
+	for _, port := range n.ports {
+		urls = append(urls, fmt.Sprintf("tls://%s:%s@127.0.0.1:%d", role, passwords[role], port))
+	}
+	nc, err := queue.Connect(t.Context(), queue.ConnectConfig{
+		URL: strings.Join(urls, ","), Role: role, Name: role, CAFile: n.authority.file, Wait: time.Minute,
+	})
+	must(t, err)
+	t.Cleanup(nc.Close)
+	return nc
+}
+
+// leader is the server that leads a stream.
+func leader(t *testing.T, nc *nats.Conn, name string) int {
+	t.Helper()
+	js, err := jetstream.New(nc)
+	must(t, err)
+	found := -1
+	waitFor(t, "the leader of "+name, func() bool {
+		stream, err := js.Stream(t.Context(), name)
+		if err != nil || stream.CachedInfo().Cluster == nil {
+			return false
+		}
+		_, err = fmt.Sscanf(stream.CachedInfo().Cluster.Leader, "node-%d", &found)
+		return err == nil
+	})
+	return found
+}
+
+// TestClusterLosesServers runs a campaign on three servers, and kills the ones that lead its
+// streams, one after the other, in the middle.
+func TestClusterLosesServers(t *testing.T) {
+	t.Parallel()
+	n := startNodes(t)
+	coordinator, other, worker := n.connect(t, "coordinator"), n.connect(t, "coordinator"), n.connect(t, "worker")
+	must(t, queue.Setup(t.Context(), coordinator, queue.SetupConfig{Replicas: 3}))
+	q, err := queue.Open(t.Context(), coordinator, queue.Config{Campaign: "camp", Replicas: 3, AckWait: 5 * time.Second, MaxAttempts: 9, Patience: time.Minute})
+	must(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	var background sync.WaitGroup
+	defer background.Wait()
+	defer cancel()
+
+	// Two run for the lead all the time.
+	var leaders, terms atomic.Int32
+	for _, nc := range []*nats.Conn{coordinator, other} {
+		e, err := queue.NewElection(ctx, nc, queue.ElectionConfig{TTL: 10 * time.Second})
+		must(t, err)
+		background.Go(func() {
+			err := e.Run(ctx, func(ctx context.Context) error {
+				terms.Add(1)
+				if leaders.Add(1) != 1 {
+					t.Error("there are two leaders")
+				}
+				<-ctx.Done()
+				leaders.Add(-1)
+				return ctx.Err()
+			})
+			if err != nil {
+				t.Errorf("Election.Run: %v", err)
+			}
+		})
+	}
+	// A worker works.
+	background.Go(func() {
+		w, err := queue.Attach(ctx, worker, queue.Config{Campaign: "camp", Patience: time.Minute})
+		if err != nil {
+			t.Errorf("Attach: %v", err)
+			return
+		}
+		for ctx.Err() == nil {
+			leases, err := w.Lease(ctx, 8, time.Second)
+			if err != nil && ctx.Err() == nil {
+				if !errors.Is(err, queue.ErrUnavailable) {
+					t.Errorf("Lease: %v", err)
+				}
+				time.Sleep(100 * time.Millisecond) // as a worker does
+			}
+			for _, l := range leases {
+				if err := l.PublishResult(ctx, l.Payload()); err != nil && ctx.Err() == nil {
+					t.Errorf("PublishResult: %v", err)
+				}
+				if err := l.Ack(ctx); err != nil && ctx.Err() == nil {
+					t.Errorf("Ack: %v", err)
+				}
+			}
+		}
+	})
+	// A board is watched.
+	board, err := queue.OpenBoard(ctx, coordinator)
+	must(t, err)
+	var note atomic.Int32
+	watched, err := queue.OpenBoard(ctx, worker)
+	must(t, err)
+	background.Go(func() {
+		for c, err := range watched.Watch(ctx, "status.") {
+			if err != nil {
+				t.Errorf("Watch: %v", err)
+			}
+			if !c.Ready {
+				note.Store(int32(len(c.Data)))
+			}
+		}
+	})
+
+	const rounds, items = 2, 300
+	published := make(chan error, 1)
+	background.Go(func() {
+		for i := range rounds * items / 10 {
+			batch := make([]queue.Work, 10)
+			for j := range batch {
+				batch[j] = queue.Work{Class: "c", ID: fmt.Sprint(10*i + j), Payload: make([]byte, 1000)}
+			}
+			if err := q.PublishBatch(ctx, batch); err != nil {
+				published <- err
+				return
+			}
+		}
+		published <- nil
+	})
+	got := map[string]int{}
+	var last uint64
+	killed := -1
+	for r, err := range q.Results(ctx, 0) {
+		must(t, err)
+		if r.Seq <= last {
+			t.Fatalf("result number %d comes after %d", r.Seq, last)
+		}
+		last = r.Seq
+		got[r.ID]++
+		if len(got) == rounds*items {
+			break
+		}
+		if got[r.ID] > 1 || len(got)%items != items/2 {
+			continue
+		}
+		if killed >= 0 {
+			n.start(t, killed)
+		}
+		killed = leader(t, coordinator, []string{"DDIFF_WORK", "DDIFF_RESULT"}[len(got)/items])
+		n.kill(t, killed)
+		must(t, board.Put(ctx, "status.camp", make([]byte, len(got))))
+	}
+	must(t, <-published)
+	for id, times := range got {
+		if times != 1 {
+			t.Errorf("the result of item %s came %d times", id, times)
+		}
+	}
+	if len(got) != rounds*items {
+		t.Errorf("%d results, want %d", len(got), rounds*items)
+	}
+	waitFor(t, "the last note", func() bool { return note.Load() == items+items/2 })
+	waitFor(t, "the end of the work", func() bool {
+		pending, inFlight, err := q.Depth(ctx)
+		return err == nil && pending == 0 && inFlight == 0
+	})
+	if terms.Load() == 0 {
+		t.Error("nobody has led")
+	}
+	t.Logf("%d terms of office", terms.Load())
+}

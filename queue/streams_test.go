@@ -1,0 +1,116 @@
+package queue_test
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"ddiff/queue"
+)
+
+func TestSetup(t *testing.T) {
+	t.Parallel()
+	server := start(t, t.TempDir())
+	nc, err := server.Connect()
+	must(t, err)
+	js, err := jetstream.New(nc)
+	must(t, err)
+	var log bytes.Buffer
+	setup := func(cfg queue.SetupConfig) (created, changed int) {
+		t.Helper()
+		log.Reset()
+		cfg.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		must(t, queue.Setup(t.Context(), nc, cfg))
+		return strings.Count(log.String(), "created stream"), strings.Count(log.String(), "changed stream")
+	}
+	for _, step := range []struct {
+		cfg              queue.SetupConfig
+		created, changed int
+	}{
+		{queue.SetupConfig{}, 5, 0},
+		{queue.SetupConfig{}, 0, 0},
+		{queue.SetupConfig{ResultAge: time.Hour, DeadAge: -1, MaxBytes: 1 << 20}, 0, 3},
+		{queue.SetupConfig{ResultAge: time.Hour, DeadAge: -1, MaxBytes: 1 << 20}, 0, 0},
+	} {
+		if created, changed := setup(step.cfg); created != step.created || changed != step.changed {
+			t.Fatalf("%+v creates %d streams and changes %d, want %d and %d", step.cfg, created, changed, step.created, step.changed)
+		}
+	}
+	// Opening a campaign leaves that as it is, and makes what was deleted.
+	must(t, js.DeleteStream(t.Context(), "DDIFF_ADVISORY"))
+	open(t, server, queue.Config{})
+	for name, want := range map[string]jetstream.StreamConfig{
+		"DDIFF_WORK": {MaxBytes: 1 << 20}, "DDIFF_RESULT": {MaxBytes: -1, MaxAge: time.Hour}, "DDIFF_DEAD": {MaxBytes: -1},
+		"DDIFF_ADVISORY": {MaxBytes: -1}, "KV_DDIFF_BOARD": {MaxBytes: -1},
+	} {
+		stream, err := js.Stream(t.Context(), name)
+		must(t, err)
+		if got := stream.CachedInfo().Config; got.MaxBytes != want.MaxBytes || got.MaxAge != want.MaxAge || got.Discard != jetstream.DiscardNew {
+			t.Errorf("stream %s keeps %d bytes for %v, want %d for %v", name, got.MaxBytes, got.MaxAge, want.MaxBytes, want.MaxAge)
+		}
+	}
+	// A stream of somebody else is not taken over.
+	must(t, js.DeleteStream(t.Context(), "DDIFF_WORK"))
+	_, err = js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "DDIFF_WORK", Subjects: []string{"theirs"}})
+	must(t, err)
+	err = queue.Setup(t.Context(), nc, queue.SetupConfig{})
+	mustBe(t, err, queue.ErrConfig)
+	if !strings.Contains(err.Error(), "DDIFF_WORK") {
+		t.Errorf("error %q does not name the stream", err)
+	}
+}
+
+func TestSetupConfigValidate(t *testing.T) {
+	t.Parallel()
+	must(t, queue.SetupConfig{Replicas: 3, DeadAge: -1, UnsyncedWork: false}.Validate())
+	for field, cfg := range map[string]queue.SetupConfig{
+		"Replicas": {Replicas: 6}, "MaxBytes": {MaxBytes: -1}, "DeadAge": {DeadAge: time.Minute}, "ResultAge": {ResultAge: time.Minute},
+		"UnsyncedWork": {UnsyncedWork: true, Replicas: 3},
+	} {
+		err := cfg.Validate()
+		mustBe(t, err, queue.ErrConfig)
+		if !strings.Contains(err.Error(), field) {
+			t.Errorf("error %q does not name %s", err, field)
+		}
+	}
+}
+
+// TestNumbersAreNotUsedAgain deletes every stream: what the new ones number is above.
+func TestNumbersAreNotUsedAgain(t *testing.T) {
+	t.Parallel()
+	server := start(t, t.TempDir())
+	q := open(t, server, queue.Config{})
+	nc, err := server.Connect()
+	must(t, err)
+	js, err := jetstream.New(nc)
+	must(t, err)
+	b, err := queue.OpenBoard(t.Context(), nc)
+	must(t, err)
+	var result, letter, revision uint64
+	for round := range 3 {
+		must(t, q.PublishBatch(t.Context(), []queue.Work{{Class: "c", ID: "1", Round: round}}))
+		must(t, q.PublishResult(t.Context(), "1", round, nil))
+		must(t, lease(t, q).Bury(t.Context(), queue.Dead{ID: "1"}))
+		next, err := b.Create(t.Context(), "k", nil)
+		must(t, err)
+		last, err := q.LastResult(t.Context())
+		must(t, err)
+		letters := deadLetters(t, q)
+		if len(letters) != 1 || letters[0].Seq <= letter || last <= result || next <= revision {
+			t.Fatalf("numbers of result %d, letter %d and record %d follow %d, %d and %d", last, letters[0].Seq, next, result, letter, revision)
+		}
+		result, letter, revision = last, letters[0].Seq, next
+		for _, name := range []string{"DDIFF_WORK", "DDIFF_RESULT", "DDIFF_DEAD", "KV_DDIFF_BOARD"} {
+			must(t, js.DeleteStream(t.Context(), name))
+		}
+		for _, err := range q.Results(t.Context(), last) {
+			mustBe(t, err, queue.ErrNotReady)
+		}
+		must(t, queue.Setup(t.Context(), nc, queue.SetupConfig{}))
+		q = open(t, server, queue.Config{})
+	}
+}
