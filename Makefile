@@ -24,7 +24,7 @@ endif
 
 .PHONY: help
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' Makefile
 
 .PHONY: demo
 demo: build runtime ## Restore the bundled photographs on all eight tasks and print the table
@@ -37,6 +37,30 @@ test: test-packages build runtime $(GOLANGCI_LINT) $(GOTESTSUM) ## Run lint and 
 .PHONY: bench
 bench: test-packages build runtime ## Time campaigns against the bare network and PyTorch (20 minutes)
 	@bin/ddiff bench --torch $(PYTHON)
+
+.PHONY: cluster-demo
+cluster-demo: test-packages build runtime ## Run a cluster on this machine, kill one of each process, count (3 minutes)
+	@go run ./internal/clusterdemo
+
+.PHONY: chaos
+chaos: test-packages build runtime ## Inject faults into a cluster and compare with an undisturbed run (CHAOS="--seed 7")
+	@go run ./internal/chaos $(CHAOS)
+
+.PHONY: scale
+scale: build ## Submit a million rows, and keep 500 simulated workers busy (SCALE="--rows 10000")
+	@go run ./internal/scale $(SCALE)
+
+.PHONY: gpu-check
+gpu-check: build ## Prove a GPU worker: parity, speed, memory, signals; PyTorch beside it (GPU_CHECK="--device cuda:1")
+	@bin/ddiff doctor --gpu --torch $(PYTHON) --out docs/gpu $(GPU_CHECK)
+
+.PHONY: worker-image-test
+worker-image-test: ## Build the worker's image, CPU variant, in a clean Debian root and run it
+	@scripts/worker-image-test.sh
+
+.PHONY: priors-test
+priors-test: test-packages build runtime ## Export every architecture of tools/ddiff_export and check it (DDIFF_WEIGHTS=DIR: real files)
+	@scripts/priors-test.sh
 
 .PHONY: lint
 lint: $(GOLANGCI_LINT) ## Check format, go vet and golangci-lint, with the import directions

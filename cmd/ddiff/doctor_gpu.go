@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"ddiff/restore/gpucheck"
+	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/install"
+)
+
+// checkGPU checks a device, writes what it found and prints the line for scripts.
+func checkGPU(ctx context.Context, o doctorOptions, stdout, stderr io.Writer) error {
+	cfg, err := o.config()
+	if err != nil {
+		return usageError{err}
+	}
+	report, err := o.run(ctx, cfg, stderr)
+	if errors.Is(err, errNoGPU) {
+		fmt.Fprintln(stdout, err)
+		fmt.Fprintln(stdout, "gpu=absent")
+		return errNoGPU
+	}
+	if err != nil {
+		return err
+	}
+	if err := writeReport(o.out, report); err != nil {
+		return fmt.Errorf("write the report: %w", err)
+	}
+	fmt.Fprintln(stdout, report.Line())
+	if failed := report.Failed(); len(failed) > 0 {
+		return fmt.Errorf("%w: %s of the check: %s says more", errMismatch, strings.Join(failed, ", "), filepath.Join(o.out, "gpu-check.md"))
+	}
+	return nil
+}
+
+// config is the check's configuration without the library, which is looked for later.
+func (o doctorOptions) config() (gpucheck.Config, error) {
+	cfg := o.check
+	if o.quick {
+		small := gpucheck.Config{}.Quick()
+		small.Device, small.Only, small.Tasks, small.Threads, small.Python, small.Tools = cfg.Device, cfg.Only, cfg.Tasks, cfg.Threads, cfg.Python, cfg.Tools
+		if cfg.Size > 0 {
+			small.Size = cfg.Size
+		}
+		if cfg.Steps > 0 {
+			small.Steps = cfg.Steps
+		}
+		if len(cfg.Batches) > 0 {
+			small.Batches = cfg.Batches
+		}
+		cfg = small
+	}
+	photographs, err := filepath.Glob(filepath.Join(o.images, "*.png"))
+	if err != nil || len(photographs) == 0 {
+		return cfg, fmt.Errorf("--images: %s holds no PNG", o.images)
+	}
+	for _, p := range photographs {
+		path, err := filepath.Abs(p)
+		if err != nil {
+			return cfg, err
+		}
+		cfg.Photographs = append(cfg.Photographs, path)
+	}
+	probe := cfg
+	probe.Library = "not looked for yet"
+	_, err = probe.Complete()
+	return cfg, err
+}
+
+// run finds the library and runs the check. errNoGPU: the device is not there.
+func (o doctorOptions) run(ctx context.Context, cfg gpucheck.Config, stderr io.Writer) (*gpucheck.Report, error) {
+	device, err := onnx.ParseDevice(cfg.Device)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	var lib install.Library
+	if device.NVIDIA() {
+		lib, err = cudaLibrary(ctx, o.library, stderr)
+	} else {
+		lib, err = install.Locate(install.LocateOptions{Path: o.library})
+	}
+	if err != nil {
+		return nil, err
+	}
+	cfg.Library = lib.Path
+	start, err := self()
+	if err != nil {
+		return nil, err
+	}
+	machine, begin := hostMachine(), time.Now()
+	if device.NVIDIA() {
+		if machine.GPU, err = gpucheck.DescribeGPU(ctx, device.Index); err != nil {
+			fmt.Fprintln(stderr, "note:", err)
+		}
+	}
+	report, err := gpucheck.Run(ctx, cfg, start, stderr)
+	if errors.Is(err, gpucheck.ErrAbsent) {
+		return nil, fmt.Errorf("%w: %w", errNoGPU, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	report.Time, report.Program, report.Machine = begin.UTC().Truncate(time.Second), version(), machine
+	return report, nil
+}
+
+// writeReport writes gpu-check.json and gpu-check.md.
+func writeReport(dir string, report *gpucheck.Report) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	data, err := json.MarshalIndent(report, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(dir, "gpu-check.json"), append(data, '\n'), 0o644); err != nil {
+		return err
+	}
+	page, err := os.Create(filepath.Join(dir, "gpu-check.md"))
+	if err != nil {
+		return err
+	}
+	return errors.Join(report.WritePage(page), page.Close())
+}

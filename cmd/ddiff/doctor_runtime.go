@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"strings"
+
+	"ddiff/restore/gpucheck"
+	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/install"
+)
+
+// runtimeFindings looks for ONNX Runtime and opens each provider that it may have, each in a
+// process of its own. The error is that of the CPU.
+func runtimeFindings(ctx context.Context, path string, start gpucheck.Self) ([]finding, error) {
+	lib, err := install.Locate(install.LocateOptions{Path: path})
+	if err != nil {
+		return []finding{missing("ONNX Runtime", firstOf(err), "run: ddiff runtime install")}, err
+	}
+	out := []finding{found("ONNX Runtime", "%s, build for %s, %s (%s)", lib.Version, lib.EP, lib.Path, lib.Source)}
+	probe := func(name, device, remedy string) error {
+		p, err := gpucheck.Probe(ctx, gpucheck.Config{Library: lib.Path, Device: device}, start)
+		if err != nil {
+			out = append(out, missing(name, "it does not open: "+lastWords(err), remedy))
+			return err
+		}
+		out = append(out, found(name, "opened with ONNX Runtime %s", p.Library))
+		return nil
+	}
+	failure := probe("provider cpu", onnx.ProviderCPU, "name another library with --onnxruntime, or run: ddiff runtime install")
+	if failure != nil {
+		failure = fmt.Errorf("%w: %w", onnx.ErrRuntime, failure)
+	}
+	if reason, remedy := cudaMissing(lib); reason != "" {
+		out = append(out, missing("provider cuda", reason, remedy))
+	} else if probe("provider cuda", onnx.ProviderCUDA, "run: ddiff doctor --gpu") == nil {
+		if gpu, err := gpucheck.DescribeGPU(ctx, 0); err == nil {
+			out = append(out, found("GPU", "%s, %d MiB, driver %s", gpu.Name, gpu.MemoryMiB, gpu.Driver))
+		}
+	}
+	_ = probe("provider webgpu", onnx.ProviderWebGPU, "see Vulkan; only the CPU build has this provider") // nobody has to have it
+	return out, failure
+}
+
+// noDriver is what to do without NVIDIA's driver.
+const noDriver = "run this where there is an NVIDIA GPU with driver 525 or newer; a container needs the GPU handed in (--gpus all)"
+
+// nvidiaDriver tells whether the kernel has NVIDIA's driver, on Linux or beneath WSL.
+func nvidiaDriver() bool {
+	for _, device := range []string{"/dev/nvidiactl", "/dev/dxg"} {
+		if _, err := os.Stat(device); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// cudaMissing is the first thing that CUDA lacks, and what to do about it; empty if nothing.
+func cudaMissing(lib install.Library) (reason, remedy string) {
+	if runtime.GOOS != "linux" {
+		return "CUDA builds are for Linux", "use the CPU"
+	}
+	if !nvidiaDriver() {
+		return "no NVIDIA driver (neither /dev/nvidiactl nor /dev/dxg)", noDriver
+	}
+	if lib.EP != install.CUDA {
+		return "the library is not a CUDA build", "run: ddiff runtime install --ep cuda"
+	}
+	if err := install.CUDALoadable(lib); err != nil {
+		reason = firstOf(err)
+		if absent, ok := errors.AsType[*install.MissingLibrariesError](err); ok {
+			reason = "missing " + strings.Join(absent.Missing, ", ")
+		}
+		return reason, "install the CUDA 12 runtime and cuDNN 9, or add their directories to LD_LIBRARY_PATH"
+	}
+	return "", ""
+}
+
+// cudaLibrary finds a CUDA build, or installs it, where the machine has a GPU for it.
+func cudaLibrary(ctx context.Context, path string, stderr io.Writer) (install.Library, error) {
+	absent := func(reason, remedy string) error { return fmt.Errorf("%w: %s: %s", errNoGPU, reason, remedy) }
+	if !nvidiaDriver() {
+		return install.Library{}, absent("no NVIDIA driver (neither /dev/nvidiactl nor /dev/dxg)", noDriver)
+	}
+	lib, err := install.Locate(install.LocateOptions{Path: path, EP: install.CUDA})
+	if errors.Is(err, install.ErrNotFound) && path == "" && os.Getenv(install.EnvVar) == "" {
+		fmt.Fprintln(stderr, "installing ONNX Runtime for CUDA, 640 MB")
+		lib, err = install.Install(ctx, install.Options{EP: install.CUDA})
+	}
+	if err != nil {
+		return lib, absent("no ONNX Runtime for CUDA", firstOf(err))
+	}
+	if reason, remedy := cudaMissing(lib); reason != "" {
+		return lib, absent(reason, remedy)
+	}
+	return lib, nil
+}
+
+// lastWords is the end of an error, where ONNX Runtime says the cause after its file names.
+func lastWords(err error) string {
+	const limit = 120
+	text := firstOf(err)
+	if len(text) <= limit {
+		return text
+	}
+	text = text[len(text)-limit:]
+	if _, words, ok := strings.Cut(text, " "); ok {
+		text = words
+	}
+	return "... " + text
+}
+
+// firstOf is the first line of an error.
+func firstOf(err error) string {
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	return strings.TrimSuffix(line, "; searched:")
+}

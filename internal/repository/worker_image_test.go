@@ -1,0 +1,204 @@
+package repository
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// instruction is one instruction of a Dockerfile, with its stage.
+type instruction struct {
+	stage, verb string
+	words       []string
+}
+
+// dockerfile parses a Dockerfile: comments are dropped, continued lines joined. A stage is
+// known by its name.
+func dockerfile(t *testing.T, name string) (all []instruction) {
+	t.Helper()
+	stage, joined := "", ""
+	for line := range strings.Lines(read(t, name)) {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "#") || line == "" {
+			continue
+		}
+		if more, ok := strings.CutSuffix(line, `\`); ok {
+			joined += more + " "
+			continue
+		}
+		words := strings.Fields(joined + line)
+		joined = ""
+		verb := strings.ToUpper(words[0])
+		if verb == "FROM" {
+			stage = words[len(words)-1]
+		}
+		all = append(all, instruction{stage, verb, words[1:]})
+	}
+	return all
+}
+
+const workerDockerfile = "Dockerfile.worker"
+
+// Every stage and file that Dockerfile.worker uses exists, images are named by a version, and
+// nothing that the program pins is pinned a second time.
+func TestWorkerDockerfile(t *testing.T) {
+	t.Parallel()
+	stages := map[string]bool{}
+	ignored := ignoredByDocker(t)
+	script := read(t, "scripts/worker-image.sh")
+	for _, i := range dockerfile(t, workerDockerfile) {
+		switch i.verb {
+		case "FROM":
+			if len(i.words) != 3 || i.words[1] != "AS" {
+				t.Errorf("FROM %v: a stage has a name", i.words)
+			}
+			checkBase(t, i.words[0], stages)
+			stages[i.stage] = true
+		case "COPY":
+			checkCopy(t, i.words, stages, ignored)
+		case "RUN":
+			for k, w := range i.words {
+				if path.Base(w) == "worker-image.sh" && !strings.Contains(script, "\n\""+i.words[k+1]+" ") {
+					t.Errorf("RUN %v: scripts/worker-image.sh has no step %s", i.words, i.words[k+1])
+				}
+			}
+		}
+	}
+	for _, name := range []string{"build", "library", "base-cpu", "base-cuda", "worker"} {
+		if !stages[name] {
+			t.Errorf("there is no stage %s", name)
+		}
+	}
+	for _, name := range []string{workerDockerfile, "scripts/worker-image.sh", "scripts/worker-image-test.sh"} {
+		if digest := regexp.MustCompile(`[0-9a-f]{40}|[A-Za-z0-9+/]{86}==`).FindString(read(t, name)); digest != "" {
+			t.Errorf("%s has the digest %s: what is pinned is pinned in the program", name, digest)
+		}
+	}
+}
+
+// checkBase refuses an image without a version; a stage above is no image.
+func checkBase(t *testing.T, image string, stages map[string]bool) {
+	t.Helper()
+	if name, variant := strings.CutSuffix(image, "${VARIANT}"); variant {
+		if !stages[name+"cpu"] || !stages[name+"cuda"] {
+			t.Errorf("FROM %s: one of the stages %scpu and %scuda is missing", image, name, name)
+		}
+		return
+	}
+	if _, tag, ok := strings.Cut(image, ":"); !stages[image] && (!ok || !regexp.MustCompile(`^\d|bookworm`).MatchString(tag)) {
+		t.Errorf("FROM %s: name the image by a version", image)
+	}
+}
+
+// checkCopy looks for what is copied, in the repository or in the stages above.
+func checkCopy(t *testing.T, words []string, stages map[string]bool, ignored []string) {
+	t.Helper()
+	if stage, ok := strings.CutPrefix(words[0], "--from="); ok {
+		if !stages[stage] {
+			t.Errorf("COPY %v: there is no stage %s above", words, stage)
+		}
+		if file, ok := strings.CutPrefix(words[1], "/src/"); ok {
+			wantCopied(t, file, ignored)
+		}
+		return
+	}
+	for _, file := range words[:len(words)-1] {
+		wantCopied(t, file, ignored)
+	}
+}
+
+func wantCopied(t *testing.T, file string, ignored []string) {
+	t.Helper()
+	if _, err := os.Stat(filepath.Join(root, file)); err != nil {
+		t.Errorf("what is copied is not there: %v", err)
+	}
+	if slices.Contains(ignored, strings.Split(file, "/")[0]) {
+		t.Errorf("%s is copied, and .dockerignore leaves it out", file)
+	}
+}
+
+// ignoredByDocker are the folders that .dockerignore leaves out. The program is built from none
+// of them.
+func ignoredByDocker(t *testing.T) []string {
+	t.Helper()
+	var out []string
+	for line := range strings.Lines(read(t, ".dockerignore")) {
+		if name, ok := strings.CutPrefix(strings.TrimSpace(line), "/"); ok {
+			out = append(out, name)
+		}
+	}
+	for _, s := range sources(t) {
+		if top := strings.Split(s.dir, "/")[0]; slices.Contains(out, top) {
+			t.Errorf("%s is Go, and .dockerignore leaves %s out", s.name, top)
+		}
+	}
+	return out
+}
+
+// The worker ends up without rights, ends on SIGTERM, and runs on the versions that the
+// project and its ONNX Runtime ask for.
+func TestWorkerImageSettings(t *testing.T) {
+	t.Parallel()
+	last := map[string]string{}
+	bases := map[string]string{}
+	for _, i := range dockerfile(t, workerDockerfile) {
+		if i.verb == "FROM" {
+			bases[i.stage] = i.words[0]
+			clear(last)
+		}
+		last[i.verb] = strings.Join(i.words, " ")
+	}
+	uid := regexp.MustCompile(`(?m)^uid=(\d+)$`).FindStringSubmatch(read(t, "scripts/worker-image.sh"))
+	if len(uid) != 2 || uid[1] == "0" || last["USER"] != uid[1]+":"+uid[1] {
+		t.Errorf("the user is %q and the script's %v, want the same number, not 0", last["USER"], uid)
+	}
+	if last["STOPSIGNAL"] != "SIGTERM" || last["ENTRYPOINT"] != `["ddiff", "worker"]` {
+		t.Errorf("STOPSIGNAL %s, ENTRYPOINT %s", last["STOPSIGNAL"], last["ENTRYPOINT"])
+	}
+	if !strings.Contains(last["VOLUME"], "/tmp") || !strings.Contains(last["VOLUME"], "/var/cache/ddiff") {
+		t.Errorf("VOLUME %s: a read-only root needs places to write to", last["VOLUME"])
+	}
+	version := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindStringSubmatch(read(t, "go.mod"))[1]
+	if !strings.HasPrefix(bases["build"], "golang:"+version) {
+		t.Errorf("it is built with %s, go.mod asks for %s", bases["build"], version)
+	}
+	if !regexp.MustCompile(`^nvidia/cuda:12\.\d+\.\d+-cudnn-runtime-`).MatchString(bases["base-cuda"]) {
+		t.Errorf("the base is %s, the pinned ONNX Runtime asks for CUDA 12 with cuDNN", bases["base-cuda"])
+	}
+	pin := regexp.MustCompile(`(?s)func cudaRelease.*?version: "(\d+\.\d+)\.`).FindStringSubmatch(read(t, "restore/onnx/install/release.go"))
+	if len(pin) != 2 || !strings.Contains(read(t, workerDockerfile), "ONNX Runtime "+pin[1]+" ") {
+		t.Errorf("%s does not speak of the ONNX Runtime that is pinned (%v); look up what it is made with", workerDockerfile, pin)
+	}
+}
+
+// skipCode is the exit code of scripts/worker-image-test.sh for a machine that cannot run it.
+const skipCode = 77
+
+// TestWorkerImage makes the image's contents in a plain Debian root and restores in it.
+func TestWorkerImage(t *testing.T) {
+	cmd := exec.CommandContext(t.Context(), "scripts/worker-image-test.sh")
+	cmd.Dir = root
+	out, err := cmd.CombinedOutput()
+	last := ""
+	for s := bufio.NewScanner(bytes.NewReader(out)); s.Scan(); {
+		last = s.Text()
+	}
+	var exit *exec.ExitError
+	switch {
+	case errors.As(err, &exit) && exit.ExitCode() == skipCode:
+		t.Skip(last)
+	case err != nil:
+		t.Fatalf("%v\n%s", err, out)
+	case !strings.HasPrefix(last, "passed in "):
+		t.Errorf("it ended with %q\n%s", last, out)
+	}
+	t.Log(last)
+}

@@ -1,0 +1,295 @@
+package gpucheck
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"ddiff/restore/onnx/install"
+	"ddiff/restore/prior/randomnet"
+)
+
+// asProgram is the variable with which the test binary becomes the program of a check.
+const asProgram = "DDIFF_GPUCHECK_TEST"
+
+func TestMain(m *testing.M) {
+	switch os.Getenv(asProgram) {
+	case "":
+		os.Exit(m.Run())
+	case "crash": // as a provider does that meets a broken driver
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		fmt.Fprintln(os.Stderr, "the provider is about to crash")
+		panic("crash")
+	case "sections":
+		if len(os.Args) == 4 && os.Args[2] == SectionArgs[1] {
+			if err := ServeSection(context.Background(), os.Args[3], os.Stdin, os.Stdout); err != nil {
+				fmt.Fprintln(os.Stderr, err.Error())
+				os.Exit(1)
+			}
+			os.Exit(0)
+		}
+		fmt.Fprintln(os.Stderr, "only sections here")
+		os.Exit(2)
+	}
+}
+
+// program is the test binary as the program.
+func program(t *testing.T, mode string) Self {
+	t.Helper()
+	path, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(ctx context.Context, args ...string) *exec.Cmd {
+		cmd := exec.CommandContext(ctx, path, args...)
+		cmd.Env = append(os.Environ(), asProgram+"="+mode)
+		return cmd
+	}
+}
+
+// quick is a small check of the CPU.
+func quick(t *testing.T) Config {
+	t.Helper()
+	lib, err := install.Locate(install.LocateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := Config{}.Quick()
+	c.Library, c.Device, c.Threads = lib.Path, "cpu", 1
+	c.Photographs = []string{filepath.Join("..", "..", "examples", "images", "chelsea.png")}
+	c.Tasks = []string{"gaussian_deblur"}
+	return c
+}
+
+// The CPU agrees with itself, in float32 exactly, in float16 to its rounding.
+func TestSectionsOnCPU(t *testing.T) {
+	t.Parallel()
+	c := quick(t)
+	c.Only = []string{"network", "tasks", "campaign"}
+	var progress bytes.Buffer
+	r, err := Run(t.Context(), c, program(t, "sections"), &progress)
+	if err != nil {
+		t.Fatal(err)
+	}
+	status := map[string]string{}
+	for _, s := range r.Sections {
+		status[s.Name] = s.Status
+	}
+	want := map[string]string{
+		"provider": StatusOK, "network": StatusOK, "tasks": StatusOK, "speed": StatusSkipped,
+		"campaign": StatusFailed, "process": StatusSkipped, "torch": StatusSkipped,
+	}
+	for name, s := range want {
+		if status[name] != s {
+			t.Errorf("section %s is %q, want %q\n%s", name, status[name], s, &progress)
+		}
+	}
+	if failed := r.Failed(); len(failed) != 1 || failed[0] != "campaign" {
+		t.Errorf("failed: %v", failed)
+	}
+	if r.Provider == nil || r.Provider.Name != "cpu" || r.parity() != 0 || len(r.Network) != 4 || len(r.Tasks) != 1 {
+		t.Fatalf("provider %+v, parity %g, network %+v, tasks %+v", r.Provider, r.parity(), r.Network, r.Tasks)
+	}
+	for _, a := range r.Network {
+		if a.Precision == fp16 && !(a.MaxAbs > 1e-6 && a.MaxAbs < 0.05*a.Largest) {
+			t.Errorf("%s in float16 differs by %g of %g, want about 1e-3", a.Network, a.MaxAbs, a.Largest)
+		}
+	}
+	task := r.Tasks[0]
+	if task.GreyLevels != 0 || task.CPU < 5 || len(task.Results) != 2 || task.Results[0].Versus != 80 || task.Results[0].PSNR != task.CPU {
+		t.Errorf("%+v", task)
+	}
+	if psnr, ok := r.psnr(fp16); !ok || psnr < 45 || psnr >= 80 {
+		t.Errorf("float16 against float32: %g dB, %v; want 45 to 80", psnr, ok)
+	}
+}
+
+// A provider that crashes costs its section, with its last words, and not the check.
+func TestCrashIsAFailedSection(t *testing.T) {
+	t.Parallel()
+	r := &Report{}
+	err := startSection(t.Context(), "network", quick(t), program(t, "crash"), r)
+	if err == nil || !strings.Contains(err.Error(), "about to crash") {
+		t.Errorf("error %v", err)
+	}
+	if _, err := Run(t.Context(), quick(t), program(t, "crash"), io.Discard); !errors.Is(err, ErrAbsent) {
+		t.Errorf("error %v, want ErrAbsent: the provider does not even open", err)
+	}
+}
+
+func TestAbsentDevice(t *testing.T) {
+	t.Parallel()
+	c := quick(t)
+	c.Device = "cuda:7"
+	r, err := Run(t.Context(), c, program(t, "sections"), io.Discard)
+	if !errors.Is(err, ErrAbsent) || !strings.Contains(err.Error(), "cuda") {
+		t.Errorf("error %v, want ErrAbsent that names cuda", err)
+	}
+	if len(r.Sections) != 1 || r.Sections[0].Status != StatusFailed {
+		t.Errorf("sections %+v", r.Sections)
+	}
+}
+
+func TestParseSMI(t *testing.T) {
+	t.Parallel()
+	v, err := parseSMI("NVIDIA H200, 550.54.15, 143771\n", 3)
+	if err != nil || v[0] != "NVIDIA H200" || v[2] != "143771" {
+		t.Errorf("%q, %v", v, err)
+	}
+	for _, bad := range []string{"", "No devices were found\n", "a, b\n"} {
+		if v, err := parseSMI(bad, 3); err == nil {
+			t.Errorf("%q gives %q", bad, v)
+		}
+	}
+}
+
+func TestParseStatus(t *testing.T) {
+	t.Parallel()
+	mib, err := parseStatus("Name:\tddiff\nVmPeak:\t  999 kB\nVmHWM:\t  204800 kB\n", "VmHWM:")
+	if err != nil || mib != 200 {
+		t.Errorf("%d MiB, %v; want 200", mib, err)
+	}
+}
+
+// measuredReport is a report with made-up figures.
+func measuredReport() *Report {
+	c := Config{Device: "cuda:0", Batches: []int{1, 16}, Random: randomnet.FFHQ()}
+	speed := func(precision string, batch int, net, step float64) Speed {
+		return Speed{Network: randomNetwork, Precision: precision, Batch: batch, NetworkMS: net, StepMS: step}
+	}
+	torch := func(mode, precision string, batch int, ms float64) TorchTiming {
+		return TorchTiming{Mode: mode, Precision: precision, Batch: batch, MS: ms, Layout: "nhwc"}
+	}
+	return &Report{
+		Schema: Schema, Config: c,
+		Sections: []Section{{Name: "provider", Status: StatusOK}, {Name: "tasks", Status: StatusFailed, Detail: "a|b"}},
+		Provider: &Provider{Library: "1.29.0", Name: "cuda"},
+		Network:  []Agreement{{bundledNetwork, fp32, 4, 1e-5}, {bundledNetwork, fp16, 4, 0.5}},
+		Tasks: []Task{
+			{Task: "hdr", StepMaxAbs: 2e-5, Results: []Result{{fp32, 30, 79}, {tf32, 30, 62}, {fp16, 30, 55}}},
+			{Task: "inpaint_box", StepMaxAbs: 1e-6, Results: []Result{{fp32, 30, 79}, {tf32, 30, 61}, {fp16, 30, 57}}},
+		},
+		Speed:    []Speed{speed(fp32, 1, 10, 11), speed(fp32, 16, 100, 104), speed(fp16, 16, 40, 44)},
+		Campaign: &Campaign{Share: map[int]float64{16: 0.96}},
+		Process:  &Process{Memory: []int{500, 900, 510}, Restarted: true},
+		Torch: &Torch{Results: []TorchTiming{
+			torch("eager", fp32, 1, 12), torch(modeCompiled, fp32, 1, 9), torch("eager", fp32, 16, 130), torch("eager", tf32, 16, 1),
+		}},
+	}
+}
+
+func TestLine(t *testing.T) {
+	t.Parallel()
+	// vs_torch: compiled counts where it is there, and the lowest ratio of equal precisions.
+	want := "device=cuda:0 provider=cuda parity_max=2.00e-05 tf32_psnr=61.0 fp16_psnr=55.0 ms_b1=11.00 ms_b16=104.00 share_b16=0.96 vs_torch=0.90"
+	if got := measuredReport().Line(); got != want {
+		t.Errorf("line %q\nwant %q", got, want)
+	}
+	want = "device=cpu provider=skipped parity_max=skipped tf32_psnr=skipped fp16_psnr=skipped ms_b1=skipped ms_b2=skipped share_b2=skipped vs_torch=skipped"
+	if got := (&Report{Config: Config{Device: "cpu", Batches: []int{1, 2}}}).Line(); got != want {
+		t.Errorf("line %q\nwant %q", got, want)
+	}
+}
+
+func TestPage(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	if err := measuredReport().WritePage(&b); err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{
+		"# Check of cuda:0", "vs_torch=0.90", "| tasks | failed | 0.0 | a/b |", "| bundled | fp32 | 1.00e-05 | 4.00 |",
+		"| random | fp16 | 0 | 16 | 40.00 | 44.00 |", "| 500, 900, 510 |", "| compiled | fp32 | 1 | 9.00 | nhwc | 10.00 | 0.90 |",
+		"| hdr |  | 2.00e-05 | 0 | 0.00 | 30.00 | 79.0 | 30.00 | 62.0 | 30.00 | 55.0 |",
+	} {
+		if !strings.Contains(b.String(), part) {
+			t.Errorf("the page lacks %q\n%s", part, &b)
+		}
+	}
+	// A table's rows are as wide as its head.
+	width := 0
+	for line := range strings.Lines(b.String()) {
+		n := strings.Count(line, "|")
+		if width > 0 && n > 0 && n != width {
+			t.Errorf("a row of %d cells under a head of %d: %s", n-1, width-1, line)
+		}
+		width = n
+	}
+}
+
+func TestConfigIsChecked(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(c *Config){
+		"Library": func(c *Config) { c.Library = "" },
+		"Device":  func(c *Config) { c.Device = "auto" },
+		"Tasks":   func(c *Config) { c.Tasks = []string{"sharpen"} },
+		"Batches": func(c *Config) { c.Batches = []int{4, 1} },
+		"Random":  func(c *Config) { c.Random.Size = 1 },
+		"Size":    func(c *Config) { c.Size = 30 },
+		"Steps":   func(c *Config) { c.Steps = 1 },
+		"Threads": func(c *Config) { c.Threads = -1 },
+		"Measure": func(c *Config) { c.Measure = -1 },
+		"Only":    func(c *Config) { c.Only = []string{"all"} },
+	} {
+		c := Config{Library: "x", Device: "cuda"}
+		change(&c)
+		if _, err := c.Complete(); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: error %v does not name it", name, err)
+		}
+	}
+	c, err := Config{Library: "x", Device: "cuda"}.Complete()
+	if err != nil || len(c.Tasks) != 8 || c.lastBatch() != 16 || c.Random.Base != 128 || c.Size != 256 {
+		t.Errorf("%+v, %v", c, err)
+	}
+	data, err := json.Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := readConfig(bytes.NewReader(data))
+	if err != nil || again.Measure != c.Measure || again.lastBatch() != 16 {
+		t.Errorf("%+v, %v", again, err)
+	}
+}
+
+func TestMaxAbs(t *testing.T) {
+	t.Parallel()
+	if d := maxAbs([]float32{1, -3}, []float32{1.5, -1}); d != 2 {
+		t.Errorf("difference %g, want 2", d)
+	}
+	if d := maxAbs([]float32{1, float32(math.NaN()), 2}, nil); !math.IsNaN(d) {
+		t.Errorf("of NaN: %g", d)
+	}
+	if err := beyond(math.NaN(), 1, "x"); !errors.Is(err, ErrBounds) {
+		t.Errorf("NaN is within the bound: %v", err)
+	}
+}
+
+// docs/gpu/README.md names every field of the report, and of the lists in it.
+func TestReportIsDocumented(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "gpu", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range []any{
+		Report{}, Machine{}, GPU{}, Section{}, Provider{}, Agreement{}, Task{}, Result{}, Speed{}, Campaign{}, Process{}, Torch{}, TorchTiming{},
+	} {
+		typ := reflect.TypeOf(v)
+		for i := range typ.NumField() {
+			name, _, _ := strings.Cut(typ.Field(i).Tag.Get("json"), ",")
+			if !strings.Contains(string(text), "`"+name+"`") {
+				t.Errorf("docs/gpu/README.md does not name %s.%s, `%s`", typ.Name(), typ.Field(i).Name, name)
+			}
+		}
+	}
+}

@@ -1,0 +1,69 @@
+package gpucheck
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"ddiff/restore/noise"
+	"ddiff/restore/onnx"
+	"ddiff/restore/operator"
+	"ddiff/restore/raster"
+	"ddiff/restore/solver"
+)
+
+// sigma is the standard deviation of the noise in measurements, that of the campaigns'
+// default.
+const sigma = 0.05
+
+// measured is a photograph with its measurement.
+type measured struct {
+	name    string
+	truth   *raster.Image
+	op      *operator.Operator
+	config  solver.Config
+	problem solver.Problem
+}
+
+// measure degrades a photograph for a task, on the CPU: the device is to solve exactly the
+// same problem.
+func measure(ctx context.Context, cpu *onnx.Runtime, path, task string, size, steps int) (m measured, err error) {
+	m.name = strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return m, fmt.Errorf("read photograph: %w", err)
+	}
+	img, err := raster.Decode(data, raster.Limits{})
+	if err != nil {
+		return m, fmt.Errorf("read photograph %s: %w", path, err)
+	}
+	if m.truth, err = raster.Fit(img, raster.Resize, size, 8); err != nil {
+		return m, fmt.Errorf("read photograph %s: %w", path, err)
+	}
+	if m.op, err = operator.New(task, nil, operator.Shape{Channels: m.truth.Channels, Height: size, Width: size}); err != nil {
+		return m, err
+	}
+	if m.config, err = solver.Preset(solver.PresetNatural, task); err != nil {
+		return m, err
+	}
+	m.config.Steps = steps
+	m.problem.Key = noise.NewKey(sha256.Sum256([]byte("gpu-check " + m.name + " " + task)))
+	if m.problem.Draw, err = m.op.Encode(m.op.Draw(m.problem.Key)); err != nil {
+		return m, err
+	}
+	f, err := operator.NewForward(cpu, m.op)
+	if err != nil {
+		return m, err
+	}
+	defer f.Close()
+	m.problem.Y, err = f.Measure(ctx, m.truth.Pix, m.problem.Draw, sigma, m.problem.Key)
+	return m, err
+}
+
+// image is a solution as an image.
+func (m measured) image(pix []float32) *raster.Image {
+	return &raster.Image{Channels: m.truth.Channels, Height: m.truth.Height, Width: m.truth.Width, Pix: pix}
+}

@@ -1,0 +1,150 @@
+package gpucheck
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"ddiff/restore/metric"
+	"ddiff/restore/onnx"
+	"ddiff/restore/prior"
+	"ddiff/restore/raster"
+	"ddiff/restore/solver"
+)
+
+// compareTasks restores one photograph for each task on the CPU and on the device.
+func compareTasks(ctx context.Context, b *bench, r *Report) error {
+	p, _, err := b.network(bundledNetwork)
+	if err != nil {
+		return err
+	}
+	var failures error
+	for i, task := range b.cfg.Tasks {
+		t, err := b.compareTask(ctx, p, task, b.cfg.Photographs[i%len(b.cfg.Photographs)], r)
+		if err != nil {
+			return fmt.Errorf("task %s: %w", task, err)
+		}
+		r.Tasks = append(r.Tasks, t)
+		failures = errors.Join(failures,
+			beyond(t.StepMaxAbs, stepBound, task+": the difference after one step in float32"),
+			beyond(float64(t.GreyLevels), greyBound, task+": the difference in grey levels in float32"))
+	}
+	return failures
+}
+
+func (b *bench) compareTask(ctx context.Context, p *prior.Prior, task, photograph string, r *Report) (t Task, err error) {
+	m, err := measure(ctx, b.cpu, photograph, task, b.cfg.Size, b.cfg.Steps)
+	if err != nil {
+		return t, err
+	}
+	t = Task{Task: task, Photograph: m.name}
+	want, err := m.solve(ctx, variant{fp32, b.cpu, solver.Build{}}, p)
+	if err != nil {
+		return t, fmt.Errorf("on the CPU: %w", err)
+	}
+	if t.CPU, err = metric.PSNR(m.truth, want); err != nil {
+		return t, err
+	}
+	for _, v := range b.variants {
+		if v.name == fp32 {
+			if t.StepMaxAbs, err = m.stepDifference(ctx, b.cpu, v, p); err != nil {
+				return t, fmt.Errorf("one step: %w", err)
+			}
+		}
+		got, err := m.solve(ctx, v, p)
+		if r.lack(v, err) {
+			continue
+		}
+		if err != nil {
+			return t, fmt.Errorf("in %s: %w", v.name, err)
+		}
+		res := Result{Precision: v.name}
+		if res.PSNR, err = metric.PSNR(m.truth, got); err != nil {
+			return t, err
+		}
+		if res.Versus, err = metric.PSNR(want, got); err != nil {
+			return t, err
+		}
+		if v.name == fp32 {
+			t.GreyLevels = greyLevels(want, got)
+		}
+		t.Results = append(t.Results, res)
+	}
+	return t, nil
+}
+
+// stepsCompared is the length of the runs of which single steps are compared. In a much
+// shorter run a step goes so far that it multiplies rounding.
+const stepsCompared = 60
+
+// stepDifference is the largest difference of x_t and u after one step from equal states, at
+// the beginning, the middle and the end of a run.
+func (m measured) stepDifference(ctx context.Context, cpu *onnx.Runtime, v variant, p *prior.Prior) (float64, error) {
+	m.config.Steps = stepsCompared
+	var after [2][]solver.State
+	for i, rt := range []*onnx.Runtime{cpu, v.rt} {
+		var err error
+		if after[i], err = m.steps(ctx, rt, p); err != nil {
+			return 0, err
+		}
+	}
+	largest := 0.0
+	for i, s := range after[0] {
+		largest = max(largest, maxAbs(s.X, after[1][i].X), maxAbs(s.U, after[1][i].U))
+	}
+	return largest, nil
+}
+
+// errOneStep ends a run after its first step.
+var errOneStep = errors.New("one step is enough")
+
+// steps makes single steps from states as they are on the way to the photograph.
+func (m measured) steps(ctx context.Context, rt *onnx.Runtime, p *prior.Prior) ([]solver.State, error) {
+	s, err := solver.New(rt, p, m.op, m.config, 1, solver.Build{Chunk: 1})
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	var after []solver.State
+	for _, step := range []int{0, s.Steps() / 2, s.Steps() - 1} {
+		state := s.Start(m.problem.Key)
+		state.Step = step
+		t := (p.Schedule.Steps() - 1) * (s.Steps() - 1 - step) / (s.Steps() - 1)
+		signal, noise := math.Sqrt(p.Schedule.AlphaBar[t]), math.Sqrt(1-p.Schedule.AlphaBar[t])
+		for i := range state.X {
+			state.X[i] = float32(signal*float64(m.truth.Pix[i]) + noise*float64(state.X[i]))
+		}
+		states := []solver.State{state}
+		err := s.Resume(ctx, []solver.Problem{m.problem}, states, nil, func(int) error { return errOneStep })
+		if err != nil && !errors.Is(err, errOneStep) {
+			return nil, err
+		}
+		after = append(after, states[0])
+	}
+	return after, nil
+}
+
+// solve restores as a worker does.
+func (m measured) solve(ctx context.Context, v variant, p *prior.Prior) (*raster.Image, error) {
+	s, err := solver.New(v.rt, p, m.op, m.config, 1, v.build)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	answers, err := s.Solve(ctx, []solver.Problem{m.problem}, nil)
+	if err != nil {
+		return nil, err
+	}
+	return m.image(answers[0].X), nil
+}
+
+// greyLevels is the largest difference of two images as they are written.
+func greyLevels(x, y *raster.Image) int {
+	largest := 0
+	for i, v := range x.Pix {
+		d := int(raster.To8(v)) - int(raster.To8(y.Pix[i]))
+		largest = max(largest, d, -d)
+	}
+	return largest
+}

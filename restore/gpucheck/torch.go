@@ -1,0 +1,125 @@
+package gpucheck
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"ddiff/restore/onnx"
+	"ddiff/restore/prior"
+	"ddiff/restore/prior/randomnet"
+	"ddiff/restore/raster"
+	"ddiff/restore/solver"
+)
+
+// torchBound is the largest difference of PyTorch's output in float32 from ours: then it is
+// the same network.
+const torchBound = 1e-3
+
+// torchAbsent is the exit code with which the timing in Python says that it cannot run here.
+const torchAbsent = 77
+
+// timeTorch times the random network in PyTorch, with its weights, and compares the outputs.
+func timeTorch(ctx context.Context, b *bench, r *Report) (err error) {
+	d := b.cfg.device()
+	device := d.Provider
+	switch {
+	case b.cfg.Python == "":
+		return skipped{"no Python interpreter was named"}
+	case d.NVIDIA():
+		device = "cuda:" + strconv.Itoa(d.Index)
+	case d.Provider != onnx.ProviderCPU:
+		return skipped{"PyTorch has no " + d.Provider}
+	}
+	dir, err := os.MkdirTemp("", "ddiff-torch-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	if err := b.writeNetwork(ctx, dir); err != nil {
+		return err
+	}
+	tools, err := filepath.Abs(b.cfg.Tools)
+	if err != nil {
+		return err
+	}
+	batches := make([]string, len(b.cfg.Batches))
+	for i, n := range b.cfg.Batches {
+		batches[i] = strconv.Itoa(n)
+	}
+	cmd := exec.CommandContext(ctx, b.cfg.Python, "-m", "ddiff_torch.unet_bench", "--network", dir, "--device", device,
+		"--batches", strings.Join(batches, ","), "--seconds", fmt.Sprint(b.cfg.Measure.Seconds()), "--threads", strconv.Itoa(b.cpu.Threads()))
+	var stdout, stderr bytes.Buffer
+	cmd.Dir, cmd.Stdout, cmd.Stderr = tools, &stdout, &stderr
+	err = cmd.Run()
+	var exit *exec.ExitError
+	switch {
+	case errors.As(err, &exit) && exit.ExitCode() == torchAbsent:
+		return skipped{excerpt(stderr.String())}
+	case err != nil:
+		return fmt.Errorf("run PyTorch: %w: %s", err, excerpt(stderr.String()))
+	}
+	t := &Torch{}
+	if err := json.Unmarshal(stdout.Bytes(), t); err != nil {
+		return fmt.Errorf("PyTorch printed %q: %w", excerpt(stdout.String()), err)
+	}
+	r.Torch = t
+	return beyond(t.MaxAbs, torchBound, "PyTorch's output in float32: the difference")
+}
+
+// writeNetwork writes the random network for PyTorch: architecture, weights, an input and
+// our output for it.
+func (b *bench) writeNetwork(ctx context.Context, dir string) error {
+	n, err := randomnet.New(b.cfg.Random)
+	if err != nil {
+		return err
+	}
+	data, err := n.ONNX()
+	if err != nil {
+		return err
+	}
+	p, err := prior.Load(randomNetwork, data)
+	if err != nil {
+		return err
+	}
+	net, err := newBareNetwork(variant{fp32, b.cpu, solver.Build{}}, p, 1, b.cfg.Random.Size)
+	if err != nil {
+		return err
+	}
+	defer net.close()
+	if err := net.run(ctx); err != nil {
+		return err
+	}
+	for name, t := range map[string]*onnx.Tensor{"x.npy": net.in[0], "y.npy": net.out[0]} {
+		file, err := raster.EncodeNPY(t.Dims(), t.F32)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), file, 0o644); err != nil {
+			return err
+		}
+	}
+	c := b.cfg.Random
+	described, err := json.Marshal(map[string]any{
+		"size": c.Size, "channels": c.Channels, "base": c.Base, "multipliers": c.Multipliers, "blocks": c.Blocks,
+		"attention": c.Attention, "head_channels": randomnet.HeadChannels, "time": net.in[1].I64[0],
+	})
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(dir, "network.json"), described, 0o644); err != nil {
+		return err
+	}
+	w, err := os.Create(filepath.Join(dir, "weights.safetensors"))
+	if err != nil {
+		return err
+	}
+	return errors.Join(n.WriteSafetensors(w), w.Close())
+}

@@ -1,0 +1,183 @@
+package randomnet_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"math"
+	"testing"
+
+	"ddiff/restore/noise"
+	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxtest"
+	"ddiff/restore/prior"
+	"ddiff/restore/prior/randomnet"
+)
+
+// Its authors give the published network 93.6 million weights.
+func TestFFHQHasThePublishedSize(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("makes 374 MB of weights; run without -short")
+	}
+	n, err := randomnet.New(randomnet.FFHQ())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := float64(n.Parameters()) / 1e6; math.Abs(got-93.6) > 0.05 {
+		t.Errorf("%.3f million weights, want 93.6", got)
+	}
+}
+
+// predict runs the network on standard normal images at a time.
+func predict(t *testing.T, cfg randomnet.Config, time int64) []float32 {
+	t.Helper()
+	n, err := randomnet.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := n.ONNX()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := prior.Load("random", data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := onnx.NewGraph(p.Opset())
+	x := g.Input("x", onnx.Float, 2, 3, cfg.Size, cfg.Size)
+	when := g.Input("t", onnx.Int64, 1)
+	y, err := p.Predict(g, x, when)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.Output("y", y)
+	model, err := g.Marshal("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := onnxtest.Runtime(t).NewSession(model, []string{"x", "t"}, []string{"y"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	in, err := onnx.NewTensors(x, when)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer onnx.CloseTensors(in)
+	out, err := onnx.NewTensors(y)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer onnx.CloseTensors(out)
+	noise.Normal(in[0].F32, noise.Key{1}, noise.Start, 0, 1)
+	in[1].I64[0] = time
+	if err := s.Run(t.Context(), in, out); err != nil {
+		t.Fatal(err)
+	}
+	return out[0].F32
+}
+
+// Activations stay near one, at every time, and the time and the seed matter.
+func TestPredictionIsFinite(t *testing.T) {
+	t.Parallel()
+	cfg := randomnet.Small(32)
+	first := predict(t, cfg, 0)
+	for _, time := range []int64{0, 500, 999} {
+		var sum float64
+		for _, v := range predict(t, cfg, time) {
+			sum += float64(v) * float64(v)
+		}
+		if rms := math.Sqrt(sum / float64(len(first))); !(rms > 0.05 && rms < 5) {
+			t.Errorf("time %d: the prediction's root mean square is %g, want about 1", time, rms)
+		}
+	}
+	other := cfg
+	other.Seed = 1
+	for name, y := range map[string][]float32{"time": predict(t, cfg, 999), "seed": predict(t, other, 0)} {
+		same := 0
+		for i := range y {
+			if y[i] == first[i] {
+				same++
+			}
+		}
+		if same > len(y)/100 {
+			t.Errorf("another %s: %d of %d values are equal", name, same, len(y))
+		}
+	}
+}
+
+// The same configuration gives the same bytes.
+func TestReproducible(t *testing.T) {
+	t.Parallel()
+	var files [2][]byte
+	for i := range files {
+		n, err := randomnet.New(randomnet.Small(16))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if files[i], err = n.ONNX(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !bytes.Equal(files[0], files[1]) {
+		t.Error("two builds differ")
+	}
+}
+
+func TestSafetensors(t *testing.T) {
+	t.Parallel()
+	n, err := randomnet.New(randomnet.Small(16))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := n.WriteSafetensors(&b); err != nil {
+		t.Fatal(err)
+	}
+	length := binary.LittleEndian.Uint64(b.Bytes())
+	var header map[string]struct {
+		Shape   []int
+		Offsets [2]int `json:"data_offsets"`
+	}
+	if err := json.Unmarshal(b.Bytes()[8:8+length], &header); err != nil {
+		t.Fatal(err)
+	}
+	if got := header["input_blocks.0.0.weight"].Shape; len(got) != 4 || got[0] != 32 || got[1] != 3 {
+		t.Errorf("the first convolution has the shape %v", got)
+	}
+	total := 0
+	for name, e := range header {
+		size := 4
+		for _, d := range e.Shape {
+			size *= d
+		}
+		if e.Offsets[1]-e.Offsets[0] != size {
+			t.Errorf("%s: %v bytes for the shape %v", name, e.Offsets, e.Shape)
+		}
+		total += size
+	}
+	if total != 4*n.Parameters() || b.Len() != 8+int(length)+total {
+		t.Errorf("%d bytes of weights in a file of %d, %d parameters", total, b.Len(), n.Parameters())
+	}
+}
+
+func TestConfigIsChecked(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(c *randomnet.Config){
+		"Size":        func(c *randomnet.Config) { c.Size = 18 },
+		"Channels":    func(c *randomnet.Config) { c.Channels = 0 },
+		"Base":        func(c *randomnet.Config) { c.Base = 48 },
+		"Multipliers": func(c *randomnet.Config) { c.Multipliers = nil },
+		"Blocks":      func(c *randomnet.Config) { c.Blocks = 0 },
+		"Attention":   func(c *randomnet.Config) { c.Attention = []int{16} },
+	} {
+		c := randomnet.Small(16)
+		change(&c)
+		if _, err := randomnet.New(c); !errors.Is(err, randomnet.ErrConfig) || !bytes.Contains([]byte(err.Error()), []byte(name)) {
+			t.Errorf("%s: error %v does not name it", name, err)
+		}
+	}
+}
