@@ -33,14 +33,20 @@ const (
 	kindIndex = "i"
 )
 
-func newCache(s *Sources) (*cache, error) {
+// newCache opens the cache, or gives nil where nothing is to be kept or can be: reading goes
+// on without.
+func newCache(s *Sources) *cache {
+	if s.cfg.CacheBytes < 0 {
+		return nil
+	}
 	files, err := storage.NewCached(origin{Memory: storage.NewMemory(), sources: s}, storage.CacheConfig{
 		Dir: s.cfg.CacheDir, MaxBytes: s.cfg.CacheBytes, Namespace: "dataset 1", Logger: s.cfg.Logger,
 	})
 	if err != nil {
-		return nil, err
+		s.cfg.Logger.Warn("keeps nothing of the dataset on this machine", "reason", err)
+		return nil
 	}
-	return &cache{sources: s, files: files}, nil
+	return &cache{sources: s, files: files}
 }
 
 // key is a valid key of a store, or "" when it would be too long.

@@ -105,7 +105,7 @@ func (c Config) Validate() error {
 	return nil
 }
 
-func (c Config) withDefaults() (Config, error) {
+func (c Config) withDefaults() Config {
 	if c.MaxBytes == 0 {
 		c.MaxBytes = DefaultMaxBytes
 	}
@@ -128,11 +128,11 @@ func (c Config) withDefaults() (Config, error) {
 		c.Retry.Logger = c.Logger
 	}
 	if c.CacheDir == "" {
-		cache, err := os.UserCacheDir()
-		if err != nil {
-			return c, fmt.Errorf("field CacheDir: %w", err)
+		if cache, err := os.UserCacheDir(); err == nil {
+			c.CacheDir = filepath.Join(cache, "ddiff", "dataset")
+		} else {
+			c.CacheDir, c.CacheBytes = os.TempDir(), -1 // what is spooled has names of its own
 		}
-		c.CacheDir = filepath.Join(cache, "ddiff", "dataset")
 	}
-	return c, nil
+	return c
 }

@@ -3,6 +3,7 @@ package dataset
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	"ddiff/manifest"
 )
@@ -13,27 +14,23 @@ type Sources struct {
 	cfg     Config
 	buckets *buckets
 	web     *web
-	cache   *cache // nil when nothing is kept
+	// cache is nil when nothing is kept. It is made at its first use: who reads local files
+	// alone needs none.
+	cache func() *cache
 }
 
-// New checks the configuration and opens the cache. It makes no connection.
+// New checks the configuration. It makes no connection.
 func New(cfg Config) (*Sources, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("configure dataset sources: %w", err)
 	}
-	cfg, err := cfg.withDefaults()
-	if err != nil {
-		return nil, fmt.Errorf("configure dataset sources: %w", err)
-	}
+	cfg = cfg.withDefaults()
 	s := &Sources{cfg: cfg, buckets: &buckets{cfg: cfg, known: map[string]*bucket{}}}
+	var err error
 	if s.web, err = newWeb(cfg); err != nil {
 		return nil, fmt.Errorf("configure dataset sources: %w", err)
 	}
-	if cfg.CacheBytes >= 0 {
-		if s.cache, err = newCache(s); err != nil {
-			return nil, fmt.Errorf("configure dataset sources: %w", err)
-		}
-	}
+	s.cache = sync.OnceValue(func() *cache { return newCache(s) })
 	return s, nil
 }
 
@@ -56,8 +53,8 @@ func (s *Sources) Get(ctx context.Context, path string) ([]byte, error) {
 	if a.local() && a.part != cell {
 		return s.read(ctx, a)
 	}
-	if s.cache != nil {
-		return s.cache.get(ctx, a)
+	if c := s.cache(); c != nil {
+		return c.get(ctx, a)
 	}
 	return s.read(ctx, a)
 }

@@ -166,10 +166,11 @@ func memberProblem(header *tar.Header) string {
 func (s *Sources) index(ctx context.Context, a Address, obj object, start int64) (*tarIndex, error) {
 	key := cacheKey{Kind: kindIndex, Address: a.String(), Version: obj.version(), Offset: start}
 	text := key.key()
-	if s.cache == nil || key.Version == "" || text == "" {
+	kept := s.cache()
+	if kept == nil || key.Version == "" || text == "" {
 		return indexTar(newBlocks(ctx, obj).reader(), start, indexMembers)
 	}
-	data, err := s.cache.files.Get(ctx, text)
+	data, err := kept.files.Get(ctx, text)
 	if errors.Is(err, ErrBadArchive) {
 		// Nothing is kept of a damaged shard. What comes before the damage is good.
 		return indexTar(newBlocks(ctx, obj).reader(), start, indexMembers)

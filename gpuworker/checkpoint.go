@@ -70,7 +70,7 @@ func (w *Worker) save(ctx context.Context, b batch, states []solver.State, curve
 		}
 		data, err := checkpoint{states[i], curves[i]}.encode()
 		if err == nil {
-			err = w.cfg.Store.Put(ctx, checkpointKey(t.item.ID), data)
+			err = t.on.Store.Put(ctx, checkpointKey(t.item.ID), data)
 		}
 		if err != nil {
 			w.cfg.Logger.Warn("could not keep the state of a half-solved item", "item", t.name(), "reason", err)
@@ -83,7 +83,7 @@ func (w *Worker) save(ctx context.Context, b batch, states []solver.State, curve
 // load finds the state from which an item goes on. A checkpoint that cannot be read, or does
 // not fit, is passed over: the item starts from the beginning.
 func (w *Worker) load(ctx context.Context, t *task) error {
-	data, err := w.cfg.Store.Get(ctx, checkpointKey(t.item.ID))
+	data, err := t.on.Store.Get(ctx, checkpointKey(t.item.ID))
 	if errors.Is(err, storage.ErrNotFound) {
 		return nil
 	}
@@ -99,7 +99,7 @@ func (w *Worker) load(ctx context.Context, t *task) error {
 
 // forget removes the checkpoint of an item that is finished, or begins anew.
 func (w *Worker) forget(ctx context.Context, t *task) {
-	if err := w.cfg.Store.Delete(ctx, checkpointKey(t.item.ID)); err != nil {
+	if err := t.on.Store.Delete(ctx, checkpointKey(t.item.ID)); err != nil {
 		w.cfg.Logger.Warn("could not remove a checkpoint", "item", t.name(), "reason", err)
 	}
 }

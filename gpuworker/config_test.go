@@ -20,15 +20,18 @@ func TestConfig(t *testing.T) {
 		field  string
 		change func(*gpuworker.Config)
 	}{
-		{"Queue is missing", func(c *gpuworker.Config) { c.Queue = nil }},
-		{"Store is missing", func(c *gpuworker.Config) { c.Store = nil }},
-		{"Sources is missing", func(c *gpuworker.Config) { c.Sources = nil }},
-		{"Engine is missing", func(c *gpuworker.Config) { c.Engine = nil }},
+		{"Work is missing", func(c *gpuworker.Config) { c.Work = nil }},
+		{"Queue is missing", func(c *gpuworker.Config) { single(c, func(s *gpuworker.Single) { s.Queue = nil }) }},
+		{"Store is missing", func(c *gpuworker.Config) { single(c, func(s *gpuworker.Single) { s.Items.Store = nil }) }},
+		{"Sources is missing", func(c *gpuworker.Config) { single(c, func(s *gpuworker.Single) { s.Items.Sources = nil }) }},
+		{"Engine is missing", func(c *gpuworker.Config) { single(c, func(s *gpuworker.Single) { s.Items.Engine = nil }) }},
 		{"Logger is missing", func(c *gpuworker.Config) { c.Logger = nil }},
 		{"Tracer is missing", func(c *gpuworker.Config) { c.Tracer = nil }},
 		{"Instruments is missing", func(c *gpuworker.Config) { c.Instruments = nil }},
-		{"Batch: 2000", func(c *gpuworker.Config) { c.Batch = 2000 }},
+		{"Batch: 2000", func(c *gpuworker.Config) { batchOf(c, 2000) }},
 		{"AckWait: -1s", func(c *gpuworker.Config) { c.AckWait = -time.Second }},
+		{"StageLimit: -1s", func(c *gpuworker.Config) { c.StageLimit = -time.Second }},
+		{"Once: -1s", func(c *gpuworker.Config) { c.Once = -time.Second }},
 		{"Idle: -1s", func(c *gpuworker.Config) { c.Idle = -time.Second }},
 	} {
 		cfg := good

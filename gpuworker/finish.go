@@ -73,7 +73,7 @@ func (w *Worker) write(ctx context.Context, t *task, m manifest.Metrics) (manife
 	// Artifacts that a result describes must not be replaced: they would be this worker's
 	// bytes under the other's digests.
 	key := manifest.ItemKey(t.item.ID, manifest.FileResult)
-	if res, err := w.existing(ctx, key); !errors.Is(err, storage.ErrNotFound) {
+	if res, err := t.existing(ctx); !errors.Is(err, storage.ErrNotFound) {
 		return res, err
 	}
 	res := w.result(t, manifest.OutcomeDone, "")
@@ -86,7 +86,7 @@ func (w *Worker) write(ctx context.Context, t *task, m manifest.Metrics) (manife
 	}
 	res.Artifacts = map[string]string{}
 	put := func(name string, data []byte) error {
-		if err := w.cfg.Store.Put(ctx, manifest.ItemKey(t.item.ID, name), data); err != nil {
+		if err := t.on.Store.Put(ctx, manifest.ItemKey(t.item.ID, name), data); err != nil {
 			return fmt.Errorf("write %s: %w", name, err)
 		}
 		res.Artifacts[name] = digest(data)
@@ -109,9 +109,9 @@ func (w *Worker) write(ctx context.Context, t *task, m manifest.Metrics) (manife
 	if err != nil {
 		return res, fmt.Errorf("write result: %w", err)
 	}
-	err = w.cfg.Store.Create(ctx, key, append(data, '\n'))
+	err = t.on.Store.Create(ctx, key, append(data, '\n'))
 	if errors.Is(err, storage.ErrExists) {
-		return w.concede(ctx, t, key)
+		return w.concede(ctx, t)
 	}
 	if err != nil {
 		return res, fmt.Errorf("write result: %w", err)
@@ -122,8 +122,8 @@ func (w *Worker) write(ctx context.Context, t *task, m manifest.Metrics) (manife
 // concede leaves an item to another worker, whose result was created while this one wrote
 // its artifacts. This one's restored.png may have replaced the other's. With equal pixels
 // only the passports differ, and the other's file is put back.
-func (w *Worker) concede(ctx context.Context, t *task, key string) (manifest.Result, error) {
-	res, err := w.existing(ctx, key)
+func (w *Worker) concede(ctx context.Context, t *task) (manifest.Result, error) {
+	res, err := t.existing(ctx)
 	if err != nil {
 		return res, err
 	}
@@ -134,16 +134,17 @@ func (w *Worker) concede(ctx context.Context, t *task, key string) (manifest.Res
 	if digest(picture) != res.Artifacts[manifest.FileRestored] {
 		return res, nil
 	}
-	if err := w.cfg.Store.Put(ctx, manifest.ItemKey(t.item.ID, manifest.FileRestored), picture); err != nil {
+	if err := t.on.Store.Put(ctx, manifest.ItemKey(t.item.ID, manifest.FileRestored), picture); err != nil {
 		return res, fmt.Errorf("write %s: %w", manifest.FileRestored, err)
 	}
 	return res, nil
 }
 
 // existing reads the result that another worker, or an earlier attempt, wrote.
-func (w *Worker) existing(ctx context.Context, key string) (manifest.Result, error) {
+func (t *task) existing(ctx context.Context) (manifest.Result, error) {
 	var res manifest.Result
-	data, err := w.cfg.Store.Get(ctx, key)
+	key := manifest.ItemKey(t.item.ID, manifest.FileResult)
+	data, err := t.on.Store.Get(ctx, key)
 	if err != nil {
 		return res, fmt.Errorf("read existing result: %w", err)
 	}
@@ -155,17 +156,21 @@ func (w *Worker) existing(ctx context.Context, key string) (manifest.Result, err
 
 // result fills in what every result holds.
 func (w *Worker) result(t *task, o manifest.Outcome, reason string) manifest.Result {
-	rt := w.cfg.Engine.Runtime()
 	return manifest.Result{
 		Schema: manifest.SchemaVersion, Item: t.item, Outcome: o, Reason: reason,
-		Runtime: manifest.Runtime{
-			Library: rt.Version(), Provider: rt.Provider(), Device: rt.Device(),
-			Threads: rt.Threads(), Version: w.cfg.Version,
-		},
-		Worker: w.cfg.Name, Attempt: t.lease.Attempt(),
+		Runtime: w.runtime(t),
+		Worker:  w.cfg.Name, Attempt: t.lease.Attempt(),
 		TraceID:  trace.SpanContextFromContext(t.ctx).TraceID().String(),
 		Finished: w.cfg.Now().UTC(),
 	}
+}
+
+// runtime is what computes the item.
+func (w *Worker) runtime(t *task) manifest.Runtime {
+	if t.on.Engine == nil {
+		return manifest.Runtime{Version: w.cfg.Version}
+	}
+	return RuntimeOf(t.on.Engine, t.plan.Solver.Steps, w.cfg.Version)
 }
 
 // artifact is one file beside a result.
@@ -217,6 +222,14 @@ func traceOf(c solver.Curves) manifest.Trace {
 // finish scores, writes and settles one restored item.
 func (w *Worker) finish(ctx context.Context, t *task) error {
 	var res manifest.Result
+	if w.cfg.Simulate != nil {
+		err := w.stage(t, telemetry.StageWrite, func(ctx context.Context) error {
+			var err error
+			res, err = w.writeSimulated(ctx, t)
+			return err
+		})
+		return w.settle(ctx, t, outcomeOf(t.ctx, t, err), res)
+	}
 	err := w.stage(t, telemetry.StageScore, func(context.Context) error {
 		var err error
 		res.Metrics, err = t.score()
@@ -232,5 +245,5 @@ func (w *Worker) finish(ctx context.Context, t *task) error {
 	if err == nil && t.begun != nil {
 		w.forget(t.ctx, t)
 	}
-	return w.settle(ctx, t, outcomeOf(t.ctx, err), res)
+	return w.settle(ctx, t, outcomeOf(t.ctx, t, err), res)
 }

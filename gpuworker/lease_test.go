@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"ddiff/gpuworker"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/storage"
@@ -39,7 +40,8 @@ func TestDrain(t *testing.T) {
 	q, s := newQueue(t, queue.Config{}), storage.NewMemory()
 	publish(t, q, all...)
 	cfg, p := config(t, q, s), newPace()
-	cfg.Batch, cfg.Steps = 3, p.steps
+	batchOf(&cfg, 3)
+	cfg.Steps = p.steps
 	w = start(t, cfg)
 	<-p.made
 	p.next <- struct{}{}
@@ -58,7 +60,8 @@ func TestDrain(t *testing.T) {
 
 	var made []int
 	cfg = config(t, q, s)
-	cfg.Batch, cfg.Steps = 3, func(n int) { made = append(made, n) }
+	batchOf(&cfg, 3)
+	cfg.Steps = func(n int) { made = append(made, n) }
 	begun := time.Now()
 	w = start(t, cfg)
 	results(t, q, 5)
@@ -108,7 +111,7 @@ func TestHeartbeat(t *testing.T) {
 	cfg, p := config(t, q, s), newPace()
 	cfg.AckWait, cfg.Steps = ackWait, p.steps
 	// Compiling the solver is not what is measured.
-	warm(t, cfg.Engine, it)
+	warm(t, cfg.Work.(gpuworker.Single).Items.Engine, it)
 	publish(t, q, it)
 	w := start(t, cfg)
 	<-p.made // only this worker has it now
@@ -207,12 +210,11 @@ func TestCrashedWorkers(t *testing.T) {
 		}
 	}
 	w := start(t, config(t, q, s))
-	if r := results(t, q, 1)[it.ID]; r.Outcome != manifest.OutcomeDead {
+	if r := results(t, q, 1)[it.Name]; r.Outcome != manifest.OutcomeDead {
 		t.Errorf("the item is %q: %s", r.Outcome, r.Reason)
 	}
 	w.stop(t)
-	letters, err := q.DeadLetters(t.Context())
-	must(t, err)
+	letters := deadLetters(t, q)
 	if len(letters) != 1 || letters[0].Attempts != 3 || letters[0].Reason != "earlier attempts ended without an answer: the worker crashed or hung" {
 		t.Errorf("dead letters %+v", letters)
 	}

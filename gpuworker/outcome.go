@@ -13,17 +13,23 @@ import (
 // ErrInput: the item's own data cannot be restored; another attempt would not help.
 var ErrInput = errors.New("input")
 
+// errCancelled: the campaign is to stop at once.
+var errCancelled = errors.New("the campaign is cancelled")
+
 // kind is what becomes of an item.
 type kind int
 
 const (
-	done     kind = iota // written: acknowledge
-	failed               // the input is at fault: report and acknowledge
-	retry                // something else is at fault: try again later, or bury
-	released             // the worker is draining: give back at once
+	done      kind = iota // written: acknowledge
+	failed                // the input is at fault: report and acknowledge
+	retry                 // something else is at fault: try again later, or bury
+	released              // the worker is draining: give back at once
+	cancelled             // the campaign was cancelled: acknowledge, and report nothing
 )
 
-func (k kind) String() string { return [...]string{"done", "failed", "retry", "released"}[k] }
+func (k kind) String() string {
+	return [...]string{"done", "failed", "retry", "released", "cancelled"}[k]
+}
 
 // outcome is how one attempt at one item ended.
 type outcome struct {
@@ -31,11 +37,13 @@ type outcome struct {
 	err  error
 }
 
-// outcomeOf classifies an error of any stage.
-func outcomeOf(ctx context.Context, err error) outcome {
+// outcomeOf classifies an error of any stage; ctx ends when the worker drains.
+func outcomeOf(ctx context.Context, t *task, err error) outcome {
 	switch {
 	case err == nil:
 		return outcome{kind: done}
+	case t.on.cancelled():
+		return outcome{cancelled, err}
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
 		return outcome{released, err}
 	case errors.Is(err, ErrInput),

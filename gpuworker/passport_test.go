@@ -60,7 +60,7 @@ func TestPassport(t *testing.T) {
 	if got := hexDigest(get(t, s, it.ID, manifest.FileData)); len(p.Data) != 1 || p.Data[manifest.FileData] != got {
 		t.Errorf("the data are %v, want %s for %s", p.Data, got, manifest.FileData)
 	}
-	if !reflect.DeepEqual(p.Metrics, r.Metrics) || !reflect.DeepEqual(p.MetricIDs, r.MetricIDs) || p.Runtime != r.Runtime ||
+	if !reflect.DeepEqual(p.Metrics, r.Metrics) || !reflect.DeepEqual(p.MetricIDs, r.MetricIDs) || !p.Runtime.Equal(r.Runtime) ||
 		p.Batch != 1 || p.Worker != "tester" || p.Attempt != 1 || p.TraceID != r.TraceID {
 		t.Errorf("the passport is %+v, the result %+v", p, r)
 	}

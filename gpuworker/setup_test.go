@@ -75,7 +75,7 @@ func tinyPrior(t *testing.T) *prior.Prior {
 // engine solves one step per call, so that a worker can be stopped and beats after each.
 func engine(t *testing.T) *restore.Engine {
 	t.Helper()
-	e := restore.NewEngine(onnxtest.Runtime(t), tinyPrior(t), 1)
+	e := restore.NewEngine(onnxtest.Runtime(t), tinyPrior(t), solver.Build{Chunk: 1})
 	t.Cleanup(func() {
 		if err := e.Close(); err != nil {
 			t.Error(err)
@@ -116,10 +116,35 @@ func config(t *testing.T, q *queue.Queue, s store) gpuworker.Config {
 	in, err := telemetry.NewInstruments(metricnoop.NewMeterProvider().Meter(""))
 	must(t, err)
 	return gpuworker.Config{
-		Queue: q, Store: s, Sources: manifest.Files{}, Engine: engine(t),
-		Name: "tester", Version: "test", Batch: 4, AckWait: patience, Idle: 100 * time.Millisecond,
+		Work: gpuworker.Single{Queue: q, Items: gpuworker.Assignment{
+			Campaign: "test", Store: s, Sources: manifest.Files{}, Engine: engine(t), Batch: 4,
+		}},
+		Name: "tester", Version: "test", AckWait: patience, Idle: 100 * time.Millisecond,
 		Logger: slog.New(slog.DiscardHandler), Tracer: noop.NewTracerProvider().Tracer(""), Instruments: in,
 	}
+}
+
+// single changes what a worker is assigned.
+func single(cfg *gpuworker.Config, change func(*gpuworker.Single)) {
+	s := cfg.Work.(gpuworker.Single)
+	change(&s)
+	cfg.Work = s
+}
+
+// batchOf sets the number of items that are solved together.
+func batchOf(cfg *gpuworker.Config, n int) {
+	single(cfg, func(s *gpuworker.Single) { s.Items.Batch = n })
+}
+
+// letters are the campaign's dead letters.
+func letters(t *testing.T, q *queue.Queue) []queue.DeadLetter {
+	t.Helper()
+	var all []queue.DeadLetter
+	for l, err := range q.DeadLetters(t.Context()) {
+		must(t, err)
+		all = append(all, l)
+	}
+	return all
 }
 
 // image writes a picture that differs from number to number, and is an item's source.
@@ -235,7 +260,7 @@ func results(t *testing.T, q *queue.Queue, n int) map[string]manifest.Result {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	found := map[string]manifest.Result{}
-	for event, err := range q.Results(ctx) {
+	for event, err := range q.Results(ctx, 0) {
 		must(t, err)
 		var r manifest.Result
 		must(t, json.Unmarshal(event.Payload, &r))
@@ -327,4 +352,15 @@ func warm(t *testing.T, e *restore.Engine, it manifest.Item) {
 		Image: operator.Shape{Channels: 3, Height: it.Height, Width: it.Width},
 	}, 1)
 	must(t, err)
+}
+
+// deadLetters reads all dead letters.
+func deadLetters(t *testing.T, q *queue.Queue) []queue.DeadLetter {
+	t.Helper()
+	var letters []queue.DeadLetter
+	for letter, err := range q.DeadLetters(t.Context()) {
+		must(t, err)
+		letters = append(letters, letter)
+	}
+	return letters
 }

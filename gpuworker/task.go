@@ -28,6 +28,7 @@ const (
 // task is one leased item on its way through the stages.
 type task struct {
 	lease  *queue.Lease
+	on     *assigned
 	ctx    context.Context // with the trace of the item
 	item   manifest.Item
 	plan   restore.Plan
@@ -43,6 +44,27 @@ type task struct {
 	batch    int
 	// applied is A of the restored image.
 	applied []float32
+
+	// preflight is set instead of item and what follows from it, see preflight.go.
+	preflight *manifest.Preflight
+	checked   *manifest.Checked
+}
+
+// workload is what the best size of the item's batch depends on.
+func (t *task) workload() Workload {
+	e, image := t.on.Engine, t.plan.Image
+	return Workload{
+		Prior: e.Prior().SHA256, Provider: e.Runtime().Provider(), Device: e.Runtime().Device(),
+		Runtime: runtimeDigest(e), Channels: image.Channels, Height: image.Height, Width: image.Width,
+	}
+}
+
+// runtimeDigest tells ways to compute apart that may differ in speed.
+func runtimeDigest(e *restore.Engine) string {
+	rt := e.Runtime()
+	// Numbers and texts can be marshalled; the keys of maps are sorted.
+	data, _ := json.Marshal([]any{rt.Version(), rt.Threads(), rt.Settings(), e.Build()})
+	return digest(data)[:12]
 }
 
 // stages are the parts of an item's way that need neither queue nor store.
@@ -52,11 +74,14 @@ type stages struct {
 }
 
 // decode reads the message.
-func (w *Worker) decode(t *task) error {
+func (t *task) decode() error {
 	if err := json.Unmarshal(t.lease.Payload(), &t.item); err != nil {
 		return inputError("read work item %s: %w", t.lease.ID(), err)
 	}
-	return w.plan(t)
+	if t.item.ID != t.lease.ID() {
+		return inputError("read work item %s: its payload is item %q", t.lease.ID(), t.item.ID)
+	}
+	return nil
 }
 
 // plan works out what the item can be batched with, and the key of its solver noise.

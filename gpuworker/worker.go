@@ -4,23 +4,27 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
+	"sync"
+	"sync/atomic"
 
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/trace"
 	"golang.org/x/sync/errgroup"
 
 	"ddiff/manifest"
 	"ddiff/queue"
-	"ddiff/restore/solver"
-	"ddiff/telemetry"
 )
 
 // Worker restores items until it is drained. Make it with New.
 type Worker struct {
-	stages
 	cfg    Config
-	leases held
+	leases *held
+	told   told
+}
+
+// told is what a worker says about itself, see [Worker.Beat].
+type told struct {
+	items    atomic.Int64
+	draining atomic.Bool
+	campaign atomic.Value // string
 }
 
 // New checks the configuration.
@@ -29,17 +33,33 @@ func New(cfg Config) (*Worker, error) {
 		return nil, fmt.Errorf("configure worker: %w", err)
 	}
 	cfg = cfg.withDefaults()
-	return &Worker{stages: stages{cfg.Engine, cfg.Sources}, cfg: cfg, leases: held{
-		leases: map[*queue.Lease]bool{}, every: cfg.AckWait / 3, now: cfg.Now,
-	}}, nil
+	if cfg.Tuner == nil {
+		t, err := NewTuner(TunerConfig{Logger: cfg.Logger})
+		if err != nil {
+			return nil, fmt.Errorf("configure worker: %w", err)
+		}
+		cfg.Tuner = t
+	}
+	w := &Worker{cfg: cfg, leases: newHeld(cfg.AckWait/3, cfg.StageLimit, cfg.Now, cfg.Logger)}
+	w.told.campaign.Store("")
+	return w, nil
 }
 
-// batch is a group of items that are solved together.
+// batch is a group of items of one assignment with equal plans and equal progress.
 type batch struct{ tasks []*task }
 
-// Run works until ctx ends, which drains the worker, or the queue fails. After a drain every
-// lease is settled or given back, and Run returns nil.
+// Run works until ctx ends, which drains the worker, or until Config.Once is over, or until
+// the queue or the device fails for good. After a drain every lease is settled or given back,
+// and Run returns nil.
 func (w *Worker) Run(ctx context.Context) error {
+	// Leases are extended until the last of them is given back.
+	guarded, unguard := context.WithCancel(context.WithoutCancel(ctx))
+	var guarding sync.WaitGroup
+	guarding.Go(func() { w.leases.guard(guarded) })
+	defer guarding.Wait()
+	defer unguard()
+	defer context.AfterFunc(ctx, func() { w.told.draining.Store(true) })()
+
 	// If a stage fails the others drain too.
 	group, ctx := errgroup.WithContext(ctx)
 	prepared := make(chan batch)
@@ -71,90 +91,79 @@ func (w *Worker) Run(ctx context.Context) error {
 
 // prepare leases items, makes them ready for the device, and passes them on in batches.
 func (w *Worker) prepare(ctx context.Context, out chan<- batch) error {
+	busy := w.cfg.Now()
 	for ctx.Err() == nil {
-		leases, err := w.cfg.Queue.Lease(ctx, w.cfg.Batch, w.cfg.Idle)
-		if errors.Is(err, queue.ErrNotReady) {
-			w.pause(ctx)
-			continue
-		}
+		begin := w.cfg.Now()
+		a, leases, err := w.cfg.Work.Next(ctx, w.cfg.Idle)
 		if err != nil && ctx.Err() == nil {
-			return fmt.Errorf("lease work: %w", err)
-		}
-		var ready []*task
-		for _, l := range leases {
-			w.leases.add(l)
-			t := w.start(ctx, l)
-			if err := w.ready(t); err != nil {
-				if err := w.settle(ctx, t, outcomeOf(ctx, err), manifest.Result{}); err != nil {
-					return err
-				}
-				continue
+			if err := w.passOver(ctx, err); err != nil {
+				return err
 			}
-			ready = append(ready, t)
 		}
-		for _, b := range group(ready) {
-			select {
-			case out <- b:
-			case <-ctx.Done():
-				if err := w.release(ctx, b); err != nil {
-					return err
-				}
+		switch {
+		case len(leases) > 0:
+			if w.cfg.Simulate != nil {
+				w.cfg.Simulate.pulled(w.cfg.Now().Sub(begin))
 			}
+			if err := w.pass(ctx, a, leases, out); err != nil {
+				return err
+			}
+			busy = w.cfg.Now()
+		case w.leases.count() > 0:
+			busy = w.cfg.Now()
+		case w.cfg.Once > 0 && w.cfg.Now().Sub(busy) >= w.cfg.Once:
+			w.cfg.Logger.Info("there is no more work", "since", w.cfg.Once)
+			return nil
 		}
 	}
 	return nil
 }
 
-// pause waits while the campaign is being reset.
-func (w *Worker) pause(ctx context.Context) {
-	t := time.NewTimer(w.cfg.Idle)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-	case <-t.C:
+// passOver waits a moment after work could not be leased, if that is worth it.
+func (w *Worker) passOver(ctx context.Context, err error) error {
+	if !errors.Is(err, queue.ErrNotReady) && !errors.Is(err, queue.ErrUnavailable) {
+		if !w.cfg.Outlast || errors.Is(err, queue.ErrClosed) {
+			return fmt.Errorf("lease work: %w", err)
+		}
+		w.cfg.Logger.Warn("could not lease work, trying again", "reason", err)
 	}
+	pause(ctx, w.cfg.Idle)
+	return nil
 }
 
-// start opens the item's own trace, linked to the one that published it. Draining does not
-// cancel its context: short stages are seen through.
-func (w *Worker) start(ctx context.Context, l *queue.Lease) *task {
-	ctx = context.WithoutCancel(ctx)
-	link := trace.LinkFromContext(l.Context(context.Background()))
-	ctx, _ = w.cfg.Tracer.Start(ctx, "process item", trace.WithNewRoot(), trace.WithLinks(link),
-		trace.WithSpanKind(trace.SpanKindConsumer),
-		trace.WithAttributes(attribute.String("ddiff.item.id", l.ID()), attribute.Int("ddiff.attempt", l.Attempt())))
-	if l.Attempt() > 1 {
-		w.cfg.Instruments.Redeliveries.Add(ctx, 1)
+// pass makes the items of one assignment ready and passes them on.
+func (w *Worker) pass(ctx context.Context, a Assignment, leases []*queue.Lease, out chan<- batch) error {
+	on := newAssigned(a, len(leases))
+	w.told.campaign.Store(a.Campaign)
+	tasks := make([]*task, len(leases))
+	for i, l := range leases { // all of them, before the first one takes its time
+		w.leases.add(l)
+		tasks[i] = w.start(ctx, on, l)
 	}
-	return &task{lease: l, ctx: ctx, leased: w.cfg.Now()}
-}
-
-// ready takes an item up to the point where the device is needed.
-func (w *Worker) ready(t *task) error {
-	if t.lease.Exhausted() {
-		return errors.New("earlier attempts ended without an answer: the worker crashed or hung")
+	var ready []*task
+	for _, t := range tasks {
+		res, err := w.ready(ctx, t)
+		if err != nil || res != nil {
+			if res == nil {
+				res = &manifest.Result{}
+			}
+			if err := w.settle(ctx, t, outcomeOf(ctx, t, err), *res); err != nil {
+				return err
+			}
+			continue
+		}
+		ready = append(ready, t)
 	}
-	if err := w.decode(t); err != nil {
-		return err
+	for _, b := range group(ready) {
+		select {
+		case out <- b:
+		case <-ctx.Done():
+			if err := w.release(ctx, b); err != nil {
+				return err
+			}
+		}
 	}
-	trace.SpanFromContext(t.ctx).SetAttributes(
-		attribute.String("ddiff.campaign", t.item.Campaign), attribute.String("ddiff.task", t.item.Task),
-		attribute.String("ddiff.image", t.item.Name), attribute.Int("ddiff.run", t.item.Run))
-	err := w.stage(t, telemetry.StageFetch, func(ctx context.Context) error {
-		return errors.Join(w.fetch(ctx, t), w.load(ctx, t))
-	})
-	if err != nil {
-		return err
-	}
-	return w.stage(t, telemetry.StageMeasure, func(ctx context.Context) error { return w.measure(ctx, t) })
-}
-
-// stage runs one stage of an item in a span of its trace.
-func (w *Worker) stage(t *task, name string, f func(ctx context.Context) error) error {
-	ctx, end := w.cfg.Instruments.Stage(t.ctx, w.cfg.Tracer, name)
-	err := f(ctx)
-	end(err)
-	return err
+	return nil
 }
 
 // group splits tasks into batches of equal plans and progress, in order.
@@ -164,7 +173,10 @@ func group(tasks []*task) []batch {
 	for _, t := range tasks {
 		// A plan that an operator was made from can be marshalled.
 		key, _ := t.plan.Key()
-		if t.begun != nil {
+		switch {
+		case t.preflight != nil:
+			key = "preflight"
+		case t.begun != nil:
 			key = fmt.Sprint(t.begun.State.Step, key)
 		}
 		i, ok := index[key]
@@ -178,6 +190,7 @@ func group(tasks []*task) []batch {
 	return out
 }
 
+// release remembers a batch that is to be given back.
 func (w *Worker) release(ctx context.Context, b batch) error {
 	var errs error
 	for _, t := range b.tasks {
@@ -186,89 +199,12 @@ func (w *Worker) release(ctx context.Context, b batch) error {
 	return errs
 }
 
-// restore solves a batch and passes it on. A batch that cannot be solved is settled here;
-// when it holds several items they are tried one by one, so that one bad item harms no other.
-func (w *Worker) restore(ctx context.Context, b batch, out chan<- batch) error {
-	if ctx.Err() != nil {
-		return w.release(ctx, b)
-	}
-	err := w.solve(ctx, b)
-	if err == nil {
-		out <- b
-		return nil
-	}
-	if o := outcomeOf(ctx, err); len(b.tasks) > 1 && o.kind != released {
-		for _, t := range b.tasks {
-			if err := w.restore(ctx, batch{[]*task{t}}, out); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	var errs error
-	for _, t := range b.tasks {
-		errs = errors.Join(errs, w.settle(ctx, t, outcomeOf(ctx, err), manifest.Result{}))
-	}
-	return errs
-}
-
-// solve runs the solver on a batch, chunk by chunk, and applies A to the answers.
-func (w *Worker) solve(ctx context.Context, b batch) error {
-	n, plan := len(b.tasks), b.tasks[0].plan
-	s, err := w.cfg.Engine.Solver(plan, n)
-	if err != nil {
-		return err
-	}
-	w.cfg.Instruments.BatchFill.Record(ctx, float64(n)/float64(w.cfg.Batch))
-	problems, states, curves := make([]solver.Problem, n), make([]solver.State, n), make([]solver.Curves, n)
-	for i, t := range b.tasks {
-		problems[i], states[i] = t.problem, s.Start(t.problem.Key)
-		if t.begun != nil {
-			states[i], curves[i] = t.begun.begin()
-		}
-	}
-	begin := w.cfg.Now()
-	ctx, end := w.cfg.Instruments.Stage(trace.ContextWithSpan(ctx, trace.SpanFromContext(b.tasks[0].ctx)), w.cfg.Tracer, telemetry.StageRestore,
-		attribute.String("ddiff.task", plan.Task), attribute.Int("ddiff.batch", n), attribute.Int("ddiff.steps", s.Steps()))
-	for _, t := range b.tasks[1:] {
-		trace.SpanFromContext(ctx).AddLink(trace.LinkFromContext(t.ctx))
-	}
-	err = s.Resume(ctx, problems, states, curves, w.progress(ctx, n, states[0].Step))
+// stage runs one stage of an item in a span of its trace. While it goes on the leases are
+// extended, up to a limit.
+func (w *Worker) stage(t *task, name string, f func(ctx context.Context) error) error {
+	defer w.leases.begin(w.cfg.StageLimit)()
+	ctx, end := w.cfg.Instruments.Stage(t.ctx, w.cfg.Tracer, name)
+	err := f(ctx)
 	end(err)
-	if err != nil {
-		if ctx.Err() != nil {
-			w.save(ctx, b, states, curves)
-		}
-		return err
-	}
-	seconds := w.cfg.Now().Sub(begin).Seconds() / float64(n)
-	for i, t := range b.tasks {
-		t.solution, t.seconds, t.batch = solver.Solution{X: states[i].X, Curves: curves[i]}, seconds, n
-		if t.applied, err = w.cfg.Engine.Apply(t.ctx, t.op, states[i].X, t.problem.Draw); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// progress returns what is called after every chunk of steps: it makes the chunk's span,
-// counts, and extends the leases.
-func (w *Worker) progress(ctx context.Context, n, at int) func(step int) error {
-	since := w.cfg.Now()
-	return func(step int) error {
-		now, made := w.cfg.Now(), step-at
-		_, span := w.cfg.Tracer.Start(ctx, "steps", trace.WithTimestamp(since),
-			trace.WithAttributes(attribute.Int("ddiff.step.first", at+1), attribute.Int("ddiff.step.last", step)))
-		span.End(trace.WithTimestamp(now))
-		w.cfg.Instruments.Steps.Add(ctx, int64(made*n))
-		w.cfg.Instruments.StepDuration.Record(ctx, now.Sub(since).Seconds()/float64(made))
-		w.cfg.Steps(made * n)
-		at, since = step, now
-		beat, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-		defer cancel()
-		if err := w.leases.beat(beat); err != nil {
-			w.cfg.Logger.Warn("could not extend a lease", "reason", err)
-		}
-		return nil
-	}
+	return err
 }

@@ -86,8 +86,7 @@ func TestFailingStore(t *testing.T) {
 			if r := got[bad.Name]; r.Outcome != c.outcome || r.Attempt != c.attempt {
 				t.Errorf("the refused item is %s at attempt %d, want %s at %d", r.Outcome, r.Attempt, c.outcome, c.attempt)
 			}
-			letters, err := q.DeadLetters(t.Context())
-			must(t, err)
+			letters := deadLetters(t, q)
 			if c.outcome == manifest.OutcomeDone {
 				if len(letters) != 0 {
 					t.Errorf("dead letters: %+v", letters)
@@ -129,7 +128,8 @@ func TestTwoWorkers(t *testing.T) {
 	var workers []*running
 	for range 2 {
 		cfg := config(t, q, s)
-		cfg.Batch, cfg.Steps = 2, func(n int) { made.Add(int64(n)) }
+		batchOf(&cfg, 2)
+		cfg.Steps = func(n int) { made.Add(int64(n)) }
 		workers = append(workers, start(t, cfg))
 	}
 	results(t, q, 10)
@@ -222,8 +222,7 @@ func TestBadItems(t *testing.T) {
 			}
 		}
 	}
-	letters, err := q.DeadLetters(t.Context())
-	must(t, err)
+	letters := deadLetters(t, q)
 	if len(letters) != 2 {
 		t.Errorf("%d dead letters, want 2: %+v", len(letters), letters)
 	}

@@ -16,7 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"ddiff/coordinator"
+	"ddiff/coordinator/shard"
 	"ddiff/manifest"
 	"ddiff/restore/onnx"
 	"ddiff/restore/operator"
@@ -41,7 +41,7 @@ type benchOptions struct {
 var lightTasks = []string{operator.SuperResolution, operator.InpaintBox, operator.InpaintRandom, operator.GaussianDeblur, operator.HDR}
 
 func newBenchCommand() *cobra.Command {
-	o := benchOptions{run: runOptions{device: onnx.ProviderAuto, logLevel: "off", quiet: true}}
+	o := benchOptions{run: runOptions{logLevel: "off", quiet: true}}
 	cmd := &cobra.Command{
 		Use:   "bench",
 		Short: "Measure what a campaign costs beside the bare score network, and beside PyTorch",
@@ -63,9 +63,8 @@ func newBenchCommand() *cobra.Command {
 	f.IntVar(&o.items, "items", 8, "images per campaign, a multiple of the batch sizes")
 	f.StringVar(&o.torch, "torch", "", "Python interpreter with PyTorch (empty: without)")
 	f.StringVar(&o.tools, "tools", "tools", "directory that holds ddiff_torch")
-	f.IntVar(&o.run.threads, "threads", 0, "CPU threads (0: one per core)")
-	f.StringVar(&o.run.device, "device", onnx.ProviderAuto, "auto, cpu, cuda or cuda:N")
-	f.StringVar(&o.run.library, "onnxruntime", "", "ONNX Runtime's library or its directory (default: found)")
+	o.run.addDevice(f, onnx.ProviderAuto)
+	o.run.addBuild(f)
 	return cmd
 }
 
@@ -184,7 +183,7 @@ func (o benchOptions) measure(ctx context.Context, out string, photos []string, 
 	spec.Name, spec.Output, spec.Batch, spec.Steps = "bench", out, n, o.steps
 	spec.Dataset = manifest.Dataset{Path: filepath.Dir(photos[0]), Size: o.size, Fit: manifest.FitResize}
 	spec.Tasks = []manifest.TaskSpec{{Name: task}}
-	if err := spec.Validate(coordinator.Vocabulary()); err != nil {
+	if err := spec.Validate(shard.Vocabulary()); err != nil {
 		return figure{}, usageError{err}
 	}
 	f := figure{task: task, batch: n}

@@ -142,7 +142,7 @@ func TestWrongCommandLines(t *testing.T) {
 		{"unknown preset", []string{"run", "--images", "x", "--task", "hdr", "--preset", "imagnet"}, `(did you mean "imagenet"?)`},
 		{"too many steps", []string{"run", "--images", "x", "--task", "hdr", "--steps", "5000"}, "steps: "},
 		{"no number", []string{"run", "--images", "x", "--task", "hdr", "--sigma", "much"}, "--sigma"},
-		{"wrong device", []string{"run", "--images", photograph("coffee"), "--task", "hdr", "--out", t.TempDir(), "--device", "gpu"}, "none of auto, cpu, cuda, cuda:N"},
+		{"wrong device", []string{"run", "--images", photograph("coffee"), "--task", "hdr", "--out", t.TempDir(), "--device", "gpu"}, "none of auto, cpu, cuda[:N], tensorrt[:N] or webgpu[:N]"},
 		{"wrong log level", []string{"run", "--images", "x", "--task", "hdr", "--log-level", "loud"}, "none of debug, info, warn, error, off"},
 		{"missing campaign", []string{"run", "nowhere.yaml"}, "nowhere.yaml: no such file"},
 		{"unknown field", []string{"run", campaign}, campaign + `:3: unknown field "stepz" (did you mean "steps"?)`},

@@ -8,11 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -23,8 +20,6 @@ import (
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/restore"
-	"ddiff/restore/onnx"
-	"ddiff/restore/onnx/install"
 	"ddiff/restore/prior"
 	"ddiff/storage"
 	"ddiff/telemetry"
@@ -41,7 +36,7 @@ func runEmbedded(ctx context.Context, spec *manifest.Spec, o runOptions, stdout,
 
 // withEmbedded opens what a campaign needs in this process, and closes it after use.
 func withEmbedded(ctx context.Context, spec *manifest.Spec, o runOptions, stdout, stderr io.Writer, use func(e embedded) error) (err error) {
-	level, err := o.level()
+	level, err := parseLevel(o.logLevel)
 	if err != nil {
 		return err
 	}
@@ -67,12 +62,21 @@ func withEmbedded(ctx context.Context, spec *manifest.Spec, o runOptions, stdout
 	}
 	defer func() { err = errors.Join(err, results.close()) }()
 
-	rt, err := openRuntime(o, tel.Logger)
+	sources, err := o.sources.open(tel.Logger)
+	if err != nil {
+		return err
+	}
+	defer sources.Close()
+	build, err := o.build()
+	if err != nil {
+		return err
+	}
+	rt, err := o.open(tel.Logger)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, rt.Close()) }()
-	engine := restore.NewEngine(rt, p, o.chunk)
+	engine := restore.NewEngine(rt, p, build)
 	defer func() { err = errors.Join(err, engine.Close()) }()
 
 	q, stopQueue, err := startQueue(ctx, spec, tel)
@@ -82,33 +86,7 @@ func withEmbedded(ctx context.Context, spec *manifest.Spec, o runOptions, stdout
 	defer stopQueue()
 	show := newProgress(o, stdout, stderr)
 	defer show.stop()
-	return use(embedded{spec: spec, prior: p, engine: engine, queue: q, store: storage.NewTraced(results.store, tel.Tracer("storage")), tel: tel, show: show})
-}
-
-// openRuntime finds ONNX Runtime and opens it with the device that was asked for.
-func openRuntime(o runOptions, log *slog.Logger) (*onnx.Runtime, error) {
-	provider, index, found := strings.Cut(o.device, ":")
-	device := 0
-	if found {
-		n, err := strconv.Atoi(index)
-		if err != nil || provider != onnx.ProviderCUDA || n < 0 {
-			return nil, usageError{fmt.Errorf("--device: %q is none of auto, cpu, cuda, cuda:N", o.device)}
-		}
-		device = n
-	}
-	ep := ""
-	switch provider {
-	case onnx.ProviderAuto, onnx.ProviderCPU:
-	case onnx.ProviderCUDA:
-		ep = install.CUDA
-	default:
-		return nil, usageError{fmt.Errorf("--device: %q is none of auto, cpu, cuda, cuda:N", o.device)}
-	}
-	lib, err := install.Locate(install.LocateOptions{Path: o.library, EP: ep})
-	if err != nil {
-		return nil, err
-	}
-	return onnx.Open(onnx.Config{Library: lib.Path, Provider: provider, Device: device, Threads: o.threads, Logger: log})
+	return use(embedded{spec: spec, sources: sources, prior: p, engine: engine, queue: q, store: storage.NewTraced(results.store, tel.Tracer("storage")), tel: tel, show: show})
 }
 
 // queueDir makes an empty directory for the queue of an output. It lies in the user's cache,
@@ -175,19 +153,20 @@ func startQueue(ctx context.Context, spec *manifest.Spec, tel *telemetry.Telemet
 
 // embedded holds the parts of a run that stand ready.
 type embedded struct {
-	spec   *manifest.Spec
-	prior  *prior.Prior
-	engine *restore.Engine
-	queue  *queue.Queue
-	store  *storage.Traced
-	tel    *telemetry.Telemetry
-	show   *progress
+	spec    *manifest.Spec
+	prior   *prior.Prior
+	sources datasets
+	engine  *restore.Engine
+	queue   *queue.Queue
+	store   *storage.Traced
+	tel     *telemetry.Telemetry
+	show    *progress
 }
 
 // parts makes the coordinator and the worker.
 func (e embedded) parts() (*coordinator.Coordinator, *gpuworker.Worker, error) {
 	c, err := coordinator.New(coordinator.Config{
-		Spec: e.spec, Prior: e.prior, Queue: e.queue, Store: e.store, Sources: manifest.Files{},
+		Spec: e.spec, Prior: e.prior, Queue: e.queue, Store: e.store, Sources: e.sources, Rows: e.sources.Rows,
 		Finished: e.show.finished, Skipped: e.show.skipped,
 		Logger: e.tel.Logger, Tracer: e.tel.Tracer("coordinator"),
 	})
@@ -199,8 +178,10 @@ func (e embedded) parts() (*coordinator.Coordinator, *gpuworker.Worker, error) {
 		return nil, nil, err
 	}
 	w, err := gpuworker.New(gpuworker.Config{
-		Queue: e.queue, Store: e.store, Sources: manifest.Files{}, Engine: e.engine,
-		Name: "embedded", Version: version(), Batch: e.spec.Batch, AckWait: embeddedLease, Steps: e.show.steps,
+		Work: gpuworker.Single{Queue: e.queue, Items: gpuworker.Assignment{
+			Campaign: e.spec.ID(), Store: e.store, Sources: e.sources, Engine: e.engine, Batch: e.spec.Batch,
+		}},
+		Name: "embedded", Version: version(), AckWait: embeddedLease, Steps: e.show.steps,
 		Logger: e.tel.Logger, Tracer: e.tel.Tracer("gpuworker"), Instruments: in,
 	})
 	return c, w, err

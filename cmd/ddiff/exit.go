@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"ddiff/manifest"
+	"ddiff/queue"
 	"ddiff/restore/onnx"
 	"ddiff/restore/onnx/install"
 	"ddiff/restore/prior"
@@ -24,6 +25,8 @@ const exitCodes = `Exit codes:
   5    another process uses the output
   6    the output cannot be written
   7    the prior cannot be used
+  8    there is no GPU to check
+  9    the NATS servers cannot be used
   130  interrupted; the same command goes on`
 
 // usageError is a wrong flag or argument.
@@ -39,6 +42,8 @@ var (
 	errMismatch = errors.New("mismatch")
 	// errPrior: the prior cannot be read or used.
 	errPrior = errors.New("prior")
+	// errNoGPU: the device that is to be checked is not there, or cannot be opened.
+	errNoGPU = errors.New("no GPU to check")
 )
 
 // exitCode is the one place where errors become exit codes.
@@ -53,8 +58,10 @@ func exitCode(err error) int {
 	case errors.As(err, &usage), errors.As(err, &field), errors.Is(err, manifest.ErrNoDataset),
 		errors.Is(err, manifest.ErrEmptyDataset), errors.Is(err, manifest.ErrBadList):
 		return 2
-	case errors.Is(err, errPrior), errors.Is(err, prior.ErrCard), errors.Is(err, prior.ErrGraph), errors.Is(err, onnx.ErrModel):
+	case errors.Is(err, errPrior), errors.Is(err, errOperator), errors.Is(err, prior.ErrCard), errors.Is(err, prior.ErrGraph), errors.Is(err, onnx.ErrModel):
 		return 7
+	case errors.Is(err, errNoGPU):
+		return 8
 	case errors.Is(err, onnx.ErrRuntime), errors.Is(err, onnx.ErrProvider), errors.Is(err, install.ErrNotFound),
 		errors.Is(err, install.ErrUnsupported), errors.Is(err, install.ErrChecksum), errors.Is(err, install.ErrClientMissing):
 		return 4
@@ -64,6 +71,10 @@ func exitCode(err error) int {
 		errors.Is(err, storage.ErrUnavailable), errors.Is(err, storage.ErrAccess), errors.Is(err, storage.ErrNoBucket),
 		errors.Is(err, storage.ErrCertificate), errors.Is(err, storage.ErrNoConditionalWrites):
 		return 6
+	case errors.Is(err, queue.ErrUnreachable), errors.Is(err, queue.ErrAccess), errors.Is(err, queue.ErrCertificate),
+		errors.Is(err, queue.ErrServerVersion), errors.Is(err, queue.ErrNoJetStream), errors.Is(err, queue.ErrUnavailable),
+		errors.Is(err, queue.ErrNotReady), errors.Is(err, queue.ErrFull), errors.Is(err, queue.ErrClosed):
+		return 9
 	case errors.Is(err, errIncomplete), errors.Is(err, errMismatch):
 		return 3 // and nothing worse
 	case strings.HasPrefix(err.Error(), "unknown command"), strings.HasPrefix(err.Error(), "accepts "),

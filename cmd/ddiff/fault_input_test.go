@@ -126,7 +126,7 @@ func TestBadDatasets(t *testing.T) {
 	t.Parallel()
 	empty, list := t.TempDir(), filepath.Join(t.TempDir(), "list.csv")
 	write(t, list, []byte("picture,task\na.png,hdr\n"))
-	write(t, filepath.Join(empty, "notes.txt"), []byte("no image"))
+	write(t, filepath.Join(empty, "notes.md"), []byte("no image"))
 	for _, c := range []struct {
 		name, path string
 		message    []string
@@ -135,7 +135,7 @@ func TestBadDatasets(t *testing.T) {
 		{"missing", filepath.Join(empty, "nowhere"), []string{"no dataset there", "nowhere", "check dataset.path"}},
 		{"glob without a match", filepath.Join(empty, "*.png"), []string{"dataset has no rows", "the glob matches no image"}},
 		{"list with a wrong header", list, []string{list, "list.csv:1", `unknown column "picture"`}},
-		{"no dataset", filepath.Join(empty, "notes.txt"), []string{"no dataset there", "want a directory, a glob"}},
+		{"no dataset", filepath.Join(empty, "notes.md"), []string{"no dataset there", "want a directory, a glob"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -2,16 +2,12 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
-	"ddiff/restore/onnx"
 	"ddiff/restore/prior"
 )
 
@@ -37,7 +33,7 @@ func newPriorCommand() *cobra.Command {
 	}
 	card.Flags().StringArrayVar(&settings, "set", nil, "KEY=VALUE, repeatable; keys: card, name, prediction, schedule, range, channels, multiple_of, learned_variance, license, timestep, training")
 	card.Flags().StringVar(&target, "out", "", "write to this file instead of replacing FILE")
-	cmd.AddCommand(inspect, card)
+	cmd.AddCommand(inspect, card, newPriorCheckCommand())
 	return cmd
 }
 
@@ -64,7 +60,7 @@ func inspectPrior(out io.Writer, path string, asJSON bool) error {
 	return w.Flush()
 }
 
-// writeCard changes the metadata of a model file; the graph and the weights stay as they are.
+// writeCard changes the card of a prior's file; the graph and the weights stay as they are.
 func writeCard(out io.Writer, path, target string, settings []string) error {
 	entries, err := prior.Entries(settings)
 	if err != nil {
@@ -73,37 +69,9 @@ func writeCard(out io.Writer, path, target string, settings []string) error {
 	if len(entries) == 0 {
 		return usageError{fmt.Errorf("nothing to set: give --set KEY=VALUE")}
 	}
-	data, err := os.ReadFile(path)
-	if err != nil {
+	if err := prior.SetCard(path, target, entries); err != nil {
 		return fmt.Errorf("%w: %w", errPrior, err)
 	}
-	m, err := onnx.ReadModel(data)
-	if err != nil {
-		return fmt.Errorf("%w %s: %w", errPrior, path, err)
-	}
-	m.SetMetadata(entries)
-	if data, err = m.Marshal(); err != nil {
-		return err
-	}
-	if err := replaceFile(target, data); err != nil {
-		return fmt.Errorf("write %s: %w", target, err)
-	}
 	fmt.Fprintf(out, "wrote %d entries to %s\n", len(entries), target)
-	return nil
-}
-
-// replaceFile writes beside the target and renames, so that no half-written file remains.
-func replaceFile(target string, data []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(target), ".ddiff-*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), target)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
 	return nil
 }

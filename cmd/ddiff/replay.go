@@ -16,6 +16,7 @@ import (
 	"ddiff/restore/onnx"
 	"ddiff/restore/prior"
 	"ddiff/restore/raster"
+	"ddiff/restore/solver"
 )
 
 // tolerance is the largest difference of a replay, in grey levels, that rounding in float32
@@ -50,9 +51,7 @@ func newReplayCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&o.prior, "prior", prior.Bundled, "bundled, or the ONNX file that the image was made with")
 	f.StringVar(&o.root, "root", "", "directory to look for the source in, when it has moved")
-	f.StringVar(&o.run.device, "device", onnx.ProviderAuto, "auto, cpu, cuda or cuda:N")
-	f.StringVar(&o.run.library, "onnxruntime", "", "ONNX Runtime's library or its directory (default: found)")
-	f.IntVar(&o.run.threads, "threads", 0, "CPU threads (0: one per core)")
+	o.run.addDevice(f, onnx.ProviderAuto)
 	return cmd
 }
 
@@ -109,16 +108,16 @@ func (o replayOptions) recompute(ctx context.Context, out *output, stderr io.Wri
 	if how.reason != "" {
 		fmt.Fprintf(stderr, "ddiff: note: %s; using the arrays beside %s\n", how.reason, out.File)
 	}
-	rt, err := openRuntime(o.run, slog.New(slog.DiscardHandler))
+	rt, err := o.run.open(slog.New(slog.DiscardHandler))
 	if err != nil {
 		return again, err
 	}
 	defer func() { err = errors.Join(err, rt.Close()) }()
-	engine := restore.NewEngine(rt, p, 0)
-	defer func() { err = errors.Join(err, engine.Close()) }()
 	was := out.passport.Runtime
-	now := manifest.Runtime{Library: rt.Version(), Provider: rt.Provider(), Device: rt.Device(), Threads: rt.Threads(), Version: version()}
-	if was != now || out.passport.Batch != 1 {
+	engine := restore.NewEngine(rt, p, buildOf(was, rt))
+	defer func() { err = errors.Join(err, engine.Close()) }()
+	now := gpuworker.RuntimeOf(engine, 0, version())
+	if !was.Equal(now) || out.passport.Batch != 1 {
 		fmt.Fprintf(stderr, "ddiff: note: made by %s in a batch of %d, replayed by %s alone\n", describe(was), out.passport.Batch, describe(now))
 	}
 	result, err := gpuworker.Recompute(ctx, engine, manifest.Files{}, how.item, how.stored)
@@ -126,6 +125,15 @@ func (o replayOptions) recompute(ctx context.Context, out *output, stderr io.Wri
 		return again, fmt.Errorf("replay %s: %w", out.File, err)
 	}
 	return replayed{result, how.stored != nil}, nil
+}
+
+// buildOf is how the solver of a passport was compiled, as far as this runtime can do it too.
+func buildOf(was manifest.Runtime, rt *onnx.Runtime) solver.Build {
+	b := solver.Build{Precision: solver.Precision(was.Precision)}
+	if was.Provider == rt.Provider() {
+		b.Form, b.Chunk = solver.Form(was.Form), was.K
+	}
+	return b
 }
 
 // describe names what computes.

@@ -185,7 +185,7 @@ func TestReplayRefuses(t *testing.T) {
 		{"several images", []string{out}, 2, []string{"it holds 2 images; name one of them"}},
 		{"nowhere", []string{"nowhere.png"}, 2, []string{"there is no such file or folder"}},
 		{"nothing", nil, 2, []string{"accepts 1 arg(s)"}},
-		{"wrong device", []string{original, "--device", "gpu"}, 2, []string{"none of auto, cpu, cuda, cuda:N"}},
+		{"wrong device", []string{original, "--device", "gpu"}, 2, []string{"none of auto, cpu, cuda[:N], tensorrt[:N] or webgpu[:N]"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

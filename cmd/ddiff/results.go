@@ -39,6 +39,19 @@ func openResults(ctx context.Context, place string, logger *slog.Logger) (*resul
 	return &results{store: dir, close: lock.Unlock}, nil
 }
 
+// openShared opens the store of a cluster, which many processes use at once: a directory is
+// not locked, since results are created once in it as well.
+func openShared(ctx context.Context, place string, logger *slog.Logger) (*results, error) {
+	if isS3(place) {
+		return openS3(ctx, place, logger)
+	}
+	dir, err := storage.NewDir(place)
+	if err != nil {
+		return nil, err
+	}
+	return &results{store: dir, close: func() error { return nil }}, nil
+}
+
 func openS3(ctx context.Context, place string, logger *slog.Logger) (*results, error) {
 	cfg, err := storage.ParseS3URL(place)
 	if err != nil {

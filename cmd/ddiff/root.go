@@ -24,7 +24,11 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.AddCommand(newRunCommand(), newTasksCommand(), newPriorCommand(), newRuntimeCommand(),
-		newVerifyCommand(), newReplayCommand(), newBenchCommand(), newVersionCommand())
+		newVerifyCommand(), newReplayCommand(), newOperatorCommand(), newBenchCommand(), newVersionCommand(),
+		newCoordinatorCommand(), newWorkerCommand(), newSubmitCommand(), newListCommand(), newStatusCommand(), newWatchCommand(),
+		newRetryCommand(), newReconcileCommand(), newDeadCommand())
+	root.AddCommand(newControlCommands()...)
+	root.AddCommand(newDoctorCommand())
 	err := root.ExecuteContext(ctx)
 	if err != nil {
 		fmt.Fprintln(stderr, "ddiff:", message(err))

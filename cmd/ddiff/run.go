@@ -3,14 +3,14 @@ package main
 import (
 	"errors"
 	"fmt"
-	"log/slog"
+	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"ddiff/coordinator"
+	"ddiff/coordinator/shard"
 	"ddiff/manifest"
 	"ddiff/restore/onnx"
 )
@@ -22,13 +22,11 @@ type runOptions struct {
 	methods []string
 	fit     string
 	spec    manifest.Spec // the values of flags that override the campaign
+	sources sourceFlags
 	json    bool
 	quiet   bool
 
-	device    string
-	library   string
-	threads   int
-	chunk     int
+	computeOptions
 	traceFile string
 	logLevel  string
 }
@@ -52,7 +50,8 @@ func newRunCommand() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.images, "images", "", "directory, glob, list (.csv, .jsonl) or one image, instead of a campaign file")
+	o.sources.add(f)
+	f.StringVar(&o.images, "images", "", "directory, glob, list, archive or one image, here or at s3:// or https://, instead of a campaign file")
 	f.StringSliceVar(&o.tasks, "task", nil, "tasks, see: ddiff tasks")
 	f.StringSliceVar(&o.methods, "method", nil, "methods, see: ddiff tasks")
 	f.StringVar(&o.spec.Output, "out", "", "directory for the results, or s3://bucket/prefix?endpoint=URL")
@@ -68,10 +67,8 @@ func newRunCommand() *cobra.Command {
 	f.StringVar(&o.fit, "fit", "", "size policy: center_crop, resize, pad")
 	f.BoolVar(&o.json, "json", false, "print one JSON object per finished item, and one with the counts")
 	f.BoolVar(&o.quiet, "quiet", false, "no progress, only the table and the counts")
-	f.StringVar(&o.device, "device", onnx.ProviderAuto, "auto, cpu, cuda or cuda:N")
-	f.StringVar(&o.library, "onnxruntime", "", "ONNX Runtime's library or its directory (default: found)")
-	f.IntVar(&o.threads, "threads", 0, "CPU threads (0: one per core)")
-	f.IntVar(&o.chunk, "chunk", 0, "solver steps per call of the runtime (0: chosen)")
+	o.addDevice(f, onnx.ProviderAuto)
+	o.addBuild(f)
 	f.StringVar(&o.traceFile, "trace-file", "", "append OpenTelemetry spans to this file, as OTLP/JSON lines")
 	f.StringVar(&o.logLevel, "log-level", "off", "log to standard error: debug, info, warn, error, off")
 	return cmd
@@ -90,13 +87,14 @@ func (o runOptions) campaign(flags *pflag.FlagSet, args []string) (*manifest.Spe
 			return nil, usageError{err}
 		}
 	case o.images != "":
-		path, err := filepath.Abs(o.images)
+		dir, err := os.Getwd()
 		if err != nil {
 			return nil, usageError{fmt.Errorf("--images: %w", err)}
 		}
 		spec = manifest.Default()
-		spec.Name = strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
-		spec.Dataset.Path = path
+		spec.Dataset.Path = manifest.ResolveDataset(dir, o.images)
+		base, _, _ := strings.Cut(filepath.Base(spec.Dataset.Path), "?")
+		spec.Name = strings.TrimSuffix(base, filepath.Ext(base))
 		if len(o.tasks) == 0 {
 			return nil, usageError{errors.New("--images needs --task; see: ddiff tasks")}
 		}
@@ -104,7 +102,7 @@ func (o runOptions) campaign(flags *pflag.FlagSet, args []string) (*manifest.Spe
 		return nil, usageError{errors.New("give a campaign file, or --images and --task")}
 	}
 	o.override(flags, spec)
-	if err := spec.Validate(coordinator.Vocabulary()); err != nil {
+	if err := spec.Validate(shard.Vocabulary()); err != nil {
 		return nil, usageError{err}
 	}
 	return spec, nil
@@ -161,16 +159,4 @@ func (o runOptions) override(flags *pflag.FlagSet, s *manifest.Spec) {
 	if given("fit") {
 		s.Dataset.Fit = manifest.Fit(o.fit)
 	}
-}
-
-// level is the log level of the flag.
-func (o runOptions) level() (slog.Level, error) {
-	if o.logLevel == "off" {
-		return slog.Level(100), nil
-	}
-	var l slog.Level
-	if err := l.UnmarshalText([]byte(o.logLevel)); err != nil {
-		return 0, usageError{fmt.Errorf("--log-level: %q is none of debug, info, warn, error, off", o.logLevel)}
-	}
-	return l, nil
 }

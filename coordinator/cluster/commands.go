@@ -57,6 +57,9 @@ func (r *runner) execute(ctx context.Context, command manifest.Command) (int, er
 		if !r.rec.Released {
 			return 0, nil // nothing was published yet
 		}
+		if err := r.findGone(ctx); err != nil {
+			return 0, err
+		}
 		return r.reconcile(ctx)
 	case manifest.CommandRetry:
 		return r.retry(ctx, command)
@@ -88,6 +91,8 @@ type round struct {
 	Schema int      `json:"schema"`
 	Round  int      `json:"round"`
 	Items  []string `json:"items"`
+	// Gone tells that the items were done, and that their results are not in storage.
+	Gone bool `json:"gone,omitempty"`
 }
 
 func roundPrefix(campaign string) string { return "campaigns/" + campaign + "/rounds/" }
@@ -257,7 +262,11 @@ func (r *runner) restoreRounds(ctx context.Context) error {
 			return fmt.Errorf("read round %s: %w", info.Key, err)
 		}
 		for _, id := range taken.Items {
-			r.ledger.reopen(id, taken.Round)
+			if taken.Gone {
+				r.ledger.lose(id, taken.Round)
+			} else {
+				r.ledger.reopen(id, taken.Round)
+			}
 		}
 		if taken.Round > r.rec.Round {
 			if err := r.save(ctx, func(c *manifest.Campaign) { c.Round = max(c.Round, taken.Round) }); err != nil {

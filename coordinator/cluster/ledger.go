@@ -49,6 +49,7 @@ type entry struct {
 	reason uint32 // index in reasons; 0 without one
 	round  uint16 // outcomes of earlier rounds were taken back
 	state  state
+	gone   bool // its result was done once and is not in storage any more: see lose
 }
 
 // ledger knows the state of every item. It takes some 50 bytes an item, so that a million
@@ -113,7 +114,7 @@ func (l *ledger) find(id string) *entry {
 // failed and dead. Outcomes of rounds that were taken back do not count.
 func (l *ledger) settle(id string, round int, to state, reason string) int {
 	e := l.find(id)
-	if e == nil || to == pending || (round < int(e.round) && to != done) || e.state == to || e.state == done {
+	if e == nil || to == pending || (round < int(e.round) && (to != done || e.gone)) || e.state == to || e.state == done {
 		return 0
 	}
 	if e.state != pending && to != done {
@@ -138,6 +139,19 @@ func (l *ledger) reopen(id string, round int) bool {
 	l.move(e, pending)
 	e.reason = 0
 	return true
+}
+
+// lose takes back that an identity is done: its result is not in storage. Only outcomes of the
+// given round and later ones count.
+func (l *ledger) lose(id string, round int) {
+	e := l.find(id)
+	if e == nil {
+		return
+	}
+	e.round, e.gone = uint16(round), true
+	if e.state == done {
+		l.move(e, pending)
+	}
 }
 
 // replace forgets one item of an identity, which another takes the place of.

@@ -15,10 +15,21 @@ type pace struct {
 	second  int64 // of the newest bucket
 }
 
-// add counts items that were settled at a time.
-func (p *pace) add(now time.Time, n int) {
+// add counts items that were settled at a time, which is that of another clock: a leader that
+// takes over reads of outcomes that are long ago. Zero, and what is yet to come, is now.
+func (p *pace) add(now, at time.Time, n int) {
 	p.turn(now)
-	p.buckets[p.second%int64(len(p.buckets))] += n
+	if at.IsZero() || at.Unix() > p.second {
+		at = now
+	}
+	age := max(p.second-at.Unix(), 0)
+	if age >= int64(len(p.buckets)) {
+		return
+	}
+	p.buckets[(p.second-age)%int64(len(p.buckets))] += n
+	if at.Before(p.began) {
+		p.began = at
+	}
 }
 
 // turn empties the buckets of the seconds that have passed.

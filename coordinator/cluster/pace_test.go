@@ -10,16 +10,30 @@ import (
 func TestPaceForgetsWhatIsLongAgo(t *testing.T) {
 	var p pace
 	now := time.Unix(1e9, 0)
-	p.add(now, 1000)
+	p.add(now, now, 1000)
 	for range 240 {
 		now = now.Add(time.Second)
-		p.add(now, 2)
+		p.add(now, now, 2)
 	}
 	if rate, _ := p.rate(now); math.Abs(rate-2) > 0.05 {
 		t.Errorf("rate %g, want 2", rate)
 	}
 	if rate, n := p.rate(now.Add(time.Hour)); rate != 0 || n != 0 {
 		t.Errorf("an hour later the rate is %g of %d", rate, n)
+	}
+}
+
+// A leader that takes over reads all outcomes at once.
+func TestPaceKnowsWhatIsLongAgo(t *testing.T) {
+	var p pace
+	now := time.Unix(1e9, 0)
+	for ago := 600; ago >= 0; ago-- {
+		p.add(now, now.Add(-time.Duration(ago)*time.Second), 3)
+	}
+	p.add(now, now.Add(time.Hour), 1) // a clock that is wrong
+	p.add(now, time.Time{}, 1)
+	if rate, n := p.rate(now); math.Abs(rate-3) > 0.1 || n != 3*120+2 {
+		t.Errorf("rate %g of %d items, want 3 of %d", rate, n, 3*120+2)
 	}
 }
 
@@ -39,14 +53,14 @@ func TestPaceIntervalCovers(t *testing.T) {
 	for range trials {
 		var p pace
 		now := time.Unix(1e9, 0)
-		p.add(now, 0)
+		p.add(now, now, 0)
 		for range 60 {
 			now = now.Add(time.Second)
 			n := 0
 			for left := random.ExpFloat64() / rate; left < 1; left += random.ExpFloat64() / rate {
 				n++
 			}
-			p.add(now, n)
+			p.add(now, now, n)
 		}
 		mean, low, high := p.left(now, items)
 		if low > mean || mean > high {

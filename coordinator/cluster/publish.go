@@ -156,6 +156,11 @@ func (r *runner) findEach(ctx context.Context, items []manifest.Item) error {
 
 // find settles all items that have a result in storage, by one listing.
 func (r *runner) find(ctx context.Context) error {
+	return r.eachResult(ctx, func(id string) { r.ledger.settle(id, r.rec.Round, done, "") })
+}
+
+// eachResult calls f with the identity of each result in storage.
+func (r *runner) eachResult(ctx context.Context, f func(id string)) error {
 	const folder = "items/"
 	for info, err := range r.results.List(ctx, folder) {
 		if err != nil {
@@ -163,8 +168,43 @@ func (r *runner) find(ctx context.Context) error {
 		}
 		id, file, _ := strings.Cut(strings.TrimPrefix(info.Key, folder), "/")
 		if file == manifest.FileResult {
-			r.ledger.settle(id, r.rec.Round, done, "")
+			f(id)
 		}
+	}
+	return nil
+}
+
+// findGone takes back that items are done whose results somebody has removed from storage.
+func (r *runner) findGone(ctx context.Context) error {
+	there := map[identity]bool{}
+	if err := r.eachResult(ctx, func(id string) {
+		if k, ok := parseIdentity(id); ok {
+			there[k] = true
+		}
+	}); err != nil {
+		return err
+	}
+	gone := round{Schema: manifest.RecordSchema, Round: r.rec.Round + 1, Gone: true}
+	err := r.each(ctx, func(w *shard.Window) error {
+		for _, it := range w.Items {
+			if k, ok := parseIdentity(it.ID); ok && !there[k] && r.ledger.state(it.ID) == done {
+				gone.Items = append(gone.Items, it.ID)
+			}
+		}
+		return nil
+	})
+	if err != nil || len(gone.Items) == 0 {
+		return err
+	}
+	r.log.Warn("results are gone from storage", "items", len(gone.Items))
+	if err := r.storeRound(ctx, gone); err != nil {
+		return err
+	}
+	if err := r.save(ctx, func(c *manifest.Campaign) { c.Round = gone.Round }); err != nil {
+		return err
+	}
+	for _, id := range gone.Items {
+		r.ledger.lose(id, gone.Round)
 	}
 	return nil
 }

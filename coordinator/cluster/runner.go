@@ -50,6 +50,7 @@ type runner struct {
 	stalled  time.Time
 	status   manifest.Status
 	unfollow context.CancelFunc // ends the goroutine behind events
+	tick     <-chan time.Time   // time to look at the queue, also while outcomes pour in
 }
 
 // event is an outcome from the result stream, or the stream's end.
@@ -112,6 +113,9 @@ func (r *runner) run(ctx context.Context, c *manifest.Campaign) error {
 	inner, stop := context.WithCancel(ctx)
 	defer stop()
 	r.rec = c
+	tick := time.NewTicker(r.s.cfg.Tick)
+	defer tick.Stop()
+	r.tick = tick.C
 	err := r.begin(inner)
 	for err == nil {
 		err = r.step(inner)
@@ -201,8 +205,6 @@ func (r *runner) step(ctx context.Context) error {
 	if !r.wantsWindow() {
 		windows = nil
 	}
-	tick := time.NewTimer(r.s.cfg.Tick)
-	defer tick.Stop()
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
@@ -213,7 +215,7 @@ func (r *runner) step(ctx context.Context) error {
 		return r.enter(ctx, e)
 	case m := <-windows:
 		return r.keep(ctx, m)
-	case <-tick.C:
+	case <-r.tick:
 		return r.look(ctx)
 	}
 }
@@ -278,14 +280,15 @@ func (r *runner) settle(res queue.Result) error {
 		return r.settlePreflight(res.Payload)
 	}
 	var outcome struct {
-		Outcome manifest.Outcome `json:"outcome"`
-		Reason  string           `json:"reason"`
+		Outcome  manifest.Outcome `json:"outcome"`
+		Reason   string           `json:"reason"`
+		Finished time.Time        `json:"finished"`
 	}
 	if err := json.Unmarshal(res.Payload, &outcome); err != nil {
 		return err
 	}
 	if n := r.ledger.settle(res.ID, res.Round, stateOf(outcome.Outcome), outcome.Reason); n > 0 {
-		r.pace.add(r.s.cfg.Now(), n)
+		r.pace.add(r.s.cfg.Now(), outcome.Finished, n)
 		if outcome.Outcome != manifest.OutcomeDone {
 			r.log.Warn("item was not restored", "item", res.ID, "outcome", outcome.Outcome, "reason", outcome.Reason)
 		}

@@ -1,0 +1,226 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"ddiff/coordinator/cluster"
+	"ddiff/manifest"
+	"ddiff/queue"
+)
+
+func newListCommand() *cobra.Command {
+	var nats natsFlags
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the campaigns of a cluster",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return nats.withBoard(cmd.Context(), func(b *queue.Board) error {
+				all, err := cluster.Campaigns(cmd.Context(), b)
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					return json.NewEncoder(cmd.OutOrStdout()).Encode(all)
+				}
+				return writeList(cmd.OutOrStdout(), all)
+			})
+		},
+	}
+	nats.add(cmd.Flags())
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func writeList(out io.Writer, all []cluster.Standing) error {
+	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "CAMPAIGN\tPHASE\tCLASS\tWEIGHT\tITEMS\tDONE\tFAILED\tDEAD\tLEFT\tSUBMITTED")
+	for _, s := range all {
+		n := s.Status.Counts
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t%s\t%s\n", s.Campaign.ID, s.Campaign.Phase, s.Campaign.Priority,
+			s.Campaign.Weight, n.Items, n.Done, n.Failed, n.Dead, left(s.Status), s.Campaign.Submitted.Format(time.DateTime))
+	}
+	return t.Flush()
+}
+
+func newStatusCommand() *cobra.Command {
+	var nats natsFlags
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "status CAMPAIGN",
+		Short: "Tell how a campaign stands",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return nats.withBoard(cmd.Context(), func(b *queue.Board) error {
+				s, err := look(cmd.Context(), b, args[0])
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					return json.NewEncoder(cmd.OutOrStdout()).Encode(s)
+				}
+				return writeStatus(cmd.OutOrStdout(), s)
+			})
+		},
+	}
+	nats.add(cmd.Flags())
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// look reads a campaign; one that does not exist is the caller's mistake.
+func look(ctx context.Context, b *queue.Board, id string) (cluster.Standing, error) {
+	s, err := cluster.Look(ctx, b, id)
+	return s, unknownCampaign(id, err)
+}
+
+// unknownCampaign turns a missing record into what a person can do about it.
+func unknownCampaign(id string, err error) error {
+	if errors.Is(err, queue.ErrNoRecord) || errors.Is(err, queue.ErrBadName) {
+		return usageError{fmt.Errorf("there is no campaign %s; see: ddiff list", id)}
+	}
+	return err
+}
+
+func writeStatus(out io.Writer, s cluster.Standing) error {
+	c, st, n := s.Campaign, s.Status, s.Status.Counts
+	var b strings.Builder
+	fmt.Fprintf(&b, "campaign  %s\nphase     %s", c.ID, c.Phase)
+	if c.Reason != "" {
+		fmt.Fprintf(&b, ": %s", c.Reason)
+	}
+	if wanted := c.Wanted; wanted != manifest.WantRun && !c.Phase.Ended() && c.Phase != manifest.PhasePaused {
+		fmt.Fprintf(&b, " (%s is asked for)", strings.ReplaceAll(string(wanted), "_", " "))
+	}
+	more := ""
+	if !st.Complete {
+		more = " so far"
+	}
+	fmt.Fprintf(&b, "\nitems     %d%s\n", n.Items, more)
+	for _, line := range []struct {
+		name  string
+		count int
+	}{{"pending", n.Pending}, {"running", n.Running}, {"done", n.Done}, {"failed", n.Failed}, {"dead", n.Dead}, {"cancelled", n.Cancelled}} {
+		fmt.Fprintf(&b, "%-9s %d\n", line.name, line.count)
+	}
+	if !c.Phase.Ended() {
+		fmt.Fprintf(&b, "workers   %d\nrate      %.3g items/s\nleft      %s\n", st.Workers, st.Rate, left(st))
+	}
+	fmt.Fprintf(&b, "output    %s\n", c.Output)
+	_, err := io.WriteString(out, b.String())
+	return err
+}
+
+// left is the expected remaining time with its interval, for people.
+func left(s manifest.Status) string {
+	if s.Phase.Ended() {
+		return "-"
+	}
+	if s.Left == 0 {
+		return "?"
+	}
+	span := func(seconds float64) string {
+		return (time.Duration(seconds) * time.Second).Round(time.Second).String()
+	}
+	return fmt.Sprintf("%s (%s to %s)", span(s.Left), span(s.LeftLow), span(s.LeftHigh))
+}
+
+func newWatchCommand() *cobra.Command {
+	var nats natsFlags
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "watch CAMPAIGN",
+		Short: "Show a campaign's progress until it has ended",
+		Long: "Shows a campaign's progress until it has ended, and then its counts in one line. The time that is\n" +
+			"left comes with a 95 % interval.\n\n" + exitCodes,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return nats.withBoard(cmd.Context(), func(b *queue.Board) error {
+				return watch(cmd.Context(), b, args[0], asJSON, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			})
+		},
+	}
+	nats.add(cmd.Flags())
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object for each change")
+	return cmd
+}
+
+// watch shows a campaign until it has ended.
+func watch(ctx context.Context, b *queue.Board, id string, asJSON bool, stdout, stderr io.Writer) error {
+	tick := time.NewTicker(500 * time.Millisecond)
+	defer tick.Stop()
+	bar := isTerminal(stderr) && !asJSON
+	var last manifest.Status
+	var told time.Time
+	for {
+		s, err := look(ctx, b, id)
+		if err != nil {
+			return err
+		}
+		st := s.Status
+		changed := st.Counts != last.Counts || st.Phase != last.Phase
+		switch {
+		case asJSON && changed:
+			if err := json.NewEncoder(stdout).Encode(st); err != nil {
+				return err
+			}
+		case bar:
+			fmt.Fprintf(stderr, "\r\x1b[K%s", watchLine(st))
+		case !asJSON && (st.Phase != last.Phase || time.Since(told) > lineEvery):
+			fmt.Fprintln(stderr, watchLine(st))
+			told = time.Now()
+		}
+		last = st
+		// The status is written after the phase: the last one has the final counts.
+		if s.Campaign.Phase.Ended() && st.Phase == s.Campaign.Phase {
+			if bar {
+				fmt.Fprintln(stderr)
+			}
+			return endOf(s, asJSON, stdout)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
+}
+
+func watchLine(s manifest.Status) string {
+	n := s.Counts
+	return fmt.Sprintf("%s  %d/%d items  running %d  failed %d  dead %d  workers %d  %.3g items/s  left %s",
+		s.Phase, n.Done+n.Failed+n.Dead, n.Items, n.Running, n.Failed, n.Dead, s.Workers, s.Rate, left(s))
+}
+
+// endOf prints the counts of a campaign that has ended. lost are the items without a final
+// state of a campaign that has finished, of which there must be none.
+func endOf(s cluster.Standing, asJSON bool, out io.Writer) error {
+	n, phase := s.Status.Counts, s.Campaign.Phase
+	if !asJSON {
+		cancelled := ""
+		if n.Cancelled > 0 {
+			cancelled = fmt.Sprintf(" cancelled=%d", n.Cancelled)
+		}
+		lost := n.Items - n.Done - n.Failed - n.Dead - n.Cancelled
+		fmt.Fprintf(out, "done=%d failed=%d dead=%d lost=%d%s\n", n.Done, n.Failed, n.Dead, lost, cancelled)
+	}
+	switch {
+	case phase == manifest.PhaseRejected:
+		return fmt.Errorf("%w: campaign %s was rejected: %s", errIncomplete, s.Campaign.ID, s.Campaign.Reason)
+	case phase == manifest.PhaseCancelled:
+		return fmt.Errorf("%w: campaign %s was cancelled", errIncomplete, s.Campaign.ID)
+	case n.Failed+n.Dead > 0:
+		return fmt.Errorf("%w: %d failed, %d dead", errIncomplete, n.Failed, n.Dead)
+	}
+	return nil
+}

@@ -1,0 +1,204 @@
+package main_test
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"ddiff/internal/clustertest"
+	"ddiff/manifest"
+	"ddiff/queue"
+)
+
+// TestClusterAccess tries to reach secured servers in ways that must not work: each gives one
+// line that says what to do.
+func TestClusterAccess(t *testing.T) {
+	t.Parallel()
+	c := startCluster(t, clustertest.Options{Directory: true, NATS: clustertest.NATSOptions{Secure: true}})
+	store := []string{"--store", c.Store()}
+	for name, role := range map[string]struct {
+		role clustertest.Role
+		args []string
+	}{
+		"command":     {clustertest.RoleCommand, []string{"list"}},
+		"worker":      {clustertest.RoleWorker, []string{"worker", "--simulate", "1s"}},
+		"coordinator": {clustertest.RoleCoordinator, append([]string{"coordinator"}, store...)},
+	} {
+		run := func(env ...string) ended {
+			t.Helper()
+			cmd := command(t, role.args...)
+			cmd.Env = append(cmd.Env, c.Environment(role.role, t.TempDir())...)
+			return end(t, with(cmd, env...))
+		}
+		e := run("DDIFF_NATS_URL=" + withPassword(t, c.NATS.URL(role.role), "wrong-secret"))
+		wantCode(t, e, 9)
+		wantMessage(t, e, "check user, password or credentials file")
+		if strings.Contains(e.stderr+e.stdout, "wrong-secret") {
+			t.Errorf("%s: the password is in the output\n%v", name, e)
+		}
+		e = run("DDIFF_NATS_CA=")
+		wantCode(t, e, 9)
+		wantMessage(t, e, "certificate", "authority", "CA file")
+	}
+	// The roles are apart: a command's user may not do what a coordinator does.
+	cmd := command(t, append([]string{"coordinator"}, store...)...)
+	cmd.Env = append(cmd.Env, c.Environment(clustertest.RoleCoordinator, t.TempDir())...)
+	e := end(t, with(cmd, "DDIFF_NATS_URL="+c.NATS.URL(clustertest.RoleCommand)))
+	wantCode(t, e, 9)
+	wantMessage(t, e, "ermission")
+}
+
+func TestClusterExpiredCertificate(t *testing.T) {
+	t.Parallel()
+	c := startCluster(t, clustertest.Options{Directory: true, NATS: clustertest.NATSOptions{Secure: true, Until: time.Now().Add(-time.Hour)}})
+	e := ask(t, c, "list")
+	wantCode(t, e, 9)
+	wantMessage(t, e, "certificate", "expired on")
+}
+
+func TestClusterMissingBucket(t *testing.T) {
+	t.Parallel()
+	c := startCluster(t, clustertest.Options{})
+	cmd := command(t, "coordinator", "--store", strings.Replace(c.Store(), clustertest.Bucket, "no-such-bucket", 1))
+	cmd.Env = append(cmd.Env, c.Environment(clustertest.RoleCoordinator, t.TempDir())...)
+	cmd.Env = append(cmd.Env, c.S3.Admin.Environment()...)
+	e := end(t, cmd)
+	wantCode(t, e, 6)
+	wantMessage(t, e, "no-such-bucket", "create bucket")
+}
+
+// TestClusterNATSDown takes the only NATS server away: at the start, and in the middle of a
+// campaign.
+func TestClusterNATSDown(t *testing.T) {
+	t.Parallel()
+	c := startCluster(t, clustertest.Options{Directory: true})
+	server := c.NATS.Servers[0]
+	server.Kill()
+	for _, args := range [][]string{
+		{"list"}, {"worker", "--simulate", "1s"}, {"coordinator", "--store", c.Store()},
+	} {
+		begin := time.Now()
+		e := ask(t, c, append(args, "--nats-wait", "1s")...)
+		wantCode(t, e, 9)
+		wantMessage(t, e, "connect to queue", c.NATS.URL(""), "cannot reach the queue server")
+		if took := time.Since(begin); took < 500*time.Millisecond {
+			t.Errorf("%s did not wait: it ended after %v", args[0], took)
+		}
+	}
+	// Who waits long enough finds it.
+	late, lateWorker := c.NewCoordinator("--nats-wait", "1m"), c.NewWorker("--simulate", "200ms", "--nats-wait", "1m")
+	must(t, late.Start())
+	must(t, lateWorker.Start())
+	must(t, server.Start())
+	must(t, late.WaitLog(t.Context(), "coordinator is ready"))
+	must(t, lateWorker.WaitLog(t.Context(), "worker is ready"))
+
+	id := submit(t, c, listFile(t, "interrupted", 40), "--canary", "0")
+	settled(t, c, id, 8)
+	server.Kill()
+	must(t, late.WaitLog(t.Context(), "lost the queue server"))
+	must(t, lateWorker.WaitLog(t.Context(), "lost the queue server"))
+	must(t, server.Start())
+	must(t, lateWorker.WaitLog(t.Context(), "found the queue server again"))
+	wantFinished(t, c, id, 40)
+	if n := c.Settled(id); n != 40 {
+		t.Errorf("%d results, want 40", n)
+	}
+}
+
+// TestClusterStorageFull gives JetStream less space than a campaign needs. The coordinator says
+// so, and goes on when there is room.
+func TestClusterStorageFull(t *testing.T) {
+	t.Parallel()
+	c := startCluster(t, clustertest.Options{Directory: true, NATS: clustertest.NATSOptions{MaxFile: 256 << 10}})
+	p := coordinator(t, c)
+	simulated(t, c, 5*time.Millisecond)
+	id := submit(t, c, listFile(t, "large", 400), "--canary", "0")
+	must(t, p.WaitLog(t.Context(), "no space left for the queue"))
+	must(t, c.NATS.Resize(t.Context(), 0, 1<<30))
+	wantFinished(t, c, id, 400)
+	if n := c.Settled(id); n != 400 {
+		t.Errorf("%d results, want 400", n)
+	}
+}
+
+// TestClusterVersions puts records on the board as a later version of the program would.
+func TestClusterVersions(t *testing.T) {
+	t.Parallel()
+	c := startCluster(t, clustertest.Options{Directory: true})
+	p := coordinator(t, c)
+	w := simulated(t, c, 10*time.Millisecond)
+	nc, err := queue.Connect(t.Context(), queue.ConnectConfig{URL: c.NATS.URL("")})
+	must(t, err)
+	defer nc.Close()
+	board, err := queue.OpenBoard(t.Context(), nc)
+	must(t, err)
+
+	id := submit(t, c, listFile(t, "now", 3), "--canary", "0")
+	wantFinished(t, c, id, 3)
+	data, _, err := board.Get(t.Context(), manifest.KeyCampaignPrefix+id)
+	must(t, err)
+	later := strings.Replace(string(data), `"schema":1`, `"schema":2`, 1)
+	later = strings.Replace(later, id, "later-00000000", 1)
+	later = strings.Replace(later, `"phase":"finished"`, `"phase":"queued"`, 1)
+	must(t, board.Put(t.Context(), manifest.KeyCampaignPrefix+"later-00000000", []byte(later)))
+	must(t, p.WaitLog(t.Context(), "later-00000000"))
+	must(t, w.WaitLog(t.Context(), "later version"))
+	wantMessage(t, ended{stderr: p.Log()}, "level=ERROR", "later-00000000", "version")
+
+	// A worker that beats in another version is pointed out.
+	beat, err := json.Marshal(manifest.Beat{Name: "later", Schema: manifest.RecordSchema + 1, At: time.Now()})
+	must(t, err)
+	must(t, board.Put(t.Context(), manifest.KeyWorkerPrefix+"later", beat))
+	must(t, p.WaitLog(t.Context(), "a worker of another version is here"))
+
+	// What is not of another version goes on.
+	next := submit(t, c, listFile(t, "next", 3), "--canary", "0")
+	wantFinished(t, c, next, 3)
+
+	// A worker does not join the cluster of a later coordinator.
+	shared, err := json.Marshal(manifest.Cluster{Schema: manifest.RecordSchema + 1, Store: c.Store(), AckWait: time.Minute})
+	must(t, err)
+	must(t, board.Put(t.Context(), manifest.KeyCluster, shared))
+	cmd := command(t, "worker", "--simulate", "1s")
+	e := end(t, with(cmd, c.Environment(clustertest.RoleWorker, t.TempDir())...))
+	if e.code == 0 {
+		t.Error("a worker has joined the cluster of a later coordinator")
+	}
+	wantMessage(t, e, "version 2", "run the coordinator's version of ddiff")
+}
+
+// TestClusterRights holds the rights of docs/security against what each role does: a worker
+// cannot write plans, and a coordinator no results.
+func TestClusterRights(t *testing.T) {
+	t.Parallel()
+	c := startCluster(t, clustertest.Options{NATS: clustertest.NATSOptions{Secure: true}})
+	images := map[string][]byte{}
+	for _, name := range []string{"chelsea", "coffee"} {
+		images[name+".png"] = read(t, photograph(name))
+	}
+	must(t, c.PutImages(t.Context(), images))
+	coordinator(t, c)
+	worker(t, c, "--batch", "1")
+	file := filepath.Join(t.TempDir(), "rights.yaml")
+	write(t, file, []byte("name: rights\ndataset: {path: \""+c.Images()+"\", size: 64}\ntasks: [hdr]\nsteps: 5\n"))
+	id := submit(t, c, file)
+	wantFinished(t, c, id, 2)
+	for _, refused := range []struct {
+		role clustertest.Role
+		key  string
+	}{
+		{clustertest.RoleWorker, "campaigns/" + id + "/campaign.json"},
+		{clustertest.RoleWorker, "priors/mine.onnx"},
+		{clustertest.RoleCoordinator, id + "/items/forged/result.json"},
+	} {
+		if err := c.PutAs(t.Context(), refused.role, refused.key); err == nil {
+			t.Errorf("the %s may write %s", refused.role, refused.key)
+		}
+	}
+	if err := c.PutAs(t.Context(), clustertest.RoleWorker, id+"/items/of-its-own/result.json"); err != nil {
+		t.Errorf("the worker may not write results: %v", err)
+	}
+}

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"ddiff/coordinator/cluster"
+	"ddiff/manifest"
+	"ddiff/queue"
+)
+
+// coordinatorOptions are the flags of coordinator.
+type coordinatorOptions struct {
+	nats     natsFlags
+	store    string
+	name     string
+	replicas int
+	ackWait  time.Duration
+	election time.Duration
+	stall    time.Duration
+	report   int
+	sources  sourceFlags
+	process  processFlags
+}
+
+func newCoordinatorCommand() *cobra.Command {
+	var o coordinatorOptions
+	cmd := &cobra.Command{
+		Use:   "coordinator",
+		Short: "Run the campaigns of a cluster",
+		Long: "Shards submitted campaigns into work items, follows their outcomes and writes reports. It runs\n" +
+			"until it is stopped. Any number of coordinators may run side by side: one leads, and another\n" +
+			"takes over when it dies.\n\n" + exitCodes,
+		Example: "  ddiff coordinator --nats nats://localhost:4222 --store s3://results",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return runCoordinator(cmd.Context(), o, cmd.ErrOrStderr())
+		},
+	}
+	f := cmd.Flags()
+	o.nats.role = "coordinator"
+	o.nats.add(f)
+	o.sources.add(f)
+	o.process.add(f)
+	f.StringVar(&o.store, "store", "", "where results go: s3://bucket/prefix?endpoint=URL, or a directory that all machines share")
+	f.StringVar(&o.name, "name", "", "name of this coordinator (default: host and process)")
+	f.IntVar(&o.replicas, "replicas", 1, "NATS servers that hold each message, 1 to 5")
+	f.DurationVar(&o.ackWait, "ack-wait", time.Minute, "how long a worker may be silent before its items go to another")
+	f.DurationVar(&o.election, "election", 10*time.Second, "how long the leader may be silent before another coordinator leads")
+	f.DurationVar(&o.stall, "stall", 15*time.Second, "how long the queue may hold too few items before it is compared with storage")
+	f.IntVar(&o.report, "report-items", 20000, "the largest campaign for which a report is written")
+	_ = cmd.MarkFlagRequired("store") // the flag exists
+	return cmd
+}
+
+// processName tells one process of a fleet from another.
+func processName(given string) string {
+	if given != "" {
+		return given
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		host = "host"
+	}
+	return fmt.Sprintf("%s-%d", host, os.Getpid())
+}
+
+// runCoordinator wires a coordinator and runs it until ctx ends.
+func runCoordinator(ctx context.Context, o coordinatorOptions, stderr io.Writer) (err error) {
+	if !isS3(o.store) {
+		// Workers on this machine open it by the same address.
+		if o.store, err = filepath.Abs(o.store); err != nil {
+			return usageError{fmt.Errorf("--store: %w", err)}
+		}
+	}
+	tel, stop, err := o.process.telemetry(ctx, "coordinator", stderr)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	store, err := openShared(ctx, o.store, tel.Logger)
+	if err != nil {
+		return fmt.Errorf("open store %s: %w", o.store, err)
+	}
+	defer func() { err = errors.Join(err, store.close()) }()
+	sources, err := o.sources.open(tel.Logger)
+	if err != nil {
+		return err
+	}
+	defer sources.Close()
+	name := processName(o.name)
+	nc, err := o.nats.connect(ctx, name, tel.Logger)
+	if err != nil {
+		return err
+	}
+	defer nc.Close()
+
+	if err := queue.Setup(ctx, nc, queue.SetupConfig{Replicas: o.replicas, UnsyncedWork: o.replicas == 1, Logger: tel.Logger}); err != nil {
+		return err
+	}
+	board, err := queue.OpenBoard(ctx, nc)
+	if err != nil {
+		return err
+	}
+	election, err := queue.NewElection(ctx, nc, queue.ElectionConfig{Name: name, TTL: o.election, Logger: tel.Logger})
+	if err != nil {
+		return err
+	}
+	service, err := cluster.New(cluster.Config{
+		Board: board, Store: store.store, StoreAddress: o.store, Sources: sources, Rows: sources.Rows,
+		AckWait: o.ackWait, Stall: o.stall, ReportItems: o.report,
+		Open: func(ctx context.Context, campaign string, attempts int) (*queue.Queue, error) {
+			return queue.Open(ctx, nc, queue.Config{
+				Campaign: campaign, AckWait: o.ackWait, MaxAttempts: attempts, Replicas: o.replicas,
+				Logger: tel.Logger, Tracer: tel.Tracer("queue"),
+			})
+		},
+		Sweep: func(ctx context.Context) error {
+			return queue.Sweep(ctx, nc, queue.SweepConfig{Logger: tel.Logger, Outcome: deadOutcome})
+		},
+		Logger: tel.Logger, Tracer: tel.Tracer("coordinator"),
+	})
+	if err != nil {
+		return err
+	}
+	tel.Logger.Info("coordinator is ready", "name", name, "store", o.store)
+	return election.Run(ctx, service.Lead)
+}
+
+// deadOutcome is the outcome of an item that ended all its workers: none of them could tell.
+func deadOutcome(campaign string, d queue.DeadLetter) ([]byte, error) {
+	r := manifest.Result{Schema: manifest.SchemaVersion, Outcome: manifest.OutcomeDead, Reason: d.Reason, Attempt: d.Attempts, Finished: d.Buried}
+	if err := json.Unmarshal(d.Payload, &r.Item); err != nil {
+		r.Item = manifest.Item{} // an item that nobody can read is dead all the same
+	}
+	r.Item.ID, r.Item.Campaign = d.ID, campaign
+	return json.Marshal(r)
+}

@@ -1,0 +1,175 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"ddiff/manifest"
+	"ddiff/queue"
+)
+
+func newDeadCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "dead",
+		Short: "Look at the items that were given up",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newDeadListCommand(), newDeadShowCommand(), newDeadRetryCommand(), newDeadExportCommand())
+	return cmd
+}
+
+// letters reads the dead letters of a campaign, those of the given items or all.
+func letters(ctx context.Context, nats natsFlags, campaign string, items []string, use func(all []queue.DeadLetter) error) error {
+	return nats.withQueue(ctx, campaign, func(b *queue.Board, q *queue.Queue) error {
+		if _, err := look(ctx, b, campaign); err != nil {
+			return err
+		}
+		var all []queue.DeadLetter
+		for letter, err := range q.DeadLetters(ctx) {
+			if err != nil {
+				return err
+			}
+			if len(items) == 0 || named(letter.ID, items) {
+				all = append(all, letter)
+			}
+		}
+		if len(items) > 0 && len(all) == 0 {
+			return usageError{fmt.Errorf("campaign %s has no dead item %s; see: ddiff dead list %s", campaign, strings.Join(items, ", "), campaign)}
+		}
+		return use(all)
+	})
+}
+
+// named tells whether an id begins with one of the given texts.
+func named(id string, items []string) bool {
+	for _, prefix := range items {
+		if strings.HasPrefix(id, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+func newDeadListCommand() *cobra.Command {
+	var nats natsFlags
+	cmd := &cobra.Command{
+		Use:   "list CAMPAIGN",
+		Short: "List a campaign's dead items",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return letters(cmd.Context(), nats, args[0], nil, func(all []queue.DeadLetter) error {
+				t := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+				fmt.Fprintln(t, "ITEM\tNAME\tTASK\tATTEMPTS\tWORKER\tBURIED\tREASON")
+				for _, d := range all {
+					var it manifest.Item
+					_ = json.Unmarshal(d.Payload, &it) // an item that nobody can read has no name
+					fmt.Fprintf(t, "%.12s\t%s\t%s\t%d\t%s\t%s\t%s\n", d.ID, it.Name, it.Task, d.Attempts, d.Worker, d.Buried.Format(time.DateTime), d.Reason)
+				}
+				return t.Flush()
+			})
+		},
+	}
+	nats.add(cmd.Flags())
+	return cmd
+}
+
+func newDeadShowCommand() *cobra.Command {
+	var nats natsFlags
+	cmd := &cobra.Command{
+		Use:   "show CAMPAIGN ITEM",
+		Short: "Show a dead item with its reason, its last log lines and its work item",
+		Long:  "Shows a dead item. ITEM is its id, or the beginning of it.",
+		Args:  cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return letters(cmd.Context(), nats, args[0], args[1:], func(all []queue.DeadLetter) error {
+				return writeLetters(cmd.OutOrStdout(), all, "  ")
+			})
+		},
+	}
+	nats.add(cmd.Flags())
+	return cmd
+}
+
+// writeLetters writes dead letters as JSON, with the work item readable.
+func writeLetters(out io.Writer, all []queue.DeadLetter, indent string) error {
+	enc := json.NewEncoder(out)
+	enc.SetIndent("", indent)
+	for _, d := range all {
+		entry := struct {
+			queue.Dead
+			Class  string          `json:"class"`
+			Buried time.Time       `json:"buried"`
+			Item   json.RawMessage `json:"item,omitempty"`
+		}{d.Dead, d.Class, d.Buried, nil}
+		if json.Valid(d.Payload) {
+			entry.Item = d.Payload
+		}
+		if err := enc.Encode(entry); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func newDeadRetryCommand() *cobra.Command {
+	var nats natsFlags
+	cmd := &cobra.Command{
+		Use:   "retry CAMPAIGN [ITEM...]",
+		Short: "Try dead items again",
+		Long:  "Tries a campaign's dead items again: all of them, or those whose ids begin with the given texts.",
+		Args:  cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			command := manifest.Command{Verb: manifest.CommandRetry, Outcomes: []manifest.Outcome{manifest.OutcomeDead}}
+			if len(args) > 1 {
+				err := letters(cmd.Context(), nats, args[0], args[1:], func(all []queue.DeadLetter) error {
+					for _, d := range all {
+						command.Items = append(command.Items, d.ID)
+					}
+					return nil
+				})
+				if err != nil {
+					return err
+				}
+			}
+			return order(cmd, &nats, args[0], command)
+		},
+	}
+	nats.add(cmd.Flags())
+	return cmd
+}
+
+func newDeadExportCommand() *cobra.Command {
+	var nats natsFlags
+	var out string
+	cmd := &cobra.Command{
+		Use:   "export CAMPAIGN",
+		Short: "Write a campaign's dead items to a file, one JSON object per line",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return letters(cmd.Context(), nats, args[0], nil, func(all []queue.DeadLetter) (err error) {
+				if out == "" {
+					return writeLetters(cmd.OutOrStdout(), all, "")
+				}
+				f, err := os.OpenFile(out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+				if err != nil {
+					return usageError{fmt.Errorf("--out: %w", err)}
+				}
+				defer func() { err = errors.Join(err, f.Close()) }()
+				return writeLetters(f, all, "")
+			})
+		},
+	}
+	nats.add(cmd.Flags())
+	cmd.Flags().StringVar(&out, "out", "", "a new file (default: standard output)")
+	return cmd
+}

@@ -1,0 +1,35 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+
+	"ddiff/queue"
+)
+
+// withBoard connects to a cluster and opens its board, for one command.
+func (f natsFlags) withBoard(ctx context.Context, use func(b *queue.Board) error) error {
+	return f.withQueue(ctx, "", func(b *queue.Board, _ *queue.Queue) error { return use(b) })
+}
+
+// withQueue is withBoard, with a campaign's queue as well.
+func (f natsFlags) withQueue(ctx context.Context, campaign string, use func(b *queue.Board, q *queue.Queue) error) error {
+	f.role = "command"
+	nc, err := f.connect(ctx, "ddiff-command", slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	defer nc.Close()
+	b, err := queue.OpenBoard(ctx, nc)
+	if err != nil {
+		return err
+	}
+	if campaign == "" {
+		return use(b, nil)
+	}
+	q, err := queue.Inspect(nc, queue.Config{Campaign: campaign})
+	if err != nil {
+		return err
+	}
+	return use(b, q)
+}

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+
+	"github.com/spf13/cobra"
+
+	"ddiff/restore/check"
+	"ddiff/restore/onnx"
+)
+
+// errOperator: an operator or a metric cannot be used.
+var errOperator = errors.New("operator")
+
+func newOperatorCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "operator", Short: "Look at operators and metrics that are ONNX files"}
+	var o checkOptions
+	var tolerance float64
+	inspect := &cobra.Command{
+		Use: "check FILE", Short: "Check an operator's gradient, or that a metric is one", Args: cobra.ExactArgs(1),
+		Long: "Runs an operator y = A(x) or y = A(x; k) that is an ONNX file, and compares its gradient output\n" +
+			"gx (for an input w in the shape of y) with finite differences; where the card says linear, also\n" +
+			"⟨Ax, w⟩ with ⟨x, Aᵀw⟩. Of a metric it checks zero, symmetry and growth with noise. Reference\n" +
+			"vectors beside the file are compared. Exit code 3: something differs; 7: it cannot be used.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return checkOperator(cmd.Context(), cmd.OutOrStdout(), args[0], o, tolerance)
+		},
+	}
+	o.flags(inspect)
+	inspect.Flags().Float64Var(&tolerance, "tolerance", 0.01, "largest relative error of the gradient")
+	cmd.AddCommand(inspect)
+	return cmd
+}
+
+func checkOperator(ctx context.Context, out io.Writer, path string, o checkOptions, tolerance float64) error {
+	return o.withRuntime(func(rt *onnx.Runtime) error {
+		r, err := check.Operator(ctx, rt, path, check.OperatorOptions{Size: o.size, Vectors: o.vectors, Limits: o.limits(), Tolerance: tolerance})
+		if errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%w %s: there is no such file", errOperator, path)
+		}
+		if err != nil {
+			return fmt.Errorf("%w: %w", errOperator, err)
+		}
+		if err := o.print(out, r, func() { showOperator(out, r) }); err != nil {
+			return err
+		}
+		if len(r.Problems) > 0 {
+			return fmt.Errorf("%s: %w: %s", path, errMismatch, r.Problems[0])
+		}
+		return agreed(path, r.Vectors, r.OK())
+	})
+}
+
+func showOperator(out io.Writer, r *check.OperatorReport) {
+	fmt.Fprintf(out, "%s: %s %s, image %v, output %v, values %.4g..%.4g\n", r.File, r.Kind, r.Name, r.Image, r.Output, r.Min, r.Max)
+	if g := r.Gradient; g != nil {
+		fmt.Fprintf(out, "gradient against finite differences: error=%.3g (step %g, %d directions)\n", g.Error, g.Step, g.Directions)
+	}
+	if r.Adjoint != nil {
+		fmt.Fprintf(out, "adjoint: error=%.3g\n", *r.Adjoint)
+	}
+	if m := r.Metric; m != nil {
+		fmt.Fprintf(out, "distance: same=%.3g asymmetry=%.3g growing with noise=%.4g\n", m.Same, m.Asymmetry, m.Distances)
+	}
+	showAgreement(out, r.Vectors)
+	for _, p := range r.Problems {
+		fmt.Fprintln(out, "wrong:", p)
+	}
+	fmt.Fprintf(out, "ms_per_call=%.1f peak_mib=%.0f\n", r.MSPerCall, r.PeakMiB)
+}

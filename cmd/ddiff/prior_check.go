@@ -1,0 +1,241 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"ddiff/restore/check"
+	"ddiff/restore/onnx"
+	"ddiff/restore/prior"
+	"ddiff/restore/raster"
+)
+
+// checkOptions are the flags of the verbs that check files.
+type checkOptions struct {
+	run     runOptions
+	size    int
+	images  string
+	vectors string
+	maxAbs  float64
+	psnr    float64
+	json    bool
+}
+
+func (o *checkOptions) flags(cmd *cobra.Command) {
+	limits := check.DefaultLimits()
+	f := cmd.Flags()
+	f.IntVar(&o.size, "size", 256, "side of the images in pixels, raised to a multiple of what the card asks for")
+	f.StringVar(&o.vectors, "vectors", "", "reference vectors: a folder or an .npz file (default: the folder NAME.vectors beside the file, where there is one)")
+	f.Float64Var(&o.maxAbs, "max-abs", limits.MaxAbs, "largest difference from the vectors of a file in float32")
+	f.Float64Var(&o.psnr, "psnr", limits.PSNR, "lowest PSNR against the vectors of a file in half precision, in dB")
+	f.BoolVar(&o.json, "json", false, "print JSON")
+	o.run.addDevice(f, onnx.ProviderCPU)
+}
+
+func (o *checkOptions) limits() check.Limits { return check.Limits{MaxAbs: o.maxAbs, PSNR: o.psnr} }
+
+func newPriorCheckCommand() *cobra.Command {
+	var o checkOptions
+	cmd := &cobra.Command{
+		Use: "check FILE|DIR|bundled", Short: "Run a prior, or a bundle of a latent one, on noise, images and reference vectors",
+		Args: cobra.ExactArgs(1),
+		Long: "Loads a prior with its card, runs it at ten noise levels on pure noise and on the images of a\n" +
+			"folder, and compares it with the reference vectors that its exporter wrote beside it. A folder\n" +
+			"with a bundle.json is a latent prior: its parts are checked, and that they fit each other.\n" +
+			"Exit code 3: it contradicts its vectors; 7: it cannot be used.",
+		Example: "  ddiff prior check ffhq.onnx --images photos --json",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return checkPrior(cmd.Context(), cmd.OutOrStdout(), args[0], o)
+		},
+	}
+	o.flags(cmd)
+	cmd.Flags().StringVar(&o.images, "images", "", "folder of photographs to denoise")
+	return cmd
+}
+
+func checkPrior(ctx context.Context, out io.Writer, path string, o checkOptions) error {
+	bundle := false
+	if path != prior.Bundled {
+		info, err := os.Stat(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%w %s: there is no such file", errPrior, path)
+		}
+		if err != nil {
+			return fmt.Errorf("%w: %w", errPrior, err)
+		}
+		bundle = info.IsDir()
+	}
+	return o.withRuntime(func(rt *onnx.Runtime) error {
+		if bundle {
+			return o.checkBundle(ctx, out, rt, path)
+		}
+		images, err := o.photographs(path)
+		if err != nil {
+			return err
+		}
+		r, err := check.Prior(ctx, rt, path, check.PriorOptions{Size: o.size, Images: images, Vectors: o.vectors, Limits: o.limits()})
+		if err != nil {
+			return fmt.Errorf("%w: %w", errPrior, err)
+		}
+		if err := o.print(out, r, func() { showPrior(out, r) }); err != nil {
+			return err
+		}
+		return agreed(path, r.Vectors, r.OK())
+	})
+}
+
+func (o checkOptions) checkBundle(ctx context.Context, out io.Writer, rt *onnx.Runtime, dir string) error {
+	r, err := check.Bundle(ctx, rt, dir, check.BundleOptions{Size: o.size, Limits: o.limits()})
+	if err != nil {
+		return fmt.Errorf("%w: %w", errPrior, err)
+	}
+	if err := o.print(out, r, func() { showBundle(out, r) }); err != nil {
+		return err
+	}
+	for _, p := range r.Parts {
+		if err := agreed(filepath.Join(dir, p.File), p.Vectors, p.Vectors == nil || p.Vectors.OK); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// withRuntime opens ONNX Runtime for the time of use.
+func (o checkOptions) withRuntime(use func(rt *onnx.Runtime) error) (err error) {
+	rt, err := o.run.open(slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rt.Close()) }()
+	return use(rt)
+}
+
+// print writes the report, as JSON or for people.
+func (o checkOptions) print(out io.Writer, report any, show func()) error {
+	if !o.json {
+		show()
+		return nil
+	}
+	return json.NewEncoder(out).Encode(report)
+}
+
+// agreed turns a contradiction into the error that says so.
+func agreed(path string, a *check.Agreement, ok bool) error {
+	if ok {
+		return nil
+	}
+	return fmt.Errorf("%s: %w with its reference vectors (%s): max_abs=%.3g psnr=%.1f", path, errMismatch, a.Precision, a.MaxAbs, a.PSNR)
+}
+
+// photographs reads the images of --images at the size and with the channels of a prior.
+func (o checkOptions) photographs(path string) ([]*raster.Image, error) {
+	if o.images == "" {
+		return nil, nil
+	}
+	data, err := readPrior(path)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errPrior, err)
+	}
+	p, err := prior.Load(path, data)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errPrior, err)
+	}
+	if p.Card.Channels != 3 {
+		return nil, usageError{fmt.Errorf("--images: photographs have 3 channels, the prior has %d", p.Card.Channels)}
+	}
+	entries, err := os.ReadDir(o.images)
+	if err != nil {
+		return nil, usageError{fmt.Errorf("--images: %w", err)}
+	}
+	m := p.Card.MultipleOf
+	size := (o.size + m - 1) / m * m
+	var out []*raster.Image
+	for _, e := range entries {
+		if !slices.Contains([]string{".png", ".jpg", ".jpeg", ".tif", ".tiff", ".webp"}, strings.ToLower(filepath.Ext(e.Name()))) {
+			continue
+		}
+		name := filepath.Join(o.images, e.Name())
+		img, err := photograph(name, size, m)
+		if err != nil {
+			return nil, usageError{fmt.Errorf("--images: %s: %w", name, err)}
+		}
+		out = append(out, img)
+	}
+	if len(out) == 0 {
+		return nil, usageError{fmt.Errorf("--images: %s holds no photographs", o.images)}
+	}
+	return out, nil
+}
+
+func readPrior(path string) ([]byte, error) {
+	if path == prior.Bundled {
+		return prior.Read(path)
+	}
+	return check.Read(path)
+}
+
+func photograph(name string, size, multiple int) (*raster.Image, error) {
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	img, err := raster.Decode(data, raster.Limits{})
+	if err != nil {
+		return nil, err
+	}
+	return raster.Fit(img, raster.CenterCrop, size, multiple)
+}
+
+func showPrior(out io.Writer, r *check.PriorReport) {
+	fmt.Fprintf(out, "%s: %s, %d parameters, run at %v\n\n", r.File, r.Name, r.Parameters, r.Shape)
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	head := "t\tabar\tmean\tstd\tmse on noise\t"
+	if len(r.Images) > 0 {
+		head += "sigma\tnoisy dB\tdenoised dB\tmse on images\t"
+	}
+	fmt.Fprintln(w, head)
+	for i, n := range r.Noise {
+		fmt.Fprintf(w, "%d\t%.5f\t%.4f\t%.4f\t%.5f\t", n.T, n.AlphaBar, n.Mean, n.Std, n.MSE)
+		if len(r.Images) > 0 {
+			m := r.Images[i]
+			fmt.Fprintf(w, "%.3f\t%.2f\t%.2f\t%.5f\t", m.Sigma, m.Noisy, m.Denoised, m.MSE)
+		}
+		fmt.Fprintln(w)
+	}
+	_ = w.Flush() // standard output, as above
+	for _, s := range r.Warnings {
+		fmt.Fprintln(out, "\nlook at this:", s)
+	}
+	fmt.Fprintln(out)
+	showAgreement(out, r.Vectors)
+	fmt.Fprintf(out, "ms_per_call=%.1f peak_mib=%.0f\n", r.MSPerCall, r.PeakMiB)
+}
+
+func showAgreement(out io.Writer, a *check.Agreement) {
+	if a == nil {
+		fmt.Fprintln(out, "no reference vectors")
+		return
+	}
+	fmt.Fprintf(out, "reference vectors (%s): max_abs=%.3g psnr=%.1f ok=%v\n", a.Precision, a.MaxAbs, a.PSNR, a.OK)
+}
+
+func showBundle(out io.Writer, r *check.BundleReport) {
+	fmt.Fprintf(out, "%s: %s, image %v, latent %v\n", r.Directory, r.Name, r.Image, r.Latent)
+	for _, p := range r.Parts {
+		fmt.Fprintf(out, "%s: %d parameters, ms_per_call=%.1f; ", p.File, p.Parameters, p.MSPerCall)
+		showAgreement(out, p.Vectors)
+	}
+	fmt.Fprintf(out, "peak_mib=%.0f\n", r.PeakMiB)
+}

@@ -1,0 +1,199 @@
+package main_test
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"ddiff/restore/prior"
+)
+
+// exported runs the Python exporter on small networks with random weights: a prior by
+// Tweedie's formula, the learned blur, and a latent bundle.
+func exported(t *testing.T) string {
+	t.Helper()
+	python := os.Getenv("PYTHON")
+	if python == "" {
+		python = "/usr/bin/python3"
+	}
+	if err := exec.Command(python, "-c", "import torch, onnx").Run(); err != nil {
+		t.Skipf("needs PyTorch and onnx for %s (Debian: apt-get install python3-torch python3-onnx): %v", python, err)
+	}
+	dir := t.TempDir()
+	const script = `
+import sys
+from pathlib import Path
+from ddiff_export import __main__ as cli, ldm, random_weights as r
+out = Path(sys.argv[1])
+cases = [r._drunet(out, 0)[0], r._bkse(out, 0), r._ldm(out, "imagenet256", 0)]
+for case, name in zip(cases, ("prior.onnx", "blur.onnx", "latent")):
+    assert cli.main([*case.arguments, "--out", str(out / name)]) == 0
+assert cli.main(["half", "--onnx", str(out / "prior.onnx"), "--out", str(out / "half.onnx")]) == 0
+assert cli.main([*cases[0].arguments, "--external-data", "--out", str(out / "external.onnx")]) == 0
+`
+	cmd := exec.Command(python, "-W", "ignore", "-c", script, dir)
+	cmd.Dir = filepath.Join("..", "..", "tools")
+	cmd.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("export: %v\n%s", err, out)
+	}
+	return dir
+}
+
+// agreement is what the JSON of a check says about reference vectors.
+type agreement struct {
+	MaxAbs    float64 `json:"max_abs"`
+	PSNR      float64
+	Precision string
+	OK        bool
+}
+
+// TestCheckExported checks what the exporter writes, without Python, and what was done to it
+// afterwards.
+func TestCheckExported(t *testing.T) {
+	t.Parallel()
+	dir := exported(t)
+	path := func(name string) string { return filepath.Join(dir, name) }
+
+	for _, c := range []struct {
+		verb, file, precision string
+	}{{"prior", "prior.onnx", "fp32"}, {"prior", "half.onnx", "fp16"}, {"prior", "external.onnx", "fp32"}, {"operator", "blur.onnx", "fp32"}} {
+		e := ddiff(t, c.verb, "check", path(c.file), "--size", "64", "--json")
+		wantCode(t, e, 0)
+		var r struct {
+			Vectors  *agreement
+			Gradient *struct{ Error float64 }
+			Noise    []struct{ T int }
+			MS       float64 `json:"ms_per_call"`
+		}
+		must(t, json.Unmarshal([]byte(e.stdout), &r))
+		if r.Vectors == nil || !r.Vectors.OK || r.Vectors.Precision != c.precision || r.MS <= 0 {
+			t.Errorf("%s: %s", c.file, e.stdout)
+		}
+		if c.precision == "fp32" && r.Vectors.MaxAbs > 1e-4 || c.precision == "fp16" && r.Vectors.PSNR < 50 {
+			t.Errorf("%s: %+v", c.file, r.Vectors)
+		}
+		if (r.Gradient != nil) != (c.verb == "operator") || (len(r.Noise) == 10) != (c.verb == "prior") {
+			t.Errorf("%s: %s", c.file, e.stdout)
+		}
+	}
+	e := ddiff(t, "prior", "check", path("latent"), "--size", "64", "--json")
+	wantCode(t, e, 0)
+	var bundle struct {
+		Parts []struct {
+			Role    string
+			Vectors *agreement
+		}
+	}
+	must(t, json.Unmarshal([]byte(e.stdout), &bundle))
+	if len(bundle.Parts) != 4 {
+		t.Errorf("parts %+v", bundle.Parts)
+	}
+	for _, p := range bundle.Parts {
+		if p.Vectors == nil || !p.Vectors.OK {
+			t.Errorf("%s: %+v", p.Role, p.Vectors)
+		}
+	}
+
+	e = ddiff(t, "prior", "check", path("prior.onnx"), "--size", "64", "--images", filepath.Join("..", "..", "examples", "images"))
+	wantCode(t, e, 0)
+	e = ddiff(t, "prior", "check", path("prior.onnx"), "--size", "64", "--max-abs", "1e-12")
+	wantCode(t, e, 3)
+	wantMessage(t, e, path("prior.onnx"), "mismatch with its reference vectors (fp32): max_abs=")
+	e = ddiff(t, "prior", "check", path("half.onnx"), "--size", "64", "--psnr", "180")
+	wantCode(t, e, 3)
+	e = ddiff(t, "prior", "check", path("prior.onnx"), "--vectors", path("blur.vectors"))
+	wantCode(t, e, 7)
+	e = ddiff(t, "operator", "check", path("blur.onnx"), "--size", "64", "--tolerance", "1e-15")
+	wantCode(t, e, 3)
+	wantMessage(t, e, path("blur.onnx"), "mismatch: the gradient differs from finite differences")
+	e = ddiff(t, "operator", "check", path("prior.onnx"))
+	wantCode(t, e, 7)
+	wantMessage(t, e, path("prior.onnx"), "ddiff.kind")
+
+	damage(t, path("external.onnx.data"))
+	e = ddiff(t, "prior", "check", path("external.onnx"))
+	wantCode(t, e, 7)
+	wantMessage(t, e, "external.onnx.data was altered")
+	must(t, os.Remove(path("external.onnx.data")))
+	e = ddiff(t, "prior", "check", path("external.onnx"))
+	wantCode(t, e, 7)
+	wantMessage(t, e, "external.onnx.data; put it beside the model")
+	damage(t, path("latent/decoder.onnx"))
+	e = ddiff(t, "prior", "check", path("latent"))
+	wantCode(t, e, 7)
+	wantMessage(t, e, "decoder.onnx was altered")
+}
+
+// damage changes the last byte of a file.
+func damage(t *testing.T, path string) {
+	t.Helper()
+	data := read(t, path)
+	data[len(data)-1] ^= 1
+	write(t, path, data)
+}
+
+func TestCheckBundledPrior(t *testing.T) {
+	t.Parallel()
+	e := ddiff(t, "prior", "check", prior.Bundled, "--size", "64", "--threads", "1")
+	wantCode(t, e, 0)
+	wantText(t, e.stdout, "mse on noise", "no reference vectors", "ms_per_call=")
+}
+
+// TestCheckNothing checks files that are not there, or nothing to check.
+func TestCheckNothing(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		args    []string
+		code    int
+		message string
+	}{
+		{[]string{"prior", "check", "/nonexistent.onnx"}, 7, "/nonexistent.onnx: there is no such file"},
+		{[]string{"operator", "check", "/nonexistent.onnx"}, 7, "/nonexistent.onnx: there is no such file"},
+		{[]string{"prior", "check", t.TempDir()}, 7, "bundle.json: no such file"},
+		{[]string{"prior", "check", "bundled", "--images", "/nonexistent"}, 2, "--images: "},
+		{[]string{"prior", "check", "bundled", "--images", t.TempDir()}, 2, "holds no photographs"},
+		{[]string{"prior", "check"}, 2, "accepts 1 arg"},
+	} {
+		e := ddiff(t, c.args...)
+		wantCode(t, e, c.code)
+		wantMessage(t, e, "ddiff: ", c.message)
+	}
+}
+
+// TestCardStaysWithTheGraph writes entries that contradict the graph: the file stays as it was.
+func TestCardStaysWithTheGraph(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "p.onnx")
+	writePrior(t, path, 3, card(3))
+	before := read(t, path)
+	for setting, message := range map[string]string{
+		"channels=4": "channels is 4, the graph's input x has 3", "prediction=noise": "must be epsilon, sample or velocity",
+	} {
+		e := ddiff(t, "prior", "card", path, "--set", setting)
+		wantCode(t, e, 7)
+		wantMessage(t, e, path, message)
+	}
+	if string(read(t, path)) != string(before) {
+		t.Error("the file was changed")
+	}
+	e := ddiff(t, "prior", "card", path, "--set", "name=other", "--out", path+".2")
+	wantCode(t, e, 0)
+	if _, err := os.Stat(path + ".2"); errors.Is(err, os.ErrNotExist) {
+		t.Error("no file was written")
+	}
+}
+
+// wantText checks that a text has all the parts.
+func wantText(t *testing.T, text string, parts ...string) {
+	t.Helper()
+	for _, p := range parts {
+		if !strings.Contains(text, p) {
+			t.Errorf("%q is missing in\n%s", p, text)
+		}
+	}
+}

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"ddiff/coordinator/cluster"
+	"ddiff/coordinator/shard"
+	"ddiff/manifest"
+	"ddiff/queue"
+)
+
+// submitOptions are the flags of submit.
+type submitOptions struct {
+	nats     natsFlags
+	order    cluster.Order
+	priority string
+	watch    bool
+	json     bool
+}
+
+func newSubmitCommand() *cobra.Command {
+	var o submitOptions
+	cmd := &cobra.Command{
+		Use:   "submit CAMPAIGN.yaml",
+		Short: "Submit a campaign to a cluster",
+		Long: "Puts a campaign on the cluster's board and prints its id. Submitting it again changes nothing.\n" +
+			"Paths in the file are those of the machines of coordinators and workers. Where results go is\n" +
+			"the cluster's business: below its store, in the folder --output, by default the campaign's id.",
+		Example: "  ddiff submit examples/demo.yaml --nats nats://localhost:4222 --watch",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			spec, err := manifest.Load(args[0])
+			if err == nil {
+				err = spec.Validate(shard.Vocabulary())
+			}
+			if err != nil {
+				return usageError{err}
+			}
+			o.order.Priority = manifest.Priority(o.priority)
+			return o.nats.withBoard(cmd.Context(), func(b *queue.Board) error {
+				c, created, err := cluster.Submit(cmd.Context(), b, spec, o.order, time.Now())
+				if err != nil {
+					return err
+				}
+				if err := tellSubmitted(cmd.OutOrStdout(), c, created, o.json); err != nil || !o.watch {
+					return err
+				}
+				return watch(cmd.Context(), b, c.ID, o.json, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			})
+		},
+	}
+	f := cmd.Flags()
+	o.nats.add(f)
+	f.StringVar(&o.order.Output, "output", "", "folder for the results below the cluster's store (default: the campaign's id)")
+	f.StringVar(&o.priority, "priority", string(manifest.PriorityNormal), "high, normal or low: a lower class waits while a higher one has work")
+	f.IntVar(&o.order.Weight, "weight", 1, "share of the workers within the class, 1 to 1000")
+	f.IntVar(&o.order.Canary, "canary", 2, "items that are run alone before the rest is handed out; 0 for none")
+	f.BoolVar(&o.watch, "watch", false, "show the campaign's progress until it has ended")
+	f.BoolVar(&o.json, "json", false, "print JSON")
+	return cmd
+}
+
+func tellSubmitted(out io.Writer, c *manifest.Campaign, created, asJSON bool) error {
+	if asJSON {
+		return json.NewEncoder(out).Encode(map[string]any{"id": c.ID, "created": created, "phase": c.Phase, "output": c.Output})
+	}
+	note := ""
+	if !created {
+		note = fmt.Sprintf("  (was submitted before, it is %s)", c.Phase)
+	}
+	_, err := fmt.Fprintf(out, "%s%s\n", c.ID, note)
+	return err
+}

@@ -1,0 +1,84 @@
+package main_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"ddiff/manifest"
+	"ddiff/restore/onnx/onnxtest"
+)
+
+// TestWebGPU restores photographs on a device that is not the CPU, from end to end: the
+// result says so, and the picture is that of the CPU.
+func TestWebGPU(t *testing.T) {
+	onnxtest.WebGPU(t) // or skip
+	prior := filepath.Join(t.TempDir(), "tiny.onnx")
+	writePrior(t, prior, 3, card(3))
+	run := func(args ...string) (string, map[string]manifest.Result) {
+		out := tiny(t, append([]string{
+			"--images", photographs(t, "chelsea", "coffee"), "--task", "inpaint_random,super_resolution", "--prior", prior,
+		}, args...)...)
+		return out, wantItems(t, out, 4)
+	}
+	there, gpu := run("--device", "webgpu", "--chunk", "4", "--provider-option", "layout=nchw")
+	here, cpu := run("--device", "cpu")
+	for id, r := range gpu {
+		rt := r.Runtime
+		if rt.Provider != "webgpu" || rt.Device != "webgpu:0" || rt.Form != "unrolled" || rt.K != 4 || rt.Precision != "fp32" ||
+			rt.Options["session.disable_cpu_ep_fallback"] != "1" || rt.Options["webgpu.preferredLayout"] != "NCHW" {
+			t.Errorf("item %s was computed by %+v", r.Item.Name, rt)
+		}
+		was := cpu[id].Runtime
+		if was.Provider != "cpu" || was.Device != "" || was.Form != "loop" || was.K != 10 || was.Options["session.disable_cpu_ep_fallback"] != "" {
+			t.Errorf("item %s was computed by %+v", r.Item.Name, was)
+		}
+		a, b := decode(t, read(t, file(there, id, manifest.FileRestored))), decode(t, read(t, file(here, id, manifest.FileRestored)))
+		for y := range a.Bounds().Dy() {
+			for x := range a.Bounds().Dx() {
+				ra, ga, ba, _ := a.At(x, y).RGBA()
+				rb, gb, bb, _ := b.At(x, y).RGBA()
+				for k, v := range []uint32{ra, ga, ba} {
+					if d := int(v>>8) - int([]uint32{rb, gb, bb}[k]>>8); d < -1 || d > 1 {
+						t.Fatalf("item %s: pixel %d, %d differs by %d grey levels", r.Item.Name, x, y, d)
+					}
+				}
+			}
+		}
+	}
+
+	// The passport says how to make the image again.
+	for id := range gpu {
+		e := ddiff(t, "verify", filepath.Dir(file(there, id, manifest.FileResult)))
+		wantCode(t, e, 0)
+		c, _ := replay(t, 0, filepath.Dir(file(there, id, manifest.FileResult)), "--prior", prior, "--device", "webgpu", "--threads", "1")
+		if c.verdict == "different" {
+			t.Errorf("replayed: %+v", c)
+		}
+		break
+	}
+}
+
+// TestComputeFlags names what is wrong with the flags of the device and the solver's form.
+func TestComputeFlags(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name    string
+		args    []string
+		message []string
+	}{
+		{"option of another provider", []string{"--device", "cpu", "--provider-option", "tf32=on"}, []string{"--device cpu: Options.TF32", "only cuda, tensorrt"}},
+		{"option without a provider", []string{"--provider-option", "tf32=on"}, []string{"Options.TF32", "provider by name"}},
+		{"unknown option", []string{"--device", "cuda", "--provider-option", "speed=high"}, []string{"--provider-option: ", "memory_limit, arena"}},
+		{"second WebGPU", []string{"--device", "webgpu:1"}, []string{"webgpu has only device 0"}},
+		{"precision", []string{"--precision", "fp8"}, []string{"precision: ", "fp32 fp16"}},
+		{"form", []string{"--form", "spiral"}, []string{"form: ", "loop unrolled single"}},
+		{"chunk of a single step", []string{"--form", "single", "--chunk", "4"}, []string{"chunk: 4"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			e := restore(t, append([]string{"--images", photograph("coffee"), "--task", "hdr", "--out", t.TempDir()}, c.args...)...)
+			wantCode(t, e, 2)
+			wantMessage(t, e, append([]string{"ddiff: "}, c.message...)...)
+		})
+	}
+}

@@ -1,0 +1,178 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"ddiff/gpuworker"
+	"ddiff/restore/onnx"
+)
+
+// errGrace: the worker did not end within its grace period.
+var errGrace = errors.New("the grace period is over")
+
+// workerOptions are the flags of worker.
+type workerOptions struct {
+	nats    natsFlags
+	sources sourceFlags
+	process processFlags
+	run     runOptions // device, library, threads, chunk
+
+	store       string
+	name        string
+	batch       string
+	grace       time.Duration
+	once        time.Duration
+	priorMemory int64
+	simulate    time.Duration
+	simulated   int
+}
+
+func newWorkerCommand() *cobra.Command {
+	var o workerOptions
+	cmd := &cobra.Command{
+		Use:   "worker",
+		Short: "Work on the campaigns of a cluster",
+		Long: "Takes items of all campaigns that a cluster works on, restores them on one device, and writes the\n" +
+			"results to the cluster's store. It runs until it is stopped; any number may run side by side, one\n" +
+			"for each GPU. On SIGTERM it stops at the next chunk of steps, keeps what is half done for another\n" +
+			"worker, and ends.\n\n" + exitCodes,
+		Example: "  ddiff worker --nats nats://localhost:4222 --device cuda:0\n" +
+			"  ddiff worker --nats nats://localhost:4222 --once 1m",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return runWorker(cmd.Context(), o, cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	f := cmd.Flags()
+	o.nats.role = "worker"
+	o.nats.add(f)
+	o.sources.add(f)
+	o.process.add(f)
+	f.StringVar(&o.store, "store", "", "where results go (default: what the coordinator says)")
+	f.StringVar(&o.name, "name", "", "name of this worker (default: host and process)")
+	f.StringVar(&o.batch, "batch", "auto", "images per solver call, or auto: found once per prior, size and device, and remembered")
+	f.DurationVar(&o.grace, "grace", 25*time.Second, "how long a stopped worker may take to end")
+	f.DurationVar(&o.once, "once", 0, "end when no campaign has had work for so long (0: never)")
+	f.Int64Var(&o.priorMemory, "prior-memory", 0, "MiB of memory for priors that are kept open (0: chosen)")
+	o.run.addDevice(f, onnx.ProviderAuto)
+	o.run.addBuild(f)
+	f.DurationVar(&o.simulate, "simulate", 0, "hold each item for about so long instead of computing")
+	f.IntVar(&o.simulated, "simulate-workers", 1, "how many workers to simulate")
+	for _, hidden := range []string{"simulate", "simulate-workers"} {
+		_ = f.MarkHidden(hidden) // the flag exists
+	}
+	return cmd
+}
+
+// batchSize reads --batch; 0 is auto.
+func (o workerOptions) batchSize() (int, error) {
+	if o.batch == "auto" {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(o.batch)
+	if err != nil || n < 1 || n > 1024 {
+		return 0, usageError{fmt.Errorf("--batch: %q is neither auto nor a number from 1 to 1024", o.batch)}
+	}
+	return n, nil
+}
+
+func (o workerOptions) check() error {
+	switch {
+	case o.grace <= 0:
+		return usageError{fmt.Errorf("--grace: %v is not above 0", o.grace)}
+	case o.once < 0:
+		return usageError{fmt.Errorf("--once: %v is negative", o.once)}
+	case o.priorMemory < 0:
+		return usageError{fmt.Errorf("--prior-memory: %d is negative", o.priorMemory)}
+	case o.simulate < 0:
+		return usageError{fmt.Errorf("--simulate: %v is negative", o.simulate)}
+	case o.simulated < 1 || (o.simulated > 1 && o.simulate == 0):
+		return usageError{fmt.Errorf("--simulate-workers: %d workers of one process need --simulate", o.simulated)}
+	}
+	return nil
+}
+
+// runWorker runs a worker, or several simulated ones, until ctx ends.
+func runWorker(ctx context.Context, o workerOptions, stdout, stderr io.Writer) (err error) {
+	if err := o.check(); err != nil {
+		return err
+	}
+	if o.store != "" && !isS3(o.store) {
+		if o.store, err = filepath.Abs(o.store); err != nil {
+			return usageError{fmt.Errorf("--store: %w", err)}
+		}
+	}
+	tel, stop, err := o.process.telemetry(ctx, "worker", stderr)
+	if err != nil {
+		return err
+	}
+	p := &workerProcess{o: o, tel: tel, name: processName(o.name)}
+	err = p.open(ctx)
+	if err == nil {
+		err = p.run(ctx)
+	}
+	if errors.Is(err, errGrace) {
+		// Something is stuck. Closing what it uses could hang, or crash.
+		return err
+	}
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		err = nil // stopped before it began
+	}
+	err = errors.Join(err, p.close())
+	if p.simulation != nil {
+		r := p.simulation.Report()
+		fmt.Fprintf(stdout, "workers=%d items=%d busy=%.3f p50_ms=%.1f p99_ms=%.1f\n",
+			r.Workers, r.Items, r.Busy, milliseconds(r.P50), milliseconds(r.P99))
+	}
+	stop()
+	return err
+}
+
+func milliseconds(d time.Duration) float64 { return d.Seconds() * 1000 }
+
+// within runs work until it ends, or until grace after ctx has ended.
+func within(ctx context.Context, grace time.Duration, work func() error) error {
+	ended := make(chan error, 1)
+	go func() { ended <- work() }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	late := time.NewTimer(grace)
+	defer late.Stop()
+	select {
+	case err := <-ended:
+		return err
+	case <-late.C:
+		return fmt.Errorf("%w: the worker did not stop within %v; its items go to others when their leases end, without a checkpoint", errGrace, grace)
+	}
+}
+
+// workerNames names the workers of a process.
+func workerNames(name string, n int) []string {
+	if n == 1 {
+		return []string{name}
+	}
+	names := make([]string, n)
+	for i := range names {
+		names[i] = fmt.Sprintf("%s-%d", name, i+1)
+	}
+	return names
+}
+
+// simulation is that of the flags, nil without one.
+func (o workerOptions) simulation() *gpuworker.Simulation {
+	if o.simulate == 0 {
+		return nil
+	}
+	return &gpuworker.Simulation{Mean: o.simulate}
+}

@@ -1,0 +1,236 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"ddiff/gpuworker"
+	"ddiff/manifest"
+	"ddiff/queue"
+	"ddiff/restore/onnx"
+	"ddiff/storage"
+	"ddiff/telemetry"
+)
+
+// clusterPause is the pause between two looks for a coordinator.
+const clusterPause = time.Second
+
+// workerProcess holds the parts of a worker's process.
+type workerProcess struct {
+	o    workerOptions
+	tel  *telemetry.Telemetry
+	name string
+
+	log        *slog.Logger
+	tail       *gpuworker.Tail
+	board      *queue.Board
+	runtime    *onnx.Runtime // nil when simulated
+	fleet      *gpuworker.Fleet
+	tuner      *gpuworker.Tuner
+	simulation *gpuworker.Simulation
+	ackWait    time.Duration
+	closers    []func() error
+}
+
+// later remembers what is to be closed in the end.
+func (p *workerProcess) later(f func() error) { p.closers = append(p.closers, f) }
+
+// close closes everything, the last that was opened first.
+func (p *workerProcess) close() error {
+	var errs []error
+	for _, f := range slices.Backward(p.closers) {
+		errs = append(errs, f())
+	}
+	return errors.Join(errs...)
+}
+
+// open makes the parts.
+func (p *workerProcess) open(ctx context.Context) error {
+	p.tail = gpuworker.NewTail(p.tel.Logger.Handler())
+	p.log = slog.New(p.tail)
+	p.simulation = p.o.simulation()
+	batch, err := p.o.batchSize()
+	if err != nil {
+		return err
+	}
+	if p.simulation != nil && batch == 0 {
+		batch = 1
+	}
+	nc, err := p.o.nats.connect(ctx, p.name, p.log)
+	if err != nil {
+		return err
+	}
+	p.later(func() error { nc.Close(); return nil })
+	var shared manifest.Cluster
+	if p.board, shared, err = findCluster(ctx, nc, p.log); err != nil {
+		return err
+	}
+	p.ackWait = shared.AckWait
+	place := p.o.store
+	if place == "" {
+		place = shared.Store
+	}
+	results, err := openShared(ctx, place, p.log)
+	if err != nil {
+		return fmt.Errorf("open store %s: %w", place, err)
+	}
+	p.later(results.close)
+	store := storage.NewTraced(results.store, p.tel.Tracer("storage"))
+	from, err := p.o.sources.open(p.log)
+	if err != nil {
+		return err
+	}
+	p.later(func() error { from.Close(); return nil })
+
+	cfg := gpuworker.FleetConfig{
+		Board: p.board, Store: store, Sources: from, Batch: batch, Logger: p.log,
+		Attach: func(ctx context.Context, campaign string) (*queue.Queue, error) {
+			return queue.Attach(ctx, nc, queue.Config{Campaign: campaign, Logger: p.log, Tracer: p.tel.Tracer("queue")})
+		},
+	}
+	if p.simulation == nil {
+		engines, err := p.device(store)
+		if err != nil {
+			return err
+		}
+		cfg.Engines, cfg.Tuner = engines, p.tuner
+	}
+	p.fleet, err = gpuworker.NewFleet(cfg)
+	return err
+}
+
+// device opens the runtime, and what finds priors and batch sizes for it.
+func (p *workerProcess) device(store storage.Store) (*gpuworker.EngineCache, error) {
+	cache := userCache(p.log)
+	var err error
+	p.tuner, err = gpuworker.NewTuner(gpuworker.TunerConfig{File: filepath.Join(cache, "batch.json"), Logger: p.log})
+	if err != nil {
+		return nil, err
+	}
+	build, err := p.o.run.build()
+	if err != nil {
+		return nil, err
+	}
+	if p.runtime, err = p.o.run.open(p.log); err != nil {
+		return nil, err
+	}
+	p.later(p.runtime.Close)
+	engines, err := gpuworker.NewEngineCache(gpuworker.EngineCacheConfig{
+		Runtime: p.runtime, Build: build, Store: store,
+		Dir: filepath.Join(cache, "priors"), Bytes: p.o.priorMemory << 20, Logger: p.log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	p.later(engines.Close)
+	return engines, nil
+}
+
+// userCache is the directory for what this program keeps between runs, among the temporary
+// files where the user has none.
+func userCache(log *slog.Logger) string {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		dir = os.TempDir()
+		log.Warn("the user has no cache directory, using a temporary one", "directory", dir, "reason", err)
+	}
+	return filepath.Join(dir, "ddiff")
+}
+
+// findCluster waits until a coordinator has set the cluster up, and reads what it says.
+func findCluster(ctx context.Context, nc *queue.Conn, log *slog.Logger) (*queue.Board, manifest.Cluster, error) {
+	var shared manifest.Cluster
+	for told := false; ; told = true {
+		board, err := queue.OpenBoard(ctx, nc, queue.BoardLogger(log))
+		var data []byte
+		if err == nil {
+			data, _, err = board.Get(ctx, manifest.KeyCluster)
+		}
+		switch {
+		case err == nil:
+			if err := json.Unmarshal(data, &shared); err != nil {
+				return nil, shared, fmt.Errorf("read record %s: %w", manifest.KeyCluster, err)
+			}
+			if shared.Schema > manifest.RecordSchema {
+				return nil, shared, fmt.Errorf("the coordinator's records have version %d, this worker reads up to %d; run the coordinator's version of ddiff",
+					shared.Schema, manifest.RecordSchema)
+			}
+			return board, shared, nil
+		case !errors.Is(err, queue.ErrNotReady) && !errors.Is(err, queue.ErrNoRecord) && !errors.Is(err, queue.ErrUnavailable):
+			return nil, shared, err
+		}
+		if !told {
+			log.Warn("waiting for a coordinator to set up this cluster", "reason", err)
+		}
+		t := time.NewTimer(clusterPause)
+		select {
+		case <-ctx.Done():
+			t.Stop()
+			return nil, shared, ctx.Err()
+		case <-t.C:
+		}
+	}
+}
+
+// run works until ctx ends, or until there is no more work.
+func (p *workerProcess) run(ctx context.Context) error {
+	in, err := telemetry.NewInstruments(p.tel.Meter("gpuworker"))
+	if err != nil {
+		return err
+	}
+	var workers []*gpuworker.Worker
+	for _, name := range workerNames(p.name, p.o.simulated) {
+		w, err := gpuworker.New(gpuworker.Config{
+			Work: p.fleet, Name: name, Version: version(), Tuner: p.tuner, AckWait: p.ackWait, Once: p.o.once,
+			Outlast: true, Simulate: p.simulation, Log: p.tail,
+			Logger: p.log, Tracer: p.tel.Tracer("gpuworker"), Instruments: in,
+		})
+		if err != nil {
+			return err
+		}
+		workers = append(workers, w)
+	}
+	p.log.Info("worker is ready", "name", p.name, "provider", p.provider(), "device", p.deviceName())
+	return within(ctx, p.o.grace, func() error { return p.work(ctx, workers) })
+}
+
+// work runs the workers, and beside them what tells of them and what looks for campaigns.
+func (p *workerProcess) work(ctx context.Context, workers []*gpuworker.Worker) error {
+	beside, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var others sync.WaitGroup
+	defer others.Wait()
+	defer stop()
+	others.Go(func() { p.fleet.Watch(beside) })
+	group, ctx := errgroup.WithContext(ctx)
+	for _, w := range workers {
+		others.Go(func() {
+			gpuworker.Beacon{Board: p.board, Worker: w, Provider: p.provider(), Device: p.deviceName(), Logger: p.log}.Run(beside)
+		})
+		group.Go(func() error { return w.Run(ctx) })
+	}
+	return group.Wait()
+}
+
+func (p *workerProcess) provider() string {
+	if p.runtime == nil {
+		return "simulated"
+	}
+	return p.runtime.Provider()
+}
+
+func (p *workerProcess) deviceName() string {
+	if p.runtime == nil {
+		return ""
+	}
+	return p.runtime.Device()
+}

@@ -1,0 +1,209 @@
+package main_test
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/nats-io/nats-server/v2/server"
+
+	"ddiff/manifest"
+	"ddiff/queue"
+)
+
+// natsServer is a server with a port, and what a coordinator would have set up there.
+type natsServer struct {
+	url   string
+	board *queue.Board
+	queue func(campaign string) *queue.Queue
+}
+
+func startNATS(t *testing.T, store string) *natsServer {
+	t.Helper()
+	s, err := server.NewServer(&server.Options{
+		Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true,
+	})
+	must(t, err)
+	s.Start()
+	t.Cleanup(func() {
+		s.Shutdown()
+		s.WaitForShutdown()
+	})
+	if !s.ReadyForConnections(limit) {
+		t.Fatal("the server does not start")
+	}
+	nc, err := queue.Connect(t.Context(), queue.ConnectConfig{URL: s.ClientURL(), Name: t.Name()})
+	must(t, err)
+	t.Cleanup(nc.Close)
+	n := &natsServer{url: s.ClientURL()}
+	n.queue = func(campaign string) *queue.Queue {
+		q, err := queue.Open(t.Context(), nc, queue.Config{Campaign: campaign, AckWait: limit, MaxAttempts: 1})
+		must(t, err)
+		return q
+	}
+	if store == "" {
+		return n // no coordinator was here
+	}
+	must(t, queue.Setup(t.Context(), nc, queue.SetupConfig{}))
+	n.board, err = queue.OpenBoard(t.Context(), nc)
+	must(t, err)
+	n.put(t, manifest.KeyCluster, manifest.Cluster{Schema: manifest.RecordSchema, Store: store, AckWait: limit})
+	return n
+}
+
+func (n *natsServer) put(t *testing.T, key string, record any) {
+	t.Helper()
+	data, err := json.Marshal(record)
+	must(t, err)
+	must(t, n.board.Put(t.Context(), key, data))
+}
+
+// campaign announces a campaign with one item.
+func (n *natsServer) campaign(t *testing.T, id string, item manifest.Item) *queue.Queue {
+	t.Helper()
+	q := n.queue(id)
+	data, err := json.Marshal(item)
+	must(t, err)
+	must(t, q.Publish(t.Context(), "class", item.ID, data))
+	n.put(t, manifest.KeyCampaignPrefix+id, manifest.Campaign{
+		Schema: manifest.RecordSchema, ID: id, Output: id, Priority: manifest.PriorityNormal, Weight: 1,
+		Wanted: manifest.WantRun, Phase: manifest.PhaseRunning, Prior: manifest.PriorFile{SHA256: item.Prior},
+	})
+	return q
+}
+
+// workers are the names of the workers that tell of themselves.
+func (n *natsServer) workers(t *testing.T) []string {
+	t.Helper()
+	keys, err := n.board.Keys(t.Context(), manifest.KeyWorkerPrefix)
+	must(t, err)
+	return keys
+}
+
+// beginWorker starts a worker. Its spans come on stdout, as with begin.
+func beginWorker(t *testing.T, args ...string) *process {
+	t.Helper()
+	p := &process{cmd: command(t, append([]string{"worker", "--threads", "1", "--device", "cpu"}, args...)...), done: make(chan struct{})}
+	p.stdout.changed, p.stderr.changed = make(chan struct{}, 1), make(chan struct{}, 1)
+	p.cmd.Env = append(p.cmd.Env, "OTEL_TRACES_EXPORTER=console", "OTEL_BSP_SCHEDULE_DELAY=10")
+	p.cmd.Stdout, p.cmd.Stderr = &p.stdout, &p.stderr
+	must(t, p.cmd.Start())
+	go func() {
+		defer close(p.done)
+		_ = p.cmd.Wait() // the exit code is looked at by end
+	}()
+	t.Cleanup(func() {
+		_ = p.cmd.Process.Kill() // it has ended, unless the test failed
+		<-p.done
+	})
+	return p
+}
+
+// longItem is an item of many steps, as a run on this machine makes it.
+func longItem(t *testing.T) manifest.Item {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), "out")
+	wantCode(t, restore(t, "--images", photographs(t, "coffee"), "--task", "super_resolution", "--steps", "2", "--out", out), 0)
+	found, err := filepath.Glob(filepath.Join(out, "items", "*", "result.json"))
+	must(t, err)
+	var r manifest.Result
+	must(t, json.Unmarshal(read(t, found[0]), &r))
+	var solver map[string]any
+	must(t, json.Unmarshal(r.Item.Solver, &solver))
+	solver["steps"] = 1000
+	r.Item.Solver, err = json.Marshal(solver)
+	must(t, err)
+	must(t, r.Item.Identify())
+	return r.Item
+}
+
+// TestWorkerStops ends workers in the middle of an item: the first keeps its state and ends
+// well; the second goes on from there, has no time for that, and says so.
+func TestWorkerStops(t *testing.T) {
+	t.Parallel()
+	store := t.TempDir()
+	n := startNATS(t, store)
+	item := longItem(t)
+	q := n.campaign(t, "long", item)
+
+	w := beginWorker(t, "--nats", n.url, "--name", "first", "--chunk", "10")
+	w.wait(t, &w.stdout, steps, 1)
+	if there := n.workers(t); len(there) != 1 || there[0] != manifest.KeyWorkerPrefix+"first" {
+		t.Errorf("%q tell of themselves", there)
+	}
+	w.signal(t, syscall.SIGTERM)
+	e := w.end()
+	wantCode(t, e, 0)
+	wantMessage(t, e, "kept the state of a half-solved item")
+	wantMessage(t, e, "gave item back")
+	read(t, filepath.Join(store, "long", "checkpoints", item.ID))
+	if pending, inFlight, err := q.Depth(t.Context()); err != nil || pending != 1 || inFlight != 0 {
+		t.Errorf("%d items wait, %d are leased (%v)", pending, inFlight, err)
+	}
+	if left := n.workers(t); len(left) != 0 {
+		t.Errorf("%q still tell of themselves", left)
+	}
+
+	w = beginWorker(t, "--nats", n.url, "--name", "second", "--chunk", "10", "--grace", "1ns")
+	w.wait(t, &w.stdout, steps, 1)
+	w.signal(t, syscall.SIGTERM)
+	e = w.end()
+	wantCode(t, e, 1)
+	wantMessage(t, e, "the grace period is over", "did not stop within 1ns")
+}
+
+// TestWorkerWaitsForCoordinator starts a worker in a cluster that is not set up, and stops it.
+func TestWorkerWaitsForCoordinator(t *testing.T) {
+	t.Parallel()
+	n := startNATS(t, "")
+	w := beginWorker(t, "--nats", n.url)
+	w.wait(t, &w.stderr, "waiting for a coordinator", 1)
+	w.signal(t, syscall.SIGTERM)
+	wantCode(t, w.end(), 0)
+}
+
+// TestWorkerOnce works off what is there, simulated, and ends.
+func TestWorkerOnce(t *testing.T) {
+	t.Parallel()
+	store := t.TempDir()
+	n := startNATS(t, store)
+	item := manifest.Item{ID: "one", Name: "one"}
+	q := n.campaign(t, "short", item)
+	w := beginWorker(t, "--nats", n.url, "--once", "500ms", "--simulate", "10ms", "--simulate-workers", "3")
+	e := w.end()
+	wantCode(t, e, 0)
+	if !strings.HasPrefix(e.stdout, "workers=1 items=1 busy=") {
+		t.Errorf("stdout is %q", e.stdout)
+	}
+	if last, err := q.LastResult(t.Context()); err != nil || last == 0 {
+		t.Errorf("there is no result event (%v)", err)
+	}
+	read(t, filepath.Join(store, "short", "items", "one", "result.json"))
+}
+
+func TestWorkerFlags(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{nil, 2, "--nats"},
+		{[]string{"--nats", "http://somewhere"}, 2, "nats://host:4222"},
+		{[]string{"--nats", "nats://127.0.0.1:1"}, 9, "127.0.0.1:1"},
+		{[]string{"--nats", "nats://u:secret@127.0.0.1:1"}, 9, "127.0.0.1:1"},
+		{[]string{"--batch", "many"}, 2, "--batch"},
+		{[]string{"--batch", "0"}, 2, "--batch"},
+		{[]string{"--grace", "0s"}, 2, "--grace"},
+		{[]string{"--once", "-1s"}, 2, "--once"},
+		{[]string{"--simulate-workers", "5"}, 2, "--simulate"},
+		{[]string{"--log-level", "loud"}, 2, "--log-level"},
+	} {
+		e := ddiff(t, append([]string{"worker"}, c.args...)...)
+		if e.code != c.code || !strings.Contains(e.stderr, c.says) || strings.Contains(e.stderr, "secret") {
+			t.Errorf("%q: want exit code %d and %q\n%v", c.args, c.code, c.says, e)
+		}
+	}
+}

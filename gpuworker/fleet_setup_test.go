@@ -1,0 +1,228 @@
+package gpuworker_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"ddiff/gpuworker"
+	"ddiff/manifest"
+	"ddiff/queue"
+	"ddiff/restore/onnx/onnxtest"
+	"ddiff/restore/solver"
+	"ddiff/storage"
+)
+
+// cluster is what coordinators would have set up: a server, a board and a store.
+type cluster struct {
+	t     *testing.T
+	open  func(campaign string, cfg queue.Config) *queue.Queue
+	board *queue.Board
+	store *recorder
+	fleet func(change ...func(*gpuworker.FleetConfig)) *gpuworker.Fleet
+	log   *lockedBuffer
+}
+
+// recorder is a store that notes in which order results are created.
+type recorder struct {
+	*storage.Memory
+	mu      sync.Mutex
+	created []string // the campaigns of the results
+	changed chan struct{}
+}
+
+func (r *recorder) Create(ctx context.Context, key string, data []byte) error {
+	err := r.Memory.Create(ctx, key, data)
+	if campaign, _, ok := strings.Cut(key, "/items/"); ok && err == nil {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.created = append(r.created, strings.TrimPrefix(campaign, "out/"))
+		close(r.changed)
+		r.changed = make(chan struct{})
+	}
+	return err
+}
+
+// order waits until a condition on the campaigns of the results holds, and gives them.
+func (r *recorder) order(t *testing.T, enough func(created []string) bool) []string {
+	t.Helper()
+	deadline := time.After(patience)
+	for {
+		r.mu.Lock()
+		created, changed := append([]string(nil), r.created...), r.changed
+		r.mu.Unlock()
+		if enough(created) {
+			return created
+		}
+		select {
+		case <-changed:
+		case <-deadline:
+			t.Fatalf("it does not come to that: results of %v", created)
+		}
+	}
+}
+
+func count(created []string, campaign string) int {
+	n := 0
+	for _, c := range created {
+		if c == campaign {
+			n++
+		}
+	}
+	return n
+}
+
+// lockedBuffer is a log that can be read while it is written.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// wait waits until the log has a text.
+func (l *lockedBuffer) wait(t *testing.T, text string) {
+	t.Helper()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for begin := time.Now(); !strings.Contains(l.String(), text); <-tick.C {
+		if time.Since(begin) > patience {
+			t.Fatalf("the log lacks %q:\n%s", text, l)
+		}
+	}
+}
+
+func newCluster(t *testing.T) *cluster {
+	t.Helper()
+	server, err := queue.StartEmbedded(t.Context(), queue.EmbeddedConfig{Dir: t.TempDir()})
+	must(t, err)
+	t.Cleanup(server.Close)
+	nc, err := server.Connect()
+	must(t, err)
+	must(t, queue.Setup(t.Context(), nc, queue.SetupConfig{}))
+	c := &cluster{t: t, store: &recorder{Memory: storage.NewMemory(), changed: make(chan struct{})}, log: &lockedBuffer{}}
+	c.board, err = queue.OpenBoard(t.Context(), nc)
+	must(t, err)
+	c.open = func(campaign string, cfg queue.Config) *queue.Queue {
+		t.Helper()
+		cfg.Campaign, cfg.RetryBase, cfg.RetryMax = campaign, time.Millisecond, time.Millisecond
+		if cfg.AckWait == 0 {
+			cfg.AckWait = patience
+		}
+		q, err := queue.Open(t.Context(), nc, cfg)
+		must(t, err)
+		return q
+	}
+	c.fleet = func(change ...func(*gpuworker.FleetConfig)) *gpuworker.Fleet {
+		t.Helper()
+		cfg := gpuworker.FleetConfig{
+			Board: c.board, Store: c.store, Sources: manifest.Files{}, Batch: 1,
+			Attach: func(ctx context.Context, campaign string) (*queue.Queue, error) {
+				return queue.Attach(ctx, nc, queue.Config{Campaign: campaign})
+			},
+			Logger: slog.New(slog.NewTextHandler(c.log, nil)),
+		}
+		for _, f := range change {
+			f(&cfg)
+		}
+		f, err := gpuworker.NewFleet(cfg)
+		must(t, err)
+		ctx, cancel := context.WithCancel(context.Background())
+		watched := make(chan struct{})
+		go func() {
+			defer close(watched)
+			f.Watch(ctx)
+		}()
+		t.Cleanup(func() {
+			cancel()
+			<-watched
+		})
+		return f
+	}
+	return c
+}
+
+// submit announces a campaign.
+func (c *cluster) submit(id string, change ...func(*manifest.Campaign)) manifest.Campaign {
+	c.t.Helper()
+	r := manifest.Campaign{
+		Schema: manifest.RecordSchema, ID: id, Output: "out/" + id, Priority: manifest.PriorityNormal, Weight: 1,
+		Submitted: time.Now(), Wanted: manifest.WantRun, Phase: manifest.PhaseRunning,
+		Prior: manifest.PriorFile{SHA256: strings.Repeat("0", 64)},
+	}
+	for _, f := range change {
+		f(&r)
+	}
+	data, err := json.Marshal(r)
+	must(c.t, err)
+	must(c.t, c.board.Put(c.t.Context(), manifest.KeyCampaignPrefix+id, data))
+	return r
+}
+
+func weight(n int) func(*manifest.Campaign) { return func(r *manifest.Campaign) { r.Weight = n } }
+
+func priority(p manifest.Priority) func(*manifest.Campaign) {
+	return func(r *manifest.Campaign) { r.Priority = p }
+}
+
+func wanted(w manifest.Wanted) func(*manifest.Campaign) {
+	return func(r *manifest.Campaign) { r.Wanted = w }
+}
+
+// fill publishes n items that can only be simulated.
+func (c *cluster) fill(id string, n int) *queue.Queue {
+	c.t.Helper()
+	q := c.open(id, queue.Config{})
+	var work []queue.Work
+	for i := range n {
+		it := manifest.Item{ID: fmt.Sprintf("%s-%04d", id, i), Campaign: id, Name: fmt.Sprint(i)}
+		data, err := json.Marshal(it)
+		must(c.t, err)
+		work = append(work, queue.Work{Class: "class", ID: it.ID, Payload: data})
+	}
+	must(c.t, q.PublishBatch(c.t.Context(), work))
+	return q
+}
+
+// simulated is a worker that holds items for about a time.
+func (c *cluster) simulated(mean time.Duration) gpuworker.Config {
+	cfg := config(c.t, nil, nil)
+	cfg.Work, cfg.Simulate, cfg.Outlast = c.fleet(), &gpuworker.Simulation{Mean: mean}, true
+	return cfg
+}
+
+// engines opens priors from the cluster's store.
+func (c *cluster) engines(change ...func(*gpuworker.EngineCacheConfig)) *gpuworker.EngineCache {
+	c.t.Helper()
+	cfg := gpuworker.EngineCacheConfig{
+		Runtime: onnxtest.Runtime(c.t), Build: solver.Build{Chunk: 1}, Store: c.store, Dir: c.t.TempDir(),
+		Logger: slog.New(slog.NewTextHandler(c.log, nil)),
+	}
+	for _, f := range change {
+		f(&cfg)
+	}
+	e, err := gpuworker.NewEngineCache(cfg)
+	must(c.t, err)
+	c.t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			c.t.Error(err)
+		}
+	})
+	return e
+}

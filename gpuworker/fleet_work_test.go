@@ -1,0 +1,299 @@
+package gpuworker_test
+
+import (
+	"context"
+	"encoding/json"
+	"math/bits"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"ddiff/gpuworker"
+	"ddiff/manifest"
+	"ddiff/queue"
+	"ddiff/storage"
+)
+
+// itemsFor are n items of a prior.
+func itemsFor(t *testing.T, p manifest.PriorFile, n int) []manifest.Item {
+	t.Helper()
+	all := items(t, n)
+	for i := range all {
+		all[i] = with(t, all[i], func(it *manifest.Item) { it.Prior = p.SHA256 })
+	}
+	return all
+}
+
+// worker is one that computes, in batches of up to n.
+func (c *cluster) worker(n int) gpuworker.Config {
+	cfg := config(c.t, nil, nil)
+	e := c.engines()
+	cfg.Work = c.fleet(func(f *gpuworker.FleetConfig) { f.Engines, f.Batch = e, n })
+	cfg.Outlast = true
+	return cfg
+}
+
+func prefixed(t *testing.T, s storage.Store, prefix string) *storage.Prefixed {
+	t.Helper()
+	p, err := storage.NewPrefixed(s, prefix)
+	must(t, err)
+	return p
+}
+
+// TestFleetRestores works on two campaigns with two priors; a third one names a prior that is
+// not what it says, and is left alone.
+func TestFleetRestores(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	one, two := c.prior(priorBytes(t, 0.1)), c.prior(priorBytes(t, 0.2))
+	bad := one
+	bad.SHA256 = hexDigest([]byte("something else"))
+	queues, all := map[string]*queue.Queue{}, map[string][]manifest.Item{}
+	for name, p := range map[string]manifest.PriorFile{"one": one, "two": two, "bad": bad} {
+		queues[name], all[name] = c.open(name, queue.Config{}), itemsFor(t, p, 3)
+		publish(t, queues[name], all[name]...)
+		c.submit(name, func(r *manifest.Campaign) { r.Prior = p })
+	}
+	w := start(t, c.worker(2))
+	for _, name := range []string{"one", "two"} {
+		for _, r := range results(t, queues[name], 3) {
+			if r.Outcome != manifest.OutcomeDone {
+				t.Errorf("item %s of campaign %s is %s: %s", r.Item.Name, name, r.Outcome, r.Reason)
+			}
+		}
+		wantEmpty(t, queues[name])
+		for _, it := range all[name] {
+			wantStored(t, prefixed(t, c.store, "out/"+name), it.ID)
+		}
+	}
+	c.log.wait(t, "submit the campaign again")
+	w.stop(t)
+	if pending, inFlight, err := queues["bad"].Depth(t.Context()); err != nil || pending != 3 || inFlight != 0 {
+		t.Errorf("of the campaign with a wrong prior %d items wait and %d are leased (%v)", pending, inFlight, err)
+	}
+}
+
+// TestCancelNow stops a campaign in the middle of its items: nothing of them is kept, and the
+// worker goes on with another campaign.
+func TestCancelNow(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	p := c.prior(priorBytes(t, 0.1))
+	doomed, other := c.open("doomed", queue.Config{}), c.open("other", queue.Config{})
+	publish(t, doomed, itemsFor(t, p, 4)...)
+	c.submit("doomed", func(r *manifest.Campaign) { r.Prior = p })
+	cfg, pace := c.worker(2), newPace()
+	fleet := cfg.Work.(*gpuworker.Fleet)
+	var held atomic.Bool
+	held.Store(true)
+	cfg.Steps = func(n int) {
+		if held.Load() {
+			pace.steps(n)
+		}
+	}
+	w := start(t, cfg)
+	<-pace.made
+	c.submit("doomed", func(r *manifest.Campaign) { r.Prior, r.Wanted = p, manifest.WantCancelNow })
+	until(t, func() bool { return !fleet.Works("doomed") })
+	held.Store(false)
+	pace.next <- struct{}{}
+	wantEmpty(t, doomed)
+	all := itemsFor(t, p, 2)
+	publish(t, other, all...)
+	c.submit("other", func(r *manifest.Campaign) { r.Prior = p })
+	results(t, other, 2)
+	w.stop(t)
+	for info, err := range c.store.List(t.Context(), "out/doomed/") {
+		must(t, err)
+		t.Errorf("the cancelled campaign has %s", info.Key)
+	}
+	if last, err := doomed.LastResult(t.Context()); err != nil || last != 0 {
+		t.Errorf("the cancelled campaign has %d results (%v)", last, err)
+	}
+}
+
+// until waits for a condition.
+func until(t *testing.T, holds func() bool) {
+	t.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for begin := time.Now(); !holds(); <-tick.C {
+		if time.Since(begin) > patience {
+			t.Fatal("it does not come to that")
+		}
+	}
+}
+
+// TestFinishedItemCostsOneRead publishes items again that have a result: they are settled
+// although their files are gone.
+func TestFinishedItemCostsOneRead(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	p := c.prior(priorBytes(t, 0.1))
+	all := itemsFor(t, p, 3)
+	first := c.open("first", queue.Config{})
+	publish(t, first, all...)
+	c.submit("first", func(r *manifest.Campaign) { r.Prior, r.Output = p, "out/shared" })
+	w := start(t, c.worker(4))
+	done := results(t, first, 3)
+	w.stop(t)
+	for _, it := range all {
+		must(t, os.Remove(it.Image.Path))
+	}
+	again := c.open("again", queue.Config{AckWait: 50 * time.Millisecond, MaxAttempts: 1})
+	publish(t, again, all...)
+	// An item that has cost all its attempts is done all the same.
+	for range 2 {
+		_, err := again.Lease(t.Context(), 1, patience)
+		must(t, err)
+	}
+	c.submit("again", func(r *manifest.Campaign) { r.Prior, r.Output = p, "out/shared" })
+	w = start(t, c.worker(4))
+	got := results(t, again, 3)
+	w.stop(t)
+	wantEmpty(t, again)
+	for name, r := range got {
+		if r.Outcome != manifest.OutcomeDone || !r.Finished.Equal(done[name].Finished) {
+			t.Errorf("item %s is %s, finished at %v: %s", name, r.Outcome, r.Finished, r.Reason)
+		}
+	}
+	if n := len(letters(t, again)); n != 0 {
+		t.Errorf("%d dead letters", n)
+	}
+}
+
+// TestTunedWork lets a worker find its batch size on the items of a campaign, and the next one
+// use it.
+func TestTunedWork(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	p, file := c.prior(priorBytes(t, 0.1)), filepath.Join(t.TempDir(), "batch.json")
+	q := c.open("tuned", queue.Config{})
+	all := itemsFor(t, p, 24)
+	publish(t, q, all...)
+	c.submit("tuned", func(r *manifest.Campaign) { r.Prior = p })
+	cfg := config(t, nil, nil)
+	cfg.Tuner = newTuner(t, gpuworker.TunerConfig{File: file, Max: 4})
+	e := c.engines()
+	cfg.Work = c.fleet(func(f *gpuworker.FleetConfig) { f.Engines, f.Batch, f.Tuner = e, 0, cfg.Tuner })
+	w := start(t, cfg)
+	got := results(t, q, 24)
+	w.stop(t)
+	ones := 0
+	for name, r := range got {
+		if r.Outcome != manifest.OutcomeDone || bits.OnesCount(uint(r.Batch)) != 1 || r.Batch > 4 {
+			t.Errorf("item %s is %s in a batch of %d", name, r.Outcome, r.Batch)
+		}
+		if r.Batch == 1 {
+			ones++
+		}
+	}
+	if ones == 0 {
+		t.Error("no item was solved alone: the curve has no beginning")
+	}
+	data, err := os.ReadFile(file)
+	must(t, err)
+	var content struct {
+		Curves []struct {
+			Prior  string
+			Best   int
+			Height int
+		}
+	}
+	must(t, json.Unmarshal(data, &content))
+	if len(content.Curves) != 1 || content.Curves[0].Best < 1 || content.Curves[0].Prior != p.SHA256 || content.Curves[0].Height != side {
+		t.Errorf("the file holds %s", data)
+	}
+	// Batches do not change results.
+	s, reference := prefixed(t, c.store, "out/tuned"), storage.NewMemory()
+	alone := newQueue(t, queue.Config{})
+	publish(t, alone, all...)
+	cfg = config(t, alone, reference)
+	engine, done, err := e.Acquire(t.Context(), p)
+	must(t, err)
+	defer done()
+	single(&cfg, func(s *gpuworker.Single) { s.Items.Engine, s.Items.Batch = engine, 1 })
+	w = start(t, cfg)
+	results(t, alone, 24)
+	w.stop(t)
+	for _, it := range all {
+		if string(samples(t, s, it.ID)) != string(samples(t, reference, it.ID)) {
+			t.Errorf("item %s differs from what it comes to alone", it.Name)
+		}
+	}
+}
+
+// TestFleetDrain gives a half-solved item back, which does not count as an attempt, and goes
+// on with it.
+func TestFleetDrain(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	p := c.prior(priorBytes(t, 0.1))
+	q := c.open("one", queue.Config{MaxAttempts: 1})
+	it := itemsFor(t, p, 1)[0]
+	publish(t, q, it)
+	c.submit("one", func(r *manifest.Campaign) { r.Prior = p })
+	for range 3 {
+		cfg, pace := c.worker(1), newPace()
+		cfg.Steps = pace.steps
+		w := start(t, cfg)
+		<-pace.made
+		w.drain()
+		close(pace.next)
+		w.wait(t)
+	}
+	made := 0
+	cfg := c.worker(1)
+	cfg.Steps = func(n int) { made += n }
+	w := start(t, cfg)
+	r := results(t, q, 1)[it.Name]
+	w.stop(t)
+	if r.Outcome != manifest.OutcomeDone || r.Attempt != 1 || made != steps-3 {
+		t.Errorf("the item is %s at attempt %d after %d more steps: %s", r.Outcome, r.Attempt, made, r.Reason)
+	}
+}
+
+// TestQueueGoesAway deletes the queue under a worker that solves an item: the result stands,
+// and the worker goes on when the queue is there again.
+func TestQueueGoesAway(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	p := c.prior(priorBytes(t, 0.1))
+	q := c.open("one", queue.Config{})
+	all := itemsFor(t, p, 2)
+	publish(t, q, all[0])
+	c.submit("one", func(r *manifest.Campaign) { r.Prior = p })
+	cfg, pace := c.worker(1), newPace()
+	cfg.Steps = pace.steps
+	w := start(t, cfg)
+	<-pace.made
+	must(t, q.Remove(t.Context()))
+	go func() {
+		for range pace.made {
+		}
+	}()
+	close(pace.next)
+	s := prefixed(t, c.store, "out/one")
+	until(t, func() bool {
+		_, err := s.Get(context.Background(), manifest.ItemKey(all[0].ID, manifest.FileResult))
+		return err == nil
+	})
+	q = c.open("one", queue.Config{})
+	publish(t, q, all...)
+	until(t, func() bool {
+		_, err := s.Get(context.Background(), manifest.ItemKey(all[1].ID, manifest.FileResult))
+		return err == nil
+	})
+	wantEmpty(t, q)
+	w.stop(t)
+	close(pace.made)
+	for _, it := range all {
+		wantStored(t, s, it.ID)
+	}
+	if strings.Contains(c.log.String(), "lease work") {
+		t.Errorf("log:\n%s", c.log)
+	}
+}

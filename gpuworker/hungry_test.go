@@ -1,0 +1,79 @@
+package gpuworker_test
+
+import (
+	"testing"
+
+	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxpb"
+	"ddiff/restore/prior"
+
+	"google.golang.org/protobuf/proto"
+)
+
+// card are the entries of a test prior's model card.
+func card(name string) map[string]string {
+	return map[string]string{
+		"ddiff.card": "1", "ddiff.name": name, "ddiff.prediction": "epsilon", "ddiff.schedule": "linear:1e-4:0.02:1000",
+		"ddiff.range": "-1..1", "ddiff.channels": "3", "ddiff.multiple_of": "8", "ddiff.learned_variance": "false", "ddiff.license": "CC0-1.0",
+	}
+}
+
+// hungryPrior finds a tenth of the image to be noise, as tinyPrior does, and computes beside
+// it a tensor of (factor·N)^20 zeros for a batch of N: with the factor 1 a batch of two needs
+// 4 MiB, and one of four more than any machine has.
+func hungryPrior(t *testing.T, factor int64) []byte {
+	t.Helper()
+	node := func(op, out string, in ...string) *onnxpb.NodeProto {
+		return &onnxpb.NodeProto{OpType: op, Name: out, Input: in, Output: []string{out}}
+	}
+	scalar := func(name string, v float32) *onnxpb.TensorProto {
+		return &onnxpb.TensorProto{Name: name, DataType: 1, FloatData: []float32{v}}
+	}
+	ints := func(name string, v ...int64) *onnxpb.TensorProto {
+		return &onnxpb.TensorProto{Name: name, DataType: 7, Dims: []int64{int64(len(v))}, Int64Data: v}
+	}
+	m := &onnxpb.ModelProto{
+		IrVersion: 8, OpsetImport: []*onnxpb.OperatorSetIdProto{{Version: onnx.DefaultOpset}},
+		Graph: &onnxpb.GraphProto{
+			Name: "hungry",
+			Node: []*onnxpb.NodeProto{
+				node("Shape", "shape", "x"), node("Gather", "n", "shape", "first"), node("Mul", "m", "n", "factor"),
+				node("Mul", "m2", "m", "m"), node("Mul", "m4", "m2", "m2"), node("Mul", "m5", "m4", "m"),
+				node("Mul", "m10", "m5", "m5"), node("Mul", "m20", "m10", "m10"),
+				// It depends on x, or it would be computed when the model is compiled.
+				node("ReduceSum", "sum", "x"), node("Expand", "many", "sum", "m20"), node("Mul", "zeros", "many", "zero"),
+				node("ReduceSum", "nothing", "zeros"),
+				node("Mul", "tenth", "x", "share"), node("Add", "eps", "tenth", "nothing"),
+			},
+			Initializer: []*onnxpb.TensorProto{
+				ints("first", 0), ints("factor", factor), scalar("share", 0.1), scalar("zero", 0),
+			},
+			Input:  []*onnxpb.ValueInfoProto{port("x", 1, -1, 3, -1, -1), port("t", 7, -1)},
+			Output: []*onnxpb.ValueInfoProto{port("eps", 1, -1, 3, -1, -1)},
+		},
+	}
+	for k, v := range card("hungry") {
+		m.MetadataProps = append(m.MetadataProps, &onnxpb.StringStringEntryProto{Key: k, Value: v})
+	}
+	data, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
+	must(t, err)
+	_, err = prior.Load("hungry.onnx", data)
+	must(t, err)
+	return data
+}
+
+func port(name string, kind int32, dims ...int64) *onnxpb.ValueInfoProto {
+	shape := &onnxpb.TensorShapeProto{}
+	for _, d := range dims {
+		dim := &onnxpb.TensorShapeProto_Dimension{}
+		if d >= 0 {
+			dim.Value = &onnxpb.TensorShapeProto_Dimension_DimValue{DimValue: d}
+		} else {
+			dim.Value = &onnxpb.TensorShapeProto_Dimension_DimParam{DimParam: "any"}
+		}
+		shape.Dim = append(shape.Dim, dim)
+	}
+	return &onnxpb.ValueInfoProto{Name: name, Type: &onnxpb.TypeProto{
+		TensorType: &onnxpb.TypeProto_Tensor{ElemType: kind, Shape: shape},
+	}}
+}

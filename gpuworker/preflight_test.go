@@ -1,0 +1,171 @@
+package gpuworker_test
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"ddiff/gpuworker"
+	"ddiff/manifest"
+	"ddiff/queue"
+	"ddiff/restore/operator"
+)
+
+// preflight publishes the item by which a campaign is checked.
+func preflight(t *testing.T, q *queue.Queue, campaign string, sample ...manifest.Item) {
+	t.Helper()
+	data, err := json.Marshal(manifest.Preflight{Campaign: campaign, Items: sample})
+	must(t, err)
+	must(t, q.Publish(t.Context(), manifest.ClassPreflight, manifest.IDPreflight, data))
+}
+
+// checked waits for the answer.
+func checked(t *testing.T, q *queue.Queue) manifest.Checked {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for event, err := range q.Results(ctx, 0) {
+		must(t, err)
+		if event.ID == manifest.IDPreflight {
+			var c manifest.Checked
+			must(t, json.Unmarshal(event.Payload, &c))
+			return c
+		}
+	}
+	t.Fatal("no answer to the preflight")
+	return manifest.Checked{}
+}
+
+// with makes another item of one.
+func with(t *testing.T, it manifest.Item, change func(*manifest.Item)) manifest.Item {
+	t.Helper()
+	change(&it)
+	must(t, it.Identify())
+	return it
+}
+
+// samples are one item for each task, and one of another size.
+func sampleItems(t *testing.T, prior string) []manifest.Item {
+	t.Helper()
+	base := item(t, "sample", image(t, 0), nil)
+	var out []manifest.Item
+	for _, info := range operator.Tasks() {
+		out = append(out, with(t, base, func(it *manifest.Item) { it.Prior, it.Task, it.Params = prior, info.Name, info.Defaults }))
+	}
+	return append(out, with(t, base, func(it *manifest.Item) { it.Prior, it.Width, it.Height = prior, 2*side, side }))
+}
+
+var allChecks = []string{
+	gpuworker.CheckPrior, gpuworker.CheckGradient, gpuworker.CheckShapes,
+	gpuworker.CheckMemory, gpuworker.CheckSources, gpuworker.CheckStore,
+}
+
+// TestPreflight checks campaigns that are right and wrong in all ways.
+func TestPreflight(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	tiny := c.prior(priorBytes(t, 0.1))
+	hungry := c.prior(hungryPrior(t, 4))
+	damaged := tiny
+	damaged.SHA256 = hungry.SHA256
+	gone := item(t, "gone", image(t, 1), nil)
+	must(t, os.Remove(gone.Image.Path))
+	one := func(change func(*manifest.Item)) []manifest.Item {
+		return []manifest.Item{with(t, item(t, "one", image(t, 2), nil), func(it *manifest.Item) {
+			it.Prior = tiny.SHA256
+			change(it)
+		})}
+	}
+	cases := []struct {
+		name   string
+		prior  manifest.PriorFile
+		sample []manifest.Item
+		failed string
+		reason string
+	}{
+		{"good", tiny, sampleItems(t, tiny.SHA256), "", ""},
+		{"another-prior", tiny, one(func(it *manifest.Item) { it.Prior = strings.Repeat("ab", 32) }), gpuworker.CheckPrior, "abababababab"},
+		{"damaged-prior", damaged, one(func(*manifest.Item) {}), gpuworker.CheckPrior, "submit the campaign again"},
+		{"no-items", tiny, nil, gpuworker.CheckPrior, "no items"},
+		{"unknown-task", tiny, one(func(it *manifest.Item) { it.Task = "painting" }), gpuworker.CheckGradient, "painting"},
+		{"odd-size", tiny, one(func(it *manifest.Item) { it.Width = 36 }), gpuworker.CheckShapes, "multiple of 8"},
+		{"hungry", hungry, one(func(it *manifest.Item) { it.Prior = hungry.SHA256 }), gpuworker.CheckMemory, "out of memory"},
+		{"gone", tiny, []manifest.Item{with(t, gone, func(it *manifest.Item) { it.Prior = tiny.SHA256 })}, gpuworker.CheckSources, gone.Image.Path},
+		{"replacing-store", tiny, one(func(*manifest.Item) {}), gpuworker.CheckStore, "could be replaced"},
+	}
+	e := c.engines()
+	queues := map[string]*queue.Queue{}
+	for _, k := range cases {
+		queues[k.name] = c.open(k.name, queue.Config{})
+		preflight(t, queues[k.name], k.name, k.sample...)
+		c.submit(k.name, func(r *manifest.Campaign) { r.Prior, r.Phase = k.prior, manifest.PhasePreflight })
+	}
+	cfg := config(t, nil, nil)
+	cfg.Work = c.fleet(func(f *gpuworker.FleetConfig) { f.Engines, f.Store = e, &replacing{c.store} })
+	w := start(t, cfg)
+	for _, k := range cases {
+		got := checked(t, queues[k.name])
+		if got.Failed != k.failed || !strings.Contains(got.Reason, k.reason) || got.Worker != "tester" || strings.Contains(got.Reason, "\n") {
+			t.Errorf("%s: %+v, want the check %q to fail because of %q", k.name, got, k.failed, k.reason)
+			continue
+		}
+		for i, check := range got.Checks {
+			if check.Name != allChecks[i] || check.Found == "" {
+				t.Errorf("%s: check %d is %+v", k.name, i, check)
+			}
+		}
+		if k.failed == "" && len(got.Checks) != len(allChecks) {
+			t.Errorf("%s: %d checks passed, want %d", k.name, len(got.Checks), len(allChecks))
+		} else if k.failed != "" && allChecks[len(got.Checks)] != k.failed {
+			t.Errorf("%s: %s failed after %d checks", k.name, k.failed, len(got.Checks))
+		}
+		wantEmpty(t, queues[k.name])
+	}
+	w.stop(t)
+	for _, err := range c.store.List(t.Context(), "out/good/") {
+		t.Errorf("the preflight has left an object behind (%v)", err)
+	}
+}
+
+// replacing is a store that ignores, below one campaign, that an object exists.
+type replacing struct{ *recorder }
+
+func (r *replacing) Create(ctx context.Context, key string, data []byte) error {
+	if strings.HasPrefix(key, "out/replacing-store/") {
+		return r.Put(ctx, key, data)
+	}
+	return r.recorder.Create(ctx, key, data)
+}
+
+// TestPreflightThatCrashes is handed out to workers that die of it: the next one gives it up,
+// and says so in the form of an answer.
+func TestPreflightThatCrashes(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	tiny := c.prior(priorBytes(t, 0.1))
+	q := c.open("deadly", queue.Config{AckWait: 100 * time.Millisecond, MaxAttempts: 2})
+	preflight(t, q, "deadly", sampleItems(t, tiny.SHA256)...)
+	for range 2 {
+		leases, err := q.Lease(t.Context(), 1, patience)
+		must(t, err)
+		if len(leases) != 1 {
+			t.Fatalf("%d leases", len(leases))
+		}
+	}
+	c.submit("deadly", func(r *manifest.Campaign) { r.Prior, r.Phase = tiny, manifest.PhasePreflight })
+	cfg := config(t, nil, nil)
+	e := c.engines()
+	cfg.Work = c.fleet(func(f *gpuworker.FleetConfig) { f.Engines = e })
+	w := start(t, cfg)
+	got := checked(t, q)
+	w.stop(t)
+	if got.Failed != manifest.ClassPreflight || !strings.Contains(got.Reason, "crashed or hung") {
+		t.Errorf("the answer is %+v", got)
+	}
+	if all := letters(t, q); len(all) != 1 || all[0].ID != manifest.IDPreflight {
+		t.Errorf("dead letters %+v", all)
+	}
+}

@@ -1,0 +1,125 @@
+package gpuworker
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"time"
+
+	"ddiff/manifest"
+	"ddiff/restore/prior"
+	"ddiff/storage"
+)
+
+// ErrPriorFile: the prior that a campaign names is not in the store, or is another file than
+// it says, or no prior. No attempt will help.
+var ErrPriorFile = errors.New("the campaign's prior cannot be used")
+
+// lockPause is the pause between two looks at a prior that another process fetches.
+const lockPause = 200 * time.Millisecond
+
+// hexDigest is how a SHA-256 is written.
+var hexDigest = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
+// priorFiles keeps priors on the local disk, as DIR/SHA256.onnx. Several processes may share
+// the directory: one of them fetches a file, the others wait for it. Files are never removed.
+type priorFiles struct {
+	dir   string
+	store getter
+}
+
+// getter is where priors come from.
+type getter interface {
+	Get(ctx context.Context, key string) ([]byte, error)
+}
+
+// read gives the bytes of a prior, fetching it when it is not there.
+func (p priorFiles) read(ctx context.Context, from manifest.PriorFile) ([]byte, error) {
+	if !hexDigest.MatchString(from.SHA256) {
+		return nil, fmt.Errorf("%w: %q is no SHA-256", ErrPriorFile, from.SHA256)
+	}
+	if from.Key == "" {
+		data, err := prior.Read(prior.Bundled)
+		if err == nil && digest(data) != from.SHA256 {
+			err = fmt.Errorf("%w: the campaign was made for the bundled prior %.12s, that of this version is %.12s; run the version that submitted it",
+				ErrPriorFile, from.SHA256, digest(data))
+		}
+		return data, err
+	}
+	if data, err := p.cached(from); !errors.Is(err, fs.ErrNotExist) {
+		return data, err
+	}
+	lock, err := p.lock(ctx, from.SHA256)
+	if err != nil {
+		return nil, fmt.Errorf("fetch prior %s: %w", from.Key, err)
+	}
+	defer lock.Unlock() //nolint:errcheck // the kernel does it at the latest
+	// Another process may have fetched it meanwhile.
+	if data, err := p.cached(from); !errors.Is(err, fs.ErrNotExist) {
+		return data, err
+	}
+	return p.fetch(ctx, from)
+}
+
+func (p priorFiles) file(sha string) string { return filepath.Join(p.dir, sha+".onnx") }
+
+// cached reads a prior from the disk. A file with other bytes is removed, and counts as none.
+func (p priorFiles) cached(from manifest.PriorFile) ([]byte, error) {
+	file := p.file(from.SHA256)
+	data, err := os.ReadFile(file)
+	if err != nil || digest(data) == from.SHA256 {
+		return data, err
+	}
+	if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("remove damaged prior: %w", err)
+	}
+	return nil, fs.ErrNotExist
+}
+
+// fetch copies a prior from the store to the disk.
+func (p priorFiles) fetch(ctx context.Context, from manifest.PriorFile) ([]byte, error) {
+	data, err := p.store.Get(ctx, from.Key)
+	if errors.Is(err, storage.ErrNotFound) || errors.Is(err, storage.ErrTooLarge) || errors.Is(err, storage.ErrBadKey) {
+		return nil, fmt.Errorf("%w: fetch %s: %w", ErrPriorFile, from.Key, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("fetch prior %s: %w", from.Key, err)
+	}
+	if got := digest(data); got != from.SHA256 {
+		return nil, fmt.Errorf("%w: the SHA-256 of %s is %.12s, the campaign says %.12s; submit the campaign again", ErrPriorFile, from.Key, got, from.SHA256)
+	}
+	if err := replaceFile(p.file(from.SHA256), data); err != nil {
+		return nil, fmt.Errorf("keep prior %s: %w", from.Key, err)
+	}
+	return data, nil
+}
+
+// lock waits until no other process fetches the prior.
+func (p priorFiles) lock(ctx context.Context, sha string) (*storage.Lock, error) {
+	for {
+		lock, err := storage.AcquireLock(filepath.Join(p.dir, "locks", sha))
+		if err == nil || !errors.Is(err, storage.ErrLocked) {
+			return lock, err
+		}
+		if pause(ctx, lockPause); ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// writable makes the directory, and makes sure that files can be written there.
+func (p priorFiles) writable() error {
+	if err := os.MkdirAll(p.dir, 0o755); err != nil {
+		return err
+	}
+	probe := filepath.Join(p.dir, ".probe-"+rand.Text())
+	if err := os.WriteFile(probe, nil, 0o644); err != nil {
+		return err
+	}
+	return os.Remove(probe)
+}

@@ -1,0 +1,117 @@
+package gpuworker
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	// keptLines is how many lines a Tail holds of all items.
+	keptLines = 512
+	// toldLines is how many of them it gives for one item.
+	toldLines = 20
+	// lineLimit is the longest line in bytes.
+	lineLimit = 500
+)
+
+// Tail is a log handler that keeps the last lines, for the dead letter of an item. Lines of
+// the levels info and above are kept, also where the handler behind it shows fewer.
+type Tail struct {
+	next  slog.Handler
+	lines *ring
+	group string // of attributes, with a dot at its end
+	attrs string // those given with With, as text
+	item  string
+}
+
+// ring holds the last lines of all handlers that were made from one Tail.
+type ring struct {
+	mu    sync.Mutex
+	lines [keptLines]tailLine
+	next  int
+}
+
+type tailLine struct{ item, text string }
+
+// NewTail keeps lines and passes them on to next.
+func NewTail(next slog.Handler) *Tail { return &Tail{next: next, lines: &ring{}} }
+
+// Enabled implements slog.Handler.
+func (t *Tail) Enabled(ctx context.Context, level slog.Level) bool {
+	return level >= slog.LevelInfo || t.next.Enabled(ctx, level)
+}
+
+// Handle implements slog.Handler.
+func (t *Tail) Handle(ctx context.Context, r slog.Record) error {
+	if r.Level >= slog.LevelInfo {
+		c := *t
+		r.Attrs(func(a slog.Attr) bool {
+			c.add(a)
+			return true
+		})
+		text := r.Time.UTC().Format(time.RFC3339) + " " + r.Level.String() + " " + r.Message + c.attrs
+		if len(text) > lineLimit {
+			text = strings.ToValidUTF8(text[:lineLimit], "") + "…"
+		}
+		t.lines.add(tailLine{c.item, strings.Join(strings.Fields(text), " ")})
+	}
+	if !t.next.Enabled(ctx, r.Level) {
+		return nil
+	}
+	return t.next.Handle(ctx, r)
+}
+
+// WithAttrs implements slog.Handler.
+func (t *Tail) WithAttrs(attrs []slog.Attr) slog.Handler {
+	c := *t
+	c.next = t.next.WithAttrs(attrs)
+	for _, a := range attrs {
+		c.add(a)
+	}
+	return &c
+}
+
+// WithGroup implements slog.Handler.
+func (t *Tail) WithGroup(name string) slog.Handler {
+	c := *t
+	c.next = t.next.WithGroup(name)
+	if name != "" {
+		c.group += name + "."
+	}
+	return &c
+}
+
+func (t *Tail) add(a slog.Attr) {
+	if a.Equal(slog.Attr{}) {
+		return
+	}
+	if t.group == "" && a.Key == "item" {
+		t.item = a.Value.String()
+	}
+	t.attrs += fmt.Sprintf(" %s%s=%v", t.group, a.Key, a.Value)
+}
+
+func (r *ring) add(l tailLine) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.lines[r.next%keptLines] = l
+	r.next++
+}
+
+// Lines are the last lines about an item, and about none in particular, the oldest first.
+func (t *Tail) Lines(item string) []string {
+	r := t.lines
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var out []string
+	for i := max(0, r.next-keptLines); i < r.next; i++ {
+		if l := r.lines[i%keptLines]; l.item == item || l.item == "" {
+			out = append(out, l.text)
+		}
+	}
+	return out[max(0, len(out)-toldLines):]
+}

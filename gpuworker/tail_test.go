@@ -1,0 +1,51 @@
+package gpuworker_test
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"ddiff/gpuworker"
+)
+
+func TestTail(t *testing.T) {
+	t.Parallel()
+	var shown bytes.Buffer
+	tail := gpuworker.NewTail(slog.NewTextHandler(&shown, &slog.HandlerOptions{Level: slog.LevelError}))
+	log := slog.New(tail)
+	for i := range 600 {
+		log.With("item", "other").Info("noise", "i", i)
+	}
+	mine := log.With("item", "mine", "attempt", 2).WithGroup("g")
+	for i := range 30 {
+		mine.Warn("slow\nstep", "i", i)
+	}
+	log.Warn("the queue is gone")
+	log.Debug("not kept")
+	log.Error("shown", "item", "third")
+	mine.Info(strings.Repeat("long ", 1000))
+
+	lines := tail.Lines("mine")
+	if len(lines) != 20 {
+		t.Fatalf("%d lines, want 20: %q", len(lines), lines)
+	}
+	for i, line := range lines[:18] {
+		if want := fmt.Sprintf("WARN slow step item=mine attempt=2 g.i=%d", 12+i); !strings.HasSuffix(line, want) {
+			t.Errorf("line %d is %q, want %q at its end", i, line, want)
+		}
+	}
+	if !strings.HasSuffix(lines[18], "WARN the queue is gone") {
+		t.Errorf("a line about no item is missing: %q", lines[18])
+	}
+	if len(lines[19]) > 520 {
+		t.Errorf("a line of %d bytes", len(lines[19]))
+	}
+	if got := shown.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "shown") {
+		t.Errorf("the handler behind got %q", got)
+	}
+	if got := tail.Lines("third"); len(got) != 2 || !strings.Contains(got[1], "ERROR shown item=third") {
+		t.Errorf("lines of the third item: %q", got)
+	}
+}

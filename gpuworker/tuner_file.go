@@ -1,0 +1,96 @@
+package gpuworker
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// curvesSchema is the version of the file.
+const curvesSchema = 1
+
+// curvesFile is the content of a Tuner's file.
+type curvesFile struct {
+	Schema int      `json:"schema"`
+	Curves []*curve `json:"curves"`
+}
+
+// readCurves reads the file; one that is not there holds nothing.
+func readCurves(file string) ([]*curve, error) {
+	data, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var f curvesFile
+	if err := json.Unmarshal(data, &f); err != nil {
+		return nil, fmt.Errorf("%w: %w", errCurves, err)
+	}
+	if f.Schema != curvesSchema {
+		return nil, fmt.Errorf("%w: it has schema %d, this program reads %d", errCurves, f.Schema, curvesSchema)
+	}
+	for _, c := range f.Curves {
+		if c == nil || !c.valid() {
+			return nil, fmt.Errorf("%w: a curve has impossible sizes", errCurves)
+		}
+	}
+	return f.Curves, nil
+}
+
+// valid tells whether sizes are powers of two in their order, and Best is one of them.
+func (c *curve) valid() bool {
+	best := c.Best == 0
+	for i, p := range c.Points {
+		if p.Batch != 1<<i || p.Batch > maxBatch || p.Seconds <= 0 {
+			return false
+		}
+		best = best || p.Batch == c.Best
+	}
+	return best && c.Ceiling >= 0
+}
+
+// mergeCurve puts one curve into the file, beside those that other processes have put there.
+// The file appears whole or not at all; of two processes that write at once one is forgotten,
+// which costs a few batches at other sizes.
+func mergeCurve(file string, c *curve) error {
+	known, err := readCurves(file)
+	if err != nil && !errors.Is(err, errCurves) {
+		return err
+	}
+	out := curvesFile{Schema: curvesSchema}
+	for _, k := range known {
+		if k.Workload != c.Workload {
+			out.Curves = append(out.Curves, k)
+		}
+	}
+	out.Curves = append(out.Curves, c)
+	data, err := json.MarshalIndent(out, "", " ")
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return err
+	}
+	return replaceFile(file, append(data, '\n'))
+}
+
+// replaceFile writes beside the target and renames, so that no half-written file remains.
+func replaceFile(target string, data []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(target), "."+filepath.Base(target)+"-*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), target)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
+}

@@ -1,0 +1,159 @@
+package storage_test
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"slices"
+	"strings"
+	"testing"
+
+	"ddiff/storage"
+	"ddiff/storage/storagetest"
+)
+
+func newPrefixed(t *testing.T, s storage.Store, prefix string) *storage.Prefixed {
+	t.Helper()
+	p, err := storage.NewPrefixed(s, prefix)
+	must(t, err)
+	return p
+}
+
+// deep is a store that has one element more than its keys are long: the contract is tested
+// with the longest keys, which a prefix shortens.
+type deep struct {
+	storage.Store
+	t *testing.T
+}
+
+func (d deep) key(key string) string {
+	rest, ok := strings.CutPrefix(key, "deep/")
+	if !ok {
+		d.t.Errorf("the key %q leads out of the prefix", key)
+	}
+	return rest
+}
+
+func (d deep) Get(ctx context.Context, key string) ([]byte, error) {
+	return d.Store.Get(ctx, d.key(key))
+}
+
+func (d deep) Put(ctx context.Context, key string, data []byte) error {
+	return d.Store.Put(ctx, d.key(key), data)
+}
+
+func (d deep) Create(ctx context.Context, key string, data []byte) error {
+	return d.Store.Create(ctx, d.key(key), data)
+}
+
+func (d deep) Delete(ctx context.Context, key string) error {
+	return d.Store.Delete(ctx, d.key(key))
+}
+
+func (d deep) Stat(ctx context.Context, key string) (storage.Info, error) {
+	info, err := d.Store.Stat(ctx, d.key(key))
+	info.Key = "deep/" + info.Key
+	return info, err
+}
+
+func (d deep) List(ctx context.Context, prefix string) iter.Seq2[storage.Info, error] {
+	return func(yield func(storage.Info, error) bool) {
+		for info, err := range d.Store.List(ctx, d.key(prefix)) {
+			info.Key = "deep/" + info.Key
+			if !yield(info, err) {
+				return
+			}
+		}
+	}
+}
+
+func TestPrefixedContract(t *testing.T) {
+	t.Parallel()
+	storagetest.Run(t, func(t *testing.T) storage.Store {
+		return newPrefixed(t, deep{storage.NewMemory(), t}, "deep")
+	})
+}
+
+// TestPrefixed looks at both sides of a prefix.
+func TestPrefixed(t *testing.T) {
+	t.Parallel()
+	memory := storage.NewMemory()
+	a, b := newPrefixed(t, memory, "out/a"), newPrefixed(t, memory, "out/a-b/")
+	must(t, a.Create(t.Context(), "items/1", []byte("a")))
+	must(t, b.Create(t.Context(), "items/1", []byte("b")))
+	must(t, b.Create(t.Context(), "items/2", []byte("b")))
+	wantStore := func(s storage.Store, want ...string) {
+		t.Helper()
+		var keys []string
+		for info, err := range s.List(t.Context(), "") {
+			must(t, err)
+			keys = append(keys, info.Key)
+		}
+		if !slices.Equal(keys, want) {
+			t.Errorf("the keys are %q, want %q", keys, want)
+		}
+	}
+	wantStore(a, "items/1")
+	wantStore(b, "items/1", "items/2")
+	wantStore(memory, "out/a-b/items/1", "out/a-b/items/2", "out/a/items/1")
+	info, err := b.Stat(t.Context(), "items/2")
+	must(t, err)
+	if info.Key != "items/2" {
+		t.Errorf("the key is %q", info.Key)
+	}
+	for _, key := range []string{"../a/items/1", "items/../../a/items/1", "/items/1"} {
+		if _, err := b.Get(t.Context(), key); !errors.Is(err, storage.ErrBadKey) {
+			t.Errorf("get %s: %v", key, err)
+		}
+	}
+	// The limit is that of the store behind.
+	if err := a.Put(t.Context(), strings.Repeat("k", 255)+"/"+strings.Repeat("l", 255), nil); !errors.Is(err, storage.ErrBadKey) {
+		t.Errorf("a key that is too long with the prefix: %v", err)
+	}
+	for _, prefix := range []string{"", "/", "a//b", "..", ".tmp"} {
+		if _, err := storage.NewPrefixed(memory, prefix); !errors.Is(err, storage.ErrBadKey) {
+			t.Errorf("prefix %q: %v", prefix, err)
+		}
+	}
+}
+
+// TestPrefixedResumes goes on with a listing that a store behind breaks off.
+func TestPrefixedResumes(t *testing.T) {
+	t.Parallel()
+	memory := storage.NewMemory()
+	for _, key := range []string{"p/a", "p/b", "p/c", "q/d"} {
+		must(t, memory.Put(t.Context(), key, nil))
+	}
+	broken := &breakingList{Store: newPrefixed(t, memory, "p")}
+	retrying, err := storage.NewRetrying(broken, storage.RetryConfig{})
+	must(t, err)
+	var keys []string
+	for info, err := range retrying.List(t.Context(), "") {
+		must(t, err)
+		keys = append(keys, info.Key)
+	}
+	if !slices.Equal(keys, []string{"a", "b", "c"}) {
+		t.Errorf("the keys are %q", keys)
+	}
+}
+
+// breakingList is a store whose first listing ends after one key.
+type breakingList struct {
+	storage.Store
+	broken bool
+}
+
+func (b *breakingList) List(ctx context.Context, prefix string) iter.Seq2[storage.Info, error] {
+	return func(yield func(storage.Info, error) bool) {
+		for info, err := range b.Store.List(ctx, prefix) {
+			if !yield(info, err) {
+				return
+			}
+			if !b.broken {
+				b.broken = true
+				yield(storage.Info{}, storage.ErrUnavailable)
+				return
+			}
+		}
+	}
+}
