@@ -1,0 +1,78 @@
+package check
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"ddiff/restore/onnx"
+	"ddiff/restore/raster"
+)
+
+// metric checks that a distance is one: zero for equal images, symmetric, not negative, and
+// growing with noise.
+func (c *operatorCheck) metric(ctx context.Context, rt *onnx.Runtime, r *OperatorReport) error {
+	n := c.network
+	if _, ok := n.input("y"); !ok || len(n.inputs) != 2 {
+		return fmt.Errorf("%s: %w: its inputs are %v, want x and y", n.file, ErrInterface, named(n.inputs))
+	}
+	c.in["y"] = c.x
+	run, err := n.open(rt, c.in, []string{"distance"}, nil)
+	if err != nil {
+		return err
+	}
+	defer run.close()
+	got, times, err := c.times(ctx, run)
+	if err != nil {
+		return err
+	}
+	r.MSPerCall, r.Output = times.middle(), got["distance"].Shape
+	if len(got["distance"].Data) != 1 {
+		return fmt.Errorf("%s: %w: one pair of images gives %d distances", n.file, ErrInterface, len(got["distance"].Data))
+	}
+	distance := func(x, y *raster.Array) (float64, error) {
+		run.set(map[string]*raster.Array{"x": x, "y": y})
+		got, err := run.run(ctx)
+		if err != nil {
+			return 0, err
+		}
+		return float64(got["distance"].Data[0]), nil
+	}
+	m := &MetricReport{Same: float64(got["distance"].Data[0])}
+	for i, std := range []float64{0.02, 0.1, 0.4} {
+		y := c.noisy(uint32(20+i), std)
+		there, err := distance(c.x, y)
+		if err != nil {
+			return err
+		}
+		back, err := distance(y, c.x)
+		if err != nil {
+			return err
+		}
+		m.Distances = append(m.Distances, there)
+		m.Asymmetry = max(m.Asymmetry, math.Abs(there-back)/max(math.Abs(there), math.Abs(back), 1e-12))
+	}
+	r.Metric, r.Min, r.Max = m, m.Same, m.Distances[len(m.Distances)-1]
+	if math.Abs(m.Same) > 1e-6 {
+		r.Problems = append(r.Problems, fmt.Sprintf("an image has the distance %.3g from itself", m.Same))
+	}
+	if m.Asymmetry > 1e-3 {
+		r.Problems = append(r.Problems, fmt.Sprintf("the two orders of a pair differ by %.3g", m.Asymmetry))
+	}
+	for i, d := range m.Distances {
+		if d < 0 || i > 0 && d <= m.Distances[i-1] {
+			r.Problems = append(r.Problems, fmt.Sprintf("the distance does not grow with noise: %.4g", m.Distances))
+			break
+		}
+	}
+	return nil
+}
+
+// noisy is the image with noise, in [−1, 1].
+func (c *operatorCheck) noisy(n uint32, std float64) *raster.Array {
+	y := &raster.Array{Shape: c.x.Shape, Data: c.noise(len(c.x.Data), n, std)}
+	for i, v := range c.x.Data {
+		y.Data[i] = max(-1, min(1, y.Data[i]+v))
+	}
+	return y
+}

@@ -1,0 +1,158 @@
+package check_test
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"ddiff/restore/check"
+	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxtest"
+	"ddiff/restore/raster"
+)
+
+var about = map[string]string{"ddiff.kind": "operator", "ddiff.name": "tiny", "ddiff.license": "CC0-1.0", "ddiff.multiple_of": "4", "ddiff.linear": "false"}
+
+func with(base map[string]string, changes ...string) map[string]string {
+	out := maps.Clone(base)
+	for i := 0; i < len(changes); i += 2 {
+		out[changes[i]] = changes[i+1]
+	}
+	return out
+}
+
+// operatorFile is an operator with the gradient that reverse mode finds, times a factor.
+func operatorFile(t *testing.T, forward func(g *onnx.Graph, x onnx.Value) onnx.Value, factor float32, metadata map[string]string) string {
+	t.Helper()
+	g := onnx.NewGraph(onnx.DefaultOpset)
+	x := g.Input("x", onnx.Float, 1, 3, 16, 16)
+	y := forward(g, x)
+	w := g.Input("w", onnx.Float, y.Dims...)
+	gx, err := g.Gradient(y, x, w)
+	must(t, err)
+	g.Output("y", y)
+	g.Output("gx", g.Mul(gx, g.Scalar(factor)))
+	return save(t, g, metadata)
+}
+
+func crop(g *onnx.Graph, x onnx.Value) onnx.Value {
+	return g.Mul(g.Slice(x, 3, 2, 10), g.Scalar(1.5))
+}
+
+func curve(g *onnx.Graph, x onnx.Value) onnx.Value {
+	return g.Clip(g.Mul(g.Exp(x), x), -1, 1.2)
+}
+
+func TestOperator(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		forward func(g *onnx.Graph, x onnx.Value) onnx.Value
+		factor  float32
+		linear  string
+		problem string
+	}{
+		"linear":                {crop, 1, "true", ""},
+		"not linear":            {curve, 1, "false", ""},
+		"wrong gradient":        {curve, 1.05, "false", "the gradient differs from finite differences"},
+		"gradient of wrong way": {crop, -1, "false", "the gradient differs from finite differences"},
+		"not as linear as said": {curve, 1, "true", "the card says linear"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			file := operatorFile(t, c.forward, c.factor, with(about, "ddiff.linear", c.linear))
+			r, err := check.Operator(t.Context(), onnxtest.Runtime(t), file, check.OperatorOptions{Size: 16})
+			must(t, err)
+			if r.OK() != (c.problem == "") || c.problem != "" && !strings.Contains(strings.Join(r.Problems, "; "), c.problem) {
+				t.Errorf("gradient %+v, problems %q", r.Gradient, r.Problems)
+			}
+			if c.problem == "" && r.Gradient.Error > 5e-3 {
+				t.Errorf("gradient %+v", r.Gradient)
+			}
+			if (r.Adjoint != nil) != (c.linear == "true") || r.Min >= r.Max || len(r.SHA256) != 64 {
+				t.Errorf("report %+v", r)
+			}
+		})
+	}
+}
+
+func TestOperatorVectors(t *testing.T) {
+	t.Parallel()
+	file := operatorFile(t, crop, 1, about)
+	x, w := ramp(1, 1, 3, 16, 16), ramp(1, 1, 3, 16, 8)
+	y := &raster.Array{Shape: []int{1, 3, 16, 8}}
+	for row := range 48 {
+		for _, v := range x.Data[16*row+2 : 16*row+10] {
+			y.Data = append(y.Data, 1.5*v)
+		}
+	}
+	writeVectors(t, file, "fp32", map[string]*raster.Array{"x": x, "w": w}, map[string]*raster.Array{"y": y})
+	r, err := check.Operator(t.Context(), onnxtest.Runtime(t), file, check.OperatorOptions{Size: 16})
+	must(t, err)
+	if r.Vectors == nil || !r.Vectors.OK || r.Vectors.MaxAbs > 1e-6 {
+		t.Errorf("vectors %+v", r.Vectors)
+	}
+}
+
+// metricFile is the sum of squares of the difference, or something that is no distance.
+func metricFile(t *testing.T, distance func(g *onnx.Graph, x, y onnx.Value) onnx.Value) string {
+	t.Helper()
+	g := onnx.NewGraph(onnx.DefaultOpset)
+	x, y := g.Input("x", onnx.Float, 1, 3, 16, 16), g.Input("y", onnx.Float, 1, 3, 16, 16)
+	g.Output("distance", g.Reshape(g.ReduceSum(distance(g, x, y), 1, 2, 3), 1))
+	return save(t, g, with(about, "ddiff.kind", "metric"))
+}
+
+func TestMetric(t *testing.T) {
+	t.Parallel()
+	square := func(g *onnx.Graph, v onnx.Value) onnx.Value { return g.Mul(v, v) }
+	for name, c := range map[string]struct {
+		distance func(g *onnx.Graph, x, y onnx.Value) onnx.Value
+		problem  string
+	}{
+		"squares":       {func(g *onnx.Graph, x, y onnx.Value) onnx.Value { return square(g, g.Minus(x, y)) }, ""},
+		"not symmetric": {func(g *onnx.Graph, x, y onnx.Value) onnx.Value { return g.Mul(square(g, g.Minus(x, y)), g.Exp(x)) }, "the two orders of a pair differ"},
+		"not zero":      {func(g *onnx.Graph, x, y onnx.Value) onnx.Value { return square(g, g.Add(x, y)) }, "from itself"},
+		"constant":      {func(g *onnx.Graph, x, y onnx.Value) onnx.Value { return g.Minus(g.Add(x, y), g.Add(y, x)) }, "does not grow with noise"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r, err := check.Operator(t.Context(), onnxtest.Runtime(t), metricFile(t, c.distance), check.OperatorOptions{Size: 16})
+			must(t, err)
+			if r.Kind != check.KindMetric || r.OK() != (c.problem == "") || !strings.Contains(strings.Join(r.Problems, "; "), c.problem) {
+				t.Errorf("metric %+v, problems %q", r.Metric, r.Problems)
+			}
+		})
+	}
+}
+
+func TestUnusableOperators(t *testing.T) {
+	t.Parallel()
+	rt := onnxtest.Runtime(t)
+	file := func(build func(g *onnx.Graph), metadata map[string]string) string {
+		g := onnx.NewGraph(onnx.DefaultOpset)
+		build(g)
+		return save(t, g, metadata)
+	}
+	image := func(g *onnx.Graph, name string) onnx.Value { return g.Input(name, onnx.Float, 1, 3, 16, 16) }
+	for name, c := range map[string]struct {
+		file string
+		want string
+	}{
+		"no kind":     {operatorFile(t, crop, 1, nil), "ddiff.kind is \"\", want operator or metric"},
+		"no gradient": {file(func(g *onnx.Graph) { g.Output("y", g.Neg(image(g, "x"))) }, about), "an operator has an input w and an output gx"},
+		"no x":        {file(func(g *onnx.Graph) { g.Output("y", g.Neg(image(g, "image"))) }, about), "want an image batch x"},
+		"no y":        {file(func(g *onnx.Graph) { g.Output("z", g.Neg(image(g, "x"))) }, about), "want y and gx"},
+		"no pair":     {file(func(g *onnx.Graph) { g.Output("distance", image(g, "x")) }, with(about, "ddiff.kind", "metric")), "want x and y"},
+		"other size":  {operatorFile(t, crop, 1, with(about, "ddiff.multiple_of", "32")), "were given"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := check.Operator(t.Context(), rt, c.file, check.OperatorOptions{Size: 16})
+			wantError(t, err, check.ErrInterface, c.file, c.want)
+		})
+	}
+	_, err := check.Operator(t.Context(), rt, filepath.Join(t.TempDir(), "no.onnx"), check.OperatorOptions{})
+	wantError(t, err, os.ErrNotExist)
+}

@@ -1,0 +1,357 @@
+package check
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"time"
+
+	"ddiff/restore/noise"
+	"ddiff/restore/onnx"
+	"ddiff/restore/prior"
+	"ddiff/restore/raster"
+)
+
+// PriorOptions say how to check a prior.
+type PriorOptions struct {
+	// Size is the side of the square images in pixels, raised to a multiple of what the card
+	// asks for. Default: 256.
+	Size int
+	// Images are photographs of that size and of the prior's channels. Default: none.
+	Images []*raster.Image
+	// Vectors is a folder or an .npz file. Default: the folder beside the file, where there is one.
+	Vectors string
+	// Limits are for the vectors. Default: DefaultLimits.
+	Limits Limits
+	// Timesteps are time indices. Default: ten, from the first to the last.
+	Timesteps []int
+}
+
+// NoiseRow are statistics of the estimated noise ε̂ in √(1−ᾱ)·ε, at one time index.
+type NoiseRow struct {
+	T        int     `json:"t"`
+	AlphaBar float64 `json:"alpha_bar"`
+	Mean     float64 `json:"mean"`
+	Std      float64 `json:"std"`
+	// MSE is the mean of (ε̂ − ε)².
+	MSE float64 `json:"mse"`
+}
+
+// ImageRow says how well one evaluation denoises, at one time index: means over the images.
+type ImageRow struct {
+	T int `json:"t"`
+	// Sigma is the noise √((1−ᾱ)/ᾱ) of x_t/√ᾱ, the image in [−1, 1].
+	Sigma float64 `json:"sigma"`
+	// Noisy and Denoised are PSNR of x_t/√ᾱ and of the estimate z, in dB, both clipped to [−1, 1].
+	Noisy    float64 `json:"noisy_psnr"`
+	Denoised float64 `json:"denoised_psnr"`
+	// MSE is the mean of (ε̂ − ε)².
+	MSE float64 `json:"mse"`
+}
+
+// PriorReport is what was found out about a prior.
+type PriorReport struct {
+	Kind       string     `json:"kind"`
+	File       string     `json:"file"`
+	SHA256     string     `json:"sha256"`
+	Name       string     `json:"name"`
+	Parameters int        `json:"parameters"`
+	Shape      [4]int     `json:"shape"`
+	Noise      []NoiseRow `json:"noise"`
+	Images     []ImageRow `json:"images,omitempty"`
+	// Vectors is missing where there were none.
+	Vectors *Agreement `json:"vectors,omitempty"`
+	// MSPerCall is the middle time of a call for one image, in milliseconds.
+	MSPerCall float64 `json:"ms_per_call"`
+	// PeakMiB is the largest memory of this process so far.
+	PeakMiB float64 `json:"peak_mib"`
+	// Warnings are what looks wrong and is not certain to be.
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// OK tells whether nothing contradicts the vectors.
+func (r *PriorReport) OK() bool { return r.Vectors == nil || r.Vectors.OK }
+
+// Prior checks a prior's file, or the bundled one by its name.
+func Prior(ctx context.Context, rt *onnx.Runtime, file string, o PriorOptions) (*PriorReport, error) {
+	var data []byte
+	var err error
+	if file == prior.Bundled {
+		data, err = prior.Read(file)
+	} else {
+		data, err = Read(file)
+	}
+	if err != nil {
+		return nil, err
+	}
+	p, err := prior.Load(file, data)
+	if err != nil {
+		return nil, err
+	}
+	c, err := newPriorCheck(rt, p, o)
+	if err != nil {
+		return nil, err
+	}
+	defer c.close()
+	r := &PriorReport{Kind: "prior", File: file, SHA256: p.SHA256, Name: p.Card.Name, Parameters: p.Parameters(), Shape: [4]int{1, p.Card.Channels, c.size, c.size}}
+	if err := c.statistics(ctx, r); err != nil {
+		return nil, err
+	}
+	r.MSPerCall = c.times.middle()
+	c.close() // before others are compiled: a network takes several times its size
+	if r.Vectors, err = c.vectors(ctx, file, data); err != nil {
+		return nil, err
+	}
+	r.Warnings = append(r.Warnings, suspicions(r)...)
+	r.PeakMiB = peakMiB()
+	return r, nil
+}
+
+// priorCheck is a prior compiled for one image.
+type priorCheck struct {
+	rt    *onnx.Runtime
+	prior *prior.Prior
+	o     PriorOptions
+	size  int
+	one   *predictor
+	times durations
+}
+
+func newPriorCheck(rt *onnx.Runtime, p *prior.Prior, o PriorOptions) (*priorCheck, error) {
+	if o.Size == 0 {
+		o.Size = 256
+	}
+	m := p.Card.MultipleOf
+	c := &priorCheck{rt: rt, prior: p, o: o, size: (o.Size + m - 1) / m * m}
+	if len(o.Timesteps) == 0 {
+		last := float64(p.Schedule.Steps() - 1)
+		for _, f := range []float64{0, 0.01, 0.03, 0.1, 0.2, 0.35, 0.5, 0.7, 0.85, 1} {
+			c.o.Timesteps = append(c.o.Timesteps, int(math.Round(f*last)))
+		}
+		c.o.Timesteps = slices.Compact(c.o.Timesteps)
+	}
+	if o.Limits == (Limits{}) {
+		c.o.Limits = DefaultLimits()
+	}
+	for _, img := range o.Images {
+		if img.Channels != p.Card.Channels || img.Height != c.size || img.Width != c.size {
+			return nil, fmt.Errorf("image of %d channels, %d×%d: want %d channels, %d×%d", img.Channels, img.Width, img.Height, p.Card.Channels, c.size, c.size)
+		}
+	}
+	var err error
+	c.one, err = newPredictor(rt, p, c.size, c.size)
+	return c, err
+}
+
+func (c *priorCheck) close() { c.one.close() }
+
+// statistics asks the network at each time index.
+func (c *priorCheck) statistics(ctx context.Context, r *PriorReport) error {
+	key := noise.NewKey([32]byte([]byte("ddiff prior check: fixed noise..")))
+	for _, t := range c.o.Timesteps {
+		if t < 0 || t >= c.prior.Schedule.Steps() {
+			return fmt.Errorf("time index %d: the schedule has 0..%d", t, c.prior.Schedule.Steps()-1)
+		}
+		a := c.prior.Schedule.AlphaBar[t]
+		eps := make([]float32, c.one.in[0].Size())
+		noise.Normal(eps, key, noise.Step, uint32(t), 1)
+		got, _, err := c.ask(ctx, nil, eps, t)
+		if err != nil {
+			return err
+		}
+		mean, std := moments(got)
+		r.Noise = append(r.Noise, NoiseRow{T: t, AlphaBar: a, Mean: mean, Std: std, MSE: meanSquare(got, eps)})
+		if len(c.o.Images) == 0 {
+			continue
+		}
+		row := ImageRow{T: t, Sigma: math.Sqrt((1 - a) / a)}
+		for i, img := range c.o.Images {
+			noise.Normal(eps, key, noise.Step, uint32(t+(i+1)*c.prior.Schedule.Steps()), 1)
+			got, xt, err := c.ask(ctx, img.Pix, eps, t)
+			if err != nil {
+				return err
+			}
+			n := float64(len(c.o.Images))
+			row.Noisy += clippedPSNR(img.Pix, func(j int) float64 { return float64(xt[j]) / math.Sqrt(a) }) / n
+			row.Denoised += clippedPSNR(img.Pix, func(j int) float64 {
+				return (float64(xt[j]) - math.Sqrt(1-a)*float64(got[j])) / math.Sqrt(a)
+			}) / n
+			row.MSE += meanSquare(got, eps) / n
+		}
+		r.Images = append(r.Images, row)
+	}
+	return nil
+}
+
+// ask gives the network's estimate of the noise in x_t = √ᾱ·x + √(1−ᾱ)·ε, and x_t; x nil is a
+// grey image.
+func (c *priorCheck) ask(ctx context.Context, x, eps []float32, t int) (got, xt []float32, err error) {
+	a := c.prior.Schedule.AlphaBar[t]
+	xt = make([]float32, len(eps))
+	for i := range xt {
+		v := math.Sqrt(1-a) * float64(eps[i])
+		if x != nil {
+			v += math.Sqrt(a) * float64(x[i])
+		}
+		xt[i] = float32(v)
+	}
+	begin := time.Now()
+	got, err = c.one.predict(ctx, xt, t)
+	if err != nil {
+		return nil, nil, err
+	}
+	c.times = append(c.times, time.Since(begin))
+	if i, ok := raster.Finite(got); !ok {
+		return nil, nil, fmt.Errorf("%s: %w: value %d at time index %d is %v", c.prior.File, ErrNotFinite, i, t, got[i])
+	}
+	for i := range got {
+		switch v := float64(got[i]); c.prior.Card.Prediction {
+		case prior.Sample:
+			got[i] = float32((float64(xt[i]) - math.Sqrt(a)*v) / math.Sqrt(1-a))
+		case prior.Velocity:
+			got[i] = float32(math.Sqrt(a)*v + math.Sqrt(1-a)*float64(xt[i]))
+		}
+	}
+	return got, xt, nil
+}
+
+// vectors compares with reference vectors, of the file itself and of the form in which the
+// solver takes it in.
+func (c *priorCheck) vectors(ctx context.Context, file string, data []byte) (*Agreement, error) {
+	path := c.o.Vectors
+	if path == "" {
+		path = VectorsBeside(file)
+		if _, err := os.Stat(path); err != nil {
+			return nil, nil //nolint:nilerr // without vectors there is nothing to compare
+		}
+	}
+	n, err := newNetwork(file, data)
+	if err != nil {
+		return nil, err
+	}
+	v, err := ReadVectors(path, named(n.outputs))
+	if err != nil {
+		return nil, err
+	}
+	got, err := c.taken(ctx, n, v) // first: it knows what sizes the card allows
+	if err != nil {
+		return nil, err
+	}
+	plain, err := n.agree(ctx, c.rt, v, c.o.Limits)
+	if err != nil {
+		return nil, err
+	}
+	built, err := v.compare(map[string]*raster.Array{n.outputs[0].name: got}, c.o.Limits)
+	if err != nil {
+		return nil, err
+	}
+	built.File = &plain.Deviation
+	built.Deviation, built.OK = built.worse(plain.Deviation), built.OK && plain.OK
+	return built, nil
+}
+
+// taken evaluates the vectors' inputs one by one as the solver does.
+func (c *priorCheck) taken(ctx context.Context, n *network, v *Vectors) (*raster.Array, error) {
+	var x, t *raster.Array
+	for _, p := range n.inputs {
+		if len(p.dims) == 4 {
+			x = v.Inputs[p.name]
+		} else {
+			t = v.Inputs[p.name]
+		}
+	}
+	if x == nil || t == nil || len(x.Shape) != 4 || len(t.Data) != x.Shape[0] || len(v.Outputs) != 1 {
+		return nil, fmt.Errorf("%w: want the image batch, its times and one output", ErrVectors)
+	}
+	one, err := newPredictor(c.rt, c.prior, x.Shape[2], x.Shape[3])
+	if err != nil {
+		return nil, err
+	}
+	defer one.close()
+	out := &raster.Array{Shape: x.Shape}
+	each := len(x.Data) / x.Shape[0]
+	for i := range t.Data {
+		got, err := one.predict(ctx, x.Data[i*each:(i+1)*each], int(t.Data[i]))
+		if err != nil {
+			return nil, err
+		}
+		out.Data = append(out.Data, got...)
+	}
+	return out, nil
+}
+
+// suspicions are what a trained network would not show.
+func suspicions(r *PriorReport) []string {
+	var out []string
+	worst := 0.0
+	for _, n := range r.Noise {
+		if n.AlphaBar < 0.1 {
+			worst = max(worst, n.MSE)
+		}
+	}
+	if worst > 0.5 {
+		out = append(out, fmt.Sprintf("where nearly all is noise the estimate is off by a mean square of %.2f: the card's prediction or schedule may be wrong, or the network is not trained", worst))
+	}
+	for _, i := range r.Images {
+		if i.Sigma > 0.02 && i.Sigma < 1 && i.Denoised < i.Noisy {
+			return append(out, fmt.Sprintf("at time index %d the image is worse after denoising (%.1f dB) than before (%.1f dB)", i.T, i.Denoised, i.Noisy))
+		}
+	}
+	return out
+}
+
+// predictor is a prior compiled for one image of a size.
+type predictor struct {
+	session *onnx.Session
+	in      []onnx.Value
+	tensors []*onnx.Tensor
+	out     []*onnx.Tensor
+}
+
+func newPredictor(rt *onnx.Runtime, p *prior.Prior, height, width int) (*predictor, error) {
+	g := onnx.NewGraph(p.Opset())
+	x := g.Input("x", onnx.Float, 1, p.Card.Channels, height, width)
+	t := g.Input("t", onnx.Int64, 1)
+	y, err := p.Predict(g, x, t)
+	if err != nil {
+		return nil, err
+	}
+	g.Output("y", y)
+	model, err := g.Marshal("network")
+	if err != nil {
+		return nil, err
+	}
+	q := &predictor{in: []onnx.Value{x, t}}
+	if q.tensors, err = onnx.NewTensors(x, t); err != nil {
+		return nil, err
+	}
+	if q.out, err = onnx.NewTensors(y); err != nil {
+		q.close()
+		return nil, err
+	}
+	if q.session, err = rt.NewSession(model, []string{"x", "t"}, []string{"y"}); err != nil {
+		q.close()
+		return nil, fmt.Errorf("prior %s: %w", p.File, err)
+	}
+	return q, nil
+}
+
+func (q *predictor) predict(ctx context.Context, x []float32, t int) ([]float32, error) {
+	copy(q.tensors[0].F32, x)
+	q.tensors[1].I64[0] = int64(t)
+	if err := q.session.Run(ctx, q.tensors, q.out); err != nil {
+		return nil, err
+	}
+	return slices.Clone(q.out[0].F32), nil
+}
+
+// close releases the runtime's memory; it may be called again.
+func (q *predictor) close() {
+	onnx.CloseTensors(q.tensors)
+	onnx.CloseTensors(q.out)
+	if q.session != nil {
+		q.session.Close()
+	}
+}

@@ -1,0 +1,215 @@
+package check_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"ddiff/restore/check"
+	"ddiff/restore/noise"
+	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxtest"
+	"ddiff/restore/prior"
+	"ddiff/restore/raster"
+)
+
+func TestPriorStatistics(t *testing.T) {
+	t.Parallel()
+	r, err := check.Prior(t.Context(), onnxtest.Runtime(t), score(t, 0.5, nil), check.PriorOptions{Size: 33, Timesteps: []int{0, 500, 999}})
+	must(t, err)
+	if r.Shape != [4]int{1, 3, 40, 40} || r.Name != "tiny" || len(r.SHA256) != 64 || r.Vectors != nil || !r.OK() || r.PeakMiB <= 1 || len(r.Noise) != 3 {
+		t.Errorf("report %+v", r)
+	}
+	// The network gives half of √(1−ᾱ)·ε: its deviation and its error follow.
+	for _, n := range r.Noise {
+		s := math.Sqrt(1 - n.AlphaBar)
+		if math.Abs(n.Std-s/2) > 0.02 || math.Abs(n.Mean) > 0.03 || math.Abs(n.MSE-(1-s/2)*(1-s/2)) > 0.03 {
+			t.Errorf("t %d: mean %g, deviation %g, error %g with √(1−ᾱ) = %g", n.T, n.Mean, n.Std, n.MSE, s)
+		}
+	}
+}
+
+// The bundled prior is trained: it denoises, and noise is nearly all that it finds in noise.
+func TestBundledPrior(t *testing.T) {
+	t.Parallel()
+	data, err := os.ReadFile("../../examples/images/coffee.png")
+	must(t, err)
+	img, err := raster.Decode(data, raster.Limits{})
+	must(t, err)
+	img, err = raster.Fit(img, raster.CenterCrop, 64, 8)
+	must(t, err)
+	r, err := check.Prior(t.Context(), onnxtest.Runtime(t), prior.Bundled, check.PriorOptions{Size: 64, Images: []*raster.Image{img}, Timesteps: []int{100, 300, 900}})
+	must(t, err)
+	if len(r.Warnings) != 0 || len(r.Images) != 3 {
+		t.Fatalf("report %+v", r)
+	}
+	if first, last := r.Images[0], r.Noise[2]; first.Denoised < first.Noisy+6 || last.MSE > 0.05 {
+		t.Errorf("from %.1f dB to %.1f dB; mean square error on noise %g", first.Noisy, first.Denoised, last.MSE)
+	}
+}
+
+// What finds no noise in noise is not trained, or predicts something else: here the velocity,
+// which is near −x where nearly all is noise.
+func TestSuspiciousCard(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		share   float32
+		changes map[string]string
+		warn    bool
+	}{
+		"noise":                    {1, nil, false},
+		"a velocity, said epsilon": {0, nil, true},
+		"a velocity":               {0, map[string]string{"ddiff.prediction": "velocity"}, false},
+		"an image":                 {0, map[string]string{"ddiff.prediction": "sample"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r, err := check.Prior(t.Context(), onnxtest.Runtime(t), score(t, c.share, c.changes), check.PriorOptions{Size: 16, Timesteps: []int{999}})
+			must(t, err)
+			if (len(r.Warnings) > 0) != c.warn {
+				t.Errorf("error %g, warnings %q", r.Noise[0].MSE, r.Warnings)
+			}
+		})
+	}
+}
+
+func TestPriorVectors(t *testing.T) {
+	t.Parallel()
+	inputs := map[string]*raster.Array{"x": ramp(1, 2, 3, 8, 16), "t": {Shape: []int{2}, Data: []float32{5, 900}}}
+	right := map[string]*raster.Array{"eps": ramp(0.5, 2, 3, 8, 16)}
+	wrong := map[string]*raster.Array{"eps": ramp(0.502, 2, 3, 8, 16)}
+	for name, c := range map[string]struct {
+		outputs   map[string]*raster.Array
+		precision string
+		ok        bool
+	}{
+		"equal":                 {right, "fp32", true},
+		"different":             {wrong, "fp32", false},
+		"half, near enough":     {wrong, "fp16", true}, // 20·log₁₀(2/0.004) ≈ 54 dB
+		"half, not near enough": {map[string]*raster.Array{"eps": ramp(0.51, 2, 3, 8, 16)}, "fp16", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			file := score(t, 0.5, nil)
+			writeVectors(t, file, c.precision, inputs, c.outputs)
+			r, err := check.Prior(t.Context(), onnxtest.Runtime(t), file, check.PriorOptions{Size: 8, Timesteps: []int{1}})
+			must(t, err)
+			if r.Vectors == nil || r.OK() != c.ok || r.Vectors.Precision != c.precision || r.Vectors.File == nil {
+				t.Errorf("vectors %+v, ok %v, want %v", r.Vectors, r.OK(), c.ok)
+			}
+		})
+	}
+}
+
+func TestVectorsFromNPZ(t *testing.T) {
+	t.Parallel()
+	var buf bytes.Buffer
+	z := zip.NewWriter(&buf)
+	for name, a := range map[string]*raster.Array{"x": ramp(1, 1, 3, 8, 8), "t": {Shape: []int{1}, Data: []float32{3}}, "eps": ramp(0.5, 1, 3, 8, 8)} {
+		data, err := raster.EncodeNPY(a.Shape, a.Data)
+		must(t, err)
+		w, err := z.Create(name + ".npy")
+		must(t, err)
+		_, err = w.Write(data)
+		must(t, err)
+	}
+	must(t, z.Close())
+	path := filepath.Join(t.TempDir(), "v.npz")
+	must(t, os.WriteFile(path, buf.Bytes(), 0o644))
+	r, err := check.Prior(t.Context(), onnxtest.Runtime(t), score(t, 0.5, nil), check.PriorOptions{Size: 8, Vectors: path, Timesteps: []int{1}})
+	must(t, err)
+	if r.Vectors == nil || !r.Vectors.OK || r.Vectors.MaxAbs > 1e-7 {
+		t.Errorf("vectors %+v", r.Vectors)
+	}
+}
+
+func TestBrokenVectors(t *testing.T) {
+	t.Parallel()
+	good := map[string]*raster.Array{"x": ramp(1, 1, 3, 8, 8), "t": {Shape: []int{1}, Data: []float32{3}}}
+	out := map[string]*raster.Array{"eps": ramp(0.5, 1, 3, 8, 8)}
+	for name, c := range map[string]struct {
+		damage func(t *testing.T, dir string)
+		want   string
+	}{
+		"altered":  {func(t *testing.T, dir string) { flip(t, filepath.Join(dir, "eps.npy")) }, "eps.npy was altered"},
+		"missing":  {func(t *testing.T, dir string) { must(t, os.Remove(filepath.Join(dir, "x.npy"))) }, "x.npy: no such file"},
+		"no index": {func(t *testing.T, dir string) { must(t, os.Remove(filepath.Join(dir, "vectors.json"))) }, "vectors.json: no such file"},
+		"no JSON": {func(t *testing.T, dir string) {
+			must(t, os.WriteFile(filepath.Join(dir, "vectors.json"), []byte("["), 0o644))
+		}, "vectors.json: "},
+		"escape": {func(t *testing.T, dir string) {
+			must(t, os.WriteFile(filepath.Join(dir, "vectors.json"), []byte(`{"precision": "fp32", "inputs": {"x": "../x.npy"}}`), 0o644))
+		}, "is not a file beside"},
+		"precision": {func(t *testing.T, dir string) {
+			must(t, os.WriteFile(filepath.Join(dir, "vectors.json"), []byte(`{"precision": "int8"}`), 0o644))
+		}, "precision is"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			file := score(t, 0.5, nil)
+			c.damage(t, writeVectors(t, file, "fp32", good, out))
+			_, err := check.Prior(t.Context(), onnxtest.Runtime(t), file, check.PriorOptions{Size: 8, Timesteps: []int{1}})
+			wantError(t, err, check.ErrVectors, c.want)
+		})
+	}
+	file := score(t, 0.5, nil)
+	writeVectors(t, file, "fp32", map[string]*raster.Array{"x": ramp(1, 1, 3, 8, 8)}, out)
+	_, err := check.Prior(t.Context(), onnxtest.Runtime(t), file, check.PriorOptions{Size: 8, Timesteps: []int{1}})
+	wantError(t, err, check.ErrVectors, "want the image batch, its times and one output")
+}
+
+func TestNotFinite(t *testing.T) {
+	t.Parallel()
+	_, err := check.Prior(t.Context(), onnxtest.Runtime(t), score(t, float32(math.Inf(1)), nil), check.PriorOptions{Size: 8, Timesteps: []int{4}})
+	wantError(t, err, check.ErrNotFinite, "at time index 4")
+}
+
+func TestUnusablePriors(t *testing.T) {
+	t.Parallel()
+	rt := onnxtest.Runtime(t)
+	_, err := check.Prior(t.Context(), rt, filepath.Join(t.TempDir(), "no.onnx"), check.PriorOptions{})
+	wantError(t, err, os.ErrNotExist)
+	_, err = check.Prior(t.Context(), rt, score(t, 1, map[string]string{"ddiff.channels": "4"}), check.PriorOptions{})
+	wantError(t, err, prior.ErrCard, "channels is 4")
+	path := filepath.Join(t.TempDir(), "text.onnx")
+	must(t, os.WriteFile(path, []byte("text"), 0o644))
+	_, err = check.Prior(t.Context(), rt, path, check.PriorOptions{})
+	wantError(t, err, onnx.ErrModel, "not an ONNX file")
+	_, err = check.Prior(t.Context(), rt, score(t, 1, nil), check.PriorOptions{Size: 8, Timesteps: []int{1000}})
+	if err == nil {
+		t.Error("time index 1000 was accepted")
+	}
+	_, err = check.Prior(t.Context(), rt, score(t, 1, nil), check.PriorOptions{Size: 8, Images: []*raster.Image{raster.New(3, 8, 16)}})
+	if err == nil {
+		t.Error("an image of another size was accepted")
+	}
+}
+
+func TestDeviate(t *testing.T) {
+	t.Parallel()
+	a := make([]float32, 1000)
+	noise.Normal(a, noise.NewKey([32]byte{1}), noise.Step, 0, 1)
+	if d := check.Deviate(a, a); d.MaxAbs != 0 || d.PSNR != 200 {
+		t.Errorf("equal: %+v", d)
+	}
+	b := append([]float32(nil), a...)
+	for i := range b {
+		b[i] += 0.02
+	}
+	// The peak is 2 for unit variance: 20·log₁₀(2/0.02) = 40 dB.
+	if d := check.Deviate(b, a); math.Abs(d.MaxAbs-0.02) > 1e-6 || math.Abs(d.PSNR-40) > 0.3 {
+		t.Errorf("moved by 0.02: %+v", d)
+	}
+}
+
+// flip changes the last byte of a file.
+func flip(t *testing.T, path string) {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	must(t, err)
+	data[len(data)-1] ^= 1
+	must(t, os.WriteFile(path, data, 0o644))
+}

@@ -1,0 +1,102 @@
+package check
+
+import (
+	"math"
+	"slices"
+	"syscall"
+	"time"
+)
+
+// moments are the mean and the standard deviation.
+func moments(x []float32) (mean, std float64) {
+	for _, v := range x {
+		mean += float64(v)
+	}
+	mean /= float64(len(x))
+	for _, v := range x {
+		std += (float64(v) - mean) * (float64(v) - mean)
+	}
+	return mean, math.Sqrt(std / float64(len(x)))
+}
+
+func rms(x []float32) float64 {
+	sum := 0.0
+	for _, v := range x {
+		sum += float64(v) * float64(v)
+	}
+	return math.Sqrt(sum / float64(max(len(x), 1)))
+}
+
+// meanSquare of the difference.
+func meanSquare(a, b []float32) float64 {
+	sum := 0.0
+	for i := range a {
+		d := float64(a[i]) - float64(b[i])
+		sum += d * d
+	}
+	return sum / float64(len(a))
+}
+
+// dot is the inner product, summed in float64.
+func dot(a, b []float32) float64 {
+	sum := 0.0
+	for i := range a {
+		sum += float64(a[i]) * float64(b[i])
+	}
+	return sum
+}
+
+// clippedPSNR of values against an image in [−1, 1], in dB, at most 80.
+func clippedPSNR(image []float32, value func(i int) float64) float64 {
+	sum := 0.0
+	for i, want := range image {
+		d := (max(-1, min(1, value(i))) - float64(want)) / 2
+		sum += d * d
+	}
+	return -10 * math.Log10(sum/float64(len(image))+1e-8)
+}
+
+// durations of calls.
+type durations []time.Duration
+
+// middle is the median in milliseconds.
+func (d durations) middle() float64 {
+	if len(d) == 0 {
+		return 0
+	}
+	s := slices.Sorted(slices.Values(d))
+	return s[len(s)/2].Seconds() * 1000
+}
+
+// peakMiB is the largest resident memory of this process so far, in MiB; 0 where the system
+// does not tell.
+func peakMiB() float64 {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return float64(u.Maxrss) / 1024 // Linux counts in KiB
+}
+
+func product(shape []int) int {
+	n := 1
+	for _, d := range shape {
+		n *= d
+	}
+	return n
+}
+
+// smooth is a batch of images of slow waves in [−1, 1], another in each channel.
+func smooth(shape []int) []float32 {
+	out := make([]float32, 0, product(shape))
+	h, w := float64(shape[2]), float64(shape[3])
+	for i := range shape[0] * shape[1] {
+		for y := range shape[2] {
+			for x := range shape[3] {
+				v := math.Sin(float64(i)+5*float64(y)/h) * math.Cos(float64(i)+7*float64(x)/w)
+				out = append(out, float32(0.9*v))
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,155 @@
+package prior_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxpb"
+	"ddiff/restore/prior"
+)
+
+func write(t *testing.T, data []byte) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "p.onnx")
+	if err := os.WriteFile(path, data, 0o640); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func read(t *testing.T, path string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// graphBytes are the bytes of the graph in a model file.
+func graphBytes(t *testing.T, data []byte) []byte {
+	t.Helper()
+	m := &onnxpb.ModelProto{}
+	if err := proto.Unmarshal(data, m); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := proto.MarshalOptions{Deterministic: true}.Marshal(m.Graph)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
+func TestSetCard(t *testing.T) {
+	t.Parallel()
+	whole, err := prior.Read(prior.Bundled)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := write(t, whole)
+	if err := prior.SetCard(path, path, map[string]string{"ddiff.name": "another", "ddiff.training": "none"}); err != nil {
+		t.Fatal(err)
+	}
+	p, err := prior.Open(path)
+	if err != nil || p.Card.Name != "another" || p.Card.Training != "none" || p.Card.License == "" {
+		t.Errorf("card %+v, error %v", p.Card, err)
+	}
+	if !bytes.Equal(graphBytes(t, read(t, path)), graphBytes(t, whole)) {
+		t.Error("the graph was changed")
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o640 {
+		t.Errorf("mode %v, error %v", info.Mode(), err)
+	}
+
+	other := filepath.Join(filepath.Dir(path), "other.onnx")
+	before := read(t, path)
+	if err := prior.SetCard(path, other, map[string]string{"ddiff.name": "third"}); err != nil {
+		t.Fatal(err)
+	}
+	if p, err := prior.Open(other); err != nil || p.Card.Name != "third" || !bytes.Equal(read(t, path), before) {
+		t.Errorf("error %v; the source must stay as it is", err)
+	}
+}
+
+// A card may be written entry by entry; what is there is held against the graph from the start.
+func TestSetCardInParts(t *testing.T) {
+	t.Parallel()
+	empty := map[string]string{}
+	for _, k := range prior.Keys() {
+		empty[k] = ""
+	}
+	path := write(t, model(t, 1, 2, onnx.Float, empty))
+	for _, k := range prior.Keys() {
+		value := map[string]string{"channels": "1", "learned_variance": "true"}[k]
+		if value == "" {
+			value = card["ddiff."+k]
+		}
+		if err := prior.SetCard(path, path, map[string]string{"ddiff." + k: value}); err != nil {
+			t.Fatalf("%s: %v", k, err)
+		}
+	}
+	if p, err := prior.Open(path); err != nil || !p.Card.LearnedVariance {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestSetCardRefuses(t *testing.T) {
+	t.Parallel()
+	whole := model(t, 3, 3, onnx.Int64, nil)
+	g := onnx.NewGraph(onnx.DefaultOpset)
+	g.Output("y", g.Neg(g.Input("x", onnx.Float, 2)))
+	noPrior, err := g.Marshal("no prior")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		data    []byte
+		entries map[string]string
+		kind    error
+		want    string
+	}{
+		"channels":         {whole, map[string]string{"ddiff.channels": "4"}, prior.ErrCard, "channels is 4, the graph's input sample has 3"},
+		"learned variance": {whole, map[string]string{"ddiff.learned_variance": "true"}, prior.ErrCard, "6 output channels expected"},
+		"prediction":       {whole, map[string]string{"ddiff.prediction": "noise"}, prior.ErrCard, "must be epsilon, sample or velocity"},
+		"schedule":         {whole, map[string]string{"ddiff.schedule": "linear"}, prior.ErrCard, "schedule"},
+		"no prior":         {noPrior, map[string]string{"ddiff.name": "x"}, prior.ErrGraph, "1 inputs"},
+		"text":             {[]byte("this is no model"), map[string]string{"ddiff.name": "x"}, onnx.ErrModel, "cut short (16 bytes)"},
+		"empty":            {nil, map[string]string{"ddiff.name": "x"}, onnx.ErrModel, "cut short (0 bytes)"},
+		"cut short":        {whole[:len(whole)/2], map[string]string{"ddiff.name": "x"}, onnx.ErrModel, "not an ONNX file, or cut short"},
+		"cut at the end":   {whole[:len(whole)-1], map[string]string{"ddiff.name": "x"}, onnx.ErrModel, "not an ONNX file, or cut short"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := write(t, c.data)
+			err := prior.SetCard(path, path, c.entries)
+			if !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), path) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("error %v, want %v with %q in one line", err, c.kind, c.want)
+			}
+			if !bytes.Equal(read(t, path), c.data) {
+				t.Error("the file was changed")
+			}
+			if entries, err := os.ReadDir(filepath.Dir(path)); err != nil || len(entries) != 1 {
+				t.Errorf("%d files are left, error %v", len(entries), err)
+			}
+		})
+	}
+}
+
+func TestSetCardElsewhere(t *testing.T) {
+	t.Parallel()
+	path := write(t, model(t, 3, 3, onnx.Int64, nil))
+	nowhere := filepath.Join(t.TempDir(), "no", "p.onnx")
+	if err := prior.SetCard(path, nowhere, map[string]string{"ddiff.name": "x"}); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("error %v, want ErrNotExist", err)
+	}
+	if err := prior.SetCard(nowhere, path, nil); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("error %v, want ErrNotExist", err)
+	}
+}

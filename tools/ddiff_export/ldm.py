@@ -1,0 +1,166 @@
+"""Latent diffusion with a VQ first stage: reading a checkpoint and writing it as a bundle.
+
+A bundle is a folder with encoder.onnx (x to z), quantizer.onnx (z to q), decoder.onnx (z or q
+to x), unet.onnx (z, t to eps) and bundle.json, the card, with the digests of the four.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from . import adm, vq
+from .checkpoint import State, fit, part, without_init
+from .errors import ExportError
+from .onnx_file import file_digest
+
+LICENSE = "MIT"  # of the code that the weights were published with
+
+
+@dataclass(frozen=True)
+class Config:
+    """What one published latent diffusion model is made of."""
+
+    unet: adm.Config
+    first_stage: vq.Config = field(default_factory=vq.Config)
+    null_class: int | None = None  # the class that stands for none
+    published: str = ""
+
+    def tiny(self) -> Config:
+        """The same structure, narrower."""
+        null = None if self.null_class is None else 6
+        return replace(self, unet=self.unet.tiny(), first_stage=self.first_stage.tiny(), null_class=null)
+
+
+def _unet(width: int, multipliers: tuple[int, ...], **more: object) -> adm.Config:
+    return adm.Config(
+        64, width, multipliers, 2, attention=(2, 4, 8), learned_variance=False, scale_shift=False, resample_blocks=False,
+        schedule="scaled_linear:0.0015:0.0195:1000", license=LICENSE, **more,
+    )  # fmt: skip
+
+
+CONFIGS: dict[str, Config] = {
+    "ffhq256": Config(_unet(224, (1, 2, 3, 4), head_width=32), published="ldm_ffhq256.pt"),
+    "imagenet256": Config(
+        _unet(192, (1, 2, 3, 5), heads=1, classes=1001, context=512), null_class=1000, published="ldm_imagenet256.pt"
+    ),
+}
+
+
+class _Labels(nn.Module):
+    """The embedding of the classes."""
+
+    def __init__(self, classes: int, width: int) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(classes, width)
+
+
+@dataclass
+class Model:
+    """A checkpoint's networks, ready for inference."""
+
+    config: Config
+    unet: adm.UNet
+    first_stage: vq.FirstStage
+    scale: float
+
+
+def load(config: Config, state: State, source: str, label: int | None = None, ema: bool = True) -> Model:
+    """The networks with their weights. label None is the null class, where there is one; ema
+    takes the running averages of the network's weights, where the file has them."""
+    with without_init():
+        unet = adm.UNet(replace(config.unet, classes=0))
+        stage = vq.FirstStage(config.first_stage)
+    weights = part(state, "model.diffusion_model.")
+    if not weights:
+        raise ExportError(f"{source}: another architecture than the one chosen: no name begins with model.diffusion_model.; is it a latent diffusion model?")
+    if ema:
+        weights = _averaged(weights, part(state, "model_ema."), source)
+    fit(unet, weights, f"{source} (model.diffusion_model)")
+    fit(stage, part(state, "first_stage_model."), f"{source} (first_stage_model)", ignore=("loss.",))
+    if config.unet.context:
+        with without_init():
+            labels = _Labels(config.unet.classes, config.unet.context)
+        fit(labels, part(state, "cond_stage_model."), f"{source} (cond_stage_model)")
+        label = config.null_class if label is None else label
+        if label is None or not 0 <= label < config.unet.classes:
+            raise ExportError(f"--class: {label} is outside 0..{config.unet.classes - 1}")
+        for module in unet.modules():
+            if hasattr(module, "settle"):
+                module.settle(labels.embedding.weight.data[label])
+    elif label is not None:
+        raise ExportError("--class: this network has no classes")
+    scale = float(state["scale_factor"]) if "scale_factor" in state else 1.0
+    return Model(config, unet, stage, scale)
+
+
+def _averaged(weights: State, ema: State, source: str) -> State:
+    """The running averages, which are stored under the names without their dots."""
+    ema = {k: v for k, v in ema.items() if k not in ("decay", "num_updates")}
+    if not ema:
+        return weights
+    names = {("diffusion_model." + name).replace(".", ""): name for name in weights}
+    lost = [name for short, name in names.items() if short not in ema]
+    if lost:
+        raise ExportError(f"{source}: the running averages lack {len(lost)} weights (first: {lost[0]}); export with --no-ema")
+    return {name: ema[short] for short, name in names.items()}
+
+
+def published(model: Model, labels: Tensor | None) -> State:
+    """The state dict of a checkpoint with these networks."""
+    out = {f"model.diffusion_model.{k}": v for k, v in model.unet.state_dict().items()}
+    out |= {f"first_stage_model.{k}": v for k, v in model.first_stage.state_dict().items()}
+    if labels is not None:
+        out["cond_stage_model.embedding.weight"] = labels
+    return out
+
+
+def bundle_card(model: Model, name: str, training: str, files: Mapping[str, Path]) -> str:
+    """The text of bundle.json."""
+    c, stage = model.config.unet, model.config.first_stage
+    described = {
+        "card": 1,
+        "kind": "latent",
+        "name": name,
+        "license": c.license,
+        "training": training,
+        "prediction": "epsilon",
+        "schedule": c.schedule,
+        "range": "-1..1",
+        "channels": stage.channels,
+        "latent": stage.latent,
+        "factor": stage.factor,
+        "multiple_of": stage.factor * c.multiple,
+        "scale": model.scale,
+        "files": {role: {"file": path.name, "sha256": file_digest(path)} for role, path in files.items()},
+    }
+    return json.dumps(described, indent=1) + "\n"
+
+
+def parts(model: Model) -> dict[str, nn.Module]:
+    """The modules of the bundle by role. Latents are the network's: scaled."""
+    stage = model.first_stage
+    return {
+        "encoder": vq.Encode(stage, model.scale).eval(),
+        "quantizer": vq.Quantize(stage, model.scale).eval(),
+        "decoder": vq.Decode(stage, model.scale).eval(),
+        "unet": model.unet,
+    }
+
+
+def example(role: str, model: Model, batch: int, height: int, width: int, seed: int) -> dict[str, Tensor]:
+    """Inputs of a part for images of a size."""
+    generator = torch.Generator().manual_seed(seed)
+    f, c = model.config.first_stage.factor, model.config.first_stage.latent
+    latent = (batch, c, height // f, width // f)
+    if role == "encoder":
+        return {"x": torch.rand((batch, 3, height, width), generator=generator) * 2 - 1}
+    if role == "quantizer":
+        return {"z": vq.margin_latents(vq.Quantize(model.first_stage, model.scale), latent, seed)}
+    z = {"z": torch.randn(latent, generator=generator)}
+    return z if role == "decoder" else z | {"t": torch.linspace(20, 900, batch).long()}

@@ -1,0 +1,45 @@
+"""Finding published files in a folder, by their names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from . import adm, bkse, denoiser, ldm, lpips
+from .errors import ExportError
+from .random_weights import Case
+
+# Other names under which the same files go around.
+ALSO = {"imagenet256.pt": ("adm", "imagenet_256_uncond")}
+
+
+def cases(folder: Path) -> list[Case]:
+    """The export commands of what the folder holds. Raises ExportError where that is nothing."""
+    if not folder.is_dir():
+        raise ExportError(f"{folder}: there is no such folder")
+    out: list[Case] = []
+    for command, configs, kind in (
+        ("guided-diffusion", adm.CONFIGS, "prior"),
+        ("ldm", ldm.CONFIGS, "bundle"),
+        ("drunet", denoiser.CONFIGS, "prior"),
+        ("bkse", bkse.CONFIGS, "operator"),
+    ):
+        for name, config in configs.items():
+            for path in _candidates(folder, config.published):
+                out.append(Case(path.stem, kind, (command, "--config", name, "--weights", str(path))))
+    for network, trunk in lpips.TRUNKS.items():
+        files = [folder / trunk, folder / f"{network}.pth"]
+        if all(path.is_file() for path in files):
+            out.append(Case(f"lpips_{network}_published", "metric", ("lpips", "--network", network, "--weights", *map(str, files))))
+    for path in sorted(folder.iterdir()):
+        if (path / "config.json").is_file() or (path / "unet" / "config.json").is_file():
+            out.append(Case(path.name, "prior", ("diffusers", "--directory", str(path), "--license", "see the publication")))
+    if not out:
+        raise ExportError(f"{folder}: it holds no file under a published name")
+    return out
+
+
+def _candidates(folder: Path, published: str) -> list[Path]:
+    """Files of that name, also with the suffixes of training checkpoints."""
+    stem = Path(published).stem
+    names = [published, f"{stem}.ckpt", *(alias for alias, (_, name) in ALSO.items() if adm.CONFIGS[name].published == published)]
+    return [folder / name for name in dict.fromkeys(names) if (folder / name).is_file()]

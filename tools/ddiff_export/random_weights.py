@@ -1,0 +1,140 @@
+"""Small networks of every architecture with random weights, saved as the real ones are published.
+
+Each has the structure of a published configuration, narrower, and the formats of the real
+files: zip and older PyTorch checkpoints, a training checkpoint, safetensors.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from . import adm, bkse, denoiser, diffusers_unet, ldm, lpips, onnx_file, tweedie, vq
+from .checkpoint import State, write_safetensors
+from .overrides import settings
+
+ADM = ("ffhq_10m", "imagenet_64", "imagenet_128", "imagenet_256_uncond", "imagenet_512")
+NARROW = 4  # by what LPIPS-VGG is narrowed
+
+
+@dataclass(frozen=True)
+class Case:
+    """An architecture's files, and the command line that exports them, without --out."""
+
+    name: str
+    kind: str  # prior, bundle, operator or metric
+    arguments: tuple[str, ...]
+    # For a denoiser that is an ONNX file: the PyTorch prior that the export must equal.
+    reference: nn.Module | None = None
+
+
+def randomise(module: nn.Module, seed: int, gain: float = 1.0) -> nn.Module:
+    """Weights with which values keep their size from layer to layer."""
+    generator = torch.Generator().manual_seed(seed)
+    for name, p in module.named_parameters():
+        noise = torch.randn(p.shape, generator=generator)
+        if p.dim() > 1:
+            p.data = noise * gain / max(p[0].numel(), 1) ** 0.5
+        else:
+            p.data = 0.1 * noise + (1.0 if name.endswith("weight") else 0.0)
+    return module.eval().requires_grad_(False)
+
+
+def state(module: nn.Module) -> State:
+    return OrderedDict((name, value.clone()) for name, value in module.state_dict().items())
+
+
+def cases(out: Path, seed: int = 0) -> list[Case]:
+    """Writes the files of all architectures below out."""
+    out.mkdir(parents=True, exist_ok=True)
+    made = [_adm(out, name, seed) for name in ADM]
+    made += [_ldm(out, name, seed) for name in ldm.CONFIGS]
+    made += [_diffusers(out, seed), *_drunet(out, seed), _bkse(out, seed)]
+    return made + [_lpips(out, name, seed) for name in lpips.LAYERS]
+
+
+def _fields(config: object) -> list[str]:
+    return [word for setting in settings(config) for word in ("--field", setting)]
+
+
+def _adm(out: Path, name: str, seed: int) -> Case:
+    c = adm.CONFIGS[name].tiny()
+    path = out / (adm.CONFIGS[name].published)
+    torch.save(state(randomise(adm.UNet(c), seed)), path)
+    label = ["--class", "3"] if c.classes else []
+    return Case(f"adm_{name}", "prior", ("guided-diffusion", "--config", name, "--weights", str(path), *_fields(c), *label))
+
+
+def _ldm(out: Path, name: str, seed: int) -> Case:
+    c = ldm.CONFIGS[name].tiny()
+    unet = randomise(adm.UNet(replace(c.unet, classes=0)), seed)
+    stage = randomise(vq.FirstStage(c.first_stage), seed + 1)
+    labels = torch.randn(c.unet.classes, c.unet.context, generator=torch.Generator().manual_seed(seed)) if c.unet.context else None
+    weights = ldm.published(ldm.Model(c, unet, stage, 1.0), labels)
+    averaged = {f"model_ema.diffusion_model{k.replace('.', '')}": v for k, v in unet.state_dict().items()}
+    if name == "ffhq256":  # the last weights differ from their averages
+        weights |= averaged | {"model_ema.decay": torch.tensor(0.9999), "model_ema.num_updates": torch.tensor(1)}
+        weights = {k: v * 1.5 if k.startswith("model.diffusion_model.") else v for k, v in weights.items()}
+    path = out / f"{Path(ldm.CONFIGS[name].published).stem}.ckpt"
+    torch.save({"epoch": 1, "global_step": 2, "state_dict": OrderedDict(weights), "optimizer_states": [], "lr_schedulers": []}, path)
+    return Case(f"ldm_{name}", "bundle", ("ldm", "--config", name, "--weights", str(path), *_fields(c)))
+
+
+def _diffusers(out: Path, seed: int) -> Case:
+    fields = {
+        "_class_name": "UNet2DModel", "act_fn": "silu", "attention_head_dim": None, "block_out_channels": [32, 32, 64], "center_input_sample": False,
+        "down_block_types": ["DownBlock2D", "AttnDownBlock2D", "DownBlock2D"], "downsample_padding": 0, "flip_sin_to_cos": False, "freq_shift": 1,
+        "in_channels": 3, "layers_per_block": 2, "mid_block_scale_factor": 1, "norm_eps": 1e-6, "norm_num_groups": 32, "out_channels": 3,
+        "sample_size": 32, "time_embedding_type": "positional", "up_block_types": ["UpBlock2D", "AttnUpBlock2D", "UpBlock2D"],
+    }  # fmt: skip
+    folder = out / "ddpm-small"
+    folder.mkdir(exist_ok=True)
+    network = randomise(diffusers_unet.UNet(diffusers_unet.config(fields, "config")), seed)
+    write_safetensors(network.state_dict(), folder / "diffusion_pytorch_model.safetensors")
+    (folder / "config.json").write_text(json.dumps(fields))
+    scheduler = {"_class_name": "DDPMScheduler", "beta_start": 0.0001, "beta_end": 0.02, "beta_schedule": "linear", "num_train_timesteps": 1000}
+    (folder / "scheduler_config.json").write_text(json.dumps(scheduler))
+    return Case("diffusers_unet", "prior", ("diffusers", "--directory", str(folder), "--license", "none"))
+
+
+def _drunet(out: Path, seed: int) -> list[Case]:
+    c = denoiser.CONFIGS["drunet_color"].tiny()
+    # Without a norm and with residual blocks, values grow: smaller weights.
+    network = randomise(denoiser.DRUNet(c), seed, gain=0.8)
+    path = out / denoiser.CONFIGS["drunet_color"].published
+    torch.save(state(network), path)
+    known = Case("tweedie_drunet", "prior", ("drunet", "--config", "drunet_color", "--weights", str(path), *_fields(c)))
+
+    x, s = torch.rand(1, 3, 16, 16), torch.tensor([0.1])
+    image = ("n", 3, "h", "w")
+    onnx_file.save(onnx_file.trace(network, {"x": (x, image), "s": (s, ("n",))}, {"y": image}), out / "denoiser.onnx")
+    lo, hi = (2 * v for v in c.sigma)
+    arguments = (
+        "denoiser", "--onnx", str(out / "denoiser.onnx"), "--sigma", f"{c.sigma[0]},{c.sigma[1]}", "--multiple-of", str(c.multiple), "--license", "none",
+    )  # fmt: skip
+    return [known, Case("tweedie_onnx", "prior", arguments, tweedie.Prior(network, lo, hi, "0..1"))]
+
+
+def _bkse(out: Path, seed: int) -> Case:
+    c = bkse.CONFIGS["gopro_wvae"].tiny()
+    path = out / bkse.CONFIGS["gopro_wvae"].published
+    torch.save(state(randomise(bkse.Wizard(c), seed, gain=0.7)), path)
+    return Case("bkse", "operator", ("bkse", "--config", "gopro_wvae", "--weights", str(path), *_fields(c)))
+
+
+def _lpips(out: Path, name: str, seed: int) -> Case:
+    narrow = NARROW if name == "vgg" else 1
+    module = randomise(lpips.LPIPS(name, narrow), seed, gain=1.4)
+    whole = {k: v.abs() if k.startswith("lin") else v for k, v in state(module).items()}
+    trunk, linear = out / lpips.TRUNKS[name], out / f"{name}.pth"
+    classifier: dict[str, Tensor] = {k: v for k, v in whole.items() if k.startswith("features.")}
+    torch.save(OrderedDict(classifier | {"classifier.1.weight": torch.ones(2, 2)}), trunk, _use_new_zipfile_serialization=False)
+    torch.save(OrderedDict((k, v) for k, v in whole.items() if k.startswith("lin")), linear, _use_new_zipfile_serialization=False)
+    return Case(f"lpips_{name}", "metric", ("lpips", "--network", name, "--narrow", str(narrow), "--weights", str(trunk), str(linear)))
+
+

@@ -1,0 +1,142 @@
+"""Every architecture from a file of weights to a checked ONNX file.
+
+    python3 -m ddiff_export.selftest --program bin/ddiff [--weights DIR] [--only NAME] [--keep DIR]
+
+Makes small networks with random weights under the published names (random_weights), exports
+each in float and in half precision, and has the ddiff program run the files in ONNX Runtime
+against PyTorch's results. With --weights, real files in that folder are treated in the same
+way. The last line is
+
+    architectures=N max_abs=M fp16_psnr=P
+
+the number of architectures, the largest difference in float and the lowest PSNR in half
+precision. Exit code 1 where one does not agree, 2 where something cannot be exported.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+import torch
+
+from . import __main__ as cli
+from . import published, random_weights, vectors
+from .errors import ExportError
+from .random_weights import Case
+
+SIZE = 64  # side of the images on which files are run
+VERBS = {"prior": "prior", "bundle": "prior", "operator": "operator", "metric": "operator"}
+
+
+@dataclass
+class Result:
+    """What the program found out about one file."""
+
+    ok: bool
+    max_abs: float
+    psnr: float
+
+
+def command(case: Case, arguments: list[str]) -> None:
+    """Runs an export command in this process."""
+    said = io.StringIO()
+    with contextlib.redirect_stderr(said), contextlib.redirect_stdout(io.StringIO()):
+        code = cli.main(arguments)
+    if code != 0:
+        raise SystemExit(f"{case.name}: {said.getvalue().strip()}")
+
+
+def export(case: Case, out: Path) -> list[Path]:
+    """Exports a case in float and in half precision."""
+    suffix = "" if case.kind == "bundle" else ".onnx"
+    single, half = (out / f"{case.name}_{precision}{suffix}" for precision in ("fp32", "fp16"))
+    command(case, [*case.arguments, "--out", str(single)])
+    if case.reference is not None:
+        generator = torch.Generator().manual_seed(5)
+        x, t = torch.randn((2, 3, 64, 72), generator=generator), torch.tensor([10, 700])
+        with torch.no_grad():
+            vectors.write(single, "fp32", {"x": x, "t": t}, {"eps": case.reference(x, t)})
+    command(case, ["half", "--onnx", str(single), "--out", str(half)])
+    return [single, half]
+
+
+def check(program: str, case: Case, target: Path) -> Result:
+    """Has the program check an exported file."""
+    command = [program, VERBS[case.kind], "check", str(target), "--json", "--size", str(SIZE)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode not in (0, 3):
+        raise SystemExit(f"{case.name}: {' '.join(command)}: exit code {done.returncode}: {done.stderr.strip()}")
+    agreements = _agreements(json.loads(done.stdout))
+    if not agreements:
+        raise SystemExit(f"{case.name}: {target}: nothing was compared with its vectors")
+    return Result(done.returncode == 0, max(a["max_abs"] for a in agreements), min(a["psnr"] for a in agreements))
+
+
+def _agreements(report: dict[str, Any]) -> list[dict[str, Any]]:
+    parts = report.get("parts") or [report]
+    return [part["vectors"] for part in parts if part.get("vectors")]
+
+
+def main(args: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="selftest", description="Export and check every architecture.")
+    parser.add_argument("--program", default="bin/ddiff", help="the ddiff program")
+    parser.add_argument("--weights", type=Path, help="folder with published files")
+    parser.add_argument("--only", default="", help="architectures whose name contains this")
+    parser.add_argument("--keep", type=Path, help="folder for the exported files (default: removed)")
+    o = parser.parse_args(args)
+    torch.set_num_threads(1)  # the other core checks
+    with contextlib.ExitStack() as stack:
+        out = o.keep or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ddiff-export-")))
+        try:
+            cases = random_weights.cases(out / "weights") + (published.cases(o.weights) if o.weights else [])
+        except ExportError as err:
+            print(f"selftest: {err}", file=sys.stderr)
+            return 2
+        return run(o.program, [case for case in cases if o.only in case.name], out)
+
+
+def run(program: str, cases: list[Case], out: Path) -> int:
+    """Exports and checks the cases, one being checked while the next is exported, and prints
+    the table."""
+    failed, largest, lowest = [], 0.0, 200.0
+    print(f"{'architecture':28} {'max_abs':>9} {'fp16 psnr':>9}")
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        under_way = []
+        for case in cases:
+            files = [path for path in export(case, out) if loadable(path)]
+            under_way.append((case, [pool.submit(check, program, case, path) for path in files]))
+        for case, checks in under_way:
+            results = [future.result() for future in checks]
+            single, half = results[0] if len(results) > 1 else None, results[-1]
+            largest, lowest = max(largest, single.max_abs if single else 0.0), min(lowest, half.psnr)
+            agree = all(r.ok for r in results)
+            print(f"{case.name:28} {single.max_abs if single else float('nan'):9.1e} {half.psnr:9.1f}{'' if agree else '  DIFFERS'}", flush=True)
+            if not agree:
+                failed.append(case.name)
+    if failed:
+        print(f"not as PyTorch: {', '.join(failed)}", file=sys.stderr)
+    print(f"architectures={len(cases)} max_abs={largest:.0e} fp16_psnr={lowest:.0f}")
+    return 1 if failed else 0
+
+
+def loadable(path: Path) -> bool:
+    """Whether the program can hold the file: not above 2 GiB, which networks in float can be."""
+    data = path.with_name(path.name + ".data")
+    return not data.is_file() or data.stat().st_size < 2 << 30
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

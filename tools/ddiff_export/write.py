@@ -1,0 +1,96 @@
+"""Writing one network: graph, card, precision, files and reference vectors."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from onnx import ModelProto
+from torch import Tensor, nn
+
+from . import card, half, onnx_file, vectors
+from .onnx_file import Dims
+
+
+@dataclass(frozen=True)
+class Options:
+    """What all commands offer."""
+
+    half: bool = False
+    external: bool = False
+    vectors: bool = True
+    seed: int = 0
+
+    @property
+    def precision(self) -> str:
+        return "fp16" if self.half else "fp32"
+
+
+@dataclass(frozen=True)
+class Ports:
+    """The interface of a file: dimensions by name, in the order of the module's arguments."""
+
+    inputs: Mapping[str, Dims]
+    outputs: Mapping[str, Dims]
+
+
+def module(
+    network: nn.Module,
+    ports: Ports,
+    example: Callable[[int], Mapping[str, Tensor]],
+    label: Callable[[ModelProto], None],
+    out: Path,
+    options: Options,
+    extra: Callable[[Mapping[str, Tensor]], tuple[Mapping[str, Tensor], Mapping[str, Tensor]]] | None = None,
+) -> list[Path]:
+    """Writes a module. example(0) are the inputs to trace with, example(1) others of another
+    shape for the vectors; label puts the metadata in, and whatever else belongs to the graph;
+    extra replaces the inputs and outputs of the vectors."""
+    network.eval()
+    given = example(0)
+    model = onnx_file.trace(network, {name: (given[name], dims) for name, dims in ports.inputs.items()}, ports.outputs)
+    del given
+    label(model)
+    files = model_file(model, out, options)
+    if options.vectors:
+        inputs = example(1)
+        if extra is None:
+            with torch.no_grad():
+                results = network(*(inputs[name] for name in ports.inputs))
+            outputs: Mapping[str, Tensor] = {next(iter(ports.outputs)): results}
+        else:
+            inputs, outputs = extra(inputs)
+        vectors.write(files[0], options.precision, inputs, outputs)
+    return files
+
+
+def model_file(model: ModelProto, out: Path, options: Options) -> list[Path]:
+    """Writes a graph in the precision and the form that was asked for."""
+    if options.half:
+        model = copy.deepcopy(model) if onnx_file.size(model) < 1 << 28 else model
+        half.convert(model)
+    return onnx_file.save(model, out, options.external)
+
+
+TIME: Dims = ("batch",)
+
+
+def prior(
+    network: nn.Module, described: card.Card, out: Path, options: Options, size: int = 64, steps: int = 1000
+) -> list[Path]:
+    """Writes a module (x, t) as a prior. size is the side of the images of the vectors, at
+    least; they are wider than high, so that a fixed shape would show."""
+    channels, m = described.channels, described.multiple_of
+    image: Dims = ("batch", channels, "height", "width")
+    side = max(m, -(-size // m) * m)
+
+    def example(which: int) -> Mapping[str, Tensor]:
+        generator = torch.Generator().manual_seed(options.seed + which)
+        shape = (1 + which, channels, side, side + which * m)
+        return {"x": torch.randn(shape, generator=generator), "t": torch.linspace(0.01 * steps, 0.9 * steps, 1 + which).long()}
+
+    ports = Ports({"x": image, "t": TIME}, {"eps" if described.prediction == "epsilon" else described.prediction: image})
+    return module(network, ports, example, lambda model: card.write(model, described), out, options)

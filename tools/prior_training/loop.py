@@ -1,0 +1,239 @@
+"""The training loop: noise levels, schedule by elapsed time, checkpoints, loss curve."""
+
+from __future__ import annotations
+
+import csv
+import math
+import os
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.distributed as distributed
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from ddiff_torch.onnx_prior import UNet
+from ddiff_torch.schedule import alpha_bar
+
+from .pool import Pool
+
+
+@dataclass(frozen=True)
+class Config:
+    """What a training run is; kept in its checkpoints."""
+
+    widths: tuple[int, ...] = (48, 64, 96)
+    depth: int = 2
+    middle: int = 2
+    embedding: int = 192
+    frequencies: int = 32
+    seed: int = 1
+    batch: int = 4  # of each process
+    side: int = 64
+    late_batch: int = 2  # crops from late_from on: statistics of norms nearer to those of whole images
+    late_side: int = 128
+    late_from: float = 0.75
+    rate: float = 8e-4
+    warmup: int = 200
+    decay_from: float = 0.7  # progress at which the learning rate begins to fall to zero
+    decay: float = 1e-4
+    ema: float = 0.999  # per iteration
+    share_every: int = 8  # iterations between averages of the processes' weights
+    clip: float = 1.0
+    low_share: float = 0.6  # share of the samples with log s uniform in `low`, s = noise / signal
+    low: tuple[float, float] = (0.06, 0.9)
+    half: bool = True  # convolutions in bfloat16
+
+    def network(self) -> UNet:
+        net = UNet(list(self.widths), self.depth, self.middle, self.embedding, self.frequencies)
+        steps = torch.arange(self.frequencies) / self.frequencies
+        net.frequencies.copy_(torch.exp(-math.log(10000) * steps))
+        return net
+
+
+class _Norm(nn.GroupNorm):
+    """Group norm in fp32 on whatever precision comes in."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.group_norm(x.float(), self.num_groups, self.weight, self.bias, self.eps).to(x.dtype)
+
+
+class Trainer:
+    """Owns network, average, optimiser and the count of iterations and seconds."""
+
+    def __init__(self, config: Config, pool: Pool, rank: int = 0, processes: int = 1) -> None:
+        self.config, self.pool = config, pool
+        self.rank, self.processes = rank, processes
+        torch.manual_seed(config.seed)
+        self.net = config.network().to(memory_format=torch.channels_last)
+        blocks = [m for m in self.net.modules() if hasattr(m, "c2")]
+        for layer in [self.net.out, *(b.c2 for b in blocks)]:  # every block starts as the identity
+            nn.init.zeros_(layer.weight)
+            nn.init.zeros_(layer.bias)
+        for m in self.net.modules():
+            if isinstance(m, nn.GroupNorm):
+                m.__class__ = _Norm
+        self.average = {k: v.clone() for k, v in self.net.state_dict().items()}
+        self.optimiser = torch.optim.AdamW(
+            self.net.parameters(), lr=config.rate, betas=(0.9, 0.99), weight_decay=config.decay
+        )
+        self.iteration, self.elapsed = 0, 0.0
+        self.alpha_bar = np.asarray(alpha_bar(), dtype=np.float64)
+        self.levels = np.sqrt((1 - self.alpha_bar) / self.alpha_bar)
+
+    def times(self, rng: np.random.Generator, count: int) -> np.ndarray:
+        """Indices t of a batch: uniform or by log s, each stratified over the batch."""
+        low = rng.permutation(count) < round(count * self.config.low_share)
+        u = (rng.permutation(count) + rng.random(count)) / count
+        a, b = np.log(self.config.low)
+        by_level = np.searchsorted(self.levels, np.exp(a + (b - a) * u)).clip(0, 999)
+        return np.where(low, by_level, np.floor(u * 1000).astype(np.int64).clip(0, 999))
+
+    def step(self, progress: float) -> tuple[float, float, float]:
+        """One iteration at progress 0..1 of the schedule: loss, loss below t = 200, learning rate.
+
+        All draws come from (seed, iteration, rank), so that a resumed run repeats an undisturbed one.
+        """
+        c = self.config
+        rng = np.random.default_rng([c.seed, 2, self.iteration, self.rank])
+        count, side = (c.batch, c.side) if progress < c.late_from else (c.late_batch, c.late_side)
+        x0 = torch.from_numpy(self.pool.batch(rng, count, side))
+        eps = torch.from_numpy(rng.standard_normal(x0.shape, dtype=np.float32))
+        t = self.times(rng, count)
+        ab = torch.from_numpy(self.alpha_bar[t].astype(np.float32))[:, None, None, None]
+        x = (ab.sqrt() * x0 + (1 - ab).sqrt() * eps).to(memory_format=torch.channels_last)
+        falling = min(max(progress - c.decay_from, 0) / (1 - c.decay_from), 1)
+        rate = c.rate * min(1, (self.iteration + 1) / c.warmup) * 0.5 * (1 + math.cos(math.pi * falling))
+        for group in self.optimiser.param_groups:
+            group["lr"] = rate
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=c.half):
+            out = self.net(x, torch.from_numpy(t))
+        each = (out.float() - eps).square().mean(dim=(1, 2, 3))
+        loss = each.mean()
+        self.optimiser.zero_grad(set_to_none=True)
+        loss.backward()
+        nn.utils.clip_grad_norm_(self.net.parameters(), c.clip)
+        self.optimiser.step()
+        self.iteration += 1
+        if self.iteration % c.share_every == 0:
+            self._share_weights()
+            keep = min(c.ema**c.share_every, (1 + self.iteration) / (10 + self.iteration))
+            for name, value in self.net.state_dict().items():
+                self.average[name].lerp_(value, 1 - keep)
+        few = each.detach().numpy()[t < 200]
+        return float(loss.detach()), float(few.mean()) if len(few) else math.nan, rate
+
+    @torch.no_grad()
+    def _share_weights(self) -> None:
+        """Averages the weights over the processes, each of which trains by itself in between.
+
+        Gradients shared at every iteration would make all wait for the slowest, all the time.
+        """
+        if self.processes == 1:
+            return
+        flat = torch.cat([p.reshape(-1) for p in self.net.parameters()])
+        distributed.all_reduce(flat)
+        start = 0
+        for p in self.net.parameters():
+            p.copy_(flat[start : start + p.numel()].view_as(p) / self.processes)
+            start += p.numel()
+
+    def agree(self, progress: float) -> float:
+        """The progress of the first process where weights were just shared, so that all end together."""
+        if self.processes == 1 or self.iteration % self.config.share_every:
+            return progress
+        value = torch.tensor([progress], dtype=torch.float64)
+        distributed.broadcast(value, 0)
+        return float(value)
+
+    def save(self, path: Path) -> None:
+        """Writes the checkpoint beside the old one and moves it there."""
+        torch.save(
+            {
+                "config": asdict(self.config), "iteration": self.iteration, "elapsed": self.elapsed,
+                "net": self.net.state_dict(), "average": self.average, "optimiser": self.optimiser.state_dict(),
+            },
+            f"{path}.tmp",
+        )  # fmt: skip
+        os.replace(f"{path}.tmp", path)
+
+    def restore(self, path: Path) -> None:
+        """Continues from a checkpoint; raises ValueError when it is of another configuration."""
+        state = torch.load(path, map_location="cpu")
+        if state["config"] != asdict(self.config):
+            raise ValueError(f"train: {path} was made with another configuration; use another --out")
+        self.net.load_state_dict(state["net"])
+        self.average = state["average"]
+        self.optimiser.load_state_dict(state["optimiser"])
+        self.iteration, self.elapsed = state["iteration"], state["elapsed"]
+
+    def averaged(self) -> UNet:
+        """The averaged weights as an fp32 network for inference."""
+        net = self.config.network()
+        net.load_state_dict(self.average)
+        return net.eval().requires_grad_(False)
+
+
+class Curve:
+    """The loss curve: one row of means per `every` iterations."""
+
+    HEADER = ("iteration", "seconds", "rate", "loss", "loss_below_200")
+
+    def __init__(self, path: Path, start: int, every: int = 50) -> None:
+        self.path, self.every, self.rows = path, every, []
+        kept = []
+        if path.is_file():
+            with path.open() as f:
+                kept = [row for row in csv.reader(f) if row and row[0].isdigit() and int(row[0]) <= start]
+        with path.open("w", newline="") as f:
+            csv.writer(f, lineterminator="\n").writerows([self.HEADER, *kept])
+
+    def add(self, iteration: int, seconds: float, rate: float, loss: float, low: float) -> None:
+        self.rows.append((loss, low))
+        if iteration % self.every == 0:
+            loss, low = np.nanmean(np.array(self.rows), axis=0)
+            self.rows = []
+            with self.path.open("a", newline="") as f:
+                row = (iteration, f"{seconds:.0f}", f"{rate:.3g}", f"{loss:.5f}", f"{low:.5f}")
+                csv.writer(f, lineterminator="\n").writerow(row)
+
+
+def train(
+    trainer: Trainer,
+    out: Path,
+    seconds: float,
+    iterations: int = 0,
+    every: float = 300,
+    clock: Callable[[], float] = time.monotonic,
+) -> None:
+    """Trains until `seconds` have been spent on it, or to `iterations` when that is above 0.
+
+    The learning rate is constant and then falls to zero, by the share of either that is done, so that
+    the end is always annealed and a machine that is busy with other work changes little. A checkpoint is written to out/checkpoint.pt every `every` seconds and at the end.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    checkpoint = out / "checkpoint.pt"
+    if checkpoint.is_file():
+        trainer.restore(checkpoint)
+    first = trainer.rank == 0
+    curve = Curve(out / "loss.csv", trainer.iteration) if first else None
+    before, saved = clock(), trainer.elapsed
+    while True:
+        progress = trainer.agree(trainer.iteration / iterations if iterations else trainer.elapsed / seconds)
+        together = trainer.processes == 1 or trainer.iteration % trainer.config.share_every == 0
+        if progress >= 1 and together:
+            break
+        loss, low, rate = trainer.step(progress)
+        now = clock()
+        trainer.elapsed, before = trainer.elapsed + now - before, now
+        if curve:
+            curve.add(trainer.iteration, trainer.elapsed, rate, loss, low)
+        if first and trainer.elapsed - saved >= every:
+            trainer.save(checkpoint)
+            saved = trainer.elapsed
+    if first:
+        trainer.save(checkpoint)

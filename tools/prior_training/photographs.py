@@ -1,0 +1,157 @@
+"""Photographs whose licence allows shipping the weights, taken from package archives.
+
+No test photograph of the project and no research data set is among them. Each entry names the
+package that carries the file, the licence that the package states for it, and the author. Only
+the public domain, CC0 and CC-BY are taken.
+"""
+
+from __future__ import annotations
+
+import bz2
+import io
+import struct
+import subprocess
+import zipfile
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+DEBIAN = ("lomiri-wallpapers-16.04", "palapeli-data", "python3-scipy", "gcompris-qt-data")
+WHEEL = "scikit-learn==1.2.2"
+
+# The short sides, in pixels, at which a photograph is used.
+SHORT_SIDES = (320, 480, 720, 1080)
+
+
+@dataclass(frozen=True)
+class Photograph:
+    """One photograph: where it is, and by whose leave."""
+
+    package: str
+    path: str  # in the package; behind ":" the name in a Qt resource archive
+    licence: str
+    author: str
+
+    @property
+    def name(self) -> str:
+        return self.path.replace(":", "/").rsplit("/", 1)[-1]
+
+
+def _of(package: str, folder: str, *rows: tuple[str, str, str]) -> tuple[Photograph, ...]:
+    return tuple(Photograph(package, folder + name, licence, author) for name, licence, author in rows)
+
+
+PHOTOGRAPHS: tuple[Photograph, ...] = (
+    *_of(
+        "lomiri-wallpapers-16.04",
+        "usr/share/backgrounds/",
+        ("aitzgorri_by_Aitzol_Berasategi.jpg", "CC-BY-4.0", "Aitzol Berasategi"),
+        ("friends_by_Aitzol_Berasategi.jpg", "CC-BY-4.0", "Aitzol Berasategi"),
+        ("life_by_Aitzol_Berasategi.jpg", "CC-BY-4.0", "Aitzol Berasategi"),
+        ("picosdeeuropa_by_Aitzol_Berasategi.jpg", "CC-BY-4.0", "Aitzol Berasategi"),
+        ("sunset_by_Aitzol_Berasategi.jpg", "CC-BY-4.0", "Aitzol Berasategi"),
+        ("Picture_0B_by_freespace.jpg", "CC-BY-4.0", "Trevor \"Freespace\""),
+        ("Picture_1A_by_freespace.jpg", "CC-BY-4.0", "Trevor \"Freespace\""),
+        ("seeding_by_Clements_Engelhardt.jpg", "CC0-1.0", "Clemens Engelhardt"),
+        ("umang_by_Abhishek_Mudgal.jpg", "CC-BY-4.0", "Abhishek Mudgal"),
+        ("Wine_by_Jakkub_Mede.jpg", "CC-BY-4.0", "Jakub Mede"),
+    ),
+    *_of(
+        "palapeli-data",
+        "usr/share/palapeli/collection/",
+        ("cincinnati-bridge.jpg", "public domain", "Derek Jensen"),
+        ("citrus-fruits.jpg", "public domain", "US Department of Agriculture"),
+        ("european-honey-bee.jpg", "public domain", "John Severns"),
+    ),
+    *_of(
+        "gcompris-qt-data",
+        "usr/share/gcompris-qt/rcc/explore_world_animals.rcc:",
+        ("moose.webp", "public domain", "Ryan Hagerty"),
+        ("crocodile.webp", "CC-BY-3.0", "Kmanoj"),
+        ("panda.webp", "CC-BY-1.0", "Aaron Logan"),
+    ),
+    *_of(
+        "python3-scipy",
+        "usr/lib/python3/dist-packages/scipy/misc/",
+        ("face.dat", "public domain", "unnamed, public-domain-image.com"),
+    ),
+    *_of(
+        WHEEL,
+        "sklearn/datasets/images/",
+        ("china.jpg", "CC-BY-2.0", "danielbuechele"),
+        ("flower.jpg", "CC-BY-2.0", "vultilion"),
+    ),
+)
+
+
+def fetch(folder: Path) -> None:
+    """Downloads and unpacks the packages below folder with apt-get, dpkg-deb and pip."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for package in DEBIAN:
+        if (folder / package).is_dir():
+            continue
+        subprocess.run(["apt-get", "download", package], cwd=folder, check=True)
+        archive = next(folder.glob(f"{package}_*.deb"))
+        subprocess.run(["dpkg-deb", "-x", archive.name, package], cwd=folder, check=True)
+        archive.unlink()
+    if not (folder / WHEEL).is_dir():
+        subprocess.run(["python3", "-m", "pip", "download", "--no-deps", "--only-binary", ":all:", "--python-version",
+                        "3.11", WHEEL, "-d", "."], cwd=folder, check=True)  # fmt: skip
+        archive = next(folder.glob("scikit_learn-*.whl"))
+        zipfile.ZipFile(archive).extractall(folder / WHEEL, [p.path for p in PHOTOGRAPHS if p.package == WHEEL])
+        archive.unlink()
+
+
+def read(photograph: Photograph, folder: Path) -> Image.Image:
+    """Decodes one photograph; raises ValueError naming the file that is not there."""
+    path, _, member = photograph.path.partition(":")
+    file = folder / photograph.package / path
+    if not file.is_file():
+        raise ValueError(f"photographs: {file} is not there; fetch the packages with --fetch")
+    data = file.read_bytes()
+    if member:
+        data = _resource(data, member)
+    if file.suffix == ".dat":  # scipy's raccoon: compressed samples
+        pixels = np.frombuffer(bz2.decompress(data), dtype=np.uint8).reshape(768, 1024, 3)
+        return Image.fromarray(pixels)
+    return Image.open(io.BytesIO(data)).convert("RGB")
+
+
+def _resource(data: bytes, wanted: str) -> bytes:
+    """One file of a Qt resource archive (.rcc, format 2 and 3), by its last name."""
+    version, tree, contents, names = struct.unpack(">4I", data[4:20])
+    if data[:4] != b"qres" or version < 2:
+        raise ValueError("photographs: not a Qt resource archive of format 2 or 3")
+    queue = [0]
+    while queue:
+        entry = tree + 22 * queue.pop()
+        name_at, flags, a, b = struct.unpack(">IHII", data[entry : entry + 14])
+        if flags & 2:  # a folder: a entries from number b
+            queue.extend(range(b, b + a))
+            continue
+        length = struct.unpack(">H", data[names + name_at : names + name_at + 2])[0]
+        start = names + name_at + 6
+        if data[start : start + 2 * length].decode("utf-16-be") == wanted:
+            size = struct.unpack(">I", data[contents + b : contents + b + 4])[0]
+            content = data[contents + b + 4 : contents + b + 4 + size]
+            return zlib.decompress(content[4:]) if flags & 1 else content
+    raise ValueError(f"photographs: no {wanted} in the resource archive")
+
+
+def versions(image: Image.Image) -> list[np.ndarray]:
+    """The image at several scales, uint8 [height, width, 3], never enlarged.
+
+    Large camera files are soft at full size and carry traces of compression: they are used at
+    half their size at most, smaller files at four fifths.
+    """
+    short = min(image.size)
+    limit = short * (0.5 if short > 1400 else 0.8)
+    sides = [s for s in SHORT_SIDES if s <= limit] or [int(limit)]
+    out = []
+    for side in sides:
+        size = tuple(round(n * side / short) for n in image.size)
+        out.append(np.asarray(image.resize(size, Image.Resampling.LANCZOS)))
+    return out

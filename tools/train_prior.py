@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+"""Trains the bundled prior from nothing: photographs by licence, procedural pictures, a U-Net.
+
+    python3 tools/train_prior.py --hours 2 --out DIR
+
+Run again with the same --out, it continues. What it is trained on, and what came of it: docs/prior.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import torch
+import torch.distributed as distributed
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from prior_training import photographs, pool  # noqa: E402
+from prior_training.loop import Config, Trainer, train  # noqa: E402
+
+
+def join(args: argparse.Namespace, rank: int) -> list[subprocess.Popen]:
+    """Brings the processes together; the first one starts the others and returns them."""
+    if args.processes == 1:
+        return []
+    others = []
+    meeting = (args.out / "meeting").resolve()
+    if rank == 0:  # the same command with a rank; they find the pool ready
+        meeting.unlink(missing_ok=True)
+        for other in range(1, args.processes):
+            others.append(subprocess.Popen([sys.executable, *sys.argv], env={**os.environ, "PRIOR_RANK": str(other)}))
+    distributed.init_process_group("gloo", init_method=f"file://{meeting}", rank=rank, world_size=args.processes)
+    return others
+
+
+def main() -> int:
+    p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    p.add_argument("--out", type=Path, required=True, help="folder of checkpoint, loss curve and prior.onnx")
+    p.add_argument("--hours", type=float, default=1.75, help="time to train, all starts together (default 1.75)")
+    p.add_argument("--iterations", type=int, default=0, help="train so many iterations instead")
+    p.add_argument("--photographs", type=Path, help="folder of the unpacked packages (default OUT/photographs)")
+    p.add_argument("--leaves", type=int, default=300, help="procedural pictures (default 300)")
+    p.add_argument("--seed", type=int, default=1)
+    p.add_argument("--threads", type=int, default=1, help="threads of each process (default 1)")
+    p.add_argument("--processes", type=int, default=os.cpu_count(), help="processes that share the batch (default all cores)")
+    p.add_argument("--fp32", action="store_true", help="no bfloat16: for processors without it")
+    p.add_argument("--export-only", action="store_true", help="export the checkpoint and end")
+    args = p.parse_args()
+    torch.set_num_threads(args.threads)
+    rank = int(os.environ.get("PRIOR_RANK", "0"))
+    try:
+        args.out.mkdir(parents=True, exist_ok=True)
+        config = Config(seed=args.seed, half=not args.fp32)
+        if args.export_only:
+            trainer = Trainer(config, pool.Pool([], [], 0))
+            trainer.restore(args.out / "checkpoint.pt")
+        else:
+            folder = args.photographs or args.out / "photographs"
+            if rank == 0 and not folder.is_dir():
+                photographs.fetch(folder)
+            pictures = pool.build(folder, args.leaves, args.seed, 0.6, args.out / "leaves.npy")
+            others = join(args, rank)
+            trainer = Trainer(config, pictures, rank, args.processes)
+            train(trainer, args.out, args.hours * 3600, args.iterations)
+            if rank > 0:
+                return 0
+            for other in others:
+                other.wait()
+    except (ValueError, OSError) as err:
+        print(f"train_prior: {err}", file=sys.stderr)
+        return 2
+    from prior_training.export import card, export  # imports onnx
+
+    export(trainer.averaged(), args.out / "prior.onnx", card(trainer.elapsed / 3600, trainer.iteration))
+    print(f"iterations={trainer.iteration} hours={trainer.elapsed / 3600:.2f} file={args.out / 'prior.onnx'}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
