@@ -24,7 +24,7 @@ const exitCodes = `Exit codes:
   4    ONNX Runtime, or the execution provider, is missing or unusable
   5    another process uses the output
   6    the output cannot be written
-  7    the prior cannot be used
+  7    the prior, or an operator or bundle, cannot be used
   8    there is no GPU to check
   9    the NATS servers cannot be used
   130  interrupted; the same command goes on`
