@@ -78,7 +78,7 @@ func (r *runner) catchUp(ctx context.Context) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case e := <-r.events:
-			if err := r.enter(ctx, e); err != nil {
+			if err := r.enter(e); err != nil {
 				return err
 			}
 		}

@@ -121,7 +121,7 @@ func TestItemsThatEndTheirWorkersAreDead(t *testing.T) {
 	y := newYard(t, 1)
 	spec := y.spec("killer")
 	spec.Attempts = 1
-	y.set(func(it manifest.Item, attempt int) error {
+	y.set(func(it manifest.Item, _ int) error {
 		if it.Task == "hdr" {
 			return errHang
 		}

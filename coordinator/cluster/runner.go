@@ -212,7 +212,7 @@ func (r *runner) step(ctx context.Context) error {
 		r.learn()
 		return nil
 	case e := <-r.events:
-		return r.enter(ctx, e)
+		return r.enter(e)
 	case m := <-windows:
 		return r.keep(ctx, m)
 	case <-r.tick:
@@ -254,7 +254,7 @@ func (r *runner) save(ctx context.Context, change func(c *manifest.Campaign)) er
 }
 
 // enter puts one outcome into the ledger, and those that are there already with it.
-func (r *runner) enter(ctx context.Context, e event) error {
+func (r *runner) enter(e event) error {
 	for {
 		if e.err != nil {
 			return fmt.Errorf("follow results: %w", e.err)

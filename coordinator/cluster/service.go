@@ -16,8 +16,7 @@ import (
 
 // Service runs the campaigns of a cluster. Make it with New.
 type Service struct {
-	cfg Config
-	// last is the number of workers that were seen lately.
+	cfg     Config
 	workers workers
 }
 
@@ -57,10 +56,10 @@ func (s *Service) Lead(ctx context.Context) error {
 
 // ended drops the error of a context that was meant to end.
 func ended(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return nil
+	if ctx.Err() == nil {
+		return err
 	}
-	return err
+	return nil
 }
 
 // watch starts a runner for each campaign that has something to do, and tells it of changes.

@@ -88,7 +88,7 @@ func newYard(t *testing.T, images int) *yard {
 		return queue.Attach(ctx, nc, config(campaign, 3))
 	}
 	y.sweep = func(ctx context.Context) error {
-		return queue.Sweep(ctx, nc, queue.SweepConfig{Outcome: func(campaign string, d queue.DeadLetter) ([]byte, error) {
+		return queue.Sweep(ctx, nc, queue.SweepConfig{Outcome: func(_ string, d queue.DeadLetter) ([]byte, error) {
 			return json.Marshal(manifest.Result{Item: manifest.Item{ID: d.ID}, Outcome: manifest.OutcomeDead, Reason: d.Reason})
 		}})
 	}
