@@ -41,7 +41,7 @@ func (t *task) decodePreflight() error {
 func (w *Worker) preflight(ctx context.Context, b batch) error {
 	for i, t := range b.tasks {
 		inner, stop := t.on.until(ctx)
-		c := w.check(inner, t)
+		c, err := w.check(inner, t)
 		stop()
 		o := outcome{kind: done}
 		switch {
@@ -49,6 +49,8 @@ func (w *Worker) preflight(ctx context.Context, b batch) error {
 			o = outcome{cancelled, errCancelled}
 		case ctx.Err() != nil:
 			return w.release(ctx, batch{b.tasks[i:]})
+		case errors.Is(err, storage.ErrUnavailable) && !t.lease.Last():
+			o = outcome{retry, err} // storage that is away says nothing about the campaign
 		}
 		t.checked = &c
 		if err := w.settle(ctx, t, o, manifest.Result{}); err != nil {
@@ -58,12 +60,12 @@ func (w *Worker) preflight(ctx context.Context, b batch) error {
 	return nil
 }
 
-// check runs the checks up to the first that fails.
-func (w *Worker) check(ctx context.Context, t *task) manifest.Checked {
+// check runs the checks up to the first that fails, whose error it returns too.
+func (w *Worker) check(ctx context.Context, t *task) (manifest.Checked, error) {
 	c := manifest.Checked{Worker: w.cfg.Name}
 	if w.cfg.Simulate != nil {
 		c.Checks = []manifest.Check{{Name: "simulated", Found: "this worker computes nothing"}}
-		return c
+		return c, nil
 	}
 	p := &preflight{w: w, on: t.on, sample: t.preflight.Items}
 	for _, check := range []struct {
@@ -82,12 +84,12 @@ func (w *Worker) check(ctx context.Context, t *task) manifest.Checked {
 		if err != nil {
 			c.Failed, c.Reason = check.name, oneLine(err)
 			w.cfg.Logger.Error("the campaign did not pass a check", "campaign", t.on.Campaign, "check", check.name, "reason", err)
-			return c
+			return c, err
 		}
 		c.Checks = append(c.Checks, manifest.Check{Name: check.name, Found: found})
 		w.cfg.Logger.Info("the campaign passed a check", "campaign", t.on.Campaign, "check", check.name, "found", found)
 	}
-	return c
+	return c, nil
 }
 
 func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
@@ -201,26 +203,43 @@ func (p *preflight) memory(ctx context.Context) (string, error) {
 	return fmt.Sprintf("%s at %d×%d, %s", t.plan.Task, t.item.Width, t.item.Height, peakMemory()), nil
 }
 
-// sources: the files of the first item can be read, and are those that it was made for.
+// sources: the files of an item of the sample can be read, and are those that it was made for.
+// One damaged image among others is that item's affair.
 func (p *preflight) sources(ctx context.Context) (string, error) {
-	it := p.sample[0]
-	n, size := 0, 0
+	var first error
+	for _, it := range p.sample {
+		files, size, err := p.files(ctx, it)
+		if err == nil {
+			return fmt.Sprintf("%d files, %d bytes", files, size), nil
+		}
+		if first == nil {
+			first = err
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return "", first
+}
+
+// files reads the files of an item.
+func (p *preflight) files(ctx context.Context, it manifest.Item) (n, size int, err error) {
 	for _, s := range []*manifest.Source{it.Image, it.Measurement, it.Mask, it.Kernel} {
 		if s == nil {
 			continue
 		}
 		data, err := p.on.read(ctx, *s)
 		if err != nil {
-			return "", err
+			return 0, 0, err
 		}
 		if s == it.Image {
 			if _, err := raster.Decode(data, raster.Limits{}); err != nil {
-				return "", fmt.Errorf("decode %s: %w", s.Path, err)
+				return 0, 0, fmt.Errorf("decode %s: %w", s.Path, err)
 			}
 		}
 		n, size = n+1, size+len(data)
 	}
-	return fmt.Sprintf("%d files, %d bytes", n, size), nil
+	return n, size, nil
 }
 
 // store: results can be written, once.

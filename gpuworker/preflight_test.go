@@ -94,6 +94,7 @@ func TestPreflight(t *testing.T) {
 		{"odd-size", tiny, one(func(it *manifest.Item) { it.Width = 36 }), gpuworker.CheckShapes, "multiple of 8"},
 		{"hungry", hungry, one(func(it *manifest.Item) { it.Prior = hungry.SHA256 }), gpuworker.CheckMemory, "out of memory"},
 		{"gone", tiny, []manifest.Item{with(t, gone, func(it *manifest.Item) { it.Prior = tiny.SHA256 })}, gpuworker.CheckSources, gone.Image.Path},
+		{"one-gone", tiny, append([]manifest.Item{with(t, gone, func(it *manifest.Item) { it.Prior = tiny.SHA256 })}, one(func(*manifest.Item) {})...), "", ""},
 		{"replacing-store", tiny, one(func(*manifest.Item) {}), gpuworker.CheckStore, "could be replaced"},
 	}
 	e := c.engines()

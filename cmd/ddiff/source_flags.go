@@ -11,6 +11,7 @@ import (
 
 	"ddiff/dataset"
 	"ddiff/gpuworker"
+	"ddiff/storage"
 )
 
 // sourceFlags say from where datasets may be read.
@@ -44,6 +45,9 @@ func (d datasets) Get(ctx context.Context, path string) ([]byte, error) {
 		if errors.Is(err, final) {
 			return nil, fmt.Errorf("%w: %w", gpuworker.ErrInput, err)
 		}
+	}
+	if errors.Is(err, dataset.ErrUnavailable) {
+		return nil, fmt.Errorf("%w: %w", storage.ErrUnavailable, err)
 	}
 	return data, err
 }

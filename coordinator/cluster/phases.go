@@ -97,7 +97,12 @@ func (r *runner) releaseAll(ctx context.Context) error {
 }
 
 // maxPreflight is the number of items of a preflight: one for each task and size, and no more.
-const maxPreflight = 32
+// After them come some of other images, moreImages at most: one that is damaged must not stand
+// for all.
+const (
+	maxPreflight = 32
+	moreImages   = 3
+)
 
 // publishPreflight asks one worker to check the campaign.
 func (r *runner) publishPreflight(ctx context.Context) error {
@@ -107,6 +112,15 @@ func (r *runner) publishPreflight(ctx context.Context) error {
 		if class := shard.Class(it) + " " + it.Method; !seen[class] && len(p.Items) < maxPreflight {
 			seen[class] = true
 			p.Items = append(p.Items, it)
+			seen[it.Name] = true
+		}
+	}
+	more := 0
+	for _, it := range r.first.Items {
+		if !seen[it.Name] && more < moreImages {
+			seen[it.Name] = true
+			p.Items = append(p.Items, it)
+			more++
 		}
 	}
 	data, err := json.Marshal(p)

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"ddiff/coordinator"
+	"ddiff/coordinator/shard"
 	"ddiff/manifest"
 )
 
@@ -19,7 +19,7 @@ func TestExamples(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if err := spec.Validate(coordinator.Vocabulary()); err != nil {
+		if err := spec.Validate(shard.Vocabulary()); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		n, err := manifest.Count(manifest.Rows(t.Context(), spec.Dataset, nil), spec)
@@ -41,7 +41,7 @@ func TestDocumentedCampaigns(t *testing.T) {
 				t.Errorf("%v\nin\n%s", err, m[1])
 				continue
 			}
-			if err := spec.Validate(coordinator.Vocabulary()); err != nil {
+			if err := spec.Validate(shard.Vocabulary()); err != nil {
 				t.Errorf("%v\nin\n%s", err, m[1])
 			}
 		}
@@ -64,7 +64,7 @@ func TestReadmeNamesEverything(t *testing.T) {
 	if len(names) == 0 {
 		t.Fatal("manifest/spec_fields.go declares no field")
 	}
-	v := coordinator.Vocabulary()
+	v := shard.Vocabulary()
 	for task, params := range v.Tasks {
 		names = append(append(names, task), params...)
 	}

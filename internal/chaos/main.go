@@ -1,0 +1,54 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+)
+
+// options are the flags.
+type options struct {
+	seed    uint64
+	items   int
+	faults  int
+	steps   int
+	workers int
+	keep    string
+	program string
+	limit   time.Duration
+	out     io.Writer
+}
+
+// short is what continuous integration runs.
+func short(o options) options {
+	o.items, o.faults, o.steps, o.workers, o.limit = 40, 13, 20, 2, 4*time.Minute
+	return o
+}
+
+func main() {
+	o := options{out: os.Stdout, limit: time.Hour}
+	flag.Uint64Var(&o.seed, "seed", 1, "what the images and the faults are drawn from")
+	flag.IntVar(&o.items, "items", 400, "items of the campaign, rounded up to a multiple of the tasks")
+	flag.IntVar(&o.faults, "faults", 65, "how many faults")
+	flag.IntVar(&o.steps, "steps", 20, "solver steps of an item")
+	flag.IntVar(&o.workers, "workers", 3, "how many workers")
+	flag.StringVar(&o.keep, "keep", "", "a new directory for configuration, logs and results (default: a temporary one)")
+	flag.StringVar(&o.program, "program", "", "a ddiff binary (default: it is built)")
+	brief := flag.Bool("short", false, "the short form that continuous integration runs")
+	flag.Parse()
+	if *brief {
+		o = short(o)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, o)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "chaos:", err)
+		os.Exit(1)
+	}
+}

@@ -1,0 +1,64 @@
+//go:build linux && amd64
+
+package clustertest
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestMain makes the test binary a program that tells the time, for TestMoveClock.
+func TestMain(m *testing.M) {
+	if len(os.Args) == 2 && os.Args[1] == "tell-the-time" {
+		begin := time.Now()
+		for {
+			now := time.Now()
+			fmt.Println(now.Unix(), now.Sub(begin).Milliseconds())
+			time.Sleep(10 * time.Millisecond)
+		}
+	}
+	os.Exit(m.Run())
+}
+
+func TestMoveClock(t *testing.T) {
+	t.Parallel()
+	p := NewProcess(t.TempDir(), "clock", nil, os.Args[0], "tell-the-time")
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer p.Kill()
+	last := func() (wall time.Time, monotonic time.Duration) {
+		if err := p.waitLog(t.Context(), "\n", strings.Count(p.Log(), "\n")+2); err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Split(strings.TrimSpace(p.Log()), "\n")
+		seconds, ms, _ := strings.Cut(lines[len(lines)-2], " ") // the last one may be half written
+		s, err := strconv.ParseInt(seconds, 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := strconv.Atoi(ms)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return time.Unix(s, 0), time.Duration(m) * time.Millisecond
+	}
+	_, before := last()
+	begin := time.Now()
+	for _, by := range []time.Duration{time.Hour, -20 * time.Minute, 0} {
+		if err := p.MoveClock(by); err != nil {
+			t.Fatal(err)
+		}
+		wall, monotonic := last()
+		if off := wall.Sub(time.Now().Add(by)).Abs(); off > 5*time.Second {
+			t.Errorf("moved by %v: the process is %v away from that", by, off)
+		}
+		if passed := monotonic - before; passed < 0 || passed > time.Since(begin)+time.Second {
+			t.Errorf("moved by %v: its monotonic clock went on by %v in %v", by, passed, time.Since(begin))
+		}
+	}
+}

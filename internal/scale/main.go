@@ -1,0 +1,117 @@
+// Command scale loads the coordinator and the queue with more than this machine could compute:
+// large manifests, and workers that hold each item for a drawn time instead of restoring it.
+// All else is real: processes, JetStream, the store. `make scale` calls it.
+//
+// # Manifests
+//
+// For each size, from a thousand rows up, a fresh cluster gets a campaign whose list states
+// digest and size of every image, so that no image is read. Measured are the items per second
+// from submitting the campaign until the whole manifest is published, the coordinator's
+// largest resident memory (VmHWM), and what an item costs the coordinator and the NATS server
+// in processor time.
+//
+// # Workers
+//
+// Then simulated workers share a campaign for a while. Each holds an item for a time that is
+// uniform between half and one and a half of the mean. busy is the share of its time in which
+// a worker holds an item, from its first to its last; the dispatch latency is the time from a
+// worker's question for work to its lease.
+//
+// The last line is items=N items_per_s=N rss_mib=N busy=0.xx p50_ms=N p99_ms=N, of the largest
+// manifest and of the workers.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"ddiff/internal/clustertest"
+)
+
+// options are the flags.
+type options struct {
+	rows    int
+	least   int // the smallest manifest
+	workers int
+	item    time.Duration
+	during  time.Duration
+	sync    bool
+	servers int
+	program string
+	keep    string
+	out     io.Writer
+}
+
+// quick is what continuous integration runs.
+func quick(o options) options {
+	o.rows, o.least, o.workers, o.item, o.during = 10_000, 10_000, 50, 500*time.Millisecond, 8*time.Second
+	return o
+}
+
+func main() {
+	o := options{out: os.Stdout}
+	flag.IntVar(&o.rows, "rows", 1_000_000, "rows of the largest manifest")
+	flag.IntVar(&o.least, "least", 1000, "rows of the smallest manifest; each next one has ten times as many")
+	flag.IntVar(&o.workers, "workers", 500, "simulated workers")
+	flag.DurationVar(&o.item, "item", 2*time.Second, "mean time for which a worker holds an item")
+	flag.DurationVar(&o.during, "during", time.Minute, "how long they work")
+	flag.BoolVar(&o.sync, "sync-always", false, "write every message to disk before it is acknowledged")
+	flag.IntVar(&o.servers, "servers", 1, "NATS servers, 1 or 3; 3 hold each message three times")
+	flag.StringVar(&o.program, "program", "", "a ddiff binary (default: it is built)")
+	flag.StringVar(&o.keep, "keep", "", "a new directory for configuration, logs and results (default: a temporary one)")
+	brief := flag.Bool("quick", false, "the quick form that continuous integration runs")
+	flag.Parse()
+	if *brief {
+		o = quick(o)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, o)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "scale:", err)
+		os.Exit(1)
+	}
+}
+
+// run measures and prints.
+func run(ctx context.Context, o options) (err error) {
+	dir := o.keep
+	if dir == "" {
+		if dir, err = os.MkdirTemp("", "ddiff-scale-"); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	} else if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	if o.program == "" {
+		if o.program, err = clustertest.BuildProgram(ctx, dir); err != nil {
+			return err
+		}
+	}
+	var largest published
+	for rows := min(o.least, o.rows); ; rows = min(10*rows, o.rows) {
+		if largest, err = publish(ctx, o, dir, rows); err != nil {
+			return err
+		}
+		fmt.Fprintln(o.out, largest)
+		if rows == o.rows {
+			break
+		}
+	}
+	worked, err := work(ctx, o, dir)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(o.out, worked)
+	fmt.Fprintf(o.out, "items=%d items_per_s=%.0f rss_mib=%d busy=%.2f p50_ms=%.0f p99_ms=%.0f\n",
+		largest.items, largest.rate(), largest.peak>>20, worked.busy, worked.p50, worked.p99)
+	return nil
+}

@@ -1,0 +1,48 @@
+package onnx
+
+import (
+	"errors"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"ddiff/restore/onnx/onnxpb"
+)
+
+// A model whose values lie in another file is refused wherever it says so: it could name any
+// file of the machine.
+func TestReadModelRefusesOtherFiles(t *testing.T) {
+	elsewhere := &onnxpb.TensorProto{
+		Name: "w", DataLocation: onnxpb.TensorProto_EXTERNAL,
+		ExternalData: []*onnxpb.StringStringEntryProto{{Key: "location", Value: "../../etc/passwd"}},
+	}
+	node := func(a *onnxpb.AttributeProto) *onnxpb.GraphProto {
+		return &onnxpb.GraphProto{Node: []*onnxpb.NodeProto{{OpType: "If", Attribute: []*onnxpb.AttributeProto{a}}}}
+	}
+	inner := &onnxpb.GraphProto{Node: []*onnxpb.NodeProto{{OpType: "Identity"}}, Initializer: []*onnxpb.TensorProto{elsewhere}}
+	for name, g := range map[string]*onnxpb.GraphProto{
+		"initializer":       inner,
+		"attribute":         node(&onnxpb.AttributeProto{Name: "value", T: elsewhere}),
+		"attribute of many": node(&onnxpb.AttributeProto{Name: "values", Tensors: []*onnxpb.TensorProto{elsewhere}}),
+		"branch":            node(&onnxpb.AttributeProto{Name: "then_branch", G: inner}),
+		"branch of many":    node(&onnxpb.AttributeProto{Name: "branches", Graphs: []*onnxpb.GraphProto{inner}}),
+		"constant in a branch": node(&onnxpb.AttributeProto{
+			Name: "then_branch", G: node(&onnxpb.AttributeProto{Name: "value", T: elsewhere}),
+		}),
+	} {
+		data, err := proto.Marshal(&onnxpb.ModelProto{Graph: g})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ReadModel(data); !errors.Is(err, ErrModel) {
+			t.Errorf("%s: error %v, want ErrModel", name, err)
+		}
+	}
+	data, err := proto.Marshal(&onnxpb.ModelProto{Graph: node(&onnxpb.AttributeProto{Name: "value", T: &onnxpb.TensorProto{Name: "w"}})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ReadModel(data); err != nil {
+		t.Errorf("a model of one file: %v", err)
+	}
+}
