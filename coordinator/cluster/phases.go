@@ -56,10 +56,15 @@ func (r *runner) advance(ctx context.Context) error {
 			return r.enterPhase(ctx, manifest.PhaseRunning)
 		case r.stored == 0:
 			return nil // the first window is on its way
-		case len(r.first.Items) == 0:
+		}
+		first, err := r.firstWindow(ctx)
+		if err != nil {
+			return err
+		}
+		if len(first.Items) == 0 {
 			return r.releaseAll(ctx) // nothing to check with: every row so far has failed
 		}
-		if err := r.publishPreflight(ctx); err != nil {
+		if err := r.publishPreflight(ctx, first.Items); err != nil {
 			return err
 		}
 		return r.enterPhase(ctx, manifest.PhasePreflight)
@@ -90,6 +95,18 @@ func (r *runner) enterPhase(ctx context.Context, p manifest.Phase) error {
 	return r.save(ctx, func(c *manifest.Campaign) { c.Phase = p })
 }
 
+// firstWindow is the first window, from storage when it is not at hand.
+func (r *runner) firstWindow(ctx context.Context) (*shard.Window, error) {
+	if r.first == nil {
+		w, err := r.window(ctx, shard.Key(r.id, 0))
+		if err != nil {
+			return nil, err
+		}
+		r.first = w
+	}
+	return r.first, nil
+}
+
 // releaseAll lets all items go.
 func (r *runner) releaseAll(ctx context.Context) error {
 	r.first, r.canary = nil, nil
@@ -105,10 +122,10 @@ const (
 )
 
 // publishPreflight asks one worker to check the campaign.
-func (r *runner) publishPreflight(ctx context.Context) error {
+func (r *runner) publishPreflight(ctx context.Context, items []manifest.Item) error {
 	p := manifest.Preflight{Campaign: r.id}
 	seen := map[string]bool{}
-	for _, it := range r.first.Items {
+	for _, it := range items {
 		if class := shard.Class(it) + " " + it.Method; !seen[class] && len(p.Items) < maxPreflight {
 			seen[class] = true
 			p.Items = append(p.Items, it)
@@ -116,7 +133,7 @@ func (r *runner) publishPreflight(ctx context.Context) error {
 		}
 	}
 	more := 0
-	for _, it := range r.first.Items {
+	for _, it := range items {
 		if !seen[it.Name] && more < moreImages {
 			seen[it.Name] = true
 			p.Items = append(p.Items, it)
@@ -158,7 +175,11 @@ func (r *runner) settlePreflight(payload []byte) error {
 // not stop the others.
 func (r *runner) advanceCanary(ctx context.Context) error {
 	if r.canary == nil {
-		items := canaries(r.first.Items, r.rec.Canary)
+		first, err := r.firstWindow(ctx)
+		if err != nil {
+			return err
+		}
+		items := canaries(first.Items, r.rec.Canary)
 		if _, err := r.publish(ctx, items, nil); err != nil {
 			return err
 		}
@@ -252,6 +273,9 @@ func (r *runner) finish(ctx context.Context, p manifest.Phase) error {
 	}
 	if err := r.save(ctx, func(c *manifest.Campaign) { c.Phase, c.Finished = p, r.s.cfg.Now().UTC() }); err != nil {
 		return err
+	}
+	if r.rec.Phase != p {
+		return errMoved
 	}
 	if err := r.tell(ctx, 0); err != nil {
 		return err

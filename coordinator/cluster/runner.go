@@ -230,10 +230,19 @@ func (r *runner) learn() {
 	}
 }
 
-// save changes the coordinator's part of the record, on the board and here.
+// errMoved: another coordinator, which leads as well for a moment, has taken the campaign to
+// another phase.
+var errMoved = errors.New("another coordinator has the campaign in another phase")
+
+// save changes the coordinator's part of the record, on the board and here. When another
+// coordinator has changed the phase meanwhile its record is taken over, and nothing is
+// written.
 func (r *runner) save(ctx context.Context, change func(c *manifest.Campaign)) error {
 	phase := r.rec.Phase
 	c, revision, err := swap(ctx, r.s.cfg.Board, r.id, func(c *manifest.Campaign) error {
+		if c.Phase != r.rec.Phase {
+			return errSame
+		}
 		change(c)
 		return nil
 	})
@@ -306,6 +315,9 @@ func (r *runner) reject(ctx context.Context, reason string) error {
 	})
 	if err != nil {
 		return err
+	}
+	if r.rec.Phase != manifest.PhaseRejected {
+		return errMoved
 	}
 	if r.queue != nil {
 		if err := r.queue.Drop(ctx); err != nil {
