@@ -34,7 +34,7 @@ func engine(t *testing.T) *restore.Engine {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := restore.NewEngine(onnxtest.Runtime(t), p, 0)
+	e := restore.NewEngine(onnxtest.Runtime(t), p, solver.Build{})
 	t.Cleanup(func() {
 		if err := e.Close(); err != nil {
 			t.Error(err)

@@ -37,7 +37,7 @@ func (p Plan) Key() (string, error) {
 type Engine struct {
 	rt    *onnx.Runtime
 	prior *prior.Prior
-	chunk int
+	build solver.Build
 
 	mu       sync.Mutex
 	forwards recent[*operator.Forward]
@@ -51,10 +51,15 @@ const (
 	keptForwards = 16
 )
 
-// NewEngine makes an engine; chunk is the number of steps per call, 0 for the default.
-func NewEngine(rt *onnx.Runtime, p *prior.Prior, chunk int) *Engine {
+// NewEngine makes an engine; build says how its solvers are compiled, and is right when it
+// is empty.
+func NewEngine(rt *onnx.Runtime, p *prior.Prior, build solver.Build) *Engine {
+	// What is wrong with the build is told where it is used.
+	if b, err := build.Complete(rt); err == nil {
+		build = b
+	}
 	return &Engine{
-		rt: rt, prior: p, chunk: chunk,
+		rt: rt, prior: p, build: build,
 		forwards: recent[*operator.Forward]{limit: keptForwards},
 		solvers:  recent[*solver.Solver]{limit: keptSolvers},
 	}
@@ -65,6 +70,10 @@ func (e *Engine) Prior() *prior.Prior { return e.prior }
 
 // Runtime is what the engine computes on.
 func (e *Engine) Runtime() *onnx.Runtime { return e.rt }
+
+// Build is how the engine's solvers are compiled, with nothing left out. A solver of fewer
+// steps than a chunk makes them all in one call.
+func (e *Engine) Build() solver.Build { return e.build }
 
 // Measure simulates y = A(x) + N(0, sigma²) for one image; draw is the encoded mask or
 // kernel, nil without one.
@@ -103,7 +112,7 @@ func (e *Engine) Solver(p Plan, n int) (*solver.Solver, error) {
 		return nil, err
 	}
 	return e.solvers.get(fmt.Sprintf("%d %s", n, key), func() (*solver.Solver, error) {
-		return solver.New(e.rt, e.prior, op, p.Solver, n, e.chunk)
+		return solver.New(e.rt, e.prior, op, p.Solver, n, e.build)
 	})
 }
 

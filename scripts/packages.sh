@@ -5,7 +5,7 @@
 #   packages.sh build   what `make build` needs: a C compiler
 #   packages.sh test    what `make test` needs besides
 #
-# What is asked for is the program or the module, not the package, so that any other way to
+# What is asked for is the program, library or module, not the package, so that any other way to
 # install it does as well. Exit code 1: something is missing and cannot be installed here.
 set -euo pipefail
 
@@ -14,6 +14,10 @@ missing=()
 
 program() { # program NAME PACKAGE...
 	command -v "$1" >/dev/null || missing+=("${@:2}")
+}
+
+library() { # library NAME PACKAGE
+	PATH=$PATH:/sbin ldconfig -p | grep -F "$1" >/dev/null || missing+=("$2")
 }
 
 module() { # module NAME PACKAGE
@@ -32,7 +36,8 @@ esac
 program gcc gcc libc6-dev
 if [[ $1 == test ]]; then
 	program git git
-	program chromium chromium
+	program chromium chromium          # also a Vulkan in software, for WebGPU
+	library libvulkan.so.1 libvulkan1
 	program protoc protobuf-compiler
 	program "$python" python3
 	module torch python3-torch

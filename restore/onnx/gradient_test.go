@@ -11,8 +11,14 @@ import (
 	"ddiff/restore/onnx/onnxtest"
 )
 
-// run compiles a graph and evaluates its outputs.
+// run compiles a graph for the CPU and evaluates its outputs.
 func run(t *testing.T, g *onnx.Graph, inputs, outputs []onnx.Value, data ...[]float32) [][]float32 {
+	t.Helper()
+	return runOn(t, onnxtest.Runtime(t), g, inputs, outputs, data...)
+}
+
+// runOn compiles a graph for a runtime and evaluates its outputs.
+func runOn(t *testing.T, rt *onnx.Runtime, g *onnx.Graph, inputs, outputs []onnx.Value, data ...[]float32) [][]float32 {
 	t.Helper()
 	model, err := g.Marshal("test")
 	if err != nil {
@@ -25,7 +31,7 @@ func run(t *testing.T, g *onnx.Graph, inputs, outputs []onnx.Value, data ...[]fl
 	for _, v := range outputs {
 		out = append(out, v.Name)
 	}
-	s, err := onnxtest.Runtime(t).NewSession(model, in, out)
+	s, err := rt.NewSession(model, in, out)
 	if err != nil {
 		t.Fatal(err)
 	}

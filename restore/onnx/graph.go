@@ -31,6 +31,8 @@ type Graph struct {
 	consts  map[string]Value
 	raw     []*onnxpb.NodeProto // nodes in order, built and inlined
 	domains map[string]int64    // operator sets of inlined models beside the default one
+	weights map[*Model]string   // inlined models: the prefix under which their weights lie here
+	half    bool                // models are inlined in float16
 }
 
 // node is a built operation, kept for reverse mode.
@@ -46,7 +48,9 @@ func NewGraph(opset int) *Graph {
 	if opset < MinOpset || opset > MaxOpset {
 		panic(fmt.Sprintf("onnx: operator set %d is outside %d..%d", opset, MinOpset, MaxOpset))
 	}
-	return &Graph{opset: opset, counter: new(int), consts: map[string]Value{}, domains: map[string]int64{}}
+	return &Graph{
+		opset: opset, counter: new(int), consts: map[string]Value{}, domains: map[string]int64{}, weights: map[*Model]string{},
+	}
 }
 
 // Opset is the version of the default operator set.
@@ -54,8 +58,14 @@ func (g *Graph) Opset() int { return g.opset }
 
 // Sub starts a graph that can be the body of a loop in g and may use g's values.
 func (g *Graph) Sub() *Graph {
-	return &Graph{opset: g.opset, counter: g.counter, consts: map[string]Value{}, domains: g.domains}
+	return &Graph{
+		opset: g.opset, counter: g.counter, consts: map[string]Value{}, domains: g.domains, weights: map[*Model]string{},
+		half: g.half,
+	}
 }
+
+// Half lets models that are inlined from here on compute in float16, see Model.Half.
+func (g *Graph) Half(on bool) { g.half = on }
 
 func (g *Graph) fresh(kind string) string {
 	*g.counter++

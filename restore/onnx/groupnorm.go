@@ -30,10 +30,15 @@ func (m *Model) FuseGroupNorm() int {
 	if f.count == 0 {
 		return 0
 	}
+	m.precise, m.normalised, m.half = map[string]bool{}, map[string]bool{}, nil
 	var nodes []*onnxpb.NodeProto
 	for _, n := range m.proto.Graph.Node {
 		if r, ok := f.replaced[n]; ok {
 			nodes = append(nodes, r...)
+			for _, made := range r {
+				m.precise[made.Output[0]] = true
+			}
+			m.normalised[n.Output[0]] = true
 		} else if !f.dropped[n] {
 			nodes = append(nodes, n)
 		}

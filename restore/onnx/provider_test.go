@@ -24,3 +24,53 @@ func TestBadModelIsAnError(t *testing.T) {
 		t.Errorf("error %v, want ErrRuntime", err)
 	}
 }
+
+// Without a GPU, auto is the CPU and a GPU by name is an error; with one it is used.
+func TestChosenProvider(t *testing.T) {
+	rt := onnxtest.Runtime(t)
+	auto, err := rt.With(onnx.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer auto.Close()
+	cuda, err := rt.With(onnx.Config{Provider: onnx.ProviderCUDA})
+	if err != nil {
+		if !errors.Is(err, onnx.ErrProvider) || auto.Provider() != onnx.ProviderCPU || auto.GPU() {
+			t.Errorf("error %v, auto is %s", err, auto.Provider())
+		}
+		return
+	}
+	defer cuda.Close()
+	if auto.Provider() != onnx.ProviderCUDA || auto.Device() != "cuda:0" {
+		t.Errorf("auto is %s on %q", auto.Provider(), auto.Device())
+	}
+}
+
+// A tensor that was closed is an error, and not a crash in the library.
+func TestClosedTensor(t *testing.T) {
+	t.Parallel()
+	g := onnx.NewGraph(onnx.DefaultOpset)
+	x := g.Input("x", onnx.Float, 1)
+	g.Output("y", g.Neg(x))
+	model, err := g.Marshal("m")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := onnxtest.Runtime(t).NewSession(model, []string{"x"}, []string{"y"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	tensors, err := onnx.NewTensors(x, x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer onnx.CloseTensors(tensors)
+	if err := s.Run(t.Context(), tensors[:1], []*onnx.Tensor{nil}); err == nil {
+		t.Error("an output was left to the binding")
+	}
+	tensors[1].Close()
+	if err := s.Run(t.Context(), tensors[:1], tensors[1:]); err == nil {
+		t.Error("a closed output was accepted")
+	}
+}

@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"os"
 	"runtime"
+	"slices"
+	"strings"
 	"sync"
 
 	ort "github.com/yalue/onnxruntime_go"
@@ -21,21 +23,17 @@ var (
 	ErrProvider = errors.New("execution provider is not available")
 )
 
-// The execution providers.
-const (
-	ProviderAuto = "auto" // CUDA when its libraries load, else CPU
-	ProviderCPU  = "cpu"
-	ProviderCUDA = "cuda"
-)
-
 // Config says how to open the runtime.
 type Config struct {
 	// Library is the path of the shared library. Required.
 	Library string
 	// Provider is the execution provider. Default: auto.
 	Provider string
-	// Device is the index of the GPU. Default: 0.
+	// Device is the index of the GPU. Default: 0. WebGPU has no other: choose with
+	// Options.Power.
 	Device int
+	// Options are the settings of the provider.
+	Options Options
 	// Threads is the number of threads of one operation on the CPU. Default: 0, which means
 	// as many as Go runs on (all cores, or the limit of a container).
 	Threads int
@@ -43,28 +41,36 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// Validate names the first field that is wrong.
+// Validate names the first field that is wrong, or contradicts another.
 func (c Config) Validate() error {
+	provider := c.Provider
+	if provider == "" {
+		provider = ProviderAuto
+	}
 	switch {
 	case c.Library == "":
 		return errors.New("Library: path of the shared library is missing")
+	case !slices.Contains(Providers(), provider):
+		return fmt.Errorf("Provider: %q is none of %s", c.Provider, strings.Join(Providers(), ", "))
 	case c.Device < 0:
 		return fmt.Errorf("Device: %d is negative", c.Device)
+	case c.Device > 0 && provider == ProviderWebGPU:
+		return fmt.Errorf("Device: %d: webgpu has only device 0; choose one of several GPUs with Options.Power", c.Device)
+	case c.Device > 0 && provider == ProviderCPU:
+		return fmt.Errorf("Device: %d: the cpu has no number", c.Device)
 	case c.Threads < 0:
 		return fmt.Errorf("Threads: %d is negative", c.Threads)
 	}
-	switch c.Provider {
-	case "", ProviderAuto, ProviderCPU, ProviderCUDA:
-		return nil
-	}
-	return fmt.Errorf("Provider: %q is none of auto, cpu, cuda", c.Provider)
+	return c.Options.validate(provider)
 }
 
-// Runtime is the open ONNX Runtime of this process.
+// Runtime is the open ONNX Runtime of this process with one provider.
 type Runtime struct {
-	cfg      Config
-	provider string
-	version  string
+	cfg     Config
+	device  Device
+	version string
+	thread  *thread // nil on the CPU
+	view    bool    // made by With
 }
 
 var (
@@ -73,16 +79,11 @@ var (
 )
 
 // Open loads the library and chooses the provider. Only one Runtime can be open in a
-// process; Close it before opening another.
+// process; Close it before opening another, or see With.
 func Open(cfg Config) (*Runtime, error) {
-	if err := cfg.Validate(); err != nil {
-		return nil, fmt.Errorf("open ONNX Runtime: %w", err)
-	}
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
-	if cfg.Threads == 0 {
-		cfg.Threads = runtime.GOMAXPROCS(0)
+	cfg, err := cfg.complete()
+	if err != nil {
+		return nil, err
 	}
 	openMu.Lock()
 	defer openMu.Unlock()
@@ -97,55 +98,107 @@ func Open(cfg Config) (*Runtime, error) {
 	if _, err := keepSignals(func() error { return ort.InitializeEnvironment(ort.WithLogLevelError()) }); err != nil {
 		return nil, fmt.Errorf("load %s: %w: %w", cfg.Library, ErrRuntime, err)
 	}
-	r := &Runtime{cfg: cfg, version: ort.GetVersion()}
-	if err := r.choose(); err != nil {
+	r, err := start(cfg)
+	if err != nil {
 		ort.DestroyEnvironment()
 		return nil, err
 	}
 	opened = true
-	cfg.Logger.Info("opened ONNX Runtime", "library", cfg.Library, "version", r.version, "provider", r.provider)
 	return r, nil
 }
 
-// choose settles the provider by making a session of a tiny graph with it.
-func (r *Runtime) choose() error {
-	want := r.cfg.Provider
-	if want == "" {
-		want = ProviderAuto
+// With is a second Runtime on the library that is open, with its own provider and options,
+// as for comparing a GPU with the CPU. Library is that of r. Close it before r.
+func (r *Runtime) With(cfg Config) (*Runtime, error) {
+	cfg.Library = r.cfg.Library
+	if cfg.Logger == nil {
+		cfg.Logger = r.cfg.Logger
 	}
-	if want == ProviderCPU {
-		r.provider = ProviderCPU
+	cfg, err := cfg.complete()
+	if err != nil {
+		return nil, err
+	}
+	other, err := start(cfg)
+	if err != nil {
+		return nil, err
+	}
+	other.view = true
+	return other, nil
+}
+
+// complete checks the configuration and fills in what was left out.
+func (c Config) complete() (Config, error) {
+	if err := c.Validate(); err != nil {
+		return c, fmt.Errorf("open ONNX Runtime: %w", err)
+	}
+	if c.Provider == "" {
+		c.Provider = ProviderAuto
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Threads == 0 {
+		c.Threads = runtime.GOMAXPROCS(0)
+	}
+	return c, nil
+}
+
+// start settles the provider of a Runtime on the library that is loaded.
+func start(cfg Config) (*Runtime, error) {
+	r := &Runtime{cfg: cfg, version: ort.GetVersion(), device: Device{Provider: ProviderCPU}}
+	if cfg.Provider != ProviderCPU {
+		if err := r.settle(); err != nil {
+			return nil, err
+		}
+	}
+	cfg.Logger.Info("opened ONNX Runtime", "library", cfg.Library, "version", r.version, "provider", r.Provider())
+	return r, nil
+}
+
+// settle tries the provider with a session of a tiny graph.
+func (r *Runtime) settle() error {
+	d := Device{Provider: r.cfg.Provider, Index: r.cfg.Device}
+	if r.cfg.Provider == ProviderAuto {
+		d.Provider = ProviderCUDA
+	}
+	if d.Provider == ProviderTensorRT && !r.cfg.Options.TF32 {
+		if err := os.Setenv(noTF32, "0"); err != nil {
+			return fmt.Errorf("open ONNX Runtime: %w", err)
+		}
+	}
+	r.device, r.thread = d, startThread()
+	err := r.probe()
+	if err == nil {
 		return nil
 	}
-	err := r.try(ProviderCUDA)
-	switch {
-	case err == nil:
-		r.provider = ProviderCUDA
-		return nil
-	case want == ProviderCUDA:
-		return fmt.Errorf("use provider cuda: %w: %w", ErrProvider, err)
+	r.thread.stop()
+	r.device, r.thread = Device{Provider: ProviderCPU}, nil
+	if r.cfg.Provider != ProviderAuto {
+		return fmt.Errorf("use provider %s: %w: %w", d.Provider, ErrProvider, err)
 	}
 	r.cfg.Logger.Debug("no CUDA provider, using the CPU", "reason", err)
-	r.provider = ProviderCPU
 	return nil
 }
 
-func (r *Runtime) try(provider string) error {
+func (r *Runtime) probe() error {
 	g := NewGraph(DefaultOpset)
 	g.Output("y", g.Neg(g.Input("x", Float, 1)))
 	model, err := g.Marshal("probe")
 	if err != nil {
 		return err
 	}
-	s, err := r.newSession(model, []string{"x"}, []string{"y"}, provider)
+	s, err := r.NewSession(model, []string{"x"}, []string{"y"})
 	if err != nil {
 		return err
 	}
 	return s.Close()
 }
 
-// Provider is the execution provider in use: ProviderCPU or ProviderCUDA.
-func (r *Runtime) Provider() string { return r.provider }
+// Provider is the execution provider in use; never ProviderAuto.
+func (r *Runtime) Provider() string { return r.device.Provider }
+
+// GPU tells whether the provider computes on a GPU.
+func (r *Runtime) GPU() bool { return r.device.gpu() }
 
 // Version is what the library says of itself.
 func (r *Runtime) Version() string { return r.version }
@@ -153,19 +206,22 @@ func (r *Runtime) Version() string { return r.version }
 // Threads is the number of threads of one operation on the CPU.
 func (r *Runtime) Threads() int { return r.cfg.Threads }
 
-// Device names the device in use, empty on the CPU.
+// Device names the device in use, as in "cuda:0", empty on the CPU.
 func (r *Runtime) Device() string {
-	if r.provider == ProviderCUDA {
-		return fmt.Sprintf("cuda:%d", r.cfg.Device)
+	if r.device.gpu() {
+		return r.device.String()
 	}
 	return ""
 }
 
-// Close unloads the runtime. All sessions and tensors must be closed before.
+// Close unloads the runtime, or ends what With made. All sessions and tensors must be closed
+// before.
 func (r *Runtime) Close() error {
 	openMu.Lock()
 	defer openMu.Unlock()
-	if !opened {
+	r.thread.stop()
+	r.thread = nil
+	if r.view || !opened {
 		return nil
 	}
 	opened = false

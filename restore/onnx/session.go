@@ -3,7 +3,7 @@ package onnx
 import (
 	"context"
 	"fmt"
-	"strconv"
+	"runtime"
 
 	ort "github.com/yalue/onnxruntime_go"
 )
@@ -16,72 +16,66 @@ type Session struct {
 }
 
 // NewSession prepares a model. inputs and outputs fix the order of the tensors in Run.
+// ErrFallback: on a GPU, a node of the model would run on the CPU; the message names it.
 func (r *Runtime) NewSession(model []byte, inputs, outputs []string) (*Session, error) {
-	return r.newSession(model, inputs, outputs, r.provider)
+	s, err := r.compile(model, inputs, outputs, sessionSettings(r.device.gpu()), "")
+	if r.device.gpu() && refusedFallback(err) {
+		return r.fallback(model, inputs, outputs)
+	}
+	return s, err
 }
 
-func (r *Runtime) newSession(model []byte, inputs, outputs []string, provider string) (*Session, error) {
+// compile makes a session with the given configuration entries. profile, if not empty, is
+// the beginning of the name of a file to which the session writes when it is closed which
+// node ran where.
+func (r *Runtime) compile(model []byte, inputs, outputs []string, entries map[string]string, profile string) (*Session, error) {
 	opts, err := ort.NewSessionOptions()
 	if err != nil {
-		return nil, fmt.Errorf("make session options: %w: %w", ErrRuntime, err)
+		return nil, failed("make session options", err)
 	}
 	defer opts.Destroy()
-	if err := r.configure(opts, provider); err != nil {
-		return nil, err
-	}
 	s := &Session{runtime: r}
-	changed, err := keepSignals(func() error {
-		var err error
-		s.session, err = ort.NewDynamicAdvancedSessionWithONNXData(model, inputs, outputs, opts)
-		return err
+	err = r.thread.do(func() error {
+		if err := r.configure(opts, model, entries, profile); err != nil {
+			return failed("configure session", err)
+		}
+		changed, err := keepSignals(func() error {
+			var err error
+			s.session, err = ort.NewDynamicAdvancedSessionWithONNXData(model, inputs, outputs, opts)
+			return err
+		})
+		r.restored(changed)
+		return failed("make session", err)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("make session: %w: %w", ErrRuntime, err)
+		return nil, err
 	}
-	r.restored(changed)
 	return s, nil
 }
 
-func (r *Runtime) configure(opts *ort.SessionOptions, provider string) error {
+func (r *Runtime) configure(opts *ort.SessionOptions, model []byte, entries map[string]string, profile string) error {
 	steps := []func() error{
 		func() error { return opts.SetGraphOptimizationLevel(ort.GraphOptimizationLevelEnableAll) },
 		func() error { return opts.SetIntraOpNumThreads(r.cfg.Threads) },
 		func() error { return opts.SetInterOpNumThreads(1) },
-		// Small blocks of work even out when a core is slower or shared.
-		func() error { return opts.AddSessionConfigEntry("session.dynamic_block_base", "4") },
-		// Results must not depend on the CPU's treatment of subnormal numbers.
-		func() error { return opts.AddSessionConfigEntry("session.set_denormal_as_zero", "0") },
+		func() error { return r.appendProvider(opts, r.device, model) },
 	}
-	if provider == ProviderCUDA {
-		steps = append(steps, func() error { return r.appendCUDA(opts) })
+	for _, k := range sortedKeys(entries) {
+		steps = append(steps, func() error { return opts.AddSessionConfigEntry(k, entries[k]) })
+	}
+	if r.device.gpu() {
+		// The guard's refusal comes as an error; the library need not print it too.
+		steps = append(steps, func() error { return opts.SetLogSeverityLevel(ort.LoggingLevelFatal) })
+	}
+	if profile != "" {
+		steps = append(steps, func() error { return opts.EnableProfiling(profile) })
 	}
 	for _, step := range steps {
 		if err := step(); err != nil {
-			return fmt.Errorf("configure session: %w: %w", ErrRuntime, err)
+			return err
 		}
 	}
 	return nil
-}
-
-// appendCUDA asks for full float32 arithmetic, a choice of convolution algorithm that does
-// not vary between runs, and for no node to fall back to the CPU unnoticed.
-func (r *Runtime) appendCUDA(opts *ort.SessionOptions) error {
-	cuda, err := ort.NewCUDAProviderOptions()
-	if err != nil {
-		return err
-	}
-	defer cuda.Destroy()
-	err = cuda.Update(map[string]string{
-		"device_id":                 strconv.Itoa(r.cfg.Device),
-		"arena_extend_strategy":     "kSameAsRequested",
-		"cudnn_conv_algo_search":    "HEURISTIC",
-		"do_copy_in_default_stream": "1",
-		"use_tf32":                  "0",
-	})
-	if err != nil {
-		return err
-	}
-	return opts.AppendExecutionProviderCUDA(cuda)
 }
 
 func (r *Runtime) restored(changed int) {
@@ -92,33 +86,50 @@ func (r *Runtime) restored(changed int) {
 
 // Run computes the outputs. Tensors are given in the order of NewSession. The context is
 // looked at before the call only: a call is one chunk of steps, the smallest unit of work.
+// ErrMemory: there is no memory for it.
+//
+// All outputs are given by the caller: the binding copies half of an output of float16 that
+// it has to make itself (createTensorFromOrtValue of onnxruntime_go, up to v1.35.0), and so
+// inputs and outputs of a model are float32 or int64. Its I/O bindings are not used: until
+// v1.30.1 GetBoundOutputNames mixed up the names of several outputs, and an input that is
+// bound is copied once, when it is bound.
 func (s *Session) Run(ctx context.Context, inputs, outputs []*Tensor) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	in, out := values(inputs), values(outputs)
-	run := func() error { return s.session.Run(in, out) }
-	var err error
-	if s.warm {
-		err = run()
-	} else {
-		var changed int
-		changed, err = keepSignals(run)
+	in, err := values(inputs)
+	if err != nil {
+		return err
+	}
+	out, err := values(outputs)
+	if err != nil {
+		return err
+	}
+	// The binding keeps C pointers to the tensors' elements, which the collector does not see.
+	defer runtime.KeepAlive(inputs)
+	defer runtime.KeepAlive(outputs)
+	err = s.runtime.thread.do(func() error {
+		run := func() error { return s.session.Run(in, out) }
+		if s.warm {
+			return run()
+		}
+		changed, err := keepSignals(run)
 		s.runtime.restored(changed)
 		s.warm = true
-	}
-	if err != nil {
-		return fmt.Errorf("run: %w: %w", ErrRuntime, err)
-	}
-	return nil
+		return err
+	})
+	return failed("run", err)
 }
 
-func values(ts []*Tensor) []ort.Value {
+func values(ts []*Tensor) ([]ort.Value, error) {
 	out := make([]ort.Value, len(ts))
 	for i, t := range ts {
+		if t == nil || t.value == nil {
+			return nil, fmt.Errorf("run: tensor %d is closed, or none", i+1)
+		}
 		out[i] = t.value
 	}
-	return out
+	return out, nil
 }
 
 // Close releases the session.
@@ -126,7 +137,7 @@ func (s *Session) Close() error {
 	if s.session == nil {
 		return nil
 	}
-	err := s.session.Destroy()
+	err := s.runtime.thread.do(s.session.Destroy)
 	s.session = nil
 	return err
 }

@@ -7,9 +7,10 @@ type DType int32
 
 // The element types that built graphs use.
 const (
-	Float DType = DType(onnxpb.TensorProto_FLOAT)
-	Int64 DType = DType(onnxpb.TensorProto_INT64)
-	Bool  DType = DType(onnxpb.TensorProto_BOOL)
+	Float   DType = DType(onnxpb.TensorProto_FLOAT)
+	Float16 DType = DType(onnxpb.TensorProto_FLOAT16) // inside of models only
+	Int64   DType = DType(onnxpb.TensorProto_INT64)
+	Bool    DType = DType(onnxpb.TensorProto_BOOL)
 )
 
 // Value is a tensor in a Graph: an input, a constant or the output of an operation.

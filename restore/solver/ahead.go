@@ -11,7 +11,7 @@ type ahead struct {
 // drawAhead starts drawing at a step.
 func (s *Solver) drawAhead(problems []Problem, first int) *ahead {
 	a := &ahead{ready: make(chan []float32), done: make(chan struct{})}
-	size := len(s.in["noise"].F32)
+	size := s.k * s.n * s.op.Image.Size()
 	buffers := [2][]float32{make([]float32, size), make([]float32, size)}
 	go func() {
 		for chunk, at := 0, first; at < len(s.steps); chunk, at = chunk+1, at+s.k {

@@ -16,8 +16,8 @@
 // meaning it has in the code on which the paper's experiments stand; "squared" is an option.
 //
 // A step is one expression: the score network, the operator, its derivative and all the
-// arithmetic between. A call of the runtime makes a chunk of steps in a loop, so that the
-// state crosses to the host at chunk borders only. There a run can be cancelled, reported
-// and resumed. Noise is counter-based (package noise): the state after step k does not
+// arithmetic between. A call of the runtime makes a chunk of steps, in a loop of the runtime
+// or one after the other (Form), so that the state crosses to the host at chunk borders
+// only. There a run can be cancelled, reported and resumed. Noise is counter-based (package noise): the state after step k does not
 // depend on how the steps were cut into chunks, nor on the batch.
 package solver

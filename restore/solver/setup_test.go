@@ -33,7 +33,7 @@ func newOperator(t testing.TB, task string, shape operator.Shape) *operator.Oper
 
 func newSolver(t testing.TB, p *prior.Prior, op *operator.Operator, cfg Config, n, k int) *Solver {
 	t.Helper()
-	s, err := New(onnxtest.Runtime(t), p, op, cfg, n, k)
+	s, err := New(onnxtest.Runtime(t), p, op, cfg, n, Build{Chunk: k})
 	if err != nil {
 		t.Fatal(err)
 	}

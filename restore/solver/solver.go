@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"ddiff/restore/noise"
 	"ddiff/restore/onnx"
@@ -15,9 +14,6 @@ import (
 
 // ErrDiverged: the state is no longer finite; the step size is too large for the problem.
 var ErrDiverged = errors.New("diverged")
-
-// DefaultChunk is the number of steps per call of the runtime.
-const DefaultChunk = 10
 
 // Problem is one image to restore.
 type Problem struct {
@@ -60,54 +56,42 @@ type Solver struct {
 	cfg    Config
 	op     *operator.Operator
 	prior  *prior.Prior
+	build  Build
 	n, k   int
 	steps  []step
 	table  [][scalars]float32
-	in     map[string]*onnx.Tensor
-	inputs []*onnx.Tensor
-	state  []*onnx.Tensor // x_next, u_next, x_last, z_last
-	curves []onnx.Value
-	sess   *onnx.Session
+	rt     *onnx.Runtime
+	in     map[string]*onnx.Tensor // what all calls read: state, y and draws
+	state  []*onnx.Tensor          // x_next, u_next, x_last, z_last
+	main   *call
+	single *call // for the rest of a run that is no whole chunk, compiled when it is needed
 }
 
-// New builds and compiles the solver for batches of n images and chunks of k steps (0 for
-// DefaultChunk). Close it after use.
-func New(rt *onnx.Runtime, p *prior.Prior, op *operator.Operator, cfg Config, n, k int) (*Solver, error) {
+// New builds and compiles the solver for batches of n images. Close it after use.
+// onnx.ErrMemory: it does not fit, and a smaller batch may; onnx.ErrFallback: the GPU cannot
+// do all of it.
+func New(rt *onnx.Runtime, p *prior.Prior, op *operator.Operator, cfg Config, n int, build Build) (*Solver, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	if k == 0 {
-		k = DefaultChunk
+	build, err := build.Complete(rt)
+	if err != nil {
+		return nil, err
 	}
 	steps, err := plan(cfg, p.Schedule, op.Image)
 	if err != nil {
 		return nil, err
 	}
-	k = min(k, len(steps))
-	model, inputs, outputs, err := builder{cfg, op, p}.chunk(n, k)
-	if err != nil {
-		return nil, err
+	s := &Solver{
+		cfg: cfg, op: op, prior: p, build: build, n: n, k: min(build.Chunk, len(steps)), steps: steps, rt: rt,
+		in: map[string]*onnx.Tensor{},
 	}
-	s := &Solver{cfg: cfg, op: op, prior: p, n: n, k: k, steps: steps, in: map[string]*onnx.Tensor{}}
 	for _, st := range steps {
 		s.table = append(s.table, st.coefficients(cfg.Method, p.Card.Prediction))
 	}
-	if s.inputs, err = onnx.NewTensors(inputs...); err != nil {
-		return nil, err
-	}
-	var names []string
-	for i, v := range inputs {
-		names = append(names, v.Name)
-		s.in[v.Name] = s.inputs[i]
-	}
-	if s.state, err = onnx.NewTensors(outputs[:4]...); err != nil {
+	if s.main, err = s.compile(build.Form, s.k); err != nil {
 		s.Close()
 		return nil, err
-	}
-	s.curves = outputs[4:]
-	if s.sess, err = rt.NewSession(model, names, outputNames); err != nil {
-		s.Close()
-		return nil, fmt.Errorf("compile %s for %s, batch %d: %w", cfg.Method, op.Task, n, err)
 	}
 	return s, nil
 }
@@ -118,14 +102,20 @@ func (s *Solver) Batch() int { return s.n }
 // Steps is the number of steps of a run.
 func (s *Solver) Steps() int { return len(s.steps) }
 
+// Build is how the solver was compiled, with nothing left out; Chunk is at most Steps.
+func (s *Solver) Build() Build {
+	b := s.build
+	b.Chunk = s.k
+	return b
+}
+
 // Close releases the runtime's memory.
 func (s *Solver) Close() error {
-	onnx.CloseTensors(s.inputs)
-	onnx.CloseTensors(s.state)
-	if s.sess != nil {
-		return s.sess.Close()
+	for _, t := range s.in {
+		t.Close()
 	}
-	return nil
+	onnx.CloseTensors(s.state)
+	return errors.Join(s.main.close(), s.single.close())
 }
 
 // Start is the state before the first step: x_T from the key's noise, the rest zero.
@@ -169,8 +159,7 @@ func (s *Solver) Resume(ctx context.Context, problems []Problem, states []State,
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		copy(s.in["noise"].F32, ahead.next())
-		if err := s.run(ctx, at, count, curves); err != nil {
+		if err := s.run(ctx, at, count, ahead.next(), curves); err != nil {
 			return fmt.Errorf("steps %d to %d: %w", at+1, at+count, err)
 		}
 		s.unload(states, at+count)
@@ -219,41 +208,6 @@ func (s *Solver) load(problems []Problem, states []State) error {
 			}
 			copy(t.F32[i*size:], part.data)
 		}
-	}
-	return nil
-}
-
-// run makes count steps from step at and moves the new state to the inputs.
-func (s *Solver) run(ctx context.Context, at, count int, curves []Curves) error {
-	s.in["trip"].I64[0] = int64(count)
-	for j := range count {
-		s.in["time"].I64[j] = int64(s.steps[at+j].t)
-		copy(s.in["scalars"].F32[j*scalars:], s.table[at+j][:])
-	}
-	norms := make([]onnx.Value, len(s.curves))
-	for i, v := range s.curves {
-		norms[i] = onnx.Value{Name: v.Name, DType: v.DType, Dims: []int{count, s.n}}
-	}
-	values, err := onnx.NewTensors(norms...)
-	if err != nil {
-		return err
-	}
-	defer onnx.CloseTensors(values)
-	if err := s.sess.Run(ctx, s.inputs, slices.Concat(s.state, values)); err != nil {
-		return err
-	}
-	for i, name := range []string{"x", "u", "x_before", "z_before"} {
-		copy(s.in[name].F32, s.state[i].F32)
-	}
-	for _, v := range values {
-		if _, ok := raster.Finite(v.F32); !ok {
-			return fmt.Errorf("%w: a norm is not finite: the step size gamma0 %g is too large, or the measurement has extreme values", ErrDiverged, s.cfg.Gamma0)
-		}
-	}
-	for i := range curves {
-		s.record(&curves[i], at, count, func(curve, step int) float64 {
-			return float64(values[curve].F32[step*s.n+i])
-		})
 	}
 	return nil
 }

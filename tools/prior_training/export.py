@@ -16,7 +16,7 @@ OPSET = 16
 LARGEST = 12_000_000  # bytes on disk
 
 TRAINING = (
-    "tools/train_prior.py, {hours:.2f} h on two CPU cores, {iterations} iterations; procedural dead leaves and 19 photographs "
+    "tools/train_prior.py, {hours:.2f} h on two shared CPU cores, {iterations} iterations; procedural dead leaves and 19 photographs "
     "in the public domain, CC0 or CC-BY (listed with their authors in docs/prior.md)"
 )
 

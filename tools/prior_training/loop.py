@@ -172,7 +172,7 @@ class Trainer:
         self.iteration, self.elapsed = state["iteration"], state["elapsed"]
 
     def averaged(self) -> UNet:
-        """The averaged weights as an fp32 network for inference."""
+        """The averaged weights, those of the end once training has ended, as an fp32 network for inference."""
         net = self.config.network()
         net.load_state_dict(self.average)
         return net.eval().requires_grad_(False)
@@ -235,5 +235,7 @@ def train(
         if first and trainer.elapsed - saved >= every:
             trainer.save(checkpoint)
             saved = trainer.elapsed
+    # With a learning rate of zero the last weights are better than an average over higher rates.
+    trainer.average = {k: v.clone() for k, v in trainer.net.state_dict().items()}
     if first:
         trainer.save(checkpoint)

@@ -1,0 +1,155 @@
+package onnx
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// ErrFallback: a model was to run on a GPU, and its provider cannot do some of its nodes.
+// ONNX Runtime would run them on the CPU without a word.
+var ErrFallback = errors.New("nodes would run on the CPU")
+
+// guardKey is the setting with which ONNX Runtime refuses such a session. It looks at the
+// nodes of the main graph only; a Loop whose body is on the device is on the CPU itself
+// where the provider has no Loop.
+const guardKey = "session.disable_cpu_ep_fallback"
+
+func refusedFallback(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "fallback to CPU EP has been explicitly disabled")
+}
+
+// placed is a node that ran on the CPU.
+type placed struct{ op, name string }
+
+// fallback names the nodes for which the guard refused a model, and makes the session without
+// the guard if all of them are allowed.
+func (r *Runtime) fallback(model []byte, inputs, outputs []string) (*Session, error) {
+	entries := sessionSettings(false)
+	nodes, err := r.onCPU(model, inputs, outputs, entries)
+	if err != nil {
+		return nil, fmt.Errorf("make session: %w: %w; which ones is not known: %w", ErrRuntime, ErrFallback, err)
+	}
+	var refused, kinds []string
+	for _, n := range nodes {
+		if slices.Contains(r.cfg.Options.AllowFallback, n.op) {
+			continue
+		}
+		refused = append(refused, n.op+" "+n.name)
+		if !slices.Contains(kinds, n.op) {
+			kinds = append(kinds, n.op)
+		}
+	}
+	if len(refused) == 0 {
+		r.cfg.Logger.Warn("nodes run on the CPU, as allowed", "provider", r.Provider(), "nodes", len(nodes))
+		return r.compile(model, inputs, outputs, entries, "")
+	}
+	const shown = 8
+	more := ""
+	if len(refused) > shown {
+		more = fmt.Sprintf(" and %d more", len(refused)-shown)
+		refused = refused[:shown]
+	}
+	return nil, fmt.Errorf("make session: %w: %w: %s cannot do %s%s; to let them: allow_fallback=%s",
+		ErrRuntime, ErrFallback, r.Provider(), strings.Join(refused, ", "), more, strings.Join(kinds, ","))
+}
+
+// onCPU finds the nodes that run on the CPU: it runs the model once, without the guard and
+// with ones for inputs, and reads where the library's profiler saw each node.
+func (r *Runtime) onCPU(model []byte, inputs, outputs []string, entries map[string]string) ([]placed, error) {
+	dir, err := os.MkdirTemp("", "ddiff-profile-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir) //nolint:errcheck // what stays is a temporary file
+	s, err := r.compile(model, inputs, outputs, entries, filepath.Join(dir, "p"))
+	if err != nil {
+		return nil, err
+	}
+	err = s.runOnes(model, inputs, outputs)
+	if err := errors.Join(err, s.Close()); err != nil {
+		return nil, err
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "p*"))
+	if err != nil || len(files) != 1 {
+		return nil, fmt.Errorf("%d profiles were written: %w", len(files), err)
+	}
+	data, err := os.ReadFile(files[0])
+	if err != nil {
+		return nil, err
+	}
+	return readProfile(data)
+}
+
+// runOnes runs a session with ones for all inputs.
+func (s *Session) runOnes(model []byte, inputs, outputs []string) error {
+	m, err := ReadModel(model)
+	if err != nil {
+		return err
+	}
+	in, err := onesFor(m.Inputs(), inputs)
+	defer CloseTensors(in)
+	if err != nil {
+		return err
+	}
+	out, err := onesFor(m.Outputs(), outputs)
+	defer CloseTensors(out)
+	if err != nil {
+		return err
+	}
+	return s.Run(context.Background(), in, out)
+}
+
+// onesFor makes tensors of ones for the ports of the given names; a free dimension is 1.
+func onesFor(ports []Port, names []string) (tensors []*Tensor, err error) {
+	for _, name := range names {
+		i := slices.IndexFunc(ports, func(p Port) bool { return p.Name == name })
+		if i < 0 {
+			return tensors, fmt.Errorf("%w: it has no %s", ErrModel, name)
+		}
+		dims := slices.Clone(ports[i].Dims)
+		for k := range dims {
+			dims[k] = max(dims[k], 1)
+		}
+		t, err := NewTensor(ports[i].DType, dims...)
+		if err != nil {
+			return tensors, err
+		}
+		tensors = append(tensors, t)
+		for k := range t.F32 {
+			t.F32[k] = 1
+		}
+		for k := range t.I64 {
+			t.I64[k] = 1
+		}
+	}
+	return tensors, nil
+}
+
+// readProfile lists the nodes that ran on the CPU, each once.
+func readProfile(data []byte) ([]placed, error) {
+	var events []struct {
+		Cat, Name string
+		Args      struct {
+			Op       string `json:"op_name"`
+			Provider string
+		}
+	}
+	if err := json.Unmarshal(data, &events); err != nil {
+		return nil, fmt.Errorf("read profile: %w", err)
+	}
+	var out []placed
+	for _, e := range events {
+		name, kernel := strings.CutSuffix(e.Name, "_kernel_time")
+		n := placed{e.Args.Op, name}
+		if kernel && e.Cat == "Node" && e.Args.Provider == "CPUExecutionProvider" && !slices.Contains(out, n) {
+			out = append(out, n)
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,54 @@
+package onnx
+
+import (
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+
+	"ddiff/restore/onnx/onnxpb"
+)
+
+// HalfRounded is Half with the arithmetic of a device that stores float16 and adds up in
+// float32, done in float32: after each operation the result is rounded to the 11 bits of a
+// float16 significand. A CPU has no float16 kernels for most operations, and the runtime
+// then drops the conversions between them, so that Half alone would test little here.
+func (m *Model) HalfRounded() *Model {
+	h := &Model{proto: proto.CloneOf(m.Half().proto)}
+	g := h.proto.Graph
+	factor := &onnxpb.TensorProto{Name: "veltkamp", DataType: int32(Float), FloatData: []float32{1<<13 + 1}}
+	g.Initializer = append(g.Initializer, factor)
+	stored := map[string]bool{} // weights in float16
+	for _, t := range g.Initializer {
+		stored[t.Name] = t.DataType == int32(Float16)
+	}
+	var nodes []*onnxpb.NodeProto
+	add := func(op, out string, attrs map[string]any, in ...string) {
+		nodes = append(nodes, &onnxpb.NodeProto{OpType: op, Input: in, Output: []string{out}, Attribute: attributes(attrs)})
+	}
+	for _, n := range g.Node {
+		for i, name := range n.Input {
+			if stored[name] && n.OpType != "Cast" {
+				n.Input[i] = n.Output[0] + "/weight"
+				add("Cast", n.Input[i], map[string]any{"to": int(Float)}, name)
+			}
+		}
+		for _, a := range n.Attribute {
+			if n.OpType == "Cast" && a.Name == "to" && a.I == int64(Float16) {
+				a.I = int64(Float)
+			}
+		}
+		nodes = append(nodes, n)
+		for i, name := range n.Output {
+			if strings.HasSuffix(name, "/half") {
+				// Veltkamp: with c = (2¹³+1)·x, c − (c − x) is x rounded to 24 − 13 bits.
+				raw, c, d := name+"/raw", name+"/c", name+"/d"
+				n.Output[i] = raw
+				add("Mul", c, nil, raw, "veltkamp")
+				add("Sub", d, nil, c, raw)
+				add("Sub", name, nil, c, d)
+			}
+		}
+	}
+	g.Node = nodes
+	return h
+}

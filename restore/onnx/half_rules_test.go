@@ -1,0 +1,91 @@
+package onnx
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// halved lists the operations of a kind by whether they compute in float16.
+func halved(m *Model, op string) (half, full int) {
+	for _, n := range m.proto.Graph.Node {
+		switch {
+		case n.OpType != op:
+		case strings.HasSuffix(n.Output[0], "/half"):
+			half++
+		default:
+			full++
+		}
+	}
+	return half, full
+}
+
+// Of the bundled prior all convolutions and the activations between them are in float16, the
+// statistics of the normalisations and the layers of the time are not.
+func TestHalfOfBundled(t *testing.T) {
+	t.Parallel()
+	data, err := os.ReadFile("../prior/bundled/prior.onnx")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := ReadModel(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	groups := m.FuseGroupNorm()
+	h := m.Half()
+	for _, c := range []struct {
+		op         string
+		half, full int
+	}{
+		{"Conv", 51, 0}, {"Sigmoid", 35, 2}, {"Gemm", 0, 19}, {"ReduceMean", 0, groups}, {"Sqrt", 0, groups}, {"Resize", 2, 0},
+	} {
+		if half, full := halved(h, c.op); half != c.half || full != c.full {
+			t.Errorf("%s: %d in float16, %d in float32; want %d and %d", c.op, half, full, c.half, c.full)
+		}
+	}
+	if again := m.Half(); again != h {
+		t.Error("the model is converted twice")
+	}
+}
+
+// Products of activations, softmax and weights that float16 cannot hold stay in float32, and
+// so do inputs and outputs.
+func TestHalfRules(t *testing.T) {
+	t.Parallel()
+	g := NewGraph(DefaultOpset)
+	x := g.Input("x", Float, 1, 2, 4, 4)
+	weights, large := make([]float32, 16), make([]float32, 16)
+	for i := range weights {
+		weights[i], large[i] = float32(i), 1e6
+	}
+	w := g.MatMul(x, g.Const(weights, 4, 4))
+	scores := g.Mul(g.MatMul(w, g.Transpose(w, 0, 1, 3, 2)), g.Scalar(0.5))
+	attention := g.apply("Softmax", Float, scores.Dims, map[string]any{"axis": 3}, scores)
+	y := g.MatMul(g.MatMul(attention, w), g.Const(large, 4, 4))
+	sum := g.Add(y, w)
+	g.Output("y", g.Sqrt(g.Mul(sum, sum)))
+	data, err := g.Marshal("rules")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := ReadModel(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var half []string
+	for _, n := range m.Half().proto.Graph.Node {
+		if name, ok := strings.CutSuffix(n.Output[0], "/half"); ok && n.OpType != "Cast" {
+			half = append(half, name)
+		}
+	}
+	last := g.nodes[len(g.nodes)-2].output // the square
+	if want := []string{w.Name, g.nodes[1].output.Name, sum.Name, last.Name}; !slices.Equal(half, want) {
+		t.Errorf("in float16 are %v, want %v", half, want)
+	}
+	out := m.Half().Outputs()[0]
+	if out.DType != Float {
+		t.Errorf("output of type %d", out.DType)
+	}
+}

@@ -1,0 +1,86 @@
+package onnx_test
+
+import (
+	"math"
+	"os"
+	"testing"
+
+	"ddiff/restore/onnx"
+	"ddiff/restore/prior/randomnet"
+)
+
+// bundledModel is the score network of the bundled prior, as prior.Load prepares it.
+func bundledModel(t *testing.T) *onnx.Model {
+	t.Helper()
+	data, err := os.ReadFile("../prior/bundled/prior.onnx")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := onnx.ReadModel(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.FuseGroupNorm()
+	return m
+}
+
+// psnr is that of b against a, with the range of a as peak.
+func psnr(a, b []float32) float64 {
+	lo, hi, sum := math.Inf(1), math.Inf(-1), 0.0
+	for i, v := range a {
+		lo, hi = min(lo, float64(v)), max(hi, float64(v))
+		sum += math.Pow(float64(v-b[i]), 2)
+	}
+	return 20*math.Log10(hi-lo) - 10*math.Log10(sum/float64(len(a)))
+}
+
+// networks are the score network of the bundled prior and one with attention, each with the
+// name of its output.
+func networks(t *testing.T) map[string]*onnx.Model {
+	t.Helper()
+	network, err := randomnet.New(randomnet.Small(64))
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := network.ONNX()
+	if err != nil {
+		t.Fatal(err)
+	}
+	attention, err := onnx.ReadModel(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	attention.FuseGroupNorm()
+	return map[string]*onnx.Model{"bundled": bundledModel(t), "with attention": attention}
+}
+
+// A network predicts the same in float16, as this machine computes it and rounded after each
+// operation.
+func TestHalfPredictsTheSame(t *testing.T) {
+	t.Parallel()
+	const n, size = 2, 64
+	for network, m := range networks(t) {
+		image, steps, output := m.Inputs()[0].Name, m.Inputs()[1].Name, m.Outputs()[0]
+		for _, time := range []int{20, 500, 980} {
+			predict := func(m *onnx.Model) []float32 {
+				g := onnx.NewGraph(m.Opset())
+				x := g.Input("x", onnx.Float, n, 3, size, size)
+				y := onnx.Value{Name: "y", DType: onnx.Float, Dims: []int{n, max(3, output.Dims[1]), size, size}}
+				out, err := g.Inline(m, map[string]onnx.Value{image: x, steps: g.Ints(time, time)}, map[string][]int{output.Name: y.Dims})
+				if err != nil {
+					t.Fatal(err)
+				}
+				g.Output("y", out[output.Name])
+				return run(t, g, []onnx.Value{x}, []onnx.Value{y}, random(x.Size(), 5))[0]
+			}
+			want := predict(m)
+			for name, half := range map[string]*onnx.Model{"here": m.Half(), "rounded": m.HalfRounded()} {
+				p := psnr(want, predict(half))
+				t.Logf("%s, t = %d, %s: %.1f dB", network, time, name, p)
+				if p < 50 || math.IsInf(p, 1) {
+					t.Errorf("%s, t = %d, %s: float16 predicts with %.1f dB against float32, want 50 or more, and not equal", network, time, name, p)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,150 @@
+package onnx
+
+import (
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+
+	"ddiff/restore/onnx/onnxpb"
+)
+
+// Inline copies the model's graph into g, feeds its inputs by name and returns its outputs
+// by name, with the dimensions that the caller states for them. A model that is inlined again
+// shares its weights with the first time. Reverse mode does not pass through inlined nodes.
+// The model's operator set must be g's.
+func (g *Graph) Inline(m *Model, inputs map[string]Value, outputs map[string][]int) (map[string]Value, error) {
+	if g.half {
+		m = m.Half()
+	}
+	if o := m.Opset(); o != g.opset {
+		return nil, fmt.Errorf("inline model of operator set %d into a graph of %d: %w", o, g.opset, ErrModel)
+	}
+	if len(m.proto.Functions) > 0 {
+		return nil, fmt.Errorf("inline model: %w: it defines functions of its own", ErrModel)
+	}
+	for _, o := range m.proto.OpsetImport {
+		if o.Domain == "" || o.Domain == "ai.onnx" {
+			continue
+		}
+		if old, ok := g.domains[o.Domain]; ok && old != o.Version {
+			return nil, fmt.Errorf("inline model: %w: operator set %s in versions %d and %d", ErrModel, o.Domain, old, o.Version)
+		}
+		g.domains[o.Domain] = o.Version
+	}
+	r := renamer{prefix: g.fresh("m") + "/", bound: map[string]string{}}
+	for _, p := range m.Inputs() {
+		v, ok := inputs[p.Name]
+		if !ok {
+			return nil, fmt.Errorf("inline model: %w: nothing given for input %s", ErrModel, p.Name)
+		}
+		r.bound[p.Name] = v.Name
+	}
+	graph := m.proto.Graph
+	shared, again := g.weights[m]
+	if !again {
+		shared = r.prefix
+		g.weights[m] = shared
+	}
+	for _, t := range graph.Initializer {
+		name := shared + t.Name
+		r.bound[t.Name] = name
+		if again {
+			continue
+		}
+		g.inits = append(g.inits, &onnxpb.TensorProto{
+			Dims: t.Dims, DataType: t.DataType, FloatData: t.FloatData, Int32Data: t.Int32Data,
+			StringData: t.StringData, Int64Data: t.Int64Data, Name: name, RawData: t.RawData,
+			DoubleData: t.DoubleData, Uint64Data: t.Uint64Data,
+		})
+	}
+	// What depends on weights alone is there once too.
+	constant := m.constants()
+	for _, n := range graph.Node {
+		if len(n.Output) > 0 && constant[n.Output[0]] {
+			for _, name := range n.Output {
+				r.bound[name] = shared + name
+			}
+			if again {
+				continue
+			}
+		}
+		g.raw = append(g.raw, r.node(n))
+	}
+	out := map[string]Value{}
+	for _, p := range m.Outputs() {
+		if dims, ok := outputs[p.Name]; ok {
+			out[p.Name] = Value{Name: r.name(p.Name), DType: p.DType, Dims: dims}
+		}
+	}
+	for name := range outputs {
+		if _, ok := out[name]; !ok {
+			return nil, fmt.Errorf("inline model: %w: it has no output %s", ErrModel, name)
+		}
+	}
+	return out, nil
+}
+
+// renamer gives the names of one inlined model a prefix, so that two copies don't clash.
+type renamer struct {
+	prefix string
+	bound  map[string]string
+}
+
+func (r renamer) name(s string) string {
+	if s == "" {
+		return ""
+	}
+	if b, ok := r.bound[s]; ok {
+		return b
+	}
+	return r.prefix + s
+}
+
+func (r renamer) names(in []string) []string {
+	out := make([]string, len(in))
+	for i, s := range in {
+		out[i] = r.name(s)
+	}
+	return out
+}
+
+func (r renamer) node(n *onnxpb.NodeProto) *onnxpb.NodeProto {
+	c := &onnxpb.NodeProto{
+		Input: r.names(n.Input), Output: r.names(n.Output),
+		OpType: n.OpType, Domain: n.Domain,
+	}
+	if n.Name != "" {
+		c.Name = r.prefix + n.Name
+	}
+	for _, a := range n.Attribute {
+		if a.G != nil || len(a.Graphs) > 0 {
+			b := proto.CloneOf(a)
+			if b.G != nil {
+				r.graph(b.G)
+			}
+			for _, g := range b.Graphs {
+				r.graph(g)
+			}
+			a = b
+		}
+		c.Attribute = append(c.Attribute, a)
+	}
+	return c
+}
+
+// graph renames a sub-graph in place; its nodes may use names of the graph around it.
+func (r renamer) graph(g *onnxpb.GraphProto) {
+	for _, t := range g.Initializer {
+		t.Name = r.name(t.Name)
+	}
+	for _, v := range g.Input {
+		v.Name = r.name(v.Name)
+	}
+	for _, v := range g.Output {
+		v.Name = r.name(v.Name)
+	}
+	g.ValueInfo = nil
+	for i, n := range g.Node {
+		g.Node[i] = r.node(n)
+	}
+}

@@ -1,0 +1,81 @@
+package onnx
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Errors of a call that another batch or another process may not meet.
+var (
+	// ErrMemory: the device, or the host, has no memory left for the model or the call. A
+	// smaller batch may fit.
+	ErrMemory = errors.New("out of memory")
+	// ErrDeviceLost: the device does not answer any more, and will not in this process.
+	ErrDeviceLost = errors.New("the device is lost")
+)
+
+// The library tells out of memory from other failures by its message only. Each line says
+// whose words they are.
+var memoryMessages = []string{
+	"std::bad_alloc", // the CPU, without an arena
+	"bad allocation", // the same on Windows
+	"Failed to allocate memory for requested buffer", // arenas of CPU and CUDA
+	"ran out of memory trying to allocate",           // the CPU's and the plugins' arenas
+	"Available memory of",                            // an arena under a limit
+	"CUDA failure 2:",                                // cudaErrorMemoryAllocation
+	"CUDA error cudaErrorMemoryAllocation",           //
+	"CUDNN_STATUS_ALLOC_FAILED",                      //
+	"CUBLAS_STATUS_ALLOC_FAILED",                     //
+	"CUDNN failure 4000",                             // CUDNN_STATUS_ALLOC_FAILED of cuDNN 9, as a number
+	"VK_ERROR_OUT_OF_",                               // WebGPU on Vulkan: host or device memory
+	"Out of memory",                                  // WebGPU
+	"out of memory",                                  // CUDA and TensorRT
+	"OutOfMemory",                                    // TensorRT and WebGPU
+	"exceeds the max buffer size",                    // WebGPU: a tensor larger than a buffer can be
+	"is larger than the maximum binding size",        // WebGPU: a tensor larger than a kernel can see
+	"[Invalid Buffer",                                // WebGPU goes on with a buffer that it could not make
+	"Too many storage buffers in shader",             // WebGPU: a tensor of more pieces than a kernel can see
+	"Requested allocation size",                      // TensorRT
+}
+
+var lostMessages = []string{
+	"device lost",                              // WebGPU
+	"Device is lost",                           //
+	"VK_ERROR_DEVICE_LOST",                     //
+	"cudaErrorIllegalAddress",                  // an error after which CUDA's context is unusable
+	"CUDA failure 700",                         //
+	"CUDA failure 719",                         // cudaErrorLaunchFailure
+	"unspecified launch failure",               //
+	"an illegal memory access was encountered", //
+}
+
+// failed wraps an error of the library with ErrRuntime, and with ErrMemory or ErrDeviceLost
+// where its message says so.
+func failed(action string, err error) error {
+	if err == nil {
+		return nil
+	}
+	// The library writes messages of several lines.
+	err = lineError{err}
+	kinds := []struct {
+		kind     error
+		messages []string
+	}{{ErrMemory, memoryMessages}, {ErrDeviceLost, lostMessages}}
+	for _, k := range kinds {
+		for _, m := range k.messages {
+			if strings.Contains(err.Error(), m) {
+				return fmt.Errorf("%s: %w: %w: %w", action, ErrRuntime, k.kind, err)
+			}
+		}
+	}
+	return fmt.Errorf("%s: %w: %w", action, ErrRuntime, err)
+}
+
+// lineError is an error whose message has its line breaks, and the indentation behind them,
+// replaced by single blanks.
+type lineError struct{ error }
+
+func (e lineError) Error() string { return strings.Join(strings.Fields(e.error.Error()), " ") }
+
+func (e lineError) Unwrap() error { return e.error }

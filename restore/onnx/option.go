@@ -1,0 +1,127 @@
+package onnx
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// option is one field of Options.
+type option struct {
+	key, field string
+	users      []string // the providers that have it
+	words      []string // the values, where they are words
+	set        func(o *Options, value string) error
+	get        func(o Options) string // empty for the default
+}
+
+var (
+	onNVIDIA   = []string{ProviderCUDA, ProviderTensorRT}
+	onTensorRT = []string{ProviderTensorRT}
+	onWebGPU   = []string{ProviderWebGPU}
+)
+
+var options = []option{
+	{"memory_limit", "MemoryLimit", onNVIDIA, nil, func(o *Options, v string) (err error) {
+		o.MemoryLimit, err = parseBytes(v)
+		return err
+	}, func(o Options) string {
+		if o.MemoryLimit == 0 {
+			return ""
+		}
+		return strconv.FormatInt(o.MemoryLimit, 10)
+	}},
+	wordOption("arena", "Arena", onNVIDIA, func(o *Options) *string { return &o.Arena }, ArenaSameAsRequested, ArenaNextPowerOfTwo),
+	wordOption("conv_search", "ConvSearch", onNVIDIA, func(o *Options) *string { return &o.ConvSearch }, SearchHeuristic, SearchExhaustive, SearchDefault),
+	flagOption("tf32", "TF32", onNVIDIA, func(o *Options) *bool { return &o.TF32 }),
+	wordOption("layout", "Layout", []string{ProviderCUDA, ProviderWebGPU}, func(o *Options) *string { return &o.Layout }, LayoutNCHW, LayoutNHWC),
+	flagOption("fp16", "FP16", onTensorRT, func(o *Options) *bool { return &o.FP16 }),
+	wordOption("cache_dir", "CacheDir", onTensorRT, func(o *Options) *string { return &o.CacheDir }),
+	wordOption("power", "Power", onWebGPU, func(o *Options) *string { return &o.Power }, PowerHigh, PowerLow),
+	wordOption("validation", "Validation", onWebGPU, func(o *Options) *string { return &o.Validation }, "disabled", "wgpuOnly", "basic", "full"),
+	{"allow_fallback", "AllowFallback", []string{ProviderCUDA, ProviderTensorRT, ProviderWebGPU}, nil, func(o *Options, v string) error {
+		o.AllowFallback = strings.Split(v, ",")
+		return nil
+	}, func(o Options) string { return strings.Join(o.AllowFallback, ",") }},
+}
+
+func wordOption(key, field string, users []string, at func(*Options) *string, words ...string) option {
+	return option{key, field, users, words,
+		func(o *Options, v string) error { *at(o) = v; return nil },
+		func(o Options) string { return *at(&o) }}
+}
+
+func flagOption(key, field string, users []string, at func(*Options) *bool) option {
+	return option{key, field, users, nil,
+		func(o *Options, v string) error {
+			if v != "on" && v != "off" {
+				return fmt.Errorf("%q is neither on nor off", v)
+			}
+			*at(o) = v == "on"
+			return nil
+		},
+		func(o Options) string {
+			if *at(&o) {
+				return "on"
+			}
+			return ""
+		}}
+}
+
+// parseBytes reads a number of bytes, with KiB, MiB or GiB behind it if wanted.
+func parseBytes(s string) (int64, error) {
+	number, unit := s, int64(1)
+	for suffix, size := range map[string]int64{"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30} {
+		if n, ok := strings.CutSuffix(s, suffix); ok {
+			number, unit = n, size
+		}
+	}
+	n, err := strconv.ParseInt(strings.TrimSpace(number), 10, 64)
+	if err != nil || n < 0 || n > (1<<62)/unit {
+		return 0, fmt.Errorf("%q is not a number of bytes, as in 8GiB", s)
+	}
+	return n * unit, nil
+}
+
+// Set sets the field of a key, as in "tf32=on". The error names the key.
+func (o *Options) Set(setting string) error {
+	key, value, ok := strings.Cut(setting, "=")
+	var keys []string
+	for _, opt := range options {
+		if ok && opt.key == key {
+			if err := opt.set(o, value); err != nil {
+				return fmt.Errorf("%s: %w", key, err)
+			}
+			if len(opt.words) > 0 && !slices.Contains(opt.words, value) {
+				return fmt.Errorf("%s: %q is none of %s", key, value, strings.Join(opt.words, ", "))
+			}
+			return nil
+		}
+		keys = append(keys, opt.key)
+	}
+	return fmt.Errorf("%q is not KEY=VALUE with a key of %s", setting, strings.Join(keys, ", "))
+}
+
+// validate names the first field that is wrong, or that the provider does not have.
+func (o Options) validate(provider string) error {
+	for _, opt := range options {
+		v := opt.get(o)
+		switch {
+		case v == "":
+		case provider == ProviderAuto:
+			return fmt.Errorf("Options.%s: it needs a provider by name (%s), not auto", opt.field, strings.Join(opt.users, ", "))
+		case !slices.Contains(opt.users, provider):
+			return fmt.Errorf("Options.%s: provider %s has no such setting, only %s", opt.field, provider, strings.Join(opt.users, ", "))
+		case len(opt.words) > 0 && !slices.Contains(opt.words, v):
+			return fmt.Errorf("Options.%s: %q is none of %s", opt.field, v, strings.Join(opt.words, ", "))
+		}
+	}
+	if o.MemoryLimit < 0 {
+		return fmt.Errorf("Options.MemoryLimit: %d is negative", o.MemoryLimit)
+	}
+	if slices.Contains(o.AllowFallback, "") {
+		return fmt.Errorf("Options.AllowFallback: a name is empty")
+	}
+	return nil
+}

@@ -1,0 +1,157 @@
+package onnx
+
+import (
+	"maps"
+	"strconv"
+	"strings"
+
+	ort "github.com/yalue/onnxruntime_go"
+)
+
+// sessionSettings are the entries of a session's configuration.
+func sessionSettings(gpu bool) map[string]string {
+	s := map[string]string{
+		// Small blocks of work even out when a core is slower or shared.
+		"session.dynamic_block_base": "4",
+		// Results must not depend on the CPU's treatment of subnormal numbers.
+		"session.set_denormal_as_zero": "0",
+	}
+	if gpu {
+		// A node that would run on the CPU unnoticed is an error, see guard.go.
+		s[guardKey] = "1"
+	}
+	return s
+}
+
+func bit(on bool) string {
+	if on {
+		return "1"
+	}
+	return "0"
+}
+
+// choose picks the value of a word; the empty word is the default.
+func choose(word string, values map[string]string) string { return values[word] }
+
+// cudaSettings are the options of the CUDA provider. All are passed in one update, which
+// leaves nothing to the library's own defaults.
+func cudaSettings(index int, o Options) map[string]string {
+	s := map[string]string{
+		"device_id":                    strconv.Itoa(index),
+		"arena_extend_strategy":        choose(o.Arena, map[string]string{"": "kSameAsRequested", ArenaSameAsRequested: "kSameAsRequested", ArenaNextPowerOfTwo: "kNextPowerOfTwo"}),
+		"cudnn_conv_algo_search":       choose(o.ConvSearch, map[string]string{"": "HEURISTIC", SearchHeuristic: "HEURISTIC", SearchExhaustive: "EXHAUSTIVE", SearchDefault: "DEFAULT"}),
+		"cudnn_conv_use_max_workspace": "1",
+		"do_copy_in_default_stream":    "1",
+		"use_tf32":                     bit(o.TF32),
+		"prefer_nhwc":                  bit(o.Layout == LayoutNHWC),
+	}
+	if o.MemoryLimit > 0 {
+		s["gpu_mem_limit"] = strconv.FormatInt(o.MemoryLimit, 10)
+	}
+	return s
+}
+
+// tensorRTSettings are the options of the TensorRT provider. Whether it may use TF32 is no
+// option of it (microsoft/onnxruntime#26029): see noTF32.
+func tensorRTSettings(index int, o Options, cache string) map[string]string {
+	return map[string]string{
+		"device_id":               strconv.Itoa(index),
+		"trt_fp16_enable":         bit(o.FP16),
+		"trt_engine_cache_enable": "1",
+		"trt_engine_cache_path":   cache,
+		"trt_timing_cache_enable": "1",
+		"trt_timing_cache_path":   cache,
+	}
+}
+
+// noTF32 is the environment variable by which NVIDIA's libraries leave TF32 alone. They read
+// it once: in a process that has used TensorRT without TF32, nothing uses TF32.
+const noTF32 = "NVIDIA_TF32_OVERRIDE"
+
+// webGPUSettings are the options of the WebGPU provider. The library looks for them under a
+// prefix that it puts before each key, and passes over keys that it does not know.
+func webGPUSettings(o Options) map[string]string {
+	s := map[string]string{
+		"deviceId": "0",
+		// int64 values are computed as 32 bits on the device: the time index is below 2³¹.
+		// Without it such nodes are left to the CPU.
+		"enableInt64":     "1",
+		"preferredLayout": strings.ToUpper(o.Layout),
+		"powerPreference": choose(o.Power, map[string]string{PowerHigh: "high-performance", PowerLow: "low-power"}),
+		"validationMode":  o.Validation,
+	}
+	maps.DeleteFunc(s, func(_, v string) bool { return v == "" })
+	return s
+}
+
+// Settings are the session's configuration and the provider's options as the library gets
+// them, for the record: two results with equal settings, library and device were computed in
+// the same way. Paths and the number of threads are left out.
+func (r *Runtime) Settings() map[string]string {
+	out := sessionSettings(r.device.gpu())
+	add := func(prefix string, s map[string]string) {
+		for k, v := range s {
+			if !strings.HasSuffix(k, "_path") {
+				out[prefix+k] = v
+			}
+		}
+	}
+	o := r.cfg.Options
+	switch r.device.Provider {
+	case ProviderCUDA:
+		add("cuda.", cudaSettings(r.device.Index, o))
+	case ProviderTensorRT:
+		add("tensorrt.", tensorRTSettings(r.device.Index, o, ""))
+		add("cuda.", cudaSettings(r.device.Index, o))
+		if !o.TF32 {
+			out[noTF32] = "0"
+		}
+	case ProviderWebGPU:
+		add("webgpu.", webGPUSettings(o))
+	}
+	if len(o.AllowFallback) > 0 {
+		out["allow_fallback"] = strings.Join(o.AllowFallback, ",")
+	}
+	return out
+}
+
+// appendProvider adds the provider to a session's options. The CPU is always there.
+func (r *Runtime) appendProvider(opts *ort.SessionOptions, d Device, model []byte) error {
+	switch d.Provider {
+	case ProviderCUDA:
+		return appendCUDA(opts, cudaSettings(d.Index, r.cfg.Options))
+	case ProviderTensorRT:
+		cache, err := r.engineCache(model)
+		if err != nil {
+			return err
+		}
+		trt, err := ort.NewTensorRTProviderOptions()
+		if err != nil {
+			return err
+		}
+		defer trt.Destroy()
+		if err := trt.Update(tensorRTSettings(d.Index, r.cfg.Options, cache)); err != nil {
+			return err
+		}
+		if err := opts.AppendExecutionProviderTensorRT(trt); err != nil {
+			return err
+		}
+		// What TensorRT does not take runs on CUDA.
+		return appendCUDA(opts, cudaSettings(d.Index, r.cfg.Options))
+	case ProviderWebGPU:
+		return opts.AppendExecutionProvider("WebGPU", webGPUSettings(r.cfg.Options))
+	}
+	return nil
+}
+
+func appendCUDA(opts *ort.SessionOptions, settings map[string]string) error {
+	cuda, err := ort.NewCUDAProviderOptions()
+	if err != nil {
+		return err
+	}
+	defer cuda.Destroy()
+	if err := cuda.Update(settings); err != nil {
+		return err
+	}
+	return opts.AppendExecutionProviderCUDA(cuda)
+}

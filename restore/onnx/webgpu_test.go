@@ -1,0 +1,143 @@
+package onnx_test
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxtest"
+)
+
+func TestWebGPUOpens(t *testing.T) {
+	rt := onnxtest.WebGPU(t)
+	if rt.Provider() != onnx.ProviderWebGPU || rt.Device() != "webgpu:0" || !rt.GPU() || rt.Version() == "" {
+		t.Errorf("provider %q, device %q, GPU %v, version %q", rt.Provider(), rt.Device(), rt.GPU(), rt.Version())
+	}
+	if s := rt.Settings(); s["session.disable_cpu_ep_fallback"] != "1" || s["webgpu.enableInt64"] != "1" {
+		t.Errorf("settings %v", s)
+	}
+	// The runtime that it was made beside is as it was.
+	if cpu := onnxtest.Runtime(t); cpu.Provider() != onnx.ProviderCPU || cpu.Device() != "" || cpu.GPU() {
+		t.Errorf("provider %q, device %q", cpu.Provider(), cpu.Device())
+	}
+}
+
+// Options reach the provider: it refuses a value that it does not know.
+func TestWebGPUOptions(t *testing.T) {
+	onnxtest.WebGPU(t)
+	rt, err := onnxtest.Runtime(t).With(onnx.Config{
+		Provider: onnx.ProviderWebGPU, Options: onnx.Options{Layout: onnx.LayoutNCHW, Power: onnx.PowerHigh},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rt.Close()
+	if s := rt.Settings(); s["webgpu.preferredLayout"] != "NCHW" || s["webgpu.powerPreference"] != "high-performance" {
+		t.Errorf("settings %v", s)
+	}
+	if _, err := onnxtest.Runtime(t).With(onnx.Config{Provider: onnx.ProviderWebGPU, Device: 1}); err == nil {
+		t.Error("device 1 was opened")
+	}
+}
+
+// looped doubles x three times in a Loop, which WebGPU has not.
+func looped() (g *onnx.Graph, x, y onnx.Value) {
+	g = onnx.NewGraph(onnx.DefaultOpset)
+	x = g.Input("x", onnx.Float, 2)
+	final, _ := g.Loop(g.Ints(3), []onnx.Value{x}, func(b *onnx.Graph, _ onnx.Value, s []onnx.Value) (next, collect []onnx.Value) {
+		return []onnx.Value{b.Add(s[0], s[0])}, nil
+	})
+	g.Output("y", final[0])
+	return g, x, onnx.Value{Name: "y", DType: onnx.Float, Dims: []int{2}}
+}
+
+func TestGuardNamesNodes(t *testing.T) {
+	rt := onnxtest.WebGPU(t)
+	g, _, _ := looped()
+	model, err := g.Marshal("looped")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = rt.NewSession(model, []string{"x"}, []string{"y"})
+	if !errors.Is(err, onnx.ErrFallback) || !errors.Is(err, onnx.ErrRuntime) {
+		t.Fatalf("error %v, want ErrFallback", err)
+	}
+	for _, want := range []string{"webgpu cannot do", "Loop final_", "allow_fallback="} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v does not say %q", err, want)
+		}
+	}
+	if strings.Contains(err.Error(), "\n") {
+		t.Errorf("error of several lines: %v", err)
+	}
+}
+
+func TestAllowedFallback(t *testing.T) {
+	onnxtest.WebGPU(t)
+	rt, err := onnxtest.Runtime(t).With(onnx.Config{
+		Provider: onnx.ProviderWebGPU, Options: onnx.Options{AllowFallback: []string{"Loop", "Identity"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rt.Close()
+	g, x, y := looped()
+	got := runOn(t, rt, g, []onnx.Value{x}, []onnx.Value{y}, []float32{1, -2})[0]
+	if !slices.Equal(got, []float32{8, -16}) {
+		t.Errorf("got %v", got)
+	}
+	if rt.Settings()["allow_fallback"] != "Loop,Identity" {
+		t.Errorf("settings %v", rt.Settings())
+	}
+}
+
+// A tensor that no device has room for is ErrMemory, and the runtime goes on.
+func TestWebGPUMemory(t *testing.T) {
+	rt := onnxtest.WebGPU(t)
+	if _, err := expand(t, rt, 1<<28); !errors.Is(err, onnx.ErrMemory) || strings.Contains(err.Error(), "\n") {
+		t.Errorf("error %v, want ErrMemory in one line", err)
+	}
+	if got, err := expand(t, rt, 1<<10); err != nil || got != 4<<10 {
+		t.Errorf("afterwards: sum %g, error %v", got, err)
+	}
+}
+
+// The bundled prior in float16, where the device has it.
+func TestWebGPUHalf(t *testing.T) {
+	rt := onnxtest.WebGPU(t)
+	m := bundledModel(t)
+	build := func(half bool) (g *onnx.Graph, x, y onnx.Value) {
+		g = onnx.NewGraph(m.Opset())
+		g.Half(half)
+		x = g.Input("x", onnx.Float, 1, 3, 32, 32)
+		out, err := g.Inline(m, map[string]onnx.Value{"x": x, "t": g.Ints(500)}, map[string][]int{"eps": x.Dims})
+		if err != nil {
+			t.Fatal(err)
+		}
+		g.Output("y", out["eps"])
+		return g, x, onnx.Value{Name: "y", DType: onnx.Float, Dims: x.Dims}
+	}
+	g, x, y := build(true)
+	model, err := g.Marshal("half")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := rt.NewSession(model, []string{"x"}, []string{"y"})
+	if err != nil {
+		// A device without the feature says so.
+		if !errors.Is(err, onnx.ErrRuntime) || !strings.Contains(err.Error(), "requires f16 but the device does not support it") {
+			t.Errorf("error %v", err)
+		}
+		return
+	}
+	s.Close()
+	got := runOn(t, rt, g, []onnx.Value{x}, []onnx.Value{y}, random(x.Size(), 5))[0]
+	g, x, y = build(false)
+	want := run(t, g, []onnx.Value{x}, []onnx.Value{y}, random(x.Size(), 5))[0]
+	if p := psnr(want, got); p < 50 || math.IsInf(p, 1) {
+		t.Errorf("float16 predicts with %.1f dB against float32, want 50 or more, and not equal", p)
+	}
+}

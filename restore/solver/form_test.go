@@ -1,0 +1,106 @@
+package solver
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxtest"
+	"ddiff/restore/operator"
+)
+
+// The three forms are the same solver, also where the last call makes fewer steps.
+func TestFormsAgree(t *testing.T) {
+	t.Parallel()
+	op, p := newOperator(t, operator.MotionDeblur, small), bundled(t)
+	cfg := config(t, op.Task, 7)
+	probs := problems(t, op, 2, 0.05)
+	var want []Solution
+	for _, build := range []Build{{Form: FormLoop, Chunk: 4}, {Form: FormUnrolled, Chunk: 4}, {Form: FormSingle}} {
+		s, err := New(onnxtest.Runtime(t), p, op, cfg, 2, build)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { s.Close() })
+		got, err := s.Solve(context.Background(), probs, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want == nil {
+			want = got
+		}
+		for i := range got {
+			if d := maxAbs(got[i].X, want[i].X); d > 1e-4 {
+				t.Errorf("%s: image %d differs by %.2g", build.Form, i, d)
+			}
+			for name, c := range map[string][2][]float64{
+				"data": {got[i].Curves.Data, want[i].Curves.Data}, "dual": {got[i].Curves.Dual, want[i].Curves.Dual},
+				"delta z": {got[i].Curves.DeltaZ, want[i].Curves.DeltaZ},
+			} {
+				if !slices.EqualFunc(c[0], c[1], func(a, b float64) bool { return math.Abs(a-b) <= 1e-4*math.Max(1, b) }) {
+					t.Errorf("%s: image %d, %s: %v, want %v", build.Form, i, name, c[0], c[1])
+				}
+			}
+		}
+	}
+}
+
+// A run in float16 stays close to that in float32.
+func TestPrecision(t *testing.T) {
+	t.Parallel()
+	op, p := newOperator(t, operator.GaussianDeblur, small), bundled(t)
+	cfg := config(t, op.Task, 10)
+	probs := problems(t, op, 1, 0.05)
+	var answers [][]float32
+	for _, precision := range Precisions() {
+		s, err := New(onnxtest.Runtime(t), p, op, cfg, 1, Build{Precision: precision})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { s.Close() })
+		got, err := s.Solve(context.Background(), probs, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answers = append(answers, got[0].X)
+	}
+	if d := maxAbs(answers[0], answers[1]); d == 0 || d > 2.0/255 {
+		t.Errorf("float16 differs by %.2g, want more than nothing and at most one grey level", d)
+	}
+}
+
+func TestBuild(t *testing.T) {
+	t.Parallel()
+	for field, b := range map[string]Build{
+		"form":      {Form: "spiral"},
+		"chunk":     {Chunk: -1},
+		"chunk: 2":  {Form: FormSingle, Chunk: 2},
+		"precision": {Precision: "fp8"},
+	} {
+		if err := b.Validate(); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), field) {
+			t.Errorf("%s: error %v does not name it", field, err)
+		}
+	}
+	rt := onnxtest.Runtime(t)
+	for _, c := range []struct{ given, want Build }{
+		{Build{}, Build{FormLoop, DefaultChunk, FP32}},
+		{Build{Chunk: 3, Precision: FP16}, Build{FormLoop, 3, FP16}},
+		{Build{Form: FormSingle}, Build{FormSingle, 1, FP32}},
+		{Build{Form: FormUnrolled}, Build{FormUnrolled, DefaultUnrolled, FP32}},
+	} {
+		if got, err := c.given.Complete(rt); err != nil || got != c.want {
+			t.Errorf("%+v: completed to %+v, %v; want %+v", c.given, got, err, c.want)
+		}
+	}
+	for provider, want := range map[string]Form{
+		onnx.ProviderCPU: FormLoop, onnx.ProviderCUDA: FormUnrolled, onnx.ProviderWebGPU: FormUnrolled, onnx.ProviderTensorRT: FormSingle,
+	} {
+		if got := defaultForm(provider); got != want {
+			t.Errorf("%s: form %s, want %s", provider, got, want)
+		}
+	}
+}
