@@ -61,7 +61,8 @@ func (w *Worker) attempt(ctx context.Context, b batch, out chan<- batch) error {
 		out <- b
 		return nil
 	}
-	if errors.Is(err, onnx.ErrDeviceLost) {
+	// Nothing that this worker tries again would help; another may have another device.
+	if errors.Is(err, onnx.ErrDeviceLost) || errors.Is(err, onnx.ErrFallback) {
 		return errors.Join(fmt.Errorf("solve: %w", err), w.release(ctx, b))
 	}
 	o := outcomeOf(ctx, first, err)

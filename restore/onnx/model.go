@@ -3,6 +3,7 @@ package onnx
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"google.golang.org/protobuf/proto"
 
@@ -53,12 +54,10 @@ func external(tensors []*onnxpb.TensorProto, nodes []*onnxpb.NodeProto) *onnxpb.
 	}
 	for _, n := range nodes {
 		for _, a := range n.Attribute {
-			within := append(a.Tensors[:len(a.Tensors):len(a.Tensors)], a.T)
-			graphs := append(a.Graphs[:len(a.Graphs):len(a.Graphs)], a.G)
-			if t := external(within, nil); t != nil {
+			if t := external(slices.Concat(a.Tensors, []*onnxpb.TensorProto{a.T}), nil); t != nil {
 				return t
 			}
-			for _, g := range graphs {
+			for _, g := range slices.Concat(a.Graphs, []*onnxpb.GraphProto{a.G}) {
 				if t := external(g.GetInitializer(), g.GetNode()); t != nil {
 					return t
 				}
