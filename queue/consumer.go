@@ -27,7 +27,7 @@ func (q *Queue) openConsumer(ctx context.Context) error {
 			epoch := q.nextEpoch()
 			consumer, err = q.js.CreateConsumer(ctx, workStream, q.consumerConfig(epoch))
 			if err == nil {
-				q.consumer = consumer
+				q.adopt(consumer)
 				q.sawEpoch(epoch)
 				return nil
 			}
@@ -47,8 +47,7 @@ func (q *Queue) openConsumer(ctx context.Context) error {
 		if consumer, err = q.js.UpdateConsumer(ctx, workStream, cfg); err != nil {
 			return err
 		}
-		// The handle is a name for the server: it stays good when the consumer is made anew.
-		q.consumer = consumer
+		q.adopt(consumer)
 		q.sawEpoch(epoch)
 		return nil
 	})
@@ -56,6 +55,14 @@ func (q *Queue) openConsumer(ctx context.Context) error {
 		return fmt.Errorf("consumer %s: %w", q.durable(), err)
 	}
 	return nil
+}
+
+// adopt keeps the first handle. It is a name for the server, and stays good when the consumer
+// is made anew; Reset must not change what Lease reads at the same time.
+func (q *Queue) adopt(consumer jetstream.Consumer) {
+	if q.consumer == nil {
+		q.consumer = consumer
+	}
 }
 
 // findConsumer finds the campaign's consumer and takes over its settings.
