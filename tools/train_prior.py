@@ -46,7 +46,7 @@ def main() -> int:
     p.add_argument("--leaves", type=int, default=300, help="procedural pictures (default 300)")
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--threads", type=int, default=1, help="threads of each process (default 1)")
-    p.add_argument("--processes", type=int, default=os.cpu_count(), help="processes that share the batch (default all cores)")
+    p.add_argument("--processes", type=int, default=os.cpu_count(), help="processes that train together (default: the cores)")
     p.add_argument("--fp32", action="store_true", help="no bfloat16: for processors without it")
     p.add_argument("--export-only", action="store_true", help="export the checkpoint and end")
     args = p.parse_args()
@@ -60,7 +60,7 @@ def main() -> int:
             trainer.restore(args.out / "checkpoint.pt")
         else:
             folder = args.photographs or args.out / "photographs"
-            if rank == 0 and not folder.is_dir():
+            if rank == 0:
                 photographs.fetch(folder)
             pictures = pool.build(folder, args.leaves, args.seed, 0.6, args.out / "leaves.npy")
             others = join(args, rank)
@@ -70,7 +70,7 @@ def main() -> int:
                 return 0
             for other in others:
                 other.wait()
-    except (ValueError, OSError) as err:
+    except (ValueError, OSError, subprocess.CalledProcessError) as err:
         print(f"train_prior: {err}", file=sys.stderr)
         return 2
     from prior_training.export import card, export  # imports onnx
