@@ -62,6 +62,10 @@ worker-image-test: ## Build the worker's image, CPU variant, in a clean Debian r
 priors-test: test-packages build runtime ## Export every architecture of tools/ddiff_export and check it (DDIFF_WEIGHTS=DIR: real files)
 	@scripts/priors-test.sh
 
+.PHONY: prior-report
+prior-report: test-packages build runtime ## Compare the prior as a denoiser with BM3D, from the pip package bm3d (PRIOR_REPORT="--tasks")
+	@$(PYTHON) tools/prior_report.py $(PRIOR_REPORT)
+
 .PHONY: lint
 lint: $(GOLANGCI_LINT) ## Check format, go vet and golangci-lint, with the import directions
 	@bad=0; \

@@ -43,7 +43,7 @@ func commands(text string) []string {
 func TestDocumentedCommands(t *testing.T) {
 	t.Parallel()
 	targets := makeTargets(t)
-	for _, document := range []string{"README.md", "CONTRIBUTING.md", "docs/architecture.md"} {
+	for _, document := range []string{"README.md", "CONTRIBUTING.md", "docs/architecture.md", "docs/cluster.md", "docs/gpu/README.md"} {
 		for _, line := range commands(read(t, document)) {
 			words := strings.Fields(line)
 			switch filepath.Base(words[0]) {
