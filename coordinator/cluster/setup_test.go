@@ -172,7 +172,9 @@ func (y *yard) work(campaign string) (stop func()) {
 			if err == nil {
 				err = y.pull(ctx, q, campaign)
 			}
-			if err != nil && ctx.Err() == nil && !errors.Is(err, queue.ErrNotReady) {
+			// A queue that is dropped and made anew does not answer for a moment.
+			passes := errors.Is(err, queue.ErrNotReady) || errors.Is(err, queue.ErrUnavailable)
+			if err != nil && ctx.Err() == nil && !passes {
 				return err
 			}
 			pause(ctx, 20*time.Millisecond)
