@@ -70,7 +70,7 @@ func TestPreflight(t *testing.T) {
 	tiny := c.prior(priorBytes(t, 0.1))
 	hungry := c.prior(hungryPrior(t, 4))
 	damaged := tiny
-	damaged.SHA256 = hungry.SHA256
+	damaged.SHA256 = strings.Repeat("cd", 32)
 	gone := item(t, "gone", image(t, 1), nil)
 	must(t, os.Remove(gone.Image.Path))
 	one := func(change func(*manifest.Item)) []manifest.Item {
