@@ -1,6 +1,7 @@
 package queue_test
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -31,6 +32,9 @@ func TestLeaseLosesNothingAtItsEnd(t *testing.T) {
 			t.Fatalf("%d items of %d within %v: the others wait for their lease to end", got, items, patience)
 		}
 		leases, err := q.Lease(t.Context(), 4, 2*time.Millisecond)
+		if errors.Is(err, queue.ErrUnavailable) {
+			continue // a server that is busy does not answer every time: callers ask again
+		}
 		must(t, err)
 		for _, l := range leases {
 			if l.Attempt() != 1 {
