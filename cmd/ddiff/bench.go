@@ -41,7 +41,7 @@ type benchOptions struct {
 var lightTasks = []string{operator.SuperResolution, operator.InpaintBox, operator.InpaintRandom, operator.GaussianDeblur, operator.HDR}
 
 func newBenchCommand() *cobra.Command {
-	o := benchOptions{run: runOptions{logLevel: "off", quiet: true}}
+	o := benchOptions{run: runOptions{process: processFlags{logLevel: "off"}, quiet: true}}
 	cmd := &cobra.Command{
 		Use:   "bench",
 		Short: "Measure what a campaign costs beside the bare score network, and beside PyTorch",

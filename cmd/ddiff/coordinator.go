@@ -49,7 +49,7 @@ func newCoordinatorCommand() *cobra.Command {
 	o.nats.role = "coordinator"
 	o.nats.add(f)
 	o.sources.add(f)
-	o.process.add(f)
+	o.process.add(f, "info")
 	f.StringVar(&o.store, "store", "", "where results go: s3://bucket/prefix?endpoint=URL, or a directory that all machines share")
 	f.StringVar(&o.name, "name", "", "name of this coordinator (default: host and process)")
 	f.IntVar(&o.replicas, "replicas", 1, "NATS servers that hold each message, 1 to 5")
@@ -81,7 +81,7 @@ func runCoordinator(ctx context.Context, o coordinatorOptions, stderr io.Writer)
 			return usageError{fmt.Errorf("--store: %w", err)}
 		}
 	}
-	tel, stop, err := o.process.telemetry(ctx, "coordinator", stderr)
+	tel, stop, err := o.process.telemetry(ctx, service+"-coordinator", stderr)
 	if err != nil {
 		return err
 	}

@@ -36,26 +36,15 @@ func runEmbedded(ctx context.Context, spec *manifest.Spec, o runOptions, stdout,
 
 // withEmbedded opens what a campaign needs in this process, and closes it after use.
 func withEmbedded(ctx context.Context, spec *manifest.Spec, o runOptions, stdout, stderr io.Writer, use func(e embedded) error) (err error) {
-	level, err := parseLevel(o.logLevel)
-	if err != nil {
-		return err
-	}
 	p, err := openPrior(spec.Prior)
 	if err != nil {
 		return err
 	}
-	tel, err := telemetry.Start(ctx, telemetry.Config{Version: version(), TraceFile: o.traceFile, LogLevel: level, LogOutput: stderr})
+	tel, stop, err := o.process.telemetry(ctx, service, stderr)
 	if err != nil {
-		return fmt.Errorf("start telemetry: %w", err)
+		return err
 	}
-	defer func() {
-		flush, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-		defer cancel()
-		if e := tel.Shutdown(flush); e != nil {
-			fmt.Fprintln(stderr, "ddiff: telemetry:", e)
-		}
-	}()
-
+	defer stop()
 	results, err := openResults(ctx, spec.Output, tel.Logger)
 	if err != nil {
 		return fmt.Errorf("open output %s: %w", spec.Output, err)

@@ -12,27 +12,30 @@ import (
 	"ddiff/telemetry"
 )
 
-// processFlags are the flags of a long-running process: what it tells of itself.
+// processFlags say what a process tells of itself.
 type processFlags struct {
 	traceFile string
 	logLevel  string
 	logFormat string
 }
 
-func (p *processFlags) add(f *pflag.FlagSet) {
+func (p *processFlags) add(f *pflag.FlagSet, level string) {
 	f.StringVar(&p.traceFile, "trace-file", "", "append OpenTelemetry spans to this file, as OTLP/JSON lines")
-	f.StringVar(&p.logLevel, "log-level", "info", "log to standard error: debug, info, warn, error, off")
+	f.StringVar(&p.logLevel, "log-level", level, "log to standard error: debug, info, warn, error, off")
 	f.StringVar(&p.logFormat, "log-format", string(telemetry.LogText), "text or json")
 }
 
+// service is the name of all processes of ddiff, and the beginning of those of a cluster.
+const service = "ddiff"
+
 // telemetry starts traces, metrics and logs; stop ends them.
-func (p processFlags) telemetry(ctx context.Context, service string, stderr io.Writer) (tel *telemetry.Telemetry, stop func(), err error) {
+func (p processFlags) telemetry(ctx context.Context, name string, stderr io.Writer) (tel *telemetry.Telemetry, stop func(), err error) {
 	level, err := parseLevel(p.logLevel)
 	if err != nil {
 		return nil, nil, err
 	}
 	cfg := telemetry.Config{
-		Service: "ddiff-" + service, Version: version(), TraceFile: p.traceFile,
+		Service: name, Version: version(), TraceFile: p.traceFile,
 		LogLevel: level, LogFormat: telemetry.LogFormat(p.logFormat), LogOutput: stderr,
 	}
 	if err := cfg.Validate(); err != nil {

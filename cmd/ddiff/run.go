@@ -27,8 +27,7 @@ type runOptions struct {
 	quiet   bool
 
 	computeOptions
-	traceFile string
-	logLevel  string
+	process processFlags
 }
 
 func newRunCommand() *cobra.Command {
@@ -69,8 +68,7 @@ func newRunCommand() *cobra.Command {
 	f.BoolVar(&o.quiet, "quiet", false, "no progress, only the table and the counts")
 	o.addDevice(f, onnx.ProviderAuto)
 	o.addBuild(f)
-	f.StringVar(&o.traceFile, "trace-file", "", "append OpenTelemetry spans to this file, as OTLP/JSON lines")
-	f.StringVar(&o.logLevel, "log-level", "off", "log to standard error: debug, info, warn, error, off")
+	o.process.add(f, "off")
 	return cmd
 }
 

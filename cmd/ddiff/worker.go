@@ -55,7 +55,7 @@ func newWorkerCommand() *cobra.Command {
 	o.nats.role = "worker"
 	o.nats.add(f)
 	o.sources.add(f)
-	o.process.add(f)
+	o.process.add(f, "info")
 	f.StringVar(&o.store, "store", "", "where results go (default: what the coordinator says)")
 	f.StringVar(&o.name, "name", "", "name of this worker (default: host and process)")
 	f.StringVar(&o.batch, "batch", "auto", "images per solver call, or auto: found once per prior, size and device, and remembered")
@@ -110,7 +110,7 @@ func runWorker(ctx context.Context, o workerOptions, stdout, stderr io.Writer) (
 			return usageError{fmt.Errorf("--store: %w", err)}
 		}
 	}
-	tel, stop, err := o.process.telemetry(ctx, "worker", stderr)
+	tel, stop, err := o.process.telemetry(ctx, service+"-worker", stderr)
 	if err != nil {
 		return err
 	}
