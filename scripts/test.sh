@@ -50,6 +50,7 @@ stage "Go, with the race detector" gotests race -race "${racing[@]}"
 stage "Go, without" gotests plain -p 1 "${plain[@]}"
 stage Python env PYTHONDONTWRITEBYTECODE=1 "$python" -m pytest -p no:cacheprovider \
 	--junitxml="$reports/python.xml" tools/tests
+stage "exported priors" scripts/priors-test.sh
 
 enforce=()
 if [[ ${CI:-} == true ]]; then

@@ -144,7 +144,7 @@ func (o checkOptions) photographs(path string) ([]*raster.Image, error) {
 	if o.images == "" {
 		return nil, nil
 	}
-	data, err := readPrior(path)
+	data, err := prior.Read(path)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errPrior, err)
 	}
@@ -177,13 +177,6 @@ func (o checkOptions) photographs(path string) ([]*raster.Image, error) {
 		return nil, usageError{fmt.Errorf("--images: %s holds no photographs", o.images)}
 	}
 	return out, nil
-}
-
-func readPrior(path string) ([]byte, error) {
-	if path == prior.Bundled {
-		return prior.Read(path)
-	}
-	return check.Read(path)
 }
 
 func photograph(name string, size, multiple int) (*raster.Image, error) {

@@ -6,10 +6,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
 	"ddiff/restore/prior"
+	"ddiff/restore/raster"
 )
 
 // exported runs the Python exporter on small networks with random weights: a prior by
@@ -115,7 +117,25 @@ func TestCheckExported(t *testing.T) {
 	wantCode(t, e, 7)
 	wantMessage(t, e, path("prior.onnx"), "ddiff.kind")
 
+	// A prior runs alike, whether its weights lie in the file or beside it.
+	var restored [2]*raster.Image
+	for i, file := range []string{"prior.onnx", "external.onnx"} {
+		out := filepath.Join(t.TempDir(), "out")
+		wantCode(t, restore(t, "--images", photograph("coffee"), "--task", "hdr", "--steps", "4", "--out", out, "--prior", path(file)), 0)
+		found, err := filepath.Glob(filepath.Join(out, "items", "*", "restored.png"))
+		must(t, err)
+		if len(found) != 1 {
+			t.Fatalf("%s: restored %v", file, found)
+		}
+		restored[i], err = raster.Decode(read(t, found[0]), raster.Limits{})
+		must(t, err)
+	}
+	if !reflect.DeepEqual(restored[0], restored[1]) {
+		t.Error("weights in a file of their own give another image")
+	}
+
 	damage(t, path("external.onnx.data"))
+	wantCode(t, ddiff(t, "run", "--images", photograph("coffee"), "--task", "hdr", "--prior", path("external.onnx")), 7)
 	e = ddiff(t, "prior", "check", path("external.onnx"))
 	wantCode(t, e, 7)
 	wantMessage(t, e, "external.onnx.data was altered")

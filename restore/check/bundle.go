@@ -152,7 +152,7 @@ func openBundle(dir string) (*bundle, error) {
 		if digest(plain) != f.SHA256 {
 			return nil, fmt.Errorf("%w %s: %s was altered: another SHA-256 than bundle.json says; export the bundle again", ErrBundle, dir, f.File)
 		}
-		data, err := Read(path)
+		data, err := onnx.ReadFile(path)
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrBundle, err)
 		}

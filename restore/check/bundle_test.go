@@ -147,12 +147,12 @@ func TestExternalData(t *testing.T) {
 
 	altered := external(t, score(t, 0.5, nil), nil)
 	flip(t, altered+".data")
-	wantError(t, run(altered), check.ErrExternal, altered, "m.onnx.data was altered")
+	wantError(t, run(altered), onnx.ErrExternal, altered, "m.onnx.data was altered")
 	missing := external(t, score(t, 0.5, nil), nil)
 	must(t, os.Remove(missing+".data"))
-	wantError(t, run(missing), check.ErrExternal, "m.onnx.data; put it beside the model")
-	wantError(t, run(external(t, score(t, 0.5, nil), at("length", "8"))), check.ErrExternal, "cut short", "ends at byte 8 of 4")
-	wantError(t, run(external(t, score(t, 0.5, nil), at("offset", "-4"))), check.ErrExternal)
-	wantError(t, run(external(t, score(t, 0.5, nil), at("offset", "x"))), check.ErrExternal, `offset is "x"`)
-	wantError(t, run(external(t, score(t, 0.5, nil), at("location", "../m"))), check.ErrExternal, "not a file beside the model")
+	wantError(t, run(missing), onnx.ErrExternal, "m.onnx.data; put it beside the model")
+	wantError(t, run(external(t, score(t, 0.5, nil), at("length", "8"))), onnx.ErrExternal, "cut short", "ends at byte 8 of 4")
+	wantError(t, run(external(t, score(t, 0.5, nil), at("offset", "-4"))), onnx.ErrExternal)
+	wantError(t, run(external(t, score(t, 0.5, nil), at("offset", "x"))), onnx.ErrExternal, `offset is "x"`)
+	wantError(t, run(external(t, score(t, 0.5, nil), at("location", "../m"))), onnx.ErrExternal, "not a file beside the model")
 }

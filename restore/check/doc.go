@@ -2,6 +2,5 @@
 // latent prior. It runs them on noise and on images, and holds them against reference vectors
 // that their exporter wrote beside them. It needs no Python.
 //
-// A file with external data is read whole, and its data is held against the digests in the
-// metadata ("ddiff.external." and the data file's name).
+// A file with external data is read whole, see onnx.ReadFile.
 package check

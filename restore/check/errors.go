@@ -5,8 +5,6 @@ import "errors"
 var (
 	// ErrVectors: reference vectors are missing, damaged or belong to another file.
 	ErrVectors = errors.New("reference vectors")
-	// ErrExternal: a model's data file is missing, cut short or was altered.
-	ErrExternal = errors.New("external data")
 	// ErrInterface: the inputs or outputs are not those of the kind of file.
 	ErrInterface = errors.New("wrong interface")
 	// ErrNotFinite: a model gives NaN or infinite values.

@@ -93,7 +93,7 @@ type operatorCheck struct {
 
 // Operator checks an operator or a metric that is an ONNX file.
 func Operator(ctx context.Context, rt *onnx.Runtime, file string, o OperatorOptions) (*OperatorReport, error) {
-	data, err := Read(file)
+	data, err := onnx.ReadFile(file)
 	if err != nil {
 		return nil, err
 	}

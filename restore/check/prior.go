@@ -76,13 +76,7 @@ func (r *PriorReport) OK() bool { return r.Vectors == nil || r.Vectors.OK }
 
 // Prior checks a prior's file, or the bundled one by its name.
 func Prior(ctx context.Context, rt *onnx.Runtime, file string, o PriorOptions) (*PriorReport, error) {
-	var data []byte
-	var err error
-	if file == prior.Bundled {
-		data, err = prior.Read(file)
-	} else {
-		data, err = Read(file)
-	}
+	data, err := prior.Read(file)
 	if err != nil {
 		return nil, err
 	}

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"os"
 
 	"ddiff/restore/onnx"
 )
@@ -43,16 +42,13 @@ func Open(path string) (*Prior, error) {
 	return Load(path, data)
 }
 
-// Read gives the bytes of a prior, by path or by the name of the bundled one.
+// Read gives the bytes of a prior, by path or by the name of the bundled one. External data is
+// moved into them, see onnx.ReadFile.
 func Read(path string) ([]byte, error) {
 	if path == Bundled {
 		return bundled, nil
 	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("read prior: %w", err)
-	}
-	return data, nil
+	return onnx.ReadFile(path)
 }
 
 // Load checks the bytes of a prior: the card (ErrCard), the graph's interface (ErrGraph) and

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from ddiff_torch.onnx_prior import UNet
 from ddiff_torch.schedule import alpha_bar
 
+from .muon import Muon
 from .pool import Pool
 
 
@@ -26,25 +27,25 @@ from .pool import Pool
 class Config:
     """What a training run is; kept in its checkpoints."""
 
-    widths: tuple[int, ...] = (48, 64, 96)
+    widths: tuple[int, ...] = (48, 64, 128)
     depth: int = 2
     middle: int = 2
     embedding: int = 192
     frequencies: int = 32
     seed: int = 1
-    batch: int = 4  # of each process
+    batch: int = 8  # of each process
     side: int = 64
     late_batch: int = 2  # crops from late_from on: statistics of norms nearer to those of whole images
     late_side: int = 128
-    late_from: float = 0.75
-    rate: float = 8e-4
+    late_from: float = 0.65
+    rate: float = 2e-3
     warmup: int = 200
-    decay_from: float = 0.7  # progress at which the learning rate begins to fall to zero
-    decay: float = 1e-4
+    decay_from: float = 0.5  # progress at which the learning rate begins to fall to zero
+    decay: float = 0.01
     ema: float = 0.999  # per iteration
     share_every: int = 8  # iterations between averages of the processes' weights
     clip: float = 1.0
-    low_share: float = 0.6  # share of the samples with log s uniform in `low`, s = noise / signal
+    low_share: float = 0.5  # share of the samples with log s uniform in `low`, s = noise / signal
     low: tuple[float, float] = (0.06, 0.9)
     half: bool = True  # convolutions in bfloat16
 
@@ -78,9 +79,12 @@ class Trainer:
             if isinstance(m, nn.GroupNorm):
                 m.__class__ = _Norm
         self.average = {k: v.clone() for k, v in self.net.state_dict().items()}
-        self.optimiser = torch.optim.AdamW(
-            self.net.parameters(), lr=config.rate, betas=(0.9, 0.99), weight_decay=config.decay
-        )
+        kernels = [p for p in self.net.parameters() if p.ndim == 4]
+        others = [p for p in self.net.parameters() if p.ndim != 4]
+        self.optimisers = [
+            Muon(kernels, lr=config.rate, decay=config.decay),
+            torch.optim.AdamW(others, lr=config.rate, betas=(0.9, 0.99), weight_decay=config.decay),
+        ]
         self.iteration, self.elapsed = 0, 0.0
         self.alpha_bar = np.asarray(alpha_bar(), dtype=np.float64)
         self.levels = np.sqrt((1 - self.alpha_bar) / self.alpha_bar)
@@ -108,16 +112,17 @@ class Trainer:
         x = (ab.sqrt() * x0 + (1 - ab).sqrt() * eps).to(memory_format=torch.channels_last)
         falling = min(max(progress - c.decay_from, 0) / (1 - c.decay_from), 1)
         rate = c.rate * min(1, (self.iteration + 1) / c.warmup) * 0.5 * (1 + math.cos(math.pi * falling))
-        for group in self.optimiser.param_groups:
+        for group in [g for o in self.optimisers for g in o.param_groups]:
             group["lr"] = rate
         with torch.autocast("cpu", dtype=torch.bfloat16, enabled=c.half):
             out = self.net(x, torch.from_numpy(t))
         each = (out.float() - eps).square().mean(dim=(1, 2, 3))
         loss = each.mean()
-        self.optimiser.zero_grad(set_to_none=True)
+        self.net.zero_grad(set_to_none=True)
         loss.backward()
         nn.utils.clip_grad_norm_(self.net.parameters(), c.clip)
-        self.optimiser.step()
+        for optimiser in self.optimisers:
+            optimiser.step()
         self.iteration += 1
         if self.iteration % c.share_every == 0:
             self._share_weights()
@@ -155,7 +160,8 @@ class Trainer:
         torch.save(
             {
                 "config": asdict(self.config), "iteration": self.iteration, "elapsed": self.elapsed,
-                "net": self.net.state_dict(), "average": self.average, "optimiser": self.optimiser.state_dict(),
+                "net": self.net.state_dict(), "average": self.average,
+                "optimisers": [o.state_dict() for o in self.optimisers],
             },
             f"{path}.tmp",
         )  # fmt: skip
@@ -168,7 +174,8 @@ class Trainer:
             raise ValueError(f"train: {path} was made with another configuration; use another --out")
         self.net.load_state_dict(state["net"])
         self.average = state["average"]
-        self.optimiser.load_state_dict(state["optimiser"])
+        for optimiser, kept in zip(self.optimisers, state["optimisers"]):
+            optimiser.load_state_dict(kept)
         self.iteration, self.elapsed = state["iteration"], state["elapsed"]
 
     def averaged(self) -> UNet:

@@ -1,8 +1,8 @@
-package check
+package onnx
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,9 +11,11 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"ddiff/restore/onnx"
 	"ddiff/restore/onnx/onnxpb"
 )
+
+// ErrExternal: a model's data file is missing, cut short, too large or was altered.
+var ErrExternal = errors.New("external data")
 
 // digestKey begins the metadata entries that hold the digests of data files.
 const digestKey = "ddiff.external."
@@ -21,16 +23,19 @@ const digestKey = "ddiff.external."
 // maxModel is what one protobuf message can hold.
 const maxModel = 2<<30 - 1
 
-// Read gives the bytes of a model file with its external data moved into it. ErrExternal
-// and onnx.ErrModel wrap refusals.
-func Read(path string) ([]byte, error) {
+// ReadFile gives the bytes of a model file with its external data moved into it: they are a
+// model that stands alone. Data lies in files beside the model, which are held against the
+// digests in its metadata ("ddiff.external." and the data file's name). ErrExternal and
+// ErrModel wrap refusals. The file is one that its reader chose; what comes from elsewhere
+// goes to ReadModel, which reads no other files.
+func ReadFile(path string) ([]byte, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("read model: %w", err)
 	}
 	m := &onnxpb.ModelProto{}
 	if err := proto.Unmarshal(data, m); err != nil || m.Graph == nil || len(m.Graph.Node) == 0 {
-		return nil, fmt.Errorf("read %s: %w: not an ONNX file, or cut short (%d bytes)", path, onnx.ErrModel, len(data))
+		return nil, fmt.Errorf("read %s: %w: not an ONNX file, or cut short (%d bytes)", path, ErrModel, len(data))
 	}
 	changed, err := inline(path, m)
 	if err != nil || !changed {
@@ -109,13 +114,8 @@ func dataFile(path, want string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrExternal, err)
 	}
-	if got := digest(data); want != "" && got != want {
+	if got := fmt.Sprintf("%x", sha256.Sum256(data)); want != "" && got != want {
 		return nil, fmt.Errorf("%w: %s was altered: its SHA-256 is %.12s..., the model says %.12s...; fetch it again", ErrExternal, path, got, want)
 	}
 	return data, nil
-}
-
-func digest(data []byte) string {
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
 }

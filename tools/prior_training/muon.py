@@ -1,0 +1,55 @@
+"""Muon: momentum whose update of a matrix is made orthogonal, for the kernels of convolutions.
+
+K. Jordan et al., "Muon: An optimizer for hidden layers in neural networks" (2024). A kernel [out, in, h, w] is taken as the matrix
+[out, in h w]. The update's size follows J. Liu et al., "Muon is scalable for LLM training" (arXiv:2502.16982): 0.2 root mean square
+for each element, about that of Adam, so that one learning rate serves both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import torch
+from torch import Tensor
+
+# The quintic of Jordan et al.: its iterates take singular values in (0, 1] to about 1.
+QUINTIC = (3.4445, -4.7750, 2.0315)
+ROUNDS = 5
+
+
+def orthogonal(matrix: Tensor) -> Tensor:
+    """The nearest semi-orthogonal matrix, roughly: singular values of the result lie in 0.6..1.3.
+
+    Newton-Schulz iterations in bfloat16; `matrix` is [rows, columns], float32, and so is the result.
+    """
+    a, b, c = QUINTIC
+    tall = matrix.shape[0] > matrix.shape[1]
+    x = (matrix.t() if tall else matrix).bfloat16()
+    x = x / (x.norm() * 1.01 + 1e-7)
+    for _ in range(ROUNDS):
+        gram = x @ x.t()
+        x = a * x + (b * gram + c * gram @ gram) @ x
+    return (x.t() if tall else x).float()
+
+
+class Muon(torch.optim.Optimizer):
+    """Nesterov momentum, made orthogonal, with decoupled weight decay; parameters have two dimensions or more."""
+
+    def __init__(self, parameters: Iterable[Tensor], lr: float, momentum: float = 0.95, decay: float = 0.0) -> None:
+        super().__init__(parameters, {"lr": lr, "momentum": momentum, "decay": decay})
+
+    @torch.no_grad()
+    def step(self, closure: None = None) -> None:
+        for group in self.param_groups:
+            for p in group["params"]:
+                if p.grad is None:
+                    continue
+                state = self.state[p]
+                if not state:
+                    state["momentum"] = torch.zeros_like(p)
+                mean = state["momentum"].lerp_(p.grad, 1 - group["momentum"])
+                ahead = p.grad.lerp(mean, group["momentum"]).reshape(p.shape[0], -1)
+                update = orthogonal(ahead)
+                size = 0.2 * max(update.shape) ** 0.5
+                p.mul_(1 - group["lr"] * group["decay"])
+                p.add_(update.view(p.shape), alpha=-group["lr"] * size)
