@@ -63,8 +63,9 @@ priors-test: test-packages build runtime ## Export every architecture of tools/d
 	@scripts/priors-test.sh
 
 .PHONY: prior-report
-prior-report: test-packages build runtime ## Compare the prior as a denoiser with BM3D, from the pip package bm3d (PRIOR_REPORT="--tasks")
-	@$(PYTHON) tools/prior_report.py $(PRIOR_REPORT)
+prior-report: build runtime ## Compare the prior as a denoiser with BM3D (PRIOR_REPORT="--tasks --beside NAME=FILE")
+	@scripts/packages.sh report
+	@scripts/prior-report.sh $(PRIOR_REPORT)
 
 .PHONY: lint
 lint: $(GOLANGCI_LINT) ## Check format, go vet and golangci-lint, with the import directions

@@ -4,6 +4,7 @@
 #
 #   packages.sh build   what `make build` needs: a C compiler
 #   packages.sh test    what `make test` needs besides
+#   packages.sh report  what `make prior-report` needs besides the first
 #
 # What is asked for is the program, library or module, not the package, so that any other way to
 # install it does as well. Exit code 1: something is missing and cannot be installed here.
@@ -26,9 +27,9 @@ module() { # module NAME PACKAGE
 }
 
 case ${1:-} in
-build | test) ;;
+build | test | report) ;;
 *)
-	echo "usage: packages.sh build|test" >&2
+	echo "usage: packages.sh build|test|report" >&2
 	exit 2
 	;;
 esac
@@ -46,6 +47,14 @@ if [[ $1 == test ]]; then
 	module scipy python3-scipy
 	module PIL python3-pil
 	module pytest python3-pytest
+fi
+if [[ $1 == report ]]; then
+	program "$python" python3
+	module ensurepip python3-venv      # BM3D comes into an environment
+	module torch python3-torch
+	module onnx python3-onnx
+	module numpy python3-numpy
+	module PIL python3-pil
 fi
 
 if ((${#missing[@]} == 0)); then

@@ -75,7 +75,7 @@ def main() -> int:
         return 2
     from prior_training.export import card, export  # imports onnx
 
-    export(trainer.averaged(), args.out / "prior.onnx", card(trainer.elapsed / 3600, trainer.iteration))
+    export(trainer.trained(), args.out / "prior.onnx", card(trainer.elapsed / 3600, trainer.iteration))
     print(f"iterations={trainer.iteration} hours={trainer.elapsed / 3600:.2f} file={args.out / 'prior.onnx'}")
     return 0
 

@@ -42,7 +42,6 @@ class Config:
     warmup: int = 200
     decay_from: float = 0.5  # progress at which the learning rate begins to fall to zero
     decay: float = 0.01
-    ema: float = 0.999  # per iteration
     share_every: int = 8  # iterations between averages of the processes' weights
     clip: float = 1.0
     low_share: float = 0.5  # share of the samples with log s uniform in `low`, s = noise / signal
@@ -64,7 +63,7 @@ class _Norm(nn.GroupNorm):
 
 
 class Trainer:
-    """Owns network, average, optimiser and the count of iterations and seconds."""
+    """Owns network, optimisers and the count of iterations and seconds."""
 
     def __init__(self, config: Config, pool: Pool, rank: int = 0, processes: int = 1) -> None:
         self.config, self.pool = config, pool
@@ -78,7 +77,6 @@ class Trainer:
         for m in self.net.modules():
             if isinstance(m, nn.GroupNorm):
                 m.__class__ = _Norm
-        self.average = {k: v.clone() for k, v in self.net.state_dict().items()}
         kernels = [p for p in self.net.parameters() if p.ndim == 4]
         others = [p for p in self.net.parameters() if p.ndim != 4]
         self.optimisers = [
@@ -126,9 +124,6 @@ class Trainer:
         self.iteration += 1
         if self.iteration % c.share_every == 0:
             self._share_weights()
-            keep = min(c.ema**c.share_every, (1 + self.iteration) / (10 + self.iteration))
-            for name, value in self.net.state_dict().items():
-                self.average[name].lerp_(value, 1 - keep)
         few = each.detach().numpy()[t < 200]
         return float(loss.detach()), float(few.mean()) if len(few) else math.nan, rate
 
@@ -160,7 +155,7 @@ class Trainer:
         torch.save(
             {
                 "config": asdict(self.config), "iteration": self.iteration, "elapsed": self.elapsed,
-                "net": self.net.state_dict(), "average": self.average,
+                "net": self.net.state_dict(),
                 "optimisers": [o.state_dict() for o in self.optimisers],
             },
             f"{path}.tmp",
@@ -173,15 +168,14 @@ class Trainer:
         if state["config"] != asdict(self.config):
             raise ValueError(f"train: {path} was made with another configuration; use another --out")
         self.net.load_state_dict(state["net"])
-        self.average = state["average"]
         for optimiser, kept in zip(self.optimisers, state["optimisers"]):
             optimiser.load_state_dict(kept)
         self.iteration, self.elapsed = state["iteration"], state["elapsed"]
 
-    def averaged(self) -> UNet:
-        """The averaged weights, those of the end once training has ended, as an fp32 network for inference."""
+    def trained(self) -> UNet:
+        """The weights as they are now, as an fp32 network for inference."""
         net = self.config.network()
-        net.load_state_dict(self.average)
+        net.load_state_dict(self.net.state_dict())
         return net.eval().requires_grad_(False)
 
 
@@ -220,7 +214,8 @@ def train(
     """Trains until `seconds` have been spent on it, or to `iterations` when that is above 0.
 
     The learning rate is constant and then falls to zero, by the share of either that is done, so that
-    the end is always annealed and a machine that is busy with other work changes little. A checkpoint is written to out/checkpoint.pt every `every` seconds and at the end.
+    the end is always annealed: the last weights are the result. A checkpoint is written to
+    out/checkpoint.pt every `every` seconds and at the end.
     """
     out.mkdir(parents=True, exist_ok=True)
     checkpoint = out / "checkpoint.pt"
@@ -242,7 +237,5 @@ def train(
         if first and trainer.elapsed - saved >= every:
             trainer.save(checkpoint)
             saved = trainer.elapsed
-    # With a learning rate of zero the last weights are better than an average over higher rates.
-    trainer.average = {k: v.clone() for k, v in trainer.net.state_dict().items()}
     if first:
         trainer.save(checkpoint)
