@@ -70,6 +70,8 @@ type Spec struct {
 
 	file  string         // the file that was parsed, as errors name it
 	lines map[string]int // field path -> line in file
+
+	overrides map[string]string // field path -> what set it afterwards
 }
 
 // Dataset says where rows come from and how images reach the working size.
@@ -163,6 +165,15 @@ func (s *Spec) Effective(t TaskSpec) TaskSpec {
 	t.Steps = cmp.Or(t.Steps, s.Steps)
 	t.Solver = t.Solver.Or(s.Solver)
 	return t
+}
+
+// Override says that a field was set after the file was read, and by what, such as "--steps".
+// What is wrong with it, or with a field below it, is then said of that.
+func (s *Spec) Override(field, by string) {
+	if s.overrides == nil {
+		s.overrides = map[string]string{}
+	}
+	s.overrides[field] = by
 }
 
 // Load reads and parses a campaign file. Paths in it become absolute, relative to the

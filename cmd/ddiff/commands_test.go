@@ -126,6 +126,8 @@ func TestWrongCommandLines(t *testing.T) {
 	write(t, campaign, []byte("dataset: {path: photos}\ntasks: [hdr]\nstepz: 10\n"))
 	wrong := filepath.Join(t.TempDir(), "wrong.yaml")
 	write(t, wrong, []byte("dataset: {path: photos}\ntasks: [hdr]\nsteps: many\n"))
+	fine := filepath.Join(t.TempDir(), "fine.yaml")
+	write(t, fine, []byte("dataset: {path: photos}\ntasks: [hdr]\nmethods: [ddiff]\n"))
 	for _, c := range []struct {
 		name    string
 		args    []string
@@ -140,7 +142,8 @@ func TestWrongCommandLines(t *testing.T) {
 		{"unknown task", []string{"run", "--images", "x", "--task", "hdrr"}, `unknown task "hdrr" (did you mean "hdr"?)`},
 		{"unknown method", []string{"run", "--images", "x", "--task", "hdr", "--method", "dif"}, `unknown method "dif"`},
 		{"unknown preset", []string{"run", "--images", "x", "--task", "hdr", "--preset", "imagnet"}, `(did you mean "imagenet"?)`},
-		{"too many steps", []string{"run", "--images", "x", "--task", "hdr", "--steps", "5000"}, "steps: "},
+		{"too many steps", []string{"run", "--images", "x", "--task", "hdr", "--steps", "5000"}, "ddiff: --steps: "},
+		{"flag over a campaign", []string{"run", fine, "--method", "ddiff", "--method", "dif"}, `ddiff: --method: unknown method "dif"`},
 		{"no number", []string{"run", "--images", "x", "--task", "hdr", "--sigma", "much"}, "--sigma"},
 		{"wrong device", []string{"run", "--images", photograph("coffee"), "--task", "hdr", "--out", t.TempDir(), "--device", "gpu"}, "none of auto, cpu, cuda[:N], tensorrt[:N] or webgpu[:N]"},
 		{"wrong log level", []string{"run", "--images", "x", "--task", "hdr", "--log-level", "loud"}, "none of debug, info, warn, error, off"},

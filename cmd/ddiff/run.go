@@ -108,53 +108,58 @@ func (o runOptions) campaign(flags *pflag.FlagSet, args []string) (*manifest.Spe
 
 // override puts the flags that were given on top of the campaign.
 func (o runOptions) override(flags *pflag.FlagSet, s *manifest.Spec) {
-	given := func(name string) bool { return flags.Changed(name) }
-	if given("task") {
+	given := func(name, field string) bool {
+		if flags.Changed(name) {
+			s.Override(field, "--"+name)
+		}
+		return flags.Changed(name)
+	}
+	if given("task", "tasks") {
 		s.Tasks = nil
 		for _, t := range o.tasks {
 			s.Tasks = append(s.Tasks, manifest.TaskSpec{Name: t})
 		}
 	}
-	if given("method") {
+	if given("method", "methods") {
 		s.Methods = o.methods
 	}
-	if given("out") {
+	if given("out", "output") {
 		s.Output = o.spec.Output
 	}
-	if given("preset") {
+	if given("preset", "preset") {
 		s.Preset = o.spec.Preset
 	}
-	if given("prior") {
+	if given("prior", "prior") {
 		s.Prior = o.spec.Prior
 	}
-	if given("steps") {
+	if given("steps", "steps") {
 		s.Steps = o.spec.Steps
 		for i := range s.Tasks {
 			s.Tasks[i].Steps = 0
 		}
 	}
-	if given("sigma") {
+	if given("sigma", "sigma") {
 		s.Sigma = o.spec.Sigma
 		for i := range s.Tasks {
 			s.Tasks[i].Sigma = nil
 		}
 	}
-	if given("seed") {
+	if given("seed", "seed") {
 		s.Seed = o.spec.Seed
 	}
-	if given("runs") {
+	if given("runs", "runs") {
 		s.Runs = o.spec.Runs
 	}
-	if given("batch") {
+	if given("batch", "batch") {
 		s.Batch = o.spec.Batch
 	}
-	if given("size") {
+	if given("size", "dataset.size") {
 		s.Dataset.Size = o.spec.Dataset.Size
 	}
-	if given("limit") {
+	if given("limit", "dataset.limit") {
 		s.Dataset.Limit = o.spec.Dataset.Limit
 	}
-	if given("fit") {
+	if given("fit", "dataset.fit") {
 		s.Dataset.Fit = manifest.Fit(o.fit)
 	}
 }
