@@ -17,12 +17,12 @@ from ddiff_torch.onnx_prior import load
 from prior_training import photographs
 from prior_training.export import LARGEST, card, export
 from prior_training.leaves import dead_leaves, noise_field
-from prior_training.loop import Config, Trainer, train
+from prior_training.loop import Config, Trainer, train, weigh
 from prior_training.muon import Muon, orthogonal
 from prior_training.pool import Pool, build, recolour
 
 TINY = Config(widths=(8, 8, 16), depth=1, middle=1, embedding=16, frequencies=4, batch=3, side=16, late_side=24,
-              late_batch=1, share_every=2)  # fmt: skip
+              late_batch=1, share_every=2, scales=(1, 4))  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -119,6 +119,16 @@ def test_times_cover_all_levels(pool: Pool) -> None:
     assert t.min() == 0 and t.max() == 999
     low = (trainer.levels[t] > TINY.low[0]) & (trainer.levels[t] < TINY.low[1])
     assert 0.6 < low.mean() < 0.85  # the share at low noise and some of the uniform rest
+
+
+def test_white_errors_count_alike_at_every_scale() -> None:
+    error = torch.randn(64, 3, 64, 64, generator=torch.Generator().manual_seed(5))
+    for scale in (1, 4, 16):
+        assert float(weigh(error, (scale,))) == pytest.approx(1, rel=0.1)
+    # An error of the colour alone counts as its square at scale 1, and 256 times that at 16.
+    flat = torch.full((1, 3, 64, 64), 0.1)
+    assert float(weigh(flat, (1,))) == pytest.approx(0.01, rel=1e-4)
+    assert float(weigh(flat, (1, 16))) == pytest.approx((0.01 + 2.56) / 2, rel=1e-4)
 
 
 def test_updates_are_orthogonal() -> None:
