@@ -6,7 +6,7 @@ The network predicts eps from (x_t, t). It is a U-Net on 2x2 blocks of pixels:
     block = skip(h) + c2(silu(gn(c1(silu(gn(h)))) * (1 + scale) + shift)),  [scale; shift] = e(emb)
     eps   = shuffle(out(silu(gn(up(mid(down(inp(unshuffle(x)))))))))
 
-For x_0 ~ N(m, s2 I) the noise estimate is linear, with abar the cumulative schedule:
+and, where the file has it, a correction of the image's mean colour, see Colour. For x_0 ~ N(m, s2 I) the noise estimate is linear, with abar the cumulative schedule:
 
     eps(x_t, t) = sqrt(1-abar_t) (x_t - sqrt(abar_t) m) / (abar_t s2 + 1 - abar_t)
 """
@@ -47,11 +47,48 @@ class Block(nn.Module):
         return (self.sk(h) if hasattr(self, "sk") else h) + r
 
 
+class Colour(nn.Module):
+    """Corrects the mean colour of the image that eps implies, in closed form.
+
+    Group norms take the mean out of what they normalise, and so the U-Net hardly sees the mean of x: its z has the mean
+    colour of x_t / sqrt(abar), which is that of the image plus noise of variance v = (1-abar) / (abar H W). At t = 999 and
+    128x128 that is 1.5, more than colours vary. With the image's mean colour normal, its grey part (the mean of
+    the channels) and what is left independent, of variances `grey` and `chroma` (of each channel), the conditional mean of either part is
+
+        m + (z - m) var / (var + share v),   share = 1/3 for the grey part, 2/3 for the rest
+
+    and eps follows from z. At low noise v vanishes, and nothing changes.
+    """
+
+    def __init__(self, mean: float = 0.0, grey: float = 1.0, chroma: float = 1.0) -> None:
+        super().__init__()
+        abar = torch.from_numpy(alpha_bar())
+        self.register_buffer("signal", abar.sqrt().float())
+        self.register_buffer("spread", ((1 - abar) / abar).sqrt().float())
+        self.register_buffer("mean", torch.tensor([mean]))
+        # The v at which half of the deviation from the mean is kept.
+        self.register_buffer("half_grey", torch.tensor([3 * grey]))
+        self.register_buffer("half_chroma", torch.tensor([1.5 * chroma]))
+
+    def forward(self, x: Tensor, t: Tensor, eps: Tensor) -> Tensor:
+        signal, spread = self.signal[t][:, None, None, None], self.spread[t][:, None, None, None]
+        z = x.mean((2, 3), keepdim=True) / signal - spread * eps.mean((2, 3), keepdim=True) - self.mean
+        pixels = (x * 0 + 1).sum((2, 3), keepdim=True)
+        v = spread * spread / pixels
+        grey = z.mean(1, keepdim=True)
+        wrong = grey * (v / (v + self.half_grey)) + (z - grey) * (v / (v + self.half_chroma))
+        return eps + wrong / spread
+
+
 class UNet(nn.Module):
     """The score network; parameter names are those of the ONNX initialisers."""
 
-    def __init__(self, widths: list[int], depth: int, middle: int, embedding: int, frequencies: int) -> None:
+    def __init__(
+        self, widths: list[int], depth: int, middle: int, embedding: int, frequencies: int, colour: bool = False
+    ) -> None:
         super().__init__()
+        if colour:
+            self.colour = Colour()
         levels = range(len(widths))
         self.register_buffer("frequencies", torch.zeros(frequencies))
         self.emb = nn.Sequential(
@@ -100,7 +137,8 @@ class UNet(nn.Module):
                 h = block(torch.cat([h, kept.pop()], dim=1), emb)
             if i < len(self.us):
                 h = self.us[i](F.interpolate(h, scale_factor=2.0, mode="nearest"))
-        return F.pixel_shuffle(self.out(F.silu(self.on(h))), 2)
+        eps = F.pixel_shuffle(self.out(F.silu(self.on(h))), 2)
+        return self.colour(x, t, eps) if hasattr(self, "colour") else eps
 
 
 class NetworkPrior:
@@ -204,4 +242,5 @@ def _architecture(weights: dict[str, np.ndarray], path: str | Path) -> dict[str,
         "middle": count(r"mid\.(\d+)\.c1\.weight"),
         "embedding": embedding,
         "frequencies": twice // 2,
+        "colour": "colour.signal" in weights,
     }

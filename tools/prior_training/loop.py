@@ -16,11 +16,15 @@ import torch.distributed as distributed
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ddiff_torch.onnx_prior import UNet
+from ddiff_torch.onnx_prior import Colour, UNet
 from ddiff_torch.schedule import alpha_bar
 
 from .muon import Muon
 from .pool import Pool
+
+
+# Mean, and variances of the grey part and the rest, of the mean colours of 1500 crops of 128x128.
+COLOUR = (-0.1, 0.34**2, 0.17**2)
 
 
 @dataclass(frozen=True)
@@ -46,7 +50,6 @@ class Config:
     clip: float = 1.0
     low_share: float = 0.5  # share of the samples with log s uniform in `low`, s = noise / signal
     low: tuple[float, float] = (0.06, 0.9)
-    scales: tuple[int, ...] = (1, 4, 16, 64)  # sides of the squares over which the error counts as a mean, see weigh
     half: bool = True  # convolutions in bfloat16
 
     def network(self) -> UNet:
@@ -61,16 +64,6 @@ class _Norm(nn.GroupNorm):
 
     def forward(self, x: Tensor) -> Tensor:
         return F.group_norm(x.float(), self.num_groups, self.weight, self.bias, self.eps).to(x.dtype)
-
-
-def weigh(error: Tensor, scales: tuple[int, ...]) -> Tensor:
-    """The mean over scales k of k^2 times the mean square of the error's k x k means.
-
-    White noise counts the same at every scale. In the plain mean square, which is scale 1 alone, the error of the colour
-    of an image is one of as many terms as it has pixels, and at high noise z = (x_t - sqrt(1-abar) eps) / sqrt(abar)
-    multiplies that error by up to 157.
-    """
-    return sum(k * k * F.avg_pool2d(error, k).square().mean() for k in scales) / len(scales)
 
 
 class Trainer:
@@ -125,18 +118,18 @@ class Trainer:
             group["lr"] = rate
         with torch.autocast("cpu", dtype=torch.bfloat16, enabled=c.half):
             out = self.net(x, torch.from_numpy(t))
-        error = out.float() - eps
+        each = (out.float() - eps).square().mean(dim=(1, 2, 3))
+        loss = each.mean()
         self.net.zero_grad(set_to_none=True)
-        weigh(error, c.scales).backward()
+        loss.backward()
         nn.utils.clip_grad_norm_(self.net.parameters(), c.clip)
         for optimiser in self.optimisers:
             optimiser.step()
         self.iteration += 1
         if self.iteration % c.share_every == 0:
             self._share_weights()
-        each = error.detach().square().mean(dim=(1, 2, 3)).numpy()
-        few = each[t < 200]
-        return float(each.mean()), float(few.mean()) if len(few) else math.nan, rate
+        few = each.detach().numpy()[t < 200]
+        return float(loss.detach()), float(few.mean()) if len(few) else math.nan, rate
 
     @torch.no_grad()
     def _share_weights(self) -> None:
@@ -184,9 +177,10 @@ class Trainer:
         self.iteration, self.elapsed = state["iteration"], state["elapsed"]
 
     def trained(self) -> UNet:
-        """The weights as they are now, as an fp32 network for inference."""
+        """The weights as they are now, as an fp32 network for inference, which also corrects the mean colour."""
         net = self.config.network()
         net.load_state_dict(self.net.state_dict())
+        net.colour = Colour(*COLOUR)
         return net.eval().requires_grad_(False)
 
 

@@ -124,6 +124,8 @@ OPERATORS: dict[str, Callable[..., Tensor]] = {
     "GroupNormalization": group_norm,
     "InstanceNormalization": instance_norm,
     "Mul": lambda a, x, y: x * y,
+    "ReduceMean": lambda a, x: x.mean(tuple(a["axes"]), keepdim=bool(a.get("keepdims", 1))),
+    "ReduceSum": lambda a, x, axes: x.sum(tuple(axes.tolist()), keepdim=bool(a.get("keepdims", 1))),
     "Reshape": reshape,
     "Resize": resize,
     "Shape": lambda a, x: torch.tensor(x.shape),
@@ -131,6 +133,7 @@ OPERATORS: dict[str, Callable[..., Tensor]] = {
     "Sin": lambda a, x: x.sin(),
     "Slice": take,
     "Squeeze": squeeze,
+    "Sub": lambda a, x, y: x - y,
     "Transpose": lambda a, x: x.permute(*a["perm"]),
     "Unsqueeze": unsqueeze,
 }

@@ -13,16 +13,16 @@ import pytest
 import torch
 from PIL import Image
 
-from ddiff_torch.onnx_prior import load
+from ddiff_torch.onnx_prior import Colour, load
 from prior_training import photographs
 from prior_training.export import LARGEST, card, export
 from prior_training.leaves import dead_leaves, noise_field
-from prior_training.loop import Config, Trainer, train, weigh
+from prior_training.loop import Config, Trainer, train
 from prior_training.muon import Muon, orthogonal
 from prior_training.pool import Pool, build, recolour
 
 TINY = Config(widths=(8, 8, 16), depth=1, middle=1, embedding=16, frequencies=4, batch=3, side=16, late_side=24,
-              late_batch=1, share_every=2, scales=(1, 4))  # fmt: skip
+              late_batch=1, share_every=2)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -121,14 +121,30 @@ def test_times_cover_all_levels(pool: Pool) -> None:
     assert 0.6 < low.mean() < 0.85  # the share at low noise and some of the uniform rest
 
 
-def test_white_errors_count_alike_at_every_scale() -> None:
-    error = torch.randn(64, 3, 64, 64, generator=torch.Generator().manual_seed(5))
-    for scale in (1, 4, 16):
-        assert float(weigh(error, (scale,))) == pytest.approx(1, rel=0.1)
-    # An error of the colour alone counts as its square at scale 1, and 256 times that at 16.
-    flat = torch.full((1, 3, 64, 64), 0.1)
-    assert float(weigh(flat, (1,))) == pytest.approx(0.01, rel=1e-4)
-    assert float(weigh(flat, (1, 16))) == pytest.approx((0.01 + 2.56) / 2, rel=1e-4)
+def test_colour_is_the_conditional_mean() -> None:
+    """Of flat images of a normal colour, by an eps whose z has the colour of x: the least error of all shrinkages."""
+    generator = torch.Generator().manual_seed(6)
+    mean, grey, chroma = -0.1, 0.3, 0.1
+    parts = torch.randn(4000, 3, generator=generator)
+    colours = mean + chroma * (parts - parts.mean(1, keepdim=True)) + grey * torch.randn(4000, 1, generator=generator)
+    t = torch.full((4000,), 600)
+    colour = Colour(mean, grey**2, 2 / 3 * chroma**2)
+    signal = colour.signal[600]
+    eps = torch.randn(4000, 3, 8, 8, generator=generator)
+    x = signal * colours[:, :, None, None] + (1 - signal**2).sqrt() * eps
+
+    def error(by: Colour) -> float:
+        seen = eps - eps.mean((2, 3), keepdim=True)  # the network's: its mean is 0
+        z = (x - (1 - signal**2).sqrt() * by(x, t, seen)) / signal
+        return float((z.mean((2, 3)) - colours).square().mean())
+
+    best = error(colour)
+    assert best < 0.15 * error(Colour(mean, 1e6, 1e6))
+    for factor in (0.3, 3):
+        assert best < error(Colour(mean, grey**2 * factor, 2 / 3 * chroma**2))
+        assert best < error(Colour(mean, grey**2, 2 / 3 * chroma**2 * factor))
+    low = torch.zeros(4000, dtype=torch.int64)
+    torch.testing.assert_close(colour(x, low, eps), eps, rtol=0, atol=1e-2)
 
 
 def test_updates_are_orthogonal() -> None:
