@@ -91,7 +91,7 @@ func natural() map[string]Config {
 	out := map[string]Config{}
 	for task, c := range map[string]Config{
 		operator.SuperResolution: {Steps: 100, Gamma0: 45, B: 0.5, T0: 1, SigmaRule: SigmaFull},
-		operator.InpaintBox:      {Steps: 100, Gamma0: 8, B: 0.5, T0: 700, SigmaRule: SigmaDDPM},
+		operator.InpaintBox:      {Steps: 100, Gamma0: 5, B: 1, T0: 700, SigmaRule: SigmaDDPM},
 		operator.InpaintRandom:   {Steps: 100, Gamma0: 5, B: 1, T0: 300, SigmaRule: SigmaDDPM},
 		operator.GaussianDeblur:  {Steps: 120, Gamma0: 8, B: 1.5, T0: 300, SigmaRule: SigmaDDPM},
 		operator.MotionDeblur:    {Steps: 200, Gamma0: 8, B: 1.5, T0: 300, SigmaRule: SigmaDDPM},
