@@ -32,7 +32,7 @@ stage() { # stage NAME COMMAND...
 
 gotests() { # gotests REPORT GO-TEST-ARGUMENTS...
 	"${GOTESTSUM:-gotestsum}" --format pkgname --format-hide-empty-pkg --hide-summary skipped \
-		--junitfile "$reports/$1.xml" -- -timeout 15m "${@:2}"
+		--junitfile "$reports/$1.xml" -- -timeout 30m "${@:2}"
 }
 
 if ! packages=$(go list ./... | grep -v '^ddiff/internal/repository$'); then
