@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import subprocess
 import sys
 import tempfile
@@ -114,15 +115,26 @@ def sheet(images: Tensor, columns: int) -> Image.Image:
     return Image.fromarray(pixels.round().clamp(0, 255).to(torch.uint8).numpy())
 
 
-def task_scores(program: Path, campaign: Path, prior: Path, out: Path) -> dict[str, float]:
+def task_scores(program: Path, campaign: Path, prior: Path, seed: int, out: Path) -> dict[str, float]:
     """Mean PSNR per task of a campaign with a prior, from the run's own results."""
-    command = [str(program), "run", str(campaign), "--prior", str(prior), "--json", "--out", str(out)]
+    command = [str(program), "run", str(campaign), "--prior", str(prior), "--seed", str(seed), "--json", "--out", str(out)]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
         said = (done.stderr or done.stdout).strip().splitlines()
         raise ValueError(f"prior_report: {' '.join(command)}: exit {done.returncode}: {said[-1] if said else ''}")
     rows = json.loads((out / "summary.json").read_text())["rows"]
     return {row["task"]: row["psnr"]["mean"] for row in rows if "psnr" in row}
+
+
+def task_table(scores: dict[str, list[dict[str, float]]]) -> str:
+    """Means over the seeds, and what the first prior gains on each other one with each seed; scores are by prior, seed and task."""
+    first, *others = scores
+    rows = []
+    for task in scores[first][0]:
+        values = {name: np.array([run.get(task, math.nan) for run in runs]) for name, runs in scores.items()}
+        gains = [" ".join(f"{gain:+.2f}" for gain in values[first] - values[other]) for other in others]
+        rows.append([task, *(f"{v.mean():.2f}" for v in values.values()), *gains])
+    return table(["task", *scores, *(f"to {other}, by seed" for other in others)], rows)
 
 
 def table(head: list[str], rows: list[list[str]]) -> str:
@@ -161,7 +173,8 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
     p.add_argument("--tasks", action="store_true", help="run the campaign with every prior")
     p.add_argument("--campaign", type=Path, default=REPO / "examples/demo.yaml")
     p.add_argument("--ddiff", type=Path, default=REPO / "bin/ddiff", help="the program (default bin/ddiff)")
-    p.add_argument("--seed", type=int, default=1)
+    p.add_argument("--seeds", type=int, nargs="+", default=[1], help="seeds of the campaign's runs (default 1)")
+    p.add_argument("--seed", type=int, default=1, help="seed of denoising and samples (default 1)")
     return p.parse_args(argv)
 
 
@@ -189,11 +202,15 @@ def report(args: argparse.Namespace) -> str:
     print(table(["prior", "file", "MB", "ms at 128x128 (torch)"], rows) + "\n")
 
     if args.tasks:
+        scores: dict[str, list[dict[str, float]]] = {}
         with tempfile.TemporaryDirectory() as out:
-            scores = {n: task_scores(args.ddiff, args.campaign, p, Path(out) / n) for n, p in priors}
-        rows = [[task, *(f"{scores[n].get(task, float('nan')):.2f}" for n, _ in priors)] for task in scores["prior"]]
-        print(f"Tasks of {args.campaign.name}, PSNR in dB, mean over the images:\n")
-        print(table(["task", *scores], rows) + "\n")
+            for name, path in priors:
+                scores[name] = [
+                    task_scores(args.ddiff, args.campaign, path, seed, Path(out) / f"{name}-{seed}") for seed in args.seeds
+                ]
+        seeds = ", ".join(map(str, args.seeds))
+        print(f"Tasks of {args.campaign.name}, PSNR in dB, mean over the images and the seeds {seeds}:\n")
+        print(task_table(scores) + "\n")
     if args.samples:
         sheet(samples(networks["prior"], 16, 64, 100, args.seed), 8).save(args.samples)
         print(f"Samples, 64x64, 100 steps, seed {args.seed}: {args.samples}\n")

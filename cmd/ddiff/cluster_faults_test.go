@@ -167,6 +167,9 @@ func TestClusterVersions(t *testing.T) {
 	if e.code == 0 {
 		t.Error("a worker has joined the cluster of a later coordinator")
 	}
+	if e.stdout != "" {
+		t.Errorf("a worker that never began reports %q", e.stdout)
+	}
 	wantMessage(t, e, "version 2", "run the coordinator's version of ddiff")
 }
 

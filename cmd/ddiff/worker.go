@@ -128,9 +128,10 @@ func runWorker(ctx context.Context, o workerOptions, stdout, stderr io.Writer) (
 	}
 	err = errors.Join(err, p.close())
 	if p.simulation != nil {
-		r := p.simulation.Report()
-		fmt.Fprintf(stdout, "workers=%d items=%d busy=%.3f p50_ms=%.1f p99_ms=%.1f\n",
-			r.Workers, r.Items, r.Busy, milliseconds(r.P50), milliseconds(r.P99))
+		if r := p.simulation.Report(); err == nil || r.Items > 0 {
+			fmt.Fprintf(stdout, "workers=%d items=%d busy=%.3f p50_ms=%.1f p99_ms=%.1f\n",
+				r.Workers, r.Items, r.Busy, milliseconds(r.P50), milliseconds(r.P99))
+		}
 	}
 	stop()
 	return err

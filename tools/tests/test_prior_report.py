@@ -77,17 +77,25 @@ def _program(folder: Path, body: str) -> Path:
 def test_task_scores_are_those_of_the_summary(tmp_path: Path) -> None:
     body = """
 out = pathlib.Path(sys.argv[sys.argv.index("--out") + 1]); out.mkdir()
-rows = [{"task": "hdr", "psnr": {"n": 6, "mean": 25.5}}, {"task": "other"}]
+seed = int(sys.argv[sys.argv.index("--seed") + 1])
+rows = [{"task": "hdr", "psnr": {"n": 6, "mean": 25.5 + seed}}, {"task": "other"}]
 (out / "summary.json").write_text(json.dumps({"rows": rows}))"""
     program = _program(tmp_path, body)
-    scores = prior_report.task_scores(program, Path("c.yaml"), Path("p.onnx"), tmp_path / "out")
-    assert scores == {"hdr": 25.5}
+    scores = prior_report.task_scores(program, Path("c.yaml"), Path("p.onnx"), 3, tmp_path / "out")
+    assert scores == {"hdr": 28.5}
+
+
+def test_tasks_are_compared_seed_by_seed() -> None:
+    scores = {"prior": [{"hdr": 25.0}, {"hdr": 21.0}], "old": [{"hdr": 24.5}, {"hdr": 24.0}]}
+    head, _, row = prior_report.task_table(scores).splitlines()
+    assert head == "| task | prior | old | to old, by seed |"
+    assert row == "| hdr | 23.00 | 24.25 | +0.50 -3.00 |"
 
 
 def test_a_failed_campaign_is_named(tmp_path: Path) -> None:
     program = _program(tmp_path, 'sys.exit(print("no such prior", file=sys.stderr) or 7)')
     with pytest.raises(ValueError, match="exit 7: no such prior"):
-        prior_report.task_scores(program, Path("c.yaml"), Path("p.onnx"), tmp_path / "out")
+        prior_report.task_scores(program, Path("c.yaml"), Path("p.onnx"), 1, tmp_path / "out")
 
 
 def test_the_last_line_is_for_scripts(prior_path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
