@@ -1,12 +1,15 @@
 """Priors: our ONNX score model as a native torch module, and a Gaussian one in closed form.
 
-The network predicts eps from (x_t, t). It is a U-Net on 2x2 blocks of pixels:
+The network predicts eps from (x_t, t). It is a U-Net on 2x2 blocks of pixels, which gets the linear estimates eps_lin
+and z_lin of Wiener and finds what is left, in units of its expected size:
 
     emb   = silu(W2 silu(W1 [sin(t f); cos(t f)]))
     block = skip(h) + c2(silu(gn(c1(silu(gn(h)))) * (1 + scale) + shift)),  [scale; shift] = e(emb)
-    eps   = shuffle(out(silu(gn(up(mid(down(inp(unshuffle(x)))))))))
+    rest  = shuffle(out(silu(gn(up(mid(down(inp(unshuffle([x; z_lin])))))))))
+    eps   = eps_lin + left(t) rest
 
-and, where the file has it, a correction of the image's mean colour, see Colour. For x_0 ~ N(m, s2 I) the noise estimate is linear, with abar the cumulative schedule:
+Files without a linear estimate are read too; there eps = rest, of x alone. For x_0 ~ N(m, s2 I) the noise estimate is
+linear, with abar the cumulative schedule:
 
     eps(x_t, t) = sqrt(1-abar_t) (x_t - sqrt(abar_t) m) / (abar_t s2 + 1 - abar_t)
 """
@@ -23,6 +26,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from .schedule import alpha_bar
+from .wiener import SCALES, Wiener
 
 GROUPS = 8
 
@@ -47,54 +51,20 @@ class Block(nn.Module):
         return (self.sk(h) if hasattr(self, "sk") else h) + r
 
 
-class Colour(nn.Module):
-    """Corrects the mean colour of the image that eps implies, in closed form.
-
-    Group norms take the mean out of what they normalise, and so the U-Net hardly sees the mean of x: its z has the mean
-    colour of x_t / sqrt(abar), which is that of the image plus noise of variance v = (1-abar) / (abar H W). At t = 999 and
-    128x128 that is 1.5, more than colours vary. With the image's mean colour normal, its grey part (the mean of
-    the channels) and what is left independent, of variances `grey` and `chroma` (of each channel), the conditional mean of either part is
-
-        m + (z - m) var / (var + share v),   share = 1/3 for the grey part, 2/3 for the rest
-
-    and eps follows from z. At low noise v vanishes, and nothing changes.
-    """
-
-    def __init__(self, mean: float = 0.0, grey: float = 1.0, chroma: float = 1.0) -> None:
-        super().__init__()
-        abar = torch.from_numpy(alpha_bar())
-        self.register_buffer("signal", abar.sqrt().float())
-        self.register_buffer("spread", ((1 - abar) / abar).sqrt().float())
-        self.register_buffer("mean", torch.tensor([mean]))
-        # The v at which half of the deviation from the mean is kept.
-        self.register_buffer("half_grey", torch.tensor([3 * grey]))
-        self.register_buffer("half_chroma", torch.tensor([1.5 * chroma]))
-
-    def forward(self, x: Tensor, t: Tensor, eps: Tensor) -> Tensor:
-        signal, spread = self.signal[t][:, None, None, None], self.spread[t][:, None, None, None]
-        z = x.mean((2, 3), keepdim=True) / signal - spread * eps.mean((2, 3), keepdim=True) - self.mean
-        pixels = (x * 0 + 1).sum((2, 3), keepdim=True)
-        v = spread * spread / pixels
-        grey = z.mean(1, keepdim=True)
-        wrong = grey * (v / (v + self.half_grey)) + (z - grey) * (v / (v + self.half_chroma))
-        return eps + wrong / spread
-
-
 class UNet(nn.Module):
     """The score network; parameter names are those of the ONNX initialisers."""
 
     def __init__(
-        self, widths: list[int], depth: int, middle: int, embedding: int, frequencies: int, colour: bool = False
+        self, widths: list[int], depth: int, middle: int, embedding: int, frequencies: int, wiener: Wiener | None = None
     ) -> None:
         super().__init__()
-        if colour:
-            self.colour = Colour()
+        self.wiener = wiener
         levels = range(len(widths))
         self.register_buffer("frequencies", torch.zeros(frequencies))
         self.emb = nn.Sequential(
             nn.Linear(2 * frequencies, embedding), nn.SiLU(), nn.Linear(embedding, embedding), nn.SiLU()
         )
-        self.inp = nn.Conv2d(12, widths[0], 3, padding=1)
+        self.inp = nn.Conv2d(24 if wiener else 12, widths[0], 3, padding=1)
         self.down, self.up = nn.ModuleList(), nn.ModuleList()
         kept, width = [widths[0]], widths[0]
         for i in levels:
@@ -119,6 +89,13 @@ class UNet(nn.Module):
         self.out = nn.Conv2d(widths[0], 12, 3, padding=1)
 
     def forward(self, x: Tensor, t: Tensor) -> Tensor:
+        if self.wiener is None:
+            return self.rest(x, t)
+        eps, z = self.wiener(x, t)
+        return eps + self.wiener.left[t][:, None, None, None] * self.rest(torch.cat([x, z], dim=1), t)
+
+    def rest(self, x: Tensor, t: Tensor) -> Tensor:
+        """The U-Net proper, on [batch, 3 or 6, height, width]."""
         angle = t.to(x.dtype)[:, None] * self.frequencies
         emb = self.emb(torch.cat([angle.sin(), angle.cos()], dim=1))
         h = self.inp(F.pixel_unshuffle(x, 2))
@@ -137,8 +114,7 @@ class UNet(nn.Module):
                 h = block(torch.cat([h, kept.pop()], dim=1), emb)
             if i < len(self.us):
                 h = self.us[i](F.interpolate(h, scale_factor=2.0, mode="nearest"))
-        eps = F.pixel_shuffle(self.out(F.silu(self.on(h))), 2)
-        return self.colour(x, t, eps) if hasattr(self, "colour") else eps
+        return F.pixel_shuffle(self.out(F.silu(self.on(h))), 2)
 
 
 class NetworkPrior:
@@ -242,5 +218,5 @@ def _architecture(weights: dict[str, np.ndarray], path: str | Path) -> dict[str,
         "middle": count(r"mid\.(\d+)\.c1\.weight"),
         "embedding": embedding,
         "frequencies": twice // 2,
-        "colour": "colour.signal" in weights,
+        "wiener": Wiener(0.0, *[(1.0,) * (SCALES + 2)] * 3) if "wiener.left" in weights else None,  # read like all weights
     }

@@ -16,15 +16,21 @@ import torch.distributed as distributed
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ddiff_torch.onnx_prior import Colour, UNet
+from ddiff_torch.onnx_prior import UNet
 from ddiff_torch.schedule import alpha_bar
 
 from .muon import Muon
 from .pool import Pool
+from .spectrum import Spectrum
 
 
-# Mean, and variances of the grey part and the rest, of the mean colours of 1500 crops of 128x128.
-COLOUR = (-0.1, 0.34**2, 0.17**2)
+# spectrum.measure of the pool of tools/train_prior.py.
+SPECTRUM = Spectrum(
+    mean=-0.09,
+    grey=(0.0272, 0.328, 1.93, 8.76, 30.9, 159.0, 0.348),
+    chroma=(0.000963, 0.0147, 0.0891, 0.406, 1.51, 10.4, 0.0487),
+    white=(0.783, 0.0412, 0.00786, 0.00203, 0.000631, 0.000651, 0.000244),
+)
 
 
 @dataclass(frozen=True)
@@ -48,12 +54,12 @@ class Config:
     decay: float = 0.01
     share_every: int = 8  # iterations between averages of the processes' weights
     clip: float = 1.0
-    low_share: float = 0.5  # share of the samples with log s uniform in `low`, s = noise / signal
-    low: tuple[float, float] = (0.06, 0.9)
+    low_share: float = 0.6  # share of the samples with log s uniform in `low`, s = noise / signal
+    low: tuple[float, float] = (0.05, 1.2)
     half: bool = True  # convolutions in bfloat16
 
     def network(self) -> UNet:
-        net = UNet(list(self.widths), self.depth, self.middle, self.embedding, self.frequencies)
+        net = UNet(list(self.widths), self.depth, self.middle, self.embedding, self.frequencies, SPECTRUM.wiener())
         steps = torch.arange(self.frequencies) / self.frequencies
         net.frequencies.copy_(torch.exp(-math.log(10000) * steps))
         return net
@@ -111,14 +117,19 @@ class Trainer:
         eps = torch.from_numpy(rng.standard_normal(x0.shape, dtype=np.float32))
         t = self.times(rng, count)
         ab = torch.from_numpy(self.alpha_bar[t].astype(np.float32))[:, None, None, None]
-        x = (ab.sqrt() * x0 + (1 - ab).sqrt() * eps).to(memory_format=torch.channels_last)
+        x = ab.sqrt() * x0 + (1 - ab).sqrt() * eps
+        index = torch.from_numpy(t)
+        with torch.no_grad():
+            of_eps, z = self.net.wiener(x, index)
+            left = self.net.wiener.left[index][:, None, None, None]
+            wanted = (eps - of_eps) / left
         falling = min(max(progress - c.decay_from, 0) / (1 - c.decay_from), 1)
         rate = c.rate * min(1, (self.iteration + 1) / c.warmup) * 0.5 * (1 + math.cos(math.pi * falling))
         for group in [g for o in self.optimisers for g in o.param_groups]:
             group["lr"] = rate
         with torch.autocast("cpu", dtype=torch.bfloat16, enabled=c.half):
-            out = self.net(x, torch.from_numpy(t))
-        each = (out.float() - eps).square().mean(dim=(1, 2, 3))
+            out = self.net.rest(torch.cat([x, z], dim=1), index)
+        each = (left * (out.float() - wanted).square()).mean(dim=(1, 2, 3))
         loss = each.mean()
         self.net.zero_grad(set_to_none=True)
         loss.backward()
@@ -177,10 +188,9 @@ class Trainer:
         self.iteration, self.elapsed = state["iteration"], state["elapsed"]
 
     def trained(self) -> UNet:
-        """The weights as they are now, as an fp32 network for inference, which also corrects the mean colour."""
+        """The weights as they are now, as an fp32 network for inference."""
         net = self.config.network()
         net.load_state_dict(self.net.state_dict())
-        net.colour = Colour(*COLOUR)
         return net.eval().requires_grad_(False)
 
 

@@ -65,16 +65,25 @@ def gather(a: dict[str, Any], x: Tensor, indices: Tensor) -> Tensor:
     )
 
 
-def take(a: dict[str, Any], x: Tensor, starts: Tensor, ends: Tensor, axes: Tensor) -> Tensor:
+def take(a: dict[str, Any], x: Tensor, starts: Tensor, ends: Tensor, axes: Tensor, steps: Tensor | None = None) -> Tensor:
+    assert steps is None or (steps == 1).all(), "only contiguous slices"
     for start, end, axis in zip(starts.tolist(), ends.tolist(), axes.tolist()):
         x = x.narrow(axis, start, min(end, x.shape[axis]) - start)
     return x
 
 
-def conv(a: dict[str, Any], x: Tensor, w: Tensor, b: Tensor) -> Tensor:
+def conv(a: dict[str, Any], x: Tensor, w: Tensor, b: Tensor | None = None) -> Tensor:
     pads = a["pads"]
     assert pads[:2] == pads[2:], "only symmetric padding"
     return F.conv2d(x, w, b, stride=a["strides"], padding=pads[:2], dilation=a["dilations"], groups=a["group"])
+
+
+def pad(a: dict[str, Any], x: Tensor, pads: Tensor, value: Any = None) -> Tensor:
+    assert a["mode"] == b"edge"
+    for axis, (before, after) in enumerate(zip(*pads.reshape(2, -1).tolist())):
+        index = torch.arange(-before, x.shape[axis] + after).clamp(0, x.shape[axis] - 1)
+        x = x.index_select(axis, index)
+    return x
 
 
 def gemm(a: dict[str, Any], x: Tensor, w: Tensor, b: Tensor) -> Tensor:
@@ -123,6 +132,7 @@ OPERATORS: dict[str, Callable[..., Tensor]] = {
     "Gemm": gemm,
     "GroupNormalization": group_norm,
     "InstanceNormalization": instance_norm,
+    "Pad": pad,
     "Mul": lambda a, x, y: x * y,
     "ReduceMean": lambda a, x: x.mean(tuple(a["axes"]), keepdim=bool(a.get("keepdims", 1))),
     "ReduceSum": lambda a, x, axes: x.sum(tuple(axes.tolist()), keepdim=bool(a.get("keepdims", 1))),
