@@ -62,10 +62,10 @@ worker-image-test: ## Build the worker's image, CPU variant, in a clean Debian r
 priors-test: test-packages build runtime ## Export every architecture of tools/ddiff_export and check it (DDIFF_WEIGHTS=DIR: real files)
 	@scripts/priors-test.sh
 
-PRIOR_REPORT ?= --prior examples/priors/leaves.onnx --beside bundled=restore/prior/bundled/prior.onnx
+PRIOR_REPORT ?=
 
 .PHONY: prior-report
-prior-report: build runtime ## Compare the trained prior with the bundled one and BM3D (PRIOR_REPORT="--prior FILE --tasks")
+prior-report: build runtime ## Compare the bundled prior with BM3D, and others (PRIOR_REPORT="--beside NAME=FILE --tasks")
 	@scripts/packages.sh report
 	@scripts/prior-report.sh $(PRIOR_REPORT)
 
