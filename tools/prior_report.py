@@ -31,16 +31,17 @@ from torch import Tensor
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from ddiff_torch.onnx_prior import UNet, load  # noqa: E402
+from ddiff_torch.onnx_prior import load  # noqa: E402
 from ddiff_torch.schedule import alpha_bar  # noqa: E402
 
 REPO = Path(__file__).resolve().parents[1]
 BM3D_MISSING = "prior_report: BM3D is not installed; install it with: python3 -m pip install bm3d (or leave it out with --no-bm3d)"
 
+Network = Callable[[Tensor, Tensor], Tensor]  # x_t [N, 3, H, W] and t [N] to the estimate of eps
 Denoiser = Callable[[np.ndarray, float], np.ndarray]  # y [H, W, 3] on [0, 1] with noise, sigma of 255
 
 
-def network_denoiser(network: UNet) -> Denoiser:
+def network_denoiser(network: Network) -> Denoiser:
     """The prior's one-shot estimate of the clean image."""
     abar = alpha_bar()
     levels = np.sqrt((1 - abar) / abar)
@@ -91,7 +92,7 @@ def denoising(denoiser: Denoiser, images: list[np.ndarray], sigma: float, seed: 
 
 
 @torch.no_grad()
-def samples(network: UNet, count: int, side: int, steps: int, seed: int) -> Tensor:
+def samples(network: Network, count: int, side: int, steps: int, seed: int) -> Tensor:
     """Unconditional samples [count, 3, side, side] in [-1, 1] by ancestral sampling on respaced steps."""
     abar = alpha_bar()
     times = np.round(np.linspace(999, 0, steps)).astype(int)
@@ -143,7 +144,7 @@ def table(head: list[str], rows: list[list[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def milliseconds(network: UNet, side: int = 128, repeats: int = 10) -> float:
+def milliseconds(network: Network, side: int = 128, repeats: int = 10) -> float:
     """The least time of one evaluation in torch; for comparison between priors only."""
     x, t = torch.zeros(1, 3, side, side), torch.zeros(1, dtype=torch.int64)
     times = []
@@ -181,7 +182,7 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
 def report(args: argparse.Namespace) -> str:
     """Prints the tables and returns the line for scripts."""
     priors = [("prior", args.prior), *args.beside]
-    networks = {name: load(path) for name, path in priors}
+    networks = {name: load(path).noise for name, path in priors}
     methods = {name: network_denoiser(network) for name, network in networks.items()}
     if not args.no_bm3d:
         methods["BM3D"] = bm3d_denoiser()

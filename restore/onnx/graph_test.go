@@ -119,7 +119,7 @@ func TestMetadataRoundTrip(t *testing.T) {
 	if m, err = onnx.ReadModel(data); err != nil {
 		t.Fatal(err)
 	}
-	if m.Metadata()["ddiff.name"] != "renamed" || m.Metadata()["ddiff.prediction"] != "epsilon" {
+	if m.Metadata()["ddiff.name"] != "renamed" || m.Metadata()["ddiff.prediction"] != "sample" {
 		t.Errorf("metadata %v", m.Metadata())
 	}
 	if m.Parameters() != before || len(m.Inputs()) != len(inputs) {

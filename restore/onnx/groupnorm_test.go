@@ -32,11 +32,11 @@ func TestFuseGroupNorm(t *testing.T) {
 		}
 		g := onnx.NewGraph(m.Opset())
 		x := g.Input("x", onnx.Float, n, 3, size, size)
-		out, err := g.Inline(m, map[string]onnx.Value{"x": x, "t": g.Ints(40, 700)}, map[string][]int{"eps": x.Dims})
+		out, err := g.Inline(m, map[string]onnx.Value{"x": x, "t": g.Ints(40, 700)}, map[string][]int{"z": x.Dims})
 		if err != nil {
 			t.Fatal(err)
 		}
-		g.Output("y", out["eps"])
+		g.Output("y", out["z"])
 		y := onnx.Value{Name: "y", DType: onnx.Float, Dims: x.Dims}
 		answers = append(answers, run(t, g, []onnx.Value{x}, []onnx.Value{y}, random(x.Size(), 5))[0])
 	}

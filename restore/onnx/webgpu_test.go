@@ -113,11 +113,11 @@ func TestWebGPUHalf(t *testing.T) {
 		g = onnx.NewGraph(m.Opset())
 		g.Half(half)
 		x = g.Input("x", onnx.Float, 1, 3, 32, 32)
-		out, err := g.Inline(m, map[string]onnx.Value{"x": x, "t": g.Ints(500)}, map[string][]int{"eps": x.Dims})
+		out, err := g.Inline(m, map[string]onnx.Value{"x": x, "t": g.Ints(500)}, map[string][]int{"z": x.Dims})
 		if err != nil {
 			t.Fatal(err)
 		}
-		g.Output("y", out["eps"])
+		g.Output("y", out["z"])
 		return g, x, onnx.Value{Name: "y", DType: onnx.Float, Dims: x.Dims}
 	}
 	g, x, y := build(true)

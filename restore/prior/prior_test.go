@@ -57,7 +57,7 @@ func TestBundled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.Card.Prediction != prior.Epsilon || p.Schedule.Steps() != 1000 || p.Card.Channels != 3 || p.Card.License == "" {
+	if p.Card.Prediction != prior.Sample || p.Schedule.Steps() != 1000 || p.Card.Channels != 3 || p.Card.License == "" {
 		t.Errorf("card %+v", p.Card)
 	}
 }

@@ -1,14 +1,15 @@
 """Priors: our ONNX score model as a native torch module, and a Gaussian one in closed form.
 
-The network predicts eps from (x_t, t). It is a U-Net on 2x2 blocks of pixels, which gets the linear estimates eps_lin
-and z_lin of Wiener and finds what is left, in units of its expected size:
+The network predicts the clean image z from (x_t, t). It is a U-Net on 2x2 blocks of pixels, which gets the linear estimate
+z_lin of Wiener and finds what is left of the error of eps, in units of its expected size:
 
     emb   = silu(W2 silu(W1 [sin(t f); cos(t f)]))
     block = skip(h) + c2(silu(gn(c1(silu(gn(h)))) * (1 + scale) + shift)),  [scale; shift] = e(emb)
     rest  = shuffle(out(silu(gn(up(mid(down(inp(unshuffle([x; z_lin])))))))))
-    eps   = eps_lin + left(t) rest
+    z     = z_lin - sqrt((1-abar_t)/abar_t) left(t) rest,   eps = eps_lin + left(t) rest
 
-Files without a linear estimate are read too; there eps = rest, of x alone. For x_0 ~ N(m, s2 I) the noise estimate is
+z by way of eps would lose two digits to rounding at the highest noise. Files without a linear estimate are read too; they predict
+eps = rest, of x alone. For x_0 ~ N(m, s2 I) the noise estimate is
 linear, with abar the cumulative schedule:
 
     eps(x_t, t) = sqrt(1-abar_t) (x_t - sqrt(abar_t) m) / (abar_t s2 + 1 - abar_t)
@@ -89,10 +90,23 @@ class UNet(nn.Module):
         self.out = nn.Conv2d(widths[0], 12, 3, padding=1)
 
     def forward(self, x: Tensor, t: Tensor) -> Tensor:
+        """What the file predicts: z, or eps where it has no linear estimate."""
+        return self.noise(x, t) if self.wiener is None else self.image(x, t)
+
+    def noise(self, x: Tensor, t: Tensor) -> Tensor:
+        """The estimate of eps, of the shape of x, [batch, 3, height, width]; t is [batch]."""
         if self.wiener is None:
             return self.rest(x, t)
         eps, z = self.wiener(x, t)
         return eps + self.wiener.left[t][:, None, None, None] * self.rest(torch.cat([x, z], dim=1), t)
+
+    def image(self, x: Tensor, t: Tensor) -> Tensor:
+        """The estimate of the clean image, not clipped."""
+        if self.wiener is None:
+            abar = torch.from_numpy(alpha_bar())[t][:, None, None, None].to(x.dtype)
+            return (x - (1 - abar).sqrt() * self.noise(x, t)) / abar.sqrt()
+        _, z = self.wiener(x, t)
+        return z - self.wiener.error[t][:, None, None, None] * self.rest(torch.cat([x, z], dim=1), t)
 
     def rest(self, x: Tensor, t: Tensor) -> Tensor:
         """The U-Net proper, on [batch, 3 or 6, height, width]."""
@@ -125,7 +139,11 @@ class NetworkPrior:
 
     @torch.no_grad()
     def __call__(self, x: Tensor, t: int) -> Tensor:
-        return self.network(x, torch.full((x.shape[0],), t, dtype=torch.int64))
+        return self.network.noise(x, torch.full((x.shape[0],), t, dtype=torch.int64))
+
+    @torch.no_grad()
+    def image(self, x: Tensor, t: int) -> Tensor:
+        return self.network.image(x, torch.full((x.shape[0],), t, dtype=torch.int64))
 
 
 class GaussianPrior:
@@ -218,5 +236,5 @@ def _architecture(weights: dict[str, np.ndarray], path: str | Path) -> dict[str,
         "middle": count(r"mid\.(\d+)\.c1\.weight"),
         "embedding": embedding,
         "frequencies": twice // 2,
-        "wiener": Wiener(0.0, *[(1.0,) * (SCALES + 2)] * 3) if "wiener.left" in weights else None,  # read like all weights
+        "wiener": Wiener(0.0, *[(1.0,) * (SCALES + 2)] * 3) if "wiener.spectrum" in weights else None,  # read like all weights
     }

@@ -25,7 +25,8 @@ from torch import Tensor
 from .operators import Measurement, data_norm, norm_gradient, squared_gradient
 from .schedule import SIGMA_RULES, TRAIN_STEPS, plan
 
-# A noise estimate: state (N,C,H,W) and index t -> eps like the state.
+# A noise estimate: state (N,C,H,W) and index t -> eps like the state. A prior that also has a method `image` gives the
+# clean image itself.
 Prior = Callable[[Tensor, int], Tensor]
 
 METHODS = ("ddiff", "ddiff_hqs", "diff_pnp_admm", "diff_pnp_hqs")
@@ -119,7 +120,10 @@ def solve(
     last = (u, u, u)
     for step, eps in zip(steps, noise):
         seen = state if renoise else state + u
-        z = ((seen - step.noise * prior(seen, step.t)) / step.signal).clamp(-1, 1)
+        if hasattr(prior, "image"):
+            z = prior.image(seen, step.t).clamp(-1, 1)
+        else:
+            z = ((seen - step.noise * prior(seen, step.t)) / step.signal).clamp(-1, 1)
         v = z - u
         x = v - step.gamma * gradient(measured.forward, v, y, measured.weight)
         if renoise:

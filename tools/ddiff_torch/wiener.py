@@ -46,7 +46,7 @@ class Wiener(nn.Module):
         eps = sqrt(1-abar) / (abar S + 1 - abar) band,    z = mean + sqrt(abar) S / (abar S + 1 - abar) band
 
     and the inverse of T takes them back to colours. Of the mean, white noise has only 1/(H W) of its power: the last S is for one pixel.
-    `left` is about the root mean square of the error of eps, what the estimate leaves to a network.
+    `left` is about the root mean square of the error of eps, what the estimate leaves to a network, and `error` that of z.
     """
 
     def __init__(self, mean: float, grey: tuple[float, ...], chroma: tuple[float, ...], white: tuple[float, ...]) -> None:
@@ -65,7 +65,7 @@ class Wiener(nn.Module):
         share = torch.tensor(white, dtype=torch.float64) / sum(white)
         s = abar[:, None, None] * spectrum * pixels
         left = (share[:, None] * s / (s + 1 - abar[:, None, None])).sum(1).mean(1)
-        self.register_buffer("left", left.sqrt().float())
+        self.register_buffer("error", (left * (1 - abar) / abar).sqrt().float())
 
         spline = torch.tensor(SPLINE).expand(3, 1, 5)
         self.register_buffer("rows", spline[:, :, None, :].clone())
@@ -74,6 +74,10 @@ class Wiener(nn.Module):
         self.register_buffer("opponent", opponent[:, :, None, None].clone())
         self.register_buffer("colours", opponent.t()[:, :, None, None].clone())
         self.register_buffer("scale", 1 / opponent.square().sum(1))
+
+    @property
+    def left(self) -> Tensor:
+        return self.error * self.signal / self.noise
 
     def smooth(self, x: Tensor) -> list[Tensor]:
         """[c_0, ..., c_SCALES, their mean] of an image less its mean; the last one is [batch, 3, 1, 1]."""

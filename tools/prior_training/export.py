@@ -26,7 +26,7 @@ def card(hours: float, iterations: int, name: str = "leaves-and-photographs") ->
     return {
         "ddiff.card": "1",
         "ddiff.name": name,
-        "ddiff.prediction": "epsilon",
+        "ddiff.prediction": "sample",
         "ddiff.schedule": "linear:1e-4:0.02:1000",
         "ddiff.timestep": "int64 index 0..999",
         "ddiff.range": "-1..1",
@@ -50,8 +50,8 @@ def export(network: UNet, path: Path, entries: dict[str, str]) -> int:
         (torch.zeros(1, 3, 64, 64), torch.zeros(1, dtype=torch.int64)),
         buffer,
         input_names=["x", "t"],
-        output_names=["eps"],
-        dynamic_axes={"x": dynamic, "t": {0: "batch"}, "eps": dynamic},
+        output_names=["z"],
+        dynamic_axes={"x": dynamic, "t": {0: "batch"}, "z": dynamic},
         opset_version=OPSET,
         **({"dynamo": False} if "dynamo" in torch.onnx.export.__code__.co_varnames else {}),
     )

@@ -28,7 +28,19 @@ def test_network_is_the_file(prior_path: Path) -> None:
 def test_network_prior_asks_one_index_for_all(prior_path: Path) -> None:
     network = load(prior_path)
     x = torch.randn(3, 3, 16, 16, generator=torch.Generator().manual_seed(2))
-    torch.testing.assert_close(NetworkPrior(network)(x, 123), network(x, torch.tensor([123] * 3)))
+    t = torch.tensor([123] * 3)
+    prior = NetworkPrior(network)
+    torch.testing.assert_close(prior(x, 123), network.noise(x, t))
+    torch.testing.assert_close(prior.image(x, 123), network.image(x, t))
+
+
+def test_noise_and_image_are_one_estimate(prior_path: Path) -> None:
+    network = load(prior_path)
+    x = torch.randn(3, 3, 24, 16, generator=torch.Generator().manual_seed(4))
+    t = torch.tensor([0, 400, 999])
+    abar = torch.from_numpy(alpha_bar())[t][:, None, None, None].float()
+    together = abar.sqrt() * network.image(x, t) + (1 - abar).sqrt() * network.noise(x, t)
+    torch.testing.assert_close(together, x, rtol=0, atol=1e-4)
 
 
 def test_gaussian_prior_denoises_to_the_posterior_mean() -> None:
