@@ -27,7 +27,7 @@ from torch import Tensor
 from .onnx_prior import NetworkPrior, load
 from .operators import Measurement, correlate, gaussian_kernel, measurement, nonlinear_deblur
 from .random_inputs import box_mask, path_kernel, random_mask
-from .solver import Config, Prior, solve
+from .solver import Config, solve
 
 WARM_UP = 3
 
@@ -84,16 +84,16 @@ def correlate_dft(x: Tensor, kernel: Tensor) -> Tensor:
 class TimedPrior:
     """A prior that notes when each of its calls starts and ends, in seconds."""
 
-    def __init__(self, prior: Prior) -> None:
+    def __init__(self, prior: NetworkPrior) -> None:
         self._prior = prior
         self.starts: list[float] = []
         self.ends: list[float] = []
 
-    def __call__(self, x: Tensor, t: int) -> Tensor:
+    def image(self, x: Tensor, t: int) -> Tensor:
         self.starts.append(time.perf_counter())
-        eps = self._prior(x, t)
+        z = self._prior.image(x, t)
         self.ends.append(time.perf_counter())
-        return eps
+        return z
 
 
 def bench(
@@ -111,7 +111,7 @@ def bench(
     y = y + 0.05 * torch.randn_like(y)
     state, fresh = torch.randn_like(x), torch.randn_like(x)
 
-    def run(prior: Prior, n: int) -> None:
+    def run(prior: NetworkPrior | TimedPrior, n: int) -> None:
         config = Config("ddiff", n, gamma0, 90, 3.3, 0.1, t0, rule, "norm")
         solve(config, prior, measured, y, state, [fresh] * n)
 

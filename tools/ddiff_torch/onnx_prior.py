@@ -8,9 +8,8 @@ z_lin of Wiener and finds what is left of the error of eps, in units of its expe
     rest  = shuffle(out(silu(gn(up(mid(down(inp(unshuffle([x; z_lin])))))))))
     z     = z_lin - sqrt((1-abar_t)/abar_t) left(t) rest,   eps = eps_lin + left(t) rest
 
-z by way of eps would lose two digits to rounding at the highest noise. Files without a linear estimate are read too; they predict
-eps = rest, of x alone. For x_0 ~ N(m, s2 I) the noise estimate is
-linear, with abar the cumulative schedule:
+z by way of eps would lose two digits to rounding at the highest noise. Files without a linear estimate are read too; they
+predict eps = rest, of x alone. For x_0 ~ N(m, s2 I) the noise estimate is linear, with abar the cumulative schedule:
 
     eps(x_t, t) = sqrt(1-abar_t) (x_t - sqrt(abar_t) m) / (abar_t s2 + 1 - abar_t)
 """
@@ -27,7 +26,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from .schedule import alpha_bar
-from .wiener import SCALES, Wiener
+from .wiener import BANDS, Wiener
 
 GROUPS = 8
 
@@ -105,7 +104,7 @@ class UNet(nn.Module):
         if self.wiener is None:
             abar = torch.from_numpy(alpha_bar())[t][:, None, None, None].to(x.dtype)
             return (x - (1 - abar).sqrt() * self.noise(x, t)) / abar.sqrt()
-        _, z = self.wiener(x, t)
+        z = self.wiener.image(x, t)
         return z - self.wiener.error[t][:, None, None, None] * self.rest(torch.cat([x, z], dim=1), t)
 
     def rest(self, x: Tensor, t: Tensor) -> Tensor:
@@ -236,5 +235,5 @@ def _architecture(weights: dict[str, np.ndarray], path: str | Path) -> dict[str,
         "middle": count(r"mid\.(\d+)\.c1\.weight"),
         "embedding": embedding,
         "frequencies": twice // 2,
-        "wiener": Wiener(0.0, *[(1.0,) * (SCALES + 2)] * 3) if "wiener.spectrum" in weights else None,  # read like all weights
+        "wiener": Wiener(0.0, *[(1.0,) * BANDS] * 3) if "wiener.spectrum" in weights else None,  # read like all weights
     }

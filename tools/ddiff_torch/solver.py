@@ -25,8 +25,8 @@ from torch import Tensor
 from .operators import Measurement, data_norm, norm_gradient, squared_gradient
 from .schedule import SIGMA_RULES, TRAIN_STEPS, plan
 
-# A noise estimate: state (N,C,H,W) and index t -> eps like the state. A prior that also has a method `image` gives the
-# clean image itself.
+# A noise estimate: state (N,C,H,W) and index t -> eps like the state. A prior with a method `image` of the same arguments
+# gives the clean image itself, and is not called.
 Prior = Callable[[Tensor, int], Tensor]
 
 METHODS = ("ddiff", "ddiff_hqs", "diff_pnp_admm", "diff_pnp_hqs")

@@ -52,7 +52,7 @@ class Wiener(nn.Module):
     def __init__(self, mean: float, grey: tuple[float, ...], chroma: tuple[float, ...], white: tuple[float, ...]) -> None:
         """Of each band: S of grey and of the colour differences, and the power of white noise in images of 64x64."""
         super().__init__()
-        abar = torch.from_numpy(alpha_bar()).double()
+        abar = torch.from_numpy(alpha_bar())
         self.register_buffer("signal", abar.sqrt().float())
         self.register_buffer("noise", (1 - abar).sqrt().float())
         self.register_buffer("mean", torch.tensor([mean]))
@@ -92,14 +92,21 @@ class Wiener(nn.Module):
 
     def forward(self, x: Tensor, t: Tensor) -> tuple[Tensor, Tensor]:
         """Estimates of eps and z, each of the shape of x, [batch, 3, height, width]; t is [batch]."""
+        of_eps, of_z, smooth = self._shares(x, t)
+        return self._mix(of_eps, smooth), self._mix(of_z, smooth) + self.mean
+
+    def image(self, x: Tensor, t: Tensor) -> Tensor:
+        """The estimate of z alone."""
+        _, of_z, smooth = self._shares(x, t)
+        return self._mix(of_z, smooth) + self.mean
+
+    def _shares(self, x: Tensor, t: Tensor) -> tuple[Tensor, Tensor, list[Tensor]]:
+        """What eps and z take of each band, [batch, BANDS, 3], and the smoothed images between which the bands lie."""
         signal, noise = self.signal[t][:, None, None], self.noise[t][:, None, None]
         pixels = (x[:, 0] * 0 + 1).sum((1, 2), keepdim=True)
         s = self.spectrum * (1 + self.last * (pixels - 1))
         total = signal * signal * s + noise * noise
-        smooth = self.smooth(x - signal[..., None] * self.mean)
-        eps = self._mix(noise / total, smooth)
-        z = self._mix(signal * s / total, smooth)
-        return eps, z + self.mean
+        return noise / total, signal * s / total, self.smooth(x - signal[..., None] * self.mean)
 
     def _mix(self, share: Tensor, smooth: list[Tensor]) -> Tensor:
         """The image of the sum of share_k band_k; share is [batch, BANDS, 3], a band the difference of two neighbours in smooth."""
