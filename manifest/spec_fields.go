@@ -1,6 +1,6 @@
 package manifest
 
-import "gopkg.in/yaml.v3"
+import "go.yaml.in/yaml/v3"
 
 // The schema of the campaign file: one function per mapping, one entry per field.
 
