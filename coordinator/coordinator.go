@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"math"
 	"time"
 
@@ -213,11 +214,11 @@ func (c *Coordinator) Close(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = report.Write(ctx, c.cfg.Store, report.Campaign{
+	_, err = report.Write(ctx, c.cfg.Store, report.Campaign{
 		Name: s.Name, Preset: s.Preset, Prior: c.cfg.Prior.Card.Name, PriorLicence: c.cfg.Prior.Card.License,
 		Steps: s.Steps, Sigma: s.Sigma, Seed: s.Seed, Select: rule,
 		Started: c.started, Finished: c.cfg.Now(),
-	}, c.ledger.all())
+	}, c.results())
 	if errors.Is(err, report.ErrIncomplete) {
 		c.cfg.Logger.Warn("the report lacks a part", "reason", err)
 		return nil
@@ -234,5 +235,16 @@ func (c *Coordinator) Summary() (report.Summary, error) {
 	if err != nil {
 		return report.Summary{}, err
 	}
-	return report.Summarize(c.ledger.all(), rule)
+	return report.Summarize(c.results(), rule)
+}
+
+// results streams the results of the ledger.
+func (c *Coordinator) results() iter.Seq2[manifest.Result, error] {
+	return func(yield func(manifest.Result, error) bool) {
+		for _, r := range c.ledger.all() {
+			if !yield(r, nil) {
+				return
+			}
+		}
+	}
 }

@@ -32,11 +32,17 @@ func (r *runner) writeReport(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = report.Write(ctx, r.results, report.Campaign{
+	_, err = report.Write(ctx, r.results, report.Campaign{
 		Name: s.Name, Preset: s.Preset, Prior: r.rec.Prior.Name, PriorLicence: r.rec.Prior.License,
 		Steps: s.Steps, Sigma: s.Sigma, Seed: s.Seed, Select: rule,
 		Started: r.rec.Submitted, Finished: r.s.cfg.Now(),
-	}, results)
+	}, func(yield func(manifest.Result, error) bool) {
+		for _, res := range results {
+			if !yield(res, nil) {
+				return
+			}
+		}
+	})
 	if errors.Is(err, report.ErrIncomplete) {
 		r.log.Warn("the report lacks a part", "reason", err)
 		return nil

@@ -62,7 +62,7 @@ func state(t *testing.T, document, name string) string {
 func published(t *testing.T, store *memory, results []manifest.Result) string {
 	t.Helper()
 	chromium(t)
-	if err := Write(t.Context(), store, testCampaign(), results); err != nil {
+	if _, err := Write(t.Context(), store, testCampaign(), stream(results)); err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()

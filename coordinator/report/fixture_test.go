@@ -10,6 +10,7 @@ import (
 	"image/color"
 	"image/png"
 	"io/fs"
+	"iter"
 	"maps"
 	"math"
 	"os"
@@ -262,4 +263,15 @@ func keys(m *memory, prefix string) []string {
 		}
 	}
 	return out
+}
+
+// stream yields the results in the given order.
+func stream(results []manifest.Result) iter.Seq2[manifest.Result, error] {
+	return func(yield func(manifest.Result, error) bool) {
+		for _, r := range results {
+			if !yield(r, nil) {
+				return
+			}
+		}
+	}
 }

@@ -14,7 +14,7 @@ import (
 func pageOf(t *testing.T, store *memory, c Campaign, results []manifest.Result) string {
 	t.Helper()
 	ordered := sorted(results)
-	lost, err := writePage(t.Context(), store, c, summarize(t, ordered, c.Select), ordered, sheetKeys(tasksOf(ordered)))
+	lost, err := writePage(t.Context(), store, c, summaryOf(t, ordered, c.Select), ordered, sheetKeys(tasksOf(ordered)))
 	if err != nil || len(lost) != 0 {
 		t.Fatal(err, lost)
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"strconv"
 	"strings"
 	"time"
@@ -45,16 +46,22 @@ type Campaign struct {
 // summary.md, sheets/<task>.png and index.html, the page last, so that what it links to is
 // there. A second call replaces the first report. Pictures are read one at a time.
 //
+// It reads results once and returns the summary that it wrote, also with ErrIncomplete.
+//
 // When an artifact that a result names cannot be read, the report is finished without it and
 // the error wraps [ErrIncomplete]. Other errors, such as those of Put, end the work.
-func Write(ctx context.Context, store files, campaign Campaign, results []manifest.Result) error {
-	ordered := sorted(results)
-	summary, err := Summarize(ordered, campaign.Select)
+func Write(ctx context.Context, store files, campaign Campaign, results iter.Seq2[manifest.Result, error]) (Summary, error) {
+	all, err := collect(results)
 	if err != nil {
-		return err
+		return Summary{}, err
+	}
+	ordered := sorted(all)
+	summary, err := summarize(ordered, campaign.Select)
+	if err != nil {
+		return Summary{}, err
 	}
 	if err := writeTables(ctx, store, ordered, summary); err != nil {
-		return err
+		return Summary{}, err
 	}
 
 	var missing []error
@@ -62,16 +69,28 @@ func Write(ctx context.Context, store files, campaign Campaign, results []manife
 	for _, s := range sheets {
 		lost, err := writeSheet(ctx, store, s, ordered)
 		if err != nil {
-			return err
+			return Summary{}, err
 		}
 		missing = append(missing, lost...)
 	}
 	lost, err := writePage(ctx, store, campaign, summary, ordered, sheets)
 	if err != nil {
-		return err
+		return Summary{}, err
 	}
 	missing = append(missing, lost...)
-	return incomplete(missing)
+	return summary, incomplete(missing)
+}
+
+// collect reads the whole stream.
+func collect(results iter.Seq2[manifest.Result, error]) ([]manifest.Result, error) {
+	var all []manifest.Result
+	for r, err := range results {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, r)
+	}
+	return all, nil
 }
 
 // writeTables stores the files that hold numbers.

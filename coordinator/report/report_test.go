@@ -17,7 +17,7 @@ func TestWriteStoresTheReport(t *testing.T) {
 	t.Parallel()
 	store := newMemory()
 	results := campaign(t, store)
-	if err := Write(t.Context(), store, testCampaign(), results); err != nil {
+	if _, err := Write(t.Context(), store, testCampaign(), stream(results)); err != nil {
 		t.Fatal(err)
 	}
 	for _, key := range []string{KeyCSV, KeyPage, KeySummaryJSON, KeySummaryMarkdown, "sheets/super_resolution.png", "sheets/hdr.png"} {
@@ -46,12 +46,12 @@ func TestWriteDependsOnResultsOnly(t *testing.T) {
 	t.Parallel()
 	store := newMemory()
 	results := campaign(t, store)
-	if err := Write(t.Context(), store, testCampaign(), results); err != nil {
+	if _, err := Write(t.Context(), store, testCampaign(), stream(results)); err != nil {
 		t.Fatal(err)
 	}
 	first := maps.Clone(store.files)
 	slices.Reverse(results)
-	if err := Write(t.Context(), store, testCampaign(), results); err != nil {
+	if _, err := Write(t.Context(), store, testCampaign(), stream(results)); err != nil {
 		t.Fatal(err)
 	}
 	for key, data := range store.files {
@@ -64,7 +64,7 @@ func TestWriteDependsOnResultsOnly(t *testing.T) {
 func TestWriteOfNothing(t *testing.T) {
 	t.Parallel()
 	store := newMemory()
-	if err := Write(t.Context(), store, testCampaign(), nil); err != nil {
+	if _, err := Write(t.Context(), store, testCampaign(), stream(nil)); err != nil {
 		t.Fatal(err)
 	}
 	if got := string(store.files[KeyCSV]); got != csvHeader+"\n" {
@@ -80,7 +80,7 @@ func TestWriteFinishesWithoutLostArtifacts(t *testing.T) {
 		delete(store.files, manifest.ItemKey(r.Item.ID, manifest.FileRestored))
 	}
 	store.files[manifest.ItemKey(results[5].Item.ID, manifest.FileTrace)] = []byte(`{"timestep":[1,2]}`)
-	err := Write(t.Context(), store, testCampaign(), results)
+	_, err := Write(t.Context(), store, testCampaign(), stream(results))
 	if !errors.Is(err, ErrIncomplete) || !strings.Contains(err.Error(), "and 2 more") {
 		t.Errorf("error = %v, want ErrIncomplete with the number of the others", err)
 	}
@@ -101,7 +101,7 @@ func (f full) Put(_ context.Context, key string, _ []byte) error {
 func TestWriteEndsWhenItCannotStore(t *testing.T) {
 	t.Parallel()
 	store := newMemory()
-	err := Write(t.Context(), full{store}, testCampaign(), campaign(t, store))
+	_, err := Write(t.Context(), full{store}, testCampaign(), stream(campaign(t, store)))
 	if !errors.Is(err, errFull) || errors.Is(err, ErrIncomplete) || !strings.Contains(err.Error(), KeyCSV) {
 		t.Errorf("error = %v", err)
 	}
@@ -113,7 +113,7 @@ func TestWriteEndsWhenCancelled(t *testing.T) {
 	results := campaign(t, store)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := Write(ctx, store, testCampaign(), results); !errors.Is(err, context.Canceled) {
+	if _, err := Write(ctx, store, testCampaign(), stream(results)); !errors.Is(err, context.Canceled) {
 		t.Errorf("error = %v, want context.Canceled", err)
 	}
 	ordered := sorted(results)
@@ -130,7 +130,7 @@ func TestWriteRefusesUnknownRule(t *testing.T) {
 	c := testCampaign()
 	c.Select = "luckiest"
 	store := newMemory()
-	if err := Write(t.Context(), store, c, nil); !errors.Is(err, ErrUnknownRule) || len(store.files) != 0 {
+	if _, err := Write(t.Context(), store, c, stream(nil)); !errors.Is(err, ErrUnknownRule) || len(store.files) != 0 {
 		t.Errorf("error = %v, %d files written", err, len(store.files))
 	}
 }

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"iter"
 
 	"ddiff/manifest"
 )
@@ -72,7 +73,15 @@ type cell struct {
 //
 // It returns [ErrUnknownRule] for another rule, and an error when an item or an outcome
 // cannot be read.
-func Summarize(results []manifest.Result, rule Rule) (Summary, error) {
+func Summarize(results iter.Seq2[manifest.Result, error], rule Rule) (Summary, error) {
+	all, err := collect(results)
+	if err != nil {
+		return Summary{}, err
+	}
+	return summarize(all, rule)
+}
+
+func summarize(results []manifest.Result, rule Rule) (Summary, error) {
 	rule, err := ParseRule(string(rule))
 	if err != nil {
 		return Summary{}, err

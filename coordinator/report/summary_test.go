@@ -36,9 +36,9 @@ func tableResults(t *testing.T) []manifest.Result {
 	}
 }
 
-func summarize(t *testing.T, results []manifest.Result, rule Rule) Summary {
+func summaryOf(t *testing.T, results []manifest.Result, rule Rule) Summary {
 	t.Helper()
-	s, err := Summarize(results, rule)
+	s, err := Summarize(stream(results), rule)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func summarize(t *testing.T, results []manifest.Result, rule Rule) Summary {
 func TestSummaryGolden(t *testing.T) {
 	t.Parallel()
 	for _, rule := range []Rule{RuleFirst, RuleBestPSNR} {
-		object, err := json.MarshalIndent(summarize(t, tableResults(t), rule), "", "  ")
+		object, err := json.MarshalIndent(summaryOf(t, tableResults(t), rule), "", "  ")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -58,7 +58,7 @@ func TestSummaryGolden(t *testing.T) {
 
 func TestSummarizeByHand(t *testing.T) {
 	t.Parallel()
-	s := summarize(t, tableResults(t), RuleFirst)
+	s := summaryOf(t, tableResults(t), RuleFirst)
 	if s.Items != 12 || s.Done != 10 || s.Failed != 1 || s.Dead != 1 {
 		t.Errorf("counts = %d items, %d done, %d failed, %d dead", s.Items, s.Done, s.Failed, s.Dead)
 	}
@@ -86,11 +86,11 @@ func TestSummarizeByHand(t *testing.T) {
 func TestSummarizeIgnoresOrder(t *testing.T) {
 	t.Parallel()
 	results := tableResults(t)
-	want := summarize(t, results, RuleMean)
+	want := summaryOf(t, results, RuleMean)
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 20 {
 		random.Shuffle(len(results), func(i, j int) { results[i], results[j] = results[j], results[i] })
-		if got := summarize(t, results, RuleMean); !reflect.DeepEqual(got, want) {
+		if got := summaryOf(t, results, RuleMean); !reflect.DeepEqual(got, want) {
 			t.Fatalf("another order gives %+v, want %+v", got, want)
 		}
 	}
@@ -98,16 +98,16 @@ func TestSummarizeIgnoresOrder(t *testing.T) {
 
 func TestSummarizeRefuses(t *testing.T) {
 	t.Parallel()
-	if _, err := Summarize(nil, "luckiest"); !errors.Is(err, ErrUnknownRule) {
+	if _, err := Summarize(stream(nil), "luckiest"); !errors.Is(err, ErrUnknownRule) {
 		t.Errorf("unknown rule: %v", err)
 	}
 	open := result(t, "hdr", "ddiff", "a.png", 0, ended("running", ""))
-	if _, err := Summarize([]manifest.Result{open}, RuleFirst); err == nil || !strings.Contains(err.Error(), "a.png") {
+	if _, err := Summarize(stream([]manifest.Result{open}), RuleFirst); err == nil || !strings.Contains(err.Error(), "a.png") {
 		t.Errorf("unknown outcome: %v", err)
 	}
 	broken := result(t, "hdr", "ddiff", "a.png", 0)
 	broken.Item.Params = map[string]float64{"gain": math.NaN()}
-	if _, err := Summarize([]manifest.Result{broken}, RuleFirst); err == nil {
+	if _, err := Summarize(stream([]manifest.Result{broken}), RuleFirst); err == nil {
 		t.Error("a NaN parameter has no identity, but no error")
 	}
 }
@@ -153,7 +153,7 @@ func TestComparisonGuard(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			s := summarize(t, tt.results, RuleFirst)
+			s := summaryOf(t, tt.results, RuleFirst)
 			if len(s.Comparisons) != 1 {
 				t.Fatalf("comparisons = %+v", s.Comparisons)
 			}

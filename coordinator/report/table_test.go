@@ -22,7 +22,7 @@ func TestTableGolden(t *testing.T) {
 	t.Parallel()
 	for format, extension := range map[Format]string{FormatText: "txt", FormatMarkdown: "md", FormatLaTeX: "tex"} {
 		for _, rule := range []Rule{RuleFirst, RuleBestPSNR} {
-			s := summarize(t, tableResults(t), rule)
+			s := summaryOf(t, tableResults(t), rule)
 			golden(t, "table_"+string(rule)+"."+extension, []byte(table(t, s, format)))
 		}
 	}
@@ -39,8 +39,8 @@ func TestCSVGolden(t *testing.T) {
 
 func TestOracleIsMarkedAndNeverBold(t *testing.T) {
 	t.Parallel()
-	oracle := summarize(t, tableResults(t), RuleBestPSNR)
-	fair := summarize(t, tableResults(t), RuleMinResidual)
+	oracle := summaryOf(t, tableResults(t), RuleBestPSNR)
+	fair := summaryOf(t, tableResults(t), RuleMinResidual)
 	for format, bold := range map[Format]string{FormatMarkdown: "**", FormatLaTeX: "\\textbf"} {
 		if text := table(t, fair, format); !strings.Contains(text, bold) {
 			t.Errorf("%s: the best method is not bold", format)
@@ -64,7 +64,7 @@ func TestOracleIsMarkedAndNeverBold(t *testing.T) {
 func TestNothingIsBoldWithoutComparison(t *testing.T) {
 	t.Parallel()
 	score := scored(25, 20, 0.7, 0)
-	s := summarize(t, []manifest.Result{
+	s := summaryOf(t, []manifest.Result{
 		result(t, "hdr", "a", "1.png", 0, score),
 		result(t, "hdr", "b", "other.png", 0, score),
 	}, RuleFirst)
@@ -76,7 +76,7 @@ func TestNothingIsBoldWithoutComparison(t *testing.T) {
 func TestTableEscapes(t *testing.T) {
 	t.Parallel()
 	hostile := "x|<b>*_`&\\\x1b[2J\n#%${}~^"
-	s := summarize(t, []manifest.Result{
+	s := summaryOf(t, []manifest.Result{
 		result(t, hostile, hostile, "1.png", 0, scored(25, 20, 0.7, 0)),
 		result(t, hostile, "plain", "other.png", 0, scored(25, 20, 0.7, 0)),
 	}, RuleFirst)
