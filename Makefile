@@ -1,23 +1,23 @@
-# What people and the continuous integration call. `make` alone lists the targets: those with
-# a comment of two hashes.
+# The entry points for people and for continuous integration. `make` alone lists the targets
+# that have a comment with two hashes.
 
 SHELL         := bash
 .SHELLFLAGS   := -euo pipefail -c
 .DEFAULT_GOAL := help
 MAKEFLAGS     += --no-builtin-rules --no-print-directory
 
-# The pinned programs that check the code. They are installed into bin/, one folder for each
-# version, and built by the Go that builds the project.
+# The pinned linter and test runner. Each version is installed into a folder of its own below
+# bin/, built with the same Go as the project.
 GOLANGCI_LINT_VERSION := v2.15.0
 GOTESTSUM_VERSION     := v1.13.0
 GOLANGCI_LINT := bin/golangci-lint-$(GOLANGCI_LINT_VERSION)/golangci-lint
 GOTESTSUM     := bin/gotestsum-$(GOTESTSUM_VERSION)/gotestsum
 
-# The interpreter that has the Debian packages of the Python tests.
+# The interpreter with the Debian packages of the Python tests.
 export PYTHON ?= /usr/bin/python3
 
-# A build outside a Git checkout, or in one that belongs to somebody else, has no commit to
-# name; Go would stop instead of leaving it out.
+# Outside a Git checkout, or in a checkout of another user, Go cannot read the commit and would
+# refuse to build.
 ifneq ($(shell git rev-parse --verify --quiet HEAD >/dev/null 2>&1 && echo yes),yes)
 export GOFLAGS += -buildvcs=false
 endif
@@ -34,24 +34,28 @@ demo: build runtime ## Restore the bundled photographs on all eight tasks and pr
 test: test-packages build runtime $(GOLANGCI_LINT) $(GOTESTSUM) ## Run lint and every test, Go and Python
 	@GOTESTSUM=$(GOTESTSUM) scripts/test.sh
 
+.PHONY: check
+check: build-packages $(GOLANGCI_LINT) $(GOTESTSUM) ## Run lint and the tests that need no compute (3 minutes)
+	@GOTESTSUM=$(GOTESTSUM) scripts/test.sh quick
+
 .PHONY: bench
 bench: test-packages build runtime ## Time campaigns against the bare network and PyTorch (20 minutes)
 	@bin/ddiff bench --torch $(PYTHON)
 
 .PHONY: cluster-demo
 cluster-demo: test-packages build runtime ## Run a cluster on this machine, kill one of each process, count (3 minutes)
-	@go run ./internal/clusterdemo
+	@go -C internal/testbed build -o $(CURDIR)/bin/ ./clusterdemo && bin/clusterdemo
 
 .PHONY: chaos
 chaos: test-packages build runtime ## Inject faults into a cluster and compare with an undisturbed run (CHAOS="--seed 7")
-	@go run ./internal/chaos $(CHAOS)
+	@go -C internal/testbed build -o $(CURDIR)/bin/ ./chaos && bin/chaos $(CHAOS)
 
 .PHONY: scale
 scale: build ## Submit a million rows, and keep 500 simulated workers busy (SCALE="--rows 10000")
-	@go run ./internal/scale $(SCALE)
+	@go -C internal/testbed build -o $(CURDIR)/bin/ ./scale && bin/scale $(SCALE)
 
 .PHONY: gpu-check
-gpu-check: build ## Prove a GPU worker: parity, speed, memory, signals; PyTorch beside it (GPU_CHECK="--device cuda:1")
+gpu-check: build ## Check a GPU worker: parity, speed, memory, signals; PyTorch beside it (GPU_CHECK="--device cuda:1")
 	@bin/ddiff doctor --gpu --torch $(PYTHON) --out docs/gpu $(GPU_CHECK)
 
 .PHONY: worker-image-test
@@ -74,8 +78,9 @@ lint: $(GOLANGCI_LINT) ## Check format, go vet and golangci-lint, with the impor
 	@bad=0; \
 	unformatted=$$(gofmt -l .); \
 	test -z "$$unformatted" || { printf 'not formatted by gofmt:\n%s\n' "$$unformatted"; bad=1; }; \
-	go vet ./... || bad=1; \
-	$(GOLANGCI_LINT) run ./... || bad=1; \
+	for module in . internal/testbed; do \
+		(cd $$module && go vet ./... && $(CURDIR)/$(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml ./...) || bad=1; \
+	done; \
 	exit $$bad
 
 .PHONY: fuzz
@@ -83,7 +88,7 @@ fuzz: ## Run each fuzz target for ten seconds (FUZZTIME=1m: for a minute)
 	@scripts/fuzz.sh $(or $(FUZZTIME),10s)
 
 .PHONY: generate
-generate: ## Generate code anew; needs protoc (Debian: protobuf-compiler)
+generate: ## Regenerate code; needs protoc (Debian: protobuf-compiler)
 	go build -o bin/protoc-gen-go google.golang.org/protobuf/cmd/protoc-gen-go
 	go generate ./...
 
@@ -96,7 +101,7 @@ runtime: build ## Install ONNX Runtime into the user's cache, unless there is on
 	@bin/ddiff runtime where >/dev/null 2>&1 || bin/ddiff runtime install
 
 .PHONY: clean
-clean: ## Remove what was built; results, and what is in the user's cache, stay
+clean: ## Remove built files; results and the user's cache stay
 	rm -rf bin .cache
 
 .PHONY: build-packages test-packages

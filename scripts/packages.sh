@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Makes sure that the programs that the project needs are there, and installs the Debian
-# packages of those that are not, where it may.
+# Installs the Debian packages of missing programs, libraries and Python modules, if it has the
+# rights to do so.
 #
-#   packages.sh build   what `make build` needs: a C compiler
-#   packages.sh test    what `make test` needs besides
-#   packages.sh report  what `make prior-report` needs besides the first
+#   packages.sh build   needs of `make build`: a C compiler
+#   packages.sh test    further needs of `make test`
+#   packages.sh report  further needs of `make prior-report`
 #
-# What is asked for is the program, library or module, not the package, so that any other way to
-# install it does as well. Exit code 1: something is missing and cannot be installed here.
+# It looks for the program, library or module, not for the package: any other way to install it
+# works too. Exit code 1: something is missing and cannot be installed here.
 set -euo pipefail
 
 python=${PYTHON:-/usr/bin/python3}
@@ -37,7 +37,7 @@ esac
 program gcc gcc libc6-dev
 if [[ $1 == test ]]; then
 	program git git
-	program chromium chromium          # also a Vulkan in software, for WebGPU
+	program chromium chromium          # also has a software Vulkan, for WebGPU
 	library libvulkan.so.1 libvulkan1
 	program protoc protobuf-compiler
 	program "$python" python3
@@ -50,7 +50,7 @@ if [[ $1 == test ]]; then
 fi
 if [[ $1 == report ]]; then
 	program "$python" python3
-	module ensurepip python3-venv      # BM3D comes into an environment
+	module ensurepip python3-venv      # for the environment of BM3D
 	module torch python3-torch
 	module onnx python3-onnx
 	module numpy python3-numpy

@@ -1,19 +1,25 @@
 #!/usr/bin/env bash
-# Runs every check and every test of the project, goes on after a failure, and ends with the
-# skipped tests and their reasons. With CI=true a test that .ci/may-skip does not list must
-# not skip. Run it through `make test`, which installs what it needs.
+# Runs the checks and tests of the project, continues after a failure, and prints the slowest
+# tests and the skipped tests with their reasons.
+#
+#   test.sh        every check and every test
+#   test.sh quick  lint and the tests that need no compute
+#
+# With CI=true a test that .ci/may-skip does not list must not skip. Run it through `make test` or
+# `make check`, which install its needs.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 python=${PYTHON:-/usr/bin/python3}
-reports=.cache/test-reports
+reports=$PWD/.cache/test-reports
 rm -rf "$reports"
 mkdir -p "$reports"
 
-# The first compute, which the race detector makes many times slower, and start at most one
-# goroutine; cmd/ddiff runs them all under the detector, on small images. Those of internal
-# start programs, which the detector does not see.
-without_race='^ddiff/(coordinator/report|restore|restore/(gpucheck|metric|noise|operator|prior|prior/.*|raster|solver)|internal/(chaos|clusterdemo|clustertest|scale))$'
+# These packages compute, which the race detector slows down many times over, and start at most
+# one goroutine. The tests of cmd/ddiff run them all under the detector, on small images.
+compute='^ddiff/(coordinator/report|restore|restore/(check|gpucheck|method|metric|noise|operator|prior|prior/.*|raster|solver))$'
+# These need ONNX Runtime, browsers or processes: `quick` leaves them out.
+heavy='^ddiff/(cmd/ddiff|coordinator/report|gpuworker|restore|restore/(check|gpucheck|method|onnx|operator|prior|prior/.*|solver))$'
 
 failed=()
 
@@ -31,32 +37,44 @@ stage() { # stage NAME COMMAND...
 }
 
 gotests() { # gotests REPORT GO-TEST-ARGUMENTS...
-	"${GOTESTSUM:-gotestsum}" --format pkgname --format-hide-empty-pkg --hide-summary skipped \
+	"$PWD/${GOTESTSUM:?run this script through make}" --format pkgname --format-hide-empty-pkg --hide-summary skipped \
 		--junitfile "$reports/$1.xml" -- -timeout 30m "${@:2}"
 }
 
+testbed() { # the tests of the module that runs clusters of processes, which the race detector does not see
+	local runner=$PWD/$GOTESTSUM
+	(cd internal/testbed && "$runner" --format pkgname --format-hide-empty-pkg --hide-summary skipped \
+		--junitfile "$reports/testbed.xml" -- -timeout 30m -p 1 ./...)
+}
+
 if ! packages=$(go list ./... | grep -v '^ddiff/internal/repository$'); then
-	echo "the packages cannot be listed" >&2
+	echo "cannot list the packages" >&2
 	exit 1
 fi
-mapfile -t racing < <(grep -Ev "$without_race" <<<"$packages")
-mapfile -t plain < <(grep -E "$without_race" <<<"$packages")
 
 stage lint make lint
-# Not from the cache: Go does not see that these tests depend on what git and go tell them.
-stage "the repository's own rules" gotests repository -count=1 ./internal/repository
-stage "Go, with the race detector" gotests race -race "${racing[@]}"
-# One package at a time: each uses all cores.
-stage "Go, without" gotests plain -p 1 "${plain[@]}"
-stage Python env PYTHONDONTWRITEBYTECODE=1 "$python" -m pytest -p no:cacheprovider \
-	--junitxml="$reports/python.xml" tools/tests
-stage "exported priors" scripts/priors-test.sh
+# Not from the cache: the results depend on output of git and go, which Go's cache does not track.
+stage "repository rules" gotests repository -count=1 ./internal/repository
+if [[ ${1:-} == quick ]]; then
+	mapfile -t light < <(grep -Ev "$heavy" <<<"$packages")
+	stage "Go, without compute" gotests quick -short "${light[@]}"
+else
+	mapfile -t racing < <(grep -Ev "$compute" <<<"$packages")
+	mapfile -t plain < <(grep -E "$compute" <<<"$packages")
+	stage "Go, with the race detector" gotests race -race "${racing[@]}"
+	# One package at a time: each uses all cores.
+	stage "Go, without the race detector" gotests plain -p 1 "${plain[@]}"
+	stage "clusters of processes" testbed
+	stage Python env PYTHONDONTWRITEBYTECODE=1 "$python" -m pytest -p no:cacheprovider \
+		--junitxml="$reports/python.xml" tools/tests
+	stage "exported priors" scripts/priors-test.sh
+fi
 
 enforce=()
-if [[ ${CI:-} == true ]]; then
+if [[ ${CI:-} == true && ${1:-} != quick ]]; then
 	enforce=(-enforce)
 fi
-stage "skipped tests" go run ./internal/repository/skips "${enforce[@]}" -may-skip .ci/may-skip "$reports"/*.xml
+stage "slowest and skipped tests" go run ./internal/repository/testreport "${enforce[@]}" -may-skip .ci/may-skip "$reports"/*.xml
 
 echo
 if ((${#failed[@]} > 0)); then

@@ -8,13 +8,15 @@ import (
 	"testing"
 )
 
-// go.mod and go.sum hold what the code imports, and nothing else.
-func TestModuleIsTidy(t *testing.T) {
+// Each go.mod and go.sum lists the imports of its module and nothing else.
+func TestModulesAreTidy(t *testing.T) {
 	t.Parallel()
-	cmd := exec.CommandContext(t.Context(), "go", "mod", "tidy", "-diff")
-	cmd.Dir = root
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Errorf("go.mod or go.sum is not tidy (%v); run: go mod tidy\n%.2000s", err, out)
+	for _, name := range tracked(t, "go.mod", "*/go.mod") {
+		cmd := exec.CommandContext(t.Context(), "go", "mod", "tidy", "-diff")
+		cmd.Dir = filepath.Join(root, filepath.Dir(name))
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%s or its go.sum is not tidy (%v); run go mod tidy in its directory\n%.2000s", name, err, out)
+		}
 	}
 }
 

@@ -11,13 +11,13 @@ import (
 const (
 	goReport = `<?xml version="1.0" encoding="UTF-8"?>
 <testsuites tests="4"><testsuite name="ddiff/storage">
-<testcase classname="ddiff/storage" name="TestFull"></testcase>
-<testcase classname="ddiff/storage" name="TestRoot"><skipped message="=== RUN   TestRoot&#xA;    a_test.go:7: first&#xA;    a_test.go:9: root may all&#xA;--- SKIP: TestRoot (0.00s)&#xA;"></skipped></testcase>
+<testcase classname="ddiff/storage" name="TestFull" time="2.5"></testcase>
+<testcase classname="ddiff/storage" name="TestRoot"><skipped message="=== RUN   TestRoot&#xA;    a_test.go:7: first&#xA;    a_test.go:9: root has every right&#xA;--- SKIP: TestRoot (0.00s)&#xA;"></skipped></testcase>
 <testcase classname="ddiff/storage" name="TestRoot/part"><skipped message="    a_test.go:9: a part&#xA;"></skipped></testcase>
-<testcase classname="ddiff/storage" name="TestRooted"><skipped message="    a_test.go:12: another"></skipped></testcase>
+<testcase classname="ddiff/storage" name="TestRooted" time="0.010"><skipped message="    a_test.go:12: another"></skipped></testcase>
 </testsuite></testsuites>`
 	pythonReport = `<?xml version="1.0" encoding="utf-8"?>
-<testsuites><testsuite name="pytest"><testcase classname="tests.test_twin" name="test_job[a/b]"><skipped type="pytest.skip" message="no
+<testsuites><testsuite name="pytest"><testcase classname="tests.test_twin" name="test_job[a/b]" time="0.1"><skipped type="pytest.skip" message="no
  model">x.py:25: no model</skipped></testcase></testsuite></testsuites>`
 )
 
@@ -34,15 +34,17 @@ func TestRun(t *testing.T) {
 	t.Parallel()
 	list := write(t, "may-skip", "# comment\n\nddiff/storage.TestRoot  root is not bound\n")
 	var out strings.Builder
-	unlisted, err := run(&out, list, []string{write(t, "go.xml", goReport), write(t, "python.xml", pythonReport)})
+	unlisted, err := run(&out, list, 2, []string{write(t, "go.xml", goReport), write(t, "python.xml", pythonReport)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = `  may skip  ddiff/storage.TestRoot: root may all
+	const want = `     2.5 s  ddiff/storage.TestFull
+     0.1 s  tests.test_twin.test_job[a/b]
+  may skip  ddiff/storage.TestRoot: root has every right
   may skip  ddiff/storage.TestRoot/part: a part
   MUST RUN  ddiff/storage.TestRooted: another
   MUST RUN  tests.test_twin.test_job[a/b]: no model
-4 tests skipped, 2 of them not in the list of those that may
+1 tests ran, 4 tests skipped, 2 of them not in the list of tests that may
 `
 	if out.String() != want || unlisted != 2 {
 		t.Errorf("%d unlisted\n%s\nwant 2\n%s", unlisted, out.String(), want)
@@ -55,13 +57,13 @@ func TestRunRefuses(t *testing.T) {
 	empty := write(t, "may-skip", "")
 	for name, c := range map[string]struct{ list, report, want string }{
 		"an entry without a reason": {write(t, "may-skip", "\nddiff/storage.TestRoot\n"), good, ":2: ddiff/storage.TestRoot has no reason"},
-		"a list that is not there":  {"missing", good, "missing"},
-		"a report that is cut off":  {empty, write(t, "cut.xml", goReport[:200]), "cut.xml"},
-		"a report that is missing":  {empty, "missing.xml", "missing.xml"},
+		"a missing list":  {"missing", good, "missing"},
+		"a truncated report":  {empty, write(t, "cut.xml", goReport[:200]), "cut.xml"},
+		"a missing report":  {empty, "missing.xml", "missing.xml"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := run(&strings.Builder{}, c.list, []string{c.report})
+			_, err := run(&strings.Builder{}, c.list, 0, []string{c.report})
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v, want one with %q", err, c.want)
 			}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"ddiff/internal/clustertest"
+	"ddiff/internal/testbed/clustertest"
 	"ddiff/manifest"
 )
 

@@ -7,6 +7,7 @@ import (
 	"math"
 	"time"
 
+	"ddiff/internal/testbed/outputs"
 	"ddiff/manifest"
 )
 
@@ -23,13 +24,13 @@ func (s *session) check(ctx context.Context) error {
 		problems = append(problems, fmt.Errorf("campaign %s is %s with %+v, want %d items done", s.soundID, st.Phase, n, s.sound.items()))
 	}
 	output := s.c.Results(s.soundID)
-	found, err := compare(s.reference(s.sound), output)
+	found, err := outputs.Compare(s.reference(s.sound), output)
 	if err != nil {
 		return err
 	}
-	problems = append(problems, found.err())
+	problems = append(problems, found.Err())
 	s.say("compared with the undisturbed run: %d results; %d measurements differ in a bit, images by at most %d grey levels",
-		found.items, found.measurements, found.most)
+		found.Items, found.Measurements, found.Levels)
 	out, err := s.c.Output(ctx, "verify", output)
 	s.say("ddiff verify: %s", lastLine(out))
 	if err != nil || count(lastLine(out), "ok") != n.Done {
@@ -56,9 +57,9 @@ func (s *session) check(ctx context.Context) error {
 	s.say("processes that ended by themselves and were started again: %d", s.fleet.revivals)
 	s.say("duplicate work: %d of %d items were solved once more, a share of %.3f", logs.again, n.Items, float64(logs.again)/float64(n.Items))
 	s.say("longest recovery: %.1f s, after fault %v", longest.Seconds(), of.fault)
-	lost := n.Items - n.Done - n.Failed - n.Dead - n.Cancelled + found.lost
+	lost := n.Items - n.Done - n.Failed - n.Dead - n.Cancelled + found.Lost
 	fmt.Fprintf(s.o.out, "items=%d faults=%d done=%d dead=%d lost=%d duplicates=%d redelivered=%d recovery_max_s=%d seed=%d\n",
-		n.Items, len(faults), n.Done, n.Dead, lost, found.duplicates+found.extra, logs.redelivered,
+		n.Items, len(faults), n.Done, n.Dead, lost, found.Duplicates+found.Extra, logs.redelivered,
 		int(math.Ceil(longest.Seconds())), s.o.seed)
 	return errors.Join(problems...)
 }
@@ -70,14 +71,14 @@ func (s *session) checkDamaged(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	found, err := compare(s.reference(s.damaged), s.c.Results(s.damagedID))
+	found, err := outputs.Compare(s.reference(s.damaged), s.c.Results(s.damagedID))
 	if err != nil {
 		return err
 	}
 	n, sound := st.Counts, len(tasks)
-	if st.Phase != manifest.PhaseFinished || n.Items != s.damaged.items() || n.Done != sound || n.Failed != n.Items-sound || found.items != sound {
+	if st.Phase != manifest.PhaseFinished || n.Items != s.damaged.items() || n.Done != sound || n.Failed != n.Items-sound || found.Items != sound {
 		return fmt.Errorf("campaign %s is %s with %+v, want %d done and the others failed", s.damagedID, st.Phase, n, sound)
 	}
 	s.say("damaged images: items=%d done=%d failed=%d dead=%d, as in the undisturbed run", n.Items, n.Done, n.Failed, n.Dead)
-	return found.err()
+	return found.Err()
 }

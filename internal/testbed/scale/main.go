@@ -32,7 +32,7 @@ import (
 	"syscall"
 	"time"
 
-	"ddiff/internal/clustertest"
+	"ddiff/internal/testbed/clustertest"
 )
 
 // options are the flags.

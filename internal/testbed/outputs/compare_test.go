@@ -1,4 +1,4 @@
-package main
+package outputs
 
 import (
 	"bytes"
@@ -13,7 +13,7 @@ import (
 	"ddiff/manifest"
 )
 
-// item writes an item into an output.
+// item writes an item to an output.
 func item(t *testing.T, output, id, name string, data byte, grey uint8) {
 	t.Helper()
 	r := manifest.Result{Item: manifest.Item{ID: id, Name: name, Task: "hdr", Method: "ddiff"}, Outcome: manifest.OutcomeDone}
@@ -50,29 +50,29 @@ func TestCompare(t *testing.T) {
 	item(t, reference, "b", "two", 2, 100)
 	for name, c := range map[string]struct {
 		write func(output string)
-		want  compared
+		want  Comparison
 	}{
-		"the same":               {func(o string) { item(t, o, "b", "two", 2, 100) }, compared{items: 2}},
-		"one grey level":         {func(o string) { item(t, o, "b", "two", 2, 101) }, compared{items: 2, most: 1}},
-		"two grey levels":        {func(o string) { item(t, o, "b", "two", 2, 98) }, compared{items: 2, images: 1, most: 2}},
-		"a bit of a measurement": {func(o string) { item(t, o, "b", "two", 3, 100) }, compared{items: 2, measurements: 1}},
-		"lost":                   {func(string) {}, compared{items: 1, lost: 1}},
-		"extra":                  {func(o string) { item(t, o, "b", "two", 2, 100); item(t, o, "c", "three", 2, 100) }, compared{items: 2, extra: 1}},
-		"twice":                  {func(o string) { item(t, o, "b", "two", 2, 100); item(t, o, "c", "two", 2, 100) }, compared{items: 2, extra: 1, duplicates: 1}},
+		"the same":               {func(o string) { item(t, o, "b", "two", 2, 100) }, Comparison{Items: 2}},
+		"one grey level":         {func(o string) { item(t, o, "b", "two", 2, 101) }, Comparison{Items: 2, Levels: 1}},
+		"two grey levels":        {func(o string) { item(t, o, "b", "two", 2, 98) }, Comparison{Items: 2, Images: 1, Levels: 2}},
+		"a bit of a measurement": {func(o string) { item(t, o, "b", "two", 3, 100) }, Comparison{Items: 2, Measurements: 1}},
+		"lost":                   {func(string) {}, Comparison{Items: 1, Lost: 1}},
+		"extra":                  {func(o string) { item(t, o, "b", "two", 2, 100); item(t, o, "c", "three", 2, 100) }, Comparison{Items: 2, Extra: 1}},
+		"twice":                  {func(o string) { item(t, o, "b", "two", 2, 100); item(t, o, "c", "two", 2, 100) }, Comparison{Items: 2, Extra: 1, Duplicates: 1}},
 	} {
 		output := t.TempDir()
 		item(t, output, "a", "one", 1, 100)
 		c.write(output)
-		got, err := compare(reference, output)
+		got, err := Compare(reference, output)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		if got != c.want {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)
 		}
-		bad := c.want.lost+c.want.extra+c.want.duplicates+c.want.images+c.want.measurements > 0
-		if (got.err() != nil) != bad {
-			t.Errorf("%s: error %v", name, got.err())
+		bad := c.want.Lost+c.want.Extra+c.want.Duplicates+c.want.Images+c.want.Measurements > 0
+		if (got.Err() != nil) != bad {
+			t.Errorf("%s: error %v", name, got.Err())
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"ddiff/internal/clustertest"
+	"ddiff/internal/testbed/clustertest"
 	"ddiff/manifest"
 )
 

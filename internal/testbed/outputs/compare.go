@@ -1,4 +1,5 @@
-package main
+// Package outputs reads and compares the outputs of campaigns: the folders that ddiff writes.
+package outputs
 
 import (
 	"bytes"
@@ -14,75 +15,83 @@ import (
 	"ddiff/manifest"
 )
 
-// compared is what came of comparing two outputs.
-type compared struct {
-	// items have a result in both.
-	items int
-	// lost are identities of the first that the second has not, and extra the other way
-	// round. duplicates are results beyond the first of one entry of the manifest.
-	lost, extra, duplicates int
-	// measurements differ in a bit, images by more than one grey level.
-	measurements, images int
-	// most is the largest difference of two images, in grey levels.
-	most int
+// Comparison counts the differences between two outputs.
+type Comparison struct {
+	// Items have a result in both outputs.
+	Items int
+	// Lost identities are missing from the second output, Extra from the first. Duplicates are
+	// further results for one entry of the manifest.
+	Lost, Extra, Duplicates int
+	// Measurements counts items whose measurement.npy differs in a bit, Images those whose
+	// restored.png differs by more than one grey level.
+	Measurements, Images int
+	// Levels is the largest difference between two images, in grey levels.
+	Levels int
 }
 
-func (c compared) err() error {
-	if c.lost+c.extra+c.duplicates+c.measurements+c.images > 0 {
-		return fmt.Errorf("of %d items: %d lost, %d that nobody asked for, %d twice, %d other measurements, %d other images",
-			c.items, c.lost, c.extra, c.duplicates, c.measurements, c.images)
+// Err describes the differences; nil if there are none beyond one grey level.
+func (c Comparison) Err() error {
+	if c.Lost+c.Extra+c.Duplicates+c.Measurements+c.Images > 0 {
+		return fmt.Errorf("of %d items: %d lost, %d extra, %d duplicates, %d measurements differ, %d images differ",
+			c.Items, c.Lost, c.Extra, c.Duplicates, c.Measurements, c.Images)
 	}
 	return nil
 }
 
-// compare holds an output against that of the undisturbed run.
-func compare(reference, output string) (compared, error) {
-	var c compared
-	want, err := results(reference)
+// Compare compares an output with a reference output.
+func Compare(reference, output string) (Comparison, error) {
+	var c Comparison
+	want, err := Results(reference)
 	if err != nil {
 		return c, err
 	}
-	got, err := results(output)
+	got, err := Results(output)
 	if err != nil {
 		return c, err
 	}
 	entries := map[string]bool{}
 	for id, r := range got {
 		if _, ok := want[id]; !ok {
-			c.extra++
+			c.Extra++
 		}
 		entry := fmt.Sprintf("%s %s %s %d", r.Item.Name, r.Item.Task, r.Item.Method, r.Item.Run)
 		if entries[entry] {
-			c.duplicates++
+			c.Duplicates++
 		}
 		entries[entry] = true
 	}
 	for id := range want {
 		if _, ok := got[id]; !ok {
-			c.lost++
+			c.Lost++
 			continue
 		}
-		c.items++
-		same, err := equal(filepath.Join(reference, manifest.ItemKey(id, manifest.FileData)), filepath.Join(output, manifest.ItemKey(id, manifest.FileData)))
+		c.Items++
+		same, err := equal(path(reference, id, manifest.FileData), path(output, id, manifest.FileData))
 		if err != nil {
 			return c, err
 		}
 		if !same {
-			c.measurements++
+			c.Measurements++
 		}
-		d, err := difference(filepath.Join(reference, manifest.ItemKey(id, manifest.FileRestored)), filepath.Join(output, manifest.ItemKey(id, manifest.FileRestored)))
+		d, err := difference(path(reference, id, manifest.FileRestored), path(output, id, manifest.FileRestored))
 		if err != nil {
 			return c, err
 		}
-		if c.most = max(c.most, d); d > 1 {
-			c.images++
+		if c.Levels = max(c.Levels, d); d > 1 {
+			c.Images++
 		}
 	}
 	return c, nil
 }
 
-// results reads all results of an output, by identity.
-func results(output string) (map[string]manifest.Result, error) {
+// path returns the path of an item's file.
+func path(output, id, file string) string {
+	return filepath.Join(output, filepath.FromSlash(manifest.ItemKey(id, file)))
+}
+
+// Results reads every result of an output, by identity. A result of another item, or one whose
+// outcome is not done, is an error.
+func Results(output string) (map[string]manifest.Result, error) {
 	found, err := filepath.Glob(filepath.Join(output, "items", "*", manifest.FileResult))
 	if err != nil {
 		return nil, err
@@ -99,14 +108,14 @@ func results(output string) (map[string]manifest.Result, error) {
 		}
 		id := filepath.Base(filepath.Dir(path))
 		if r.Item.ID != id || r.Outcome != manifest.OutcomeDone {
-			return nil, fmt.Errorf("%s: it is the result of item %q, %s", path, r.Item.ID, r.Outcome)
+			return nil, fmt.Errorf("read %s: it is the result of item %q, outcome %s", path, r.Item.ID, r.Outcome)
 		}
 		all[id] = r
 	}
 	return all, nil
 }
 
-// equal tells whether two files have the same bytes.
+// equal reports whether two files have the same bytes. A missing second file differs.
 func equal(a, b string) (bool, error) {
 	x, err := os.ReadFile(a)
 	if err != nil {
@@ -119,7 +128,7 @@ func equal(a, b string) (bool, error) {
 	return bytes.Equal(x, y), err
 }
 
-// difference is the largest difference of two images of one size, in grey levels.
+// difference returns the largest difference between two images of one size, in grey levels.
 func difference(a, b string) (int, error) {
 	x, err := readPNG(a)
 	if err != nil {
@@ -130,7 +139,7 @@ func difference(a, b string) (int, error) {
 		return 0, err
 	}
 	if x.Bounds() != y.Bounds() {
-		return 0, fmt.Errorf("%s and %s have other sizes", a, b)
+		return 0, fmt.Errorf("%s and %s differ in size", a, b)
 	}
 	most := 0
 	for row := x.Bounds().Min.Y; row < x.Bounds().Max.Y; row++ {

@@ -14,7 +14,7 @@ import (
 	"github.com/Shopify/toxiproxy/v2"
 	"github.com/rs/zerolog"
 
-	"ddiff/internal/clustertest"
+	"ddiff/internal/testbed/clustertest"
 )
 
 // network is the way to the S3 server: toxiproxy, which hangs and resets connections, and

@@ -14,11 +14,15 @@ import (
 
 const natsModule = "github.com/nats-io/nats-server/v2"
 
-// NATSBinary is the path of a nats-server program, of the version that is in go.mod. It is
-// built into the user's cache directory the first time. The working directory must lie in the
-// module.
+// NATSBinary returns the path of a nats-server program, in the version that the product's go.mod
+// names. The first call builds it into the user's cache directory. The working directory must
+// lie in this module.
 func NATSBinary(ctx context.Context) (string, error) {
-	version, err := goTool(ctx, "list", "-m", "-f", "{{.Version}}", natsModule)
+	root, err := ModuleRoot(ctx)
+	if err != nil {
+		return "", fmt.Errorf("find nats-server: %w", err)
+	}
+	version, err := goTool(ctx, root, "list", "-m", "-f", "{{.Version}}", natsModule)
 	if err != nil {
 		return "", fmt.Errorf("find nats-server: %w", err)
 	}
@@ -31,43 +35,50 @@ func NATSBinary(ctx context.Context) (string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", fmt.Errorf("build nats-server: %w", err)
 	}
-	// Of several processes one builds and the others wait.
+	// One process builds; the others wait for it.
 	lock, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return "", fmt.Errorf("build nats-server: %w", err)
 	}
-	defer lock.Close() // it stays empty
+	defer lock.Close() // the lock file has no content
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
 		return "", fmt.Errorf("build nats-server: lock %s: %w", dir, err)
 	}
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 		return path, err
 	}
-	// A build that is killed must not leave half a program under the final name.
+	// Only a complete program gets the final name.
 	partial := filepath.Join(dir, "partial")
-	if _, err := goTool(ctx, "build", "-o", partial, natsModule); err != nil {
+	if _, err := goTool(ctx, root, "build", "-o", partial, natsModule); err != nil {
 		return "", fmt.Errorf("build nats-server: %w", err)
 	}
 	return path, os.Rename(partial, path)
 }
 
 // BuildProgram builds ddiff into dir and returns its path. The working directory must lie in
-// the module.
+// this module.
 func BuildProgram(ctx context.Context, dir string) (string, error) {
+	root, err := ModuleRoot(ctx)
+	if err != nil {
+		return "", fmt.Errorf("build ddiff: %w", err)
+	}
 	path := filepath.Join(dir, "ddiff")
-	if _, err := goTool(ctx, "build", "-o", path, "ddiff/cmd/ddiff"); err != nil {
+	if _, err := goTool(ctx, root, "build", "-o", path, "./cmd/ddiff"); err != nil {
 		return "", fmt.Errorf("build ddiff: %w", err)
 	}
 	return path, nil
 }
 
-// ModuleRoot is the directory of the module that the working directory lies in.
+// ModuleRoot returns the directory of the product's module. The working directory must lie in
+// this module.
 func ModuleRoot(ctx context.Context) (string, error) {
-	return goTool(ctx, "list", "-m", "-f", "{{.Dir}}")
+	return goTool(ctx, "", "list", "-m", "-f", "{{.Dir}}", "ddiff")
 }
 
-func goTool(ctx context.Context, args ...string) (string, error) {
+// goTool runs the go command in a directory and returns its output.
+func goTool(ctx context.Context, dir string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir = dir
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()

@@ -21,7 +21,7 @@ import (
 	"syscall"
 	"time"
 
-	"ddiff/internal/clustertest"
+	"ddiff/internal/testbed/clustertest"
 )
 
 // limit bounds the whole demonstration.

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"ddiff/internal/clustertest"
+	"ddiff/internal/testbed/clustertest"
 )
 
 // The times of the cluster, short enough that faults outlast them.

@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"ddiff/internal/clustertest"
+	"ddiff/internal/testbed/clustertest"
 )
 
 // tasks are those of the campaigns.

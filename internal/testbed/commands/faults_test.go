@@ -1,4 +1,4 @@
-package main_test
+package commands
 
 import (
 	"encoding/json"
@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"ddiff/internal/clustertest"
+	"ddiff/internal/testbed/clustertest"
 	"ddiff/manifest"
 	"ddiff/queue"
 )

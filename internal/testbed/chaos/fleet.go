@@ -7,7 +7,7 @@ import (
 	"syscall"
 	"time"
 
-	"ddiff/internal/clustertest"
+	"ddiff/internal/testbed/clustertest"
 )
 
 // fleet are the processes that faults hit. A process has one fault at a time; one that ends
