@@ -57,9 +57,9 @@ func TestRunRefuses(t *testing.T) {
 	empty := write(t, "may-skip", "")
 	for name, c := range map[string]struct{ list, report, want string }{
 		"an entry without a reason": {write(t, "may-skip", "\nddiff/storage.TestRoot\n"), good, ":2: ddiff/storage.TestRoot has no reason"},
-		"a missing list":  {"missing", good, "missing"},
-		"a truncated report":  {empty, write(t, "cut.xml", goReport[:200]), "cut.xml"},
-		"a missing report":  {empty, "missing.xml", "missing.xml"},
+		"a missing list":            {"missing", good, "missing"},
+		"a truncated report":        {empty, write(t, "cut.xml", goReport[:200]), "cut.xml"},
+		"a missing report":          {empty, "missing.xml", "missing.xml"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
