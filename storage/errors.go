@@ -7,6 +7,8 @@ import (
 )
 
 var (
+	// ErrAddress is returned by Open for an address that names no store.
+	ErrAddress = errors.New("bad store address")
 	// ErrBadKey is returned by every method for a key that CheckKey refuses.
 	ErrBadKey = errors.New("bad key")
 	// ErrNotFound is returned by Get and Stat for a key without an object.

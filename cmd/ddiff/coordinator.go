@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,6 +14,7 @@ import (
 	"ddiff/coordinator/cluster"
 	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/storage"
 )
 
 // coordinatorOptions are the flags of coordinator.
@@ -75,22 +75,20 @@ func processName(given string) string {
 
 // runCoordinator wires a coordinator and runs it until ctx ends.
 func runCoordinator(ctx context.Context, o coordinatorOptions, stderr io.Writer) (err error) {
-	if !isS3(o.store) {
-		// Workers on this machine open it by the same address.
-		if o.store, err = filepath.Abs(o.store); err != nil {
-			return usageError{fmt.Errorf("--store: %w", err)}
-		}
+	// Workers on this machine open the store by the same address.
+	if o.store, err = storage.Absolute(o.store); err != nil {
+		return usageError{fmt.Errorf("--store: %w", err)}
 	}
 	tel, stop, err := o.process.telemetry(ctx, service+"-coordinator", stderr)
 	if err != nil {
 		return err
 	}
 	defer stop()
-	store, err := openShared(ctx, o.store, tel.Logger)
+	store, err := storage.Open(ctx, o.store, storage.Options{Logger: tel.Logger})
 	if err != nil {
 		return fmt.Errorf("open store %s: %w", o.store, err)
 	}
-	defer func() { err = errors.Join(err, store.close()) }()
+	defer func() { err = errors.Join(err, store.Close()) }()
 	sources, err := o.sources.open(tel.Logger)
 	if err != nil {
 		return err
@@ -115,7 +113,7 @@ func runCoordinator(ctx context.Context, o coordinatorOptions, stderr io.Writer)
 		return err
 	}
 	service, err := cluster.New(cluster.Config{
-		Board: board, Store: store.store, StoreAddress: o.store, Sources: sources, Rows: sources.Rows,
+		Board: board, Store: store.Store, StoreAddress: o.store, Sources: sources, Rows: sources.Rows,
 		AckWait: o.ackWait, Stall: o.stall, ReportItems: o.report,
 		Open: func(ctx context.Context, campaign string, attempts int) (*queue.Queue, error) {
 			return queue.Open(ctx, nc, queue.Config{

@@ -45,11 +45,11 @@ func withEmbedded(ctx context.Context, spec *manifest.Spec, o runOptions, stdout
 		return err
 	}
 	defer stop()
-	results, err := openResults(ctx, spec.Output, tel.Logger)
+	results, err := storage.Open(ctx, spec.Output, storage.Options{Lock: true, Logger: tel.Logger})
 	if err != nil {
 		return fmt.Errorf("open output %s: %w", spec.Output, err)
 	}
-	defer func() { err = errors.Join(err, results.close()) }()
+	defer func() { err = errors.Join(err, results.Close()) }()
 
 	sources, err := o.sources.open(tel.Logger)
 	if err != nil {
@@ -75,7 +75,7 @@ func withEmbedded(ctx context.Context, spec *manifest.Spec, o runOptions, stdout
 	defer stopQueue()
 	show := newProgress(o, stdout, stderr)
 	defer show.stop()
-	return use(embedded{spec: spec, sources: sources, prior: p, engine: engine, queue: q, store: storage.NewTraced(results.store, tel.Tracer("storage")), tel: tel, show: show})
+	return use(embedded{spec: spec, sources: sources, prior: p, engine: engine, queue: q, store: storage.NewTraced(results.Store, tel.Tracer("storage")), tel: tel, show: show})
 }
 
 // queueDir makes an empty directory for the queue of an output. It lies in the user's cache,
@@ -228,7 +228,7 @@ func (e embedded) tell(c *coordinator.Coordinator, ran error, stdout io.Writer, 
 		if err := report.WriteTable(stdout, s, report.FormatText); err != nil {
 			return err
 		}
-		fmt.Fprintf(stdout, "\nreport: %s\n", reportPlace(e.spec.Output))
+		fmt.Fprintf(stdout, "\nreport: %s\n", storage.Locate(e.spec.Output, report.KeyPage))
 	}
 	pending := ""
 	if n.Pending > 0 {

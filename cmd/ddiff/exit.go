@@ -56,7 +56,7 @@ func exitCode(err error) int {
 	case errors.Is(err, context.Canceled):
 		return 130
 	case errors.As(err, &usage), errors.As(err, &field), errors.Is(err, manifest.ErrNoDataset),
-		errors.Is(err, manifest.ErrEmptyDataset), errors.Is(err, manifest.ErrBadList):
+		errors.Is(err, manifest.ErrEmptyDataset), errors.Is(err, manifest.ErrBadList), errors.Is(err, storage.ErrAddress):
 		return 2
 	case errors.Is(err, errPrior), errors.Is(err, errOperator), errors.Is(err, prior.ErrCard), errors.Is(err, prior.ErrGraph), errors.Is(err, onnx.ErrModel):
 		return 7

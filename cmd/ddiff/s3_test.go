@@ -88,3 +88,10 @@ func TestRunToS3Faults(t *testing.T) {
 		}
 	}
 }
+
+func TestRunToUnsupportedScheme(t *testing.T) {
+	t.Parallel()
+	e := restore(t, "--images", photographs(t, "chelsea"), "--task", "hdr", "--steps", "10", "--out", "gs://bucket/out")
+	wantCode(t, e, 2)
+	wantMessage(t, e, `scheme "gs://" is not supported; use a directory, file:// or s3://`)
+}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"strconv"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 
 	"ddiff/gpuworker"
 	"ddiff/restore/onnx"
+	"ddiff/storage"
 )
 
 // errGrace: the worker did not end within its grace period.
@@ -105,8 +105,8 @@ func runWorker(ctx context.Context, o workerOptions, stdout, stderr io.Writer) (
 	if err := o.check(); err != nil {
 		return err
 	}
-	if o.store != "" && !isS3(o.store) {
-		if o.store, err = filepath.Abs(o.store); err != nil {
+	if o.store != "" {
+		if o.store, err = storage.Absolute(o.store); err != nil {
 			return usageError{fmt.Errorf("--store: %w", err)}
 		}
 	}

@@ -80,12 +80,12 @@ func (p *workerProcess) open(ctx context.Context) error {
 	if place == "" {
 		place = shared.Store
 	}
-	results, err := openShared(ctx, place, p.log)
+	results, err := storage.Open(ctx, place, storage.Options{Logger: p.log})
 	if err != nil {
 		return fmt.Errorf("open store %s: %w", place, err)
 	}
-	p.later(results.close)
-	store := storage.NewTraced(results.store, p.tel.Tracer("storage"))
+	p.later(results.Close)
+	store := storage.NewTraced(results.Store, p.tel.Tracer("storage"))
 	from, err := p.o.sources.open(p.log)
 	if err != nil {
 		return err

@@ -1,0 +1,165 @@
+package storage
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// s3Calls is the number of concurrent calls to an object store that Open opened.
+const s3Calls = 16
+
+// Options configures Open. The zero value opens a store that other processes may share.
+type Options struct {
+	// Lock locks a directory against other processes until Close, see AcquireLock. Object
+	// stores ignore it: Create lets exactly one of several processes win.
+	Lock bool
+	// Logger gets a warning for each retried call; nil means none.
+	Logger *slog.Logger
+}
+
+// Opened is a store that Open opened. Close it after use.
+type Opened struct {
+	// Store is safe for concurrent use.
+	Store Store
+	close func() error
+}
+
+// Close releases the lock and the idle connections of the store.
+func (o *Opened) Close() error { return o.close() }
+
+// kind is the implementation of one address scheme.
+type kind struct {
+	// scheme is empty for a plain path.
+	scheme string
+	open   func(ctx context.Context, address string, o Options) (*Opened, error)
+	// absolute makes an address independent of the working directory.
+	absolute func(address string) (string, error)
+	// locate returns the address of an object for people.
+	locate func(address, key string) string
+}
+
+// kinds lists the supported schemes. A new kind of store is one row.
+func kinds() []kind {
+	same := func(address string) (string, error) { return address, nil }
+	return []kind{
+		{"", openDir, filepath.Abs, func(address, key string) string { return filepath.Join(address, filepath.FromSlash(key)) }},
+		{"file", openFileURL, same, locateURL},
+		{"s3", openS3URL, same, locateURL},
+	}
+}
+
+// addressScheme matches the scheme of an address with one.
+var addressScheme = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9+.-]*)://`)
+
+// kindOf finds the kind of an address. The error wraps ErrAddress and does not repeat the
+// address, which may hold a password.
+func kindOf(address string) (kind, error) {
+	if address == "" {
+		return kind{}, fmt.Errorf("%w: address is empty; use a directory or s3://bucket/prefix", ErrAddress)
+	}
+	scheme := ""
+	if match := addressScheme.FindStringSubmatch(address); match != nil {
+		scheme = strings.ToLower(match[1])
+	}
+	var known []string
+	for _, k := range kinds() {
+		if k.scheme == scheme {
+			return k, nil
+		}
+		if k.scheme != "" {
+			known = append(known, k.scheme+"://")
+		}
+	}
+	return kind{}, fmt.Errorf("%w: scheme %q is not supported; use a directory, %s", ErrAddress,
+		scheme+"://", strings.Join(known, " or "))
+}
+
+// Open opens the store at an address: a directory, file:///PATH, or s3://bucket/prefix with
+// the query of ParseS3URL. It creates a missing directory. An S3 store limits concurrent
+// calls and retries those that failed with ErrUnavailable.
+//
+// The error wraps ErrAddress, ErrLocked, a sentinel of NewDir or a sentinel of OpenS3.
+func Open(ctx context.Context, address string, o Options) (*Opened, error) {
+	k, err := kindOf(address)
+	if err != nil {
+		return nil, err
+	}
+	return k.open(ctx, address, o)
+}
+
+// Absolute returns an address that means the same store from every working directory. The
+// error wraps ErrAddress for an unsupported scheme.
+func Absolute(address string) (string, error) {
+	k, err := kindOf(address)
+	if err != nil {
+		return "", err
+	}
+	return k.absolute(address)
+}
+
+// Locate returns the path or URL of an object of the store at an address, for people.
+func Locate(address, key string) string {
+	k, err := kindOf(address)
+	if err != nil {
+		return key
+	}
+	return k.locate(address, key)
+}
+
+func openDir(_ context.Context, path string, o Options) (*Opened, error) {
+	dir, err := NewDir(path)
+	if err != nil {
+		return nil, err
+	}
+	if !o.Lock {
+		return &Opened{Store: dir, close: func() error { return nil }}, nil
+	}
+	lock, err := AcquireLock(path)
+	if err != nil {
+		return nil, err
+	}
+	return &Opened{Store: dir, close: lock.Unlock}, nil
+}
+
+func openFileURL(ctx context.Context, address string, o Options) (*Opened, error) {
+	u, err := url.Parse(address)
+	if err != nil || u.Host != "" || u.RawQuery != "" || u.Fragment != "" || !filepath.IsAbs(u.Path) {
+		return nil, fmt.Errorf("%w: want file:///PATH", ErrAddress)
+	}
+	return openDir(ctx, u.Path, o)
+}
+
+func openS3URL(ctx context.Context, address string, o Options) (*Opened, error) {
+	config, err := ParseS3URL(address)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrAddress, err)
+	}
+	s3, err := OpenS3(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	limited, err := NewLimited(s3, s3Calls)
+	if err != nil {
+		return nil, err
+	}
+	retrying, err := NewRetrying(limited, RetryConfig{Logger: o.Logger})
+	if err != nil {
+		return nil, err
+	}
+	return &Opened{Store: retrying, close: func() error { s3.Close(); return nil }}, nil
+}
+
+// locateURL inserts the key between the path and the query.
+func locateURL(address, key string) string {
+	base, query, found := strings.Cut(address, "?")
+	base = strings.TrimSuffix(base, "/") + "/" + key
+	if found {
+		base += "?" + query
+	}
+	return base
+}
