@@ -1,10 +1,12 @@
 package storage
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,7 +15,7 @@ import (
 
 // Put implements Store: the temporary file is renamed over the old one.
 func (d *Dir) Put(ctx context.Context, key string, data []byte) error {
-	return d.write(ctx, "put", key, data, rename)
+	return d.writeBytes(ctx, "put", key, data, rename)
 }
 
 // Create implements Store: the temporary file is linked to its name, which the kernel does
@@ -26,7 +28,7 @@ func (d *Dir) Create(ctx context.Context, key string, data []byte) error {
 	if info, err := os.Lstat(d.file(key)); err == nil && !info.IsDir() {
 		return fmt.Errorf("create %s: %w", key, ErrExists)
 	}
-	return d.write(ctx, "create", key, data, link)
+	return d.writeBytes(ctx, "create", key, data, link)
 }
 
 // rename moves the file to a name that may be taken by another file.
@@ -54,15 +56,20 @@ func inTheWay(err error, name string) error {
 	return err
 }
 
+// writeBytes is write of an object within the size limit.
+func (d *Dir) writeBytes(ctx context.Context, action, key string, data []byte, publish func(temp, name string) error) error {
+	if err := checkSize(int64(len(data)), d.MaxBytes); err != nil {
+		return fmt.Errorf("%s %s: %w", action, key, err)
+	}
+	return d.write(ctx, action, key, bytes.NewReader(data), publish)
+}
+
 // write brings data to the key's file through a temporary file, which publish gives its
 // name. Directories are made only after the bytes are on disk, so that a full disk leaves
 // nothing at all.
-func (d *Dir) write(ctx context.Context, action, key string, data []byte, publish func(temp, name string) error) error {
+func (d *Dir) write(ctx context.Context, action, key string, data io.Reader, publish func(temp, name string) error) error {
 	if err := begin(ctx, action, key); err != nil {
 		return err
-	}
-	if err := checkSize(int64(len(data)), d.MaxBytes); err != nil {
-		return fmt.Errorf("%s %s: %w", action, key, err)
 	}
 	temp, err := d.writeTemp(data)
 	if err != nil {
@@ -87,7 +94,7 @@ func (d *Dir) write(ctx context.Context, action, key string, data []byte, publis
 
 // writeTemp writes and syncs a new temporary file and returns its name. When it fails the
 // file is gone.
-func (d *Dir) writeTemp(data []byte) (string, error) {
+func (d *Dir) writeTemp(data io.Reader) (string, error) {
 	if err := os.Mkdir(d.temp(), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return "", err
 	}
@@ -96,7 +103,7 @@ func (d *Dir) writeTemp(data []byte) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	_, err = f.Write(data)
+	_, err = io.Copy(f, data)
 	if err == nil {
 		err = f.Sync()
 	}

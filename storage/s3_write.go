@@ -6,11 +6,11 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"sync"
 	"time"
 
@@ -145,15 +145,22 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // PutObject of Core is one request whatever the size. PutObject of Client would send larger
 // objects in parts and drop the condition when it completes them.
 func (s *S3) send(ctx context.Context, key string, data []byte, attempt string) error {
-	call, cancel := s.limit(ctx, int64(len(data)))
+	return s.sendFrom(ctx, key, bytes.NewReader(data), int64(len(data)), attempt)
+}
+
+// sendFrom is send of size bytes, which it reads twice: for their digests, and to send them.
+func (s *S3) sendFrom(ctx context.Context, key string, data io.ReaderAt, size int64, attempt string) error {
+	call, cancel := s.limit(ctx, size)
 	defer cancel()
-	sum := sha256.Sum256(data)
-	digest := hex.EncodeToString(sum[:])
-	crc := binary.BigEndian.AppendUint32(nil, crc32.Checksum(data, castagnoli))
+	sum, crc := sha256.New(), crc32.New(castagnoli)
+	if _, err := io.Copy(io.MultiWriter(sum, crc), io.NewSectionReader(data, 0, size)); err != nil {
+		return err
+	}
+	digest := hex.EncodeToString(sum.Sum(nil))
 	options := minio.PutObjectOptions{
 		UserMetadata: map[string]string{
 			metadataSHA256:             digest,
-			minio.ChecksumCRC32C.Key(): base64.StdEncoding.EncodeToString(crc),
+			minio.ChecksumCRC32C.Key(): base64.StdEncoding.EncodeToString(crc.Sum(nil)),
 		},
 		// The signature covers the SHA-256 of the whole body, not of chunks of it.
 		DisableContentSha256: true,
@@ -162,9 +169,9 @@ func (s *S3) send(ctx context.Context, key string, data []byte, attempt string) 
 		options.SetMatchETagExcept("*")
 		options.UserMetadata[metadataAttempt] = attempt
 	}
-	body := &uploadBody{reader: bytes.NewReader(data)}
+	body := &uploadBody{reader: io.NewSectionReader(data, 0, size)}
 	defer body.release()
-	_, err := s.core.PutObject(call, s.bucket, s.name(key), body, int64(len(data)), "", digest, options)
+	_, err := s.core.PutObject(call, s.bucket, s.name(key), body, size, "", digest, options)
 	return err
 }
 
@@ -172,7 +179,7 @@ func (s *S3) send(ctx context.Context, key string, data []byte, attempt string) 
 // request's body after it has returned the answer.
 type uploadBody struct {
 	mu     sync.Mutex
-	reader *bytes.Reader
+	reader io.Reader
 }
 
 func (b *uploadBody) Read(p []byte) (int, error) {

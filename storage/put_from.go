@@ -1,0 +1,83 @@
+package storage
+
+import (
+	"context"
+	"fmt"
+	"io"
+)
+
+// PutterFrom is a store that writes an object without holding it in memory. Dir, S3 and the wrappers have it.
+type PutterFrom interface {
+	// PutFrom is Put of the size bytes of data, which may be read several times. The store's limit on sizes
+	// protects the memory of readers and does not apply; Get refuses a larger object with ErrTooLarge.
+	PutFrom(ctx context.Context, key string, data io.ReaderAt, size int64) error
+}
+
+var (
+	_ PutterFrom = (*Dir)(nil)
+	_ PutterFrom = (*S3)(nil)
+	_ PutterFrom = (*Limited)(nil)
+	_ PutterFrom = (*Prefixed)(nil)
+	_ PutterFrom = (*Retrying)(nil)
+	_ PutterFrom = (*Traced)(nil)
+)
+
+// putFrom writes to any store; a store that is no PutterFrom gets the bytes at once.
+func putFrom(ctx context.Context, store Store, key string, data io.ReaderAt, size int64) error {
+	if s, ok := store.(PutterFrom); ok {
+		return s.PutFrom(ctx, key, data, size)
+	}
+	all, err := io.ReadAll(io.NewSectionReader(data, 0, size))
+	if err != nil {
+		return fmt.Errorf("put %s: %w", key, err)
+	}
+	return store.Put(ctx, key, all)
+}
+
+// PutFrom implements PutterFrom.
+func (d *Dir) PutFrom(ctx context.Context, key string, data io.ReaderAt, size int64) error {
+	return d.write(ctx, "put", key, io.NewSectionReader(data, 0, size), rename)
+}
+
+// PutFrom implements PutterFrom. It sends one request; S3 accepts 5 GiB in one.
+func (s *S3) PutFrom(ctx context.Context, key string, data io.ReaderAt, size int64) error {
+	if err := s.beginWrite(ctx, "put", key, 0); err != nil {
+		return err
+	}
+	if err := s.sendFrom(ctx, key, data, size, ""); err != nil {
+		return failed(ctx, "put", key, err)
+	}
+	return nil
+}
+
+// PutFrom implements PutterFrom.
+func (l *Limited) PutFrom(ctx context.Context, key string, data io.ReaderAt, size int64) error {
+	if err := l.acquire(ctx, "put", key); err != nil {
+		return err
+	}
+	defer l.release()
+	return putFrom(ctx, l.store, key, data, size)
+}
+
+// PutFrom implements PutterFrom.
+func (p *Prefixed) PutFrom(ctx context.Context, key string, data io.ReaderAt, size int64) error {
+	full, err := p.key("put", key)
+	if err != nil {
+		return err
+	}
+	return putFrom(ctx, p.store, full, data, size)
+}
+
+// PutFrom implements PutterFrom.
+func (r *Retrying) PutFrom(ctx context.Context, key string, data io.ReaderAt, size int64) error {
+	return r.try(ctx, "put", key, func() error { return putFrom(ctx, r.store, key, data, size) })
+}
+
+// PutFrom implements PutterFrom.
+func (s *Traced) PutFrom(ctx context.Context, key string, data io.ReaderAt, size int64) error {
+	ctx, span := s.start(ctx, "storage.put", key)
+	span.SetAttributes(AttributeSize.Int64(size))
+	err := putFrom(ctx, s.store, key, data, size)
+	end(span, err)
+	return err
+}
