@@ -52,8 +52,10 @@ func sampleItems(t *testing.T, prior string) []manifest.Item {
 	t.Helper()
 	base := item(t, "sample", image(t, 0), nil)
 	var out []manifest.Item
-	for _, info := range operator.Tasks() {
-		out = append(out, with(t, base, func(it *manifest.Item) { it.Prior, it.Task, it.Params = prior, info.Name, info.Defaults }))
+	for _, info := range operator.Builtin() {
+		params, err := info.Parameters.Complete(nil)
+		must(t, err)
+		out = append(out, with(t, base, func(it *manifest.Item) { it.Prior, it.Task, it.Params = prior, info.Name, params }))
 	}
 	return append(out, with(t, base, func(it *manifest.Item) { it.Prior, it.Width, it.Height = prior, 2*side, side }))
 }

@@ -190,7 +190,7 @@ func item(t *testing.T, name string, img, y *manifest.Source, change ...func(*so
 	}
 	raw, err := json.Marshal(cfg)
 	must(t, err)
-	op, err := operator.New("super_resolution", nil, operator.Shape{Channels: 3, Height: side, Width: side})
+	op, err := operator.Builtin().New("super_resolution", nil, operator.Shape{Channels: 3, Height: side, Width: side})
 	must(t, err)
 	it := manifest.Item{
 		Campaign: "test", Name: name, Image: img, Measurement: y, Width: side, Height: side, Fit: manifest.FitCenterCrop,

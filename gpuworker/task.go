@@ -102,7 +102,7 @@ func (s stages) plan(t *task) error {
 		return err
 	}
 	t.problem.Key = noise.NewKey(run)
-	t.op, err = operator.New(t.plan.Task, t.plan.Params, t.plan.Image)
+	t.op, err = operator.Builtin().New(t.plan.Task, t.plan.Params, t.plan.Image)
 	return err
 }
 

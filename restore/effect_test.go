@@ -113,7 +113,7 @@ func restored(t *testing.T, e *restore.Engine, op *operator.Operator, cfg solver
 
 func effectOperator(t *testing.T, task string) *operator.Operator {
 	t.Helper()
-	op, err := operator.New(task, nil, operator.Shape{Channels: 3, Height: effectSize, Width: effectSize})
+	op, err := operator.Builtin().New(task, nil, operator.Shape{Channels: 3, Height: effectSize, Width: effectSize})
 	if err != nil {
 		t.Fatal(err)
 	}

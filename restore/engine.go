@@ -103,7 +103,7 @@ func (e *Engine) forward(op *operator.Operator, use func(*operator.Forward) ([]f
 // Solver is the compiled solver of a plan for batches of n. It is the engine's: do not close
 // it, and do not keep it over the next call.
 func (e *Engine) Solver(p Plan, n int) (*solver.Solver, error) {
-	op, err := operator.New(p.Task, p.Params, p.Image)
+	op, err := operator.Builtin().New(p.Task, p.Params, p.Image)
 	if err != nil {
 		return nil, err
 	}

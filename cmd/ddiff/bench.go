@@ -80,9 +80,7 @@ func (f figure) share() float64 { return f.bare / f.whole }
 
 func runBench(ctx context.Context, o benchOptions, stdout, stderr io.Writer) (err error) {
 	if len(o.tasks) == 0 {
-		for _, t := range operator.Tasks() {
-			o.tasks = append(o.tasks, t.Name)
-		}
+		o.tasks = operator.Builtin().Names()
 	}
 	for _, n := range o.batches {
 		if n < 1 || o.items%n != 0 {

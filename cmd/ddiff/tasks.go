@@ -35,8 +35,12 @@ type taskInfo struct {
 
 func runTasks(out io.Writer, asJSON bool) error {
 	var infos []taskInfo
-	for _, t := range operator.Tasks() {
-		info := taskInfo{t.Name, t.About, t.Defaults, map[string]solver.Config{}}
+	for _, t := range operator.Builtin() {
+		params, err := t.Parameters.Complete(nil)
+		if err != nil {
+			return err
+		}
+		info := taskInfo{t.Name, t.Doc, params, map[string]solver.Config{}}
 		for _, p := range solver.Presets() {
 			c, err := solver.Preset(p, t.Name)
 			if err != nil {

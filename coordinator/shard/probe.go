@@ -105,7 +105,7 @@ func (s *Sharder) measuredSize(row manifest.Row, data []byte, p *manifest.Probe)
 			params[k] = v
 		}
 	}
-	shape, err := operator.ImageShape(task.Name, params, y.Shape)
+	shape, err := operator.Builtin().ImageShape(task.Name, params, y.Shape)
 	if err != nil {
 		return err
 	}

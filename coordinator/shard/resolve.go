@@ -2,8 +2,6 @@ package shard
 
 import (
 	"encoding/json"
-	"maps"
-	"slices"
 
 	"ddiff/manifest"
 	"ddiff/restore/operator"
@@ -14,8 +12,8 @@ import (
 // Vocabulary is what campaign files may name.
 func Vocabulary() manifest.Vocabulary {
 	v := manifest.Vocabulary{Tasks: map[string][]string{}, Presets: solver.Presets()}
-	for _, t := range operator.Tasks() {
-		v.Tasks[t.Name] = slices.Sorted(maps.Keys(t.Defaults))
+	for _, t := range operator.Builtin() {
+		v.Tasks[t.Name] = t.Parameters.Names()
 	}
 	for _, m := range solver.Methods() {
 		v.Methods = append(v.Methods, string(m))
@@ -66,7 +64,7 @@ func resolver(preset string, p *prior.Prior) manifest.Resolver {
 		if _, err := solver.Respace(p.Schedule.Steps(), cfg.Steps); err != nil {
 			return nil, nil, err
 		}
-		op, err := operator.New(task.Name, task.Params, operator.Shape{Channels: p.Card.Channels, Height: height, Width: width})
+		op, err := operator.Builtin().New(task.Name, task.Params, operator.Shape{Channels: p.Card.Channels, Height: height, Width: width})
 		if err != nil {
 			return nil, nil, err
 		}

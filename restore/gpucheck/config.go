@@ -76,9 +76,7 @@ func (c Config) Complete() (Config, error) {
 		c.Tools = "tools"
 	}
 	if len(c.Tasks) == 0 {
-		for _, t := range operator.Tasks() {
-			c.Tasks = append(c.Tasks, t.Name)
-		}
+		c.Tasks = operator.Builtin().Names()
 	}
 	return c, c.validate()
 }
@@ -93,7 +91,7 @@ func (c Config) validate() error {
 		return bad("Device", "name one: a check of whatever there is checks nothing")
 	}
 	for _, t := range c.Tasks {
-		if _, err := operator.Parameters(t, nil); err != nil {
+		if _, err := operator.Builtin().Parameters(t, nil); err != nil {
 			return bad("Tasks", "%v", err)
 		}
 	}

@@ -43,7 +43,7 @@ func measure(ctx context.Context, cpu *onnx.Runtime, path, task string, size, st
 	if m.truth, err = raster.Fit(img, raster.Resize, size, 8); err != nil {
 		return m, fmt.Errorf("read photograph %s: %w", path, err)
 	}
-	if m.op, err = operator.New(task, nil, operator.Shape{Channels: m.truth.Channels, Height: size, Width: size}); err != nil {
+	if m.op, err = operator.Builtin().New(task, nil, operator.Shape{Channels: m.truth.Channels, Height: size, Width: size}); err != nil {
 		return m, err
 	}
 	if m.config, err = solver.Preset(solver.PresetNatural, task); err != nil {

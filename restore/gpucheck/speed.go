@@ -57,7 +57,7 @@ func (b *bench) timing(ctx context.Context, v variant, p *prior.Prior, n, size i
 	if err != nil {
 		return t, err
 	}
-	op, err := operator.New(speedTask, nil, operator.Shape{Channels: p.Card.Channels, Height: size, Width: size})
+	op, err := operator.Builtin().New(speedTask, nil, operator.Shape{Channels: p.Card.Channels, Height: size, Width: size})
 	if err != nil {
 		return t, err
 	}

@@ -1,17 +1,20 @@
-// Package operator defines the measurement operators A of the eight restoration tasks.
+// Package operator defines the measurement operators A of the restoration tasks.
 //
-// Each operator is defined once, as an ONNX expression y = A(x) of a batch of images
-// x [N, C, H, W] in [−1, 1]. Simulating a measurement, the gradient of the data term, and
-// the residual all use that one expression; the gradient comes from it by reverse mode.
-// What differs from item to item (a mask, a motion kernel) is a parameter of the
-// expression, so that items with different masks share a batch.
+// Each operator is one ONNX expression y = A(x) of a batch of images x [N, C, H, W] in
+// [−1, 1]. Simulated measurements, the gradient of the data term and the residual all come
+// from this expression; the gradient comes by reverse mode. A mask or kernel that differs
+// from item to item is an input of the expression, so that items with different masks share
+// a batch.
 //
-// The definitions are those of Kim, Levy and Wetzstein, "Dual Ascent Diffusion for Inverse
-// Problems" (CVPR 2026), appendix "Inverse Problems Setup", which follow DPS and, for high
+// A task is one file, which returns a [Definition], and one line in [Builtin]. A program can
+// append definitions of its own to the [Set] that it passes on.
+//
+// The definitions follow Kim, Levy and Wetzstein, "Dual Ascent Diffusion for Inverse
+// Problems" (CVPR 2026), appendix "Inverse Problems Setup", which follows DPS and, for high
 // dynamic range, DAPS. Lengths (kernel sizes, the box) are stated for images of 256 pixels
 // and scale with min(H, W)/256.
 //
-// Borders, resampling and Fourier transforms are written as products with small constant
-// matrices. Where the matrices are large, images are split into an even and an odd part
-// about their centre first, which halves every product (see parity.go).
+// Borders, resampling and Fourier transforms are products with small constant matrices.
+// Where the matrices are large, images are first split into an even and an odd part about
+// their centre, which halves every product (see parity.go).
 package operator

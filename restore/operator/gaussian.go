@@ -5,38 +5,44 @@ import (
 	"math"
 
 	"ddiff/restore/onnx"
+	"ddiff/restore/parameter"
 )
 
-// gaussian is y = L·x·Rᵀ, a separable Gaussian blur whose border is reflected without
-// repeating the edge. Kernel and border are symmetric, so L maps even to even and odd to
-// odd: it is applied as two half-sized matrices.
-type gaussian struct {
-	shape      Shape
-	rows, cols *matrix
-}
+// GaussianDeblur is the task of undoing a Gaussian blur.
+const GaussianDeblur = "gaussian_deblur"
 
-func gaussianTask() task {
-	return task{
-		name: GaussianDeblur, about: "Gaussian blur with a reflecting border",
-		defaults: map[string]float64{"size": 61, "std": 3},
-		make: func(s Shape, p map[string]float64) (definition, error) {
-			if err := positive(p, "std", 64); err != nil {
-				return nil, err
+// gaussianDeblur is y = L·x·Rᵀ, a separable Gaussian blur whose border is reflected without
+// repeating the edge.
+func gaussianDeblur() Definition {
+	return Definition{
+		Name: GaussianDeblur, Label: "Gaussian deblurring", Doc: "Gaussian blur with a reflecting border",
+		Parameters: parameter.List{
+			{Name: "size", Default: 61, Max: 256, Open: true, Unit: at256, Doc: "side of the kernel"},
+			{Name: "std", Default: 3, Max: 64, Open: true, Unit: at256, Doc: "standard deviation of the blur"},
+		},
+		Build: func(s Shape, p map[string]float64) (Expression, error) {
+			k := gaussianTaps(s.odd(p["size"]), s.Length(p["std"]))
+			if err := fitsReflection(len(k), s, ErrShape); err != nil {
+				return Expression{}, err
 			}
-			if err := positive(p, "size", 256); err != nil {
-				return nil, err
-			}
-			k := gaussianTaps(s.odd(p["size"]), s.length(p["std"]))
-			if len(k)/2 >= min(s.Height, s.Width) {
-				return nil, fmt.Errorf("%w: a kernel of %d pixels is wider than the reflection of %d×%d", ErrShape, len(k), s.Width, s.Height)
-			}
-			return &gaussian{s, reflecting(s.Height, k), reflecting(s.Width, k)}, nil
+			rows, cols := reflecting(s.Height, k), reflecting(s.Width, k)
+			return Expression{Forward: func(g *onnx.Graph, x, _ onnx.Value) onnx.Value {
+				return along(g, cols, along(g, rows, x, rowAxis), colAxis)
+			}}, nil
 		},
 	}
 }
 
-// gaussianTaps is a unit impulse on size samples, filtered by a Gaussian that is truncated
-// at 4 standard deviations (rounded) and normalised before the grid cuts it.
+// fitsReflection returns the cause for a kernel that is wider than the reflection of an image.
+func fitsReflection(size int, s Shape, cause error) error {
+	if size/2 >= min(s.Height, s.Width) {
+		return fmt.Errorf("%w: a kernel of %d pixels is wider than the reflection of %d×%d", cause, size, s.Width, s.Height)
+	}
+	return nil
+}
+
+// gaussianTaps samples a Gaussian on size points, truncated at 4 standard deviations
+// (rounded) and normalised before it is cut to size.
 func gaussianTaps(size int, std float64) []float64 {
 	radius := int(4*std + 0.5)
 	taps := make([]float64, 2*radius+1)
@@ -64,12 +70,4 @@ func reflecting(n int, k []float64) *matrix {
 		}
 	}
 	return m
-}
-
-func (o *gaussian) measurement() []int {
-	return []int{o.shape.Channels, o.shape.Height, o.shape.Width}
-}
-
-func (o *gaussian) forward(g *onnx.Graph, x, _ onnx.Value) onnx.Value {
-	return along(g, o.cols, along(g, o.rows, x, rowAxis), colAxis)
 }

@@ -6,41 +6,73 @@ import (
 
 	"ddiff/restore/noise"
 	"ddiff/restore/onnx"
+	"ddiff/restore/parameter"
 )
 
-// inpaint is y = m∘x with one mask for all channels; only observed pixels count in the
-// data term.
-type inpaint struct {
-	shape Shape
-	mask  func(s *noise.Stream, m []float32)
-}
+// The tasks of filling in dropped pixels.
+const (
+	InpaintBox    = "inpaint_box"
+	InpaintRandom = "inpaint_random"
+)
 
-func inpaintBoxTask() task {
-	return task{
-		name: InpaintBox, about: "a square hole at a seeded position", masked: true,
-		defaults: map[string]float64{"size": 128, "margin": 16},
-		make: func(s Shape, p map[string]float64) (definition, error) {
-			size, margin := int(math.Round(s.length(p["size"]))), int(math.Round(s.length(p["margin"])))
-			if p["size"] <= 0 || p["margin"] < 0 || size < 1 || size+2*margin > min(s.Height, s.Width) {
-				return nil, fmt.Errorf("%w size, margin: a hole of %d with a margin of %d does not fit %d×%d",
+func inpaintBox() Definition {
+	return Definition{
+		Name: InpaintBox, Label: "Inpainting (box)", Doc: "a square hole at a seeded position",
+		Parameters: parameter.List{
+			{Name: "size", Default: 128, Max: 256, Open: true, Unit: at256, Doc: "side of the hole"},
+			{Name: "margin", Default: 16, Max: 128, Unit: at256, Doc: "least distance of the hole from the border"},
+		},
+		Build: func(s Shape, p map[string]float64) (Expression, error) {
+			size, margin := int(math.Round(s.Length(p["size"]))), int(math.Round(s.Length(p["margin"])))
+			if size < 1 || size+2*margin > min(s.Height, s.Width) {
+				return Expression{}, fmt.Errorf("%w size, margin: a hole of %d with a margin of %d does not fit %d×%d",
 					ErrParam, size, margin, s.Width, s.Height)
 			}
-			return &inpaint{s, func(r *noise.Stream, m []float32) { box(r, m, s, size, margin) }}, nil
+			return inpaint(s, func(r *noise.Stream, m []float32) { box(r, m, s, size, margin) }), nil
 		},
 	}
 }
 
-func inpaintRandomTask() task {
-	return task{
-		name: InpaintRandom, about: "a share of the pixels dropped at seeded positions", masked: true,
-		defaults: map[string]float64{"drop": 0.7},
-		make: func(s Shape, p map[string]float64) (definition, error) {
-			if err := positive(p, "drop", 0.99); err != nil {
-				return nil, err
-			}
-			return &inpaint{s, func(r *noise.Stream, m []float32) { scatter(r, m, p["drop"]) }}, nil
+func inpaintRandom() Definition {
+	return Definition{
+		Name: InpaintRandom, Label: "Inpainting (random)", Doc: "a share of the pixels dropped at seeded positions",
+		Parameters: parameter.List{
+			{Name: "drop", Default: 0.7, Max: 0.99, Open: true, Doc: "share of the pixels that are dropped"},
+		},
+		Build: func(s Shape, p map[string]float64) (Expression, error) {
+			return inpaint(s, func(r *noise.Stream, m []float32) { scatter(r, m, p["drop"]) }), nil
 		},
 	}
+}
+
+// inpaint is y = m∘x with one mask for all channels. Only observed pixels count in the data
+// term. mask sets the observed pixels of a mask of zeros to 1.
+func inpaint(s Shape, mask func(r *noise.Stream, m []float32)) Expression {
+	return Expression{
+		Forward: func(g *onnx.Graph, x, m onnx.Value) onnx.Value { return g.Mul(x, m) },
+		Variable: &Variable{
+			Dims: []int{1, s.Height, s.Width},
+			Draw: func(r *noise.Stream) *Draw {
+				d := &Draw{Name: "mask", Dims: []int{s.Height, s.Width}, Data: make([]float32, s.Height*s.Width)}
+				mask(r, d.Data)
+				return d
+			},
+			Check:  func(d *Draw) error { return checkMask(d, s) },
+			Weight: true,
+		},
+	}
+}
+
+func checkMask(d *Draw, s Shape) error {
+	if d.Name != "mask" || len(d.Dims) != 2 || d.Dims[0] != s.Height || d.Dims[1] != s.Width {
+		return fmt.Errorf("%w mask: its shape is %v, the image is %d×%d", ErrParam, d.Dims, s.Width, s.Height)
+	}
+	for i, v := range d.Data {
+		if v != 0 && v != 1 {
+			return fmt.Errorf("%w mask: element %d is %g, only 0 (dropped) and 1 (observed) are allowed", ErrParam, i, v)
+		}
+	}
+	return nil
 }
 
 // box clears a square whose top-left corner is uniform within the margins.
@@ -64,31 +96,3 @@ func scatter(r *noise.Stream, m []float32, drop float64) {
 		}
 	}
 }
-
-func (o *inpaint) measurement() []int {
-	return []int{o.shape.Channels, o.shape.Height, o.shape.Width}
-}
-
-func (o *inpaint) forward(g *onnx.Graph, x, p onnx.Value) onnx.Value { return g.Mul(x, p) }
-
-func (o *inpaint) draw(r *noise.Stream) *Draw {
-	d := &Draw{Name: "mask", Dims: []int{o.shape.Height, o.shape.Width}, Data: make([]float32, o.shape.Height*o.shape.Width)}
-	o.mask(r, d.Data)
-	return d
-}
-
-func (o *inpaint) check(d *Draw) error {
-	if d.Name != "mask" || len(d.Dims) != 2 || d.Dims[0] != o.shape.Height || d.Dims[1] != o.shape.Width {
-		return fmt.Errorf("%w mask: it is %v, the image is %d×%d", ErrParam, d.Dims, o.shape.Height, o.shape.Width)
-	}
-	for i, v := range d.Data {
-		if v != 0 && v != 1 {
-			return fmt.Errorf("%w mask: element %d is %g, only 0 (dropped) and 1 (observed) are allowed", ErrParam, i, v)
-		}
-	}
-	return nil
-}
-
-func (o *inpaint) parameter() []int { return []int{1, o.shape.Height, o.shape.Width} }
-
-func (o *inpaint) encode(d *Draw) []float32 { return d.Data }

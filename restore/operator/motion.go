@@ -5,60 +5,60 @@ import (
 	"math"
 
 	"ddiff/restore/noise"
-	"ddiff/restore/onnx"
+	"ddiff/restore/parameter"
 )
 
-// motion is the correlation of each channel with the item's kernel; the border is reflected
-// without repeating the edge.
-type motion struct {
-	shape     Shape
-	size      int
-	intensity float64
-	filter    *reflectFilter
+// MotionDeblur is the task of undoing motion blur.
+const MotionDeblur = "motion_deblur"
+
+// motionDeblur correlates each channel with the item's kernel. The border is reflected without
+// repeating the edge.
+func motionDeblur() Definition {
+	return Definition{
+		Name: MotionDeblur, Label: "Motion deblurring", Doc: "blur along a seeded random path, reflecting border",
+		Parameters: motionParameters(61),
+		Build: func(s Shape, p map[string]float64) (Expression, error) {
+			filter, v, err := newMotion(s, p)
+			if err != nil {
+				return Expression{}, err
+			}
+			return Expression{Forward: filter.apply, Variable: v}, nil
+		},
+	}
 }
 
-func motionTask() task {
-	return task{
-		name: MotionDeblur, about: "blur along a seeded random path, reflecting border",
-		defaults: map[string]float64{"size": 61, "intensity": 0.5},
-		make:     func(s Shape, p map[string]float64) (definition, error) { return newMotion(s, p) },
+func motionParameters(size float64) parameter.List {
+	return parameter.List{
+		{Name: "size", Default: size, Max: 256, Open: true, Unit: at256, Doc: "side of the kernel"},
+		{Name: "intensity", Default: 0.5, Max: 1, Open: true, Doc: "length and curvature of the path"},
 	}
 }
 
-func newMotion(s Shape, p map[string]float64) (*motion, error) {
-	if err := positive(p, "size", 256); err != nil {
-		return nil, err
-	}
-	if err := positive(p, "intensity", 1); err != nil {
-		return nil, err
-	}
+// newMotion makes the filter and the kernels of motion blur.
+func newMotion(s Shape, p map[string]float64) (*reflectFilter, *Variable, error) {
 	size := s.odd(p["size"])
-	if size/2 >= min(s.Height, s.Width) {
-		return nil, fmt.Errorf("%w: a kernel of %d pixels is wider than the reflection of %d×%d", ErrShape, size, s.Width, s.Height)
+	if err := fitsReflection(size, s, ErrShape); err != nil {
+		return nil, nil, err
 	}
-	return &motion{s, size, p["intensity"], newReflectFilter(s)}, nil
+	filter := newReflectFilter(s)
+	return filter, &Variable{
+		Dims: []int{4, s.Height, s.Width},
+		Draw: func(r *noise.Stream) *Draw {
+			return &Draw{Name: "kernel", Dims: []int{size, size}, Data: motionKernel(r, size, p["intensity"])}
+		},
+		Check:  func(d *Draw) error { return checkKernel(d, s) },
+		Encode: func(d *Draw) []float32 { return filter.encode(d.Data, d.Dims[0]) },
+	}, nil
 }
 
-func (o *motion) measurement() []int {
-	return []int{o.shape.Channels, o.shape.Height, o.shape.Width}
-}
-
-func (o *motion) forward(g *onnx.Graph, x, p onnx.Value) onnx.Value {
-	return o.filter.apply(g, x, p)
-}
-
-func (o *motion) draw(r *noise.Stream) *Draw {
-	return &Draw{Name: "kernel", Dims: []int{o.size, o.size}, Data: motionKernel(r, o.size, o.intensity)}
-}
-
-// check accepts any square kernel of odd size that fits the reflection: one that a user
-// measured need not have the task's size.
-func (o *motion) check(d *Draw) error {
+// checkKernel accepts any square kernel of odd size that fits the reflection: a measured kernel
+// need not have the task's size.
+func checkKernel(d *Draw, s Shape) error {
 	if d.Name != "kernel" || len(d.Dims) != 2 || d.Dims[0] != d.Dims[1] || d.Dims[0]%2 == 0 {
 		return fmt.Errorf("%w kernel: its shape is %v, it must be square and odd", ErrParam, d.Dims)
 	}
-	if d.Dims[0]/2 >= min(o.shape.Height, o.shape.Width) {
-		return fmt.Errorf("%w kernel: %d pixels are wider than the reflection of %d×%d", ErrParam, d.Dims[0], o.shape.Width, o.shape.Height)
+	if err := fitsReflection(d.Dims[0], s, ErrParam); err != nil {
+		return err
 	}
 	sum := 0.0
 	for _, v := range d.Data {
@@ -69,7 +69,3 @@ func (o *motion) check(d *Draw) error {
 	}
 	return nil
 }
-
-func (o *motion) parameter() []int { return o.filter.parameter() }
-
-func (o *motion) encode(d *Draw) []float32 { return o.filter.encode(d.Data, d.Dims[0]) }

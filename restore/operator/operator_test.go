@@ -143,7 +143,7 @@ func TestAgainstTorch(t *testing.T) {
 					c.Params[name] = x * 256 / float64(min(shape.Height, shape.Width))
 				}
 			}
-			op, err := operator.New(c.Task, c.Params, shape)
+			op, err := operator.Builtin().New(c.Task, c.Params, shape)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -226,7 +226,7 @@ func TestAdjoint(t *testing.T) {
 		for _, shape := range shapes {
 			t.Run(task, func(t *testing.T) {
 				t.Parallel()
-				op, err := operator.New(task, nil, shape)
+				op, err := operator.Builtin().New(task, nil, shape)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -265,7 +265,7 @@ func TestFiniteDifferences(t *testing.T) {
 		t.Run(c.task, func(t *testing.T) {
 			t.Parallel()
 			for _, shape := range shapes {
-				op, err := operator.New(c.task, nil, shape)
+				op, err := operator.Builtin().New(c.task, nil, shape)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -304,11 +304,11 @@ func TestFiniteDifferences(t *testing.T) {
 
 func TestForwardMatchesBatch(t *testing.T) {
 	t.Parallel()
-	for _, info := range operator.Tasks() {
+	for _, info := range operator.Builtin() {
 		t.Run(info.Name, func(t *testing.T) {
 			t.Parallel()
 			shape := shapes[0]
-			op, err := operator.New(info.Name, nil, shape)
+			op, err := operator.Builtin().New(info.Name, nil, shape)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -345,7 +345,7 @@ func TestDraws(t *testing.T) {
 	t.Parallel()
 	shape := operator.Shape{Channels: 3, Height: 256, Width: 256}
 	t.Run("box", func(t *testing.T) {
-		op, _ := operator.New(operator.InpaintBox, nil, shape)
+		op, _ := operator.Builtin().New(operator.InpaintBox, nil, shape)
 		for i := range 50 {
 			d := op.Draw(noise.Key{uint32(i)})
 			top, left, bottom, right, zeros := 256, 256, -1, -1, 0
@@ -362,7 +362,7 @@ func TestDraws(t *testing.T) {
 		}
 	})
 	t.Run("random", func(t *testing.T) {
-		op, _ := operator.New(operator.InpaintRandom, nil, shape)
+		op, _ := operator.Builtin().New(operator.InpaintRandom, nil, shape)
 		ones := 0
 		for _, v := range op.Draw(noise.Key{3}).Data {
 			ones += int(v)
@@ -372,7 +372,7 @@ func TestDraws(t *testing.T) {
 		}
 	})
 	t.Run("motion", func(t *testing.T) {
-		op, _ := operator.New(operator.MotionDeblur, nil, shape)
+		op, _ := operator.Builtin().New(operator.MotionDeblur, nil, shape)
 		for i := range 50 {
 			d := op.Draw(noise.Key{uint32(i)})
 			if d.Dims[0] != 61 || d.Dims[1] != 61 {
@@ -403,7 +403,7 @@ func TestRefusals(t *testing.T) {
 		want   string
 	}{
 		"unknown task":      {"sharpen", nil, shape, "unknown task"},
-		"unknown parameter": {"hdr", map[string]float64{"scal": 2}, shape, "scal: its parameters are [scale]"},
+		"unknown parameter": {"hdr", map[string]float64{"scal": 2}, shape, "scal: the parameters are [scale]"},
 		"odd side":          {"hdr", nil, operator.Shape{Channels: 3, Height: 63, Width: 64}, "must be even"},
 		"fractional factor": {"super_resolution", map[string]float64{"factor": 2.5}, shape, "factor"},
 		"hole too large":    {"inpaint_box", map[string]float64{"size": 250}, shape, "does not fit"},
@@ -411,7 +411,7 @@ func TestRefusals(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if _, err := operator.New(c.task, c.params, c.shape); err == nil || !strings.Contains(err.Error(), c.want) {
+			if _, err := operator.Builtin().New(c.task, c.params, c.shape); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v, want one with %q", err, c.want)
 			}
 		})

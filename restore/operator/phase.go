@@ -5,39 +5,50 @@ import (
 	"math"
 
 	"ddiff/restore/onnx"
+	"ddiff/restore/parameter"
 )
 
+// PhaseRetrieval is the task of finding an image from the modulus of its Fourier transform.
+const PhaseRetrieval = "phase_retrieval"
+
+func phaseRetrieval() Definition {
+	pad := func(side int, p map[string]float64) int { return int(float64(side) * p["oversample"] / 8) }
+	return Definition{
+		Name: PhaseRetrieval, Label: "Phase retrieval", Doc: "modulus of the oversampled Fourier transform",
+		Parameters: parameter.List{
+			{Name: "oversample", Default: 2, Max: 8, Open: true, Doc: "padding of each side, in eighths of the image's side"},
+		},
+		Build: func(s Shape, p map[string]float64) (Expression, error) {
+			rows, cols := pad(s.Height, p), pad(s.Width, p)
+			if rows < 1 || cols < 1 {
+				return Expression{}, fmt.Errorf("%w oversample: %g adds no padding to %d×%d", ErrParam, p["oversample"], s.Width, s.Height)
+			}
+			f := &phase{newFourierBasis(s.Height, rows), newFourierBasis(s.Width, cols)}
+			return Expression{Measurement: []int{s.Channels, f.rows.m, f.cols.m}, Forward: f.forward, Picture: logarithmic}, nil
+		},
+		ImageSide: func(side int, p map[string]float64) int {
+			// Sides are even, so the first that fits is the only one.
+			for n := 2; n <= side; n += 2 {
+				if n+2*pad(n, p) == side {
+					return n
+				}
+			}
+			return side
+		},
+	}
+}
+
 // phase is the modulus of the centred orthonormal Fourier transform of v/2 + 1/2, padded
-// with zeros on all sides. The modulus does not depend on where the origin lies; taking it
+// with zeros on all sides. The modulus does not depend on the origin of the transform. An origin
 // at the centre of the image splits the transform into real cosine and sine products of the
 // even and odd parts of each axis.
-type phase struct {
-	shape      Shape
-	rows, cols *fourierBasis
-}
+type phase struct{ rows, cols *fourierBasis }
 
 // fourierBasis has the cosines and sines of the frequencies 0..m/2 about the centre of n
 // samples, for a transform of length m, [m/2+1, n/2] each.
 type fourierBasis struct {
 	m        int
 	cos, sin *matrix
-}
-
-func phaseTask() task {
-	return task{
-		name: PhaseRetrieval, about: "modulus of the oversampled Fourier transform",
-		defaults: map[string]float64{"oversample": 2},
-		make: func(s Shape, p map[string]float64) (definition, error) {
-			if err := positive(p, "oversample", 8); err != nil {
-				return nil, err
-			}
-			rows, cols := int(float64(s.Height)*p["oversample"]/8), int(float64(s.Width)*p["oversample"]/8)
-			if rows < 1 || cols < 1 {
-				return nil, fmt.Errorf("%w oversample: %g adds no padding to %d×%d", ErrParam, p["oversample"], s.Width, s.Height)
-			}
-			return &phase{s, newFourierBasis(s.Height, rows), newFourierBasis(s.Width, cols)}, nil
-		},
-	}
 }
 
 func newFourierBasis(n, pad int) *fourierBasis {
@@ -52,8 +63,6 @@ func newFourierBasis(n, pad int) *fourierBasis {
 		sin: fill(m/2+1, n/2, func(k, i int) float64 { return norm * math.Sin(angle(k, i)) }),
 	}
 }
-
-func (o *phase) measurement() []int { return []int{o.shape.Channels, o.rows.m, o.cols.m} }
 
 func (o *phase) forward(g *onnx.Graph, x, _ onnx.Value) onnx.Value {
 	half := g.Scalar(0.5)
@@ -83,8 +92,8 @@ func (o *phase) forward(g *onnx.Graph, x, _ onnx.Value) onnx.Value {
 		positive(row(cross, same), rowAxis, o.rows.m))
 }
 
-// picture compresses the moduli logarithmically into [−1, 1].
-func (o *phase) picture(y []float32) []float32 {
+// logarithmic compresses moduli into [−1, 1].
+func logarithmic(y []float32) []float32 {
 	top := float32(1e-6)
 	for _, v := range y {
 		top = max(top, v)

@@ -21,10 +21,7 @@ import (
 // output takes cosines of even p and sines of odd p. So the parameter of an item holds, for
 // every combination of parities of rows and columns, one plane in which cosine and sine sums
 // alternate, and all matrices have half size.
-type reflectFilter struct {
-	shape      Shape
-	rows, cols *cosineBasis
-}
+type reflectFilter struct{ rows, cols *cosineBasis }
 
 // cosineBasis has the transforms along one axis of length n. Spectra are ordered with all
 // even frequencies before all odd ones.
@@ -37,7 +34,7 @@ type cosineBasis struct {
 }
 
 func newReflectFilter(s Shape) *reflectFilter {
-	return &reflectFilter{s, newCosineBasis(s.Height), newCosineBasis(s.Width)}
+	return &reflectFilter{newCosineBasis(s.Height), newCosineBasis(s.Width)}
 }
 
 // frequency is the frequency at position i of a spectrum of length n.
@@ -97,8 +94,6 @@ func (f *reflectFilter) apply(g *onnx.Graph, x, p onnx.Value) onnx.Value {
 	}
 	return join(g, rows[0], rows[1], rowAxis)
 }
-
-func (f *reflectFilter) parameter() []int { return []int{4, f.shape.Height, f.shape.Width} }
 
 // encode turns a kernel of size×size, row by row, into its four planes.
 func (f *reflectFilter) encode(kernel []float32, size int) []float32 {

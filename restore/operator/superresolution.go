@@ -5,48 +5,45 @@ import (
 	"math"
 
 	"ddiff/restore/onnx"
+	"ddiff/restore/parameter"
 )
 
-// superResolution is y = R·x·Rᵀ: bicubic antialiased downsampling by an integer factor.
-type superResolution struct {
-	shape      Shape
-	rows, cols *matrix // R for the rows [h, H] and the columns [w, W]
-}
+// SuperResolution is the task of enlarging an image.
+const SuperResolution = "super_resolution"
 
-func superResolutionTask() task {
-	return task{
-		name: SuperResolution, about: "bicubic antialiased downsampling by an integer factor",
-		defaults: map[string]float64{"factor": 4},
-		make: func(s Shape, p map[string]float64) (definition, error) {
-			f := int(p["factor"])
-			if float64(f) != p["factor"] || f < 2 || f > 16 {
-				return nil, fmt.Errorf("%w factor: %g is not a whole number in 2..16", ErrParam, p["factor"])
-			}
-			if s.Height%f != 0 || s.Width%f != 0 {
-				return nil, fmt.Errorf("%w: %d×%d is not a multiple of the factor %d", ErrShape, s.Width, s.Height, f)
-			}
-			return &superResolution{s, bicubicDown(s.Height, f), bicubicDown(s.Width, f)}, nil
+// superResolution is y = R·x·Rᵀ: bicubic antialiased downsampling by an integer factor.
+func superResolution() Definition {
+	return Definition{
+		Name: SuperResolution, Label: "Super-resolution", Doc: "bicubic antialiased downsampling by an integer factor",
+		Parameters: parameter.List{
+			{Name: "factor", Default: 4, Min: 2, Max: 16, Integer: true, Doc: "side of the image over that of the measurement"},
 		},
+		Build: func(s Shape, p map[string]float64) (Expression, error) {
+			f := int(p["factor"])
+			if s.Height%f != 0 || s.Width%f != 0 {
+				return Expression{}, fmt.Errorf("%w: %d×%d is not a multiple of the factor %d", ErrShape, s.Width, s.Height, f)
+			}
+			rows, cols := bicubicDown(s.Height, f), bicubicDown(s.Width, f) // [h, H] and [w, W]
+			return Expression{
+				Measurement: []int{s.Channels, rows.rows, cols.rows},
+				Forward: func(g *onnx.Graph, x, _ onnx.Value) onnx.Value {
+					return g.MatMul(g.MatMul(rows.value(g), x), cols.transposed().value(g))
+				},
+				Baseline: func(y []float32) []float32 { return enlarge(y, s, f) },
+			}, nil
+		},
+		ImageSide: func(side int, p map[string]float64) int { return side * int(p["factor"]) },
 	}
 }
 
-func (o *superResolution) measurement() []int {
-	return []int{o.shape.Channels, o.rows.rows, o.cols.rows}
-}
-
-func (o *superResolution) forward(g *onnx.Graph, x, _ onnx.Value) onnx.Value {
-	return g.MatMul(g.MatMul(o.rows.value(g), x), o.cols.transposed().value(g))
-}
-
-// baseline enlarges y bicubically: each side by U·y·Uᵀ.
-func (o *superResolution) baseline(y []float32) []float32 {
-	f := o.shape.Height / o.rows.rows
-	up, upCols := bicubicUp(o.rows.rows, f), bicubicUp(o.cols.rows, f)
+// enlarge enlarges y bicubically to images of shape s: U·y·Uᵀ.
+func enlarge(y []float32, s Shape, f int) []float32 {
+	h, w := s.Height/f, s.Width/f
+	rows, cols := bicubicUp(h, f), bicubicUp(w, f).transposed()
 	var out []float32
-	plane := o.rows.rows * o.cols.rows
-	for c := range o.shape.Channels {
-		m := &matrix{o.rows.rows, o.cols.rows, y[c*plane : (c+1)*plane]}
-		out = append(out, up.times(m).times(upCols.transposed()).data...)
+	for c := range s.Channels {
+		m := &matrix{h, w, y[c*h*w : (c+1)*h*w]}
+		out = append(out, rows.times(m).times(cols).data...)
 	}
 	return out
 }

@@ -13,7 +13,7 @@ import (
 // replaced by that of a Gaussian prior: the figure to hold against the network's own time.
 func BenchmarkStepWithoutNetwork(b *testing.B) {
 	shape := operator.Shape{Channels: 3, Height: 256, Width: 256}
-	for _, info := range operator.Tasks() {
+	for _, info := range operator.Builtin() {
 		for _, n := range []int{1, 4} {
 			b.Run(fmt.Sprintf("%s/batch=%d", info.Name, n), func(b *testing.B) {
 				p := gaussianPrior(b, n, shape, slices.Repeat([]float32{0.1}, shape.Size()))

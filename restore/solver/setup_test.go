@@ -24,7 +24,7 @@ func bundled(t testing.TB) *prior.Prior {
 
 func newOperator(t testing.TB, task string, shape operator.Shape) *operator.Operator {
 	t.Helper()
-	op, err := operator.New(task, nil, shape)
+	op, err := operator.Builtin().New(task, nil, shape)
 	if err != nil {
 		t.Fatal(err)
 	}

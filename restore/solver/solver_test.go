@@ -78,7 +78,7 @@ func TestChunksDoNotMatter(t *testing.T) {
 // An image comes out the same alone, in any place of a batch, and beside an empty place.
 func TestBatchDoesNotMatter(t *testing.T) {
 	t.Parallel()
-	for _, info := range operator.Tasks() {
+	for _, info := range operator.Builtin() {
 		t.Run(info.Name, func(t *testing.T) {
 			t.Parallel()
 			op, p := newOperator(t, info.Name, small), bundled(t)

@@ -46,7 +46,7 @@ func TestAgainstTorchTwin(t *testing.T) {
 		op := newOperator(t, task, shape)
 		jobs = append(jobs, job{task + note, op, cfg, problems(t, op, n, 0.05)})
 	}
-	for _, info := range operator.Tasks() {
+	for _, info := range operator.Builtin() {
 		add(info.Name, "", func(*Config) {})
 	}
 	for _, m := range Methods()[1:] {

@@ -19,7 +19,7 @@ import (
 // Every operator and its derivative give on WebGPU what they give on the CPU.
 func TestWebGPUOperators(t *testing.T) {
 	gpu := onnxtest.WebGPU(t)
-	for _, info := range operator.Tasks() {
+	for _, info := range operator.Builtin() {
 		t.Run(info.Name, func(t *testing.T) {
 			const n = 2
 			op := newOperator(t, info.Name, small)
@@ -109,7 +109,7 @@ func TestWebGPURuns(t *testing.T) {
 	const n, size = 2, 32
 	shape := operator.Shape{Channels: 3, Height: size, Width: size}
 	p := gaussianPrior(t, n, shape, slices.Repeat([]float32{0.1}, shape.Size()))
-	for _, info := range operator.Tasks() {
+	for _, info := range operator.Builtin() {
 		t.Run(info.Name, func(t *testing.T) {
 			op := newOperator(t, info.Name, shape)
 			cfg := config(t, op.Task, 6)

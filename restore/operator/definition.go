@@ -1,0 +1,63 @@
+package operator
+
+import (
+	"ddiff/restore/noise"
+	"ddiff/restore/onnx"
+	"ddiff/restore/parameter"
+)
+
+// Definition declares the operator of one task.
+type Definition struct {
+	// Name is the task's name in campaign files and results. It is part of identities.
+	Name string
+	// Label is the name for people, Doc one line on the measurement without a full stop.
+	Label, Doc string
+	// Parameters are the numbers that a campaign may set.
+	Parameters parameter.List
+	// Build makes the expression for images of one shape, both sides even and at least 8. p
+	// holds every parameter, each in its range. Errors wrap [ErrShape] or [ErrParam].
+	Build func(s Shape, p map[string]float64) (Expression, error)
+	// ImageSide returns the side of the image whose measurement has the given side. Nil: the
+	// sides are equal.
+	ImageSide func(side int, p map[string]float64) int
+}
+
+// Expression is y = A(x) for images of one shape.
+type Expression struct {
+	// Measurement is the shape [channels, rows, columns] of y for one item. Nil: the image's.
+	Measurement []int
+	// Forward builds A(x) for a batch x [N, C, H, W]. v is the batch of encoded draws of
+	// Variable, [N, Variable.Dims...]. Operations need a gradient rule, see
+	// [onnx.Graph.Gradient].
+	Forward func(g *onnx.Graph, x, v onnx.Value) onnx.Value
+	// Variable is the input that differs from item to item. Nil: there is none.
+	Variable *Variable
+	// Baseline returns an image of x's shape from y, which a restoration has to beat. Nil: y
+	// itself where it has x's shape, else no image.
+	Baseline func(y []float32) []float32
+	// Picture returns values in [−1, 1], in y's shape, that show y to people. Nil: y itself.
+	Picture func(y []float32) []float32
+}
+
+// Variable describes an input of A that differs from item to item: a mask or a kernel.
+type Variable struct {
+	// Dims is the shape of one encoded draw.
+	Dims []int
+	// Draw makes a random draw.
+	Draw func(r *noise.Stream) *Draw
+	// Check refuses a draw from a file that does not fit, with [ErrParam].
+	Check func(d *Draw) error
+	// Encode turns a draw into the expression's input. Nil: the draw's data.
+	Encode func(d *Draw) []float32
+	// Weight: the encoded draw also weighs the residual in the data term.
+	Weight bool
+}
+
+// Draw is a mask or a kernel in the form in which it is stored.
+type Draw struct {
+	// Name is "mask" or "kernel".
+	Name string
+	// Dims is [H, W] for a mask of zeros and ones, [k, k] for a kernel that sums to 1.
+	Dims []int
+	Data []float32
+}

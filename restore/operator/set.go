@@ -1,0 +1,152 @@
+package operator
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"ddiff/restore/parameter"
+)
+
+// Errors of making an operator or its parameters.
+var (
+	// ErrTask: the set has no task of this name.
+	ErrTask = errors.New("unknown task")
+	// ErrParam: a parameter is unknown or out of its range.
+	ErrParam = parameter.ErrInvalid
+	// ErrShape: the image size does not suit the operator.
+	ErrShape = errors.New("image size does not suit the operator")
+)
+
+// Set holds definitions in the order of tables and reports. An empty Set stands for [Builtin].
+type Set []Definition
+
+// Builtin returns the tasks of the paper in the order of its tables.
+func Builtin() Set {
+	return Set{
+		superResolution(),
+		inpaintBox(),
+		inpaintRandom(),
+		gaussianDeblur(),
+		motionDeblur(),
+		phaseRetrieval(),
+		nonlinearDeblur(),
+		hdr(),
+	}
+}
+
+// Tasks lists the definitions, those of [Builtin] for an empty set.
+func (s Set) Tasks() []Definition {
+	if len(s) == 0 {
+		return Builtin()
+	}
+	return s
+}
+
+// Names lists the names of the tasks.
+func (s Set) Names() []string {
+	var out []string
+	for _, d := range s.Tasks() {
+		out = append(out, d.Name)
+	}
+	return out
+}
+
+func (s Set) find(name string) (Definition, error) {
+	for _, d := range s.Tasks() {
+		if d.Name == name {
+			return d, nil
+		}
+	}
+	return Definition{}, fmt.Errorf("%w %q: see ddiff tasks", ErrTask, name)
+}
+
+// Label returns the task's name for people, and the name itself for an unknown task.
+func (s Set) Label(name string) string {
+	d, err := s.find(name)
+	if err != nil {
+		return name
+	}
+	return d.Label
+}
+
+// Compare orders two task names as the set does. Unknown tasks follow by name.
+func (s Set) Compare(a, b string) int {
+	names := s.Names()
+	rank := func(name string) int {
+		if i := slices.Index(names, name); i >= 0 {
+			return i
+		}
+		return len(names)
+	}
+	return cmp.Or(cmp.Compare(rank(a), rank(b)), strings.Compare(a, b))
+}
+
+// Parameters returns the given parameters of a task with defaults for the missing ones. It
+// returns ErrTask for an unknown task and ErrParam for an unknown name or a value out of range.
+func (s Set) Parameters(name string, given map[string]float64) (map[string]float64, error) {
+	d, err := s.find(name)
+	if err != nil {
+		return nil, err
+	}
+	p, err := d.Parameters.Complete(given)
+	if err != nil {
+		return nil, fmt.Errorf("task %s: %w", name, err)
+	}
+	return p, nil
+}
+
+// New makes the operator of a task for images of one shape. Missing parameters have their
+// default. It returns ErrTask, ErrParam, and ErrShape unless height and width are even, at
+// least 8 and suit the task.
+func (s Set) New(name string, params map[string]float64, image Shape) (*Operator, error) {
+	p, err := s.Parameters(name, params)
+	if err != nil {
+		return nil, err
+	}
+	if image.Channels < 1 || image.Height < 8 || image.Width < 8 || image.Height%2 != 0 || image.Width%2 != 0 {
+		return nil, fmt.Errorf("task %s: %w: %d×%d, both sides must be even and at least 8", name, ErrShape, image.Width, image.Height)
+	}
+	d, err := s.find(name)
+	if err != nil {
+		return nil, err
+	}
+	e, err := d.Build(image, p)
+	if err != nil {
+		return nil, fmt.Errorf("task %s: %w", name, err)
+	}
+	if e.Measurement == nil {
+		e.Measurement = image.Dims(1)[1:]
+	}
+	return &Operator{Task: name, Params: p, Image: image, Measurement: e.Measurement, expression: e}, nil
+}
+
+// ImageShape returns the shape of the image that a stored measurement [C, h, w] belongs to. It
+// returns ErrTask, ErrParam, and ErrShape when no image has such a measurement.
+func (s Set) ImageShape(name string, params map[string]float64, measurement []int) (Shape, error) {
+	d, err := s.find(name)
+	if err != nil {
+		return Shape{}, err
+	}
+	p, err := s.Parameters(name, params)
+	if err != nil {
+		return Shape{}, err
+	}
+	if len(measurement) != 3 {
+		return Shape{}, fmt.Errorf("task %s: %w: a measurement of shape %v, want [channels, rows, columns]", name, ErrShape, measurement)
+	}
+	image := Shape{measurement[0], measurement[1], measurement[2]}
+	if d.ImageSide != nil {
+		image.Height, image.Width = d.ImageSide(image.Height, p), d.ImageSide(image.Width, p)
+	}
+	op, err := s.New(name, params, image)
+	if err != nil {
+		return Shape{}, err
+	}
+	if !slices.Equal(op.Measurement, measurement) {
+		return Shape{}, fmt.Errorf("task %s: %w: no image has a measurement of shape %v", name, ErrShape, measurement)
+	}
+	return image, nil
+}
