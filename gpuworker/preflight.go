@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"ddiff/manifest"
+	"ddiff/restore/check"
 	"ddiff/restore/raster"
 	"ddiff/restore/solver"
 	"ddiff/storage"
@@ -200,7 +201,7 @@ func (p *preflight) memory(ctx context.Context) (string, error) {
 	if err != nil && !errors.Is(err, errEnough) {
 		return "", fmt.Errorf("solve %s at %d×%d: %w", t.plan.Task, t.item.Width, t.item.Height, err)
 	}
-	return fmt.Sprintf("%s at %d×%d, %s", t.plan.Task, t.item.Width, t.item.Height, peakMemory()), nil
+	return fmt.Sprintf("%s at %d×%d, peak memory of the process %d MiB", t.plan.Task, t.item.Width, t.item.Height, check.PeakMiB()), nil
 }
 
 // sources: the files of an item of the sample can be read, and are those that it was made for.

@@ -37,46 +37,47 @@ type benchOptions struct {
 	tools   string
 }
 
-// The operators of these tasks are cheap beside the network; those of the others are not.
+// lightTasks are the tasks whose operators cost little next to the network.
 var lightTasks = []string{operator.SuperResolution, operator.InpaintBox, operator.InpaintRandom, operator.GaussianDeblur, operator.HDR}
 
 func newBenchCommand() *cobra.Command {
 	o := benchOptions{run: runOptions{process: processFlags{logLevel: "off"}, quiet: true}}
 	cmd := &cobra.Command{
 		Use:   "bench",
-		Short: "Measure what a campaign costs beside the bare score network, and beside PyTorch",
-		Long: "For each task and batch size, runs whole campaigns (queue, storage, metrics and pictures included)\n" +
-			"and, before and after each, the bare score network in the same process. Prints milliseconds per step\n" +
-			"of a batch, and the share of the network in the campaign's wall time. With PyTorch, the same solver\n" +
-			"with the same weights runs in turn with one campaign; vs_torch is PyTorch's time over ours.",
+		Short: "Compare a campaign's speed with the score network alone and with PyTorch",
+		Long: "Run a campaign for each task and batch size, including queue, storage, metrics and pictures. Before and\n" +
+			"after each campaign, time the score network alone in the same process. Print milliseconds per step of a\n" +
+			"batch and the network's share of the campaign's wall time. With --torch, alternate campaigns with the same\n" +
+			"solver and weights in PyTorch; vs_torch is PyTorch's time divided by ddiff's.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return runBench(cmd.Context(), o, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.images, "images", "examples/images", "photographs to restore")
-	f.StringSliceVar(&o.tasks, "task", nil, "tasks (default: all)")
+	f.StringVar(&o.images, "images", "examples/images", "directory of photographs (PNG)")
+	f.StringSliceVar(&o.tasks, "task", nil, "tasks to run (default: all)")
 	f.IntSliceVar(&o.batches, "batch", []int{1, 4}, "batch sizes")
 	f.IntVar(&o.size, "size", 256, "working size in pixels")
 	f.IntVar(&o.steps, "steps", 60, "solver steps per image")
-	f.IntVar(&o.items, "items", 8, "images per campaign, a multiple of the batch sizes")
-	f.StringVar(&o.torch, "torch", "", "Python interpreter with PyTorch (empty: without)")
+	f.IntVar(&o.items, "items", 8, "images per campaign; must be a multiple of each batch size")
+	f.StringVar(&o.torch, "torch", "", "Python interpreter with PyTorch (empty: skip PyTorch)")
 	f.StringVar(&o.tools, "tools", "tools", "directory that holds ddiff_torch")
 	o.run.addDevice(f, onnx.ProviderAuto)
 	o.run.addBuild(f)
 	return cmd
 }
 
-// figure is what one campaign measured.
-type figure struct {
-	task  string
-	batch int
-	bare  float64 // milliseconds per step of the network alone
-	whole float64 // milliseconds per step of the campaign
+// timing is the measurement of one campaign, in milliseconds per step of a batch.
+type timing struct {
+	task     string
+	batch    int
+	network  float64 // the score network alone
+	campaign float64
 }
 
-func (f figure) share() float64 { return f.bare / f.whole }
+// share returns the network's share of the campaign's time.
+func (t timing) share() float64 { return t.network / t.campaign }
 
 func runBench(ctx context.Context, o benchOptions, stdout, stderr io.Writer) (err error) {
 	if len(o.tasks) == 0 {
@@ -84,7 +85,7 @@ func runBench(ctx context.Context, o benchOptions, stdout, stderr io.Writer) (er
 	}
 	for _, n := range o.batches {
 		if n < 1 || o.items%n != 0 {
-			return usageError{fmt.Errorf("--items: %d is not a multiple of the batch size %d", o.items, n)}
+			return usageError{fmt.Errorf("--items: %d is not a multiple of the batch size %d; choose a multiple", o.items, n)}
 		}
 	}
 	dir, err := os.MkdirTemp("", "ddiff-bench-")
@@ -92,38 +93,38 @@ func runBench(ctx context.Context, o benchOptions, stdout, stderr io.Writer) (er
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	photos, err := copies(o, filepath.Join(dir, "photos"))
+	photos, err := writePhotographs(o, filepath.Join(dir, "photos"))
 	if err != nil {
 		return usageError{fmt.Errorf("--images: %w", err)}
 	}
 	fmt.Fprintf(stdout, "%-18s %5s %14s %14s %7s\n", "task", "batch", "network ms", "campaign ms", "share")
-	var figures []figure
+	var timings []timing
 	for _, n := range o.batches {
 		for _, task := range o.tasks {
-			f, err := o.measure(ctx, filepath.Join(dir, fmt.Sprintf("%s-%d", task, n)), photos, task, n, stderr)
+			t, err := o.timeCampaign(ctx, filepath.Join(dir, fmt.Sprintf("%s-%d", task, n)), photos, task, n, stderr)
 			if err != nil {
 				return fmt.Errorf("bench %s with batch %d: %w", task, n, err)
 			}
-			fmt.Fprintf(stdout, "%-18s %5d %14.2f %14.2f %7.3f\n", f.task, f.batch, f.bare, f.whole, f.share())
-			figures = append(figures, f)
+			fmt.Fprintf(stdout, "%-18s %5d %14.2f %14.2f %7.3f\n", t.task, t.batch, t.network, t.campaign, t.share())
+			timings = append(timings, t)
 		}
 	}
 	line := ""
 	for _, n := range o.batches {
-		line += fmt.Sprintf("share_b%d=%.2f ", n, lowest(figures, n, true))
+		line += fmt.Sprintf("share_b%d=%.2f ", n, lowestShare(timings, n, true))
 	}
-	ours := figures[0]
+	first := timings[0]
 	versus, tuned := "skipped", ""
 	if o.torch != "" {
-		plain, last, err := o.versusTorch(ctx, dir, photos, ours.task, stdout, stderr)
+		standard, channelsLast, err := o.compareTorch(ctx, dir, photos, first.task, stdout, stderr)
 		if err != nil {
 			return err
 		}
-		versus, tuned = fmt.Sprintf("%.2f", plain), fmt.Sprintf(" vs_torch_channels_last=%.2f", last)
+		versus, tuned = fmt.Sprintf("%.2f", standard), fmt.Sprintf(" vs_torch_channels_last=%.2f", channelsLast)
 	}
-	line += fmt.Sprintf("vs_torch=%s ms_per_step=%.1f", versus, ours.whole)
+	line += fmt.Sprintf("vs_torch=%s ms_per_step=%.1f", versus, first.campaign)
 	for _, n := range o.batches {
-		if s := lowest(figures, n, false); s < 1e9 {
+		if s := lowestShare(timings, n, false); s < 1e9 {
 			line += fmt.Sprintf(" heavy_b%d=%.2f", n, s)
 		}
 	}
@@ -131,23 +132,23 @@ func runBench(ctx context.Context, o benchOptions, stdout, stderr io.Writer) (er
 	return nil
 }
 
-// lowest is the smallest share among the light or the other tasks.
-func lowest(figures []figure, batch int, light bool) float64 {
+// lowestShare returns the smallest share at a batch size, among the light tasks or among the others; 1e9 without any.
+func lowestShare(timings []timing, batch int, light bool) float64 {
 	s := 1e9
-	for _, f := range figures {
-		if f.batch == batch && slices.Contains(lightTasks, f.task) == light {
-			s = min(s, f.share())
+	for _, t := range timings {
+		if t.batch == batch && slices.Contains(lightTasks, t.task) == light {
+			s = min(s, t.share())
 		}
 	}
 	return s
 }
 
-// copies puts as many photographs as the largest campaign needs into a directory: the given
-// ones, mirrored and turned into different images as often as it takes.
-func copies(o benchOptions, dir string) ([]string, error) {
+// writePhotographs writes o.items distinct photographs to a new directory. It cycles through the given photographs and
+// changes one pixel of each copy.
+func writePhotographs(o benchOptions, dir string) ([]string, error) {
 	entries, err := filepath.Glob(filepath.Join(o.images, "*.png"))
 	if err != nil || len(entries) == 0 {
-		return nil, fmt.Errorf("%s holds no PNG", o.images)
+		return nil, fmt.Errorf("%s contains no PNG; name a directory of photographs", o.images)
 	}
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return nil, err
@@ -162,7 +163,7 @@ func copies(o benchOptions, dir string) ([]string, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", entries[i%len(entries)], err)
 		}
-		img.Pix[0] = float32(i)/128 - 1 // another image, so that nothing is found done
+		img.Pix[0] = float32(i)/128 - 1 // distinct images have distinct identities
 		if data, err = raster.EncodePNG(img); err != nil {
 			return nil, err
 		}
@@ -175,27 +176,29 @@ func copies(o benchOptions, dir string) ([]string, error) {
 	return out, nil
 }
 
-// measure runs one campaign, and the bare network before and after it.
-func (o benchOptions) measure(ctx context.Context, out string, photos []string, task string, n int, stderr io.Writer) (figure, error) {
+// timeCampaign runs one campaign and times the network alone before and after it: the machine's speed drifts.
+func (o benchOptions) timeCampaign(ctx context.Context, out string, photos []string, task string, n int, stderr io.Writer) (timing, error) {
 	spec := manifest.Default()
 	spec.Name, spec.Output, spec.Batch, spec.Steps = "bench", out, n, o.steps
 	spec.Dataset = manifest.Dataset{Path: filepath.Dir(photos[0]), Size: o.size, Fit: manifest.FitResize}
 	spec.Tasks = []manifest.TaskSpec{{Name: task}}
 	if err := spec.Validate(shard.Vocabulary()); err != nil {
-		return figure{}, usageError{err}
+		return timing{}, usageError{err}
 	}
-	f := figure{task: task, batch: n}
+	t := timing{task: task, batch: n}
 	err := withEmbedded(ctx, spec, o.run, io.Discard, stderr, func(e embedded) error {
-		net, err := newBareNetwork(e.engine.Runtime(), e.prior, n, o.size)
+		net, err := e.prior.Compile(e.engine.Runtime(), n, o.size, o.size, false)
 		if err != nil {
 			return err
 		}
-		defer net.close()
-		// The first calls of a session are slower; they belong to neither side.
-		if _, err := net.run(ctx, 3); err != nil {
+		defer net.Close()
+		net.T.I64[0] = 300
+		run := func() error { return net.Run(ctx) }
+		// The first calls of a session are slower, so these two do not count either.
+		if err := errors.Join(run(), run()); err != nil {
 			return err
 		}
-		before, err := net.run(ctx, o.steps/3)
+		before, err := prior.Milliseconds(o.steps/3, 0, run)
 		if err != nil {
 			return err
 		}
@@ -210,22 +213,21 @@ func (o benchOptions) measure(ctx context.Context, out string, photos []string, 
 		if err := e.work(ctx, c, w); err != nil {
 			return err
 		}
-		f.whole = time.Since(begin).Seconds() * 1000 / float64(o.steps*o.items/n)
+		t.campaign = time.Since(begin).Seconds() * 1000 / float64(o.steps*o.items/n)
 		if got := c.Counts(); got.Done != o.items {
 			return fmt.Errorf("%d of %d items done", got.Done, o.items)
 		}
-		after, err := net.run(ctx, o.steps/3)
-		f.bare = (before + after) / 2
+		after, err := prior.Milliseconds(o.steps/3, 0, run)
+		t.network = (before + after) / 2
 		return err
 	})
-	return f, err
+	return t, err
 }
 
-// versusTorch runs the same solver in PyTorch in turn with one more campaign, and gives the
-// lowest ratio, over the batch sizes, of the times per step: above 1, PyTorch is slower. It
-// does so with the weights in PyTorch's default layout and in the channels-last layout, which
-// is faster on some CPUs.
-func (o benchOptions) versusTorch(ctx context.Context, dir string, photos []string, task string, stdout, stderr io.Writer) (plain, last float64, err error) {
+// compareTorch alternates campaigns with the same solver in PyTorch. It returns the lowest ratio over the batch sizes
+// of PyTorch's time per step to ddiff's, for PyTorch's default memory layout and for channels-last, which is faster on
+// some CPUs. Above 1, PyTorch is slower.
+func (o benchOptions) compareTorch(ctx context.Context, dir string, photos []string, task string, stdout, stderr io.Writer) (standard, channelsLast float64, err error) {
 	model, err := filepath.Abs(filepath.Join(dir, "prior.onnx"))
 	if err != nil {
 		return 0, 0, err
@@ -237,13 +239,12 @@ func (o benchOptions) versusTorch(ctx context.Context, dir string, photos []stri
 	if err := os.WriteFile(model, data, 0o644); err != nil {
 		return 0, 0, err
 	}
-	plain, last = 1e9, 1e9
+	standard, channelsLast = 1e9, 1e9
 	for _, n := range o.batches {
-		// A machine's speed drifts: the two take turns, and the middle one of the ratios of
-		// neighbours counts.
-		var plains, lasts []float64
+		// The machine's speed drifts, so the ratio of a batch size is the median over alternating runs.
+		var standards, channelsLasts []float64
 		for round := range torchRounds {
-			ours, err := o.measure(ctx, filepath.Join(dir, fmt.Sprintf("torch-%d-%d", n, round)), photos, task, n, stderr)
+			ours, err := o.timeCampaign(ctx, filepath.Join(dir, fmt.Sprintf("torch-%d-%d", n, round)), photos, task, n, stderr)
 			if err != nil {
 				return 0, 0, err
 			}
@@ -255,20 +256,21 @@ func (o benchOptions) versusTorch(ctx context.Context, dir string, photos []stri
 			if err != nil {
 				return 0, 0, err
 			}
-			fmt.Fprintf(stdout, "%-18s %5d %14s %14.2f  PyTorch %.2f ms, channels-last %.2f ms\n", task, n, "", ours.whole, a, b)
-			plains, lasts = append(plains, a/ours.whole), append(lasts, b/ours.whole)
+			fmt.Fprintf(stdout, "%-18s %5d %14s %14.2f  PyTorch %.2f ms, channels-last %.2f ms\n", task, n, "", ours.campaign, a, b)
+			standards, channelsLasts = append(standards, a/ours.campaign), append(channelsLasts, b/ours.campaign)
 		}
-		slices.Sort(plains)
-		slices.Sort(lasts)
-		plain, last = min(plain, plains[len(plains)/2]), min(last, lasts[len(lasts)/2])
+		slices.Sort(standards)
+		slices.Sort(channelsLasts)
+		standard = min(standard, standards[len(standards)/2])
+		channelsLast = min(channelsLast, channelsLasts[len(channelsLasts)/2])
 	}
-	return plain, last, nil
+	return standard, channelsLast, nil
 }
 
-// torchRounds is the number of turns of PyTorch and ddiff, an odd number.
+// torchRounds is the number of runs of PyTorch per batch size; it must be odd.
 const torchRounds = 3
 
-// torchStep is PyTorch's milliseconds per step of a batch.
+// torchStep runs the solver in PyTorch and returns its milliseconds per step of a batch.
 func (o benchOptions) torchStep(ctx context.Context, model, task string, n int, stderr io.Writer, more ...string) (float64, error) {
 	threads := o.run.threads
 	if threads == 0 {
@@ -286,55 +288,7 @@ func (o benchOptions) torchStep(ctx context.Context, model, task string, n int, 
 		MS float64 `json:"ms_per_step"`
 	}
 	if err := json.Unmarshal(raw, &r); err != nil || r.MS <= 0 {
-		return 0, errors.Join(fmt.Errorf("PyTorch printed %q", raw), err)
+		return 0, errors.Join(fmt.Errorf("run PyTorch: read ms_per_step from its output %q", raw), err)
 	}
 	return r.MS, nil
-}
-
-// bareNetwork is the score network alone, compiled for one batch size.
-type bareNetwork struct {
-	session *onnx.Session
-	in, out []*onnx.Tensor
-}
-
-func newBareNetwork(rt *onnx.Runtime, p *prior.Prior, n, size int) (*bareNetwork, error) {
-	g := onnx.NewGraph(p.Opset())
-	x := g.Input("x", onnx.Float, n, p.Card.Channels, size, size)
-	t := g.Input("t", onnx.Int64, 1)
-	y, err := p.Predict(g, x, t)
-	if err != nil {
-		return nil, err
-	}
-	g.Output("y", y)
-	model, err := g.Marshal("network")
-	if err != nil {
-		return nil, err
-	}
-	b := &bareNetwork{}
-	if b.in, err = onnx.NewTensors(x, t); err != nil {
-		return nil, err
-	}
-	if b.out, err = onnx.NewTensors(y); err != nil {
-		return nil, err
-	}
-	b.in[1].I64[0] = 300
-	b.session, err = rt.NewSession(model, []string{"x", "t"}, []string{"y"})
-	return b, err
-}
-
-// run gives the milliseconds per call.
-func (b *bareNetwork) run(ctx context.Context, calls int) (float64, error) {
-	begin := time.Now()
-	for range calls {
-		if err := b.session.Run(ctx, b.in, b.out); err != nil {
-			return 0, err
-		}
-	}
-	return time.Since(begin).Seconds() * 1000 / float64(calls), nil
-}
-
-func (b *bareNetwork) close() {
-	b.session.Close()
-	onnx.CloseTensors(b.in)
-	onnx.CloseTensors(b.out)
 }

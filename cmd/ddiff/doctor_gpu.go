@@ -16,7 +16,7 @@ import (
 	"ddiff/restore/onnx/install"
 )
 
-// checkGPU checks a device, writes what it found and prints the line for scripts.
+// checkGPU checks a device, writes the report and prints the line for scripts.
 func checkGPU(ctx context.Context, o doctorOptions, stdout, stderr io.Writer) error {
 	cfg, err := o.config()
 	if err != nil {
@@ -36,31 +36,20 @@ func checkGPU(ctx context.Context, o doctorOptions, stdout, stderr io.Writer) er
 	}
 	fmt.Fprintln(stdout, report.Line())
 	if failed := report.Failed(); len(failed) > 0 {
-		return fmt.Errorf("%w: %s of the check: %s says more", errMismatch, strings.Join(failed, ", "), filepath.Join(o.out, "gpu-check.md"))
+		return fmt.Errorf("%w: check of the device failed in %s; see %s", errMismatch, strings.Join(failed, ", "), filepath.Join(o.out, "gpu-check.md"))
 	}
 	return nil
 }
 
-// config is the check's configuration without the library, which is looked for later.
+// config returns the configuration of the check without the library, which run locates.
 func (o doctorOptions) config() (gpucheck.Config, error) {
 	cfg := o.check
 	if o.quick {
-		small := gpucheck.Config{}.Quick()
-		small.Device, small.Only, small.Tasks, small.Threads, small.Python, small.Tools = cfg.Device, cfg.Only, cfg.Tasks, cfg.Threads, cfg.Python, cfg.Tools
-		if cfg.Size > 0 {
-			small.Size = cfg.Size
-		}
-		if cfg.Steps > 0 {
-			small.Steps = cfg.Steps
-		}
-		if len(cfg.Batches) > 0 {
-			small.Batches = cfg.Batches
-		}
-		cfg = small
+		cfg = cfg.Quick()
 	}
 	photographs, err := filepath.Glob(filepath.Join(o.images, "*.png"))
 	if err != nil || len(photographs) == 0 {
-		return cfg, fmt.Errorf("--images: %s holds no PNG", o.images)
+		return cfg, fmt.Errorf("--images: %s contains no PNG; name a directory of photographs", o.images)
 	}
 	for _, p := range photographs {
 		path, err := filepath.Abs(p)
@@ -69,13 +58,13 @@ func (o doctorOptions) config() (gpucheck.Config, error) {
 		}
 		cfg.Photographs = append(cfg.Photographs, path)
 	}
-	probe := cfg
-	probe.Library = "not looked for yet"
-	_, err = probe.Complete()
+	valid := cfg
+	valid.Library = "not located yet"
+	_, err = valid.Complete()
 	return cfg, err
 }
 
-// run finds the library and runs the check. errNoGPU: the device is not there.
+// run locates the library and runs the check. errNoGPU: the device cannot be used.
 func (o doctorOptions) run(ctx context.Context, cfg gpucheck.Config, stderr io.Writer) (*gpucheck.Report, error) {
 	device, err := onnx.ParseDevice(cfg.Device)
 	if err != nil {

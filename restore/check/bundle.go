@@ -206,7 +206,7 @@ func Bundle(ctx context.Context, rt *onnx.Runtime, dir string, o BundleOptions) 
 		}
 		r.Parts = append(r.Parts, p)
 	}
-	r.PeakMiB = peakMiB()
+	r.PeakMiB = float64(PeakMiB())
 	return r, nil
 }
 

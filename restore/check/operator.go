@@ -129,7 +129,7 @@ func Operator(ctx context.Context, rt *onnx.Runtime, file string, o OperatorOpti
 	if r.Vectors, err = n.beside(ctx, rt, o.Vectors, o.Limits); err != nil {
 		return nil, err
 	}
-	r.PeakMiB = peakMiB()
+	r.PeakMiB = float64(PeakMiB())
 	return r, nil
 }
 

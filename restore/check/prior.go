@@ -88,18 +88,18 @@ func Prior(ctx context.Context, rt *onnx.Runtime, file string, o PriorOptions) (
 	if err != nil {
 		return nil, err
 	}
-	defer c.close()
+	defer c.one.Close()
 	r := &PriorReport{Kind: "prior", File: file, SHA256: p.SHA256, Name: p.Card.Name, Parameters: p.Parameters(), Shape: [4]int{1, p.Card.Channels, c.size, c.size}}
 	if err := c.statistics(ctx, r); err != nil {
 		return nil, err
 	}
 	r.MSPerCall = c.times.middle()
-	c.close() // before others are compiled: a network takes several times its size
+	c.one.Close() // before the next network is compiled: each takes several times its file's size in memory
 	if r.Vectors, err = c.vectors(ctx, file, data); err != nil {
 		return nil, err
 	}
 	r.Warnings = append(r.Warnings, suspicions(r)...)
-	r.PeakMiB = peakMiB()
+	r.PeakMiB = float64(PeakMiB())
 	return r, nil
 }
 
@@ -109,7 +109,7 @@ type priorCheck struct {
 	prior *prior.Prior
 	o     PriorOptions
 	size  int
-	one   *predictor
+	one   *prior.Network // for one image of that size
 	times durations
 }
 
@@ -135,11 +135,9 @@ func newPriorCheck(rt *onnx.Runtime, p *prior.Prior, o PriorOptions) (*priorChec
 		}
 	}
 	var err error
-	c.one, err = newPredictor(rt, p, c.size, c.size)
+	c.one, err = p.Compile(rt, 1, c.size, c.size, false)
 	return c, err
 }
-
-func (c *priorCheck) close() { c.one.close() }
 
 // statistics asks the network at each time index.
 func (c *priorCheck) statistics(ctx context.Context, r *PriorReport) error {
@@ -149,7 +147,7 @@ func (c *priorCheck) statistics(ctx context.Context, r *PriorReport) error {
 			return fmt.Errorf("time index %d: the schedule has 0..%d", t, c.prior.Schedule.Steps()-1)
 		}
 		a := c.prior.Schedule.AlphaBar[t]
-		eps := make([]float32, c.one.in[0].Size())
+		eps := make([]float32, len(c.one.X.F32))
 		noise.Normal(eps, key, noise.Step, uint32(t), 1)
 		got, _, err := c.ask(ctx, nil, eps, t)
 		if err != nil {
@@ -192,7 +190,7 @@ func (c *priorCheck) ask(ctx context.Context, x, eps []float32, t int) (got, xt 
 		xt[i] = float32(v)
 	}
 	begin := time.Now()
-	got, err = c.one.predict(ctx, xt, t)
+	got, err = predict(ctx, c.one, xt, t)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -259,15 +257,15 @@ func (c *priorCheck) taken(ctx context.Context, n *network, v *Vectors) (*raster
 	if x == nil || t == nil || len(x.Shape) != 4 || len(t.Data) != x.Shape[0] || len(v.Outputs) != 1 {
 		return nil, fmt.Errorf("%w: want the image batch, its times and one output", ErrVectors)
 	}
-	one, err := newPredictor(c.rt, c.prior, x.Shape[2], x.Shape[3])
+	one, err := c.prior.Compile(c.rt, 1, x.Shape[2], x.Shape[3], false)
 	if err != nil {
 		return nil, err
 	}
-	defer one.close()
+	defer one.Close()
 	out := &raster.Array{Shape: x.Shape}
 	each := len(x.Data) / x.Shape[0]
 	for i := range t.Data {
-		got, err := one.predict(ctx, x.Data[i*each:(i+1)*each], int(t.Data[i]))
+		got, err := predict(ctx, one, x.Data[i*each:(i+1)*each], int(t.Data[i]))
 		if err != nil {
 			return nil, err
 		}
@@ -296,56 +294,12 @@ func suspicions(r *PriorReport) []string {
 	return out
 }
 
-// predictor is a prior compiled for one image of a size.
-type predictor struct {
-	session *onnx.Session
-	in      []onnx.Value
-	tensors []*onnx.Tensor
-	out     []*onnx.Tensor
-}
-
-func newPredictor(rt *onnx.Runtime, p *prior.Prior, height, width int) (*predictor, error) {
-	g := onnx.NewGraph(p.Opset())
-	x := g.Input("x", onnx.Float, 1, p.Card.Channels, height, width)
-	t := g.Input("t", onnx.Int64, 1)
-	y, err := p.Predict(g, x, t)
-	if err != nil {
+// predict runs the network on one image at a time index and returns a copy of its output.
+func predict(ctx context.Context, n *prior.Network, x []float32, t int) ([]float32, error) {
+	copy(n.X.F32, x)
+	n.T.I64[0] = int64(t)
+	if err := n.Run(ctx); err != nil {
 		return nil, err
 	}
-	g.Output("y", y)
-	model, err := g.Marshal("network")
-	if err != nil {
-		return nil, err
-	}
-	q := &predictor{in: []onnx.Value{x, t}}
-	if q.tensors, err = onnx.NewTensors(x, t); err != nil {
-		return nil, err
-	}
-	if q.out, err = onnx.NewTensors(y); err != nil {
-		q.close()
-		return nil, err
-	}
-	if q.session, err = rt.NewSession(model, []string{"x", "t"}, []string{"y"}); err != nil {
-		q.close()
-		return nil, fmt.Errorf("prior %s: %w", p.File, err)
-	}
-	return q, nil
-}
-
-func (q *predictor) predict(ctx context.Context, x []float32, t int) ([]float32, error) {
-	copy(q.tensors[0].F32, x)
-	q.tensors[1].I64[0] = int64(t)
-	if err := q.session.Run(ctx, q.tensors, q.out); err != nil {
-		return nil, err
-	}
-	return slices.Clone(q.out[0].F32), nil
-}
-
-// close releases the runtime's memory; it may be called again.
-func (q *predictor) close() {
-	onnx.CloseTensors(q.tensors)
-	onnx.CloseTensors(q.out)
-	if q.session != nil {
-		q.session.Close()
-	}
+	return slices.Clone(n.Y.F32), nil
 }

@@ -3,7 +3,6 @@ package check
 import (
 	"math"
 	"slices"
-	"syscall"
 	"time"
 )
 
@@ -66,16 +65,6 @@ func (d durations) middle() float64 {
 	}
 	s := slices.Sorted(slices.Values(d))
 	return s[len(s)/2].Seconds() * 1000
-}
-
-// peakMiB is the largest resident memory of this process so far, in MiB; 0 where the system
-// does not tell.
-func peakMiB() float64 {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return 0
-	}
-	return float64(u.Maxrss) / 1024 // Linux counts in KiB
 }
 
 func product(shape []int) int {

@@ -9,10 +9,10 @@ import (
 	"strconv"
 )
 
-// shareField is what the program's bench prints in its last line.
+// shareField matches the shares in the last line of ddiff bench.
 var shareField = regexp.MustCompile(`\bshare_b(\d+)=([0-9.]+)`)
 
-// runCampaign has the program's own bench run campaigns of the largest batch on the device.
+// runCampaign runs ddiff bench on the device with the largest batch size.
 func runCampaign(ctx context.Context, cfg Config, self Self, r *Report) error {
 	n := cfg.lastBatch()
 	cmd := self(ctx, "bench", "--device", cfg.Device, "--onnxruntime", cfg.Library,
@@ -22,7 +22,7 @@ func runCampaign(ctx context.Context, cfg Config, self Self, r *Report) error {
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("run campaigns: %w: %s", err, excerpt(stderr.String()))
+		return fmt.Errorf("run ddiff bench: %w: %s", err, excerpt(stderr.String()))
 	}
 	c := &Campaign{Task: speedTask, Share: map[int]float64{}}
 	for _, m := range shareField.FindAllStringSubmatch(stdout.String(), -1) {
@@ -35,7 +35,7 @@ func runCampaign(ctx context.Context, cfg Config, self Self, r *Report) error {
 		}
 	}
 	if _, ok := c.Share[n]; !ok {
-		return fmt.Errorf("run campaigns: no share_b%d in: %s", n, excerpt(stdout.String()))
+		return fmt.Errorf("run ddiff bench: no share_b%d in its output: %s", n, excerpt(stdout.String()))
 	}
 	r.Campaign = c
 	return nil

@@ -19,14 +19,14 @@ import (
 	"ddiff/restore/prior/randomnet"
 )
 
-// asProgram is the variable with which the test binary becomes the program of a check.
-const asProgram = "DDIFF_GPUCHECK_TEST"
+// programMode is the environment variable that makes the test binary act as the program of a check.
+const programMode = "DDIFF_GPUCHECK_TEST"
 
 func TestMain(m *testing.M) {
-	switch os.Getenv(asProgram) {
+	switch os.Getenv(programMode) {
 	case "":
 		os.Exit(m.Run())
-	case "crash": // as a provider does that meets a broken driver
+	case "crash": // as a provider with a broken driver does
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		fmt.Fprintln(os.Stderr, "the provider is about to crash")
 		panic("crash")
@@ -38,12 +38,12 @@ func TestMain(m *testing.M) {
 			}
 			os.Exit(0)
 		}
-		fmt.Fprintln(os.Stderr, "only sections here")
+		fmt.Fprintln(os.Stderr, "the test program supports sections only")
 		os.Exit(2)
 	}
 }
 
-// program is the test binary as the program.
+// program returns the test binary as the program of a check.
 func program(t *testing.T, mode string) Self {
 	t.Helper()
 	path, err := os.Executable()
@@ -52,12 +52,12 @@ func program(t *testing.T, mode string) Self {
 	}
 	return func(ctx context.Context, args ...string) *exec.Cmd {
 		cmd := exec.CommandContext(ctx, path, args...)
-		cmd.Env = append(os.Environ(), asProgram+"="+mode)
+		cmd.Env = append(os.Environ(), programMode+"="+mode)
 		return cmd
 	}
 }
 
-// quick is a small check of the CPU.
+// quick configures a small check of the CPU.
 func quick(t *testing.T) Config {
 	t.Helper()
 	lib, err := install.Locate(install.LocateOptions{})
@@ -71,7 +71,7 @@ func quick(t *testing.T) Config {
 	return c
 }
 
-// The CPU agrees with itself, in float32 exactly, in float16 to its rounding.
+// TestSectionsOnCPU: the CPU agrees with itself exactly in float32, and up to rounding in float16.
 func TestSectionsOnCPU(t *testing.T) {
 	t.Parallel()
 	c := quick(t)
@@ -106,7 +106,7 @@ func TestSectionsOnCPU(t *testing.T) {
 		}
 	}
 	task := r.Tasks[0]
-	if task.GreyLevels != 0 || task.CPU < 5 || len(task.Results) != 2 || task.Results[0].Versus != 80 || task.Results[0].PSNR != task.CPU {
+	if task.GreyLevels != 0 || task.CPU < 5 || len(task.Results) != 2 || task.Results[0].PSNRToCPU != 80 || task.Results[0].PSNR != task.CPU {
 		t.Errorf("%+v", task)
 	}
 	if psnr, ok := r.psnr(fp16); !ok || psnr < 45 || psnr >= 80 {
@@ -114,8 +114,7 @@ func TestSectionsOnCPU(t *testing.T) {
 	}
 }
 
-// A provider that crashes costs its section, with its last words, and not the check.
-func TestCrashIsAFailedSection(t *testing.T) {
+func TestCrashFailsTheSection(t *testing.T) {
 	t.Parallel()
 	r := &Report{}
 	err := startSection(t.Context(), "network", quick(t), program(t, "crash"), r)
@@ -123,7 +122,7 @@ func TestCrashIsAFailedSection(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	if _, err := Run(t.Context(), quick(t), program(t, "crash"), io.Discard); !errors.Is(err, ErrAbsent) {
-		t.Errorf("error %v, want ErrAbsent: the provider does not even open", err)
+		t.Errorf("error %v, want ErrAbsent because the provider cannot be opened", err)
 	}
 }
 
@@ -133,7 +132,7 @@ func TestAbsentDevice(t *testing.T) {
 	c.Device = "cuda:7"
 	r, err := Run(t.Context(), c, program(t, "sections"), io.Discard)
 	if !errors.Is(err, ErrAbsent) || !strings.Contains(err.Error(), "cuda") {
-		t.Errorf("error %v, want ErrAbsent that names cuda", err)
+		t.Errorf("error %v, want ErrAbsent naming cuda", err)
 	}
 	if len(r.Sections) != 1 || r.Sections[0].Status != StatusFailed {
 		t.Errorf("sections %+v", r.Sections)
@@ -148,21 +147,13 @@ func TestParseSMI(t *testing.T) {
 	}
 	for _, bad := range []string{"", "No devices were found\n", "a, b\n"} {
 		if v, err := parseSMI(bad, 3); err == nil {
-			t.Errorf("%q gives %q", bad, v)
+			t.Errorf("parseSMI(%q) = %q, want an error", bad, v)
 		}
 	}
 }
 
-func TestParseStatus(t *testing.T) {
-	t.Parallel()
-	mib, err := parseStatus("Name:\tddiff\nVmPeak:\t  999 kB\nVmHWM:\t  204800 kB\n", "VmHWM:")
-	if err != nil || mib != 200 {
-		t.Errorf("%d MiB, %v; want 200", mib, err)
-	}
-}
-
-// measuredReport is a report with made-up figures.
-func measuredReport() *Report {
+// sampleReport returns a report with invented figures.
+func sampleReport() *Report {
 	c := Config{Device: "cuda:0", Batches: []int{1, 16}, Random: randomnet.FFHQ()}
 	speed := func(precision string, batch int, net, step float64) Speed {
 		return Speed{Network: randomNetwork, Precision: precision, Batch: batch, NetworkMS: net, StepMS: step}
@@ -190,9 +181,9 @@ func measuredReport() *Report {
 
 func TestLine(t *testing.T) {
 	t.Parallel()
-	// vs_torch: compiled counts where it is there, and the lowest ratio of equal precisions.
+	// vs_torch is the lowest ratio at equal precision, with the compiled time where there is one.
 	want := "device=cuda:0 provider=cuda parity_max=2.00e-05 tf32_psnr=61.0 fp16_psnr=55.0 ms_b1=11.00 ms_b16=104.00 share_b16=0.96 vs_torch=0.90"
-	if got := measuredReport().Line(); got != want {
+	if got := sampleReport().Line(); got != want {
 		t.Errorf("line %q\nwant %q", got, want)
 	}
 	want = "device=cpu provider=skipped parity_max=skipped tf32_psnr=skipped fp16_psnr=skipped ms_b1=skipped ms_b2=skipped share_b2=skipped vs_torch=skipped"
@@ -204,7 +195,7 @@ func TestLine(t *testing.T) {
 func TestPage(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer
-	if err := measuredReport().WritePage(&b); err != nil {
+	if err := sampleReport().WritePage(&b); err != nil {
 		t.Fatal(err)
 	}
 	for _, part := range []string{
@@ -216,7 +207,7 @@ func TestPage(t *testing.T) {
 			t.Errorf("the page lacks %q\n%s", part, &b)
 		}
 	}
-	// A table's rows are as wide as its head.
+	// All rows of a table have as many cells as its head.
 	width := 0
 	for line := range strings.Lines(b.String()) {
 		n := strings.Count(line, "|")
@@ -227,7 +218,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
-func TestConfigIsChecked(t *testing.T) {
+func TestConfigValidation(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(c *Config){
 		"Library": func(c *Config) { c.Library = "" },
@@ -244,8 +235,11 @@ func TestConfigIsChecked(t *testing.T) {
 		c := Config{Library: "x", Device: "cuda"}
 		change(&c)
 		if _, err := c.Complete(); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), name) {
-			t.Errorf("%s: error %v does not name it", name, err)
+			t.Errorf("%s: error %v does not name the field", name, err)
 		}
+	}
+	if c := (Config{Size: 64, Batches: []int{3}}).Quick(); c.Size != 64 || c.lastBatch() != 3 || c.Steps != 4 || c.Random.Size != 32 {
+		t.Errorf("quick: %+v", c)
 	}
 	c, err := Config{Library: "x", Device: "cuda"}.Complete()
 	if err != nil || len(c.Tasks) != 8 || c.lastBatch() != 16 || c.Random.Base != 128 || c.Size != 256 {
@@ -267,14 +261,14 @@ func TestMaxAbs(t *testing.T) {
 		t.Errorf("difference %g, want 2", d)
 	}
 	if d := maxAbs([]float32{1, float32(math.NaN()), 2}, nil); !math.IsNaN(d) {
-		t.Errorf("of NaN: %g", d)
+		t.Errorf("maximum of values with NaN is %g, want NaN", d)
 	}
-	if err := beyond(math.NaN(), 1, "x"); !errors.Is(err, ErrBounds) {
-		t.Errorf("NaN is within the bound: %v", err)
+	if err := withinBound(math.NaN(), 1, "x"); !errors.Is(err, ErrBounds) {
+		t.Errorf("NaN: error %v, want ErrBounds", err)
 	}
 }
 
-// docs/gpu/README.md names every field of the report, and of the lists in it.
+// TestReportIsDocumented: docs/gpu/README.md names every field of the report.
 func TestReportIsDocumented(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "gpu", "README.md"))

@@ -15,103 +15,69 @@ import (
 // times are the time indices at which networks are compared.
 var times = []int64{0, 250, 500, 999}
 
-// bareNetwork is a score network alone, compiled for one batch size.
-type bareNetwork struct {
-	session *onnx.Session
-	in, out []*onnx.Tensor
-}
-
-func newBareNetwork(v variant, p *prior.Prior, n, size int) (b *bareNetwork, err error) {
-	g := onnx.NewGraph(p.Opset())
-	g.Half(v.build.Precision == solver.FP16)
-	x := g.Input("x", onnx.Float, n, p.Card.Channels, size, size)
-	t := g.Input("t", onnx.Int64, 1)
-	y, err := p.Predict(g, x, t)
+// compile returns the network of p with standard normal images as input, at times[1].
+func (v variant) compile(p *prior.Prior, n, size int) (*prior.Network, error) {
+	net, err := p.Compile(v.rt, n, size, size, v.build.Precision == solver.FP16)
 	if err != nil {
 		return nil, err
 	}
-	g.Output("y", y)
-	model, err := g.Marshal("network")
+	noise.Normal(net.X.F32, noise.Key{1}, noise.Start, 0, 1)
+	net.T.I64[0] = times[1]
+	return net, nil
+}
+
+// predict returns the network's outputs at all times for one image of noise.
+func (v variant) predict(ctx context.Context, p *prior.Prior, size int) ([]float32, error) {
+	net, err := v.compile(p, 1, size)
 	if err != nil {
 		return nil, err
 	}
-	b = &bareNetwork{}
-	defer func() {
-		if err != nil {
-			b.close()
-		}
-	}()
-	if b.in, err = onnx.NewTensors(x, t); err != nil {
-		return b, err
-	}
-	if b.out, err = onnx.NewTensors(y); err != nil {
-		return b, err
-	}
-	noise.Normal(b.in[0].F32, noise.Key{1}, noise.Start, 0, 1)
-	b.in[1].I64[0] = times[1]
-	b.session, err = v.rt.NewSession(model, []string{"x", "t"}, []string{"y"})
-	return b, err
-}
-
-func (b *bareNetwork) run(ctx context.Context) error { return b.session.Run(ctx, b.in, b.out) }
-
-func (b *bareNetwork) close() {
-	if b.session != nil {
-		b.session.Close()
-	}
-	onnx.CloseTensors(b.in)
-	onnx.CloseTensors(b.out)
-}
-
-// outputs are the network's outputs at all times for one image of noise.
-func outputs(ctx context.Context, v variant, p *prior.Prior, size int) ([]float32, error) {
-	n, err := newBareNetwork(v, p, 1, size)
-	if err != nil {
-		return nil, err
-	}
-	defer n.close()
+	defer net.Close()
 	var all []float32
 	for _, t := range times {
-		n.in[1].I64[0] = t
-		if err := n.run(ctx); err != nil {
+		net.T.I64[0] = t
+		if err := net.Run(ctx); err != nil {
 			return nil, err
 		}
-		all = append(all, n.out[0].F32...)
+		all = append(all, net.Y.F32...)
 	}
 	return all, nil
 }
 
+// reference returns the CPU in float32, with which devices are compared.
+func reference(cpu *onnx.Runtime) variant { return variant{fp32, cpu, solver.Build{}} }
+
 // compareNetworks compares the networks' outputs on the device with those of the CPU.
-func compareNetworks(ctx context.Context, b *bench, r *Report) error {
+func compareNetworks(ctx context.Context, s *session, r *Report) error {
 	for _, name := range []string{bundledNetwork, randomNetwork} {
-		p, size, err := b.network(name)
+		p, size, err := s.network(name)
 		if err != nil {
 			return err
 		}
-		want, err := outputs(ctx, variant{fp32, b.cpu, solver.Build{}}, p, size)
+		want, err := reference(s.cpu).predict(ctx, p, size)
 		if err != nil {
-			return fmt.Errorf("network %s on the CPU: %w", name, err)
+			return fmt.Errorf("run network %s on the CPU: %w", name, err)
 		}
-		for _, v := range b.variants {
-			got, err := outputs(ctx, v, p, size)
-			if r.lack(v, err) {
+		for _, v := range s.variants {
+			got, err := v.predict(ctx, p, size)
+			if r.unsupported(v, err) {
 				continue
 			}
 			if err != nil {
-				return fmt.Errorf("network %s in %s: %w", name, v.name, err)
+				return fmt.Errorf("run network %s in %s: %w", name, v.name, err)
 			}
 			a := Agreement{Network: name, Precision: v.name, Largest: maxAbs(want, nil), MaxAbs: maxAbs(got, want)}
 			if math.IsNaN(a.MaxAbs) {
-				return fmt.Errorf("network %s in %s: a value is not a number", name, v.name)
+				return fmt.Errorf("run network %s in %s: a value is NaN", name, v.name)
 			}
 			r.Network = append(r.Network, a)
 		}
 	}
-	return beyond(r.parity(), stepBound, "the difference in float32")
+	return withinBound(r.parity(), stepBound, "the difference in float32")
 }
 
-// maxAbs is the largest absolute difference of two slices, or value of the first; NaN if
-// there is one.
+// maxAbs returns the largest absolute difference of x and y, or the largest absolute value of x if y is nil. It returns
+// NaN if any difference is NaN.
 func maxAbs(x, y []float32) float64 {
 	largest := 0.0
 	for i, v := range x {
@@ -127,16 +93,17 @@ func maxAbs(x, y []float32) float64 {
 	return largest
 }
 
-// The bounds of what is right.
+// Bounds of differences from the CPU.
 const (
-	stepBound = 1e-3 // of differences in float32
-	greyBound = 1    // of 8-bit images in float32
+	stepBound = 1e-3 // values in float32
+	greyBound = 1    // 8-bit images in float32
 )
 
-// ErrBounds: the device computes something else than the CPU.
+// ErrBounds: the device's results differ from the CPU's by more than the bound.
 var ErrBounds = errors.New("beyond the bound")
 
-func beyond(value, bound float64, what string) error {
+// withinBound returns ErrBounds if a value is NaN or above its bound; what names the value.
+func withinBound(value, bound float64, what string) error {
 	if value <= bound {
 		return nil
 	}

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// page writes Markdown and remembers the first error.
+// page writes Markdown and keeps the first error.
 type page struct {
 	w   io.Writer
 	err error
@@ -21,7 +21,7 @@ func (p *page) line(format string, args ...any) {
 	}
 }
 
-// table writes a table; rows are cells.
+// table writes a table under a heading; it writes nothing without rows.
 func (p *page) table(title, note string, head []string, rows [][]string) {
 	if len(rows) == 0 {
 		return
@@ -41,11 +41,11 @@ func cell(format string, args ...any) string {
 	return strings.ReplaceAll(fmt.Sprintf(format, args...), "|", "/")
 }
 
-// WritePage writes the report for people, in Markdown.
+// WritePage writes the report in Markdown.
 func (r *Report) WritePage(w io.Writer) error {
 	p := &page{w: w}
 	p.line("# Check of %s\n", r.Config.Device)
-	p.line("Made by `ddiff doctor --gpu` (ddiff %s) on %s. The same figures are in `gpu-check.json`.\n", r.Program, r.Time.UTC().Format(time.DateOnly))
+	p.line("Written by `ddiff doctor --gpu` (ddiff %s) on %s. `gpu-check.json` contains the same figures.\n", r.Program, r.Time.UTC().Format(time.DateOnly))
 	p.line("- Machine: %s; %s, %d cores, %d MiB of memory", r.Machine.OS, r.Machine.CPU, r.Machine.Cores, r.Machine.MemoryMiB)
 	if g := r.Machine.GPU; g != nil {
 		p.line("- GPU: %s, %d MiB, driver %s", g.Name, g.MemoryMiB, g.Driver)
@@ -53,8 +53,8 @@ func (r *Report) WritePage(w io.Writer) error {
 	if v := r.Provider; v != nil {
 		p.line("- ONNX Runtime %s, provider %s", v.Library, v.Name)
 	}
-	for _, name := range slices.Sorted(maps.Keys(r.Lacks)) {
-		p.line("- Without %s: %s", name, r.Lacks[name])
+	for _, name := range slices.Sorted(maps.Keys(r.Unsupported)) {
+		p.line("- Without %s: %s", name, r.Unsupported[name])
 	}
 	p.line("- Images of %d×%d, %d steps; the random network has %d base channels at %d×%d",
 		r.Config.Size, r.Config.Size, r.Config.Steps, r.Config.Random.Base, r.Config.Random.Size, r.Config.Random.Size)
@@ -63,7 +63,7 @@ func (r *Report) WritePage(w io.Writer) error {
 	r.agreement(p)
 	r.restorations(p)
 	r.speed(p)
-	r.rest(p)
+	r.processes(p)
 	r.torchTable(p)
 	return p.err
 }
@@ -81,7 +81,7 @@ func (r *Report) agreement(p *page) {
 	for _, a := range r.Network {
 		rows = append(rows, []string{a.Network, a.Precision, cell("%.2e", a.MaxAbs), cell("%.2f", a.Largest)})
 	}
-	p.table("Network", "Largest absolute difference of the score network's output from the CPU's in float32, over four times.",
+	p.table("Network", "Largest absolute difference of the score network's output from the CPU's in float32, over four time indices.",
 		[]string{"network", "precision", "difference", "largest value"}, rows)
 }
 
@@ -102,13 +102,13 @@ func (r *Report) restorations(p *page) {
 	for _, t := range r.Tasks {
 		row := []string{t.Task, t.Photograph, cell("%.2e", t.StepMaxAbs), cell("%d", t.GreyLevels), cell("%.2f", t.CPU)}
 		for _, x := range t.Results {
-			row = append(row, cell("%.2f", x.PSNR), cell("%.1f", x.Versus))
+			row = append(row, cell("%.2f", x.PSNR), cell("%.1f", x.PSNRToCPU))
 		}
 		rows = append(rows, row)
 	}
-	p.table("Tasks", "One step: the largest difference of the state after one step from equal states, in float32. Grey levels:\n"+
-		"the largest difference of the restored images, in float32. PSNR is against the photograph, and\n"+
-		"against the CPU's restoration in float32 (at most 80).", head, rows)
+	p.table("Tasks", "One step: largest difference of the state after one step from equal states, in float32. Grey levels: largest\n"+
+		"difference of the restored images, in float32. PSNR is against the photograph and against the CPU's restoration in\n"+
+		"float32 (at most 80).", head, rows)
 }
 
 func (r *Report) speed(p *page) {
@@ -122,12 +122,12 @@ func (r *Report) speed(p *page) {
 		}
 		rows = append(rows, row)
 	}
-	p.table("Speed", "Super-resolution; milliseconds per step of a batch. The bytes cross between host and device, computed from\n"+
-		"the tensors of a call. Memory is what the device has in use, or on a CPU the largest resident set.",
+	p.table("Speed", "Super-resolution, milliseconds per step of a batch. Bytes per step are transferred between host and device,\n"+
+		"computed from the tensors of a call. Memory is the device memory in use, or on a CPU the peak resident memory.",
 		[]string{"network", "precision", "size", "batch", "network ms", "step ms", "share", "bytes per step", "memory MiB"}, rows)
 }
 
-func (r *Report) rest(p *page) {
+func (r *Report) processes(p *page) {
 	var rows [][]string
 	if c := r.Campaign; c != nil {
 		for _, batch := range slices.Sorted(maps.Keys(c.Share)) {
@@ -135,13 +135,13 @@ func (r *Report) rest(p *page) {
 		}
 	}
 	if s := r.Process; s != nil {
-		rows = append(rows, []string{"SIGTERM: exit code, seconds to the end", cell("%d, %.1f", s.DrainExit, s.DrainSeconds)})
+		rows = append(rows, []string{"SIGTERM: exit code, seconds until exit", cell("%d, %.1f", s.DrainExit, s.DrainSeconds)})
 		if len(s.Memory) == 3 {
 			rows = append(rows, []string{"SIGKILL: device MiB before, during, after", cell("%d, %d, %d", s.Memory[0], s.Memory[1], s.Memory[2])})
 		}
 		rows = append(rows, []string{"after SIGKILL the next process works", cell("%v", s.Restarted)})
 	}
-	p.table("Campaign and processes", "", []string{"what", "result"}, rows)
+	p.table("Campaign and processes", "", []string{"check", "result"}, rows)
 }
 
 func (r *Report) torchTable(p *page) {
@@ -158,10 +158,10 @@ func (r *Report) torchTable(p *page) {
 		}
 		rows = append(rows, []string{t.Mode, t.Precision, cell("%d", t.Batch), cell("%.2f", t.MS), t.Layout, ours, ratio})
 	}
-	note := fmt.Sprintf("PyTorch %s on %s with the random network's weights; its output in float32 differs from ours by %.2e. Milliseconds per\n"+
-		"call of the network alone; a ratio above 1: PyTorch is slower.", r.Torch.Version, r.Torch.Device, r.Torch.MaxAbs)
+	note := fmt.Sprintf("PyTorch %s on %s with the random network's weights. Its output in float32 differs from ddiff's by %.2e. Milliseconds\n"+
+		"per call of the network alone. At a ratio above 1, PyTorch is slower.", r.Torch.Version, r.Torch.Device, r.Torch.MaxAbs)
 	if len(r.Torch.Skipped) > 0 {
 		note += " Not measured: " + strings.Join(r.Torch.Skipped, "; ") + "."
 	}
-	p.table("PyTorch", note, []string{"mode", "precision", "batch", "PyTorch ms", "layout", "ours ms", "ratio"}, rows)
+	p.table("PyTorch", note, []string{"mode", "precision", "batch", "PyTorch ms", "layout", "ddiff ms", "ratio"}, rows)
 }

@@ -15,8 +15,7 @@ import (
 	"ddiff/restore/solver"
 )
 
-// sigma is the standard deviation of the noise in measurements, that of the campaigns'
-// default.
+// sigma is the standard deviation of the measurement noise, the default of campaigns.
 const sigma = 0.05
 
 // measured is a photograph with its measurement.
@@ -28,8 +27,8 @@ type measured struct {
 	problem solver.Problem
 }
 
-// measure degrades a photograph for a task, on the CPU: the device is to solve exactly the
-// same problem.
+// measure simulates the measurement of a photograph for a task. It runs on the CPU, so that CPU and device solve equal
+// problems.
 func measure(ctx context.Context, cpu *onnx.Runtime, path, task string, size, steps int) (m measured, err error) {
 	m.name = strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
 	data, err := os.ReadFile(path)
@@ -63,7 +62,7 @@ func measure(ctx context.Context, cpu *onnx.Runtime, path, task string, size, st
 	return m, err
 }
 
-// image is a solution as an image.
+// image returns a solution as an image.
 func (m measured) image(pix []float32) *raster.Image {
 	return &raster.Image{Channels: m.truth.Channels, Height: m.truth.Height, Width: m.truth.Width, Pix: pix}
 }

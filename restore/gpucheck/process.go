@@ -16,56 +16,56 @@ import (
 	"ddiff/restore/solver"
 )
 
-// What the process that is signalled says.
+// Lines that the inference process prints.
 const (
-	saysReady   = "ready"   // the device has made its first steps
-	saysDrained = "drained" // it was told to end, and ends
+	lineReady   = "ready"   // the device has completed its first steps
+	lineDrained = "drained" // the process received SIGTERM and stopped
 )
 
 const (
 	readyLimit = 5 * time.Minute  // for a provider that compiles kernels
 	drainLimit = 60 * time.Second // for a chunk of steps
 	freeLimit  = 30 * time.Second // for the driver to free memory
-	memorySlop = 64               // MiB that others on the device may take meanwhile
+	memorySlop = 64               // MiB that other processes may allocate meanwhile
 )
 
-// ServeInference restores the same image again and again until the context ends, then says
-// so and returns nil: a worker whose device is never idle.
+// ServeInference restores one image repeatedly until the context ends, then prints lineDrained and returns nil. It
+// keeps the device busy, as a worker does.
 func ServeInference(ctx context.Context, in io.Reader, out io.Writer) (err error) {
 	cfg, err := readConfig(in)
 	if err != nil {
 		return err
 	}
-	b, err := newBench(cfg)
+	s, err := openSession(cfg)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, b.close()) }()
-	p, _, err := b.network(bundledNetwork)
+	defer func() { err = errors.Join(err, s.close()) }()
+	p, _, err := s.network(bundledNetwork)
 	if err != nil {
 		return err
 	}
-	m, err := measure(ctx, b.cpu, cfg.Photographs[0], operator.SuperResolution, cfg.Size, cfg.Steps)
+	m, err := measure(ctx, s.cpu, cfg.Photographs[0], operator.SuperResolution, cfg.Size, cfg.Steps)
 	if err != nil {
 		return err
 	}
-	v := b.variants[0]
-	s, err := solver.New(v.rt, p, m.op, m.config, 1, v.build)
+	v := s.variants[0]
+	solve, err := solver.New(v.rt, p, m.op, m.config, 1, v.build)
 	if err != nil {
 		return err
 	}
-	defer s.Close()
+	defer solve.Close()
 	ready := false
 	for {
-		_, err := s.Solve(ctx, []solver.Problem{m.problem}, func(int) error {
+		_, err := solve.Solve(ctx, []solver.Problem{m.problem}, func(int) error {
 			if !ready {
-				fmt.Fprintln(out, saysReady)
+				fmt.Fprintln(out, lineReady)
 				ready = true
 			}
 			return nil
 		})
 		if ctx.Err() != nil {
-			fmt.Fprintln(out, saysDrained)
+			fmt.Fprintln(out, lineDrained)
 			return nil
 		}
 		if err != nil {
@@ -74,14 +74,14 @@ func ServeInference(ctx context.Context, in io.Reader, out io.Writer) (err error
 	}
 }
 
-// inference is a process that runs ServeInference.
+// inference is a process running ServeInference.
 type inference struct {
 	cmd    *exec.Cmd
 	lines  chan string
 	stderr bytes.Buffer
 }
 
-// startInference starts one and waits until its device is busy.
+// startInference starts an inference process and waits until its device is busy.
 func startInference(ctx context.Context, cfg Config, self Self) (*inference, error) {
 	input, err := json.Marshal(cfg)
 	if err != nil {
@@ -94,7 +94,7 @@ func startInference(ctx context.Context, cfg Config, self Self) (*inference, err
 		return nil, err
 	}
 	if err := p.cmd.Start(); err != nil {
-		return nil, fmt.Errorf("start a process: %w", err)
+		return nil, fmt.Errorf("start inference process: %w", err)
 	}
 	go func() {
 		defer close(p.lines)
@@ -102,49 +102,49 @@ func startInference(ctx context.Context, cfg Config, self Self) (*inference, err
 			p.lines <- s.Text()
 		}
 	}()
-	if err := p.wait(saysReady, readyLimit); err != nil {
+	if err := p.wait(lineReady, readyLimit); err != nil {
 		return nil, errors.Join(err, p.cmd.Process.Kill(), p.cmd.Wait())
 	}
 	return p, nil
 }
 
-// wait waits until the process says something.
+// wait waits until the process prints a line.
 func (p *inference) wait(line string, limit time.Duration) error {
 	timeout := time.After(limit)
 	for {
 		select {
 		case got, ok := <-p.lines:
 			if !ok {
-				return fmt.Errorf("the process ended before it was %s: %s", line, excerpt(p.stderr.String()))
+				return fmt.Errorf("inference process exited before it was %s: %s", line, excerpt(p.stderr.String()))
 			}
 			if got == line {
 				return nil
 			}
 		case <-timeout:
-			return fmt.Errorf("the process was not %s after %v", line, limit)
+			return fmt.Errorf("inference process was not %s after %v", line, limit)
 		}
 	}
 }
 
-// drain sends SIGTERM, and gives the exit code and the seconds to the end.
+// drain sends SIGTERM and returns the exit code and the seconds until exit.
 func (p *inference) drain() (code int, seconds float64, err error) {
 	begin := time.Now()
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		return -1, 0, fmt.Errorf("send SIGTERM: %w", err)
 	}
-	said := p.wait(saysDrained, drainLimit)
-	if said != nil {
-		said = errors.Join(said, p.cmd.Process.Kill())
+	drained := p.wait(lineDrained, drainLimit)
+	if drained != nil {
+		drained = errors.Join(drained, p.cmd.Process.Kill())
 	}
 	err = p.cmd.Wait()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
-		err = fmt.Errorf("after SIGTERM: %w: %s", err, excerpt(p.stderr.String()))
+		err = fmt.Errorf("exit after SIGTERM: %w: %s", err, excerpt(p.stderr.String()))
 	}
-	return p.cmd.ProcessState.ExitCode(), time.Since(begin).Seconds(), errors.Join(said, err)
+	return p.cmd.ProcessState.ExitCode(), time.Since(begin).Seconds(), errors.Join(drained, err)
 }
 
-// kill sends SIGKILL and waits for the end.
+// kill sends SIGKILL and waits for the exit.
 func (p *inference) kill() error {
 	if err := p.cmd.Process.Kill(); err != nil {
 		return fmt.Errorf("send SIGKILL: %w", err)
@@ -156,7 +156,7 @@ func (p *inference) kill() error {
 	return nil
 }
 
-// signalProcesses ends processes whose device is busy, and looks at what they leave.
+// signalProcesses sends SIGTERM and SIGKILL to processes whose device is busy, and checks the device afterwards.
 func signalProcesses(ctx context.Context, cfg Config, self Self, r *Report) error {
 	first, err := startInference(ctx, cfg, self)
 	if err != nil {
@@ -175,12 +175,12 @@ func signalProcesses(ctx context.Context, cfg Config, self Self, r *Report) erro
 	if err != nil {
 		return err
 	}
-	during, _, during1 := deviceMemory(ctx, cfg.device())
-	if err := errors.Join(during1, second.kill()); err != nil {
+	during, _, err := deviceMemory(ctx, cfg.device())
+	if err := errors.Join(err, second.kill()); err != nil {
 		return err
 	}
 	if known {
-		after, err := freed(ctx, cfg, before)
+		after, err := waitForMemory(ctx, cfg, before)
 		r.Process.Memory = []int{before, during, after}
 		if err != nil {
 			return err
@@ -188,24 +188,24 @@ func signalProcesses(ctx context.Context, cfg Config, self Self, r *Report) erro
 	}
 	third, err := startInference(ctx, cfg, self)
 	if err != nil {
-		return fmt.Errorf("after SIGKILL: %w", err)
+		return fmt.Errorf("use the device after SIGKILL: %w", err)
 	}
 	if _, _, err := third.drain(); err != nil {
-		return fmt.Errorf("after SIGKILL: %w", err)
+		return fmt.Errorf("use the device after SIGKILL: %w", err)
 	}
 	r.Process.Restarted = true
 	return nil
 }
 
-// freed waits until the device has as much memory as before.
-func freed(ctx context.Context, cfg Config, before int) (after int, err error) {
+// waitForMemory waits until the memory in use on the device is back at its value before, and returns it.
+func waitForMemory(ctx context.Context, cfg Config, before int) (after int, err error) {
 	for deadline := time.Now().Add(freeLimit); ; {
 		after, _, err = deviceMemory(ctx, cfg.device())
 		if err != nil || after <= before+memorySlop {
 			return after, err
 		}
 		if time.Now().After(deadline) {
-			return after, fmt.Errorf("%v after SIGKILL the device has %d MiB in use, before it were %d", freeLimit, after, before)
+			return after, fmt.Errorf("free device memory: %d MiB are in use %v after SIGKILL, %d MiB were before", after, freeLimit, before)
 		}
 		select {
 		case <-ctx.Done():

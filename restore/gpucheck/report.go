@@ -2,11 +2,10 @@ package gpucheck
 
 import "time"
 
-// Schema is the version of the report's form. docs/gpu/README.md describes it.
+// Schema is the version of the report's format, which docs/gpu/README.md describes.
 const Schema = 1
 
-// Report is what a check found: gpu-check.json. A part is absent where its section did not
-// run or failed.
+// Report is the result of a check, written as gpu-check.json. The part of a section that did not run or failed is absent.
 type Report struct {
 	Schema  int       `json:"schema"`
 	Time    time.Time `json:"time,omitzero"` // when the check began
@@ -16,17 +15,17 @@ type Report struct {
 	// Sections are in the order in which they ran.
 	Sections []Section `json:"sections,omitempty"`
 	Provider *Provider `json:"provider,omitempty"`
-	// Lacks are the precisions that the device does not have, with its words.
-	Lacks    map[string]string `json:"lacks,omitempty"`
-	Network  []Agreement       `json:"network,omitempty"`
-	Tasks    []Task            `json:"tasks,omitempty"`
-	Speed    []Speed           `json:"speed,omitempty"`
-	Campaign *Campaign         `json:"campaign,omitempty"`
-	Process  *Process          `json:"process,omitempty"`
-	Torch    *Torch            `json:"torch,omitempty"`
+	// Unsupported maps the precisions that the device does not support to reasons.
+	Unsupported map[string]string `json:"lacks,omitempty"`
+	Network     []Agreement       `json:"network,omitempty"`
+	Tasks       []Task            `json:"tasks,omitempty"`
+	Speed       []Speed           `json:"speed,omitempty"`
+	Campaign    *Campaign         `json:"campaign,omitempty"`
+	Process     *Process          `json:"process,omitempty"`
+	Torch       *Torch            `json:"torch,omitempty"`
 }
 
-// Machine is where the check ran.
+// Machine describes the machine on which the check ran.
 type Machine struct {
 	OS        string `json:"os"`
 	CPU       string `json:"cpu"`
@@ -35,29 +34,29 @@ type Machine struct {
 	GPU       *GPU   `json:"gpu,omitempty"`
 }
 
-// GPU is what nvidia-smi says of the device.
+// GPU describes the device, as reported by nvidia-smi.
 type GPU struct {
 	Name      string `json:"name"`
 	Driver    string `json:"driver"`
 	MemoryMiB int    `json:"memory_mib"`
 }
 
-// The states of a section.
+// The statuses of a section.
 const (
 	StatusOK      = "ok"
-	StatusFailed  = "failed"  // it did not come to an end, or what it found is out of bounds
-	StatusSkipped = "skipped" // it does not apply, or something that it needs is not there
+	StatusFailed  = "failed"  // an error occurred, or a result is beyond its bound
+	StatusSkipped = "skipped" // the section does not apply, or a prerequisite is missing
 )
 
-// Section is how a part of the check ended.
+// Section is the outcome of a section.
 type Section struct {
 	Name    string  `json:"name"`
 	Status  string  `json:"status"`
-	Detail  string  `json:"detail,omitempty"` // why it failed or was skipped
+	Detail  string  `json:"detail,omitempty"` // reason of a failure or skip
 	Seconds float64 `json:"seconds"`
 }
 
-// Provider is what was opened.
+// Provider describes the execution provider that was opened.
 type Provider struct {
 	Library  string            `json:"library"` // the version of ONNX Runtime
 	Name     string            `json:"name"`
@@ -65,34 +64,34 @@ type Provider struct {
 	Settings map[string]string `json:"settings"`
 }
 
-// Agreement compares the score network's outputs for equal inputs.
+// Agreement compares the score network's outputs on the device and on the CPU for equal inputs.
 type Agreement struct {
 	Network   string  `json:"network"`   // bundled or random
 	Precision string  `json:"precision"` // fp32, tf32 or fp16
-	Largest   float64 `json:"largest"`   // the largest absolute value on the CPU, in float32
-	MaxAbs    float64 `json:"max_abs"`   // the largest absolute difference from it
+	Largest   float64 `json:"largest"`   // largest absolute value on the CPU, in float32
+	MaxAbs    float64 `json:"max_abs"`   // largest absolute difference from the CPU in float32
 }
 
 // Task compares the restorations of one photograph.
 type Task struct {
 	Task       string `json:"task"`
 	Photograph string `json:"photograph"`
-	// StepMaxAbs is the largest absolute difference of the state after one step in float32
-	// from equal states, at the beginning, the middle and the end of a run of 60 steps.
+	// StepMaxAbs is the largest absolute difference of the state after one step in float32 from equal states, at the
+	// beginning, the middle and the end of a run of 60 steps.
 	StepMaxAbs float64 `json:"step_max_abs"`
 	// GreyLevels is the largest difference of the restored 8-bit images in float32.
 	GreyLevels int `json:"grey_levels"`
 	// CPU is the PSNR of the CPU's restoration against the photograph, in dB.
 	CPU float64 `json:"cpu_psnr"`
-	// Results are those of the device, one for each precision.
+	// Results are the device's restorations, one per precision.
 	Results []Result `json:"results"`
 }
 
-// Result is a restoration on the device.
+// Result scores one restoration on the device.
 type Result struct {
 	Precision string  `json:"precision"`
 	PSNR      float64 `json:"psnr"`     // against the photograph, dB
-	Versus    float64 `json:"psnr_cpu"` // against the CPU's restoration in float32, dB, at most 80
+	PSNRToCPU float64 `json:"psnr_cpu"` // against the CPU's restoration in float32, dB, at most 80
 }
 
 // Speed is one timing of super-resolution.
@@ -101,17 +100,16 @@ type Speed struct {
 	Precision string `json:"precision"`
 	Size      int    `json:"size"`
 	Batch     int    `json:"batch"`
-	// NetworkMS and StepMS are milliseconds per step of the batch: of the network alone, and
-	// of the solver with it.
+	// NetworkMS and StepMS are milliseconds per step of the batch, of the network alone and of the solver.
 	NetworkMS float64 `json:"network_ms"`
 	StepMS    float64 `json:"step_ms"`
-	// Share of the network in the solver's time.
+	// Share is NetworkMS/StepMS.
 	Share float64 `json:"share"`
-	// BytesPerStep cross between host and device, computed from the tensors of a call.
+	// BytesPerStep are transferred between host and device, computed from the tensors of a call.
 	BytesPerStep int `json:"bytes_per_step"`
-	// MemoryMiB is the device memory in use, or on a CPU the largest resident set so far.
+	// MemoryMiB is the device memory in use, or on a CPU the peak resident memory.
 	MemoryMiB int `json:"memory_mib,omitempty"`
-	// Error is why there are no figures: the batch did not fit.
+	// Error is the reason for absent figures: the batch did not fit into memory.
 	Error string `json:"error,omitempty"`
 }
 
@@ -121,28 +119,28 @@ type Campaign struct {
 	Share map[int]float64 `json:"share"`
 }
 
-// Process is what signals did to a process whose device was busy.
+// Process is the effect of signals on a process whose device is busy.
 type Process struct {
-	// SIGTERM: the exit code and the seconds to the end.
+	// DrainExit and DrainSeconds are the exit code after SIGTERM and the seconds until exit.
 	DrainExit    int     `json:"drain_exit"`
 	DrainSeconds float64 `json:"drain_seconds"`
-	// SIGKILL: device memory in MiB before, during and after; absent where it is not known.
+	// Memory is the device memory in MiB before, during and after a process that SIGKILL ends; absent if unknown.
 	Memory []int `json:"memory_mib,omitempty"`
-	// Restarted: the next process on the device worked, and drained too.
+	// Restarted: the next process used the device and drained.
 	Restarted bool `json:"restarted"`
 }
 
-// Torch is PyTorch with the weights of the random network.
+// Torch is the result of running the random network in PyTorch with the same weights.
 type Torch struct {
 	Version string `json:"torch"`
 	Device  string `json:"device"`
-	// MaxAbs is the largest difference of its output in float32 from ours on the CPU.
+	// MaxAbs is the largest difference of PyTorch's output in float32 from ddiff's on the CPU.
 	MaxAbs  float64       `json:"max_abs"`
 	Results []TorchTiming `json:"results"`
-	Skipped []string      `json:"skipped,omitempty"` // modes that this PyTorch or device lacks
+	Skipped []string      `json:"skipped,omitempty"` // modes that this PyTorch or device does not support
 }
 
-// TorchTiming is one timing of the network alone.
+// TorchTiming is one timing of the network in PyTorch.
 type TorchTiming struct {
 	Mode      string  `json:"mode"` // eager or compiled
 	Precision string  `json:"precision"`

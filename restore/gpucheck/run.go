@@ -13,32 +13,33 @@ import (
 	"time"
 )
 
-// ErrAbsent: the device cannot be opened, so there is nothing to check.
+// ErrAbsent: the device cannot be opened.
 var ErrAbsent = errors.New("the device cannot be used")
 
-// errSkip: a section does not apply, or something that it needs is not there.
-var errSkip = errors.New("skipped")
+// skipped is the reason why a section does not apply or lacks a prerequisite.
+type skipped struct{ reason string }
 
-// Self starts the program itself with arguments, which must be such that the program calls
-// ServeSection, ServeInference or runs its bench. See Run.
+func (s skipped) Error() string { return s.reason }
+
+// Self returns a command that runs this program with arguments: SectionArgs and a section's name for ServeSection,
+// InferenceArgs for ServeInference, or the bench command.
 type Self func(ctx context.Context, args ...string) *exec.Cmd
 
-// The arguments with which the program is started for a section, and as a process to signal.
+// The program's arguments for a section and for the process that receives signals.
 var (
 	SectionArgs   = []string{"doctor", "section"}
 	InferenceArgs = []string{"doctor", "inference"}
 )
 
-// Run goes through the sections and gives the report, with Sections saying how each ended.
-// The error wraps ErrAbsent when the device cannot be opened; it is the context's when that
-// ended. progress is told each section's beginning and end.
+// Run executes the sections and returns the report, which records the outcome of each. It writes a line per section to
+// progress. Errors are ErrConfig, ErrAbsent when the device cannot be opened, and the context's.
 func Run(ctx context.Context, cfg Config, self Self, progress io.Writer) (*Report, error) {
 	cfg, err := cfg.Complete()
 	if err != nil {
 		return nil, err
 	}
 	if len(cfg.Photographs) == 0 {
-		return nil, fmt.Errorf("%w Photographs: there is none", ErrConfig)
+		return nil, fmt.Errorf("%w Photographs: must not be empty", ErrConfig)
 	}
 	r := &Report{Schema: Schema, Config: cfg}
 	for _, name := range Sections() {
@@ -50,11 +51,11 @@ func Run(ctx context.Context, cfg Config, self Self, progress io.Writer) (*Repor
 			return r, e
 		}
 		end := Section{Name: name, Status: StatusOK, Seconds: time.Since(begin).Seconds()}
-		switch {
-		case errors.Is(err, errSkip):
-			end.Status, end.Detail = StatusSkipped, err.Error()
-		case err != nil:
+		if err != nil {
 			end.Status, end.Detail = StatusFailed, err.Error()
+		}
+		if _, ok := errors.AsType[skipped](err); ok {
+			end.Status = StatusSkipped
 		}
 		r.Sections = append(r.Sections, end)
 		fmt.Fprintf(progress, " %-7s %6.1f s  %s\n", end.Status, end.Seconds, firstLine(end.Detail))
@@ -65,16 +66,16 @@ func Run(ctx context.Context, cfg Config, self Self, progress io.Writer) (*Repor
 	return r, nil
 }
 
-// Sections are the names of the sections, in their order.
+// Sections returns the names of the sections in the order in which they run.
 func Sections() []string {
 	return []string{"provider", "network", "tasks", "speed", "campaign", "process", "torch"}
 }
 
-// section runs one of them, wherever it runs.
+// section runs a section, in this process or in its own.
 func (r *Report) section(ctx context.Context, name string, cfg Config, self Self) error {
 	switch {
 	case name != "provider" && len(cfg.Only) > 0 && !slices.Contains(cfg.Only, name):
-		return skipped{"left out"}
+		return skipped{"not selected"}
 	case name == "campaign":
 		return runCampaign(ctx, cfg, self, r)
 	case name == "process":
@@ -83,7 +84,7 @@ func (r *Report) section(ctx context.Context, name string, cfg Config, self Self
 	return startSection(ctx, name, cfg, self, r)
 }
 
-// Probe opens a device in a process of its own and says what it is.
+// Probe opens a device in a process of its own and describes its provider. ErrAbsent: the device cannot be opened.
 func Probe(ctx context.Context, cfg Config, self Self) (*Provider, error) {
 	cfg, err := cfg.Complete()
 	if err != nil {
@@ -96,7 +97,7 @@ func Probe(ctx context.Context, cfg Config, self Self) (*Provider, error) {
 	return r.Provider, nil
 }
 
-// Failed lists the sections that failed.
+// Failed returns the names of the failed sections.
 func (r *Report) Failed() []string {
 	var out []string
 	for _, s := range r.Sections {
@@ -112,14 +113,14 @@ func firstLine(s string) string {
 	return line
 }
 
-// answer is what the process of a section writes.
-type answer struct {
+// sectionResult is the output of a section's process.
+type sectionResult struct {
 	Report  Report `json:"report"`
 	Error   string `json:"error,omitempty"`
 	Skipped bool   `json:"skipped,omitempty"`
 }
 
-// startSection runs a section in a process of its own and takes over what it found.
+// startSection runs a section in a process of its own and merges its results into r.
 func startSection(ctx context.Context, name string, cfg Config, self Self, r *Report) error {
 	input, err := json.Marshal(cfg)
 	if err != nil {
@@ -128,34 +129,28 @@ func startSection(ctx context.Context, name string, cfg Config, self Self, r *Re
 	cmd := self(ctx, append(SectionArgs, name)...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(input), &stdout, &stderr
-	ended := cmd.Run()
-	var a answer
-	if err := json.Unmarshal(stdout.Bytes(), &a); err != nil || ended != nil {
-		return fmt.Errorf("its process ended without an answer: %w: %s", errors.Join(ended, err), excerpt(stderr.String()))
+	exit := cmd.Run()
+	var result sectionResult
+	if err := json.Unmarshal(stdout.Bytes(), &result); err != nil || exit != nil {
+		return fmt.Errorf("run section %s: its process ended without a result: %w: %s", name, errors.Join(exit, err), excerpt(stderr.String()))
 	}
-	r.take(a.Report)
+	r.merge(result.Report)
 	switch {
-	case a.Skipped:
-		return skipped{a.Error}
-	case a.Error != "":
-		return errors.New(a.Error)
+	case result.Skipped:
+		return skipped{result.Error}
+	case result.Error != "":
+		return errors.New(result.Error)
 	}
 	return nil
 }
 
-// skipped is a reason to skip that came from another process.
-type skipped struct{ reason string }
-
-func (s skipped) Error() string { return s.reason }
-func (s skipped) Unwrap() error { return errSkip }
-
-// take adopts the parts that a section filled in.
-func (r *Report) take(s Report) {
+// merge adds the parts of a section's report.
+func (r *Report) merge(s Report) {
 	if s.Provider != nil {
 		r.Provider = s.Provider
 	}
-	if s.Lacks != nil {
-		r.Lacks = s.Lacks
+	if s.Unsupported != nil {
+		r.Unsupported = s.Unsupported
 	}
 	if s.Torch != nil {
 		r.Torch = s.Torch
@@ -165,8 +160,8 @@ func (r *Report) take(s Report) {
 	r.Speed = append(r.Speed, s.Speed...)
 }
 
-// excerpt is the beginning and the end of what a process complained of: a crash begins with
-// its cause, a traceback ends with it.
+// excerpt returns the beginning and the end of a process's output: a crash begins with its cause, a traceback ends with
+// it.
 func excerpt(text string) string {
 	const limit = 300
 	text = strings.Join(strings.Fields(text), " ")
@@ -176,19 +171,20 @@ func excerpt(text string) string {
 	return text
 }
 
-// ServeSection is what the process of a section does: it reads the configuration, runs the
-// section and writes what it found, also when it failed.
+// ServeSection is the process of a section: it reads the configuration from in, runs the section and writes its result,
+// also that of a failed section, to out.
 func ServeSection(ctx context.Context, name string, in io.Reader, out io.Writer) error {
 	cfg, err := readConfig(in)
 	if err != nil {
 		return err
 	}
-	var a answer
-	if err := RunSection(ctx, name, cfg, &a.Report); err != nil {
-		a.Error, a.Skipped = err.Error(), errors.Is(err, errSkip)
+	var result sectionResult
+	if err := runSection(ctx, name, cfg, &result.Report); err != nil {
+		result.Error = err.Error()
+		_, result.Skipped = errors.AsType[skipped](err)
 	}
-	if err := json.NewEncoder(out).Encode(a); err != nil {
-		return fmt.Errorf("write the answer of section %s: %w", name, err)
+	if err := json.NewEncoder(out).Encode(result); err != nil {
+		return fmt.Errorf("write the result of section %s: %w", name, err)
 	}
 	return nil
 }
@@ -196,7 +192,7 @@ func ServeSection(ctx context.Context, name string, in io.Reader, out io.Writer)
 func readConfig(in io.Reader) (Config, error) {
 	var cfg Config
 	if err := json.NewDecoder(in).Decode(&cfg); err != nil {
-		return cfg, fmt.Errorf("%w: read it from standard input: %w", ErrConfig, err)
+		return cfg, fmt.Errorf("%w: read configuration from standard input: %w", ErrConfig, err)
 	}
 	return cfg.Complete()
 }

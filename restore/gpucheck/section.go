@@ -25,9 +25,9 @@ const (
 	fp16 = "fp16"
 )
 
-// RunSection runs a section that computes, in this process, and puts what it finds into r.
-func RunSection(ctx context.Context, name string, cfg Config, r *Report) error {
-	run, ok := map[string]func(context.Context, *bench, *Report) error{
+// runSection runs a section that computes, in this process, and records its results in r.
+func runSection(ctx context.Context, name string, cfg Config, r *Report) error {
+	run, ok := map[string]func(context.Context, *session, *Report) error{
 		"provider": openProvider,
 		"network":  compareNetworks,
 		"tasks":    compareTasks,
@@ -35,17 +35,17 @@ func RunSection(ctx context.Context, name string, cfg Config, r *Report) error {
 		"torch":    timeTorch,
 	}[name]
 	if !ok {
-		return fmt.Errorf("%w: there is no section %q that computes", ErrConfig, name)
+		return fmt.Errorf("%w: section %q does not exist or runs no computation", ErrConfig, name)
 	}
-	b, err := newBench(cfg)
+	s, err := openSession(cfg)
 	if err != nil {
 		return err
 	}
-	return errors.Join(run(ctx, b, r), b.close())
+	return errors.Join(run(ctx, s, r), s.close())
 }
 
-// bench is the open runtime, with the CPU as the reference and the device beside it.
-type bench struct {
+// session holds the open runtimes: the CPU as the reference, and the device in each precision.
+type session struct {
 	cfg      Config
 	cpu      *onnx.Runtime
 	variants []variant
@@ -58,51 +58,51 @@ type variant struct {
 	build solver.Build
 }
 
-func newBench(cfg Config) (b *bench, err error) {
-	b = &bench{cfg: cfg}
-	if b.cpu, err = onnx.Open(onnx.Config{Library: cfg.Library, Provider: onnx.ProviderCPU, Threads: cfg.Threads}); err != nil {
+func openSession(cfg Config) (s *session, err error) {
+	s = &session{cfg: cfg}
+	if s.cpu, err = onnx.Open(onnx.Config{Library: cfg.Library, Provider: onnx.ProviderCPU, Threads: cfg.Threads}); err != nil {
 		return nil, err
 	}
 	d := cfg.device()
 	open := func(o onnx.Options) (*onnx.Runtime, error) {
-		return b.cpu.With(onnx.Config{Provider: d.Provider, Device: d.Index, Threads: cfg.Threads, Options: o})
+		return s.cpu.With(onnx.Config{Provider: d.Provider, Device: d.Index, Threads: cfg.Threads, Options: o})
 	}
 	plain, err := open(onnx.Options{})
 	if err != nil {
-		return nil, errors.Join(err, b.close())
+		return nil, errors.Join(err, s.close())
 	}
-	b.variants = []variant{{fp32, plain, solver.Build{Precision: solver.FP32}}}
-	// TensorRT's TF32 is switched for the whole process, so there it is left off.
+	s.variants = []variant{{fp32, plain, solver.Build{Precision: solver.FP32}}}
+	// TensorRT switches TF32 for the whole process, so only CUDA has the variant.
 	if d.Provider == onnx.ProviderCUDA {
 		rounded, err := open(onnx.Options{TF32: true})
 		if err != nil {
-			return nil, errors.Join(err, b.close())
+			return nil, errors.Join(err, s.close())
 		}
-		b.variants = append(b.variants, variant{tf32, rounded, solver.Build{Precision: solver.FP32}})
+		s.variants = append(s.variants, variant{tf32, rounded, solver.Build{Precision: solver.FP32}})
 	}
-	b.variants = append(b.variants, variant{fp16, plain, solver.Build{Precision: solver.FP16}})
-	return b, nil
+	s.variants = append(s.variants, variant{fp16, plain, solver.Build{Precision: solver.FP16}})
+	return s, nil
 }
 
-func (b *bench) close() error {
+func (s *session) close() error {
 	closed := map[*onnx.Runtime]bool{}
 	var err error
-	for _, v := range b.variants {
+	for _, v := range s.variants {
 		if !closed[v.rt] {
 			closed[v.rt] = true
 			err = errors.Join(err, v.rt.Close())
 		}
 	}
-	return errors.Join(err, b.cpu.Close())
+	return errors.Join(err, s.cpu.Close())
 }
 
-// network opens a network by its name, and gives the side of its images.
-func (b *bench) network(name string) (*prior.Prior, int, error) {
+// network opens a network by name and returns the side of its images in pixels.
+func (s *session) network(name string) (*prior.Prior, int, error) {
 	if name == bundledNetwork {
 		p, err := prior.Open(prior.Bundled)
-		return p, b.cfg.Size, err
+		return p, s.cfg.Size, err
 	}
-	n, err := randomnet.New(b.cfg.Random)
+	n, err := randomnet.New(s.cfg.Random)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -111,22 +111,22 @@ func (b *bench) network(name string) (*prior.Prior, int, error) {
 		return nil, 0, err
 	}
 	p, err := prior.Load(randomNetwork, data)
-	return p, b.cfg.Random.Size, err
+	return p, s.cfg.Random.Size, err
 }
 
-// lack tells whether an error says that the device has no float16, and notes it. TF32 is never
-// refused: where there is none, products are computed in float32.
-func (r *Report) lack(v variant, err error) bool {
+// unsupported reports whether err means that the device has no float16, and records that. TF32 never fails: devices
+// without it compute products in float32.
+func (r *Report) unsupported(v variant, err error) bool {
 	if err == nil || v.name != fp16 || !strings.Contains(err.Error(), "requires f16 but the device does not support it") {
 		return false
 	}
-	r.Lacks = map[string]string{fp16: "the device has no float16"}
+	r.Unsupported = map[string]string{fp16: "the device has no float16"}
 	return true
 }
 
-// openProvider records what was opened.
-func openProvider(_ context.Context, b *bench, r *Report) error {
-	rt := b.variants[0].rt
-	r.Provider = &Provider{Library: rt.Version(), Name: rt.Provider(), Device: b.cfg.Device, Settings: rt.Settings()}
+// openProvider records the provider that was opened.
+func openProvider(_ context.Context, s *session, r *Report) error {
+	rt := s.variants[0].rt
+	r.Provider = &Provider{Library: rt.Version(), Name: rt.Provider(), Device: s.cfg.Device, Settings: rt.Settings()}
 	return nil
 }

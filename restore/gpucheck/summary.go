@@ -5,8 +5,7 @@ import (
 	"math"
 )
 
-// parity is the largest difference in float32 that was found: of network outputs, and of
-// states after one step.
+// parity returns the largest difference in float32, over network outputs and states after one step.
 func (r *Report) parity() float64 {
 	largest := 0.0
 	for _, a := range r.Network {
@@ -20,20 +19,20 @@ func (r *Report) parity() float64 {
 	return largest
 }
 
-// psnr is the lowest PSNR of a precision's restorations against those of the CPU.
+// psnr returns the lowest PSNR of a precision's restorations against the CPU's, in dB.
 func (r *Report) psnr(precision string) (lowest float64, ok bool) {
 	lowest = math.Inf(1)
 	for _, t := range r.Tasks {
 		for _, x := range t.Results {
 			if x.Precision == precision {
-				lowest, ok = min(lowest, x.Versus), true
+				lowest, ok = min(lowest, x.PSNRToCPU), true
 			}
 		}
 	}
 	return lowest, ok
 }
 
-// step is the solver's time per step with the random network in float32.
+// step returns the solver's milliseconds per step with the random network in float32.
 func (r *Report) step(batch int) (ms float64, ok bool) {
 	for _, s := range r.Speed {
 		if s.Network == randomNetwork && s.Precision == fp32 && s.Batch == batch && s.Error == "" {
@@ -43,7 +42,7 @@ func (r *Report) step(batch int) (ms float64, ok bool) {
 	return 0, false
 }
 
-// torch is PyTorch's time for a call of the network: compiled where it can be, else eager.
+// torch returns PyTorch's milliseconds per call of the network, compiled if possible, else eager.
 func (r *Report) torch(precision string, batch int) (ms float64, ok bool) {
 	if r.Torch == nil {
 		return 0, false
@@ -58,11 +57,11 @@ func (r *Report) torch(precision string, batch int) (ms float64, ok bool) {
 	return ms, ok
 }
 
-// modeCompiled is TorchTiming.Mode of a compiled network.
+// modeCompiled is the TorchTiming.Mode of a compiled network.
 const modeCompiled = "compiled"
 
-// versusTorch is the lowest ratio, over precisions and batches, of PyTorch's time for the
-// network to ours: above 1, PyTorch is slower.
+// versusTorch returns the lowest ratio, over precisions and batches, of PyTorch's time for the network to ddiff's. Above
+// 1, PyTorch is slower.
 func (r *Report) versusTorch() (lowest float64, ok bool) {
 	lowest = math.Inf(1)
 	for _, s := range r.Speed {
@@ -76,8 +75,8 @@ func (r *Report) versusTorch() (lowest float64, ok bool) {
 	return lowest, ok
 }
 
-// Line is the summary that scripts read. A value that was not measured is "skipped". Times
-// are of the solver with the random network in float32, the share is the campaign's.
+// Line returns the summary for scripts. A value that was not measured is "skipped". Times are the solver's with the
+// random network in float32; the share is the campaign's.
 func (r *Report) Line() string {
 	value := func(format string, v float64, ok bool) string {
 		if !ok {

@@ -14,46 +14,46 @@ import (
 )
 
 // compareTasks restores one photograph for each task on the CPU and on the device.
-func compareTasks(ctx context.Context, b *bench, r *Report) error {
-	p, _, err := b.network(bundledNetwork)
+func compareTasks(ctx context.Context, s *session, r *Report) error {
+	p, _, err := s.network(bundledNetwork)
 	if err != nil {
 		return err
 	}
 	var failures error
-	for i, task := range b.cfg.Tasks {
-		t, err := b.compareTask(ctx, p, task, b.cfg.Photographs[i%len(b.cfg.Photographs)], r)
+	for i, task := range s.cfg.Tasks {
+		t, err := s.compareTask(ctx, p, task, s.cfg.Photographs[i%len(s.cfg.Photographs)], r)
 		if err != nil {
-			return fmt.Errorf("task %s: %w", task, err)
+			return fmt.Errorf("restore task %s: %w", task, err)
 		}
 		r.Tasks = append(r.Tasks, t)
 		failures = errors.Join(failures,
-			beyond(t.StepMaxAbs, stepBound, task+": the difference after one step in float32"),
-			beyond(float64(t.GreyLevels), greyBound, task+": the difference in grey levels in float32"))
+			withinBound(t.StepMaxAbs, stepBound, task+": the difference after one step in float32"),
+			withinBound(float64(t.GreyLevels), greyBound, task+": the difference in grey levels in float32"))
 	}
 	return failures
 }
 
-func (b *bench) compareTask(ctx context.Context, p *prior.Prior, task, photograph string, r *Report) (t Task, err error) {
-	m, err := measure(ctx, b.cpu, photograph, task, b.cfg.Size, b.cfg.Steps)
+func (s *session) compareTask(ctx context.Context, p *prior.Prior, task, photograph string, r *Report) (t Task, err error) {
+	m, err := measure(ctx, s.cpu, photograph, task, s.cfg.Size, s.cfg.Steps)
 	if err != nil {
 		return t, err
 	}
 	t = Task{Task: task, Photograph: m.name}
-	want, err := m.solve(ctx, variant{fp32, b.cpu, solver.Build{}}, p)
+	want, err := m.solve(ctx, reference(s.cpu), p)
 	if err != nil {
 		return t, fmt.Errorf("on the CPU: %w", err)
 	}
 	if t.CPU, err = metric.PSNR(m.truth, want); err != nil {
 		return t, err
 	}
-	for _, v := range b.variants {
+	for _, v := range s.variants {
 		if v.name == fp32 {
-			if t.StepMaxAbs, err = m.stepDifference(ctx, b.cpu, v, p); err != nil {
+			if t.StepMaxAbs, err = m.stepDifference(ctx, s.cpu, v, p); err != nil {
 				return t, fmt.Errorf("one step: %w", err)
 			}
 		}
 		got, err := m.solve(ctx, v, p)
-		if r.lack(v, err) {
+		if r.unsupported(v, err) {
 			continue
 		}
 		if err != nil {
@@ -63,7 +63,7 @@ func (b *bench) compareTask(ctx context.Context, p *prior.Prior, task, photograp
 		if res.PSNR, err = metric.PSNR(m.truth, got); err != nil {
 			return t, err
 		}
-		if res.Versus, err = metric.PSNR(want, got); err != nil {
+		if res.PSNRToCPU, err = metric.PSNR(want, got); err != nil {
 			return t, err
 		}
 		if v.name == fp32 {
@@ -74,12 +74,12 @@ func (b *bench) compareTask(ctx context.Context, p *prior.Prior, task, photograp
 	return t, nil
 }
 
-// stepsCompared is the length of the runs of which single steps are compared. In a much
-// shorter run a step goes so far that it multiplies rounding.
+// stepsCompared is the length of the run whose steps are compared. In a much shorter run a step is so large that it
+// amplifies rounding.
 const stepsCompared = 60
 
-// stepDifference is the largest difference of x_t and u after one step from equal states, at
-// the beginning, the middle and the end of a run.
+// stepDifference returns the largest difference of x_t and u after one step from equal states, at the beginning, the
+// middle and the end of a run.
 func (m measured) stepDifference(ctx context.Context, cpu *onnx.Runtime, v variant, p *prior.Prior) (float64, error) {
 	m.config.Steps = stepsCompared
 	var after [2][]solver.State
@@ -99,7 +99,7 @@ func (m measured) stepDifference(ctx context.Context, cpu *onnx.Runtime, v varia
 // errOneStep ends a run after its first step.
 var errOneStep = errors.New("one step is enough")
 
-// steps makes single steps from states as they are on the way to the photograph.
+// steps executes single steps from states as they occur on the way to the photograph.
 func (m measured) steps(ctx context.Context, rt *onnx.Runtime, p *prior.Prior) ([]solver.State, error) {
 	s, err := solver.New(rt, p, m.op, m.config, 1, solver.Build{Chunk: 1})
 	if err != nil {
@@ -139,7 +139,7 @@ func (m measured) solve(ctx context.Context, v variant, p *prior.Prior) (*raster
 	return m.image(answers[0].X), nil
 }
 
-// greyLevels is the largest difference of two images as they are written.
+// greyLevels returns the largest difference of two images in 8-bit samples.
 func greyLevels(x, y *raster.Image) int {
 	largest := 0
 	for i, v := range x.Pix {

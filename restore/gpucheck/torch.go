@@ -16,46 +16,44 @@ import (
 	"ddiff/restore/prior"
 	"ddiff/restore/prior/randomnet"
 	"ddiff/restore/raster"
-	"ddiff/restore/solver"
 )
 
-// torchBound is the largest difference of PyTorch's output in float32 from ours: then it is
-// the same network.
+// torchBound is the largest difference of PyTorch's output in float32 from ddiff's for equal networks.
 const torchBound = 1e-3
 
-// torchAbsent is the exit code with which the timing in Python says that it cannot run here.
+// torchAbsent is the exit code of the timing in Python when PyTorch cannot run on this machine.
 const torchAbsent = 77
 
-// timeTorch times the random network in PyTorch, with its weights, and compares the outputs.
-func timeTorch(ctx context.Context, b *bench, r *Report) (err error) {
-	d := b.cfg.device()
+// timeTorch times the random network in PyTorch with the same weights, and compares the outputs.
+func timeTorch(ctx context.Context, s *session, r *Report) (err error) {
+	d := s.cfg.device()
 	device := d.Provider
 	switch {
-	case b.cfg.Python == "":
-		return skipped{"no Python interpreter was named"}
+	case s.cfg.Python == "":
+		return skipped{"no Python interpreter with PyTorch is named; use --torch"}
 	case d.NVIDIA():
 		device = "cuda:" + strconv.Itoa(d.Index)
 	case d.Provider != onnx.ProviderCPU:
-		return skipped{"PyTorch has no " + d.Provider}
+		return skipped{"PyTorch does not support " + d.Provider}
 	}
 	dir, err := os.MkdirTemp("", "ddiff-torch-")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	if err := b.writeNetwork(ctx, dir); err != nil {
+	if err := s.writeNetwork(ctx, dir); err != nil {
 		return err
 	}
-	tools, err := filepath.Abs(b.cfg.Tools)
+	tools, err := filepath.Abs(s.cfg.Tools)
 	if err != nil {
 		return err
 	}
-	batches := make([]string, len(b.cfg.Batches))
-	for i, n := range b.cfg.Batches {
+	batches := make([]string, len(s.cfg.Batches))
+	for i, n := range s.cfg.Batches {
 		batches[i] = strconv.Itoa(n)
 	}
-	cmd := exec.CommandContext(ctx, b.cfg.Python, "-m", "ddiff_torch.unet_bench", "--network", dir, "--device", device,
-		"--batches", strings.Join(batches, ","), "--seconds", fmt.Sprint(b.cfg.Measure.Seconds()), "--threads", strconv.Itoa(b.cpu.Threads()))
+	cmd := exec.CommandContext(ctx, s.cfg.Python, "-m", "ddiff_torch.unet_bench", "--network", dir, "--device", device,
+		"--batches", strings.Join(batches, ","), "--seconds", fmt.Sprint(s.cfg.Measure.Seconds()), "--threads", strconv.Itoa(s.cpu.Threads()))
 	var stdout, stderr bytes.Buffer
 	cmd.Dir, cmd.Stdout, cmd.Stderr = tools, &stdout, &stderr
 	err = cmd.Run()
@@ -68,16 +66,15 @@ func timeTorch(ctx context.Context, b *bench, r *Report) (err error) {
 	}
 	t := &Torch{}
 	if err := json.Unmarshal(stdout.Bytes(), t); err != nil {
-		return fmt.Errorf("PyTorch printed %q: %w", excerpt(stdout.String()), err)
+		return fmt.Errorf("run PyTorch: parse its output %q: %w", excerpt(stdout.String()), err)
 	}
 	r.Torch = t
-	return beyond(t.MaxAbs, torchBound, "PyTorch's output in float32: the difference")
+	return withinBound(t.MaxAbs, torchBound, "PyTorch's output in float32: the difference")
 }
 
-// writeNetwork writes the random network for PyTorch: architecture, weights, an input and
-// our output for it.
-func (b *bench) writeNetwork(ctx context.Context, dir string) error {
-	n, err := randomnet.New(b.cfg.Random)
+// writeNetwork writes the random network for PyTorch: architecture, weights, an input and ddiff's output for it.
+func (s *session) writeNetwork(ctx context.Context, dir string) error {
+	n, err := randomnet.New(s.cfg.Random)
 	if err != nil {
 		return err
 	}
@@ -89,15 +86,15 @@ func (b *bench) writeNetwork(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	net, err := newBareNetwork(variant{fp32, b.cpu, solver.Build{}}, p, 1, b.cfg.Random.Size)
+	net, err := reference(s.cpu).compile(p, 1, s.cfg.Random.Size)
 	if err != nil {
 		return err
 	}
-	defer net.close()
-	if err := net.run(ctx); err != nil {
+	defer net.Close()
+	if err := net.Run(ctx); err != nil {
 		return err
 	}
-	for name, t := range map[string]*onnx.Tensor{"x.npy": net.in[0], "y.npy": net.out[0]} {
+	for name, t := range map[string]*onnx.Tensor{"x.npy": net.X, "y.npy": net.Y} {
 		file, err := raster.EncodeNPY(t.Dims(), t.F32)
 		if err != nil {
 			return err
@@ -106,10 +103,10 @@ func (b *bench) writeNetwork(ctx context.Context, dir string) error {
 			return err
 		}
 	}
-	c := b.cfg.Random
+	c := s.cfg.Random
 	described, err := json.Marshal(map[string]any{
 		"size": c.Size, "channels": c.Channels, "base": c.Base, "multipliers": c.Multipliers, "blocks": c.Blocks,
-		"attention": c.Attention, "head_channels": randomnet.HeadChannels, "time": net.in[1].I64[0],
+		"attention": c.Attention, "head_channels": randomnet.HeadChannels, "time": net.T.I64[0],
 	})
 	if err != nil {
 		return err

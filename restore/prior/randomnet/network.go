@@ -28,15 +28,6 @@ func New(cfg Config) (*Network, error) {
 	return &Network{cfg: cfg, graph: b.graph, weights: b.weights}, nil
 }
 
-// Parameters is the number of weights.
-func (n *Network) Parameters() int {
-	total := 0
-	for _, w := range n.weights {
-		total += len(w.raw) / 4
-	}
-	return total
-}
-
 // ONNX is the network as a prior's file, with its model card.
 func (n *Network) ONNX() ([]byte, error) {
 	c := n.cfg

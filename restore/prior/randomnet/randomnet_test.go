@@ -9,29 +9,24 @@ import (
 	"testing"
 
 	"ddiff/restore/noise"
-	"ddiff/restore/onnx"
 	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/prior"
 	"ddiff/restore/prior/randomnet"
 )
 
-// Its authors give the published network 93.6 million weights.
+// TestFFHQHasThePublishedSize: the published network has 93.6 million weights, according to its authors.
 func TestFFHQHasThePublishedSize(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
-		t.Skip("makes 374 MB of weights; run without -short")
+		t.Skip("generates 374 MB of weights; run without -short")
 	}
-	n, err := randomnet.New(randomnet.FFHQ())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := float64(n.Parameters()) / 1e6; math.Abs(got-93.6) > 0.05 {
+	if got := float64(load(t, randomnet.FFHQ()).Parameters()) / 1e6; math.Abs(got-93.6) > 0.05 {
 		t.Errorf("%.3f million weights, want 93.6", got)
 	}
 }
 
-// predict runs the network on standard normal images at a time.
-func predict(t *testing.T, cfg randomnet.Config, time int64) []float32 {
+// load returns the network as a prior.
+func load(t *testing.T, cfg randomnet.Config) *prior.Prior {
 	t.Helper()
 	n, err := randomnet.New(cfg)
 	if err != nil {
@@ -45,42 +40,26 @@ func predict(t *testing.T, cfg randomnet.Config, time int64) []float32 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := onnx.NewGraph(p.Opset())
-	x := g.Input("x", onnx.Float, 2, 3, cfg.Size, cfg.Size)
-	when := g.Input("t", onnx.Int64, 1)
-	y, err := p.Predict(g, x, when)
-	if err != nil {
-		t.Fatal(err)
-	}
-	g.Output("y", y)
-	model, err := g.Marshal("test")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := onnxtest.Runtime(t).NewSession(model, []string{"x", "t"}, []string{"y"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	in, err := onnx.NewTensors(x, when)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer onnx.CloseTensors(in)
-	out, err := onnx.NewTensors(y)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer onnx.CloseTensors(out)
-	noise.Normal(in[0].F32, noise.Key{1}, noise.Start, 0, 1)
-	in[1].I64[0] = time
-	if err := s.Run(t.Context(), in, out); err != nil {
-		t.Fatal(err)
-	}
-	return out[0].F32
+	return p
 }
 
-// Activations stay near one, at every time, and the time and the seed matter.
+// predict runs the network on standard normal images at a time index.
+func predict(t *testing.T, cfg randomnet.Config, time int64) []float32 {
+	t.Helper()
+	net, err := load(t, cfg).Compile(onnxtest.Runtime(t), 2, cfg.Size, cfg.Size, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer net.Close()
+	noise.Normal(net.X.F32, noise.Key{1}, noise.Start, 0, 1)
+	net.T.I64[0] = time
+	if err := net.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return net.Y.F32
+}
+
+// TestPredictionIsFinite: activations stay near 1 at every time index, and time index and seed change the prediction.
 func TestPredictionIsFinite(t *testing.T) {
 	t.Parallel()
 	cfg := randomnet.Small(32)
@@ -91,7 +70,7 @@ func TestPredictionIsFinite(t *testing.T) {
 			sum += float64(v) * float64(v)
 		}
 		if rms := math.Sqrt(sum / float64(len(first))); !(rms > 0.05 && rms < 5) {
-			t.Errorf("time %d: the prediction's root mean square is %g, want about 1", time, rms)
+			t.Errorf("time index %d: root mean square of the prediction is %g, want about 1", time, rms)
 		}
 	}
 	other := cfg
@@ -109,7 +88,7 @@ func TestPredictionIsFinite(t *testing.T) {
 	}
 }
 
-// The same configuration gives the same bytes.
+// TestReproducible: equal configurations give equal bytes.
 func TestReproducible(t *testing.T) {
 	t.Parallel()
 	var files [2][]byte
@@ -159,12 +138,12 @@ func TestSafetensors(t *testing.T) {
 		}
 		total += size
 	}
-	if total != 4*n.Parameters() || b.Len() != 8+int(length)+total {
-		t.Errorf("%d bytes of weights in a file of %d, %d parameters", total, b.Len(), n.Parameters())
+	if b.Len() != 8+int(length)+total {
+		t.Errorf("%d bytes of weights and a header of %d in a file of %d bytes", total, length, b.Len())
 	}
 }
 
-func TestConfigIsChecked(t *testing.T) {
+func TestConfigValidation(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(c *randomnet.Config){
 		"Size":        func(c *randomnet.Config) { c.Size = 18 },
@@ -177,7 +156,7 @@ func TestConfigIsChecked(t *testing.T) {
 		c := randomnet.Small(16)
 		change(&c)
 		if _, err := randomnet.New(c); !errors.Is(err, randomnet.ErrConfig) || !bytes.Contains([]byte(err.Error()), []byte(name)) {
-			t.Errorf("%s: error %v does not name it", name, err)
+			t.Errorf("%s: error %v does not name the field", name, err)
 		}
 	}
 }

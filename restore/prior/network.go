@@ -1,0 +1,73 @@
+package prior
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"ddiff/restore/onnx"
+)
+
+// Network is a prior's score network alone, without a solver, compiled for one batch size and image size.
+// Callers write X and T, call Run, and read Y.
+type Network struct {
+	X *onnx.Tensor // images, float [N, C, H, W]
+	T *onnx.Tensor // time index of the whole batch, int64 [1]
+	Y *onnx.Tensor // prediction, with the shape of X
+
+	session *onnx.Session
+}
+
+// Compile builds the network for n images of height×width pixels; half selects float16 arithmetic.
+// The caller must close it.
+func (p *Prior) Compile(rt *onnx.Runtime, n, height, width int, half bool) (*Network, error) {
+	g := onnx.NewGraph(p.Opset())
+	g.Half(half)
+	x := g.Input("x", onnx.Float, n, p.Card.Channels, height, width)
+	t := g.Input("t", onnx.Int64, 1)
+	y, err := p.Predict(g, x, t)
+	if err != nil {
+		return nil, err
+	}
+	g.Output("y", y)
+	model, err := g.Marshal("network")
+	if err != nil {
+		return nil, err
+	}
+	tensors, err := onnx.NewTensors(x, t, y)
+	if err != nil {
+		return nil, err
+	}
+	session, err := rt.NewSession(model, []string{"x", "t"}, []string{"y"})
+	if err != nil {
+		onnx.CloseTensors(tensors)
+		return nil, fmt.Errorf("prior %s: %w", p.File, err)
+	}
+	return &Network{X: tensors[0], T: tensors[1], Y: tensors[2], session: session}, nil
+}
+
+// Run predicts Y from X and T.
+func (n *Network) Run(ctx context.Context) error {
+	return n.session.Run(ctx, []*onnx.Tensor{n.X, n.T}, []*onnx.Tensor{n.Y})
+}
+
+// Close releases the session and the tensors' handles; the slices of X, T and Y stay readable. Close is idempotent.
+func (n *Network) Close() {
+	n.session.Close()
+	onnx.CloseTensors([]*onnx.Tensor{n.X, n.T, n.Y})
+}
+
+// Milliseconds returns the mean time of a call. It makes one warm-up call, which it does not count, then calls until
+// both the number of calls and the duration are reached.
+func Milliseconds(calls int, atLeast time.Duration, call func() error) (float64, error) {
+	if err := call(); err != nil {
+		return 0, err
+	}
+	begin, done := time.Now(), 0
+	for ; done < max(calls, 1) || time.Since(begin) < atLeast; done++ {
+		if err := call(); err != nil {
+			return 0, err
+		}
+	}
+	return time.Since(begin).Seconds() * 1000 / float64(done), nil
+}
