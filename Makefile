@@ -38,6 +38,10 @@ test: test-packages build runtime $(GOLANGCI_LINT) $(GOTESTSUM) ## Run lint and 
 check: build-packages $(GOLANGCI_LINT) $(GOTESTSUM) ## Run lint and the tests that need no compute (3 minutes)
 	@GOTESTSUM=$(GOTESTSUM) scripts/test.sh quick
 
+.PHONY: picture
+picture: demo ## Compose the picture of the README from the demo
+	@$(PYTHON) tools/readme_picture.py out/demo docs/demo.png
+
 .PHONY: bench
 bench: test-packages build runtime ## Time campaigns against the bare network and PyTorch (20 minutes)
 	@bin/ddiff bench --torch $(PYTHON)

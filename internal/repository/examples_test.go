@@ -3,14 +3,14 @@ package repository
 import (
 	"path/filepath"
 	"regexp"
-	"strings"
+	"slices"
 	"testing"
 
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
 )
 
-// Every example is a campaign that the program accepts, of a dataset that is there.
+// The program accepts every example, and its dataset exists.
 func TestExamples(t *testing.T) {
 	t.Parallel()
 	for _, name := range tracked(t, "examples/*.yaml") {
@@ -29,7 +29,7 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// Every campaign in the documents is one that the program accepts.
+// The program accepts every campaign in the documents.
 func TestDocumentedCampaigns(t *testing.T) {
 	t.Parallel()
 	found := 0
@@ -51,11 +51,10 @@ func TestDocumentedCampaigns(t *testing.T) {
 	}
 }
 
-// The README describes every field of the campaign file and names every task, method and
-// preset.
-func TestReadmeNamesEverything(t *testing.T) {
+// The documents describe every field of the campaign file and name every task, method, parameter
+// and preset.
+func TestPagesNameEverything(t *testing.T) {
 	t.Parallel()
-	readme := read(t, "README.md")
 	fields := regexp.MustCompile(`(?m)^\t\t"(\w+)": +func\(n \*yaml\.Node`)
 	var names []string
 	for _, m := range fields.FindAllStringSubmatch(read(t, "manifest/spec_fields.go"), -1) {
@@ -64,17 +63,23 @@ func TestReadmeNamesEverything(t *testing.T) {
 	if len(names) == 0 {
 		t.Fatal("manifest/spec_fields.go declares no field")
 	}
+	wantNames(t, "docs/campaigns.md", names)
+
 	v := shard.Vocabulary()
+	names = slices.Concat(v.Methods, v.Presets)
 	for task, params := range v.Tasks {
 		names = append(append(names, task), params...)
 	}
-	names = append(append(names, v.Methods...), v.Presets...)
+	wantNames(t, "docs/tasks-and-methods.md", names)
+}
+
+// wantNames checks that a document mentions every name.
+func wantNames(t *testing.T, document string, names []string) {
+	t.Helper()
+	text := read(t, document)
 	for _, n := range names {
-		if !regexp.MustCompile(`\b` + regexp.QuoteMeta(n) + `\b`).MatchString(readme) {
-			t.Errorf("README.md does not mention %s", n)
+		if !regexp.MustCompile(`\b` + regexp.QuoteMeta(n) + `\b`).MatchString(text) {
+			t.Errorf("%s does not mention %s", document, n)
 		}
-	}
-	if strings.Count(readme, "<!-- measured:begin -->") != 1 || strings.Count(readme, "<!-- measured:end -->") != 1 {
-		t.Error("README.md lacks the marks of the measured figures")
 	}
 }

@@ -43,7 +43,7 @@ func commands(text string) []string {
 func TestDocumentedCommands(t *testing.T) {
 	t.Parallel()
 	targets := makeTargets(t)
-	for _, document := range []string{"README.md", "CONTRIBUTING.md", "docs/architecture.md", "docs/cluster.md", "docs/gpu/README.md"} {
+	for _, document := range tracked(t, "README.md", "CONTRIBUTING.md", "docs/*.md") {
 		for _, line := range commands(read(t, document)) {
 			words := strings.Fields(line)
 			switch filepath.Base(words[0]) {
@@ -91,10 +91,11 @@ func checkVerb(t *testing.T, document, line string, words []string) {
 	}
 }
 
-// Every verb and every exit code of the program is in the README.
-func TestReadmeIsComplete(t *testing.T) {
+// docs/scripting.md lists every verb and every exit code of the program.
+func TestScriptingPageIsComplete(t *testing.T) {
 	t.Parallel()
-	readme := read(t, "README.md")
+	const name = "docs/scripting.md"
+	page := read(t, name)
 	help, err := exec.CommandContext(t.Context(), ddiff(t), "--help").Output()
 	if err != nil {
 		t.Fatal(err)
@@ -105,13 +106,13 @@ func TestReadmeIsComplete(t *testing.T) {
 	}
 	listed, _, _ = strings.Cut(listed, "\n\n")
 	for line := range strings.SplitSeq(listed, "\n") {
-		if verb := strings.Fields(line)[0]; verb != "help" && !strings.Contains(readme, "ddiff "+verb) {
-			t.Errorf("README.md does not mention `ddiff %s`", verb)
+		if verb := strings.Fields(line)[0]; verb != "help" && !strings.Contains(page, "`ddiff "+verb+"`") {
+			t.Errorf("%s does not list `ddiff %s`", name, verb)
 		}
 	}
 	for _, m := range regexp.MustCompile(`(?m)^  (\d+)  +\S`).FindAllStringSubmatch(string(help), -1) {
-		if !regexp.MustCompile(`(?m)^\| ` + m[1] + ` +\|`).MatchString(readme) {
-			t.Errorf("README.md does not list the exit code %s", m[1])
+		if !regexp.MustCompile(`(?m)^\| ` + m[1] + ` +\|`).MatchString(page) {
+			t.Errorf("%s does not list the exit code %s", name, m[1])
 		}
 	}
 }
@@ -129,6 +130,20 @@ func TestLinks(t *testing.T) {
 			if _, err := os.Stat(target); err != nil {
 				t.Errorf("%s: the link to %s leads nowhere", document, m[1])
 			}
+		}
+	}
+}
+
+// The README is for visitors: everything else belongs to docs/, and the README links every page.
+func TestReadmeIsShort(t *testing.T) {
+	t.Parallel()
+	readme := read(t, "README.md")
+	if n := len(strings.Fields(readme)); n > 900 {
+		t.Errorf("README.md has %d words, at most 900 are allowed; move details to docs/", n)
+	}
+	for _, page := range tracked(t, "docs/*.md") {
+		if !strings.Contains(readme, "("+page+")") {
+			t.Errorf("README.md does not link %s", page)
 		}
 	}
 }
