@@ -1,52 +1,56 @@
 package onnx
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
+
+	"ddiff/restore/onnx/onnxpb"
 )
 
-// ErrNoGradient: reverse mode met an operation whose derivative it does not know.
+// ErrNoGradient: a node between x and y has no gradient rule.
 var ErrNoGradient = errors.New("operation has no gradient rule")
 
 // Gradient adds to g the vector-Jacobian product Jᵀ·seed of the expression from x to y,
 // where seed has the shape of y and the result the shape of x. It is exact reverse mode:
 // for a linear y = A(x) it is the adjoint Aᵀ·seed. When y does not depend on x the result
-// is zero. Only built operations are differentiated; ErrNoGradient names the first one
-// that cannot be.
+// is zero.
+//
+// Only built operations have rules. Gradient returns ErrNoGradient, which names the node, when
+// y depends on x through an operation without one, a Loop or a node of an inlined model.
 func (g *Graph) Gradient(y, x, seed Value) (Value, error) {
 	if !equalDims(y.Dims, seed.Dims) {
 		panic(fmt.Sprintf("onnx: seed %v for a value of shape %v", seed.Dims, y.Dims))
 	}
-	// Which of the nodes so far depend on x.
-	active := map[string]bool{x.Name: true}
-	var order []*node
-	for _, n := range g.nodes {
-		for _, in := range n.inputs {
-			if active[in.Name] {
-				active[n.output.Name] = true
-				order = append(order, n)
-				break
+	active := map[string]bool{x.Name: true} // values that depend on x
+	var order []*onnxpb.NodeProto           // nodes that depend on x
+	for _, n := range g.scope() {
+		if slices.ContainsFunc(append(captured(n), n.Input...), func(in string) bool { return active[in] }) {
+			order = append(order, n)
+			for _, out := range n.Output {
+				active[out] = true
 			}
 		}
 	}
 	grads := map[string]Value{y.Name: seed}
-	for i := len(order) - 1; i >= 0; i-- {
-		n := order[i]
-		dy, ok := grads[n.output.Name]
-		if !ok {
+	for _, p := range slices.Backward(order) {
+		i := slices.IndexFunc(p.Output, func(out string) bool { return grads[out].Name != "" })
+		if i < 0 {
 			continue
 		}
-		rule, ok := rules[n.op]
-		if !ok {
-			return Value{}, fmt.Errorf("differentiate %s: %w", n.op, ErrNoGradient)
+		n := g.built(p.Output[i])
+		if n == nil || rules[n.op] == nil {
+			return Value{}, fmt.Errorf("differentiate %s %q: %w", p.OpType, cmp.Or(p.Name, p.Output[i]), ErrNoGradient)
 		}
+		dy := grads[n.output.Name]
 		for k, in := range n.inputs {
 			if !active[in.Name] {
 				continue
 			}
-			dx, err := rule(g, n, k, dy)
+			dx, err := rules[n.op](g, n, k, dy)
 			if err != nil {
-				return Value{}, fmt.Errorf("differentiate %s: %w", n.op, err)
+				return Value{}, fmt.Errorf("differentiate %s %q: %w", n.op, p.Name, err)
 			}
 			if old, ok := grads[in.Name]; ok {
 				dx = g.Add(old, dx)
@@ -58,6 +62,24 @@ func (g *Graph) Gradient(y, x, seed Value) (Value, error) {
 		return dx, nil
 	}
 	return g.Expand(g.Scalar(0), x.Dims...), nil
+}
+
+// scope lists the nodes so far of g and of the graphs around it, in the order of evaluation.
+func (g *Graph) scope() []*onnxpb.NodeProto {
+	if g.outer == nil {
+		return g.raw
+	}
+	return slices.Concat(g.outer.scope(), g.raw)
+}
+
+// built returns the built node with the output, of g or of a graph around it; nil for none.
+func (g *Graph) built(output string) *node {
+	for ; g != nil; g = g.outer {
+		if n := g.nodes[output]; n != nil {
+			return n
+		}
+	}
+	return nil
 }
 
 // rule gives the gradient for input k of n, from the gradient dy of its output.

@@ -4,10 +4,14 @@ import (
 	"context"
 	"errors"
 	"math"
+	"strings"
 	"testing"
+
+	"google.golang.org/protobuf/proto"
 
 	"ddiff/restore/noise"
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxpb"
 	"ddiff/restore/onnx/onnxtest"
 )
 
@@ -184,5 +188,170 @@ func TestSqrtAtZero(t *testing.T) {
 		if math.Abs(float64(got[i]-want)) > 1e-6 {
 			t.Errorf("derivative %v, want 0 1 -1", got)
 		}
+	}
+}
+
+// inlined returns the model y = 3x. With capture, the product lies in a Loop's body.
+func inlined(t *testing.T, capture bool) *onnx.Model {
+	t.Helper()
+	g := onnx.NewGraph(onnx.DefaultOpset)
+	x := g.Input("x", onnx.Float, 2)
+	y := g.Mul(x, g.Scalar(3))
+	if capture {
+		// The body uses x by name only: no input of the Loop depends on it.
+		final, _ := g.Loop(g.Ints(1), []onnx.Value{g.Const([]float32{0, 0}, 2)}, func(b *onnx.Graph, _ onnx.Value, s []onnx.Value) (next, collect []onnx.Value) {
+			return []onnx.Value{b.Add(s[0], b.Mul(x, b.Scalar(3)))}, nil
+		})
+		y = final[0]
+	}
+	g.Output("y", y)
+	data, err := g.Marshal("inner")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := onnx.ReadModel(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// conditional returns the model y = x, whose If takes x in both branches by name.
+func conditional(t *testing.T) *onnx.Model {
+	t.Helper()
+	port := func(name string, dtype onnx.DType) *onnxpb.ValueInfoProto {
+		return &onnxpb.ValueInfoProto{Name: name, Type: &onnxpb.TypeProto{TensorType: &onnxpb.TypeProto_Tensor{ElemType: int32(dtype)}}}
+	}
+	branch := func(name string) *onnxpb.AttributeProto {
+		return &onnxpb.AttributeProto{Name: name, Type: onnxpb.AttributeProto_GRAPH, G: &onnxpb.GraphProto{
+			Name: name, Output: []*onnxpb.ValueInfoProto{port(name+"_y", onnx.Float)},
+			Node: []*onnxpb.NodeProto{{OpType: "Identity", Input: []string{"x"}, Output: []string{name + "_y"}}},
+		}}
+	}
+	data, err := proto.Marshal(&onnxpb.ModelProto{
+		OpsetImport: []*onnxpb.OperatorSetIdProto{{Version: onnx.DefaultOpset}},
+		Graph: &onnxpb.GraphProto{
+			Input:       []*onnxpb.ValueInfoProto{port("x", onnx.Float)},
+			Output:      []*onnxpb.ValueInfoProto{port("y", onnx.Float)},
+			Initializer: []*onnxpb.TensorProto{{Name: "condition", DataType: int32(onnx.Bool), RawData: []byte{1}}},
+			Node: []*onnxpb.NodeProto{{
+				OpType: "If", Input: []string{"condition"}, Output: []string{"y"},
+				Attribute: []*onnxpb.AttributeProto{branch("then_branch"), branch("else_branch")},
+			}},
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := onnx.ReadModel(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// Gradient returns ErrNoGradient wherever y depends on x through nodes that have no rule: a
+// silent zero would remove the data term.
+func TestGradientRefusesOpaqueNodes(t *testing.T) {
+	t.Parallel()
+	inline := func(t *testing.T, g *onnx.Graph, m *onnx.Model, x onnx.Value) onnx.Value {
+		out, err := g.Inline(m, map[string]onnx.Value{"x": x}, map[string][]int{"y": {2}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out["y"]
+	}
+	loop := func(g *onnx.Graph, state onnx.Value, body func(b *onnx.Graph, s onnx.Value) onnx.Value) onnx.Value {
+		final, _ := g.Loop(g.Ints(2), []onnx.Value{state}, func(b *onnx.Graph, _ onnx.Value, s []onnx.Value) (next, collect []onnx.Value) {
+			return []onnx.Value{body(b, s[0])}, nil
+		})
+		return final[0]
+	}
+	for name, c := range map[string]struct {
+		build func(t *testing.T, g *onnx.Graph, x onnx.Value) onnx.Value
+		node  string // the operation that the error names; empty: no error
+	}{
+		"inlined": {func(t *testing.T, g *onnx.Graph, x onnx.Value) onnx.Value { return inline(t, g, inlined(t, false), x) }, "Identity"},
+		"built, inlined, built": {func(t *testing.T, g *onnx.Graph, x onnx.Value) onnx.Value {
+			return g.Neg(inline(t, g, inlined(t, false), g.Neg(x)))
+		}, "Identity"},
+		"one path of two": {func(t *testing.T, g *onnx.Graph, x onnx.Value) onnx.Value {
+			return g.Add(g.Mul(x, x), inline(t, g, inlined(t, false), x))
+		}, "Identity"},
+		"inlined body captures x":             {func(t *testing.T, g *onnx.Graph, x onnx.Value) onnx.Value { return inline(t, g, inlined(t, true), x) }, "Identity"},
+		"branches of an inlined If capture x": {func(t *testing.T, g *onnx.Graph, x onnx.Value) onnx.Value { return inline(t, g, conditional(t), x) }, "If"},
+		"loop state": {func(_ *testing.T, g *onnx.Graph, x onnx.Value) onnx.Value {
+			return loop(g, x, func(b *onnx.Graph, s onnx.Value) onnx.Value { return b.Neg(s) })
+		}, "Loop"},
+		"loop body captures x": {func(_ *testing.T, g *onnx.Graph, x onnx.Value) onnx.Value {
+			return loop(g, g.Const([]float32{1, 2}, 2), func(b *onnx.Graph, s onnx.Value) onnx.Value { return b.Mul(s, x) })
+		}, "Loop"},
+		"loop body returns x": {func(_ *testing.T, g *onnx.Graph, x onnx.Value) onnx.Value {
+			return loop(g, g.Const([]float32{1, 2}, 2), func(*onnx.Graph, onnx.Value) onnx.Value { return x })
+		}, "Loop"},
+		"inlined in a loop body": {func(t *testing.T, g *onnx.Graph, x onnx.Value) onnx.Value {
+			return loop(g, g.Const([]float32{1, 2}, 2), func(b *onnx.Graph, s onnx.Value) onnx.Value { return b.Add(s, inline(t, b, inlined(t, false), x)) })
+		}, "Loop"},
+		"inlined beside the path": {func(t *testing.T, g *onnx.Graph, x onnx.Value) onnx.Value {
+			return g.Add(g.Mul(x, x), inline(t, g, inlined(t, false), g.Const([]float32{1, 2}, 2)))
+		}, ""},
+		"inlined behind y": {func(t *testing.T, g *onnx.Graph, x onnx.Value) onnx.Value {
+			y := g.Mul(x, x)
+			inline(t, g, inlined(t, false), y)
+			return y
+		}, ""},
+		"independent": {func(t *testing.T, g *onnx.Graph, x onnx.Value) onnx.Value {
+			inline(t, g, inlined(t, true), x)
+			return inline(t, g, inlined(t, false), g.Const([]float32{1, 2}, 2))
+		}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := onnx.NewGraph(onnx.DefaultOpset)
+			x := g.Input("x", onnx.Float, 2)
+			_, err := g.Gradient(c.build(t, g, x), x, g.Const([]float32{1, 1}, 2))
+			if c.node == "" {
+				if err != nil {
+					t.Error(err)
+				}
+			} else if !errors.Is(err, onnx.ErrNoGradient) || !strings.Contains(err.Error(), "differentiate "+c.node+" ") {
+				t.Errorf("error %v, want ErrNoGradient that names %s", err, c.node)
+			}
+		})
+	}
+}
+
+// In a loop body, x and the nodes between x and y may lie in the graph around it.
+func TestGradientInLoopBody(t *testing.T) {
+	t.Parallel()
+	g := onnx.NewGraph(onnx.DefaultOpset)
+	x := g.Input("x", onnx.Float, 2)
+	square := g.Mul(x, x)
+	var failure error
+	final, _ := g.Loop(g.Ints(2), []onnx.Value{x}, func(b *onnx.Graph, _ onnx.Value, s []onnx.Value) (next, collect []onnx.Value) {
+		d, err := b.Gradient(b.Mul(square, b.Scalar(5)), x, b.Const([]float32{1, 1}, 2))
+		failure = err
+		return []onnx.Value{b.Add(s[0], d)}, nil
+	})
+	if failure != nil {
+		t.Fatal(failure)
+	}
+	g.Output("y", final[0])
+	got := run(t, g, []onnx.Value{x}, []onnx.Value{{Name: "y", DType: onnx.Float, Dims: []int{2}}}, []float32{3, -1})[0]
+	if got[0] != 3+2*30 || got[1] != -1-2*10 { // x + 2·10x
+		t.Errorf("got %v, want [63 -21]", got)
+	}
+
+	model := inlined(t, false)
+	g.Loop(g.Ints(2), []onnx.Value{x}, func(b *onnx.Graph, _ onnx.Value, s []onnx.Value) (next, collect []onnx.Value) {
+		out, err := g.Inline(model, map[string]onnx.Value{"x": x}, map[string][]int{"y": {2}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, failure = b.Gradient(b.Neg(out["y"]), x, b.Const([]float32{1, 1}, 2))
+		return s, nil
+	})
+	if !errors.Is(failure, onnx.ErrNoGradient) {
+		t.Errorf("error %v, want ErrNoGradient for an inlined model of the outer graph", failure)
 	}
 }

@@ -23,13 +23,14 @@ const (
 type Graph struct {
 	opset   int
 	counter *int
+	outer   *Graph // the graph whose values this one may use; nil for a main graph
 
 	inputs  []Value
 	outputs []Value
-	nodes   []*node
 	inits   []*onnxpb.TensorProto
 	consts  map[string]Value
 	raw     []*onnxpb.NodeProto // nodes in order, built and inlined
+	nodes   map[string]*node    // built nodes by output
 	domains map[string]int64    // operator sets of inlined models beside the default one
 	weights map[*Model]string   // inlined models: the prefix under which their weights lie here
 	half    bool                // models are inlined in float16
@@ -49,7 +50,7 @@ func NewGraph(opset int) *Graph {
 		panic(fmt.Sprintf("onnx: operator set %d is outside %d..%d", opset, MinOpset, MaxOpset))
 	}
 	return &Graph{
-		opset: opset, counter: new(int), consts: map[string]Value{}, domains: map[string]int64{}, weights: map[*Model]string{},
+		opset: opset, counter: new(int), nodes: map[string]*node{}, consts: map[string]Value{}, domains: map[string]int64{}, weights: map[*Model]string{},
 	}
 }
 
@@ -59,8 +60,8 @@ func (g *Graph) Opset() int { return g.opset }
 // Sub starts a graph that can be the body of a loop in g and may use g's values.
 func (g *Graph) Sub() *Graph {
 	return &Graph{
-		opset: g.opset, counter: g.counter, consts: map[string]Value{}, domains: g.domains, weights: map[*Model]string{},
-		half: g.half,
+		opset: g.opset, counter: g.counter, outer: g, nodes: map[string]*node{}, consts: map[string]Value{},
+		domains: g.domains, weights: map[*Model]string{}, half: g.half,
 	}
 }
 
@@ -138,7 +139,7 @@ func (g *Graph) apply(op string, t DType, dims []int, attrs map[string]any, inpu
 	for i, in := range inputs {
 		names[i] = in.Name
 	}
-	g.nodes = append(g.nodes, &node{op: op, inputs: inputs, output: out, attrs: attrs})
+	g.nodes[out.Name] = &node{op: op, inputs: inputs, output: out, attrs: attrs}
 	g.emit(op, names, []string{out.Name}, attributes(attrs)...)
 	return out
 }

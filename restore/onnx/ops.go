@@ -116,7 +116,7 @@ func (g *Graph) Reverse(a Value, axis int) Value {
 // applySlice emits a Slice; its geometry is kept for reverse mode, not written as attributes.
 func (g *Graph) applySlice(a Value, dims []int, attrs map[string]any, start, end, axis, step int) Value {
 	out := Value{Name: g.fresh("Slice"), DType: a.DType, Dims: dims}
-	g.nodes = append(g.nodes, &node{op: "Slice", inputs: []Value{a}, output: out, attrs: attrs})
+	g.nodes[out.Name] = &node{op: "Slice", inputs: []Value{a}, output: out, attrs: attrs}
 	g.emit("Slice", []string{
 		a.Name, g.Ints(start).Name, g.Ints(end).Name, g.Ints(axis).Name, g.Ints(step).Name,
 	}, []string{out.Name})
