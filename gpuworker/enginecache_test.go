@@ -14,6 +14,7 @@ import (
 	"ddiff/gpuworker"
 	"ddiff/manifest"
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxtest"
 	"ddiff/storage"
 )
 
@@ -26,12 +27,7 @@ func priorBytes(t *testing.T, share float32) []byte {
 	g.Output("eps", g.Mul(x, g.Scalar(share)))
 	data, err := g.Marshal("tiny")
 	must(t, err)
-	m, err := onnx.ReadModel(data)
-	must(t, err)
-	m.SetMetadata(card("tiny"))
-	data, err = m.Marshal()
-	must(t, err)
-	return data
+	return onnxtest.WithMetadata(t, data, card("tiny"))
 }
 
 // prior puts a prior into the cluster's store, as a coordinator does.

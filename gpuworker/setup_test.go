@@ -59,14 +59,10 @@ func tinyPrior(t *testing.T) *prior.Prior {
 	g.Output("eps", g.Mul(x, g.Scalar(0.1)))
 	data, err := g.Marshal("tiny")
 	must(t, err)
-	m, err := onnx.ReadModel(data)
-	must(t, err)
-	m.SetMetadata(map[string]string{
+	data = onnxtest.WithMetadata(t, data, map[string]string{
 		"ddiff.card": "1", "ddiff.name": "tiny", "ddiff.prediction": "epsilon", "ddiff.schedule": "linear:1e-4:0.02:1000",
 		"ddiff.range": "-1..1", "ddiff.channels": "3", "ddiff.multiple_of": "8", "ddiff.learned_variance": "false", "ddiff.license": "CC0-1.0",
 	})
-	data, err = m.Marshal()
-	must(t, err)
 	p, err := prior.Load("tiny.onnx", data)
 	must(t, err)
 	return p

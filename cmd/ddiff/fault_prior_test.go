@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/prior"
 )
 
@@ -30,17 +31,7 @@ func writePrior(t *testing.T, path string, channels int, metadata map[string]str
 	g.Output("eps", g.Mul(x, g.Scalar(0.1)))
 	data, err := g.Marshal("tiny")
 	must(t, err)
-	write(t, path, withMetadata(t, data, metadata))
-}
-
-func withMetadata(t *testing.T, data []byte, metadata map[string]string) []byte {
-	t.Helper()
-	m, err := onnx.ReadModel(data)
-	must(t, err)
-	m.SetMetadata(metadata)
-	data, err = m.Marshal()
-	must(t, err)
-	return data
+	write(t, path, onnxtest.WithMetadata(t, data, metadata))
 }
 
 // TestBadPriors names priors that cannot be used. The output is not touched.
@@ -144,5 +135,5 @@ func bare(t *testing.T, data []byte) []byte {
 	if len(entries) == 0 {
 		t.Fatal("the bundled prior has no card")
 	}
-	return withMetadata(t, data, entries)
+	return onnxtest.WithMetadata(t, data, entries)
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/raster"
 )
 
@@ -38,12 +39,7 @@ func saveAs(t *testing.T, path string, g *onnx.Graph, metadata map[string]string
 	t.Helper()
 	data, err := g.Marshal("test")
 	must(t, err)
-	m, err := onnx.ReadModel(data)
-	must(t, err)
-	m.SetMetadata(metadata)
-	data, err = m.Marshal()
-	must(t, err)
-	must(t, os.WriteFile(path, data, 0o644))
+	must(t, os.WriteFile(path, onnxtest.WithMetadata(t, data, metadata), 0o644))
 	return path
 }
 

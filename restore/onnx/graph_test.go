@@ -101,32 +101,6 @@ func TestMarshalIsDeterministic(t *testing.T) {
 	}
 }
 
-func TestMetadataRoundTrip(t *testing.T) {
-	t.Parallel()
-	data, err := os.ReadFile("../prior/bundled/prior.onnx")
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := onnx.ReadModel(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, inputs := m.Parameters(), m.Inputs()
-	m.SetMetadata(map[string]string{"ddiff.name": "renamed"})
-	if data, err = m.Marshal(); err != nil {
-		t.Fatal(err)
-	}
-	if m, err = onnx.ReadModel(data); err != nil {
-		t.Fatal(err)
-	}
-	if m.Metadata()["ddiff.name"] != "renamed" || m.Metadata()["ddiff.prediction"] != "sample" {
-		t.Errorf("metadata %v", m.Metadata())
-	}
-	if m.Parameters() != before || len(m.Inputs()) != len(inputs) {
-		t.Errorf("%d parameters, want %d", m.Parameters(), before)
-	}
-}
-
 func TestReadModelRefuses(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("../prior/bundled/prior.onnx")

@@ -86,23 +86,6 @@ func (m *Model) Metadata() map[string]string {
 	return out
 }
 
-// SetMetadata replaces or adds entries.
-func (m *Model) SetMetadata(entries map[string]string) {
-	all := m.Metadata()
-	for k, v := range entries {
-		all[k] = v
-	}
-	m.proto.MetadataProps = nil
-	for _, k := range sortedKeys(all) {
-		m.proto.MetadataProps = append(m.proto.MetadataProps, &onnxpb.StringStringEntryProto{Key: k, Value: all[k]})
-	}
-}
-
-// Marshal serialises the model.
-func (m *Model) Marshal() ([]byte, error) {
-	return proto.MarshalOptions{Deterministic: true}.Marshal(m.proto)
-}
-
 // Inputs lists the inputs that a caller has to supply: those without an initialiser.
 func (m *Model) Inputs() []Port {
 	given := map[string]bool{}

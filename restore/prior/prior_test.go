@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/prior"
 )
 
@@ -33,10 +34,6 @@ func model(t *testing.T, in, out int, time onnx.DType, changes map[string]string
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := onnx.ReadModel(data)
-	if err != nil {
-		t.Fatal(err)
-	}
 	all := map[string]string{}
 	for k, v := range card {
 		all[k] = v
@@ -44,11 +41,7 @@ func model(t *testing.T, in, out int, time onnx.DType, changes map[string]string
 	for k, v := range changes {
 		all["ddiff."+k] = v
 	}
-	m.SetMetadata(all)
-	if data, err = m.Marshal(); err != nil {
-		t.Fatal(err)
-	}
-	return data
+	return onnxtest.WithMetadata(t, data, all)
 }
 
 func TestBundled(t *testing.T) {

@@ -66,18 +66,11 @@ func gaussianPrior(t testing.TB, n int, shape operator.Shape, variance []float32
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := onnx.ReadModel(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m.SetMetadata(map[string]string{
+	data = onnxtest.WithMetadata(t, data, map[string]string{
 		"ddiff.card": "1", "ddiff.name": "gaussian", "ddiff.prediction": "epsilon", "ddiff.schedule": text,
 		"ddiff.range": "-1..1", "ddiff.channels": strconv.Itoa(shape.Channels), "ddiff.multiple_of": "2",
 		"ddiff.learned_variance": "false", "ddiff.license": "Apache-2.0",
 	})
-	if data, err = m.Marshal(); err != nil {
-		t.Fatal(err)
-	}
 	p, err := prior.Load("gaussian.onnx", data)
 	if err != nil {
 		t.Fatal(err)

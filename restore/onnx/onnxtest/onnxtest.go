@@ -2,11 +2,16 @@
 package onnxtest
 
 import (
+	"maps"
+	"slices"
 	"sync"
 	"testing"
 
+	"google.golang.org/protobuf/proto"
+
 	"ddiff/restore/onnx"
 	"ddiff/restore/onnx/install"
+	"ddiff/restore/onnx/onnxpb"
 )
 
 var open = sync.OnceValues(func() (*onnx.Runtime, error) {
@@ -26,4 +31,18 @@ func Runtime(tb testing.TB) *onnx.Runtime {
 		tb.Fatalf("open ONNX Runtime: %v", err)
 	}
 	return rt
+}
+
+// WithMetadata returns a model file with metadata entries that add to or replace its own.
+func WithMetadata(tb testing.TB, model []byte, entries map[string]string) []byte {
+	tb.Helper()
+	tail := &onnxpb.ModelProto{}
+	for _, k := range slices.Sorted(maps.Keys(entries)) {
+		tail.MetadataProps = append(tail.MetadataProps, &onnxpb.StringStringEntryProto{Key: k, Value: entries[k]})
+	}
+	data, err := proto.Marshal(tail)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return slices.Concat(model, data) // concatenated messages merge
 }
