@@ -1,0 +1,47 @@
+package storage_test
+
+import (
+	"fmt"
+	"os"
+	"sync/atomic"
+	"testing"
+
+	"ddiff/storage"
+)
+
+// BenchmarkDirCreate writes objects of 2 KiB as a campaign does: one directory per item with
+// one or five files. writers is the number of goroutines per CPU. DDIFF_BENCH_DIR names a
+// directory on the disk to measure; a disk that syncs is bound by two flushes per object,
+// which concurrent writers share.
+func BenchmarkDirCreate(b *testing.B) {
+	for _, writers := range []int{1, 8, 32} {
+		for _, files := range []int{1, 5} {
+			b.Run(fmt.Sprintf("writers=%d/files=%d", writers, files), func(b *testing.B) {
+				root, err := os.MkdirTemp(os.Getenv("DDIFF_BENCH_DIR"), "bench-")
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.Cleanup(func() { os.RemoveAll(root) }) //nolint:errcheck // best effort
+				d, err := storage.NewDir(root)
+				if err != nil {
+					b.Fatal(err)
+				}
+				data := make([]byte, 2048)
+				var next atomic.Int64
+				b.SetParallelism(writers)
+				b.ResetTimer()
+				b.RunParallel(func(pb *testing.PB) {
+					for pb.Next() {
+						item := next.Add(1)
+						for f := range files {
+							if err := d.Create(b.Context(), fmt.Sprintf("items/%016x/%d.json", item, f), data); err != nil {
+								b.Error(err)
+							}
+						}
+					}
+				})
+				b.ReportMetric(float64(b.N*files)/b.Elapsed().Seconds(), "objects/s")
+			})
+		}
+	}
+}
