@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"ddiff/manifest"
+	"ddiff/storage"
 )
 
 // Sources reads datasets: their rows, and the files that rows name. New makes one. All
@@ -14,9 +15,8 @@ type Sources struct {
 	cfg     Config
 	buckets *buckets
 	web     *web
-	// cache is nil when nothing is kept. It is made at its first use: who reads local files
-	// alone needs none.
-	cache func() *cache
+	// cache opens the cache at its first use, since local files need none. It returns nil without one.
+	cache func() *storage.Cache
 }
 
 // New checks the configuration. It makes no connection.
@@ -30,7 +30,7 @@ func New(cfg Config) (*Sources, error) {
 	if s.web, err = newWeb(cfg); err != nil {
 		return nil, fmt.Errorf("configure dataset sources: %w", err)
 	}
-	s.cache = sync.OnceValue(func() *cache { return newCache(s) })
+	s.cache = sync.OnceValue(func() *storage.Cache { return newCache(cfg) })
 	return s, nil
 }
 
@@ -53,10 +53,15 @@ func (s *Sources) Get(ctx context.Context, path string) ([]byte, error) {
 	if a.local() && a.part != cell {
 		return s.read(ctx, a)
 	}
-	if c := s.cache(); c != nil {
-		return c.get(ctx, a)
+	load := func(ctx context.Context) ([]byte, error) { return s.read(ctx, a) }
+	if s.cache() == nil {
+		return load(ctx)
 	}
-	return s.read(ctx, a)
+	version, err := s.version(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	return s.cached(ctx, kindFile, a, version, 0, load)
 }
 
 // read reads the bytes at an address from where they are.

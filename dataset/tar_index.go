@@ -161,39 +161,21 @@ func memberProblem(header *tar.Header) string {
 	return ""
 }
 
-// index returns one piece of the index of a tar file, from the cache when it is there. With
-// ErrBadArchive come the members before the damage.
+// index returns one piece of the index of a tar file, from the cache if possible. With ErrBadArchive it returns the
+// members before the damage.
 func (s *Sources) index(ctx context.Context, a Address, obj object, start int64) (*tarIndex, error) {
-	key := cacheKey{Kind: kindIndex, Address: a.String(), Version: obj.version(), Offset: start}
-	text := key.key()
-	kept := s.cache()
-	if kept == nil || key.Version == "" || text == "" {
-		return indexTar(newBlocks(ctx, obj).reader(), start, indexMembers)
-	}
-	data, err := kept.files.Get(ctx, text)
-	if errors.Is(err, ErrBadArchive) {
-		// Nothing is kept of a damaged shard. What comes before the damage is good.
-		return indexTar(newBlocks(ctx, obj).reader(), start, indexMembers)
-	}
-	if err != nil {
+	var made *tarIndex
+	data, err := s.cached(ctx, kindIndex, a, obj.version(), start, func(ctx context.Context) (_ []byte, err error) {
+		if made, err = indexTar(newBlocks(ctx, obj).reader(), start, indexMembers); err != nil {
+			return nil, err // a damaged shard is not cached
+		}
+		return json.Marshal(made)
+	})
+	switch {
+	case made != nil:
+		return made, err
+	case err != nil:
 		return &tarIndex{}, err
 	}
 	return readIndex(data, obj.length())
-}
-
-// makeIndex reads a tar file for its index. Implements origin.
-func (s *Sources) makeIndex(ctx context.Context, a Address, k cacheKey) ([]byte, error) {
-	obj, err := s.open(ctx, a)
-	if err != nil {
-		return nil, err
-	}
-	defer obj.close() //nolint:errcheck // opened for reading
-	if obj.version() != k.Version {
-		return nil, ErrChanged
-	}
-	x, err := indexTar(newBlocks(ctx, obj).reader(), k.Offset, indexMembers)
-	if err != nil {
-		return nil, err
-	}
-	return json.Marshal(x)
 }

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"go.opentelemetry.io/otel/trace/noop"
 	"golang.org/x/sync/errgroup"
 
 	"ddiff/storage"
@@ -18,7 +19,7 @@ import (
 	"ddiff/storage/storagetest"
 )
 
-// openS3 opens a store that is closed with the test.
+// openS3 opens a store until the end of the test.
 func openS3(t *testing.T, config storage.S3Config) *storage.S3 {
 	t.Helper()
 	s, err := storage.OpenS3(t.Context(), config)
@@ -88,18 +89,14 @@ func TestS3Contract(t *testing.T) {
 	})
 }
 
-// wrapAll puts the wrappers around a store as a worker does.
+// wrapAll wraps a store as a worker does.
 func wrapAll(t *testing.T, s storage.Store) storage.Store {
 	t.Helper()
 	limited, err := storage.NewLimited(s, 4)
 	must(t, err)
 	retrying, err := storage.NewRetrying(limited, storage.RetryConfig{})
 	must(t, err)
-	cached, err := storage.NewCached(retrying, storage.CacheConfig{
-		Dir: t.TempDir(), Immutable: func(key string) bool { return strings.HasPrefix(key, "large/") },
-	})
-	must(t, err)
-	return cached
+	return storage.NewTraced(retrying, noop.NewTracerProvider().Tracer(""))
 }
 
 // TestS3LargeCreate uses objects of more than 16 MiB, which minio-go would upload in parts

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// The files in a cache's directory that are no objects.
+// Names in a cache directory besides cached files.
 const (
 	cacheLedgerName = "ddiff-ledger"
 	cacheTempPrefix = "ddiff-temp-"
@@ -23,21 +23,21 @@ const (
 // errCacheBusy means that another process is changing the cache.
 var errCacheBusy = errors.New("cache is busy")
 
-// cacheLedger is the right to change a cache, and the number of bytes in it. The number is
-// kept in a file, as decimal digits, so that not every change has to read the directory. A
-// process that dies may leave it too high, never too low.
+// cacheLedger is the exclusive right to change a cache, and its total size. The size is stored in a file as
+// decimal digits, which saves reading the directory on each change. A process that dies may leave the size
+// too high, never too low.
 type cacheLedger struct {
 	dir  string
 	now  func() time.Time
 	file *os.File
 }
 
-// openCacheLedger takes the right to change the cache. It does not wait for another
-// process, which may be stopped.
+// openCacheLedger acquires the right to change the cache. It returns errCacheBusy instead of waiting for
+// another process, which may be suspended.
 func openCacheLedger(dir string, now func() time.Time) (*cacheLedger, error) {
 	f, err := os.OpenFile(filepath.Join(dir, cacheLedgerName), os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
-		return nil, fmt.Errorf("open cache: %w", writeError(err))
+		return nil, fmt.Errorf("open cache ledger: %w", writeError(err))
 	}
 	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if err == nil {
@@ -51,12 +51,11 @@ func openCacheLedger(dir string, now func() time.Time) (*cacheLedger, error) {
 }
 
 func (l *cacheLedger) close() {
-	l.file.Close() // a lost number is counted anew
+	l.file.Close() // a lost size is counted again
 }
 
-// reserve counts size further bytes, of at most limit in all, after removing what was not
-// used for the longest time if need be. It then leaves a tenth of the limit free, so that
-// the directory is not read every time.
+// reserve adds size bytes to the total. If the total would exceed limit, it first evicts files until a tenth
+// of the limit is free, so that few calls read the directory.
 func (l *cacheLedger) reserve(size, limit int64) error {
 	total, ok := l.read()
 	if !ok || total+size > limit {
@@ -70,15 +69,15 @@ func (l *cacheLedger) reserve(size, limit int64) error {
 	return l.write(total + size)
 }
 
-// cachedFile is one object in a cache.
+// cachedFile describes one value in a cache.
 type cachedFile struct {
 	name string
 	size int64
 	used time.Time
 }
 
-// shrink counts the cache anew and removes the files that were not used for the longest
-// time until at most limit bytes are left, and temporary files of dead writers.
+// shrink recounts the cache, evicts the least recently used files until at most limit bytes are left, and
+// removes temporary files of dead writers.
 func (l *cacheLedger) shrink(limit int64) error {
 	files, err := l.scan()
 	if err != nil {
@@ -101,7 +100,7 @@ func (l *cacheLedger) shrink(limit int64) error {
 	return l.write(total)
 }
 
-// scan describes the objects in the cache. Files of other names are not the cache's.
+// scan lists the cached files and ignores foreign files.
 func (l *cacheLedger) scan() ([]cachedFile, error) {
 	entries, err := os.ReadDir(l.dir)
 	if err != nil {
@@ -118,13 +117,13 @@ func (l *cacheLedger) scan() ([]cachedFile, error) {
 		case isCacheFileName(entry.Name()):
 			files = append(files, cachedFile{name: name, size: info.Size(), used: info.ModTime()})
 		case strings.HasPrefix(entry.Name(), cacheTempPrefix) && info.ModTime().Before(l.now().Add(-staleAfter)):
-			os.Remove(name) //nolint:errcheck // tried again next time
+			os.Remove(name) //nolint:errcheck // retried by the next scan
 		}
 	}
 	return files, nil
 }
 
-// read returns the number of bytes in the cache, when the file holds it.
+// read returns the total size, and false when the file does not hold one.
 func (l *cacheLedger) read() (int64, bool) {
 	text, err := io.ReadAll(io.NewSectionReader(l.file, 0, 32))
 	if err != nil {
@@ -136,7 +135,7 @@ func (l *cacheLedger) read() (int64, bool) {
 }
 
 func (l *cacheLedger) write(total int64) error {
-	// One write of one length, so that a reader finds the old number or the new one.
+	// One write of fixed length: a reader finds the old size or the new size.
 	if _, err := l.file.WriteAt(fmt.Appendf(nil, "%020d\n", total), 0); err != nil {
 		return fmt.Errorf("write cache ledger: %w", writeError(err))
 	}

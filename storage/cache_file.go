@@ -10,33 +10,31 @@ import (
 	"os"
 )
 
-// A cached file is: cacheMagic; the SHA-256 of everything after it (32 bytes); the length
-// of the label (4 bytes, big-endian); the label; the object's bytes.
+// A cached file consists of cacheMagic, the SHA-256 of everything after it (32 bytes), the length of the key
+// (4 bytes, big-endian), the key, and the value.
 const (
 	cacheMagic  = "ddiff cache 1\n"
 	cacheHeader = len(cacheMagic) + sha256.Size + 4
 )
 
-// cacheFileName is the name of the file for a label: its SHA-256 in hexadecimal digits.
-func cacheFileName(label string) string {
-	sum := sha256.Sum256([]byte(label))
+// cacheFileName returns the SHA-256 of a key in hexadecimal digits.
+func cacheFileName(key string) string {
+	sum := sha256.Sum256([]byte(key))
 	return hex.EncodeToString(sum[:])
 }
 
-// isCacheFileName reports whether cacheFileName makes such names.
+// isCacheFileName reports whether name has the form that cacheFileName returns.
 func isCacheFileName(name string) bool {
 	_, err := hex.DecodeString(name)
 	return err == nil && len(name) == hex.EncodedLen(sha256.Size)
 }
 
-// cacheFileSize is the size of the file with a label and an object's bytes.
-func cacheFileSize(label string, data []byte) int64 {
-	return int64(cacheHeader + len(label) + len(data))
-}
+// cacheFileSize returns the size of the cached file of a key and a value.
+func cacheFileSize(key string, data []byte) int64 { return int64(cacheHeader + len(key) + len(data)) }
 
-// writeCacheFile writes a temporary file and returns its name. When it fails the file is
-// gone. The file is not synced: after a power failure its checksum tells.
-func writeCacheFile(dir, label string, data []byte) (name string, err error) {
+// writeCacheFile writes a temporary file and returns its name. It leaves no file behind on failure. It does
+// not sync: the checksum detects damage by a power failure.
+func writeCacheFile(dir, key string, data []byte) (name string, err error) {
 	f, err := os.CreateTemp(dir, cacheTempPrefix)
 	if err != nil {
 		return "", writeError(err)
@@ -46,12 +44,12 @@ func writeCacheFile(dir, label string, data []byte) (name string, err error) {
 			err = closeErr
 		}
 		if err != nil {
-			os.Remove(f.Name()) //nolint:errcheck // the write's error is the one to tell
+			os.Remove(f.Name()) //nolint:errcheck // best effort; the write error is returned
 			name, err = "", writeError(err)
 		}
 	}()
-	rest := binary.BigEndian.AppendUint32(nil, uint32(len(label)))
-	rest = append(rest, label...)
+	rest := binary.BigEndian.AppendUint32(nil, uint32(len(key)))
+	rest = append(rest, key...)
 	sum := sha256.New()
 	sum.Write(rest)
 	sum.Write(data)
@@ -65,9 +63,9 @@ func writeCacheFile(dir, label string, data []byte) (name string, err error) {
 	return f.Name(), nil
 }
 
-// decodeCacheFile returns the object's bytes in a file's content, when the checksum and the
-// label are right. They share content's memory.
-func decodeCacheFile(content []byte, label string) ([]byte, error) {
+// decodeCacheFile returns the value in the content of a cached file after checking the checksum and the key.
+// The value shares memory with content.
+func decodeCacheFile(content []byte, key string) ([]byte, error) {
 	rest, ok := bytes.CutPrefix(content, []byte(cacheMagic))
 	if !ok || len(content) < cacheHeader {
 		return nil, errors.New("not a cached file")
@@ -77,7 +75,7 @@ func decodeCacheFile(content []byte, label string) ([]byte, error) {
 		return nil, fmt.Errorf("cached file: %w", ErrCorrupt)
 	}
 	length, rest := binary.BigEndian.Uint32(rest), rest[4:]
-	if uint64(length) > uint64(len(rest)) || string(rest[:length]) != label {
+	if uint64(length) > uint64(len(rest)) || string(rest[:length]) != key {
 		return nil, errors.New("cached file of another key")
 	}
 	return rest[length:], nil

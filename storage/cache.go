@@ -1,0 +1,155 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+// DefaultCacheBytes is the default size limit of a Cache: 10 GiB.
+const DefaultCacheBytes int64 = 10 << 30
+
+// CacheConfig configures a Cache. Only Dir is required.
+type CacheConfig struct {
+	// Dir is a directory on a local disk, created when it is missing. Several processes may share it.
+	Dir string
+	// MaxBytes limits the total size of cached files; files being written do not count. A larger value is
+	// not cached. 0 means DefaultCacheBytes.
+	MaxBytes int64
+	// Now is the clock for "least recently used"; nil means time.Now.
+	Now func() time.Time
+	// Logger gets a warning when the cache cannot be used; nil means none.
+	Logger *slog.Logger
+}
+
+// Validate reports the first invalid field by name.
+func (c CacheConfig) Validate() error {
+	if c.Dir == "" {
+		return errors.New("field Dir: missing")
+	}
+	if c.MaxBytes < 0 {
+		return fmt.Errorf("field MaxBytes: %d is negative", c.MaxBytes)
+	}
+	return nil
+}
+
+// Cache keeps immutable values on the local disk. All methods are safe for concurrent use.
+//
+// A cached file appears whole or not at all and carries its key and a SHA-256. A file that does not match is
+// removed and its value loaded again. A full cache evicts the least recently used files. A failing cache, as
+// on a full disk, costs time but never fails a Get.
+type Cache struct {
+	config CacheConfig
+
+	// mu makes the goroutines of this process wait for each other; processes do not wait.
+	mu sync.Mutex
+}
+
+// NewCache opens or creates a cache and removes the leftovers of dead writers.
+func NewCache(config CacheConfig) (*Cache, error) {
+	if err := config.Validate(); err != nil {
+		return nil, fmt.Errorf("open cache: %w", err)
+	}
+	if config.MaxBytes == 0 {
+		config.MaxBytes = DefaultCacheBytes
+	}
+	if config.Now == nil {
+		config.Now = time.Now
+	}
+	if config.Logger == nil {
+		config.Logger = slog.New(slog.DiscardHandler)
+	}
+	if err := os.MkdirAll(config.Dir, 0o755); err != nil {
+		return nil, fmt.Errorf("open cache: %w", writeError(err))
+	}
+	c := &Cache{config: config}
+	if err := c.locked(func(l *cacheLedger) error { return l.shrink(config.MaxBytes) }); err != nil {
+		return nil, fmt.Errorf("open cache: %w", err)
+	}
+	return c, nil
+}
+
+// Get returns the cached value of key, or loads and caches it. A key is any text and names one value forever.
+// The only errors are those of load.
+func (c *Cache) Get(ctx context.Context, key string, load func(context.Context) ([]byte, error)) ([]byte, error) {
+	if data, ok := c.read(ctx, key); ok {
+		return data, nil
+	}
+	data, err := load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.store(key, data); err != nil {
+		c.config.Logger.WarnContext(ctx, "value not cached", "file", c.file(key), "error", err)
+	}
+	return data, nil
+}
+
+// file returns the path of the key's cached file.
+func (c *Cache) file(key string) string { return filepath.Join(c.config.Dir, cacheFileName(key)) }
+
+// read returns the cached value of key, if it is intact, and marks it as used.
+func (c *Cache) read(ctx context.Context, key string) ([]byte, bool) {
+	name := c.file(key)
+	content, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, false
+	}
+	if err == nil {
+		var data []byte
+		if data, err = decodeCacheFile(content, key); err == nil {
+			now := c.config.Now()
+			os.Chtimes(name, now, now) //nolint:errcheck // another process may have evicted it
+			return data, true
+		}
+	}
+	c.config.Logger.WarnContext(ctx, "cached value is unusable, loading it again", "file", name, "error", err)
+	// The ledger counts too many bytes until the next recount, never too few.
+	os.Remove(name) //nolint:errcheck // best effort
+	return nil, false
+}
+
+// store caches data after evicting other files if needed. While another process changes the cache, store
+// is a no-op.
+func (c *Cache) store(key string, data []byte) error {
+	size := cacheFileSize(key, data)
+	if size > c.config.MaxBytes {
+		return nil
+	}
+	temp, err := writeCacheFile(c.config.Dir, key, data)
+	if err != nil {
+		return err
+	}
+	defer os.Remove(temp) //nolint:errcheck // gone after the rename
+	now := c.config.Now()
+	if err := os.Chtimes(temp, now, now); err != nil {
+		return err
+	}
+	return c.locked(func(l *cacheLedger) error {
+		if err := l.reserve(size, c.config.MaxBytes); err != nil {
+			return err
+		}
+		return os.Rename(temp, c.file(key))
+	})
+}
+
+// locked runs f with exclusive access to the cache. It skips f while another process has the access.
+func (c *Cache) locked(f func(*cacheLedger) error) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	ledger, err := openCacheLedger(c.config.Dir, c.config.Now)
+	if errors.Is(err, errCacheBusy) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer ledger.close()
+	return f(ledger)
+}

@@ -1,0 +1,311 @@
+package storage_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"ddiff/storage"
+)
+
+// origin loads values for a cache and counts the loads.
+type origin struct {
+	values map[string][]byte
+	loads  atomic.Int64
+}
+
+// wantCached checks the value that the cache returns for a key.
+func (o *origin) wantCached(t *testing.T, c *storage.Cache, key string) {
+	t.Helper()
+	got, err := c.Get(t.Context(), key, func(context.Context) ([]byte, error) {
+		o.loads.Add(1)
+		return o.values[key], nil
+	})
+	if err != nil || !bytes.Equal(got, o.values[key]) {
+		t.Errorf("Get(%q) = %d bytes that differ, %v, want %d bytes", key, len(got), err, len(o.values[key]))
+	}
+}
+
+func (o *origin) wantLoads(t *testing.T, want int64) {
+	t.Helper()
+	if n := o.loads.Swap(0); n != want {
+		t.Errorf("%d loads, want %d", n, want)
+	}
+}
+
+// clock advances by a second with each reading.
+type clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func (c *clock) read() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(time.Second)
+	return c.now
+}
+
+func newCache(t *testing.T, config storage.CacheConfig) *storage.Cache {
+	t.Helper()
+	c, err := storage.NewCache(config)
+	must(t, err)
+	return c
+}
+
+func TestCacheLoadsOnce(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	o := &origin{values: map[string][]byte{"k": randomBytes(100_000, 1), "https://host/a b?c\n": []byte("any text is a key"), "": nil}}
+	for range 2 { // the second cache finds the files of the first
+		c := newCache(t, storage.CacheConfig{Dir: dir})
+		for range 3 {
+			for key := range o.values {
+				o.wantCached(t, c, key)
+			}
+		}
+	}
+	o.wantLoads(t, 3)
+}
+
+func TestCacheReturnsLoadErrors(t *testing.T) {
+	t.Parallel()
+	c := newCache(t, storage.CacheConfig{Dir: t.TempDir()})
+	_, err := c.Get(t.Context(), "k", func(context.Context) ([]byte, error) { return []byte("partial"), fs.ErrPermission })
+	wantError(t, "Get", err, fs.ErrPermission)
+	o := &origin{values: map[string][]byte{"k": []byte("whole")}}
+	o.wantCached(t, c, "k")
+	o.wantLoads(t, 1)
+}
+
+// cacheFiles lists the cached files.
+func cacheFiles(t *testing.T, dir string) []string {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(dir, strings.Repeat("[0-9a-f]", 64)))
+	must(t, err)
+	return names
+}
+
+func TestCacheDamagedFiles(t *testing.T) {
+	t.Parallel()
+	for name, damage := range map[string]func([]byte) []byte{
+		"flipped bit":   func(b []byte) []byte { b[len(b)-1] ^= 1; return b },
+		"flipped key":   func(b []byte) []byte { b[len(b)-101] ^= 1; return b },
+		"cut":           func(b []byte) []byte { return b[:len(b)-1] },
+		"cut in header": func(b []byte) []byte { return b[:20] },
+		"empty":         func([]byte) []byte { return nil },
+		"longer":        func(b []byte) []byte { return append(b, 0) },
+		"text":          func([]byte) []byte { return bytes.Repeat([]byte("text "), 100) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			c, o := newCache(t, storage.CacheConfig{Dir: dir}), &origin{values: map[string][]byte{"k": randomBytes(100, 1)}}
+			o.wantCached(t, c, "k")
+			file := cacheFiles(t, dir)[0]
+			content, err := os.ReadFile(file)
+			must(t, err)
+			must(t, os.WriteFile(file, damage(content), 0o600))
+			o.wantCached(t, c, "k")
+			o.wantCached(t, c, "k")
+			o.wantLoads(t, 2)
+		})
+	}
+}
+
+// TestCacheFileOfAnotherKey renames the file of one key to that of another.
+func TestCacheFileOfAnotherKey(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	c, o := newCache(t, storage.CacheConfig{Dir: dir}), &origin{values: map[string][]byte{"a": []byte("A"), "b": []byte("B")}}
+	o.wantCached(t, c, "a")
+	fileOfA := cacheFiles(t, dir)[0]
+	o.wantCached(t, c, "b")
+	for _, file := range cacheFiles(t, dir) {
+		if file != fileOfA {
+			must(t, os.Rename(fileOfA, file))
+		}
+	}
+	o.wantCached(t, c, "b")
+	o.wantLoads(t, 3)
+}
+
+// cacheBytes returns the total size of the cached files.
+func cacheBytes(t *testing.T, dir string) int64 {
+	t.Helper()
+	total := int64(0)
+	for _, name := range cacheFiles(t, dir) {
+		if info, err := os.Stat(name); err == nil {
+			total += info.Size()
+		}
+	}
+	return total
+}
+
+func TestCacheEvictsLeastRecentlyUsed(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	o := &origin{values: map[string][]byte{}}
+	key := func(i int) string { return fmt.Sprintf("k%02d", i) }
+	for i := range 11 {
+		o.values[key(i)] = randomBytes(1000, 1)
+	}
+	// Each file is a little larger than 1000 bytes; a full cache evicts down to 9 files.
+	clock := &clock{now: time.Now()}
+	limit := 10 * storage.CacheFileSize("kNN", o.values["k00"])
+	c := newCache(t, storage.CacheConfig{Dir: dir, MaxBytes: limit, Now: clock.read})
+	for i := range 10 {
+		o.wantCached(t, c, key(i))
+	}
+	o.wantCached(t, c, key(0)) // now k01 and k02 are the oldest
+	o.wantLoads(t, 10)
+	o.wantCached(t, c, key(10))
+	o.wantLoads(t, 1)
+	if size := cacheBytes(t, dir); size != limit/10*9 {
+		t.Errorf("%d bytes are cached, want %d", size, limit/10*9)
+	}
+	for _, i := range []int{0, 3, 9, 10} {
+		o.wantCached(t, c, key(i))
+	}
+	o.wantLoads(t, 0)
+	o.wantCached(t, c, key(1))
+	o.wantCached(t, c, key(2))
+	o.wantLoads(t, 2)
+}
+
+func TestCacheTooLargeValue(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	c := newCache(t, storage.CacheConfig{Dir: dir, MaxBytes: 1000})
+	o := &origin{values: map[string][]byte{"1000": make([]byte, 1000), "940": make([]byte, 940), "100": make([]byte, 100)}}
+	for _, key := range []string{"1000", "940", "100"} {
+		o.wantCached(t, c, key)
+		if got := cacheBytes(t, dir); got > 1000 {
+			t.Errorf("%d bytes are cached, want at most 1000", got)
+		}
+	}
+	o.wantLoads(t, 3)
+	o.wantCached(t, c, "1000")
+	o.wantLoads(t, 1)
+	o.wantCached(t, c, "100")
+	o.wantLoads(t, 0)
+}
+
+// TestCacheShared uses one directory from several caches, which lock each other out as processes do. No cache may
+// exceed the limit or return other bytes.
+func TestCacheShared(t *testing.T) {
+	t.Parallel()
+	const caches, keys, limit = 4, 40, 60_000
+	dir := t.TempDir()
+	o := &origin{values: map[string][]byte{}}
+	for i := range keys {
+		o.values[fmt.Sprint(i)] = randomBytes(2000+100*i, byte(i))
+	}
+	var group sync.WaitGroup
+	for n := range caches {
+		c := newCache(t, storage.CacheConfig{Dir: dir, MaxBytes: limit})
+		for g := range 2 {
+			group.Go(func() {
+				for round := range 60 {
+					o.wantCached(t, c, fmt.Sprint((round*(7+2*n)+11*g)%keys))
+					if size := cacheBytes(t, dir); size > limit {
+						t.Errorf("%d bytes are cached, want at most %d", size, limit)
+					}
+				}
+			})
+		}
+	}
+	group.Wait()
+	if len(cacheFiles(t, dir)) == 0 {
+		t.Error("nothing was cached")
+	}
+}
+
+// TestCacheWhileAnotherProcessIsSuspended holds the lock of the cache.
+func TestCacheWhileAnotherProcessIsSuspended(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	c, o := newCache(t, storage.CacheConfig{Dir: dir}), &origin{values: map[string][]byte{"k": []byte("x")}}
+	lock, err := os.OpenFile(filepath.Join(dir, storage.CacheLedgerName), os.O_RDWR, 0)
+	must(t, err)
+	must(t, syscall.Flock(int(lock.Fd()), syscall.LOCK_EX))
+	o.wantCached(t, c, "k")
+	newCache(t, storage.CacheConfig{Dir: dir})
+	must(t, lock.Close())
+	o.wantCached(t, c, "k")
+	o.wantCached(t, c, "k")
+	o.wantLoads(t, 2)
+}
+
+// TestCacheKeepsForeignFiles fills a cache in a directory that also holds foreign files.
+func TestCacheKeepsForeignFiles(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	old := time.Now().Add(-24 * time.Hour)
+	for _, name := range []string{"thesis.tex", "temp", "ddiff-temp-stale"} {
+		must(t, os.WriteFile(filepath.Join(dir, name), make([]byte, 5000), 0o600))
+		must(t, os.Chtimes(filepath.Join(dir, name), old, old))
+	}
+	must(t, os.WriteFile(filepath.Join(dir, "ddiff-temp-fresh"), nil, 0o600))
+	c, o := newCache(t, storage.CacheConfig{Dir: dir, MaxBytes: 1000}), &origin{values: map[string][]byte{}}
+	for i := range 20 {
+		o.values[fmt.Sprint(i)] = make([]byte, 200)
+		o.wantCached(t, c, fmt.Sprint(i))
+	}
+	for name, want := range map[string]error{
+		"thesis.tex": nil, "temp": nil, "ddiff-temp-fresh": nil, "ddiff-temp-stale": fs.ErrNotExist,
+	} {
+		if _, err := os.Stat(filepath.Join(dir, name)); (want == nil) != (err == nil) {
+			t.Errorf("stat %s = %v, want %v", name, err, want)
+		}
+	}
+}
+
+func TestCacheWithoutDirectory(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "cache")
+	c, o := newCache(t, storage.CacheConfig{Dir: dir}), &origin{values: map[string][]byte{"k": []byte("x")}}
+	must(t, os.RemoveAll(dir))
+	o.wantCached(t, c, "k")
+	o.wantLoads(t, 1)
+}
+
+func TestCacheConfigValidateNamesTheField(t *testing.T) {
+	t.Parallel()
+	for field, config := range map[string]storage.CacheConfig{
+		"Dir": {}, "MaxBytes": {Dir: "d", MaxBytes: -1},
+	} {
+		_, err := storage.NewCache(config)
+		if err == nil || !strings.Contains(err.Error(), "field "+field+":") {
+			t.Errorf("NewCache = %v, want an error about %s", err, field)
+		}
+	}
+}
+
+func FuzzDecodeCacheFile(f *testing.F) {
+	file, err := storage.WriteCacheFile(f.TempDir(), "key", []byte("data"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	whole, err := os.ReadFile(file)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(whole)
+	f.Add(whole[:50])
+	f.Fuzz(func(t *testing.T, content []byte) {
+		data, err := storage.DecodeCacheFile(content, "key")
+		if err == nil && (!bytes.Equal(content, whole) && len(data) >= len(content) || !bytes.HasSuffix(content, data)) {
+			t.Errorf("decoded %q from %q", data, content)
+		}
+	})
+}
