@@ -21,7 +21,7 @@ func (n *NATS) connect(ctx context.Context, role Role) (*queue.Conn, error) {
 	return queue.Connect(ctx, cfg)
 }
 
-// Leader is the coordinator that leads.
+// Leader returns the leading coordinator.
 func (c *Cluster) Leader(ctx context.Context) (*Process, error) {
 	nc, err := c.NATS.connect(ctx, RoleCoordinator)
 	if err != nil {
@@ -42,12 +42,12 @@ func (c *Cluster) Leader(ctx context.Context) (*Process, error) {
 	}
 	i := slices.IndexFunc(c.Coordinators, func(p *Process) bool { return p.Name == leader.Name })
 	if i < 0 {
-		return nil, fmt.Errorf("find the leader: %q is none of this cluster's coordinators", leader.Name)
+		return nil, fmt.Errorf("find the leader: %q is not a coordinator of this cluster", leader.Name)
 	}
 	return c.Coordinators[i], nil
 }
 
-// Status is the last status of a campaign.
+// Status returns the last status of a campaign.
 func (c *Cluster) Status(ctx context.Context, campaign string) (manifest.Status, error) {
 	out, err := c.Output(ctx, "status", "--json", campaign)
 	if err != nil {
@@ -60,10 +60,10 @@ func (c *Cluster) Status(ctx context.Context, campaign string) (manifest.Status,
 	return standing.Status, err
 }
 
-// StreamWork is the stream of the items that wait.
+// StreamWork is the stream of pending items.
 const StreamWork = "DDIFF_WORK"
 
-// DeleteStream deletes a stream with all that is in it.
+// DeleteStream deletes a stream with its messages.
 func (n *NATS) DeleteStream(ctx context.Context, stream string) error {
 	nc, err := n.connect(ctx, RoleAdmin)
 	if err != nil {

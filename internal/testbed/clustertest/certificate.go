@@ -17,7 +17,7 @@ import (
 
 // Authority signs certificates.
 type Authority struct {
-	// File is the certificate of the authority, in PEM: what clients trust.
+	// File is the certificate of the authority, in PEM, for clients to trust.
 	File string
 
 	dir  string
@@ -25,11 +25,11 @@ type Authority struct {
 	key  *ecdsa.PrivateKey
 }
 
-// NewAuthority makes an authority; its files lie in dir.
+// NewAuthority creates an authority with its files in dir.
 func NewAuthority(dir string) (*Authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return nil, fmt.Errorf("make authority: %w", err)
+		return nil, fmt.Errorf("create authority: %w", err)
 	}
 	now := time.Now()
 	template := &x509.Certificate{
@@ -39,20 +39,20 @@ func NewAuthority(dir string) (*Authority, error) {
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {
-		return nil, fmt.Errorf("make authority: %w", err)
+		return nil, fmt.Errorf("create authority: %w", err)
 	}
 	a := &Authority{File: filepath.Join(dir, "ca.pem"), dir: dir, key: key}
 	if a.cert, err = x509.ParseCertificate(der); err != nil {
-		return nil, fmt.Errorf("make authority: %w", err)
+		return nil, fmt.Errorf("create authority: %w", err)
 	}
 	return a, writePEM(a.File, "CERTIFICATE", der)
 }
 
-// Pair are the files of a certificate and its key, in PEM.
+// Pair names the files of a certificate and its key, in PEM.
 type Pair struct{ Cert, Key string }
 
-// Issue signs a certificate for 127.0.0.1, for servers and clients, that is valid until a
-// time. name is that of the files.
+// Issue signs a certificate for 127.0.0.1, for servers and clients. name is the stem of its file
+// names.
 func (a *Authority) Issue(name string, until time.Time) (Pair, error) {
 	p := Pair{filepath.Join(a.dir, name+".pem"), filepath.Join(a.dir, name+".key")}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// clockHook is what replaces clock_gettime in a process: it makes the system call, and adds
-// to the seconds of the wall clock (clock 0) what stands at clockOffset.
+// clockHook replaces clock_gettime in a process: it makes the system call and adds the number at
+// clockOffset to the seconds of the wall clock (clock 0).
 var clockHook = []byte{
 	0xb8, 228, 0, 0, 0, // mov eax, SYS_clock_gettime
 	0x0f, 0x05, // syscall
@@ -27,14 +27,12 @@ var clockHook = []byte{
 
 const clockOffset = 13
 
-// MoveClock sets the wall clock of the process, and of no other one, so that it shows the true
-// time plus by, in whole seconds. Its monotonic clock goes on as it was, as on a machine whose
-// date is set. The process must run.
+// MoveClock sets the wall clock of this process only to the true time plus by, in whole seconds. As
+// on a machine whose date is set, the monotonic clock is unaffected. The process must run.
 //
-// A program in Go reads the clock by a function that the kernel maps into every process
-// (vDSO), so that neither a library in front of libc nor a time namespace reaches it: the
-// first is passed by, the second moves the monotonic clock alone. Here the function itself is
-// replaced, in the memory of the one process, while it is suspended.
+// A Go program reads the clock through a function that the kernel maps into every process (vDSO).
+// A preloaded library is bypassed by it, and a time namespace moves the monotonic clock only.
+// MoveClock therefore replaces the function in the memory of the suspended process.
 func (p *Process) MoveClock(by time.Duration) error {
 	if err := p.moveClock(by); err != nil {
 		return fmt.Errorf("move the clock of %s: %w", p.Name, err)
@@ -63,9 +61,9 @@ func (p *Process) moveClock(by time.Duration) (err error) {
 	}
 	used := len(bytes.TrimRight(image, "\x00"))
 	if at := hookOf(image, function); at > 0 {
-		used = at // it was moved before
+		used = at // the hook of an earlier call
 	} else if used = (used + 63) / 64 * 64; used+len(clockHook) > len(image) {
-		return errors.New("there is no room behind the functions of the vDSO")
+		return errors.New("no free space behind the functions of the vDSO")
 	}
 	hook := bytes.Clone(clockHook)
 	binary.LittleEndian.PutUint64(hook[clockOffset:], uint64(int64(by/time.Second)))
@@ -83,7 +81,7 @@ func (p *Process) moveClock(by time.Duration) (err error) {
 	return err
 }
 
-// vdso is where the kernel's functions lie in a process.
+// vdso returns the address range of the kernel's functions in a process.
 func vdso(pid int) (begin, end int64, err error) {
 	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
 	if err != nil {
@@ -98,7 +96,7 @@ func vdso(pid int) (begin, end int64, err error) {
 	return 0, 0, errors.New("the process has no vDSO")
 }
 
-// clockFunction is the offset of clock_gettime in a vDSO.
+// clockFunction returns the offset of clock_gettime in a vDSO.
 func clockFunction(image []byte) (int, error) {
 	f, err := elf.NewFile(bytes.NewReader(image))
 	if err != nil {
@@ -116,7 +114,7 @@ func clockFunction(image []byte) (int, error) {
 	return 0, errors.New("the vDSO has no clock_gettime")
 }
 
-// hookOf is where a hook lies that was put in before; 0 when there is none.
+// hookOf returns the address of an existing hook, or 0.
 func hookOf(image []byte, function int) int {
 	if image[function] != 0xe9 {
 		return 0
@@ -128,7 +126,7 @@ func hookOf(image []byte, function int) int {
 	return at
 }
 
-// suspendOutside stops the process at a moment at which no thread is inside the vDSO.
+// suspendOutside suspends the process while no thread is inside the vDSO.
 func suspendOutside(p *Process, pid int, begin, end int64) error {
 	for range 50 {
 		if err := p.Signal(syscall.SIGSTOP); err != nil {
@@ -143,10 +141,10 @@ func suspendOutside(p *Process, pid int, begin, end int64) error {
 		}
 		time.Sleep(time.Millisecond)
 	}
-	return errors.New("the process always reads the clock")
+	return errors.New("a thread was inside the vDSO at every attempt")
 }
 
-// stoppedOutside waits until all threads have stopped, and looks where they are.
+// stoppedOutside waits until all threads have stopped and reports whether none is in the vDSO.
 func stoppedOutside(pid int, begin, end int64) (bool, error) {
 	limit := time.Now().Add(2 * time.Second)
 	tasks := fmt.Sprintf("/proc/%d/task", pid)
@@ -177,7 +175,7 @@ func stoppedOutside(pid int, begin, end int64) (bool, error) {
 			return outside, nil
 		}
 		if time.Now().After(limit) {
-			return false, errors.New("the process cannot be suspended")
+			return false, errors.New("the process does not stop")
 		}
 		time.Sleep(time.Millisecond)
 	}

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// TestMain makes the test binary a program that tells the time, for TestMoveClock.
+// TestMain turns the test binary into a program that prints the time, for TestMoveClock.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == "tell-the-time" {
 		begin := time.Now()
@@ -36,7 +36,7 @@ func TestMoveClock(t *testing.T) {
 			t.Fatal(err)
 		}
 		lines := strings.Split(strings.TrimSpace(p.Log()), "\n")
-		seconds, ms, _ := strings.Cut(lines[len(lines)-2], " ") // the last one may be half written
+		seconds, ms, _ := strings.Cut(lines[len(lines)-2], " ") // the last line may be incomplete
 		s, err := strconv.ParseInt(seconds, 10, 64)
 		if err != nil {
 			t.Fatal(err)
@@ -55,10 +55,10 @@ func TestMoveClock(t *testing.T) {
 		}
 		wall, monotonic := last()
 		if off := wall.Sub(time.Now().Add(by)).Abs(); off > 5*time.Second {
-			t.Errorf("moved by %v: the process is %v away from that", by, off)
+			t.Errorf("moved by %v: the process is off by %v", by, off)
 		}
 		if passed := monotonic - before; passed < 0 || passed > time.Since(begin)+time.Second {
-			t.Errorf("moved by %v: its monotonic clock went on by %v in %v", by, passed, time.Since(begin))
+			t.Errorf("moved by %v: its monotonic clock advanced by %v in %v", by, passed, time.Since(begin))
 		}
 	}
 }

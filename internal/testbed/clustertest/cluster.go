@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Bucket is the bucket that a cluster keeps its results in, and Dataset the one for images.
+// Bucket holds the results of a cluster, Dataset its images.
 const (
 	Bucket  = "results"
 	Dataset = "dataset"
@@ -21,25 +21,25 @@ const (
 
 // Options describe a cluster.
 type Options struct {
-	// Dir holds everything: configuration, certificates, logs, streams, buckets and caches.
+	// Dir holds configuration, certificates, logs, streams, buckets and caches.
 	Dir string
-	// Program is the ddiff binary. Default: it is built into Dir.
+	// Program is the ddiff binary. Default: a binary built into Dir.
 	Program string
-	// NATS says how its servers run.
+	// NATS configures the NATS servers.
 	NATS NATSOptions
-	// Directory keeps results in a directory, and starts no S3 server.
+	// Directory stores results in a directory; no S3 server starts.
 	Directory bool
-	// Lease is how long a worker may be silent; Election the same for the leader, and Stall
-	// for the queue. Defaults: 5 s, 3 s and 3 s, short enough to wait for.
+	// Lease, Election and Stall are the timeouts of workers, leader and queue. Defaults: 5 s, 3 s
+	// and 3 s.
 	Lease, Election, Stall time.Duration
 }
 
 // Cluster is a running cluster.
 type Cluster struct {
 	NATS *NATS
-	// S3 is nil when results go to a directory.
+	// S3 is nil if results go to a directory.
 	S3 *S3
-	// Coordinators and Workers are its processes, in the order in which they were added.
+	// Coordinators and Workers are in the order of their addition.
 	Coordinators, Workers []*Process
 
 	o       Options
@@ -49,7 +49,7 @@ type Cluster struct {
 	mu      sync.Mutex
 }
 
-// Start starts the servers of a cluster. The caller stops it, also after an error.
+// Start starts the servers of a cluster. The caller must call Stop, also after an error.
 func Start(ctx context.Context, o Options) (*Cluster, error) {
 	c := &Cluster{o: o}
 	if c.o.NATS.Servers == 0 {
@@ -100,7 +100,7 @@ func (c *Cluster) startS3(ctx context.Context) (err error) {
 
 func (c *Cluster) path(name string) string { return filepath.Join(c.o.Dir, name) }
 
-// Stop ends all processes. It may be called more than once.
+// Stop ends all processes. It is idempotent.
 func (c *Cluster) Stop() {
 	c.mu.Lock()
 	all := slices.Concat(c.Workers, c.Coordinators)
@@ -116,10 +116,10 @@ func (c *Cluster) Stop() {
 	}
 }
 
-// Through makes the programs that are started from now on reach S3 by the address of a proxy.
+// Through makes programs that start afterwards reach S3 through the address of a proxy.
 func (c *Cluster) Through(proxy string) { c.proxy = proxy }
 
-// Store is where results go, as programs take it.
+// Store returns the address of the results' store for --store.
 func (c *Cluster) Store() string {
 	if c.o.Directory {
 		return c.path("store")
@@ -127,10 +127,10 @@ func (c *Cluster) Store() string {
 	return c.S3.Store(Bucket, c.proxy)
 }
 
-// Images is the address of the dataset's bucket, as campaigns take it.
+// Images returns the address of the dataset's bucket for campaigns.
 func (c *Cluster) Images() string { return c.S3.Store(Dataset, c.proxy) }
 
-// Results is the directory in which an output lies.
+// Results returns the directory of an output.
 func (c *Cluster) Results(output string) string {
 	if c.o.Directory {
 		return filepath.Join(c.path("store"), output)
@@ -138,17 +138,17 @@ func (c *Cluster) Results(output string) string {
 	return filepath.Join(c.S3.Root, Bucket, output)
 }
 
-// Role is what a program is in the cluster: what it may do depends on it.
+// Role determines the permissions of a program.
 type Role string
 
 // The roles.
 const (
 	RoleCoordinator Role = "coordinator"
 	RoleWorker      Role = "worker"
-	RoleCommand     Role = "command" // who submits and watches campaigns
+	RoleCommand     Role = "command" // submits and watches campaigns
 )
 
-// Environment is what a program of a role needs to know, with a cache directory of its own.
+// Environment returns the environment of a program in a role with its own cache directory.
 func (c *Cluster) Environment(role Role, cache string) []string {
 	env := []string{c.runtime, "XDG_CACHE_HOME=" + cache}
 	env = append(env, c.NATS.Environment(role)...)
@@ -207,18 +207,18 @@ func (c *Cluster) NewWorker(args ...string) *Process {
 	return p
 }
 
-// Cache is the cache directory of a process.
+// Cache returns the cache directory of a process.
 func (c *Cluster) Cache(name string) string { return filepath.Join(c.o.Dir, "cache", name) }
 
-// Command is the program with arguments, for a person who submits and watches campaigns.
+// Command prepares the program with arguments in the role command.
 func (c *Cluster) Command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, c.o.Program, args...)
 	cmd.Env = append(Environment(), c.Environment(RoleCommand, c.Cache("command"))...)
 	return cmd
 }
 
-// Output runs a command to its end and returns what it wrote to standard output. The error of
-// a command that has failed has what it wrote to standard error.
+// Output runs a command to its end and returns its standard output. The error of a failed
+// command contains its standard error.
 func (c *Cluster) Output(ctx context.Context, args ...string) (string, error) {
 	out, err := c.Command(ctx, args...).Output()
 	var exit *exec.ExitError

@@ -7,8 +7,7 @@ import (
 	"ddiff/queue"
 )
 
-// TestServers starts the servers of a cluster, loses one of three and gets it back, and ends
-// them all.
+// TestServers starts three servers, kills and restarts one, and stops all.
 func TestServers(t *testing.T) {
 	t.Parallel()
 	c, err := Start(t.Context(), Options{Dir: t.TempDir(), Program: "/bin/true", NATS: NATSOptions{Servers: 3, Secure: true}})
@@ -31,7 +30,7 @@ func TestServers(t *testing.T) {
 	server := c.NATS.Servers[leader]
 	server.Kill()
 	if server.Running() {
-		t.Errorf("%s runs after it was killed", server.Name)
+		t.Errorf("%s still runs after Kill", server.Name)
 	}
 	if err := server.Start(); err != nil {
 		t.Fatal(err)
@@ -44,12 +43,12 @@ func TestServers(t *testing.T) {
 	}
 	all, err := c.NATS.Streams(t.Context())
 	if err != nil || len(all) == 0 || slices.ContainsFunc(all, func(s StreamInfo) bool { return s.Name == StreamWork }) {
-		t.Errorf("streams after one was deleted: %v, error %v", all, err)
+		t.Errorf("streams after a deletion: %v, error %v", all, err)
 	}
 	c.Stop()
 	for _, p := range append(c.NATS.Servers, c.S3.Server) {
 		if p.Running() {
-			t.Errorf("%s runs after the end of the cluster", p.Name)
+			t.Errorf("%s still runs after the stop of the cluster", p.Name)
 		}
 	}
 }

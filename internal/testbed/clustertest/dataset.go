@@ -11,7 +11,7 @@ import (
 	"ddiff/storage"
 )
 
-// PutImages writes files into the dataset's bucket.
+// PutImages uploads files to the dataset's bucket.
 func (c *Cluster) PutImages(ctx context.Context, files map[string][]byte) error {
 	store, err := c.S3.open(ctx, Dataset, c.S3.Admin)
 	if err != nil {
@@ -26,7 +26,7 @@ func (c *Cluster) PutImages(ctx context.Context, files map[string][]byte) error 
 	return nil
 }
 
-// PutAs writes an object into the bucket of results, with the rights of a role.
+// PutAs writes an object to the results' bucket with the rights of a role.
 func (c *Cluster) PutAs(ctx context.Context, role Role, key string) error {
 	store, err := c.S3.open(ctx, Bucket, c.keys[role])
 	if err != nil {
@@ -44,11 +44,11 @@ func (s *S3) open(ctx context.Context, bucket string, k Keys) (*storage.S3, erro
 	})
 }
 
-// Settled is the number of items of an output that have a result.
+// Settled counts the items of an output with a result.
 func (c *Cluster) Settled(output string) int {
 	found, err := filepath.Glob(filepath.Join(c.Results(output), "items", "*", manifest.FileResult))
 	if err != nil {
-		return 0 // the pattern is sound
+		return 0 // the pattern is valid
 	}
 	return len(found)
 }

@@ -10,19 +10,18 @@ import (
 	"syscall"
 )
 
-// disk is a small file system that a process has for itself.
+// disk is a small file system of one process.
 type disk struct {
 	dir   string
 	bytes int64
 	attr  *syscall.SysProcAttr
 }
 
-// OwnDisk gives the process a file system of so many bytes at dir, from its next start on. It
-// lies in a mount namespace of the process and goes with it. Where that is not allowed, it
-// returns an error.
+// OwnDisk mounts a file system of the given size in bytes at dir, in a mount namespace of the
+// process, at its next start. It returns an error where mounts are forbidden.
 func (p *Process) OwnDisk(dir string, bytes int64) error {
 	attr := namespace()
-	try := exec.Command("/bin/sh", "-c", mountScript, dir, strconv.FormatInt(bytes, 10), "/bin/true") //nolint:noctx // it ends at once
+	try := exec.Command("/bin/sh", "-c", mountScript, dir, strconv.FormatInt(bytes, 10), "/bin/true") //nolint:noctx // short-lived
 	try.SysProcAttr = attr
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("give %s a disk: %w", p.Name, err)
@@ -34,11 +33,11 @@ func (p *Process) OwnDisk(dir string, bytes int64) error {
 	return nil
 }
 
-// mountScript mounts the disk at $0, of $1 bytes, and becomes the program.
+// mountScript mounts a disk of $1 bytes at $0 and executes the program.
 const mountScript = `mount -t tmpfs -o size="$1" tmpfs "$0" && shift && exec "$@"`
 
-// namespace are the attributes of a process with mounts of its own. Users who are not root get
-// them in a user namespace.
+// namespace returns the attributes of a process with its own mounts. Unprivileged users need a
+// user namespace for them.
 func namespace() *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
 	if uid := os.Geteuid(); uid != 0 {
@@ -51,9 +50,9 @@ func namespace() *syscall.SysProcAttr {
 	return attr
 }
 
-// command is how the process is started, with its disk.
+// command prepares the process, with its disk.
 func (p *Process) command() *exec.Cmd {
-	// The process ends by a signal of its own, not with a context.
+	// Signals end the process, not a context.
 	if p.disk == nil {
 		cmd := exec.Command(p.path, p.args...) //nolint:noctx // see above
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
@@ -66,11 +65,11 @@ func (p *Process) command() *exec.Cmd {
 	return cmd
 }
 
-// fileLimit is the largest file, in bytes, that a process without a disk of its own may write
-// while its disk counts as full.
+// fileLimit is the largest file, in bytes, that a process without its own disk may write while
+// its disk counts as full.
 const fileLimit = 4 << 20
 
-// limitFiles sets the size of the largest file that the process may write.
+// limitFiles sets the largest file size of the process.
 func (p *Process) limitFiles(limit string) error {
 	cmd := exec.Command("prlimit", "--pid", strconv.Itoa(p.PID()), "--fsize="+limit+":") //nolint:noctx // it ends at once
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -82,8 +81,8 @@ func (p *Process) limitFiles(limit string) error {
 // fillerName is the file that fills a disk.
 const fillerName = "filler"
 
-// FillDisk writes the disk of the process full; FreeDisk ends that. A process without a disk of
-// its own cannot write files of more than 4 MiB meanwhile. The process must run.
+// FillDisk fills the disk of the process until FreeDisk. A process without its own disk gets a
+// limit of 4 MiB per file instead. The process must run.
 func (p *Process) FillDisk() error {
 	if p.disk == nil {
 		return p.limitFiles(strconv.Itoa(fileLimit))
@@ -92,11 +91,11 @@ func (p *Process) FillDisk() error {
 	if err != nil {
 		return fmt.Errorf("fill the disk of %s: %w", p.Name, err)
 	}
-	defer f.Close() // what it holds is of no worth
+	defer f.Close() // its content has no value
 	block := make([]byte, 64<<10)
 	for len(block) > 0 {
 		if _, err := f.Write(block); errors.Is(err, syscall.ENOSPC) {
-			block = block[:len(block)/2] // the last bytes, too
+			block = block[:len(block)/2] // down to the last bytes
 		} else if err != nil {
 			return fmt.Errorf("fill the disk of %s: %w", p.Name, err)
 		}
@@ -104,8 +103,8 @@ func (p *Process) FillDisk() error {
 	return nil
 }
 
-// FreeDisk gives the space back that FillDisk took. When the process was started again
-// meanwhile, its disk is new and there is nothing to do.
+// FreeDisk releases the space of FillDisk. It is a no-op after a restart of the process, which
+// gets a new disk.
 func (p *Process) FreeDisk() error {
 	if p.disk == nil {
 		return p.limitFiles("unlimited")
@@ -116,7 +115,7 @@ func (p *Process) FreeDisk() error {
 	return nil
 }
 
-// filler is the file by which the disk of the process is reached from outside.
+// filler returns the path of the filling file on the disk of the process, seen from outside.
 func (p *Process) filler() string {
 	return filepath.Join(fmt.Sprintf("/proc/%d/root", p.PID()), p.disk.dir, fillerName)
 }

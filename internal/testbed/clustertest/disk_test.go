@@ -8,7 +8,7 @@ import (
 func TestOwnDisk(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	// New files only: what a file gives back when it is written anew can be used again.
+	// New files only: overwriting a file frees its space first.
 	const script = `i=0; while :; do i=$((i+1)); if echo x >"$0"/$i 2>/dev/null; then echo written; else echo full; fi; sleep 0.02; done`
 	p := NewProcess(t.TempDir(), "disk", nil, "/bin/sh", "-c", script, dir)
 	if err := p.OwnDisk(dir, 16<<20); err != nil {

@@ -1,8 +1,8 @@
 // Package clustertest runs the processes of a cluster on this machine: NATS servers, an S3
 // server, coordinators and workers, each a real program with its own log file. They listen on
-// 127.0.0.1 only. They can be killed, suspended and started again one by one, and all of them
-// end with the process that started them, however that ends.
+// 127.0.0.1 only. Each can be killed, suspended and restarted, and all end with the process that
+// started them, even after SIGKILL.
 //
-// The NATS servers use TLS with certificates that are made on the spot, and the users and
-// permissions of docs/security.
+// The NATS servers use TLS with generated certificates, and the users and permissions of
+// docs/security.
 package clustertest

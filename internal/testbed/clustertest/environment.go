@@ -9,10 +9,10 @@ import (
 	"ddiff/restore/onnx/install"
 )
 
-// library finds ONNX Runtime where this process would.
+// library locates ONNX Runtime as this process would.
 var library = sync.OnceValues(func() (install.Library, error) { return install.Locate(install.LocateOptions{}) })
 
-// Environment is the environment of this process without what would change the programs' ways.
+// Environment returns the environment of this process without the variables that configure programs.
 func Environment() []string {
 	var env []string
 	for _, e := range os.Environ() {
@@ -27,8 +27,8 @@ func Environment() []string {
 	return env
 }
 
-// RuntimeVariable is the environment variable by which a program finds ONNX Runtime whatever
-// its cache directory is.
+// RuntimeVariable returns the environment variable that names ONNX Runtime independently of the
+// cache directory.
 func RuntimeVariable() (string, error) {
 	lib, err := library()
 	if err != nil {

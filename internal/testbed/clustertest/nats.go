@@ -16,34 +16,33 @@ import (
 
 // NATS are the servers of a NATS cluster with JetStream.
 type NATS struct {
-	// Servers are its processes. Their files stay when they are killed.
+	// Servers are the processes. Their files survive a kill.
 	Servers []*Process
 	// Authority signs the servers' certificates; nil without TLS.
 	Authority *Authority
 
 	clients  []string // addresses for clients, host:port
 	monitors []string // addresses of the monitoring endpoints, http://host:port
-	users    *Users   // nil: everybody may do everything
+	users    *Users   // nil: no users, no permissions
 	rewrite  []func(maxFile int64) error
 }
 
-// NATSOptions change how servers are started. The zero value is one server that speaks plain
-// text and knows no users.
+// NATSOptions configures the servers. The zero value is one server without TLS and users.
 type NATSOptions struct {
-	// Servers is their number. Default: 1.
+	// Servers is the number of servers. Default: 1.
 	Servers int
-	// Secure makes them use TLS, and the users and permissions of docs/security; three
-	// servers then run with the whole configuration that is there.
+	// Secure enables TLS and the users and permissions of docs/security; three servers then use
+	// the complete configuration from there.
 	Secure bool
-	// Until is when the servers' certificates expire. Default: in a day.
+	// Until is the expiry of the servers' certificates. Default: in a day.
 	Until time.Time
-	// SyncAlways writes every message to disk before it is acknowledged.
+	// SyncAlways writes every message to disk before its acknowledgement.
 	SyncAlways bool
-	// MaxFile limits what the streams of a server may take on disk, in bytes. Default: 1 GiB.
+	// MaxFile limits the disk space of a server's streams, in bytes. Default: 1 GiB.
 	MaxFile int64
 }
 
-// StartNATS starts servers whose files lie in dir, and waits until they are ready.
+// StartNATS starts servers with their files in dir and waits until they are ready.
 func StartNATS(ctx context.Context, dir string, o NATSOptions) (*NATS, error) {
 	path, err := NATSBinary(ctx)
 	if err != nil {
@@ -106,8 +105,8 @@ func StartNATS(ctx context.Context, dir string, o NATSOptions) (*NATS, error) {
 	return n, nil
 }
 
-// describe makes the process of a server. Three servers with users run with the files of
-// docs/security as they are; the monitoring port, which those do not open, is for this process.
+// describe prepares the process of a server. Three servers with users run with the unchanged files
+// of docs/security, plus a monitoring port for this process.
 func (n *NATS) describe(dir string, i int, path string, routes []string, pair Pair, o NATSOptions) (*Process, error) {
 	name := fmt.Sprintf("nats-%d", i+1)
 	if o.Secure && o.Servers == 3 {
@@ -135,8 +134,8 @@ func (n *NATS) describe(dir string, i int, path string, routes []string, pair Pa
 	return NewProcess(dir, name, n.users.environment(), path, "--config", file), nil
 }
 
-// Resize starts a server again with another limit for its streams, in bytes. It is for servers
-// that do not run with the configuration of docs/security.
+// Resize restarts a server with another limit for its streams, in bytes. It does not apply to
+// servers with the configuration of docs/security.
 func (n *NATS) Resize(ctx context.Context, i int, maxFile int64) error {
 	if err := n.rewrite[i](maxFile); err != nil {
 		return fmt.Errorf("resize %s: %w", n.Servers[i].Name, err)
@@ -148,7 +147,7 @@ func (n *NATS) Resize(ctx context.Context, i int, maxFile int64) error {
 	return n.Ready(ctx, i)
 }
 
-// config is the configuration file of a server that does not run with that of docs/security.
+// config returns the configuration file of a server without the configuration of docs/security.
 func (n *NATS) config(name, dir string, i int, routes []string, pair Pair, o NATSOptions) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "server_name: %q\nlisten: %q\nhttp: %q\n", name, n.clients[i], strings.TrimPrefix(n.monitors[i], "http://"))
@@ -171,19 +170,19 @@ func (n *NATS) config(name, dir string, i int, routes []string, pair Pair, o NAT
 	return b.String()
 }
 
-// Kill ends all servers at once.
+// Kill kills all servers.
 func (n *NATS) Kill() {
 	for _, p := range n.Servers {
 		p.Kill()
 	}
 }
 
-// Ready waits until a server takes part: it has the state of its streams and knows a leader.
+// Ready waits until a server has the state of its streams and knows a leader.
 func (n *NATS) Ready(ctx context.Context, i int) error {
 	return n.await(ctx, i, func() error { return n.ask(ctx, i, "/healthz", nil) })
 }
 
-// await asks a server until there is no error any more, for at most 30 seconds.
+// await polls a server until it returns no error, for at most 30 seconds.
 func (n *NATS) await(ctx context.Context, i int, ask func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
@@ -227,7 +226,7 @@ func (n *NATS) ask(ctx context.Context, i int, path string, into any) error {
 	return json.NewDecoder(res.Body).Decode(into)
 }
 
-// StreamInfo is what the servers say of a stream.
+// StreamInfo is the state of a stream.
 type StreamInfo struct {
 	Name     string
 	Leader   string
@@ -235,7 +234,7 @@ type StreamInfo struct {
 	Bytes    uint64
 }
 
-// Streams asks the first server that answers for all streams.
+// Streams returns all streams, from the first server that answers.
 func (n *NATS) Streams(ctx context.Context) ([]StreamInfo, error) {
 	var answer struct {
 		Accounts []struct {
@@ -271,7 +270,7 @@ func (n *NATS) Streams(ctx context.Context) ([]StreamInfo, error) {
 	return nil, fmt.Errorf("ask nats-server for its streams: %w", errors.Join(errs...))
 }
 
-// StreamLeader is the number of the server that leads a stream.
+// StreamLeader returns the index of the server that leads a stream.
 func (n *NATS) StreamLeader(ctx context.Context, stream string) (int, error) {
 	all, err := n.Streams(ctx)
 	if err != nil {
@@ -286,5 +285,5 @@ func (n *NATS) StreamLeader(ctx context.Context, stream string) (int, error) {
 		}
 		return 0, fmt.Errorf("stream %s has no leader now", stream)
 	}
-	return 0, fmt.Errorf("there is no stream %s", stream)
+	return 0, fmt.Errorf("no stream %s", stream)
 }

@@ -8,14 +8,14 @@ import (
 	"strconv"
 )
 
-// The ports that are handed out lie below those that the kernel gives to outgoing connections
-// by itself: a server that is started again finds its port free.
+// The range lies below the kernel's ephemeral ports, so that a restarted server finds its port
+// free.
 const (
 	firstPort = 20000
 	ports     = 12000
 )
 
-// FreePort is a port of 127.0.0.1 on which nobody listens.
+// FreePort returns an unused port of 127.0.0.1.
 func FreePort(ctx context.Context) (int, error) {
 	for range 100 {
 		port := firstPort + rand.IntN(ports)
@@ -30,7 +30,7 @@ func FreePort(ctx context.Context) (int, error) {
 	return 0, errors.New("find a free port: 100 ports were taken")
 }
 
-// FreeAddress is an address of 127.0.0.1 on which nobody listens.
+// FreeAddress returns an unused address of 127.0.0.1.
 func FreeAddress(ctx context.Context) (string, error) {
 	port, err := FreePort(ctx)
 	return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), err

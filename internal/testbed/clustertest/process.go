@@ -13,27 +13,27 @@ import (
 	"time"
 )
 
-// Process is a program that can be started, ended and started again, always with the same
-// arguments. What it writes is appended to one log file.
+// Process is a program that can be started and stopped repeatedly, with the same arguments. Its
+// output is appended to one log file.
 type Process struct {
-	// Name is for people, and names the log file.
+	// Name appears in messages and names the log file.
 	Name string
 
 	path string
 	args []string
 	env  []string
 	log  string
-	disk *disk // nil without one of its own
+	disk *disk // nil: no disk of its own
 
 	mu     sync.Mutex
 	cmd    *exec.Cmd
 	exited chan struct{}
-	begin  int64 // where the log of the last start begins
+	begin  int64 // offset of the log of the last start
 	starts int
 }
 
-// NewProcess describes a process; Start runs it. Its log is DIR/NAME.log. env is added to the
-// environment of this process, see Environment.
+// NewProcess prepares a process; Start runs it. Its log is DIR/NAME.log. env extends
+// Environment.
 func NewProcess(dir, name string, env []string, path string, args ...string) *Process {
 	return &Process{Name: name, path: path, args: args, env: env, log: filepath.Join(dir, name+".log")}
 }
@@ -43,13 +43,13 @@ func (p *Process) Start() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.runs() {
-		return fmt.Errorf("start %s: it runs already", p.Name)
+		return fmt.Errorf("start %s: it already runs", p.Name)
 	}
 	log, err := os.OpenFile(p.log, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
 	if err != nil {
 		return fmt.Errorf("start %s: %w", p.Name, err)
 	}
-	defer log.Close() // the child has it
+	defer log.Close() // the child has its own descriptor
 	info, err := log.Stat()
 	if err != nil {
 		return fmt.Errorf("start %s: %w", p.Name, err)
@@ -57,8 +57,8 @@ func (p *Process) Start() error {
 	cmd := p.command()
 	cmd.Env = append(Environment(), p.env...)
 	cmd.Stdout, cmd.Stderr = log, log
-	// An interrupt at the terminal is for this process, which ends the others in order. When
-	// it dies without that, the kernel ends them.
+	// The child does not receive interrupts of the terminal: this process stops its children in
+	// order. If this process dies, the kernel kills them.
 	cmd.SysProcAttr.Setpgid, cmd.SysProcAttr.Pdeathsig = true, syscall.SIGKILL
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("start %s: %w", p.Name, err)
@@ -66,14 +66,14 @@ func (p *Process) Start() error {
 	exited := make(chan struct{})
 	go func() {
 		defer close(exited)
-		cmd.Wait() //nolint:errcheck // ProcessState says it
+		cmd.Wait() //nolint:errcheck // ProcessState has the result
 	}()
 	p.cmd, p.exited, p.begin = cmd, exited, info.Size()
 	p.starts++
 	return nil
 }
 
-// runs tells whether the process runs. The caller holds mu.
+// runs reports whether the process runs. The caller holds mu.
 func (p *Process) runs() bool {
 	if p.cmd == nil {
 		return false
@@ -86,14 +86,14 @@ func (p *Process) runs() bool {
 	}
 }
 
-// Running tells whether the process runs, or is suspended.
+// Running reports whether the process runs or is suspended.
 func (p *Process) Running() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.runs()
 }
 
-// PID is the id of the process that was started last.
+// PID returns the id of the last started process.
 func (p *Process) PID() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -103,21 +103,21 @@ func (p *Process) PID() int {
 	return p.cmd.Process.Pid
 }
 
-// Starts counts how often the process was started.
+// Starts returns the number of starts.
 func (p *Process) Starts() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.starts
 }
 
-// Exited is closed when the process that was started last has ended.
+// Exited returns a channel that closes at the end of the last started process.
 func (p *Process) Exited() <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.exited
 }
 
-// Code is the exit code of a process that has ended; -1 after a signal.
+// Code returns the exit code of an ended process; -1 after a signal.
 func (p *Process) Code() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -127,7 +127,7 @@ func (p *Process) Code() int {
 	return p.cmd.ProcessState.ExitCode()
 }
 
-// Signal sends a signal to the process, and does nothing when it has ended.
+// Signal sends a signal to the process; it is a no-op after its end.
 func (p *Process) Signal(s syscall.Signal) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -140,7 +140,7 @@ func (p *Process) Signal(s syscall.Signal) error {
 	return nil
 }
 
-// Kill ends the process at once, and waits for its end.
+// Kill kills the process and waits for its end.
 func (p *Process) Kill() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -150,8 +150,8 @@ func (p *Process) Kill() {
 	}
 }
 
-// Stop asks the process to end, and waits. A process that takes longer is killed, which is an
-// error. It returns the exit code.
+// Stop sends SIGTERM, waits, and returns the exit code. A process that exceeds the limit is killed,
+// which is an error.
 func (p *Process) Stop(within time.Duration) (int, error) {
 	if err := p.Signal(syscall.SIGTERM); err != nil {
 		return -1, err
@@ -167,10 +167,10 @@ func (p *Process) Stop(within time.Duration) (int, error) {
 	return p.Code(), nil
 }
 
-// LogFile is where the process writes.
+// LogFile returns the path of the log.
 func (p *Process) LogFile() string { return p.log }
 
-// Log is what the process has written since it was started last.
+// Log returns the output since the last start.
 func (p *Process) Log() string {
 	p.mu.Lock()
 	begin := p.begin
@@ -182,16 +182,16 @@ func (p *Process) Log() string {
 	return string(data[begin:])
 }
 
-// waitLimit bounds the wait for a text in a log.
+// waitLimit is the deadline for a text in a log.
 const waitLimit = 2 * time.Minute
 
-// WaitLog waits until the process has written text since it was started last, for at most two
-// minutes. It is an error when the process ends before.
+// WaitLog waits until the process has written text since its last start, for at most two minutes.
+// An earlier end of the process is an error.
 func (p *Process) WaitLog(ctx context.Context, text string) error {
 	return p.waitLog(ctx, text, 1)
 }
 
-// waitLog waits until text was written n times.
+// waitLog waits until the log contains text n times.
 func (p *Process) waitLog(ctx context.Context, text string, n int) error {
 	ctx, cancel := context.WithTimeout(ctx, waitLimit)
 	defer cancel()
@@ -213,7 +213,7 @@ func (p *Process) waitLog(ctx context.Context, text string, n int) error {
 	}
 }
 
-// tail is the end of a log.
+// tail returns the end of a log.
 func tail(log string) string {
 	const most = 4000
 	if len(log) <= most {

@@ -13,31 +13,30 @@ import (
 	"ddiff/storage/s3test"
 )
 
-// S3 is a real S3 server, versitygw with its directory backend: what is in a bucket can be
-// looked at as files.
+// S3 is a real S3 server: versitygw with its directory backend, which stores objects as files.
 type S3 struct {
 	// Server is its process.
 	Server *Process
-	// Address is where it listens, host:port.
+	// Address is host:port of the listener.
 	Address string
-	// Root has a directory for each bucket, with one file per object.
+	// Root has a directory per bucket, with a file per object.
 	Root string
-	// Admin may do everything.
+	// Admin has every permission.
 	Admin Keys
 }
 
 // Keys are S3 credentials.
 type Keys struct{ Access, Secret string }
 
-// Environment hands the keys to a program.
+// Environment returns the variables that pass the keys to a program.
 func (k Keys) Environment() []string {
 	return []string{"AWS_ACCESS_KEY_ID=" + k.Access, "AWS_SECRET_ACCESS_KEY=" + k.Secret, "AWS_REGION=us-east-1"}
 }
 
-// newKeys makes random ones.
+// newKeys generates random keys.
 func newKeys() Keys { return Keys{rand.Text(), rand.Text()} }
 
-// StartS3 starts a server whose files lie in dir, and waits until it answers.
+// StartS3 starts a server with its files in dir and waits until it answers.
 func StartS3(ctx context.Context, dir string) (*S3, error) {
 	path, err := s3test.Binary(ctx)
 	if err != nil {
@@ -93,16 +92,15 @@ func (s *S3) Ready(ctx context.Context) error {
 	}
 }
 
-// Bucket makes a bucket.
+// Bucket creates a bucket.
 func (s *S3) Bucket(name string) error {
 	if err := os.Mkdir(filepath.Join(s.Root, name), 0o755); err != nil {
-		return fmt.Errorf("make bucket: %w", err)
+		return fmt.Errorf("create bucket: %w", err)
 	}
 	return nil
 }
 
-// Store is the address of a bucket as programs take it, at the server itself or at a proxy in
-// front of it.
+// Store returns the address of a bucket for programs, at the server or at a proxy.
 func (s *S3) Store(bucket, proxy string) string {
 	if proxy == "" {
 		proxy = s.Address

@@ -13,8 +13,8 @@ import (
 	"github.com/minio/minio-go/v7/pkg/credentials"
 )
 
-// policy is a policy of docs/security. On servers that know users and buckets only, its
-// statements stand in the policies of the buckets, with the user as their principal.
+// policy is a policy of docs/security. On servers with bucket policies only, its statements become
+// parts of these, with the user as principal.
 type policy struct {
 	Version   string
 	Statement []statement
@@ -28,9 +28,8 @@ type statement struct {
 	Resource  any
 }
 
-// Roles makes a user for the coordinator and one for the worker, with what docs/security
-// allows them to do in both buckets, and returns the keys. Commands get the admin's, since
-// only commands that read results use S3.
+// Roles creates users for coordinator and worker with the permissions of docs/security in both
+// buckets, and returns the keys. Commands get the keys of the admin.
 func (s *S3) Roles(ctx context.Context) (map[Role]Keys, error) {
 	root, err := ModuleRoot(ctx)
 	if err != nil {
@@ -72,7 +71,7 @@ func (s *S3) Roles(ctx context.Context) (map[Role]Keys, error) {
 	return keys, nil
 }
 
-// of is the part of a statement that is about a bucket, or nil.
+// of returns the part of a statement that applies to a bucket, or nil.
 func (st statement) of(bucket, user string) *statement {
 	var resources []string
 	switch r := st.Resource.(type) {
@@ -100,17 +99,17 @@ func (st statement) of(bucket, user string) *statement {
 	return &part
 }
 
-// addUser makes a user who may do nothing yet.
+// addUser creates a user without permissions.
 func (s *S3) addUser(ctx context.Context, k Keys) error {
 	cmd := exec.CommandContext(ctx, s.Server.path, "admin", "--access", s.Admin.Access, "--secret", s.Admin.Secret,
 		"--endpoint-url", "http://"+s.Address, "create-user", "--access", k.Access, "--secret", k.Secret, "--role", "user")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("make S3 user %s: %w: %s", k.Access, err, out)
+		return fmt.Errorf("create S3 user %s: %w: %s", k.Access, err, out)
 	}
 	return nil
 }
 
-// setPolicy sets a bucket's policy.
+// setPolicy sets the policy of a bucket.
 func (s *S3) setPolicy(ctx context.Context, bucket string, p *policy) error {
 	client, err := minio.New(s.Address, &minio.Options{
 		Creds: credentials.NewStaticV4(s.Admin.Access, s.Admin.Secret, ""), Region: "us-east-1", BucketLookup: minio.BucketLookupPath,

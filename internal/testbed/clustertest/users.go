@@ -17,16 +17,16 @@ const (
 	serverFile   = "nats-server.conf"
 )
 
-// RoleAdmin may do everything. docs/security has no such user: it is added for those who break
-// things on purpose.
+// RoleAdmin has every permission. It is not part of docs/security: tests that inject faults need
+// it.
 const RoleAdmin Role = "admin"
 
-// Users are the users of a NATS cluster, with the permissions of docs/security.
+// Users holds the users of a NATS cluster with the permissions of docs/security.
 type Users struct {
 	passwords map[Role]string
 }
 
-// newUsers copies the files of docs/security into dir and makes passwords.
+// newUsers copies the files of docs/security to dir and generates passwords.
 func newUsers(ctx context.Context, dir string) (*Users, error) {
 	root, err := ModuleRoot(ctx)
 	if err != nil {
@@ -41,7 +41,7 @@ func newUsers(ctx context.Context, dir string) (*Users, error) {
 		if name == accountsFile {
 			const users = "users: [\n"
 			if strings.Count(text, users) != 1 {
-				return nil, errors.New("copy configuration: " + name + " has not one list of users")
+				return nil, errors.New("copy configuration: " + name + ": want exactly one list of users")
 			}
 			text = strings.Replace(text, users, users+"      { user: admin, password: $DDIFF_ADMIN_PASSWORD }\n", 1)
 		}
@@ -51,13 +51,13 @@ func newUsers(ctx context.Context, dir string) (*Users, error) {
 	}
 	u := &Users{passwords: map[Role]string{}}
 	for _, role := range []Role{RoleCoordinator, RoleWorker, RoleCommand, RoleAdmin} {
-		// A text of digits alone would be read as a number.
+		// The server would parse a text of digits as a number.
 		u.passwords[role] = "p-" + rand.Text()
 	}
 	return u, nil
 }
 
-// environment is what the servers need to know the users.
+// environment returns the variables that pass the users to the servers.
 func (u *Users) environment() []string {
 	if u == nil {
 		return nil
@@ -69,7 +69,7 @@ func (u *Users) environment() []string {
 	return env
 }
 
-// URL is the address of all servers for a role.
+// URL returns the addresses of all servers for a role.
 func (n *NATS) URL(role Role) string {
 	u := url.URL{Scheme: "nats"}
 	if n.Authority != nil {
@@ -85,7 +85,7 @@ func (n *NATS) URL(role Role) string {
 	return strings.Join(all, ",")
 }
 
-// Environment is what a program of a role needs to reach the servers.
+// Environment returns the variables that a program needs to reach the servers in a role.
 func (n *NATS) Environment(role Role) []string {
 	env := []string{"DDIFF_NATS_URL=" + n.URL(role)}
 	if n.Authority != nil {
