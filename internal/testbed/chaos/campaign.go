@@ -15,17 +15,17 @@ import (
 	"ddiff/internal/testbed/clustertest"
 )
 
-// tasks are those of the campaigns.
+// tasks of the campaigns.
 var tasks = []string{"super_resolution", "inpaint_random", "gaussian_deblur", "hdr"}
 
 // size is the working size of the images, in pixels.
 const size = 64
 
-// attempts is how often an item is tried. Faults of storage use attempts up; so many of them
-// hit one item only when something is wrong.
+// attempts per item. Storage faults use up attempts, but only a defect lets this many hit one
+// item.
 const attempts = 40
 
-// plan is a campaign: its images and what is done with them.
+// plan is a campaign with its images.
 type plan struct {
 	name   string
 	images map[string][]byte
@@ -34,7 +34,7 @@ type plan struct {
 	canary int
 }
 
-// items is the number of items that are made of the images.
+// items returns the number of items of the campaign.
 func (p plan) items() int { return len(p.images) * len(tasks) }
 
 // write writes the campaign file for a dataset.
@@ -44,7 +44,7 @@ func (p plan) write(file, dataset string) error {
 	return os.WriteFile(file, []byte(text), 0o644)
 }
 
-// writeImages writes the images into a directory.
+// writeImages writes the images to a directory.
 func (p plan) writeImages(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -57,7 +57,7 @@ func (p plan) writeImages(dir string) error {
 	return nil
 }
 
-// plans draws the campaigns: the large one, and a small one with images that are damaged.
+// plans draws a large campaign, and a small campaign with damaged images.
 func plans(ctx context.Context, o options) (sound, damaged plan, err error) {
 	root, err := clustertest.ModuleRoot(ctx)
 	if err != nil {
@@ -80,7 +80,7 @@ func plans(ctx context.Context, o options) (sound, damaged plan, err error) {
 		return sound, damaged, err
 	}
 	damaged = plan{name: "chaos-damaged", steps: o.steps, prior: prior, images: map[string][]byte{
-		"a-good.png":  whole, // the first one: the preflight needs an image that can be read
+		"a-good.png":  whole, // first in order: the preflight needs a readable image
 		"cut-off.png": whole[:len(whole)*2/3],
 		"no-png.png":  []byte("this is not an image\n"),
 	}}
@@ -105,12 +105,12 @@ func decodeAll(pattern string) ([]image.Image, error) {
 		all = append(all, img)
 	}
 	if len(all) == 0 {
-		return nil, fmt.Errorf("there is no photograph in %s", pattern)
+		return nil, fmt.Errorf("no photograph in %s", pattern)
 	}
 	return all, nil
 }
 
-// crop is a square of a photograph, as PNG.
+// crop returns a square of a photograph, as PNG.
 func crop(rng *rand.Rand, photographs []image.Image) ([]byte, error) {
 	from := photographs[rng.IntN(len(photographs))]
 	b := from.Bounds()

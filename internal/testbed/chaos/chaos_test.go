@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// fixedSeed is that of continuous integration; the variable replaces it.
+// fixedSeed is the seed in continuous integration, unless the variable sets another.
 const (
 	fixedSeed    = 1
 	seedVariable = "DDIFF_CHAOS_SEED"
 )
 
-// TestShort breaks a cluster thirteen times, in each way once, while it restores forty items.
+// TestShort injects each kind of fault once while a cluster restores forty items.
 func TestShort(t *testing.T) {
 	seed := uint64(fixedSeed)
 	if text := os.Getenv(seedVariable); text != "" {
@@ -42,12 +42,12 @@ func TestShort(t *testing.T) {
 	}
 	for _, name := range []string{"redelivered", "recovery_max_s"} {
 		if count(last, name) < 1 {
-			t.Errorf("%s is not above 0, so the faults have met nothing: %s", name, last)
+			t.Errorf("%s is 0, so no fault had an effect: %s", name, last)
 		}
 	}
 }
 
-// writer logs what is printed, line by line.
+// writer logs the output line by line.
 type writer struct{ t *testing.T }
 
 func (w writer) Write(p []byte) (int, error) {

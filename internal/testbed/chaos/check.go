@@ -11,7 +11,7 @@ import (
 	"ddiff/manifest"
 )
 
-// check looks at what the cluster has left behind, and prints the figures.
+// check verifies the results of the cluster and prints the figures.
 func (s *session) check(ctx context.Context) error {
 	end := time.Now()
 	problems := []error{s.checkDamaged(ctx)}
@@ -51,11 +51,11 @@ func (s *session) check(ctx context.Context) error {
 		faults = append(faults, h.fault)
 	}
 	if len(faults) != s.o.faults {
-		problems = append(problems, fmt.Errorf("%d faults have happened, want %d", len(faults), s.o.faults))
+		problems = append(problems, fmt.Errorf("%d faults occurred, want %d", len(faults), s.o.faults))
 	}
 	s.say("faults: %s", histogram(faults))
-	s.say("processes that ended by themselves and were started again: %d", s.fleet.revivals)
-	s.say("duplicate work: %d of %d items were solved once more, a share of %.3f", logs.again, n.Items, float64(logs.again)/float64(n.Items))
+	s.say("processes that ended by themselves and were restarted: %d", s.fleet.revivals)
+	s.say("duplicate work: %d of %d items were solved again, a share of %.3f", logs.again, n.Items, float64(logs.again)/float64(n.Items))
 	s.say("longest recovery: %.1f s, after fault %v", longest.Seconds(), of.fault)
 	lost := n.Items - n.Done - n.Failed - n.Dead - n.Cancelled + found.Lost
 	fmt.Fprintf(s.o.out, "items=%d faults=%d done=%d dead=%d lost=%d duplicates=%d redelivered=%d recovery_max_s=%d seed=%d\n",
@@ -64,8 +64,8 @@ func (s *session) check(ctx context.Context) error {
 	return errors.Join(problems...)
 }
 
-// checkDamaged checks the campaign with damaged images: the same items as without faults have
-// failed, and the others are done.
+// checkDamaged checks the campaign with damaged images: the same items failed as without faults,
+// and the others are done.
 func (s *session) checkDamaged(ctx context.Context) error {
 	st, err := s.c.Status(ctx, s.damagedID)
 	if err != nil {

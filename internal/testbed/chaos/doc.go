@@ -1,45 +1,41 @@
-// Command chaos breaks a cluster on purpose, on this machine, while it works on a campaign, and
-// checks that nothing is lost, nothing is there twice and nothing came out differently. `make
-// chaos` calls it.
+// Command chaos injects faults into a cluster on this machine during a campaign and checks that no
+// item is lost or duplicated and that no result differs. `make chaos` calls it.
 //
-// Real processes are broken, see package clustertest: three NATS servers, an S3 server behind
-// a proxy, two coordinators and three workers. First the campaign runs undisturbed in one
-// process (ddiff run); its results are what the cluster's are compared with.
+// The cluster consists of real processes, see package clustertest: three NATS servers, an S3 server
+// behind a proxy, two coordinators and three workers. The campaign first runs undisturbed in one
+// process (ddiff run); the results of the cluster are compared with that run.
 //
 // # Faults
 //
-// Faults are drawn from the seed: decks of all kinds, shuffled, one after the other. Each is
-// due when so many items have a result, a number that is drawn as well; so all of them hit the
-// campaign, however fast the machine is. What a fault meets depends on the machine: two runs
-// with one seed have the same faults in the same order, and not the same schedule.
+// The seed determines the faults: shuffled decks of all kinds. Each fault is due at a drawn number
+// of results, so that all faults hit the campaign, independent of the speed of the machine. Two
+// runs with one seed have the same faults in the same order, but not the same timing.
 //
-//	worker-kill          SIGKILL, started again after a while
+//	worker-kill          SIGKILL, restart after a while
 //	worker-suspend       SIGSTOP for longer than the lease, then SIGCONT: a zombie
-//	worker-drain         SIGTERM in the middle of work, started again
-//	coordinator-kill     SIGKILL, started again after a while
-//	coordinator-suspend  SIGSTOP for longer than its term of office, then SIGCONT
-//	nats-kill            SIGKILL of one of three servers, started again
-//	nats-leader-kill     the same for the server that leads the work stream
-//	stream-delete        the whole work stream is deleted
-//	s3-unavailable       every request is answered with 503
-//	s3-hang              connections stay open and carry nothing
+//	worker-drain         SIGTERM during work, restart
+//	coordinator-kill     SIGKILL, restart after a while
+//	coordinator-suspend  SIGSTOP for longer than the leader's term, then SIGCONT
+//	nats-kill            SIGKILL of one of three servers, restart
+//	nats-leader-kill     the same for the leader of the work stream
+//	stream-delete        deletion of the work stream
+//	s3-unavailable       every request gets 503
+//	s3-hang              connections stay open without data
 //	s3-reset             connections are reset
-//	disk-full            the disk with a worker's cache has no space left
-//	clock                the wall clock of a process is set wrong by up to ten minutes
+//	disk-full            the disk with a worker's cache is full
+//	clock                the wall clock of a process is wrong by up to ten minutes
 //
 // # Checks
 //
-// In the end every item has exactly one final state; every item that is done has the one
-// result that its identity names, with all its files as their digests say (ddiff verify);
-// every measurement is equal, bit by bit, to that of the undisturbed run, and every restored
-// image within one grey level of it. A second, small campaign beside it has images that cannot
-// be read: its items fail, and the same ones as without faults.
+// At the end every item has exactly one final state. Every item that is done has exactly one result
+// under its identity, and all its files match their digests (ddiff verify). Every measurement equals
+// that of the undisturbed run bit by bit, and every restored image to within one grey level. A
+// second, small campaign has damaged images: the same items fail as without faults.
 //
 // # Figures
 //
-// redelivered is the number of times that an item was handed out again because the first time
-// came to nothing, as the attempts in the workers' logs tell it. The duplicate work share is
-// the number of solutions beyond the first of an item, over the number of items. The recovery
-// time of a fault is the time from its beginning to the next result in storage, so that it
-// contains the time that the fault itself lasts; recovery_max_s is the longest one.
+// redelivered counts the deliveries of items after an unsuccessful one, from the attempts in the
+// workers' logs. The share of duplicate work is the number of solutions beyond the first of each
+// item, divided by the number of items. The recovery time of a fault runs from its beginning to
+// the next result in storage, and so includes the fault; recovery_max_s is the maximum.
 package main

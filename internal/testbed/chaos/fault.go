@@ -11,7 +11,7 @@ import (
 // kind is a kind of fault.
 type kind string
 
-// The kinds of faults, see the package comment.
+// The kinds of faults; the package comment describes them.
 const (
 	workerKill         kind = "worker-kill"
 	workerSuspend      kind = "worker-suspend"
@@ -33,34 +33,33 @@ var kinds = []kind{
 	streamDelete, s3Unavailable, s3Hang, s3Reset, diskFull, clock,
 }
 
-// fault is one fault as it was drawn.
+// fault is a drawn fault.
 type fault struct {
 	number int
 	kind   kind
-	// due is the number of items with a result at which it happens, and delay the time after
-	// that.
+	// The fault starts delay after the number of results reached due.
 	due   int
 	delay time.Duration
-	// hold is in [0, 1): how long it lasts, within what is usual for its kind.
+	// hold in [0, 1) scales the duration within the range of the kind.
 	hold float64
-	// pick chooses among the processes that it may hit.
+	// pick selects one of the possible targets.
 	pick uint64
-	// shift is how far a clock is moved.
+	// shift is the offset of a clock.
 	shift time.Duration
 }
 
 func (f fault) String() string { return fmt.Sprintf("%2d %s", f.number, f.kind) }
 
-// lasts scales hold to a range.
+// lasts returns the duration: hold scaled to a range.
 func (f fault) lasts(from, to time.Duration) time.Duration {
 	return from + time.Duration(f.hold*float64(to-from))
 }
 
-// lastDue is the share of the items at which the last fault may be due: all of them are to hit
-// the campaign, and some need a moment to begin.
+// lastDue is the share of the items at which the last fault may be due. It leaves time for slow
+// faults to hit the campaign.
 const lastDue = 0.8
 
-// drawFaults draws faults: decks of all kinds, so that each is about equally frequent.
+// drawFaults draws faults from decks of all kinds, so that all are about equally frequent.
 func drawFaults(seed uint64, n, items int) []fault {
 	rng := rand.New(rand.NewPCG(seed, 2))
 	var deck []kind
@@ -84,14 +83,14 @@ func drawFaults(seed uint64, n, items int) []fault {
 	for i, f := range faults {
 		due[i] = f.due
 	}
-	slices.Sort(due) // the decks stay in order
+	slices.Sort(due) // keeps the order of the decks
 	for i := range faults {
 		faults[i].number, faults[i].due = i+1, due[i]
 	}
 	return faults
 }
 
-// histogram counts faults by kind, for people.
+// histogram prints the number of faults of each kind.
 func histogram(faults []fault) string {
 	counts := map[kind]int{}
 	for _, f := range faults {

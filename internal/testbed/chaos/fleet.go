@@ -10,8 +10,8 @@ import (
 	"ddiff/internal/testbed/clustertest"
 )
 
-// fleet are the processes that faults hit. A process has one fault at a time; one that ends
-// without a fault is started again, as a supervisor would.
+// fleet holds the target processes of faults. A process has one fault at a time. The fleet restarts
+// a process that ends by itself, as a supervisor would.
 type fleet struct {
 	c       *clustertest.Cluster
 	network *network
@@ -19,24 +19,24 @@ type fleet struct {
 	lease   time.Duration
 	term    time.Duration
 
-	nats     sync.Mutex // two of three servers are always up
+	nats     sync.Mutex // held while a server is down: at least two of three run
 	store    sync.Mutex // one fault of storage at a time
 	mu       sync.Mutex
 	down     map[*clustertest.Process]bool
 	revivals int
 }
 
-// drainWithin is how long a worker that is stopped may take to end.
+// drainWithin is the deadline for the end of a stopped worker.
 const drainWithin = 40 * time.Second
 
-// supervise starts processes again that ended by themselves, until ctx ends.
+// supervise restarts processes that ended by themselves, until ctx ends.
 func (f *fleet) supervise(ctx context.Context) {
 	for tick := time.NewTicker(2 * time.Second); ctx.Err() == nil; {
 		f.mu.Lock()
 		for _, p := range f.all() {
 			if !f.down[p] && !p.Running() {
 				f.revivals++
-				f.say("%s ended by itself with code %d, starting it again", p.Name, p.Code())
+				f.say("%s ended by itself with code %d, restarting", p.Name, p.Code())
 				if err := p.Start(); err != nil {
 					f.say("%v", err)
 				}
@@ -55,8 +55,8 @@ func (f *fleet) all() []*clustertest.Process {
 	return append(append([]*clustertest.Process{}, f.c.Coordinators...), f.c.Workers...)
 }
 
-// take reserves one of the processes that no other fault has, and waits for one if need be.
-func (f *fleet) take(ctx context.Context, from []*clustertest.Process, pick uint64) (*clustertest.Process, error) {
+// reserve waits for a process without a fault and reserves it.
+func (f *fleet) reserve(ctx context.Context, from []*clustertest.Process, pick uint64) (*clustertest.Process, error) {
 	for {
 		f.mu.Lock()
 		var free []*clustertest.Process
@@ -85,13 +85,13 @@ func (f *fleet) give(p *clustertest.Process) {
 	f.down[p] = false
 }
 
-// inject makes a fault happen and returns when it is over. began is called when it begins.
+// inject performs a fault and returns after its end. It calls began at its beginning.
 func (f *fleet) inject(ctx context.Context, x fault, began func(target string)) error {
 	switch x.kind {
 	case workerKill, workerSuspend, workerDrain, diskFull:
 		from := f.c.Workers
 		if x.kind == diskFull {
-			from = from[:1] // the one with a disk of its own
+			from = from[:1] // has its own disk
 		}
 		return f.hit(ctx, x, from, began)
 	case coordinatorKill, coordinatorSuspend:
@@ -121,9 +121,9 @@ func (f *fleet) inject(ctx context.Context, x fault, began func(target string)) 
 	return nil
 }
 
-// hit breaks one of several processes.
+// hit performs a fault on one of several processes.
 func (f *fleet) hit(ctx context.Context, x fault, from []*clustertest.Process, began func(target string)) error {
-	p, err := f.take(ctx, from, x.pick)
+	p, err := f.reserve(ctx, from, x.pick)
 	if err != nil {
 		return err
 	}
@@ -139,7 +139,7 @@ func (f *fleet) hit(ctx context.Context, x fault, from []*clustertest.Process, b
 		if code, err := p.Stop(drainWithin); err != nil {
 			return err
 		} else if code != 0 {
-			return fmt.Errorf("%s did not drain, it ended with code %d", p.Name, code)
+			return fmt.Errorf("%s did not drain: exit code %d", p.Name, code)
 		}
 		pause(0, 2*time.Second)
 		return p.Start()
@@ -163,7 +163,7 @@ func (f *fleet) hit(ctx context.Context, x fault, from []*clustertest.Process, b
 	return fmt.Errorf("unknown fault %s", x.kind)
 }
 
-// suspend stops a process for a while.
+// suspend suspends a process for a while.
 func suspend(p *clustertest.Process, pause func()) error {
 	if err := p.Signal(syscall.SIGSTOP); err != nil {
 		return err
@@ -172,7 +172,7 @@ func suspend(p *clustertest.Process, pause func()) error {
 	return p.Signal(syscall.SIGCONT)
 }
 
-// killServer kills a NATS server, starts it again and waits until it has caught up.
+// killServer kills a NATS server, restarts it and waits until it has caught up.
 func (f *fleet) killServer(ctx context.Context, x fault, began func(target string)) error {
 	var leader int
 	var err error
@@ -199,10 +199,10 @@ func (f *fleet) killServer(ctx context.Context, x fault, began func(target strin
 	return f.c.NATS.Ready(ctx, i)
 }
 
-// deleteStream deletes the whole work stream.
+// deleteStream deletes the work stream.
 func (f *fleet) deleteStream(ctx context.Context, began func(target string)) error {
 	var err error
-	for range 100 { // it may have been deleted just now
+	for range 100 { // another fault may just have deleted it
 		if err = f.c.NATS.DeleteStream(ctx, clustertest.StreamWork); err == nil {
 			began(clustertest.StreamWork)
 			return nil

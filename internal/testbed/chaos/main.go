@@ -24,7 +24,7 @@ type options struct {
 	out     io.Writer
 }
 
-// short is what continuous integration runs.
+// short returns the options of continuous integration.
 func short(o options) options {
 	o.items, o.faults, o.steps, o.workers, o.limit = 40, 13, 20, 2, 4*time.Minute
 	return o

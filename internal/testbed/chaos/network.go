@@ -17,10 +17,10 @@ import (
 	"ddiff/internal/testbed/clustertest"
 )
 
-// network is the way to the S3 server: toxiproxy, which hangs and resets connections, and
-// behind it a proxy that understands HTTP and answers with 503.
+// network is the path to the S3 server: toxiproxy, which hangs and resets connections, followed by
+// an HTTP proxy that answers with 503.
 type network struct {
-	// address is where programs find S3.
+	// address of S3 for programs.
 	address string
 
 	toxic   *toxiproxy.Proxy
@@ -38,7 +38,7 @@ func newNetwork(ctx context.Context, server string) (*network, error) {
 	forward := &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(&url.URL{Scheme: "http", Host: server})
-			r.Out.Host = r.In.Host // it is signed
+			r.Out.Host = r.In.Host // part of the signature
 		},
 		Transport:    &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 64},
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
@@ -52,11 +52,11 @@ func newNetwork(ctx context.Context, server string) (*network, error) {
 		}
 		forward.ServeHTTP(w, r)
 	})}
-	go n.front.Serve(listener) //nolint:errcheck // it ends when it is closed
+	go n.front.Serve(listener) //nolint:errcheck // ends with close
 	if n.address, err = clustertest.FreeAddress(ctx); err != nil {
 		return nil, err
 	}
-	// The metrics of the proxies are not asked for.
+	// Without metrics.
 	n.toxic = toxiproxy.NewProxy(toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop()), "s3", n.address, listener.Addr().String())
 	if err := n.toxic.Start(); err != nil {
 		return nil, fmt.Errorf("start toxiproxy: %w", err)
@@ -64,10 +64,10 @@ func newNetwork(ctx context.Context, server string) (*network, error) {
 	return n, nil
 }
 
-// close ends both proxies.
+// close stops both proxies.
 func (n *network) close() {
 	n.toxic.Stop()
-	n.front.Close() //nolint:errcheck // nothing can be lost
+	n.front.Close() //nolint:errcheck // no data is in flight
 }
 
 // refuse answers every request with 503, for a while.
@@ -77,12 +77,12 @@ func (n *network) refuse(ctx context.Context, d time.Duration) {
 	sleep(ctx, d)
 }
 
-// hang keeps connections open and lets no byte through, for a while.
+// hang keeps connections open without data for a while.
 func (n *network) hang(ctx context.Context, d time.Duration) error {
 	return n.poison(ctx, d, "timeout", `{"timeout": 0}`)
 }
 
-// reset resets every connection on which something is sent, for a while.
+// reset resets every connection with traffic for a while.
 func (n *network) reset(ctx context.Context, d time.Duration) error {
 	return n.poison(ctx, d, "reset_peer", `{"timeout": 0}`)
 }
@@ -99,7 +99,7 @@ func (n *network) poison(ctx context.Context, d time.Duration, toxic, attributes
 	return nil
 }
 
-// sleep waits, not longer than ctx.
+// sleep waits until the duration has passed or ctx ends.
 func sleep(ctx context.Context, d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()

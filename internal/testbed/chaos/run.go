@@ -15,15 +15,14 @@ import (
 	"ddiff/internal/testbed/clustertest"
 )
 
-// The times of the cluster, short enough that faults outlast them.
+// The timeouts of the cluster, shorter than the faults.
 const (
 	lease = 4 * time.Second
 	term  = 3 * time.Second
 	stall = 3 * time.Second
 )
 
-// cacheBytes is the size of the disk that one worker has for its cache: the prior takes a
-// third of it.
+// cacheBytes is the size of the disk of one worker's cache. The prior takes a third of it.
 const cacheBytes = 32 << 20
 
 // session is one run of chaos.
@@ -37,7 +36,7 @@ type session struct {
 	sound, damaged     plan
 	soundID, damagedID string
 	journal            journal
-	mu                 sync.Mutex // of the output
+	mu                 sync.Mutex // guards the output
 }
 
 func (s *session) say(format string, args ...any) {
@@ -46,7 +45,7 @@ func (s *session) say(format string, args ...any) {
 	fmt.Fprintf(s.o.out, "%6.1f s  %s\n", time.Since(s.began).Seconds(), fmt.Sprintf(format, args...))
 }
 
-// run breaks a cluster and prints what came of it.
+// run runs the campaigns with and without faults and prints the figures.
 func run(ctx context.Context, o options) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, o.limit)
 	defer cancel()
@@ -80,7 +79,7 @@ func run(ctx context.Context, o options) (err error) {
 	return s.check(ctx)
 }
 
-// reference is the output of the undisturbed run of a campaign.
+// reference returns the output of the undisturbed run of a campaign.
 func (s *session) reference(p plan) string { return filepath.Join(s.dir, "reference", p.name) }
 
 // undisturbed runs both campaigns in one process.
@@ -101,7 +100,7 @@ func (s *session) undisturbed(ctx context.Context) error {
 	return nil
 }
 
-// disturbed runs both campaigns on the cluster while faults happen.
+// disturbed runs both campaigns on the cluster under faults.
 func (s *session) disturbed(ctx context.Context) (err error) {
 	network, err := newNetwork(ctx, s.c.S3.Address)
 	if err != nil {
@@ -170,7 +169,7 @@ func (s *session) populate(ctx context.Context) error {
 	return nil
 }
 
-// submit hands a campaign to the cluster, and returns its id.
+// submit submits a campaign to the cluster and returns its id.
 func (s *session) submit(ctx context.Context, p plan) (string, error) {
 	file := filepath.Join(s.dir, p.name+".yaml")
 	base, query, _ := strings.Cut(s.c.Images(), "?")
@@ -181,7 +180,7 @@ func (s *session) submit(ctx context.Context, p plan) (string, error) {
 	return strings.TrimSpace(out), err
 }
 
-// injectAll makes the faults happen, each when it is due, and waits until all are over.
+// injectAll performs each fault when it is due and waits for the end of all.
 func (s *session) injectAll(ctx context.Context, faults []fault) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -208,7 +207,7 @@ func (s *session) injectAll(ctx context.Context, faults []fault) error {
 	return context.Cause(ctx)
 }
 
-// finish waits for the ends of both campaigns.
+// finish waits for the end of both campaigns.
 func (s *session) finish(ctx context.Context) error {
 	for _, id := range []string{s.soundID, s.damagedID} {
 		out, err := s.c.Output(ctx, "watch", id)
@@ -225,7 +224,7 @@ func lastLine(text string) string {
 	return lines[len(lines)-1]
 }
 
-// count reads a number of a line like "done=1 failed=2".
+// count returns a number from a line like "done=1 failed=2".
 func count(line, name string) int {
 	m := regexp.MustCompile(`(?:^| )` + name + `=(\d+)`).FindStringSubmatch(line)
 	if m == nil {

@@ -13,14 +13,14 @@ import (
 	"ddiff/manifest"
 )
 
-// happened is a fault that has begun.
+// happened is a fault with its start time.
 type happened struct {
 	fault
 	at     time.Time
 	target string
 }
 
-// journal notes faults as they begin.
+// journal records the start of faults.
 type journal struct {
 	mu  sync.Mutex
 	all []happened
@@ -32,8 +32,8 @@ func (j *journal) note(x fault, target string) {
 	j.all = append(j.all, happened{x, time.Now(), target})
 }
 
-// recovery is the longest time from the beginning of a fault to the next result, and that
-// fault. settled are the times of all results.
+// recovery returns the longest time from the beginning of a fault to the next result, with the
+// fault. settled holds the times of all results.
 func recovery(faults []happened, settled []time.Time, end time.Time) (longest time.Duration, of happened) {
 	slices.SortFunc(settled, time.Time.Compare)
 	for _, x := range faults {
@@ -49,7 +49,7 @@ func recovery(faults []happened, settled []time.Time, end time.Time) (longest ti
 	return longest, of
 }
 
-// settledTimes are the times of the results below a directory.
+// settledTimes returns the times of the results below a directory.
 func settledTimes(dir string) ([]time.Time, error) {
 	found, err := filepath.Glob(filepath.Join(dir, "items", "*", manifest.FileResult))
 	if err != nil {
@@ -66,13 +66,13 @@ func settledTimes(dir string) ([]time.Time, error) {
 	return times, nil
 }
 
-// attemptsOf is what the workers' logs say of attempts.
+// attemptsOf counts attempts from the workers' logs.
 type attemptsOf struct {
-	// redelivered counts hand-outs beyond the first, and again solutions beyond the first.
+	// redelivered counts deliveries beyond the first of an item, again solutions beyond the first.
 	redelivered, again int
 }
 
-// readLogs counts attempts in the logs of workers, which are in JSON.
+// readLogs counts attempts in the JSON logs of workers.
 func readLogs(workers []*clustertest.Process) (attemptsOf, error) {
 	type key struct{ item, task string }
 	attempts, solved := map[key]int{}, map[key]int{}
@@ -92,7 +92,7 @@ func readLogs(workers []*clustertest.Process) (attemptsOf, error) {
 				Seconds float64 `json:"seconds"`
 			}
 			if json.Unmarshal(lines.Bytes(), &line) != nil || line.Attempt == 0 {
-				continue // the last line of a process that was killed, or about something else
+				continue // truncated by a kill, or no line about an item
 			}
 			k := key{line.Item, line.Task}
 			attempts[k] = max(attempts[k], line.Attempt)
@@ -101,7 +101,7 @@ func readLogs(workers []*clustertest.Process) (attemptsOf, error) {
 			}
 		}
 		err = lines.Err()
-		f.Close() // it was read
+		f.Close() // opened for reading
 		if err != nil {
 			return attemptsOf{}, err
 		}

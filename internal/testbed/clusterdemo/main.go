@@ -1,11 +1,10 @@
-// Command clusterdemo runs a whole cluster on this machine and breaks it: three NATS servers
-// with TLS and users, an S3 server, two coordinators and three workers. While a campaign runs
-// it kills one NATS server, the coordinator that leads, and a worker. It ends with the line
+// Command clusterdemo runs a whole cluster on this machine: three NATS servers with TLS and users,
+// an S3 server, two coordinators and three workers. During a campaign it kills one NATS server, the
+// leading coordinator, and a worker. It ends with the line of `ddiff watch`
 //
 //	done=N failed=N dead=N lost=0
 //
-// of `ddiff watch`, and with exit code 0 when every item is done and none is lost. `make
-// cluster-demo` calls it.
+// and with exit code 0 if every item is done and none is lost. `make cluster-demo` calls it.
 package main
 
 import (
@@ -24,7 +23,7 @@ import (
 	"ddiff/internal/testbed/clustertest"
 )
 
-// limit bounds the whole demonstration.
+// limit is the deadline of the demonstration.
 const limit = 10 * time.Minute
 
 func main() {
@@ -41,7 +40,7 @@ func main() {
 	}
 }
 
-// campaign is what is restored: 24 items of about a second each.
+// campaign has 24 items of about one second each.
 const campaign = `name: cluster-demo
 dataset:
   path: %q
@@ -66,7 +65,7 @@ func run(ctx context.Context, dir string) (err error) {
 		return err
 	}
 
-	say("building ddiff, and nats-server and versitygw where they are missing")
+	say("building ddiff, and nats-server and versitygw if they are missing")
 	c, err := clustertest.Start(ctx, clustertest.Options{
 		Dir: dir, NATS: clustertest.NATSOptions{Servers: 3, Secure: true, SyncAlways: true},
 	})
@@ -91,7 +90,7 @@ func run(ctx context.Context, dir string) (err error) {
 	return report(ctx, c, id)
 }
 
-// prepare puts the photographs into a bucket and writes the campaign file.
+// prepare uploads the photographs to a bucket and writes the campaign file.
 func prepare(ctx context.Context, c *clustertest.Cluster, dir string) (string, error) {
 	root, err := clustertest.ModuleRoot(ctx)
 	if err != nil {
@@ -130,8 +129,7 @@ func populate(ctx context.Context, c *clustertest.Cluster) error {
 	return nil
 }
 
-// report watches the campaign to its end while parts of the cluster are killed, and checks
-// how it ended.
+// report kills parts of the cluster while the campaign runs, and checks its end.
 func report(ctx context.Context, c *clustertest.Cluster, id string) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -155,13 +153,13 @@ func report(ctx context.Context, c *clustertest.Cluster, id string) error {
 		return fmt.Errorf("the campaign ended with %q", last)
 	}
 	if n := c.Settled(id); n != items {
-		return fmt.Errorf("%d results are in the bucket, want %d", n, items)
+		return fmt.Errorf("%d results in the bucket, want %d", n, items)
 	}
 	fmt.Println(last)
 	return nil
 }
 
-// breakAll kills one of each while the campaign runs.
+// breakAll kills one process of each kind while the campaign runs.
 func breakAll(ctx context.Context, c *clustertest.Cluster, id string) error {
 	for _, step := range []struct {
 		settled int
@@ -201,7 +199,7 @@ func breakAll(ctx context.Context, c *clustertest.Cluster, id string) error {
 	return nil
 }
 
-// await waits until so many items have a result.
+// await waits for a number of results.
 func await(ctx context.Context, c *clustertest.Cluster, id string, settled int) error {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
@@ -217,7 +215,7 @@ func await(ctx context.Context, c *clustertest.Cluster, id string, settled int) 
 
 var began = time.Now()
 
-// say tells what happens.
+// say prints a line of progress.
 func say(format string, args ...any) {
 	fmt.Printf("%5.1f s  %s\n", time.Since(began).Seconds(), fmt.Sprintf(format, args...))
 }

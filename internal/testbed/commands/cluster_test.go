@@ -43,13 +43,13 @@ func worker(t *testing.T, c *clustertest.Cluster, args ...string) *clustertest.P
 	return p
 }
 
-// simulated adds a worker that holds each item for about so long.
+// simulated adds a worker that holds each item for about the given time.
 func simulated(t *testing.T, c *clustertest.Cluster, item time.Duration) *clustertest.Process {
 	t.Helper()
 	return worker(t, c, "--simulate", item.String())
 }
 
-// ask runs a command of a person on a cluster to its end.
+// ask runs a command on a cluster to its end.
 func ask(t *testing.T, c *clustertest.Cluster, args ...string) ended {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
@@ -57,7 +57,7 @@ func ask(t *testing.T, c *clustertest.Cluster, args ...string) ended {
 	return end(t, c.Command(ctx, args...))
 }
 
-// with replaces variables of a command's environment.
+// with sets variables in the environment of a command.
 func with(cmd *exec.Cmd, env ...string) *exec.Cmd {
 	cmd.Env = append(cmd.Env, env...)
 	return cmd
@@ -73,7 +73,7 @@ func campaignFile(t *testing.T, name string, more ...string) string {
 	return path
 }
 
-// listFile writes a campaign of so many images that are not read, for simulated workers.
+// listFile writes a campaign for simulated workers, whose images are never read.
 func listFile(t *testing.T, name string, rows int) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -96,7 +96,7 @@ func submit(t *testing.T, c *clustertest.Cluster, file string, args ...string) s
 	return strings.TrimSpace(e.stdout)
 }
 
-// wantFinished watches a campaign to its end, at which all items are done.
+// wantFinished watches a campaign to its end and checks that all items are done.
 func wantFinished(t *testing.T, c *clustertest.Cluster, id string, items int) {
 	t.Helper()
 	e := ask(t, c, "watch", id)
@@ -108,7 +108,7 @@ func wantFinished(t *testing.T, c *clustertest.Cluster, id string, items int) {
 	}
 }
 
-// settled waits until so many items have a result.
+// settled waits for a number of results.
 func settled(t *testing.T, c *clustertest.Cluster, output string, n int) {
 	t.Helper()
 	deadline := time.Now().Add(limit)
@@ -122,8 +122,7 @@ func settled(t *testing.T, c *clustertest.Cluster, output string, n int) {
 	}
 }
 
-// TestClusterSecondWorker runs one campaign with one worker and with two: the results are the
-// same.
+// TestClusterSecondWorker runs one campaign with one worker and with two; the results are equal.
 func TestClusterSecondWorker(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t, clustertest.Options{Directory: true})
@@ -132,7 +131,7 @@ func TestClusterSecondWorker(t *testing.T) {
 	alone := submit(t, c, campaignFile(t, "alone", "steps: 20"))
 	wantFinished(t, c, alone, 6)
 	worker(t, c, "--batch", "2")
-	// The items are the same ones, so that the results must go to another place.
+	// Equal identities: the second campaign needs its own output.
 	both := submit(t, c, campaignFile(t, "both", "steps: 20"))
 	wantFinished(t, c, both, 6)
 	same, err := outputs.Compare(c.Results(alone), c.Results(both))
@@ -151,8 +150,8 @@ func TestClusterSecondWorker(t *testing.T) {
 	}
 }
 
-// TestClusterJoinAndLeave measures the throughput of simulated workers: a second one counts
-// within one item, and its leaving as well.
+// TestClusterJoinAndLeave measures the throughput of simulated workers: it changes within one
+// item's time after a second worker joins or leaves.
 func TestClusterJoinAndLeave(t *testing.T) {
 	t.Parallel()
 	const item, items = 400 * time.Millisecond, 200
@@ -182,7 +181,7 @@ func TestClusterJoinAndLeave(t *testing.T) {
 	if two < 1.4*one || again > two/1.4 {
 		t.Errorf("items per second: %.2f, %.2f with a second worker, %.2f after it left; want about twice as many with it", one, two, again)
 	}
-	// What the second worker held was given back at once: nothing waits for a lease to end.
+	// The second worker released its items at once: no item waits for the end of a lease.
 	e := ask(t, c, "cancel", id)
 	wantCode(t, e, 0)
 	e = ask(t, c, "watch", id)
@@ -192,8 +191,8 @@ func TestClusterJoinAndLeave(t *testing.T) {
 	}
 }
 
-// TestClusterReconcile removes a result behind the cluster's back: the comparison of manifest
-// and results finds it, also after another coordinator has taken over.
+// TestClusterReconcile removes a result from the store: reconcile finds the missing item, also under
+// another leader.
 func TestClusterReconcile(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t, clustertest.Options{Directory: true})
@@ -226,7 +225,7 @@ func TestClusterReconcile(t *testing.T) {
 	reconciled("published=1")
 }
 
-// withPassword is the addresses of servers with another password for a user.
+// withPassword replaces the password in the addresses of servers.
 func withPassword(t *testing.T, urls, password string) string {
 	t.Helper()
 	var out []string

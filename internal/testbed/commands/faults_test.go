@@ -12,8 +12,8 @@ import (
 	"ddiff/queue"
 )
 
-// TestClusterAccess tries to reach secured servers in ways that must not work: each gives one
-// line that says what to do.
+// TestClusterAccess connects to secured servers with wrong credentials: each attempt gives one line
+// with a remedy.
 func TestClusterAccess(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t, clustertest.Options{Directory: true, NATS: clustertest.NATSOptions{Secure: true}})
@@ -42,7 +42,7 @@ func TestClusterAccess(t *testing.T) {
 		wantCode(t, e, 9)
 		wantMessage(t, e, "certificate", "authority", "CA file")
 	}
-	// The roles are apart: a command's user may not do what a coordinator does.
+	// The user of a command has no permissions of a coordinator.
 	cmd := command(t, append([]string{"coordinator"}, store...)...)
 	cmd.Env = append(cmd.Env, c.Environment(clustertest.RoleCoordinator, t.TempDir())...)
 	e := end(t, with(cmd, "DDIFF_NATS_URL="+c.NATS.URL(clustertest.RoleCommand)))
@@ -69,8 +69,7 @@ func TestClusterMissingBucket(t *testing.T) {
 	wantMessage(t, e, "no-such-bucket", "create bucket")
 }
 
-// TestClusterNATSDown takes the only NATS server away: at the start, and in the middle of a
-// campaign.
+// TestClusterNATSDown stops the only NATS server at the start and during a campaign.
 func TestClusterNATSDown(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t, clustertest.Options{Directory: true})
@@ -87,7 +86,7 @@ func TestClusterNATSDown(t *testing.T) {
 			t.Errorf("%s did not wait: it ended after %v", args[0], took)
 		}
 	}
-	// Who waits long enough finds it.
+	// A sufficient --nats-wait reaches the server.
 	late, lateWorker := c.NewCoordinator("--nats-wait", "1m"), c.NewWorker("--simulate", "200ms", "--nats-wait", "1m")
 	must(t, late.Start())
 	must(t, lateWorker.Start())
@@ -108,8 +107,8 @@ func TestClusterNATSDown(t *testing.T) {
 	}
 }
 
-// TestClusterStorageFull gives JetStream less space than a campaign needs. The coordinator says
-// so, and goes on when there is room.
+// TestClusterStorageFull gives JetStream less space than a campaign needs. The coordinator reports
+// it, and continues when there is space.
 func TestClusterStorageFull(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t, clustertest.Options{Directory: true, NATS: clustertest.NATSOptions{MaxFile: 256 << 10}})
@@ -124,7 +123,7 @@ func TestClusterStorageFull(t *testing.T) {
 	}
 }
 
-// TestClusterVersions puts records on the board as a later version of the program would.
+// TestClusterVersions writes records of a later version of the program to the board.
 func TestClusterVersions(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t, clustertest.Options{Directory: true})
@@ -148,17 +147,17 @@ func TestClusterVersions(t *testing.T) {
 	must(t, w.WaitLog(t.Context(), "later version"))
 	wantMessage(t, ended{stderr: p.Log()}, "level=ERROR", "later-00000000", "version")
 
-	// A worker that beats in another version is pointed out.
+	// The coordinator reports a worker of another version.
 	beat, err := json.Marshal(manifest.Beat{Name: "later", Schema: manifest.RecordSchema + 1, At: time.Now()})
 	must(t, err)
 	must(t, board.Put(t.Context(), manifest.KeyWorkerPrefix+"later", beat))
 	must(t, p.WaitLog(t.Context(), "a worker of another version is here"))
 
-	// What is not of another version goes on.
+	// Campaigns of this version continue.
 	next := submit(t, c, listFile(t, "next", 3), "--canary", "0")
 	wantFinished(t, c, next, 3)
 
-	// A worker does not join the cluster of a later coordinator.
+	// A worker refuses the cluster of a later coordinator.
 	shared, err := json.Marshal(manifest.Cluster{Schema: manifest.RecordSchema + 1, Store: c.Store(), AckWait: time.Minute})
 	must(t, err)
 	must(t, board.Put(t.Context(), manifest.KeyCluster, shared))
@@ -168,13 +167,13 @@ func TestClusterVersions(t *testing.T) {
 		t.Error("a worker has joined the cluster of a later coordinator")
 	}
 	if e.stdout != "" {
-		t.Errorf("a worker that never began reports %q", e.stdout)
+		t.Errorf("a worker that never started reports %q", e.stdout)
 	}
 	wantMessage(t, e, "version 2", "run the coordinator's version of ddiff")
 }
 
-// TestClusterRights holds the rights of docs/security against what each role does: a worker
-// cannot write plans, and a coordinator no results.
+// TestClusterRights checks the permissions of docs/security: a worker cannot write campaigns, and a
+// coordinator cannot write results.
 func TestClusterRights(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t, clustertest.Options{NATS: clustertest.NATSOptions{Secure: true}})

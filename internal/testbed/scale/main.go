@@ -1,21 +1,19 @@
-// Command scale loads the coordinator and the queue with more than this machine could compute:
-// large manifests, and workers that hold each item for a drawn time instead of restoring it.
-// All else is real: processes, JetStream, the store. `make scale` calls it.
+// Command scale measures coordinator and queue under a load beyond the compute of this machine:
+// large manifests, and simulated workers that hold each item for a drawn time instead of restoring
+// it. Processes, JetStream and store are real. `make scale` calls it.
 //
 // # Manifests
 //
-// For each size, from a thousand rows up, a fresh cluster gets a campaign whose list states
-// digest and size of every image, so that no image is read. Measured are the items per second
-// from submitting the campaign until the whole manifest is published, the coordinator's
-// largest resident memory (VmHWM), and what an item costs the coordinator and the NATS server
-// in processor time.
+// For each size, from a thousand rows up, a fresh cluster gets a campaign with a list that states
+// digest and size of every image, so that no image is read. The command measures items per second
+// from submission to the complete publication of the manifest, the largest resident memory of the
+// coordinator (VmHWM), and the processor time per item of coordinator and NATS server.
 //
 // # Workers
 //
-// Then simulated workers share a campaign for a while. Each holds an item for a time that is
-// uniform between half and one and a half of the mean. busy is the share of its time in which
-// a worker holds an item, from its first to its last; the dispatch latency is the time from a
-// worker's question for work to its lease.
+// Then simulated workers share a campaign for a while. The time of an item is uniform between 0.5
+// and 1.5 times the mean. busy is the share of time in which a worker holds an item, between its
+// first and its last item; the dispatch latency is the time from a request for work to the lease.
 //
 // The last line is items=N items_per_s=N rss_mib=N busy=0.xx p50_ms=N p99_ms=N, of the largest
 // manifest and of the workers.
@@ -49,7 +47,7 @@ type options struct {
 	out     io.Writer
 }
 
-// quick is what continuous integration runs.
+// quick returns the options of continuous integration.
 func quick(o options) options {
 	o.rows, o.least, o.workers, o.item, o.during = 10_000, 10_000, 50, 500*time.Millisecond, 8*time.Second
 	return o

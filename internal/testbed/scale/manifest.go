@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 )
 
-// writeCampaign writes a list of so many images, which are nowhere, and a campaign for it. It
-// returns the campaign's file.
+// writeCampaign writes a list of rows, whose images do not exist, and a campaign file for it, and
+// returns the path of the campaign file.
 func writeCampaign(dir, name string, rows int) (file string, err error) {
 	list := filepath.Join(dir, name+".csv")
 	f, err := os.Create(list)

@@ -13,13 +13,13 @@ import (
 	"ddiff/manifest"
 )
 
-// published is what was measured while a manifest was published.
+// published holds the measurements of the publication of a manifest.
 type published struct {
 	items int
 	took  time.Duration
-	// peak is the coordinator's largest resident memory in bytes.
+	// peak is the largest resident memory of the coordinator, in bytes.
 	peak int64
-	// coordinator and server are their processor times.
+	// coordinator and server are processor times.
 	coordinator, server time.Duration
 }
 
@@ -48,7 +48,7 @@ func start(ctx context.Context, o options, dir string) (*clustertest.Cluster, er
 	return c, nil
 }
 
-// publish measures how a manifest is published.
+// publish measures the publication of a manifest.
 func publish(ctx context.Context, o options, dir string, rows int) (published, error) {
 	dir = filepath.Join(dir, fmt.Sprintf("rows-%d", rows))
 	c, err := start(ctx, o, dir)
@@ -65,7 +65,7 @@ func publish(ctx context.Context, o options, dir string, rows int) (published, e
 	if err != nil {
 		return published{}, err
 	}
-	// It answers the preflight, and then holds its first item to the end.
+	// The worker answers the preflight and holds its first item to the end.
 	if _, err := c.AddWorker(ctx, "--simulate", "24h"); err != nil {
 		return published{}, err
 	}
@@ -93,7 +93,7 @@ func publish(ctx context.Context, o options, dir string, rows int) (published, e
 	return p, err
 }
 
-// times are the processor times of processes.
+// times returns the processor times of processes.
 func times(pids ...int) ([]time.Duration, error) {
 	var all []time.Duration
 	for _, pid := range pids {
@@ -112,7 +112,7 @@ func submit(ctx context.Context, c *clustertest.Cluster, file string) (string, e
 	return strings.TrimSpace(out), err
 }
 
-// awaitComplete waits until the whole manifest is published, and checks its size.
+// awaitComplete waits for the complete publication of the manifest and checks its size.
 func awaitComplete(ctx context.Context, c *clustertest.Cluster, id string, rows int) error {
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()

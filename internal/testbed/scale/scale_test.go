@@ -10,9 +10,8 @@ import (
 	"time"
 )
 
-// TestQuick publishes ten thousand rows and lets fifty simulated workers share a campaign. The
-// bounds are far from what is measured: they are for what has gone wrong, not for slow
-// machines.
+// TestQuick publishes ten thousand rows and runs fifty simulated workers. The bounds are far from
+// the measured figures: they detect defects, not slow machines.
 func TestQuick(t *testing.T) {
 	var out bytes.Buffer
 	if err := run(t.Context(), quick(options{keep: t.TempDir(), out: &out})); err != nil {

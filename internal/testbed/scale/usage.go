@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// peakMemory is the largest resident memory of a process so far, in bytes.
+// peakMemory returns the largest resident memory of a process so far, in bytes.
 func peakMemory(pid int) (int64, error) {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -23,16 +23,16 @@ func peakMemory(pid int) (int64, error) {
 	return 0, fmt.Errorf("process %d has no VmHWM", pid)
 }
 
-// ticks are the units of time in /proc/PID/stat: a hundredth of a second on Linux.
+// ticks per second in /proc/PID/stat on Linux.
 const ticks = 100
 
-// processorTime is what a process has used so far, in user and system mode.
+// processorTime returns the user and system time of a process so far.
 func processorTime(pid int) (time.Duration, error) {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0, err
 	}
-	// The second field is a name in parentheses, which may hold anything.
+	// The second field is a name in parentheses with arbitrary characters.
 	_, rest, ok := strings.Cut(string(data), ") ")
 	fields := strings.Fields(rest)
 	if !ok || len(fields) < 13 {

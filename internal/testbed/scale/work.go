@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// worked is what simulated workers have measured.
+// worked holds the measurements of simulated workers.
 type worked struct {
 	workers, items int
 	busy           float64
@@ -20,10 +20,10 @@ func (w worked) String() string {
 	return fmt.Sprintf("%d workers: %d items, busy %.3f, dispatch latency p50 %.1f ms, p99 %.1f ms", w.workers, w.items, w.busy, w.p50, w.p99)
 }
 
-// drainWithin is how long the workers may take to end.
+// drainWithin is the deadline for the end of the workers.
 const drainWithin = 40 * time.Second
 
-// work lets simulated workers share a campaign that has more items than they can do.
+// work runs simulated workers on a campaign with more items than they can finish.
 func work(ctx context.Context, o options, dir string) (worked, error) {
 	dir = filepath.Join(dir, "workers")
 	c, err := start(ctx, o, dir)
@@ -64,7 +64,7 @@ func work(ctx context.Context, o options, dir string) (worked, error) {
 		return worked{}, err
 	}
 	if st.Counts.Pending == 0 || st.Counts.Failed+st.Counts.Dead > 0 {
-		return worked{}, fmt.Errorf("the workers have run out of work, or lost some: %+v", st.Counts)
+		return worked{}, fmt.Errorf("the workers ran out of work or lost items: %+v", st.Counts)
 	}
 	if code, err := p.Stop(drainWithin); err != nil {
 		return worked{}, err
@@ -76,11 +76,11 @@ func work(ctx context.Context, o options, dir string) (worked, error) {
 
 var reportLine = regexp.MustCompile(`(?m)^workers=(\d+) items=(\d+) busy=([\d.]+) p50_ms=([\d.]+) p99_ms=([\d.]+)$`)
 
-// readReport finds the line that workers print at their end.
+// readReport parses the line that workers print at their end.
 func readReport(log string) (w worked, err error) {
 	m := reportLine.FindStringSubmatch(log)
 	if m == nil {
-		return w, fmt.Errorf("the workers have printed no report: %s", log[max(0, len(log)-1000):])
+		return w, fmt.Errorf("the workers printed no report: %s", log[max(0, len(log)-1000):])
 	}
 	_, err = fmt.Sscan(m[1]+" "+m[2]+" "+m[3]+" "+m[4]+" "+m[5], &w.workers, &w.items, &w.busy, &w.p50, &w.p99)
 	return w, err
