@@ -65,7 +65,7 @@ func newBench(t *testing.T, dir string, tasks ...string) *bench {
 	must(t, spec.Validate(shard.Vocabulary()))
 	server, err := queue.StartEmbedded(t.Context(), queue.EmbeddedConfig{Dir: t.TempDir()})
 	must(t, err)
-	t.Cleanup(server.Close)
+	t.Cleanup(server.Stop)
 	nc, err := server.Connect()
 	must(t, err)
 	q, err := queue.Open(t.Context(), nc, queue.Config{Campaign: spec.ID()})

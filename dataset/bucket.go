@@ -2,7 +2,6 @@ package dataset
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -93,16 +92,8 @@ func (b *buckets) of(ctx context.Context, a Address) (*storage.Retrying, error) 
 }
 
 // connect opens a bucket, several times while it is unavailable.
-func (b *buckets) connect(ctx context.Context, config storage.S3Config) (s3 *storage.S3, err error) {
-	for wait := range attempts(b.cfg.Attempts) {
-		if err := sleep(ctx, wait); err != nil {
-			return nil, err
-		}
-		if s3, err = storage.OpenS3(ctx, config); !errors.Is(err, storage.ErrUnavailable) {
-			return s3, err
-		}
-	}
-	return nil, err
+func (b *buckets) connect(ctx context.Context, config storage.S3Config) (*storage.S3, error) {
+	return retryRead(ctx, b.cfg.Attempts, storage.ErrUnavailable, func() (*storage.S3, error) { return storage.OpenS3(ctx, config) })
 }
 
 // entry finds or makes the place of a bucket.

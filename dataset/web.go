@@ -167,18 +167,14 @@ func printable(text string) string {
 }
 
 // get reads a resource whole. A transfer that breaks off is begun again.
-func (w *web) get(ctx context.Context, a Address) (data []byte, err error) {
-	for wait := range attempts(w.cfg.Attempts) {
-		if err := sleep(ctx, wait); err != nil {
-			return nil, err
+func (w *web) get(ctx context.Context, a Address) ([]byte, error) {
+	return retryRead(ctx, w.cfg.Attempts, errBroken, func() ([]byte, error) {
+		data, err := w.fetch(ctx, a)
+		if errors.Is(err, errBroken) {
+			w.cfg.Logger.WarnContext(ctx, "web transfer broke off", "host", a.url.Host, "error", err)
 		}
-		data, err = w.fetch(ctx, a)
-		if !errors.Is(err, errBroken) {
-			return data, err
-		}
-		w.cfg.Logger.WarnContext(ctx, "web transfer broke off", "host", a.url.Host, "error", err)
-	}
-	return nil, err
+		return data, err
+	})
 }
 
 // errBroken is a transfer that began well and then broke off. It is ErrUnavailable too.

@@ -21,16 +21,8 @@ type webObject struct {
 }
 
 // open asks for the first block. A server that sends the whole instead is copied to a file.
-func (w *web) open(ctx context.Context, a Address) (o object, err error) {
-	for wait := range attempts(w.cfg.Attempts) {
-		if err := sleep(ctx, wait); err != nil {
-			return nil, err
-		}
-		if o, err = w.openOnce(ctx, a); !errors.Is(err, errBroken) {
-			return o, err
-		}
-	}
-	return nil, err
+func (w *web) open(ctx context.Context, a Address) (object, error) {
+	return retryRead(ctx, w.cfg.Attempts, errBroken, func() (object, error) { return w.openOnce(ctx, a) })
 }
 
 func (w *web) openOnce(ctx context.Context, a Address) (object, error) {
@@ -84,20 +76,12 @@ func contentRange(response *http.Response, offset int64) (end, size int64, err e
 	return end + 1, size, nil
 }
 
-func (o *webObject) readRange(ctx context.Context, offset, size int64) (data []byte, err error) {
+func (o *webObject) readRange(ctx context.Context, offset, size int64) ([]byte, error) {
 	size = max(0, min(size, o.size-offset))
 	if offset+size <= int64(len(o.first)) {
 		return append([]byte{}, o.first[offset:offset+size]...), nil
 	}
-	for wait := range attempts(o.web.cfg.Attempts) {
-		if err := sleep(ctx, wait); err != nil {
-			return nil, err
-		}
-		if data, err = o.fetch(ctx, offset, size); !errors.Is(err, errBroken) {
-			return data, err
-		}
-	}
-	return nil, err
+	return retryRead(ctx, o.web.cfg.Attempts, errBroken, func() ([]byte, error) { return o.fetch(ctx, offset, size) })
 }
 
 func (o *webObject) fetch(ctx context.Context, offset, size int64) ([]byte, error) {
@@ -123,16 +107,8 @@ func (o *webObject) fetch(ctx context.Context, offset, size int64) ([]byte, erro
 
 // part reads a part of a resource. From a server that sends no parts the beginning is read and
 // dropped.
-func (w *web) part(ctx context.Context, a Address, offset, size int64) (data []byte, err error) {
-	for wait := range attempts(w.cfg.Attempts) {
-		if err := sleep(ctx, wait); err != nil {
-			return nil, err
-		}
-		if data, err = w.fetchPart(ctx, a, offset, size); !errors.Is(err, errBroken) {
-			return data, err
-		}
-	}
-	return nil, err
+func (w *web) part(ctx context.Context, a Address, offset, size int64) ([]byte, error) {
+	return retryRead(ctx, w.cfg.Attempts, errBroken, func() ([]byte, error) { return w.fetchPart(ctx, a, offset, size) })
 }
 
 func (w *web) fetchPart(ctx context.Context, a Address, offset, size int64) ([]byte, error) {

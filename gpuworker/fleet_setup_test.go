@@ -112,7 +112,7 @@ func newCluster(t *testing.T) *cluster {
 	t.Helper()
 	server, err := queue.StartEmbedded(t.Context(), queue.EmbeddedConfig{Dir: t.TempDir()})
 	must(t, err)
-	t.Cleanup(server.Close)
+	t.Cleanup(server.Stop)
 	nc, err := server.Connect()
 	must(t, err)
 	must(t, queue.Setup(t.Context(), nc, queue.SetupConfig{}))

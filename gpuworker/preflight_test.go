@@ -19,7 +19,7 @@ func preflight(t *testing.T, q *queue.Queue, campaign string, sample ...manifest
 	t.Helper()
 	data, err := json.Marshal(manifest.Preflight{Campaign: campaign, Items: sample})
 	must(t, err)
-	must(t, q.Publish(t.Context(), manifest.ClassPreflight, manifest.IDPreflight, data))
+	must(t, q.PublishBatch(t.Context(), []queue.Work{{Class: manifest.ClassPreflight, ID: manifest.IDPreflight, Payload: data}}))
 }
 
 // checked waits for the answer.

@@ -85,7 +85,7 @@ func newQueue(t *testing.T, cfg queue.Config) *queue.Queue {
 	t.Helper()
 	server, err := queue.StartEmbedded(t.Context(), queue.EmbeddedConfig{Dir: t.TempDir()})
 	must(t, err)
-	t.Cleanup(server.Close)
+	t.Cleanup(server.Stop)
 	nc, err := server.Connect()
 	must(t, err)
 	cfg.Campaign = "test"
@@ -211,7 +211,7 @@ func publish(t *testing.T, q *queue.Queue, items ...manifest.Item) {
 	for _, it := range items {
 		data, err := json.Marshal(it)
 		must(t, err)
-		must(t, q.Publish(t.Context(), "class", it.ID, data))
+		must(t, q.PublishBatch(t.Context(), []queue.Work{{Class: "class", ID: it.ID, Payload: data}}))
 	}
 }
 

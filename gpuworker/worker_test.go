@@ -194,7 +194,7 @@ func TestBadItems(t *testing.T) {
 	nan.Measurement = source(t, "nan.npy", []byte("no array"))
 	good := items(t, 1)[0]
 	publish(t, q, changed, gone, nan, foreign, wrong, good)
-	must(t, q.Publish(t.Context(), "class", "unreadable", []byte("{")))
+	must(t, q.PublishBatch(t.Context(), []queue.Work{{Class: "class", ID: "unreadable", Payload: []byte("{")}}))
 
 	w := start(t, config(t, q, s))
 	got := results(t, q, 7)

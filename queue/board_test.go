@@ -222,7 +222,7 @@ func TestWatchAndResultsSurviveARestart(t *testing.T) {
 		// The first calls after a restart meet a server that is away, or not ready.
 		must(t, notes.Put(ctx, "n", fmt.Append(nil, i)))
 		must(t, q.PublishResult(ctx, fmt.Sprint(i), 0, nil))
-		must(t, q.Publish(ctx, "c", fmt.Sprint(i), nil))
+		must(t, publish(ctx, q, "c", fmt.Sprint(i), nil))
 		expect(t, seen, fmt.Sprint(i, " <nil>"))
 		expect(t, changes, fmt.Sprint(i, " false <nil>"))
 		must(t, lease(t, reader).Ack(ctx))
@@ -257,11 +257,11 @@ func TestServerThatStaysAway(t *testing.T) {
 	s := serve(t, jetStream(t))
 	q, err := queue.Open(t.Context(), quick(t, s), queue.Config{Campaign: "camp", Patience: 500 * time.Millisecond})
 	must(t, err)
-	must(t, q.Publish(t.Context(), "c", "1", nil))
+	must(t, publish(t.Context(), q, "c", "1", nil))
 	held := lease(t, q)
 	stopServer(s)
 	for what, err := range map[string]error{
-		"publish": q.Publish(t.Context(), "c", "2", nil), "batch": q.PublishBatch(t.Context(), []queue.Work{{Class: "c", ID: "2"}}),
+		"publish": publish(t.Context(), q, "c", "2", nil), "batch": q.PublishBatch(t.Context(), []queue.Work{{Class: "c", ID: "2"}}),
 		"result": held.PublishResult(t.Context(), nil), "ack": held.Ack(t.Context()), "pause": q.Pause(t.Context()),
 	} {
 		if err == nil {

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"ddiff/internal/retry"
 )
 
 const (
@@ -97,7 +99,7 @@ func Connect(ctx context.Context, cfg ConnectConfig) (*nats.Conn, error) {
 			return nc, nil
 		}
 		again := errors.Is(err, ErrUnreachable) || errors.Is(err, ErrUnavailable)
-		if !again || time.Since(begin)+connectPause > cfg.Wait || sleep(ctx, connectPause) != nil {
+		if !again || time.Since(begin)+connectPause > cfg.Wait || retry.Sleep(ctx, connectPause) != nil {
 			if ctx.Err() != nil {
 				err = fmt.Errorf("%w: %w", ctx.Err(), err)
 			}

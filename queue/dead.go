@@ -72,7 +72,7 @@ func (l *link) bury(ctx context.Context, i identity, letter DeadLetter) error {
 	if err != nil {
 		return err
 	}
-	return l.storeOnce(ctx, deadStream, msg)
+	return l.store(ctx, deadStream, msg)
 }
 
 // tail is the last lines that have no more than limit bytes together.

@@ -117,7 +117,7 @@ func TestLostAnswers(t *testing.T) {
 			return err
 		}},
 		{"put it", func() error { return b.Put(t.Context(), "l", []byte("4")) }},
-		{"publish", func() error { return q.Publish(t.Context(), "c", "one", nil) }},
+		{"publish", func() error { return publish(t.Context(), q, "c", "one", nil) }},
 		{"publish a batch", func() error { return q.PublishBatch(t.Context(), batch) }},
 		{"publish a result", func() error { return held.PublishResult(t.Context(), nil) }},
 		{"acknowledge", func() error { return held.Ack(t.Context()) }},

@@ -11,6 +11,9 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"ddiff/internal/lifecycle"
+	"ddiff/internal/retry"
 )
 
 // KeyLeaderPrefix and the office are the key of the record of who leads.
@@ -137,7 +140,7 @@ func (e *Election) acquire(ctx context.Context) (revision uint64, renewed time.T
 		if err != nil && ctx.Err() == nil && !errors.Is(err, ErrNoRecord) {
 			e.cfg.Logger.Warn("could not run for the lead; tries again", "office", e.cfg.Office, "reason", err)
 		}
-		if err := sleep(ctx, e.cfg.TTL/10); err != nil {
+		if err := retry.Sleep(ctx, e.cfg.TTL/10); err != nil {
 			return 0, time.Time{}, err
 		}
 	}
@@ -147,21 +150,17 @@ func (e *Election) acquire(ctx context.Context) (revision uint64, renewed time.T
 // hold leads and renews. It returns done when Run is to end, with its error. While lead is on
 // its way out after the end of ctx, the process is still the leader.
 func (e *Election) hold(ctx context.Context, revision uint64, renewed time.Time, lead func(context.Context) error) (done bool, err error) {
-	leading, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	ended := make(chan error, 1)
-	go func() { ended <- lead(leading) }()
+	leading := lifecycle.Go(ctx, lead)
+	defer leading.Stop()
 	for pause := e.cfg.TTL / 3; ; {
-		timer := time.NewTimer(pause)
 		select {
-		case err := <-ended:
-			timer.Stop()
+		case <-leading.Done():
 			e.resign(ctx, revision)
-			if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-				err = nil
+			if err := leading.Err(); ctx.Err() == nil || !errors.Is(err, context.Canceled) {
+				return true, err
 			}
-			return true, err
-		case <-timer.C:
+			return true, nil
+		case <-time.After(pause):
 		}
 		begin, limit := e.cfg.Now(), renewed.Add(2*e.cfg.TTL/3)
 		next, err := e.renew(context.WithoutCancel(ctx), revision, limit.Sub(begin))
@@ -173,8 +172,8 @@ func (e *Election) hold(ctx context.Context, revision uint64, renewed time.Time,
 			pause = e.cfg.TTL / 20
 			continue
 		}
-		stop(fmt.Errorf("leads no more: %w", err))
-		e.cfg.Logger.Warn("could not stay the leader", "office", e.cfg.Office, "reason", err, "last", <-ended)
+		leading.Stop()
+		e.cfg.Logger.Warn("could not stay the leader", "office", e.cfg.Office, "reason", err, "last", leading.Err())
 		return false, nil
 	}
 }

@@ -11,97 +11,126 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
+
+	"ddiff/internal/lifecycle"
 )
 
 // EmbeddedConfig describes a server inside the process.
 type EmbeddedConfig struct {
-	// Dir is where the streams are kept; it is created when it is missing. One server at
-	// a time may use it, which the caller ensures.
+	// Dir is the directory of the streams; Start creates it. The caller ensures that one server at a time uses it.
 	Dir string
-	// Logger takes the server's log: notices as debug, warnings and errors as warn.
-	// Default: nothing is logged.
+	// Logger receives the server's log: notices as debug, warnings and errors as warn. Default: no log.
 	Logger *slog.Logger
-	// MaxStoreBytes limits the streams' size on disk. Default, and at any value below 1:
-	// three quarters of what the disk has free when the server starts.
+	// MaxStoreBytes limits the streams' size on disk. Default, and at any value below 1: three quarters of the disk's
+	// free space when the server starts.
 	MaxStoreBytes int64
-	// SyncAlways syncs every message to disk before it is acknowledged, see the package
-	// comment for its price. Default: synced every two minutes.
+	// SyncAlways syncs every message to disk before it is acknowledged; the package comment lists the cost. Default: a
+	// sync every two minutes.
 	SyncAlways bool
 }
 
-// Embedded is a NATS server with JetStream in the process. It opens no port and handles no
-// signals; only Connect reaches it.
+// Embedded is a NATS server with JetStream in the process, a service of package lifecycle. It opens no port and handles
+// no signals; only Connect reaches it.
 type Embedded struct {
-	server *server.Server
-	logger *slog.Logger
+	cfg     EmbeddedConfig
+	service lifecycle.Service
 
 	mu     sync.Mutex
-	closed bool
+	server *server.Server // nil unless the server runs
 	conns  []*nats.Conn
 }
 
-// StartEmbedded starts a server and returns when it takes connections and has read the
-// streams in Dir. It gives up when ctx ends. The server runs until Close.
-func StartEmbedded(ctx context.Context, cfg EmbeddedConfig) (*Embedded, error) {
-	if cfg.Dir == "" {
-		return nil, fmt.Errorf("%w: Dir is empty", ErrConfig)
-	}
+// NewEmbedded returns a server that is not started.
+func NewEmbedded(cfg EmbeddedConfig) *Embedded {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	if err := os.MkdirAll(cfg.Dir, 0o755); err != nil {
-		return nil, fmt.Errorf("start queue server in %s: %w", cfg.Dir, err)
+	return &Embedded{cfg: cfg}
+}
+
+// StartEmbedded starts a new server, see Start. The caller must call Stop.
+func StartEmbedded(ctx context.Context, cfg EmbeddedConfig) (*Embedded, error) {
+	e := NewEmbedded(cfg)
+	if err := e.Start(ctx); err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// Start returns when the server accepts connections and has read the streams in Dir. ctx bounds the start alone; the
+// server runs until Stop.
+func (e *Embedded) Start(ctx context.Context) error {
+	err := e.service.Start(context.WithoutCancel(ctx), func(running context.Context, ready func()) error {
+		return e.run(ctx, running, ready)
+	})
+	if err != nil {
+		return fmt.Errorf("start queue server in %q: %w", e.cfg.Dir, err)
+	}
+	return nil
+}
+
+// run starts the server within starting, and stops it when running ends.
+func (e *Embedded) run(starting, running context.Context, ready func()) error {
+	if e.cfg.Dir == "" {
+		return fmt.Errorf("%w: Dir is empty", ErrConfig)
+	}
+	if err := os.MkdirAll(e.cfg.Dir, 0o755); err != nil {
+		return err
 	}
 	s, err := server.NewServer(&server.Options{
 		ServerName:             "ddiff",
 		DontListen:             true,
 		NoSigs:                 true,
 		JetStream:              true,
-		StoreDir:               cfg.Dir,
-		JetStreamMaxStore:      max(cfg.MaxStoreBytes, 0),
-		SyncAlways:             cfg.SyncAlways,
+		StoreDir:               e.cfg.Dir,
+		JetStreamMaxStore:      max(e.cfg.MaxStoreBytes, 0),
+		SyncAlways:             e.cfg.SyncAlways,
 		DisableJetStreamBanner: true,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("start queue server in %s: %w", cfg.Dir, err)
+		return err
 	}
-	log := &serverLog{logger: cfg.Logger}
+	log := &serverLog{logger: e.cfg.Logger}
 	s.SetLoggerV2(log, false, false, false)
-	e := &Embedded{server: s, logger: cfg.Logger}
 	s.Start()
-	if err := ready(ctx, s, log); err != nil {
-		e.Close()
-		return nil, fmt.Errorf("start queue server in %s: %w", cfg.Dir, err)
-	}
-	return e, nil
-}
-
-// ready waits until the server takes connections.
-func ready(ctx context.Context, s *server.Server, log *serverLog) error {
-	for {
-		if message := log.failure(); message != "" {
-			return errors.New(message)
-		}
-		if err := ctx.Err(); err != nil {
+	defer s.WaitForShutdown()
+	defer s.Shutdown()
+	for !s.ReadyForConnections(100 * time.Millisecond) {
+		if err := errors.Join(log.failure(), starting.Err(), context.Cause(running)); err != nil {
 			return err
 		}
-		if s.ReadyForConnections(100 * time.Millisecond) {
-			return nil
-		}
 	}
+	if err := errors.Join(log.failure(), starting.Err()); err != nil {
+		return err
+	}
+	e.mu.Lock()
+	e.server = s
+	e.mu.Unlock()
+	ready()
+
+	<-running.Done()
+	e.mu.Lock()
+	conns := e.conns
+	e.server, e.conns = nil, nil
+	e.mu.Unlock()
+	for _, nc := range conns {
+		nc.Close()
+	}
+	return nil
 }
 
-// Connect opens a connection to the server. The caller may close it; Close does too.
+// Connect opens a connection to the server. The caller may close it; Stop also closes it. ErrClosed: the server does not
+// run.
 func (e *Embedded) Connect() (*nats.Conn, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.closed {
+	if e.server == nil {
 		return nil, fmt.Errorf("connect to queue server: %w", ErrClosed)
 	}
 	nc, err := nats.Connect("", nats.InProcessServer(e.server), nats.Name("ddiff"), nats.MaxReconnects(-1),
 		nats.ReconnectWait(100*time.Millisecond),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
-			e.logger.Warn("queue connection", "error", err)
+			e.cfg.Logger.Warn("queue connection", "error", err)
 		}))
 	if err != nil {
 		return nil, fmt.Errorf("connect to queue server: %w", err)
@@ -110,17 +139,5 @@ func (e *Embedded) Connect() (*nats.Conn, error) {
 	return nc, nil
 }
 
-// Close closes the connections, stops the server and waits until it has written its state.
-// It may be called more than once.
-func (e *Embedded) Close() {
-	e.mu.Lock()
-	e.closed = true
-	conns := e.conns
-	e.conns = nil
-	e.mu.Unlock()
-	for _, nc := range conns {
-		nc.Close()
-	}
-	e.server.Shutdown()
-	e.server.WaitForShutdown()
-}
+// Stop closes the connections, stops the server and returns when the server has written its state to disk.
+func (e *Embedded) Stop() { e.service.Stop() }

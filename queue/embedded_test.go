@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"ddiff/internal/lifecycle/lifecycletest"
 	"ddiff/queue"
 )
 
@@ -46,7 +47,7 @@ func listening(t *testing.T) []string {
 
 func TestEmbeddedOpensNoPort(t *testing.T) {
 	q := newQueue(t, queue.Config{})
-	must(t, q.Publish(t.Context(), "c", "1", nil))
+	must(t, publish(t.Context(), q, "c", "1", nil))
 	if got := listening(t); len(got) > 0 {
 		t.Fatalf("the process listens on %v", got)
 	}
@@ -58,13 +59,17 @@ func TestEmbeddedOpensNoPort(t *testing.T) {
 	}
 }
 
-func TestEmbeddedClose(t *testing.T) {
+func TestEmbeddedLifecycle(t *testing.T) {
+	t.Parallel()
+	lifecycletest.Stress(t, func() lifecycletest.Service { return queue.NewEmbedded(queue.EmbeddedConfig{Dir: t.TempDir()}) })
+}
+
+func TestCallsAfterStopReturnErrClosed(t *testing.T) {
 	t.Parallel()
 	server := start(t, t.TempDir())
 	q := open(t, server, queue.Config{})
-	server.Close()
-	server.Close()
-	mustBe(t, q.Publish(t.Context(), "c", "1", nil), queue.ErrClosed)
+	server.Stop()
+	mustBe(t, publish(t.Context(), q, "c", "1", nil), queue.ErrClosed)
 	_, err := q.Lease(t.Context(), 1, patience)
 	mustBe(t, err, queue.ErrClosed)
 	_, err = server.Connect()
@@ -98,7 +103,7 @@ func TestEmbeddedBadStart(t *testing.T) {
 			t.Parallel()
 			server, err := queue.StartEmbedded(c.ctx, queue.EmbeddedConfig{Dir: c.dir})
 			if err == nil {
-				server.Close()
+				server.Stop()
 				t.Fatal("the server starts")
 			}
 			if !strings.Contains(err.Error(), c.want) {
@@ -114,9 +119,9 @@ func TestEmbeddedSyncAlways(t *testing.T) {
 		Dir: t.TempDir(), SyncAlways: true, MaxStoreBytes: 64 << 20,
 	})
 	must(t, err)
-	t.Cleanup(server.Close)
+	t.Cleanup(server.Stop)
 	q := open(t, server, queue.Config{})
-	must(t, q.Publish(t.Context(), "c", "1", []byte("synced")))
+	must(t, publish(t.Context(), q, "c", "1", []byte("synced")))
 	if l := lease(t, q); string(l.Payload()) != "synced" {
 		t.Fatalf("payload %q", l.Payload())
 	}
@@ -126,10 +131,10 @@ func TestEmbeddedStoreLimit(t *testing.T) {
 	t.Parallel()
 	server, err := queue.StartEmbedded(t.Context(), queue.EmbeddedConfig{Dir: t.TempDir(), MaxStoreBytes: 64 << 10})
 	must(t, err)
-	t.Cleanup(server.Close)
+	t.Cleanup(server.Stop)
 	q := open(t, server, queue.Config{})
 	for i := range 100 {
-		err = q.Publish(t.Context(), "c", fmt.Sprint(i), make([]byte, 4<<10))
+		err = publish(t.Context(), q, "c", fmt.Sprint(i), make([]byte, 4<<10))
 		if err != nil {
 			break
 		}

@@ -18,7 +18,7 @@ func TestLeaseLosesNothingAtItsEnd(t *testing.T) {
 	published := make(chan error, 1)
 	go func() {
 		for i := range items {
-			if err := q.Publish(t.Context(), "c", fmt.Sprint(i), nil); err != nil {
+			if err := publish(t.Context(), q, "c", fmt.Sprint(i), nil); err != nil {
 				published <- err
 				return
 			}

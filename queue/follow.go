@@ -4,11 +4,12 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"ddiff/internal/retry"
 )
 
 const (
@@ -44,7 +45,8 @@ type follower struct {
 // when all that was there at the beginning has been passed on. An error is one that does not
 // pass by itself: ErrNotReady when there is no stream, ErrAccess, ErrClosed, or ctx's.
 func (f *follower) run(ctx context.Context, message func(jetstream.Msg, *jetstream.MsgMetadata) bool, caughtUp func() bool) error {
-	for pause := firstPause; ; pause = min(2*pause, longestPause) {
+	delays := retry.NewBackOff(firstPause, longestPause)
+	for {
 		before := f.after
 		goOn, err := f.consume(ctx, message, caughtUp)
 		switch {
@@ -63,9 +65,9 @@ func (f *follower) run(ctx context.Context, message func(jetstream.Msg, *jetstre
 		}
 		f.logger.Warn("reads on after an interruption", "stream", f.stream, "after", f.after, "reason", err)
 		if f.after > before {
-			pause = firstPause
+			delays.Reset()
 		}
-		if err := sleep(ctx, pause); err != nil {
+		if err := retry.Sleep(ctx, delays.NextBackOff()); err != nil {
 			return err
 		}
 	}
@@ -85,7 +87,7 @@ func (f *follower) consume(ctx context.Context, message func(jetstream.Msg, *jet
 	defer messages.Stop()
 	defer context.AfterFunc(ctx, messages.Stop)()
 	// What the server sent while the connection broke does not come again.
-	defer f.stopOnReconnect(messages)()
+	defer f.onStatus(messages.Stop, nats.CONNECTED)()
 	if consumer.CachedInfo().NumPending == 0 && !f.catchUp(caughtUp) {
 		return false, nil
 	}
@@ -154,29 +156,13 @@ func (f *follower) consumer(ctx context.Context) (jetstream.Consumer, error) {
 	case f.latest:
 		cfg.DeliverPolicy = jetstream.DeliverLastPerSubjectPolicy
 	}
-	denied := f.nc.LastError()
+	before := f.nc.LastError()
 	consumer, err := f.js.CreateConsumer(ctx, f.stream, cfg)
 	if err == nil {
 		return consumer, nil
 	}
-	if now := f.nc.LastError(); now != denied && errors.Is(now, nats.ErrPermissionViolation) { //nolint:errorlint // the same value is no news
-		return nil, fmt.Errorf("%w: %w", ErrAccess, now)
+	if denied := f.denied(before); denied != nil {
+		return nil, denied
 	}
 	return nil, err
-}
-
-// stopOnReconnect ends messages when the connection has been lost and made again.
-func (f *follower) stopOnReconnect(messages jetstream.MessagesContext) (stop func()) {
-	status := f.nc.StatusChanged(nats.CONNECTED)
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		if _, ok := <-status; ok {
-			messages.Stop()
-		}
-	}()
-	return func() {
-		f.nc.RemoveStatusListener(status)
-		<-ended
-	}
 }

@@ -41,7 +41,7 @@ func work(ctx context.Context, dir string) error {
 		return err
 	}
 	for _, id := range []string{"acked", "buried", "held", "waiting"} {
-		if err := q.Publish(ctx, "c", id, []byte(id)); err != nil {
+		if err := publish(ctx, q, "c", id, []byte(id)); err != nil {
 			return err
 		}
 	}

@@ -12,6 +12,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
+
+	"ddiff/internal/retry"
 )
 
 // Lease is the right to work on one item for a time. One goroutine settles it, with exactly
@@ -70,10 +72,10 @@ func (q *Queue) fetch(ctx context.Context, n int, wait time.Duration) ([]*Lease,
 		}
 		return nil, fmt.Errorf("%w: there is no connection", ErrUnavailable)
 	}
-	denied := q.nc.LastError()
-	unbroken, cancel := q.unbroken(ctx)
+	before := q.nc.LastError()
+	connected, cancel := q.whileConnected(ctx)
 	defer cancel()
-	batch, err := q.consumer.Fetch(n, jetstream.FetchContext(pull{unbroken, time.Now().Add(wait * 10 / 9)}))
+	batch, err := q.consumer.Fetch(n, jetstream.FetchContext(pull{connected, time.Now().Add(wait * 10 / 9)}))
 	if err != nil {
 		return nil, fetchError(err)
 	}
@@ -86,13 +88,13 @@ func (q *Queue) fetch(ctx context.Context, n int, wait time.Duration) ([]*Lease,
 		leases = append(leases, l)
 	}
 	err = batch.Error()
-	switch now := q.nc.LastError(); {
+	switch denied := q.denied(before); {
 	case ctx.Err() != nil:
 		return leases, ctx.Err()
 	case q.nc.IsClosed():
 		return leases, ErrClosed
-	case now != denied && errors.Is(now, nats.ErrPermissionViolation): //nolint:errorlint // the same value is no news
-		return leases, fmt.Errorf("%w: %w", ErrAccess, now)
+	case denied != nil:
+		return leases, denied
 	}
 	if errors.Is(err, nats.ErrNoResponders) && !q.exists(ctx) {
 		return leases, fmt.Errorf("%w: the campaign has no consumer", ErrNotReady)
@@ -173,11 +175,14 @@ func (l *Lease) Last() bool { return l.attempt >= l.q.cfg.MaxAttempts }
 // died: the item is to be buried and not tried.
 func (l *Lease) Exhausted() bool { return l.attempt > l.q.cfg.MaxAttempts }
 
-// RetryDelay suggests a pause before the next attempt: exponential in the attempt, from
-// RetryBase to RetryMax, and spread by the item's id. It is the same for the same attempt of
-// the same item.
+// RetryDelay suggests a delay before the next attempt: RetryBase, doubled after every attempt up to RetryMax, times a
+// random factor from 1/2 to 1, which spreads the items of a failed batch.
 func (l *Lease) RetryDelay() time.Duration {
-	return retryDelay(l.q.cfg.RetryBase, l.q.cfg.RetryMax, l.ID(), l.attempt)
+	delays := retry.NewBackOff(l.q.cfg.RetryBase, l.q.cfg.RetryMax)
+	for range l.attempt - 1 {
+		delays.NextBackOff()
+	}
+	return delays.NextBackOff()
 }
 
 // PublishResult stores the outcome of the item for the coordinator. Its epoch and round are

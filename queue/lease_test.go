@@ -15,7 +15,7 @@ const shortWait = 500 * time.Millisecond
 func TestLeaseOfADeadWorkerIsHandedOutAgain(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t, queue.Config{AckWait: shortWait, MaxAttempts: 2})
-	must(t, q.Publish(t.Context(), "c", "1", []byte("p")))
+	must(t, publish(t.Context(), q, "c", "1", []byte("p")))
 	for attempt := 1; attempt <= 4; attempt++ { // MaxAttempts and the two that are left for Bury
 		begin := time.Now()
 		l := lease(t, q)
@@ -32,7 +32,7 @@ func TestLeaseOfADeadWorkerIsHandedOutAgain(t *testing.T) {
 func TestExtendKeepsTheLease(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t, queue.Config{AckWait: shortWait})
-	must(t, q.Publish(t.Context(), "c", "1", nil))
+	must(t, publish(t.Context(), q, "c", "1", nil))
 	l := lease(t, q)
 	for begin := time.Now(); time.Since(begin) < 3*shortWait; {
 		wantNone(t, q, shortWait/10)
@@ -46,7 +46,7 @@ func TestExtendKeepsTheLease(t *testing.T) {
 func TestAckAfterRedelivery(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t, queue.Config{AckWait: shortWait})
-	must(t, q.Publish(t.Context(), "c", "1", nil))
+	must(t, publish(t.Context(), q, "c", "1", nil))
 	slow, quick := lease(t, q), lease(t, q)
 	if quick.Attempt() != 2 {
 		t.Fatalf("attempt %d, want 2", quick.Attempt())
@@ -62,7 +62,7 @@ func TestAckAfterRedelivery(t *testing.T) {
 func TestRetryAndRelease(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t, queue.Config{})
-	must(t, q.Publish(t.Context(), "c", "1", nil))
+	must(t, publish(t.Context(), q, "c", "1", nil))
 	const delay = 400 * time.Millisecond
 	begin := time.Now()
 	must(t, lease(t, q).Retry(t.Context(), delay))
@@ -89,7 +89,7 @@ func TestLeaseBatches(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t, queue.Config{AckWait: 5 * time.Second})
 	for i := range 5 {
-		must(t, q.Publish(t.Context(), "c", fmt.Sprint(i), nil))
+		must(t, publish(t.Context(), q, "c", fmt.Sprint(i), nil))
 	}
 	first, err := q.Lease(t.Context(), 3, patience)
 	must(t, err)
@@ -114,7 +114,7 @@ func TestLeaseBatches(t *testing.T) {
 func TestLeaseWaitsLessThanAckWait(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t, queue.Config{AckWait: shortWait})
-	must(t, q.Publish(t.Context(), "c", "1", nil))
+	must(t, publish(t.Context(), q, "c", "1", nil))
 	leases, err := q.Lease(t.Context(), 8, patience)
 	must(t, err)
 	if len(leases) != 1 || leases[0].Attempt() != 1 {
@@ -138,7 +138,7 @@ func TestLeaseEndsWithItsContext(t *testing.T) {
 	_, err := q.Lease(ctx, 1, time.Hour)
 	mustBe(t, err, context.Canceled)
 	// The request that was given up takes no item.
-	must(t, q.Publish(t.Context(), "c", "1", nil))
+	must(t, publish(t.Context(), q, "c", "1", nil))
 	if l := lease(t, q); l.Attempt() != 1 {
 		t.Fatalf("attempt %d, want 1", l.Attempt())
 	}
@@ -195,12 +195,12 @@ func TestRestartKeepsWork(t *testing.T) {
 	server := start(t, dir)
 	q := open(t, server, queue.Config{})
 	for i := range 3 {
-		must(t, q.Publish(t.Context(), "c", fmt.Sprint(i), fmt.Append(nil, "payload ", i)))
+		must(t, publish(t.Context(), q, "c", fmt.Sprint(i), fmt.Append(nil, "payload ", i)))
 	}
 	must(t, lease(t, q).Ack(t.Context()))
 	held := lease(t, q)
 	must(t, held.Extend(t.Context()))
-	server.Close()
+	server.Stop()
 
 	q = open(t, start(t, dir), queue.Config{AckWait: shortWait})
 	got := map[string]string{}

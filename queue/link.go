@@ -5,12 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"strings"
 	"time"
 
+	"github.com/cenkalti/backoff/v5"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"ddiff/internal/lifecycle"
+	"ddiff/internal/retry"
 )
 
 const (
@@ -44,58 +47,80 @@ func newLink(nc *nats.Conn, logger *slog.Logger, patience time.Duration) (*link,
 	return &link{nc: nc, js: js, logger: logger, patience: patience}, nil
 }
 
-// persist calls act until it succeeds, fails for good, or patience is over. The context of
-// each attempt has a deadline of its own. stream is the one that must exist for act to get an
-// answer, or "".
+// persist calls act until it succeeds, fails permanently, or patience is over; the error then wraps ErrUnavailable. Each
+// attempt has its own deadline. stream is the stream that must exist for act to get an answer, or "".
 func (l *link) persist(ctx context.Context, stream string, act func(ctx context.Context) error) error {
-	begin := time.Now()
-	for pause := firstPause; ; pause = min(2*pause, longestPause) {
-		denied := l.nc.LastError()
-		attempt, cancel := l.unbroken(ctx)
-		attempt, cancelTimeout := context.WithTimeout(attempt, attemptTimeout)
-		err := act(attempt)
-		cancelTimeout()
+	return l.retry(ctx, func() error { return l.attempt(ctx, stream, act) })
+}
+
+// retry calls act until it succeeds, returns a permanent error, or patience is over.
+func (l *link) retry(ctx context.Context, act func() error) error {
+	_, err := backoff.Retry(ctx, func() (struct{}, error) { return struct{}{}, act() },
+		backoff.WithBackOff(retry.NewBackOff(firstPause, longestPause)), backoff.WithMaxElapsedTime(l.patience))
+	if err != nil && ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return err
+}
+
+// attempt calls act once. A transient error wraps ErrUnavailable; every other error is permanent.
+func (l *link) attempt(ctx context.Context, stream string, act func(ctx context.Context) error) error {
+	before := l.nc.LastError()
+	connected, disconnect := l.whileConnected(ctx)
+	defer disconnect()
+	timed, cancel := context.WithTimeout(connected, attemptTimeout)
+	defer cancel()
+	err := act(timed)
+	switch {
+	case err == nil:
+		return nil
+	case l.nc.IsClosed():
+		return backoff.Permanent(ErrClosed)
+	case !transient(err):
+		return backoff.Permanent(serverError(err))
+	}
+	if denied := l.denied(before); denied != nil {
+		return backoff.Permanent(denied)
+	}
+	if unanswered(err) && stream != "" && l.missing(ctx, stream) {
+		return backoff.Permanent(fmt.Errorf("%w: there is no stream %s", ErrNotReady, stream))
+	}
+	return fmt.Errorf("%w: %w", ErrUnavailable, err)
+}
+
+// denied returns ErrAccess when the server has reported a missing permission since the connection's last error was
+// before. The server reports it asynchronously and does not answer the request.
+func (l *link) denied(before error) error {
+	now := l.nc.LastError()
+	if now == before || !errors.Is(now, nats.ErrPermissionViolation) { //nolint:errorlint // the same value is the old error
+		return nil
+	}
+	return fmt.Errorf("%w: %w", ErrAccess, now)
+}
+
+// whileConnected returns ctx with a cancel function. The context also ends when the connection is lost: answers to
+// requests on it no longer arrive.
+func (l *link) whileConnected(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	stop := l.onStatus(cancel, nats.RECONNECTING, nats.DISCONNECTED, nats.CLOSED)
+	return ctx, func() {
+		stop()
 		cancel()
-		switch {
-		case err == nil:
-			return nil
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case l.nc.IsClosed():
-			return ErrClosed
-		}
-		if !transient(err) {
-			return serverError(err)
-		}
-		// The server tells of a missing permission on the side, and does not answer.
-		if now := l.nc.LastError(); now != denied && errors.Is(now, nats.ErrPermissionViolation) { //nolint:errorlint // the same value is no news
-			return fmt.Errorf("%w: %w", ErrAccess, now)
-		}
-		if unanswered(err) && stream != "" && l.missing(ctx, stream) {
-			return fmt.Errorf("%w: there is no stream %s", ErrNotReady, stream)
-		}
-		if time.Since(begin)+pause > l.patience {
-			return fmt.Errorf("%w: %w", ErrUnavailable, err)
-		}
-		if err := sleep(ctx, pause/2+rand.N(pause/2)); err != nil {
-			return err
-		}
 	}
 }
 
-// unbroken is ctx, which ends when the connection is lost as well: the answers to what was sent
-// over it do not come any more.
-func (l *link) unbroken(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(ctx)
-	status := l.nc.StatusChanged(nats.RECONNECTING, nats.DISCONNECTED, nats.CLOSED)
-	go func() {
-		if _, ok := <-status; ok {
-			cancel()
+// onStatus calls f once when the connection enters one of the states. stop ends the watch and joins its goroutine.
+func (l *link) onStatus(f func(), states ...nats.Status) (stop func()) {
+	changed := l.nc.StatusChanged(states...)
+	watch := lifecycle.Go(context.Background(), func(context.Context) error {
+		if _, open := <-changed; open {
+			f()
 		}
-	}()
-	return ctx, func() {
-		l.nc.RemoveStatusListener(status)
-		cancel()
+		return nil
+	})
+	return func() {
+		l.nc.RemoveStatusListener(changed) // closes changed
+		watch.Stop()
 	}
 }
 
@@ -128,17 +153,6 @@ func (l *link) connected(ctx context.Context, wait time.Duration) bool {
 	return true
 }
 
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
 // The server's codes that matter here.
 const (
 	codeAccountResources  jetstream.ErrorCode = 10002
@@ -164,7 +178,7 @@ func transient(err error) bool {
 		return true
 	}
 	for _, e := range []error{
-		context.Canceled, // see unbroken
+		context.Canceled, // by whileConnected
 		nats.ErrDisconnected, nats.ErrConnectionReconnecting, nats.ErrReconnectBufExceeded, nats.ErrStaleConnection,
 		jetstream.ErrAsyncPublishTimeout, jetstream.ErrTooManyStalledMsgs,
 	} {

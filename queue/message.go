@@ -2,7 +2,6 @@ package queue
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 
@@ -73,27 +72,11 @@ func (i identity) message(ctx context.Context, subject string, payload []byte) (
 	return &nats.Msg{Subject: subject, Header: header, Data: payload}, nil
 }
 
-// store publishes one message to a stream and waits until the server has it. When the answer
-// to an attempt was lost, a duplicate in the next is that message.
+// store publishes one message to a stream and returns when the server has it. A message that is already there is no
+// error.
 func (l *link) store(ctx context.Context, stream string, msg *nats.Msg) error {
-	unsure := false
 	return l.persist(ctx, stream, func(ctx context.Context) error {
-		ack, err := l.js.PublishMsg(ctx, msg)
-		switch {
-		case err != nil:
-			unsure = unsure || transient(err)
-			return err
-		case ack.Duplicate && !unsure:
-			return ErrDuplicate
-		}
-		return nil
-	})
-}
-
-// storeOnce is store for messages that may be there already.
-func (l *link) storeOnce(ctx context.Context, stream string, msg *nats.Msg) error {
-	if err := l.store(ctx, stream, msg); !errors.Is(err, ErrDuplicate) {
+		_, err := l.js.PublishMsg(ctx, msg)
 		return err
-	}
-	return nil
+	})
 }

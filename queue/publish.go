@@ -3,8 +3,8 @@ package queue
 import (
 	"context"
 	"fmt"
-	"time"
 
+	"github.com/cenkalti/backoff/v5"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"go.opentelemetry.io/otel/trace"
@@ -25,27 +25,6 @@ type Work struct {
 	Round int
 	// Payload is what a worker gets, at most MaxPayloadBytes.
 	Payload []byte
-}
-
-// Publish puts an item into the queue and returns when the server has stored it. The trace
-// context of ctx travels with it. An item that is already there in this round, or was within
-// the last two minutes, gives ErrDuplicate.
-func (q *Queue) Publish(ctx context.Context, class, id string, payload []byte) error {
-	ctx, span := q.span(ctx, "publish", workSubject, trace.SpanKindProducer, attributeID.String(id))
-	err := q.publish(ctx, Work{Class: class, ID: id, Payload: payload})
-	end(span, err)
-	if err != nil {
-		return fmt.Errorf("publish item %s: %w", id, err)
-	}
-	return nil
-}
-
-func (q *Queue) publish(ctx context.Context, w Work) error {
-	msg, err := q.workMessage(ctx, w)
-	if err != nil {
-		return err
-	}
-	return q.store(ctx, workStream, msg)
 }
 
 // PublishBatch puts many items into the queue, a bounded number at a time on the wire, and
@@ -78,14 +57,15 @@ func (q *Queue) publishAll(ctx context.Context, batch []Work) []error {
 		todo[i] = i
 	}
 	unsure := make([]bool, len(batch))
-	begin := time.Now()
-	for pause := firstPause; ; pause = min(2*pause, longestPause) {
+	err := q.retry(ctx, func() error {
 		q.pass(ctx, batch, todo, errs)
 		var again []int
 		for _, i := range todo {
 			switch err := errs[i]; {
 			case err == ErrDuplicate && unsure[i]: //nolint:errorlint // as pass says it
 				errs[i] = nil // it is the one whose answer was lost
+			case err != nil && q.nc.IsClosed():
+				errs[i] = fmt.Errorf("%w: %w", ErrClosed, err)
 			case err != nil && transient(err):
 				unsure[i] = true
 				again = append(again, i)
@@ -94,23 +74,20 @@ func (q *Queue) publishAll(ctx context.Context, batch []Work) []error {
 			}
 		}
 		todo = again
-		if len(todo) == 0 {
-			return errs
+		switch {
+		case len(todo) == 0:
+			return nil
+		case unanswered(errs[todo[0]]) && q.missing(ctx, workStream):
+			return backoff.Permanent(ErrNotReady)
 		}
-		reason := ErrUnavailable
-		if unanswered(errs[todo[0]]) && q.missing(ctx, workStream) {
-			reason = ErrNotReady
-		}
-		if reason == ErrNotReady || ctx.Err() != nil || time.Since(begin)+pause > q.patience || sleep(ctx, pause) != nil { //nolint:errorlint // just set
-			if err := ctx.Err(); err != nil {
-				reason = err
-			}
-			for _, i := range todo {
-				errs[i] = fmt.Errorf("%w: %w", reason, errs[i])
-			}
-			return errs
+		return ErrUnavailable
+	})
+	if err != nil {
+		for _, i := range todo {
+			errs[i] = fmt.Errorf("%w: %w", err, errs[i])
 		}
 	}
+	return errs
 }
 
 // pass sends the items of todo once, a window of them at a time, and sets their errors.

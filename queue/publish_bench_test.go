@@ -19,7 +19,7 @@ func BenchmarkPublishBatch(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			defer server.Close()
+			defer server.Stop()
 			nc, err := server.Connect()
 			if err != nil {
 				b.Fatal(err)

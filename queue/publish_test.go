@@ -17,7 +17,7 @@ import (
 func TestPublishLeaseAck(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t, queue.Config{})
-	must(t, q.Publish(t.Context(), "sr 4x/256", "item-1", []byte("payload")))
+	must(t, publish(t.Context(), q, "sr 4x/256", "item-1", []byte("payload")))
 	wantDepth(t, q, 1, 0)
 	l := lease(t, q)
 	if l.ID() != "item-1" || string(l.Payload()) != "payload" || l.Attempt() != 1 || l.Last() || l.Exhausted() {
@@ -39,13 +39,13 @@ func TestPublishRefusesDuplicates(t *testing.T) {
 	dir := t.TempDir()
 	server := start(t, dir)
 	q := open(t, server, queue.Config{})
-	must(t, q.Publish(t.Context(), "c", "twice", []byte("first")))
-	mustBe(t, q.Publish(t.Context(), "c", "twice", []byte("second")), queue.ErrDuplicate)
-	mustBe(t, q.Publish(t.Context(), "other class", "twice", []byte("second")), queue.ErrDuplicate)
-	server.Close()
+	must(t, publish(t.Context(), q, "c", "twice", []byte("first")))
+	mustBe(t, publish(t.Context(), q, "c", "twice", []byte("second")), queue.ErrDuplicate)
+	mustBe(t, publish(t.Context(), q, "other class", "twice", []byte("second")), queue.ErrDuplicate)
+	server.Stop()
 
 	q = open(t, start(t, dir), queue.Config{})
-	mustBe(t, q.Publish(t.Context(), "c", "twice", []byte("second")), queue.ErrDuplicate)
+	mustBe(t, publish(t.Context(), q, "c", "twice", []byte("second")), queue.ErrDuplicate)
 	l := lease(t, q)
 	if string(l.Payload()) != "first" {
 		t.Fatalf("payload %q, want the first one", l.Payload())
@@ -62,7 +62,7 @@ func TestPublishBadNames(t *testing.T) {
 		{"no class", "", "1"}, {"long class", long, "1"}, {"no id", "c", ""}, {"long id", "c", long},
 		{"newline in id", "c", "a\nb"}, {"space at the end of id", "c", "a "},
 	} {
-		err := q.Publish(t.Context(), c.class, c.id, nil)
+		err := publish(t.Context(), q, c.class, c.id, nil)
 		if !errors.Is(err, queue.ErrBadName) {
 			t.Errorf("%s: %v, want ErrBadName", c.name, err)
 		}
@@ -103,7 +103,7 @@ func TestPublishBatch(t *testing.T) {
 func TestPublishBatchTellsWhatWasRefused(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t, queue.Config{})
-	must(t, q.Publish(t.Context(), "c", "there", nil))
+	must(t, publish(t.Context(), q, "c", "there", nil))
 	batch := make([]queue.Work, 600)
 	for i := range batch {
 		batch[i] = queue.Work{Class: "c", ID: fmt.Sprint("new-", i)}
@@ -141,9 +141,9 @@ func TestTraceContextTravels(t *testing.T) {
 	tracer := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recorder)).Tracer("test")
 	q := newQueue(t, queue.Config{Tracer: tracer})
 	ctx, span := tracer.Start(t.Context(), "shard")
-	must(t, q.Publish(ctx, "c", "1", nil))
+	must(t, publish(ctx, q, "c", "1", nil))
 	must(t, q.PublishBatch(ctx, []queue.Work{{Class: "c", ID: "2"}}))
-	must(t, q.Publish(t.Context(), "c", "of another trace", nil))
+	must(t, publish(t.Context(), q, "c", "of another trace", nil))
 	span.End()
 
 	publishers := map[trace.SpanID]bool{}
@@ -174,7 +174,7 @@ func TestTraceContextWithoutTracer(t *testing.T) {
 	want := trace.NewSpanContext(trace.SpanContextConfig{
 		TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}, TraceFlags: trace.FlagsSampled,
 	})
-	must(t, q.Publish(trace.ContextWithSpanContext(t.Context(), want), "c", "1", nil))
+	must(t, publish(trace.ContextWithSpanContext(t.Context(), want), q, "c", "1", nil))
 	got := trace.SpanContextFromContext(lease(t, q).Context(t.Context()))
 	if got.TraceID() != want.TraceID() || got.SpanID() != want.SpanID() {
 		t.Fatalf("the item carries %+v, want %+v", got, want)

@@ -17,9 +17,9 @@ func TestResetStartsAnew(t *testing.T) {
 	worker := open(t, server, queue.Config{}) // of another process, it never hears of the Reset
 	ids := []string{"acked", "leased", "buried", "waiting"}
 	for _, id := range ids {
-		must(t, q.Publish(t.Context(), "c", id, []byte("old")))
+		must(t, publish(t.Context(), q, "c", id, []byte("old")))
 	}
-	must(t, other.Publish(t.Context(), "c", "acked", nil))
+	must(t, publish(t.Context(), other, "c", "acked", nil))
 	must(t, lease(t, worker).Ack(t.Context()))
 	held := lease(t, worker)
 	must(t, lease(t, worker).Bury(t.Context(), queue.Dead{ID: "buried", Reason: "old"}))
@@ -72,7 +72,7 @@ func TestResetOfAnEmptyCampaign(t *testing.T) {
 	q := newQueue(t, queue.Config{})
 	must(t, q.Reset(t.Context()))
 	must(t, q.Reset(t.Context()))
-	must(t, q.Publish(t.Context(), "c", "1", nil))
+	must(t, publish(t.Context(), q, "c", "1", nil))
 	lease(t, q)
 }
 
@@ -82,12 +82,12 @@ func TestResetAfterRestart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	server := start(t, dir)
-	must(t, open(t, server, queue.Config{}).Publish(t.Context(), "c", "1", []byte("old")))
-	server.Close()
+	must(t, publish(t.Context(), open(t, server, queue.Config{}), "c", "1", []byte("old")))
+	server.Stop()
 
 	q := open(t, start(t, dir), queue.Config{})
 	must(t, q.Reset(t.Context()))
-	must(t, q.Publish(t.Context(), "c", "1", []byte("new")))
+	must(t, publish(t.Context(), q, "c", "1", []byte("new")))
 	if l := lease(t, q); string(l.Payload()) != "new" || l.Attempt() != 1 {
 		t.Fatalf("leased %q, attempt %d", l.Payload(), l.Attempt())
 	}
@@ -100,7 +100,7 @@ func TestCampaignsDoNotSeeEachOther(t *testing.T) {
 	queues := make([]*queue.Queue, len(names))
 	for i, name := range names {
 		queues[i] = open(t, server, queue.Config{Campaign: name})
-		must(t, queues[i].Publish(t.Context(), "c", "same id", []byte(name)))
+		must(t, publish(t.Context(), queues[i], "c", "same id", []byte(name)))
 		must(t, queues[i].PublishResult(t.Context(), "same id", 0, []byte(name)))
 	}
 	for i, name := range names {
@@ -123,10 +123,10 @@ func TestCampaignsDoNotSeeEachOther(t *testing.T) {
 func TestOpenKeepsWhatIsThere(t *testing.T) {
 	t.Parallel()
 	server := start(t, t.TempDir())
-	must(t, open(t, server, queue.Config{}).Publish(t.Context(), "c", "1", nil))
+	must(t, publish(t.Context(), open(t, server, queue.Config{}), "c", "1", nil))
 	q := open(t, server, queue.Config{AckWait: time.Minute, MaxAttempts: 5})
 	wantDepth(t, q, 1, 0)
-	mustBe(t, q.Publish(t.Context(), "c", "1", nil), queue.ErrDuplicate)
+	mustBe(t, publish(t.Context(), q, "c", "1", nil), queue.ErrDuplicate)
 }
 
 func TestConfigValidate(t *testing.T) {

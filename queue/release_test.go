@@ -34,7 +34,7 @@ func TestReleaseKeepsTheItem(t *testing.T) {
 func TestReleaseByTwo(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t, queue.Config{AckWait: shortWait})
-	must(t, q.Publish(t.Context(), "c", "1", nil))
+	must(t, publish(t.Context(), q, "c", "1", nil))
 	slow, quick := lease(t, q), lease(t, q)
 	must(t, quick.Release(t.Context()))
 	must(t, slow.Release(t.Context()))
@@ -55,13 +55,13 @@ func TestReleaseWithoutSpace(t *testing.T) {
 	must(t, err)
 	must(t, queue.Setup(t.Context(), nc, queue.SetupConfig{MaxBytes: 1500}))
 	q := open(t, server, queue.Config{})
-	must(t, q.Publish(t.Context(), "c", "1", make([]byte, 1000)))
-	mustBe(t, q.Publish(t.Context(), "c", "2", make([]byte, 1000)), queue.ErrFull)
+	must(t, publish(t.Context(), q, "c", "1", make([]byte, 1000)))
+	mustBe(t, publish(t.Context(), q, "c", "2", make([]byte, 1000)), queue.ErrFull)
 	must(t, lease(t, q).Release(t.Context()))
 	l := lease(t, q)
 	if l.ID() != "1" || l.Attempt() != 2 {
 		t.Fatalf("item %s, attempt %d, want item 1 at attempt 2", l.ID(), l.Attempt())
 	}
 	must(t, l.Ack(t.Context()))
-	must(t, q.Publish(t.Context(), "c", "2", make([]byte, 1000)))
+	must(t, publish(t.Context(), q, "c", "2", make([]byte, 1000)))
 }

@@ -33,7 +33,7 @@ func (q *Queue) publishResult(ctx context.Context, i identity, payload []byte) e
 	ctx, span := q.span(ctx, "publish", resultSubject, trace.SpanKindProducer, attributeID.String(i.id))
 	msg, err := i.message(ctx, resultSubject+"."+q.campaign, payload)
 	if err == nil {
-		err = q.storeOnce(ctx, resultStream, msg)
+		err = q.store(ctx, resultStream, msg)
 	}
 	end(span, err)
 	if err != nil {

@@ -51,7 +51,7 @@ func TestResultsSurviveARestart(t *testing.T) {
 	server := start(t, dir)
 	q := open(t, server, queue.Config{})
 	must(t, q.PublishResult(t.Context(), "1", 0, []byte("kept")))
-	server.Close()
+	server.Stop()
 	if got := results(t, open(t, start(t, dir), queue.Config{}), 1); got["1"] != "kept" {
 		t.Fatalf("results %v", got)
 	}
@@ -63,14 +63,14 @@ func TestDeadLettersSurviveARestart(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	server := start(t, dir)
 	q := open(t, server, queue.Config{Now: func() time.Time { return now }})
-	must(t, q.Publish(t.Context(), "class", "1", []byte{0, 1, 255}))
-	must(t, q.Publish(t.Context(), "class", "2", nil))
+	must(t, publish(t.Context(), q, "class", "1", []byte{0, 1, 255}))
+	must(t, publish(t.Context(), q, "class", "2", nil))
 	dead := queue.Dead{ID: "1", Reason: "prior.onnx: 3 channels,\n the image has 1", Attempts: 3, Worker: "gpu-7", TraceID: "0af7"}
 	l := lease(t, q)
 	must(t, l.Bury(t.Context(), dead))
 	mustBe(t, l.Ack(t.Context()), queue.ErrSettled)
 	must(t, lease(t, q).Bury(t.Context(), queue.Dead{ID: "2", Reason: "second"}))
-	server.Close()
+	server.Stop()
 
 	q = open(t, start(t, dir), queue.Config{AckWait: shortWait})
 	letters := deadLetters(t, q)
@@ -94,7 +94,7 @@ func TestDeadLettersSurviveARestart(t *testing.T) {
 func TestBuryCompletesHalfABurial(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t, queue.Config{AckWait: shortWait})
-	must(t, q.Publish(t.Context(), "c", "1", nil))
+	must(t, publish(t.Context(), q, "c", "1", nil))
 	slow, quick := lease(t, q), lease(t, q)
 	must(t, slow.Bury(t.Context(), queue.Dead{ID: "1", Reason: "first"}))
 	must(t, quick.Bury(t.Context(), queue.Dead{ID: "1", Reason: "second"}))

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -8,8 +9,8 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// serverLog sends the server's log to slog and keeps its first fatal message: an embedded
-// server that cannot go on says so there, and nowhere else.
+// serverLog writes the server's log to slog and stores the first fatal message: an embedded server reports a fatal
+// error only to its log.
 type serverLog struct {
 	logger *slog.Logger
 
@@ -52,9 +53,12 @@ func (l *serverLog) warn(format string, v []any) {
 	l.logger.Warn("queue server", "message", fmt.Sprintf(format, v...))
 }
 
-// failure is the first fatal message, or "".
-func (l *serverLog) failure() string {
+// failure returns the first fatal message as an error, or nil.
+func (l *serverLog) failure() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.fatal
+	if l.fatal == "" {
+		return nil
+	}
+	return errors.New(l.fatal)
 }

@@ -79,7 +79,7 @@ func (l *Lease) copy(ctx context.Context) error {
 	header[headerReleases] = []string{strconv.Itoa(releases)}
 	header[headerAttempts] = []string{strconv.Itoa(l.attempt - 1)}
 	header[jetstream.MsgIDHeader] = []string{l.identity.messageID() + "/release-" + strconv.Itoa(releases)}
-	return l.q.storeOnce(ctx, workStream, &nats.Msg{Subject: l.msg.Subject(), Header: header, Data: l.msg.Data()})
+	return l.q.store(ctx, workStream, &nats.Msg{Subject: l.msg.Subject(), Header: header, Data: l.msg.Data()})
 }
 
 // settle runs one way to end the lease within its span.

@@ -1,6 +1,7 @@
 package queue_test
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"os"
@@ -39,7 +40,7 @@ func start(t *testing.T, dir string) *queue.Embedded {
 	t.Helper()
 	server, err := queue.StartEmbedded(t.Context(), queue.EmbeddedConfig{Dir: dir})
 	must(t, err)
-	t.Cleanup(server.Close)
+	t.Cleanup(server.Stop)
 	return server
 }
 
@@ -59,6 +60,11 @@ func open(t *testing.T, server *queue.Embedded, cfg queue.Config) *queue.Queue {
 func newQueue(t *testing.T, cfg queue.Config) *queue.Queue {
 	t.Helper()
 	return open(t, start(t, t.TempDir()), cfg)
+}
+
+// publish publishes one item.
+func publish(ctx context.Context, q *queue.Queue, class, id string, payload []byte) error {
+	return q.PublishBatch(ctx, []queue.Work{{Class: class, ID: id, Payload: payload}})
 }
 
 // lease waits for one item.

@@ -14,6 +14,8 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
+
+	"ddiff/internal/retry"
 )
 
 // SweepConfig describes the sweeping of items that ended all of their workers.
@@ -81,7 +83,7 @@ func Sweep(ctx context.Context, nc *nats.Conn, cfg SweepConfig) error {
 		}
 		if ctx.Err() == nil {
 			s.logger.Warn("sweeping goes on after an interruption", "reason", err)
-			_ = sleep(ctx, longestPause) // the loop looks at ctx
+			_ = retry.Sleep(ctx, longestPause) // the loop looks at ctx
 		}
 	}
 	return nil
@@ -251,7 +253,7 @@ func (s *sweeper) give(ctx context.Context, i identity, campaign string, letter 
 	if err != nil {
 		return err
 	}
-	if err := s.storeOnce(ctx, resultStream, msg); err != nil {
+	if err := s.store(ctx, resultStream, msg); err != nil {
 		return fmt.Errorf("publish result %s: %w", i.id, err)
 	}
 	if err := s.bury(ctx, i, letter); err != nil {

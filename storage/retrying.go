@@ -8,6 +8,8 @@ import (
 	"log/slog"
 	"net"
 	"time"
+
+	"ddiff/internal/retry"
 )
 
 // RetryConfig says how often and how soon Retrying tries again. The zero value is good.
@@ -22,8 +24,6 @@ type RetryConfig struct {
 	// Sleep waits for d or for the end of ctx, whose error it returns; nil means real
 	// time.
 	Sleep func(ctx context.Context, d time.Duration) error
-	// Random gives numbers in [0, 1) for the waits; nil means a random source.
-	Random func() float64
 	// Logger gets one warning per repeated call; nil means none.
 	Logger *slog.Logger
 }
@@ -69,10 +69,7 @@ func NewRetrying(store Store, config RetryConfig) (*Retrying, error) {
 		config.Max = 10 * time.Second
 	}
 	if config.Sleep == nil {
-		config.Sleep = sleep
-	}
-	if config.Random == nil {
-		config.Random = randomFloat
+		config.Sleep = retry.Sleep
 	}
 	if config.Logger == nil {
 		config.Logger = slog.New(slog.DiscardHandler)
@@ -118,7 +115,7 @@ func (r *Retrying) Stat(ctx context.Context, key string) (info Info, err error) 
 // List implements Store.
 func (r *Retrying) List(ctx context.Context, prefix string) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) {
-		after := ""
+		after, delays := "", retry.NewBackOff(r.config.Base, r.config.Max)
 		for attempt := 1; ; attempt++ {
 			var broken error
 			for info, err := range listAfter(ctx, r.store, prefix, after) {
@@ -127,6 +124,7 @@ func (r *Retrying) List(ctx context.Context, prefix string) iter.Seq2[Info, erro
 					break
 				}
 				after, attempt = info.Key, 1
+				delays.Reset()
 				if !yield(info, nil) {
 					return
 				}
@@ -134,7 +132,7 @@ func (r *Retrying) List(ctx context.Context, prefix string) iter.Seq2[Info, erro
 			if broken == nil {
 				return
 			}
-			if err := r.wait(ctx, "list", prefix, attempt, broken); err != nil {
+			if err := r.wait(ctx, "list", prefix, attempt, delays.NextBackOff(), broken); err != nil {
 				yield(Info{}, err)
 				return
 			}
@@ -144,27 +142,27 @@ func (r *Retrying) List(ctx context.Context, prefix string) iter.Seq2[Info, erro
 
 // try makes the call until it succeeds or there is no point in another attempt.
 func (r *Retrying) try(ctx context.Context, action, key string, call func() error) error {
+	delays := retry.NewBackOff(r.config.Base, r.config.Max)
 	for attempt := 1; ; attempt++ {
 		err := call()
 		if err == nil {
 			return nil
 		}
-		if err := r.wait(ctx, action, key, attempt, err); err != nil {
+		if err := r.wait(ctx, action, key, attempt, delays.NextBackOff(), err); err != nil {
 			return err
 		}
 	}
 }
 
-// wait returns nil when the call that failed with err is to be made again, after the time
-// for that; otherwise it returns the error of the whole call.
-func (r *Retrying) wait(ctx context.Context, action, key string, attempt int, err error) error {
+// wait waits for delay and returns nil when the call that failed with err is to be repeated. Otherwise it returns the
+// error of the whole call.
+func (r *Retrying) wait(ctx context.Context, action, key string, attempt int, delay time.Duration, err error) error {
 	if ctx.Err() != nil || !passing(err) {
 		return err
 	}
 	if attempt >= r.config.Attempts {
 		return fmt.Errorf("%w (attempt %d of %d)", err, attempt, r.config.Attempts)
 	}
-	delay := backoff(attempt, r.config.Base, r.config.Max, r.config.Random)
 	r.config.Logger.WarnContext(ctx, "storage call failed, trying again",
 		"action", action, "key", key, "attempt", attempt, "wait", delay, "error", err)
 	if ended := r.config.Sleep(ctx, delay); ended != nil {

@@ -83,7 +83,6 @@ func retryNow(t *testing.T, s storage.Store, waits *[]time.Duration) *storage.Re
 	var mu sync.Mutex
 	r, err := storage.NewRetrying(s, storage.RetryConfig{
 		Attempts: 60,
-		Random:   func() float64 { return 0.5 },
 		Sleep: func(ctx context.Context, d time.Duration) error {
 			mu.Lock()
 			defer mu.Unlock()

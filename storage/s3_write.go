@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/minio/minio-go/v7"
+
+	"ddiff/internal/retry"
 )
 
 // The metadata of an object, as minio-go returns their names; on the wire they are
@@ -50,11 +52,11 @@ func (s *S3) Create(ctx context.Context, key string, data []byte) error {
 	if err := s.beginWrite(ctx, "create", key, len(data)); err != nil {
 		return err
 	}
-	attempt := attemptOf(ctx)
+	attempt, delays := attemptOf(ctx), retry.NewBackOff(createBackoff, createMaxWait)
 	var err error
 	for try := range createTries {
 		if try > 0 {
-			if err := sleep(ctx, backoff(try, createBackoff, createMaxWait, randomFloat)); err != nil {
+			if err := retry.Sleep(ctx, delays.NextBackOff()); err != nil {
 				return fmt.Errorf("create %s: %w", key, err)
 			}
 		}

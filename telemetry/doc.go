@@ -13,7 +13,6 @@
 // Spans are made and carry identities even when nothing is exported, so that log lines, message
 // headers and results can name their trace.
 //
-// Trace context crosses process borders through [Telemetry.Propagator]. The one process-wide
-// setting is OpenTelemetry's error handler, because the SDK has no other place to report a failed
+// Package queue carries trace context across processes. The one process-wide setting is OpenTelemetry's error handler, because the SDK has no other place to report a failed
 // export to: it writes to the logger of the Telemetry that was started last.
 package telemetry

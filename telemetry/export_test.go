@@ -16,7 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"go.opentelemetry.io/otel/propagation"
 	collectmetrics "go.opentelemetry.io/proto/otlp/collector/metrics/v1"
 	collecttraces "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	metricpb "go.opentelemetry.io/proto/otlp/metrics/v1"
@@ -327,19 +326,5 @@ func TestEnvironDecides(t *testing.T) {
 	defer c.mu.Unlock()
 	if len(c.spans)+len(c.metrics) > 0 {
 		t.Errorf("exported %v, %v although Environ has no endpoint", c.spans, c.metrics)
-	}
-}
-
-func TestPropagator(t *testing.T) {
-	setOTel(t, nil)
-	tel := start(t, Config{})
-	defer shutDown(t, tel)
-	ctx, span := tel.Tracer("t").Start(t.Context(), "publish")
-	defer span.End()
-	headers := propagation.MapCarrier{}
-	tel.Propagator().Inject(ctx, headers)
-	want := "00-" + span.SpanContext().TraceID().String() + "-" + span.SpanContext().SpanID().String() + "-01"
-	if headers["traceparent"] != want {
-		t.Errorf("traceparent %q, want %q", headers["traceparent"], want)
 	}
 }

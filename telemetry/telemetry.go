@@ -12,7 +12,6 @@ import (
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
 	"go.opentelemetry.io/otel/metric"
-	"go.opentelemetry.io/otel/propagation"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
@@ -99,11 +98,6 @@ func (t *Telemetry) Tracer(name string) trace.Tracer { return t.traces.Tracer(na
 
 // Meter returns the meter for the package or component that name identifies.
 func (t *Telemetry) Meter(name string) metric.Meter { return t.metrics.Meter(name) }
-
-// Propagator carries trace context and baggage across process borders, in the W3C formats.
-func (t *Telemetry) Propagator() propagation.TextMapPropagator {
-	return propagation.NewCompositeTextMapPropagator(propagation.TraceContext{}, propagation.Baggage{})
-}
 
 // Shutdown writes out what has been recorded and stops the exporters. It returns when that is
 // done or when ctx ends, whichever comes first; in the second case what could not be exported in

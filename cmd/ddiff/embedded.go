@@ -119,7 +119,7 @@ func startQueue(ctx context.Context, spec *manifest.Spec, tel *telemetry.Telemet
 		return nil, nil, errors.Join(fmt.Errorf("start queue: %w", err), os.RemoveAll(dir))
 	}
 	stop := func() {
-		server.Close()
+		server.Stop()
 		if err := os.RemoveAll(dir); err != nil {
 			tel.Logger.Warn("could not remove the queue's files", "reason", err)
 		}

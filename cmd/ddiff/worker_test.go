@@ -66,7 +66,7 @@ func (n *natsServer) campaign(t *testing.T, id string, item manifest.Item) *queu
 	q := n.queue(id)
 	data, err := json.Marshal(item)
 	must(t, err)
-	must(t, q.Publish(t.Context(), "class", item.ID, data))
+	must(t, q.PublishBatch(t.Context(), []queue.Work{{Class: "class", ID: item.ID, Payload: data}}))
 	n.put(t, manifest.KeyCampaignPrefix+id, manifest.Campaign{
 		Schema: manifest.RecordSchema, ID: id, Output: id, Priority: manifest.PriorityNormal, Weight: 1,
 		Wanted: manifest.WantRun, Phase: manifest.PhaseRunning, Prior: manifest.PriorFile{SHA256: item.Prior},

@@ -66,7 +66,7 @@ func newYard(t *testing.T, images int) *yard {
 	t.Helper()
 	server, err := queue.StartEmbedded(t.Context(), queue.EmbeddedConfig{Dir: t.TempDir()})
 	must(t, err)
-	t.Cleanup(server.Close)
+	t.Cleanup(server.Stop)
 	nc, err := server.Connect()
 	must(t, err)
 	y := &yard{
