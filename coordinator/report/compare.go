@@ -1,8 +1,10 @@
 package report
 
 import (
+	"bytes"
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Comparison is the mean difference in PSNR of two methods on one task, image by image.
@@ -19,68 +21,104 @@ type Comparison struct {
 	Refused string `json:"refused,omitempty"`
 }
 
-// compareMethods pairs every two methods of each task. The cells come ordered by task.
-func compareMethods(cells []*cell, rule Rule) []Comparison {
-	var out []Comparison
-	for i, a := range cells {
-		for _, b := range cells[i+1:] {
-			if a.row.Task == b.row.Task {
-				out = append(out, compareCells(a, b, rule))
-			}
-		}
-	}
-	return out
+// comparer pairs every two methods of each task. It takes measurements in order and holds 28 bytes for each
+// measurement and method of one task at a time.
+type comparer struct {
+	methods []*pairing
+	done    []Comparison
 }
 
-// compareCells compares only methods that were asked to restore the same measurements of
-// the same images: what they were asked for counts, not what they finished, so that a
-// method gains nothing by failing.
-func compareCells(a, b *cell, rule Rule) Comparison {
-	c := Comparison{Task: a.row.Task, A: a.row.Method, B: b.row.Method}
-	other := make(map[target]setting, len(b.settings))
-	for _, key := range b.settings {
-		other[key.target] = key
-	}
-	own := make(map[target]bool, len(a.settings))
-	shared := 0
-	for _, key := range a.settings {
-		own[key.target] = true
-		if _, ok := other[key.target]; ok {
-			shared++
-		}
-	}
-	switch {
-	case len(own) < len(a.settings):
-		c.Refused = fmt.Sprintf("%s restored a measurement with several settings", c.A)
-		return c
-	case len(other) < len(b.settings):
-		c.Refused = fmt.Sprintf("%s restored a measurement with several settings", c.B)
-		return c
-	case shared < len(own) || shared < len(other):
-		c.Refused = fmt.Sprintf("different measurements: %d of %s, %d of %s, %d in common",
-			len(own), c.A, len(other), c.B, shared)
-		return c
-	}
+// pairing is the PSNR of each measurement that one method was to restore, NaN where it has none.
+type pairing struct {
+	task, method string
+	targets      [][16]byte
+	psnr         []float64
+	byTarget     []int32 // indices of targets, sorted by target
+}
 
-	differences := make([]float64, 0, shared)
-	for _, key := range a.settings {
-		d := pairedPSNR(a.runs[key], b.runs[other[key.target]], rule)
-		if math.IsNaN(d) {
-			c.LeftOut++
+func (c *comparer) add(m *measurement) {
+	if len(c.methods) > 0 && c.methods[0].task != m.Task {
+		c.compare()
+	}
+	last := len(c.methods) - 1
+	if last < 0 || c.methods[last].method != m.Method {
+		c.methods = append(c.methods, &pairing{task: m.Task, method: m.Method})
+		last++
+	}
+	psnr := math.NaN()
+	if len(m.runs) > 0 {
+		psnr = m.combined.PSNR
+	}
+	p := c.methods[last]
+	p.byTarget = append(p.byTarget, int32(len(p.targets)))
+	p.targets = append(p.targets, [16]byte([]byte(m.Target)))
+	p.psnr = append(p.psnr, psnr)
+}
+
+func (c *comparer) finish() []Comparison {
+	c.compare()
+	return c.done
+}
+
+// compare ends a task.
+func (c *comparer) compare() {
+	for _, p := range c.methods {
+		slices.SortFunc(p.byTarget, func(i, j int32) int { return bytes.Compare(p.targets[i][:], p.targets[j][:]) })
+	}
+	for i, a := range c.methods {
+		for _, b := range c.methods[i+1:] {
+			c.done = append(c.done, comparePairings(a, b))
 		}
-		differences = append(differences, d)
+	}
+	c.methods = nil
+}
+
+// find returns the index of the target, or -1.
+func (p *pairing) find(target [16]byte) int32 {
+	at, ok := slices.BinarySearchFunc(p.byTarget, target, func(i int32, t [16]byte) int {
+		return bytes.Compare(p.targets[i][:], t[:])
+	})
+	if !ok {
+		return -1
+	}
+	return p.byTarget[at]
+}
+
+// repeats reports whether a target occurs more than once.
+func (p *pairing) repeats() bool {
+	for k := 1; k < len(p.byTarget); k++ {
+		if p.targets[p.byTarget[k]] == p.targets[p.byTarget[k-1]] {
+			return true
+		}
+	}
+	return false
+}
+
+// comparePairings compares methods only if the campaign gave them the same measurements of the same images to restore.
+// It counts given and not finished measurements, so that a method does not gain by failing.
+func comparePairings(a, b *pairing) Comparison {
+	c := Comparison{Task: a.task, A: a.method, B: b.method}
+	for _, p := range []*pairing{a, b} {
+		if p.repeats() {
+			c.Refused = fmt.Sprintf("%s restored a measurement with several settings", p.method)
+			return c
+		}
+	}
+	differences := make([]float64, 0, len(a.targets))
+	for i, target := range a.targets {
+		if j := b.find(target); j >= 0 {
+			differences = append(differences, a.psnr[i]-b.psnr[j])
+		}
+	}
+	if shared := len(differences); shared < len(a.targets) || shared < len(b.targets) {
+		c.Refused = fmt.Sprintf("different measurements: %d of %s, %d of %s, %d in common",
+			len(a.targets), c.A, len(b.targets), c.B, shared)
+		return c
 	}
 	c.Difference = estimate(differences)
+	c.LeftOut = len(differences) - c.Difference.N
 	if c.Difference.N == 0 {
 		c.Refused = "no measurement has a PSNR from both methods"
 	}
 	return c
-}
-
-// pairedPSNR is NaN when either side has no finished run or no PSNR.
-func pairedPSNR(a, b []scores, rule Rule) float64 {
-	if len(a) == 0 || len(b) == 0 {
-		return math.NaN()
-	}
-	return rule.combine(a).psnr - rule.combine(b).psnr
 }

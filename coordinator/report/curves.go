@@ -40,8 +40,8 @@ func (n number) MarshalJSON() ([]byte, error) {
 }
 
 // readCurves reads and thins the trace of an item.
-func readCurves(ctx context.Context, store files, r *manifest.Result) (*curves, error) {
-	key := manifest.ItemKey(r.Item.ID, manifest.FileTrace)
+func readCurves(ctx context.Context, store files, e *entry) (*curves, error) {
+	key := manifest.ItemKey(e.ID, manifest.FileTrace)
 	data, err := store.Get(ctx, key)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", key, err)

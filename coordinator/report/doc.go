@@ -1,17 +1,22 @@
-// Package report turns the results of a campaign into what a person looks at afterwards.
+// Package report turns the results of a campaign into tables, pictures and a page.
 //
-// [Write] puts these files beside the items, through the same store:
+// [Write] stores these files beside the items:
 //
 //	results.csv        one row per item of the manifest
-//	summary.json       the means over images, per task and method, and paired comparisons
+//	summary.json       means over images, per task and method, and paired comparisons
 //	summary.md         the same as a Markdown table
 //	sheets/<task>.png  a contact sheet: truth, measurement, restored image
-//	index.html         one page that shows all of it and opens from disk
+//	index.html         one page with tables, pictures and curves; it opens from disk
 //
-// Every score depends on how the runs of one measurement were combined, so the rule is part
-// of each output. [RuleBestPSNR] looks at the ground truth; its figures carry an asterisk
-// and a footnote and are never ranked.
+// All scores depend on the rule that combines the runs of a measurement, so each output names the rule.
+// [RuleBestPSNR] uses the ground truth: its figures have an asterisk and a footnote and are never ranked.
 //
-// The output depends on the results only: not on their order, nor on the worker, the batch
-// or the clock.
+// The output depends on the results only, not on their order, the worker, the batch or the clock.
+//
+// # Memory
+//
+// The number of results is not limited. [Write] and [Summarize] hold 32768 results in memory (about 16 MB) and sort the
+// others in a temporary file, about 250 bytes each, in the directory of [os.TempDir]. results.csv goes through a second
+// temporary file. Page and contact sheets show a bounded selection. Only the comparison of methods needs memory for
+// each image: 28 bytes for each measurement and method of a task that several methods restored, one task at a time.
 package report

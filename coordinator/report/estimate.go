@@ -13,43 +13,59 @@ type Estimate struct {
 	HalfWidth *float64 `json:"half_width,omitempty"`
 }
 
-// estimate leaves out the values that are NaN.
-func estimate(values []float64) Estimate {
-	var e Estimate
-	var sum float64
-	for _, v := range values {
-		if !math.IsNaN(v) {
-			e.N++
-			sum += v
-		}
+// moments estimates a mean in two passes over the values: add all of them, then deviate. NaN values do not count.
+type moments struct {
+	n            int
+	sum, squares float64
+}
+
+func (m *moments) add(v float64) {
+	if defined(v) {
+		m.n++
+		m.sum += v
 	}
-	if e.N == 0 {
+}
+
+// deviate adds the squared deviation from the mean of all added values.
+func (m *moments) deviate(v float64) {
+	if defined(v) {
+		d := v - m.sum/float64(m.n)
+		m.squares += d * d
+	}
+}
+
+func (m *moments) estimate() Estimate {
+	e := Estimate{N: m.n}
+	if m.n == 0 {
 		return e
 	}
-	n := float64(e.N)
-	e.Mean = sum / n
-	if e.N < 2 {
-		return e
+	n := float64(m.n)
+	e.Mean = m.sum / n
+	if m.n > 1 {
+		half := studentQuantile(m.n-1) * math.Sqrt(m.squares/(n-1)/n)
+		e.HalfWidth = &half
 	}
-	var squares float64
-	for _, v := range values {
-		if !math.IsNaN(v) {
-			squares += (v - e.Mean) * (v - e.Mean)
-		}
-	}
-	half := studentQuantile(e.N-1) * math.Sqrt(squares/(n-1)/n)
-	e.HalfWidth = &half
 	return e
 }
 
-// defined reports whether a figure is there and finite.
-func defined(v *float64) bool {
-	return v != nil && !math.IsNaN(*v) && !math.IsInf(*v, 0)
+// estimate leaves out the values that are NaN.
+func estimate(values []float64) Estimate {
+	var m moments
+	for _, v := range values {
+		m.add(v)
+	}
+	for _, v := range values {
+		m.deviate(v)
+	}
+	return m.estimate()
 }
 
-// figure is the value, or NaN when it is not defined.
+// defined reports whether a figure exists; entries have NaN for the others.
+func defined(v float64) bool { return !math.IsNaN(v) }
+
+// figure is the value, or NaN when it is missing or not finite.
 func figure(v *float64) float64 {
-	if !defined(v) {
+	if v == nil || math.IsInf(*v, 0) {
 		return math.NaN()
 	}
 	return *v

@@ -3,9 +3,12 @@ package report
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"image"
 	"image/png"
+	"io"
+	"iter"
 
 	"ddiff/manifest"
 )
@@ -18,15 +21,9 @@ type files interface {
 	Put(ctx context.Context, key string, data []byte) error
 }
 
-// has reports whether the result says that the file was written.
-func has(r *manifest.Result, file string) bool {
-	_, ok := r.Artifacts[file]
-	return ok
-}
-
 // picture reads one PNG of an item.
-func picture(ctx context.Context, store files, r *manifest.Result, file string) (image.Image, error) {
-	key := manifest.ItemKey(r.Item.ID, file)
+func picture(ctx context.Context, store files, e *entry, file string) (image.Image, error) {
+	key := manifest.ItemKey(e.ID, file)
 	data, err := store.Get(ctx, key)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", key, err)
@@ -36,4 +33,37 @@ func picture(ctx context.Context, store files, r *manifest.Result, file string) 
 		return nil, fmt.Errorf("decode %s: %w", key, err)
 	}
 	return img, nil
+}
+
+// readerStore is a store that reads an object while it writes it, and may read it several times.
+type readerStore interface {
+	PutFrom(ctx context.Context, key string, data io.ReaderAt, size int64) error
+}
+
+// storeCSV stores results.csv through a temporary file. A store that is no readerStore gets all bytes at once.
+func storeCSV(ctx context.Context, store files, ordered iter.Seq2[*entry, error]) (err error) {
+	file, err := tempFile()
+	if err != nil {
+		return fmt.Errorf("write %s: %w", KeyCSV, err)
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	if err := writeCSV(file, ordered); err != nil {
+		return err
+	}
+	size, err := file.Seek(0, io.SeekCurrent)
+	if err != nil {
+		return fmt.Errorf("write %s: %w", KeyCSV, err)
+	}
+	if s, ok := store.(readerStore); ok {
+		err = s.PutFrom(ctx, KeyCSV, file, size)
+	} else {
+		var data []byte
+		if data, err = io.ReadAll(io.NewSectionReader(file, 0, size)); err == nil {
+			err = store.Put(ctx, KeyCSV, data)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", KeyCSV, err)
+	}
+	return nil
 }

@@ -62,20 +62,16 @@ type failure struct {
 	Reason             string
 }
 
-// maxFailures bounds the list of failed and dead items on the page.
-const maxFailures = 200
-
-// writePage renders and stores index.html; results are sorted. It returns the traces that a
-// result names but that could not be read.
+// writePage renders and stores index.html. It returns the traces that a result lists but that
+// could not be read.
 func writePage(
-	ctx context.Context, store files, campaign Campaign, summary Summary,
-	ordered []manifest.Result, sheets []sheetFile,
+	ctx context.Context, store files, campaign Campaign, summary Summary, shown *gallery, sheets []sheetFile,
 ) (lost []error, err error) {
-	p := newPage(campaign, summary, ordered, sheets)
-	for i, r := range excerpt(ordered, maxItems) {
-		view := newItemView(i, &r)
-		if has(&r, manifest.FileTrace) {
-			c, err := readCurves(ctx, store, &r)
+	p := newPage(campaign, summary, shown, sheets)
+	for i, e := range shown.excerpt() {
+		view := newItemView(i, e)
+		if e.has(manifest.FileTrace) {
+			c, err := readCurves(ctx, store, e)
 			if ctx.Err() != nil {
 				return nil, fmt.Errorf("write %s: %w", KeyPage, ctx.Err())
 			}
@@ -110,7 +106,7 @@ func renderPage(p *page) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-func newPage(campaign Campaign, summary Summary, ordered []manifest.Result, sheets []sheetFile) *page {
+func newPage(campaign Campaign, summary Summary, shown *gallery, sheets []sheetFile) *page {
 	p := &page{
 		Style:    template.CSS(pageStyle),
 		Script:   template.JS(pageScript),
@@ -133,18 +129,11 @@ func newPage(campaign Campaign, summary Summary, ordered []manifest.Result, shee
 			p.Methods = append(p.Methods, r.Method)
 		}
 	}
-	for i := range ordered {
-		r := &ordered[i]
-		switch {
-		case r.Outcome == manifest.OutcomeDone:
-		case len(p.Failures) == maxFailures:
-			p.MoreFailed++
-		default:
-			p.Failures = append(p.Failures, failure{
-				Name: r.Item.Name, Task: taskLabel(r.Item.Task), Method: r.Item.Method,
-				Run: r.Item.Run, Outcome: r.Outcome, Reason: r.Reason,
-			})
-		}
+	for _, e := range shown.failures {
+		p.Failures = append(p.Failures, failure{
+			Name: e.Name, Task: taskLabel(e.Task), Method: e.Method, Run: e.Run, Outcome: e.Outcome, Reason: e.Reason,
+		})
 	}
+	p.MoreFailed = summary.Failed + summary.Dead - len(p.Failures)
 	return p
 }

@@ -13,8 +13,8 @@ import (
 // pageOf renders the page of results whose artifacts are in the store.
 func pageOf(t *testing.T, store *memory, c Campaign, results []manifest.Result) string {
 	t.Helper()
-	ordered := sorted(results)
-	lost, err := writePage(t.Context(), store, c, summaryOf(t, ordered, c.Select), ordered, sheetKeys(tasksOf(ordered)))
+	shown := galleryOf(t, results, maxItems)
+	lost, err := writePage(t.Context(), store, c, summaryOf(t, results, c.Select), shown, sheetKeys(shown.tasks))
 	if err != nil || len(lost) != 0 {
 		t.Fatal(err, lost)
 	}

@@ -2,11 +2,8 @@ package report
 
 import (
 	"cmp"
-	"slices"
 	"strings"
 	"unicode"
-
-	"ddiff/manifest"
 )
 
 // paperTasks lists the tasks as the paper's tables do. Other tasks follow, by name.
@@ -41,37 +38,6 @@ func taskLabel(task string) string {
 
 func compareTasks(a, b string) int {
 	return cmp.Or(cmp.Compare(taskRank(a), taskRank(b)), strings.Compare(a, b))
-}
-
-// sorted returns a copy in the order of every output: task, method, image name in natural
-// order, run. What follows only separates rows that differ in nothing of that.
-func sorted(results []manifest.Result) []manifest.Result {
-	out := slices.Clone(results)
-	slices.SortStableFunc(out, func(a, b manifest.Result) int {
-		x, y := &a.Item, &b.Item
-		return cmp.Or(
-			compareTasks(x.Task, y.Task),
-			strings.Compare(x.Method, y.Method),
-			compareNatural(x.Name, y.Name),
-			cmp.Compare(x.Run, y.Run),
-			cmp.Compare(x.Sigma, y.Sigma),
-			cmp.Compare(x.Seed, y.Seed),
-			cmp.Compare(x.Index, y.Index),
-			strings.Compare(x.ID, y.ID),
-		)
-	})
-	return out
-}
-
-// tasksOf lists the tasks of sorted results, each once.
-func tasksOf(results []manifest.Result) []string {
-	var tasks []string
-	for i := range results {
-		if t := results[i].Item.Task; len(tasks) == 0 || tasks[len(tasks)-1] != t {
-			tasks = append(tasks, t)
-		}
-	}
-	return tasks
 }
 
 // compareNatural orders strings with their digit runs read as numbers: img2 before img10.

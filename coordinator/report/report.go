@@ -43,83 +43,70 @@ type Campaign struct {
 }
 
 // Write makes the report of a campaign and stores it: results.csv, summary.json,
-// summary.md, sheets/<task>.png and index.html, the page last, so that what it links to is
-// there. A second call replaces the first report. Pictures are read one at a time.
+// summary.md, sheets/<task>.png and index.html, the page last, so that its links work. A
+// second call replaces the first report. Write reads results once, in any order, and pictures
+// one at a time. It returns the summary that it stored.
 //
-// It reads results once and returns the summary that it wrote, also with ErrIncomplete.
-//
-// When an artifact that a result names cannot be read, the report is finished without it and
-// the error wraps [ErrIncomplete]. Other errors, such as those of Put, end the work.
+// When an artifact that a result lists cannot be read, the report is finished without it and
+// the error wraps [ErrIncomplete]; the summary is valid then. Other errors, such as those of
+// results and of Put, end the work.
 func Write(ctx context.Context, store files, campaign Campaign, results iter.Seq2[manifest.Result, error]) (Summary, error) {
-	all, err := collect(results)
+	rule, err := ParseRule(string(campaign.Select))
 	if err != nil {
 		return Summary{}, err
 	}
-	ordered := sorted(all)
-	summary, err := summarize(ordered, campaign.Select)
+	ordered, err := collect(results, maxSorted)
 	if err != nil {
 		return Summary{}, err
 	}
-	if err := writeTables(ctx, store, ordered, summary); err != nil {
+	summary, missing, err := write(ctx, store, campaign, ordered.all(), rule)
+	if err := errors.Join(err, ordered.close()); err != nil {
 		return Summary{}, err
 	}
-
-	var missing []error
-	sheets := sheetKeys(tasksOf(ordered))
-	for _, s := range sheets {
-		lost, err := writeSheet(ctx, store, s, ordered)
-		if err != nil {
-			return Summary{}, err
-		}
-		missing = append(missing, lost...)
-	}
-	lost, err := writePage(ctx, store, campaign, summary, ordered, sheets)
-	if err != nil {
-		return Summary{}, err
-	}
-	missing = append(missing, lost...)
 	return summary, incomplete(missing)
 }
 
-// collect reads the whole stream.
-func collect(results iter.Seq2[manifest.Result, error]) ([]manifest.Result, error) {
-	var all []manifest.Result
-	for r, err := range results {
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, r)
+// write stores all files; the entries are sorted.
+func write(
+	ctx context.Context, store files, campaign Campaign, ordered iter.Seq2[*entry, error], rule Rule,
+) (summary Summary, missing []error, err error) {
+	summary, err = summarize(ordered, rule)
+	if err != nil {
+		return summary, nil, err
 	}
-	return all, nil
+	shown := &gallery{limit: maxItems}
+	if err := storeCSV(ctx, store, shown.watch(ordered)); err != nil {
+		return summary, nil, err
+	}
+	if err := writeSummary(ctx, store, summary); err != nil {
+		return summary, nil, err
+	}
+	sheets := sheetKeys(shown.tasks)
+	for i, s := range sheets {
+		lost, err := writeSheet(ctx, store, s.Key, shown.tasks[i])
+		if err != nil {
+			return summary, nil, err
+		}
+		missing = append(missing, lost...)
+	}
+	lost, err := writePage(ctx, store, campaign, summary, shown, sheets)
+	return summary, append(missing, lost...), err
 }
 
-// writeTables stores the files that hold numbers.
-func writeTables(ctx context.Context, store files, ordered []manifest.Result, summary Summary) error {
-	var table bytes.Buffer
-	if err := WriteCSV(&table, ordered); err != nil {
+// writeSummary stores the summary in both formats.
+func writeSummary(ctx context.Context, store files, summary Summary) error {
+	object, err := json.MarshalIndent(summary, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encode summary: %w", err)
+	}
+	if err := put(ctx, store, KeySummaryJSON, append(object, '\n')); err != nil {
 		return err
 	}
 	var markdown bytes.Buffer
 	if err := WriteTable(&markdown, summary, FormatMarkdown); err != nil {
 		return err
 	}
-	object, err := json.MarshalIndent(summary, "", "  ")
-	if err != nil {
-		return fmt.Errorf("encode summary: %w", err)
-	}
-	for _, file := range []struct {
-		key  string
-		data []byte
-	}{
-		{KeyCSV, table.Bytes()},
-		{KeySummaryJSON, append(object, '\n')},
-		{KeySummaryMarkdown, markdown.Bytes()},
-	} {
-		if err := put(ctx, store, file.key, file.data); err != nil {
-			return err
-		}
-	}
-	return nil
+	return put(ctx, store, KeySummaryMarkdown, markdown.Bytes())
 }
 
 func put(ctx context.Context, store files, key string, data []byte) error {
@@ -149,23 +136,23 @@ type sheetFile struct {
 }
 
 // sheetKeys gives each task a key that is safe as a file name and differs from the others.
-func sheetKeys(tasks []string) []sheetFile {
+func sheetKeys(tasks []*taskGallery) []sheetFile {
 	used := make(map[string]bool)
 	sheets := make([]sheetFile, 0, len(tasks))
-	for _, task := range tasks {
+	for _, t := range tasks {
 		name := strings.Map(func(r rune) rune {
 			switch {
 			case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '-', r == '_':
 				return r
 			}
 			return '_'
-		}, task)
+		}, t.task)
 		unique := name
 		for n := 2; used[unique] || unique == ""; n++ {
 			unique = name + "_" + strconv.Itoa(n)
 		}
 		used[unique] = true
-		sheets = append(sheets, sheetFile{Task: task, Key: sheetFolder + unique + ".png"})
+		sheets = append(sheets, sheetFile{Task: t.task, Key: sheetFolder + unique + ".png"})
 	}
 	return sheets
 }

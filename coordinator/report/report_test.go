@@ -116,11 +116,11 @@ func TestWriteEndsWhenCancelled(t *testing.T) {
 	if _, err := Write(ctx, store, testCampaign(), stream(results)); !errors.Is(err, context.Canceled) {
 		t.Errorf("error = %v, want context.Canceled", err)
 	}
-	ordered := sorted(results)
-	if _, err := writeSheet(ctx, store, sheetFile{"hdr", "x"}, ordered); !errors.Is(err, context.Canceled) {
+	shown := galleryOf(t, results, maxItems)
+	if _, err := writeSheet(ctx, store, "x", shown.tasks[0]); !errors.Is(err, context.Canceled) {
 		t.Errorf("sheet: error = %v, want context.Canceled", err)
 	}
-	if _, err := writePage(ctx, store, testCampaign(), Summary{}, ordered, nil); !errors.Is(err, context.Canceled) {
+	if _, err := writePage(ctx, store, testCampaign(), Summary{}, shown, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("page: error = %v, want context.Canceled", err)
 	}
 }

@@ -58,18 +58,18 @@ func (r Rule) sentence() string {
 // oracleNote is the footnote of every figure that RuleBestPSNR selected.
 const oracleNote = "selected by comparing the runs with the ground truth: an upper bound, not a ranking"
 
-// scores are the figures of one measurement; NaN where one is not defined.
+// scores are the figures of one measurement, NaN where undefined. The fields are exported for package gob.
 type scores struct {
-	psnr, ssim, residual, baseline, seconds float64
+	PSNR, SSIM, Residual, Baseline, Seconds float64
 }
 
 func scoresOf(r *manifest.Result) scores {
 	return scores{
-		psnr:     figure(r.Metrics.PSNR),
-		ssim:     figure(r.Metrics.SSIM),
-		residual: figure(r.Metrics.Residual),
-		baseline: figure(r.Metrics.BaselinePSNR),
-		seconds:  r.Seconds,
+		PSNR:     figure(r.Metrics.PSNR),
+		SSIM:     figure(r.Metrics.SSIM),
+		Residual: figure(r.Metrics.Residual),
+		Baseline: figure(r.Metrics.BaselinePSNR),
+		Seconds:  r.Seconds,
 	}
 }
 
@@ -81,9 +81,9 @@ func (r Rule) combine(runs []scores) scores {
 	case RuleMean:
 		return meanScores(runs)
 	case RuleMinResidual:
-		return choose(runs, func(s scores) float64 { return -s.residual })
+		return choose(runs, func(s scores) float64 { return -s.Residual })
 	case RuleBestPSNR:
-		return choose(runs, func(s scores) float64 { return s.psnr })
+		return choose(runs, func(s scores) float64 { return s.PSNR })
 	default:
 		return runs[0]
 	}
@@ -95,12 +95,12 @@ func choose(runs []scores, merit func(scores) float64) scores {
 	best := runs[0]
 	var seconds float64
 	for _, s := range runs {
-		seconds += s.seconds
+		seconds += s.Seconds
 		if m := merit(s); m > merit(best) || math.IsNaN(merit(best)) && !math.IsNaN(m) {
 			best = s
 		}
 	}
-	best.seconds = seconds
+	best.Seconds = seconds
 	return best
 }
 
@@ -116,10 +116,10 @@ func meanScores(runs []scores) scores {
 		return math.NaN()
 	}
 	return scores{
-		psnr:     mean(func(s scores) float64 { return s.psnr }),
-		ssim:     mean(func(s scores) float64 { return s.ssim }),
-		residual: mean(func(s scores) float64 { return s.residual }),
-		baseline: mean(func(s scores) float64 { return s.baseline }),
-		seconds:  mean(func(s scores) float64 { return s.seconds }),
+		PSNR:     mean(func(s scores) float64 { return s.PSNR }),
+		SSIM:     mean(func(s scores) float64 { return s.SSIM }),
+		Residual: mean(func(s scores) float64 { return s.Residual }),
+		Baseline: mean(func(s scores) float64 { return s.Baseline }),
+		Seconds:  mean(func(s scores) float64 { return s.Seconds }),
 	}
 }

@@ -26,9 +26,9 @@ func TestRuleCombine(t *testing.T) {
 	nan := math.NaN()
 	// Run 1 fits the measurement best, run 2 is closest to the truth.
 	runs := []scores{
-		{psnr: 20, ssim: 0.5, residual: 0.010, baseline: 15, seconds: 1},
-		{psnr: 22, ssim: 0.6, residual: 0.001, baseline: 15, seconds: 2},
-		{psnr: 27, ssim: 0.7, residual: 0.004, baseline: 15, seconds: 6},
+		{PSNR: 20, SSIM: 0.5, Residual: 0.010, Baseline: 15, Seconds: 1},
+		{PSNR: 22, SSIM: 0.6, Residual: 0.001, Baseline: 15, Seconds: 2},
+		{PSNR: 27, SSIM: 0.7, Residual: 0.004, Baseline: 15, Seconds: 6},
 	}
 	tests := []struct {
 		name string
@@ -41,15 +41,15 @@ func TestRuleCombine(t *testing.T) {
 		{"min_residual pays for all runs", RuleMinResidual, runs, scores{22, 0.6, 0.001, 15, 9}},
 		{"best_psnr pays for all runs", RuleBestPSNR, runs, scores{27, 0.7, 0.004, 15, 9}},
 		{"negative residual is smaller", RuleMinResidual,
-			[]scores{{residual: 0.001, psnr: 1}, {residual: -0.002, psnr: 2}}, scores{residual: -0.002, psnr: 2}},
+			[]scores{{Residual: 0.001, PSNR: 1}, {Residual: -0.002, PSNR: 2}}, scores{Residual: -0.002, PSNR: 2}},
 		{"tie goes to the earlier run", RuleMinResidual,
-			[]scores{{residual: 0.1, psnr: 1}, {residual: 0.1, psnr: 2}}, scores{residual: 0.1, psnr: 1}},
+			[]scores{{Residual: 0.1, PSNR: 1}, {Residual: 0.1, PSNR: 2}}, scores{Residual: 0.1, PSNR: 1}},
 		{"undefined residual loses", RuleMinResidual,
-			[]scores{{residual: nan, psnr: 1}, {residual: 5, psnr: 2}}, scores{residual: 5, psnr: 2}},
+			[]scores{{Residual: nan, PSNR: 1}, {Residual: 5, PSNR: 2}}, scores{Residual: 5, PSNR: 2}},
 		{"oracle without truth keeps the first", RuleBestPSNR,
-			[]scores{{psnr: nan, residual: 1}, {psnr: nan, residual: 2}}, scores{psnr: nan, residual: 1}},
+			[]scores{{PSNR: nan, Residual: 1}, {PSNR: nan, Residual: 2}}, scores{PSNR: nan, Residual: 1}},
 		{"mean of what is defined", RuleMean,
-			[]scores{{psnr: nan, residual: 1}, {psnr: 8, residual: 2}}, scores{psnr: 8, residual: 1.5}},
+			[]scores{{PSNR: nan, Residual: 1}, {PSNR: 8, Residual: 2}}, scores{PSNR: 8, Residual: 1.5}},
 		{"one run", RuleMinResidual, runs[:1], runs[0]},
 	}
 	for _, tt := range tests {
@@ -60,9 +60,9 @@ func TestRuleCombine(t *testing.T) {
 				name      string
 				got, want float64
 			}{
-				{"psnr", got.psnr, tt.want.psnr}, {"ssim", got.ssim, tt.want.ssim},
-				{"residual", got.residual, tt.want.residual}, {"baseline", got.baseline, tt.want.baseline},
-				{"seconds", got.seconds, tt.want.seconds},
+				{"psnr", got.PSNR, tt.want.PSNR}, {"ssim", got.SSIM, tt.want.SSIM},
+				{"residual", got.Residual, tt.want.Residual}, {"baseline", got.Baseline, tt.want.Baseline},
+				{"seconds", got.Seconds, tt.want.Seconds},
 			} {
 				if math.IsNaN(f.got) != math.IsNaN(f.want) || math.Abs(f.got-f.want) > 1e-12 {
 					t.Errorf("%s = %g, want %g", f.name, f.got, f.want)

@@ -42,29 +42,14 @@ type sheet struct {
 
 type sheetColumn struct{ file, title string }
 
-// writeSheet draws and stores the contact sheet of one task; results are sorted. A task
-// without a finished item gets a sheet that says so. It returns the pictures that a result
-// names but that could not be read.
-func writeSheet(ctx context.Context, store files, file sheetFile, results []manifest.Result) (lost []error, err error) {
-	var rows []*manifest.Result
-	items, done := 0, 0
-	for i := range results {
-		if results[i].Item.Task != file.Task {
-			continue
-		}
-		items++
-		if results[i].Outcome != manifest.OutcomeDone {
-			continue
-		}
-		if done++; done <= maxSheetRows {
-			rows = append(rows, &results[i])
-		}
-	}
-
+// writeSheet draws and stores the contact sheet of one task. A task without a finished item gets a sheet with a
+// heading only. It returns the pictures that a result lists but that could not be read.
+func writeSheet(ctx context.Context, store files, key string, task *taskGallery) (lost []error, err error) {
+	rows := task.first[:min(maxSheetRows, len(task.first))]
 	s := newSheet(rows)
-	s.header(taskLabel(file.Task), sheetCounts(items, done))
-	for i, r := range rows {
-		errs, err := s.row(ctx, store, i, r)
+	s.header(taskLabel(task.task), sheetCounts(task.items, task.done))
+	for i, e := range rows {
+		errs, err := s.row(ctx, store, i, e)
 		if err != nil {
 			return nil, err
 		}
@@ -72,9 +57,9 @@ func writeSheet(ctx context.Context, store files, file sheetFile, results []mani
 	}
 	var out bytes.Buffer
 	if err := png.Encode(&out, s.canvas); err != nil {
-		return nil, fmt.Errorf("encode %s: %w", file.Key, err)
+		return nil, fmt.Errorf("encode %s: %w", key, err)
 	}
-	return lost, put(ctx, store, file.Key, out.Bytes())
+	return lost, put(ctx, store, key, out.Bytes())
 }
 
 // sheetCounts is the line below the title; nothing is left out silently.
@@ -87,10 +72,10 @@ func sheetCounts(items, done int) string {
 }
 
 // newSheet lays out a page for the rows; there is a column for the truth if any row has one.
-func newSheet(rows []*manifest.Result) *sheet {
+func newSheet(rows []*entry) *sheet {
 	s := &sheet{}
-	for _, r := range rows {
-		if has(r, manifest.FileTruth) {
+	for _, e := range rows {
+		if e.has(manifest.FileTruth) {
 			s.columns = append(s.columns, sheetColumn{manifest.FileTruth, "truth"})
 			break
 		}
@@ -120,16 +105,16 @@ func (s *sheet) columnX(i int) int {
 
 // row draws item i. Only cancellation is an error; a picture that cannot be read is marked
 // on the sheet and returned in lost.
-func (s *sheet) row(ctx context.Context, store files, i int, r *manifest.Result) (lost []error, err error) {
+func (s *sheet) row(ctx context.Context, store files, i int, e *entry) (lost []error, err error) {
 	top := sheetMargin + sheetHeader + 4 + i*(sheetCell+sheetGap)
-	s.caption(top, r)
+	s.caption(top, e)
 	for c, column := range s.columns {
 		cell := image.Rect(0, 0, sheetCell, sheetCell).Add(image.Pt(s.columnX(c), top))
-		if !has(r, column.file) {
+		if !e.has(column.file) {
 			s.blank(cell, "no "+column.title)
 			continue
 		}
-		img, err := picture(ctx, store, r, column.file)
+		img, err := picture(ctx, store, e, column.file)
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("draw contact sheet: %w", ctx.Err())
 		}
@@ -144,36 +129,36 @@ func (s *sheet) row(ctx context.Context, store files, i int, r *manifest.Result)
 }
 
 // caption writes the item's name and figures to the left of its pictures.
-func (s *sheet) caption(top int, r *manifest.Result) {
+func (s *sheet) caption(top int, e *entry) {
 	y := top + 2
 	const width = sheetCaption - 2*sheetGap
 	line := func(text string, ink color.Color) {
 		drawLabel(s.canvas, sheetMargin, y, width, text, ink)
 		y += lineHeight + 2
 	}
-	for _, text := range wrapLabel(r.Item.Name, width, 3) {
+	for _, text := range wrapLabel(e.Name, width, 3) {
 		line(text, sheetInk)
 	}
-	line(fmt.Sprintf("%s, run %d", r.Item.Method, r.Item.Run), sheetMuted)
+	line(fmt.Sprintf("%s, run %d", e.Method, e.Run), sheetMuted)
 	y += lineHeight / 2
-	m := &r.Metrics
+	m := &e.Scores
 	if defined(m.PSNR) {
-		line("PSNR "+change(m.BaselinePSNR, *m.PSNR)+" dB", sheetInk)
+		line("PSNR "+change(m.Baseline, m.PSNR)+" dB", sheetInk)
 	}
 	if defined(m.SSIM) {
-		line("SSIM "+decimal(*m.SSIM, 3), sheetInk)
+		line("SSIM "+decimal(m.SSIM, 3), sheetInk)
 	}
 	if defined(m.Residual) {
-		line("residual "+decimal(*m.Residual, 4), sheetInk)
+		line("residual "+decimal(m.Residual, 4), sheetInk)
 	}
 }
 
 // change reads "before -> after", or the figure alone when there is nothing before it.
-func change(before *float64, after float64) string {
+func change(before, after float64) string {
 	if !defined(before) {
 		return decimal(after, 2)
 	}
-	return decimal(*before, 2) + " -> " + decimal(after, 2)
+	return decimal(before, 2) + " -> " + decimal(after, 2)
 }
 
 func (s *sheet) blank(cell image.Rectangle, why string) {

@@ -15,9 +15,9 @@ import (
 )
 
 // sheetOf writes the sheet of a task and reads it back.
-func sheetOf(t *testing.T, store *memory, task string, results []manifest.Result) (image.Image, []error) {
+func sheetOf(t *testing.T, store *memory, results []manifest.Result) (image.Image, []error) {
 	t.Helper()
-	lost, err := writeSheet(t.Context(), store, sheetFile{task, "sheets/x.png"}, sorted(results))
+	lost, err := writeSheet(t.Context(), store, "sheets/x.png", galleryOf(t, results, maxItems).tasks[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func TestSheetShowsThePicturesInTheirCells(t *testing.T) {
 		store.files[manifest.ItemKey(r.Item.ID, file)] = flat(t, 64, 32, c)
 		r.Artifacts[file] = ""
 	}
-	img, lost := sheetOf(t, store, "hdr", []manifest.Result{r})
+	img, lost := sheetOf(t, store, []manifest.Result{r})
 	if len(lost) != 0 {
 		t.Fatal(lost)
 	}
@@ -87,8 +87,8 @@ func TestSheetWithoutTruthHasTwoColumns(t *testing.T) {
 	illustrate(t, store, &with, 1)
 	without := result(t, "hdr", "ddiff", "b.npy", 0, func(r *manifest.Result) { r.Item.Image = nil })
 	illustrate(t, store, &without, 2)
-	three, _ := sheetOf(t, store, "hdr", []manifest.Result{with, without})
-	two, _ := sheetOf(t, store, "hdr", []manifest.Result{without})
+	three, _ := sheetOf(t, store, []manifest.Result{with, without})
+	two, _ := sheetOf(t, store, []manifest.Result{without})
 	if d := three.Bounds().Dx() - two.Bounds().Dx(); d != sheetCell+sheetGap {
 		t.Errorf("a truth widens the sheet by %d pixels, want %d", d, sheetCell+sheetGap)
 	}
@@ -104,7 +104,7 @@ func TestSheetIsBounded(t *testing.T) {
 		store.files[manifest.ItemKey(r.Item.ID, manifest.FileRestored)] = flat(t, 8, 8, sheetInk)
 		results = append(results, r)
 	}
-	img, _ := sheetOf(t, store, "hdr", results)
+	img, _ := sheetOf(t, store, results)
 	want := 2*sheetMargin + sheetHeader + maxSheetRows*(sheetCell+sheetGap)
 	if got := img.Bounds().Dy(); got != want {
 		t.Errorf("height = %d, want %d", got, want)
@@ -125,7 +125,7 @@ func TestSheetMarksWhatCannotBeRead(t *testing.T) {
 	illustrate(t, store, &r, 1)
 	delete(store.files, manifest.ItemKey(r.Item.ID, manifest.FileTruth))
 	store.files[manifest.ItemKey(r.Item.ID, manifest.FileRestored)] = []byte("not a picture")
-	_, lost := sheetOf(t, store, "hdr", []manifest.Result{r})
+	_, lost := sheetOf(t, store, []manifest.Result{r})
 	if len(lost) != 2 || !errors.Is(lost[0], fs.ErrNotExist) || !strings.Contains(lost[1].Error(), "restored.png") {
 		t.Errorf("lost = %v", lost)
 	}
@@ -133,7 +133,7 @@ func TestSheetMarksWhatCannotBeRead(t *testing.T) {
 
 func TestSheetOfNothing(t *testing.T) {
 	t.Parallel()
-	img, lost := sheetOf(t, newMemory(), "hdr", []manifest.Result{
+	img, lost := sheetOf(t, newMemory(), []manifest.Result{
 		result(t, "hdr", "ddiff", "a.png", 0, ended(manifest.OutcomeFailed, "x")),
 	})
 	if len(lost) != 0 || img.Bounds().Dy() != 2*sheetMargin+sheetHeader {
@@ -158,7 +158,11 @@ func TestLabels(t *testing.T) {
 func TestSheetKeysAreSafeAndDistinct(t *testing.T) {
 	t.Parallel()
 	seen := make(map[string]bool)
-	for _, s := range sheetKeys([]string{"hdr", "../../etc", "a b", "a_b", "a/b", "", "\x00"}) {
+	var tasks []*taskGallery
+	for _, task := range []string{"hdr", "../../etc", "a b", "a_b", "a/b", "", "\x00"} {
+		tasks = append(tasks, &taskGallery{task: task})
+	}
+	for _, s := range sheetKeys(tasks) {
 		name, ok := strings.CutPrefix(s.Key, sheetFolder)
 		if !ok || strings.ContainsAny(strings.TrimSuffix(name, ".png"), "/\\. \x00") || name == ".png" {
 			t.Errorf("key of task %q = %q", s.Task, s.Key)

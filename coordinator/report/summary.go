@@ -1,7 +1,7 @@
 package report
 
 import (
-	"fmt"
+	"errors"
 	"iter"
 
 	"ddiff/manifest"
@@ -49,127 +49,100 @@ type Row struct {
 	Seconds Estimate `json:"seconds,omitzero"`
 }
 
-// target names what is restored: two methods are compared only on equal targets.
-type target struct {
-	name        string
-	measurement [32]byte
-}
-
-// setting tells apart restorations of one target by one method.
-type setting struct {
-	target
-	solver, prior string
-}
-
-// cell gathers the results of one row of the summary.
-type cell struct {
-	row      Row
-	settings []setting // in order of appearance
-	runs     map[setting][]scores
-}
-
 // Summarize computes the means over images, per task and method, with the runs of each
-// measurement combined by the rule (empty: first). The order of results does not matter.
+// measurement combined by the rule (empty: first). It reads results once; their order does not
+// matter. The package comment states the memory that it needs.
 //
-// It returns [ErrUnknownRule] for another rule, and an error when an item or an outcome
-// cannot be read.
+// It returns [ErrUnknownRule] for another rule, the error of the stream, and an error when an
+// item has no identity or no final outcome.
 func Summarize(results iter.Seq2[manifest.Result, error], rule Rule) (Summary, error) {
-	all, err := collect(results)
-	if err != nil {
-		return Summary{}, err
-	}
-	return summarize(all, rule)
-}
-
-func summarize(results []manifest.Result, rule Rule) (Summary, error) {
 	rule, err := ParseRule(string(rule))
 	if err != nil {
 		return Summary{}, err
 	}
-	cells, err := gather(sorted(results))
+	ordered, err := collect(results, maxSorted)
 	if err != nil {
 		return Summary{}, err
 	}
-	s := Summary{Rule: rule, Oracle: rule.Oracle(), Items: len(results), Rows: []Row{}}
+	s, err := summarize(ordered.all(), rule)
+	return s, errors.Join(err, ordered.close())
+}
+
+// cell computes one row of the summary.
+type cell struct {
+	row Row
+	// The moments are those of PSNR, baseline, gain, SSIM, residual and seconds.
+	moments [6]moments
+}
+
+func (c *cell) contains(m *measurement) bool { return c.row.Task == m.Task && c.row.Method == m.Method }
+
+// each calls f with each figure of a finished measurement.
+func (c *cell) each(m *measurement, f func(*moments, float64)) {
+	if len(m.runs) == 0 {
+		return
+	}
+	s := m.combined
+	for i, v := range [len(c.moments)]float64{s.PSNR, s.Baseline, s.PSNR - s.Baseline, s.SSIM, s.Residual, s.Seconds} {
+		f(&c.moments[i], v)
+	}
+}
+
+func (c *cell) add(m *measurement) {
+	c.row.Items += m.items
+	c.row.Failed += m.failed
+	c.row.Dead += m.dead
+	if len(m.runs) > 0 {
+		c.row.Images++
+	}
+	c.each(m, (*moments).add)
+}
+
+func (c *cell) finish() Row {
+	for i, e := range [len(c.moments)]*Estimate{
+		&c.row.PSNR, &c.row.Baseline, &c.row.Gain, &c.row.SSIM, &c.row.Residual, &c.row.Seconds,
+	} {
+		*e = c.moments[i].estimate()
+	}
+	return c.row
+}
+
+// summarize reads the sorted entries twice: once for the means, once for the deviations and the comparisons.
+func summarize(ordered iter.Seq2[*entry, error], rule Rule) (Summary, error) {
+	var cells []*cell
+	methods := make(map[string]int) // of each task
+	for m, err := range measurements(ordered, rule) {
+		if err != nil {
+			return Summary{}, err
+		}
+		if len(cells) == 0 || !cells[len(cells)-1].contains(m) {
+			cells = append(cells, &cell{row: Row{Task: m.Task, Method: m.Method}})
+			methods[m.Task]++
+		}
+		cells[len(cells)-1].add(m)
+	}
+	var compare comparer
+	rest := cells
+	for m, err := range measurements(ordered, rule) {
+		if err != nil {
+			return Summary{}, err
+		}
+		if !rest[0].contains(m) {
+			rest = rest[1:]
+		}
+		rest[0].each(m, (*moments).deviate)
+		if methods[m.Task] > 1 {
+			compare.add(m)
+		}
+	}
+	s := Summary{Rule: rule, Oracle: rule.Oracle(), Rows: []Row{}, Comparisons: compare.finish()}
 	for _, c := range cells {
-		c.summarize(rule)
-		s.Rows = append(s.Rows, c.row)
-		s.Failed += c.row.Failed
-		s.Dead += c.row.Dead
+		row := c.finish()
+		s.Rows = append(s.Rows, row)
+		s.Items += row.Items
+		s.Failed += row.Failed
+		s.Dead += row.Dead
 	}
 	s.Done = s.Items - s.Failed - s.Dead
-	s.Comparisons = compareMethods(cells, rule)
 	return s, nil
-}
-
-// gather sorts the results into cells; they come ordered by task, method, image and run.
-func gather(results []manifest.Result) ([]*cell, error) {
-	var cells []*cell
-	for i := range results {
-		r := &results[i]
-		it := &r.Item
-		last := len(cells) - 1
-		if last < 0 || cells[last].row.Task != it.Task || cells[last].row.Method != it.Method {
-			cells = append(cells, &cell{
-				row:  Row{Task: it.Task, Method: it.Method},
-				runs: make(map[setting][]scores),
-			})
-			last++
-		}
-		if err := cells[last].add(r); err != nil {
-			return nil, err
-		}
-	}
-	return cells, nil
-}
-
-func (c *cell) add(r *manifest.Result) error {
-	measurement, err := r.Item.MeasurementKey()
-	if err != nil {
-		return fmt.Errorf("identify measurement of item %q: %w", r.Item.Name, err)
-	}
-	key := setting{
-		target: target{r.Item.Name, measurement},
-		solver: string(r.Item.Solver), prior: r.Item.Prior,
-	}
-	if _, known := c.runs[key]; !known {
-		c.settings = append(c.settings, key)
-		c.runs[key] = nil
-	}
-	c.row.Items++
-	switch r.Outcome {
-	case manifest.OutcomeDone:
-		c.runs[key] = append(c.runs[key], scoresOf(r))
-	case manifest.OutcomeFailed:
-		c.row.Failed++
-	case manifest.OutcomeDead:
-		c.row.Dead++
-	default:
-		return fmt.Errorf("summarize item %q: outcome %q is none of done, failed, dead",
-			r.Item.Name, r.Outcome)
-	}
-	return nil
-}
-
-func (c *cell) summarize(rule Rule) {
-	var psnr, baseline, gain, ssim, residual, seconds []float64
-	for _, key := range c.settings {
-		if len(c.runs[key]) == 0 {
-			continue
-		}
-		s := rule.combine(c.runs[key])
-		c.row.Images++
-		psnr = append(psnr, s.psnr)
-		baseline = append(baseline, s.baseline)
-		gain = append(gain, s.psnr-s.baseline)
-		ssim = append(ssim, s.ssim)
-		residual = append(residual, s.residual)
-		seconds = append(seconds, s.seconds)
-	}
-	c.row.PSNR = estimate(psnr)
-	c.row.Baseline = estimate(baseline)
-	c.row.Gain = estimate(gain)
-	c.row.SSIM = estimate(ssim)
-	c.row.Residual = estimate(residual)
-	c.row.Seconds = estimate(seconds)
 }

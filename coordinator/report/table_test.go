@@ -31,7 +31,11 @@ func TestTableGolden(t *testing.T) {
 func TestCSVGolden(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	if err := WriteCSV(&out, tableResults(t)); err != nil {
+	ordered, err := collect(stream(tableResults(t)), maxSorted)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := writeCSV(&out, ordered.all()); err != nil {
 		t.Fatal(err)
 	}
 	golden(t, "results.csv", out.Bytes())

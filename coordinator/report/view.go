@@ -110,27 +110,26 @@ type itemView struct {
 // pictureView is a picture of an item; without a path there is none.
 type pictureView struct{ Kind, Title, Path, Alt string }
 
-func newItemView(number int, r *manifest.Result) itemView {
-	it, m := &r.Item, &r.Metrics
+func newItemView(number int, e *entry) itemView {
+	s := &e.Scores
 	v := itemView{
-		Number: number, Name: it.Name, ID: it.ID,
-		Task: option{it.Task, taskLabel(it.Task)}, Method: it.Method, Run: it.Run,
-		Steps: r.Steps, Seconds: decimal(r.Seconds, 1), Provider: r.Runtime.Provider,
-		Size: strconv.Itoa(it.Width) + "\u202f×\u202f" + strconv.Itoa(it.Height),
+		Number: number, Name: e.Name, ID: e.ID,
+		Task: option{e.Task, taskLabel(e.Task)}, Method: e.Method, Run: e.Run,
+		Steps: e.Steps, Seconds: decimal(s.Seconds, 1), Provider: e.Provider,
+		Size: strconv.Itoa(e.Width) + "\u202f×\u202f" + strconv.Itoa(e.Height),
 	}
-	if defined(m.PSNR) {
-		v.PSNR, v.SortPSNR = decimal(*m.PSNR, 2), exact(*m.PSNR)
+	if defined(s.PSNR) {
+		v.PSNR, v.SortPSNR = decimal(s.PSNR, 2), exact(s.PSNR)
 	}
-	if defined(m.PSNR) && defined(m.BaselinePSNR) {
-		d := *m.PSNR - *m.BaselinePSNR
-		v.Baseline, v.Gain, v.SortGain = decimal(*m.BaselinePSNR, 2), signed(d, 2), exact(d)
+	if d := s.PSNR - s.Baseline; defined(d) {
+		v.Baseline, v.Gain, v.SortGain = decimal(s.Baseline, 2), signed(d, 2), exact(d)
 		v.Loss = d < 0
 	}
-	if defined(m.SSIM) {
-		v.SSIM = decimal(*m.SSIM, 3)
+	if defined(s.SSIM) {
+		v.SSIM = decimal(s.SSIM, 3)
 	}
-	if defined(m.Residual) {
-		v.Residual, v.SortResidual = decimal(*m.Residual, 4), exact(*m.Residual)
+	if defined(s.Residual) {
+		v.Residual, v.SortResidual = decimal(s.Residual, 4), exact(s.Residual)
 	}
 	for _, p := range []struct{ kind, title, file string }{
 		{"truth", "Truth", manifest.FileTruth},
@@ -138,9 +137,9 @@ func newItemView(number int, r *manifest.Result) itemView {
 		{"restored", "Restored", manifest.FileRestored},
 	} {
 		view := pictureView{Kind: p.kind, Title: p.title}
-		if has(r, p.file) {
-			view.Path = manifest.ItemKey(url.PathEscape(it.ID), p.file)
-			view.Alt = p.title + ": " + it.Name + ", " + taskLabel(it.Task)
+		if e.has(p.file) {
+			view.Path = manifest.ItemKey(url.PathEscape(e.ID), p.file)
+			view.Alt = p.title + ": " + e.Name + ", " + taskLabel(e.Task)
 		}
 		v.Pictures = append(v.Pictures, view)
 	}

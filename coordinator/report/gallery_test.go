@@ -1,0 +1,158 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"ddiff/manifest"
+)
+
+// rows makes n finished items of a task; psnr may be nil.
+func rows(task string, n int, psnr func(i int) float64) []manifest.Result {
+	out := make([]manifest.Result, n)
+	for i := range out {
+		out[i].Outcome = manifest.OutcomeDone
+		out[i].Item.Task, out[i].Item.Name = task, fmt.Sprintf("%s-%d", task, i)
+		if psnr != nil {
+			out[i].Metrics.PSNR = ptr(psnr(i))
+		}
+		out[i].Metrics.Residual = ptr(float64(i))
+	}
+	return out
+}
+
+// galleryOf is the selection of at most limit items of the page.
+func galleryOf(t *testing.T, results []manifest.Result, limit int) *gallery {
+	t.Helper()
+	ordered, err := collect(stream(results), maxSorted)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := &gallery{limit: limit}
+	for _, err := range g.watch(ordered.all()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return g
+}
+
+// excerpt are the names of the items on a page of at most limit items.
+func excerpt(t *testing.T, results []manifest.Result, limit int) []string {
+	t.Helper()
+	var out []string
+	for _, e := range galleryOf(t, results, limit).excerpt() {
+		out = append(out, e.Name)
+	}
+	return out
+}
+
+func TestExcerptKeepsAllThatFit(t *testing.T) {
+	t.Parallel()
+	results := append(rows("a", 3, nil), rows("b", 1, nil)...)
+	results[1].Outcome = manifest.OutcomeFailed
+	if got, want := excerpt(t, results, 3), []string{"a-0", "a-2", "b-0"}; !slices.Equal(got, want) {
+		t.Errorf("excerpt = %q, want %q", got, want)
+	}
+}
+
+func TestExcerptTakesWorstAndFirst(t *testing.T) {
+	t.Parallel()
+	// Of task a the last rows are the worst by PSNR, of task b by residual.
+	results := append(rows("a", 20, func(i int) float64 { return 40 - float64(i) }), rows("b", 20, nil)...)
+	got := excerpt(t, results, 8)
+	want := []string{"a-0", "a-1", "a-18", "a-19", "b-0", "b-1", "b-18", "b-19"}
+	if !slices.Equal(got, want) {
+		t.Errorf("excerpt = %q, want %q", got, want)
+	}
+}
+
+func TestExcerptPassesOnUnusedShare(t *testing.T) {
+	t.Parallel()
+	results := append(rows("a", 1, nil), rows("b", 30, nil)...)
+	if got := len(excerpt(t, results, 10)); got != 10 {
+		t.Errorf("%d items, want 10", got)
+	}
+	var many []manifest.Result
+	for i := range 50 {
+		many = append(many, rows(fmt.Sprintf("t%02d", i), 2, nil)...)
+	}
+	if got := len(excerpt(t, many, 10)); got != 10 {
+		t.Errorf("%d items of 50 tasks, want 10", got)
+	}
+}
+
+func TestCompareWorstIsAnOrder(t *testing.T) {
+	t.Parallel()
+	nan := math.NaN()
+	scores := []scores{{PSNR: 10, Residual: nan}, {PSNR: 30, Residual: 9}, {PSNR: nan, Residual: 5}, {PSNR: nan, Residual: 1}, {PSNR: nan, Residual: nan}}
+	for i := range scores {
+		for j := range scores {
+			want := 0
+			if i != j {
+				want = 1
+				if i < j {
+					want = -1
+				}
+			}
+			if got := compareWorst(&entry{Scores: scores[i]}, &entry{Scores: scores[j]}); got != want {
+				t.Errorf("compare(%d, %d) = %d, want %d", i, j, got, want)
+			}
+		}
+	}
+}
+
+// TestExcerptEqualsSelectionFromAll compares the bounded selection with one that sorts all items.
+func TestExcerptEqualsSelectionFromAll(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 50 {
+		limit := 1 + random.IntN(20)
+		var results []manifest.Result
+		tasks := 1 + random.IntN(4)
+		for task := range tasks {
+			// Few different values, so that ties occur.
+			results = append(results, rows(fmt.Sprintf("t%d", task), random.IntN(40), func(int) float64 { return float64(random.IntN(5)) })...)
+		}
+		var want []string
+		for task := range tasks {
+			of := slices.DeleteFunc(slices.Clone(results), func(r manifest.Result) bool { return r.Item.Task != fmt.Sprintf("t%d", task) })
+			left := slices.DeleteFunc(slices.Clone(results), func(r manifest.Result) bool { return r.Item.Task < fmt.Sprintf("t%d", task) })
+			present := make(map[string]bool)
+			for _, r := range left {
+				present[r.Item.Task] = true
+			}
+			if len(of) == 0 {
+				continue
+			}
+			share := (limit - len(want)) / len(present)
+			if len(results) <= limit {
+				share = len(of)
+			}
+			worst := slices.Clone(of)
+			slices.SortStableFunc(worst, func(a, b manifest.Result) int { return cmp.Compare(*a.Metrics.PSNR, *b.Metrics.PSNR) })
+			chosen := make(map[string]bool)
+			for _, r := range worst[:min(share/2, len(worst))] {
+				chosen[r.Item.Name] = true
+			}
+			for _, r := range of {
+				if len(chosen) < share {
+					chosen[r.Item.Name] = true
+				}
+			}
+			for _, r := range of {
+				if chosen[r.Item.Name] {
+					want = append(want, r.Item.Name)
+				}
+			}
+		}
+		random.Shuffle(len(results), func(i, j int) { results[i], results[j] = results[j], results[i] })
+		if got := excerpt(t, results, limit); !slices.Equal(got, want) {
+			t.Fatalf("limit %d: excerpt = %q, want %q", limit, got, want)
+		}
+	}
+}

@@ -1,0 +1,65 @@
+package report
+
+import (
+	"iter"
+	"slices"
+
+	"ddiff/manifest"
+)
+
+// measurement is one measurement that a method restored with one setting, in any number of runs.
+type measurement struct {
+	*entry // of the first run
+
+	items, failed, dead int
+	runs                []scores // of the finished runs
+	combined            scores   // of the runs, if there are any
+}
+
+func (m *measurement) add(e *entry) {
+	m.items++
+	switch e.Outcome {
+	case manifest.OutcomeDone:
+		m.runs = append(m.runs, e.Scores)
+	case manifest.OutcomeFailed:
+		m.failed++
+	case manifest.OutcomeDead:
+		m.dead++
+	}
+}
+
+// measurements groups sorted entries by setting and combines the runs of each group by the rule. It holds the entries
+// of one task, method and image name at a time.
+func measurements(ordered iter.Seq2[*entry, error], rule Rule) iter.Seq2[*measurement, error] {
+	return func(yield func(*measurement, error) bool) {
+		var group []*measurement // in order of appearance
+		flush := func() bool {
+			for _, m := range group {
+				if len(m.runs) > 0 {
+					m.combined = rule.combine(m.runs)
+				}
+				if !yield(m, nil) {
+					return false
+				}
+			}
+			group = group[:0]
+			return true
+		}
+		for e, err := range ordered {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if len(group) > 0 && (group[0].Task != e.Task || group[0].Method != e.Method || group[0].Name != e.Name) && !flush() {
+				return
+			}
+			i := slices.IndexFunc(group, func(m *measurement) bool { return m.Setting == e.Setting })
+			if i < 0 {
+				i = len(group)
+				group = append(group, &measurement{entry: e})
+			}
+			group[i].add(e)
+		}
+		flush()
+	}
+}

@@ -1,0 +1,184 @@
+package report
+
+import (
+	"bufio"
+	"container/heap"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"slices"
+
+	"ddiff/manifest"
+)
+
+// maxSorted is the number of entries that a sorter holds in memory, about 16 MB.
+const maxSorted = 1 << 15
+
+// sorter brings any number of entries into the order of [compareEntries]. It keeps at most limit entries in memory;
+// it writes the others as sorted runs to a temporary file, about 250 bytes each, and merges the runs when it is read.
+type sorter struct {
+	limit  int
+	buffer []*entry
+	file   *os.File
+	ends   []int64 // of the runs in the file
+}
+
+// collect sorts a stream of results with at most limit of them in memory. Close the sorter after use.
+func collect(results iter.Seq2[manifest.Result, error], limit int) (*sorter, error) {
+	s := &sorter{limit: limit}
+	for r, err := range results {
+		if err == nil {
+			err = s.add(&r)
+		}
+		if err != nil {
+			return nil, errors.Join(err, s.close())
+		}
+	}
+	slices.SortFunc(s.buffer, compareEntries)
+	return s, nil
+}
+
+func (s *sorter) add(r *manifest.Result) error {
+	e, err := newEntry(r)
+	if err != nil {
+		return err
+	}
+	if len(s.buffer) == s.limit {
+		if err := s.spill(); err != nil {
+			return fmt.Errorf("sort results in a temporary file: %w", err)
+		}
+	}
+	s.buffer = append(s.buffer, e)
+	return nil
+}
+
+// spill moves the buffer to the file as a sorted run.
+func (s *sorter) spill() error {
+	if s.file == nil {
+		f, err := tempFile()
+		if err != nil {
+			return err
+		}
+		s.file = f
+	}
+	slices.SortFunc(s.buffer, compareEntries)
+	out := bufio.NewWriterSize(s.file, 1<<16)
+	encoder := gob.NewEncoder(out)
+	for _, e := range s.buffer {
+		if err := encoder.Encode(e); err != nil {
+			return err
+		}
+	}
+	if err := out.Flush(); err != nil {
+		return err
+	}
+	end, err := s.file.Seek(0, io.SeekCurrent)
+	if err != nil {
+		return err
+	}
+	s.ends = append(s.ends, end)
+	clear(s.buffer) // frees the entries
+	s.buffer = s.buffer[:0]
+	return nil
+}
+
+// all yields the entries in order. Each iteration reads them from the start.
+func (s *sorter) all() iter.Seq2[*entry, error] {
+	return func(yield func(*entry, error) bool) {
+		merged, err := s.open()
+		for err == nil && len(merged) > 0 {
+			if !yield(merged[0].head, nil) {
+				return
+			}
+			if err = merged[0].next(); err == nil {
+				heap.Fix(&merged, 0)
+			} else if errors.Is(err, io.EOF) {
+				heap.Pop(&merged)
+				err = nil
+			}
+		}
+		if err != nil {
+			yield(nil, fmt.Errorf("read sorted results: %w", err))
+		}
+	}
+}
+
+// open places a cursor at the first entry of each run and of the buffer.
+func (s *sorter) open() (cursors, error) {
+	var open cursors
+	start := int64(0)
+	for _, end := range s.ends {
+		decoder := gob.NewDecoder(bufio.NewReaderSize(io.NewSectionReader(s.file, start, end-start), 1<<14))
+		open = append(open, &cursor{read: func() (*entry, error) {
+			e := new(entry)
+			return e, decoder.Decode(e)
+		}})
+		start = end
+	}
+	if rest := s.buffer; len(rest) > 0 {
+		open = append(open, &cursor{read: func() (*entry, error) {
+			if len(rest) == 0 {
+				return nil, io.EOF
+			}
+			e := rest[0]
+			rest = rest[1:]
+			return e, nil
+		}})
+	}
+	for _, c := range open {
+		if err := c.next(); err != nil {
+			return nil, err
+		}
+	}
+	heap.Init(&open)
+	return open, nil
+}
+
+func (s *sorter) close() error {
+	if s.file == nil {
+		return nil
+	}
+	return s.file.Close()
+}
+
+// cursor is a position in a run.
+type cursor struct {
+	head *entry
+	read func() (*entry, error)
+}
+
+// next returns io.EOF at the end of the run.
+func (c *cursor) next() (err error) {
+	c.head, err = c.read()
+	return err
+}
+
+// cursors is a heap with the first entry on top.
+type cursors []*cursor
+
+func (c cursors) Len() int           { return len(c) }
+func (c cursors) Less(i, j int) bool { return compareEntries(c[i].head, c[j].head) < 0 }
+func (c cursors) Swap(i, j int)      { c[i], c[j] = c[j], c[i] }
+func (c *cursors) Push(x any)        { *c = append(*c, x.(*cursor)) }
+
+func (c *cursors) Pop() any {
+	last := len(*c) - 1
+	x := (*c)[last]
+	*c = (*c)[:last]
+	return x
+}
+
+// tempFile opens a temporary file without a name: closing it, or the end of the process, frees its space.
+func tempFile() (*os.File, error) {
+	f, err := os.CreateTemp("", "ddiff-report-")
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Remove(f.Name()); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}

@@ -1,0 +1,154 @@
+package report
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"ddiff/manifest"
+)
+
+// heapBytes is the number of bytes in use.
+func heapBytes() uint64 {
+	var stats runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&stats)
+	return stats.HeapAlloc
+}
+
+// flow is a store that reads results.csv line by line and keeps nothing of it.
+type flow struct {
+	*memory
+	lines int
+	last  string
+	order error
+	peak  uint64
+}
+
+func (f *flow) PutFrom(_ context.Context, key string, data io.ReaderAt, size int64) error {
+	f.peak = max(f.peak, heapBytes())
+	if key != KeyCSV {
+		return fmt.Errorf("%s is not expected", key)
+	}
+	for scan := bufio.NewScanner(io.NewSectionReader(data, 0, size)); scan.Scan(); f.lines++ {
+		cells := strings.Split(scan.Text(), ",")
+		if len(cells) != 12 {
+			return fmt.Errorf("line %d has %d cells", f.lines, len(cells))
+		}
+		if f.lines < 2 || cells[3] != f.last[:len(cells[3])] {
+			f.last = cells[3] + " " + cells[1]
+			continue
+		}
+		if now := cells[3] + " " + cells[1]; compareNatural(f.last, now) >= 0 {
+			f.order = fmt.Errorf("%q is before %q", f.last, now)
+		} else {
+			f.last = now
+		}
+	}
+	return nil
+}
+
+// synthetic yields the results of two methods on n images, in the order of a manifest, and raises peak to the bytes in
+// use meanwhile.
+func synthetic(n int, peak *uint64) iter.Seq2[manifest.Result, error] {
+	return func(yield func(manifest.Result, error) bool) {
+		for i := range n {
+			if i%20_000 == 0 {
+				*peak = max(*peak, heapBytes())
+			}
+			for m, method := range []string{"ddiff", "ddiff-hqs"} {
+				r := manifest.Result{Outcome: manifest.OutcomeDone, Seconds: 2, Steps: 100}
+				r.Item = manifest.Item{
+					ID: fmt.Sprintf("%064d", 2*i+m), Index: 2*i + m, Name: "image" + strconv.Itoa(i) + ".png",
+					Task: "hdr", Method: method, Width: 256, Height: 256, Seed: 7,
+				}
+				scored(20+float64(i%100)/10+float64(m), 15, 0.5, 0.001)(&r)
+				if i%1000 == 0 {
+					ended(manifest.OutcomeFailed, "decode: unexpected EOF")(&r)
+				}
+				if !yield(r, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func TestWriteOf200000ResultsInBoundedMemory(t *testing.T) {
+	const images = 100_000
+	store := &flow{memory: newMemory()}
+	start := heapBytes()
+	s, err := Write(t.Context(), store, testCampaign(), synthetic(images, &store.peak))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if store.lines != 2*images+1 || store.order != nil {
+		t.Errorf("%s has %d lines, want %d; order: %v", KeyCSV, store.lines, 2*images+1, store.order)
+	}
+	if s.Items != 2*images || s.Failed != 200 || s.Rows[1].PSNR.N != images-100 {
+		t.Errorf("%d items, %d failed, %d PSNR", s.Items, s.Failed, s.Rows[1].PSNR.N)
+	}
+	// The methods differ by 1 dB on each image.
+	if d := s.Comparisons[0].Difference; d.N != images-100 || d.Mean > -1+1e-9 || d.Mean < -1-1e-9 || s.Comparisons[0].LeftOut != 100 {
+		t.Errorf("difference %+v, %d left out", d, s.Comparisons[0].LeftOut)
+	}
+	if got := strings.Count(string(store.files[KeyPage]), `class="item"`); got != maxItems {
+		t.Errorf("the page shows %d items, want %d", got, maxItems)
+	}
+	end := heapBytes()
+	t.Logf("heap: %d MiB at the start, %d MiB at the highest, %d MiB at the end", start>>20, store.peak>>20, end>>20)
+	if store.peak > start+64<<20 || end > start+4<<20 {
+		t.Errorf("heap: %d bytes at the start, %d at the highest, %d at the end", start, store.peak, end)
+	}
+}
+
+func TestWriteReturnsTheErrorOfTheStream(t *testing.T) {
+	t.Parallel()
+	want := errors.New("connection lost")
+	store := newMemory()
+	_, err := Write(t.Context(), store, testCampaign(), func(yield func(manifest.Result, error) bool) {
+		if yield(result(t, "hdr", "ddiff", "a.png", 0), nil) {
+			yield(manifest.Result{}, want)
+		}
+	})
+	if !errors.Is(err, want) || len(store.files) != 0 {
+		t.Errorf("error = %v, %d files", err, len(store.files))
+	}
+}
+
+// TestSorterMergesRuns compares sorting with runs of three entries to sorting in memory.
+func TestSorterMergesRuns(t *testing.T) {
+	t.Parallel()
+	var got [2][]string
+	for i, limit := range []int{maxSorted, 3} {
+		s, err := collect(stream(tableResults(t)), limit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := 3 * i; len(s.ends) != want {
+			t.Fatalf("limit %d: %d runs in the file, want %d", limit, len(s.ends), want)
+		}
+		for range 2 { // each iteration begins anew
+			for e, err := range s.all() {
+				if err != nil {
+					t.Fatal(err)
+				}
+				got[i] = append(got[i], fmt.Sprintf("%+v", *e))
+			}
+		}
+		if err := s.close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !slices.Equal(got[0], got[1]) || len(got[0]) != 2*len(tableResults(t)) {
+		t.Errorf("in memory: %q\nmerged: %q", got[0], got[1])
+	}
+}
