@@ -12,7 +12,7 @@ import (
 // ErrCard: the model card is missing, incomplete or contradicts the graph.
 var ErrCard = errors.New("model card")
 
-// Prediction is what the network predicts.
+// Prediction is the quantity that a network predicts.
 type Prediction string
 
 // The prediction types, with z the estimate of the clean image.
@@ -27,22 +27,19 @@ type Card struct {
 	Name       string     // ddiff.name
 	Prediction Prediction // ddiff.prediction
 	Schedule   string     // ddiff.schedule, "linear:β_first:β_last:steps"
-	Timestep   string     // ddiff.timestep, for people: "int64 index 0..999"
+	Timestep   string     // ddiff.timestep, informative: "int64 index 0..999"
 	Range      string     // ddiff.range, "-1..1"
 	Channels   int        // ddiff.channels
-	// MultipleOf is what both image sides must be a multiple of. ddiff.multiple_of
-	MultipleOf int
-	// LearnedVariance: the output has twice the channels; the second half is dropped.
-	// ddiff.learned_variance
-	LearnedVariance bool
+	MultipleOf int        // ddiff.multiple_of, divides both image sides
+	// LearnedVariance: the output has twice the channels, of which Predict drops the second half.
+	LearnedVariance bool   // ddiff.learned_variance
 	License         string // ddiff.license
 	Training        string // ddiff.training, optional
 }
 
 const keyPrefix = "ddiff."
 
-// required are the card's keys with an example value each, in the order in which they are
-// reported.
+// required lists the required keys with an example value each, in the order of error messages.
 var required = []struct{ key, example string }{
 	{"card", "1"},
 	{"name", "my-prior"},
@@ -55,7 +52,7 @@ var required = []struct{ key, example string }{
 	{"license", "CC-BY-4.0"},
 }
 
-// Keys lists the card's keys that must be present, without their prefix.
+// Keys returns the required keys without their prefix.
 func Keys() []string {
 	var out []string
 	for _, r := range required {
@@ -64,8 +61,8 @@ func Keys() []string {
 	return out
 }
 
-// ParseCard reads the card from a model's metadata. All that is missing is reported at once,
-// with the command that adds it. ErrCard wraps every refusal.
+// ParseCard parses the card in a model's metadata. ErrCard lists all missing keys with the command that adds them, or
+// names the first invalid value.
 func ParseCard(file string, metadata map[string]string) (Card, error) {
 	var missing, set []string
 	for _, r := range required {
@@ -76,43 +73,43 @@ func ParseCard(file string, metadata map[string]string) (Card, error) {
 	}
 	if len(missing) > 0 {
 		return Card{}, fmt.Errorf("%s: %w lacks %s; add it with: ddiff prior card %s %s",
-			file, ErrCard, strings.Join(missing, ", "), quoted(file), strings.Join(set, " "))
+			file, ErrCard, strings.Join(missing, ", "), shellQuote(file), strings.Join(set, " "))
 	}
 	get := func(key string) string { return strings.TrimSpace(metadata[keyPrefix+key]) }
-	wrong := func(key, want string) error {
-		return fmt.Errorf("%s: %w: %s is %q, %s; mend it with: ddiff prior card %s --set %s=VALUE", file, ErrCard, key, get(key), want, quoted(file), key)
+	invalid := func(key, want string) error {
+		return fmt.Errorf("%s: %w: %s is %q, %s; set it with: ddiff prior card %s --set %s=VALUE", file, ErrCard, key, get(key), want, shellQuote(file), key)
 	}
 	c := Card{
 		Name: get("name"), Prediction: Prediction(get("prediction")), Schedule: get("schedule"),
 		Timestep: get("timestep"), Range: get("range"), License: get("license"), Training: get("training"),
 	}
 	if get("card") != "1" {
-		return Card{}, wrong("card", "this version reads 1")
+		return Card{}, invalid("card", "must be 1")
 	}
 	if !slices.Contains([]Prediction{Epsilon, Sample, Velocity}, c.Prediction) {
-		return Card{}, wrong("prediction", "must be epsilon, sample or velocity")
+		return Card{}, invalid("prediction", "must be epsilon, sample or velocity")
 	}
 	if _, err := ParseSchedule(c.Schedule); err != nil {
-		return Card{}, wrong("schedule", err.Error())
+		return Card{}, invalid("schedule", err.Error())
 	}
 	if c.Range != "-1..1" {
-		return Card{}, wrong("range", "only -1..1 is supported")
+		return Card{}, invalid("range", "only -1..1 is supported")
 	}
 	var err error
 	if c.Channels, err = strconv.Atoi(get("channels")); err != nil || c.Channels < 1 || c.Channels > 16 {
-		return Card{}, wrong("channels", "must be a whole number in 1..16")
+		return Card{}, invalid("channels", "must be an integer in 1..16")
 	}
 	if c.MultipleOf, err = strconv.Atoi(get("multiple_of")); err != nil || c.MultipleOf < 1 || c.MultipleOf > 1024 {
-		return Card{}, wrong("multiple_of", "must be a whole number in 1..1024")
+		return Card{}, invalid("multiple_of", "must be an integer in 1..1024")
 	}
 	if c.LearnedVariance, err = strconv.ParseBool(get("learned_variance")); err != nil {
-		return Card{}, wrong("learned_variance", "must be true or false")
+		return Card{}, invalid("learned_variance", "must be true or false")
 	}
 	return c, nil
 }
 
-// quoted is a file's name as a shell reads it.
-func quoted(name string) string {
+// shellQuote quotes a file name for a shell where needed.
+func shellQuote(name string) string {
 	plain := func(r rune) bool {
 		return unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("/._-+,@", r)
 	}
@@ -122,14 +119,14 @@ func quoted(name string) string {
 	return name
 }
 
-// Entries turns key=value settings into metadata entries; a key that no card has is refused.
+// Entries converts KEY=VALUE settings to metadata entries. ErrCard: a setting has another form or an unknown key.
 func Entries(settings []string) (map[string]string, error) {
 	known := append(Keys(), "timestep", "training")
 	out := map[string]string{}
 	for _, s := range settings {
 		k, v, ok := strings.Cut(s, "=")
 		if !ok || !slices.Contains(known, k) {
-			return nil, fmt.Errorf("%w: %q is not KEY=VALUE with a key of %s", ErrCard, s, strings.Join(known, ", "))
+			return nil, fmt.Errorf("%w: setting %q must be KEY=VALUE with one of the keys %s", ErrCard, s, strings.Join(known, ", "))
 		}
 		out[keyPrefix+k] = v
 	}

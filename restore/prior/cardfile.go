@@ -20,10 +20,10 @@ import (
 	"ddiff/restore/onnx/onnxpb"
 )
 
-// SetCard writes entries of the model card of the file at path and puts the result at target,
-// which may be the same. The file is read as a stream: its weights are copied and never held.
-// A card that contradicts the graph is refused with ErrCard, a graph that is no score model
-// with ErrGraph, a file that is no model with onnx.ErrModel; target is then as it was.
+// SetCard sets entries of the model card of the file at path and writes the result to target, which may be the same
+// file. It streams the weights, so memory does not grow with the file. Errors are ErrCard for a card that contradicts
+// the graph, ErrGraph for a graph that is not a score model, and onnx.ErrModel for a file that is not a model; they
+// leave target unchanged.
 func SetCard(path, target string, entries map[string]string) error {
 	in, err := os.Open(path)
 	if err != nil {
@@ -43,7 +43,7 @@ func SetCard(path, target string, entries map[string]string) error {
 		metadata[e.Key] = e.Value
 	}
 	maps.Copy(metadata, entries)
-	if err := fits(path, m, metadata); err != nil {
+	if err := checkCard(path, m, metadata); err != nil {
 		return fmt.Errorf("prior %w", err)
 	}
 	if _, err := in.Seek(0, io.SeekStart); err != nil {
@@ -55,8 +55,8 @@ func SetCard(path, target string, entries map[string]string) error {
 	return nil
 }
 
-// fits holds a card, in which entries may still be missing, against the graph.
-func fits(path string, m *onnxpb.ModelProto, metadata map[string]string) error {
+// checkCard checks a card, which may be incomplete, against the graph.
+func checkCard(path string, m *onnxpb.ModelProto, metadata map[string]string) error {
 	data, err := proto.Marshal(m)
 	if err != nil {
 		return err
@@ -90,7 +90,7 @@ func fits(path string, m *onnxpb.ModelProto, metadata map[string]string) error {
 	return nil
 }
 
-// channels of the first image among the ports, 0 where there is none or they are free.
+// channels returns the channels of the first image among the ports, or 0 if none has a fixed number.
 func channels(ports []onnx.Port) int {
 	for _, p := range ports {
 		if len(p.Dims) == 4 && p.Dims[1] > 0 {
@@ -100,29 +100,31 @@ func channels(ports []onnx.Port) int {
 	return 0
 }
 
-// Field numbers of the ONNX format that the outline looks at.
+// Field numbers of the ONNX format that outline reads.
 const (
-	modelGraph, modelOpset, modelMetadata                    = 7, 8, 14
-	graphNode, graphInitializer, graphInput, graphOutput     = 1, 5, 11, 12
-	tensorName                                               = 8
-	maxKept                                              int = 16 << 20 // bytes of a field that is kept
+	modelGraph, modelOpset, modelMetadata                = 7, 8, 14
+	graphNode, graphInitializer, graphInput, graphOutput = 1, 5, 11, 12
+	tensorName                                           = 8
 )
 
-// outline reads a model's interface, operator sets and metadata, and passes over its nodes and
-// weights. In their place is one node, so that it is a model still.
+// maxFieldBytes is the largest field that is read into memory.
+const maxFieldBytes int64 = 16 << 20
+
+// outline reads a model's interface, operator sets and metadata and skips its nodes and weights. The result has one
+// placeholder node, which makes it a valid model.
 func outline(r io.Reader) (*onnxpb.ModelProto, error) {
-	kept, graph := []byte{}, []byte{}
+	header, graph := []byte{}, []byte{}
 	weights := map[string]bool{}
 	nodes := 0
 	err := fields(bufio.NewReaderSize(r, 1<<16), -1, func(f field) error {
 		switch f.number {
 		case modelOpset, modelMetadata:
-			return f.keep(&kept)
+			return f.appendTo(&header)
 		case modelGraph:
 			return fields(f.body, f.size, func(f field) error {
 				switch f.number {
 				case graphInput, graphOutput:
-					return f.keep(&graph)
+					return f.appendTo(&graph)
 				case graphNode:
 					nodes++
 				case graphInitializer:
@@ -142,7 +144,7 @@ func outline(r io.Reader) (*onnxpb.ModelProto, error) {
 		return f.skip()
 	})
 	m, g := &onnxpb.ModelProto{}, &onnxpb.GraphProto{}
-	if err := errors.Join(err, proto.Unmarshal(kept, m), proto.Unmarshal(graph, g)); err != nil {
+	if err := errors.Join(err, proto.Unmarshal(header, m), proto.Unmarshal(graph, g)); err != nil {
 		return nil, err
 	}
 	m.Graph = g
@@ -159,12 +161,12 @@ type field struct {
 	number protowire.Number
 	kind   protowire.Type
 	tag    []byte
-	size   int64 // bytes of the body, −1 where it is not length-delimited
+	size   int64 // bytes of the body; 0 for a varint, whose value is part of tag
 	body   *bufio.Reader
 }
 
-// fields calls use for the fields of a message of size bytes, or up to the end of the stream
-// for −1; use reads or skips the whole body.
+// fields calls use for each field of a message of size bytes, or until the end of the stream if size is −1. use must
+// read or skip the whole body.
 func fields(r *bufio.Reader, size int64, use func(f field) error) error {
 	for at := int64(0); size < 0 || at < size; {
 		tag, n, err := varint(r)
@@ -176,7 +178,7 @@ func fields(r *bufio.Reader, size int64, use func(f field) error) error {
 		}
 		at += int64(n)
 		number, kind := protowire.DecodeTag(tag)
-		f := field{number: number, kind: kind, body: r, tag: protowire.AppendVarint(nil, tag), size: -1}
+		f := field{number: number, kind: kind, body: r, tag: protowire.AppendVarint(nil, tag)}
 		switch kind {
 		case protowire.BytesType:
 			length, n, err := varint(r)
@@ -198,10 +200,10 @@ func fields(r *bufio.Reader, size int64, use func(f field) error) error {
 			f.size, at = 0, at+int64(n)
 			f.tag = protowire.AppendVarint(f.tag, value)
 		default:
-			return fmt.Errorf("a field of type %d", kind)
+			return fmt.Errorf("field %d has the unsupported wire type %d", number, kind)
 		}
 		if number < 1 {
-			return fmt.Errorf("a field of number %d", number)
+			return fmt.Errorf("invalid field number %d", number)
 		}
 		if err := use(f); err != nil {
 			return err
@@ -210,7 +212,7 @@ func fields(r *bufio.Reader, size int64, use func(f field) error) error {
 	return nil
 }
 
-// varint reads one, and the number of its bytes.
+// varint reads a varint and returns its value and length in bytes.
 func varint(r *bufio.Reader) (value uint64, n int, err error) {
 	var raw [binary.MaxVarintLen64]byte
 	for n < len(raw) {
@@ -225,10 +227,10 @@ func varint(r *bufio.Reader) (value uint64, n int, err error) {
 	return 0, n, io.ErrUnexpectedEOF
 }
 
-// read puts the body into to.
+// read appends the body to a buffer.
 func (f field) read(to *[]byte) error {
-	if f.size > int64(maxKept) {
-		return fmt.Errorf("field %d of %d bytes", f.number, f.size)
+	if f.size > maxFieldBytes {
+		return fmt.Errorf("field %d has %d bytes, at most %d are supported", f.number, f.size, maxFieldBytes)
 	}
 	at := len(*to)
 	*to = append(*to, make([]byte, f.size)...)
@@ -236,8 +238,8 @@ func (f field) read(to *[]byte) error {
 	return err
 }
 
-// keep appends the whole field.
-func (f field) keep(to *[]byte) error {
+// appendTo appends tag and body to a buffer.
+func (f field) appendTo(to *[]byte) error {
 	*to = append(*to, f.tag...)
 	return f.read(to)
 }
@@ -249,8 +251,8 @@ func (f field) copy(to io.Writer) error {
 	return err
 }
 
-// rewrite copies the model to target with other metadata: to a file beside it first, which is
-// then renamed, so that no half-written file remains.
+// rewrite copies the model to target with new metadata. It writes a temporary file and renames it, so that target is
+// never half-written.
 func rewrite(in io.Reader, target string, metadata map[string]string, mode os.FileMode) (err error) {
 	out, err := os.CreateTemp(filepath.Dir(target), ".ddiff-*")
 	if err != nil {

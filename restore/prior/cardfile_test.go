@@ -33,7 +33,7 @@ func read(t *testing.T, path string) []byte {
 	return data
 }
 
-// graphBytes are the bytes of the graph in a model file.
+// graphBytes returns the encoded graph of a model file.
 func graphBytes(t *testing.T, data []byte) []byte {
 	t.Helper()
 	m := &onnxpb.ModelProto{}
@@ -62,7 +62,7 @@ func TestSetCard(t *testing.T) {
 		t.Errorf("card %+v, error %v", p.Card, err)
 	}
 	if !bytes.Equal(graphBytes(t, read(t, path)), graphBytes(t, whole)) {
-		t.Error("the graph was changed")
+		t.Error("SetCard changed the graph")
 	}
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o640 {
 		t.Errorf("mode %v, error %v", info.Mode(), err)
@@ -74,12 +74,12 @@ func TestSetCard(t *testing.T) {
 		t.Fatal(err)
 	}
 	if p, err := prior.Open(other); err != nil || p.Card.Name != "third" || !bytes.Equal(read(t, path), before) {
-		t.Errorf("error %v; the source must stay as it is", err)
+		t.Errorf("error %v; SetCard must not change the source", err)
 	}
 }
 
-// A card may be written entry by entry; what is there is held against the graph from the start.
-func TestSetCardInParts(t *testing.T) {
+// TestSetCardIncrementally writes a card entry by entry; SetCard accepts incomplete cards.
+func TestSetCardIncrementally(t *testing.T) {
 	t.Parallel()
 	empty := map[string]string{}
 	for _, k := range prior.Keys() {
@@ -100,7 +100,7 @@ func TestSetCardInParts(t *testing.T) {
 	}
 }
 
-func TestSetCardRefuses(t *testing.T) {
+func TestSetCardErrors(t *testing.T) {
 	t.Parallel()
 	whole := model(t, 3, 3, onnx.Int64, nil)
 	g := onnx.NewGraph(onnx.DefaultOpset)
@@ -133,16 +133,16 @@ func TestSetCardRefuses(t *testing.T) {
 				t.Errorf("error %v, want %v with %q in one line", err, c.kind, c.want)
 			}
 			if !bytes.Equal(read(t, path), c.data) {
-				t.Error("the file was changed")
+				t.Error("SetCard changed the file")
 			}
 			if entries, err := os.ReadDir(filepath.Dir(path)); err != nil || len(entries) != 1 {
-				t.Errorf("%d files are left, error %v", len(entries), err)
+				t.Errorf("%d files, want 1; error %v", len(entries), err)
 			}
 		})
 	}
 }
 
-func TestSetCardElsewhere(t *testing.T) {
+func TestSetCardMissingPaths(t *testing.T) {
 	t.Parallel()
 	path := write(t, model(t, 3, 3, onnx.Int64, nil))
 	nowhere := filepath.Join(t.TempDir(), "no", "p.onnx")

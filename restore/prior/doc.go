@@ -1,4 +1,3 @@
-// Package prior loads score models: ONNX networks that predict the noise (or the clean
-// image, or the velocity) in a noisy image x_t at time index t, with a model card in the
-// file's metadata that says how to use them.
+// Package prior loads score models: ONNX networks that predict the noise, the clean image or the velocity from a noisy
+// image x_t at time index t. A model card in the file's metadata describes how to use the network.
 package prior

@@ -10,7 +10,7 @@ import (
 	"ddiff/restore/onnx"
 )
 
-// Bundled is the name by which campaigns ask for the prior in the program itself.
+// Bundled is the name of the prior that is embedded in the program.
 const Bundled = "bundled"
 
 //go:embed bundled/prior.onnx
@@ -19,21 +19,19 @@ var bundled []byte
 // ErrGraph: the network's inputs or outputs are not those of a score model.
 var ErrGraph = errors.New("not a score model")
 
-// Prior is a score model that is ready to be built into a solver graph.
+// Prior is a score model that can be built into a solver graph.
 type Prior struct {
 	Card     Card
 	Schedule Schedule
-	// SHA256 is the hex digest of the file.
-	SHA256 string
-	// File is where it came from.
-	File string
+	SHA256   string // hex digest of the file
+	File     string // path, or Bundled
 
 	model  *onnx.Model
 	x, t   onnx.Port
 	output string
 }
 
-// Open reads a prior by path, or the bundled one by its name.
+// Open reads and loads the prior at path, which may be Bundled.
 func Open(path string) (*Prior, error) {
 	data, err := Read(path)
 	if err != nil {
@@ -42,8 +40,7 @@ func Open(path string) (*Prior, error) {
 	return Load(path, data)
 }
 
-// Read gives the bytes of a prior, by path or by the name of the bundled one. External data is
-// moved into them, see onnx.ReadFile.
+// Read returns the bytes of the prior at path, which may be Bundled, with external data inlined; see onnx.ReadFile.
 func Read(path string) ([]byte, error) {
 	if path == Bundled {
 		return bundled, nil
@@ -51,8 +48,8 @@ func Read(path string) ([]byte, error) {
 	return onnx.ReadFile(path)
 }
 
-// Load checks the bytes of a prior: the card (ErrCard), the graph's interface (ErrGraph) and
-// that the two agree. file names it in messages.
+// Load parses a prior and checks its card (ErrCard), the graph's interface (ErrGraph) and their agreement. file names
+// the prior in messages.
 func Load(file string, data []byte) (*Prior, error) {
 	m, err := onnx.ReadModel(data)
 	if err != nil {
@@ -75,14 +72,14 @@ func Load(file string, data []byte) (*Prior, error) {
 	return p, nil
 }
 
-// bind finds the image and the time input, and holds the card against the graph.
+// bind finds the image and the time input and checks the card against the graph.
 func (p *Prior) bind() error {
 	if o := p.model.Opset(); o < onnx.MinOpset || o > onnx.MaxOpset {
-		return fmt.Errorf("%w: operator set %d is outside %d..%d; export it again with a supported one", ErrGraph, o, onnx.MinOpset, onnx.MaxOpset)
+		return fmt.Errorf("%w: operator set %d is outside %d..%d; export the network again with a supported one", ErrGraph, o, onnx.MinOpset, onnx.MaxOpset)
 	}
 	in, out := p.model.Inputs(), p.model.Outputs()
 	if len(in) != 2 || len(out) < 1 {
-		return fmt.Errorf("%w: it has %d inputs and %d outputs, want an image and a time, and a prediction", ErrGraph, len(in), len(out))
+		return fmt.Errorf("%w: it has %d inputs and %d outputs, want the inputs image and time and a prediction", ErrGraph, len(in), len(out))
 	}
 	p.x, p.t = in[0], in[1]
 	if len(p.x.Dims) != 4 {
@@ -100,14 +97,14 @@ func (p *Prior) bind() error {
 	}
 	if len(out[0].Dims) == 4 {
 		if c := out[0].Dims[1]; c >= 0 && c != p.predicted() {
-			return fmt.Errorf("%w: %d output channels expected (channels %d, learned_variance %v), the graph gives %d",
+			return fmt.Errorf("%w: %d output channels expected (channels %d, learned_variance %v), the graph has %d",
 				ErrCard, p.predicted(), p.Card.Channels, p.Card.LearnedVariance, c)
 		}
 	}
 	return nil
 }
 
-// predicted is the number of output channels.
+// predicted returns the number of output channels.
 func (p *Prior) predicted() int {
 	if p.Card.LearnedVariance {
 		return 2 * p.Card.Channels
@@ -115,21 +112,21 @@ func (p *Prior) predicted() int {
 	return p.Card.Channels
 }
 
-// Opset is the operator set that a graph must have to take the prior in.
+// Opset returns the operator set that a graph needs to inline the prior.
 func (p *Prior) Opset() int { return p.model.Opset() }
 
-// Parameters is the number of weights.
+// Parameters returns the number of weights.
 func (p *Prior) Parameters() int { return p.model.Parameters() }
 
-// Predict builds the network for x [N, C, H, W] at the time index t (int64, shape [1], for
-// all images). The result has the shape of x; a learned variance is dropped.
+// Predict adds the network to g for images x [N, C, H, W] at the time index t (int64, shape [1], for the whole batch).
+// The result has the shape of x; Predict drops a learned variance.
 func (p *Prior) Predict(g *onnx.Graph, x, t onnx.Value) (onnx.Value, error) {
 	n, h, w := x.Dims[0], x.Dims[2], x.Dims[3]
 	if h%p.Card.MultipleOf != 0 || w%p.Card.MultipleOf != 0 {
 		return onnx.Value{}, fmt.Errorf("prior %s: image of %d×%d: both sides must be a multiple of %d", p.File, w, h, p.Card.MultipleOf)
 	}
 	if x.Dims[1] != p.Card.Channels {
-		return onnx.Value{}, fmt.Errorf("prior %s: image of %d channels: it is for %d", p.File, x.Dims[1], p.Card.Channels)
+		return onnx.Value{}, fmt.Errorf("prior %s: image of %d channels: the prior needs %d", p.File, x.Dims[1], p.Card.Channels)
 	}
 	times := g.Expand(t, n)
 	if p.t.DType == onnx.Float {

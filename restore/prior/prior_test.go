@@ -19,7 +19,7 @@ var card = map[string]string{
 	"ddiff.license": "Apache-2.0",
 }
 
-// model is a tiny network with the given numbers of channels and a card with changes.
+// model returns a tiny network with the given numbers of channels, and with changes to the card.
 func model(t *testing.T, in, out int, time onnx.DType, changes map[string]string) []byte {
 	t.Helper()
 	g := onnx.NewGraph(onnx.DefaultOpset)
@@ -55,7 +55,7 @@ func TestBundled(t *testing.T) {
 	}
 }
 
-func TestAccepted(t *testing.T) {
+func TestLoad(t *testing.T) {
 	t.Parallel()
 	for name, data := range map[string][]byte{
 		"plain":            model(t, 3, 3, onnx.Int64, nil),
@@ -77,7 +77,7 @@ func TestAccepted(t *testing.T) {
 	}
 }
 
-func TestRefused(t *testing.T) {
+func TestLoadErrors(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		data []byte
@@ -104,7 +104,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-func TestOpenMissing(t *testing.T) {
+func TestOpenMissingFile(t *testing.T) {
 	t.Parallel()
 	if _, err := prior.Open(filepath.Join(t.TempDir(), "no.onnx")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("error %v, want ErrNotExist", err)
@@ -130,7 +130,7 @@ func TestSchedules(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The product of 1 − β_i, as DDPM has it: β_0 = 1e-4 and ᾱ_999 ≈ 4.04e-5.
+	// Values of DDPM: β_0 = 1e-4 and ᾱ_999 ≈ 4.04e-5.
 	if math.Abs(s.AlphaBar[0]-0.9999) > 1e-12 || math.Abs(s.AlphaBar[999]-4.0358e-5) > 1e-8 {
 		t.Errorf("ᾱ runs from %g to %g", s.AlphaBar[0], s.AlphaBar[999])
 	}
@@ -144,7 +144,7 @@ func TestSchedules(t *testing.T) {
 	}
 	for _, bad := range []string{"", "linear", "linear:1:2:3:4", "linear:0.02:1e-4:1000", "linear:a:b:c", "cosine:1", "sqrt:4", "cosine:1e9"} {
 		if _, err := prior.ParseSchedule(bad); err == nil {
-			t.Errorf("%q was accepted", bad)
+			t.Errorf("ParseSchedule(%q) returned no error", bad)
 		}
 	}
 }

@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// Schedule is the noise schedule that a network was trained with: ᾱ_t for t = 0..T−1.
+// Schedule is the noise schedule of a network's training: ᾱ_t for t = 0..T−1.
 type Schedule struct {
 	// AlphaBar is the cumulative product of 1 − β.
 	AlphaBar []float64
 }
 
-// Steps is T.
+// Steps returns T, the number of time indices.
 func (s Schedule) Steps() int { return len(s.AlphaBar) }
 
-// ParseSchedule understands
+// ParseSchedule parses one of
 //
 //	linear:FIRST:LAST:T         β linear from FIRST to LAST (DDPM, guided-diffusion)
 //	scaled_linear:FIRST:LAST:T  √β linear (latent diffusion)
@@ -33,21 +33,21 @@ func ParseSchedule(text string) (Schedule, error) {
 	}
 	want := map[string]int{"linear": 3, "scaled_linear": 3, "cosine": 1}[kind]
 	if want == 0 {
-		return Schedule{}, fmt.Errorf("kind %q is none of linear, scaled_linear, cosine", kind)
+		return Schedule{}, fmt.Errorf("kind %q must be linear, scaled_linear or cosine", kind)
 	}
 	if len(num) != want {
-		return Schedule{}, fmt.Errorf("%s takes %d numbers, there are %d", kind, want, len(num))
+		return Schedule{}, fmt.Errorf("%s takes %d numbers, got %d", kind, want, len(num))
 	}
 	n := int(num[want-1])
 	if float64(n) != num[want-1] || n < 2 || n > 100_000 {
-		return Schedule{}, fmt.Errorf("the number of steps must be whole, in 2..100000")
+		return Schedule{}, fmt.Errorf("the number of steps must be an integer in 2..100000")
 	}
 	if kind == "cosine" {
 		return cosine(n), nil
 	}
 	first, last := num[0], num[1]
 	if !(first > 0 && last > first && last < 1) {
-		return Schedule{}, fmt.Errorf("β must grow within (0, 1)")
+		return Schedule{}, fmt.Errorf("β must increase within (0, 1)")
 	}
 	return linear(first, last, n, kind == "scaled_linear"), nil
 }

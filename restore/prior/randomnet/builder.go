@@ -12,12 +12,12 @@ import (
 	"ddiff/restore/onnx/onnxpb"
 )
 
-// builder collects the nodes and constants of a graph. A value is known by its name.
+// builder collects the nodes and constants of a graph. Values are identified by name.
 type builder struct {
 	cfg     Config
 	graph   *onnxpb.GraphProto
 	weights []weight
-	known   map[string]bool // names of the constants so far
+	known   map[string]bool // names of the constants
 	count   int
 }
 
@@ -28,7 +28,7 @@ type weight struct {
 	raw  []byte
 }
 
-// optional stands for an input that is left out.
+// optional is the name of an omitted optional input.
 const optional = ""
 
 func (b *builder) fresh() string {
@@ -36,7 +36,7 @@ func (b *builder) fresh() string {
 	return fmt.Sprintf("v%d", b.count)
 }
 
-// input declares an input whose first dimension, the batch, is free.
+// input declares an input whose first dimension, the batch, is variable.
 func (b *builder) input(name string, t onnx.DType, dims ...int) string {
 	b.graph.Input = append(b.graph.Input, port(name, t, dims...))
 	return name
@@ -53,8 +53,8 @@ func port(name string, t onnx.DType, dims ...int) *onnxpb.ValueInfoProto {
 	}}
 }
 
-// node appends an operation with one output, which is named out, or anew if out is empty.
-// Parts are its inputs (string) and attributes.
+// node appends an operation with one output and returns its name: out, or a new name if out is empty. parts are inputs
+// (string) and attributes.
 func (b *builder) node(op, out string, parts ...any) string {
 	if out == "" {
 		out = b.fresh()
@@ -92,7 +92,7 @@ func text(name, v string) *onnxpb.AttributeProto {
 	return &onnxpb.AttributeProto{Name: name, Type: onnxpb.AttributeProto_STRING, S: []byte(v)}
 }
 
-// shape is a constant of whole numbers.
+// shape returns an int64 constant.
 func (b *builder) shape(dims ...int) string {
 	var raw []byte
 	for _, d := range dims {
@@ -102,7 +102,7 @@ func (b *builder) shape(dims ...int) string {
 	return b.constant(strings.ReplaceAll(name, "[", ""), onnx.Int64, raw, len(dims))
 }
 
-// floats is a constant that is no weight.
+// floats returns a float constant that is not a weight.
 func (b *builder) floats(name string, data []float32, dims ...int) string {
 	return b.constant(name, onnx.Float, littleEndian(data), dims...)
 }
@@ -128,8 +128,8 @@ func (b *builder) constant(name string, t onnx.DType, raw []byte, dims ...int) s
 	return name
 }
 
-// draw is a weight of mean and deviation, of shape dims in the graph and stored in the state
-// dictionary. Its numbers depend on the seed and the name alone.
+// draw returns a random weight with the given mean and standard deviation. Its shape is dims in the graph and stored in
+// the state dictionary. Its values depend on seed and name only.
 func (b *builder) draw(name string, mean float32, deviation float64, stored []int, dims ...int) string {
 	size := 1
 	for _, d := range dims {
@@ -146,7 +146,7 @@ func (b *builder) draw(name string, mean float32, deviation float64, stored []in
 	return b.constant(name, onnx.Float, raw, dims...)
 }
 
-// isAttention tells whether a layer belongs to an attention block.
+// isAttention reports whether a layer belongs to an attention block.
 func isAttention(name string) bool {
 	return strings.HasSuffix(name, ".qkv") || strings.HasSuffix(name, ".proj_out")
 }

@@ -14,26 +14,25 @@ type feature struct {
 	side     int
 }
 
-// with is the map under another name.
+// with returns f with another name.
 func (f feature) with(name string) feature { f.name = name; return f }
 
-// resampling is what a residual block does to the side of its map.
+// resampling is the change of the map's side in a residual block.
 type resampling int
 
 const (
 	same resampling = iota
 	down            // half, by averages of 2×2
-	up              // twice, by repetition
+	up              // double, by repetition
 )
 
-// The gain of a layer's weights: those that end a branch are small, so that the sum of many
-// branches stays near one.
+// Gains of a layer's weights. Branches end with a small gain, so that the sum of many branches stays near 1.
 const (
 	fullGain   = 1.0
 	branchGain = 0.3
 )
 
-// embed makes silu(W·silu(W·[cos t·f, sin t·f])), what every block gets of the time.
+// embed returns the time embedding of all blocks, silu(W·silu(W·[cos t·f, sin t·f])).
 func (b *builder) embed(t string) feature {
 	half := b.cfg.Base / 2
 	frequencies := make([]float32, half)
@@ -47,8 +46,7 @@ func (b *builder) embed(t string) feature {
 	return b.silu(b.linear("time_embed.2", b.silu(e), 4*b.cfg.Base))
 }
 
-// block is a residual block: two normalised convolutions, the second scaled and shifted by
-// the time.
+// block adds a residual block: two normalised convolutions, the second scaled and shifted by the time embedding.
 func (b *builder) block(name string, x, emb feature, channels int, r resampling) feature {
 	h := b.resample(b.silu(b.norm(name+".in_layers.0", x)), r)
 	h = b.conv(name+".in_layers.2", h, channels, 3, fullGain)
@@ -66,7 +64,7 @@ func (b *builder) block(name string, x, emb feature, channels int, r resampling)
 	return h.with(b.node("Add", "", x.name, h.name))
 }
 
-// attention is self-attention over the pixels of the map.
+// attention adds self-attention over the pixels of the map.
 func (b *builder) attention(name string, x feature) feature {
 	heads, pixels := x.channels/HeadChannels, x.side*x.side
 	qkv := b.conv(name+".qkv", b.norm(name+".norm", x), 3*x.channels, 1, fullGain)
@@ -81,7 +79,7 @@ func (b *builder) attention(name string, x feature) feature {
 	return h.with(b.node("Add", "", x.name, h.name))
 }
 
-// norm is a group normalisation in the form in which networks are exported.
+// norm adds a group normalisation in the form in which exporters write it.
 func (b *builder) norm(name string, x feature) feature {
 	ones, zeros := make([]float32, groups), make([]float32, groups)
 	for i := range ones {

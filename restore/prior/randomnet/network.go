@@ -2,6 +2,7 @@ package randomnet
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"google.golang.org/protobuf/proto"
@@ -14,11 +15,11 @@ import (
 type Network struct {
 	cfg   Config
 	graph *onnxpb.GraphProto
-	// weights are the tensors of the state dictionary; their data are those of the graph.
+	// weights are the tensors of the state dictionary. They share their data with the graph.
 	weights []weight
 }
 
-// New draws the weights and builds the graph.
+// New draws the weights and builds the graph. ErrConfig: the configuration is invalid.
 func New(cfg Config) (*Network, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -28,7 +29,7 @@ func New(cfg Config) (*Network, error) {
 	return &Network{cfg: cfg, graph: b.graph, weights: b.weights}, nil
 }
 
-// ONNX is the network as a prior's file, with its model card.
+// ONNX encodes the network as the file of a prior, with its model card.
 func (n *Network) ONNX() ([]byte, error) {
 	c := n.cfg
 	m := &onnxpb.ModelProto{
@@ -39,7 +40,7 @@ func (n *Network) ONNX() ([]byte, error) {
 		{"card", "1"}, {"name", fmt.Sprintf("random-%d", c.Base)}, {"prediction", "epsilon"},
 		{"schedule", "linear:1e-4:0.02:1000"}, {"timestep", "int64 index 0..999"}, {"range", "-1..1"},
 		{"channels", strconv.Itoa(c.Channels)}, {"multiple_of", strconv.Itoa(c.multipleOf())},
-		{"learned_variance", "true"}, {"license", "Apache-2.0"}, {"training", "none: random weights, to measure with"},
+		{"learned_variance", "true"}, {"license", "Apache-2.0"}, {"training", "none: random weights for measurements"},
 	} {
 		m.MetadataProps = append(m.MetadataProps, &onnxpb.StringStringEntryProto{Key: "ddiff." + e[0], Value: e[1]})
 	}
@@ -50,26 +51,26 @@ func (n *Network) ONNX() ([]byte, error) {
 	return data, nil
 }
 
-// build makes the graph: x [N, C, S, S] and t [N] to y [N, 2·C, S, S].
+// build builds the graph from x [N, C, S, S] and t [N] to y [N, 2·C, S, S].
 func (b *builder) build() {
 	c := b.cfg
 	x := feature{name: b.input("x", onnx.Float, c.Channels, c.Size, c.Size), channels: c.Channels, side: c.Size}
 	emb := b.embed(b.input("t", onnx.Int64))
 
 	h := b.conv("input_blocks.0.0", x, c.Base, 3, 1)
-	kept := []feature{h}
+	skips := []feature{h}
 	for level, m := range c.Multipliers {
 		for range c.Blocks {
-			name := fmt.Sprintf("input_blocks.%d", len(kept))
+			name := fmt.Sprintf("input_blocks.%d", len(skips))
 			h = b.block(name+".0", h, emb, c.Base*m, same)
-			if c.attends(h.side) {
+			if slices.Contains(c.Attention, h.side) {
 				h = b.attention(name+".1", h)
 			}
-			kept = append(kept, h)
+			skips = append(skips, h)
 		}
 		if level < len(c.Multipliers)-1 {
-			h = b.block(fmt.Sprintf("input_blocks.%d.0", len(kept)), h, emb, h.channels, down)
-			kept = append(kept, h)
+			h = b.block(fmt.Sprintf("input_blocks.%d.0", len(skips)), h, emb, h.channels, down)
+			skips = append(skips, h)
 		}
 	}
 	h = b.block("middle_block.0", h, emb, h.channels, same)
@@ -80,9 +81,9 @@ func (b *builder) build() {
 	for level := len(c.Multipliers) - 1; level >= 0; level-- {
 		for i := range c.Blocks + 1 {
 			name, part := fmt.Sprintf("output_blocks.%d", outputs), 1
-			h = b.block(name+".0", b.concat(h, kept[len(kept)-1]), emb, c.Base*c.Multipliers[level], same)
-			kept = kept[:len(kept)-1]
-			if c.attends(h.side) {
+			h = b.block(name+".0", b.concat(h, skips[len(skips)-1]), emb, c.Base*c.Multipliers[level], same)
+			skips = skips[:len(skips)-1]
+			if slices.Contains(c.Attention, h.side) {
 				h = b.attention(name+".1", h)
 				part++
 			}

@@ -7,8 +7,8 @@ import (
 	"io"
 )
 
-// WriteSafetensors writes the weights under their published names, in the safetensors format:
-// the length of a header, the header in JSON, the data of the tensors one after the other.
+// WriteSafetensors writes the weights under their published names in the safetensors format: header length, header in
+// JSON, tensor data.
 func (n *Network) WriteSafetensors(w io.Writer) error {
 	type entry struct {
 		DType   string `json:"dtype"`
