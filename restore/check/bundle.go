@@ -3,7 +3,6 @@ package check
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -16,7 +15,7 @@ import (
 	"ddiff/restore/raster"
 )
 
-// BundleCard is bundle.json: the card of a latent prior, which consists of several files.
+// BundleCard is the content of bundle.json, the card of a latent prior, which consists of several files.
 type BundleCard struct {
 	Card       int              `json:"card"` // 1
 	Kind       string           `json:"kind"` // "latent"
@@ -30,20 +29,19 @@ type BundleCard struct {
 	Latent     int              `json:"latent"`      // channels of latents
 	Factor     int              `json:"factor"`      // image side over latent side
 	MultipleOf int              `json:"multiple_of"` // of image sides
-	// Scale is what the network's latents are, as a multiple of the encoder's.
+	// Scale is the factor from the encoder's latents to the network's.
 	Scale float64 `json:"scale"`
-	// Files are the parts by role.
+	// Files maps roles to parts.
 	Files map[string]BundleFile `json:"files"`
 }
 
-// BundleFile is a part of a bundle.
+// BundleFile is a part of a bundle, beside bundle.json.
 type BundleFile struct {
 	File   string `json:"file"`
 	SHA256 string `json:"sha256"`
 }
 
-// The roles of a bundle's parts, with their inputs and outputs. To decode with quantisation
-// is to go through quantizer and decoder.
+// roles are the parts of a bundle with their inputs and outputs. Decoding with quantisation runs quantizer, then decoder.
 var roles = []struct {
 	name    string
 	inputs  []string
@@ -55,15 +53,15 @@ var roles = []struct {
 	{"unet", []string{"z", "t"}, []string{"eps"}},
 }
 
-// BundleOptions say how to check a bundle.
+// BundleOptions configure the check of a bundle.
 type BundleOptions struct {
-	// Size is the side of the images in pixels, raised to a multiple. Default: 256.
+	// Size is the side of the images in pixels, rounded up to the card's multiple_of. Default: 256.
 	Size int
-	// Limits are for the vectors. Default: DefaultLimits.
+	// Limits bound the deviation from the vectors. Default: DefaultLimits.
 	Limits Limits
 }
 
-// PartReport is what was found out about a part.
+// PartReport is the result of checking a part.
 type PartReport struct {
 	Role       string     `json:"role"`
 	File       string     `json:"file"`
@@ -72,7 +70,7 @@ type PartReport struct {
 	Vectors    *Agreement `json:"vectors,omitempty"`
 }
 
-// BundleReport is what was found out about a bundle.
+// BundleReport is the result of checking a bundle.
 type BundleReport struct {
 	Kind      string       `json:"kind"`
 	Directory string       `json:"directory"`
@@ -84,12 +82,12 @@ type BundleReport struct {
 	PeakMiB   float64      `json:"peak_mib"`
 }
 
-// OK tells whether no part contradicts its vectors.
+// OK reports whether all parts agree with their vectors.
 func (r *BundleReport) OK() bool {
 	return !slices.ContainsFunc(r.Parts, func(p PartReport) bool { return p.Vectors != nil && !p.Vectors.OK })
 }
 
-// ReadBundleCard reads bundle.json of a folder. ErrBundle wraps what is wrong with it.
+// ReadBundleCard reads bundle.json in dir. ErrBundle: it is missing or invalid.
 func ReadBundleCard(dir string) (*BundleCard, error) {
 	path := filepath.Join(dir, "bundle.json")
 	data, err := os.ReadFile(path)
@@ -102,10 +100,10 @@ func ReadBundleCard(dir string) (*BundleCard, error) {
 	}
 	_, scheduleErr := prior.ParseSchedule(c.Schedule)
 	for _, w := range []struct {
-		wrong bool
-		what  string
+		invalid bool
+		problem string
 	}{
-		{c.Card != 1, "card: this version reads 1"},
+		{c.Card != 1, "card: want 1"},
 		{c.Kind != "latent", "kind: want latent"},
 		{c.Name == "", "name is missing"},
 		{c.License == "", "license is missing"},
@@ -116,20 +114,20 @@ func ReadBundleCard(dir string) (*BundleCard, error) {
 		{c.Factor < 1 || c.MultipleOf < 1 || c.MultipleOf%c.Factor != 0, "multiple_of must be a multiple of factor"},
 		{!(c.Scale > 0), "scale must be positive"},
 	} {
-		if w.wrong {
-			return nil, fmt.Errorf("%w %s: %s", ErrBundle, path, w.what)
+		if w.invalid {
+			return nil, fmt.Errorf("%w %s: %s", ErrBundle, path, w.problem)
 		}
 	}
 	for _, r := range roles {
 		f := c.Files[r.name]
 		if f.File == "" || filepath.Base(f.File) != f.File {
-			return nil, fmt.Errorf("%w %s: files: %s must name a file beside it", ErrBundle, path, r.name)
+			return nil, fmt.Errorf("%w %s: files: %s must name a file in the same folder", ErrBundle, path, r.name)
 		}
 	}
 	return c, nil
 }
 
-// bundle is a bundle whose parts were read.
+// bundle is a bundle with its parts loaded.
 type bundle struct {
 	dir   string
 	card  *BundleCard
@@ -150,7 +148,7 @@ func openBundle(dir string) (*bundle, error) {
 			return nil, fmt.Errorf("%w: %s: %w", ErrBundle, r.name, err)
 		}
 		if digest(plain) != f.SHA256 {
-			return nil, fmt.Errorf("%w %s: %s was altered: another SHA-256 than bundle.json says; export the bundle again", ErrBundle, dir, f.File)
+			return nil, fmt.Errorf("%w %s: %s was altered: its SHA-256 differs from bundle.json; export the bundle again", ErrBundle, dir, f.File)
 		}
 		data, err := onnx.ReadFile(path)
 		if err != nil {
@@ -162,46 +160,41 @@ func openBundle(dir string) (*bundle, error) {
 		}
 		for _, name := range r.inputs {
 			if _, ok := n.input(name); !ok || len(n.inputs) != len(r.inputs) {
-				return nil, fmt.Errorf("%w: %w: %s has the inputs %v, want %v", ErrBundle, ErrInterface, path, named(n.inputs), r.inputs)
+				return nil, fmt.Errorf("%w: %w: %s has the inputs %v, want %v", ErrBundle, ErrInterface, path, names(n.inputs), r.inputs)
 			}
 		}
 		if _, ok := n.output(r.outputs[0]); !ok {
-			return nil, fmt.Errorf("%w: %w: %s has the outputs %v, want %v", ErrBundle, ErrInterface, path, named(n.outputs), r.outputs)
+			return nil, fmt.Errorf("%w: %w: %s has the outputs %v, want %v", ErrBundle, ErrInterface, path, names(n.outputs), r.outputs)
 		}
 		b.parts[r.name] = n
 	}
 	return b, nil
 }
 
-// Bundle checks the parts of a latent prior and that they fit each other.
+// Bundle checks the parts of the latent prior in dir and their shapes together. Errors are ErrBundle, ErrInterface,
+// ErrVectors and ErrNotFinite; deviations from the vectors are in the report.
 func Bundle(ctx context.Context, rt *onnx.Runtime, dir string, o BundleOptions) (*BundleReport, error) {
 	b, err := openBundle(dir)
 	if err != nil {
 		return nil, err
 	}
-	if o.Size == 0 {
-		o.Size = 256
-	}
-	if o.Limits == (Limits{}) {
-		o.Limits = DefaultLimits()
-	}
 	c := b.card
-	size := (o.Size + c.MultipleOf - 1) / c.MultipleOf * c.MultipleOf
+	size := imageSize(o.Size, c.MultipleOf)
 	r := &BundleReport{
 		Kind: "bundle", Directory: dir, Name: c.Name,
 		Image: []int{1, c.Channels, size, size}, Latent: []int{1, c.Latent, size / c.Factor, size / c.Factor},
 	}
-	times, err := b.chain(ctx, rt, r)
+	times, err := b.runChain(ctx, rt, r)
 	if err != nil {
 		return nil, err
 	}
-	if err := b.noise(ctx, rt, r, times); err != nil {
+	if err := b.runNoise(ctx, rt, r, times); err != nil {
 		return nil, err
 	}
 	for _, role := range roles {
 		n := b.parts[role.name]
-		p := PartReport{Role: role.name, File: c.Files[role.name].File, Parameters: n.parameters, MSPerCall: times[role.name].middle()}
-		if p.Vectors, err = n.beside(ctx, rt, "", o.Limits); err != nil {
+		p := PartReport{Role: role.name, File: c.Files[role.name].File, Parameters: n.parameters, MSPerCall: times[role.name].median()}
+		if p.Vectors, err = n.checkVectors(ctx, rt, "", o.Limits); err != nil {
 			return nil, err
 		}
 		r.Parts = append(r.Parts, p)
@@ -210,8 +203,8 @@ func Bundle(ctx context.Context, rt *onnx.Runtime, dir string, o BundleOptions) 
 	return r, nil
 }
 
-// chain sends an image through encoder, quantizer and decoder.
-func (b *bundle) chain(ctx context.Context, rt *onnx.Runtime, r *BundleReport) (map[string]durations, error) {
+// runChain runs an image through encoder, quantizer and decoder, and returns the durations by role.
+func (b *bundle) runChain(ctx context.Context, rt *onnx.Runtime, r *BundleReport) (map[string]durations, error) {
 	value := &raster.Array{Shape: r.Image, Data: smooth(r.Image)}
 	times := map[string]durations{}
 	for _, step := range []struct {
@@ -225,15 +218,15 @@ func (b *bundle) chain(ctx context.Context, rt *onnx.Runtime, r *BundleReport) (
 			return nil, fmt.Errorf("%w: %s: %w", ErrBundle, step.role, err)
 		}
 		if value = got[out]; !slices.Equal(value.Shape, step.want) {
-			return nil, fmt.Errorf("%w %s: %s gives the shape %v, the card says %v", ErrBundle, b.dir, step.role, value.Shape, step.want)
+			return nil, fmt.Errorf("%w %s: %s returns the shape %v, want %v according to the card", ErrBundle, b.dir, step.role, value.Shape, step.want)
 		}
 		times[step.role] = append(times[step.role], took)
 	}
 	return times, nil
 }
 
-// noise asks the network about pure noise.
-func (b *bundle) noise(ctx context.Context, rt *onnx.Runtime, r *BundleReport, times map[string]durations) error {
+// runNoise runs the network on pure noise at five time indices.
+func (b *bundle) runNoise(ctx context.Context, rt *onnx.Runtime, r *BundleReport, times map[string]durations) error {
 	schedule, err := prior.ParseSchedule(b.card.Schedule)
 	if err != nil {
 		return fmt.Errorf("%w: schedule: %w", ErrBundle, err)
@@ -263,25 +256,10 @@ func (b *bundle) noise(ctx context.Context, rt *onnx.Runtime, r *BundleReport, t
 		times["unet"] = append(times["unet"], time.Since(begin))
 		out := got["eps"]
 		if !slices.Equal(out.Shape, r.Latent) {
-			return fmt.Errorf("%w %s: unet gives the shape %v, the card says %v", ErrBundle, b.dir, out.Shape, r.Latent)
+			return fmt.Errorf("%w %s: unet returns the shape %v, want %v according to the card", ErrBundle, b.dir, out.Shape, r.Latent)
 		}
 		mean, std := moments(out.Data)
 		r.Noise = append(r.Noise, NoiseRow{T: at, AlphaBar: a, Mean: mean, Std: std, MSE: meanSquare(out.Data, eps)})
 	}
 	return nil
-}
-
-// beside compares with the given vectors, or those beside the file; nil without any.
-func (n *network) beside(ctx context.Context, rt *onnx.Runtime, path string, l Limits) (*Agreement, error) {
-	if path == "" {
-		path = VectorsBeside(n.file)
-		if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
-			return nil, nil
-		}
-	}
-	v, err := ReadVectors(path, named(n.outputs))
-	if err != nil {
-		return nil, err
-	}
-	return n.agree(ctx, rt, v, l)
 }

@@ -18,8 +18,8 @@ import (
 	"ddiff/restore/prior"
 )
 
-// writeBundle makes a bundle whose latents are the red channel of every second pixel, for
-// images of 16×16; change may break its card, and parts replace its files.
+// writeBundle writes a bundle whose latents are the top left quarter of the red channel of 16×16 images. change may
+// modify its card, and parts replace its graphs.
 func writeBundle(t *testing.T, change func(c *check.BundleCard), parts map[string]func(g *onnx.Graph)) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -75,7 +75,7 @@ func TestBundle(t *testing.T) {
 	}
 }
 
-func TestBrokenBundles(t *testing.T) {
+func TestInvalidBundles(t *testing.T) {
 	t.Parallel()
 	rt := onnxtest.Runtime(t)
 	small := func(g *onnx.Graph) { g.Output("x", g.Neg(g.Input("z", onnx.Float, 1, 1, 8, 8))) }
@@ -88,10 +88,10 @@ func TestBrokenBundles(t *testing.T) {
 		"kind":        {writeBundle(t, func(c *check.BundleCard) { c.Kind = "pixel" }, nil), "kind: want latent"},
 		"schedule":    {writeBundle(t, func(c *check.BundleCard) { c.Schedule = "sqrt:3" }, nil), "schedule: kind"},
 		"multiple":    {writeBundle(t, func(c *check.BundleCard) { c.MultipleOf = 7 }, nil), "multiple_of must be a multiple of factor"},
-		"escape":      {writeBundle(t, func(c *check.BundleCard) { c.Files["unet"] = check.BundleFile{File: "../unet.onnx"} }, nil), "unet must name a file beside it"},
+		"escape":      {writeBundle(t, func(c *check.BundleCard) { c.Files["unet"] = check.BundleFile{File: "../unet.onnx"} }, nil), "unet must name a file in the same folder"},
 		"no part":     {writeBundle(t, func(c *check.BundleCard) { c.Files["unet"] = check.BundleFile{File: "no.onnx"} }, nil), "unet: open"},
-		"channels":    {writeBundle(t, func(c *check.BundleCard) { c.Latent = 4 }, nil), "encoder gives the shape [1 1 8 8], the card says [1 4 8 8]"},
-		"other shape": {writeBundle(t, nil, map[string]func(*onnx.Graph){"decoder": small}), "decoder gives the shape [1 1 8 8], the card says [1 3 16 16]"},
+		"channels":    {writeBundle(t, func(c *check.BundleCard) { c.Latent = 4 }, nil), "encoder returns the shape [1 1 8 8], want [1 4 8 8]"},
+		"other shape": {writeBundle(t, nil, map[string]func(*onnx.Graph){"decoder": small}), "decoder returns the shape [1 1 8 8], want [1 3 16 16]"},
 		"other names": {writeBundle(t, nil, map[string]func(*onnx.Graph){"quantizer": named}), "has the outputs [code], want [q]"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -106,7 +106,7 @@ func TestBrokenBundles(t *testing.T) {
 	wantError(t, err, check.ErrBundle, "decoder.onnx was altered")
 }
 
-// external moves the constants of a model file to another file.
+// external moves the constants of a model file to a file beside it.
 func external(t *testing.T, path string, change func(m *onnxpb.ModelProto)) string {
 	t.Helper()
 	data, err := os.ReadFile(path)

@@ -1,6 +1,5 @@
-// Package check examines files that people bring: priors, operators, metrics and bundles of a
-// latent prior. It runs them on noise and on images, and holds them against reference vectors
-// that their exporter wrote beside them. It needs no Python.
+// Package check tests ONNX files of users: priors, operators, metrics and bundles of a latent prior. It runs them on
+// noise and images, and compares them with the reference vectors that their exporter wrote. It needs no Python.
 //
-// A file with external data is read whole, see onnx.ReadFile.
+// External data is read into memory, see onnx.ReadFile.
 package check

@@ -3,12 +3,12 @@ package check
 import "errors"
 
 var (
-	// ErrVectors: reference vectors are missing, damaged or belong to another file.
+	// ErrVectors: reference vectors are missing, damaged or do not match the file.
 	ErrVectors = errors.New("reference vectors")
-	// ErrInterface: the inputs or outputs are not those of the kind of file.
+	// ErrInterface: inputs, outputs or metadata do not match the kind of file.
 	ErrInterface = errors.New("wrong interface")
-	// ErrNotFinite: a model gives NaN or infinite values.
+	// ErrNotFinite: a model returns NaN or infinite values.
 	ErrNotFinite = errors.New("values that are not finite")
-	// ErrBundle: the card of a bundle is wrong, or its parts do not fit each other.
+	// ErrBundle: the card of a bundle is invalid, or its parts do not match.
 	ErrBundle = errors.New("bundle")
 )

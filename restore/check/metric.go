@@ -9,12 +9,11 @@ import (
 	"ddiff/restore/raster"
 )
 
-// metric checks that a distance is one: zero for equal images, symmetric, not negative, and
-// growing with noise.
+// metric checks that a distance is zero for equal images, symmetric, not negative, and increasing with noise.
 func (c *operatorCheck) metric(ctx context.Context, rt *onnx.Runtime, r *OperatorReport) error {
 	n := c.network
 	if _, ok := n.input("y"); !ok || len(n.inputs) != 2 {
-		return fmt.Errorf("%s: %w: its inputs are %v, want x and y", n.file, ErrInterface, named(n.inputs))
+		return fmt.Errorf("%s: %w: its inputs are %v, want x and y", n.file, ErrInterface, names(n.inputs))
 	}
 	c.in["y"] = c.x
 	run, err := n.open(rt, c.in, []string{"distance"}, nil)
@@ -26,9 +25,9 @@ func (c *operatorCheck) metric(ctx context.Context, rt *onnx.Runtime, r *Operato
 	if err != nil {
 		return err
 	}
-	r.MSPerCall, r.Output = times.middle(), got["distance"].Shape
+	r.MSPerCall, r.Output = times.median(), got["distance"].Shape
 	if len(got["distance"].Data) != 1 {
-		return fmt.Errorf("%s: %w: one pair of images gives %d distances", n.file, ErrInterface, len(got["distance"].Data))
+		return fmt.Errorf("%s: %w: it returns %d distances for one pair of images, want 1", n.file, ErrInterface, len(got["distance"].Data))
 	}
 	distance := func(x, y *raster.Array) (float64, error) {
 		run.set(map[string]*raster.Array{"x": x, "y": y})
@@ -41,34 +40,34 @@ func (c *operatorCheck) metric(ctx context.Context, rt *onnx.Runtime, r *Operato
 	m := &MetricReport{Same: float64(got["distance"].Data[0])}
 	for i, std := range []float64{0.02, 0.1, 0.4} {
 		y := c.noisy(uint32(20+i), std)
-		there, err := distance(c.x, y)
+		xy, err := distance(c.x, y)
 		if err != nil {
 			return err
 		}
-		back, err := distance(y, c.x)
+		yx, err := distance(y, c.x)
 		if err != nil {
 			return err
 		}
-		m.Distances = append(m.Distances, there)
-		m.Asymmetry = max(m.Asymmetry, math.Abs(there-back)/max(math.Abs(there), math.Abs(back), 1e-12))
+		m.Distances = append(m.Distances, xy)
+		m.Asymmetry = max(m.Asymmetry, math.Abs(xy-yx)/max(math.Abs(xy), math.Abs(yx), 1e-12))
 	}
 	r.Metric, r.Min, r.Max = m, m.Same, m.Distances[len(m.Distances)-1]
 	if math.Abs(m.Same) > 1e-6 {
-		r.Problems = append(r.Problems, fmt.Sprintf("an image has the distance %.3g from itself", m.Same))
+		r.Problems = append(r.Problems, fmt.Sprintf("the distance of an image from itself is %.3g, not 0", m.Same))
 	}
 	if m.Asymmetry > 1e-3 {
-		r.Problems = append(r.Problems, fmt.Sprintf("the two orders of a pair differ by %.3g", m.Asymmetry))
+		r.Problems = append(r.Problems, fmt.Sprintf("the distance is not symmetric: swapping the images changes it by %.3g", m.Asymmetry))
 	}
 	for i, d := range m.Distances {
 		if d < 0 || i > 0 && d <= m.Distances[i-1] {
-			r.Problems = append(r.Problems, fmt.Sprintf("the distance does not grow with noise: %.4g", m.Distances))
+			r.Problems = append(r.Problems, fmt.Sprintf("the distance does not increase with noise: %.4g", m.Distances))
 			break
 		}
 	}
 	return nil
 }
 
-// noisy is the image with noise, in [−1, 1].
+// noisy returns the image with the n-th noise array added, clipped to [−1, 1].
 func (c *operatorCheck) noisy(n uint32, std float64) *raster.Array {
 	y := &raster.Array{Shape: c.x.Shape, Data: c.noise(len(c.x.Data), n, std)}
 	for i, v := range c.x.Data {

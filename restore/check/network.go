@@ -16,21 +16,21 @@ import (
 	"ddiff/restore/raster"
 )
 
-// port is an input or output with the names of its free dimensions.
+// port is an input or output.
 type port struct {
 	name  string
 	dtype onnx.DType
 	dims  []string // a number, a name, NAME/NUMBER or NAME*NUMBER
 }
 
-// network is a model file that can be run at any size that it allows.
+// network is a model file that can run at any size that it supports.
 type network struct {
 	file    string
 	data    []byte
 	inputs  []port
 	outputs []port
 	meta    map[string]string
-	// parameters is the number of elements of the weights.
+	// parameters is the number of weights.
 	parameters int
 }
 
@@ -87,8 +87,7 @@ func find(ports []port, name string) (port, bool) {
 	return ports[i], true
 }
 
-// named are the names of ports.
-func named(ports []port) []string {
+func names(ports []port) []string {
 	var out []string
 	for _, p := range ports {
 		out = append(out, p.name)
@@ -96,48 +95,48 @@ func named(ports []port) []string {
 	return out
 }
 
-// bind holds an input's shape against its dimensions and notes the free ones.
-func (p port) bind(shape []int, free map[string]int) error {
+// bind checks an input's shape against its dimensions and records the lengths of named dimensions.
+func (p port) bind(shape []int, lengths map[string]int) error {
 	if len(shape) != len(p.dims) {
-		return fmt.Errorf("%s has %d dimensions, %v were given", p.name, len(p.dims), shape)
+		return fmt.Errorf("input %s has %d dimensions, got the shape %v", p.name, len(p.dims), shape)
 	}
 	for i, d := range p.dims {
 		if n, err := strconv.Atoi(d); err == nil {
 			if n != shape[i] {
-				return fmt.Errorf("%s has the dimensions %v, %v were given", p.name, p.dims, shape)
+				return fmt.Errorf("input %s has the dimensions %v, got the shape %v", p.name, p.dims, shape)
 			}
 			continue
 		}
-		if old, ok := free[d]; ok && old != shape[i] && d != "" {
-			return fmt.Errorf("%s has the dimensions %v, but %s is %d elsewhere", p.name, p.dims, d, old)
+		if old, ok := lengths[d]; ok && old != shape[i] && d != "" {
+			return fmt.Errorf("input %s has the dimensions %v, but %s is %d in another input", p.name, p.dims, d, old)
 		}
-		free[d] = shape[i]
+		lengths[d] = shape[i]
 	}
 	return nil
 }
 
-// shape works the dimensions out from those of the inputs.
-func (p port) shape(free map[string]int) ([]int, error) {
+// shape evaluates the dimensions.
+func (p port) shape(lengths map[string]int) ([]int, error) {
 	var out []int
 	for _, d := range p.dims {
 		if n, err := strconv.Atoi(d); err == nil {
 			out = append(out, n)
 			continue
 		}
-		n, err := dimension(d, free)
+		n, err := dimension(d, lengths)
 		if err != nil {
-			return nil, fmt.Errorf("%w: the dimension %q of %s follows from no input", ErrInterface, d, p.name)
+			return nil, fmt.Errorf("%w: the dimension %q of %s does not follow from the inputs", ErrInterface, d, p.name)
 		}
 		out = append(out, n)
 	}
 	return out, nil
 }
 
-// dimension is the length that NAME, NAME/NUMBER or NAME*NUMBER stands for.
-func dimension(text string, free map[string]int) (int, error) {
+// dimension evaluates NAME, NAME/NUMBER or NAME*NUMBER.
+func dimension(text string, lengths map[string]int) (int, error) {
 	name, factor, times := strings.Cut(text, "*")
 	name, divisor, over := strings.Cut(name, "/")
-	n, ok := free[name]
+	n, ok := lengths[name]
 	if !ok || name == "" {
 		return 0, fmt.Errorf("no dimension %q", name)
 	}
@@ -158,7 +157,7 @@ func dimension(text string, free map[string]int) (int, error) {
 	return n, nil
 }
 
-// run evaluates the network once, and gives the outputs that were asked for and the time.
+// run evaluates the network once and returns the outputs and the duration of the call.
 func (n *network) run(ctx context.Context, rt *onnx.Runtime, in map[string]*raster.Array, outputs []string) (map[string]*raster.Array, time.Duration, error) {
 	r, err := n.open(rt, in, outputs, nil)
 	if err != nil {
@@ -179,20 +178,21 @@ type runner struct {
 	outputs []string
 }
 
-// open compiles; want are shapes of outputs whose dimensions follow from no input.
+// open compiles the network for inputs of the given shapes. want gives the shapes of outputs that do not follow from the
+// inputs.
 func (n *network) open(rt *onnx.Runtime, in map[string]*raster.Array, outputs []string, want map[string]*raster.Array) (*runner, error) {
 	r := &runner{network: n, outputs: outputs, names: slices.Sorted(maps.Keys(in))}
 	fail := func(err error) (*runner, error) {
 		r.close()
 		return nil, fmt.Errorf("%s: %w", n.file, err)
 	}
-	free := map[string]int{}
+	lengths := map[string]int{}
 	for _, p := range n.inputs {
 		a, ok := in[p.name]
 		if !ok {
-			return fail(fmt.Errorf("%w: nothing was given for its input %s", ErrInterface, p.name))
+			return fail(fmt.Errorf("%w: no values for its input %s", ErrInterface, p.name))
 		}
-		if err := p.bind(a.Shape, free); err != nil {
+		if err := p.bind(a.Shape, lengths); err != nil {
 			return fail(fmt.Errorf("%w: %w", ErrInterface, err))
 		}
 	}
@@ -212,7 +212,7 @@ func (n *network) open(rt *onnx.Runtime, in map[string]*raster.Array, outputs []
 		if !ok {
 			return fail(fmt.Errorf("%w: it has no output %s", ErrInterface, name))
 		}
-		dims, err := p.shape(free)
+		dims, err := p.shape(lengths)
 		if a := want[name]; err != nil && a != nil {
 			dims, err = a.Shape, nil
 		}
@@ -233,7 +233,7 @@ func (n *network) open(rt *onnx.Runtime, in map[string]*raster.Array, outputs []
 	return r, nil
 }
 
-// set puts other values of the same shapes into the inputs.
+// set replaces the values of inputs; shapes must not change.
 func (r *runner) set(in map[string]*raster.Array) {
 	for i, name := range r.names {
 		a, ok := in[name]
@@ -247,7 +247,7 @@ func (r *runner) set(in map[string]*raster.Array) {
 	}
 }
 
-// run gives copies of the outputs; ErrNotFinite where one holds a NaN or an infinity.
+// run returns copies of the outputs. ErrNotFinite: a value is NaN or infinite.
 func (r *runner) run(ctx context.Context) (map[string]*raster.Array, error) {
 	if err := r.session.Run(ctx, r.in, r.out); err != nil {
 		return nil, fmt.Errorf("%s: %w", r.network.file, err)
@@ -271,8 +271,8 @@ func (r *runner) close() {
 	}
 }
 
-// agree runs the network on the inputs of vectors and compares.
-func (n *network) agree(ctx context.Context, rt *onnx.Runtime, v *Vectors, l Limits) (*Agreement, error) {
+// compare runs the network on the inputs of vectors and compares the outputs.
+func (n *network) compare(ctx context.Context, rt *onnx.Runtime, v *Vectors, l Limits) (*Agreement, error) {
 	r, err := n.open(rt, v.Inputs, slices.Sorted(maps.Keys(v.Outputs)), v.Outputs)
 	if err != nil {
 		return nil, err
@@ -285,15 +285,18 @@ func (n *network) agree(ctx context.Context, rt *onnx.Runtime, v *Vectors, l Lim
 	return v.compare(got, l)
 }
 
-// compare holds outputs against the vectors'.
+// compare compares outputs with the vectors.
 func (v *Vectors) compare(got map[string]*raster.Array, l Limits) (*Agreement, error) {
+	if l == (Limits{}) {
+		l = DefaultLimits()
+	}
 	a := &Agreement{Deviation: Deviation{PSNR: 200}, Precision: v.Precision, OK: true}
 	for name, want := range v.Outputs {
 		if !slices.Equal(got[name].Shape, want.Shape) {
-			return nil, fmt.Errorf("%w: %s has the shape %v, the model gives %v", ErrVectors, name, want.Shape, got[name].Shape)
+			return nil, fmt.Errorf("%w: %s has the shape %v, the model's output %v", ErrVectors, name, want.Shape, got[name].Shape)
 		}
 		d := Deviate(got[name].Data, want.Data)
-		a.Deviation = a.worse(d)
+		a.Deviation = a.max(d)
 		if v.Precision == "fp16" {
 			a.OK = a.OK && d.PSNR >= l.PSNR
 		} else {

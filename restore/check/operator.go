@@ -22,41 +22,41 @@ const (
 	KindMetric = "metric"
 )
 
-// OperatorOptions say how to check an operator or a metric.
+// OperatorOptions configure the check of an operator or a metric.
 type OperatorOptions struct {
-	// Size is the side of the square images in pixels, raised to a multiple. Default: 256.
+	// Size is the side of the square images in pixels, rounded up to ddiff.multiple_of. Default: 256.
 	Size int
-	// Vectors is a folder or an .npz file. Default: the folder beside the file, where there is one.
+	// Vectors is a folder or an .npz file of reference vectors. Default: VectorsPath, if it exists.
 	Vectors string
-	// Limits are for the vectors. Default: DefaultLimits.
+	// Limits bound the deviation from the vectors. Default: DefaultLimits.
 	Limits Limits
 	// Tolerance is the largest relative error of the gradient and of the adjoint. Default: 0.01.
 	Tolerance float64
 }
 
-// GradientReport compares gx with differences of A: ⟨gx, d⟩ with (φ(x+hd) − φ(x−hd))/2h, for
-// φ = ⟨w, A⟩ and directions d that are one half gx and one half noise, each of length 1. A is
-// evaluated in float32, φ and the differences in float64.
+// GradientReport compares gx with finite differences of A: ⟨gx, d⟩ with (φ(x+hd) − φ(x−hd))/2h, for φ = ⟨w, A⟩ and
+// directions d that are one half gx and one half noise, each of length 1. A is evaluated in float32, φ and the
+// differences in float64.
 type GradientReport struct {
-	// Error is the relative difference, the median over the directions of the least over h.
+	// Error is the relative difference: the median over the directions of the minimum over h.
 	Error float64 `json:"error"`
 	// Step is the h of that median, in units of an image value.
 	Step float64 `json:"step"`
-	// Directions is how many there were.
+	// Directions is the number of directions.
 	Directions int `json:"directions"`
 }
 
 // MetricReport holds the properties of a distance.
 type MetricReport struct {
-	// Same is the largest distance of an image from itself.
+	// Same is the distance of an image from itself.
 	Same float64 `json:"same"`
 	// Asymmetry is the largest relative difference of d(x, y) and d(y, x).
 	Asymmetry float64 `json:"asymmetry"`
-	// Distances are those from an image with noise of growing strength.
+	// Distances are between an image and the image with noise of increasing strength.
 	Distances []float64 `json:"distances"`
 }
 
-// OperatorReport is what was found out about an operator or a metric.
+// OperatorReport is the result of checking an operator or a metric.
 type OperatorReport struct {
 	Kind     string          `json:"kind"`
 	File     string          `json:"file"`
@@ -67,22 +67,22 @@ type OperatorReport struct {
 	Min      float64         `json:"min"`
 	Max      float64         `json:"max"`
 	Gradient *GradientReport `json:"gradient,omitempty"`
-	// Adjoint is |⟨Ax, w⟩ − ⟨x, Aᵀw⟩| over the product of the norms, where A is linear.
+	// Adjoint is |⟨Ax, w⟩ − ⟨x, Aᵀw⟩| over the product of the norms, if the card declares A linear.
 	Adjoint *float64      `json:"adjoint,omitempty"`
 	Metric  *MetricReport `json:"metric,omitempty"`
 	Vectors *Agreement    `json:"vectors,omitempty"`
-	// MSPerCall is the middle time of a call for one image, in milliseconds.
+	// MSPerCall is the median time of a call for one image, in milliseconds.
 	MSPerCall float64  `json:"ms_per_call"`
 	PeakMiB   float64  `json:"peak_mib"`
 	Problems  []string `json:"problems,omitempty"`
 }
 
-// OK tells whether nothing is wrong.
+// OK reports whether the check found no problem.
 func (r *OperatorReport) OK() bool {
 	return len(r.Problems) == 0 && (r.Vectors == nil || r.Vectors.OK)
 }
 
-// operatorCheck is an operator or a metric with random inputs.
+// operatorCheck holds an operator or a metric and its inputs.
 type operatorCheck struct {
 	network *network
 	o       OperatorOptions
@@ -91,7 +91,8 @@ type operatorCheck struct {
 	key     noise.Key
 }
 
-// Operator checks an operator or a metric that is an ONNX file.
+// Operator checks the ONNX file of an operator or a metric. Errors are onnx.ErrModel, ErrInterface, ErrVectors and
+// ErrNotFinite; deviations are in the report.
 func Operator(ctx context.Context, rt *onnx.Runtime, file string, o OperatorOptions) (*OperatorReport, error) {
 	data, err := onnx.ReadFile(file)
 	if err != nil {
@@ -101,14 +102,8 @@ func Operator(ctx context.Context, rt *onnx.Runtime, file string, o OperatorOpti
 	if err != nil {
 		return nil, err
 	}
-	if o.Size == 0 {
-		o.Size = 256
-	}
 	if o.Tolerance == 0 {
 		o.Tolerance = 0.01
-	}
-	if o.Limits == (Limits{}) {
-		o.Limits = DefaultLimits()
 	}
 	c := &operatorCheck{network: n, o: o, in: map[string]*raster.Array{}, key: noise.NewKey([32]byte([]byte("ddiff operator check: fixed seed.")[:32]))}
 	if err := c.inputs(); err != nil {
@@ -126,19 +121,19 @@ func Operator(ctx context.Context, rt *onnx.Runtime, file string, o OperatorOpti
 	if err != nil {
 		return nil, err
 	}
-	if r.Vectors, err = n.beside(ctx, rt, o.Vectors, o.Limits); err != nil {
+	if r.Vectors, err = n.checkVectors(ctx, rt, o.Vectors, o.Limits); err != nil {
 		return nil, err
 	}
 	r.PeakMiB = float64(PeakMiB())
 	return r, nil
 }
 
-// inputs makes the image, the parameter and the seed of the gradient.
+// inputs generates the image.
 func (c *operatorCheck) inputs() error {
 	n := c.network
 	p, ok := n.input("x")
 	if !ok || len(p.dims) != 4 {
-		return fmt.Errorf("%s: %w: its inputs are %v, want an image batch x", n.file, ErrInterface, named(n.inputs))
+		return fmt.Errorf("%s: %w: its inputs are %v, want an image batch x", n.file, ErrInterface, names(n.inputs))
 	}
 	multiple := 1
 	if text := n.meta["ddiff.multiple_of"]; text != "" {
@@ -151,7 +146,7 @@ func (c *operatorCheck) inputs() error {
 	if err != nil {
 		return fmt.Errorf("%s: %w: the channels of x are %q, want a number", n.file, ErrInterface, p.dims[1])
 	}
-	size := (c.o.Size + multiple - 1) / multiple * multiple
+	size := imageSize(c.o.Size, multiple)
 	shape := []int{1, channels, size, size}
 	c.x = &raster.Array{Shape: shape, Data: smooth(shape)}
 	grain := c.noise(len(c.x.Data), 0, 0.05)
@@ -162,26 +157,26 @@ func (c *operatorCheck) inputs() error {
 	return nil
 }
 
-// noise is the n-th array of fixed normal deviates.
+// noise returns the n-th array of normal deviates, equal in every check.
 func (c *operatorCheck) noise(size int, n uint32, std float64) []float32 {
 	out := make([]float32, size)
 	noise.Normal(out, c.key, noise.Operator, n, std)
 	return out
 }
 
-// operator checks range, gradient and, where it is linear, the adjoint.
+// operator checks range, gradient and, if the card declares the operator linear, the adjoint.
 func (c *operatorCheck) operator(ctx context.Context, rt *onnx.Runtime, r *OperatorReport) error {
 	n := c.network
-	free := map[string]int{}
+	lengths := map[string]int{}
 	x, _ := n.input("x")
-	if err := x.bind(c.x.Shape, free); err != nil {
+	if err := x.bind(c.x.Shape, lengths); err != nil {
 		return fmt.Errorf("%s: %w: %w", n.file, ErrInterface, err)
 	}
 	y, ok := n.output("y")
 	if !ok {
-		return fmt.Errorf("%s: %w: its outputs are %v, want y and gx", n.file, ErrInterface, named(n.outputs))
+		return fmt.Errorf("%s: %w: its outputs are %v, want y and gx", n.file, ErrInterface, names(n.outputs))
 	}
-	shape, err := y.shape(free)
+	shape, err := y.shape(lengths)
 	if err != nil {
 		return fmt.Errorf("%s: %w", n.file, err)
 	}
@@ -192,7 +187,7 @@ func (c *operatorCheck) operator(ctx context.Context, rt *onnx.Runtime, r *Opera
 		case "w":
 			c.in["w"] = &raster.Array{Shape: shape, Data: c.noise(product(shape), 1, 1)}
 		default:
-			dims, err := p.shape(free)
+			dims, err := p.shape(lengths)
 			if err != nil {
 				return fmt.Errorf("%s: %w", n.file, err)
 			}
@@ -203,10 +198,10 @@ func (c *operatorCheck) operator(ctx context.Context, rt *onnx.Runtime, r *Opera
 			c.in[p.name] = &raster.Array{Shape: dims, Data: c.noise(product(dims), 2, std)}
 		}
 	}
-	_, seeded := n.input("w")
-	_, differentiated := n.output("gx")
-	if !seeded || !differentiated {
-		return fmt.Errorf("%s: %w: an operator has an input w and an output gx, its gradient; it has %v and %v", n.file, ErrInterface, named(n.inputs), named(n.outputs))
+	_, hasW := n.input("w")
+	_, hasGX := n.output("gx")
+	if !hasW || !hasGX {
+		return fmt.Errorf("%s: %w: an operator needs an input w and an output gx, its gradient; it has %v and %v", n.file, ErrInterface, names(n.inputs), names(n.outputs))
 	}
 	run, err := n.open(rt, c.in, []string{"y", "gx"}, nil)
 	if err != nil {
@@ -217,11 +212,11 @@ func (c *operatorCheck) operator(ctx context.Context, rt *onnx.Runtime, r *Opera
 	if err != nil {
 		return err
 	}
-	r.MSPerCall = times.middle()
+	r.MSPerCall = times.median()
 	if !slices.Equal(got["gx"].Shape, c.x.Shape) {
-		return fmt.Errorf("%s: %w: gx has the shape %v, x %v", n.file, ErrInterface, got["gx"].Shape, c.x.Shape)
+		return fmt.Errorf("%s: %w: gx has the shape %v, x has %v", n.file, ErrInterface, got["gx"].Shape, c.x.Shape)
 	}
-	r.Min, r.Max = extremes(got["y"].Data)
+	r.Min, r.Max = float64(slices.Min(got["y"].Data)), float64(slices.Max(got["y"].Data))
 	if r.Gradient, err = c.gradient(ctx, run, got["gx"].Data); err != nil {
 		return err
 	}
@@ -235,13 +230,13 @@ func (c *operatorCheck) operator(ctx context.Context, rt *onnx.Runtime, r *Opera
 		}
 		r.Adjoint = &e
 		if !(e <= c.o.Tolerance) {
-			r.Problems = append(r.Problems, fmt.Sprintf("the card says linear, but ⟨Ax, w⟩ and ⟨x, Aᵀw⟩ differ by %.3g", e))
+			r.Problems = append(r.Problems, fmt.Sprintf("the card declares the operator linear, but ⟨Ax, w⟩ and ⟨x, Aᵀw⟩ differ by %.3g", e))
 		}
 	}
 	return nil
 }
 
-// times runs three times, and gives the last results.
+// times runs three times and returns the last results with the duration of each call.
 func (c *operatorCheck) times(ctx context.Context, run *runner) (got map[string]*raster.Array, d durations, err error) {
 	for range 3 {
 		begin := time.Now()
@@ -325,8 +320,4 @@ func (c *operatorCheck) adjoint(ctx context.Context, run *runner) (float64, erro
 	y, gx, w := got["y"].Data, got["gx"].Data, c.in["w"].Data
 	scale := max(math.Sqrt(dot(y, y)*dot(w, w)), math.Sqrt(dot(x.Data, x.Data)*dot(gx, gx)), 1e-12)
 	return math.Abs(dot(y, w)-dot(x.Data, gx)) / scale, nil
-}
-
-func extremes(x []float32) (lo, hi float64) {
-	return float64(slices.Min(x)), float64(slices.Max(x))
 }

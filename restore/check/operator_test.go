@@ -13,7 +13,7 @@ import (
 	"ddiff/restore/raster"
 )
 
-var about = map[string]string{"ddiff.kind": "operator", "ddiff.name": "tiny", "ddiff.license": "CC0-1.0", "ddiff.multiple_of": "4", "ddiff.linear": "false"}
+var operatorCard = map[string]string{"ddiff.kind": "operator", "ddiff.name": "tiny", "ddiff.license": "CC0-1.0", "ddiff.multiple_of": "4", "ddiff.linear": "false"}
 
 func with(base map[string]string, changes ...string) map[string]string {
 	out := maps.Clone(base)
@@ -23,7 +23,7 @@ func with(base map[string]string, changes ...string) map[string]string {
 	return out
 }
 
-// operatorFile is an operator with the gradient that reverse mode finds, times a factor.
+// operatorFile writes an operator with its gradient by reverse mode, times a factor.
 func operatorFile(t *testing.T, forward func(g *onnx.Graph, x onnx.Value) onnx.Value, factor float32, metadata map[string]string) string {
 	t.Helper()
 	g := onnx.NewGraph(onnx.DefaultOpset)
@@ -53,15 +53,15 @@ func TestOperator(t *testing.T) {
 		linear  string
 		problem string
 	}{
-		"linear":                {crop, 1, "true", ""},
-		"not linear":            {curve, 1, "false", ""},
-		"wrong gradient":        {curve, 1.05, "false", "the gradient differs from finite differences"},
-		"gradient of wrong way": {crop, -1, "false", "the gradient differs from finite differences"},
-		"not as linear as said": {curve, 1, "true", "the card says linear"},
+		"linear":          {crop, 1, "true", ""},
+		"not linear":      {curve, 1, "false", ""},
+		"wrong gradient":  {curve, 1.05, "false", "the gradient differs from finite differences"},
+		"wrong sign":      {crop, -1, "false", "the gradient differs from finite differences"},
+		"declared linear": {curve, 1, "true", "the card declares the operator linear"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			file := operatorFile(t, c.forward, c.factor, with(about, "ddiff.linear", c.linear))
+			file := operatorFile(t, c.forward, c.factor, with(operatorCard, "ddiff.linear", c.linear))
 			r, err := check.Operator(t.Context(), onnxtest.Runtime(t), file, check.OperatorOptions{Size: 16})
 			must(t, err)
 			if r.OK() != (c.problem == "") || c.problem != "" && !strings.Contains(strings.Join(r.Problems, "; "), c.problem) {
@@ -79,7 +79,7 @@ func TestOperator(t *testing.T) {
 
 func TestOperatorVectors(t *testing.T) {
 	t.Parallel()
-	file := operatorFile(t, crop, 1, about)
+	file := operatorFile(t, crop, 1, operatorCard)
 	x, w := ramp(1, 1, 3, 16, 16), ramp(1, 1, 3, 16, 8)
 	y := &raster.Array{Shape: []int{1, 3, 16, 8}}
 	for row := range 48 {
@@ -95,13 +95,13 @@ func TestOperatorVectors(t *testing.T) {
 	}
 }
 
-// metricFile is the sum of squares of the difference, or something that is no distance.
+// metricFile writes a metric: the sum of distance over the image.
 func metricFile(t *testing.T, distance func(g *onnx.Graph, x, y onnx.Value) onnx.Value) string {
 	t.Helper()
 	g := onnx.NewGraph(onnx.DefaultOpset)
 	x, y := g.Input("x", onnx.Float, 1, 3, 16, 16), g.Input("y", onnx.Float, 1, 3, 16, 16)
 	g.Output("distance", g.Reshape(g.ReduceSum(distance(g, x, y), 1, 2, 3), 1))
-	return save(t, g, with(about, "ddiff.kind", "metric"))
+	return save(t, g, with(operatorCard, "ddiff.kind", "metric"))
 }
 
 func TestMetric(t *testing.T) {
@@ -112,9 +112,9 @@ func TestMetric(t *testing.T) {
 		problem  string
 	}{
 		"squares":       {func(g *onnx.Graph, x, y onnx.Value) onnx.Value { return square(g, g.Minus(x, y)) }, ""},
-		"not symmetric": {func(g *onnx.Graph, x, y onnx.Value) onnx.Value { return g.Mul(square(g, g.Minus(x, y)), g.Exp(x)) }, "the two orders of a pair differ"},
+		"not symmetric": {func(g *onnx.Graph, x, y onnx.Value) onnx.Value { return g.Mul(square(g, g.Minus(x, y)), g.Exp(x)) }, "the distance is not symmetric"},
 		"not zero":      {func(g *onnx.Graph, x, y onnx.Value) onnx.Value { return square(g, g.Add(x, y)) }, "from itself"},
-		"constant":      {func(g *onnx.Graph, x, y onnx.Value) onnx.Value { return g.Minus(g.Add(x, y), g.Add(y, x)) }, "does not grow with noise"},
+		"constant":      {func(g *onnx.Graph, x, y onnx.Value) onnx.Value { return g.Minus(g.Add(x, y), g.Add(y, x)) }, "does not increase with noise"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -127,7 +127,7 @@ func TestMetric(t *testing.T) {
 	}
 }
 
-func TestUnusableOperators(t *testing.T) {
+func TestInvalidOperators(t *testing.T) {
 	t.Parallel()
 	rt := onnxtest.Runtime(t)
 	file := func(build func(g *onnx.Graph), metadata map[string]string) string {
@@ -141,11 +141,11 @@ func TestUnusableOperators(t *testing.T) {
 		want string
 	}{
 		"no kind":     {operatorFile(t, crop, 1, nil), "ddiff.kind is \"\", want operator or metric"},
-		"no gradient": {file(func(g *onnx.Graph) { g.Output("y", g.Neg(image(g, "x"))) }, about), "an operator has an input w and an output gx"},
-		"no x":        {file(func(g *onnx.Graph) { g.Output("y", g.Neg(image(g, "image"))) }, about), "want an image batch x"},
-		"no y":        {file(func(g *onnx.Graph) { g.Output("z", g.Neg(image(g, "x"))) }, about), "want y and gx"},
-		"no pair":     {file(func(g *onnx.Graph) { g.Output("distance", image(g, "x")) }, with(about, "ddiff.kind", "metric")), "want x and y"},
-		"other size":  {operatorFile(t, crop, 1, with(about, "ddiff.multiple_of", "32")), "were given"},
+		"no gradient": {file(func(g *onnx.Graph) { g.Output("y", g.Neg(image(g, "x"))) }, operatorCard), "an operator needs an input w and an output gx"},
+		"no x":        {file(func(g *onnx.Graph) { g.Output("y", g.Neg(image(g, "image"))) }, operatorCard), "want an image batch x"},
+		"no y":        {file(func(g *onnx.Graph) { g.Output("z", g.Neg(image(g, "x"))) }, operatorCard), "want y and gx"},
+		"no pair":     {file(func(g *onnx.Graph) { g.Output("distance", image(g, "x")) }, with(operatorCard, "ddiff.kind", "metric")), "want x and y"},
+		"other size":  {operatorFile(t, crop, 1, with(operatorCard, "ddiff.multiple_of", "32")), "got the shape [1 3 32 32]"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

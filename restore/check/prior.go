@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"os"
 	"slices"
 	"time"
 
@@ -14,22 +13,21 @@ import (
 	"ddiff/restore/raster"
 )
 
-// PriorOptions say how to check a prior.
+// PriorOptions configure the check of a prior.
 type PriorOptions struct {
-	// Size is the side of the square images in pixels, raised to a multiple of what the card
-	// asks for. Default: 256.
+	// Size is the side of the square images in pixels, rounded up to the card's multiple_of. Default: 256.
 	Size int
-	// Images are photographs of that size and of the prior's channels. Default: none.
+	// Images are photographs of that size with the prior's channels. Default: none.
 	Images []*raster.Image
-	// Vectors is a folder or an .npz file. Default: the folder beside the file, where there is one.
+	// Vectors is a folder or an .npz file of reference vectors. Default: VectorsPath, if it exists.
 	Vectors string
-	// Limits are for the vectors. Default: DefaultLimits.
+	// Limits bound the deviation from the vectors. Default: DefaultLimits.
 	Limits Limits
-	// Timesteps are time indices. Default: ten, from the first to the last.
+	// Timesteps are the time indices. Default: ten, from the first to the last.
 	Timesteps []int
 }
 
-// NoiseRow are statistics of the estimated noise ε̂ in √(1−ᾱ)·ε, at one time index.
+// NoiseRow contains statistics of the estimated noise ε̂ in √(1−ᾱ)·ε at one time index.
 type NoiseRow struct {
 	T        int     `json:"t"`
 	AlphaBar float64 `json:"alpha_bar"`
@@ -39,19 +37,19 @@ type NoiseRow struct {
 	MSE float64 `json:"mse"`
 }
 
-// ImageRow says how well one evaluation denoises, at one time index: means over the images.
+// ImageRow scores one denoising evaluation at one time index, averaged over the images.
 type ImageRow struct {
 	T int `json:"t"`
-	// Sigma is the noise √((1−ᾱ)/ᾱ) of x_t/√ᾱ, the image in [−1, 1].
+	// Sigma is √((1−ᾱ)/ᾱ), the standard deviation of the noise in x_t/√ᾱ for images in [−1, 1].
 	Sigma float64 `json:"sigma"`
-	// Noisy and Denoised are PSNR of x_t/√ᾱ and of the estimate z, in dB, both clipped to [−1, 1].
+	// Noisy and Denoised are the PSNR of x_t/√ᾱ and of the estimate z, both clipped to [−1, 1], in dB.
 	Noisy    float64 `json:"noisy_psnr"`
 	Denoised float64 `json:"denoised_psnr"`
 	// MSE is the mean of (ε̂ − ε)².
 	MSE float64 `json:"mse"`
 }
 
-// PriorReport is what was found out about a prior.
+// PriorReport is the result of checking a prior.
 type PriorReport struct {
 	Kind       string     `json:"kind"`
 	File       string     `json:"file"`
@@ -61,20 +59,21 @@ type PriorReport struct {
 	Shape      [4]int     `json:"shape"`
 	Noise      []NoiseRow `json:"noise"`
 	Images     []ImageRow `json:"images,omitempty"`
-	// Vectors is missing where there were none.
+	// Vectors is nil without reference vectors.
 	Vectors *Agreement `json:"vectors,omitempty"`
-	// MSPerCall is the middle time of a call for one image, in milliseconds.
+	// MSPerCall is the median time of a call for one image, in milliseconds.
 	MSPerCall float64 `json:"ms_per_call"`
-	// PeakMiB is the largest memory of this process so far.
+	// PeakMiB is the peak resident memory of this process.
 	PeakMiB float64 `json:"peak_mib"`
-	// Warnings are what looks wrong and is not certain to be.
+	// Warnings describe likely but uncertain defects.
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// OK tells whether nothing contradicts the vectors.
+// OK reports whether the prior agrees with its vectors.
 func (r *PriorReport) OK() bool { return r.Vectors == nil || r.Vectors.OK }
 
-// Prior checks a prior's file, or the bundled one by its name.
+// Prior checks the prior in file, which may be prior.Bundled. Errors are those of prior.Load, ErrVectors and
+// ErrNotFinite; deviations from the vectors are in the report.
 func Prior(ctx context.Context, rt *onnx.Runtime, file string, o PriorOptions) (*PriorReport, error) {
 	data, err := prior.Read(file)
 	if err != nil {
@@ -93,17 +92,17 @@ func Prior(ctx context.Context, rt *onnx.Runtime, file string, o PriorOptions) (
 	if err := c.statistics(ctx, r); err != nil {
 		return nil, err
 	}
-	r.MSPerCall = c.times.middle()
+	r.MSPerCall = c.times.median()
 	c.one.Close() // before the next network is compiled: each takes several times its file's size in memory
 	if r.Vectors, err = c.vectors(ctx, file, data); err != nil {
 		return nil, err
 	}
-	r.Warnings = append(r.Warnings, suspicions(r)...)
+	r.Warnings = warnings(r)
 	r.PeakMiB = float64(PeakMiB())
 	return r, nil
 }
 
-// priorCheck is a prior compiled for one image.
+// priorCheck holds a prior compiled for one image.
 type priorCheck struct {
 	rt    *onnx.Runtime
 	prior *prior.Prior
@@ -114,20 +113,13 @@ type priorCheck struct {
 }
 
 func newPriorCheck(rt *onnx.Runtime, p *prior.Prior, o PriorOptions) (*priorCheck, error) {
-	if o.Size == 0 {
-		o.Size = 256
-	}
-	m := p.Card.MultipleOf
-	c := &priorCheck{rt: rt, prior: p, o: o, size: (o.Size + m - 1) / m * m}
+	c := &priorCheck{rt: rt, prior: p, o: o, size: imageSize(o.Size, p.Card.MultipleOf)}
 	if len(o.Timesteps) == 0 {
 		last := float64(p.Schedule.Steps() - 1)
 		for _, f := range []float64{0, 0.01, 0.03, 0.1, 0.2, 0.35, 0.5, 0.7, 0.85, 1} {
 			c.o.Timesteps = append(c.o.Timesteps, int(math.Round(f*last)))
 		}
 		c.o.Timesteps = slices.Compact(c.o.Timesteps)
-	}
-	if o.Limits == (Limits{}) {
-		c.o.Limits = DefaultLimits()
 	}
 	for _, img := range o.Images {
 		if img.Channels != p.Card.Channels || img.Height != c.size || img.Width != c.size {
@@ -139,7 +131,7 @@ func newPriorCheck(rt *onnx.Runtime, p *prior.Prior, o PriorOptions) (*priorChec
 	return c, err
 }
 
-// statistics asks the network at each time index.
+// statistics runs the network at each time index.
 func (c *priorCheck) statistics(ctx context.Context, r *PriorReport) error {
 	key := noise.NewKey([32]byte([]byte("ddiff prior check: fixed noise..")))
 	for _, t := range c.o.Timesteps {
@@ -149,7 +141,7 @@ func (c *priorCheck) statistics(ctx context.Context, r *PriorReport) error {
 		a := c.prior.Schedule.AlphaBar[t]
 		eps := make([]float32, len(c.one.X.F32))
 		noise.Normal(eps, key, noise.Step, uint32(t), 1)
-		got, _, err := c.ask(ctx, nil, eps, t)
+		got, _, err := c.estimateNoise(ctx, nil, eps, t)
 		if err != nil {
 			return err
 		}
@@ -161,7 +153,7 @@ func (c *priorCheck) statistics(ctx context.Context, r *PriorReport) error {
 		row := ImageRow{T: t, Sigma: math.Sqrt((1 - a) / a)}
 		for i, img := range c.o.Images {
 			noise.Normal(eps, key, noise.Step, uint32(t+(i+1)*c.prior.Schedule.Steps()), 1)
-			got, xt, err := c.ask(ctx, img.Pix, eps, t)
+			got, xt, err := c.estimateNoise(ctx, img.Pix, eps, t)
 			if err != nil {
 				return err
 			}
@@ -177,9 +169,8 @@ func (c *priorCheck) statistics(ctx context.Context, r *PriorReport) error {
 	return nil
 }
 
-// ask gives the network's estimate of the noise in x_t = √ᾱ·x + √(1−ᾱ)·ε, and x_t; x nil is a
-// grey image.
-func (c *priorCheck) ask(ctx context.Context, x, eps []float32, t int) (got, xt []float32, err error) {
+// estimateNoise returns the network's estimate of ε in x_t = √ᾱ·x + √(1−ᾱ)·ε, and x_t. A nil x is a grey image.
+func (c *priorCheck) estimateNoise(ctx context.Context, x, eps []float32, t int) (got, xt []float32, err error) {
 	a := c.prior.Schedule.AlphaBar[t]
 	xt = make([]float32, len(eps))
 	for i := range xt {
@@ -209,43 +200,35 @@ func (c *priorCheck) ask(ctx context.Context, x, eps []float32, t int) (got, xt 
 	return got, xt, nil
 }
 
-// vectors compares with reference vectors, of the file itself and of the form in which the
-// solver takes it in.
+// vectors compares the file, and the form that the solver inlines, with the reference vectors; nil without vectors.
 func (c *priorCheck) vectors(ctx context.Context, file string, data []byte) (*Agreement, error) {
-	path := c.o.Vectors
-	if path == "" {
-		path = VectorsBeside(file)
-		if _, err := os.Stat(path); err != nil {
-			return nil, nil //nolint:nilerr // without vectors there is nothing to compare
-		}
-	}
 	n, err := newNetwork(file, data)
 	if err != nil {
 		return nil, err
 	}
-	v, err := ReadVectors(path, named(n.outputs))
+	v, err := n.readVectors(c.o.Vectors)
+	if v == nil || err != nil {
+		return nil, err
+	}
+	got, err := c.predictAll(ctx, n, v) // first, because Compile checks the size against the card
 	if err != nil {
 		return nil, err
 	}
-	got, err := c.taken(ctx, n, v) // first: it knows what sizes the card allows
+	plain, err := n.compare(ctx, c.rt, v, c.o.Limits)
 	if err != nil {
 		return nil, err
 	}
-	plain, err := n.agree(ctx, c.rt, v, c.o.Limits)
+	inlined, err := v.compare(map[string]*raster.Array{n.outputs[0].name: got}, c.o.Limits)
 	if err != nil {
 		return nil, err
 	}
-	built, err := v.compare(map[string]*raster.Array{n.outputs[0].name: got}, c.o.Limits)
-	if err != nil {
-		return nil, err
-	}
-	built.File = &plain.Deviation
-	built.Deviation, built.OK = built.worse(plain.Deviation), built.OK && plain.OK
-	return built, nil
+	inlined.File = &plain.Deviation
+	inlined.Deviation, inlined.OK = inlined.max(plain.Deviation), inlined.OK && plain.OK
+	return inlined, nil
 }
 
-// taken evaluates the vectors' inputs one by one as the solver does.
-func (c *priorCheck) taken(ctx context.Context, n *network, v *Vectors) (*raster.Array, error) {
+// predictAll evaluates the vectors' inputs one by one in the form that the solver inlines.
+func (c *priorCheck) predictAll(ctx context.Context, n *network, v *Vectors) (*raster.Array, error) {
 	var x, t *raster.Array
 	for _, p := range n.inputs {
 		if len(p.dims) == 4 {
@@ -274,8 +257,8 @@ func (c *priorCheck) taken(ctx context.Context, n *network, v *Vectors) (*raster
 	return out, nil
 }
 
-// suspicions are what a trained network would not show.
-func suspicions(r *PriorReport) []string {
+// warnings lists results that a trained network with a correct card does not show.
+func warnings(r *PriorReport) []string {
 	var out []string
 	worst := 0.0
 	for _, n := range r.Noise {
@@ -284,11 +267,11 @@ func suspicions(r *PriorReport) []string {
 		}
 	}
 	if worst > 0.5 {
-		out = append(out, fmt.Sprintf("where nearly all is noise the estimate is off by a mean square of %.2f: the card's prediction or schedule may be wrong, or the network is not trained", worst))
+		out = append(out, fmt.Sprintf("the mean square error of the estimated noise is %.2f where ᾱ < 0.1: the card's prediction or schedule may be wrong, or the network is not trained", worst))
 	}
 	for _, i := range r.Images {
 		if i.Sigma > 0.02 && i.Sigma < 1 && i.Denoised < i.Noisy {
-			return append(out, fmt.Sprintf("at time index %d the image is worse after denoising (%.1f dB) than before (%.1f dB)", i.T, i.Denoised, i.Noisy))
+			return append(out, fmt.Sprintf("at time index %d denoising reduces the PSNR from %.1f dB to %.1f dB", i.T, i.Noisy, i.Denoised))
 		}
 	}
 	return out

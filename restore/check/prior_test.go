@@ -23,16 +23,16 @@ func TestPriorStatistics(t *testing.T) {
 	if r.Shape != [4]int{1, 3, 40, 40} || r.Name != "tiny" || len(r.SHA256) != 64 || r.Vectors != nil || !r.OK() || r.PeakMiB <= 1 || len(r.Noise) != 3 {
 		t.Errorf("report %+v", r)
 	}
-	// The network gives half of √(1−ᾱ)·ε: its deviation and its error follow.
+	// The network predicts half of √(1−ᾱ)·ε, which determines the standard deviation and the error.
 	for _, n := range r.Noise {
 		s := math.Sqrt(1 - n.AlphaBar)
 		if math.Abs(n.Std-s/2) > 0.02 || math.Abs(n.Mean) > 0.03 || math.Abs(n.MSE-(1-s/2)*(1-s/2)) > 0.03 {
-			t.Errorf("t %d: mean %g, deviation %g, error %g with √(1−ᾱ) = %g", n.T, n.Mean, n.Std, n.MSE, s)
+			t.Errorf("t %d: mean %g, standard deviation %g, error %g with √(1−ᾱ) = %g", n.T, n.Mean, n.Std, n.MSE, s)
 		}
 	}
 }
 
-// The bundled prior is trained: it denoises, and noise is nearly all that it finds in noise.
+// TestBundledPrior: the bundled prior denoises a photograph and predicts the noise in pure noise.
 func TestBundledPrior(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("../../examples/images/coffee.png")
@@ -47,23 +47,23 @@ func TestBundledPrior(t *testing.T) {
 		t.Fatalf("report %+v", r)
 	}
 	if first, last := r.Images[0], r.Noise[2]; first.Denoised < first.Noisy+6 || last.MSE > 0.05 {
-		t.Errorf("from %.1f dB to %.1f dB; mean square error on noise %g", first.Noisy, first.Denoised, last.MSE)
+		t.Errorf("denoised from %.1f dB to %.1f dB; mean square error on noise %g", first.Noisy, first.Denoised, last.MSE)
 	}
 }
 
-// What finds no noise in noise is not trained, or predicts something else: here the velocity,
-// which is near −x where nearly all is noise.
-func TestSuspiciousCard(t *testing.T) {
+// TestWarnings: a network that predicts no noise in pure noise is untrained or predicts another quantity. Here that is
+// the velocity or the image, both near 0 for pure noise with a zero image.
+func TestWarnings(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		share   float32
 		changes map[string]string
 		warn    bool
 	}{
-		"noise":                    {1, nil, false},
-		"a velocity, said epsilon": {0, nil, true},
-		"a velocity":               {0, map[string]string{"ddiff.prediction": "velocity"}, false},
-		"an image":                 {0, map[string]string{"ddiff.prediction": "sample"}, false},
+		"epsilon":                       {1, nil, false},
+		"velocity with an epsilon card": {0, nil, true},
+		"velocity":                      {0, map[string]string{"ddiff.prediction": "velocity"}, false},
+		"sample":                        {0, map[string]string{"ddiff.prediction": "sample"}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -86,10 +86,10 @@ func TestPriorVectors(t *testing.T) {
 		precision string
 		ok        bool
 	}{
-		"equal":                 {right, "fp32", true},
-		"different":             {wrong, "fp32", false},
-		"half, near enough":     {wrong, "fp16", true}, // 20·log₁₀(2/0.004) ≈ 54 dB
-		"half, not near enough": {map[string]*raster.Array{"eps": ramp(0.51, 2, 3, 8, 16)}, "fp16", false},
+		"equal":              {right, "fp32", true},
+		"different":          {wrong, "fp32", false},
+		"fp16, within limit": {wrong, "fp16", true}, // 20·log₁₀(2/0.004) ≈ 54 dB
+		"fp16, beyond limit": {map[string]*raster.Array{"eps": ramp(0.51, 2, 3, 8, 16)}, "fp16", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -126,7 +126,7 @@ func TestVectorsFromNPZ(t *testing.T) {
 	}
 }
 
-func TestBrokenVectors(t *testing.T) {
+func TestInvalidVectors(t *testing.T) {
 	t.Parallel()
 	good := map[string]*raster.Array{"x": ramp(1, 1, 3, 8, 8), "t": {Shape: []int{1}, Data: []float32{3}}}
 	out := map[string]*raster.Array{"eps": ramp(0.5, 1, 3, 8, 8)}
@@ -142,7 +142,7 @@ func TestBrokenVectors(t *testing.T) {
 		}, "vectors.json: "},
 		"escape": {func(t *testing.T, dir string) {
 			must(t, os.WriteFile(filepath.Join(dir, "vectors.json"), []byte(`{"precision": "fp32", "inputs": {"x": "../x.npy"}}`), 0o644))
-		}, "is not a file beside"},
+		}, "must name a file in the same folder"},
 		"precision": {func(t *testing.T, dir string) {
 			must(t, os.WriteFile(filepath.Join(dir, "vectors.json"), []byte(`{"precision": "int8"}`), 0o644))
 		}, "precision is"},
@@ -167,7 +167,7 @@ func TestNotFinite(t *testing.T) {
 	wantError(t, err, check.ErrNotFinite, "at time index 4")
 }
 
-func TestUnusablePriors(t *testing.T) {
+func TestInvalidPriors(t *testing.T) {
 	t.Parallel()
 	rt := onnxtest.Runtime(t)
 	_, err := check.Prior(t.Context(), rt, filepath.Join(t.TempDir(), "no.onnx"), check.PriorOptions{})
@@ -180,11 +180,11 @@ func TestUnusablePriors(t *testing.T) {
 	wantError(t, err, onnx.ErrModel, "not an ONNX file")
 	_, err = check.Prior(t.Context(), rt, score(t, 1, nil), check.PriorOptions{Size: 8, Timesteps: []int{1000}})
 	if err == nil {
-		t.Error("time index 1000 was accepted")
+		t.Error("no error for time index 1000 of 0..999")
 	}
 	_, err = check.Prior(t.Context(), rt, score(t, 1, nil), check.PriorOptions{Size: 8, Images: []*raster.Image{raster.New(3, 8, 16)}})
 	if err == nil {
-		t.Error("an image of another size was accepted")
+		t.Error("no error for an image of another size")
 	}
 }
 
@@ -201,7 +201,7 @@ func TestDeviate(t *testing.T) {
 	}
 	// The peak is 2 for unit variance: 20·log₁₀(2/0.02) = 40 dB.
 	if d := check.Deviate(b, a); math.Abs(d.MaxAbs-0.02) > 1e-6 || math.Abs(d.PSNR-40) > 0.3 {
-		t.Errorf("moved by 0.02: %+v", d)
+		t.Errorf("shifted by 0.02: %+v", d)
 	}
 }
 

@@ -29,7 +29,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// save writes a graph with metadata as a file in a new folder.
+// save writes a graph with metadata to a file in a new folder.
 func save(t *testing.T, g *onnx.Graph, metadata map[string]string) string {
 	t.Helper()
 	return saveAs(t, filepath.Join(t.TempDir(), "m.onnx"), g, metadata)
@@ -43,7 +43,7 @@ func saveAs(t *testing.T, path string, g *onnx.Graph, metadata map[string]string
 	return path
 }
 
-// score is a network that finds a share of the image to be noise.
+// score writes a network that predicts share·x as noise.
 func score(t *testing.T, share float32, changes map[string]string) string {
 	t.Helper()
 	g := onnx.NewGraph(onnx.DefaultOpset)
@@ -55,12 +55,12 @@ func score(t *testing.T, share float32, changes map[string]string) string {
 	return save(t, g, all)
 }
 
-// writeVectors puts a folder of vectors beside a model.
+// writeVectors writes a folder of vectors beside a model.
 func writeVectors(t *testing.T, model, precision string, inputs, outputs map[string]*raster.Array) string {
 	t.Helper()
 	dir := strings.TrimSuffix(model, ".onnx") + ".vectors"
 	must(t, os.MkdirAll(dir, 0o755))
-	said := map[string]any{"precision": precision}
+	index := map[string]any{"precision": precision}
 	sums := map[string]string{}
 	for part, arrays := range map[string]map[string]*raster.Array{"inputs": inputs, "outputs": outputs} {
 		files := map[string]string{}
@@ -71,16 +71,16 @@ func writeVectors(t *testing.T, model, precision string, inputs, outputs map[str
 			files[name], sums[name+".npy"] = name+".npy", hex.EncodeToString(sum[:])
 			must(t, os.WriteFile(filepath.Join(dir, name+".npy"), data, 0o644))
 		}
-		said[part] = files
+		index[part] = files
 	}
-	said["sha256"] = sums
-	data, err := json.Marshal(said)
+	index["sha256"] = sums
+	data, err := json.Marshal(index)
 	must(t, err)
 	must(t, os.WriteFile(filepath.Join(dir, "vectors.json"), data, 0o644))
 	return dir
 }
 
-// ramp is an array of growing values in [−1, 1], times a factor.
+// ramp returns an array of increasing values in [−1, 1], times a factor.
 func ramp(factor float32, shape ...int) *raster.Array {
 	n := 1
 	for _, d := range shape {

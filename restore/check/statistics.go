@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// moments are the mean and the standard deviation.
+// moments returns the mean and the standard deviation.
 func moments(x []float32) (mean, std float64) {
 	for _, v := range x {
 		mean += float64(v)
@@ -26,7 +26,7 @@ func rms(x []float32) float64 {
 	return math.Sqrt(sum / float64(max(len(x), 1)))
 }
 
-// meanSquare of the difference.
+// meanSquare returns the mean square difference.
 func meanSquare(a, b []float32) float64 {
 	sum := 0.0
 	for i := range a {
@@ -36,7 +36,7 @@ func meanSquare(a, b []float32) float64 {
 	return sum / float64(len(a))
 }
 
-// dot is the inner product, summed in float64.
+// dot returns the inner product, summed in float64.
 func dot(a, b []float32) float64 {
 	sum := 0.0
 	for i := range a {
@@ -45,7 +45,7 @@ func dot(a, b []float32) float64 {
 	return sum
 }
 
-// clippedPSNR of values against an image in [−1, 1], in dB, at most 80.
+// clippedPSNR returns the PSNR of values, clipped to [−1, 1], against an image, in dB, at most 80.
 func clippedPSNR(image []float32, value func(i int) float64) float64 {
 	sum := 0.0
 	for i, want := range image {
@@ -55,16 +55,24 @@ func clippedPSNR(image []float32, value func(i int) float64) float64 {
 	return -10 * math.Log10(sum/float64(len(image))+1e-8)
 }
 
-// durations of calls.
+// durations are durations of calls.
 type durations []time.Duration
 
-// middle is the median in milliseconds.
-func (d durations) middle() float64 {
+// median returns the median in milliseconds, or 0 without calls.
+func (d durations) median() float64 {
 	if len(d) == 0 {
 		return 0
 	}
 	s := slices.Sorted(slices.Values(d))
 	return s[len(s)/2].Seconds() * 1000
+}
+
+// imageSize rounds a side in pixels, by default 256, up to a multiple.
+func imageSize(size, multiple int) int {
+	if size == 0 {
+		size = 256
+	}
+	return (size + multiple - 1) / multiple * multiple
 }
 
 func product(shape []int) int {
@@ -75,7 +83,7 @@ func product(shape []int) int {
 	return n
 }
 
-// smooth is a batch of images of slow waves in [−1, 1], another in each channel.
+// smooth returns a batch of images of slow waves in [−1, 1], different in each channel.
 func smooth(shape []int) []float32 {
 	out := make([]float32, 0, product(shape))
 	h, w := float64(shape[2]), float64(shape[3])

@@ -2,6 +2,7 @@ package check
 
 import (
 	"archive/zip"
+	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -14,21 +15,43 @@ import (
 	"slices"
 	"strings"
 
+	"ddiff/restore/onnx"
 	"ddiff/restore/raster"
 )
 
-// Vectors are reference inputs and outputs of a model, by the names of its ports.
+// Vectors are reference inputs and outputs of a model, by port name.
 type Vectors struct {
-	// Precision of the model that they belong to: "fp32" or "fp16".
+	// Precision of the model: "fp32" or "fp16".
 	Precision string
-	// Inputs and Outputs have a batch as their first dimension.
+	// Inputs and Outputs have the batch as their first dimension.
 	Inputs, Outputs map[string]*raster.Array
 }
 
-// VectorsBeside is the folder in which an exporter puts the vectors of a model file.
-func VectorsBeside(model string) string { return strings.TrimSuffix(model, ".onnx") + ".vectors" }
+// VectorsPath returns the folder to which exporters write the vectors of a model file.
+func VectorsPath(model string) string { return strings.TrimSuffix(model, ".onnx") + ".vectors" }
 
-// vectorsFile is vectors.json.
+// readVectors reads the vectors of n from path, or from VectorsPath if path is empty. Without vectors there, it returns
+// nil.
+func (n *network) readVectors(path string) (*Vectors, error) {
+	if path == "" {
+		path = VectorsPath(n.file)
+		if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
+			return nil, nil
+		}
+	}
+	return ReadVectors(path, names(n.outputs))
+}
+
+// checkVectors reads the vectors of n, see readVectors, and compares n with them; nil without vectors.
+func (n *network) checkVectors(ctx context.Context, rt *onnx.Runtime, path string, l Limits) (*Agreement, error) {
+	v, err := n.readVectors(path)
+	if v == nil || err != nil {
+		return nil, err
+	}
+	return n.compare(ctx, rt, v, l)
+}
+
+// vectorsFile is the content of vectors.json.
 type vectorsFile struct {
 	Precision string            `json:"precision"`
 	Inputs    map[string]string `json:"inputs"`
@@ -36,9 +59,8 @@ type vectorsFile struct {
 	SHA256    map[string]string `json:"sha256"`
 }
 
-// ReadVectors reads a folder with vectors.json, whose digests must be right, or an .npz file
-// in which the arrays bear the names of the ports. outputs are those names of an .npz that
-// are outputs. ErrVectors wraps every refusal.
+// ReadVectors reads a folder with vectors.json and checks its digests, or reads an .npz file whose arrays have the names
+// of ports; outputs are the names of output ports in an .npz file. ErrVectors wraps all errors.
 func ReadVectors(path string, outputs []string) (*Vectors, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -79,16 +101,16 @@ func readFolder(dir string) (*Vectors, error) {
 		for _, port := range slices.Sorted(maps.Keys(part.files)) {
 			name := part.files[port]
 			if filepath.Base(name) != name {
-				return nil, fmt.Errorf("%q is not a file beside vectors.json", name)
+				return nil, fmt.Errorf("vectors.json: %q must name a file in the same folder", name)
 			}
 			data, err := os.ReadFile(filepath.Join(dir, name))
 			if err != nil {
 				return nil, err
 			}
 			if digest(data) != f.SHA256[name] {
-				return nil, fmt.Errorf("%s was altered: another SHA-256 than vectors.json says", name)
+				return nil, fmt.Errorf("%s was altered: its SHA-256 differs from vectors.json; export it again", name)
 			}
-			if part.arrays[port], err = array(name, data); err != nil {
+			if part.arrays[port], err = decodeArray(name, data); err != nil {
 				return nil, err
 			}
 		}
@@ -112,7 +134,7 @@ func readNPZ(path string, outputs []string) (v *Vectors, err error) {
 		if err = errors.Join(err, r.Close()); err != nil {
 			return nil, fmt.Errorf("%s: %w", f.Name, err)
 		}
-		a, err := array(f.Name, data)
+		a, err := decodeArray(f.Name, data)
 		if err != nil {
 			return nil, err
 		}
@@ -126,27 +148,27 @@ func readNPZ(path string, outputs []string) (v *Vectors, err error) {
 	return v, nil
 }
 
-func array(name string, data []byte) (*raster.Array, error) {
+func decodeArray(name string, data []byte) (*raster.Array, error) {
 	a, err := raster.DecodeNPY(data, 0)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	if i, ok := raster.Finite(a.Data); !ok {
-		return nil, fmt.Errorf("%s: value %d is not a finite number", name, i)
+		return nil, fmt.Errorf("%s: value %d is not finite", name, i)
 	}
 	return a, nil
 }
 
-// Deviation is how far values are from reference values.
+// Deviation is the difference of values from reference values.
 type Deviation struct {
 	// MaxAbs is the largest absolute difference.
 	MaxAbs float64 `json:"max_abs"`
-	// PSNR is 20·log₁₀(2·rms(reference)/rms(difference)) in dB, at most 200. The peak is
-	// twice the reference's RMS: 2, the width of −1..1, for noise of unit variance.
+	// PSNR is 20·log₁₀(2·rms(reference)/rms(difference)) in dB, at most 200. The peak is twice the reference's RMS,
+	// which for noise of unit variance is 2, the width of −1..1.
 	PSNR float64 `json:"psnr"`
 }
 
-// Deviate compares got with want, which have equal lengths.
+// Deviate compares got with want, which must have equal lengths.
 func Deviate(got, want []float32) Deviation {
 	var d Deviation
 	var signal, noise float64
@@ -163,31 +185,30 @@ func Deviate(got, want []float32) Deviation {
 	return d
 }
 
-// worse joins two deviations.
-func (d Deviation) worse(e Deviation) Deviation {
+// max returns the larger deviation in each field.
+func (d Deviation) max(e Deviation) Deviation {
 	return Deviation{MaxAbs: max(d.MaxAbs, e.MaxAbs), PSNR: min(d.PSNR, e.PSNR)}
 }
 
 // Agreement is the result of comparing a model with its vectors.
 type Agreement struct {
 	Deviation
-	// File is the deviation of the file as it is, where the comparison covers also the form
-	// in which the solver takes it in.
+	// File is the deviation of the unmodified file, if the comparison also covers the form that the solver inlines.
 	File      *Deviation `json:"file,omitempty"`
 	Precision string     `json:"precision"`
-	// OK: fp32 within MaxAbs, fp16 at PSNR or above.
+	// OK: the deviation is within the limits.
 	OK bool `json:"ok"`
 }
 
-// Limits say when a model agrees with its vectors.
+// Limits bound the deviation of a model from its vectors. The zero value is DefaultLimits.
 type Limits struct {
-	// MaxAbs is for fp32, in units of the reference's RMS where that is above 1. Default: 1e-4.
+	// MaxAbs is the largest MaxAbs in fp32, in units of the reference's RMS if that is above 1. Default: 1e-4.
 	MaxAbs float64
-	// PSNR is for fp16, in dB. Default: 50.
+	// PSNR is the lowest PSNR in fp16, in dB. Default: 50.
 	PSNR float64
 }
 
-// DefaultLimits are what the exporters are tested with.
+// DefaultLimits returns the limits with which the exporters are tested.
 func DefaultLimits() Limits { return Limits{MaxAbs: 1e-4, PSNR: 50} }
 
 func digest(data []byte) string { return fmt.Sprintf("%x", sha256.Sum256(data)) }
