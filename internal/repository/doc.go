@@ -1,7 +1,5 @@
-// Package repository holds the tests by which the repository checks itself: that packages,
-// files and names keep to the rules of CONTRIBUTING.md, that generated code and go.mod are
-// current, and that README, change log and examples say what the program does.
+// Package repository tests the repository itself: packages, files and names follow CONTRIBUTING.md,
+// generated code and go.mod are current, and documents, change log and examples match the program.
 //
-// It has no code but tests. They look at the files that Git tracks, so that work in progress
-// beside them does not matter.
+// The tests read the files that Git tracks and ignore untracked work in progress.
 package repository

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Every package says what it is for, in one comment above its package clause.
+// Every package has exactly one package comment.
 func TestPackageComments(t *testing.T) {
 	t.Parallel()
 	packages := map[string]string{} // folder -> name
@@ -34,11 +34,10 @@ func TestPackageComments(t *testing.T) {
 	}
 }
 
-// Every exported name of a package that others import has a comment: its own, or that of the
-// group it is declared in.
+// Every exported name of an importable package has a comment, its own or that of its group.
 func TestExportedNamesAreDocumented(t *testing.T) {
 	t.Parallel()
-	// These methods do what their interfaces say.
+	// The interfaces document these methods.
 	common := []string{"Error", "Unwrap", "String"}
 	for _, s := range sources(t) {
 		if s.file.Name.Name == "main" {
@@ -59,8 +58,7 @@ func TestExportedNamesAreDocumented(t *testing.T) {
 	}
 }
 
-// exportedReceiver tells whether a function can be seen from outside: one without a receiver,
-// or with a receiver of an exported type.
+// exportedReceiver reports whether a function has no receiver or a receiver of an exported type.
 func exportedReceiver(f *ast.FuncDecl) bool {
 	if f.Recv == nil {
 		return true
@@ -82,7 +80,7 @@ func exportedReceiver(f *ast.FuncDecl) bool {
 	}
 }
 
-// undocumented lists the exported names of a declaration that no comment belongs to.
+// undocumented returns the exported names of a declaration without a comment.
 func undocumented(d *ast.GenDecl) []*ast.Ident {
 	if d.Tok == token.IMPORT || d.Doc != nil {
 		return nil

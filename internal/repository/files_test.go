@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// maxLines is the length of a file that a person still reads in one go.
+// maxLines is the largest length of a Go file outside tests.
 const maxLines = 400
 
 func TestFilesAreShort(t *testing.T) {
@@ -23,7 +23,7 @@ func TestFilesAreShort(t *testing.T) {
 	}
 }
 
-// A file or folder is named after what is in it.
+// The name of a file or folder describes its content.
 func TestNoJunkDrawers(t *testing.T) {
 	t.Parallel()
 	junk := []string{"util", "utils", "helper", "helpers", "common", "misc", "shared", "base"}
@@ -37,11 +37,10 @@ func TestNoJunkDrawers(t *testing.T) {
 	}
 }
 
-// What belongs to one machine or one network is in no file: everything is found through the
-// environment of the person who runs it.
+// No file names a path of one machine or a host of one network: the environment provides both.
 func TestNoForeignPlaces(t *testing.T) {
 	t.Parallel()
-	// The expressions are cut up so that they do not find themselves.
+	// The expressions are split so that they do not match themselves.
 	foreign := regexp.MustCompile(strings.Join([]string{
 		`/ho` + `me/[a-z]`, `/Use` + `rs/[A-Za-z]`, `(^|[^\w.$/}])/ro` + `ot/`, `(^|[^\w.$/}])/wo` + `rk/`,
 		`proxy\.gol` + `ang\.org`, `sum\.gol` + `ang\.org`, `registry\.np` + `mjs`, `repo\d?\.ma` + `ven`,

@@ -20,12 +20,10 @@ func TestModulesAreTidy(t *testing.T) {
 	}
 }
 
-// protocVersion is the comment that names the protoc that was used; another one generates the
-// same code.
+// protocVersion matches the comment with the version of protoc, which does not affect the code.
 var protocVersion = regexp.MustCompile(`(?m)^// \tprotoc +v.*\n`)
 
-// The generated messages are those of the schema beside them, by the generator that go.mod
-// pins.
+// The generated messages match their schema and the generator that go.mod pins.
 func TestMessagesAreCurrent(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("protoc"); err != nil {
@@ -43,6 +41,6 @@ func TestMessagesAreCurrent(t *testing.T) {
 	}
 	want := read(t, dir+"/"+code)
 	if protocVersion.ReplaceAllString(string(got), "") != protocVersion.ReplaceAllString(want, "") {
-		t.Errorf("%s/%s does not follow from %s; run: make generate", dir, code, schema)
+		t.Errorf("%s/%s is not generated from %s; run: make generate", dir, code, schema)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// makeTargets are the targets of the Makefile that `make help` shows.
+// makeTargets returns the targets of the Makefile that `make help` shows.
 func makeTargets(t *testing.T) []string {
 	t.Helper()
 	var out []string
@@ -23,8 +23,8 @@ func makeTargets(t *testing.T) []string {
 	return out
 }
 
-// commands are the command lines in the shell blocks of a Markdown file, with continued lines
-// joined and comments cut off.
+// commands returns the command lines in the shell blocks of a Markdown file, with continued lines
+// joined and comments removed.
 func commands(text string) []string {
 	var out []string
 	for _, block := range regexp.MustCompile("(?ms)^```sh\n(.*?\n)```").FindAllStringSubmatch(text, -1) {
@@ -39,7 +39,7 @@ func commands(text string) []string {
 	return out
 }
 
-// Every command that the documents show exists, with the flags that they show.
+// Every command in the documents exists, with its flags.
 func TestDocumentedCommands(t *testing.T) {
 	t.Parallel()
 	targets := makeTargets(t)
@@ -60,10 +60,10 @@ func TestDocumentedCommands(t *testing.T) {
 	}
 }
 
-// usageLine is the line of a help text that names the verb and its arguments.
+// usageLine matches the line of a help text with the verb and its arguments.
 var usageLine = regexp.MustCompile(`(?m)^  ddiff((?: [a-z]+)*)(.*)$`)
 
-// checkVerb holds a command line against the help of its verb.
+// checkVerb compares a command line with the help of its verb.
 func checkVerb(t *testing.T, document, line string, words []string) {
 	t.Helper()
 	var plain, flags []string
@@ -80,7 +80,7 @@ func checkVerb(t *testing.T, document, line string, words []string) {
 		t.Errorf("%s: %q: no help (%v)\n%s", document, line, err, help)
 		return
 	}
-	// What follows the verb is an argument, unless the verb is a group of verbs.
+	// Further words are arguments, unless the verb is a group of verbs.
 	if n := len(strings.Fields(usage[1])); n < len(plain) && strings.Contains(usage[2], "[command]") {
 		t.Errorf("%s: %q: there is no verb %s", document, line, plain[n])
 	}
@@ -117,7 +117,7 @@ func TestScriptingPageIsComplete(t *testing.T) {
 	}
 }
 
-// Links between the documents lead somewhere.
+// The targets of links between documents exist.
 func TestLinks(t *testing.T) {
 	t.Parallel()
 	link := regexp.MustCompile(`\]\(([^)#\s]+)(#[^)]*)?\)`)
@@ -128,7 +128,7 @@ func TestLinks(t *testing.T) {
 			}
 			target := filepath.Join(root, filepath.Dir(document), filepath.FromSlash(m[1]))
 			if _, err := os.Stat(target); err != nil {
-				t.Errorf("%s: the link to %s leads nowhere", document, m[1])
+				t.Errorf("%s: the link to %s has no target", document, m[1])
 			}
 		}
 	}

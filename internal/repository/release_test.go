@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The change log has a section for the version that the program prints.
+// The change log has a section for the version of the program.
 func TestChangelogHasVersion(t *testing.T) {
 	t.Parallel()
 	out, err := exec.CommandContext(t.Context(), ddiff(t), "version").Output()
@@ -24,7 +24,7 @@ func TestChangelogHasVersion(t *testing.T) {
 	}
 }
 
-// Every test that may skip in continuous integration is still a test.
+// Every entry of .ci/may-skip names an existing test.
 func TestMaySkipIsCurrent(t *testing.T) {
 	t.Parallel()
 	for line := range strings.SplitSeq(read(t, ".ci/may-skip"), "\n") {

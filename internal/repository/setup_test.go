@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-// root is the repository as the tests see it from their own folder.
+// root is the path of the repository from the folder of the tests.
 const root = "../.."
 
 // run executes a program in the repository and returns its standard output.
@@ -32,11 +32,11 @@ func run(t *testing.T, program string, args ...string) string {
 	return string(out)
 }
 
-// tracked lists the files that Git tracks and that are there, by their slash-separated paths.
-// The patterns are those of git ls-files.
+// tracked returns the slash-separated paths of existing files that Git tracks and that match a
+// pattern of git ls-files.
 func tracked(t *testing.T, patterns ...string) []string {
 	t.Helper()
-	// A clone may belong to somebody else, as in a container.
+	// In a container the clone may belong to another user.
 	args := append([]string{"-c", "safe.directory=*", "ls-files", "-z", "--"}, patterns...)
 	var files []string
 	for name := range strings.SplitSeq(strings.TrimSuffix(run(t, "git", args...), "\x00"), "\x00") {
@@ -68,7 +68,7 @@ type source struct {
 	set  *token.FileSet
 }
 
-// sources parses the tracked Go files that are neither tests nor generated.
+// sources parses the tracked Go files except tests and generated files.
 func sources(t *testing.T) []source {
 	t.Helper()
 	var out []source
@@ -88,7 +88,7 @@ func sources(t *testing.T) []source {
 	return out
 }
 
-// buildDir is where the program is built; TestMain makes and removes it.
+// buildDir is the directory of the built program; TestMain creates and removes it.
 var buildDir string
 
 func TestMain(m *testing.M) {
@@ -112,7 +112,7 @@ var build = sync.OnceValues(func() (string, error) {
 	return program, nil
 })
 
-// ddiff is the path of the program, compiled once for all tests.
+// ddiff returns the path of the program, built once for all tests.
 func ddiff(t *testing.T) string {
 	t.Helper()
 	program, err := build()

@@ -20,8 +20,7 @@ type instruction struct {
 	words       []string
 }
 
-// dockerfile parses a Dockerfile: comments are dropped, continued lines joined. A stage is
-// known by its name.
+// dockerfile parses a Dockerfile, without comments and with continued lines joined.
 func dockerfile(t *testing.T, name string) (all []instruction) {
 	t.Helper()
 	stage, joined := "", ""
@@ -47,8 +46,8 @@ func dockerfile(t *testing.T, name string) (all []instruction) {
 
 const workerDockerfile = "Dockerfile.worker"
 
-// Every stage and file that Dockerfile.worker uses exists, images are named by a version, and
-// nothing that the program pins is pinned a second time.
+// Every stage and file of Dockerfile.worker exists, images have a version, and digests are pinned in
+// the program only.
 func TestWorkerDockerfile(t *testing.T) {
 	t.Parallel()
 	stages := map[string]bool{}
@@ -79,12 +78,12 @@ func TestWorkerDockerfile(t *testing.T) {
 	}
 	for _, name := range []string{workerDockerfile, "scripts/worker-image.sh", "scripts/worker-image-test.sh"} {
 		if digest := regexp.MustCompile(`[0-9a-f]{40}|[A-Za-z0-9+/]{86}==`).FindString(read(t, name)); digest != "" {
-			t.Errorf("%s has the digest %s: what is pinned is pinned in the program", name, digest)
+			t.Errorf("%s has the digest %s; pin it in the program", name, digest)
 		}
 	}
 }
 
-// checkBase refuses an image without a version; a stage above is no image.
+// checkBase checks that an image has a version. Earlier stages need none.
 func checkBase(t *testing.T, image string, stages map[string]bool) {
 	t.Helper()
 	if name, variant := strings.CutSuffix(image, "${VARIANT}"); variant {
@@ -98,7 +97,7 @@ func checkBase(t *testing.T, image string, stages map[string]bool) {
 	}
 }
 
-// checkCopy looks for what is copied, in the repository or in the stages above.
+// checkCopy checks that the sources of COPY exist in the repository or in earlier stages.
 func checkCopy(t *testing.T, words []string, stages map[string]bool, ignored []string) {
 	t.Helper()
 	if stage, ok := strings.CutPrefix(words[0], "--from="); ok {
@@ -118,15 +117,15 @@ func checkCopy(t *testing.T, words []string, stages map[string]bool, ignored []s
 func wantCopied(t *testing.T, file string, ignored []string) {
 	t.Helper()
 	if _, err := os.Stat(filepath.Join(root, file)); err != nil {
-		t.Errorf("what is copied is not there: %v", err)
+		t.Errorf("source of COPY: %v", err)
 	}
 	if slices.Contains(ignored, strings.Split(file, "/")[0]) {
-		t.Errorf("%s is copied, and .dockerignore leaves it out", file)
+		t.Errorf("%s is copied, but .dockerignore excludes it", file)
 	}
 }
 
-// ignoredByDocker are the folders that .dockerignore leaves out. The program is built from none
-// of them.
+// ignoredByDocker returns the folders that .dockerignore excludes. The build must need none of
+// them.
 func ignoredByDocker(t *testing.T) []string {
 	t.Helper()
 	var out []string
@@ -137,14 +136,14 @@ func ignoredByDocker(t *testing.T) []string {
 	}
 	for _, s := range sources(t) {
 		if top := strings.Split(s.dir, "/")[0]; slices.Contains(out, top) {
-			t.Errorf("%s is Go, and .dockerignore leaves %s out", s.name, top)
+			t.Errorf("%s is a Go file, but .dockerignore excludes %s", s.name, top)
 		}
 	}
 	return out
 }
 
-// The worker ends up without rights, ends on SIGTERM, and runs on the versions that the
-// project and its ONNX Runtime ask for.
+// The worker runs as an unprivileged user, ends on SIGTERM, and uses the versions that the project
+// and its ONNX Runtime require.
 func TestWorkerImageSettings(t *testing.T) {
 	t.Parallel()
 	last := map[string]string{}
@@ -158,7 +157,7 @@ func TestWorkerImageSettings(t *testing.T) {
 	}
 	uid := regexp.MustCompile(`(?m)^uid=(\d+)$`).FindStringSubmatch(read(t, "scripts/worker-image.sh"))
 	if len(uid) != 2 || uid[1] == "0" || last["USER"] != uid[1]+":"+uid[1] {
-		t.Errorf("the user is %q and the script's %v, want the same number, not 0", last["USER"], uid)
+		t.Errorf("user is %q, the script has %v; want the same number, not 0", last["USER"], uid)
 	}
 	if last["STOPSIGNAL"] != "SIGTERM" || last["ENTRYPOINT"] != `["ddiff", "worker"]` {
 		t.Errorf("STOPSIGNAL %s, ENTRYPOINT %s", last["STOPSIGNAL"], last["ENTRYPOINT"])
@@ -168,21 +167,21 @@ func TestWorkerImageSettings(t *testing.T) {
 	}
 	version := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindStringSubmatch(read(t, "go.mod"))[1]
 	if !strings.HasPrefix(bases["build"], "golang:"+version) {
-		t.Errorf("it is built with %s, go.mod asks for %s", bases["build"], version)
+		t.Errorf("the build uses %s, go.mod requires %s", bases["build"], version)
 	}
 	if !regexp.MustCompile(`^nvidia/cuda:12\.\d+\.\d+-cudnn-runtime-`).MatchString(bases["base-cuda"]) {
-		t.Errorf("the base is %s, the pinned ONNX Runtime asks for CUDA 12 with cuDNN", bases["base-cuda"])
+		t.Errorf("the base is %s, the pinned ONNX Runtime requires CUDA 12 with cuDNN", bases["base-cuda"])
 	}
 	pin := regexp.MustCompile(`(?s)func cudaRelease.*?version: "(\d+\.\d+)\.`).FindStringSubmatch(read(t, "restore/onnx/install/release.go"))
 	if len(pin) != 2 || !strings.Contains(read(t, workerDockerfile), "ONNX Runtime "+pin[1]+" ") {
-		t.Errorf("%s does not speak of the ONNX Runtime that is pinned (%v); look up what it is made with", workerDockerfile, pin)
+		t.Errorf("%s does not mention the pinned ONNX Runtime (%v); check its CUDA version", workerDockerfile, pin)
 	}
 }
 
 // skipCode is the exit code of scripts/worker-image-test.sh for a machine that cannot run it.
 const skipCode = 77
 
-// TestWorkerImage makes the image's contents in a plain Debian root and restores in it.
+// TestWorkerImage builds the content of the image in a plain Debian root and restores an image there.
 func TestWorkerImage(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), "scripts/worker-image-test.sh")
 	cmd.Dir = root
