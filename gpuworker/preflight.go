@@ -137,11 +137,11 @@ func (p *preflight) gradient(ctx context.Context) (string, error) {
 			continue
 		}
 		seen[string(key)] = true
-		off, err := checkGradient(ctx, p.on.Engine.Runtime(), t.op)
+		r, err := t.op.CheckGradient(ctx, p.on.Engine.Runtime())
 		if err != nil {
-			return "", fmt.Errorf("task %s at %d×%d: %w", t.op.Task, t.op.Image.Width, t.op.Image.Height, err)
+			return "", fmt.Errorf("image of %d×%d: %w", t.op.Image.Width, t.op.Image.Height, err)
 		}
-		worst = max(worst, off)
+		worst = max(worst, r.Error)
 	}
 	return fmt.Sprintf("%d operators, relative difference to finite differences at most %.1e", len(seen), worst), nil
 }
@@ -190,7 +190,8 @@ func (p *preflight) memory(ctx context.Context) (string, error) {
 	}
 	var err error
 	e := p.on.Engine
-	if t.problem.Y, err = e.Measure(ctx, t.op, smooth(t.op.Image.Size(), t.problem.Key), t.problem.Draw, t.item.Sigma, t.problem.Key); err != nil {
+	grey := make([]float32, t.op.Image.Size())
+	if t.problem.Y, err = e.Measure(ctx, t.op, grey, t.problem.Draw, t.item.Sigma, t.problem.Key); err != nil {
 		return "", err
 	}
 	s, err := e.Solver(t.plan, 1)

@@ -10,6 +10,7 @@ import (
 
 	"ddiff/restore/noise"
 	"ddiff/restore/onnx"
+	"ddiff/restore/operator"
 	"ddiff/restore/raster"
 )
 
@@ -34,18 +35,6 @@ type OperatorOptions struct {
 	Tolerance float64
 }
 
-// GradientReport compares gx with finite differences of A: ⟨gx, d⟩ with (φ(x+hd) − φ(x−hd))/2h, for φ = ⟨w, A⟩ and
-// directions d that are one half gx and one half noise, each of length 1. A is evaluated in float32, φ and the
-// differences in float64.
-type GradientReport struct {
-	// Error is the relative difference: the median over the directions of the minimum over h.
-	Error float64 `json:"error"`
-	// Step is the h of that median, in units of an image value.
-	Step float64 `json:"step"`
-	// Directions is the number of directions.
-	Directions int `json:"directions"`
-}
-
 // MetricReport holds the properties of a distance.
 type MetricReport struct {
 	// Same is the distance of an image from itself.
@@ -58,15 +47,15 @@ type MetricReport struct {
 
 // OperatorReport is the result of checking an operator or a metric.
 type OperatorReport struct {
-	Kind     string          `json:"kind"`
-	File     string          `json:"file"`
-	SHA256   string          `json:"sha256"`
-	Name     string          `json:"name"`
-	Image    []int           `json:"image"`
-	Output   []int           `json:"output"`
-	Min      float64         `json:"min"`
-	Max      float64         `json:"max"`
-	Gradient *GradientReport `json:"gradient,omitempty"`
+	Kind     string                   `json:"kind"`
+	File     string                   `json:"file"`
+	SHA256   string                   `json:"sha256"`
+	Name     string                   `json:"name"`
+	Image    []int                    `json:"image"`
+	Output   []int                    `json:"output"`
+	Min      float64                  `json:"min"`
+	Max      float64                  `json:"max"`
+	Gradient *operator.GradientReport `json:"gradient,omitempty"`
 	// Adjoint is |⟨Ax, w⟩ − ⟨x, Aᵀw⟩| over the product of the norms, if the card declares A linear.
 	Adjoint *float64      `json:"adjoint,omitempty"`
 	Metric  *MetricReport `json:"metric,omitempty"`
@@ -217,7 +206,7 @@ func (c *operatorCheck) operator(ctx context.Context, rt *onnx.Runtime, r *Opera
 		return fmt.Errorf("%s: %w: gx has the shape %v, x has %v", n.file, ErrInterface, got["gx"].Shape, c.x.Shape)
 	}
 	r.Min, r.Max = float64(slices.Min(got["y"].Data)), float64(slices.Max(got["y"].Data))
-	if r.Gradient, err = c.gradient(ctx, run, got["gx"].Data); err != nil {
+	if r.Gradient, err = c.gradient(ctx, run); err != nil {
 		return err
 	}
 	if !(r.Gradient.Error <= c.o.Tolerance) {
@@ -248,71 +237,27 @@ func (c *operatorCheck) times(ctx context.Context, run *runner) (got map[string]
 	return got, d, nil
 }
 
-// steps of the finite differences, in units of an image value.
-var steps = []float64{3e-2, 1e-2, 3e-3, 1e-3, 3e-4}
-
-const directions = 5
-
-// gradient compares gx with differences along some directions.
-func (c *operatorCheck) gradient(ctx context.Context, run *runner, gx []float32) (*GradientReport, error) {
-	length := math.Sqrt(dot(gx, gx))
-	type least struct{ err, step float64 }
-	var all []least
-	count := math.Sqrt(float64(len(gx)))
-	for i := range directions {
-		// Root mean square 1/√2 for each half, so that h is in units of an image value.
-		d := c.noise(len(gx), uint32(10+i), math.Sqrt(0.5))
-		if length > 0 {
-			for j := range d {
-				d[j] += float32(math.Sqrt(0.5) * count / length * float64(gx[j]))
-			}
+// gradient compares gx with finite differences.
+func (c *operatorCheck) gradient(ctx context.Context, run *runner) (*operator.GradientReport, error) {
+	r, err := operator.CompareGradient(ctx, c.x.Data, c.key, func(ctx context.Context, x, w []float32) (y, gx []float32, err error) {
+		in := map[string]*raster.Array{"x": {Shape: c.x.Shape, Data: x}}
+		if w != nil {
+			in["w"] = &raster.Array{Shape: c.in["w"].Shape, Data: w}
 		}
-		want := dot(gx, d)
-		best := least{err: math.Inf(1)}
-		for _, h := range steps {
-			up, err := c.phi(ctx, run, d, h)
-			if err != nil {
-				return nil, err
-			}
-			down, err := c.phi(ctx, run, d, -h)
-			if err != nil {
-				return nil, err
-			}
-			got := (up - down) / (2 * h)
-			if e := math.Abs(got-want) / max(math.Abs(got), math.Abs(want), 1e-12); e < best.err {
-				best = least{e, h}
-			}
+		run.set(in)
+		got, err := run.run(ctx)
+		if err != nil {
+			return nil, nil, err
 		}
-		all = append(all, best)
-	}
-	slices.SortFunc(all, func(a, b least) int {
-		if a.err < b.err {
-			return -1
-		}
-		return 1
+		return got["y"].Data, got["gx"].Data, nil
 	})
-	m := all[len(all)/2]
-	return &GradientReport{Error: m.err, Step: m.step, Directions: directions}, nil
-}
-
-// phi is ⟨w, A(x + h·d)⟩.
-func (c *operatorCheck) phi(ctx context.Context, run *runner, d []float32, h float64) (float64, error) {
-	moved := &raster.Array{Shape: c.x.Shape, Data: make([]float32, len(d))}
-	for i := range d {
-		moved.Data[i] = float32(float64(c.x.Data[i]) + h*float64(d[i]))
-	}
-	run.set(map[string]*raster.Array{"x": moved})
-	got, err := run.run(ctx)
-	if err != nil {
-		return 0, err
-	}
-	return dot(got["y"].Data, c.in["w"].Data), nil
+	return &r, err
 }
 
 // adjoint compares ⟨Ax, w⟩ with ⟨x, Aᵀw⟩.
 func (c *operatorCheck) adjoint(ctx context.Context, run *runner) (float64, error) {
 	x := &raster.Array{Shape: c.x.Shape, Data: c.noise(len(c.x.Data), 3, 1)}
-	run.set(map[string]*raster.Array{"x": x})
+	run.set(map[string]*raster.Array{"x": x, "w": c.in["w"]})
 	got, err := run.run(ctx)
 	if err != nil {
 		return 0, err

@@ -3,32 +3,45 @@ package operator
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"ddiff/restore/noise"
 	"ddiff/restore/onnx"
 )
 
-// Forward evaluates A on one image at a time, so that a measurement does not depend on how
-// items are batched. It is used by one goroutine at a time.
+// Forward evaluates A on one image at a time, so that a measurement does not depend on the
+// batch. One goroutine at a time uses it.
 type Forward struct {
 	op      *Operator
-	inputs  []*onnx.Tensor
-	y       *onnx.Tensor
+	inputs  []*onnx.Tensor // x and the encoded draw; for a gradient also w
+	outputs []*onnx.Tensor // y; for a gradient also Jᵀ·w
 	session *onnx.Session
 }
 
 // NewForward compiles A. Close it after use.
-func NewForward(rt *onnx.Runtime, op *Operator) (*Forward, error) {
+func NewForward(rt *onnx.Runtime, op *Operator) (*Forward, error) { return newForward(rt, op, false) }
+
+func newForward(rt *onnx.Runtime, op *Operator, gradient bool) (*Forward, error) {
 	g := onnx.NewGraph(onnx.DefaultOpset)
-	in := []onnx.Value{g.Input("x", onnx.Float, op.Image.Dims(1)...)}
-	names := []string{"x"}
+	x := g.Input("x", onnx.Float, op.Image.Dims(1)...)
+	in, names, outNames := []onnx.Value{x}, []string{"x"}, []string{"y"}
 	var draw onnx.Value
 	if dims := op.ParameterDims(1); dims != nil {
 		draw = g.Input("draw", onnx.Float, dims...)
 		in, names = append(in, draw), append(names, "draw")
 	}
-	y := op.Forward(g, in[0], draw)
+	y := op.Forward(g, x, draw)
 	g.Output("y", y)
+	out := []onnx.Value{y}
+	if gradient {
+		w := g.Input("w", onnx.Float, op.MeasurementDims(1)...)
+		gx, err := g.Gradient(y, x, w)
+		if err != nil {
+			return nil, fmt.Errorf("task %s: %w", op.Task, err)
+		}
+		g.Output("gx", gx)
+		in, names, out, outNames = append(in, w), append(names, "w"), append(out, gx), append(outNames, "gx")
+	}
 	model, err := g.Marshal(op.Task)
 	if err != nil {
 		return nil, err
@@ -37,32 +50,40 @@ func NewForward(rt *onnx.Runtime, op *Operator) (*Forward, error) {
 	if f.inputs, err = onnx.NewTensors(in...); err != nil {
 		return nil, err
 	}
-	if f.y, err = onnx.NewTensor(onnx.Float, y.Dims...); err != nil {
+	if f.outputs, err = onnx.NewTensors(out...); err != nil {
 		f.Close()
 		return nil, err
 	}
-	if f.session, err = rt.NewSession(model, names, []string{"y"}); err != nil {
+	if f.session, err = rt.NewSession(model, names, outNames); err != nil {
 		f.Close()
 		return nil, fmt.Errorf("compile operator %s: %w", op.Task, err)
 	}
 	return f, nil
 }
 
+// run fills the inputs that exist, in order, and evaluates the outputs.
+func (f *Forward) run(ctx context.Context, data ...[]float32) error {
+	if f.op.ParameterDims(1) == nil {
+		data = slices.Delete(data, 1, 2) // the draw
+	}
+	for i, t := range f.inputs {
+		if len(data[i]) != len(t.F32) {
+			return fmt.Errorf("apply operator %s: input %d has %d elements, want %d", f.op.Task, i+1, len(data[i]), len(t.F32))
+		}
+		copy(t.F32, data[i])
+	}
+	if err := f.session.Run(ctx, f.inputs, f.outputs); err != nil {
+		return fmt.Errorf("apply operator %s: %w", f.op.Task, err)
+	}
+	return nil
+}
+
 // Apply is A(x) for one image; draw is the encoded mask or kernel, nil without one.
 func (f *Forward) Apply(ctx context.Context, x, draw []float32) ([]float32, error) {
-	for i, data := range [][]float32{x, draw} {
-		if i >= len(f.inputs) {
-			break
-		}
-		if len(data) != len(f.inputs[i].F32) {
-			return nil, fmt.Errorf("apply operator %s: input %d has %d elements, want %d", f.op.Task, i+1, len(data), len(f.inputs[i].F32))
-		}
-		copy(f.inputs[i].F32, data)
+	if err := f.run(ctx, x, draw); err != nil {
+		return nil, err
 	}
-	if err := f.session.Run(ctx, f.inputs, []*onnx.Tensor{f.y}); err != nil {
-		return nil, fmt.Errorf("apply operator %s: %w", f.op.Task, err)
-	}
-	return append([]float32(nil), f.y.F32...), nil
+	return slices.Clone(f.outputs[0].F32), nil
 }
 
 // Measure simulates y = A(x) + N(0, sigma²) with the key's noise, on every entry of y.
@@ -82,9 +103,7 @@ func (f *Forward) Measure(ctx context.Context, x, draw []float32, sigma float64,
 // Close releases the runtime's memory.
 func (f *Forward) Close() error {
 	onnx.CloseTensors(f.inputs)
-	if f.y != nil {
-		f.y.Close()
-	}
+	onnx.CloseTensors(f.outputs)
 	if f.session != nil {
 		return f.session.Close()
 	}

@@ -244,61 +244,56 @@ func TestAdjoint(t *testing.T) {
 	}
 }
 
-// The directional derivative of ⟨w, A(x)⟩ by central differences with Richardson's
-// extrapolation, at points that stay clear of the kinks of clipping: those are compared with
+// The gradient of every task agrees with finite differences. Kinks of clipping are compared with
 // PyTorch's derivative in TestAgainstTorch.
 func TestFiniteDifferences(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
-		task  string
-		point func(v float32) float32
-	}{
-		{operator.PhaseRetrieval, func(v float32) float32 { return 0.4 * v }},
-		{operator.NonlinearDeblur, func(v float32) float32 { return float32(0.3*math.Tanh(float64(v)) - 0.4) }},
-		{operator.HDR, func(v float32) float32 {
-			if math.Abs(float64(v)) < 1 {
-				return 0.4 * v
-			}
-			return float32(math.Copysign(0.8, float64(v)))
-		}},
-	} {
-		t.Run(c.task, func(t *testing.T) {
+	for _, d := range operator.Builtin() {
+		t.Run(d.Name, func(t *testing.T) {
 			t.Parallel()
 			for _, shape := range shapes {
-				op, err := operator.Builtin().New(c.task, nil, shape)
+				op, err := operator.Builtin().New(d.Name, nil, shape)
 				if err != nil {
 					t.Fatal(err)
 				}
-				x, d := normal(shape.Size(), 3, 1), normal(shape.Size(), 4, 1)
-				for i := range x {
-					x[i] = c.point(x[i])
-					d[i] = float32(math.Tanh(float64(d[i])))
-				}
-				p := encoded(t, op, 1)
-				seed := normal(op.MeasurementSize(), 5, 1)
-				// A seed along the derivative keeps the sum well conditioned.
-				base, _, _ := evaluate(t, op, 1, x, seed, seed, p)
-				shifted := func(h float64) []float32 {
-					y := make([]float32, len(x))
-					for i := range x {
-						y[i] = x[i] + float32(h)*d[i]
-					}
-					a, _, _ := evaluate(t, op, 1, y, seed, seed, p)
-					return append([]float32(nil), a...)
-				}
-				const h = 0.02
-				a, b := shifted(h), shifted(-h)
-				for i := range seed {
-					seed[i] = (a[i] - b[i]) / (2 * h)
-				}
-				_, vjp, _ := evaluate(t, op, 1, x, seed, base, p)
-				slope := func(up, down []float32, h float64) float64 { return (dot(seed, up) - dot(seed, down)) / (2 * h) }
-				want := (4*slope(shifted(h/2), shifted(-h/2), h/2) - slope(a, b, h)) / 3
-				if got := dot(vjp, d); math.Abs(got-want) > 1e-4*math.Abs(want) {
-					t.Errorf("%v: derivative %.7g, finite differences %.7g (relative %.2g)", shape, got, want, math.Abs(got/want-1))
+				r, err := op.CheckGradient(t.Context(), onnxtest.Runtime(t))
+				if err != nil || r.Error > 2e-3 {
+					t.Errorf("%v: %+v, %v", shape, r, err)
 				}
 			}
 		})
+	}
+}
+
+// CompareGradient finds a gradient of the wrong size, direction or sign.
+func TestCompareGradientFindsMistakes(t *testing.T) {
+	t.Parallel()
+	x := normal(500, 1, 1)
+	for name, c := range map[string]struct {
+		change func(i int, v float32) float32
+		least  float64
+	}{
+		"size":     {func(_ int, v float32) float32 { return 1.05 * v }, 0.04},
+		"sign":     {func(_ int, v float32) float32 { return -v }, 0.5},
+		"half":     {func(i int, v float32) float32 { return float32(i%2) * v }, 0.3},
+		"position": {func(i int, _ float32) float32 { return x[(i+1)%len(x)] }, 0.3},
+		"zero":     {func(int, float32) float32 { return 0 }, 0.5},
+		"NaN":      {func(int, float32) float32 { return float32(math.NaN()) }, 0.5},
+		"none":     {func(_ int, v float32) float32 { return v }, 0},
+	} {
+		r, err := operator.CompareGradient(t.Context(), x, noise.Key{1}, func(_ context.Context, x, w []float32) (y, gx []float32, err error) {
+			y, gx = make([]float32, len(x)), make([]float32, len(x))
+			for i, v := range x { // y = tanh(x)
+				y[i] = float32(math.Tanh(float64(v)))
+				if w != nil {
+					gx[i] = c.change(i, float32(float64(w[i])/math.Pow(math.Cosh(float64(v)), 2)))
+				}
+			}
+			return y, gx, nil
+		})
+		if err != nil || r.Error < c.least || c.least == 0 && r.Error > 1e-3 {
+			t.Errorf("%s: %+v, %v, want an error of at least %g", name, r, err, c.least)
+		}
 	}
 }
 
