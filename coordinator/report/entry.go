@@ -12,6 +12,8 @@ import (
 
 // entry is the part of a result that the report uses. Its fields are exported for package gob.
 type entry struct {
+	// TaskRank is the position of the task in the order of tables.
+	TaskRank               int
 	ID, Name, Task, Method string
 	Run, Index             int
 	Sigma                  float64
@@ -73,7 +75,8 @@ func (e *entry) has(file string) bool { return slices.Contains(e.Files, file) }
 // separate rows that are equal in these.
 func compareEntries(a, b *entry) int {
 	return cmp.Or(
-		compareTasks(a.Task, b.Task),
+		cmp.Compare(a.TaskRank, b.TaskRank),
+		strings.Compare(a.Task, b.Task),
 		strings.Compare(a.Method, b.Method),
 		compareNatural(a.Name, b.Name),
 		cmp.Compare(a.Run, b.Run),

@@ -28,7 +28,7 @@ func rows(task string, n int, psnr func(i int) float64) []manifest.Result {
 // galleryOf is the selection of at most limit items of the page.
 func galleryOf(t *testing.T, results []manifest.Result, limit int) *gallery {
 	t.Helper()
-	ordered, err := collect(stream(results), maxSorted)
+	ordered, err := collect(stream(results), nil, maxSorted)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -69,7 +69,7 @@ func writePage(
 ) (lost []error, err error) {
 	p := newPage(campaign, summary, shown, sheets)
 	for i, e := range shown.excerpt() {
-		view := newItemView(i, e)
+		view := newItemView(i, e, campaign.Tasks)
 		if e.has(manifest.FileTrace) {
 			c, err := readCurves(ctx, store, e)
 			if ctx.Err() != nil {
@@ -119,8 +119,8 @@ func newPage(campaign Campaign, summary Summary, shown *gallery, sheets []sheetF
 		Data:     pageData{Curves: make(map[string]*curves)},
 	}
 	for _, s := range sheets {
-		p.Sheets = append(p.Sheets, sheetLink{taskLabel(s.Task), s.Key})
-		p.Tasks = append(p.Tasks, option{s.Task, taskLabel(s.Task)})
+		p.Sheets = append(p.Sheets, sheetLink{s.Label, s.Key})
+		p.Tasks = append(p.Tasks, option{s.Task, s.Label})
 	}
 	seen := make(map[string]bool)
 	for _, r := range summary.Rows {
@@ -131,7 +131,7 @@ func newPage(campaign Campaign, summary Summary, shown *gallery, sheets []sheetF
 	}
 	for _, e := range shown.failures {
 		p.Failures = append(p.Failures, failure{
-			Name: e.Name, Task: taskLabel(e.Task), Method: e.Method, Run: e.Run, Outcome: e.Outcome, Reason: e.Reason,
+			Name: e.Name, Task: campaign.Tasks.Label(e.Task), Method: e.Method, Run: e.Run, Outcome: e.Outcome, Reason: e.Reason,
 		})
 	}
 	p.MoreFailed = summary.Failed + summary.Dead - len(p.Failures)

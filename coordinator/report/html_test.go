@@ -14,7 +14,7 @@ import (
 func pageOf(t *testing.T, store *memory, c Campaign, results []manifest.Result) string {
 	t.Helper()
 	shown := galleryOf(t, results, maxItems)
-	lost, err := writePage(t.Context(), store, c, summaryOf(t, results, c.Select), shown, sheetKeys(shown.tasks))
+	lost, err := writePage(t.Context(), store, c, summaryOf(t, results, c.Select), shown, sheetKeys(shown.tasks, nil))
 	if err != nil || len(lost) != 0 {
 		t.Fatal(err, lost)
 	}

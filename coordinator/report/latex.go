@@ -13,7 +13,7 @@ func writeLaTeX(w io.Writer, s Summary) error {
 	marks := best(s)
 	for i, r := range s.Rows {
 		cells := tableCells(r, s.Oracle, "--")
-		cells[0] = taskLabel(r.Task)
+		cells[0] = r.Label
 		if i > 0 && s.Rows[i-1].Task == r.Task {
 			cells[0] = ""
 		} else if i > 0 && len(s.Comparisons) > 0 {

@@ -6,40 +6,6 @@ import (
 	"unicode"
 )
 
-// paperTasks lists the tasks as the paper's tables do. Other tasks follow, by name.
-var paperTasks = []struct{ name, label string }{
-	{"super_resolution", "Super-resolution"},
-	{"inpaint_box", "Inpainting (box)"},
-	{"inpaint_random", "Inpainting (random)"},
-	{"gaussian_deblur", "Gaussian deblurring"},
-	{"motion_deblur", "Motion deblurring"},
-	{"phase_retrieval", "Phase retrieval"},
-	{"nonlinear_deblur", "Nonlinear deblurring"},
-	{"hdr", "High dynamic range"},
-}
-
-// taskRank is the task's place in the paper's tables, after all of them when unknown.
-func taskRank(task string) int {
-	for i, t := range paperTasks {
-		if t.name == task {
-			return i
-		}
-	}
-	return len(paperTasks)
-}
-
-// taskLabel is the task's name for people.
-func taskLabel(task string) string {
-	if i := taskRank(task); i < len(paperTasks) {
-		return paperTasks[i].label
-	}
-	return task
-}
-
-func compareTasks(a, b string) int {
-	return cmp.Or(cmp.Compare(taskRank(a), taskRank(b)), strings.Compare(a, b))
-}
-
 // compareNatural orders strings with their digit runs read as numbers: img2 before img10.
 func compareNatural(a, b string) int {
 	for x, y := a, b; ; {

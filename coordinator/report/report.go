@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"ddiff/manifest"
+	"ddiff/restore/operator"
 )
 
 // The keys of a report's files; the sheets are named by [Write].
@@ -35,8 +36,10 @@ type Campaign struct {
 	// Sigma is the standard deviation of the measurement noise, in units of y.
 	Sigma float64
 	Seed  uint64
-	// Select says how runs of one measurement become one figure; empty means first.
+	// Select combines the runs of one measurement into one figure; empty means first.
 	Select Rule
+	// Tasks order and label the tasks; empty means the built-in ones. Unknown tasks follow, by name.
+	Tasks operator.Set
 	// Started and Finished bound the campaign; they are shown in UTC.
 	Started  time.Time
 	Finished time.Time
@@ -55,7 +58,7 @@ func Write(ctx context.Context, store files, campaign Campaign, results iter.Seq
 	if err != nil {
 		return Summary{}, err
 	}
-	ordered, err := collect(results, maxSorted)
+	ordered, err := collect(results, campaign.Tasks, maxSorted)
 	if err != nil {
 		return Summary{}, err
 	}
@@ -70,7 +73,7 @@ func Write(ctx context.Context, store files, campaign Campaign, results iter.Seq
 func write(
 	ctx context.Context, store files, campaign Campaign, ordered iter.Seq2[*entry, error], rule Rule,
 ) (summary Summary, missing []error, err error) {
-	summary, err = summarize(ordered, rule)
+	summary, err = summarize(ordered, campaign.Tasks, rule)
 	if err != nil {
 		return summary, nil, err
 	}
@@ -81,9 +84,9 @@ func write(
 	if err := writeSummary(ctx, store, summary); err != nil {
 		return summary, nil, err
 	}
-	sheets := sheetKeys(shown.tasks)
+	sheets := sheetKeys(shown.tasks, campaign.Tasks)
 	for i, s := range sheets {
-		lost, err := writeSheet(ctx, store, s.Key, shown.tasks[i])
+		lost, err := writeSheet(ctx, store, s, shown.tasks[i])
 		if err != nil {
 			return summary, nil, err
 		}
@@ -130,13 +133,10 @@ func incomplete(missing []error) error {
 }
 
 // sheetFile is the contact sheet of one task.
-type sheetFile struct {
-	Task string
-	Key  string
-}
+type sheetFile struct{ Task, Label, Key string }
 
 // sheetKeys gives each task a key that is safe as a file name and differs from the others.
-func sheetKeys(tasks []*taskGallery) []sheetFile {
+func sheetKeys(tasks []*taskGallery, known operator.Set) []sheetFile {
 	used := make(map[string]bool)
 	sheets := make([]sheetFile, 0, len(tasks))
 	for _, t := range tasks {
@@ -152,7 +152,7 @@ func sheetKeys(tasks []*taskGallery) []sheetFile {
 			unique = name + "_" + strconv.Itoa(n)
 		}
 		used[unique] = true
-		sheets = append(sheets, sheetFile{Task: t.task, Key: sheetFolder + unique + ".png"})
+		sheets = append(sheets, sheetFile{Task: t.task, Label: known.Label(t.task), Key: sheetFolder + unique + ".png"})
 	}
 	return sheets
 }

@@ -44,10 +44,10 @@ type sheetColumn struct{ file, title string }
 
 // writeSheet draws and stores the contact sheet of one task. A task without a finished item gets a sheet with a
 // heading only. It returns the pictures that a result lists but that could not be read.
-func writeSheet(ctx context.Context, store files, key string, task *taskGallery) (lost []error, err error) {
+func writeSheet(ctx context.Context, store files, file sheetFile, task *taskGallery) (lost []error, err error) {
 	rows := task.first[:min(maxSheetRows, len(task.first))]
 	s := newSheet(rows)
-	s.header(taskLabel(task.task), sheetCounts(task.items, task.done))
+	s.header(file.Label, sheetCounts(task.items, task.done))
 	for i, e := range rows {
 		errs, err := s.row(ctx, store, i, e)
 		if err != nil {
@@ -57,9 +57,9 @@ func writeSheet(ctx context.Context, store files, key string, task *taskGallery)
 	}
 	var out bytes.Buffer
 	if err := png.Encode(&out, s.canvas); err != nil {
-		return nil, fmt.Errorf("encode %s: %w", key, err)
+		return nil, fmt.Errorf("encode %s: %w", file.Key, err)
 	}
-	return lost, put(ctx, store, key, out.Bytes())
+	return lost, put(ctx, store, file.Key, out.Bytes())
 }
 
 // sheetCounts is the line below the title; nothing is left out silently.

@@ -17,7 +17,7 @@ import (
 // sheetOf writes the sheet of a task and reads it back.
 func sheetOf(t *testing.T, store *memory, results []manifest.Result) (image.Image, []error) {
 	t.Helper()
-	lost, err := writeSheet(t.Context(), store, "sheets/x.png", galleryOf(t, results, maxItems).tasks[0])
+	lost, err := writeSheet(t.Context(), store, sheetFile{Key: "sheets/x.png"}, galleryOf(t, results, maxItems).tasks[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +162,7 @@ func TestSheetKeysAreSafeAndDistinct(t *testing.T) {
 	for _, task := range []string{"hdr", "../../etc", "a b", "a_b", "a/b", "", "\x00"} {
 		tasks = append(tasks, &taskGallery{task: task})
 	}
-	for _, s := range sheetKeys(tasks) {
+	for _, s := range sheetKeys(tasks, nil) {
 		name, ok := strings.CutPrefix(s.Key, sheetFolder)
 		if !ok || strings.ContainsAny(strings.TrimSuffix(name, ".png"), "/\\. \x00") || name == ".png" {
 			t.Errorf("key of task %q = %q", s.Task, s.Key)

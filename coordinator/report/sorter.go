@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"ddiff/manifest"
+	"ddiff/restore/operator"
 )
 
 // maxSorted is the number of entries that a sorter holds in memory, about 16 MB.
@@ -21,14 +22,18 @@ const maxSorted = 1 << 15
 // it writes the others as sorted runs to a temporary file, about 250 bytes each, and merges the runs when it is read.
 type sorter struct {
 	limit  int
+	ranks  map[string]int // of the known tasks; others follow, by name
 	buffer []*entry
 	file   *os.File
 	ends   []int64 // of the runs in the file
 }
 
 // collect sorts a stream of results with at most limit of them in memory. Close the sorter after use.
-func collect(results iter.Seq2[manifest.Result, error], limit int) (*sorter, error) {
-	s := &sorter{limit: limit}
+func collect(results iter.Seq2[manifest.Result, error], tasks operator.Set, limit int) (*sorter, error) {
+	s := &sorter{limit: limit, ranks: make(map[string]int)}
+	for rank, name := range tasks.Names() {
+		s.ranks[name] = rank
+	}
 	for r, err := range results {
 		if err == nil {
 			err = s.add(&r)
@@ -46,6 +51,11 @@ func (s *sorter) add(r *manifest.Result) error {
 	if err != nil {
 		return err
 	}
+	rank, known := s.ranks[e.Task]
+	if !known {
+		rank = len(s.ranks)
+	}
+	e.TaskRank = rank
 	if len(s.buffer) == s.limit {
 		if err := s.spill(); err != nil {
 			return fmt.Errorf("sort results in a temporary file: %w", err)

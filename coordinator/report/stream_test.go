@@ -129,7 +129,7 @@ func TestSorterMergesRuns(t *testing.T) {
 	t.Parallel()
 	var got [2][]string
 	for i, limit := range []int{maxSorted, 3} {
-		s, err := collect(stream(tableResults(t)), limit)
+		s, err := collect(stream(tableResults(t)), nil, limit)
 		if err != nil {
 			t.Fatal(err)
 		}

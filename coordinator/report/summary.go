@@ -5,6 +5,7 @@ import (
 	"iter"
 
 	"ddiff/manifest"
+	"ddiff/restore/operator"
 )
 
 // Summary is what a campaign showed: one row per task and method.
@@ -28,7 +29,9 @@ type Summary struct {
 
 // Row is one task restored by one method.
 type Row struct {
-	Task   string `json:"task"`
+	Task string `json:"task"`
+	// Label is the task's name for people. It is not part of the JSON object.
+	Label  string `json:"-"`
 	Method string `json:"method"`
 	// Images is the number of measurements with at least one finished run.
 	Images int `json:"images"`
@@ -60,11 +63,11 @@ func Summarize(results iter.Seq2[manifest.Result, error], rule Rule) (Summary, e
 	if err != nil {
 		return Summary{}, err
 	}
-	ordered, err := collect(results, maxSorted)
+	ordered, err := collect(results, nil, maxSorted)
 	if err != nil {
 		return Summary{}, err
 	}
-	s, err := summarize(ordered.all(), rule)
+	s, err := summarize(ordered.all(), nil, rule)
 	return s, errors.Join(err, ordered.close())
 }
 
@@ -108,7 +111,7 @@ func (c *cell) finish() Row {
 }
 
 // summarize reads the sorted entries twice: once for the means, once for the deviations and the comparisons.
-func summarize(ordered iter.Seq2[*entry, error], rule Rule) (Summary, error) {
+func summarize(ordered iter.Seq2[*entry, error], tasks operator.Set, rule Rule) (Summary, error) {
 	var cells []*cell
 	methods := make(map[string]int) // of each task
 	for m, err := range measurements(ordered, rule) {
@@ -116,7 +119,7 @@ func summarize(ordered iter.Seq2[*entry, error], rule Rule) (Summary, error) {
 			return Summary{}, err
 		}
 		if len(cells) == 0 || !cells[len(cells)-1].contains(m) {
-			cells = append(cells, &cell{row: Row{Task: m.Task, Method: m.Method}})
+			cells = append(cells, &cell{row: Row{Task: m.Task, Label: tasks.Label(m.Task), Method: m.Method}})
 			methods[m.Task]++
 		}
 		cells[len(cells)-1].add(m)

@@ -31,7 +31,7 @@ func TestTableGolden(t *testing.T) {
 func TestCSVGolden(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	ordered, err := collect(stream(tableResults(t)), maxSorted)
+	ordered, err := collect(stream(tableResults(t)), nil, maxSorted)
 	if err != nil {
 		t.Fatal(err)
 	}

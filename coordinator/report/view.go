@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ddiff/manifest"
+	"ddiff/restore/operator"
 )
 
 // fact is one line of what is known about the campaign.
@@ -74,7 +75,7 @@ func tableRows(s Summary) []tableRow {
 			psnr.Half = "±\u202f" + decimal(*r.PSNR.HalfWidth, 2)
 		}
 		rows = append(rows, tableRow{
-			Task:   option{r.Task, taskLabel(r.Task)},
+			Task:   option{r.Task, r.Label},
 			Method: r.Method,
 			Cells: []tableCell{
 				{Text: texts[columnImages], Value: texts[columnImages]},
@@ -110,11 +111,12 @@ type itemView struct {
 // pictureView is a picture of an item; without a path there is none.
 type pictureView struct{ Kind, Title, Path, Alt string }
 
-func newItemView(number int, e *entry) itemView {
+func newItemView(number int, e *entry, tasks operator.Set) itemView {
+	label := tasks.Label(e.Task)
 	s := &e.Scores
 	v := itemView{
 		Number: number, Name: e.Name, ID: e.ID,
-		Task: option{e.Task, taskLabel(e.Task)}, Method: e.Method, Run: e.Run,
+		Task: option{e.Task, label}, Method: e.Method, Run: e.Run,
 		Steps: e.Steps, Seconds: decimal(s.Seconds, 1), Provider: e.Provider,
 		Size: strconv.Itoa(e.Width) + "\u202f×\u202f" + strconv.Itoa(e.Height),
 	}
@@ -139,7 +141,7 @@ func newItemView(number int, e *entry) itemView {
 		view := pictureView{Kind: p.kind, Title: p.title}
 		if e.has(p.file) {
 			view.Path = manifest.ItemKey(url.PathEscape(e.ID), p.file)
-			view.Alt = p.title + ": " + e.Name + ", " + taskLabel(e.Task)
+			view.Alt = p.title + ": " + e.Name + ", " + label
 		}
 		v.Pictures = append(v.Pictures, view)
 	}

@@ -1,11 +1,9 @@
 package operator
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"ddiff/restore/parameter"
 )
@@ -70,18 +68,6 @@ func (s Set) Label(name string) string {
 		return name
 	}
 	return d.Label
-}
-
-// Compare orders two task names as the set does. Unknown tasks follow by name.
-func (s Set) Compare(a, b string) int {
-	names := s.Names()
-	rank := func(name string) int {
-		if i := slices.Index(names, name); i >= 0 {
-			return i
-		}
-		return len(names)
-	}
-	return cmp.Or(cmp.Compare(rank(a), rank(b)), strings.Compare(a, b))
 }
 
 // Parameters returns the given parameters of a task with defaults for the missing ones. It
