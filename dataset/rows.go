@@ -188,7 +188,7 @@ func (r *reading) path(path string, emit emitter) error {
 		}
 	}
 	if a.local() {
-		return r.local(path, emit)
+		return r.local(a.file, emit)
 	}
 	return fmt.Errorf("%w: want a list (.csv, .jsonl, .txt, .parquet), a shard (.tar) or an image; name the file as it ends", manifest.ErrNoDataset)
 }

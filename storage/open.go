@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -18,6 +19,8 @@ type Options struct {
 	// Lock locks a directory against other processes until Close, see AcquireLock. Object
 	// stores ignore it: Create lets exactly one of several processes win.
 	Lock bool
+	// ReadOnly opens an existing store and writes nothing. A missing directory is fs.ErrNotExist.
+	ReadOnly bool
 	// Logger gets a warning for each retried call; nil means none.
 	Logger *slog.Logger
 }
@@ -112,6 +115,11 @@ func Locate(address, key string) string {
 }
 
 func openDir(_ context.Context, path string, o Options) (*Opened, error) {
+	if o.ReadOnly {
+		if _, err := os.Stat(path); err != nil {
+			return nil, fmt.Errorf("open store %s: %w", path, err)
+		}
+	}
 	dir, err := NewDir(path)
 	if err != nil {
 		return nil, err
@@ -139,6 +147,7 @@ func openS3URL(ctx context.Context, address string, o Options) (*Opened, error) 
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrAddress, err)
 	}
+	config.ReadOnly = config.ReadOnly || o.ReadOnly
 	s3, err := OpenS3(ctx, config)
 	if err != nil {
 		return nil, err

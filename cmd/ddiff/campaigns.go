@@ -37,7 +37,7 @@ func newListCommand() *cobra.Command {
 			})
 		},
 	}
-	nats.add(cmd.Flags())
+	nats.add(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
@@ -73,7 +73,7 @@ func newStatusCommand() *cobra.Command {
 			})
 		},
 	}
-	nats.add(cmd.Flags())
+	nats.add(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
@@ -142,7 +142,7 @@ func newWatchCommand() *cobra.Command {
 		Use:   "watch CAMPAIGN",
 		Short: "Show a campaign's progress until it has ended",
 		Long: "Shows a campaign's progress until it has ended, and then its counts in one line. The time that is\n" +
-			"left comes with a 95 % interval.\n\n" + exitCodes,
+			"left comes with a 95 % interval.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return nats.withBoard(cmd.Context(), func(b *queue.Board) error {
@@ -150,7 +150,7 @@ func newWatchCommand() *cobra.Command {
 			})
 		},
 	}
-	nats.add(cmd.Flags())
+	nats.add(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object for each change")
 	return cmd
 }
@@ -159,7 +159,7 @@ func newWatchCommand() *cobra.Command {
 func watch(ctx context.Context, b *queue.Board, id string, asJSON bool, stdout, stderr io.Writer) error {
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()
-	bar := isTerminal(stderr) && !asJSON
+	bar := terminalWidth(stderr) > 0 && !asJSON
 	var last manifest.Status
 	var told time.Time
 	for {
@@ -175,7 +175,7 @@ func watch(ctx context.Context, b *queue.Board, id string, asJSON bool, stdout, 
 				return err
 			}
 		case bar:
-			fmt.Fprintf(stderr, "\r\x1b[K%s", watchLine(st))
+			fmt.Fprintf(stderr, "\r\x1b[K%s", truncate(watchLine(st), terminalWidth(stderr)-1))
 		case !asJSON && (st.Phase != last.Phase || time.Since(told) > lineEvery):
 			fmt.Fprintln(stderr, watchLine(st))
 			told = time.Now()

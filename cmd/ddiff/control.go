@@ -29,7 +29,7 @@ func newControlCommands() []*cobra.Command {
 				})
 			},
 		}
-		nats.add(cmd.Flags())
+		nats.add(cmd)
 		return cmd
 	}
 	always := func(w manifest.Wanted) func() manifest.Wanted { return func() manifest.Wanted { return w } }
@@ -93,7 +93,7 @@ func newRetryCommand() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	nats.add(f)
+	nats.add(cmd)
 	f.BoolVar(&failed, "failed", false, "items whose input could not be restored")
 	f.BoolVar(&dead, "dead", false, "items that were given up")
 	f.StringVar(&where, "where", "", "only items whose reason has a text in it: reason=TEXT")
@@ -112,7 +112,7 @@ func newReconcileCommand() *cobra.Command {
 			return order(cmd, &nats, args[0], manifest.Command{Verb: manifest.CommandReconcile})
 		},
 	}
-	nats.add(cmd.Flags())
+	nats.add(cmd)
 	return cmd
 }
 

@@ -38,7 +38,7 @@ func newCoordinatorCommand() *cobra.Command {
 		Short: "Run the campaigns of a cluster",
 		Long: "Shards submitted campaigns into work items, follows their outcomes and writes reports. It runs\n" +
 			"until it is stopped. Any number of coordinators may run side by side: one leads, and another\n" +
-			"takes over when it dies.\n\n" + exitCodes,
+			"takes over when it dies.",
 		Example: "  ddiff coordinator --nats nats://localhost:4222 --store s3://results",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -47,7 +47,7 @@ func newCoordinatorCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	o.nats.role = "coordinator"
-	o.nats.add(f)
+	o.nats.add(cmd)
 	o.sources.add(f)
 	o.process.add(f, "info")
 	f.StringVar(&o.store, "store", "", "where results go: s3://bucket/prefix?endpoint=URL, or a directory that all machines share")

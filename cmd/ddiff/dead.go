@@ -79,7 +79,7 @@ func newDeadListCommand() *cobra.Command {
 			})
 		},
 	}
-	nats.add(cmd.Flags())
+	nats.add(cmd)
 	return cmd
 }
 
@@ -96,7 +96,7 @@ func newDeadShowCommand() *cobra.Command {
 			})
 		},
 	}
-	nats.add(cmd.Flags())
+	nats.add(cmd)
 	return cmd
 }
 
@@ -144,7 +144,7 @@ func newDeadRetryCommand() *cobra.Command {
 			return order(cmd, &nats, args[0], command)
 		},
 	}
-	nats.add(cmd.Flags())
+	nats.add(cmd)
 	return cmd
 }
 
@@ -169,7 +169,7 @@ func newDeadExportCommand() *cobra.Command {
 			})
 		},
 	}
-	nats.add(cmd.Flags())
+	nats.add(cmd)
 	cmd.Flags().StringVar(&out, "out", "", "a new file (default: standard output)")
 	return cmd
 }

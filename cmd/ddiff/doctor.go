@@ -34,7 +34,7 @@ func newDoctorCommand() *cobra.Command {
 		Long: "Says what is found on this machine, line by line, and what to do about what is missing.\n\n" +
 			"With --gpu, checks a device: differences from the CPU, speed, memory, signals, and PyTorch\n" +
 			"beside it. Writes gpu-check.json and gpu-check.md, and ends with one line for scripts.\n" +
-			"docs/gpu/README.md describes both.\n\n" + exitCodes,
+			"docs/gpu/README.md describes both.",
 		Example: "  ddiff doctor\n" +
 			"  ddiff doctor --gpu --torch python3\n" +
 			"  ddiff doctor --gpu --device webgpu --quick",

@@ -170,7 +170,7 @@ func (e embedded) parts() (*coordinator.Coordinator, *gpuworker.Worker, error) {
 		Work: gpuworker.Single{Queue: e.queue, Items: gpuworker.Assignment{
 			Campaign: e.spec.ID(), Store: e.store, Sources: e.sources, Engine: e.engine, Batch: e.spec.Batch,
 		}},
-		Name: "embedded", Version: version(), AckWait: embeddedLease, Steps: e.show.steps,
+		Name: "embedded", Version: version(), AckWait: embeddedLease, Steps: e.show.stepped,
 		Logger: e.tel.Logger, Tracer: e.tel.Tracer("gpuworker"), Instruments: in,
 	})
 	return c, w, err
@@ -182,10 +182,11 @@ func (e embedded) run(ctx context.Context, stdout io.Writer, asJSON bool) error 
 	if err != nil {
 		return err
 	}
+	e.show.begin()
 	if err := c.Shard(ctx); err != nil {
 		return err
 	}
-	e.show.start(c.Counts(), c.PendingSteps())
+	e.show.entered(c.Counts().Items, c.PendingSteps(), true)
 	ran := e.work(ctx, c, w)
 	e.show.stop()
 	// What was finished is reported even when the run was cut short.

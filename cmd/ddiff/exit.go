@@ -1,12 +1,16 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
+	"slices"
+	"strconv"
 	"strings"
+
+	"github.com/spf13/cobra"
 
 	"ddiff/manifest"
 	"ddiff/queue"
@@ -16,100 +20,142 @@ import (
 	"ddiff/storage"
 )
 
-const exitCodes = `Exit codes:
-  0    everything is done
-  1    an unexpected error
-  2    a wrong flag, campaign file or dataset
-  3    the run ended, but some items failed or are dead; or an output is not what it should be
-  4    ONNX Runtime, or the execution provider, is missing or unusable
-  5    another process uses the output
-  6    the output cannot be written
-  7    the prior, or an operator or bundle, cannot be used
-  8    there is no GPU to check
-  9    the NATS servers cannot be used
-  130  interrupted; the same command goes on`
+// The exit codes. exitClasses describes each of them.
+const (
+	exitDone        = 0
+	exitUnexpected  = 1
+	exitUsage       = 2
+	exitIncomplete  = 3
+	exitRuntime     = 4
+	exitLocked      = 5
+	exitOutput      = 6
+	exitPrior       = 7
+	exitNoGPU       = 8
+	exitNATS        = 9
+	exitInterrupted = 130
+)
+
+// exitClass is one exit code with the errors that lead to it.
+type exitClass struct {
+	code    int
+	meaning string
+	errors  []error
+}
+
+// exitClasses is the table of exit codes, the first match first: an error may wrap errors of several classes.
+func exitClasses() []exitClass {
+	return []exitClass{
+		{exitDone, "everything is done", nil},
+		{exitInterrupted, "interrupted; the same command resumes", []error{context.Canceled}},
+		{exitUsage, "a wrong flag, campaign file or dataset", []error{
+			errUsage, manifest.ErrNoDataset, manifest.ErrEmptyDataset, manifest.ErrBadList, storage.ErrAddress,
+		}},
+		{exitPrior, "the prior, an operator or a bundle cannot be used", []error{
+			errPrior, errOperator, prior.ErrCard, prior.ErrGraph, onnx.ErrModel,
+		}},
+		{exitNoGPU, "there is no GPU to check", []error{errNoGPU}},
+		{exitRuntime, "ONNX Runtime, or the execution provider, is missing or unusable", []error{
+			onnx.ErrRuntime, onnx.ErrProvider,
+			install.ErrNotFound, install.ErrUnsupported, install.ErrChecksum, install.ErrClientMissing,
+		}},
+		{exitLocked, "another process uses the output", []error{storage.ErrLocked}},
+		{exitOutput, "the output cannot be written", []error{
+			storage.ErrNoSpace, storage.ErrReadOnly, storage.ErrConflict, storage.ErrUnavailable, storage.ErrAccess,
+			storage.ErrNoBucket, storage.ErrCertificate, storage.ErrNoConditionalWrites,
+		}},
+		{exitNATS, "the NATS servers cannot be used", []error{
+			queue.ErrUnreachable, queue.ErrAccess, queue.ErrCertificate, queue.ErrServerVersion, queue.ErrNoJetStream,
+			queue.ErrUnavailable, queue.ErrNotReady, queue.ErrFull, queue.ErrClosed,
+		}},
+		{exitIncomplete, "the run ended, but some items failed or are dead; or an output does not match its record", []error{
+			errIncomplete, errMismatch,
+		}},
+		{exitUnexpected, "an unexpected error", nil},
+	}
+}
 
 // usageError is a wrong flag or argument.
 type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
-// Errors that end a run.
+// Is makes every usageError match errUsage.
+func (e usageError) Is(target error) bool { return target == errUsage } //nolint:errorlint // errUsage is never wrapped
+
+// Errors that end a command.
 var (
+	// errUsage: a flag, an argument or a field of a campaign file is wrong.
+	errUsage = errors.New("wrong use")
 	// errIncomplete: some items failed or are dead.
 	errIncomplete = errors.New("some items could not be restored")
-	// errMismatch: an output is not what its passport says, or its replay is another image.
+	// errMismatch: an output differs from its passport, or from its replay.
 	errMismatch = errors.New("mismatch")
 	// errPrior: the prior cannot be read or used.
 	errPrior = errors.New("prior")
-	// errNoGPU: the device that is to be checked is not there, or cannot be opened.
+	// errNoGPU: the device to check does not exist or cannot be opened.
 	errNoGPU = errors.New("no GPU to check")
 )
 
-// exitCode is the one place where errors become exit codes.
+// exitCode returns the exit code of an error: the first class of the table that matches.
 func exitCode(err error) int {
-	var usage usageError
-	var field *manifest.FieldError
-	switch {
-	case err == nil:
-		return 0
-	case errors.Is(err, context.Canceled):
-		return 130
-	case errors.As(err, &usage), errors.As(err, &field), errors.Is(err, manifest.ErrNoDataset),
-		errors.Is(err, manifest.ErrEmptyDataset), errors.Is(err, manifest.ErrBadList), errors.Is(err, storage.ErrAddress):
-		return 2
-	case errors.Is(err, errPrior), errors.Is(err, errOperator), errors.Is(err, prior.ErrCard), errors.Is(err, prior.ErrGraph), errors.Is(err, onnx.ErrModel):
-		return 7
-	case errors.Is(err, errNoGPU):
-		return 8
-	case errors.Is(err, onnx.ErrRuntime), errors.Is(err, onnx.ErrProvider), errors.Is(err, install.ErrNotFound),
-		errors.Is(err, install.ErrUnsupported), errors.Is(err, install.ErrChecksum), errors.Is(err, install.ErrClientMissing):
-		return 4
-	case errors.Is(err, storage.ErrLocked):
-		return 5
-	case errors.Is(err, storage.ErrNoSpace), errors.Is(err, storage.ErrReadOnly), errors.Is(err, storage.ErrConflict),
-		errors.Is(err, storage.ErrUnavailable), errors.Is(err, storage.ErrAccess), errors.Is(err, storage.ErrNoBucket),
-		errors.Is(err, storage.ErrCertificate), errors.Is(err, storage.ErrNoConditionalWrites):
-		return 6
-	case errors.Is(err, queue.ErrUnreachable), errors.Is(err, queue.ErrAccess), errors.Is(err, queue.ErrCertificate),
-		errors.Is(err, queue.ErrServerVersion), errors.Is(err, queue.ErrNoJetStream), errors.Is(err, queue.ErrUnavailable),
-		errors.Is(err, queue.ErrNotReady), errors.Is(err, queue.ErrFull), errors.Is(err, queue.ErrClosed):
-		return 9
-	case errors.Is(err, errIncomplete), errors.Is(err, errMismatch):
-		return 3 // and nothing worse
-	case strings.HasPrefix(err.Error(), "unknown command"), strings.HasPrefix(err.Error(), "accepts "),
-		strings.HasPrefix(err.Error(), "required flag"):
-		return 2 // cobra has no error types for these
+	if err == nil {
+		return exitDone
 	}
-	return 1
+	var field *manifest.FieldError
+	if errors.As(err, &field) || untypedUsage(err) {
+		err = errors.Join(err, errUsage)
+	}
+	for _, class := range exitClasses() {
+		if slices.ContainsFunc(class.errors, func(target error) bool { return errors.Is(err, target) }) {
+			return class.code
+		}
+	}
+	return exitUnexpected
 }
 
-// message is what a person reads: an interruption is no accident.
+// untypedUsage recognises the usage errors of cobra that have no type.
+func untypedUsage(err error) bool {
+	return strings.HasPrefix(err.Error(), "unknown command") || strings.HasPrefix(err.Error(), "required flag")
+}
+
+// message is the text of an error for people, in one line where the error has one cause.
 func message(err error) string {
 	if errors.Is(err, context.Canceled) {
-		return "interrupted; run the same command again to go on"
+		return "interrupted; rerun the same command to resume"
 	}
-	return err.Error()
+	text := err.Error()
+	if strings.HasPrefix(text, "unknown command") {
+		text = strings.ReplaceAll(text, "\n\nDid you mean this?\n\t", "; did you mean ")
+		text = strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n\t", " or ") + "; see: ddiff --help"
+	}
+	return text
 }
 
-// openPrior opens a prior and marks every error as the prior's.
+// newExitCodesTopic is the help topic that lists the exit codes.
+func newExitCodesTopic() *cobra.Command {
+	var b strings.Builder
+	b.WriteString("Every command ends with one of these exit codes:\n\n")
+	classes := exitClasses()
+	var order []string
+	for _, c := range classes[1:] {
+		order = append(order, strconv.Itoa(c.code))
+	}
+	slices.SortFunc(classes, func(a, b exitClass) int { return cmp.Compare(a.code, b.code) })
+	for _, c := range classes {
+		fmt.Fprintf(&b, "  %-3d  %s\n", c.code, c.meaning)
+	}
+	fmt.Fprintf(&b, "\nWhere several errors end a command, the exit code is the first of %s.", strings.Join(order, ", "))
+	return &cobra.Command{Use: "exit-codes", Short: "What the exit codes mean", Long: b.String()}
+}
+
+// openPrior opens a prior. Its errors wrap errPrior.
 func openPrior(path string) (*prior.Prior, error) {
 	p, err := prior.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%w %s: there is no such file; use --prior bundled or the path of an ONNX file", errPrior, path)
+		return nil, fmt.Errorf("%w %s: no such file; use --prior bundled or the path of an ONNX file", errPrior, path)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errPrior, err)
 	}
 	return p, nil
-}
-
-// isTerminal tells whether w is a terminal.
-func isTerminal(w any) bool {
-	f, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb"
 }

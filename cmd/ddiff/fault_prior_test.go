@@ -55,7 +55,7 @@ func TestBadPriors(t *testing.T) {
 		{"wrong-entry.onnx", []string{"model card lacks card, name, schedule"}},
 		{"truncated.onnx", []string{"not an ONNX file, or cut short"}},
 		{"text.onnx", []string{"not an ONNX file, or cut short"}},
-		{"nowhere.onnx", []string{"there is no such file", "--prior bundled"}},
+		{"nowhere.onnx", []string{"no such file", "--prior bundled"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

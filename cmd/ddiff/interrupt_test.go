@@ -42,7 +42,7 @@ func TestInterrupt(t *testing.T) {
 			p.signal(t, c.signal)
 			e := p.end()
 			wantCode(t, e, 130)
-			wantMessage(t, e, "ddiff: interrupted; run the same command again to go on")
+			wantMessage(t, e, "ddiff: interrupted; rerun the same command to resume")
 			wantMessage(t, e, "kept the state of a half-solved item", "step=")
 			if !strings.Contains(e.stdout, "done=0 failed=0 dead=0 pending=2 out="+out) {
 				t.Errorf("the counts are missing\n%v", e)

@@ -3,11 +3,13 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
+	"strings"
 	"time"
 
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 
 	"ddiff/queue"
 )
@@ -22,28 +24,33 @@ const (
 	envNATSKey   = "DDIFF_NATS_KEY"
 )
 
-// natsFlags say how to reach the queue servers of a cluster. A flag that is not given has the
-// value of its environment variable. The address is no default of a flag, which a help text
-// would show: it may hold a password.
+// natsFlags are the flags that locate the NATS servers of a cluster. A missing flag takes the value of its environment
+// variable. The address is not the default value of its flag, because help texts show defaults and an address may hold
+// a password.
 type natsFlags struct {
 	url                   string
 	creds, seed           string
 	caFile, cert, certKey string
 	wait                  time.Duration
-	role                  string // of the inboxes, set by commands that have one
+	role                  string // prefix of the reply inboxes, for commands with a role
 }
 
-func (f *natsFlags) add(set *pflag.FlagSet) {
-	set.StringVar(&f.url, "nats", "", "NATS servers, nats://host:4222 or tls://host:4222, separated by commas ($"+envNATSURL+")")
-	set.StringVar(&f.creds, "creds", "", "file of NATS credentials ($"+envNATSCreds+")")
-	set.StringVar(&f.seed, "nkey", "", "file of a NATS NKey seed ($"+envNATSSeed+")")
-	set.StringVar(&f.caFile, "nats-ca", "", "PEM file of authorities that sign the NATS servers' certificates ($"+envNATSCA+")")
-	set.StringVar(&f.cert, "nats-cert", "", "PEM file of this client's certificate ($"+envNATSCert+")")
-	set.StringVar(&f.certKey, "nats-key", "", "PEM file of its key ($"+envNATSKey+")")
-	set.DurationVar(&f.wait, "nats-wait", 0, "how long to go on at the start while no NATS server can be reached")
+// add registers the flags on cmd, and completes the CAMPAIGN argument of a command that has one.
+func (f *natsFlags) add(cmd *cobra.Command) {
+	if words := strings.Fields(cmd.Use); len(words) > 1 && words[1] == "CAMPAIGN" {
+		cmd.ValidArgsFunction = f.completeCampaigns
+	}
+	set := cmd.Flags()
+	set.StringVar(&f.url, "nats", "", "`addresses` of NATS servers, nats://host:4222 or tls://host:4222, separated by commas ($"+envNATSURL+")")
+	set.StringVar(&f.creds, "creds", "", "`file` with NATS credentials ($"+envNATSCreds+")")
+	set.StringVar(&f.seed, "nkey", "", "`file` with a NATS NKey seed ($"+envNATSSeed+")")
+	set.StringVar(&f.caFile, "nats-ca", "", "PEM `file` with the authorities of the NATS servers' certificates ($"+envNATSCA+")")
+	set.StringVar(&f.cert, "nats-cert", "", "PEM `file` with this client's certificate ($"+envNATSCert+")")
+	set.StringVar(&f.certKey, "nats-key", "", "PEM `file` with the key of --nats-cert ($"+envNATSKey+")")
+	set.DurationVar(&f.wait, "nats-wait", 0, "how long to retry the first connection")
 }
 
-// config is how to connect under a name.
+// config returns how to connect under a name.
 func (f natsFlags) config(name string, log *slog.Logger) (queue.ConnectConfig, error) {
 	or := func(given, env string) string {
 		if given != "" {
@@ -60,10 +67,16 @@ func (f natsFlags) config(name string, log *slog.Logger) (queue.ConnectConfig, e
 		cfg.Credentials, cfg.NKeySeed = os.Getenv(envNATSCreds), os.Getenv(envNATSSeed)
 	}
 	if cfg.URL == "" {
-		return cfg, usageError{errors.New("say where the NATS servers are: --nats nats://host:4222, or $" + envNATSURL)}
+		return cfg, usageError{errors.New("--nats is missing; give --nats nats://host:4222, or set $" + envNATSURL)}
+	}
+	switch {
+	case cfg.Credentials != "" && cfg.NKeySeed != "":
+		return cfg, usageError{errors.New("--creds and --nkey exclude each other; give one of them")}
+	case (cfg.CertFile == "") != (cfg.KeyFile == ""):
+		return cfg, usageError{errors.New("--nats-cert and --nats-key belong together; give both or none")}
 	}
 	if err := cfg.Validate(); err != nil {
-		return cfg, usageError{err}
+		return cfg, usageError{fmt.Errorf("--nats: %w", err)}
 	}
 	return cfg, nil
 }

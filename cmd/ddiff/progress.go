@@ -7,29 +7,34 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
-	"ddiff/coordinator"
 	"ddiff/manifest"
 )
 
-// progress shows how a run goes on: a bar on a terminal, else plain lines; or one JSON object
-// per finished item. Failures are always lines of their own, on standard error.
+// progress reports a run: a status line on a terminal, else plain lines; or one JSON object per finished item. Each
+// item that failed or is dead is a line of its own on standard error. Its methods may be called concurrently.
 type progress struct {
-	json, quiet, bar bool
-	out, err         io.Writer
+	json, quiet bool
+	out, err    io.Writer
+	width       func() int // columns of the terminal, 0 without one; it changes when a person resizes the window
+	style       style
 
 	mu       sync.Mutex
-	total    int // items to do in this run
-	ended    int
-	allSteps int
-	made     int
-	files    int // files of the dataset that are no images
-	began    time.Time
-	running  bool
-	done     chan struct{}
+	items    int           // of the campaign, as far as it has been read
+	complete bool          // the dataset has been read to its end
+	found    int           // items that earlier runs restored
+	refused  int           // items that failed before any worker attempted them
+	ended    int           // items that a worker of this run restored, or that it gave up
+	allSteps int           // solver steps that the items to restore need
+	made     int           // solver steps of this run
+	files    int           // files of the dataset that are no images
+	began    time.Time     // of the first steps
+	stopped  chan struct{} // nil before begin
+	ticker   sync.WaitGroup
 }
 
-// The times between two updates of the bar and between two plain lines.
+// The intervals between two updates of the status line and between two plain lines.
 const (
 	barEvery  = 200 * time.Millisecond
 	lineEvery = 5 * time.Second
@@ -37,125 +42,188 @@ const (
 
 func newProgress(o runOptions, stdout, stderr io.Writer) *progress {
 	return &progress{
-		json: o.json, quiet: o.quiet, bar: isTerminal(stderr) && !o.json && !o.quiet,
-		out: stdout, err: stderr, done: make(chan struct{}),
+		json: o.json, quiet: o.quiet, out: stdout, err: stderr, style: styleOf(stderr),
+		width: func() int { return terminalWidth(stderr) },
 	}
 }
 
-// start begins to show a run with the given counts and steps to make.
-func (p *progress) start(n coordinator.Counts, steps int) {
+// silent reports whether only failures are reported.
+func (p *progress) silent() bool { return p.json || p.quiet }
+
+// begin starts to report, before the dataset is read.
+func (p *progress) begin() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.total, p.ended, p.allSteps, p.began, p.running = n.Pending, 0, steps, time.Now(), true
-	if p.json || p.quiet {
+	if p.silent() || p.stopped != nil {
 		return
 	}
+	stopped := make(chan struct{})
+	p.stopped = stopped
+	p.ticker.Go(func() { p.tick(stopped) })
+}
+
+// entered reports the number of items that are known so far and the solver steps that those to restore need. Complete
+// is true once the dataset has been read to its end.
+func (p *progress) entered(items, steps int, complete bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.items, p.allSteps = items, steps
+	if !complete || p.complete {
+		return
+	}
+	p.complete = true
+	if p.silent() {
+		return
+	}
+	p.clear()
 	if p.files > 0 {
 		fmt.Fprintf(p.err, "%d files of the dataset are no images\n", p.files)
 	}
-	fmt.Fprintf(p.err, "%d items, %d of them are done, %d to do\n", n.Items, n.Done, n.Pending)
-	if n.Pending > 0 {
-		go p.tick()
-	}
+	fmt.Fprintf(p.err, "%d items, %d of them are done, %d to do\n", p.items, p.found, p.pending())
 }
 
-func (p *progress) tick() {
+// pending is the number of items that this run restores; p.mu is locked.
+func (p *progress) pending() int { return p.items - p.found - p.refused }
+
+func (p *progress) tick(stopped <-chan struct{}) {
 	every := lineEvery
-	if p.bar {
+	if p.width() > 0 {
 		every = barEvery
 	}
 	t := time.NewTicker(every)
 	defer t.Stop()
 	for {
 		select {
-		case <-p.done:
+		case <-stopped:
 			return
 		case <-t.C:
 			p.mu.Lock()
-			if p.running {
-				p.show()
-			}
+			p.show()
 			p.mu.Unlock()
 		}
 	}
 }
 
-// show prints the state; p.mu is held.
+// show writes the status; p.mu is locked.
 func (p *progress) show() {
-	if p.json || p.quiet {
+	width := p.width()
+	if width == 0 {
+		fmt.Fprintln(p.err, p.line())
 		return
 	}
-	rate := float64(p.made) / time.Since(p.began).Seconds()
-	eta := "?"
-	if rate > 0 {
-		left := max(0, p.allSteps-p.made) // steps are made twice when an item is tried again
-		eta = (time.Duration(float64(left)/rate) * time.Second).Round(time.Second).String()
-	}
-	line := fmt.Sprintf("%d/%d images  %.1f steps/s  ETA %s", p.ended, p.total, rate, eta)
-	if !p.bar {
-		fmt.Fprintln(p.err, line)
-		return
-	}
-	const width = 30
-	full := 0
-	if p.allSteps > 0 {
-		full = min(width, width*p.made/p.allSteps)
-	}
-	fmt.Fprintf(p.err, "\r\x1b[K[%s%s] %s", strings.Repeat("=", full), strings.Repeat(" ", width-full), line)
+	// The last column stays free: a terminal may wrap after it.
+	fmt.Fprintf(p.err, "\r\x1b[K%s", p.bar(width-1))
 }
 
-// finished is told of every item that has its final state.
+// line is the status as text.
+func (p *progress) line() string {
+	resumed := ""
+	if p.found > 0 {
+		resumed = fmt.Sprintf("%d of %d found  ", p.found, p.items)
+	}
+	if !p.complete {
+		return fmt.Sprintf("reading the dataset: %d items  %s%d restored", p.items, resumed, p.ended)
+	}
+	rate, eta := 0.0, "?"
+	if p.made > 0 {
+		rate = float64(p.made) / max(time.Since(p.began), time.Millisecond).Seconds()
+		left := max(0, p.allSteps-p.made) // steps repeat when an item is tried again
+		eta = (time.Duration(float64(left)/rate) * time.Second).Round(time.Second).String()
+	}
+	return fmt.Sprintf("%d/%d images  %s%.1f steps/s  ETA %s", p.ended, p.pending(), resumed, rate, eta)
+}
+
+// bar is the status in at most the given number of columns: a bar where there is room for one, and the text.
+func (p *progress) bar(columns int) string {
+	const smallest, largest = 10, 30
+	text := p.line()
+	length := min(largest, columns-utf8.RuneCountInString(text)-len("[] "))
+	if length < smallest {
+		return truncate(text, columns)
+	}
+	full := 0
+	if p.allSteps > 0 {
+		full = min(length, length*p.made/p.allSteps)
+	}
+	return "[" + p.style.green(strings.Repeat("=", full)) + strings.Repeat(" ", length-full) + "] " + text
+}
+
+// truncate shortens a text to a number of columns and marks the cut.
+func truncate(text string, columns int) string {
+	if utf8.RuneCountInString(text) <= columns {
+		return text
+	}
+	if columns < 1 {
+		return ""
+	}
+	return string([]rune(text)[:columns-1]) + "…"
+}
+
+// finished reports an item that reached its final state. Found says that an earlier run restored it.
 func (p *progress) finished(r manifest.Result, found bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !found && p.running {
+	switch {
+	case found:
+		p.found++
+	case r.Attempt == 0 && r.Outcome == manifest.OutcomeFailed:
+		p.refused++
+	default:
 		p.ended++
 	}
 	if p.json {
-		// The writer is a pipe or a file; if it is gone the counts cannot be told either.
+		// Where the reader of the pipe is gone, the final counts fail and are reported.
 		_ = json.NewEncoder(p.out).Encode(r)
 		return
 	}
 	if r.Outcome != manifest.OutcomeDone {
 		p.clear()
-		fmt.Fprintf(p.err, "%s: %s (%s): %s\n", r.Outcome, r.Item.Name, r.Item.Task, r.Reason)
+		fmt.Fprintf(p.err, "%s %s (%s): %s\n", p.style.red(string(r.Outcome)+":"), r.Item.Name, r.Item.Task, r.Reason)
 	}
 }
 
-// steps is told of solver steps as they are made.
-func (p *progress) steps(n int) {
+// stepped adds solver steps that were made.
+func (p *progress) stepped(n int) {
 	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.made == 0 {
+		p.began = time.Now()
+	}
 	p.made += n
-	p.mu.Unlock()
 }
 
-// skipped is told of a file that is no image.
+// skipped counts a file of the dataset that is no image.
 func (p *progress) skipped(string) {
 	p.mu.Lock()
 	p.files++
 	p.mu.Unlock()
 }
 
-// clear removes the bar; p.mu is held.
+// clear removes the status line; p.mu is locked.
 func (p *progress) clear() {
-	if p.bar {
+	if !p.silent() && p.width() > 0 {
 		fmt.Fprint(p.err, "\r\x1b[K")
 	}
 }
 
-// stop shows the last state and ends.
+// stop reports the last state. A second call has no effect.
 func (p *progress) stop() {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !p.running {
+	running := p.stopped
+	p.stopped = nil
+	p.mu.Unlock()
+	if running == nil {
 		return
 	}
-	p.running = false
-	close(p.done)
-	if p.total > 0 {
-		p.show()
-		if p.bar {
-			fmt.Fprintln(p.err)
-		}
+	close(running)
+	p.ticker.Wait()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.complete && p.pending() == 0 {
+		return
+	}
+	p.show()
+	if p.width() > 0 {
+		fmt.Fprintln(p.err)
 	}
 }

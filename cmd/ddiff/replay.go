@@ -40,7 +40,7 @@ func newReplayCommand() *cobra.Command {
 			"R is bit-equal, within-tolerance (at most 1 grey level) or different; N the largest difference in grey\n" +
 			"levels; M is bit-equal or different, or stored; D the new PSNR less the old one, or none.\n\n" +
 			"The source image is read where it was, or below --root. Where it is gone, the measurement.npy beside\n" +
-			"FILE takes its place (measurement=stored). FILE is as for ddiff verify, for one image.\n\n" + exitCodes,
+			"FILE takes its place (measurement=stored). FILE is as for ddiff verify, for one image.",
 		Example: "  ddiff replay out/items/ID/restored.png\n" +
 			"  ddiff replay photo.png --root ./photos --prior unet.onnx",
 		Args: cobra.ExactArgs(1),

@@ -176,7 +176,7 @@ func TestReplayRefuses(t *testing.T) {
 		message []string
 	}{
 		{"another prior", []string{original, "--prior", other}, 7, []string{"prior " + other + ": its SHA-256 is", "was made with", "name that file with --prior"}},
-		{"no prior", []string{original, "--prior", "nowhere.onnx"}, 7, []string{"there is no such file"}},
+		{"no prior", []string{original, "--prior", "nowhere.onnx"}, 7, []string{"no such file"}},
 		{"no passport", []string{photograph("coffee")}, 3, []string{"cannot be replayed"}},
 		{"another size", []string{copyWith(`"width":64`, `"width":128`)}, 3, []string{"its passport is for another size"}},
 		{"unknown task", []string{copyWith(`"task":"hdr"`, `"task":"magic"`), "--root", filepath.Dir(photograph("coffee"))}, 3, []string{"mismatch: replay", `unknown task "magic"`}},

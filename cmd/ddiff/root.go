@@ -4,34 +4,93 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
 
 // execute runs one command line and returns the exit code.
 func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	root := newRootCommand(stdout)
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	if err != nil {
+		fmt.Fprintln(stderr, styleOf(stderr).red("ddiff:"), message(err))
+	}
+	return exitCode(err)
+}
+
+// newRootCommand builds the command tree. Help texts wrap at the width of stdout where that is a terminal.
+func newRootCommand(stdout io.Writer) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "ddiff",
 		Short: "Restore whole datasets of images with Dual Ascent Diffusion (DDiff)",
 		Long: "ddiff solves image inverse problems y = A(x) + noise with a pretrained diffusion prior\n" +
-			"inside a linearised ADMM loop, over whole datasets.\n\n" + exitCodes,
+			"inside a linearised ADMM loop, over whole datasets.",
+		Example: "  ddiff run photo.png --task super_resolution\n" +
+			"  ddiff run campaign.yaml\n" +
+			"  ddiff submit campaign.yaml --nats nats://host:4222 --watch",
+		Version:       version(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.SetArgs(args)
-	root.SetOut(stdout)
-	root.SetErr(stderr)
-	root.CompletionOptions.HiddenDefaultCmd = true
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(newRunCommand(), newTasksCommand(), newPriorCommand(), newRuntimeCommand(),
-		newVerifyCommand(), newReplayCommand(), newOperatorCommand(), newBenchCommand(), newVersionCommand(),
-		newCoordinatorCommand(), newWorkerCommand(), newSubmitCommand(), newListCommand(), newStatusCommand(), newWatchCommand(),
-		newRetryCommand(), newReconcileCommand(), newDeadCommand())
-	root.AddCommand(newControlCommands()...)
-	root.AddCommand(newDoctorCommand())
-	err := root.ExecuteContext(ctx)
-	if err != nil {
-		fmt.Fprintln(stderr, "ddiff:", message(err))
+	cobra.EnableCommandSorting = false // the most used commands come first
+	root.SetVersionTemplate("ddiff {{.Version}}\n")
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usageError{fmt.Errorf("%w; see: %s --help", err, cmd.CommandPath())}
+	})
+	for _, g := range []struct {
+		id, title string
+		commands  []*cobra.Command
+	}{
+		{"restore", "Restore images:", []*cobra.Command{
+			newRunCommand(), newVerifyCommand(), newReplayCommand(),
+		}},
+		{"cluster", "Run campaigns on a cluster:", append([]*cobra.Command{
+			newCoordinatorCommand(), newWorkerCommand(), newSubmitCommand(), newListCommand(), newStatusCommand(), newWatchCommand(),
+		}, append(newControlCommands(), newRetryCommand(), newDeadCommand(), newReconcileCommand())...)},
+		{"models", "Look up tasks and models:", []*cobra.Command{
+			newTasksCommand(), newPriorCommand(), newOperatorCommand(),
+		}},
+		{"machine", "Set up and measure this machine:", []*cobra.Command{
+			newDoctorCommand(), newRuntimeCommand(), newBenchCommand(), newVersionCommand(), newManCommand(),
+		}},
+	} {
+		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
+		for _, c := range g.commands {
+			c.GroupID = g.id
+			root.AddCommand(c)
+		}
 	}
-	return exitCode(err)
+	root.SetCompletionCommandGroupID("machine")
+	root.SetHelpCommandGroupID("machine")
+	root.AddCommand(newExitCodesTopic())
+	root.SetUsageFunc(func(cmd *cobra.Command) error { return writeUsage(cmd, terminalWidth(stdout), styleOf(stdout)) })
+	prepare(root)
+	return root
+}
+
+// prepare walks the command tree. It turns wrong arguments into usage errors, makes a command that only groups others
+// refuse unknown verbs, and registers the completion of flag values.
+func prepare(cmd *cobra.Command) {
+	cmd.Flags().SortFlags = false
+	if cmd.HasSubCommands() && cmd.HasParent() && !cmd.Runnable() {
+		cmd.Args = cobra.NoArgs
+		cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	}
+	if check := cmd.Args; check != nil {
+		cmd.Args = func(cmd *cobra.Command, args []string) error {
+			if err := check(cmd, args); err != nil {
+				first, _, _ := strings.Cut(err.Error(), "\n") // cobra appends suggestions on further lines
+				return usageError{fmt.Errorf("%s: %s; see: %s --help", cmd.CommandPath(), first, cmd.CommandPath())}
+			}
+			return nil
+		}
+	}
+	completeFlags(cmd)
+	for _, c := range cmd.Commands() {
+		prepare(c)
+	}
 }

@@ -1,11 +1,7 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -20,9 +16,11 @@ type runOptions struct {
 	images  string
 	tasks   []string
 	methods []string
-	fit     string
-	spec    manifest.Spec // the values of flags that override the campaign
+	params  []string      // NAME=VALUE or TASK.NAME=VALUE
+	solver  []string      // NAME=VALUE
+	spec    manifest.Spec // values of the flags that override the campaign
 	sources sourceFlags
+	dryRun  bool
 	json    bool
 	quiet   bool
 
@@ -33,133 +31,126 @@ type runOptions struct {
 func newRunCommand() *cobra.Command {
 	var o runOptions
 	cmd := &cobra.Command{
-		Use:   "run [CAMPAIGN.yaml]",
+		Use:   "run [CAMPAIGN.yaml | IMAGES...]",
 		Short: "Run a campaign on this machine",
-		Long: "Runs a campaign with everything in this process: coordinator, JetStream queue and one worker.\n" +
-			"Results go to a directory. Interrupting it loses nothing: the same command goes on.\n\n" + exitCodes,
-		Example: "  ddiff run examples/demo.yaml\n" +
-			"  ddiff run --images ./photos --task super_resolution --out ./out",
-		Args: cobra.MaximumNArgs(1),
+		Long: "Runs a campaign in this process: coordinator, JetStream queue and one worker. Rerun the same command\n" +
+			"after an interruption to resume; finished items are not computed again.\n\n" +
+			"The arguments are one campaign file (.yaml, .yml) or any number of images, directories, quoted globs,\n" +
+			"lists (.csv, .jsonl, .txt, .parquet), archives (.tar), s3:// and https:// addresses. Images need --task.\n" +
+			"Flags override the campaign file. Results are under items/ID in --out, links with readable names under\n" +
+			"restored/, and the report in index.html.",
+		Example: "  ddiff run photo.png --task super_resolution\n" +
+			"  ddiff run photos/*.jpg --task all --out out/photos\n" +
+			"  ddiff run photos --task gaussian_deblur --param std=5 --solver gamma0=20 --dry-run\n" +
+			"  ddiff run examples/demo.yaml --limit 5",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			spec, err := o.campaign(cmd.Flags(), args)
+			spec, skipped, err := o.campaign(cmd.Flags(), args)
 			if err != nil {
 				return err
 			}
-			return runEmbedded(cmd.Context(), spec, o, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			stdout, stderr := cmd.OutOrStdout(), cmd.ErrOrStderr()
+			if skipped > 0 && !o.json && !o.quiet {
+				fmt.Fprintf(stderr, "skipped %d arguments that are no images\n", skipped)
+			}
+			if o.dryRun {
+				return dryRun(cmd.Context(), spec, o, stdout, stderr)
+			}
+			return runEmbedded(cmd.Context(), spec, o, stdout, stderr)
 		},
 	}
 	f := cmd.Flags()
-	o.sources.add(f)
-	f.StringVar(&o.images, "images", "", "directory, glob, list, archive or one image, here or at s3:// or https://, instead of a campaign file")
-	f.StringSliceVar(&o.tasks, "task", nil, "tasks, see: ddiff tasks")
-	f.StringSliceVar(&o.methods, "method", nil, "methods, see: ddiff tasks")
-	f.StringVar(&o.spec.Output, "out", "", "directory for the results, or s3://bucket/prefix?endpoint=URL")
-	f.StringVar(&o.spec.Preset, "preset", "", "solver settings: natural, ffhq, imagenet")
-	f.StringVar(&o.spec.Prior, "prior", "", "bundled, or an ONNX file")
-	f.IntVar(&o.spec.Steps, "steps", 0, "solver steps")
-	f.Float64Var(&o.spec.Sigma, "sigma", 0, "standard deviation of the measurement noise")
-	f.Uint64Var(&o.spec.Seed, "seed", 0, "seed of every random draw")
-	f.IntVar(&o.spec.Runs, "runs", 0, "runs per item")
-	f.IntVar(&o.spec.Batch, "batch", 0, "images per solver call (0: chosen)")
-	f.IntVar(&o.spec.Dataset.Size, "size", 0, "working size in pixels")
-	f.IntVar(&o.spec.Dataset.Limit, "limit", 0, "only the first rows of the dataset")
-	f.StringVar(&o.fit, "fit", "", "size policy: center_crop, resize, pad")
+	f.StringSliceVar(&o.tasks, "task", nil, "`tasks`, separated by commas, or all; see: ddiff tasks")
+	f.StringVarP(&o.spec.Output, "out", "o", "", "`directory` for the results, or s3://bucket/prefix?endpoint=URL (default \"out\")")
+	f.StringSliceVar(&o.methods, "method", nil, "`methods`, separated by commas; see: ddiff tasks (default ddiff)")
+	f.StringVar(&o.spec.Preset, "preset", "", "solver settings: natural, ffhq or imagenet (default \"natural\")")
+	f.StringVar(&o.spec.Prior, "prior", "", "bundled, or an ONNX `file` (default \"bundled\")")
+	f.IntVar(&o.spec.Steps, "steps", 0, "solver steps (default: the preset's)")
+	f.IntVar(&o.spec.Dataset.Size, "size", 0, "working size in `pixels` (default 256)")
+	f.IntVar(&o.spec.Dataset.Limit, "limit", 0, "read only the first `rows` of the dataset")
+	f.BoolVar(&o.dryRun, "dry-run", false, "print the items to run and those already done; write nothing")
 	f.BoolVar(&o.json, "json", false, "print one JSON object per finished item, and one with the counts")
-	f.BoolVar(&o.quiet, "quiet", false, "no progress, only the table and the counts")
+	f.BoolVarP(&o.quiet, "quiet", "q", false, "print no progress, only the table and the counts")
+	f.StringVar(&o.images, "images", "", "images, as a single `path` or address in place of the arguments")
+	f.StringArrayVar(&o.params, "param", nil, "operator parameter `NAME=VALUE`, or TASK.NAME=VALUE; repeatable")
+	f.Float64Var(&o.spec.Sigma, "sigma", 0, "standard deviation of the measurement noise (default 0.05)")
+	f.Uint64Var(&o.spec.Seed, "seed", 0, "seed of every random draw")
+	f.IntVar(&o.spec.Runs, "runs", 0, "runs per item, each with other solver noise (default 1)")
+	f.StringVar((*string)(&o.spec.Select), "select", "", "`rule` that selects the run to report: "+words(selections())+" (default first)")
+	f.StringArrayVar(&o.solver, "solver", nil, "solver parameter `NAME=VALUE` in place of the preset's; repeatable")
+	f.StringVar((*string)(&o.spec.Dataset.Fit), "fit", "", "how images reach the working size: center_crop, resize or pad (default center_crop)")
+	f.IntVar(&o.spec.Batch, "batch", 0, "images per solver call (0: automatic)")
 	o.addDevice(f, onnx.ProviderAuto)
 	o.addBuild(f)
+	o.sources.add(f)
 	o.process.add(f, "off")
 	return cmd
 }
 
-// campaign reads the campaign file or makes a campaign from the flags; flags override the
-// file.
-func (o runOptions) campaign(flags *pflag.FlagSet, args []string) (*manifest.Spec, error) {
-	var spec *manifest.Spec
-	switch {
-	case len(args) == 1 && o.images != "":
-		return nil, usageError{errors.New("give a campaign file or --images, not both")}
-	case len(args) == 1:
-		var err error
-		if spec, err = manifest.Load(args[0]); err != nil {
-			return nil, usageError{err}
-		}
-	case o.images != "":
-		dir, err := os.Getwd()
-		if err != nil {
-			return nil, usageError{fmt.Errorf("--images: %w", err)}
-		}
-		spec = manifest.Default()
-		spec.Dataset.Path = manifest.ResolveDataset(dir, o.images)
-		base, _, _ := strings.Cut(filepath.Base(spec.Dataset.Path), "?")
-		spec.Name = strings.TrimSuffix(base, filepath.Ext(base))
-		if len(o.tasks) == 0 {
-			return nil, usageError{errors.New("--images needs --task; see: ddiff tasks")}
-		}
-	default:
-		return nil, usageError{errors.New("give a campaign file, or --images and --task")}
+// selections are the rules that select one of several runs.
+func selections() []manifest.Selection {
+	return []manifest.Selection{
+		manifest.SelectFirst, manifest.SelectMean, manifest.SelectMinResidual, manifest.SelectBestPSNR,
 	}
-	o.override(flags, spec)
-	if err := spec.Validate(shard.Vocabulary()); err != nil {
-		return nil, usageError{err}
-	}
-	return spec, nil
 }
 
-// override puts the flags that were given on top of the campaign.
-func (o runOptions) override(flags *pflag.FlagSet, s *manifest.Spec) {
-	given := func(name, field string) bool {
-		if flags.Changed(name) {
-			s.Override(field, "--"+name)
+// campaign reads the campaign file, or makes a campaign for images, and lets the flags override it. Skipped counts the
+// arguments that are no images.
+func (o runOptions) campaign(flags *pflag.FlagSet, args []string) (spec *manifest.Spec, skipped int, err error) {
+	if len(args) == 1 && o.images == "" && isCampaign(args[0]) {
+		spec, err = manifest.Load(args[0])
+	} else {
+		spec, skipped, err = o.imageCampaign(args)
+	}
+	if err != nil {
+		return nil, 0, usageError{err}
+	}
+	if err := o.override(flags, spec); err != nil {
+		return nil, 0, usageError{err}
+	}
+	if err := spec.Validate(shard.Vocabulary()); err != nil {
+		return nil, 0, usageError{err}
+	}
+	return spec, skipped, nil
+}
+
+// override replaces fields of the campaign by the flags that are set.
+func (o runOptions) override(flags *pflag.FlagSet, s *manifest.Spec) error {
+	for _, f := range []struct {
+		flag, field string
+		set         func()
+	}{
+		{"task", "tasks", func() { s.Tasks = taskSpecs(o.tasks) }},
+		{"method", "methods", func() { s.Methods = o.methods }},
+		{"out", "output", func() { s.Output = o.spec.Output }},
+		{"preset", "preset", func() { s.Preset = o.spec.Preset }},
+		{"prior", "prior", func() { s.Prior = o.spec.Prior }},
+		{"steps", "steps", func() {
+			s.Steps = o.spec.Steps
+			for i := range s.Tasks {
+				s.Tasks[i].Steps = 0
+			}
+		}},
+		{"sigma", "sigma", func() {
+			s.Sigma = o.spec.Sigma
+			for i := range s.Tasks {
+				s.Tasks[i].Sigma = nil
+			}
+		}},
+		{"seed", "seed", func() { s.Seed = o.spec.Seed }},
+		{"runs", "runs", func() { s.Runs = o.spec.Runs }},
+		{"select", "select", func() { s.Select = o.spec.Select }},
+		{"batch", "batch", func() { s.Batch = o.spec.Batch }},
+		{"size", "dataset.size", func() { s.Dataset.Size = o.spec.Dataset.Size }},
+		{"limit", "dataset.limit", func() { s.Dataset.Limit = o.spec.Dataset.Limit }},
+		{"fit", "dataset.fit", func() { s.Dataset.Fit = o.spec.Dataset.Fit }},
+	} {
+		if flags.Changed(f.flag) {
+			f.set()
+			s.Override(f.field, "--"+f.flag)
 		}
-		return flags.Changed(name)
 	}
-	if given("task", "tasks") {
-		s.Tasks = nil
-		for _, t := range o.tasks {
-			s.Tasks = append(s.Tasks, manifest.TaskSpec{Name: t})
-		}
+	if err := setParams(s, o.params); err != nil {
+		return err
 	}
-	if given("method", "methods") {
-		s.Methods = o.methods
-	}
-	if given("out", "output") {
-		s.Output = o.spec.Output
-	}
-	if given("preset", "preset") {
-		s.Preset = o.spec.Preset
-	}
-	if given("prior", "prior") {
-		s.Prior = o.spec.Prior
-	}
-	if given("steps", "steps") {
-		s.Steps = o.spec.Steps
-		for i := range s.Tasks {
-			s.Tasks[i].Steps = 0
-		}
-	}
-	if given("sigma", "sigma") {
-		s.Sigma = o.spec.Sigma
-		for i := range s.Tasks {
-			s.Tasks[i].Sigma = nil
-		}
-	}
-	if given("seed", "seed") {
-		s.Seed = o.spec.Seed
-	}
-	if given("runs", "runs") {
-		s.Runs = o.spec.Runs
-	}
-	if given("batch", "batch") {
-		s.Batch = o.spec.Batch
-	}
-	if given("size", "dataset.size") {
-		s.Dataset.Size = o.spec.Dataset.Size
-	}
-	if given("limit", "dataset.limit") {
-		s.Dataset.Limit = o.spec.Dataset.Limit
-	}
-	if given("fit", "dataset.fit") {
-		s.Dataset.Fit = manifest.Fit(o.fit)
-	}
+	return setSolver(s, o.solver)
 }

@@ -55,7 +55,7 @@ func newSubmitCommand() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	o.nats.add(f)
+	o.nats.add(cmd)
 	f.StringVar(&o.order.Output, "output", "", "folder for the results below the cluster's store (default: the campaign's id)")
 	f.StringVar(&o.priority, "priority", string(manifest.PriorityNormal), "high, normal or low: a lower class waits while a higher one has work")
 	f.IntVar(&o.order.Weight, "weight", 1, "share of the workers within the class, 1 to 1000")

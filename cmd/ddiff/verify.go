@@ -25,7 +25,7 @@ func newVerifyCommand() *cobra.Command {
 		Long: "Checks restored images: the passport in the file, the identity that follows from it, the pixels,\n" +
 			"the result.json beside it with the digests of all files, and the source image where it still lies.\n" +
 			"FILE is a restored.png (a copy elsewhere is checked by its passport alone), a result.json, the folder\n" +
-			"of an item, or a whole output. Each problem is one line with file, field and what to do.\n\n" + exitCodes,
+			"of an item, or a whole output. Each problem is one line with file, field and what to do.",
 		Example: "  ddiff verify out\n" +
 			"  ddiff verify photo.png",
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -43,7 +43,7 @@ func newWorkerCommand() *cobra.Command {
 		Long: "Takes items of all campaigns that a cluster works on, restores them on one device, and writes the\n" +
 			"results to the cluster's store. It runs until it is stopped; any number may run side by side, one\n" +
 			"for each GPU. On SIGTERM it stops at the next chunk of steps, keeps what is half done for another\n" +
-			"worker, and ends.\n\n" + exitCodes,
+			"worker, and ends.",
 		Example: "  ddiff worker --nats nats://localhost:4222 --device cuda:0\n" +
 			"  ddiff worker --nats nats://localhost:4222 --once 1m",
 		Args: cobra.NoArgs,
@@ -53,7 +53,7 @@ func newWorkerCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	o.nats.role = "worker"
-	o.nats.add(f)
+	o.nats.add(cmd)
 	o.sources.add(f)
 	o.process.add(f, "info")
 	f.StringVar(&o.store, "store", "", "where results go (default: what the coordinator says)")

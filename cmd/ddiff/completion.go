@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"ddiff/coordinator/cluster"
+	"ddiff/coordinator/shard"
+	"ddiff/manifest"
+	"ddiff/queue"
+	"ddiff/restore/operator"
+	"ddiff/restore/solver"
+)
+
+// completionDeadline bounds how long a completion waits for the board: a person waits for the shell.
+const completionDeadline = time.Second
+
+// completions returns the values that a flag may have, by the flag's name.
+func completions() map[string]func() []string {
+	fixed := func(words ...string) func() []string { return func() []string { return words } }
+	tasks := func() []string {
+		all := []string{allTasks + "\tall tasks"}
+		for _, t := range operator.Builtin() {
+			all = append(all, t.Name+"\t"+t.Doc)
+		}
+		return all
+	}
+	return map[string]func() []string{
+		"task":       tasks,
+		"method":     func() []string { return shard.Vocabulary().Methods },
+		"preset":     solver.Presets,
+		"fit":        fixed(string(manifest.FitCenterCrop), string(manifest.FitResize), string(manifest.FitPad)),
+		"select":     func() []string { return strings.Split(words(selections()), ", ") },
+		"device":     fixed("auto", "cpu", "cuda", "tensorrt", "webgpu"),
+		"form":       func() []string { return strings.Split(words(solver.Forms()), ", ") },
+		"precision":  func() []string { return strings.Split(words(solver.Precisions()), ", ") },
+		"log-level":  fixed("debug", "info", "warn", "error", "off"),
+		"log-format": fixed("text", "json"),
+		"priority":   func() []string { return strings.Split(words(manifest.Priorities()), ", ") },
+	}
+}
+
+// completeFlags completes the values of a command's flags.
+func completeFlags(cmd *cobra.Command) {
+	for name, values := range completions() {
+		flag := cmd.LocalFlags().Lookup(name)
+		if flag == nil {
+			continue
+		}
+		list := strings.HasSuffix(flag.Value.Type(), "Slice")
+		// The flag exists and has no other completion, so there is no error.
+		_ = cmd.RegisterFlagCompletionFunc(name, func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+			if list {
+				return completeList(values(), typed), cobra.ShellCompDirectiveNoFileComp
+			}
+			return values(), cobra.ShellCompDirectiveNoFileComp
+		})
+	}
+}
+
+// completeList completes the last value of a list that is separated by commas.
+func completeList(values []string, typed string) []string {
+	before := typed[:strings.LastIndex(typed, ",")+1]
+	var out []string
+	for _, v := range values {
+		name, _, _ := strings.Cut(v, "\t")
+		if !slices.Contains(strings.Split(before, ","), name) {
+			out = append(out, before+v)
+		}
+	}
+	return out
+}
+
+// completeCampaigns completes the first argument of a command with the ids on the cluster's board. Without a board, or
+// with a slow one, there is nothing to complete.
+func (f *natsFlags) completeCampaigns(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), completionDeadline)
+	defer cancel()
+	found := make(chan []string, 1)
+	go func() {
+		var ids []string
+		// Without a board there are no ids; the shell shows no errors.
+		_ = f.withBoard(ctx, func(b *queue.Board) error {
+			all, err := cluster.Campaigns(ctx, b)
+			for _, s := range all {
+				ids = append(ids, s.Campaign.ID+"\t"+string(s.Campaign.Phase))
+			}
+			return err
+		})
+		found <- ids
+	}()
+	select {
+	case ids := <-found:
+		return ids, cobra.ShellCompDirectiveNoFileComp
+	case <-ctx.Done(): // a connection attempt may outlive ctx
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+}

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"ddiff/manifest"
+)
+
+// isCampaign reports whether an argument of run names a campaign file: by its extension, or a file without one.
+func isCampaign(arg string) bool {
+	if manifest.IsAddress(arg) {
+		return false
+	}
+	switch strings.ToLower(filepath.Ext(arg)) {
+	case ".yaml", ".yml", ".json":
+		return true
+	case "":
+		info, err := os.Stat(arg)
+		return err == nil && info.Mode().IsRegular()
+	}
+	return false
+}
+
+// imageCampaign makes a campaign for the images that the arguments or --images name. Skipped counts arguments that
+// are no images, as a shell's photos/* may have.
+func (o runOptions) imageCampaign(args []string) (spec *manifest.Spec, skipped int, err error) {
+	switch {
+	case len(args) > 0 && o.images != "":
+		return nil, 0, fmt.Errorf("--images %s: there is also the argument %s; give arguments or --images, not both", o.images, args[0])
+	case len(args) == 0 && o.images == "":
+		return nil, 0, errors.New("run: nothing to run; give a campaign file, or images and --task")
+	case o.images != "":
+		args = []string{o.images}
+	}
+	var paths []string
+	for _, arg := range args {
+		switch ok, err := isDataset(arg, len(args) == 1); {
+		case isCampaign(arg) && o.images == "":
+			return nil, 0, fmt.Errorf("run: %s is a campaign file; give one campaign file alone, or images", arg)
+		case err != nil && o.images == "":
+			return nil, 0, fmt.Errorf("run: %s: %w", arg, err)
+		case !ok && len(args) > 1:
+			skipped++
+		default:
+			paths = append(paths, arg)
+		}
+	}
+	if len(paths) == 0 {
+		return nil, 0, fmt.Errorf("run: none of the %d arguments is an image; give PNG, JPEG, TIFF or WebP files", len(args))
+	}
+	if len(o.tasks) == 0 {
+		return nil, 0, errors.New("--task is missing; give --task NAME or --task all, see: ddiff tasks")
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return nil, 0, fmt.Errorf("run: %w", err)
+	}
+	spec = manifest.Default()
+	spec.Dataset.Path = manifest.ResolveDataset(dir, paths[0])
+	base, _, _ := strings.Cut(filepath.Base(spec.Dataset.Path), "?")
+	spec.Name = strings.TrimSuffix(base, filepath.Ext(base))
+	if len(paths) > 1 {
+		spec.Name = fmt.Sprintf("%.60s and %d more", spec.Name, len(paths)-1)
+	}
+	if _, err := os.Stat(paths[0]); err == nil || len(paths) > 1 {
+		spec.Dataset.Path = datasetOf(dir, paths)
+	}
+	return spec, skipped, nil
+}
+
+// isDataset reports whether a dataset may have the path: an image, a directory, a list, an archive, a glob or an
+// address. The error is that of a path without a file.
+func isDataset(path string, alone bool) (bool, error) {
+	local := strings.TrimPrefix(path, manifest.LocalPrefix)
+	if manifest.IsAddress(local) {
+		return true, nil
+	}
+	info, err := os.Stat(local)
+	switch ext := strings.ToLower(filepath.Ext(local)); {
+	case err == nil:
+		return info.IsDir() || manifest.IsImage(local) || manifest.FormatOf(local) != "" || ext == ".parquet" || ext == ".tar", nil
+	case strings.Contains(local, "{") && !alone:
+		return false, errors.New("braces of a dataset must be the only argument; let the shell expand them, without quotes")
+	case strings.ContainsAny(local, "*?[{"):
+		return true, nil
+	}
+	return false, fmt.Errorf("%w; give images, directories, or one campaign file", errors.Unwrap(err))
+}
+
+// datasetOf returns the dataset path of several paths: braces around them. A file whose name has characters that mean
+// something there becomes a file:// address, which encodes them.
+func datasetOf(dir string, paths []string) string {
+	encode := strings.NewReplacer("{", "%7B", "}", "%7D", ",", "%2C")
+	all := make([]string, len(paths))
+	for i, path := range paths {
+		all[i] = manifest.ResolveDataset(dir, path)
+		local := strings.TrimPrefix(all[i], manifest.LocalPrefix)
+		switch {
+		case manifest.IsAddress(local):
+			all[i] = encode.Replace(local)
+		case local != all[i] || strings.ContainsAny(local, "{},"):
+			all[i] = encode.Replace((&url.URL{Scheme: "file", Path: local}).String())
+		}
+	}
+	if len(all) == 1 {
+		return all[0]
+	}
+	return "{" + strings.Join(all, ",") + "}"
+}

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"ddiff/coordinator/shard"
+	"ddiff/manifest"
+	"ddiff/restore/operator"
+)
+
+// allTasks is the value of --task that names every task.
+const allTasks = "all"
+
+// taskSpecs are the tasks that --task names.
+func taskSpecs(names []string) []manifest.TaskSpec {
+	if slices.Contains(names, allTasks) {
+		names = nil
+		for _, t := range operator.Builtin() {
+			names = append(names, t.Name)
+		}
+	}
+	var specs []manifest.TaskSpec
+	for _, n := range names {
+		specs = append(specs, manifest.TaskSpec{Name: n})
+	}
+	return specs
+}
+
+// setParams sets the operator parameters of --param in the campaign. A name without a task must belong to one task of
+// the campaign alone.
+func setParams(s *manifest.Spec, params []string) error {
+	known := shard.Vocabulary().Tasks
+	for _, text := range params {
+		name, value, err := assignment("--param", text)
+		if err != nil {
+			return err
+		}
+		number, err := strconv.ParseFloat(value, 64)
+		if err != nil {
+			return fmt.Errorf("--param %s: %q is no number; write NAME=NUMBER", text, value)
+		}
+		task, param, qualified := strings.Cut(name, ".")
+		if !qualified {
+			task, param = "", name
+		}
+		var tasks []string
+		for _, t := range s.Tasks {
+			if !slices.Contains(tasks, t.Name) && (t.Name == task || !qualified && slices.Contains(known[t.Name], param)) {
+				tasks = append(tasks, t.Name)
+			}
+		}
+		switch {
+		case len(tasks) == 0 && qualified:
+			return fmt.Errorf("--param %s: the campaign has no task %q; it has %s", text, task, taskNames(s))
+		case len(tasks) == 0:
+			return fmt.Errorf("--param %s: no task of the campaign has a parameter %q; see: ddiff tasks", text, param)
+		case len(tasks) > 1:
+			return fmt.Errorf("--param %s: the tasks %s have this parameter; write %s.%s=%s", text, strings.Join(tasks, " and "), tasks[0], param, value)
+		}
+		for i := range s.Tasks {
+			if t := &s.Tasks[i]; t.Name == tasks[0] {
+				if t.Params == nil {
+					t.Params = map[string]float64{}
+				}
+				t.Params[param] = number
+				s.Override(fmt.Sprintf("tasks[%d].params.%s", i, param), "--param "+text)
+			}
+		}
+	}
+	return nil
+}
+
+func taskNames(s *manifest.Spec) string {
+	var names []string
+	for _, t := range s.Tasks {
+		names = append(names, t.Name)
+	}
+	return strings.Join(slices.Compact(slices.Sorted(slices.Values(names))), ", ")
+}
+
+// setSolver sets the solver parameters of --solver, for the campaign and over those of its tasks.
+func setSolver(s *manifest.Spec, params []string) error {
+	for _, text := range params {
+		name, value, err := assignment("--solver", text)
+		if err != nil {
+			return err
+		}
+		if _, err := strconv.ParseFloat(value, 64); err != nil {
+			value = strconv.Quote(value)
+		}
+		object := fmt.Appendf(nil, "{%q: %s}", name, value)
+		s.Override("solver."+name, "--solver "+text)
+		targets := []any{&s.Solver}
+		for i := range s.Tasks {
+			targets = append(targets, &s.Tasks[i].Solver)
+			s.Override(fmt.Sprintf("tasks[%d].solver.%s", i, name), "--solver "+text)
+		}
+		for _, target := range targets {
+			d := json.NewDecoder(bytes.NewReader(object))
+			d.DisallowUnknownFields()
+			if err := d.Decode(target); err != nil {
+				return solverError(text, name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// solverError explains why a solver parameter cannot be set.
+func solverError(text, name string, err error) error {
+	var typed *json.UnmarshalTypeError
+	if errors.As(err, &typed) {
+		return fmt.Errorf("--solver %s: %s is of the type %s; see: ddiff tasks", text, name, typed.Type)
+	}
+	return fmt.Errorf("--solver %s: there is no parameter %q; see: ddiff tasks", text, name)
+}
+
+// assignment reads NAME=VALUE.
+func assignment(flag, text string) (name, value string, err error) {
+	name, value, ok := strings.Cut(text, "=")
+	if !ok || name == "" || value == "" {
+		return "", "", fmt.Errorf("%s: %q is not NAME=VALUE", flag, text)
+	}
+	return name, value, nil
+}
