@@ -167,7 +167,7 @@ func TestPathErrors(t *testing.T) {
 		"http://example.org/x.csv?sig=S1":               "http:// is not encrypted",
 		"https://u:S1@example.org/x.csv":                "it holds credentials",
 		"https://10.0.0.1/x.csv":                        "10.0.0.1 is not a public address",
-		"s3://B/photos":                                 "is no bucket name",
+		"s3://B/photos":                                 "is not a bucket name",
 		"s3://bucket/x?endpint=y":                       `parameter "endpint" is unknown`,
 		"tar+https://example.org/x.tar#offset=0&size=1": "a part of an object is no dataset",
 	} {

@@ -13,19 +13,17 @@ import (
 	"time"
 )
 
-// staleAfter is the age at which a temporary file is taken for the leftover of a process
-// that died: no write takes that long.
+// staleAfter is the age at which a temporary file counts as the leftover of a dead process. No write takes as long.
 const staleAfter = time.Hour
 
-// Dir is a store of one file per key below a directory. NewDir makes one. Several processes
-// may use one directory at once.
+// Dir stores one file per key below a directory. NewDir opens it. Several processes may share a directory.
 //
-// A write goes to a temporary file below ".tmp" of the same directory, is synced to disk,
-// and is then moved to its name; the directory entry is synced too. A write that returned
-// nil therefore survives a power failure, and one that did not leaves nothing to read.
+// A write creates a temporary file below ".tmp" of the directory, syncs it to disk, moves it to its final name and
+// syncs the directory entry. A successful write therefore survives a power failure, and a failed write leaves
+// nothing to read. On a disk that syncs, the rate of writes is bound by these two flushes per object, which
+// concurrent writers share.
 type Dir struct {
-	// MaxBytes is the size limit of an object; 0 means DefaultMaxBytes. Set it before
-	// the first call.
+	// MaxBytes limits the size of an object; 0 means DefaultMaxBytes. Set it before the first call.
 	MaxBytes int64
 
 	root string
@@ -33,9 +31,8 @@ type Dir struct {
 
 var _ Store = (*Dir)(nil)
 
-// NewDir opens the store in the directory path, which it creates when it is missing, and
-// removes temporary files that dead writers left there more than an hour ago. It writes
-// nothing else, so that a directory on a read-only disk can be opened for reading.
+// NewDir opens the store in a directory. It creates a missing directory and removes the leftovers of dead writers
+// that are older than an hour. It writes nothing else: a directory on a read-only disk can be opened for reading.
 func NewDir(path string) (*Dir, error) {
 	root, err := filepath.Abs(path)
 	if err != nil {
@@ -52,8 +49,8 @@ func NewDir(path string) (*Dir, error) {
 	return d, nil
 }
 
-// removeStale removes the temporary files that were last written before the given time.
-// It removes what it can: a file that stays costs space and is tried again next time.
+// removeStale removes temporary files last written before the given time. It is best effort: a remaining file only
+// costs space, and the next NewDir retries.
 func (d *Dir) removeStale(before time.Time) {
 	entries, err := os.ReadDir(d.temp())
 	if err != nil {
@@ -62,7 +59,7 @@ func (d *Dir) removeStale(before time.Time) {
 	for _, entry := range entries {
 		info, err := entry.Info()
 		if err == nil && info.Mode().IsRegular() && info.ModTime().Before(before) {
-			os.Remove(filepath.Join(d.temp(), entry.Name())) //nolint:errcheck // see above
+			os.Remove(filepath.Join(d.temp(), entry.Name())) //nolint:errcheck // best effort
 		}
 	}
 }
@@ -84,7 +81,7 @@ func (d *Dir) Get(ctx context.Context, key string) ([]byte, error) {
 }
 
 func (d *Dir) read(name string) ([]byte, error) {
-	// Without O_NONBLOCK a named pipe that somebody put here would block for ever.
+	// Without O_NONBLOCK, opening a foreign named pipe would block forever.
 	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, readError(err)
@@ -100,7 +97,7 @@ func (d *Dir) read(name string) ([]byte, error) {
 	if err := checkSize(info.Size(), d.MaxBytes); err != nil {
 		return nil, err
 	}
-	// The store never changes a file in place, so size bytes are the whole object.
+	// The store never changes a file in place, so size bytes are the complete object.
 	var buf bytes.Buffer
 	buf.Grow(int(info.Size()) + bytes.MinRead)
 	if _, err := buf.ReadFrom(io.LimitReader(f, info.Size())); err != nil {
@@ -124,14 +121,14 @@ func (d *Dir) Stat(ctx context.Context, key string) (Info, error) {
 	return Info{Key: key, Size: info.Size(), Modified: info.ModTime()}, nil
 }
 
-// Delete implements Store. Directories that become empty are left.
+// Delete implements Store. It does not remove empty directories.
 func (d *Dir) Delete(ctx context.Context, key string) error {
 	if err := begin(ctx, "delete", key); err != nil {
 		return err
 	}
 	name := d.file(key)
 	if info, err := os.Lstat(name); err == nil && info.IsDir() {
-		return nil // a directory is no object, and os.Remove would take an empty one
+		return nil // not an object; os.Remove would remove an empty directory
 	}
 	err := os.Remove(name)
 	if err == nil {
@@ -143,7 +140,7 @@ func (d *Dir) Delete(ctx context.Context, key string) error {
 	return fmt.Errorf("delete %s: %w", key, writeError(err))
 }
 
-// readError maps the errors of opening a file that is not there.
+// readError maps the errors of opening a missing file to ErrNotFound.
 func readError(err error) error {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return ErrNotFound

@@ -13,16 +13,15 @@ import (
 	"syscall"
 )
 
-// List implements Store. It holds one directory's names in memory at a time, plus those of
-// the directories above it. Files whose name is no valid key and everything that is not a
-// regular file are left out.
+// List implements Store. It holds the names of one directory and its parents in memory. It skips files with
+// invalid keys and everything but regular files.
 func (d *Dir) List(ctx context.Context, prefix string) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) {
 		if err := CheckPrefix(prefix); err != nil {
 			yield(Info{}, fmt.Errorf("list: %w", err))
 			return
 		}
-		// The walk starts at the deepest directory that holds all matching keys.
+		// The walk starts at the deepest directory that contains all matching keys.
 		start := ""
 		if i := strings.LastIndexByte(prefix, '/'); i >= 0 {
 			start = prefix[:i]
@@ -34,7 +33,7 @@ func (d *Dir) List(ctx context.Context, prefix string) iter.Seq2[Info, error] {
 	}
 }
 
-// errStopped ends a walk whose consumer has left the loop.
+// errStopped ends a walk after its consumer left the loop.
 var errStopped = errors.New("stopped")
 
 // walk is one listing.
@@ -44,7 +43,7 @@ type walk struct {
 	yield  func(Info, error) bool
 }
 
-// visit yields the objects below the directory of key dir, "" for the root.
+// visit yields the objects below a directory, "" for the root.
 func (w *walk) visit(ctx context.Context, dir string) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -56,8 +55,7 @@ func (w *walk) visit(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	// A directory stands for keys that go on with a slash, and sorts as such: "a-b" comes
-	// before "a/b", which comes before "a0".
+	// Directories sort with a trailing slash, as their keys do: "a-b", "a/b", "a0".
 	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(sortName(a), sortName(b)) })
 	for _, entry := range entries {
 		if err := w.entry(ctx, path.Join(dir, entry.Name()), entry); err != nil {
@@ -67,10 +65,10 @@ func (w *walk) visit(ctx context.Context, dir string) error {
 	return nil
 }
 
-// entry yields a file, or visits a directory, when keys with the prefix can be there.
+// entry yields a file with the prefix, or visits a directory that may contain such files.
 func (w *walk) entry(ctx context.Context, key string, entry fs.DirEntry) error {
 	if CheckKey(key) != nil {
-		return nil //nolint:nilerr // a foreign file: no key can name it
+		return nil //nolint:nilerr // a foreign file
 	}
 	if entry.IsDir() {
 		below := key + "/"

@@ -13,40 +13,40 @@ import (
 	"syscall"
 )
 
-// Put implements Store: the temporary file is renamed over the old one.
+// Put implements Store. It renames the temporary file over the old file.
 func (d *Dir) Put(ctx context.Context, key string, data []byte) error {
 	return d.writeBytes(ctx, "put", key, data, rename)
 }
 
-// Create implements Store: the temporary file is linked to its name, which the kernel does
-// for exactly one of many. The file system must have hard links.
+// Create implements Store. It links the temporary file to its final name; the kernel lets exactly one of several
+// links succeed. The file system must support hard links.
 func (d *Dir) Create(ctx context.Context, key string, data []byte) error {
 	if err := begin(ctx, "create", key); err != nil {
 		return err
 	}
-	// Writing the bytes is the expensive part: spare it when the outcome is known.
+	// Skip the expensive write if the object exists.
 	if info, err := os.Lstat(d.file(key)); err == nil && !info.IsDir() {
 		return fmt.Errorf("create %s: %w", key, ErrExists)
 	}
 	return d.writeBytes(ctx, "create", key, data, link)
 }
 
-// rename moves the file to a name that may be taken by another file.
+// rename moves the file to a name and replaces a file of that name.
 func rename(temp, name string) error {
-	return inTheWay(os.Rename(temp, name), name)
+	return directoryError(os.Rename(temp, name), name)
 }
 
-// link gives the file a second name that must be free; write removes the first.
+// link adds a name, which must be free, to the file; write removes the first name.
 func link(temp, name string) error {
-	err := inTheWay(os.Link(temp, name), name)
+	err := directoryError(os.Link(temp, name), name)
 	if errors.Is(err, fs.ErrExist) {
 		return ErrExists
 	}
 	return err
 }
 
-// inTheWay turns "exists" into "is a directory" when that is what has the name.
-func inTheWay(err error, name string) error {
+// directoryError turns "exists" into "is a directory" if name is a directory.
+func directoryError(err error, name string) error {
 	if !errors.Is(err, fs.ErrExist) {
 		return err
 	}
@@ -56,7 +56,7 @@ func inTheWay(err error, name string) error {
 	return err
 }
 
-// writeBytes is write of an object within the size limit.
+// writeBytes checks the size limit and calls write.
 func (d *Dir) writeBytes(ctx context.Context, action, key string, data []byte, publish func(temp, name string) error) error {
 	if err := checkSize(int64(len(data)), d.MaxBytes); err != nil {
 		return fmt.Errorf("%s %s: %w", action, key, err)
@@ -64,9 +64,8 @@ func (d *Dir) writeBytes(ctx context.Context, action, key string, data []byte, p
 	return d.write(ctx, action, key, bytes.NewReader(data), publish)
 }
 
-// write brings data to the key's file through a temporary file, which publish gives its
-// name. Directories are made only after the bytes are on disk, so that a full disk leaves
-// nothing at all.
+// write stores data in a temporary file, which publish moves to the key's file. It creates directories only after
+// the bytes are on disk: a full disk leaves nothing behind.
 func (d *Dir) write(ctx context.Context, action, key string, data io.Reader, publish func(temp, name string) error) error {
 	if err := begin(ctx, action, key); err != nil {
 		return err
@@ -75,7 +74,7 @@ func (d *Dir) write(ctx context.Context, action, key string, data io.Reader, pub
 	if err != nil {
 		return fmt.Errorf("%s %s: %w", action, key, writeError(err))
 	}
-	defer os.Remove(temp) //nolint:errcheck // gone after a rename; else NewDir removes it later
+	defer os.Remove(temp) //nolint:errcheck // gone after a rename; otherwise a later NewDir removes it
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("%s %s: %w", action, key, err)
 	}
@@ -92,8 +91,7 @@ func (d *Dir) write(ctx context.Context, action, key string, data io.Reader, pub
 	return nil
 }
 
-// writeTemp writes and syncs a new temporary file and returns its name. When it fails the
-// file is gone.
+// writeTemp writes and syncs a new temporary file and returns its name. It leaves no file behind on failure.
 func (d *Dir) writeTemp(data io.Reader) (string, error) {
 	if err := os.Mkdir(d.temp(), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return "", err
@@ -111,14 +109,13 @@ func (d *Dir) writeTemp(data io.Reader) (string, error) {
 		err = closeErr
 	}
 	if err != nil {
-		os.Remove(name) //nolint:errcheck // the write's error is the one to tell
+		os.Remove(name) //nolint:errcheck // best effort; the write error is returned
 		return "", err
 	}
 	return name, nil
 }
 
-// makeDirs is os.MkdirAll that also syncs the entries it makes. A file in the way gives
-// ENOTDIR.
+// makeDirs is os.MkdirAll that also syncs the new entries. It returns ENOTDIR where a file has the name of a directory.
 func makeDirs(dir string) error {
 	info, err := os.Stat(dir)
 	switch {
@@ -134,7 +131,7 @@ func makeDirs(dir string) error {
 		return err
 	}
 	if err := os.Mkdir(dir, 0o755); errors.Is(err, fs.ErrExist) {
-		return makeDirs(dir) // somebody else made it, or a file, at the same time
+		return makeDirs(dir) // another writer created it, or a file of that name
 	} else if err != nil {
 		return err
 	}
@@ -148,7 +145,7 @@ func syncDir(dir string) error {
 		return err
 	}
 	defer f.Close() // opened for reading
-	// A file system that cannot sync a directory says EINVAL; there is nothing to do then.
+	// EINVAL: the file system cannot sync directories.
 	if err := f.Sync(); err != nil && !errors.Is(err, syscall.EINVAL) {
 		return err
 	}

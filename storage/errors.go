@@ -7,30 +7,27 @@ import (
 )
 
 var (
-	// ErrAddress is returned by Open for an address that names no store.
+	// ErrAddress: the address is invalid or has an unsupported scheme. Open and Absolute return it.
 	ErrAddress = errors.New("bad store address")
-	// ErrBadKey is returned by every method for a key that CheckKey refuses.
+	// ErrBadKey: CheckKey refuses the key. Every method returns it.
 	ErrBadKey = errors.New("bad key")
-	// ErrNotFound is returned by Get and Stat for a key without an object.
+	// ErrNotFound: the key has no object. Get and Stat return it.
 	ErrNotFound = errors.New("not found")
-	// ErrExists is returned by Create when the key has an object already.
+	// ErrExists: the key already has an object. Create returns it.
 	ErrExists = errors.New("already exists")
-	// ErrTooLarge is returned when an object is larger than the store's limit.
+	// ErrTooLarge: the object exceeds the size limit of the store.
 	ErrTooLarge = errors.New("object too large")
-	// ErrNoSpace is returned by Put and Create when the disk or the quota is full.
-	// Nothing of the object is left behind.
+	// ErrNoSpace: the disk or the quota is full. Put and Create return it and leave nothing behind.
 	ErrNoSpace = errors.New("no space left for the output")
-	// ErrReadOnly is returned by a write that the file system or its permissions forbid.
+	// ErrReadOnly: the file system, its permissions or the server forbid the write.
 	ErrReadOnly = errors.New("output is not writable")
-	// ErrConflict is returned by Dir when one key would have to be both a file and a
-	// directory, as with "a" and "a/b".
+	// ErrConflict: one name would be both a file and a directory, as with the keys "a" and "a/b".
 	ErrConflict = errors.New("a file and a directory of the same name")
-	// ErrLocked is returned by AcquireLock while another process holds the directory.
-	// The message names the process.
+	// ErrLocked: another process, which the message names, has locked the directory.
 	ErrLocked = errors.New("directory is in use")
 )
 
-// writeError puts the sentinel that fits in front of an error of a writing system call.
+// writeError wraps the error of a system call for writing with the matching sentinel.
 func writeError(err error) error {
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):

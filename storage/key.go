@@ -8,27 +8,25 @@ import (
 )
 
 const (
-	// MaxKeyBytes is the longest key.
+	// MaxKeyBytes is the maximum length of a key.
 	MaxKeyBytes = 512
-	// MaxElementBytes is the longest part of a key between two slashes, the limit that
-	// file systems put on a name.
+	// MaxElementBytes is the maximum length of a key element, which is the limit of file systems for a name.
 	MaxElementBytes = 255
 )
 
-// The first elements that no key may have, see the package comment.
+// The reserved first elements, see the package comment.
 const (
 	tempElement  = ".tmp"
 	stateElement = ".ddiff"
 )
 
-// CheckKey reports whether key may name an object: 1 to MaxKeyBytes bytes of UTF-8, made of
-// elements joined by single slashes, none of them empty, "." or "..", without backslashes
-// and control characters, and not below a reserved first element. The error wraps ErrBadKey
-// and says which rule is broken.
+// CheckKey returns nil if key is valid: 1 to MaxKeyBytes bytes of UTF-8 without backslashes and control characters,
+// consisting of elements joined by single slashes, none of them empty, "." or "..", the first of them not reserved.
+// The error wraps ErrBadKey and names the violated rule.
 func CheckKey(key string) error {
 	switch {
 	case key == "":
-		return fmt.Errorf("%w: it is empty", ErrBadKey)
+		return fmt.Errorf("%w: key is empty", ErrBadKey)
 	case len(key) > MaxKeyBytes:
 		return fmt.Errorf("%w: %d bytes, at most %d are allowed", ErrBadKey, len(key), MaxKeyBytes)
 	case !utf8.ValidString(key):
@@ -55,9 +53,8 @@ func CheckKey(key string) error {
 	return nil
 }
 
-// CheckPrefix reports whether prefix may be listed: it is empty, or some valid key begins
-// with it. A prefix is cut from the key's text, it need not end at a slash. The error wraps
-// ErrBadKey.
+// CheckPrefix returns nil if prefix is empty or the beginning of a valid key. A prefix need not end at a slash. The
+// error wraps ErrBadKey.
 func CheckPrefix(prefix string) error {
 	if prefix == "" || CheckKey(prefix) == nil {
 		return nil

@@ -6,9 +6,8 @@ import (
 	"iter"
 )
 
-// Limited wraps a store so that at most n calls run at once; further ones wait for their
-// turn or for the end of their context. A listing counts while it waits for the store, and
-// not while its consumer handles an object, so the consumer may call the store as well.
+// Limited wraps a store and runs at most n calls concurrently; further calls wait for a slot or for the end of their
+// context. A listing releases its slot while its consumer handles an object: the consumer may call the store as well.
 type Limited struct {
 	store Store
 	slots chan struct{}
@@ -27,7 +26,7 @@ func NewLimited(store Store, n int) (*Limited, error) {
 	return &Limited{store: store, slots: make(chan struct{}, n)}, nil
 }
 
-// acquire waits for a slot; release gives it back.
+// acquire waits for a slot; release returns the slot.
 func (l *Limited) acquire(ctx context.Context, action, key string) error {
 	select {
 	case l.slots <- struct{}{}:
@@ -96,15 +95,15 @@ func (l *Limited) listAfter(ctx context.Context, prefix, after string) iter.Seq2
 			yield(Info{}, err)
 			return
 		}
-		held := true
+		acquired := true
 		defer func() {
-			if held {
+			if acquired {
 				l.release()
 			}
 		}()
 		for info, err := range listAfter(ctx, l.store, prefix, after) {
 			l.release()
-			held = false
+			acquired = false
 			if !yield(info, err) {
 				return
 			}
@@ -115,7 +114,7 @@ func (l *Limited) listAfter(ctx context.Context, prefix, after string) iter.Seq2
 				yield(Info{}, err)
 				return
 			}
-			held = true
+			acquired = true
 		}
 	}
 }

@@ -5,14 +5,14 @@ import (
 	"iter"
 )
 
-// resumable is a store that can begin a listing in its middle.
+// resumable is a store that can start a listing after a key.
 type resumable interface {
-	// listAfter is List without the keys up to and including after.
+	// listAfter lists the keys after the given key.
 	listAfter(ctx context.Context, prefix, after string) iter.Seq2[Info, error]
 }
 
-// listAfter lists the keys of any store that come after a key. A store that is not
-// resumable is listed from its beginning.
+// listAfter lists the keys of any store after a key. It reads and skips the first part of a listing that is not
+// resumable.
 func listAfter(ctx context.Context, store Store, prefix, after string) iter.Seq2[Info, error] {
 	if after == "" {
 		return store.List(ctx, prefix)

@@ -9,15 +9,14 @@ import (
 	"syscall"
 )
 
-// Lock is the exclusive use of a directory by one process, an flock on the file
-// ".ddiff/lock" in it. The kernel releases it when the process ends, however it ends.
+// Lock is the exclusive use of a directory by one process: an flock on its file ".ddiff/lock". The kernel releases
+// the lock at the end of the process, even after a kill.
 type Lock struct {
 	file *os.File
 }
 
-// AcquireLock takes the lock of the directory dir, which it creates when it is missing.
-// While another process holds it, the error is ErrLocked and names that process and its
-// host. It does not wait.
+// AcquireLock locks the directory dir, which it creates if it is missing. It does not wait: while another process
+// has the lock, the error is ErrLocked and names that process and its host.
 func AcquireLock(dir string) (*Lock, error) {
 	state := filepath.Join(dir, stateElement)
 	if err := os.MkdirAll(state, 0o755); err != nil {
@@ -28,17 +27,17 @@ func AcquireLock(dir string) (*Lock, error) {
 		return nil, fmt.Errorf("lock %s: %w", dir, writeError(err))
 	}
 	if err := acquire(f); err != nil {
-		f.Close() // nothing was written
+		f.Close() // unchanged
 		return nil, fmt.Errorf("lock %s: %w", dir, err)
 	}
 	return &Lock{file: f}, nil
 }
 
-// acquire locks the open file and writes who holds it.
+// acquire locks the open file and records the owner in it.
 func acquire(f *os.File) error {
 	err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
-		return fmt.Errorf("%w by %s; wait for it, or choose another directory", ErrLocked, holder(f))
+		return fmt.Errorf("%w by %s; wait for it, or choose another directory", ErrLocked, owner(f))
 	}
 	if err != nil {
 		return err
@@ -56,18 +55,18 @@ func acquire(f *os.File) error {
 	return nil
 }
 
-// holder reads who holds the lock.
-func holder(f *os.File) string {
+// owner reads the recorded owner of the lock.
+func owner(f *os.File) string {
 	buf := make([]byte, 512)
-	n, _ := f.ReadAt(buf, 0) // always io.EOF; an empty file is handled
+	n, _ := f.ReadAt(buf, 0) // always io.EOF; the file may be empty
 	if line := strings.TrimSpace(string(buf[:n])); line != "" {
 		return line
 	}
 	return "another process"
 }
 
-// Unlock gives the directory back. The file stays, since removing it would let two
-// processes hold two files of one name. Unlocking twice is an error.
+// Unlock releases the lock. It leaves the file, since two processes could lock two files of one name otherwise.
+// Unlocking twice is an error.
 func (l *Lock) Unlock() error {
 	err := l.file.Truncate(0)
 	if closeErr := l.file.Close(); err == nil {

@@ -11,18 +11,16 @@ import (
 	"time"
 )
 
-// Memory is a store in the memory of the process, for tests and for campaigns whose output
-// nobody keeps. NewMemory makes one.
+// Memory stores objects in the memory of the process, for tests. NewMemory returns one.
 type Memory struct {
-	// MaxBytes is the size limit of an object; 0 means DefaultMaxBytes. Set it before
-	// the first call.
+	// MaxBytes limits the size of an object; 0 means DefaultMaxBytes. Set it before the first call.
 	MaxBytes int64
 
 	mu      sync.RWMutex
 	objects map[string]object
 }
 
-// object is one stored value; data is never written to after it was stored.
+// object is one stored value; data is immutable.
 type object struct {
 	data     []byte
 	modified time.Time
@@ -90,7 +88,7 @@ func (m *Memory) Delete(ctx context.Context, key string) error {
 	return nil
 }
 
-// List implements Store. It yields the objects that are there when the iteration begins.
+// List implements Store. It yields the objects that exist at the beginning of the iteration.
 func (m *Memory) List(ctx context.Context, prefix string) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) {
 		if err := CheckPrefix(prefix); err != nil {
@@ -112,7 +110,7 @@ func (m *Memory) List(ctx context.Context, prefix string) iter.Seq2[Info, error]
 	}
 }
 
-// snapshot describes the objects below prefix, sorted by key.
+// snapshot returns the objects with the prefix, sorted by key.
 func (m *Memory) snapshot(prefix string) []Info {
 	m.mu.RLock()
 	defer m.mu.RUnlock()

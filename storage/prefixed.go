@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// Prefixed is the part of a store below a prefix: the key "a" is "PREFIX/a" of the store
-// behind it. No key leads out of it.
+// Prefixed is the part of a store below a prefix: its key "a" is the key "PREFIX/a" of the store. No key reaches
+// outside of the prefix.
 type Prefixed struct {
 	store  Store
-	prefix string // with a slash at its end
+	prefix string // with a trailing slash
 }
 
 var (
@@ -19,17 +19,17 @@ var (
 	_ resumable = (*Prefixed)(nil)
 )
 
-// NewPrefixed gives the part of a store below prefix, which is made of elements as a key is,
-// with or without a slash at its end. Keys are limited to MaxKeyBytes with the prefix.
+// NewPrefixed returns the part of a store below prefix, which is a key with or without a trailing slash. The limit
+// MaxKeyBytes includes the prefix.
 func NewPrefixed(store Store, prefix string) (*Prefixed, error) {
 	prefix = strings.TrimSuffix(prefix, "/")
 	if err := CheckKey(prefix); err != nil {
-		return nil, fmt.Errorf("part of a store: prefix: %w", err)
+		return nil, fmt.Errorf("prefixed store: prefix: %w", err)
 	}
 	return &Prefixed{store: store, prefix: prefix + "/"}, nil
 }
 
-// key is the key of the store behind, if key may name an object here.
+// key checks a key and adds the prefix.
 func (p *Prefixed) key(action, key string) (string, error) {
 	if err := CheckKey(key); err != nil {
 		return "", fmt.Errorf("%s: %w", action, err)

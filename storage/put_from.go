@@ -6,10 +6,10 @@ import (
 	"io"
 )
 
-// PutterFrom is a store that writes an object without holding it in memory. Dir, S3 and the wrappers have it.
+// PutterFrom is a store that writes an object without holding it in memory. Dir, S3 and the wrappers implement it.
 type PutterFrom interface {
-	// PutFrom is Put of the size bytes of data, which may be read several times. The store's limit on sizes
-	// protects the memory of readers and does not apply; Get refuses a larger object with ErrTooLarge.
+	// PutFrom is Put of size bytes of data, which it may read several times. It ignores the size limit of the
+	// store, which protects the memory of readers; Get returns ErrTooLarge for a larger object.
 	PutFrom(ctx context.Context, key string, data io.ReaderAt, size int64) error
 }
 
@@ -22,7 +22,7 @@ var (
 	_ PutterFrom = (*Traced)(nil)
 )
 
-// putFrom writes to any store; a store that is no PutterFrom gets the bytes at once.
+// putFrom writes to any store. A store without PutFrom gets all bytes in one Put.
 func putFrom(ctx context.Context, store Store, key string, data io.ReaderAt, size int64) error {
 	if s, ok := store.(PutterFrom); ok {
 		return s.PutFrom(ctx, key, data, size)

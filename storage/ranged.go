@@ -11,25 +11,23 @@ import (
 	"github.com/minio/minio-go/v7"
 )
 
-// ErrChanged is returned by GetRange when the object is no longer the version that was asked
-// for.
+// ErrChanged: the object no longer has the requested version. GetRange returns it.
 var ErrChanged = errors.New("object has changed")
 
 // Version describes one version of an object.
 type Version struct {
-	// Info is that of Stat.
+	// Info is the result of Stat.
 	Info
-	// ETag tells the versions of an object apart. It is opaque.
+	// ETag is an opaque identifier of the version.
 	ETag string
 }
 
-// Ranged is a store that reads parts of objects. S3 is one, and Retrying around one.
+// Ranged is a store that reads parts of objects. S3 implements it, and Retrying around an S3.
 type Ranged interface {
-	// Version describes the object as it is now. It returns ErrNotFound when there is none.
+	// Version returns the current version of an object, or ErrNotFound.
 	Version(ctx context.Context, key string) (Version, error)
-	// GetRange returns size bytes from offset on, fewer only at the object's end. With an
-	// etag that is not empty it returns ErrChanged when the object has another. Part of an
-	// object has no checksum: the caller should know a digest of what it reads.
+	// GetRange returns size bytes from offset, fewer only at the end of the object. With an etag it returns
+	// ErrChanged if the object has another. Parts have no checksums: the caller should know a digest.
 	GetRange(ctx context.Context, key, etag string, offset, size int64) ([]byte, error)
 }
 
@@ -56,7 +54,7 @@ func (s *S3) GetRange(ctx context.Context, key, etag string, offset, size int64)
 		return nil, err
 	}
 	if offset < 0 || size < 0 {
-		return nil, fmt.Errorf("get %s: bytes from %d, %d of them: no range", key, offset, size)
+		return nil, fmt.Errorf("get %s: invalid range of %d bytes from offset %d", key, size, offset)
 	}
 	if size == 0 {
 		return nil, nil
@@ -87,9 +85,9 @@ func (s *S3) readRange(ctx context.Context, key, etag string, offset, size int64
 	if response, ok := errors.AsType[minio.ErrorResponse](err); ok {
 		switch response.Code {
 		case codePrecondition:
-			return nil, fmt.Errorf("%w since it was listed", ErrChanged)
+			return nil, fmt.Errorf("%w since the listing", ErrChanged)
 		case "InvalidRange":
-			return nil, nil // it begins after the object's end
+			return nil, nil // the range begins after the end
 		}
 	}
 	if err != nil {
@@ -97,24 +95,24 @@ func (s *S3) readRange(ctx context.Context, key, etag string, offset, size int64
 	}
 	defer body.Close() // opened for reading
 	if etag != "" && info.ETag != "" && info.ETag != strings.Trim(etag, `"`) {
-		return nil, fmt.Errorf("%w since it was listed", ErrChanged)
+		return nil, fmt.Errorf("%w since the listing", ErrChanged)
 	}
 	var buf bytes.Buffer
 	if _, err := buf.ReadFrom(io.LimitReader(body, size+1)); err != nil {
 		return nil, err
 	}
 	switch got := int64(buf.Len()); {
-	case call.Err() != nil: // an answer that is cut short may look like one that ended
+	case call.Err() != nil: // an aborted answer may look complete
 		return nil, call.Err()
 	case got > size:
-		return nil, errors.New("the server sent more than the range that was asked for")
+		return nil, errors.New("server sent more than the requested range")
 	case info.Size > 0 && got < info.Size:
 		return nil, io.ErrUnexpectedEOF
 	}
 	return buf.Bytes(), nil
 }
 
-// Version implements Ranged. It returns [errors.ErrUnsupported] when the store is none.
+// Version implements Ranged. It returns [errors.ErrUnsupported] if the wrapped store is not Ranged.
 func (r *Retrying) Version(ctx context.Context, key string) (v Version, err error) {
 	ranged, ok := r.store.(Ranged)
 	if !ok {
@@ -127,7 +125,7 @@ func (r *Retrying) Version(ctx context.Context, key string) (v Version, err erro
 	return v, err
 }
 
-// GetRange implements Ranged. It returns [errors.ErrUnsupported] when the store is none.
+// GetRange implements Ranged. It returns [errors.ErrUnsupported] if the wrapped store is not Ranged.
 func (r *Retrying) GetRange(ctx context.Context, key, etag string, offset, size int64) (data []byte, err error) {
 	ranged, ok := r.store.(Ranged)
 	if !ok {

@@ -12,23 +12,23 @@ import (
 	"ddiff/internal/retry"
 )
 
-// RetryConfig says how often and how soon Retrying tries again. The zero value is good.
+// RetryConfig configures Retrying. The zero value uses the defaults.
 type RetryConfig struct {
-	// Attempts is how often a call is made at most, the first time included; 0 means 6.
+	// Attempts is the maximum number of attempts of a call, including the first; 0 means 6.
 	Attempts int
-	// Base is the longest wait before the second attempt; it doubles for each further
-	// one, and at least half of it is waited. 0 means 200 ms.
+	// Base is the maximum wait before the second attempt. It doubles for each further attempt; a random part of
+	// at most half is subtracted. 0 means 200 ms.
 	Base time.Duration
-	// Max is the longest wait; 0 means 10 s.
+	// Max limits the wait; 0 means 10 s.
 	Max time.Duration
 	// Sleep waits for d or for the end of ctx, whose error it returns; nil means real
 	// time.
 	Sleep func(ctx context.Context, d time.Duration) error
-	// Logger gets one warning per repeated call; nil means none.
+	// Logger gets one warning per retry; nil means none.
 	Logger *slog.Logger
 }
 
-// Validate reports the first field that is wrong, by name.
+// Validate reports the first invalid field by name.
 func (c RetryConfig) Validate() error {
 	switch {
 	case c.Attempts < 0:
@@ -41,12 +41,12 @@ func (c RetryConfig) Validate() error {
 	return nil
 }
 
-// Retrying wraps a store so that calls that failed with ErrUnavailable or timed out are made
-// again, a bounded number of times. All other errors are returned at once.
+// Retrying wraps a store and retries calls that failed with ErrUnavailable or timed out, up to a number of attempts.
+// It returns all other errors immediately.
 //
-// All attempts of one Create count as one call: when an S3 store wrote the object and the
-// answer was lost, the next attempt succeeds instead of returning ErrExists. A listing goes
-// on where it broke; attempts are counted anew after each object that it yielded.
+// All attempts of a Create count as one call: if an S3 store wrote the object and the answer was lost, the next attempt
+// succeeds instead of returning ErrExists. A listing resumes after the last yielded object, which also resets the
+// number of attempts.
 type Retrying struct {
 	store  Store
 	config RetryConfig
@@ -86,8 +86,7 @@ func (r *Retrying) Get(ctx context.Context, key string) (data []byte, err error)
 	return data, err
 }
 
-// Put implements Store. An attempt whose answer is lost may take effect after a later Put of
-// another caller.
+// Put implements Store. An attempt whose answer was lost may take effect after a later Put of another caller.
 func (r *Retrying) Put(ctx context.Context, key string, data []byte) error {
 	return r.try(ctx, "put", key, func() error { return r.store.Put(ctx, key, data) })
 }
@@ -140,7 +139,7 @@ func (r *Retrying) List(ctx context.Context, prefix string) iter.Seq2[Info, erro
 	}
 }
 
-// try makes the call until it succeeds or there is no point in another attempt.
+// try runs call until it succeeds or wait returns an error.
 func (r *Retrying) try(ctx context.Context, action, key string, call func() error) error {
 	delays := retry.NewBackOff(r.config.Base, r.config.Max)
 	for attempt := 1; ; attempt++ {
@@ -154,16 +153,16 @@ func (r *Retrying) try(ctx context.Context, action, key string, call func() erro
 	}
 }
 
-// wait waits for delay and returns nil when the call that failed with err is to be repeated. Otherwise it returns the
-// error of the whole call.
+// wait waits for delay before the next attempt of a call that failed with err. It returns an error when the call must
+// not be retried.
 func (r *Retrying) wait(ctx context.Context, action, key string, attempt int, delay time.Duration, err error) error {
-	if ctx.Err() != nil || !passing(err) {
+	if ctx.Err() != nil || !transient(err) {
 		return err
 	}
 	if attempt >= r.config.Attempts {
 		return fmt.Errorf("%w (attempt %d of %d)", err, attempt, r.config.Attempts)
 	}
-	r.config.Logger.WarnContext(ctx, "storage call failed, trying again",
+	r.config.Logger.WarnContext(ctx, "storage call failed, retrying",
 		"action", action, "key", key, "attempt", attempt, "wait", delay, "error", err)
 	if ended := r.config.Sleep(ctx, delay); ended != nil {
 		return fmt.Errorf("%s %s: %w, after attempt %d: %w", action, key, ended, attempt, err)
@@ -171,8 +170,8 @@ func (r *Retrying) wait(ctx context.Context, action, key string, attempt int, de
 	return nil
 }
 
-// passing reports whether an error may be gone at the next attempt.
-func passing(err error) bool {
+// transient reports whether another attempt may succeed.
+func transient(err error) bool {
 	var timeout net.Error
 	return errors.Is(err, ErrUnavailable) || errors.As(err, &timeout) && timeout.Timeout()
 }

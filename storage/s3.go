@@ -9,23 +9,20 @@ import (
 	"github.com/minio/minio-go/v7"
 )
 
-// S3 is a store in a bucket of an S3 server. OpenS3 makes one. Any number of processes may
-// use one bucket and prefix at once.
+// S3 is a store in a bucket of an S3 server. OpenS3 opens it. Any number of processes may share a bucket and prefix.
 //
-// An object is one PUT, so it appears whole or not at all, and Create is a PUT with
-// "If-None-Match: *". Both send the SHA-256 of the bytes, which the server checks by the
-// signature, and a CRC-32C, which it checks and keeps if it knows how; the SHA-256 is also
-// kept as metadata, and Get checks whatever of these comes back.
+// A write is one PUT request, so an object appears whole or not at all. Create is a PUT with "If-None-Match: *". Both
+// send a SHA-256, which the server verifies as part of the signature, and a CRC-32C, which the server verifies and
+// stores if it supports checksums. The SHA-256 is also stored as metadata. Get verifies all returned checksums.
 //
-// A call is one request and is never repeated, except that Create goes on after a conflict
-// with another writer. Put a Retrying around an S3 store: it repeats what failed with
-// ErrUnavailable, and makes a Create whose first answer was lost end well.
+// A call sends one request without retries, except that Create retries after a conflict with another writer. Wrap an
+// S3 with Retrying, which retries after ErrUnavailable and lets a Create succeed whose first answer was lost.
 type S3 struct {
 	core      *minio.Core
 	transport *http.Transport
 	endpoint  string
 	bucket    string
-	prefix    string // empty or with a slash at its end
+	prefix    string // empty or with a trailing slash
 	maxBytes  int64
 	timeout   time.Duration
 	readOnly  bool
@@ -34,16 +31,15 @@ type S3 struct {
 
 var _ Store = (*S3)(nil)
 
-// listPageSize is the number of objects that a server lists in one answer.
+// listPageSize is the number of objects in one answer to a listing.
 const listPageSize = 1000
 
-// OpenS3 connects to the store that config describes. It checks that the bucket exists and
-// that the credentials may use it, and, unless ReadOnly is set, that the server honours
-// conditional writes. For that it writes one small object below ".ddiff/", twice, and
+// OpenS3 connects to a store. It checks that the bucket exists, that the credentials permit access, and, unless
+// ReadOnly is set, that the server honours conditional writes: it creates a small object below ".ddiff/" twice and
 // deletes it.
 //
-// The error wraps ErrNoBucket, ErrAccess, ErrReadOnly, ErrCertificate, ErrUnavailable or
-// ErrNoConditionalWrites, or names the field of config that is wrong.
+// The error wraps ErrNoBucket, ErrAccess, ErrReadOnly, ErrCertificate, ErrUnavailable or ErrNoConditionalWrites, or
+// names the invalid field of config.
 func OpenS3(ctx context.Context, config S3Config) (*S3, error) {
 	config = config.withDefaults()
 	if err := config.Validate(); err != nil {
@@ -72,23 +68,23 @@ func OpenS3(ctx context.Context, config S3Config) (*S3, error) {
 	return s, nil
 }
 
-// String describes the store without its credentials: its bucket, prefix and endpoint.
+// String returns bucket, prefix and endpoint, without credentials.
 func (s *S3) String() string {
 	return fmt.Sprintf("s3://%s/%s at %s", s.bucket, s.prefix, s.endpoint)
 }
 
-// Close closes the connections that are idle. Calls may go on and will open new ones.
+// Close closes idle connections. Later calls open new connections.
 func (s *S3) Close() { s.transport.CloseIdleConnections() }
 
-// name is the key's name in the bucket.
+// name returns the name of a key in the bucket.
 func (s *S3) name(key string) string { return s.prefix + key }
 
-// limit bounds one request that moves size bytes.
+// limit returns a context with the time limit of a request that transfers size bytes.
 func (s *S3) limit(ctx context.Context, size int64) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, s.budget(size))
 }
 
-// budget is how long a request may take that moves size bytes.
+// budget returns the time limit of a request that transfers size bytes.
 func (s *S3) budget(size int64) time.Duration {
 	return s.timeout + time.Duration(size>>20)*time.Second
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/minio/minio-go/v7/pkg/credentials"
 )
 
-// newClient returns a client of the configured server, and its connections. The client
-// never repeats a request by itself: Retrying does that, and tells Create that it does.
+// newClient returns a client of the configured server, and its transport. The client never retries a request;
+// Retrying does, with an attempt id for Create.
 func newClient(ctx context.Context, config S3Config) (*minio.Core, *http.Transport, error) {
 	endpoint, err := parseEndpoint(config.Endpoint)
 	if err != nil {
@@ -49,7 +49,7 @@ func newClient(ctx context.Context, config S3Config) (*minio.Core, *http.Transpo
 	return core, transport, err
 }
 
-// newTransport returns connections that trust the system's authorities and those of caFile.
+// newTransport returns a transport that trusts the authorities of the system and of caFile.
 func newTransport(caFile string) (*http.Transport, error) {
 	transport := &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
@@ -58,7 +58,7 @@ func newTransport(caFile string) (*http.Transport, error) {
 		MaxIdleConnsPerHost:   64,
 		IdleConnTimeout:       time.Minute,
 		ExpectContinueTimeout: time.Second,
-		DisableCompression:    true, // an object is its bytes, also when they are gzip
+		DisableCompression:    true, // gzip objects are returned as stored
 		TLSClientConfig:       &tls.Config{MinVersion: tls.VersionTLS12},
 	}
 	if caFile == "" {
@@ -70,17 +70,16 @@ func newTransport(caFile string) (*http.Transport, error) {
 	}
 	pool, err := x509.SystemCertPool()
 	if err != nil {
-		pool = x509.NewCertPool() // a machine without authorities of its own
+		pool = x509.NewCertPool() // the system has no authorities
 	}
 	if !pool.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("field CAFile: %s holds no PEM certificate", caFile)
+		return nil, fmt.Errorf("field CAFile: %s contains no PEM certificate", caFile)
 	}
 	transport.TLSClientConfig.RootCAs = pool
 	return transport, nil
 }
 
-// findCredentials returns the configured keys or those of the chain that S3Config
-// describes.
+// findCredentials returns the configured keys, or the first keys of the chain in the comment of S3Config.
 func findCredentials(ctx context.Context, config S3Config) (*credentials.Credentials, error) {
 	if config.AccessKey != "" {
 		return credentials.NewStaticV4(config.AccessKey, config.SecretKey.Reveal(), config.SessionToken.Reveal()), nil
@@ -89,7 +88,7 @@ func findCredentials(ctx context.Context, config S3Config) (*credentials.Credent
 		&credentials.EnvAWS{}, &credentials.EnvMinio{}, &credentials.FileAWSCredentials{},
 	}
 	client := &http.Client{Timeout: 5 * time.Second}
-	if mayHaveRole() {
+	if queryRole() {
 		providers = append(providers, &credentials.IAM{Client: client})
 	}
 	chain := credentials.NewChainCredentials(providers)
@@ -110,9 +109,9 @@ func findCredentials(ctx context.Context, config S3Config) (*credentials.Credent
 		"AWS_SECRET_ACCESS_KEY, or name a profile of the credentials file in AWS_PROFILE"))
 }
 
-// mayHaveRole reports whether a role is worth asking for: AWS_EC2_METADATA_DISABLED forbids
-// to ask the machine, and leaves the roles of pods and containers.
-func mayHaveRole() bool {
+// queryRole reports whether to query for a role. AWS_EC2_METADATA_DISABLED disables the role of the machine, but not
+// the roles of pods and containers.
+func queryRole() bool {
 	return os.Getenv("AWS_EC2_METADATA_DISABLED") != "true" || firstOf(
 		os.Getenv("AWS_WEB_IDENTITY_TOKEN_FILE"),
 		os.Getenv("AWS_CONTAINER_CREDENTIALS_FULL_URI"),

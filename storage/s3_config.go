@@ -12,84 +12,74 @@ import (
 	"time"
 )
 
-// Addressing is how the bucket is named in a request.
+// Addressing selects the part of a request that names the bucket.
 type Addressing string
 
 const (
-	// AddressingAuto names the bucket in the host for the clouds that want it (Amazon,
-	// Google, Alibaba) and in the path for every other endpoint.
+	// AddressingAuto uses the host for clouds that require it (Amazon, Google, Alibaba) and the path otherwise.
 	AddressingAuto Addressing = ""
-	// AddressingPath gives https://endpoint/bucket/key.
+	// AddressingPath uses https://endpoint/bucket/key.
 	AddressingPath Addressing = "path"
-	// AddressingVirtualHost gives https://bucket.endpoint/key.
+	// AddressingVirtualHost uses https://bucket.endpoint/key.
 	AddressingVirtualHost Addressing = "virtual-host"
 )
 
 const (
-	// DefaultS3Endpoint is the endpoint when neither the configuration nor the
-	// environment names one.
+	// DefaultS3Endpoint is the endpoint if neither the configuration nor the environment names one.
 	DefaultS3Endpoint = "https://s3.amazonaws.com"
-	// DefaultS3Timeout is the time limit of a call when the configuration sets none.
+	// DefaultS3Timeout is the default time limit of a request.
 	DefaultS3Timeout = 30 * time.Second
-	// MaxS3Bytes is the largest object of an S3 store, 5 GiB: what one PUT may carry.
-	// Uploads in parts are not used, since the condition of Create does not hold for them
-	// in every server.
+	// MaxS3Bytes is the maximum size of an object, 5 GiB, which is the limit of one PUT. Multipart uploads are not
+	// used, since not every server supports the condition of Create for them.
 	MaxS3Bytes int64 = 5 << 30
-	// MaxS3PrefixBytes is the longest Prefix: with the longest key it makes the 1024 bytes
-	// that S3 allows.
+	// MaxS3PrefixBytes is the maximum length of Prefix: prefix and key have at most the 1024 bytes that S3 allows.
 	MaxS3PrefixBytes = 1024 - MaxKeyBytes - 1
 )
 
-// S3Config says where an S3 store is and how to reach it. Only Bucket is required.
+// S3Config configures an S3 store. Only Bucket is required.
 type S3Config struct {
-	// Endpoint is the server's address, "https://host[:port]", "http://host[:port]" or
-	// "host[:port]", which means https. Empty means the variable AWS_ENDPOINT_URL_S3, then
-	// AWS_ENDPOINT_URL, then DefaultS3Endpoint.
+	// Endpoint is the address of the server: "https://host[:port]", "http://host[:port]" or "host[:port]", which
+	// means https. Empty means $AWS_ENDPOINT_URL_S3, $AWS_ENDPOINT_URL or DefaultS3Endpoint.
 	Endpoint string
-	// Bucket must exist.
+	// Bucket is the name of an existing bucket.
 	Bucket string
-	// Prefix is put in front of every key, with a slash between them. Empty means that the
-	// store is the whole bucket. It follows the rules of a key, see CheckKey.
+	// Prefix is a key, see CheckKey, that is prepended to every key with a slash. Empty means the entire bucket.
 	Prefix string
-	// Region is the bucket's. Empty means the variable AWS_REGION, then
-	// AWS_DEFAULT_REGION, and otherwise that the server is asked.
+	// Region is the region of the bucket. Empty means $AWS_REGION, $AWS_DEFAULT_REGION or the answer of the server.
 	Region string
-	// Addressing says where a request names the bucket; the default is AddressingAuto.
+	// Addressing selects the part of a request that names the bucket; the default is AddressingAuto.
 	Addressing Addressing
-	// CAFile is a PEM file of authorities that are trusted besides the system's. Empty
-	// means the variable AWS_CA_BUNDLE, if set.
+	// CAFile is a PEM file of authorities that are trusted besides the authorities of the system. Empty means
+	// $AWS_CA_BUNDLE, if set.
 	CAFile string
-	// AccessKey and SecretKey are set together or not at all. Without them the credentials
-	// come from the first of: the variables AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY,
-	// the variables MINIO_ACCESS_KEY and MINIO_SECRET_KEY, the shared credentials file
-	// with AWS_PROFILE, the role of the pod, container or machine.
+	// AccessKey requires SecretKey. Without them the credentials are the first of: $AWS_ACCESS_KEY_ID and
+	// $AWS_SECRET_ACCESS_KEY, $MINIO_ACCESS_KEY and $MINIO_SECRET_KEY, the shared credentials file with
+	// $AWS_PROFILE, the role of the pod, container or machine.
 	AccessKey string
 	// SecretKey belongs to AccessKey.
 	SecretKey Secret
-	// SessionToken belongs to temporary keys.
+	// SessionToken belongs to a temporary AccessKey.
 	SessionToken Secret
-	// ReadOnly makes every write fail with ErrReadOnly. Opening then writes nothing, and
-	// goes without credentials when there are none.
+	// ReadOnly makes every write fail with ErrReadOnly. Opening then writes nothing and needs no credentials for
+	// public buckets.
 	ReadOnly bool
-	// MaxBytes is the size limit of an object, at most MaxS3Bytes; 0 means
-	// DefaultMaxBytes.
+	// MaxBytes limits the size of an object, at most MaxS3Bytes; 0 means DefaultMaxBytes.
 	MaxBytes int64
-	// Timeout limits each request to the server; transferring the bytes has one more
-	// second per MiB. What takes longer fails with ErrUnavailable. 0 means
-	// DefaultS3Timeout.
+	// Timeout limits a request, plus one second per MiB of data. A slower request fails with ErrUnavailable.
+	// 0 means DefaultS3Timeout.
 	Timeout time.Duration
 
-	// dial replaces the connections' dialer in tests of host names that do not resolve.
+	// dial replaces the dialer in tests of unresolvable host names.
 	dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// bucketName is the rule for the names of buckets.
+// bucketName matches valid names of buckets.
 var bucketName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
 
-// Validate reports the first field that is wrong, by name.
+// Validate reports the first invalid field by name.
 func (c S3Config) Validate() error {
 	if !bucketName.MatchString(c.Bucket) {
-		return fmt.Errorf("field Bucket: %q is no bucket name: 3 to 63 of a-z, 0-9, '.' and '-'", c.Bucket)
+		return fmt.Errorf("field Bucket: %q is not a bucket name; use 3 to 63 of a-z, 0-9, '.' and '-'", c.Bucket)
 	}
 	if c.Endpoint != "" {
 		if _, err := parseEndpoint(c.Endpoint); err != nil {
@@ -131,7 +121,7 @@ func (c S3Config) validateKeys() error {
 	return nil
 }
 
-// withDefaults fills empty fields from the environment and then with the defaults.
+// withDefaults fills empty fields from the environment, then with the defaults.
 func (c S3Config) withDefaults() S3Config {
 	c.Endpoint = firstOf(c.Endpoint, os.Getenv("AWS_ENDPOINT_URL_S3"), os.Getenv("AWS_ENDPOINT_URL"), DefaultS3Endpoint)
 	c.Region = firstOf(c.Region, os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION"))
@@ -145,7 +135,7 @@ func (c S3Config) withDefaults() S3Config {
 	return c
 }
 
-// firstOf is the first value that is not empty.
+// firstOf returns the first non-empty value.
 func firstOf(values ...string) string {
 	for _, value := range values {
 		if value != "" {
@@ -155,8 +145,8 @@ func firstOf(values ...string) string {
 	return ""
 }
 
-// parseEndpoint splits an endpoint into host and scheme. Its errors do not repeat the
-// text, which may hold a password.
+// parseEndpoint splits an endpoint into scheme and host. Its errors do not repeat the text, which may contain a
+// password.
 func parseEndpoint(endpoint string) (*url.URL, error) {
 	if !strings.Contains(endpoint, "://") {
 		endpoint = "https://" + endpoint
@@ -164,15 +154,15 @@ func parseEndpoint(endpoint string) (*url.URL, error) {
 	u, err := url.Parse(endpoint)
 	switch {
 	case err != nil:
-		return nil, errors.New("it is no URL; write https://host:port")
+		return nil, errors.New("not a URL; write https://host:port")
 	case u.User != nil:
-		return nil, errors.New("it holds credentials; give them in the environment or the credentials file")
+		return nil, errors.New("URL contains credentials; set them in the environment or the credentials file")
 	case u.Scheme != "http" && u.Scheme != "https":
 		return nil, fmt.Errorf("scheme %q is neither http nor https", u.Scheme)
 	case u.Hostname() == "":
-		return nil, errors.New("it names no host; write https://host:port")
+		return nil, errors.New("host is missing; write https://host:port")
 	case u.Path != "" && u.Path != "/", u.RawQuery != "", u.Fragment != "":
-		return nil, errors.New("it has more than scheme, host and port; the path belongs in Bucket and Prefix")
+		return nil, errors.New("URL has a path or a query; write https://host:port, and the path as Bucket and Prefix")
 	}
 	return u, nil
 }

@@ -16,35 +16,30 @@ import (
 )
 
 var (
-	// ErrUnavailable is returned when the store did not answer, answered that it cannot
-	// now (5xx, "slow down"), or received damaged bytes. Trying again may help. After a
-	// write it says nothing about whether the object is there.
+	// ErrUnavailable: the server did not answer, answered with a temporary failure (5xx, "slow down"), or received
+	// damaged bytes. A retry may help. After a failed write the object may or may not exist.
 	ErrUnavailable = errors.New("store is unavailable")
-	// ErrCorrupt is returned by Get when the bytes do not have the checksum that was
-	// stored with them.
+	// ErrCorrupt: the bytes do not match their stored checksum. Get returns it.
 	ErrCorrupt = errors.New("object is corrupt")
-	// ErrAccess is returned when the store does not know the credentials, when there are
-	// none, or when they do not allow reading. A forbidden write gives ErrReadOnly.
+	// ErrAccess: the credentials are missing, unknown, or do not permit reading. A forbidden write is ErrReadOnly.
 	ErrAccess = errors.New("access denied")
-	// ErrNoBucket is returned when the bucket does not exist.
+	// ErrNoBucket: the bucket does not exist.
 	ErrNoBucket = errors.New("bucket does not exist")
-	// ErrCertificate is returned when the server's TLS certificate is not valid: expired,
-	// for another host, or of an unknown authority.
+	// ErrCertificate: the TLS certificate of the server has expired, names another host or has an unknown authority.
 	ErrCertificate = errors.New("server certificate is not valid")
-	// ErrNoConditionalWrites is returned by OpenS3 for a server that accepts
-	// "If-None-Match: *" and ignores it, or does not know it. Create could then overwrite.
+	// ErrNoConditionalWrites: the server ignores or does not support "If-None-Match: *", so that Create could
+	// overwrite an object. OpenS3 returns it.
 	ErrNoConditionalWrites = errors.New("server does not honour conditional writes")
 )
 
-// The error codes that decide how a conditional write goes on.
+// Error codes of conditional writes.
 const (
 	codePrecondition = minio.PreconditionFailed
 	codeConflict     = "ConditionalRequestConflict"
 	codeAborted      = "OperationAborted"
 )
 
-// failed wraps the error of a call to the server with the action and the key. When ctx has
-// ended, that is the error.
+// failed wraps an error of the server with the action and the key. If ctx has ended, it wraps ctx.Err() instead.
 func failed(ctx context.Context, action, key string, err error) error {
 	if cause := ctx.Err(); cause != nil {
 		return fmt.Errorf("%s %s: %w", action, key, cause)
@@ -53,7 +48,7 @@ func failed(ctx context.Context, action, key string, err error) error {
 	return fmt.Errorf("%s %s: %w", action, key, s3Error(err, write))
 }
 
-// s3Error puts the sentinel that fits in front of an error of minio-go.
+// s3Error wraps an error of minio-go with the matching sentinel.
 func s3Error(err error, write bool) error {
 	if response, ok := errors.AsType[minio.ErrorResponse](err); ok {
 		return answerError(response, write)
@@ -63,16 +58,15 @@ func s3Error(err error, write bool) error {
 	case errors.As(err, &certificate):
 		return certificateError(err)
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		// The caller's context lives: the limit of this call has passed.
-		return fmt.Errorf("%w: no answer in time", ErrUnavailable)
+		// The context of the caller is active, so the time limit of the request has passed.
+		return fmt.Errorf("%w: request timed out", ErrUnavailable)
 	case connectionBroke(err):
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	return err
 }
 
-// connectionBroke reports whether err comes from the connection or from an answer that was
-// cut short.
+// connectionBroke reports whether err comes from the connection or from a truncated answer.
 func connectionBroke(err error) bool {
 	var transport *url.Error
 	var network net.Error
@@ -84,12 +78,12 @@ func connectionBroke(err error) bool {
 func certificateError(err error) error {
 	var authority x509.UnknownAuthorityError
 	if errors.As(err, &authority) {
-		return fmt.Errorf("%w: %w; name its authority in CAFile", ErrCertificate, err)
+		return fmt.Errorf("%w: %w; set CAFile to the certificate of its authority", ErrCertificate, err)
 	}
 	return fmt.Errorf("%w: %w", ErrCertificate, err)
 }
 
-// answerError puts the sentinel that fits in front of an error that the server sent.
+// answerError wraps an error answer of the server with the matching sentinel.
 func answerError(r minio.ErrorResponse, write bool) error {
 	detail := fmt.Errorf("%s (%s)", r.Error(), r.Code)
 	if sentinel := codeSentinel(r.Code, write); sentinel != nil {
@@ -107,7 +101,7 @@ func answerError(r minio.ErrorResponse, write bool) error {
 	return detail
 }
 
-// codeSentinel is the sentinel of an S3 error code, or nil when the HTTP status decides.
+// codeSentinel returns the sentinel of an S3 error code, or nil if the HTTP status decides.
 func codeSentinel(code string, write bool) error {
 	switch code {
 	case minio.NoSuchKey, minio.NoSuchVersion:

@@ -12,11 +12,11 @@ import (
 	"github.com/minio/minio-go/v7"
 )
 
-// probeCleanup is how long deleting the probe may take.
+// probeCleanup limits the deletion of the probe.
 const probeCleanup = 5 * time.Second
 
-// checkBucket reports whether the bucket can be listed. Unlike a HEAD request, the answer
-// tells a wrong key from a wrong signature and from a missing right.
+// checkBucket lists the bucket. Unlike a HEAD request, a listing distinguishes an unknown key, a wrong signature and a
+// missing permission.
 func (s *S3) checkBucket(ctx context.Context) error {
 	call, cancel := s.limit(ctx, 0)
 	defer cancel()
@@ -34,7 +34,7 @@ func (s *S3) checkBucket(ctx context.Context) error {
 	return nil
 }
 
-// openError explains what is wrong with the connection.
+// openError adds a remedy to an error of checkBucket.
 func (s *S3) openError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -44,18 +44,18 @@ func (s *S3) openError(ctx context.Context, err error) error {
 	case errors.Is(err, ErrNoBucket):
 		return fmt.Errorf("%w; create bucket %q or correct the name", err, s.bucket)
 	case errors.Is(err, ErrAccess):
-		return fmt.Errorf("%w; check the keys, and that they may list bucket %q", err, s.bucket)
+		return fmt.Errorf("%w; check the keys and their permission to list bucket %q", err, s.bucket)
 	case strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
 		return fmt.Errorf("%w; write the endpoint as http://", err)
 	}
 	return err
 }
 
-// probe creates one object twice. A server that honours the condition refuses the second.
+// probe creates one object twice. A server that honours the condition refuses the second request.
 func (s *S3) probe(ctx context.Context) error {
 	key := stateElement + "/probe-" + rand.Text()
 	err := s.probeTwice(ctx, key)
-	// The object may be there also when the answer was lost or the caller has gone.
+	// The object may exist even if the answer was lost or ctx has ended.
 	cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), probeCleanup)
 	defer cancel()
 	if removeErr := s.remove(cleanup, s.name(key)); err == nil && removeErr != nil {
@@ -83,12 +83,12 @@ func (s *S3) probeTwice(ctx context.Context, key string) error {
 func (s *S3) probeError(ctx context.Context, key string, err error) error {
 	response := minio.ToErrorResponse(err)
 	if response.Code == minio.NotImplemented || response.StatusCode == http.StatusNotImplemented {
-		return fmt.Errorf("%w: %s does not implement them: %s (%s)",
+		return fmt.Errorf("%w: %s does not implement If-None-Match: %s (%s)",
 			ErrNoConditionalWrites, s.endpoint, response.Error(), response.Code)
 	}
 	err = failed(ctx, "create", "probe "+key, err)
 	if errors.Is(err, ErrReadOnly) {
-		return fmt.Errorf("%w; allow writing, or open the store with ReadOnly", err)
+		return fmt.Errorf("%w; permit writing, or open the store with ReadOnly", err)
 	}
 	return err
 }

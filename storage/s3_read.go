@@ -14,8 +14,8 @@ import (
 	"github.com/minio/minio-go/v7"
 )
 
-// Get implements Store. It returns ErrCorrupt when a checksum that came with the bytes is
-// not theirs. An object that was not written by this package may have none.
+// Get implements Store. It returns ErrCorrupt if the bytes do not match a stored checksum. Objects of other programs
+// may have no checksum.
 func (s *S3) Get(ctx context.Context, key string) ([]byte, error) {
 	if err := begin(ctx, "get", key); err != nil {
 		return nil, err
@@ -30,8 +30,8 @@ func (s *S3) Get(ctx context.Context, key string) ([]byte, error) {
 func (s *S3) read(ctx context.Context, key string) ([]byte, error) {
 	call, cancel := context.WithCancel(ctx)
 	defer cancel()
-	late := time.AfterFunc(s.budget(0), cancel)
-	defer late.Stop()
+	timeout := time.AfterFunc(s.budget(0), cancel)
+	defer timeout.Stop()
 
 	var options minio.GetObjectOptions
 	options.Set("X-Amz-Checksum-Mode", "ENABLED")
@@ -43,11 +43,11 @@ func (s *S3) read(ctx context.Context, key string) ([]byte, error) {
 	if err := checkSize(info.Size, s.maxBytes); err != nil {
 		return nil, err
 	}
-	late.Reset(s.budget(info.Size)) // the size is known only now
+	timeout.Reset(s.budget(info.Size)) // now the size is known
 
 	var buf bytes.Buffer
 	buf.Grow(int(max(info.Size, 0)) + bytes.MinRead)
-	// The size is -1 when the server does not tell it.
+	// The size is -1 if the answer does not state it.
 	if _, err := buf.ReadFrom(io.LimitReader(body, s.maxBytes+1)); err != nil {
 		return nil, err
 	}
@@ -57,21 +57,21 @@ func (s *S3) read(ctx context.Context, key string) ([]byte, error) {
 	return buf.Bytes(), verify(info, buf.Bytes())
 }
 
-// verify compares the bytes of an object with the checksums that came with them.
+// verify compares the bytes of an object with the checksums of the answer.
 func verify(info minio.ObjectInfo, data []byte) error {
 	if want := info.UserMetadata[metadataSHA256]; want != "" {
 		sum := sha256.Sum256(data)
 		if got := hex.EncodeToString(sum[:]); got != want {
-			return fmt.Errorf("%w: SHA-256 is %s, stored was %s", ErrCorrupt, got, want)
+			return fmt.Errorf("%w: SHA-256 is %s, want %s", ErrCorrupt, got, want)
 		}
 	}
 	if info.ChecksumMode == minio.ChecksumFullObjectMode.String() {
 		return verifyChecksums(info, data)
 	}
-	return nil // a checksum of the checksums of parts says nothing about the whole
+	return nil // the checksums of multipart objects do not cover the bytes
 }
 
-// verifyChecksums compares the checksums that the server keeps for the whole object.
+// verifyChecksums compares the bytes with the checksums that the server stored for the complete object.
 func verifyChecksums(info minio.ObjectInfo, data []byte) error {
 	for _, c := range []struct {
 		kind minio.ChecksumType
@@ -88,7 +88,7 @@ func verifyChecksums(info minio.ObjectInfo, data []byte) error {
 		}
 		sum := c.kind.ChecksumBytes(data)
 		if got := sum.Encoded(); got != c.want {
-			return fmt.Errorf("%w: %s is %s, stored was %s", ErrCorrupt, c.kind, got, c.want)
+			return fmt.Errorf("%w: %s is %s, want %s", ErrCorrupt, c.kind, got, c.want)
 		}
 	}
 	return nil
@@ -106,15 +106,14 @@ func (s *S3) Stat(ctx context.Context, key string) (Info, error) {
 	return Info{Key: key, Size: info.Size, Modified: info.LastModified}, nil
 }
 
-// head asks for an object's properties.
+// head requests the properties of an object.
 func (s *S3) head(ctx context.Context, key string) (minio.ObjectInfo, error) {
 	call, cancel := s.limit(ctx, 0)
 	defer cancel()
 	return s.core.StatObject(call, s.bucket, s.name(key), minio.StatObjectOptions{})
 }
 
-// List implements Store. It holds one page of 1000 objects in memory. Names that are no
-// valid key are left out.
+// List implements Store. It holds one page of 1000 objects in memory and skips invalid keys.
 func (s *S3) List(ctx context.Context, prefix string) iter.Seq2[Info, error] {
 	return s.listAfter(ctx, prefix, "")
 }
@@ -152,8 +151,8 @@ func (s *S3) listAfter(ctx context.Context, prefix, after string) iter.Seq2[Info
 	}
 }
 
-// listPage returns the first objects whose names begin with prefix and come after the name
-// last. Fewer than pageSize are all that there are.
+// listPage returns the first objects whose names begin with prefix and sort after the name last. Fewer than pageSize
+// objects are the end of the listing.
 func (s *S3) listPage(ctx context.Context, prefix, last string) ([]minio.ObjectInfo, error) {
 	call, cancel := s.limit(ctx, 0)
 	defer cancel()
@@ -165,12 +164,12 @@ func (s *S3) listPage(ctx context.Context, prefix, last string) ([]minio.ObjectI
 			return nil, object.Err
 		}
 		if object.Key <= last {
-			return nil, fmt.Errorf("the server lists %q after %q, which is not in byte order", object.Key, last)
+			return nil, fmt.Errorf("server lists %q after %q, out of byte order", object.Key, last)
 		}
 		last = object.Key
 		page = append(page, object)
 		if len(page) == s.pageSize {
-			break // before the iterator asks for the next page within this limit
+			break // the next page has a time limit of its own
 		}
 	}
 	return page, call.Err()

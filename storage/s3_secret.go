@@ -6,15 +6,13 @@ import (
 	"log/slog"
 )
 
-// redacted is what is shown in place of a Secret.
+// redacted replaces a Secret in output.
 const redacted = "[redacted]"
 
-// Secret is a string that does not show itself: every verb of package fmt, slog and the
-// JSON and text encodings give "[redacted]" in its place, or nothing for an empty one. Only
-// Reveal returns it.
+// Secret is a string that only Reveal returns. Every verb of package fmt, slog and the JSON and text encodings print
+// "[redacted]" instead, or nothing for an empty Secret.
 type Secret struct {
-	// A pointer, so that the address and not the string is printed where fmt may not call
-	// methods: in an unexported field of another struct.
+	// A pointer: fmt does not call methods of unexported fields and prints the address instead of the string.
 	value *string
 }
 
@@ -23,10 +21,10 @@ var (
 	_ slog.LogValuer = Secret{}
 )
 
-// NewSecret returns a Secret that holds value.
+// NewSecret returns a Secret with a value.
 func NewSecret(value string) Secret { return Secret{value: &value} }
 
-// Reveal returns the string itself.
+// Reveal returns the value.
 func (s Secret) Reveal() string {
 	if s.value == nil {
 		return ""
@@ -47,7 +45,7 @@ func (s Secret) String() string {
 
 // Format implements fmt.Formatter for all verbs.
 func (s Secret) Format(f fmt.State, _ rune) {
-	io.WriteString(f, s.String()) //nolint:errcheck // fmt ignores it as well
+	io.WriteString(f, s.String()) //nolint:errcheck // fmt ignores it
 }
 
 // LogValue implements slog.LogValuer.

@@ -8,28 +8,26 @@ import (
 	"strings"
 )
 
-// ParseS3URL reads an address such as
+// ParseS3URL parses an address such as
 //
 //	s3://bucket/prefix?endpoint=http://localhost:7070&region=eu-west-1&path_style=true
 //
-// The query may hold, each once: endpoint, region, path_style (true or false; automatic
-// without it), ca_file, and read_only (true or false). Credentials have no place in it. The
-// result has passed Validate.
+// The parameters of the query are optional: endpoint, region, path_style (true or false; default automatic), ca_file
+// and read_only (true or false). Credentials are refused. The result is valid.
 func ParseS3URL(address string) (S3Config, error) {
 	u, err := url.Parse(address)
 	if err != nil {
-		// The error of url.Parse repeats the address, which may hold a password.
-		return S3Config{}, errors.New("s3 address: it is no URL; write s3://bucket/prefix")
+		// The error of url.Parse repeats the address, which may contain a password.
+		return S3Config{}, errors.New("s3 address: not a URL; write s3://bucket/prefix")
 	}
 	if u.User != nil {
-		return S3Config{}, errors.New("s3 address: it holds credentials; " +
-			"give them in the environment or the credentials file")
+		return S3Config{}, errors.New("s3 address: URL contains credentials; set them in the environment or the credentials file")
 	}
 	if u.Scheme != "s3" {
-		return S3Config{}, fmt.Errorf("s3 address %q: it does not begin with s3://", address)
+		return S3Config{}, fmt.Errorf("s3 address %q: scheme is not s3://", address)
 	}
 	if u.Fragment != "" {
-		return S3Config{}, fmt.Errorf("s3 address %q: a '#' in the prefix must be written %%23", address)
+		return S3Config{}, fmt.Errorf("s3 address %q: '#' is not allowed; write %%23", address)
 	}
 	config := S3Config{Bucket: u.Host, Prefix: strings.TrimSuffix(strings.TrimPrefix(u.Path, "/"), "/")}
 	if err := config.readQuery(u.RawQuery); err != nil {
@@ -41,7 +39,7 @@ func ParseS3URL(address string) (S3Config, error) {
 	return config, nil
 }
 
-// readQuery sets the fields that the query of an address names.
+// readQuery sets the fields of the parameters in the query of an address.
 func (c *S3Config) readQuery(query string) error {
 	values, err := url.ParseQuery(query)
 	if err != nil {
@@ -49,7 +47,7 @@ func (c *S3Config) readQuery(query string) error {
 	}
 	for name, list := range values {
 		if len(list) > 1 {
-			return fmt.Errorf("parameter %s is given %d times", name, len(list))
+			return fmt.Errorf("parameter %s occurs %d times", name, len(list))
 		}
 		value := list[0]
 		switch name {
@@ -73,7 +71,7 @@ func (c *S3Config) readQuery(query string) error {
 				return fmt.Errorf("parameter read_only: %q is neither true nor false", value)
 			}
 		default:
-			return fmt.Errorf("parameter %q is unknown; there are endpoint, region, path_style, ca_file and read_only", name)
+			return fmt.Errorf("parameter %q is unknown; use endpoint, region, path_style, ca_file or read_only", name)
 		}
 	}
 	return nil

@@ -19,16 +19,16 @@ import (
 	"ddiff/internal/retry"
 )
 
-// The metadata of an object, as minio-go returns their names; on the wire they are
-// x-amz-meta-ddiff-sha256 and x-amz-meta-ddiff-attempt.
+// Metadata names of an object as minio-go returns them; the headers are x-amz-meta-ddiff-sha256 and
+// x-amz-meta-ddiff-attempt.
 const (
-	// metadataSHA256 is the SHA-256 of the bytes in lower-case hexadecimal digits.
+	// metadataSHA256 is the SHA-256 of the bytes in lowercase hexadecimal digits.
 	metadataSHA256 = "Ddiff-Sha256"
-	// metadataAttempt is the id of the call of Create that wrote the object.
+	// metadataAttempt is the attempt id of the Create that wrote the object.
 	metadataAttempt = "Ddiff-Attempt"
 )
 
-// How Create goes on after a conflict with another writer of the same key.
+// Retries of Create after a conflict with another writer.
 const (
 	createTries   = 8
 	createBackoff = 20 * time.Millisecond
@@ -46,8 +46,8 @@ func (s *S3) Put(ctx context.Context, key string, data []byte) error {
 	return nil
 }
 
-// Create implements Store. When the server says that there is an object, or the connection
-// breaks, the metadata of the object tell whether this very call wrote it; that is success.
+// Create implements Store. If the server reports an existing object or the connection breaks, the metadata of the
+// object show whether this call wrote it, which is a success.
 func (s *S3) Create(ctx context.Context, key string, data []byte) error {
 	if err := s.beginWrite(ctx, "create", key, len(data)); err != nil {
 		return err
@@ -62,9 +62,9 @@ func (s *S3) Create(ctx context.Context, key string, data []byte) error {
 		}
 		err = s.send(ctx, key, data, attempt)
 		if minio.ToErrorResponse(err).Code == codePrecondition {
-			err = s.wrote(ctx, key, data, attempt)
-		} else if lost(err) && ctx.Err() == nil {
-			if known := s.wrote(ctx, key, data, attempt); known == nil || errors.Is(known, ErrExists) {
+			err = s.checkWriter(ctx, key, data, attempt)
+		} else if answerLost(err) && ctx.Err() == nil {
+			if known := s.checkWriter(ctx, key, data, attempt); known == nil || errors.Is(known, ErrExists) {
 				err = known
 			}
 		}
@@ -74,7 +74,7 @@ func (s *S3) Create(ctx context.Context, key string, data []byte) error {
 		case errors.Is(err, ErrExists):
 			return fmt.Errorf("create %s: %w", key, err)
 		case code == codeConflict, code == codeAborted, code == minio.NoSuchKey:
-			// Another writer was at it, or the object in the way is gone again.
+			// Another writer was active, or the existing object was deleted meanwhile.
 		default:
 			return failed(ctx, "create", key, err)
 		}
@@ -82,16 +82,15 @@ func (s *S3) Create(ctx context.Context, key string, data []byte) error {
 	return fmt.Errorf("create %s: %w: %d conflicts in a row: %w", key, ErrUnavailable, createTries, err)
 }
 
-// lost reports whether the answer to a request did not arrive. Among others that happens to
-// a large Create when the server refuses it without reading it all.
-func lost(err error) bool {
+// answerLost reports whether the answer to a request did not arrive, for example because the server refused a large
+// Create without reading its body.
+func answerLost(err error) bool {
 	return err != nil && connectionBroke(err) &&
 		!errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled)
 }
 
-// wrote returns nil when the object of key was written by the call with the given attempt
-// id, and ErrExists when by another.
-func (s *S3) wrote(ctx context.Context, key string, data []byte, attempt string) error {
+// checkWriter returns nil if the call with the given attempt id wrote the object, and ErrExists if another call did.
+func (s *S3) checkWriter(ctx context.Context, key string, data []byte, attempt string) error {
 	info, err := s.head(ctx, key)
 	if err != nil {
 		return err
@@ -124,7 +123,7 @@ func (s *S3) remove(ctx context.Context, name string) error {
 	return err
 }
 
-// beginWrite is the check that every writing method makes first.
+// beginWrite checks the arguments at the beginning of a write.
 func (s *S3) beginWrite(ctx context.Context, action, key string, size int) error {
 	if err := begin(ctx, action, key); err != nil {
 		return err
@@ -138,19 +137,17 @@ func (s *S3) beginWrite(ctx context.Context, action, key string, size int) error
 	return nil
 }
 
-// castagnoli is the polynomial of CRC-32C.
+// castagnoli is the table of CRC-32C.
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// send makes one PUT request. With an attempt id it creates only. Errors are those of
-// minio-go.
+// send sends one PUT request, with an attempt id a conditional one. It returns the errors of minio-go.
 //
-// PutObject of Core is one request whatever the size. PutObject of Client would send larger
-// objects in parts and drop the condition when it completes them.
+// PutObject of Core sends one request. PutObject of Client would upload larger objects in parts and drop the condition.
 func (s *S3) send(ctx context.Context, key string, data []byte, attempt string) error {
 	return s.sendFrom(ctx, key, bytes.NewReader(data), int64(len(data)), attempt)
 }
 
-// sendFrom is send of size bytes, which it reads twice: for their digests, and to send them.
+// sendFrom is send of size bytes. It reads them twice: for the digests and for the request.
 func (s *S3) sendFrom(ctx context.Context, key string, data io.ReaderAt, size int64, attempt string) error {
 	call, cancel := s.limit(ctx, size)
 	defer cancel()
@@ -164,7 +161,7 @@ func (s *S3) sendFrom(ctx context.Context, key string, data io.ReaderAt, size in
 			metadataSHA256:             digest,
 			minio.ChecksumCRC32C.Key(): base64.StdEncoding.EncodeToString(crc.Sum(nil)),
 		},
-		// The signature covers the SHA-256 of the whole body, not of chunks of it.
+		// The signature covers the SHA-256 of the complete body instead of chunks.
 		DisableContentSha256: true,
 	}
 	if attempt != "" {
@@ -177,8 +174,7 @@ func (s *S3) sendFrom(ctx context.Context, key string, data io.ReaderAt, size in
 	return err
 }
 
-// uploadBody reads bytes until release, and then no more: package net/http may still read a
-// request's body after it has returned the answer.
+// uploadBody reads bytes until release, since package net/http may read the body after it returned the answer.
 type uploadBody struct {
 	mu     sync.Mutex
 	reader io.Reader
@@ -199,11 +195,11 @@ func (b *uploadBody) release() {
 	b.mu.Unlock()
 }
 
-// attemptKey is the key of the attempt id in a context.
+// attemptKey is the context key of the attempt id.
 type attemptKey struct{}
 
-// withAttempt gives all calls of Create under the context one attempt id, so that they
-// count as one call. An id that is there already stays.
+// withAttempt gives all calls of Create with the context one attempt id: they count as one call. It keeps an existing
+// id.
 func withAttempt(ctx context.Context) context.Context {
 	if ctx.Value(attemptKey{}) != nil {
 		return ctx
@@ -211,7 +207,7 @@ func withAttempt(ctx context.Context) context.Context {
 	return context.WithValue(ctx, attemptKey{}, rand.Text())
 }
 
-// attemptOf is the context's attempt id, or a new one.
+// attemptOf returns the attempt id of the context, or a new id.
 func attemptOf(ctx context.Context) string {
 	if id, ok := ctx.Value(attemptKey{}).(string); ok {
 		return id

@@ -10,22 +10,22 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// The attributes of a span.
+// Span attributes.
 const (
 	// AttributeKey is the object's key, or the prefix of a listing.
 	AttributeKey = attribute.Key("ddiff.storage.key")
-	// AttributeSize is the number of bytes read or written.
+	// AttributeSize is the number of bytes transferred.
 	AttributeSize = attribute.Key("ddiff.storage.size")
-	// AttributeCount is the number of objects that a listing yielded.
+	// AttributeCount is the number of listed objects.
 	AttributeCount = attribute.Key("ddiff.storage.count")
-	// AttributeFound is false when Get or Stat found no object.
+	// AttributeFound is false if Get or Stat found no object.
 	AttributeFound = attribute.Key("ddiff.storage.found")
-	// AttributeCreated is false when Create found an object in its place.
+	// AttributeCreated is false if Create failed, as with an existing object.
 	AttributeCreated = attribute.Key("ddiff.storage.created")
 )
 
-// Traced wraps a store so that each call is one span, named "storage.get" and so on, with
-// the key and the size. ErrNotFound and ErrExists are answers and not errors of a span.
+// Traced wraps a store and records one span per call, named "storage.get" and so on, with key and size. ErrNotFound
+// and ErrExists do not mark a span as failed.
 type Traced struct {
 	store  Store
 	tracer trace.Tracer
@@ -73,7 +73,7 @@ func (s *Traced) Delete(ctx context.Context, key string) error {
 	return err
 }
 
-// List implements Store. The span lasts as long as the iteration.
+// List implements Store. The span covers the iteration.
 func (s *Traced) List(ctx context.Context, prefix string) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) {
 		ctx, span := s.start(ctx, "storage.list", prefix)
