@@ -29,7 +29,7 @@ func TestDirContract(t *testing.T) {
 	storagetest.Run(t, func(t *testing.T) storage.Store { return newDir(t, t.TempDir()) })
 }
 
-// files lists everything below root that is not a directory.
+// files lists all entries below root except directories.
 func files(t *testing.T, root string) []string {
 	t.Helper()
 	var names []string
@@ -45,7 +45,7 @@ func files(t *testing.T, root string) []string {
 	return names
 }
 
-func TestDirFilesAreTheObjects(t *testing.T) {
+func TestDirStoresOneFilePerObject(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join(t.TempDir(), "made", "on open")
 	d := newDir(t, root)
@@ -57,20 +57,20 @@ func TestDirFilesAreTheObjects(t *testing.T) {
 	}
 	got, err := os.ReadFile(filepath.Join(root, "items", "1", "restored.png"))
 	if err != nil || string(got) != "png" {
-		t.Errorf("the file holds %q, %v", got, err)
+		t.Errorf("file contains %q, %v", got, err)
 	}
 	if names := files(t, root); len(names) != 2 {
-		t.Errorf("files %q, want the two objects alone", names)
+		t.Errorf("files %q, want only the two objects", names)
 	}
 }
 
-func TestDirKeepsObjectsWhenReopened(t *testing.T) {
+func TestDirReopen(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
-	if err := newDir(t, root).Put(t.Context(), "a/b", []byte("kept")); err != nil {
+	if err := newDir(t, root).Put(t.Context(), "a/b", []byte("stored")); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := newDir(t, root).Get(t.Context(), "a/b"); err != nil || string(got) != "kept" {
+	if got, err := newDir(t, root).Get(t.Context(), "a/b"); err != nil || string(got) != "stored" {
 		t.Fatalf("Get = %q, %v", got, err)
 	}
 }
@@ -85,7 +85,7 @@ func TestDirOpenWritesNothing(t *testing.T) {
 	}
 }
 
-func TestDirRemovesLeftoversOfDeadWriters(t *testing.T) {
+func TestDirRemovesStaleFiles(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	temp := filepath.Join(root, ".tmp")
@@ -104,17 +104,17 @@ func TestDirRemovesLeftoversOfDeadWriters(t *testing.T) {
 	}
 	d := newDir(t, root)
 	if _, err := os.Stat(old); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the old leftover: %v, want it gone", err)
+		t.Errorf("old temporary file: %v, want ErrNotExist", err)
 	}
 	if _, err := os.Stat(young); err != nil {
-		t.Errorf("the file of a writer that may live: %v, want it kept", err)
+		t.Errorf("recent temporary file: %v, want nil", err)
 	}
 	for info, err := range d.List(t.Context(), "") {
 		t.Errorf("List yields %+v, %v, want nothing", info, err)
 	}
 }
 
-func TestDirListLeavesOutWhatIsNoObject(t *testing.T) {
+func TestDirListSkipsForeignEntries(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	d := newDir(t, root)
@@ -143,14 +143,14 @@ func TestDirListLeavesOutWhatIsNoObject(t *testing.T) {
 		keys = append(keys, info.Key)
 	}
 	if len(keys) != 1 || keys[0] != "object" {
-		t.Errorf("List yields %q, want the object alone", keys)
+		t.Errorf("List yields %q, want only the object", keys)
 	}
 	if _, err := d.Get(t.Context(), "fifo"); !errors.Is(err, storage.ErrNotFound) {
 		t.Errorf("Get of a named pipe = %v, want ErrNotFound", err)
 	}
 }
 
-func TestDirFileInTheWay(t *testing.T) {
+func TestDirConflict(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	d := newDir(t, root)
@@ -177,12 +177,12 @@ func TestDirFileInTheWay(t *testing.T) {
 	}
 }
 
-// mountTmpfs mounts a file system of its own, or skips the test.
+// mountTmpfs mounts a new file system, or skips the test.
 func mountTmpfs(t *testing.T, options string) string {
 	t.Helper()
 	path := t.TempDir()
 	if err := syscall.Mount("tmpfs", path, "tmpfs", 0, options); err != nil {
-		t.Skipf("mount a tmpfs: %v; run the tests as root with CAP_SYS_ADMIN to see them", err)
+		t.Skipf("mount a tmpfs: %v; run this test as root with CAP_SYS_ADMIN", err)
 	}
 	t.Cleanup(func() {
 		if err := syscall.Unmount(path, syscall.MNT_DETACH); err != nil {
@@ -215,13 +215,13 @@ func TestDirFullDisk(t *testing.T) {
 		t.Errorf("files %q, want %q", after, before)
 	}
 	if _, err := os.Stat(filepath.Join(root, "deep")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the directory of the refused object: %v, want none", err)
+		t.Errorf("directory of the refused object: %v, want ErrNotExist", err)
 	}
 	if got, err := d.Get(ctx, "kept"); err != nil || string(got) != "before" {
-		t.Errorf("Get = %q, %v, want the bytes from before", got, err)
+		t.Errorf("Get = %q, %v, want the old bytes", got, err)
 	}
 	if err := d.Create(ctx, "small", []byte("fits")); err != nil {
-		t.Errorf("a small write after the disk was full: %v", err)
+		t.Errorf("small write on the full disk: %v", err)
 	}
 }
 
@@ -258,14 +258,14 @@ func TestDirReadOnlyDisk(t *testing.T) {
 func TestDirNoPermission(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() == 0 {
-		t.Skip("permissions do not bind root; run the tests as another user to see this one")
+		t.Skip("permissions do not apply to root; run this test as another user")
 	}
 	root := t.TempDir()
 	d := newDir(t, root)
 	if err := os.Chmod(root, 0o555); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { os.Chmod(root, 0o755) }) //nolint:errcheck // so that TempDir can be removed
+	t.Cleanup(func() { os.Chmod(root, 0o755) }) //nolint:errcheck // lets TempDir be removed
 	if err := d.Put(t.Context(), "a", nil); !errors.Is(err, storage.ErrReadOnly) {
 		t.Errorf("Put = %v, want ErrReadOnly", err)
 	}

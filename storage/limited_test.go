@@ -22,7 +22,7 @@ func TestLimitedContract(t *testing.T) {
 	storagetest.Run(t, func(t *testing.T) storage.Store { return newLimited(t, storage.NewMemory(), 1) })
 }
 
-// gate is a store whose calls wait until the test lets them go on.
+// gate is a store whose calls wait for the test.
 type gate struct {
 	storage.Store
 	entered chan string
@@ -70,9 +70,9 @@ func (g *gate) List(ctx context.Context, prefix string) iter.Seq2[storage.Info, 
 	}
 }
 
-// TestLimitedAtMostN fills the store with each kind of call and checks that a further one
-// waits, and may give up waiting.
-func TestLimitedAtMostN(t *testing.T) {
+// TestLimitedConcurrency fills all slots with each kind of call and checks that a further call waits for a slot or for
+// the end of its context.
+func TestLimitedConcurrency(t *testing.T) {
 	t.Parallel()
 	const n = 3
 	calls := map[string]func(context.Context, storage.Store) error{
@@ -95,7 +95,7 @@ func TestLimitedAtMostN(t *testing.T) {
 			limited := newLimited(t, g, n)
 			var group sync.WaitGroup
 			for range n {
-				group.Go(func() { call(t.Context(), limited) }) //nolint:errcheck // only its place counts
+				group.Go(func() { call(t.Context(), limited) }) //nolint:errcheck // only the slot matters
 				if entered := <-g.entered; entered != name {
 					t.Errorf("%s entered the store", entered)
 				}
@@ -105,8 +105,8 @@ func TestLimitedAtMostN(t *testing.T) {
 			for other, further := range calls {
 				wantError(t, other+" with no place free", further(ctx, limited), context.Canceled)
 			}
-			g.leave <- struct{}{}                           // one place is free, and one more call enters
-			group.Go(func() { call(t.Context(), limited) }) //nolint:errcheck // only its place counts
+			g.leave <- struct{}{}                           // frees one slot for one more call
+			group.Go(func() { call(t.Context(), limited) }) //nolint:errcheck // only the slot matters
 			<-g.entered
 			for range n {
 				g.leave <- struct{}{}
@@ -116,8 +116,8 @@ func TestLimitedAtMostN(t *testing.T) {
 	}
 }
 
-// TestLimitedCallsInsideAListing would not end if a listing kept its place.
-func TestLimitedCallsInsideAListing(t *testing.T) {
+// TestLimitedListReleasesItsSlot blocks forever if a listing does not release its slot.
+func TestLimitedListReleasesItsSlot(t *testing.T) {
 	t.Parallel()
 	s := newLimited(t, storage.NewMemory(), 1)
 	for _, key := range []string{"a", "b", "c"} {
@@ -136,6 +136,6 @@ func TestLimitedCallsInsideAListing(t *testing.T) {
 func TestNewLimitedRefusesZero(t *testing.T) {
 	t.Parallel()
 	if _, err := storage.NewLimited(storage.NewMemory(), 0); err == nil {
-		t.Error("NewLimited of no calls succeeds")
+		t.Error("NewLimited with 0 slots succeeds")
 	}
 }

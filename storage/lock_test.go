@@ -12,12 +12,12 @@ import (
 	"ddiff/storage"
 )
 
-// lockHolderEnv makes TestMain a process that locks the directory it names, says so, and
-// waits for its standard input to close.
-const lockHolderEnv = "DDIFF_TEST_LOCK_HOLDER"
+// lockOwnerEnv names a directory. With it, TestMain locks the directory, prints a line and waits for the end of its
+// standard input.
+const lockOwnerEnv = "DDIFF_TEST_LOCK_OWNER"
 
 func TestMain(m *testing.M) {
-	dir := os.Getenv(lockHolderEnv)
+	dir := os.Getenv(lockOwnerEnv)
 	if dir == "" {
 		os.Exit(m.Run())
 	}
@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	fmt.Println("locked")
-	bufio.NewReader(os.Stdin).ReadByte() //nolint:errcheck // waits for the end
+	bufio.NewReader(os.Stdin).ReadByte() //nolint:errcheck // until the end of the input
 }
 
 func TestLockIsExclusive(t *testing.T) {
@@ -41,7 +41,7 @@ func TestLockIsExclusive(t *testing.T) {
 		t.Fatalf("second AcquireLock = %v, want ErrLocked", err)
 	}
 	if pid := fmt.Sprintf("process %d ", os.Getpid()); !strings.Contains(err.Error(), pid) {
-		t.Errorf("the error %q does not name %q", err, pid)
+		t.Errorf("error %q does not contain %q", err, pid)
 	}
 	if err := lock.Unlock(); err != nil {
 		t.Fatal(err)
@@ -54,45 +54,45 @@ func TestLockIsExclusive(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := lock.Unlock(); err == nil {
-		t.Error("the second Unlock succeeds")
+		t.Error("second Unlock succeeds")
 	}
 }
 
-func TestLockOfAKilledProcessIsFree(t *testing.T) {
+func TestLockIsReleasedByKill(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	holder := exec.Command(os.Args[0])
-	holder.Env = append(os.Environ(), lockHolderEnv+"="+dir)
-	stdin, err := holder.StdinPipe()
+	owner := exec.Command(os.Args[0])
+	owner.Env = append(os.Environ(), lockOwnerEnv+"="+dir)
+	stdin, err := owner.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer stdin.Close() // the process is dead by then
-	stdout, err := holder.StdoutPipe()
+	defer stdin.Close() // after the kill
+	stdout, err := owner.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := holder.Start(); err != nil {
+	if err := owner.Start(); err != nil {
 		t.Fatal(err)
 	}
 	line, err := bufio.NewReader(stdout).ReadString('\n')
 	if err != nil || line != "locked\n" {
-		t.Fatalf("the holder says %q, %v", line, err)
+		t.Fatalf("owner prints %q, %v", line, err)
 	}
 	_, err = storage.AcquireLock(dir)
 	if !errors.Is(err, storage.ErrLocked) {
 		t.Fatalf("AcquireLock = %v, want ErrLocked", err)
 	}
-	if pid := fmt.Sprintf("process %d ", holder.Process.Pid); !strings.Contains(err.Error(), pid) {
-		t.Errorf("the error %q does not name %q", err, pid)
+	if pid := fmt.Sprintf("process %d ", owner.Process.Pid); !strings.Contains(err.Error(), pid) {
+		t.Errorf("error %q does not contain %q", err, pid)
 	}
-	if err := holder.Process.Kill(); err != nil {
+	if err := owner.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	holder.Wait() //nolint:errcheck // it was killed
+	owner.Wait() //nolint:errcheck // it was killed
 	lock, err := storage.AcquireLock(dir)
 	if err != nil {
-		t.Fatalf("AcquireLock after the holder was killed: %v", err)
+		t.Fatalf("AcquireLock after the owner was killed: %v", err)
 	}
 	if err := lock.Unlock(); err != nil {
 		t.Fatal(err)

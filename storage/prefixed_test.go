@@ -19,8 +19,8 @@ func newPrefixed(t *testing.T, s storage.Store, prefix string) *storage.Prefixed
 	return p
 }
 
-// deep is a store that has one element more than its keys are long: the contract is tested
-// with the longest keys, which a prefix shortens.
+// deep shortens the first element of long keys by the length of the prefix, since the contract uses keys of the
+// maximum length.
 type deep struct {
 	storage.Store
 	t *testing.T
@@ -29,7 +29,7 @@ type deep struct {
 func (d deep) key(key string) string {
 	rest, ok := strings.CutPrefix(key, "deep/")
 	if !ok {
-		d.t.Errorf("the key %q leads out of the prefix", key)
+		d.t.Errorf("key %q is outside of the prefix", key)
 	}
 	return rest
 }
@@ -74,8 +74,8 @@ func TestPrefixedContract(t *testing.T) {
 	})
 }
 
-// TestPrefixed looks at both sides of a prefix.
-func TestPrefixed(t *testing.T) {
+// TestPrefixedKeys compares the keys inside and outside of a prefix.
+func TestPrefixedKeys(t *testing.T) {
 	t.Parallel()
 	memory := storage.NewMemory()
 	a, b := newPrefixed(t, memory, "out/a"), newPrefixed(t, memory, "out/a-b/")
@@ -90,7 +90,7 @@ func TestPrefixed(t *testing.T) {
 			keys = append(keys, info.Key)
 		}
 		if !slices.Equal(keys, want) {
-			t.Errorf("the keys are %q, want %q", keys, want)
+			t.Errorf("keys = %q, want %q", keys, want)
 		}
 	}
 	wantStore(a, "items/1")
@@ -106,9 +106,9 @@ func TestPrefixed(t *testing.T) {
 			t.Errorf("get %s: %v", key, err)
 		}
 	}
-	// The limit is that of the store behind.
+	// The limit on keys includes the prefix.
 	if err := a.Put(t.Context(), strings.Repeat("k", 255)+"/"+strings.Repeat("l", 255), nil); !errors.Is(err, storage.ErrBadKey) {
-		t.Errorf("a key that is too long with the prefix: %v", err)
+		t.Errorf("key above the limit with the prefix: %v, want ErrBadKey", err)
 	}
 	for _, prefix := range []string{"", "/", "a//b", "..", ".tmp"} {
 		if _, err := storage.NewPrefixed(memory, prefix); !errors.Is(err, storage.ErrBadKey) {
@@ -117,8 +117,8 @@ func TestPrefixed(t *testing.T) {
 	}
 }
 
-// TestPrefixedResumes goes on with a listing that a store behind breaks off.
-func TestPrefixedResumes(t *testing.T) {
+// TestPrefixedListResumes resumes an interrupted listing of the wrapped store.
+func TestPrefixedListResumes(t *testing.T) {
 	t.Parallel()
 	memory := storage.NewMemory()
 	for _, key := range []string{"p/a", "p/b", "p/c", "q/d"} {
@@ -137,7 +137,7 @@ func TestPrefixedResumes(t *testing.T) {
 	}
 }
 
-// breakingList is a store whose first listing ends after one key.
+// breakingList is a store whose first listing fails after one key.
 type breakingList struct {
 	storage.Store
 	broken bool

@@ -13,7 +13,7 @@ import (
 	"ddiff/storage/s3test"
 )
 
-// interrupted is a store whose first PutFrom reads part of the data and fails.
+// interrupted is a store whose first PutFrom fails after reading part of the data.
 type interrupted struct {
 	*storage.Dir
 	calls int

@@ -33,7 +33,7 @@ func TestS3Ranges(t *testing.T) {
 		for _, etag := range []string{"", v.ETag} {
 			got, err := s.GetRange(t.Context(), "a/b", etag, tc.offset, tc.size)
 			if err != nil || !bytes.Equal(got, tc.want) {
-				t.Errorf("%d bytes from %d on, etag %q: %q, error %v", tc.size, tc.offset, etag, got, err)
+				t.Errorf("GetRange of %d bytes from %d, etag %q = %q, %v", tc.size, tc.offset, etag, got, err)
 			}
 		}
 	}
@@ -50,14 +50,14 @@ func TestS3Ranges(t *testing.T) {
 		}
 	}
 	if _, err := s.GetRange(t.Context(), "a/b", "", -1, 1); err == nil {
-		t.Error("a range before the beginning")
+		t.Error("GetRange with a negative offset succeeds")
 	}
 	if _, err := s.Version(t.Context(), "a/c"); !errors.Is(err, storage.ErrNotFound) {
-		t.Errorf("version of nothing: %v", err)
+		t.Errorf("Version of a missing object = %v, want ErrNotFound", err)
 	}
 	must(t, s.Put(t.Context(), "a/b", data[:10]))
 	if _, err := s.GetRange(t.Context(), "a/b", v.ETag, 0, 1); !errors.Is(err, storage.ErrChanged) {
-		t.Errorf("after a change: %v", err)
+		t.Errorf("GetRange after a change = %v, want ErrChanged", err)
 	}
 }
 
@@ -83,9 +83,9 @@ func TestRetryingRanges(t *testing.T) {
 	other, err := storage.NewRetrying(storage.NewMemory(), storage.RetryConfig{})
 	must(t, err)
 	if _, err := other.GetRange(t.Context(), "k", "", 0, 1); !errors.Is(err, errors.ErrUnsupported) {
-		t.Errorf("a store without ranges: %v", err)
+		t.Errorf("store without ranges: %v, want ErrUnsupported", err)
 	}
 	if _, err := other.Version(t.Context(), "k"); !errors.Is(err, errors.ErrUnsupported) {
-		t.Errorf("a store without ranges: %v", err)
+		t.Errorf("store without ranges: %v, want ErrUnsupported", err)
 	}
 }

@@ -27,7 +27,7 @@ type flaky struct {
 	storage.Store
 	errs  []error
 	calls int
-	// listed is how many objects a listing yields before it breaks.
+	// listed is the number of objects that a listing yields before it fails.
 	listed int
 }
 
@@ -72,7 +72,7 @@ func (f *flaky) List(ctx context.Context, prefix string) iter.Seq2[storage.Info,
 	}
 }
 
-// unavailable returns n errors that pass.
+// unavailable returns n transient errors.
 func unavailable(n int) []error {
 	return slices.Repeat([]error{fmt.Errorf("put k: %w", storage.ErrUnavailable)}, n)
 }
@@ -112,14 +112,14 @@ func TestRetryingGivesUp(t *testing.T) {
 	err = r.Put(t.Context(), "k", nil)
 	wantError(t, "Put", err, storage.ErrUnavailable)
 	if store.calls != 3 || !strings.Contains(err.Error(), "3") {
-		t.Errorf("%d calls, then %q; want 3 and an error that says so", store.calls, err)
+		t.Errorf("%d calls, then %q; want 3 calls and an error with that number", store.calls, err)
 	}
 	if lines := strings.Count(log.String(), "key=k"); lines != 2 {
-		t.Errorf("%d lines of log, want 2:\n%s", lines, &log)
+		t.Errorf("%d log lines, want 2:\n%s", lines, &log)
 	}
 }
 
-func TestRetryingOnlyWhatPasses(t *testing.T) {
+func TestRetryingOnlyTransientErrors(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		err   error
@@ -142,7 +142,7 @@ func TestRetryingOnlyWhatPasses(t *testing.T) {
 	}
 }
 
-func TestRetryingCancelledWhileWaiting(t *testing.T) {
+func TestRetryingCancelledDuringWait(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	store := &flaky{Store: storage.NewMemory(), errs: unavailable(10)}
@@ -161,8 +161,8 @@ func TestRetryingCancelledWhileWaiting(t *testing.T) {
 	}
 }
 
-// TestRetryingListGoesOn breaks a listing again and again; every key must come once.
-func TestRetryingListGoesOn(t *testing.T) {
+// TestRetryingListResumes interrupts a listing repeatedly; it must yield each key once.
+func TestRetryingListResumes(t *testing.T) {
 	t.Parallel()
 	memory := storage.NewMemory()
 	var want []string
@@ -173,10 +173,10 @@ func TestRetryingListGoesOn(t *testing.T) {
 	for _, listed := range []int{0, 1, 5, 11} {
 		store := &flaky{Store: memory, errs: unavailable(3), listed: listed}
 		if got := listKeys(t, retryNow(t, store, nil), "k"); !slices.Equal(got, want) {
-			t.Errorf("broken after %d: %q, want %q", listed, got, want)
+			t.Errorf("interrupted after %d objects: %q, want %q", listed, got, want)
 		}
 		if store.calls != 4 {
-			t.Errorf("broken after %d: %d listings, want 4", listed, store.calls)
+			t.Errorf("interrupted after %d objects: %d listings, want 4", listed, store.calls)
 		}
 	}
 	store := &flaky{Store: memory, errs: unavailable(100)}
@@ -187,7 +187,7 @@ func TestRetryingListGoesOn(t *testing.T) {
 	}
 	wantError(t, "List", last, storage.ErrUnavailable)
 	if count != 1 {
-		t.Errorf("%d pairs, want the error alone", count)
+		t.Errorf("%d pairs, want only the error", count)
 	}
 }
 

@@ -15,9 +15,9 @@ import (
 	"time"
 )
 
-// authority is a certificate authority of one test.
+// authority is a certificate authority.
 type authority struct {
-	// file is its certificate in PEM form.
+	// file is the path of its PEM certificate.
 	file        string
 	key         *ecdsa.PrivateKey
 	certificate *x509.Certificate
@@ -39,7 +39,7 @@ func newAuthority(t *testing.T) *authority {
 	return &authority{file: writePEM(t, "CERTIFICATE", der), key: key, certificate: certificate}
 }
 
-// issue makes a certificate for the address and returns the files of it and its key.
+// issue returns the files of a certificate for the address and of its key.
 func (a *authority) issue(t *testing.T, address string, until time.Time) (certFile, keyFile string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

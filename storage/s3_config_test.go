@@ -25,7 +25,7 @@ func TestS3ConfigValidateNamesTheField(t *testing.T) {
 		{"no host", "Endpoint", func(c *storage.S3Config) { c.Endpoint = "https://:9000" }},
 		{"path in the endpoint", "Endpoint", func(c *storage.S3Config) { c.Endpoint = "https://host/bucket" }},
 		{"password in the endpoint", "Endpoint", func(c *storage.S3Config) { c.Endpoint = "https://user:hunter2@host" }},
-		{"no URL", "Endpoint", func(c *storage.S3Config) { c.Endpoint = "https://user:hunter2@%zz" }},
+		{"not a URL", "Endpoint", func(c *storage.S3Config) { c.Endpoint = "https://user:hunter2@%zz" }},
 		{"addressing", "Addressing", func(c *storage.S3Config) { c.Addressing = "dns" }},
 		{"negative size", "MaxBytes", func(c *storage.S3Config) { c.MaxBytes = -1 }},
 		{"more than one PUT", "MaxBytes", func(c *storage.S3Config) { c.MaxBytes = storage.MaxS3Bytes + 1 }},
@@ -44,7 +44,7 @@ func TestS3ConfigValidateNamesTheField(t *testing.T) {
 				t.Fatalf("Validate = %v, want an error about %s", err, c.field)
 			}
 			if strings.Contains(err.Error(), "hunter2") {
-				t.Errorf("the error shows the password: %v", err)
+				t.Errorf("error contains the password: %v", err)
 			}
 		})
 	}
@@ -106,7 +106,7 @@ func TestParseS3URLRefuses(t *testing.T) {
 				t.Fatalf("ParseS3URL = %v, want an error with %q", err, word)
 			}
 			if strings.Contains(err.Error(), "hunter2") {
-				t.Errorf("the error shows the password: %v", err)
+				t.Errorf("error contains the password: %v", err)
 			}
 		})
 	}
@@ -121,7 +121,7 @@ func FuzzParseS3URL(f *testing.F) {
 			return
 		}
 		if err := config.Validate(); err != nil {
-			t.Errorf("the result is not valid: %v", err)
+			t.Errorf("invalid result: %v", err)
 		}
 		if config.Prefix != "" {
 			must(t, storage.CheckKey(config.Prefix))

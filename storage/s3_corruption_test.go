@@ -57,7 +57,7 @@ func TestS3Corruption(t *testing.T) {
 		_, err := s.Get(t.Context(), "k")
 		wantError(t, "Get", err, storage.ErrCorrupt)
 		if !strings.Contains(err.Error(), "SHA-256") {
-			t.Errorf("%v is not about the SHA-256 of the metadata", err)
+			t.Errorf("%v does not name the SHA-256 of the metadata", err)
 		}
 	})
 	t.Run("on the way up", func(t *testing.T) {
@@ -75,7 +75,7 @@ func TestS3Corruption(t *testing.T) {
 		wantError(t, "Create", s.Create(t.Context(), "c", data), storage.ErrUnavailable)
 		p.set(pass)
 		if keys := listKeys(t, s, ""); len(keys) != 0 {
-			t.Errorf("the server keeps the damaged objects %q", keys)
+			t.Errorf("server stored the damaged objects %q", keys)
 		}
 	})
 	t.Run("on the server's disk", func(t *testing.T) {
@@ -84,7 +84,7 @@ func TestS3Corruption(t *testing.T) {
 		config := server.Config(server.Bucket(t))
 		s := openS3(t, config)
 		must(t, s.Put(t.Context(), "a/k", data))
-		// WriteFile keeps the attributes, in which the server has the checksums.
+		// WriteFile preserves the file attributes with the checksums of the server.
 		must(t, os.WriteFile(filepath.Join(server.Root, config.Bucket, "a", "k"), flip(data), 0o600))
 		_, err := s.Get(t.Context(), "a/k")
 		wantError(t, "Get", err, storage.ErrCorrupt)

@@ -20,7 +20,7 @@ import (
 	"ddiff/storage/s3test"
 )
 
-func TestOpenS3ProbesTheCondition(t *testing.T) {
+func TestOpenS3ProbesConditionalWrites(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name   string
@@ -48,7 +48,7 @@ func TestOpenS3ProbesTheCondition(t *testing.T) {
 			wantOpenError(t, p.config, c.want, p.config.Endpoint, p.config.Bucket)
 			direct := openS3(t, p.direct)
 			if keys := rawKeys(t, p.direct); len(keys) != 0 {
-				t.Errorf("the probe leaves %q in %s", keys, direct)
+				t.Errorf("probe left %q in %s", keys, direct)
 			}
 			p.set(pass)
 			openS3(t, p.config)
@@ -56,7 +56,7 @@ func TestOpenS3ProbesTheCondition(t *testing.T) {
 	}
 }
 
-// rawKeys lists a whole bucket without the rules for keys.
+// rawKeys lists a bucket including invalid keys.
 func rawKeys(t *testing.T, config storage.S3Config) []string {
 	t.Helper()
 	var keys []string
@@ -67,7 +67,7 @@ func rawKeys(t *testing.T, config storage.S3Config) []string {
 	return keys
 }
 
-// rawClient is a client as other programs use it.
+// rawClient returns a client like that of other programs.
 func rawClient(t *testing.T, config storage.S3Config) *minio.Client {
 	t.Helper()
 	client, err := minio.New(strings.TrimPrefix(config.Endpoint, "http://"), &minio.Options{
@@ -77,7 +77,7 @@ func rawClient(t *testing.T, config storage.S3Config) *minio.Client {
 	return client
 }
 
-// retryNow wraps a store with many attempts and no waits, which it records.
+// retryNow retries a store without waiting and records the waits.
 func retryNow(t *testing.T, s storage.Store, waits *[]time.Duration) *storage.Retrying {
 	t.Helper()
 	var mu sync.Mutex
@@ -96,8 +96,7 @@ func retryNow(t *testing.T, s storage.Store, waits *[]time.Duration) *storage.Re
 	return r
 }
 
-// TestS3LostAnswer loses the answers of the PUT and of as many of the requests that would
-// clear it up as the case says.
+// TestS3LostAnswer drops the answers to the PUT and to some of the following requests.
 func TestS3LostAnswer(t *testing.T) {
 	t.Parallel()
 	for lose := range 4 {
@@ -119,9 +118,8 @@ func TestS3LostAnswer(t *testing.T) {
 	}
 }
 
-// TestS3BrokenCreate breaks the connection of a Create that is not repeated, before or after
-// it takes effect.
-func TestS3BrokenCreate(t *testing.T) {
+// TestS3CreateConnectionBreaks breaks the connection of a Create without retries before or after it takes effect.
+func TestS3CreateConnectionBreaks(t *testing.T) {
 	t.Parallel()
 	refuse := func(http.ResponseWriter, *http.Request, http.Handler) { panic(http.ErrAbortHandler) }
 	for _, c := range []struct {
@@ -151,8 +149,8 @@ func TestS3BrokenCreate(t *testing.T) {
 	}
 }
 
-// TestS3LostAnswers has many creators race while two of five answers are lost.
-func TestS3LostAnswers(t *testing.T) {
+// TestS3CreateRaceWithLostAnswers drops two of five answers to racing creators.
+func TestS3CreateRaceWithLostAnswers(t *testing.T) {
 	t.Parallel()
 	const keys, creators = 10, 6
 	p := startProxied(t)
@@ -185,7 +183,7 @@ func TestS3LostAnswers(t *testing.T) {
 		for c, err := range winners[k] {
 			switch {
 			case err == nil && winner >= 0:
-				t.Fatalf("key %d: creators %d and %d both won", k, winner, c)
+				t.Fatalf("key %d: creators %d and %d both succeeded", k, winner, c)
 			case err == nil:
 				winner = c
 			case !errors.Is(err, storage.ErrExists):
@@ -193,13 +191,13 @@ func TestS3LostAnswers(t *testing.T) {
 			}
 		}
 		if winner < 0 {
-			t.Fatalf("key %d: nobody won", k)
+			t.Fatalf("key %d: no creator succeeded", k)
 		}
 		wantGet(t, s, fmt.Sprintf("k%d", k), fmt.Appendf(nil, "creator %d", winner))
 	}
 }
 
-func TestS3UnavailableThenThere(t *testing.T) {
+func TestS3RetriesUntilAvailable(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		method string
@@ -239,7 +237,7 @@ func TestS3UnavailableThenThere(t *testing.T) {
 	}
 }
 
-// TestS3Conflict has the server report another writer at work.
+// TestS3Conflict reports a concurrent writer.
 func TestS3Conflict(t *testing.T) {
 	t.Parallel()
 	p := startProxied(t)
@@ -283,8 +281,8 @@ func TestS3AnswerErrors(t *testing.T) {
 	}
 }
 
-// TestS3Hangs has a server that does not answer, or not to the end.
-func TestS3Hangs(t *testing.T) {
+// TestS3Timeout sends no answer or only the beginning of an answer.
+func TestS3Timeout(t *testing.T) {
 	t.Parallel()
 	p := startProxied(t)
 	must(t, openS3(t, p.direct).Put(t.Context(), "k", randomBytes(1000, 1)))
@@ -292,7 +290,7 @@ func TestS3Hangs(t *testing.T) {
 	p.config.Timeout = 100 * time.Millisecond
 	impatient := openS3(t, p.config)
 	hang := func(_ http.ResponseWriter, r *http.Request, _ http.Handler) {
-		io.Copy(io.Discard, r.Body) //nolint:errcheck // until then, an end of the connection is not seen
+		io.Copy(io.Discard, r.Body) //nolint:errcheck // the end of the connection is detected only after the body
 		<-r.Context().Done()
 	}
 	hangInBody := func(w http.ResponseWriter, r *http.Request, forward http.Handler) {
@@ -307,7 +305,7 @@ func TestS3Hangs(t *testing.T) {
 		_, err := impatient.Get(t.Context(), "k")
 		wantError(t, "Get of a server that hangs "+name, err, storage.ErrUnavailable)
 		if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
-			t.Errorf("%v looks as if the caller had given up", err)
+			t.Errorf("%v looks like a cancellation by the caller", err)
 		}
 	}
 	p.set(hang)
@@ -325,13 +323,12 @@ func TestS3Hangs(t *testing.T) {
 	_, err := s.Get(ctx, "k")
 	wantError(t, "cancelled Get", err, context.Canceled)
 	if errors.Is(err, storage.ErrUnavailable) {
-		t.Errorf("the cancelled Get gives %v", err)
+		t.Errorf("cancelled Get = %v", err)
 	}
 }
 
-// TestUploadBodyIsFreeAfterRelease reads on as net/http may after a request has been
-// answered; the bytes are the caller's again.
-func TestUploadBodyIsFreeAfterRelease(t *testing.T) {
+// TestUploadBodyRelease reads the body after the answer, as net/http may. By then the caller owns the bytes again.
+func TestUploadBodyRelease(t *testing.T) {
 	t.Parallel()
 	body := storage.NewUploadBody([]byte("0123456789"))
 	got := make([]byte, 4)
@@ -340,11 +337,11 @@ func TestUploadBodyIsFreeAfterRelease(t *testing.T) {
 	}
 	body.Release()
 	if n, err := body.Read(got); n != 0 || err == nil || errors.Is(err, io.EOF) {
-		t.Errorf("Read after release = %d, %v, want an error that is no end", n, err)
+		t.Errorf("Read after release = %d, %v, want an error besides io.EOF", n, err)
 	}
 }
 
-// TestS3ServerDies stops the server under an open store.
+// TestS3ServerDies kills the server of an open store.
 func TestS3ServerDies(t *testing.T) {
 	t.Parallel()
 	server := s3test.Start(t, s3test.Options{})

@@ -15,7 +15,7 @@ import (
 	"ddiff/storage/s3test"
 )
 
-// wantOpenError opens a store that must be refused with a sentinel and certain words.
+// wantOpenError checks the sentinel and the words of the error of OpenS3.
 func wantOpenError(t *testing.T, config storage.S3Config, want error, words ...string) {
 	t.Helper()
 	s, err := storage.OpenS3(t.Context(), config)
@@ -26,14 +26,14 @@ func wantOpenError(t *testing.T, config storage.S3Config, want error, words ...s
 	wantError(t, "OpenS3", err, want)
 	for _, word := range words {
 		if !strings.Contains(err.Error(), word) {
-			t.Errorf("the error %q does not say %q", err, word)
+			t.Errorf("error %q does not contain %q", err, word)
 		}
 	}
 	if strings.Contains(err.Error(), "\n") {
-		t.Errorf("the error has more than one line: %q", err)
+		t.Errorf("error has more than one line: %q", err)
 	}
 	if secret := config.SecretKey.Reveal(); secret != "" && strings.Contains(err.Error(), secret) {
-		t.Errorf("the error shows the secret key: %q", err)
+		t.Errorf("error contains the secret key: %q", err)
 	}
 }
 
@@ -79,7 +79,7 @@ func TestOpenS3Refuses(t *testing.T) {
 	}
 }
 
-// closedEndpoint is an address on which nobody listens any more.
+// closedEndpoint returns an address without a listener.
 func closedEndpoint(t *testing.T) string {
 	t.Helper()
 	server := httptest.NewServer(http.NotFoundHandler())
@@ -101,13 +101,13 @@ func TestOpenS3Cancelled(t *testing.T) {
 	wantError(t, "OpenS3", err, context.Canceled)
 }
 
-func TestOpenS3LeavesNothing(t *testing.T) {
+func TestOpenS3RemovesItsProbe(t *testing.T) {
 	t.Parallel()
 	server := s3test.Start(t, s3test.Options{})
 	bucket := server.Bucket(t)
 	openS3(t, server.Config(bucket))
 	if names := files(t, filepath.Join(server.Root, bucket)); len(names) != 0 {
-		t.Errorf("the bucket holds %q", names)
+		t.Errorf("bucket contains %q", names)
 	}
 }
 
@@ -169,7 +169,7 @@ func TestS3ReadOnly(t *testing.T) {
 	wantGet(t, s, "k", []byte("x"))
 }
 
-// TestS3CredentialsChain sets variables of the process and does not run in parallel.
+// TestS3CredentialsChain sets environment variables, so it does not run in parallel.
 func TestS3CredentialsChain(t *testing.T) {
 	server := s3test.Start(t, s3test.Options{})
 	explicit := server.Config(server.Bucket(t))

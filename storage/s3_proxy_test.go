@@ -16,18 +16,18 @@ import (
 	"ddiff/storage/s3test"
 )
 
-// proxied is a server behind a proxy whose behaviour can change.
+// proxied is a server behind a proxy with replaceable behaviour.
 type proxied struct {
 	config storage.S3Config
-	// direct goes around the proxy.
+	// direct bypasses the proxy.
 	direct storage.S3Config
 	handle atomic.Pointer[handler]
 }
 
-// handler handles a request; forward passes it on to the server.
+// handler handles a request; forward sends it to the server.
 type handler func(w http.ResponseWriter, r *http.Request, forward http.Handler)
 
-// startProxied starts a server and a proxy that passes everything on.
+// startProxied starts a server and a proxy that forwards all requests.
 func startProxied(t *testing.T) *proxied {
 	t.Helper()
 	server := s3test.Start(t, s3test.Options{})
@@ -39,7 +39,7 @@ func startProxied(t *testing.T) *proxied {
 	forward := &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(target)
-			r.Out.Host = r.In.Host // it is part of the signature
+			r.Out.Host = r.In.Host // part of the signature
 		},
 		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
 	}
@@ -56,23 +56,23 @@ func (p *proxied) set(h handler) { p.handle.Store(&h) }
 // pass forwards a request and its answer unchanged.
 func pass(w http.ResponseWriter, r *http.Request, forward http.Handler) { forward.ServeHTTP(w, r) }
 
-// loseAnswer lets a request take effect and breaks the connection instead of answering.
+// loseAnswer forwards a request and breaks the connection instead of answering.
 func loseAnswer(_ http.ResponseWriter, r *http.Request, forward http.Handler) {
 	forward.ServeHTTP(httptest.NewRecorder(), r)
 	panic(http.ErrAbortHandler)
 }
 
-// answer returns a handler that answers with an S3 error by itself.
+// answer returns a handler that answers with an S3 error without forwarding.
 func answer(status int, code string) handler {
 	return func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
 		io.Copy(io.Discard, r.Body) //nolint:errcheck // an unread body would break the connection
 		w.Header().Set("Content-Type", "application/xml")
 		w.WriteHeader(status)
-		io.WriteString(w, "<Error><Code>"+code+"</Code><Message>as the test wants</Message></Error>") //nolint:errcheck // a test
+		io.WriteString(w, "<Error><Code>"+code+"</Code><Message>simulated</Message></Error>") //nolint:errcheck // a test
 	}
 }
 
-// changeAnswer returns a handler that forwards a request and changes the answer's body.
+// changeAnswer returns a handler that forwards a request and changes the body of the answer.
 func changeAnswer(change func(body []byte) []byte) handler {
 	return func(w http.ResponseWriter, r *http.Request, forward http.Handler) {
 		recorder := httptest.NewRecorder()
@@ -90,8 +90,8 @@ func changeAnswer(change func(body []byte) []byte) handler {
 	}
 }
 
-// first returns a handler for the first n requests with a method, and passes on the others.
-// It counts the requests with the method.
+// first returns a handler that applies h to the first n requests of a method and forwards all others. The counter
+// counts the requests of the method.
 func first(n int64, method string, h handler) (handler, *atomic.Int64) {
 	var count atomic.Int64
 	return func(w http.ResponseWriter, r *http.Request, forward http.Handler) {
@@ -103,8 +103,7 @@ func first(n int64, method string, h handler) (handler, *atomic.Int64) {
 	}, &count
 }
 
-// ignoreCondition returns a handler that behaves like a server that accepts conditional
-// writes and ignores the condition. It has to sign the request anew.
+// ignoreCondition returns a handler that removes the condition of a write and signs the request again.
 func ignoreCondition(config storage.S3Config) handler {
 	return func(w http.ResponseWriter, r *http.Request, forward http.Handler) {
 		r.Header.Del("If-None-Match")

@@ -11,7 +11,7 @@ import (
 	"ddiff/storage"
 )
 
-func TestSecretDoesNotShow(t *testing.T) {
+func TestSecretIsRedacted(t *testing.T) {
 	t.Parallel()
 	const value = "hunter2"
 	secret := storage.NewSecret(value)
@@ -24,7 +24,7 @@ func TestSecretDoesNotShow(t *testing.T) {
 		} {
 			shown := fmt.Sprintf(verb, thing)
 			if strings.Contains(shown, "hun") || strings.Contains(strings.ToLower(shown), "68756e") {
-				t.Errorf("%s of a %s shows it: %s", verb, name, shown)
+				t.Errorf("%s of a %s prints it: %s", verb, name, shown)
 			}
 		}
 	}

@@ -37,25 +37,25 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// wantError checks an error's sentinel.
-func wantError(t *testing.T, what string, err, want error) {
+// wantError checks the sentinel of an error.
+func wantError(t *testing.T, action string, err, want error) {
 	t.Helper()
 	if !errors.Is(err, want) {
-		t.Errorf("%s = %v, want %v", what, err, want)
+		t.Errorf("%s = %v, want %v", action, err, want)
 	}
 }
 
-// wantGet checks an object's bytes.
+// wantGet checks the bytes of an object.
 func wantGet(t *testing.T, s storage.Store, key string, want []byte) {
 	t.Helper()
 	got, err := s.Get(t.Context(), key)
 	must(t, err)
 	if !bytes.Equal(got, want) {
-		t.Fatalf("Get(%q) gives %d bytes, not the %d that were written", key, len(got), len(want))
+		t.Fatalf("Get(%q) = %d bytes that differ from the %d written bytes", key, len(got), len(want))
 	}
 }
 
-// randomBytes returns n bytes that depend on seed alone.
+// randomBytes returns n bytes that depend only on seed.
 func randomBytes(n int, seed byte) []byte {
 	data := make([]byte, n)
 	rand.NewChaCha8([32]byte{seed}).Read(data) //nolint:errcheck // never fails
@@ -67,8 +67,7 @@ func TestS3Contract(t *testing.T) {
 	server := s3test.Start(t, s3test.Options{})
 	t.Run("with a prefix", func(t *testing.T) {
 		config := server.Config(server.Bucket(t))
-		// The server removes a folder with its last object, and may do so while another
-		// store makes its own in it.
+		// The server removes a folder with its last object, even while another store creates an object in it.
 		above := config
 		above.Prefix = "results"
 		must(t, openS3(t, above).Put(t.Context(), "keep", nil))
@@ -99,8 +98,7 @@ func wrapAll(t *testing.T, s storage.Store) storage.Store {
 	return storage.NewTraced(retrying, noop.NewTracerProvider().Tracer(""))
 }
 
-// TestS3LargeCreate uses objects of more than 16 MiB, which minio-go would upload in parts
-// and without the condition.
+// TestS3LargeCreate creates objects above 16 MiB, which minio-go would upload in parts without the condition.
 func TestS3LargeCreate(t *testing.T) {
 	t.Parallel()
 	server := s3test.Start(t, s3test.Options{})
@@ -113,8 +111,8 @@ func TestS3LargeCreate(t *testing.T) {
 	wantGet(t, s, "large", second)
 }
 
-// TestS3SameBytesAreNotTheSameCall checks that equal bytes of another caller are no success.
-func TestS3SameBytesAreNotTheSameCall(t *testing.T) {
+// TestS3CreateEqualBytes checks that Create fails if another caller created equal bytes.
+func TestS3CreateEqualBytes(t *testing.T) {
 	t.Parallel()
 	server := s3test.Start(t, s3test.Options{})
 	s := openS3(t, server.Config(server.Bucket(t)))
@@ -140,9 +138,8 @@ func TestS3MaxBytes(t *testing.T) {
 	wantError(t, "Stat of the refused object", err, storage.ErrNotFound)
 }
 
-// TestS3PrefixesAreApart checks that a prefix ends at a slash, and that listing skips names
-// that are no keys.
-func TestS3PrefixesAreApart(t *testing.T) {
+// TestS3PrefixesAreSeparate checks that a prefix ends at a slash and that a listing skips invalid keys.
+func TestS3PrefixesAreSeparate(t *testing.T) {
 	t.Parallel()
 	server := s3test.Start(t, s3test.Options{})
 	config := server.Config(server.Bucket(t))
@@ -179,7 +176,7 @@ func listKeys(t *testing.T, s storage.Store, prefix string) []string {
 	return keys
 }
 
-// TestS3ListPages lists more objects than fit into one answer.
+// TestS3ListPages lists several pages.
 func TestS3ListPages(t *testing.T) {
 	t.Parallel()
 	const count = 2100
@@ -227,7 +224,7 @@ func TestS3AddressingAndRegion(t *testing.T) {
 					want = config.Bucket + "." + want
 				}
 				if asked.Load() != want {
-					t.Errorf("the client asks %v, want %s", asked.Load(), want)
+					t.Errorf("client requests %v, want %s", asked.Load(), want)
 				}
 			})
 		}

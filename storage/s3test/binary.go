@@ -20,9 +20,8 @@ const (
 	programModule = "github.com/versity/versitygw/cmd/versitygw@" + Version
 )
 
-// Binary returns the path of the versitygw program: the one on PATH, else the one in the Go
-// workspace's bin directory, else one that it builds into the user's cache directory, which
-// takes a minute or two the first time.
+// Binary returns the path of versitygw: on PATH, in the bin directory of the Go workspace, or in the user's cache
+// directory, where it builds the program on first use within a minute or two.
 func Binary(ctx context.Context) (string, error) {
 	if path, err := exec.LookPath(programName); err == nil {
 		return path, nil
@@ -43,8 +42,7 @@ func Binary(ctx context.Context) (string, error) {
 	return build(ctx, filepath.Join(cache, "ddiff", programName+"-"+Version))
 }
 
-// build installs the program into dir, unless it is there. Of several processes one builds
-// and the others wait.
+// build installs the program into dir if it is missing. One of several processes builds and the others wait.
 func build(ctx context.Context, dir string) (string, error) {
 	path := filepath.Join(dir, programName)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -54,14 +52,14 @@ func build(ctx context.Context, dir string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("build %s: %w", programName, err)
 	}
-	defer lock.Close() // it stays empty
+	defer lock.Close() // empty
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
 		return "", fmt.Errorf("build %s: lock %s: %w", programName, dir, err)
 	}
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 		return path, err
 	}
-	// A build that is killed must not leave half a program under the final name.
+	// A killed build must not leave a partial program under the final name.
 	partial := filepath.Join(dir, "partial")
 	install := exec.CommandContext(ctx, "go", "install", programModule)
 	install.Dir = dir // outside of this module

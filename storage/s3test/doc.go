@@ -1,4 +1,3 @@
-// Package s3test runs a real S3 server, versitygw with its directory backend, for tests.
-// The program is found or, once per machine, built from the Go module proxy; a test that
-// needs it fails when neither is possible.
+// Package s3test runs a real S3 server for tests: versitygw with its directory backend. It finds the program or
+// builds it once per machine from the Go module proxy. A test fails if neither is possible.
 package s3test

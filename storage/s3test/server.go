@@ -20,11 +20,11 @@ import (
 	"ddiff/storage"
 )
 
-// Options change how a server is started. The zero value is a plain http server.
+// Options configures a server. The zero value is a plain http server.
 type Options struct {
-	// CertFile and KeyFile are PEM files; with them the server speaks https.
+	// CertFile and KeyFile are PEM files for https.
 	CertFile, KeyFile string
-	// Domain lets requests name the bucket in the host, as bucket.domain.
+	// Domain enables requests to bucket.domain.
 	Domain string
 }
 
@@ -32,9 +32,9 @@ type Options struct {
 type Server struct {
 	// Endpoint is the server's URL, on a random port of 127.0.0.1.
 	Endpoint string
-	// AccessKey and SecretKey are random credentials that may do everything.
+	// AccessKey and SecretKey are random credentials with all permissions.
 	AccessKey, SecretKey string
-	// Root is the directory of the buckets, each a directory with one file per object.
+	// Root contains one directory per bucket with one file per object.
 	Root string
 
 	command *exec.Cmd
@@ -43,7 +43,7 @@ type Server struct {
 	stop    sync.Once
 }
 
-// startTries is how often Start chooses another port when its choice was taken meanwhile.
+// startTries limits the attempts of Start to find a free port.
 const startTries = 5
 
 // Start runs a server until the end of the test.
@@ -67,7 +67,7 @@ func Start(t testing.TB, options Options) *Server {
 	return nil
 }
 
-// run starts the process and waits until it answers.
+// run starts the process and waits for its first answer.
 func (s *Server) run(ctx context.Context, program string, options Options) error {
 	address, err := freeAddress(ctx)
 	if err != nil {
@@ -93,18 +93,18 @@ func (s *Server) run(ctx context.Context, program string, options Options) error
 	s.exited = make(chan struct{})
 	go func() {
 		defer close(s.exited)
-		s.command.Wait() //nolint:errcheck // it is killed in the end
+		s.command.Wait() //nolint:errcheck // Stop kills it
 	}()
 	return s.awaitHealth(ctx)
 }
 
-// awaitHealth asks until the server answers, exits, or has had 20 seconds.
+// awaitHealth polls the server for at most 20 seconds until it answers or exits.
 func (s *Server) awaitHealth(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
 	transport := &http.Transport{
 		DisableKeepAlives: true,
-		// The certificate may be a bad one on purpose, and nothing is sent.
+		// Some tests use invalid certificates, and the request contains no secrets.
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
 	}
 	client := &http.Client{Transport: transport}
@@ -116,7 +116,7 @@ func (s *Server) awaitHealth(ctx context.Context) error {
 			return err
 		}
 		if response, err := client.Do(request); err == nil {
-			response.Body.Close() // only the status counts
+			response.Body.Close() // only the status matters
 			if response.StatusCode == http.StatusOK {
 				return nil
 			}
@@ -124,14 +124,14 @@ func (s *Server) awaitHealth(ctx context.Context) error {
 		select {
 		case <-again.C:
 		case <-s.exited:
-			return fmt.Errorf("it exited: %s", s.output)
+			return fmt.Errorf("server exited: %s", s.output)
 		case <-ctx.Done():
 			return fmt.Errorf("no answer from %s: %w: %s", s.Endpoint, ctx.Err(), s.output)
 		}
 	}
 }
 
-// freeAddress is an address on which nobody listens.
+// freeAddress returns an address without a listener.
 func freeAddress(ctx context.Context) (string, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -140,8 +140,7 @@ func freeAddress(ctx context.Context) (string, error) {
 	return listener.Addr().String(), listener.Close()
 }
 
-// Stop kills the server and everything that it started, and waits for its end. Stopping
-// twice does nothing.
+// Stop kills the server and its child processes and waits for their end. It is idempotent.
 func (s *Server) Stop() {
 	s.stop.Do(func() {
 		if s.exited == nil {
@@ -152,7 +151,7 @@ func (s *Server) Stop() {
 	})
 }
 
-// Bucket makes a new bucket and returns its name.
+// Bucket creates a bucket and returns its name.
 func (s *Server) Bucket(t testing.TB) string {
 	t.Helper()
 	name := "test-" + strings.ToLower(rand.Text())
@@ -162,7 +161,7 @@ func (s *Server) Bucket(t testing.TB) string {
 	return name
 }
 
-// Config is the configuration of a store in a bucket of the server.
+// Config returns the configuration of a store in a bucket of the server.
 func (s *Server) Config(bucket string) storage.S3Config {
 	return storage.S3Config{
 		Endpoint: s.Endpoint, Bucket: bucket, Region: "us-east-1",
@@ -170,7 +169,7 @@ func (s *Server) Config(bucket string) storage.S3Config {
 	}
 }
 
-// outputBuffer keeps what the process wrote, for the message when it fails.
+// outputBuffer collects the output of the process for error messages.
 type outputBuffer struct {
 	mu     sync.Mutex
 	buffer bytes.Buffer

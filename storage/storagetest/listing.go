@@ -10,7 +10,7 @@ import (
 	"ddiff/storage"
 )
 
-// testListOrder uses names that sort differently as keys and as directory entries.
+// testListOrder uses names with different orders as keys and as directory entries.
 func testListOrder(t *testing.T, s storage.Store) {
 	want := []string{
 		"Z", "a b", "a!/x", "a-/0", "a.b", "a/b", "a/b-c", "a/c/d", "a/c/e", "a0", "aa/a", "z/1", "z/10", "z/2", "é",
@@ -55,7 +55,7 @@ func testListBreak(t *testing.T, s storage.Store) {
 	}
 }
 
-// testOwnership checks that a store shares no memory with its callers.
+// testOwnership checks that store and callers share no memory.
 func testOwnership(t *testing.T, s storage.Store) {
 	data := []byte("put")
 	must(t, s.Put(t.Context(), "p", data))
@@ -123,11 +123,11 @@ func testCancelled(t *testing.T, s storage.Store) {
 		}
 	}
 	if seen != 1 || !errors.Is(last, context.Canceled) {
-		t.Errorf("a listing cancelled at its first object gives %d objects and then %v", seen, last)
+		t.Errorf("listing cancelled at its first object yields %d objects, then %v", seen, last)
 	}
 }
 
-// everyCall makes each call that takes a key and returns the errors by name.
+// everyCall calls each method with a key and returns the errors by name.
 func everyCall(ctx context.Context, s storage.Store, key string) map[string]error {
 	_, get := s.Get(ctx, key)
 	_, stat := s.Stat(ctx, key)
@@ -139,7 +139,7 @@ func everyCall(ctx context.Context, s storage.Store, key string) map[string]erro
 	}
 }
 
-// listError is the error that a listing ends with.
+// listError returns the last error of a listing.
 func listError(ctx context.Context, s storage.Store, prefix string) error {
 	var last error
 	for _, err := range s.List(ctx, prefix) {

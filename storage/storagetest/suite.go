@@ -1,5 +1,4 @@
-// Package storagetest is the contract of a store as a test suite. Every store's own tests
-// call Run.
+// Package storagetest is the conformance suite of stores. The tests of every store call Run.
 package storagetest
 
 import (
@@ -17,8 +16,8 @@ import (
 	"ddiff/storage"
 )
 
-// Run tests the stores that open returns. Each call of open must give a store without
-// objects, which nobody else uses and which is cleaned up with its t.
+// Run tests the stores that open returns. Each call of open must return an empty store without other users, and clean
+// it up at the end of t.
 func Run(t *testing.T, open func(t *testing.T) storage.Store) {
 	tests := []struct {
 		name string
@@ -34,8 +33,8 @@ func Run(t *testing.T, open func(t *testing.T) storage.Store) {
 		{"stat", testStat},
 		{"list order", testListOrder},
 		{"list prefix", testListPrefix},
-		{"list early end", testListBreak},
-		{"bytes are the caller's", testOwnership},
+		{"list break", testListBreak},
+		{"ownership of bytes", testOwnership},
 		{"bad keys", testBadKeys},
 		{"bad prefixes", testBadPrefixes},
 		{"cancelled", testCancelled},
@@ -117,7 +116,7 @@ func testNotFound(t *testing.T, s storage.Store) {
 		if _, err := s.Get(ctx, key); !errors.Is(err, storage.ErrNotFound) {
 			t.Errorf("Get(%q) = %v, want ErrNotFound", key, err)
 		} else if !strings.Contains(err.Error(), key) {
-			t.Errorf("the error %q does not name the key %q", err, key)
+			t.Errorf("error %q does not contain the key %q", err, key)
 		}
 		if _, err := s.Stat(ctx, key); !errors.Is(err, storage.ErrNotFound) {
 			t.Errorf("Stat(%q) = %v, want ErrNotFound", key, err)
@@ -142,7 +141,7 @@ func testCreateOnce(t *testing.T, s storage.Store) {
 	wantBytes(t, s, "id/result", []byte("again"))
 }
 
-// testCreateRace lets many creators write different bytes to one key.
+// testCreateRace lets many creators race for one key with different bytes.
 func testCreateRace(t *testing.T, s storage.Store) {
 	const rounds, creators = 8, 16
 	ctx := t.Context()
@@ -150,38 +149,38 @@ func testCreateRace(t *testing.T, s storage.Store) {
 		key := fmt.Sprintf("race/%d/result.json", round)
 		errs := make([]error, creators)
 		read := make([][]byte, creators)
-		together(creators, func(i int) {
+		concurrently(creators, func(i int) {
 			errs[i] = s.Create(ctx, key, raceBytes(i))
 			read[i], _ = s.Get(ctx, key)
 		})
-		winner := -1
+		succeeded := -1
 		for i, err := range errs {
 			switch {
-			case err == nil && winner < 0:
-				winner = i
+			case err == nil && succeeded < 0:
+				succeeded = i
 			case err == nil:
-				t.Fatalf("creators %d and %d both won", winner, i)
+				t.Fatalf("creators %d and %d both succeeded", succeeded, i)
 			case !errors.Is(err, storage.ErrExists):
 				t.Fatalf("creator %d: %v, want ErrExists", i, err)
 			}
 		}
-		if winner < 0 {
-			t.Fatal("nobody won")
+		if succeeded < 0 {
+			t.Fatal("no creator succeeded")
 		}
 		for i := range read {
-			if !bytes.Equal(read[i], raceBytes(winner)) {
-				t.Fatalf("after its Create, creator %d does not read the bytes of the winner %d", i, winner)
+			if !bytes.Equal(read[i], raceBytes(succeeded)) {
+				t.Fatalf("after its Create, creator %d does not read the bytes of creator %d, who succeeded", i, succeeded)
 			}
 		}
 	}
 }
 
-// testPutRace overwrites one key from many sides; a reader must always see whole values.
+// testPutRace overwrites one key concurrently; readers must always see complete values.
 func testPutRace(t *testing.T, s storage.Store) {
 	const writers = 8
 	ctx := t.Context()
 	must(t, s.Put(ctx, "k", raceBytes(0)))
-	together(2*writers, func(i int) {
+	concurrently(2*writers, func(i int) {
 		for range 8 {
 			if i < writers {
 				if err := s.Put(ctx, "k", raceBytes(i)); err != nil {
@@ -191,13 +190,13 @@ func testPutRace(t *testing.T, s storage.Store) {
 			}
 			got, err := s.Get(ctx, "k")
 			if err != nil || len(got) == 0 || !bytes.Equal(got, raceBytes(int(got[0]))) {
-				t.Errorf("Get gives %d bytes that nobody put (error %v)", len(got), err)
+				t.Errorf("Get = %d bytes that no writer put (error %v)", len(got), err)
 			}
 		}
 	})
 }
 
-// raceBytes are the bytes of writer i: their first one and their length tell i.
+// raceBytes returns the bytes of writer i, which their first byte and their length identify.
 func raceBytes(i int) []byte { return bytes.Repeat([]byte{byte(i)}, 5000+1000*i) }
 
 func testDelete(t *testing.T, s storage.Store) {
@@ -215,7 +214,7 @@ func testDelete(t *testing.T, s storage.Store) {
 
 func testStat(t *testing.T, s storage.Store) {
 	ctx := t.Context()
-	// A store's clock may be coarse and on another machine.
+	// The clock of a store may be coarse and on another machine.
 	begin := time.Now().Add(-time.Minute)
 	must(t, s.Put(ctx, "a/b", []byte("12345")))
 	info, err := s.Stat(ctx, "a/b")
@@ -229,7 +228,7 @@ func testStat(t *testing.T, s storage.Store) {
 	for listed, err := range s.List(ctx, "a/b") {
 		must(t, err)
 		if listed.Key != info.Key || listed.Size != info.Size || !listed.Modified.Truncate(time.Second).Equal(info.Modified.Truncate(time.Second)) {
-			t.Errorf("List gives %+v, Stat gives %+v", listed, info)
+			t.Errorf("List = %+v, Stat = %+v", listed, info)
 		}
 	}
 }
@@ -237,7 +236,7 @@ func testStat(t *testing.T, s storage.Store) {
 func testConcurrent(t *testing.T, s storage.Store) {
 	const workers, each = 8, 12
 	ctx := t.Context()
-	together(workers, func(w int) {
+	concurrently(workers, func(w int) {
 		for i := range each {
 			key := fmt.Sprintf("shared/%02d/worker-%d", i, w)
 			if err := s.Create(ctx, key, []byte(key)); err != nil {
@@ -259,12 +258,12 @@ func testConcurrent(t *testing.T, s storage.Store) {
 		}
 	})
 	if got := keys(t, s, "shared/"); len(got) != workers*each/2 {
-		t.Errorf("%d objects are left, want %d", len(got), workers*each/2)
+		t.Errorf("%d objects remain, want %d", len(got), workers*each/2)
 	}
 }
 
-// together runs f(0) … f(n-1) at the same time and waits for all of them.
-func together(n int, f func(i int)) {
+// concurrently runs f(0) to f(n-1) concurrently and waits for all calls.
+func concurrently(n int, f func(i int)) {
 	start := make(chan struct{})
 	var wg sync.WaitGroup
 	for i := range n {
@@ -289,7 +288,7 @@ func wantBytes(t *testing.T, s storage.Store, key string, want []byte) {
 	got, err := s.Get(t.Context(), key)
 	must(t, err)
 	if !bytes.Equal(got, want) {
-		t.Fatalf("Get(%q) gives %d other bytes, want %d", key, len(got), len(want))
+		t.Fatalf("Get(%q) = %d bytes that differ from the %d expected bytes", key, len(got), len(want))
 	}
 	info, err := s.Stat(t.Context(), key)
 	must(t, err)
@@ -315,7 +314,7 @@ func wantKeys(t *testing.T, s storage.Store, prefix string, want ...string) {
 	}
 }
 
-// cancelled is a context that has ended.
+// cancelled returns a cancelled context.
 func cancelled(t *testing.T) context.Context {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
