@@ -15,7 +15,7 @@ import (
 	"ddiff/queue"
 )
 
-// newBoard sets up a server in the process and opens its board twice, over two connections.
+// newBoard starts an embedded server and opens its board over two connections.
 func newBoard(t *testing.T) (one, other *queue.Board, nc *nats.Conn) {
 	t.Helper()
 	server := start(t, t.TempDir())
@@ -23,8 +23,8 @@ func newBoard(t *testing.T) (one, other *queue.Board, nc *nats.Conn) {
 	must(t, err)
 	_, err = queue.OpenBoard(t.Context(), nc)
 	mustBe(t, err, queue.ErrNotReady)
-	if !strings.Contains(err.Error(), "no coordinator has set up this cluster yet") {
-		t.Errorf("error %q does not help", err)
+	if !strings.Contains(err.Error(), "start a coordinator") {
+		t.Errorf("error %q names no remedy", err)
 	}
 	must(t, queue.Setup(t.Context(), nc, queue.SetupConfig{}))
 	one, err = queue.OpenBoard(t.Context(), nc)
@@ -90,8 +90,7 @@ func TestBoard(t *testing.T) {
 	must(t, b.Put(ctx, "large", make([]byte, queue.MaxRecordBytes)))
 }
 
-// TestBoardUpdatesCount lets many writers count in one record: none of their steps is lost.
-func TestBoardUpdatesCount(t *testing.T) {
+func TestConcurrentUpdatesLoseNoWrite(t *testing.T) {
 	t.Parallel()
 	b, other, _ := newBoard(t)
 	_, err := b.Create(t.Context(), "n", []byte("0"))
@@ -161,15 +160,15 @@ func TestBoardWatch(t *testing.T) {
 	if want := []string{"campaign.a 2", "no campaign.gone", "ready", "campaign.b 3", "no campaign.a"}; !slices.Equal(got, want) {
 		t.Errorf("changes %q, want %q", got, want)
 	}
-	// An empty board is ready at once, and the end of the context is no error.
+	// An empty board is ready at once; the end of the context is no error.
 	for c, err := range b.Watch(ctx, "nothing.") {
 		must(t, err)
 		if !c.Ready {
-			t.Errorf("change %+v of a board with nothing", c)
+			t.Errorf("change %+v on an empty board", c)
 		}
 		cancel()
 	}
-	// A board that somebody deletes is an error, not silence.
+	// The deletion of the board ends the watch with an error.
 	_, lost, nc := newBoard(t)
 	js, err := jetstream.New(nc)
 	must(t, err)
@@ -183,13 +182,12 @@ func TestBoardWatch(t *testing.T) {
 	mustBe(t, lost.Put(t.Context(), "a", nil), queue.ErrNotReady)
 }
 
-// TestWatchAndResultsSurviveARestart restarts the server, twice, under a watch, a reader of
-// results and a worker: each goes on where it was.
-func TestWatchAndResultsSurviveARestart(t *testing.T) {
+// TestReadersResumeAfterServerRestart restarts the server twice during a watch, a read of results and a worker.
+func TestReadersResumeAfterServerRestart(t *testing.T) {
 	t.Parallel()
 	o := jetStream(t)
 	s := serve(t, o)
-	nc, writer := quick(t, s), quick(t, s)
+	nc, writer := dial(t, s), dial(t, s)
 	must(t, queue.Setup(t.Context(), nc, queue.SetupConfig{}))
 	q, err := queue.Open(t.Context(), writer, queue.Config{Campaign: "camp"})
 	must(t, err)
@@ -219,7 +217,7 @@ func TestWatchAndResultsSurviveARestart(t *testing.T) {
 		if i > 0 {
 			s = restart(t, s, o, 500*time.Millisecond)
 		}
-		// The first calls after a restart meet a server that is away, or not ready.
+		// The first calls after a restart find the server down or not ready.
 		must(t, notes.Put(ctx, "n", fmt.Append(nil, i)))
 		must(t, q.PublishResult(ctx, fmt.Sprint(i), 0, nil))
 		must(t, publish(ctx, q, "c", fmt.Sprint(i), nil))
@@ -232,10 +230,10 @@ func TestWatchAndResultsSurviveARestart(t *testing.T) {
 	close(seen)
 	close(changes)
 	for extra := range seen {
-		t.Errorf("result %s comes a second time", extra)
+		t.Errorf("result %s is repeated", extra)
 	}
 	for extra := range changes {
-		t.Errorf("change %s comes a second time", extra)
+		t.Errorf("change %s is repeated", extra)
 	}
 }
 
@@ -244,18 +242,17 @@ func expect(t *testing.T, c <-chan string, want string) {
 	select {
 	case got := <-c:
 		if got != want {
-			t.Fatalf("%q comes, want %q", got, want)
+			t.Fatalf("received %q, want %q", got, want)
 		}
 	case <-time.After(patience):
-		t.Fatalf("%q does not come within %v", want, patience)
+		t.Fatalf("no %q within %v", want, patience)
 	}
 }
 
-// TestServerThatStaysAway gives up in time, with words that say so.
-func TestServerThatStaysAway(t *testing.T) {
+func TestCallsTimeOutWithoutServer(t *testing.T) {
 	t.Parallel()
 	s := serve(t, jetStream(t))
-	q, err := queue.Open(t.Context(), quick(t, s), queue.Config{Campaign: "camp", Patience: 500 * time.Millisecond})
+	q, err := queue.Open(t.Context(), dial(t, s), queue.Config{Campaign: "camp", Timeout: 500 * time.Millisecond})
 	must(t, err)
 	must(t, publish(t.Context(), q, "c", "1", nil))
 	held := lease(t, q)
@@ -265,7 +262,7 @@ func TestServerThatStaysAway(t *testing.T) {
 		"result": held.PublishResult(t.Context(), nil), "ack": held.Ack(t.Context()), "pause": q.Pause(t.Context()),
 	} {
 		if err == nil {
-			t.Errorf("%s works without a server", what)
+			t.Errorf("%s succeeds without a server", what)
 			continue
 		}
 		mustBe(t, err, queue.ErrUnavailable)
@@ -275,6 +272,6 @@ func TestServerThatStaysAway(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(100*time.Millisecond, cancel)
 	for r, err := range q.Results(ctx, 0) {
-		t.Errorf("result %s, %v, from nowhere", r.ID, err)
+		t.Errorf("result %s, %v, want none", r.ID, err)
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 )
 
-// carrier lets a propagator read and write the headers of a message. Unlike the carrier for
-// HTTP it keeps the case of a key: "traceparent" stays in lower case, as NATS tools expect.
+// carrier lets a propagator read and write the headers of a message. Unlike the carrier for HTTP it preserves the case
+// of a key: "traceparent" stays in lower case, as NATS tools expect.
 type carrier nats.Header
 
 var _ propagation.TextMapCarrier = carrier(nil)

@@ -42,7 +42,7 @@ func newAuthority(t *testing.T) *authority {
 	return a
 }
 
-// issue makes a certificate that ends at a time, for servers and clients.
+// issue signs a certificate that expires at end, for servers and clients.
 func (a *authority) issue(t *testing.T, name string, end time.Time) (certFile, keyFile string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -66,7 +66,7 @@ func (a *authority) write(t *testing.T, name, kind string, der []byte) string {
 	return file
 }
 
-// server is the configuration of a server with a certificate that ends at a time.
+// server returns the TLS configuration of a server whose certificate expires at end.
 func (a *authority) server(t *testing.T, end time.Time, clients tls.ClientAuthType) *tls.Config {
 	t.Helper()
 	pair, err := tls.LoadX509KeyPair(a.issue(t, "server", end))

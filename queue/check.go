@@ -15,10 +15,10 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// check tells whether the server can do what a queue needs.
+// check returns an error when the server lacks a capability that a queue needs.
 func check(ctx context.Context, nc *nats.Conn) error {
 	if version := nc.ConnectedServerVersion(); olderThan(version, MinServerVersion) {
-		return fmt.Errorf("%w: it is version %s, at least %s is needed, which can pause consumers", ErrServerVersion, version, MinServerVersion)
+		return fmt.Errorf("%w: it is version %s; pausing consumers needs at least %s", ErrServerVersion, version, MinServerVersion)
 	}
 	js, err := jetstream.New(nc)
 	if err != nil {
@@ -42,8 +42,7 @@ func check(ctx context.Context, nc *nats.Conn) error {
 	return err
 }
 
-// olderThan compares versions like 2.11.3 or 2.12.0-RC.1. A version that cannot be read is
-// not older.
+// olderThan compares versions such as 2.11.3 or 2.12.0-RC.1. An unreadable version is not older.
 func olderThan(version, than string) bool {
 	parse := func(s string) (out [3]int, ok bool) {
 		s, _, _ = strings.Cut(strings.TrimPrefix(s, "v"), "-")
@@ -73,7 +72,7 @@ func olderThan(version, than string) bool {
 	return false
 }
 
-// connectError says in one line what stands in the way of a connection.
+// connectError explains in one line why a connection failed.
 func connectError(err error) error {
 	var (
 		invalid   x509.CertificateInvalidError
@@ -88,17 +87,17 @@ func connectError(err error) error {
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
 		now, cert := time.Now(), invalid.Cert
 		if now.Before(cert.NotBefore) {
-			return fmt.Errorf("%w: the server's certificate is valid from %s on only", ErrCertificate, cert.NotBefore.UTC().Format(time.DateTime))
+			return fmt.Errorf("%w: the server's certificate is not valid before %s", ErrCertificate, cert.NotBefore.UTC().Format(time.DateTime))
 		}
 		return fmt.Errorf("%w: the server's certificate expired on %s", ErrCertificate, cert.NotAfter.UTC().Format(time.DateTime))
 	case errors.As(err, &unknown):
-		return fmt.Errorf("%w: the server's certificate is signed by an authority that is not trusted here; name its CA file: %w", ErrCertificate, err)
+		return fmt.Errorf("%w: the server's certificate is signed by an untrusted authority; set its CA file: %w", ErrCertificate, err)
 	case errors.As(err, &host), errors.As(err, &invalid):
 		return fmt.Errorf("%w: %w", ErrCertificate, err)
 	case errors.As(err, &operation) && operation.Op == "remote error":
 		return fmt.Errorf("%w: the server refuses the client's certificate: %w", ErrCertificate, err)
 	case errors.Is(err, nats.ErrSecureConnWanted):
-		return fmt.Errorf("%w: the server offers no TLS; write nats:// in its address, without certificates", ErrCertificate)
+		return fmt.Errorf("%w: the server offers no TLS; use nats:// in its address and no certificates", ErrCertificate)
 	case errors.Is(err, nats.ErrTLS), errors.As(err, &record):
 		return fmt.Errorf("%w: %w", ErrCertificate, err)
 	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAuthRevoked),

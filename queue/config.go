@@ -9,31 +9,30 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 )
 
-// Config describes a campaign's queue. Open sets AckWait, MaxAttempts and the retry delays for
-// all that Attach later; for Attach they say nothing.
+// Config describes a campaign's queue. Open stores AckWait, MaxAttempts and the retry delays on the server; Attach
+// ignores its own values and adopts the stored ones.
 type Config struct {
-	// Campaign names the campaign, 1 to MaxNameBytes bytes. Campaigns do not see each
-	// other's messages.
+	// Campaign is the campaign's name, 1 to MaxNameBytes bytes. Campaigns are isolated from each other.
 	Campaign string
-	// AckWait is how long a lease lasts without an Extend. Default 30 s.
+	// AckWait is the duration of a lease without an Extend. Default 30 s.
 	AckWait time.Duration
-	// MaxAttempts is how often an item is tried, at least 1. Default 3.
+	// MaxAttempts is the number of attempts at an item, at least 1. Default 3.
 	MaxAttempts int
-	// Replicas is the number of servers that hold each message of a stream that Open has to
-	// create, 1 to 5; Setup changes it. Default 1.
+	// Replicas is the number of servers that store each message of a stream that Open creates, 1 to 5; Setup changes it
+	// for existing streams. Default 1.
 	Replicas int
-	// RetryBase and RetryMax are the pause after the first attempt and the longest one,
-	// see Lease.RetryDelay. Defaults 1 s and 60 s.
+	// RetryBase and RetryMax are the longest delays after the first attempt and after any attempt, see
+	// Lease.RetryDelay. Defaults 1 s and 60 s.
 	RetryBase, RetryMax time.Duration
-	// Patience is how long a call goes on while the server does not answer, before it
-	// returns ErrUnavailable. Default 30 s.
-	Patience time.Duration
-	// Now is the clock of the timestamps in dead letters and spans. Default time.Now.
+	// Timeout limits the retries of a call while the server does not answer; the call then returns ErrUnavailable.
+	// Default 30 s.
+	Timeout time.Duration
+	// Now is the clock of timestamps in dead letters and spans. Default time.Now.
 	Now func() time.Time
-	// Logger takes what goes wrong besides the returned errors. Default: nothing is logged.
+	// Logger receives problems that no error reports. Default: no log.
 	Logger *slog.Logger
-	// Tracer takes the spans of publishing, leasing and settling. Default: none are made,
-	// and the trace context of the caller travels as it is.
+	// Tracer receives the spans of publishing, leasing and settling. Default: no spans; the caller's trace context
+	// still travels with the items.
 	Tracer trace.Tracer
 }
 
@@ -54,8 +53,8 @@ func (c Config) WithDefaults() Config {
 	if c.RetryMax == 0 {
 		c.RetryMax = max(time.Minute, c.RetryBase)
 	}
-	if c.Patience == 0 {
-		c.Patience = defaultPatience
+	if c.Timeout == 0 {
+		c.Timeout = defaultTimeout
 	}
 	if c.Now == nil {
 		c.Now = time.Now
@@ -69,8 +68,8 @@ func (c Config) WithDefaults() Config {
 	return c
 }
 
-// Validate reports the first field that is out of its range, after the defaults are set. The
-// error wraps ErrConfig, or ErrBadName for the campaign.
+// Validate reports the first field that is out of range, after defaults are applied. The error wraps ErrConfig, or
+// ErrBadName for the campaign.
 func (c Config) Validate() error {
 	c = c.WithDefaults()
 	if _, err := token("Campaign", c.Campaign); err != nil {
@@ -87,8 +86,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("%w: RetryBase is %v, it must not be negative", ErrConfig, c.RetryBase)
 	case c.RetryMax < c.RetryBase:
 		return fmt.Errorf("%w: RetryMax is %v, less than RetryBase (%v)", ErrConfig, c.RetryMax, c.RetryBase)
-	case c.Patience < 0:
-		return fmt.Errorf("%w: Patience is %v, it must not be negative", ErrConfig, c.Patience)
+	case c.Timeout < 0:
+		return fmt.Errorf("%w: Timeout is %v, it must not be negative", ErrConfig, c.Timeout)
 	}
 	return nil
 }

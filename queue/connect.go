@@ -18,70 +18,65 @@ import (
 )
 
 const (
-	// MinServerVersion is the oldest server that works: consumers can be paused, and the
-	// board's marks of deletion expire, since then.
+	// MinServerVersion is the oldest supported server. Older servers cannot pause consumers or expire the board's
+	// deletion markers.
 	MinServerVersion = "2.11.0"
-	// dialTimeout bounds one attempt to connect to one server.
+	// dialTimeout limits one attempt to connect to one server.
 	dialTimeout = 5 * time.Second
-	// pingInterval and twice as many lost pings are how a dead connection is noticed.
+	// pingInterval is the time between pings; two unanswered pings end a connection.
 	pingInterval = 10 * time.Second
-	// connectPause is between two rounds through the servers.
+	// connectPause is the pause between two rounds through the list of servers.
 	connectPause = 500 * time.Millisecond
 )
 
-// Conn is a connection to the queue servers, for packages that pass it on and do not import
-// the client.
+// Conn is a connection to the queue servers, for packages that pass it on without importing the NATS client.
 type Conn = nats.Conn
 
-// ConnectConfig says how to reach the queue servers.
+// ConnectConfig describes the connection to the queue servers.
 type ConnectConfig struct {
-	// URL has the addresses of one or more servers of a cluster, separated by commas:
-	// nats://host:4222 or tls://host:4222. It may carry a user and a password, which no
-	// error and no log shows.
+	// URL lists the addresses of one or more servers of a cluster, separated by commas: nats://host:4222 or
+	// tls://host:4222. It may contain a user and a password; errors and logs never show them.
 	URL string
-	// Name is what the server calls this client in its logs.
+	// Name identifies this client in the server's logs.
 	Name string
-	// Role is the first part of the client's inboxes, "_INBOX_<role>": a server can permit
-	// each role its own ones only. Letters, digits, "-" and "_". Default: "_INBOX".
+	// Role is the prefix of the client's inboxes, "_INBOX_<role>", so that a server can restrict each role to its own
+	// inboxes. Letters, digits, "-" and "_". Default: "_INBOX".
 	Role string
-	// Credentials is a .creds file, and NKeySeed a file with the seed of an NKey. At most
-	// one of them. Default: the user of the URL, or none.
+	// Credentials is a .creds file, NKeySeed a file with the seed of an NKey. At most one may be set. Default: the user
+	// in URL, if any.
 	Credentials, NKeySeed string
-	// CAFile holds the certificates that sign the servers', in PEM. Default: the system's.
+	// CAFile is a PEM file with the authorities of the servers' certificates. Default: the system's authorities.
 	CAFile string
-	// CertFile and KeyFile are the client's certificate and its key, in PEM. They are read
-	// anew for every connection. Default: none.
+	// CertFile and KeyFile are the client's certificate and key in PEM, read again for every connection. Default: none.
 	CertFile, KeyFile string
-	// Wait is how long to go on while no server can be reached or is ready. Default: every
-	// server is tried once.
+	// Wait limits the retries while no server is reachable and ready. Default: every server is tried once.
 	Wait time.Duration
-	// Logger is told of lost connections and of what the server refuses. Default: nothing
-	// is logged.
+	// Logger receives lost connections and refusals of the server. Default: no log.
 	Logger *slog.Logger
 }
 
-// Validate reports the first field that cannot be used. The error wraps ErrConfig.
+// Validate reports the first invalid field. The error wraps ErrConfig.
 func (c ConnectConfig) Validate() error {
 	if _, err := addresses(c.URL); err != nil {
 		return err
 	}
 	switch {
 	case Token(c.Role) != c.Role:
-		return fmt.Errorf("%w: Role %q has other characters than letters, digits, - and _", ErrConfig, c.Role)
+		return fmt.Errorf("%w: Role %q may contain only letters, digits, - and _", ErrConfig, c.Role)
 	case c.Credentials != "" && c.NKeySeed != "":
-		return fmt.Errorf("%w: Credentials and NKeySeed are both set", ErrConfig)
+		return fmt.Errorf("%w: Credentials and NKeySeed are both set; set one", ErrConfig)
 	case (c.CertFile == "") != (c.KeyFile == ""):
-		return fmt.Errorf("%w: CertFile and KeyFile belong together, one of them is empty", ErrConfig)
+		return fmt.Errorf("%w: set CertFile and KeyFile together; one of them is empty", ErrConfig)
 	case c.Wait < 0:
 		return fmt.Errorf("%w: Wait is %v, it must not be negative", ErrConfig, c.Wait)
 	}
 	return nil
 }
 
-// Connect connects to one of the servers and checks that it can do what a queue needs. What
-// stands in the way is one of the sentinels. Only a server that cannot be reached, or is not
-// ready, is tried again until cfg.Wait is over. Later the connection is made again for as
-// long as it takes, with any server of the cluster. The caller closes it.
+// Connect connects to one of the servers and checks its version, permissions and JetStream. Errors wrap one of the
+// package's sentinels. Connect retries until cfg.Wait is over while no server is reachable or ready; other errors
+// return at once. A connection that is lost later is restored without a time limit, to any server of the cluster. The
+// caller closes the connection.
 func Connect(ctx context.Context, cfg ConnectConfig) (*nats.Conn, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("connect to queue: %w", err)
@@ -116,7 +111,7 @@ func connectOnce(ctx context.Context, urls string, options []nats.Option) (*nats
 	}
 	nc, err := nats.Connect(strings.Join(list, ","), options...)
 	if err != nil && len(list) > 1 {
-		// The client tells of the last server only, and nothing when that one is down.
+		// The client reports only the last server's error, and none when that server is down.
 		nc, err = connectEach(list, options)
 	}
 	if err != nil {
@@ -129,41 +124,41 @@ func connectOnce(ctx context.Context, urls string, options []nats.Option) (*nats
 	return nc, nil
 }
 
-// connectEach tries one server after the other, for the most telling error.
+// connectEach tries one server after the other and returns the most specific error.
 func connectEach(list []string, options []nats.Option) (*nats.Conn, error) {
-	var telling error
+	var specific error
 	for i := range list {
-		// The others stay known, for the time after.
+		// The other servers stay on the list for later reconnects.
 		order := append(append([]string{list[i]}, list[i+1:]...), list[:i]...)
 		nc, err := nats.Connect(list[i], append(options, nats.DontRandomize())...)
 		if err == nil {
 			nc.Close()
 			return nats.Connect(strings.Join(order, ","), append(options, nats.DontRandomize())...)
 		}
-		if telling == nil || errors.Is(connectError(telling), ErrUnreachable) {
-			telling = err
+		if specific == nil || errors.Is(connectError(specific), ErrUnreachable) {
+			specific = err
 		}
 	}
-	return nil, telling
+	return nil, specific
 }
 
-// options turns the settings into those of the client.
+// options returns the client's options.
 func (c ConnectConfig) options() ([]nats.Option, error) {
 	options := []nats.Option{
 		nats.Name(c.Name), nats.Timeout(dialTimeout), nats.PingInterval(pingInterval), nats.MaxPingsOutstanding(2),
 		nats.MaxReconnects(-1), nats.ReconnectWait(connectPause), nats.ReconnectJitter(connectPause, connectPause),
-		// Credentials may be renewed while the connection is down.
+		// Credentials may change while the connection is down.
 		nats.IgnoreAuthErrorAbort(),
-		// What is sent without a connection fails at once and is tried again: it must not
-		// be sent much later, when it may not be meant any more.
+		// A request without a connection fails at once and is retried: a buffered request could be sent
+		// long after its caller has given up.
 		nats.ReconnectBufSize(-1),
 		nats.DisconnectErrHandler(func(nc *nats.Conn, err error) {
 			if !nc.IsClosed() {
-				c.Logger.Warn("lost the queue server", "reason", err)
+				c.Logger.Warn("disconnected from the queue server", "reason", err)
 			}
 		}),
 		nats.ReconnectHandler(func(nc *nats.Conn) {
-			c.Logger.Info("found the queue server again", "server", nc.ConnectedUrlRedacted())
+			c.Logger.Info("reconnected to the queue server", "server", nc.ConnectedUrlRedacted())
 		}),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
 			c.Logger.Warn("queue connection", "reason", err)
@@ -195,7 +190,7 @@ func (c ConnectConfig) options() ([]nats.Option, error) {
 	return options, nil
 }
 
-// tls is the configuration for secure connections, or nil when nothing is set.
+// tls returns the TLS configuration, or nil when none is set.
 func (c ConnectConfig) tls() (*tls.Config, error) {
 	if c.CAFile == "" && c.CertFile == "" {
 		return nil, nil
@@ -208,7 +203,7 @@ func (c ConnectConfig) tls() (*tls.Config, error) {
 		}
 		config.RootCAs = x509.NewCertPool()
 		if !config.RootCAs.AppendCertsFromPEM(data) {
-			return nil, fmt.Errorf("%w: CAFile %s holds no certificate in PEM", ErrConfig, c.CAFile)
+			return nil, fmt.Errorf("%w: CAFile %s contains no PEM certificate", ErrConfig, c.CAFile)
 		}
 	}
 	if c.CertFile != "" {
@@ -220,7 +215,7 @@ func (c ConnectConfig) tls() (*tls.Config, error) {
 	return config, nil
 }
 
-// certificate reads the client's certificate.
+// certificate loads the client's certificate.
 func (c ConnectConfig) certificate() (*tls.Certificate, error) {
 	pair, err := tls.LoadX509KeyPair(c.CertFile, c.KeyFile)
 	if err != nil {
@@ -232,8 +227,7 @@ func (c ConnectConfig) certificate() (*tls.Certificate, error) {
 	return &pair, nil
 }
 
-// addresses splits and checks the addresses. Its errors do not show them, since they may hold
-// a password in a place where it cannot be told from the rest.
+// addresses splits and checks the addresses. Its errors do not quote them: a malformed address may contain a password.
 func addresses(urls string) ([]string, error) {
 	var list []string
 	for i, address := range strings.Split(urls, ",") {
@@ -243,15 +237,15 @@ func addresses(urls string) ([]string, error) {
 		}
 		u, err := url.Parse(address)
 		if err != nil || u.Hostname() == "" || (u.Scheme != "nats" && u.Scheme != "tls") || strings.Trim(u.Path, "/") != "" {
-			return nil, fmt.Errorf("%w: address %d of URL is none like nats://host:4222 or tls://user:password@host:4222"+
-				" (a password with special characters is written with %%XX)", ErrConfig, i+1)
+			return nil, fmt.Errorf("%w: address %d of URL is not of the form nats://host:4222 or tls://user:password@host:4222"+
+				" (write special characters of a password as %%XX)", ErrConfig, i+1)
 		}
 		list = append(list, address)
 	}
 	return list, nil
 }
 
-// Redacted is urls without users and passwords, for people.
+// Redacted returns urls without users and passwords, for display.
 func Redacted(urls string) string {
 	list, err := addresses(urls)
 	if err != nil {

@@ -18,23 +18,22 @@ import (
 	"ddiff/queue"
 )
 
-// wantRefusal checks that Connect fails in one line with a sentinel and words that help, and
-// without the password.
+// wantRefusal checks that Connect fails with a sentinel in one line that contains words, and not the password.
 func wantRefusal(t *testing.T, cfg queue.ConnectConfig, want error, words ...string) {
 	t.Helper()
 	nc, err := queue.Connect(t.Context(), cfg)
 	if err == nil {
 		nc.Close()
-		t.Fatalf("it connects, want %v", want)
+		t.Fatalf("connected, want %v", want)
 	}
 	mustBe(t, err, want)
 	for _, word := range words {
 		if !strings.Contains(err.Error(), word) {
-			t.Errorf("error %q does not say %q", err, word)
+			t.Errorf("error %q does not contain %q", err, word)
 		}
 	}
 	if strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), "\n") {
-		t.Errorf("error %q shows the password, or has several lines", err)
+		t.Errorf("error %q contains the password or several lines", err)
 	}
 }
 
@@ -44,11 +43,10 @@ func TestConnectUnreachable(t *testing.T) {
 	url := fmt.Sprintf("nats://user:hunter2@127.0.0.1:%d", port)
 	wantRefusal(t, queue.ConnectConfig{URL: url}, queue.ErrUnreachable, fmt.Sprint("127.0.0.1:", port))
 
-	// It comes up while somebody waits for it.
 	begin := time.Now()
 	wantRefusal(t, queue.ConnectConfig{URL: url, Wait: 1200 * time.Millisecond}, queue.ErrUnreachable)
 	if took := time.Since(begin); took < 500*time.Millisecond {
-		t.Errorf("it waited %v only", took)
+		t.Errorf("Connect gave up after %v, want a retry", took)
 	}
 	started := make(chan *server.Server, 1)
 	go func() {
@@ -71,7 +69,7 @@ func TestConnectUnreachable(t *testing.T) {
 	mustBe(t, err, context.Canceled)
 }
 
-func TestConnectFindsTheServerThatIsUp(t *testing.T) {
+func TestConnectSkipsDeadServers(t *testing.T) {
 	t.Parallel()
 	s := serve(t, jetStream(t))
 	dead := fmt.Sprint("nats://127.0.0.1:", freePort(t))
@@ -147,12 +145,12 @@ func TestConnectCertificates(t *testing.T) {
 	wantRefusal(t, queue.ConnectConfig{URL: plain}, queue.ErrCertificate, "no TLS")
 }
 
-func TestConnectChecksTheServer(t *testing.T) {
+func TestConnectRefusesUnfitServers(t *testing.T) {
 	t.Parallel()
-	wantRefusal(t, queue.ConnectConfig{URL: pose(t, "2.10.29"), Wait: time.Hour}, queue.ErrServerVersion, "2.10.29", queue.MinServerVersion, "pause")
-	wantRefusal(t, queue.ConnectConfig{URL: pose(t, "1.4.1")}, queue.ErrServerVersion)
+	wantRefusal(t, queue.ConnectConfig{URL: fakeServer(t, "2.10.29"), Wait: time.Hour}, queue.ErrServerVersion, "2.10.29", queue.MinServerVersion, "pausing")
+	wantRefusal(t, queue.ConnectConfig{URL: fakeServer(t, "1.4.1")}, queue.ErrServerVersion)
 	wantRefusal(t, queue.ConnectConfig{URL: serve(t, &server.Options{}).ClientURL(), Wait: time.Hour}, queue.ErrNoJetStream, "--jetstream")
-	// One account of two has streams.
+	// JetStream is disabled for one of two accounts.
 	o := jetStream(t)
 	account := server.NewAccount("plain")
 	o.Accounts = []*server.Account{account}
@@ -161,8 +159,8 @@ func TestConnectChecksTheServer(t *testing.T) {
 	wantRefusal(t, queue.ConnectConfig{URL: url}, queue.ErrNoJetStream, "account")
 }
 
-// pose listens like a server of a version that answers to nothing but the greeting.
-func pose(t *testing.T, version string) string {
+// fakeServer greets like a server of a version and answers only pings.
+func fakeServer(t *testing.T, version string) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
@@ -193,19 +191,19 @@ func TestConnectConfigValidate(t *testing.T) {
 	noise := filepath.Join(t.TempDir(), "noise")
 	must(t, os.WriteFile(noise, []byte("hunter2"), 0o600))
 	for field, cfg := range map[string]queue.ConnectConfig{
-		"URL":               {},
-		"address 2":         {URL: "nats://a:4222,http://user:hunter2@b"},
-		"address 1":         {URL: "nats://user:hunter2/x@b:4222"},
-		"a password with":   {URL: "nats://user:hunter2%zz@b:4222"},
-		"Role":              {URL: "nats://a", Role: "a.b"},
-		"Wait":              {URL: "nats://a", Wait: -1},
-		"both set":          {URL: "nats://a", Credentials: noise, NKeySeed: noise},
-		"CertFile":          {URL: "nats://a", CertFile: noise},
-		"read CertFile":     {URL: "nats://a", CertFile: noise, KeyFile: noise},
-		"read CAFile":       {URL: "nats://a", CAFile: missing},
-		"no certificate in": {URL: "nats://a", CAFile: noise},
-		"read credentials":  {URL: "nats://a", Credentials: missing},
-		"NKey seed":         {URL: "nats://a", NKeySeed: noise},
+		"URL":                {},
+		"address 2":          {URL: "nats://a:4222,http://user:hunter2@b"},
+		"address 1":          {URL: "nats://user:hunter2/x@b:4222"},
+		"of a password":      {URL: "nats://user:hunter2%zz@b:4222"},
+		"Role":               {URL: "nats://a", Role: "a.b"},
+		"Wait":               {URL: "nats://a", Wait: -1},
+		"both set":           {URL: "nats://a", Credentials: noise, NKeySeed: noise},
+		"CertFile":           {URL: "nats://a", CertFile: noise},
+		"read CertFile":      {URL: "nats://a", CertFile: noise, KeyFile: noise},
+		"read CAFile":        {URL: "nats://a", CAFile: missing},
+		"no PEM certificate": {URL: "nats://a", CAFile: noise},
+		"read credentials":   {URL: "nats://a", Credentials: missing},
+		"NKey seed":          {URL: "nats://a", NKeySeed: noise},
 	} {
 		wantRefusal(t, cfg, queue.ErrConfig, field)
 	}

@@ -10,28 +10,26 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// What the consumer's metadata tell: the epoch in which it was made, and the settings that the
-// server itself has no use for.
+// Keys of the consumer's metadata: the epoch of its creation, and the settings that the server itself does not use.
 const (
 	metadataEpoch     = "ddiff-epoch"
 	metadataRetryBase = "ddiff-retry-base"
 	metadataRetryMax  = "ddiff-retry-max"
 )
 
-// openConsumer finds the campaign's consumer and gives it the settings of this queue, or
-// creates it in a new epoch.
+// openConsumer applies this queue's settings to the campaign's consumer, or creates the consumer in a new epoch.
 func (q *Queue) openConsumer(ctx context.Context) error {
-	err := q.persist(ctx, "", func(ctx context.Context) error {
+	err := q.withRetry(ctx, "", func(ctx context.Context) error {
 		consumer, err := q.js.Consumer(ctx, workStream, q.durable())
 		if errors.Is(err, jetstream.ErrConsumerNotFound) {
 			epoch := q.nextEpoch()
 			consumer, err = q.js.CreateConsumer(ctx, workStream, q.consumerConfig(epoch))
 			if err == nil {
-				q.adopt(consumer)
-				q.sawEpoch(epoch)
+				q.setConsumer(consumer)
+				q.recordEpoch(epoch)
 				return nil
 			}
-			if errors.Is(err, jetstream.ErrConsumerExists) { // somebody else was quicker
+			if errors.Is(err, jetstream.ErrConsumerExists) { // another process created it first
 				consumer, err = q.js.Consumer(ctx, workStream, q.durable())
 			}
 		}
@@ -47,8 +45,8 @@ func (q *Queue) openConsumer(ctx context.Context) error {
 		if consumer, err = q.js.UpdateConsumer(ctx, workStream, cfg); err != nil {
 			return err
 		}
-		q.adopt(consumer)
-		q.sawEpoch(epoch)
+		q.setConsumer(consumer)
+		q.recordEpoch(epoch)
 		return nil
 	})
 	if err != nil {
@@ -57,17 +55,17 @@ func (q *Queue) openConsumer(ctx context.Context) error {
 	return nil
 }
 
-// adopt keeps the first handle. It is a name for the server, and stays good when the consumer
-// is made anew; Reset must not change what Lease reads at the same time.
-func (q *Queue) adopt(consumer jetstream.Consumer) {
+// setConsumer stores the first handle. A handle is a name on the server and stays valid when the consumer is recreated;
+// Reset must not write the field while Lease reads it.
+func (q *Queue) setConsumer(consumer jetstream.Consumer) {
 	if q.consumer == nil {
 		q.consumer = consumer
 	}
 }
 
-// findConsumer finds the campaign's consumer and takes over its settings.
+// findConsumer finds the campaign's consumer and adopts its settings.
 func (q *Queue) findConsumer(ctx context.Context) error {
-	err := q.persist(ctx, "", func(ctx context.Context) error {
+	err := q.withRetry(ctx, "", func(ctx context.Context) error {
 		consumer, err := q.js.Consumer(ctx, workStream, q.durable())
 		if err != nil {
 			return err
@@ -77,7 +75,7 @@ func (q *Queue) findConsumer(ctx context.Context) error {
 			return err
 		}
 		q.consumer = consumer
-		q.sawEpoch(epoch)
+		q.recordEpoch(epoch)
 		return nil
 	})
 	if err != nil {
@@ -111,10 +109,10 @@ func (q *Queue) consumerConfig(epoch int64) jetstream.ConsumerConfig {
 	}
 }
 
-// nextEpoch is an epoch after all that this process knows.
+// nextEpoch returns an epoch after every epoch that this process has seen.
 func (q *Queue) nextEpoch() int64 { return max(q.cfg.Now().UnixNano(), q.epoch.Load()+1) }
 
-// consumerEpoch is the epoch in which a consumer was created.
+// consumerEpoch returns the epoch in which a consumer was created.
 func consumerEpoch(consumer jetstream.Consumer) (int64, error) {
 	info := consumer.CachedInfo()
 	epoch, err := parseEpoch(info.Config.Metadata[metadataEpoch])
@@ -128,7 +126,7 @@ func formatEpoch(epoch int64) string { return strconv.FormatInt(epoch, 36) }
 
 func parseEpoch(s string) (int64, error) { return strconv.ParseInt(s, 36, 64) }
 
-// gone reports whether the consumer or its stream does not exist.
-func gone(err error) bool {
+// notFound reports whether the consumer or its stream does not exist.
+func notFound(err error) bool {
 	return errors.Is(err, jetstream.ErrConsumerNotFound) || errors.Is(err, jetstream.ErrStreamNotFound)
 }

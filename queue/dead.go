@@ -12,40 +12,40 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// maxLogBytes bounds the log lines of a dead letter; the last ones are kept.
+// maxLogBytes limits the log lines of a dead letter; the last lines are stored.
 const maxLogBytes = 32 << 10
 
-// Dead says why an item was given up.
+// Dead describes why an item was buried.
 type Dead struct {
 	// ID is the item's id.
 	ID string `json:"id"`
 	// Reason is one line for people.
 	Reason string `json:"reason"`
-	// Attempts is how often it was tried.
+	// Attempts is the number of attempts.
 	Attempts int `json:"attempts"`
 	// Worker names the last worker.
 	Worker string `json:"worker,omitempty"`
 	// TraceID is the trace of the last attempt, 32 hex digits.
 	TraceID string `json:"trace_id,omitempty"`
-	// Log has the last lines of the worker's log about the item.
+	// Log holds the last lines of the worker's log about the item.
 	Log []string `json:"log,omitempty"`
 }
 
-// DeadLetter is an item that was given up, as it is kept.
+// DeadLetter is a buried item.
 type DeadLetter struct {
 	Dead
-	// Seq is the letter's number, and Round the one in which the item was published.
+	// Seq is the letter's sequence number, and Round the round in which the item was published.
 	Seq   uint64 `json:"-"`
 	Round int    `json:"round,omitempty"`
-	// Class and Payload are the item as it was published; Class is a token, as Lease.Class.
+	// Class and Payload are the published item; Class is a token, as Lease.Class returns.
 	Class   string `json:"class"`
 	Payload []byte `json:"payload"`
-	// Buried is when it was given up, by the clock of who did it.
+	// Buried is the time of burial by the clock of the burying process.
 	Buried time.Time `json:"buried"`
 }
 
-// Bury gives the item up: a dead letter with the item and the reason is stored, and only then
-// the item leaves the queue. Burying an item that a crash left half buried completes it.
+// Bury gives up the item: it stores a dead letter with the item and the reason, and then removes the item from the
+// queue. Burying is idempotent and completes a burial that a crash interrupted.
 func (l *Lease) Bury(ctx context.Context, d Dead) error {
 	d.Reason = strings.Join(strings.Fields(d.Reason), " ")
 	return l.settle(ctx, "bury", d.Reason, func(ctx context.Context) error {
@@ -57,11 +57,10 @@ func (l *Lease) Bury(ctx context.Context, d Dead) error {
 			return fmt.Errorf("store dead letter: %w", err)
 		}
 		l.q.cfg.Logger.Warn("item buried", "campaign", l.q.cfg.Campaign, "id", d.ID, "reason", d.Reason, "attempts", d.Attempts)
-		return l.end(ctx, answerTerm+" "+d.Reason)
+		return l.finish(ctx, ackTerm+" "+d.Reason)
 	})
 }
 
-// bury stores a dead letter.
 func (l *link) bury(ctx context.Context, i identity, letter DeadLetter) error {
 	letter.Log = tail(letter.Log, maxLogBytes)
 	data, err := json.Marshal(letter)
@@ -75,7 +74,7 @@ func (l *link) bury(ctx context.Context, i identity, letter DeadLetter) error {
 	return l.store(ctx, deadStream, msg)
 }
 
-// tail is the last lines that have no more than limit bytes together.
+// tail returns the last lines that together have at most limit bytes.
 func tail(lines []string, limit int) []string {
 	for i := len(lines) - 1; i >= 0; i-- {
 		if limit -= len(lines[i]); limit < 0 {
@@ -85,8 +84,7 @@ func tail(lines []string, limit int) []string {
 	return lines
 }
 
-// DeadLetters yields the campaign's dead letters, the oldest first, and ends with the newest.
-// An error is yielded as the last pair.
+// DeadLetters yields the campaign's dead letters from the oldest to the newest. An error is yielded as the last pair.
 func (q *Queue) DeadLetters(ctx context.Context) iter.Seq2[DeadLetter, error] {
 	return func(yield func(DeadLetter, error) bool) {
 		var stream jetstream.Stream
@@ -107,11 +105,11 @@ func (q *Queue) DeadLetters(ctx context.Context) iter.Seq2[DeadLetter, error] {
 	}
 }
 
-// deadLetter reads the first letter of the campaign that has number seq or a higher one. It
-// finds the stream when it is nil.
+// deadLetter reads the campaign's first letter with sequence number seq or higher. It looks up the stream when *stream
+// is nil.
 func (q *Queue) deadLetter(ctx context.Context, stream *jetstream.Stream, seq uint64) (letter DeadLetter, err error) {
 	var msg *jetstream.RawStreamMsg
-	err = q.persist(ctx, "", func(ctx context.Context) (err error) {
+	err = q.withRetry(ctx, "", func(ctx context.Context) (err error) {
 		if *stream == nil {
 			if *stream, err = q.js.Stream(ctx, deadStream); err != nil {
 				return err
@@ -130,13 +128,12 @@ func (q *Queue) deadLetter(ctx context.Context, stream *jetstream.Stream, seq ui
 	return letter, nil
 }
 
-// RemoveDead removes the dead letter with a number that DeadLetters told. It is no error when
-// it is not there any more.
+// RemoveDead removes the dead letter with a sequence number from DeadLetters. It is idempotent.
 func (q *Queue) RemoveDead(ctx context.Context, seq uint64) error {
 	var stream jetstream.Stream
 	letter, err := q.deadLetter(ctx, &stream, seq)
 	if err == nil && letter.Seq == seq {
-		err = q.persist(ctx, "", func(ctx context.Context) error { return stream.DeleteMsg(ctx, seq) })
+		err = q.withRetry(ctx, "", func(ctx context.Context) error { return stream.DeleteMsg(ctx, seq) })
 	}
 	if err != nil && !errors.Is(err, jetstream.ErrMsgNotFound) {
 		return fmt.Errorf("remove dead letter %d of campaign %s: %w", seq, q.cfg.Campaign, err)

@@ -1,79 +1,68 @@
-// Package queue carries work items from the coordinator to the workers, and their outcomes
-// back, over NATS JetStream; and it keeps the few records that coordinators, workers and
-// people share. It is the only package that knows NATS. The server is one or several that run
-// elsewhere, to which [Connect] leads, or [Embedded] in the process, which opens no port.
+// Package queue carries work items from the coordinator to the workers and their outcomes back, over NATS JetStream. It
+// also stores the small records that coordinators, workers and people share. It is the only package that imports NATS.
+// [Connect] connects to external servers; [Embedded] is a server in the process that opens no port.
 //
 // # The life of a message
 //
-// [Queue.Publish] stores an item in the stream DDIFF_WORK under the subject
-// "ddiff.work.<campaign>.<class>", together with its id and the trace context of the caller.
-// Items of one class can be restored in one batch. The stream keeps an item until it is
-// acknowledged; the same id is refused with [ErrDuplicate] for two minutes, unless it comes in
-// another [Work.Round].
+// [Queue.PublishBatch] stores items in the stream DDIFF_WORK under the subject "ddiff.work.<campaign>.<class>", each with
+// its id and the caller's trace context. Items of one class can be restored in one batch. The stream stores an item
+// until it is acknowledged. The same id is refused with [ErrDuplicate] for two minutes, except in another [Work.Round].
 //
-// [Queue.Lease] hands an item to one worker for Config.AckWait. The worker calls
-// [Lease.Extend] while it makes progress, and then ends the lease in one of four ways:
+// [Queue.Lease] leases an item to one worker for Config.AckWait. The worker calls [Lease.Extend] while it makes
+// progress, and then settles the lease in one of four ways:
 //
 //	Ack      done: the result is stored. The item leaves the stream.
-//	Retry    it did not work, try again after a delay, which RetryDelay suggests.
-//	Release  not worked on, because this worker stops: anybody may have it at once.
-//	Bury     given up: the item goes to DDIFF_DEAD with its reason, and leaves the stream.
+//	Retry    the attempt failed; the item is delivered again after a delay, which RetryDelay suggests.
+//	Release  the item was not worked on, because the worker stops. It is available at once.
+//	Bury     given up: the item moves to DDIFF_DEAD with its reason.
 //
-// A lease that is not extended ends by itself, and the item is handed out again: that is what
-// happens when a worker dies. Each hand-out is an attempt, unless the item is released: then
-// a copy takes its place that remembers the attempts before. A worker that leases an item with
-// [Lease.Exhausted] buries it unseen, since it has ended MaxAttempts workers before. The
-// server stops handing an item out after MaxAttempts + 2, which leaves two workers the chance
-// to do so. Should they die too, [Sweep] buries it.
+// A lease that is not extended expires, for example after a worker's death, and the item is delivered again. Each
+// delivery is an attempt, except after Release, which replaces the item by a copy with the earlier number of attempts. A
+// worker that leases an item with [Lease.Exhausted] buries it without another attempt, because the item has ended
+// MaxAttempts workers. The server delivers an item at most MaxAttempts + 2 times; the two spare deliveries are for
+// burying. If these workers die too, [Sweep] buries the item.
 //
-// A slow worker may finish an item that has been handed out again. So an item can be worked
-// on twice, and what it writes has to be the same and create-only. Its late Ack counts: it
-// takes the item out of the stream for everybody.
+// A slow worker may finish an item that has been delivered again. Delivery is therefore at least once, and a worker's
+// writes must be deterministic and create-only. A late Ack is valid: it removes the item for every worker.
 //
-// [Lease.PublishResult] tells the coordinator of an outcome through the stream DDIFF_RESULT,
-// which [Queue.Results] reads from the start and follows. The order of a worker is: write the
-// result to storage, publish it, Ack. After a crash between any two, the next attempt finds
-// the result and goes on from there; a reader of results may therefore see an id twice.
+// [Lease.PublishResult] publishes an outcome to the coordinator through the stream DDIFF_RESULT, which [Queue.Results]
+// reads from the start and follows. A worker writes the result to storage, publishes it, and acknowledges the item, in
+// this order. After a crash in between, the next attempt finds the stored result and continues from there, so a reader
+// of results may see an id twice.
 //
-// # Who makes what
+// # Who creates the streams
 //
-// [Setup] makes the streams and the [Board]; the coordinator calls it, and [Open] for each
-// campaign, which makes the campaign's consumer. A worker calls [Attach], which makes nothing
-// and takes over the coordinator's settings. One of several coordinators leads: [Election].
+// The coordinator calls [Setup], which creates the streams and the [Board], and [Open] for each campaign, which creates
+// the campaign's consumer. A worker calls [Attach], which creates nothing and adopts the coordinator's settings. One of
+// several coordinators leads: [Election].
 //
-// The work that is left is the manifest minus the results in storage. The queue only carries
-// it and may be lost at any time. A coordinator that finds a campaign's queue gone
-// ([Queue.Exists]) calls Setup and Open again and publishes what is left; handles that workers
-// hold become good again by that. One whose campaign has the server for itself calls
-// [Queue.Reset] in place of that, which drops all that the streams hold of the campaign.
+// The pending work is the manifest minus the results in storage. The queue only transports it and may be lost at any
+// time. When a campaign's consumer is missing ([Queue.Exists]), the coordinator calls Setup and Open again and publishes
+// the pending work; the workers' handles become valid again. A coordinator that owns the server calls [Queue.Reset]
+// instead, which drops all messages of the campaign.
 //
-// Each time a campaign's consumer is made a new epoch begins, a growing number that is kept
-// with the consumer on the server and travels with every item. Epoch and round are part of the
-// ids by which the server recognises duplicates, because the server remembers the ids of
-// dropped items too, and would refuse to take them again.
+// Each creation of a campaign's consumer starts a new epoch, an increasing number that is stored with the consumer and
+// travels with every item. Epoch and round are part of the ids by which the server detects duplicates, because the
+// server also remembers the ids of dropped items and would refuse them.
 //
-// The number of a stream's first message is taken from the clock, in microseconds. So the
-// numbers of a stream that was deleted are not used again by the one that takes its place: an
-// answer to an item of the old one would take an item out of the new one, a result's number
-// would be below one that was read, and a record's revision would be mistaken for another.
+// The first sequence number of a stream is the creation time in microseconds. The numbers of a deleted stream are
+// therefore not reused by its successor: otherwise an acknowledgement of an old item would remove a new item, a new
+// result's number could be below a number that was read, and a record's revision could be ambiguous.
 //
-// # When the server does not answer
+// # Outages
 //
-// A call goes on trying for Config.Patience, 30 s by default, while there is no connection, a
-// stream has no leader, or an answer does not come, and then returns [ErrUnavailable]. A
-// message whose answer was lost is recognised when it is sent again, and so is a record.
-// Results, Watch, Sweep and Election.Run go on for as long as their context lasts. A lost
-// connection is made again for as long as it takes, to any server of the cluster; nothing is
-// kept to be sent later. A user that lacks a permission gets [ErrAccess], after some seconds,
-// since the server does not answer; a full server gives [ErrFull] at once.
+// While there is no connection, no leader of a stream, or no answer, a call retries for Config.Timeout, 30 s by default,
+// and then returns [ErrUnavailable]. Messages and records whose answer was lost are recognised when they are sent again.
+// Results, Watch, Sweep and Election.Run retry until their context ends. A lost connection is restored without a time
+// limit, to any server of the cluster; requests are not buffered. A missing permission returns [ErrAccess] after a few
+// seconds, because the server does not answer; a full server returns [ErrFull] at once.
 //
-// # What a setting costs
+// # Durability and throughput
 //
-// By default the server acknowledges a publish when the operating system has the bytes, and
-// syncs them to disk every two minutes: a killed process loses nothing, a power failure may
-// lose the last two minutes. Set to sync always ("sync_interval: always", or
-// EmbeddedConfig.SyncAlways) it loses nothing. What that costs, with messages of 1 KB in
-// batches, on a virtual machine with two busy cores and a network disk:
+// By default the server acknowledges a publish when the operating system has the bytes, and syncs them to disk every two
+// minutes: a killed process loses nothing, a power failure may lose the last two minutes. With "sync_interval: always",
+// or EmbeddedConfig.SyncAlways, a power failure loses nothing. Throughput for messages of 1 KB in batches, on a virtual
+// machine with two busy cores and a network disk:
 //
 //	one server                  22,000 to 49,000 messages a second
 //	one server, always             600 to  1,600, a disk flush each
@@ -81,20 +70,19 @@
 //	three servers, 3 replicas               22,000
 //	three servers, 3 replicas, always       11,000 to 15,000, flushed together
 //
-// Work that is lost costs only the time to publish it again, while a lost result or dead
-// letter has to be found in storage or is missed. So a single server that syncs always is best
-// used with UnsyncedWork, and a cluster without. Replicas beyond 1 need a cluster of that many
-// servers.
+// Lost work costs only another publish, but a lost result or dead letter must be recovered from storage or is missing.
+// Use UnsyncedWork with a single server that syncs always, and not with a cluster. Replicas above 1 need a cluster of
+// that many servers.
 //
-// AckWait is the time after which a dead worker's items go on. A live worker calls Extend
-// several times within it, and each call is a message to the server. A campaign has room for
-// 65,536 leases and 4,096 waiting calls of Lease at a time.
+// AckWait is the delay until the items of a dead worker are delivered again. A live worker calls Extend several times
+// within AckWait, and each call is a message to the server. A campaign is limited to 65,536 leases and 4,096 waiting
+// calls of Lease at a time.
 //
 // # Permissions
 //
-// What each role publishes to; it subscribes to its inboxes, "_INBOX_<role>.>", alone. The file
-// docs/security/nats-accounts.conf has the same as configuration of a server, and a test holds
-// it against this package. B stands for KV_DDIFF_BOARD, API for $JS.API.
+// The table lists the subjects that each role publishes to; each role subscribes only to its inboxes, "_INBOX_<role>.>".
+// The file docs/security/nats-accounts.conf contains the same rules as server configuration, and a test compares it with
+// this package. B stands for KV_DDIFF_BOARD, API for $JS.API.
 //
 //	Connect            all          API.INFO
 //	Setup              coordinator  API.STREAM.CREATE.S, .UPDATE.S, .INFO.S for S each of
@@ -107,14 +95,14 @@
 //	Lease              worker       API.CONSUMER.MSG.NEXT.DDIFF_WORK.*
 //	Ack, Retry,        worker       $JS.ACK.DDIFF_WORK.>, $JS.ACK.*.*.DDIFF_WORK.> (its form
 //	 Extend                         with domain and account)
-//	Publish, Release   coordinator, ddiff.work.*.*
-//	                   worker
+//	PublishBatch,      coordinator, ddiff.work.*.*
+//	 Release           worker
 //	PublishResult      coordinator, ddiff.result.*
 //	                   worker
 //	Bury, Sweep        coordinator, ddiff.dead.*
 //	                   worker
-//	the five above     coordinator, API.STREAM.INFO of their streams, to tell one that was
-//	                   worker       deleted from one that is away
+//	the five above     coordinator, API.STREAM.INFO of their streams, to distinguish a deleted
+//	                   worker       stream from an unreachable stream
 //	Results            coordinator  API.CONSUMER.CREATE.DDIFF_RESULT.*.ddiff.result.*, .INFO and
 //	                                .MSG.NEXT.DDIFF_RESULT.*
 //	LastResult         coordinator  API.STREAM.MSG.GET.DDIFF_RESULT

@@ -16,30 +16,29 @@ import (
 	"ddiff/internal/retry"
 )
 
-// KeyLeaderPrefix and the office are the key of the record of who leads.
+// KeyLeaderPrefix followed by the role is the key of the leader's record.
 const KeyLeaderPrefix = "leader."
 
-// ElectionConfig describes an election.
+// ElectionConfig configures an election.
 type ElectionConfig struct {
-	// Name is who runs, for people.
+	// Name is this process's name, for people.
 	Name string
-	// Office is what for: one of all with the same office leads. Default "coordinator".
-	Office string
-	// TTL is how long a leader that is gone keeps the others waiting. Default 10 s.
+	// Role is the position to fill: one process of all with the same Role leads. Default "coordinator".
+	Role string
+	// TTL is the time after which the other processes replace a leader that has died. Default 10 s.
 	TTL time.Duration
-	// Logger is told of every change. Default: nothing is logged.
+	// Logger receives every change. Default: no log.
 	Logger *slog.Logger
-	// Now is the clock; only its differences count. Default time.Now.
+	// Now is the clock; only differences of its times are used. Default time.Now.
 	Now func() time.Time
 }
 
-// Election lets one of several processes lead at a time, by a record on the board that the
-// leader renews. No two clocks are compared: who waits takes over when he has seen the record
-// unchanged for TTL, by his own clock, and who leads stops when two thirds of TTL have passed
-// since he began his last renewal.
+// Election lets one of several processes lead at a time, by a record on the board that the leader renews. No two clocks
+// are compared: a waiting process takes over when it has seen the record unchanged for TTL on its own clock, and a
+// leader stops when two thirds of TTL have passed since the start of its last renewal.
 //
-// A leader that was suspended may act once more before it notices. So what a leader writes
-// must be conditional, as Board.Update is, or harmless when it is done twice.
+// A leader that was suspended may act once more before it notices. Its writes must therefore be conditional, as
+// Board.Update is, or idempotent.
 type Election struct {
 	cfg   ElectionConfig
 	board *Board
@@ -49,21 +48,21 @@ type Election struct {
 	count uint64
 }
 
-// Leader is the record of who leads.
+// Leader is the leader's record.
 type Leader struct {
-	// Name is who leads, and ID tells two processes of one name apart.
+	// Name is the leader's name; ID distinguishes two processes with the same name.
 	Name string `json:"name"`
 	ID   string `json:"id"`
-	// Since is when he began to lead, by his clock.
+	// Since is the start of the term, by the leader's clock.
 	Since time.Time `json:"since"`
-	// Renewals counts how often the record was renewed.
+	// Renewals is the number of renewals.
 	Renewals uint64 `json:"renewals"`
 }
 
-// NewElection prepares for an election on the board, which Setup must have made.
+// NewElection opens the board, which Setup must have created, and returns an election.
 func NewElection(ctx context.Context, nc *nats.Conn, cfg ElectionConfig) (*Election, error) {
-	if cfg.Office == "" {
-		cfg.Office = "coordinator"
+	if cfg.Role == "" {
+		cfg.Role = "coordinator"
 	}
 	if cfg.TTL == 0 {
 		cfg.TTL = 10 * time.Second
@@ -74,10 +73,10 @@ func NewElection(ctx context.Context, nc *nats.Conn, cfg ElectionConfig) (*Elect
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	key := KeyLeaderPrefix + cfg.Office
+	key := KeyLeaderPrefix + cfg.Role
 	switch {
 	case !validKey.MatchString(key):
-		return nil, fmt.Errorf("prepare election: %w: Office %q", ErrBadName, cfg.Office)
+		return nil, fmt.Errorf("prepare election: %w: Role %q", ErrBadName, cfg.Role)
 	case cfg.TTL < 100*time.Millisecond:
 		return nil, fmt.Errorf("prepare election: %w: TTL is %v, at least 100ms is needed", ErrConfig, cfg.TTL)
 	}
@@ -85,13 +84,12 @@ func NewElection(ctx context.Context, nc *nats.Conn, cfg ElectionConfig) (*Elect
 	if err != nil {
 		return nil, fmt.Errorf("prepare election: %w", err)
 	}
-	return &Election{cfg: cfg, board: board.shortened(cfg.TTL), key: key, id: rand.Text()}, nil
+	return &Election{cfg: cfg, board: board.withTimeout(cfg.TTL), key: key, id: rand.Text()}, nil
 }
 
-// Run waits until this process leads, and calls lead with a context that ends when it does
-// not lead any more. Then it waits again, until ctx ends. lead must return soon after its
-// context has ended. When lead returns by itself, with or without an error, Run resigns and
-// returns that error. At the end of ctx Run resigns and returns nil.
+// Run waits until this process leads, and calls lead with a context that ends when this process is no longer the
+// leader. Then Run waits again, until ctx ends. lead must return soon after its context has ended. When lead returns by
+// itself, with or without an error, Run resigns and returns that error. When ctx ends, Run resigns and returns nil.
 func (e *Election) Run(ctx context.Context, lead func(ctx context.Context) error) error {
 	for {
 		revision, renewed, err := e.acquire(ctx)
@@ -101,16 +99,16 @@ func (e *Election) Run(ctx context.Context, lead func(ctx context.Context) error
 			}
 			return err
 		}
-		e.cfg.Logger.Info("leads", "office", e.cfg.Office, "name", e.cfg.Name)
-		done, err := e.hold(ctx, revision, renewed, lead)
+		e.cfg.Logger.Info("leading", "role", e.cfg.Role, "name", e.cfg.Name)
+		done, err := e.lead(ctx, revision, renewed, lead)
 		if done {
 			return err
 		}
-		e.cfg.Logger.Warn("leads no more", "office", e.cfg.Office, "name", e.cfg.Name)
+		e.cfg.Logger.Warn("no longer leading", "role", e.cfg.Role, "name", e.cfg.Name)
 	}
 }
 
-// acquire waits until the record is this process's.
+// acquire waits until this process owns the record.
 func (e *Election) acquire(ctx context.Context) (revision uint64, renewed time.Time, err error) {
 	var seen uint64
 	var since time.Time
@@ -119,26 +117,26 @@ func (e *Election) acquire(ctx context.Context) (revision uint64, renewed time.T
 		now := e.cfg.Now()
 		switch {
 		case errors.Is(err, ErrNoRecord):
-			e.begin()
+			e.newTerm()
 			if revision, err = e.board.Create(ctx, e.key, e.record()); err == nil {
 				return revision, now, nil
 			}
 		case err != nil:
-		case current != seen && !e.mine(data):
+		case current != seen && !e.owns(data):
 			seen, since = current, now
-		case now.Sub(since) >= e.cfg.TTL: // also when an answer was lost, and it is our own
-			e.begin()
+		case now.Sub(since) >= e.cfg.TTL: // also for our own record, after a lost answer
+			e.newTerm()
 			if revision, err = e.board.Update(ctx, e.key, e.record(), current); err == nil {
 				return revision, now, nil
 			}
 		}
 		for _, final := range []error{ErrClosed, ErrAccess, ErrNotReady} {
 			if errors.Is(err, final) {
-				return 0, time.Time{}, fmt.Errorf("run for %s: %w", e.cfg.Office, err)
+				return 0, time.Time{}, fmt.Errorf("election of %s: %w", e.cfg.Role, err)
 			}
 		}
 		if err != nil && ctx.Err() == nil && !errors.Is(err, ErrNoRecord) {
-			e.cfg.Logger.Warn("could not run for the lead; tries again", "office", e.cfg.Office, "reason", err)
+			e.cfg.Logger.Warn("could not take part in the election, will retry", "role", e.cfg.Role, "reason", err)
 		}
 		if err := retry.Sleep(ctx, e.cfg.TTL/10); err != nil {
 			return 0, time.Time{}, err
@@ -147,9 +145,9 @@ func (e *Election) acquire(ctx context.Context) (revision uint64, renewed time.T
 	return 0, time.Time{}, ctx.Err()
 }
 
-// hold leads and renews. It returns done when Run is to end, with its error. While lead is on
-// its way out after the end of ctx, the process is still the leader.
-func (e *Election) hold(ctx context.Context, revision uint64, renewed time.Time, lead func(context.Context) error) (done bool, err error) {
+// lead runs the function lead and renews the record. It returns done when Run must end, with Run's error. While lead
+// ends after the end of ctx, this process is still the leader.
+func (e *Election) lead(ctx context.Context, revision uint64, renewed time.Time, lead func(context.Context) error) (done bool, err error) {
 	leading := lifecycle.Go(ctx, lead)
 	defer leading.Stop()
 	for pause := e.cfg.TTL / 3; ; {
@@ -173,7 +171,7 @@ func (e *Election) hold(ctx context.Context, revision uint64, renewed time.Time,
 			continue
 		}
 		leading.Stop()
-		e.cfg.Logger.Warn("could not stay the leader", "office", e.cfg.Office, "reason", err, "last", leading.Err())
+		e.cfg.Logger.Warn("could not renew the lead", "role", e.cfg.Role, "reason", err, "last", leading.Err())
 		return false, nil
 	}
 }
@@ -192,34 +190,34 @@ func (e *Election) renew(ctx context.Context, revision uint64, left time.Duratio
 	}
 	// The answer to an earlier attempt may have been lost.
 	data, current, getErr := e.board.Get(ctx, e.key)
-	if getErr != nil || !e.mine(data) {
+	if getErr != nil || !e.owns(data) {
 		return 0, err
 	}
 	return e.board.Update(ctx, e.key, e.record(), current)
 }
 
-// mine reports whether a record is this process's.
-func (e *Election) mine(data []byte) bool {
+// owns reports whether a record belongs to this process.
+func (e *Election) owns(data []byte) bool {
 	var l Leader
 	return json.Unmarshal(data, &l) == nil && l.ID == e.id
 }
 
-// resign removes the record, so that nobody has to wait.
+// resign deletes the record, so that the other processes need not wait.
 func (e *Election) resign(ctx context.Context, revision uint64) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.cfg.TTL/3)
 	defer cancel()
 	if err := e.board.remove(ctx, e.key, jetstream.LastRevision(revision)); err != nil {
-		e.cfg.Logger.Warn("could not resign; the others wait", "office", e.cfg.Office, "for", e.cfg.TTL, "reason", err)
+		e.cfg.Logger.Warn("could not resign, the other processes wait for the TTL", "role", e.cfg.Role, "for", e.cfg.TTL, "reason", err)
 	}
 }
 
-func (e *Election) begin() { e.since, e.count = e.cfg.Now().UTC(), 0 }
+func (e *Election) newTerm() { e.since, e.count = e.cfg.Now().UTC(), 0 }
 
-// record is the next text of the record; no two are equal.
+// record returns the next content of the record; no two contents are equal.
 func (e *Election) record() []byte {
 	data, err := json.Marshal(Leader{Name: e.cfg.Name, ID: e.id, Since: e.since, Renewals: e.count})
 	if err != nil {
-		panic(err) // it has strings and numbers only
+		panic(err) // unreachable: strings, numbers and a time
 	}
 	return data
 }

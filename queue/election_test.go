@@ -14,10 +14,10 @@ import (
 	"ddiff/queue"
 )
 
-// shortTerm is long enough for a machine that is busy.
+// shortTerm is short, and long enough for a busy machine.
 const shortTerm = 2 * time.Second
 
-// candidate runs for an election on a connection of its own.
+// candidate takes part in an election on its own connection.
 type candidate struct {
 	nc      *nats.Conn
 	leads   chan context.Context
@@ -28,7 +28,7 @@ type candidate struct {
 
 func run(t *testing.T, s *server.Server, name string) *candidate {
 	t.Helper()
-	c := &candidate{nc: quick(t, s), leads: make(chan context.Context), release: make(chan error), ended: make(chan error, 1)}
+	c := &candidate{nc: dial(t, s), leads: make(chan context.Context), release: make(chan error), ended: make(chan error, 1)}
 	e, err := queue.NewElection(t.Context(), c.nc, queue.ElectionConfig{Name: name, TTL: shortTerm})
 	must(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -55,49 +55,49 @@ func (c *candidate) leader(t *testing.T, within time.Duration) context.Context {
 	case ctx := <-c.leads:
 		return ctx
 	case <-time.After(within):
-		t.Fatalf("it does not lead within %v", within)
+		t.Fatalf("no lead within %v", within)
 		return nil
 	}
 }
 
-// waits checks that the candidate does not lead for a while.
+// waits checks that the candidate does not lead within d.
 func (c *candidate) waits(t *testing.T, d time.Duration) {
 	t.Helper()
 	select {
 	case <-c.leads:
-		t.Fatal("there are two leaders")
+		t.Fatal("two leaders at once")
 	case <-time.After(d):
 	}
 }
 
-func electorate(t *testing.T) (*server.Server, *server.Options) {
+func electionServer(t *testing.T) (*server.Server, *server.Options) {
 	t.Helper()
 	o := jetStream(t)
 	s := serve(t, o)
-	must(t, queue.Setup(t.Context(), quick(t, s), queue.SetupConfig{}))
+	must(t, queue.Setup(t.Context(), dial(t, s), queue.SetupConfig{}))
 	return s, o
 }
 
 func TestElection(t *testing.T) {
 	t.Parallel()
-	s, _ := electorate(t)
+	s, _ := electionServer(t)
 	a := run(t, s, "a")
 	ctx := a.leader(t, patience)
 	b := run(t, s, "b")
-	b.waits(t, 3*shortTerm/2) // renewals keep it waiting
+	b.waits(t, 3*shortTerm/2) // renewals prevent a takeover
 	if ctx.Err() != nil {
-		t.Fatal("the leader has stopped by itself")
+		t.Fatal("the leader stopped without a reason")
 	}
-	board, err := queue.OpenBoard(t.Context(), quick(t, s))
+	board, err := queue.OpenBoard(t.Context(), dial(t, s))
 	must(t, err)
 	data, _, err := board.Get(t.Context(), queue.KeyLeaderPrefix+"coordinator")
 	must(t, err)
 	var l queue.Leader
 	must(t, json.Unmarshal(data, &l))
 	if l.Name != "a" || l.Renewals == 0 || time.Since(l.Since) > time.Minute {
-		t.Errorf("the record of the leader is %s", data)
+		t.Errorf("leader record %s", data)
 	}
-	// Who resigns keeps nobody waiting.
+	// A leader that resigns is replaced at once.
 	a.stop()
 	begin := time.Now()
 	b.leader(t, shortTerm)
@@ -105,7 +105,7 @@ func TestElection(t *testing.T) {
 		t.Errorf("the next leader waited %v", took)
 	}
 	must(t, <-a.ended)
-	// The error of lead is that of Run.
+	// Run returns the error of lead.
 	failure := errors.New("the leader failed")
 	b.release <- failure
 	mustBe(t, <-b.ended, failure)
@@ -115,11 +115,10 @@ func TestElection(t *testing.T) {
 	must(t, <-c.ended)
 }
 
-// TestElectionAfterADeath closes the leader's connection: it has to stop before the next one
-// begins.
-func TestElectionAfterADeath(t *testing.T) {
+// TestElectionReplacesDeadLeader closes the leader's connection: the leader must stop before the next leader starts.
+func TestElectionReplacesDeadLeader(t *testing.T) {
 	t.Parallel()
-	s, _ := electorate(t)
+	s, _ := electionServer(t)
 	a := run(t, s, "a")
 	led := a.leader(t, patience)
 	b := run(t, s, "b")
@@ -127,18 +126,18 @@ func TestElectionAfterADeath(t *testing.T) {
 	a.nc.Close()
 	b.leader(t, patience)
 	if took := time.Since(begin); took < shortTerm/3 {
-		t.Errorf("the next leader came after %v already", took)
+		t.Errorf("the next leader started after only %v", took)
 	}
 	if led.Err() == nil {
-		t.Error("the first leader goes on beside the second")
+		t.Error("the first leader still leads beside the second")
 	}
 	mustBe(t, <-a.ended, queue.ErrClosed)
 }
 
-// TestElectionWithoutAServer takes the server away for longer than a term.
-func TestElectionWithoutAServer(t *testing.T) {
+// TestElectionSurvivesServerOutage stops the server for longer than a term.
+func TestElectionSurvivesServerOutage(t *testing.T) {
 	t.Parallel()
-	s, o := electorate(t)
+	s, o := electionServer(t)
 	a, b := run(t, s, "a"), run(t, s, "b")
 	var first, second *candidate
 	var led context.Context
@@ -159,27 +158,27 @@ func TestElectionWithoutAServer(t *testing.T) {
 	case ctx := <-first.leads:
 		second.waits(t, shortTerm)
 		if ctx.Err() != nil {
-			t.Error("the leader has stopped again")
+			t.Error("the new leader has stopped")
 		}
 	case ctx := <-second.leads:
 		first.waits(t, shortTerm)
 		if ctx.Err() != nil {
-			t.Error("the leader has stopped again")
+			t.Error("the new leader has stopped")
 		}
 	case <-time.After(patience):
-		t.Fatal("nobody leads after the restart")
+		t.Fatal("no leader after the restart")
 	}
 }
 
-// TestElectionHasOneLeader lets many run for short terms of office, and counts.
+// TestElectionHasOneLeader has many candidates lead for short terms.
 func TestElectionHasOneLeader(t *testing.T) {
 	t.Parallel()
-	s, _ := electorate(t)
+	s, _ := electionServer(t)
 	var mu sync.Mutex
 	leaders, terms := 0, 0
 	var wg sync.WaitGroup
 	for range 6 {
-		nc := quick(t, s)
+		nc := dial(t, s)
 		wg.Go(func() {
 			for range 3 {
 				e, err := queue.NewElection(t.Context(), nc, queue.ElectionConfig{TTL: shortTerm})

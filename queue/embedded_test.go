@@ -49,13 +49,13 @@ func TestEmbeddedOpensNoPort(t *testing.T) {
 	q := newQueue(t, queue.Config{})
 	must(t, publish(t.Context(), q, "c", "1", nil))
 	if got := listening(t); len(got) > 0 {
-		t.Fatalf("the process listens on %v", got)
+		t.Fatalf("the process listens on %v, want no port", got)
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
 	defer listener.Close() // the test is over
 	if got := listening(t); len(got) != 1 {
-		t.Fatalf("a listener of the test shows as %v, want one address", got)
+		t.Fatalf("with a listener of the test: %v, want one address", got)
 	}
 }
 
@@ -79,7 +79,7 @@ func TestCallsAfterStopReturnErrClosed(t *testing.T) {
 	}
 }
 
-func TestEmbeddedBadStart(t *testing.T) {
+func TestEmbeddedStartErrors(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "file")
 	must(t, os.WriteFile(file, nil, 0o644))
@@ -104,10 +104,10 @@ func TestEmbeddedBadStart(t *testing.T) {
 			server, err := queue.StartEmbedded(c.ctx, queue.EmbeddedConfig{Dir: c.dir})
 			if err == nil {
 				server.Stop()
-				t.Fatal("the server starts")
+				t.Fatal("the server started")
 			}
 			if !strings.Contains(err.Error(), c.want) {
-				t.Fatalf("error %q does not say %q", err, c.want)
+				t.Fatalf("error %q does not contain %q", err, c.want)
 			}
 		})
 	}
@@ -142,5 +142,5 @@ func TestEmbeddedStoreLimit(t *testing.T) {
 	mustBe(t, err, queue.ErrFull)
 	more := []queue.Work{{Class: "c", ID: "more", Payload: make([]byte, 4<<10)}}
 	mustBe(t, q.PublishBatch(t.Context(), more), queue.ErrFull)
-	must(t, lease(t, q).Ack(t.Context())) // the work that is there can go on
+	must(t, lease(t, q).Ack(t.Context())) // stored work can still be settled
 }

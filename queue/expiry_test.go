@@ -9,9 +9,9 @@ import (
 	"ddiff/queue"
 )
 
-// TestLeaseLosesNothingAtItsEnd lets items arrive while one short call of Lease after the
-// other ends: each item must be in one of them, at its first attempt.
-func TestLeaseLosesNothingAtItsEnd(t *testing.T) {
+// TestExpiringCallsOfLeaseLoseNoItem publishes items during a series of short calls of Lease: each call must return the
+// items that the server delivered to it, at their first attempt.
+func TestExpiringCallsOfLeaseLoseNoItem(t *testing.T) {
 	t.Parallel()
 	const items = 300
 	q := newQueue(t, queue.Config{})
@@ -22,23 +22,23 @@ func TestLeaseLosesNothingAtItsEnd(t *testing.T) {
 				published <- err
 				return
 			}
-			time.Sleep(time.Millisecond) // not to wait for anything: so that calls end in between
+			time.Sleep(time.Millisecond) // spreads the items, so that calls end in between
 		}
 		published <- nil
 	}()
 	begin := time.Now()
 	for got := 0; got < items; {
 		if time.Since(begin) > patience {
-			t.Fatalf("%d items of %d within %v: the others wait for their lease to end", got, items, patience)
+			t.Fatalf("%d items of %d within %v: the others are leased to nobody", got, items, patience)
 		}
 		leases, err := q.Lease(t.Context(), 4, 2*time.Millisecond)
 		if errors.Is(err, queue.ErrUnavailable) {
-			continue // a server that is busy does not answer every time: callers ask again
+			continue // a busy server may not answer: callers retry
 		}
 		must(t, err)
 		for _, l := range leases {
 			if l.Attempt() != 1 {
-				t.Fatalf("item %s comes at attempt %d", l.ID(), l.Attempt())
+				t.Fatalf("item %s at attempt %d, want 1", l.ID(), l.Attempt())
 			}
 			must(t, l.Ack(t.Context()))
 			got++

@@ -13,37 +13,37 @@ import (
 )
 
 const (
-	// followHeartbeat is how often an idle server says that it is there. After two that do
-	// not come the consumer is made anew.
+	// followHeartbeat is the interval of an idle server's heartbeats. After two missing heartbeats the follower creates
+	// a new consumer.
 	followHeartbeat = 3 * time.Second
-	// followAge is how long the server keeps a consumer that nobody reads from.
+	// followAge is the time after which the server deletes a consumer without a reader.
 	followAge = 30 * time.Second
-	// followAhead is how many messages are fetched ahead.
+	// followAhead is the number of prefetched messages.
 	followAhead = 256
 )
 
-// errGap says that a message is missing between two that came.
+// errGap means that a message between two received messages is missing.
 var errGap = errors.New("a message did not arrive")
 
-// follower reads the messages of a stream in their order, each once, for as long as its
-// context lasts. It keeps its place itself: when a connection, a server or a leader is lost it
-// makes a new consumer, and goes on after the last message that it passed on.
+// follower reads the messages of a stream in order, each once, until its context ends. It tracks its own position:
+// after the loss of a connection, a server or a leader it creates a new consumer, which starts after the last delivered
+// message.
 type follower struct {
 	*link
 	stream, filter string
-	// after is the number of the last message that was passed on.
+	// after is the sequence number of the last delivered message.
 	after uint64
-	// latest begins with the newest message of each subject in place of all.
+	// latest starts with the newest message of each subject instead of all messages.
 	latest bool
-	// bare leaves out the payloads.
-	bare bool
+	// headersOnly omits the payloads.
+	headersOnly bool
 
-	ready bool // what was there at the beginning has been passed on
+	caughtUp bool // the messages present at the start were delivered
 }
 
-// run passes messages on until a function returns false or ctx ends. caughtUp is called once,
-// when all that was there at the beginning has been passed on. An error is one that does not
-// pass by itself: ErrNotReady when there is no stream, ErrAccess, ErrClosed, or ctx's.
+// run delivers messages until a function returns false or ctx ends. It calls caughtUp once, when all messages that were
+// present at the start have been delivered. The error is permanent: ErrNotReady without a stream, ErrAccess, ErrClosed,
+// or ctx's error.
 func (f *follower) run(ctx context.Context, message func(jetstream.Msg, *jetstream.MsgMetadata) bool, caughtUp func() bool) error {
 	delays := retry.NewBackOff(firstPause, longestPause)
 	for {
@@ -63,7 +63,7 @@ func (f *follower) run(ctx context.Context, message func(jetstream.Msg, *jetstre
 				return err
 			}
 		}
-		f.logger.Warn("reads on after an interruption", "stream", f.stream, "after", f.after, "reason", err)
+		f.logger.Warn("reading was interrupted, will resume", "stream", f.stream, "after", f.after, "reason", err)
 		if f.after > before {
 			delays.Reset()
 		}
@@ -73,7 +73,7 @@ func (f *follower) run(ctx context.Context, message func(jetstream.Msg, *jetstre
 	}
 }
 
-// consume makes a consumer and passes on what comes, until it breaks.
+// consume creates a consumer and delivers its messages until the consumer breaks.
 func (f *follower) consume(ctx context.Context, message func(jetstream.Msg, *jetstream.MsgMetadata) bool, caughtUp func() bool) (bool, error) {
 	consumer, err := f.consumer(ctx)
 	if err != nil {
@@ -86,9 +86,9 @@ func (f *follower) consume(ctx context.Context, message func(jetstream.Msg, *jet
 	}
 	defer messages.Stop()
 	defer context.AfterFunc(ctx, messages.Stop)()
-	// What the server sent while the connection broke does not come again.
+	// The server does not resend messages that were lost with the connection.
 	defer f.onStatus(messages.Stop, nats.CONNECTED)()
-	if consumer.CachedInfo().NumPending == 0 && !f.catchUp(caughtUp) {
+	if consumer.CachedInfo().NumPending == 0 && !f.reportCaughtUp(caughtUp) {
 		return false, nil
 	}
 	for expect := uint64(1); ; expect++ {
@@ -107,16 +107,16 @@ func (f *follower) consume(ctx context.Context, message func(jetstream.Msg, *jet
 			return false, nil
 		}
 		f.after = meta.Sequence.Stream
-		if meta.NumPending == 0 && !f.catchUp(caughtUp) {
+		if meta.NumPending == 0 && !f.reportCaughtUp(caughtUp) {
 			return false, nil
 		}
 	}
 }
 
-// next waits for a message; nil means that caughtUp wants no more. Messages that were counted
-// at the beginning may have been replaced since: then nothing says that the last has come.
+// next waits for a message; nil means that caughtUp returned false. Messages that were counted at the start may have
+// been replaced since, so the last of them may never arrive.
 func (f *follower) next(ctx context.Context, consumer jetstream.Consumer, messages jetstream.MessagesContext, caughtUp func() bool) (jetstream.Msg, error) {
-	for !f.ready {
+	for !f.caughtUp {
 		msg, err := messages.Next(jetstream.NextMaxWait(time.Second))
 		if !errors.Is(err, nats.ErrTimeout) {
 			return msg, err
@@ -125,30 +125,30 @@ func (f *follower) next(ctx context.Context, consumer jetstream.Consumer, messag
 		if err != nil {
 			return nil, err
 		}
-		if info.NumPending == 0 && info.Delivered.Stream <= f.after && !f.catchUp(caughtUp) {
+		if info.NumPending == 0 && info.Delivered.Stream <= f.after && !f.reportCaughtUp(caughtUp) {
 			return nil, nil
 		}
 	}
 	return messages.Next()
 }
 
-// catchUp calls caughtUp the first time.
-func (f *follower) catchUp(caughtUp func() bool) bool {
-	if f.ready {
+// reportCaughtUp calls caughtUp on the first call.
+func (f *follower) reportCaughtUp(caughtUp func() bool) bool {
+	if f.caughtUp {
 		return true
 	}
-	f.ready = true
+	f.caughtUp = true
 	return caughtUp()
 }
 
-// consumer makes a consumer that begins after the last message that was passed on.
+// consumer creates a consumer that starts after the last delivered message.
 func (f *follower) consumer(ctx context.Context) (jetstream.Consumer, error) {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
 	cfg := jetstream.ConsumerConfig{
 		Name: "ddiff-read-" + rand.Text(), FilterSubject: f.filter,
 		AckPolicy: jetstream.AckNonePolicy, MemoryStorage: true, Replicas: 1, InactiveThreshold: followAge,
-		HeadersOnly: f.bare,
+		HeadersOnly: f.headersOnly,
 	}
 	switch {
 	case f.after > 0:

@@ -12,19 +12,18 @@ import (
 	"ddiff/queue"
 )
 
-// victimEnv makes the test binary a process that works on a queue in the directory it names,
-// until it is killed.
+// victimEnv names a directory; with it set, the test binary works on a queue there until it is killed.
 const victimEnv = "DDIFF_TEST_QUEUE_VICTIM"
 
-// beVictim publishes four items, acknowledges and buries one each, publishes a result, holds
-// a lease, says "ready", and waits.
-func beVictim(dir string) {
+// runVictim publishes four items, acknowledges one, buries one, publishes a result, leaves one leased, prints "ready"
+// and waits.
+func runVictim(dir string) {
 	if err := work(context.Background(), dir); err != nil {
 		fmt.Println(err)
 		os.Exit(1)
 	}
 	fmt.Println("ready")
-	bufio.NewReader(os.Stdin).ReadByte() //nolint:errcheck // waits for the end
+	bufio.NewReader(os.Stdin).ReadByte() //nolint:errcheck // blocks until the kill
 }
 
 func work(ctx context.Context, dir string) error {
@@ -65,13 +64,13 @@ func TestKilledProcessLosesNothing(t *testing.T) {
 	victim.Env = append(os.Environ(), victimEnv+"="+dir)
 	stdin, err := victim.StdinPipe()
 	must(t, err)
-	defer stdin.Close() // the process is dead by then
+	defer stdin.Close() // the process was killed
 	stdout, err := victim.StdoutPipe()
 	must(t, err)
 	must(t, victim.Start())
 	line, err := bufio.NewReader(stdout).ReadString('\n')
 	if err != nil || line != "ready\n" {
-		t.Fatalf("the process says %q, %v", line, err)
+		t.Fatalf("the process printed %q, %v", line, err)
 	}
 	must(t, victim.Process.Kill())
 	victim.Wait() //nolint:errcheck // it was killed

@@ -16,8 +16,8 @@ import (
 	"ddiff/internal/retry"
 )
 
-// Lease is the right to work on one item for a time. One goroutine settles it, with exactly
-// one of Ack, Retry, Release and Bury; Extend may be called from another one meanwhile.
+// Lease is the temporary right to work on one item. One goroutine settles it with exactly one of Ack, Retry, Release
+// and Bury; Extend may be called concurrently.
 type Lease struct {
 	q        *Queue
 	msg      jetstream.Msg
@@ -26,13 +26,12 @@ type Lease struct {
 	settled  atomic.Bool
 }
 
-// Lease asks for up to n items, n >= 1, and waits about wait for them: it returns as soon as
-// it has n, else what there is when the time is over, which may be nothing. Nothing is
-// fetched ahead. The first items age while the call waits for more, so for n > 1 the wait is
-// cut to half of AckWait.
+// Lease requests up to n items, n >= 1, and waits about wait for them. It returns as soon as it has n items, or the
+// available ones, possibly none, when wait is over. It prefetches nothing. The first leases age while the call waits
+// for more items, so for n > 1 wait is limited to half of AckWait.
 //
-// When ctx ends, the items that were there already are returned with a nil error, and ctx's
-// error only without any. ErrNotReady and ErrUnavailable mean: again in a moment.
+// When ctx ends, Lease returns the items received so far with a nil error, or ctx's error when there are none. After
+// ErrNotReady and ErrUnavailable the caller should try again after a moment.
 func (q *Queue) Lease(ctx context.Context, n int, wait time.Duration) ([]*Lease, error) {
 	if n < 1 || wait <= 0 {
 		return nil, fmt.Errorf("%w: lease %d items within %v", ErrConfig, n, wait)
@@ -49,7 +48,7 @@ func (q *Queue) Lease(ctx context.Context, n int, wait time.Duration) ([]*Lease,
 	if err != nil {
 		return nil, fmt.Errorf("lease work of campaign %s: %w", q.cfg.Campaign, err)
 	}
-	if len(leases) > 0 { // no spans for a worker that idles
+	if len(leases) > 0 { // an idle worker makes no spans
 		_, span := q.cfg.Tracer.Start(ctx, "lease "+workSubject, trace.WithTimestamp(begin),
 			trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(
 				attributeSystem.String("nats"), attributeOperation.String("lease"), attributeSubject.String(workSubject),
@@ -64,18 +63,18 @@ func (q *Queue) fetch(ctx context.Context, n int, wait time.Duration) ([]*Lease,
 		return nil, err
 	}
 	if q.consumer == nil {
-		return nil, fmt.Errorf("%w: the queue is open for inspection only", ErrNotReady)
+		return nil, fmt.Errorf("%w: the queue was opened with Inspect", ErrNotReady)
 	}
 	if !q.connected(ctx, wait) {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		return nil, fmt.Errorf("%w: there is no connection", ErrUnavailable)
+		return nil, fmt.Errorf("%w: not connected", ErrUnavailable)
 	}
 	before := q.nc.LastError()
 	connected, cancel := q.whileConnected(ctx)
 	defer cancel()
-	batch, err := q.consumer.Fetch(n, jetstream.FetchContext(pull{connected, time.Now().Add(wait * 10 / 9)}))
+	batch, err := q.consumer.Fetch(n, jetstream.FetchContext(hintedContext{connected, time.Now().Add(wait * 10 / 9)}))
 	if err != nil {
 		return nil, fetchError(err)
 	}
@@ -96,25 +95,25 @@ func (q *Queue) fetch(ctx context.Context, n int, wait time.Duration) ([]*Lease,
 	case denied != nil:
 		return leases, denied
 	}
-	if errors.Is(err, nats.ErrNoResponders) && !q.exists(ctx) {
+	if errors.Is(err, nats.ErrNoResponders) && !q.hasConsumer(ctx) {
 		return leases, fmt.Errorf("%w: the campaign has no consumer", ErrNotReady)
 	}
 	return leases, fetchError(err)
 }
 
-// exists asks once whether the campaign's consumer is there; without an answer it is.
-func (q *Queue) exists(ctx context.Context) bool {
+// hasConsumer asks the server once whether the campaign's consumer exists. Without an answer it returns true.
+func (q *Queue) hasConsumer(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
 	_, err := q.js.Consumer(ctx, workStream, q.durable())
-	return !gone(err)
+	return !notFound(err)
 }
 
-// fetchError sorts the ends of a pull.
+// fetchError maps the end of a pull request to an error of this package.
 func fetchError(err error) error {
 	switch {
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, nats.ErrTimeout):
-		return nil // nothing came
+		return nil // no items
 	case errors.Is(err, jetstream.ErrNoHeartbeat), errors.Is(err, jetstream.ErrServerShutdown),
 		errors.Is(err, jetstream.ErrConsumerLeadershipChanged), transient(err):
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
@@ -122,17 +121,17 @@ func fetchError(err error) error {
 	return serverError(err)
 }
 
-// pull is a context with a deadline that it does not keep. The client takes nine tenths of
-// the time to the deadline as the time after which the server ends the request, and says so
-// in a last message. If the client stopped at a deadline of its own, an item that the server
-// sent just before would be leased to nobody until AckWait is over.
-type pull struct {
+// hintedContext is a context that reports a deadline but never expires. The client requests nine tenths of the time to
+// the deadline as the lifetime of the pull request, and the server ends the request with a last message. If the client
+// stopped at a deadline of its own, an item that the server sent just before would stay leased to nobody until AckWait
+// is over.
+type hintedContext struct {
 	context.Context
 	deadline time.Time
 }
 
 // Deadline implements context.Context.
-func (p pull) Deadline() (time.Time, bool) { return p.deadline, true }
+func (p hintedContext) Deadline() (time.Time, bool) { return p.deadline, true }
 
 func (q *Queue) newLease(msg jetstream.Msg) (*Lease, error) {
 	meta, err := msg.Metadata()
@@ -140,39 +139,38 @@ func (q *Queue) newLease(msg jetstream.Msg) (*Lease, error) {
 		return nil, err
 	}
 	l := &Lease{q: q, msg: msg, identity: identityOf(q.campaign, msg.Headers())}
-	l.attempt = number(carrier(msg.Headers()), headerAttempts) + int(meta.NumDelivered)
-	q.sawEpoch(l.identity.epoch)
+	l.attempt = intHeader(carrier(msg.Headers()), headerAttempts) + int(meta.NumDelivered)
+	q.recordEpoch(l.identity.epoch)
 	return l, nil
 }
 
-// ID is the item's id.
+// ID returns the item's id.
 func (l *Lease) ID() string { return l.identity.id }
 
-// Round is the round in which the item was published.
+// Round returns the round in which the item was published.
 func (l *Lease) Round() int { return l.identity.round }
 
-// Class is the item's class, as a token: equal for items that may share a batch.
+// Class returns the item's class as a token. Items with equal classes may share a batch.
 func (l *Lease) Class() string {
 	return l.msg.Subject()[strings.LastIndexByte(l.msg.Subject(), '.')+1:]
 }
 
-// Payload is what was published. The caller must not change it.
+// Payload returns the published payload, which the caller must not modify.
 func (l *Lease) Payload() []byte { return l.msg.Data() }
 
-// Context is ctx with the trace context that was published with the item.
+// Context returns ctx with the trace context that was published with the item.
 func (l *Lease) Context(ctx context.Context) context.Context {
 	return propagation.TraceContext{}.Extract(ctx, carrier(l.msg.Headers()))
 }
 
-// Attempt counts how often the item was handed out to be worked on, from 1. What a worker
-// released does not count.
+// Attempt returns the number of this attempt at the item, from 1. Released attempts do not count.
 func (l *Lease) Attempt() int { return l.attempt }
 
-// Last reports whether the item is to be buried when this attempt does not succeed.
+// Last reports whether the item must be buried when this attempt fails.
 func (l *Lease) Last() bool { return l.attempt >= l.q.cfg.MaxAttempts }
 
-// Exhausted reports whether all attempts are used up, as when the workers that made them
-// died: the item is to be buried and not tried.
+// Exhausted reports whether no attempts are left, for example because the previous workers died: the item must be
+// buried without another attempt.
 func (l *Lease) Exhausted() bool { return l.attempt > l.q.cfg.MaxAttempts }
 
 // RetryDelay suggests a delay before the next attempt: RetryBase, doubled after every attempt up to RetryMax, times a
@@ -185,9 +183,8 @@ func (l *Lease) RetryDelay() time.Duration {
 	return delays.NextBackOff()
 }
 
-// PublishResult stores the outcome of the item for the coordinator. Its epoch and round are
-// those in which the item was published: publishing an outcome of the same item again changes
-// nothing and is no error. It does not end the lease.
+// PublishResult publishes the outcome of the item to the coordinator, under the epoch and round in which the item was
+// published. It is idempotent and does not end the lease.
 func (l *Lease) PublishResult(ctx context.Context, payload []byte) error {
 	return l.q.publishResult(ctx, l.identity, payload)
 }

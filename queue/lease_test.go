@@ -12,24 +12,24 @@ import (
 
 const shortWait = 500 * time.Millisecond
 
-func TestLeaseOfADeadWorkerIsHandedOutAgain(t *testing.T) {
+func TestExpiredLeaseIsRedelivered(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t, queue.Config{AckWait: shortWait, MaxAttempts: 2})
 	must(t, publish(t.Context(), q, "c", "1", []byte("p")))
-	for attempt := 1; attempt <= 4; attempt++ { // MaxAttempts and the two that are left for Bury
+	for attempt := 1; attempt <= 4; attempt++ { // MaxAttempts and the two spare deliveries
 		begin := time.Now()
 		l := lease(t, q)
 		if l.Attempt() != attempt || l.Last() != (attempt >= 2) || l.Exhausted() != (attempt > 2) {
 			t.Fatalf("attempt %d, last %t, exhausted %t, want attempt %d", l.Attempt(), l.Last(), l.Exhausted(), attempt)
 		}
 		if took := time.Since(begin); attempt > 1 && took < shortWait/2 {
-			t.Fatalf("handed out again after %v, before AckWait", took)
+			t.Fatalf("redelivered after %v, before AckWait", took)
 		}
 	}
 	wantNone(t, q, 3*shortWait)
 }
 
-func TestExtendKeepsTheLease(t *testing.T) {
+func TestExtendRenewsLease(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t, queue.Config{AckWait: shortWait})
 	must(t, publish(t.Context(), q, "c", "1", nil))
@@ -38,7 +38,7 @@ func TestExtendKeepsTheLease(t *testing.T) {
 		wantNone(t, q, shortWait/10)
 		must(t, l.Extend(t.Context()))
 	}
-	if again := lease(t, q); again.Attempt() != 2 { // nobody extends any more
+	if again := lease(t, q); again.Attempt() != 2 { // no further Extend
 		t.Fatalf("attempt %d, want 2", again.Attempt())
 	}
 }
@@ -69,7 +69,7 @@ func TestRetryAndRelease(t *testing.T) {
 	wantDepth(t, q, 0, 1)
 	l := lease(t, q)
 	if took := time.Since(begin); took < delay || l.Attempt() != 2 {
-		t.Fatalf("attempt %d comes after %v, want 2 after %v", l.Attempt(), took, delay)
+		t.Fatalf("attempt %d after %v, want 2 after %v", l.Attempt(), took, delay)
 	}
 	must(t, l.Release(t.Context()))
 	wantDepth(t, q, 1, 0)
@@ -96,11 +96,11 @@ func TestLeaseBatches(t *testing.T) {
 	if len(first) != 3 {
 		t.Fatalf("%d items, want 3", len(first))
 	}
-	wantDepth(t, q, 2, 3) // nothing is fetched ahead
+	wantDepth(t, q, 2, 3) // no prefetch
 	rest, err := q.Lease(t.Context(), 3, time.Second)
 	must(t, err)
 	if len(rest) != 2 {
-		t.Fatalf("%d items, want the 2 that are left", len(rest))
+		t.Fatalf("%d items, want the remaining 2", len(rest))
 	}
 	wantNone(t, q, 50*time.Millisecond)
 	for _, n := range []int{0, -1} {
@@ -111,14 +111,14 @@ func TestLeaseBatches(t *testing.T) {
 	mustBe(t, err, queue.ErrConfig)
 }
 
-func TestLeaseWaitsLessThanAckWait(t *testing.T) {
+func TestLeaseOfBatchIsLimitedToHalfOfAckWait(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t, queue.Config{AckWait: shortWait})
 	must(t, publish(t.Context(), q, "c", "1", nil))
 	leases, err := q.Lease(t.Context(), 8, patience)
 	must(t, err)
 	if len(leases) != 1 || leases[0].Attempt() != 1 {
-		t.Fatalf("%d leases, want the one item once", len(leases))
+		t.Fatalf("%d leases, want 1", len(leases))
 	}
 }
 
@@ -137,7 +137,7 @@ func TestLeaseEndsWithItsContext(t *testing.T) {
 	wg.Wait()
 	_, err := q.Lease(ctx, 1, time.Hour)
 	mustBe(t, err, context.Canceled)
-	// The request that was given up takes no item.
+	// An abandoned request leases no item.
 	must(t, publish(t.Context(), q, "c", "1", nil))
 	if l := lease(t, q); l.Attempt() != 1 {
 		t.Fatalf("attempt %d, want 1", l.Attempt())
@@ -181,7 +181,7 @@ func TestManyWorkers(t *testing.T) {
 	wg.Wait()
 	for id, n := range done {
 		if n != 1 {
-			t.Errorf("item %s was handed out %d times", id, n)
+			t.Errorf("item %s was delivered %d times", id, n)
 		}
 	}
 	if len(done) != items {
@@ -189,7 +189,7 @@ func TestManyWorkers(t *testing.T) {
 	}
 }
 
-func TestRestartKeepsWork(t *testing.T) {
+func TestServerRestartPreservesWork(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	server := start(t, dir)

@@ -17,26 +17,24 @@ import (
 )
 
 const (
-	// defaultPatience is how long a call goes on while the server has no answer. A new
-	// leader of a replicated stream is found within ten seconds or so.
-	defaultPatience = 30 * time.Second
-	// attemptTimeout bounds one attempt of a call: a request that was lost with a server is
-	// made again.
+	// defaultTimeout limits the retries of a call. A replicated stream elects a new leader within about ten seconds.
+	defaultTimeout = 30 * time.Second
+	// attemptTimeout limits one attempt: a request that was lost with a server is sent again.
 	attemptTimeout = 5 * time.Second
-	// The pause between two attempts grows from the first to the longest.
+	// The delay between two attempts grows from firstPause to longestPause.
 	firstPause   = 50 * time.Millisecond
 	longestPause = 2 * time.Second
 )
 
-// link is a connection, with the endurance to get over the short troubles of a server.
+// link is a connection that retries requests through short outages of a server.
 type link struct {
-	nc       *nats.Conn
-	js       jetstream.JetStream
-	logger   *slog.Logger
-	patience time.Duration
+	nc      *nats.Conn
+	js      jetstream.JetStream
+	logger  *slog.Logger
+	timeout time.Duration
 }
 
-func newLink(nc *nats.Conn, logger *slog.Logger, patience time.Duration) (*link, error) {
+func newLink(nc *nats.Conn, logger *slog.Logger, timeout time.Duration) (*link, error) {
 	js, err := jetstream.New(nc, jetstream.WithPublishAsyncTimeout(publishTimeout), jetstream.WithPublishAsyncMaxPending(2*maxInFlight))
 	if err != nil {
 		return nil, err
@@ -44,19 +42,19 @@ func newLink(nc *nats.Conn, logger *slog.Logger, patience time.Duration) (*link,
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
 	}
-	return &link{nc: nc, js: js, logger: logger, patience: patience}, nil
+	return &link{nc: nc, js: js, logger: logger, timeout: timeout}, nil
 }
 
-// persist calls act until it succeeds, fails permanently, or patience is over; the error then wraps ErrUnavailable. Each
-// attempt has its own deadline. stream is the stream that must exist for act to get an answer, or "".
-func (l *link) persist(ctx context.Context, stream string, act func(ctx context.Context) error) error {
+// withRetry calls act until it succeeds, fails permanently, or l.timeout is over; the error then wraps ErrUnavailable.
+// Each attempt has its own deadline. stream is the stream that must exist for act to get an answer, or "".
+func (l *link) withRetry(ctx context.Context, stream string, act func(ctx context.Context) error) error {
 	return l.retry(ctx, func() error { return l.attempt(ctx, stream, act) })
 }
 
-// retry calls act until it succeeds, returns a permanent error, or patience is over.
+// retry calls act until it succeeds, returns a permanent error, or l.timeout is over.
 func (l *link) retry(ctx context.Context, act func() error) error {
 	_, err := backoff.Retry(ctx, func() (struct{}, error) { return struct{}{}, act() },
-		backoff.WithBackOff(retry.NewBackOff(firstPause, longestPause)), backoff.WithMaxElapsedTime(l.patience))
+		backoff.WithBackOff(retry.NewBackOff(firstPause, longestPause)), backoff.WithMaxElapsedTime(l.timeout))
 	if err != nil && ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -124,7 +122,7 @@ func (l *link) onStatus(f func(), states ...nats.Status) (stop func()) {
 	}
 }
 
-// missing reports whether the server says that there is no such stream.
+// missing reports whether the server says that the stream does not exist.
 func (l *link) missing(ctx context.Context, stream string) bool {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
@@ -132,7 +130,7 @@ func (l *link) missing(ctx context.Context, stream string) bool {
 	return errors.Is(err, jetstream.ErrStreamNotFound)
 }
 
-// connected waits until there is a connection, at most for wait.
+// connected waits up to wait for a connection, and reports whether there is one.
 func (l *link) connected(ctx context.Context, wait time.Duration) bool {
 	if l.nc.IsConnected() || l.nc.IsClosed() {
 		return true
@@ -153,7 +151,7 @@ func (l *link) connected(ctx context.Context, wait time.Duration) bool {
 	return true
 }
 
-// The server's codes that matter here.
+// Error codes of the server.
 const (
 	codeAccountResources  jetstream.ErrorCode = 10002
 	codeNoPeers           jetstream.ErrorCode = 10005
@@ -165,14 +163,14 @@ const (
 	codeWrongLastConstant                     = jetstream.JSErrCodeStreamWrongLastSequenceConstant
 )
 
-// unanswered reports that nobody listened to a request, or that the answer did not come.
+// unanswered reports whether nobody listened to a request, or the answer did not arrive.
 func unanswered(err error) bool {
 	return errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrNoStreamResponse) ||
 		errors.Is(err, nats.ErrTimeout) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// transient reports whether the same request may work a little later: while there is no
-// connection, no leader, or no answer. What the caller's context ended is not asked about.
+// transient reports whether the same request may succeed later: there is no connection, no leader, or no answer.
+// Callers check their own context first.
 func transient(err error) bool {
 	if unanswered(err) {
 		return true
@@ -193,13 +191,13 @@ func transient(err error) bool {
 	switch api.ErrorCode {
 	case jetstream.JSErrCodeJetStreamNotEnabled, jetstream.JSErrCodeJetStreamNotEnabledForAccount:
 		return false
-	case codeNoPeers: // a server of the cluster is away
+	case codeNoPeers: // a server of the cluster is down
 		return true
 	}
 	return api.Code == 503
 }
 
-// full reports whether the server has no space left.
+// full reports whether the server is out of space.
 func full(api *jetstream.APIError) bool {
 	switch api.ErrorCode {
 	case codeAccountResources, codeResources, codeMemory, codeStorage:
@@ -214,13 +212,13 @@ func full(api *jetstream.APIError) bool {
 	return false
 }
 
-// conflict reports whether a message was refused because another one was stored before.
+// conflict reports whether a conditional write lost against another write.
 func conflict(err error) bool {
 	var api *jetstream.APIError
 	return errors.As(err, &api) && (api.ErrorCode == codeWrongLastSequence || api.ErrorCode == codeWrongLastConstant)
 }
 
-// serverError puts the sentinel that fits in front of an error of the client or the server.
+// serverError wraps an error of the client or the server in the matching sentinel.
 func serverError(err error) error {
 	var api *jetstream.APIError
 	var sentinel error

@@ -10,16 +10,16 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 )
 
-// The headers of a message, besides the trace context.
+// Headers of a message, besides the trace context.
 const (
 	headerID       = "Ddiff-Id"
 	headerEpoch    = "Ddiff-Epoch"
 	headerRound    = "Ddiff-Round"
-	headerAttempts = "Ddiff-Attempts" // made before the item was released
-	headerReleases = "Ddiff-Releases" // how often it was
+	headerAttempts = "Ddiff-Attempts" // before the release
+	headerReleases = "Ddiff-Releases" // number of releases
 )
 
-// identity is what a message belongs to: an item as it was published once.
+// identity identifies the publication of an item: one item in one round of one epoch.
 type identity struct {
 	campaign string // as a token
 	epoch    int64
@@ -27,24 +27,24 @@ type identity struct {
 	id       string
 }
 
-// messageID is the id by which the server recognises a message. A stream's ids are shared by
-// all campaigns, so the campaign is part of it.
+// messageID returns the id by which the server detects duplicates. All campaigns share a stream's ids, so the id
+// includes the campaign.
 func (i identity) messageID() string {
 	return i.campaign + "/" + formatEpoch(i.epoch) + "/" + strconv.Itoa(i.round) + "/" + i.id
 }
 
-// identityOf reads the identity of a message on a subject of this package.
+// identityOf reads the identity from a message's headers.
 func identityOf(campaign string, header nats.Header) identity {
 	h := carrier(header)
-	i := identity{campaign: campaign, id: h.Get(headerID), round: number(h, headerRound)}
+	i := identity{campaign: campaign, id: h.Get(headerID), round: intHeader(h, headerRound)}
 	if epoch, err := parseEpoch(h.Get(headerEpoch)); err == nil {
 		i.epoch = epoch
 	}
 	return i
 }
 
-// number is the value of a header, 0 when there is none.
-func number(h carrier, key string) int {
+// intHeader returns the value of a header, or 0 when it is missing.
+func intHeader(h carrier, key string) int {
 	n, err := strconv.Atoi(h.Get(key))
 	if err != nil {
 		return 0
@@ -52,7 +52,7 @@ func number(h carrier, key string) int {
 	return n
 }
 
-// message builds a message with the headers that all have: identity and trace context.
+// message returns a message with the headers for identity and trace context.
 func (i identity) message(ctx context.Context, subject string, payload []byte) (*nats.Msg, error) {
 	if err := checkID(i.id); err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func (i identity) message(ctx context.Context, subject string, payload []byte) (
 // store publishes one message to a stream and returns when the server has it. A message that is already there is no
 // error.
 func (l *link) store(ctx context.Context, stream string, msg *nats.Msg) error {
-	return l.persist(ctx, stream, func(ctx context.Context) error {
+	return l.withRetry(ctx, stream, func(ctx context.Context) error {
 		_, err := l.js.PublishMsg(ctx, msg)
 		return err
 	})

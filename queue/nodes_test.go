@@ -20,10 +20,10 @@ import (
 	"ddiff/queue"
 )
 
-// nodeEnv makes the test binary a NATS server with the configuration file that it names.
+// nodeEnv names a configuration file; with it set, the test binary is a NATS server.
 const nodeEnv = "DDIFF_TEST_NATS_CONF"
 
-func beNode(conf string) {
+func runNode(conf string) {
 	o, err := server.ProcessConfigFile(conf)
 	if err != nil {
 		fmt.Println(err)
@@ -38,8 +38,7 @@ func beNode(conf string) {
 	s.WaitForShutdown()
 }
 
-// nodes are three servers, each a process, with the configuration that is shipped: TLS,
-// accounts, streams synced always.
+// nodes is a cluster of three server processes with the documented configuration: TLS, accounts, sync always.
 type nodes struct {
 	authority *authority
 	ports     [3]int
@@ -80,11 +79,11 @@ func (n *nodes) start(t *testing.T, i int) {
 	t.Helper()
 	n.processes[i] = exec.Command(os.Args[0])
 	n.processes[i].Env = n.env[i]
-	n.processes[i].Stdout, n.processes[i].Stderr = os.Stderr, os.Stderr // it says why it does not start
+	n.processes[i].Stdout, n.processes[i].Stderr = os.Stderr, os.Stderr // for the reason of a failed start
 	must(t, n.processes[i].Start())
 }
 
-// kill ends a server like a loss of power.
+// kill kills a server process.
 func (n *nodes) kill(t *testing.T, i int) {
 	t.Helper()
 	if n.processes[i].ProcessState == nil {
@@ -107,7 +106,7 @@ func (n *nodes) connect(t *testing.T, role string) *nats.Conn {
 	return nc
 }
 
-// leader is the server that leads a stream.
+// leader returns the index of the server that leads a stream.
 func leader(t *testing.T, nc *nats.Conn, name string) int {
 	t.Helper()
 	js, err := jetstream.New(nc)
@@ -124,14 +123,13 @@ func leader(t *testing.T, nc *nats.Conn, name string) int {
 	return found
 }
 
-// TestClusterLosesServers runs a campaign on three servers, and kills the ones that lead its
-// streams, one after the other, in the middle.
-func TestClusterLosesServers(t *testing.T) {
+// TestCampaignSurvivesServerDeaths runs a campaign on three servers and kills the leaders of its streams one by one.
+func TestCampaignSurvivesServerDeaths(t *testing.T) {
 	t.Parallel()
 	n := startNodes(t)
 	coordinator, other, worker := n.connect(t, "coordinator"), n.connect(t, "coordinator"), n.connect(t, "worker")
 	must(t, queue.Setup(t.Context(), coordinator, queue.SetupConfig{Replicas: 3}))
-	q, err := queue.Open(t.Context(), coordinator, queue.Config{Campaign: "camp", Replicas: 3, AckWait: 5 * time.Second, MaxAttempts: 9, Patience: time.Minute})
+	q, err := queue.Open(t.Context(), coordinator, queue.Config{Campaign: "camp", Replicas: 3, AckWait: 5 * time.Second, MaxAttempts: 9, Timeout: time.Minute})
 	must(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
@@ -139,7 +137,7 @@ func TestClusterLosesServers(t *testing.T) {
 	defer background.Wait()
 	defer cancel()
 
-	// Two run for the lead all the time.
+	// Two candidates compete for the lead throughout.
 	var leaders, terms atomic.Int32
 	for _, nc := range []*nats.Conn{coordinator, other} {
 		e, err := queue.NewElection(ctx, nc, queue.ElectionConfig{TTL: 10 * time.Second})
@@ -159,9 +157,9 @@ func TestClusterLosesServers(t *testing.T) {
 			}
 		})
 	}
-	// A worker works.
+	// A worker leases and acknowledges items.
 	background.Go(func() {
-		w, err := queue.Attach(ctx, worker, queue.Config{Campaign: "camp", Patience: time.Minute})
+		w, err := queue.Attach(ctx, worker, queue.Config{Campaign: "camp", Timeout: time.Minute})
 		if err != nil {
 			t.Errorf("Attach: %v", err)
 			return
@@ -172,7 +170,7 @@ func TestClusterLosesServers(t *testing.T) {
 				if !errors.Is(err, queue.ErrUnavailable) {
 					t.Errorf("Lease: %v", err)
 				}
-				time.Sleep(100 * time.Millisecond) // as a worker does
+				time.Sleep(100 * time.Millisecond) // then retry, as a worker does
 			}
 			for _, l := range leases {
 				if err := l.PublishResult(ctx, l.Payload()); err != nil && ctx.Err() == nil {
@@ -184,7 +182,7 @@ func TestClusterLosesServers(t *testing.T) {
 			}
 		}
 	})
-	// A board is watched.
+	// A client watches the board.
 	board, err := queue.OpenBoard(ctx, coordinator)
 	must(t, err)
 	var note atomic.Int32
@@ -222,7 +220,7 @@ func TestClusterLosesServers(t *testing.T) {
 	for r, err := range q.Results(ctx, 0) {
 		must(t, err)
 		if r.Seq <= last {
-			t.Fatalf("result number %d comes after %d", r.Seq, last)
+			t.Fatalf("result number %d follows %d", r.Seq, last)
 		}
 		last = r.Seq
 		got[r.ID]++
@@ -242,7 +240,7 @@ func TestClusterLosesServers(t *testing.T) {
 	must(t, <-published)
 	for id, times := range got {
 		if times != 1 {
-			t.Errorf("the result of item %s came %d times", id, times)
+			t.Errorf("item %s has %d results", id, times)
 		}
 	}
 	if len(got) != rounds*items {
@@ -254,7 +252,7 @@ func TestClusterLosesServers(t *testing.T) {
 		return err == nil && pending == 0 && inFlight == 0
 	})
 	if terms.Load() == 0 {
-		t.Error("nobody has led")
+		t.Error("no candidate has led")
 	}
 	t.Logf("%d terms of office", terms.Load())
 }

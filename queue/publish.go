@@ -10,27 +10,26 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// maxInFlight is how many messages of a batch wait for the server's answer at a time.
+// maxInFlight is the number of messages of a batch that wait for the server's answer at a time.
 const maxInFlight = 1024
 
-// Work is one item to publish.
+// Work is an item to publish.
 type Work struct {
-	// Class names the items that may share a batch, 1 to MaxNameBytes bytes.
+	// Class groups the items that may share a batch, 1 to MaxNameBytes bytes.
 	Class string
 	// ID is the item's identity, 1 to MaxIDBytes bytes.
 	ID string
-	// Round tells publishing an item anew, which takes it again, from publishing it a second
-	// time by mistake, which does not. It travels with the item, its result and its dead
-	// letter. 0 or more.
+	// Round distinguishes an intended republication, which the queue accepts again, from an accidental duplicate, which
+	// it refuses. The item, its result and its dead letter carry it. 0 or more.
 	Round int
-	// Payload is what a worker gets, at most MaxPayloadBytes.
+	// Payload is the content for the worker, at most MaxPayloadBytes.
 	Payload []byte
 }
 
-// PublishBatch puts many items into the queue, a bounded number at a time on the wire, and
-// returns when the server has answered for all of them. When it did not take some, or ctx
-// ended first, the error is a *BatchError that lists every item that is not known to be
-// stored; the others are. Publishing the same batch again is harmless.
+// PublishBatch publishes items and returns when the server has answered for all of them. A bounded number is in flight
+// at a time, and the trace context of ctx travels with each. An item that was published in this round within the last
+// two minutes is refused with ErrDuplicate. When the server refused items, or ctx ended first, the error is a
+// *BatchError that lists every item that may not be stored. Publishing a batch again is harmless.
 func (q *Queue) PublishBatch(ctx context.Context, batch []Work) error {
 	ctx, span := q.span(ctx, "publish", workSubject, trace.SpanKindProducer, attributeCount.Int(len(batch)))
 	errs := q.publishAll(ctx, batch)
@@ -44,30 +43,30 @@ func (q *Queue) PublishBatch(ctx context.Context, batch []Work) error {
 	if len(refused) > 0 {
 		err = &BatchError{Total: len(batch), Refused: refused}
 	}
-	end(span, err)
+	endSpan(span, err)
 	return err
 }
 
-// publishAll publishes the batch and returns one error or nil per item. What the server has
-// not answered is sent again, as long as there is patience.
+// publishAll publishes the batch and returns an error or nil per item. Unanswered items are sent again until q.timeout
+// is over.
 func (q *Queue) publishAll(ctx context.Context, batch []Work) []error {
 	errs := make([]error, len(batch))
 	todo := make([]int, len(batch))
 	for i := range todo {
 		todo[i] = i
 	}
-	unsure := make([]bool, len(batch))
+	ackLost := make([]bool, len(batch))
 	err := q.retry(ctx, func() error {
-		q.pass(ctx, batch, todo, errs)
+		q.sendOnce(ctx, batch, todo, errs)
 		var again []int
 		for _, i := range todo {
 			switch err := errs[i]; {
-			case err == ErrDuplicate && unsure[i]: //nolint:errorlint // as pass says it
-				errs[i] = nil // it is the one whose answer was lost
+			case err == ErrDuplicate && ackLost[i]: //nolint:errorlint // set by awaitAck
+				errs[i] = nil // a duplicate of the attempt whose answer was lost
 			case err != nil && q.nc.IsClosed():
 				errs[i] = fmt.Errorf("%w: %w", ErrClosed, err)
 			case err != nil && transient(err):
-				unsure[i] = true
+				ackLost[i] = true
 				again = append(again, i)
 			case err != nil:
 				errs[i] = serverError(err)
@@ -90,12 +89,12 @@ func (q *Queue) publishAll(ctx context.Context, batch []Work) []error {
 	return errs
 }
 
-// pass sends the items of todo once, a window of them at a time, and sets their errors.
-func (q *Queue) pass(ctx context.Context, batch []Work, todo []int, errs []error) {
+// sendOnce sends the items of todo once, a window at a time, and sets their errors.
+func (q *Queue) sendOnce(ctx context.Context, batch []Work, todo []int, errs []error) {
 	var futures [maxInFlight]jetstream.PubAckFuture
 	settle := func(n int) {
 		if future := futures[n%maxInFlight]; future != nil {
-			errs[todo[n]] = answer(ctx, future)
+			errs[todo[n]] = awaitAck(ctx, future)
 		}
 	}
 	for n, i := range todo {
@@ -117,8 +116,8 @@ func (q *Queue) pass(ctx context.Context, batch []Work, todo []int, errs []error
 	}
 }
 
-// answer waits for the server's answer to one message.
-func answer(ctx context.Context, future jetstream.PubAckFuture) error {
+// awaitAck waits for the server's answer to one message.
+func awaitAck(ctx context.Context, future jetstream.PubAckFuture) error {
 	select {
 	case ack := <-future.Ok():
 		if ack.Duplicate {
@@ -132,7 +131,7 @@ func answer(ctx context.Context, future jetstream.PubAckFuture) error {
 	}
 }
 
-// workMessage builds the message of an item in the newest epoch.
+// workMessage returns the message of an item in the newest epoch.
 func (q *Queue) workMessage(ctx context.Context, w Work) (*nats.Msg, error) {
 	class, err := token("class", w.Class)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"ddiff/queue"
 )
 
-// BenchmarkPublishBatch publishes windows of 5,000 items with 1 KB each to a server in the
-// process, as a coordinator does; one operation is one item.
+// BenchmarkPublishBatch publishes windows of 5,000 items of 1 KB to an embedded server, as a coordinator does; one
+// operation is one item.
 func BenchmarkPublishBatch(b *testing.B) {
 	for _, c := range []struct {
 		name             string

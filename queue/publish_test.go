@@ -48,7 +48,7 @@ func TestPublishRefusesDuplicates(t *testing.T) {
 	mustBe(t, publish(t.Context(), q, "c", "twice", []byte("second")), queue.ErrDuplicate)
 	l := lease(t, q)
 	if string(l.Payload()) != "first" {
-		t.Fatalf("payload %q, want the first one", l.Payload())
+		t.Fatalf("payload %q, want the first", l.Payload())
 	}
 	must(t, l.Ack(t.Context()))
 	wantDepth(t, q, 0, 0)
@@ -100,7 +100,7 @@ func TestPublishBatch(t *testing.T) {
 	wantDepth(t, q, 0, 0)
 }
 
-func TestPublishBatchTellsWhatWasRefused(t *testing.T) {
+func TestPublishBatchReportsRefusedItems(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t, queue.Config{})
 	must(t, publish(t.Context(), q, "c", "there", nil))
@@ -131,7 +131,7 @@ func TestPublishBatchTellsWhatWasRefused(t *testing.T) {
 	err := q.PublishBatch(ctx, []queue.Work{{Class: "c", ID: "late"}})
 	mustBe(t, err, context.Canceled)
 	if !errors.As(err, &refused) || len(refused.Refused) != 1 || refused.Refused[0].ID != "late" {
-		t.Fatalf("error is %v, want the one item", err)
+		t.Fatalf("error is %v, want one refused item", err)
 	}
 }
 
@@ -164,7 +164,7 @@ func TestTraceContextTravels(t *testing.T) {
 	}
 	l := lease(t, q)
 	if got := trace.SpanContextFromContext(l.Context(t.Context())); got.TraceID() == span.SpanContext().TraceID() || !got.IsValid() {
-		t.Fatalf("item %s carries %+v, want a trace of its own", l.ID(), got)
+		t.Fatalf("item %s carries %+v, want its own trace", l.ID(), got)
 	}
 }
 

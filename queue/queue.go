@@ -12,33 +12,32 @@ import (
 )
 
 const (
-	// spareDeliveries are left after MaxAttempts for workers that only bury.
+	// spareDeliveries are the deliveries after MaxAttempts, for workers that only bury the item.
 	spareDeliveries = 2
-	// maxAckPending and maxWaiting bound the leases and the waiting calls of Lease of a
-	// whole campaign. At the bound a fleet would idle for no visible reason, so both are
-	// far above what a fleet needs.
+	// maxAckPending and maxWaiting limit the leases and the waiting calls of Lease of one campaign. A fleet at the
+	// limit would idle without a visible reason, so both are far above the need of any fleet.
 	maxAckPending = 1 << 16
 	maxWaiting    = 1 << 12
-	// publishTimeout bounds the wait for the server's answer in a batch.
+	// publishTimeout limits the wait for the server's answer to one message of a batch.
 	publishTimeout = 10 * time.Second
 )
 
-// Queue is one campaign's queue. Open, Attach and Inspect make one. All methods may be called
-// concurrently. Unless it says otherwise, a method goes on trying for Config.Patience when the
-// server does not answer, and then returns ErrUnavailable.
+// Queue is the queue of one campaign; Open, Attach and Inspect return one. All methods may be called concurrently.
+// Unless its comment says otherwise, a method retries for Config.Timeout while the server does not answer, and then
+// returns ErrUnavailable.
 type Queue struct {
 	*link
 	cfg      Config
 	campaign string // as a token
 	consumer jetstream.Consumer
 
-	// epoch is the newest one that this process has seen, see the package comment.
+	// epoch is the newest epoch that this process has seen; the package comment explains epochs.
 	epoch atomic.Int64
 }
 
-// Open connects to a campaign's queue and creates what is missing on the server. What the
-// queue holds is left as it is. It is for the coordinator, which calls it again when Exists
-// says that something was deleted. The connection stays the caller's.
+// Open connects to a campaign's queue and creates missing streams and the campaign's consumer. Messages in the queue
+// stay. The coordinator calls Open, also to repair the queue when Exists returns false. The caller keeps ownership of
+// the connection.
 func Open(ctx context.Context, nc *nats.Conn, cfg Config) (*Queue, error) {
 	q, err := newQueue(nc, cfg)
 	if err != nil {
@@ -55,12 +54,10 @@ func Open(ctx context.Context, nc *nats.Conn, cfg Config) (*Queue, error) {
 	return q, nil
 }
 
-// Attach connects to a campaign's queue that a coordinator has opened, and takes over its
-// settings. It creates nothing, and returns ErrNotReady when the queue does not exist (yet).
-// It is for workers.
+// Attach connects a worker to a campaign's queue that a coordinator has opened, and adopts the coordinator's settings.
+// It creates nothing and returns ErrNotReady when the queue does not exist (yet).
 //
-// The queue stays good when the coordinator resets or creates it anew; Lease returns
-// ErrNotReady meanwhile.
+// The handle stays valid when the coordinator resets or recreates the queue; Lease returns ErrNotReady in the meantime.
 func Attach(ctx context.Context, nc *nats.Conn, cfg Config) (*Queue, error) {
 	q, err := newQueue(nc, cfg)
 	if err != nil {
@@ -72,8 +69,8 @@ func Attach(ctx context.Context, nc *nats.Conn, cfg Config) (*Queue, error) {
 	return q, nil
 }
 
-// Inspect is a campaign's queue without a look at the server, for its results and dead letters
-// alone: they are there also when the campaign was dropped. Its Lease returns ErrNotReady.
+// Inspect returns a campaign's queue for reading results and dead letters, also of a dropped campaign. It sends no
+// request. Lease returns ErrNotReady.
 func Inspect(nc *nats.Conn, cfg Config) (*Queue, error) {
 	q, err := newQueue(nc, cfg)
 	if err != nil {
@@ -91,25 +88,24 @@ func newQueue(nc *nats.Conn, cfg Config) (*Queue, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := newLink(nc, cfg.Logger, cfg.Patience)
+	l, err := newLink(nc, cfg.Logger, cfg.Timeout)
 	if err != nil {
 		return nil, err
 	}
 	return &Queue{link: l, cfg: cfg, campaign: campaign}, nil
 }
 
-// Config is how the queue is set, with defaults and, after Attach, the coordinator's values.
+// Config returns the settings with defaults; after Attach, with the coordinator's values.
 func (q *Queue) Config() Config { return q.cfg }
 
-// Exists reports whether the campaign can be worked on: whether its consumer is there. It is
-// not after Drop, or when somebody deleted the stream of work; then Setup and Open make it
-// anew, empty.
+// Exists reports whether the campaign's consumer exists. It does not after Drop, or after the work stream was deleted;
+// Setup and Open then create both again, empty.
 func (q *Queue) Exists(ctx context.Context) (bool, error) {
 	found := false
-	err := q.persist(ctx, "", func(ctx context.Context) error {
+	err := q.withRetry(ctx, "", func(ctx context.Context) error {
 		_, err := q.js.Consumer(ctx, workStream, q.durable())
 		found = err == nil
-		if gone(err) {
+		if notFound(err) {
 			return nil
 		}
 		return err
@@ -120,14 +116,14 @@ func (q *Queue) Exists(ctx context.Context) (bool, error) {
 	return found, nil
 }
 
-// Depth counts the campaign's items: pending ones were never leased, those in flight are
-// leased or wait for their next attempt. Items that Ack or Bury ended are in neither.
+// Depth counts the campaign's items: pending items were never leased; items in flight are leased or wait for their next
+// attempt. Acknowledged and buried items are in neither count.
 func (q *Queue) Depth(ctx context.Context) (pending, inFlight uint64, err error) {
 	var info *jetstream.ConsumerInfo
-	err = q.persist(ctx, "", func(ctx context.Context) error {
+	err = q.withRetry(ctx, "", func(ctx context.Context) error {
 		consumer, err := q.js.Consumer(ctx, workStream, q.durable())
 		if err == nil {
-			info = consumer.CachedInfo() // just asked for
+			info = consumer.CachedInfo() // fresh
 		}
 		return err
 	})
@@ -143,7 +139,7 @@ func (q *Queue) durable() string { return durablePrefix + q.campaign }
 
 func (q *Queue) workFilter() string { return workSubject + "." + q.campaign + ".>" }
 
-// campaignOf is the campaign of a subject of this package.
+// campaignOf returns the campaign of a subject.
 func campaignOf(subject string) (string, error) {
 	parts := strings.Split(subject, ".")
 	if len(parts) < 3 {
@@ -152,8 +148,8 @@ func campaignOf(subject string) (string, error) {
 	return untoken(parts[2])
 }
 
-// sawEpoch remembers an epoch when it is newer than those before.
-func (q *Queue) sawEpoch(epoch int64) {
+// recordEpoch raises q.epoch to epoch if epoch is newer.
+func (q *Queue) recordEpoch(epoch int64) {
 	for {
 		old := q.epoch.Load()
 		if epoch <= old || q.epoch.CompareAndSwap(old, epoch) {

@@ -10,11 +10,11 @@ import (
 	"ddiff/queue"
 )
 
-func TestResetStartsAnew(t *testing.T) {
+func TestResetDropsAllMessages(t *testing.T) {
 	t.Parallel()
 	server := start(t, t.TempDir())
 	q, other := open(t, server, queue.Config{}), open(t, server, queue.Config{Campaign: "other"})
-	worker := open(t, server, queue.Config{}) // of another process, it never hears of the Reset
+	worker := open(t, server, queue.Config{}) // another process, which does not know of the Reset
 	ids := []string{"acked", "leased", "buried", "waiting"}
 	for _, id := range ids {
 		must(t, publish(t.Context(), q, "c", id, []byte("old")))
@@ -33,7 +33,7 @@ func TestResetStartsAnew(t *testing.T) {
 		t.Fatalf("dead letters after Reset: %v", letters)
 	}
 
-	// The same ids are taken again at once, on every stream.
+	// Every stream accepts the same ids again at once.
 	batch := make([]queue.Work, len(ids))
 	for i, id := range ids {
 		batch[i] = queue.Work{Class: "c", ID: id, Payload: []byte("new")}
@@ -41,12 +41,12 @@ func TestResetStartsAnew(t *testing.T) {
 	must(t, q.PublishBatch(t.Context(), batch))
 	mustBe(t, q.PublishBatch(t.Context(), batch), queue.ErrDuplicate)
 	wantDepth(t, q, 4, 0)
-	must(t, held.Ack(t.Context())) // of an item that is gone
+	must(t, held.Ack(t.Context())) // a dropped item
 	wantDepth(t, q, 4, 0)
 	for _, id := range ids {
 		l := lease(t, worker)
 		if l.ID() != id || l.Attempt() != 1 || string(l.Payload()) != "new" {
-			t.Fatalf("leased %s %q, attempt %d, want %s anew", l.ID(), l.Payload(), l.Attempt(), id)
+			t.Fatalf("leased %s %q, attempt %d, want %s at attempt 1", l.ID(), l.Payload(), l.Attempt(), id)
 		}
 		if id == "buried" {
 			must(t, l.Bury(t.Context(), queue.Dead{ID: id, Reason: "new"}))
@@ -57,17 +57,17 @@ func TestResetStartsAnew(t *testing.T) {
 	}
 	for id, payload := range results(t, q, 3) {
 		if payload != "new" {
-			t.Errorf("result %s is %q, want the new one", id, payload)
+			t.Errorf("result %s is %q, want the new payload", id, payload)
 		}
 	}
 	letters = deadLetters(t, q)
 	if len(letters) != 1 || letters[0].Reason != "new" {
-		t.Fatalf("dead letters: %+v, want the new one", letters)
+		t.Fatalf("dead letters: %+v, want the new payload", letters)
 	}
 	wantDepth(t, other, 1, 0)
 }
 
-func TestResetOfAnEmptyCampaign(t *testing.T) {
+func TestResetOfEmptyCampaign(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t, queue.Config{})
 	must(t, q.Reset(t.Context()))
@@ -76,8 +76,8 @@ func TestResetOfAnEmptyCampaign(t *testing.T) {
 	lease(t, q)
 }
 
-// TestResetAfterRestart is what a killed coordinator does: the server reads the old items
-// from disk, and must still take them again.
+// TestResetAfterRestart resets like a coordinator after a crash: the server loads the old items from disk and must accept
+// them again.
 func TestResetAfterRestart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -93,7 +93,7 @@ func TestResetAfterRestart(t *testing.T) {
 	}
 }
 
-func TestCampaignsDoNotSeeEachOther(t *testing.T) {
+func TestCampaignsAreIsolated(t *testing.T) {
 	t.Parallel()
 	server := start(t, t.TempDir())
 	names := []string{"a", "a.b", "a b", "A", "a*", "größe/>", strings.Repeat("long", 16)}
@@ -120,7 +120,7 @@ func TestCampaignsDoNotSeeEachOther(t *testing.T) {
 	}
 }
 
-func TestOpenKeepsWhatIsThere(t *testing.T) {
+func TestOpenPreservesMessages(t *testing.T) {
 	t.Parallel()
 	server := start(t, t.TempDir())
 	must(t, publish(t.Context(), open(t, server, queue.Config{}), "c", "1", nil))

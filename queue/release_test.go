@@ -8,9 +8,8 @@ import (
 	"ddiff/queue"
 )
 
-// TestReleaseKeepsTheItem releases an item more often than it may be tried: it stays what it
-// was, at its first attempt.
-func TestReleaseKeepsTheItem(t *testing.T) {
+// TestReleaseUsesNoAttempt releases an item more often than MaxAttempts.
+func TestReleaseUsesNoAttempt(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t, queue.Config{MaxAttempts: 2})
 	of := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{7}, SpanID: trace.SpanID{8}})
@@ -29,9 +28,8 @@ func TestReleaseKeepsTheItem(t *testing.T) {
 	wantDepth(t, q, 0, 0)
 }
 
-// TestReleaseByTwo is a slow worker and a quick one that both release the item: there is one
-// item afterwards.
-func TestReleaseByTwo(t *testing.T) {
+// TestReleaseByTwoWorkersLeavesOneItem has a slow and a quick worker release the same item.
+func TestReleaseByTwoWorkersLeavesOneItem(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t, queue.Config{AckWait: shortWait})
 	must(t, publish(t.Context(), q, "c", "1", nil))
@@ -40,15 +38,15 @@ func TestReleaseByTwo(t *testing.T) {
 	must(t, slow.Release(t.Context()))
 	wantDepth(t, q, 1, 0)
 	l := lease(t, q)
-	if l.Attempt() != 2 { // the quick one's attempt is as if it had not been, the slow one's ran out
+	if l.Attempt() != 2 { // the quick worker's attempt does not count, the slow worker's lease expired
 		t.Fatalf("attempt %d, want 2", l.Attempt())
 	}
 	must(t, l.Ack(t.Context()))
 	wantNone(t, q, 2*shortWait)
 }
 
-// TestReleaseWithoutSpace gives an item back to a server that cannot store its copy.
-func TestReleaseWithoutSpace(t *testing.T) {
+// TestReleaseWithoutSpaceCountsTheAttempt releases an item to a server that cannot store its copy.
+func TestReleaseWithoutSpaceCountsTheAttempt(t *testing.T) {
 	t.Parallel()
 	server := start(t, t.TempDir())
 	nc, err := server.Connect()

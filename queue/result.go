@@ -10,21 +10,19 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Result is the outcome of one item, as it was published.
+// Result is a published outcome of an item.
 type Result struct {
-	// ID is the item's id, and Round the one in which it was published.
+	// ID is the item's id, and Round the round in which the item was published.
 	ID    string
 	Round int
-	// Seq is the result's number. Later results have higher ones, with gaps, also when the
-	// stream of results was deleted in between.
+	// Seq is the result's sequence number. Numbers increase with gaps, also across a deletion of the result stream.
 	Seq uint64
-	// Payload is what was published.
+	// Payload is the published content.
 	Payload []byte
 }
 
-// PublishResult stores the outcome of an item for the coordinator, in the queue's newest
-// epoch. It is for outcomes that no worker has: a lease publishes its own. Publishing the
-// outcome of the same item again within one epoch and round changes nothing and is no error.
+// PublishResult publishes the outcome of an item without a lease, in the queue's newest epoch. A worker uses
+// Lease.PublishResult. The call is idempotent within one epoch and round.
 func (q *Queue) PublishResult(ctx context.Context, id string, round int, payload []byte) error {
 	return q.publishResult(ctx, identity{campaign: q.campaign, epoch: q.epoch.Load(), round: round, id: id}, payload)
 }
@@ -35,17 +33,17 @@ func (q *Queue) publishResult(ctx context.Context, i identity, payload []byte) e
 	if err == nil {
 		err = q.store(ctx, resultStream, msg)
 	}
-	end(span, err)
+	endSpan(span, err)
 	if err != nil {
 		return fmt.Errorf("publish result %s: %w", i.id, err)
 	}
 	return nil
 }
 
-// LastResult is the number of the campaign's newest result, 0 when there is none.
+// LastResult returns the sequence number of the campaign's newest result, or 0 without results.
 func (q *Queue) LastResult(ctx context.Context) (uint64, error) {
 	var seq uint64
-	err := q.persist(ctx, "", func(ctx context.Context) error {
+	err := q.withRetry(ctx, "", func(ctx context.Context) error {
 		stream, err := q.js.Stream(ctx, resultStream)
 		if err != nil {
 			return err
@@ -65,12 +63,11 @@ func (q *Queue) LastResult(ctx context.Context) (uint64, error) {
 	return seq, nil
 }
 
-// Results yields the outcomes of the campaign with numbers above after, all when it is 0, in
-// the order in which they were stored, and goes on with new ones as they come, through lost
-// connections and servers. It ends when ctx does, without an error. Any other end is an error,
-// yielded as the last pair; ErrNotReady when the stream of results does not exist.
+// Results yields the campaign's outcomes with sequence numbers above after, in the order in which they were stored, and
+// continues with new outcomes as they arrive. It survives lost connections and servers. It ends without an error when
+// ctx ends; any other error is yielded as the last pair. ErrNotReady: the result stream does not exist.
 //
-// Each event is yielded once. There may be two of one item, when it was worked on twice.
+// Each event is yielded once. An item that was worked on twice may have two events.
 func (q *Queue) Results(ctx context.Context, after uint64) iter.Seq2[Result, error] {
 	return func(yield func(Result, error) bool) {
 		f := &follower{link: q.link, stream: resultStream, filter: resultSubject + "." + q.campaign, after: after}

@@ -27,7 +27,7 @@ func TestResultsFollow(t *testing.T) {
 		if want := "result " + r.ID; string(r.Payload) != want {
 			t.Fatalf("result %s is %q", r.ID, r.Payload)
 		}
-		// Once the first half has come, each one calls for the next.
+		// After the first half, each result triggers the publish of the next.
 		if got = append(got, r.ID); len(got) >= n/2 && len(got) < n {
 			id := fmt.Sprint(len(got))
 			must(t, q.PublishResult(t.Context(), id, 0, []byte("result "+id)))
@@ -45,7 +45,7 @@ func TestResultsFollow(t *testing.T) {
 	}
 }
 
-func TestResultsSurviveARestart(t *testing.T) {
+func TestResultsSurviveServerRestart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	server := start(t, dir)
@@ -57,7 +57,7 @@ func TestResultsSurviveARestart(t *testing.T) {
 	}
 }
 
-func TestDeadLettersSurviveARestart(t *testing.T) {
+func TestDeadLettersSurviveServerRestart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -85,13 +85,13 @@ func TestDeadLettersSurviveARestart(t *testing.T) {
 	if letters[1].ID != "2" || letters[1].Reason != "second" {
 		t.Fatalf("the second dead letter is %+v", letters[1])
 	}
-	wantNone(t, q, 2*shortWait) // buried items are not handed out
+	wantNone(t, q, 2*shortWait) // buried items are not delivered
 	wantDepth(t, q, 0, 0)
 }
 
-// TestBuryCompletesHalfABurial is a worker that died between the letter and the end of the
-// lease: the next worker buries the item too, and there is one letter.
-func TestBuryCompletesHalfABurial(t *testing.T) {
+// TestBuryIsIdempotent has a worker die after it stored the dead letter: the next worker buries the item again, and one
+// letter remains.
+func TestBuryIsIdempotent(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t, queue.Config{AckWait: shortWait})
 	must(t, publish(t.Context(), q, "c", "1", nil))
@@ -100,7 +100,7 @@ func TestBuryCompletesHalfABurial(t *testing.T) {
 	must(t, quick.Bury(t.Context(), queue.Dead{ID: "1", Reason: "second"}))
 	letters := deadLetters(t, q)
 	if len(letters) != 1 || letters[0].Reason != "first" {
-		t.Fatalf("dead letters %+v, want the first alone", letters)
+		t.Fatalf("dead letters %+v, want only the first", letters)
 	}
 	wantNone(t, q, 2*shortWait)
 	wantDepth(t, q, 0, 0)

@@ -13,8 +13,8 @@ import (
 	"ddiff/queue"
 )
 
-// TestRolesCanDoTheirWork runs a campaign with the permissions that are shipped.
-func TestRolesCanDoTheirWork(t *testing.T) {
+// TestRolesAllowCampaign runs a campaign with the documented permissions.
+func TestRolesAllowCampaign(t *testing.T) {
 	t.Parallel()
 	s := serveRoles(t)
 	coordinator, worker, command := connect(t, s, "coordinator"), connect(t, s, "worker"), connect(t, s, "command")
@@ -31,7 +31,7 @@ func TestRolesCanDoTheirWork(t *testing.T) {
 	_, err = clerk.Update(t.Context(), "campaign.1", []byte("changed"), revision)
 	must(t, err)
 
-	// The coordinator leads, and opens the campaign.
+	// The coordinator leads and opens the campaign.
 	election, err := queue.NewElection(t.Context(), coordinator, queue.ElectionConfig{Name: "a", TTL: time.Second})
 	must(t, err)
 	must(t, election.Run(t.Context(), func(context.Context) error { return nil }))
@@ -43,10 +43,10 @@ func TestRolesCanDoTheirWork(t *testing.T) {
 	must(t, q.Reset(t.Context()))
 	must(t, q.PublishBatch(t.Context(), []queue.Work{{Class: "c", ID: "1"}, {Class: "c", ID: "2"}, {Class: "c", ID: "3"}, {Class: "c", ID: "4"}}))
 	must(t, q.Pause(t.Context()))
-	must(t, q.Unpause(t.Context()))
+	must(t, q.Resume(t.Context()))
 	defer sweep(t, coordinator, time.Millisecond, func(string, queue.DeadLetter) ([]byte, error) { return []byte("dead"), nil })()
 
-	// The worker works.
+	// The worker settles items.
 	mine, err := queue.OpenBoard(t.Context(), worker)
 	must(t, err)
 	for change, err := range mine.Watch(t.Context(), "campaign.") {
@@ -69,12 +69,12 @@ func TestRolesCanDoTheirWork(t *testing.T) {
 	must(t, lease(t, w).Bury(t.Context(), queue.Dead{ID: "2", Reason: "bad"}))
 	must(t, lease(t, w).Retry(t.Context(), 0))
 	must(t, lease(t, w).Release(t.Context()))
-	for len(deadLetters(t, q)) < 3 { // the other two run out
+	for len(deadLetters(t, q)) < 3 { // the other two exhaust their attempts
 		_, err := w.Lease(t.Context(), 1, shortWait)
 		must(t, err)
 	}
 
-	// All of them look.
+	// Every role reads.
 	if got := results(t, q, 3); got["1"] != "done" || got["3"] != "dead" {
 		t.Fatalf("results %v", got)
 	}
@@ -91,8 +91,8 @@ func TestRolesCanDoTheirWork(t *testing.T) {
 	wantExists(t, look, false)
 }
 
-// TestRolesCanDoNoMore tries what each role has no business with.
-func TestRolesCanDoNoMore(t *testing.T) {
+// TestRolesDenyOtherRequests tries requests that a role must not make.
+func TestRolesDenyOtherRequests(t *testing.T) {
 	t.Parallel()
 	s := serveRoles(t)
 	coordinator := connect(t, s, "coordinator")
@@ -199,16 +199,16 @@ func TestRolesCanDoNoMore(t *testing.T) {
 		{"coordinator", "make another stream", create},
 		{"coordinator", "read what is meant for workers", eavesdrop("_INBOX_worker.>")},
 	}
-	var all sync.WaitGroup // more at a time than tests run in parallel: they all wait
+	var all sync.WaitGroup // more than the limit of parallel tests: the cases only wait
 	for _, c := range tries {
 		nc := connect(t, s, c.role)
 		all.Go(func() {
 			ctx, cancel := context.WithTimeout(t.Context(), 7*time.Second)
 			defer cancel()
 			err := c.try(ctx, nc)
-			// The client's own calls wait for an answer: that it never comes is the server's no.
+			// A call of the client may only time out: the server reports the violation asynchronously.
 			if !errors.Is(err, queue.ErrAccess) && !errors.Is(nc.LastError(), nats.ErrPermissionViolation) {
-				t.Errorf("%s tries to %s: error is %v, and the server says %v; want a refusal", c.role, c.what, err, nc.LastError())
+				t.Errorf("%s tries to %s: error %v, server error %v; want a permission violation", c.role, c.what, err, nc.LastError())
 			}
 		})
 	}

@@ -15,7 +15,7 @@ import (
 	"ddiff/queue"
 )
 
-// The passwords that docs/security/nats-accounts.conf takes from the environment.
+// passwords of docs/security/nats-accounts.conf, which the server reads from the environment.
 var passwords = map[string]string{
 	"coordinator": "coordinator-secret", "worker": "worker-secret", "command": "command-secret",
 }
@@ -26,7 +26,7 @@ func setPasswords() {
 	}
 }
 
-// serve starts a server that listens on this machine, until the test ends.
+// serve starts a server on a local port that stops with the test.
 func serve(t *testing.T, o *server.Options) *server.Server {
 	t.Helper()
 	o.NoSigs, o.NoLog = true, true
@@ -40,7 +40,7 @@ func serve(t *testing.T, o *server.Options) *server.Server {
 	must(t, err)
 	s.Start()
 	if !s.ReadyForConnections(patience) {
-		t.Fatal("the server does not start")
+		t.Fatal("the server did not start")
 	}
 	t.Cleanup(func() { stopServer(s) })
 	return s
@@ -51,19 +51,19 @@ func stopServer(s *server.Server) {
 	s.WaitForShutdown()
 }
 
-// jetStream are the options of a server with streams.
+// jetStream returns the options of a server with JetStream.
 func jetStream(t *testing.T) *server.Options {
 	t.Helper()
 	return &server.Options{JetStream: true, StoreDir: t.TempDir()}
 }
 
-// serveRoles starts a server with the accounts that are shipped.
+// serveRoles starts a server with the documented accounts.
 func serveRoles(t *testing.T) *server.Server {
 	t.Helper()
 	accounts, err := filepath.Abs("../docs/security/nats-accounts.conf")
 	must(t, err)
 	dir := t.TempDir()
-	accounts, err = filepath.Rel(dir, accounts) // as the server reads it
+	accounts, err = filepath.Rel(dir, accounts) // relative to the configuration file
 	must(t, err)
 	conf := filepath.Join(dir, "nats.conf")
 	must(t, os.WriteFile(conf, fmt.Appendf(nil, "include %q\n", accounts), 0o600))
@@ -73,7 +73,7 @@ func serveRoles(t *testing.T) *server.Server {
 	return serve(t, o)
 }
 
-// connect connects in a role.
+// connect connects with a role.
 func connect(t *testing.T, s *server.Server, role string) *nats.Conn {
 	t.Helper()
 	url := strings.Replace(s.ClientURL(), "://", "://"+role+":"+passwords[role]+"@", 1)
@@ -83,7 +83,7 @@ func connect(t *testing.T, s *server.Server, role string) *nats.Conn {
 	return nc
 }
 
-// freePort is a port on which nobody listens.
+// freePort returns an unused port.
 func freePort(t *testing.T) int {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -92,8 +92,8 @@ func freePort(t *testing.T) int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
-// quick is a connection to a server without accounts.
-func quick(t *testing.T, s *server.Server) *nats.Conn {
+// dial connects to a server without accounts.
+func dial(t *testing.T, s *server.Server) *nats.Conn {
 	t.Helper()
 	nc, err := queue.Connect(t.Context(), queue.ConnectConfig{URL: s.ClientURL(), Name: t.Name(), Wait: patience})
 	must(t, err)
@@ -101,11 +101,11 @@ func quick(t *testing.T, s *server.Server) *nats.Conn {
 	return nc
 }
 
-// restart stops a server and starts it again, with the same port and files.
-func restart(t *testing.T, s *server.Server, o *server.Options, away time.Duration) *server.Server {
+// restart stops a server for a time and starts it again with the same port and files.
+func restart(t *testing.T, s *server.Server, o *server.Options, outage time.Duration) *server.Server {
 	t.Helper()
 	o.Port = s.Addr().(*net.TCPAddr).Port
 	stopServer(s)
-	time.Sleep(away) // the server is to be missed
+	time.Sleep(outage) // the outage itself is under test
 	return serve(t, o)
 }

@@ -13,36 +13,32 @@ import (
 )
 
 const (
-	// dedupWindow is how long the server knows the ids of published messages. It has to
-	// outlast the time in which a publish is tried again. Each id costs the server's memory
-	// for that long.
+	// dedupWindow is the time for which the server remembers the ids of published messages. It must exceed the time for
+	// which a publish is retried. Each id costs server memory for that time.
 	dedupWindow = 2 * time.Minute
-	// deadDedupWindow is the same for dead letters, which are few.
+	// deadDedupWindow is the dedupWindow of dead letters, which are few.
 	deadDedupWindow = time.Hour
-	// markerAge is how long the board remembers that a record was deleted.
-	markerAge = time.Hour
+	// tombstoneAge is the time for which the board remembers a deleted record.
+	tombstoneAge = time.Hour
 )
 
-// SetupConfig describes what a cluster keeps on its queue server.
+// SetupConfig describes the streams of a cluster.
 type SetupConfig struct {
-	// Replicas is the number of servers that hold each message: 1, 3 or 5. Default 1.
+	// Replicas is the number of servers that store each message: 1, 3 or 5. Default 1.
 	Replicas int
-	// MaxBytes limits the work that waits; what is over it is refused with ErrFull. Default:
-	// the server's limit alone.
+	// MaxBytes limits the size of waiting work; a publish above it returns ErrFull. Default: only the server's limit.
 	MaxBytes int64
-	// UnsyncedWork lets the server answer for work before it is written, also where it is set
-	// to sync every message: its death then loses the newest work, which a coordinator finds
-	// missing and publishes again. Only with one replica, and only for a stream that is
-	// created. It is not for results and dead letters, which are always kept as the server
-	// is set.
+	// UnsyncedWork lets the server acknowledge work before it is on disk, even when the server syncs every message. A
+	// crash of the server then loses the newest work, which a coordinator detects and publishes again. It requires one
+	// replica and affects only a newly created work stream; results and dead letters always follow the server's
+	// setting.
 	UnsyncedWork bool
-	// DeadAge and ResultAge are how long dead letters and results are kept. Default 90 days;
-	// below 0: for ever.
+	// DeadAge and ResultAge are the retention times of dead letters and results. Default 90 days; below 0: forever.
 	DeadAge, ResultAge time.Duration
-	// Now is the clock by which streams that are created get their first number, see the
-	// package comment. Default time.Now.
+	// Now is the clock from which new streams derive their first sequence number, see the package comment. Default
+	// time.Now.
 	Now func() time.Time
-	// Logger is told of streams that are created or changed. Default: nothing is logged.
+	// Logger receives created and changed streams. Default: no log.
 	Logger *slog.Logger
 }
 
@@ -66,7 +62,7 @@ func (c SetupConfig) WithDefaults() SetupConfig {
 	return c
 }
 
-// Validate reports the first field that is out of its range, after the defaults are set.
+// Validate reports the first field that is out of range, after defaults are applied.
 func (c SetupConfig) Validate() error {
 	c = c.WithDefaults()
 	switch {
@@ -84,7 +80,7 @@ func (c SetupConfig) Validate() error {
 	return nil
 }
 
-// streams lists all that a cluster keeps.
+// streams returns the configurations of all streams of a cluster.
 func (c SetupConfig) streams() []jetstream.StreamConfig {
 	unlimited := func(n int64) int64 {
 		if n <= 0 {
@@ -102,8 +98,8 @@ func (c SetupConfig) streams() []jetstream.StreamConfig {
 	}, {
 		Name: advisoryStream, Subjects: []string{advisorySubject + ".>"}, Retention: jetstream.WorkQueuePolicy, Duplicates: dedupWindow,
 	}, {
-		// A key-value bucket as the NATS tools know it, but read at the leader only, so that
-		// who has written a record reads what he wrote.
+		// A key-value bucket as the NATS tools define it, but read at the leader only, so that
+		// readers see every completed write.
 		Name: boardStream, Subjects: []string{boardSubject + ".>"}, MaxMsgsPerSubject: 1, Duplicates: dedupWindow,
 		AllowRollup: true, DenyDelete: true, AllowMsgTTL: true,
 	}}
@@ -113,7 +109,7 @@ func (c SetupConfig) streams() []jetstream.StreamConfig {
 	for i := range streams {
 		s := &streams[i]
 		s.Storage, s.Replicas = jetstream.FileStorage, c.Replicas
-		s.Discard = jetstream.DiscardNew // never drop a message to make room
+		s.Discard = jetstream.DiscardNew // refuse new messages instead of dropping old ones
 		s.MaxConsumers, s.MaxMsgs, s.MaxBytes, s.MaxMsgSize = -1, -1, unlimited(s.MaxBytes), -1
 		if s.MaxMsgsPerSubject == 0 {
 			s.MaxMsgsPerSubject = -1
@@ -122,15 +118,14 @@ func (c SetupConfig) streams() []jetstream.StreamConfig {
 	return streams
 }
 
-// Setup creates the streams and the board that a cluster needs, and gives those that exist
-// the settings of cfg. It changes nothing when all is as it should be. A coordinator calls it
-// at its start, and again when Queue.Exists says that something was deleted.
+// Setup creates the streams and the board of a cluster, and applies cfg to existing ones. It is idempotent. A
+// coordinator calls it at its start, and again when Queue.Exists returns false.
 func Setup(ctx context.Context, nc *nats.Conn, cfg SetupConfig) error {
 	if err := cfg.Validate(); err != nil {
 		return fmt.Errorf("set up queue: %w", err)
 	}
 	cfg = cfg.WithDefaults()
-	l, err := newLink(nc, cfg.Logger, defaultPatience)
+	l, err := newLink(nc, cfg.Logger, defaultTimeout)
 	if err != nil {
 		return fmt.Errorf("set up queue: %w", err)
 	}
@@ -142,13 +137,13 @@ func Setup(ctx context.Context, nc *nats.Conn, cfg SetupConfig) error {
 	return nil
 }
 
-// setupStream creates a stream, or, if update is set, changes it where it is not as it should.
+// setupStream creates a stream; with update, it also changes an existing stream that differs.
 func (l *link) setupStream(ctx context.Context, want jetstream.StreamConfig, now func() time.Time, update bool) error {
-	err := l.persist(ctx, "", func(ctx context.Context) error {
+	err := l.withRetry(ctx, "", func(ctx context.Context) error {
 		stream, err := l.js.Stream(ctx, want.Name)
 		if errors.Is(err, jetstream.ErrStreamNotFound) {
-			// Numbers of a stream that was deleted are not used again: an answer to one of
-			// its messages would be taken for an answer to a new one.
+			// Sequence numbers of a deleted stream are not reused: an acknowledgement of one of
+			// its messages would acknowledge a new message.
 			want.FirstSeq = uint64(max(now().UnixMicro(), 1))
 			if _, err = l.js.CreateStream(ctx, want); err == nil {
 				l.logger.Info("created stream", "stream", want.Name, "replicas", want.Replicas)
@@ -157,14 +152,14 @@ func (l *link) setupStream(ctx context.Context, want jetstream.StreamConfig, now
 			if !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
 				return err
 			}
-			stream, err = l.js.Stream(ctx, want.Name) // somebody else was quicker
+			stream, err = l.js.Stream(ctx, want.Name) // another process created it first
 		}
 		if err != nil || !update {
 			return err
 		}
 		old := stream.CachedInfo().Config
 		if old.Retention != want.Retention {
-			return fmt.Errorf("%w: a stream of this name that ddiff has not made is on the server", ErrConfig)
+			return fmt.Errorf("%w: a stream of this name exists that ddiff did not create", ErrConfig)
 		}
 		next := changed(old, want)
 		if reflect.DeepEqual(old, next) {
@@ -181,7 +176,7 @@ func (l *link) setupStream(ctx context.Context, want jetstream.StreamConfig, now
 	return nil
 }
 
-// changed is old with what this package decides; the rest, as placement, is the operator's.
+// changed returns old with this package's settings; other settings, such as placement, belong to the operator.
 func changed(old, want jetstream.StreamConfig) jetstream.StreamConfig {
 	next := old
 	next.Subjects, next.Replicas, next.Discard, next.Duplicates = want.Subjects, want.Replicas, want.Discard, want.Duplicates

@@ -17,14 +17,14 @@ import (
 func TestMain(m *testing.M) {
 	setPasswords()
 	if conf := os.Getenv(nodeEnv); conf != "" {
-		beNode(conf)
+		runNode(conf)
 		return
 	}
 	if dir := os.Getenv(victimEnv); dir != "" {
-		beVictim(dir)
+		runVictim(dir)
 		return
 	}
-	// The tests wait for servers and clocks, not for processors.
+	// The tests wait for servers and clocks more than for processors.
 	if flag.Parse(); runtime.GOMAXPROCS(0) < 8 {
 		if err := flag.Set("test.parallel", "8"); err != nil {
 			panic(err)
@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// patience bounds every wait that a working queue ends much sooner.
+// patience limits every wait; a working queue ends them much sooner.
 const patience = 20 * time.Second
 
 func start(t *testing.T, dir string) *queue.Embedded {
@@ -56,7 +56,7 @@ func open(t *testing.T, server *queue.Embedded, cfg queue.Config) *queue.Queue {
 	return q
 }
 
-// newQueue is a queue on a server of its own.
+// newQueue opens a queue on its own server.
 func newQueue(t *testing.T, cfg queue.Config) *queue.Queue {
 	t.Helper()
 	return open(t, start(t, t.TempDir()), cfg)
@@ -78,19 +78,19 @@ func lease(t *testing.T, q *queue.Queue) *queue.Lease {
 	return leases[0]
 }
 
-// wantNone checks that nothing can be leased for a while.
+// wantNone checks that no item is delivered within wait.
 func wantNone(t *testing.T, q *queue.Queue, wait time.Duration) {
 	t.Helper()
 	leases, err := q.Lease(t.Context(), 1, wait)
 	must(t, err)
 	for _, l := range leases {
-		t.Fatalf("item %s is handed out, attempt %d, want none", l.ID(), l.Attempt())
+		t.Fatalf("item %s was delivered, attempt %d, want none", l.ID(), l.Attempt())
 	}
 }
 
 func wantDepth(t *testing.T, q *queue.Queue, pending, inFlight uint64) {
 	t.Helper()
-	// The server counts what was published a moment after it has stored it.
+	// The server updates its counts a moment after it has stored a message.
 	deadline := time.Now().Add(5 * time.Second)
 	for {
 		p, f, err := q.Depth(t.Context())

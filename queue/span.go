@@ -8,7 +8,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// The attributes of a span, after the conventions for messaging.
+// Span attributes, by the semantic conventions for messaging.
 const (
 	attributeSystem    = attribute.Key("messaging.system")
 	attributeOperation = attribute.Key("messaging.operation.name")
@@ -31,8 +31,8 @@ func (q *Queue) span(ctx context.Context, operation, subject string, kind trace.
 	return q.cfg.Tracer.Start(ctx, operation+" "+subject, trace.WithSpanKind(kind), trace.WithAttributes(attributes...))
 }
 
-// end finishes a span with the error of what it stands for.
-func end(span trace.Span, err error) {
+// endSpan ends a span with the error of its operation.
+func endSpan(span trace.Span, err error) {
 	if err != nil {
 		span.RecordError(err)
 		span.SetStatus(codes.Error, err.Error())

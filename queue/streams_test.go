@@ -40,7 +40,7 @@ func TestSetup(t *testing.T) {
 			t.Fatalf("%+v creates %d streams and changes %d, want %d and %d", step.cfg, created, changed, step.created, step.changed)
 		}
 	}
-	// Opening a campaign leaves that as it is, and makes what was deleted.
+	// Open leaves existing streams unchanged and creates deleted ones.
 	must(t, js.DeleteStream(t.Context(), "DDIFF_ADVISORY"))
 	open(t, server, queue.Config{})
 	for name, want := range map[string]jetstream.StreamConfig{
@@ -50,10 +50,10 @@ func TestSetup(t *testing.T) {
 		stream, err := js.Stream(t.Context(), name)
 		must(t, err)
 		if got := stream.CachedInfo().Config; got.MaxBytes != want.MaxBytes || got.MaxAge != want.MaxAge || got.Discard != jetstream.DiscardNew {
-			t.Errorf("stream %s keeps %d bytes for %v, want %d for %v", name, got.MaxBytes, got.MaxAge, want.MaxBytes, want.MaxAge)
+			t.Errorf("stream %s is limited to %d bytes and %v, want %d and %v", name, got.MaxBytes, got.MaxAge, want.MaxBytes, want.MaxAge)
 		}
 	}
-	// A stream of somebody else is not taken over.
+	// A foreign stream is refused.
 	must(t, js.DeleteStream(t.Context(), "DDIFF_WORK"))
 	_, err = js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "DDIFF_WORK", Subjects: []string{"theirs"}})
 	must(t, err)
@@ -79,8 +79,8 @@ func TestSetupConfigValidate(t *testing.T) {
 	}
 }
 
-// TestNumbersAreNotUsedAgain deletes every stream: what the new ones number is above.
-func TestNumbersAreNotUsedAgain(t *testing.T) {
+// TestNumbersOfDeletedStreamsAreNotReused deletes every stream: the numbers of the new streams are higher.
+func TestNumbersOfDeletedStreamsAreNotReused(t *testing.T) {
 	t.Parallel()
 	server := start(t, t.TempDir())
 	q := open(t, server, queue.Config{})
@@ -101,7 +101,7 @@ func TestNumbersAreNotUsedAgain(t *testing.T) {
 		must(t, err)
 		letters := deadLetters(t, q)
 		if len(letters) != 1 || letters[0].Seq <= letter || last <= result || next <= revision {
-			t.Fatalf("numbers of result %d, letter %d and record %d follow %d, %d and %d", last, letters[0].Seq, next, result, letter, revision)
+			t.Fatalf("result %d, letter %d and record %d follow %d, %d and %d, want higher numbers", last, letters[0].Seq, next, result, letter, revision)
 		}
 		result, letter, revision = last, letters[0].Seq, next
 		for _, name := range []string{"DDIFF_WORK", "DDIFF_RESULT", "DDIFF_DEAD", "KV_DDIFF_BOARD"} {

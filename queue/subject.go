@@ -25,16 +25,16 @@ const (
 )
 
 const (
-	// MaxNameBytes is the longest campaign and the longest class.
+	// MaxNameBytes is the size limit of a campaign's or class's name.
 	MaxNameBytes = 64
-	// MaxIDBytes is the longest id of an item.
+	// MaxIDBytes is the size limit of an item's id.
 	MaxIDBytes = 256
-	// MaxPayloadBytes is the largest payload of an item: a dead letter has to hold it too.
+	// MaxPayloadBytes is the size limit of an item's payload; a dead letter must fit the payload too.
 	MaxPayloadBytes = 512 << 10
 )
 
-// Token turns a name into one token of a subject or a key: letters, digits, "-" and "_" stay,
-// any other byte becomes "=" and two hex digits. Different names give different tokens.
+// Token turns a name into one token of a subject or a key: letters, digits, "-" and "_" stay, any other byte becomes
+// "=" and two hex digits. Different names have different tokens.
 func Token(name string) string {
 	var b strings.Builder
 	for _, c := range []byte(name) {
@@ -48,7 +48,7 @@ func Token(name string) string {
 	return b.String()
 }
 
-// untoken is the name that a token stands for.
+// untoken returns the name of a token.
 func untoken(token string) (string, error) {
 	head, rest, found := strings.Cut(token, "=")
 	var b strings.Builder
@@ -68,21 +68,21 @@ func untoken(token string) (string, error) {
 	return b.String(), nil
 }
 
-// token is Token for a campaign or a class, which is a valid name of a consumer too.
+// token is Token for a campaign or a class; the result is also a valid consumer name.
 func token(field, name string) (string, error) {
 	if name == "" || len(name) > MaxNameBytes {
-		return "", fmt.Errorf("%w: %s %q has %d bytes, 1 to %d are allowed", ErrBadName, field, name, len(name), MaxNameBytes)
+		return "", fmt.Errorf("%w: %s %q has %d bytes, the limits are 1 and %d", ErrBadName, field, name, len(name), MaxNameBytes)
 	}
 	return Token(name), nil
 }
 
-// checkID reports whether id can travel in a header.
+// checkID returns an error when id is not a valid header value.
 func checkID(id string) error {
 	if id == "" || len(id) > MaxIDBytes {
-		return fmt.Errorf("%w: id %q has %d bytes, 1 to %d are allowed", ErrBadName, id, len(id), MaxIDBytes)
+		return fmt.Errorf("%w: id %q has %d bytes, the limits are 1 and %d", ErrBadName, id, len(id), MaxIDBytes)
 	}
 	if !utf8.ValidString(id) || strings.ContainsFunc(id, unicode.IsControl) || strings.TrimSpace(id) != id {
-		return fmt.Errorf("%w: id %q has control characters, space at an end, or is not UTF-8", ErrBadName, id)
+		return fmt.Errorf("%w: id %q has control characters, leading or trailing space, or is not UTF-8", ErrBadName, id)
 	}
 	return nil
 }

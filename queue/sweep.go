@@ -18,16 +18,15 @@ import (
 	"ddiff/internal/retry"
 )
 
-// SweepConfig describes the sweeping of items that ended all of their workers.
+// SweepConfig configures Sweep.
 type SweepConfig struct {
-	// Outcome gives the payload of the result event of an item. An error keeps the item; it
-	// is tried again. It must be set.
+	// Outcome returns the payload of an item's result event. After an error the item stays and is retried. Required.
 	Outcome func(campaign string, d DeadLetter) (payload []byte, err error)
-	// Every is how often to look for items of which the server's word was lost. Default 30 s.
-	Every time.Duration
-	// Logger is told of every item. Default: nothing is logged.
+	// Interval is the time between scans for items whose advisory was lost. Default 30 s.
+	Interval time.Duration
+	// Logger receives every swept item. Default: no log.
 	Logger *slog.Logger
-	// Tracer takes the spans. Default: none are made.
+	// Tracer receives the spans. Default: no spans.
 	Tracer trace.Tracer
 	// Now is the clock of the dead letters. Default time.Now.
 	Now func() time.Time
@@ -35,35 +34,33 @@ type SweepConfig struct {
 
 const (
 	sweepConsumer = "ddiff-sweep"
-	// sweepBatch and sweepWait are how many advisories are taken at a time, and how long to
-	// wait for them.
+	// sweepBatch and sweepWait are the number of advisories per request and the wait for them.
 	sweepBatch = 16
 	sweepWait  = 2 * time.Second
-	// sweepRetry is the pause before an item that could not be swept is tried again.
+	// sweepRetry is the delay before another attempt to sweep an item.
 	sweepRetry = 10 * time.Second
 )
 
-// sweeper buries what the server does not hand out any more.
+// sweeper buries the items that the server no longer delivers.
 type sweeper struct {
 	*link
 	cfg SweepConfig
-	// suspects are the numbers of messages that nobody was to get at the last look.
+	// suspects are the sequence numbers of undeliverable messages at the last scan.
 	suspects map[uint64]bool
-	looked   time.Time
+	lastScan time.Time
 }
 
-// Sweep buries the items that the server has given up handing out, because every worker that
-// had one ended without an answer, also those that were only to bury it. It works off the
-// server's advisories, which the stream DDIFF_ADVISORY keeps, and from time to time looks
-// itself, for an advisory can be lost with a server. For each item it publishes the result
-// event of cfg.Outcome, stores a dead letter and deletes the message; after a crash in between
-// it goes on. It runs until ctx ends, and then returns nil; the leading coordinator runs it.
+// Sweep buries the items that the server no longer delivers, because every worker that leased them died, including the
+// spare deliveries for burying. It processes the server's advisories from the stream DDIFF_ADVISORY, and scans the work
+// stream at intervals, because an advisory can be lost with a server. For each item it publishes the result event of
+// cfg.Outcome, stores a dead letter and deletes the message; after a crash in between it completes these steps. Sweep
+// runs until ctx ends and then returns nil. Only the leading coordinator runs it.
 func Sweep(ctx context.Context, nc *nats.Conn, cfg SweepConfig) error {
 	if cfg.Outcome == nil {
 		return fmt.Errorf("sweep: %w: Outcome is missing", ErrConfig)
 	}
-	if cfg.Every == 0 {
-		cfg.Every = 30 * time.Second
+	if cfg.Interval == 0 {
+		cfg.Interval = 30 * time.Second
 	}
 	if cfg.Tracer == nil {
 		cfg.Tracer = noop.NewTracerProvider().Tracer("")
@@ -71,29 +68,28 @@ func Sweep(ctx context.Context, nc *nats.Conn, cfg SweepConfig) error {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	l, err := newLink(nc, cfg.Logger, defaultPatience)
+	l, err := newLink(nc, cfg.Logger, defaultTimeout)
 	if err != nil {
 		return fmt.Errorf("sweep: %w", err)
 	}
-	s := &sweeper{link: l, cfg: cfg, looked: time.Now()}
+	s := &sweeper{link: l, cfg: cfg, lastScan: time.Now()}
 	for ctx.Err() == nil {
-		err := s.round(ctx)
+		err := s.run(ctx)
 		if errors.Is(err, ErrClosed) || errors.Is(err, ErrAccess) {
 			return fmt.Errorf("sweep: %w", err)
 		}
 		if ctx.Err() == nil {
-			s.logger.Warn("sweeping goes on after an interruption", "reason", err)
-			_ = retry.Sleep(ctx, longestPause) // the loop looks at ctx
+			s.logger.Warn("sweeping was interrupted, will resume", "reason", err)
+			_ = retry.Sleep(ctx, longestPause) // the loop checks ctx
 		}
 	}
 	return nil
 }
 
-// round works off the advisories as they come, and looks itself from time to time, until it
-// cannot go on.
-func (s *sweeper) round(ctx context.Context) error {
+// run processes advisories as they arrive, and scans at intervals, until an error ends it.
+func (s *sweeper) run(ctx context.Context) error {
 	var consumer jetstream.Consumer
-	err := s.persist(ctx, "", func(ctx context.Context) (err error) {
+	err := s.withRetry(ctx, "", func(ctx context.Context) (err error) {
 		consumer, err = s.js.CreateOrUpdateConsumer(ctx, advisoryStream, jetstream.ConsumerConfig{
 			Durable: sweepConsumer, AckPolicy: jetstream.AckExplicitPolicy, AckWait: time.Minute,
 		})
@@ -106,12 +102,12 @@ func (s *sweeper) round(ctx context.Context) error {
 		if !s.connected(ctx, sweepWait) {
 			return ErrUnavailable
 		}
-		batch, err := consumer.Fetch(sweepBatch, jetstream.FetchContext(pull{ctx, time.Now().Add(sweepWait)}))
+		batch, err := consumer.Fetch(sweepBatch, jetstream.FetchContext(hintedContext{ctx, time.Now().Add(sweepWait)}))
 		if err != nil {
 			return serverError(err)
 		}
 		for msg := range batch.Messages() {
-			if err := s.advised(ctx, msg); err != nil {
+			if err := s.handleAdvisory(ctx, msg); err != nil {
 				return err
 			}
 		}
@@ -123,32 +119,32 @@ func (s *sweeper) round(ctx context.Context) error {
 		case err != nil:
 			return err
 		}
-		if time.Since(s.looked) >= s.cfg.Every {
-			if err := s.look(ctx); err != nil {
+		if time.Since(s.lastScan) >= s.cfg.Interval {
+			if err := s.scan(ctx); err != nil {
 				return err
 			}
-			s.looked = time.Now()
+			s.lastScan = time.Now()
 		}
 	}
 }
 
-// advisory is what the server says when it gives a message up.
+// advisory is the server's message about a message that it no longer delivers.
 type advisory struct {
 	Consumer string    `json:"consumer"`
 	Seq      uint64    `json:"stream_seq"`
 	Time     time.Time `json:"timestamp"`
 }
 
-// advised works off one advisory.
-func (s *sweeper) advised(ctx context.Context, msg jetstream.Msg) error {
+// handleAdvisory sweeps the item of an advisory.
+func (s *sweeper) handleAdvisory(ctx context.Context, msg jetstream.Msg) error {
 	var a advisory
 	if err := json.Unmarshal(msg.Data(), &a); err != nil {
-		s.logger.Error("advisory cannot be read", "reason", err)
+		s.logger.Error("unreadable advisory", "reason", err)
 		return msg.Term()
 	}
-	err := s.persist(ctx, "", func(ctx context.Context) error {
+	err := s.withRetry(ctx, "", func(ctx context.Context) error {
 		consumer, err := s.js.Consumer(ctx, workStream, a.Consumer)
-		if gone(err) {
+		if notFound(err) {
 			return nil // the campaign was dropped
 		}
 		if err != nil {
@@ -156,21 +152,21 @@ func (s *sweeper) advised(ctx context.Context, msg jetstream.Msg) error {
 		}
 		info := consumer.CachedInfo()
 		if info.Created.After(a.Time) {
-			return nil // the item is handed out anew
+			return nil // the new consumer delivers the item
 		}
 		return s.sweep(ctx, a.Seq, info.Config.MaxDeliver)
 	})
 	if err != nil {
-		s.logger.Warn("item cannot be swept yet", "number", a.Seq, "reason", err)
+		s.logger.Warn("could not sweep item, will retry", "sequence", a.Seq, "reason", err)
 		return msg.NakWithDelay(sweepRetry)
 	}
 	return msg.DoubleAck(ctx)
 }
 
-// look sweeps the items of campaigns that have nothing left to hand out: what is still there
-// was given up. An item is swept when two looks have found it, since one may fall between an
-// acknowledgement and the end of the item.
-func (s *sweeper) look(ctx context.Context) error {
+// scan sweeps the items of campaigns without deliverable items: the remaining items were given up by the server. An
+// item is swept when two scans have found it, because one scan may fall between an acknowledgement and the removal of
+// the item.
+func (s *sweeper) scan(ctx context.Context) error {
 	stream, err := s.js.Stream(ctx, workStream)
 	if err != nil {
 		return serverError(err)
@@ -203,7 +199,7 @@ func (s *sweeper) look(ctx context.Context) error {
 	return serverError(list.Err())
 }
 
-// sweep buries the message with a number, if it is still there.
+// sweep buries the message with a sequence number if it still exists.
 func (s *sweeper) sweep(ctx context.Context, seq uint64, deliveries int) error {
 	stream, err := s.js.Stream(ctx, workStream)
 	if err != nil {
@@ -227,10 +223,10 @@ func (s *sweeper) sweep(ctx context.Context, seq uint64, deliveries int) error {
 		trace.WithSpanKind(trace.SpanKindConsumer), trace.WithAttributes(
 			attributeSystem.String("nats"), attributeSubject.String(workSubject),
 			attributeGroup.String(campaign), attributeID.String(i.id)))
-	err = s.give(ctx, i, campaign, DeadLetter{
+	err = s.giveUp(ctx, i, campaign, DeadLetter{
 		Dead: Dead{
-			ID: i.id, Attempts: number(header, headerAttempts) + deliveries, TraceID: traceID(ctx),
-			Reason: "every worker that had it ended without an answer: they crashed or hung",
+			ID: i.id, Attempts: intHeader(header, headerAttempts) + deliveries, TraceID: traceID(ctx),
+			Reason: "every worker that leased the item crashed or hung",
 		},
 		Round: i.round, Class: parts[len(parts)-1], Payload: msg.Data, Buried: s.cfg.Now().UTC(),
 	})
@@ -239,15 +235,15 @@ func (s *sweeper) sweep(ctx context.Context, seq uint64, deliveries int) error {
 			err = nil
 		}
 	}
-	end(span, err)
+	endSpan(span, err)
 	return err
 }
 
-// give stores the result event and the dead letter.
-func (s *sweeper) give(ctx context.Context, i identity, campaign string, letter DeadLetter) error {
+// giveUp publishes the result event and stores the dead letter.
+func (s *sweeper) giveUp(ctx context.Context, i identity, campaign string, letter DeadLetter) error {
 	payload, err := s.cfg.Outcome(campaign, letter)
 	if err != nil {
-		return fmt.Errorf("make the outcome of item %s: %w", i.id, err)
+		return fmt.Errorf("outcome of item %s: %w", i.id, err)
 	}
 	msg, err := i.message(ctx, resultSubject+"."+i.campaign, payload)
 	if err != nil {
@@ -263,7 +259,7 @@ func (s *sweeper) give(ctx context.Context, i identity, campaign string, letter 
 	return nil
 }
 
-// traceID is the trace of a context in hex, or "".
+// traceID returns the trace id of a context in hex, or "".
 func traceID(ctx context.Context) string {
 	if c := trace.SpanContextFromContext(ctx); c.HasTraceID() {
 		return c.TraceID().String()

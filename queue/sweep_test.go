@@ -13,26 +13,26 @@ import (
 	"ddiff/queue"
 )
 
-// exhaust lets every hand-out of the campaign's items run out.
+// exhaust lets every delivery of the campaign's items expire.
 func exhaust(t *testing.T, q *queue.Queue, items, deliveries int) {
 	t.Helper()
 	for got := 0; got < items*deliveries; {
 		leases, err := q.Lease(t.Context(), 1, patience)
 		must(t, err)
 		if len(leases) == 0 {
-			t.Fatalf("%d items were handed out, want %d", got, items*deliveries)
+			t.Fatalf("%d deliveries, want %d", got, items*deliveries)
 		}
 		got += len(leases)
 	}
-	wantNone(t, q, 300*time.Millisecond) // the server gives an item up when somebody asks for it
+	wantNone(t, q, 300*time.Millisecond) // the server sends the advisory at the next request
 }
 
 // sweep runs a sweeper until the test ends or stop is called.
-func sweep(t *testing.T, nc *nats.Conn, every time.Duration, outcome func(string, queue.DeadLetter) ([]byte, error)) (stop func()) {
+func sweep(t *testing.T, nc *nats.Conn, interval time.Duration, outcome func(string, queue.DeadLetter) ([]byte, error)) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- queue.Sweep(ctx, nc, queue.SweepConfig{Every: every, Outcome: outcome}) }()
+	go func() { ended <- queue.Sweep(ctx, nc, queue.SweepConfig{Interval: interval, Outcome: outcome}) }()
 	stop = func() {
 		cancel()
 		if err, ok := <-ended; ok && err != nil {
@@ -53,7 +53,7 @@ func TestSweep(t *testing.T) {
 	must(t, q.PublishBatch(t.Context(), []queue.Work{{Class: "c 1", ID: "1", Round: 3, Payload: []byte("p")}}))
 	exhaust(t, q, 1, 3)
 
-	// The first sweeper dies after the result event.
+	// The first sweeper has no outcome.
 	var calls atomic.Int32
 	stop := sweep(t, nc, time.Hour, func(campaign string, d queue.DeadLetter) ([]byte, error) {
 		calls.Add(1)
@@ -62,7 +62,7 @@ func TestSweep(t *testing.T) {
 		}
 		return nil, errors.New("no outcome")
 	})
-	waitFor(t, "the first try", func() bool { return calls.Load() > 0 })
+	waitFor(t, "the first attempt", func() bool { return calls.Load() > 0 })
 	stop()
 	if letters := deadLetters(t, q); len(letters) != 0 {
 		t.Fatalf("dead letters %+v without an outcome", letters)
@@ -72,9 +72,9 @@ func TestSweep(t *testing.T) {
 	consumer, err := js.Consumer(t.Context(), "DDIFF_ADVISORY", "ddiff-sweep")
 	must(t, err)
 	if info := consumer.CachedInfo(); info.NumAckPending != 1 {
-		t.Fatalf("%d advisories wait for another try, want 1", info.NumAckPending)
+		t.Fatalf("%d advisories wait for a retry, want 1", info.NumAckPending)
 	}
-	// A new consumer hands the advisory out at once, not after the pause.
+	// A new consumer delivers the advisory at once, without the retry delay.
 	must(t, js.DeleteConsumer(t.Context(), "DDIFF_ADVISORY", "ddiff-sweep"))
 	defer sweep(t, nc, time.Hour, func(string, queue.DeadLetter) ([]byte, error) { return []byte("dead"), nil })()
 	if got := results(t, q, 1); got["1"] != "dead" {
@@ -85,7 +85,7 @@ func TestSweep(t *testing.T) {
 	wantDepth(t, q, 0, 0)
 }
 
-// TestSweepWithoutAdvisory loses the server's word.
+// TestSweepWithoutAdvisory deletes the server's advisories.
 func TestSweepWithoutAdvisory(t *testing.T) {
 	t.Parallel()
 	server := start(t, t.TempDir())
@@ -127,6 +127,6 @@ func waitFor(t *testing.T, what string, holds func() bool) {
 		if time.Now().After(deadline) {
 			t.Fatalf("waited %v for %s", patience, what)
 		}
-		time.Sleep(10 * time.Millisecond) // not to ask the server all the time
+		time.Sleep(10 * time.Millisecond) // between two requests
 	}
 }

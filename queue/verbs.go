@@ -9,14 +9,14 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// forEver is when a pause ends that nobody ends before.
-var forEver = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
+// farFuture is the end of a pause without a time limit.
+var farFuture = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// Pause stops the server from handing out the campaign's items. Leases that are held stay
-// good. Pausing a paused campaign changes nothing. ErrNotReady: there is no such campaign.
+// Pause stops the delivery of the campaign's items. Leases stay valid. It is idempotent. ErrNotReady: the campaign does
+// not exist.
 func (q *Queue) Pause(ctx context.Context) error {
-	err := q.persist(ctx, "", func(ctx context.Context) error {
-		_, err := q.js.PauseConsumer(ctx, workStream, q.durable(), forEver)
+	err := q.withRetry(ctx, "", func(ctx context.Context) error {
+		_, err := q.js.PauseConsumer(ctx, workStream, q.durable(), farFuture)
 		return err
 	})
 	if err != nil {
@@ -25,9 +25,9 @@ func (q *Queue) Pause(ctx context.Context) error {
 	return nil
 }
 
-// Unpause ends a pause. It changes nothing when there is none.
-func (q *Queue) Unpause(ctx context.Context) error {
-	err := q.persist(ctx, "", func(ctx context.Context) error {
+// Resume ends a pause. It is idempotent.
+func (q *Queue) Resume(ctx context.Context) error {
+	err := q.withRetry(ctx, "", func(ctx context.Context) error {
 		_, err := q.js.ResumeConsumer(ctx, workStream, q.durable())
 		return err
 	})
@@ -37,9 +37,8 @@ func (q *Queue) Unpause(ctx context.Context) error {
 	return nil
 }
 
-// Reset drops all work, results and dead letters of the campaign and starts a new epoch. It
-// is for the coordinator, at its start; leases that workers hold come to nothing, but what
-// they write to storage stays good. A pause ends.
+// Reset drops all work, results and dead letters of the campaign, starts a new epoch, and ends a pause. The coordinator
+// calls it at its start. Leases become void; the workers' results in storage stay valid.
 func (q *Queue) Reset(ctx context.Context) error {
 	// Another process may have reset the campaign since this one opened it.
 	err := q.openConsumer(ctx)
@@ -47,9 +46,9 @@ func (q *Queue) Reset(ctx context.Context) error {
 		err = q.removeAll(ctx)
 	}
 	if err == nil {
-		// The epoch must begin after the purge, also when a worker has just opened the queue
-		// and has made the consumer: a result that was purged may then be published again.
-		err = q.newEpoch(ctx)
+		// The new epoch must start after the purge, also when a worker has just opened the queue and
+		// created the consumer: a purged result may then be published again.
+		err = q.startEpoch(ctx)
 	}
 	if err != nil {
 		return fmt.Errorf("reset campaign %s: %w", q.cfg.Campaign, err)
@@ -57,23 +56,22 @@ func (q *Queue) Reset(ctx context.Context) error {
 	return nil
 }
 
-// newEpoch makes the consumer in a new epoch.
-func (q *Queue) newEpoch(ctx context.Context) error {
+// startEpoch creates the consumer in a new epoch.
+func (q *Queue) startEpoch(ctx context.Context) error {
 	epoch := q.nextEpoch()
-	err := q.persist(ctx, "", func(ctx context.Context) (err error) {
+	err := q.withRetry(ctx, "", func(ctx context.Context) (err error) {
 		_, err = q.js.CreateOrUpdateConsumer(ctx, workStream, q.consumerConfig(epoch))
 		return err
 	})
 	if err != nil {
 		return fmt.Errorf("create consumer: %w", err)
 	}
-	q.sawEpoch(epoch)
+	q.recordEpoch(epoch)
 	return nil
 }
 
-// Drop removes the campaign's consumer and all of its work. Results and dead letters stay, and
-// workers that hold an item may still publish its result. It can be called again, also when
-// nothing is there; after Drop, Open begins anew.
+// Drop removes the campaign's consumer and all of its work. Results and dead letters stay, and workers may still
+// publish results of leased items. It is idempotent. Open creates the campaign again.
 func (q *Queue) Drop(ctx context.Context) error {
 	err := q.deleteConsumer(ctx)
 	if err == nil {
@@ -85,7 +83,7 @@ func (q *Queue) Drop(ctx context.Context) error {
 	return nil
 }
 
-// Remove is Drop, and removes results and dead letters too: nothing of the campaign is left.
+// Remove removes everything of the campaign: consumer, work, results and dead letters.
 func (q *Queue) Remove(ctx context.Context) error {
 	if err := q.removeAll(ctx); err != nil {
 		return fmt.Errorf("remove campaign %s: %w", q.cfg.Campaign, err)
@@ -110,18 +108,18 @@ func (q *Queue) removeAll(ctx context.Context) error {
 }
 
 func (q *Queue) deleteConsumer(ctx context.Context) error {
-	err := q.persist(ctx, "", func(ctx context.Context) error {
+	err := q.withRetry(ctx, "", func(ctx context.Context) error {
 		return q.js.DeleteConsumer(ctx, workStream, q.durable())
 	})
-	if err != nil && !gone(err) {
+	if err != nil && !notFound(err) {
 		return fmt.Errorf("delete consumer: %w", err)
 	}
 	return nil
 }
 
-// purge removes the messages of a subject. A stream that is not there has none.
+// purge removes the messages of a subject. A missing stream is no error.
 func (q *Queue) purge(ctx context.Context, name, filter string) error {
-	err := q.persist(ctx, "", func(ctx context.Context) error {
+	err := q.withRetry(ctx, "", func(ctx context.Context) error {
 		stream, err := q.js.Stream(ctx, name)
 		if err != nil {
 			return err

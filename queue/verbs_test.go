@@ -13,20 +13,20 @@ func TestPause(t *testing.T) {
 	t.Parallel()
 	server := start(t, t.TempDir())
 	q, other := open(t, server, queue.Config{}), open(t, server, queue.Config{Campaign: "other"})
-	must(t, q.Unpause(t.Context()))
+	must(t, q.Resume(t.Context()))
 	must(t, q.PublishBatch(t.Context(), []queue.Work{{Class: "c", ID: "1"}, {Class: "c", ID: "2"}}))
 	must(t, publish(t.Context(), other, "c", "3", nil))
 	held := lease(t, q)
 	must(t, q.Pause(t.Context()))
 	must(t, q.Pause(t.Context()))
 	wantNone(t, q, 100*time.Millisecond)
-	// What is under way is finished, and opening the queue does not end the pause.
+	// Leases stay valid, and Open does not end the pause.
 	must(t, held.Ack(t.Context()))
 	wantNone(t, open(t, server, queue.Config{AckWait: time.Minute}), 100*time.Millisecond)
 	must(t, lease(t, other).Ack(t.Context()))
-	must(t, q.Unpause(t.Context()))
+	must(t, q.Resume(t.Context()))
 	if l := lease(t, q); l.ID() != "2" || l.Attempt() != 1 {
-		t.Fatalf("item %s, attempt %d, want item 2 for the first time", l.ID(), l.Attempt())
+		t.Fatalf("item %s, attempt %d, want item 2 at attempt 1", l.ID(), l.Attempt())
 	}
 }
 
@@ -43,10 +43,10 @@ func TestDropAndRemove(t *testing.T) {
 		wantExists(t, q, false)
 	}
 	mustBe(t, q.Pause(t.Context()), queue.ErrNotReady)
-	mustBe(t, q.Unpause(t.Context()), queue.ErrNotReady)
+	mustBe(t, q.Resume(t.Context()), queue.ErrNotReady)
 	_, err := q.Lease(t.Context(), 1, patience)
 	mustBe(t, err, queue.ErrNotReady)
-	// A worker that still holds an item can end it.
+	// A worker can still settle a leased item.
 	must(t, held.PublishResult(t.Context(), []byte("late")))
 	must(t, held.Ack(t.Context()))
 	nc, err := server.Connect()
@@ -58,10 +58,10 @@ func TestDropAndRemove(t *testing.T) {
 	_, err = look.Lease(t.Context(), 1, patience)
 	mustBe(t, err, queue.ErrNotReady)
 	if letters := deadLetters(t, look); len(letters) != 1 || results(t, look, 1)["2"] != "late" {
-		t.Fatalf("dead letters %+v, or not the result, are left", letters)
+		t.Fatalf("dead letters %+v or results are wrong after Drop", letters)
 	}
 
-	q = open(t, server, queue.Config{}) // begins anew
+	q = open(t, server, queue.Config{}) // creates the campaign again
 	wantExists(t, q, true)
 	wantDepth(t, q, 0, 0)
 	must(t, publish(t.Context(), q, "c", "3", nil))
@@ -86,8 +86,8 @@ func wantExists(t *testing.T, q *queue.Queue, want bool) {
 	}
 }
 
-// TestWorkStreamDeleted is what a person or a lost disk does in the middle of a campaign.
-func TestWorkStreamDeleted(t *testing.T) {
+// TestDeletedWorkStreamIsRestored deletes the work stream in the middle of a campaign.
+func TestDeletedWorkStreamIsRestored(t *testing.T) {
 	t.Parallel()
 	server := start(t, t.TempDir())
 	q := open(t, server, queue.Config{MaxAttempts: 5, AckWait: 20 * time.Second, RetryMax: 7 * time.Second})
@@ -115,15 +115,15 @@ func TestWorkStreamDeleted(t *testing.T) {
 
 	q = open(t, server, queue.Config{MaxAttempts: 5})
 	must(t, q.PublishBatch(t.Context(), []queue.Work{{Class: "c", ID: "2"}, {Class: "c", ID: "3"}}))
-	// Answers to items of the old stream do nothing to those of the new one.
+	// Acknowledgements of the old stream do not affect the new stream.
 	must(t, held.Ack(t.Context()))
 	wantDepth(t, q, 2, 0)
-	// One that is released now comes a second time: it was published anew meanwhile.
+	// The released item is delivered twice, because it was also published again.
 	must(t, released.Release(t.Context()))
 	for range 3 {
 		l := lease(t, worker)
 		if l.Attempt() != 1 {
-			t.Fatalf("item %s comes at attempt %d, want 1", l.ID(), l.Attempt())
+			t.Fatalf("item %s at attempt %d, want 1", l.ID(), l.Attempt())
 		}
 		must(t, l.PublishResult(t.Context(), []byte("r")))
 		must(t, l.Ack(t.Context()))
@@ -134,8 +134,8 @@ func TestWorkStreamDeleted(t *testing.T) {
 	}
 }
 
-// TestRounds publishes items anew, as a retry does, while the server still knows their ids.
-func TestRounds(t *testing.T) {
+// TestNewRoundIsNoDuplicate republishes items within the deduplication window.
+func TestNewRoundIsNoDuplicate(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t, queue.Config{})
 	var last uint64
@@ -145,7 +145,7 @@ func TestRounds(t *testing.T) {
 		mustBe(t, q.PublishBatch(t.Context(), batch), queue.ErrDuplicate)
 		l := lease(t, q)
 		if l.Round() != round || l.Attempt() != 1 {
-			t.Fatalf("round %d, attempt %d, want round %d for the first time", l.Round(), l.Attempt(), round)
+			t.Fatalf("round %d, attempt %d, want round %d at attempt 1", l.Round(), l.Attempt(), round)
 		}
 		must(t, l.PublishResult(t.Context(), []byte("r")))
 		must(t, l.PublishResult(t.Context(), []byte("r"))) // changes nothing
@@ -167,12 +167,12 @@ func TestRounds(t *testing.T) {
 	}
 	letters := deadLetters(t, q)
 	if len(letters) != 3 || letters[2].Round != 2 {
-		t.Fatalf("dead letters %+v, want one for each round", letters)
+		t.Fatalf("dead letters %+v, want one per round", letters)
 	}
 	must(t, q.RemoveDead(t.Context(), letters[1].Seq))
 	must(t, q.RemoveDead(t.Context(), letters[1].Seq))
 	if left := deadLetters(t, q); len(left) != 2 || left[1].Seq != letters[2].Seq {
-		t.Fatalf("dead letters %+v are left", left)
+		t.Fatalf("dead letters %+v remain", left)
 	}
 	mustBe(t, q.PublishBatch(t.Context(), []queue.Work{{Class: "c", ID: "1", Round: -1}}), queue.ErrConfig)
 }

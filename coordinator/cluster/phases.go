@@ -37,7 +37,7 @@ func (r *runner) obey(ctx context.Context) error {
 	if r.rec.Phase != manifest.PhasePaused {
 		return nil
 	}
-	if err := r.queue.Unpause(ctx); err != nil {
+	if err := r.queue.Resume(ctx); err != nil {
 		return fmt.Errorf("go on after a pause: %w", err)
 	}
 	return r.save(ctx, func(c *manifest.Campaign) {

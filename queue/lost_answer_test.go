@@ -13,12 +13,12 @@ import (
 	"ddiff/queue"
 )
 
-// gate passes a connection to a server on, until it is told to lose what the server answers:
-// then it keeps the answers back for a moment and breaks the connection.
+// gate forwards connections to a server. When armed, it withholds the server's answers for a moment and then breaks the
+// connection.
 type gate struct {
 	address string
 	target  string
-	closed  atomic.Bool
+	armed   atomic.Bool
 	lost    atomic.Int32
 }
 
@@ -36,13 +36,13 @@ func newGate(t *testing.T, url string) *gate {
 			if err != nil {
 				return
 			}
-			open.Go(func() { g.pass(client) })
+			open.Go(func() { g.forward(client) })
 		}
 	})
 	return g
 }
 
-func (g *gate) pass(client net.Conn) {
+func (g *gate) forward(client net.Conn) {
 	defer client.Close()
 	server, err := net.Dial("tcp", g.target)
 	if err != nil {
@@ -68,9 +68,9 @@ func (g *gate) pass(client net.Conn) {
 		if err != nil {
 			return
 		}
-		if g.closed.Load() {
-			time.Sleep(50 * time.Millisecond) // what else is under way arrives
-			g.closed.Store(false)
+		if g.armed.Load() {
+			time.Sleep(50 * time.Millisecond) // other messages in flight arrive
+			g.armed.Store(false)
 			g.lost.Add(1)
 			return
 		}
@@ -80,13 +80,12 @@ func (g *gate) pass(client net.Conn) {
 	}
 }
 
-// TestLostAnswers loses the server's answer to every kind of write: it has been done, once,
-// and the caller hears that it has.
-func TestLostAnswers(t *testing.T) {
+// TestWritesSurviveLostAnswers loses the server's answer to every kind of write: each takes effect once and succeeds.
+func TestWritesSurviveLostAnswers(t *testing.T) {
 	t.Parallel()
 	s := serve(t, jetStream(t))
 	g := newGate(t, s.ClientURL())
-	must(t, queue.Setup(t.Context(), quick(t, s), queue.SetupConfig{}))
+	must(t, queue.Setup(t.Context(), dial(t, s), queue.SetupConfig{}))
 	nc, err := queue.Connect(t.Context(), queue.ConnectConfig{URL: "nats://" + g.address})
 	must(t, err)
 	t.Cleanup(nc.Close)
@@ -101,7 +100,7 @@ func TestLostAnswers(t *testing.T) {
 		batch[i] = queue.Work{Class: "c", ID: fmt.Sprint("batch-", i)}
 	}
 	steps := []struct {
-		what string
+		name string
 		do   func() error
 	}{
 		{"create a record", func() (err error) {
@@ -123,18 +122,18 @@ func TestLostAnswers(t *testing.T) {
 		{"acknowledge", func() error { return held.Ack(t.Context()) }},
 		{"bury", func() error { return held.Bury(t.Context(), queue.Dead{ID: "batch-0"}) }},
 		{"pause", func() error { return q.Pause(t.Context()) }},
-		{"resume", func() error { return q.Unpause(t.Context()) }},
+		{"resume", func() error { return q.Resume(t.Context()) }},
 	}
 	for i, step := range steps {
-		if step.what == "publish a result" || step.what == "bury" {
+		if step.name == "publish a result" || step.name == "bury" {
 			held = lease(t, q)
 		}
-		g.closed.Store(true)
+		g.armed.Store(true)
 		if err := step.do(); err != nil {
-			t.Fatalf("%s: %v", step.what, err)
+			t.Fatalf("%s: %v", step.name, err)
 		}
 		if lost := int(g.lost.Load()); lost != i+1 {
-			t.Fatalf("%s: %d answers were lost, want %d", step.what, lost, i+1)
+			t.Fatalf("%s: %d answers were lost, want %d", step.name, lost, i+1)
 		}
 	}
 	data, at, err := b.Get(t.Context(), "k")
@@ -146,18 +145,17 @@ func TestLostAnswers(t *testing.T) {
 	if got, letters := results(t, q, 1), deadLetters(t, q); len(got) != 1 || len(letters) != 1 {
 		t.Errorf("results %v, dead letters %+v, want one each", got, letters)
 	}
-	// Somebody else's write is still a conflict.
+	// A write of another client is still a conflict.
 	_, err = b.Update(t.Context(), "k", []byte("3"), revision-1)
 	mustBe(t, err, queue.ErrConflict)
 }
 
-// TestResultsOverABadConnection loses what is on its way to the reader again and again: each
-// result comes once, in order.
-func TestResultsOverABadConnection(t *testing.T) {
+// TestResultsSurviveBrokenConnections breaks the reader's connection repeatedly: each result arrives once, in order.
+func TestResultsSurviveBrokenConnections(t *testing.T) {
 	t.Parallel()
 	s := serve(t, jetStream(t))
 	g := newGate(t, s.ClientURL())
-	writer, err := queue.Open(t.Context(), quick(t, s), queue.Config{Campaign: "camp"})
+	writer, err := queue.Open(t.Context(), dial(t, s), queue.Config{Campaign: "camp"})
 	must(t, err)
 	nc, err := queue.Connect(t.Context(), queue.ConnectConfig{URL: "nats://" + g.address})
 	must(t, err)
@@ -177,13 +175,13 @@ func TestResultsOverABadConnection(t *testing.T) {
 	for r, err := range reader.Results(ctx, 0) {
 		must(t, err)
 		if r.ID != fmt.Sprint(next) {
-			t.Fatalf("result %s comes, want %d", r.ID, next)
+			t.Fatalf("received result %s, want %d", r.ID, next)
 		}
 		if next++; next == (breaks+1)*burst {
 			break
 		}
-		if next%burst == 0 { // the reader waits, and the answer that it waits for is lost
-			g.closed.Store(true)
+		if next%burst == 0 { // the reader waits for an answer that is lost
+			g.armed.Store(true)
 			publish(n)
 			n++
 		}
