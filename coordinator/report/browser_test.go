@@ -15,7 +15,7 @@ import (
 	"ddiff/manifest"
 )
 
-// chromium is the path of the browser; the test is skipped where there is none.
+// chromium returns the path of the browser and skips the test if there is none.
 func chromium(t *testing.T) string {
 	t.Helper()
 	path, err := exec.LookPath("chromium")
@@ -25,7 +25,7 @@ func chromium(t *testing.T) string {
 	return path
 }
 
-// browse loads a page from disk in a headless browser and returns the document afterwards.
+// browse loads a page from disk in a headless browser and returns the final document.
 func browse(t *testing.T, page, fragment string, more ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
@@ -58,7 +58,7 @@ func state(t *testing.T, document, name string) string {
 }
 
 // published writes the report of results to a directory and returns the path of its page.
-// With DDIFF_REPORT_DIR set the reports stay there, to be looked at.
+// The reports stay in DDIFF_REPORT_DIR if the variable is set.
 func published(t *testing.T, store *memory, results []manifest.Result) string {
 	t.Helper()
 	chromium(t)
@@ -126,7 +126,7 @@ func TestPageReportsBrokenImages(t *testing.T) {
 	}
 }
 
-// probe runs after the page's script and writes what it finds to the root element.
+// probe runs after the page's script and writes its findings to the root element.
 const probe = `<script>addEventListener("load", () => {
   const out = document.documentElement.dataset;
   const names = () => [...document.querySelectorAll(".item:not([hidden]) h3")].map((h) => h.textContent).join(",");

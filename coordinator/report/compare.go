@@ -7,17 +7,17 @@ import (
 	"slices"
 )
 
-// Comparison is the mean difference in PSNR of two methods on one task, image by image.
+// Comparison is the mean difference in PSNR between two methods on one task, paired by image.
 type Comparison struct {
 	Task string `json:"task"`
 	A    string `json:"a"`
 	B    string `json:"b"`
-	// Difference is the mean of PSNR(A) - PSNR(B) in dB over the same measurements, with
-	// the 95 % interval of a paired t test.
+	// Difference is the mean of PSNR(A) - PSNR(B) in dB over the same measurements, with the 95 % interval of a
+	// paired t test.
 	Difference Estimate `json:"difference,omitzero"`
 	// LeftOut counts the measurements that lack a PSNR from either method.
 	LeftOut int `json:"left_out,omitempty"`
-	// Refused says why the methods cannot be compared; there is no difference then.
+	// Refused is the reason why the methods cannot be compared; Difference is zero then.
 	Refused string `json:"refused,omitempty"`
 }
 

@@ -12,11 +12,11 @@ import (
 // csvHeader is the fixed header of results.csv. Scripts read it: do not change it.
 const csvHeader = "item,image,task,method,run,seed,psnr,ssim,residual,baseline_psnr,seconds,steps"
 
-// writeCSV writes one row per sorted entry. A figure that is not defined is an empty cell; the rows
-// of failed and dead items have no figures at all.
+// writeCSV writes one row per entry, in order. Undefined figures are empty cells; rows of failed and dead items have no
+// figures.
 //
-// PSNR has 4 decimals, SSIM 6, seconds 3, the residual 6 significant digits: differences between
-// runtimes are larger, and the digits suffice to recompute every mean in the summary.
+// PSNR has 4 decimals, SSIM 6, seconds 3, the residual 6 significant digits. Differences between runtimes are larger,
+// and the digits suffice to recompute every mean in the summary.
 func writeCSV(w io.Writer, ordered iter.Seq2[*entry, error]) error {
 	out := csv.NewWriter(w)
 	if err := out.Write(strings.Split(csvHeader, ",")); err != nil {

@@ -8,8 +8,8 @@ type Estimate struct {
 	N int `json:"n"`
 	// Mean is the arithmetic mean.
 	Mean float64 `json:"mean"`
-	// HalfWidth is half the width of the 95 % confidence interval of the mean (Student t
-	// with N-1 degrees of freedom). Nil for fewer than two images.
+	// HalfWidth is half the width of the 95 % confidence interval of the mean (Student t with N-1 degrees of freedom).
+	// Nil for fewer than two images.
 	HalfWidth *float64 `json:"half_width,omitempty"`
 }
 
@@ -48,7 +48,7 @@ func (m *moments) estimate() Estimate {
 	return e
 }
 
-// estimate leaves out the values that are NaN.
+// estimate ignores NaN values.
 func estimate(values []float64) Estimate {
 	var m moments
 	for _, v := range values {
@@ -60,10 +60,10 @@ func estimate(values []float64) Estimate {
 	return m.estimate()
 }
 
-// defined reports whether a figure exists; entries have NaN for the others.
+// defined reports whether a figure exists. Undefined figures are NaN.
 func defined(v float64) bool { return !math.IsNaN(v) }
 
-// figure is the value, or NaN when it is missing or not finite.
+// figure returns the value, or NaN if the value is missing or infinite.
 func figure(v *float64) float64 {
 	if v == nil || math.IsInf(*v, 0) {
 		return math.NaN()

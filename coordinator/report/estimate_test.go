@@ -16,7 +16,7 @@ func TestStudentQuantile(t *testing.T) {
 			t.Errorf("df %d: quantile = %.9f, want %.8f", df, got, want)
 		}
 	}
-	// The closed form hands over to the expansion without a step.
+	// Closed form and expansion agree where one replaces the other.
 	for _, df := range []int{199, 200} {
 		if d := studentQuantile(df) - studentExpansion(float64(df)); math.Abs(d) > 1e-8 {
 			t.Errorf("df %d: closed form and expansion differ by %g", df, d)
@@ -59,7 +59,7 @@ func TestEstimate(t *testing.T) {
 	}
 }
 
-func TestFigureOnlyWhenFinite(t *testing.T) {
+func TestFigureIsFiniteOrUndefined(t *testing.T) {
 	t.Parallel()
 	for _, v := range []*float64{nil, ptr(math.NaN()), ptr(math.Inf(1)), ptr(math.Inf(-1))} {
 		if !math.IsNaN(figure(v)) {

@@ -13,11 +13,11 @@ import (
 	"ddiff/manifest"
 )
 
-// files is the store: the report reads the items' artifacts from it and is written to it.
+// files is the store with the artifacts of the items. The report goes to the same store.
 type files interface {
 	// Get returns the bytes under the key.
 	Get(ctx context.Context, key string) ([]byte, error)
-	// Put stores the bytes under the key and replaces what was there.
+	// Put stores the bytes under the key and replaces the previous object.
 	Put(ctx context.Context, key string, data []byte) error
 }
 

@@ -26,7 +26,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// golden compares with testdata/name, or writes it under -update.
+// golden compares with testdata/name, or rewrites the file under -update.
 func golden(t *testing.T, name string, got []byte) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
@@ -44,11 +44,11 @@ func golden(t *testing.T, name string, got []byte) {
 	}
 }
 
-// memory is a store that keeps its files in a map.
+// memory is a store in a map.
 type memory struct {
 	mu    sync.Mutex
 	files map[string][]byte
-	// reads counts what was read, by key.
+	// reads counts the reads by key.
 	reads map[string]int
 }
 
@@ -147,8 +147,8 @@ func testCampaign() Campaign {
 	}
 }
 
-// campaign stores a campaign of made-up pictures and curves: eight tasks, two methods on one
-// of them, a measurement without truth, one failed and one dead item.
+// campaign stores a campaign of synthetic pictures and curves: eight tasks, one of them with two methods, a measurement
+// without truth, one failed and one dead item.
 func campaign(t *testing.T, store *memory) []manifest.Result {
 	t.Helper()
 	var results []manifest.Result
@@ -205,7 +205,7 @@ func illustrate(t *testing.T, store *memory, r *manifest.Result, seed int) {
 	add(manifest.FileTrace, trace)
 }
 
-// scene is a made-up landscape as PNG, with noise of the given strength.
+// scene is a synthetic landscape as PNG, with noise of the given strength.
 func scene(t *testing.T, side, seed int, noise float64) []byte {
 	t.Helper()
 	img := image.NewRGBA(image.Rect(0, 0, side, side))

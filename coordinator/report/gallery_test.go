@@ -25,7 +25,7 @@ func rows(task string, n int, psnr func(i int) float64) []manifest.Result {
 	return out
 }
 
-// galleryOf is the selection of at most limit items of the page.
+// galleryOf adds the sorted results to a gallery.
 func galleryOf(t *testing.T, results []manifest.Result, limit int) *gallery {
 	t.Helper()
 	ordered, err := collect(stream(results), nil, maxSorted)
@@ -41,7 +41,7 @@ func galleryOf(t *testing.T, results []manifest.Result, limit int) *gallery {
 	return g
 }
 
-// excerpt are the names of the items on a page of at most limit items.
+// excerpt returns the names of the items on a page of at most limit items.
 func excerpt(t *testing.T, results []manifest.Result, limit int) []string {
 	t.Helper()
 	var out []string
@@ -51,7 +51,7 @@ func excerpt(t *testing.T, results []manifest.Result, limit int) []string {
 	return out
 }
 
-func TestExcerptKeepsAllThatFit(t *testing.T) {
+func TestExcerptSelectsAllItemsWithinTheLimit(t *testing.T) {
 	t.Parallel()
 	results := append(rows("a", 3, nil), rows("b", 1, nil)...)
 	results[1].Outcome = manifest.OutcomeFailed
@@ -60,7 +60,7 @@ func TestExcerptKeepsAllThatFit(t *testing.T) {
 	}
 }
 
-func TestExcerptTakesWorstAndFirst(t *testing.T) {
+func TestExcerptSelectsWorstAndFirst(t *testing.T) {
 	t.Parallel()
 	// Of task a the last rows are the worst by PSNR, of task b by residual.
 	results := append(rows("a", 20, func(i int) float64 { return 40 - float64(i) }), rows("b", 20, nil)...)
@@ -71,7 +71,7 @@ func TestExcerptTakesWorstAndFirst(t *testing.T) {
 	}
 }
 
-func TestExcerptPassesOnUnusedShare(t *testing.T) {
+func TestExcerptSharesUnusedPlaces(t *testing.T) {
 	t.Parallel()
 	results := append(rows("a", 1, nil), rows("b", 30, nil)...)
 	if got := len(excerpt(t, results, 10)); got != 10 {
@@ -106,7 +106,7 @@ func TestCompareWorstIsAnOrder(t *testing.T) {
 	}
 }
 
-// TestExcerptEqualsSelectionFromAll compares the bounded selection with one that sorts all items.
+// TestExcerptEqualsSelectionFromAll compares the bounded selection with a selection from all items.
 func TestExcerptEqualsSelectionFromAll(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))

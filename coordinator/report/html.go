@@ -20,7 +20,7 @@ var (
 	pageScript string
 )
 
-// page is what the template shows.
+// page is the data of the template.
 type page struct {
 	Style  template.CSS
 	Script template.JS
@@ -37,14 +37,14 @@ type page struct {
 	Failures   []failure
 	MoreFailed int
 	Items      []itemView
-	// Hidden is the number of finished items that are not on the page.
+	// Hidden is the number of finished items that the page does not show.
 	Hidden int
-	// Thinned says that a trace was longer than the curves drawn from it.
+	// Thinned reports that a trace has more steps than its curves on the page.
 	Thinned bool
 	Data    pageData
 }
 
-// pageData is what the page's script reads; html/template escapes it for its place.
+// pageData is the input of the page's script; html/template escapes it.
 type pageData struct {
 	// Curves are the solver's curves by the item's number on the page.
 	Curves map[string]*curves `json:"curves"`
@@ -62,8 +62,7 @@ type failure struct {
 	Reason             string
 }
 
-// writePage renders and stores index.html. It returns the traces that a result lists but that
-// could not be read.
+// writePage renders and stores index.html. lost has an error for each listed trace that could not be read.
 func writePage(
 	ctx context.Context, store files, campaign Campaign, summary Summary, shown *gallery, sheets []sheetFile,
 ) (lost []error, err error) {

@@ -23,7 +23,7 @@ func pageOf(t *testing.T, store *memory, c Campaign, results []manifest.Result) 
 
 const hostile = `</script><script>alert(1)</script>"'><img src=x onerror=alert(2)>{{.}}&` + "\u2028`${1}`"
 
-// hostileResults have a script in every text that a page shows.
+// hostileResults have a script in every text of a page.
 func hostileResults(t *testing.T, store *memory) []manifest.Result {
 	t.Helper()
 	done := result(t, hostile, hostile, hostile, 0, scored(25, 20, 0.7, 0.001))
@@ -94,7 +94,7 @@ func TestPageDataIsJSON(t *testing.T) {
 	}
 }
 
-func TestPageNeedsNoNetwork(t *testing.T) {
+func TestPageLoadsNothingFromTheNetwork(t *testing.T) {
 	t.Parallel()
 	store := newMemory()
 	html := pageOf(t, store, testCampaign(), campaign(t, store))
@@ -125,7 +125,7 @@ func TestPageIsBounded(t *testing.T) {
 	}
 }
 
-func TestPageOfAnEmptyCampaign(t *testing.T) {
+func TestPageWithoutItems(t *testing.T) {
 	t.Parallel()
 	html := pageOf(t, newMemory(), Campaign{}, nil)
 	for _, want := range []string{"Unnamed campaign", "The campaign has no items.", "No item was restored."} {

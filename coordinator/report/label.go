@@ -11,13 +11,13 @@ import (
 	"golang.org/x/image/math/fixed"
 )
 
-// The built-in font has one width; lineHeight leaves room for its descenders.
+// The built-in font is monospaced; lineHeight includes its descenders.
 const (
 	lineHeight = 13
 	runeWidth  = 7
 )
 
-// drawLabel writes one line with its top left corner at (x, y), cut to the width.
+// drawLabel writes one line with its top left corner at (x, y) and cuts it to the width.
 func drawLabel(dst draw.Image, x, y, width int, text string, ink color.Color) {
 	face := basicfont.Face7x13
 	d := font.Drawer{
@@ -40,7 +40,7 @@ func drawTitle(dst draw.Image, x, y, width int, text string) {
 
 func labelWidth(text string) int { return runeWidth * len([]rune(text)) }
 
-// cutLabel shortens the text to the width and shows that it did.
+// cutLabel shortens the text to the width and marks the cut with an ellipsis.
 func cutLabel(text string, width int) string {
 	runes := []rune(printable(text))
 	if n := width / runeWidth; len(runes) > n {
@@ -49,7 +49,7 @@ func cutLabel(text string, width int) string {
 	return string(runes)
 }
 
-// wrapLabel breaks the text into at most the given number of lines, each as long as fits.
+// wrapLabel breaks the text into at most the given number of lines.
 func wrapLabel(text string, width, lines int) []string {
 	runes := []rune(strings.TrimSpace(printable(text)))
 	n := width / runeWidth

@@ -46,7 +46,7 @@ func writeLaTeX(w io.Writer, s Summary) error {
 	return err
 }
 
-// latexNumber sets a sign as a sign and the oracle's asterisk as a superscript.
+// latexNumber typesets signs in math mode and the oracle's asterisk as a superscript.
 func latexNumber(s string) string {
 	number, oracle := strings.CutSuffix(s, "*")
 	if oracle {
@@ -58,7 +58,7 @@ func latexNumber(s string) string {
 	return number
 }
 
-// escapeLaTeX makes any name typeset as itself.
+// escapeLaTeX escapes a name so that LaTeX prints it literally.
 func escapeLaTeX(s string) string {
 	return strings.NewReplacer(
 		`\`, `\textbackslash{}`, `~`, `\textasciitilde{}`, `^`, `\textasciicircum{}`,

@@ -36,7 +36,7 @@ func writeMarkdown(w io.Writer, s Summary) error {
 	return err
 }
 
-// escapeMarkdown keeps names from ending a cell, opening a link or becoming HTML.
+// escapeMarkdown prevents names from ending a cell, opening a link or becoming HTML.
 func escapeMarkdown(s string) string {
 	var b strings.Builder
 	for _, r := range printable(s) {

@@ -6,7 +6,7 @@ import (
 	"unicode"
 )
 
-// compareNatural orders strings with their digit runs read as numbers: img2 before img10.
+// compareNatural orders strings and compares runs of digits as numbers: img2 before img10.
 func compareNatural(a, b string) int {
 	for x, y := a, b; ; {
 		var p, q string
@@ -26,7 +26,7 @@ func compareNatural(a, b string) int {
 	}
 }
 
-// chunk cuts off the leading run of digits, or of anything else.
+// chunk splits off the leading run of digits or of other bytes.
 func chunk(s string) (head, rest string) {
 	if s == "" {
 		return "", ""
@@ -40,7 +40,7 @@ func chunk(s string) (head, rest string) {
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-// printable replaces what would break a line or steer a terminal.
+// printable replaces line breaks and control characters.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {

@@ -10,7 +10,7 @@ import (
 
 func TestCompareNatural(t *testing.T) {
 	t.Parallel()
-	// Of equal numbers the one with more zeros comes first, as bytes do.
+	// Of equal numbers the number with more zeros is first, as in byte order.
 	want := []string{"", "01", "1", "2", "10", "a", "a1b2", "a1b10", "a02", "a2", "a10", "ab", "b"}
 	got := slices.Clone(want)
 	slices.Reverse(got)

@@ -15,7 +15,7 @@ import (
 	"ddiff/restore/operator"
 )
 
-// The keys of a report's files; the sheets are named by [Write].
+// The keys of a report's files. The keys of the sheets follow the names of the tasks.
 const (
 	KeyCSV             = "results.csv"
 	KeyPage            = "index.html"
@@ -24,11 +24,11 @@ const (
 	sheetFolder        = "sheets/"
 )
 
-// Campaign is what the report says about the campaign as a whole. Empty fields are left out.
+// Campaign describes the campaign on the page. The page omits empty fields.
 type Campaign struct {
 	Name   string
 	Preset string
-	// Prior and PriorLicence name the score model and the terms of its use.
+	// Prior and PriorLicence are the name and the licence of the score model.
 	Prior        string
 	PriorLicence string
 	// Steps is the number of solver steps.
@@ -40,19 +40,17 @@ type Campaign struct {
 	Select Rule
 	// Tasks order and label the tasks; empty means the built-in ones. Unknown tasks follow, by name.
 	Tasks operator.Set
-	// Started and Finished bound the campaign; they are shown in UTC.
+	// Started and Finished are shown in UTC.
 	Started  time.Time
 	Finished time.Time
 }
 
-// Write makes the report of a campaign and stores it: results.csv, summary.json,
-// summary.md, sheets/<task>.png and index.html, the page last, so that its links work. A
-// second call replaces the first report. Write reads results once, in any order, and pictures
-// one at a time. It returns the summary that it stored.
+// Write stores the report of a campaign: results.csv, summary.json, summary.md, sheets/<task>.png and index.html, the
+// page last, so that its links work. A second call replaces the first report. Write reads results once, in any order,
+// and one picture at a time. It returns the stored summary.
 //
-// When an artifact that a result lists cannot be read, the report is finished without it and
-// the error wraps [ErrIncomplete]; the summary is valid then. Other errors, such as those of
-// results and of Put, end the work.
+// If a listed artifact cannot be read, Write completes the report without the artifact, returns the summary and an
+// error that wraps [ErrIncomplete]. Other errors stop it: [ErrUnknownRule], errors of results, errors of Put.
 func Write(ctx context.Context, store files, campaign Campaign, results iter.Seq2[manifest.Result, error]) (Summary, error) {
 	rule, err := ParseRule(string(campaign.Select))
 	if err != nil {
@@ -62,17 +60,17 @@ func Write(ctx context.Context, store files, campaign Campaign, results iter.Seq
 	if err != nil {
 		return Summary{}, err
 	}
-	summary, missing, err := write(ctx, store, campaign, ordered.all(), rule)
+	summary, lost, err := write(ctx, store, campaign, ordered.all(), rule)
 	if err := errors.Join(err, ordered.close()); err != nil {
 		return Summary{}, err
 	}
-	return summary, incomplete(missing)
+	return summary, incomplete(lost)
 }
 
-// write stores all files; the entries are sorted.
+// write stores all files. lost has an error for each listed artifact that could not be read.
 func write(
 	ctx context.Context, store files, campaign Campaign, ordered iter.Seq2[*entry, error], rule Rule,
-) (summary Summary, missing []error, err error) {
+) (summary Summary, lost []error, err error) {
 	summary, err = summarize(ordered, campaign.Tasks, rule)
 	if err != nil {
 		return summary, nil, err
@@ -86,14 +84,14 @@ func write(
 	}
 	sheets := sheetKeys(shown.tasks, campaign.Tasks)
 	for i, s := range sheets {
-		lost, err := writeSheet(ctx, store, s, shown.tasks[i])
+		missing, err := writeSheet(ctx, store, s, shown.tasks[i])
 		if err != nil {
 			return summary, nil, err
 		}
-		missing = append(missing, lost...)
+		lost = append(lost, missing...)
 	}
-	lost, err := writePage(ctx, store, campaign, summary, shown, sheets)
-	return summary, append(missing, lost...), err
+	missing, err := writePage(ctx, store, campaign, summary, shown, sheets)
+	return summary, append(lost, missing...), err
 }
 
 // writeSummary stores the summary in both formats.
@@ -119,14 +117,14 @@ func put(ctx context.Context, store files, key string, data []byte) error {
 	return nil
 }
 
-// incomplete joins what could not be read into one error of bounded length, or nil.
-func incomplete(missing []error) error {
-	if len(missing) == 0 {
+// incomplete joins the errors into one of bounded length. It returns nil without errors.
+func incomplete(lost []error) error {
+	if len(lost) == 0 {
 		return nil
 	}
 	const shown = 3
-	err := errors.Join(missing[:min(shown, len(missing))]...)
-	if more := len(missing) - shown; more > 0 {
+	err := errors.Join(lost[:min(shown, len(lost))]...)
+	if more := len(lost) - shown; more > 0 {
 		return fmt.Errorf("%w: %w\nand %d more", ErrIncomplete, err, more)
 	}
 	return fmt.Errorf("%w: %w", ErrIncomplete, err)
@@ -135,7 +133,7 @@ func incomplete(missing []error) error {
 // sheetFile is the contact sheet of one task.
 type sheetFile struct{ Task, Label, Key string }
 
-// sheetKeys gives each task a key that is safe as a file name and differs from the others.
+// sheetKeys gives each task a distinct key that is safe as a file name.
 func sheetKeys(tasks []*taskGallery, known operator.Set) []sheetFile {
 	used := make(map[string]bool)
 	sheets := make([]sheetFile, 0, len(tasks))

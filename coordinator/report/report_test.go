@@ -61,7 +61,7 @@ func TestWriteDependsOnResultsOnly(t *testing.T) {
 	}
 }
 
-func TestWriteOfNothing(t *testing.T) {
+func TestWriteWithoutResults(t *testing.T) {
 	t.Parallel()
 	store := newMemory()
 	if _, err := Write(t.Context(), store, testCampaign(), stream(nil)); err != nil {
@@ -72,7 +72,7 @@ func TestWriteOfNothing(t *testing.T) {
 	}
 }
 
-func TestWriteFinishesWithoutLostArtifacts(t *testing.T) {
+func TestWriteReportsUnreadableArtifacts(t *testing.T) {
 	t.Parallel()
 	store := newMemory()
 	results := campaign(t, store)
@@ -98,7 +98,7 @@ func (f full) Put(_ context.Context, key string, _ []byte) error {
 	return fmt.Errorf("put %s: %w", key, errFull)
 }
 
-func TestWriteEndsWhenItCannotStore(t *testing.T) {
+func TestWriteReturnsTheErrorOfPut(t *testing.T) {
 	t.Parallel()
 	store := newMemory()
 	_, err := Write(t.Context(), full{store}, testCampaign(), stream(campaign(t, store)))
@@ -107,7 +107,7 @@ func TestWriteEndsWhenItCannotStore(t *testing.T) {
 	}
 }
 
-func TestWriteEndsWhenCancelled(t *testing.T) {
+func TestWriteReturnsCancellation(t *testing.T) {
 	t.Parallel()
 	store := newMemory()
 	results := campaign(t, store)

@@ -7,25 +7,24 @@ import (
 	"ddiff/manifest"
 )
 
-// Rule says how the runs of one measurement become one figure.
+// Rule combines the runs of one measurement into one figure.
 type Rule string
 
-// The selection rules. Failed and dead runs never take part.
+// The selection rules. They ignore failed and dead runs.
 const (
-	// RuleFirst takes the run with the lowest number. It is the default.
+	// RuleFirst selects the run with the lowest number. It is the default.
 	RuleFirst Rule = "first"
 	// RuleMean averages each figure over the runs.
 	RuleMean Rule = "mean"
-	// RuleMinResidual takes the run that explains the measurement best: the smallest
-	// residual, which needs no ground truth.
+	// RuleMinResidual selects the run with the smallest residual, the best fit to the measurement. It needs no ground
+	// truth.
 	RuleMinResidual Rule = "min_residual"
-	// RuleBestPSNR takes the run closest to the ground truth. It is an oracle: nobody who
-	// lacks the truth can follow it, so its figures are marked and never ranked.
+	// RuleBestPSNR selects the run closest to the ground truth. It is an oracle, unusable in practice, so its figures
+	// are marked and never ranked.
 	RuleBestPSNR Rule = "best_psnr"
 )
 
-// ParseRule reads a rule's name; the empty name is [RuleFirst]. The error wraps
-// [ErrUnknownRule].
+// ParseRule parses the name of a rule; the empty name is [RuleFirst]. The error wraps [ErrUnknownRule].
 func ParseRule(name string) (Rule, error) {
 	switch r := Rule(name); r {
 	case "":
@@ -38,7 +37,7 @@ func ParseRule(name string) (Rule, error) {
 	}
 }
 
-// Oracle reports whether the rule looks at the ground truth.
+// Oracle reports whether the rule uses the ground truth.
 func (r Rule) Oracle() bool { return r == RuleBestPSNR }
 
 // sentence describes the rule for people.
@@ -55,7 +54,7 @@ func (r Rule) sentence() string {
 	}
 }
 
-// oracleNote is the footnote of every figure that RuleBestPSNR selected.
+// oracleNote is the footnote of figures that RuleBestPSNR selected.
 const oracleNote = "selected by comparing the runs with the ground truth: an upper bound, not a ranking"
 
 // scores are the figures of one measurement, NaN where undefined. The fields are exported for package gob.
@@ -73,9 +72,8 @@ func scoresOf(r *manifest.Result) scores {
 	}
 }
 
-// combine applies the rule to the runs of one measurement, in the order of their numbers;
-// there is at least one. A rule that chooses after looking at several runs has paid for all
-// of them, so its seconds are their sum.
+// combine applies the rule to the runs of one measurement, at least one, in the order of their numbers. A rule that
+// chooses among runs needs all of them, so its seconds are their sum.
 func (r Rule) combine(runs []scores) scores {
 	switch r {
 	case RuleMean:
@@ -89,8 +87,8 @@ func (r Rule) combine(runs []scores) scores {
 	}
 }
 
-// choose takes the run with the highest merit, the earlier one of equals; a run without
-// merit (NaN) only when none has any.
+// choose selects the run with the highest merit, in a tie the earlier run. It selects a run without merit (NaN) only if
+// all runs lack merit.
 func choose(runs []scores, merit func(scores) float64) scores {
 	best := runs[0]
 	var seconds float64

@@ -15,7 +15,7 @@ import (
 	"ddiff/manifest"
 )
 
-// maxSheetRows bounds one contact sheet; the header says how many items are not on it.
+// maxSheetRows bounds one contact sheet; the header gives the number of omitted items.
 const maxSheetRows = 64
 
 // The geometry of a sheet, in pixels.
@@ -34,7 +34,7 @@ var (
 	sheetMuted = color.RGBA{0x66, 0x70, 0x7c, 0xff}
 )
 
-// sheet is a contact sheet under construction: one row per item, one column per picture.
+// sheet draws a contact sheet: one row per item, one column per picture.
 type sheet struct {
 	canvas  *image.RGBA
 	columns []sheetColumn
@@ -42,8 +42,8 @@ type sheet struct {
 
 type sheetColumn struct{ file, title string }
 
-// writeSheet draws and stores the contact sheet of one task. A task without a finished item gets a sheet with a
-// heading only. It returns the pictures that a result lists but that could not be read.
+// writeSheet draws and stores the contact sheet of one task. The sheet of a task without finished items has a heading
+// only. lost has an error for each listed picture that could not be read.
 func writeSheet(ctx context.Context, store files, file sheetFile, task *taskGallery) (lost []error, err error) {
 	rows := task.first[:min(maxSheetRows, len(task.first))]
 	s := newSheet(rows)
@@ -62,7 +62,7 @@ func writeSheet(ctx context.Context, store files, file sheetFile, task *taskGall
 	return lost, put(ctx, store, file.Key, out.Bytes())
 }
 
-// sheetCounts is the line below the title; nothing is left out silently.
+// sheetCounts is the line below the title.
 func sheetCounts(items, done int) string {
 	text := strconv.Itoa(done) + " of " + strconv.Itoa(items) + " items restored"
 	if more := done - maxSheetRows; more > 0 {
@@ -71,7 +71,7 @@ func sheetCounts(items, done int) string {
 	return text
 }
 
-// newSheet lays out a page for the rows; there is a column for the truth if any row has one.
+// newSheet lays out the rows. There is a truth column if any row has a truth.
 func newSheet(rows []*entry) *sheet {
 	s := &sheet{}
 	for _, e := range rows {
@@ -103,8 +103,7 @@ func (s *sheet) columnX(i int) int {
 	return sheetMargin + sheetCaption + i*(sheetCell+sheetGap)
 }
 
-// row draws item i. Only cancellation is an error; a picture that cannot be read is marked
-// on the sheet and returned in lost.
+// row draws item i and marks unreadable pictures, with an error for each in lost. The only other error is cancellation.
 func (s *sheet) row(ctx context.Context, store files, i int, e *entry) (lost []error, err error) {
 	top := sheetMargin + sheetHeader + 4 + i*(sheetCell+sheetGap)
 	s.caption(top, e)
@@ -153,7 +152,7 @@ func (s *sheet) caption(top int, e *entry) {
 	}
 }
 
-// change reads "before -> after", or the figure alone when there is nothing before it.
+// change formats "before -> after", or after alone if before is undefined.
 func change(before, after float64) string {
 	if !defined(before) {
 		return decimal(after, 2)
@@ -167,8 +166,8 @@ func (s *sheet) blank(cell image.Rectangle, why string) {
 	drawLabel(s.canvas, x, cell.Min.Y+(cell.Dy()-lineHeight)/2, cell.Dx(), why, sheetMuted)
 }
 
-// picture fits an image into the cell with its aspect ratio kept. Reduction is filtered;
-// enlargement shows the pixels that were measured.
+// picture fits an image into the cell and preserves its aspect ratio. It filters when it reduces, and repeats pixels when
+// it enlarges.
 func (s *sheet) picture(cell image.Rectangle, img image.Image) {
 	size := img.Bounds().Size()
 	scale := min(float64(cell.Dx())/float64(size.X), float64(cell.Dy())/float64(size.Y))

@@ -49,7 +49,7 @@ func near(a, b color.Color) bool {
 	return d(r, r2) && d(g, g2) && d(bl, b2)
 }
 
-func TestSheetShowsThePicturesInTheirCells(t *testing.T) {
+func TestSheetDrawsPicturesInTheirCells(t *testing.T) {
 	t.Parallel()
 	store := newMemory()
 	colors := map[string]color.RGBA{
@@ -60,7 +60,7 @@ func TestSheetShowsThePicturesInTheirCells(t *testing.T) {
 	r := result(t, "hdr", "ddiff", "a.png", 0, scored(25, 20, 0.7, 0))
 	r.Artifacts = map[string]string{}
 	for file, c := range colors {
-		// Twice as wide as high: the picture must keep that in its square cell.
+		// The aspect ratio 2:1 must survive in the square cell.
 		store.files[manifest.ItemKey(r.Item.ID, file)] = flat(t, 64, 32, c)
 		r.Artifacts[file] = ""
 	}
@@ -118,7 +118,7 @@ func TestSheetIsBounded(t *testing.T) {
 	}
 }
 
-func TestSheetMarksWhatCannotBeRead(t *testing.T) {
+func TestSheetMarksUnreadablePictures(t *testing.T) {
 	t.Parallel()
 	store := newMemory()
 	r := result(t, "hdr", "ddiff", strings.Repeat("long name ", 20), 0)
@@ -131,7 +131,7 @@ func TestSheetMarksWhatCannotBeRead(t *testing.T) {
 	}
 }
 
-func TestSheetOfNothing(t *testing.T) {
+func TestSheetWithoutFinishedItems(t *testing.T) {
 	t.Parallel()
 	img, lost := sheetOf(t, newMemory(), []manifest.Result{
 		result(t, "hdr", "ddiff", "a.png", 0, ended(manifest.OutcomeFailed, "x")),

@@ -2,8 +2,8 @@ package report
 
 import "math"
 
-// studentQuantile is the 0.975 quantile of Student's t with df >= 1 degrees of freedom: the
-// factor of a two-sided 95 % interval.
+// studentQuantile is the 0.975 quantile of Student's t with df >= 1 degrees of freedom, the factor of a two-sided 95 %
+// interval.
 func studentQuantile(df int) float64 {
 	const closedFormLimit = 200
 	if df > closedFormLimit {
@@ -44,8 +44,8 @@ func studentCentral(t float64, df int) float64 {
 	return sin * sum
 }
 
-// studentExpansion expands the quantile around the normal one (Abramowitz and Stegun
-// 26.7.5); beyond 200 degrees of freedom its error is below 1e-9.
+// studentExpansion expands the quantile around the normal quantile (Abramowitz and Stegun 26.7.5). Above 200 degrees of
+// freedom its error is below 1e-9.
 func studentExpansion(df float64) float64 {
 	const z = 1.959963984540054
 	const (

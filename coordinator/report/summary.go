@@ -8,11 +8,11 @@ import (
 	"ddiff/restore/operator"
 )
 
-// Summary is what a campaign showed: one row per task and method.
+// Summary has the means of a campaign, one row per task and method.
 type Summary struct {
 	// Rule combined the runs of each measurement into one figure.
 	Rule Rule `json:"rule"`
-	// Oracle says that the rule looked at the ground truth.
+	// Oracle reports that the rule used the ground truth.
 	Oracle bool `json:"oracle"`
 
 	// Items is the size of the manifest: Done + Failed + Dead.
@@ -27,7 +27,7 @@ type Summary struct {
 	Comparisons []Comparison `json:"comparisons,omitempty"`
 }
 
-// Row is one task restored by one method.
+// Row has the means of one task and method.
 type Row struct {
 	Task string `json:"task"`
 	// Label is the task's name for people. It is not part of the JSON object.
@@ -35,20 +35,19 @@ type Row struct {
 	Method string `json:"method"`
 	// Images is the number of measurements with at least one finished run.
 	Images int `json:"images"`
-	// Items counts the manifest's rows of this task and method, whatever became of them;
-	// Failed and Dead are those of them that did not finish.
+	// Items counts all items of this task and method; Failed and Dead count the items that did not finish.
 	Items  int `json:"items"`
 	Failed int `json:"failed,omitempty"`
 	Dead   int `json:"dead,omitempty"`
 
-	// PSNR in dB; Baseline is that of the degraded image, Gain the difference.
+	// PSNR is in dB; Baseline is the PSNR of the degraded image, Gain the difference.
 	PSNR     Estimate `json:"psnr,omitzero"`
 	Baseline Estimate `json:"baseline_psnr,omitzero"`
 	Gain     Estimate `json:"gain,omitzero"`
 	SSIM     Estimate `json:"ssim,omitzero"`
 	// Residual is mean((y - A(x))^2) - sigma^2: zero is best.
 	Residual Estimate `json:"residual,omitzero"`
-	// Seconds is the solver time per image. Rules that choose among runs pay for each.
+	// Seconds is the solver time per image, of all runs if the rule chooses among runs.
 	Seconds Estimate `json:"seconds,omitzero"`
 }
 

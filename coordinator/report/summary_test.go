@@ -12,8 +12,8 @@ import (
 	"ddiff/manifest"
 )
 
-// tableResults are the results of the golden files: two methods, several runs, a task
-// without baseline, failures, and names that only natural order gets right.
+// tableResults are the results of the golden files: two methods, several runs, a task without baseline, failures, and
+// names that need natural order.
 func tableResults(t *testing.T) []manifest.Result {
 	t.Helper()
 	noBaseline := func(r *manifest.Result) { r.Metrics.BaselinePSNR = nil }
@@ -96,7 +96,7 @@ func TestSummarizeIgnoresOrder(t *testing.T) {
 	}
 }
 
-func TestSummarizeRefuses(t *testing.T) {
+func TestSummarizeRefusesInvalidInput(t *testing.T) {
 	t.Parallel()
 	if _, err := Summarize(stream(nil), "luckiest"); !errors.Is(err, ErrUnknownRule) {
 		t.Errorf("unknown rule: %v", err)
@@ -112,7 +112,7 @@ func TestSummarizeRefuses(t *testing.T) {
 	}
 }
 
-func TestComparisonGuard(t *testing.T) {
+func TestComparisonRefusesUnequalMeasurements(t *testing.T) {
 	t.Parallel()
 	otherSeed := func(r *manifest.Result) { r.Item.Seed++ }
 	otherSolver := func(r *manifest.Result) { r.Item.Solver = json.RawMessage(`{"steps":50}`) }

@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// Format is a way to write the summary's table.
+// Format is a text format of the summary's table.
 type Format string
 
 // The formats of [WriteTable].
@@ -20,12 +20,11 @@ const (
 	FormatLaTeX Format = "latex"
 )
 
-// WriteTable writes one line per task and method, and below it what a reader must know: how
-// runs were combined, which items have no figures, how the methods differ. Markdown and
-// LaTeX print the best method of a task in bold, unless the ground truth selected it or the
-// methods did not restore the same measurements.
+// WriteTable writes one line per task and method. Notes below the table state how runs were combined, how many items
+// have no figures and how the methods differ. Markdown and LaTeX print the best method of a task in bold, unless the
+// ground truth selected the runs or the methods restored different measurements.
 //
-// It returns an error that wraps [ErrUnknownFormat], or that of w.
+// It returns an error that wraps [ErrUnknownFormat], or the error of w.
 func WriteTable(w io.Writer, s Summary, format Format) error {
 	var err error
 	switch format {
@@ -64,7 +63,7 @@ const (
 	columnSeconds
 )
 
-// tableCells are the texts of one row; missing stands for a figure that is not defined.
+// tableCells are the texts of one row; missing stands for an undefined figure.
 func tableCells(r Row, oracle bool, missing string) []string {
 	cells := []string{
 		0:              r.Task,
@@ -98,7 +97,7 @@ func mean(e Estimate, decimals int, missing string) string {
 	return decimal(e.Mean, decimals)
 }
 
-// gain is signed, so that a loss cannot be overlooked.
+// gain always has a sign.
 func gain(e Estimate, missing string) string {
 	if e.N == 0 {
 		return missing
@@ -125,8 +124,8 @@ func signed(v float64, decimals int) string {
 	return s
 }
 
-// best marks the cells of the rows that are printed in bold: of every task with two or more
-// comparable methods the highest PSNR and SSIM and the residual nearest to zero, ties included.
+// best marks the cells in bold print by row and column: of each task with two or more comparable methods the highest PSNR
+// and SSIM and the residual nearest to zero, ties included.
 func best(s Summary) map[[2]int]bool {
 	marks := make(map[[2]int]bool)
 	if s.Oracle {

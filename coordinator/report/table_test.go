@@ -98,7 +98,7 @@ func TestTableEscapes(t *testing.T) {
 	}
 }
 
-func TestWriteTableRefuses(t *testing.T) {
+func TestWriteTableRefusesUnknownFormat(t *testing.T) {
 	t.Parallel()
 	if err := WriteTable(&bytes.Buffer{}, Summary{}, "word"); !errors.Is(err, ErrUnknownFormat) {
 		t.Errorf("error = %v, want ErrUnknownFormat", err)

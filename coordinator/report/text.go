@@ -26,8 +26,7 @@ func writeText(w io.Writer, s Summary) error {
 	const gap = 2
 	out := tabwriter.NewWriter(&table, 0, 0, gap, ' ', tabwriter.AlignRight)
 	for _, cells := range rows {
-		// The tab writer aligns all columns alike, so text columns come padded, and joined
-		// into the first cell.
+		// The tab writer aligns all columns to the right: join the padded text columns into the first cell.
 		line := make([]string, 0, len(cells))
 		line = append(line, fmt.Sprintf("%-*s  %-*s", widths[0], cells[0], widths[1], cells[1]))
 		line = append(line, cells[textColumns:]...)
@@ -37,7 +36,7 @@ func writeText(w io.Writer, s Summary) error {
 		return err
 	}
 	for line := range strings.Lines(table.String()) {
-		// Aligned to the right, the gap stands before each column, the first one too.
+		// Right alignment puts the gap before each column, also before the first.
 		if _, err := io.WriteString(w, line[gap:]); err != nil {
 			return err
 		}

@@ -9,7 +9,7 @@ import (
 	"ddiff/restore/operator"
 )
 
-// fact is one line of what is known about the campaign.
+// fact is one line about the campaign.
 type fact struct{ Name, Value string }
 
 func campaignFacts(c Campaign, s Summary) []fact {
@@ -52,7 +52,7 @@ type tableRow struct {
 	Cells  []tableCell
 }
 
-// tableCell is a figure; Value sorts it and is empty when there is none.
+// tableCell is a figure. Value is its sort key, empty for an undefined figure.
 type tableCell struct {
 	Text, Half, Value string
 	Best              bool
@@ -100,15 +100,15 @@ type itemView struct {
 	Size                 string
 	Seconds, Provider    string
 	PSNR, Baseline, Gain string
-	Loss                 bool // the restored image is farther from the truth than the degraded one
+	Loss                 bool // the degraded image is closer to the truth than the restored image
 	SSIM, Residual       string
-	// SortPSNR, SortGain and SortResidual are exact, and empty when not defined.
+	// SortPSNR, SortGain and SortResidual are exact, or empty if undefined.
 	SortPSNR, SortGain, SortResidual string
 	Pictures                         []pictureView
 	HasCurves                        bool
 }
 
-// pictureView is a picture of an item; without a path there is none.
+// pictureView is a picture of an item. The path is empty if the item lacks the picture.
 type pictureView struct{ Kind, Title, Path, Alt string }
 
 func newItemView(number int, e *entry, tasks operator.Set) itemView {
