@@ -3,66 +3,61 @@ package coordinator
 import (
 	"context"
 	"errors"
-	"iter"
+	"fmt"
 	"log/slog"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
 
 	"ddiff/coordinator/shard"
-	"ddiff/manifest"
 	"ddiff/queue"
-	"ddiff/restore/prior"
+	"ddiff/storage"
 )
 
-// work is the campaign's queue.
-type work interface {
-	Reset(ctx context.Context) error
-	PublishBatch(ctx context.Context, batch []queue.Work) error
-	Results(ctx context.Context, after uint64) iter.Seq2[queue.Result, error]
-}
-
-// store is where results are.
-type store interface {
-	Get(ctx context.Context, key string) ([]byte, error)
-	Put(ctx context.Context, key string, data []byte) error
-}
-
-// sources is where datasets are read.
+// sources reads the files of datasets.
 type sources interface {
 	Get(ctx context.Context, path string) ([]byte, error)
 }
 
-// Config describes one campaign's coordinator. All fields but Rows, Finished, Skipped and Now are
-// required.
+// openQueue opens a campaign's queue and creates the missing parts of it on the server.
+type openQueue func(ctx context.Context, campaign string, attempts int) (*queue.Queue, error)
+
+// Config describes a [Service]. Fields without a stated default are required.
 type Config struct {
-	// Spec is a valid campaign.
-	Spec    *manifest.Spec
-	Prior   *prior.Prior
-	Queue   work
-	Store   store
+	Board *queue.Board
+	// Open opens a campaign's queue and creates the missing parts of it on the server.
+	Open openQueue
+	// Sweep buries items that ended all their workers, until ctx ends. Optional.
+	Sweep func(ctx context.Context) error
+	// Store is the cluster's store. StoreAddress is the address by which workers open it.
+	Store        storage.Store
+	StoreAddress string
+	// Sources reads the files of datasets, Rows their entries. Default of Rows: manifest.Rows.
 	Sources sources
-	// Rows reads the dataset. Default: manifest.Rows.
-	Rows shard.Rows
-	// Finished is told of every item that reaches its final state, found or new, in turn.
-	Finished func(r manifest.Result, found bool)
-	// Skipped is told of files of the dataset that are no images.
-	Skipped func(path string)
+	Rows    shard.Rows
+	// AckWait is the duration of a lease. Default: 60 s.
+	AckWait time.Duration
+	// Tick is the interval between two checks of the queue. Default: 1 s.
+	Tick time.Duration
+	// Stall is how long the queue may hold fewer items than the ledger has pending before the
+	// coordinator compares the manifest with storage. Default: 15 s.
+	Stall time.Duration
 	// Now is the clock. Default: time.Now.
 	Now    func() time.Time
 	Logger *slog.Logger
 	Tracer trace.Tracer
+
+	// run is set when the service belongs to a [Run].
+	run *RunConfig
 }
 
-// Validate names the first field that is missing.
+// Validate names the first field that is missing or out of range.
 func (c Config) Validate() error {
 	switch {
-	case c.Spec == nil:
-		return errors.New("Spec is missing")
-	case c.Prior == nil:
-		return errors.New("Prior is missing")
-	case c.Queue == nil:
-		return errors.New("Queue is missing")
+	case c.Board == nil:
+		return errors.New("Board is missing")
+	case c.Open == nil:
+		return errors.New("Open is missing")
 	case c.Store == nil:
 		return errors.New("Store is missing")
 	case c.Sources == nil:
@@ -72,5 +67,29 @@ func (c Config) Validate() error {
 	case c.Tracer == nil:
 		return errors.New("Tracer is missing")
 	}
+	for _, d := range []struct {
+		field string
+		value time.Duration
+	}{{"AckWait", c.AckWait}, {"Tick", c.Tick}, {"Stall", c.Stall}} {
+		if d.value < 0 {
+			return fmt.Errorf("%s: %v is negative", d.field, d.value)
+		}
+	}
 	return nil
+}
+
+func (c Config) withDefaults() Config {
+	if c.AckWait == 0 {
+		c.AckWait = time.Minute
+	}
+	if c.Tick == 0 {
+		c.Tick = time.Second
+	}
+	if c.Stall == 0 {
+		c.Stall = 15 * time.Second
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	return c
 }

@@ -1,89 +1,235 @@
 package coordinator
 
 import (
-	"slices"
+	"encoding/hex"
+	"strings"
 
 	"ddiff/manifest"
 )
 
-// Counts says where the items of a manifest are. Items is the sum of the others.
-type Counts struct {
-	Items, Done, Failed, Dead, Pending int
+// identity is the first half of an item's id. The probability that two of a million items share it
+// is 10^-27.
+type identity [16]byte
+
+// parseIdentity decodes a hex id.
+func parseIdentity(id string) (identity, bool) {
+	var k identity
+	if len(id) < 2*len(k) {
+		return k, false
+	}
+	_, err := hex.Decode(k[:], []byte(id[:2*len(k)]))
+	return k, err == nil
 }
 
-// of is the count of the items with an outcome; without a final one they are pending.
-func (c *Counts) of(o manifest.Outcome) *int {
+// state is the state of an identity: an outcome, or pending.
+type state uint8
+
+const (
+	pending state = iota
+	done
+	failed
+	dead
+)
+
+func stateOf(o manifest.Outcome) state {
 	switch o {
 	case manifest.OutcomeDone:
-		return &c.Done
+		return done
 	case manifest.OutcomeFailed:
-		return &c.Failed
+		return failed
 	case manifest.OutcomeDead:
-		return &c.Dead
+		return dead
 	}
-	return &c.Pending
+	return pending
 }
 
-// ledger knows the state of every item of the manifest. Rows with equal bytes and settings
-// share one identity: one result then counts for all of them.
-type ledger struct {
-	items   []manifest.Item            // every item of the manifest, in the order of work
-	places  map[string][]int           // identity -> the items that have it, as indices
-	results map[string]manifest.Result // identity -> final result
-	counts  Counts
+// entry is the ledger's record of one identity.
+type entry struct {
+	copies uint32 // number of items with this identity
+	reason uint32 // index in reasons; 0 without one
+	round  uint16 // outcomes of earlier rounds do not count
+	state  state
+	// missing: the item was done, but its result was missing from storage (see markMissing).
+	missing bool
 }
+
+// ledger has the state of every item in about 50 bytes per identity. It is not safe for concurrent
+// use.
+type ledger struct {
+	places  map[identity]uint32
+	entries []entry
+	// reasons has each distinct reason once, reasonIndex its index.
+	reasons     []string
+	reasonIndex map[string]uint32
+	items       int
+	counts  [dead + 1]int // items of the manifest, by state
+	open    int           // number of pending identities
+}
+
+// maxReason is the maximum length of a reason in bytes, maxReasons the maximum number of distinct
+// reasons. Further reasons are replaced by otherReason.
+const (
+	maxReason   = 300
+	maxReasons  = 1 << 16
+	otherReason = "another reason; see the result stream"
+)
 
 func newLedger() *ledger {
-	return &ledger{places: map[string][]int{}, results: map[string]manifest.Result{}}
+	return &ledger{places: map[identity]uint32{}, reasonIndex: map[string]uint32{}, reasons: []string{""}}
 }
 
-// expect enters an item, as pending unless its identity has a final state already.
-func (l *ledger) expect(it manifest.Item) {
-	l.places[it.ID] = append(l.places[it.ID], len(l.items))
-	l.items = append(l.items, it)
-	l.counts.Items++
-	*l.counts.of(l.results[it.ID].Outcome)++
+// add adds an item of the manifest, in the state of its identity. It reports whether the identity
+// is new.
+func (l *ledger) add(id string) (isNew bool) {
+	k, ok := parseIdentity(id)
+	if !ok {
+		return false
+	}
+	place, ok := l.places[k]
+	if !ok {
+		place = uint32(len(l.entries))
+		l.places[k] = place
+		l.entries = append(l.entries, entry{})
+		l.open++
+	}
+	e := &l.entries[place]
+	e.copies++
+	l.items++
+	l.counts[e.state]++
+	return !ok
 }
 
-// settle enters the final state of an identity, and returns the items that have it by that.
-// The first final state stands; what is no final state is not entered.
-func (l *ledger) settle(r manifest.Result) []manifest.Item {
-	places, count := l.places[r.Item.ID], l.counts.of(r.Outcome)
-	if _, ok := l.results[r.Item.ID]; ok || len(places) == 0 || count == &l.counts.Pending {
+// find returns the entry of an identity, or nil if it has none.
+func (l *ledger) find(id string) *entry {
+	k, ok := parseIdentity(id)
+	if !ok {
 		return nil
 	}
-	l.results[r.Item.ID] = r
-	l.counts.Pending -= len(places)
-	*count += len(places)
-	settled := make([]manifest.Item, len(places))
-	for i, place := range places {
-		settled[i] = l.items[place]
+	place, ok := l.places[k]
+	if !ok {
+		return nil
 	}
-	return settled
+	return &l.entries[place]
 }
 
-// pending lists the items without a final state, one for each identity, in order.
-func (l *ledger) pending() []manifest.Item {
-	var out []manifest.Item
-	seen := map[string]bool{}
-	for _, it := range l.items {
-		if _, ok := l.results[it.ID]; !ok && !seen[it.ID] {
-			seen[it.ID] = true
-			out = append(out, it)
-		}
+// settle sets the final state of an identity and returns the number of items that it settled. The
+// first final state stands, except that done replaces failed and dead: a stored result proves it.
+// Outcomes of rounds before a reopening do not count.
+func (l *ledger) settle(id string, round int, to state, reason string) int {
+	e := l.find(id)
+	if e == nil || to == pending || (round < int(e.round) && (to != done || e.missing)) || e.state == to || e.state == done {
+		return 0
 	}
-	return out
+	if e.state != pending && to != done {
+		return 0
+	}
+	l.move(e, to)
+	e.reason = l.intern(reason)
+	return int(e.copies)
 }
 
-// all lists the final results, one for each item of the manifest, in its order.
-func (l *ledger) all() []manifest.Result {
-	var out []manifest.Result
-	for _, it := range l.items {
-		if r, ok := l.results[it.ID]; ok {
-			r.Item = it
-			out = append(out, r)
+// reopen makes a failed or dead identity pending; from then on only outcomes of the given round
+// and later ones count. It reports whether the identity was failed or dead.
+func (l *ledger) reopen(id string, round int) bool {
+	e := l.find(id)
+	if e == nil || e.state == done {
+		return false
+	}
+	e.round = uint16(round)
+	if e.state == pending {
+		return false
+	}
+	l.move(e, pending)
+	e.reason = 0
+	return true
+}
+
+// markMissing makes a done identity pending, because its result is missing from storage. From then
+// on only outcomes of the given round and later ones count.
+func (l *ledger) markMissing(id string, round int) {
+	e := l.find(id)
+	if e == nil {
+		return
+	}
+	e.round, e.missing = uint16(round), true
+	if e.state == done {
+		l.move(e, pending)
+	}
+}
+
+// remove removes one item of an identity.
+func (l *ledger) remove(id string) {
+	if e := l.find(id); e != nil && e.copies > 0 {
+		e.copies--
+		l.items--
+		l.counts[e.state]--
+		if e.copies == 0 && e.state == pending {
+			l.move(e, failed) // no item is pending
 		}
 	}
-	slices.SortFunc(out, func(a, b manifest.Result) int { return a.Item.Index - b.Item.Index })
-	return out
+}
+
+func (l *ledger) move(e *entry, to state) {
+	l.counts[e.state] -= int(e.copies)
+	l.counts[to] += int(e.copies)
+	if e.state == pending {
+		l.open--
+	}
+	if to == pending {
+		l.open++
+	}
+	e.state = to
+}
+
+func (l *ledger) intern(reason string) uint32 {
+	if reason == "" {
+		return 0
+	}
+	if len(reason) > maxReason {
+		reason = strings.ToValidUTF8(reason[:maxReason], "")
+	}
+	if i, ok := l.reasonIndex[reason]; ok {
+		return i
+	}
+	if len(l.reasons) >= maxReasons {
+		reason = otherReason
+		if i, ok := l.reasonIndex[reason]; ok {
+			return i
+		}
+	}
+	i := uint32(len(l.reasons))
+	l.reasons = append(l.reasons, strings.Clone(reason))
+	l.reasonIndex[l.reasons[i]] = i
+	return i
+}
+
+// state returns the state of an identity; unknown identities are done.
+func (l *ledger) state(id string) state {
+	if e := l.find(id); e != nil {
+		return e.state
+	}
+	return done
+}
+
+// reason returns the reason of a failed or dead identity.
+func (l *ledger) reason(id string) string {
+	if e := l.find(id); e != nil {
+		return l.reasons[e.reason]
+	}
+	return ""
+}
+
+// total counts the items of the manifest by state. leased of the pending items count as running;
+// the other pending items count as cancelled if the campaign is cancelled.
+func (l *ledger) total(leased int, cancelled bool) manifest.Counts {
+	c := manifest.Counts{Items: l.items, Done: l.counts[done], Failed: l.counts[failed], Dead: l.counts[dead]}
+	left := l.counts[pending]
+	c.Running = min(leased, left)
+	left -= c.Running
+	if cancelled {
+		c.Cancelled = left
+	} else {
+		c.Pending = left
+	}
+	return c
 }

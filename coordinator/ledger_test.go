@@ -1,98 +1,131 @@
 package coordinator
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"math/rand/v2"
-	"slices"
+	"runtime"
+	"strings"
 	"testing"
 
 	"ddiff/manifest"
 )
 
-// TestLedgerAddsUp enters and settles items in random order, with few identities for many
-// items, and holds the ledger against a plain list after every step.
+func id(n int) string {
+	sum := sha256.Sum256(fmt.Append(nil, n))
+	return hex.EncodeToString(sum[:])
+}
+
 func TestLedgerAddsUp(t *testing.T) {
-	t.Parallel()
-	outcomes := []manifest.Outcome{manifest.OutcomeDone, manifest.OutcomeFailed, manifest.OutcomeDead, "", "unheard-of"}
-	for seed := range uint64(200) {
-		random := rand.New(rand.NewPCG(seed, 0))
-		l := newLedger()
-		var expected []string                  // the identity of each item
-		final := map[string]manifest.Outcome{} // of each identity
-		for range 60 {
-			id := fmt.Sprint(random.IntN(8))
-			if random.IntN(2) == 0 {
-				l.expect(manifest.Item{ID: id, Index: len(expected)})
-				expected = append(expected, id)
-			} else {
-				o := outcomes[random.IntN(len(outcomes))]
-				settled := l.settle(manifest.Result{Item: manifest.Item{ID: id}, Outcome: o})
-				n := 0
-				if _, known := final[id]; !known && slices.Contains(outcomes[:3], o) {
-					if n = count(expected, id); n > 0 {
-						final[id] = o
-					}
-				}
-				if len(settled) != n {
-					t.Fatalf("seed %d: settling %s as %q settles %d items, want %d", seed, id, o, len(settled), n)
-				}
+	random := rand.New(rand.NewPCG(1, 2))
+	l := newLedger()
+	want := map[string]state{}
+	copies := map[string]int{}
+	for step := range 20000 {
+		one := id(random.IntN(200))
+		switch to := state(random.IntN(4)); random.IntN(4) {
+		case 0:
+			l.expect(one)
+			copies[one]++
+		case 1, 2:
+			was := want[one]
+			n := l.settle(one, 0, to, "because")
+			moved := copies[one] > 0 && to != pending && was != done && was != to && (was == pending || to == done)
+			if moved {
+				want[one] = to
 			}
-			check(t, l, expected, final)
-		}
-	}
-}
-
-func count(ids []string, id string) int {
-	n := 0
-	for _, x := range ids {
-		if x == id {
-			n++
-		}
-	}
-	return n
-}
-
-// check holds the ledger against what was entered.
-func check(t *testing.T, l *ledger, expected []string, final map[string]manifest.Outcome) {
-	t.Helper()
-	want := Counts{Items: len(expected)}
-	open := map[string]bool{}
-	for _, id := range expected {
-		switch final[id] {
-		case manifest.OutcomeDone:
-			want.Done++
-		case manifest.OutcomeFailed:
-			want.Failed++
-		case manifest.OutcomeDead:
-			want.Dead++
+			if (n > 0) != moved || (moved && n != copies[one]) {
+				t.Fatalf("step %d: settling %v as %v moved %d items of %d", step, was, to, n, copies[one])
+			}
 		default:
-			want.Pending++
-			open[id] = true
+			if copies[one] > 0 && (want[one] == failed || want[one] == dead) {
+				if !l.reopen(one, 0) {
+					t.Fatalf("step %d: item was not taken back", step)
+				}
+				want[one] = pending
+			}
 		}
 	}
-	got := l.counts
-	if got != want || got.Items != got.Done+got.Failed+got.Dead+got.Pending {
-		t.Fatalf("counts %+v, want %+v", got, want)
-	}
-	pending := l.pending()
-	for _, it := range pending {
-		if !open[it.ID] {
-			t.Fatalf("item %s is pending and has a final state", it.ID)
+	var counts manifest.Counts
+	for one, n := range copies {
+		counts.Items += n
+		switch want[one] {
+		case pending:
+			counts.Pending += n
+		case done:
+			counts.Done += n
+		case failed:
+			counts.Failed += n
+		case dead:
+			counts.Dead += n
+		}
+		if l.state(one) != want[one] {
+			t.Errorf("item is %v, want %v", l.state(one), want[one])
 		}
 	}
-	if len(pending) != len(open) {
-		t.Fatalf("%d identities are pending, want %d", len(pending), len(open))
+	if got := l.total(0, false); got != counts {
+		t.Errorf("counts are %+v, want %+v", got, counts)
 	}
-	all := l.all()
-	if len(all) != want.Items-want.Pending {
-		t.Fatalf("%d final results, want %d", len(all), want.Items-want.Pending)
+}
+
+func TestLedgerHearsOnlyTheRoundThatCounts(t *testing.T) {
+	l := newLedger()
+	l.expect(id(1))
+	l.settle(id(1), 0, failed, "first")
+	l.reopen(id(1), 3)
+	if l.settle(id(1), 2, dead, "an old round") != 0 || l.state(id(1)) != pending {
+		t.Error("an outcome of a round that was taken back counts")
 	}
-	for i, r := range all {
-		if r.Outcome != final[r.Item.ID] || expected[r.Item.Index] != r.Item.ID {
-			t.Fatalf("item %d has the result of another", r.Item.Index)
+	if l.settle(id(1), 3, failed, "again") != 1 || l.reason(id(1)) != "again" {
+		t.Error("an outcome of the new round does not count")
+	}
+	if l.settle(id(1), 0, done, "") != 1 {
+		t.Error("a result in storage does not count")
+	}
+}
+
+func TestLedgerSplitsWhatIsLeft(t *testing.T) {
+	l := newLedger()
+	for i := range 10 {
+		l.expect(id(i))
+	}
+	l.settle(id(0), 0, done, "")
+	if got, want := l.total(4, false), (manifest.Counts{Items: 10, Done: 1, Running: 4, Pending: 5}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if got, want := l.total(40, true), (manifest.Counts{Items: 10, Done: 1, Running: 9}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if got, want := l.total(0, true), (manifest.Counts{Items: 10, Done: 1, Cancelled: 9}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}
+
+// A million items must leave room in the 256 MiB of a coordinator, also when a tenth of them
+// failed for reasons of their own.
+func TestLedgerIsSmall(t *testing.T) {
+	const items = 200_000
+	before := heap()
+	l := newLedger()
+	for i := range items {
+		one := id(i)
+		l.expect(one)
+		if i%10 == 0 {
+			l.settle(one, 0, failed, strings.Repeat("x", 150)+fmt.Sprint(i))
 		}
-		if i > 0 && all[i-1].Item.Index >= r.Item.Index {
-			t.Fatalf("the results are not in the order of the manifest")
-		}
 	}
+	used := heap() - before
+	t.Logf("%.0f bytes an item", float64(used)/items)
+	if used > 24<<20 {
+		t.Errorf("the ledger takes %d MiB", used>>20)
+	}
+	runtime.KeepAlive(l)
+}
+
+func heap() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
 }

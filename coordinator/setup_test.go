@@ -3,10 +3,13 @@ package coordinator_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -17,9 +20,6 @@ import (
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
 	"ddiff/queue"
-	"ddiff/restore/onnx"
-	"ddiff/restore/onnx/onnxtest"
-	"ddiff/restore/prior"
 	"ddiff/restore/raster"
 	"ddiff/storage"
 )
@@ -36,165 +36,257 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// bench is one campaign's queue and store, over which coordinators come and go.
-type bench struct {
-	spec  *manifest.Spec
-	queue *queue.Queue
+// yard is a cluster in one process: a real queue server, a store, coordinators that come and
+// go, and workers that only pretend to restore.
+type yard struct {
+	t     *testing.T
+	dir   string // of the dataset
 	store *storage.Memory
-	// finished and skipped are what the last coordinator told.
-	finished map[string]told
-	skipped  []string
-	// heard, if not nil, is called for every item that is told.
-	heard func()
+	setup func()
+	board *queue.Board
+	open  func(ctx context.Context, campaign string, attempts int) (*queue.Queue, error)
+	// attach opens the queue of a campaign as a worker does.
+	attach func(ctx context.Context, campaign string) (*queue.Queue, error)
+	sweep  func(ctx context.Context) error
+	log    *slog.Logger
+
+	mu      sync.Mutex
+	outcome func(it manifest.Item, attempt int) error // nil: done
+	check   manifest.Checked
+	begun   map[string]int // how often workers began each item
 }
 
-type told struct {
-	outcome manifest.Outcome
-	reason  string
-	found   bool
-}
+// errDead makes a worker give an item up, errHang never come back to it.
+var (
+	errDead = errors.New("given up")
+	errHang = errors.New("hangs")
+)
 
-// newBench makes a campaign over a directory of images.
-func newBench(t *testing.T, dir string, tasks ...string) *bench {
+func newYard(t *testing.T, images int) *yard {
 	t.Helper()
-	spec := manifest.Default()
-	spec.Name, spec.Dataset.Path, spec.Dataset.Size, spec.Steps = "test", dir, 32, 10
-	for _, task := range tasks {
-		spec.Tasks = append(spec.Tasks, manifest.TaskSpec{Name: task})
-	}
-	must(t, spec.Validate(shard.Vocabulary()))
 	server, err := queue.StartEmbedded(t.Context(), queue.EmbeddedConfig{Dir: t.TempDir()})
 	must(t, err)
 	t.Cleanup(server.Stop)
 	nc, err := server.Connect()
 	must(t, err)
-	q, err := queue.Open(t.Context(), nc, queue.Config{Campaign: spec.ID()})
-	must(t, err)
-	return &bench{spec: spec, queue: q, store: storage.NewMemory()}
-}
-
-func (b *bench) config(t *testing.T) coordinator.Config {
-	return coordinator.Config{
-		Spec: b.spec, Prior: tinyPrior(t), Queue: b.queue, Store: b.store, Sources: manifest.Files{},
-		Finished: func(r manifest.Result, found bool) {
-			if _, twice := b.finished[key(r.Item)]; twice {
-				t.Errorf("item %s is told twice", key(r.Item))
-			}
-			b.finished[key(r.Item)] = told{r.Outcome, r.Reason, found}
-			if b.heard != nil {
-				b.heard()
-			}
-		},
-		Skipped: func(path string) { b.skipped = append(b.skipped, filepath.Base(path)) },
-		Logger:  slog.New(slog.DiscardHandler), Tracer: noop.NewTracerProvider().Tracer(""),
+	y := &yard{
+		t: t, dir: t.TempDir(), store: storage.NewMemory(), begun: map[string]int{},
+		check: manifest.Checked{Worker: "pretender", Checks: []manifest.Check{{Name: "prior card", Found: "good"}}},
+		log:   slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelInfo})),
 	}
-}
-
-func key(it manifest.Item) string { return it.Name + " " + it.Task }
-
-// shard makes a new coordinator and shards the campaign.
-func (b *bench) shard(t *testing.T) *coordinator.Coordinator {
-	t.Helper()
-	b.finished, b.skipped, b.heard = map[string]told{}, nil, nil
-	c, err := coordinator.New(b.config(t))
+	y.setup = func() { must(t, queue.Setup(t.Context(), nc, queue.SetupConfig{})) }
+	y.setup()
+	y.board, err = queue.OpenBoard(t.Context(), nc)
 	must(t, err)
-	must(t, c.Shard(t.Context()))
-	return c
+	config := func(campaign string, attempts int) queue.Config {
+		return queue.Config{Campaign: campaign, AckWait: 2 * time.Second, MaxAttempts: attempts, RetryBase: 10 * time.Millisecond, RetryMax: 20 * time.Millisecond}
+	}
+	y.open = func(ctx context.Context, campaign string, attempts int) (*queue.Queue, error) {
+		return queue.Open(ctx, nc, config(campaign, attempts))
+	}
+	y.attach = func(ctx context.Context, campaign string) (*queue.Queue, error) {
+		return queue.Attach(ctx, nc, config(campaign, 3))
+	}
+	y.sweep = func(ctx context.Context) error {
+		return queue.Sweep(ctx, nc, queue.SweepConfig{Outcome: func(_ string, d queue.DeadLetter) ([]byte, error) {
+			return json.Marshal(manifest.Result{Item: manifest.Item{ID: d.ID}, Outcome: manifest.OutcomeDead, Reason: d.Reason})
+		}})
+	}
+	for i := range images {
+		y.image(fmt.Sprintf("image%03d", i), i)
+	}
+	return y
 }
 
-// lease takes n items out of the queue, which must be all there are.
-func (b *bench) lease(t *testing.T, n int) []manifest.Item {
-	t.Helper()
-	var items []manifest.Item
-	for len(items) < n {
-		leases, err := b.queue.Lease(t.Context(), 1, patience)
-		must(t, err)
-		if len(leases) != 1 {
-			t.Fatalf("%d items are in the queue, want %d", len(items), n)
+// image writes an image of its own bytes into the dataset.
+func (y *yard) image(name string, seed int) {
+	img := &raster.Image{Channels: 3, Height: 32, Width: 32, Pix: make([]float32, 3*32*32)}
+	for k := range img.Pix {
+		img.Pix[k] = float32((k*7+seed*13)%255)/127.5 - 1
+	}
+	data, err := raster.EncodePNG(img)
+	must(y.t, err)
+	must(y.t, os.WriteFile(filepath.Join(y.dir, name+".png"), data, 0o644))
+}
+
+func (y *yard) spec(name string) *manifest.Spec {
+	spec := manifest.Default()
+	spec.Name, spec.Dataset.Path, spec.Dataset.Size, spec.Steps = name, y.dir, 32, 10
+	spec.Tasks = []manifest.TaskSpec{{Name: "super_resolution"}, {Name: "hdr"}}
+	must(y.t, spec.Validate(shard.Vocabulary()))
+	return spec
+}
+
+// submit puts a campaign on the board.
+func (y *yard) submit(name string, canary int) string {
+	y.t.Helper()
+	c, created, err := coordinator.Submit(y.t.Context(), y.board, y.spec(name), coordinator.Order{Canary: canary}, time.Now())
+	must(y.t, err)
+	if !created {
+		y.t.Fatalf("campaign %s was there already", c.ID)
+	}
+	return c.ID
+}
+
+// lead starts a coordinator; stop ends it and waits for its end.
+func (y *yard) lead() (stop func()) {
+	return y.leadWith(func(*coordinator.Config) {})
+}
+
+func (y *yard) leadWith(change func(c *coordinator.Config)) (stop func()) {
+	y.t.Helper()
+	cfg := coordinator.Config{
+		Board: y.board, Open: y.open, Sweep: y.sweep, Store: y.store, StoreAddress: "memory", Sources: manifest.Files{},
+		AckWait: 2 * time.Second, Tick: 50 * time.Millisecond, Stall: 500 * time.Millisecond,
+		Logger: y.log, Tracer: noop.NewTracerProvider().Tracer(""),
+	}
+	change(&cfg)
+	service, err := coordinator.New(cfg)
+	must(y.t, err)
+	return y.background(service.Lead)
+}
+
+// background runs f until the test ends or stop is called.
+func (y *yard) background(f func(ctx context.Context) error) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		if err := f(ctx); err != nil && ctx.Err() == nil {
+			y.t.Errorf("ended by itself: %v", err)
 		}
-		var it manifest.Item
-		must(t, json.Unmarshal(leases[0].Payload(), &it))
-		if it.ID != leases[0].ID() {
-			t.Errorf("item %s travels as %s", it.ID, leases[0].ID())
-		}
-		items = append(items, it)
-		must(t, leases[0].Ack(t.Context()))
-	}
-	more, err := b.queue.Lease(t.Context(), 1, 50*time.Millisecond)
-	must(t, err)
-	if len(more) > 0 {
-		t.Fatalf("more than %d items are in the queue", n)
-	}
-	return items
-}
-
-// result is what a worker would make of an item.
-func result(it manifest.Item, o manifest.Outcome, reason string) manifest.Result {
-	return manifest.Result{Schema: manifest.SchemaVersion, Item: it, Outcome: o, Reason: reason, Steps: 10, Seconds: 1}
-}
-
-// keep writes a result to the store, as a worker does.
-func (b *bench) keep(t *testing.T, r manifest.Result) {
-	t.Helper()
-	data, err := json.Marshal(r)
-	must(t, err)
-	must(t, b.store.Create(t.Context(), manifest.ItemKey(r.Item.ID, manifest.FileResult), data))
-}
-
-// tell publishes a result event.
-func (b *bench) tell(t *testing.T, r manifest.Result) {
-	t.Helper()
-	data, err := json.Marshal(r)
-	must(t, err)
-	must(t, b.queue.PublishResult(t.Context(), r.Item.ID, 0, data))
-}
-
-// follow runs Follow to its end, which must come by itself.
-func follow(t *testing.T, c *coordinator.Coordinator) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	must(t, c.Follow(ctx))
-	must(t, ctx.Err())
-}
-
-func wantCounts(t *testing.T, c *coordinator.Coordinator, want coordinator.Counts) {
-	t.Helper()
-	if got := c.Counts(); got != want {
-		t.Fatalf("counts %+v, want %+v", got, want)
-	}
-}
-
-// images writes pictures, equal ones for equal numbers.
-func images(t *testing.T, numbers ...int) string {
-	t.Helper()
-	dir := t.TempDir()
-	for i, number := range numbers {
-		img := raster.New(3, 32, 32)
-		for j := range img.Pix {
-			img.Pix[j] = float32((j*(number+3))%97)/48 - 1
-		}
-		data, err := raster.EncodePNG(img)
-		must(t, err)
-		must(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("image%d.png", i)), data, 0o644))
-	}
-	return dir
-}
-
-// tinyPrior is a score model that finds a tenth of the image to be noise.
-func tinyPrior(t *testing.T) *prior.Prior {
-	t.Helper()
-	g := onnx.NewGraph(onnx.DefaultOpset)
-	x := g.Input("x", onnx.Float, -1, 3, -1, -1)
-	g.Input("t", onnx.Int64, -1)
-	g.Output("eps", g.Mul(x, g.Scalar(0.1)))
-	data, err := g.Marshal("tiny")
-	must(t, err)
-	data = onnxtest.WithMetadata(t, data, map[string]string{
-		"ddiff.card": "1", "ddiff.name": "tiny", "ddiff.prediction": "epsilon", "ddiff.schedule": "linear:1e-4:0.02:1000",
-		"ddiff.range": "-1..1", "ddiff.channels": "3", "ddiff.multiple_of": "8", "ddiff.learned_variance": "false", "ddiff.license": "CC0-1.0",
+	}()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		<-ended
 	})
-	p, err := prior.Load("tiny.onnx", data)
-	must(t, err)
-	return p
+	y.t.Cleanup(stop)
+	return stop
+}
+
+// work starts a worker that pretends to restore the items of a campaign.
+func (y *yard) work(campaign string) (stop func()) {
+	return y.background(func(ctx context.Context) error {
+		for ctx.Err() == nil {
+			q, err := y.attach(ctx, campaign)
+			if err == nil {
+				err = y.pull(ctx, q, campaign)
+			}
+			// A queue that is dropped and made anew does not answer for a moment.
+			passes := errors.Is(err, queue.ErrNotReady) || errors.Is(err, queue.ErrUnavailable)
+			if err != nil && ctx.Err() == nil && !passes {
+				return err
+			}
+			pause(ctx, 20*time.Millisecond)
+		}
+		return nil
+	})
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+func (y *yard) pull(ctx context.Context, q *queue.Queue, campaign string) error {
+	for ctx.Err() == nil {
+		leases, err := q.Lease(ctx, 1, 200*time.Millisecond)
+		if err != nil {
+			return err
+		}
+		for _, l := range leases {
+			if err := y.restore(context.WithoutCancel(ctx), l, campaign); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// restore does with an item what a worker does at the end.
+func (y *yard) restore(ctx context.Context, l *queue.Lease, campaign string) error {
+	y.mu.Lock()
+	y.begun[l.ID()]++
+	outcome, check := y.outcome, y.check
+	y.mu.Unlock()
+	if l.ID() == manifest.IDPreflight {
+		data, _ := json.Marshal(check)
+		return errors.Join(l.PublishResult(ctx, data), l.Ack(ctx))
+	}
+	var it manifest.Item
+	if err := json.Unmarshal(l.Payload(), &it); err != nil {
+		return err
+	}
+	res := manifest.Result{Schema: manifest.SchemaVersion, Item: it, Outcome: manifest.OutcomeDone, Finished: time.Now().UTC()}
+	var err error
+	if outcome != nil {
+		err = outcome(it, l.Attempt())
+	}
+	switch {
+	case errors.Is(err, errHang):
+		return nil
+	case errors.Is(err, errDead):
+		res.Outcome, res.Reason = manifest.OutcomeDead, err.Error()
+	case err != nil:
+		res.Outcome, res.Reason = manifest.OutcomeFailed, err.Error()
+	}
+	data, _ := json.Marshal(res)
+	if err == nil {
+		key := campaign + "/" + manifest.ItemKey(it.ID, manifest.FileResult)
+		if err := y.store.Create(ctx, key, data); err != nil && !errors.Is(err, storage.ErrExists) {
+			return err
+		}
+	}
+	if err := l.PublishResult(ctx, data); err != nil {
+		return err
+	}
+	if res.Outcome == manifest.OutcomeDead {
+		return l.Bury(ctx, queue.Dead{ID: it.ID, Reason: res.Reason, Attempts: l.Attempt(), Worker: "pretender"})
+	}
+	return l.Ack(ctx)
+}
+
+// set changes what workers make of items.
+func (y *yard) set(outcome func(it manifest.Item, attempt int) error) {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	y.outcome = outcome
+}
+
+// await waits until a campaign's standing is as wanted.
+func (y *yard) await(id, what string, wanted func(s coordinator.Standing) bool) coordinator.Standing {
+	y.t.Helper()
+	var s coordinator.Standing
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		var err error
+		s, err = coordinator.Look(y.t.Context(), y.board, id)
+		if errors.Is(err, queue.ErrNoRecord) {
+			continue // the board was lost
+		}
+		must(y.t, err)
+		if wanted(s) {
+			return s
+		}
+	}
+	y.t.Fatalf("campaign %s does not come to %s; it is %s (%s), %+v", id, what, s.Campaign.Phase, s.Campaign.Reason, s.Status)
+	return s
+}
+
+func (y *yard) awaitPhase(id string, p manifest.Phase) coordinator.Standing {
+	y.t.Helper()
+	return y.await(id, string(p), func(s coordinator.Standing) bool { return s.Campaign.Phase == p && s.Status.Phase == p })
+}
+
+// results counts the results in storage.
+func (y *yard) results(campaign string) int {
+	n := 0
+	for info, err := range y.store.List(y.t.Context(), campaign+"/items/") {
+		must(y.t, err)
+		if strings.HasSuffix(info.Key, "/"+manifest.FileResult) {
+			n++
+		}
+	}
+	return n
 }

@@ -35,6 +35,9 @@ type Config struct {
 	Skipped func(path string)
 	// Items is about how many items a window has; rows are not divided. Default: 4096.
 	Items int
+	// First is about how many items the first window has; each next window may have twice as
+	// many, up to Items. Default: Items.
+	First int
 	// Parallel is the number of rows whose files are read at once. Default: 8.
 	Parallel int
 	// Now is the clock of failed results. Default: time.Now.
@@ -52,6 +55,8 @@ func (c Config) Validate() error {
 		return errors.New("Sources is missing")
 	case c.Items < 0:
 		return fmt.Errorf("Items: %d is negative", c.Items)
+	case c.First < 0:
+		return fmt.Errorf("First: %d is negative", c.First)
 	case c.Parallel < 0:
 		return fmt.Errorf("Parallel: %d is negative", c.Parallel)
 	}
@@ -64,6 +69,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Items == 0 {
 		c.Items = 4096
+	}
+	if c.First == 0 {
+		c.First = c.Items
 	}
 	if c.Parallel == 0 {
 		c.Parallel = 8
@@ -118,7 +126,7 @@ func (s *Sharder) windows(ctx context.Context, at Position, yield func(*Window) 
 			continue
 		}
 		n := manifest.ItemsPerRow(row, s.cfg.Spec)
-		if len(rows) > 0 && items+n > s.cfg.Items {
+		if len(rows) > 0 && items+n > s.limit(at.Number) {
 			w, err := s.window(ctx, at, rows)
 			if err != nil {
 				return err
@@ -138,6 +146,15 @@ func (s *Sharder) windows(ctx context.Context, at Position, yield func(*Window) 
 	w.Last = true
 	yield(w)
 	return nil
+}
+
+// limit is about how many items a window has.
+func (s *Sharder) limit(number int) int {
+	n := s.cfg.First
+	for ; number > 0 && n < s.cfg.Items; number-- {
+		n *= 2
+	}
+	return min(n, s.cfg.Items)
 }
 
 // Again makes one window anew from the dataset as it is now: rows that have been mended get

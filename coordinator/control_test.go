@@ -1,4 +1,4 @@
-package cluster_test
+package coordinator_test
 
 import (
 	"context"
@@ -9,14 +9,14 @@ import (
 	"testing"
 	"time"
 
-	"ddiff/coordinator/cluster"
+	"ddiff/coordinator"
 	"ddiff/manifest"
 )
 
 func (y *yard) want(id string, w manifest.Wanted) {
 	y.t.Helper()
 	for range 2 { // the second time changes nothing
-		_, err := cluster.Want(y.t.Context(), y.board, id, w)
+		_, err := coordinator.Want(y.t.Context(), y.board, id, w)
 		must(y.t, err)
 	}
 }
@@ -24,7 +24,7 @@ func (y *yard) want(id string, w manifest.Wanted) {
 func (y *yard) command(id string, c manifest.Command) (manifest.Answer, error) {
 	ctx, cancel := context.WithTimeout(y.t.Context(), patience)
 	defer cancel()
-	return cluster.Command(ctx, y.board, id, c)
+	return coordinator.Command(ctx, y.board, id, c)
 }
 
 func TestPauseAndResume(t *testing.T) {
@@ -38,14 +38,14 @@ func TestPauseAndResume(t *testing.T) {
 	y.lead()
 	idle := y.work(id)
 	gate <- struct{}{}
-	y.await(id, "one item done", func(s cluster.Standing) bool { return s.Status.Counts.Done == 1 })
+	y.await(id, "one item done", func(s coordinator.Standing) bool { return s.Status.Counts.Done == 1 })
 	y.want(id, manifest.WantPause)
 	y.awaitPhase(id, manifest.PhasePaused)
 	for range 50 {
 		gate <- struct{}{}
 	}
 	time.Sleep(time.Second)
-	s, err := cluster.Look(t.Context(), y.board, id)
+	s, err := coordinator.Look(t.Context(), y.board, id)
 	must(t, err)
 	if n := s.Status.Counts.Done; n > 2 {
 		t.Errorf("%d items were done in a pause", n)
@@ -68,7 +68,7 @@ func TestCancelAndResume(t *testing.T) {
 			y.lead()
 			idle := y.work(id)
 			gate <- struct{}{}
-			y.await(id, "one item done", func(s cluster.Standing) bool { return s.Status.Counts.Done == 1 && s.Status.Counts.Running == 1 })
+			y.await(id, "one item done", func(s coordinator.Standing) bool { return s.Status.Counts.Done == 1 && s.Status.Counts.Running == 1 })
 			y.want(id, w)
 			gate <- struct{}{} // the one under way ends
 			s := y.awaitPhase(id, manifest.PhaseCancelled)
@@ -114,7 +114,7 @@ func TestRetryTakesBackWhatMatches(t *testing.T) {
 	if a.Items != 2 {
 		t.Errorf("%d items are tried again, want 2", a.Items)
 	}
-	y.await(id, "the items done", func(s cluster.Standing) bool {
+	y.await(id, "the items done", func(s coordinator.Standing) bool {
 		return s.Campaign.Phase == manifest.PhaseFinished && s.Status.Counts == manifest.Counts{Items: 10, Done: 7, Failed: 2, Dead: 1}
 	})
 	if again, err := y.command(id, manifest.Command{ID: "one", Verb: manifest.CommandRetry}); err != nil || again != a {
@@ -126,7 +126,7 @@ func TestRetryTakesBackWhatMatches(t *testing.T) {
 	if a.Items != 1 {
 		t.Errorf("%d dead items are tried again, want 1", a.Items)
 	}
-	y.await(id, "the dead one done", func(s cluster.Standing) bool {
+	y.await(id, "the dead one done", func(s coordinator.Standing) bool {
 		return s.Campaign.Phase == manifest.PhaseFinished && s.Status.Counts == manifest.Counts{Items: 10, Done: 8, Failed: 2}
 	})
 	if n := len(y.letters(id)); n != 0 {
@@ -139,7 +139,7 @@ func TestRetryTakesBackWhatMatches(t *testing.T) {
 	if a.Items != 2 {
 		t.Errorf("%d items of the mended row are tried, want 2", a.Items)
 	}
-	y.await(id, "all done", func(s cluster.Standing) bool {
+	y.await(id, "all done", func(s coordinator.Standing) bool {
 		return s.Campaign.Phase == manifest.PhaseFinished && s.Status.Counts == manifest.Counts{Items: 10, Done: 10}
 	})
 }
@@ -162,7 +162,7 @@ func TestRetryOutlivesItsCoordinator(t *testing.T) {
 	y.set(nil)
 	y.lead()
 	y.work(id)
-	y.await(id, "all done", func(s cluster.Standing) bool {
+	y.await(id, "all done", func(s coordinator.Standing) bool {
 		return s.Campaign.Phase == manifest.PhaseFinished && s.Status.Counts == manifest.Counts{Items: 4, Done: 4}
 	})
 }
@@ -180,7 +180,7 @@ func TestReconcilePublishesTheDifference(t *testing.T) {
 	for range 3 {
 		gate <- struct{}{}
 	}
-	y.await(id, "three items done", func(s cluster.Standing) bool { return s.Status.Counts.Done == 3 })
+	y.await(id, "three items done", func(s coordinator.Standing) bool { return s.Status.Counts.Done == 3 })
 	a, err := y.command(id, manifest.Command{Verb: manifest.CommandReconcile})
 	must(t, err)
 	if a.Items != 7 {
@@ -202,10 +202,10 @@ func TestCommandsThatCannotBe(t *testing.T) {
 	y.lead()
 	y.work(id)
 	y.awaitPhase(id, manifest.PhaseRejected)
-	if _, err := y.command(id, manifest.Command{Verb: manifest.CommandReconcile}); !errors.Is(err, cluster.ErrRefused) || !strings.Contains(err.Error(), "resume") {
+	if _, err := y.command(id, manifest.Command{Verb: manifest.CommandReconcile}); !errors.Is(err, coordinator.ErrRefused) || !strings.Contains(err.Error(), "resume") {
 		t.Errorf("reconcile of a rejected campaign: %v", err)
 	}
-	if _, err := y.command(id, manifest.Command{Verb: "fly"}); !errors.Is(err, cluster.ErrRefused) {
+	if _, err := y.command(id, manifest.Command{Verb: "fly"}); !errors.Is(err, coordinator.ErrRefused) {
 		t.Errorf("unknown command: %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package cluster
+package coordinator
 
 import (
 	"context"
@@ -9,24 +9,25 @@ import (
 	"ddiff/manifest"
 )
 
-// tellEvery is how often a status is written that has not changed.
-const tellEvery = 5 * time.Second
+// statusInterval is how often an unchanged status is published.
+const statusInterval = 5 * time.Second
 
-// look holds the queue against the ledger and tells the status.
-func (r *runner) look(ctx context.Context) error {
-	waiting, flight, err := r.queue.Depth(ctx)
+// checkQueue publishes the campaign's status and compares the queue with the ledger. When the
+// queue has held too few items for Config.Stall, it publishes the missing items again.
+func (r *runner) checkQueue(ctx context.Context) error {
+	waiting, leased, err := r.queue.Depth(ctx)
 	if err != nil {
-		there, e := r.queue.Exists(ctx)
-		if e != nil || there {
-			return fmt.Errorf("look at the queue: %w", err)
+		exists, e := r.queue.Exists(ctx)
+		if e != nil || exists {
+			return fmt.Errorf("check the queue: %w", err)
 		}
 		r.log.Warn("the campaign's queue is gone")
 		return r.recover(ctx)
 	}
-	if err := r.tell(ctx, int(flight)); err != nil {
+	if err := r.publishStatus(ctx, int(leased)); err != nil {
 		return err
 	}
-	if r.complete(int(waiting + flight)) {
+	if r.queueComplete(int(waiting + leased)) {
 		r.stalled = time.Time{}
 		return nil
 	}
@@ -37,12 +38,12 @@ func (r *runner) look(ctx context.Context) error {
 	if now.Sub(r.stalled) < r.s.cfg.Stall {
 		return nil
 	}
-	r.log.Warn("the queue holds fewer items than are missing", "queued", waiting+flight, "missing", r.ledger.open)
+	r.log.Warn("the queue holds fewer items than are pending", "queued", waiting+leased, "pending", r.ledger.open)
 	return r.recover(ctx)
 }
 
-// complete tells whether the queue holds all that it should.
-func (r *runner) complete(queued int) bool {
+// queueComplete reports whether a queue of so many items holds every published pending item.
+func (r *runner) queueComplete(queued int) bool {
 	switch r.rec.Phase {
 	case manifest.PhasePreflight:
 		return r.checked != nil || queued > 0
@@ -60,10 +61,10 @@ func (r *runner) complete(queued int) bool {
 	return true
 }
 
-// recover brings back what the queue has lost.
+// recover publishes the items again that the queue has lost.
 func (r *runner) recover(ctx context.Context) error {
 	if !r.rec.Released {
-		// Preflight or canary: they are published in a new round.
+		// Preflight and canary start again in a new round.
 		if err := r.queue.Drop(ctx); err != nil {
 			return fmt.Errorf("drop work: %w", err)
 		}
@@ -79,25 +80,25 @@ func (r *runner) recover(ctx context.Context) error {
 	}
 	n, err := r.reconcile(ctx)
 	if err == nil {
-		r.log.Warn("published again what had neither result nor place in the queue", "items", n)
+		r.log.Warn("published lost items again", "items", n)
 	}
 	return err
 }
 
-// tell writes the campaign's status, when it has changed or is old.
-func (r *runner) tell(ctx context.Context, flight int) error {
+// publishStatus writes the campaign's status to the board if it has changed or is old.
+func (r *runner) publishStatus(ctx context.Context, leased int) error {
 	now := r.s.cfg.Now()
 	s := manifest.Status{
-		ID: r.id, Phase: r.rec.Phase, Reason: r.rec.Reason, Complete: r.whole,
-		Counts:  r.ledger.total(flight, r.rec.Phase == manifest.PhaseCancelled),
-		Workers: r.s.workers.seen(), At: now.UTC(),
+		ID: r.id, Phase: r.rec.Phase, Reason: r.rec.Reason, Complete: r.complete,
+		Counts:  r.ledger.total(leased, r.rec.Phase == manifest.PhaseCancelled),
+		Workers: r.s.workers.live(), At: now.UTC(),
 	}
 	if !s.Phase.Ended() {
 		s.Rate, _ = r.pace.rate(now)
-		s.Left, s.LeftLow, s.LeftHigh = r.pace.left(now, s.Counts.Pending+s.Counts.Running)
+		s.Left, s.LeftLow, s.LeftHigh = r.pace.remaining(now, s.Counts.Pending+s.Counts.Running)
 	}
 	if s.Counts == r.status.Counts && s.Phase == r.status.Phase && s.Workers == r.status.Workers &&
-		s.At.Sub(r.status.At) < tellEvery {
+		s.At.Sub(r.status.At) < statusInterval {
 		return nil
 	}
 	data, err := json.Marshal(s)
@@ -105,7 +106,7 @@ func (r *runner) tell(ctx context.Context, flight int) error {
 		return err
 	}
 	if err := r.s.cfg.Board.Put(ctx, manifest.KeyStatusPrefix+r.id, data); err != nil {
-		return fmt.Errorf("tell status: %w", err)
+		return fmt.Errorf("publish status: %w", err)
 	}
 	r.status = s
 	return nil

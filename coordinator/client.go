@@ -1,4 +1,4 @@
-package cluster
+package coordinator
 
 import (
 	"bytes"
@@ -15,10 +15,10 @@ import (
 	"ddiff/queue"
 )
 
-// ErrRefused: what was asked of a campaign cannot be done; the message says why.
+// ErrRefused: the campaign does not permit the request; the message says why.
 var ErrRefused = errors.New("refused")
 
-// Order is how a campaign is to be run.
+// Order has the settings of a submission.
 type Order struct {
 	// Output is the prefix of the results below the cluster's store. Default: the id.
 	Output string
@@ -30,10 +30,34 @@ type Order struct {
 	Canary int
 }
 
-// Submit puts a campaign on the board. Submitting the same one again changes nothing, and
-// created is false.
+// Submit writes a campaign to the board. It is idempotent: created is false if the campaign exists.
+// If a different campaign has the same id, the error is ErrRefused.
 func Submit(ctx context.Context, b *queue.Board, spec *manifest.Spec, o Order, now time.Time) (c *manifest.Campaign, created bool, err error) {
-	c = &manifest.Campaign{
+	c = newRecord(spec, o, now)
+	if err := c.Validate(); err != nil {
+		return nil, false, fmt.Errorf("submit campaign: %w", err)
+	}
+	data, err := json.Marshal(c)
+	if err != nil {
+		return nil, false, fmt.Errorf("submit campaign: %w", err)
+	}
+	_, err = b.Create(ctx, manifest.KeyCampaignPrefix+c.ID, data)
+	if errors.Is(err, queue.ErrRecordExists) {
+		old, err := Read(ctx, b, c.ID)
+		if err == nil && !sameItems(old.Spec, *spec) {
+			err = fmt.Errorf("submit campaign %s: %w: another campaign has this id; change its name", c.ID, ErrRefused)
+		}
+		return old, false, err
+	}
+	if err != nil {
+		return nil, false, fmt.Errorf("submit campaign %s: %w", c.ID, err)
+	}
+	return c, true, nil
+}
+
+// newRecord makes the record of a submitted campaign.
+func newRecord(spec *manifest.Spec, o Order, now time.Time) *manifest.Campaign {
+	c := &manifest.Campaign{
 		Schema: manifest.RecordSchema, ID: spec.ID(), Spec: *spec, Output: o.Output, Priority: o.Priority, Weight: o.Weight,
 		Canary: o.Canary, Submitted: now.UTC(), Wanted: manifest.WantRun, Phase: manifest.PhaseQueued,
 	}
@@ -46,65 +70,46 @@ func Submit(ctx context.Context, b *queue.Board, spec *manifest.Spec, o Order, n
 	if c.Weight == 0 {
 		c.Weight = 1
 	}
-	if err := c.Validate(); err != nil {
-		return nil, false, fmt.Errorf("submit campaign: %w", err)
-	}
-	data, err := json.Marshal(c)
-	if err != nil {
-		return nil, false, fmt.Errorf("submit campaign: %w", err)
-	}
-	_, err = b.Create(ctx, manifest.KeyCampaignPrefix+c.ID, data)
-	if errors.Is(err, queue.ErrRecordExists) {
-		old, err := Read(ctx, b, c.ID)
-		if err == nil && !same(old.Spec, *spec) {
-			err = fmt.Errorf("submit campaign %s: %w: another campaign has this id; change its name", c.ID, ErrRefused)
-		}
-		return old, false, err
-	}
-	if err != nil {
-		return nil, false, fmt.Errorf("submit campaign %s: %w", c.ID, err)
-	}
-	return c, true, nil
+	return c
 }
 
-// same tells whether two specs make the same items; where results go, and how they are
-// batched and tried, is no difference.
-func same(a, b manifest.Spec) bool {
+// sameItems reports whether two specs have the same items. Output, batch and attempts may differ.
+func sameItems(a, b manifest.Spec) bool {
 	a.Output, a.Batch, a.Attempts, b.Output, b.Batch, b.Attempts = "", 0, 0, "", 0, 0
 	x, err := json.Marshal(a)
 	y, err2 := json.Marshal(b)
 	return errors.Join(err, err2) == nil && bytes.Equal(x, y)
 }
 
-// Want says what is wanted of a campaign. Wanting it twice is wanting it once.
+// Want sets the wanted state of a campaign. It is idempotent. A finished campaign refuses it.
 func Want(ctx context.Context, b *queue.Board, id string, w manifest.Wanted) (*manifest.Campaign, error) {
-	return Change(ctx, b, id, func(c *manifest.Campaign) error {
+	return Update(ctx, b, id, func(c *manifest.Campaign) error {
 		switch {
 		case c.Phase == manifest.PhaseFinished:
-			return fmt.Errorf("%w: it has finished", ErrRefused)
+			return fmt.Errorf("%w: the campaign has finished", ErrRefused)
 		case c.Phase == manifest.PhaseCancelled && w == manifest.WantPause:
-			return fmt.Errorf("%w: it is cancelled; resume it first", ErrRefused)
+			return fmt.Errorf("%w: the campaign is cancelled; resume it first", ErrRefused)
 		case c.Wanted == w, c.Wanted == manifest.WantCancelNow && w == manifest.WantCancel:
-			return errSame
+			return errUnchanged
 		}
 		c.Wanted = w
 		return nil
 	})
 }
 
-// Command hands the coordinator a command and waits for its answer, until ctx ends. While no
-// coordinator leads, that takes as long as there is none.
+// Command sends a command to the leading coordinator and waits for its answer until ctx ends. The
+// command stays on the board while no coordinator leads.
 func Command(ctx context.Context, b *queue.Board, id string, command manifest.Command) (manifest.Answer, error) {
 	if command.ID == "" {
 		command.ID = rand.Text()
 	}
-	given := func(c *manifest.Campaign) int {
+	answer := func(c *manifest.Campaign) int {
 		return slices.IndexFunc(c.Answered, func(a manifest.Answer) bool { return a.ID == command.ID })
 	}
-	c, err := Change(ctx, b, id, func(c *manifest.Campaign) error {
-		waits := slices.ContainsFunc(c.Commands, func(other manifest.Command) bool { return other.ID == command.ID })
-		if waits || given(c) >= 0 {
-			return errSame
+	c, err := Update(ctx, b, id, func(c *manifest.Campaign) error {
+		sent := slices.ContainsFunc(c.Commands, func(other manifest.Command) bool { return other.ID == command.ID })
+		if sent || answer(c) >= 0 {
+			return errUnchanged
 		}
 		c.Commands = append(c.Commands, command)
 		return nil
@@ -115,7 +120,7 @@ func Command(ctx context.Context, b *queue.Board, id string, command manifest.Co
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		if i := given(c); i >= 0 {
+		if i := answer(c); i >= 0 {
 			a := c.Answered[i]
 			if a.Error != "" {
 				return a, fmt.Errorf("%s campaign %s: %w: %s", command.Verb, id, ErrRefused, a.Error)
@@ -133,41 +138,41 @@ func Command(ctx context.Context, b *queue.Board, id string, command manifest.Co
 	}
 }
 
-// Campaigns lists all campaigns with their last status, those submitted first first. A
-// campaign that no coordinator has looked at yet has an empty status.
-func Campaigns(ctx context.Context, b *queue.Board) ([]Standing, error) {
+// Campaigns lists all campaigns with their last status, in the order of submission. A campaign that
+// no coordinator has seen yet has a status without counts.
+func Campaigns(ctx context.Context, b *queue.Board) ([]CampaignStatus, error) {
 	keys, err := b.Keys(ctx, manifest.KeyCampaignPrefix)
 	if err != nil {
 		return nil, fmt.Errorf("list campaigns: %w", err)
 	}
-	var all []Standing
+	var all []CampaignStatus
 	for _, key := range keys {
-		s, err := Look(ctx, b, strings.TrimPrefix(key, manifest.KeyCampaignPrefix))
+		s, err := Status(ctx, b, strings.TrimPrefix(key, manifest.KeyCampaignPrefix))
 		if errors.Is(err, queue.ErrNoRecord) {
-			continue // it has just gone
+			continue // deleted meanwhile
 		}
 		if err != nil {
 			return nil, err
 		}
 		all = append(all, s)
 	}
-	slices.SortFunc(all, func(a, b Standing) int { return a.Campaign.Submitted.Compare(b.Campaign.Submitted) })
+	slices.SortFunc(all, func(a, b CampaignStatus) int { return a.Campaign.Submitted.Compare(b.Campaign.Submitted) })
 	return all, nil
 }
 
-// Standing is a campaign and how it stands.
-type Standing struct {
+// CampaignStatus is a campaign and its last status.
+type CampaignStatus struct {
 	Campaign *manifest.Campaign `json:"campaign"`
 	Status   manifest.Status    `json:"status"`
 }
 
-// Look reads a campaign and its last status.
-func Look(ctx context.Context, b *queue.Board, id string) (Standing, error) {
+// Status reads a campaign and its last status.
+func Status(ctx context.Context, b *queue.Board, id string) (CampaignStatus, error) {
 	c, err := Read(ctx, b, id)
 	if err != nil {
-		return Standing{}, err
+		return CampaignStatus{}, err
 	}
-	s := Standing{Campaign: c, Status: manifest.Status{ID: id, Phase: c.Phase, Reason: c.Reason}}
+	s := CampaignStatus{Campaign: c, Status: manifest.Status{ID: id, Phase: c.Phase, Reason: c.Reason}}
 	data, _, err := b.Get(ctx, manifest.KeyStatusPrefix+id)
 	if errors.Is(err, queue.ErrNoRecord) {
 		return s, nil
@@ -181,7 +186,7 @@ func Look(ctx context.Context, b *queue.Board, id string) (Standing, error) {
 	return s, nil
 }
 
-// Workers reads the last beats of all workers, by key.
+// Workers returns the last beat of every worker, by key of the board.
 func Workers(ctx context.Context, b *queue.Board) (map[string]manifest.Beat, error) {
 	keys, err := b.Keys(ctx, manifest.KeyWorkerPrefix)
 	if err != nil {

@@ -1,4 +1,4 @@
-package cluster_test
+package coordinator_test
 
 import (
 	"context"
@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"ddiff/coordinator/cluster"
+	"ddiff/coordinator"
 	"ddiff/manifest"
 	"ddiff/queue"
 )
@@ -69,7 +69,7 @@ func TestLostWorkIsPublishedAgain(t *testing.T) {
 	for range 7 {
 		hold <- struct{}{}
 	}
-	y.await(id, "some items done", func(s cluster.Standing) bool { return s.Status.Counts.Done >= 5 })
+	y.await(id, "some items done", func(s coordinator.Standing) bool { return s.Status.Counts.Done >= 5 })
 	q, err := y.open(t.Context(), id, 3)
 	must(t, err)
 	must(t, q.Drop(t.Context()))
@@ -97,7 +97,7 @@ func TestEverythingButStorageIsLost(t *testing.T) {
 	for range 10 {
 		hold <- struct{}{}
 	}
-	y.await(id, "some items done", func(s cluster.Standing) bool { return s.Status.Counts.Done >= 8 })
+	y.await(id, "some items done", func(s coordinator.Standing) bool { return s.Status.Counts.Done >= 8 })
 	stop()
 	q, err := y.open(t.Context(), id, 3)
 	must(t, err)
@@ -127,7 +127,7 @@ func TestItemsThatEndTheirWorkersAreDead(t *testing.T) {
 		}
 		return nil
 	})
-	c, _, err := cluster.Submit(t.Context(), y.board, spec, cluster.Order{}, time.Now())
+	c, _, err := coordinator.Submit(t.Context(), y.board, spec, coordinator.Order{}, time.Now())
 	must(t, err)
 	y.lead()
 	y.work(c.ID)

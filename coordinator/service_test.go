@@ -1,4 +1,4 @@
-package cluster_test
+package coordinator_test
 
 import (
 	"errors"
@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"ddiff/coordinator/cluster"
+	"ddiff/coordinator"
 	"ddiff/coordinator/report"
 	"ddiff/manifest"
 )
@@ -38,7 +38,7 @@ func TestCampaignComesToItsEnd(t *testing.T) {
 func TestSubmittingTwiceIsSubmittingOnce(t *testing.T) {
 	y := newYard(t, 1)
 	id := y.submit("once", 0)
-	c, created, err := cluster.Submit(t.Context(), y.board, y.spec("once"), cluster.Order{}, time.Now())
+	c, created, err := coordinator.Submit(t.Context(), y.board, y.spec("once"), coordinator.Order{}, time.Now())
 	must(t, err)
 	if created || c.ID != id {
 		t.Errorf("created %v, id %s", created, c.ID)
@@ -83,7 +83,7 @@ func TestRejectedCampaignIsTakenUpAnew(t *testing.T) {
 	y.mu.Lock()
 	y.check.Failed = ""
 	y.mu.Unlock()
-	_, err := cluster.Want(t.Context(), y.board, id, manifest.WantRun)
+	_, err := coordinator.Want(t.Context(), y.board, id, manifest.WantRun)
 	must(t, err)
 	if s := y.awaitPhase(id, manifest.PhaseFinished); s.Status.Counts.Done != 6 {
 		t.Errorf("%+v", s.Status.Counts)
@@ -102,7 +102,7 @@ func TestCanariesRunBeforeTheOthers(t *testing.T) {
 	y.work(id)
 	y.work(id)
 	y.work(id)
-	y.await(id, "canary", func(s cluster.Standing) bool {
+	y.await(id, "canary", func(s coordinator.Standing) bool {
 		return s.Campaign.Phase == manifest.PhaseCanary && s.Status.Counts.Running == 2
 	})
 	time.Sleep(300 * time.Millisecond)

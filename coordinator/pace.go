@@ -1,24 +1,24 @@
-package cluster
+package coordinator
 
 import (
 	"math"
 	"time"
 )
 
-// paceWindow is the time over which a campaign's rate is taken.
+// paceWindow is the time over which the rate of a campaign is averaged.
 const paceWindow = 2 * time.Minute
 
-// pace counts settled items, second by second.
+// pace counts settled items per second.
 type pace struct {
 	began   time.Time
 	buckets [int(paceWindow / time.Second)]int
 	second  int64 // of the newest bucket
 }
 
-// add counts items that were settled at a time, which is that of another clock: a leader that
-// takes over reads of outcomes that are long ago. Zero, and what is yet to come, is now.
+// add counts n items that were settled at the given time, by the worker's clock. It may be long
+// past when a new leader reads old outcomes. Zero and future times count as now.
 func (p *pace) add(now, at time.Time, n int) {
-	p.turn(now)
+	p.advance(now)
 	if at.IsZero() || at.Unix() > p.second {
 		at = now
 	}
@@ -32,8 +32,8 @@ func (p *pace) add(now, at time.Time, n int) {
 	}
 }
 
-// turn empties the buckets of the seconds that have passed.
-func (p *pace) turn(now time.Time) {
+// advance clears the buckets of the seconds that have passed.
+func (p *pace) advance(now time.Time) {
 	if p.began.IsZero() {
 		p.began, p.second = now, now.Unix()
 	}
@@ -46,9 +46,9 @@ func (p *pace) turn(now time.Time) {
 	}
 }
 
-// rate is the number of items per second lately, and the number that it was taken from.
+// rate returns the recent number of items per second, and the number of items it is based on.
 func (p *pace) rate(now time.Time) (perSecond float64, n int) {
-	p.turn(now)
+	p.advance(now)
 	for _, b := range p.buckets {
 		n += b
 	}
@@ -59,10 +59,10 @@ func (p *pace) rate(now time.Time) (perSecond float64, n int) {
 	return float64(n) / over, n
 }
 
-// left is the expected time for the remaining items, in seconds, and its 95 % interval. The
-// number of items in a time is taken as a Poisson variable, whose square root has about the
-// same spread (1/2) whatever its mean.
-func (p *pace) left(now time.Time, items int) (mean, low, high float64) {
+// remaining estimates the time for the remaining items in seconds, with its 95 % interval. It
+// treats the number of settled items as a Poisson variable; its square root has a standard
+// deviation of about 1/2, independent of the mean.
+func (p *pace) remaining(now time.Time, items int) (mean, low, high float64) {
 	rate, n := p.rate(now)
 	if rate == 0 || items == 0 {
 		return 0, 0, 0

@@ -1,0 +1,147 @@
+package coordinator
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"ddiff/coordinator/shard"
+	"ddiff/manifest"
+	"ddiff/queue"
+)
+
+// A preflight has one item for each task, size and method, at most maxPreflight, and then items
+// of up to moreImages other images, so that one damaged image does not fail the check.
+const (
+	maxPreflight = 32
+	moreImages   = 3
+)
+
+// startPreflight asks one worker to check the campaign.
+func (r *runner) startPreflight(ctx context.Context) error {
+	first, err := r.firstWindow(ctx)
+	if err != nil {
+		return err
+	}
+	if len(first.Items) == 0 {
+		return r.release(ctx) // all rows so far have failed: there is nothing to check with
+	}
+	if err := r.publishPreflight(ctx, first.Items); err != nil {
+		return err
+	}
+	return r.enterPhase(ctx, manifest.PhasePreflight)
+}
+
+// firstWindow returns the first window, and reads it from storage if necessary.
+func (r *runner) firstWindow(ctx context.Context) (*shard.Window, error) {
+	if r.first == nil {
+		w, err := r.readWindow(ctx, shard.Key(r.id, 0))
+		if err != nil {
+			return nil, err
+		}
+		r.first = w
+	}
+	return r.first, nil
+}
+
+func (r *runner) publishPreflight(ctx context.Context, items []manifest.Item) error {
+	p := manifest.Preflight{Campaign: r.id}
+	seen := map[string]bool{}
+	for _, it := range items {
+		if class := shard.Class(it) + " " + it.Method; !seen[class] && len(p.Items) < maxPreflight {
+			seen[class] = true
+			p.Items = append(p.Items, it)
+			seen[it.Name] = true
+		}
+	}
+	more := 0
+	for _, it := range items {
+		if !seen[it.Name] && more < moreImages {
+			seen[it.Name] = true
+			p.Items = append(p.Items, it)
+			more++
+		}
+	}
+	data, err := json.Marshal(p)
+	if err != nil {
+		return fmt.Errorf("publish preflight: %w", err)
+	}
+	return r.send(ctx, []queue.Work{{Class: manifest.ClassPreflight, ID: manifest.IDPreflight, Payload: data, Round: r.rec.Round}})
+}
+
+// settlePreflight stores a worker's answer to the preflight. A worker that gave the preflight up
+// answers with an outcome, as for any item.
+func (r *runner) settlePreflight(payload []byte) {
+	var answer struct {
+		manifest.Checked
+		Outcome manifest.Outcome `json:"outcome"`
+	}
+	if err := json.Unmarshal(payload, &answer); err != nil {
+		r.log.Error("skipped a preflight answer that cannot be read", "reason", err)
+		return
+	}
+	c := answer.Checked
+	if answer.Outcome != "" && answer.Outcome != manifest.OutcomeDone {
+		c.Failed = "worker"
+	}
+	if c.Failed == "" {
+		for _, check := range c.Checks {
+			r.log.Info("preflight", "check", check.Name, "found", check.Found, "worker", c.Worker)
+		}
+	}
+	r.checked = &c
+}
+
+// advanceCanary publishes the canary items, then waits until all are settled. It rejects the
+// campaign if a canary item is dead, or if none is done: one bad image must not stop a campaign.
+func (r *runner) advanceCanary(ctx context.Context) error {
+	if r.canary == nil {
+		first, err := r.firstWindow(ctx)
+		if err != nil {
+			return err
+		}
+		items := canaries(first.Items, r.rec.Canary)
+		if _, err := r.publish(ctx, items, nil); err != nil {
+			return err
+		}
+		for _, it := range items {
+			r.canary = append(r.canary, it.ID)
+		}
+	}
+	restored := 0
+	var last string
+	for _, id := range r.canary {
+		switch r.ledger.state(id) {
+		case pending:
+			return nil
+		case dead:
+			return rejection{fmt.Errorf("canary: item %.12s is dead: %s", id, r.ledger.reason(id))}
+		case failed:
+			last = r.ledger.reason(id)
+		case done:
+			restored++
+		}
+	}
+	if restored == 0 {
+		return rejection{fmt.Errorf("canary: none of %d items could be restored; the last reason: %s", len(r.canary), last)}
+	}
+	return r.release(ctx)
+}
+
+// canaries selects n items that cover as many tasks as possible.
+func canaries(items []manifest.Item, n int) []manifest.Item {
+	var out []manifest.Item
+	selected := map[string]bool{}
+	for round := 0; len(out) < n && round <= n; round++ {
+		tasks := map[string]bool{}
+		for _, it := range items {
+			if selected[it.ID] || tasks[it.Task] || len(out) == n {
+				continue
+			}
+			tasks[it.Task], selected[it.ID] = true, true
+			out = append(out, it)
+		}
+	}
+	return slices.Clip(out)
+}

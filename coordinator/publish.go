@@ -1,0 +1,129 @@
+package coordinator
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+
+	"ddiff/coordinator/shard"
+	"ddiff/manifest"
+	"ddiff/queue"
+)
+
+// publishWindow publishes the pending items of a window and then counts the window in the record.
+// encoded has the JSON of the items, or is nil. include selects items, all when it is nil.
+func (r *runner) publishWindow(ctx context.Context, w *shard.Window, encoded [][]byte, include []bool) (err error) {
+	ctx, span := r.startSpan(ctx, "publish", w, trace.WithSpanKind(trace.SpanKindProducer))
+	defer func() { endSpan(span, err) }()
+	var batch batch
+	for i, it := range w.Items {
+		if include != nil && !include[i] {
+			continue
+		}
+		var data []byte
+		if encoded != nil {
+			data = encoded[i]
+		}
+		if err := r.addWork(&batch, it, data); err != nil {
+			return err
+		}
+	}
+	if err := r.send(ctx, batch.work); err != nil {
+		return err
+	}
+	return r.save(ctx, func(c *manifest.Campaign) {
+		c.Shards = max(c.Shards, w.Number+1)
+		c.Rows, c.Items, c.Complete = max(c.Rows, w.Row+w.Rows), max(c.Items, w.Item+w.Header.Items), c.Complete || w.Last
+	})
+}
+
+// publishNextWindow publishes the first stored window that is not published.
+func (r *runner) publishNextWindow(ctx context.Context) error {
+	w, err := r.readWindow(ctx, shard.Key(r.id, r.rec.Shards))
+	if err != nil {
+		return err
+	}
+	if w.Number < r.unverified {
+		if err := r.settleStored(ctx, w.Items, nil); err != nil {
+			return err
+		}
+	}
+	return r.publishWindow(ctx, w, nil, nil)
+}
+
+// publish publishes the pending items and returns their number. It skips the items that include
+// is false for, and items that the queue has already are not an error.
+func (r *runner) publish(ctx context.Context, items []manifest.Item, include func(it manifest.Item) bool) (int, error) {
+	var batch batch
+	for _, it := range items {
+		if include != nil && !include(it) {
+			continue
+		}
+		if err := r.addWork(&batch, it, nil); err != nil {
+			return 0, err
+		}
+	}
+	return len(batch.work), r.send(ctx, batch.work)
+}
+
+// batch is work to publish, each identity once.
+type batch struct {
+	work []queue.Work
+	ids  map[string]bool
+}
+
+// addWork adds an item to a batch if its identity is pending. data is the item's JSON, or nil.
+func (r *runner) addWork(b *batch, it manifest.Item, data []byte) error {
+	if r.ledger.state(it.ID) != pending || b.ids[it.ID] {
+		return nil
+	}
+	if b.ids == nil {
+		b.ids = map[string]bool{}
+	}
+	b.ids[it.ID] = true
+	if data == nil {
+		var err error
+		if data, err = json.Marshal(it); err != nil {
+			return fmt.Errorf("publish item %s: %w", it.Name, err)
+		}
+	}
+	b.work = append(b.work, queue.Work{Class: shard.Class(it), ID: it.ID, Payload: data, Round: r.rec.Round})
+	return nil
+}
+
+// send publishes work. Duplicates are not an error.
+func (r *runner) send(ctx context.Context, work []queue.Work) error {
+	if len(work) == 0 {
+		return nil
+	}
+	err := r.queue.PublishBatch(ctx, work)
+	var refused *queue.BatchError
+	if !errors.As(err, &refused) {
+		return err
+	}
+	for _, f := range refused.Refused {
+		if !errors.Is(f.Err, queue.ErrDuplicate) {
+			return fmt.Errorf("publish %d items: %w", len(work), err)
+		}
+	}
+	return nil
+}
+
+// startSpan starts a span for the work on one window.
+func (r *runner) startSpan(ctx context.Context, name string, w *shard.Window, options ...trace.SpanStartOption) (context.Context, trace.Span) {
+	return r.s.cfg.Tracer.Start(ctx, name, append(options, trace.WithAttributes(attribute.String("ddiff.campaign", r.id),
+		attribute.Int("ddiff.window", w.Number), attribute.Int("ddiff.items", w.Header.Items)))...)
+}
+
+func endSpan(span trace.Span, err error) {
+	if err != nil {
+		span.RecordError(err)
+		span.SetStatus(codes.Error, err.Error())
+	}
+	span.End()
+}

@@ -1,0 +1,110 @@
+package coordinator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+
+	"ddiff/coordinator/report"
+	"ddiff/coordinator/shard"
+	"ddiff/manifest"
+)
+
+// writeReport writes the report of all settled items beside the results, and returns its summary.
+// It logs artifacts that cannot be read.
+func (r *runner) writeReport(ctx context.Context) (report.Summary, error) {
+	if r.ledger.items == 0 {
+		return report.Summary{}, nil
+	}
+	s := r.rec.Spec
+	rule, err := report.ParseRule(string(s.Select))
+	if err != nil {
+		return report.Summary{}, err
+	}
+	summary, err := report.Write(ctx, r.results, report.Campaign{
+		Name: s.Name, Preset: s.Preset, Prior: r.rec.Prior.Name, PriorLicence: r.rec.Prior.License,
+		Steps: s.Steps, Sigma: s.Sigma, Seed: s.Seed, Select: rule,
+		Started: r.rec.Submitted, Finished: r.s.cfg.Now(),
+	}, r.settled(ctx))
+	if errors.Is(err, report.ErrIncomplete) {
+		r.log.Warn("the report is incomplete", "reason", err)
+		return summary, nil
+	}
+	if err != nil {
+		return summary, fmt.Errorf("write report: %w", err)
+	}
+	return summary, nil
+}
+
+// settled yields the result of every settled item in the order of the manifest. It reads one
+// window at a time, and at most loadChunk results at once. The last pair has the error, if any.
+func (r *runner) settled(ctx context.Context) iter.Seq2[manifest.Result, error] {
+	return func(yield func(manifest.Result, error) bool) {
+		err := r.eachWindow(ctx, func(w *shard.Window) error {
+			return r.settledOf(ctx, w, func(res manifest.Result) bool { return yield(res, nil) })
+		})
+		if err != nil && !errors.Is(err, errStop) {
+			yield(manifest.Result{}, err)
+		}
+	}
+}
+
+// errStop: the reader of a stream wants no more.
+var errStop = errors.New("stop")
+
+// settledOf yields the results of one window.
+func (r *runner) settledOf(ctx context.Context, w *shard.Window, yield func(manifest.Result) bool) error {
+	failures := map[int]manifest.Result{} // by index in the manifest
+	items := slices.Clone(w.Items)
+	for _, f := range w.Failed {
+		failures[f.Item.Index] = f
+		items = append(items, f.Item)
+	}
+	slices.SortFunc(items, func(a, b manifest.Item) int { return a.Index - b.Index })
+	for chunk := range slices.Chunk(items, loadChunk) {
+		found, err := r.load(ctx, chunk, func(i int) bool {
+			_, failed := failures[chunk[i].Index]
+			return !failed && r.ledger.state(chunk[i].ID) == done
+		})
+		if err != nil {
+			return err
+		}
+		for i, it := range chunk {
+			res, ok := failures[it.Index]
+			if !ok {
+				if res, ok = r.settledResult(it, found[i]); !ok {
+					continue
+				}
+			}
+			if !yield(res) {
+				return errStop
+			}
+		}
+	}
+	return nil
+}
+
+// settledResult is the result of an item: the stored one if it is done, else that of the ledger.
+// It returns false for pending items.
+func (r *runner) settledResult(it manifest.Item, s stored) (manifest.Result, bool) {
+	switch state := r.ledger.state(it.ID); {
+	case state == pending:
+		return manifest.Result{}, false
+	case state == failed || state == dead:
+		res := manifest.Result{Schema: manifest.SchemaVersion, Item: it, Outcome: manifest.OutcomeFailed, Reason: r.ledger.reason(it.ID)}
+		if state == dead {
+			res.Outcome = manifest.OutcomeDead
+		}
+		return res, true
+	case s.damage != nil:
+		r.log.Error("stored result cannot be read", "item", it.Name, "reason", s.damage)
+		return r.failedResult(it, s.damage.Error()), true
+	case !s.found:
+		key := manifest.ItemKey(it.ID, manifest.FileResult)
+		r.log.Error("stored result is missing", "item", it.Name, "key", key)
+		return r.failedResult(it, fmt.Sprintf("read %s: it is missing; run again", key)), true
+	}
+	return s.result, true
+}

@@ -1,0 +1,254 @@
+package coordinator
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"ddiff/coordinator/report"
+	"ddiff/coordinator/shard"
+	"ddiff/manifest"
+	"ddiff/queue"
+	"ddiff/restore/prior"
+	"ddiff/storage"
+)
+
+// RunConfig describes a [Run]. Fields without a stated default are required.
+type RunConfig struct {
+	// Spec is a valid campaign, Prior its score model.
+	Spec  *manifest.Spec
+	Prior *prior.Prior
+	// Board and Open belong to a queue server that has no other campaign.
+	Board *queue.Board
+	Open  openQueue
+	// Scratch has the windows during the run. It must be empty.
+	Scratch storage.Store
+	// Store has the results and the report.
+	Store storage.Store
+	// Sources reads the files of the dataset, Rows its entries. Default of Rows: manifest.Rows.
+	Sources sources
+	Rows    shard.Rows
+	// Read is called for each window that was read, before its items are published. Optional.
+	Read func(w ReadWindow)
+	// Finished is called for each item that reaches its final state. found means that the item
+	// needed no work: its result was in the store, or its row cannot be read. Optional.
+	Finished func(res manifest.Result, found bool)
+	// Skipped is called for each file of the dataset that is not an image. It is called
+	// concurrently with the others. Optional.
+	Skipped func(path string)
+	// Now is the clock. Default: time.Now.
+	Now    func() time.Time
+	Logger *slog.Logger
+	Tracer trace.Tracer
+}
+
+// ReadWindow counts the items of a window that was read.
+type ReadWindow struct {
+	// Items is the number of items, Done and Pending the number of those in these states; the
+	// other items have failed.
+	Items, Done, Pending int
+	// Steps is the number of solver steps of the pending items.
+	Steps int
+	// Last means that the dataset has no more windows.
+	Last bool
+}
+
+// Validate names the first field that is missing.
+func (c RunConfig) Validate() error {
+	switch {
+	case c.Spec == nil:
+		return errors.New("Spec is missing")
+	case c.Prior == nil:
+		return errors.New("Prior is missing")
+	case c.Scratch == nil:
+		return errors.New("Scratch is missing")
+	}
+	return c.service().Validate()
+}
+
+// service is the configuration of the service that does the work.
+func (c RunConfig) service() Config {
+	return Config{
+		Board: c.Board, Open: c.Open, Store: c.Scratch, Sources: c.Sources, Rows: c.Rows, Now: c.Now, Logger: c.Logger, Tracer: c.Tracer,
+	}
+}
+
+// Run runs one campaign in the process of its only worker. Create it with NewRun, call Process
+// and then Close. One goroutine at a time may use it.
+type Run struct {
+	runner *runner
+	cfg    RunConfig
+}
+
+// NewRun checks the configuration.
+func NewRun(cfg RunConfig) (*Run, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("configure run: %w", err)
+	}
+	if cfg.Store == nil {
+		return nil, errors.New("configure run: Store is missing")
+	}
+	if cfg.Read == nil {
+		cfg.Read = func(ReadWindow) {}
+	}
+	if cfg.Finished == nil {
+		cfg.Finished = func(manifest.Result, bool) {}
+	}
+	run := &Run{cfg: cfg}
+	service := cfg.service()
+	service.run = &run.cfg
+	s, err := New(service)
+	if err != nil {
+		return nil, err
+	}
+	c := newRecord(cfg.Spec, Order{}, s.cfg.Now())
+	c.Phase, c.Released, c.Prior = manifest.PhaseRunning, true, priorFile(cfg.Prior)
+	run.runner = newRunner(s, c)
+	run.runner.rec, run.runner.ledger = c, newLedger()
+	return run, nil
+}
+
+// Process reads the dataset, publishes every item that has no stored result, and settles outcomes
+// until every item has its final state. When ctx ends first, it returns ctx's error.
+//
+// A problem of the dataset as a whole is returned as [manifest.Rows] reports it.
+func (r *Run) Process(ctx context.Context) error {
+	c := r.runner.rec
+	data, err := json.Marshal(c)
+	if err != nil {
+		return fmt.Errorf("start campaign %s: %w", c.ID, err)
+	}
+	if _, err := r.cfg.Board.Create(ctx, manifest.KeyCampaignPrefix+c.ID, data); err != nil {
+		return fmt.Errorf("start campaign %s: %w", c.ID, err)
+	}
+	err = r.runner.process(ctx, c)
+	if errors.Is(err, errEnded) {
+		return nil
+	}
+	return err
+}
+
+// Counts returns the number of items by state. Items of windows that were not read are not
+// counted.
+func (r *Run) Counts() manifest.Counts { return r.runner.ledger.total(0, false) }
+
+// Close settles the items whose outcome Process has not seen, writes the report of the items that
+// are settled, and returns its summary. Call it after the worker has ended, also when Process
+// returned an error.
+func (r *Run) Close(ctx context.Context) (report.Summary, error) {
+	if r.runner.ledger.open > 0 && r.runner.queue != nil {
+		following, stop := context.WithCancel(ctx)
+		defer stop()
+		r.runner.follow(following)
+		if err := r.runner.catchUp(following); err != nil {
+			r.runner.log.Warn("could not read the last outcomes", "reason", err)
+		}
+		if err := r.runner.settleListed(ctx); err != nil {
+			return report.Summary{}, err
+		}
+	}
+	return r.runner.writeReport(ctx)
+}
+
+// place locates an item: the number of its window, and its index among the items of the window.
+type place struct{ window, index uint32 }
+
+// enterWindow does what a Run needs before the items of a new window are published: it settles the
+// items that have a stored result or a settled identity, remembers the places of the other items
+// of pending identities, and reports the window.
+func (r *runner) enterWindow(ctx context.Context, w *shard.Window, isNew []bool) error {
+	run := r.s.cfg.run
+	for _, f := range w.Failed {
+		run.Finished(f, true)
+	}
+	for i, it := range w.Items {
+		if isNew[i] {
+			continue
+		}
+		if r.ledger.state(it.ID) != pending {
+			if err := r.announceCopy(ctx, it); err != nil {
+				return err
+			}
+			continue
+		}
+		if k, ok := parseIdentity(it.ID); ok {
+			r.copies[k] = append(r.copies[k], place{uint32(w.Number), uint32(i)})
+		}
+	}
+	r.recent = w
+	if err := r.settleStored(ctx, w.Items, isNew); err != nil {
+		return err
+	}
+	info := ReadWindow{Items: w.Header.Items, Last: w.Last}
+	for i, it := range w.Items {
+		switch r.ledger.state(it.ID) {
+		case pending:
+			info.Pending++
+			if isNew[i] {
+				info.Steps += stepsOf(it)
+			}
+		case done:
+			info.Done++
+		}
+	}
+	run.Read(info)
+	return nil
+}
+
+// stepsOf returns the number of solver steps of an item, 0 if it is unknown.
+func stepsOf(it manifest.Item) int {
+	var solver struct {
+		Steps int `json:"steps"`
+	}
+	if json.Unmarshal(it.Solver, &solver) != nil {
+		return 0
+	}
+	return solver.Steps
+}
+
+// announceCopy reports an item whose identity was settled before its window was read.
+func (r *runner) announceCopy(ctx context.Context, it manifest.Item) error {
+	var s stored
+	if r.ledger.state(it.ID) == done {
+		var err error
+		if s, err = r.loadOne(ctx, it); err != nil {
+			return err
+		}
+	}
+	if res, ok := r.settledResult(it, s); ok {
+		r.s.cfg.run.Finished(res, true)
+	}
+	return nil
+}
+
+// announce reports a settled identity of a Run, once for each of its items.
+func (r *runner) announce(ctx context.Context, res manifest.Result, found bool) error {
+	run := r.s.cfg.run
+	if run == nil {
+		return nil
+	}
+	run.Finished(res, found)
+	k, ok := parseIdentity(res.Item.ID)
+	if !ok {
+		return nil
+	}
+	places := r.copies[k]
+	delete(r.copies, k)
+	for _, p := range places {
+		if r.recent == nil || r.recent.Number != int(p.window) {
+			w, err := r.readWindow(ctx, shard.Key(r.id, int(p.window)))
+			if err != nil {
+				return err
+			}
+			r.recent = w
+		}
+		res.Item = r.recent.Items[p.index]
+		run.Finished(res, found)
+	}
+	return nil
+}

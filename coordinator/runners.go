@@ -1,0 +1,73 @@
+package coordinator
+
+import (
+	"sync"
+
+	"ddiff/manifest"
+)
+
+// runners has the runner of each active campaign.
+type runners struct {
+	mu   sync.Mutex
+	byID map[string]*runner
+}
+
+// deliver passes a record to the campaign's runner. It creates the runner of an active campaign
+// that has none, and reports so.
+func (s *runners) deliver(c *manifest.Campaign, revision uint64, create func() *runner) (r *runner, created bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, ok := s.byID[c.ID]
+	if !ok {
+		if !active(c) {
+			return nil, false
+		}
+		r = create()
+		s.byID[c.ID] = r
+	}
+	r.offer(c, revision)
+	return r, !ok
+}
+
+// next returns the record with which the runner continues. It returns nil and removes the runner
+// when the campaign has ended; a later record then creates a new runner.
+func (s *runners) next(r *runner) *manifest.Campaign {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := r.takeOffered()
+	if c == nil {
+		delete(s.byID, r.id)
+	}
+	return c
+}
+
+// remove deletes a runner that was stopped.
+func (s *runners) remove(r *runner) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.byID, r.id)
+}
+
+// stop cancels the runner of a deleted campaign.
+func (s *runners) stop(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r, ok := s.byID[id]; ok {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if r.cancel != nil {
+			r.cancel()
+		}
+	}
+}
+
+// active reports whether a campaign needs a coordinator.
+func active(c *manifest.Campaign) bool {
+	switch {
+	case len(c.Commands) > 0, !c.Phase.Ended():
+		return true
+	case c.Phase == manifest.PhaseFinished:
+		return false
+	}
+	return c.Wanted == manifest.WantRun // a cancelled or rejected campaign was resumed
+}

@@ -1,0 +1,124 @@
+package coordinator
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"ddiff/manifest"
+)
+
+// Service runs the campaigns of a cluster. Create it with New.
+type Service struct {
+	cfg     Config
+	workers workerCount
+}
+
+// New checks the configuration.
+func New(cfg Config) (*Service, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("configure coordinator: %w", err)
+	}
+	return &Service{cfg: cfg.withDefaults()}, nil
+}
+
+// restartAfter is the pause before a campaign is retried after an error.
+const restartAfter = 3 * time.Second
+
+// Lead runs all campaigns until ctx ends, which is not an error. Only one service may lead at a
+// time. If two lead for a moment, compare-and-swap and create-only writes protect records and
+// windows.
+func (s *Service) Lead(ctx context.Context) error {
+	if err := s.restoreRecords(ctx); err != nil {
+		return ignoreCancelled(ctx, err)
+	}
+	data, err := json.Marshal(manifest.Cluster{Schema: manifest.RecordSchema, Store: s.cfg.StoreAddress, AckWait: s.cfg.AckWait})
+	if err != nil {
+		return err
+	}
+	if err := s.cfg.Board.Put(ctx, manifest.KeyCluster, data); err != nil {
+		return ignoreCancelled(ctx, fmt.Errorf("publish the address of the store: %w", err))
+	}
+	group, inner := errgroup.WithContext(ctx)
+	if s.cfg.Sweep != nil {
+		group.Go(func() error { return s.cfg.Sweep(inner) })
+	}
+	group.Go(func() error { return s.workers.watch(inner, s.cfg) })
+	group.Go(func() error { return s.watch(inner, group) })
+	return ignoreCancelled(ctx, group.Wait())
+}
+
+// ignoreCancelled drops err when ctx has ended.
+func ignoreCancelled(ctx context.Context, err error) error {
+	if ctx.Err() == nil {
+		return err
+	}
+	return nil
+}
+
+// watch starts a runner for each active campaign and delivers changed records to it.
+func (s *Service) watch(ctx context.Context, group *errgroup.Group) error {
+	all := runners{byID: map[string]*runner{}}
+	for change, err := range s.cfg.Board.Watch(ctx, manifest.KeyCampaignPrefix) {
+		if err != nil {
+			return fmt.Errorf("watch campaigns: %w", err)
+		}
+		if change.Ready {
+			continue
+		}
+		id := strings.TrimPrefix(change.Key, manifest.KeyCampaignPrefix)
+		if change.Deleted {
+			all.stop(id)
+			continue
+		}
+		c, err := parseRecord(change.Data)
+		if err != nil {
+			s.cfg.Logger.Error("cannot run campaign", "campaign", id, "reason", err)
+			continue
+		}
+		r, created := all.deliver(c, change.Revision, func() *runner { return newRunner(s, c) })
+		if created {
+			group.Go(func() error {
+				s.supervise(ctx, r, &all)
+				return nil
+			})
+		}
+	}
+	return nil
+}
+
+// supervise runs one campaign until it has ended. After an error, such as an outage of the
+// store, it tries again.
+func (s *Service) supervise(ctx context.Context, r *runner, all *runners) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	r.mu.Lock()
+	r.cancel = cancel
+	r.mu.Unlock()
+	for {
+		c := all.next(r)
+		if c == nil {
+			return // the campaign has ended
+		}
+		err := r.run(ctx, c)
+		if ctx.Err() != nil {
+			all.remove(r)
+			return
+		}
+		if err == nil {
+			continue
+		}
+		r.log.Error("campaign was interrupted, will retry", "after", restartAfter, "reason", err)
+		select {
+		case <-ctx.Done():
+			all.remove(r)
+			return
+		case <-time.After(restartAfter):
+		}
+		r.requeue()
+	}
+}

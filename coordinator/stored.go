@@ -1,0 +1,200 @@
+package coordinator
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"ddiff/coordinator/shard"
+	"ddiff/manifest"
+	"ddiff/storage"
+)
+
+const (
+	// loadParallel is the number of concurrent reads from the store.
+	loadParallel = 16
+	// loadChunk is the number of results that are in memory at once.
+	loadChunk = 256
+)
+
+// stored is the result of an item in the store.
+type stored struct {
+	found  bool
+	result manifest.Result
+	// damage is set when the result exists but cannot be read.
+	damage error
+}
+
+// load reads the results of items concurrently. It reads only items that include reports true
+// for; the others are not found.
+func (r *runner) load(ctx context.Context, items []manifest.Item, include func(i int) bool) ([]stored, error) {
+	out := make([]stored, len(items))
+	group, inner := errgroup.WithContext(ctx)
+	group.SetLimit(loadParallel)
+	for i, it := range items {
+		if !include(i) {
+			continue
+		}
+		group.Go(func() error {
+			var err error
+			out[i], err = r.loadOne(inner, it)
+			return err
+		})
+	}
+	return out, group.Wait()
+}
+
+func (r *runner) loadOne(ctx context.Context, it manifest.Item) (stored, error) {
+	key := manifest.ItemKey(it.ID, manifest.FileResult)
+	data, err := r.results.Get(ctx, key)
+	if errors.Is(err, storage.ErrNotFound) {
+		return stored{}, nil
+	}
+	if err != nil {
+		return stored{}, fmt.Errorf("look up the result of item %s: %w", it.Name, err)
+	}
+	s := stored{found: true}
+	err = json.Unmarshal(data, &s.result)
+	if err == nil && (s.result.Item.ID != it.ID || s.result.Outcome != manifest.OutcomeDone) {
+		err = errors.New("it is not the result of this item")
+	}
+	if err != nil {
+		s.damage = fmt.Errorf("read %s: %w; remove the file and run again", key, err)
+	}
+	s.result.Item = it // another campaign may have restored it under another name
+	return s, nil
+}
+
+// settleStored settles the pending items that have a result in storage. A result that cannot be
+// read fails its item; it is not overwritten. include selects items, all when it is nil.
+func (r *runner) settleStored(ctx context.Context, items []manifest.Item, include []bool) error {
+	for begin := 0; begin < len(items); begin += loadChunk {
+		chunk := items[begin:min(begin+loadChunk, len(items))]
+		found, err := r.load(ctx, chunk, func(i int) bool {
+			return (include == nil || include[begin+i]) && r.ledger.state(chunk[i].ID) == pending
+		})
+		if err != nil {
+			return err
+		}
+		for _, s := range found {
+			if !s.found {
+				continue
+			}
+			res := s.result
+			if s.damage != nil {
+				res = r.failedResult(res.Item, s.damage.Error())
+				r.log.Error("stored result cannot be read", "item", res.Item.Name, "reason", s.damage)
+			}
+			if r.ledger.settle(res.Item.ID, r.rec.Round, stateOf(res.Outcome), res.Reason) == 0 {
+				continue
+			}
+			if err := r.announce(ctx, res, s.damage == nil); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// failedResult is the result of an item that the coordinator itself fails.
+func (r *runner) failedResult(it manifest.Item, reason string) manifest.Result {
+	return manifest.Result{
+		Schema: manifest.SchemaVersion, Item: it, Outcome: manifest.OutcomeFailed, Reason: reason, Finished: r.s.cfg.Now().UTC(),
+	}
+}
+
+// settleListed settles the items that have a result in storage by one listing. A Run also reads
+// each result that it did not have.
+func (r *runner) settleListed(ctx context.Context) error {
+	if r.s.cfg.run == nil {
+		return r.eachResult(ctx, func(id string) { r.ledger.settle(id, r.rec.Round, done, "") })
+	}
+	found := map[string]bool{}
+	err := r.eachResult(ctx, func(id string) {
+		if r.ledger.state(id) == pending {
+			found[id] = true
+		}
+	})
+	if err != nil || len(found) == 0 {
+		return err
+	}
+	return r.eachWindow(ctx, func(w *shard.Window) error {
+		include := make([]bool, len(w.Items))
+		for i, it := range w.Items {
+			include[i] = found[it.ID]
+			delete(found, it.ID)
+		}
+		return r.settleStored(ctx, w.Items, include)
+	})
+}
+
+// eachResult calls f with the identity of each result in storage.
+func (r *runner) eachResult(ctx context.Context, f func(id string)) error {
+	const folder = "items/"
+	for info, err := range r.results.List(ctx, folder) {
+		if err != nil {
+			return fmt.Errorf("list results: %w", err)
+		}
+		id, file, _ := strings.Cut(strings.TrimPrefix(info.Key, folder), "/")
+		if file == manifest.FileResult {
+			f(id)
+		}
+	}
+	return nil
+}
+
+// reopenMissing makes items pending again that are done but have no result in storage.
+func (r *runner) reopenMissing(ctx context.Context) error {
+	present := map[identity]bool{}
+	if err := r.eachResult(ctx, func(id string) {
+		if k, ok := parseIdentity(id); ok {
+			present[k] = true
+		}
+	}); err != nil {
+		return err
+	}
+	missing := round{Schema: manifest.RecordSchema, Round: r.rec.Round + 1, Missing: true}
+	err := r.eachWindow(ctx, func(w *shard.Window) error {
+		for _, it := range w.Items {
+			if k, ok := parseIdentity(it.ID); ok && !present[k] && r.ledger.state(it.ID) == done {
+				missing.Items = append(missing.Items, it.ID)
+			}
+		}
+		return nil
+	})
+	if err != nil || len(missing.Items) == 0 {
+		return err
+	}
+	r.log.Warn("results are missing from storage", "items", len(missing.Items))
+	return r.startRound(ctx, missing)
+}
+
+// reconcile compares the manifest with the stored results, replaces the content of the queue with
+// the difference, and returns the number of items that it published.
+func (r *runner) reconcile(ctx context.Context) (int, error) {
+	if err := r.queue.Drop(ctx); err != nil {
+		return 0, fmt.Errorf("drop work: %w", err)
+	}
+	if err := r.settleListed(ctx); err != nil {
+		return 0, err
+	}
+	// The new queue does not refuse items that were published before.
+	if err := r.openQueue(ctx); err != nil {
+		return 0, err
+	}
+	n := 0
+	err := r.eachWindow(ctx, func(w *shard.Window) error {
+		if w.Number >= r.rec.Shards {
+			return nil // not published yet
+		}
+		sent, err := r.publish(ctx, w.Items, nil)
+		n += sent
+		return err
+	})
+	r.stalled = r.s.cfg.Now()
+	return n, err
+}

@@ -1,0 +1,176 @@
+package coordinator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"ddiff/coordinator/shard"
+	"ddiff/manifest"
+	"ddiff/storage"
+)
+
+// shardedWindow is a window from the sharder, or the error of the dataset.
+type shardedWindow struct {
+	window *shard.Window
+	err    error
+}
+
+// firstWindowItems is the size of the first window of a Run in items: the first result must not
+// wait for many rows.
+const firstWindowItems = 256
+
+// openSharder starts to make the windows that storage does not have yet, one ahead.
+func (r *runner) openSharder(ctx context.Context) error {
+	cfg := shard.Config{
+		Spec: &r.rec.Spec, Prior: r.prior, Sources: r.s.cfg.Sources, Rows: r.s.cfg.Rows, Now: r.s.cfg.Now,
+		Skipped: func(path string) { r.log.Debug("skipped a file that is not an image", "path", path) },
+	}
+	if run := r.s.cfg.run; run != nil {
+		cfg.First, cfg.Skipped = firstWindowItems, run.Skipped
+	}
+	sharder, err := shard.New(cfg)
+	if err != nil {
+		return err
+	}
+	r.sharder, r.windows = sharder, nil
+	if r.complete {
+		return nil
+	}
+	windows := make(chan shardedWindow)
+	r.windows = windows
+	next := r.next
+	go func() {
+		for w, err := range sharder.Windows(ctx, next) {
+			select {
+			case windows <- shardedWindow{w, err}:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return nil
+}
+
+// isDatasetError reports whether the campaign is at fault, and not a network or a disk.
+func isDatasetError(err error) bool {
+	return errors.Is(err, manifest.ErrNoDataset) || errors.Is(err, manifest.ErrEmptyDataset) || errors.Is(err, manifest.ErrBadList)
+}
+
+// needsWindow reports whether the next window may be stored: the first one at once, for the
+// preflight; the others when all windows before them are published.
+func (r *runner) needsWindow() bool {
+	if r.complete || r.rec.Wanted != manifest.WantRun {
+		return false
+	}
+	return r.stored == 0 || (r.rec.Phase == manifest.PhaseRunning && r.rec.Shards == r.stored)
+}
+
+// storeWindow stores a window and, if the campaign is released, publishes it. If the store has
+// the window already, because a second coordinator leads, the stored window is used.
+func (r *runner) storeWindow(ctx context.Context, sharded shardedWindow) (err error) {
+	if sharded.err != nil {
+		if isDatasetError(sharded.err) {
+			return rejection{sharded.err}
+		}
+		return sharded.err
+	}
+	w := sharded.window
+	ctx, span := r.startSpan(ctx, "shard", w)
+	defer func() { endSpan(span, err) }()
+	data, items, err := w.Encode()
+	if err != nil {
+		return err
+	}
+	key := shard.Key(r.id, w.Number)
+	err = r.s.cfg.Store.Create(ctx, key, data)
+	if errors.Is(err, storage.ErrExists) {
+		if w, err = r.readWindow(ctx, key); err != nil {
+			return err
+		}
+		if w.Campaign != r.id || w.Number != r.stored || w.Item != r.next.Item {
+			return fmt.Errorf("stored window %d does not follow the previous window", r.stored)
+		}
+		items = nil
+	} else if err != nil {
+		return fmt.Errorf("store window %d: %w", w.Number, err)
+	}
+	for _, f := range w.Failed {
+		r.log.Error("item cannot be restored", "item", f.Item.Name, "task", f.Item.Task, "reason", f.Reason)
+	}
+	isNew := r.addWindow(w)
+	if r.s.cfg.run != nil {
+		if err := r.enterWindow(ctx, w, isNew); err != nil {
+			return err
+		}
+	}
+	if !r.rec.Released {
+		return nil
+	}
+	// Items of a known identity are published already.
+	return r.publishWindow(ctx, w, items, isNew)
+}
+
+// addWindow adds a stored window to the ledger. It reports which items have a new identity.
+func (r *runner) addWindow(w *shard.Window) (isNew []bool) {
+	isNew = make([]bool, len(w.Items))
+	for i, it := range w.Items {
+		isNew[i] = r.ledger.add(it.ID)
+	}
+	for _, f := range w.Failed {
+		r.ledger.add(f.Item.ID)
+		r.ledger.settle(f.Item.ID, 0, failed, f.Reason)
+	}
+	if w.Number == 0 && !r.rec.Released {
+		r.first = w
+	}
+	r.stored, r.next, r.complete = w.Number+1, w.Next(), w.Last
+	return isNew
+}
+
+// restoreLedger rebuilds the ledger from the stored windows and rounds.
+func (r *runner) restoreLedger(ctx context.Context) error {
+	r.stored, r.next, r.complete, r.first, r.copies, r.recent = 0, shard.Position{}, false, nil, map[identity][]place{}, nil
+	err := r.eachWindow(ctx, func(w *shard.Window) error {
+		if w.Campaign != r.id || w.Number != r.stored || w.Item != r.next.Item {
+			return fmt.Errorf("stored window %d does not follow the previous window; remove %s and submit the campaign again",
+				r.stored, shard.Prefix(r.id))
+		}
+		r.addWindow(w)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	r.unverified = r.stored
+	return r.restoreRounds(ctx)
+}
+
+// eachWindow calls f with the stored windows in order.
+func (r *runner) eachWindow(ctx context.Context, f func(w *shard.Window) error) error {
+	for info, err := range r.s.cfg.Store.List(ctx, shard.Prefix(r.id)) {
+		if err != nil {
+			return fmt.Errorf("list windows: %w", err)
+		}
+		w, err := r.readWindow(ctx, info.Key)
+		if err != nil {
+			return err
+		}
+		if err := f(w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *runner) readWindow(ctx context.Context, key string) (*shard.Window, error) {
+	data, err := r.s.cfg.Store.Get(ctx, key)
+	if err != nil {
+		return nil, fmt.Errorf("read window: %w", err)
+	}
+	w, err := shard.Decode(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", key, err)
+	}
+	return w, nil
+}

@@ -1,0 +1,72 @@
+package coordinator
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"ddiff/manifest"
+)
+
+// workerCount is the number of live workers.
+type workerCount struct {
+	mu sync.Mutex
+	n  int
+}
+
+// beatLife is how long a worker counts as live after its last beat.
+const beatLife = 30 * time.Second
+
+func (w *workerCount) live() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.n
+}
+
+// watch counts the workers periodically until ctx ends, and removes stale beats.
+func (w *workerCount) watch(ctx context.Context, cfg Config) error {
+	tick := time.NewTicker(5 * cfg.Tick)
+	defer tick.Stop()
+	warned := map[string]bool{}
+	for {
+		beats, err := Workers(ctx, cfg.Board)
+		if err != nil && ctx.Err() == nil {
+			cfg.Logger.Warn("could not count workers", "reason", err)
+		}
+		if err == nil {
+			w.count(ctx, cfg, beats, warned)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// count counts the live workers. It warns once about each worker with another schema.
+func (w *workerCount) count(ctx context.Context, cfg Config, beats map[string]manifest.Beat, warned map[string]bool) {
+	n := 0
+	var errs error
+	for key, b := range beats {
+		age := cfg.Now().Sub(b.At)
+		switch {
+		case age < beatLife:
+			n++
+		case age > 20*beatLife:
+			errs = errors.Join(errs, cfg.Board.Delete(ctx, key))
+		}
+		if b.Schema != manifest.RecordSchema && !warned[b.Name] {
+			warned[b.Name] = true
+			cfg.Logger.Warn("worker has another version; use one version of ddiff everywhere",
+				"worker", b.Name, "version", b.Version, "schema", b.Schema, "expected", manifest.RecordSchema)
+		}
+	}
+	if errs != nil && ctx.Err() == nil {
+		cfg.Logger.Warn("could not remove stale workers", "reason", errs)
+	}
+	w.mu.Lock()
+	w.n = n
+	w.mu.Unlock()
+}
