@@ -38,14 +38,14 @@ func TestPauseAndResume(t *testing.T) {
 	y.lead()
 	idle := y.work(id)
 	gate <- struct{}{}
-	y.await(id, "one item done", func(s coordinator.Standing) bool { return s.Status.Counts.Done == 1 })
+	y.await(id, "one item done", func(s coordinator.CampaignStatus) bool { return s.Status.Counts.Done == 1 })
 	y.want(id, manifest.WantPause)
 	y.awaitPhase(id, manifest.PhasePaused)
 	for range 50 {
 		gate <- struct{}{}
 	}
 	time.Sleep(time.Second)
-	s, err := coordinator.Look(t.Context(), y.board, id)
+	s, err := coordinator.Status(t.Context(), y.board, id)
 	must(t, err)
 	if n := s.Status.Counts.Done; n > 2 {
 		t.Errorf("%d items were done in a pause", n)
@@ -68,7 +68,7 @@ func TestCancelAndResume(t *testing.T) {
 			y.lead()
 			idle := y.work(id)
 			gate <- struct{}{}
-			y.await(id, "one item done", func(s coordinator.Standing) bool { return s.Status.Counts.Done == 1 && s.Status.Counts.Running == 1 })
+			y.await(id, "one item done", func(s coordinator.CampaignStatus) bool { return s.Status.Counts.Done == 1 && s.Status.Counts.Running == 1 })
 			y.want(id, w)
 			gate <- struct{}{} // the one under way ends
 			s := y.awaitPhase(id, manifest.PhaseCancelled)
@@ -114,7 +114,7 @@ func TestRetryTakesBackWhatMatches(t *testing.T) {
 	if a.Items != 2 {
 		t.Errorf("%d items are tried again, want 2", a.Items)
 	}
-	y.await(id, "the items done", func(s coordinator.Standing) bool {
+	y.await(id, "the items done", func(s coordinator.CampaignStatus) bool {
 		return s.Campaign.Phase == manifest.PhaseFinished && s.Status.Counts == manifest.Counts{Items: 10, Done: 7, Failed: 2, Dead: 1}
 	})
 	if again, err := y.command(id, manifest.Command{ID: "one", Verb: manifest.CommandRetry}); err != nil || again != a {
@@ -126,7 +126,7 @@ func TestRetryTakesBackWhatMatches(t *testing.T) {
 	if a.Items != 1 {
 		t.Errorf("%d dead items are tried again, want 1", a.Items)
 	}
-	y.await(id, "the dead one done", func(s coordinator.Standing) bool {
+	y.await(id, "the dead one done", func(s coordinator.CampaignStatus) bool {
 		return s.Campaign.Phase == manifest.PhaseFinished && s.Status.Counts == manifest.Counts{Items: 10, Done: 8, Failed: 2}
 	})
 	if n := len(y.letters(id)); n != 0 {
@@ -139,7 +139,7 @@ func TestRetryTakesBackWhatMatches(t *testing.T) {
 	if a.Items != 2 {
 		t.Errorf("%d items of the mended row are tried, want 2", a.Items)
 	}
-	y.await(id, "all done", func(s coordinator.Standing) bool {
+	y.await(id, "all done", func(s coordinator.CampaignStatus) bool {
 		return s.Campaign.Phase == manifest.PhaseFinished && s.Status.Counts == manifest.Counts{Items: 10, Done: 10}
 	})
 }
@@ -162,7 +162,7 @@ func TestRetryOutlivesItsCoordinator(t *testing.T) {
 	y.set(nil)
 	y.lead()
 	y.work(id)
-	y.await(id, "all done", func(s coordinator.Standing) bool {
+	y.await(id, "all done", func(s coordinator.CampaignStatus) bool {
 		return s.Campaign.Phase == manifest.PhaseFinished && s.Status.Counts == manifest.Counts{Items: 4, Done: 4}
 	})
 }
@@ -180,7 +180,7 @@ func TestReconcilePublishesTheDifference(t *testing.T) {
 	for range 3 {
 		gate <- struct{}{}
 	}
-	y.await(id, "three items done", func(s coordinator.Standing) bool { return s.Status.Counts.Done == 3 })
+	y.await(id, "three items done", func(s coordinator.CampaignStatus) bool { return s.Status.Counts.Done == 3 })
 	a, err := y.command(id, manifest.Command{Verb: manifest.CommandReconcile})
 	must(t, err)
 	if a.Items != 7 {

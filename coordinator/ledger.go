@@ -62,8 +62,8 @@ type ledger struct {
 	reasons     []string
 	reasonIndex map[string]uint32
 	items       int
-	counts  [dead + 1]int // items of the manifest, by state
-	open    int           // number of pending identities
+	counts      [dead + 1]int // items of the manifest, by state
+	open        int           // number of pending identities
 }
 
 // maxReason is the maximum length of a reason in bytes, maxReasons the maximum number of distinct

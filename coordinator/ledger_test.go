@@ -26,7 +26,7 @@ func TestLedgerAddsUp(t *testing.T) {
 		one := id(random.IntN(200))
 		switch to := state(random.IntN(4)); random.IntN(4) {
 		case 0:
-			l.expect(one)
+			l.add(one)
 			copies[one]++
 		case 1, 2:
 			was := want[one]
@@ -71,7 +71,7 @@ func TestLedgerAddsUp(t *testing.T) {
 
 func TestLedgerHearsOnlyTheRoundThatCounts(t *testing.T) {
 	l := newLedger()
-	l.expect(id(1))
+	l.add(id(1))
 	l.settle(id(1), 0, failed, "first")
 	l.reopen(id(1), 3)
 	if l.settle(id(1), 2, dead, "an old round") != 0 || l.state(id(1)) != pending {
@@ -88,7 +88,7 @@ func TestLedgerHearsOnlyTheRoundThatCounts(t *testing.T) {
 func TestLedgerSplitsWhatIsLeft(t *testing.T) {
 	l := newLedger()
 	for i := range 10 {
-		l.expect(id(i))
+		l.add(id(i))
 	}
 	l.settle(id(0), 0, done, "")
 	if got, want := l.total(4, false), (manifest.Counts{Items: 10, Done: 1, Running: 4, Pending: 5}); got != want {
@@ -110,7 +110,7 @@ func TestLedgerIsSmall(t *testing.T) {
 	l := newLedger()
 	for i := range items {
 		one := id(i)
-		l.expect(one)
+		l.add(one)
 		if i%10 == 0 {
 			l.settle(one, 0, failed, strings.Repeat("x", 150)+fmt.Sprint(i))
 		}

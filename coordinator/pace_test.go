@@ -39,7 +39,7 @@ func TestPaceKnowsWhatIsLongAgo(t *testing.T) {
 
 func TestPaceSaysNothingBeforeItKnows(t *testing.T) {
 	var p pace
-	if mean, low, high := p.left(time.Unix(1e9, 0), 10); mean != 0 || low != 0 || high != 0 {
+	if mean, low, high := p.remaining(time.Unix(1e9, 0), 10); mean != 0 || low != 0 || high != 0 {
 		t.Error("an estimate without any item")
 	}
 }
@@ -62,7 +62,7 @@ func TestPaceIntervalCovers(t *testing.T) {
 			}
 			p.add(now, now, n)
 		}
-		mean, low, high := p.left(now, items)
+		mean, low, high := p.remaining(now, items)
 		if low > mean || mean > high {
 			t.Fatalf("%g is not within %g to %g", mean, low, high)
 		}

@@ -69,7 +69,7 @@ func TestLostWorkIsPublishedAgain(t *testing.T) {
 	for range 7 {
 		hold <- struct{}{}
 	}
-	y.await(id, "some items done", func(s coordinator.Standing) bool { return s.Status.Counts.Done >= 5 })
+	y.await(id, "some items done", func(s coordinator.CampaignStatus) bool { return s.Status.Counts.Done >= 5 })
 	q, err := y.open(t.Context(), id, 3)
 	must(t, err)
 	must(t, q.Drop(t.Context()))
@@ -97,7 +97,7 @@ func TestEverythingButStorageIsLost(t *testing.T) {
 	for range 10 {
 		hold <- struct{}{}
 	}
-	y.await(id, "some items done", func(s coordinator.Standing) bool { return s.Status.Counts.Done >= 8 })
+	y.await(id, "some items done", func(s coordinator.CampaignStatus) bool { return s.Status.Counts.Done >= 8 })
 	stop()
 	q, err := y.open(t.Context(), id, 3)
 	must(t, err)

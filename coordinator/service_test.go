@@ -102,7 +102,7 @@ func TestCanariesRunBeforeTheOthers(t *testing.T) {
 	y.work(id)
 	y.work(id)
 	y.work(id)
-	y.await(id, "canary", func(s coordinator.Standing) bool {
+	y.await(id, "canary", func(s coordinator.CampaignStatus) bool {
 		return s.Campaign.Phase == manifest.PhaseCanary && s.Status.Counts.Running == 2
 	})
 	time.Sleep(300 * time.Millisecond)

@@ -256,12 +256,12 @@ func (y *yard) set(outcome func(it manifest.Item, attempt int) error) {
 }
 
 // await waits until a campaign's standing is as wanted.
-func (y *yard) await(id, what string, wanted func(s coordinator.Standing) bool) coordinator.Standing {
+func (y *yard) await(id, what string, wanted func(s coordinator.CampaignStatus) bool) coordinator.CampaignStatus {
 	y.t.Helper()
-	var s coordinator.Standing
+	var s coordinator.CampaignStatus
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		var err error
-		s, err = coordinator.Look(y.t.Context(), y.board, id)
+		s, err = coordinator.Status(y.t.Context(), y.board, id)
 		if errors.Is(err, queue.ErrNoRecord) {
 			continue // the board was lost
 		}
@@ -274,9 +274,9 @@ func (y *yard) await(id, what string, wanted func(s coordinator.Standing) bool) 
 	return s
 }
 
-func (y *yard) awaitPhase(id string, p manifest.Phase) coordinator.Standing {
+func (y *yard) awaitPhase(id string, p manifest.Phase) coordinator.CampaignStatus {
 	y.t.Helper()
-	return y.await(id, string(p), func(s coordinator.Standing) bool { return s.Campaign.Phase == p && s.Status.Phase == p })
+	return y.await(id, string(p), func(s coordinator.CampaignStatus) bool { return s.Campaign.Phase == p && s.Status.Phase == p })
 }
 
 // results counts the results in storage.

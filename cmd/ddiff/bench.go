@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ddiff/coordinator"
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
 	"ddiff/restore/onnx"
@@ -202,15 +203,12 @@ func (o benchOptions) timeCampaign(ctx context.Context, out string, photos []str
 		if err != nil {
 			return err
 		}
-		c, w, err := e.parts()
+		var begin time.Time // of the work, once the dataset is read
+		c, w, err := e.parts(func(coordinator.ReadWindow) { begin = time.Now() })
 		if err != nil {
 			return err
 		}
-		if err := c.Shard(ctx); err != nil {
-			return err
-		}
-		begin := time.Now()
-		if err := e.work(ctx, c, w); err != nil {
+		if err := e.process(ctx, c, w); err != nil {
 			return err
 		}
 		t.campaign = time.Since(begin).Seconds() * 1000 / float64(o.steps*o.items/n)

@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"ddiff/coordinator/cluster"
+	"ddiff/coordinator"
 	"ddiff/manifest"
 	"ddiff/queue"
 )
@@ -26,7 +26,7 @@ func newListCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return nats.withBoard(cmd.Context(), func(b *queue.Board) error {
-				all, err := cluster.Campaigns(cmd.Context(), b)
+				all, err := coordinator.Campaigns(cmd.Context(), b)
 				if err != nil {
 					return err
 				}
@@ -42,7 +42,7 @@ func newListCommand() *cobra.Command {
 	return cmd
 }
 
-func writeList(out io.Writer, all []cluster.Standing) error {
+func writeList(out io.Writer, all []coordinator.CampaignStatus) error {
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "CAMPAIGN\tPHASE\tCLASS\tWEIGHT\tITEMS\tDONE\tFAILED\tDEAD\tLEFT\tSUBMITTED")
 	for _, s := range all {
@@ -79,8 +79,8 @@ func newStatusCommand() *cobra.Command {
 }
 
 // look reads a campaign; one that does not exist is the caller's mistake.
-func look(ctx context.Context, b *queue.Board, id string) (cluster.Standing, error) {
-	s, err := cluster.Look(ctx, b, id)
+func look(ctx context.Context, b *queue.Board, id string) (coordinator.CampaignStatus, error) {
+	s, err := coordinator.Status(ctx, b, id)
 	return s, unknownCampaign(id, err)
 }
 
@@ -92,7 +92,7 @@ func unknownCampaign(id string, err error) error {
 	return err
 }
 
-func writeStatus(out io.Writer, s cluster.Standing) error {
+func writeStatus(out io.Writer, s coordinator.CampaignStatus) error {
 	c, st, n := s.Campaign, s.Status, s.Status.Counts
 	var b strings.Builder
 	fmt.Fprintf(&b, "campaign  %s\nphase     %s", c.ID, c.Phase)
@@ -204,7 +204,7 @@ func watchLine(s manifest.Status) string {
 
 // endOf prints the counts of a campaign that has ended. lost are the items without a final
 // state of a campaign that has finished, of which there must be none.
-func endOf(s cluster.Standing, asJSON bool, out io.Writer) error {
+func endOf(s coordinator.CampaignStatus, asJSON bool, out io.Writer) error {
 	n, phase := s.Status.Counts, s.Campaign.Phase
 	if !asJSON {
 		cancelled := ""

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"ddiff/coordinator/cluster"
+	"ddiff/coordinator"
 	"ddiff/manifest"
 	"ddiff/queue"
 )
@@ -20,7 +20,7 @@ func newControlCommands() []*cobra.Command {
 			Use: use + " CAMPAIGN", Short: short, Long: long, Args: cobra.ExactArgs(1),
 			RunE: func(cmd *cobra.Command, args []string) error {
 				return nats.withBoard(cmd.Context(), func(b *queue.Board) error {
-					c, err := cluster.Want(cmd.Context(), b, args[0], wanted())
+					c, err := coordinator.Want(cmd.Context(), b, args[0], wanted())
 					if err != nil {
 						return refused(args[0], err)
 					}
@@ -54,7 +54,7 @@ func newControlCommands() []*cobra.Command {
 
 // refused marks what the campaign's state does not allow as the caller's mistake.
 func refused(id string, err error) error {
-	if errors.Is(err, cluster.ErrRefused) {
+	if errors.Is(err, coordinator.ErrRefused) {
 		return usageError{err}
 	}
 	return unknownCampaign(id, err)
@@ -119,7 +119,7 @@ func newReconcileCommand() *cobra.Command {
 // order hands the coordinator a command and prints its answer.
 func order(cmd *cobra.Command, nats *natsFlags, id string, command manifest.Command) error {
 	return nats.withBoard(cmd.Context(), func(b *queue.Board) error {
-		a, err := cluster.Command(cmd.Context(), b, id, command)
+		a, err := coordinator.Command(cmd.Context(), b, id, command)
 		if err != nil {
 			return refused(id, err)
 		}

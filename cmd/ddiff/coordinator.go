@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"ddiff/coordinator/cluster"
+	"ddiff/coordinator"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/storage"
@@ -26,7 +26,6 @@ type coordinatorOptions struct {
 	ackWait  time.Duration
 	election time.Duration
 	stall    time.Duration
-	report   int
 	sources  sourceFlags
 	process  processFlags
 }
@@ -56,8 +55,9 @@ func newCoordinatorCommand() *cobra.Command {
 	f.DurationVar(&o.ackWait, "ack-wait", time.Minute, "how long a worker may be silent before its items go to another")
 	f.DurationVar(&o.election, "election", 10*time.Second, "how long the leader may be silent before another coordinator leads")
 	f.DurationVar(&o.stall, "stall", 15*time.Second, "how long the queue may hold too few items before it is compared with storage")
-	f.IntVar(&o.report, "report-items", 20000, "the largest campaign for which a report is written")
-	_ = cmd.MarkFlagRequired("store") // the flag exists
+	f.Int("report-items", 0, "")
+	_ = f.MarkDeprecated("report-items", "reports have no limit") // the flag exists
+	_ = cmd.MarkFlagRequired("store")                             // the flag exists
 	return cmd
 }
 
@@ -112,9 +112,9 @@ func runCoordinator(ctx context.Context, o coordinatorOptions, stderr io.Writer)
 	if err != nil {
 		return err
 	}
-	service, err := cluster.New(cluster.Config{
+	service, err := coordinator.New(coordinator.Config{
 		Board: board, Store: store.Store, StoreAddress: o.store, Sources: sources, Rows: sources.Rows,
-		AckWait: o.ackWait, Stall: o.stall, ReportItems: o.report,
+		AckWait: o.ackWait, Stall: o.stall,
 		Open: func(ctx context.Context, campaign string, attempts int) (*queue.Queue, error) {
 			return queue.Open(ctx, nc, queue.Config{
 				Campaign: campaign, AckWait: o.ackWait, MaxAttempts: attempts, Replicas: o.replicas,

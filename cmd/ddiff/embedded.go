@@ -18,15 +18,14 @@ import (
 	"ddiff/coordinator/report"
 	"ddiff/gpuworker"
 	"ddiff/manifest"
-	"ddiff/queue"
 	"ddiff/restore"
 	"ddiff/restore/prior"
 	"ddiff/storage"
 	"ddiff/telemetry"
 )
 
-// embeddedLease is the lease time of the embedded queue. Only a worker that hangs lets one
-// run out, and there is no other worker to take over, so it is generous.
+// embeddedLease is the lease time of the embedded queue. It is long because there is no second
+// worker that could take over from one that hangs.
 const embeddedLease = 2 * time.Minute
 
 // runEmbedded runs a campaign with everything in this process.
@@ -68,21 +67,42 @@ func withEmbedded(ctx context.Context, spec *manifest.Spec, o runOptions, stdout
 	engine := restore.NewEngine(rt, p, build)
 	defer func() { err = errors.Join(err, engine.Close()) }()
 
-	q, stopQueue, err := startQueue(ctx, spec, tel)
+	dir, err := scratchDir(spec.Output)
+	if err != nil {
+		return fmt.Errorf("create scratch directory: %w", err)
+	}
+	defer func() {
+		if err := os.RemoveAll(dir); err != nil {
+			tel.Logger.Warn("could not remove the scratch directory", "reason", err)
+		}
+	}()
+	q, err := openEmbeddedQueue(ctx, filepath.Join(dir, "nats"), spec, tel)
 	if err != nil {
 		return err
 	}
-	defer stopQueue()
-	show := newProgress(o, stdout, stderr)
-	defer show.stop()
-	return use(embedded{spec: spec, sources: sources, prior: p, engine: engine, queue: q, store: storage.NewTraced(results.Store, tel.Tracer("storage")), tel: tel, show: show})
+	defer q.server.Close()
+	e := embedded{spec: spec, sources: sources, prior: p, engine: engine, queue: q, store: results.Store, tel: tel}
+	if e.scratch, err = storage.NewDir(filepath.Join(dir, "windows")); err != nil {
+		return fmt.Errorf("create scratch directory: %w", err)
+	}
+	if o.simulate > 0 {
+		log, err := newResultLog(results.Store, filepath.Join(dir, "results"))
+		if err != nil {
+			return err
+		}
+		defer log.Close()
+		e.store, e.simulate = log, &gpuworker.Simulation{Mean: o.simulate}
+	}
+	e.store = storage.NewTraced(e.store, tel.Tracer("storage"))
+	e.show = newProgress(o, stdout, stderr)
+	defer e.show.stop()
+	return use(e)
 }
 
-// queueDir makes an empty directory for the queue of an output. It lies in the user's cache,
-// or where the user has none among the temporary files, and not in the output: a full or
-// remote output disk must not stop the queue. What a run that died left there is dropped,
-// it would be dropped by the coordinator anyway.
-func queueDir(output string) (string, error) {
+// scratchDir creates an empty directory for the queue and the windows of an output. It is in the
+// user's cache, or else in the directory of temporary files. It is not in the output, because a
+// full or remote output disk must not stop the queue. Files of an earlier run are deleted.
+func scratchDir(output string) (string, error) {
 	out, err := filepath.Abs(output)
 	if err != nil {
 		return "", err
@@ -108,55 +128,25 @@ func emptyDir(dir string) error {
 	return os.MkdirAll(dir, 0o755)
 }
 
-// startQueue starts the embedded server for a campaign. Its files are removed in the end.
-func startQueue(ctx context.Context, spec *manifest.Spec, tel *telemetry.Telemetry) (*queue.Queue, func(), error) {
-	dir, err := queueDir(spec.Output)
-	if err != nil {
-		return nil, nil, fmt.Errorf("start queue: %w", err)
-	}
-	server, err := queue.StartEmbedded(ctx, queue.EmbeddedConfig{Dir: dir, Logger: tel.Logger})
-	if err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("start queue: %w", err), os.RemoveAll(dir))
-	}
-	stop := func() {
-		server.Stop()
-		if err := os.RemoveAll(dir); err != nil {
-			tel.Logger.Warn("could not remove the queue's files", "reason", err)
-		}
-	}
-	nc, err := server.Connect()
-	if err != nil {
-		stop()
-		return nil, nil, fmt.Errorf("connect to queue: %w", err)
-	}
-	q, err := queue.Open(ctx, nc, queue.Config{
-		Campaign: spec.ID(), AckWait: embeddedLease, MaxAttempts: spec.Attempts,
-		Logger: tel.Logger, Tracer: tel.Tracer("queue"),
-	})
-	if err != nil {
-		stop()
-		return nil, nil, fmt.Errorf("open queue: %w", err)
-	}
-	return q, stop, nil
-}
-
-// embedded holds the parts of a run that stand ready.
+// embedded has the opened parts of a run.
 type embedded struct {
-	spec    *manifest.Spec
-	prior   *prior.Prior
-	sources datasets
-	engine  *restore.Engine
-	queue   *queue.Queue
-	store   *storage.Traced
-	tel     *telemetry.Telemetry
-	show    *progress
+	spec     *manifest.Spec
+	prior    *prior.Prior
+	sources  datasets
+	engine   *restore.Engine
+	queue    *embeddedQueue
+	scratch  storage.Store
+	store    storage.Store
+	simulate *gpuworker.Simulation
+	tel      *telemetry.Telemetry
+	show     *progress
 }
 
-// parts makes the coordinator and the worker.
-func (e embedded) parts() (*coordinator.Coordinator, *gpuworker.Worker, error) {
-	c, err := coordinator.New(coordinator.Config{
-		Spec: e.spec, Prior: e.prior, Queue: e.queue, Store: e.store, Sources: e.sources, Rows: e.sources.Rows,
-		Finished: e.show.finished, Skipped: e.show.skipped,
+// parts creates the coordinator and the worker. read is called for each window of the dataset.
+func (e embedded) parts(read func(w coordinator.ReadWindow)) (*coordinator.Run, *gpuworker.Worker, error) {
+	run, err := coordinator.NewRun(coordinator.RunConfig{
+		Spec: e.spec, Prior: e.prior, Board: e.queue.board, Open: e.queue.open, Scratch: e.scratch, Store: e.store,
+		Sources: e.sources, Rows: e.sources.Rows, Read: read, Finished: e.show.finished, Skipped: e.show.skipped,
 		Logger: e.tel.Logger, Tracer: e.tel.Tracer("coordinator"),
 	})
 	if err != nil {
@@ -167,64 +157,53 @@ func (e embedded) parts() (*coordinator.Coordinator, *gpuworker.Worker, error) {
 		return nil, nil, err
 	}
 	w, err := gpuworker.New(gpuworker.Config{
-		Work: gpuworker.Single{Queue: e.queue, Items: gpuworker.Assignment{
+		Work: gpuworker.Single{Queue: e.queue.work, Items: gpuworker.Assignment{
 			Campaign: e.spec.ID(), Store: e.store, Sources: e.sources, Engine: e.engine, Batch: e.spec.Batch,
 		}},
-		Name: "embedded", Version: version(), AckWait: embeddedLease, Steps: e.show.stepped,
+		Name: "embedded", Version: version(), AckWait: embeddedLease, Steps: e.show.steps, Simulate: e.simulate,
 		Logger: e.tel.Logger, Tracer: e.tel.Tracer("gpuworker"), Instruments: in,
 	})
-	return c, w, err
+	return run, w, err
 }
 
-// run shards the campaign, works it off, and writes the report.
+// run processes the campaign, writes the report, and prints the summary.
 func (e embedded) run(ctx context.Context, stdout io.Writer, asJSON bool) error {
-	c, w, err := e.parts()
+	run, w, err := e.parts(e.show.start)
 	if err != nil {
 		return err
 	}
-	e.show.begin()
-	if err := c.Shard(ctx); err != nil {
-		return err
-	}
-	e.show.entered(c.Counts().Items, c.PendingSteps(), true)
-	ran := e.work(ctx, c, w)
+	ran := e.process(ctx, run, w)
 	e.show.stop()
-	// What was finished is reported even when the run was cut short.
-	closed := c.Close(context.WithoutCancel(ctx))
-	return errors.Join(ran, closed, e.tell(c, ran, stdout, asJSON))
+	if ran != nil && run.Counts().Items == 0 {
+		return ran
+	}
+	// The report has the settled items of an interrupted run too.
+	summary, closed := run.Close(context.WithoutCancel(ctx))
+	return errors.Join(ran, closed, e.print(run.Counts(), summary, ran, stdout, asJSON))
 }
 
-// work runs coordinator and worker until all items are settled, ctx ends, or one of them
-// fails.
-func (e embedded) work(ctx context.Context, c *coordinator.Coordinator, w *gpuworker.Worker) error {
+// process runs coordinator and worker until all items are settled, ctx ends, or one of them fails.
+func (e embedded) process(ctx context.Context, run *coordinator.Run, w *gpuworker.Worker) error {
 	group, inner := errgroup.WithContext(ctx)
-	inner, finished := context.WithCancel(inner)
-	defer finished()
+	inner, settled := context.WithCancel(inner)
+	defer settled()
 	group.Go(func() error {
-		defer finished()
-		return c.Follow(inner)
+		defer settled()
+		return run.Process(inner)
 	})
 	group.Go(func() error { return w.Run(inner) })
-	if err := group.Wait(); err != nil {
-		return err
-	}
-	return ctx.Err()
+	return group.Wait()
 }
 
-// tell prints the table and the counts.
-func (e embedded) tell(c *coordinator.Coordinator, ran error, stdout io.Writer, asJSON bool) error {
-	n := c.Counts()
+// print prints the table and the counts.
+func (e embedded) print(n manifest.Counts, s report.Summary, ran error, stdout io.Writer, asJSON bool) error {
 	if asJSON {
 		err := json.NewEncoder(stdout).Encode(map[string]any{
 			"done": n.Done, "failed": n.Failed, "dead": n.Dead, "pending": n.Pending, "out": e.spec.Output,
 		})
 		return errors.Join(err, incomplete(n, ran))
 	}
-	s, err := c.Summary()
-	if err != nil {
-		return err
-	}
-	if n.Done > 0 {
+	if n.Done > 0 && len(s.Rows) > 0 {
 		fmt.Fprintln(stdout)
 		if err := report.WriteTable(stdout, s, report.FormatText); err != nil {
 			return err
@@ -239,7 +218,7 @@ func (e embedded) tell(c *coordinator.Coordinator, ran error, stdout io.Writer, 
 	return incomplete(n, ran)
 }
 
-func incomplete(n coordinator.Counts, ran error) error {
+func incomplete(n manifest.Counts, ran error) error {
 	if ran == nil && n.Failed+n.Dead > 0 {
 		return fmt.Errorf("%w: %d failed, %d dead", errIncomplete, n.Failed, n.Dead)
 	}

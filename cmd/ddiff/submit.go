@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"ddiff/coordinator/cluster"
+	"ddiff/coordinator"
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
 	"ddiff/queue"
@@ -17,7 +17,7 @@ import (
 // submitOptions are the flags of submit.
 type submitOptions struct {
 	nats     natsFlags
-	order    cluster.Order
+	order    coordinator.Order
 	priority string
 	watch    bool
 	json     bool
@@ -43,7 +43,7 @@ func newSubmitCommand() *cobra.Command {
 			}
 			o.order.Priority = manifest.Priority(o.priority)
 			return o.nats.withBoard(cmd.Context(), func(b *queue.Board) error {
-				c, created, err := cluster.Submit(cmd.Context(), b, spec, o.order, time.Now())
+				c, created, err := coordinator.Submit(cmd.Context(), b, spec, o.order, time.Now())
 				if err != nil {
 					return err
 				}
