@@ -68,7 +68,9 @@ func TestCancelAndResume(t *testing.T) {
 			y.lead()
 			idle := y.work(id)
 			gate <- struct{}{}
-			y.await(id, "one item done", func(s coordinator.CampaignStatus) bool { return s.Status.Counts.Done == 1 && s.Status.Counts.Running == 1 })
+			y.await(id, "one item done", func(s coordinator.CampaignStatus) bool {
+				return s.Status.Counts.Done == 1 && s.Status.Counts.Running == 1
+			})
 			y.want(id, w)
 			gate <- struct{}{} // the one under way ends
 			s := y.awaitPhase(id, manifest.PhaseCancelled)

@@ -80,20 +80,20 @@ func withEmbedded(ctx context.Context, spec *manifest.Spec, o runOptions, stdout
 	if err != nil {
 		return err
 	}
-	defer q.server.Close()
-	e := embedded{spec: spec, sources: sources, prior: p, engine: engine, queue: q, store: results.Store, tel: tel}
+	defer q.server.Stop()
+	store := storage.NewTraced(results.Store, tel.Tracer("storage"))
+	e := embedded{spec: spec, sources: sources, prior: p, engine: engine, queue: q, store: store, tel: tel}
 	if e.scratch, err = storage.NewDir(filepath.Join(dir, "windows")); err != nil {
 		return fmt.Errorf("create scratch directory: %w", err)
 	}
 	if o.simulate > 0 {
-		log, err := newResultLog(results.Store, filepath.Join(dir, "results"))
+		log, err := newResultLog(store, filepath.Join(dir, "results"))
 		if err != nil {
 			return err
 		}
 		defer log.Close()
 		e.store, e.simulate = log, &gpuworker.Simulation{Mean: o.simulate}
 	}
-	e.store = storage.NewTraced(e.store, tel.Tracer("storage"))
 	e.show = newProgress(o, stdout, stderr)
 	defer e.show.stop()
 	return use(e)

@@ -26,7 +26,7 @@ func openEmbeddedQueue(ctx context.Context, dir string, spec *manifest.Spec, tel
 	}
 	defer func() {
 		if err != nil {
-			server.Close()
+			server.Stop()
 		}
 	}()
 	nc, err := server.Connect()

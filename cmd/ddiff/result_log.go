@@ -16,7 +16,7 @@ import (
 // resultLog is a store for simulated runs. It appends results to one file, which is not synced, and
 // passes everything else to the store behind it: a million synced files would measure the disk.
 type resultLog struct {
-	storage.Store
+	*storage.Traced
 	file *os.File
 
 	mu     sync.RWMutex
@@ -25,12 +25,12 @@ type resultLog struct {
 }
 
 // newResultLog creates the file at path, which must not exist.
-func newResultLog(behind storage.Store, path string) (*resultLog, error) {
+func newResultLog(behind *storage.Traced, path string) (*resultLog, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("create result log: %w", err)
 	}
-	return &resultLog{Store: behind, file: file, places: map[[16]byte]int64{}}, nil
+	return &resultLog{Traced: behind, file: file, places: map[[16]byte]int64{}}, nil
 }
 
 // Close closes the file.
@@ -51,7 +51,7 @@ func identityOf(key string) (id [16]byte, ok bool) {
 func (l *resultLog) Get(ctx context.Context, key string) ([]byte, error) {
 	id, ok := identityOf(key)
 	if !ok {
-		return l.Store.Get(ctx, key)
+		return l.Traced.Get(ctx, key)
 	}
 	l.mu.RLock()
 	place, ok := l.places[id]
@@ -70,7 +70,7 @@ func (l *resultLog) Get(ctx context.Context, key string) ([]byte, error) {
 func (l *resultLog) Create(ctx context.Context, key string, data []byte) error {
 	id, ok := identityOf(key)
 	if !ok {
-		return l.Store.Create(ctx, key, data)
+		return l.Traced.Create(ctx, key, data)
 	}
 	if len(data) > 0xffff {
 		return fmt.Errorf("create %s: %w", key, errors.ErrUnsupported)

@@ -151,7 +151,7 @@ func TestClusterVersions(t *testing.T) {
 	beat, err := json.Marshal(manifest.Beat{Name: "later", Schema: manifest.RecordSchema + 1, At: time.Now()})
 	must(t, err)
 	must(t, board.Put(t.Context(), manifest.KeyWorkerPrefix+"later", beat))
-	must(t, p.WaitLog(t.Context(), "a worker of another version is here"))
+	must(t, p.WaitLog(t.Context(), "worker has another version"))
 
 	// Campaigns of this version continue.
 	next := submit(t, c, listFile(t, "next", 3), "--canary", "0")
