@@ -33,10 +33,12 @@ type RunConfig struct {
 	// Sources reads the files of the dataset, Rows its entries. Default of Rows: manifest.Rows.
 	Sources sources
 	Rows    shard.Rows
-	// Read is called for each window that was read, before its items are published. Optional.
-	Read func(w ReadWindow)
-	// Finished is called for each item that reaches its final state. found means that the item
-	// needed no work: its result was in the store, or its row cannot be read. Optional.
+	// Read is called for each window that was read, before its items are published: with the number
+	// of items so far, the number of solver steps of the pending ones when they were read, and
+	// whether the dataset is complete. Optional.
+	Read func(items, steps int, complete bool)
+	// Finished is called for each item that reaches its final state, in one goroutine with Read.
+	// found means that the item needed no work, because the store has its result. Optional.
 	Finished func(res manifest.Result, found bool)
 	// Skipped is called for each file of the dataset that is not an image. It is called
 	// concurrently with the others. Optional.
@@ -45,17 +47,6 @@ type RunConfig struct {
 	Now    func() time.Time
 	Logger *slog.Logger
 	Tracer trace.Tracer
-}
-
-// ReadWindow counts the items of a window that was read.
-type ReadWindow struct {
-	// Items is the number of items, Done and Pending the number of those in these states; the
-	// other items have failed.
-	Items, Done, Pending int
-	// Steps is the number of solver steps of the pending items.
-	Steps int
-	// Last means that the dataset has no more windows.
-	Last bool
 }
 
 // Validate names the first field that is missing.
@@ -94,7 +85,7 @@ func NewRun(cfg RunConfig) (*Run, error) {
 		return nil, errors.New("configure run: Store is missing")
 	}
 	if cfg.Read == nil {
-		cfg.Read = func(ReadWindow) {}
+		cfg.Read = func(int, int, bool) {}
 	}
 	if cfg.Finished == nil {
 		cfg.Finished = func(manifest.Result, bool) {}
@@ -164,7 +155,7 @@ type place struct{ window, index uint32 }
 func (r *runner) enterWindow(ctx context.Context, w *shard.Window, isNew []bool) error {
 	run := r.s.cfg.run
 	for _, f := range w.Failed {
-		run.Finished(f, true)
+		run.Finished(f, false)
 	}
 	for i, it := range w.Items {
 		if isNew[i] {
@@ -184,19 +175,12 @@ func (r *runner) enterWindow(ctx context.Context, w *shard.Window, isNew []bool)
 	if err := r.settleStored(ctx, w.Items, isNew); err != nil {
 		return err
 	}
-	info := ReadWindow{Items: w.Header.Items, Last: w.Last}
 	for i, it := range w.Items {
-		switch r.ledger.state(it.ID) {
-		case pending:
-			info.Pending++
-			if isNew[i] {
-				info.Steps += stepsOf(it)
-			}
-		case done:
-			info.Done++
+		if isNew[i] && r.ledger.state(it.ID) == pending {
+			r.steps += stepsOf(it)
 		}
 	}
-	run.Read(info)
+	run.Read(r.ledger.items, r.steps, w.Last)
 	return nil
 }
 
@@ -221,7 +205,7 @@ func (r *runner) announceCopy(ctx context.Context, it manifest.Item) error {
 		}
 	}
 	if res, ok := r.settledResult(it, s); ok {
-		r.s.cfg.run.Finished(res, true)
+		r.s.cfg.run.Finished(res, res.Outcome == manifest.OutcomeDone)
 	}
 	return nil
 }

@@ -44,7 +44,8 @@ type runner struct {
 	unverified int                  // items of windows below this number may have stored results
 	first      *shard.Window        // the first window, until the campaign is released
 	copies     map[identity][]place // of a Run: the other items of pending identities
-	recent     *shard.Window        // the window that was read last
+	recent     *shard.Window        // of a Run: the window that was read last
+	steps      int                  // of a Run: solver steps of the items to restore
 
 	canary  []string // identities of the published canary items
 	checked *manifest.Checked

@@ -16,7 +16,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"ddiff/coordinator"
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
 	"ddiff/restore/onnx"
@@ -204,7 +203,7 @@ func (o benchOptions) timeCampaign(ctx context.Context, out string, photos []str
 			return err
 		}
 		var begin time.Time // of the work, once the dataset is read
-		c, w, err := e.parts(func(coordinator.ReadWindow) { begin = time.Now() })
+		c, w, err := e.parts(func(int, int, bool) { begin = time.Now() })
 		if err != nil {
 			return err
 		}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"ddiff/coordinator/cluster"
+	"ddiff/coordinator"
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
 	"ddiff/queue"
@@ -88,7 +88,7 @@ func (f *natsFlags) completeCampaigns(cmd *cobra.Command, args []string, _ strin
 		var ids []string
 		// Without a board there are no ids; the shell shows no errors.
 		_ = f.withBoard(ctx, func(b *queue.Board) error {
-			all, err := cluster.Campaigns(ctx, b)
+			all, err := coordinator.Campaigns(ctx, b)
 			for _, s := range all {
 				ids = append(ids, s.Campaign.ID+"\t"+string(s.Campaign.Phase))
 			}

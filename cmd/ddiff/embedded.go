@@ -142,8 +142,8 @@ type embedded struct {
 	show     *progress
 }
 
-// parts creates the coordinator and the worker. read is called for each window of the dataset.
-func (e embedded) parts(read func(w coordinator.ReadWindow)) (*coordinator.Run, *gpuworker.Worker, error) {
+// parts creates the coordinator and the worker. See coordinator.RunConfig for read.
+func (e embedded) parts(read func(items, steps int, complete bool)) (*coordinator.Run, *gpuworker.Worker, error) {
 	run, err := coordinator.NewRun(coordinator.RunConfig{
 		Spec: e.spec, Prior: e.prior, Board: e.queue.board, Open: e.queue.open, Scratch: e.scratch, Store: e.store,
 		Sources: e.sources, Rows: e.sources.Rows, Read: read, Finished: e.show.finished, Skipped: e.show.skipped,
@@ -160,7 +160,7 @@ func (e embedded) parts(read func(w coordinator.ReadWindow)) (*coordinator.Run, 
 		Work: gpuworker.Single{Queue: e.queue.work, Items: gpuworker.Assignment{
 			Campaign: e.spec.ID(), Store: e.store, Sources: e.sources, Engine: e.engine, Batch: e.spec.Batch,
 		}},
-		Name: "embedded", Version: version(), AckWait: embeddedLease, Steps: e.show.steps, Simulate: e.simulate,
+		Name: "embedded", Version: version(), AckWait: embeddedLease, Steps: e.show.stepped, Simulate: e.simulate,
 		Logger: e.tel.Logger, Tracer: e.tel.Tracer("gpuworker"), Instruments: in,
 	})
 	return run, w, err
@@ -168,10 +168,11 @@ func (e embedded) parts(read func(w coordinator.ReadWindow)) (*coordinator.Run, 
 
 // run processes the campaign, writes the report, and prints the summary.
 func (e embedded) run(ctx context.Context, stdout io.Writer, asJSON bool) error {
-	run, w, err := e.parts(e.show.start)
+	run, w, err := e.parts(e.show.entered)
 	if err != nil {
 		return err
 	}
+	e.show.begin()
 	ran := e.process(ctx, run, w)
 	e.show.stop()
 	if ran != nil && run.Counts().Items == 0 {

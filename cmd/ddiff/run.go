@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -23,6 +24,8 @@ type runOptions struct {
 	dryRun  bool
 	json    bool
 	quiet   bool
+	// simulate is the mean time for which each item is held instead of computed; 0 computes.
+	simulate time.Duration
 
 	computeOptions
 	process processFlags
@@ -79,6 +82,8 @@ func newRunCommand() *cobra.Command {
 	f.StringArrayVar(&o.solver, "solver", nil, "solver parameter `NAME=VALUE` in place of the preset's; repeatable")
 	f.StringVar((*string)(&o.spec.Dataset.Fit), "fit", "", "how images reach the working size: center_crop, resize or pad (default center_crop)")
 	f.IntVar(&o.spec.Batch, "batch", 0, "images per solver call (0: automatic)")
+	f.DurationVar(&o.simulate, "simulate", 0, "hold each item for about so long instead of computing")
+	_ = f.MarkHidden("simulate") // the flag exists
 	o.addDevice(f, onnx.ProviderAuto)
 	o.addBuild(f)
 	o.sources.add(f)
