@@ -33,7 +33,7 @@ func (r *runner) applyWanted(ctx context.Context) error {
 	if r.rec.Phase != manifest.PhasePaused {
 		return nil
 	}
-	if err := r.queue.Unpause(ctx); err != nil {
+	if err := r.queue.Resume(ctx); err != nil {
 		return fmt.Errorf("resume campaign: %w", err)
 	}
 	if r.rec.Released {
