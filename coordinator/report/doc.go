@@ -15,8 +15,8 @@
 //
 // # Memory
 //
-// The number of results is not limited. [Write] and [Summarize] hold 32768 results in memory (about 16 MB) and sort the
-// others in a temporary file, about 250 bytes each, in the directory of [os.TempDir]. results.csv goes through a second
-// temporary file. Page and contact sheets show a bounded selection. Only the comparison of methods needs memory for
+// The number of results is not limited. [Write] holds 32768 results in memory (about 16 MB) and sorts the others in a
+// temporary file, about 250 bytes each, in the directory of [os.TempDir]. results.csv goes through a second temporary
+// file. Page and contact sheets show a bounded selection. Only the comparison of methods needs memory for
 // each image: 28 bytes for each measurement and method of a task that several methods restored, one task at a time.
 package report

@@ -1,10 +1,8 @@
 package report
 
 import (
-	"errors"
 	"iter"
 
-	"ddiff/manifest"
 	"ddiff/restore/operator"
 )
 
@@ -51,25 +49,6 @@ type Row struct {
 	Seconds Estimate `json:"seconds,omitzero"`
 }
 
-// Summarize computes the means over images, per task and method, with the runs of each
-// measurement combined by the rule (empty: first). It reads results once; their order does not
-// matter. The package comment states the memory that it needs.
-//
-// It returns [ErrUnknownRule] for another rule, the error of the stream, and an error when an
-// item has no identity or no final outcome.
-func Summarize(results iter.Seq2[manifest.Result, error], rule Rule) (Summary, error) {
-	rule, err := ParseRule(string(rule))
-	if err != nil {
-		return Summary{}, err
-	}
-	ordered, err := collect(results, nil, maxSorted)
-	if err != nil {
-		return Summary{}, err
-	}
-	s, err := summarize(ordered.all(), nil, rule)
-	return s, errors.Join(err, ordered.close())
-}
-
 // cell computes one row of the summary.
 type cell struct {
 	row Row
@@ -109,7 +88,8 @@ func (c *cell) finish() Row {
 	return c.row
 }
 
-// summarize reads the sorted entries twice: once for the means, once for the deviations and the comparisons.
+// summarize computes the means over images, per task and method, with the runs of each measurement combined by the rule.
+// It reads the sorted entries twice: once for the means, once for the deviations and the comparisons.
 func summarize(ordered iter.Seq2[*entry, error], tasks operator.Set, rule Rule) (Summary, error) {
 	var cells []*cell
 	methods := make(map[string]int) // of each task

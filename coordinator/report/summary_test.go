@@ -2,7 +2,6 @@ package report
 
 import (
 	"encoding/json"
-	"errors"
 	"math"
 	"math/rand/v2"
 	"reflect"
@@ -38,7 +37,11 @@ func tableResults(t *testing.T) []manifest.Result {
 
 func summaryOf(t *testing.T, results []manifest.Result, rule Rule) Summary {
 	t.Helper()
-	s, err := Summarize(stream(results), rule)
+	ordered, err := collect(stream(results), nil, maxSorted)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := summarize(ordered.all(), nil, rule)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,19 +99,17 @@ func TestSummarizeIgnoresOrder(t *testing.T) {
 	}
 }
 
-func TestSummarizeRefusesInvalidInput(t *testing.T) {
+func TestWriteRefusesInvalidItems(t *testing.T) {
 	t.Parallel()
-	if _, err := Summarize(stream(nil), "luckiest"); !errors.Is(err, ErrUnknownRule) {
-		t.Errorf("unknown rule: %v", err)
-	}
 	open := result(t, "hdr", "ddiff", "a.png", 0, ended("running", ""))
-	if _, err := Summarize(stream([]manifest.Result{open}), RuleFirst); err == nil || !strings.Contains(err.Error(), "a.png") {
-		t.Errorf("unknown outcome: %v", err)
-	}
-	broken := result(t, "hdr", "ddiff", "a.png", 0)
+	broken := result(t, "hdr", "ddiff", "b.png", 0)
 	broken.Item.Params = map[string]float64{"gain": math.NaN()}
-	if _, err := Summarize(stream([]manifest.Result{broken}), RuleFirst); err == nil {
-		t.Error("a NaN parameter has no identity, but no error")
+	for _, r := range []manifest.Result{open, broken} {
+		store := newMemory()
+		_, err := Write(t.Context(), store, testCampaign(), stream([]manifest.Result{r}))
+		if err == nil || !strings.Contains(err.Error(), r.Item.Name) || len(store.files) != 0 {
+			t.Errorf("outcome %s, parameters %v: error %v, %d files", r.Outcome, r.Item.Params, err, len(store.files))
+		}
 	}
 }
 
