@@ -150,7 +150,7 @@ func TestExternalData(t *testing.T) {
 	wantError(t, run(altered), onnx.ErrExternal, altered, "m.onnx.data was altered")
 	missing := external(t, score(t, 0.5, nil), nil)
 	must(t, os.Remove(missing+".data"))
-	wantError(t, run(missing), onnx.ErrExternal, "m.onnx.data; put it beside the model")
+	wantError(t, run(missing), onnx.ErrExternal, "m.onnx.data does not exist; put it beside the model")
 	wantError(t, run(external(t, score(t, 0.5, nil), at("length", "8"))), onnx.ErrExternal, "cut short", "ends at byte 8 of 4")
 	wantError(t, run(external(t, score(t, 0.5, nil), at("offset", "-4"))), onnx.ErrExternal)
 	wantError(t, run(external(t, score(t, 0.5, nil), at("offset", "x"))), onnx.ErrExternal, `offset is "x"`)

@@ -15,7 +15,7 @@ import (
 	"ddiff/restore/onnx/onnxtest"
 )
 
-// A process that may have 3 GiB more asks for 16 GiB: ErrMemory, and the runtime goes on.
+// 16 GiB in a process limited to 3 GiB more is ErrMemory; the runtime stays usable.
 func TestRealAllocationFails(t *testing.T) {
 	const name = "DDIFF_TEST_ALLOCATION"
 	if os.Getenv(name) == "" {
@@ -38,7 +38,7 @@ func TestRealAllocationFails(t *testing.T) {
 	}
 }
 
-// limitMemory lets the process have that many bytes of address space more than it has.
+// limitMemory limits the address space of the process to its present size and more bytes.
 func limitMemory(t *testing.T, more uint64) {
 	t.Helper()
 	data, err := os.ReadFile("/proc/self/statm")
@@ -55,7 +55,7 @@ func limitMemory(t *testing.T, more uint64) {
 	}
 }
 
-// expand sums 4·n ones by way of a tensor of them.
+// expand sums a tensor of 4·n ones.
 func expand(t *testing.T, rt *onnx.Runtime, n int) (float32, error) {
 	t.Helper()
 	g := onnx.NewGraph(onnx.DefaultOpset)

@@ -13,10 +13,10 @@ type Device struct {
 	Index    int
 }
 
-// DeviceForms are the forms that ParseDevice reads, for the help of a flag.
+// DeviceForms documents the syntax of ParseDevice for the help of a flag.
 const DeviceForms = "auto, cpu, cuda[:N], tensorrt[:N] or webgpu[:N]"
 
-// ParseDevice reads a device: a provider, and for a GPU its index after a colon.
+// ParseDevice parses a provider and, for a GPU, its index after a colon.
 func ParseDevice(s string) (Device, error) {
 	provider, index, given := strings.Cut(s, ":")
 	d := Device{Provider: provider}
@@ -32,17 +32,17 @@ func ParseDevice(s string) (Device, error) {
 	return d, nil
 }
 
-// gpu: the provider computes on a GPU.
+// gpu reports whether the provider computes on a GPU.
 func (d Device) gpu() bool {
 	return d.Provider == ProviderCUDA || d.Provider == ProviderTensorRT || d.Provider == ProviderWebGPU
 }
 
-// NVIDIA tells whether the provider is in builds of ONNX Runtime for CUDA only.
+// NVIDIA reports whether only builds of ONNX Runtime for CUDA contain the provider.
 func (d Device) NVIDIA() bool {
 	return d.Provider == ProviderCUDA || d.Provider == ProviderTensorRT
 }
 
-// String is the form that ParseDevice reads.
+// String returns the syntax of ParseDevice.
 func (d Device) String() string {
 	if d.gpu() {
 		return fmt.Sprintf("%s:%d", d.Provider, d.Index)

@@ -10,21 +10,20 @@ import (
 	"strings"
 )
 
-// engineCache makes the directory in which TensorRT keeps what it compiled for a model. Its
-// name is a digest of the model, the GPUs, the device's index, the options and the version
-// of ONNX Runtime: an engine is good for nothing else.
+// engineCache creates the directory of TensorRT's compiled engines for a model. Its name is a digest of everything that
+// an engine depends on: the model, the GPUs, the device's index, the options and the version of ONNX Runtime.
 func (r *Runtime) engineCache(model []byte) (string, error) {
 	dir := r.cfg.Options.CacheDir
 	if dir == "" {
 		user, err := os.UserCacheDir()
 		if err != nil {
-			return "", fmt.Errorf("find the cache of engines: %w; set cache_dir", err)
+			return "", fmt.Errorf("find the engine cache: %w; set cache_dir", err)
 		}
 		dir = filepath.Join(user, "ddiff", "tensorrt")
 	}
 	dir = filepath.Join(dir, engineKey(model, nvidiaGPUs("/proc/driver/nvidia/gpus"), r.version, r.device, r.cfg.Options))
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", fmt.Errorf("make the cache of engines: %w", err)
+		return "", fmt.Errorf("create the engine cache: %w", err)
 	}
 	return dir, nil
 }
@@ -37,8 +36,7 @@ func engineKey(model []byte, gpus []string, version string, d Device, o Options)
 	return hex.EncodeToString(h.Sum(nil)[:12])
 }
 
-// nvidiaGPUs lists the models of the GPUs that NVIDIA's driver knows, by address on the bus;
-// none where there is no such driver.
+// nvidiaGPUs lists the GPU models of NVIDIA's driver in the order of bus addresses; none without the driver.
 func nvidiaGPUs(root string) []string {
 	files, err := filepath.Glob(filepath.Join(root, "*", "information"))
 	if err != nil {

@@ -20,7 +20,7 @@ var ErrNoGradient = errors.New("operation has no gradient rule")
 // Only built operations have rules. Gradient returns ErrNoGradient, which names the node, when
 // y depends on x through an operation without one, a Loop or a node of an inlined model.
 func (g *Graph) Gradient(y, x, seed Value) (Value, error) {
-	if !equalDims(y.Dims, seed.Dims) {
+	if !slices.Equal(y.Dims, seed.Dims) {
 		panic(fmt.Sprintf("onnx: seed %v for a value of shape %v", seed.Dims, y.Dims))
 	}
 	active := map[string]bool{x.Name: true} // values that depend on x
@@ -82,7 +82,7 @@ func (g *Graph) built(output string) *node {
 	return nil
 }
 
-// rule gives the gradient for input k of n, from the gradient dy of its output.
+// rule builds the gradient of input k of n from the gradient dy of its output.
 type rule func(g *Graph, n *node, k int, dy Value) (Value, error)
 
 var rules = map[string]rule{
@@ -109,7 +109,7 @@ var rules = map[string]rule{
 
 // unbroadcast sums dy over the dimensions along which dims was repeated.
 func (g *Graph) unbroadcast(dy Value, dims []int) Value {
-	if equalDims(dy.Dims, dims) {
+	if slices.Equal(dy.Dims, dims) {
 		return dy
 	}
 	lead := dy.Rank() - len(dims)
@@ -142,8 +142,8 @@ func divRule(g *Graph, n *node, k int, dy Value) (Value, error) {
 	return g.unbroadcast(d, n.inputs[k].Dims), nil
 }
 
-// sqrtRule: d√x = dy/(2√x), and 0 where √x is 0: the modulus in phase retrieval takes the
-// zero subgradient at the origin.
+// sqrtRule builds dy/(2√x), and about 0 where √x is 0: the modulus in phase retrieval has the zero subgradient at the
+// origin.
 func sqrtRule(g *Graph, n *node, _ int, dy Value) (Value, error) {
 	const tiny = 1e-12
 	return g.Div(dy, g.Max(g.Mul(n.output, g.Scalar(2)), g.Scalar(tiny))), nil
@@ -183,7 +183,7 @@ func transposeRule(g *Graph, n *node, _ int, dy Value) (Value, error) {
 	return g.Transpose(dy, inverse...), nil
 }
 
-// sliceRule: a reversal undoes itself; a range is put back between zeros.
+// sliceRule reverses a reversal and pads a range with zeros.
 func sliceRule(g *Graph, n *node, _ int, dy Value) (Value, error) {
 	axis := n.attrs["axis"].(int)
 	if _, ok := n.attrs["reverse"]; ok {

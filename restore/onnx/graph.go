@@ -10,20 +10,18 @@ import (
 	"ddiff/restore/onnx/onnxpb"
 )
 
-// The operator set versions that a Graph can be built for. Models of older or newer
-// versions cannot be composed with built operations.
+// The operator set versions of a Graph. Built operations cannot be composed with models of other versions.
 const (
 	MinOpset     = 13
 	MaxOpset     = 24
 	DefaultOpset = 17
 )
 
-// Graph builds one ONNX graph. Values of an outer graph may be used in its sub-graphs,
-// not the other way round.
+// Graph builds one ONNX graph. Sub-graphs may use values of the graphs around them, not the other way round.
 type Graph struct {
 	opset   int
 	counter *int
-	outer   *Graph // the graph whose values this one may use; nil for a main graph
+	outer   *Graph // the graph around a sub-graph, else nil
 
 	inputs  []Value
 	outputs []Value
@@ -31,12 +29,12 @@ type Graph struct {
 	consts  map[string]Value
 	raw     []*onnxpb.NodeProto // nodes in order, built and inlined
 	nodes   map[string]*node    // built nodes by output
-	domains map[string]int64    // operator sets of inlined models beside the default one
-	weights map[*Model]string   // inlined models: the prefix under which their weights lie here
-	half    bool                // models are inlined in float16
+	domains map[string]int64    // other operator sets of inlined models
+	weights map[*Model]string   // inlined models: the prefix of their weights
+	half    bool                // inline models in mixed precision
 }
 
-// node is a built operation, kept for reverse mode.
+// node is a built operation, recorded for reverse mode.
 type node struct {
 	op     string
 	inputs []Value
@@ -54,10 +52,10 @@ func NewGraph(opset int) *Graph {
 	}
 }
 
-// Opset is the version of the default operator set.
+// Opset returns the version of the default operator set.
 func (g *Graph) Opset() int { return g.opset }
 
-// Sub starts a graph that can be the body of a loop in g and may use g's values.
+// Sub starts a sub-graph of g, such as the body of a loop.
 func (g *Graph) Sub() *Graph {
 	return &Graph{
 		opset: g.opset, counter: g.counter, outer: g, nodes: map[string]*node{}, consts: map[string]Value{},
@@ -65,7 +63,7 @@ func (g *Graph) Sub() *Graph {
 	}
 }
 
-// Half lets models that are inlined from here on compute in float16, see Model.Half.
+// Half makes later calls of Inline use Model.Half, or not.
 func (g *Graph) Half(on bool) { g.half = on }
 
 func (g *Graph) fresh(kind string) string {
@@ -124,15 +122,14 @@ func (g *Graph) constant(t DType, raw []byte, dims []int) Value {
 	return v
 }
 
-// emit appends a node to the graph's protobuf form.
+// emit appends a node without recording it for reverse mode.
 func (g *Graph) emit(op string, inputs, outputs []string, attrs ...*onnxpb.AttributeProto) {
 	g.raw = append(g.raw, &onnxpb.NodeProto{
 		Name: outputs[0], OpType: op, Input: inputs, Output: outputs, Attribute: attrs,
 	})
 }
 
-// apply appends an operation with one output and records it for reverse mode. Values of
-// attrs are int, []int or float32.
+// apply appends an operation with one output and records it for reverse mode. Values of attrs are int, []int or float32.
 func (g *Graph) apply(op string, t DType, dims []int, attrs map[string]any, inputs ...Value) Value {
 	out := Value{Name: g.fresh(op), DType: t, Dims: dims}
 	names := make([]string, len(inputs))
@@ -144,7 +141,7 @@ func (g *Graph) apply(op string, t DType, dims []int, attrs map[string]any, inpu
 	return out
 }
 
-// attributes encodes in a fixed order, so that equal graphs have equal bytes.
+// attributes encodes in the order of names, so that equal graphs have equal bytes.
 func attributes(attrs map[string]any) []*onnxpb.AttributeProto {
 	var out []*onnxpb.AttributeProto
 	for _, name := range sortedKeys(attrs) {
@@ -164,7 +161,7 @@ func attributes(attrs map[string]any) []*onnxpb.AttributeProto {
 	return out
 }
 
-// Proto is the graph in its file form, without operator sets.
+// proto returns the graph in its file form, without operator sets.
 func (g *Graph) proto(name string) *onnxpb.GraphProto {
 	p := &onnxpb.GraphProto{Name: name, Node: g.raw, Initializer: g.inits}
 	for _, v := range g.inputs {
@@ -190,7 +187,7 @@ func valueInfo(v Value) *onnxpb.ValueInfoProto {
 	}}
 }
 
-// Marshal serialises the graph as a model file. Equal graphs give equal bytes.
+// Marshal serialises the graph as a model file. Equal graphs have equal bytes.
 func (g *Graph) Marshal(name string) ([]byte, error) {
 	m := &onnxpb.ModelProto{
 		IrVersion:    8,

@@ -16,7 +16,7 @@ func TestLoop(t *testing.T) {
 		g := onnx.NewGraph(opset)
 		x := g.Input("x", onnx.Float, 2)
 		table := g.Input("table", onnx.Float, 4, 2)
-		// x ← 2x + table[i], collecting ‖x‖ before each step; the constant 2 lives in the body.
+		// x ← 2x + table[i], collecting ‖x‖ before each step; the constant 2 is in the body.
 		final, curves := g.Loop(g.Ints(3), []onnx.Value{x}, func(b *onnx.Graph, i onnx.Value, s []onnx.Value) (next, collect []onnx.Value) {
 			n := b.Norm(b.Reshape(s[0], 1, 2))
 			return []onnx.Value{b.Add(b.Mul(s[0], b.Scalar(2)), b.Gather(table, i))}, []onnx.Value{n}
@@ -35,7 +35,7 @@ func TestLoop(t *testing.T) {
 	}
 }
 
-// A model inlined twice keeps its two copies apart and shares nothing but the caller's values.
+// Two copies of an inlined model have separate values.
 func TestInlineTwice(t *testing.T) {
 	t.Parallel()
 	inner := onnx.NewGraph(onnx.DefaultOpset)

@@ -8,18 +8,16 @@ import (
 	"ddiff/restore/onnx/onnxpb"
 )
 
-// FuseGroupNorm rewrites the group normalisations that PyTorch exports (a reshape to groups,
-// InstanceNormalization, a reshape back, scale and shift per channel, and often a second
-// scale and shift that depend on the time alone) into the statistics of each group and one
-// multiplication and one addition over the image. It returns how many there were.
+// FuseGroupNorm rewrites group normalisations in PyTorch's export form (a reshape to groups, InstanceNormalization, a
+// reshape back, scale and shift per channel, often a second scale and shift that depend on the time only) to group
+// statistics and one multiplication and one addition over the image. It returns the number of normalisations.
 //
 // With mean m and mean square q of a group, y = x·a + b has
 //
 //	a = γ/√(q − m² + ε),  b = β − m·a,  and after (1+s), t:  a·(1+s),  b·(1+s) + t
 //
-// which reads the image twice and writes it twice, where the exported form does so seven
-// times. q − m² loses digits where |m| is much larger than the deviation: at 30 times, the
-// relative error of the result is about 3·10⁻⁵.
+// This reads and writes the image twice instead of seven times. q − m² loses digits if |m| is much larger than the
+// deviation: at 30 times, the relative error of the result is about 3·10⁻⁵.
 func (m *Model) FuseGroupNorm() int {
 	f := newFuser(m)
 	for _, n := range m.proto.Graph.Node {
@@ -48,21 +46,21 @@ func (m *Model) FuseGroupNorm() int {
 	return f.count
 }
 
-// fuser knows who makes and who reads each value of a graph.
+// fuser indexes the producer and the consumers of each value of a graph.
 type fuser struct {
-	model    *Model
-	makers   map[string]*onnxpb.NodeProto
-	readers  map[string][]*onnxpb.NodeProto
-	consts   map[string]*onnxpb.TensorProto
-	image    map[string]bool // values that depend on the image input
-	dropped  map[*onnxpb.NodeProto]bool
-	replaced map[*onnxpb.NodeProto][]*onnxpb.NodeProto
-	count    int
+	model     *Model
+	producers map[string]*onnxpb.NodeProto
+	consumers map[string][]*onnxpb.NodeProto
+	consts    map[string]*onnxpb.TensorProto
+	image     map[string]bool // values that depend on the image input
+	dropped   map[*onnxpb.NodeProto]bool
+	replaced  map[*onnxpb.NodeProto][]*onnxpb.NodeProto
+	count     int
 }
 
 func newFuser(m *Model) *fuser {
 	f := &fuser{
-		model: m, makers: map[string]*onnxpb.NodeProto{}, readers: map[string][]*onnxpb.NodeProto{},
+		model: m, producers: map[string]*onnxpb.NodeProto{}, consumers: map[string][]*onnxpb.NodeProto{},
 		consts: map[string]*onnxpb.TensorProto{}, image: map[string]bool{},
 		dropped: map[*onnxpb.NodeProto]bool{}, replaced: map[*onnxpb.NodeProto][]*onnxpb.NodeProto{},
 	}
@@ -74,10 +72,10 @@ func newFuser(m *Model) *fuser {
 	}
 	for _, n := range m.proto.Graph.Node {
 		for _, in := range n.Input {
-			f.readers[in] = append(f.readers[in], n)
+			f.consumers[in] = append(f.consumers[in], n)
 		}
 		for _, out := range n.Output {
-			f.makers[out] = n
+			f.producers[out] = n
 			for _, in := range n.Input {
 				f.image[out] = f.image[out] || f.image[in]
 			}
@@ -86,23 +84,23 @@ func newFuser(m *Model) *fuser {
 			}
 		}
 	}
-	// What the graph gives out must stay.
+	// Outputs of the graph must stay.
 	for _, p := range m.Outputs() {
-		f.readers[p.Name] = append(f.readers[p.Name], nil)
+		f.consumers[p.Name] = append(f.consumers[p.Name], nil)
 	}
 	return f
 }
 
-// next is the only reader of a value, if it is an operation of the given kind.
+// next returns the only consumer of a value if it is an operation of the given kind, else nil.
 func (f *fuser) next(value, op string) *onnxpb.NodeProto {
-	r := f.readers[value]
+	r := f.consumers[value]
 	if len(r) != 1 || r[0] == nil || r[0].OpType != op || len(r[0].Output) != 1 {
 		return nil
 	}
 	return r[0]
 }
 
-// other is the input of a binary node that is not the given one.
+// other returns the other input of a binary node.
 func other(n *onnxpb.NodeProto, value string) string {
 	if n.Input[0] == value {
 		return n.Input[1]
@@ -110,7 +108,7 @@ func other(n *onnxpb.NodeProto, value string) string {
 	return n.Input[0]
 }
 
-// floats reads a constant of float elements.
+// floats returns the elements of a float constant, else nil.
 func (f *fuser) floats(name string) []float32 {
 	t, ok := f.consts[name]
 	if !ok || t.DataType != int32(onnxpb.TensorProto_FLOAT) {
@@ -135,13 +133,13 @@ func all(x []float32, want float32) bool {
 	return len(x) > 0
 }
 
-// fuse rewrites one normalisation, if everything around it is as PyTorch exports it.
+// fuse rewrites one normalisation if its surroundings match PyTorch's export form.
 func (f *fuser) fuse(norm *onnxpb.NodeProto) {
 	groups, zero := f.floats(norm.Input[1]), f.floats(norm.Input[2])
-	split := f.makers[norm.Input[0]]
+	split := f.producers[norm.Input[0]]
 	merge := f.next(norm.Output[0], "Reshape")
 	if !all(groups, 1) || !all(zero, 0) || split == nil || split.OpType != "Reshape" || merge == nil ||
-		len(f.readers[split.Output[0]]) != 1 {
+		len(f.consumers[split.Output[0]]) != 1 {
 		return
 	}
 	scale := f.next(merge.Output[0], "Mul")
@@ -177,13 +175,13 @@ func (f *fuser) fuse(norm *onnxpb.NodeProto) {
 	f.count++
 }
 
-// affine builds the replacement.
+// affine builds the replacement of one normalisation.
 type affine struct {
 	f            *fuser
 	prefix       string
 	groups       int
 	gamma, beta  []float32
-	scale, shift string // of the time, empty without
+	scale, shift string // that depend on the time; empty: none
 	nodes        []*onnxpb.NodeProto
 }
 
@@ -217,7 +215,7 @@ func (a *affine) ints(name string, data ...int) string {
 	return a.constant(name, Int64, raw, len(data))
 }
 
-// reduce adds a reduction over the last of three dimensions, which stays with length 1.
+// reduce adds a reduction over the last of three dimensions, which remains with length 1.
 func (a *affine) reduce(op, out, in string) string {
 	keep := &onnxpb.AttributeProto{Name: "keepdims", Type: onnxpb.AttributeProto_INT, I: 1}
 	if a.f.model.Opset() >= 18 {
@@ -237,7 +235,7 @@ func (a *affine) build(x, out string, epsilon float32) []*onnxpb.NodeProto {
 		&onnxpb.AttributeProto{Name: "to", Type: onnxpb.AttributeProto_INT, I: int64(Float)})
 	square := a.op("Div", "square", a.reduce("ReduceSumSquare", "squares", r), length)
 	variance := a.op("Sub", "variance", square, a.op("Mul", "mean2", mean, mean))
-	// Rounding may leave a tiny negative number where a group is constant.
+	// In a constant group, rounding may leave a tiny negative number.
 	variance = a.op("Max", "variance0", variance, a.floats("zero", []float32{0}))
 	deviation := a.op("Sqrt", "deviation", a.op("Add", "guarded", variance, a.floats("epsilon", []float32{epsilon})))
 	slope := a.op("Div", "slope", a.floats("gamma", a.gamma, 1, a.groups, c/a.groups), deviation)

@@ -8,7 +8,7 @@ import (
 	"ddiff/restore/onnx"
 )
 
-// The bundled prior has 35 group normalisations; without them it predicts the same.
+// The bundled prior has 35 group normalisations; rewriting them leaves its predictions equal.
 func TestFuseGroupNorm(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("../prior/bundled/prior.onnx")
@@ -50,7 +50,7 @@ func TestFuseGroupNorm(t *testing.T) {
 	t.Logf("largest difference %.2g", worst)
 }
 
-// A graph without the pattern stays as it is.
+// A graph without the pattern stays unchanged.
 func TestFuseGroupNormLeavesOthers(t *testing.T) {
 	t.Parallel()
 	g := onnx.NewGraph(onnx.DefaultOpset)

@@ -11,29 +11,28 @@ import (
 	"strings"
 )
 
-// ErrFallback: a model was to run on a GPU, and its provider cannot do some of its nodes.
-// ONNX Runtime would run them on the CPU without a word.
+// ErrFallback: the GPU's provider does not support some nodes of a model. ONNX Runtime would silently run them on the
+// CPU.
 var ErrFallback = errors.New("nodes would run on the CPU")
 
-// guardKey is the setting with which ONNX Runtime refuses such a session. It looks at the
-// nodes of the main graph only; a Loop whose body is on the device is on the CPU itself
-// where the provider has no Loop.
+// guardKey is the setting that makes ONNX Runtime refuse such a session. It checks the nodes of the main graph only: a
+// Loop counts as a CPU node if the provider has no Loop, even if its body runs on the device.
 const guardKey = "session.disable_cpu_ep_fallback"
 
 func refusedFallback(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "fallback to CPU EP has been explicitly disabled")
 }
 
-// placed is a node that ran on the CPU.
-type placed struct{ op, name string }
+// cpuNode is a node that ran on the CPU.
+type cpuNode struct{ op, name string }
 
-// fallback names the nodes for which the guard refused a model, and makes the session without
-// the guard if all of them are allowed.
+// fallback compiles a refused model without the guard if all of its CPU nodes are allowed. Otherwise it returns an error
+// that names them.
 func (r *Runtime) fallback(model []byte, inputs, outputs []string) (*Session, error) {
 	entries := sessionSettings(false)
-	nodes, err := r.onCPU(model, inputs, outputs, entries)
+	nodes, err := r.nodesOnCPU(model, inputs, outputs, entries)
 	if err != nil {
-		return nil, fmt.Errorf("make session: %w: %w; which ones is not known: %w", ErrRuntime, ErrFallback, err)
+		return nil, fmt.Errorf("make session: %w: %w; their names are unknown: %w", ErrRuntime, ErrFallback, err)
 	}
 	var refused, kinds []string
 	for _, n := range nodes {
@@ -46,7 +45,7 @@ func (r *Runtime) fallback(model []byte, inputs, outputs []string) (*Session, er
 		}
 	}
 	if len(refused) == 0 {
-		r.cfg.Logger.Warn("nodes run on the CPU, as allowed", "provider", r.Provider(), "nodes", len(nodes))
+		r.cfg.Logger.Warn("nodes run on the CPU, as allow_fallback permits", "provider", r.Provider(), "nodes", len(nodes))
 		return r.compile(model, inputs, outputs, entries, "")
 	}
 	const shown = 8
@@ -55,18 +54,18 @@ func (r *Runtime) fallback(model []byte, inputs, outputs []string) (*Session, er
 		more = fmt.Sprintf(" and %d more", len(refused)-shown)
 		refused = refused[:shown]
 	}
-	return nil, fmt.Errorf("make session: %w: %w: %s cannot do %s%s; to let them: allow_fallback=%s",
+	return nil, fmt.Errorf("make session: %w: %w: %s does not support %s%s; to run them on the CPU, set allow_fallback=%s",
 		ErrRuntime, ErrFallback, r.Provider(), strings.Join(refused, ", "), more, strings.Join(kinds, ","))
 }
 
-// onCPU finds the nodes that run on the CPU: it runs the model once, without the guard and
-// with ones for inputs, and reads where the library's profiler saw each node.
-func (r *Runtime) onCPU(model []byte, inputs, outputs []string, entries map[string]string) ([]placed, error) {
+// nodesOnCPU runs the model once, without the guard and with ones as inputs, and reads the nodes on the CPU from the
+// library's profile.
+func (r *Runtime) nodesOnCPU(model []byte, inputs, outputs []string, entries map[string]string) ([]cpuNode, error) {
 	dir, err := os.MkdirTemp("", "ddiff-profile-")
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(dir) //nolint:errcheck // what stays is a temporary file
+	defer os.RemoveAll(dir) //nolint:errcheck // a temporary file
 	s, err := r.compile(model, inputs, outputs, entries, filepath.Join(dir, "p"))
 	if err != nil {
 		return nil, err
@@ -77,7 +76,7 @@ func (r *Runtime) onCPU(model []byte, inputs, outputs []string, entries map[stri
 	}
 	files, err := filepath.Glob(filepath.Join(dir, "p*"))
 	if err != nil || len(files) != 1 {
-		return nil, fmt.Errorf("%d profiles were written: %w", len(files), err)
+		return nil, fmt.Errorf("%d profiles instead of one: %w", len(files), err)
 	}
 	data, err := os.ReadFile(files[0])
 	if err != nil {
@@ -86,7 +85,7 @@ func (r *Runtime) onCPU(model []byte, inputs, outputs []string, entries map[stri
 	return readProfile(data)
 }
 
-// runOnes runs a session with ones for all inputs.
+// runOnes runs a session with ones as inputs.
 func (s *Session) runOnes(model []byte, inputs, outputs []string) error {
 	m, err := ReadModel(model)
 	if err != nil {
@@ -105,12 +104,12 @@ func (s *Session) runOnes(model []byte, inputs, outputs []string) error {
 	return s.Run(context.Background(), in, out)
 }
 
-// onesFor makes tensors of ones for the ports of the given names; a free dimension is 1.
+// onesFor makes tensors of ones for the named ports. Free dimensions become 1.
 func onesFor(ports []Port, names []string) (tensors []*Tensor, err error) {
 	for _, name := range names {
 		i := slices.IndexFunc(ports, func(p Port) bool { return p.Name == name })
 		if i < 0 {
-			return tensors, fmt.Errorf("%w: it has no %s", ErrModel, name)
+			return tensors, fmt.Errorf("%w: it has no input or output %s", ErrModel, name)
 		}
 		dims := slices.Clone(ports[i].Dims)
 		for k := range dims {
@@ -131,8 +130,8 @@ func onesFor(ports []Port, names []string) (tensors []*Tensor, err error) {
 	return tensors, nil
 }
 
-// readProfile lists the nodes that ran on the CPU, each once.
-func readProfile(data []byte) ([]placed, error) {
+// readProfile lists the nodes that ran on the CPU, without repetition.
+func readProfile(data []byte) ([]cpuNode, error) {
 	var events []struct {
 		Cat, Name string
 		Args      struct {
@@ -143,10 +142,10 @@ func readProfile(data []byte) ([]placed, error) {
 	if err := json.Unmarshal(data, &events); err != nil {
 		return nil, fmt.Errorf("read profile: %w", err)
 	}
-	var out []placed
+	var out []cpuNode
 	for _, e := range events {
 		name, kernel := strings.CutSuffix(e.Name, "_kernel_time")
-		n := placed{e.Args.Op, name}
+		n := cpuNode{e.Args.Op, name}
 		if kernel && e.Cat == "Node" && e.Args.Provider == "CPUExecutionProvider" && !slices.Contains(out, n) {
 			out = append(out, n)
 		}

@@ -9,8 +9,8 @@ import (
 	"ddiff/restore/onnx/onnxpb"
 )
 
-// halfHeavy are the operations worth float16; halfLight follow their inputs, so that a value
-// is not converted between two of the former.
+// halfHeavy are the operations that gain from float16. halfLight follow their inputs, which avoids conversions between
+// heavy operations.
 var (
 	halfHeavy = map[string]bool{"Conv": true, "ConvTranspose": true, "Gemm": true, "MatMul": true}
 	halfLight = map[string]bool{
@@ -25,18 +25,15 @@ var (
 // largestHalf is the largest finite float16.
 const largestHalf = 65504
 
-// Half is the model in mixed precision: convolutions, and products with weights, compute in
-// float16, as do the simple operations between them. In float32 stay inputs and outputs,
-// everything that depends on the time alone, normalisations, reductions, softmax and
-// attention's products of activations, which overflow float16 first. A weight that
-// float16 cannot hold keeps its operation in float32.
-//
-// Weights are converted by nodes that the runtime evaluates when a session is made.
+// Half returns the model in mixed precision. Convolutions, products with weights and the simple operations between them
+// compute in float16. Inputs and outputs, values that depend on the time only, normalisations, reductions, softmax and
+// attention's products of activations, which overflow first, stay in float32, and so do operations with a weight outside
+// the range of float16. The nodes that convert weights run once, when a session is made.
 func (m *Model) Half() *Model {
 	if m.half != nil {
 		return m.half
 	}
-	h := halver{
+	h := halfRewriter{
 		fuser: newFuser(m), types: map[string]DType{}, full: map[string]string{}, half: map[string]string{}, constant: m.constants(),
 	}
 	out := proto.CloneOf(m.proto)
@@ -52,42 +49,42 @@ func (m *Model) Half() *Model {
 		h.node(n)
 	}
 	for _, p := range m.Outputs() {
-		h.need(p.Name, Float)
+		h.cast(p.Name, Float)
 	}
 	out.Graph.Node, out.Graph.ValueInfo = h.nodes, nil
 	m.half = &Model{proto: out}
 	return m.half
 }
 
-// halver rewrites the nodes one by one. A float value of the model is there in float32 under
-// its own name, in float16 under another, or both.
-type halver struct {
+// halfRewriter rewrites a model node by node. A float value exists in float32 under its own name, in float16 under
+// another, or both.
+type halfRewriter struct {
 	*fuser
-	types    map[string]DType  // element types, where they are not float
-	full     map[string]string // the values that are there in float32, and all others
-	half     map[string]string // the names in float16
+	types    map[string]DType  // element types other than float
+	full     map[string]string // names of values in float32 or of other types
+	half     map[string]string // names of values in float16
 	constant map[string]bool   // values that depend on weights only
 	nodes    []*onnxpb.NodeProto
 }
 
-func (h *halver) float(name string) bool { return name != "" && h.types[name] == Float }
+func (h *halfRewriter) float(name string) bool { return name != "" && h.types[name] == Float }
 
-// node adds one node of the model, in the precision that is its own.
-func (h *halver) node(n *onnxpb.NodeProto) {
+// node adds a node in its precision.
+func (h *halfRewriter) node(n *onnxpb.NodeProto) {
 	c := proto.CloneOf(n)
-	half := h.wants(n)
+	half := h.computesInHalf(n)
 	for i, name := range c.Input {
-		if h.float(name) && (n.OpType != "Resize" || i == 0) { // its scales are float32
+		if h.float(name) && (n.OpType != "Resize" || i == 0) { // scales stay in float32
 			t := Float
 			if half {
 				t = Float16
 			}
-			c.Input[i] = h.need(name, t)
+			c.Input[i] = h.cast(name, t)
 		}
 	}
 	for _, name := range captured(n) {
 		if h.float(name) {
-			h.need(name, Float)
+			h.cast(name, Float)
 		}
 	}
 	for i, name := range c.Output {
@@ -101,12 +98,12 @@ func (h *halver) node(n *onnxpb.NodeProto) {
 	}
 	h.nodes = append(h.nodes, c)
 	if h.model.normalised[n.Output[0]] {
-		h.need(n.Output[0], Float16) // what follows a normalisation goes on in float16
+		h.cast(n.Output[0], Float16) // continue in float16 after a normalisation
 	}
 }
 
-// wants tells whether a node computes in float16.
-func (h *halver) wants(n *onnxpb.NodeProto) bool {
+// computesInHalf reports whether a node computes in float16.
+func (h *halfRewriter) computesInHalf(n *onnxpb.NodeProto) bool {
 	if n.Domain != "" || len(n.Output) == 0 || !h.image[n.Output[0]] || h.model.precise[n.Output[0]] ||
 		len(n.Input) == 0 || !h.float(n.Input[0]) || len(n.Output) > 1 && n.OpType != "Split" {
 		return false
@@ -124,8 +121,8 @@ func (h *halver) wants(n *onnxpb.NodeProto) bool {
 	return halfHeavy[n.OpType] && weighted || halfLight[n.OpType] && follows
 }
 
-// need gives the name of a value in a precision, and converts it if it is not there.
-func (h *halver) need(name string, t DType) string {
+// cast returns the name of a value in a precision, and adds the conversion if needed.
+func (h *halfRewriter) cast(name string, t DType) string {
 	at, other := h.full, h.half
 	as := name
 	if t == Float16 {
@@ -135,10 +132,10 @@ func (h *halver) need(name string, t DType) string {
 	if have, ok := at[name]; ok {
 		return have
 	}
-	// Weights that are stored in float16 and widened by a node of the model.
-	if maker := h.makers[name]; t == Float16 && maker != nil && maker.OpType == "Cast" && h.types[maker.Input[0]] == Float16 {
-		at[name] = maker.Input[0]
-		return maker.Input[0]
+	// The model stores the weights in float16 and widens them itself.
+	if producer := h.producers[name]; t == Float16 && producer != nil && producer.OpType == "Cast" && h.types[producer.Input[0]] == Float16 {
+		at[name] = producer.Input[0]
+		return producer.Input[0]
 	}
 	h.nodes = append(h.nodes, &onnxpb.NodeProto{
 		OpType: "Cast", Input: []string{other[name]}, Output: []string{as},
@@ -148,8 +145,8 @@ func (h *halver) need(name string, t DType) string {
 	return as
 }
 
-// outputType is the element type of an output of a node.
-func (h *halver) outputType(n *onnxpb.NodeProto, i int) DType {
+// outputType returns the element type of output i of a node.
+func (h *halfRewriter) outputType(n *onnxpb.NodeProto, i int) DType {
 	switch n.OpType {
 	case "Shape", "Size", "ArgMax", "ArgMin", "NonZero":
 		return Int64
@@ -181,7 +178,7 @@ func (h *halver) outputType(n *onnxpb.NodeProto, i int) DType {
 	return h.types[n.Input[0]]
 }
 
-// captured lists what the sub-graphs of a node use, their own values included.
+// captured lists the names that a node's sub-graphs use, their own values included.
 func captured(n *onnxpb.NodeProto) []string {
 	var out []string
 	for _, a := range n.Attribute {
@@ -198,7 +195,7 @@ func captured(n *onnxpb.NodeProto) []string {
 	return out
 }
 
-// constants are the values of the main graph that depend on weights and constants only.
+// constants returns the values of the main graph that depend on weights and constants only.
 func (m *Model) constants() map[string]bool {
 	out := map[string]bool{"": true}
 	for _, t := range m.proto.Graph.Initializer {

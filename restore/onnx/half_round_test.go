@@ -8,10 +8,9 @@ import (
 	"ddiff/restore/onnx/onnxpb"
 )
 
-// HalfRounded is Half with the arithmetic of a device that stores float16 and adds up in
-// float32, done in float32: after each operation the result is rounded to the 11 bits of a
-// float16 significand. A CPU has no float16 kernels for most operations, and the runtime
-// then drops the conversions between them, so that Half alone would test little here.
+// HalfRounded emulates Half on a device that stores float16 and accumulates in float32: it rounds the result of each
+// operation to the 11 bits of a float16 significand. On a CPU, which has few float16 kernels, the runtime removes the
+// conversions, so that Half alone would test little.
 func (m *Model) HalfRounded() *Model {
 	h := &Model{proto: proto.CloneOf(m.Half().proto)}
 	g := h.proto.Graph

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// halved lists the operations of a kind by whether they compute in float16.
+// halved counts the operations of a kind in float16 and in float32.
 func halved(m *Model, op string) (half, full int) {
 	for _, n := range m.proto.Graph.Node {
 		switch {
@@ -21,8 +21,8 @@ func halved(m *Model, op string) (half, full int) {
 	return half, full
 }
 
-// Of the bundled prior all convolutions and the activations between them are in float16, the
-// statistics of the normalisations, the mean of the image and the layers of the time are not.
+// In the bundled prior, convolutions and the activations between them are in float16; normalisation statistics, the mean
+// of the image and the layers of the time are in float32.
 func TestHalfOfBundled(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("../prior/bundled/prior.onnx")
@@ -50,8 +50,8 @@ func TestHalfOfBundled(t *testing.T) {
 	}
 }
 
-// Products of activations, softmax and weights that float16 cannot hold stay in float32, and
-// so do inputs and outputs.
+// Products of activations, softmax, products with weights outside the range of float16, inputs and outputs stay in
+// float32.
 func TestHalfRules(t *testing.T) {
 	t.Parallel()
 	g := NewGraph(DefaultOpset)

@@ -9,7 +9,7 @@ import (
 	"ddiff/restore/prior/randomnet"
 )
 
-// bundledModel is the score network of the bundled prior, as prior.Load prepares it.
+// bundledModel returns the score network of the bundled prior, prepared as by prior.Load.
 func bundledModel(t *testing.T) *onnx.Model {
 	t.Helper()
 	data, err := os.ReadFile("../prior/bundled/prior.onnx")
@@ -24,7 +24,7 @@ func bundledModel(t *testing.T) *onnx.Model {
 	return m
 }
 
-// psnr is that of b against a, with the range of a as peak.
+// psnr compares b with a; the peak is the range of a.
 func psnr(a, b []float32) float64 {
 	lo, hi, sum := math.Inf(1), math.Inf(-1), 0.0
 	for i, v := range a {
@@ -34,8 +34,7 @@ func psnr(a, b []float32) float64 {
 	return 20*math.Log10(hi-lo) - 10*math.Log10(sum/float64(len(a)))
 }
 
-// networks are the score network of the bundled prior and one with attention, each with the
-// name of its output.
+// networks returns the score network of the bundled prior and one with attention by the names of their outputs.
 func networks(t *testing.T) map[string]*onnx.Model {
 	t.Helper()
 	network, err := randomnet.New(randomnet.Small(64))
@@ -54,9 +53,9 @@ func networks(t *testing.T) map[string]*onnx.Model {
 	return map[string]*onnx.Model{"bundled": bundledModel(t), "with attention": attention}
 }
 
-// A network predicts the same in float16, as this machine computes it and rounded after each
+// Predictions in float16 are close to those in float32, both as this machine computes them and with rounding after each
 // operation.
-func TestHalfPredictsTheSame(t *testing.T) {
+func TestHalfPredictions(t *testing.T) {
 	t.Parallel()
 	const n, size = 2, 64
 	for network, m := range networks(t) {

@@ -8,10 +8,9 @@ import (
 	"ddiff/restore/onnx/onnxpb"
 )
 
-// Inline copies the model's graph into g, feeds its inputs by name and returns its outputs
-// by name, with the dimensions that the caller states for them. A model that is inlined again
-// shares its weights with the first time. Reverse mode does not pass through inlined nodes.
-// The model's operator set must be g's.
+// Inline copies the model's graph into g. inputs are g's values for the model's inputs; outputs are the requested outputs
+// with their dimensions. Copies of one model share their weights. Gradient refuses inlined nodes. Errors wrap ErrModel,
+// for example if the operator sets of model and g differ.
 func (g *Graph) Inline(m *Model, inputs map[string]Value, outputs map[string][]int) (map[string]Value, error) {
 	if g.half {
 		m = m.Half()
@@ -35,7 +34,7 @@ func (g *Graph) Inline(m *Model, inputs map[string]Value, outputs map[string][]i
 	for _, p := range m.Inputs() {
 		v, ok := inputs[p.Name]
 		if !ok {
-			return nil, fmt.Errorf("inline model: %w: nothing given for input %s", ErrModel, p.Name)
+			return nil, fmt.Errorf("inline model: %w: input %s is missing", ErrModel, p.Name)
 		}
 		r.bound[p.Name] = v.Name
 	}
@@ -57,7 +56,7 @@ func (g *Graph) Inline(m *Model, inputs map[string]Value, outputs map[string][]i
 			DoubleData: t.DoubleData, Uint64Data: t.Uint64Data,
 		})
 	}
-	// What depends on weights alone is there once too.
+	// Copies also share the nodes that depend on weights only.
 	constant := m.constants()
 	for _, n := range graph.Node {
 		if len(n.Output) > 0 && constant[n.Output[0]] {
@@ -84,7 +83,7 @@ func (g *Graph) Inline(m *Model, inputs map[string]Value, outputs map[string][]i
 	return out, nil
 }
 
-// renamer gives the names of one inlined model a prefix, so that two copies don't clash.
+// renamer prefixes the names of an inlined model, so that copies do not clash. bound holds the names with another value.
 type renamer struct {
 	prefix string
 	bound  map[string]string
@@ -132,7 +131,7 @@ func (r renamer) node(n *onnxpb.NodeProto) *onnxpb.NodeProto {
 	return c
 }
 
-// graph renames a sub-graph in place; its nodes may use names of the graph around it.
+// graph renames a sub-graph in place, including its uses of outer names.
 func (r renamer) graph(g *onnxpb.GraphProto) {
 	for _, t := range g.Initializer {
 		t.Name = r.name(t.Name)

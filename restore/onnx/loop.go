@@ -6,11 +6,9 @@ import (
 	"ddiff/restore/onnx/onnxpb"
 )
 
-// Loop repeats body trip times; trip is an int64 value of shape [1]. The state values go
-// through it, each iteration gets the index i (int64, rank 0) and gives the next state and
-// the values to collect. Loop returns the final state and the collected values, stacked
-// along a new first dimension of length trip, which is written as −1. body may use values
-// of g and must build in b.
+// Loop repeats body trip times, an int64 value of shape [1]. body builds one iteration in b from the index i (int64, rank
+// 0) and the state; it may use values of g. It returns the next state and the values to collect. Loop returns the final
+// state and the collected values, stacked along a new first dimension of length trip, which is −1 in Dims.
 func (g *Graph) Loop(trip Value, state []Value, body func(b *Graph, i Value, state []Value) (next, collect []Value)) (final, collected []Value) {
 	b := g.Sub()
 	i := b.Input(g.fresh("i"), Int64)
@@ -23,8 +21,7 @@ func (g *Graph) Loop(trip Value, state []Value, body func(b *Graph, i Value, sta
 
 	b.outputs = append(b.outputs, b.identity(cond))
 	for _, v := range slices.Concat(next, collect) {
-		// A value that is an input or constant of the body, or is given twice, needs a name
-		// of its own.
+		// Outputs need names of their own, also inputs, constants and values that occur twice.
 		b.outputs = append(b.outputs, b.identity(v))
 	}
 

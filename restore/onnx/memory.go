@@ -6,17 +6,15 @@ import (
 	"strings"
 )
 
-// Errors of a call that another batch or another process may not meet.
+// Errors of a call that a smaller batch or another process may avoid.
 var (
-	// ErrMemory: the device, or the host, has no memory left for the model or the call. A
-	// smaller batch may fit.
+	// ErrMemory: the device or the host has too little memory for the model or the call. A smaller batch may fit.
 	ErrMemory = errors.New("out of memory")
-	// ErrDeviceLost: the device does not answer any more, and will not in this process.
+	// ErrDeviceLost: the device does not respond. Only a new process can use it again.
 	ErrDeviceLost = errors.New("the device is lost")
 )
 
-// The library tells out of memory from other failures by its message only. Each line says
-// whose words they are.
+// The library reports lack of memory by its messages only. The comments name their sources.
 var memoryMessages = []string{
 	"std::bad_alloc", // the CPU, without an arena
 	"bad allocation", // the same on Windows
@@ -33,9 +31,9 @@ var memoryMessages = []string{
 	"out of memory",                                  // CUDA and TensorRT
 	"OutOfMemory",                                    // TensorRT and WebGPU
 	"exceeds the max buffer size",                    // WebGPU: a tensor larger than a buffer can be
-	"is larger than the maximum binding size",        // WebGPU: a tensor larger than a kernel can see
-	"[Invalid Buffer",                                // WebGPU goes on with a buffer that it could not make
-	"Too many storage buffers in shader",             // WebGPU: a tensor of more pieces than a kernel can see
+	"is larger than the maximum binding size",        // WebGPU: a tensor larger than a kernel can access
+	"[Invalid Buffer",                                // WebGPU continues after it failed to create a buffer
+	"Too many storage buffers in shader",             // WebGPU: a tensor of more pieces than a kernel can access
 	"Requested allocation size",                      // TensorRT
 }
 
@@ -43,20 +41,18 @@ var lostMessages = []string{
 	"device lost",                              // WebGPU
 	"Device is lost",                           //
 	"VK_ERROR_DEVICE_LOST",                     //
-	"cudaErrorIllegalAddress",                  // an error after which CUDA's context is unusable
+	"cudaErrorIllegalAddress",                  // CUDA's context is unusable afterwards
 	"CUDA failure 700",                         //
 	"CUDA failure 719",                         // cudaErrorLaunchFailure
 	"unspecified launch failure",               //
 	"an illegal memory access was encountered", //
 }
 
-// failed wraps an error of the library with ErrRuntime, and with ErrMemory or ErrDeviceLost
-// where its message says so.
-func failed(action string, err error) error {
+// wrapError wraps an error of the library with ErrRuntime, and with ErrMemory or ErrDeviceLost if its message matches.
+func wrapError(action string, err error) error {
 	if err == nil {
 		return nil
 	}
-	// The library writes messages of several lines.
 	err = lineError{err}
 	kinds := []struct {
 		kind     error
@@ -72,8 +68,7 @@ func failed(action string, err error) error {
 	return fmt.Errorf("%s: %w: %w", action, ErrRuntime, err)
 }
 
-// lineError is an error whose message has its line breaks, and the indentation behind them,
-// replaced by single blanks.
+// lineError puts the library's messages of several lines on one line.
 type lineError struct{ error }
 
 func (e lineError) Error() string { return strings.Join(strings.Fields(e.error.Error()), " ") }

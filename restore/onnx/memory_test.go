@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Messages of the library, as it or those who reported them print them.
-func TestFailedNamesMemory(t *testing.T) {
+// Messages of the library and of published reports.
+func TestWrapErrorRecognisesMemory(t *testing.T) {
 	t.Parallel()
 	for message, want := range map[string]error{
 		"std::bad_alloc": ErrMemory,
@@ -24,7 +24,7 @@ func TestFailedNamesMemory(t *testing.T) {
 		"Load model from memory failed: INVALID_PROTOBUF":                                                                                                                                nil,
 		"Got invalid dimensions for input: x for the following indices index: 2 Got: 64 Expected: 32":                                                                                    nil,
 	} {
-		err := failed("run", errors.New(message))
+		err := wrapError("run", errors.New(message))
 		for _, kind := range []error{ErrMemory, ErrDeviceLost} {
 			if errors.Is(err, kind) != errors.Is(want, kind) {
 				t.Errorf("%q is %v: %v, want %v", message, kind, errors.Is(err, kind), want)
@@ -34,7 +34,7 @@ func TestFailedNamesMemory(t *testing.T) {
 			t.Errorf("%q is not ErrRuntime", message)
 		}
 	}
-	if failed("run", nil) != nil {
-		t.Error("no error became one")
+	if wrapError("run", nil) != nil {
+		t.Error("nil became an error")
 	}
 }

@@ -10,42 +10,41 @@ import (
 	"ddiff/restore/onnx/onnxpb"
 )
 
-// ErrModel: the bytes are not a model that can be used; the message says why.
+// ErrModel: the bytes are not a usable model. The message states the cause.
 var ErrModel = errors.New("unusable ONNX model")
 
-// Model is a model file that was read.
+// Model is a parsed model file.
 type Model struct {
 	proto *onnxpb.ModelProto
 
-	// What FuseGroupNorm made, by name: values that stay in float32, and its results.
+	// Values of FuseGroupNorm by name: those that stay in float32, and its results.
 	precise, normalised map[string]bool
-	half                *Model // Half, once it was made
+	half                *Model // the result of Half
 }
 
-// Port describes an input or output of a Model. A dimension is −1 where it is free.
+// Port describes an input or output of a Model. A free dimension is −1.
 type Port struct {
 	Name  string
 	DType DType
 	Dims  []int
 }
 
-// ReadModel parses a model file. ErrModel wraps every refusal.
+// ReadModel parses a model file. All errors wrap ErrModel.
 func ReadModel(data []byte) (*Model, error) {
 	p := &onnxpb.ModelProto{}
 	if err := proto.Unmarshal(data, p); err != nil {
 		return nil, fmt.Errorf("parse: %w: not an ONNX file, or cut short (%d bytes)", ErrModel, len(data))
 	}
 	if p.Graph == nil || len(p.Graph.Node) == 0 {
-		return nil, fmt.Errorf("parse: %w: it holds no graph", ErrModel)
+		return nil, fmt.Errorf("parse: %w: it has no graph", ErrModel)
 	}
 	if t := external(p.Graph.Initializer, p.Graph.Node); t != nil {
-		return nil, fmt.Errorf("read tensor %q: %w: its values lie in another file", t.Name, ErrModel)
+		return nil, fmt.Errorf("read tensor %q: %w: its values are in another file", t.Name, ErrModel)
 	}
 	return &Model{proto: p}, nil
 }
 
-// external finds a tensor whose values lie in another file, here or in a graph within. ONNX
-// Runtime would read that file, whichever it is.
+// external finds a tensor with values in another file, sub-graphs included. ONNX Runtime would read any file.
 func external(tensors []*onnxpb.TensorProto, nodes []*onnxpb.NodeProto) *onnxpb.TensorProto {
 	for _, t := range tensors {
 		if t.GetDataLocation() == onnxpb.TensorProto_EXTERNAL || len(t.GetExternalData()) > 0 {
@@ -67,7 +66,7 @@ func external(tensors []*onnxpb.TensorProto, nodes []*onnxpb.NodeProto) *onnxpb.
 	return nil
 }
 
-// Opset is the version of the default operator set, 0 when the file names none.
+// Opset returns the version of the default operator set, 0 if the file has none.
 func (m *Model) Opset() int {
 	for _, o := range m.proto.OpsetImport {
 		if o.Domain == "" || o.Domain == "ai.onnx" {
@@ -77,7 +76,7 @@ func (m *Model) Opset() int {
 	return 0
 }
 
-// Metadata is the file's key-value metadata.
+// Metadata returns the file's metadata.
 func (m *Model) Metadata() map[string]string {
 	out := make(map[string]string, len(m.proto.MetadataProps))
 	for _, e := range m.proto.MetadataProps {
@@ -86,7 +85,7 @@ func (m *Model) Metadata() map[string]string {
 	return out
 }
 
-// Inputs lists the inputs that a caller has to supply: those without an initialiser.
+// Inputs lists the inputs that a caller supplies: those without an initialiser.
 func (m *Model) Inputs() []Port {
 	given := map[string]bool{}
 	for _, t := range m.proto.Graph.Initializer {
@@ -110,7 +109,7 @@ func (m *Model) Outputs() []Port {
 	return out
 }
 
-// Parameters is the number of elements in the initialisers.
+// Parameters returns the number of elements in the initialisers.
 func (m *Model) Parameters() int {
 	n := 0
 	for _, t := range m.proto.Graph.Initializer {

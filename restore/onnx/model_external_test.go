@@ -9,8 +9,7 @@ import (
 	"ddiff/restore/onnx/onnxpb"
 )
 
-// A model whose values lie in another file is refused wherever it says so: it could name any
-// file of the machine.
+// A reference to another file, which could be any file of the machine, is refused wherever it occurs.
 func TestReadModelRefusesOtherFiles(t *testing.T) {
 	elsewhere := &onnxpb.TensorProto{
 		Name: "w", DataLocation: onnxpb.TensorProto_EXTERNAL,

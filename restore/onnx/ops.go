@@ -16,7 +16,7 @@ func (g *Graph) elementwise(op string, t DType, a, b Value) Value {
 	return g.apply(op, t, dims, nil, a, b)
 }
 
-// Add is a + b with broadcasting, as are the other arithmetic operations.
+// Add is a + b. Arithmetic operations broadcast.
 func (g *Graph) Add(a, b Value) Value { return g.elementwise("Add", a.DType, a, b) }
 
 // Minus is a − b.
@@ -28,7 +28,7 @@ func (g *Graph) Mul(a, b Value) Value { return g.elementwise("Mul", a.DType, a, 
 // Div is a/b.
 func (g *Graph) Div(a, b Value) Value { return g.elementwise("Div", a.DType, a, b) }
 
-// Max is the larger of a and b. Its gradient is not defined here: use it for guards.
+// Max is the larger of a and b. It has no gradient rule: use it for guards.
 func (g *Graph) Max(a, b Value) Value { return g.elementwise("Max", a.DType, a, b) }
 
 // Exp is the exponential function.
@@ -37,8 +37,8 @@ func (g *Graph) Exp(a Value) Value { return g.apply("Exp", Float, a.Dims, nil, a
 // Log is the natural logarithm.
 func (g *Graph) Log(a Value) Value { return g.apply("Log", Float, a.Dims, nil, a) }
 
-// Pow is a to the constant power p, for positive a only. It is built from Exp and Log, which
-// are several times faster than the runtime's own power on a CPU.
+// Pow is a to the constant power p, for positive a. Exp and Log are several times faster on a CPU than the runtime's
+// Pow.
 func (g *Graph) Pow(a Value, p float32) Value { return g.Exp(g.Mul(g.Log(a), g.Scalar(p))) }
 
 // Sqrt is the square root.
@@ -47,7 +47,7 @@ func (g *Graph) Sqrt(a Value) Value { return g.apply("Sqrt", Float, a.Dims, nil,
 // Neg is −a.
 func (g *Graph) Neg(a Value) Value { return g.apply("Neg", Float, a.Dims, nil, a) }
 
-// Clip limits a to [lo, hi]. Its derivative is 1 strictly inside and at the limits, 0 outside.
+// Clip limits a to [lo, hi]. Its derivative is 1 inside and at the limits, 0 outside.
 func (g *Graph) Clip(a Value, lo, hi float32) Value {
 	return g.apply("Clip", Float, a.Dims, nil, a, g.Scalar(lo), g.Scalar(hi))
 }
@@ -86,7 +86,7 @@ func (g *Graph) Transpose(a Value, perm ...int) Value {
 	return g.apply("Transpose", a.DType, dims, map[string]any{"perm": perm}, a)
 }
 
-// Reshape changes the shape, not the order of the elements.
+// Reshape changes the shape and preserves the order of the elements.
 func (g *Graph) Reshape(a Value, dims ...int) Value {
 	if size(dims) != a.Size() {
 		panic(fmt.Sprintf("onnx: Reshape of %v to %v", a.Dims, dims))
@@ -108,12 +108,11 @@ func (g *Graph) Slice(a Value, axis, start, end int) Value {
 // Reverse flips one dimension.
 func (g *Graph) Reverse(a Value, axis int) Value {
 	attrs := map[string]any{"axis": axis, "reverse": 1}
-	// From the last element downwards, to "before the first": the smallest int64 that
-	// every runtime clamps.
+	// From the last element down to "before the first", a value that every runtime clamps.
 	return g.applySlice(a, a.Dims, attrs, -1, -(1 << 31), axis, -1)
 }
 
-// applySlice emits a Slice; its geometry is kept for reverse mode, not written as attributes.
+// applySlice emits a Slice. attrs holds its geometry for reverse mode only.
 func (g *Graph) applySlice(a Value, dims []int, attrs map[string]any, start, end, axis, step int) Value {
 	out := Value{Name: g.fresh("Slice"), DType: a.DType, Dims: dims}
 	g.nodes[out.Name] = &node{op: "Slice", inputs: []Value{a}, output: out, attrs: attrs}
@@ -133,7 +132,7 @@ func (g *Graph) Concat(axis int, vs ...Value) Value {
 	return g.apply("Concat", vs[0].DType, dims, map[string]any{"axis": axis}, vs...)
 }
 
-// ReduceSum adds over the given dimensions and keeps them with length 1.
+// ReduceSum sums over the given dimensions, which remain with length 1.
 func (g *Graph) ReduceSum(a Value, axes ...int) Value {
 	dims := slices.Clone(a.Dims)
 	for _, ax := range axes {
@@ -142,8 +141,8 @@ func (g *Graph) ReduceSum(a Value, axes ...int) Value {
 	return g.apply("ReduceSum", Float, dims, map[string]any{"keepdims": 1}, a, g.Ints(axes...))
 }
 
-// Norm is the Euclidean norm of each element of the first dimension, shape [N].
-// Reverse mode does not pass through it: the solver differentiates the norm itself.
+// Norm is the Euclidean norm over all but the first dimension, of shape [N]. It has no gradient rule: the solver
+// differentiates the norm itself.
 func (g *Graph) Norm(a Value) Value {
 	flat := g.Reshape(a, a.Dims[0], a.Size()/a.Dims[0])
 	dims := []int{a.Dims[0]}

@@ -10,10 +10,10 @@ import (
 // option is one field of Options.
 type option struct {
 	key, field string
-	users      []string // the providers that have it
-	words      []string // the values, where they are words
+	providers  []string // that have the option
+	words      []string // the valid values; nil for numbers and flags
 	set        func(o *Options, value string) error
-	get        func(o Options) string // empty for the default
+	get        func(o Options) string // empty: the default
 }
 
 var (
@@ -46,14 +46,14 @@ var options = []option{
 	}, func(o Options) string { return strings.Join(o.AllowFallback, ",") }},
 }
 
-func wordOption(key, field string, users []string, at func(*Options) *string, words ...string) option {
-	return option{key, field, users, words,
+func wordOption(key, field string, providers []string, at func(*Options) *string, words ...string) option {
+	return option{key, field, providers, words,
 		func(o *Options, v string) error { *at(o) = v; return nil },
 		func(o Options) string { return *at(&o) }}
 }
 
-func flagOption(key, field string, users []string, at func(*Options) *bool) option {
-	return option{key, field, users, nil,
+func flagOption(key, field string, providers []string, at func(*Options) *bool) option {
+	return option{key, field, providers, nil,
 		func(o *Options, v string) error {
 			if v != "on" && v != "off" {
 				return fmt.Errorf("%q is neither on nor off", v)
@@ -69,7 +69,7 @@ func flagOption(key, field string, users []string, at func(*Options) *bool) opti
 		}}
 }
 
-// parseBytes reads a number of bytes, with KiB, MiB or GiB behind it if wanted.
+// parseBytes parses a number of bytes with an optional suffix KiB, MiB or GiB.
 func parseBytes(s string) (int64, error) {
 	number, unit := s, int64(1)
 	for suffix, size := range map[string]int64{"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30} {
@@ -84,7 +84,7 @@ func parseBytes(s string) (int64, error) {
 	return n * unit, nil
 }
 
-// Set sets the field of a key, as in "tf32=on". The error names the key.
+// Set sets an option from KEY=VALUE, such as "tf32=on". The error names the key.
 func (o *Options) Set(setting string) error {
 	key, value, ok := strings.Cut(setting, "=")
 	var keys []string
@@ -103,16 +103,16 @@ func (o *Options) Set(setting string) error {
 	return fmt.Errorf("%q is not KEY=VALUE with a key of %s", setting, strings.Join(keys, ", "))
 }
 
-// validate names the first field that is wrong, or that the provider does not have.
+// validate names the first field that is invalid or that the provider does not have.
 func (o Options) validate(provider string) error {
 	for _, opt := range options {
 		v := opt.get(o)
 		switch {
 		case v == "":
 		case provider == ProviderAuto:
-			return fmt.Errorf("Options.%s: it needs a provider by name (%s), not auto", opt.field, strings.Join(opt.users, ", "))
-		case !slices.Contains(opt.users, provider):
-			return fmt.Errorf("Options.%s: provider %s has no such setting, only %s", opt.field, provider, strings.Join(opt.users, ", "))
+			return fmt.Errorf("Options.%s: needs an explicit provider (%s) instead of auto", opt.field, strings.Join(opt.providers, ", "))
+		case !slices.Contains(opt.providers, provider):
+			return fmt.Errorf("Options.%s: not an option of provider %s; only of %s", opt.field, provider, strings.Join(opt.providers, ", "))
 		case len(opt.words) > 0 && !slices.Contains(opt.words, v):
 			return fmt.Errorf("Options.%s: %q is none of %s", opt.field, v, strings.Join(opt.words, ", "))
 		}

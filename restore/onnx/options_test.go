@@ -27,7 +27,7 @@ func TestParseDevice(t *testing.T) {
 	}
 }
 
-// Each field of Options has a key, is recorded, and is refused where no provider has it.
+// Each field of Options has a key, is recorded, and is refused by providers that do not have it.
 func TestOptions(t *testing.T) {
 	t.Parallel()
 	settings := map[string]string{
@@ -51,7 +51,7 @@ func TestOptions(t *testing.T) {
 		}
 		for _, provider := range Providers() {
 			err := Config{Library: "x", Provider: provider, Options: o}.Validate()
-			if allowed := slices.Contains(opt.users, provider); allowed != (err == nil) {
+			if allowed := slices.Contains(opt.providers, provider); allowed != (err == nil) {
 				t.Errorf("%s for %s: error %v", opt.key, provider, err)
 			}
 			if err != nil && !strings.HasPrefix(err.Error(), "Options."+opt.field+": ") {
@@ -75,7 +75,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// What the providers are told without options, and with all of them.
+// TestSettings compares the settings of each provider without options and with all of them.
 func TestSettings(t *testing.T) {
 	t.Parallel()
 	session := map[string]string{"session.dynamic_block_base": "4", "session.set_denormal_as_zero": "0"}
@@ -148,7 +148,7 @@ func TestEngineCache(t *testing.T) {
 	}
 	for i, k := range keys {
 		if slices.Index(keys, k) != i {
-			t.Errorf("key %d is that of another engine", i)
+			t.Errorf("engine key %d is not unique", i)
 		}
 	}
 	if again := engineKey([]byte("m"), gpus, "1.29.0", d, Options{CacheDir: "/elsewhere"}); again != keys[0] {

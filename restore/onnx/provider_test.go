@@ -25,7 +25,7 @@ func TestBadModelIsAnError(t *testing.T) {
 	}
 }
 
-// Without a GPU, auto is the CPU and a GPU by name is an error; with one it is used.
+// Without a GPU, auto is the CPU and an explicit GPU is an error; with a GPU, both use it.
 func TestChosenProvider(t *testing.T) {
 	rt := onnxtest.Runtime(t)
 	auto, err := rt.With(onnx.Config{})
@@ -46,7 +46,7 @@ func TestChosenProvider(t *testing.T) {
 	}
 }
 
-// A tensor that was closed is an error, and not a crash in the library.
+// A closed tensor is an error instead of a crash in the library.
 func TestClosedTensor(t *testing.T) {
 	t.Parallel()
 	g := onnx.NewGraph(onnx.DefaultOpset)
@@ -67,7 +67,7 @@ func TestClosedTensor(t *testing.T) {
 	}
 	defer onnx.CloseTensors(tensors)
 	if err := s.Run(t.Context(), tensors[:1], []*onnx.Tensor{nil}); err == nil {
-		t.Error("an output was left to the binding")
+		t.Error("a nil output was accepted")
 	}
 	tensors[1].Close()
 	if err := s.Run(t.Context(), tensors[:1], tensors[1:]); err == nil {

@@ -17,31 +17,30 @@ import (
 var (
 	// ErrRuntime: the shared library cannot be loaded or answers with an error.
 	ErrRuntime = errors.New("ONNX Runtime")
-	// ErrAlreadyOpen: this process holds an open Runtime; it can hold one at a time.
+	// ErrAlreadyOpen: a Runtime is open; a process can have one at a time.
 	ErrAlreadyOpen = errors.New("ONNX Runtime is already open in this process")
-	// ErrProvider: the execution provider that was asked for cannot be used.
+	// ErrProvider: the requested execution provider cannot be used.
 	ErrProvider = errors.New("execution provider is not available")
 )
 
-// Config says how to open the runtime.
+// Config configures the runtime.
 type Config struct {
 	// Library is the path of the shared library. Required.
 	Library string
 	// Provider is the execution provider. Default: auto.
 	Provider string
-	// Device is the index of the GPU. Default: 0. WebGPU has no other: choose with
-	// Options.Power.
+	// Device is the index of the GPU. Default: 0, the only one of WebGPU, which chooses by Options.Power.
 	Device int
 	// Options are the settings of the provider.
 	Options Options
-	// Threads is the number of threads of one operation on the CPU. Default: 0, which means
-	// as many as Go runs on (all cores, or the limit of a container).
+	// Threads is the number of threads of one operation on the CPU. Default: GOMAXPROCS, which is the number of cores or
+	// the limit of a container.
 	Threads int
-	// Logger is told the provider that was chosen, and why. Default: discard.
+	// Logger receives the choice of the provider and its reason. Default: discard.
 	Logger *slog.Logger
 }
 
-// Validate names the first field that is wrong, or contradicts another.
+// Validate names the first field that is invalid or contradicts another.
 func (c Config) Validate() error {
 	provider := c.Provider
 	if provider == "" {
@@ -57,7 +56,7 @@ func (c Config) Validate() error {
 	case c.Device > 0 && provider == ProviderWebGPU:
 		return fmt.Errorf("Device: %d: webgpu has only device 0; choose one of several GPUs with Options.Power", c.Device)
 	case c.Device > 0 && provider == ProviderCPU:
-		return fmt.Errorf("Device: %d: the cpu has no number", c.Device)
+		return fmt.Errorf("Device: %d: the cpu has no index", c.Device)
 	case c.Threads < 0:
 		return fmt.Errorf("Threads: %d is negative", c.Threads)
 	}
@@ -70,7 +69,7 @@ type Runtime struct {
 	device  Device
 	version string
 	thread  *thread // nil on the CPU
-	view    bool    // made by With
+	shared  bool    // made by With, on the library of another Runtime
 }
 
 var (
@@ -78,8 +77,8 @@ var (
 	opened bool
 )
 
-// Open loads the library and chooses the provider. Only one Runtime can be open in a
-// process; Close it before opening another, or see With.
+// Open loads the library and chooses the provider. It returns ErrAlreadyOpen until the Runtime that is open is closed;
+// see With for another provider.
 func Open(cfg Config) (*Runtime, error) {
 	cfg, err := cfg.complete()
 	if err != nil {
@@ -90,12 +89,12 @@ func Open(cfg Config) (*Runtime, error) {
 	if opened {
 		return nil, ErrAlreadyOpen
 	}
-	// Official builds report their use to their maker, and keep a record among the user's files.
+	// Disable the telemetry of official builds.
 	if err := os.Setenv("ORT_DISABLE_TELEMETRY", "1"); err != nil {
 		return nil, fmt.Errorf("open ONNX Runtime: %w", err)
 	}
 	ort.SetSharedLibraryPath(cfg.Library)
-	if _, err := keepSignals(func() error { return ort.InitializeEnvironment(ort.WithLogLevelError()) }); err != nil {
+	if _, err := preserveSignals(func() error { return ort.InitializeEnvironment(ort.WithLogLevelError()) }); err != nil {
 		return nil, fmt.Errorf("load %s: %w: %w", cfg.Library, ErrRuntime, err)
 	}
 	r, err := start(cfg)
@@ -107,8 +106,8 @@ func Open(cfg Config) (*Runtime, error) {
 	return r, nil
 }
 
-// With is a second Runtime on the library that is open, with its own provider and options,
-// as for comparing a GPU with the CPU. Library is that of r. Close it before r.
+// With returns a second Runtime with its own provider and options on the library of r, for example to compare a GPU with
+// the CPU. cfg.Library is ignored. Close it before r.
 func (r *Runtime) With(cfg Config) (*Runtime, error) {
 	cfg.Library = r.cfg.Library
 	if cfg.Logger == nil {
@@ -122,11 +121,11 @@ func (r *Runtime) With(cfg Config) (*Runtime, error) {
 	if err != nil {
 		return nil, err
 	}
-	other.view = true
+	other.shared = true
 	return other, nil
 }
 
-// complete checks the configuration and fills in what was left out.
+// complete validates the configuration and fills in defaults.
 func (c Config) complete() (Config, error) {
 	if err := c.Validate(); err != nil {
 		return c, fmt.Errorf("open ONNX Runtime: %w", err)
@@ -143,11 +142,11 @@ func (c Config) complete() (Config, error) {
 	return c, nil
 }
 
-// start settles the provider of a Runtime on the library that is loaded.
+// start makes a Runtime on the loaded library and chooses its provider.
 func start(cfg Config) (*Runtime, error) {
 	r := &Runtime{cfg: cfg, version: ort.GetVersion(), device: Device{Provider: ProviderCPU}}
 	if cfg.Provider != ProviderCPU {
-		if err := r.settle(); err != nil {
+		if err := r.chooseProvider(); err != nil {
 			return nil, err
 		}
 	}
@@ -155,8 +154,8 @@ func start(cfg Config) (*Runtime, error) {
 	return r, nil
 }
 
-// settle tries the provider with a session of a tiny graph.
-func (r *Runtime) settle() error {
+// chooseProvider tries the provider with a session of a tiny graph. Auto falls back to the CPU.
+func (r *Runtime) chooseProvider() error {
 	d := Device{Provider: r.cfg.Provider, Index: r.cfg.Device}
 	if r.cfg.Provider == ProviderAuto {
 		d.Provider = ProviderCUDA
@@ -194,19 +193,19 @@ func (r *Runtime) probe() error {
 	return s.Close()
 }
 
-// Provider is the execution provider in use; never ProviderAuto.
+// Provider returns the execution provider in use, never ProviderAuto.
 func (r *Runtime) Provider() string { return r.device.Provider }
 
-// GPU tells whether the provider computes on a GPU.
+// GPU reports whether the provider computes on a GPU.
 func (r *Runtime) GPU() bool { return r.device.gpu() }
 
-// Version is what the library says of itself.
+// Version returns the version of the library.
 func (r *Runtime) Version() string { return r.version }
 
 // Threads is the number of threads of one operation on the CPU.
 func (r *Runtime) Threads() int { return r.cfg.Threads }
 
-// Device names the device in use, as in "cuda:0", empty on the CPU.
+// Device names the device in use, such as "cuda:0"; empty on the CPU.
 func (r *Runtime) Device() string {
 	if r.device.gpu() {
 		return r.device.String()
@@ -214,14 +213,13 @@ func (r *Runtime) Device() string {
 	return ""
 }
 
-// Close unloads the runtime, or ends what With made. All sessions and tensors must be closed
-// before.
+// Close unloads the library, unless With made r. Close all sessions and tensors before.
 func (r *Runtime) Close() error {
 	openMu.Lock()
 	defer openMu.Unlock()
 	r.thread.stop()
 	r.thread = nil
-	if r.view || !opened {
+	if r.shared || !opened {
 		return nil
 	}
 	opened = false

@@ -8,15 +8,15 @@ import (
 	"testing"
 )
 
-func TestKeepSignals(t *testing.T) {
+func TestPreserveSignals(t *testing.T) {
 	defer signal.Reset(syscall.SIGUSR2)
-	changed, err := keepSignals(func() error { signal.Ignore(syscall.SIGUSR2); return nil })
+	changed, err := preserveSignals(func() error { signal.Ignore(syscall.SIGUSR2); return nil })
 	if err != nil || changed != 1 {
-		t.Errorf("%d handlers put back, error %v; want 1", changed, err)
+		t.Errorf("%d handlers restored, error %v; want 1", changed, err)
 	}
-	changed, err = keepSignals(func() error { return nil })
+	changed, err = preserveSignals(func() error { return nil })
 	if err != nil || changed != 0 {
-		t.Errorf("%d handlers put back, error %v; want 0", changed, err)
+		t.Errorf("%d handlers restored, error %v; want 0", changed, err)
 	}
 }
 

@@ -8,15 +8,15 @@ import (
 	ort "github.com/yalue/onnxruntime_go"
 )
 
-// Session is a model that is ready to run. A Session is used by one goroutine at a time.
+// Session is a compiled model. One goroutine at a time uses it.
 type Session struct {
 	session *ort.DynamicAdvancedSession
 	runtime *Runtime
 	warm    bool
 }
 
-// NewSession prepares a model. inputs and outputs fix the order of the tensors in Run.
-// ErrFallback: on a GPU, a node of the model would run on the CPU; the message names it.
+// NewSession compiles a model. inputs and outputs set the order of the tensors in Run. It returns ErrFallback, naming the
+// node, if a node would run on the CPU instead of the GPU.
 func (r *Runtime) NewSession(model []byte, inputs, outputs []string) (*Session, error) {
 	s, err := r.compile(model, inputs, outputs, sessionSettings(r.device.gpu()), "")
 	if r.device.gpu() && refusedFallback(err) {
@@ -25,27 +25,26 @@ func (r *Runtime) NewSession(model []byte, inputs, outputs []string) (*Session, 
 	return s, err
 }
 
-// compile makes a session with the given configuration entries. profile, if not empty, is
-// the beginning of the name of a file to which the session writes when it is closed which
-// node ran where.
+// compile makes a session with the given configuration entries. Close writes a profile with the device of each node to a
+// file whose name begins with profile, unless profile is empty.
 func (r *Runtime) compile(model []byte, inputs, outputs []string, entries map[string]string, profile string) (*Session, error) {
 	opts, err := ort.NewSessionOptions()
 	if err != nil {
-		return nil, failed("make session options", err)
+		return nil, wrapError("make session options", err)
 	}
 	defer opts.Destroy()
 	s := &Session{runtime: r}
 	err = r.thread.do(func() error {
 		if err := r.configure(opts, model, entries, profile); err != nil {
-			return failed("configure session", err)
+			return wrapError("configure session", err)
 		}
-		changed, err := keepSignals(func() error {
+		changed, err := preserveSignals(func() error {
 			var err error
 			s.session, err = ort.NewDynamicAdvancedSessionWithONNXData(model, inputs, outputs, opts)
 			return err
 		})
-		r.restored(changed)
-		return failed("make session", err)
+		r.logRestored(changed)
+		return wrapError("make session", err)
 	})
 	if err != nil {
 		return nil, err
@@ -64,7 +63,7 @@ func (r *Runtime) configure(opts *ort.SessionOptions, model []byte, entries map[
 		steps = append(steps, func() error { return opts.AddSessionConfigEntry(k, entries[k]) })
 	}
 	if r.device.gpu() {
-		// The guard's refusal comes as an error; the library need not print it too.
+		// The guard's refusal is returned as an error; do not print it too.
 		steps = append(steps, func() error { return opts.SetLogSeverityLevel(ort.LoggingLevelFatal) })
 	}
 	if profile != "" {
@@ -78,21 +77,18 @@ func (r *Runtime) configure(opts *ort.SessionOptions, model []byte, entries map[
 	return nil
 }
 
-func (r *Runtime) restored(changed int) {
+func (r *Runtime) logRestored(changed int) {
 	if changed > 0 {
-		r.cfg.Logger.Debug("put signal handlers back that the provider had replaced", "signals", changed)
+		r.cfg.Logger.Debug("restored signal handlers that the provider had replaced", "signals", changed)
 	}
 }
 
-// Run computes the outputs. Tensors are given in the order of NewSession. The context is
-// looked at before the call only: a call is one chunk of steps, the smallest unit of work.
-// ErrMemory: there is no memory for it.
+// Run computes the outputs. Tensors are in the order of NewSession. Run checks the context before the call only: a call
+// is one chunk of steps, the smallest unit of work. It returns ErrMemory and ErrDeviceLost.
 //
-// All outputs are given by the caller: the binding copies half of an output of float16 that
-// it has to make itself (createTensorFromOrtValue of onnxruntime_go, up to v1.35.0), and so
-// inputs and outputs of a model are float32 or int64. Its I/O bindings are not used: until
-// v1.30.1 GetBoundOutputNames mixed up the names of several outputs, and an input that is
-// bound is copied once, when it is bound.
+// The caller supplies all outputs, as float32 or int64: the binding copies only half of a float16 output that it
+// allocates itself (createTensorFromOrtValue of onnxruntime_go, up to v1.35.0). I/O bindings are not used: until v1.30.1
+// GetBoundOutputNames mixed up the names of several outputs, and a bound input is copied once, when it is bound.
 func (s *Session) Run(ctx context.Context, inputs, outputs []*Tensor) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -105,7 +101,7 @@ func (s *Session) Run(ctx context.Context, inputs, outputs []*Tensor) error {
 	if err != nil {
 		return err
 	}
-	// The binding keeps C pointers to the tensors' elements, which the collector does not see.
+	// The binding holds C pointers to the tensors' elements, which the garbage collector does not see.
 	defer runtime.KeepAlive(inputs)
 	defer runtime.KeepAlive(outputs)
 	err = s.runtime.thread.do(func() error {
@@ -113,19 +109,19 @@ func (s *Session) Run(ctx context.Context, inputs, outputs []*Tensor) error {
 		if s.warm {
 			return run()
 		}
-		changed, err := keepSignals(run)
-		s.runtime.restored(changed)
+		changed, err := preserveSignals(run)
+		s.runtime.logRestored(changed)
 		s.warm = true
 		return err
 	})
-	return failed("run", err)
+	return wrapError("run", err)
 }
 
 func values(ts []*Tensor) ([]ort.Value, error) {
 	out := make([]ort.Value, len(ts))
 	for i, t := range ts {
 		if t == nil || t.value == nil {
-			return nil, fmt.Errorf("run: tensor %d is closed, or none", i+1)
+			return nil, fmt.Errorf("run: tensor %d is nil or closed", i+1)
 		}
 		out[i] = t.value
 	}

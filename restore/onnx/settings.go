@@ -11,13 +11,13 @@ import (
 // sessionSettings are the entries of a session's configuration.
 func sessionSettings(gpu bool) map[string]string {
 	s := map[string]string{
-		// Small blocks of work even out when a core is slower or shared.
+		// Small blocks of work balance the load when a core is slower or shared.
 		"session.dynamic_block_base": "4",
-		// Results must not depend on the CPU's treatment of subnormal numbers.
+		// Results must not depend on flushing subnormal numbers to zero.
 		"session.set_denormal_as_zero": "0",
 	}
 	if gpu {
-		// A node that would run on the CPU unnoticed is an error, see guard.go.
+		// Refuse nodes that would run on the CPU, see guard.go.
 		s[guardKey] = "1"
 	}
 	return s
@@ -30,16 +30,12 @@ func bit(on bool) string {
 	return "0"
 }
 
-// choose picks the value of a word; the empty word is the default.
-func choose(word string, values map[string]string) string { return values[word] }
-
-// cudaSettings are the options of the CUDA provider. All are passed in one update, which
-// leaves nothing to the library's own defaults.
+// cudaSettings are the options of the CUDA provider, all explicit, so that the library's defaults do not matter.
 func cudaSettings(index int, o Options) map[string]string {
 	s := map[string]string{
 		"device_id":                    strconv.Itoa(index),
-		"arena_extend_strategy":        choose(o.Arena, map[string]string{"": "kSameAsRequested", ArenaSameAsRequested: "kSameAsRequested", ArenaNextPowerOfTwo: "kNextPowerOfTwo"}),
-		"cudnn_conv_algo_search":       choose(o.ConvSearch, map[string]string{"": "HEURISTIC", SearchHeuristic: "HEURISTIC", SearchExhaustive: "EXHAUSTIVE", SearchDefault: "DEFAULT"}),
+		"arena_extend_strategy":        map[string]string{"": "kSameAsRequested", ArenaSameAsRequested: "kSameAsRequested", ArenaNextPowerOfTwo: "kNextPowerOfTwo"}[o.Arena],
+		"cudnn_conv_algo_search":       map[string]string{"": "HEURISTIC", SearchHeuristic: "HEURISTIC", SearchExhaustive: "EXHAUSTIVE", SearchDefault: "DEFAULT"}[o.ConvSearch],
 		"cudnn_conv_use_max_workspace": "1",
 		"do_copy_in_default_stream":    "1",
 		"use_tf32":                     bit(o.TF32),
@@ -51,8 +47,8 @@ func cudaSettings(index int, o Options) map[string]string {
 	return s
 }
 
-// tensorRTSettings are the options of the TensorRT provider. Whether it may use TF32 is no
-// option of it (microsoft/onnxruntime#26029): see noTF32.
+// tensorRTSettings are the options of the TensorRT provider. TF32 is not among them (microsoft/onnxruntime#26029): see
+// noTF32.
 func tensorRTSettings(index int, o Options, cache string) map[string]string {
 	return map[string]string{
 		"device_id":               strconv.Itoa(index),
@@ -64,29 +60,27 @@ func tensorRTSettings(index int, o Options, cache string) map[string]string {
 	}
 }
 
-// noTF32 is the environment variable by which NVIDIA's libraries leave TF32 alone. They read
-// it once: in a process that has used TensorRT without TF32, nothing uses TF32.
+// noTF32 is the environment variable that disables TF32 in NVIDIA's libraries. They read it once: after TensorRT without
+// TF32, nothing in the process uses TF32.
 const noTF32 = "NVIDIA_TF32_OVERRIDE"
 
-// webGPUSettings are the options of the WebGPU provider. The library looks for them under a
-// prefix that it puts before each key, and passes over keys that it does not know.
+// webGPUSettings are the options of the WebGPU provider. The library adds a prefix to each key and ignores unknown keys.
 func webGPUSettings(o Options) map[string]string {
 	s := map[string]string{
 		"deviceId": "0",
-		// int64 values are computed as 32 bits on the device: the time index is below 2³¹.
-		// Without it such nodes are left to the CPU.
+		// The device computes int64 values in 32 bits, which suffice for the time index. Without this entry such nodes
+		// run on the CPU.
 		"enableInt64":     "1",
 		"preferredLayout": strings.ToUpper(o.Layout),
-		"powerPreference": choose(o.Power, map[string]string{PowerHigh: "high-performance", PowerLow: "low-power"}),
+		"powerPreference": map[string]string{PowerHigh: "high-performance", PowerLow: "low-power"}[o.Power],
 		"validationMode":  o.Validation,
 	}
 	maps.DeleteFunc(s, func(_, v string) bool { return v == "" })
 	return s
 }
 
-// Settings are the session's configuration and the provider's options as the library gets
-// them, for the record: two results with equal settings, library and device were computed in
-// the same way. Paths and the number of threads are left out.
+// Settings returns the session's configuration and the provider's options in the form of the library, without paths and
+// the number of threads. Results with equal settings, library and device were computed in the same way.
 func (r *Runtime) Settings() map[string]string {
 	out := sessionSettings(r.device.gpu())
 	add := func(prefix string, s map[string]string) {
@@ -115,7 +109,7 @@ func (r *Runtime) Settings() map[string]string {
 	return out
 }
 
-// appendProvider adds the provider to a session's options. The CPU is always there.
+// appendProvider adds the provider to a session's options, which always include the CPU.
 func (r *Runtime) appendProvider(opts *ort.SessionOptions, d Device, model []byte) error {
 	switch d.Provider {
 	case ProviderCUDA:
@@ -136,7 +130,7 @@ func (r *Runtime) appendProvider(opts *ort.SessionOptions, d Device, model []byt
 		if err := opts.AppendExecutionProviderTensorRT(trt); err != nil {
 			return err
 		}
-		// What TensorRT does not take runs on CUDA.
+		// Nodes that TensorRT does not support run on CUDA.
 		return appendCUDA(opts, cudaSettings(d.Index, r.cfg.Options))
 	case ProviderWebGPU:
 		return opts.AppendExecutionProvider("WebGPU", webGPUSettings(r.cfg.Options))

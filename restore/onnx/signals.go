@@ -33,11 +33,10 @@ import "sync"
 
 var signalMu sync.Mutex
 
-// keepSignals runs f and puts back every signal handler that it changed, and returns how
-// many those were. Execution providers install handlers of their own (CUDA does so when a
-// session is made and again in its first run) without the flags that Go needs: a Ctrl-C
-// during inference would then crash the process (yalue/onnxruntime_go#140).
-func keepSignals(f func() error) (changed int, err error) {
+// preserveSignals runs f, restores the signal handlers that f changed and returns their number. Execution providers
+// install handlers (CUDA does when a session is made and in its first run) without the flags that Go needs: a Ctrl-C
+// during inference would crash the process (yalue/onnxruntime_go#140).
+func preserveSignals(f func() error) (changed int, err error) {
 	signalMu.Lock()
 	defer signalMu.Unlock()
 	C.ddiff_save_signals()

@@ -6,9 +6,8 @@ import (
 	ort "github.com/yalue/onnxruntime_go"
 )
 
-// Tensor is a tensor in host memory that a Session can read or write. Its Go slice is what
-// the runtime sees: change the contents, not the slice. The struct keeps the slice alive
-// for as long as the runtime holds its address; call Close when no session uses it any more.
+// Tensor is a tensor in host memory that a Session reads or writes. The runtime accesses the Go slice directly: change
+// its contents, do not replace it. Close the tensor after the last use by a session.
 type Tensor struct {
 	// F32 holds the elements of a float tensor, I64 those of an int64 tensor.
 	F32 []float32
@@ -18,7 +17,7 @@ type Tensor struct {
 	value ort.Value
 }
 
-// NewTensor makes a zeroed float or int64 tensor of at least one dimension.
+// NewTensor makes a float or int64 tensor of zeros with at least one dimension.
 func NewTensor(t DType, dims ...int) (*Tensor, error) {
 	x := &Tensor{dims: dims}
 	shape := ort.NewShape(int64s(dims)...)
@@ -39,7 +38,7 @@ func NewTensor(t DType, dims ...int) (*Tensor, error) {
 	return x, nil
 }
 
-// Dims is the shape.
+// Dims returns the shape.
 func (t *Tensor) Dims() []int { return t.dims }
 
 // Close releases the runtime's handle. The slices stay readable.
@@ -52,20 +51,20 @@ func (t *Tensor) Close() error {
 	return err
 }
 
-// NewTensors makes one tensor for each value, and closes all of them if one cannot be made.
+// NewTensors makes one tensor for each value. On an error it closes those that it made.
 func NewTensors(values ...Value) (tensors []*Tensor, err error) {
 	for _, v := range values {
 		t, err := NewTensor(v.DType, v.Dims...)
 		if err != nil {
 			CloseTensors(tensors)
-			return nil, fmt.Errorf("input %s: %w", v.Name, err)
+			return nil, fmt.Errorf("value %s: %w", v.Name, err)
 		}
 		tensors = append(tensors, t)
 	}
 	return tensors, nil
 }
 
-// CloseTensors closes all of them.
+// CloseTensors closes the tensors.
 func CloseTensors(tensors []*Tensor) {
 	for _, t := range tensors {
 		t.Close()

@@ -2,9 +2,8 @@ package onnx
 
 import "runtime"
 
-// thread is one thread of the operating system on which everything of a GPU is done. The
-// CUDA provider keeps a context (streams, handles, workspace) for each thread that calls it,
-// and goroutines move between threads.
+// thread is the only thread of the operating system that uses the GPU. The CUDA provider allocates a context (streams,
+// handles, workspace) for each calling thread, and goroutines move between threads.
 type thread struct {
 	work chan func()
 }
@@ -12,7 +11,7 @@ type thread struct {
 func startThread() *thread {
 	t := &thread{work: make(chan func())}
 	go func() {
-		// Not unlocked: the thread ends with the goroutine, and with it what the provider keeps.
+		// Without an unlock the thread ends with the goroutine, and the provider frees its context.
 		runtime.LockOSThread()
 		for f := range t.work {
 			f()
@@ -21,7 +20,7 @@ func startThread() *thread {
 	return t
 }
 
-// do runs f on the thread, or on the caller's where there is none.
+// do runs f on the thread, or on the caller's if t is nil.
 func (t *thread) do(f func() error) error {
 	if t == nil {
 		return f()

@@ -8,7 +8,7 @@ type DType int32
 // The element types that built graphs use.
 const (
 	Float   DType = DType(onnxpb.TensorProto_FLOAT)
-	Float16 DType = DType(onnxpb.TensorProto_FLOAT16) // inside of models only
+	Float16 DType = DType(onnxpb.TensorProto_FLOAT16) // only inside models
 	Int64   DType = DType(onnxpb.TensorProto_INT64)
 	Bool    DType = DType(onnxpb.TensorProto_BOOL)
 )
@@ -34,19 +34,7 @@ func size(dims []int) int {
 	return n
 }
 
-func equalDims(a, b []int) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i] != b[i] {
-			return false
-		}
-	}
-	return true
-}
-
-// broadcast gives the NumPy broadcast of two shapes.
+// broadcast returns the NumPy broadcast of two shapes, or false if there is none.
 func broadcast(a, b []int) ([]int, bool) {
 	n := max(len(a), len(b))
 	out := make([]int, n)

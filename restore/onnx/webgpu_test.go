@@ -19,13 +19,13 @@ func TestWebGPUOpens(t *testing.T) {
 	if s := rt.Settings(); s["session.disable_cpu_ep_fallback"] != "1" || s["webgpu.enableInt64"] != "1" {
 		t.Errorf("settings %v", s)
 	}
-	// The runtime that it was made beside is as it was.
+	// The CPU runtime is unchanged.
 	if cpu := onnxtest.Runtime(t); cpu.Provider() != onnx.ProviderCPU || cpu.Device() != "" || cpu.GPU() {
 		t.Errorf("provider %q, device %q", cpu.Provider(), cpu.Device())
 	}
 }
 
-// Options reach the provider: it refuses a value that it does not know.
+// Options reach the provider, which refuses an unknown value.
 func TestWebGPUOptions(t *testing.T) {
 	onnxtest.WebGPU(t)
 	rt, err := onnxtest.Runtime(t).With(onnx.Config{
@@ -43,7 +43,7 @@ func TestWebGPUOptions(t *testing.T) {
 	}
 }
 
-// looped doubles x three times in a Loop, which WebGPU has not.
+// looped doubles x three times in a Loop, which WebGPU does not support.
 func looped() (g *onnx.Graph, x, y onnx.Value) {
 	g = onnx.NewGraph(onnx.DefaultOpset)
 	x = g.Input("x", onnx.Float, 2)
@@ -65,9 +65,9 @@ func TestGuardNamesNodes(t *testing.T) {
 	if !errors.Is(err, onnx.ErrFallback) || !errors.Is(err, onnx.ErrRuntime) {
 		t.Fatalf("error %v, want ErrFallback", err)
 	}
-	for _, want := range []string{"webgpu cannot do", "Loop final_", "allow_fallback="} {
+	for _, want := range []string{"webgpu does not support", "Loop final_", "allow_fallback="} {
 		if !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v does not say %q", err, want)
+			t.Errorf("error %v does not contain %q", err, want)
 		}
 	}
 	if strings.Contains(err.Error(), "\n") {
@@ -94,7 +94,7 @@ func TestAllowedFallback(t *testing.T) {
 	}
 }
 
-// A tensor that no device has room for is ErrMemory, and the runtime goes on.
+// A tensor that is too large for any device is ErrMemory; the runtime stays usable.
 func TestWebGPUMemory(t *testing.T) {
 	rt := onnxtest.WebGPU(t)
 	if _, err := expand(t, rt, 1<<28); !errors.Is(err, onnx.ErrMemory) || strings.Contains(err.Error(), "\n") {
@@ -105,7 +105,7 @@ func TestWebGPUMemory(t *testing.T) {
 	}
 }
 
-// The bundled prior in float16, where the device has it.
+// The bundled prior predicts in float16 on devices that have it.
 func TestWebGPUHalf(t *testing.T) {
 	rt := onnxtest.WebGPU(t)
 	m := bundledModel(t)
@@ -127,7 +127,7 @@ func TestWebGPUHalf(t *testing.T) {
 	}
 	s, err := rt.NewSession(model, []string{"x"}, []string{"y"})
 	if err != nil {
-		// A device without the feature says so.
+		// Without the feature, the error names it.
 		if !errors.Is(err, onnx.ErrRuntime) || !strings.Contains(err.Error(), "requires f16 but the device does not support it") {
 			t.Errorf("error %v", err)
 		}

@@ -2,7 +2,7 @@ package operator
 
 import "ddiff/restore/onnx"
 
-// matrix is a small dense constant, row by row.
+// matrix is a small dense constant, stored row by row.
 type matrix struct {
 	rows, cols int
 	data       []float32

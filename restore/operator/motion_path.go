@@ -8,11 +8,10 @@ import (
 	"ddiff/restore/noise"
 )
 
-// motionKernel draws a size×size blur kernel along a random path, the process that DPS and
-// DAPS take from the motion blur generator of Borodenko: a path whose length is a random
-// part of the kernel's diagonal, in short straight steps of random length whose directions
-// wander and now and then swing to the other side. intensity in (0, 1] makes the path longer
-// and more bent. The kernel is non-negative, sums to 1 and is centred on its path.
+// motionKernel draws a size×size blur kernel along a random path, as DPS and DAPS do with the motion blur generator of
+// Borodenko. The path's length is a random part of the kernel's diagonal; its straight steps have random lengths and
+// directions that wander and sometimes swing to the other side. intensity in (0, 1] makes the path longer and more bent.
+// The kernel is non-negative, sums to 1 and is centred on its path.
 func motionKernel(r *noise.Stream, size int, intensity float64) []float32 {
 	path := centred(motionPath(r, size, intensity))
 	turn := cmplx.Rect(1, r.Between(0, math.Pi))
@@ -28,7 +27,7 @@ func motionKernel(r *noise.Stream, size int, intensity float64) []float32 {
 	return normalised(smoothed(grid, size, 0.5*float64(size)/61), size)
 }
 
-// motionPath is the sequence of points, in pixels.
+// motionPath returns the points of a path, in pixels.
 func motionPath(r *noise.Stream, size int, intensity float64) []complex128 {
 	diagonal := math.Sqrt2 * float64(size)
 	length := 0.75 * diagonal * (r.Uniform() + r.Between(0, intensity*intensity))
@@ -65,7 +64,7 @@ func betaTwo(r *noise.Stream, b int) float64 {
 	return u[1]
 }
 
-// centred moves the mean of the points to 0.
+// centred shifts the mean of the points to 0.
 func centred(path []complex128) []complex128 {
 	mean := complex(0, 0)
 	for _, p := range path {
@@ -78,8 +77,7 @@ func centred(path []complex128) []complex128 {
 	return path
 }
 
-// drawLine spreads points along a segment over the four nearest pixels; what falls off the
-// grid is lost.
+// drawLine spreads points along a segment over the four nearest pixels and drops those outside the grid.
 func drawLine(grid []float64, size int, from, to complex128) {
 	const perPixel = 8
 	n := int(cmplx.Abs(to-from)*perPixel) + 1
@@ -98,7 +96,7 @@ func drawLine(grid []float64, size int, from, to complex128) {
 	}
 }
 
-// smoothed gives the line its width by a small Gaussian.
+// smoothed widens the line by a small Gaussian.
 func smoothed(grid []float64, size int, std float64) []float64 {
 	const radius = 3
 	taps := gaussianTaps(2*radius+1, max(std, 0.2))

@@ -8,9 +8,9 @@ const (
 	colAxis = 3
 )
 
-// split takes a value apart along an axis of even length n: even[i] = v[i] + v[n−1−i] and
-// odd[i] = v[i] − v[n−1−i], for i < n/2. A linear map whose rows are symmetric or
-// antisymmetric about the centre needs only one of them, and half the products.
+// split separates the parities of a value along an axis of even length n: even[i] = v[i] + v[n−1−i] and
+// odd[i] = v[i] − v[n−1−i] for i < n/2. A linear map whose rows are symmetric or antisymmetric about the centre needs
+// only one of the two, and half the products.
 func split(g *onnx.Graph, v onnx.Value, axis int) (even, odd onnx.Value) {
 	n := v.Dims[axis]
 	head := g.Slice(v, axis, 0, n/2)
@@ -18,13 +18,12 @@ func split(g *onnx.Graph, v onnx.Value, axis int) (even, odd onnx.Value) {
 	return g.Add(head, tail), g.Minus(head, tail)
 }
 
-// join is the counterpart: the value whose first half is even + odd and whose second half,
-// read from the end, is even − odd.
+// join returns the value whose first half is even + odd and whose second half, read from the end, is even − odd.
 func join(g *onnx.Graph, even, odd onnx.Value, axis int) onnx.Value {
 	return g.Concat(axis, g.Add(even, odd), g.Reverse(g.Minus(even, odd), axis))
 }
 
-// along multiplies m onto an axis of v: m·v for rows, v·mᵀ for columns.
+// along multiplies an axis of v by m: m·v for rows, v·mᵀ for columns.
 func along(g *onnx.Graph, m *matrix, v onnx.Value, axis int) onnx.Value {
 	if axis == rowAxis {
 		return g.MatMul(m.value(g), v)

@@ -6,25 +6,22 @@ import (
 	"ddiff/restore/onnx"
 )
 
-// reflectFilter correlates images with an arbitrary kernel per item, exactly, with a border
-// that is reflected without repeating the edge.
+// reflectFilter correlates images exactly with an arbitrary kernel per item. The border is reflected without repeating
+// the edge.
 //
 // Reflection makes an image of n samples even and periodic with period 2M, M = n−1, so its
 // spectrum is the DCT-I
 //
 //	X_p = Σ_i w_i x_i cos(πpi/M),   x_i = (2/M)·Σ_p w_p X_p cos(πpi/M),   w = 1/2 at both ends.
 //
-// Correlating with k turns the cosine into cos(πpi/M)·C_p − sin(πpi/M)·S_p, where C and S are
-// the cosine and sine sums of k. In two dimensions there are four such products, with the
-// spectra Σ k_ab {cos, sin}(πpa/M)·{cos, sin}(πqb/M). About the centre of the axis the cosine
-// is even for even p and odd for odd p, the sine the other way round; what is even in the
-// output takes cosines of even p and sines of odd p. So the parameter of an item holds, for
-// every combination of parities of rows and columns, one plane in which cosine and sine sums
-// alternate, and all matrices have half size.
+// Correlation with k turns the cosine into cos(πpi/M)·C_p − sin(πpi/M)·S_p, where C and S are the cosine and sine sums
+// of k. Two dimensions have four such products, with the spectra Σ k_ab {cos, sin}(πpa/M)·{cos, sin}(πqb/M). About the
+// centre of the axis the cosine is even for even p and odd for odd p, the sine the other way round; the even part of the
+// output takes cosines of even p and sines of odd p. So an encoded kernel has one plane for each combination of parities
+// of rows and columns, in which cosine and sine sums alternate, and all matrices have half size.
 type reflectFilter struct{ rows, cols *cosineBasis }
 
-// cosineBasis has the transforms along one axis of length n. Spectra are ordered with all
-// even frequencies before all odd ones.
+// cosineBasis has the transforms along one axis of length n. Spectra hold all even frequencies before all odd ones.
 type cosineBasis struct {
 	n int
 	// analysis of the even and the odd part, [n/2, n/2] each.
@@ -37,7 +34,7 @@ func newReflectFilter(s Shape) *reflectFilter {
 	return &reflectFilter{newCosineBasis(s.Height), newCosineBasis(s.Width)}
 }
 
-// frequency is the frequency at position i of a spectrum of length n.
+// frequency returns the frequency at position i of a spectrum of length n.
 func frequency(i, n int) int {
 	if i < n/2 {
 		return 2 * i
@@ -58,8 +55,7 @@ func newCosineBasis(n int) *cosineBasis {
 			return weight(i) * math.Cos(math.Pi*float64((2*p+odd)*i)/m)
 		})
 	}
-	// The part of the output with the given parity: cosines of the frequencies of that
-	// parity, minus sines of the others.
+	// The output's part of one parity: cosines of the frequencies of this parity minus sines of the others.
 	synthesis := func(odd int) *matrix {
 		return fill(n/2, n, func(i, at int) float64 {
 			p := frequency(at, n)
@@ -95,7 +91,7 @@ func (f *reflectFilter) apply(g *onnx.Graph, x, p onnx.Value) onnx.Value {
 	return join(g, rows[0], rows[1], rowAxis)
 }
 
-// encode turns a kernel of size×size, row by row, into its four planes.
+// encode returns the four planes of a kernel of size×size, stored row by row.
 func (f *reflectFilter) encode(kernel []float32, size int) []float32 {
 	var out []float32
 	k := &matrix{size, size, kernel}
@@ -109,8 +105,7 @@ func (f *reflectFilter) encode(kernel []float32, size int) []float32 {
 	return out
 }
 
-// sums has the cosine (for frequencies of the given parity) or sine of each frequency at the
-// kernel's positions, [n, size].
+// sums returns the cosine (for frequencies of the parity) or sine of each frequency at the kernel's positions, [n, size].
 func (b *cosineBasis) sums(size, odd int) *matrix {
 	return fill(b.n, size, func(at, a int) float64 {
 		p := frequency(at, b.n)

@@ -22,8 +22,8 @@ var open = sync.OnceValues(func() (*onnx.Runtime, error) {
 	return onnx.Open(onnx.Config{Library: lib.Path, Provider: onnx.ProviderCPU})
 })
 
-// Runtime is the process's runtime on the CPU, opened once and left to the end of the test
-// binary. A test that cannot have it fails: the test command of the project installs it.
+// Runtime returns the process's runtime on the CPU, which stays open until the test binary ends. The test fails if the
+// library is not installed; make test installs it.
 func Runtime(tb testing.TB) *onnx.Runtime {
 	tb.Helper()
 	rt, err := open()

@@ -8,8 +8,7 @@ import (
 	"ddiff/restore/onnx"
 )
 
-// softwareVulkan is where Debian's chromium-common describes SwiftShader, a Vulkan that
-// computes on the CPU.
+// softwareVulkan is the path of the description of SwiftShader, a Vulkan on the CPU, in Debian's chromium-common.
 const softwareVulkan = "/usr/lib/chromium/vk_swiftshader_icd.json"
 
 var openWebGPU = sync.OnceValues(func() (*onnx.Runtime, error) {
@@ -20,19 +19,17 @@ var openWebGPU = sync.OnceValues(func() (*onnx.Runtime, error) {
 	return rt.With(onnx.Config{Provider: onnx.ProviderWebGPU})
 })
 
-// SoftwareVulkan lets this process and those that it starts find the software Vulkan,
-// unless the environment names another.
+// SoftwareVulkan makes this process and its children use the software Vulkan, unless the environment names another.
 func SoftwareVulkan() error {
 	const name = "VK_ICD_FILENAMES"
 	_, err := os.Stat(softwareVulkan)
 	if os.Getenv(name) == "" && err == nil {
 		return os.Setenv(name, softwareVulkan)
 	}
-	return nil // there may be another; the provider says so if there is none
+	return nil // another Vulkan may exist; otherwise the provider reports an error
 }
 
-// WebGPU is the process's runtime on WebGPU, opened once beside that on the CPU. A test that
-// cannot have it is skipped; scripts/packages.sh installs what it needs.
+// WebGPU returns the process's runtime on WebGPU. The test is skipped without WebGPU; scripts/packages.sh installs it.
 func WebGPU(tb testing.TB) *onnx.Runtime {
 	tb.Helper()
 	if err := SoftwareVulkan(); err != nil {
