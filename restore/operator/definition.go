@@ -14,11 +14,10 @@ type Definition struct {
 	Label, Doc string
 	// Parameters are the numbers that a campaign may set.
 	Parameters parameter.List
-	// Build makes the expression for images of one shape, both sides even and at least 8. p
-	// holds every parameter, each in its range. Errors wrap [ErrShape] or [ErrParam].
+	// Build makes the expression for images of one shape, both sides even and at least 8. p holds every parameter, each in
+	// its range. Errors wrap [ErrShape] or [ErrParam].
 	Build func(s Shape, p map[string]float64) (Expression, error)
-	// ImageSide returns the side of the image whose measurement has the given side. Nil: the
-	// sides are equal.
+	// ImageSide returns the side of the image whose measurement has the given side. Nil: the sides are equal.
 	ImageSide func(side int, p map[string]float64) int
 }
 
@@ -26,14 +25,13 @@ type Definition struct {
 type Expression struct {
 	// Measurement is the shape [channels, rows, columns] of y for one item. Nil: the image's.
 	Measurement []int
-	// Forward builds A(x) for a batch x [N, C, H, W]. v is the batch of encoded draws of
-	// Variable, [N, Variable.Dims...]. Operations need a gradient rule, see
-	// [onnx.Graph.Gradient].
+	// Forward builds A(x) for a batch x [N, C, H, W]. v is the batch of encoded draws of Variable, [N, Variable.Dims...].
+	// Operations on x need a gradient rule, see [onnx.Graph.Gradient].
 	Forward func(g *onnx.Graph, x, v onnx.Value) onnx.Value
 	// Variable is the input that differs from item to item. Nil: there is none.
 	Variable *Variable
-	// Baseline returns an image of x's shape from y, which a restoration has to beat. Nil: y
-	// itself where it has x's shape, else no image.
+	// Baseline returns an image of x's shape from y, which a restoration has to beat. Nil: y itself if it has x's shape,
+	// else no image.
 	Baseline func(y []float32) []float32
 	// Picture returns values in [−1, 1], in y's shape, that show y to people. Nil: y itself.
 	Picture func(y []float32) []float32

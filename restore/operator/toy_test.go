@@ -53,11 +53,11 @@ func colourFilter() operator.Definition {
 func TestOperatorOutsideThePackage(t *testing.T) {
 	t.Parallel()
 	set := append(operator.Builtin(), colourFilter())
-	if got := set.Names()[8]; got != "colour_filter" || set.Label(got) != "Colour filter" || set.Compare("hdr", got) >= 0 || set.Compare(got, "abc") >= 0 {
-		t.Errorf("order %v, label %q", set.Names(), set.Label(got))
+	if names := set.Names(); len(names) != 9 || names[8] != "colour_filter" || set.Label(names[8]) != "Colour filter" {
+		t.Errorf("tasks %v, label %q", names, set.Label("colour_filter"))
 	}
-	if builtin := operator.Set(nil); builtin.Label("colour_filter") != "colour_filter" || builtin.Compare("colour_filter", "hdr") <= 0 || builtin.Compare("a", "b") >= 0 {
-		t.Error("an unknown task must keep its name and follow the built-in ones")
+	if got := operator.Set(nil).Label("colour_filter"); got != "colour_filter" {
+		t.Errorf("label %q of an unknown task, want its name", got)
 	}
 	shape := operator.Shape{Channels: 3, Height: 32, Width: 32}
 	if _, err := set.New("colour_filter", map[string]float64{"exposure": 3}, shape); err == nil {
