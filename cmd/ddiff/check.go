@@ -18,20 +18,19 @@ import (
 	"ddiff/restore/raster"
 )
 
-// remedy is what to do about an output that was changed.
+// remedy is the remedy for an output that was changed.
 const remedy = "put the original back, or remove the item's folder and run its campaign again"
 
-// problem is one thing about an output that is not as its passport says.
+// problem is one difference between an output and its passport.
 type problem struct {
-	File  string `json:"file"`
-	Field string `json:"field"`
-	// What says what is wrong and what to do.
-	What string `json:"problem"`
+	File    string `json:"file"`
+	Field   string `json:"field"`
+	Problem string `json:"problem"` // cause and remedy
 }
 
-func (p problem) String() string { return fmt.Sprintf("%s: %s: %s", p.File, p.Field, p.What) }
+func (p problem) String() string { return fmt.Sprintf("%s: %s: %s", p.File, p.Field, p.Problem) }
 
-// output is a restored image, and what was found out about it.
+// output is a restored image with the problems found in it.
 type output struct {
 	File     string    `json:"file"`
 	Item     string    `json:"item,omitempty"`
@@ -43,18 +42,18 @@ type output struct {
 	passport *gpuworker.Passport // nil when it cannot be read
 }
 
-func (o *output) wrong(file, field, format string, args ...any) {
+func (o *output) addProblem(file, field, format string, args ...any) {
 	o.Problems = append(o.Problems, problem{file, field, fmt.Sprintf(format, args...)})
 }
 
-func (o *output) note(format string, args ...any) {
+func (o *output) addNote(format string, args ...any) {
 	o.Notes = append(o.Notes, fmt.Sprintf(format, args...))
 }
 
-// beside is the path of a file in the folder of the image.
+// beside returns the path of a file in the folder of the image.
 func (o *output) beside(name string) string { return filepath.Join(filepath.Dir(o.File), name) }
 
-// folder is the name of the image's folder where that is an item's in an output, else empty.
+// folder returns the name of the image's folder if that is an item's folder in an output, else "".
 func (o *output) folder() string {
 	path, err := filepath.Abs(o.File)
 	if err != nil {
@@ -67,23 +66,23 @@ func (o *output) folder() string {
 	return filepath.Base(dir)
 }
 
-// readOutput reads an image and its passport, and holds the two against each other.
+// readOutput reads an image and its passport and checks that they match.
 func readOutput(ctx context.Context, file string) *output {
 	o := &output{File: file}
 	data, err := manifest.Files{}.Get(ctx, file)
 	if err != nil {
-		o.wrong(file, "file", "%s", cannotRead(err))
+		o.addProblem(file, "file", "%s", cannotRead(err))
 		return o
 	}
 	if o.image, err = raster.Decode(data, raster.Limits{}); err != nil {
-		o.wrong(file, "pixels", "%v; %s", err, remedy)
+		o.addProblem(file, "pixels", "%v; %s", err, remedy)
 	}
 	p, err := gpuworker.ReadPassport(data)
 	switch {
 	case errors.Is(err, gpuworker.ErrNoPassport):
-		o.wrong(file, "passport", "there is none: an older ddiff wrote the file, or another program has left it out; %s", remedy)
+		o.addProblem(file, "passport", "there is none: an older ddiff wrote the file, or another program removed it; %s", remedy)
 	case err != nil:
-		o.wrong(file, "passport", "%v; %s", err, remedy)
+		o.addProblem(file, "passport", "%v; %s", err, remedy)
 	default:
 		o.passport, o.Item = &p, p.Item.ID
 		o.checkPassport()
@@ -91,7 +90,7 @@ func readOutput(ctx context.Context, file string) *output {
 	return o
 }
 
-// cannotRead says why a file of an output cannot be read, and what to do.
+// cannotRead describes why a file of an output cannot be read, with the remedy.
 func cannotRead(err error) string {
 	if errors.Is(err, fs.ErrNotExist) {
 		return "is missing: the item is unfinished, or the file was removed; run its campaign again"
@@ -99,55 +98,55 @@ func cannotRead(err error) string {
 	return fmt.Sprintf("cannot be read: %v", err)
 }
 
-// checkPassport checks what the passport says about itself and the image.
+// checkPassport checks the passport's identity and its digest of the image.
 func (o *output) checkPassport() {
 	p := o.passport
-	again := p.Item
-	if err := again.Identify(); err != nil {
-		o.wrong(o.File, "item", "%v; %s", err, remedy)
-	} else if again.ID != p.Item.ID {
-		o.wrong(o.File, "item.id", "is %.12s, what the passport describes has the identity %.12s: it was changed; %s", p.Item.ID, again.ID, remedy)
+	item := p.Item
+	if err := item.Identify(); err != nil {
+		o.addProblem(o.File, "item", "%v; %s", err, remedy)
+	} else if item.ID != p.Item.ID {
+		o.addProblem(o.File, "item.id", "is %.12s, what the passport describes has the identity %.12s: it was changed; %s", p.Item.ID, item.ID, remedy)
 	}
 	if o.image == nil {
 		return
 	}
 	if o.image.Width != p.Item.Width || o.image.Height != p.Item.Height {
-		o.wrong(o.File, "item.width, item.height", "are %d and %d, the image has %d×%d pixels; %s", p.Item.Width, p.Item.Height, o.image.Width, o.image.Height, remedy)
+		o.addProblem(o.File, "item.width, item.height", "are %d and %d, the image has %d×%d pixels; %s", p.Item.Width, p.Item.Height, o.image.Width, o.image.Height, remedy)
 	}
 	samples, err := raster.RGB8(o.image)
 	if err != nil {
-		o.wrong(o.File, "pixels", "%v", err)
+		o.addProblem(o.File, "pixels", "%v", err)
 	} else if sum := digest(samples); sum != p.Pixels {
-		o.wrong(o.File, "pixels", "have the SHA-256 %.12s, the passport says %.12s: the image was changed; %s", sum, p.Pixels, remedy)
+		o.addProblem(o.File, "pixels", "have the SHA-256 %.12s, the passport says %.12s: the image was changed; %s", sum, p.Pixels, remedy)
 	}
 }
 
-// checkSidecar holds the result beside the image, and the files it names, against the image.
+// checkSidecar checks the result beside the image and the files that it names.
 func (o *output) checkSidecar(ctx context.Context) {
 	path, folder := o.beside(manifest.FileResult), o.folder()
 	if folder != "" && o.passport != nil && folder != o.passport.Item.ID {
-		o.wrong(o.File, "item.id", "is %.12s, its folder is called %.12s: it belongs to another item; %s", o.passport.Item.ID, folder, remedy)
+		o.addProblem(o.File, "item.id", "is %.12s, its folder is called %.12s: it belongs to another item; %s", o.passport.Item.ID, folder, remedy)
 	}
 	data, err := manifest.Files{}.Get(ctx, path)
 	if errors.Is(err, fs.ErrNotExist) && folder == "" {
-		o.note("verified by its passport alone: there is no %s beside it", manifest.FileResult)
+		o.addNote("verified by its passport alone: there is no %s beside it", manifest.FileResult)
 		return
 	}
 	if err != nil {
-		o.wrong(path, "file", "%s", cannotRead(err))
+		o.addProblem(path, "file", "%s", cannotRead(err))
 		return
 	}
 	var r manifest.Result
 	if err := json.Unmarshal(data, &r); err != nil {
-		o.wrong(path, "file", "cannot be read: %v; remove it and run its campaign again", err)
+		o.addProblem(path, "file", "cannot be read: %v; remove it and run its campaign again", err)
 		return
 	}
 	if o.passport != nil && r.Item.ID != o.passport.Item.ID && filepath.Base(o.File) != manifest.FileRestored {
-		o.note("verified by its passport alone: the %s beside it is another item's", manifest.FileResult)
+		o.addNote("verified by its passport alone: the %s beside it is another item's", manifest.FileResult)
 		return
 	}
 	if r.Artifacts[manifest.FileRestored] == "" {
-		o.wrong(path, "artifacts", "do not name %s; %s", manifest.FileRestored, remedy)
+		o.addProblem(path, "artifacts", "do not name %s; %s", manifest.FileRestored, remedy)
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.Artifacts)) {
 		o.checkArtifact(ctx, path, name, r.Artifacts[name])
@@ -157,32 +156,32 @@ func (o *output) checkSidecar(ctx context.Context) {
 	}
 }
 
-// checkArtifact holds one file against its digest in the result.
+// checkArtifact checks a file against its digest in the result.
 func (o *output) checkArtifact(ctx context.Context, result, name, want string) {
 	if name != filepath.Base(name) {
-		o.wrong(result, "artifacts", "name %q, which is no file beside it; %s", name, remedy)
+		o.addProblem(result, "artifacts", "name %q, which is no file beside it; %s", name, remedy)
 		return
 	}
 	data, err := manifest.Files{}.Get(ctx, o.beside(name))
 	if err != nil {
-		o.wrong(o.beside(name), "file", "%s", cannotRead(err))
+		o.addProblem(o.beside(name), "file", "%s", cannotRead(err))
 	} else if sum := digest(data); sum != want {
-		o.wrong(o.beside(name), "file", "has the SHA-256 %.12s, %s says %.12s: it was changed; %s", sum, manifest.FileResult, want, remedy)
+		o.addProblem(o.beside(name), "file", "has the SHA-256 %.12s, %s says %.12s: it was changed; %s", sum, manifest.FileResult, want, remedy)
 	}
 }
 
-// compare finds what result and passport say differently.
+// compare reports the fields in which result and passport differ.
 func (o *output) compare(path string, r manifest.Result) {
 	want, err := gpuworker.PassportOf(r, o.image)
 	if err != nil {
-		o.wrong(path, "file", "%v; %s", err, remedy)
+		o.addProblem(path, "file", "%v; %s", err, remedy)
 		return
 	}
-	want.Pixels = o.passport.Pixels // which the result does not know
+	want.Pixels = o.passport.Pixels // the result does not contain it
 	a, errA := json.Marshal(want)
 	b, errB := json.Marshal(o.passport)
 	if err := errors.Join(errA, errB); err != nil {
-		o.wrong(path, "file", "%v; %s", err, remedy)
+		o.addProblem(path, "file", "%v; %s", err, remedy)
 		return
 	}
 	o.differences(path, "", a, b)
@@ -193,7 +192,7 @@ func (o *output) differences(path, field string, result, passport json.RawMessag
 	var a, b map[string]json.RawMessage
 	if json.Unmarshal(result, &a) != nil || json.Unmarshal(passport, &b) != nil || a == nil || b == nil {
 		if !bytes.Equal(result, passport) {
-			o.wrong(path, field, "is %s, the passport in %s says %s: one was changed; %s", orNothing(result), filepath.Base(o.File), orNothing(passport), remedy)
+			o.addProblem(path, field, "is %s, the passport in %s says %s: one was changed; %s", orNothing(result), filepath.Base(o.File), orNothing(passport), remedy)
 		}
 		return
 	}
@@ -215,7 +214,7 @@ func orNothing(value json.RawMessage) string {
 	return string(value)
 }
 
-// sources are the files that an item was made from, by their field.
+// sources returns the source files of an item by field.
 func sources(it manifest.Item) map[string]*manifest.Source {
 	all := map[string]*manifest.Source{
 		"image": it.Image, "measurement": it.Measurement, "mask": it.Mask, "kernel": it.Kernel,

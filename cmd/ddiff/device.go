@@ -12,7 +12,7 @@ import (
 	"ddiff/restore/solver"
 )
 
-// computeOptions are the flags that say what computes, and how a solver is compiled for it.
+// computeOptions are the flags of the device and of the compilation of solvers.
 type computeOptions struct {
 	device    string
 	options   []string
@@ -23,22 +23,22 @@ type computeOptions struct {
 	precision string
 }
 
-// addDevice adds the flags of the device; preset is the device without them.
-func (o *computeOptions) addDevice(f *pflag.FlagSet, preset string) {
-	f.StringVar(&o.device, "device", preset, onnx.DeviceForms)
-	f.StringArrayVar(&o.options, "provider-option", nil, "setting of the device's provider, as in tf32=on; may be repeated")
-	f.StringVar(&o.library, "onnxruntime", "", "ONNX Runtime's library or its directory (default: found)")
+// addDevice adds the flags of the device with its default.
+func (o *computeOptions) addDevice(f *pflag.FlagSet, value string) {
+	f.StringVar(&o.device, "device", value, onnx.DeviceForms)
+	f.StringArrayVar(&o.options, "provider-option", nil, "setting of the device's provider, such as tf32=on; repeatable")
+	f.StringVar(&o.library, "onnxruntime", "", "ONNX Runtime library or its directory (default: searched)")
 	f.IntVar(&o.threads, "threads", 0, "CPU threads (0: one per core)")
 }
 
-// addBuild adds the flags of how a solver is compiled.
+// addBuild adds the flags of the compilation of solvers.
 func (o *computeOptions) addBuild(f *pflag.FlagSet) {
-	f.IntVar(&o.chunk, "chunk", 0, "solver steps per call of the runtime (0: chosen)")
-	f.StringVar(&o.form, "form", "", "how the steps of a call lie in the model: "+words(solver.Forms())+" (default: chosen)")
-	f.StringVar(&o.precision, "precision", string(solver.FP32), "arithmetic of the score network: "+words(solver.Precisions()))
+	f.IntVar(&o.chunk, "chunk", 0, "solver steps per call of the runtime (0: automatic)")
+	f.StringVar(&o.form, "form", "", "layout of a call's steps in the model: "+join(solver.Forms())+" (default: automatic)")
+	f.StringVar(&o.precision, "precision", string(solver.FP32), "arithmetic of the score network: "+join(solver.Precisions()))
 }
 
-func words[T ~string](values []T) string {
+func join[T ~string](values []T) string {
 	var out []string
 	for _, v := range values {
 		out = append(out, string(v))
@@ -46,7 +46,7 @@ func words[T ~string](values []T) string {
 	return strings.Join(out, ", ")
 }
 
-// build is how solvers are compiled.
+// build returns the validated compilation settings.
 func (o computeOptions) build() (solver.Build, error) {
 	b := solver.Build{Form: solver.Form(o.form), Chunk: o.chunk, Precision: solver.Precision(o.precision)}
 	if err := b.Validate(); err != nil {
@@ -55,7 +55,7 @@ func (o computeOptions) build() (solver.Build, error) {
 	return b, nil
 }
 
-// open finds ONNX Runtime and opens it with the device that was asked for.
+// open locates ONNX Runtime and opens it with the requested device.
 func (o computeOptions) open(log *slog.Logger) (*onnx.Runtime, error) {
 	d, err := onnx.ParseDevice(o.device)
 	if err != nil {
@@ -67,18 +67,18 @@ func (o computeOptions) open(log *slog.Logger) (*onnx.Runtime, error) {
 			return nil, usageError{fmt.Errorf("--provider-option: %w", err)}
 		}
 	}
-	cfg := onnx.Config{Library: "not found yet", Provider: d.Provider, Device: d.Index, Options: settings, Threads: o.threads, Logger: log}
+	cfg := onnx.Config{Library: "not located yet", Provider: d.Provider, Device: d.Index, Options: settings, Threads: o.threads, Logger: log}
 	if err := cfg.Validate(); err != nil {
 		return nil, usageError{fmt.Errorf("--device %s: %w", o.device, err)}
 	}
-	where := install.LocateOptions{Path: o.library}
+	options := install.LocateOptions{Path: o.library}
 	switch {
 	case d.NVIDIA():
-		where.EP = install.CUDA
+		options.EP = install.CUDA
 	case d.Provider == onnx.ProviderWebGPU:
-		where.EP = install.CPU // the build that has it
+		options.EP = install.CPU // only the CPU build contains WebGPU
 	}
-	lib, err := install.Locate(where)
+	lib, err := install.Locate(options)
 	if err != nil {
 		return nil, err
 	}

@@ -30,10 +30,10 @@ func newDoctorCommand() *cobra.Command {
 	o := doctorOptions{images: "examples/images"}
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Say what this machine has and lacks, and check a GPU",
-		Long: "Says what is found on this machine, line by line, and what to do about what is missing.\n\n" +
-			"With --gpu, checks a device: differences from the CPU, speed, memory, signals, and PyTorch\n" +
-			"beside it. Writes gpu-check.json and gpu-check.md, and ends with one line for scripts.\n" +
+		Short: "Check this machine's prerequisites, or check a GPU",
+		Long: "List the prerequisites of this machine: what is found, what is missing, and the remedy.\n\n" +
+			"With --gpu, check a device: differences from the CPU, speed, memory, signals, and comparison with\n" +
+			"PyTorch. Write gpu-check.json and gpu-check.md, and end with one line for scripts.\n" +
 			"docs/gpu/README.md describes both.",
 		Example: "  ddiff doctor\n" +
 			"  ddiff doctor --gpu --torch python3\n" +
@@ -43,15 +43,15 @@ func newDoctorCommand() *cobra.Command {
 			if o.gpu {
 				return checkGPU(cmd.Context(), o, cmd.OutOrStdout(), cmd.ErrOrStderr())
 			}
-			return examine(cmd.Context(), o, cmd.OutOrStdout())
+			return checkMachine(cmd.Context(), o, cmd.OutOrStdout())
 		},
 	}
 	f := cmd.Flags()
 	f.BoolVar(&o.json, "json", false, "print one JSON object (without --gpu)")
-	f.StringVar(&o.library, "onnxruntime", "", "ONNX Runtime's library or its directory (default: found)")
+	f.StringVar(&o.library, "onnxruntime", "", "ONNX Runtime library or its directory (default: searched)")
 	f.BoolVar(&o.gpu, "gpu", false, "check a device")
 	f.StringVar(&o.check.Device, "device", onnx.ProviderCUDA, "device to check: cpu, cuda[:N], tensorrt[:N] or webgpu[:N]")
-	f.BoolVar(&o.quick, "quick", false, "small images, few steps, a small random network")
+	f.BoolVar(&o.quick, "quick", false, "use small images, few steps and a small random network")
 	f.IntVar(&o.check.Size, "size", 0, "side of the images in pixels (default 256, quick 32)")
 	f.IntVar(&o.check.Steps, "steps", 0, "solver steps (default 60, quick 4)")
 	f.IntSliceVar(&o.check.Batches, "batches", nil, "batch sizes to time (default 1,4,8,16; quick 1,2)")
@@ -59,14 +59,14 @@ func newDoctorCommand() *cobra.Command {
 	f.StringSliceVar(&o.check.Only, "only", nil, "sections to run: "+strings.Join(gpucheck.Sections()[1:], ", ")+" (default: all)")
 	f.StringVar(&o.images, "images", o.images, "directory of photographs (PNG)")
 	f.IntVar(&o.check.Threads, "threads", 0, "CPU threads (0: one per core)")
-	f.StringVar(&o.check.Python, "torch", "", "Python interpreter with PyTorch (empty: without)")
+	f.StringVar(&o.check.Python, "torch", "", "Python interpreter with PyTorch (empty: skip PyTorch)")
 	f.StringVar(&o.check.Tools, "tools", "tools", "directory that holds ddiff_torch")
 	f.StringVar(&o.out, "out", ".", "directory for gpu-check.json and gpu-check.md")
 	cmd.AddCommand(newSectionCommand(), newInferenceCommand())
 	return cmd
 }
 
-// newSectionCommand and newInferenceCommand are the processes that a check starts.
+// newSectionCommand returns the command of a process that a check starts.
 func newSectionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "section NAME", Short: "Run one section of a check", Hidden: true, Args: cobra.ExactArgs(1),
@@ -76,27 +76,28 @@ func newSectionCommand() *cobra.Command {
 	}
 }
 
+// newInferenceCommand returns the command of the process that receives a check's signals.
 func newInferenceCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "inference", Short: "Keep a device busy until a signal comes", Hidden: true, Args: cobra.NoArgs,
+		Use: "inference", Short: "Keep a device busy until a signal arrives", Hidden: true, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return gpucheck.ServeInference(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout())
 		},
 	}
 }
 
-// self starts this program again.
+// self returns a function that runs this program in a new process.
 func self() (gpucheck.Self, error) {
 	program, err := os.Executable()
 	if err != nil {
-		return nil, fmt.Errorf("find this program's file: %w", err)
+		return nil, fmt.Errorf("locate this program's executable: %w", err)
 	}
 	return func(ctx context.Context, args ...string) *exec.Cmd {
 		return exec.CommandContext(ctx, program, args...)
 	}, nil
 }
 
-// finding is one line of the examination.
+// finding is one prerequisite, found or missing.
 type finding struct {
 	Name   string `json:"name"`
 	Status string `json:"status"` // ok or missing
@@ -112,9 +113,9 @@ func missing(name, detail, remedy string) finding {
 	return finding{Name: name, Status: "missing", Detail: detail, Remedy: remedy}
 }
 
-// examine looks at everything and prints it. The error is that of ONNX Runtime: without it
-// nothing can be restored; whatever else is missing, something can.
-func examine(ctx context.Context, o doctorOptions, stdout io.Writer) error {
+// checkMachine prints all findings. It returns an error only if ONNX Runtime cannot be used on the CPU, the one
+// prerequisite of all work.
+func checkMachine(ctx context.Context, o doctorOptions, stdout io.Writer) error {
 	start, err := self()
 	if err != nil {
 		return err
@@ -123,7 +124,7 @@ func examine(ctx context.Context, o doctorOptions, stdout io.Writer) error {
 	more, failure := runtimeFindings(ctx, o.library, start)
 	findings = append(findings, more...)
 	findings = append(findings, vulkanFindings()...)
-	findings = append(findings, placeFindings()...)
+	findings = append(findings, directoryFindings()...)
 	if o.json {
 		e := json.NewEncoder(stdout)
 		e.SetIndent("", "  ")

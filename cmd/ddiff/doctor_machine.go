@@ -11,7 +11,7 @@ import (
 	"ddiff/restore/gpucheck"
 )
 
-// hostMachine describes this machine, as far as it tells.
+// hostMachine describes this machine; unknown values are missing or 0.
 func hostMachine() gpucheck.Machine {
 	m := gpucheck.Machine{OS: runtime.GOOS + "/" + runtime.GOARCH, CPU: "unknown CPU", Cores: runtime.NumCPU()}
 	if name, ok := keyedLine("/etc/os-release", "PRETTY_NAME="); ok {
@@ -27,7 +27,7 @@ func hostMachine() gpucheck.Machine {
 	return m
 }
 
-// keyedLine is the rest of the first line of a file that begins with a key.
+// keyedLine returns the rest of the first line of a file that begins with a key.
 func keyedLine(path, key string) (string, bool) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -65,13 +65,12 @@ func systemFindings(m gpucheck.Machine) []finding {
 	return append(out, found("memory", "%s", detail))
 }
 
-// vulkanFindings looks for what the WebGPU provider needs on Linux: the loader and the
-// description of a driver.
+// vulkanFindings checks the prerequisites of the WebGPU provider on Linux: the loader and the manifest of a driver.
 func vulkanFindings() []finding {
 	if runtime.GOOS != "linux" {
 		return nil
 	}
-	const remedy = "only for --device webgpu: install libvulkan1 and the GPU's Vulkan driver (without a GPU: chromium-common, and VK_ICD_FILENAMES names its vk_swiftshader_icd.json)"
+	const remedy = "only for --device webgpu: install libvulkan1 and the GPU's Vulkan driver (without a GPU: install chromium-common and set VK_ICD_FILENAMES to its vk_swiftshader_icd.json)"
 	loader := firstFile(append(filepath.SplitList(os.Getenv("LD_LIBRARY_PATH")),
 		"/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib"), "libvulkan.so.1")
 	if loader == "" {
@@ -92,7 +91,7 @@ func vulkanFindings() []finding {
 		}
 	}
 	if len(drivers) == 0 {
-		return []finding{missing("Vulkan", loader+", but no driver is described", remedy)}
+		return []finding{missing("Vulkan", loader+", but no manifest of a driver", remedy)}
 	}
 	return []finding{found("Vulkan", "%s; drivers: %s", loader, strings.Join(drivers, ", "))}
 }
@@ -108,42 +107,41 @@ func firstFile(dirs []string, name string) string {
 	return ""
 }
 
-// placeFindings looks at the directories that the program writes to.
-func placeFindings() []finding {
+// directoryFindings checks the directories to which the program writes.
+func directoryFindings() []finding {
 	var out []finding
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		out = append(out, missing("cache", err.Error(), "set XDG_CACHE_HOME to a directory that can be written"))
+		out = append(out, missing("cache", err.Error(), "set XDG_CACHE_HOME to a writable directory"))
 	} else {
-		out = append(out, place("cache", filepath.Join(cache, "ddiff"), "set XDG_CACHE_HOME to a directory that can be written"))
+		out = append(out, directory("cache", filepath.Join(cache, "ddiff"), "set XDG_CACHE_HOME to a writable directory"))
 	}
-	out = append(out, place("temporary files", os.TempDir(), "set TMPDIR to a directory that can be written"))
+	out = append(out, directory("temporary files", os.TempDir(), "set TMPDIR to a writable directory"))
 	if here, err := os.Getwd(); err == nil {
-		out = append(out, place("working directory", here, "only results with a relative path go there: give --out a directory that can be written"))
+		out = append(out, directory("working directory", here, "only for outputs with a relative path: set --out to a writable directory"))
 	}
 	return out
 }
 
-// place tells whether a directory, or the nearest that exists above it, can be written, and
-// how much room there is.
-func place(name, dir, remedy string) finding {
-	there := dir
+// directory checks that a directory, or its nearest existing parent, is writable, and reports the free space.
+func directory(name, dir, remedy string) finding {
+	existing := dir
 	for {
-		if _, err := os.Stat(there); err == nil || there == filepath.Dir(there) {
+		if _, err := os.Stat(existing); err == nil || existing == filepath.Dir(existing) {
 			break
 		}
-		there = filepath.Dir(there)
+		existing = filepath.Dir(existing)
 	}
-	file, err := os.CreateTemp(there, ".ddiff-doctor-")
+	file, err := os.CreateTemp(existing, ".ddiff-doctor-")
 	if err != nil {
-		return missing(name, dir+" cannot be written", remedy)
+		return missing(name, dir+" is not writable", remedy)
 	}
 	file.Close()
 	if err := os.Remove(file.Name()); err != nil {
 		return missing(name, err.Error(), remedy)
 	}
 	var fs syscall.Statfs_t
-	if err := syscall.Statfs(there, &fs); err != nil {
+	if err := syscall.Statfs(existing, &fs); err != nil {
 		return found(name, "%s", dir)
 	}
 	const gib = 1 << 30

@@ -14,18 +14,18 @@ import (
 	"ddiff/restore/onnx/install"
 )
 
-// runtimeFindings looks for ONNX Runtime and opens each provider that it may have, each in a
-// process of its own. The error is that of the CPU.
+// runtimeFindings locates ONNX Runtime and opens each supported provider in a process of its own. It returns an error
+// if the CPU provider cannot be used.
 func runtimeFindings(ctx context.Context, path string, start gpucheck.Self) ([]finding, error) {
 	lib, err := install.Locate(install.LocateOptions{Path: path})
 	if err != nil {
-		return []finding{missing("ONNX Runtime", firstOf(err), "run: ddiff runtime install")}, err
+		return []finding{missing("ONNX Runtime", firstLine(err), "run: ddiff runtime install")}, err
 	}
 	out := []finding{found("ONNX Runtime", "%s, build for %s, %s (%s)", lib.Version, lib.EP, lib.Path, lib.Source)}
 	probe := func(name, device, remedy string) error {
 		p, err := gpucheck.Probe(ctx, gpucheck.Config{Library: lib.Path, Device: device}, start)
 		if err != nil {
-			out = append(out, missing(name, "it does not open: "+lastWords(err), remedy))
+			out = append(out, missing(name, "cannot be opened: "+lastPart(err), remedy))
 			return err
 		}
 		out = append(out, found(name, "opened with ONNX Runtime %s", p.Library))
@@ -42,14 +42,14 @@ func runtimeFindings(ctx context.Context, path string, start gpucheck.Self) ([]f
 			out = append(out, found("GPU", "%s, %d MiB, driver %s", gpu.Name, gpu.MemoryMiB, gpu.Driver))
 		}
 	}
-	_ = probe("provider webgpu", onnx.ProviderWebGPU, "see Vulkan; only the CPU build has this provider") // nobody has to have it
+	_ = probe("provider webgpu", onnx.ProviderWebGPU, "see Vulkan; only the CPU build has this provider") // optional
 	return out, failure
 }
 
-// noDriver is what to do without NVIDIA's driver.
-const noDriver = "run this where there is an NVIDIA GPU with driver 525 or newer; a container needs the GPU handed in (--gpus all)"
+// installDriver is the remedy without NVIDIA's driver.
+const installDriver = "run this where there is an NVIDIA GPU with driver 525 or newer; a container needs access to the GPU (--gpus all)"
 
-// nvidiaDriver tells whether the kernel has NVIDIA's driver, on Linux or beneath WSL.
+// nvidiaDriver reports whether the kernel has NVIDIA's driver, on Linux or in WSL.
 func nvidiaDriver() bool {
 	for _, device := range []string{"/dev/nvidiactl", "/dev/dxg"} {
 		if _, err := os.Stat(device); err == nil {
@@ -59,19 +59,19 @@ func nvidiaDriver() bool {
 	return false
 }
 
-// cudaMissing is the first thing that CUDA lacks, and what to do about it; empty if nothing.
+// cudaMissing returns the first missing prerequisite of CUDA and its remedy, or "".
 func cudaMissing(lib install.Library) (reason, remedy string) {
 	if runtime.GOOS != "linux" {
 		return "CUDA builds are for Linux", "use the CPU"
 	}
 	if !nvidiaDriver() {
-		return "no NVIDIA driver (neither /dev/nvidiactl nor /dev/dxg)", noDriver
+		return "no NVIDIA driver (neither /dev/nvidiactl nor /dev/dxg)", installDriver
 	}
 	if lib.EP != install.CUDA {
 		return "the library is not a CUDA build", "run: ddiff runtime install --ep cuda"
 	}
 	if err := install.CUDALoadable(lib); err != nil {
-		reason = firstOf(err)
+		reason = firstLine(err)
 		if absent, ok := errors.AsType[*install.MissingLibrariesError](err); ok {
 			reason = "missing " + strings.Join(absent.Missing, ", ")
 		}
@@ -80,11 +80,11 @@ func cudaMissing(lib install.Library) (reason, remedy string) {
 	return "", ""
 }
 
-// cudaLibrary finds a CUDA build, or installs it, where the machine has a GPU for it.
+// cudaLibrary locates a CUDA build or installs it, if the machine has an NVIDIA driver. errNoGPU: CUDA cannot be used.
 func cudaLibrary(ctx context.Context, path string, stderr io.Writer) (install.Library, error) {
 	absent := func(reason, remedy string) error { return fmt.Errorf("%w: %s: %s", errNoGPU, reason, remedy) }
 	if !nvidiaDriver() {
-		return install.Library{}, absent("no NVIDIA driver (neither /dev/nvidiactl nor /dev/dxg)", noDriver)
+		return install.Library{}, absent("no NVIDIA driver (neither /dev/nvidiactl nor /dev/dxg)", installDriver)
 	}
 	lib, err := install.Locate(install.LocateOptions{Path: path, EP: install.CUDA})
 	if errors.Is(err, install.ErrNotFound) && path == "" && os.Getenv(install.EnvVar) == "" {
@@ -92,7 +92,7 @@ func cudaLibrary(ctx context.Context, path string, stderr io.Writer) (install.Li
 		lib, err = install.Install(ctx, install.Options{EP: install.CUDA})
 	}
 	if err != nil {
-		return lib, absent("no ONNX Runtime for CUDA", firstOf(err))
+		return lib, absent("no ONNX Runtime for CUDA", firstLine(err))
 	}
 	if reason, remedy := cudaMissing(lib); reason != "" {
 		return lib, absent(reason, remedy)
@@ -100,22 +100,22 @@ func cudaLibrary(ctx context.Context, path string, stderr io.Writer) (install.Li
 	return lib, nil
 }
 
-// lastWords is the end of an error, where ONNX Runtime says the cause after its file names.
-func lastWords(err error) string {
+// lastPart returns the end of an error message: ONNX Runtime puts the cause after file names.
+func lastPart(err error) string {
 	const limit = 120
-	text := firstOf(err)
+	text := firstLine(err)
 	if len(text) <= limit {
 		return text
 	}
 	text = text[len(text)-limit:]
-	if _, words, ok := strings.Cut(text, " "); ok {
-		text = words
+	if _, rest, ok := strings.Cut(text, " "); ok {
+		text = rest
 	}
 	return "... " + text
 }
 
-// firstOf is the first line of an error.
-func firstOf(err error) string {
+// firstLine returns the first line of an error message.
+func firstLine(err error) string {
 	line, _, _ := strings.Cut(err.Error(), "\n")
 	return strings.TrimSuffix(line, "; searched:")
 }

@@ -21,12 +21,12 @@ func TestDoctor(t *testing.T) {
 	wantCode(t, e, 0)
 	for _, name := range []string{"ddiff", "system", "processor", "memory", "ONNX Runtime", "provider cpu", "cache", "temporary files"} {
 		if !strings.Contains(e.stdout, "ok       "+name) {
-			t.Errorf("no line says that %s is ok\n%v", name, e)
+			t.Errorf("no line reports %s as ok\n%v", name, e)
 		}
 	}
 	for _, name := range []string{"provider cuda", "provider webgpu", "Vulkan"} {
 		if !strings.Contains(e.stdout, " "+name+" ") {
-			t.Errorf("no line is about %s\n%v", name, e)
+			t.Errorf("no line reports %s\n%v", name, e)
 		}
 	}
 
@@ -41,35 +41,35 @@ func TestDoctor(t *testing.T) {
 	}
 	for _, f := range all.Findings {
 		if f.Name == "" || f.Detail == "" || f.Status != "ok" && (f.Status != "missing" || f.Remedy == "") {
-			t.Errorf("finding %+v: it is neither ok nor missing with a remedy", f)
+			t.Errorf("finding %+v is neither ok nor missing with a remedy", f)
 		}
 	}
 }
 
-// Without ONNX Runtime nothing can be restored; the rest is printed all the same.
+// TestDoctorWithoutRuntime: doctor fails without ONNX Runtime and still prints all findings.
 func TestDoctorWithoutRuntime(t *testing.T) {
 	t.Parallel()
 	e := ddiff(t, "doctor", "--onnxruntime", "/nowhere")
 	wantCode(t, e, 4)
 	if !strings.Contains(e.stdout, "missing  ONNX Runtime") || !strings.Contains(e.stdout, "run: ddiff runtime install") || !strings.Contains(e.stdout, "temporary files") {
-		t.Errorf("it does not say what is missing, what to do, and the rest\n%v", e)
+		t.Errorf("want the missing library, the remedy and the other findings\n%v", e)
 	}
 }
 
 func TestGPUCheckWithoutGPU(t *testing.T) {
 	t.Parallel()
 	if _, err := os.Stat("/dev/nvidiactl"); err == nil {
-		t.Skip("there is an NVIDIA driver here; run make gpu-check")
+		t.Skip("this machine has an NVIDIA driver; run make gpu-check")
 	}
 	e := ddiff(t, "doctor", "--gpu", "--images", filepath.Dir(photograph("chelsea")))
 	wantCode(t, e, 8)
 	lines := strings.Split(strings.TrimSpace(e.stdout), "\n")
 	if len(lines) != 2 || lines[1] != "gpu=absent" {
-		t.Fatalf("it does not end with gpu=absent after one line\n%v", e)
+		t.Fatalf("want one line and then gpu=absent\n%v", e)
 	}
 	for _, part := range []string{"no NVIDIA driver", "run this where there is"} {
 		if !strings.Contains(lines[0], part) {
-			t.Errorf("%q does not say %q", lines[0], part)
+			t.Errorf("%q does not contain %q", lines[0], part)
 		}
 	}
 }
@@ -92,8 +92,8 @@ func TestGPUCheckFlags(t *testing.T) {
 	}
 }
 
-// checkDevice runs a check of a device and reads its report. Compilers of shaders take long
-// on a busy machine, so it has its own limit.
+// checkDevice runs a check of a device and reads its report. It has a time limit of its own, because shader compilation
+// is slow on a busy machine.
 func checkDevice(t *testing.T, out string, args ...string) (ended, gpucheck.Report) {
 	t.Helper()
 	lib, err := library()
@@ -112,7 +112,7 @@ func checkDevice(t *testing.T, out string, args ...string) (ended, gpucheck.Repo
 	return e, r
 }
 
-// TestGPUCheckOnCPU runs the whole check, in small, with the CPU as the device.
+// TestGPUCheckOnCPU runs the whole check with small settings and the CPU as the device.
 func TestGPUCheckOnCPU(t *testing.T) {
 	python := os.Getenv("PYTHON")
 	if python == "" {
@@ -150,7 +150,7 @@ func TestGPUCheckOnCPU(t *testing.T) {
 	if r.Process == nil || r.Process.DrainExit != 0 || !r.Process.Restarted {
 		t.Errorf("process %+v", r.Process)
 	}
-	// The same network in PyTorch: what it computes is what we compute.
+	// PyTorch computes the same network.
 	if r.Torch == nil || len(r.Torch.Results) != 2 || !(r.Torch.MaxAbs > 0 && r.Torch.MaxAbs < 1e-4) {
 		t.Errorf("torch %+v", r.Torch)
 	}
@@ -163,29 +163,29 @@ func TestGPUCheckOnCPU(t *testing.T) {
 	}
 }
 
-// TestGPUCheckOnWebGPU restores on a device that is not the CPU, though in software.
+// TestGPUCheckOnWebGPU restores on a software implementation of a GPU.
 func TestGPUCheckOnWebGPU(t *testing.T) {
 	must(t, onnxtest.SoftwareVulkan())
 	e, r := checkDevice(t, t.TempDir(), "--device", "webgpu", "--task", "super_resolution", "--only", "tasks", "--size", "16", "--steps", "8")
 	if e.code == 8 {
-		t.Skipf("no WebGPU (install libvulkan1 and chromium-common for one in software): %s", strings.TrimSpace(e.stdout))
+		t.Skipf("no WebGPU (install libvulkan1 and chromium-common for a software implementation): %s", strings.TrimSpace(e.stdout))
 	}
 	wantCode(t, e, 0)
 	if r.Provider == nil || r.Provider.Name != "webgpu" || len(r.Tasks) != 1 {
 		t.Fatalf("provider %+v, tasks %+v", r.Provider, r.Tasks)
 	}
-	// Another arithmetic: some difference, and within the bound.
+	// Different arithmetic gives a difference within the bound.
 	if d := r.Tasks[0].StepMaxAbs; !(d > 0 && d < 1e-3) {
 		t.Errorf("difference after one step %g", d)
 	}
 	wantLastLine(t, e, r, "device=webgpu provider=webgpu parity_max=")
 }
 
-// wantLastLine checks the line for scripts.
+// wantLastLine checks the summary line of a report.
 func wantLastLine(t *testing.T, e ended, r gpucheck.Report, begin string) {
 	t.Helper()
 	lines := strings.Split(strings.TrimSpace(e.stdout), "\n")
 	if last := lines[len(lines)-1]; last != r.Line() || !strings.HasPrefix(last, begin) {
-		t.Errorf("last line %q, want that of the report, %q\n%v", last, r.Line(), e)
+		t.Errorf("last line %q, want the report's line %q\n%v", last, r.Line(), e)
 	}
 }

@@ -13,19 +13,19 @@ import (
 	"ddiff/restore/onnx"
 )
 
-// errOperator: an operator or a metric cannot be used.
+// errOperator: an operator or a metric cannot be read or used.
 var errOperator = errors.New("operator")
 
 func newOperatorCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "operator", Short: "Look at operators and metrics that are ONNX files"}
+	cmd := &cobra.Command{Use: "operator", Short: "Check operators and metrics in ONNX files"}
 	var o checkOptions
 	var tolerance float64
 	inspect := &cobra.Command{
-		Use: "check FILE", Short: "Check an operator's gradient, or that a metric is one", Args: cobra.ExactArgs(1),
-		Long: "Runs an operator y = A(x) or y = A(x; k) that is an ONNX file, and compares its gradient output\n" +
-			"gx (for an input w in the shape of y) with finite differences; where the card says linear, also\n" +
-			"⟨Ax, w⟩ with ⟨x, Aᵀw⟩. Of a metric it checks zero, symmetry and growth with noise. Reference\n" +
-			"vectors beside the file are compared. Exit code 3: something differs; 7: it cannot be used.",
+		Use: "check FILE", Short: "Check the gradient of an operator, or the properties of a metric", Args: cobra.ExactArgs(1),
+		Long: "Run an operator y = A(x) or y = A(x; k) and compare its gradient output gx (for an input w with the\n" +
+			"shape of y) with finite differences. If the card declares it linear, compare also ⟨Ax, w⟩ with\n" +
+			"⟨x, Aᵀw⟩. For a metric, check zero, symmetry and increase with noise. Compare with the reference\n" +
+			"vectors beside the file. Exit code 3: a check failed; 7: the file cannot be used.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return checkOperator(cmd.Context(), cmd.OutOrStdout(), args[0], o, tolerance)
 		},
@@ -40,7 +40,7 @@ func checkOperator(ctx context.Context, out io.Writer, path string, o checkOptio
 	return o.withRuntime(func(rt *onnx.Runtime) error {
 		r, err := check.Operator(ctx, rt, path, check.OperatorOptions{Size: o.size, Vectors: o.vectors, Limits: o.limits(), Tolerance: tolerance})
 		if errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("%w %s: there is no such file", errOperator, path)
+			return fmt.Errorf("%w %s: there is no such file; name an ONNX file", errOperator, path)
 		}
 		if err != nil {
 			return fmt.Errorf("%w: %w", errOperator, err)
@@ -51,7 +51,7 @@ func checkOperator(ctx context.Context, out io.Writer, path string, o checkOptio
 		if len(r.Problems) > 0 {
 			return fmt.Errorf("%s: %w: %s", path, errMismatch, r.Problems[0])
 		}
-		return agreed(path, r.Vectors, r.OK())
+		return mismatch(path, r.Vectors, r.OK())
 	})
 }
 
@@ -64,7 +64,7 @@ func showOperator(out io.Writer, r *check.OperatorReport) {
 		fmt.Fprintf(out, "adjoint: error=%.3g\n", *r.Adjoint)
 	}
 	if m := r.Metric; m != nil {
-		fmt.Fprintf(out, "distance: same=%.3g asymmetry=%.3g growing with noise=%.4g\n", m.Same, m.Asymmetry, m.Distances)
+		fmt.Fprintf(out, "distance: same=%.3g asymmetry=%.3g with increasing noise=%.4g\n", m.Same, m.Asymmetry, m.Distances)
 	}
 	showAgreement(out, r.Vectors)
 	for _, p := range r.Problems {

@@ -12,17 +12,17 @@ import (
 )
 
 func newPriorCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "prior", Short: "Look at score models and their cards"}
+	cmd := &cobra.Command{Use: "prior", Short: "Inspect and check score models, and edit their cards"}
 	var asJSON bool
 	inspect := &cobra.Command{
-		Use: "inspect FILE|bundled", Short: "Print a prior's card and interface", Args: cobra.ExactArgs(1),
+		Use: "inspect FILE|bundled", Short: "Print a prior's card", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return inspectPrior(cmd.OutOrStdout(), args[0], asJSON) },
 	}
 	inspect.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	var settings []string
 	var target string
 	card := &cobra.Command{
-		Use: "card FILE", Short: "Write entries of a prior's model card", Args: cobra.ExactArgs(1),
+		Use: "card FILE", Short: "Set entries of a prior's model card", Args: cobra.ExactArgs(1),
 		Example: "  ddiff prior card unet.onnx --set card=1 --set name=ffhq --set prediction=epsilon",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if target == "" {
@@ -60,14 +60,14 @@ func inspectPrior(out io.Writer, path string, asJSON bool) error {
 	return w.Flush()
 }
 
-// writeCard changes the card of a prior's file; the graph and the weights stay as they are.
+// writeCard sets entries of a prior's card; graph and weights do not change.
 func writeCard(out io.Writer, path, target string, settings []string) error {
 	entries, err := prior.Entries(settings)
 	if err != nil {
 		return usageError{err}
 	}
 	if len(entries) == 0 {
-		return usageError{fmt.Errorf("nothing to set: give --set KEY=VALUE")}
+		return usageError{fmt.Errorf("no entry to set: use --set KEY=VALUE")}
 	}
 	if err := prior.SetCard(path, target, entries); err != nil {
 		return fmt.Errorf("%w: %w", errPrior, err)

@@ -22,7 +22,7 @@ import (
 	"ddiff/restore/raster"
 )
 
-// checkOptions are the flags of the verbs that check files.
+// checkOptions are the flags of the commands that check files.
 type checkOptions struct {
 	run     runOptions
 	size    int
@@ -36,10 +36,10 @@ type checkOptions struct {
 func (o *checkOptions) flags(cmd *cobra.Command) {
 	limits := check.DefaultLimits()
 	f := cmd.Flags()
-	f.IntVar(&o.size, "size", 256, "side of the images in pixels, raised to a multiple of what the card asks for")
-	f.StringVar(&o.vectors, "vectors", "", "reference vectors: a folder or an .npz file (default: the folder NAME.vectors beside the file, where there is one)")
-	f.Float64Var(&o.maxAbs, "max-abs", limits.MaxAbs, "largest difference from the vectors of a file in float32")
-	f.Float64Var(&o.psnr, "psnr", limits.PSNR, "lowest PSNR against the vectors of a file in half precision, in dB")
+	f.IntVar(&o.size, "size", 256, "side of the images in pixels, rounded up to the card's multiple_of")
+	f.StringVar(&o.vectors, "vectors", "", "reference vectors: a folder or an .npz file (default: the folder NAME.vectors beside the file, if it exists)")
+	f.Float64Var(&o.maxAbs, "max-abs", limits.MaxAbs, "largest difference from the vectors of a float32 file")
+	f.Float64Var(&o.psnr, "psnr", limits.PSNR, "lowest PSNR against the vectors of a float16 file, in dB")
 	f.BoolVar(&o.json, "json", false, "print JSON")
 	o.run.addDevice(f, onnx.ProviderCPU)
 }
@@ -49,12 +49,12 @@ func (o *checkOptions) limits() check.Limits { return check.Limits{MaxAbs: o.max
 func newPriorCheckCommand() *cobra.Command {
 	var o checkOptions
 	cmd := &cobra.Command{
-		Use: "check FILE|DIR|bundled", Short: "Run a prior, or a bundle of a latent one, on noise, images and reference vectors",
+		Use: "check FILE|DIR|bundled", Short: "Run a prior, or the bundle of a latent prior, on noise, images and reference vectors",
 		Args: cobra.ExactArgs(1),
-		Long: "Loads a prior with its card, runs it at ten noise levels on pure noise and on the images of a\n" +
-			"folder, and compares it with the reference vectors that its exporter wrote beside it. A folder\n" +
-			"with a bundle.json is a latent prior: its parts are checked, and that they fit each other.\n" +
-			"Exit code 3: it contradicts its vectors; 7: it cannot be used.",
+		Long: "Load a prior with its card, run it at ten noise levels on pure noise and on the images of a folder,\n" +
+			"and compare it with the reference vectors that its exporter wrote beside it. A folder with a\n" +
+			"bundle.json is a latent prior: check its parts and their shapes together.\n" +
+			"Exit code 3: the prior differs from its vectors; 7: it cannot be used.",
 		Example: "  ddiff prior check ffhq.onnx --images photos --json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return checkPrior(cmd.Context(), cmd.OutOrStdout(), args[0], o)
@@ -70,7 +70,7 @@ func checkPrior(ctx context.Context, out io.Writer, path string, o checkOptions)
 	if path != prior.Bundled {
 		info, err := os.Stat(path)
 		if errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("%w %s: there is no such file", errPrior, path)
+			return fmt.Errorf("%w %s: there is no such file; use bundled, an ONNX file or a bundle's folder", errPrior, path)
 		}
 		if err != nil {
 			return fmt.Errorf("%w: %w", errPrior, err)
@@ -92,7 +92,7 @@ func checkPrior(ctx context.Context, out io.Writer, path string, o checkOptions)
 		if err := o.print(out, r, func() { showPrior(out, r) }); err != nil {
 			return err
 		}
-		return agreed(path, r.Vectors, r.OK())
+		return mismatch(path, r.Vectors, r.OK())
 	})
 }
 
@@ -105,14 +105,14 @@ func (o checkOptions) checkBundle(ctx context.Context, out io.Writer, rt *onnx.R
 		return err
 	}
 	for _, p := range r.Parts {
-		if err := agreed(filepath.Join(dir, p.File), p.Vectors, p.Vectors == nil || p.Vectors.OK); err != nil {
+		if err := mismatch(filepath.Join(dir, p.File), p.Vectors, p.Vectors == nil || p.Vectors.OK); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// withRuntime opens ONNX Runtime for the time of use.
+// withRuntime opens ONNX Runtime, calls use and closes it.
 func (o checkOptions) withRuntime(use func(rt *onnx.Runtime) error) (err error) {
 	rt, err := o.run.open(slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -122,7 +122,7 @@ func (o checkOptions) withRuntime(use func(rt *onnx.Runtime) error) (err error) 
 	return use(rt)
 }
 
-// print writes the report, as JSON or for people.
+// print writes the report as JSON, or as text by show.
 func (o checkOptions) print(out io.Writer, report any, show func()) error {
 	if !o.json {
 		show()
@@ -131,15 +131,15 @@ func (o checkOptions) print(out io.Writer, report any, show func()) error {
 	return json.NewEncoder(out).Encode(report)
 }
 
-// agreed turns a contradiction into the error that says so.
-func agreed(path string, a *check.Agreement, ok bool) error {
+// mismatch returns errMismatch for a file that differs from its vectors, else nil.
+func mismatch(path string, a *check.Agreement, ok bool) error {
 	if ok {
 		return nil
 	}
 	return fmt.Errorf("%s: %w with its reference vectors (%s): max_abs=%.3g psnr=%.1f", path, errMismatch, a.Precision, a.MaxAbs, a.PSNR)
 }
 
-// photographs reads the images of --images at the size and with the channels of a prior.
+// photographs reads the images of --images at the size of the prior at path.
 func (o checkOptions) photographs(path string) ([]*raster.Image, error) {
 	if o.images == "" {
 		return nil, nil
@@ -153,7 +153,7 @@ func (o checkOptions) photographs(path string) ([]*raster.Image, error) {
 		return nil, fmt.Errorf("%w: %w", errPrior, err)
 	}
 	if p.Card.Channels != 3 {
-		return nil, usageError{fmt.Errorf("--images: photographs have 3 channels, the prior has %d", p.Card.Channels)}
+		return nil, usageError{fmt.Errorf("--images: the prior has %d channels, photographs need 3; omit --images", p.Card.Channels)}
 	}
 	entries, err := os.ReadDir(o.images)
 	if err != nil {
@@ -174,7 +174,7 @@ func (o checkOptions) photographs(path string) ([]*raster.Image, error) {
 		out = append(out, img)
 	}
 	if len(out) == 0 {
-		return nil, usageError{fmt.Errorf("--images: %s holds no photographs", o.images)}
+		return nil, usageError{fmt.Errorf("--images: %s contains no photographs; name a folder of PNG, JPEG, TIFF or WebP files", o.images)}
 	}
 	return out, nil
 }
@@ -209,7 +209,7 @@ func showPrior(out io.Writer, r *check.PriorReport) {
 	}
 	_ = w.Flush() // standard output, as above
 	for _, s := range r.Warnings {
-		fmt.Fprintln(out, "\nlook at this:", s)
+		fmt.Fprintln(out, "\nwarning:", s)
 	}
 	fmt.Fprintln(out)
 	showAgreement(out, r.Vectors)

@@ -14,8 +14,8 @@ import (
 	"ddiff/restore/raster"
 )
 
-// exported runs the Python exporter on small networks with random weights: a prior by
-// Tweedie's formula, the learned blur, and a latent bundle.
+// exported runs the Python exporter on small networks with random weights: a prior by Tweedie's formula, a learned blur
+// and a latent bundle.
 func exported(t *testing.T) string {
 	t.Helper()
 	python := os.Getenv("PYTHON")
@@ -46,7 +46,7 @@ assert cli.main([*cases[0].arguments, "--external-data", "--out", str(out / "ext
 	return dir
 }
 
-// agreement is what the JSON of a check says about reference vectors.
+// agreement is the comparison with reference vectors in a check's JSON.
 type agreement struct {
 	MaxAbs    float64 `json:"max_abs"`
 	PSNR      float64
@@ -54,8 +54,7 @@ type agreement struct {
 	OK        bool
 }
 
-// TestCheckExported checks what the exporter writes, without Python, and what was done to it
-// afterwards.
+// TestCheckExported checks the files that the exporter writes, intact and damaged.
 func TestCheckExported(t *testing.T) {
 	t.Parallel()
 	dir := exported(t)
@@ -117,7 +116,7 @@ func TestCheckExported(t *testing.T) {
 	wantCode(t, e, 7)
 	wantMessage(t, e, path("prior.onnx"), "ddiff.kind")
 
-	// A prior runs alike, whether its weights lie in the file or beside it.
+	// External weights do not change a result.
 	var restored [2]*raster.Image
 	for i, file := range []string{"prior.onnx", "external.onnx"} {
 		out := filepath.Join(t.TempDir(), "out")
@@ -131,7 +130,7 @@ func TestCheckExported(t *testing.T) {
 		must(t, err)
 	}
 	if !reflect.DeepEqual(restored[0], restored[1]) {
-		t.Error("weights in a file of their own give another image")
+		t.Error("external weights change the restored image")
 	}
 
 	damage(t, path("external.onnx.data"))
@@ -164,8 +163,8 @@ func TestCheckBundledPrior(t *testing.T) {
 	wantText(t, e.stdout, "mse on noise", "no reference vectors", "ms_per_call=")
 }
 
-// TestCheckNothing checks files that are not there, or nothing to check.
-func TestCheckNothing(t *testing.T) {
+// TestCheckMissingFiles passes missing files and empty folders.
+func TestCheckMissingFiles(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		args    []string
@@ -176,7 +175,7 @@ func TestCheckNothing(t *testing.T) {
 		{[]string{"operator", "check", "/nonexistent.onnx"}, 7, "/nonexistent.onnx: there is no such file"},
 		{[]string{"prior", "check", t.TempDir()}, 7, "bundle.json: no such file"},
 		{[]string{"prior", "check", "bundled", "--images", "/nonexistent"}, 2, "--images: "},
-		{[]string{"prior", "check", "bundled", "--images", t.TempDir()}, 2, "holds no photographs"},
+		{[]string{"prior", "check", "bundled", "--images", t.TempDir()}, 2, "contains no photographs"},
 		{[]string{"prior", "check"}, 2, "accepts 1 arg"},
 	} {
 		e := ddiff(t, c.args...)
@@ -185,8 +184,8 @@ func TestCheckNothing(t *testing.T) {
 	}
 }
 
-// TestCardStaysWithTheGraph writes entries that contradict the graph: the file stays as it was.
-func TestCardStaysWithTheGraph(t *testing.T) {
+// TestCardContradictsGraph sets entries that contradict the graph; the file must not change.
+func TestCardContradictsGraph(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "p.onnx")
 	writePrior(t, path, 3, card(3))
@@ -199,7 +198,7 @@ func TestCardStaysWithTheGraph(t *testing.T) {
 		wantMessage(t, e, path, message)
 	}
 	if string(read(t, path)) != string(before) {
-		t.Error("the file was changed")
+		t.Error("a rejected setting changed the file")
 	}
 	e := ddiff(t, "prior", "card", path, "--set", "name=other", "--out", path+".2")
 	wantCode(t, e, 0)
@@ -208,12 +207,12 @@ func TestCardStaysWithTheGraph(t *testing.T) {
 	}
 }
 
-// wantText checks that a text has all the parts.
+// wantText checks that a text contains all parts.
 func wantText(t *testing.T, text string, parts ...string) {
 	t.Helper()
 	for _, p := range parts {
 		if !strings.Contains(text, p) {
-			t.Errorf("%q is missing in\n%s", p, text)
+			t.Errorf("%q is missing from\n%s", p, text)
 		}
 	}
 }

@@ -12,10 +12,9 @@ func newRuntimeCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "runtime", Short: "Find or install ONNX Runtime"}
 	opts := install.Options{}
 	inst := &cobra.Command{
-		Use: "install", Short: "Put a pinned, checksum-verified ONNX Runtime into the user's cache", Args: cobra.NoArgs,
-		Long: "Installs ONNX Runtime through the npm client (cpu) or the Maven client (cuda), or from an\n" +
-			"archive that was fetched before. The archive and every file from it are checked against\n" +
-			"pinned digests.",
+		Use: "install", Short: "Install a pinned ONNX Runtime into the user's cache", Args: cobra.NoArgs,
+		Long: "Download ONNX Runtime with the npm client (cpu) or the Maven client (cuda), or take it from an archive,\n" +
+			"verify the archive and each of its files against pinned digests, and install it.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			stage := ""
 			opts.Progress = func(name string, _, _ int64) {
@@ -40,7 +39,7 @@ func newRuntimeCommand() *cobra.Command {
 	inst.Flags().StringVar(&opts.EP, "ep", install.CPU, "execution provider: cpu or cuda")
 	inst.Flags().StringVar(&opts.From, "from", "", "archive to install from: a file or an https URL")
 	where := &cobra.Command{
-		Use: "where", Short: "Print the library that would be used", Args: cobra.NoArgs,
+		Use: "where", Short: "Print the path of the library in use", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			lib, err := install.Locate(install.LocateOptions{})
 			if err != nil {
