@@ -16,13 +16,7 @@ func newRuntimeCommand() *cobra.Command {
 		Long: "Download ONNX Runtime with the npm client (cpu) or the Maven client (cuda), or take it from an archive,\n" +
 			"verify the archive and each of its files against pinned digests, and install it.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			stage := ""
-			opts.Progress = func(name string, _, _ int64) {
-				if name != stage {
-					stage = name
-					fmt.Fprintln(cmd.ErrOrStderr(), name)
-				}
-			}
+			opts.Progress = func(stage string) { fmt.Fprintln(cmd.ErrOrStderr(), stage) }
 			lib, err := install.Install(cmd.Context(), opts)
 			if err != nil {
 				return err

@@ -10,17 +10,14 @@ import (
 	"time"
 )
 
-// client is a package client that the user has, with the command that gets one package into a
-// directory. Which registry that comes from is the client's configuration.
+// client is a package client that the user has installed. Its own configuration selects the registry.
 type client struct {
-	command string
-	// arguments are for a download into dir.
-	arguments func(dir string) []string
-	// remedy is how to get the client.
-	remedy string
+	command   string
+	arguments func(dir string) []string // of the command that downloads one package into dir
+	remedy    string                    // if the client is not installed
 }
 
-// npm gets a package such as "name@1.2.3".
+// npm downloads a package such as "name@1.2.3".
 func npm(spec string) client {
 	return client{
 		command: "npm",
@@ -31,7 +28,7 @@ func npm(spec string) client {
 	}
 }
 
-// maven gets an artifact such as "group:artifact:1.2.3:jar".
+// maven downloads an artifact such as "group:artifact:1.2.3:jar".
 func maven(artifact string) client {
 	return client{
 		command: "mvn",
@@ -42,23 +39,22 @@ func maven(artifact string) client {
 	}
 }
 
-// killGrace is how long a cancelled client may take to end.
+// killGrace is the time that a cancelled client has to exit.
 const killGrace = 5 * time.Second
 
-// download runs the client of r in dir and returns the path of the archive it left there.
+// download runs the client of r in dir and returns the path of the downloaded archive.
 func (r release) download(ctx context.Context, dir string, progress Progress) (string, error) {
-	fromInstead := fmt.Sprintf("get %s another way and run: ddiff runtime install --ep %s --from FILE|URL",
+	alternative := fmt.Sprintf("get %s another way and run: ddiff runtime install --ep %s --from FILE|URL",
 		r.archive.name, r.ep)
 	program, err := exec.LookPath(r.client.command)
 	if err != nil {
-		return "", fmt.Errorf("%w: %s: %s, or %s", ErrClientMissing, r.client.command, r.client.remedy, fromInstead)
+		return "", fmt.Errorf("%w: %s: %s, or %s", ErrClientMissing, r.client.command, r.client.remedy, alternative)
 	}
-	stage := progress.begin(StageDownload, r.archive.size)
+	progress.begin(StageDownload)
 	arguments := r.client.arguments(dir)
-	// In an empty directory of its own, no project's settings apply, only the user's.
 	cmd := exec.CommandContext(ctx, program, arguments...)
-	cmd.Dir = dir
-	// The clients are scripts: their children are to end with them.
+	cmd.Dir = dir // an empty directory, so that no project's settings apply
+	// The clients are scripts. Cancelling must end their children too.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	cmd.WaitDelay = killGrace
@@ -68,14 +64,13 @@ func (r release) download(ctx context.Context, dir string, progress Progress) (s
 	}
 	if err != nil {
 		return "", fmt.Errorf("run %s %s: %w: %s; if no registry can be reached, %s",
-			r.client.command, strings.Join(arguments, " "), err, beginning(output), fromInstead)
+			r.client.command, strings.Join(arguments, " "), err, excerpt(output), alternative)
 	}
-	stage.end()
 	return filepath.Join(dir, r.archive.name), nil
 }
 
-// beginning is the first part of a client's output, where it names the cause.
-func beginning(output []byte) string {
+// excerpt returns the beginning of a client's output, which names the cause.
+func excerpt(output []byte) string {
 	const limit = 600
 	text := strings.Join(strings.Fields(string(output)), " ")
 	if len(text) > limit {

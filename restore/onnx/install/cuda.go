@@ -16,17 +16,15 @@ import (
 )
 
 const (
-	// providersShared is what ONNX Runtime loads, by its full path, before any provider.
+	// providersShared is loaded by ONNX Runtime, by its full path, before any provider.
 	providersShared = "libonnxruntime_providers_shared.so"
-	// cuDNN is what the CUDA provider opens for the first convolution, without saying so in its
-	// file.
+	// cuDNN is loaded by the CUDA provider for the first convolution; it is not among the ELF dependencies.
 	cuDNN = "libcudnn.so.9"
 )
 
-// CUDALoadable tells whether everything that lib's CUDA provider depends on is on this machine.
-// It reads files and the loader's cache and loads nothing, so it says nothing about whether there
-// is a working GPU. The error is a [*MissingLibrariesError] that names what is missing, or wraps
-// [ErrUnsupported] when lib has no CUDA provider.
+// CUDALoadable checks that this machine has all dependencies of lib's CUDA provider. It reads files and the loader's
+// cache and loads nothing, so it does not check for a working GPU. Errors are [*MissingLibrariesError], and
+// [ErrUnsupported] if lib has no CUDA provider.
 func CUDALoadable(lib Library) error {
 	if runtime.GOOS != "linux" {
 		return fmt.Errorf("CUDA on %s: %w", runtime.GOOS, ErrUnsupported)
@@ -57,12 +55,12 @@ func CUDALoadable(lib Library) error {
 // loader finds shared libraries as the dynamic loader does.
 type loader struct {
 	path  []string            // of LD_LIBRARY_PATH
-	cache map[string][]string // of ldconfig: name to files, of any architecture
-	usual []string            // directories that are searched last
+	cache map[string][]string // of ldconfig: name to files of any architecture
+	usual []string            // directories to search last
 }
 
-// missing returns the names of the libraries that the library at path needs, directly or through
-// others, and that are not found; also are names that it opens while it runs.
+// missing returns the names of missing direct and indirect dependencies of the library at path. also names libraries
+// that it loads at run time.
 func (l loader) missing(path string, also ...string) ([]string, error) {
 	first, err := readDependencies(path)
 	if err != nil {
@@ -89,7 +87,7 @@ func (l loader) missing(path string, also ...string) ([]string, error) {
 	return missing, nil
 }
 
-// find returns the dependencies of the library that object gets when it asks for name.
+// find returns the dependencies of the library to which name resolves for object.
 func (l loader) find(name string, object dependencies, machine elf.Machine) (dependencies, bool) {
 	var candidates []string
 	add := func(dirs []string) {
@@ -110,11 +108,11 @@ func (l loader) find(name string, object dependencies, machine elf.Machine) (dep
 	return dependencies{}, false
 }
 
-// dependencies are what one shared library asks the loader for.
+// dependencies are the dependencies of one shared library.
 type dependencies struct {
 	machine elf.Machine
 	needed  []string // names such as libm.so.6
-	search  []string // directories of its own to look in
+	search  []string // directories from RPATH and RUNPATH
 }
 
 func readDependencies(path string) (dependencies, error) {
@@ -140,7 +138,7 @@ func readDependencies(path string) (dependencies, error) {
 	return d, nil
 }
 
-// loaderCache returns what ldconfig knows, or nothing on a machine that has no ldconfig.
+// loaderCache returns the cache of ldconfig, or nil on a machine without ldconfig.
 func loaderCache() map[string][]string {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
@@ -152,8 +150,8 @@ func loaderCache() map[string][]string {
 	return nil
 }
 
-// parseLoaderCache reads lines such as "	libm.so.6 (libc6,x86-64) => /lib/libm.so.6". Others, such
-// as the heading, are passed over.
+// parseLoaderCache parses lines such as "	libm.so.6 (libc6,x86-64) => /lib/libm.so.6" and skips others, such as the
+// heading.
 func parseLoaderCache(output []byte) map[string][]string {
 	cache := make(map[string][]string)
 	lines := bufio.NewScanner(bytes.NewReader(output))

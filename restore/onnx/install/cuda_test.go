@@ -10,14 +10,13 @@ import (
 	"testing"
 )
 
-// Names that no machine has, so that only what a test puts there is found.
+// Names that exist on no machine, so that only a test's files are found.
 const (
 	blas   = "libddiff_test_blas.so.12"
 	blasLt = "libddiff_test_blaslt.so.12"
 )
 
-// cudaBuild makes a CUDA build in ort whose provider needs blas, which needs blasLt. Those and
-// cuDNN are in deps.
+// cudaBuild creates a CUDA build in ort whose provider needs blas, which needs blasLt; deps contains them and cuDNN.
 func cudaBuild(t *testing.T, ort, deps string, flags ...string) Library {
 	t.Helper()
 	if runtime.GOOS != "linux" {
@@ -95,11 +94,11 @@ func TestCUDALoadable(t *testing.T) {
 		t.Fatalf("got %v, want missing %s", err, blas)
 	}
 	if !strings.Contains(err.Error(), blas) || !strings.Contains(err.Error(), "LD_LIBRARY_PATH") {
-		t.Errorf("error does not tell what is missing and what to do: %v", err)
+		t.Errorf("error does not contain the missing library and the remedy: %v", err)
 	}
 	t.Setenv("LD_LIBRARY_PATH", "/nowhere:"+deps)
 	if err := CUDALoadable(lib); err != nil {
-		t.Errorf("all there: %v", err)
+		t.Errorf("with all dependencies: %v", err)
 	}
 	if err := os.Remove(filepath.Join(ort, providersShared)); err != nil {
 		t.Fatal(err)
@@ -131,8 +130,8 @@ func TestParseLoaderCache(t *testing.T) {
 	}
 }
 
-// The C library is in the loader's cache of any Linux with glibc.
-func TestLoaderCacheIsRead(t *testing.T) {
+// TestLoaderCache: the loader's cache of a Linux with glibc contains the C library.
+func TestLoaderCache(t *testing.T) {
 	t.Parallel()
 	cache := loaderCache()
 	if len(cache) == 0 {

@@ -1,12 +1,9 @@
-// Package install finds the ONNX Runtime shared library on this machine, and puts a pinned one
-// there.
+// Package install locates and installs the ONNX Runtime shared library.
 //
-// [Locate] looks where a user says first, then where [Install] puts things, then in the usual
-// places. [Install] gets a release through the package client that the user already has (npm for
-// the CPU build, Maven for the CUDA build), or from a file or URL on machines without a way to a
-// registry. Sizes and checksums of every archive and every library are part of the program; what
-// does not match them is never left where Locate looks.
+// [Locate] searches the user's path, then the cache of [Install], then the system's directories. [Install] downloads a
+// release with the user's package client (npm for the CPU build, Maven for the CUDA build), or takes it from a file or
+// URL on machines without access to a registry. The program contains the size and checksum of every archive and library;
+// files that do not match are never installed.
 //
-// Nothing here loads a library into the process: versions, architectures and dependencies are read
-// from the files.
+// The package loads no library into the process: it reads versions, architectures and dependencies from the files.
 package install

@@ -7,21 +7,20 @@ import (
 )
 
 var (
-	// ErrNotFound says that no usable ONNX Runtime is in any of the places searched.
+	// ErrNotFound: no searched location has a usable ONNX Runtime.
 	ErrNotFound = errors.New("no ONNX Runtime library found")
-	// ErrUnsupported says that no release is pinned for an execution provider on this platform,
-	// or that a library cannot serve here: wrong architecture, too old, no CUDA provider.
+	// ErrUnsupported: no release is pinned for an execution provider on this platform, or a library cannot be used
+	// (wrong architecture, too old, no CUDA provider).
 	ErrUnsupported = errors.New("not supported")
-	// ErrChecksum says that an archive or a library is not the pinned one.
+	// ErrChecksum: an archive or a library differs from the pinned one.
 	ErrChecksum = errors.New("checksum mismatch")
-	// ErrUnsafeArchive says that an archive has an entry that could be written outside of the
-	// destination, or is larger than any release.
+	// ErrUnsafeArchive: the path of an archive's entry leaves the destination, or the archive is larger than any release.
 	ErrUnsafeArchive = errors.New("unsafe archive")
-	// ErrClientMissing says that the package client which gets a release is not installed.
+	// ErrClientMissing: the package client for a release is not installed.
 	ErrClientMissing = errors.New("package client not installed")
 )
 
-// MissingLibrariesError names the shared libraries without which a CUDA provider cannot be loaded.
+// MissingLibrariesError lists shared libraries that a CUDA provider needs and that are missing.
 type MissingLibrariesError struct {
 	// Provider is the path of the CUDA provider library.
 	Provider string

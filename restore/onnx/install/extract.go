@@ -20,21 +20,20 @@ const (
 	maxUnpacked = 4 << 30 // bytes of an archive; releases have up to 1 GB
 )
 
-// extract writes the members of r from the archive at path into dir, which must be empty. Every
-// member's size and checksum must be the pinned ones. Nothing else of the archive is written, and
-// no name from it is ever used as a path; still an archive with a name that points outside of its
-// own directory is refused as [ErrUnsafeArchive].
+// extract writes the members of r from the archive at path into dir, which must be empty, and verifies size and checksum
+// of each. It writes no other entries and uses no name from the archive as a path; nevertheless it rejects archives with
+// paths outside of their directory as [ErrUnsafeArchive].
 func (r release) extract(ctx context.Context, path, dir string, progress Progress) error {
 	file, err := os.Open(path)
 	if err != nil {
 		return err
 	}
 	defer file.Close()
-	x := &extraction{dir: dir, wanted: make(map[string]member, len(r.members))}
+	x := &extraction{dir: dir, pending: make(map[string]member, len(r.members))}
 	for _, m := range r.members {
-		x.wanted[m.path] = m
+		x.pending[m.path] = m
 	}
-	x.stage = progress.begin(StageExtract, r.size())
+	progress.begin(StageExtract)
 	switch r.archive.format {
 	case tarGzip:
 		err = x.tarGzip(ctx, file)
@@ -44,19 +43,17 @@ func (r release) extract(ctx context.Context, path, dir string, progress Progres
 	if err != nil {
 		return fmt.Errorf("extract %s: %w", path, err)
 	}
-	for name := range x.wanted {
-		return fmt.Errorf("extract %s: %w: it has no %s", path, ErrChecksum, name)
+	for name := range x.pending {
+		return fmt.Errorf("extract %s: %w: it has no entry %s", path, ErrChecksum, name)
 	}
-	x.stage.end()
 	return nil
 }
 
-// extraction is the work on one archive.
+// extraction is the extraction of one archive.
 type extraction struct {
 	dir     string
-	wanted  map[string]member // by path in the archive; less those already written
+	pending map[string]member // members not yet written, by path in the archive
 	entries int
-	stage   *stage
 }
 
 func (x *extraction) tarGzip(ctx context.Context, file io.Reader) error {
@@ -75,7 +72,7 @@ func (x *extraction) tarGzip(ctx context.Context, file io.Reader) error {
 		if limited.N <= 0 {
 			return fmt.Errorf("%w: it unpacks to more than %d bytes", ErrUnsafeArchive, int64(maxUnpacked))
 		}
-		if err != nil && !errors.Is(err, tar.ErrInsecurePath) { // names are checked below in any case
+		if err != nil && !errors.Is(err, tar.ErrInsecurePath) { // entry checks all names
 			return err
 		}
 		if err := context.Cause(ctx); err != nil {
@@ -94,7 +91,7 @@ func (x *extraction) zip(ctx context.Context, file *os.File) error {
 		return err
 	}
 	reader, err := zip.NewReader(file, info.Size())
-	if err != nil && !errors.Is(err, zip.ErrInsecurePath) { // names are checked below in any case
+	if err != nil && !errors.Is(err, zip.ErrInsecurePath) { // entry checks all names
 		return err
 	}
 	for _, f := range reader.File {
@@ -106,7 +103,7 @@ func (x *extraction) zip(ctx context.Context, file *os.File) error {
 }
 
 func (x *extraction) zipEntry(ctx context.Context, f *zip.File) error {
-	if _, ok := x.wanted[f.Name]; !ok {
+	if _, ok := x.pending[f.Name]; !ok {
 		return x.entry(ctx, f.Name, f.Mode().IsRegular(), int64(f.UncompressedSize64), nil)
 	}
 	content, err := f.Open()
@@ -117,28 +114,28 @@ func (x *extraction) zipEntry(ctx context.Context, f *zip.File) error {
 	return x.entry(ctx, f.Name, f.Mode().IsRegular(), int64(f.UncompressedSize64), content)
 }
 
-// entry checks one entry of the archive, and writes it if it is wanted.
+// entry checks one entry of the archive and writes it if it is a member of the release.
 func (x *extraction) entry(ctx context.Context, name string, regular bool, size int64, content io.Reader) error {
 	x.entries++
 	if x.entries > maxEntries {
 		return fmt.Errorf("%w: it has more than %d entries", ErrUnsafeArchive, maxEntries)
 	}
 	if strings.ContainsAny(name, "\\\x00") || !filepath.IsLocal(filepath.FromSlash(name)) {
-		return fmt.Errorf("%w: entry %q points outside of it", ErrUnsafeArchive, name)
+		return fmt.Errorf("%w: entry %q leaves its directory", ErrUnsafeArchive, name)
 	}
-	m, ok := x.wanted[name]
+	m, ok := x.pending[name]
 	if !ok {
 		return nil
 	}
 	if !regular || size != m.size {
 		return fmt.Errorf("%w: %s is not a file of %d bytes", ErrChecksum, name, m.size)
 	}
-	delete(x.wanted, name)
-	return m.write(filepath.Join(x.dir, m.name), x.stage.reader(ctx, content))
+	delete(x.pending, name)
+	return m.write(filepath.Join(x.dir, m.name), contextReader{ctx, content})
 }
 
-// write writes the member from content to a new file at path. The file is synced: its checksum is
-// not looked at again when it is loaded.
+// write writes the member from content to a new file at path. It syncs the file, because loading does not verify the
+// checksum again.
 func (m member) write(path string, content io.Reader) (err error) {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {

@@ -73,7 +73,7 @@ func TestExtract(t *testing.T) {
 					t.Error("wrong content")
 				}
 				if entries, err := os.ReadDir(root); err != nil || len(entries) != 2 {
-					t.Errorf("something was written outside: %v, %v", entries, err)
+					t.Errorf("entries outside of the destination: %v, %v", entries, err)
 				}
 			})
 		}
@@ -88,7 +88,7 @@ func TestExtractTooManyEntries(t *testing.T) {
 	}
 }
 
-// Whatever the archive is, extracting writes nothing but whole members into the directory.
+// FuzzExtract: for any archive, extract writes only complete members into the directory.
 func FuzzExtract(f *testing.F) {
 	entries := []entry{{name: "p/lib.so", content: "code"}, {name: "../evil", content: "x"}}
 	for _, e := range [][]entry{entries[:1], entries, {{name: "p/lib.so", link: "/etc/passwd"}}} {
@@ -108,7 +108,7 @@ func FuzzExtract(f *testing.F) {
 		}
 		err := pin(packed, kind, "p/lib.so", "code").extract(t.Context(), path, dir, nil)
 		if err == nil && string(read(t, filepath.Join(dir, "lib.so"))) != "code" {
-			t.Error("wrong content was accepted")
+			t.Error("extract accepted wrong content")
 		}
 		for _, place := range []string{root, dir} {
 			found, err := os.ReadDir(place)

@@ -17,18 +17,18 @@ import (
 
 const (
 	maxRedirects    = 5
-	maxBodyAttempts = 3 // of a body that breaks off
+	maxBodyAttempts = 3 // of interrupted transfers
 )
 
 var (
-	// errBodyBroken says that a response began well and then broke off.
-	errBodyBroken = errors.New("the transfer broke off")
-	// errRedirect says that a redirect must not be followed, now or on another attempt.
+	// errInterrupted: the transfer of a response's body ended early.
+	errInterrupted = errors.New("the transfer was interrupted")
+	// errRedirect: a redirect must not be followed; retries do not help.
 	errRedirect = errors.New("redirect refused")
 )
 
-// fetch returns the path of the archive that from names: a local file as it is, or a URL
-// downloaded into dir. A URL must be https unless it is on this machine.
+// fetch returns the path of the archive that from names: a local file, or a URL downloaded into dir. A URL must be https
+// unless it is on this machine.
 func (a archive) fetch(ctx context.Context, from, dir string, progress Progress) (string, error) {
 	address, err := url.Parse(from)
 	if err != nil || address.Scheme != "http" && address.Scheme != "https" {
@@ -54,14 +54,13 @@ func (a archive) fetch(ctx context.Context, from, dir string, progress Progress)
 		if err == nil {
 			return path, nil
 		}
-		if !errors.Is(err, errBodyBroken) || attempt == maxBodyAttempts {
+		if !errors.Is(err, errInterrupted) || attempt == maxBodyAttempts {
 			return "", fmt.Errorf("download %s: %w", address.Redacted(), err)
 		}
 	}
 }
 
-// newClient returns a client that retries what may go better another time, and follows few and
-// only safe redirects.
+// newClient returns a client that retries transient errors and limits redirects to few and safe addresses.
 func newClient() *retryablehttp.Client {
 	client := retryablehttp.NewClient()
 	client.Logger = nil
@@ -83,8 +82,7 @@ func newClient() *retryablehttp.Client {
 	return client
 }
 
-// get downloads address to path. The client retries until there is a response; a body that
-// breaks off is errBodyBroken.
+// get downloads address to path. The client retries until there is a response; errInterrupted: its body ended early.
 func (a archive) get(ctx context.Context, client *retryablehttp.Client, address *url.URL, path string,
 	progress Progress,
 ) (err error) {
@@ -92,7 +90,7 @@ func (a archive) get(ctx context.Context, client *retryablehttp.Client, address 
 	if err != nil {
 		return err
 	}
-	request.Header.Set("Accept-Encoding", "identity") // the archive's own packing is to stay
+	request.Header.Set("Accept-Encoding", "identity") // keep the archive's compression
 	response, err := client.Do(request)
 	if err != nil {
 		return err
@@ -102,30 +100,28 @@ func (a archive) get(ctx context.Context, client *retryablehttp.Client, address 
 		return fmt.Errorf("the server answered %s", response.Status)
 	}
 	if response.ContentLength >= 0 && response.ContentLength != a.size {
-		return fmt.Errorf("%w: the file has %d bytes, %s has %d", ErrChecksum, response.ContentLength, a.name, a.size)
+		return fmt.Errorf("%w: the file has %d bytes, %s must have %d", ErrChecksum, response.ContentLength, a.name, a.size)
 	}
 	file, err := os.Create(path)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	stage := progress.begin(StageDownload, a.size)
-	// One byte more than expected is enough to see that it is another file.
-	n, err := io.Copy(file, stage.reader(ctx, io.LimitReader(response.Body, a.size+1)))
+	progress.begin(StageDownload)
+	n, err := io.Copy(file, contextReader{ctx, io.LimitReader(response.Body, a.size+1)})
 	if err != nil {
 		if _, writing := errors.AsType[*fs.PathError](err); writing || ctx.Err() != nil {
 			return err
 		}
-		return fmt.Errorf("%w after %d of %d bytes: %w", errBodyBroken, n, a.size, err)
+		return fmt.Errorf("%w after %d of %d bytes: %w", errInterrupted, n, a.size, err)
 	}
 	if n > a.size {
 		return fmt.Errorf("%w: the file is larger than %s", ErrChecksum, a.name)
 	}
-	stage.end()
 	return nil
 }
 
-// checkAddress refuses an address that would be read in the clear from another machine.
+// checkAddress rejects unencrypted transfers from other machines.
 func checkAddress(address *url.URL) error {
 	host := address.Hostname()
 	switch {

@@ -19,7 +19,7 @@ func serve(t *testing.T, content []byte) (string, *atomic.Int64) {
 	})
 }
 
-// serveFunc serves with handle, which is told the number of the request, from 1.
+// serveFunc serves with handle, which receives the number of the request, from 1.
 func serveFunc(t *testing.T, handle func(w http.ResponseWriter, r *http.Request, n int64)) (string, *atomic.Int64) {
 	t.Helper()
 	var requests atomic.Int64
@@ -38,7 +38,7 @@ func TestInstallFromURL(t *testing.T) {
 		handle   func(w http.ResponseWriter, r *http.Request, n int64)
 		requests int64
 		wantErr  error
-		says     string // empty: it succeeds
+		text     string // empty: it succeeds
 	}{
 		"plain": {func(w http.ResponseWriter, _ *http.Request, _ int64) { body(w) }, 1, nil, ""},
 		"busy at first": {func(w http.ResponseWriter, _ *http.Request, n int64) {
@@ -60,7 +60,7 @@ func TestInstallFromURL(t *testing.T) {
 		"always breaks off": {func(w http.ResponseWriter, _ *http.Request, _ int64) {
 			w.Header().Set("Content-Length", strconv.Itoa(len(archived)))
 			_, _ = w.Write(archived[:10])
-		}, maxBodyAttempts, errBodyBroken, "after 10 of"},
+		}, maxBodyAttempts, errInterrupted, "after 10 of"},
 		"redirected": {func(w http.ResponseWriter, r *http.Request, _ int64) {
 			if r.URL.Path != "/there" {
 				http.Redirect(w, r, "/there", http.StatusFound)
@@ -100,22 +100,22 @@ func TestInstallFromURL(t *testing.T) {
 			if requests.Load() != test.requests {
 				t.Errorf("%d requests, want %d", requests.Load(), test.requests)
 			}
-			if test.says == "" {
+			if test.text == "" {
 				if err != nil || string(read(t, lib.Path)) != libraryText {
 					t.Errorf("got %+v, %v", lib, err)
 				}
 				wantOnly(t, cache, "9.9.9-cpu")
 				return
 			}
-			if err == nil || !strings.Contains(err.Error(), test.says) || test.wantErr != nil && !errors.Is(err, test.wantErr) {
-				t.Errorf("got %v, want %v that says %q", err, test.wantErr, test.says)
+			if err == nil || !strings.Contains(err.Error(), test.text) || test.wantErr != nil && !errors.Is(err, test.wantErr) {
+				t.Errorf("got %v, want %v containing %q", err, test.wantErr, test.text)
 			}
 			wantOnly(t, cache)
 		})
 	}
 }
 
-func TestInstallRefusesFrom(t *testing.T) {
+func TestInstallInvalidFrom(t *testing.T) {
 	t.Parallel()
 	r, archived := smallRelease(t)
 	dir := t.TempDir()
@@ -123,7 +123,7 @@ func TestInstallRefusesFrom(t *testing.T) {
 	write(t, wrong, append([]byte{archived[0] ^ 1}, archived[1:]...))
 	short := filepath.Join(dir, "short.tgz")
 	write(t, short, archived[1:])
-	tests := map[string]struct{ from, says string }{
+	tests := map[string]struct{ from, text string }{
 		"missing file":     {filepath.Join(dir, "gone.tgz"), "gone.tgz"},
 		"directory":        {dir, "not a file"},
 		"wrong file":       {wrong, "sha512"},
@@ -138,8 +138,8 @@ func TestInstallRefusesFrom(t *testing.T) {
 			t.Parallel()
 			cache := t.TempDir()
 			_, err := r.install(t.Context(), Options{From: test.from, CacheDir: cache})
-			if err == nil || !strings.Contains(err.Error(), test.says) {
-				t.Errorf("got %v, want an error that says %q", err, test.says)
+			if err == nil || !strings.Contains(err.Error(), test.text) {
+				t.Errorf("got %v, want an error containing %q", err, test.text)
 			}
 			wantOnly(t, cache)
 		})

@@ -10,27 +10,25 @@ import (
 	"runtime"
 )
 
-// Options say what to install, and from where.
+// Options configure an installation.
 type Options struct {
-	// EP is the build to install, [CPU] or [CUDA]. Default CPU.
+	// EP is the build to install, [CPU] or [CUDA]. Default: CPU.
 	EP string
-	// From is the release's archive: a file, or a URL (https, or http on this machine). Empty gets
-	// it through npm (CPU) or Maven (CUDA). The checksum is the same either way.
+	// From is the release's archive: a file, or a URL (https, or http on this machine). Default: empty, which downloads
+	// it with npm (CPU) or Maven (CUDA). The checksum is the same in all cases.
 	From string
-	// CacheDir is where releases are installed, each in a directory VERSION-EP. Default
-	// ddiff/onnxruntime in the user's cache directory.
+	// CacheDir contains a directory VERSION-EP for each installed release. Default: ddiff/onnxruntime in the user's cache
+	// directory.
 	CacheDir string
-	// Progress is told how the installation goes on. May be nil.
+	// Progress receives the stages. Default: nil, none.
 	Progress Progress
 }
 
-// Install puts the pinned release of an execution provider into the cache and returns its library.
-// A release that is there and matches its checksums is returned as it is, with source
-// [SourceCache]; a damaged one is replaced. Any number of processes may install at once: one
-// works, the others wait and find its result. When Install fails, the cache is as it was before.
+// Install installs the pinned release of an execution provider in the cache and returns its library. It returns an
+// installed release that matches its checksums with source [SourceCache], and replaces a damaged one. Concurrent
+// processes share one installation. An error leaves the cache unchanged.
 //
-// The error wraps [ErrUnsupported], [ErrClientMissing], [ErrChecksum] or [ErrUnsafeArchive] where
-// that is the cause.
+// Errors include [ErrUnsupported], [ErrClientMissing], [ErrChecksum] and [ErrUnsafeArchive].
 func Install(ctx context.Context, opts Options) (Library, error) {
 	ep := opts.EP
 	if ep == "" {
@@ -47,7 +45,7 @@ func Install(ctx context.Context, opts Options) (Library, error) {
 	return lib, nil
 }
 
-// workPattern names the directories of installations under way.
+// workPattern matches the directories of unfinished installations.
 const workPattern = ".install-*"
 
 func (r release) install(ctx context.Context, opts Options) (lib Library, err error) {
@@ -56,15 +54,14 @@ func (r release) install(ctx context.Context, opts Options) (lib Library, err er
 		return Library{}, err
 	}
 	if err := os.MkdirAll(cache, 0o755); err != nil {
-		return Library{}, fmt.Errorf("make the cache: %w", err)
+		return Library{}, fmt.Errorf("create the cache: %w", err)
 	}
-	wait := opts.Progress.begin(StageWait, 0)
+	opts.Progress.begin(StageWait)
 	unlock, err := lockCache(ctx, cache)
 	if err != nil {
 		return Library{}, err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
-	wait.end()
 
 	final := r.directory(cache)
 	switch err := r.verify(ctx, final, opts.Progress); {
@@ -91,26 +88,26 @@ func (r release) install(ctx context.Context, opts Options) (lib Library, err er
 	return r.library(final, SourceInstall), nil
 }
 
-// workDirectory makes a directory for an installation, beside its destination so that the result
-// can be renamed there. The caller holds the lock, so any older one was left by a killed process.
+// workDirectory creates a directory for an installation, beside its destination so that a rename can move the result.
+// The caller holds the lock, so existing work directories belong to killed processes.
 func workDirectory(cache string) (string, error) {
-	left, err := filepath.Glob(filepath.Join(cache, workPattern))
+	stale, err := filepath.Glob(filepath.Join(cache, workPattern))
 	if err != nil {
 		return "", err
 	}
-	for _, dir := range left {
+	for _, dir := range stale {
 		if err := os.RemoveAll(dir); err != nil {
-			return "", fmt.Errorf("clear an interrupted installation: %w", err)
+			return "", fmt.Errorf("remove an interrupted installation: %w", err)
 		}
 	}
 	work, err := os.MkdirTemp(cache, workPattern)
 	if err != nil {
-		return "", fmt.Errorf("make a directory to work in: %w", err)
+		return "", fmt.Errorf("create a work directory: %w", err)
 	}
 	return work, nil
 }
 
-// stage gets the archive, checks it and extracts it into a directory under work, which it returns.
+// stage fetches and verifies the archive, extracts it into a directory under work, and returns that directory.
 func (r release) stage(ctx context.Context, work string, opts Options) (string, error) {
 	download, staged := filepath.Join(work, "download"), filepath.Join(work, "staged")
 	if err := errors.Join(os.Mkdir(download, 0o755), os.Mkdir(staged, 0o755)); err != nil {

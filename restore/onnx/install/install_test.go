@@ -21,7 +21,7 @@ import (
 	"time"
 )
 
-// entry is one entry of an archive under test.
+// entry is an entry of a test archive.
 type entry struct {
 	name    string
 	content string
@@ -53,7 +53,7 @@ func tarball(t testing.TB, entries ...entry) []byte {
 
 const libraryText = "pretend that these are forty megabytes of machine code"
 
-// smallRelease is a release with two short members, and its archive.
+// smallRelease returns a release with two short members, and its archive.
 func smallRelease(t testing.TB) (release, []byte) {
 	t.Helper()
 	archived := tarball(t,
@@ -63,7 +63,7 @@ func smallRelease(t testing.TB) (release, []byte) {
 	return pin(archived, tarGzip, "package/lib/libonnxruntime.so.1", libraryText, "package/LICENSE", "MIT"), archived
 }
 
-// pin makes a release of an archive with members given as path and content by turns.
+// pin returns a release of an archive; members alternate between path and content.
 func pin(archived []byte, format format, members ...string) release {
 	sum := sha512.Sum512(archived)
 	r := release{version: "9.9.9", ep: CPU, archive: archive{
@@ -77,7 +77,7 @@ func pin(archived []byte, format format, members ...string) release {
 	return r
 }
 
-// wantOnly checks that the cache holds the lock and these entries, and no rests of work.
+// wantOnly checks that the cache contains the lock and these entries only, no work directories.
 func wantOnly(t *testing.T, cache string, names ...string) {
 	t.Helper()
 	entries, err := os.ReadDir(cache)
@@ -91,7 +91,7 @@ func wantOnly(t *testing.T, cache string, names ...string) {
 		}
 	}
 	if strings.Join(got, " ") != strings.Join(names, " ") {
-		t.Errorf("the cache holds %q, want %q", got, names)
+		t.Errorf("the cache contains %q, want %q", got, names)
 	}
 }
 
@@ -104,28 +104,24 @@ func TestInstallFromFile(t *testing.T) {
 	write(t, filepath.Join(cache, ".install-killed", "download", "half"), []byte("..."))
 
 	var stages []string
-	opts := Options{From: from, CacheDir: cache, Progress: func(stage string, done, total int64) {
-		if done == total && (len(stages) == 0 || stages[len(stages)-1] != stage) {
-			stages = append(stages, stage)
-		}
-	}}
+	opts := Options{From: from, CacheDir: cache, Progress: func(stage string) { stages = append(stages, stage) }}
 	lib, err := r.install(t.Context(), opts)
 	want := Library{filepath.Join(cache, "9.9.9-cpu", "libonnxruntime.so.1"), CPU, SourceInstall, "9.9.9"}
 	if err != nil || lib != want {
 		t.Fatalf("got %+v, %v\nwant %+v", lib, err, want)
 	}
 	if got := string(read(t, lib.Path)); got != libraryText {
-		t.Errorf("library holds %q", got)
+		t.Errorf("library contains %q", got)
 	}
 	if got := string(read(t, filepath.Join(filepath.Dir(lib.Path), "LICENSE"))); got != "MIT" {
-		t.Errorf("licence holds %q", got)
+		t.Errorf("licence contains %q", got)
 	}
 	if got := strings.Join(stages, " "); got != "wait verify extract" {
 		t.Errorf("stages %q", got)
 	}
 	wantOnly(t, cache, "9.9.9-cpu")
 
-	// Again, without its archive: nothing is needed.
+	// An installed release does not need its archive.
 	stages = nil
 	if err := os.Remove(from); err != nil {
 		t.Fatal(err)
@@ -166,7 +162,7 @@ func TestInstallReplacesDamaged(t *testing.T) {
 				t.Fatalf("got %+v, %v", lib, err)
 			}
 			if got := string(read(t, lib.Path)); got != libraryText {
-				t.Errorf("library holds %q", got)
+				t.Errorf("library contains %q", got)
 			}
 			wantOnly(t, cache, "9.9.9-cpu")
 		})
@@ -212,8 +208,8 @@ func TestInstallWaitsForLockUntilCancelled(t *testing.T) {
 	}
 	defer func() { _ = unlock() }()
 	ctx, cancel := context.WithCancelCause(t.Context())
-	stop := errors.New("the user gave up")
-	_, err = r.install(ctx, Options{CacheDir: cache, Progress: func(stage string, _, _ int64) {
+	stop := errors.New("cancelled by the user")
+	_, err = r.install(ctx, Options{CacheDir: cache, Progress: func(stage string) {
 		if stage == StageWait {
 			cancel(stop)
 		}
@@ -230,7 +226,7 @@ func TestInstallCancelledLeavesNothing(t *testing.T) {
 	write(t, from, archived)
 	for _, stage := range []string{StageVerify, StageExtract} {
 		ctx, cancel := context.WithCancel(t.Context())
-		_, err := r.install(ctx, Options{From: from, CacheDir: cache, Progress: func(now string, _, _ int64) {
+		_, err := r.install(ctx, Options{From: from, CacheDir: cache, Progress: func(now string) {
 			if now == stage {
 				cancel()
 			}
@@ -256,14 +252,14 @@ func TestInstallWithoutClient(t *testing.T) {
 		}
 		for _, part := range []string{client, "install ", "--ep " + ep, "--from", r.archive.name} {
 			if !strings.Contains(err.Error(), part) {
-				t.Errorf("%s: error does not say %q: %v", ep, part, err)
+				t.Errorf("%s: error does not contain %q: %v", ep, part, err)
 			}
 		}
 		wantOnly(t, cache)
 	}
 }
 
-// script puts a shell script in the place of npm.
+// script installs a shell script as npm.
 func script(t *testing.T, lines string) {
 	t.Helper()
 	bin := t.TempDir()
@@ -283,12 +279,12 @@ func TestInstallClientFails(t *testing.T) {
 	cache := t.TempDir()
 	_, err = r.install(t.Context(), Options{CacheDir: cache})
 	if err == nil || !strings.Contains(err.Error(), "E404") || !strings.Contains(err.Error(), "--from") {
-		t.Errorf("error does not tell cause and remedy: %v", err)
+		t.Errorf("error does not contain cause and remedy: %v", err)
 	}
 	wantOnly(t, cache)
 }
 
-// Cancelling ends the client and its children, which would otherwise hold its output open.
+// TestInstallCancelsClient: cancelling ends the client and its children, which would otherwise keep its output open.
 func TestInstallCancelsClient(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "started")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
@@ -317,12 +313,12 @@ func TestInstallCancelsClient(t *testing.T) {
 		t.Errorf("got %v, want %v", err, context.Canceled)
 	}
 	if took := time.Since(cancelled); took >= killGrace {
-		t.Errorf("it took %v to end the client", took)
+		t.Errorf("ending the client took %v", took)
 	}
 	wantOnly(t, cache)
 }
 
-func TestInstallRefusesUnknown(t *testing.T) {
+func TestInstallUnknownProvider(t *testing.T) {
 	t.Parallel()
 	if _, err := Install(t.Context(), Options{EP: "tpu", CacheDir: t.TempDir()}); err == nil || !strings.Contains(err.Error(), "tpu") {
 		t.Errorf("got %v", err)
@@ -335,7 +331,7 @@ func TestInstallRefusesUnknown(t *testing.T) {
 	}
 }
 
-// The pins must be complete: a member without a checksum would be one that is not checked.
+// TestReleasesArePinned: every archive and member has a size and a checksum.
 func TestReleasesArePinned(t *testing.T) {
 	t.Parallel()
 	for _, platform := range [][3]string{

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// The execution providers for which there are builds.
+// The execution providers of the builds.
 const (
 	// CPU is the build that runs on any machine.
 	CPU = "cpu"
@@ -18,33 +18,30 @@ const (
 	CUDA = "cuda"
 )
 
-// minMinor is the oldest 1.x release whose C API is new enough: the API version that the Go
-// binding asks for equals the minor version of the release that introduced it.
+// minMinor is the oldest supported 1.x release. The API version that the Go binding requests is the minor version of the
+// release that introduced it.
 const minMinor = 29
 
-// Where a Library was found, beside the name of the flag or environment variable that gave it.
+// Sources of a Library, besides the names of flags and environment variables.
 const (
 	SourceCache   = "cache"
 	SourceSystem  = "system"
-	SourceInstall = "install" // just installed by Install
+	SourceInstall = "install" // installed by this call of Install
 )
 
 // Library is an ONNX Runtime shared library on this machine.
 type Library struct {
-	// Path is the file to load, absolute.
+	// Path is the absolute path of the file to load.
 	Path string
-	// EP is [CUDA] when a CUDA provider lies beside the file, else [CPU]. A CUDA build serves the
-	// CPU too.
+	// EP is [CUDA] if a CUDA provider is beside the file, else [CPU]. A CUDA build also runs on the CPU.
 	EP string
-	// Source is where it was found: the name of the flag or variable that gave it,
-	// [SourceCache], [SourceSystem] or [SourceInstall].
+	// Source is the name of the flag or variable that named the library, or a Source constant.
 	Source string
-	// Version is the release, such as "1.30.0"; empty when the file does not tell.
+	// Version is the release, such as "1.30.0", or empty if the file does not contain it.
 	Version string
 }
 
-// libraryNames are the file names under which a directory may hold ONNX Runtime, as patterns in
-// order of preference.
+// libraryNames returns patterns of ONNX Runtime's file names in order of preference.
 func libraryNames(goos string) []string {
 	if goos == "darwin" {
 		return []string{"libonnxruntime.dylib", "libonnxruntime.1.dylib", "libonnxruntime.1.*.dylib"}
@@ -52,15 +49,15 @@ func libraryNames(goos string) []string {
 	return []string{"libonnxruntime.so", "libonnxruntime.so.1", "libonnxruntime.so.1.*"}
 }
 
-// cudaProvider is the path of the CUDA provider that ONNX Runtime loads with the library at path.
+// cudaProvider returns the path of the CUDA provider that ONNX Runtime loads with the library at path.
 func cudaProvider(path string) string {
 	return filepath.Join(filepath.Dir(path), "libonnxruntime_providers_cuda.so")
 }
 
-// inspect describes the library at path. The error wraps [ErrUnsupported] when it cannot be used
-// on this machine, or not with the execution provider ep (empty: any).
+// inspect describes the library at path. [ErrUnsupported]: it cannot be used on this machine, or not with the execution
+// provider ep (empty: any).
 func inspect(path, ep, source string) (Library, error) {
-	path, err := filepath.Abs(path) // a bare name would be looked up in the loader's own places
+	path, err := filepath.Abs(path) // the loader would search its own directories for a bare name
 	if err != nil {
 		return Library{}, err
 	}
@@ -89,8 +86,8 @@ func inspect(path, ep, source string) (Library, error) {
 	return lib, nil
 }
 
-// elfVersion reads the release of an ONNX Runtime from the symbol version that its build defines,
-// such as VERS_1.30.0. It is empty in a build that defines none.
+// elfVersion returns the release of an ONNX Runtime from the symbol version that its build defines, such as VERS_1.30.0,
+// or "" for builds without one.
 func elfVersion(path string) (string, error) {
 	file, err := elf.Open(path)
 	if err != nil {
@@ -103,7 +100,7 @@ func elfVersion(path string) (string, error) {
 	}
 	versions, err := file.DynamicVersions()
 	if err != nil {
-		return "", nil // no symbol versions at all
+		return "", nil // no symbol versions
 	}
 	for _, version := range versions {
 		if release, ok := strings.CutPrefix(version.Name, "VERS_"); ok {
@@ -113,7 +110,7 @@ func elfVersion(path string) (string, error) {
 	return "", nil
 }
 
-// tooOld reports whether a release is older than the Go binding needs; an unknown one is not.
+// tooOld reports whether a release is known to be older than the Go binding needs.
 func tooOld(version string) bool {
 	major, rest, _ := strings.Cut(version, ".")
 	minor, _, _ := strings.Cut(rest, ".")

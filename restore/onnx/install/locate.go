@@ -11,29 +11,27 @@ import (
 	"strings"
 )
 
-// EnvVar is the environment variable that names the library: its file, or the directory it is in.
+// EnvVar is the environment variable that names the library's file or its directory.
 const EnvVar = "DDIFF_ONNXRUNTIME"
 
-// LocateOptions say what to look for. The zero value finds any library in the usual places.
+// LocateOptions configure a search. The zero value searches the default locations for any library.
 type LocateOptions struct {
-	// Path is the library, or its directory, that the user named. Empty means none was named.
+	// Path is the user's library or its directory. Default: empty, none.
 	Path string
-	// Flag is what the user set Path with, for errors and Library.Source. Default "--onnxruntime".
+	// Flag is the flag that sets Path, for errors and Library.Source. Default: "--onnxruntime".
 	Flag string
-	// EP is [CPU], [CUDA] or empty. CUDA accepts only a build with a CUDA provider. Empty takes
-	// the installed CUDA build if its dependencies are there too (see [CUDALoadable]), and
-	// otherwise prefers the CPU build.
+	// EP is [CPU], [CUDA] or empty. CUDA accepts only a build with a CUDA provider. Empty selects the installed CUDA
+	// build if its dependencies are installed too (see [CUDALoadable]), and otherwise prefers the CPU build.
 	EP string
-	// CacheDir is where [Install] put things. Default as for [Options.CacheDir].
+	// CacheDir is the cache of [Install]. Default: that of [Options.CacheDir].
 	CacheDir string
-	// Environ looks up environment variables. Default [os.Getenv].
+	// Environ looks up environment variables. Default: [os.Getenv].
 	Environ func(string) string
 }
 
-// Locate finds the ONNX Runtime library: opts.Path, then the variable [EnvVar], then the cache,
-// then LD_LIBRARY_PATH and the usual directories. A path that the user gave in one of the first
-// two ways is used or is an error, never passed over. The error wraps [ErrNotFound] and lists the
-// places when there is none.
+// Locate finds the ONNX Runtime library: opts.Path, then the variable [EnvVar], then the cache, then LD_LIBRARY_PATH and
+// the system's directories. A path from one of the first two has no fallback: it is used or is an error. [ErrNotFound]
+// lists the searched locations.
 func Locate(opts LocateOptions) (Library, error) {
 	if opts.Environ == nil {
 		opts.Environ = os.Getenv
@@ -41,7 +39,7 @@ func Locate(opts LocateOptions) (Library, error) {
 	return locate(opts, systemDirectories(opts.Environ, runtime.GOOS, runtime.GOARCH))
 }
 
-// systemDirectories are the usual places, most specific first.
+// systemDirectories returns the loader path and the system's directories, most specific first.
 func systemDirectories(environ func(string) string, goos, goarch string) []string {
 	variable, usual := "LD_LIBRARY_PATH", []string{"/usr/lib", "/usr/local/lib", "/usr/lib/x86_64-linux-gnu", "/opt/onnxruntime/lib"}
 	switch {
@@ -93,11 +91,11 @@ func locate(opts LocateOptions, system []string) (Library, error) {
 	return Library{}, fmt.Errorf("%w; searched:\n  %s\nrun: %s", ErrNotFound, strings.Join(searched, "\n  "), command)
 }
 
-// named returns the library that the user named through source.
+// named returns the library that the user named by source, a flag or variable.
 func named(path, ep, source string) (Library, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return Library{}, fmt.Errorf("%s: %w: %w; name another one, or leave it out and run: ddiff runtime install", source, ErrNotFound, err)
+		return Library{}, fmt.Errorf("%s: %w: %w; name another library, or omit it and run: ddiff runtime install", source, ErrNotFound, err)
 	}
 	var lib Library
 	if info.IsDir() {
@@ -106,13 +104,13 @@ func named(path, ep, source string) (Library, error) {
 		lib, err = inspect(path, ep, source)
 	}
 	if err != nil {
-		return Library{}, fmt.Errorf("%s names an ONNX Runtime that cannot be used: %w", source, err)
+		return Library{}, fmt.Errorf("open the ONNX Runtime named by %s: %w", source, err)
 	}
 	return lib, nil
 }
 
-// inDirectory returns the first usable library in dir. The error is the first unusable one's, or
-// wraps [fs.ErrNotExist] when dir holds none.
+// inDirectory returns the first usable library in dir. It returns the error of the first unusable library, or
+// [fs.ErrNotExist] if dir contains none.
 func inDirectory(dir, ep, source string) (Library, error) {
 	var first error
 	for _, pattern := range libraryNames(runtime.GOOS) {
@@ -137,26 +135,26 @@ func inDirectory(dir, ep, source string) (Library, error) {
 	return Library{}, first
 }
 
-// inCache returns the library that Install put into the cache, or the places tried.
-func inCache(opts LocateOptions) (lib Library, tried []string, found bool) {
+// inCache returns the installed library, or the searched locations.
+func inCache(opts LocateOptions) (lib Library, searched []string, found bool) {
 	cache, err := cacheDirectory(opts.CacheDir)
 	if err != nil {
 		return Library{}, []string{"cache (" + err.Error() + ")"}, false
 	}
-	// A CUDA build without its dependencies still serves the CPU, but comes last for that.
+	// A CUDA build without its dependencies still runs on the CPU; it is the last choice.
 	order := map[string][]string{"": {CUDA, CPU}, CPU: {CPU, CUDA}, CUDA: {CUDA}}[opts.EP]
 	var unloadable *Library
 	for _, ep := range order {
 		release, err := releaseFor(ep, runtime.GOOS, runtime.GOARCH)
 		if err != nil {
-			continue // nothing is pinned for this platform, so nothing is installed
+			continue // no release is pinned for this platform
 		}
 		dir := release.directory(cache)
 		if err := release.checkSizes(dir); errors.Is(err, fs.ErrNotExist) {
-			tried = append(tried, dir)
+			searched = append(searched, dir)
 			continue
 		} else if err != nil {
-			tried = append(tried, dir+" ("+err.Error()+")")
+			searched = append(searched, dir+" ("+err.Error()+")")
 			continue
 		}
 		lib := release.library(dir, SourceCache)
@@ -169,10 +167,10 @@ func inCache(opts LocateOptions) (lib Library, tried []string, found bool) {
 	if unloadable != nil {
 		return *unloadable, nil, true
 	}
-	return Library{}, tried, false
+	return Library{}, searched, false
 }
 
-// cacheDirectory returns dir, or the default for it.
+// cacheDirectory returns dir or its default as an absolute path.
 func cacheDirectory(dir string) (string, error) {
 	if dir != "" {
 		return filepath.Abs(dir)

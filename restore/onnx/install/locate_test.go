@@ -11,13 +11,12 @@ import (
 	"testing"
 )
 
-// fakeRelease makes files with the pinned names and sizes, which is all that Locate looks at in
-// the cache. They have holes and take no space.
+// fakeRelease creates sparse files with the pinned names and sizes; Locate checks nothing else in the cache.
 func fakeRelease(t *testing.T, cache, ep string) string {
 	t.Helper()
 	r, err := releaseFor(ep, runtime.GOOS, runtime.GOARCH)
 	if err != nil {
-		t.Skipf("no release to look for: %v", err)
+		t.Skipf("no release for this platform: %v", err)
 	}
 	for _, m := range r.members {
 		path := filepath.Join(r.directory(cache), m.name)
@@ -32,7 +31,7 @@ func fakeRelease(t *testing.T, cache, ep string) string {
 func TestLocatePrecedence(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
-		t.Skip("the libraries made here are for Linux")
+		t.Skip("the test's libraries are for Linux")
 	}
 	root := t.TempDir()
 	path := func(parts ...string) string { return filepath.Join(append([]string{root}, parts...)...) }
@@ -68,7 +67,7 @@ func TestLocatePrecedence(t *testing.T) {
 		system               []string
 		want                 Library
 		wantErr              error
-		says                 []string // in the error
+		text                 []string // in the error
 	}{
 		"flag wins":                {flag: good, env: path("env"), cache: "cache-cpu", system: []string{"system2"}, want: Library{good, CPU, "--onnxruntime", "1.30.0"}},
 		"flag is a directory":      {flag: path("flag"), want: Library{good, CPU, "--onnxruntime", "1.30.0"}},
@@ -87,17 +86,17 @@ func TestLocatePrecedence(t *testing.T) {
 		"any takes what can load":    {cache: "cache-both", want: Library{both, CPU, SourceCache, "1.30.0"}},
 		"cpu from a cuda build":      {ep: CPU, cache: "cache-gpu", want: Library{gpu, CUDA, SourceCache, "1.29.0"}},
 		"any from a cuda build":      {cache: "cache-gpu", want: Library{gpu, CUDA, SourceCache, "1.29.0"}},
-		"cuda is not in a cpu cache": {ep: CUDA, cache: "cache-cpu", wantErr: ErrNotFound, says: []string{"1.29.0-cuda", "run: ddiff runtime install --ep cuda"}},
+		"cuda is not in a cpu cache": {ep: CUDA, cache: "cache-cpu", wantErr: ErrNotFound, text: []string{"1.29.0-cuda", "run: ddiff runtime install --ep cuda"}},
 
-		"missing flag":        {flag: path("nowhere.so"), env: path("env"), cache: "cache-cpu", wantErr: fs.ErrNotExist, says: []string{"--onnxruntime", "nowhere.so"}},
-		"missing environment": {env: path("nowhere"), cache: "cache-cpu", wantErr: fs.ErrNotExist, says: []string{EnvVar, "nowhere"}},
-		"empty flag dir":      {flag: path("empty"), cache: "cache-cpu", wantErr: fs.ErrNotExist, says: []string{"--onnxruntime", path("empty")}},
-		"old flag":            {flag: path("old"), cache: "cache-cpu", wantErr: ErrUnsupported, says: []string{"1.21.0", "at least 1.29"}},
-		"foreign environment": {env: path("foreign"), cache: "cache-cpu", wantErr: ErrUnsupported, says: []string{EnvVar, "RISCV"}},
-		"text flag":           {flag: path("text", "libonnxruntime.so"), wantErr: ErrUnsupported, says: []string{"not a shared library"}},
-		"flag without cuda":   {flag: good, ep: CUDA, wantErr: ErrUnsupported, says: []string{"libonnxruntime_providers_cuda.so"}},
-		"unknown provider":    {ep: "tpu", says: []string{`"tpu"`, CPU, CUDA}},
-		"nothing": {cache: "cache-torn", system: []string{"empty", "old"}, wantErr: ErrNotFound, says: []string{
+		"missing flag":        {flag: path("nowhere.so"), env: path("env"), cache: "cache-cpu", wantErr: fs.ErrNotExist, text: []string{"--onnxruntime", "nowhere.so"}},
+		"missing environment": {env: path("nowhere"), cache: "cache-cpu", wantErr: fs.ErrNotExist, text: []string{EnvVar, "nowhere"}},
+		"empty flag dir":      {flag: path("empty"), cache: "cache-cpu", wantErr: fs.ErrNotExist, text: []string{"--onnxruntime", path("empty")}},
+		"old flag":            {flag: path("old"), cache: "cache-cpu", wantErr: ErrUnsupported, text: []string{"1.21.0", "at least 1.29"}},
+		"foreign environment": {env: path("foreign"), cache: "cache-cpu", wantErr: ErrUnsupported, text: []string{EnvVar, "RISCV"}},
+		"text flag":           {flag: path("text", "libonnxruntime.so"), wantErr: ErrUnsupported, text: []string{"not a shared library"}},
+		"flag without cuda":   {flag: good, ep: CUDA, wantErr: ErrUnsupported, text: []string{"libonnxruntime_providers_cuda.so"}},
+		"unknown provider":    {ep: "tpu", text: []string{`"tpu"`, CPU, CUDA}},
+		"nothing": {cache: "cache-torn", system: []string{"empty", "old"}, wantErr: ErrNotFound, text: []string{
 			"--onnxruntime", EnvVar, "1.30.0-cpu", "damaged", path("empty"), path("old"), "1.21.0", "run: ddiff runtime install"}},
 	}
 	for name, test := range tests {
@@ -113,7 +112,7 @@ func TestLocatePrecedence(t *testing.T) {
 				system = append(system, path(dir))
 			}
 			lib, err := locate(opts, system)
-			if len(test.says) == 0 {
+			if len(test.text) == 0 {
 				if err != nil || lib != test.want {
 					t.Fatalf("got %+v, %v\nwant %+v", lib, err, test.want)
 				}
@@ -122,9 +121,9 @@ func TestLocatePrecedence(t *testing.T) {
 			if err == nil || test.wantErr != nil && !errors.Is(err, test.wantErr) {
 				t.Fatalf("got %+v, %v; want %v", lib, err, test.wantErr)
 			}
-			for _, part := range test.says {
+			for _, part := range test.text {
 				if !strings.Contains(err.Error(), part) {
-					t.Errorf("error does not say %q: %v", part, err)
+					t.Errorf("error does not contain %q: %v", part, err)
 				}
 			}
 		})

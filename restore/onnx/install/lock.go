@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// lockPoll is how often a waiting installation looks whether the lock is free.
+// lockPoll is the interval of attempts to acquire the lock.
 const lockPoll = 100 * time.Millisecond
 
-// lockCache takes the lock that lets one process at a time change the cache. It waits until the
-// lock is free or ctx ends. The lock is held by an open file, so it ends with its process.
+// lockCache acquires the lock for changes of the cache. It waits until the lock is free or ctx ends. The lock belongs to
+// an open file, so the system releases it when the process ends.
 func lockCache(ctx context.Context, cache string) (unlock func() error, err error) {
 	file, err := os.OpenFile(filepath.Join(cache, ".lock"), os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
@@ -32,7 +32,7 @@ func lockCache(ctx context.Context, cache string) (unlock func() error, err erro
 		}
 		select {
 		case <-ctx.Done():
-			err := fmt.Errorf("wait for another installation, which holds %s: %w", file.Name(), context.Cause(ctx))
+			err := fmt.Errorf("wait for another installation with the lock %s: %w", file.Name(), context.Cause(ctx))
 			return nil, errors.Join(err, file.Close())
 		case <-ticker.C:
 		}

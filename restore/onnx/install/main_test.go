@@ -11,8 +11,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// compile makes a shared library at path with the C compiler that the project needs in any case.
-// version is the symbol version that it defines, if any, and needs are libraries to link it to.
+// compile builds a shared library at path with the C compiler that the project needs anyway. version is the symbol
+// version that it defines, if any; needs are libraries to link.
 func compile(t *testing.T, path, version string, needs ...string) {
 	t.Helper()
 	cc := os.Getenv("CC")

@@ -5,25 +5,25 @@ import (
 	"path/filepath"
 )
 
-// release is one pinned build: where its archive comes from and what must be in it.
+// release is one pinned build with its archive.
 type release struct {
 	version string
 	ep      string
 	archive archive
 	client  client
-	// members are the files that are kept; the first is the library to load.
+	// members are the files to install; the first is the library to load.
 	members []member
 }
 
-// archive is the file in which a release is published.
+// archive is the published file of a release.
 type archive struct {
-	name   string // its file name, as the package client writes it
+	name   string // file name, as the package client writes it
 	size   int64  // bytes
 	sha512 string // base64
 	format format
 }
 
-// format is how an archive is packed.
+// format is the format of an archive.
 type format int
 
 const (
@@ -33,18 +33,18 @@ const (
 
 // member is one file of an archive.
 type member struct {
-	path   string // inside the archive
+	path   string // in the archive
 	name   string // in the installed directory
 	size   int64  // bytes
 	sha256 string // hexadecimal
 }
 
-// directory is where the release is installed under the cache.
+// directory returns the directory of the release in the cache.
 func (r release) directory(cache string) string {
 	return filepath.Join(cache, r.version+"-"+r.ep)
 }
 
-// library is the library of the release in its directory.
+// library returns the library of the release in its directory.
 func (r release) library(directory, source string) Library {
 	return Library{
 		Path:    filepath.Join(directory, r.members[0].name),
@@ -68,7 +68,7 @@ func releaseFor(ep, goos, goarch string) (release, error) {
 	default:
 		return release{}, fmt.Errorf("execution provider %q: use %q or %q", ep, CPU, CUDA)
 	}
-	return release{}, fmt.Errorf("install ONNX Runtime with %s on %s/%s: %w: build or get it yourself and name it in %s",
+	return release{}, fmt.Errorf("install ONNX Runtime with %s on %s/%s: %w: build or download it and set %s to its path",
 		ep, goos, goarch, ErrUnsupported, EnvVar)
 }
 
@@ -94,8 +94,8 @@ var nodeLibraries = map[string]member{
 	},
 }
 
-// nodeRelease is the CPU build, from the npm package. The package has no licence file; its
-// package.json and README state the licence.
+// nodeRelease is the CPU build, from the npm package. The package has no licence file; package.json and README state the
+// licence.
 func nodeRelease(library member) release {
 	return release{
 		version: "1.30.0",
