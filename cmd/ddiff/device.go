@@ -34,11 +34,11 @@ func (o *computeOptions) addDevice(f *pflag.FlagSet, value string) {
 // addBuild adds the flags of the compilation of solvers.
 func (o *computeOptions) addBuild(f *pflag.FlagSet) {
 	f.IntVar(&o.chunk, "chunk", 0, "solver steps per call of the runtime (0: automatic)")
-	f.StringVar(&o.form, "form", "", "layout of a call's steps in the model: "+join(solver.Forms())+" (default: automatic)")
-	f.StringVar(&o.precision, "precision", string(solver.FP32), "arithmetic of the score network: "+join(solver.Precisions()))
+	f.StringVar(&o.form, "form", "", "layout of a call's steps in the model: "+words(solver.Forms())+" (default: automatic)")
+	f.StringVar(&o.precision, "precision", string(solver.FP32), "arithmetic of the score network: "+words(solver.Precisions()))
 }
 
-func join[T ~string](values []T) string {
+func words[T ~string](values []T) string {
 	var out []string
 	for _, v := range values {
 		out = append(out, string(v))
