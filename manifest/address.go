@@ -5,18 +5,17 @@ import (
 	"strings"
 )
 
-// LocalPrefix may begin a dataset's path to say that what follows is a path of this machine,
-// whatever it looks like.
+// LocalPrefix marks the rest of a dataset's path as a local path, whatever its form.
 const LocalPrefix = "dir:"
 
-// scheme begins an address that is no path of this machine.
+// scheme matches the start of a remote address.
 var scheme = regexp.MustCompile(`^[a-z][a-z0-9+.-]*://`)
 
-// IsAddress tells an address with a scheme, such as s3://bucket/key, from a path.
+// IsAddress reports whether path is an address with a scheme, such as s3://bucket/key.
 func IsAddress(path string) bool { return scheme.MatchString(path) }
 
-// ResolveDataset makes the path of a dataset absolute, unless it is an address. Base is the
-// absolute directory that it starts from.
+// ResolveDataset makes the path of a dataset absolute, unless it is an address. Base is the absolute
+// directory of relative paths.
 func ResolveDataset(base, path string) string {
 	if local, ok := strings.CutPrefix(path, LocalPrefix); ok && local != "" {
 		return LocalPrefix + resolvePath(base, local)

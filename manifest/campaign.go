@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// RecordSchema is the version of [Campaign] and of the messages between coordinator and
-// worker. A program refuses records of a higher version.
+// RecordSchema is the version of [Campaign] and of the messages between coordinator and worker. A
+// program refuses records of a higher version.
 const RecordSchema = 1
 
-// Priority is a campaign's class. Workers take no item of a lower class while a higher one
+// Priority is the class of a campaign. Workers lease no item of a lower class while a higher class
 // has any.
 type Priority string
 
@@ -27,33 +27,33 @@ func Priorities() []Priority { return []Priority{PriorityHigh, PriorityNormal, P
 // MaxWeight is the largest weight of a campaign.
 const MaxWeight = 1000
 
-// Wanted is what people ask of a campaign.
+// Wanted is the state that users request for a campaign.
 type Wanted string
 
-// What can be wanted.
+// The requests.
 const (
 	WantRun       Wanted = "run"
-	WantPause     Wanted = "pause"      // hand out nothing more; what is under way is finished
-	WantCancel    Wanted = "cancel"     // drop what was not begun; what is under way is finished
-	WantCancelNow Wanted = "cancel_now" // drop all; workers stop at the next chunk border
+	WantPause     Wanted = "pause"      // lease no more items; items in flight finish
+	WantCancel    Wanted = "cancel"     // drop pending items; items in flight finish
+	WantCancelNow Wanted = "cancel_now" // drop all items; workers stop at the next chunk border
 )
 
-// Phase is where a campaign stands, as its coordinator sees it.
+// Phase is the state of a campaign, which its coordinator writes.
 type Phase string
 
 // The phases, in the usual order.
 const (
-	PhaseQueued    Phase = "queued"    // submitted, no coordinator has taken it up
+	PhaseQueued    Phase = "queued"    // submitted, not yet started by a coordinator
 	PhasePreflight Phase = "preflight" // one worker checks prior, operators, shapes and memory
 	PhaseCanary    Phase = "canary"    // the first items run alone
-	PhaseRunning   Phase = "running"   // items are published and worked on
+	PhaseRunning   Phase = "running"   // items are published and leased
 	PhasePaused    Phase = "paused"
 	PhaseFinished  Phase = "finished"  // every item has its final state
 	PhaseCancelled Phase = "cancelled" // items without a final state are cancelled
 	PhaseRejected  Phase = "rejected"  // a check failed, see Reason
 )
 
-// Ended tells whether nothing more happens to a campaign unless somebody asks for it.
+// Ended reports whether the campaign stays as it is until a user requests a change.
 func (p Phase) Ended() bool {
 	return p == PhaseFinished || p == PhaseCancelled || p == PhaseRejected
 }
@@ -64,22 +64,22 @@ type PriorFile struct {
 	Key string `json:"key,omitempty"`
 	// SHA256 is the lower-case hex digest of the file.
 	SHA256 string `json:"sha256"`
-	// Name and License are those of its model card.
+	// Name and License come from the model card.
 	Name    string `json:"name"`
 	License string `json:"license"`
 }
 
-// Command is something that the coordinator is to do once.
+// Command is a request that the coordinator executes once.
 type Command struct {
-	// ID makes a command that is given twice one command.
+	// ID makes the command idempotent.
 	ID string `json:"id"`
 	// Verb is CommandRetry or CommandReconcile.
 	Verb string `json:"verb"`
-	// Outcomes are the final states that a retry takes back: failed, dead.
+	// Outcomes are the final states that a retry resets: failed, dead.
 	Outcomes []Outcome `json:"outcomes,omitempty"`
-	// Where keeps only items whose reason has this text in it. Empty: all.
+	// Where restricts the command to items whose reason contains this text. Empty: all.
 	Where string `json:"where,omitempty"`
-	// Items keeps only these identities. Empty: all.
+	// Items restricts the command to these identities. Empty: all.
 	Items []string `json:"items,omitempty"`
 }
 
@@ -89,62 +89,62 @@ const (
 	CommandReconcile = "reconcile"
 )
 
-// Campaign is a submitted campaign, as coordinators, workers and the command line share it.
-// People write Wanted, Weight, Priority and Commands; the coordinator writes the rest.
+// Campaign is the record of a submitted campaign, shared by coordinators, workers and commands. Users
+// write Wanted, Weight, Priority and Commands; the coordinator writes the rest.
 type Campaign struct {
 	Schema int    `json:"schema"`
 	ID     string `json:"id"`
 	Spec   Spec   `json:"spec"`
-	// Output is the prefix below the cluster's store under which results lie.
+	// Output is the prefix of the results in the cluster's store.
 	Output   string   `json:"output"`
 	Priority Priority `json:"priority"`
 	// Weight is the campaign's share of the workers within its class, 1..1000.
 	Weight int `json:"weight"`
-	// Canary is the number of items that run alone before the rest is handed out.
+	// Canary is the number of items that run alone before all others.
 	Canary    int       `json:"canary"`
 	Submitted time.Time `json:"submitted"`
 	Wanted    Wanted    `json:"wanted"`
 	Commands  []Command `json:"commands,omitempty"`
 
 	Phase Phase `json:"phase"`
-	// Reason is one line for people when the campaign was rejected.
+	// Reason is one line that explains a rejection.
 	Reason string    `json:"reason,omitempty"`
 	Prior  PriorFile `json:"prior,omitzero"`
-	// Released tells that preflight and canary have passed.
+	// Released: preflight and canary have passed.
 	Released bool `json:"released,omitempty"`
-	// Round counts how often items were published anew: it is part of the ids by which
-	// the queue recognises duplicates.
+	// Round counts the republications of items. It is part of the message ids by which the queue
+	// detects duplicates.
 	Round int `json:"round,omitempty"`
-	// Shards, Rows and Items say how far the manifest has been published; Complete that
-	// it is to the end.
+	// Shards, Rows and Items count the published part of the manifest. Complete: all of it is
+	// published.
 	Shards   int  `json:"shards,omitempty"`
 	Rows     int  `json:"rows,omitempty"`
 	Items    int  `json:"items,omitempty"`
 	Complete bool `json:"complete,omitempty"`
-	// Answered are the last commands, with what came of them.
+	// Answered holds the results of the last commands.
 	Answered []Answer  `json:"answered,omitempty"`
 	Finished time.Time `json:"finished,omitzero"`
 }
 
-// Answer is what came of a command.
+// Answer is the result of a command.
 type Answer struct {
 	ID string `json:"id"`
-	// Items is the number of items that were published again.
+	// Items is the number of republished items.
 	Items int `json:"items"`
-	// Error is one line for people; empty when it went well.
+	// Error is one line; empty after success.
 	Error string `json:"error,omitempty"`
 }
 
-// Validate reports the first field that is out of its range.
+// Validate returns an error that names the first field out of its range.
 func (c *Campaign) Validate() error {
 	switch {
 	case c.Schema < 1 || c.Schema > RecordSchema:
 		return fmt.Errorf("schema: this program reads records up to version %d, the campaign has %d; use one version of ddiff everywhere",
 			RecordSchema, c.Schema)
 	case c.ID == "":
-		return errors.New("id: it is missing")
+		return errors.New("id: is missing")
 	case c.Output == "":
-		return errors.New("output: it is missing")
+		return errors.New("output: is missing")
 	case c.Canary < 0:
 		return fmt.Errorf("canary: %d is negative", c.Canary)
 	case c.Weight < 1 || c.Weight > MaxWeight:
@@ -158,12 +158,12 @@ func (c *Campaign) Validate() error {
 	return fmt.Errorf("priority: %q is none of high, normal, low", c.Priority)
 }
 
-// Open tells whether workers may take items of the campaign.
+// Open reports whether workers may lease items of the campaign.
 func (c *Campaign) Open() bool {
 	return c.Wanted == WantRun && (c.Phase == PhasePreflight || c.Phase == PhaseCanary || c.Phase == PhaseRunning)
 }
 
-// Counts says where the items of a manifest are. Items is the sum of the others.
+// Counts holds the number of items in each state. Items is the sum of the others.
 type Counts struct {
 	Items     int `json:"items"`
 	Pending   int `json:"pending"`
@@ -174,46 +174,45 @@ type Counts struct {
 	Cancelled int `json:"cancelled"`
 }
 
-// Status is what the coordinator tells about a campaign from time to time.
+// Status is the periodic report of the coordinator on a campaign.
 type Status struct {
 	ID     string    `json:"id"`
 	Phase  Phase     `json:"phase"`
 	Reason string    `json:"reason,omitempty"`
 	Counts Counts    `json:"counts"`
 	At     time.Time `json:"at"`
-	// Rate is the number of items that reached a final state per second, lately.
+	// Rate is the recent number of items per second that reach a final state.
 	Rate float64 `json:"rate"`
-	// Left, LeftLow and LeftHigh are the expected remaining seconds and their 95 %
-	// interval; zero while they are not known.
+	// Left, LeftLow and LeftHigh are the expected remaining seconds and their 95 % interval; zero
+	// while unknown.
 	Left     float64 `json:"left_s,omitempty"`
 	LeftLow  float64 `json:"left_low_s,omitempty"`
 	LeftHigh float64 `json:"left_high_s,omitempty"`
-	// Workers is the number of workers that were seen lately.
+	// Workers is the number of live workers.
 	Workers int `json:"workers"`
-	// Complete tells whether the manifest has been read to its end: before that Items
-	// still grows.
+	// Complete: the manifest is read to its end. Before, Items still grows.
 	Complete bool `json:"complete"`
 }
 
-// Beat is what a worker tells about itself every few seconds.
+// Beat is the heartbeat of a worker, every few seconds.
 type Beat struct {
 	Name     string    `json:"name"`
 	Version  string    `json:"version"`
 	Schema   int       `json:"schema"`
 	Provider string    `json:"provider"`
 	Device   string    `json:"device"`
-	Campaign string    `json:"campaign,omitempty"` // the last one that it worked on
+	Campaign string    `json:"campaign,omitempty"` // of the last lease
 	Items    int       `json:"items"`              // settled since its start
 	Draining bool      `json:"draining,omitempty"`
 	At       time.Time `json:"at"`
 }
 
-// Cluster is what a coordinator tells every worker.
+// Cluster is the coordinator's record for all workers.
 type Cluster struct {
 	Schema int `json:"schema"`
 	// Store is the address of the store, as in s3://results?endpoint=URL.
 	Store string `json:"store"`
-	// AckWait is how long a lease lasts.
+	// AckWait is the duration of a lease.
 	AckWait time.Duration `json:"ack_wait_ns"`
 }
 
@@ -225,29 +224,29 @@ const (
 	KeyWorkerPrefix   = "worker."   // + worker name as a token: Beat
 )
 
-// ClassPreflight is the queue class of the item by which a worker checks a campaign before
-// its items are handed out.
+// ClassPreflight is the queue class of the preflight item, with which a worker checks a campaign
+// before its items are leased.
 const ClassPreflight = "preflight"
 
 // Preflight is the payload of that item, and IDPreflight its id.
 type Preflight struct {
 	Campaign string `json:"campaign"`
-	// Items are one item for each task, method and size that the first shard has.
+	// Items holds one item for each task, method and size of the first shard.
 	Items []Item `json:"items"`
 }
 
 // Checked is the outcome of a preflight.
 type Checked struct {
-	// Worker names who checked.
+	// Worker is the name of the worker that checked.
 	Worker string `json:"worker"`
-	// Checks are those that passed, in order, each with what was found.
+	// Checks are the passed checks in order, with their findings.
 	Checks []Check `json:"checks"`
-	// Failed names the check that failed; empty when all passed. Reason says why.
+	// Failed names the failed check; empty if all passed. Reason is its cause.
 	Failed string `json:"failed,omitempty"`
 	Reason string `json:"reason,omitempty"`
 }
 
-// Check is one check that passed.
+// Check is one passed check.
 type Check struct {
 	Name  string `json:"name"`
 	Found string `json:"found"`

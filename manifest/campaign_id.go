@@ -6,14 +6,13 @@ import (
 	"strings"
 )
 
-// ID names the campaign in queues, stores and reports: its name as a token of [a-z0-9-] and
-// eight hex digits of a digest of the spec, as in "night-photos-5f0c11d2".
+// ID names the campaign in queues, stores and reports: its name as a token of [a-z0-9-] and eight hex
+// digits of a digest of the spec, as in "night-photos-5f0c11d2".
 //
-// What does not change any result is left out of the digest: Output, Batch and Attempts. So
-// an interrupted campaign may be continued with another batch or more attempts. The absolute
-// path of the dataset is in it: a moved dataset is another campaign with the same items. ID is
-// defined for specs that [Spec.Validate] accepts; numbers that are not finite have none and
-// give "invalid" for the digits.
+// The digest leaves out Output, Batch and Attempts, which change no result: an interrupted campaign
+// may resume with another batch or more attempts. It includes the absolute path of the dataset: a
+// moved dataset is another campaign with the same items. ID is defined for specs that
+// [Spec.Validate] accepts; for infinite numbers and NaN the digits are "invalid".
 func (s *Spec) ID() string {
 	c := *s
 	c.Output, c.Batch, c.Attempts = "", 0, 0
@@ -27,7 +26,7 @@ func (s *Spec) ID() string {
 	return fmt.Sprintf("%s-%s", token(s.Name), hex.EncodeToString(key[:4]))
 }
 
-// token reduces a name to [a-z0-9-], at most 40 characters.
+// token reduces a name to at most 40 characters of [a-z0-9-].
 func token(name string) string {
 	const longest = 40
 	var b strings.Builder

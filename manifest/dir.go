@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// directory emits the images of a directory, sorted by name. A directory below it that is
-// named like an image is a row that fails.
+// directory emits the images of a directory, sorted by name. A subdirectory with the name of an image
+// is a failing row.
 func (s *stream) directory(root string, recursive bool) error {
 	first, err := readWindow(root, "", s.window)
 	if err != nil {
@@ -27,7 +27,7 @@ func (s *stream) directory(root string, recursive bool) error {
 	return fmt.Errorf("%w: no image in the directory, %d other entries skipped; %s", ErrEmptyDataset, s.skipped, remedy)
 }
 
-// walk emits the entries of root/below, of which the first window has been read.
+// walk emits the entries of root/below; the first window is already read.
 func (s *stream) walk(root, below string, w window, recursive bool) error {
 	small := !w.more
 	for {
@@ -41,8 +41,8 @@ func (s *stream) walk(root, below string, w window, recursive bool) error {
 	}
 }
 
-// emitEntries emits a window of a directory. In a small one, which is one window, names lose
-// their extension where that leaves them different.
+// emitEntries emits a window of a directory. In a directory of one window, names lose their extension
+// if they stay unique.
 func (s *stream) emitEntries(root, below string, entries []os.DirEntry, small, recursive bool) error {
 	var images []string
 	for _, e := range entries {
@@ -75,8 +75,8 @@ func (s *stream) emitEntries(root, below string, entries []os.DirEntry, small, r
 	return nil
 }
 
-// subdirectory descends. One that cannot be listed is a row that fails: how many images it
-// hides is not known, but it does not go unseen.
+// subdirectory descends into a directory. A directory that cannot be listed is a failing row: the
+// number of its images is unknown, but the directory is reported.
 func (s *stream) subdirectory(root, rel string) error {
 	if err := s.ctx.Err(); err != nil {
 		return err
@@ -92,5 +92,5 @@ func (s *stream) subdirectory(root, rel string) error {
 	return s.walk(root, rel, first, true)
 }
 
-// hidden files begin with a dot; they are never meant.
+// hidden reports whether a file name begins with a dot. Hidden files are no images of a dataset.
 func hidden(name string) bool { return strings.HasPrefix(name, ".") }

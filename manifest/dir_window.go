@@ -8,27 +8,27 @@ import (
 	"strings"
 )
 
-// dirWindow is how many entries of a directory are held at once. A directory has no order: one
-// with more entries is read again for each window of them.
+// dirWindow is the number of entries of a directory in memory. Directories have no order: a larger
+// directory is read again for each window.
 const dirWindow = 1 << 16
 
-// window is the next entries of a directory in the order of their names.
+// window holds the next entries of a directory, sorted by name.
 type window struct {
 	entries []os.DirEntry
-	more    bool // entries come after these
+	more    bool // further entries follow
 }
 
-// last is the name after which the next window begins.
+// last returns the name after which the next window begins.
 func (w window) last() string { return w.entries[len(w.entries)-1].Name() }
 
-// readWindow returns the first entries of a directory that come after a name, at most most.
+// readWindow returns the first most entries of a directory after a name.
 func readWindow(dir, after string, most int) (w window, err error) {
 	f, err := os.Open(dir)
 	if err != nil {
 		return w, err
 	}
-	defer f.Close() // nothing was written
-	beyond := ""    // once there are enough entries: no later one is among the first
+	defer f.Close() // opened for reading
+	beyond := ""    // of a full window: later names do not belong to it
 	for {
 		const chunk = 1024
 		entries, err := f.ReadDir(chunk)
@@ -51,7 +51,7 @@ func readWindow(dir, after string, most int) (w window, err error) {
 	}
 }
 
-// cut sorts the entries and keeps the first of them.
+// cut sorts the entries and removes all but the first ones.
 func (w *window) cut(most int) {
 	slices.SortFunc(w.entries, func(a, b os.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	if len(w.entries) > most {

@@ -8,34 +8,31 @@ import (
 	"strings"
 )
 
-// What is wrong with a dataset as a whole. They end the iteration of [Rows]; the wrapping
-// error names the path and the remedy. The problem of a single row is never one of these.
+// Errors of a whole dataset. They end the iteration of [Rows]; the wrapping error names the path and
+// the remedy. The error of a single row never wraps them.
 var (
-	// ErrNoDataset: nothing that can be read as a dataset is at dataset.path.
+	// ErrNoDataset: dataset.path holds no readable dataset.
 	ErrNoDataset = errors.New("no dataset there")
-	// ErrEmptyDataset: the dataset exists and has no row.
+	// ErrEmptyDataset: the dataset exists but has no row.
 	ErrEmptyDataset = errors.New("dataset has no rows")
-	// ErrBadList: a CSV or JSONL list cannot be read as one: its header is wrong, or a line
-	// is longer than 1 MiB.
+	// ErrBadList: a list has a wrong header, or a line longer than 1 MiB.
 	ErrBadList = errors.New("not a usable list")
 )
 
-// FieldError is one problem at one place of a file that a person wrote. It prints as one
-// line, `campaign.yaml:7: steps: want an integer, got "many"`.
+// FieldError is one error at one place of a file. It prints as one line:
+// `campaign.yaml:7: steps: want an integer, got "many"`.
 type FieldError struct {
-	// File is the file as the person named it. Empty for a spec that was made in code.
+	// File is the name that the user gave. Empty for a spec that was built in code.
 	File string
-	// Line counts from 1. Zero means that the line is not known.
+	// Line counts from 1. Zero: unknown.
 	Line int
-	// Field is the path of the field, as in "dataset.size" or "tasks[1].sigma". Empty
-	// means the file as a whole.
+	// Field is the path of the field, as in "dataset.size" or "tasks[1].sigma". Empty: the file.
 	Field string
-	// Err says what is wrong and what to write instead.
+	// Err states the error and the remedy.
 	Err error
 }
 
-// Error puts the known parts in front of the problem. It is one line, whatever characters a
-// file name has.
+// Error joins the known parts and Err. It is one line, even if the file name has control characters.
 func (e *FieldError) Error() string {
 	var b strings.Builder
 	switch {
@@ -51,10 +48,10 @@ func (e *FieldError) Error() string {
 	return printable(b.String())
 }
 
-// Unwrap gives access to the cause, such as [io/fs.ErrNotExist].
+// Unwrap returns the cause, such as [io/fs.ErrNotExist].
 func (e *FieldError) Unwrap() error { return e.Err }
 
-// joinByLine joins problems in the order of their lines, so that they read like the file.
+// joinByLine joins problems in the order of their lines.
 func joinByLine(problems []*FieldError) error {
 	slices.SortStableFunc(problems, func(a, b *FieldError) int { return cmp.Compare(a.Line, b.Line) })
 	errs := make([]error, len(problems))

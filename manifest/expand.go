@@ -8,21 +8,20 @@ import (
 	"slices"
 )
 
-// Probe is what the caller found by reading a row's files; this package decodes nothing.
+// Probe holds the caller's findings about the files of a row.
 type Probe struct {
-	// The lower-case hex SHA-256 of each file that the row names; empty for the others.
+	// The lower-case hex SHA-256 of each file of the row; empty for absent files.
 	ImageSHA256, MeasurementSHA256, MaskSHA256, KernelSHA256 string
 	// Width and Height are the working size in pixels, after the campaign's fit.
 	Width, Height int
 }
 
-// Resolver turns a task and a method into what enters the identity: the solver's complete
-// configuration and the operator's complete parameters. The task is effective (see
-// [Spec.Effective]) with the row's overrides in it. An error means that this task cannot be
-// done at this size or with these parameters.
+// Resolver returns the complete settings of the solver and the complete parameters of the operator,
+// which enter the identity. The task is effective (see [Spec.Effective]) and includes the row's
+// overrides. It returns an error for a task that is impossible at this size or with these parameters.
 type Resolver func(task TaskSpec, method string, width, height int) (solver json.RawMessage, params map[string]float64, err error)
 
-// Expander turns the rows of one campaign into items.
+// Expander expands the rows of one campaign into items.
 type Expander struct {
 	spec     *Spec
 	campaign string
@@ -30,20 +29,17 @@ type Expander struct {
 	resolve  Resolver
 }
 
-// NewExpander returns an expander for a valid spec. Prior is the hex SHA-256 of the prior's
-// file.
+// NewExpander returns an expander for a valid spec. Prior is the hex SHA-256 of the prior's file.
 func NewExpander(spec *Spec, prior string, resolve Resolver) *Expander {
 	return &Expander{spec: spec, campaign: spec.ID(), prior: prior, resolve: resolve}
 }
 
-// Expand returns the items of a row: its tasks, times the methods, times the runs, with the
-// tasks outermost and the runs innermost, as in the spec. First is the manifest index of the
-// first of them.
+// Expand returns the items of a row: tasks × methods × runs, with tasks outermost and runs innermost.
+// First is the manifest index of the first item.
 //
-// What cannot be expanded comes back as failed results instead, with the reason: everything
-// when the row has an error or the probe does not fit it, single tasks when only those do
-// not resolve. Always len(items) + len(failed) == [ItemsPerRow], and every index from First
-// on is used once.
+// Entries that cannot be expanded become failed results with a reason: all entries if the row has an
+// error or the probe does not match it, or the entries of a task that does not resolve. Always
+// len(items) + len(failed) == [ItemsPerRow], and every index from First on is used once.
 func (e *Expander) Expand(row Row, probe Probe, first int) (items []Item, failed []Result) {
 	err := row.Err
 	if err == nil {
@@ -64,7 +60,7 @@ func (e *Expander) Expand(row Row, probe Probe, first int) (items []Item, failed
 	return items, failed
 }
 
-// item makes one item of a row that is sound.
+// item returns one item of a valid row.
 func (e *Expander) item(row Row, probe Probe, p place) (Item, error) {
 	solver, params, err := e.resolve(p.task, p.method, probe.Width, probe.Height)
 	if err != nil {
@@ -86,7 +82,7 @@ func (e *Expander) item(row Row, probe Probe, p place) (Item, error) {
 	return it, err
 }
 
-// check makes sure that nothing that determines the result is missing from the identity.
+// check ensures that the identity includes everything that determines the result.
 func (p Probe) check(row Row) error {
 	if p.Width <= 0 || p.Height <= 0 {
 		return fmt.Errorf("working size %dx%d is not positive", p.Width, p.Height)
@@ -114,13 +110,13 @@ func source(path, digest string) *Source {
 // place is one cell of a row's grid: task × method × run.
 type place struct {
 	index  int // in the manifest
-	cell   int // in the row's grid
+	cell   int // in the grid of the row
 	task   TaskSpec
 	method string
 	run    int
 }
 
-// places lists a row's grid in the order of the manifest.
+// places returns the grid of a row in the order of the manifest.
 func places(row Row, spec *Spec, first int) []place {
 	out := make([]place, 0, ItemsPerRow(row, spec))
 	for _, task := range rowTasks(row, spec) {
@@ -135,7 +131,7 @@ func places(row Row, spec *Spec, first int) []place {
 	return out
 }
 
-// item fills in what does not depend on the row's files.
+// item returns the item without the data of the row's files.
 func (p place) item(row Row, spec *Spec, campaign string) Item {
 	it := Item{
 		Campaign: campaign, Index: p.index, Name: row.Name, Fit: spec.Dataset.Fit,
@@ -148,9 +144,8 @@ func (p place) item(row Row, spec *Spec, campaign string) Item {
 	return it
 }
 
-// rowTasks returns the tasks of a row, effective and with the row's overrides. The override
-// of the task keeps the campaign's tasks of that name with their settings; one that the
-// campaign does not have is added with the campaign's settings.
+// rowTasks returns the effective tasks of a row, with the row's overrides. A row's task selects the
+// campaign's tasks of that name, or adds a task with the campaign's settings.
 func rowTasks(row Row, spec *Spec) []TaskSpec {
 	tasks := slices.Clone(spec.Tasks)
 	if name := row.Overrides.Task; name != "" {
@@ -175,7 +170,7 @@ func rowTasks(row Row, spec *Spec) []TaskSpec {
 	return tasks
 }
 
-// positiveZero removes the sign of a zero, which JSON, and so a digest, would keep.
+// positiveZero removes the sign of a zero, which would change the digest.
 func positiveZero(x float64) float64 {
 	if x == 0 {
 		return math.Abs(x)

@@ -2,13 +2,11 @@ package manifest
 
 import "encoding/hex"
 
-// FailedItems stands in for the items of a row that cannot be expanded, so that every entry
-// of the manifest ends in a result: one failed result per task, method and run, in the order
-// of [Expander.Expand]. The caller adds Runtime and Finished.
+// FailedItems returns a failed result for each entry of a row that cannot be expanded: one per task,
+// method and run, in the order of [Expander.Expand]. The caller adds Runtime and Finished.
 //
-// Their items have placeholder IDs, made from the row's name and paths and the campaign in
-// place of digests of files that could not be read. When the row is mended, its items get
-// their real IDs and are run.
+// The items have placeholder IDs, from the row's name and paths and the campaign, because the digests
+// of unreadable files are unknown. After a repair of the row its items get their real IDs and run.
 func FailedItems(row Row, spec *Spec, first int, reason string) []Result {
 	campaign := spec.ID()
 	var out []Result
@@ -28,8 +26,8 @@ func failedItem(row Row, spec *Spec, campaign string, p place, reason string) Re
 	return Result{Schema: SchemaVersion, Item: it, Outcome: OutcomeFailed, Reason: reason}
 }
 
-// placeholderID digests what is known about a cell of a row's grid. It holds nothing that
-// fails to encode: specs and lists have finite numbers only.
+// placeholderID returns a digest of the known properties of a cell. Encoding cannot fail: specs and
+// lists have finite numbers only.
 func placeholderID(row Row, it Item, cell int) string {
 	key, err := digest(struct {
 		Schema      int    `json:"schema"`

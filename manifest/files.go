@@ -7,10 +7,10 @@ import (
 	"os"
 )
 
-// MaxFileBytes is the largest file of a dataset that is read.
+// MaxFileBytes is the size limit of a dataset's file, in bytes.
 const MaxFileBytes = 1 << 30
 
-// Files reads the files of datasets on this machine.
+// Files reads local files of datasets.
 type Files struct{}
 
 // Get returns the contents of a regular file.
@@ -22,7 +22,7 @@ func (Files) Get(ctx context.Context, path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close() // nothing was written
+	defer f.Close() // opened for reading
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err

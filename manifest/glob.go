@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// globSpecial are the characters that make an element of a path a pattern.
+// globSpecial holds the characters of a pattern.
 const globSpecial = `*?[\`
 
-// glob emits the images that a pattern matches, sorted by path. Names are relative to the
-// last directory before the pattern's first special character.
+// glob emits the images that match a pattern, sorted by path. Names are relative to the last directory
+// before the pattern's first special character.
 func (s *stream) glob(pattern string) error {
 	if strings.Contains(pattern, "**") {
 		return fmt.Errorf("%w: ** is not supported; give the directory and dataset.recursive: true", ErrNoDataset)
@@ -30,8 +30,8 @@ func (s *stream) glob(pattern string) error {
 	return nil
 }
 
-// match emits what the elements of a pattern match below root/below. As in a shell, what
-// cannot be listed matches nothing.
+// match emits the matches of a pattern's elements below root/below. As in a shell, an unreadable
+// directory has no matches.
 func (s *stream) match(root, below string, elements []string) error {
 	if err := s.ctx.Err(); err != nil {
 		return err
@@ -51,7 +51,7 @@ func (s *stream) match(root, below string, elements []string) error {
 		small = small && !w.more
 		var found []string
 		for _, e := range w.entries {
-			// A hidden name is only met where the pattern spells it out. The pattern is sound.
+			// Hidden names match explicit patterns only. The pattern is valid.
 			if ok, _ := filepath.Match(element, e.Name()); ok && (!hidden(e.Name()) || hidden(element)) {
 				found = append(found, e.Name())
 			}
@@ -67,8 +67,7 @@ func (s *stream) match(root, below string, elements []string) error {
 	}
 }
 
-// imageStems are the names of files as rows have them: without extension where that leaves
-// the images different.
+// imageStems returns the row names of files: without extension if the names stay unique.
 func imageStems(files []string) []string {
 	var images []string
 	for _, f := range files {
@@ -86,8 +85,7 @@ func imageStems(files []string) []string {
 	return out
 }
 
-// matched goes on with the files of root/below that an element matched, whose rows would have
-// these names.
+// matched continues with the files of root/below that match an element; names holds their row names.
 func (s *stream) matched(root, below string, files, names, rest []string) error {
 	for i, f := range files {
 		path := filepath.Join(root, below, f)

@@ -7,48 +7,47 @@ import (
 	"fmt"
 )
 
-// SchemaVersion is mixed into every identity. Raise it when the meaning of any
-// field that enters an identity changes, so that old results are not reused.
+// SchemaVersion is part of every identity. Raise it if the meaning of a field of an identity changes,
+// so that old results are not reused.
 const SchemaVersion = 1
 
-// Fit says how an image is brought to the working size of a campaign.
+// Fit is the policy that brings an image to the working size.
 type Fit string
 
-// The size policies. All of them end at a multiple of the prior's size granule.
+// The size policies. All of them lead to a multiple of the prior's granularity.
 const (
 	FitCenterCrop Fit = "center_crop" // scale the short side to the size, crop the centre
 	FitResize     Fit = "resize"      // scale both sides to the size, aspect ratio is not kept
 	FitPad        Fit = "pad"         // keep the pixels, mirror up to the next multiple
 )
 
-// Source names the bytes of one input file.
+// Source identifies one input file.
 type Source struct {
-	// Path locates the bytes: a file path relative to the dataset root, or absolute.
+	// Path is relative to the dataset's root, or absolute.
 	Path string `json:"path"`
-	// SHA256 is the lower-case hex digest of the bytes; a worker that reads other
-	// bytes refuses the item.
+	// SHA256 is the lower-case hex digest of the file; a worker refuses other bytes.
 	SHA256 string `json:"sha256"`
 }
 
-// Item is one unit of work: one image (or one stored measurement), one task, one
-// method, one run. It is what travels in a queue message.
+// Item is one unit of work: one image or stored measurement, one task, one method, one run. It is the
+// payload of a queue message.
 type Item struct {
 	// ID is the identity: the hex SHA-256 of everything that determines the result.
 	ID string `json:"id"`
-	// Campaign is the campaign that asked for the item; it is not part of the identity.
+	// Campaign is the id of the item's campaign; not part of the identity.
 	Campaign string `json:"campaign"`
-	// Index is the item's position in the manifest; it is not part of the identity.
+	// Index is the position in the manifest; not part of the identity.
 	Index int `json:"index"`
-	// Name is the row's name for people, unique within the dataset; not part of the identity.
+	// Name is the row's name, unique within the dataset; not part of the identity.
 	Name string `json:"name"`
 
-	// Image is the ground truth from which a measurement is simulated. Nil when only
-	// a measurement exists.
+	// Image is the ground truth, from which the measurement is simulated. Nil: only a stored
+	// measurement exists.
 	Image *Source `json:"image,omitempty"`
-	// Measurement is a stored y (.npy, float32). When set nothing is simulated.
+	// Measurement is a stored y (.npy, float32), which replaces the simulation.
 	Measurement *Source `json:"measurement,omitempty"`
-	// Mask and Kernel replace the mask (inpainting) or the blur kernel (deblurring) that
-	// the operator would draw. Nil means drawn from Seed.
+	// Mask and Kernel replace the operator's draw of a mask (inpainting) or a blur kernel
+	// (deblurring). Nil: drawn from Seed.
 	Mask   *Source `json:"mask,omitempty"`
 	Kernel *Source `json:"kernel,omitempty"`
 
@@ -57,7 +56,7 @@ type Item struct {
 	Height int `json:"height"`
 	Fit    Fit `json:"fit"`
 
-	// Task is a name from the operator package, Params its parameters.
+	// Task is the name of an operator, Params its complete parameters.
 	Task   string             `json:"task"`
 	Params map[string]float64 `json:"params,omitempty"`
 	// Sigma is the standard deviation of the measurement noise, in units of y.
@@ -66,15 +65,14 @@ type Item struct {
 	// Run numbers repeated runs of one measurement, from 0.
 	Run int `json:"run"`
 
-	// Method and Solver describe the algorithm; Solver is the resolved configuration
-	// as the solver package marshals it, so that this package need not know it.
+	// Method is the name of the algorithm, Solver its resolved settings in JSON, opaque here.
 	Method string          `json:"method"`
 	Solver json.RawMessage `json:"solver"`
 	// Prior is the SHA-256 of the prior's file.
 	Prior string `json:"prior"`
 }
 
-// measurementIdentity is what determines y: the picture, the operator, the noise.
+// measurementIdentity determines y: image, operator and noise.
 type measurementIdentity struct {
 	Schema      int                `json:"schema"`
 	Image       string             `json:"image,omitempty"`
@@ -111,22 +109,22 @@ func (it *Item) measurement() measurementIdentity {
 	return m
 }
 
-// MeasurementKey identifies the measurement: items that differ only in method, solver,
-// prior or run share it, see the same y, and can be compared pairwise.
+// MeasurementKey identifies the measurement y. Items that differ only in method, solver, prior or run
+// share it and can be compared pairwise.
 func (it *Item) MeasurementKey() ([32]byte, error) {
 	return digest(it.measurement())
 }
 
-// OperatorKey identifies the random draws of the operator (mask position, motion path).
-// Unlike MeasurementKey it leaves sigma out, so a noise sweep keeps its masks.
+// OperatorKey keys the random draws of the operator (mask position, motion path). Unlike
+// MeasurementKey it leaves sigma out, so that a noise sweep keeps its masks.
 func (it *Item) OperatorKey() ([32]byte, error) {
 	m := it.measurement()
 	m.Sigma = 0
 	return digest(m)
 }
 
-// RunKey identifies the random draws of the solver: the measurement and the run.
-// Methods and settings share it, so they are compared on common random numbers.
+// RunKey keys the random draws of the solver. It depends on measurement and run only, so that methods
+// and settings are compared on common random numbers.
 func (it *Item) RunKey() ([32]byte, error) {
 	m, err := it.MeasurementKey()
 	if err != nil {
@@ -154,8 +152,8 @@ func (it *Item) Identify() error {
 	return nil
 }
 
-// digest hashes the JSON form, which is canonical: struct fields in order, map keys
-// sorted, raw messages compacted.
+// digest hashes the JSON form, which is canonical: struct fields in order, map keys sorted, raw
+// messages compacted.
 func digest(v any) ([32]byte, error) {
 	b, err := json.Marshal(v)
 	if err != nil {

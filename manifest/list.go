@@ -16,38 +16,37 @@ import (
 // maxListLine is the longest line of a list, in bytes.
 const maxListLine = 1 << 20
 
-// ListFormat is how the lines of a list are written.
+// ListFormat is the format of a list.
 type ListFormat string
 
-// The formats. All of them hold one row per line, so that one bad line is one bad row.
+// The formats. Each has one row per line, so that a bad line affects one row.
 const (
 	ListCSV   ListFormat = "csv"   // a header, then one line of cells per row
 	ListJSONL ListFormat = "jsonl" // one flat JSON object per row
-	ListText  ListFormat = "txt"   // the path or the address of one image per row; # begins a comment
+	ListText  ListFormat = "txt"   // one path or address of an image per row; # starts a comment
 )
 
-// ListConfig says how a list becomes rows. File and Locate are required.
+// ListConfig configures [ListRows]. File and Locate are required.
 type ListConfig struct {
-	// File is the list as errors name it.
+	// File is the name of the list in errors.
 	File string
-	// Columns is that of the [Dataset].
+	// Columns is the mapping of the [Dataset].
 	Columns map[string]string
-	// Locate finds what a list calls a file. Its error is that of the row.
+	// Locate finds a file by its text in the list. Its error becomes the row's.
 	Locate func(text string) (Place, error)
 }
 
-// Place is where a file is that a list names.
+// Place is the location of a file of a list.
 type Place struct {
-	// Address is what the row gets: an absolute path, or an address.
+	// Address is an absolute path or an address.
 	Address string
-	// Name is the file for people, with its extension and slashes between its parts. It
-	// becomes the name of a row that has none, and its extension says what the file is; an
-	// address may have none.
+	// Name is the slash-separated name of the file, with its extension. It is the default name of
+	// the row; its extension is the type of the file. An address may have no extension.
 	Name string
 }
 
-// ListRows reads a list line by line, in the memory of one line. Index and unique names are
-// left to [Number]; the errors are those of [Rows].
+// ListRows reads a list with one line in memory. [Number] adds Index and unique names. The errors are
+// the errors of [Rows].
 func ListRows(ctx context.Context, format ListFormat, r io.Reader, c ListConfig) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		rows := 0
@@ -70,12 +69,12 @@ func ListRows(ctx context.Context, format ListFormat, r io.Reader, c ListConfig)
 	}
 }
 
-// errEmptyList is the problem of a list without rows.
+// errEmptyList returns the error of a list without rows.
 func errEmptyList() error {
 	return fmt.Errorf("%w: the list has no line with an image or a measurement; add one per row", ErrEmptyDataset)
 }
 
-// readList hands each row of a list to emit, whose error ends the reading.
+// readList calls emit for each row of a list. An error of emit ends it.
 func readList(format ListFormat, l *lines, emit func(Row) error) error {
 	switch format {
 	case ListCSV:
@@ -85,10 +84,10 @@ func readList(format ListFormat, l *lines, emit func(Row) error) error {
 	case ListText:
 		return readText(l, emit)
 	}
-	return fmt.Errorf("%w: no list is written as %q", ErrBadList, format)
+	return fmt.Errorf("%w: unknown list format %q", ErrBadList, format)
 }
 
-// FormatOf tells the format of a list from its file's name, or "" when it is none.
+// FormatOf returns the format of a list by the name of its file, or "" for other files.
 func FormatOf(path string) ListFormat {
 	ext := ListFormat(strings.TrimPrefix(strings.ToLower(filepath.Ext(path)), "."))
 	if slices.Contains([]ListFormat{ListCSV, ListJSONL, ListText}, ext) {
@@ -97,7 +96,7 @@ func FormatOf(path string) ListFormat {
 	return ""
 }
 
-// lines scans a list. Memory is bounded by the longest line.
+// lines scans a list with one line in memory.
 type lines struct {
 	ListConfig
 	scan *bufio.Scanner
@@ -125,7 +124,7 @@ func (l *lines) next() (string, bool) {
 	return "", false
 }
 
-// err is what ended the scan, nil at the end of the file.
+// err returns the error that ended the scan, nil at the end of the file.
 func (l *lines) err() error {
 	switch err := l.scan.Err(); {
 	case errors.Is(err, bufio.ErrTooLong):
@@ -137,26 +136,26 @@ func (l *lines) err() error {
 	return nil
 }
 
-// problem is something wrong with the current line.
+// problem returns an error of the current line.
 func (l *lines) problem(field string, err error) *FieldError {
 	return &FieldError{File: l.File, Line: l.line, Field: field, Err: err}
 }
 
-// row makes a row of the fields of the current line.
+// row returns a row from the fields of the current line.
 func (l *lines) row(fields []Field) Row { return makeRow(l.ListConfig, l.line, "line", fields) }
 
-// bad is the row of a line that cannot be taken apart.
+// bad returns the row of a line that cannot be parsed.
 func (l *lines) bad(field string, err error) Row {
 	return Row{Name: fmt.Sprintf("line-%d", l.line), Err: l.problem(field, err)}
 }
 
-// list opens a list of this machine and reads it.
+// list reads a local list.
 func (s *stream) list(path string, format ListFormat, columns map[string]string) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return fmt.Errorf("%w: %w; check its permissions", ErrNoDataset, reason(err))
 	}
-	defer f.Close() // nothing was written
+	defer f.Close() // opened for reading
 	c := ListConfig{File: filepath.Base(path), Columns: columns, Locate: func(text string) (Place, error) {
 		return LocateFile(filepath.Dir(path), text)
 	}}

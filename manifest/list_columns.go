@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// listColumns are the columns of a row, beside those that begin with paramPrefix.
+// listColumns holds the columns of a row, except those with paramPrefix.
 var listColumns = []string{
 	"image", "measurement", "name", "task", "sigma", "seed", "mask", "kernel", "sha256", "width", "height",
 }
 
-// paramPrefix begins the columns that set a parameter of the operator.
+// paramPrefix starts the columns that set a parameter of the operator.
 const paramPrefix = "param."
 
-// checkColumn refuses names that a row cannot have.
+// checkColumn returns an error for an unknown column of a row.
 func checkColumn(name string) error {
 	if param, ok := strings.CutPrefix(name, paramPrefix); ok {
 		if param == "" {
@@ -30,7 +30,7 @@ func checkColumn(name string) error {
 	return unknown("column", name, append(slices.Clone(listColumns), paramPrefix+"NAME"))
 }
 
-// columnName is what the list calls a column of a row; empty when it is not read.
+// columnName returns the list's name for a column of a row; empty for an ignored column.
 func columnName(columns map[string]string, column string) string {
 	if name, ok := columns[column]; ok {
 		return name
@@ -38,9 +38,8 @@ func columnName(columns map[string]string, column string) string {
 	return column
 }
 
-// rowColumns are the columns of a row that a column of the list fills: mostly one, none for
-// what is not read, several when the mapping says so. Without a mapping an unknown one is an
-// error.
+// rowColumns returns the columns of a row that a column of the list fills: usually one, none for an
+// ignored column, several if the mapping says so. Without a mapping an unknown column is an error.
 func rowColumns(columns map[string]string, name string) ([]string, error) {
 	if len(columns) == 0 {
 		return []string{name}, checkColumn(name)
@@ -57,9 +56,9 @@ func rowColumns(columns map[string]string, name string) ([]string, error) {
 	return out, nil
 }
 
-// ColumnsOf says which columns of a row each column of a list's header fills: an empty set
-// for one that is passed over. Strict makes an unknown column an error, as it is in a list
-// that a person writes; Columns lifts that. The error wraps [ErrBadList].
+// ColumnsOf returns the columns of a row that each column of a list's header fills; none for an ignored
+// column. With strict, and without a mapping in Columns, an unknown column is an error. The error
+// wraps [ErrBadList].
 func (c ListConfig) ColumnsOf(header []string, strict bool) ([][]string, error) {
 	out, err := c.columnsOf(header, strict)
 	if err != nil {
@@ -98,7 +97,7 @@ func (c ListConfig) columnsOf(header []string, strict bool) ([][]string, error) 
 	return out, nil
 }
 
-// orMap names the other remedy, for lists that come from elsewhere.
+// orMap returns the second remedy, for lists with other column names.
 func orMap(header []string) string {
 	const most = 20
 	if len(header) == 0 || len(header) > most {

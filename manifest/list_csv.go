@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// readCSV reads a list with a header line and one row per line. A quoted cell may hold
-// commas, not line breaks.
+// readCSV reads a list with a header and one row per line. A quoted cell may contain commas, but no
+// line breaks.
 func readCSV(l *lines, emit func(Row) error) error {
 	text, ok := l.next()
 	if !ok {
@@ -35,7 +35,7 @@ func readCSV(l *lines, emit func(Row) error) error {
 		if err != nil {
 			row = l.bad("", err)
 		} else {
-			fields = fields[:0] // reused from line to line
+			fields = fields[:0] // reused
 			for i, value := range values {
 				for _, column := range columns[i] {
 					fields = append(fields, Field{column, strings.TrimSpace(value)})
@@ -49,7 +49,7 @@ func readCSV(l *lines, emit func(Row) error) error {
 	}
 }
 
-// parseHeader says which columns of a row each cell of a line fills.
+// parseHeader returns the columns of a row that each cell of a line fills.
 func parseHeader(c ListConfig, text string) ([][]string, error) {
 	header, err := splitCSV(text)
 	if err != nil {
@@ -61,10 +61,10 @@ func parseHeader(c ListConfig, text string) ([][]string, error) {
 	return c.columnsOf(header, true)
 }
 
-// splitCSV takes one line apart. The spaces around cells are left to the caller.
+// splitCSV splits one line into cells. It keeps the spaces around cells.
 func splitCSV(text string) ([]string, error) {
 	if !strings.Contains(text, `"`) {
-		return strings.Split(text, ","), nil // a reader for each line would cost more than the rest
+		return strings.Split(text, ","), nil // faster than a reader per line
 	}
 	r := csv.NewReader(strings.NewReader(text))
 	r.TrimLeadingSpace = true

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// readJSONL reads a list with one JSON object per line, whose keys are the columns of a CSV
-// list. A null is a key that is not set.
+// readJSONL reads a list with one JSON object per line, with the columns of a CSV list as keys. A null
+// counts as an absent key.
 func readJSONL(l *lines, emit func(Row) error) error {
 	for {
 		text, ok := l.next()
@@ -30,8 +30,8 @@ func readJSONL(l *lines, emit func(Row) error) error {
 	}
 }
 
-// parseObject reads one flat JSON object. Key is the one that an error is about. The value of
-// a key that is not read may be anything.
+// parseObject parses one flat JSON object. Key is the key of the error. The values of ignored keys are
+// arbitrary.
 func parseObject(text string, columns map[string]string) (fields []Field, key string, err error) {
 	dec := json.NewDecoder(strings.NewReader(text))
 	dec.UseNumber()
@@ -46,7 +46,7 @@ func parseObject(text string, columns map[string]string) (fields []Field, key st
 		if err != nil {
 			return nil, "", notJSON(err)
 		}
-		key := token.(string) // the decoder lets only strings be keys
+		key := token.(string) // the decoder accepts only strings as keys
 		fills, err := rowColumns(columns, key)
 		if err != nil {
 			return nil, "", err
@@ -78,12 +78,12 @@ func parseObject(text string, columns map[string]string) (fields []Field, key st
 		return nil, "", notJSON(err)
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, "", errors.New("has more after the object; write one object per line")
+		return nil, "", errors.New("has text after the object; write one object per line")
 	}
 	return fields, "", nil
 }
 
-// fieldText checks the type of a value: numbers for numeric columns, text for the others.
+// fieldText checks the type of a value: a number for numeric columns, text for the others.
 func fieldText(column string, value json.Token) (string, error) {
 	numeric := IsNumeric(column)
 	switch v := value.(type) {
@@ -104,7 +104,7 @@ func fieldText(column string, value json.Token) (string, error) {
 	return "", errors.New("want text in quotes")
 }
 
-// IsNumeric tells the columns of a row that hold numbers from those that hold text.
+// IsNumeric reports whether a column of a row holds numbers.
 func IsNumeric(column string) bool {
 	return slices.Contains([]string{"sigma", "seed", "width", "height"}, column) || strings.HasPrefix(column, paramPrefix)
 }

@@ -12,23 +12,22 @@ import (
 	"strings"
 )
 
-// Field is one cell of a list, still as text: the column of the row that it belongs to, and
-// what the list has there. An empty text is not set.
+// Field is one cell of a list: its column of the row, and its text. An empty text means unset.
 type Field struct {
 	Column, Text string
 }
 
-// Record is one entry of a list that is not made of lines.
+// Record is one entry of a list in a format without lines.
 type Record struct {
-	// Number counts from 1; errors have it where those of other lists have the line.
+	// Number counts from 1; errors show it in place of a line.
 	Number int
 	Fields []Field
-	// Err is what is wrong with the record.
+	// Err is the error of the record.
 	Err error
 }
 
-// RecordRows makes rows of records, as [ListRows] does of lines. An error among the records
-// ends them.
+// RecordRows converts records to rows, as [ListRows] does with lines. An error of the sequence ends
+// it.
 func RecordRows(records iter.Seq2[Record, error], c ListConfig) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		for r, err := range records {
@@ -47,15 +46,15 @@ func RecordRows(records iter.Seq2[Record, error], c ListConfig) iter.Seq2[Row, e
 	}
 }
 
-// rowMaker puts fields into a row.
+// rowMaker assembles a row from fields.
 type rowMaker struct {
 	Row
 	locate func(text string) (Place, error)
-	given  string // the name that the list gives
-	file   string // the name of the image, else of the measurement
+	given  string // name in the list
+	file   string // name of the image, else of the measurement
 }
 
-// makeRow makes a row of the fields of entry n; kind says what n counts.
+// makeRow returns a row from the fields of entry n; kind is the unit of n.
 func makeRow(c ListConfig, n int, kind string, fields []Field) Row {
 	r := rowMaker{locate: c.Locate}
 	problem := func(field string, err error) {
@@ -80,20 +79,20 @@ func makeRow(c ListConfig, n int, kind string, fields []Field) Row {
 	return r.Row
 }
 
-// check finds what is wrong with the row as a whole.
+// check validates the row as a whole.
 func (r *rowMaker) check() error {
 	switch {
 	case r.Image == "" && r.Measurement == "":
 		return errors.New("has neither image nor measurement; give one of them")
 	case r.Image == "" && (r.ImageSHA256 != "" || r.Width != 0 || r.Height != 0):
-		return errors.New("sha256, width and height are those of the image, and there is none; leave them out")
+		return errors.New("sha256, width and height describe the image, and the row has none; remove them")
 	case (r.Width == 0) != (r.Height == 0):
 		return errors.New("has only one of width and height; give both or none")
 	}
 	return nil
 }
 
-// set puts one field into the row.
+// set sets one field of the row.
 func (r *rowMaker) set(f Field) (err error) {
 	switch f.Column {
 	case "image":
@@ -147,7 +146,7 @@ func (r *rowMaker) setImage(text string) error {
 	p, err := r.locate(text)
 	r.Image, r.file = p.Address, p.Name
 	if p.Address != "" && !p.mayBe(IsImage) {
-		return fmt.Errorf("%q is not an image that is read, want a file that ends in %s", p.shown(text), imageKinds())
+		return fmt.Errorf("%q is not a supported image, want a file that ends in %s", p.shown(text), imageKinds())
 	}
 	return err
 }
@@ -165,13 +164,12 @@ func (r *rowMaker) setMeasurement(text string) error {
 	return err
 }
 
-// mayBe tells whether a file may be of a kind: an address need not end like one.
+// mayBe reports whether a file may be of a kind. The name of an address says nothing.
 func (p Place) mayBe(kind func(name string) bool) bool {
 	return kind(p.Name) || path.Ext(p.Name) == "" && IsAddress(p.Address)
 }
 
-// shown is what an error says about the file: of an address, whose query may be a secret, only
-// the name.
+// shown returns the text for errors: of an address, whose query may be a secret, only the name.
 func (p Place) shown(text string) string {
 	if IsAddress(text) {
 		return clip(p.Name)
@@ -185,12 +183,12 @@ func (r *rowMaker) setPlace(text string, into *string) error {
 	return err
 }
 
-// LocateFile finds a file of this machine that a list in the directory base names. The error
-// is about a file that cannot be read; the place is good for naming it also then.
+// LocateFile finds a local file of a list in the directory base. The error describes an unreadable
+// file; the place is valid in this case too.
 func LocateFile(base, text string) (Place, error) {
 	address := resolvePath(base, text)
 	if IsAddress(address) {
-		return Place{Address: address, Name: path.Base(address)}, fmt.Errorf("%q is not a path of this machine", clip(text))
+		return Place{Address: address, Name: path.Base(address)}, fmt.Errorf("%q is not a local path", clip(text))
 	}
 	name := filepath.Base(address)
 	if rel, err := filepath.Rel(base, address); err == nil && !strings.HasPrefix(rel, "..") {

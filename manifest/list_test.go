@@ -72,7 +72,7 @@ func TestListRowErrors(t *testing.T) {
 	for _, tc := range []struct{ name, list, row, want string }{
 		{"missing file", "l.csv", "no.png,,,", `l.csv:3: image: "no.png": no such file or directory`},
 		{"directory", "l.csv", "dir.png,,,", `l.csv:3: image: "dir.png": is a directory, want a file`},
-		{"not an image", "l.csv", "y.npy,,,", `l.csv:3: image: "y.npy" is not an image that is read, want a file that ends in png, jpg, jpeg, tif, tiff, webp`},
+		{"not an image", "l.csv", "y.npy,,,", `l.csv:3: image: "y.npy" is not a supported image, want a file that ends in png, jpg, jpeg, tif, tiff, webp`},
 		{"device", "l.csv", ",,,/dev/null", `l.csv:3: mask: "/dev/null": is not a regular file`},
 		{"neither", "l.csv", ",0.1,1,", "l.csv:3: has neither image nor measurement; give one of them"},
 		{"sigma in words", "l.csv", "a.png,little,,", `l.csv:3: sigma: "little" is not a finite number`},
@@ -94,7 +94,7 @@ func TestListRowErrors(t *testing.T) {
 		{"long name", "l.jsonl", `{"image": "a.png", "name": "` + strings.Repeat("é", 101) + `"}`, "l.jsonl:3: name: is longer than 100 characters"},
 		{"name with a line break", "l.jsonl", `{"image": "a.png", "name": "a\nb"}`, `l.jsonl:3: name: "a\nb" has control characters; remove them`},
 		{"array", "l.jsonl", `["a.png"]`, `l.jsonl:3: want a JSON object, as in {"image": "a.png"}`},
-		{"two objects", "l.jsonl", `{"image": "a.png"} {"image": "b.PNG"}`, "l.jsonl:3: has more after the object; write one object per line"},
+		{"two objects", "l.jsonl", `{"image": "a.png"} {"image": "b.PNG"}`, "l.jsonl:3: has text after the object; write one object per line"},
 		{"cut off", "l.jsonl", `{"image": "a.png"`, "l.jsonl:3: not valid JSON: unexpected EOF"},
 		{"cut off in a value", "l.jsonl", `{"image":`, "l.jsonl:3: image: not valid JSON: unexpected EOF"},
 		{"words", "l.jsonl", `image a.png`, "l.jsonl:3: not valid JSON: invalid character 'i' looking for beginning of value"},

@@ -8,12 +8,11 @@ import (
 	"unicode"
 )
 
-// namesKept is the number of rows whose names are kept, so that later ones can be told from
-// them: 2 MiB of hashes.
+// namesKept is the number of rows whose names are stored for comparison: 2 MiB of hashes.
 const namesKept = 1 << 16
 
-// namer makes names unique by appending -2, -3, ... It keeps hashes instead of names; two
-// names with one 64-bit hash only cost a needless number.
+// namer makes names unique by appending -2, -3, ... It stores 64-bit hashes of names; a collision only
+// adds an unnecessary number.
 type namer map[uint64]int
 
 func (n namer) unique(name string) string {
@@ -29,8 +28,8 @@ func (n namer) unique(name string) string {
 	return candidate
 }
 
-// numbered makes a name unique by the row's own number, for the rows whose names are not kept.
-// No other name that is made so ends in this number, and those that are kept are asked.
+// numbered makes the name of a row beyond namesKept unique by the row's number. The number is unique
+// among such names, and stored names are checked.
 func (n namer) numbered(name string, row int) string {
 	suffix := fmt.Sprintf("-%d", row)
 	name = printable(name) + suffix
@@ -42,11 +41,11 @@ func (n namer) numbered(name string, row int) string {
 
 func nameHash(s string) uint64 {
 	h := fnv.New64a()
-	h.Write([]byte(s)) // a hash does not fail
+	h.Write([]byte(s)) // never fails
 	return h.Sum64()
 }
 
-// printable replaces what would break a line or a JSON string.
+// printable replaces characters that would break a line or a JSON string.
 func printable(name string) string {
 	name = strings.ToValidUTF8(name, "\uFFFD")
 	return strings.Map(func(r rune) rune {
@@ -57,12 +56,12 @@ func printable(name string) string {
 	}, name)
 }
 
-// stem drops the extension of a path.
+// stem returns a path without its extension.
 func stem(path string) string {
 	return strings.TrimSuffix(path, filepath.Ext(path))
 }
 
-// stems drops the extensions of paths, except where two would become the same.
+// stems removes the extensions of paths, except from paths that would collide.
 func stems(paths []string) []string {
 	taken := make(map[string]int, 2*len(paths))
 	for _, p := range paths {

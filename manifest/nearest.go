@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// unknown describes a name that is not among the valid ones: with the nearest of them when
-// it looks like a slip of the pen, with all of them otherwise. Kind is "field", "task", ...
+// unknown returns the error of an invalid name, with the nearest valid name, or with all valid names if
+// none is near. Kind is "field", "task", ...
 func unknown(kind, name string, valid []string) error {
 	if near := nearest(name, valid); near != "" {
 		return fmt.Errorf("unknown %s %q (did you mean %q?)", kind, clip(name), near)
@@ -14,10 +14,10 @@ func unknown(kind, name string, valid []string) error {
 	return fmt.Errorf("unknown %s %q (valid: %s)", kind, clip(name), strings.Join(valid, ", "))
 }
 
-// nearest returns the valid name with the smallest edit distance, the first of equals, or
-// "" when none is closer than about a third of the name.
+// nearest returns the first valid name with the smallest edit distance, or "" if the distance exceeds
+// about a third of the name.
 func nearest(name string, valid []string) string {
-	// A name that is much longer than any valid one cannot be near, and need not be compared.
+	// A much longer name cannot be near.
 	const longest = 64
 	if len(name) > longest {
 		return ""
@@ -31,7 +31,7 @@ func nearest(name string, valid []string) string {
 	return best
 }
 
-// editDistance counts the insertions, deletions, replacements and swaps of neighbours
+// editDistance returns the number of insertions, deletions, replacements and swaps of neighbours
 // between two byte strings (optimal string alignment).
 func editDistance(a, b string) int {
 	beforeLast := make([]int, len(b)+1)
@@ -57,7 +57,7 @@ func editDistance(a, b string) int {
 	return last[len(b)]
 }
 
-// clip shortens text that is quoted in an error line.
+// clip shortens text for an error line.
 func clip(s string) string {
 	const most = 60
 	if len(s) <= most {

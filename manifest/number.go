@@ -6,14 +6,12 @@ import (
 	"iter"
 )
 
-// Number makes rows of any origin those of a dataset: it sets Index, makes the names unique,
-// and ends after limit rows, unless limit is 0. An error among the rows is the last pair, and
-// so is that of ctx when it ends.
+// Number sets Index, makes names unique, and ends after limit rows, unless limit is 0. An error of the
+// rows or of ctx is the last pair.
 //
-// A name that the dataset has already gets a number: -2, -3 and so on. From row 65,536 on the
-// earlier names are no longer known, and every name ends in the row's index. Distinct says
-// that the origin has no name twice; then names stay as they are, unless they hold characters
-// that cannot be shown.
+// A repeated name gets a number: -2, -3 and so on. From row 65,536 on earlier names are no longer
+// stored, and every name ends in the row's index. Distinct asserts that the names are unique; then they
+// stay unchanged, except for unprintable characters.
 func Number(ctx context.Context, rows iter.Seq2[Row, error], limit int, distinct bool) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		s := &stream{ctx: ctx, limit: limit, yield: yield, names: namer{}}
@@ -32,10 +30,10 @@ func Number(ctx context.Context, rows iter.Seq2[Row, error], limit int, distinct
 	}
 }
 
-// emit hands out one row. Its error ends the stream.
+// emit yields one row. Its error ends the stream.
 func (s *stream) emit(r Row) error { return s.add(r, false) }
 
-// add hands out one row. Distinct says that no other row of the dataset has its name.
+// add yields one row. Distinct asserts that its name is unique in the dataset.
 func (s *stream) add(r Row, distinct bool) error {
 	if err := s.ctx.Err(); err != nil {
 		return err

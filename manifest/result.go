@@ -8,18 +8,17 @@ import (
 // Outcome is the final state of an item.
 type Outcome string
 
-// The final states. Every manifest row ends in exactly one of them.
+// The final states. Every manifest entry ends in exactly one of them.
 const (
 	// OutcomeDone: restored and written.
 	OutcomeDone Outcome = "done"
-	// OutcomeFailed: the input cannot be restored, another attempt would not help.
+	// OutcomeFailed: the input cannot be restored; another attempt would not help.
 	OutcomeFailed Outcome = "failed"
 	// OutcomeDead: given up after the allowed number of attempts.
 	OutcomeDead Outcome = "dead"
 )
 
-// Metrics are the scores of one item. A nil pointer means "not defined here", as
-// without a ground truth.
+// Metrics holds the scores of one item. Nil: undefined, as without a ground truth.
 type Metrics struct {
 	// PSNR in dB on [0, 1], metric id "psnr@1".
 	PSNR *float64 `json:"psnr,omitempty"`
@@ -27,52 +26,52 @@ type Metrics struct {
 	SSIM *float64 `json:"ssim,omitempty"`
 	// Residual is mean((y - A(x))^2) - sigma^2, metric id "residual@1".
 	Residual *float64 `json:"residual,omitempty"`
-	// BaselinePSNR and BaselineSSIM score the degraded image itself (bicubic
-	// enlargement for super-resolution). Nil where y is not an image.
+	// BaselinePSNR and BaselineSSIM score the degraded image itself (bicubic enlargement for
+	// super-resolution). Nil if y is not an image.
 	BaselinePSNR *float64 `json:"baseline_psnr,omitempty"`
 	BaselineSSIM *float64 `json:"baseline_ssim,omitempty"`
 }
 
-// Runtime records what computed a result.
+// Runtime records the computing environment of a result.
 type Runtime struct {
-	// Library is the ONNX Runtime version, as the library reports it.
+	// Library is the version that ONNX Runtime reports.
 	Library string `json:"library"`
 	// Provider is the execution provider: "cpu", "cuda", ...
 	Provider string `json:"provider"`
 	Device   string `json:"device,omitempty"`
 	Threads  int    `json:"threads,omitempty"`
-	// Options are the settings of session and provider, in the library's own words.
+	// Options holds the settings of session and provider, in the library's terms.
 	Options map[string]string `json:"options,omitempty"`
 	// Precision is the arithmetic of the score network: "fp32" or "fp16".
 	Precision string `json:"precision,omitempty"`
-	// Form is how the steps of a call lay in the model ("loop", "unrolled" or "single"), K how
-	// many steps a call made.
+	// Form is the arrangement of the steps in the model ("loop", "unrolled" or "single"), K the
+	// number of steps per call.
 	Form string `json:"form,omitempty"`
 	K    int    `json:"k,omitempty"`
 	// Version is the ddiff version.
 	Version string `json:"version"`
 }
 
-// Equal tells whether nothing that computed two results is known to differ.
+// Equal reports whether two results have equal known environments.
 func (r Runtime) Equal(other Runtime) bool { return reflect.DeepEqual(r, other) }
 
-// Result is what is written as result.json, and sent as the result event.
+// Result is the content of result.json and of the result event.
 type Result struct {
 	Schema  int     `json:"schema"`
 	Item    Item    `json:"item"`
 	Outcome Outcome `json:"outcome"`
-	// Reason is one line for people when Outcome is not done.
+	// Reason is one line that explains an Outcome other than done.
 	Reason string `json:"reason,omitempty"`
 
 	Metrics Metrics `json:"metrics"`
-	// MetricIDs maps a metric's name to its versioned id.
+	// MetricIDs maps the name of a metric to its versioned id.
 	MetricIDs map[string]string `json:"metric_ids,omitempty"`
 
-	// Seconds is the item's share of the batch's solver time; Steps the number of
-	// score-network evaluations.
+	// Seconds is the item's share of the batch's solver time, Steps the number of network
+	// evaluations.
 	Seconds float64 `json:"seconds"`
 	Steps   int     `json:"steps"`
-	// Batch is the number of items that were solved together.
+	// Batch is the number of items in the batch.
 	Batch int `json:"batch,omitempty"`
 
 	// Artifacts maps a file name beside result.json to its SHA-256.
@@ -84,7 +83,7 @@ type Result struct {
 	Finished  time.Time         `json:"finished"`
 }
 
-// The files beside an item's result.json. Keys are ItemKey(id, name).
+// The files of an item. Their keys are ItemKey(id, name).
 const (
 	FileResult      = "result.json"
 	FileTrace       = "trace.json"
@@ -94,7 +93,7 @@ const (
 	FileRestored    = "restored.png"
 )
 
-// ItemKey is the storage key of one file of an item.
+// ItemKey returns the storage key of one file of an item.
 func ItemKey(id, file string) string { return "items/" + id + "/" + file }
 
 // Trace holds the solver's per-step curves of one item; all slices have one entry per

@@ -13,63 +13,60 @@ import (
 	"unicode/utf8"
 )
 
-// imageExtensions are the file names that are taken for images, in lower case.
+// imageExtensions holds the extensions of images, in lower case.
 var imageExtensions = []string{".png", ".jpg", ".jpeg", ".tif", ".tiff", ".webp"}
 
-// Row is one entry of a dataset, before anything in it has been decoded.
+// Row is one entry of a dataset. Its files are not decoded.
 type Row struct {
 	// Index is the position in the dataset, from 0.
 	Index int
-	// Name is for people: the path below the dataset's root without its extension, or the
-	// name that a list gives. Rows that would have the same name keep their extension, or
-	// get a number, so that names are unique within the dataset. See [Number] for how.
+	// Name is the path below the dataset's root without its extension, or the name in the list. Names
+	// are unique within the dataset: colliding names keep their extension or get a number, see
+	// [Number].
 	Name string
-	// Image is the absolute path or the address of the ground truth, Measurement that of a
-	// stored y (.npy). At least one of them is set, unless Err is.
+	// Image is the absolute path or the address of the ground truth, Measurement that of a stored y
+	// (.npy). At least one of them is set, unless Err is.
 	Image       string
 	Measurement string
-	// ImageSHA256 is the lower-case hex digest of the image's bytes, Width and Height the
-	// image's size in pixels before the campaign's fit, where the dataset says so; empty and
-	// zero otherwise. With them the image need not be read to make the row's items. They are
-	// checked when it is.
+	// ImageSHA256 is the lower-case hex digest of the image's file, Width and Height its size in
+	// pixels before the campaign's fit, if the dataset states them. With them the image is not read
+	// for the row's items; they are checked when it is read.
 	ImageSHA256   string
 	Width, Height int
-	// Overrides are what a list says about this row alone.
+	// Overrides holds the row's own settings.
 	Overrides Overrides
-	// Err is what is wrong with this row; the other rows do not suffer from it. It names
-	// the file, and line and field where there are any. Only the path, the name and the
-	// task of such a row may be used.
+	// Err is the error of this row. It names the file and, if known, line and field. Only path, name
+	// and task of such a row are valid.
 	Err error
 }
 
-// Overrides replace settings of the campaign for one row. Zero values leave them.
+// Overrides replaces settings of the campaign for one row. Zero values keep them.
 type Overrides struct {
-	// Task keeps only this task of the campaign, or adds it when it has no such task.
+	// Task restricts the row to this task; the campaign need not have it.
 	Task string
 	// Sigma is the measurement noise, 0..1.
 	Sigma *float64
 	Seed  *uint64
-	// Params replace single parameters of the row's tasks.
+	// Params replaces single parameters of the row's tasks.
 	Params map[string]float64
-	// Mask and Kernel are absolute paths or addresses of files that replace what the operator
-	// draws.
+	// Mask and Kernel are absolute paths or addresses of files that replace the operator's draws.
 	Mask   string
 	Kernel string
 }
 
-// Rows streams a dataset of this machine in a stable order: directories and globs sorted by
-// path, element by element, lists in the order of their lines. Each iteration reads the dataset anew.
+// Rows streams a local dataset in a stable order: directories and globs sorted by path, element by
+// element, lists in the order of their lines. Each iteration reads the dataset again.
 //
-// A row's own problem is in its [Row.Err]. A problem of the dataset as a whole
-// ([ErrNoDataset], [ErrEmptyDataset], [ErrBadList]) or the end of ctx comes as the error of
-// the last pair, whose row is empty. Every other pair has a nil error.
+// [Row.Err] is the error of a row. An error of the whole dataset ([ErrNoDataset], [ErrEmptyDataset],
+// [ErrBadList]) or of ctx is the error of the last pair, whose row is empty. All other pairs have a nil
+// error.
 //
-// Skipped is called with the path of each file or folder of a directory that is not an
-// image, so that nothing is left out silently; hidden ones are not mentioned. It may be nil.
+// Rows calls skipped with the path of each non-image file or folder of a directory, except hidden ones.
+// It may be nil.
 //
-// Memory does not grow with the rows: of a list one line is held, of a directory
-// at most 65,536 entries; in a larger one names keep their extension. A file of this machine is looked at when its row is made, which costs
-// a few microseconds.
+// Memory does not grow with the rows: it holds one line of a list, or at most 65,536 entries of a
+// directory. In a larger directory names keep their extension. Rows checks each local file, which
+// takes a few microseconds.
 func Rows(ctx context.Context, d Dataset, skipped func(path string)) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		s := &stream{ctx: ctx, limit: d.Limit, yield: yield, names: namer{}, window: dirWindow}
@@ -85,8 +82,7 @@ func Rows(ctx context.Context, d Dataset, skipped func(path string)) iter.Seq2[R
 	}
 }
 
-// errStop ends a stream early without being a problem: the limit is reached, or nobody
-// listens any more.
+// errStop ends a stream early without an error: at the limit, or after the consumer has stopped.
 var errStop = errors.New("stop")
 
 // stream is one iteration over a dataset.
@@ -96,19 +92,19 @@ type stream struct {
 	yield   func(Row, error) bool
 	onSkip  func(path string)
 	names   namer
-	window  int // entries of a directory that are held at once
+	window  int // entries of a directory in memory
 	rows    int
 	skipped int
 }
 
-// dataset finds out what the path is and reads it.
+// dataset reads the dataset by the kind of its path.
 func (s *stream) dataset(d Dataset) error {
 	path := strings.TrimPrefix(d.Path, LocalPrefix)
 	if path == "" {
 		return fmt.Errorf("%w: dataset.path is empty", ErrNoDataset)
 	}
 	if IsAddress(path) {
-		return fmt.Errorf("%w: it is not on this machine", ErrNoDataset)
+		return fmt.Errorf("%w: it is not a local path", ErrNoDataset)
 	}
 	root, err := filepath.Abs(path)
 	if err != nil {
@@ -131,17 +127,17 @@ func (s *stream) dataset(d Dataset) error {
 	}
 }
 
-// IsImage tells by the name of a file whether it is taken for an image.
+// IsImage reports whether the extension of a file is that of an image.
 func IsImage(path string) bool {
 	return slices.Contains(imageExtensions, strings.ToLower(filepath.Ext(path)))
 }
 
-// imageKinds lists the extensions for people.
+// imageKinds lists the extensions for messages.
 func imageKinds() string {
 	return strings.ReplaceAll(strings.Join(imageExtensions, ", "), ".", "")
 }
 
-// checkImage finds what can be found without decoding.
+// checkImage checks an image without decoding it.
 func checkImage(path string) error {
 	if err := CheckFile(path); err != nil {
 		return &FieldError{File: path, Err: err}
@@ -149,8 +145,8 @@ func checkImage(path string) error {
 	return nil
 }
 
-// CheckFile makes sure that a path is a regular file with bytes that can be opened.
-// Symbolic links are followed.
+// CheckFile returns an error unless a path is a readable, regular, non-empty file. It follows symbolic
+// links.
 func CheckFile(path string) error {
 	if !utf8.ValidString(path) {
 		return errors.New("the file name is not valid UTF-8; rename the file")
@@ -173,7 +169,7 @@ func CheckFile(path string) error {
 	return f.Close()
 }
 
-// reason drops the operation and the path from a file system error; the caller names them.
+// reason returns a file system error without operation and path, which the caller adds.
 func reason(err error) error {
 	var pathErr *fs.PathError
 	if errors.As(err, &pathErr) {

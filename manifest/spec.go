@@ -187,7 +187,7 @@ func Load(path string) (*Spec, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read campaign: %w", err)
 	}
-	defer f.Close() // nothing was written
+	defer f.Close() // opened for reading
 	data, err := io.ReadAll(io.LimitReader(f, MaxSpecSize+1))
 	if err != nil {
 		return nil, fmt.Errorf("read campaign: %w", err)

@@ -37,10 +37,10 @@ func parseYAML(file string, data []byte) (*yaml.Node, error) {
 	return doc.Content[0], nil
 }
 
-// yamlMessage takes the parser's message apart.
+// yamlMessage matches the parser's message.
 var yamlMessage = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)$`)
 
-// syntaxError gives the parser's message the form of all other problems.
+// syntaxError converts the parser's message to a FieldError.
 func syntaxError(file string, err error) error {
 	text, line := err.Error(), 0
 	if m := yamlMessage.FindStringSubmatch(text); m != nil {
@@ -56,11 +56,11 @@ func syntaxError(file string, err error) error {
 	return &FieldError{File: file, Line: line, Err: fmt.Errorf("not valid YAML: %s", text)}
 }
 
-// field reads the value of one field into place.
+// field decodes the value of one field.
 type field func(value *yaml.Node, path string)
 
-// yamlDecoder reads nodes into Go values and keeps every problem with its line, where a
-// plain decoder would stop at the first.
+// yamlDecoder decodes nodes and collects all problems with their lines, where the library's decoder
+// stops at the first.
 type yamlDecoder struct {
 	file     string
 	lines    map[string]int // field path -> line
@@ -75,7 +75,7 @@ func (d *yamlDecoder) problem(n *yaml.Node, path string, err error) {
 	d.problems = append(d.problems, &FieldError{File: d.file, Line: n.Line, Field: path, Err: err})
 }
 
-// accept refuses what no field takes: aliases, anchors and missing values.
+// accept refuses aliases, anchors and missing values.
 func (d *yamlDecoder) accept(n *yaml.Node, path string) bool {
 	switch {
 	case n.Kind == yaml.AliasNode || n.Anchor != "":
@@ -88,7 +88,7 @@ func (d *yamlDecoder) accept(n *yaml.Node, path string) bool {
 	return false
 }
 
-// wrongType notes that a node is not what the field takes.
+// wrongType records a node of a wrong type.
 func (d *yamlDecoder) wrongType(n *yaml.Node, path, want string) {
 	got := "a mapping"
 	switch n.Kind {
@@ -100,7 +100,7 @@ func (d *yamlDecoder) wrongType(n *yaml.Node, path, want string) {
 	d.problem(n, path, fmt.Errorf("want %s, got %s", want, got))
 }
 
-// mapping hands each value to its field and refuses unknown and repeated ones.
+// mapping decodes each field and refuses unknown and repeated fields.
 func (d *yamlDecoder) mapping(n *yaml.Node, path string, fields map[string]field) {
 	d.entries(n, path, func(key, value *yaml.Node, child string) {
 		read, ok := fields[key.Value]
@@ -114,7 +114,7 @@ func (d *yamlDecoder) mapping(n *yaml.Node, path string, fields map[string]field
 	})
 }
 
-// numbers reads a mapping from any names to numbers.
+// numbers decodes a mapping from arbitrary names to numbers.
 func (d *yamlDecoder) numbers(n *yaml.Node, path string) map[string]float64 {
 	out := map[string]float64{}
 	d.entries(n, path, func(key, value *yaml.Node, child string) {
@@ -128,7 +128,7 @@ func (d *yamlDecoder) numbers(n *yaml.Node, path string) map[string]float64 {
 	return out
 }
 
-// texts reads a mapping from any names to texts.
+// texts decodes a mapping from arbitrary names to texts.
 func (d *yamlDecoder) texts(n *yaml.Node, path string) map[string]string {
 	out := map[string]string{}
 	d.entries(n, path, func(key, value *yaml.Node, child string) {
@@ -142,7 +142,7 @@ func (d *yamlDecoder) texts(n *yaml.Node, path string) map[string]string {
 	return out
 }
 
-// entries walks a mapping whose keys are plain, distinct strings.
+// entries calls visit for each entry of a mapping with distinct plain keys.
 func (d *yamlDecoder) entries(n *yaml.Node, path string, visit func(key, value *yaml.Node, child string)) {
 	if !d.accept(n, path) {
 		return
@@ -172,7 +172,7 @@ func (d *yamlDecoder) entries(n *yaml.Node, path string, visit func(key, value *
 	}
 }
 
-// decodeList reads every element of a list.
+// decodeList decodes every element of a list.
 func decodeList[T any](d *yamlDecoder, n *yaml.Node, path string, read func(*yaml.Node, string, *T)) []T {
 	if n.Kind != yaml.SequenceNode {
 		d.wrongType(n, path, "a list, as in [first, second]")
@@ -191,14 +191,14 @@ func decodeList[T any](d *yamlDecoder, n *yaml.Node, path string, read func(*yam
 	return out
 }
 
-// optional reads the value of a field that is a nil pointer while it is absent.
+// optional decodes a field that is a nil pointer if absent.
 func optional[T any](n *yaml.Node, path string, read func(*yaml.Node, string, *T)) *T {
 	value := new(T)
 	read(n, path, value)
 	return value
 }
 
-// scalar decodes a node that carries one of the tags.
+// scalar decodes a node with one of the tags.
 func (d *yamlDecoder) scalar(n *yaml.Node, path, want string, into any, tags ...string) {
 	if n.Kind != yaml.ScalarNode || !slices.Contains(tags, n.ShortTag()) || n.Decode(into) != nil {
 		d.wrongType(n, path, want)

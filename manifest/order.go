@@ -2,13 +2,11 @@ package manifest
 
 import (
 	"cmp"
-	"fmt"
-	"iter"
 	"slices"
 )
 
-// ItemsPerRow is the number of manifest entries of a row, whether it can be read or not:
-// its tasks × methods × runs.
+// ItemsPerRow returns the number of manifest entries of a row, readable or not: tasks × methods ×
+// runs.
 func ItemsPerRow(row Row, spec *Spec) int {
 	tasks := len(spec.Tasks)
 	if name := row.Overrides.Task; name != "" {
@@ -23,21 +21,8 @@ func ItemsPerRow(row Row, spec *Spec) int {
 	return tasks * len(spec.Methods) * spec.Runs
 }
 
-// Count is the number of manifest entries of a whole dataset. Its error is that of [Rows].
-func Count(rows iter.Seq2[Row, error], spec *Spec) (int, error) {
-	n := 0
-	for row, err := range rows {
-		if err != nil {
-			return 0, fmt.Errorf("count items: %w", err)
-		}
-		n += ItemsPerRow(row, spec)
-	}
-	return n, nil
-}
-
-// SortTaskMajor brings items into the order in which they are best run: all items of one
-// task and method together, so that they fill batches; rows and runs in manifest order
-// within. Tasks come in the order of the spec, those that only rows ask for last. Index
+// SortTaskMajor sorts items so that they fill batches: by task and method, then rows and runs in
+// manifest order. Tasks are in the order of the spec, followed by tasks that only rows name. Index
 // keeps the position in the manifest.
 func SortTaskMajor(items []Item, spec *Spec) {
 	taskRank := map[string]int{}
