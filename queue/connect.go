@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -81,9 +82,7 @@ func Connect(ctx context.Context, cfg ConnectConfig) (*nats.Conn, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("connect to queue: %w", err)
 	}
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
+	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
 	options, err := cfg.options()
 	if err != nil {
 		return nil, fmt.Errorf("connect to queue: %w", err)

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -61,18 +62,12 @@ type Leader struct {
 
 // NewElection opens the board, which Setup must have created, and returns an election.
 func NewElection(ctx context.Context, nc *nats.Conn, cfg ElectionConfig) (*Election, error) {
-	if cfg.Role == "" {
-		cfg.Role = "coordinator"
-	}
-	if cfg.TTL == 0 {
-		cfg.TTL = 10 * time.Second
-	}
+	cfg.Role = cmp.Or(cfg.Role, "coordinator")
+	cfg.TTL = cmp.Or(cfg.TTL, 10*time.Second)
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
+	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
 	key := KeyLeaderPrefix + cfg.Role
 	switch {
 	case !validKey.MatchString(key):

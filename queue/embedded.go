@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,9 +43,7 @@ type Embedded struct {
 
 // NewEmbedded returns a server that is not started.
 func NewEmbedded(cfg EmbeddedConfig) *Embedded {
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
+	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
 	return &Embedded{cfg: cfg}
 }
 

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,21 +45,13 @@ type SetupConfig struct {
 
 // WithDefaults returns c with every zero field set to its default.
 func (c SetupConfig) WithDefaults() SetupConfig {
-	if c.Replicas == 0 {
-		c.Replicas = 1
-	}
-	if c.DeadAge == 0 {
-		c.DeadAge = 90 * 24 * time.Hour
-	}
-	if c.ResultAge == 0 {
-		c.ResultAge = 90 * 24 * time.Hour
-	}
+	c.Replicas = cmp.Or(c.Replicas, 1)
+	c.DeadAge = cmp.Or(c.DeadAge, 90*24*time.Hour)
+	c.ResultAge = cmp.Or(c.ResultAge, 90*24*time.Hour)
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
+	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	return c
 }
 

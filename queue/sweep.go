@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -59,12 +60,8 @@ func Sweep(ctx context.Context, nc *nats.Conn, cfg SweepConfig) error {
 	if cfg.Outcome == nil {
 		return fmt.Errorf("sweep: %w: Outcome is missing", ErrConfig)
 	}
-	if cfg.Interval == 0 {
-		cfg.Interval = 30 * time.Second
-	}
-	if cfg.Tracer == nil {
-		cfg.Tracer = noop.NewTracerProvider().Tracer("")
-	}
+	cfg.Interval = cmp.Or(cfg.Interval, 30*time.Second)
+	cfg.Tracer = cmp.Or(cfg.Tracer, noop.NewTracerProvider().Tracer(""))
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}

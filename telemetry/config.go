@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"log/slog"
@@ -8,41 +9,41 @@ import (
 	"strconv"
 )
 
-// LogFormat is how log records are written.
+// LogFormat is the format of log records.
 type LogFormat string
 
 // The log formats.
 const (
-	// LogText writes key=value lines.
+	// LogText is key=value lines.
 	LogText LogFormat = "text"
-	// LogJSON writes one JSON object per line.
+	// LogJSON is one JSON object per line.
 	LogJSON LogFormat = "json"
 )
 
-// Config says what one process records. The zero value is valid: text logs at level info on
-// standard error, and exporters as the environment asks.
+// Config configures the telemetry of a process. The zero value is valid: text logs at level info on standard error, and
+// exporters as the environment sets them.
 type Config struct {
 	// Service is the service.name of every span and metric. Default "ddiff".
 	Service string
-	// Version is the service.version; empty leaves the attribute out.
+	// Version is the service.version. Empty: the attribute is omitted.
 	Version string
-	// Instance is the service.instance.id, which tells replicas apart. Default "HOST-PID".
+	// Instance is the service.instance.id, which distinguishes replicas. Default "HOST-PID".
 	Instance string
-	// TraceFile is the file to which spans are appended as OTLP/JSON lines; missing parent
-	// directories are made. Empty means none.
+	// TraceFile is the file to which spans are appended as OTLP/JSON lines; missing parent directories are created.
+	// Default: no file.
 	TraceFile string
-	// LogLevel is the lowest level that is logged. Default info.
+	// LogLevel is the lowest level of logged records. Default info.
 	LogLevel slog.Level
 	// LogFormat is [LogText] or [LogJSON]. Default text.
 	LogFormat LogFormat
-	// LogOutput is where log records go. Default standard error.
+	// LogOutput receives log records. Default standard error.
 	LogOutput io.Writer
-	// Environ looks up the variables that switch exporters on. Default [os.Getenv]. An exporter
-	// that is on, and the resource attributes, read the rest from the process environment.
+	// Environ looks up the variables that enable exporters. Default [os.Getenv]. An enabled exporter and the resource
+	// attributes read their other variables from the process environment.
 	Environ func(string) string
 }
 
-// Validate names the first field that has a bad value.
+// Validate reports the first field with an invalid value.
 func (c Config) Validate() error {
 	switch c.LogFormat {
 	case "", LogText, LogJSON:
@@ -52,11 +53,9 @@ func (c Config) Validate() error {
 	}
 }
 
-// withDefaults returns c with every empty field that has a default filled in.
+// withDefaults returns c with defaults for the empty fields.
 func (c Config) withDefaults() Config {
-	if c.Service == "" {
-		c.Service = "ddiff"
-	}
+	c.Service = cmp.Or(c.Service, "ddiff")
 	if c.Instance == "" {
 		host, err := os.Hostname()
 		if err != nil {
@@ -64,12 +63,8 @@ func (c Config) withDefaults() Config {
 		}
 		c.Instance = host + "-" + strconv.Itoa(os.Getpid())
 	}
-	if c.LogFormat == "" {
-		c.LogFormat = LogText
-	}
-	if c.LogOutput == nil {
-		c.LogOutput = os.Stderr
-	}
+	c.LogFormat = cmp.Or(c.LogFormat, LogText)
+	c.LogOutput = cmp.Or[io.Writer](c.LogOutput, os.Stderr)
 	if c.Environ == nil {
 		c.Environ = os.Getenv
 	}

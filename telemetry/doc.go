@@ -1,18 +1,15 @@
 // Package telemetry sets up traces, metrics and logs for one process.
 //
-// [Start] reads a [Config] and the standard OpenTelemetry environment variables and returns a
-// [Telemetry]: tracers, meters and a structured logger, which the caller hands to whoever needs
-// them. Nothing is exported unless someone asked for it:
+// [Start] reads a [Config] and the standard OpenTelemetry environment variables and returns a [Telemetry]: tracers,
+// meters and a structured logger, which the caller injects where they are needed. Exporters are opt-in:
 //
-//   - OTEL_EXPORTER_OTLP_ENDPOINT (or its _TRACES_ and _METRICS_ forms), OTEL_TRACES_EXPORTER and
-//     OTEL_METRICS_EXPORTER switch the network exporters on; every other OTEL_* variable then has
-//     its usual meaning;
+//   - OTEL_EXPORTER_OTLP_ENDPOINT (or its _TRACES_ and _METRICS_ forms), OTEL_TRACES_EXPORTER and OTEL_METRICS_EXPORTER
+//     enable the network exporters; the other OTEL_* variables then have their usual meaning;
 //   - Config.TraceFile appends spans to a file, one OTLP/JSON TracesData object per line;
-//   - OTEL_SDK_DISABLED=true switches all of these off.
+//   - OTEL_SDK_DISABLED=true disables all exporters.
 //
-// Spans are made and carry identities even when nothing is exported, so that log lines, message
-// headers and results can name their trace.
+// Spans have ids even without an exporter, so that log lines, message headers and results can name their trace.
 //
-// Package queue carries trace context across processes. The one process-wide setting is OpenTelemetry's error handler, because the SDK has no other place to report a failed
-// export to: it writes to the logger of the Telemetry that was started last.
+// Package queue carries trace context across processes. The only process-wide setting is OpenTelemetry's error handler,
+// because the SDK has no other way to report a failed export: it writes to the logger of the last Telemetry started.
 package telemetry

@@ -35,7 +35,7 @@ type collector struct {
 func newCollector(t *testing.T) *collector {
 	t.Helper()
 	c := &collector{spans: map[string]*tracepb.Span{}, metrics: map[string]*metricpb.Metric{}}
-	receive := func(request proto.Message, keep func()) http.HandlerFunc {
+	receive := func(request proto.Message, store func()) http.HandlerFunc {
 		return func(_ http.ResponseWriter, r *http.Request) {
 			body, err := io.ReadAll(r.Body)
 			c.mu.Lock()
@@ -44,7 +44,7 @@ func newCollector(t *testing.T) *collector {
 				t.Errorf("%s: %v", r.URL.Path, err)
 				return
 			}
-			keep()
+			store()
 		}
 	}
 	traces, metrics := &collecttraces.ExportTraceServiceRequest{}, &collectmetrics.ExportMetricsServiceRequest{}
@@ -72,7 +72,7 @@ func newCollector(t *testing.T) *collector {
 	return c
 }
 
-// record makes one span and one value of each instrument.
+// record records one span and a value of each instrument.
 func record(t *testing.T, tel *Telemetry) {
 	t.Helper()
 	in, err := NewInstruments(tel.Meter("ddiff"))
@@ -112,7 +112,7 @@ func TestOTLPExport(t *testing.T) {
 		t.Errorf("span attributes %v", span.Attributes)
 	}
 	if inFile, _ := readSpans(t, path); inFile[StageFetch].Name == "" {
-		t.Error("the span is not in the trace file too")
+		t.Error("the trace file lacks the span")
 	}
 
 	for name, want := range map[string]int64{"ddiff.items": 3, "ddiff.steps": 100, "ddiff.redeliveries": 1} {
@@ -146,7 +146,7 @@ func TestOTLPExport(t *testing.T) {
 	}
 }
 
-// acceptAll counts the connections that are made to address.
+// acceptAll counts the connections to address.
 func acceptAll(t *testing.T, address string) *atomic.Int64 {
 	t.Helper()
 	listener, err := net.Listen("tcp", address)
@@ -173,16 +173,15 @@ func acceptAll(t *testing.T, address string) *atomic.Int64 {
 	return &count
 }
 
-// Listening on the addresses that OTLP exporters dial by default shows that none of them is
-// dialled unless a variable asks for it.
-func TestDialsOnlyWhenAsked(t *testing.T) {
+// TestExportersAreOptIn listens on the default addresses of OTLP exporters.
+func TestExportersAreOptIn(t *testing.T) {
 	tests := map[string]struct {
 		variables map[string]string
 		dials     bool
 	}{
 		"nothing set":         {nil, false},
 		"none":                {map[string]string{"OTEL_TRACES_EXPORTER": "none", "OTEL_METRICS_EXPORTER": "none"}, false},
-		"none wins":           {map[string]string{"OTEL_TRACES_EXPORTER": "none", "OTEL_METRICS_EXPORTER": "none", "OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:4318"}, false},
+		"none overrides":      {map[string]string{"OTEL_TRACES_EXPORTER": "none", "OTEL_METRICS_EXPORTER": "none", "OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:4318"}, false},
 		"disabled":            {map[string]string{"OTEL_SDK_DISABLED": "true", "OTEL_TRACES_EXPORTER": "otlp"}, false},
 		"protocol only":       {map[string]string{"OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, false},
 		"traces by name":      {map[string]string{"OTEL_TRACES_EXPORTER": "otlp"}, true},
@@ -200,17 +199,17 @@ func TestDialsOnlyWhenAsked(t *testing.T) {
 			defer cancel()
 			err := tel.Shutdown(ctx)
 			if dials := http4318.Load() + grpc4317.Load(); (dials > 0) != test.dials {
-				t.Errorf("%d connections, want any: %v", dials, test.dials)
+				t.Errorf("%d connections, want connections: %v", dials, test.dials)
 			}
 			if !test.dials && (err != nil || log.Len() > 0) {
-				t.Errorf("shutdown: %v, log: %q; want silence", err, log.String())
+				t.Errorf("shutdown: %v, log: %q; want no error and no log", err, log.String())
 			}
 		})
 	}
 }
 
-// A collector that takes requests and never answers costs no more than the deadline.
-func TestShutdownIsBounded(t *testing.T) {
+// TestShutdownMeetsDeadline exports to a collector that never answers, and to a closed port.
+func TestShutdownMeetsDeadline(t *testing.T) {
 	release := make(chan struct{})
 	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -255,7 +254,7 @@ func TestShutdownIsBounded(t *testing.T) {
 	}
 }
 
-// lockedBuffer is a log output that exporters may write to at any time.
+// lockedBuffer is a log output for concurrent writers.
 type lockedBuffer struct {
 	mu     sync.Mutex
 	buffer bytes.Buffer
@@ -288,8 +287,8 @@ func TestExportErrorsAreLogged(t *testing.T) {
 	}
 }
 
-func TestStartRefuses(t *testing.T) {
-	occupied := t.TempDir() // a directory where a file is wanted
+func TestStartErrors(t *testing.T) {
+	occupied := t.TempDir() // a directory instead of a file
 	tests := map[string]struct {
 		cfg       Config
 		variables map[string]string
@@ -316,7 +315,7 @@ func TestStartRefuses(t *testing.T) {
 	}
 }
 
-func TestEnvironDecides(t *testing.T) {
+func TestEnvironSelectsExporters(t *testing.T) {
 	c := newCollector(t)
 	setOTel(t, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": c.URL})
 	tel := start(t, Config{Environ: func(string) string { return "" }})
@@ -327,4 +326,23 @@ func TestEnvironDecides(t *testing.T) {
 	if len(c.spans)+len(c.metrics) > 0 {
 		t.Errorf("exported %v, %v although Environ has no endpoint", c.spans, c.metrics)
 	}
+}
+
+func TestConcurrentShutdowns(t *testing.T) {
+	setOTel(t, nil)
+	path := filepath.Join(t.TempDir(), "trace.jsonl")
+	tel := start(t, Config{TraceFile: path})
+	record(t, tel)
+	var calls sync.WaitGroup
+	for range 8 {
+		calls.Go(func() {
+			if err := tel.Shutdown(context.Background()); err != nil {
+				t.Errorf("Shutdown: %v", err)
+			}
+			if spans, _ := readSpans(t, path); len(spans) != 1 {
+				t.Errorf("%d spans in the trace file after Shutdown, want 1", len(spans))
+			}
+		})
+	}
+	calls.Wait()
 }

@@ -2,21 +2,21 @@ package telemetry
 
 import "strings"
 
-// exporters says which exporters are wanted.
+// exporters are the enabled exporters.
 type exporters struct {
 	traces  bool // over the network
 	metrics bool // over the network
-	file    bool // to the trace file, if one is named
+	file    bool // to the trace file, if it is configured
 }
 
-// exportersIn reads from the environment which exporters are wanted. A network exporter is wanted
-// only when its variable names one or an OTLP endpoint is given; without either, the standard's
-// default (OTLP to a collector on this host) would dial an address nobody chose.
+// exportersIn reads the enabled exporters from the environment. A network exporter is enabled only when its variable
+// names an exporter or an OTLP endpoint is set: the standard's default, OTLP to a collector on this host, would dial an
+// address that nobody configured.
 func exportersIn(environ func(string) string) exporters {
 	if strings.EqualFold(environ("OTEL_SDK_DISABLED"), "true") {
 		return exporters{}
 	}
-	wanted := func(exporter, endpoint string) bool {
+	enabled := func(exporter, endpoint string) bool {
 		switch environ(exporter) {
 		case "none":
 			return false
@@ -27,8 +27,8 @@ func exportersIn(environ func(string) string) exporters {
 		}
 	}
 	return exporters{
-		traces:  wanted("OTEL_TRACES_EXPORTER", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"),
-		metrics: wanted("OTEL_METRICS_EXPORTER", "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT"),
+		traces:  enabled("OTEL_TRACES_EXPORTER", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"),
+		metrics: enabled("OTEL_METRICS_EXPORTER", "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT"),
 		file:    true,
 	}
 }

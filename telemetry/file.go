@@ -18,12 +18,12 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 )
 
-// fileClient appends traces to a file as the OTLP file exporter specification has it: one
-// TracesData object in OTLP/JSON per line.
+// fileClient appends traces to a file in the format of the OTLP file exporter: one TracesData object in OTLP/JSON per
+// line.
 //
-// A line is written by one write call on a file opened for appending, so a killed process leaves
-// at most its last line torn, and several processes may share a file. A torn line that is found
-// on opening is closed, so that it spoils no line but itself.
+// Each line is one write call on a file opened for appending. A killed process therefore leaves at most one incomplete
+// last line, and several processes may share a file. Start terminates an incomplete line, so that it damages no other
+// line.
 type fileClient struct {
 	path string
 
@@ -35,27 +35,27 @@ var _ otlptrace.Client = (*fileClient)(nil)
 
 func newFileClient(path string) *fileClient { return &fileClient{path: path} }
 
-// Start opens the file, making it and its parent directories where they are missing.
+// Start opens the file and creates missing parent directories.
 func (c *fileClient) Start(context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err := os.MkdirAll(filepath.Dir(c.path), 0o755); err != nil {
-		return fmt.Errorf("make the directory of trace file %s: %w", c.path, err)
+		return fmt.Errorf("create directory of trace file %s: %w", c.path, err)
 	}
 	file, err := os.OpenFile(c.path, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o644)
 	if err != nil {
 		return fmt.Errorf("open trace file: %w", err)
 	}
-	if err := closeTornLine(file); err != nil {
+	if err := terminateLastLine(file); err != nil {
 		return errors.Join(fmt.Errorf("open trace file %s: %w", c.path, err), file.Close())
 	}
 	c.file = file
 	return nil
 }
 
-// closeTornLine ends the file's last line if a newline is missing there. A file without a size,
-// such as a pipe, has no torn line.
-func closeTornLine(file *os.File) error {
+// terminateLastLine appends a missing newline to the file's last line. A file without a size, such as a pipe, is left
+// unchanged.
+func terminateLastLine(file *os.File) error {
 	info, err := file.Stat()
 	if err != nil {
 		return err
@@ -74,7 +74,7 @@ func closeTornLine(file *os.File) error {
 	return err
 }
 
-// Stop closes the file. What was uploaded before is in it.
+// Stop closes the file, which then contains all uploaded spans.
 func (c *fileClient) Stop(context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -89,7 +89,7 @@ func (c *fileClient) Stop(context.Context) error {
 	return nil
 }
 
-// UploadTraces appends one line with spans. It owns spans and rewrites their identities.
+// UploadTraces appends a line with spans. It takes ownership of spans and modifies their ids.
 func (c *fileClient) UploadTraces(_ context.Context, spans []*tracepb.ResourceSpans) error {
 	line, err := encodeLine(spans)
 	if err != nil {
@@ -106,11 +106,10 @@ func (c *fileClient) UploadTraces(_ context.Context, spans []*tracepb.ResourceSp
 	return nil
 }
 
-// encodeLine returns spans as one OTLP/JSON line. That format is the JSON mapping of protobuf with
-// two exceptions: enums are integers, and trace and span identities are hexadecimal instead of
-// base64.
+// encodeLine returns spans as one OTLP/JSON line: the JSON mapping of protobuf, except that enums are integers, and
+// trace and span ids are hexadecimal instead of base64.
 func encodeLine(spans []*tracepb.ResourceSpans) ([]byte, error) {
-	if err := hexIdentities(spans); err != nil {
+	if err := hexIDs(spans); err != nil {
 		return nil, err
 	}
 	data := &tracepb.TracesData{ResourceSpans: spans}
@@ -118,7 +117,7 @@ func encodeLine(spans []*tracepb.ResourceSpans) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	// protojson varies its spaces from build to build; the file does not.
+	// Whitespace from protojson differs between builds; compacting makes it stable.
 	var line bytes.Buffer
 	line.Grow(len(encoded) + 1)
 	if err := json.Compact(&line, encoded); err != nil {
@@ -128,22 +127,22 @@ func encodeLine(spans []*tracepb.ResourceSpans) ([]byte, error) {
 	return line.Bytes(), nil
 }
 
-// hexIdentities replaces each identity by the bytes whose base64 is the identity's hexadecimal
-// text: hexadecimal digits are base64 digits too, and 16 or 32 of them make whole base64 groups.
-func hexIdentities(spans []*tracepb.ResourceSpans) error {
+// hexIDs replaces each id by the bytes whose base64 is the id's hexadecimal text. Hexadecimal digits are base64 digits,
+// and 16 or 32 digits are complete base64 groups.
+func hexIDs(spans []*tracepb.ResourceSpans) error {
 	for _, resource := range spans {
 		for _, scope := range resource.GetScopeSpans() {
 			for _, span := range scope.GetSpans() {
-				identities := []*[]byte{&span.TraceId, &span.SpanId, &span.ParentSpanId}
+				ids := []*[]byte{&span.TraceId, &span.SpanId, &span.ParentSpanId}
 				for _, link := range span.GetLinks() {
-					identities = append(identities, &link.TraceId, &link.SpanId)
+					ids = append(ids, &link.TraceId, &link.SpanId)
 				}
-				for _, identity := range identities {
-					text, err := base64.StdEncoding.DecodeString(hex.EncodeToString(*identity))
+				for _, id := range ids {
+					text, err := base64.StdEncoding.DecodeString(hex.EncodeToString(*id))
 					if err != nil {
-						return fmt.Errorf("identity of %d bytes: %w", len(*identity), err)
+						return fmt.Errorf("id of %d bytes: %w", len(*id), err)
 					}
-					*identity = text
+					*id = text
 				}
 			}
 		}

@@ -21,8 +21,8 @@ import (
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 )
 
-// The lines of a trace file, written down from the OTLP/JSON specification and independent of the
-// encoder: decoding is strict about types, so an enum as text or an integer as a number fails.
+// The lines of a trace file by the OTLP/JSON specification, independent of the encoder. Decoding is strict about types: an
+// enum as text or an integer as a number fails.
 type (
 	tracesLine struct {
 		ResourceSpans []struct {
@@ -84,7 +84,7 @@ func readLines(t *testing.T, path string) []string {
 	return lines
 }
 
-// readSpans returns the spans of a trace file by name, and the resource of its last line.
+// readSpans returns the spans of a trace file by name and the resource of its last line.
 func readSpans(t *testing.T, path string) (map[string]spanLine, []keyValue) {
 	t.Helper()
 	spans := make(map[string]spanLine)
@@ -198,8 +198,8 @@ func TestTraceFile(t *testing.T) {
 	value(t, resource, "process.pid", "intValue")
 }
 
-// A second process appends, and what a killed one left torn spoils only its own line.
-func TestTraceFileAppendsAfterTornLine(t *testing.T) {
+// TestTraceFileAppendsAfterIncompleteLine appends to the file of a killed process.
+func TestTraceFileAppendsAfterIncompleteLine(t *testing.T) {
 	setOTel(t, nil)
 	path := filepath.Join(t.TempDir(), "trace.jsonl")
 	torn := `{"resourceSpans":[{"resou`
@@ -217,11 +217,11 @@ func TestTraceFileAppendsAfterTornLine(t *testing.T) {
 		t.Fatalf("%d lines, want 4:\n%s", len(lines), strings.Join(lines, "\n"))
 	}
 	if lines[1] != torn {
-		t.Errorf("torn line became %q", lines[1])
+		t.Errorf("incomplete line became %q", lines[1])
 	}
 	for i, name := range map[int]string{2: "first", 3: "second"} {
 		if !json.Valid([]byte(lines[i])) || !strings.Contains(lines[i], `"name":"`+name+`"`) {
-			t.Errorf("line %d does not hold span %q: %s", i+1, name, lines[i])
+			t.Errorf("line %d does not contain span %q: %s", i+1, name, lines[i])
 		}
 	}
 }
@@ -259,7 +259,7 @@ func TestTraceFileConcurrentUploads(t *testing.T) {
 	}
 	if !strings.Contains(lines[0], `"traceId":"000102030405060708090a0b0c0d0e0f"`) ||
 		!strings.Contains(lines[0], `"spanId":"fffefdfcfbfaf9f8"`) {
-		t.Errorf("identities are not hexadecimal: %s", lines[0])
+		t.Errorf("ids are not hexadecimal: %s", lines[0])
 	}
 }
 

@@ -13,18 +13,18 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// The keys of the attributes that metrics carry. Their values come from short closed lists, so
-// that the number of series stays small.
+// Attribute keys of the metrics. Their values come from short closed lists, to limit the number
+// of series.
 const (
 	// TaskKey is the restoration task of an item.
 	TaskKey = attribute.Key("task")
-	// OutcomeKey is how an item ended.
+	// OutcomeKey is the outcome of an item.
 	OutcomeKey = attribute.Key("outcome")
-	// StageKey is the stage of an item's life, one of the Stage constants.
+	// StageKey is the stage of an item, one of the Stage constants.
 	StageKey = attribute.Key("stage")
 )
 
-// The stages of an item's life, in order.
+// The stages of an item, in order.
 const (
 	StageFetch   = "fetch"   // bytes from storage to a tensor
 	StageMeasure = "measure" // truth to measurement
@@ -34,7 +34,7 @@ const (
 	StageSettle  = "settle"  // outcome to ack, nak or dead letter
 )
 
-// Instruments are the metrics of ddiff. They are safe for concurrent use.
+// Instruments are the metrics of ddiff. They may be used concurrently.
 type Instruments struct {
 	// Items counts finished items (ddiff.items; attributes task, outcome).
 	Items metric.Int64Counter
@@ -42,18 +42,18 @@ type Instruments struct {
 	ItemDuration metric.Float64Histogram
 	// Steps counts solver steps, one per image and step (ddiff.steps).
 	Steps metric.Int64Counter
-	// StepDuration is the seconds that one step of a batch takes (ddiff.step.duration).
+	// StepDuration is the seconds of one step of a batch (ddiff.step.duration).
 	StepDuration metric.Float64Histogram
-	// BatchFill is items over capacity of each batch, in (0, 1] (ddiff.batch.fill).
+	// BatchFill is the number of items divided by the capacity of each batch, in (0, 1] (ddiff.batch.fill).
 	BatchFill metric.Float64Histogram
-	// Redeliveries counts messages that were delivered before (ddiff.redeliveries).
+	// Redeliveries counts redelivered messages (ddiff.redeliveries).
 	Redeliveries metric.Int64Counter
-	// StageDuration is the seconds that one stage takes (ddiff.stage.duration; attribute stage).
+	// StageDuration is the seconds of one stage (ddiff.stage.duration; attribute stage).
 	StageDuration metric.Float64Histogram
 }
 
-// NewInstruments makes the instruments on meter. It fails only when the meter has a conflicting
-// instrument under one of these names.
+// NewInstruments creates the instruments on meter. It fails only when the meter has a conflicting instrument of the
+// same name.
 func NewInstruments(meter metric.Meter) (*Instruments, error) {
 	var errs []error
 	counter := func(name, unit, description string) metric.Int64Counter {
@@ -72,19 +72,19 @@ func NewInstruments(meter metric.Meter) (*Instruments, error) {
 		ItemDuration:  histogram("ddiff.item.duration", "s", "Time from lease to settled, per item."),
 		Steps:         counter("ddiff.steps", "{step}", "Solver steps, one per image and step."),
 		StepDuration:  histogram("ddiff.step.duration", "s", "Time of one solver step of a batch."),
-		Redeliveries:  counter("ddiff.redeliveries", "{message}", "Messages that were delivered before."),
-		StageDuration: histogram("ddiff.stage.duration", "s", "Time of one stage of an item's life."),
-		BatchFill: histogram("ddiff.batch.fill", "1", "Items over capacity of a batch.",
+		Redeliveries:  counter("ddiff.redeliveries", "{message}", "Redelivered messages."),
+		StageDuration: histogram("ddiff.stage.duration", "s", "Time of one stage of an item."),
+		BatchFill: histogram("ddiff.batch.fill", "1", "Items divided by the capacity of a batch.",
 			metric.WithExplicitBucketBoundaries(0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1)),
 	}
 	if err := errors.Join(errs...); err != nil {
-		return nil, fmt.Errorf("make metric instruments: %w", err)
+		return nil, fmt.Errorf("create metric instruments: %w", err)
 	}
 	return in, nil
 }
 
-// durationView gives every duration an exponential histogram: steps last milliseconds and items
-// minutes, and no fixed set of buckets resolves both.
+// durationView gives every duration an exponential histogram: steps take milliseconds and items minutes, and no fixed
+// set of buckets resolves both.
 func durationView() sdkmetric.View {
 	return sdkmetric.NewView(
 		sdkmetric.Instrument{Name: "*.duration", Kind: sdkmetric.InstrumentKindHistogram},
@@ -92,9 +92,9 @@ func durationView() sdkmetric.View {
 	)
 }
 
-// Stage opens a span named name with attrs under the span in ctx. The returned context holds the
-// new span. The returned function ends it and must be called once: an error sets the span's
-// status and is recorded on it, and the time since Stage goes to StageDuration.
+// Stage starts a span named name with attrs under the span in ctx. The returned context holds the new span. The
+// returned function ends the span and must be called once: it records an error on the span, and the time since Stage in
+// StageDuration.
 func (in *Instruments) Stage(ctx context.Context, tracer trace.Tracer, name string,
 	attrs ...attribute.KeyValue,
 ) (context.Context, func(err error)) {

@@ -7,7 +7,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// newLogger returns the logger that cfg describes.
+// newLogger returns the logger for cfg.
 func newLogger(cfg Config) *slog.Logger {
 	options := &slog.HandlerOptions{Level: cfg.LogLevel}
 	var base slog.Handler
@@ -19,10 +19,9 @@ func newLogger(cfg Config) *slog.Logger {
 	return slog.New(&spanHandler{root: base, current: base})
 }
 
-// spanHandler adds trace_id and span_id to records whose context holds a span. The two stand at
-// the top level of a record even when the logger has open groups, so that one query finds them:
-// to that end root is the handler without any of the logger's groups and attributes, and steps
-// are what turns it into current.
+// spanHandler adds trace_id and span_id to records whose context holds a span. Both are at the top level of a record
+// even when the logger has open groups, so that one query finds them: root is the handler without the logger's groups
+// and attributes, and steps turn it into current.
 type spanHandler struct {
 	root    slog.Handler
 	current slog.Handler

@@ -33,7 +33,7 @@ func TestLoggerCarriesSpan(t *testing.T) {
 			}
 			if record["trace_id"] != span.SpanContext().TraceID().String() ||
 				record["span_id"] != span.SpanContext().SpanID().String() {
-				t.Errorf("record %s does not name its span", out.String())
+				t.Errorf("record %s lacks the ids of its span", out.String())
 			}
 		})
 	}
@@ -41,12 +41,12 @@ func TestLoggerCarriesSpan(t *testing.T) {
 	out.Reset()
 	tel.Logger.WithGroup("solver").With("k", 3).InfoContext(ctx, "step", "t", 7)
 	if !strings.Contains(out.String(), `"solver":{"k":3,"t":7}`) {
-		t.Errorf("group is broken: %s", out.String())
+		t.Errorf("wrong group: %s", out.String())
 	}
 	out.Reset()
 	tel.Logger.InfoContext(t.Context(), "idle")
 	if strings.Contains(out.String(), "trace_id") {
-		t.Errorf("a record without span names one: %s", out.String())
+		t.Errorf("a record without a span has a trace_id: %s", out.String())
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// setOTel makes the process environment hold these OTEL_ variables and no others.
+// setOTel sets the OTEL_ variables of the process environment and unsets all others.
 func setOTel(t *testing.T, variables map[string]string) {
 	t.Helper()
 	for _, entry := range os.Environ() {
@@ -25,7 +25,7 @@ func setOTel(t *testing.T, variables map[string]string) {
 	}
 }
 
-// start starts telemetry that the test must shut down itself.
+// start starts telemetry; the test must shut it down.
 func start(t *testing.T, cfg Config) *Telemetry {
 	t.Helper()
 	if cfg.LogOutput == nil {

@@ -8,9 +8,8 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 )
 
-// newResource describes this process: service, host, process and SDK. OTEL_RESOURCE_ATTRIBUTES
-// and OTEL_SERVICE_NAME come last and so win over cfg. With [resource.ErrPartialResource] the
-// returned resource holds what could be found.
+// newResource describes this process: service, host, process and SDK. OTEL_RESOURCE_ATTRIBUTES and OTEL_SERVICE_NAME
+// take precedence over cfg. With [resource.ErrPartialResource] the returned resource holds the available attributes.
 func newResource(ctx context.Context, cfg Config) (*resource.Resource, error) {
 	service := []attribute.KeyValue{
 		semconv.ServiceName(cfg.Service),

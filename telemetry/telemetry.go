@@ -18,14 +18,13 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// fileFlushInterval bounds how long an ended span waits before it is in the trace file, and so
-// how much of a trace a killed process can lose.
+// fileFlushInterval limits the time until an ended span is in the trace file, and thus the spans that a killed process
+// loses.
 const fileFlushInterval = time.Second
 
-// Telemetry is the traces, metrics and logs of one process. Make it with [Start].
+// Telemetry is the traces, metrics and logs of one process; [Start] creates it.
 type Telemetry struct {
-	// Logger writes log records; those logged with a context that holds a span carry its
-	// trace_id and span_id.
+	// Logger writes log records. Records whose context holds a span carry its trace_id and span_id.
 	Logger *slog.Logger
 
 	traces   *sdktrace.TracerProvider
@@ -36,9 +35,9 @@ type Telemetry struct {
 	stopErr  error
 }
 
-// Start sets up the telemetry that cfg and the environment ask for. The returned Telemetry must
-// be shut down. It fails when cfg is invalid, when the trace file cannot be opened, or when an
-// OTEL_* variable names an exporter or protocol that does not exist.
+// Start sets up the telemetry of cfg and the environment. The caller must shut down the returned Telemetry. Start fails
+// when cfg is invalid, when the trace file cannot be opened, or when an OTEL_* variable names an unknown exporter or
+// protocol.
 func Start(ctx context.Context, cfg Config) (*Telemetry, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -70,8 +69,8 @@ func Start(ctx context.Context, cfg Config) (*Telemetry, error) {
 		}
 		metricOptions = append(metricOptions, sdkmetric.WithReader(reader))
 	}
-	// The file comes before the network: on shutdown processors are flushed in this order, and a
-	// collector that does not answer must not cost the file its last spans.
+	// The file comes before the network: Shutdown flushes processors in this order, and a collector
+	// that does not answer must not delay the last spans of the file.
 	if on.file && cfg.TraceFile != "" {
 		file, err := otlptrace.New(ctx, newFileClient(cfg.TraceFile))
 		if err != nil {
@@ -93,29 +92,29 @@ func Start(ctx context.Context, cfg Config) (*Telemetry, error) {
 	return t, nil
 }
 
-// Tracer returns the tracer for the package or component that name identifies.
+// Tracer returns the tracer of the named package or component.
 func (t *Telemetry) Tracer(name string) trace.Tracer { return t.traces.Tracer(name) }
 
-// Meter returns the meter for the package or component that name identifies.
+// Meter returns the meter of the named package or component.
 func (t *Telemetry) Meter(name string) metric.Meter { return t.metrics.Meter(name) }
 
-// Shutdown writes out what has been recorded and stops the exporters. It returns when that is
-// done or when ctx ends, whichever comes first; in the second case what could not be exported in
-// time is dropped and the error says so. Later calls return the first call's error.
+// Shutdown exports the recorded telemetry and stops the exporters. It returns when the export is done or when ctx ends;
+// in the latter case the remaining telemetry is dropped and the error says so. It is idempotent and may be called
+// concurrently: every call returns the first call's error.
 func (t *Telemetry) Shutdown(ctx context.Context) error {
 	t.stopOnce.Do(func() { t.stopErr = t.stop(ctx) })
 	return t.stopErr
 }
 
-// stop flushes traces and metrics side by side, so that neither waits out the other's deadline.
+// stop flushes traces and metrics concurrently, so that neither uses up the other's deadline.
 func (t *Telemetry) stop(ctx context.Context) error {
 	var traceErr, metricErr error
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		traceErr = t.traces.Shutdown(ctx)
 		if ctx.Err() != nil {
-			// The provider no longer waits, but its last upload may still be under way: stopping
-			// the exporter ends it. The exporter would only repeat ctx's error.
+			// The provider no longer waits, but its last upload may still be in flight: stopping
+			// the exporter cancels it. The exporter would only repeat ctx's error.
 			_ = shutdown(ctx, t.exporter, nil)
 		}
 	})
@@ -127,7 +126,7 @@ func (t *Telemetry) stop(ctx context.Context) error {
 	return nil
 }
 
-// shutdown stops those of its arguments that are not nil.
+// shutdown stops its non-nil arguments.
 func shutdown(ctx context.Context, exporter sdktrace.SpanExporter, reader sdkmetric.Reader) error {
 	var errs []error
 	if exporter != nil {
