@@ -48,9 +48,15 @@ func TestConnectUnreachable(t *testing.T) {
 	if took := time.Since(begin); took < 500*time.Millisecond {
 		t.Errorf("Connect gave up after %v, want a retry", took)
 	}
+	listener, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", port))
+	must(t, err)
 	started := make(chan *server.Server, 1)
 	go func() {
-		time.Sleep(600 * time.Millisecond) // the first attempt is to fail
+		// The server starts after the first attempt has failed.
+		if conn, err := listener.Accept(); err == nil {
+			conn.Close()
+		}
+		listener.Close()
 		o := &server.Options{Host: "127.0.0.1", Port: port, JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true}
 		s, err := server.NewServer(o)
 		if err == nil {

@@ -14,8 +14,8 @@ func TestBackOffDoublesAndIsRandom(t *testing.T) {
 	t.Parallel()
 	b := retry.NewBackOff(time.Second, 10*time.Second)
 	for range 2 {
-		for attempt, full := range []time.Duration{1, 2, 4, 8, 10, 10, 10} {
-			full *= time.Second
+		for attempt, seconds := range []int{1, 2, 4, 8, 10, 10, 10} {
+			full := time.Duration(seconds) * time.Second
 			if d := b.NextBackOff(); d < full/2 || d > full {
 				t.Errorf("delay %d is %v, want %v to %v", attempt+1, d, full/2, full)
 			}
