@@ -12,10 +12,10 @@ import (
 	"unicode/utf8"
 )
 
-// MaxAddressBytes is the longest address. It travels in every item.
+// MaxAddressBytes is the maximum length of an address. Every item contains addresses.
 const MaxAddressBytes = 4096
 
-// The schemes of addresses, and the prefixes of those that name a part of an object.
+// Schemes of addresses, and prefixes of addresses that name a part of an object.
 const (
 	schemeFile  = "file"
 	schemeS3    = "s3"
@@ -26,17 +26,17 @@ const (
 	prefixCell   = "parquet+"
 )
 
-// Address says where bytes are. Its text is one of
+// Address locates bytes. Its text is one of
 //
 //	/photos/cat.png                                           a file of this machine
 //	file:///photos/cat.png                                    the same
 //	s3://bucket/photos/cat.png?endpoint=https://s3.example    an object; the query is that of storage.ParseS3URL
-//	https://example.org/photos/cat.png                        what a server has
+//	https://example.org/photos/cat.png                        a resource of a web server
 //	tar+OBJECT#name=cat.png&offset=512&size=1234              bytes in a tar file
 //	parquet+OBJECT#column=image.bytes&name=cat.png&row=7      one cell of a Parquet file, rows from 0
 //
-// where OBJECT is one of the forms with a scheme. The name in a fragment is for people. What
-// is special in a URL is percent-encoded in all but the first.
+// where OBJECT is an address with a scheme. The name in a fragment is for people. Special characters are
+// percent-encoded in all forms but the first.
 type Address struct {
 	part   part
 	scheme string
@@ -49,17 +49,16 @@ type Address struct {
 	row          int64  // of a cell
 }
 
-// part is what of an object an address names.
+// part is the part of an object that an address names.
 type part int
 
 const (
-	whole  part = iota
-	member      // of a tar file
-	cell        // of a Parquet file
+	partAll    part = iota // the complete object
+	partMember             // a member of a tar file
+	partCell               // a cell of a Parquet file
 )
 
-// Parse reads an address. The error wraps ErrAddress and does not repeat the text, which may
-// hold a secret.
+// Parse parses an address. The error wraps ErrAddress and does not repeat the text, which may contain a secret.
 func Parse(text string) (Address, error) {
 	a, err := parse(text)
 	if err != nil {
@@ -71,16 +70,16 @@ func Parse(text string) (Address, error) {
 func parse(text string) (Address, error) {
 	switch {
 	case text == "":
-		return Address{}, errors.New("it is empty")
+		return Address{}, errors.New("text is empty")
 	case len(text) > MaxAddressBytes:
-		return Address{}, fmt.Errorf("it has %d bytes, at most %d are allowed", len(text), MaxAddressBytes)
+		return Address{}, fmt.Errorf("text has %d bytes, at most %d are allowed", len(text), MaxAddressBytes)
 	case !utf8.ValidString(text):
-		return Address{}, errors.New("it is not UTF-8")
+		return Address{}, errors.New("text is not UTF-8")
 	case filepath.IsAbs(text):
 		return Address{scheme: schemeFile, file: filepath.Clean(text)}, nil
 	}
 	var a Address
-	for prefix, p := range map[string]part{prefixMember: member, prefixCell: cell} {
+	for prefix, p := range map[string]part{prefixMember: partMember, prefixCell: partCell} {
 		if rest, ok := strings.CutPrefix(text, prefix); ok {
 			a.part, text = p, rest
 			break
@@ -89,15 +88,15 @@ func parse(text string) (Address, error) {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil:
-		return a, errors.New("it is no URL")
+		return a, errors.New("not a URL")
 	case u.User != nil:
-		return a, errors.New("it holds credentials; give them in the environment")
-	case a.part == whole && (u.Fragment != "" || strings.HasSuffix(text, "#")):
-		return a, errors.New("a '#' in a name must be written %23")
+		return a, errors.New("URL contains credentials; set them in the environment")
+	case a.part == partAll && (u.Fragment != "" || strings.HasSuffix(text, "#")):
+		return a, errors.New("'#' is not allowed; write %23")
 	case strings.ContainsFunc(u.Path+u.Host, unicode.IsControl):
-		return a, errors.New("it has control characters")
+		return a, errors.New("control characters are not allowed")
 	case !utf8.ValidString(u.Path) && u.Scheme != schemeHTTPS && u.Scheme != schemeHTTP:
-		return a, errors.New("it is not UTF-8")
+		return a, errors.New("text is not UTF-8")
 	}
 	if err := a.readFragment(u.EscapedFragment()); err != nil {
 		return a, err
@@ -107,116 +106,115 @@ func parse(text string) (Address, error) {
 	return a, err
 }
 
-// readURL takes over the object.
+// readURL sets the object.
 func (a *Address) readURL(u *url.URL) error {
 	a.scheme = u.Scheme
 	switch {
 	case u.Opaque != "":
-		return fmt.Errorf("after %q there are no slashes", u.Scheme+":")
+		return fmt.Errorf("slashes are missing after %q", u.Scheme+":")
 	case u.Scheme == schemeFile:
 		if u.Host != "" || u.RawQuery != "" || !filepath.IsAbs(u.Path) {
-			return errors.New("a file address is file:///PATH")
+			return errors.New("want file:///PATH")
 		}
 		a.file = filepath.Clean(u.Path)
 		return nil
 	case u.Host == "" || u.Hostname() == "":
-		return errors.New("it names no host or bucket")
+		return errors.New("host or bucket is missing")
 	case u.Scheme == schemeS3:
-		if a.part != whole && strings.Trim(u.Path, "/") == "" {
-			return errors.New("it names no object")
+		if a.part != partAll && strings.Trim(u.Path, "/") == "" {
+			return errors.New("object is missing")
 		}
 	case u.Scheme != schemeHTTPS && u.Scheme != schemeHTTP:
-		return fmt.Errorf("scheme %q is not read; there are file, s3 and https", u.Scheme)
+		return fmt.Errorf("scheme %q is not supported; use file, s3 or https", u.Scheme)
 	}
 	u.ForceQuery = false
 	if u.Scheme == schemeS3 {
-		u.RawPath = "" // a key is its text; a web server may tell %2F from /
+		u.RawPath = "" // unlike in a key, %2F and / may differ on a web server
 	}
 	a.url = u
 	return nil
 }
 
-// readFragment takes over what of the object is meant. Each parameter comes once.
+// readFragment sets the part of the object.
 func (a *Address) readFragment(fragment string) error {
-	if a.part == whole {
+	if a.part == partAll {
 		return nil
 	}
 	values, err := url.ParseQuery(fragment)
 	if err != nil {
-		return errors.New("the fragment cannot be read")
+		return errors.New("fragment is invalid")
 	}
 	number := func(text string, into *int64) error {
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || n < 0 {
-			return errors.New("a number of the fragment is none")
+			return errors.New("fragment has an invalid number")
 		}
 		*into = n
 		return nil
 	}
 	for key, list := range values {
 		if len(list) != 1 {
-			return fmt.Errorf("%q is given %d times", key, len(list))
+			return fmt.Errorf("parameter %q occurs %d times", key, len(list))
 		}
 		err := error(nil)
 		switch text := list[0]; {
 		case key == "name":
 			a.name = text
-		case a.part == member && key == "offset":
+		case a.part == partMember && key == "offset":
 			err = number(text, &a.offset)
-		case a.part == member && key == "size":
+		case a.part == partMember && key == "size":
 			err = number(text, &a.size)
-		case a.part == cell && key == "row":
+		case a.part == partCell && key == "row":
 			err = number(text, &a.row)
-		case a.part == cell && key == "column":
+		case a.part == partCell && key == "column":
 			a.column = text
 		default:
-			err = errors.New("the fragment has an unknown parameter")
+			err = errors.New("fragment has an unknown parameter")
 		}
 		if err != nil {
 			return err
 		}
 	}
 	switch {
-	case a.part == member && (!values.Has("offset") || !values.Has("size") || a.offset+a.size < 0):
-		return errors.New("a member of a tar file needs offset and size")
-	case a.part == cell && (!values.Has("row") || a.column == ""):
-		return errors.New("a cell of a Parquet file needs row and column")
+	case a.part == partMember && (!values.Has("offset") || !values.Has("size") || a.offset+a.size < 0):
+		return errors.New("member of a tar file needs offset and size")
+	case a.part == partCell && (!values.Has("row") || a.column == ""):
+		return errors.New("cell of a Parquet file needs row and column")
 	}
 	return nil
 }
 
-// String is the address as [Parse] reads it: a path for a file, a URL otherwise.
+// String returns the text of the address for [Parse]: a path for a file, a URL otherwise.
 func (a Address) String() string {
-	if a.part == whole {
+	if a.part == partAll {
 		if a.scheme == schemeFile {
 			return a.file
 		}
-		return a.object()
+		return a.objectURL()
 	}
 	values := url.Values{}
 	if a.name != "" {
 		values.Set("name", a.name)
 	}
-	if a.part == member {
+	if a.part == partMember {
 		values.Set("offset", strconv.FormatInt(a.offset, 10))
 		values.Set("size", strconv.FormatInt(a.size, 10))
-		return prefixMember + a.object() + "#" + values.Encode()
+		return prefixMember + a.objectURL() + "#" + values.Encode()
 	}
 	values.Set("row", strconv.FormatInt(a.row, 10))
 	values.Set("column", a.column)
-	return prefixCell + a.object() + "#" + values.Encode()
+	return prefixCell + a.objectURL() + "#" + values.Encode()
 }
 
-// object is the URL of the object as a whole.
-func (a Address) object() string {
+// objectURL returns the URL of the complete object.
+func (a Address) objectURL() string {
 	if a.scheme == schemeFile {
 		return (&url.URL{Scheme: schemeFile, Path: a.file}).String()
 	}
 	return a.url.String()
 }
 
-// Public is the address for errors and logs: without the query of a web address, which may be
-// a signature.
+// Public returns the address for errors and logs, without the query of a web address, which may be a signature.
 func (a Address) Public() string {
 	if a.url != nil && a.scheme != schemeS3 && a.url.RawQuery != "" {
 		u := *a.url
@@ -226,13 +224,13 @@ func (a Address) Public() string {
 	return a.String()
 }
 
-// local tells whether the bytes are on this machine.
+// local reports whether the bytes are on this machine.
 func (a Address) local() bool { return a.scheme == schemeFile }
 
-// file name, with its extension, for people and to tell what it is.
+// base returns the file name with its extension, which determines the kind of file.
 func (a Address) base() string {
 	switch {
-	case a.part != whole:
+	case a.part != partAll:
 		return a.name
 	case a.local():
 		return filepath.Base(a.file)
@@ -244,11 +242,11 @@ func (a Address) base() string {
 	}
 }
 
-// key is the object's key in its bucket.
+// key returns the key of the object in its bucket.
 func (a Address) key() string { return strings.TrimPrefix(a.url.Path, "/") }
 
-// at is another object of the same bucket or server, with the same query.
-func (a Address) at(path string) Address {
+// sibling returns another object of the same bucket or server, with the same query.
+func (a Address) sibling(path string) Address {
 	u := *a.url
 	u.Path, u.RawPath = "/"+path, ""
 	return Address{scheme: a.scheme, url: &u}

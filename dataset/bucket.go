@@ -10,8 +10,8 @@ import (
 	"ddiff/storage"
 )
 
-// bucketsKept is how many open buckets are remembered.
-const bucketsKept = 32
+// maxBuckets limits the number of open buckets.
+const maxBuckets = 32
 
 // buckets opens each bucket once.
 type buckets struct {
@@ -21,14 +21,14 @@ type buckets struct {
 	known map[string]*bucket
 }
 
-// bucket is one bucket of one server; store is nil until it was opened.
+// bucket is one bucket of one server; store is nil until the bucket is open.
 type bucket struct {
 	mu    sync.Mutex
 	s3    *storage.S3
 	store *storage.Retrying
 }
 
-// config is how the bucket of an address is reached.
+// config returns the configuration of the bucket of an address.
 func (b *buckets) config(a Address) (storage.S3Config, error) {
 	u := *a.url
 	u.Path, u.RawPath = "", ""
@@ -56,17 +56,17 @@ func (b *buckets) config(a Address) (storage.S3Config, error) {
 	return c, b.allowed(named.Endpoint)
 }
 
-// allowed holds the endpoint that an address names against the list.
+// allowed checks the endpoint of an address against the allowed endpoints.
 func (b *buckets) allowed(endpoint string) error {
 	own := []string{"", b.cfg.S3.Endpoint, os.Getenv("AWS_ENDPOINT_URL_S3"), os.Getenv("AWS_ENDPOINT_URL"), storage.DefaultS3Endpoint}
 	if b.cfg.Endpoints == nil || slices.Contains(own, endpoint) || slices.Contains(b.cfg.Endpoints, endpoint) {
 		return nil
 	}
-	return fmt.Errorf("%w: the S3 endpoint %q is not on the list of those that may be named", ErrRefused, endpoint)
+	return fmt.Errorf("%w: S3 endpoint %q is not allowed", ErrRefused, endpoint)
 }
 
-// of returns the store of an address's bucket.
-func (b *buckets) of(ctx context.Context, a Address) (*storage.Retrying, error) {
+// open returns the store of the bucket of an address.
+func (b *buckets) open(ctx context.Context, a Address) (*storage.Retrying, error) {
 	config, err := b.config(a)
 	if err != nil {
 		return nil, err
@@ -91,19 +91,19 @@ func (b *buckets) of(ctx context.Context, a Address) (*storage.Retrying, error) 
 	return store, nil
 }
 
-// connect opens a bucket, several times while it is unavailable.
+// connect opens a bucket and retries while the server is unavailable.
 func (b *buckets) connect(ctx context.Context, config storage.S3Config) (*storage.S3, error) {
 	return retryRead(ctx, b.cfg.Attempts, storage.ErrUnavailable, func() (*storage.S3, error) { return storage.OpenS3(ctx, config) })
 }
 
-// entry finds or makes the place of a bucket.
+// entry returns the entry of a bucket, and creates it if it is missing.
 func (b *buckets) entry(name string) *bucket {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if e := b.known[name]; e != nil {
 		return e
 	}
-	if len(b.known) >= bucketsKept {
+	if len(b.known) >= maxBuckets {
 		for other, e := range b.known {
 			delete(b.known, other)
 			e.close()
@@ -115,7 +115,7 @@ func (b *buckets) entry(name string) *bucket {
 	return e
 }
 
-// close closes idle connections; calls that are under way go on.
+// close closes idle connections. Calls in flight continue.
 func (b *buckets) close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -133,9 +133,9 @@ func (e *bucket) close() {
 	}
 }
 
-// get reads an object whole.
+// get reads a complete object.
 func (b *buckets) get(ctx context.Context, a Address) ([]byte, error) {
-	store, err := b.of(ctx, a)
+	store, err := b.open(ctx, a)
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +145,7 @@ func (b *buckets) get(ctx context.Context, a Address) ([]byte, error) {
 
 // part reads a member of a tar file.
 func (b *buckets) part(ctx context.Context, a Address) ([]byte, error) {
-	store, err := b.of(ctx, a)
+	store, err := b.open(ctx, a)
 	if err != nil {
 		return nil, err
 	}
@@ -153,9 +153,9 @@ func (b *buckets) part(ctx context.Context, a Address) ([]byte, error) {
 	return data, storageError(err)
 }
 
-// open implements Sources.open for buckets.
-func (b *buckets) open(ctx context.Context, a Address) (object, error) {
-	store, err := b.of(ctx, a)
+// object opens the object of an address.
+func (b *buckets) object(ctx context.Context, a Address) (object, error) {
+	store, err := b.open(ctx, a)
 	if err != nil {
 		return nil, err
 	}

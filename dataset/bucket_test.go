@@ -36,7 +36,7 @@ func TestBucketPrefix(t *testing.T) {
 			continue
 		}
 		if data, err := s.Get(t.Context(), r.Image); err != nil || !bytes.Equal(data, objects["photos/"+r.Name]) {
-			t.Errorf("%s: not its bytes, error %v", r.Image, err)
+			t.Errorf("%s: wrong bytes, error %v", r.Image, err)
 		}
 	}
 	if names := strings.Join(got, "|"); names != "a.png|b.png|empty.png|sub/a.jpg|with space & more?#%.png" {
@@ -46,23 +46,23 @@ func TestBucketPrefix(t *testing.T) {
 		t.Errorf("skipped %q", skipped)
 	}
 
-	// The whole bucket, and what an address says about how to reach it goes with its rows.
+	// The complete bucket. Rows inherit the parameters of the address.
 	query := "?endpoint=" + url.QueryEscape(server.Endpoint) + "&region=us-east-1&path_style=true"
 	own := sources(t, func(c *dataset.Config) { allow(c); c.S3.Endpoint = "http://127.0.0.1:1" })
-	names, _ := soundRows(t, own, manifest.Dataset{Path: "s3://" + name + query, Limit: 2})
+	names, _ := validRows(t, own, manifest.Dataset{Path: "s3://" + name + query, Limit: 2})
 	if strings.Join(names, " ") != "photos-2/x.png photos/a.png" {
 		t.Errorf("names %q", names)
 	}
-	names, images := soundRows(t, own, manifest.Dataset{Path: "s3://" + name + "/photos/b.png" + query})
+	names, images := validRows(t, own, manifest.Dataset{Path: "s3://" + name + "/photos/b.png" + query})
 	want(t, names, images, "b", 1)
 
-	// A service says which servers may be signed for.
+	// A service restricts the servers of signed requests.
 	closed := sources(t, func(c *dataset.Config) { allow(c); c.S3.Endpoint = "http://127.0.0.1:1"; c.Endpoints = []string{} })
 	if _, _, err := rows(t, closed, manifest.Dataset{Path: "s3://" + name + query}); !errors.Is(err, dataset.ErrRefused) {
-		t.Errorf("an endpoint that is not listed: %v", err)
+		t.Errorf("endpoint that is not allowed: %v", err)
 	}
 	if _, err := closed.Get(t.Context(), "s3://"+name+"/photos/b.png"+query); !errors.Is(err, dataset.ErrRefused) {
-		t.Errorf("an endpoint that is not listed: %v", err)
+		t.Errorf("endpoint that is not allowed: %v", err)
 	}
 	for path, want := range map[string]error{
 		"s3://" + name + "/nothing":     manifest.ErrEmptyDataset,
@@ -74,7 +74,7 @@ func TestBucketPrefix(t *testing.T) {
 		}
 	}
 	if _, err := s.Get(t.Context(), "s3://"+name+"/photos/none.png"); !errors.Is(err, dataset.ErrNotFound) {
-		t.Errorf("a missing object: %v", err)
+		t.Errorf("missing object: %v", err)
 	}
 	wrong := sources(t, func(c *dataset.Config) { allow(c); c.S3.AccessKey = "nobody" })
 	if _, _, err := rows(t, wrong, manifest.Dataset{Path: "s3://" + name}); !errors.Is(err, dataset.ErrDenied) {
@@ -105,11 +105,11 @@ func TestBucketListsAndShards(t *testing.T) {
 		write(t, filepath.Join(server.Root, name), key, data)
 	}
 	s := sources(t, allow)
-	names, images := soundRows(t, s, manifest.Dataset{Path: "s3://" + name + "/data/list.csv"})
+	names, images := validRows(t, s, manifest.Dataset{Path: "s3://" + name + "/data/list.csv"})
 	want(t, names, images, "zero one", 0, 1)
-	names, images = soundRows(t, s, manifest.Dataset{Path: "s3://" + name + "/shards/{000..002}.tar"})
+	names, images = validRows(t, s, manifest.Dataset{Path: "s3://" + name + "/shards/{000..002}.tar"})
 	want(t, names, images, "0-a 0-b 1-a 1-b 2-a 2-b", 0, 1, 10, 11, 20, 21)
-	names, images = soundRows(t, s, manifest.Dataset{Path: "s3://" + name + "/data/photos.parquet"})
+	names, images = validRows(t, s, manifest.Dataset{Path: "s3://" + name + "/data/photos.parquet"})
 	want(t, names, images, "cat-0 cat-1 cat-2", 0, 1, 2)
 	all, _, err := rows(t, s, manifest.Dataset{Path: "s3://" + name + "/data/evil.csv"})
 	if err != nil || len(all) != 3 {
@@ -122,7 +122,7 @@ func TestBucketListsAndShards(t *testing.T) {
 	}
 }
 
-// A bucket of some pages is listed in order, and stops when nobody listens.
+// A bucket of several pages is listed in order, and the listing ends when the consumer leaves the loop.
 func TestBucketPages(t *testing.T) {
 	t.Parallel()
 	const objects = 2300

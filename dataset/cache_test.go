@@ -15,9 +15,9 @@ import (
 	"ddiff/storage"
 )
 
-// Many readers at once, a bucket and a web server behind one cache: each gets its own bytes,
-// also after an object was replaced, and while the cache is too small for them.
-func TestManyReaders(t *testing.T) {
+// Concurrent readers of a bucket and a web server with one cache get the right bytes, even after an object was replaced
+// and while the cache is too small.
+func TestConcurrentReaders(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	const n = 12
@@ -39,7 +39,7 @@ func TestManyReaders(t *testing.T) {
 						fmt.Sprintf("%s/%02d.png", base, i):             picture(t, 100+i),
 					} {
 						if got, err := s.Get(ctx, address); err != nil || !bytes.Equal(got, want) {
-							return fmt.Errorf("%s: other bytes, or error %w", address, err)
+							return fmt.Errorf("%s: wrong bytes, or error %w", address, err)
 						}
 					}
 					return nil
@@ -57,7 +57,7 @@ func TestManyReaders(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got, err := s.Get(t.Context(), "s3://"+name+"/photos/00.png"); err != nil || !bytes.Equal(got, picture(t, 50)) {
-			t.Errorf("cache of %d bytes: the old bytes after a change, or error %v", size, err)
+			t.Errorf("cache of %d bytes: stale bytes, or error %v", size, err)
 		}
 		if err := store.Put(t.Context(), "photos/00.png", picture(t, 0)); err != nil {
 			t.Fatal(err)
@@ -66,14 +66,14 @@ func TestManyReaders(t *testing.T) {
 	}
 }
 
-// A damaged cache costs time and nothing else.
+// A damaged cache only costs time.
 func TestDamagedCache(t *testing.T) {
 	t.Parallel()
 	folder, cache := t.TempDir(), t.TempDir()
 	path := write(t, folder, "s.tar", tarFile(t, memberFile{"0.png", picture(t, 0)}, memberFile{"1.png", picture(t, 1)}))
 	for range 2 {
 		s := sources(t, func(c *dataset.Config) { c.CacheDir = cache })
-		names, images := soundRows(t, s, manifest.Dataset{Path: path})
+		names, images := validRows(t, s, manifest.Dataset{Path: path})
 		want(t, names, images, "0 1", 0, 1)
 		files, err := filepath.Glob(filepath.Join(cache, "*"))
 		if err != nil || len(files) == 0 {
@@ -87,7 +87,7 @@ func TestDamagedCache(t *testing.T) {
 	}
 }
 
-// A server that wants to be left alone for a day does not hold a worker for a day.
+// The wait for a server that requests a delay of a day is bounded.
 func TestRetryAfterIsBounded(t *testing.T) {
 	t.Parallel()
 	base, allow := webServer(t, t.TempDir(), func(w http.ResponseWriter, _ *http.Request) bool {

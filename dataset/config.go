@@ -20,64 +20,56 @@ const (
 	DefaultTimeout          = 30 * time.Second
 )
 
-// Config says from where datasets may be read, and how. The zero value is good: it reads
-// local files, S3 with the usual credentials, and public https servers.
+// Config configures Sources. The zero value reads local files, S3 with the credentials of the environment, and public
+// https servers.
 type Config struct {
-	// S3 is how buckets are reached, for what an address does not say itself: Endpoint,
-	// Region, Addressing, CAFile, keys and Timeout. Bucket and Prefix are those of the
-	// address. The zero value means the environment, see storage.S3Config.
+	// S3 has the defaults of the parameters of an S3 address: Endpoint, Region, Addressing, CAFile, keys and
+	// Timeout. Bucket and Prefix are not used. The zero value means the environment, see storage.S3Config.
 	S3 storage.S3Config
-	// Endpoints are the S3 endpoints that an address may name in its query. Nil means any:
-	// right for a person who writes the campaign, too much for a service that runs the
-	// campaigns of others, since requests there are signed with the service's keys. The
-	// endpoint of S3 and of the environment is always allowed.
+	// Endpoints are the S3 endpoints that an address may name in its query. Nil allows any endpoint. A service that
+	// runs the campaigns of others should set it, since requests are signed with the keys of the service. The
+	// endpoints of S3 and of the environment are always allowed.
 	Endpoints []string
 
-	// Hosts are the web servers that may be read: "example.org", or "*.example.org" for all
-	// below it. Nil means every public one.
+	// Hosts are the allowed web servers: "example.org", or "*.example.org" for all subdomains. Nil allows all public
+	// servers.
 	Hosts []string
-	// Networks may be reached besides public addresses, as in 10.0.0.0/8. Without it no
-	// private, loopback, link-local or otherwise special address is connected to, whatever
-	// name, redirect or DNS answer leads there.
+	// Networks are allowed besides public addresses, for example 10.0.0.0/8. All other private, loopback,
+	// link-local and special addresses are refused, even after a redirect or a DNS answer.
 	Networks []netip.Prefix
-	// Proxy sends web requests through the proxy of HTTPS_PROXY and the like. The proxy then
-	// decides what can be reached, and must itself be in Networks if it is private.
+	// Proxy sends web requests through the proxy of $HTTPS_PROXY and the like. The proxy then decides which servers
+	// are reachable. A private proxy must be in Networks.
 	Proxy bool
-	// AllowHTTP also reads http://, which anybody on the way can read and change.
+	// AllowHTTP permits http://, which others on the network can read and change.
 	AllowHTTP bool
-	// CAFile is a PEM file of authorities that are trusted for web servers besides the
-	// system's.
+	// CAFile is a PEM file of authorities of web servers that are trusted besides the authorities of the system.
 	CAFile string
 
-	// MaxBytes is the largest file that is read whole, besides files of this machine, whose
-	// limit is manifest.MaxFileBytes. It bounds members of tar files and cells and pages of
-	// Parquet files too. 0 means DefaultMaxBytes.
+	// MaxBytes limits the size of a remote file, of a member of a tar file, and of a cell or page of a Parquet file.
+	// The limit of local files is manifest.MaxFileBytes. 0 means DefaultMaxBytes.
 	MaxBytes int64
-	// SpoolBytes is the largest list, shard or Parquet file that is copied to CacheDir because
-	// its server cannot send parts. 0 means DefaultSpoolBytes.
+	// SpoolBytes limits the size of a list, shard or Parquet file that is copied to CacheDir because its server does
+	// not support ranges. 0 means DefaultSpoolBytes.
 	SpoolBytes int64
-	// Timeout limits the wait for an answer; transferring the bytes has one more second per
-	// MiB. 0 means DefaultTimeout.
+	// Timeout limits a request, plus one second per MiB of data. 0 means DefaultTimeout.
 	Timeout time.Duration
-	// Attempts is how often a request is made at most. 0 means DefaultAttempts.
+	// Attempts is the maximum number of attempts of a request. 0 means DefaultAttempts.
 	Attempts int
 
-	// CacheDir keeps what was read from buckets and web servers, and the indexes of tar
-	// files. Several processes may share it. Empty means ddiff/dataset in the user's cache
-	// directory.
+	// CacheDir caches files of buckets and web servers, and indexes of tar files. Several processes may share it.
+	// Empty means ddiff/dataset in the user's cache directory.
 	CacheDir string
-	// CacheBytes is the size of the cache; 0 means storage.DefaultCacheBytes. Negative means
-	// that nothing is kept.
+	// CacheBytes limits the size of the cache; 0 means storage.DefaultCacheBytes. A negative value disables the
+	// cache.
 	CacheBytes int64
 
-	// Logger gets a warning for every repeated request; nil means none.
+	// Logger gets a warning for every retry; nil means none.
 	Logger *slog.Logger
-	// Retry says how requests to S3 are repeated; its Attempts and Logger default to those
-	// here.
+	// Retry configures the retries of S3 requests. Its Attempts and Logger default to the fields above.
 	Retry storage.RetryConfig
 }
 
-// Validate reports the first field that is wrong, by name.
+// Validate reports the first invalid field by name.
 func (c Config) Validate() error {
 	switch {
 	case c.MaxBytes < 0:
@@ -91,12 +83,12 @@ func (c Config) Validate() error {
 	}
 	for _, host := range c.Hosts {
 		if name := strings.TrimPrefix(host, "*."); name == "" || strings.ContainsAny(name, "*/@ ") {
-			return fmt.Errorf("field Hosts: %q is no host; write example.org or *.example.org", host)
+			return fmt.Errorf("field Hosts: %q is not a host; write example.org or *.example.org", host)
 		}
 	}
 	for _, network := range c.Networks {
 		if !network.IsValid() {
-			return fmt.Errorf("field Networks: %v is no network; write 10.0.0.0/8", network)
+			return fmt.Errorf("field Networks: %v is not a network; write 10.0.0.0/8", network)
 		}
 	}
 	if err := c.Retry.Validate(); err != nil {
@@ -131,7 +123,7 @@ func (c Config) withDefaults() Config {
 		if cache, err := os.UserCacheDir(); err == nil {
 			c.CacheDir = filepath.Join(cache, "ddiff", "dataset")
 		} else {
-			c.CacheDir, c.CacheBytes = os.TempDir(), -1 // what is spooled has names of its own
+			c.CacheDir, c.CacheBytes = os.TempDir(), -1 // no cache; spooled files have unique names
 		}
 	}
 	return c

@@ -12,28 +12,27 @@ import (
 )
 
 var (
-	// ErrAddress: a text is no address that can be read.
+	// ErrAddress: the text is not a supported address.
 	ErrAddress = errors.New("not an address")
-	// ErrRefused: the configuration does not allow to read there: the host is not on the
-	// list, the network is private, the connection is not encrypted, a redirect leads
-	// elsewhere. Trying again does not help.
+	// ErrRefused: the configuration does not permit the address, for example its host, network, scheme or redirect,
+	// or the server violates the protocol. A retry does not help.
 	ErrRefused = errors.New("refused")
-	// ErrNotFound: there is nothing at the address.
+	// ErrNotFound: the object does not exist.
 	ErrNotFound = errors.New("not found")
-	// ErrTooLarge: what is at the address is larger than Config allows.
+	// ErrTooLarge: the object exceeds a limit of Config.
 	ErrTooLarge = errors.New("too large")
-	// ErrChanged: the object is no longer the one that was listed. Submit the campaign again.
+	// ErrChanged: the object has changed since the listing. Submit the campaign again.
 	ErrChanged = errors.New("changed since it was listed")
-	// ErrUnavailable: no answer, or one that says "not now". Trying again may help. When the
-	// rows of a dataset end with it, nothing is known about those that are missing.
+	// ErrUnavailable: the server did not answer or reported a temporary failure. A retry may help. If the rows of a
+	// dataset end with it, the remaining rows are unknown.
 	ErrUnavailable = errors.New("unavailable")
-	// ErrDenied: the server does not let these credentials, or anybody, read there.
+	// ErrDenied: the credentials do not permit reading.
 	ErrDenied = errors.New("access denied")
-	// ErrBadArchive: a tar shard or a Parquet file cannot be read as one.
+	// ErrBadArchive: the tar shard or Parquet file is damaged or uses unsupported features.
 	ErrBadArchive = errors.New("not a usable archive")
 )
 
-// storageError puts the sentinel of this package in front of an error of a store.
+// storageError wraps an error of a store with the matching sentinel of this package.
 func storageError(err error) error {
 	for _, pair := range []struct{ theirs, ours error }{
 		{storage.ErrNotFound, ErrNotFound},
@@ -51,7 +50,7 @@ func storageError(err error) error {
 	return err
 }
 
-// fileError puts the sentinel of this package in front of an error of the file system.
+// fileError wraps an error of the file system with the matching sentinel of this package.
 func fileError(err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -62,9 +61,8 @@ func fileError(err error) error {
 	return err
 }
 
-// lasting tells what is wrong with one object, and will be the next time, from what has to end
-// the reading of a dataset: interrupted, or unavailable, or a fault of this program.
-func lasting(err error) bool {
+// permanent reports whether err concerns one object and a retry does not help. All other errors end the dataset.
+func permanent(err error) bool {
 	for _, sentinel := range []error{ErrAddress, ErrRefused, ErrNotFound, ErrTooLarge, ErrDenied, ErrBadArchive, manifest.ErrBadList} {
 		if errors.Is(err, sentinel) {
 			return !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
@@ -73,8 +71,8 @@ func lasting(err error) bool {
 	return false
 }
 
-// plain drops the address from an error of net/http: its query may be a secret.
-func plain(err error) error {
+// withoutURL removes the URL from an error of net/http, since its query may be a secret.
+func withoutURL(err error) error {
 	var wrapped *url.Error
 	if errors.As(err, &wrapped) {
 		return wrapped.Err

@@ -10,28 +10,27 @@ import (
 	"ddiff/manifest"
 )
 
-// maxExpanded is how many paths the braces of one path may stand for.
+// maxExpanded limits the number of paths that the braces of a path expand to.
 const maxExpanded = 100_000
 
-// braces find the first {a,b} or {000..031} of a path.
+// braces matches {a,b} or {000..031} in a path.
 var braces = regexp.MustCompile(`\{([^{}]*(?:,[^{}]*)+|-?\d+\.\.-?\d+)\}`)
 
-// expand yields the paths that a path with braces stands for, as a shell would: {000..031}
-// counts, with zeros in front where the bounds have them, and {a,b} lists. A path behind
-// manifest.LocalPrefix has no braces.
+// expand expands braces as a shell does: {000..031} counts, with leading zeros if a bound has them, and {a,b} lists. A
+// path with manifest.LocalPrefix is not expanded.
 func expand(path string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		n := 0
 		err := expandTo(path, func(p string) error {
 			if n++; n > maxExpanded {
-				return fmt.Errorf("%w: the braces of dataset.path stand for more than %d paths", manifest.ErrNoDataset, maxExpanded)
+				return fmt.Errorf("%w: braces of dataset.path expand to more than %d paths", manifest.ErrNoDataset, maxExpanded)
 			}
 			if !yield(p, nil) {
 				return errStop
 			}
 			return nil
 		})
-		if err != nil && err != errStop { //nolint:errorlint // it is made here and never wrapped
+		if err != nil && err != errStop { //nolint:errorlint // never wrapped
 			yield("", err)
 		}
 	}
@@ -55,7 +54,7 @@ func expandTo(path string, emit func(string) error) error {
 	first, err1 := strconv.Atoi(from)
 	last, err2 := strconv.Atoi(to)
 	if err1 != nil || err2 != nil || first < 0 || last < first {
-		return fmt.Errorf("%w: {%s} of dataset.path does not count up from a number to another", manifest.ErrNoDataset, inner)
+		return fmt.Errorf("%w: {%s} in dataset.path does not count up", manifest.ErrNoDataset, inner)
 	}
 	width := 0
 	if strings.HasPrefix(from, "0") || strings.HasPrefix(to, "0") {

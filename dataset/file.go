@@ -10,11 +10,11 @@ import (
 	"ddiff/manifest"
 )
 
-// fileObject is a file of this machine.
+// fileObject is a local file.
 type fileObject struct {
 	file *os.File
 	size int64
-	mark string
+	etag string
 }
 
 func openFile(path string) (object, error) {
@@ -27,10 +27,10 @@ func openFile(path string) (object, error) {
 	}
 	info, err := f.Stat()
 	if err != nil {
-		f.Close() // the error of Stat is the one to tell
+		f.Close() // opened for reading
 		return nil, err
 	}
-	return &fileObject{file: f, size: info.Size(), mark: fmt.Sprintf("%d-%d", info.Size(), info.ModTime().UnixNano())}, nil
+	return &fileObject{file: f, size: info.Size(), etag: fmt.Sprintf("%d-%d", info.Size(), info.ModTime().UnixNano())}, nil
 }
 
 func (f *fileObject) readRange(ctx context.Context, offset, size int64) ([]byte, error) {
@@ -47,6 +47,6 @@ func (f *fileObject) readRange(ctx context.Context, offset, size int64) ([]byte,
 }
 
 func (f *fileObject) length() int64   { return f.size }
-func (f *fileObject) version() string { return f.mark }
+func (f *fileObject) version() string { return f.etag }
 
 func (f *fileObject) close() error { return f.file.Close() }

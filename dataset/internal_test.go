@@ -14,7 +14,7 @@ import (
 	"github.com/parquet-go/parquet-go/compress"
 )
 
-// An address survives being written and read again, and never holds credentials.
+// An address round-trips through its text and never contains credentials.
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{
 		"/photos/cat.png", "file:///photos/a%20b.png", "s3://bucket/photos/cat.png?endpoint=https://s3.example",
@@ -34,23 +34,23 @@ func FuzzParse(f *testing.F) {
 		}
 		again, err := Parse(a.String())
 		if err != nil && len(a.String()) <= MaxAddressBytes {
-			t.Fatalf("%q became %q: %v", text, a.String(), err)
+			t.Fatalf("%q formats as %q: %v", text, a.String(), err)
 		}
 		if err == nil && again.String() != a.String() {
-			t.Errorf("%q became %q, then %q", text, a.String(), again.String())
+			t.Errorf("%q formats as %q, then %q", text, a.String(), again.String())
 		}
 		if a.offset < 0 || a.size < 0 || a.row < 0 || a.offset+a.size < 0 {
 			t.Errorf("%q: offset %d, size %d, row %d", text, a.offset, a.size, a.row)
 		}
 		if a.url != nil && a.url.User != nil {
-			t.Errorf("%q holds credentials", text)
+			t.Errorf("%q contains credentials", text)
 		}
 		_, _ = a.Public(), a.base()
 		kindOf(a)
 	})
 }
 
-// Any bytes taken for a tar file give members that lie in it, and the same ones in pieces.
+// All members are inside of the file, and an index in pieces has the same members.
 func FuzzTar(f *testing.F) {
 	f.Add(make([]byte, 1024))
 	var buf bytes.Buffer
@@ -69,11 +69,11 @@ func FuzzTar(f *testing.F) {
 	f.Add(buf.Bytes())
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r := io.NewSectionReader(bytes.NewReader(data), 0, int64(len(data)))
-		whole, err := indexTar(r, 0, indexMembers)
+		complete, err := indexTar(r, 0, indexMembers)
 		if err != nil && !errors.Is(err, ErrBadArchive) {
-			t.Errorf("unexpected kind of error: %v", err)
+			t.Errorf("error without ErrBadArchive: %v", err)
 		}
-		if err := whole.check(int64(len(data))); err != nil {
+		if err := complete.check(int64(len(data))); err != nil {
 			t.Error(err)
 		}
 		if err != nil {
@@ -83,24 +83,24 @@ func FuzzTar(f *testing.F) {
 		for start := int64(0); ; {
 			x, err := indexTar(r, start, 1)
 			if err != nil {
-				t.Fatalf("the whole is good, a piece is not: %v", err)
+				t.Fatalf("piece fails, complete index does not: %v", err)
 			}
 			pieces = append(pieces, x.Members...)
 			if x.Next == 0 {
 				break
 			}
 			if x.Next <= start {
-				t.Fatalf("from %d on to %d", start, x.Next)
+				t.Fatalf("piece at %d continues at %d", start, x.Next)
 			}
 			start = x.Next
 		}
-		if len(pieces) != len(whole.Members) {
-			t.Errorf("%d members in pieces, %d in one", len(pieces), len(whole.Members))
+		if len(pieces) != len(complete.Members) {
+			t.Errorf("%d members in pieces, %d in one index", len(pieces), len(complete.Members))
 		}
 	})
 }
 
-// Any bytes taken for an index give members that lie in the tar file.
+// All members of a decoded index are inside of the tar file.
 func FuzzIndex(f *testing.F) {
 	good, err := json.Marshal(tarIndex{Members: []tarMember{{Name: "a.png", Offset: 512, Size: 9}}, Next: 1024})
 	if err != nil {
@@ -113,42 +113,42 @@ func FuzzIndex(f *testing.F) {
 		x, err := readIndex(data, size)
 		if err != nil {
 			if !errors.Is(err, ErrBadArchive) {
-				t.Errorf("unexpected kind of error: %v", err)
+				t.Errorf("error without ErrBadArchive: %v", err)
 			}
 			return
 		}
 		for _, m := range x.Members {
 			if m.Offset < 0 || m.Size < 0 || m.Offset+m.Size < 0 || m.Offset+m.Size > size {
-				t.Errorf("%+v does not lie in the file", m)
+				t.Errorf("%+v is outside of the file", m)
 			}
 		}
 	})
 }
 
-// A page that unpacks to more than it claims is found before it is unpacked.
-func TestPackedPagesKeepTheirWord(t *testing.T) {
+// A page that decompresses to more than its claimed size is refused before it is decoded.
+func TestCheckDecompressed(t *testing.T) {
 	t.Parallel()
 	zeros := make([]byte, 4<<20)
 	for _, codec := range []compress.Codec{&parquet.Snappy, &parquet.Gzip, &parquet.Zstd} {
-		packed, err := codec.Encode(nil, zeros)
+		data, err := codec.Encode(nil, zeros)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := checkPacked(packed, int64(len(zeros)), codec.CompressionCodec()); err != nil {
+		if err := checkDecompressed(data, int64(len(zeros)), codec.CompressionCodec()); err != nil {
 			t.Errorf("%s: %v", codec, err)
 		}
 		for _, size := range []int64{int64(len(zeros)) - 1, 1000} {
-			if err := checkPacked(packed, size, codec.CompressionCodec()); !errors.Is(err, ErrBadArchive) || !strings.Contains(err.Error(), "unpacks to more") {
+			if err := checkDecompressed(data, size, codec.CompressionCodec()); !errors.Is(err, ErrBadArchive) || !strings.Contains(err.Error(), "decompresses to more") {
 				t.Errorf("%s: claims %d bytes: %v", codec, size, err)
 			}
 		}
-		if err := checkPacked([]byte("\xff\xff\xff\xff\xff\xff\xff"), 1000, codec.CompressionCodec()); !errors.Is(err, ErrBadArchive) {
-			t.Errorf("%s: no packed bytes: %v", codec, err)
+		if err := checkDecompressed([]byte("\xff\xff\xff\xff\xff\xff\xff"), 1000, codec.CompressionCodec()); !errors.Is(err, ErrBadArchive) {
+			t.Errorf("%s: invalid bytes: %v", codec, err)
 		}
 	}
 }
 
-func TestPublicAddresses(t *testing.T) {
+func TestGuard(t *testing.T) {
 	t.Parallel()
 	g := guard{networks: []netip.Prefix{netip.MustParsePrefix("10.7.0.0/16")}}
 	for text, want := range map[string]bool{
@@ -158,7 +158,7 @@ func TestPublicAddresses(t *testing.T) {
 		"224.0.0.1": false, "ff02::1": false, "255.255.255.255": false, "64:ff9b::a9fe:a9fe": false, "2002:7f00:1::": false,
 		"2001:0:1::1": false, "::ffff:127.0.0.1": false, "192.0.0.192": false, "198.18.0.1": false,
 	} {
-		if err := g.ip(netip.MustParseAddr(text)); (err == nil) != want {
+		if err := g.checkIP(netip.MustParseAddr(text)); (err == nil) != want {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
@@ -167,7 +167,7 @@ func TestPublicAddresses(t *testing.T) {
 		"example.org": true, "EXAMPLE.ORG.": true, "a.example.org": false, "a.example.net": true, "a.b.example.net": true,
 		"example.net": false, "badexample.net": false, "example.org.evil": false, "": false,
 	} {
-		if hosts.host(name) != want {
+		if hosts.allowsHost(name) != want {
 			t.Errorf("host %q: %v", name, !want)
 		}
 	}

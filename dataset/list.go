@@ -10,7 +10,7 @@ import (
 	"ddiff/manifest"
 )
 
-// list reads a list of any origin, a block at a time.
+// list reads a list in blocks.
 func (r *reading) list(a Address, emit emitter) error {
 	obj, err := r.openPart(a)
 	if err != nil {
@@ -29,16 +29,15 @@ func (r *reading) list(a Address, emit emitter) error {
 	return nil
 }
 
-// listConfig is how the rows of a list find their files.
+// listConfig returns the configuration of a list, which locates the files of its rows.
 func (r *reading) listConfig(a Address) manifest.ListConfig {
 	return manifest.ListConfig{File: a.base(), Columns: r.dataset.Columns, Locate: func(text string) (manifest.Place, error) {
 		return r.locate(a, text)
 	}}
 }
 
-// locate finds what a list calls a file: an address, or a path that starts from the list. The
-// text of a list from elsewhere is not trusted: it leads neither to this machine nor upwards,
-// nor to a server of its choice with our keys.
+// locate resolves the text of a file in a list: an address, or a path relative to the list. A remote list is not
+// trusted: it must not name local files, parent directories, or servers for requests with our keys.
 func (r *reading) locate(list Address, text string) (manifest.Place, error) {
 	if !manifest.IsAddress(text) {
 		return r.relative(list, text)
@@ -51,23 +50,23 @@ func (r *reading) locate(list Address, text string) (manifest.Place, error) {
 	if !list.local() {
 		switch {
 		case a.local():
-			return place(), fmt.Errorf("%w: a list from elsewhere names a file of this machine", ErrRefused)
+			return place(), fmt.Errorf("%w: remote list names a local file", ErrRefused)
 		case a.scheme == schemeS3 && a.url.RawQuery == "" && list.scheme == schemeS3:
 			a.url.RawQuery = list.url.RawQuery
 		case a.scheme == schemeS3 && a.url.RawQuery != "" && (list.scheme != schemeS3 || a.url.RawQuery != list.url.RawQuery):
-			return place(), fmt.Errorf("%w: a list from elsewhere says how to reach a bucket; leave the query out", ErrRefused)
+			return place(), fmt.Errorf("%w: remote list sets the parameters of a bucket; remove the query", ErrRefused)
 		}
 	}
 	if a.scheme == schemeS3 && a.key() == "" {
-		return place(), fmt.Errorf("%w: it names no object", ErrAddress)
+		return place(), fmt.Errorf("%w: object is missing", ErrAddress)
 	}
-	if a.local() && a.part == whole {
+	if a.local() && a.part == partAll {
 		return manifest.LocateFile("/", a.file)
 	}
 	return place(), r.allowed(a)
 }
 
-// relative finds a path that starts from the list.
+// relative resolves a path relative to the list.
 func (r *reading) relative(list Address, text string) (manifest.Place, error) {
 	if list.local() {
 		return manifest.LocateFile(filepath.Dir(list.file), text)
@@ -77,35 +76,35 @@ func (r *reading) relative(list Address, text string) (manifest.Place, error) {
 	}
 	if list.scheme == schemeS3 {
 		clean := path.Clean(text)
-		a := list.at(path.Join(path.Dir(list.key()), clean))
+		a := list.sibling(path.Join(path.Dir(list.key()), clean))
 		return manifest.Place{Address: a.String(), Name: clean}, nil
 	}
 	ref, err := url.Parse(text)
 	if err != nil || ref.IsAbs() || ref.Host != "" || ref.Fragment != "" || ref.Path == "" {
-		return manifest.Place{Name: path.Base(text)}, fmt.Errorf("%w: it is no path below the list", ErrAddress)
+		return manifest.Place{Name: path.Base(text)}, fmt.Errorf("%w: not a path below the list", ErrAddress)
 	}
-	if err := checkRelative(ref.Path); err != nil { // once more without the percent signs
+	if err := checkRelative(ref.Path); err != nil { // decoded
 		return manifest.Place{Name: path.Base(text)}, err
 	}
 	a := Address{scheme: list.scheme, url: list.url.ResolveReference(ref)}
 	return manifest.Place{Address: a.String(), Name: path.Clean(ref.Path)}, nil
 }
 
-// checkRelative refuses paths that lead out of the place of their list.
+// checkRelative refuses paths outside of the directory of their list.
 func checkRelative(text string) error {
 	switch {
 	case strings.HasPrefix(text, "/"):
-		return fmt.Errorf("%w: a list from elsewhere names an absolute path; write a path below the list, or a whole address", ErrRefused)
+		return fmt.Errorf("%w: remote list names an absolute path; write a path below the list, or an address with a scheme", ErrRefused)
 	case strings.ContainsAny(text, "\\\x00"):
-		return fmt.Errorf("%w: a path has a character that is not allowed", ErrAddress)
+		return fmt.Errorf("%w: path contains a backslash or a null byte", ErrAddress)
 	}
 	for part := range strings.SplitSeq(text, "/") {
 		if part == ".." {
-			return fmt.Errorf("%w: a list from elsewhere leads upwards; write a path below the list, or a whole address", ErrRefused)
+			return fmt.Errorf("%w: remote list names a parent directory; write a path below the list, or an address with a scheme", ErrRefused)
 		}
 	}
 	if path.Clean(text) == "." {
-		return fmt.Errorf("%w: it names no file", ErrAddress)
+		return fmt.Errorf("%w: file is missing", ErrAddress)
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 	"ddiff/manifest"
 )
 
-// heap is what is in use after a collection.
+// heap returns the bytes in use after a garbage collection.
 func heap() int64 {
 	var m runtime.MemStats
 	runtime.GC()
@@ -19,7 +19,7 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// 400,000 rows take no more memory than ten thousand; `make scale` submits a million.
+// 400,000 rows need no more memory than 10,000; `make scale` submits a million.
 func TestMemoryDoesNotGrowWithRows(t *testing.T) { // not parallel: it measures the heap
 	total := 400_000
 	if testing.Short() {
@@ -61,6 +61,6 @@ func TestMemoryDoesNotGrowWithRows(t *testing.T) { // not parallel: it measures 
 	t.Logf("rows=%d heap_growth_kib=%d", n, (most-first)>>10)
 	const limit = 8 << 20 // the names of the first 65,536 rows are 2 MiB
 	if most-first > limit {
-		t.Errorf("the heap grew by %d KiB from row 10,000 on, want at most %d", (most-first)>>10, limit>>10)
+		t.Errorf("heap grows by %d KiB after row 10,000, want at most %d", (most-first)>>10, limit>>10)
 	}
 }

@@ -8,26 +8,25 @@ import (
 	"sync"
 )
 
-// blockBytes is how much of a remote object one request reads.
+// blockBytes is the number of bytes per ranged request.
 const blockBytes = 1 << 20
 
-// blocksKept is how many blocks a reader of an object holds.
-const blocksKept = 4
+// maxBlocks limits the number of blocks in memory per object.
+const maxBlocks = 4
 
-// object is an open file, bucket object or web resource, which is read in parts. It stays one
-// version: when it changes, reading fails with ErrChanged.
+// object is an open file, bucket object or web resource. All reads return bytes of one version, or ErrChanged.
 type object interface {
-	// readRange returns size bytes from offset on, fewer only at the end.
+	// readRange returns size bytes from offset, fewer only at the end.
 	readRange(ctx context.Context, offset, size int64) ([]byte, error)
 	// length is the number of bytes.
 	length() int64
-	// version tells versions apart; empty when it cannot be known.
+	// version identifies the version, empty if it is unknown.
 	version() string
-	// close releases what open took.
+	// close releases the resources of the object.
 	close() error
 }
 
-// open finds the object of an address, the whole of it also when the address names a part.
+// open opens the complete object of an address, even if the address names a part.
 func (s *Sources) open(ctx context.Context, a Address) (object, error) {
 	if err := s.allowed(a); err != nil {
 		return nil, err
@@ -36,19 +35,19 @@ func (s *Sources) open(ctx context.Context, a Address) (object, error) {
 	case schemeFile:
 		return openFile(a.file)
 	case schemeS3:
-		return s.buckets.open(ctx, a)
+		return s.buckets.object(ctx, a)
 	default:
 		return s.web.open(ctx, a)
 	}
 }
 
-// blocks reads an object in blocks and keeps the last of them. It is an io.ReaderAt.
+// blocks is an io.ReaderAt that reads an object in blocks and keeps the last blocks in memory.
 type blocks struct {
 	ctx context.Context
 	obj object
 
-	mu   sync.Mutex
-	kept []block // the most recently used last
+	mu     sync.Mutex
+	recent []block // the most recently used last
 }
 
 type block struct {
@@ -58,13 +57,13 @@ type block struct {
 
 func newBlocks(ctx context.Context, obj object) *blocks { return &blocks{ctx: ctx, obj: obj} }
 
-// reader reads the object from its beginning to its end, and can seek.
+// reader returns a reader of the complete object.
 func (b *blocks) reader() *io.SectionReader { return io.NewSectionReader(b, 0, b.obj.length()) }
 
 // ReadAt implements io.ReaderAt.
 func (b *blocks) ReadAt(p []byte, offset int64) (n int, err error) {
 	if offset < 0 {
-		return 0, errors.New("read before the beginning")
+		return 0, errors.New("negative offset")
 	}
 	for n < len(p) {
 		if offset >= b.obj.length() {
@@ -85,14 +84,14 @@ func (b *blocks) ReadAt(p []byte, offset int64) (n int, err error) {
 	return n, nil
 }
 
-// block returns one block, from memory when it is there.
+// block returns one block, from memory if possible.
 func (b *blocks) block(index int64) ([]byte, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for i, kept := range b.kept {
-		if kept.index == index {
-			b.kept = append(append(b.kept[:i:i], b.kept[i+1:]...), kept)
-			return kept.data, nil
+	for i, found := range b.recent {
+		if found.index == index {
+			b.recent = append(append(b.recent[:i:i], b.recent[i+1:]...), found)
+			return found.data, nil
 		}
 	}
 	start := index * blockBytes
@@ -102,11 +101,11 @@ func (b *blocks) block(index int64) ([]byte, error) {
 		return nil, err
 	}
 	if int64(len(data)) != size {
-		return nil, fmt.Errorf("%w: it ends after %d of %d bytes", ErrChanged, start+int64(len(data)), b.obj.length())
+		return nil, fmt.Errorf("%w: object ends after %d of %d bytes", ErrChanged, start+int64(len(data)), b.obj.length())
 	}
-	if len(b.kept) == blocksKept {
-		b.kept = append(b.kept[:0], b.kept[1:]...)
+	if len(b.recent) == maxBlocks {
+		b.recent = append(b.recent[:0], b.recent[1:]...)
 	}
-	b.kept = append(b.kept, block{index, data})
+	b.recent = append(b.recent, block{index, data})
 	return data, nil
 }

@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// readCell reads one cell of a Parquet file: the page that it is in, and, since most files
-// say nothing about where rows are, those before it in the row group.
+// readCell reads one cell of a Parquet file. It reads the pages of the row group up to the cell, since most files do
+// not state the offsets of rows.
 func (s *Sources) readCell(ctx context.Context, a Address) ([]byte, error) {
 	obj, err := s.open(ctx, a)
 	if err != nil {
@@ -20,7 +20,7 @@ func (s *Sources) readCell(ctx context.Context, a Address) ([]byte, error) {
 	}
 	l, ok := t.find(a.column)
 	if !ok || !l.bytes() {
-		return nil, fmt.Errorf("%w: there is no column %q of bytes", ErrNotFound, a.column)
+		return nil, fmt.Errorf("%w: no column %q of bytes", ErrNotFound, a.column)
 	}
 	row := a.row
 	for i, group := range t.file.RowGroups() {
@@ -30,7 +30,7 @@ func (s *Sources) readCell(ctx context.Context, a Address) ([]byte, error) {
 		}
 		return s.cell(t, i, l, row)
 	}
-	return nil, fmt.Errorf("%w: the file has %d rows", ErrNotFound, t.rows)
+	return nil, fmt.Errorf("%w: file has %d rows", ErrNotFound, t.rows)
 }
 
 // cell reads one value of row group i.
@@ -45,7 +45,7 @@ func (s *Sources) cell(t *table, i int, l leaf, row int64) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case value.IsNull():
-		return nil, fmt.Errorf("%w: the cell is empty", ErrNotFound)
+		return nil, fmt.Errorf("%w: cell is empty", ErrNotFound)
 	case int64(len(value.ByteArray())) > s.cfg.MaxBytes:
 		return nil, s.tooLarge(int64(len(value.ByteArray())))
 	}

@@ -13,10 +13,10 @@ import (
 )
 
 const (
-	// maxFooter is the largest description of a Parquet file that is read.
+	// maxFooter limits the size of the footer of a Parquet file.
 	maxFooter = 64 << 20
-	// bytesLeaf and pathLeaf are the parts of a column that holds files with their names, as
-	// the Hugging Face libraries write them.
+	// bytesLeaf and pathLeaf are the members of a column of files with names in the format of the Hugging Face
+	// libraries.
 	bytesLeaf = "bytes"
 	pathLeaf  = "path"
 )
@@ -25,14 +25,14 @@ const (
 type table struct {
 	file *parquet.File
 	read io.ReaderAt
-	most int64 // bytes of a page or a cell
-	rows int64
+	// maxBytes limits the size of a page or a cell.
+	maxBytes int64
+	rows     int64
 }
 
-// openTable reads the description of a Parquet file. Errors that the reader reports by a panic
-// come back as errors.
-func openTable(ctx context.Context, obj object, most int64) (t *table, err error) {
-	defer recovered(&err)
+// openTable reads the footer of a Parquet file. It returns panics of the library as errors.
+func openTable(ctx context.Context, obj object, maxBytes int64) (t *table, err error) {
+	defer recoverPanic(&err)
 	read := newBlocks(ctx, obj)
 	if err := checkFooter(read, obj.length()); err != nil {
 		return nil, err
@@ -42,11 +42,10 @@ func openTable(ctx context.Context, obj object, most int64) (t *table, err error
 	if err != nil {
 		return nil, parquetError(err)
 	}
-	t = &table{file: file, read: read, most: most}
+	t = &table{file: file, read: read, maxBytes: maxBytes}
 	for i, group := range file.RowGroups() {
 		n := group.NumRows()
-		// A cell takes a byte or more in any sensible file; a few bytes must not become
-		// endless rows.
+		// A sensible file has at least one byte per row. The check bounds the rows of a small file.
 		if n < 0 || n > obj.length() || t.rows+n > obj.length() {
 			return nil, fmt.Errorf("%w: row group %d claims %d rows in a file of %d bytes", ErrBadArchive, i, n, obj.length())
 		}
@@ -55,12 +54,12 @@ func openTable(ctx context.Context, obj object, most int64) (t *table, err error
 	return t, nil
 }
 
-// checkFooter refuses what is no Parquet file before anything is allocated.
+// checkFooter refuses other files before allocating memory.
 func checkFooter(r io.ReaderAt, size int64) error {
 	const magic = "PAR1"
 	var tail [8]byte
 	if size < int64(len(tail)+len(magic)) {
-		return fmt.Errorf("%w: it is too short for a Parquet file", ErrBadArchive)
+		return fmt.Errorf("%w: too short for a Parquet file", ErrBadArchive)
 	}
 	if _, err := r.ReadAt(tail[:], size-int64(len(tail))); err != nil {
 		return err
@@ -68,43 +67,42 @@ func checkFooter(r io.ReaderAt, size int64) error {
 	footer := int64(binary.LittleEndian.Uint32(tail[:4]))
 	switch {
 	case string(tail[4:]) == "PARE":
-		return fmt.Errorf("%w: it is encrypted", ErrBadArchive)
+		return fmt.Errorf("%w: file is encrypted", ErrBadArchive)
 	case string(tail[4:]) != magic:
-		return fmt.Errorf("%w: it is no Parquet file, or was cut off", ErrBadArchive)
+		return fmt.Errorf("%w: not a Parquet file, or truncated", ErrBadArchive)
 	case footer > maxFooter || footer > size-int64(len(tail)):
-		return fmt.Errorf("%w: its description claims %d bytes", ErrBadArchive, footer)
+		return fmt.Errorf("%w: footer claims %d bytes", ErrBadArchive, footer)
 	}
 	return nil
 }
 
-// parquetError tells a damaged file from one that could not be read.
+// parquetError wraps errors of damaged files with ErrBadArchive and returns read errors unchanged.
 func parquetError(err error) error {
-	for _, passing := range []error{
+	for _, sentinel := range []error{
 		ErrUnavailable, ErrChanged, ErrRefused, ErrDenied, ErrNotFound, ErrBadArchive, ErrTooLarge,
 		context.Canceled, context.DeadlineExceeded,
 	} {
-		if errors.Is(err, passing) {
+		if errors.Is(err, sentinel) {
 			return err
 		}
 	}
 	return fmt.Errorf("%w: %w", ErrBadArchive, err)
 }
 
-// recovered turns a panic over a damaged file into an error.
-func recovered(err *error) {
+// recoverPanic turns a panic about a damaged file into an error.
+func recoverPanic(err *error) {
 	if p := recover(); p != nil {
-		*err = fmt.Errorf("%w: the file is damaged: %v", ErrBadArchive, p)
+		*err = fmt.Errorf("%w: file is damaged: %v", ErrBadArchive, p)
 	}
 }
 
-// leaf is a column of values, one for each row.
+// leaf is a column with one value per row.
 type leaf struct {
 	name   string // the path with dots
 	column *parquet.Column
 }
 
-// leaves are the columns with one value per row, by the names that Columns may use: that of a
-// column, or GROUP.MEMBER.
+// leaves returns the columns with one value per row, named COLUMN or GROUP.MEMBER.
 func (t *table) leaves() []leaf {
 	var out []leaf
 	var walk func(c *parquet.Column)
@@ -132,7 +130,7 @@ func (t *table) find(name string) (leaf, bool) {
 	return leaf{}, false
 }
 
-// text tells whether a leaf holds text, bytes whether it holds anything else of varying length.
+// text reports whether a leaf contains text; bytes reports whether it contains other values of variable length.
 func (l leaf) text() bool {
 	kind := l.column.Type().LogicalType()
 	if kind == nil {
@@ -144,7 +142,7 @@ func (l leaf) text() bool {
 
 func (l leaf) bytes() bool { return l.column.Type().Kind() == parquet.ByteArray && !l.text() }
 
-// numeric tells whether a leaf holds numbers, unsigned whether they have no sign.
+// numeric reports whether a leaf contains numbers; unsigned reports whether they are unsigned.
 func (l leaf) numeric() bool {
 	switch l.column.Type().Kind() {
 	case parquet.Int32, parquet.Int64, parquet.Float, parquet.Double:

@@ -11,15 +11,14 @@ import (
 	"ddiff/manifest"
 )
 
-// parquetColumn is a column of the rows, and what fills it in a Parquet file.
+// parquetColumn maps columns of a Parquet file to a column of rows.
 type parquetColumn struct {
 	column string
-	text   *leaf // the values, as in other lists
-	bytes  *leaf // files in the cells, named by text where that is not nil
+	text   *leaf // values, as in other lists
+	bytes  *leaf // files in the cells, whose names are in text if it is not nil
 }
 
-// parquet reads a Parquet list, row group by row group, and of these only the columns that
-// rows have.
+// parquet reads the mapped columns of a Parquet list, one row group at a time.
 func (r *reading) parquet(a Address, emit emitter) error {
 	obj, err := r.openPart(a)
 	if err != nil {
@@ -46,7 +45,7 @@ func (r *reading) parquet(a Address, emit emitter) error {
 	return nil
 }
 
-// parquetColumns finds what fills the columns of the rows.
+// parquetColumns maps the columns of a Parquet file to the columns of rows.
 func parquetColumns(t *table, config manifest.ListConfig) ([]parquetColumn, error) {
 	leaves := t.leaves()
 	byName := map[string]leaf{}
@@ -54,7 +53,7 @@ func parquetColumns(t *table, config manifest.ListConfig) ([]parquetColumn, erro
 	for _, l := range leaves {
 		byName[l.name] = l
 		header = append(header, l.name)
-		// A group of bytes and path is a column of files too.
+		// A group of bytes and path is also a column of files.
 		if group, ok := strings.CutSuffix(l.name, "."+bytesLeaf); ok && l.bytes() {
 			header = append(header, group)
 		}
@@ -81,7 +80,7 @@ func parquetColumns(t *table, config manifest.ListConfig) ([]parquetColumn, erro
 					c.text = &names
 				}
 			default:
-				return nil, fmt.Errorf("%w: column %q holds files, and %s is none", manifest.ErrBadList, name, column)
+				return nil, fmt.Errorf("%w: column %q contains files, and %s is not a column of files", manifest.ErrBadList, name, column)
 			}
 			out = append(out, c)
 		}
@@ -107,7 +106,7 @@ func (r *reading) records(a Address, t *table, columns []parquetColumn) iter.Seq
 	}
 }
 
-// groupRecords yields the rows of row group g, whose first is row first of the file.
+// groupRecords yields the rows of row group g, which begins with row first of the file.
 func (r *reading) groupRecords(
 	a Address, t *table, g int, columns []parquetColumn, first int64, yield func(manifest.Record) bool,
 ) error {
@@ -162,17 +161,16 @@ func (r *reading) groupRecords(
 	return nil
 }
 
-// allNull tells whether the file says that a leaf has no value in row group g.
+// allNull reports whether the file states that a leaf has no value in row group g.
 func (t *table) allNull(g int, l leaf) bool {
 	_, meta, err := t.chunk(g, l)
 	n := t.file.RowGroups()[g].NumRows()
 	return err == nil && n > 0 && meta.Statistics.NullCount == n
 }
 
-// cellAddress is where the file in a cell can be read. The cell is called after its own path
-// where it has one.
+// cellAddress returns the address of a cell. text is the name of its file, empty if unknown.
 func (r *reading) cellAddress(a Address, l leaf, row int64, text string) Address {
-	a.part, a.column, a.row = cell, l.name, row
+	a.part, a.column, a.row = partCell, l.name, row
 	a.name = path.Base(strings.ReplaceAll(text, `\`, "/"))
 	if text == "" || len(a.name) > maxMemberName {
 		a.name = fmt.Sprintf("row-%d", row)

@@ -13,7 +13,7 @@ import (
 	"ddiff/manifest"
 )
 
-// photo is a row as the Hugging Face libraries write it.
+// photo is a row in the format of the Hugging Face libraries.
 type photo struct {
 	Image struct {
 		Bytes []byte  `parquet:"bytes,optional"`
@@ -62,7 +62,7 @@ func TestParquetImages(t *testing.T) {
 		"v2":     {parquet.DataPageVersion(2), parquet.Compression(&parquet.Snappy), parquet.PageBufferSize(200)},
 	} {
 		path := write(t, t.TempDir(), "p.parquet", photosParquet(t, 10, options...))
-		names, images := soundRows(t, sources(t, nil), manifest.Dataset{Path: path})
+		names, images := validRows(t, sources(t, nil), manifest.Dataset{Path: path})
 		want(t, names, images, "cat-0 cat-1 cat-2 cat-3 cat-4 cat-5 cat-6 cat-7 cat-8 cat-9", 0, 1, 2, 3, 4, 5, 6, 7, 8, 9)
 		if t.Failed() {
 			t.Fatal(name)
@@ -70,7 +70,7 @@ func TestParquetImages(t *testing.T) {
 	}
 }
 
-// Values in a dictionary, as pyarrow writes them without being asked.
+// Values in a dictionary, which pyarrow writes by default.
 func TestParquetDictionaries(t *testing.T) {
 	t.Parallel()
 	type line struct {
@@ -83,7 +83,7 @@ func TestParquetDictionaries(t *testing.T) {
 	}
 	for _, version := range []int{1, 2} {
 		path := write(t, t.TempDir(), "p.parquet", parquetFile(t, all, 5, parquet.DataPageVersion(version), parquet.Compression(&parquet.Snappy)))
-		names, images := soundRows(t, sources(t, nil), manifest.Dataset{Path: path})
+		names, images := validRows(t, sources(t, nil), manifest.Dataset{Path: path})
 		want(t, names, images, "cat dog cat-2 dog-2 cat-3 dog-3 cat-4 dog-4 cat-5", 0, 1, 2, 0, 1, 2, 0, 1, 2)
 	}
 }
@@ -146,7 +146,7 @@ func TestParquetColumns(t *testing.T) {
 	}
 }
 
-// Where the cells are empty, the names are paths.
+// If the cells are empty, the names are paths.
 func TestParquetPathsWithoutBytes(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -157,11 +157,11 @@ func TestParquetPathsWithoutBytes(t *testing.T) {
 		all[i].Image.Path = &path
 	}
 	path := write(t, folder, "p.parquet", parquetFile(t, all, 10))
-	names, images := soundRows(t, sources(t, nil), manifest.Dataset{Path: path})
+	names, images := validRows(t, sources(t, nil), manifest.Dataset{Path: path})
 	want(t, names, images, "0 1", 0, 1)
 }
 
-// Every way in which a few bytes could become many is refused, and nothing panics.
+// Files that decompress to much more than their size are refused without a panic.
 func TestParquetBombs(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -182,7 +182,7 @@ func TestParquetBombs(t *testing.T) {
 	}
 	path := write(t, folder, "bounds.parquet", parquetFile(t, []line{{zeros}}, 1, parquet.Compression(&parquet.Snappy)))
 	if _, err := s.Get(t.Context(), "parquet+file://"+path+"#row=0&column=image"); !errors.Is(err, dataset.ErrTooLarge) {
-		t.Errorf("a long header: %v", err)
+		t.Errorf("long header: %v", err)
 	}
 	for name, codec := range map[string]parquet.WriterOption{
 		"brotli": parquet.Compression(&parquet.Brotli), "lz4": parquet.Compression(&parquet.Lz4Raw),
@@ -203,7 +203,7 @@ func TestParquetBombs(t *testing.T) {
 	}
 }
 
-// Any damage is an error or a row, never a panic.
+// Damage results in an error or a row, never in a panic.
 func TestParquetDamage(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -228,7 +228,7 @@ func TestParquetDamage(t *testing.T) {
 		}
 	}
 	if bad == 0 {
-		t.Error("no damage was seen")
+		t.Error("no damage was detected")
 	}
 	t.Logf("%d of %d damaged files were seen to be damaged", bad, len(whole)/7)
 }

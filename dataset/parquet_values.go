@@ -12,7 +12,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// values reads a column chunk value by value, in the memory of one page.
+// values iterates over the values of a column chunk with one page in memory.
 type values struct {
 	pages  parquet.Pages
 	page   parquet.Page
@@ -21,7 +21,7 @@ type values struct {
 	have   []parquet.Value
 }
 
-// chunk is a leaf of row group i, and what the file says about it.
+// chunk returns the column chunk of a leaf in row group i, and its metadata.
 func (t *table) chunk(i int, l leaf) (parquet.ColumnChunk, *format.ColumnMetaData, error) {
 	chunks, described := t.file.RowGroups()[i].ColumnChunks(), t.file.Metadata().RowGroups[i].Columns
 	j := l.column.Index()
@@ -31,9 +31,9 @@ func (t *table) chunk(i int, l leaf) (parquet.ColumnChunk, *format.ColumnMetaDat
 	return chunks[j], &described[j].MetaData, nil
 }
 
-// values opens a leaf of row group i from a row on.
+// values opens a leaf of row group i at a row.
 func (t *table) values(i int, l leaf, row int64) (v *values, err error) {
-	defer recovered(&err)
+	defer recoverPanic(&err)
 	chunk, meta, err := t.chunk(i, l)
 	if err != nil {
 		return nil, err
@@ -55,9 +55,9 @@ func (t *table) values(i int, l leaf, row int64) (v *values, err error) {
 	return v, nil
 }
 
-// next returns the value of the next row. It is good until the call after it.
+// next returns the value of the next row, which is valid until the following call.
 func (v *values) next() (out parquet.Value, err error) {
-	defer recovered(&err)
+	defer recoverPanic(&err)
 	for {
 		if len(v.have) > 0 {
 			out, v.have = v.have[0], v.have[1:]
@@ -75,7 +75,7 @@ func (v *values) next() (out parquet.Value, err error) {
 		v.release()
 		page, err := v.pages.ReadPage()
 		if errors.Is(err, io.EOF) {
-			return out, fmt.Errorf("%w: a column has fewer values than the row group has rows", ErrBadArchive)
+			return out, fmt.Errorf("%w: column has fewer values than the row group has rows", ErrBadArchive)
 		}
 		if err != nil {
 			return out, parquetError(err)
@@ -96,7 +96,7 @@ func (v *values) close() {
 	v.pages.Close() // opened for reading
 }
 
-// format is a value as the text of a list's cell; empty when it is not set.
+// format returns a value as text, empty for null.
 func (l leaf) format(v parquet.Value) (string, error) {
 	switch {
 	case v.IsNull():
@@ -104,7 +104,7 @@ func (l leaf) format(v parquet.Value) (string, error) {
 	case v.Kind() == parquet.ByteArray, v.Kind() == parquet.FixedLenByteArray && l.text():
 		return strings.Clone(string(v.ByteArray())), nil
 	case !l.numeric():
-		return "", fmt.Errorf("holds %s, want text or numbers", l.column.Type())
+		return "", fmt.Errorf("contains %s, want text or numbers", l.column.Type())
 	}
 	switch v.Kind() {
 	case parquet.Int32:

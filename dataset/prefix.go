@@ -8,10 +8,9 @@ import (
 	"ddiff/manifest"
 )
 
-// prefix emits the images below a prefix of a bucket, in byte order of their keys. It holds
-// one page of the listing.
+// prefix emits the images below a prefix of a bucket in byte order of their keys. It holds one page in memory.
 func (r *reading) prefix(a Address, emit emitter) error {
-	store, err := r.buckets.of(r.ctx, a)
+	store, err := r.buckets.open(r.ctx, a)
 	if err != nil {
 		return err
 	}
@@ -24,7 +23,7 @@ func (r *reading) prefix(a Address, emit emitter) error {
 			return storageError(err)
 		}
 		name := strings.TrimPrefix(info.Key, prefix)
-		image := a.at(info.Key).String()
+		image := a.sibling(info.Key).String()
 		switch {
 		case hiddenName(name):
 			continue

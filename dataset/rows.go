@@ -12,20 +12,17 @@ import (
 	"ddiff/manifest"
 )
 
-// errStop ends a reading that nobody listens to any more.
+// errStop ends an iteration after its consumer left the loop.
 var errStop = errors.New("stop")
 
-// Rows streams a dataset, see the package comment for what its path may be, in a stable
-// order: that of the paths its braces stand for, and within one of keys, lines or members.
-// Each iteration reads the dataset anew, and of all but directories only what has been asked
-// for so far.
+// Rows streams a dataset, whose path the package comment describes, in a stable order: the order of the expanded
+// braces, then of keys, lines or members. Each iteration reads the dataset again. Except for directories, it reads only
+// as far as the consumer.
 //
-// It keeps to the rules of [manifest.Rows]: what is wrong with one row is in its Err, a
-// problem of the dataset as a whole, or the end of ctx, is the error of the last pair, and
-// skipped, which may be nil, is told of what was passed over because it is no image. Files
-// on other machines are not looked at: what is wrong with one comes out when it is read. One
-// of several shards or lists that is missing or damaged is a row that fails, so that it does
-// not go unseen; one that is [ErrUnavailable] ends the dataset.
+// Rows follows the rules of [manifest.Rows]: the problem of one row is its Err; a problem of the dataset, or the end of
+// ctx, is the error of the last pair; skipped, which may be nil, receives the entries that are not images. Rows does
+// not check remote files; their problems appear when they are read. If one of several shards or lists is missing or
+// damaged, Rows yields a failed row for it. [ErrUnavailable] ends the dataset.
 func (s *Sources) Rows(ctx context.Context, d manifest.Dataset, skipped func(path string)) iter.Seq2[manifest.Row, error] {
 	return func(yield func(manifest.Row, error) bool) {
 		r := &reading{Sources: s, ctx: ctx, dataset: d, skipped: skipped}
@@ -45,7 +42,7 @@ func (s *Sources) Rows(ctx context.Context, d manifest.Dataset, skipped func(pat
 	}
 }
 
-// public is a path for errors.
+// public returns a path for errors, without secrets.
 func public(path string) string {
 	if !manifest.IsAddress(path) {
 		return path
@@ -65,11 +62,11 @@ type reading struct {
 	ctx     context.Context
 	dataset manifest.Dataset
 	skipped func(path string)
-	passed  int // what was skipped
-	listed  int // rows so far
+	ignored int // skipped entries
+	listed  int // rows
 }
 
-// emitter hands out one row; its error ends the reading.
+// emitter emits one row. Its error ends the iteration.
 type emitter func(manifest.Row) error
 
 // rows yields the rows without numbers.
@@ -88,7 +85,7 @@ func (r *reading) rows() iter.Seq2[manifest.Row, error] {
 	}
 }
 
-// read goes through the paths that the dataset's path stands for.
+// read reads the expanded paths.
 func (r *reading) read(emit emitter) error {
 	several := braces.MatchString(r.dataset.Path)
 	for path, err := range expand(r.dataset.Path) {
@@ -99,7 +96,7 @@ func (r *reading) read(emit emitter) error {
 			return err
 		}
 		err := r.path(path, emit)
-		if err != nil && several && lasting(err) {
+		if err != nil && several && permanent(err) {
 			err = emit(failedPart(path, err))
 		}
 		if err != nil {
@@ -107,13 +104,13 @@ func (r *reading) read(emit emitter) error {
 		}
 	}
 	if r.listed == 0 {
-		return fmt.Errorf("%w: %d entries that are no images were passed over", manifest.ErrEmptyDataset, r.passed)
+		return fmt.Errorf("%w: skipped %d entries that are not images", manifest.ErrEmptyDataset, r.ignored)
 	}
 	return nil
 }
 
-// failedPart is the row that stands for a list or a shard that cannot be read, or not to its
-// end: how many rows it hides is not known.
+// failedPart returns a failed row for a list or shard that cannot be read completely. The number of its rows is
+// unknown.
 func failedPart(path string, err error) manifest.Row {
 	path = public(path)
 	return manifest.Row{Name: stem(filepath.Base(path)), Image: path, Err: &manifest.FieldError{File: path, Err: err}}
@@ -121,7 +118,7 @@ func failedPart(path string, err error) manifest.Row {
 
 func stem(name string) string { return strings.TrimSuffix(name, filepath.Ext(name)) }
 
-// kind is what a path of a dataset is.
+// kind is the kind of a path in a dataset.
 type kind int
 
 const (
@@ -133,7 +130,7 @@ const (
 	kindPrefix // of a bucket
 )
 
-// kindOf tells by the name.
+// kindOf determines the kind from the name.
 func kindOf(a Address) kind {
 	ext := strings.ToLower(filepath.Ext(a.base()))
 	switch {
@@ -156,7 +153,7 @@ func (r *reading) path(path string, emit emitter) error {
 	if !manifest.IsAddress(path) {
 		abs, err := filepath.Abs(strings.TrimPrefix(path, manifest.LocalPrefix))
 		if err != nil || path == "" {
-			return r.local(path, emit) // it says what is wrong
+			return r.local(path, emit) // returns the error
 		}
 		if strings.ContainsAny(abs, `*?[`) && !slices.Contains([]kind{kindShard, kindParquet}, kindOf(Address{scheme: schemeFile, file: abs})) {
 			return r.local(path, emit)
@@ -167,8 +164,8 @@ func (r *reading) path(path string, emit emitter) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", manifest.ErrNoDataset, err)
 	}
-	if a.part != whole {
-		return fmt.Errorf("%w: a part of an object is no dataset", manifest.ErrNoDataset)
+	if a.part != partAll {
+		return fmt.Errorf("%w: part of an object is not a dataset", manifest.ErrNoDataset)
 	}
 	if err := r.allowed(a); err != nil {
 		return err
@@ -190,7 +187,7 @@ func (r *reading) path(path string, emit emitter) error {
 	if a.local() {
 		return r.local(a.file, emit)
 	}
-	return fmt.Errorf("%w: want a list (.csv, .jsonl, .txt, .parquet), a shard (.tar) or an image; name the file as it ends", manifest.ErrNoDataset)
+	return fmt.Errorf("%w: want a list (.csv, .jsonl, .txt, .parquet), a shard (.tar) or an image with its extension", manifest.ErrNoDataset)
 }
 
 // openPart opens a list or a shard.
@@ -202,13 +199,13 @@ func (r *reading) openPart(a Address) (object, error) {
 	return obj, err
 }
 
-// local reads a directory, a glob or an image of this machine.
+// local reads a local directory, glob or image.
 func (r *reading) local(path string, emit emitter) error {
 	d := r.dataset
 	d.Path, d.Limit = path, 0
 	for row, err := range manifest.Rows(r.ctx, d, r.skip) {
 		if err != nil {
-			return errors.Unwrap(err) // Rows says the same about the path
+			return errors.Unwrap(err) // Rows adds the path again
 		}
 		if err := emit(row); err != nil {
 			return err
@@ -217,9 +214,9 @@ func (r *reading) local(path string, emit emitter) error {
 	return nil
 }
 
-// skip tells of what was passed over.
+// skip counts and reports a skipped entry.
 func (r *reading) skip(path string) {
-	r.passed++
+	r.ignored++
 	if r.skipped != nil {
 		r.skipped(path)
 	}

@@ -15,8 +15,8 @@ import (
 	"ddiff/manifest"
 )
 
-// Directories, globs and lists of this machine are those of package manifest.
-func TestLocalIsThatOfManifest(t *testing.T) {
+// Local directories, globs and lists have the same rows as in package manifest.
+func TestLocalRowsMatchManifest(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	for i, name := range []string{"a.png", "b.png", "sub/c.png"} {
@@ -40,7 +40,7 @@ func TestLocalIsThatOfManifest(t *testing.T) {
 		for row, err := range s.Rows(t.Context(), d, nil) {
 			ours = append(ours, describe(row, err))
 		}
-		if d.Path == folder+"/missing.csv" { // the words differ
+		if d.Path == folder+"/missing.csv" { // the messages differ
 			if len(ours) != 1 || !strings.HasSuffix(ours[0], "no dataset there: not found: no such file or directory; check dataset.path") {
 				t.Errorf("%s: %q", d.Path, ours)
 			}
@@ -52,7 +52,7 @@ func TestLocalIsThatOfManifest(t *testing.T) {
 	}
 }
 
-// A local list may name anything: files, shards, web pages, buckets.
+// A local list may name files, shards, web resources and buckets.
 func TestLocalListOfAddresses(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -87,22 +87,22 @@ func TestLocalListOfAddresses(t *testing.T) {
 b = https://example.org/photos/b.png?size=1  0 0
 c = https://example.org/c  0 0
 d = s3://bucket/photos/d.png?endpoint=http://localhost:1  0 0
-line-6 =   0 0 ! list.csv:6: image: not an address: scheme "ftp" is not read; there are file, s3 and https
-line-7 =   0 0 ! list.csv:7: image: not an address: it holds credentials; give them in the environment
+line-6 =   0 0 ! list.csv:6: image: not an address: scheme "ftp" is not supported; use file, s3 or https
+line-7 =   0 0 ! list.csv:7: image: not an address: URL contains credentials; set them in the environment
 g = http://example.org/g.png  0 0 ! list.csv:8: image: refused: http:// is not encrypted; use https:// or allow http
-h = https://127.0.0.1/h.png  0 0 ! list.csv:9: image: refused: 127.0.0.1 is not a public address; allow its network to read there
+h = https://127.0.0.1/h.png  0 0 ! list.csv:9: image: refused: 127.0.0.1 is not a public address; allow its network
 notes = s3://bucket/notes.md  0 0 ! list.csv:10: image: "notes.md" is not a supported image, want a file that ends in png, jpg, jpeg, tif, tiff, webp
 a-2 = /a.png  0 0 ! list.csv:11: sha256: "ab" is not a SHA-256, want 64 hexadecimal digits
 a-3 = /a.png  8 0 ! list.csv:12: has only one of width and height; give both or none
 i = tar+https://example.org/s.tar#name=i.png&offset=512&size=9  0 0
-line-14 =   0 0 ! list.csv:14: image: not an address: a member of a tar file needs offset and size
+line-14 =   0 0 ! list.csv:14: image: not an address: member of a tar file needs offset and size
 `
 	if got.String() != want {
 		t.Errorf("got:\n%s\nwant:\n%s", got.String(), want)
 	}
 }
 
-func TestBracesStandForSeveralPaths(t *testing.T) {
+func TestBracesExpand(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	for i := range 3 {
@@ -110,25 +110,25 @@ func TestBracesStandForSeveralPaths(t *testing.T) {
 		write(t, folder, fmt.Sprintf("list-%d.txt", i), []byte(fmt.Sprintf("part-%02d/x.png\n", i)))
 	}
 	s := sources(t, nil)
-	names, images := soundRows(t, s, manifest.Dataset{Path: folder + "/part-{00..02}"})
+	names, images := validRows(t, s, manifest.Dataset{Path: folder + "/part-{00..02}"})
 	want(t, names, images, "x x-2 x-3", 0, 1, 2)
-	names, images = soundRows(t, s, manifest.Dataset{Path: folder + "/list-{2,0}.txt"})
+	names, images = validRows(t, s, manifest.Dataset{Path: folder + "/list-{2,0}.txt"})
 	want(t, names, images, "part-02/x part-00/x", 2, 0)
-	names, images = soundRows(t, s, manifest.Dataset{Path: folder + "/list-{2,0}.txt", Limit: 1})
+	names, images = validRows(t, s, manifest.Dataset{Path: folder + "/list-{2,0}.txt", Limit: 1})
 	want(t, names, images, "part-02/x", 2)
 
-	// A part that is missing does not go unseen, and does not end the others.
+	// A missing part is a failed row and does not end the other parts.
 	all, _, err := rows(t, s, manifest.Dataset{Path: folder + "/list-{1..3}.txt"})
 	if err != nil || len(all) != 3 || all[0].Err != nil || all[1].Err != nil || !errors.Is(all[2].Err, os.ErrNotExist) {
 		t.Errorf("%+v, error %v", all, err)
 	}
 	for path, problem := range map[string]string{
-		"/list-{3..1}.txt":       "{3..1} of dataset.path does not count up from a number to another",
-		"/list-{0..9999999}.txt": "stand for more than 100000 paths",
+		"/list-{3..1}.txt":       "{3..1} in dataset.path does not count up",
+		"/list-{0..9999999}.txt": "expand to more than 100000 paths",
 	} {
 		all, _, err := rows(t, s, manifest.Dataset{Path: "/nowhere" + path, Limit: 5})
 		if path == "/list-{0..9999999}.txt" && err == nil && len(all) == 5 {
-			continue // nobody asked for the hundred thousandth
+			continue // the consumer stops before the limit
 		}
 		if !errors.Is(err, manifest.ErrNoDataset) || !strings.Contains(err.Error(), problem) {
 			t.Errorf("%s: %v", path, err)
@@ -136,7 +136,7 @@ func TestBracesStandForSeveralPaths(t *testing.T) {
 	}
 }
 
-func TestRowsEndWithTheContext(t *testing.T) {
+func TestRowsCancelled(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	write(t, folder, "a.png", picture(t, 0))
@@ -156,20 +156,20 @@ func TestRowsEndWithTheContext(t *testing.T) {
 	}
 }
 
-// What no dataset can be is said in one line, without the secrets of an address.
+// Errors of invalid paths are one line without the secrets of an address.
 func TestPathErrors(t *testing.T) {
 	t.Parallel()
 	s := sources(t, nil)
 	for path, want := range map[string]string{
 		"https://example.org/":                          "want a list (.csv, .jsonl, .txt, .parquet), a shard (.tar) or an image",
 		"https://example.org/page.html?sig=S1":          "want a list",
-		"ftp://example.org/x.csv?sig=S1":                `scheme "ftp" is not read`,
+		"ftp://example.org/x.csv?sig=S1":                `scheme "ftp" is not supported`,
 		"http://example.org/x.csv?sig=S1":               "http:// is not encrypted",
-		"https://u:S1@example.org/x.csv":                "it holds credentials",
+		"https://u:S1@example.org/x.csv":                "URL contains credentials",
 		"https://10.0.0.1/x.csv":                        "10.0.0.1 is not a public address",
 		"s3://B/photos":                                 "is not a bucket name",
 		"s3://bucket/x?endpint=y":                       `parameter "endpint" is unknown`,
-		"tar+https://example.org/x.tar#offset=0&size=1": "a part of an object is no dataset",
+		"tar+https://example.org/x.tar#offset=0&size=1": "part of an object is not a dataset",
 	} {
 		all, _, err := rows(t, s, manifest.Dataset{Path: path})
 		if len(all) != 0 || err == nil || !strings.Contains(err.Error(), want) || strings.ContainsAny(err.Error(), "\n") || strings.Contains(err.Error(), "S1") {

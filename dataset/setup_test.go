@@ -24,7 +24,7 @@ import (
 	"ddiff/storage/s3test"
 )
 
-// picture is a small PNG; different numbers give different ones.
+// picture returns a small PNG that depends on n.
 func picture(t testing.TB, n int) []byte {
 	t.Helper()
 	img := image.NewRGBA(image.Rect(0, 0, 8, 8))
@@ -38,7 +38,7 @@ func picture(t testing.TB, n int) []byte {
 	return buf.Bytes()
 }
 
-// sources makes Sources with a cache of their own, and short waits.
+// sources returns Sources with a new cache and short waits.
 func sources(t testing.TB, change func(*dataset.Config)) *dataset.Sources {
 	t.Helper()
 	cfg := dataset.Config{
@@ -57,7 +57,7 @@ func sources(t testing.TB, change func(*dataset.Config)) *dataset.Sources {
 	return s
 }
 
-// write makes a file below a folder and returns its path.
+// write creates a file below a folder and returns its path.
 func write(t testing.TB, folder, name string, data []byte) string {
 	t.Helper()
 	path := filepath.Join(folder, filepath.FromSlash(name))
@@ -70,12 +70,12 @@ func write(t testing.TB, folder, name string, data []byte) string {
 	return path
 }
 
-// rows reads a dataset to its end.
+// rows reads all rows of a dataset.
 func rows(t testing.TB, s *dataset.Sources, d manifest.Dataset) (out []manifest.Row, skipped []string, err error) {
 	t.Helper()
 	for row, rowsErr := range s.Rows(t.Context(), d, func(path string) { skipped = append(skipped, path) }) {
 		if err != nil {
-			t.Fatalf("a row after the error %v", err)
+			t.Fatalf("row after the error %v", err)
 		}
 		if err = rowsErr; err != nil {
 			continue
@@ -88,8 +88,8 @@ func rows(t testing.TB, s *dataset.Sources, d manifest.Dataset) (out []manifest.
 	return out, skipped, err
 }
 
-// soundRows reads a dataset without any problem, and every image of it.
-func soundRows(t testing.TB, s *dataset.Sources, d manifest.Dataset) (names []string, images [][]byte) {
+// validRows reads all rows and images of a dataset without problems.
+func validRows(t testing.TB, s *dataset.Sources, d manifest.Dataset) (names []string, images [][]byte) {
 	t.Helper()
 	all, _, err := rows(t, s, d)
 	if err != nil {
@@ -108,7 +108,7 @@ func soundRows(t testing.TB, s *dataset.Sources, d manifest.Dataset) (names []st
 	return names, images
 }
 
-// want compares names, and images with pictures by their numbers.
+// want compares names, and images with numbered pictures.
 func want(t testing.TB, names []string, images [][]byte, wantNames string, numbers ...int) {
 	t.Helper()
 	if got := strings.Join(names, " "); got != wantNames {
@@ -124,8 +124,7 @@ func want(t testing.TB, names []string, images [][]byte, wantNames string, numbe
 	}
 }
 
-// webServer serves a folder over https and allows the sources to reach it. Handle may answer
-// itself.
+// webServer serves a folder over https. allow permits access to it. handle may answer a request and returns true then.
 func webServer(t testing.TB, folder string, handle func(w http.ResponseWriter, r *http.Request) bool) (url string, allow func(*dataset.Config)) {
 	t.Helper()
 	files := http.FileServer(http.Dir(folder))
@@ -145,7 +144,7 @@ func webServer(t testing.TB, folder string, handle func(w http.ResponseWriter, r
 	}
 }
 
-// bucket starts an S3 server with a bucket, and lets the sources reach it.
+// bucket starts an S3 server with a bucket. allow configures access to it.
 func bucket(t testing.TB, objects map[string][]byte) (name string, server *s3test.Server, allow func(*dataset.Config)) {
 	t.Helper()
 	server = s3test.Start(t, s3test.Options{})
@@ -169,7 +168,7 @@ type memberFile struct {
 	data []byte
 }
 
-// tarFile packs members in order, with a directory and a link that are no images.
+// tarFile returns a tar file of the members, a directory and a link.
 func tarFile(t testing.TB, members ...memberFile) []byte {
 	t.Helper()
 	var buf bytes.Buffer

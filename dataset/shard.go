@@ -11,13 +11,12 @@ import (
 	"ddiff/manifest"
 )
 
-// shard reads a tar file in the manner of WebDataset: members that follow each other and have
-// the same name up to the first dot of its last element are one sample, and what comes after
-// that dot says what each of them is.
+// shard reads a tar file in the format of WebDataset: consecutive members with equal names up to the first dot of the
+// last element are one sample. The rest of the name determines the role of the member.
 func (r *reading) shard(a Address, emit emitter) error {
 	for _, column := range slices.Sorted(maps.Keys(r.dataset.Columns)) {
 		if !slices.Contains(fileColumns, column) {
-			return fmt.Errorf("%w: dataset.columns.%s: a tar shard has files only, no %s; leave it out", manifest.ErrBadList, column, column)
+			return fmt.Errorf("%w: dataset.columns.%s: a tar shard has only files, no %s; remove it", manifest.ErrBadList, column, column)
 		}
 	}
 	obj, err := r.openPart(a)
@@ -25,7 +24,7 @@ func (r *reading) shard(a Address, emit emitter) error {
 		return err
 	}
 	defer obj.close() //nolint:errcheck // opened for reading
-	var now sample
+	var current sample
 	next := int64(0)
 	for first := true; first || next > 0; first = false {
 		x, err := r.index(r.ctx, a, obj, next)
@@ -34,21 +33,21 @@ func (r *reading) shard(a Address, emit emitter) error {
 			if hiddenName(m.Name) {
 				continue
 			}
-			if key != now.key {
-				if err := r.emitSample(a, now, emit); err != nil {
+			if key != current.key {
+				if err := r.emitSample(a, current, emit); err != nil {
 					return err
 				}
-				now = sample{key: key}
+				current = sample{key: key}
 			}
-			now.members = append(now.members, m)
-			now.exts = append(now.exts, ext)
-			if len(now.members) > maxSample {
-				return fmt.Errorf("%w: more than %d members are called %q", ErrBadArchive, maxSample, key)
+			current.members = append(current.members, m)
+			current.exts = append(current.exts, ext)
+			if len(current.members) > maxSample {
+				return fmt.Errorf("%w: more than %d members have the name %q", ErrBadArchive, maxSample, key)
 			}
 		}
-		if errors.Is(err, ErrBadArchive) && len(now.members) > 0 {
-			// What came before the damage is good.
-			if err := r.emitSample(a, now, emit); err != nil {
+		if errors.Is(err, ErrBadArchive) && len(current.members) > 0 {
+			// The rows before the damage are valid.
+			if err := r.emitSample(a, current, emit); err != nil {
 				return err
 			}
 			return emit(failedPart(a.String(), err))
@@ -58,35 +57,35 @@ func (r *reading) shard(a Address, emit emitter) error {
 		}
 		next = x.Next
 	}
-	return r.emitSample(a, now, emit)
+	return r.emitSample(a, current, emit)
 }
 
-// fileColumns are the columns of a row that hold files.
+// fileColumns are the columns of files in a row.
 var fileColumns = []string{"image", "measurement", "mask", "kernel"}
 
-// maxSample is how many members a sample has at most.
+// maxSample limits the members of a sample.
 const maxSample = 64
 
-// sample is what has one name in a shard.
+// sample is the group of members with one name.
 type sample struct {
 	key     string
 	members []tarMember
 	exts    []string
 }
 
-// splitMember divides a name at the first dot of its last element.
+// splitMember splits a name at the first dot of its last element.
 func splitMember(name string) (key, ext string) {
 	dir, base := path.Split(name)
 	stem, ext, _ := strings.Cut(base, ".")
 	return dir + stem, strings.ToLower(ext)
 }
 
-// hiddenName tells names of which a part begins with a dot, such as those that macOS adds.
+// hiddenName reports whether an element of name begins with a dot, as in files that macOS adds.
 func hiddenName(name string) bool {
 	return strings.HasPrefix(name, ".") || strings.Contains(name, "/.")
 }
 
-// columnOf says which column of a row a member fills; empty when none.
+// columnOf returns the column of a row for a member, empty for other members.
 func columnOf(ext string, columns map[string]string) string {
 	for _, column := range fileColumns {
 		if want, ok := columns[column]; ok {
@@ -108,7 +107,7 @@ func columnOf(ext string, columns map[string]string) string {
 	return ""
 }
 
-// emitSample makes a row of a sample, unless nothing in it belongs to one.
+// emitSample emits the row of a sample, if the sample has an image or a measurement.
 func (r *reading) emitSample(a Address, s sample, emit emitter) error {
 	row := manifest.Row{Name: s.key}
 	fills := map[string]*string{
@@ -129,7 +128,7 @@ func (r *reading) emitSample(a Address, s sample, emit emitter) error {
 		into := fills[column]
 		switch {
 		case *into != "":
-			problem(m.Name, fmt.Sprintf("the sample has another %s; give each its own name up to the first dot", column))
+			problem(m.Name, fmt.Sprintf("sample has another %s; use different names up to the first dot", column))
 			continue
 		case m.Problem != "":
 			problem(m.Name, m.Problem)
@@ -138,7 +137,7 @@ func (r *reading) emitSample(a Address, s sample, emit emitter) error {
 		}
 		*into = r.memberAddress(a, m).String()
 		if len(*into) > MaxAddressBytes {
-			problem(m.Name, "its address is too long; use shorter names")
+			problem(m.Name, "address is too long; use shorter names")
 		}
 	}
 	if row.Image == "" && row.Measurement == "" {
@@ -147,8 +146,8 @@ func (r *reading) emitSample(a Address, s sample, emit emitter) error {
 	return emit(row)
 }
 
-// memberAddress is where a member can be read.
+// memberAddress returns the address of a member.
 func (r *reading) memberAddress(a Address, m tarMember) Address {
-	a.part, a.name, a.offset, a.size = member, path.Base(m.Name), m.Offset, m.Size
+	a.part, a.name, a.offset, a.size = partMember, path.Base(m.Name), m.Offset, m.Size
 	return a
 }

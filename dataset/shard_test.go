@@ -46,8 +46,8 @@ func TestShardSamples(t *testing.T) {
 		{name: "000", image: picture(t, 0), mask: picture(t, 100)},
 		{name: "cats/v1.0/001", image: picture(t, 1), measurement: npy, kernel: npy},
 		{name: "002", measurement: npy},
-		{name: "004", problem: "s.tar: 004.png: it is empty"},
-		{name: "005", problem: "s.tar: 005.jpg: the sample has another image; give each its own name up to the first dot"},
+		{name: "004", problem: "s.tar: 004.png: empty member"},
+		{name: "005", problem: "s.tar: 005.jpg: sample has another image; use different names up to the first dot"},
 		{name: "006", image: picture(t, 6)},
 		{name: "007", image: picture(t, 7)},
 		{name: long, image: picture(t, 9)},
@@ -83,7 +83,7 @@ func TestShardSamples(t *testing.T) {
 	}
 }
 
-// Sparse members lie in pieces: reading a stretch would give something else.
+// Sparse members are not contiguous: a range of the file would have other bytes.
 func TestShardSparse(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -164,12 +164,12 @@ func TestShardProblems(t *testing.T) {
 				}
 				continue
 			}
-			// What came before the damage is there, and one row says that more is missing.
+			// The rows before the damage are valid, and a failed row reports the missing rows.
 			if err != nil || len(all) != tc.sound+1 || all[0].Err != nil || all[1].Err != nil || !errors.Is(all[2].Err, tc.want) {
 				t.Errorf("%s: %+v, error %v", name, all, err)
 			}
 		}
-		// Among several shards a bad one does not end the others.
+		// One of several shards that is damaged does not end the others.
 		write(t, folder, "good.tar", whole)
 		all, _, err := rows(t, s, manifest.Dataset{Path: folder + "/{packed,good,missing}.tar"})
 		if err != nil || len(all) != 5 || all[0].Err == nil || all[1].Err != nil || all[4].Err == nil {
@@ -178,7 +178,7 @@ func TestShardProblems(t *testing.T) {
 	}
 }
 
-// A shard is read once for its index; then an image costs one ranged read of its own size.
+// A shard is read once for its index; then each image is one ranged read of its size.
 func TestShardIsIndexedOnce(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -194,7 +194,7 @@ func TestShardIsIndexedOnce(t *testing.T) {
 			requests.Add(1)
 			var from, to int64
 			if _, err := fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-%d", &from, &to); err != nil {
-				t.Errorf("a request for the whole shard")
+				t.Errorf("request for the complete shard")
 			}
 			sent.Add(to - from + 1)
 		}
@@ -211,7 +211,7 @@ func TestShardIsIndexedOnce(t *testing.T) {
 	requests.Store(0)
 	all, _, err := rows(t, s, d)
 	if err != nil || requests.Load() > 1 {
-		t.Errorf("%d requests for rows whose index is known, error %v", requests.Load(), err)
+		t.Errorf("%d requests for rows with a cached index, error %v", requests.Load(), err)
 	}
 	requests.Store(0)
 	sent.Store(0)
@@ -225,6 +225,6 @@ func TestShardIsIndexedOnce(t *testing.T) {
 	}
 	beyond := strings.Replace(all[17].Image, "offset=", "offset=9", 1)
 	if _, err := s.Get(t.Context(), beyond); !errors.Is(err, dataset.ErrChanged) {
-		t.Errorf("beyond the end: %v", err)
+		t.Errorf("range after the end: %v", err)
 	}
 }

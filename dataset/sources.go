@@ -9,8 +9,8 @@ import (
 	"ddiff/storage"
 )
 
-// Sources reads datasets: their rows, and the files that rows name. New makes one. All
-// methods may be called concurrently.
+// Sources reads the rows of datasets and the files of the rows. New returns one. All methods are safe for concurrent
+// use.
 type Sources struct {
 	cfg     Config
 	buckets *buckets
@@ -19,7 +19,7 @@ type Sources struct {
 	cache func() *storage.Cache
 }
 
-// New checks the configuration. It makes no connection.
+// New checks the configuration. It opens no connection.
 func New(cfg Config) (*Sources, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("configure dataset sources: %w", err)
@@ -34,14 +34,14 @@ func New(cfg Config) (*Sources, error) {
 	return s, nil
 }
 
-// Close closes the connections that are idle. Calls may go on and will open new ones.
+// Close closes idle connections. Later calls open new connections.
 func (s *Sources) Close() {
 	s.buckets.close()
 	s.web.close()
 }
 
-// Get returns the bytes at an address, see [Address]. Its errors wrap the sentinels of this
-// package; of these only ErrUnavailable may be gone at the next attempt.
+// Get returns the bytes at an address, see [Address]. Its errors wrap the sentinels of this package, of which only
+// ErrUnavailable is transient.
 func (s *Sources) Get(ctx context.Context, path string) ([]byte, error) {
 	a, err := Parse(path)
 	if err != nil {
@@ -50,7 +50,7 @@ func (s *Sources) Get(ctx context.Context, path string) ([]byte, error) {
 	if err := s.allowed(a); err != nil {
 		return nil, err
 	}
-	if a.local() && a.part != cell {
+	if a.local() && a.part != partCell {
 		return s.read(ctx, a)
 	}
 	load := func(ctx context.Context) ([]byte, error) { return s.read(ctx, a) }
@@ -64,12 +64,12 @@ func (s *Sources) Get(ctx context.Context, path string) ([]byte, error) {
 	return s.cached(ctx, kindFile, a, version, 0, load)
 }
 
-// read reads the bytes at an address from where they are.
+// read reads the bytes at an address from their source.
 func (s *Sources) read(ctx context.Context, a Address) ([]byte, error) {
 	switch {
-	case a.part == member:
+	case a.part == partMember:
 		return s.readMember(ctx, a)
-	case a.part == cell:
+	case a.part == partCell:
 		return s.readCell(ctx, a)
 	case a.scheme == schemeFile:
 		data, err := manifest.Files{}.Get(ctx, a.file)
@@ -81,7 +81,7 @@ func (s *Sources) read(ctx context.Context, a Address) ([]byte, error) {
 	}
 }
 
-// readMember reads a part of a tar file.
+// readMember reads a member of a tar file.
 func (s *Sources) readMember(ctx context.Context, a Address) ([]byte, error) {
 	if a.size > s.cfg.MaxBytes {
 		return nil, s.tooLarge(a.size)
@@ -91,7 +91,7 @@ func (s *Sources) readMember(ctx context.Context, a Address) ([]byte, error) {
 		return nil, err
 	}
 	if int64(len(data)) != a.size {
-		return nil, fmt.Errorf("%w: the shard ends before the member does", ErrChanged)
+		return nil, fmt.Errorf("%w: shard ends before the member", ErrChanged)
 	}
 	return data, nil
 }
@@ -113,12 +113,12 @@ func (s *Sources) readPart(ctx context.Context, a Address) ([]byte, error) {
 	}
 }
 
-// tooLarge is the error for something of size bytes.
+// tooLarge returns the error for an object of size bytes.
 func (s *Sources) tooLarge(size int64) error {
-	return fmt.Errorf("%w: %d bytes, at most %d are read", ErrTooLarge, size, s.cfg.MaxBytes)
+	return fmt.Errorf("%w: %d bytes, at most %d are allowed", ErrTooLarge, size, s.cfg.MaxBytes)
 }
 
-// allowed holds an address against the configuration, as far as its text tells.
+// allowed checks the text of an address against the configuration.
 func (s *Sources) allowed(a Address) error {
 	switch a.scheme {
 	case schemeFile:
@@ -127,6 +127,6 @@ func (s *Sources) allowed(a Address) error {
 		_, err := s.buckets.config(a)
 		return err
 	default:
-		return s.web.guard.url(a.url)
+		return s.web.guard.checkURL(a.url)
 	}
 }

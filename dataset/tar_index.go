@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	// indexMembers is how many members one index has. A tar file with more has several.
+	// indexMembers limits the members of one index. Larger tar files have several indexes.
 	indexMembers = 1 << 14
-	// maxMemberName is the longest name of a member, in bytes.
+	// maxMemberName is the maximum length of the name of a member in bytes.
 	maxMemberName = 1024
 )
 
@@ -25,26 +25,26 @@ type tarMember struct {
 	Name   string `json:"n"`
 	Offset int64  `json:"o"`
 	Size   int64  `json:"s"`
-	// Problem is why the member cannot be read, if it cannot.
+	// Problem is the reason why the member cannot be read, empty otherwise.
 	Problem string `json:"p,omitempty"`
 }
 
-// tarIndex says where the members of a piece of a tar file are.
+// tarIndex has the offsets of the members in one piece of a tar file.
 type tarIndex struct {
 	Members []tarMember `json:"members"`
-	// Next is where the next piece begins, 0 when this is the last.
+	// Next is the offset of the next piece, 0 after the last piece.
 	Next int64 `json:"next"`
 }
 
-// check makes sure that an index that was read is one of a tar file of size bytes.
+// check checks an index against the size of its tar file.
 func (x *tarIndex) check(size int64) error {
 	for _, m := range x.Members {
 		if m.Offset < 0 || m.Size < 0 || m.Offset > size-m.Size || m.Name == "" {
-			return fmt.Errorf("%w: the index does not fit the shard", ErrBadArchive)
+			return fmt.Errorf("%w: index does not match the shard", ErrBadArchive)
 		}
 	}
 	if x.Next < 0 || x.Next > size {
-		return fmt.Errorf("%w: the index does not fit the shard", ErrBadArchive)
+		return fmt.Errorf("%w: index does not match the shard", ErrBadArchive)
 	}
 	return nil
 }
@@ -59,9 +59,9 @@ func readIndex(data []byte, size int64) (*tarIndex, error) {
 	return x, err
 }
 
-// indexTar walks up to most members of a tar file from start on, which is 0 or the Next of
-// another index. Only headers are read. With an error come the members before it.
-func indexTar(r *io.SectionReader, start int64, most int) (*tarIndex, error) {
+// indexTar indexes up to limit members of a tar file from start, which is 0 or the Next of another index. It reads only
+// headers. With an error it returns the members before the error.
+func indexTar(r *io.SectionReader, start int64, limit int) (*tarIndex, error) {
 	x := &tarIndex{}
 	if _, err := r.Seek(start, io.SeekStart); err != nil {
 		return x, err
@@ -78,7 +78,7 @@ func indexTar(r *io.SectionReader, start int64, most int) (*tarIndex, error) {
 			x.Next = 0
 			return x, nil
 		}
-		if err != nil && !errors.Is(err, tar.ErrInsecurePath) { // a name is never used as a path
+		if err != nil && !errors.Is(err, tar.ErrInsecurePath) { // names are not used as paths
 			return x, fmt.Errorf("after %d members: %w", len(x.Members), tarError(err))
 		}
 		offset, err := r.Seek(0, io.SeekCurrent)
@@ -86,27 +86,27 @@ func indexTar(r *io.SectionReader, start int64, most int) (*tarIndex, error) {
 			return x, err
 		}
 		if header.Typeflag != tar.TypeReg && header.Typeflag != tar.TypeGNUSparse {
-			continue // directories and links; a link's target is a member itself
+			continue // directories and links
 		}
 		m := tarMember{Name: memberName(header.Name), Offset: offset, Size: header.Size, Problem: memberProblem(header)}
 		if m.Problem != "" {
 			m.Size = 0
 		}
 		if m.Offset > r.Size()-m.Size {
-			return x, fmt.Errorf("%w: it ends within %q", ErrBadArchive, m.Name)
+			return x, fmt.Errorf("%w: file ends within %q", ErrBadArchive, m.Name)
 		}
 		x.Members = append(x.Members, m)
-		// Where a member ends that cannot be read is not always known.
+		// The end of an unreadable member may be unknown.
 		const block = 512
 		next := offset + (header.Size+block-1)/block*block
-		if len(x.Members) >= most && m.Problem == "" && next < r.Size() {
+		if len(x.Members) >= limit && m.Problem == "" && next < r.Size() {
 			x.Next = next
 			return x, nil
 		}
 	}
 }
 
-// checkMagic refuses what is no tar file, with the remedy for compressed ones.
+// checkMagic refuses compressed files.
 func checkMagic(r *io.SectionReader) error {
 	var head [6]byte
 	if _, err := r.ReadAt(head[:], 0); err != nil && !errors.Is(err, io.EOF) {
@@ -116,13 +116,13 @@ func checkMagic(r *io.SectionReader) error {
 		"gzip": "\x1f\x8b", "zstd": "\x28\xb5\x2f\xfd", "xz": "\xfd7zXZ\x00", "bzip2": "BZh",
 	} {
 		if bytes.HasPrefix(head[:], []byte(magic)) {
-			return fmt.Errorf("%w: it is packed with %s, and members are read one by one; unpack it to a plain tar file", ErrBadArchive, kind)
+			return fmt.Errorf("%w: file is compressed with %s; decompress it, since members are read individually", ErrBadArchive, kind)
 		}
 	}
 	return nil
 }
 
-// tarError tells a damaged file from one that could not be read.
+// tarError wraps errors of damaged files with ErrBadArchive and returns read errors unchanged.
 func tarError(err error) error {
 	if errors.Is(err, tar.ErrHeader) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, tar.ErrFieldTooLong) {
 		return fmt.Errorf("%w: %w", ErrBadArchive, err)
@@ -130,7 +130,7 @@ func tarError(err error) error {
 	return err
 }
 
-// memberName makes a name relative and short: it says what a row is called and no more.
+// memberName makes a name relative and limits its length. It is only the name of a row.
 func memberName(name string) string {
 	name = strings.TrimPrefix(path.Clean("/"+name), "/")
 	if len(name) > maxMemberName {
@@ -142,7 +142,7 @@ func memberName(name string) string {
 	return name
 }
 
-// memberProblem is what keeps a member from being read as a stretch of the file.
+// memberProblem returns the reason why a member is not a contiguous range of the file, empty otherwise.
 func memberProblem(header *tar.Header) string {
 	sparse := header.Typeflag == tar.TypeGNUSparse
 	for key := range header.PAXRecords {
@@ -150,13 +150,13 @@ func memberProblem(header *tar.Header) string {
 	}
 	switch {
 	case sparse:
-		return "it is stored as a sparse file; pack the shard without --sparse"
+		return "stored as a sparse file; create the shard without --sparse"
 	case len(header.Name) > maxMemberName:
-		return fmt.Sprintf("its name is longer than %d bytes", maxMemberName)
+		return fmt.Sprintf("name exceeds %d bytes", maxMemberName)
 	case !utf8.ValidString(header.Name):
-		return "its name is not valid UTF-8"
+		return "name is not valid UTF-8"
 	case header.Size == 0:
-		return "it is empty"
+		return "empty member"
 	}
 	return ""
 }

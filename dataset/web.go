@@ -25,7 +25,7 @@ type web struct {
 	client *retryablehttp.Client
 }
 
-// newWeb returns a client that connects to nothing that the configuration does not allow.
+// newWeb returns a client that refuses all connections that the configuration does not allow.
 func newWeb(cfg Config) (*web, error) {
 	w := &web{cfg: cfg, guard: guard{hosts: cfg.Hosts, networks: cfg.Networks, http: cfg.AllowHTTP}}
 	dialer := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second, Control: w.guard.control}
@@ -35,7 +35,7 @@ func newWeb(cfg Config) (*web, error) {
 		ResponseHeaderTimeout:  cfg.Timeout,
 		MaxIdleConnsPerHost:    16,
 		IdleConnTimeout:        time.Minute,
-		DisableCompression:     true, // a small answer must not become a large file
+		DisableCompression:     true, // the size of an answer must be known
 		MaxResponseHeaderBytes: 64 << 10,
 		ForceAttemptHTTP2:      true,
 		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
@@ -61,7 +61,7 @@ func newWeb(cfg Config) (*web, error) {
 		HTTPClient:   &http.Client{Transport: transport, CheckRedirect: w.guard.redirect},
 		RetryWaitMin: firstWait, RetryWaitMax: lastWait, RetryMax: cfg.Attempts - 1,
 		Backoff:      backoff,
-		CheckRetry:   w.again,
+		CheckRetry:   w.checkRetry,
 		ErrorHandler: retryablehttp.PassthroughErrorHandler,
 	}
 	return w, nil
@@ -69,14 +69,14 @@ func newWeb(cfg Config) (*web, error) {
 
 func (w *web) close() { w.client.HTTPClient.CloseIdleConnections() }
 
-// again decides whether a request is repeated.
-func (w *web) again(ctx context.Context, response *http.Response, err error) (bool, error) {
+// checkRetry decides whether to retry a request. It is a retryablehttp.CheckRetry.
+func (w *web) checkRetry(ctx context.Context, response *http.Response, err error) (bool, error) {
 	if errors.Is(err, ErrRefused) {
 		return false, nil
 	}
 	again, ended := retryablehttp.DefaultRetryPolicy(ctx, response, err)
 	if again {
-		attributes := []any{"error", plain(err)}
+		attributes := []any{"error", withoutURL(err)}
 		if response != nil {
 			attributes = []any{"host", response.Request.URL.Host, "status", response.Status}
 		}
@@ -85,16 +85,16 @@ func (w *web) again(ctx context.Context, response *http.Response, err error) (bo
 	return again, ended
 }
 
-// backoff is the wait before another request: what the server asks for, within reason.
+// backoff returns the wait before a retry: the wait that the server requests, at most the maximum.
 func backoff(least, most time.Duration, attempt int, response *http.Response) time.Duration {
 	return min(retryablehttp.DefaultBackoff(least, most, attempt, response), most)
 }
 
-// request asks for a resource, or for a part of it when size is positive. The caller closes the body.
+// request requests a resource, or a range of it if size is positive. The caller closes the body.
 func (w *web) request(ctx context.Context, method string, a Address, offset, size int64, etag string) (*http.Response, error) {
 	request, err := retryablehttp.NewRequestWithContext(ctx, method, a.url.String(), nil)
 	if err != nil {
-		return nil, plain(err)
+		return nil, withoutURL(err)
 	}
 	request.Header.Set("Accept-Encoding", "identity")
 	request.Header.Set("User-Agent", "ddiff")
@@ -106,20 +106,20 @@ func (w *web) request(ctx context.Context, method string, a Address, offset, siz
 	}
 	response, err := w.client.Do(request)
 	if err != nil {
-		return nil, requestError(ctx, plain(err))
+		return nil, requestError(ctx, withoutURL(err))
 	}
 	if err := statusError(response); err != nil {
-		response.Body.Close() // of an error
+		response.Body.Close() // not read
 		return nil, err
 	}
 	if encoding := response.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
-		response.Body.Close() // it is not read
-		return nil, fmt.Errorf("%w: the server sends it packed as %q, which was not asked for", ErrRefused, encoding)
+		response.Body.Close() // not read
+		return nil, fmt.Errorf("%w: server sends unrequested encoding %q", ErrRefused, encoding)
 	}
 	return response, nil
 }
 
-// requestError puts a sentinel in front of the error of a request without an answer.
+// requestError wraps the error of a request without an answer with the matching sentinel.
 func requestError(ctx context.Context, err error) error {
 	var certificate *tls.CertificateVerificationError
 	var unknown *net.DNSError
@@ -129,16 +129,16 @@ func requestError(ctx context.Context, err error) error {
 	case errors.Is(err, ErrRefused):
 		return err
 	case errors.As(err, &certificate):
-		return fmt.Errorf("%w: the server's certificate is not valid: %w", ErrRefused, certificate.Err)
+		return fmt.Errorf("%w: server certificate is not valid: %w", ErrRefused, certificate.Err)
 	case errors.As(err, &unknown) && unknown.IsNotFound:
 		return fmt.Errorf("%w: %w", ErrNotFound, err)
 	}
 	return fmt.Errorf("%w: %w", ErrUnavailable, err)
 }
 
-// statusError puts a sentinel in front of an answer that is not the resource.
+// statusError returns an error for an answer without the resource.
 func statusError(response *http.Response) error {
-	answer := fmt.Errorf("the server answered %q", printable(response.Status))
+	answer := fmt.Errorf("server answered %q", printable(response.Status))
 	switch code := response.StatusCode; code {
 	case http.StatusOK, http.StatusPartialContent, http.StatusRequestedRangeNotSatisfiable:
 		return nil
@@ -158,30 +158,30 @@ func statusError(response *http.Response) error {
 	}
 }
 
-// printable keeps what another side says on one line and short.
+// printable escapes and truncates text of a server.
 func printable(text string) string {
-	const most = 80
+	const limit = 80
 	text = strconv.QuoteToASCII(text)
 	text = text[1 : len(text)-1]
-	return text[:min(len(text), most)]
+	return text[:min(len(text), limit)]
 }
 
-// get reads a resource whole. A transfer that breaks off is begun again.
+// get reads a complete resource and restarts interrupted transfers.
 func (w *web) get(ctx context.Context, a Address) ([]byte, error) {
 	return retryRead(ctx, w.cfg.Attempts, errBroken, func() ([]byte, error) {
 		data, err := w.fetch(ctx, a)
 		if errors.Is(err, errBroken) {
-			w.cfg.Logger.WarnContext(ctx, "web transfer broke off", "host", a.url.Host, "error", err)
+			w.cfg.Logger.WarnContext(ctx, "web transfer interrupted", "host", a.url.Host, "error", err)
 		}
 		return data, err
 	})
 }
 
-// errBroken is a transfer that began well and then broke off. It is ErrUnavailable too.
-var errBroken = errors.New("the transfer broke off")
+// errBroken: the transfer of an answer was interrupted. Such errors also wrap ErrUnavailable.
+var errBroken = errors.New("transfer interrupted")
 
-// errLate is a transfer that took too long.
-var errLate = errors.New("it took too long")
+// errTimeout: the transfer exceeded its time limit.
+var errTimeout = errors.New("timeout")
 
 func (w *web) fetch(ctx context.Context, a Address) ([]byte, error) {
 	call, cancel := context.WithCancelCause(ctx)
@@ -192,18 +192,17 @@ func (w *web) fetch(ctx context.Context, a Address) ([]byte, error) {
 	}
 	defer response.Body.Close() // opened for reading
 	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%w: an answer to another question: %s", ErrRefused, printable(response.Status))
+		return nil, fmt.Errorf("%w: unexpected answer: %s", ErrRefused, printable(response.Status))
 	}
 	return w.body(call, cancel, response, w.cfg.MaxBytes)
 }
 
-// transferError is why a transfer ended that call was the context of: nil when it ended well.
-// A server that sees the connection close may end an answer properly that is not at its end, so
-// an interrupted transfer is never a good one.
+// transferError returns the error of a transfer with the context call, nil after success. A transfer whose context has
+// ended always failed, since a server that detects the close may terminate a partial answer properly.
 func transferError(call context.Context, err error) error {
 	switch {
-	case errors.Is(context.Cause(call), errLate):
-		return fmt.Errorf("%w: %w: %w", ErrUnavailable, errBroken, errLate)
+	case errors.Is(context.Cause(call), errTimeout):
+		return fmt.Errorf("%w: %w: %w", ErrUnavailable, errBroken, errTimeout)
 	case call.Err() != nil:
 		return call.Err()
 	case err != nil:
@@ -212,11 +211,11 @@ func transferError(call context.Context, err error) error {
 	return nil
 }
 
-// body reads an answer of at most limit bytes; cancel ends it when it takes too long.
+// body reads an answer of at most limit bytes. It calls cancel after the time limit.
 func (w *web) body(call context.Context, cancel context.CancelCauseFunc, response *http.Response, limit int64) ([]byte, error) {
 	size := response.ContentLength
 	if size > limit {
-		return nil, fmt.Errorf("%w: %d bytes, at most %d are read", ErrTooLarge, size, limit)
+		return nil, fmt.Errorf("%w: %d bytes, at most %d are allowed", ErrTooLarge, size, limit)
 	}
 	expected := size
 	if size < 0 {
@@ -232,14 +231,13 @@ func (w *web) body(call context.Context, cancel context.CancelCauseFunc, respons
 		return nil, err
 	}
 	if int64(buf.Len()) > limit {
-		return nil, fmt.Errorf("%w: at most %d bytes are read", ErrTooLarge, limit)
+		return nil, fmt.Errorf("%w: at most %d bytes are allowed", ErrTooLarge, limit)
 	}
 	return buf.Bytes(), nil
 }
 
-// limit ends the transfer of size bytes when it takes too long; the function that it returns
-// is for its end.
+// limit cancels a transfer of size bytes after its time limit. The caller calls the returned function at the end.
 func (w *web) limit(cancel context.CancelCauseFunc, size int64) func() bool {
 	budget := w.cfg.Timeout + time.Duration(size>>20)*time.Second
-	return time.AfterFunc(budget, func() { cancel(errLate) }).Stop
+	return time.AfterFunc(budget, func() { cancel(errTimeout) }).Stop
 }

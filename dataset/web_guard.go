@@ -9,17 +9,17 @@ import (
 	"syscall"
 )
 
-// maxRedirects is how many redirects of one request are followed.
+// maxRedirects limits the redirects of one request.
 const maxRedirects = 5
 
-// guard decides which web servers may be talked to.
+// guard decides which web servers are allowed.
 type guard struct {
 	hosts    []string
 	networks []netip.Prefix
 	http     bool
 }
 
-// special are the networks that are not public, beside those that netip knows.
+// special lists non-public networks that netip does not detect.
 var special = []netip.Prefix{
 	netip.MustParsePrefix("0.0.0.0/8"),       // this network
 	netip.MustParsePrefix("100.64.0.0/10"),   // shared by carriers; metadata of some clouds
@@ -35,29 +35,29 @@ var special = []netip.Prefix{
 	netip.MustParsePrefix("2001::/23"),       // protocol assignments, IPv4 in Teredo
 	netip.MustParsePrefix("2001:db8::/32"),   // documentation
 	netip.MustParsePrefix("2002::/16"),       // IPv4 in 6to4
-	netip.MustParsePrefix("fec0::/10"),       // site-local, as it once was
+	netip.MustParsePrefix("fec0::/10"),       // site-local, deprecated
 }
 
-// url holds an address against the configuration before any connection.
-func (g guard) url(u *url.URL) error {
+// checkURL checks a URL before any connection.
+func (g guard) checkURL(u *url.URL) error {
 	switch {
 	case u.Scheme == schemeHTTP && !g.http:
 		return fmt.Errorf("%w: http:// is not encrypted; use https:// or allow http", ErrRefused)
 	case u.Scheme != schemeHTTPS && u.Scheme != schemeHTTP:
 		return fmt.Errorf("%w: scheme %q", ErrRefused, u.Scheme)
 	case u.User != nil:
-		return fmt.Errorf("%w: the address holds credentials", ErrRefused)
-	case !g.host(u.Hostname()):
-		return fmt.Errorf("%w: the host %q is not on the list of those that may be read", ErrRefused, u.Hostname())
+		return fmt.Errorf("%w: URL contains credentials", ErrRefused)
+	case !g.allowsHost(u.Hostname()):
+		return fmt.Errorf("%w: host %q is not allowed", ErrRefused, u.Hostname())
 	}
 	if ip, err := netip.ParseAddr(u.Hostname()); err == nil {
-		return g.ip(ip)
+		return g.checkIP(ip)
 	}
 	return nil
 }
 
-// host tells whether the list of hosts has this one.
-func (g guard) host(name string) bool {
+// allowsHost reports whether the configuration allows a host.
+func (g guard) allowsHost(name string) bool {
 	if g.hosts == nil {
 		return true
 	}
@@ -71,8 +71,8 @@ func (g guard) host(name string) bool {
 	return false
 }
 
-// ip tells whether an address may be connected to.
-func (g guard) ip(ip netip.Addr) error {
+// checkIP checks the IP address of a connection.
+func (g guard) checkIP(ip netip.Addr) error {
 	ip = ip.Unmap().WithZone("")
 	for _, network := range g.networks {
 		if network.Contains(ip) {
@@ -84,13 +84,12 @@ func (g guard) ip(ip netip.Addr) error {
 		public = public && !network.Contains(ip)
 	}
 	if !public {
-		return fmt.Errorf("%w: %s is not a public address; allow its network to read there", ErrRefused, ip)
+		return fmt.Errorf("%w: %s is not a public address; allow its network", ErrRefused, ip)
 	}
 	return nil
 }
 
-// control checks the address that is really connected to, after all names were looked up.
-// It is net.Dialer.Control.
+// control checks the address of a connection after the DNS lookup. It is net.Dialer.Control.
 func (g guard) control(network, address string, _ syscall.RawConn) error {
 	if !strings.HasPrefix(network, "tcp") {
 		return fmt.Errorf("%w: network %s", ErrRefused, network)
@@ -99,20 +98,20 @@ func (g guard) control(network, address string, _ syscall.RawConn) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrRefused, err)
 	}
-	return g.ip(to.Addr())
+	return g.checkIP(to.Addr())
 }
 
-// redirect checks each step. It is http.Client.CheckRedirect.
+// redirect checks a redirect. It is http.Client.CheckRedirect.
 func (g guard) redirect(request *http.Request, via []*http.Request) error {
 	if len(via) > maxRedirects {
 		return fmt.Errorf("%w: more than %d redirects", ErrRefused, maxRedirects)
 	}
 	if request.URL.Scheme != via[0].URL.Scheme {
-		return fmt.Errorf("%w: a redirect from %s to %s", ErrRefused, via[0].URL.Scheme, request.URL.Scheme)
+		return fmt.Errorf("%w: redirect from %s to %s", ErrRefused, via[0].URL.Scheme, request.URL.Scheme)
 	}
-	request.Header.Del("Referer") // an address may hold a signature
-	if err := g.url(request.URL); err != nil {
-		return fmt.Errorf("a redirect: %w", err)
+	request.Header.Del("Referer") // the URL may contain a signature
+	if err := g.checkURL(request.URL); err != nil {
+		return fmt.Errorf("redirect: %w", err)
 	}
 	return nil
 }

@@ -11,16 +11,16 @@ import (
 	"strings"
 )
 
-// webObject is one version of a web resource whose server sends parts.
+// webObject is one version of a web resource whose server supports ranges.
 type webObject struct {
 	web   *web
 	a     Address
 	size  int64
 	etag  string // strong, or empty
-	first []byte // the beginning
+	first []byte // the first block
 }
 
-// open asks for the first block. A server that sends the whole instead is copied to a file.
+// open requests the first block. If the server sends the complete resource instead, open copies it to a file.
 func (w *web) open(ctx context.Context, a Address) (object, error) {
 	return retryRead(ctx, w.cfg.Attempts, errBroken, func() (object, error) { return w.openOnce(ctx, a) })
 }
@@ -37,7 +37,7 @@ func (w *web) openOnce(ctx context.Context, a Address) (object, error) {
 	case http.StatusOK:
 		return w.spool(call, cancel, response)
 	case http.StatusRequestedRangeNotSatisfiable:
-		return &webObject{web: w, a: a}, nil // it is empty
+		return &webObject{web: w, a: a}, nil // empty
 	}
 	o := &webObject{web: w, a: a, etag: strongETag(response)}
 	if _, o.size, err = contentRange(response, 0); err != nil {
@@ -49,7 +49,7 @@ func (w *web) openOnce(ctx context.Context, a Address) (object, error) {
 	return o, nil
 }
 
-// strongETag is the version that a server tells, when it stands for the exact bytes.
+// strongETag returns the strong ETag of an answer, empty without one.
 func strongETag(response *http.Response) string {
 	if etag := response.Header.Get("ETag"); strings.HasPrefix(etag, `"`) {
 		return etag
@@ -57,10 +57,10 @@ func strongETag(response *http.Response) string {
 	return ""
 }
 
-// contentRange reads the header of a partial answer that has to begin at offset: where it
-// ends, and the size of the whole.
+// contentRange parses the Content-Range of a partial answer from offset. It returns the end of the range and the size
+// of the resource.
 func contentRange(response *http.Response, offset int64) (end, size int64, err error) {
-	bad := fmt.Errorf("%w: the server sends another part than it was asked for", ErrRefused)
+	bad := fmt.Errorf("%w: server sends another range than requested", ErrRefused)
 	text, ok := strings.CutPrefix(response.Header.Get("Content-Range"), "bytes ")
 	span, total, ok2 := strings.Cut(text, "/")
 	from, to, ok3 := strings.Cut(span, "-")
@@ -93,7 +93,7 @@ func (o *webObject) fetch(ctx context.Context, offset, size int64) ([]byte, erro
 	}
 	defer response.Body.Close() // opened for reading
 	if response.StatusCode != http.StatusPartialContent {
-		return nil, fmt.Errorf("%w: the server no longer sends parts of it", ErrChanged)
+		return nil, fmt.Errorf("%w: server no longer supports ranges", ErrChanged)
 	}
 	end, total, err := contentRange(response, offset)
 	if err != nil {
@@ -105,8 +105,7 @@ func (o *webObject) fetch(ctx context.Context, offset, size int64) ([]byte, erro
 	return o.web.body(call, cancel, response, size)
 }
 
-// part reads a part of a resource. From a server that sends no parts the beginning is read and
-// dropped.
+// part reads a range of a resource. It discards the bytes before the range if the server does not support ranges.
 func (w *web) part(ctx context.Context, a Address, offset, size int64) ([]byte, error) {
 	return retryRead(ctx, w.cfg.Attempts, errBroken, func() ([]byte, error) { return w.fetchPart(ctx, a, offset, size) })
 }
@@ -124,7 +123,7 @@ func (w *web) fetchPart(ctx context.Context, a Address, offset, size int64) ([]b
 	defer response.Body.Close() // opened for reading
 	switch response.StatusCode {
 	case http.StatusRequestedRangeNotSatisfiable:
-		return nil, nil // it begins after the end
+		return nil, nil // the range begins after the end
 	case http.StatusPartialContent:
 		if _, _, err := contentRange(response, offset); err != nil {
 			return nil, err
@@ -132,7 +131,7 @@ func (w *web) fetchPart(ctx context.Context, a Address, offset, size int64) ([]b
 		return w.body(call, cancel, response, size)
 	}
 	if offset+size > w.cfg.SpoolBytes {
-		return nil, fmt.Errorf("%w: the server sends no parts, and this one is %d bytes from the beginning", ErrTooLarge, offset)
+		return nil, fmt.Errorf("%w: server does not support ranges, and the range begins at byte %d", ErrTooLarge, offset)
 	}
 	defer w.limit(cancel, offset+size)()
 	var data []byte
@@ -140,7 +139,7 @@ func (w *web) fetchPart(ctx context.Context, a Address, offset, size int64) ([]b
 		data, err = io.ReadAll(io.LimitReader(response.Body, size))
 	}
 	if errors.Is(err, io.EOF) {
-		err = nil // it ends before the part does, which the caller sees
+		err = nil // the caller checks the length
 	}
 	return data, transferError(call, err)
 }
@@ -160,7 +159,7 @@ func (*webObject) close() error { return nil }
 func (w *web) spool(call context.Context, cancel context.CancelCauseFunc, response *http.Response) (_ object, err error) {
 	limit := w.cfg.SpoolBytes
 	if response.ContentLength > limit {
-		return nil, fmt.Errorf("%w: %d bytes, and the server sends no parts; at most %d are copied", ErrTooLarge, response.ContentLength, limit)
+		return nil, fmt.Errorf("%w: %d bytes, and the server does not support ranges; at most %d are allowed", ErrTooLarge, response.ContentLength, limit)
 	}
 	if err := os.MkdirAll(w.cfg.CacheDir, 0o755); err != nil {
 		return nil, fmt.Errorf("copy to the cache: %w", err)
@@ -175,7 +174,7 @@ func (w *web) spool(call context.Context, cancel context.CancelCauseFunc, respon
 			err = errors.Join(err, o.close())
 		}
 	}()
-	// The file has no name while it is used: nothing outlives this process, even a killed one.
+	// Remove the name: the file disappears with the process, even after a kill.
 	if err := os.Remove(f.Name()); err != nil {
 		return nil, fmt.Errorf("copy to the cache: %w", err)
 	}
@@ -189,10 +188,10 @@ func (w *web) spool(call context.Context, cancel context.CancelCauseFunc, respon
 	case err != nil:
 		return nil, err
 	case o.size > limit:
-		return nil, fmt.Errorf("%w: and the server sends no parts; at most %d bytes are copied", ErrTooLarge, limit)
+		return nil, fmt.Errorf("%w: server does not support ranges; at most %d bytes are allowed", ErrTooLarge, limit)
 	}
 	if etag := strongETag(response); etag != "" {
-		o.mark = fmt.Sprintf("%d-%s", o.size, etag)
+		o.etag = fmt.Sprintf("%d-%s", o.size, etag)
 	}
 	return o, nil
 }

@@ -18,7 +18,7 @@ import (
 	"ddiff/manifest"
 )
 
-// The same list in every form, from a server that sends parts and from one that does not.
+// The same list in every format, from servers with and without support for ranges.
 func TestWebLists(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -37,18 +37,18 @@ func TestWebLists(t *testing.T) {
 		write(t, folder, "data/list.jsonl", []byte(`{"image": "photos/2.png"}`+"\n"+`{"image": "photos/1.png?x=y"}`))
 		write(t, folder, "data/list.txt", []byte("photos/1.png\n"+base+"/data/photos/0.png\n"))
 		s := sources(t, allow)
-		names, images := soundRows(t, s, manifest.Dataset{Path: base + "/data/list.csv"})
+		names, images := validRows(t, s, manifest.Dataset{Path: base + "/data/list.csv"})
 		want(t, names, images, "zero one", 0, 1)
-		names, images = soundRows(t, s, manifest.Dataset{Path: base + "/data/list.jsonl?sig=1"})
+		names, images = validRows(t, s, manifest.Dataset{Path: base + "/data/list.jsonl?sig=1"})
 		want(t, names, images, "photos/2 photos/1", 2, 1)
-		names, images = soundRows(t, s, manifest.Dataset{Path: base + "/data/list.txt"})
+		names, images = validRows(t, s, manifest.Dataset{Path: base + "/data/list.txt"})
 		want(t, names, images, "photos/1 0", 1, 0)
-		names, images = soundRows(t, s, manifest.Dataset{Path: base + "/data/photos/{2,1}.png"})
+		names, images = validRows(t, s, manifest.Dataset{Path: base + "/data/photos/{2,1}.png"})
 		want(t, names, images, "2 1", 2, 1)
 	}
 }
 
-// A list longer than a block is read to its end, and the sizes around a block are exact.
+// Lists with sizes around multiples of a block are read completely.
 func TestWebBlocks(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -66,16 +66,16 @@ func TestWebBlocks(t *testing.T) {
 			t.Fatalf("%d lines: %d rows, error %v", lines, len(all), err)
 		}
 		if got, want := all[lines-1].Image, fmt.Sprintf("%s%09d", line[:len(line)-1], lines-1); got != want {
-			t.Errorf("the last row is %s, want %s", got, want)
+			t.Errorf("last row is %s, want %s", got, want)
 		}
 	}
 	write(t, folder, "empty.txt", nil)
 	if _, _, err := rows(t, s, manifest.Dataset{Path: base + "/empty.txt"}); !errors.Is(err, manifest.ErrEmptyDataset) {
-		t.Errorf("an empty list: %v", err)
+		t.Errorf("empty list: %v", err)
 	}
 }
 
-// A list from elsewhere is not trusted.
+// A remote list is not trusted.
 func TestWebListsAreNotTrusted(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -83,20 +83,20 @@ func TestWebListsAreNotTrusted(t *testing.T) {
 	s := sources(t, allow)
 	for line, problem := range map[string]string{
 		"/etc/hostname.png":        "names an absolute path",
-		"../a.png":                 "leads upwards",
-		"%2e%2e/a.png":             "leads upwards",
-		"x/%2E%2E/%2e%2e/a.png":    "leads upwards",
-		`..\a.png`:                 "not allowed",
+		"../a.png":                 "names a parent directory",
+		"%2e%2e/a.png":             "names a parent directory",
+		"x/%2E%2E/%2e%2e/a.png":    "names a parent directory",
+		`..\a.png`:                 "contains a backslash",
 		"//example.org/a.png":      "names an absolute path",
-		"file:///etc/hostname.png": "names a file of this machine",
-		"tar+file:///etc/x.tar#offset=0&size=9&name=a.png":                     "names a file of this machine",
-		"parquet+file:///etc/x.parquet#row=0&column=image.bytes&name=a.png":    "names a file of this machine",
-		"s3://bucket/a.png?endpoint=https://thief.example":                     "leave the query out",
-		"tar+s3://bucket/a.tar?endpoint=https://thief.example#offset=0&size=9": "leave the query out",
+		"file:///etc/hostname.png": "names a local file",
+		"tar+file:///etc/x.tar#offset=0&size=9&name=a.png":                     "names a local file",
+		"parquet+file:///etc/x.parquet#row=0&column=image.bytes&name=a.png":    "names a local file",
+		"s3://bucket/a.png?endpoint=https://thief.example":                     "remove the query",
+		"tar+s3://bucket/a.tar?endpoint=https://thief.example#offset=0&size=9": "remove the query",
 		"https://10.1.2.3/a.png":                                               "10.1.2.3 is not a public address",
 		"https://[::ffff:10.1.2.3]/a.png":                                      "10.1.2.3 is not a public address",
 		"https://169.254.169.254/a.png":                                        "169.254.169.254 is not a public address",
-		".":                                                                    "names no file",
+		".":                                                                    "file is missing",
 	} {
 		write(t, folder, "list.txt", []byte(line+"\n"))
 		all, _, err := rows(t, s, manifest.Dataset{Path: base + "/list.txt"})
@@ -106,7 +106,7 @@ func TestWebListsAreNotTrusted(t *testing.T) {
 	}
 }
 
-// What may be connected to is decided by the address that a name leads to.
+// The resolved IP address decides whether a connection is allowed.
 func TestPrivateNetworksAreRefused(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -127,7 +127,7 @@ func TestPrivateNetworksAreRefused(t *testing.T) {
 	listed := sources(t, func(c *dataset.Config) { allow(c); c.Hosts = []string{"example.org", "*.example.net"} })
 	for host, want := range map[string]bool{"127.0.0.1": false, "example.com": false, "a.example.org": false, "example.net": false} {
 		_, err := listed.Get(t.Context(), "https://"+host+port+"/a.png")
-		if refused := errors.Is(err, dataset.ErrRefused) && strings.Contains(err.Error(), "not on the list"); refused == want {
+		if refused := errors.Is(err, dataset.ErrRefused) && strings.Contains(err.Error(), "is not allowed"); refused == want {
 			t.Errorf("%s: %v", host, err)
 		}
 	}
@@ -160,10 +160,10 @@ func TestRedirects(t *testing.T) {
 	for path, problem := range map[string]string{
 		"/hops/5":                       "",
 		"/hops/6":                       "more than 5 redirects",
-		"/x?to=" + plain.URL + "/a.png": "a redirect from https to http",
+		"/x?to=" + plain.URL + "/a.png": "redirect from https to http",
 		"/x?to=https://10.0.0.1/":       "10.0.0.1 is not a public address",
-		"/x?to=https://u:p@h.org/":      "holds credentials",
-		"/x?to=file:///etc/passwd":      "a redirect from https to file",
+		"/x?to=https://u:p@h.org/":      "contains credentials",
+		"/x?to=file:///etc/passwd":      "redirect from https to file",
 	} {
 		data, err := s.Get(t.Context(), base+path)
 		if problem == "" {
@@ -178,7 +178,7 @@ func TestRedirects(t *testing.T) {
 	}
 }
 
-// What a server can do wrong, and which of it is worth another attempt.
+// Faults of a server, and which of them are retried.
 func TestWebAnswers(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -195,20 +195,20 @@ func TestWebAnswers(t *testing.T) {
 			if n == 1 {
 				w.WriteHeader(http.StatusServiceUnavailable)
 			} else {
-				w.Write(whole) //nolint:errcheck // the client may have gone
+				w.Write(whole) //nolint:errcheck // the client may have disconnected
 			}
 		case r.URL.Path == "/broken":
 			w.Header().Set("Content-Length", "1000")
-			w.Write(whole[:10]) //nolint:errcheck // the client may have gone
+			w.Write(whole[:10]) //nolint:errcheck // the client may have disconnected
 		case r.URL.Path == "/packed":
 			w.Header().Set("Content-Encoding", "gzip")
-			w.Write(whole) //nolint:errcheck // the client may have gone
+			w.Write(whole) //nolint:errcheck // the client may have disconnected
 		case r.URL.Path == "/large":
 			w.Header().Set("Content-Length", "2000000")
-			w.Write(make([]byte, 2000000)) //nolint:errcheck // the client may have gone
+			w.Write(make([]byte, 2000000)) //nolint:errcheck // the client may have disconnected
 		case r.URL.Path == "/endless":
 			for range 100 {
-				w.Write(make([]byte, 20000)) //nolint:errcheck // the client may have gone
+				w.Write(make([]byte, 20000)) //nolint:errcheck // the client may have disconnected
 			}
 		case r.URL.Path == "/slow":
 			w.(http.Flusher).Flush()
@@ -250,11 +250,11 @@ func TestWebAnswers(t *testing.T) {
 	}
 	gone.Close()
 	if _, err := s.Get(t.Context(), strings.Replace(base, u.Host, gone.Addr().String(), 1)+"/a.png"); !errors.Is(err, dataset.ErrUnavailable) {
-		t.Errorf("nobody listens: %v", err)
+		t.Errorf("no listener: %v", err)
 	}
 }
 
-// What was read is kept, and never given when the server has something else.
+// Files are cached and never stale.
 func TestWebCache(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -281,11 +281,11 @@ func TestWebCache(t *testing.T) {
 		t.Fatal(err)
 	}
 	if data, err := s.Get(t.Context(), base+"/a.png"); err != nil || !bytes.Equal(data, picture(t, 2)) {
-		t.Errorf("the old picture after a change, or error %v", err)
+		t.Errorf("stale picture, or error %v", err)
 	}
 }
 
-// A list that changes while it is read must not become a mixture.
+// A list that changes during reading ends with an error instead of a mixture.
 func TestWebListChanges(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()

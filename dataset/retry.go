@@ -8,7 +8,7 @@ import (
 	"ddiff/internal/retry"
 )
 
-// The longest delays before the second and before the last attempts.
+// The maximum delays before the second attempt and before any attempt.
 const (
 	firstWait = 200 * time.Millisecond
 	lastWait  = 5 * time.Second
