@@ -1,10 +1,9 @@
 // Package metric scores restored images.
 //
-// [PSNR] and [SSIM] compare two images on [0, 1] as the Python package piq (0.8) computes
-// them, so that numbers can be set beside published ones. [Residual] compares a measurement
-// with the re-measured restoration and needs no ground truth. [MeanCI] summarises a column
-// of scores.
+// [PSNR] and [SSIM] compare two images on [0, 1] as the Python package piq (0.8) does, so that scores are comparable
+// with published ones. [Residual] compares a measurement with the measurement of the restoration and needs no ground
+// truth.
 //
-// A score depends on its two inputs only, never on a batch. Every metric has a versioned
-// id; a change that moves any score gets a new id.
+// A score depends on its two inputs only, never on a batch. Every metric has a versioned id; a change of any score
+// requires a new id.
 package metric

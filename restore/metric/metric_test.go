@@ -24,7 +24,7 @@ func decode(t testing.TB, name string) *raster.Image {
 	return img
 }
 
-// TestAgreesWithPiq compares with the scores that tools/metric_vectors.py wrote.
+// TestAgreesWithPiq compares with the scores from tools/metric_vectors.py.
 func TestAgreesWithPiq(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("testdata/piq.json")
@@ -58,7 +58,7 @@ func TestAgreesWithPiq(t *testing.T) {
 					t.Fatal(err)
 				}
 				if math.Abs(got-m.want) > m.tol {
-					t.Errorf("%s = %.8f, piq says %.8f", m.name, got, m.want)
+					t.Errorf("%s = %.8f, want piq's %.8f", m.name, got, m.want)
 				}
 				if swapped, _ := m.score(y, x); math.Abs(swapped-got) > 1e-12 {
 					t.Errorf("%s = %v, arguments swapped %v", m.name, got, swapped)
@@ -68,7 +68,7 @@ func TestAgreesWithPiq(t *testing.T) {
 	}
 }
 
-// constant is an image of one level.
+// constant returns an image of one level.
 func constant(channels, height, width int, level float32) *raster.Image {
 	img := raster.New(channels, height, width)
 	for i := range img.Pix {
@@ -97,7 +97,7 @@ func TestPSNRKnown(t *testing.T) {
 	}
 }
 
-// TestSSIMKnown: flat images have no variance, so that only the means count.
+// TestSSIMKnown uses flat images, whose similarity depends on the means only.
 func TestSSIMKnown(t *testing.T) {
 	t.Parallel()
 	luminance := func(a, b float64) float64 { return (2*a*b + c1) / (a*a + b*b + c1) }
@@ -107,7 +107,7 @@ func TestSSIMKnown(t *testing.T) {
 			t.Errorf("%v: %v, %v; want %v", size, got, err, want)
 		}
 	}
-	// One channel of three differs: the mean over the channels.
+	// The score is the mean over the channels.
 	x, y := constant(3, 16, 16, 0), constant(3, 16, 16, 0)
 	copy(y.Plane(2), constant(1, 16, 16, 1).Pix)
 	got, err := SSIM(x, y)
@@ -127,7 +127,7 @@ func TestBlockSize(t *testing.T) {
 	}
 }
 
-func TestRejects(t *testing.T) {
+func TestInvalidInputs(t *testing.T) {
 	t.Parallel()
 	good := constant(3, 12, 12, 0)
 	broken := constant(3, 12, 12, 0)

@@ -7,13 +7,12 @@ import (
 	"ddiff/restore/raster"
 )
 
-// PSNRID is the id of [PSNR]. Version 1: both images clipped to [-1, 1] and mapped to
-// [0, 1], all channels together, -10 log10(mse + 1e-8), in dB. The constant, piq's, bounds
-// the score by 80 dB, which identical images get.
+// PSNRID is the id of [PSNR]. Version 1: both images clipped to [-1, 1] and mapped to [0, 1], all channels together,
+// -10 log10(mse + 1e-8), in dB. The constant is piq's; it limits the score to 80 dB, the score of identical images.
 const PSNRID = "psnr@1"
 
-// PSNR is the peak signal-to-noise ratio of two images of one shape, in dB. It does not
-// depend on the order of its arguments. Errors are [ErrShape] and [raster.ErrNotFinite].
+// PSNR returns the peak signal-to-noise ratio of two images of equal shape, in dB. It is symmetric. Errors are
+// [ErrShape] and [raster.ErrNotFinite].
 func PSNR(x, y *raster.Image) (float64, error) {
 	if err := checkPair(x, y); err != nil {
 		return 0, fmt.Errorf("psnr: %w", err)
@@ -29,7 +28,7 @@ func PSNR(x, y *raster.Image) (float64, error) {
 // unit clips v to [-1, 1] and maps it to [0, 1].
 func unit(v float32) float64 { return (float64(min(1, max(-1, v))) + 1) / 2 }
 
-// checkPair checks that two images are well formed, of one shape, and finite.
+// checkPair checks that two images are valid, finite and of equal shape.
 func checkPair(x, y *raster.Image) error {
 	for _, img := range []*raster.Image{x, y} {
 		if err := img.Validate(); err != nil {
@@ -37,7 +36,7 @@ func checkPair(x, y *raster.Image) error {
 		}
 	}
 	if x.Channels != y.Channels || x.Height != y.Height || x.Width != y.Width {
-		return fmt.Errorf("%d channels of %dx%d pixels against %d of %dx%d: %w",
+		return fmt.Errorf("compare %d channels of %dx%d pixels with %d of %dx%d: %w",
 			x.Channels, x.Width, x.Height, y.Channels, y.Width, y.Height, ErrShape)
 	}
 	for k, img := range []*raster.Image{x, y} {

@@ -7,14 +7,13 @@ import (
 	"ddiff/restore/raster"
 )
 
-// ResidualID is the id of [Residual]. Version 1: mean((y - A(x))^2) - sigma^2 over the
-// entries of y, in squared units of y, nothing clipped.
+// ResidualID is the id of [Residual]. Version 1: mean((y - A(x))^2) - sigma^2 over the entries of y, in squared units of
+// y, without clipping.
 const ResidualID = "residual@1"
 
-// Residual compares a measurement y with the measurement ax = A(x) of a restoration x. It
-// is about zero when they differ by noise of standard deviation sigma only, positive when
-// the restoration misses the data, negative when it fits the noise. Entries that the operator
-// does not observe are left out by the caller, from both. Errors are [ErrShape] and
+// Residual compares a measurement y with the measurement ax = A(x) of a restoration x. It is about zero if they differ
+// only by noise of standard deviation sigma, positive if the restoration does not fit the data, negative if it fits the
+// noise. The caller removes entries that the operator does not observe from both. Errors are [ErrShape] and
 // [raster.ErrNotFinite].
 func Residual(y, ax []float32, sigma float64) (float64, error) {
 	if len(y) == 0 || len(y) != len(ax) {

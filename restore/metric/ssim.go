@@ -7,11 +7,10 @@ import (
 	"ddiff/restore/raster"
 )
 
-// SSIMID is the id of [SSIM]. Version 1: both images clipped to [-1, 1] and mapped to
-// [0, 1]; averaged over f x f blocks, f = max(1, round(min(height, width)/256)) with halves
-// to even and incomplete blocks dropped; 11x11 Gaussian window of standard deviation 1.5,
-// valid positions only; k1 = 0.01, k2 = 0.03, data range 1; mean over the positions of a
-// channel, then over the channels.
+// SSIMID is the id of [SSIM]. Version 1: both images clipped to [-1, 1] and mapped to [0, 1]; averaged over f x f
+// blocks, f = max(1, round(min(height, width)/256)) with halves to even and incomplete blocks dropped; 11x11 Gaussian
+// window of standard deviation 1.5, valid positions only; k1 = 0.01, k2 = 0.03, data range 1; mean over the positions of
+// a channel, then over the channels.
 const SSIMID = "ssim@1"
 
 const (
@@ -21,9 +20,8 @@ const (
 	c2          = 0.03 * 0.03 // (k2 * data range)^2
 )
 
-// SSIM is the structural similarity of two images of one shape, at most 1, which identical
-// images get. It does not depend on the order of its arguments. Errors are [ErrShape],
-// [ErrTooSmall] and [raster.ErrNotFinite].
+// SSIM returns the structural similarity of two images of equal shape, at most 1, the score of identical images. It is
+// symmetric. Errors are [ErrShape], [ErrTooSmall] and [raster.ErrNotFinite].
 func SSIM(x, y *raster.Image) (float64, error) {
 	if err := checkPair(x, y); err != nil {
 		return 0, fmt.Errorf("ssim: %w", err)
@@ -31,7 +29,7 @@ func SSIM(x, y *raster.Image) (float64, error) {
 	f := blockSize(x.Height, x.Width)
 	height, width := x.Height/f, x.Width/f
 	if height < windowSize || width < windowSize {
-		return 0, fmt.Errorf("ssim: %dx%d pixels, at least %dx%d are needed: %w",
+		return 0, fmt.Errorf("ssim: image of %dx%d pixels, must be at least %dx%d: %w",
 			x.Width, x.Height, windowSize, windowSize, ErrTooSmall)
 	}
 	s := newSSIMScratch(height, width)
@@ -44,12 +42,12 @@ func SSIM(x, y *raster.Image) (float64, error) {
 	return sum / float64(x.Channels), nil
 }
 
-// blockSize is the side of the blocks that are averaged first, as piq has it.
+// blockSize returns the side of the blocks to average, as in piq.
 func blockSize(height, width int) int {
 	return max(1, int(math.RoundToEven(float64(min(height, width))/256)))
 }
 
-// pool averages blocks of f x f samples, mapped to [0, 1], into dst of height x width.
+// pool maps samples to [0, 1] and averages blocks of f x f into dst of height x width.
 func pool(dst []float64, src []float32, stride, height, width, f int) {
 	if f == 1 {
 		for i, v := range src {
@@ -71,13 +69,12 @@ func pool(dst []float64, src []float32, stride, height, width, f int) {
 	}
 }
 
-// ssimScratch holds one channel of both images and the filtered rows.
+// ssimScratch contains one channel of both images and the filtered rows.
 type ssimScratch struct {
 	height, width int
 	window        [windowSize]float64
 	x, y          []float64
-	// One row of windowed sums of x, y, x²+y² and xy: filtered down the columns, then
-	// along the row.
+	// One row of windowed sums of x, y, x²+y² and xy: filtered along the columns, then along the row.
 	down, across [4][]float64
 }
 
@@ -93,7 +90,7 @@ func newSSIMScratch(height, width int) *ssimScratch {
 	return s
 }
 
-// gaussian is the normalised window along one axis; the 2-D window is its outer product.
+// gaussian returns the normalised window along one axis. The 2-D window is its outer product.
 func gaussian() [windowSize]float64 {
 	var w [windowSize]float64
 	sum := 0.0
@@ -142,7 +139,7 @@ func (s *ssimScratch) filterDown(top int) {
 	}
 }
 
-// filterAcross applies the window, which is symmetric, along a row.
+// filterAcross applies the symmetric window along a row.
 func (s *ssimScratch) filterAcross(dst, src []float64) {
 	w := &s.window
 	for i := range dst {
@@ -152,7 +149,7 @@ func (s *ssimScratch) filterAcross(dst, src []float64) {
 	}
 }
 
-// rowScore sums the similarity over one row of positions.
+// rowScore returns the sum of the similarity over one row of positions.
 func (s *ssimScratch) rowScore() float64 {
 	sum := 0.0
 	for i, mx := range s.across[0] {

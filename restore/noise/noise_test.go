@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// The known-answer vectors of the Random123 distribution for philox4x32-10.
+// TestPhiloxKnownAnswers compares with the known-answer vectors of the Random123 distribution for philox4x32-10.
 func TestPhiloxKnownAnswers(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -76,7 +76,7 @@ func TestNormalMoments(t *testing.T) {
 	}
 }
 
-// An element depends on its own position only, and the bits never change.
+// TestNormalIsPositional: an element depends on its position only, and the bits never change.
 func TestNormalIsPositional(t *testing.T) {
 	t.Parallel()
 	long, short := make([]float32, 1003), make([]float32, 6)
@@ -91,7 +91,7 @@ func TestNormalIsPositional(t *testing.T) {
 	}
 	const golden = "8e75b25c7f677e91"
 	if got := hex.EncodeToString(h.Sum(nil))[:16]; got != golden {
-		t.Errorf("digest %s, want %s: seeds have changed their meaning", got, golden)
+		t.Errorf("digest %s, want %s: the meaning of seeds has changed", got, golden)
 	}
 }
 

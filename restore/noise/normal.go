@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// Normal fills dst with independent N(0, std²) numbers of the stream (key, purpose, step);
-// element i depends on i alone. A dst longer than 2³⁴ elements would repeat itself.
+// Normal fills dst with independent N(0, std²) numbers of the stream (key, purpose, step). Element i depends on i only.
+// The stream repeats after 2³⁴ elements.
 func Normal(dst []float32, key Key, purpose Purpose, step uint32, std float64) {
 	n := len(dst)
 	i := 0
@@ -28,15 +28,14 @@ func Normal(dst []float32, key Key, purpose Purpose, step uint32, std float64) {
 
 const segments = 32 // per octave of the tail probability
 
-// cubic holds the coefficients of the normal quantile on one segment, in t from 0 to 1,
-// rounded to float32 so that a last-bit difference in a platform's math library is gone.
+// cubic contains the coefficients of the normal quantile on one segment, in t from 0 to 1, rounded to float32 to remove
+// last-bit differences of math libraries.
 type cubic struct{ c0, c1, c2, c3 float64 }
 
 var table = buildTable()
 
-// quantile maps a word to a normal deviate. The top bit is the sign; the other 31 bits give
-// the tail probability p = (2u+1)/2³³ in (0, 1/2), located by its octave and, within it, one
-// of 32 segments. The range is ±6.3.
+// quantile maps a word to a normal deviate. The top bit is the sign. The other 31 bits are the tail probability
+// p = (2u+1)/2³³ in (0, 1/2), which selects an octave and one of its 32 segments. The range is ±6.3.
 func quantile(w uint32) float64 {
 	v := w<<1 | 1
 	octave := uint32(bits.LeadingZeros32(v))
@@ -73,7 +72,7 @@ func buildTable() [32 * segments]cubic {
 
 func round(x float64) float64 { return float64(float32(x)) }
 
-// upperQuantile is the z with P(Z > z) = p, for p in (0, 1/2], by Newton's method.
+// upperQuantile returns the z with P(Z > z) = p, for p in (0, 1/2], by Newton's method.
 func upperQuantile(p float64) float64 {
 	z := math.Sqrt2 * math.Erfcinv(2*p)
 	for range 3 {

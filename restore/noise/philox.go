@@ -5,10 +5,10 @@ import (
 	"math/bits"
 )
 
-// Key says whose numbers these are: a 96-bit part of a digest.
+// Key identifies the owner of a stream by 96 bits of a digest.
 type Key [3]uint32
 
-// NewKey takes the key from a SHA-256 digest.
+// NewKey returns the key of a SHA-256 digest.
 func NewKey(digest [32]byte) Key {
 	return Key{
 		binary.LittleEndian.Uint32(digest[0:]),
@@ -20,7 +20,7 @@ func NewKey(digest [32]byte) Key {
 // Purpose separates the streams of one key.
 type Purpose uint32
 
-// The purposes. Their values are part of what a seed means: never renumber them.
+// The purposes. Their values determine the meaning of a seed: never renumber them.
 const (
 	Measurement Purpose = 1 // the noise in y
 	Start       Purpose = 2 // x_T
@@ -33,7 +33,7 @@ const (
 	weyl0, weyl1 = 0x9E3779B9, 0xBB67AE85
 )
 
-// philox is one block of Philox4x32-10: four words for a 128-bit counter and a 64-bit key.
+// philox returns a block of Philox4x32-10, four words for a 128-bit counter and a 64-bit key.
 func philox(c0, c1, c2, c3, k0, k1 uint32) (uint32, uint32, uint32, uint32) {
 	for range 10 {
 		hi0, lo0 := bits.Mul32(mul0, c0)
@@ -45,7 +45,7 @@ func philox(c0, c1, c2, c3, k0, k1 uint32) (uint32, uint32, uint32, uint32) {
 	return c0, c1, c2, c3
 }
 
-// block gives words 4i..4i+3 of the stream (key, purpose, step).
+// block returns words 4i..4i+3 of the stream (key, purpose, step).
 func block(k Key, p Purpose, step, i uint32) (uint32, uint32, uint32, uint32) {
 	return philox(i, step, uint32(p), k[2], k[0], k[1])
 }

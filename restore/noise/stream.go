@@ -2,8 +2,7 @@ package noise
 
 import "math"
 
-// Stream draws one number after another from the words of (key, purpose), for the few
-// draws of an operator's parameters.
+// Stream draws successive numbers from the words of (key, purpose), for an operator's random parameters.
 type Stream struct {
 	key     Key
 	purpose Purpose
@@ -11,12 +10,12 @@ type Stream struct {
 	next    uint32
 }
 
-// NewStream starts at the first word.
+// NewStream returns a stream at its first word.
 func NewStream(key Key, purpose Purpose) *Stream {
 	return &Stream{key: key, purpose: purpose}
 }
 
-// Uint32 is the next word.
+// Uint32 returns the next word.
 func (s *Stream) Uint32() uint32 {
 	if s.next%4 == 0 {
 		w := &s.words
@@ -27,18 +26,18 @@ func (s *Stream) Uint32() uint32 {
 	return w
 }
 
-// Uniform is uniform on the open interval (0, 1), with 32 bits.
+// Uniform returns a uniform number on the open interval (0, 1), with 32 bits.
 func (s *Stream) Uniform() float64 { return (float64(s.Uint32()) + 0.5) / (1 << 32) }
 
-// Between is uniform on (lo, hi).
+// Between returns a uniform number on (lo, hi).
 func (s *Stream) Between(lo, hi float64) float64 { return lo + (hi-lo)*s.Uniform() }
 
-// Intn is uniform on 0..n−1, n > 0, with a bias below n/2³².
+// Intn returns a uniform integer in 0..n−1, n > 0, with a bias below n/2³².
 func (s *Stream) Intn(n int) int {
 	return int(uint64(s.Uint32()) * uint64(n) >> 32)
 }
 
-// Triangular follows the triangular distribution on [lo, hi] with its mode at mode.
+// Triangular returns a number with the triangular distribution on [lo, hi] and the given mode.
 func (s *Stream) Triangular(lo, mode, hi float64) float64 {
 	u := s.Uniform()
 	if hi <= lo {
@@ -50,7 +49,7 @@ func (s *Stream) Triangular(lo, mode, hi float64) float64 {
 	return hi - math.Sqrt((1-u)*(hi-lo)*(hi-mode))
 }
 
-// Permutation is a uniformly random order of 0..n−1 (Fisher–Yates).
+// Permutation returns a uniformly random order of 0..n−1 (Fisher–Yates).
 func (s *Stream) Permutation(n int) []int {
 	p := make([]int, n)
 	for i := range p {

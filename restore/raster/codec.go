@@ -19,11 +19,11 @@ type codec struct {
 	magic  string // a '?' matches any byte
 	config func(io.Reader) (image.Config, error)
 	decode func(io.Reader) (image.Image, error)
-	// toRGB converts luma and chroma, where the file stores those.
+	// toRGB converts luma and chroma, if the file stores them.
 	toRGB func(y, cb, cr uint8) (r, g, b uint8)
 }
 
-// codecs lists the formats that are read.
+// codecs lists the supported formats.
 func codecs() []codec {
 	return []codec{
 		{"png", "\x89PNG\r\n\x1a\n", png.DecodeConfig, png.Decode, color.YCbCrToRGB},
@@ -36,7 +36,7 @@ func codecs() []codec {
 
 const webpMagic = "RIFF????WEBP"
 
-// sniff finds the format by the first bytes; names of files play no part.
+// sniff detects the format from the first bytes.
 func sniff(data []byte) (codec, error) {
 	if len(data) == 0 {
 		return codec{}, fmt.Errorf("the file is empty: %w", ErrTruncated)
@@ -49,7 +49,7 @@ func sniff(data []byte) (codec, error) {
 			return codec{}, fmt.Errorf("the file ends after %d bytes: %w", len(data), ErrTruncated)
 		}
 		if c.magic == webpMagic {
-			// The decoder cannot tell a short file from a damaged one; the RIFF size can.
+			// The decoder does not distinguish truncated from damaged files; the RIFF size does.
 			if want := int64(binary.LittleEndian.Uint32(data[4:])) + 8; int64(len(data)) < want {
 				return codec{}, fmt.Errorf("webp: the file has %d of %d bytes: %w", len(data), want, ErrTruncated)
 			}
@@ -59,7 +59,7 @@ func sniff(data []byte) (codec, error) {
 	return codec{}, fmt.Errorf("not a PNG, JPEG, TIFF or WebP image: %w", ErrFormat)
 }
 
-// matches compares the bytes that both have.
+// matches compares the common prefix of data and magic.
 func matches(data []byte, magic string) bool {
 	for i := 0; i < len(magic) && i < len(data); i++ {
 		if magic[i] != '?' && magic[i] != data[i] {

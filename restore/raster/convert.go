@@ -7,11 +7,10 @@ import (
 	"math"
 )
 
-// A rowReader writes one row of a decoded picture, composited over white.
+// A rowReader converts one row of a decoded image, composited over white.
 type rowReader func(y int, r, g, b []float32)
 
-// fromImage converts every pixel type that the decoders produce; toRGB is for those with
-// luma and chroma.
+// fromImage converts every pixel type that the decoders produce; toRGB converts luma and chroma.
 func fromImage(src image.Image, toRGB func(y, cb, cr uint8) (r, g, b uint8)) (*Image, error) {
 	read, err := newRowReader(src, toRGB)
 	if err != nil {
@@ -29,58 +28,44 @@ func fromImage(src image.Image, toRGB func(y, cb, cr uint8) (r, g, b uint8)) (*I
 
 func newRowReader(src image.Image, toRGB func(y, cb, cr uint8) (r, g, b uint8)) (rowReader, error) {
 	x0 := src.Bounds().Min.X
+	// packed reads pixels of size bytes.
+	packed := func(pix []uint8, offset func(x, y int) int, size int, convert func(q []uint8) (r, g, b float32)) rowReader {
+		return func(y int, r, g, b []float32) {
+			p := pix[offset(x0, y):]
+			for x := range r {
+				r[x], g[x], b[x] = convert(p[size*x : size*x+size])
+			}
+		}
+	}
 	switch m := src.(type) {
 	case *image.Gray:
-		return func(y int, r, g, b []float32) {
-			p := m.Pix[m.PixOffset(x0, y):]
-			for x := range r {
-				v := float32(level8(p[x]))
-				r[x], g[x], b[x] = v, v, v
-			}
-		}, nil
+		return packed(m.Pix, m.PixOffset, 1, func(q []uint8) (r, g, b float32) { return opaque8(q[0], q[0], q[0]) }), nil
 	case *image.Gray16:
-		return func(y int, r, g, b []float32) {
-			p := m.Pix[m.PixOffset(x0, y):]
-			for x := range r {
-				v := float32(level16(p[2*x:]))
-				r[x], g[x], b[x] = v, v, v
-			}
-		}, nil
+		return packed(m.Pix, m.PixOffset, 2, func(q []uint8) (r, g, b float32) {
+			v := float32(level16(q))
+			return v, v, v
+		}), nil
 	case *image.RGBA:
-		return func(y int, r, g, b []float32) {
-			p := m.Pix[m.PixOffset(x0, y):]
-			for x := range r {
-				q := p[4*x : 4*x+4]
-				a := (level8(q[3]) + 1) / 2
-				r[x], g[x], b[x] = overPremultiplied(level8(q[0]), a), overPremultiplied(level8(q[1]), a), overPremultiplied(level8(q[2]), a)
-			}
-		}, nil
+		return packed(m.Pix, m.PixOffset, 4, func(q []uint8) (r, g, b float32) {
+			a := (level8(q[3]) + 1) / 2
+			return overPremultiplied(level8(q[0]), a), overPremultiplied(level8(q[1]), a), overPremultiplied(level8(q[2]), a)
+		}), nil
 	case *image.RGBA64:
-		return func(y int, r, g, b []float32) {
-			p := m.Pix[m.PixOffset(x0, y):]
-			for x := range r {
-				q := p[8*x : 8*x+8]
-				a := (level16(q[6:]) + 1) / 2
-				r[x], g[x], b[x] = overPremultiplied(level16(q[0:]), a), overPremultiplied(level16(q[2:]), a), overPremultiplied(level16(q[4:]), a)
-			}
-		}, nil
+		return packed(m.Pix, m.PixOffset, 8, func(q []uint8) (r, g, b float32) {
+			a := (level16(q[6:]) + 1) / 2
+			return overPremultiplied(level16(q[0:]), a), overPremultiplied(level16(q[2:]), a), overPremultiplied(level16(q[4:]), a)
+		}), nil
 	case *image.NRGBA:
-		return func(y int, r, g, b []float32) {
-			p := m.Pix[m.PixOffset(x0, y):]
-			for x := range r {
-				q := p[4*x : 4*x+4]
-				r[x], g[x], b[x] = over8(q[0], q[1], q[2], q[3])
-			}
-		}, nil
+		return packed(m.Pix, m.PixOffset, 4, func(q []uint8) (r, g, b float32) { return over8(q[0], q[1], q[2], q[3]) }), nil
 	case *image.NRGBA64:
-		return func(y int, r, g, b []float32) {
-			p := m.Pix[m.PixOffset(x0, y):]
-			for x := range r {
-				q := p[8*x : 8*x+8]
-				a := (level16(q[6:]) + 1) / 2
-				r[x], g[x], b[x] = over(level16(q[0:]), a), over(level16(q[2:]), a), over(level16(q[4:]), a)
-			}
-		}, nil
+		return packed(m.Pix, m.PixOffset, 8, func(q []uint8) (r, g, b float32) {
+			a := (level16(q[6:]) + 1) / 2
+			return over(level16(q[0:]), a), over(level16(q[2:]), a), over(level16(q[4:]), a)
+		}), nil
+	case *image.CMYK:
+		return packed(m.Pix, m.PixOffset, 4, func(q []uint8) (r, g, b float32) {
+			return opaque8(color.CMYKToRGB(q[0], q[1], q[2], q[3]))
+		}), nil
 	case *image.Paletted:
 		return paletteReader(m), nil
 	case *image.YCbCr:
@@ -98,21 +83,12 @@ func newRowReader(src image.Image, toRGB func(y, cb, cr uint8) (r, g, b uint8)) 
 				r[x], g[x], b[x] = over8(red, green, blue, m.A[m.AOffset(x0+x, y)])
 			}
 		}, nil
-	case *image.CMYK:
-		return func(y int, r, g, b []float32) {
-			p := m.Pix[m.PixOffset(x0, y):]
-			for x := range r {
-				q := p[4*x : 4*x+4]
-				r[x], g[x], b[x] = opaque8(color.CMYKToRGB(q[0], q[1], q[2], q[3]))
-			}
-		}, nil
 	default:
-		return nil, fmt.Errorf("pixels of type %T are not read: %w", src, ErrFormat)
+		return nil, fmt.Errorf("pixels of type %T are not supported: %w", src, ErrFormat)
 	}
 }
 
-// paletteReader converts the palette once. Indices past its end are black, as the PNG
-// decoder has it.
+// paletteReader converts the palette once. Indices beyond its end are black, as in the PNG decoder.
 func paletteReader(m *image.Paletted) rowReader {
 	var table [256][3]float32
 	for i := range table {
@@ -138,8 +114,8 @@ func paletteReader(m *image.Paletted) rowReader {
 	}
 }
 
-// videoToRGB converts ITU-R BT.601 samples of video range (luma 16 to 235), which lossy WebP
-// stores; JPEG stores the full range, and the standard library knows only that.
+// videoToRGB converts ITU-R BT.601 samples of video range (luma 16 to 235), as in lossy WebP. JPEG stores the full
+// range, which is the only range that the standard library converts.
 func videoToRGB(y, cb, cr uint8) (r, g, b uint8) {
 	luma := 255. / 219 * (float64(y) - 16)
 	u, v := 255./224*(float64(cb)-128), 255./224*(float64(cr)-128)
@@ -164,9 +140,9 @@ func over8(r, g, b, a uint8) (float32, float32, float32) {
 	return over(level8(r), alpha), over(level8(g), alpha), over(level8(b), alpha)
 }
 
-// over composites the level v with alpha a in [0, 1] over white, whose level is 1.
+// over composites the level v with alpha a in [0, 1] over white (level 1).
 func over(v, a float64) float32 { return float32(a*v + (1 - a)) }
 
-// overPremultiplied does the same where alpha is already multiplied into the sample. A
-// file may break the rule that the sample is at most alpha; the result stays in range.
+// overPremultiplied composites a sample that is premultiplied with alpha. The result is in range also for invalid
+// samples above alpha.
 func overPremultiplied(v, a float64) float32 { return float32(min(1, v+2*(1-a))) }

@@ -10,13 +10,12 @@ import (
 
 // Decode reads a PNG, JPEG, TIFF or WebP file into three channels.
 //
-// 16-bit samples keep their precision. Grey is replicated to the three channels. Alpha is
-// composited over white, on the stored values. The orientation in a JPEG's EXIF data is
-// applied. Of a TIFF with several pages the first is read; animated WebP, floating-point
-// TIFF and JPEG-compressed TIFF are not read.
+// 16-bit samples keep their precision. Grey is replicated to the three channels. Alpha is composited over white, on the
+// stored values. The EXIF orientation of a JPEG is applied. Of a TIFF with several pages the first is decoded. Animated
+// WebP, floating-point TIFF and JPEG-compressed TIFF are not supported.
 //
-// Errors are [ErrFormat], [ErrTruncated] and [ErrTooLarge]; the last one comes from the
-// header, before memory for pixels is allocated.
+// Errors are [ErrFormat], [ErrTruncated] and [ErrTooLarge]. ErrTooLarge depends on the header only and precedes the
+// allocation of pixels.
 func Decode(data []byte, lim Limits) (img *Image, err error) {
 	if err := lim.Validate(); err != nil {
 		return nil, fmt.Errorf("decode image: %w", err)
@@ -39,9 +38,8 @@ func Decode(data []byte, lim Limits) (img *Image, err error) {
 	return orient(img, orientation(c, data)), nil
 }
 
-// Probe reads the header only. The size is that of the image that [Decode] returns, after
-// the EXIF orientation; format is "png", "jpeg", "tiff" or "webp". No limit applies and the
-// pixels may still turn out to be damaged.
+// Probe reads the header only. width and height are those of the image that [Decode] returns, after the EXIF
+// orientation; format is "png", "jpeg", "tiff" or "webp". No limit applies, and the pixels may be damaged.
 func Probe(data []byte) (width, height int, format string, err error) {
 	c, width, height, err := header(data)
 	if err != nil {
@@ -53,7 +51,7 @@ func Probe(data []byte) (width, height int, format string, err error) {
 	return width, height, c.name, nil
 }
 
-// header finds the format and the stored size.
+// header returns the format and the stored size.
 func header(data []byte) (c codec, width, height int, err error) {
 	c, err = sniff(data)
 	if err != nil {
@@ -68,7 +66,7 @@ func header(data []byte) (c codec, width, height int, err error) {
 		return codec{}, 0, 0, err
 	}
 	if cfg.Width < 1 || cfg.Height < 1 {
-		return codec{}, 0, 0, fmt.Errorf("%s: header says %dx%d pixels: %w", c.name, cfg.Width, cfg.Height, ErrFormat)
+		return codec{}, 0, 0, fmt.Errorf("%s: the header has the size %dx%d pixels: %w", c.name, cfg.Width, cfg.Height, ErrFormat)
 	}
 	return c, cfg.Width, cfg.Height, nil
 }
@@ -86,11 +84,11 @@ func pixels(c codec, data []byte) (img *Image, err error) {
 	return img, err
 }
 
-// guard runs a decoder: a panic becomes an error, and an error one of this package's.
+// guard runs a decoder. It converts panics to errors, and errors to those of this package.
 func guard(name string, f func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("%s: decoder stopped: %v: %w", name, r, ErrFormat)
+			err = fmt.Errorf("%s: decoder panicked: %v: %w", name, r, ErrFormat)
 		}
 	}()
 	switch err := f(); {

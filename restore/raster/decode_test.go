@@ -52,7 +52,7 @@ func readFile(t testing.TB, name string) []byte {
 	return data
 }
 
-// filled sets every pixel of an image with the function's colour.
+// filled sets every pixel of an image to the function's colour.
 func filled[M interface {
 	image.Image
 	Set(x, y int, c color.Color)
@@ -65,13 +65,12 @@ func filled[M interface {
 	return m
 }
 
-// value is the level of a sample given in [0, 1].
+// value returns the level of a sample in [0, 1].
 func value(p float64) float32 { return float32(2*p - 1) }
 
 func near(a, b float32) bool { return math.Abs(float64(a)-float64(b)) <= 1e-6 }
 
-// TestDecodePixels checks every pixel type that a file can bring, against values worked out
-// from the samples.
+// TestDecodePixels compares every pixel type with values computed from the samples.
 func TestDecodePixels(t *testing.T) {
 	t.Parallel()
 	area := image.Rect(0, 0, 6, 5)
@@ -227,8 +226,7 @@ func TestDecodeLossy(t *testing.T) {
 	}
 }
 
-// TestDecode16BitPrecision: neighbouring 16-bit levels, 256 of which share an 8-bit one,
-// stay apart.
+// TestDecode16BitPrecision: 16-bit levels that share an 8-bit level stay distinct.
 func TestDecode16BitPrecision(t *testing.T) {
 	t.Parallel()
 	ramp := filled(image.NewGray16(image.Rect(0, 0, 256, 256)), func(x, y int) color.Color {
@@ -241,7 +239,7 @@ func TestDecode16BitPrecision(t *testing.T) {
 		}
 		for i, v := range img.Plane(1) {
 			if got := math.Round((float64(v) + 1) * 32767.5); got != float64(i) {
-				t.Fatalf("%s: level %d came back as %v", name, i, got)
+				t.Fatalf("%s: level %d decoded as %v", name, i, got)
 			}
 		}
 	}
@@ -274,8 +272,7 @@ func TestDecodeTruncated(t *testing.T) {
 	}
 }
 
-// TestDecodeTruncatedTIFF: the file ends in the printing resolution, two rational numbers
-// of 8 bytes that nobody reads.
+// TestDecodeTruncatedTIFF: the file ends with the resolution, two rational numbers of 8 bytes that the decoder ignores.
 func TestDecodeTruncatedTIFF(t *testing.T) {
 	t.Parallel()
 	data := encodeTIFF(t, image.NewNRGBA(image.Rect(0, 0, 9, 7)))
@@ -312,7 +309,7 @@ func TestDecodeNotAnImage(t *testing.T) {
 	}
 }
 
-func TestGuardTurnsPanicIntoError(t *testing.T) {
+func TestGuardRecoversPanic(t *testing.T) {
 	t.Parallel()
 	var none []byte
 	err := guard("png", func() error { _ = none[len(none)]; return nil })
@@ -350,7 +347,7 @@ func FuzzDecode(f *testing.F) {
 			}
 		}
 		if w, h, _, err := Probe(data); err != nil || w != img.Width || h != img.Height {
-			t.Fatalf("Probe says %dx%d, %v; decoded %dx%d", w, h, err, img.Width, img.Height)
+			t.Fatalf("Probe returns %dx%d, %v; decoded %dx%d", w, h, err, img.Width, img.Height)
 		}
 	})
 }

@@ -7,18 +7,17 @@ import (
 
 // The policies of [Fit] and [Shape].
 const (
-	// CenterCrop scales the short side to the size, keeping the aspect ratio, and crops
-	// the long side around its centre.
+	// CenterCrop scales the short side to the size, preserving the aspect ratio, and crops the long side around its centre.
 	CenterCrop = "center_crop"
-	// Resize scales both sides to the size; the aspect ratio is not kept.
+	// Resize scales both sides to the size without preserving the aspect ratio.
 	Resize = "resize"
-	// Pad keeps the pixels and mirrors the image at its right and lower border, without
-	// repeating the border itself, up to the next multiple. It ignores the size.
+	// Pad does not scale: it mirrors the image at its right and lower border, without repeating the border itself, up to
+	// the next multiple. It ignores the size.
 	Pad = "pad"
 )
 
-// Shape returns the width and height that [Fit] gives an image of w by h pixels. It
-// returns [ErrShape] when the size is not a multiple, or a number is not positive.
+// Shape returns the width and height of the result of [Fit] for an image of w by h pixels. [ErrShape]: the size is not a
+// multiple, or a number is not positive.
 func Shape(policy string, w, h, size, multiple int) (w2, h2 int, err error) {
 	if w < 1 || h < 1 {
 		return 0, 0, fmt.Errorf("fit image: %dx%d pixels, both must be positive: %w", w, h, ErrShape)
@@ -39,10 +38,9 @@ func Shape(policy string, w, h, size, multiple int) (w2, h2 int, err error) {
 	}
 }
 
-// Fit brings an image to the working size and returns a new image. Scaling is the cubic
-// convolution (a = -0.5), widened when it shrinks so that it does not alias, and clamped to
-// [-1, 1]. A side that has the right length already is copied bit for bit. size and multiple
-// are in pixels; see [Shape] for the result's size and the errors.
+// Fit converts an image to the working size and returns a new image. Scaling uses cubic convolution (a = -0.5), widened
+// when shrinking to prevent aliasing, and clamped to [-1, 1]. A side that already has the right length is copied bit for
+// bit. size and multiple are in pixels; see [Shape] for the result's size and the errors.
 func Fit(img *Image, policy string, size, multiple int) (*Image, error) {
 	if err := img.Validate(); err != nil {
 		return nil, fmt.Errorf("fit image: %w", err)
@@ -61,7 +59,7 @@ func Fit(img *Image, policy string, size, multiple int) (*Image, error) {
 	return resample(img, across, down), nil
 }
 
-// cropAxis scales a side by size over the shorter one, and takes size samples of its middle.
+// cropAxis scales a side by size over the shorter side and selects size samples around its centre.
 func cropAxis(side, other, size int) axis {
 	out := size
 	if side > other {
@@ -89,7 +87,7 @@ func pad(img *Image, w, h int) *Image {
 	return out
 }
 
-// mirror reflects an index beyond n back into 0..n-1, as often as it takes.
+// mirror reflects an index beyond n repeatedly into 0..n-1.
 func mirror(i, n int) int {
 	if n == 1 {
 		return 0

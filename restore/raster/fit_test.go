@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// pattern is deterministic, uneven, and reaches -1 and 1.
+// pattern returns a deterministic, uneven image with the extremes -1 and 1.
 func pattern(channels, height, width int) *Image {
 	img := New(channels, height, width)
 	for c := range channels {
@@ -54,7 +54,7 @@ func TestShape(t *testing.T) {
 	}
 }
 
-// TestFitHasShape: the two agree for awkward sizes, and nothing leaves the range.
+// TestFitHasShape: Fit and Shape agree for unusual sizes, and values stay in range.
 func TestFitHasShape(t *testing.T) {
 	t.Parallel()
 	for _, size := range [][2]int{{1, 1}, {1, 40}, {40, 1}, {16, 16}, {17, 31}, {33, 15}, {100, 7}, {2, 3}} {
@@ -132,8 +132,8 @@ func TestFitPadMirrors(t *testing.T) {
 	}
 }
 
-// TestResampleReference compares with Pillow 9.4, Image.resize(..., BICUBIC) in mode F, which
-// is the same kernel; its overshoot is clamped here.
+// TestResampleReference compares with Pillow 9.4, Image.resize(..., BICUBIC) in mode F, which has the same kernel
+// without clamping.
 func TestResampleReference(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -186,7 +186,7 @@ func TestFitDoesNotAlias(t *testing.T) {
 	}
 }
 
-// TestFitCropEqualsScaleThenCrop: computing only the wanted samples gives the same pixels.
+// TestFitCropEqualsScaleThenCrop: CenterCrop equals scaling the whole image and cropping.
 func TestFitCropEqualsScaleThenCrop(t *testing.T) {
 	t.Parallel()
 	img := pattern(3, 90, 61)

@@ -6,11 +6,11 @@ import (
 	"slices"
 )
 
-// Image is a picture as a tensor.
+// Image is an image as a tensor.
 type Image struct {
 	Channels, Height, Width int
-	// Pix holds the values, nominally in [-1, 1], in the order channel, row, column:
-	// the value of channel c at row y, column x is Pix[(c*Height+y)*Width+x].
+	// Pix contains the values, nominally in [-1, 1], in the order channel, row, column: the value of channel c at row y,
+	// column x is Pix[(c*Height+y)*Width+x].
 	Pix []float32
 }
 
@@ -35,8 +35,7 @@ func (m *Image) Clone() *Image {
 	return &c
 }
 
-// Validate returns [ErrShape] when a dimension is not positive or Pix does not have
-// exactly one value per channel and pixel.
+// Validate returns [ErrShape] if a dimension is not positive or Pix does not have one value per channel and pixel.
 func (m *Image) Validate() error {
 	if m.Channels < 1 || m.Height < 1 || m.Width < 1 {
 		return fmt.Errorf("image has %d channels of %dx%d pixels, all must be positive: %w",
@@ -49,8 +48,8 @@ func (m *Image) Validate() error {
 	return nil
 }
 
-// To8 maps v in [-1, 1] to 0..255, rounding to nearest and halves away from zero. Values
-// outside the range are clamped; NaN gives 0.
+// To8 maps v in [-1, 1] to 0..255, rounding to nearest with halves away from zero. It clamps values outside the range
+// and maps NaN to 0.
 func To8(v float32) uint8 {
 	p := math.Round((float64(v) + 1) * 127.5)
 	switch {
@@ -63,11 +62,10 @@ func To8(v float32) uint8 {
 	}
 }
 
-// Finite reports whether all values are finite. If not, index is that of the first NaN or
-// infinity; otherwise index is -1.
+// Finite reports whether all values are finite. index is that of the first NaN or infinity, or -1.
 func Finite(values []float32) (index int, ok bool) {
 	for i, v := range values {
-		// The difference is NaN exactly when v is NaN or infinite.
+		// The difference is NaN if and only if v is NaN or infinite.
 		if d := v - v; d != d {
 			return i, false
 		}

@@ -2,22 +2,22 @@ package raster
 
 import "fmt"
 
-// The limits that apply when a field of [Limits] is zero.
+// Defaults of [Limits].
 const (
 	DefaultMaxPixels = 64 << 20  // 64 Mi pixels, such as 8192x8192
 	DefaultMaxBytes  = 512 << 20 // 512 MiB
 )
 
-// Limits bound what [Decode] accepts. The zero value means the defaults.
+// Limits bound the input of [Decode]. The zero value selects the defaults.
 type Limits struct {
-	// MaxPixels is the largest width times height. Default [DefaultMaxPixels]. Decoding
-	// takes up to about 32 bytes of memory per pixel.
+	// MaxPixels is the largest width times height. Default: [DefaultMaxPixels]. Decoding needs up to about 32 bytes of
+	// memory per pixel.
 	MaxPixels int
-	// MaxBytes is the largest size of the file. Default [DefaultMaxBytes].
+	// MaxBytes is the largest size of the file. Default: [DefaultMaxBytes].
 	MaxBytes int
 }
 
-// Validate names the first field that is out of range.
+// Validate returns an error that names the first field out of range.
 func (l Limits) Validate() error {
 	if l.MaxPixels < 0 {
 		return fmt.Errorf("limit MaxPixels is %d, must be positive, or 0 for the default", l.MaxPixels)
@@ -28,7 +28,7 @@ func (l Limits) Validate() error {
 	return nil
 }
 
-// withDefaults replaces zeros.
+// withDefaults replaces zeros by the defaults.
 func (l Limits) withDefaults() Limits {
 	if l.MaxPixels == 0 {
 		l.MaxPixels = DefaultMaxPixels

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// pngHeader is a PNG that ends after the header chunk.
+// pngHeader returns a PNG that ends after the header chunk.
 func pngHeader(width, height uint32) []byte {
 	chunk := append([]byte("IHDR"), binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, width), height)...)
 	chunk = append(chunk, 8, 2, 0, 0, 0)
@@ -19,7 +19,7 @@ func pngHeader(width, height uint32) []byte {
 	return binary.BigEndian.AppendUint32(out, crc32.ChecksumIEEE(chunk))
 }
 
-// TestDecodeTooLarge is not parallel: it looks at what was allocated meanwhile.
+// TestDecodeTooLarge is not parallel because it measures allocations.
 func TestDecodeTooLarge(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -31,9 +31,9 @@ func TestDecodeTooLarge(t *testing.T) {
 	if !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), "30000x30000") || !strings.Contains(err.Error(), "67108864") {
 		t.Errorf("error %v, want ErrTooLarge with size and limit", err)
 	}
-	// The largest header there is, whose product would overflow 32 bits.
+	// The largest possible header; its product overflows 32 bits.
 	if _, err := Decode(pngHeader(1<<31-1, 1<<31-1), Limits{}); err == nil {
-		t.Error("a header of 2^62 pixels was accepted")
+		t.Error("no error for a header of 2^62 pixels")
 	}
 	small := encodePNG(t, image.NewGray(image.Rect(0, 0, 10, 10)))
 	for name, tt := range map[string]struct {

@@ -9,26 +9,26 @@ import (
 	"strings"
 )
 
-// DefaultMaxValues is the number of values that [DecodeNPY] accepts when its bound is zero.
+// DefaultMaxValues is the default limit of [DecodeNPY].
 const DefaultMaxValues = 3 * DefaultMaxPixels
 
-// npyMagic starts every NumPy file; a version of two bytes follows.
+// npyMagic begins every NumPy file; two bytes of version follow.
 const npyMagic = "\x93NUMPY"
 
 // Array is a dense array of any rank.
 type Array struct {
-	// Shape has one length per dimension. An empty shape is a single number.
+	// Shape has one length per dimension. An empty shape is a scalar.
 	Shape []int
-	// Data holds the values in C order: the last index runs fastest.
+	// Data contains the values in C order: the last index varies fastest.
 	Data []float32
 }
 
-// DecodeNPY reads a NumPy .npy file, version 1 or 2, of float32, float64, float16 or uint8
-// in C order and little-endian. The values become float32 unscaled; a float64 beyond the
-// range becomes an infinity, and NaN and infinities pass: see [Finite].
+// DecodeNPY decodes a NumPy .npy file, version 1 or 2, of float32, float64, float16 or uint8 in C order and
+// little-endian. It converts values to float32 without scaling: a float64 beyond the range becomes an infinity, and NaN
+// and infinities are accepted, see [Finite].
 //
-// maxValues bounds the number of values, from the header, before memory is allocated; zero
-// means [DefaultMaxValues]. Errors are [ErrFormat], [ErrTruncated] and [ErrTooLarge].
+// maxValues limits the number of values in the header, before memory is allocated; zero selects [DefaultMaxValues].
+// Errors are [ErrFormat], [ErrTruncated] and [ErrTooLarge].
 func DecodeNPY(data []byte, maxValues int) (*Array, error) {
 	if maxValues < 0 {
 		return nil, fmt.Errorf("decode npy: maxValues is %d, must be positive, or 0 for the default", maxValues)
@@ -65,8 +65,8 @@ func DecodeNPY(data []byte, maxValues int) (*Array, error) {
 	return &Array{Shape: h.shape, Data: values}, nil
 }
 
-// EncodeNPY writes values as a float32 .npy file, version 1, in C order. Equal arrays give
-// equal bytes. It returns [ErrShape] when the shape does not hold as many values as there are.
+// EncodeNPY encodes values as a float32 .npy file, version 1, in C order. Equal arrays give equal bytes. [ErrShape]: the
+// shape does not match the number of values.
 func EncodeNPY(shape []int, values []float32) ([]byte, error) {
 	if len(shape) > maxRank {
 		return nil, fmt.Errorf("encode npy: %d dimensions, at most %d: %w", len(shape), maxRank, ErrShape)
@@ -75,7 +75,7 @@ func EncodeNPY(shape []int, values []float32) ([]byte, error) {
 		return nil, fmt.Errorf("encode npy: shape %v has a negative length: %w", shape, ErrShape)
 	}
 	if count, err := countValues(shape, len(values)); err != nil || count != len(values) {
-		return nil, fmt.Errorf("encode npy: shape %v does not hold %d values: %w", shape, len(values), ErrShape)
+		return nil, fmt.Errorf("encode npy: shape %v does not match %d values: %w", shape, len(values), ErrShape)
 	}
 	lengths := make([]string, len(shape))
 	for i, n := range shape {
@@ -83,7 +83,7 @@ func EncodeNPY(shape []int, values []float32) ([]byte, error) {
 	}
 	tuple := strings.Join(lengths, ", ")
 	if len(shape) == 1 {
-		tuple += "," // a tuple of one, in Python
+		tuple += "," // Python's tuple of one element
 	}
 	text := "{'descr': '<f4', 'fortran_order': False, 'shape': (" + tuple + "), }"
 	// The header ends in a newline and the values start at a multiple of 64 bytes.
@@ -102,7 +102,7 @@ func EncodeNPY(shape []int, values []float32) ([]byte, error) {
 	return out, nil
 }
 
-// splitNPY separates the header's text from the values.
+// splitNPY returns the header's text and the values.
 func splitNPY(data []byte) (text string, body []byte, err error) {
 	if !matches(data, npyMagic) {
 		return "", nil, fmt.Errorf("not a NumPy .npy file: %w", ErrFormat)
@@ -148,10 +148,10 @@ func countValues(shape []int, limit int) (int, error) {
 	return count, nil
 }
 
-// sampleReader returns the size of one value in bytes and the function that reads it.
+// sampleReader returns the size of a value in bytes and the function that decodes it.
 func (h npyHeader) sampleReader() (size int, read func([]byte) float32, err error) {
 	if h.fortran {
-		return 0, nil, fmt.Errorf("Fortran order is not read, save numpy.ascontiguousarray(a): %w", ErrFormat)
+		return 0, nil, fmt.Errorf("Fortran order is not supported; save numpy.ascontiguousarray(a): %w", ErrFormat)
 	}
 	switch h.descr {
 	case "<f4":
@@ -163,11 +163,11 @@ func (h npyHeader) sampleReader() (size int, read func([]byte) float32, err erro
 	case "|u1":
 		return 1, func(b []byte) float32 { return float32(b[0]) }, nil
 	default:
-		return 0, nil, fmt.Errorf("values of type %q are not read, save a.astype('<f4'): %w", h.descr, ErrFormat)
+		return 0, nil, fmt.Errorf("values of type %q are not supported; save a.astype('<f4'): %w", h.descr, ErrFormat)
 	}
 }
 
-// float16 widens an IEEE 754 half-precision number.
+// float16 converts an IEEE 754 half-precision number.
 func float16(b uint16) float32 {
 	sign := 1 - 2*float64(b>>15)
 	exponent, fraction := int(b>>10&0x1f), float64(b&0x3ff)

@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	maxNPYHeader = 10_000 // NumPy's own bound, in bytes
+	maxNPYHeader = 10_000 // bytes, NumPy's own limit
 	maxRank      = 32     // dimensions
 )
 
@@ -18,8 +18,7 @@ type npyHeader struct {
 	shape   []int
 }
 
-// parseNPYHeader reads the Python dictionary with exactly the keys descr, fortran_order and
-// shape, in any order.
+// parseNPYHeader parses a Python dictionary with exactly the keys descr, fortran_order and shape, in any order.
 func parseNPYHeader(text string) (npyHeader, error) {
 	p := npyParser{rest: text}
 	var h npyHeader
@@ -58,8 +57,7 @@ func parseNPYHeader(text string) (npyHeader, error) {
 	return h, p.err
 }
 
-// npyParser reads tokens from the front of rest. After the first error, which it keeps, it
-// reads nothing.
+// npyParser reads tokens from the front of rest. After the first error, which it stores, it reads nothing.
 type npyParser struct {
 	rest string
 	err  error
@@ -71,7 +69,7 @@ func (p *npyParser) fail(format string, args ...any) {
 	}
 }
 
-// accept skips space, and the token if it is next.
+// accept skips space, and token if it follows.
 func (p *npyParser) accept(token string) bool {
 	if p.err != nil {
 		return false
@@ -88,7 +86,7 @@ func (p *npyParser) expect(token string) {
 	}
 }
 
-// next is the beginning of what is left, for messages.
+// next returns the beginning of the remaining text, for messages.
 func (p *npyParser) next() string { return p.rest[:min(len(p.rest), 12)] }
 
 // quoted reads a string in single or double quotes, without escapes.

@@ -9,12 +9,12 @@ import (
 	"testing"
 )
 
-// savedByNumPy is what numpy.save writes for numpy.arange(6, dtype='<f4').reshape(2, 3).
+// savedByNumPy is the output of numpy.save for numpy.arange(6, dtype='<f4').reshape(2, 3).
 var savedByNumPy = "\x93NUMPY\x01\x00v\x00{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }" +
 	strings.Repeat(" ", 58) + "\n" +
 	"\x00\x00\x00\x00\x00\x00\x80?\x00\x00\x00@\x00\x00@@\x00\x00\x80@\x00\x00\xa0@"
 
-// npy builds a file from a header text and values.
+// npy returns a file with a header text and values.
 func npy(major byte, header, values string) []byte {
 	out := append([]byte(npyMagic), major, 0)
 	if major == 1 {
@@ -37,7 +37,7 @@ func TestNPYSavedByNumPy(t *testing.T) {
 	}
 	data, err := EncodeNPY([]int{2, 3}, values)
 	if err != nil || string(data) != savedByNumPy {
-		t.Errorf("EncodeNPY gives %q, %v; want %q", data, err, savedByNumPy)
+		t.Errorf("EncodeNPY returns %q, %v; want %q", data, err, savedByNumPy)
 	}
 }
 
@@ -94,7 +94,7 @@ func TestDecodeNPYRejects(t *testing.T) {
 		name string
 		data []byte
 		want error
-		says string
+		text string
 	}{
 		{"empty", nil, ErrTruncated, "0 bytes"},
 		{"other file", []byte("\x89PNG\r\n\x1a\n"), ErrFormat, "not a NumPy"},
@@ -122,8 +122,8 @@ func TestDecodeNPYRejects(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			_, err := DecodeNPY(tt.data, 0)
-			if !errors.Is(err, tt.want) || !strings.Contains(err.Error(), tt.says) {
-				t.Errorf("error %v, want %v with %q", err, tt.want, tt.says)
+			if !errors.Is(err, tt.want) || !strings.Contains(err.Error(), tt.text) {
+				t.Errorf("error %v, want %v with %q", err, tt.want, tt.text)
 			}
 		})
 	}
@@ -136,7 +136,7 @@ func TestDecodeNPYRejects(t *testing.T) {
 		t.Errorf("limit of 5 values: error %v, want ErrTooLarge", err)
 	}
 	if _, err := DecodeNPY([]byte(savedByNumPy), -1); err == nil {
-		t.Error("a negative limit was accepted")
+		t.Error("no error for a negative limit")
 	}
 }
 
@@ -172,7 +172,7 @@ func FuzzDecodeNPY(f *testing.F) {
 		}
 		same := func(x, y float32) bool { return x == y || (x != x && y != y) }
 		if !slices.Equal(a.Shape, b.Shape) || !slices.EqualFunc(a.Data, b.Data, same) {
-			t.Fatalf("%v came back as %v", a, b)
+			t.Fatalf("%v decoded as %v", a, b)
 		}
 	})
 }

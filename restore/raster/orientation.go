@@ -5,11 +5,11 @@ import (
 	"encoding/binary"
 )
 
-// upright is the EXIF orientation of an image that is stored as it is to be seen.
+// upright is the EXIF orientation of an image that needs no transformation.
 const upright = 1
 
-// orientation returns the EXIF orientation, 1 to 8, of a JPEG, and upright for other
-// formats, for files without the tag, and for tags that cannot be read.
+// orientation returns the EXIF orientation of a JPEG, 1 to 8, and upright for other formats and for missing or invalid
+// tags.
 func orientation(c codec, data []byte) int {
 	if c.name != "jpeg" {
 		return upright
@@ -21,16 +21,16 @@ func orientation(c codec, data []byte) int {
 func exifSegment(data []byte) []byte {
 	const (
 		markerAPP1 = 0xe1
-		markerSOS  = 0xda // the coded pixels follow
+		markerSOS  = 0xda // compressed pixels follow
 	)
-	data = data[2:] // the caller has seen the SOI marker
+	data = data[2:] // the SOI marker
 	for len(data) >= 4 && data[0] == 0xff {
 		marker := data[1]
 		if marker == 0xff { // fill byte
 			data = data[1:]
 			continue
 		}
-		size := int(binary.BigEndian.Uint16(data[2:])) // counts itself
+		size := int(binary.BigEndian.Uint16(data[2:])) // includes itself
 		if marker == markerSOS || size < 2 || 2+size > len(data) {
 			return nil
 		}
@@ -88,7 +88,7 @@ func exifOrientation(tiff []byte) int {
 // transposed reports whether the orientation exchanges width and height.
 func transposed(orientation int) bool { return orientation >= 5 }
 
-// orient turns the stored image so that it is upright.
+// orient transforms the stored image to upright.
 func orient(img *Image, orientation int) *Image {
 	if orientation == upright {
 		return img
@@ -105,11 +105,11 @@ func orient(img *Image, orientation int) *Image {
 		start, dx, dy = (h-1)*w, 1, -w
 	case 5: // transposed
 		start, dx, dy = 0, w, 1
-	case 6: // to be turned clockwise
+	case 6: // quarter turn clockwise
 		start, dx, dy = (h-1)*w, -w, 1
 	case 7: // transposed along the other diagonal
 		start, dx, dy = h*w-1, -w, -1
-	default: // 8: to be turned counter-clockwise
+	default: // 8: quarter turn counter-clockwise
 		start, dx, dy = w-1, w, -1
 	}
 	out := New(img.Channels, h, w)

@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// withOrientation inserts an EXIF segment after the first marker of a JPEG. The tag is the
-// second entry of the directory.
+// withOrientation inserts an EXIF segment after the first marker of a JPEG. The tag is the second entry of the directory.
 func withOrientation(jpeg []byte, order binary.AppendByteOrder, value uint16) []byte {
 	tiff := []byte("MM\x00*")
 	if order == binary.AppendByteOrder(binary.LittleEndian) {
@@ -31,8 +30,7 @@ func withOrientation(jpeg []byte, order binary.AppendByteOrder, value uint16) []
 	return slices.Concat(jpeg[:2], segment, jpeg[2:])
 }
 
-// TestOrient numbers the pixels of a 3x2 image and writes down what each orientation
-// means: where the stored row 0 and column 0 are to be seen.
+// TestOrient numbers the pixels of a 3x2 image. Each case names the displayed positions of the stored row 0 and column 0.
 func TestOrient(t *testing.T) {
 	t.Parallel()
 	stored := []float32{

@@ -7,9 +7,8 @@ import (
 	"image/png"
 )
 
-// EncodePNG writes an image of one (grey) or three (RGB) channels with 8 bits per sample,
-// rounded as [To8] does. Equal images give equal bytes. Values outside [-1, 1] are
-// clamped; a NaN or an infinity is [ErrNotFinite].
+// EncodePNG encodes an image of one (grey) or three (RGB) channels with 8 bits per sample, rounded by [To8]. Equal images
+// give equal bytes. Values outside [-1, 1] are clamped. Errors are [ErrNotFinite] and [ErrShape].
 func EncodePNG(img *Image) ([]byte, error) {
 	if err := img.Validate(); err != nil {
 		return nil, fmt.Errorf("encode PNG: %w", err)
@@ -39,7 +38,7 @@ func EncodePNG(img *Image) ([]byte, error) {
 		return nil, fmt.Errorf("encode PNG: image has %d channels, must be 1 or 3: %w", img.Channels, ErrShape)
 	}
 	var buf bytes.Buffer
-	// The smallest files take four times as long to write as these.
+	// Better compression takes four times as long.
 	encoder := png.Encoder{CompressionLevel: png.BestSpeed}
 	if err := encoder.Encode(&buf, dst); err != nil {
 		return nil, fmt.Errorf("encode PNG: %w", err)

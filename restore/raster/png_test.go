@@ -13,7 +13,7 @@ func TestTo8(t *testing.T) {
 	t.Parallel()
 	for p := range 256 {
 		if got := To8(float32(level8(uint8(p)))); int(got) != p {
-			t.Fatalf("level %d came back as %d", p, got)
+			t.Fatalf("level %d became %d", p, got)
 		}
 	}
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))

@@ -2,24 +2,22 @@ package raster
 
 import "math"
 
-// axis says how one side is resampled: from in samples to out, of which n are wanted,
-// starting at from.
+// axis is the resampling of one side from in samples to out, of which n are computed, starting at from.
 type axis struct {
 	in, out, from, n int
 }
 
-// identical reports whether the wanted samples are input samples.
+// identical reports whether the output samples are input samples.
 func (a axis) identical() bool { return a.in == a.out }
 
-// taps are the input samples, from first on, that make one output sample.
+// taps are the weights of the input samples, from first on, of one output sample.
 type taps struct {
 	first  int
 	weight []float64
 }
 
-// taps returns the weights of every wanted sample. Pixels are centred on half-integers; the
-// kernel is widened by the factor when shrinking; weights that fall beyond the border
-// are dropped and the rest normalised to a sum of one.
+// taps returns the weights of all computed samples. Pixels are centred on half-integers. When shrinking, the kernel is
+// widened by the factor. Weights beyond the border are dropped and the others normalised to a sum of 1.
 func (a axis) taps() []taps {
 	step := float64(a.in) / float64(a.out)
 	width := max(step, 1)
@@ -56,8 +54,7 @@ func cubic(x float64) float64 {
 	}
 }
 
-// resample scales along the rows, then along the columns, and clamps the overshoot of the
-// kernel to [-1, 1].
+// resample scales along the rows, then along the columns, and clamps the kernel's overshoot to [-1, 1].
 func resample(img *Image, across, down axis) *Image {
 	out := resampleDown(resampleAcross(img, across), down)
 	if !across.identical() || !down.identical() {

@@ -2,10 +2,9 @@ package raster
 
 import "fmt"
 
-// RGB8 returns the samples of an image with 8 bits each, as [EncodePNG] rounds them: row by
-// row, red, green and blue of each pixel. Grey is replicated to the three channels. Two files
-// show the same picture when these bytes are equal, however they are encoded. Other numbers of
-// channels than 1 and 3 are [ErrShape].
+// RGB8 returns the 8-bit samples of an image, rounded by [To8]: row by row, red, green and blue of each pixel. Grey is
+// replicated to the three channels. Files with equal samples show the same image, whatever their encoding. [ErrShape]:
+// the number of channels is not 1 or 3.
 func RGB8(img *Image) ([]byte, error) {
 	if err := img.Validate(); err != nil {
 		return nil, fmt.Errorf("read samples: %w", err)

@@ -5,12 +5,11 @@ import (
 	"fmt"
 )
 
-// IsNPY tells whether data starts like a NumPy file.
+// IsNPY reports whether data begin with the magic number of NumPy files.
 func IsNPY(data []byte) bool { return bytes.HasPrefix(data, []byte(npyMagic)) }
 
-// DecodeTensor reads an array of rank 3 [C, H, W] from a .npy file (leading dimensions of
-// length 1 are dropped) or from an image, whose values become [−1, 1] as in [Decode]. An
-// array with NaN or infinite values is refused with [ErrNotFinite].
+// DecodeTensor decodes an array of rank 3 [C, H, W] from a .npy file (it drops leading dimensions of length 1) or from an
+// image, whose values become [−1, 1] as in [Decode]. Errors are those of both decoders, [ErrNotFinite] and [ErrShape].
 func DecodeTensor(data []byte) (*Array, error) {
 	if !IsNPY(data) {
 		img, err := Decode(data, Limits{})
@@ -24,13 +23,13 @@ func DecodeTensor(data []byte) (*Array, error) {
 		return nil, err
 	}
 	if i, ok := Finite(a.Data); !ok {
-		return nil, fmt.Errorf("element %d is not a finite number: %w", i, ErrNotFinite)
+		return nil, fmt.Errorf("decode npy: element %d is not a finite number: %w", i, ErrNotFinite)
 	}
 	for len(a.Shape) > 3 && a.Shape[0] == 1 {
 		a.Shape = a.Shape[1:]
 	}
 	if len(a.Shape) != 3 {
-		return nil, fmt.Errorf("its shape is %v, want [channels, rows, columns]: %w", a.Shape, ErrShape)
+		return nil, fmt.Errorf("decode npy: shape is %v, want [channels, rows, columns]: %w", a.Shape, ErrShape)
 	}
 	return a, nil
 }

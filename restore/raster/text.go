@@ -17,20 +17,18 @@ const (
 	pngMagic = "\x89PNG\r\n\x1a\n"
 	// maxKeyword is the largest keyword that PNG allows.
 	maxKeyword = 79
-	// textKind is the kind of chunks that hold international text.
+	// textKind is the type of chunks with international text.
 	textKind = "iTXt"
-	// textPlain is what stands between keyword and text: not compressed (two bytes), no
-	// language and no translated keyword (both end in a zero).
+	// textPlain separates keyword and text: not compressed (two bytes), no language and no translated keyword (both end in
+	// a zero).
 	textPlain = "\x00\x00\x00\x00"
 )
 
-// SetPNGText returns a PNG file with a text under a keyword, right after its header, in
-// place of any other text chunk under that keyword. Everything else stays as it is, to the
-// byte; what follows the last chunk is dropped. Equal arguments give equal bytes.
+// SetPNGText returns a PNG file with a text chunk directly after its header, replacing all text chunks with the same
+// keyword. It copies the other chunks unchanged and drops data after the last chunk. Equal arguments give equal bytes.
 //
-// The keyword has 1 to 79 characters of ASCII without blanks. The text is valid UTF-8 without
-// zero bytes: otherwise the error is [ErrFormat], and beyond [MaxText] it is [ErrTooLarge].
-// [ErrFormat] and [ErrTruncated] are for files that are no sound sequence of PNG chunks.
+// The keyword has 1 to 79 ASCII characters without blanks. The text is valid UTF-8 without zero bytes. [ErrFormat] and
+// [ErrTruncated]: keyword, text or the sequence of chunks is invalid. [ErrTooLarge]: the text exceeds [MaxText].
 func SetPNGText(file []byte, keyword, text string) ([]byte, error) {
 	if err := checkText(keyword, text); err != nil {
 		return nil, fmt.Errorf("write PNG text: %w", err)
@@ -42,7 +40,7 @@ func SetPNGText(file []byte, keyword, text string) ([]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("write PNG text: %w", err)
 		}
-		if c.texts(keyword) {
+		if c.hasText(keyword) {
 			continue
 		}
 		out = append(out, c.raw...)
@@ -53,20 +51,19 @@ func SetPNGText(file []byte, keyword, text string) ([]byte, error) {
 	return out, nil
 }
 
-// PNGText reads the text that a PNG file has under a keyword; found is false when there is
-// none. The structure and the checksums of all chunks are checked, the pixels are not. Errors
-// are [ErrFormat], also for a second text under the keyword and for a compressed one,
-// [ErrTruncated] and [ErrTooLarge].
+// PNGText returns the text with a keyword in a PNG file. It checks structure and checksums of all chunks, but not the
+// pixels. Errors are [ErrFormat], also for two texts with the keyword and for a compressed text, [ErrTruncated] and
+// [ErrTooLarge].
 func PNGText(file []byte, keyword string) (text string, found bool, err error) {
 	for c, err := range pngChunks(file) {
 		if err != nil {
 			return "", false, fmt.Errorf("read PNG text: %w", err)
 		}
-		if !c.texts(keyword) {
+		if !c.hasText(keyword) {
 			continue
 		}
 		if found {
-			return "", false, fmt.Errorf("read PNG text: there are two under the keyword %q: %w", keyword, ErrFormat)
+			return "", false, fmt.Errorf("read PNG text: two chunks have the keyword %q: %w", keyword, ErrFormat)
 		}
 		if text, err = parseText(c.data[len(keyword)+1:]); err != nil {
 			return "", false, fmt.Errorf("read PNG text %q: %w", keyword, err)
@@ -83,13 +80,13 @@ type pngChunk struct {
 	raw  []byte // with length, kind and checksum
 }
 
-// texts tells whether the chunk is a text under a keyword.
-func (c pngChunk) texts(keyword string) bool {
+// hasText reports whether the chunk is a text with a keyword.
+func (c pngChunk) hasText(keyword string) bool {
 	return c.kind == textKind && bytes.HasPrefix(c.data, []byte(keyword+"\x00"))
 }
 
-// pngChunks yields the chunks of a PNG file, from IHDR to IEND, each with its checksum
-// checked. It ends after the first error.
+// pngChunks yields the chunks of a PNG file from IHDR to IEND and verifies their checksums. It ends after the first
+// error.
 func pngChunks(file []byte) iter.Seq2[pngChunk, error] {
 	return func(yield func(pngChunk, error) bool) {
 		if !bytes.HasPrefix(file, []byte(pngMagic)) {
@@ -100,10 +97,10 @@ func pngChunks(file []byte) iter.Seq2[pngChunk, error] {
 		for first := true; ; first = false {
 			c, err := nextChunk(rest)
 			if err == nil && first && c.kind != "IHDR" {
-				err = fmt.Errorf("it begins with the chunk %q instead of IHDR: %w", c.kind, ErrFormat)
+				err = fmt.Errorf("the file begins with the chunk %q instead of IHDR: %w", c.kind, ErrFormat)
 			}
 			if err == nil && !first && c.kind == "IHDR" {
-				err = fmt.Errorf("it has a second header: %w", ErrFormat)
+				err = fmt.Errorf("the file has a second header: %w", ErrFormat)
 			}
 			if !yield(c, err) || err != nil || c.kind == "IEND" {
 				return
@@ -113,13 +110,13 @@ func pngChunks(file []byte) iter.Seq2[pngChunk, error] {
 	}
 }
 
-// nextChunk reads the chunk at the beginning of data: its length, kind, data and checksum.
+// nextChunk returns the chunk at the beginning of data.
 func nextChunk(data []byte) (pngChunk, error) {
 	if len(data) < 8 {
 		return pngChunk{}, fmt.Errorf("the file ends before IEND: %w", ErrTruncated)
 	}
 	kind := string(data[4:8])
-	// The length is compared as an unsigned number before anything is added to it.
+	// The comparison is unsigned, so that no length overflows.
 	size := uint64(binary.BigEndian.Uint32(data))
 	if uint64(len(data)) < size+12 {
 		return pngChunk{}, fmt.Errorf("the file ends in the chunk %q of %d bytes: %w", kind, size, ErrTruncated)
@@ -131,7 +128,7 @@ func nextChunk(data []byte) (pngChunk, error) {
 	return pngChunk{kind, body, raw}, nil
 }
 
-// appendChunk writes a chunk.
+// appendChunk appends a chunk.
 func appendChunk(out []byte, kind, body string) []byte {
 	out = binary.BigEndian.AppendUint32(out, uint32(len(body)))
 	begin := len(out)
@@ -139,14 +136,13 @@ func appendChunk(out []byte, kind, body string) []byte {
 	return binary.BigEndian.AppendUint32(out, crc32.ChecksumIEEE(out[begin:]))
 }
 
-// parseText reads what follows the keyword: flag and method of compression, language,
-// translated keyword, text.
+// parseText parses a chunk after its keyword: flag and method of compression, language, translated keyword, text.
 func parseText(data []byte) (string, error) {
 	if len(data) < 2 {
 		return "", fmt.Errorf("the chunk ends after its keyword: %w", ErrFormat)
 	}
 	if data[0] != 0 {
-		return "", fmt.Errorf("it is compressed, which is not read: %w", ErrFormat)
+		return "", fmt.Errorf("compressed text is not supported: %w", ErrFormat)
 	}
 	_, rest, found := bytes.Cut(data[2:], []byte{0})
 	if found {
@@ -156,14 +152,14 @@ func parseText(data []byte) (string, error) {
 	case !found:
 		return "", fmt.Errorf("the chunk ends before its text: %w", ErrFormat)
 	case len(rest) > MaxText:
-		return "", fmt.Errorf("it has %d bytes, the limit is %d: %w", len(rest), MaxText, ErrTooLarge)
+		return "", fmt.Errorf("text of %d bytes, the limit is %d: %w", len(rest), MaxText, ErrTooLarge)
 	case !utf8.Valid(rest) || bytes.IndexByte(rest, 0) >= 0:
-		return "", fmt.Errorf("it is not UTF-8 without zero bytes: %w", ErrFormat)
+		return "", fmt.Errorf("text is not UTF-8 without zero bytes: %w", ErrFormat)
 	}
 	return string(rest), nil
 }
 
-// checkText refuses what a text chunk cannot hold.
+// checkText checks that a text chunk can contain keyword and text.
 func checkText(keyword, text string) error {
 	blank := func(r rune) bool { return r <= ' ' || r > '~' }
 	switch {

@@ -16,7 +16,7 @@ import (
 	"testing"
 )
 
-// picture is a small file as EncodePNG writes it.
+// picture returns a small PNG file.
 func picture(t testing.TB) []byte {
 	t.Helper()
 	img := New(3, 6, 8)
@@ -39,7 +39,7 @@ func withText(t testing.TB, file []byte, keyword, text string) []byte {
 	return out
 }
 
-// kinds lists the chunks of a file.
+// kinds returns the types of a file's chunks.
 func kinds(t *testing.T, file []byte) []string {
 	t.Helper()
 	var out []string
@@ -61,7 +61,7 @@ func TestPNGText(t *testing.T) {
 	for _, text := range []string{"", "{}", "grün 漢字 🙂\nline 2", strings.Repeat("x", MaxText)} {
 		with := withText(t, file, "ddiff", text)
 		if got, found, err := PNGText(with, "ddiff"); got != text || !found || err != nil {
-			t.Errorf("%.20q came back as %.20q, %v, %v", text, got, found, err)
+			t.Errorf("%.20q decoded as %.20q, %v, %v", text, got, found, err)
 		}
 		if again := withText(t, file, "ddiff", text); !bytes.Equal(with, again) {
 			t.Errorf("%.20q: two files of one text differ", text)
@@ -82,10 +82,10 @@ func TestPNGText(t *testing.T) {
 		}
 	}
 	if n := len(kinds(t, replaced)); n != len(kinds(t, both)) {
-		t.Errorf("a replaced text makes %d chunks of %d", n, len(kinds(t, both)))
+		t.Errorf("after replacing a text: %d text chunks of %d", n, len(kinds(t, both)))
 	}
 	if got := withText(t, append(slices.Clone(file), "rest"...), "one", "1"); !bytes.Equal(got, withText(t, file, "one", "1")) {
-		t.Error("what follows the last chunk is kept")
+		t.Error("SetPNGText kept data after the last chunk")
 	}
 }
 
@@ -171,21 +171,21 @@ func TestSetPNGTextRejects(t *testing.T) {
 		}
 	}
 	if _, err := SetPNGText(file[:len(file)-4], "ddiff", "x"); !errors.Is(err, ErrTruncated) {
-		t.Errorf("a file that is cut short: error %v", err)
+		t.Errorf("truncated file: error %v", err)
 	}
 }
 
-// chunk makes one chunk with a length and a checksum of its own.
+// chunk returns a chunk with the given length and checksum.
 func chunk(length uint32, kind, body string, flip uint32) string {
 	out := binary.BigEndian.AppendUint32(nil, length)
 	out = append(append(out, kind...), body...)
 	return string(binary.BigEndian.AppendUint32(out, crc32.ChecksumIEEE(out[4:])^flip))
 }
 
-// sound is a chunk as it should be.
+// sound returns a valid chunk.
 func sound(kind, body string) string { return chunk(uint32(len(body)), kind, body, 0) }
 
-// TestPNGTextHostile reads files that are not what they say.
+// TestPNGTextHostile reads invalid files.
 func TestPNGTextHostile(t *testing.T) {
 	t.Parallel()
 	header := sound("IHDR", "\x00\x00\x00\x01\x00\x00\x00\x01\x08\x02\x00\x00\x00")
@@ -195,7 +195,7 @@ func TestPNGTextHostile(t *testing.T) {
 	if text, found, err := PNGText([]byte(pngMagic+header+good+end), "ddiff"); text != "text" || !found || err != nil {
 		t.Fatalf("the sound file: %q, %v, %v", text, found, err)
 	}
-	// What other programs may write: language and translated keyword, and a place at the end.
+	// Other programs write language and translated keyword, and a chunk at the end.
 	if text, found, err := PNGText([]byte(pngMagic+header+sound("iTXt", "ddiff\x00\x00\x00de\x00wort\x00text")+end+"rest"), "ddiff"); text != "text" || !found || err != nil {
 		t.Errorf("with a language: %q, %v, %v", text, found, err)
 	}
@@ -216,7 +216,7 @@ func TestPNGTextHostile(t *testing.T) {
 		{"length over the end", pngMagic + header + chunk(uint32(len(body)+len(end)+1), "iTXt", body, 0) + end, ErrTruncated, `in the chunk "iTXt"`},
 		{"wrong checksum", pngMagic + header + chunk(uint32(len(body)), "iTXt", body, 1) + end, ErrFormat, `checksum of the chunk "iTXt" is wrong`},
 		{"wrong checksum elsewhere", pngMagic + header + good + chunk(1, "IDAT", "x", 1) + end, ErrFormat, `checksum of the chunk "IDAT" is wrong`},
-		{"two texts", pngMagic + header + good + good + end, ErrFormat, "there are two"},
+		{"two texts", pngMagic + header + good + good + end, ErrFormat, "two chunks"},
 		{"only a keyword", pngMagic + header + sound("iTXt", "ddiff\x00") + end, ErrFormat, "ends after its keyword"},
 		{"no language", pngMagic + header + sound("iTXt", "ddiff\x00\x00\x00text") + end, ErrFormat, "ends before its text"},
 		{"no translated keyword", pngMagic + header + sound("iTXt", "ddiff\x00\x00\x00\x00text") + end, ErrFormat, "ends before its text"},
@@ -243,7 +243,7 @@ func TestRGB8(t *testing.T) {
 	if want := []byte{0, 128, 255, 255, 0, 7}; err != nil || !bytes.Equal(got, want) {
 		t.Errorf("%v, %v; want %v", got, err, want)
 	}
-	// However a file stores the picture, its samples are the same.
+	// The samples do not depend on the encoding.
 	area := image.Rect(0, 0, 5, 4)
 	at := func(x, y int) color.Color { return color.NRGBA{uint8(50 * x), uint8(60 * y), 9, 255} }
 	var samples [][]byte
@@ -301,7 +301,7 @@ func FuzzPNGText(f *testing.F) {
 			t.Fatal(err)
 		}
 		if got, found, err := PNGText(again, "ddiff"); got != text+"!" || !found || err != nil {
-			t.Fatalf("%q came back as %q, %v, %v", text+"!", got, found, err)
+			t.Fatalf("%q decoded as %q, %v, %v", text+"!", got, found, err)
 		}
 	})
 }
