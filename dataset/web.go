@@ -4,18 +4,18 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/hashicorp/go-retryablehttp"
+
+	"ddiff/storage"
 )
 
 // web reads from web servers.
@@ -44,16 +44,9 @@ func newWeb(cfg Config) (*web, error) {
 		transport.Proxy = http.ProxyFromEnvironment
 	}
 	if cfg.CAFile != "" {
-		pem, err := os.ReadFile(cfg.CAFile)
+		pool, err := storage.Authorities(cfg.CAFile)
 		if err != nil {
-			return nil, fmt.Errorf("field CAFile: %w", err)
-		}
-		pool, err := x509.SystemCertPool()
-		if err != nil {
-			pool = x509.NewCertPool() // a machine without authorities of its own
-		}
-		if !pool.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("field CAFile: %s holds no PEM certificate", cfg.CAFile)
+			return nil, err
 		}
 		transport.TLSClientConfig.RootCAs = pool
 	}

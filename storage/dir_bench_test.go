@@ -2,7 +2,6 @@ package storage_test
 
 import (
 	"fmt"
-	"os"
 	"sync/atomic"
 	"testing"
 
@@ -10,19 +9,13 @@ import (
 )
 
 // BenchmarkDirCreate writes objects of 2 KiB as a campaign does: one directory per item with
-// one or five files. writers is the number of goroutines per CPU. DDIFF_BENCH_DIR names a
-// directory on the disk to measure; a disk that syncs is bound by two flushes per object,
-// which concurrent writers share.
+// one or five files. writers is the number of goroutines per CPU. TMPDIR selects the disk. A disk
+// that syncs is bound by two flushes per object, which concurrent writers share.
 func BenchmarkDirCreate(b *testing.B) {
 	for _, writers := range []int{1, 8, 32} {
 		for _, files := range []int{1, 5} {
 			b.Run(fmt.Sprintf("writers=%d/files=%d", writers, files), func(b *testing.B) {
-				root, err := os.MkdirTemp(os.Getenv("DDIFF_BENCH_DIR"), "bench-")
-				if err != nil {
-					b.Fatal(err)
-				}
-				b.Cleanup(func() { os.RemoveAll(root) }) //nolint:errcheck // best effort
-				d, err := storage.NewDir(root)
+				d, err := storage.NewDir(b.TempDir())
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -71,7 +71,7 @@ func TestOpenRefusesAddresses(t *testing.T) {
 	} {
 		opened, err := storage.Open(t.Context(), address, storage.Options{})
 		if err == nil {
-			opened.Close()
+			must(t, opened.Close())
 			t.Errorf("Open(%q) succeeds", address)
 			continue
 		}

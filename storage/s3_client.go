@@ -64,6 +64,16 @@ func newTransport(caFile string) (*http.Transport, error) {
 	if caFile == "" {
 		return transport, nil
 	}
+	pool, err := Authorities(caFile)
+	if err != nil {
+		return nil, err
+	}
+	transport.TLSClientConfig.RootCAs = pool
+	return transport, nil
+}
+
+// Authorities returns the certificate authorities of the system and of a PEM file. The error names the field CAFile.
+func Authorities(caFile string) (*x509.CertPool, error) {
 	pem, err := os.ReadFile(caFile)
 	if err != nil {
 		return nil, fmt.Errorf("field CAFile: %w", err)
@@ -75,8 +85,7 @@ func newTransport(caFile string) (*http.Transport, error) {
 	if !pool.AppendCertsFromPEM(pem) {
 		return nil, fmt.Errorf("field CAFile: %s contains no PEM certificate", caFile)
 	}
-	transport.TLSClientConfig.RootCAs = pool
-	return transport, nil
+	return pool, nil
 }
 
 // findCredentials returns the configured keys, or the first keys of the chain in the comment of S3Config.
