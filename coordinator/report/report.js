@@ -97,7 +97,7 @@
     return String(Number(v.toPrecision(4)));
   };
 
-  // logTicks are decades; when there are few, their multiples 2 and 5 too.
+  // logTicks are decades; if there are few, also their multiples 2 and 5.
   function logTicks(low, high) {
     const ticks = [];
     const decades = Math.log10(high / low);
@@ -183,7 +183,7 @@
     return figure;
   }
 
-  // connectCursor shows the values at the step under the pointer, or under the arrow keys.
+  // connectCursor shows the values of a step, selected with the pointer or the arrow keys.
   function connectCursor(chart, curves, group, x) {
     const cursor = svg("line", { class: "cursor", y1: box.top, y2: box.height - box.bottom, visibility: "hidden" });
     chart.append(cursor);
@@ -304,7 +304,7 @@
   }
   connectZoom(byId("zoom"));
 
-  // What happened to the images, for people who check pages by machine.
+  // Report the state of the images to scripts.
   addEventListener("load", () => {
     const images = [...document.querySelectorAll("img[data-picture]")];
     const loaded = images.filter((img) => img.complete && img.naturalWidth > 0);
