@@ -156,6 +156,9 @@ func (r *runner) open(ctx context.Context) error {
 	if err := r.openPrior(ctx); err != nil {
 		return err
 	}
+	if err := (shard.Catalogue{}).Check(&r.rec.Spec, r.prior); err != nil {
+		return rejection{err}
+	}
 	if err := r.restoreLedger(ctx); err != nil {
 		return err
 	}

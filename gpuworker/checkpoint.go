@@ -7,7 +7,6 @@ import (
 	"encoding/gob"
 	"errors"
 	"fmt"
-	"slices"
 
 	"ddiff/restore/solver"
 	"ddiff/storage"
@@ -43,22 +42,19 @@ func decodeCheckpoint(data []byte, t *task) (*checkpoint, error) {
 	if err := gob.NewDecoder(bytes.NewReader(data[sha256.Size:])).Decode(&c); err != nil {
 		return nil, err
 	}
-	size := t.op.Image.Size()
-	if len(c.State.X) != size || len(c.State.U) != size || len(c.State.XBefore) != size || len(c.State.ZBefore) != size ||
-		len(c.Curves.Time) != c.State.Step || c.State.Step >= t.plan.Solver.Steps {
+	run, err := t.on.Engine.Run(t.plan)
+	if err != nil {
+		return nil, err
+	}
+	if !solver.Fits(run, c.State, c.Curves) {
 		return nil, errors.New("it belongs to another problem")
 	}
 	return &c, nil
 }
 
-// begin is a copy of the state and the curves: the solver works in place, and a batch that
-// fails is tried again, item by item, from the checkpoint.
-func (c *checkpoint) begin() (solver.State, solver.Curves) {
-	s := c.State
-	s.X, s.U = slices.Clone(s.X), slices.Clone(s.U)
-	s.XBefore, s.ZBefore = slices.Clone(s.XBefore), slices.Clone(s.ZBefore)
-	return s, c.Curves
-}
+// begin returns a copy of state and curves. The solver works in place, and a batch that fails is retried item by item from
+// the checkpoint.
+func (c *checkpoint) begin() (solver.State, solver.Curves) { return c.State.Clone(), c.Curves.Clone() }
 
 // save writes the states of a batch that was stopped after a chunk. Without a checkpoint the
 // next worker starts over, so an error is only worth a warning.

@@ -170,7 +170,7 @@ func (c *EngineCache) load(ctx context.Context, p manifest.PriorFile) (*openEngi
 		return nil, fmt.Errorf("%w: %w", ErrPriorFile, err)
 	}
 	c.cfg.Logger.Info("opened a prior", "prior", model.Card.Name, "sha256", model.SHA256[:12], "bytes", bytes)
-	return &openEngine{engine: restore.NewEngine(c.cfg.Runtime, model, c.cfg.Build), sha: p.SHA256, bytes: bytes}, nil
+	return &openEngine{engine: restore.NewEngine(c.cfg.Runtime, model, restore.Config{Build: c.cfg.Build}), sha: p.SHA256, bytes: bytes}, nil
 }
 
 func (c *EngineCache) release(o *openEngine) {

@@ -213,10 +213,11 @@ func (t *task) artifacts() ([]artifact, error) {
 }
 
 func traceOf(c solver.Curves) manifest.Trace {
-	return manifest.Trace{
-		Timestep: c.Time, Gamma: c.Gamma, DataNorm: c.Data, PrimalNorm: c.Primal, DualNorm: c.Dual,
-		DeltaX: c.DeltaX, DeltaZ: c.DeltaZ, DeltaU: c.DeltaU,
+	t := manifest.Trace{Timestep: c.Time}
+	for _, curve := range c.Curves {
+		t.Curves = append(t.Curves, manifest.Curve(curve))
 	}
+	return t
 }
 
 // finish scores, writes and settles one restored item.

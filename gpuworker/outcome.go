@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"ddiff/restore/method"
 	"ddiff/restore/operator"
 	"ddiff/restore/raster"
 	"ddiff/restore/solver"
@@ -50,7 +51,7 @@ func outcomeOf(ctx context.Context, t *task, err error) outcome {
 		errors.Is(err, raster.ErrFormat), errors.Is(err, raster.ErrTruncated),
 		errors.Is(err, raster.ErrTooLarge), errors.Is(err, raster.ErrShape), errors.Is(err, raster.ErrNotFinite),
 		errors.Is(err, operator.ErrTask), errors.Is(err, operator.ErrParam), errors.Is(err, operator.ErrShape),
-		errors.Is(err, solver.ErrConfig), errors.Is(err, solver.ErrDiverged):
+		errors.Is(err, method.ErrSetting), errors.Is(err, solver.ErrConfig), errors.Is(err, solver.ErrDiverged):
 		return outcome{failed, err}
 	}
 	return outcome{retry, err}

@@ -22,6 +22,7 @@ import (
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/restore"
+	"ddiff/restore/method"
 	"ddiff/restore/onnx"
 	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/operator"
@@ -71,7 +72,7 @@ func tinyPrior(t *testing.T) *prior.Prior {
 // engine solves one step per call, so that a worker can be stopped and beats after each.
 func engine(t *testing.T) *restore.Engine {
 	t.Helper()
-	e := restore.NewEngine(onnxtest.Runtime(t), tinyPrior(t), solver.Build{Chunk: 1})
+	e := restore.NewEngine(onnxtest.Runtime(t), tinyPrior(t), restore.Config{Build: solver.Build{Chunk: 1}})
 	t.Cleanup(func() {
 		if err := e.Close(); err != nil {
 			t.Error(err)
@@ -176,13 +177,12 @@ func source(t *testing.T, name string, data []byte) *manifest.Source {
 }
 
 // item is super-resolution of an image, or of a measurement.
-func item(t *testing.T, name string, img, y *manifest.Source, change ...func(*solver.Config)) manifest.Item {
+func item(t *testing.T, name string, img, y *manifest.Source, change ...func(method.Settings) method.Settings) manifest.Item {
 	t.Helper()
-	cfg, err := solver.Preset("natural", "super_resolution")
+	cfg, err := method.Builtin().Resolve(method.Request{Method: "ddiff", Preset: "natural", Task: "super_resolution", Steps: steps}, 1000)
 	must(t, err)
-	cfg.Steps = steps
 	for _, c := range change {
-		c(&cfg)
+		cfg = c(cfg)
 	}
 	raw, err := json.Marshal(cfg)
 	must(t, err)
@@ -341,7 +341,7 @@ func checkpoints(t *testing.T, s *storage.Memory) int {
 // warm compiles what an item needs.
 func warm(t *testing.T, e *restore.Engine, it manifest.Item) {
 	t.Helper()
-	var cfg solver.Config
+	var cfg method.Settings
 	must(t, json.Unmarshal(it.Solver, &cfg))
 	_, err := e.Solver(restore.Plan{
 		Task: it.Task, Params: it.Params, Solver: cfg,

@@ -130,8 +130,8 @@ func (w *Worker) solve(drain context.Context, b batch) error {
 	w.cfg.Tuner.Measured(b.tasks[0].workload(), n, p.perImage())
 	seconds := w.cfg.Now().Sub(begin).Seconds() / float64(n)
 	for i, t := range b.tasks {
-		t.solution, t.seconds, t.batch = solver.Solution{X: states[i].X, Curves: curves[i]}, seconds, n
-		if t.applied, err = on.Engine.Apply(t.ctx, t.op, states[i].X, t.problem.Draw); err != nil {
+		t.solution, t.seconds, t.batch = solver.Solution{X: states[i].Image(), Curves: curves[i]}, seconds, n
+		if t.applied, err = on.Engine.Apply(t.ctx, t.op, states[i].Image(), t.problem.Draw); err != nil {
 			return err
 		}
 	}

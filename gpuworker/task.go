@@ -11,6 +11,7 @@ import (
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/restore"
+	"ddiff/restore/method"
 	"ddiff/restore/noise"
 	"ddiff/restore/operator"
 	"ddiff/restore/raster"
@@ -89,12 +90,12 @@ func (s stages) plan(t *task) error {
 	if want := s.engine.Prior().SHA256; t.item.Prior != want {
 		return fmt.Errorf("item %s wants the prior %.12s, this worker has %.12s", t.item.Name, t.item.Prior, want)
 	}
-	var cfg solver.Config
-	if err := json.Unmarshal(t.item.Solver, &cfg); err != nil {
+	var settings method.Settings
+	if err := json.Unmarshal(t.item.Solver, &settings); err != nil {
 		return inputError("read solver settings of item %s: %w", t.item.Name, err)
 	}
 	t.plan = restore.Plan{
-		Task: t.item.Task, Params: t.item.Params, Solver: cfg,
+		Task: t.item.Task, Params: t.item.Params, Solver: settings,
 		Image: operator.Shape{Channels: s.engine.Prior().Card.Channels, Height: t.item.Height, Width: t.item.Width},
 	}
 	run, err := t.item.RunKey()
@@ -102,7 +103,7 @@ func (s stages) plan(t *task) error {
 		return err
 	}
 	t.problem.Key = noise.NewKey(run)
-	t.op, err = operator.Builtin().New(t.plan.Task, t.plan.Params, t.plan.Image)
+	t.op, err = s.engine.Operator(t.plan)
 	return err
 }
 

@@ -12,7 +12,8 @@ import (
 
 	"ddiff/manifest"
 	"ddiff/queue"
-	"ddiff/restore/solver"
+	"ddiff/restore/method"
+	"ddiff/restore/parameter"
 	"ddiff/storage"
 )
 
@@ -230,8 +231,9 @@ func TestBadItems(t *testing.T) {
 
 // diverging makes steps that grow everything by a large factor: what begins at 1 stays
 // within the range of float32 to the end, what begins near its limit does not.
-func diverging(c *solver.Config) {
-	c.Gradient, c.Gamma0, c.A, c.B, c.T0 = solver.GradientSquared, 200, 1, 1, 0
+func diverging(s method.Settings) method.Settings {
+	s = s.With("gradient", parameter.Word(method.GradientSquared)).With("gamma0", parameter.Number(200))
+	return s.With("a", parameter.Number(1)).With("b", parameter.Number(1)).With("t0", parameter.Number(0))
 }
 
 // TestDivergingItem batches an item with one that diverges.

@@ -1,7 +1,9 @@
 package manifest
 
 import (
+	"encoding/json"
 	"math"
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
@@ -56,9 +58,9 @@ func TestCampaignID(t *testing.T) {
 		"sigma":    func(s *Spec) { s.Sigma = 0 },
 		"seed":     func(s *Spec) { s.Seed = 0 },
 		"runs":     func(s *Spec) { s.Runs = 1 },
-		"solver":   func(s *Spec) { s.Solver.T0 = nil },
-		"t0":       func(s *Spec) { s.Solver.T0 = ptr(1) },
-		"gradient": func(s *Spec) { s.Solver.Gradient = "" },
+		"solver":   func(s *Spec) { delete(s.Solver, "t0") },
+		"t0":       func(s *Spec) { s.Solver["t0"] = Value{Number: 1} },
+		"gradient": func(s *Spec) { delete(s.Solver, "gradient") },
 	} {
 		s := base()
 		change(s)
@@ -67,6 +69,27 @@ func TestCampaignID(t *testing.T) {
 			t.Errorf("%s gives the same campaign as %s: %s", name, other, id)
 		}
 		seen[id] = name
+	}
+}
+
+// The order of names in the JSON form is part of campaign ids.
+func TestValuesJSON(t *testing.T) {
+	t.Parallel()
+	v := Values{
+		"zeta": {Number: 0.3}, "a": {Number: 3.3}, "lambda": {Number: 7}, "gradient": {Word: "norm"}, "b": {}, "t0": {Word: "none"},
+		"gamma0": {Number: 50}, "t_gamma": {Number: 300}, "sigma_rule": {Word: "ddpm"},
+	}
+	data, err := json.Marshal(v)
+	const want = `{"gamma0":50,"t_gamma":300,"a":3.3,"b":0,"t0":"none","sigma_rule":"ddpm","gradient":"norm","lambda":7,"zeta":0.3}`
+	if err != nil || string(data) != want {
+		t.Errorf("%s, %v; want %s", data, err, want)
+	}
+	var back Values
+	if err := json.Unmarshal(data, &back); err != nil || !reflect.DeepEqual(back, v) {
+		t.Errorf("read back as %v, %v; want %v", back, err, v)
+	}
+	if data, err := json.Marshal(Values(nil)); err != nil || string(data) != "{}" {
+		t.Errorf("nil is %s, %v; want {}", data, err)
 	}
 }
 

@@ -95,23 +95,3 @@ const (
 
 // ItemKey returns the storage key of one file of an item.
 func ItemKey(id, file string) string { return "items/" + id + "/" + file }
-
-// Trace holds the solver's per-step curves of one item; all slices have one entry per
-// step, in the order of the steps, and norms are Euclidean over the whole image.
-type Trace struct {
-	// Timestep is the prior's time index t of the step.
-	Timestep []int `json:"timestep"`
-	// Gamma is the step size that was used.
-	Gamma []float64 `json:"gamma"`
-	// DataNorm is ‖y − A(z)‖, over the entries that the data term sees.
-	DataNorm []float64 `json:"data_norm"`
-	// PrimalNorm is ‖x − z‖.
-	PrimalNorm []float64 `json:"primal_norm"`
-	// DualNorm is ‖u‖ after the step.
-	DualNorm []float64 `json:"dual_norm"`
-	// DeltaX, DeltaZ and DeltaU are the increments ‖x_k − x_{k−1}‖, ... Their first entry is
-	// measured from zero.
-	DeltaX []float64 `json:"delta_x"`
-	DeltaZ []float64 `json:"delta_z"`
-	DeltaU []float64 `json:"delta_u"`
-}

@@ -45,7 +45,7 @@ type Spec struct {
 	// Prior is "bundled" (the default) or the path of an ONNX file, relative to the
 	// campaign file.
 	Prior string `json:"prior"`
-	// Steps is the number of solver steps, 2..1000. Default: 0, the preset's.
+	// Steps is the number of solver steps, from 2 to the length of the prior's schedule. Default: 0, the preset's.
 	Steps int `json:"steps"`
 	// Sigma is the standard deviation of the measurement noise in units of y, 0..1.
 	// Default: 0.05.
@@ -60,8 +60,8 @@ type Spec struct {
 	// Batch is the number of images per solver call, up to 1024. Default: 0, chosen by the
 	// worker. It does not change results.
 	Batch int `json:"batch"`
-	// Solver overrides parameters of the preset for all tasks.
-	Solver SolverOverrides `json:"solver"`
+	// Solver replaces parameters of the preset for all tasks.
+	Solver Values `json:"solver"`
 	// Output is the directory for results, relative to the working directory of the
 	// process. Default: "out".
 	Output string `json:"output"`
@@ -103,41 +103,10 @@ type TaskSpec struct {
 	Params map[string]float64 `json:"params,omitempty"`
 	// Sigma is the measurement noise, 0..1. Nil means the campaign's.
 	Sigma *float64 `json:"sigma,omitempty"`
-	// Steps is the number of solver steps, 2..1000. Zero means the campaign's.
+	// Steps is the number of solver steps, as in [Spec]. Zero means the campaign's.
 	Steps int `json:"steps,omitempty"`
-	// Solver overrides parameters of the preset, before those of the campaign.
-	Solver SolverOverrides `json:"solver,omitzero"`
-}
-
-// SolverOverrides are parameters that replace those of a preset. A nil pointer or an empty
-// string leaves the preset's.
-type SolverOverrides struct {
-	// Gamma0 is the base step size, above 0 and at most 1e6.
-	Gamma0 *float64 `json:"gamma0,omitempty"`
-	// TGamma is the time index at which the step size drops, 0..1000.
-	TGamma *int `json:"t_gamma,omitempty"`
-	// A and B scale Gamma0 above and below TGamma, 0..1e6.
-	A *float64 `json:"a,omitempty"`
-	B *float64 `json:"b,omitempty"`
-	// T0 is the time index from which no noise is added, 0..1000.
-	T0 *int `json:"t0,omitempty"`
-	// SigmaRule is the noise of the reverse step: "ddpm" or "full".
-	SigmaRule string `json:"sigma_rule,omitempty"`
-	// Gradient is that of the norm or of its square: "norm" or "squared".
-	Gradient string `json:"gradient,omitempty"`
-}
-
-// Or returns o with what it leaves open taken from base.
-func (o SolverOverrides) Or(base SolverOverrides) SolverOverrides {
-	return SolverOverrides{
-		Gamma0:    cmp.Or(o.Gamma0, base.Gamma0),
-		TGamma:    cmp.Or(o.TGamma, base.TGamma),
-		A:         cmp.Or(o.A, base.A),
-		B:         cmp.Or(o.B, base.B),
-		T0:        cmp.Or(o.T0, base.T0),
-		SigmaRule: cmp.Or(o.SigmaRule, base.SigmaRule),
-		Gradient:  cmp.Or(o.Gradient, base.Gradient),
-	}
+	// Solver replaces parameters of the preset and of the campaign.
+	Solver Values `json:"solver,omitzero"`
 }
 
 // Default returns a campaign with every default filled in. Name, Dataset.Path and Tasks are

@@ -18,7 +18,7 @@ func (d *yamlDecoder) spec(n *yaml.Node, s *Spec) {
 		"runs":     func(n *yaml.Node, path string) { d.integer(n, path, &s.Runs) },
 		"select":   func(n *yaml.Node, path string) { d.text(n, path, (*string)(&s.Select)) },
 		"batch":    func(n *yaml.Node, path string) { d.integer(n, path, &s.Batch) },
-		"solver":   func(n *yaml.Node, path string) { d.solver(n, path, &s.Solver) },
+		"solver":   func(n *yaml.Node, path string) { s.Solver = d.values(n, path) },
 		"output":   func(n *yaml.Node, path string) { d.text(n, path, &s.Output) },
 		"attempts": func(n *yaml.Node, path string) { d.integer(n, path, &s.Attempts) },
 	})
@@ -46,18 +46,6 @@ func (d *yamlDecoder) task(n *yaml.Node, path string, t *TaskSpec) {
 		"params": func(n *yaml.Node, path string) { t.Params = d.numbers(n, path) },
 		"sigma":  func(n *yaml.Node, path string) { t.Sigma = optional(n, path, d.number) },
 		"steps":  func(n *yaml.Node, path string) { d.integer(n, path, &t.Steps) },
-		"solver": func(n *yaml.Node, path string) { d.solver(n, path, &t.Solver) },
-	})
-}
-
-func (d *yamlDecoder) solver(n *yaml.Node, path string, o *SolverOverrides) {
-	d.mapping(n, path, map[string]field{
-		"gamma0":     func(n *yaml.Node, path string) { o.Gamma0 = optional(n, path, d.number) },
-		"t_gamma":    func(n *yaml.Node, path string) { o.TGamma = optional(n, path, d.integer) },
-		"a":          func(n *yaml.Node, path string) { o.A = optional(n, path, d.number) },
-		"b":          func(n *yaml.Node, path string) { o.B = optional(n, path, d.number) },
-		"t0":         func(n *yaml.Node, path string) { o.T0 = optional(n, path, d.integer) },
-		"sigma_rule": func(n *yaml.Node, path string) { d.text(n, path, &o.SigmaRule) },
-		"gradient":   func(n *yaml.Node, path string) { d.text(n, path, &o.Gradient) },
+		"solver": func(n *yaml.Node, path string) { t.Solver = d.values(n, path) },
 	})
 }

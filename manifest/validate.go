@@ -15,10 +15,24 @@ import (
 type Vocabulary struct {
 	// Tasks maps each task to the names of its parameters.
 	Tasks map[string][]string
-	// Methods are the solvers.
+	// Methods are the restoration methods.
 	Methods []string
+	// Parameters maps each method to its solver parameters.
+	Parameters map[string][]Parameter
 	// Presets are the named sets of solver parameters.
 	Presets []string
+	// MaxSteps is the largest number of solver steps. Zero means that the prior is not known yet.
+	MaxSteps int
+}
+
+// Parameter is one solver parameter of a method.
+type Parameter struct {
+	Name string
+	// Words are the accepted words. Numbers: Test decides about them too.
+	Words   []string
+	Numbers bool
+	// Test returns an error that names the value and the range.
+	Test func(Value) error
 }
 
 // Validate reports everything that is wrong with the campaign: what is missing, out of
@@ -78,6 +92,8 @@ func (s *Spec) checkNames(v Vocabulary) []*FieldError {
 		for _, p := range slices.Sorted(maps.Keys(t.Params)) {
 			name(field+".params."+p, "parameter of "+t.Name, p, v.Tasks[t.Name])
 		}
+		out = append(out, s.checkSolver(field+".solver", t.Solver, v)...)
+		out = append(out, s.checkSteps(field+".steps", t.Steps, v)...)
 		// A task with a NaN in it cannot be compared; checkRanges has reported it.
 		if key, err := digest(s.Effective(t)); err == nil {
 			if seenTasks[key] {
@@ -94,7 +110,52 @@ func (s *Spec) checkNames(v Vocabulary) []*FieldError {
 		}
 		seenMethods[m] = true
 	}
+	out = append(out, s.checkSolver("solver", s.Solver, v)...)
+	out = append(out, s.checkSteps("steps", s.Steps, v)...)
 	name("preset", "preset", s.Preset, v.Presets)
+	return out
+}
+
+func (s *Spec) checkSteps(field string, steps int, v Vocabulary) []*FieldError {
+	if v.MaxSteps == 0 || steps <= v.MaxSteps {
+		return nil
+	}
+	return []*FieldError{s.problem(field, fmt.Errorf("%d is out of range, want 2 to %d, the length of the prior's schedule", steps, v.MaxSteps))}
+}
+
+// checkSolver checks solver parameters against those of the campaign's methods: one method at least has the parameter,
+// and each method that has it accepts the value.
+func (s *Spec) checkSolver(path string, values Values, v Vocabulary) []*FieldError {
+	var known []string
+	parameters := map[string][]Parameter{} // by name, of the methods that have it
+	for _, m := range s.Methods {
+		if !slices.Contains(v.Methods, m) {
+			return nil // the unknown method is reported
+		}
+		for _, p := range v.Parameters[m] {
+			if parameters[p.Name] == nil {
+				known = append(known, p.Name)
+			}
+			parameters[p.Name] = append(parameters[p.Name], p)
+		}
+	}
+	var out []*FieldError
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		field, value := path+"."+name, values[name]
+		if parameters[name] == nil {
+			out = append(out, s.problem(field, unknown("parameter of "+strings.Join(s.Methods, ", "), name, known)))
+		}
+		for _, p := range parameters[name] {
+			err := p.Test(value)
+			if err != nil && value.Word != "" && !p.Numbers {
+				err = unknown("value", value.Word, p.Words)
+			}
+			if err != nil {
+				out = append(out, s.problem(field, err))
+				break
+			}
+		}
+	}
 	return out
 }
 
@@ -115,7 +176,6 @@ func (s *Spec) checkRanges() []*FieldError {
 			c.sigma(path+"sigma", *t.Sigma)
 		}
 		c.steps(path+"steps", t.Steps)
-		c.solver(path+"solver.", t.Solver)
 	}
 	c.steps("steps", s.Steps)
 	c.sigma("sigma", s.Sigma)
@@ -123,7 +183,6 @@ func (s *Spec) checkRanges() []*FieldError {
 	c.oneOf("select", string(s.Select),
 		string(SelectFirst), string(SelectMean), string(SelectMinResidual), string(SelectBestPSNR))
 	c.integer("batch", s.Batch, 0, 1024)
-	c.solver("solver.", s.Solver)
 	c.notEmpty("prior", s.Prior)
 	c.notEmpty("output", s.Output)
 	c.integer("attempts", s.Attempts, 1, 100)
@@ -147,8 +206,8 @@ func (c *rangeChecker) integer(field string, x, lo, hi int) {
 }
 
 func (c *rangeChecker) steps(field string, x int) {
-	if x != 0 && (x < 2 || x > 1000) {
-		c.add(field, fmt.Errorf("%d is out of range, want 2 to 1000, or 0 for the default", x))
+	if x != 0 && x < 2 {
+		c.add(field, fmt.Errorf("%d is out of range, want at least 2, or 0 for the default", x))
 	}
 }
 
@@ -192,35 +251,6 @@ func (c *rangeChecker) columns(field string, columns map[string]string) {
 	}
 	if len(columns) > 0 && columnName(columns, "image") == "" && columnName(columns, "measurement") == "" {
 		c.add(field, errors.New("reads neither image nor measurement; leave one of them in"))
-	}
-}
-
-func (c *rangeChecker) solver(path string, o SolverOverrides) {
-	const largest = 1e6 // far above any published value; larger ones are slips
-	if g := o.Gamma0; g != nil && !(*g > 0 && *g <= largest) {
-		c.add(path+"gamma0", fmt.Errorf("%v is out of range, want above 0, at most 1e6", *g))
-	}
-	c.scale(path+"a", o.A, largest)
-	c.scale(path+"b", o.B, largest)
-	c.timestep(path+"t_gamma", o.TGamma)
-	c.timestep(path+"t0", o.T0)
-	if o.SigmaRule != "" {
-		c.oneOf(path+"sigma_rule", o.SigmaRule, "ddpm", "full")
-	}
-	if o.Gradient != "" {
-		c.oneOf(path+"gradient", o.Gradient, "norm", "squared")
-	}
-}
-
-func (c *rangeChecker) scale(field string, x *float64, largest float64) {
-	if x != nil && !(*x >= 0 && *x <= largest) {
-		c.add(field, fmt.Errorf("%v is out of range, want 0 to 1e6", *x))
-	}
-}
-
-func (c *rangeChecker) timestep(field string, x *int) {
-	if x != nil {
-		c.integer(field, *x, 0, 1000)
 	}
 }
 

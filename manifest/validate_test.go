@@ -1,8 +1,25 @@
 package manifest
 
-import "testing"
+import (
+	"fmt"
+	"testing"
+)
 
 func testVocabulary() Vocabulary {
+	number := func(name string, most float64) Parameter {
+		return Parameter{Name: name, Numbers: true, Test: func(v Value) error {
+			if v.Word != "" || !(v.Number >= 0 && v.Number <= most) {
+				return fmt.Errorf("%+v is outside [0, %g]", v, most)
+			}
+			return nil
+		}}
+	}
+	rule := Parameter{Name: "sigma_rule", Words: []string{"ddpm", "full"}, Test: func(v Value) error {
+		if v.Word != "ddpm" && v.Word != "full" {
+			return fmt.Errorf("%+v is not ddpm or full", v)
+		}
+		return nil
+	}}
 	return Vocabulary{
 		Tasks: map[string][]string{
 			"super_resolution": {"factor"},
@@ -10,6 +27,10 @@ func testVocabulary() Vocabulary {
 			"hdr":              nil,
 		},
 		Methods: []string{"ddiff", "hqs"},
+		Parameters: map[string][]Parameter{
+			"ddiff": {number("gamma0", 100), number("a", 10), rule},
+			"hqs":   {number("gamma0", 50), number("zeta", 1)},
+		},
 		Presets: []string{"ffhq", "imagenet", "natural"},
 	}
 }
@@ -27,6 +48,15 @@ func TestValidate(t *testing.T) {
 		{"task far from all", "dataset: {path: x}\ntasks: [colourise]\n", `c.yaml:2: tasks[0]: unknown task "colourise" (valid: gaussian_deblur, hdr, super_resolution)`},
 		{"task without a name", "dataset: {path: x}\ntasks: [{sigma: 0.1}]\n", "c.yaml:2: tasks[0]: has no name; name a task"},
 		{"parameter", "dataset: {path: x}\ntasks:\n- name: super_resolution\n  params:\n    factr: 4\n", `c.yaml:5: tasks[0].params.factr: unknown parameter of super_resolution "factr" (did you mean "factor"?)`},
+		{"solver", "dataset: {path: x}\ntasks: [hdr]\nsolver: {gamma0: 100, sigma_rule: full}\n", ""},
+		{"solver name", "dataset: {path: x}\ntasks: [hdr]\nsolver: {gama0: 1}\n", `c.yaml:3: solver.gama0: unknown parameter of ddiff "gama0" (did you mean "gamma0"?)`},
+		{"solver of another method", "dataset: {path: x}\ntasks: [hdr]\nsolver: {zeta: 1}\n", `c.yaml:3: solver.zeta: unknown parameter of ddiff "zeta" (valid: gamma0, a, sigma_rule)`},
+		{"solver of one method", "dataset: {path: x}\ntasks: [hdr]\nmethods: [ddiff, hqs]\nsolver: {zeta: 1, a: 2}\n", ""},
+		{"solver refused by one method", "dataset: {path: x}\ntasks: [hdr]\nmethods: [ddiff, hqs]\nsolver: {gamma0: 70}\n", "c.yaml:4: solver.gamma0: {Number:70 Word:} is outside [0, 50]"},
+		{"solver number", "dataset: {path: x}\ntasks: [hdr]\nsolver:\n  a: .nan\n", "c.yaml:4: solver.a: {Number:NaN Word:} is outside [0, 10]"},
+		{"solver word", "dataset: {path: x}\ntasks: [{name: hdr, solver: {sigma_rule: ddim}}]\n", `c.yaml:2: tasks[0].solver.sigma_rule: unknown value "ddim" (did you mean "ddpm"?)`},
+		{"solver word for a number", "dataset: {path: x}\ntasks: [hdr]\nsolver: {a: many}\n", "c.yaml:3: solver.a: {Number:0 Word:many} is outside [0, 10]"},
+		{"solver number for a word", "dataset: {path: x}\ntasks: [hdr]\nsolver: {sigma_rule: 1}\n", "c.yaml:3: solver.sigma_rule: {Number:1 Word:} is not ddpm or full"},
 		{"same task twice", "dataset: {path: x}\ntasks: [hdr, {name: hdr, sigma: 0.05}]\n", `c.yaml:2: tasks[1]: task "hdr" is repeated with the same settings; remove one`},
 		{"method", "dataset: {path: x}\ntasks: [hdr]\nmethods: [ddif]\n", `c.yaml:3: methods[0]: unknown method "ddif" (did you mean "ddiff"?)`},
 		{"same method twice", "dataset: {path: x}\ntasks: [hdr]\nmethods: [ddiff, hqs, ddiff]\n", `c.yaml:3: methods[2]: method "ddiff" is repeated; remove one`},
@@ -57,8 +87,8 @@ func TestValidateWithoutFile(t *testing.T) {
 	if err := s.Validate(testVocabulary()); err != nil {
 		t.Fatalf("a good spec: %v", err)
 	}
-	s.Steps, s.Solver.T0 = 1, ptr(-1)
-	want := "steps: 1 is out of range, want 2 to 1000, or 0 for the default\nsolver.t0: -1 is out of range, want 0 to 1000"
+	s.Steps, s.Solver = 1, Values{"a": {Number: -1}}
+	want := "steps: 1 is out of range, want at least 2, or 0 for the default\nsolver.a: {Number:-1 Word:} is outside [0, 10]"
 	if err := s.Validate(testVocabulary()); err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}

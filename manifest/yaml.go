@@ -128,6 +128,24 @@ func (d *yamlDecoder) numbers(n *yaml.Node, path string) map[string]float64 {
 	return out
 }
 
+// values decodes a mapping from arbitrary names to numbers or words.
+func (d *yamlDecoder) values(n *yaml.Node, path string) Values {
+	out := Values{}
+	d.entries(n, path, func(key, value *yaml.Node, child string) {
+		if !d.accept(value, child) {
+			return
+		}
+		var v Value
+		if value.ShortTag() == "!!str" && value.Value != "" {
+			v.Word = value.Value
+		} else {
+			d.scalar(value, child, "a number or a word", &v.Number, "!!int", "!!float")
+		}
+		out[key.Value] = v
+	})
+	return out
+}
+
 // texts decodes a mapping from arbitrary names to texts.
 func (d *yamlDecoder) texts(n *yaml.Node, path string) map[string]string {
 	out := map[string]string{}

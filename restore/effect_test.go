@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"ddiff/restore"
+	"ddiff/restore/method"
 	"ddiff/restore/metric"
 	"ddiff/restore/noise"
 	"ddiff/restore/onnx/onnxtest"
@@ -34,7 +35,7 @@ func engine(t *testing.T) *restore.Engine {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := restore.NewEngine(onnxtest.Runtime(t), p, solver.Build{})
+	e := restore.NewEngine(onnxtest.Runtime(t), p, restore.Config{})
 	t.Cleanup(func() {
 		if err := e.Close(); err != nil {
 			t.Error(err)
@@ -78,7 +79,7 @@ func photographs(t *testing.T, e *restore.Engine, op *operator.Operator) []photo
 }
 
 // restored solves all photographs and gives their mean PSNR and mean square of y − A(x).
-func restored(t *testing.T, e *restore.Engine, op *operator.Operator, cfg solver.Config, photos []photograph) (psnr, square float64) {
+func restored(t *testing.T, e *restore.Engine, op *operator.Operator, cfg method.Settings, photos []photograph) (psnr, square float64) {
 	t.Helper()
 	s, err := e.Solver(restore.Plan{Task: op.Task, Params: op.Params, Image: op.Image, Solver: cfg}, len(photos))
 	if err != nil {
@@ -120,9 +121,9 @@ func effectOperator(t *testing.T, task string) *operator.Operator {
 	return op
 }
 
-func natural(t *testing.T, task string) solver.Config {
+func natural(t *testing.T, task string) method.Settings {
 	t.Helper()
-	cfg, err := solver.Preset(solver.PresetNatural, task)
+	cfg, err := method.Builtin().Resolve(method.Request{Method: "ddiff", Preset: "natural", Task: task}, 1000)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +174,7 @@ func TestMargins(t *testing.T) {
 			if !c.dual {
 				return
 			}
-			cfg.Method = solver.DDiffHQS
+			cfg.Method = "ddiff_hqs"
 			without, _ := restored(t, e, op, cfg, photos)
 			t.Logf("without the dual variable %.2f dB", without)
 			if got < without+1 {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"sync"
 
+	"ddiff/restore/method"
 	"ddiff/restore/noise"
 	"ddiff/restore/onnx"
 	"ddiff/restore/operator"
@@ -14,12 +15,12 @@ import (
 	"ddiff/restore/solver"
 )
 
-// Plan is what items must agree on to be solved together.
+// Plan describes a batch: items with equal plans are solved together.
 type Plan struct {
 	Task   string
 	Params map[string]float64
 	Image  operator.Shape
-	Solver solver.Config
+	Solver method.Settings
 }
 
 // Key is equal for equal plans.
@@ -31,35 +32,42 @@ func (p Plan) Key() (string, error) {
 	return string(b), nil
 }
 
-// Engine compiles operators and solvers for one prior, and keeps the most recently used.
-// Solver and what it returns are for one goroutine at a time; the other methods may be
-// called beside it.
+// Config describes an engine. The zero value is valid.
+type Config struct {
+	// Build says how solvers are compiled. Default: by provider.
+	Build solver.Build
+	// Methods are the restoration methods. Default: method.Builtin.
+	Methods method.Set
+	// Operators are the tasks. Default: operator.Builtin.
+	Operators operator.Set
+}
+
+// Engine compiles operators and solvers for one prior and keeps the most recently used ones. One goroutine at a time uses
+// Solver and the solver that it returns; the other methods are safe beside it.
 type Engine struct {
 	rt    *onnx.Runtime
 	prior *prior.Prior
-	build solver.Build
+	cfg   Config
 
 	mu       sync.Mutex
 	forwards recent[*operator.Forward]
 	solvers  recent[*solver.Solver]
 }
 
-// The numbers of compiled models that an Engine keeps. A solver holds a copy of the prior's
-// weights and the noise of a chunk, an operator very little.
+// The numbers of compiled models that an Engine keeps. A solver holds a copy of the prior's weights and the noise of a
+// chunk, an operator very little.
 const (
 	keptSolvers  = 3
 	keptForwards = 16
 )
 
-// NewEngine makes an engine; build says how its solvers are compiled, and is right when it
-// is empty.
-func NewEngine(rt *onnx.Runtime, p *prior.Prior, build solver.Build) *Engine {
-	// What is wrong with the build is told where it is used.
-	if b, err := build.Complete(rt); err == nil {
-		build = b
+// NewEngine returns an engine. Close it after use. Solver reports invalid build settings.
+func NewEngine(rt *onnx.Runtime, p *prior.Prior, cfg Config) *Engine {
+	if b, err := cfg.Build.Complete(rt); err == nil {
+		cfg.Build = b
 	}
 	return &Engine{
-		rt: rt, prior: p, build: build,
+		rt: rt, prior: p, cfg: cfg,
 		forwards: recent[*operator.Forward]{limit: keptForwards},
 		solvers:  recent[*solver.Solver]{limit: keptSolvers},
 	}
@@ -68,12 +76,30 @@ func NewEngine(rt *onnx.Runtime, p *prior.Prior, build solver.Build) *Engine {
 // Prior is the score model that the engine solves with.
 func (e *Engine) Prior() *prior.Prior { return e.prior }
 
-// Runtime is what the engine computes on.
+// Runtime is the engine's runtime.
 func (e *Engine) Runtime() *onnx.Runtime { return e.rt }
 
-// Build is how the engine's solvers are compiled, with nothing left out. A solver of fewer
-// steps than a chunk makes them all in one call.
-func (e *Engine) Build() solver.Build { return e.build }
+// Build returns the build of the engine's solvers with all defaults filled in. A solver of fewer steps than a chunk makes
+// them in one call.
+func (e *Engine) Build() solver.Build { return e.cfg.Build }
+
+// Operator returns the operator of a plan.
+func (e *Engine) Operator(p Plan) (*operator.Operator, error) {
+	return e.cfg.Operators.New(p.Task, p.Params, p.Image)
+}
+
+// Run checks the settings of a plan and lays out its steps, without compiling them.
+func (e *Engine) Run(p Plan) (*method.Run, error) {
+	op, err := e.Operator(p)
+	if err != nil {
+		return nil, err
+	}
+	m, err := e.cfg.Methods.Find(p.Solver.Method)
+	if err != nil {
+		return nil, err
+	}
+	return method.NewRun(m, p.Solver, e.prior, op)
+}
 
 // Measure simulates y = A(x) + N(0, sigma²) for one image; draw is the encoded mask or
 // kernel, nil without one.
@@ -100,10 +126,10 @@ func (e *Engine) forward(op *operator.Operator, use func(*operator.Forward) ([]f
 	return use(f)
 }
 
-// Solver is the compiled solver of a plan for batches of n. It is the engine's: do not close
-// it, and do not keep it over the next call.
+// Solver returns the compiled solver of a plan for batches of n. The engine owns it: do not close it, and do not use it
+// after the next call.
 func (e *Engine) Solver(p Plan, n int) (*solver.Solver, error) {
-	op, err := operator.Builtin().New(p.Task, p.Params, p.Image)
+	run, err := e.Run(p)
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +138,7 @@ func (e *Engine) Solver(p Plan, n int) (*solver.Solver, error) {
 		return nil, err
 	}
 	return e.solvers.get(fmt.Sprintf("%d %s", n, key), func() (*solver.Solver, error) {
-		return solver.New(e.rt, e.prior, op, p.Solver, n, e.build)
+		return solver.New(e.rt, run, n, e.cfg.Build)
 	})
 }
 

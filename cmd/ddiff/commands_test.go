@@ -150,7 +150,7 @@ func TestWrongCommandLines(t *testing.T) {
 		{"param of two tasks", []string{"run", fine, "--task", "gaussian_deblur,motion_deblur", "--param", "size=31"}, "write gaussian_deblur.size=31"},
 		{"unknown solver parameter", []string{"run", fine, "--solver", "gama0=1"}, `--solver gama0=1: `},
 		{"solver parameter of another type", []string{"run", fine, "--solver", "gamma0=much"}, `--solver gamma0=much: `},
-		{"solver parameter out of range", []string{"run", fine, "--solver", "gamma0=-1"}, `--solver gamma0=-1: -1 is out of range`},
+		{"solver parameter out of range", []string{"run", fine, "--solver", "gamma0=-1"}, `--solver gamma0=-1: -1 is outside (0, 1e+06]`},
 		{"unknown rule", []string{"run", fine, "--select", "best"}, `ddiff: --select: unknown value "best"`},
 		{"unknown verb", []string{"prior", "inspct"}, `unknown command "inspct" for "ddiff prior"`},
 		{"mistyped command", []string{"rum"}, `unknown command "rum" for "ddiff"; did you mean run; see: ddiff --help`},

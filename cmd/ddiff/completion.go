@@ -9,9 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"ddiff/coordinator"
-	"ddiff/coordinator/shard"
 	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore/method"
 	"ddiff/restore/operator"
 	"ddiff/restore/solver"
 )
@@ -29,10 +29,17 @@ func completions() map[string]func() []string {
 		}
 		return all
 	}
+	methods := func() []string {
+		var all []string
+		for _, m := range method.Builtin().Infos() {
+			all = append(all, m.Name+"\t"+m.About)
+		}
+		return all
+	}
 	return map[string]func() []string{
 		"task":       tasks,
-		"method":     func() []string { return shard.Vocabulary().Methods },
-		"preset":     solver.Presets,
+		"method":     methods,
+		"preset":     method.Builtin().Presets,
 		"fit":        fixed(string(manifest.FitCenterCrop), string(manifest.FitResize), string(manifest.FitPad)),
 		"select":     func() []string { return strings.Split(words(selections()), ", ") },
 		"device":     fixed("auto", "cpu", "cuda", "tensorrt", "webgpu"),

@@ -51,7 +51,7 @@ func (p *plan) group(it manifest.Item) *plannedGroup {
 // opens neither the device nor the queue. The exit code is that of a run: an item that cannot be restored gives
 // errIncomplete.
 func dryRun(ctx context.Context, spec *manifest.Spec, o runOptions, stdout, stderr io.Writer) error {
-	p, err := openPrior(spec.Prior)
+	p, err := openPriorOf(spec)
 	if err != nil {
 		return err
 	}

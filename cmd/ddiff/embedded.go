@@ -16,6 +16,7 @@ import (
 
 	"ddiff/coordinator"
 	"ddiff/coordinator/report"
+	"ddiff/coordinator/shard"
 	"ddiff/gpuworker"
 	"ddiff/manifest"
 	"ddiff/restore"
@@ -33,9 +34,21 @@ func runEmbedded(ctx context.Context, spec *manifest.Spec, o runOptions, stdout,
 	return withEmbedded(ctx, spec, o, stdout, stderr, func(e embedded) error { return e.run(ctx, stdout, o.json) })
 }
 
+// openPriorOf opens the prior of a campaign and checks the campaign's settings against its schedule.
+func openPriorOf(spec *manifest.Spec) (*prior.Prior, error) {
+	p, err := openPrior(spec.Prior)
+	if err != nil {
+		return nil, err
+	}
+	if err := (shard.Catalogue{}).Check(spec, p); err != nil {
+		return nil, usageError{err}
+	}
+	return p, nil
+}
+
 // withEmbedded opens what a campaign needs in this process, and closes it after use.
 func withEmbedded(ctx context.Context, spec *manifest.Spec, o runOptions, stdout, stderr io.Writer, use func(e embedded) error) (err error) {
-	p, err := openPrior(spec.Prior)
+	p, err := openPriorOf(spec)
 	if err != nil {
 		return err
 	}
@@ -64,7 +77,7 @@ func withEmbedded(ctx context.Context, spec *manifest.Spec, o runOptions, stdout
 		return err
 	}
 	defer func() { err = errors.Join(err, rt.Close()) }()
-	engine := restore.NewEngine(rt, p, build)
+	engine := restore.NewEngine(rt, p, restore.Config{Build: build})
 	defer func() { err = errors.Join(err, engine.Close()) }()
 
 	dir, err := scratchDir(spec.Output)

@@ -100,15 +100,15 @@ func wantSame(t *testing.T, got, want string) {
 // wantSameTrace checks that two runs made the same steps.
 func wantSameTrace(t *testing.T, got, want manifest.Trace) {
 	t.Helper()
-	if len(got.Timestep) != len(want.Timestep) || len(got.DataNorm) != len(want.Timestep) || len(got.DeltaU) != len(want.Timestep) {
+	if len(got.Timestep) != len(want.Timestep) || len(got.Curve("data_norm")) != len(want.Timestep) || len(got.Curve("delta_u")) != len(want.Timestep) {
 		t.Fatalf("trace of %d steps, want %d", len(got.Timestep), len(want.Timestep))
 	}
 	for i := range want.Timestep {
-		if got.Timestep[i] != want.Timestep[i] || got.Gamma[i] != want.Gamma[i] {
-			t.Fatalf("step %d is made at time %d with gamma %g, want %d and %g", i+1, got.Timestep[i], got.Gamma[i], want.Timestep[i], want.Gamma[i])
+		if got.Timestep[i] != want.Timestep[i] || got.Curve("gamma")[i] != want.Curve("gamma")[i] {
+			t.Fatalf("step %d is made at time %d with gamma %g, want %d and %g", i+1, got.Timestep[i], got.Curve("gamma")[i], want.Timestep[i], want.Curve("gamma")[i])
 		}
-		if d := got.DataNorm[i]/want.DataNorm[i] - 1; d > 0.01 || d < -0.01 {
-			t.Fatalf("step %d has the data norm %g, want %g", i+1, got.DataNorm[i], want.DataNorm[i])
+		if d := got.Curve("data_norm")[i]/want.Curve("data_norm")[i] - 1; d > 0.01 || d < -0.01 {
+			t.Fatalf("step %d has the data norm %g, want %g", i+1, got.Curve("data_norm")[i], want.Curve("data_norm")[i])
 		}
 	}
 }

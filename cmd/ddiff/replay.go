@@ -114,7 +114,7 @@ func (o replayOptions) recompute(ctx context.Context, out *output, stderr io.Wri
 	}
 	defer func() { err = errors.Join(err, rt.Close()) }()
 	was := out.passport.Runtime
-	engine := restore.NewEngine(rt, p, buildOf(was, rt))
+	engine := restore.NewEngine(rt, p, restore.Config{Build: buildOf(was, rt)})
 	defer func() { err = errors.Join(err, engine.Close()) }()
 	now := gpuworker.RuntimeOf(engine, 0, version())
 	if !was.Equal(now) || out.passport.Batch != 1 {

@@ -51,8 +51,8 @@ func newRootCommand(stdout io.Writer) *cobra.Command {
 		{"cluster", "Run campaigns on a cluster:", append([]*cobra.Command{
 			newCoordinatorCommand(), newWorkerCommand(), newSubmitCommand(), newListCommand(), newStatusCommand(), newWatchCommand(),
 		}, append(newControlCommands(), newRetryCommand(), newDeadCommand(), newReconcileCommand())...)},
-		{"models", "Look up tasks and models:", []*cobra.Command{
-			newTasksCommand(), newPriorCommand(), newOperatorCommand(),
+		{"models", "Look up tasks, methods and models:", []*cobra.Command{
+			newTasksCommand(), newMethodsCommand(), newPriorCommand(), newOperatorCommand(),
 		}},
 		{"machine", "Set up and measure this machine:", []*cobra.Command{
 			newDoctorCommand(), newRuntimeCommand(), newBenchCommand(), newVersionCommand(), newManCommand(),

@@ -1,9 +1,6 @@
 package main
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -91,34 +88,17 @@ func setSolver(s *manifest.Spec, params []string) error {
 		if err != nil {
 			return err
 		}
-		if _, err := strconv.ParseFloat(value, 64); err != nil {
-			value = strconv.Quote(value)
+		v := manifest.Value{Word: value}
+		if x, err := strconv.ParseFloat(value, 64); err == nil {
+			v = manifest.Value{Number: x}
 		}
-		object := fmt.Appendf(nil, "{%q: %s}", name, value)
+		s.Solver = manifest.Values{name: v}.Or(s.Solver)
 		s.Override("solver."+name, "--solver "+text)
-		targets := []any{&s.Solver}
 		for i := range s.Tasks {
-			targets = append(targets, &s.Tasks[i].Solver)
-			s.Override(fmt.Sprintf("tasks[%d].solver.%s", i, name), "--solver "+text)
-		}
-		for _, target := range targets {
-			d := json.NewDecoder(bytes.NewReader(object))
-			d.DisallowUnknownFields()
-			if err := d.Decode(target); err != nil {
-				return solverError(text, name, err)
-			}
+			delete(s.Tasks[i].Solver, name)
 		}
 	}
 	return nil
-}
-
-// solverError explains why a solver parameter cannot be set.
-func solverError(text, name string, err error) error {
-	var typed *json.UnmarshalTypeError
-	if errors.As(err, &typed) {
-		return fmt.Errorf("--solver %s: %s is of the type %s; see: ddiff tasks", text, name, typed.Type)
-	}
-	return fmt.Errorf("--solver %s: there is no parameter %q; see: ddiff tasks", text, name)
 }
 
 // assignment reads NAME=VALUE.

@@ -11,49 +11,55 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ddiff/restore/method"
 	"ddiff/restore/operator"
-	"ddiff/restore/solver"
+	"ddiff/restore/parameter"
+	"ddiff/restore/prior"
 )
 
 func newTasksCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "tasks", Short: "List the tasks, methods and presets with their parameters", Args: cobra.NoArgs,
+		Use: "tasks", Short: "List the tasks and presets with their parameters", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runTasks(cmd.OutOrStdout(), asJSON) },
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
 
-// taskInfo is one task with its settings in every preset.
+// taskInfo is one task with DDiff's settings in every preset.
 type taskInfo struct {
-	Name    string                   `json:"name"`
-	About   string                   `json:"about"`
-	Params  map[string]float64       `json:"params"`
-	Presets map[string]solver.Config `json:"presets"`
+	Name    string                     `json:"name"`
+	About   string                     `json:"about"`
+	Params  map[string]float64         `json:"params"`
+	Presets map[string]method.Settings `json:"presets"`
 }
 
 func runTasks(out io.Writer, asJSON bool) error {
+	p, err := prior.Open(prior.Bundled)
+	if err != nil {
+		return err
+	}
+	methods := method.Builtin()
+	ddiff, total := method.DDiff().Info(), p.Schedule.Steps()
 	var infos []taskInfo
 	for _, t := range operator.Builtin() {
 		params, err := t.Parameters.Complete(nil)
 		if err != nil {
 			return err
 		}
-		info := taskInfo{t.Name, t.Doc, params, map[string]solver.Config{}}
-		for _, p := range solver.Presets() {
-			c, err := solver.Preset(p, t.Name)
+		info := taskInfo{t.Name, t.Doc, params, map[string]method.Settings{}}
+		for _, name := range methods.Presets() {
+			s, err := methods.Resolve(method.Request{Method: ddiff.Name, Preset: name, Task: t.Name}, total)
 			if err != nil {
 				return err
 			}
-			info.Presets[p] = c
+			info.Presets[name] = s
 		}
 		infos = append(infos, info)
 	}
 	if asJSON {
-		enc := json.NewEncoder(out)
-		enc.SetIndent("", "  ")
-		return enc.Encode(infos)
+		return printJSON(out, infos)
 	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "TASK\tPARAMETERS\tWHAT IS MEASURED")
@@ -65,13 +71,24 @@ func runTasks(out io.Writer, asJSON bool) error {
 		fmt.Fprintf(w, "%s\t%s\t%s\n", t.Name, strings.Join(params, " "), t.About)
 	}
 	fmt.Fprintln(w, "\nPRESET\tTASK\tSTEPS\tGAMMA0\tA\tB\tT_GAMMA\tT0\tSIGMA_RULE")
-	for _, p := range solver.Presets() {
+	for _, name := range methods.Presets() {
 		for _, t := range infos {
-			c := t.Presets[p]
-			fmt.Fprintf(w, "%s\t%s\t%d\t%g\t%g\t%g\t%d\t%d\t%s\n", p, t.Name, c.Steps, c.Gamma0, c.A, c.B, c.TGamma, c.T0, c.SigmaRule)
+			s := t.Presets[name]
+			t0 := s.Value("t0")
+			if t0.Number == float64(total-1) {
+				t0 = parameter.Word(parameter.None)
+			}
+			fmt.Fprintf(w, "%s\t%s\t%d\t%v\t%v\t%v\t%v\t%v\t%v\n", name, t.Name, s.Steps,
+				s.Value("gamma0"), s.Value("a"), s.Value("b"), s.Value("t_gamma"), t0, s.Value("sigma_rule"))
 		}
 	}
-	fmt.Fprintln(w, "\nLengths (size, std, margin) and gamma0 are for 256 pixels and scale with the image.")
-	fmt.Fprintln(w, "METHODS: ddiff, ddiff_hqs (no dual variable), diff_pnp_admm (no noise), diff_pnp_hqs (neither)")
+	fmt.Fprintf(w, "\nThe presets are those of %s; ddiff methods lists the other methods: %s.\n", ddiff.Name, strings.Join(methods.Names()[1:], ", "))
+	fmt.Fprintln(w, "Lengths (size, std, margin) and gamma0 are for 256 pixels and scale with the image.")
 	return w.Flush()
+}
+
+func printJSON(out io.Writer, v any) error {
+	enc := json.NewEncoder(out)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
 }

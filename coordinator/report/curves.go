@@ -17,14 +17,15 @@ const maxCurvePoints = 256
 // curves are the solver's curves of one item as the page's script reads them.
 type curves struct {
 	// Step counts from 1; Timestep is the prior's time index there.
-	Step     []int    `json:"step"`
-	Timestep []int    `json:"t"`
-	Data     []number `json:"data"`
-	Primal   []number `json:"primal"`
-	Dual     []number `json:"dual"`
-	DeltaX   []number `json:"dx"`
-	DeltaZ   []number `json:"dz"`
-	DeltaU   []number `json:"du"`
+	Step     []int `json:"step"`
+	Timestep []int `json:"t"`
+	// Series are the curves of the trace. The page draws those named *_norm and delta_*.
+	Series []series `json:"series"`
+}
+
+type series struct {
+	Name   string   `json:"name"`
+	Values []number `json:"values"`
 }
 
 // number is written with 4 significant digits: more cannot be seen.
@@ -59,18 +60,13 @@ func readCurves(ctx context.Context, store files, e *entry) (*curves, error) {
 
 func thin(t *manifest.Trace) (*curves, error) {
 	steps := len(t.Timestep)
-	for _, series := range []struct {
-		name   string
-		values []float64
-	}{
-		{"data_norm", t.DataNorm}, {"primal_norm", t.PrimalNorm}, {"dual_norm", t.DualNorm},
-		{"delta_x", t.DeltaX}, {"delta_z", t.DeltaZ}, {"delta_u", t.DeltaU},
-	} {
-		if len(series.values) != steps {
-			return nil, fmt.Errorf("%s has %d entries, timestep has %d", series.name, len(series.values), steps)
-		}
-	}
 	c := &curves{Step: []int{}}
+	for _, curve := range t.Curves {
+		if len(curve.Values) != steps {
+			return nil, fmt.Errorf("%s has %d entries, timestep has %d", curve.Name, len(curve.Values), steps)
+		}
+		c.Series = append(c.Series, series{Name: curve.Name})
+	}
 	points := min(steps, maxCurvePoints)
 	for p := range points {
 		k := p
@@ -79,12 +75,9 @@ func thin(t *manifest.Trace) (*curves, error) {
 		}
 		c.Step = append(c.Step, k+1)
 		c.Timestep = append(c.Timestep, t.Timestep[k])
-		c.Data = append(c.Data, number(t.DataNorm[k]))
-		c.Primal = append(c.Primal, number(t.PrimalNorm[k]))
-		c.Dual = append(c.Dual, number(t.DualNorm[k]))
-		c.DeltaX = append(c.DeltaX, number(t.DeltaX[k]))
-		c.DeltaZ = append(c.DeltaZ, number(t.DeltaZ[k]))
-		c.DeltaU = append(c.DeltaU, number(t.DeltaU[k]))
+		for i, curve := range t.Curves {
+			c.Series[i].Values = append(c.Series[i].Values, number(curve.Values[k]))
+		}
 	}
 	return c, nil
 }

@@ -34,7 +34,7 @@ func TestThinKeepsTheEnds(t *testing.T) {
 		if i > 0 && (step <= c.Step[i-1] || step-c.Step[i-1] > 4) {
 			t.Fatalf("steps %d and %d follow each other", c.Step[i-1], step)
 		}
-		if float64(c.Data[i]) != full.DataNorm[step-1] || c.Timestep[i] != full.Timestep[step-1] {
+		if float64(c.Series[0].Values[i]) != full.Curve("data_norm")[step-1] || c.Timestep[i] != full.Timestep[step-1] {
 			t.Fatalf("point %d is not step %d", i, step)
 		}
 	}
@@ -43,7 +43,7 @@ func TestThinKeepsTheEnds(t *testing.T) {
 func TestThinRefusesUnevenTraces(t *testing.T) {
 	t.Parallel()
 	tr := madeUpTrace(5, 1)
-	tr.DualNorm = tr.DualNorm[:3]
+	tr.Curves[2].Values = tr.Curves[2].Values[:3]
 	if _, err := thin(tr); err == nil || !strings.Contains(err.Error(), "dual_norm has 3 entries, timestep has 5") {
 		t.Errorf("error = %v", err)
 	}

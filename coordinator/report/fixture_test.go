@@ -241,17 +241,26 @@ func scene(t *testing.T, side, seed int, noise float64) []byte {
 // madeUpTrace has curves of a plausible shape; they are test data, no solver made them.
 func madeUpTrace(steps, seed int) *manifest.Trace {
 	tr := &manifest.Trace{}
+	shapes := []struct {
+		name  string
+		value func(f, wave float64) float64
+	}{
+		{"data_norm", func(f, wave float64) float64 { return 90*math.Exp(-3*f)*wave + 11 }},
+		{"primal_norm", func(f, wave float64) float64 { return 60*math.Exp(-5*f)*wave + 0.3 }},
+		{"dual_norm", func(f, _ float64) float64 { return 40 * f * math.Exp(-2*f) }},
+		{"delta_x", func(f, wave float64) float64 { return 80 * math.Exp(-6*f) * wave }},
+		{"delta_z", func(f, wave float64) float64 { return 70 * math.Exp(-6.5*f) * wave }},
+		{"delta_u", func(f, wave float64) float64 { return 20 * math.Exp(-4*f) / wave }},
+	}
 	for k := range steps {
-		f := float64(k) / float64(steps)
-		wave := 1 + 0.15*math.Sin(float64(k)*0.9+float64(seed))
 		tr.Timestep = append(tr.Timestep, 1000-1000*(k+1)/steps)
-		tr.Gamma = append(tr.Gamma, 165*(1-f))
-		tr.DataNorm = append(tr.DataNorm, 90*math.Exp(-3*f)*wave+11)
-		tr.PrimalNorm = append(tr.PrimalNorm, 60*math.Exp(-5*f)*wave+0.3)
-		tr.DualNorm = append(tr.DualNorm, 40*f*math.Exp(-2*f))
-		tr.DeltaX = append(tr.DeltaX, 80*math.Exp(-6*f)*wave)
-		tr.DeltaZ = append(tr.DeltaZ, 70*math.Exp(-6.5*f)*wave)
-		tr.DeltaU = append(tr.DeltaU, 20*math.Exp(-4*f)/wave)
+	}
+	for _, shape := range shapes {
+		c := manifest.Curve{Name: shape.name}
+		for k := range steps {
+			c.Values = append(c.Values, shape.value(float64(k)/float64(steps), 1+0.15*math.Sin(float64(k)*0.9+float64(seed))))
+		}
+		tr.Curves = append(tr.Curves, c)
 	}
 	return tr
 }

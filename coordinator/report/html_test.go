@@ -81,16 +81,19 @@ func TestPageDataIsJSON(t *testing.T) {
 	}
 	var data struct {
 		Curves map[string]struct {
-			Step []int
-			T    []int
-			Data []float64
+			Step   []int
+			T      []int
+			Series []struct {
+				Name   string
+				Values []float64
+			}
 		}
 	}
 	if err := json.Unmarshal([]byte(m[1]), &data); err != nil {
 		t.Fatal(err)
 	}
-	if len(data.Curves) != 28 || len(data.Curves["0"].Data) != 100 || data.Curves["0"].T[99] != 0 {
-		t.Errorf("%d curves, the first with %d points", len(data.Curves), len(data.Curves["0"].Data))
+	if c := data.Curves["0"]; len(data.Curves) != 28 || len(c.Series) != 6 || c.Series[0].Name != "data_norm" || len(c.Series[0].Values) != 100 || c.T[99] != 0 {
+		t.Errorf("%d items with curves, the first has %+v", len(data.Curves), c.Series)
 	}
 }
 

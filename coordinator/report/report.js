@@ -78,10 +78,11 @@
 
   // Curves: one SVG with a logarithmic vertical axis per group of norms.
   const svgSpace = "http://www.w3.org/2000/svg";
-  const groups = [
-    { title: "Norms", series: [["data", "‖y − A(z)‖"], ["primal", "‖x − z‖"], ["dual", "‖u‖"]] },
-    { title: "Increments", series: [["dx", "‖Δx‖"], ["dz", "‖Δz‖"], ["du", "‖Δu‖"]] },
-  ];
+  const labels = { data_norm: "‖y − A(z)‖", primal_norm: "‖x − z‖", dual_norm: "‖u‖" };
+  const label = (name) => labels[name] ?? (name.startsWith("delta_") ? `‖Δ${name.slice(6)}‖` : name);
+  const groupsOf = (curves) => [["Norms", (n) => n.endsWith("_norm")], ["Increments", (n) => n.startsWith("delta_")]]
+    .map(([title, drawn]) => ({ title, series: curves.series.filter((s) => drawn(s.name)).map((s) => [s.values, label(s.name)]) }))
+    .filter((group) => group.series.length > 0);
   const box = { width: 300, height: 190, left: 40, right: 6, top: 8, bottom: 32 };
 
   function svg(tag, attributes, text) {
@@ -132,7 +133,7 @@
     figure.append(heading);
 
     const steps = curves.step;
-    const positive = group.series.flatMap(([key]) => curves[key]).filter((v) => v > 0);
+    const positive = group.series.flatMap(([values]) => values).filter((v) => v > 0);
     let low = positive.length ? positive.reduce((a, b) => Math.min(a, b)) : 0.1;
     let high = positive.length ? positive.reduce((a, b) => Math.max(a, b)) : 1;
     if (high / low < 2) { low /= 1.5; high *= 1.5; }
@@ -141,7 +142,7 @@
     const x = (step) => box.left + (last > first ? (step - first) / (last - first) : 0.5) * (box.width - box.left - box.right);
     const y = (v) => box.top + Math.log(high / v) / Math.log(high / low) * (box.height - box.top - box.bottom);
 
-    const ends = group.series.map(([key, label]) => `${label} from ${short(curves[key][0])} to ${short(curves[key].at(-1))}`);
+    const ends = group.series.map(([values, label]) => `${label} from ${short(values[0])} to ${short(values.at(-1))}`);
     const chart = svg("svg", {
       class: "plot", viewBox: `0 0 ${box.width} ${box.height}`, role: "img", tabindex: 0,
       "aria-label": `${group.title} over ${last} solver steps of ${name}: ${ends.join("; ")}`,
@@ -160,10 +161,10 @@
 
     const legend = document.createElement("ul");
     legend.className = "legend";
-    group.series.forEach(([key, label], s) => {
+    group.series.forEach(([values, label], s) => {
       let path = "";
       let pen = "M";
-      curves[key].forEach((v, i) => {
+      values.forEach((v, i) => {
         if (v > 0) {
           path += `${pen}${x(steps[i]).toFixed(1)} ${y(v).toFixed(1)}`;
           pen = "L";
@@ -195,7 +196,7 @@
       cursor.setAttribute("x1", where);
       cursor.setAttribute("x2", where);
       cursor.setAttribute("visibility", "visible");
-      const lines = group.series.map(([key, label]) => `${label}  ${short(curves[key][at])}`);
+      const lines = group.series.map(([values, label]) => `${label}  ${short(values[at])}`);
       tooltip.textContent = `step ${curves.step[at]} · t = ${curves.t[at]}\n${lines.join("\n")}`;
       tooltip.hidden = false;
       const frame = chart.getBoundingClientRect();
@@ -300,7 +301,7 @@
     const curves = data.curves[card.dataset.number];
     if (!curves) continue;
     const name = card.querySelector("h3").textContent;
-    card.querySelector(".charts").append(...groups.map((group) => drawChart(curves, group, name)));
+    card.querySelector(".charts").append(...groupsOf(curves).map((group) => drawChart(curves, group, name)));
   }
   connectZoom(byId("zoom"));
 

@@ -79,7 +79,7 @@ func TestWriteReportsUnreadableArtifacts(t *testing.T) {
 	for _, r := range results[:4] {
 		delete(store.files, manifest.ItemKey(r.Item.ID, manifest.FileRestored))
 	}
-	store.files[manifest.ItemKey(results[5].Item.ID, manifest.FileTrace)] = []byte(`{"timestep":[1,2]}`)
+	store.files[manifest.ItemKey(results[5].Item.ID, manifest.FileTrace)] = []byte(`{"timestep":[1,2],"data_norm":[1]}`)
 	_, err := Write(t.Context(), store, testCampaign(), stream(results))
 	if !errors.Is(err, ErrIncomplete) || !strings.Contains(err.Error(), "and 2 more") {
 		t.Errorf("error = %v, want ErrIncomplete with the number of the others", err)

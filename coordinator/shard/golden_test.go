@@ -66,12 +66,14 @@ func TestGoldenSettings(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join(golden, "settings.tsv"))
 	must(t, err)
 	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
+	p, err := prior.Open(prior.Bundled)
+	must(t, err)
 	if len(lines) != 24 {
 		t.Fatalf("%d settings, want 24", len(lines))
 	}
 	for _, line := range lines {
 		f := strings.Split(line, "\t")
-		cfg, err := shard.Resolve(f[0], manifest.TaskSpec{Name: f[1]}, "ddiff")
+		cfg, err := shard.Catalogue{}.Resolve(f[0], manifest.TaskSpec{Name: f[1]}, "ddiff", p.Schedule)
 		must(t, err)
 		got, err := json.Marshal(cfg)
 		must(t, err)

@@ -8,7 +8,6 @@ import (
 	"fmt"
 
 	"ddiff/manifest"
-	"ddiff/restore/operator"
 	"ddiff/restore/raster"
 )
 
@@ -105,7 +104,7 @@ func (s *Sharder) measuredSize(row manifest.Row, data []byte, p *manifest.Probe)
 			params[k] = v
 		}
 	}
-	shape, err := operator.Builtin().ImageShape(task.Name, params, y.Shape)
+	shape, err := s.cfg.Catalogue.Operators.ImageShape(task.Name, params, y.Shape)
 	if err != nil {
 		return err
 	}

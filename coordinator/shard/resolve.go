@@ -4,90 +4,91 @@ import (
 	"encoding/json"
 
 	"ddiff/manifest"
+	"ddiff/restore/method"
 	"ddiff/restore/operator"
+	"ddiff/restore/parameter"
 	"ddiff/restore/prior"
-	"ddiff/restore/solver"
 )
 
-// Vocabulary is what campaign files may name.
-func Vocabulary() manifest.Vocabulary {
-	v := manifest.Vocabulary{Tasks: map[string][]string{}, Presets: solver.Presets()}
-	for _, t := range operator.Builtin() {
+// Catalogue holds the methods and operators that campaigns can name. The zero value stands for the built-in ones.
+type Catalogue struct {
+	Methods   method.Set
+	Operators operator.Set
+}
+
+// Vocabulary returns the names of the built-in methods and operators.
+func Vocabulary() manifest.Vocabulary { return Catalogue{}.Vocabulary() }
+
+// Vocabulary returns the names that a campaign file may use.
+func (c Catalogue) Vocabulary() manifest.Vocabulary { return c.vocabulary(0) }
+
+// Check validates a campaign against the schedule of its prior as well: the number of steps, and time indices.
+func (c Catalogue) Check(s *manifest.Spec, p *prior.Prior) error {
+	return s.Validate(c.vocabulary(p.Schedule.Steps()))
+}
+
+// vocabulary is for a schedule of total time indices, or 0 while the schedule is unknown.
+func (c Catalogue) vocabulary(total int) manifest.Vocabulary {
+	v := manifest.Vocabulary{
+		Tasks: map[string][]string{}, Parameters: map[string][]manifest.Parameter{}, Presets: c.Methods.Presets(), MaxSteps: total,
+	}
+	for _, t := range c.Operators.Tasks() {
 		v.Tasks[t.Name] = t.Parameters.Names()
 	}
-	for _, m := range solver.Methods() {
-		v.Methods = append(v.Methods, string(m))
+	for _, m := range c.Methods.Infos() {
+		v.Methods = append(v.Methods, m.Name)
+		for _, p := range m.Parameters {
+			p = p.Of(total)
+			v.Parameters[m.Name] = append(v.Parameters[m.Name], manifest.Parameter{
+				Name: p.Name, Words: p.Words(), Numbers: len(p.Choices) == 0,
+				Test: func(v manifest.Value) error { return p.Test(parameter.Value(v)) },
+			})
+		}
 	}
 	return v
 }
 
-// Resolve settles the solver's configuration for a task and method: the preset, the
-// overrides on top of it, the number of steps.
-func Resolve(preset string, task manifest.TaskSpec, method string) (solver.Config, error) {
-	c, err := solver.Preset(preset, task.Name)
-	if err != nil {
-		return c, err
+// Resolve returns the settings of a method for a task: those of the preset, replaced by those of the task. The error wraps
+// method.ErrSetting.
+func (c Catalogue) Resolve(preset string, task manifest.TaskSpec, name string, schedule prior.Schedule) (method.Settings, error) {
+	values := map[string]parameter.Value{}
+	for name, v := range task.Solver {
+		values[name] = parameter.Value(v)
 	}
-	c.Method = solver.Method(method)
-	if task.Steps != 0 {
-		c.Steps = task.Steps
-	}
-	o := task.Solver
-	set(&c.Gamma0, o.Gamma0)
-	set(&c.A, o.A)
-	set(&c.B, o.B)
-	set(&c.TGamma, o.TGamma)
-	set(&c.T0, o.T0)
-	if o.SigmaRule != "" {
-		c.SigmaRule = o.SigmaRule
-	}
-	if o.Gradient != "" {
-		c.Gradient = o.Gradient
-	}
-	return c, c.Validate()
+	return c.Methods.Resolve(method.Request{Method: name, Preset: preset, Task: task.Name, Steps: task.Steps, Values: values}, schedule.Steps())
 }
 
-func set[T any](field, override *T) {
-	if override != nil {
-		*field = *override
-	}
-}
-
-// resolver is Resolve as the manifest asks for it. It also refuses what the worker would
-// refuse: an operator that does not suit the image, more steps than the prior has.
-func resolver(preset string, p *prior.Prior) manifest.Resolver {
-	return func(task manifest.TaskSpec, method string, width, height int) (json.RawMessage, map[string]float64, error) {
-		cfg, err := Resolve(preset, task, method)
+// resolver returns Resolve in the form that manifest needs. It also reports the errors of the worker that follow from the
+// settings alone, such as an operator that does not suit the image.
+func (c Catalogue) resolver(preset string, p *prior.Prior) manifest.Resolver {
+	return func(task manifest.TaskSpec, name string, width, height int) (json.RawMessage, map[string]float64, error) {
+		settings, err := c.Resolve(preset, task, name, p.Schedule)
 		if err != nil {
 			return nil, nil, err
 		}
-		if _, err := solver.Respace(p.Schedule.Steps(), cfg.Steps); err != nil {
-			return nil, nil, err
-		}
-		op, err := operator.Builtin().New(task.Name, task.Params, operator.Shape{Channels: p.Card.Channels, Height: height, Width: width})
+		op, err := c.Operators.New(task.Name, task.Params, operator.Shape{Channels: p.Card.Channels, Height: height, Width: width})
 		if err != nil {
 			return nil, nil, err
 		}
-		raw, err := json.Marshal(cfg)
+		raw, err := json.Marshal(settings)
 		return raw, op.Params, err
 	}
 }
 
-// remembered is what a resolver said.
-type remembered struct {
+// resolved is the answer of a resolver.
+type resolved struct {
 	solver json.RawMessage
 	params map[string]float64
 	err    error
 }
 
-// maxRemembered bounds the memory of a resolver; a dataset with more different settings
-// begins anew.
-const maxRemembered = 1 << 12
+// maxResolved bounds the answers in memory. A dataset with more different settings clears them.
+const maxResolved = 1 << 12
 
-// remember asks a resolver once for each task, method and size: rows rarely differ in them,
-// and making an operator takes longer than all else that sharding does with an item.
-func remember(resolve manifest.Resolver) manifest.Resolver {
-	known := map[string]remembered{}
+// memoize calls a resolver once for each task, method and size. Rows rarely differ in them, and making an operator takes
+// longer than the rest of sharding an item.
+func memoize(resolve manifest.Resolver) manifest.Resolver {
+	known := map[string]resolved{}
 	return func(task manifest.TaskSpec, method string, width, height int) (json.RawMessage, map[string]float64, error) {
 		plain := task
 		plain.Sigma = nil // the noise level changes neither solver nor operator
@@ -97,7 +98,7 @@ func remember(resolve manifest.Resolver) manifest.Resolver {
 		}
 		r, ok := known[string(key)]
 		if !ok {
-			if len(known) == maxRemembered {
+			if len(known) == maxResolved {
 				clear(known)
 			}
 			r.solver, r.params, r.err = resolve(task, method, width, height)

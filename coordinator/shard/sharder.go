@@ -29,6 +29,8 @@ type Config struct {
 	Prior *prior.Prior
 	// Sources reads the files that rows name. Required.
 	Sources sources
+	// Catalogue holds methods and operators. Default: the built-in ones.
+	Catalogue Catalogue
 	// Rows reads the dataset. Default: manifest.Rows.
 	Rows Rows
 	// Skipped is told of files of the dataset that are no images. It may be nil.
@@ -94,7 +96,7 @@ func New(cfg Config) (*Sharder, error) {
 		return nil, fmt.Errorf("configure sharder: %w", err)
 	}
 	cfg = cfg.withDefaults()
-	return &Sharder{cfg: cfg, expand: manifest.NewExpander(cfg.Spec, cfg.Prior.SHA256, remember(resolver(cfg.Spec.Preset, cfg.Prior)))}, nil
+	return &Sharder{cfg: cfg, expand: manifest.NewExpander(cfg.Spec, cfg.Prior.SHA256, memoize(cfg.Catalogue.resolver(cfg.Spec.Preset, cfg.Prior)))}, nil
 }
 
 // Position is where a window begins: its number, and the rows and items before it.

@@ -8,9 +8,11 @@ import (
 	"path/filepath"
 	"strings"
 
+	"ddiff/restore/method"
 	"ddiff/restore/noise"
 	"ddiff/restore/onnx"
 	"ddiff/restore/operator"
+	"ddiff/restore/prior"
 	"ddiff/restore/raster"
 	"ddiff/restore/solver"
 )
@@ -23,7 +25,7 @@ type measured struct {
 	name    string
 	truth   *raster.Image
 	op      *operator.Operator
-	config  solver.Config
+	steps   int
 	problem solver.Problem
 }
 
@@ -45,10 +47,7 @@ func measure(ctx context.Context, cpu *onnx.Runtime, path, task string, size, st
 	if m.op, err = operator.Builtin().New(task, nil, operator.Shape{Channels: m.truth.Channels, Height: size, Width: size}); err != nil {
 		return m, err
 	}
-	if m.config, err = solver.Preset(solver.PresetNatural, task); err != nil {
-		return m, err
-	}
-	m.config.Steps = steps
+	m.steps = steps
 	m.problem.Key = noise.NewKey(sha256.Sum256([]byte("gpu-check " + m.name + " " + task)))
 	if m.problem.Draw, err = m.op.Encode(m.op.Draw(m.problem.Key)); err != nil {
 		return m, err
@@ -65,4 +64,19 @@ func measure(ctx context.Context, cpu *onnx.Runtime, path, task string, size, st
 // image returns a solution as an image.
 func (m measured) image(pix []float32) *raster.Image {
 	return &raster.Image{Channels: m.truth.Channels, Height: m.truth.Height, Width: m.truth.Width, Pix: pix}
+}
+
+// newSolver compiles DDiff with the preset natural for batches of n images. Close it after use.
+func newSolver(rt *onnx.Runtime, p *prior.Prior, op *operator.Operator, steps, n int, build solver.Build) (*solver.Solver, error) {
+	ddiff := method.DDiff()
+	request := method.Request{Method: ddiff.Info().Name, Preset: "natural", Task: op.Task, Steps: steps}
+	settings, err := method.Builtin().Resolve(request, p.Schedule.Steps())
+	if err != nil {
+		return nil, err
+	}
+	run, err := method.NewRun(ddiff, settings, p, op)
+	if err != nil {
+		return nil, err
+	}
+	return solver.New(rt, run, n, build)
 }

@@ -50,7 +50,7 @@ func ServeInference(ctx context.Context, in io.Reader, out io.Writer) (err error
 		return err
 	}
 	v := s.variants[0]
-	solve, err := solver.New(v.rt, p, m.op, m.config, 1, v.build)
+	solve, err := newSolver(v.rt, p, m.op, m.steps, 1, v.build)
 	if err != nil {
 		return err
 	}

@@ -62,12 +62,7 @@ func (s *session) timeSolver(ctx context.Context, v variant, p *prior.Prior, n, 
 	if err != nil {
 		return t, err
 	}
-	config, err := solver.Preset(solver.PresetNatural, speedTask)
-	if err != nil {
-		return t, err
-	}
-	config.Steps = s.cfg.Steps
-	solve, err := solver.New(v.rt, p, op, config, n, v.build)
+	solve, err := newSolver(v.rt, p, op, s.cfg.Steps, n, v.build)
 	if err != nil {
 		return t, err
 	}

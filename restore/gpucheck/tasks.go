@@ -81,17 +81,22 @@ const stepsCompared = 60
 // stepDifference returns the largest difference of x_t and u after one step from equal states, at the beginning, the
 // middle and the end of a run.
 func (m measured) stepDifference(ctx context.Context, cpu *onnx.Runtime, v variant, p *prior.Prior) (float64, error) {
-	m.config.Steps = stepsCompared
+	m.steps = stepsCompared
 	var after [2][]solver.State
 	for i, rt := range []*onnx.Runtime{cpu, v.rt} {
 		var err error
-		if after[i], err = m.steps(ctx, rt, p); err != nil {
+		if after[i], err = m.singleSteps(ctx, rt, p); err != nil {
 			return 0, err
 		}
 	}
 	largest := 0.0
 	for i, s := range after[0] {
-		largest = max(largest, maxAbs(s.X, after[1][i].X), maxAbs(s.U, after[1][i].U))
+		for k, t := range s.Tensors {
+			if t.Name != "x" && t.Name != "u" {
+				continue // for the curves only
+			}
+			largest = max(largest, maxAbs(t.Data, after[1][i].Tensors[k].Data))
+		}
 	}
 	return largest, nil
 }
@@ -99,9 +104,9 @@ func (m measured) stepDifference(ctx context.Context, cpu *onnx.Runtime, v varia
 // errOneStep ends a run after its first step.
 var errOneStep = errors.New("one step is enough")
 
-// steps executes single steps from states as they occur on the way to the photograph.
-func (m measured) steps(ctx context.Context, rt *onnx.Runtime, p *prior.Prior) ([]solver.State, error) {
-	s, err := solver.New(rt, p, m.op, m.config, 1, solver.Build{Chunk: 1})
+// singleSteps executes single steps from states as they occur on the way to the photograph.
+func (m measured) singleSteps(ctx context.Context, rt *onnx.Runtime, p *prior.Prior) ([]solver.State, error) {
+	s, err := newSolver(rt, p, m.op, m.steps, 1, solver.Build{Chunk: 1})
 	if err != nil {
 		return nil, err
 	}
@@ -112,8 +117,8 @@ func (m measured) steps(ctx context.Context, rt *onnx.Runtime, p *prior.Prior) (
 		state.Step = step
 		t := (p.Schedule.Steps() - 1) * (s.Steps() - 1 - step) / (s.Steps() - 1)
 		signal, noise := math.Sqrt(p.Schedule.AlphaBar[t]), math.Sqrt(1-p.Schedule.AlphaBar[t])
-		for i := range state.X {
-			state.X[i] = float32(signal*float64(m.truth.Pix[i]) + noise*float64(state.X[i]))
+		for i, x := range state.Image() {
+			state.Image()[i] = float32(signal*float64(m.truth.Pix[i]) + noise*float64(x))
 		}
 		states := []solver.State{state}
 		err := s.Resume(ctx, []solver.Problem{m.problem}, states, nil, func(int) error { return errOneStep })
@@ -127,7 +132,7 @@ func (m measured) steps(ctx context.Context, rt *onnx.Runtime, p *prior.Prior) (
 
 // solve restores as a worker does.
 func (m measured) solve(ctx context.Context, v variant, p *prior.Prior) (*raster.Image, error) {
-	s, err := solver.New(v.rt, p, m.op, m.config, 1, v.build)
+	s, err := newSolver(v.rt, p, m.op, m.steps, 1, v.build)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"ddiff/restore/method"
 	"ddiff/restore/noise"
 	"ddiff/restore/onnx"
 	"ddiff/restore/onnx/onnxtest"
@@ -99,12 +100,16 @@ func TestOperatorOutsideThePackage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg, err := solver.Preset(solver.PresetNatural, operator.SuperResolution)
+	request := method.Request{Method: "ddiff", Preset: "natural", Task: operator.SuperResolution, Steps: 20}
+	settings, err := method.Builtin().Resolve(request, p.Schedule.Steps())
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg.Steps = 20
-	s, err := solver.New(rt, p, op, cfg, 1, solver.Build{})
+	run, err := method.NewRun(method.DDiff(), settings, p, op)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := solver.New(rt, run, 1, solver.Build{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,35 +34,101 @@ type Parameter struct {
 	Integer bool
 	// Choices are the values of a text, the default first. Empty: a number.
 	Choices []string
+	// Time: the number is an index of the prior's schedule, an integer from 0 to its length T. See [Parameter.Of].
+	Time bool
+	// Off documents the effect of the word [None] in a few words. Empty: the word is not accepted.
+	Off string
 }
 
-// Range is the range for people: "[0, 1]", "(0, 64]", "integers in [2, 16]", "ddpm or full".
+// None is the word for T−1, the first time of a run: it disables an effect at times above the parameter's.
+const None = "none"
+
+// maxTime bounds time indices while the schedule is unknown; no schedule is longer.
+const maxTime = 100_000
+
+// Of returns the parameter with the range of a time index narrowed to a schedule of length total.
+func (p Parameter) Of(total int) Parameter {
+	if p.Time {
+		p.Max = float64(total)
+	}
+	return p
+}
+
+// Kind is "number", "integer", "time" or "choice".
+func (p Parameter) Kind() string {
+	switch {
+	case len(p.Choices) > 0:
+		return "choice"
+	case p.Time:
+		return "time"
+	case p.Integer:
+		return "integer"
+	}
+	return "number"
+}
+
+// Start is the default as a value.
+func (p Parameter) Start() Value {
+	if len(p.Choices) > 0 {
+		return Word(p.Choices[0])
+	}
+	return Number(p.Default)
+}
+
+// Words lists the accepted words.
+func (p Parameter) Words() []string {
+	if p.Off != "" {
+		return []string{None}
+	}
+	return p.Choices
+}
+
+// Range is the range for people: "[0, 1]", "(0, 64]", "integers in [2, 16]", "integers in [0, T] or none",
+// "ddpm or full".
 func (p Parameter) Range() string {
 	if len(p.Choices) > 0 {
 		return strings.Join(p.Choices, " or ")
 	}
-	open, kind := "[", ""
+	open, kind, top, word := "[", "", fmt.Sprintf("%g", p.Max), ""
 	if p.Open {
 		open = "("
 	}
-	if p.Integer {
+	if p.Integer || p.Time {
 		kind = "integers in "
 	}
-	return fmt.Sprintf("%s%s%g, %g]", kind, open, p.Min, p.Max)
+	if p.Time && p.Max == 0 {
+		top = "T"
+	}
+	if p.Off != "" {
+		word = " or " + None
+	}
+	return fmt.Sprintf("%s%s%g, %s]%s", kind, open, p.Min, top, word)
 }
 
 // Check returns ErrInvalid for a number out of range, which NaN is too.
-func (p Parameter) Check(v float64) error {
-	if !(v >= p.Min && v <= p.Max) || p.Open && v == p.Min || p.Integer && v != math.Trunc(v) {
-		return fmt.Errorf("%w %s: %g is outside %s", ErrInvalid, p.Name, v, p.Range())
+func (p Parameter) Check(v float64) error { return p.CheckValue(Number(v)) }
+
+// CheckValue returns ErrInvalid for a number out of range and for a word that the parameter does not accept.
+func (p Parameter) CheckValue(v Value) error {
+	if err := p.Test(v); err != nil {
+		return fmt.Errorf("%w %s: %w", ErrInvalid, p.Name, err)
 	}
 	return nil
 }
 
-// CheckText returns ErrInvalid for a text that is not one of the choices.
-func (p Parameter) CheckText(v string) error {
-	if !slices.Contains(p.Choices, v) {
-		return fmt.Errorf("%w %s: %q is not %s", ErrInvalid, p.Name, v, p.Range())
+// Test is CheckValue with an error that names the value and the range, but not the parameter.
+func (p Parameter) Test(v Value) error {
+	x, top := v.Number, p.Max
+	if p.Time && top == 0 {
+		top = maxTime
+	}
+	switch {
+	case v.Word != "" && slices.Contains(p.Words(), v.Word):
+		return nil
+	case len(p.Choices) > 0:
+		return fmt.Errorf("%v is not %s", v, p.Range())
+	case v.Word != "", !(x >= p.Min && x <= top), p.Open && x == p.Min, (p.Integer || p.Time) && x != math.Trunc(x):
+		return fmt.Errorf("%v is outside %s", v, p.Range())
 	}
 	return nil
 }

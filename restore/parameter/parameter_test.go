@@ -1,9 +1,11 @@
 package parameter_test
 
 import (
+	"encoding/json"
 	"errors"
 	"maps"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -49,13 +51,48 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-func TestText(t *testing.T) {
+func TestWords(t *testing.T) {
 	t.Parallel()
-	p := parameter.Parameter{Name: "rule", Choices: []string{"ddpm", "full"}}
-	if err := p.CheckText("full"); err != nil {
-		t.Error(err)
+	rule := parameter.Parameter{Name: "rule", Choices: []string{"ddpm", "full"}}
+	time := parameter.Parameter{Name: "t0", Time: true, Off: "no noise", Default: 300}
+	always := parameter.Parameter{Name: "t_gamma", Time: true}
+	for _, c := range []struct {
+		p     parameter.Parameter
+		value parameter.Value
+		want  string // of the error, empty for none
+	}{
+		{rule, parameter.Word("full"), ""},
+		{rule, parameter.Word("half"), "rule: half is not ddpm or full"},
+		{rule, parameter.Number(1), "rule: 1 is not ddpm or full"},
+		{time, parameter.Word("none"), ""},
+		{time, parameter.Number(2000), ""},
+		{time.Of(1000), parameter.Number(1000), ""},
+		{time.Of(1000), parameter.Number(1001), "t0: 1001 is outside integers in [0, 1000] or none"},
+		{time, parameter.Number(2.5), "t0: 2.5 is outside integers in [0, T] or none"},
+		{time, parameter.Number(-1), "t0: -1 is outside"},
+		{time, parameter.Word("never"), "t0: never is outside integers in [0, T] or none"},
+		{always, parameter.Word("none"), "t_gamma: none is outside integers in [0, T]"},
+		{list[0], parameter.Word("many"), "std: many is outside (0, 64]"},
+	} {
+		err := c.p.CheckValue(c.value)
+		if c.want == "" && err != nil || c.want != "" && (!errors.Is(err, parameter.ErrInvalid) || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s = %v: error %v, want %q", c.p.Name, c.value, err, c.want)
+		}
 	}
-	if err := p.CheckText("half"); !errors.Is(err, parameter.ErrInvalid) || !strings.Contains(err.Error(), `"half" is not ddpm or full`) {
-		t.Errorf("error %v", err)
+	if got := rule.Start(); got != parameter.Word("ddpm") {
+		t.Errorf("default %v, want the first choice", got)
+	}
+}
+
+func TestValueJSON(t *testing.T) {
+	t.Parallel()
+	in := []parameter.Value{parameter.Number(0.1), parameter.Number(90), parameter.Word("none")}
+	data, err := json.Marshal(in)
+	if err != nil || string(data) != `[0.1,90,"none"]` {
+		t.Fatalf("%s, %v", data, err)
+	}
+	var out []parameter.Value
+	if err := json.Unmarshal(data, &out); err != nil || !slices.Equal(in, out) {
+		t.Errorf("%v, %v; want %v", out, err, in)
 	}
 }

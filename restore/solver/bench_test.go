@@ -18,8 +18,7 @@ func BenchmarkStepWithoutNetwork(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/batch=%d", info.Name, n), func(b *testing.B) {
 				p := gaussianPrior(b, n, shape, slices.Repeat([]float32{0.1}, shape.Size()))
 				op := newOperator(b, info.Name, shape)
-				cfg := config(b, info.Name, 50)
-				cfg.T0 = 0
+				cfg := with(config(b, info.Name, 50), "t0", 0)
 				s := newSolver(b, p, op, cfg, n, 0)
 				probs := problems(b, op, n, 0.05)
 				for b.Loop() {

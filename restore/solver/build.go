@@ -1,11 +1,15 @@
 package solver
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
 	"ddiff/restore/onnx"
 )
+
+// ErrConfig reports a build setting that is unknown or out of range. The message names the setting.
+var ErrConfig = errors.New("solver setting")
 
 // Form is how the steps of a call lie in the model.
 type Form string

@@ -20,12 +20,9 @@ type call struct {
 	sess   *onnx.Session
 }
 
-// sharedNames are the inputs that all calls of a solver read.
-var sharedNames = []string{"x", "u", "x_before", "z_before", "y", "draws"}
-
 // compile builds and compiles the model of k steps, and the tensors that are not there yet.
 func (s *Solver) compile(form Form, k int) (c *call, err error) {
-	b := builder{s.cfg, s.op, s.prior, s.build}
+	b := builder{s.run, s.build}
 	b.build.Form = form
 	m, err := b.chunk(s.n, k)
 	if err != nil {
@@ -41,7 +38,7 @@ func (s *Solver) compile(form Form, k int) (c *call, err error) {
 	var names []string
 	for _, v := range m.inputs {
 		tensors := c.own
-		if slices.Contains(sharedNames, v.Name) {
+		if b.shared(v.Name) {
 			tensors = s.in
 		}
 		t, ok := tensors[v.Name]
@@ -54,14 +51,15 @@ func (s *Solver) compile(form Form, k int) (c *call, err error) {
 		names = append(names, v.Name)
 		c.inputs = append(c.inputs, t)
 	}
+	tensors := len(s.run.Info.State)
 	if s.state == nil {
-		if s.state, err = onnx.NewTensors(m.outputs[:4]...); err != nil {
+		if s.state, err = onnx.NewTensors(m.outputs[:tensors]...); err != nil {
 			return c, err
 		}
 	}
-	c.curves = m.outputs[4:]
-	if c.sess, err = s.rt.NewSession(m.model, names, outputNames); err != nil {
-		return c, fmt.Errorf("compile %s for %s, batch %d: %w", s.cfg.Method, s.op.Task, s.n, err)
+	c.curves = m.outputs[tensors:]
+	if c.sess, err = s.rt.NewSession(m.model, names, b.outputs()); err != nil {
+		return c, fmt.Errorf("compile %s for %s, batch %d: %w", s.run.Info.Name, s.run.Operator.Task, s.n, err)
 	}
 	return c, nil
 }
@@ -79,13 +77,12 @@ func (c *call) close() error {
 	return c.sess.Close()
 }
 
-// run makes count steps from step at, with the noise of the whole chunk.
-func (s *Solver) run(ctx context.Context, at, count int, noise []float32, curves []Curves) error {
+// makeSteps makes count steps from step at, with the noise of the whole chunk, one slice per draw.
+func (s *Solver) makeSteps(ctx context.Context, at, count int, noise [][]float32, curves []Curves) error {
 	if count == s.k || s.main.form == FormLoop {
 		return s.advance(ctx, s.main, at, count, noise, curves)
 	}
-	// A model without a loop makes all its steps or none: the rest of the run is made by one
-	// that makes a single step.
+	// A model without a loop makes a fixed number of steps: a model of one step makes the rest of the run.
 	if s.single == nil {
 		c, err := s.compile(FormSingle, 1)
 		if err != nil {
@@ -93,9 +90,13 @@ func (s *Solver) run(ctx context.Context, at, count int, noise []float32, curves
 		}
 		s.single = c
 	}
-	size := len(noise) / s.k
 	for j := range count {
-		if err := s.advance(ctx, s.single, at+j, 1, noise[j*size:(j+1)*size], curves); err != nil {
+		step := make([][]float32, len(noise))
+		for d, all := range noise {
+			size := len(all) / s.k
+			step[d] = all[j*size : (j+1)*size]
+		}
+		if err := s.advance(ctx, s.single, at+j, 1, step, curves); err != nil {
 			return err
 		}
 	}
@@ -103,13 +104,13 @@ func (s *Solver) run(ctx context.Context, at, count int, noise []float32, curves
 }
 
 // advance makes count steps from step at in one call, and moves the new state to the inputs.
-func (s *Solver) advance(ctx context.Context, c *call, at, count int, noise []float32, curves []Curves) error {
+func (s *Solver) advance(ctx context.Context, c *call, at, count int, noise [][]float32, curves []Curves) error {
 	s.fill(c, at, count, noise)
-	norms := make([]onnx.Value, len(c.curves))
+	outs := make([]onnx.Value, len(c.curves))
 	for i, v := range c.curves {
-		norms[i] = onnx.Value{Name: v.Name, DType: v.DType, Dims: []int{count, s.n}}
+		outs[i] = onnx.Value{Name: v.Name, DType: v.DType, Dims: []int{count, s.n}}
 	}
-	values, err := onnx.NewTensors(norms...)
+	values, err := onnx.NewTensors(outs...)
 	if err != nil {
 		return err
 	}
@@ -117,12 +118,12 @@ func (s *Solver) advance(ctx context.Context, c *call, at, count int, noise []fl
 	if err := c.sess.Run(ctx, c.inputs, slices.Concat(s.state, values)); err != nil {
 		return err
 	}
-	for i, name := range []string{"x", "u", "x_before", "z_before"} {
-		copy(s.in[name].F32, s.state[i].F32)
+	for i, t := range s.run.Info.State {
+		copy(s.in[stateInput(t.Name)].F32, s.state[i].F32)
 	}
-	for _, v := range values {
+	for i, v := range values {
 		if _, ok := raster.Finite(v.F32); !ok {
-			return fmt.Errorf("%w: a norm is not finite: the step size gamma0 %g is too large, or the measurement has extreme values", ErrDiverged, s.cfg.Gamma0)
+			return fmt.Errorf("%w: %s is not finite: the measurement has extreme values, or %s", ErrDiverged, s.run.Computed()[i], s.tooLarge())
 		}
 	}
 	for i := range curves {
@@ -134,20 +135,25 @@ func (s *Solver) advance(ctx context.Context, c *call, at, count int, noise []fl
 }
 
 // fill gives a call the inputs of its steps.
-func (s *Solver) fill(c *call, at, count int, noise []float32) {
+func (s *Solver) fill(c *call, at, count int, noise [][]float32) {
 	if c.form == FormLoop {
-		c.own["trip"].I64[0] = int64(count)
-		copy(c.own["noise"].F32, noise)
+		c.own[inputTrip].I64[0] = int64(count)
+		for d, name := range s.run.Info.Draws {
+			copy(c.own[drawInput(name)].F32, noise[d])
+		}
 		for j := range count {
-			c.own["time"].I64[j] = int64(s.steps[at+j].t)
-			copy(c.own["scalars"].F32[j*scalars:], s.table[at+j][:])
+			row := s.run.Row(at + j)
+			c.own[inputTime].I64[j] = int64(s.run.Steps[at+j].Time)
+			copy(c.own[inputScalars].F32[j*len(row):], row)
 		}
 		return
 	}
-	size := len(noise) / c.k
 	for j := range count {
-		c.own[stepInput("time", j)].I64[0] = int64(s.steps[at+j].t)
-		copy(c.own[stepInput("scalars", j)].F32, s.table[at+j][:])
-		copy(c.own[stepInput("noise", j)].F32, noise[j*size:])
+		c.own[stepInput(inputTime, j)].I64[0] = int64(s.run.Steps[at+j].Time)
+		copy(c.own[stepInput(inputScalars, j)].F32, s.run.Row(at+j))
+		for d, name := range s.run.Info.Draws {
+			size := len(noise[d]) / c.k
+			copy(c.own[stepInput(drawInput(name), j)].F32, noise[d][j*size:(j+1)*size])
+		}
 	}
 }

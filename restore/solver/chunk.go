@@ -4,25 +4,51 @@ import (
 	"fmt"
 	"slices"
 
+	"ddiff/restore/method"
 	"ddiff/restore/onnx"
 )
 
-// outputNames are the outputs of the model of a chunk, in the order of the session.
-var outputNames = []string{"x_next", "u_next", "x_last", "z_last", "data_norm", "primal_norm", "dual_norm", "delta_x", "delta_z"}
+// The inputs of a chunk's model.
+const (
+	inputTrip        = "trip" // FormLoop: the number of steps to make
+	inputTime        = "time"
+	inputScalars     = "scalars"
+	inputMeasurement = "y"
+	inputMask        = "draws"
+)
+
+func stateInput(name string) string  { return "state " + name }
+func stateOutput(name string) string { return "next " + name }
+func drawInput(name string) string   { return "draw " + name }
+func curveOutput(name string) string { return "curve " + name }
+
+// stepInput names an input of step j of a model without a loop.
+func stepInput(name string, j int) string { return fmt.Sprintf("%s_%d", name, j) }
+
+// builder builds the model of a chunk.
+type builder struct {
+	run   *method.Run
+	build Build
+}
 
 // chunk is the model that makes the steps of one call.
 type chunk struct {
 	model []byte
-	// inputs are in any order, outputs in that of outputNames; the norms among the outputs
+	// inputs are in any order. The outputs are the state and the computed curves, in declared order; the curves
 	// have shape [steps made, n].
 	inputs, outputs []onnx.Value
 }
 
-// chunk builds the model that makes k steps of n images. Its inputs are fixed in shape. In
-// FormLoop the inputs of the steps are the rows of tables, and "trip" says how many of the
-// steps to make; otherwise each step has inputs of its own, see stepInput.
+// shared tells whether all calls of a solver read an input.
+func (b builder) shared(name string) bool {
+	return name == inputMeasurement || name == inputMask ||
+		slices.ContainsFunc(b.run.Info.State, func(t method.Tensor) bool { return name == stateInput(t.Name) })
+}
+
+// chunk builds the model that makes k steps of n images. Its inputs have fixed shapes. In FormLoop the inputs of the
+// steps are the rows of tables; otherwise each step has inputs of its own, see stepInput.
 func (b builder) chunk(n, k int) (chunk, error) {
-	g := onnx.NewGraph(b.prior.Opset())
+	g := onnx.NewGraph(b.run.Prior.Opset())
 	g.Half(b.build.Precision == FP16)
 	var c chunk
 	input := func(name string, t onnx.DType, dims ...int) onnx.Value {
@@ -30,72 +56,94 @@ func (b builder) chunk(n, k int) (chunk, error) {
 		c.inputs = append(c.inputs, v)
 		return v
 	}
-	image := b.op.Image.Dims(n)
-	start := state{
-		x: input("x", onnx.Float, image...), u: input("u", onnx.Float, image...),
-		xBefore: input("x_before", onnx.Float, image...), zBefore: input("z_before", onnx.Float, image...),
+	dims := b.run.StateDims(n)
+	var in method.Inputs
+	for _, t := range b.run.Info.State {
+		in.State = append(in.State, input(stateInput(t.Name), onnx.Float, dims...))
 	}
-	f := fixed{y: input("y", onnx.Float, b.op.MeasurementDims(n)...)}
-	if dims := b.op.ParameterDims(n); dims != nil {
-		f.draws = input("draws", onnx.Float, dims...)
+	in.Measurement = input(inputMeasurement, onnx.Float, b.run.Operator.MeasurementDims(n)...)
+	if d := b.run.Operator.ParameterDims(n); d != nil {
+		in.Mask = input(inputMask, onnx.Float, d...)
+	}
+	// step adds the inputs of one step, or with lead the tables of several.
+	step := func(name func(string) string, lead ...int) method.Inputs {
+		at := in
+		at.Time = input(name(inputTime), onnx.Int64, append(slices.Clone(lead), 1)...)
+		at.Scalars = input(name(inputScalars), onnx.Float, append(slices.Clone(lead), len(b.run.Row(0)))...)
+		at.Draws = nil
+		for _, d := range b.run.Info.Draws {
+			at.Draws = append(at.Draws, input(name(drawInput(d)), onnx.Float, slices.Concat(lead, dims)...))
+		}
+		return at
 	}
 	var err error
 	if b.build.Form == FormLoop {
-		trip := input("trip", onnx.Int64, 1)
-		table := perStep{input("time", onnx.Int64, k, 1), input("scalars", onnx.Float, k, scalars), input("noise", onnx.Float, append([]int{k}, image...)...)}
-		c.outputs, err = b.loop(g, trip, start, f, table)
+		trip := input(inputTrip, onnx.Int64, 1)
+		c.outputs, err = b.loop(g, trip, step(func(s string) string { return s }, k))
 	} else {
-		rows := make([]perStep, k)
-		for j := range rows {
-			rows[j] = perStep{input(stepInput("time", j), onnx.Int64, 1), input(stepInput("scalars", j), onnx.Float, scalars), input(stepInput("noise", j), onnx.Float, image...)}
+		steps := make([]method.Inputs, k)
+		for j := range steps {
+			steps[j] = step(func(s string) string { return stepInput(s, j) })
 		}
-		c.outputs, err = b.unrolled(g, start, f, rows)
+		c.outputs, err = b.unrolled(g, steps)
 	}
 	if err != nil {
 		return chunk{}, fmt.Errorf("build step: %w", err)
 	}
-	for i, v := range c.outputs {
-		g.Output(outputNames[i], v)
-		c.outputs[i].Name = outputNames[i]
+	for i, name := range b.outputs() {
+		g.Output(name, c.outputs[i])
+		c.outputs[i].Name = name
 	}
 	c.model, err = g.Marshal("ddiff")
 	return c, err
 }
 
-// stepInput names an input of step j of a model without a loop.
-func stepInput(name string, j int) string { return fmt.Sprintf("%s_%d", name, j) }
-
-func (s state) values() []onnx.Value { return []onnx.Value{s.x, s.u, s.xBefore, s.zBefore} }
+// outputs names the outputs of the model.
+func (b builder) outputs() []string {
+	var out []string
+	for _, t := range b.run.Info.State {
+		out = append(out, stateOutput(t.Name))
+	}
+	for _, c := range b.run.Computed() {
+		out = append(out, curveOutput(c))
+	}
+	return out
+}
 
 // loop makes the steps with the runtime's Loop.
-func (b builder) loop(g *onnx.Graph, trip onnx.Value, start state, f fixed, table perStep) ([]onnx.Value, error) {
+func (b builder) loop(g *onnx.Graph, trip onnx.Value, tables method.Inputs) ([]onnx.Value, error) {
 	var inner error
-	final, curves := g.Loop(trip, start.values(), func(body *onnx.Graph, i onnx.Value, s []onnx.Value) (next, collect []onnx.Value) {
-		at := perStep{body.Gather(table.time, i), body.Gather(table.scalars, i), body.Gather(table.noise, i)}
-		st, norms, err := b.step(body, state{s[0], s[1], s[2], s[3]}, f, at)
-		inner = err
-		if err != nil {
-			return s, nil
+	final, curves := g.Loop(trip, tables.State, func(body *onnx.Graph, i onnx.Value, state []onnx.Value) (next, collect []onnx.Value) {
+		at := tables
+		at.State, at.Time, at.Scalars, at.Draws = state, body.Gather(tables.Time, i), body.Gather(tables.Scalars, i), nil
+		for _, d := range tables.Draws {
+			at.Draws = append(at.Draws, body.Gather(d, i))
 		}
-		return st.values(), norms
+		next, collect, inner = b.run.Build(body, at)
+		if inner != nil {
+			return state, nil
+		}
+		return next, collect
 	})
 	return slices.Concat(final, curves), inner
 }
 
 // unrolled makes the steps one after the other.
-func (b builder) unrolled(g *onnx.Graph, s state, f fixed, rows []perStep) ([]onnx.Value, error) {
-	curves := make([][]onnx.Value, len(outputNames)-len(s.values())) // by norm, then by step
-	for _, at := range rows {
-		var norms []onnx.Value
-		var err error
-		if s, norms, err = b.step(g, s, f, at); err != nil {
+func (b builder) unrolled(g *onnx.Graph, steps []method.Inputs) ([]onnx.Value, error) {
+	state := steps[0].State
+	curves := make([][]onnx.Value, len(b.run.Computed())) // by curve, then by step
+	for _, at := range steps {
+		at.State = state
+		next, values, err := b.run.Build(g, at)
+		if err != nil {
 			return nil, err
 		}
-		for i, v := range norms {
+		state = next
+		for i, v := range values {
 			curves[i] = append(curves[i], g.Reshape(v, 1, v.Dims[0]))
 		}
 	}
-	outs := s.values()
+	outs := slices.Clone(state)
 	for _, c := range curves {
 		if len(c) == 1 {
 			outs = append(outs, c[0])

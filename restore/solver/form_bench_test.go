@@ -37,11 +37,7 @@ func timeForms(b *testing.B, rt *onnx.Runtime, size, n, steps int, builds []Buil
 	var solvers []*Solver
 	for _, build := range builds {
 		begin := time.Now()
-		s, err := New(rt, p, op, cfg, n, build)
-		if err != nil {
-			b.Fatal(err)
-		}
-		b.Cleanup(func() { s.Close() })
+		s := compile(b, rt, newRun(b, p, op, cfg), n, build)
 		b.Logf("%s K=%d: compiled in %v", build.Form, s.Build().Chunk, time.Since(begin).Round(time.Millisecond))
 		solvers = append(solvers, s)
 	}

@@ -21,11 +21,7 @@ func TestFormsAgree(t *testing.T) {
 	probs := problems(t, op, 2, 0.05)
 	var want []Solution
 	for _, build := range []Build{{Form: FormLoop, Chunk: 4}, {Form: FormUnrolled, Chunk: 4}, {Form: FormSingle}} {
-		s, err := New(onnxtest.Runtime(t), p, op, cfg, 2, build)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { s.Close() })
+		s := compile(t, onnxtest.Runtime(t), newRun(t, p, op, cfg), 2, build)
 		got, err := s.Solve(context.Background(), probs, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -37,10 +33,8 @@ func TestFormsAgree(t *testing.T) {
 			if d := maxAbs(got[i].X, want[i].X); d > 1e-4 {
 				t.Errorf("%s: image %d differs by %.2g", build.Form, i, d)
 			}
-			for name, c := range map[string][2][]float64{
-				"data": {got[i].Curves.Data, want[i].Curves.Data}, "dual": {got[i].Curves.Dual, want[i].Curves.Dual},
-				"delta z": {got[i].Curves.DeltaZ, want[i].Curves.DeltaZ},
-			} {
+			for k, c := range want[i].Curves.Curves {
+				name, c := c.Name, [2][]float64{got[i].Curves.Curves[k].Values, c.Values}
 				if !slices.EqualFunc(c[0], c[1], func(a, b float64) bool { return math.Abs(a-b) <= 1e-4*math.Max(1, b) }) {
 					t.Errorf("%s: image %d, %s: %v, want %v", build.Form, i, name, c[0], c[1])
 				}
@@ -57,11 +51,7 @@ func TestPrecision(t *testing.T) {
 	probs := problems(t, op, 1, 0.05)
 	var answers [][]float32
 	for _, precision := range Precisions() {
-		s, err := New(onnxtest.Runtime(t), p, op, cfg, 1, Build{Precision: precision})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { s.Close() })
+		s := compile(t, onnxtest.Runtime(t), newRun(t, p, op, cfg), 1, Build{Precision: precision})
 		got, err := s.Solve(context.Background(), probs, nil)
 		if err != nil {
 			t.Fatal(err)

@@ -3,11 +3,14 @@ package solver
 import (
 	"context"
 	"math"
+	"slices"
 	"testing"
 
+	"ddiff/restore/method"
 	"ddiff/restore/noise"
 	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/operator"
+	"ddiff/restore/prior"
 )
 
 // With independent Gaussian pixels N(0, S) as prior and a linear A everything is known in
@@ -49,16 +52,13 @@ func TestGaussianPriorFixedPoint(t *testing.T) {
 			}
 
 			const at, gamma, steps = 2, 0.2, 3000
-			s := newSolver(t, p, op, Config{
-				Method: DDiff, Steps: 50, Gamma0: gamma, A: 1, B: 1, SigmaRule: SigmaFull, Gradient: GradientSquared,
-			}, 1, 0)
-			alpha := p.Schedule.AlphaBar[at]
-			hold := step{t: at, alpha: alpha, next: alpha, sigma: math.Sqrt(1 - alpha), gamma: gamma}
-			s.steps, s.table = nil, nil
-			for range steps {
-				s.steps = append(s.steps, hold)
-				s.table = append(s.table, hold.coefficients(DDiff, p.Card.Prediction))
+			cfg := with(config(t, op.Task, 50), "gamma0", gamma, "a", 1, "b", 1, "sigma_rule", "full", "gradient", method.GradientSquared)
+			run, err := method.NewRun(held{method.DDiff(), at, steps}, cfg, p, op)
+			if err != nil {
+				t.Fatal(err)
 			}
+			s := compile(t, onnxtest.Runtime(t), run, 1, Build{})
+			alpha := p.Schedule.AlphaBar[at]
 			got, err := s.Solve(context.Background(), []Problem{{Y: y, Draw: draw, Key: key}}, nil)
 			if err != nil {
 				t.Fatal(err)
@@ -76,12 +76,30 @@ func TestGaussianPriorFixedPoint(t *testing.T) {
 					t.Fatalf("pixel %d: fixed point %.4f far from the MAP estimate %.4f", i, fixed[i], mapEstimate[i])
 				}
 			}
-			last := len(got[0].Curves.Primal) - 1
-			if r := got[0].Curves.Primal[last]; r > 1e-4 {
+			primal := got[0].Curves.Curve("primal_norm")
+			if r := primal[len(primal)-1]; r > 1e-4 {
 				t.Errorf("‖x − z‖ is %.2g at the end, want 0", r)
 			}
 		})
 	}
+}
+
+// held is DDiff that stays at one time, with the full rule and without added noise.
+type held struct {
+	method.Method
+	at, steps int
+}
+
+func (h held) Plan(s method.Settings, schedule prior.Schedule, image operator.Shape) ([]method.Step, error) {
+	plan, err := h.Method.Plan(s, schedule, image)
+	if err != nil {
+		return nil, err
+	}
+	hold := plan[len(plan)-1]
+	hold.Time = h.at
+	hold.Scalars["next_of_x"] = math.Sqrt(schedule.AlphaBar[h.at])
+	hold.Scalars["next_of_u"], hold.Scalars["next_of_xt"] = hold.Scalars["next_of_x"], 0
+	return slices.Repeat([]method.Step{hold}, h.steps), nil
 }
 
 // columns is A as a dense matrix, from the compiled operator.

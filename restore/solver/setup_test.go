@@ -6,10 +6,12 @@ import (
 	"strconv"
 	"testing"
 
+	"ddiff/restore/method"
 	"ddiff/restore/noise"
 	"ddiff/restore/onnx"
 	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/operator"
+	"ddiff/restore/parameter"
 	"ddiff/restore/prior"
 )
 
@@ -31,9 +33,60 @@ func newOperator(t testing.TB, task string, shape operator.Shape) *operator.Oper
 	return op
 }
 
-func newSolver(t testing.TB, p *prior.Prior, op *operator.Operator, cfg Config, n, k int) *Solver {
+// config is DDiff with the preset natural.
+func config(t testing.TB, task string, steps int) method.Settings {
 	t.Helper()
-	s, err := New(onnxtest.Runtime(t), p, op, cfg, n, Build{Chunk: k})
+	return resolve(t, method.Request{Method: "ddiff", Preset: "natural", Task: task, Steps: steps})
+}
+
+func resolve(t testing.TB, r method.Request) method.Settings {
+	t.Helper()
+	s, err := method.Builtin().Resolve(r, 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// with changes settings, given as names and numbers or words in turn.
+func with(s method.Settings, changes ...any) method.Settings {
+	for i := 0; i < len(changes); i += 2 {
+		v := parameter.Value{}
+		switch x := changes[i+1].(type) {
+		case float64:
+			v.Number = x
+		case int:
+			v.Number = float64(x)
+		case string:
+			v.Word = x
+		}
+		s = s.With(changes[i].(string), v)
+	}
+	return s
+}
+
+// newRun plans a run of a built-in method.
+func newRun(t testing.TB, p *prior.Prior, op *operator.Operator, s method.Settings) *method.Run {
+	t.Helper()
+	m, err := method.Builtin().Find(s.Method)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, err := method.NewRun(m, s, p, op)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return run
+}
+
+func newSolver(t testing.TB, p *prior.Prior, op *operator.Operator, s method.Settings, n, k int) *Solver {
+	t.Helper()
+	return compile(t, onnxtest.Runtime(t), newRun(t, p, op, s), n, Build{Chunk: k})
+}
+
+func compile(t testing.TB, rt *onnx.Runtime, run *method.Run, n int, build Build) *Solver {
+	t.Helper()
+	s, err := New(rt, run, n, build)
 	if err != nil {
 		t.Fatal(err)
 	}

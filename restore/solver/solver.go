@@ -5,14 +5,13 @@ import (
 	"errors"
 	"fmt"
 
+	"ddiff/restore/method"
 	"ddiff/restore/noise"
 	"ddiff/restore/onnx"
-	"ddiff/restore/operator"
-	"ddiff/restore/prior"
 	"ddiff/restore/raster"
 )
 
-// ErrDiverged: the state is no longer finite; the step size is too large for the problem.
+// ErrDiverged reports a state or curve that is not finite: the step size is too large for the problem.
 var ErrDiverged = errors.New("diverged")
 
 // Problem is one image to restore.
@@ -21,17 +20,8 @@ type Problem struct {
 	Y []float32
 	// Draw is the encoded mask or kernel, nil for operators without.
 	Draw []float32
-	// Key draws x_T and the noise of the steps.
+	// Key draws the initial state and the noise of the steps.
 	Key noise.Key
-}
-
-// State is the state of one image between two steps; it is all that is needed to go on.
-type State struct {
-	// Step is the number of steps made.
-	Step int
-	// X is x_t, U the dual variable; XBefore and ZBefore are the last x and z, for the
-	// curves. All have the image's shape.
-	X, U, XBefore, ZBefore []float32
 }
 
 // Solution is one restored image.
@@ -42,52 +32,29 @@ type Solution struct {
 	Curves Curves
 }
 
-// Curves are norms per step over one whole image, as the model computed them.
-type Curves struct {
-	Time                   []int
-	Gamma                  []float64
-	Data, Primal, Dual     []float64 // ‖y − A(z)‖, ‖x − z‖, ‖u‖ after the step
-	DeltaX, DeltaZ, DeltaU []float64 // increments; the first is measured from zero
-}
-
-// Solver solves batches of one size for one operator, prior and configuration. It is used
-// by one goroutine at a time.
+// Solver solves batches of one size for one run. It is used by one goroutine at a time.
 type Solver struct {
-	cfg    Config
-	op     *operator.Operator
-	prior  *prior.Prior
+	run    *method.Run
 	build  Build
 	n, k   int
-	steps  []step
-	table  [][scalars]float32
+	size   int // of one state tensor and image
 	rt     *onnx.Runtime
-	in     map[string]*onnx.Tensor // what all calls read: state, y and draws
-	state  []*onnx.Tensor          // x_next, u_next, x_last, z_last
+	in     map[string]*onnx.Tensor // inputs of all calls: state, y and masks or kernels
+	state  []*onnx.Tensor          // the state after a call
 	main   *call
-	single *call // for the rest of a run that is no whole chunk, compiled when it is needed
+	single *call // makes the rest of a run that is no full chunk, compiled at its first use
 }
 
-// New builds and compiles the solver for batches of n images. Close it after use.
-// onnx.ErrMemory: it does not fit, and a smaller batch may; onnx.ErrFallback: the GPU cannot
-// do all of it.
-func New(rt *onnx.Runtime, p *prior.Prior, op *operator.Operator, cfg Config, n int, build Build) (*Solver, error) {
-	if err := cfg.Validate(); err != nil {
-		return nil, err
-	}
+// New builds and compiles the solver of a run for batches of n images. Close it after use. The error wraps ErrConfig for a
+// wrong build, onnx.ErrMemory if a smaller batch may fit, and onnx.ErrFallback if the GPU does not support every operation.
+func New(rt *onnx.Runtime, run *method.Run, n int, build Build) (*Solver, error) {
 	build, err := build.Complete(rt)
 	if err != nil {
 		return nil, err
 	}
-	steps, err := plan(cfg, p.Schedule, op.Image)
-	if err != nil {
-		return nil, err
-	}
 	s := &Solver{
-		cfg: cfg, op: op, prior: p, build: build, n: n, k: min(build.Chunk, len(steps)), steps: steps, rt: rt,
+		run: run, build: build, n: n, k: min(build.Chunk, len(run.Steps)), size: elements(run.StateDims(1)), rt: rt,
 		in: map[string]*onnx.Tensor{},
-	}
-	for _, st := range steps {
-		s.table = append(s.table, st.coefficients(cfg.Method, p.Card.Prediction))
 	}
 	if s.main, err = s.compile(build.Form, s.k); err != nil {
 		s.Close()
@@ -100,9 +67,9 @@ func New(rt *onnx.Runtime, p *prior.Prior, op *operator.Operator, cfg Config, n 
 func (s *Solver) Batch() int { return s.n }
 
 // Steps is the number of steps of a run.
-func (s *Solver) Steps() int { return len(s.steps) }
+func (s *Solver) Steps() int { return len(s.run.Steps) }
 
-// Build is how the solver was compiled, with nothing left out; Chunk is at most Steps.
+// Build returns the build with all defaults filled in; Chunk is at most Steps.
 func (s *Solver) Build() Build {
 	b := s.build
 	b.Chunk = s.k
@@ -118,16 +85,8 @@ func (s *Solver) Close() error {
 	return errors.Join(s.main.close(), s.single.close())
 }
 
-// Start is the state before the first step: x_T from the key's noise, the rest zero.
-func (s *Solver) Start(key noise.Key) State {
-	m := s.op.Image.Size()
-	st := State{X: make([]float32, m), U: make([]float32, m), XBefore: make([]float32, m), ZBefore: make([]float32, m)}
-	noise.Normal(st.X, key, noise.Start, 0, 1)
-	return st
-}
-
-// Solve restores up to Batch problems from their starts. After every chunk progress, if not
-// nil, is told the number of steps made; an error from it ends the run, as does the context.
+// Solve restores up to Batch problems from their starts. It calls progress, unless nil, after every chunk with the
+// number of steps made. An error from progress ends the run, as does the end of the context.
 func (s *Solver) Solve(ctx context.Context, problems []Problem, progress func(step int) error) ([]Solution, error) {
 	states, curves := make([]State, len(problems)), make([]Curves, len(problems))
 	for i, p := range problems {
@@ -138,15 +97,14 @@ func (s *Solver) Solve(ctx context.Context, problems []Problem, progress func(st
 	}
 	solutions := make([]Solution, len(problems))
 	for i := range solutions {
-		solutions[i] = Solution{X: states[i].X, Curves: curves[i]}
+		solutions[i] = Solution{X: states[i].Image(), Curves: curves[i]}
 	}
 	return solutions, nil
 }
 
-// Resume goes on from given states, which must all have made the same number of steps, to
-// the end; the answer is then the X of each state. States and curves are brought up to date
-// at every chunk border. There the context and an error from progress end the run, and what
-// was reached can be kept and resumed.
+// Resume continues from states with equal numbers of steps to the end; the answer is then the image of each state.
+// States and curves are updated at every chunk border. An error from progress or the end of the context stops the run at
+// the next border, with states and curves that can be stored and resumed.
 func (s *Solver) Resume(ctx context.Context, problems []Problem, states []State, curves []Curves, progress func(step int) error) error {
 	if err := s.load(problems, states); err != nil {
 		return err
@@ -154,18 +112,18 @@ func (s *Solver) Resume(ctx context.Context, problems []Problem, states []State,
 	first := states[0].Step
 	ahead := s.drawAhead(problems, first)
 	defer ahead.stop()
-	for at := first; at < len(s.steps); at += s.k {
-		count := min(s.k, len(s.steps)-at)
+	for at := first; at < s.Steps(); at += s.k {
+		count := min(s.k, s.Steps()-at)
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := s.run(ctx, at, count, ahead.next(), curves); err != nil {
+		if err := s.makeSteps(ctx, at, count, ahead.next(), curves); err != nil {
 			return fmt.Errorf("steps %d to %d: %w", at+1, at+count, err)
 		}
 		s.unload(states, at+count)
 		for i := range states {
-			if _, ok := raster.Finite(states[i].X); !ok {
-				return fmt.Errorf("steps %d to %d: image %d of the batch: %w: the step size gamma0 %g is too large", at+1, at+count, i+1, ErrDiverged, s.cfg.Gamma0)
+			if _, ok := raster.Finite(states[i].Image()); !ok {
+				return fmt.Errorf("steps %d to %d: image %d of the batch: %w: %s", at+1, at+count, i+1, ErrDiverged, s.tooLarge())
 			}
 		}
 		if progress != nil {
@@ -177,8 +135,17 @@ func (s *Solver) Resume(ctx context.Context, problems []Problem, states []State,
 	return nil
 }
 
-// load checks the problems and copies them and the states to the model's inputs. Places of
-// the batch that are not used repeat the first problem.
+// tooLarge explains a divergence.
+func (s *Solver) tooLarge() string {
+	settings, err := s.run.Settings.MarshalJSON()
+	if err != nil {
+		return err.Error()
+	}
+	return fmt.Sprintf("the step size is too large: %s", settings)
+}
+
+// load checks the problems and copies them and the states to the model's inputs. Unused places of the batch repeat the
+// first problem.
 func (s *Solver) load(problems []Problem, states []State) error {
 	if len(problems) == 0 || len(problems) > s.n || len(states) != len(problems) {
 		return fmt.Errorf("solve: %d problems and %d states for a batch of %d", len(problems), len(states), s.n)
@@ -191,54 +158,58 @@ func (s *Solver) load(problems []Problem, states []State) error {
 		if states[j].Step != states[0].Step {
 			return fmt.Errorf("solve: states after %d and %d steps in one batch", states[0].Step, states[j].Step)
 		}
-		for _, part := range []struct {
-			name string
-			data []float32
-		}{
-			{"x", states[j].X}, {"u", states[j].U}, {"x_before", states[j].XBefore}, {"z_before", states[j].ZBefore},
-			{"y", problems[j].Y}, {"draws", problems[j].Draw},
-		} {
-			t, ok := s.in[part.name]
+		if got, want := len(states[j].Tensors), len(s.run.Info.State); got != want {
+			return fmt.Errorf("solve: problem %d: %d state tensors, want %d", j+1, got, want)
+		}
+		parts := []Tensor{{inputMeasurement, problems[j].Y}, {inputMask, problems[j].Draw}}
+		for _, t := range states[j].Tensors {
+			parts = append(parts, Tensor{stateInput(t.Name), t.Data})
+		}
+		for _, part := range parts {
+			t, ok := s.in[part.Name]
 			if !ok {
-				continue
+				if part.Name == inputMask {
+					continue
+				}
+				return fmt.Errorf("solve: problem %d: method %s has no %s", j+1, s.run.Info.Name, part.Name)
 			}
 			size := len(t.F32) / s.n
-			if len(part.data) != size {
-				return fmt.Errorf("solve: problem %d: %s has %d elements, want %d", j+1, part.name, len(part.data), size)
+			if len(part.Data) != size {
+				return fmt.Errorf("solve: problem %d: %s has %d elements, want %d", j+1, part.Name, len(part.Data), size)
 			}
-			copy(t.F32[i*size:], part.data)
+			copy(t.F32[i*size:], part.Data)
 		}
 	}
 	return nil
 }
 
-// record appends the norms of one image.
-func (s *Solver) record(c *Curves, at, count int, norm func(curve, step int) float64) {
-	for j := range count {
-		c.Time = append(c.Time, s.steps[at+j].t)
-		c.Gamma = append(c.Gamma, s.steps[at+j].gamma)
-		c.Data = append(c.Data, norm(0, j))
-		c.Primal = append(c.Primal, norm(1, j))
-		c.Dual = append(c.Dual, norm(2, j))
-		c.DeltaX = append(c.DeltaX, norm(3, j))
-		c.DeltaZ = append(c.DeltaZ, norm(4, j))
-		// u grows by x − z where there is a dual variable, and stays 0 elsewhere.
-		deltaU := 0.0
-		if s.cfg.Method.dual() {
-			deltaU = norm(1, j)
+// record appends the curves of one image. computed returns the value of a computed curve.
+func (s *Solver) record(c *Curves, at, count int, computed func(curve, step int) float64) {
+	if c.Curves == nil {
+		for _, curve := range s.run.Info.Curves {
+			c.Curves = append(c.Curves, Curve{Name: curve.Name})
 		}
-		c.DeltaU = append(c.DeltaU, deltaU)
+	}
+	for j := range count {
+		st, k := s.run.Steps[at+j], 0
+		c.Time = append(c.Time, st.Time)
+		for i, curve := range s.run.Info.Curves {
+			v := st.Scalars[curve.Scalar]
+			if curve.Scalar == "" {
+				v = computed(k, j)
+				k++
+			}
+			c.Curves[i].Values = append(c.Curves[i].Values, v)
+		}
 	}
 }
 
 // unload copies the state after a chunk.
 func (s *Solver) unload(states []State, made int) {
-	m := s.op.Image.Size()
 	for i := range states {
-		st := &states[i]
-		st.Step = made
-		for k, dst := range [][]float32{st.X, st.U, st.XBefore, st.ZBefore} {
-			copy(dst, s.state[k].F32[i*m:(i+1)*m])
+		states[i].Step = made
+		for k, t := range states[i].Tensors {
+			copy(t.Data, s.state[k].F32[i*s.size:(i+1)*s.size])
 		}
 	}
 }

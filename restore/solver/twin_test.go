@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"ddiff/restore/method"
 	"ddiff/restore/noise"
 	"ddiff/restore/operator"
 	"ddiff/restore/raster"
@@ -32,28 +33,24 @@ func TestAgainstTorchTwin(t *testing.T) {
 	type job struct {
 		name  string
 		op    *operator.Operator
-		cfg   Config
+		cfg   method.Settings
 		probs []Problem
 	}
 	var jobs []job
-	add := func(task, note string, change func(*Config)) {
-		cfg, err := Preset(PresetFFHQ, task)
-		if err != nil {
-			t.Fatal(err)
-		}
-		cfg.Steps = steps
-		change(&cfg)
+	add := func(task, note string, changes ...any) {
+		cfg := with(resolve(t, method.Request{Method: "ddiff", Preset: "ffhq", Task: task, Steps: steps}), changes...)
 		op := newOperator(t, task, shape)
 		jobs = append(jobs, job{task + note, op, cfg, problems(t, op, n, 0.05)})
 	}
 	for _, info := range operator.Builtin() {
-		add(info.Name, "", func(*Config) {})
+		add(info.Name, "")
 	}
-	for _, m := range Methods()[1:] {
-		add(operator.GaussianDeblur, "-"+string(m), func(c *Config) { c.Method = m })
+	add(operator.GaussianDeblur, "-full", "sigma_rule", "full")
+	add(operator.InpaintRandom, "-squared", "gradient", method.GradientSquared, "gamma0", 0.1)
+	for _, name := range []string{"ddiff_hqs", "diff_pnp_admm", "diff_pnp_hqs"} {
+		add(operator.GaussianDeblur, "-"+name)
+		jobs[len(jobs)-1].cfg.Method = name
 	}
-	add(operator.GaussianDeblur, "-full", func(c *Config) { c.SigmaRule = SigmaFull })
-	add(operator.InpaintRandom, "-squared", func(c *Config) { c.Gradient, c.Gamma0 = GradientSquared, 0.1 })
 
 	dir := t.TempDir()
 	var names []string
@@ -93,11 +90,11 @@ func TestAgainstTorchTwin(t *testing.T) {
 	}
 }
 
-func writeJob(t *testing.T, folder, model string, op *operator.Operator, cfg Config, probs []Problem) {
+func writeJob(t *testing.T, folder, model string, op *operator.Operator, cfg method.Settings, probs []Problem) {
 	t.Helper()
 	n, m := len(probs), op.Image.Size()
 	x, e, y := make([]float32, n*m), make([]float32, cfg.Steps*n*m), []float32(nil)
-	times, err := Respace(1000, cfg.Steps)
+	times, err := method.Respace(1000, cfg.Steps)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,15 +132,16 @@ func writeJob(t *testing.T, folder, model string, op *operator.Operator, cfg Con
 	case operator.GaussianDeblur:
 		params["std"], params["size"] = 3*scale, 15 // 61·64/256, odd
 	}
-	gamma0 := cfg.Gamma0
-	if cfg.Gradient == GradientSquared {
+	gamma0 := cfg.Number("gamma0")
+	if cfg.Word("gradient") == method.GradientSquared {
 		gamma0 /= scale // the twin scales every step size with the image
 	}
-	raw, err := json.Marshal(map[string]any{
-		"task": task, "params": params, "method": cfg.Method, "steps": cfg.Steps, "gamma0": gamma0,
-		"t_gamma": cfg.TGamma, "a": cfg.A, "b": cfg.B, "t0": cfg.T0, "sigma_rule": cfg.SigmaRule,
-		"gradient": cfg.Gradient, "prior": model,
-	})
+	job := map[string]any{"task": task, "params": params, "prior": model, "method": cfg.Method, "steps": cfg.Steps}
+	for _, v := range cfg.Values {
+		job[v.Name] = v.Value
+	}
+	job["gamma0"] = gamma0
+	raw, err := json.Marshal(job)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,9 +187,12 @@ func compareCurves(t *testing.T, path string, got []Solution) {
 			got  []float64
 			want [][]float64
 		}{
-			"data": {c.Data, want.DataNorm}, "primal": {c.Primal, want.Primal}, "dual": {c.Dual, want.Dual},
-			"delta x": {c.DeltaX, want.DX}, "delta z": {c.DeltaZ, want.DZ}, "delta u": {c.DeltaU, want.DU},
+			"data": {c.Curve("data_norm"), want.DataNorm}, "primal": {c.Curve("primal_norm"), want.Primal}, "dual": {c.Curve("dual_norm"), want.Dual},
+			"delta x": {c.Curve("delta_x"), want.DX}, "delta z": {c.Curve("delta_z"), want.DZ}, "delta u": {c.Curve("delta_u"), want.DU},
 		} {
+			if len(pair.got) != len(want.T) {
+				t.Fatalf("%d entries of %s, want %d", len(pair.got), name, len(want.T))
+			}
 			for k, v := range pair.got {
 				if w := pair.want[k][i]; math.Abs(v-w) > 1e-2*math.Abs(w)+2e-3 {
 					t.Fatalf("image %d, step %d: %s norm %.6g, twin %.6g", i, k+1, name, v, w)

@@ -118,11 +118,7 @@ func TestWebGPURuns(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s, err := New(gpu, p, op, cfg, n, Build{Chunk: 4})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer s.Close()
+			s := compile(t, gpu, newRun(t, p, op, cfg), n, Build{Chunk: 4})
 			got, err := s.Solve(context.Background(), probs, nil)
 			if err != nil {
 				t.Fatal(err)
@@ -147,11 +143,7 @@ func TestWebGPUBundled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := New(gpu, p, op, cfg, 1, Build{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
+	s := compile(t, gpu, newRun(t, p, op, cfg), 1, Build{})
 	got, err := s.Solve(context.Background(), probs, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -189,11 +181,7 @@ func TestWebGPUAttention(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := New(gpu, p, op, cfg, 2, Build{Chunk: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
+	s := compile(t, gpu, newRun(t, p, op, cfg), 2, Build{Chunk: 2})
 	got, err := s.Solve(context.Background(), probs, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -218,7 +206,7 @@ func TestWebGPURefusesLoop(t *testing.T) {
 	gpu := onnxtest.WebGPU(t)
 	op := newOperator(t, operator.InpaintBox, small)
 	p := gaussianPrior(t, 1, small, slices.Repeat([]float32{0.1}, small.Size()))
-	_, err := New(gpu, p, op, config(t, op.Task, 4), 1, Build{Form: FormLoop})
+	_, err := New(gpu, newRun(t, p, op, config(t, op.Task, 4)), 1, Build{Form: FormLoop})
 	if !errors.Is(err, onnx.ErrFallback) || !strings.Contains(err.Error(), "Loop ") {
 		t.Errorf("error %v, want ErrFallback that names a Loop", err)
 	}

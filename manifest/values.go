@@ -1,0 +1,82 @@
+package manifest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// Value is the value of a solver parameter: a word, or a number if Word is empty.
+type Value struct {
+	Number float64
+	Word   string
+}
+
+// MarshalJSON writes a JSON number or string.
+func (v Value) MarshalJSON() ([]byte, error) {
+	if v.Word != "" {
+		return json.Marshal(v.Word)
+	}
+	return json.Marshal(v.Number)
+}
+
+// UnmarshalJSON reads a JSON number or string.
+func (v *Value) UnmarshalJSON(data []byte) error {
+	*v = Value{}
+	if len(data) > 0 && data[0] == '"' {
+		return json.Unmarshal(data, &v.Word)
+	}
+	return json.Unmarshal(data, &v.Number)
+}
+
+// Values are solver parameters by name, which replace those of a preset.
+type Values map[string]Value
+
+// Or returns v with the missing values taken from base. The result shares no memory with either.
+func (v Values) Or(base Values) Values {
+	if len(v)+len(base) == 0 {
+		return nil
+	}
+	out := Values{}
+	maps.Copy(out, base)
+	maps.Copy(out, v)
+	return out
+}
+
+// IsZero tells whether there are no values.
+func (v Values) IsZero() bool { return len(v) == 0 }
+
+// firstValues are written before all other names. Campaign ids are digests of this order: never change it.
+var firstValues = [...]string{"gamma0", "t_gamma", "a", "b", "t0", "sigma_rule", "gradient"}
+
+// MarshalJSON writes an object with a fixed order of names.
+func (v Values) MarshalJSON() ([]byte, error) {
+	names := slices.DeleteFunc(slices.Clone(firstValues[:]), func(name string) bool { _, ok := v[name]; return !ok })
+	for _, name := range slices.Sorted(maps.Keys(v)) {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	var out bytes.Buffer
+	out.WriteByte('{')
+	for i, name := range names {
+		if i > 0 {
+			out.WriteByte(',')
+		}
+		data, err := v[name].MarshalJSON()
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		fmt.Fprintf(&out, "%s:%s", quoteJSON(name), data)
+	}
+	out.WriteByte('}')
+	return out.Bytes(), nil
+}
+
+// quoteJSON writes a JSON string.
+func quoteJSON(s string) []byte {
+	data, _ := json.Marshal(s) // a string has a JSON form
+	return data
+}

@@ -1,0 +1,73 @@
+package method
+
+import (
+	"ddiff/restore/onnx"
+	"ddiff/restore/operator"
+	"ddiff/restore/parameter"
+	"ddiff/restore/prior"
+)
+
+// Method is a restoration algorithm. Its values are immutable: several solvers use one value.
+type Method interface {
+	// Info declares the names of the method. It returns the same declaration at each call.
+	Info() Info
+	// Plan lays out the steps of a run. The settings are complete and valid.
+	Plan(s Settings, schedule prior.Schedule, image operator.Shape) ([]Step, error)
+	// Step builds one step: the next state and the curves.
+	Step(b *Builder, s Settings) (Next, error)
+}
+
+// Info declares a method.
+type Info struct {
+	// Name is the name in campaign files and results, in lower case with underscores.
+	Name string
+	// About is one line of documentation, Citation the publication.
+	About, Citation string
+	// Parameters are in the order in which settings are written. "method" and "steps" are reserved names.
+	Parameters parameter.List
+	// Steps is the default number of network evaluations.
+	Steps int
+	// Rows are the presets. A task without a row has the defaults.
+	Rows []Row
+	// State lists the tensors that pass from step to step. The first one is the image: its value after the last
+	// step is the answer.
+	State []Tensor
+	// Draws names the independent noise tensors of a step, which have the shape of the state. A draw's position
+	// is part of the key of its numbers: append new draws, do not reorder them.
+	Draws []string
+	// Curves lists the per-step values of each image, in the order in which traces are written.
+	Curves []Curve
+}
+
+// Tensor is one part of the state. It has the shape of the prior's space.
+type Tensor struct {
+	Name string
+	// Noise: the tensor starts as N(0, I) from the key of the run. It starts as zeros otherwise.
+	Noise bool
+}
+
+// Curve is a value per step and image.
+type Curve struct {
+	// Name is the key in trace.json; "timestep" is reserved. About is one line of documentation.
+	Name, About string
+	// Scalar names the planned scalar that is the value of the curve. If it is empty, the step computes the curve.
+	Scalar string
+}
+
+// Step holds the numbers of one step.
+type Step struct {
+	// Time is the index t of the prior's schedule.
+	Time int
+	// Scalars are the numbers that the graph of the step reads. All steps of a run have the same names.
+	Scalars map[string]float64
+	// Std holds the standard deviation of each draw that the step adds. A missing or zero entry gives zeros.
+	Std map[string]float64
+}
+
+// Next is the outcome of a step.
+type Next struct {
+	// State holds the next value of every state tensor.
+	State map[string]onnx.Value
+	// Curves holds every curve that is no planned scalar, with shape [N].
+	Curves map[string]onnx.Value
+}

@@ -1,0 +1,128 @@
+package method
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"ddiff/restore/onnx"
+	"ddiff/restore/operator"
+	"ddiff/restore/prior"
+)
+
+// The scalars of [Builder.Clean], which every step has.
+const (
+	cleanOfX          = "clean of x"
+	cleanOfPrediction = "clean of prediction"
+)
+
+// Run is a method with settings, planned for one prior and operator.
+type Run struct {
+	Info     Info
+	Settings Settings
+	Steps    []Step
+	Prior    *prior.Prior
+	Operator *operator.Operator
+
+	method  Method
+	scalars []string
+	rows    [][]float32
+}
+
+// NewRun checks the settings and plans the steps. The error wraps ErrSetting for wrong settings.
+func NewRun(m Method, s Settings, p *prior.Prior, op *operator.Operator) (*Run, error) {
+	r := &Run{Info: m.Info(), Settings: s, Prior: p, Operator: op, method: m}
+	if err := s.Check(r.Info, p.Schedule.Steps()); err != nil {
+		return nil, err
+	}
+	var err error
+	if r.Steps, err = m.Plan(s, p.Schedule, op.Image); err != nil {
+		return nil, err
+	}
+	if len(r.Steps) == 0 || len(r.Info.State) == 0 {
+		return nil, fmt.Errorf("method %s: %d steps with %d state tensors", r.Info.Name, len(r.Steps), len(r.Info.State))
+	}
+	r.scalars = append([]string{cleanOfX, cleanOfPrediction}, slices.Sorted(maps.Keys(r.Steps[0].Scalars))...)
+	for _, c := range r.Info.Curves {
+		if c.Scalar != "" && !slices.Contains(r.scalars, c.Scalar) {
+			return nil, fmt.Errorf("method %s: curve %q: no scalar %q", r.Info.Name, c.Name, c.Scalar)
+		}
+	}
+	for i, st := range r.Steps {
+		row, err := r.row(st)
+		if err != nil {
+			return nil, fmt.Errorf("method %s: step %d: %w", r.Info.Name, i+1, err)
+		}
+		r.rows = append(r.rows, row)
+	}
+	return r, nil
+}
+
+// row checks one planned step and lays out its scalars.
+func (r *Run) row(st Step) ([]float32, error) {
+	if st.Time < 0 || st.Time >= r.Prior.Schedule.Steps() {
+		return nil, fmt.Errorf("time %d is outside the prior's schedule", st.Time)
+	}
+	for name := range st.Std {
+		if !slices.Contains(r.Info.Draws, name) {
+			return nil, fmt.Errorf("draw %q is not declared", name)
+		}
+	}
+	clean := cleanScalars(r.Prior.Schedule.AlphaBar[st.Time], r.Prior.Card.Prediction)
+	row := []float32{float32(clean[0]), float32(clean[1])}
+	for _, name := range r.scalars[len(row):] {
+		v, ok := st.Scalars[name]
+		if !ok || math.IsNaN(v) || math.IsInf(v, 0) {
+			return nil, fmt.Errorf("scalar %q is missing or not finite", name)
+		}
+		row = append(row, float32(v))
+	}
+	if len(row) != len(st.Scalars)+2 {
+		return nil, fmt.Errorf("%d scalars, the first step has %d", len(st.Scalars), len(row)-2)
+	}
+	return row, nil
+}
+
+// Row returns the scalars of a step as the graph reads them. All rows have the same length.
+func (r *Run) Row(step int) []float32 { return r.rows[step] }
+
+// StateDims is the shape of a state tensor for n images.
+func (r *Run) StateDims(n int) []int { return r.Prior.Space().Dims(r.Operator.Image.Dims(n)) }
+
+// Computed lists the curves that the graph of a step computes.
+func (r *Run) Computed() []string {
+	var out []string
+	for _, c := range r.Info.Curves {
+		if c.Scalar == "" {
+			out = append(out, c.Name)
+		}
+	}
+	return out
+}
+
+// Build adds one step to a graph. The next state and the computed curves are in declared order.
+func (r *Run) Build(g *onnx.Graph, in Inputs) (state, curves []onnx.Value, err error) {
+	next, err := r.method.Step(&Builder{Graph: g, run: r, in: in}, r.Settings)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, t := range r.Info.State {
+		v, ok := next.State[t.Name]
+		if !ok {
+			return nil, nil, fmt.Errorf("method %s: the step leaves out state tensor %q", r.Info.Name, t.Name)
+		}
+		state = append(state, v)
+	}
+	for _, name := range r.Computed() {
+		v, ok := next.Curves[name]
+		if !ok {
+			return nil, nil, fmt.Errorf("method %s: the step leaves out curve %q", r.Info.Name, name)
+		}
+		curves = append(curves, v)
+	}
+	if len(next.State) != len(state) || len(next.Curves) != len(curves) {
+		return nil, nil, fmt.Errorf("method %s: the step returns undeclared tensors or curves", r.Info.Name)
+	}
+	return state, curves, nil
+}

@@ -1,0 +1,56 @@
+package method
+
+import (
+	"fmt"
+	"math"
+
+	"ddiff/restore/prior"
+)
+
+// Respace picks n of the time indices 0..total−1, evenly from first to last, in the order of the reverse process
+// (descending): round(i·(total−1)/(n−1)), halves to even, as guided-diffusion does.
+func Respace(total, n int) ([]int, error) {
+	if n < 2 || n > total {
+		return nil, fmt.Errorf("%w steps: %d is outside 2..%d, the steps of the prior's schedule", ErrSetting, n, total)
+	}
+	out := make([]int, n)
+	for i := range out {
+		out[n-1-i] = int(math.RoundToEven(float64(i) * float64(total-1) / float64(n-1)))
+	}
+	return out, nil
+}
+
+// Level is the noise level of one step on a respaced schedule.
+type Level struct {
+	Time int
+	// Alpha is ᾱ_t, Next is ᾱ of the following step's time, 1 after the last step.
+	Alpha, Next float64
+}
+
+// Levels respaces a schedule to n steps.
+func Levels(s prior.Schedule, n int) ([]Level, error) {
+	times, err := Respace(s.Steps(), n)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Level, n)
+	for i, t := range times {
+		out[i] = Level{Time: t, Alpha: s.AlphaBar[t], Next: 1}
+		if i+1 < n {
+			out[i].Next = s.AlphaBar[times[i+1]]
+		}
+	}
+	return out, nil
+}
+
+// cleanScalars are the planned factors of the clean image: z = factor·x_t + factor·prediction.
+func cleanScalars(alpha float64, p prior.Prediction) [2]float64 {
+	a, b := math.Sqrt(alpha), math.Sqrt(1-alpha)
+	switch p {
+	case prior.Sample:
+		return [2]float64{0, 1}
+	case prior.Velocity:
+		return [2]float64{a, -b}
+	}
+	return [2]float64{1 / a, -b / a}
+}

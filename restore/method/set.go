@@ -1,0 +1,123 @@
+package method
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"ddiff/restore/parameter"
+)
+
+// Set is a list of methods. A nil Set stands for [Builtin]; append to Builtin to add a method.
+type Set []Method
+
+// Builtin lists the methods of the program.
+func Builtin() Set {
+	return Set{
+		DDiff(),
+		DDiffHQS(),
+		DiffPnPADMM(),
+		DiffPnPHQS(),
+	}
+}
+
+// Row holds the values of a preset for one task. Parameters that it leaves out have their defaults.
+type Row struct {
+	Preset, Task string
+	Steps        int
+	Values       map[string]parameter.Value
+}
+
+// All returns the methods, those of Builtin for a nil set.
+func (s Set) All() Set {
+	if s == nil {
+		return Builtin()
+	}
+	return s
+}
+
+// Infos returns the declarations of all methods.
+func (s Set) Infos() []Info {
+	var out []Info
+	for _, m := range s.All() {
+		out = append(out, m.Info())
+	}
+	return out
+}
+
+// Names returns the names of all methods.
+func (s Set) Names() []string {
+	var out []string
+	for _, m := range s.Infos() {
+		out = append(out, m.Name)
+	}
+	return out
+}
+
+// Presets returns the names of all presets, in the order in which the methods declare them.
+func (s Set) Presets() []string {
+	var out []string
+	for _, m := range s.Infos() {
+		for _, r := range m.Rows {
+			if !slices.Contains(out, r.Preset) {
+				out = append(out, r.Preset)
+			}
+		}
+	}
+	return out
+}
+
+// Find returns a method by name, or ErrSetting.
+func (s Set) Find(name string) (Method, error) {
+	for _, m := range s.All() {
+		if m.Info().Name == name {
+			return m, nil
+		}
+	}
+	return nil, fmt.Errorf("%w method: %q is none of %v", ErrSetting, name, s.Names())
+}
+
+// Request asks for the settings of a run.
+type Request struct {
+	Method, Preset, Task string
+	// Steps replaces the preset's number of steps unless it is 0.
+	Steps int
+	// Values replace those of the preset. Values of parameters that the method does not have are ignored: they
+	// belong to another method of the campaign.
+	Values map[string]parameter.Value
+}
+
+// Resolve returns complete and valid settings for a prior's schedule of total time indices: the defaults of the
+// method, replaced by the row of preset and task and by the values of the request. The error wraps ErrSetting.
+func (s Set) Resolve(r Request, total int) (Settings, error) {
+	m, err := s.Find(r.Method)
+	if err != nil {
+		return Settings{}, err
+	}
+	if presets := s.Presets(); !slices.Contains(presets, r.Preset) {
+		return Settings{}, fmt.Errorf("%w preset: %q is none of %v", ErrSetting, r.Preset, presets)
+	}
+	info := m.Info()
+	out := Settings{Method: info.Name, Steps: info.Steps}
+	values := map[string]parameter.Value{}
+	for _, row := range info.Rows {
+		if row.Preset == r.Preset && row.Task == r.Task {
+			out.Steps, values = row.Steps, maps.Clone(row.Values)
+		}
+	}
+	maps.Copy(values, r.Values)
+	if r.Steps != 0 {
+		out.Steps = r.Steps
+	}
+	for _, p := range info.Parameters {
+		v, ok := values[p.Name]
+		if !ok {
+			v = p.Start()
+		}
+		if p.Off != "" && v.Word == parameter.None {
+			v = parameter.Number(float64(total - 1))
+		}
+		out.Values = append(out.Values, Setting{p.Name, v})
+	}
+	return out, out.Check(info, total)
+}

@@ -1,0 +1,159 @@
+package method_test
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"ddiff/restore/method"
+	"ddiff/restore/operator"
+	"ddiff/restore/parameter"
+)
+
+const total = 1000
+
+func resolve(t *testing.T, r method.Request) method.Settings {
+	t.Helper()
+	s, err := method.Builtin().Resolve(r, total)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// Every number of the paper's two tables for pixel space.
+func TestPaperPresets(t *testing.T) {
+	t.Parallel()
+	order := []string{operator.SuperResolution, operator.InpaintBox, operator.InpaintRandom, operator.GaussianDeblur,
+		operator.MotionDeblur, operator.PhaseRetrieval, operator.NonlinearDeblur, operator.HDR}
+	for preset, table := range map[string]struct{ gamma0, tGamma, t0 []float64 }{
+		"ffhq":     {[]float64{18, 30, 50, 2.9, 2.9, 38, 2.5, 3.5}, []float64{90, 90, 90, 90, 90, 90, 90, 90}, []float64{1, 1, 1, 50, 80, 1, 120, 120}},
+		"imagenet": {[]float64{18, 50, 50, 1.8, 1.5, 38, 2.5, 3.8}, []float64{90, 500, 90, 90, 90, 90, 90, 90}, []float64{1, 1, 1, 50, 80, 1, 120, 100}},
+	} {
+		for i, task := range order {
+			rule := "full"
+			if i == 3 || i == 4 || i >= 6 {
+				rule = "ddpm"
+			}
+			n := parameter.Number
+			want := method.Settings{Method: "ddiff", Steps: 1000, Values: []method.Setting{
+				{"gamma0", n(table.gamma0[i])}, {"a", n(3.3)}, {"b", n(0.1)}, {"t_gamma", n(table.tGamma[i])}, {"t0", n(table.t0[i])},
+				{"sigma_rule", parameter.Word(rule)}, {"gradient", parameter.Word("norm")},
+			}}
+			if got := resolve(t, method.Request{Method: "ddiff", Preset: preset, Task: task}); !reflect.DeepEqual(got, want) {
+				t.Errorf("%s %s: %+v, want %+v", preset, task, got, want)
+			}
+		}
+	}
+}
+
+func TestResolve(t *testing.T) {
+	t.Parallel()
+	natural := method.Request{Method: "ddiff", Preset: "natural", Task: operator.HDR}
+	s := resolve(t, natural)
+	if s.Steps != 150 || s.Number("t0") != total-1 || s.Number("gamma0") != 4 || s.Number("a") != 3.3 {
+		t.Errorf("natural, hdr: %+v", s)
+	}
+	natural.Steps = 7
+	natural.Values = map[string]parameter.Value{"t0": parameter.Word(parameter.None), "gamma0": parameter.Number(9), "another's": parameter.Number(1)}
+	if s, err := method.Builtin().Resolve(natural, 300); err != nil || s.Steps != 7 || s.Number("t0") != 299 || s.Number("gamma0") != 9 || len(s.Values) != 7 {
+		t.Errorf("with values: %+v, %v", s, err)
+	}
+	// A task without a row has the defaults.
+	if s := resolve(t, method.Request{Method: "ddiff_hqs", Preset: "ffhq", Task: "toy"}); s.Steps != 100 || s.Number("gamma0") != 8 || s.Word("sigma_rule") != "ddpm" {
+		t.Errorf("task without a row: %+v", s)
+	}
+	for want, r := range map[string]method.Request{
+		`method: "dps" is none of [ddiff`:                    {Method: "dps", Preset: "natural", Task: "hdr"},
+		`preset: "faces" is none of [natural ffhq imagenet]`: {Method: "ddiff", Preset: "faces", Task: "hdr"},
+		"steps: 1001 is out of range, want 2 to 1000":        {Method: "ddiff", Preset: "natural", Task: "hdr", Steps: 1001},
+		"steps: 1 is out of range":                           {Method: "ddiff", Preset: "natural", Task: "hdr", Steps: 1},
+		"t_gamma: 1001 is outside integers in [0, 1000]": {Method: "ddiff", Preset: "natural", Task: "hdr",
+			Values: map[string]parameter.Value{"t_gamma": parameter.Number(1001)}},
+	} {
+		if _, err := method.Builtin().Resolve(r, total); !errors.Is(err, method.ErrSetting) || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+}
+
+func TestSettingsJSON(t *testing.T) {
+	t.Parallel()
+	// The keys of settings from another program may be sorted; their order is kept.
+	for _, text := range []string{
+		`{"method":"ddiff","steps":100,"gamma0":45,"a":3.3,"b":0.5,"t_gamma":90,"t0":1,"sigma_rule":"full","gradient":"norm"}`,
+		`{"method":"ddiff","steps":2,"zeta":0.25,"a":1e-7}`,
+	} {
+		var s method.Settings
+		if err := json.Unmarshal([]byte(text), &s); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := json.Marshal(s); err != nil || string(got) != text {
+			t.Errorf("%s, %v; want %s", got, err, text)
+		}
+	}
+	for _, text := range []string{`[]`, `null`, `{"steps":"many"}`, `{"gamma0":[1]}`, `{"gamma0":1`, `3`} {
+		var s method.Settings
+		if err := json.Unmarshal([]byte(text), &s); err == nil {
+			t.Errorf("%s: accepted as %+v", text, s)
+		}
+	}
+}
+
+func TestSettingsCheck(t *testing.T) {
+	t.Parallel()
+	good := resolve(t, method.Request{Method: "ddiff", Preset: "natural", Task: operator.HDR})
+	info := method.DDiff().Info()
+	num := parameter.Number
+	lacking := good
+	lacking.Values = good.Values[1:]
+	other := good
+	other.Method = "ddiff_hqs"
+	for want, s := range map[string]method.Settings{
+		"gamma0: NaN":         good.With("gamma0", num(math.NaN())),
+		"a: +Inf":             good.With("a", num(math.Inf(1))),
+		"b: -1":               good.With("b", num(-1)),
+		"t_gamma: 0.5":        good.With("t_gamma", num(0.5)),
+		"t0: -1":              good.With("t0", num(-1)),
+		"sigma_rule: ddim":    good.With("sigma_rule", parameter.Word("ddim")),
+		"gradient: 3":         good.With("gradient", num(3)),
+		"8 parameters":        good.With("zeta", num(1)),
+		"6 parameters":        lacking,
+		`method: "ddiff_hqs"`: other,
+		"gamma0: is missing":  lacking.With("zeta", num(1)),
+	} {
+		if err := s.Check(info, total); !errors.Is(err, method.ErrSetting) || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+	if err := good.Check(info, total); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestRespace(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		total, n int
+		want     []int
+	}{
+		{10, 10, []int{9, 8, 7, 6, 5, 4, 3, 2, 1, 0}},
+		{1000, 2, []int{999, 0}},
+		{1000, 5, []int{999, 749, 500, 250, 0}},
+		{11, 3, []int{10, 5, 0}},
+	} {
+		got, err := method.Respace(c.total, c.n)
+		if err != nil || !slices.Equal(got, c.want) {
+			t.Errorf("Respace(%d, %d) = %v, %v; want %v", c.total, c.n, got, err, c.want)
+		}
+	}
+	for _, n := range []int{0, 1, 1001} {
+		if _, err := method.Respace(1000, n); !errors.Is(err, method.ErrSetting) {
+			t.Errorf("Respace(1000, %d): error %v", n, err)
+		}
+	}
+}

@@ -1,0 +1,146 @@
+package method
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"ddiff/restore/parameter"
+)
+
+// ErrSetting reports an unknown method, preset or parameter, or a value out of range. The message names the setting.
+var ErrSetting = errors.New("solver setting")
+
+// Settings are a method with the values of its parameters. The JSON form is one object: method, steps and the
+// parameters in their declared order. That form is part of an item's identity.
+type Settings struct {
+	Method string
+	// Steps is the number of network evaluations, 2..T.
+	Steps  int
+	Values []Setting
+}
+
+// Setting is the value of one parameter.
+type Setting struct {
+	Name  string
+	Value parameter.Value
+}
+
+// Value returns the value of a parameter, the zero value for an unknown name.
+func (s Settings) Value(name string) parameter.Value {
+	for _, v := range s.Values {
+		if v.Name == name {
+			return v.Value
+		}
+	}
+	return parameter.Value{}
+}
+
+// Number returns a number or time index.
+func (s Settings) Number(name string) float64 { return s.Value(name).Number }
+
+// Word returns the value of a choice.
+func (s Settings) Word(name string) string { return s.Value(name).Word }
+
+// With returns a copy with another value of one parameter, which is appended if it is new.
+func (s Settings) With(name string, v parameter.Value) Settings {
+	s.Values = slices.Clone(s.Values)
+	for i := range s.Values {
+		if s.Values[i].Name == name {
+			s.Values[i].Value = v
+			return s
+		}
+	}
+	s.Values = append(s.Values, Setting{name, v})
+	return s
+}
+
+// MarshalJSON writes the settings in their order.
+func (s Settings) MarshalJSON() ([]byte, error) {
+	var out bytes.Buffer
+	out.WriteByte('{')
+	field := func(name string, value any) error {
+		key, err := json.Marshal(name)
+		if err != nil {
+			return err
+		}
+		data, err := json.Marshal(value)
+		if err != nil {
+			return fmt.Errorf("%w %s: %w", ErrSetting, name, err)
+		}
+		if out.Len() > 1 {
+			out.WriteByte(',')
+		}
+		out.Write(key)
+		out.WriteByte(':')
+		out.Write(data)
+		return nil
+	}
+	if err := errors.Join(field("method", s.Method), field("steps", s.Steps)); err != nil {
+		return nil, err
+	}
+	for _, v := range s.Values {
+		if err := field(v.Name, v.Value); err != nil {
+			return nil, err
+		}
+	}
+	out.WriteByte('}')
+	return out.Bytes(), nil
+}
+
+// UnmarshalJSON reads the settings and keeps their order. Check tests the values.
+func (s *Settings) UnmarshalJSON(data []byte) error {
+	*s = Settings{}
+	d := json.NewDecoder(bytes.NewReader(data))
+	if token, err := d.Token(); err != nil || token != json.Delim('{') {
+		return errors.Join(errors.New("settings are not a JSON object"), err)
+	}
+	for d.More() {
+		token, err := d.Token()
+		if err != nil {
+			return err
+		}
+		var v Setting
+		v.Name, _ = token.(string) // the decoder accepts no other key
+		switch v.Name {
+		case "method":
+			err = d.Decode(&s.Method)
+		case "steps":
+			err = d.Decode(&s.Steps)
+		default:
+			err = d.Decode(&v.Value)
+			s.Values = append(s.Values, v)
+		}
+		if err != nil {
+			return fmt.Errorf("setting %s: %w", v.Name, err)
+		}
+	}
+	_, err := d.Token()
+	return err
+}
+
+// Check tests that the settings are complete and valid for a method and a schedule of total time indices. The error
+// wraps ErrSetting and names the setting.
+func (s Settings) Check(m Info, total int) error {
+	if s.Method != m.Name {
+		return fmt.Errorf("%w method: %q, want %q", ErrSetting, s.Method, m.Name)
+	}
+	if s.Steps < 2 || s.Steps > total {
+		return fmt.Errorf("%w steps: %d is out of range, want 2 to %d, the length of the prior's schedule", ErrSetting, s.Steps, total)
+	}
+	if len(s.Values) != len(m.Parameters) {
+		return fmt.Errorf("%w: %d parameters, %s has %d", ErrSetting, len(s.Values), m.Name, len(m.Parameters))
+	}
+	for _, p := range m.Parameters {
+		i := slices.IndexFunc(s.Values, func(v Setting) bool { return v.Name == p.Name })
+		if i < 0 {
+			return fmt.Errorf("%w %s: is missing", ErrSetting, p.Name)
+		}
+		if err := p.Of(total).Test(s.Values[i].Value); err != nil {
+			return fmt.Errorf("%w %s: %w", ErrSetting, p.Name, err)
+		}
+	}
+	return nil
+}

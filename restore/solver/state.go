@@ -1,0 +1,105 @@
+package solver
+
+import (
+	"slices"
+
+	"ddiff/restore/method"
+	"ddiff/restore/noise"
+)
+
+// Tensor is one named part of a state, of one image.
+type Tensor struct {
+	Name string
+	Data []float32
+}
+
+// State is the state of one image between two steps: all that is needed to resume.
+type State struct {
+	// Step is the number of steps made.
+	Step int
+	// Tensors are in the order in which the method declares them. The first one is the image.
+	Tensors []Tensor
+}
+
+// Image returns the first tensor: after the last step it is the answer.
+func (s State) Image() []float32 {
+	if len(s.Tensors) == 0 {
+		return nil
+	}
+	return s.Tensors[0].Data
+}
+
+// Clone returns a deep copy.
+func (s State) Clone() State {
+	s.Tensors = slices.Clone(s.Tensors)
+	for i := range s.Tensors {
+		s.Tensors[i].Data = slices.Clone(s.Tensors[i].Data)
+	}
+	return s
+}
+
+// Curve is one value per step.
+type Curve struct {
+	Name   string
+	Values []float64
+}
+
+// Curves are the curves of one image, one entry per step made.
+type Curves struct {
+	Time []int
+	// Curves are in the order in which the method declares them.
+	Curves []Curve
+}
+
+// Clone returns a deep copy.
+func (c Curves) Clone() Curves {
+	c.Time, c.Curves = slices.Clone(c.Time), slices.Clone(c.Curves)
+	for i := range c.Curves {
+		c.Curves[i].Values = slices.Clone(c.Curves[i].Values)
+	}
+	return c
+}
+
+// Curve returns the values of a curve, nil for an unknown name.
+func (c Curves) Curve(name string) []float64 {
+	for _, v := range c.Curves {
+		if v.Name == name {
+			return v.Values
+		}
+	}
+	return nil
+}
+
+// Start is the state before the first step.
+func (s *Solver) Start(key noise.Key) State {
+	var st State
+	for i, t := range s.run.Info.State {
+		data := make([]float32, s.size)
+		if t.Noise {
+			noise.Normal(data, key, noise.Start, uint32(i), 1)
+		}
+		st.Tensors = append(st.Tensors, Tensor{t.Name, data})
+	}
+	return st
+}
+
+// Fits tells whether a state and its curves belong to a run of a method, before its last step.
+func Fits(run *method.Run, st State, c Curves) bool {
+	size := elements(run.StateDims(1))
+	sameTensors := slices.EqualFunc(st.Tensors, run.Info.State, func(t Tensor, want method.Tensor) bool {
+		return t.Name == want.Name && len(t.Data) == size
+	})
+	sameCurves := st.Step == 0 || slices.EqualFunc(c.Curves, run.Info.Curves, func(v Curve, want method.Curve) bool {
+		return v.Name == want.Name && len(v.Values) == st.Step
+	})
+	return sameTensors && sameCurves && len(c.Time) == st.Step && st.Step >= 0 && st.Step < len(run.Steps)
+}
+
+// elements is the number of elements of a tensor.
+func elements(dims []int) int {
+	n := 1
+	for _, d := range dims {
+		n *= d
+	}
+	return n
+}
