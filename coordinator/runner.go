@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"ddiff/coordinator/shard"
+	"ddiff/internal/lifecycle"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/restore/prior"
@@ -38,6 +39,7 @@ type runner struct {
 
 	sharder    *shard.Sharder
 	windows    <-chan shardedWindow // the next window; nil when the manifest is complete
+	reader     *lifecycle.Service   // fills windows
 	stored     int                  // number of windows in storage
 	next       shard.Position       // where the next window begins
 	complete   bool                 // the last window is in storage
@@ -51,7 +53,7 @@ type runner struct {
 	checked *manifest.Checked
 
 	events   <-chan event
-	unfollow context.CancelFunc // stops the goroutine that fills events
+	follower *lifecycle.Service // fills events
 	seen     uint64             // sequence number of the last outcome in the ledger
 	pace     pace
 	stalled  time.Time // since when the queue holds too few items
@@ -131,8 +133,10 @@ func (r *runner) run(ctx context.Context, c *manifest.Campaign) error {
 
 // process opens the campaign and handles events until an error, which is errEnded at the end.
 func (r *runner) process(ctx context.Context, c *manifest.Campaign) error {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
+	defer func() {
+		r.follower.Stop()
+		r.reader.Stop()
+	}()
 	r.rec = c
 	tick := time.NewTicker(r.s.cfg.Tick)
 	defer tick.Stop()
@@ -208,25 +212,23 @@ func (r *runner) openQueue(ctx context.Context) error {
 
 // follow delivers the outcomes that the ledger does not have to r.events until ctx ends.
 func (r *runner) follow(ctx context.Context) {
-	if r.unfollow != nil {
-		r.unfollow()
-	}
-	ctx, r.unfollow = context.WithCancel(ctx)
+	r.follower.Stop()
 	events := make(chan event, 256)
 	r.events = events
 	q, after := r.queue, r.seen
-	go func() {
+	r.follower = lifecycle.Go(ctx, func(ctx context.Context) error {
 		for res, err := range q.Results(ctx, after) {
 			select {
 			case events <- event{res, err}:
 			case <-ctx.Done():
-				return
+				return ctx.Err()
 			}
 			if err != nil {
-				return
+				return err
 			}
 		}
-	}()
+		return ctx.Err()
+	})
 }
 
 // step does what is due, then waits for one event and handles it.

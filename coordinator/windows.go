@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"ddiff/coordinator/shard"
+	"ddiff/internal/lifecycle"
 	"ddiff/manifest"
 	"ddiff/storage"
 )
@@ -40,15 +41,17 @@ func (r *runner) openSharder(ctx context.Context) error {
 	windows := make(chan shardedWindow)
 	r.windows = windows
 	next := r.next
-	go func() {
+	r.reader.Stop()
+	r.reader = lifecycle.Go(ctx, func(ctx context.Context) error {
 		for w, err := range sharder.Windows(ctx, next) {
 			select {
 			case windows <- shardedWindow{w, err}:
 			case <-ctx.Done():
-				return
+				return ctx.Err()
 			}
 		}
-	}()
+		return nil
+	})
 	return nil
 }
 

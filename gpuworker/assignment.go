@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"ddiff/internal/lifecycle"
 	"ddiff/queue"
 	"ddiff/restore"
 )
@@ -73,14 +74,19 @@ func (a *assigned) cancelled() bool {
 // until is ctx that ends when the campaign is to stop at once, too.
 func (a *assigned) until(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
+	var watch *lifecycle.Service
 	if a.Cancelled != nil {
-		go func() {
+		watch = lifecycle.Go(ctx, func(ctx context.Context) error {
 			select {
 			case <-a.Cancelled:
 				cancel(errCancelled)
 			case <-ctx.Done():
 			}
-		}()
+			return nil
+		})
 	}
-	return ctx, func() { cancel(nil) }
+	return ctx, func() {
+		watch.Stop()
+		cancel(nil)
+	}
 }

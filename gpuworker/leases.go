@@ -103,13 +103,13 @@ func (h *held) moving() bool {
 }
 
 // guard extends the leases while something moves, until ctx ends.
-func (h *held) guard(ctx context.Context) {
+func (h *held) guard(ctx context.Context) error {
 	tick := time.NewTicker(max(h.every/2, time.Millisecond))
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			return
+			return ctx.Err()
 		case <-tick.C:
 		}
 		if h.moving() {

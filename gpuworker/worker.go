@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
+	"ddiff/internal/lifecycle"
 	"ddiff/manifest"
 	"ddiff/queue"
 )
@@ -53,11 +53,7 @@ type batch struct{ tasks []*task }
 // and Run returns nil.
 func (w *Worker) Run(ctx context.Context) error {
 	// Leases are extended until the last of them is given back.
-	guarded, unguard := context.WithCancel(context.WithoutCancel(ctx))
-	var guarding sync.WaitGroup
-	guarding.Go(func() { w.leases.guard(guarded) })
-	defer guarding.Wait()
-	defer unguard()
+	defer lifecycle.Go(context.WithoutCancel(ctx), w.leases.guard).Stop()
 	defer context.AfterFunc(ctx, func() { w.told.draining.Store(true) })()
 
 	// If a stage fails the others drain too.

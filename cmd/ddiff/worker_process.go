@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ddiff/gpuworker"
+	"ddiff/internal/lifecycle"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/restore/onnx"
@@ -206,16 +207,19 @@ func (p *workerProcess) run(ctx context.Context) error {
 
 // work runs the workers, and beside them what tells of them and what looks for campaigns.
 func (p *workerProcess) work(ctx context.Context, workers []*gpuworker.Worker) error {
-	beside, stop := context.WithCancel(context.WithoutCancel(ctx))
-	var others sync.WaitGroup
-	defer others.Wait()
-	defer stop()
-	others.Go(func() { p.fleet.Watch(beside) })
+	defer lifecycle.Go(context.WithoutCancel(ctx), func(ctx context.Context) error {
+		var others sync.WaitGroup
+		others.Go(func() { p.fleet.Watch(ctx) })
+		for _, w := range workers {
+			others.Go(func() {
+				gpuworker.Beacon{Board: p.board, Worker: w, Provider: p.provider(), Device: p.deviceName(), Logger: p.log}.Run(ctx)
+			})
+		}
+		others.Wait()
+		return nil
+	}).Stop()
 	group, ctx := errgroup.WithContext(ctx)
 	for _, w := range workers {
-		others.Go(func() {
-			gpuworker.Beacon{Board: p.board, Worker: w, Provider: p.provider(), Device: p.deviceName(), Logger: p.log}.Run(beside)
-		})
 		group.Go(func() error { return w.Run(ctx) })
 	}
 	return group.Wait()

@@ -84,8 +84,12 @@ func (s *Service) run(ctx context.Context, run func(ctx context.Context, ready f
 	s.err = err
 }
 
-// Stop cancels the service with the cause ErrStopped and returns after its function has returned.
+// Stop cancels the service with the cause ErrStopped and returns after its function has returned. On a nil service it
+// does nothing.
 func (s *Service) Stop() {
+	if s == nil {
+		return
+	}
 	s.mu.Lock()
 	s.stopped = true
 	done := s.done

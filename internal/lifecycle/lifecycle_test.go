@@ -64,6 +64,11 @@ func TestStopJoinsInEveryCaller(t *testing.T) {
 	}
 }
 
+func TestStopOfNilService(*testing.T) {
+	var s *lifecycle.Service
+	s.Stop()
+}
+
 func TestStartReturnsErrorOfFailedStart(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("broken")
