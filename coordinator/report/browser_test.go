@@ -2,6 +2,7 @@ package report
 
 import (
 	"context"
+	"encoding/json"
 	"net/url"
 	"os"
 	"os/exec"
@@ -77,6 +78,16 @@ func TestPageInBrowser(t *testing.T) {
 	t.Parallel()
 	store := newMemory()
 	results := campaign(t, store)
+	// A method may declare curves that the page does not know.
+	trace := madeUpTrace(100, 1)
+	for _, name := range []string{"acceptance", "split_norm"} {
+		trace.Curves = append(trace.Curves, manifest.Curve{Name: name, Values: trace.Curve("data_norm")})
+	}
+	data, err := json.Marshal(trace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	store.files[manifest.ItemKey(results[0].Item.ID, manifest.FileTrace)] = data
 	page := published(t, store, results)
 
 	pictures, traces := 0, 0
@@ -100,9 +111,12 @@ func TestPageInBrowser(t *testing.T) {
 			t.Errorf("data-%s = %s, want %s", name, got, want)
 		}
 	}
-	const perTrace = 6
-	if got := strings.Count(document, `<path class="curve `); got != perTrace*traces {
-		t.Errorf("%d curves drawn, want %d", got, perTrace*traces)
+	if got, want := strings.Count(document, `<path class="curve `), 6*traces+2; got != want {
+		t.Errorf("%d curves drawn, want %d", got, want)
+	}
+	// The fourth norm and the other curve have charts of their own.
+	if got, want := strings.Count(document, `<svg class="plot"`), 2*traces+2; got != want {
+		t.Errorf("%d charts drawn, want %d", got, want)
 	}
 	if strings.Contains(document, `d="M0 0"`) {
 		t.Error("a curve is empty")

@@ -10,16 +10,19 @@ import (
 	"ddiff/manifest"
 )
 
-// maxCurvePoints bounds the points of one curve on the page. A longer trace is thinned to
-// evenly spaced steps, the first and the last among them; the values are not averaged.
+// maxCurvePoints bounds the points of one curve on the page. The page shows a longer trace at evenly spaced steps,
+// including the first and the last, without averages.
 const maxCurvePoints = 256
 
-// curves are the solver's curves of one item as the page's script reads them.
+// stepSize is a curve that the page omits: the schedule determines it and not the image.
+const stepSize = "gamma"
+
+// curves are the solver's curves of one item in the form that the page's script reads.
 type curves struct {
 	// Step counts from 1; Timestep is the prior's time index there.
 	Step     []int `json:"step"`
 	Timestep []int `json:"t"`
-	// Series are the curves of the trace. The page draws those named *_norm and delta_*.
+	// Series are the curves in the order of the trace. The page groups them by name: *_norm, delta_* and others.
 	Series []series `json:"series"`
 }
 
@@ -28,10 +31,10 @@ type series struct {
 	Values []number `json:"values"`
 }
 
-// number is written with 4 significant digits: more cannot be seen.
+// number has 4 significant digits in JSON, enough for a chart.
 type number float64
 
-// MarshalJSON writes null for what JSON has no number for.
+// MarshalJSON writes null for NaN and infinities.
 func (n number) MarshalJSON() ([]byte, error) {
 	v := float64(n)
 	if math.IsNaN(v) || math.IsInf(v, 0) {
@@ -58,26 +61,31 @@ func readCurves(ctx context.Context, store files, e *entry) (*curves, error) {
 	return c, nil
 }
 
+// thin selects the steps of the page.
 func thin(t *manifest.Trace) (*curves, error) {
 	steps := len(t.Timestep)
-	c := &curves{Step: []int{}}
+	points := min(steps, maxCurvePoints)
+	at := make([]int, points)
+	c := &curves{Step: make([]int, points), Timestep: make([]int, points)}
+	for p := range points {
+		at[p] = p
+		if steps > points {
+			at[p] = p * (steps - 1) / (points - 1)
+		}
+		c.Step[p], c.Timestep[p] = at[p]+1, t.Timestep[at[p]]
+	}
 	for _, curve := range t.Curves {
 		if len(curve.Values) != steps {
 			return nil, fmt.Errorf("%s has %d entries, timestep has %d", curve.Name, len(curve.Values), steps)
 		}
-		c.Series = append(c.Series, series{Name: curve.Name})
-	}
-	points := min(steps, maxCurvePoints)
-	for p := range points {
-		k := p
-		if steps > points {
-			k = p * (steps - 1) / (points - 1)
+		if curve.Name == stepSize {
+			continue
 		}
-		c.Step = append(c.Step, k+1)
-		c.Timestep = append(c.Timestep, t.Timestep[k])
-		for i, curve := range t.Curves {
-			c.Series[i].Values = append(c.Series[i].Values, number(curve.Values[k]))
+		values := make([]number, points)
+		for p, k := range at {
+			values[p] = number(curve.Values[k])
 		}
+		c.Series = append(c.Series, series{curve.Name, values})
 	}
 	return c, nil
 }

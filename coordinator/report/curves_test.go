@@ -9,7 +9,7 @@ import (
 	"ddiff/manifest"
 )
 
-func TestThinKeepsShortTraces(t *testing.T) {
+func TestThinReturnsAllStepsOfShortTraces(t *testing.T) {
 	t.Parallel()
 	c, err := thin(madeUpTrace(maxCurvePoints, 1))
 	if err != nil {
@@ -20,7 +20,7 @@ func TestThinKeepsShortTraces(t *testing.T) {
 	}
 }
 
-func TestThinKeepsTheEnds(t *testing.T) {
+func TestThinIncludesFirstAndLastStep(t *testing.T) {
 	t.Parallel()
 	full := madeUpTrace(1000, 1)
 	c, err := thin(full)
@@ -49,6 +49,24 @@ func TestThinRefusesUnevenTraces(t *testing.T) {
 	}
 	if c, err := thin(&manifest.Trace{}); err != nil || len(c.Step) != 0 {
 		t.Errorf("empty trace: %v, %v", c, err)
+	}
+}
+
+func TestThinReturnsUnknownCurves(t *testing.T) {
+	t.Parallel()
+	c, err := thin(&manifest.Trace{Timestep: []int{9, 0}, Curves: []manifest.Curve{
+		{Name: "gamma", Values: []float64{1, 2}}, {Name: "acceptance", Values: []float64{3, 4}}, {Name: "data_norm", Values: []float64{5, 6}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := json.Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"step":[1,2],"t":[9,0],"series":[{"name":"acceptance","values":[3,4]},{"name":"data_norm","values":[5,6]}]}`
+	if string(got) != want {
+		t.Errorf("curves = %s, want %s", got, want)
 	}
 }
 

@@ -76,13 +76,21 @@
     applyFilter(form);
   }
 
-  // Curves: one SVG with a logarithmic vertical axis per group of norms.
+  // Curves: one SVG with a logarithmic vertical axis for up to three curves of a group.
   const svgSpace = "http://www.w3.org/2000/svg";
   const labels = { data_norm: "‖y − A(z)‖", primal_norm: "‖x − z‖", dual_norm: "‖u‖" };
   const label = (name) => labels[name] ?? (name.startsWith("delta_") ? `‖Δ${name.slice(6)}‖` : name);
-  const groupsOf = (curves) => [["Norms", (n) => n.endsWith("_norm")], ["Increments", (n) => n.startsWith("delta_")]]
-    .map(([title, drawn]) => ({ title, series: curves.series.filter((s) => drawn(s.name)).map((s) => [s.values, label(s.name)]) }))
-    .filter((group) => group.series.length > 0);
+  const titleOf = (name) => (name.endsWith("_norm") ? "Norms" : name.startsWith("delta_") ? "Increments" : "Other curves");
+
+  function groupsOf(curves) {
+    const groups = [];
+    for (const title of ["Norms", "Increments", "Other curves"]) {
+      const series = curves.series.filter((s) => titleOf(s.name) === title).map((s) => [s.values, label(s.name)]);
+      while (series.length > 0) groups.push({ title, series: series.splice(0, 3) });
+    }
+    return groups;
+  }
+
   const box = { width: 300, height: 190, left: 40, right: 6, top: 8, bottom: 32 };
 
   function svg(tag, attributes, text) {
