@@ -14,18 +14,17 @@ import (
 	"ddiff/manifest"
 )
 
-// inputs are what an image is restored from again.
+// inputs are the sources of an image that is restored again.
 type inputs struct {
-	// item is that of the passport, with the paths at which its files were found.
+	// item is the item of the passport, with the paths at which its sources were found.
 	item manifest.Item
-	// stored are the arrays beside the image, when not all of the files were found; reason
-	// says which was not.
+	// stored are the arrays beside the image, which replace the sources where one is missing for reason.
 	stored *gpuworker.Stored
 	reason string
 }
 
-// findInputs finds the files of the item, where they were or below root, or else the arrays
-// beside the image.
+// findInputs finds the sources of the item at their old paths or below root, or else reads the arrays beside the
+// image.
 func findInputs(ctx context.Context, out *output, root string) (inputs, error) {
 	in := inputs{item: out.passport.Item}
 	places := map[string]**manifest.Source{
@@ -45,45 +44,45 @@ func findInputs(ctx context.Context, out *output, root string) (inputs, error) {
 	}
 	in.reason, in.stored = strings.Join(missing, ", "), &gpuworker.Stored{}
 	for _, name := range slices.Sorted(maps.Keys(out.passport.Data)) {
-		read := &in.stored.Measurement
+		data := &in.stored.Measurement
 		if name != manifest.FileData {
-			if read = &in.stored.Draw; in.item.Mask == nil && in.item.Kernel == nil {
-				continue // it is drawn again
+			if data = &in.stored.Draw; in.item.Mask == nil && in.item.Kernel == nil {
+				continue // the operator draws it again from the seed
 			}
 		}
 		var err error
-		if *read, err = readArray(ctx, out, name); err != nil {
-			return in, usageError{fmt.Errorf("replay %s: %s, and %w; say where the source is with --root", out.File, in.reason, err)}
+		if *data, err = readArray(ctx, out, name); err != nil {
+			return in, usageError{fmt.Errorf("replay %s: %s, and %w; give the directory of the source with --root", out.File, in.reason, err)}
 		}
 	}
 	return in, nil
 }
 
-// readArray reads an array beside the image, and holds it against its digest.
+// readArray reads an array beside the image and checks its digest.
 func readArray(ctx context.Context, out *output, name string) ([]byte, error) {
 	path := out.beside(filepath.Base(name))
-	data, err := manifest.Files{}.Get(ctx, path)
+	data, err := out.from.get(ctx, path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("there is no %s", path)
+		return nil, fmt.Errorf("there is no %s", out.from.show(path))
 	}
 	if err == nil && digest(data) != out.passport.Data[name] {
-		return nil, fmt.Errorf("%s was changed", path)
+		return nil, fmt.Errorf("%s was changed", out.from.show(path))
 	}
 	return data, err
 }
 
-// locate finds the bytes of a source: where it was, or below root at any end of its path.
+// locate finds the bytes of a source: at its path, or below root at any end of its path.
 func locate(ctx context.Context, s manifest.Source, root string) (string, error) {
-	places := []string{s.Path}
+	paths := []string{s.Path}
 	if root != "" {
 		for rest := filepath.ToSlash(s.Path); rest != ""; _, rest, _ = strings.Cut(rest, "/") {
 			if filepath.IsLocal(rest) {
-				places = append(places, filepath.Join(root, rest))
+				paths = append(paths, filepath.Join(root, rest))
 			}
 		}
 	}
 	reason := "is gone"
-	for _, path := range places {
+	for _, path := range paths {
 		data, err := manifest.Files{}.Get(ctx, path)
 		if err != nil {
 			continue

@@ -19,8 +19,8 @@ import (
 	"ddiff/restore/solver"
 )
 
-// tolerance is the largest difference of a replay, in grey levels, that rounding in float32
-// explains: other batches, threads and devices add in another order.
+// tolerance is the largest difference of a replay, in grey levels, that float32 rounding explains: other batches,
+// threads and devices add in another order.
 const tolerance = 1
 
 // replayOptions are the flags of replay.
@@ -33,38 +33,41 @@ type replayOptions struct {
 func newReplayCommand() *cobra.Command {
 	var o replayOptions
 	cmd := &cobra.Command{
-		Use:   "replay FILE",
+		Use:   "replay OUTPUT",
 		Short: "Restore one image again from its passport, and compare",
-		Long: "Reads the passport of a restored image, restores the image once more, alone in its batch, and prints\n" +
+		Long: "Reads the passport of a restored image, restores the image again, alone in its batch, and prints\n" +
 			"  replay=R max_levels=N measurement=M psnr_delta=D\n" +
-			"R is bit-equal, within-tolerance (at most 1 grey level) or different; N the largest difference in grey\n" +
-			"levels; M is bit-equal or different, or stored; D the new PSNR less the old one, or none.\n\n" +
-			"The source image is read where it was, or below --root. Where it is gone, the measurement.npy beside\n" +
-			"FILE takes its place (measurement=stored). FILE is as for ddiff verify, for one image.",
-		Example: "  ddiff replay out/items/ID/restored.png\n" +
-			"  ddiff replay photo.png --root ./photos --prior unet.onnx",
+			"R is bit-equal, within-tolerance (at most 1 grey level) or different; N is the largest difference in grey\n" +
+			"levels; M is bit-equal, different or stored; D is the new PSNR minus the old one, or none.\n\n" +
+			"The source image is read from its old path or below --root. Where it is missing, the measurement.npy\n" +
+			"beside OUTPUT replaces it (measurement=stored). OUTPUT is one image, as in ddiff verify.",
+		Example: "  ddiff replay out/restored/coffee.hdr.png\n" +
+			"  ddiff replay photo.png --root ./photos --prior unet.onnx\n" +
+			"  ddiff replay \"s3://results/demo/items/ID?endpoint=https://host\"",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return o.replay(cmd.Context(), args[0], cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.prior, "prior", prior.Bundled, "bundled, or the ONNX file that the image was made with")
-	f.StringVar(&o.root, "root", "", "directory to look for the source in, when it has moved")
+	f.StringVar(&o.prior, "prior", prior.Bundled, "bundled, or the ONNX `file` of the prior")
+	f.StringVar(&o.root, "root", "", "`directory` that has the source image, if it was moved")
 	o.run.addDevice(f, onnx.ProviderAuto)
 	return cmd
 }
 
-// replay restores the image that arg names once more, and prints how it compares.
+// replay restores the image that arg names again, and prints the comparison.
 func (o replayOptions) replay(ctx context.Context, arg string, stdout, stderr io.Writer) error {
-	files, err := restoredImages(arg)
-	if err != nil {
-		return err
+	var out *output
+	for t, err := range restoredImages(ctx, arg) {
+		if err != nil {
+			return err
+		}
+		if out != nil {
+			return usageError{fmt.Errorf("%s: has several images; name one of them", arg)}
+		}
+		out = readOutput(ctx, t)
 	}
-	if len(files) != 1 {
-		return usageError{fmt.Errorf("%s: it holds %d images; name one of them", arg, len(files))}
-	}
-	out := readOutput(ctx, files[0])
 	for _, p := range out.Problems {
 		fmt.Fprintln(stderr, "ddiff:", p)
 	}
@@ -87,11 +90,10 @@ func (o replayOptions) replay(ctx context.Context, arg string, stdout, stderr io
 // replayed is an image that was restored again.
 type replayed struct {
 	*gpuworker.Recomputed
-	// stored: from the arrays beside the image.
-	stored bool
+	stored bool // from the arrays beside the image
 }
 
-// recompute restores the image again, with the prior and from the inputs of its passport.
+// recompute restores the image again from the prior and the inputs of its passport.
 func (o replayOptions) recompute(ctx context.Context, out *output, stderr io.Writer) (again replayed, err error) {
 	item := out.passport.Item
 	p, err := openPrior(o.prior)
@@ -99,14 +101,14 @@ func (o replayOptions) recompute(ctx context.Context, out *output, stderr io.Wri
 		return again, err
 	}
 	if p.SHA256 != item.Prior {
-		return again, fmt.Errorf("%w %s: its SHA-256 is %.12s, %s was made with %.12s; name that file with --prior", errPrior, o.prior, p.SHA256, out.File, item.Prior)
+		return again, fmt.Errorf("%w %s: its SHA-256 is %.12s, %s was made with %.12s; give that file with --prior", errPrior, o.prior, p.SHA256, out.File, item.Prior)
 	}
-	how, err := findInputs(ctx, out, o.root)
+	in, err := findInputs(ctx, out, o.root)
 	if err != nil {
 		return again, err
 	}
-	if how.reason != "" {
-		fmt.Fprintf(stderr, "ddiff: note: %s; using the arrays beside %s\n", how.reason, out.File)
+	if in.reason != "" {
+		fmt.Fprintf(stderr, "ddiff: note: %s; using the arrays beside %s\n", in.reason, out.File)
 	}
 	rt, err := o.run.open(slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -120,14 +122,14 @@ func (o replayOptions) recompute(ctx context.Context, out *output, stderr io.Wri
 	if !was.Equal(now) || out.passport.Batch != 1 {
 		fmt.Fprintf(stderr, "ddiff: note: made by %s in a batch of %d, replayed by %s alone\n", describe(was), out.passport.Batch, describe(now))
 	}
-	result, err := gpuworker.Recompute(ctx, engine, manifest.Files{}, how.item, how.stored)
+	result, err := gpuworker.Recompute(ctx, engine, manifest.Files{}, in.item, in.stored)
 	if err != nil {
 		return again, fmt.Errorf("replay %s: %w", out.File, err)
 	}
-	return replayed{result, how.stored != nil}, nil
+	return replayed{result, in.stored != nil}, nil
 }
 
-// buildOf is how the solver of a passport was compiled, as far as this runtime can do it too.
+// buildOf returns the solver build of a passport, as far as this runtime supports it.
 func buildOf(was manifest.Runtime, rt *onnx.Runtime) solver.Build {
 	b := solver.Build{Precision: solver.Precision(was.Precision)}
 	if was.Provider == rt.Provider() {
@@ -136,7 +138,7 @@ func buildOf(was manifest.Runtime, rt *onnx.Runtime) solver.Build {
 	return b
 }
 
-// describe names what computes.
+// describe names the program, the runtime and the device of a result.
 func describe(r manifest.Runtime) string {
 	text := fmt.Sprintf("ddiff %s, ONNX Runtime %s on %s", r.Version, r.Library, r.Provider)
 	if r.Device != "" {
@@ -148,7 +150,7 @@ func describe(r manifest.Runtime) string {
 	return text
 }
 
-// compare prints how the new image compares with the old one.
+// compare prints the differences between the new image and the old one.
 func (again replayed) compare(out *output, stdout io.Writer) error {
 	largest, err := levels(out.image, again.Image)
 	if err != nil {
@@ -175,14 +177,14 @@ func (again replayed) compare(out *output, stdout io.Writer) error {
 	fmt.Fprintf(stdout, "replay=%s max_levels=%d measurement=%s psnr_delta=%s\n", verdict, largest, measurement, delta)
 	switch {
 	case len(out.Problems) > 0:
-		return fmt.Errorf("%w: %s is not what its passport says", errMismatch, out.File)
+		return fmt.Errorf("%w: %s does not match its passport", errMismatch, out.File)
 	case largest > tolerance:
 		return fmt.Errorf("%w: the replay of %s differs by up to %d grey levels", errMismatch, out.File, largest)
 	}
 	return nil
 }
 
-// levels is the largest difference of two images, in steps of 8 bits.
+// levels returns the largest difference of two images in 8-bit grey levels.
 func levels(a, b *raster.Image) (int, error) {
 	x, errX := raster.RGB8(a)
 	y, errY := raster.RGB8(b)

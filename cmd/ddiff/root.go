@@ -46,7 +46,7 @@ func newRootCommand(stdout io.Writer) *cobra.Command {
 		commands  []*cobra.Command
 	}{
 		{"restore", "Restore images:", []*cobra.Command{
-			newRunCommand(), newVerifyCommand(), newReplayCommand(),
+			newRunCommand(), newVerifyCommand(), newReplayCommand(), newPullCommand(),
 		}},
 		{"cluster", "Run campaigns on a cluster:", append([]*cobra.Command{
 			newCoordinatorCommand(), newWorkerCommand(), newSubmitCommand(), newListCommand(), newStatusCommand(), newWatchCommand(),

@@ -58,7 +58,9 @@ func newRunCommand() *cobra.Command {
 			if o.dryRun {
 				return dryRun(cmd.Context(), spec, o, stdout, stderr)
 			}
-			return runEmbedded(cmd.Context(), spec, o, stdout, stderr)
+			err = runEmbedded(cmd.Context(), spec, o, stdout, stderr)
+			nameResults(cmd.Context(), spec.Output, stderr)
+			return err
 		},
 	}
 	f := cmd.Flags()

@@ -6,10 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -20,14 +17,17 @@ import (
 func newVerifyCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "verify FILE...",
-		Short: "Check that outputs are what their passports say",
-		Long: "Checks restored images: the passport in the file, the identity that follows from it, the pixels,\n" +
-			"the result.json beside it with the digests of all files, and the source image where it still lies.\n" +
-			"FILE is a restored.png (a copy elsewhere is checked by its passport alone), a result.json, the folder\n" +
-			"of an item, or a whole output. Each problem is one line with file, field and what to do.",
+		Use:   "verify OUTPUT...",
+		Short: "Check outputs against their passports",
+		Long: "Checks restored images: the passport in the file, the identity that follows from it, the pixels, the\n" +
+			"result.json beside it with the digests of all files, and the source image where it still exists.\n" +
+			"OUTPUT is a restored.png (a copy elsewhere is checked by its passport alone), a result.json, the folder of\n" +
+			"an item, or a whole output, on this machine or in a bucket. Each problem is one line with file, field,\n" +
+			"cause and remedy.",
 		Example: "  ddiff verify out\n" +
-			"  ddiff verify photo.png",
+			"  ddiff verify photo.png\n" +
+			"  ddiff verify \"s3://results/demo?endpoint=https://host\"",
+		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return verify(cmd.Context(), args, asJSON, cmd.OutOrStdout())
 		},
@@ -36,91 +36,48 @@ func newVerifyCommand() *cobra.Command {
 	return cmd
 }
 
-// verify checks the images that the arguments name, and prints what it finds.
+// verify checks the images that the arguments name, and prints the outcome.
 func verify(ctx context.Context, args []string, asJSON bool, stdout io.Writer) error {
-	if len(args) == 0 {
-		return usageError{errors.New("give a restored.png, a result.json, the folder of an item, or an output")}
-	}
-	var files []string
+	v, checked, wrong := verifier{digests: map[string]string{}}, 0, 0
 	for _, arg := range args {
-		found, err := restoredImages(arg)
-		if err != nil {
-			return err
-		}
-		files = append(files, found...)
-	}
-	v, wrong := verifier{digests: map[string]string{}}, 0
-	for _, file := range files {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		o := v.verify(ctx, file)
-		if !o.OK {
-			wrong++
-		}
-		if err := o.print(stdout, asJSON); err != nil {
-			return err
+		for t, err := range restoredImages(ctx, arg) {
+			if err := errors.Join(err, ctx.Err()); err != nil {
+				return err
+			}
+			o := v.verify(ctx, t)
+			if checked++; !o.OK {
+				wrong++
+			}
+			if err := o.print(stdout, asJSON); err != nil {
+				return err
+			}
 		}
 	}
 	if asJSON {
-		if err := json.NewEncoder(stdout).Encode(map[string]int{"checked": len(files), "ok": len(files) - wrong, "wrong": wrong}); err != nil {
+		if err := json.NewEncoder(stdout).Encode(map[string]int{"checked": checked, "ok": checked - wrong, "wrong": wrong}); err != nil {
 			return err
 		}
 	} else {
-		fmt.Fprintf(stdout, "checked=%d ok=%d wrong=%d\n", len(files), len(files)-wrong, wrong)
+		fmt.Fprintf(stdout, "checked=%d ok=%d wrong=%d\n", checked, checked-wrong, wrong)
 	}
 	if wrong > 0 {
-		return fmt.Errorf("%w: %d of %d outputs are not what their passports say", errMismatch, wrong, len(files))
+		return fmt.Errorf("%w: %d of %d outputs do not match their passports", errMismatch, wrong, checked)
 	}
 	return nil
 }
 
-// restoredImages finds the images that an argument means.
-func restoredImages(arg string) ([]string, error) {
-	info, err := os.Stat(arg)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, usageError{fmt.Errorf("%s: there is no such file or folder", arg)}
-	}
-	if err != nil {
-		return nil, usageError{err}
-	}
-	if !info.IsDir() {
-		if filepath.Base(arg) == manifest.FileResult {
-			return []string{filepath.Join(filepath.Dir(arg), manifest.FileRestored)}, nil
-		}
-		return []string{arg}, nil
-	}
-	for _, name := range []string{manifest.FileRestored, manifest.FileResult} {
-		if _, err := os.Stat(filepath.Join(arg, name)); err == nil {
-			return []string{filepath.Join(arg, manifest.FileRestored)}, nil
-		}
-	}
-	entries, err := os.ReadDir(filepath.Join(arg, "items"))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, usageError{err}
-	}
-	var files []string
-	for _, e := range entries {
-		if e.IsDir() {
-			files = append(files, filepath.Join(arg, "items", e.Name(), manifest.FileRestored))
-		}
-	}
-	if len(files) == 0 {
-		return nil, usageError{fmt.Errorf("%s: the folder is neither that of an item nor an output with items", arg)}
-	}
-	return files, nil
-}
+// maxDigests bounds the memory of a verifier.
+const maxDigests = 1 << 16
 
 // verifier checks many images.
 type verifier struct {
-	// digests are those of source files, by path: many items are made from one image. It is
-	// empty for a file that is not there.
+	// digests are those of source files by path, because many items share an image. A missing file has "".
 	digests map[string]string
 }
 
-// verify checks everything about one image.
-func (v verifier) verify(ctx context.Context, file string) *output {
-	o := readOutput(ctx, file)
+// verify checks one image with everything that belongs to it.
+func (v verifier) verify(ctx context.Context, t target) *output {
+	o := readOutput(ctx, t)
 	o.checkSidecar(ctx)
 	if o.passport != nil {
 		v.checkSources(ctx, o)
@@ -129,7 +86,7 @@ func (v verifier) verify(ctx context.Context, file string) *output {
 	return o
 }
 
-// checkSources holds the files that the item was made from against their digests.
+// checkSources compares the source files of the item with their digests.
 func (v verifier) checkSources(ctx context.Context, o *output) {
 	all := sources(o.passport.Item)
 	for _, name := range slices.Sorted(maps.Keys(all)) {
@@ -138,6 +95,9 @@ func (v verifier) checkSources(ctx context.Context, o *output) {
 		if !known {
 			if data, err := (manifest.Files{}).Get(ctx, s.Path); err == nil {
 				sum = digest(data)
+			}
+			if len(v.digests) == maxDigests {
+				clear(v.digests)
 			}
 			v.digests[s.Path] = sum
 		}
@@ -151,19 +111,25 @@ func (v verifier) checkSources(ctx context.Context, o *output) {
 	}
 }
 
-// print writes what was found, one line each.
+// print writes the problems and notes of an image, or that it is sound.
 func (o *output) print(w io.Writer, asJSON bool) error {
+	shown := *o
+	shown.File, shown.Problems = o.from.show(o.File), slices.Clone(o.Problems)
+	for i := range shown.Problems {
+		shown.Problems[i].File = o.from.show(o.Problems[i].File)
+	}
 	if asJSON {
-		return json.NewEncoder(w).Encode(o)
+		return json.NewEncoder(w).Encode(shown)
 	}
-	for _, p := range o.Problems {
-		fmt.Fprintln(w, p)
+	s := styleOf(w)
+	for _, p := range shown.Problems {
+		fmt.Fprintln(w, s.red(p.String()))
 	}
-	for _, n := range o.Notes {
-		fmt.Fprintf(w, "%s: note: %s\n", o.File, n)
+	for _, n := range shown.Notes {
+		fmt.Fprintf(w, "%s: note: %s\n", shown.File, n)
 	}
 	if o.OK {
-		fmt.Fprintf(w, "%s: ok\n", o.File)
+		fmt.Fprintf(w, "%s: %s\n", shown.File, s.green("ok"))
 	}
 	return nil
 }

@@ -1,0 +1,277 @@
+package main
+
+import (
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"io/fs"
+	"iter"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"ddiff/coordinator/report"
+	"ddiff/gpuworker"
+	"ddiff/manifest"
+)
+
+// namesFolder is the folder of an output directory that has the restored images under readable names.
+const namesFolder = "restored"
+
+// nameBytes is the longest part of a file name that the name of a row makes.
+const nameBytes = 120
+
+// nameResults gives the images of the last report of an output directory readable names. An object store has no links
+// and gets no names; ddiff pull makes them. A failure costs the names alone, so that it is a warning.
+func nameResults(ctx context.Context, output string, stderr io.Writer) {
+	dir := output
+	if u, err := url.Parse(output); err == nil && u.Scheme == "file" {
+		dir = filepath.FromSlash(u.Path)
+	} else if manifest.IsAddress(output) {
+		return
+	}
+	// The names of an interrupted run are of use as well.
+	err := writeNames(context.WithoutCancel(ctx), dir, func() iter.Seq2[namedItem, error] { return reportedItems(dir) })
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		fmt.Fprintf(stderr, "ddiff: cannot name the images under %s: %v\n", filepath.Join(dir, namesFolder), err)
+	}
+}
+
+// namedItem is a restored item as its readable name tells of it.
+type namedItem struct {
+	id, name, task, method string
+	run                    int
+}
+
+// reportedItems reads the items of results.csv in the directory of an output.
+func reportedItems(dir string) iter.Seq2[namedItem, error] {
+	return func(yield func(namedItem, error) bool) {
+		if err := readReported(dir, func(it namedItem) bool { return yield(it, nil) }); err != nil {
+			yield(namedItem{}, err)
+		}
+	}
+}
+
+func readReported(dir string, yield func(namedItem) bool) error {
+	f, err := os.Open(filepath.Join(dir, report.KeyCSV))
+	if err != nil {
+		return err
+	}
+	defer f.Close() //nolint:errcheck // opened for reading
+	rows := csv.NewReader(f)
+	rows.ReuseRecord = true
+	header, err := rows.Read()
+	if err != nil {
+		return fmt.Errorf("read %s: %w", report.KeyCSV, err)
+	}
+	column := map[string]int{}
+	for i, name := range header {
+		column[name] = i
+	}
+	for _, name := range []string{"item", "image", "task", "method", "run"} {
+		if _, ok := column[name]; !ok {
+			return fmt.Errorf("read %s: column %s is missing", report.KeyCSV, name)
+		}
+	}
+	for {
+		row, err := rows.Read()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read %s: %w", report.KeyCSV, err)
+		}
+		run, err := strconv.Atoi(row[column["run"]])
+		if err != nil {
+			return fmt.Errorf("read %s: run: %w", report.KeyCSV, err)
+		}
+		if !yield(namedItem{
+			id: row[column["item"]], name: row[column["image"]], task: row[column["task"]], method: row[column["method"]], run: run,
+		}) {
+			return nil
+		}
+	}
+}
+
+// names writes the links of one output. Of each item it holds a hash of its name.
+type names struct {
+	dir     string // the output
+	methods bool   // names end in the method
+	runs    bool   // names end in the run
+	claimed map[uint64]struct{}
+}
+
+// writeNames makes the folder of readable names agree with the items: a relative link for each item that has a
+// restored image, or a copy where the file system has no links. It removes links and copies of other items, and leaves
+// files that it did not write. A second call changes nothing. Items is called twice.
+func writeNames(ctx context.Context, dir string, items func() iter.Seq2[namedItem, error]) error {
+	n := names{dir: dir, claimed: map[uint64]struct{}{}}
+	var method string
+	seen := false
+	for it, err := range items() {
+		if err != nil {
+			return err
+		}
+		n.methods = n.methods || seen && it.method != method
+		n.runs = n.runs || it.run > 0
+		method, seen = it.method, true
+	}
+	for it, err := range items() {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return err
+		}
+		if err := n.add(it); err != nil {
+			return fmt.Errorf("name item %s: %w", it.name, err)
+		}
+	}
+	return n.removeStale()
+}
+
+// add links one item.
+func (n *names) add(it namedItem) error {
+	source := filepath.Join(n.dir, filepath.FromSlash(manifest.ItemKey(it.id, manifest.FileRestored)))
+	if it.id == "" || !filepath.IsLocal(it.id) {
+		return nil // a row that failed before it had an identity
+	}
+	if _, err := os.Lstat(source); err != nil {
+		return nil //nolint:nilerr // it has no restored image
+	}
+	if err := os.MkdirAll(filepath.Join(n.dir, namesFolder), 0o755); err != nil {
+		return err
+	}
+	base := safeName(it.name) + "." + safeName(it.task)
+	if n.methods {
+		base += "." + safeName(it.method)
+	}
+	if n.runs {
+		base += fmt.Sprintf(".run%d", it.run)
+	}
+	for _, suffix := range []string{"", "." + it.id[:min(8, len(it.id))], "." + it.id} {
+		name := base + suffix + ".png"
+		if _, taken := n.claimed[hashName(name)]; taken || !n.mayWrite(name) {
+			continue
+		}
+		n.claimed[hashName(name)] = struct{}{}
+		return n.link(name, it.id, source)
+	}
+	return nil // the item is linked already, or its name belongs to a file of somebody else
+}
+
+// link makes name a link to the restored image of an item.
+func (n *names) link(name, id, source string) error {
+	path := filepath.Join(n.dir, namesFolder, name)
+	target := filepath.Join("..", filepath.FromSlash(manifest.ItemKey(id, manifest.FileRestored)))
+	if now, err := os.Readlink(path); err == nil && now == target {
+		return nil
+	}
+	temp := filepath.Join(n.dir, namesFolder, "."+id+".tmp")
+	if err := os.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := os.Symlink(target, temp); err != nil {
+		data, readErr := os.ReadFile(source)
+		if readErr != nil {
+			return readErr
+		}
+		if now, err := os.ReadFile(path); err == nil && string(now) == string(data) {
+			return nil
+		}
+		if err := os.WriteFile(temp, data, 0o644); err != nil {
+			return errors.Join(err, os.Remove(temp))
+		}
+	}
+	return os.Rename(temp, path)
+}
+
+// mayWrite reports whether a name is free, or has a link or a copy of an item.
+func (n *names) mayWrite(name string) bool {
+	path := filepath.Join(n.dir, namesFolder, name)
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return true
+	}
+	return err == nil && ours(path, info.Mode())
+}
+
+// ours reports whether a file was written by link: a link to an item, or an image with a passport.
+func ours(path string, mode fs.FileMode) bool {
+	if mode&fs.ModeSymlink != 0 {
+		target, err := os.Readlink(path)
+		return err == nil && strings.HasPrefix(filepath.ToSlash(target), "../items/")
+	}
+	if !mode.IsRegular() || filepath.Ext(path) != ".png" {
+		return false
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return false
+	}
+	_, err = gpuworker.ReadPassport(data)
+	return err == nil
+}
+
+// removeStale removes the links and copies that no item claimed.
+func (n *names) removeStale() error {
+	folder, err := os.Open(filepath.Join(n.dir, namesFolder))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer folder.Close() //nolint:errcheck // opened for reading
+	for {
+		entries, err := folder.ReadDir(1024)
+		for _, e := range entries {
+			path := filepath.Join(folder.Name(), e.Name())
+			if _, used := n.claimed[hashName(e.Name())]; used || !ours(path, e.Type()) {
+				continue
+			}
+			if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// safeName makes a part of a file name of any text, for all file systems.
+func safeName(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if strings.ContainsRune(`/\<>:"|?*`, r) || r == utf8.RuneError || !unicode.IsPrint(r) {
+			return '_'
+		}
+		return r
+	}, text)
+	for len(text) > nameBytes {
+		_, size := utf8.DecodeLastRuneInString(text)
+		text = text[:len(text)-size]
+	}
+	text = strings.TrimRight(text, " .")
+	if text == "" || text[0] == '.' {
+		text = "_" + text
+	}
+	return text
+}
+
+// hashName identifies a name on file systems with and without a difference between upper and lower case.
+func hashName(name string) uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(strings.ToLower(name))) //nolint:errcheck // a hash does not fail
+	return h.Sum64()
+}

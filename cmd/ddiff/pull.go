@@ -1,0 +1,288 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"log/slog"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"ddiff/coordinator/report"
+	"ddiff/manifest"
+	"ddiff/storage"
+)
+
+// pullCalls is the number of items that are copied concurrently.
+const pullCalls = 8
+
+// pullOptions are the flags of pull.
+type pullOptions struct {
+	items []string // beginnings of identities
+	tasks []string
+	json  bool
+}
+
+func newPullCommand() *cobra.Command {
+	var o pullOptions
+	cmd := &cobra.Command{
+		Use:   "pull SOURCE DIR",
+		Short: "Copy results from a bucket to a directory",
+		Long: "Copies the items of an output, by default all of them with the report, from a bucket to DIR. Each file is\n" +
+			"checked against the digest in its result.json before it is written, and result.json is written last.\n" +
+			"Rerun the same command to resume: items that DIR has are not copied again. DIR is an output like that of\n" +
+			"ddiff run, with links under restored/. SOURCE is s3://bucket/prefix?endpoint=URL, or a directory.",
+		Example: "  ddiff pull \"s3://results/demo?endpoint=https://host\" out/demo\n" +
+			"  ddiff pull s3://results/demo out/demo --task hdr\n" +
+			"  ddiff pull s3://results/demo out/demo --item 5f0c11d2",
+		Args: cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return o.pull(cmd.Context(), args[0], args[1], cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	f := cmd.Flags()
+	f.StringSliceVar(&o.items, "item", nil, "only `items` whose ids begin so, separated by commas")
+	f.StringSliceVar(&o.tasks, "task", nil, "only items of these `tasks`, separated by commas")
+	f.BoolVar(&o.json, "json", false, "print the counts as a JSON object")
+	return cmd
+}
+
+// puller copies items from one store to another.
+type puller struct {
+	pullOptions
+	from, to storage.Store
+	dir      string
+	show     func(line string) // a status line on a terminal
+	stderr   io.Writer
+
+	mu     sync.Mutex
+	counts pullCounts
+}
+
+// pullCounts are the items that pull saw, by what became of them.
+type pullCounts struct {
+	Items      int `json:"items"`      // that the flags select
+	Copied     int `json:"copied"`     // by this call
+	Present    int `json:"present"`    // in the directory already
+	Unfinished int `json:"unfinished"` // without a result
+	Wrong      int `json:"wrong"`      // with a file that does not match its digest
+}
+
+func (o pullOptions) pull(ctx context.Context, source, dir string, stdout, stderr io.Writer) (err error) {
+	if manifest.IsAddress(dir) {
+		return usageError{fmt.Errorf("pull: %s is no directory; give SOURCE and then a directory of this machine", dir)}
+	}
+	from, err := storage.Open(ctx, source, storage.Options{ReadOnly: true, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return fmt.Errorf("open %s: %w", source, err)
+	}
+	defer from.Close() //nolint:errcheck // nothing was written
+	to, err := storage.Open(ctx, dir, storage.Options{Lock: true})
+	if err != nil {
+		return fmt.Errorf("open %s: %w", dir, err)
+	}
+	defer func() { err = errors.Join(err, to.Close()) }()
+
+	p := &puller{pullOptions: o, from: from.Store, to: to.Store, dir: dir, stderr: stderr, show: func(string) {}}
+	if terminalWidth(stderr) > 0 {
+		p.show = func(line string) { fmt.Fprintf(stderr, "\r\x1b[K%s", truncate(line, terminalWidth(stderr)-1)) }
+	}
+	err = p.copyAll(ctx)
+	p.show("")
+	if err != nil {
+		return err
+	}
+	if p.counts.Items == 0 {
+		return usageError{fmt.Errorf("pull: %s has no items%s; check the address and the flags", source, p.selection())}
+	}
+	if err := p.print(stdout); err != nil {
+		return err
+	}
+	if p.counts.Wrong > 0 {
+		return fmt.Errorf("%w: %d of %d items have files that do not match their digests", errMismatch, p.counts.Wrong, p.counts.Items)
+	}
+	return nil
+}
+
+// selection describes the flags for an error.
+func (o pullOptions) selection() string {
+	text := ""
+	if len(o.items) > 0 {
+		text += " with an id that begins with " + strings.Join(o.items, " or ")
+	}
+	if len(o.tasks) > 0 {
+		text += " of the task " + strings.Join(o.tasks, " or ")
+	}
+	return text
+}
+
+func (p *puller) print(stdout io.Writer) error {
+	c := p.counts
+	if p.json {
+		return json.NewEncoder(stdout).Encode(c)
+	}
+	_, err := fmt.Fprintf(stdout, "items=%d copied=%d present=%d unfinished=%d wrong=%d dir=%s\n",
+		c.Items, c.Copied, c.Present, c.Unfinished, c.Wrong, p.dir)
+	return err
+}
+
+// copyAll copies the selected items, the report where all are selected, and writes the readable names.
+func (p *puller) copyAll(ctx context.Context) error {
+	group, inner := errgroup.WithContext(ctx)
+	group.SetLimit(pullCalls)
+	var listing error
+	for id, err := range itemIDs(inner, p.from) {
+		if err != nil {
+			listing = fmt.Errorf("list items: %w", err)
+			break
+		}
+		if len(p.items) > 0 && !slices.ContainsFunc(p.items, func(begin string) bool { return strings.HasPrefix(id, begin) }) {
+			continue
+		}
+		group.Go(func() error { return p.copyItem(inner, id) })
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	if listing != nil {
+		return listing
+	}
+	if len(p.items) == 0 && len(p.tasks) == 0 {
+		if err := p.copyReport(ctx); err != nil {
+			return err
+		}
+	}
+	return writeNames(ctx, p.dir, func() iter.Seq2[namedItem, error] { return storedItems(ctx, p.to) })
+}
+
+// count applies one change to the counts and shows them.
+func (p *puller) count(add func(c *pullCounts)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	add(&p.counts)
+	p.show(fmt.Sprintf("%d items  %d copied  %d present  %d wrong", p.counts.Items, p.counts.Copied, p.counts.Present, p.counts.Wrong))
+}
+
+// copyItem copies one item, unless the flags leave it out or the directory has it.
+func (p *puller) copyItem(ctx context.Context, id string) error {
+	key := manifest.ItemKey(id, manifest.FileResult)
+	result, err := p.from.Get(ctx, key)
+	if errors.Is(err, storage.ErrNotFound) {
+		if len(p.tasks) == 0 {
+			p.count(func(c *pullCounts) { c.Items, c.Unfinished = c.Items+1, c.Unfinished+1 })
+		}
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var r manifest.Result
+	if err := json.Unmarshal(result, &r); err != nil || r.Item.ID != id {
+		p.wrong(key, "is not the result of this item")
+		return nil
+	}
+	if len(p.tasks) > 0 && !slices.Contains(p.tasks, r.Item.Task) {
+		return nil
+	}
+	// result.json is written last: with it, all files are there.
+	if _, err := p.to.Stat(ctx, key); err == nil {
+		p.count(func(c *pullCounts) { c.Items, c.Present = c.Items+1, c.Present+1 })
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Artifacts)) {
+		if problem, err := p.copyArtifact(ctx, id, name, r.Artifacts[name]); err != nil || problem != "" {
+			if err == nil {
+				p.wrong(manifest.ItemKey(id, name), problem)
+			}
+			return err
+		}
+	}
+	if err := p.to.Put(ctx, key, result); err != nil {
+		return err
+	}
+	p.count(func(c *pullCounts) { c.Items, c.Copied = c.Items+1, c.Copied+1 })
+	return nil
+}
+
+// copyArtifact copies one file of an item. Problem says why its bytes cannot be trusted; then nothing is written.
+func (p *puller) copyArtifact(ctx context.Context, id, name, want string) (problem string, err error) {
+	key := manifest.ItemKey(id, name)
+	if name != filepath.Base(name) || storage.CheckKey(key) != nil {
+		return "is no file of an item", nil
+	}
+	if data, err := p.to.Get(ctx, key); err == nil && digest(data) == want {
+		return "", nil
+	}
+	data, err := p.from.Get(ctx, key)
+	switch {
+	case errors.Is(err, storage.ErrNotFound), errors.Is(err, storage.ErrCorrupt):
+		return err.Error(), nil
+	case err != nil:
+		return "", err
+	case digest(data) != want:
+		return fmt.Sprintf("has the SHA-256 %.12s, %s says %.12s", digest(data), manifest.FileResult, want), nil
+	}
+	return "", p.to.Put(ctx, key, data)
+}
+
+// wrong reports an item that cannot be copied; the others are copied all the same.
+func (p *puller) wrong(key, problem string) {
+	p.count(func(c *pullCounts) { c.Items, c.Wrong = c.Items+1, c.Wrong+1 })
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.show("")
+	fmt.Fprintf(p.stderr, "%s: %s; remove the item and run its campaign again\n", key, problem)
+}
+
+// copyReport copies the files beside the items. They have no digests, and replace those of an earlier report.
+func (p *puller) copyReport(ctx context.Context) error {
+	keys := []string{report.KeyCSV, report.KeySummaryJSON, report.KeySummaryMarkdown, report.KeyPage}
+	for info, err := range p.from.List(ctx, "sheets/") {
+		if err != nil {
+			return fmt.Errorf("list the report: %w", err)
+		}
+		keys = append(keys, info.Key)
+	}
+	for _, key := range keys {
+		data, err := p.from.Get(ctx, key)
+		if errors.Is(err, storage.ErrNotFound) {
+			continue // an interrupted campaign has no report
+		}
+		if err != nil {
+			return err
+		}
+		if err := p.to.Put(ctx, key, data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// storedItems reads the finished items of a store from their results.
+func storedItems(ctx context.Context, store storage.Store) iter.Seq2[namedItem, error] {
+	return func(yield func(namedItem, error) bool) {
+		for id, err := range itemIDs(ctx, store) {
+			if err != nil {
+				yield(namedItem{}, err)
+				return
+			}
+			data, err := store.Get(ctx, manifest.ItemKey(id, manifest.FileResult))
+			var r manifest.Result
+			if err != nil || json.Unmarshal(data, &r) != nil {
+				continue // an unfinished item has no name
+			}
+			if !yield(namedItem{id, r.Item.Name, r.Item.Task, r.Item.Method, r.Item.Run}, nil) {
+				return
+			}
+		}
+	}
+}
