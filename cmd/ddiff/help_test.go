@@ -1,0 +1,182 @@
+package main
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+var update = flag.Bool("update", false, "write the golden files of this package")
+
+// golden compares a text with a file of testdata.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s differs; read the difference, then run: go test ./cmd/ddiff -run %s -update\n%s", path, t.Name(), got)
+	}
+}
+
+// eachCommand calls visit with every visible command.
+func eachCommand(cmd *cobra.Command, visit func(*cobra.Command)) {
+	cmd.InitDefaultHelpFlag()
+	visit(cmd)
+	for _, c := range cmd.Commands() {
+		if !c.Hidden {
+			eachCommand(c, visit)
+		}
+	}
+}
+
+// helpOf returns the help of a command line.
+func helpOf(t *testing.T, args ...string) string {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	if code := execute(t.Context(), args, &stdout, &stderr); code != exitDone || stderr.Len() > 0 {
+		t.Fatalf("%v: exit code %d, stderr %q", args, code, stderr.String())
+	}
+	return stdout.String()
+}
+
+func TestHelp(t *testing.T) {
+	golden(t, "help.txt", helpOf(t, "--help"))
+}
+
+// Names, shorthands, types and defaults of flags are an interface of scripts.
+func TestFlags(t *testing.T) {
+	var b strings.Builder
+	eachCommand(newRootCommand(&b), func(cmd *cobra.Command) {
+		fmt.Fprintf(&b, "%s\n", cmd.UseLine())
+		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			if f.Hidden || f.Name == "help" {
+				return
+			}
+			short := ""
+			if f.Shorthand != "" {
+				short = " -" + f.Shorthand
+			}
+			fmt.Fprintf(&b, "  --%s%s %s %q\n", f.Name, short, f.Value.Type(), f.DefValue)
+		})
+	})
+	golden(t, "flags.txt", b.String())
+}
+
+func TestFlagsAreUsable(t *testing.T) {
+	var out bytes.Buffer
+	eachCommand(newRootCommand(&out), func(cmd *cobra.Command) {
+		if cmd.Short == "" || strings.HasSuffix(cmd.Short, ".") {
+			t.Errorf("%s: short description %q", cmd.CommandPath(), cmd.Short)
+		}
+		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			if f.Usage == "" {
+				t.Errorf("%s --%s has no description", cmd.CommandPath(), f.Name)
+			}
+			if value := strings.Trim(f.DefValue, "[]"); value != "" {
+				if err := f.Value.Set(value); err != nil {
+					t.Errorf("%s --%s does not accept its default: %v", cmd.CommandPath(), f.Name, err)
+				}
+			}
+		})
+	})
+}
+
+// The help of a command has its own flags first, and those of logs last.
+func TestFlagGroups(t *testing.T) {
+	heading := regexp.MustCompile(`(?m)^(\S.*[Ff]lags):$`)
+	for verb, want := range map[string][]string{
+		"run":    {"Flags", "Problem and solver flags", "Device flags", "Dataset access flags", "Log and trace flags"},
+		"worker": {"Flags", "Device flags", "Dataset access flags", "NATS flags", "Log and trace flags"},
+		"status": {"Flags", "NATS flags"},
+	} {
+		var got []string
+		for _, m := range heading.FindAllStringSubmatch(helpOf(t, verb, "--help"), -1) {
+			got = append(got, m[1])
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("ddiff %s --help has the groups %q, want %q", verb, got, want)
+		}
+	}
+}
+
+// On a narrow terminal the help wraps.
+func TestHelpWraps(t *testing.T) {
+	var out bytes.Buffer
+	root := newRootCommand(&out)
+	run, _, err := root.Find([]string{"run"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run.SetErr(&out)
+	if err := writeUsage(run, 60, style{}); err != nil {
+		t.Fatal(err)
+	}
+	_, flags, _ := strings.Cut(out.String(), "Flags:\n")
+	for line := range strings.Lines(flags) {
+		if n := len(strings.TrimRight(line, "\n")); n > 60 {
+			t.Errorf("line of %d columns: %s", n, line)
+		}
+	}
+	if !strings.Contains(flags, "--trace-file") {
+		t.Errorf("the help lacks flags:\n%s", flags)
+	}
+}
+
+func TestVersionFlag(t *testing.T) {
+	if got := helpOf(t, "--version"); got != "ddiff "+version()+"\n" {
+		t.Errorf("ddiff --version prints %q", got)
+	}
+}
+
+// Every visible command and help topic has a manual page with its flags.
+func TestManualPages(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "man1")
+	out := helpOf(t, "man", dir)
+	pages := 0
+	eachCommand(newRootCommand(&bytes.Buffer{}), func(cmd *cobra.Command) {
+		pages++
+		page, err := os.ReadFile(filepath.Join(dir, strings.ReplaceAll(cmd.CommandPath(), " ", "-")+".1"))
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			if !f.Hidden && !strings.Contains(string(page), f.Name) {
+				t.Errorf("the page of %s lacks --%s", cmd.CommandPath(), f.Name)
+			}
+		})
+	})
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// completion and its shells are added when a command line is executed.
+	if len(entries) < pages || !strings.HasPrefix(out, fmt.Sprintf("pages=%d ", len(entries))) {
+		t.Errorf("%d pages for %d commands, printed %q", len(entries), pages, out)
+	}
+	first, err := os.ReadFile(filepath.Join(dir, "ddiff-run.1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	helpOf(t, "man", dir)
+	if again, err := os.ReadFile(filepath.Join(dir, "ddiff-run.1")); err != nil || !bytes.Equal(first, again) {
+		t.Errorf("a second call writes another page (%v)", err)
+	}
+}
