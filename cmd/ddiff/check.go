@@ -38,6 +38,7 @@ type output struct {
 	Problems []problem `json:"problems,omitempty"`
 	Notes    []string  `json:"notes,omitempty"`
 
+	from     origin              // where File and the files beside it are
 	image    *raster.Image       // nil when it cannot be decoded
 	passport *gpuworker.Passport // nil when it cannot be read
 }
@@ -67,9 +68,9 @@ func (o *output) folder() string {
 }
 
 // readOutput reads an image and its passport and checks that they match.
-func readOutput(ctx context.Context, file string) *output {
-	o := &output{File: file}
-	data, err := manifest.Files{}.Get(ctx, file)
+func readOutput(ctx context.Context, t target) *output {
+	o, file := &output{File: t.path, from: t.origin}, t.path
+	data, err := o.from.get(ctx, file)
 	if err != nil {
 		o.addProblem(file, "file", "%s", cannotRead(err))
 		return o
@@ -127,7 +128,7 @@ func (o *output) checkSidecar(ctx context.Context) {
 	if folder != "" && o.passport != nil && folder != o.passport.Item.ID {
 		o.addProblem(o.File, "item.id", "is %.12s, its folder is called %.12s: it belongs to another item; %s", o.passport.Item.ID, folder, remedy)
 	}
-	data, err := manifest.Files{}.Get(ctx, path)
+	data, err := o.from.get(ctx, path)
 	if errors.Is(err, fs.ErrNotExist) && folder == "" {
 		o.addNote("verified by its passport alone: there is no %s beside it", manifest.FileResult)
 		return
@@ -162,7 +163,7 @@ func (o *output) checkArtifact(ctx context.Context, result, name, want string) {
 		o.addProblem(result, "artifacts", "name %q, which is no file beside it; %s", name, remedy)
 		return
 	}
-	data, err := manifest.Files{}.Get(ctx, o.beside(name))
+	data, err := o.from.get(ctx, o.beside(name))
 	if err != nil {
 		o.addProblem(o.beside(name), "file", "%s", cannotRead(err))
 	} else if sum := digest(data); sum != want {

@@ -124,13 +124,13 @@ func TestHelpWraps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run.SetErr(&out)
+	run.SetOut(&out)
 	if err := writeUsage(run, 60, style{}); err != nil {
 		t.Fatal(err)
 	}
 	_, flags, _ := strings.Cut(out.String(), "Flags:\n")
 	for line := range strings.Lines(flags) {
-		if n := len(strings.TrimRight(line, "\n")); n > 60 {
+		if n := len(strings.TrimRight(line, "\n")); n > 60 && !strings.Contains(line, "://") { // an address is not broken
 			t.Errorf("line of %d columns: %s", n, line)
 		}
 	}

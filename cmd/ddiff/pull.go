@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"iter"
 	"log/slog"
 	"maps"
@@ -82,6 +83,9 @@ func (o pullOptions) pull(ctx context.Context, source, dir string, stdout, stder
 		return usageError{fmt.Errorf("pull: %s is no directory; give SOURCE and then a directory of this machine", dir)}
 	}
 	from, err := storage.Open(ctx, source, storage.Options{ReadOnly: true, Logger: slog.New(slog.DiscardHandler)})
+	if errors.Is(err, fs.ErrNotExist) {
+		return usageError{fmt.Errorf("pull: %s: no such directory; give s3://bucket/prefix or the directory of an output", source)}
+	}
 	if err != nil {
 		return fmt.Errorf("open %s: %w", source, err)
 	}

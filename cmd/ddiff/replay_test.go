@@ -96,7 +96,7 @@ func TestReplayBatch(t *testing.T) {
 	}
 }
 
-// TestReplayChanged replays images that are not what their passports say, and passports that
+// TestReplayChanged replays images that do not match their passports, and passports that
 // are not what they were.
 func TestReplayChanged(t *testing.T) {
 	t.Parallel()
@@ -147,7 +147,7 @@ func TestReplayChanged(t *testing.T) {
 		if c.verdict == "different" {
 			t.Errorf("%+v", c)
 		}
-		wantMessage(t, e, "ddiff: mismatch: ", "is not what its passport says")
+		wantMessage(t, e, "ddiff: mismatch: ", "does not match its passport")
 	})
 }
 
@@ -175,15 +175,15 @@ func TestReplayRefuses(t *testing.T) {
 		code    int
 		message []string
 	}{
-		{"another prior", []string{original, "--prior", other}, 7, []string{"prior " + other + ": its SHA-256 is", "was made with", "name that file with --prior"}},
+		{"another prior", []string{original, "--prior", other}, 7, []string{"prior " + other + ": its SHA-256 is", "was made with", "give that file with --prior"}},
 		{"no prior", []string{original, "--prior", "nowhere.onnx"}, 7, []string{"no such file"}},
 		{"no passport", []string{photograph("coffee")}, 3, []string{"cannot be replayed"}},
 		{"another size", []string{copyWith(`"width":64`, `"width":128`)}, 3, []string{"its passport is for another size"}},
 		{"unknown task", []string{copyWith(`"task":"hdr"`, `"task":"magic"`), "--root", filepath.Dir(photograph("coffee"))}, 3, []string{"mismatch: replay", `unknown task "magic"`}},
-		{"a copy without a source", []string{copyWith(`"run":0`, `"run":0`)}, 2, []string{"coffee.png is gone, and there is no", "measurement.npy; say where the source is with --root"}},
-		{"changed measurement", []string{sameFolder(damaged, original)}, 2, []string{"coffee.png is gone, and", "measurement.npy was changed; say where"}},
-		{"several images", []string{out}, 2, []string{"it holds 2 images; name one of them"}},
-		{"nowhere", []string{"nowhere.png"}, 2, []string{"there is no such file or folder"}},
+		{"a copy without a source", []string{copyWith(`"run":0`, `"run":0`)}, 2, []string{"coffee.png is gone, and there is no", "measurement.npy; give the directory of the source with --root"}},
+		{"changed measurement", []string{sameFolder(damaged, original)}, 2, []string{"coffee.png is gone, and", "measurement.npy was changed; give the directory"}},
+		{"several images", []string{out}, 2, []string{"has several images; name one of them"}},
+		{"nowhere", []string{"nowhere.png"}, 2, []string{"no such file or folder"}},
 		{"nothing", nil, 2, []string{"accepts 1 arg(s)"}},
 		{"wrong device", []string{original, "--device", "gpu"}, 2, []string{"none of auto, cpu, cuda[:N], tensorrt[:N] or webgpu[:N]"}},
 	} {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -59,7 +60,9 @@ func newRunCommand() *cobra.Command {
 				return dryRun(cmd.Context(), spec, o, stdout, stderr)
 			}
 			err = runEmbedded(cmd.Context(), spec, o, stdout, stderr)
-			nameResults(cmd.Context(), spec.Output, stderr)
+			if code := exitCode(err); o.simulate == 0 && slices.Contains([]int{exitDone, exitIncomplete, exitInterrupted}, code) {
+				nameResults(cmd.Context(), spec.Output, stderr)
+			}
 			return err
 		},
 	}

@@ -15,22 +15,22 @@ import (
 	"ddiff/storage"
 )
 
-// place reads outputs: files of this machine, or objects of a store, whose paths are keys.
-type place struct {
+// origin reads outputs: files of this machine, or objects of a store, whose paths are keys.
+type origin struct {
 	// get returns the bytes of a file. The error for a missing file wraps fs.ErrNotExist.
 	get func(ctx context.Context, path string) ([]byte, error)
 	// show returns the path or the address of a file for people.
 	show func(path string) string
 }
 
-// thisMachine is the place of files.
-func thisMachine() place {
-	return place{get: manifest.Files{}.Get, show: func(path string) string { return path }}
+// thisMachine is the origin of files.
+func thisMachine() origin {
+	return origin{get: manifest.Files{}.Get, show: func(path string) string { return path }}
 }
 
-// storePlace is the place of the objects of a store.
-func storePlace(store storage.Store, address string) place {
-	return place{
+// storeOrigin is the origin of the objects of a store.
+func storeOrigin(store storage.Store, address string) origin {
+	return origin{
 		get: func(ctx context.Context, key string) ([]byte, error) {
 			data, err := store.Get(ctx, key)
 			if errors.Is(err, storage.ErrNotFound) {
@@ -49,7 +49,7 @@ func storePlace(store storage.Store, address string) place {
 
 // target is a restored image that an argument names.
 type target struct {
-	place
+	origin
 	path string
 }
 
@@ -121,7 +121,7 @@ func storedImages(ctx context.Context, arg string, yield func(target) bool) erro
 		return fmt.Errorf("open %s: %w", address, err)
 	}
 	defer opened.Close() //nolint:errcheck // nothing was written
-	from := storePlace(opened.Store, address)
+	from := storeOrigin(opened.Store, address)
 	if id != "" {
 		yield(target{from, manifest.ItemKey(id, manifest.FileRestored)})
 		return nil

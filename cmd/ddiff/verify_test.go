@@ -254,7 +254,7 @@ func TestVerifyTampering(t *testing.T) {
 			last, code := "checked=2 ok=2 wrong=0", 0
 			if c.wrong > 0 {
 				last, code = "checked=2 ok=1 wrong=1", 3
-				wantMessage(t, e, "ddiff: mismatch: 1 of 2 outputs are not what their passports say")
+				wantMessage(t, e, "ddiff: mismatch: 1 of 2 outputs do not match their passports")
 			}
 			wantCode(t, e, code)
 			for _, parts := range c.lines {
@@ -342,8 +342,8 @@ func TestVerifyForms(t *testing.T) {
 		args    []string
 		message string
 	}{
-		{"nothing", nil, "give a restored.png, a result.json, the folder of an item, or an output"},
-		{"nowhere", []string{"nowhere.png"}, "nowhere.png: there is no such file or folder"},
+		{"nothing", nil, "ddiff verify: requires at least 1 arg(s), only received 0; see: ddiff verify --help"},
+		{"nowhere", []string{"nowhere.png"}, "nowhere.png: no such file or folder"},
 		{"empty folder", []string{t.TempDir()}, "neither that of an item nor an output"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

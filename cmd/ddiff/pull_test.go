@@ -1,0 +1,142 @@
+package main_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"ddiff/manifest"
+	"ddiff/storage"
+	"ddiff/storage/s3test"
+)
+
+// bucketRun restores a photograph on two tasks to a bucket, and returns the address of the output, its store, and a
+// function that runs ddiff with the credentials.
+func bucketRun(t *testing.T) (place string, store *storage.S3, program func(args ...string) ended) {
+	t.Helper()
+	server := s3test.Start(t, s3test.Options{})
+	bucket := server.Bucket(t)
+	var cmd *exec.Cmd
+	cmd, place = toS3(t, server, bucket, server.SecretKey, small(photograph("chelsea"), "--task", "hdr,super_resolution", "--steps", "5", "-q")...)
+	wantCode(t, end(t, cmd), 0)
+	cfg := server.Config(bucket)
+	cfg.Prefix = "campaigns/one"
+	store, err := storage.OpenS3(t.Context(), cfg)
+	must(t, err)
+	t.Cleanup(store.Close)
+	return place, store, func(args ...string) ended {
+		cmd := command(t, args...)
+		cmd.Env = append(cmd.Env, "AWS_ACCESS_KEY_ID="+server.AccessKey, "AWS_SECRET_ACCESS_KEY="+server.SecretKey)
+		return end(t, cmd)
+	}
+}
+
+// TestPull copies an output from a bucket, in parts and again, and checks what arrives.
+func TestPull(t *testing.T) {
+	t.Parallel()
+	place, store, run := bucketRun(t)
+	dir := filepath.Join(t.TempDir(), "copy")
+
+	e := run("pull", place, dir, "--task", "hdr")
+	wantCode(t, e, 0)
+	wantLine(t, e, "items=1 copied=1 present=0 unfinished=0 wrong=0 dir="+dir)
+	wantItems(t, dir, 1)
+	wantNames(t, dir, "chelsea.hdr.png")
+	if _, err := os.Stat(filepath.Join(dir, "results.csv")); !os.IsNotExist(err) {
+		t.Errorf("a part of an output has the report of the whole: %v", err)
+	}
+	e = run("pull", place, dir)
+	wantCode(t, e, 0)
+	wantLine(t, e, "items=2 copied=1 present=1")
+	for id := range wantItems(t, dir, 2) {
+		e := run("verify", strings.Replace(place, "?", "/items/"+id+"?", 1))
+		wantCode(t, e, 0)
+		wantLine(t, e, "s3://", "/items/"+id+"/restored.png", ": ok")
+	}
+	wantNames(t, dir, "chelsea.hdr.png", "chelsea.super_resolution.png")
+	for _, name := range []string{"results.csv", "index.html", "summary.json", "sheets/hdr.png"} {
+		read(t, filepath.Join(dir, filepath.FromSlash(name)))
+	}
+	e = run("verify", dir)
+	wantCode(t, e, 0)
+	wantLine(t, e, "checked=2 ok=2 wrong=0")
+
+	// A damaged object is refused, the rest arrives.
+	var broken string
+	for id, r := range items(t, dir) {
+		if r.Item.Task == "hdr" {
+			broken = id
+		}
+	}
+	key := manifest.ItemKey(broken, manifest.FileTrace)
+	data, err := store.Get(t.Context(), key)
+	must(t, err)
+	must(t, store.Put(t.Context(), key, append(bytes.Clone(data), ' ')))
+	other := filepath.Join(t.TempDir(), "other")
+	e = run("pull", place, other, "--json")
+	wantCode(t, e, 3)
+	wantMessage(t, e, key+": has the SHA-256")
+	var counts map[string]int
+	must(t, json.Unmarshal([]byte(e.stdout), &counts))
+	if counts["items"] != 2 || counts["copied"] != 1 || counts["wrong"] != 1 {
+		t.Errorf("the counts are %v", counts)
+	}
+	wantItems(t, other, 1)
+	e = run("verify", place)
+	wantCode(t, e, 3)
+	wantLine(t, e, "s3://", key, "it was changed")
+	wantLine(t, e, "checked=2 ok=1 wrong=1")
+
+	// Mended, the same command finishes the copy.
+	must(t, store.Put(t.Context(), key, data))
+	must(t, store.Delete(t.Context(), manifest.ItemKey(broken, manifest.FileTruth)))
+	wantCode(t, run("pull", place, other), 3)
+	wantCode(t, run("pull", place, other, "--item", "ffffffff"), 2)
+	wantMessage(t, run("pull", place, other, "--item", "ffffffff"), "has no items with an id that begins with ffffffff")
+}
+
+// TestReplayFromBucket restores an image of a bucket again, from its source and from the arrays beside it.
+func TestReplayFromBucket(t *testing.T) {
+	t.Parallel()
+	place, store, run := bucketRun(t)
+	var id string
+	for info, err := range store.List(t.Context(), "items/") {
+		must(t, err)
+		id = strings.Split(info.Key, "/")[1]
+	}
+	item := strings.Replace(place, "?", "/items/"+id+"?", 1)
+	e := run("replay", item, "--threads", "1")
+	wantCode(t, e, 0)
+	wantLine(t, e, "replay=", "measurement=bit-equal")
+	e = run("replay", place)
+	wantCode(t, e, 2)
+	wantMessage(t, e, "has several images")
+}
+
+// TestPullRefuses checks the messages of wrong arguments.
+func TestPullRefuses(t *testing.T) {
+	t.Parallel()
+	empty := t.TempDir()
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"pull", "s3://bucket"}, 2, "accepts 2 arg(s), received 1; see: ddiff pull --help"},
+		{[]string{"pull", empty, "s3://bucket"}, 2, "s3://bucket is no directory"},
+		{[]string{"pull", empty, t.TempDir()}, 2, "has no items; check the address"},
+		{[]string{"pull", filepath.Join(empty, "none"), t.TempDir()}, 2, "none: no such directory; give s3://bucket/prefix"},
+		{[]string{"pull", "ftp://host/x", t.TempDir()}, 2, "ftp"},
+		{[]string{"verify", empty}, 2, "neither that of an item nor an output"},
+		{[]string{"verify", "ftp://host/x"}, 2, "ftp"},
+		{[]string{"verify"}, 2, "requires at least 1 arg(s)"},
+	} {
+		e := ddiff(t, c.args...)
+		wantCode(t, e, c.code)
+		wantMessage(t, e, "ddiff: ", c.want)
+	}
+}
