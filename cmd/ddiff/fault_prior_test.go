@@ -117,7 +117,7 @@ func TestPriorCard(t *testing.T) {
 
 	e = ddiff(t, "prior", "card", path, "--set", "colour=red")
 	wantCode(t, e, 2)
-	wantMessage(t, e, `"colour=red" is not KEY=VALUE with a key of card, name`)
+	wantMessage(t, e, `setting "colour=red" must be KEY=VALUE with one of the keys card, name`)
 	wantCode(t, ddiff(t, "prior", "card", path), 2)
 }
 
