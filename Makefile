@@ -48,15 +48,15 @@ bench: test-packages build runtime ## Time campaigns against the bare network an
 
 .PHONY: cluster-demo
 cluster-demo: test-packages build runtime ## Run a cluster on this machine, kill one of each process, count (3 minutes)
-	@go -C internal/testbed build -o $(CURDIR)/bin/ ./clusterdemo && bin/clusterdemo
+	@go -C internal/testbed test -c -o $(CURDIR)/bin/clusterdemo ./clusterdemo && bin/clusterdemo -full
 
 .PHONY: chaos
 chaos: test-packages build runtime ## Inject faults into a cluster and compare with an undisturbed run (CHAOS="--seed 7")
-	@go -C internal/testbed build -o $(CURDIR)/bin/ ./chaos && bin/chaos $(CHAOS)
+	@go -C internal/testbed test -c -o $(CURDIR)/bin/chaos ./chaos && bin/chaos -full $(CHAOS)
 
 .PHONY: scale
 scale: build ## Submit a million rows, and keep 500 simulated workers busy (SCALE="--rows 10000")
-	@go -C internal/testbed build -o $(CURDIR)/bin/ ./scale && bin/scale $(SCALE)
+	@go -C internal/testbed test -c -o $(CURDIR)/bin/scale ./scale && bin/scale -full $(SCALE)
 
 .PHONY: gpu-check
 gpu-check: build ## Check a GPU worker: parity, speed, memory, signals; PyTorch beside it (GPU_CHECK="--device cuda:1")

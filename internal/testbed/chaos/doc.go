@@ -1,5 +1,5 @@
-// Command chaos injects faults into a cluster on this machine during a campaign and checks that no
-// item is lost or duplicated and that no result differs. `make chaos` calls it.
+// Package chaos injects faults into a cluster on this machine during a campaign and checks that no
+// item is lost or duplicated and that no result differs. Its tests run a short form; `make chaos` runs all of it.
 //
 // The cluster consists of real processes, see package clustertest: three NATS servers, an S3 server
 // behind a proxy, two coordinators and three workers. The campaign first runs undisturbed in one
@@ -38,4 +38,4 @@
 // workers' logs. The share of duplicate work is the number of solutions beyond the first of each
 // item, divided by the number of items. The recovery time of a fault runs from its beginning to
 // the next result in storage, and so includes the fault; recovery_max_s is the maximum.
-package main
+package chaos

@@ -1,23 +1,4 @@
-// Command scale measures coordinator and queue under a load beyond the compute of this machine:
-// large manifests, and simulated workers that hold each item for a drawn time instead of restoring
-// it. Processes, JetStream and store are real. `make scale` calls it.
-//
-// # Manifests
-//
-// For each size, from a thousand rows up, a fresh cluster gets a campaign with a list that states
-// digest and size of every image, so that no image is read. The command measures items per second
-// from submission to the complete publication of the manifest, the largest resident memory of the
-// coordinator (VmHWM), and the processor time per item of coordinator and NATS server.
-//
-// # Workers
-//
-// Then simulated workers share a campaign for a while. The time of an item is uniform between 0.5
-// and 1.5 times the mean. busy is the share of time in which a worker holds an item, between its
-// first and its last item; the dispatch latency is the time from a request for work to the lease.
-//
-// The last line is items=N items_per_s=N rss_mib=N busy=0.xx p50_ms=N p99_ms=N, of the largest
-// manifest and of the workers.
-package main
+package scale
 
 import (
 	"context"
@@ -28,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"testing"
 	"time"
 
 	"ddiff/internal/testbed/clustertest"
@@ -53,19 +35,24 @@ func quick(o options) options {
 	return o
 }
 
-func main() {
+// TestMain runs the tests, or with -full the command behind `make scale`.
+func TestMain(m *testing.M) {
 	o := options{out: os.Stdout}
+	full := flag.Bool("full", false, "measure as configured, instead of running the tests")
 	flag.IntVar(&o.rows, "rows", 1_000_000, "rows of the largest manifest")
 	flag.IntVar(&o.least, "least", 1000, "rows of the smallest manifest; each next one has ten times as many")
 	flag.IntVar(&o.workers, "workers", 500, "simulated workers")
 	flag.DurationVar(&o.item, "item", 2*time.Second, "mean time for which a worker holds an item")
-	flag.DurationVar(&o.during, "during", time.Minute, "how long they work")
+	flag.DurationVar(&o.during, "during", time.Minute, "duration of the work")
 	flag.BoolVar(&o.sync, "sync-always", false, "write every message to disk before it is acknowledged")
 	flag.IntVar(&o.servers, "servers", 1, "NATS servers, 1 or 3; 3 hold each message three times")
-	flag.StringVar(&o.program, "program", "", "a ddiff binary (default: it is built)")
+	flag.StringVar(&o.program, "program", "", "a ddiff binary (default: a new build)")
 	flag.StringVar(&o.keep, "keep", "", "a new directory for configuration, logs and results (default: a temporary one)")
-	brief := flag.Bool("quick", false, "the quick form that continuous integration runs")
+	brief := flag.Bool("quick", false, "the quick form of continuous integration")
 	flag.Parse()
+	if !*full {
+		os.Exit(m.Run())
+	}
 	if *brief {
 		o = quick(o)
 	}

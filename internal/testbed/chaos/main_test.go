@@ -1,4 +1,4 @@
-package main
+package chaos
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"testing"
 	"time"
 )
 
@@ -30,17 +31,22 @@ func short(o options) options {
 	return o
 }
 
-func main() {
+// TestMain runs the tests, or with -full the command behind `make chaos`.
+func TestMain(m *testing.M) {
 	o := options{out: os.Stdout, limit: time.Hour}
-	flag.Uint64Var(&o.seed, "seed", 1, "what the images and the faults are drawn from")
+	full := flag.Bool("full", false, "inject faults as configured, instead of running the tests")
+	flag.Uint64Var(&o.seed, "seed", 1, "seed of the images and the faults")
 	flag.IntVar(&o.items, "items", 400, "items of the campaign, rounded up to a multiple of the tasks")
-	flag.IntVar(&o.faults, "faults", 65, "how many faults")
+	flag.IntVar(&o.faults, "faults", 65, "number of faults")
 	flag.IntVar(&o.steps, "steps", 20, "solver steps of an item")
-	flag.IntVar(&o.workers, "workers", 3, "how many workers")
+	flag.IntVar(&o.workers, "workers", 3, "number of workers")
 	flag.StringVar(&o.keep, "keep", "", "a new directory for configuration, logs and results (default: a temporary one)")
-	flag.StringVar(&o.program, "program", "", "a ddiff binary (default: it is built)")
-	brief := flag.Bool("short", false, "the short form that continuous integration runs")
+	flag.StringVar(&o.program, "program", "", "a ddiff binary (default: a new build)")
+	brief := flag.Bool("short", false, "the short form of continuous integration")
 	flag.Parse()
+	if !*full {
+		os.Exit(m.Run())
+	}
 	if *brief {
 		o = short(o)
 	}

@@ -1,11 +1,4 @@
-// Command clusterdemo runs a whole cluster on this machine: three NATS servers with TLS and users,
-// an S3 server, two coordinators and three workers. During a campaign it kills one NATS server, the
-// leading coordinator, and a worker. It ends with the line of `ddiff watch`
-//
-//	done=N failed=N dead=N lost=0
-//
-// and with exit code 0 if every item is done and none is lost. `make cluster-demo` calls it.
-package main
+package clusterdemo
 
 import (
 	"context"
@@ -18,6 +11,7 @@ import (
 	"regexp"
 	"strings"
 	"syscall"
+	"testing"
 	"time"
 
 	"ddiff/internal/testbed/clustertest"
@@ -26,9 +20,14 @@ import (
 // limit is the deadline of the demonstration.
 const limit = 10 * time.Minute
 
-func main() {
+// TestMain runs the tests, of which there are none, or with -full the demonstration.
+func TestMain(m *testing.M) {
+	full := flag.Bool("full", false, "run the demonstration")
 	keep := flag.String("keep", "", "a new directory for configuration, logs and results (default: a temporary one)")
 	flag.Parse()
+	if !*full {
+		os.Exit(m.Run())
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	err := run(ctx, *keep)
