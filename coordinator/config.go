@@ -35,6 +35,8 @@ type Config struct {
 	// Sources reads the files of datasets, Rows their entries. Default of Rows: manifest.Rows.
 	Sources sources
 	Rows    shard.Rows
+	// Catalogue holds the methods and operators. Default: the built-in ones.
+	Catalogue shard.Catalogue
 	// AckWait is the duration of a lease. Default: 60 s.
 	AckWait time.Duration
 	// Tick is the interval between two checks of the queue. Default: 1 s.

@@ -25,7 +25,7 @@ func (r *runner) writeReport(ctx context.Context) (report.Summary, error) {
 	}
 	summary, err := report.Write(ctx, r.results, report.Campaign{
 		Name: s.Name, Preset: s.Preset, Prior: r.rec.Prior.Name, PriorLicence: r.rec.Prior.License,
-		Steps: s.Steps, Sigma: s.Sigma, Seed: s.Seed, Select: rule,
+		Steps: s.Steps, Sigma: s.Sigma, Seed: s.Seed, Select: rule, Tasks: r.s.cfg.Catalogue.Operators,
 		Started: r.rec.Submitted, Finished: r.s.cfg.Now(),
 	}, r.settled(ctx))
 	if errors.Is(err, report.ErrIncomplete) {

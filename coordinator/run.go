@@ -33,6 +33,8 @@ type RunConfig struct {
 	// Sources reads the files of the dataset, Rows its entries. Default of Rows: manifest.Rows.
 	Sources sources
 	Rows    shard.Rows
+	// Catalogue holds the methods and operators. Default: the built-in ones.
+	Catalogue shard.Catalogue
 	// Read is called for each window that was read, before its items are published: with the number
 	// of items so far, the number of solver steps of the pending ones when they were read, and
 	// whether the dataset is complete. Optional.
@@ -65,7 +67,8 @@ func (c RunConfig) Validate() error {
 // service is the configuration of the service that does the work.
 func (c RunConfig) service() Config {
 	return Config{
-		Board: c.Board, Open: c.Open, Store: c.Scratch, Sources: c.Sources, Rows: c.Rows, Now: c.Now, Logger: c.Logger, Tracer: c.Tracer,
+		Board: c.Board, Open: c.Open, Store: c.Scratch, Sources: c.Sources, Rows: c.Rows,
+		Catalogue: c.Catalogue, Now: c.Now, Logger: c.Logger, Tracer: c.Tracer,
 	}
 }
 

@@ -154,13 +154,13 @@ func (r *runner) open(ctx context.Context) error {
 	if err := r.openResults(); err != nil {
 		return err
 	}
-	if err := r.rec.Spec.Validate(shard.Vocabulary()); err != nil {
+	if err := r.rec.Spec.Validate(r.s.cfg.Catalogue.Vocabulary()); err != nil {
 		return rejection{err}
 	}
 	if err := r.openPrior(ctx); err != nil {
 		return err
 	}
-	if err := (shard.Catalogue{}).Check(&r.rec.Spec, r.prior); err != nil {
+	if err := r.s.cfg.Catalogue.Check(&r.rec.Spec, r.prior); err != nil {
 		return rejection{err}
 	}
 	if err := r.restoreLedger(ctx); err != nil {

@@ -24,7 +24,8 @@ const firstWindowItems = 256
 // openSharder starts to make the windows that storage does not have yet, one ahead.
 func (r *runner) openSharder(ctx context.Context) error {
 	cfg := shard.Config{
-		Spec: &r.rec.Spec, Prior: r.prior, Sources: r.s.cfg.Sources, Rows: r.s.cfg.Rows, Now: r.s.cfg.Now,
+		Spec: &r.rec.Spec, Prior: r.prior, Sources: r.s.cfg.Sources, Rows: r.s.cfg.Rows,
+		Catalogue: r.s.cfg.Catalogue, Now: r.s.cfg.Now,
 		Skipped: func(path string) { r.log.Debug("skipped a file that is not an image", "path", path) },
 	}
 	if run := r.s.cfg.run; run != nil {

@@ -13,7 +13,6 @@ import (
 	"ddiff/restore"
 	"ddiff/restore/onnx"
 	"ddiff/restore/prior"
-	"ddiff/restore/solver"
 )
 
 const (
@@ -30,8 +29,8 @@ const (
 type EngineCacheConfig struct {
 	// Runtime computes.
 	Runtime *onnx.Runtime
-	// Build says how solvers are compiled.
-	Build solver.Build
+	// Engine configures the engines.
+	Engine restore.Config
 	// Store is the store of the cluster, where priors lie.
 	Store getter
 	// Dir is where priors are kept on this machine.
@@ -170,7 +169,7 @@ func (c *EngineCache) load(ctx context.Context, p manifest.PriorFile) (*openEngi
 		return nil, fmt.Errorf("%w: %w", ErrPriorFile, err)
 	}
 	c.cfg.Logger.Info("opened a prior", "prior", model.Card.Name, "sha256", model.SHA256[:12], "bytes", bytes)
-	return &openEngine{engine: restore.NewEngine(c.cfg.Runtime, model, restore.Config{Build: c.cfg.Build}), sha: p.SHA256, bytes: bytes}, nil
+	return &openEngine{engine: restore.NewEngine(c.cfg.Runtime, model, c.cfg.Engine), sha: p.SHA256, bytes: bytes}, nil
 }
 
 func (c *EngineCache) release(o *openEngine) {

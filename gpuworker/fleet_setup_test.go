@@ -14,6 +14,7 @@ import (
 	"ddiff/gpuworker"
 	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore"
 	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/solver"
 	"ddiff/storage"
@@ -211,7 +212,7 @@ func (c *cluster) simulated(mean time.Duration) gpuworker.Config {
 func (c *cluster) engines(change ...func(*gpuworker.EngineCacheConfig)) *gpuworker.EngineCache {
 	c.t.Helper()
 	cfg := gpuworker.EngineCacheConfig{
-		Runtime: onnxtest.Runtime(c.t), Build: solver.Build{Chunk: 1}, Store: c.store, Dir: c.t.TempDir(),
+		Runtime: onnxtest.Runtime(c.t), Engine: restore.Config{Build: solver.Build{Chunk: 1}}, Store: c.store, Dir: c.t.TempDir(),
 		Logger: slog.New(slog.NewTextHandler(c.log, nil)),
 	}
 	for _, f := range change {

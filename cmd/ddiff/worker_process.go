@@ -18,6 +18,7 @@ import (
 	"ddiff/internal/lifecycle"
 	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore"
 	"ddiff/restore/onnx"
 	"ddiff/storage"
 	"ddiff/telemetry"
@@ -127,7 +128,7 @@ func (p *workerProcess) device(store storage.Store) (*gpuworker.EngineCache, err
 	}
 	p.later(p.runtime.Close)
 	engines, err := gpuworker.NewEngineCache(gpuworker.EngineCacheConfig{
-		Runtime: p.runtime, Build: build, Store: store,
+		Runtime: p.runtime, Engine: restore.Config{Build: build}, Store: store,
 		Dir: filepath.Join(cache, "priors"), Bytes: p.o.priorMemory << 20, Logger: p.log,
 	})
 	if err != nil {
