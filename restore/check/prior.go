@@ -202,12 +202,16 @@ func (c *priorCheck) estimateNoise(ctx context.Context, x, eps []float32, t int)
 
 // vectors compares the file, and the form that the solver inlines, with the reference vectors; nil without vectors.
 func (c *priorCheck) vectors(ctx context.Context, file string, data []byte) (*Agreement, error) {
+	path := findVectors(c.o.Vectors, file)
+	if path == "" {
+		return nil, nil
+	}
 	n, err := newNetwork(file, data)
 	if err != nil {
 		return nil, err
 	}
-	v, err := n.readVectors(c.o.Vectors)
-	if v == nil || err != nil {
+	v, err := ReadVectors(path, names(n.outputs))
+	if err != nil {
 		return nil, err
 	}
 	got, err := c.predictAll(ctx, n, v) // first, because Compile checks the size against the card

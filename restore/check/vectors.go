@@ -30,22 +30,25 @@ type Vectors struct {
 // VectorsPath returns the folder to which exporters write the vectors of a model file.
 func VectorsPath(model string) string { return strings.TrimSuffix(model, ".onnx") + ".vectors" }
 
-// readVectors reads the vectors of n from path, or from VectorsPath if path is empty. Without vectors there, it returns
-// nil.
-func (n *network) readVectors(path string) (*Vectors, error) {
-	if path == "" {
-		path = VectorsPath(n.file)
-		if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
-			return nil, nil
-		}
+// findVectors returns path, or the existing VectorsPath of a model if path is empty, or "".
+func findVectors(path, model string) string {
+	if path != "" {
+		return path
 	}
-	return ReadVectors(path, names(n.outputs))
+	path = VectorsPath(model)
+	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
+		return ""
+	}
+	return path
 }
 
-// checkVectors reads the vectors of n, see readVectors, and compares n with them; nil without vectors.
+// checkVectors compares n with the vectors at findVectors; nil without vectors.
 func (n *network) checkVectors(ctx context.Context, rt *onnx.Runtime, path string, l Limits) (*Agreement, error) {
-	v, err := n.readVectors(path)
-	if v == nil || err != nil {
+	if path = findVectors(path, n.file); path == "" {
+		return nil, nil
+	}
+	v, err := ReadVectors(path, names(n.outputs))
+	if err != nil {
 		return nil, err
 	}
 	return n.compare(ctx, rt, v, l)
