@@ -41,7 +41,7 @@ func TestLedgerAddsUp(t *testing.T) {
 		default:
 			if copies[one] > 0 && (want[one] == failed || want[one] == dead) {
 				if !l.reopen(one, 0) {
-					t.Fatalf("step %d: item was not taken back", step)
+					t.Fatalf("step %d: item was not reopened", step)
 				}
 				want[one] = pending
 			}
@@ -69,13 +69,13 @@ func TestLedgerAddsUp(t *testing.T) {
 	}
 }
 
-func TestLedgerHearsOnlyTheRoundThatCounts(t *testing.T) {
+func TestLedgerIgnoresEarlierRounds(t *testing.T) {
 	l := newLedger()
 	l.add(id(1))
 	l.settle(id(1), 0, failed, "first")
 	l.reopen(id(1), 3)
 	if l.settle(id(1), 2, dead, "an old round") != 0 || l.state(id(1)) != pending {
-		t.Error("an outcome of a round that was taken back counts")
+		t.Error("an outcome of an earlier round counts")
 	}
 	if l.settle(id(1), 3, failed, "again") != 1 || l.reason(id(1)) != "again" {
 		t.Error("an outcome of the new round does not count")
@@ -85,7 +85,7 @@ func TestLedgerHearsOnlyTheRoundThatCounts(t *testing.T) {
 	}
 }
 
-func TestLedgerSplitsWhatIsLeft(t *testing.T) {
+func TestLedgerTotal(t *testing.T) {
 	l := newLedger()
 	for i := range 10 {
 		l.add(id(i))
@@ -102,9 +102,8 @@ func TestLedgerSplitsWhatIsLeft(t *testing.T) {
 	}
 }
 
-// A million items must leave room in the 256 MiB of a coordinator, also when a tenth of them
-// failed for reasons of their own.
-func TestLedgerIsSmall(t *testing.T) {
+// A million items must fit into a coordinator of 256 MiB, even if a tenth of them have distinct reasons.
+func TestLedgerMemory(t *testing.T) {
 	const items = 200_000
 	before := heap()
 	l := newLedger()

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-func TestPaceForgetsWhatIsLongAgo(t *testing.T) {
+func TestPaceDropsOldItems(t *testing.T) {
 	var p pace
 	now := time.Unix(1e9, 0)
 	p.add(now, now, 1000)
@@ -23,30 +23,29 @@ func TestPaceForgetsWhatIsLongAgo(t *testing.T) {
 	}
 }
 
-// A leader that takes over reads all outcomes at once.
-func TestPaceKnowsWhatIsLongAgo(t *testing.T) {
+// A new leader reads all outcomes at once.
+func TestPaceReadsOldOutcomes(t *testing.T) {
 	var p pace
 	now := time.Unix(1e9, 0)
 	for ago := 600; ago >= 0; ago-- {
 		p.add(now, now.Add(-time.Duration(ago)*time.Second), 3)
 	}
-	p.add(now, now.Add(time.Hour), 1) // a clock that is wrong
+	p.add(now, now.Add(time.Hour), 1) // a wrong clock
 	p.add(now, time.Time{}, 1)
 	if rate, n := p.rate(now); math.Abs(rate-3) > 0.1 || n != 3*120+2 {
 		t.Errorf("rate %g of %d items, want 3 of %d", rate, n, 3*120+2)
 	}
 }
 
-func TestPaceSaysNothingBeforeItKnows(t *testing.T) {
+func TestPaceWithoutItems(t *testing.T) {
 	var p pace
 	if mean, low, high := p.remaining(time.Unix(1e9, 0), 10); mean != 0 || low != 0 || high != 0 {
 		t.Error("an estimate without any item")
 	}
 }
 
-// The interval is one of 95 %: of many campaigns with a known rate, about as many have the
-// true time in it.
-func TestPaceIntervalCovers(t *testing.T) {
+// The interval has a confidence of 95 %: it contains the true time for about that share of campaigns with a known rate.
+func TestPaceIntervalCoverage(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	const rate, trials, items = 0.5, 2000, 400
 	inside := 0

@@ -60,6 +60,8 @@ func (c RunConfig) Validate() error {
 		return errors.New("Prior is missing")
 	case c.Scratch == nil:
 		return errors.New("Scratch is missing")
+	case c.Store == nil:
+		return errors.New("Store is missing")
 	}
 	return c.service().Validate()
 }
@@ -83,9 +85,6 @@ type Run struct {
 func NewRun(cfg RunConfig) (*Run, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("configure run: %w", err)
-	}
-	if cfg.Store == nil {
-		return nil, errors.New("configure run: Store is missing")
 	}
 	if cfg.Read == nil {
 		cfg.Read = func(int, int, bool) {}

@@ -59,6 +59,7 @@ type runner struct {
 	stalled  time.Time // since when the queue holds too few items
 	status   manifest.Status
 	tick     <-chan time.Time // due time of the next check of the queue
+	ticks    int              // since the last window
 }
 
 // event is an outcome from the result stream, or the error that ended the stream.
@@ -243,6 +244,11 @@ func (r *runner) step(ctx context.Context) error {
 	if !r.needsWindow() {
 		windows = nil
 	}
+	select { // outcomes go before windows, so that the ledger keeps up
+	case e := <-r.events:
+		return r.settleEvents(ctx, e)
+	default:
+	}
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
@@ -254,6 +260,7 @@ func (r *runner) step(ctx context.Context) error {
 	case w := <-windows:
 		return r.storeWindow(ctx, w)
 	case <-r.tick:
+		r.ticks++
 		return r.checkQueue(ctx)
 	}
 }

@@ -26,7 +26,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience bounds every wait that a working program ends much sooner.
+// patience is the limit of every wait; a correct program needs far less.
 const patience = 30 * time.Second
 
 func must(t *testing.T, err error) {
@@ -36,16 +36,15 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// yard is a cluster in one process: a real queue server, a store, coordinators that come and
-// go, and workers that only pretend to restore.
-type yard struct {
+// testCluster is a cluster in one process: a real queue server, a store, coordinators that start and stop, and fake workers.
+type testCluster struct {
 	t     *testing.T
 	dir   string // of the dataset
 	store *storage.Memory
 	setup func()
 	board *queue.Board
 	open  func(ctx context.Context, campaign string, attempts int) (*queue.Queue, error)
-	// attach opens the queue of a campaign as a worker does.
+	// attach opens the queue of a campaign for a worker.
 	attach func(ctx context.Context, campaign string) (*queue.Queue, error)
 	sweep  func(ctx context.Context) error
 	log    *slog.Logger
@@ -53,128 +52,129 @@ type yard struct {
 	mu      sync.Mutex
 	outcome func(it manifest.Item, attempt int) error // nil: done
 	check   manifest.Checked
-	begun   map[string]int // how often workers began each item
+	started map[string]int // how often workers started each item
+	empty   int            // pulls of all workers that returned no item
 }
 
-// errDead makes a worker give an item up, errHang never come back to it.
+// errDead makes a worker bury an item; errHang makes it abandon the item.
 var (
 	errDead = errors.New("given up")
 	errHang = errors.New("hangs")
 )
 
-func newYard(t *testing.T, images int) *yard {
+func newTestCluster(t *testing.T, images int) *testCluster {
 	t.Helper()
 	server, err := queue.StartEmbedded(t.Context(), queue.EmbeddedConfig{Dir: t.TempDir()})
 	must(t, err)
 	t.Cleanup(server.Stop)
 	nc, err := server.Connect()
 	must(t, err)
-	y := &yard{
-		t: t, dir: t.TempDir(), store: storage.NewMemory(), begun: map[string]int{},
-		check: manifest.Checked{Worker: "pretender", Checks: []manifest.Check{{Name: "prior card", Found: "good"}}},
+	tc := &testCluster{
+		t: t, dir: t.TempDir(), store: storage.NewMemory(), started: map[string]int{},
+		check: manifest.Checked{Worker: "fake", Checks: []manifest.Check{{Name: "prior card", Found: "good"}}},
 		log:   slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelInfo})),
 	}
-	y.setup = func() { must(t, queue.Setup(t.Context(), nc, queue.SetupConfig{})) }
-	y.setup()
-	y.board, err = queue.OpenBoard(t.Context(), nc)
+	tc.setup = func() { must(t, queue.Setup(t.Context(), nc, queue.SetupConfig{})) }
+	tc.setup()
+	tc.board, err = queue.OpenBoard(t.Context(), nc)
 	must(t, err)
 	config := func(campaign string, attempts int) queue.Config {
 		return queue.Config{Campaign: campaign, AckWait: 2 * time.Second, MaxAttempts: attempts, RetryBase: 10 * time.Millisecond, RetryMax: 20 * time.Millisecond}
 	}
-	y.open = func(ctx context.Context, campaign string, attempts int) (*queue.Queue, error) {
+	tc.open = func(ctx context.Context, campaign string, attempts int) (*queue.Queue, error) {
 		return queue.Open(ctx, nc, config(campaign, attempts))
 	}
-	y.attach = func(ctx context.Context, campaign string) (*queue.Queue, error) {
+	tc.attach = func(ctx context.Context, campaign string) (*queue.Queue, error) {
 		return queue.Attach(ctx, nc, config(campaign, 3))
 	}
-	y.sweep = func(ctx context.Context) error {
+	tc.sweep = func(ctx context.Context) error {
 		return queue.Sweep(ctx, nc, queue.SweepConfig{Outcome: func(_ string, d queue.DeadLetter) ([]byte, error) {
 			return json.Marshal(manifest.Result{Item: manifest.Item{ID: d.ID}, Outcome: manifest.OutcomeDead, Reason: d.Reason})
 		}})
 	}
 	for i := range images {
-		y.image(fmt.Sprintf("image%03d", i), i)
+		tc.image(fmt.Sprintf("image%03d", i), i)
 	}
-	return y
+	return tc
 }
 
-// image writes an image of its own bytes into the dataset.
-func (y *yard) image(name string, seed int) {
+// image adds an image with distinct bytes to the dataset.
+func (tc *testCluster) image(name string, seed int) {
 	img := &raster.Image{Channels: 3, Height: 32, Width: 32, Pix: make([]float32, 3*32*32)}
 	for k := range img.Pix {
 		img.Pix[k] = float32((k*7+seed*13)%255)/127.5 - 1
 	}
 	data, err := raster.EncodePNG(img)
-	must(y.t, err)
-	must(y.t, os.WriteFile(filepath.Join(y.dir, name+".png"), data, 0o644))
+	must(tc.t, err)
+	must(tc.t, os.WriteFile(filepath.Join(tc.dir, name+".png"), data, 0o644))
 }
 
-func (y *yard) spec(name string) *manifest.Spec {
+func (tc *testCluster) spec(name string) *manifest.Spec {
 	spec := manifest.Default()
-	spec.Name, spec.Dataset.Path, spec.Dataset.Size, spec.Steps = name, y.dir, 32, 10
+	spec.Name, spec.Dataset.Path, spec.Dataset.Size, spec.Steps = name, tc.dir, 32, 10
 	spec.Tasks = []manifest.TaskSpec{{Name: "super_resolution"}, {Name: "hdr"}}
-	must(y.t, spec.Validate(shard.Vocabulary()))
+	must(tc.t, spec.Validate(shard.Vocabulary()))
 	return spec
 }
 
-// submit puts a campaign on the board.
-func (y *yard) submit(name string, canary int) string {
-	y.t.Helper()
-	c, created, err := coordinator.Submit(y.t.Context(), y.board, y.spec(name), coordinator.Order{Canary: canary}, time.Now())
-	must(y.t, err)
+// submit submits a campaign.
+func (tc *testCluster) submit(name string, canary int) string {
+	tc.t.Helper()
+	c, created, err := coordinator.Submit(tc.t.Context(), tc.board, tc.spec(name), coordinator.Order{Canary: canary}, time.Now())
+	must(tc.t, err)
 	if !created {
-		y.t.Fatalf("campaign %s was there already", c.ID)
+		tc.t.Fatalf("campaign %s was there already", c.ID)
 	}
 	return c.ID
 }
 
-// lead starts a coordinator; stop ends it and waits for its end.
-func (y *yard) lead() (stop func()) {
-	return y.leadWith(func(*coordinator.Config) {})
+// lead starts a coordinator; stop stops it and waits for its end.
+func (tc *testCluster) lead() (stop func()) {
+	return tc.leadWith(func(*coordinator.Config) {})
 }
 
-func (y *yard) leadWith(change func(c *coordinator.Config)) (stop func()) {
-	y.t.Helper()
+func (tc *testCluster) leadWith(change func(c *coordinator.Config)) (stop func()) {
+	tc.t.Helper()
 	cfg := coordinator.Config{
-		Board: y.board, Open: y.open, Sweep: y.sweep, Store: y.store, StoreAddress: "memory", Sources: manifest.Files{},
+		Board: tc.board, Open: tc.open, Sweep: tc.sweep, Store: tc.store, StoreAddress: "memory", Sources: manifest.Files{},
 		AckWait: 2 * time.Second, Tick: 50 * time.Millisecond, Stall: 500 * time.Millisecond,
-		Logger: y.log, Tracer: noop.NewTracerProvider().Tracer(""),
+		Logger: tc.log, Tracer: noop.NewTracerProvider().Tracer(""),
 	}
 	change(&cfg)
 	service, err := coordinator.New(cfg)
-	must(y.t, err)
-	return y.background(service.Lead)
+	must(tc.t, err)
+	return tc.background(service.Lead)
 }
 
 // background runs f until the test ends or stop is called.
-func (y *yard) background(f func(ctx context.Context) error) (stop func()) {
+func (tc *testCluster) background(f func(ctx context.Context) error) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		if err := f(ctx); err != nil && ctx.Err() == nil {
-			y.t.Errorf("ended by itself: %v", err)
+			tc.t.Errorf("ended by itself: %v", err)
 		}
 	}()
 	stop = sync.OnceFunc(func() {
 		cancel()
 		<-ended
 	})
-	y.t.Cleanup(stop)
+	tc.t.Cleanup(stop)
 	return stop
 }
 
-// work starts a worker that pretends to restore the items of a campaign.
-func (y *yard) work(campaign string) (stop func()) {
-	return y.background(func(ctx context.Context) error {
+// work starts a fake worker for a campaign.
+func (tc *testCluster) work(campaign string) (stop func()) {
+	return tc.background(func(ctx context.Context) error {
 		for ctx.Err() == nil {
-			q, err := y.attach(ctx, campaign)
+			q, err := tc.attach(ctx, campaign)
 			if err == nil {
-				err = y.pull(ctx, q, campaign)
+				err = tc.pull(ctx, q, campaign)
 			}
-			// A queue that is dropped and made anew does not answer for a moment.
-			passes := errors.Is(err, queue.ErrNotReady) || errors.Is(err, queue.ErrUnavailable)
-			if err != nil && ctx.Err() == nil && !passes {
+			// A queue that is dropped and created again does not answer for a moment.
+			transient := errors.Is(err, queue.ErrNotReady) || errors.Is(err, queue.ErrUnavailable)
+			if err != nil && ctx.Err() == nil && !transient {
 				return err
 			}
 			pause(ctx, 20*time.Millisecond)
@@ -190,14 +190,19 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-func (y *yard) pull(ctx context.Context, q *queue.Queue, campaign string) error {
+func (tc *testCluster) pull(ctx context.Context, q *queue.Queue, campaign string) error {
 	for ctx.Err() == nil {
 		leases, err := q.Lease(ctx, 1, 200*time.Millisecond)
 		if err != nil {
 			return err
 		}
+		if len(leases) == 0 {
+			tc.mu.Lock()
+			tc.empty++
+			tc.mu.Unlock()
+		}
 		for _, l := range leases {
-			if err := y.restore(context.WithoutCancel(ctx), l, campaign); err != nil {
+			if err := tc.restore(context.WithoutCancel(ctx), l, campaign); err != nil {
 				return err
 			}
 		}
@@ -205,12 +210,12 @@ func (y *yard) pull(ctx context.Context, q *queue.Queue, campaign string) error 
 	return nil
 }
 
-// restore does with an item what a worker does at the end.
-func (y *yard) restore(ctx context.Context, l *queue.Lease, campaign string) error {
-	y.mu.Lock()
-	y.begun[l.ID()]++
-	outcome, check := y.outcome, y.check
-	y.mu.Unlock()
+// restore settles an item as a worker does.
+func (tc *testCluster) restore(ctx context.Context, l *queue.Lease, campaign string) error {
+	tc.mu.Lock()
+	tc.started[l.ID()]++
+	outcome, check := tc.outcome, tc.check
+	tc.mu.Unlock()
 	if l.ID() == manifest.IDPreflight {
 		data, _ := json.Marshal(check)
 		return errors.Join(l.PublishResult(ctx, data), l.Ack(ctx))
@@ -235,7 +240,7 @@ func (y *yard) restore(ctx context.Context, l *queue.Lease, campaign string) err
 	data, _ := json.Marshal(res)
 	if err == nil {
 		key := campaign + "/" + manifest.ItemKey(it.ID, manifest.FileResult)
-		if err := y.store.Create(ctx, key, data); err != nil && !errors.Is(err, storage.ErrExists) {
+		if err := tc.store.Create(ctx, key, data); err != nil && !errors.Is(err, storage.ErrExists) {
 			return err
 		}
 	}
@@ -243,47 +248,71 @@ func (y *yard) restore(ctx context.Context, l *queue.Lease, campaign string) err
 		return err
 	}
 	if res.Outcome == manifest.OutcomeDead {
-		return l.Bury(ctx, queue.Dead{ID: it.ID, Reason: res.Reason, Attempts: l.Attempt(), Worker: "pretender"})
+		return l.Bury(ctx, queue.Dead{ID: it.ID, Reason: res.Reason, Attempts: l.Attempt(), Worker: "fake"})
 	}
 	return l.Ack(ctx)
 }
 
-// set changes what workers make of items.
-func (y *yard) set(outcome func(it manifest.Item, attempt int) error) {
-	y.mu.Lock()
-	defer y.mu.Unlock()
-	y.outcome = outcome
+// set sets the outcome of items.
+func (tc *testCluster) set(outcome func(it manifest.Item, attempt int) error) {
+	tc.mu.Lock()
+	defer tc.mu.Unlock()
+	tc.outcome = outcome
 }
 
-// await waits until a campaign's standing is as wanted.
-func (y *yard) await(id, what string, wanted func(s coordinator.CampaignStatus) bool) coordinator.CampaignStatus {
-	y.t.Helper()
+// await waits until a campaign's status is as wanted.
+func (tc *testCluster) await(id, what string, wanted func(s coordinator.CampaignStatus) bool) coordinator.CampaignStatus {
+	tc.t.Helper()
 	var s coordinator.CampaignStatus
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		var err error
-		s, err = coordinator.Status(y.t.Context(), y.board, id)
+		s, err = coordinator.Status(tc.t.Context(), tc.board, id)
 		if errors.Is(err, queue.ErrNoRecord) {
 			continue // the board was lost
 		}
-		must(y.t, err)
+		must(tc.t, err)
 		if wanted(s) {
 			return s
 		}
 	}
-	y.t.Fatalf("campaign %s does not come to %s; it is %s (%s), %+v", id, what, s.Campaign.Phase, s.Campaign.Reason, s.Status)
+	tc.t.Fatalf("campaign %s does not reach %s; it is %s (%s), %+v", id, what, s.Campaign.Phase, s.Campaign.Reason, s.Status)
 	return s
 }
 
-func (y *yard) awaitPhase(id string, p manifest.Phase) coordinator.CampaignStatus {
-	y.t.Helper()
-	return y.await(id, string(p), func(s coordinator.CampaignStatus) bool { return s.Campaign.Phase == p && s.Status.Phase == p })
+func (tc *testCluster) awaitPhase(id string, p manifest.Phase) coordinator.CampaignStatus {
+	tc.t.Helper()
+	return tc.await(id, string(p), func(s coordinator.CampaignStatus) bool { return s.Campaign.Phase == p && s.Status.Phase == p })
+}
+
+// awaitPulls waits until workers have pulled without getting an item n more times, or have started more than limit items.
+func (tc *testCluster) awaitPulls(n, limit int) {
+	tc.t.Helper()
+	tc.mu.Lock()
+	n += tc.empty
+	tc.mu.Unlock()
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		tc.mu.Lock()
+		done := tc.empty >= n || len(tc.started) > limit
+		tc.mu.Unlock()
+		if done {
+			return
+		}
+	}
+	tc.t.Fatal("the workers do not pull")
+}
+
+// count returns the number of items that workers have started.
+func (tc *testCluster) count() int {
+	tc.mu.Lock()
+	defer tc.mu.Unlock()
+	return len(tc.started)
 }
 
 // results counts the results in storage.
-func (y *yard) results(campaign string) int {
+func (tc *testCluster) results(campaign string) int {
 	n := 0
-	for info, err := range y.store.List(y.t.Context(), campaign+"/items/") {
-		must(y.t, err)
+	for info, err := range tc.store.List(tc.t.Context(), campaign+"/items/") {
+		must(tc.t, err)
 		if strings.HasSuffix(info.Key, "/"+manifest.FileResult) {
 			n++
 		}

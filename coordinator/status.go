@@ -38,6 +38,18 @@ func (r *runner) checkQueue(ctx context.Context) error {
 	if now.Sub(r.stalled) < r.s.cfg.Stall {
 		return nil
 	}
+	// The ledger may be behind. Workers publish an outcome before they acknowledge the item, so the stream has the
+	// outcomes of all items that have left the queue by now.
+	if waiting, leased, err = r.queue.Depth(ctx); err != nil {
+		return fmt.Errorf("check the queue: %w", err)
+	}
+	if err := r.catchUp(ctx); err != nil {
+		return err
+	}
+	if r.queueComplete(int(waiting + leased)) {
+		r.stalled = time.Time{}
+		return nil
+	}
 	r.log.Warn("the queue holds fewer items than are pending", "queued", waiting+leased, "pending", r.ledger.open)
 	return r.recover(ctx)
 }

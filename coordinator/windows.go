@@ -17,9 +17,14 @@ type shardedWindow struct {
 	err    error
 }
 
-// firstWindowItems is the size of the first window of a Run in items: the first result must not
-// wait for many rows.
-const firstWindowItems = 256
+const (
+	// firstWindowItems is the size of the first window of a Run in items: the first result must not wait for many rows.
+	firstWindowItems = 256
+	// readAhead is the number of pending items above which a Run reads only one window every readTicks ticks. Reading
+	// must not take processor and memory from the worker, but it must end long before the work, which needs the total.
+	readAhead = 1 << 14
+	readTicks = 2
+)
 
 // openSharder starts to make the windows that storage does not have yet, one ahead.
 func (r *runner) openSharder(ctx context.Context) error {
@@ -67,6 +72,9 @@ func (r *runner) needsWindow() bool {
 	if r.complete || r.rec.Wanted != manifest.WantRun {
 		return false
 	}
+	if r.s.cfg.run != nil && r.ledger.open > readAhead && r.ticks < readTicks {
+		return false
+	}
 	return r.stored == 0 || (r.rec.Phase == manifest.PhaseRunning && r.rec.Shards == r.stored)
 }
 
@@ -79,6 +87,7 @@ func (r *runner) storeWindow(ctx context.Context, sharded shardedWindow) (err er
 		}
 		return sharded.err
 	}
+	r.ticks = 0
 	w := sharded.window
 	ctx, span := r.startSpan(ctx, "shard", w)
 	defer func() { endSpan(span, err) }()

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// dedupWindow is the time for which the server remembers the ids of published messages. It must exceed the time for
+	// dedupWindow is the default time for which the server remembers the ids of published messages. It must exceed the time for
 	// which a publish is retried. Each id costs server memory for that time.
 	dedupWindow = 2 * time.Minute
 	// deadDedupWindow is the dedupWindow of dead letters, which are few.
@@ -36,6 +36,10 @@ type SetupConfig struct {
 	UnsyncedWork bool
 	// DeadAge and ResultAge are the retention times of dead letters and results. Default 90 days; below 0: forever.
 	DeadAge, ResultAge time.Duration
+	// DedupWindow is the time for which the server remembers the ids of work and results. Each id costs it some 250
+	// bytes for that time. Shorter than the retries of a publish, it lets a message in twice after a lost answer, which
+	// costs time only. Default 2 min.
+	DedupWindow time.Duration
 	// Now is the clock from which new streams derive their first sequence number, see the package comment. Default
 	// time.Now.
 	Now func() time.Time
@@ -48,6 +52,7 @@ func (c SetupConfig) WithDefaults() SetupConfig {
 	c.Replicas = cmp.Or(c.Replicas, 1)
 	c.DeadAge = cmp.Or(c.DeadAge, 90*24*time.Hour)
 	c.ResultAge = cmp.Or(c.ResultAge, 90*24*time.Hour)
+	c.DedupWindow = cmp.Or(c.DedupWindow, dedupWindow)
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -67,8 +72,10 @@ func (c SetupConfig) Validate() error {
 		return fmt.Errorf("%w: UnsyncedWork needs Replicas 1, not %d", ErrConfig, c.Replicas)
 	case c.DeadAge > 0 && c.DeadAge < deadDedupWindow:
 		return fmt.Errorf("%w: DeadAge is %v, at least %v is needed", ErrConfig, c.DeadAge, deadDedupWindow)
-	case c.ResultAge > 0 && c.ResultAge < dedupWindow:
-		return fmt.Errorf("%w: ResultAge is %v, at least %v is needed", ErrConfig, c.ResultAge, dedupWindow)
+	case c.DedupWindow < 100*time.Millisecond:
+		return fmt.Errorf("%w: DedupWindow is %v, at least 100ms is needed", ErrConfig, c.DedupWindow)
+	case c.ResultAge > 0 && c.ResultAge < c.DedupWindow:
+		return fmt.Errorf("%w: ResultAge is %v, at least %v is needed", ErrConfig, c.ResultAge, c.DedupWindow)
 	}
 	return nil
 }
@@ -83,11 +90,11 @@ func (c SetupConfig) streams() []jetstream.StreamConfig {
 	}
 	streams := []jetstream.StreamConfig{{
 		Name: workStream, Subjects: []string{workSubject + ".>"}, Retention: jetstream.WorkQueuePolicy,
-		MaxBytes: unlimited(c.MaxBytes), Duplicates: dedupWindow,
+		MaxBytes: unlimited(c.MaxBytes), Duplicates: c.DedupWindow,
 	}, {
 		Name: deadStream, Subjects: []string{deadSubject + ".>"}, MaxAge: max(c.DeadAge, 0), Duplicates: deadDedupWindow,
 	}, {
-		Name: resultStream, Subjects: []string{resultSubject + ".>"}, MaxAge: max(c.ResultAge, 0), Duplicates: dedupWindow,
+		Name: resultStream, Subjects: []string{resultSubject + ".>"}, MaxAge: max(c.ResultAge, 0), Duplicates: c.DedupWindow,
 	}, {
 		Name: advisoryStream, Subjects: []string{advisorySubject + ".>"}, Retention: jetstream.WorkQueuePolicy, Duplicates: dedupWindow,
 	}, {

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -46,8 +47,15 @@ func openPriorOf(spec *manifest.Spec) (*prior.Prior, error) {
 	return p, nil
 }
 
+// embeddedGC is the GC percentage of a run without GOGC. Its heap is mostly long-lived state of coordinator and queue, and
+// collecting it more often costs little next to the solver.
+const embeddedGC = 30
+
 // withEmbedded opens what a campaign needs in this process, and closes it after use.
 func withEmbedded(ctx context.Context, spec *manifest.Spec, o runOptions, stdout, stderr io.Writer, use func(e embedded) error) (err error) {
+	if os.Getenv("GOGC") == "" {
+		defer debug.SetGCPercent(debug.SetGCPercent(embeddedGC))
+	}
 	p, err := openPriorOf(spec)
 	if err != nil {
 		return err
@@ -80,12 +88,12 @@ func withEmbedded(ctx context.Context, spec *manifest.Spec, o runOptions, stdout
 	engine := restore.NewEngine(rt, p, restore.Config{Build: build})
 	defer func() { err = errors.Join(err, engine.Close()) }()
 
-	dir, err := scratchDir(spec.Output)
+	dir, removeScratch, err := scratchDir(spec.Output)
 	if err != nil {
 		return fmt.Errorf("create scratch directory: %w", err)
 	}
 	defer func() {
-		if err := os.RemoveAll(dir); err != nil {
+		if err := removeScratch(); err != nil {
 			tel.Logger.Warn("could not remove the scratch directory", "reason", err)
 		}
 	}()
@@ -113,25 +121,31 @@ func withEmbedded(ctx context.Context, spec *manifest.Spec, o runOptions, stdout
 }
 
 // scratchDir creates an empty directory for the queue and the windows of an output. It is in the
-// user's cache, or else in the directory of temporary files. It is not in the output, because a
-// full or remote output disk must not stop the queue. Files of an earlier run are deleted.
-func scratchDir(output string) (string, error) {
+// user's cache, and files of an earlier run are deleted; or among the temporary files, if there
+// is no cache or another process uses that directory. It is not in the output, because a full or
+// remote output disk must not stop the queue.
+func scratchDir(output string) (dir string, remove func() error, err error) {
 	out, err := filepath.Abs(output)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	sum := sha256.Sum256([]byte(out))
-	name := filepath.Join("ddiff", "queue", hex.EncodeToString(sum[:6]))
 	cache, err := os.UserCacheDir()
 	if err == nil {
-		if err = emptyDir(filepath.Join(cache, name)); err == nil {
-			return filepath.Join(cache, name), nil
+		parent := filepath.Join(cache, "ddiff", "queue", hex.EncodeToString(sum[:6]))
+		var lock *storage.Lock
+		if lock, err = storage.AcquireLock(parent); err == nil {
+			dir = filepath.Join(parent, "run")
+			if err = emptyDir(dir); err == nil {
+				return dir, func() error { return errors.Join(os.RemoveAll(parent), lock.Unlock()) }, nil
+			}
+			err = errors.Join(err, lock.Unlock())
 		}
 	}
 	if temp, e := os.MkdirTemp("", "ddiff-queue-"); e == nil {
-		return temp, nil
+		return temp, func() error { return os.RemoveAll(temp) }, nil
 	}
-	return "", err
+	return "", nil, err
 }
 
 func emptyDir(dir string) error {

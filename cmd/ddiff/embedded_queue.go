@@ -2,20 +2,25 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"time"
 
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/telemetry"
 )
 
-// embeddedQueue is the queue server of a run, in this process.
+// embeddedDedup is short because a server in this process answers at once, and because thousands of ids per second would
+// fill the memory.
+const embeddedDedup = 5 * time.Second
+
+// embeddedQueue is the queue server of a run, in this process. Coordinator and worker have a connection each: a window that
+// is being published must not delay the worker.
 type embeddedQueue struct {
 	server *queue.Embedded
 	board  *queue.Board
-	work   *queue.Queue
 	open   func(ctx context.Context, campaign string, attempts int) (*queue.Queue, error)
+	work   *queue.Queue // of the worker
 }
 
 // openEmbeddedQueue starts a server with its files in dir, and opens the campaign's queue.
@@ -29,24 +34,29 @@ func openEmbeddedQueue(ctx context.Context, dir string, spec *manifest.Spec, tel
 			server.Stop()
 		}
 	}()
-	nc, err := server.Connect()
+	coordinator, err := server.Connect()
 	if err != nil {
-		return nil, fmt.Errorf("connect to queue: %w", err)
+		return nil, err
+	}
+	worker, err := server.Connect()
+	if err != nil {
+		return nil, err
+	}
+	if err := queue.Setup(ctx, coordinator, queue.SetupConfig{DedupWindow: embeddedDedup, Logger: tel.Logger}); err != nil {
+		return nil, err
 	}
 	q := &embeddedQueue{server: server}
-	q.open = func(ctx context.Context, campaign string, attempts int) (*queue.Queue, error) {
-		return queue.Open(ctx, nc, queue.Config{
+	if q.board, err = queue.OpenBoard(ctx, coordinator); err != nil {
+		return nil, err
+	}
+	config := func(campaign string, attempts int) queue.Config {
+		return queue.Config{
 			Campaign: campaign, AckWait: embeddedLease, MaxAttempts: attempts, Logger: tel.Logger, Tracer: tel.Tracer("queue"),
-		})
+		}
 	}
-	err = queue.Setup(ctx, nc, queue.SetupConfig{Logger: tel.Logger})
-	if err == nil {
-		q.board, err = queue.OpenBoard(ctx, nc)
+	q.open = func(ctx context.Context, campaign string, attempts int) (*queue.Queue, error) {
+		return queue.Open(ctx, coordinator, config(campaign, attempts))
 	}
-	var opened error
-	q.work, opened = q.open(ctx, spec.ID(), spec.Attempts)
-	if err = errors.Join(err, opened); err != nil {
-		return nil, fmt.Errorf("open queue: %w", err)
-	}
-	return q, nil
+	q.work, err = queue.Open(ctx, worker, config(spec.ID(), spec.Attempts))
+	return q, err
 }

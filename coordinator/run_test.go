@@ -1,0 +1,209 @@
+package coordinator_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"ddiff/coordinator"
+	"ddiff/manifest"
+)
+
+// TestRun runs a campaign twice: with failures, and again for the items that are not done.
+func TestRun(t *testing.T) {
+	t.Parallel()
+	dir := writeImages(t, 1, 2, 3)
+	must(t, os.WriteFile(filepath.Join(dir, "broken.png"), []byte("no image"), 0o644))
+	must(t, os.WriteFile(filepath.Join(dir, "notes.txt"), []byte("no image"), 0o644))
+	c := newLocalCampaign(t, dir, "hdr", "inpaint_box")
+	r := c.start()
+	items := r.lease(6)
+	if !slices.Equal(r.skipped, []string{"notes.txt"}) || r.items != 8 || r.steps != 60 {
+		t.Errorf("skipped %v, %d items, %d steps; want notes.txt, 8, 60", r.skipped, r.items, r.steps)
+	}
+	// Items of a task are neighbours, so that they share a batch.
+	want := []string{"image0 hdr", "image1 hdr", "image2 hdr", "image0 inpaint_box", "image1 inpaint_box", "image2 inpaint_box"}
+	if got := names(items); !slices.Equal(got, want) {
+		t.Errorf("published %v, want %v", got, want)
+	}
+	r.publish(result(items[0], manifest.OutcomeFailed, "image is too dark"))
+	r.publish(result(items[1], manifest.OutcomeDead, "disk is on fire"))
+	c.restore(r, items[2:])
+	must(t, r.await())
+	counts := manifest.Counts{Items: 8, Done: 4, Failed: 3, Dead: 1}
+	r.wantCounts(counts)
+	if len(r.finished) != 8 || r.announced("image0 hdr").reason != "image is too dark" ||
+		r.announced("image1 hdr").outcome != manifest.OutcomeDead ||
+		!strings.Contains(r.announced("broken hdr").reason, filepath.Join(dir, "broken.png")) {
+		t.Errorf("announced %+v", r.finished)
+	}
+	summary, err := r.Close(t.Context())
+	must(t, err)
+	r.wantCounts(counts)
+	if summary.Items != 8 || summary.Done != 4 || summary.Failed != 3 || summary.Dead != 1 {
+		t.Errorf("summary %+v", summary)
+	}
+	for _, name := range []string{"results.csv", "summary.json", "index.html"} {
+		data, err := c.store.Get(t.Context(), name)
+		must(t, err)
+		if lines := strings.Count(string(data), "\n"); name == "results.csv" && lines != 1+8 {
+			t.Errorf("results.csv has %d lines, want a header and 8 rows", lines)
+		}
+	}
+
+	r = c.start()
+	again := r.lease(2)
+	if got, want := names(again), []string{"image0 hdr", "image1 hdr"}; !slices.Equal(got, want) {
+		t.Errorf("the second run publishes %v, want %v", got, want)
+	}
+	if r.steps != 20 || !r.announced("image2 hdr").found || r.announced("broken hdr").found {
+		t.Errorf("%d steps, announced %+v", r.steps, r.finished)
+	}
+	c.restore(r, again)
+	must(t, r.await())
+	r.wantCounts(manifest.Counts{Items: 8, Done: 6, Failed: 2})
+}
+
+// TestRunDuplicates restores rows with equal bytes once and counts each of them.
+func TestRunDuplicates(t *testing.T) {
+	t.Parallel()
+	c := newLocalCampaign(t, writeImages(t, 1, 2, 1, 1), "hdr")
+	for _, found := range []bool{false, true} {
+		r := c.start()
+		if !found {
+			c.restore(r, r.lease(2))
+		}
+		must(t, r.await())
+		r.wantCounts(manifest.Counts{Items: 4, Done: 4})
+		for i := range 4 {
+			if got := r.announced(fmt.Sprintf("image%d hdr", i)); got.outcome != manifest.OutcomeDone || got.found != found {
+				t.Errorf("image%d is announced as %+v, want done, found %v", i, got, found)
+			}
+		}
+		_, err := r.Close(t.Context())
+		must(t, err)
+		data, err := c.store.Get(t.Context(), "results.csv")
+		must(t, err)
+		for i := range 4 {
+			if n := strings.Count(string(data), fmt.Sprintf(",image%d,", i)); n != 1 {
+				t.Errorf("results.csv has %d rows of image%d, want 1", n, i)
+			}
+		}
+	}
+}
+
+// TestRunStoredResults starts with stored results: of another campaign, cut short, of no item, of the wrong item.
+func TestRunStoredResults(t *testing.T) {
+	t.Parallel()
+	c := newLocalCampaign(t, writeImages(t, 1, 2, 3, 4, 5), "hdr")
+	r := c.start()
+	items := r.lease(5)
+	r.interrupt()
+	key := func(i int) string { return manifest.ItemKey(items[i].ID, manifest.FileResult) }
+	other := items[0]
+	other.Name, other.Campaign, other.Index = "elsewhere", "other", 99
+	c.put(result(other, manifest.OutcomeDone, ""))
+	must(t, c.store.Put(t.Context(), key(1), []byte(`{"schema":1,`)))
+	must(t, c.store.Put(t.Context(), key(2), []byte(`null`)))
+	valid, err := c.store.Get(t.Context(), key(0))
+	must(t, err)
+	must(t, c.store.Put(t.Context(), key(3), valid))
+
+	r = c.start()
+	if left := r.lease(1); left[0].Name != "image4" {
+		t.Errorf("published %s, want image4", left[0].Name)
+	}
+	if got := r.announced("image0 hdr"); got.outcome != manifest.OutcomeDone || !got.found {
+		t.Errorf("image0 is announced as %+v", got)
+	}
+	for i := 1; i <= 3; i++ {
+		got := r.announced(itemName(items[i]))
+		if got.outcome != manifest.OutcomeFailed || got.found || !strings.HasPrefix(got.reason, "read "+key(i)+": ") ||
+			!strings.HasSuffix(got.reason, "; remove the file and run again") {
+			t.Errorf("%s is announced as %+v", items[i].Name, got)
+		}
+	}
+	r.interrupt()
+	r.wantCounts(manifest.Counts{Items: 5, Done: 1, Failed: 3, Pending: 1})
+	_, err = r.Close(t.Context())
+	must(t, err)
+	r.wantCounts(manifest.Counts{Items: 5, Done: 1, Failed: 3, Pending: 1})
+	if data, err := c.store.Get(t.Context(), key(2)); err != nil || string(data) != "null" {
+		t.Errorf("the stored result is %q now, error %v", data, err)
+	}
+}
+
+// TestRunLostOutcomes interrupts a run after a result whose outcome was lost, and one whose outcome arrived late. Close
+// settles both.
+func TestRunLostOutcomes(t *testing.T) {
+	t.Parallel()
+	c := newLocalCampaign(t, writeImages(t, 1, 2, 3, 2), "hdr")
+	r := c.start()
+	items := r.lease(3)
+	r.interrupt()
+	c.put(result(items[1], manifest.OutcomeDone, ""))
+	r.publish(result(items[2], manifest.OutcomeFailed, "late"))
+	summary, err := r.Close(t.Context())
+	must(t, err)
+	r.wantCounts(manifest.Counts{Items: 4, Done: 2, Failed: 1, Pending: 1})
+	if summary.Items != 3 || len(r.finished) != 3 || r.announced("image3 hdr").outcome != manifest.OutcomeDone {
+		t.Errorf("summary %+v, announced %+v", summary, r.finished)
+	}
+}
+
+// TestRunIgnoresOtherOutcomes publishes the outcome of an unknown item, and a second outcome of a settled one.
+func TestRunIgnoresOtherOutcomes(t *testing.T) {
+	t.Parallel()
+	c := newLocalCampaign(t, writeImages(t, 1, 2), "hdr")
+	r := c.start()
+	items := r.lease(2)
+	r.publish(result(items[0], manifest.OutcomeFailed, "no"))
+	unknown := items[0]
+	unknown.ID = "unknown"
+	r.publish(result(unknown, manifest.OutcomeDone, ""))
+	r.publish(result(items[0], manifest.OutcomeDead, "again"))
+	c.restore(r, items[1:])
+	must(t, r.await())
+	r.wantCounts(manifest.Counts{Items: 2, Done: 1, Failed: 1})
+	if len(r.finished) != 2 {
+		t.Errorf("announced %+v", r.finished)
+	}
+}
+
+// TestRunBadDataset ends with the error of the dataset and counts nothing.
+func TestRunBadDataset(t *testing.T) {
+	t.Parallel()
+	c := newLocalCampaign(t, t.TempDir(), "hdr")
+	r := c.start()
+	if err := r.await(); !errors.Is(err, manifest.ErrEmptyDataset) {
+		t.Errorf("error %v, want ErrEmptyDataset", err)
+	}
+	r.wantCounts(manifest.Counts{})
+}
+
+func TestRunConfig(t *testing.T) {
+	t.Parallel()
+	c := newLocalCampaign(t, writeImages(t, 1), "hdr")
+	valid := c.config(&localRun{t: t})
+	for field, clear := range map[string]func(*coordinator.RunConfig){
+		"Spec":    func(c *coordinator.RunConfig) { c.Spec = nil },
+		"Prior":   func(c *coordinator.RunConfig) { c.Prior = nil },
+		"Board":   func(c *coordinator.RunConfig) { c.Board = nil },
+		"Open":    func(c *coordinator.RunConfig) { c.Open = nil },
+		"Scratch": func(c *coordinator.RunConfig) { c.Scratch = nil },
+		"Store":   func(c *coordinator.RunConfig) { c.Store = nil },
+		"Sources": func(c *coordinator.RunConfig) { c.Sources = nil },
+		"Logger":  func(c *coordinator.RunConfig) { c.Logger = nil },
+		"Tracer":  func(c *coordinator.RunConfig) { c.Tracer = nil },
+	} {
+		cfg := valid
+		clear(&cfg)
+		if _, err := coordinator.NewRun(cfg); err == nil || !strings.Contains(err.Error(), field+" is missing") {
+			t.Errorf("%s: error is %v", field, err)
+		}
+	}
+}
