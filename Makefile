@@ -58,6 +58,10 @@ chaos: test-packages build runtime ## Inject faults into a cluster and compare w
 scale: build ## Submit a million rows, and keep 500 simulated workers busy (SCALE="--rows 10000")
 	@go -C internal/testbed test -c -o $(CURDIR)/bin/scale ./scale && bin/scale -full $(SCALE)
 
+.PHONY: golden
+golden: build runtime ## Compare identities, pixels and curves with those of commit c0ac6fd (ten minutes)
+	@scripts/golden.sh
+
 .PHONY: gpu-check
 gpu-check: build ## Check a GPU worker: parity, speed, memory, signals; PyTorch beside it (GPU_CHECK="--device cuda:1")
 	@bin/ddiff doctor --gpu --torch $(PYTHON) --out docs/gpu $(GPU_CHECK)

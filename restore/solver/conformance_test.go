@@ -1,0 +1,186 @@
+package solver
+
+import (
+	"context"
+	"errors"
+	"math"
+	"testing"
+
+	"ddiff/restore/method"
+	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxtest"
+	"ddiff/restore/operator"
+	"ddiff/restore/parameter"
+	"ddiff/restore/prior"
+)
+
+// conformant is every built-in method, and one with two draws and no curve.
+func conformant() method.Set { return append(method.Builtin(), twoDraws{}) }
+
+// Every method keeps the rules of its interface: a result depends neither on the batch nor on an interruption, and each
+// curve has an entry for each step.
+func TestMethods(t *testing.T) {
+	t.Parallel()
+	const steps, n = 12, 2
+	op, p := newOperator(t, operator.GaussianDeblur, small), bundled(t)
+	probs := problems(t, op, n, 0.05)
+	for _, m := range conformant() {
+		info := m.Info()
+		t.Run(info.Name, func(t *testing.T) {
+			t.Parallel()
+			settings, err := conformant().Resolve(method.Request{Method: info.Name, Preset: "natural", Task: op.Task, Steps: steps}, 1000)
+			if err != nil {
+				t.Fatal(err)
+			}
+			run, err := method.NewRun(m, settings, p, op)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(run.Steps) != steps {
+				t.Fatalf("%d steps, want %d", len(run.Steps), steps)
+			}
+			batch := compile(t, onnxtest.Runtime(t), run, n, Build{Chunk: 5})
+			want, err := batch.Solve(context.Background(), probs, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkCurves(t, info, want[1].Curves, steps)
+
+			// The second problem alone, interrupted after five steps, in another form.
+			states, curves := []State{batch.Start(probs[1].Key)}, make([]Curves, 1)
+			stop := errors.New("stop")
+			interrupted := compile(t, onnxtest.Runtime(t), run, 1, Build{Chunk: 5})
+			err = interrupted.Resume(context.Background(), probs[1:], states, curves, func(int) error { return stop })
+			if !errors.Is(err, stop) || states[0].Step != 5 || !Fits(run, states[0], curves[0]) {
+				t.Fatalf("error %v after %d steps; the state fits: %v", err, states[0].Step, Fits(run, states[0], curves[0]))
+			}
+			resumed := []State{states[0].Clone()}
+			other := compile(t, onnxtest.Runtime(t), run, 1, Build{Form: FormUnrolled, Chunk: 3})
+			if err := other.Resume(context.Background(), probs[1:], resumed, curves, nil); err != nil {
+				t.Fatal(err)
+			}
+			if d := maxAbs(resumed[0].Image(), want[1].X); !(d <= 1.0/255) {
+				t.Errorf("resumed alone, the image differs by %.2g from that of the batch", d)
+			}
+			checkCurves(t, info, curves[0], steps)
+			if Fits(run, resumed[0], curves[0]) {
+				t.Error("a finished state fits")
+			}
+			states[0].Tensors[0].Name = "another"
+			if Fits(run, states[0], curves[0]) {
+				t.Error("a state of other tensors fits")
+			}
+		})
+	}
+}
+
+func checkCurves(t *testing.T, info method.Info, c Curves, steps int) {
+	t.Helper()
+	if len(c.Time) != steps || len(c.Curves) != len(info.Curves) {
+		t.Fatalf("%d times and %d curves, want %d and %d", len(c.Time), len(c.Curves), steps, len(info.Curves))
+	}
+	for i, want := range info.Curves {
+		if got := c.Curves[i]; got.Name != want.Name || len(got.Values) != steps {
+			t.Errorf("curve %s has %d entries, want %d of %s", got.Name, len(got.Values), steps, want.Name)
+		}
+	}
+}
+
+// Every method plans finite numbers at the ends of its parameters' ranges.
+func TestParameterRanges(t *testing.T) {
+	t.Parallel()
+	op, p := newOperator(t, operator.HDR, small), bundled(t)
+	for _, m := range conformant() {
+		info := m.Info()
+		for _, param := range info.Parameters {
+			values := []parameter.Value{param.Start()}
+			for _, w := range param.Words() {
+				values = append(values, parameter.Word(w))
+			}
+			if bounded := param.Of(1000); len(param.Choices) == 0 {
+				values = append(values, parameter.Number(bounded.Max))
+				if !param.Open {
+					values = append(values, parameter.Number(bounded.Min))
+				}
+			}
+			for _, v := range values {
+				settings, err := conformant().Resolve(method.Request{
+					Method: info.Name, Preset: "natural", Task: op.Task, Steps: 10, Values: map[string]parameter.Value{param.Name: v},
+				}, 1000)
+				if err != nil {
+					t.Errorf("%s, %s = %v: %v", info.Name, param.Name, v, err)
+					continue
+				}
+				if _, err := method.NewRun(m, settings, p, op); err != nil {
+					t.Errorf("%s, %s = %v: %v", info.Name, param.Name, v, err)
+				}
+			}
+			for _, v := range []parameter.Value{parameter.Number(math.NaN()), parameter.Number(-1), parameter.Word("unheard-of")} {
+				if err := param.Test(v); err == nil {
+					t.Errorf("%s accepts %s = %v", info.Name, param.Name, v)
+				}
+			}
+		}
+	}
+}
+
+// The draws of a step are independent of each other, and zero where the plan adds none.
+func TestDraws(t *testing.T) {
+	t.Parallel()
+	op, p := newOperator(t, operator.HDR, small), bundled(t)
+	settings := method.Settings{Method: twoDraws{}.Info().Name, Steps: 4}
+	run, err := method.NewRun(twoDraws{}, settings, p, op)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := compile(t, onnxtest.Runtime(t), run, 1, Build{Chunk: 4})
+	prob := problems(t, op, 1, 0.05)
+	var draws [2][]float32
+	for d := range draws {
+		draws[d] = make([]float32, 4*small.Size())
+		s.drawChunk(draws[d], d, prob, 0)
+	}
+	first, second := draws[0][:small.Size()], draws[1][:small.Size()]
+	product, square := 0.0, 0.0
+	for i := range first {
+		product += float64(first[i] * second[i])
+		square += float64(first[i] * first[i])
+	}
+	if n := float64(small.Size()); math.Abs(product/n) > 5/math.Sqrt(n) || math.Abs(square/n-1) > 0.1 {
+		t.Errorf("correlation %.3f, variance %.3f of the draws", product/n, square/n)
+	}
+	if last := draws[1][3*small.Size():]; maxAbs(last, make([]float32, len(last))) != 0 {
+		t.Error("noise where the plan adds none")
+	}
+}
+
+// twoDraws moves half of the way to the predicted image and adds two draws.
+type twoDraws struct{}
+
+func (twoDraws) Info() method.Info {
+	return method.Info{
+		Name: "two_draws", Steps: 4, State: []method.Tensor{{Name: "x", Noise: true}, {Name: "y", Noise: true}}, Draws: []string{"first", "second"},
+	}
+}
+
+func (twoDraws) Plan(s method.Settings, schedule prior.Schedule, _ operator.Shape) ([]method.Step, error) {
+	levels, err := method.Levels(schedule, s.Steps)
+	var out []method.Step
+	for _, l := range levels {
+		st := method.Step{Time: l.Time, Scalars: map[string]float64{"half": 0.5}}
+		if l.Next < 1 {
+			st.Std = map[string]float64{"first": 1, "second": 1}
+		}
+		out = append(out, st)
+	}
+	return out, err
+}
+
+func (twoDraws) Step(b *method.Builder, _ method.Settings) (method.Next, error) {
+	z, err := b.Clean(b.State("x"))
+	if err != nil {
+		return method.Next{}, err
+	}
+	x := b.Add(b.Mul(b.Add(z, b.State("y")), b.Planned("half")), b.Draw("first"))
+	return method.Next{State: map[string]onnx.Value{"x": x, "y": b.Add(z, b.Draw("second"))}}, nil
+}

@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# Compares this tree with commit c0ac6fd, whose identities and images must stay: runs the demo and a small campaign of all
+# methods and tasks with both programs on this machine, and compares the results. About ten minutes on two cores.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+BASELINE=c0ac6fd
+CAMPAIGN=coordinator/shard/testdata/golden/methods.yaml
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+git cat-file -e "$BASELINE^{commit}" 2>/dev/null || {
+    echo "golden: commit $BASELINE is missing; fetch the whole history with: git fetch --unshallow" >&2
+    exit 1
+}
+mkdir "$work/baseline"
+git archive "$BASELINE" | tar -x -C "$work/baseline"
+(cd "$work/baseline" && GOFLAGS="${GOFLAGS:-} -buildvcs=false" go build -o ddiff ./cmd/ddiff)
+# Both programs read the same files: the images and the demo of the baseline.
+sed 's#\.\./\.\./\.\./\.\./examples#examples#' "$CAMPAIGN" > "$work/baseline/methods.yaml"
+
+pairs=()
+for campaign in examples/demo.yaml methods.yaml; do
+    name=$(basename "$campaign" .yaml)
+    for program in baseline current; do
+        binary=$PWD/bin/ddiff
+        [ "$program" = baseline ] && binary=$work/baseline/ddiff
+        echo "golden: $name with the $program program"
+        "$binary" run "$work/baseline/$campaign" --out "$work/$program-$name" > "$work/log" 2>&1 || {
+            tail -n 20 "$work/log" >&2
+            exit 1
+        }
+    done
+    pairs+=("$work/baseline-$name" "$work/current-$name")
+done
+go run ./internal/golden "${pairs[@]}"
