@@ -18,6 +18,7 @@ func Builtin() Set {
 		DDiffHQS(),
 		DiffPnPADMM(),
 		DiffPnPHQS(),
+		DiffPIR(),
 	}
 }
 

@@ -1,0 +1,76 @@
+package solver
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"ddiff/restore/method"
+	"ddiff/restore/onnx/onnxtest"
+	"ddiff/restore/operator"
+	"ddiff/restore/parameter"
+	"ddiff/restore/prior"
+)
+
+// conditioned is DDiff-HQS under conditions (i) to (iii) of the paper's appendix "Relating DDiff and DiffPIR"; condition
+// (iv), no dual updates, is DDiff-HQS itself.
+type conditioned struct {
+	method.Method
+	zeta, lambda, sigma float64
+}
+
+func (c conditioned) Plan(s method.Settings, schedule prior.Schedule, _ operator.Shape) ([]method.Step, error) {
+	levels, err := method.Levels(schedule, s.Steps)
+	var out []method.Step
+	for _, l := range levels {
+		std := math.Sqrt(c.zeta * (1 - l.Next))                                                                         // (i)
+		gamma := (1 - l.Alpha) / l.Alpha / (2 * c.lambda * c.sigma * c.sigma)                                           // (ii)
+		k := math.Sqrt(max(0, 1-l.Next-std*std)) / math.Sqrt(1-l.Alpha)                                                 // DDiff's weight of ε̂
+		out = append(out, method.Step{Time: l.Time, Std: map[string]float64{"noise": std}, Scalars: map[string]float64{ // (iii): no t0
+			"gamma": gamma, "next_of_x": math.Sqrt(l.Next) - k*math.Sqrt(l.Alpha), "next_of_xt": k, "next_of_u": 0,
+		}})
+	}
+	return out, err
+}
+
+// TestDiffPIRIsDDiffHQS: under the paper's conditions, DDiff-HQS gives the images and curves of DiffPIR.
+func TestDiffPIRIsDDiffHQS(t *testing.T) {
+	t.Parallel()
+	const steps, lambda, sigma = 20, 4e5, 0.05 // a large λ: without the bound, γ_t at the first steps is then at most 12
+	op, p := newOperator(t, operator.GaussianDeblur, small), bundled(t)
+	probs := problems(t, op, 2, sigma)
+	for _, zeta := range []float64{0, 0.3, 1} {
+		settings := resolve(t, method.Request{Method: "diffpir", Preset: "natural", Task: op.Task, Steps: steps, Values: map[string]parameter.Value{
+			"zeta": parameter.Number(zeta), "lambda": parameter.Number(lambda), "noise_std": parameter.Number(sigma), "gamma_max": parameter.Number(1e6),
+		}})
+		want, err := newSolver(t, p, op, settings, 2, 0).Solve(context.Background(), probs, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		hqs := with(resolve(t, method.Request{Method: "ddiff_hqs", Preset: "natural", Task: op.Task, Steps: steps}), "gradient", method.GradientSquared)
+		run, err := method.NewRun(conditioned{method.DDiffHQS(), zeta, lambda, sigma}, hqs, p, op)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := compile(t, onnxtest.Runtime(t), run, 2, Build{}).Solve(context.Background(), probs, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range want {
+			if d := maxAbs(got[i].X, want[i].X); !(d <= 1e-4) {
+				t.Errorf("zeta %g: image %d differs by %.2g", zeta, i, d)
+			}
+			for _, c := range want[i].Curves.Curves {
+				values := got[i].Curves.Curve(c.Name)
+				if len(values) != steps {
+					t.Errorf("zeta %g: image %d: %d values of %s, want %d", zeta, i, len(values), c.Name, steps)
+				}
+				for k, v := range values {
+					if math.Abs(v-c.Values[k]) > 1e-3*math.Max(1, v) {
+						t.Errorf("zeta %g: image %d: %s of step %d is %g, want %g", zeta, i, c.Name, k+1, c.Values[k], v)
+					}
+				}
+			}
+		}
+	}
+}
