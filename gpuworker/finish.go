@@ -23,7 +23,7 @@ func digest(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// score computes the item's metrics.
+// score computes the metrics of the item.
 func (t *task) score() (manifest.Metrics, error) {
 	var m manifest.Metrics
 	residual, err := metric.Residual(t.problem.Y, t.applied, t.item.Sigma)
@@ -61,17 +61,16 @@ func compare(truth, other *raster.Image) (psnr, ssim *float64, err error) {
 	return &p, &s, nil
 }
 
-// restored is the answer as an image.
+// restored returns the restored image.
 func (t *task) restored() *raster.Image {
 	s := t.op.Image
 	return &raster.Image{Channels: s.Channels, Height: s.Height, Width: s.Width, Pix: t.solution.X}
 }
 
-// write stores the artifacts and, last and create-only, the result. Two workers that finish
-// the same item write the same keys; the first result stands and is returned.
+// write stores the artifacts and then creates the result. If two workers finish the same item, the first result wins and
+// both return it.
 func (w *Worker) write(ctx context.Context, t *task, m manifest.Metrics) (manifest.Result, error) {
-	// Artifacts that a result describes must not be replaced: they would be this worker's
-	// bytes under the other's digests.
+	// Do not replace the artifacts of an existing result: its digests would no longer match.
 	key := manifest.ItemKey(t.item.ID, manifest.FileResult)
 	if res, err := t.existing(ctx); !errors.Is(err, storage.ErrNotFound) {
 		return res, err
@@ -111,7 +110,7 @@ func (w *Worker) write(ctx context.Context, t *task, m manifest.Metrics) (manife
 	}
 	err = t.on.Store.Create(ctx, key, append(data, '\n'))
 	if errors.Is(err, storage.ErrExists) {
-		return w.concede(ctx, t)
+		return w.adopt(ctx, t)
 	}
 	if err != nil {
 		return res, fmt.Errorf("write result: %w", err)
@@ -119,10 +118,9 @@ func (w *Worker) write(ctx context.Context, t *task, m manifest.Metrics) (manife
 	return res, nil
 }
 
-// concede leaves an item to another worker, whose result was created while this one wrote
-// its artifacts. This one's restored.png may have replaced the other's. With equal pixels
-// only the passports differ, and the other's file is put back.
-func (w *Worker) concede(ctx context.Context, t *task) (manifest.Result, error) {
+// adopt returns the result that another worker created while this one wrote its artifacts. This worker's restored.png may
+// have replaced the other one. With equal pixels only the passports differ, and adopt writes the file of the winner again.
+func (w *Worker) adopt(ctx context.Context, t *task) (manifest.Result, error) {
 	res, err := t.existing(ctx)
 	if err != nil {
 		return res, err
@@ -140,7 +138,7 @@ func (w *Worker) concede(ctx context.Context, t *task) (manifest.Result, error) 
 	return res, nil
 }
 
-// existing reads the result that another worker, or an earlier attempt, wrote.
+// existing reads the result of another worker or an earlier attempt. It returns storage.ErrNotFound without one.
 func (t *task) existing(ctx context.Context) (manifest.Result, error) {
 	var res manifest.Result
 	key := manifest.ItemKey(t.item.ID, manifest.FileResult)
@@ -154,7 +152,7 @@ func (t *task) existing(ctx context.Context) (manifest.Result, error) {
 	return res, nil
 }
 
-// result fills in what every result holds.
+// result returns a result with the fields of every outcome.
 func (w *Worker) result(t *task, o manifest.Outcome, reason string) manifest.Result {
 	return manifest.Result{
 		Schema: manifest.SchemaVersion, Item: t.item, Outcome: o, Reason: reason,
@@ -165,7 +163,7 @@ func (w *Worker) result(t *task, o manifest.Outcome, reason string) manifest.Res
 	}
 }
 
-// runtime is what computes the item.
+// runtime describes the runtime that computes the item.
 func (w *Worker) runtime(t *task) manifest.Runtime {
 	if t.on.Engine == nil {
 		return manifest.Runtime{Version: w.cfg.Version}
@@ -179,7 +177,7 @@ type artifact struct {
 	data []byte
 }
 
-// artifacts encodes the files beside a result, but for the restored image.
+// artifacts encodes the files beside a result, except the restored image.
 func (t *task) artifacts() ([]artifact, error) {
 	var out []artifact
 	add := func(name string, data []byte, err error) error {
@@ -243,8 +241,8 @@ func (w *Worker) finish(ctx context.Context, t *task) error {
 			return err
 		})
 	}
-	if err == nil && t.begun != nil {
-		w.forget(t.ctx, t)
+	if err == nil && t.resumed != nil {
+		w.deleteCheckpoint(t.ctx, t)
 	}
 	return w.settle(ctx, t, outcomeOf(t.ctx, t, err), res)
 }

@@ -104,5 +104,5 @@ func (w *Worker) begin(ctx context.Context, t *task) error {
 	if err := t.on.plan(t); err != nil {
 		return err
 	}
-	return errors.Join(t.on.fetch(ctx, t), w.load(ctx, t))
+	return errors.Join(t.on.fetch(ctx, t), w.loadCheckpoint(ctx, t))
 }

@@ -16,7 +16,7 @@ import (
 	"ddiff/telemetry"
 )
 
-// restore solves a group of items in batches of the right size, and passes them on.
+// restore solves a group of items in batches of the right size and sends the batches to out.
 func (w *Worker) restore(ctx context.Context, b batch, out chan<- batch) error {
 	if b.tasks[0].preflight != nil {
 		return w.preflight(ctx, b)
@@ -31,8 +31,8 @@ func (w *Worker) restore(ctx context.Context, b batch, out chan<- batch) error {
 	return nil
 }
 
-// cut is the number of tasks to solve next. Where the size is not given it is a power of two,
-// so that the end of a campaign compiles no more models than the search for the best size.
+// cut returns the number of tasks of the next batch. Unless the campaign sets the batch, it is a power of two: the end of a
+// campaign then needs no model that the search for the best size has not compiled.
 func (w *Worker) cut(tasks []*task) int {
 	on := tasks[0].on
 	if w.cfg.Simulate != nil {
@@ -45,9 +45,8 @@ func (w *Worker) cut(tasks []*task) int {
 	return n
 }
 
-// attempt solves a batch and passes it on. A batch that cannot be solved is settled here; when
-// it holds several items they are tried in halves when memory is short, and else one by one,
-// so that one bad item harms no other.
+// attempt solves a batch and sends it to out. It splits a failed batch, into halves if memory ran out and into single items
+// otherwise, so that one bad item fails alone. It settles a single item that fails.
 func (w *Worker) attempt(ctx context.Context, b batch, out chan<- batch) error {
 	if ctx.Err() != nil {
 		return w.release(ctx, b)
@@ -61,7 +60,7 @@ func (w *Worker) attempt(ctx context.Context, b batch, out chan<- batch) error {
 		out <- b
 		return nil
 	}
-	// Nothing that this worker tries again would help; another may have another device.
+	// A retry on this device fails again. Another worker may have another device.
 	if errors.Is(err, onnx.ErrDeviceLost) || errors.Is(err, onnx.ErrFallback) {
 		return errors.Join(fmt.Errorf("solve: %w", err), w.release(ctx, b))
 	}
@@ -88,10 +87,10 @@ func (w *Worker) attempt(ctx context.Context, b batch, out chan<- batch) error {
 	return errs
 }
 
-// outOfMemory tells whether a smaller batch may succeed.
+// outOfMemory reports whether a smaller batch may succeed.
 func outOfMemory(err error) bool { return errors.Is(err, onnx.ErrMemory) }
 
-// solve runs the solver on a batch, chunk by chunk, and applies A to the answers.
+// solve restores a batch chunk by chunk and applies A to the restored images.
 func (w *Worker) solve(drain context.Context, b batch) error {
 	if w.cfg.Simulate != nil {
 		return w.simulate(drain, b)
@@ -105,8 +104,8 @@ func (w *Worker) solve(drain context.Context, b batch) error {
 	problems, states, curves := make([]solver.Problem, n), make([]solver.State, n), make([]solver.Curves, n)
 	for i, t := range b.tasks {
 		problems[i], states[i] = t.problem, s.Start(t.problem.Key)
-		if t.begun != nil {
-			states[i], curves[i] = t.begun.begin()
+		if t.resumed != nil {
+			states[i], curves[i] = t.resumed.copy()
 		}
 	}
 	begin := w.cfg.Now()
@@ -117,13 +116,13 @@ func (w *Worker) solve(drain context.Context, b batch) error {
 	}
 	ctx, stop := on.until(ctx)
 	p := w.progress(ctx, n, states[0].Step)
-	err = s.Resume(ctx, problems, states, curves, p.made)
+	err = s.Resume(ctx, problems, states, curves, p.report)
 	p.end()
 	stop()
 	end(err)
 	if err != nil {
 		if drain.Err() != nil && !on.cancelled() {
-			w.save(drain, b, states, curves)
+			w.storeCheckpoints(drain, b, states, curves)
 		}
 		return err
 	}
@@ -138,13 +137,13 @@ func (w *Worker) solve(drain context.Context, b batch) error {
 	return nil
 }
 
-// compiled is the solver of a batch.
+// compiled returns the solver of a batch.
 func (w *Worker) compiled(b batch) (*solver.Solver, error) {
 	defer w.leases.begin(w.cfg.StageLimit)()
 	return b.tasks[0].on.Engine.Solver(b.tasks[0].plan, len(b.tasks))
 }
 
-// fill is how much of the batch that was meant to be solved is there.
+// fill is the share of the intended batch that is in use.
 func fill(n, batch int) float64 {
 	if batch == 0 {
 		return 1
@@ -152,15 +151,14 @@ func fill(n, batch int) float64 {
 	return float64(n) / float64(batch)
 }
 
-// progress follows the chunks of one batch: it makes their spans, counts, and extends the
-// leases.
+// progress records the chunks of one batch as spans and metrics, and extends the leases.
 type progress struct {
 	w     *Worker
 	ctx   context.Context
 	n     int // images
 	at    int // steps made
 	since time.Time
-	end   func() // of the chunk that is under way
+	end   func() // of the current chunk
 
 	chunks         int
 	longest, spent time.Duration
@@ -171,8 +169,8 @@ func (w *Worker) progress(ctx context.Context, n, at int) *progress {
 	return &progress{w: w, ctx: ctx, n: n, at: at, since: w.cfg.Now(), end: w.leases.begin(w.cfg.StageLimit)}
 }
 
-// made is called after every chunk with the number of steps made since the item's start.
-func (p *progress) made(step int) error {
+// report records a chunk. step is the number of steps since the item's start.
+func (p *progress) report(step int) error {
 	w := p.w
 	p.end()
 	now, steps := w.cfg.Now(), step-p.at
@@ -195,8 +193,8 @@ func (p *progress) made(step int) error {
 	return nil
 }
 
-// perImage is the time of one step and image; without the first chunk, unless it is the only
-// one. It is zero when nothing was left to do.
+// perImage returns the time per step and image, without the first chunk unless there is only one. It is zero without
+// steps.
 func (p *progress) perImage() time.Duration {
 	if p.steps == 0 {
 		return 0

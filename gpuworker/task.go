@@ -39,7 +39,7 @@ type task struct {
 	truth    *raster.Image // nil when only a measurement exists
 	draw     *operator.Draw
 	problem  solver.Problem
-	begun    *checkpoint // nil when the item starts from the beginning
+	resumed  *checkpoint // nil if the item starts over
 	solution solver.Solution
 	seconds  float64
 	batch    int

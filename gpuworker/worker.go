@@ -172,8 +172,8 @@ func group(tasks []*task) []batch {
 		switch {
 		case t.preflight != nil:
 			key = "preflight"
-		case t.begun != nil:
-			key = fmt.Sprint(t.begun.State.Step, key)
+		case t.resumed != nil:
+			key = fmt.Sprint(t.resumed.State.Step, key)
 		}
 		i, ok := index[key]
 		if !ok {

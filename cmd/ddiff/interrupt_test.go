@@ -43,7 +43,7 @@ func TestInterrupt(t *testing.T) {
 			e := p.end()
 			wantCode(t, e, 130)
 			wantMessage(t, e, "ddiff: interrupted; rerun the same command to resume")
-			wantMessage(t, e, "kept the state of a half-solved item", "step=")
+			wantMessage(t, e, "stored a checkpoint", "step=")
 			if !strings.Contains(e.stdout, "done=0 failed=0 dead=0 pending=2 out="+out) {
 				t.Errorf("the counts are missing\n%v", e)
 			}
@@ -62,7 +62,7 @@ func TestInterrupt(t *testing.T) {
 			wantCode(t, e, 0)
 			wantCounts(t, e, 2, 0, 0, out)
 			if c.damage != nil {
-				wantMessage(t, e, "passed over a damaged checkpoint", "its checksum is wrong")
+				wantMessage(t, e, "ignored a damaged checkpoint", "wrong checksum")
 			}
 			made := firstSteps(t, spans)
 			for _, n := range reached {
@@ -134,7 +134,7 @@ func keptSteps(t *testing.T, log string) []int {
 	t.Helper()
 	var found []int
 	for line := range strings.Lines(log) {
-		if _, after, ok := strings.Cut(line, "kept the state of a half-solved item"); ok {
+		if _, after, ok := strings.Cut(line, "stored a checkpoint"); ok {
 			_, after, _ = strings.Cut(after, "step=")
 			n, err := strconv.Atoi(strings.TrimSpace(after))
 			must(t, err)

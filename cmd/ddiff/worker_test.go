@@ -136,7 +136,7 @@ func TestWorkerStops(t *testing.T) {
 	w.signal(t, syscall.SIGTERM)
 	e := w.end()
 	wantCode(t, e, 0)
-	wantMessage(t, e, "kept the state of a half-solved item")
+	wantMessage(t, e, "stored a checkpoint")
 	wantMessage(t, e, "gave item back")
 	read(t, filepath.Join(store, "long", "checkpoints", item.ID))
 	if pending, inFlight, err := q.Depth(t.Context()); err != nil || pending != 1 || inFlight != 0 {
