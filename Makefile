@@ -59,8 +59,8 @@ scale: build ## Submit a million rows, and keep 500 simulated workers busy (SCAL
 	@go -C internal/testbed test -c -o $(CURDIR)/bin/scale ./scale && bin/scale -full $(SCALE)
 
 .PHONY: golden
-golden: build runtime ## Compare identities, pixels and curves with those of commit c0ac6fd (ten minutes)
-	@scripts/golden.sh
+golden: build runtime ## Compare identities, pixels and curves with those of commit c0ac6fd (GOLDEN="--limit 1")
+	@scripts/golden.sh $(GOLDEN)
 
 .PHONY: gpu-check
 gpu-check: build ## Check a GPU worker: parity, speed, memory, signals; PyTorch beside it (GPU_CHECK="--device cuda:1")
