@@ -112,7 +112,8 @@ func (o *output) checkPassport() {
 		return
 	}
 	if o.image.Width != p.Item.Width || o.image.Height != p.Item.Height {
-		o.addProblem(o.File, "item.width, item.height", "are %d and %d, the image has %d×%d pixels; %s", p.Item.Width, p.Item.Height, o.image.Width, o.image.Height, remedy)
+		o.addProblem(o.File, "item.width, item.height", "are %d and %d, the image has %d×%d pixels; %s",
+			p.Item.Width, p.Item.Height, o.image.Width, o.image.Height, remedy)
 	}
 	samples, err := raster.RGB8(o.image)
 	if err != nil {
@@ -193,7 +194,8 @@ func (o *output) differences(path, field string, result, passport json.RawMessag
 	var a, b map[string]json.RawMessage
 	if json.Unmarshal(result, &a) != nil || json.Unmarshal(passport, &b) != nil || a == nil || b == nil {
 		if !bytes.Equal(result, passport) {
-			o.addProblem(path, field, "is %s, the passport in %s says %s: one was changed; %s", orNothing(result), filepath.Base(o.File), orNothing(passport), remedy)
+			o.addProblem(path, field, "is %s, the passport in %s says %s: one was changed; %s",
+				orNothing(result), filepath.Base(o.File), orNothing(passport), remedy)
 		}
 		return
 	}

@@ -70,7 +70,8 @@ func vulkanFindings() []finding {
 	if runtime.GOOS != "linux" {
 		return nil
 	}
-	const remedy = "only for --device webgpu: install libvulkan1 and the GPU's Vulkan driver (without a GPU: install chromium-common and set VK_ICD_FILENAMES to its vk_swiftshader_icd.json)"
+	const remedy = "only for --device webgpu: install libvulkan1 and the GPU's Vulkan driver " +
+		"(without a GPU: install chromium-common and set VK_ICD_FILENAMES to its vk_swiftshader_icd.json)"
 	loader := firstFile(append(filepath.SplitList(os.Getenv("LD_LIBRARY_PATH")),
 		"/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib"), "libvulkan.so.1")
 	if loader == "" {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -31,7 +32,8 @@ func newPriorCommand() *cobra.Command {
 			return writeCard(cmd.OutOrStdout(), args[0], target, settings)
 		},
 	}
-	card.Flags().StringArrayVar(&settings, "set", nil, "KEY=VALUE, repeatable; keys: card, name, prediction, schedule, range, channels, multiple_of, learned_variance, license, timestep, training")
+	card.Flags().StringArrayVar(&settings, "set", nil, "KEY=VALUE, repeatable; keys: "+
+		strings.Join(append(prior.Keys(), "timestep", "training"), ", "))
 	card.Flags().StringVar(&target, "out", "", "write to this file instead of replacing FILE")
 	cmd.AddCommand(inspect, card, newPriorCheckCommand())
 	return cmd

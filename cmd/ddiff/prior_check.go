@@ -144,13 +144,9 @@ func (o checkOptions) photographs(path string) ([]*raster.Image, error) {
 	if o.images == "" {
 		return nil, nil
 	}
-	data, err := prior.Read(path)
+	p, err := openPrior(path)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errPrior, err)
-	}
-	p, err := prior.Load(path, data)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errPrior, err)
+		return nil, err
 	}
 	if p.Card.Channels != 3 {
 		return nil, usageError{fmt.Errorf("--images: the prior has %d channels, photographs need 3; omit --images", p.Card.Channels)}

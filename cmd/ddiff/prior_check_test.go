@@ -141,7 +141,7 @@ func TestCheckExported(t *testing.T) {
 	must(t, os.Remove(path("external.onnx.data")))
 	e = ddiff(t, "prior", "check", path("external.onnx"))
 	wantCode(t, e, 7)
-	wantMessage(t, e, "external.onnx.data; put it beside the model")
+	wantMessage(t, e, "external.onnx.data does not exist; put it beside the model")
 	damage(t, path("latent/decoder.onnx"))
 	e = ddiff(t, "prior", "check", path("latent"))
 	wantCode(t, e, 7)

@@ -190,7 +190,8 @@ func (c *operatorCheck) operator(ctx context.Context, rt *onnx.Runtime, r *Opera
 	_, hasW := n.input("w")
 	_, hasGX := n.output("gx")
 	if !hasW || !hasGX {
-		return fmt.Errorf("%s: %w: an operator needs an input w and an output gx, its gradient; it has %v and %v", n.file, ErrInterface, names(n.inputs), names(n.outputs))
+		return fmt.Errorf("%s: %w: an operator needs an input w and an output gx, its gradient; it has %v and %v",
+			n.file, ErrInterface, names(n.inputs), names(n.outputs))
 	}
 	run, err := n.open(rt, c.in, []string{"y", "gx"}, nil)
 	if err != nil {

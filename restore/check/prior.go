@@ -88,7 +88,10 @@ func Prior(ctx context.Context, rt *onnx.Runtime, file string, o PriorOptions) (
 		return nil, err
 	}
 	defer c.one.Close()
-	r := &PriorReport{Kind: "prior", File: file, SHA256: p.SHA256, Name: p.Card.Name, Parameters: p.Parameters(), Shape: [4]int{1, p.Card.Channels, c.size, c.size}}
+	r := &PriorReport{
+		Kind: "prior", File: file, SHA256: p.SHA256, Name: p.Card.Name, Parameters: p.Parameters(),
+		Shape: [4]int{1, p.Card.Channels, c.size, c.size},
+	}
 	if err := c.statistics(ctx, r); err != nil {
 		return nil, err
 	}
@@ -271,7 +274,8 @@ func warnings(r *PriorReport) []string {
 		}
 	}
 	if worst > 0.5 {
-		out = append(out, fmt.Sprintf("the mean square error of the estimated noise is %.2f where ᾱ < 0.1: the card's prediction or schedule may be wrong, or the network is not trained", worst))
+		out = append(out, fmt.Sprintf("the mean square error of the estimated noise is %.2f where ᾱ < 0.1: "+
+			"the card's prediction or schedule may be wrong, or the network is not trained", worst))
 	}
 	for _, i := range r.Images {
 		if i.Sigma > 0.02 && i.Sigma < 1 && i.Denoised < i.Noisy {
