@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs each fuzz target for a while: fuzz.sh TIME. An input that fails is kept in the
-# package's testdata/fuzz; commit it with the fix.
+# Runs each fuzz target for TIME: fuzz.sh TIME. Go stores a failing input in the package's
+# testdata/fuzz; commit it with the fix.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

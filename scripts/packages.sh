@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Installs the Debian packages of missing programs, libraries and Python modules, if it has the
-# rights to do so.
+# Installs the Debian packages of missing programs, libraries and Python modules, as root or
+# with sudo.
 #
-#   packages.sh build   needs of `make build`: a C compiler
-#   packages.sh test    further needs of `make test`
-#   packages.sh report  further needs of `make prior-report`
+#   packages.sh build   for `make build`: a C compiler
+#   packages.sh test    also for `make test`
+#   packages.sh report  also for `make prior-report`
 #
-# It looks for the program, library or module, not for the package: any other way to install it
-# works too. Exit code 1: something is missing and cannot be installed here.
+# The script checks for programs, libraries and modules, not for packages: other ways to install
+# them work too. Exit code 1: something is missing and cannot be installed.
 set -euo pipefail
 
 python=${PYTHON:-/usr/bin/python3}
@@ -37,7 +37,7 @@ esac
 program gcc gcc libc6-dev
 if [[ $1 == test ]]; then
 	program git git
-	program chromium chromium          # also has a software Vulkan, for WebGPU
+	program chromium chromium          # contains a software Vulkan for WebGPU
 	library libvulkan.so.1 libvulkan1
 	program protoc protobuf-compiler
 	program "$python" python3
@@ -66,7 +66,7 @@ if ((EUID != 0)); then
 	as_root=(sudo -n)
 fi
 if ! command -v apt-get >/dev/null || { ((EUID != 0)) && ! sudo -n true 2>/dev/null; }; then
-	echo "missing, as the Debian packages: ${missing[*]}" >&2
+	echo "missing Debian packages: ${missing[*]}" >&2
 	echo "install them (sudo apt-get install ${missing[*]}), then run the same command again" >&2
 	exit 1
 fi

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Builds every architecture of tools/ddiff_export with random weights, exports it, and has
-# bin/ddiff check it in ONNX Runtime against PyTorch. With DDIFF_WEIGHTS, the published files in
-# that folder are treated in the same way. Run it through `make priors-test`, which builds what
-# it needs. The last line is architectures=N max_abs=M fp16_psnr=P.
+# Exports every architecture of tools/ddiff_export with random weights and compares the files in
+# ONNX Runtime (bin/ddiff) with PyTorch. DDIFF_WEIGHTS names a folder with published files, which
+# are exported and checked too. Run it through `make priors-test`, which builds the program. The
+# last line is architectures=N max_abs=M fp16_psnr=P.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 program=$PWD/bin/ddiff
 [[ -x $program ]] || {
-	echo "there is no bin/ddiff; run: make build runtime" >&2
+	echo "bin/ddiff is missing; run: make build runtime" >&2
 	exit 2
 }
 weights=()

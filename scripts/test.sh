@@ -15,8 +15,8 @@ reports=$PWD/.cache/test-reports
 rm -rf "$reports"
 mkdir -p "$reports"
 
-# These packages compute, which the race detector slows down many times over, and start at most
-# one goroutine. The tests of cmd/ddiff run them all under the detector, on small images.
+# These packages compute, which the race detector slows down many times, and start at most one
+# goroutine. The tests of cmd/ddiff run all of them under the detector with small images.
 compute='^ddiff/(coordinator/report|restore|restore/(check|gpucheck|method|metric|noise|operator|prior|prior/.*|raster|solver))$'
 # These need ONNX Runtime, browsers or processes: `quick` leaves them out.
 heavy='^ddiff/(cmd/ddiff|coordinator/report|gpuworker|restore|restore/(check|gpucheck|method|onnx|operator|prior|prior/.*|solver))$'
@@ -53,7 +53,7 @@ if ! packages=$(go list ./... | grep -v '^ddiff/internal/repository$'); then
 fi
 
 stage lint make lint
-# Not from the cache: the results depend on output of git and go, which Go's cache does not track.
+# Disable Go's test cache: it does not track the output of git and go, on which the results depend.
 stage "repository rules" gotests repository -count=1 ./internal/repository
 if [[ ${1:-} == quick ]]; then
 	mapfile -t light < <(grep -Ev "$heavy" <<<"$packages")

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Tests Dockerfile.worker without a container engine: the linter reads the file, and
-# scripts/worker-image.sh takes the same steps for the CPU variant in a plain Debian root, in
-# which the program then restores an image as the worker's user on a read-only root.
+# Tests Dockerfile.worker without a container engine. It runs the linter, and performs the steps
+# of the CPU variant (scripts/worker-image.sh) in a plain Debian root file system. There the program
+# restores an image as the worker's user on a read-only root.
 #
-# Exit code 77: skipped; the last line says why. The Debian root is kept as a tarball in the
-# user's cache. Needs root, and mmdebstrap or debootstrap or the right to install one.
+# Exit code 77: skipped; the last line states the reason. The user's cache stores the Debian root
+# as a tarball. The script needs root, and mmdebstrap or debootstrap or the right to install one.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -23,7 +23,7 @@ fail() {
 	exit 1
 }
 
-# Only a missing linter is passed over: the rest of the test says more.
+# lint checks Dockerfile.worker with hadolint. A missing linter is reported and is not an error.
 lint() {
 	local hadolint=$cache/hadolint-$hadolint_version
 	if [[ ! -x $hadolint/bin/hadolint ]]; then
@@ -40,29 +40,29 @@ lint() {
 	fi
 }
 
-# bootstrap makes the tarball of a minimal Debian, unless it is there.
+# bootstrap creates the tarball of a minimal Debian unless it exists.
 bootstrap() {
 	[[ -s $cache/$suite.tar ]] && return
 	if ! command -v mmdebstrap >/dev/null && ! command -v debootstrap >/dev/null; then
 		{ apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends mmdebstrap; } \
-			>/dev/null 2>&1 </dev/null || skip "neither mmdebstrap nor debootstrap is installed, nor can be"
+			>/dev/null 2>&1 </dev/null || skip "mmdebstrap and debootstrap are missing and cannot be installed"
 	fi
 	if command -v mmdebstrap >/dev/null; then
 		mmdebstrap --quiet --variant=minbase $suite "$work/$suite.tar"
 	else
 		debootstrap --variant=minbase $suite "$work/base" >"$work/log" && tar -C "$work/base" -cf "$work/$suite.tar" .
-	fi || skip "a Debian root cannot be made: no archive can be reached, or the machine forbids it"
+	fi || skip "cannot create a Debian root: no package archive is reachable, or the machine forbids it"
 	mv "$work/$suite.tar" "$cache/$suite.tar"
 }
 
-# as_worker runs a command in the root as the worker's user, with the image's environment.
+# as_worker runs a command in ROOT as the worker's user with the image's environment.
 as_worker() { # as_worker ROOT COMMAND...
 	chroot --userspec=$uid:$uid "$1" /usr/bin/env -i \
 		PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
 		DDIFF_ONNXRUNTIME=/opt/onnxruntime XDG_CACHE_HOME=/var/cache TMPDIR=/tmp "${@:2}"
 }
 
-# inside is the part that runs in a mount namespace of its own, where there is one.
+# inside runs the tests in ROOT, in a separate mount namespace if mounts are permitted.
 inside() { # inside ROOT read-only|writable
 	local root=$1
 	if [[ $2 == read-only ]]; then
@@ -75,8 +75,8 @@ inside() { # inside ROOT read-only|writable
 		mount --rbind /dev "$root/dev"
 		as_worker "$root" touch /usr/local/bin/ddiff /new 2>/dev/null && fail "the root is writable"
 	fi
-	[[ $(as_worker "$root" id -u) == "$uid" ]] || fail "it does not run as $uid"
-	as_worker "$root" sh -c 'touch /opt/onnxruntime/x' 2>/dev/null && fail "the user may change the library"
+	[[ $(as_worker "$root" id -u) == "$uid" ]] || fail "the worker's user id is not $uid"
+	as_worker "$root" sh -c 'touch /opt/onnxruntime/x' 2>/dev/null && fail "the worker's user can change the library"
 	as_worker "$root" ddiff version
 	as_worker "$root" ddiff doctor
 	mkdir "$root/tmp/in"
@@ -87,7 +87,7 @@ inside() { # inside ROOT read-only|writable
 		--out /tmp/out --quiet | tail -n 1)
 	[[ $last == "done=1 failed=0 dead=0 out=/tmp/out" ]] || fail "the restoration ended with: $last"
 	# shellcheck disable=SC2016 # expanded inside the root
-	as_worker "$root" sh -c 'test -s "$(ls /tmp/out/items/*/restored.png)"' || fail "there is no restored.png"
+	as_worker "$root" sh -c 'test -s "$(ls /tmp/out/items/*/restored.png)"' || fail "restored.png is missing"
 	echo "restored one image as user $uid on a $2 root"
 }
 
@@ -99,17 +99,17 @@ fi
 begin=$SECONDS
 mkdir -p "$cache"
 lint
-((EUID == 0)) || skip "only root can make a Debian root and enter it"
+((EUID == 0)) || skip "only root can create and enter a Debian root"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 bootstrap
 mkdir "$work/root"
-tar -C "$work/root" -xf "$cache/$suite.tar" || skip "a Debian root cannot be unpacked here: device files are not permitted"
+tar -C "$work/root" -xf "$cache/$suite.tar" || skip "cannot unpack the Debian root: device files are not permitted"
 scripts/worker-image.sh cpu "$work/root"
 if unshare --mount --pid --fork true 2>/dev/null; then
 	unshare --mount --pid --fork "${BASH_SOURCE[0]}" --inside "$work/root" read-only
 else
-	echo "note: mounts are not permitted here; the root stays writable"
+	echo "note: mounts are not permitted; the root stays writable"
 	"${BASH_SOURCE[0]}" --inside "$work/root" writable
 fi
 echo "passed in $((SECONDS - begin)) s"

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# The steps that make a worker's image. Dockerfile.worker runs the first three, each in its
-# stage; the last takes them all in a plain Debian root, without a container engine.
+# Build steps of the worker's image. Dockerfile.worker runs the first three, each in its stage;
+# the last runs all steps in a plain Debian root, without a container engine.
 #
-#   worker-image.sh build PROGRAM                 build the program; in the source tree
-#   worker-image.sh library VARIANT PROGRAM DIR   put ONNX Runtime (cpu or cuda) into DIR
-#   worker-image.sh system                        packages, user and volumes; as root, in the image
-#   worker-image.sh cpu ROOT                      all of it for the CPU, into the Debian root ROOT
+#   worker-image.sh build PROGRAM                 build the program; run it in the source tree
+#   worker-image.sh library VARIANT PROGRAM DIR   install ONNX Runtime (cpu or cuda) into DIR
+#   worker-image.sh system                        install packages, user and volumes; as root, in the image
+#   worker-image.sh cpu ROOT                      run all steps for the CPU in the Debian root ROOT
 set -euo pipefail
 
-# The user that the worker runs as. A number, so that a cluster can see that it is not root.
+# The worker's user. A number lets a cluster verify that it is not root.
 uid=65532
 volumes=(/var/cache/ddiff)
 
@@ -17,7 +17,7 @@ usage() {
 	exit 2
 }
 
-# GOFLAGS is the caller's: a tree that belongs to somebody else needs -buildvcs=false.
+# The caller sets GOFLAGS: the tree of another user needs -buildvcs=false.
 build() { # build PROGRAM
 	CGO_ENABLED=1 go build -ldflags='-s -w' -o "$1" ./cmd/ddiff
 }
@@ -33,7 +33,7 @@ library() { # library VARIANT PROGRAM DIR
 system() {
 	export DEBIAN_FRONTEND=noninteractive DEBCONF_NOWARNINGS=yes
 	apt-get update -qq
-	# Certificates for TLS to storage and queue; ONNX Runtime is C++.
+	# Certificates for TLS to store and queue; the C++ library for ONNX Runtime.
 	apt-get install -qq -y --no-install-recommends -o Dpkg::Use-Pty=0 ca-certificates libstdc++6 >/dev/null
 	rm -rf /var/lib/apt/lists/*
 	groupadd --gid $uid ddiff
@@ -44,12 +44,12 @@ system() {
 into_root() { # into_root ROOT
 	local root=$1 work
 	work=$(mktemp -d)
-	# shellcheck disable=SC2064 # the directory of now
+	# shellcheck disable=SC2064 # expand $work now
 	trap "rm -rf '$work'" EXIT
 	build "$work/ddiff"
 	library cpu "$work/ddiff" "$root/opt/onnxruntime"
 	install -D -m 0755 "${BASH_SOURCE[0]}" "$root/usr/local/bin/worker-image.sh"
-	# The root reaches the network the way this machine does.
+	# The root needs this machine's name servers.
 	cp /etc/resolv.conf "$root/etc/resolv.conf"
 	chroot "$root" /usr/local/bin/worker-image.sh system
 	install -m 0755 "$work/ddiff" "$root/usr/local/bin/ddiff"

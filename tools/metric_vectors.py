@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Write the golden vectors of restore/metric: image pairs and what piq says about them.
+"""Write the golden vectors of restore/metric: image pairs and their scores by piq.
 
-Needs Pillow, NumPy, PyTorch and piq (pip install piq==0.8.0). The images come from integer
-formulas, so that a second run writes the same pixels. Scores are computed in float64.
+Needs Pillow, NumPy, PyTorch and piq (pip install piq==0.8.0). The images are computed with
+integer formulas, so that a second run writes the same pixels. Scores are computed in float64.
 
     python3 tools/metric_vectors.py restore/metric/testdata
 """
@@ -16,8 +16,8 @@ import piq
 import torch
 from PIL import Image
 
-# name, height, width, amplitude of the noise in grey levels. Noise compresses badly, so the
-# large pairs have none.
+# name, height, width, amplitude of the noise in grey levels. The large pairs have no noise,
+# because noise compresses badly.
 CASES = [
     ("equal", 40, 48, None),
     ("noise", 80, 96, 40),
@@ -25,19 +25,19 @@ CASES = [
     ("window", 11, 11, 25),
     ("half_to_even", 384, 390, 0),  # 384/256 = 1.5, rounded to 2
     ("pooled", 512, 512, 0),
-    ("pooled_odd", 523, 517, 0),  # the last row and column fall out of the blocks
+    ("pooled_odd", 523, 517, 0),  # the last rows and columns are outside the blocks
 ]
 
 
 def picture(height, width):
-    """Ramps with a coarse checkerboard, another one per channel; (height, width, 3) uint8."""
+    """Ramps with a coarse checkerboard, different for each channel; (height, width, 3) uint8."""
     y, x, c = np.mgrid[0:height, 0:width, 0:3]
     board = ((x // 16 + y // 24 + c) % 2) * 70
     return ((x // (1 + c) + y // 3 + 40 * c + board) % 256).astype(np.uint8)
 
 
 def degrade(image, noise):
-    """Shift by a pixel, cut to 16 levels and add uniform noise of the given amplitude."""
+    """Shift by one pixel, quantise to 16 levels and add uniform noise of the given amplitude."""
     out = np.roll(image, (1, 1), axis=(0, 1)).astype(np.int64) // 16 * 16
     if noise:
         index = np.arange(out.size, dtype=np.uint32).reshape(out.shape)
@@ -53,7 +53,7 @@ def tensor(image):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=pathlib.Path, help="where the vectors go")
+    parser.add_argument("folder", type=pathlib.Path, help="folder for the vectors")
     folder = parser.parse_args().folder
     folder.mkdir(parents=True, exist_ok=True)
     cases = []

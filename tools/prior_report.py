@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Measures a prior as a denoiser beside other priors and BM3D, samples it, and runs the tasks with it.
+"""Measures a prior: denoising in comparison with other priors and BM3D, samples, and the tasks.
 
     python3 tools/prior_report.py --prior restore/prior/bundled/prior.onnx [--beside NAME=FILE]...
 
-Denoising: y = x + s n with s = sigma/127.5 on [-1, 1]; the prior is asked once, at the t whose
-sqrt((1-abar)/abar) is nearest to s:
+Denoising: y = x + s n with s = sigma/127.5 on [-1, 1]; the prior is evaluated once, at the t with
+sqrt((1-abar)/abar) nearest to s:
 
     x_t = sqrt(abar_t) y,   z = (x_t - sqrt(1-abar_t) eps(x_t, t)) / sqrt(abar_t), clipped to [-1, 1]
 
-PSNR is the mean over the images of a folder, of the clipped images on [0, 1]. All methods see the
-same noise. The last line is for scripts: the first prior and BM3D on the first folder.
+PSNR is computed for clipped images on [0, 1] and averaged over a folder. All methods get the same
+noise. Scripts can read the last line: the first prior and BM3D on the first folder.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ from ddiff_torch.schedule import alpha_bar  # noqa: E402
 REPO = Path(__file__).resolve().parents[1]
 BM3D_MISSING = "prior_report: BM3D is not installed; install it with: python3 -m pip install bm3d (or leave it out with --no-bm3d)"
 
-Network = Callable[[Tensor, Tensor], Tensor]  # x_t [N, 3, H, W] and t [N] to the estimate of eps
-Denoiser = Callable[[np.ndarray, float], np.ndarray]  # y [H, W, 3] on [0, 1] with noise, sigma of 255
+Network = Callable[[Tensor, Tensor], Tensor]  # x_t [N, 3, H, W] and t [N] to an estimate of eps
+Denoiser = Callable[[np.ndarray, float], np.ndarray]  # noisy y [H, W, 3] on [0, 1] and sigma on the scale 0..255
 
 
 def network_denoiser(network: Network) -> Denoiser:
-    """The prior's one-shot estimate of the clean image."""
+    """A denoiser: the prior's estimate of the clean image from one evaluation."""
     abar = alpha_bar()
     levels = np.sqrt((1 - abar) / abar)
 
@@ -58,7 +58,7 @@ def network_denoiser(network: Network) -> Denoiser:
 
 
 def bm3d_denoiser() -> Denoiser:
-    """CBM3D of the package bm3d; raises ValueError saying how to install it."""
+    """CBM3D of the package bm3d; raises ValueError with the installation command if it is missing."""
     try:
         import bm3d
     except ImportError as err:
@@ -67,12 +67,12 @@ def bm3d_denoiser() -> Denoiser:
 
 
 def psnr(a: np.ndarray, b: np.ndarray) -> float:
-    """PSNR in dB of images on [0, 1], the first one clipped."""
+    """PSNR in dB of images on [0, 1]; a is clipped."""
     return float(-10 * np.log10(np.mean((np.clip(a, 0, 1) - b) ** 2)))
 
 
 def read_images(folder: Path) -> list[np.ndarray]:
-    """The PNG files of a folder in the order of their names, [H, W, 3] on [0, 1], cut to multiples of 8."""
+    """The PNG files of a folder in the order of their names, [H, W, 3] on [0, 1], cropped to multiples of 8."""
     images = []
     for file in sorted(folder.glob("*.png")):
         pixels = np.asarray(Image.open(file).convert("RGB"), dtype=np.float64) / 255
@@ -83,7 +83,7 @@ def read_images(folder: Path) -> list[np.ndarray]:
 
 
 def denoising(denoiser: Denoiser, images: list[np.ndarray], sigma: float, seed: int) -> list[float]:
-    """PSNR of every image at one noise level; the noise depends on seed, level and place alone."""
+    """PSNR of every image at one noise level; the noise depends on seed, level and index only."""
     out = []
     for i, x in enumerate(images):
         noise = np.random.default_rng([seed, round(sigma * 100), i]).standard_normal(x.shape)
@@ -110,14 +110,14 @@ def samples(network: Network, count: int, side: int, steps: int, seed: int) -> T
 
 
 def sheet(images: Tensor, columns: int) -> Image.Image:
-    """The images in rows, as one picture."""
+    """Arranges the images in rows in one picture."""
     rows = [torch.cat(list(part), dim=2) for part in images.split(columns)]
     pixels = (torch.cat(rows, dim=1).permute(1, 2, 0) + 1) * 127.5
     return Image.fromarray(pixels.round().clamp(0, 255).to(torch.uint8).numpy())
 
 
 def task_scores(program: Path, campaign: Path, prior: Path, seed: int, out: Path) -> dict[str, float]:
-    """Mean PSNR per task of a campaign with a prior, from the run's own results."""
+    """Mean PSNR per task of a campaign with a prior, from summary.json of the run."""
     command = [str(program), "run", str(campaign), "--prior", str(prior), "--seed", str(seed), "--json", "--out", str(out)]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
@@ -128,7 +128,7 @@ def task_scores(program: Path, campaign: Path, prior: Path, seed: int, out: Path
 
 
 def task_table(scores: dict[str, list[dict[str, float]]]) -> str:
-    """Means over the seeds, and what the first prior gains on each other one with each seed; scores are by prior, seed and task."""
+    """Means over the seeds, and the gain of the first prior over each other prior with each seed; scores[prior][seed][task]."""
     first, *others = scores
     rows = []
     for task in scores[first][0]:
@@ -145,7 +145,7 @@ def table(head: list[str], rows: list[list[str]]) -> str:
 
 
 def milliseconds(network: Network, side: int = 128, repeats: int = 10) -> float:
-    """The least time of one evaluation in torch; for comparison between priors only."""
+    """Minimum time of one evaluation in torch; only comparable between priors."""
     x, t = torch.zeros(1, 3, side, side), torch.zeros(1, dtype=torch.int64)
     times = []
     with torch.no_grad():
@@ -168,7 +168,7 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
     p.add_argument("--prior", type=Path, default=REPO / "restore/prior/bundled/prior.onnx")
     p.add_argument("--beside", type=named, action="append", default=[], metavar="NAME=FILE", help="another prior")
     p.add_argument("--images", type=Path, action="append", help="folder of PNG files (default examples/images)")
-    p.add_argument("--levels", type=float, nargs="+", default=[15, 25, 50], help="noise of 255 (default 15 25 50)")
+    p.add_argument("--levels", type=float, nargs="+", default=[15, 25, 50], help="noise levels on the scale 0..255 (default 15 25 50)")
     p.add_argument("--no-bm3d", action="store_true", help="leave BM3D out")
     p.add_argument("--samples", type=Path, help="write unconditional samples to this PNG file")
     p.add_argument("--tasks", action="store_true", help="run the campaign with every prior")
@@ -180,7 +180,7 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
 
 
 def report(args: argparse.Namespace) -> str:
-    """Prints the tables and returns the line for scripts."""
+    """Prints the tables and returns the last line, for scripts."""
     priors = [("prior", args.prior), *args.beside]
     networks = {name: load(path).noise for name, path in priors}
     methods = {name: network_denoiser(network) for name, network in networks.items()}

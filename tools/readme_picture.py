@@ -1,4 +1,4 @@
-"""Compose the picture of the README from the output of `make demo`: measurements above restorations.
+"""Compose the README's picture from the output of `make demo`: measurements above restorations.
 
     python3 tools/readme_picture.py out/demo docs/demo.png
 """

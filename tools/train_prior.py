@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Trains the bundled prior from nothing: photographs by licence, procedural pictures, a U-Net.
+"""Trains the bundled prior from scratch on freely licensed photographs and procedural pictures.
 
     python3 tools/train_prior.py --hours 2 --out DIR
 
-Run again with the same --out, it continues. What it is trained on, and what came of it: docs/prior.md.
+The same command with the same --out resumes the training. docs/prior.md describes data and results.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from prior_training.loop import Config, Trainer, train  # noqa: E402
 
 
 def join(args: argparse.Namespace, rank: int) -> list[subprocess.Popen]:
-    """Brings the processes together; the first one starts the others and returns them."""
+    """Connects the processes; the first process starts the others and returns them."""
     if args.processes == 1:
         return []
     others = []
     meeting = (args.out / "meeting").resolve()
-    if rank == 0:  # the same command with a rank; they find the pool ready
+    if rank == 0:  # start the same command with a rank; the pool is already built
         meeting.unlink(missing_ok=True)
         for other in range(1, args.processes):
             others.append(subprocess.Popen([sys.executable, *sys.argv], env={**os.environ, "PRIOR_RANK": str(other)}))
@@ -39,16 +39,16 @@ def join(args: argparse.Namespace, rank: int) -> list[subprocess.Popen]:
 
 def main() -> int:
     p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    p.add_argument("--out", type=Path, required=True, help="folder of checkpoint, loss curve and prior.onnx")
-    p.add_argument("--hours", type=float, default=1.75, help="time to train, all starts together (default 1.75)")
-    p.add_argument("--iterations", type=int, default=0, help="train so many iterations instead")
+    p.add_argument("--out", type=Path, required=True, help="folder for checkpoint, loss curve and prior.onnx")
+    p.add_argument("--hours", type=float, default=1.75, help="training time, summed over all starts (default 1.75)")
+    p.add_argument("--iterations", type=int, default=0, help="train this number of iterations instead")
     p.add_argument("--photographs", type=Path, help="folder of the unpacked packages (default OUT/photographs)")
-    p.add_argument("--leaves", type=int, default=300, help="procedural pictures (default 300)")
+    p.add_argument("--leaves", type=int, default=300, help="number of procedural pictures (default 300)")
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--threads", type=int, default=1, help="threads of each process (default 1)")
-    p.add_argument("--processes", type=int, default=os.cpu_count(), help="processes that train together (default: the cores)")
-    p.add_argument("--fp32", action="store_true", help="no bfloat16: for processors without it")
-    p.add_argument("--export-only", action="store_true", help="export the checkpoint and end")
+    p.add_argument("--processes", type=int, default=os.cpu_count(), help="processes that train together (default: number of cores)")
+    p.add_argument("--fp32", action="store_true", help="do not use bfloat16, for processors without it")
+    p.add_argument("--export-only", action="store_true", help="export the checkpoint and exit")
     args = p.parse_args()
     torch.set_num_threads(args.threads)
     rank = int(os.environ.get("PRIOR_RANK", "0"))

@@ -1,19 +1,19 @@
-"""Turns published checkpoints into ONNX files with a model card that ddiff can use.
+"""Converts published checkpoints to ONNX files with a model card for ddiff.
 
-The architectures are written here from their definitions; names and shapes of their
-parameters are those of the published files, so that a state dict fits or is refused.
+The architectures are implemented from their definitions. Names and shapes of their parameters
+equal those of the published files: a state dict fits or is refused.
 
     adm, adm_blocks     U-Nets of guided diffusion (ADM), also those of latent diffusion
     vq                  first stage of latent diffusion: encoder, quantiser, decoder
     diffusers_unet      U-Net of a local directory in the diffusers layout
-    denoiser, tweedie   denoisers D(x, sigma), and the prior that they are by Tweedie's formula
+    denoiser, tweedie   denoisers D(x, sigma), and priors from denoisers by Tweedie's formula
     bkse                the learned blur of BKSE
     lpips               the metric LPIPS
-    checkpoint          reading files of weights without running what is in them
+    checkpoint, pickles readers of weight files that run no code from the files
     onnx_file           PyTorch module to ONNX file, with metadata and external data
     half, vjp           passes over ONNX graphs: half precision, reverse mode
     card, vectors       the model card; reference inputs and outputs beside a file
-    selftest            all of it with random weights, checked by the ddiff program
+    selftest            exports with random weights, checked by the ddiff program
 
 `python3 -m ddiff_export --help` lists the commands; tools/README.md describes them.
 """

@@ -7,12 +7,12 @@ import os
 import sys
 from pathlib import Path
 
-# Read when torch loads: threads that wait sleep instead of spinning.
+# torch reads this when it loads: waiting threads sleep instead of spinning.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 
 def main(args: list[str]) -> int:
-    """Runs one command; exit code 2 and one line on stderr where something is wrong."""
+    """Runs one command; an error ends with exit code 2 and one line on stderr."""
     from . import commands
     from .errors import ExportError
 
@@ -27,66 +27,66 @@ def main(args: list[str]) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    p = argparse.ArgumentParser(prog="ddiff_export", description="Turn published checkpoints into ONNX files with a model card.")
+    p = argparse.ArgumentParser(prog="ddiff_export", description="Convert published checkpoints to ONNX files with a model card.")
     sub = p.add_subparsers(required=True, metavar="COMMAND")
 
-    c = _command(sub, "guided-diffusion", "a U-Net of guided diffusion (ADM) as a prior")
+    c = _command(sub, "guided-diffusion", "export a U-Net of guided diffusion (ADM) as a prior")
     _configured(c, "ffhq_10m, imagenet_64 .. imagenet_512, imagenet_256_uncond, lsun_*")
     _labelled(c)
     c.set_defaults(run=lambda m, o: m.guided_diffusion(o.config, o.field, o.weights, o.out, _label(o.label), o.name, o.license, _options(o)))
 
-    c = _command(sub, "ldm", "a latent diffusion model with a VQ first stage as a bundle; --out is a folder")
+    c = _command(sub, "ldm", "export a latent diffusion model with a VQ first stage as a bundle; --out is a folder")
     _configured(c, "ffhq256 or imagenet256")
     _labelled(c)
-    c.add_argument("--no-ema", action="store_true", help="the last weights instead of their running averages")
+    c.add_argument("--no-ema", action="store_true", help="use the last weights instead of their running averages")
     c.set_defaults(run=lambda m, o: m.latent_diffusion(o.config, o.field, o.weights, o.out, _label(o.label), not o.no_ema, o.name, o.license, _options(o)))
 
-    c = _command(sub, "diffusers", "a pixel U-Net of a local directory in the diffusers layout as a prior")
-    c.add_argument("--directory", type=Path, required=True, help="with config.json, weights and scheduler_config.json")
+    c = _command(sub, "diffusers", "export a pixel U-Net of a local directory in the diffusers layout as a prior")
+    c.add_argument("--directory", type=Path, required=True, help="directory with config.json, weights and scheduler_config.json")
     c.set_defaults(run=lambda m, o: m.diffusers(o.directory, o.out, o.name, o.license, _options(o)))
 
-    c = _command(sub, "drunet", "the denoiser DRUNet as a prior by Tweedie's formula")
+    c = _command(sub, "drunet", "export the denoiser DRUNet as a prior by Tweedie's formula")
     _configured(c, "drunet_color or drunet_gray")
     c.set_defaults(run=lambda m, o: m.denoiser_prior(o.config, o.field, o.weights, o.out, o.name, o.license, _options(o)))
 
-    c = _command(sub, "denoiser", "a denoiser D(x, sigma) that is an ONNX file as a prior by Tweedie's formula")
-    c.add_argument("--onnx", type=Path, required=True, help="the file")
-    c.add_argument("--sigma", type=_pair, required=True, metavar="LO,HI", help="the noise levels that it was made for, in its own scale")
-    c.add_argument("--range", default="0..1", choices=["-1..1", "0..1", "0..255"], help="the scale of its images (default: 0..1)")
-    c.add_argument("--multiple-of", type=int, default=1, help="what image sides must be a multiple of (default: 1)")
+    c = _command(sub, "denoiser", "convert a denoiser D(x, sigma) in an ONNX file to a prior by Tweedie's formula")
+    c.add_argument("--onnx", type=Path, required=True, help="file of the denoiser")
+    c.add_argument("--sigma", type=_pair, required=True, metavar="LO,HI", help="noise levels of its training, in the scale of its images")
+    c.add_argument("--range", default="0..1", choices=["-1..1", "0..1", "0..255"], help="scale of its images (default: 0..1)")
+    c.add_argument("--multiple-of", type=int, default=1, help="image sides must be a multiple of this number (default: 1)")
     c.set_defaults(run=lambda m, o: m.denoiser_onnx(o.onnx, o.sigma, o.range, o.multiple_of, o.out, o.name, o.license, _options(o)))
 
-    c = _command(sub, "bkse", "the learned blur of BKSE as an operator with its gradient")
+    c = _command(sub, "bkse", "export the learned blur of BKSE as an operator with its gradient")
     _configured(c, "gopro_wvae, gopro_wovae, reds_wovae or mix_wovae")
     c.set_defaults(run=lambda m, o: m.learned_blur(o.config, o.field, o.weights, o.out, o.name, o.license, _options(o)))
 
-    c = _command(sub, "lpips", "the metric LPIPS")
+    c = _command(sub, "lpips", "export the metric LPIPS")
     c.add_argument("--network", required=True, choices=["alex", "vgg", "squeeze"])
-    c.add_argument("--weights", type=Path, nargs="+", required=True, help="the classifier's file and the metric's, or one with both")
+    c.add_argument("--weights", type=Path, nargs="+", required=True, help="file of the classifier and file of the metric, or one file with both")
     c.add_argument("--narrow", type=int, default=1, help=argparse.SUPPRESS)
     c.set_defaults(run=lambda m, o: m.perceptual(o.network, o.weights, o.out, o.name, o.license, o.narrow, _options(o)))
 
-    c = _command(sub, "half", "an exported file, or a bundle, in half precision; also with vectors of its own")
-    c.add_argument("--onnx", type=Path, required=True, help="the file or the bundle's folder")
+    c = _command(sub, "half", "convert an exported file or bundle to half precision, and copy its vectors")
+    c.add_argument("--onnx", type=Path, required=True, help="exported file, or folder of the bundle")
     c.set_defaults(run=lambda m, o: m.halved(o.onnx, o.out, _options(o)))
     return p
 
 
 def _command(sub: argparse._SubParsersAction, name: str, text: str) -> argparse.ArgumentParser:
     c = sub.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
-    c.add_argument("--out", type=Path, required=True, help="what to write")
-    c.add_argument("--name", default="", help="the card's name")
-    c.add_argument("--license", default="", help="the card's licence, instead of that of the publication")
-    c.add_argument("--fp16", action="store_true", help="half precision; norms, softmax and time stay in float, and so do inputs and outputs")
-    c.add_argument("--external-data", action="store_true", help="weights in a second file, as always above 2 GiB")
-    c.add_argument("--no-vectors", action="store_true", help="no reference vectors beside the file")
+    c.add_argument("--out", type=Path, required=True, help="file or folder to write")
+    c.add_argument("--name", default="", help="name in the model card")
+    c.add_argument("--license", default="", help="licence in the model card, instead of the licence of the publication")
+    c.add_argument("--fp16", action="store_true", help="use half precision; norms, softmax, time, inputs and outputs stay in float")
+    c.add_argument("--external-data", action="store_true", help="store the weights in a second file (always above 2 GiB)")
+    c.add_argument("--no-vectors", action="store_true", help="write no reference vectors")
     return c
 
 
 def _configured(c: argparse.ArgumentParser, known: str) -> None:
     c.add_argument("--config", required=True, help=known)
-    c.add_argument("--weights", type=Path, required=True, help="the published file")
-    c.add_argument("--field", action="append", default=[], metavar="FIELD=VALUE", help="change a field of the configuration, repeatable")
+    c.add_argument("--weights", type=Path, required=True, help="published file")
+    c.add_argument("--field", action="append", default=[], metavar="FIELD=VALUE", help="change a field of the configuration (repeatable)")
 
 
 def _labelled(c: argparse.ArgumentParser) -> None:

@@ -1,7 +1,7 @@
-"""The U-Net of guided diffusion (ADM) and of latent diffusion, and its published sizes.
+"""The U-Net of guided diffusion (ADM) and of latent diffusion, with its published configurations.
 
-Parameters are named input_blocks.I.J, middle_block.J, output_blocks.I.J by place: J counts the
-residual block, the attention and the resampling of one step.
+Parameters are named by position, input_blocks.I.J, middle_block.J, output_blocks.I.J: J counts
+the residual block, the attention and the resampling of one step.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from .errors import ExportError
 
 @dataclass(frozen=True)
 class Config:
-    """What one published U-Net is made of."""
+    """Configuration of a published U-Net."""
 
     image_size: int
     width: int
     multipliers: tuple[float, ...]
     blocks: int  # residual blocks per resolution
-    attention: tuple[int, ...]  # factors of downsampling at which there is attention
+    attention: tuple[int, ...]  # downsampling factors with attention
     heads: int = 1
     head_width: int = 0  # channels per head, instead of a number of heads
     channels: int = 3
@@ -40,14 +40,14 @@ class Config:
 
     @property
     def multiple(self) -> int:
-        """What both sides of an image must be a multiple of."""
+        """Both sides of an image must be a multiple of this number."""
         return 2 ** (len(self.multipliers) - 1)
 
     def number_of_heads(self, channels: int) -> int:
         return channels // self.head_width if self.head_width else self.heads
 
     def tiny(self) -> Config:
-        """The same structure, as narrow as group norm allows."""
+        """The same structure with the narrowest widths that group norm permits."""
         head = min(self.head_width, 16) if self.head_width else 0
         narrow = min(self.multipliers) < 1
         factors = tuple(m if m < 1 else 1 if narrow else min(m, 1 + i % 2) for i, m in enumerate(self.multipliers))
@@ -78,7 +78,7 @@ CONFIGS: dict[str, Config] = {
 
 
 class Step(nn.Sequential):
-    """A list of layers, of which residual blocks are given the time embedding."""
+    """A list of layers; residual blocks also get the time embedding."""
 
     def forward(self, h: Tensor, e: Tensor) -> Tensor:
         for layer in self:
@@ -87,7 +87,7 @@ class Step(nn.Sequential):
 
 
 class UNet(nn.Module):
-    """eps(x, t) for x [N, C, H, W] and t [N]; with a learned variance, 2C output channels."""
+    """eps(x, t) for x [N, C, H, W] and t [N]; 2C output channels with a learned variance."""
 
     def __init__(self, c: Config) -> None:
         super().__init__()
@@ -147,15 +147,15 @@ class UNet(nn.Module):
 
 
 def build(config: Config) -> UNet:
-    """The module with memory for its weights, but none in it."""
+    """Builds the module with uninitialised weights."""
     with without_init():
         return UNet(config)
 
 
 def load(config: Config, state: State, source: str, label: int | None = None) -> UNet:
-    """The module with the weights, reduced to what a prior needs: the channels of the noise,
-    and one class. label None leaves the class out: then nothing is added to the embedding of
-    the time, which is not how a class-conditional network was trained."""
+    """Builds the module and loads the weights that a prior needs: the channels of the noise and
+    one class. label None omits the class: nothing is added to the time embedding, unlike in the
+    training of a class-conditional network."""
     network = build(config)
     fit(network, state, source)
     if label is not None and not 0 <= label < config.classes:

@@ -1,12 +1,12 @@
-"""The parts of the U-Nets of guided diffusion and latent diffusion.
+"""Blocks of the U-Nets of guided diffusion and latent diffusion.
 
     residual   y = skip(x) + c2(silu(gn2(c1(silu(gn1(x))))))
-               with the time embedding e after c1 as an addition, or as gn2(.)(1 + s) + b
+               with the time embedding e after c1, added or as gn2(.)(1 + s) + b
     attention  y = x + proj(softmax(q^T k / sqrt(c)) v),  q, k, v from one 1x1 convolution
     transformer y = x + proj_out(blocks(proj_in(gn(x)))), see Transformer
 
-Attention over the pixels is written with four-dimensional normalisations, as the Go side
-expects them; it holds for any height and width.
+Attention over the pixels uses four-dimensional normalisations, which the Go side expects, and
+supports any height and width.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def timestep_embedding(t: Tensor, width: int, sine_first: bool = False, shift: f
 
 
 class Conv1x1(nn.Module):
-    """A 1x1 convolution whose weight has the shape of a one-dimensional one, [out, in, 1]."""
+    """A 1x1 convolution with the weight shape of a one-dimensional convolution, [out, in, 1]."""
 
     def __init__(self, inside: int, outside: int) -> None:
         super().__init__()
@@ -53,7 +53,7 @@ class Residual(nn.Module):
         self.scale_shift, self.resample = scale_shift, resample
         self.in_layers = nn.Sequential(nn.GroupNorm(GROUPS, inside), nn.SiLU(), nn.Conv2d(inside, outside, 3, padding=1))
         self.emb_layers = nn.Sequential(nn.SiLU(), nn.Linear(embedding, outside * (2 if scale_shift else 1)))
-        # The third place was a dropout in training; the names of the others count it.
+        # Identity replaces the dropout of the training; it preserves the published names.
         self.out_layers = nn.Sequential(
             nn.GroupNorm(GROUPS, outside), nn.SiLU(), nn.Identity(), nn.Conv2d(outside, outside, 3, padding=1)
         )
@@ -61,7 +61,7 @@ class Residual(nn.Module):
 
     def _resampled(self, h: Tensor) -> Tensor:
         if self.resample == "down":
-            return F.avg_pool2d(h, 2, count_include_pad=False)  # which exports without a Pad
+            return F.avg_pool2d(h, 2, count_include_pad=False)  # this option avoids a Pad in the export
         if self.resample == "up":
             return F.interpolate(h, scale_factor=2.0, mode="nearest")
         return h
@@ -80,8 +80,8 @@ class Residual(nn.Module):
 
 
 class Attention(nn.Module):
-    """Self-attention over the pixels. In the older order each head has its q, k and v side by
-    side; in the newer one all q come first, then all k, then all v."""
+    """Self-attention over the pixels. The older channel order is q, k, v per head; the newer order
+    is all q, then all k, then all v."""
 
     def __init__(self, channels: int, heads: int, newer_order: bool = False) -> None:
         super().__init__()
@@ -103,8 +103,8 @@ class Attention(nn.Module):
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """Attention of heads [N, heads, channels, pixels]; the scale is divided among q and k, so
-    that half precision does not overflow."""
+    """Attention of heads [N, heads, channels, pixels]. q and k are both scaled, so that half
+    precision does not overflow."""
     scale = q.shape[2] ** -0.25
     weight = torch.softmax((q * scale).transpose(2, 3) @ (k * scale), dim=-1)
     return v @ weight.transpose(2, 3)
@@ -122,7 +122,7 @@ class Downsample(nn.Module):
 
 
 class Upsample(nn.Module):
-    """Every pixel four times, then a convolution."""
+    """Nearest-neighbour doubling, then a convolution."""
 
     def __init__(self, channels: int) -> None:
         super().__init__()
@@ -169,7 +169,7 @@ class GatedMLP(nn.Module):
 
 
 class TransformerBlock(nn.Module):
-    """Self-attention, attention to the context, and the gated MLP, each x + f(norm(x))."""
+    """Self-attention, attention to the context and the gated MLP, each as x + f(norm(x))."""
 
     def __init__(self, width: int, heads: int, context: int) -> None:
         super().__init__()
@@ -177,8 +177,8 @@ class TransformerBlock(nn.Module):
         self.ff = GatedMLP(width)
         self.attn2 = TokenAttention(width, heads, context)
         self.norm1, self.norm2, self.norm3 = nn.LayerNorm(width), nn.LayerNorm(width), nn.LayerNorm(width)
-        # What attn2 adds for a context that is fixed and one token long: with a single key
-        # the softmax is 1, so the sum does not depend on x.
+        # The output of attn2 for a fixed context of one token: the softmax over a single key
+        # is 1, so the output does not depend on x.
         self.constant: Tensor | None = None
 
     def settle(self, context: Tensor) -> None:
@@ -187,7 +187,7 @@ class TransformerBlock(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         if self.constant is None:
-            raise ValueError("the context was not settled")
+            raise ValueError("the context is not set; call settle first")
         h = self.norm1(x)
         x = x + self.attn1(h, h) + self.constant
         return x + self.ff(self.norm3(x))

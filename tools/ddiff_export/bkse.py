@@ -2,10 +2,10 @@
 
     y = x + trunk(adapter(features(x), k)),  images in [0, 1]
 
-features halves the resolution twice, adapter is a U-Net that takes the code k in at its
-innermost level, 1/128 of the image's sides, and trunk doubles the resolution twice. As an
-operator, images are in [-1, 1] and y is clipped to that range. The checkpoint holds also the
-network that finds codes in pairs of images; it is read and not used.
+features halves the resolution twice; adapter is a U-Net with the code k as an input of its
+innermost level, at 1/128 of the image's sides; trunk doubles the resolution twice. The
+operator's images are in [-1, 1] and y is clipped to this range. The checkpoint also contains
+the network that estimates codes from pairs of images, which is loaded and not used.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from .checkpoint import State, fit, without_init
 
 @dataclass(frozen=True)
 class Config:
-    """What a published blur model is made of."""
+    """Configuration of a published blur model."""
 
     width: int = 64
     front: int = 10  # residual blocks of the features
     back: int = 20  # residual blocks of the trunk
     code: int = 512  # channels of a code
-    vae: bool = True  # the extractor gives a mean and a deviation
+    vae: bool = True  # the extractor predicts a mean and a deviation
     extractor_blocks: int = 4
     trunk: int = 64  # width of the trunk's last layers
     license: str = "BSD-3-Clause"
@@ -46,7 +46,7 @@ CONFIGS = {
 }
 
 MULTIPLE = 128  # image side over code side
-CODE_STD = 1.2  # of the codes that restoration benchmarks draw
+CODE_STD = 1.2  # standard deviation of the codes in restoration benchmarks
 
 
 class Block(nn.Module):
@@ -61,14 +61,14 @@ class Block(nn.Module):
 
 
 class Level(nn.Module):
-    """A level of the adapter: down, what is further in, up, beside its own input."""
+    """A level of the adapter: down, inner level, up, and a skip connection."""
 
     def __init__(self, outside: int, inside: int, inner: nn.Module | None, code: int = 0, outermost: bool = False) -> None:
         super().__init__()
         down = nn.Conv2d(outside, inside, 4, stride=2, padding=1, bias=False)
         up = nn.ConvTranspose2d(inside + (code or inside), outside, 4, stride=2, padding=1, bias=outermost)
         self.outermost = outermost
-        # The places of identities are those of normalisations that this model is without.
+        # Identities replace normalisations that this model lacks; they preserve the published names.
         if outermost:
             self.down = nn.Sequential(down)
         else:
@@ -85,7 +85,7 @@ class Level(nn.Module):
 
 
 class Extractor(nn.Module):
-    """Finds a code in a sharp and a blurred image; only its names matter here."""
+    """Estimates a code from a sharp and a blurred image; only its parameter names are used here."""
 
     def __init__(self, c: Config) -> None:
         super().__init__()
@@ -143,13 +143,13 @@ class Operator(nn.Module):
 
 
 def build(c: Config) -> Wizard:
-    """The module with memory for its weights, but none in it."""
+    """Builds the module with uninitialised weights."""
     with without_init():
         return Wizard(c)
 
 
 def load(c: Config, state: State, source: str) -> Operator:
-    """The operator with the weights."""
+    """Builds the operator and loads the weights."""
     wizard = build(c)
     fit(wizard, state, source)
     return Operator(wizard).eval()

@@ -1,6 +1,6 @@
-"""Model cards: the metadata by which ddiff knows how to use a file.
+"""Model cards: the metadata that tells ddiff how to use a file.
 
-The keys are those of the Go package restore/prior, with the prefix "ddiff.".
+The Go package restore/prior defines the keys; they have the prefix "ddiff.".
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SCHEDULE = re.compile(r"(linear|scaled_linear):[0-9.eE+-]+:[0-9.eE+-]+:[0-9]+|co
 
 @dataclass(frozen=True)
 class Card:
-    """What a prior's file says of itself."""
+    """The model card of a prior."""
 
     name: str
     license: str
@@ -44,13 +44,13 @@ class Card:
 
 
 def write(model: ModelProto, card: Card) -> None:
-    """Puts the card into the model, if the two agree."""
+    """Writes the card to the model's metadata and checks it against the graph."""
     set_metadata(model, card.entries())
     check(model, card.name)
 
 
 def check(model: ModelProto, source: str) -> None:
-    """Holds the card in a model's metadata against its graph; ExportError says what differs."""
+    """Checks the card in a model's metadata against the graph; ExportError names the difference."""
     entries = metadata(model)
 
     def get(key: str) -> str:
@@ -60,16 +60,16 @@ def check(model: ModelProto, source: str) -> None:
         return value
 
     if get("prediction") not in PREDICTIONS:
-        raise ExportError(f"{source}: the card's prediction is {get('prediction')!r}, none of {', '.join(PREDICTIONS)}")
+        raise ExportError(f"{source}: the card's prediction is {get('prediction')!r}, not one of {', '.join(PREDICTIONS)}")
     if not SCHEDULE.fullmatch(get("schedule")):
-        raise ExportError(f"{source}: the card's schedule {get('schedule')!r} is none that ddiff reads")
+        raise ExportError(f"{source}: ddiff does not support the card's schedule {get('schedule')!r}")
     get("license")
     given = {t.name for t in model.graph.initializer}
     inputs = [p for p in model.graph.input if p.name not in given]
     images = [p for p in inputs if len(p.type.tensor_type.shape.dim) == 4]
     times = [p for p in inputs if len(p.type.tensor_type.shape.dim) == 1]
     if len(inputs) != 2 or len(images) != 1 or len(times) != 1 or not model.graph.output:
-        raise ExportError(f"{source}: a prior takes an image batch and a time, the graph has {len(inputs)} inputs")
+        raise ExportError(f"{source}: a prior needs the inputs image batch and time; the graph has {len(inputs)} inputs")
     if images[0].type.tensor_type.elem_type != TensorProto.FLOAT:
         raise ExportError(f"{source}: the input {images[0].name} is not float")
     channels = int(get("channels"))
@@ -80,6 +80,6 @@ def check(model: ModelProto, source: str) -> None:
 
 
 def described(kind: str, name: str, license: str, **more: object) -> Mapping[str, str]:
-    """Metadata of files that are no priors: operators, metrics, parts of a bundle."""
+    """Metadata of other files: operators, metrics, parts of a bundle."""
     fields = {"kind": kind, "name": name, "license": license} | {k: str(v) for k, v in more.items()}
     return {f"ddiff.{key}": value for key, value in fields.items()}

@@ -1,4 +1,4 @@
-"""The commands: from files of weights to files for ddiff."""
+"""The commands: each converts files of weights to files for ddiff."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .write import Options, Ports
 
 
 def guided_diffusion(config: str, fields: Sequence[str], weights: Path, out: Path, label: int | None, name: str, license: str, o: Options) -> list[Path]:
-    """A U-Net of guided diffusion as a prior."""
+    """Exports a U-Net of guided diffusion as a prior."""
     c = apply(choose(adm.CONFIGS, config), fields)
     network = adm.load(c, checkpoint.read(weights), str(weights), label)
     training = f"guided diffusion, configuration {config}"
@@ -30,7 +30,7 @@ def guided_diffusion(config: str, fields: Sequence[str], weights: Path, out: Pat
 
 
 def latent_diffusion(config: str, fields: Sequence[str], weights: Path, out: Path, label: int | None, ema: bool, name: str, license: str, o: Options) -> list[Path]:
-    """A latent diffusion model as a bundle."""
+    """Exports a latent diffusion model as a bundle."""
     c = apply(choose(ldm.CONFIGS, config), fields)
     if license:
         c = replace(c, unet=replace(c.unet, license=license))
@@ -59,7 +59,7 @@ def latent_diffusion(config: str, fields: Sequence[str], weights: Path, out: Pat
         def mark(m: ModelProto, role: str = role) -> None:
             onnx_file.set_metadata(m, card.described("latent-" + role, name or f"ldm_{config}", c.unet.license))
 
-        # Nearest codes are found in float: half precision would choose others.
+        # The quantizer stays in float: half precision would select other codes.
         options = replace(o, half=o.half and role != "quantizer")
         files[role] = write.module(module, ports[role], example, mark, out / f"{role}.onnx", options)[0]
     path = out / "bundle.json"
@@ -68,9 +68,9 @@ def latent_diffusion(config: str, fields: Sequence[str], weights: Path, out: Pat
 
 
 def diffusers(directory: Path, out: Path, name: str, license: str, o: Options) -> list[Path]:
-    """A pixel U-Net of a directory in the diffusers layout as a prior."""
+    """Exports a pixel U-Net of a directory in the diffusers layout as a prior."""
     if not license:
-        raise ExportError("--license: say under which licence the weights were published; the directory does not")
+        raise ExportError("--license is required: the directory does not contain the licence of the weights")
     network, said = diffusers_unet.open_directory(directory)
     c = network.config
     described = card.Card(
@@ -81,7 +81,7 @@ def diffusers(directory: Path, out: Path, name: str, license: str, o: Options) -
 
 
 def denoiser_prior(config: str, fields: Sequence[str], weights: Path, out: Path, name: str, license: str, o: Options) -> list[Path]:
-    """A DRUNet as a prior by Tweedie's formula."""
+    """Exports a DRUNet as a prior by Tweedie's formula."""
     c = apply(choose(denoiser.CONFIGS, config), fields)
     network = denoiser.load(c, checkpoint.read(weights), str(weights))
     lo, hi = (2 * s for s in c.sigma)  # images in [-1, 1] are twice as wide
@@ -92,10 +92,10 @@ def denoiser_prior(config: str, fields: Sequence[str], weights: Path, out: Path,
 
 
 def denoiser_onnx(path: Path, sigma: tuple[float, float], scale: str, multiple: int, out: Path, name: str, license: str, o: Options) -> list[Path]:
-    """A denoiser that is an ONNX file as a prior by Tweedie's formula. No vectors are written:
-    they would come from the file itself."""
+    """Converts a denoiser in an ONNX file to a prior by Tweedie's formula. Writes no vectors,
+    because they would come from the file itself."""
     if not license:
-        raise ExportError("--license: say under which licence the denoiser was published")
+        raise ExportError("--license is required: name the licence of the denoiser")
     lo, hi = (s / tweedie.RANGES[scale][0] for s in sigma)
     model = tweedie_onnx.wrap(onnx_file.open_model(path), lo, hi, scale, str(path))
     channels = model.graph.input[0].type.tensor_type.shape.dim[1].dim_value
@@ -105,7 +105,7 @@ def denoiser_onnx(path: Path, sigma: tuple[float, float], scale: str, multiple: 
 
 
 def learned_blur(config: str, fields: Sequence[str], weights: Path, out: Path, name: str, license: str, o: Options) -> list[Path]:
-    """The learned blur of BKSE as an operator y = A(x; k) with gx = J^T w."""
+    """Exports the learned blur of BKSE as an operator y = A(x; k) with gx = J^T w."""
     c = apply(choose(bkse.CONFIGS, config), fields)
     network = bkse.load(c, checkpoint.read(weights), str(weights))
     m = bkse.MULTIPLE
@@ -139,7 +139,7 @@ def learned_blur(config: str, fields: Sequence[str], weights: Path, out: Path, n
 
 
 def perceptual(network: str, weights: Sequence[Path], out: Path, name: str, license: str, narrow: int, o: Options) -> list[Path]:
-    """LPIPS as a metric."""
+    """Exports LPIPS as a metric."""
     module = lpips.load(network, [(str(path), checkpoint.read(path)) for path in weights], narrow)
 
     def example(which: int) -> Mapping[str, Tensor]:
@@ -156,14 +156,14 @@ def perceptual(network: str, weights: Sequence[Path], out: Path, name: str, lice
 
 
 def halved(path: Path, out: Path, o: Options) -> list[Path]:
-    """A file that was exported in float, or a bundle, in half precision."""
+    """Converts a file or bundle that was exported in float to half precision."""
     if not path.is_dir():
         return _halved_file(path, out, o)
     try:
         described = json.loads((path / "bundle.json").read_text())
         parts = {role: part["file"] for role, part in described["files"].items()}
     except (OSError, ValueError, KeyError, TypeError) as err:
-        raise ExportError(f"{path}: no bundle: bundle.json cannot be read: {err}") from None
+        raise ExportError(f"{path}: not a bundle: cannot read bundle.json: {err}") from None
     files = {role: _halved_file(path / name, out / name, o, keep=role == "quantizer")[0] for role, name in parts.items()}
     described["files"] = {role: {"file": f.name, "sha256": onnx_file.file_digest(f)} for role, f in files.items()}
     (out / "bundle.json").write_text(json.dumps(described, indent=1) + "\n")
@@ -172,7 +172,7 @@ def halved(path: Path, out: Path, o: Options) -> list[Path]:
 
 def _halved_file(path: Path, out: Path, o: Options, keep: bool = False) -> list[Path]:
     if path.resolve() == out.resolve():
-        raise ExportError(f"--out: {out} is the file itself; write to another")
+        raise ExportError(f"--out: {out} is the input file; choose another path")
     options = replace(o, half=not keep)
     files = write.model_file(onnx_file.open_model(path), out, options)
     if o.vectors and vectors.folder(path).is_dir():

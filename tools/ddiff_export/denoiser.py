@@ -1,4 +1,4 @@
-"""DRUNet, a denoiser D(x, sigma) of images with a map of the noise level as one more channel.
+"""DRUNet, a denoiser D(x, sigma) of images; a map of the noise level is an additional channel.
 
     D = tail(up1(up2(up3(body(x4) + x4) + x3) + x2) + x1),  x1 = head([x, sigma]), x_i+1 = down_i(x_i)
 
@@ -17,18 +17,18 @@ from .checkpoint import State, fit, without_init
 
 @dataclass(frozen=True)
 class Config:
-    """What a published DRUNet is made of."""
+    """Configuration of a published DRUNet."""
 
     channels: int = 3
     widths: tuple[int, ...] = (64, 128, 256, 512)
     blocks: int = 4
-    sigma: tuple[float, float] = (0.0, 50 / 255)  # of the training, for images in [0, 1]
+    sigma: tuple[float, float] = (0.0, 50 / 255)  # range in training, for images in [0, 1]
     license: str = "MIT"
     published: str = ""
 
     @property
     def multiple(self) -> int:
-        """What both sides of an image must be a multiple of."""
+        """Both sides of an image must be a multiple of this number."""
         return 2 ** (len(self.widths) - 1)
 
     def tiny(self) -> Config:
@@ -58,7 +58,7 @@ class Block(nn.Module):
 
 
 class DRUNet(nn.Module):
-    """The denoised image of x [N, C, H, W] in [0, 1] and sigma [N]."""
+    """The denoised image for x [N, C, H, W] in [0, 1] and sigma [N]."""
 
     def __init__(self, c: Config) -> None:
         super().__init__()
@@ -89,7 +89,7 @@ class DRUNet(nn.Module):
 
 
 def load(c: Config, state: State, source: str) -> nn.Module:
-    """The module with the weights."""
+    """Builds the module and loads the weights."""
     with without_init():
         network = DRUNet(c)
     return fit(network, state, source)

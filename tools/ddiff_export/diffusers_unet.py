@@ -1,7 +1,7 @@
 """Unconditional pixel U-Nets of a local directory in the diffusers layout.
 
-The directory holds config.json with the weights, and scheduler_config.json beside it; or the
-two in the folders unet and scheduler, as a pipeline is stored.
+The directory contains config.json, the weights and scheduler_config.json; or, as in a stored
+pipeline, the folders unet and scheduler with these files.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ WEIGHTS = ("diffusion_pytorch_model.safetensors", "diffusion_pytorch_model.bin",
 DOWN, UP = ("DownBlock2D", "AttnDownBlock2D"), ("UpBlock2D", "AttnUpBlock2D")
 PREDICTIONS = {"epsilon": "epsilon", "sample": "sample", "v_prediction": "velocity"}
 
-# Names that attention had before they were settled.
+# Names of attention weights in older files.
 OLDER = {"query": "to_q", "key": "to_k", "value": "to_v", "proj_attn": "to_out.0"}
 
 
 @dataclass(frozen=True)
 class Config:
-    """The fields of config.json that matter, with their defaults."""
+    """The relevant fields of config.json, with their defaults."""
 
     in_channels: int = 3
     out_channels: int = 3
@@ -53,11 +53,11 @@ class Config:
 
     @property
     def multiple(self) -> int:
-        """What both sides of an image must be a multiple of."""
+        """Both sides of an image must be a multiple of this number."""
         return 2 ** (len(self.block_out_channels) - 1)
 
 
-# Fields whose other values name parts that are not written here.
+# Supported values of fields; other values need blocks that are not implemented here.
 ONLY = {
     "time_embedding_type": ("positional",), "resnet_time_scale_shift": ("default", "scale_shift"), "act_fn": ("silu", "swish"),
     "class_embed_type": (None,), "num_class_embeds": (None,), "mid_block_type": ("UNetMidBlock2D",),
@@ -68,7 +68,7 @@ ONLY = {
 def config(fields: Mapping[str, Any], source: str) -> Config:
     """Reads config.json's fields; ExportError names what is not supported."""
     if fields.get("_class_name", "UNet2DModel") != "UNet2DModel":
-        raise ExportError(f"{source}: _class_name is {fields['_class_name']}, only UNet2DModel is read")
+        raise ExportError(f"{source}: _class_name is {fields['_class_name']}, only UNet2DModel is supported")
     for name, values in ONLY.items():
         if name in fields and fields[name] not in values:
             raise ExportError(f"{source}: {name} is {fields[name]!r}, only {' or '.join(map(str, values))} is supported")
@@ -82,7 +82,7 @@ def config(fields: Mapping[str, Any], source: str) -> Config:
 
 
 class Residual(nn.Module):
-    """(skip(x) + c2(silu(gn2(c1(silu(gn1(x)))))))/s, with the time after c1."""
+    """(skip(x) + c2(silu(gn2(c1(silu(gn1(x)))))))/s, with the time embedding after c1."""
 
     def __init__(self, c: Config, inside: int, outside: int, scale: float = 1) -> None:
         super().__init__()
@@ -130,7 +130,7 @@ class Attention(nn.Module):
 
 
 class Resample(nn.Module):
-    """Halves by a convolution with stride 2, or doubles and convolves."""
+    """Halves the resolution by a convolution with stride 2, or doubles it and convolves."""
 
     def __init__(self, channels: int, up: bool, padding: int = 1) -> None:
         super().__init__()
@@ -223,8 +223,8 @@ class UNet(nn.Module):
 
 
 def newer_names(state: State) -> State:
-    """The state under the present names of attention's weights; convolution-shaped weights of
-    the oldest files become matrices."""
+    """Renames attention weights of older files; reshapes convolution weights of the oldest files
+    to matrices."""
     out: State = {}
     for name, value in state.items():
         words = name.split(".")
@@ -237,22 +237,22 @@ def newer_names(state: State) -> State:
 
 
 def build(c: Config) -> UNet:
-    """The module with memory for its weights, but none in it."""
+    """Builds the module with uninitialised weights."""
     with without_init():
         return UNet(c)
 
 
 def open_directory(directory: Path) -> tuple[UNet, dict[str, Any]]:
-    """The network of a directory, and what a card says: prediction and schedule."""
+    """The network of a directory, and the card's prediction, schedule and number of steps."""
     base = directory / "unet" if (directory / "unet").is_dir() else directory
     fields, source = _json(base / "config.json")
     c = config(fields, source)
     found = [base / name for name in WEIGHTS if (base / name).is_file()]
     if not found:
-        raise ExportError(f"{base}: it holds no weights; looked for {', '.join(WEIGHTS)}")
+        raise ExportError(f"{base}: the directory holds no weights; looked for {', '.join(WEIGHTS)}")
     network = build(c)
     fit(network, newer_names(read(found[0])), str(found[0]))
-    if c.out_channels == 2 * c.in_channels:  # a learned variance: its channels are left out
+    if c.out_channels == 2 * c.in_channels:  # remove the channels of a learned variance
         last = network.conv_out
         last.weight.data, last.bias.data = last.weight.data[: c.in_channels], last.bias.data[: c.in_channels]
         last.out_channels = c.in_channels
@@ -265,9 +265,9 @@ def _json(path: Path) -> tuple[dict[str, Any], str]:
     try:
         fields = json.loads(path.read_text())
     except FileNotFoundError:
-        raise ExportError(f"{path}: there is no such file") from None
+        raise ExportError(f"{path}: no such file") from None
     except ValueError as err:
-        raise ExportError(f"{path}: no JSON: {err}") from None
+        raise ExportError(f"{path}: not JSON: {err}") from None
     if not isinstance(fields, dict):
         raise ExportError(f"{path}: not a JSON object")
     return fields, str(path)
@@ -278,7 +278,7 @@ def _scheduler(directory: Path, base: Path) -> dict[str, Any]:
     places = [directory / "scheduler" / "scheduler_config.json", base / "scheduler_config.json"]
     path = next((p for p in places if p.is_file()), None)
     if path is None:
-        raise ExportError(f"{places[-1]}: there is no such file; it says the noise schedule")
+        raise ExportError(f"{places[-1]}: no such file; it defines the noise schedule")
     f, source = _json(path)
     kind, steps = f.get("beta_schedule", "linear"), f.get("num_train_timesteps", 1000)
     first, last = f.get("beta_start", 1e-4), f.get("beta_end", 0.02)

@@ -1,7 +1,7 @@
-"""The one error of this package."""
+"""The error of this package."""
 
 from __future__ import annotations
 
 
 class ExportError(Exception):
-    """What was given cannot be used: one line that names the file and says what to do."""
+    """An unusable input: one line with the file, the cause and the remedy."""

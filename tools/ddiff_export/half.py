@@ -1,8 +1,9 @@
-"""Half precision for ONNX graphs whose interface stays float.
+"""Converts ONNX graphs to half precision; inputs and outputs stay in float.
 
-What depends on the images is computed in half precision by the operations of HALF and those
-that follow their inputs. Everything else stays in float: normalisations with their scale and
-shift, softmax, reductions, and what depends on the time alone. Casts stand at the borders.
+Values that depend on the images are computed in half precision by the operations of GAINING,
+and of FOLLOWING if an input is in half precision. All other values stay in float: normalisations
+with their scale and shift, softmax, reductions, and values that depend on the time only. Casts
+are inserted between the two.
 """
 
 from __future__ import annotations
@@ -17,21 +18,21 @@ from .errors import ExportError
 FLOAT, HALF = TensorProto.FLOAT, TensorProto.FLOAT16
 LARGEST = 65504.0
 
-# These gain: they work on half-precision values however their inputs are given.
+# Operations that run in half precision for any type of their inputs: they get faster.
 GAINING = {"Conv", "ConvTranspose", "MatMul", "Gemm", "Sigmoid", "Relu", "LeakyRelu", "Tanh", "AveragePool", "MaxPool"}
-# These work on what they are given; mixed inputs become half.
+# Operations that use the type of their inputs; mixed inputs are converted to half precision.
 FOLLOWING = {
     "Add", "Sub", "Mul", "Div", "Concat", "Reshape", "Transpose", "Slice", "Split", "Squeeze", "Unsqueeze",
     "Expand", "Identity", "Gather", "DepthToSpace", "SpaceToDepth", "Flatten", "Resize", "Pad", "Clip",
 }  # fmt: skip
-# Inputs that are never converted.
+# Inputs that are never converted, by index.
 FIXED = {"Resize": {1, 2, 3}}
 INTEGERS = {"Shape", "Size", "ArgMax", "ArgMin", "NonZero"}
 LOGICAL = {"Equal", "Greater", "Less", "GreaterOrEqual", "LessOrEqual", "And", "Or", "Not"}
 
 
 def convert(model: ModelProto) -> None:
-    """Converts the model in place. Raises ExportError for a weight beyond the range."""
+    """Converts the model in place. Raises ExportError for a weight outside the range of half precision."""
     _Pass(model).run()
 
 
@@ -92,7 +93,7 @@ class _Pass:
             self.kind[name] = result
 
     def _result(self, node: NodeProto, floats: list[int]) -> int:
-        """The element type of what the node gives, before any conversion."""
+        """The element type of the node's result, before any conversion."""
         op = node.op_type
         if op in INTEGERS:
             return TensorProto.INT64
@@ -111,7 +112,7 @@ class _Pass:
         return self.kind.get(node.input[at], 0) if len(node.input) > at else 0
 
     def _as(self, name: str, want: int) -> str:
-        """The value under another name where it has another type."""
+        """The name of the value in the wanted type; adds a Cast or a converted constant if needed."""
         if self.kind[name] == want:
             return name
         if (name, want) in self.casts:
@@ -120,7 +121,7 @@ class _Pass:
         if want == HALF and name in self.constants:
             values = numpy_helper.to_array(self.constants[name])
             if values.size and float(np.abs(values).max()) > LARGEST:
-                raise ExportError(f"--fp16: {name} has values beyond {LARGEST:g}; export without it")
+                raise ExportError(f"--fp16: {name} has values beyond {LARGEST:g}; export without --fp16")
             self.graph.initializer.append(numpy_helper.from_array(values.astype(np.float16), other))
         else:
             self.nodes.append(helper.make_node("Cast", [name], [other], to=want))
@@ -131,7 +132,7 @@ class _Pass:
         return other
 
     def _restore(self, name: str) -> None:
-        """Makes an output of the graph float again under its own name."""
+        """Converts an output of the graph back to float under its name."""
         inner = name + ".inner"
         for node in self.nodes:
             for names in (node.input, node.output):

@@ -1,7 +1,7 @@
-"""Latent diffusion with a VQ first stage: reading a checkpoint and writing it as a bundle.
+"""Latent diffusion with a VQ first stage: reads a checkpoint and writes a bundle.
 
 A bundle is a folder with encoder.onnx (x to z), quantizer.onnx (z to q), decoder.onnx (z or q
-to x), unet.onnx (z, t to eps) and bundle.json, the card, with the digests of the four.
+to x), unet.onnx (z, t to eps) and the card bundle.json, with the digests of the four files.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from .checkpoint import State, fit, part, without_init
 from .errors import ExportError
 from .onnx_file import file_digest
 
-LICENSE = "MIT"  # of the code that the weights were published with
+LICENSE = "MIT"  # licence of the code published with the weights
 
 
 @dataclass(frozen=True)
 class Config:
-    """What one published latent diffusion model is made of."""
+    """Configuration of a published latent diffusion model."""
 
     unet: adm.Config
     first_stage: vq.Config = field(default_factory=vq.Config)
-    null_class: int | None = None  # the class that stands for none
+    null_class: int | None = None  # the class that means "no class"
     published: str = ""
 
     def tiny(self) -> Config:
@@ -53,7 +53,7 @@ CONFIGS: dict[str, Config] = {
 
 
 class _Labels(nn.Module):
-    """The embedding of the classes."""
+    """The class embedding."""
 
     def __init__(self, classes: int, width: int) -> None:
         super().__init__()
@@ -62,7 +62,7 @@ class _Labels(nn.Module):
 
 @dataclass
 class Model:
-    """A checkpoint's networks, ready for inference."""
+    """The networks of a checkpoint, ready for inference."""
 
     config: Config
     unet: adm.UNet
@@ -71,14 +71,14 @@ class Model:
 
 
 def load(config: Config, state: State, source: str, label: int | None = None, ema: bool = True) -> Model:
-    """The networks with their weights. label None is the null class, where there is one; ema
-    takes the running averages of the network's weights, where the file has them."""
+    """Loads the networks. label None selects the null class, if there is one; ema selects the
+    running averages of the network's weights, if the file has them."""
     with without_init():
         unet = adm.UNet(replace(config.unet, classes=0))
         stage = vq.FirstStage(config.first_stage)
     weights = part(state, "model.diffusion_model.")
     if not weights:
-        raise ExportError(f"{source}: another architecture than the one chosen: no name begins with model.diffusion_model.; is it a latent diffusion model?")
+        raise ExportError(f"{source}: another architecture than --config: no name starts with model.diffusion_model.; is it a latent diffusion model?")
     if ema:
         weights = _averaged(weights, part(state, "model_ema."), source)
     fit(unet, weights, f"{source} (model.diffusion_model)")
@@ -100,7 +100,7 @@ def load(config: Config, state: State, source: str, label: int | None = None, em
 
 
 def _averaged(weights: State, ema: State, source: str) -> State:
-    """The running averages, which are stored under the names without their dots."""
+    """The running averages, which are stored under names without dots."""
     ema = {k: v for k, v in ema.items() if k not in ("decay", "num_updates")}
     if not ema:
         return weights
@@ -143,7 +143,7 @@ def bundle_card(model: Model, name: str, training: str, files: Mapping[str, Path
 
 
 def parts(model: Model) -> dict[str, nn.Module]:
-    """The modules of the bundle by role. Latents are the network's: scaled."""
+    """The modules of the bundle by role. Latents have the scale of the U-Net."""
     stage = model.first_stage
     return {
         "encoder": vq.Encode(stage, model.scale).eval(),
@@ -154,7 +154,7 @@ def parts(model: Model) -> dict[str, nn.Module]:
 
 
 def example(role: str, model: Model, batch: int, height: int, width: int, seed: int) -> dict[str, Tensor]:
-    """Inputs of a part for images of a size."""
+    """Example inputs of a part, for images of height x width."""
     generator = torch.Generator().manual_seed(seed)
     f, c = model.config.first_stage.factor, model.config.first_stage.latent
     latent = (batch, c, height // f, width // f)

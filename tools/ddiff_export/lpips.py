@@ -1,10 +1,10 @@
-"""LPIPS: distances of deep features, weighted per channel.
+"""LPIPS: the distance between deep features, weighted per channel.
 
     d(x, y) = sum_l mean_pixels sum_c w_lc (f_lc(x)/|f_l(x)| - f_lc(y)/|f_l(y)|)^2
 
-f_l are activations of a classifier trained on ImageNet, after the inputs in [-1, 1] were
-shifted and scaled per colour. The weights w come in one small file, the classifier's in
-another; both may be in one, under the names of the published module.
+f_l are activations of a classifier trained on ImageNet, for inputs in [-1, 1] that are shifted
+and scaled per colour. The weights w are in a small file, the classifier's weights in another;
+one file with both, under the names of the published module, is accepted too.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from .errors import ExportError
 SHIFT = (-0.030, -0.088, -0.188)
 SCALE = (0.458, 0.448, 0.450)
 
-# Per network: the layers of the classifier's `features` by index. A number is a convolution's
-# output width with its kernel, stride and padding; "r" ReLU, "p" pooling; ("f", s, e) a fire
-# module. TAPS are the indices after which features are taken, and the beginnings of the
-# slices that the published module cuts the layers into.
+# Per network: the layers of the classifier's `features` by index. Numbers are a convolution's
+# output width, kernel, stride and padding; "r" is ReLU, "p" pooling, ("f", s, e) a fire module.
+# TAPS are the indices of the layers after the features, where the published module cuts the
+# layers into slices.
 ALEX = [(64, 11, 4, 2), "r", "p", (192, 5, 1, 2), "r", "p", (384, 3, 1, 1), "r", (256, 3, 1, 1), "r", (256, 3, 1, 1), "r"]
 VGG_BLOCKS = ((64, 2), (128, 2), (256, 3), (512, 3), (512, 3))
 VGG = [layer for width, n in VGG_BLOCKS for layer in [(width, 3, 1, 1), "r"] * n + ["p"]][:-1]
@@ -36,7 +36,7 @@ TRUNKS = {"alex": "alexnet-owt-7be5be79.pth", "vgg": "vgg16-397923af.pth", "sque
 
 
 class Fire(nn.Module):
-    """A narrow 1x1 convolution, then a 1x1 and a 3x3 one side by side."""
+    """A narrow 1x1 convolution, then a 1x1 and a 3x3 convolution in parallel."""
 
     def __init__(self, inside: int, squeeze: int, expand: int) -> None:
         super().__init__()
@@ -50,7 +50,7 @@ class Fire(nn.Module):
 
 
 class LPIPS(nn.Module):
-    """The distance of two batches of images [N, 3, H, W] in [-1, 1], as [N]."""
+    """Distances [N] between two batches of images [N, 3, H, W] in [-1, 1]."""
 
     def __init__(self, network: str, narrow: int = 1) -> None:
         super().__init__()
@@ -58,7 +58,7 @@ class LPIPS(nn.Module):
         self.features, widths = _trunk(LAYERS[network], self.taps, pool=2 if network == "vgg" else 3, up=network == "squeeze", narrow=narrow)
         for i, width in enumerate(widths):
             layer = nn.Module()
-            # The published module has a dropout before the weights.
+            # Identity replaces the published module's dropout; it preserves the names.
             layer.model = nn.Sequential(nn.Identity(), nn.Conv2d(width, 1, 1, bias=False))
             setattr(self, f"lin{i}", layer)
         self.register_buffer("shift", torch.tensor(SHIFT)[None, :, None, None], persistent=False)
@@ -81,7 +81,7 @@ class LPIPS(nn.Module):
 
 
 def _trunk(layers: list, taps: tuple[int, ...], pool: int, up: bool, narrow: int) -> tuple[nn.Sequential, list[int]]:
-    """The classifier's layers up to the last tap, and the widths of the features."""
+    """The classifier's layers up to the last tap, and the width of each feature."""
     out, width, widths = [], 3, []
     for i, layer in enumerate(layers, start=1):
         if layer == "r":
@@ -102,14 +102,14 @@ def _trunk(layers: list, taps: tuple[int, ...], pool: int, up: bool, narrow: int
 
 
 def build(network: str, narrow: int = 1) -> LPIPS:
-    """The module with memory for its weights, but none in it."""
+    """Builds the module with uninitialised weights."""
     with without_init():
         return LPIPS(network, narrow)
 
 
 def names(network: str, state: State, source: str) -> State:
-    """A state dict under the names of this module, from those of the classifier's file, of
-    the weights' file, or of the published module that holds both."""
+    """Renames a state dict of the classifier's file, of the weights' file, or of the published
+    module with both, to the names of this module."""
     out: State = {}
     for name, value in state.items():
         parts = name.split(".")
@@ -123,13 +123,13 @@ def names(network: str, state: State, source: str) -> State:
 
 
 def load(network: str, states: list[tuple[str, State]], narrow: int = 1) -> LPIPS:
-    """The module with the weights of one or two files."""
+    """Builds the module and loads the weights of one or two files."""
     state: State = {}
     for source, given in states:
         state |= names(network, given, source)
     module = build(network, narrow)
     last = len(module.features)
-    # The classifiers go on after the last tap.
+    # The classifiers have more layers after the last tap.
     state = {n: v for n, v in state.items() if not n.startswith("features.") or int(n.split(".")[1]) < last}
     fit(module, state, " and ".join(source for source, _ in states))
     return module

@@ -1,4 +1,4 @@
-"""PyTorch modules to ONNX files, and ONNX files to disk."""
+"""Converts PyTorch modules to ONNX graphs; reads and writes ONNX files."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from .errors import ExportError
 
 OPSET = 17
 PAGE = 4096
-LIMIT = (2 << 30) - (32 << 20)  # what a file in one piece can hold, less the graph itself
+LIMIT = (2 << 30) - (32 << 20)  # bytes of constants in one file; the rest of 2 GiB is for the graph
 SMALL = 1024  # bytes; smaller constants stay in the graph
-DIGEST = "ddiff.external."  # metadata: this and the data file's name, its SHA-256
+DIGEST = "ddiff.external."  # metadata key: DIGEST + name of the data file; value: its SHA-256
 
 Dims = Sequence[int | str]  # a name for a free dimension
 IMAGE: Dims = ("batch", 3, "height", "width")
 
 
 def trace(module: nn.Module, inputs: Mapping[str, tuple[Tensor, Dims]], outputs: Mapping[str, Dims]) -> ModelProto:
-    """The module as a graph. inputs are example values with their dimensions, in the order
+    """Converts a module to a graph. inputs are example values with their dimensions, in the order
     of the module's arguments; outputs are the dimensions of its results."""
     free = {name: _free(dims) for name, dims in outputs.items()} | {name: _free(dims) for name, (_, dims) in inputs.items()}
     options: dict = {
@@ -40,7 +40,7 @@ def trace(module: nn.Module, inputs: Mapping[str, tuple[Tensor, Dims]], outputs:
         "dynamic_axes": {k: v for k, v in free.items() if v}, "do_constant_folding": True,
     }  # fmt: skip
     if "dynamo" in inspect.signature(torch.onnx.export).parameters:
-        options["dynamo"] = False  # the exporter that all versions from 1.13 on have
+        options["dynamo"] = False  # the exporter of all versions since 1.13
     values = tuple(value for value, _ in inputs.values())
     with tempfile.TemporaryDirectory() as folder, _quiet(), torch.no_grad():
         path = Path(folder, "model.onnx")
@@ -49,7 +49,7 @@ def trace(module: nn.Module, inputs: Mapping[str, tuple[Tensor, Dims]], outputs:
     for node in model.graph.node:
         node.ClearField("doc_string")
     _drop_identities(model)
-    # The exporter's own names of free dimensions say nothing.
+    # Replace the exporter's meaningless names of free dimensions.
     del model.graph.value_info[:]
     dims = dict(outputs) | {name: dims for name, (_, dims) in inputs.items()}
     for port in [*model.graph.input, *model.graph.output]:
@@ -61,12 +61,12 @@ def trace(module: nn.Module, inputs: Mapping[str, tuple[Tensor, Dims]], outputs:
 
 
 def _free(dims: Dims) -> dict[int, str]:
-    """The free dimensions by place; the exporter takes names only."""
+    """The free dimensions by axis, with names that the exporter accepts."""
     return {i: re.sub(r"\W", "_", d) for i, d in enumerate(dims) if isinstance(d, str)}
 
 
 def _drop_identities(model: ModelProto) -> None:
-    """Removes the Identity nodes that stand where two weights are equal."""
+    """Removes the Identity nodes that the exporter adds for equal weights."""
     graph, other = model.graph, {}
     results = {port.name for port in graph.output}
     kept = []
@@ -83,7 +83,7 @@ def _drop_identities(model: ModelProto) -> None:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Without the exporter's remarks on shapes that it thinks constant."""
+    """Suppresses the exporter's warnings about constant shapes."""
     level = logging.root.manager.disable
     logging.disable(logging.WARNING)
     try:
@@ -105,14 +105,14 @@ def set_metadata(model: ModelProto, entries: Mapping[str, str]) -> None:
 
 
 def size(model: ModelProto) -> int:
-    """Bytes of the constants."""
+    """Size of the constants in bytes."""
     return sum(len(t.raw_data) for t in model.graph.initializer)
 
 
 def save(model: ModelProto, path: str | Path, external: bool = False) -> list[Path]:
-    """Writes the model, with its constants in a second file where asked for or where they do
-    not fit into one; nothing half-written is left. Returns the files. Each constant of the
-    second file begins on a page of memory, and its digest is in the metadata of the first."""
+    """Writes the model atomically and returns the files. The constants go to a second file if
+    external is set or if they exceed LIMIT. Each constant of the second file starts on a page
+    boundary; the metadata of the first file contains the digest of the second."""
     path = Path(path)
     for tensor in model.graph.initializer:
         if not tensor.HasField("raw_data") and tensor.data_type != TensorProto.STRING:
@@ -128,7 +128,7 @@ def save(model: ModelProto, path: str | Path, external: bool = False) -> list[Pa
         _replace(path, [model.SerializeToString()])
         return [path, data]
     except OSError as err:
-        raise ExportError(f"{path}: cannot be written: {err.strerror or err}") from None
+        raise ExportError(f"{path}: cannot write the file: {err.strerror or err}") from None
 
 
 def _write_external(model: ModelProto, data: Path) -> str:
@@ -160,7 +160,7 @@ def _write_external(model: ModelProto, data: Path) -> str:
 
 
 def _replace(path: Path, chunks: Sequence[bytes] | Iterator[bytes]) -> None:
-    """Writes beside the file and renames."""
+    """Writes a temporary file in the same folder and renames it."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=".ddiff-")
     try:
         with os.fdopen(handle, "wb") as file:
@@ -175,32 +175,32 @@ def _replace(path: Path, chunks: Sequence[bytes] | Iterator[bytes]) -> None:
 
 
 def open_model(path: str | Path) -> ModelProto:
-    """Reads a model with its external data, which is held against its digest."""
+    """Reads a model and its external data, and checks the digest of the data."""
     path = Path(path)
     try:
         model = onnx.load(str(path), load_external_data=False)
     except OSError as err:
         raise ExportError(f"{path}: {err.strerror or err}") from None
     except Exception:  # protobuf's DecodeError has no stable home
-        raise ExportError(f"{path}: not an ONNX file, or cut short ({path.stat().st_size} bytes)") from None
+        raise ExportError(f"{path}: not an ONNX file, or truncated ({path.stat().st_size} bytes)") from None
     if not model.graph.node:
-        raise ExportError(f"{path}: not an ONNX file: it holds no graph")
+        raise ExportError(f"{path}: not an ONNX file: it has no graph")
     known = metadata(model)
     locations = {e.value for t in model.graph.initializer for e in t.external_data if e.key == "location"}
     for location in sorted(locations):
         data = path.with_name(location)
         if "/" in location or not data.is_file():
-            raise ExportError(f"{path}: its data file {location} is missing; put it beside the model")
+            raise ExportError(f"{path}: the data file {location} is missing; put it into the model's folder")
         want = known.get(DIGEST + location)
         if want and file_digest(data) != want:
-            raise ExportError(f"{path}: its data file {location} was altered: another SHA-256 than the model says")
+            raise ExportError(f"{path}: the data file {location} was altered: its SHA-256 differs from the model's metadata")
     if locations:
         onnx.load_external_data_for_model(model, str(path.parent))
     return model
 
 
 def file_digest(path: Path) -> str:
-    """SHA-256 of a file's bytes, as hex."""
+    """SHA-256 of a file, in hexadecimal."""
     hasher = hashlib.sha256()
     with path.open("rb") as file:
         for chunk in iter(lambda: file.read(1 << 20), b""):

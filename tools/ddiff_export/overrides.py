@@ -1,4 +1,4 @@
-"""Changing fields of a published configuration from the command line: --field width=64."""
+"""Overrides fields of a published configuration from the command line: --field width=64."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ C = TypeVar("C")
 
 
 def choose(configs: dict[str, C], name: str) -> C:
-    """The configuration of a name."""
+    """The configuration with this name."""
     if name not in configs:
-        raise ExportError(f"--config: there is no {name!r}; known are {', '.join(configs)}")
+        raise ExportError(f"--config: unknown configuration {name!r}; choose one of {', '.join(configs)}")
     return configs[name]
 
 
 def apply(config: C, settings: Sequence[str]) -> C:
-    """The configuration with fields replaced. A setting is FIELD=VALUE, the value as JSON or
-    plain text; FIELD may be PART.FIELD. The type must be that of the field."""
+    """Replaces fields of a configuration. A setting is FIELD=VALUE; the value is JSON or plain
+    text and must have the field's type. FIELD may be PART.FIELD."""
     for setting in settings:
         path, found, text = setting.partition("=")
         if not found:
@@ -37,7 +37,7 @@ def apply(config: C, settings: Sequence[str]) -> C:
 def _set(config: C, path: list[str], value: Any, setting: str) -> C:
     known = [f.name for f in fields(config)]  # type: ignore[arg-type]
     if path[0] not in known:
-        raise ExportError(f"--field: {setting!r}: no such field; known are {', '.join(known)}")
+        raise ExportError(f"--field: {setting!r}: no such field; the fields are {', '.join(known)}")
     old = getattr(config, path[0])
     if len(path) > 1:
         if not is_dataclass(old):
@@ -53,7 +53,7 @@ def _set(config: C, path: list[str], value: Any, setting: str) -> C:
 
 
 def settings(config: Any, prefix: str = "") -> list[str]:
-    """The settings that make this configuration of any other of its kind."""
+    """The settings that convert any configuration of this type to this configuration."""
     out: list[str] = []
     for f in fields(config):
         value = getattr(config, f.name)

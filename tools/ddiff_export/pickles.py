@@ -1,15 +1,15 @@
-"""PyTorch checkpoints, read without PyTorch's own reader.
+"""A reader of PyTorch checkpoints that runs no code from the file.
 
-A checkpoint is a pickle, and a pickle may name any function of any module to be called while
-it is read. Here each name is looked up in a short table; what is not in it is never imported.
-Names of training frameworks become inert Stand-ins, because their checkpoints keep the state of
-callbacks beside the weights; any other name ends the reading. torch.load is not used: what it
-does with a pickle depends on its version.
+A checkpoint is a pickle, and a pickle can name any function of any module to be called during
+reading. This reader looks every name up in a short table and never imports other names. Names
+of training frameworks become inert StandIns, because training checkpoints store the state of
+callbacks with the weights; any other name is an error. torch.load is not used: its treatment
+of pickles depends on the version.
 
-Two formats exist. The present one is a zip archive with PREFIX/data.pkl and one file
-PREFIX/data/KEY for each storage. In the older one, a few pickles follow each other: a magic
-number, a version, facts about the machine, the object, the list of the storages' keys; then
-for each storage the number of its elements, eight bytes, and the elements.
+There are two formats. The current format is a zip archive with PREFIX/data.pkl and one file
+PREFIX/data/KEY per storage. The older format is a sequence of pickles: magic number, version,
+information about the machine, the object, and the list of storage keys; then, for each
+storage, the number of elements (eight bytes) and the elements.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from torch import Tensor
 
 from .errors import ExportError
 
-# Names of the modules that a training checkpoint may mention beside its weights.
+# Modules that a training checkpoint may name.
 TOLERATED = ("pytorch_lightning.", "lightning.", "lightning_fabric.", "omegaconf.", "numpy.")
 
 MAGIC = 0x1950A86A20F9469CFC6C
@@ -41,11 +41,11 @@ STORAGES = {
 
 
 class Damaged(Exception):
-    """The file is cut short, or of another kind."""
+    """The file is truncated or of another kind."""
 
 
 class StandIn:
-    """Takes the place of an object that is not built; it remembers the name."""
+    """Replaces an object that is not built; stores its name."""
 
     name = "?"
 
@@ -62,13 +62,13 @@ class StandIn:
         return id(self)
 
     def append(self, item: Any) -> None:
-        """Pickles may fill an object as a list ..."""
+        """Ignores an item of a list-like object."""
 
     def extend(self, items: Any) -> None:
-        """... as several items of one ..."""
+        """Ignores items of a list-like object."""
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        """... or as a dictionary."""
+        """Ignores an entry of a dictionary-like object."""
 
 
 def _tensor(storage: Tensor, offset: int, size: tuple[int, ...], stride: tuple[int, ...], *rest: Any) -> Tensor:
@@ -91,7 +91,7 @@ ALLOWED: dict[tuple[str, str], Any] = {
 
 
 class Unpickler(pickle.Unpickler):
-    """Looks every name up in ALLOWED, and has storages made by a subclass."""
+    """Looks every name up in ALLOWED; subclasses create the storages."""
 
     def __init__(self, file: BinaryIO) -> None:
         super().__init__(file, encoding="utf-8")
@@ -102,21 +102,21 @@ class Unpickler(pickle.Unpickler):
             return ALLOWED[module, name]
         if (module + ".").startswith(TOLERATED):
             return type("StandIn", (StandIn,), {"name": f"{module}.{name}"})
-        raise ExportError(f"it asks for {module}.{name}, which no file of weights needs; it was not run")
+        raise ExportError(f"the file names {module}.{name}, which no file of weights needs; it was not run")
 
     def persistent_load(self, pid: Any) -> Tensor:
         if not isinstance(pid, tuple) or len(pid) < 5 or pid[0] != "storage" or not isinstance(pid[1], torch.dtype):
-            raise Damaged("an entry that is no storage")
+            raise Damaged("an entry is not a storage")
         if len(pid) > 5 and pid[5] is not None:
-            raise Damaged("a view of a storage, as very old versions wrote it")
+            raise Damaged("a view of a storage, which only very old versions wrote")
         key = str(pid[2])
         if key not in self.storages:
             self.storages[key] = self.make(key, pid[1], int(pid[4]))
         return self.storages[key]
 
     def make(self, key: str, dtype: torch.dtype, count: int) -> Tensor:
-        """The storage of a key as a flat tensor."""
-        raise Damaged("a storage in a pickle without any")
+        """Creates the storage of a key as a flat tensor."""
+        raise Damaged("a storage in a pickle that has none")
 
 
 class _Archive(Unpickler):
@@ -135,7 +135,7 @@ class _Archive(Unpickler):
 
 class _Older(Unpickler):
     def make(self, key: str, dtype: torch.dtype, count: int) -> Tensor:
-        return torch.zeros(count, dtype=dtype)  # filled when its turn comes
+        return torch.zeros(count, dtype=dtype)  # _read_older fills it later
 
 
 def _width(dtype: torch.dtype) -> int:
@@ -143,20 +143,20 @@ def _width(dtype: torch.dtype) -> int:
 
 
 def _elements(file: BinaryIO, dtype: torch.dtype, count: int) -> Tensor:
-    """Reads a flat tensor, without a second copy."""
+    """Reads a flat tensor without a second copy."""
     flat = torch.empty(count, dtype=dtype)
     view = memoryview(flat.view(torch.uint8).numpy() if count else b"")
     at = 0
     while at < len(view):
         got = file.readinto(view[at:])  # type: ignore[attr-defined]
         if not got:
-            raise Damaged(f"it ends {len(view) - at} bytes too early")
+            raise Damaged(f"the last {len(view) - at} bytes of a storage are missing")
         at += got
     return flat
 
 
 def read(path: Path) -> Any:
-    """The object of a checkpoint. Raises Damaged, and ExportError for a name that is refused."""
+    """Reads the object of a checkpoint. Raises Damaged, or ExportError for a forbidden name."""
     try:
         with path.open("rb") as file:
             if file.read(4) == b"PK\x03\x04":
@@ -165,7 +165,7 @@ def read(path: Path) -> Any:
             return _read_older(file)
     except (ExportError, Damaged):
         raise
-    except Exception as err:  # whatever a damaged pickle makes of the interpreter's stack
+    except Exception as err:  # a damaged pickle can raise any exception
         raise Damaged((str(err) or type(err).__name__).splitlines()[0][:100]) from None
 
 
@@ -174,23 +174,23 @@ def _read_archive(path: Path) -> Any:
         names = archive.namelist()
         found = [name for name in names if name.endswith("/data.pkl")]
         if not found or any(name.endswith("/constants.pkl") for name in names):
-            raise Damaged("a zip archive, but no checkpoint: a TorchScript program or something else")
+            raise Damaged("a zip archive, but not a checkpoint; perhaps a TorchScript program")
         prefix = found[0][: -len("data.pkl")]
         if prefix + "byteorder" in names and archive.read(prefix + "byteorder") != b"little":
-            raise Damaged("its numbers are big-endian")
+            raise Damaged("the numbers are big-endian")
         return _Archive(archive, prefix).load()
 
 
 def _read_older(file: BinaryIO) -> Any:
     if Unpickler(file).load() != MAGIC or Unpickler(file).load() != VERSION:
-        raise Damaged("no checkpoint")
+        raise Damaged("not a checkpoint")
     Unpickler(file).load()
     main = _Older(file)
     found = main.load()
     for key in Unpickler(file).load():
         head = file.read(8)
         if len(head) < 8:
-            raise Damaged("it ends before its storages")
+            raise Damaged("the storages are missing")
         storage = main.storages[str(key)]
         (count,) = struct.unpack("<q", head)
         if count != len(storage):

@@ -1,4 +1,4 @@
-"""Finding published files in a folder, by their names."""
+"""Finds published files in a folder by their names."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from . import adm, bkse, denoiser, ldm, lpips
 from .errors import ExportError
 from .random_weights import Case
 
-# Other names under which the same files go around.
+# Other common names of the same files.
 ALSO = {"imagenet256.pt": ("adm", "imagenet_256_uncond")}
 
 
 def cases(folder: Path) -> list[Case]:
-    """The export commands of what the folder holds. Raises ExportError where that is nothing."""
+    """The export commands for the published files of a folder. Raises ExportError if there are none."""
     if not folder.is_dir():
-        raise ExportError(f"{folder}: there is no such folder")
+        raise ExportError(f"{folder}: no such folder")
     out: list[Case] = []
     for command, configs, kind in (
         ("guided-diffusion", adm.CONFIGS, "prior"),
@@ -34,12 +34,12 @@ def cases(folder: Path) -> list[Case]:
         if (path / "config.json").is_file() or (path / "unet" / "config.json").is_file():
             out.append(Case(path.name, "prior", ("diffusers", "--directory", str(path), "--license", "see the publication")))
     if not out:
-        raise ExportError(f"{folder}: it holds no file under a published name")
+        raise ExportError(f"{folder}: the folder holds no file with a published name")
     return out
 
 
 def _candidates(folder: Path, published: str) -> list[Path]:
-    """Files of that name, also with the suffixes of training checkpoints."""
+    """Files with this name, its aliases, or the suffix of training checkpoints."""
     stem = Path(published).stem
     names = [published, f"{stem}.ckpt", *(alias for alias, (_, name) in ALSO.items() if adm.CONFIGS[name].published == published)]
     return [folder / name for name in dict.fromkeys(names) if (folder / name).is_file()]

@@ -1,7 +1,7 @@
-"""Small networks of every architecture with random weights, saved as the real ones are published.
+"""Small networks of every architecture with random weights, saved in the formats of the published files.
 
-Each has the structure of a published configuration, narrower, and the formats of the real
-files: zip and older PyTorch checkpoints, a training checkpoint, safetensors.
+Each network has the structure of a published configuration with smaller widths. The formats are
+zip and older PyTorch checkpoints, a training checkpoint, and safetensors.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from .checkpoint import State, write_safetensors
 from .overrides import settings
 
 ADM = ("ffhq_10m", "imagenet_64", "imagenet_128", "imagenet_256_uncond", "imagenet_512")
-NARROW = 4  # by what LPIPS-VGG is narrowed
+NARROW = 4  # divisor of the widths of LPIPS-VGG
 
 
 @dataclass(frozen=True)
 class Case:
-    """An architecture's files, and the command line that exports them, without --out."""
+    """The command line that exports an architecture's files, without --out."""
 
     name: str
     kind: str  # prior, bundle, operator or metric
     arguments: tuple[str, ...]
-    # For a denoiser that is an ONNX file: the PyTorch prior that the export must equal.
+    # For a denoiser in an ONNX file: the PyTorch prior that the export must equal.
     reference: nn.Module | None = None
 
 
 def randomise(module: nn.Module, seed: int, gain: float = 1.0) -> nn.Module:
-    """Weights with which values keep their size from layer to layer."""
+    """Random weights that preserve the magnitude of values from layer to layer."""
     generator = torch.Generator().manual_seed(seed)
     for name, p in module.named_parameters():
         noise = torch.randn(p.shape, generator=generator)
@@ -50,7 +50,7 @@ def state(module: nn.Module) -> State:
 
 
 def cases(out: Path, seed: int = 0) -> list[Case]:
-    """Writes the files of all architectures below out."""
+    """Writes the files of all architectures to the folder out."""
     out.mkdir(parents=True, exist_ok=True)
     made = [_adm(out, name, seed) for name in ADM]
     made += [_ldm(out, name, seed) for name in ldm.CONFIGS]
@@ -77,7 +77,7 @@ def _ldm(out: Path, name: str, seed: int) -> Case:
     labels = torch.randn(c.unet.classes, c.unet.context, generator=torch.Generator().manual_seed(seed)) if c.unet.context else None
     weights = ldm.published(ldm.Model(c, unet, stage, 1.0), labels)
     averaged = {f"model_ema.diffusion_model{k.replace('.', '')}": v for k, v in unet.state_dict().items()}
-    if name == "ffhq256":  # the last weights differ from their averages
+    if name == "ffhq256":  # with running averages that differ from the last weights
         weights |= averaged | {"model_ema.decay": torch.tensor(0.9999), "model_ema.num_updates": torch.tensor(1)}
         weights = {k: v * 1.5 if k.startswith("model.diffusion_model.") else v for k, v in weights.items()}
     path = out / f"{Path(ldm.CONFIGS[name].published).stem}.ckpt"
@@ -104,7 +104,7 @@ def _diffusers(out: Path, seed: int) -> Case:
 
 def _drunet(out: Path, seed: int) -> list[Case]:
     c = denoiser.CONFIGS["drunet_color"].tiny()
-    # Without a norm and with residual blocks, values grow: smaller weights.
+    # Residual blocks without normalisation amplify values: use smaller weights.
     network = randomise(denoiser.DRUNet(c), seed, gain=0.8)
     path = out / denoiser.CONFIGS["drunet_color"].published
     torch.save(state(network), path)

@@ -1,16 +1,16 @@
-"""Every architecture from a file of weights to a checked ONNX file.
+"""Exports every architecture from a file of weights and checks the ONNX file.
 
     python3 -m ddiff_export.selftest --program bin/ddiff [--weights DIR] [--only NAME] [--keep DIR]
 
-Makes small networks with random weights under the published names (random_weights), exports
-each in float and in half precision, and has the ddiff program run the files in ONNX Runtime
-against PyTorch's results. With --weights, real files in that folder are treated in the same
-way. The last line is
+Writes small networks with random weights under the published names (random_weights), exports
+each in float and in half precision, runs the files with the ddiff program in ONNX Runtime and
+compares the results with PyTorch. With --weights, also exports and checks the published files
+of a folder. The last line is
 
     architectures=N max_abs=M fp16_psnr=P
 
-the number of architectures, the largest difference in float and the lowest PSNR in half
-precision. Exit code 1 where one does not agree, 2 where something cannot be exported.
+with the number of architectures, the largest difference in float and the lowest PSNR in half
+precision. Exit code 1: a file differs from PyTorch. Exit code 2: an export failed.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ VERBS = {"prior": "prior", "bundle": "prior", "operator": "operator", "metric": 
 
 @dataclass
 class Result:
-    """What the program found out about one file."""
+    """The program's check of one file."""
 
     ok: bool
     max_abs: float
@@ -74,14 +74,14 @@ def export(case: Case, out: Path) -> list[Path]:
 
 
 def check(program: str, case: Case, target: Path) -> Result:
-    """Has the program check an exported file."""
+    """Checks an exported file with the program."""
     command = [program, VERBS[case.kind], "check", str(target), "--json", "--size", str(SIZE)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode not in (0, 3):
         raise SystemExit(f"{case.name}: {' '.join(command)}: exit code {done.returncode}: {done.stderr.strip()}")
     agreements = _agreements(json.loads(done.stdout))
     if not agreements:
-        raise SystemExit(f"{case.name}: {target}: nothing was compared with its vectors")
+        raise SystemExit(f"{case.name}: {target}: the program compared no vectors")
     return Result(done.returncode == 0, max(a["max_abs"] for a in agreements), min(a["psnr"] for a in agreements))
 
 
@@ -94,10 +94,10 @@ def main(args: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="selftest", description="Export and check every architecture.")
     parser.add_argument("--program", default="bin/ddiff", help="the ddiff program")
     parser.add_argument("--weights", type=Path, help="folder with published files")
-    parser.add_argument("--only", default="", help="architectures whose name contains this")
-    parser.add_argument("--keep", type=Path, help="folder for the exported files (default: removed)")
+    parser.add_argument("--only", default="", help="only architectures whose name contains this text")
+    parser.add_argument("--keep", type=Path, help="folder for the exported files (default: a temporary folder)")
     o = parser.parse_args(args)
-    torch.set_num_threads(1)  # the other core checks
+    torch.set_num_threads(1)  # another core runs the checks
     with contextlib.ExitStack() as stack:
         out = o.keep or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ddiff-export-")))
         try:
@@ -109,8 +109,7 @@ def main(args: list[str]) -> int:
 
 
 def run(program: str, cases: list[Case], out: Path) -> int:
-    """Exports and checks the cases, one being checked while the next is exported, and prints
-    the table."""
+    """Exports and checks the cases and prints the table. One case is checked while the next is exported."""
     failed, largest, lowest = [], 0.0, 200.0
     print(f"{'architecture':28} {'max_abs':>9} {'fp16 psnr':>9}")
     with ThreadPoolExecutor(max_workers=1) as pool:
@@ -127,13 +126,13 @@ def run(program: str, cases: list[Case], out: Path) -> int:
             if not agree:
                 failed.append(case.name)
     if failed:
-        print(f"not as PyTorch: {', '.join(failed)}", file=sys.stderr)
+        print(f"different from PyTorch: {', '.join(failed)}", file=sys.stderr)
     print(f"architectures={len(cases)} max_abs={largest:.0e} fp16_psnr={lowest:.0f}")
     return 1 if failed else 0
 
 
 def loadable(path: Path) -> bool:
-    """Whether the program can hold the file: not above 2 GiB, which networks in float can be."""
+    """Reports whether the program can load the file: it must be below 2 GiB."""
     data = path.with_name(path.name + ".data")
     return not data.is_file() or data.stat().st_size < 2 << 30
 

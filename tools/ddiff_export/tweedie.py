@@ -1,12 +1,12 @@
-"""A denoiser of known noise levels as a prior.
+"""A prior from a denoiser with known noise levels.
 
 By Tweedie's formula the score of p(x + sigma n) is (D(x, sigma) - x)/sigma^2, so that with
 x_t = sqrt(abar) x + sqrt(1 - abar) n and s = sqrt((1 - abar)/abar)
 
     z = D(x_t/sqrt(abar), s),   eps = (x_t - sqrt(abar) z)/sqrt(1 - abar)
 
-The level s runs from 0.01 at t = 0 to 157 at t = 999, for images in [-1, 1]. Where it lies
-outside of what the denoiser was made for, the nearest level that it knows is asked for.
+The level s runs from 0.01 at t = 0 to 157 at t = 999, for images in [-1, 1]. Levels outside
+the denoiser's range are replaced by the nearest level inside.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .errors import ExportError
 STEPS = 1000
 SCHEDULE = "linear:1e-4:0.02:1000"
 
-# Scales in which denoisers take images: a value of [-1, 1] times gain, plus offset.
+# Image scales of denoisers: a value in [-1, 1] times gain, plus offset.
 RANGES = {"-1..1": (1.0, 0.0), "0..1": (0.5, 0.5), "0..255": (127.5, 127.5)}
 
 
@@ -32,7 +32,7 @@ def alpha_bar() -> np.ndarray:
 
 
 def level(t: int) -> float:
-    """The noise of x_t/sqrt(abar), for images in [-1, 1]."""
+    """Noise level of x_t/sqrt(abar), for images in [-1, 1]."""
     a = alpha_bar()[t]
     return math.sqrt((1 - a) / a)
 
@@ -44,19 +44,19 @@ def covered(lo: float, hi: float) -> tuple[int, int] | None:
 
 
 def described(lo: float, hi: float) -> str:
-    """What the card says about the levels."""
+    """The card's description of the levels."""
     within = covered(lo, hi)
     where = f"t {within[0]}..{within[1]}" if within else "no t"
     return f"a denoiser of noise {lo:.4g}..{hi:.4g} (images in -1..1) as a prior by Tweedie's formula: trained for {where}, elsewhere asked for the nearest level"
 
 
 class Tables(nn.Module):
-    """sqrt(abar), sqrt(1 - abar) and the level asked for, by t."""
+    """sqrt(abar), sqrt(1 - abar) and the denoiser's noise level, by t."""
 
     def __init__(self, lo: float, hi: float) -> None:
         super().__init__()
         if not 0 <= lo < hi:
-            raise ExportError(f"--sigma: {lo:g},{hi:g} is no range of noise levels")
+            raise ExportError(f"--sigma: {lo:g},{hi:g} is not a range of noise levels; want 0 <= LO < HI")
         a = torch.from_numpy(alpha_bar())
         self.register_buffer("signal", a.sqrt().float())
         self.register_buffer("noise", (1 - a).sqrt().float())
@@ -64,8 +64,8 @@ class Tables(nn.Module):
 
 
 class Prior(nn.Module):
-    """eps(x_t, t) from a module D(x, sigma) that takes images in a scale of RANGES and sigma
-    [N] in the same scale; lo and hi are its levels for images in [-1, 1]."""
+    """eps(x_t, t) from a module D(x, sigma). Its images and sigma [N] have a scale of RANGES;
+    lo and hi are its levels for images in [-1, 1]."""
 
     def __init__(self, denoiser: nn.Module, lo: float, hi: float, scale: str = "-1..1") -> None:
         super().__init__()

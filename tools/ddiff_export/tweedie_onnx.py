@@ -1,4 +1,4 @@
-"""The prior of a denoiser that is an ONNX file: its graph between the two halves of tweedie."""
+"""A prior from a denoiser in an ONNX file: its graph with the nodes of Tweedie's formula around it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PREFIX = "denoiser/"
 
 
 class _Nodes:
-    """Nodes and constants that stand around another graph."""
+    """Nodes and constants around another graph."""
 
     def __init__(self) -> None:
         self.nodes: list = []
@@ -29,18 +29,18 @@ class _Nodes:
 
 
 def wrap(model: ModelProto, lo: float, hi: float, scale: str, source: str) -> ModelProto:
-    """The prior of a denoiser. Its inputs are an image batch and sigma, as [N], [N, 1, 1, 1] or
-    [N, 1, H, W]; its first output is the denoised batch."""
+    """Builds the prior of a denoiser. The inputs of model are an image batch and sigma, as [N],
+    [N, 1, 1, 1] or [N, 1, H, W]; its first output is the denoised batch."""
     given = {t.name for t in model.graph.initializer}
     inputs = [p for p in model.graph.input if p.name not in given]
     images = [p for p in inputs if _rank(p) == 4 and _dim(p, 1) != 1] or [p for p in inputs if _rank(p) == 4]
     if len(inputs) != 2 or not images or not model.graph.output:
-        raise ExportError(f"{source}: a denoiser takes an image batch and sigma, the graph has {len(inputs)} inputs")
+        raise ExportError(f"{source}: a denoiser needs the inputs image batch and sigma; the graph has {len(inputs)} inputs")
     image = images[0]
     sigma = next(p for p in inputs if p is not image)
     channels = _dim(image, 1)
     if channels is None or _rank(sigma) not in (1, 4):
-        raise ExportError(f"{source}: {image.name} must say its channels, {sigma.name} must have 1 or 4 dimensions")
+        raise ExportError(f"{source}: {image.name} must have a fixed number of channels, {sigma.name} must have 1 or 4 dimensions")
     inner = PREFIX + image.name, PREFIX + sigma.name, PREFIX + model.graph.output[0].name
     spread = _rank(sigma) == 4 and not _dim(sigma, 2) == _dim(sigma, 3) == 1
     column = _rank(sigma) == 4

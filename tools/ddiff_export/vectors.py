@@ -1,12 +1,12 @@
-"""Reference inputs and outputs beside an ONNX file, by which it can be checked without PyTorch.
+"""Reference inputs and outputs of an ONNX file, for checks without PyTorch.
 
-NAME.onnx has a folder NAME.vectors with one .npy per input and output, float32, and
+NAME.onnx has a folder NAME.vectors with one float32 .npy file per input and output and
 vectors.json:
 
     {"model": "NAME.onnx", "precision": "fp32", "inputs": {"x": "x.npy", "t": "t.npy"},
      "outputs": {"eps": "eps.npy"}, "sha256": {"x.npy": "...", ...}, "torch": "1.13.0"}
 
-The outputs are PyTorch's, in float32 whatever the precision of the file.
+The outputs are computed by PyTorch in float32, for any precision of the file.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from .onnx_file import file_digest
 
 
 def folder(model: Path) -> Path:
-    """Where the vectors of a model lie."""
+    """The folder of a model's vectors."""
     return model.with_name(model.name.removesuffix(".onnx") + ".vectors")
 
 
 def write(model: Path, precision: str, inputs: Mapping[str, Tensor], outputs: Mapping[str, Tensor]) -> Path:
-    """Writes the vectors of a model file. Raises ValueError where an output is not finite."""
+    """Writes the vectors of a model file. Raises ValueError if an output is not finite."""
     out = folder(model)
     out.mkdir(parents=True, exist_ok=True)
     for name, value in outputs.items():
         if not bool(torch.isfinite(value).all()):
-            raise ValueError(f"{model}: the network gives values that are not finite in {name}")
+            raise ValueError(f"{model}: the network's values are not finite in {name}")
     for name, value in (inputs | outputs).items():
         np.save(out / f"{name}.npy", np.ascontiguousarray(value.detach().numpy().astype(np.float32)))
     described = {
@@ -49,7 +49,7 @@ def write(model: Path, precision: str, inputs: Mapping[str, Tensor], outputs: Ma
 
 
 def copy(source: Path, target: Path, precision: str) -> None:
-    """Puts the vectors of one model file beside another that computes the same."""
+    """Copies the vectors of a model file for another file with the same network."""
     old, new = folder(source), folder(target)
     described = json.loads((old / "vectors.json").read_text())
     new.mkdir(parents=True, exist_ok=True)

@@ -1,11 +1,11 @@
 """Reverse mode on ONNX graphs of convolutional networks.
 
-add(model, "y", "x") adds the input w, in the shape of y, and the output gx = J^T w, where J is
-the Jacobian of y with respect to x. What y needs comes first in the file and does not depend
-on w, so that a reader can cut the graph there.
+add(model, "y", "x") adds the input w, with the shape of y, and the output gx = J^T w, where J is
+the Jacobian of y with respect to x. The nodes of y come first in the file and do not depend on
+w, so that a reader can cut the graph after them.
 
-Images must have sides that every resampling divides: the transpose of a convolution with a
-stride can't tell how many pixels were left over.
+Every resampling must divide the sides of the image: the transpose of a convolution with a
+stride cannot determine the number of remaining pixels.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class _Reverse:
             given = self.total(sums.pop(n.output[0]))
             rule = RULES.get(n.op_type)
             if rule is None:
-                raise ExportError(f"{n.op_type} has no rule for reverse mode; {', '.join(sorted(RULES))} have")
+                raise ExportError(f"{n.op_type} has no rule for reverse mode; supported are {', '.join(sorted(RULES))}")
             for name, part in rule(self, n, given):
                 if name in self.active:
                     sums[name].append(part)
@@ -92,7 +92,7 @@ class _Reverse:
         return self.add("Where", condition, given, self.zero)
 
     def channels(self, name: str) -> int:
-        """The number of channels of a value."""
+        """Number of channels of a value."""
         return self.ports[name].type.tensor_type.shape.dim[1].dim_value
 
 
@@ -106,7 +106,7 @@ Rule = Callable[[_Reverse, NodeProto, str], list[tuple[str, str]]]
 def _conv(r: _Reverse, n: NodeProto, given: str) -> list[tuple[str, str]]:
     a = _attributes(n)
     kernel, strides, pads = a["kernel_shape"], a["strides"], a["pads"]
-    # Sides are multiples of the stride, so this many pixels at the end had no output of their own.
+    # Sides are multiples of the stride: this many pixels at the end have no output of their own.
     rest = [(pads[i] + pads[i + 2] - k) % s for i, (k, s) in enumerate(zip(kernel, strides))]
     return [(n.input[0], r.add("ConvTranspose", given, n.input[1], kernel_shape=kernel, strides=strides, pads=pads, output_padding=rest, group=a.get("group", 1)))]  # fmt: skip
 
@@ -146,13 +146,13 @@ def _product(r: _Reverse, n: NodeProto, given: str) -> list[tuple[str, str]]:
     _same_shape(r, n)
     if n.op_type == "Div":
         if n.input[1] in r.active:
-            raise ExportError("Div by what depends on the image has no rule for reverse mode")
+            raise ExportError("Div by a value that depends on the image has no rule for reverse mode")
         return [(n.input[0], r.add("Div", given, n.input[1]))]
     return [(n.input[k], r.add("Mul", given, n.input[1 - k])) for k in (0, 1) if n.input[k] in r.active]
 
 
 def _same_shape(r: _Reverse, n: NodeProto) -> None:
-    """Broadcasting is followed for constants of one element only."""
+    """Refuses broadcasting, except of constants with one element."""
     for name in n.input:
         if name not in r.active and r.constants.get(name, np.empty(2)).size != 1:
             raise ExportError(f"{n.op_type} with {name} has no rule for reverse mode")
@@ -170,8 +170,8 @@ def _concat(r: _Reverse, n: NodeProto, given: str) -> list[tuple[str, str]]:
 
 
 def _depth_to_space(r: _Reverse, n: NodeProto, given: str) -> list[tuple[str, str]]:
-    """The inverse of the order in which PyTorch shuffles pixels: SpaceToDepth puts the place in
-    the block before the channel, the shuffle puts it after."""
+    """The inverse of PyTorch's pixel shuffle: SpaceToDepth orders channels by the position in the
+    block first, the shuffle by the channel first."""
     block, channels = _attributes(n)["blocksize"], r.channels(n.output[0])
     deep = r.add("SpaceToDepth", given, blocksize=block)
     order = np.arange(block * block * channels).reshape(block * block, channels).T.reshape(-1)

@@ -1,10 +1,9 @@
-"""The first stage of latent diffusion with vector quantisation (VQ-f4): an encoder, a codebook
-and a decoder.
+"""First stage of latent diffusion with vector quantisation (VQ-f4): encoder, codebook, decoder.
 
     z = quant_conv(encoder(x))    q = nearest code of z, pixel by pixel
     x = decoder(post_quant_conv(z or q))
 
-Both halves are residual networks without time, with attention at the lowest resolution.
+Encoder and decoder are residual networks without time, with attention at the lowest resolution.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from .adm_blocks import GROUPS, attend
 
 @dataclass(frozen=True)
 class Config:
-    """What one published first stage is made of."""
+    """Configuration of a published first stage."""
 
     width: int = 128
     multipliers: tuple[int, ...] = (1, 2, 4)
@@ -149,7 +148,7 @@ class Decoder(nn.Module):
 
 
 class FirstStage(nn.Module):
-    """The whole first stage under the published names."""
+    """The complete first stage, with the published names."""
 
     def __init__(self, c: Config) -> None:
         super().__init__()
@@ -160,7 +159,7 @@ class FirstStage(nn.Module):
 
 
 class Encode(nn.Module):
-    """x to z, before quantisation, as a multiple of the encoder's own scale."""
+    """x to z before quantisation, multiplied by scale."""
 
     def __init__(self, stage: FirstStage, scale: float = 1.0) -> None:
         super().__init__()
@@ -172,7 +171,7 @@ class Encode(nn.Module):
 
 
 class Quantize(nn.Module):
-    """z to the nearest codes: |z - e|^2 is least where |e|^2 - 2 z e is."""
+    """z to the nearest codes: |z - e|^2 and |e|^2 - 2 z e have the same minimum."""
 
     def __init__(self, stage: FirstStage, scale: float = 1.0) -> None:
         super().__init__()
@@ -187,14 +186,15 @@ class Quantize(nn.Module):
         return self.codes[index].permute(0, 3, 1, 2)
 
     def margin(self, z: Tensor) -> Tensor:
-        """How much further the second nearest code is, squared: where it is small, rounding decides."""
+        """Least difference of squared distances between the second nearest and the nearest code. If it is
+        small, the nearest code depends on rounding."""
         flat = z.permute(0, 2, 3, 1)
         two = (self.squares - flat @ self.doubled).topk(2, dim=-1, largest=False).values
         return (two[..., 1] - two[..., 0]).min()
 
 
 class Decode(nn.Module):
-    """z or q to x; what scale the encoder put in is taken out."""
+    """z or q to x; divides by the scale of the encoder."""
 
     def __init__(self, stage: FirstStage, scale: float = 1.0) -> None:
         super().__init__()
@@ -207,7 +207,7 @@ class Decode(nn.Module):
 
 
 def margin_latents(quantize: Quantize, shape: tuple[int, int, int, int], seed: int) -> Tensor:
-    """Latents near codes drawn at random, so that the nearest one does not hang on rounding."""
+    """Latents near random codes, so that the nearest code does not depend on rounding."""
     generator = torch.Generator().manual_seed(seed)
     n, c, height, width = shape
     index = torch.randint(len(quantize.codes), (n, height, width), generator=generator)

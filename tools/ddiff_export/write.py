@@ -1,4 +1,4 @@
-"""Writing one network: graph, card, precision, files and reference vectors."""
+"""Writes one network: graph, card, precision, files and reference vectors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .onnx_file import Dims
 
 @dataclass(frozen=True)
 class Options:
-    """What all commands offer."""
+    """Options of all commands."""
 
     half: bool = False
     external: bool = False
@@ -31,7 +31,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Ports:
-    """The interface of a file: dimensions by name, in the order of the module's arguments."""
+    """Inputs and outputs of a file: dimensions by name, in the order of the module's arguments."""
 
     inputs: Mapping[str, Dims]
     outputs: Mapping[str, Dims]
@@ -46,9 +46,9 @@ def module(
     options: Options,
     extra: Callable[[Mapping[str, Tensor]], tuple[Mapping[str, Tensor], Mapping[str, Tensor]]] | None = None,
 ) -> list[Path]:
-    """Writes a module. example(0) are the inputs to trace with, example(1) others of another
-    shape for the vectors; label puts the metadata in, and whatever else belongs to the graph;
-    extra replaces the inputs and outputs of the vectors."""
+    """Writes a module. example(0) returns the inputs for tracing, example(1) inputs of another
+    shape for the vectors; label adds the metadata and further nodes to the graph; extra
+    replaces the inputs and outputs of the vectors."""
     network.eval()
     given = example(0)
     model = onnx_file.trace(network, {name: (given[name], dims) for name, dims in ports.inputs.items()}, ports.outputs)
@@ -68,7 +68,7 @@ def module(
 
 
 def model_file(model: ModelProto, out: Path, options: Options) -> list[Path]:
-    """Writes a graph in the precision and the form that was asked for."""
+    """Writes a graph with the precision and storage of the options."""
     if options.half:
         model = copy.deepcopy(model) if onnx_file.size(model) < 1 << 28 else model
         half.convert(model)
@@ -81,8 +81,8 @@ TIME: Dims = ("batch",)
 def prior(
     network: nn.Module, described: card.Card, out: Path, options: Options, size: int = 64, steps: int = 1000
 ) -> list[Path]:
-    """Writes a module (x, t) as a prior. size is the side of the images of the vectors, at
-    least; they are wider than high, so that a fixed shape would show."""
+    """Writes a module (x, t) as a prior. size is the minimum side of the images of the vectors;
+    they are wider than high, so that a fixed shape is detected."""
     channels, m = described.channels, described.multiple_of
     image: Dims = ("batch", channels, "height", "width")
     side = max(m, -(-size // m) * m)

@@ -1,12 +1,12 @@
 """Times the solver in PyTorch on this CPU: python3 -m ddiff_torch.bench --prior FILE ...
 
-Prints one JSON object. Both times come from the steps of one solver run, after a warm-up
+Prints one JSON object. The times come from the steps of one solver run, after a warm-up
 run: ms_per_step is the median time from one call of the score network to the next,
-ms_per_step_network the median time inside the network. mean_ms_per_step is the wall time of
-the run divided by its steps; it is far above the median when others use the machine.
+ms_per_step_network the median time inside the network, and mean_ms_per_step the wall time of
+the run divided by its steps. A mean far above the median indicates other load on the machine.
 
-PyTorch is given its best: on demand weights in channels-last layout, no autograd graph through the
-network, autograd only through A, noise drawn before the clock starts, no curves recorded,
+The PyTorch side is optimised: optional channels-last layout, no autograd graph through the
+network, autograd only through A, noise drawn before the timed run, no curves recorded,
 the Gaussian blur separated into two axes, the large blur kernels applied through the DFT.
 """
 
@@ -45,9 +45,9 @@ SETTINGS: dict[str, tuple[float, int, str]] = {
 
 
 def operator(task: str, size: int, batch: int) -> Measurement:
-    """The task's operator with masks and kernels as large as the paper's, scaled from 256.
+    """The task's operator, with the paper's masks and kernels scaled from 256 to size.
 
-    Where the definition is slow it is replaced by a faster one of the same value.
+    Slow definitions are replaced by faster equivalents.
     """
     rng = np.random.default_rng(0)
     if task in ("inpaint_box", "inpaint_random"):
@@ -66,7 +66,7 @@ def operator(task: str, size: int, batch: int) -> Measurement:
 
 
 def separable_gaussian(x: Tensor, std: float, size: int) -> Tensor:
-    """operators.gaussian_deblur, one axis after the other: its kernel is an outer product."""
+    """operators.gaussian_deblur along one axis, then the other: its kernel is an outer product."""
     axis = torch.from_numpy(gaussian_kernel(std, size).sum(0)).to(x.dtype)
     return correlate(correlate(x, axis[:, None]), axis[None, :])
 
@@ -82,7 +82,7 @@ def correlate_dft(x: Tensor, kernel: Tensor) -> Tensor:
 
 
 class TimedPrior:
-    """A prior that notes when each of its calls starts and ends, in seconds."""
+    """A prior that records the start and end of each call, in seconds."""
 
     def __init__(self, prior: NetworkPrior) -> None:
         self._prior = prior
@@ -99,7 +99,7 @@ class TimedPrior:
 def bench(
     prior_path: str, task: str, size: int, batch: int, steps: int, threads: int, channels_last: bool = False
 ) -> dict[str, object]:
-    """Measures one setting; see the module's text for what is in the times."""
+    """Measures one setting; the module's docstring defines the times."""
     torch.set_num_threads(threads)
     torch.manual_seed(0)
     gamma0, t0, rule = SETTINGS[task]
@@ -142,7 +142,7 @@ def main(args: list[str]) -> int:
     parser.add_argument("--batch", type=int, default=1, help="images per step")
     parser.add_argument("--steps", type=int, default=10, help="timed steps")
     parser.add_argument("--threads", type=int, default=torch.get_num_threads(), help="CPU threads of torch")
-    parser.add_argument("--channels-last", action="store_true", help="weights in channels-last layout, faster on some CPUs")
+    parser.add_argument("--channels-last", action="store_true", help="store weights in channels-last layout, faster on some CPUs")
     o = parser.parse_args(args)
     try:
         result = bench(o.prior, o.task, o.size, o.batch, o.steps, o.threads, o.channels_last)

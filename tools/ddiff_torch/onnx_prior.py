@@ -1,15 +1,15 @@
-"""Priors: our ONNX score model as a native torch module, and a Gaussian one in closed form.
+"""Priors: the bundled ONNX score model as a native torch module, and a Gaussian prior in closed form.
 
-The network predicts the clean image z from (x_t, t). It is a U-Net on 2x2 blocks of pixels, which gets the linear estimate
-z_lin of Wiener and finds what is left of the error of eps, in units of its expected size:
+The network predicts the clean image z from (x_t, t). It is a U-Net on 2x2 blocks of pixels. It gets the linear estimate
+z_lin of Wiener as an input and predicts the error of eps_lin, in units of its expected size:
 
     emb   = silu(W2 silu(W1 [sin(t f); cos(t f)]))
     block = skip(h) + c2(silu(gn(c1(silu(gn(h)))) * (1 + scale) + shift)),  [scale; shift] = e(emb)
     rest  = shuffle(out(silu(gn(up(mid(down(inp(unshuffle([x; z_lin])))))))))
     z     = z_lin - sqrt((1-abar_t)/abar_t) left(t) rest,   eps = eps_lin + left(t) rest
 
-z by way of eps would lose two digits to rounding at the highest noise. Files without a linear estimate are read too; they
-predict eps = rest, of x alone. For x_0 ~ N(m, s2 I) the noise estimate is linear, with abar the cumulative schedule:
+Computing z from eps would lose two digits to rounding at the highest noise. Files without a linear estimate are supported
+too; they predict eps = rest from x alone. For x_0 ~ N(m, s2 I) the noise estimate is linear, with abar the cumulative schedule:
 
     eps(x_t, t) = sqrt(1-abar_t) (x_t - sqrt(abar_t) m) / (abar_t s2 + 1 - abar_t)
 """
@@ -52,7 +52,7 @@ class Block(nn.Module):
 
 
 class UNet(nn.Module):
-    """The score network; parameter names are those of the ONNX initialisers."""
+    """The score network; parameters are named like the ONNX initialisers."""
 
     def __init__(
         self, widths: list[int], depth: int, middle: int, embedding: int, frequencies: int, wiener: Wiener | None = None
@@ -89,18 +89,18 @@ class UNet(nn.Module):
         self.out = nn.Conv2d(widths[0], 12, 3, padding=1)
 
     def forward(self, x: Tensor, t: Tensor) -> Tensor:
-        """What the file predicts: z, or eps where it has no linear estimate."""
+        """The output of the file: z, or eps if the network has no linear estimate."""
         return self.noise(x, t) if self.wiener is None else self.image(x, t)
 
     def noise(self, x: Tensor, t: Tensor) -> Tensor:
-        """The estimate of eps, of the shape of x, [batch, 3, height, width]; t is [batch]."""
+        """Estimate of eps with the shape of x, [batch, 3, height, width]; t is [batch]."""
         if self.wiener is None:
             return self.rest(x, t)
         eps, z = self.wiener(x, t)
         return eps + self.wiener.left[t][:, None, None, None] * self.rest(torch.cat([x, z], dim=1), t)
 
     def image(self, x: Tensor, t: Tensor) -> Tensor:
-        """The estimate of the clean image, not clipped."""
+        """Estimate of the clean image, not clipped."""
         if self.wiener is None:
             abar = torch.from_numpy(alpha_bar())[t][:, None, None, None].to(x.dtype)
             return (x - (1 - abar).sqrt() * self.noise(x, t)) / abar.sqrt()
@@ -108,7 +108,7 @@ class UNet(nn.Module):
         return z - self.wiener.error[t][:, None, None, None] * self.rest(torch.cat([x, z], dim=1), t)
 
     def rest(self, x: Tensor, t: Tensor) -> Tensor:
-        """The U-Net proper, on [batch, 3 or 6, height, width]."""
+        """The U-Net itself, on [batch, 3 or 6, height, width]."""
         angle = t.to(x.dtype)[:, None] * self.frequencies
         emb = self.emb(torch.cat([angle.sin(), angle.cos()], dim=1))
         h = self.inp(F.pixel_unshuffle(x, 2))
@@ -146,7 +146,7 @@ class NetworkPrior:
 
 
 class GaussianPrior:
-    """The exact noise estimate when every pixel of the clean image is N(mean, var)."""
+    """The exact noise estimate if every pixel of the clean image is N(mean, var)."""
 
     def __init__(self, mean: float, var: float) -> None:
         if not (var > 0 and math.isfinite(var) and math.isfinite(mean)):
@@ -162,15 +162,15 @@ class GaussianPrior:
 def load(path: str | Path) -> UNet:
     """Reads an ONNX score model into the native module, ready for inference on the CPU.
 
-    Weights are copied by name. Raises ValueError naming the first parameter that the file
-    lacks or has in another shape: then the model is of another architecture.
+    Weights are copied by name. Raises ValueError that names the first parameter that is missing
+    or has another shape: the file then has another architecture.
     """
     weights = _read_weights(path)
     network = UNet(**_architecture(weights, path))
     state = {}
     for name, expected in network.state_dict().items():
         if name not in weights:
-            raise ValueError(f"prior: {path} has no weight {name!r}: not the U-Net that this module mirrors")
+            raise ValueError(f"prior: {path} has no weight {name!r}: another architecture than the U-Net of this module")
         value = weights[name].astype(np.float32)
         if value.shape != tuple(expected.shape):
             raise ValueError(f"prior: weight {name!r} of {path} is {value.shape}, expected {tuple(expected.shape)}")
@@ -182,11 +182,11 @@ def load(path: str | Path) -> UNet:
 def _read_weights(path: str | Path) -> dict[str, np.ndarray]:
     """All constants of the file under the names of the torch parameters.
 
-    Convolutions and linear layers keep their names in an export, up to the suffix of those
-    stored in half precision. A group norm's scale and shift lose theirs: they are found
-    as the constants of the nodes in the norm's scope ("/down.0.0/n1/...").
+    An export preserves the names of convolutions and linear layers, with a suffix for weights
+    stored in half precision. It does not preserve the names of a group norm's scale and shift:
+    they are the constants of the nodes in the norm's scope ("/down.0.0/n1/...").
     """
-    import onnx  # here, because jobs with a Gaussian prior need not wait for its import
+    import onnx  # imported here: jobs with a Gaussian prior do not need it
     from onnx import numpy_helper
 
     try:
@@ -220,7 +220,7 @@ def _read_weights(path: str | Path) -> dict[str, np.ndarray]:
 
 
 def _architecture(weights: dict[str, np.ndarray], path: str | Path) -> dict[str, object]:
-    """The constructor arguments of UNet, read off the names and shapes of the weights."""
+    """Derives the constructor arguments of UNet from the names and shapes of the weights."""
 
     def count(pattern: str) -> int:
         return len({m.group(1) for m in (re.fullmatch(pattern, name) for name in weights) if m})
@@ -235,5 +235,5 @@ def _architecture(weights: dict[str, np.ndarray], path: str | Path) -> dict[str,
         "middle": count(r"mid\.(\d+)\.c1\.weight"),
         "embedding": embedding,
         "frequencies": twice // 2,
-        "wiener": Wiener(0.0, *[(1.0,) * BANDS] * 3) if "wiener.spectrum" in weights else None,  # read like all weights
+        "wiener": Wiener(0.0, *[(1.0,) * BANDS] * 3) if "wiener.spectrum" in weights else None,  # overwritten by load
     }

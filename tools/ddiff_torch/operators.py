@@ -1,4 +1,4 @@
-"""Measurement operators A, written from their definitions; autograd differentiates them.
+"""Measurement operators A, implemented from their definitions and differentiated by autograd.
 
 All take images x of shape (N, C, H, W) in [-1, 1], float32 or float64:
 
@@ -45,7 +45,7 @@ LINEAR = ("super_resolution", "gaussian_deblur", "motion_deblur", "inpaint")
 
 @dataclass(frozen=True)
 class Measurement:
-    """An operator with everything but the image fixed, and the weight w of its data term."""
+    """An operator with all parameters except the image fixed, and the weight w of its data term."""
 
     forward: Forward
     weight: Optional[Tensor] = None
@@ -58,7 +58,7 @@ def measurement(
     mask: Optional[Tensor] = None,
     kernel: Optional[Tensor] = None,
 ) -> Measurement:
-    """Fixes the parameters of a task; those not given have the value in DEFAULTS.
+    """Fixes the parameters of a task; missing parameters have the value in DEFAULTS.
 
     mask is (N or 1, 1, H, W) of 0 and 1; kernel is (N or 1, 1, K, K), (N, K, K) or (K, K).
     """
@@ -69,9 +69,9 @@ def measurement(
         raise ValueError(f"params: {task} has no parameter {unknown[0]!r}, only {sorted(DEFAULTS[task])}")
     p = {**DEFAULTS[task], **params}
     if task in NEEDS_KERNEL and kernel is None:
-        raise ValueError(f"kernel: {task} needs one")
+        raise ValueError(f"kernel: {task} needs a kernel")
     if task in NEEDS_MASK and mask is None:
-        raise ValueError(f"mask: {task} needs one")
+        raise ValueError(f"mask: {task} needs a mask")
     if task == "super_resolution":
         return Measurement(functools.partial(super_resolution, factor=int(p["factor"])))
     if task == "gaussian_deblur":
@@ -108,7 +108,7 @@ def super_resolution(x: Tensor, factor: int = 4) -> Tensor:
 
 @functools.lru_cache(maxsize=None)
 def cubic_taps(factor: int) -> tuple[int, tuple[float, ...]]:
-    """Index of the first input pixel that output pixel 0 sees, and the weights from there on."""
+    """Index of the first input pixel with a weight in output pixel 0, and the weights from this pixel on."""
 
     def cubic(d: float, a: float = -0.5) -> float:
         d = abs(d)
@@ -125,7 +125,7 @@ def cubic_taps(factor: int) -> tuple[int, tuple[float, ...]]:
 
 
 def _mirror(x: Tensor, dim: int, before: int, after: int) -> Tensor:
-    """Extends an axis by its mirror image, the edge pixel repeated (numpy's 'symmetric')."""
+    """Extends an axis by its mirror image with a repeated edge pixel (numpy's 'symmetric')."""
     side = x.shape[dim]
     if max(before, after) > side:
         raise ValueError(f"super_resolution: a side of {side} px is shorter than the border of {max(before, after)}")
@@ -135,7 +135,7 @@ def _mirror(x: Tensor, dim: int, before: int, after: int) -> Tensor:
 
 
 def gaussian_deblur(x: Tensor, std: float, size: int) -> Tensor:
-    """Blur by gaussian_kernel(std, size), each channel by itself, border reflected."""
+    """Blur by gaussian_kernel(std, size), channel by channel, with a reflected border."""
     kernel = torch.from_numpy(gaussian_kernel(std, size)).to(dtype=x.dtype, device=x.device)
     return correlate(x, kernel)
 
@@ -143,22 +143,22 @@ def gaussian_deblur(x: Tensor, std: float, size: int) -> Tensor:
 @functools.lru_cache(maxsize=None)
 def gaussian_kernel(std: float, size: int) -> np.ndarray:
     """A unit impulse on a size x size grid, filtered by a Gaussian truncated at 4 std."""
-    from scipy.ndimage import gaussian_filter  # here, because only this task pays for its import
+    from scipy.ndimage import gaussian_filter  # imported here: only this task needs it
 
     if size % 2 == 0:
-        raise ValueError(f"gaussian_deblur: size {size} is even, a kernel needs a centre")
+        raise ValueError(f"gaussian_deblur: size {size} is even; the size of a kernel must be odd")
     impulse = np.zeros((size, size))
     impulse[size // 2, size // 2] = 1
     return gaussian_filter(impulse, std, truncate=4.0)
 
 
 def motion_deblur(x: Tensor, kernel: Tensor) -> Tensor:
-    """Blur by a given kernel, one for all images or one per image."""
+    """Blur by a given kernel: one for all images or one per image."""
     return correlate(x, kernel)
 
 
 def correlate(x: Tensor, kernel: Tensor) -> Tensor:
-    """Correlation of every channel with an odd kernel; border reflected, edge not repeated.
+    """Correlation of every channel with an odd kernel; reflected border, edge not repeated.
 
     kernel is (K, L), (N or 1, K, L) or (N or 1, 1, K, L).
     """
@@ -166,7 +166,7 @@ def correlate(x: Tensor, kernel: Tensor) -> Tensor:
     k = kernel.reshape(-1, 1, *kernel.shape[-2:]).to(dtype=x.dtype, device=x.device)
     rows, cols = k.shape[-2:]
     if rows % 2 == 0 or cols % 2 == 0:
-        raise ValueError(f"kernel: {rows}x{cols} has an even side, a kernel needs a centre")
+        raise ValueError(f"kernel: {rows}x{cols} has an even side; the sides of a kernel must be odd")
     if k.shape[0] not in (1, n):
         raise ValueError(f"kernel: {k.shape[0]} kernels for {n} images")
     if rows // 2 >= height or cols // 2 >= width:
@@ -181,15 +181,15 @@ def correlate(x: Tensor, kernel: Tensor) -> Tensor:
 
 
 def inpaint(x: Tensor, mask: Tensor) -> Tensor:
-    """Keeps the pixels where mask (N or 1, 1, H, W) is 1, all channels together."""
+    """Sets all channels to 0 at the pixels where mask (N or 1, 1, H, W) is 0."""
     return mask * x
 
 
 def phase_retrieval(x: Tensor, oversample: int = 2) -> Tensor:
     """Modulus of the centred orthonormal DFT of x/2 + 1/2, each side padded by side*oversample//8.
 
-    The padding is on both ends, so H becomes H + 2*(H*oversample//8). Where the modulus is
-    0 its gradient is taken as 0, which is what torch.abs of a complex number does.
+    Both ends are padded: H becomes H + 2*(H*oversample//8). The gradient at modulus 0 is
+    defined as 0, as torch.abs of a complex number does.
     """
     height, width = x.shape[-2:]
     ph, pw = height * oversample // 8, width * oversample // 8
@@ -209,7 +209,7 @@ def nonlinear_deblur(
 ) -> Tensor:
     """Blur in linear light, exposure gain, saturation, display curve.
 
-    blur(l, kernel) is how the correlation is computed, not what it is.
+    blur(l, kernel) computes the correlation; bench passes a faster equivalent.
     With c = toe^(1/gamma) and D = (1 + toe)^(1/gamma) - c:
         p = clip(x/2 + 1/2, 0, 1)       l = (p*D + c)^gamma - toe
         s = clip(gain * blur(l), 0, 1)  y = 2 * ((s + toe)^(1/gamma) - c)/D - 1
@@ -237,7 +237,7 @@ def data_norm(residual: Tensor, weight: Optional[Tensor] = None) -> Tensor:
 
 
 def norm_gradient(forward: Forward, v: Tensor, y: Tensor, weight: Optional[Tensor] = None) -> Tensor:
-    """Gradient with respect to v of the per-image norm ||w * (y - A(v))||_2."""
+    """Gradient of the per-image norm ||w * (y - A(v))||_2 with respect to v."""
     with torch.enable_grad():
         v = v.detach().requires_grad_(True)
         total = data_norm(y - forward(v), weight).sum()
@@ -245,7 +245,7 @@ def norm_gradient(forward: Forward, v: Tensor, y: Tensor, weight: Optional[Tenso
 
 
 def squared_gradient(forward: Forward, v: Tensor, y: Tensor, weight: Optional[Tensor] = None) -> Tensor:
-    """Gradient with respect to v of the sum of squares ||w * (y - A(v))||_2^2."""
+    """Gradient of the sum of squares ||w * (y - A(v))||_2^2 with respect to v."""
     with torch.enable_grad():
         v = v.detach().requires_grad_(True)
         residual = y - forward(v)

@@ -1,6 +1,6 @@
-"""Random test material: images, masks and blur kernels, as numpy float32, from a generator.
+"""Random test inputs: images, masks and blur kernels, as numpy float32.
 
-Nothing here need equal what the Go program draws; tests hand these arrays over as files.
+They differ from the draws of the Go program; tests pass these arrays as files.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ import math
 
 import numpy as np
 
-# Inputs are multiples of this: exact in float32, and small once git has packed them.
+# Inputs are multiples of GRAIN: exact in float32, and small when git packs them.
 GRAIN = 1 / 128
 
 
 def picture(rng: np.random.Generator, images: int, height: int, width: int) -> np.ndarray:
-    """Smooth waves plus texture plus an edge, (images, 3, height, width) within [-1, 1]."""
+    """Smooth waves, texture and an edge, (images, 3, height, width) in [-1, 1]."""
     row, col = np.mgrid[0:height, 0:width] / min(height, width)
     out = np.empty((images, 3, height, width))
     for plane in out.reshape(-1, height, width):
@@ -28,7 +28,7 @@ def picture(rng: np.random.Generator, images: int, height: int, width: int) -> n
 
 
 def grained(values: np.ndarray) -> np.ndarray:
-    """Rounds to multiples of GRAIN, float32."""
+    """Rounds to multiples of GRAIN; float32."""
     return (np.round(values / GRAIN) * GRAIN).astype(np.float32)
 
 
@@ -45,7 +45,7 @@ def path_kernel(rng: np.random.Generator, size: int) -> np.ndarray:
 
 
 def box_mask(rng: np.random.Generator, height: int, width: int) -> np.ndarray:
-    """A mask (1, height, width) with a hole of half the sides, 1/16 of a side off the border."""
+    """A mask (1, height, width) with a hole of half the sides, at least 1/16 of a side from the border."""
     mask = np.ones((1, height, width), np.float32)
     h, w = height // 2, width // 2
     top = rng.integers(height // 16, height - h - height // 16 + 1)

@@ -8,7 +8,7 @@
     gamma_t = gamma0 * sqrt(H W)/256 * (a if t > t_gamma else b)
     x_s     = signal_s x0 + direction eps_hat + sigma eps,  direction = sqrt(1 - abar_s - sigma_t^2)
 
-The noise eps is dropped when t <= t0; sigma_t^2 stays under the root all the same.
+The noise eps is omitted when t <= t0; sigma_t^2 stays under the root in either case.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ SIGMA_RULES = ("ddpm", "full")
 class Step:
     """The scalars of one step from t to the next s."""
 
-    t: int  # index into the training schedule, what the prior is asked at
+    t: int  # index into the training schedule, the time at which the prior is evaluated
     signal: float  # sqrt(abar_t)
     noise: float  # sqrt(1 - abar_t)
     signal_next: float  # sqrt(abar_s)
     direction: float  # sqrt(1 - abar_s - sigma_t^2), the weight of eps_hat
-    sigma: float  # the weight of fresh noise: sigma_t, or 0 when t <= t0
+    sigma: float  # the weight of new noise: sigma_t, or 0 when t <= t0
     gamma: float  # step size of the data term
 
 
@@ -75,7 +75,7 @@ def plan(
     height: int,
     width: int,
 ) -> list[Step]:
-    """All steps in the order in which they are taken."""
+    """All steps, in order of execution."""
     abar = alpha_bar()
     visited = respaced(steps)
     result = []
@@ -89,7 +89,7 @@ def plan(
                 signal=math.sqrt(abar_t),
                 noise=math.sqrt(1 - abar_t),
                 signal_next=math.sqrt(abar_s),
-                # Rounding may leave the difference a hair below 0 under the rule "full".
+                # With the rule "full", rounding can make the difference slightly negative.
                 direction=math.sqrt(max(0.0, 1 - abar_s - sigma_t**2)),
                 sigma=sigma_t if t > t0 else 0.0,
                 gamma=gamma(t, gamma0, t_gamma, a, b, height, width),

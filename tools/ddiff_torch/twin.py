@@ -1,12 +1,12 @@
-"""Runs solver jobs that another program wrote down: python3 -m ddiff_torch.twin JOBDIR
+"""Runs solver jobs that another program wrote: python3 -m ddiff_torch.twin JOBDIR
 
-JOBDIR/job.json describes one job,
+JOBDIR/job.json describes one job:
 
     {"task": "super_resolution", "params": {"factor": 4}, "method": "ddiff", "steps": 50,
      "gamma0": 18, "t_gamma": 90, "a": 3.3, "b": 0.1, "t0": 1, "sigma_rule": "full",
      "gradient": "norm", "prior": "prior.onnx", "threads": 2}
 
-or, so that torch starts once, several in folders that hold a job.json each:
+or several jobs in one process, each in a folder with its own job.json:
 
     {"jobs": ["a", "b"], "threads": 2}
 
@@ -17,8 +17,8 @@ Arrays beside job.json, float32 .npy:
     x_T    (N,3,H,W)         noise   (steps,N,3,H,W) in the order of the steps
     y      the measurement   mask    (N or 1,1,H,W), inpaint
                              kernel  (N or 1,1,K,K), motion_deblur and nonlinear_deblur
-Written there: x.npy, the answer, and curves.json, {"t": [...], "data_norm": [[per image]
-per step], "primal", "dual", "dx", "dz", "du"}.
+Results in the same folder: x.npy, the restored batch, and curves.json, {"t": [...],
+"data_norm": [[per image] per step], "primal", "dual", "dx", "dz", "du"}.
 
 Exit code 0, or 2 with one line on stderr.
 """
@@ -32,8 +32,8 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-# Read when torch loads: threads that wait sleep instead of spinning, which on a machine
-# busy with other tests is faster by an order of magnitude.
+# torch reads this when it loads: waiting threads sleep instead of spinning, which is ten
+# times faster on a machine that runs other tests.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 import numpy as np
@@ -49,13 +49,13 @@ JOB_FIELDS = ("task", "params", "prior", "threads", *CONFIG_FIELDS)
 
 
 class Priors:
-    """Opens each network once, however many jobs name it."""
+    """Opens each network once, even if several jobs use it."""
 
     def __init__(self) -> None:
         self._networks: dict[Path, NetworkPrior] = {}
 
     def open(self, spec: Any, folder: Path) -> Prior:
-        """The prior of a job: a path relative to the folder, or the Gaussian's parameters."""
+        """Opens the prior of a job: a path relative to the folder, or parameters of the Gaussian prior."""
         if isinstance(spec, dict):
             if set(spec) != {"gaussian"} or set(spec["gaussian"]) != {"mean", "var"}:
                 raise ValueError('prior: an object must be {"gaussian": {"mean": m, "var": s2}}')
@@ -67,10 +67,10 @@ class Priors:
 
 
 def run(job: dict[str, Any], folder: Path, priors: Priors) -> None:
-    """Runs one job on the arrays of its folder and writes its results there."""
+    """Runs one job on the arrays of its folder and writes the results to the folder."""
     unknown = sorted(set(job) - set(JOB_FIELDS))
     if unknown:
-        raise ValueError(f"{unknown[0]}: no such field; known are {', '.join(JOB_FIELDS)}")
+        raise ValueError(f"{unknown[0]}: no such field; the fields are {', '.join(JOB_FIELDS)}")
     missing = [name for name in ("task", "prior", *CONFIG_FIELDS) if name not in job]
     if missing:
         raise ValueError(f"{missing[0]}: field is missing")
@@ -91,7 +91,7 @@ def run(job: dict[str, Any], folder: Path, priors: Priors) -> None:
     prior = priors.open(job["prior"], folder)
     x = solve(config, prior, measured, _array(folder, "y"), x_T, noise, curves)
     if not torch.isfinite(x).all():
-        raise ValueError("the answer is not finite: the iteration diverged, lower gamma0")
+        raise ValueError("the result is not finite: the iteration diverged; lower gamma0")
     np.save(folder / "x.npy", x.contiguous().numpy())
     (folder / "curves.json").write_text(json.dumps(curves.lists(), allow_nan=False))
 
@@ -116,14 +116,14 @@ def _read_job(folder: Path) -> dict[str, Any]:
 
 
 def run_folder(folder: Path) -> None:
-    """Runs the job, or all jobs, of a folder. Errors name the folder of the job."""
+    """Runs the job or jobs of a folder. Errors name the folder of the job."""
     top = _read_job(folder)
     torch.set_num_threads(int(top.get("threads", 1)))
     jobs = [(folder, top)]
     if "jobs" in top:
         unknown = sorted(set(top) - {"jobs", "threads"})
         if unknown:
-            raise ValueError(f"{folder}: {unknown[0]}: no such field beside jobs; known are jobs, threads")
+            raise ValueError(f"{folder}: {unknown[0]}: no such field beside jobs; the fields are jobs, threads")
         jobs = [(folder / name, _read_job(folder / name)) for name in top["jobs"]]
     priors = Priors()
     for where, job in jobs:

@@ -1,19 +1,18 @@
 """Times a guided-diffusion network in PyTorch: python3 -m ddiff_torch.unet_bench --network DIR ...
 
-DIR is written by `ddiff doctor --gpu`: network.json (the architecture), weights.safetensors,
-x.npy and y.npy (an input, and ddiff's output for it on the CPU). So what is timed is the same
-network with the same weights, and max_abs says how far its output in float32 is from ddiff's.
+`ddiff doctor --gpu` writes DIR: network.json (the architecture), weights.safetensors, x.npy
+and y.npy (an input, and ddiff's output for it on the CPU). The timed network thus has the same
+weights, and max_abs is the largest difference between its float32 output and ddiff's.
 
-Prints one JSON object. A time is that of one call with a batch on the device, the mean over
-at least the given number of seconds, after calls that do not count. PyTorch is given its best:
-no autograd, inputs that stay on the device, the faster of two memory layouts, and a compiler
-that knows the shape.
+Prints one JSON object. A time is the mean duration of one call with a batch on the device, over
+at least the given number of seconds, after warm-up calls. The PyTorch side is optimised: no
+autograd, inputs on the device, the faster of two memory layouts, compilation for a fixed shape.
 
     fp32  products in full float32
     tf32  products with factors of 10 bits (CUDA only)
     fp16  mixed precision by autocast: norms and softmax in float32 (CUDA only)
 
-Exit code 77: this Python cannot do it; one line on standard error says why.
+Exit code 77: this Python lacks a package or a CUDA device; one line on standard error names it.
 """
 
 from __future__ import annotations
@@ -36,12 +35,12 @@ try:
     from ddiff_export.adm import Config, build
     from ddiff_export.checkpoint import fit, read
 except ImportError as err:
-    print(f"PyTorch or NumPy is not there: {err}", file=sys.stderr)
+    print(f"PyTorch or NumPy is missing: {err}", file=sys.stderr)
     sys.exit(ABSENT)
 
 
 def load(folder: Path) -> tuple[nn.Module, Tensor, Tensor, Tensor]:
-    """The network with its weights, an input, its time and ddiff's output."""
+    """Loads the network with its weights, the input, its time and ddiff's output."""
     d = json.loads((folder / "network.json").read_text())
     network = build(
         Config(
@@ -62,13 +61,13 @@ def load(folder: Path) -> tuple[nn.Module, Tensor, Tensor, Tensor]:
 
 
 def full_precision(on: bool) -> None:
-    """Whether products of float32 on CUDA are computed in float32."""
+    """Sets whether CUDA computes products of float32 in float32 instead of TF32."""
     torch.backends.cuda.matmul.allow_tf32 = not on
     torch.backends.cudnn.allow_tf32 = not on
 
 
 def milliseconds(call: Callable[[], object], device: torch.device, seconds: float) -> float:
-    """The mean time of a call."""
+    """Mean duration of a call."""
 
     def wait() -> None:
         if device.type == "cuda":
@@ -89,34 +88,34 @@ LAYOUTS = {"nchw": torch.contiguous_format, "nhwc": torch.channels_last}
 
 
 class Timer:
-    """Times a network on a device, and remembers what could not be timed."""
+    """Times a network on a device; skipped lists the settings that could not be timed."""
 
     def __init__(self, network: nn.Module, device: torch.device, shape: tuple[int, ...], when: Tensor, seconds: float) -> None:
         self.network, self.device, self.shape, self.when, self.seconds = network, device, shape, when, seconds
         self.skipped: list[str] = []
 
     def time(self, mode: str, precision: str, batch: int, layout: str) -> float | None:
-        """Milliseconds per call; None where it cannot be done."""
+        """Milliseconds per call; None after an error, which is added to skipped."""
         full_precision(precision == "fp32")
         form = LAYOUTS[layout]
         network = self.network.to(self.device, memory_format=form)
         if mode == "compiled":
             torch._dynamo.reset()
-            # For one shape, with CUDA graphs: the best that it does without minutes of search.
+            # One shape, with CUDA graphs: the fastest mode that does not search for minutes.
             network = torch.compile(network, mode="reduce-overhead", dynamic=False)
         x = torch.randn((batch, *self.shape), device=self.device).to(memory_format=form)
         t = self.when.to(self.device).expand(batch).contiguous()
         try:
             with torch.inference_mode(), torch.autocast("cuda", torch.float16, enabled=precision == "fp16"):
                 return milliseconds(lambda: network(x, t), self.device, self.seconds)
-        except Exception as err:  # out of memory, or a compiler that fails: the others go on
+        except Exception as err:  # out of memory, or a failed compilation: the other settings are still timed
             first = str(err).strip().partition("\n")[0]
             self.skipped.append(f"{mode} {precision} batch {batch} {layout}: {type(err).__name__}: {first}")
             return None
 
     def all(self, batches: list[int]) -> list[dict[str, object]]:
-        """One result for each mode, precision and batch size. Eager runs in both layouts;
-        what is compiled takes the one that was faster, because each compilation takes long."""
+        """One result for each mode, precision and batch size. Eager mode is timed in both layouts,
+        compiled mode in the faster one only, because each compilation takes long."""
         cuda = self.device.type == "cuda"
         compiles = cuda and hasattr(torch, "compile")
         if not cuda:
@@ -133,7 +132,7 @@ class Timer:
                 timed = {layout: self.time("eager", precision, batch, layout) for layout in LAYOUTS}
                 done = {layout: ms for layout, ms in timed.items() if ms is not None}
                 if not done:
-                    break  # a larger batch will not fit either
+                    break  # a larger batch would fail too
                 layout = min(done, key=done.__getitem__)
                 keep("eager", precision, batch, done[layout], layout)
                 if compiles and (ms := self.time("compiled", precision, batch, layout)) is not None:
@@ -143,10 +142,10 @@ class Timer:
 
 def main(args: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="unet_bench", description="Time a guided-diffusion network in PyTorch.")
-    parser.add_argument("--network", type=Path, required=True, help="folder that ddiff doctor --gpu wrote")
+    parser.add_argument("--network", type=Path, required=True, help="folder written by ddiff doctor --gpu")
     parser.add_argument("--device", default="cuda:0", help="cpu, or cuda:N")
     parser.add_argument("--batches", default="1,4,8,16", help="batch sizes")
-    parser.add_argument("--seconds", type=float, default=2, help="least duration of one timing")
+    parser.add_argument("--seconds", type=float, default=2, help="minimum duration of one timing")
     parser.add_argument("--threads", type=int, default=torch.get_num_threads(), help="CPU threads")
     o = parser.parse_args(args)
     device = torch.device(o.device)

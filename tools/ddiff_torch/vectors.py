@@ -1,21 +1,21 @@
 """Writes the operators' reference vectors: python3 -m ddiff_torch.vectors OUTDIR
 
 Each case is a folder OUTDIR/<task>_<height>x<width> with case.json, {"task", "params",
-"shapes"}, and float32 .npy files. shapes names every file. Computed in float64.
+"shapes"}, and float32 .npy files, computed in float64. shapes lists every file.
 
     v       a point, some values outside [-1, 1]
     Av      A(v)
     yn      a noisy measurement A(x) + 0.05 n
     grad    gradient at v of the per-image norm ||w (yn - A(v))||_2, w the mask or 1
-    mask, kernel   one per image, for the tasks that take one
+    mask, kernel   one per image, for tasks with a mask or kernel
 
-and at 32x32 also
+At 32x32 also:
 
     x, y    a picture in [-1, 1] and y = A(x) without noise
     w, ATw  a random point of the measurement space and A^T w, for the linear tasks
 
-Running it again gives the same bytes. Cases of one shape share x, v and w, so git keeps
-their files once.
+A second run writes the same bytes. Cases with equal shapes share x, v and w, which git
+therefore stores once.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ class Case:
     height: int
     width: int
     params: dict[str, float]
-    kernel: int = 0  # side of the blur kernel, for the tasks that take one
-    full: bool = False  # write x, y, w and ATw too
+    kernel: int = 0  # side of the blur kernel, for tasks with a kernel
+    full: bool = False  # also write x, y, w and ATw
 
     @property
     def name(self) -> str:
@@ -73,7 +73,7 @@ CASES = (
 
 
 def arrays(case: Case) -> dict[str, np.ndarray]:
-    """Everything that the case's folder holds, by file name."""
+    """All arrays of the case's folder, by file name."""
     rng = np.random.default_rng([case.images, case.height, case.width])
     x = picture(rng, case.images, case.height, case.width)
     v = grained(1.1 * x + 0.3 * rng.standard_normal(x.shape))
@@ -122,7 +122,7 @@ def main(args: list[str]) -> int:
     if len(args) != 1:
         print("usage: python3 -m ddiff_torch.vectors OUTDIR", file=sys.stderr)
         return 2
-    torch.set_num_threads(1)  # the order of sums, and so the last bit, depends on it
+    torch.set_num_threads(1)  # the order of sums, and thus the last bit, depends on the number of threads
     for case in CASES:
         write(case, Path(args[0]))
     return 0

@@ -1,8 +1,9 @@
 """The best linear estimate of noise and image for the spectrum of natural images, at any noise level.
 
-At high noise the score of a data set is nearly that of the normal distribution of the same mean and spectrum (B. Wang and J. Vastola,
-"The unreasonable effectiveness of Gaussian score approximation for diffusion models", arXiv:2412.09726). A network that
-predicts only what this estimate leaves cannot get mean and coarse colours wrong where x_t hardly holds them.
+At high noise the score of a data set is close to the score of the normal distribution with the same mean and spectrum (B. Wang and
+J. Vastola, "The unreasonable effectiveness of Gaussian score approximation for diffusion models", arXiv:2412.09726). A network that
+predicts only the residual of this estimate cannot get the mean and the coarse colours wrong at noise levels where x_t contains little
+of them.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ OPPONENT = ((1.0, 1.0, 1.0), (1.0, -1.0, 0.0), (1.0, 1.0, -2.0))
 
 
 class _RepeatEdges(torch.autograd.Function):
-    """Padding by the pixels at the edges; exported with constant pads, which torch's own is not."""
+    """Pads with the edge pixels and exports with constant pads. The export of F.pad alone has computed pads."""
 
     @staticmethod
     def forward(_: object, x: Tensor, rows: int, columns: int) -> Tensor:
@@ -36,21 +37,21 @@ class _RepeatEdges(torch.autograd.Function):
 
 
 class Wiener(nn.Module):
-    """Keeps of every band of x the share that is noise, or image.
+    """Splits x into bands and estimates the shares of noise and image in each band.
 
-    c_0 = T (x - sqrt(abar) mean) holds grey and two colour differences, and c_k+1 is c_k smoothed by the spline with gaps of 2^k pixels,
-    edges repeated. The bands are c_k - c_k+1 for k < SCALES, then c_SCALES less its mean over the image, then that mean.
-    With S the power of the clean image in a band over that of white noise of variance 1, a normal image has band
-    by band the conditional means
+    c_0 = T (x - sqrt(abar) mean) contains grey and two colour differences; c_k+1 is c_k smoothed by the spline with gaps of 2^k pixels
+    and repeated edges. The bands are c_k - c_k+1 for k < SCALES, then c_SCALES minus its mean over the image, then this mean.
+    Let S be the ratio of the power of the clean image to the power of white noise of variance 1 in a band. The conditional means of
+    a normal image in each band are
 
         eps = sqrt(1-abar) / (abar S + 1 - abar) band,    z = mean + sqrt(abar) S / (abar S + 1 - abar) band
 
-    and the inverse of T takes them back to colours. Of the mean, white noise has only 1/(H W) of its power: the last S is for one pixel.
-    `left` is about the root mean square of the error of eps, what the estimate leaves to a network, and `error` that of z.
+    and the inverse of T converts them to colours. The mean of white noise has only 1/(H W) of its power: the last S is for one pixel.
+    `left` approximates the root mean square error of eps, which a network has to predict, and `error` that of z.
     """
 
     def __init__(self, mean: float, grey: tuple[float, ...], chroma: tuple[float, ...], white: tuple[float, ...]) -> None:
-        """Of each band: S of grey and of the colour differences, and the power of white noise in images of 64x64."""
+        """grey and chroma are S of each band; white is the power of white noise in each band, for 64x64 images."""
         super().__init__()
         abar = torch.from_numpy(alpha_bar())
         self.register_buffer("signal", abar.sqrt().float())
@@ -80,7 +81,7 @@ class Wiener(nn.Module):
         return self.error * self.signal / self.noise
 
     def smooth(self, x: Tensor) -> list[Tensor]:
-        """[c_0, ..., c_SCALES, their mean] of an image less its mean; the last one is [batch, 3, 1, 1]."""
+        """[c_0, ..., c_SCALES, mean of c_SCALES] of an image minus its mean; the last entry is [batch, 3, 1, 1]."""
         c = F.conv2d(x, self.opponent)
         out = [c]
         for k in range(SCALES):
@@ -91,17 +92,17 @@ class Wiener(nn.Module):
         return [*out, c.mean((2, 3), keepdim=True)]
 
     def forward(self, x: Tensor, t: Tensor) -> tuple[Tensor, Tensor]:
-        """Estimates of eps and z, each of the shape of x, [batch, 3, height, width]; t is [batch]."""
+        """Estimates of eps and z, both with the shape of x, [batch, 3, height, width]; t is [batch]."""
         of_eps, of_z, smooth = self._shares(x, t)
         return self._mix(of_eps, smooth), self._mix(of_z, smooth) + self.mean
 
     def image(self, x: Tensor, t: Tensor) -> Tensor:
-        """The estimate of z alone."""
+        """Estimate of z only."""
         _, of_z, smooth = self._shares(x, t)
         return self._mix(of_z, smooth) + self.mean
 
     def _shares(self, x: Tensor, t: Tensor) -> tuple[Tensor, Tensor, list[Tensor]]:
-        """What eps and z take of each band, [batch, BANDS, 3], and the smoothed images between which the bands lie."""
+        """Weights of each band in eps and z, [batch, BANDS, 3], and the smoothed images whose differences are the bands."""
         signal, noise = self.signal[t][:, None, None], self.noise[t][:, None, None]
         pixels = (x[:, 0] * 0 + 1).sum((1, 2), keepdim=True)
         s = self.spectrum * (1 + self.last * (pixels - 1))
@@ -109,7 +110,7 @@ class Wiener(nn.Module):
         return noise / total, signal * s / total, self.smooth(x - signal[..., None] * self.mean)
 
     def _mix(self, share: Tensor, smooth: list[Tensor]) -> Tensor:
-        """The image of the sum of share_k band_k; share is [batch, BANDS, 3], a band the difference of two neighbours in smooth."""
+        """Converts sum_k share_k band_k to colours. share is [batch, BANDS, 3]; band_k is smooth_k - smooth_k+1."""
         share = (share * self.scale)[..., None, None]
         total = share[:, 0] * smooth[0]
         for k in range(1, BANDS):

@@ -1,1 +1,1 @@
-"""Training of the bundled prior: data, loop and export. Entry: tools/train_prior.py."""
+"""Training of the bundled prior: data, loop and export. tools/train_prior.py is the command."""

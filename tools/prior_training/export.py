@@ -1,4 +1,4 @@
-"""A trained network as an ONNX file with its model card, weights stored in half precision."""
+"""Exports a trained network as an ONNX file with its model card and weights in half precision."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def export(network: UNet, path: Path, entries: dict[str, str]) -> int:
 
 
 def separate(model: onnx.ModelProto) -> None:
-    """Gives each weight its own constant again: the exporter merges those that are equal."""
+    """Restores a separate constant for each weight: the exporter merges equal weights."""
     shared = {i.name: i for i in model.graph.initializer}
     nodes = []
     for node in model.graph.node:
@@ -85,7 +85,7 @@ def separate(model: onnx.ModelProto) -> None:
 
 
 def halve(model: onnx.ModelProto) -> None:
-    """Stores the matrices and kernels as fp16 under NAME_fp16, each behind a Cast to fp32 named as before."""
+    """Stores matrices and kernels as fp16 constants NAME_fp16; a Cast to fp32 produces NAME."""
     kept, casts = [], []
     for tensor in model.graph.initializer:
         if tensor.data_type == TensorProto.FLOAT and len(tensor.dims) in (2, 4):

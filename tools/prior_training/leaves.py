@@ -1,8 +1,8 @@
-"""Procedural images: leaves that occlude each other, with natural spectra, colours and texture.
+"""Procedural images: occluding leaves with natural spectra, colours and textures.
 
-Shapes with radii of density r^-3 (scale invariant, as in photographs) cover each other; each
-has its own colour or gradient and its own 1/f^b texture. Lines, strokes and lettering go on top. All is
-drawn at twice the size and averaged down, so that edges are antialiased.
+Shapes with radii of density r^-3 (scale invariant, as in photographs) occlude each other; each
+has its own colour or gradient and a 1/f^b texture. Lines, strokes and lettering are drawn on top.
+Images are drawn at twice the size and reduced, which antialiases edges.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from __future__ import annotations
 import numpy as np
 from PIL import Image, ImageDraw, ImageFilter, ImageFont
 
-# From luminance and two opponent axes to RGB, rows orthogonal.
+# Converts luminance and two opponent axes to RGB; the rows are orthogonal.
 OPPONENT = np.array([[1, 1, 1], [1, 0, -1], [0.5, -1, 0.5]], dtype=np.float32)
 
 
 def noise_field(rng: np.random.Generator, size: int, slope: float, stretch: float = 1.0) -> np.ndarray:
-    """Noise [size, size] of zero mean and unit deviation with amplitude spectrum f^-slope.
+    """Noise [size, size] with zero mean, unit deviation and amplitude spectrum f^-slope.
 
-    A stretch other than 1 makes it directional.
+    A stretch other than 1 makes the noise directional.
     """
     fy = np.fft.fftfreq(size)[:, None].astype(np.float32) * stretch
     fx = np.fft.rfftfreq(size)[None].astype(np.float32)
@@ -29,7 +29,7 @@ def noise_field(rng: np.random.Generator, size: int, slope: float, stretch: floa
 
 
 class _Palette:
-    """Colours of one scene: luminances spread widely, chroma small and around a common cast."""
+    """Colours of one scene: widely spread luminances, small chroma around a common cast."""
 
     def __init__(self, rng: np.random.Generator) -> None:
         self.rng = rng
@@ -55,7 +55,7 @@ def _textures(rng: np.random.Generator, size: int) -> list[np.ndarray]:
 
 
 def _mask(rng: np.random.Generator, yy: np.ndarray, xx: np.ndarray, radius: float) -> np.ndarray:
-    """Coverage in 0..1 of a random shape about the origin, at most `radius` in extent."""
+    """Coverage in 0..1 of a random shape around the origin, with an extent of at most `radius`."""
     kind = rng.random()
     angle, aspect = rng.uniform(0, np.pi), rng.uniform(0.25, 1)
     u = xx * np.cos(angle) + yy * np.sin(angle)
@@ -132,12 +132,12 @@ def dead_leaves(rng: np.random.Generator, size: int = 256) -> np.ndarray:
     canvas += textures[0][..., None] * rng.gamma(1.5, 0.03)
 
     smallest, largest = np.exp(rng.uniform(np.log(4), np.log(60))), 0.5 * big
-    # Density r^-3: the area per octave is constant; cover the canvas about twice per e-fold.
+    # Density r^-3: the area per octave is constant; the shapes cover the canvas about twice per e-fold.
     low, high = smallest**-2, largest**-2
     mean_area = np.pi * 0.35 * 2 * np.log(largest / smallest) / (low - high)
     count = min(int(big * big / mean_area * np.log(largest / smallest) * rng.uniform(0.4, 1.2)), 6000)
     radii = (high + (low - high) * rng.random(count)) ** -0.5
-    if rng.random() < 0.6:  # large ones below, so that small detail survives
+    if rng.random() < 0.6:  # large shapes first, so that small details stay visible
         radii = radii[np.argsort(-radii * np.exp(rng.normal(0, 0.7, count)))]
     for radius in radii:
         _paint(rng, canvas, textures, palette, float(radius))

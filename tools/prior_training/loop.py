@@ -24,7 +24,7 @@ from .pool import Pool
 from .spectrum import Spectrum
 
 
-# spectrum.measure of the pool of tools/train_prior.py.
+# The result of spectrum.measure for the pool of tools/train_prior.py.
 SPECTRUM = Spectrum(
     mean=-0.09,
     grey=(0.0272, 0.328, 1.93, 8.76, 30.9, 159.0, 0.348),
@@ -35,7 +35,7 @@ SPECTRUM = Spectrum(
 
 @dataclass(frozen=True)
 class Config:
-    """What a training run is; kept in its checkpoints."""
+    """Configuration of a training run, stored in its checkpoints."""
 
     widths: tuple[int, ...] = (48, 64, 128)
     depth: int = 2
@@ -45,12 +45,12 @@ class Config:
     seed: int = 1
     batch: int = 8  # of each process
     side: int = 64
-    late_batch: int = 2  # crops from late_from on: statistics of norms nearer to those of whole images
+    late_batch: int = 2  # from late_from on: larger crops, with norm statistics closer to whole images
     late_side: int = 128
     late_from: float = 0.65
     rate: float = 2e-3
     warmup: int = 200
-    decay_from: float = 0.5  # progress at which the learning rate begins to fall to zero
+    decay_from: float = 0.5  # progress from which the learning rate falls to zero
     decay: float = 0.01
     share_every: int = 8  # iterations between averages of the processes' weights
     clip: float = 1.0
@@ -66,14 +66,14 @@ class Config:
 
 
 class _Norm(nn.GroupNorm):
-    """Group norm in fp32 on whatever precision comes in."""
+    """Group norm computed in fp32 for any input precision."""
 
     def forward(self, x: Tensor) -> Tensor:
         return F.group_norm(x.float(), self.num_groups, self.weight, self.bias, self.eps).to(x.dtype)
 
 
 class Trainer:
-    """Owns network, optimisers and the count of iterations and seconds."""
+    """Owns the network, the optimisers and the counters of iterations and seconds."""
 
     def __init__(self, config: Config, pool: Pool, rank: int = 0, processes: int = 1) -> None:
         self.config, self.pool = config, pool
@@ -81,7 +81,7 @@ class Trainer:
         torch.manual_seed(config.seed)
         self.net = config.network().to(memory_format=torch.channels_last)
         blocks = [m for m in self.net.modules() if hasattr(m, "c2")]
-        for layer in [self.net.out, *(b.c2 for b in blocks)]:  # every block starts as the identity
+        for layer in [self.net.out, *(b.c2 for b in blocks)]:  # every block is initially the identity
             nn.init.zeros_(layer.weight)
             nn.init.zeros_(layer.bias)
         for m in self.net.modules():
@@ -98,7 +98,7 @@ class Trainer:
         self.levels = np.sqrt((1 - self.alpha_bar) / self.alpha_bar)
 
     def times(self, rng: np.random.Generator, count: int) -> np.ndarray:
-        """Indices t of a batch: uniform or by log s, each stratified over the batch."""
+        """Time indices of a batch: uniform in t or in log s, both stratified over the batch."""
         low = rng.permutation(count) < round(count * self.config.low_share)
         u = (rng.permutation(count) + rng.random(count)) / count
         a, b = np.log(self.config.low)
@@ -106,9 +106,9 @@ class Trainer:
         return np.where(low, by_level, np.floor(u * 1000).astype(np.int64).clip(0, 999))
 
     def step(self, progress: float) -> tuple[float, float, float]:
-        """One iteration at progress 0..1 of the schedule: loss, loss below t = 200, learning rate.
+        """Runs one iteration at progress 0..1 of the schedule; returns loss, loss below t = 200, learning rate.
 
-        All draws come from (seed, iteration, rank), so that a resumed run repeats an undisturbed one.
+        All draws depend on (seed, iteration, rank) only, so that a resumed run equals an undisturbed run.
         """
         c = self.config
         rng = np.random.default_rng([c.seed, 2, self.iteration, self.rank])
@@ -144,9 +144,9 @@ class Trainer:
 
     @torch.no_grad()
     def _share_weights(self) -> None:
-        """Averages the weights over the processes, each of which trains by itself in between.
+        """Averages the weights over the processes, which train independently in between.
 
-        Gradients shared at every iteration would make all wait for the slowest, all the time.
+        Sharing gradients at every iteration would make all processes wait for the slowest.
         """
         if self.processes == 1:
             return
@@ -158,7 +158,7 @@ class Trainer:
             start += p.numel()
 
     def agree(self, progress: float) -> float:
-        """The progress of the first process where weights were just shared, so that all end together."""
+        """Returns the progress of the first process after weights were shared, so that all processes stop together."""
         if self.processes == 1 or self.iteration % self.config.share_every:
             return progress
         value = torch.tensor([progress], dtype=torch.float64)
@@ -166,7 +166,7 @@ class Trainer:
         return float(value)
 
     def save(self, path: Path) -> None:
-        """Writes the checkpoint beside the old one and moves it there."""
+        """Writes the checkpoint atomically."""
         torch.save(
             {
                 "config": asdict(self.config), "iteration": self.iteration, "elapsed": self.elapsed,
@@ -178,24 +178,24 @@ class Trainer:
         os.replace(f"{path}.tmp", path)
 
     def restore(self, path: Path) -> None:
-        """Continues from a checkpoint; raises ValueError when it is of another configuration."""
+        """Loads a checkpoint; raises ValueError if it has another configuration."""
         state = torch.load(path, map_location="cpu")
         if state["config"] != asdict(self.config):
-            raise ValueError(f"train: {path} was made with another configuration; use another --out")
+            raise ValueError(f"train: {path} was written with another configuration; use another --out")
         self.net.load_state_dict(state["net"])
         for optimiser, kept in zip(self.optimisers, state["optimisers"]):
             optimiser.load_state_dict(kept)
         self.iteration, self.elapsed = state["iteration"], state["elapsed"]
 
     def trained(self) -> UNet:
-        """The weights as they are now, as an fp32 network for inference."""
+        """The current weights as an fp32 network for inference."""
         net = self.config.network()
         net.load_state_dict(self.net.state_dict())
         return net.eval().requires_grad_(False)
 
 
 class Curve:
-    """The loss curve: one row of means per `every` iterations."""
+    """Writes the loss curve: one row of means for every `every` iterations."""
 
     HEADER = ("iteration", "seconds", "rate", "loss", "loss_below_200")
 
@@ -226,11 +226,11 @@ def train(
     every: float = 300,
     clock: Callable[[], float] = time.monotonic,
 ) -> None:
-    """Trains until `seconds` have been spent on it, or to `iterations` when that is above 0.
+    """Trains for `seconds` in total, or up to `iterations` if positive.
 
-    The learning rate is constant and then falls to zero, by the share of either that is done, so that
-    the end is always annealed: the last weights are the result. A checkpoint is written to
-    out/checkpoint.pt every `every` seconds and at the end.
+    The learning rate depends on the completed share of the limit: constant, then falling to zero.
+    The end is thus always annealed, and the last weights are the result. The function writes a
+    checkpoint to out/checkpoint.pt every `every` seconds and at the end.
     """
     out.mkdir(parents=True, exist_ok=True)
     checkpoint = out / "checkpoint.pt"

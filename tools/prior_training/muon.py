@@ -1,8 +1,8 @@
-"""Muon: momentum whose update of a matrix is made orthogonal, for the kernels of convolutions.
+"""Muon: momentum with orthogonalised matrix updates, for the kernels of convolutions.
 
-K. Jordan et al., "Muon: An optimizer for hidden layers in neural networks" (2024). A kernel [out, in, h, w] is taken as the matrix
-[out, in h w]. The update's size follows J. Liu et al., "Muon is scalable for LLM training" (arXiv:2502.16982): 0.2 root mean square
-for each element, about that of Adam, so that one learning rate serves both.
+K. Jordan et al., "Muon: An optimizer for hidden layers in neural networks" (2024). A kernel [out, in, h, w] is treated as the matrix
+[out, in h w]. The update's size follows J. Liu et al., "Muon is scalable for LLM training" (arXiv:2502.16982): a root mean square of
+0.2 per element, similar to Adam, so that both use one learning rate.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor
 
-# The quintic of Jordan et al.: its iterates take singular values in (0, 1] to about 1.
+# The quintic of Jordan et al.: its iterates map singular values in (0, 1] to about 1.
 QUINTIC = (3.4445, -4.7750, 2.0315)
 ROUNDS = 5
 
 
 def orthogonal(matrix: Tensor) -> Tensor:
-    """The nearest semi-orthogonal matrix, roughly: singular values of the result lie in 0.6..1.3.
+    """Approximates the nearest semi-orthogonal matrix: the singular values of the result are in 0.6..1.3.
 
-    Newton-Schulz iterations in bfloat16; `matrix` is [rows, columns], float32, and so is the result.
+    Uses Newton-Schulz iterations in bfloat16; `matrix` and the result are float32 [rows, columns].
     """
     a, b, c = QUINTIC
     tall = matrix.shape[0] > matrix.shape[1]
@@ -33,7 +33,7 @@ def orthogonal(matrix: Tensor) -> Tensor:
 
 
 class Muon(torch.optim.Optimizer):
-    """Nesterov momentum, made orthogonal, with decoupled weight decay; parameters have two dimensions or more."""
+    """Orthogonalised Nesterov momentum with decoupled weight decay; parameters have two or more dimensions."""
 
     def __init__(self, parameters: Iterable[Tensor], lr: float, momentum: float = 0.95, decay: float = 0.0) -> None:
         super().__init__(parameters, {"lr": lr, "momentum": momentum, "decay": decay})

@@ -1,8 +1,8 @@
-"""Photographs whose licence allows shipping the weights, taken from package archives.
+"""Photographs from package archives whose licences permit publication of the trained weights.
 
-No test photograph of the project and no research data set is among them. Each entry names the
-package that carries the file, the licence that the package states for it, and the author. Only
-the public domain, CC0 and CC-BY are taken.
+They include no test photograph of the project and no research data set. Each entry names the
+package, the licence that the package states for the file, and the author. Only photographs in
+the public domain or under CC0 or CC-BY are used.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from PIL import Image
 DEBIAN = ("lomiri-wallpapers-16.04", "palapeli-data", "python3-scipy", "gcompris-qt-data")
 WHEEL = "scikit-learn==1.2.2"
 
-# The short sides, in pixels, at which a photograph is used.
+# The short sides of the scaled versions of a photograph, in pixels.
 SHORT_SIDES = (320, 480, 720, 1080)
 
 
 @dataclass(frozen=True)
 class Photograph:
-    """One photograph: where it is, and by whose leave."""
+    """One photograph with its source, licence and author."""
 
     package: str
-    path: str  # in the package; behind ":" the name in a Qt resource archive
+    path: str  # in the package; the part after ":" is the name in a Qt resource archive
     licence: str
     author: str
 
@@ -88,7 +88,7 @@ PHOTOGRAPHS: tuple[Photograph, ...] = (
 
 
 def fetch(folder: Path) -> None:
-    """Downloads and unpacks the packages below folder with apt-get, dpkg-deb and pip."""
+    """Downloads and unpacks the packages into folder with apt-get, dpkg-deb and pip."""
     folder.mkdir(parents=True, exist_ok=True)
     for package in DEBIAN:
         if (folder / package).is_dir():
@@ -106,11 +106,11 @@ def fetch(folder: Path) -> None:
 
 
 def read(photograph: Photograph, folder: Path) -> Image.Image:
-    """Decodes one photograph; raises ValueError naming the file that is not there."""
+    """Decodes one photograph; raises ValueError that names a missing file."""
     path, _, member = photograph.path.partition(":")
     file = folder / photograph.package / path
     if not file.is_file():
-        raise ValueError(f"photographs: {file} is not there; fetch the packages with --fetch")
+        raise ValueError(f"photographs: {file} is missing; fetch the packages again: remove {folder / photograph.package}")
     data = file.read_bytes()
     if member:
         data = _resource(data, member)
@@ -121,7 +121,7 @@ def read(photograph: Photograph, folder: Path) -> Image.Image:
 
 
 def _resource(data: bytes, wanted: str) -> bytes:
-    """One file of a Qt resource archive (.rcc, format 2 and 3), by its last name."""
+    """Reads the file named wanted from a Qt resource archive (.rcc, format 2 or 3)."""
     version, tree, contents, names = struct.unpack(">4I", data[4:20])
     if data[:4] != b"qres" or version < 2:
         raise ValueError("photographs: not a Qt resource archive of format 2 or 3")
@@ -129,7 +129,7 @@ def _resource(data: bytes, wanted: str) -> bytes:
     while queue:
         entry = tree + 22 * queue.pop()
         name_at, flags, a, b = struct.unpack(">IHII", data[entry : entry + 14])
-        if flags & 2:  # a folder: a entries from number b
+        if flags & 2:  # a folder with `a` entries, starting at number b
             queue.extend(range(b, b + a))
             continue
         length = struct.unpack(">H", data[names + name_at : names + name_at + 2])[0]
@@ -144,8 +144,8 @@ def _resource(data: bytes, wanted: str) -> bytes:
 def versions(image: Image.Image) -> list[np.ndarray]:
     """The image at several scales, uint8 [height, width, 3], never enlarged.
 
-    Large camera files are soft at full size and carry traces of compression: they are used at
-    half their size at most, smaller files at four fifths.
+    Large camera files are soft at full size and contain compression artefacts: they are reduced
+    to half their size or less, smaller files to four fifths or less.
     """
     short = min(image.size)
     limit = short * (0.5 if short > 1400 else 0.8)

@@ -1,4 +1,4 @@
-"""The pool of training pictures and the crops drawn from it."""
+"""The pool of training pictures, and random crops of them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from .leaves import dead_leaves
 class Pool:
     """Pictures by source. A crop comes from a photograph with probability `photo_share`.
 
-    Photographs are equally likely; among the versions of one, the larger by the root of their area.
+    Photographs have equal probabilities; the probability of a version of a photograph is
+    proportional to the root of its area.
     """
 
     def __init__(self, photos: list[list[np.ndarray]], leaves: np.ndarray, photo_share: float) -> None:
@@ -26,7 +27,7 @@ class Pool:
             self.weights.append(areas / areas.sum())
 
     def batch(self, rng: np.random.Generator, count: int, side: int) -> np.ndarray:
-        """Crops, float32 [count, 3, side, side] in -1..1, flipped, turned and recoloured at random."""
+        """Random crops, float32 [count, 3, side, side] in -1..1, randomly flipped, rotated and recoloured."""
         return np.stack([self._crop(rng, side) for _ in range(count)])
 
     def _crop(self, rng: np.random.Generator, side: int) -> np.ndarray:
@@ -45,7 +46,7 @@ class Pool:
 
 
 def recolour(rng: np.random.Generator, crop: np.ndarray) -> np.ndarray:
-    """Random saturation, gamma, brightness and white balance of a crop in 0..1; stays in 0..1."""
+    """Changes saturation, gamma, brightness and white balance at random; input and result are in 0..1."""
     grey = crop.mean(axis=2, keepdims=True)
     out = grey + (crop - grey) * rng.uniform(0.3, 1.3)
     gain = np.exp(rng.normal(0, 0.15) + rng.normal(0, 0.06, 3)).astype(np.float32)
@@ -61,15 +62,15 @@ def _leaf(job: tuple[int, int, int]) -> np.ndarray:
 
 
 def build(folder: Path | None, leaves: int, seed: int, photo_share: float, cache: Path | None = None) -> Pool:
-    """Reads the photographs below folder (None: none) and draws the procedural pictures.
+    """Reads the photographs in folder (None: no photographs) and draws the procedural pictures.
 
-    With a cache file, the procedural pictures are kept there for the next start.
+    A cache file stores the procedural pictures for the next start.
     """
     photos = [photographs.versions(photographs.read(p, folder)) for p in photographs.PHOTOGRAPHS] if folder else []
     if cache and cache.is_file():
         drawn = np.load(cache)
         if len(drawn) != leaves:
-            raise ValueError(f"pool: {cache} holds {len(drawn)} pictures, {leaves} asked for; remove it")
+            raise ValueError(f"pool: {cache} holds {len(drawn)} pictures, not {leaves}; remove it")
     else:
         with multiprocessing.Pool() as workers:
             drawn = np.stack(workers.map(_leaf, [(seed, i, 256) for i in range(leaves)], chunksize=4))

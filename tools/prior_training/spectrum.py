@@ -1,4 +1,4 @@
-"""Mean and spectrum of the training crops: what the linear part of the network is made of."""
+"""Measures mean and spectrum of the training crops, the constants of the network's linear part."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .pool import Pool
 
 @dataclass(frozen=True)
 class Spectrum:
-    """The arguments of Wiener, each for the bands from fine to coarse, and the mean."""
+    """The arguments of Wiener: the mean, and values for the bands from fine to coarse."""
 
     mean: float
     grey: tuple[float, ...]
@@ -27,7 +27,7 @@ class Spectrum:
 
 
 def measure(pool: Pool, crops: int = 1500, side: int = 128) -> Spectrum:
-    """Measures them on crops of the pool, drawn with a seed of their own, and keeps three digits."""
+    """Measures the spectrum on crops of the pool with a fixed seed; rounds to three digits."""
     rng = np.random.default_rng([1, 3])
     bands = Wiener(0.0, *[(1.0,) * BANDS] * 3)
     x = torch.from_numpy(pool.batch(rng, crops, side))
@@ -42,7 +42,7 @@ def measure(pool: Pool, crops: int = 1500, side: int = 128) -> Spectrum:
 
 
 def _powers(bands: Wiener, x: Tensor) -> tuple[Tensor, Tensor]:
-    """Mean squares of each band's grey and colour differences, as if these were of unit length."""
+    """Mean squares of grey and colour differences in each band, with the opponent axes at unit length."""
     smooth = bands.smooth(x)
     split = [a - b for a, b in zip(smooth, smooth[1:])] + [smooth[-1]]
     power = torch.stack([(b.square() * bands.scale[:, None, None]).mean((0, 2, 3)) for b in split])

@@ -13,13 +13,13 @@ REPO = Path(__file__).resolve().parents[2]
 
 @pytest.fixture(scope="session", autouse=True)
 def one_thread() -> None:
-    """Threads that wait for each other stand still on a busy machine."""
+    """Uses one thread: several threads wait for each other on a busy machine."""
     torch.set_num_threads(1)
 
 
 @pytest.fixture(scope="session")
 def prior_path() -> Path:
-    """The score model named by DDIFF_PRIOR, or the one that the repository bundles."""
+    """The score model named by DDIFF_PRIOR, or the bundled model."""
     path = Path(os.environ.get("DDIFF_PRIOR", REPO / "restore/prior/bundled/prior.onnx"))
     if not path.exists():
         pytest.skip(f"no score model at {path}: set DDIFF_PRIOR to an ONNX file")

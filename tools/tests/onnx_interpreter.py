@@ -1,7 +1,7 @@
-"""A small ONNX interpreter in torch: enough operators to run an exported score model.
+"""A small ONNX interpreter in torch with the operators of an exported score model.
 
-It executes the file's graph node by node and knows nothing of the architecture, so it is
-the independent side of the test of ddiff_torch.onnx_prior.
+It executes the file's graph node by node, independently of the architecture; the tests compare
+ddiff_torch.onnx_prior with it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The benchmark: its faster operators equal the plain ones, its output can be read."""
+"""The benchmark: its faster operators equal the plain operators, and its output is JSON."""
 
 from __future__ import annotations
 
@@ -38,6 +38,6 @@ def test_prints_json(task: str, prior_path: Path, capsys: pytest.CaptureFixture)
     assert (result["task"], result["size"], result["batch"], result["steps"]) == (task, 32, 1, 2)
 
 
-def test_says_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+def test_missing_file_is_named(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     assert bench.main(["--prior", str(tmp_path / "absent.onnx")]) == 2
     assert "absent.onnx" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""The architectures have the names and shapes of the published ones."""
+"""The architectures have the parameter names and shapes of the published networks."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ def made(build: Callable[[], nn.Module]) -> nn.Module:
 
 
 def digest(module: nn.Module) -> str:
-    """Of the names with their shapes."""
+    """Digest of the names with their shapes."""
     lines = sorted(f"{name} {list(value.shape)}" for name, value in module.state_dict().items())
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
-# Number of weights, and digest of the names with their shapes, of the modules that the
-# publications' own code makes.
+# Number of weights, and digest of the names with their shapes, of the modules of the
+# publications' code.
 PUBLISHED: dict[str, tuple[Callable[[], nn.Module], int, str]] = {
     **{
         f"adm {name}": (lambda c=adm.CONFIGS[name]: adm.UNet(c), count, names)

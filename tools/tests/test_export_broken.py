@@ -1,4 +1,4 @@
-"""Broken inputs: exit code 2 and one line that says what is wrong."""
+"""Broken inputs: exit code 2 and one line that names the cause."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def weights(path: Path, change: dict | None = None, drop: str = "") -> Path:
 
 
 def refused(capsys: pytest.CaptureFixture, path: Path, *parts: str, fields: list[str] = FIELDS, command: str = "drunet", config: str = "drunet_color") -> None:
-    """Exports the file and expects to be told why not; nothing is written."""
+    """Exports the file and expects an error with these parts and no output file."""
     out = path.with_name("out.onnx")
     assert cli.main([command, "--config", config, "--weights", str(path), "--out", str(out), *fields]) == 2
     line = capsys.readouterr().err
@@ -44,13 +44,13 @@ def refused(capsys: pytest.CaptureFixture, path: Path, *parts: str, fields: list
 
 
 def test_missing_file(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    refused(capsys, tmp_path / "no.pth", "no.pth: there is no such file")
+    refused(capsys, tmp_path / "no.pth", "no.pth: no such file")
 
 
 def test_another_architecture(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     path = weights(tmp_path / "w.pth")
     refused(capsys, path, "w.pth", "another architecture", "362 missing (first: time_embed.0.weight)", "unexpected (first: m_head.weight)", "--config", fields=[], command="guided-diffusion", config="ffhq_10m")
-    refused(capsys, path, "another architecture", "no name begins with model.diffusion_model.", fields=[], command="ldm", config="ffhq256")
+    refused(capsys, path, "another architecture", "no name starts with model.diffusion_model.", fields=[], command="ldm", config="ffhq256")
     refused(capsys, path, "shapes differ", "(first: m_head.weight is [8, 4, 3, 3], expected [64, 4, 3, 3])", fields=["--field", "blocks=1"])
     refused(capsys, weights(tmp_path / "less.pth", drop="m_tail.weight"), "of 22 names, 1 missing (first: m_tail.weight)")
     refused(capsys, weights(tmp_path / "more.pth", {"extra": torch.ones(1)}), "1 unexpected (first: extra)")
@@ -64,7 +64,7 @@ def test_truncated(tmp_path: Path, capsys: pytest.CaptureFixture, older: bool, p
         torch.save(torch.load(path), path, _use_new_zipfile_serialization=False)
     whole = path.read_bytes()
     path.write_bytes(whole[: int(part * len(whole))])
-    refused(capsys, path, "w.pth: cut short", "fetch it again")
+    refused(capsys, path, "w.pth: truncated", "download the file again")
 
 
 @pytest.mark.parametrize("text", [b"", b"<html>not found</html>", b"version https://git-lfs.github.com/spec/v1\n"])
@@ -80,7 +80,7 @@ def test_not_finite(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
 
 
 class Trap:
-    """What a hostile checkpoint holds: a call that is made while the file is read."""
+    """The content of a hostile checkpoint: a function call during reading."""
 
     def __init__(self, mark: Path) -> None:
         self.mark = mark
@@ -94,7 +94,7 @@ def test_code_is_not_run(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     for name, value in (("a", {"state_dict": {"x": Trap(mark)}}), ("b", {"state_dict": {}, "callbacks": Trap(mark)}), ("c", Trap(mark))):
         path = tmp_path / f"{name}.pth"
         torch.save(value, path)
-        refused(capsys, path, "refused: it asks for posix.mkdir")
+        refused(capsys, path, "refused: the file names posix.mkdir")
         path.write_bytes(pickle.dumps(value))
         assert cli.main(["drunet", "--config", "drunet_color", "--weights", str(path), "--out", str(tmp_path / "o")]) == 2
         capsys.readouterr()
@@ -102,7 +102,7 @@ def test_code_is_not_run(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
 
 
 def test_training_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Callbacks of a framework that need not be installed are passed over."""
+    """Callbacks of a framework are ignored; the framework need not be installed."""
     packages = {name: types.ModuleType(name) for name in ("pytorch_lightning", "pytorch_lightning.callbacks")}
     callback = type("ModelCheckpoint", (), {"__module__": "pytorch_lightning.callbacks"})
     packages["pytorch_lightning.callbacks"].ModelCheckpoint = callback
@@ -140,10 +140,10 @@ def test_safetensors(tmp_path: Path) -> None:
     whole = path.read_bytes()
     for cut in (4, 20, len(whole) - 3):
         path.write_bytes(whole[:cut])
-        with pytest.raises(ExportError, match="cut short"):
+        with pytest.raises(ExportError, match="truncated"):
             checkpoint.read(path)
     path.write_bytes(struct.pack("<Q", 4) + b"none")
-    with pytest.raises(ExportError, match="its header is no JSON"):
+    with pytest.raises(ExportError, match="its header is not JSON"):
         checkpoint.read(path)
 
 
@@ -153,7 +153,7 @@ def test_safetensors(tmp_path: Path) -> None:
         ({"ddiff.channels": "4"}, "the card says 4 channels, the graph's x has 3"),
         ({"ddiff.learned_variance": "true"}, "the card says 6 channels, the graph's eps has 3"),
         ({"ddiff.prediction": "noise"}, "prediction is 'noise'"),
-        ({"ddiff.schedule": "linear"}, "schedule 'linear' is none"),
+        ({"ddiff.schedule": "linear"}, "does not support the card's schedule 'linear'"),
         ({"ddiff.license": " "}, "the card lacks license"),
     ],
 )
@@ -187,11 +187,11 @@ def test_external_data(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     data.unlink()
     assert "p.onnx.data is missing" in half()
     out.write_bytes(out.read_bytes()[:300])
-    assert "p.onnx: not an ONNX file, or cut short" in half()
+    assert "p.onnx: not an ONNX file, or truncated" in half()
 
 
 def test_diffusers_directories(tmp_path: Path) -> None:
-    with pytest.raises(ExportError, match="config.json: there is no such file"):
+    with pytest.raises(ExportError, match="config.json: no such file"):
         diffusers_unet.open_directory(tmp_path)
     (tmp_path / "config.json").write_text(json.dumps({"_class_name": "UNet2DConditionModel"}))
     with pytest.raises(ExportError, match="_class_name is UNet2DConditionModel"):
@@ -200,7 +200,7 @@ def test_diffusers_directories(tmp_path: Path) -> None:
     with pytest.raises(ExportError, match="time_embedding_type is 'fourier'"):
         diffusers_unet.open_directory(tmp_path)
     (tmp_path / "config.json").write_text("{}")
-    with pytest.raises(ExportError, match="it holds no weights"):
+    with pytest.raises(ExportError, match="the directory holds no weights"):
         diffusers_unet.open_directory(tmp_path)
 
 
@@ -215,8 +215,8 @@ def test_lpips_of_another_network(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--config", "ffhq", "--weights", "w"], "--config: there is no 'ffhq'; known are ffhq_10m"),
-        (["--config", "ffhq_10m", "--weights", "w", "--field", "wide=2"], "no such field; known are image_size, width"),
+        (["--config", "ffhq", "--weights", "w"], "--config: unknown configuration 'ffhq'; choose one of ffhq_10m"),
+        (["--config", "ffhq_10m", "--weights", "w", "--field", "wide=2"], "no such field; the fields are image_size, width"),
         (["--config", "ffhq_10m", "--weights", "w", "--field", "width=wide"], "the value must be like 128"),
         (["--config", "ffhq_10m", "--weights", "w", "--class", "dog"], "--class: 'dog' is neither a number nor none"),
     ],
@@ -227,7 +227,7 @@ def test_wrong_arguments(capsys: pytest.CaptureFixture, arguments: list[str], me
 
 
 def test_published_files_are_found_by_name(tmp_path: Path) -> None:
-    with pytest.raises(ExportError, match="it holds no file under a published name"):
+    with pytest.raises(ExportError, match="the folder holds no file with a published name"):
         published.cases(tmp_path)
     for name in ("ffhq_10m.pt", "imagenet256.pt", "ldm_ffhq256.ckpt", "GOPRO_wVAE.pth", "alex.pth", "alexnet-owt-7be5be79.pth", "vgg.pth", "other.pt"):
         (tmp_path / name).touch()

@@ -1,4 +1,4 @@
-"""The passes over graphs and the formulas of the priors."""
+"""Passes over graphs, and formulas of the priors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ddiff_torch.schedule import alpha_bar
 
 
 class Timed(nn.Module):
-    """A residual block with its time."""
+    """A residual block with a time input."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -40,8 +40,8 @@ def timed() -> onnx.ModelProto:
 
 
 def test_group_norm_is_exported_as_it_is_read(timed: onnx.ModelProto) -> None:
-    """A reshape to groups, InstanceNormalization, a reshape back, then scale and shift with
-    constants: what the Go side looks for."""
+    """The Go side expects a reshape to groups, InstanceNormalization, a reshape back, then scale
+    and shift with constants."""
     makers = {name: n for n in timed.graph.node for name in n.output}
     constants = {t.name for t in timed.graph.initializer} | {n.output[0] for n in timed.graph.node if n.op_type == "Constant"}
 
@@ -77,7 +77,7 @@ def test_half_keeps_norms_and_time_in_float(timed: onnx.ModelProto) -> None:
     assert not any(t.name.endswith(".half") and t.data_type != low for t in timed.graph.initializer)
 
 
-def test_half_refuses_what_it_cannot_hold(timed: onnx.ModelProto) -> None:
+def test_half_refuses_weights_out_of_range(timed: onnx.ModelProto) -> None:
     for tensor in timed.graph.initializer:
         if tensor.name == "block.in_layers.2.weight":
             tensor.CopyFrom(numpy_helper.from_array(1e6 * numpy_helper.to_array(tensor), tensor.name))
@@ -104,14 +104,14 @@ def test_reverse_mode_comes_after_the_forward_nodes() -> None:
     assert [p.name for p in model.graph.input] == ["x", "k", "w"] and [p.name for p in model.graph.output] == ["y", "gx"]
 
 
-def test_reverse_mode_names_what_it_lacks() -> None:
+def test_reverse_mode_names_an_unsupported_operation() -> None:
     model = onnx_file.trace(nn.Softmax(dim=1), {"x": (torch.rand(1, 3, 4, 4), IMAGE)}, {"y": IMAGE})
     with pytest.raises(ExportError, match="Softmax has no rule"):
         vjp.add(model)
 
 
 def test_tweedie_of_the_best_denoiser() -> None:
-    """For Gaussian images the least-squares denoiser and the noise estimate are known."""
+    """The least-squares denoiser and the noise estimate of Gaussian images are known."""
     mean, var = 0.2, 0.3
 
     def best(x: torch.Tensor, sigma: torch.Tensor) -> torch.Tensor:
@@ -126,7 +126,7 @@ def test_tweedie_of_the_best_denoiser() -> None:
     torch.testing.assert_close(prior(x, t), want, rtol=0, atol=2e-4)
 
 
-def test_tweedie_asks_for_levels_that_are_known() -> None:
+def test_tweedie_clamps_the_noise_level() -> None:
     asked = []
 
     def denoiser(x: torch.Tensor, sigma: torch.Tensor) -> torch.Tensor:

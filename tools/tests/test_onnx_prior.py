@@ -1,4 +1,4 @@
-"""The native network against its own ONNX file, and the Gaussian prior against Bayes."""
+"""The native network against its ONNX file, and the Gaussian prior against Bayes' formula."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_network_is_the_file(prior_path: Path) -> None:
         torch.testing.assert_close(network(x, index), expected, rtol=0, atol=1e-4)
 
 
-def test_network_prior_asks_one_index_for_all(prior_path: Path) -> None:
+def test_network_prior_uses_one_index_for_the_batch(prior_path: Path) -> None:
     network = load(prior_path)
     x = torch.randn(3, 3, 16, 16, generator=torch.Generator().manual_seed(2))
     t = torch.tensor([123] * 3)
@@ -34,7 +34,7 @@ def test_network_prior_asks_one_index_for_all(prior_path: Path) -> None:
     torch.testing.assert_close(prior.image(x, 123), network.image(x, t))
 
 
-def test_noise_and_image_are_one_estimate(prior_path: Path) -> None:
+def test_noise_and_image_agree(prior_path: Path) -> None:
     network = load(prior_path)
     x = torch.randn(3, 3, 24, 16, generator=torch.Generator().manual_seed(4))
     t = torch.tensor([0, 400, 999])

@@ -1,4 +1,4 @@
-"""The operators against their definitions, their adjoints and their gradients, in float64."""
+"""The operators against their definitions, adjoints and gradients, in float64."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def test_nonlinear_deblur_blurs_light_and_saturates() -> None:
     half = torch.ones(1, 1, 1, 3, dtype=torch.float64) / torch.tensor([4.0, 2.0, 4.0]).double()
     stripes = torch.tensor([-1.0, 1.0]).double().repeat(8).expand(1, 3, 8, 16).clone()
     y = operators.nonlinear_deblur(stripes, half, gain=1.0)
-    assert (y > 0.3).all()  # half the light looks brighter than half the code value
+    assert (y > 0.3).all()  # half the light has more than half the code value
     assert (operators.nonlinear_deblur(stripes, half, gain=2.0) == 1).all()
     assert (operators.nonlinear_deblur(stripes * 0 - 3, half) == -1).all()
 
@@ -190,8 +190,8 @@ def test_dropped_pixels_do_not_count() -> None:
     [
         (lambda: measurement("deblur", {}), "task: 'deblur' is not one of"),
         (lambda: measurement("hdr", {"scael": 2}), "hdr has no parameter 'scael'"),
-        (lambda: measurement("motion_deblur", {}), "kernel: motion_deblur needs one"),
-        (lambda: measurement("inpaint", {}), "mask: inpaint needs one"),
+        (lambda: measurement("motion_deblur", {}), "kernel: motion_deblur needs a kernel"),
+        (lambda: measurement("inpaint", {}), "mask: inpaint needs a mask"),
         (lambda: operators.super_resolution(torch.zeros(1, 3, 18, 16)), "18x16 is not a multiple"),
         (lambda: operators.correlate(torch.zeros(1, 3, 8, 8), torch.ones(4, 5)), "has an even side"),
         (lambda: operators.correlate(torch.zeros(1, 3, 8, 8), torch.ones(17, 17)), "too large"),

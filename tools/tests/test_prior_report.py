@@ -1,4 +1,4 @@
-"""The report on a prior: its measures against cases whose answer is known."""
+"""The report on a prior: its measures against cases with a known answer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ddiff_torch.schedule import alpha_bar
 
 
 class PointMass:
-    """The exact noise estimate when the clean image is known."""
+    """The exact noise estimate for a known clean image."""
 
     def __init__(self, clean: torch.Tensor | float) -> None:
         self.clean, self.abar, self.asked = clean, alpha_bar(), []
@@ -37,7 +37,7 @@ def test_an_exact_prior_denoises_exactly() -> None:
     assert math.sqrt((1 - a) / a) == pytest.approx(25 / 127.5, rel=0.01)
 
 
-def test_the_noise_is_of_the_level_and_common_to_all() -> None:
+def test_noise_has_the_level_and_is_common_to_all_methods() -> None:
     images = [np.full((64, 64, 3), 0.5)] * 2
     seen: list[np.ndarray] = []
 

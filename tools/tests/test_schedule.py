@@ -1,4 +1,4 @@
-"""The schedule against numbers worked out by hand."""
+"""The schedule against numbers computed by hand."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ PLAN = dict(steps=5, gamma0=18, t_gamma=500, a=3.3, b=0.1, t0=250, height=128, w
     [
         (1, [999]),
         (2, [999, 0]),
-        (3, [999, 500, 0]),  # 499.5 goes to the even neighbour
+        (3, [999, 500, 0]),  # 499.5 is rounded to the even neighbour
         (4, [999, 666, 333, 0]),
         (5, [999, 749, 500, 250, 0]),
-        (7, [999, 832, 666, 500, 333, 166, 0]),  # 832.5 and 166.5 go down, 499.5 up
+        (7, [999, 832, 666, 500, 333, 166, 0]),  # 832.5 and 166.5 are rounded down, 499.5 up
         (10, [999, 888, 777, 666, 555, 444, 333, 222, 111, 0]),
         (1000, list(range(999, -1, -1))),
     ],
@@ -74,6 +74,6 @@ def test_plan(rule: str) -> None:
     assert [s.sigma > 0 for s in steps] == [True, True, True, False, False]  # t0 = 250
     for step, s in zip(steps, [749, 500, 250, 0]):
         sigma_t = sigma(rule, abar[step.t], abar[s])
-        assert step.direction**2 + sigma_t**2 == pytest.approx(1 - abar[s])  # sigma stays under the root
+        assert step.direction**2 + sigma_t**2 == pytest.approx(1 - abar[s])  # sigma_t is also subtracted when t <= t0
         assert step.signal_next == pytest.approx(math.sqrt(abar[s]))
     assert (steps[-1].signal_next, steps[-1].direction, steps[-1].sigma) == (1, 0, 0)

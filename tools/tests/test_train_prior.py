@@ -40,7 +40,7 @@ def test_leaves_are_seeded_pictures() -> None:
 
 
 def test_leaves_have_a_falling_spectrum() -> None:
-    """Power falls with frequency about as in photographs, f^-2 with room: neither noise nor blur."""
+    """Power falls with frequency as in photographs, about f^-2: neither noise nor blur."""
     power = np.zeros(33)
     for i in range(12):
         picture = dead_leaves(np.random.default_rng([3, i]), 64).mean(axis=2)
@@ -51,7 +51,7 @@ def test_leaves_have_a_falling_spectrum() -> None:
     assert -3.5 < slope < -1.2
 
 
-def test_noise_field_has_the_slope_asked_for() -> None:
+def test_noise_field_has_the_requested_slope() -> None:
     field = noise_field(np.random.default_rng(1), 128, 1.5)
     assert abs(field.std() - 1) < 1e-3
     amplitude = np.abs(np.fft.fft2(field))[0, 4:60]
@@ -72,16 +72,16 @@ def test_recolouring_stays_in_range() -> None:
         assert out.min() >= 0 and out.max() <= 1
 
 
-def test_build_keeps_the_procedural_pictures(tmp_path: Path) -> None:
+def test_build_caches_the_procedural_pictures(tmp_path: Path) -> None:
     first = build(None, 2, 5, 0.5, tmp_path / "leaves.npy")
     again = build(None, 2, 5, 0.5, tmp_path / "leaves.npy")
     assert np.array_equal(first.leaves, again.leaves) and first.photo_share == 0
-    with pytest.raises(ValueError, match="holds 2 pictures, 3 asked for"):
+    with pytest.raises(ValueError, match="holds 2 pictures, not 3"):
         build(None, 3, 5, 0.5, tmp_path / "leaves.npy")
 
 
-def test_photographs_may_be_used() -> None:
-    """Licences that allow shipping the weights, no test photograph."""
+def test_licences_permit_publication() -> None:
+    """Every licence permits publication of the weights, and no test photograph is used."""
     bundled = {p.stem for p in (Path(__file__).parents[2] / "examples/images").glob("*.png")}
     assert len(bundled) == 6
     for p in photographs.PHOTOGRAPHS:
@@ -126,13 +126,13 @@ def test_updates_are_orthogonal() -> None:
     for shape in ((12, 40), (40, 12), (9, 9)):
         values = torch.linalg.svdvals(orthogonal(torch.randn(shape, generator=generator)))
         assert 0.6 < values.min() and values.max() < 1.3, shape
-    # Singular vectors stay: a matrix with equal singular values is only scaled.
+    # Singular vectors are preserved: a matrix with equal singular values is only scaled.
     turn = torch.linalg.qr(torch.randn(16, 16, generator=generator)).Q
     assert (turn * 3).flatten() @ orthogonal(turn * 3).flatten() > 0.99 * 3 * 4 * orthogonal(turn * 3).norm()
 
 
 def test_muon_descends_with_updates_of_one_size() -> None:
-    """A least-squares problem whose directions differ by a factor of 1000 in curvature."""
+    """A least-squares problem with curvatures that differ by a factor of 1000."""
     generator = torch.Generator().manual_seed(4)
     scale = torch.logspace(0, 1.5, 8)
     wanted = torch.randn(8, 2, 2, 2, generator=generator)
@@ -149,11 +149,11 @@ def test_muon_descends_with_updates_of_one_size() -> None:
         losses.append(float(loss.detach()))
         if step == 0:
             moved = (kernel.detach() - before).square().mean().sqrt()
-            assert 0.6 * 0.2 * 0.05 < moved < 1.3 * 0.2 * 0.05  # as far whatever the gradient's size
+            assert 0.6 * 0.2 * 0.05 < moved < 1.3 * 0.2 * 0.05  # independent of the gradient's size
     assert losses[-1] < 1e-2 * losses[0]
 
 
-def test_training_exports_what_was_trained(pool: Pool, tmp_path: Path) -> None:
+def test_training_exports_the_trained_weights(pool: Pool, tmp_path: Path) -> None:
     trainer = Trainer(TINY, pool)
     before = {k: v.clone() for k, v in trainer.net.state_dict().items()}
     train(trainer, tmp_path, seconds=60, iterations=3)
@@ -181,7 +181,7 @@ def test_training_exports_what_was_trained(pool: Pool, tmp_path: Path) -> None:
 
 
 def test_the_default_fits_the_limit() -> None:
-    """fp16 weights and the graph of the configuration that is shipped stay below 12 MB."""
+    """The default configuration's fp16 weights and graph are below 12 MB."""
     assert 2 * sum(p.numel() for p in Config().network().parameters()) + 300_000 < LARGEST
 
 
@@ -204,7 +204,7 @@ def test_resuming_gives_the_same_state(pool: Pool, tmp_path: Path) -> None:
     calls = iter(range(100))
 
     def clock() -> float:
-        """One second per call; the process dies in the fourth iteration."""
+        """One second per call; the fourth iteration is interrupted."""
         now = next(calls)
         if now == 4:
             raise _Interrupted

@@ -1,4 +1,4 @@
-"""The twin's command line: files in, files out, clear errors."""
+"""The twin's command line: input files, output files, errors."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ GAUSSIAN = {"gaussian": {"mean": 0.0, "var": 0.25}}
 
 
 def write_job(folder: Path, task: str, **changes: object) -> None:
-    """A job on two 16x16 images, with every array that its task needs."""
+    """Writes a job on two 16x16 images with the arrays of its task."""
     folder.mkdir(parents=True, exist_ok=True)
     rng = np.random.default_rng(1)
     x = picture(rng, 2, 16, 16)

@@ -1,4 +1,4 @@
-"""The timing of a guided-diffusion network: what it reads, what it prints, when it cannot run."""
+"""Timing of a guided-diffusion network: input, output, and the exit code without CUDA."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ddiff_torch import unet_bench
 
 @pytest.fixture
 def network(tmp_path: Path) -> Path:
-    """A small network in the folder's form, with its own output as the expected one."""
+    """A small network in the folder format, with its own output as the expected output."""
     torch.manual_seed(0)
     described = {
         "size": 16, "channels": 3, "base": 32, "multipliers": [1, 2], "blocks": 1, "attention": [8], "head_channels": 64, "time": 250,
@@ -46,7 +46,7 @@ def test_times_on_the_cpu(network: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert out["skipped"] == ["compiled, tf32 and fp16: measured on CUDA only"]
 
 
-def test_says_how_far_the_outputs_are_apart(network: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_reports_the_largest_difference(network: Path, capsys: pytest.CaptureFixture[str]) -> None:
     y = np.load(network / "y.npy")
     y[0, 0, 0, 0] += 0.5
     np.save(network / "y.npy", y)

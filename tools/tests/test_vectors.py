@@ -1,4 +1,4 @@
-"""The committed reference vectors are those that the script writes."""
+"""The committed reference vectors equal those written by the script."""
 
 from __future__ import annotations
 

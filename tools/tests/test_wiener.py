@@ -1,4 +1,4 @@
-"""The linear part of the network: its bands, and its estimates against the conditional mean."""
+"""The linear part of the network: the bands, and the estimates against the conditional mean."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FLAT = (1.0,) * BANDS
 
 
 def test_bands_sum_to_the_image() -> None:
-    """With every S infinite all of x is image, with every S 0 all is noise."""
+    """With infinite S all of x is image; with S = 0 all of x is noise."""
     x = torch.randn(2, 3, 8, 24, generator=torch.Generator().manual_seed(1))
     t = torch.tensor([3, 700])
     none, all_of_it = (Wiener(0.0, *[(s,) * BANDS] * 2, FLAT) for s in (0.0, 1e12))
@@ -27,8 +27,8 @@ def test_bands_sum_to_the_image() -> None:
     torch.testing.assert_close(z, x / signal, rtol=1e-4, atol=1e-4)
 
 
-def test_both_estimates_are_one() -> None:
-    """x = sqrt(abar) z + sqrt(1-abar) eps holds for them."""
+def test_the_estimates_agree() -> None:
+    """x = sqrt(abar) z + sqrt(1-abar) eps."""
     wiener = SPECTRUM.wiener()
     x = torch.randn(4, 3, 40, 16, generator=torch.Generator().manual_seed(2))
     t = torch.tensor([0, 80, 500, 999])
@@ -38,7 +38,7 @@ def test_both_estimates_are_one() -> None:
 
 
 def test_white_images_get_the_conditional_mean() -> None:
-    """Of pixels that are normal and independent, with another variance for grey, every band has the same S."""
+    """For independent normal pixels with another variance for grey, every band has the same S."""
     generator = torch.Generator().manual_seed(3)
     mean, grey, chroma = -0.2, 0.3, 0.05
     wiener = Wiener(mean, *((3 * s,) * (BANDS - 1) + (3 * s / (24 * 32),) for s in (grey, chroma)), FLAT)
@@ -54,7 +54,7 @@ def test_white_images_get_the_conditional_mean() -> None:
 
 
 def test_flat_images_get_the_conditional_mean() -> None:
-    """Of flat images of a normal colour, no other spectrum of the mean has less error."""
+    """For flat images with a normal colour, any other spectrum of the mean has a larger error."""
     generator = torch.Generator().manual_seed(6)
     mean, grey, chroma = -0.1, 0.3, 0.1
     parts = torch.randn(4000, 3, generator=generator)
@@ -76,8 +76,8 @@ def test_flat_images_get_the_conditional_mean() -> None:
         assert best < error(s_grey, s_chroma * factor)
 
 
-def test_what_is_left_is_the_error_of_eps() -> None:
-    """For white images, whose error is known: E (eps - eps')^2 = abar S / (abar S + 1 - abar)."""
+def test_left_is_the_error_of_eps() -> None:
+    """The error for white images is known: E (eps - eps')^2 = abar S / (abar S + 1 - abar)."""
     share = (0.78, 0.1, 0.06, 0.03, 0.02, 0.01 - 1 / 4096, 1 / 4096)
     wiener = Wiener(0.0, *[(0.5,) * (BANDS - 1) + (0.5 / 4096,)] * 2, share)
     a = wiener.signal.square()
@@ -85,7 +85,7 @@ def test_what_is_left_is_the_error_of_eps() -> None:
 
 
 class _Normal:
-    """Crops of independent pixels of variance 0.3, in flat colours of variance 0.04, grey or of one difference."""
+    """Crops of independent pixels with variance 0.3 on flat colours with variance 0.04, in grey and one colour difference."""
 
     def batch(self, rng: np.random.Generator, count: int, side: int) -> np.ndarray:
         grey, red = rng.normal(0, 0.2, (2, count, 1, 1, 1))
