@@ -40,7 +40,7 @@ func must(t *testing.T, err error) {
 type testCluster struct {
 	t     *testing.T
 	dir   string // of the dataset
-	store *storage.Memory
+	store *storage.Dir
 	setup func()
 	board *queue.Board
 	open  func(ctx context.Context, campaign string, attempts int) (*queue.Queue, error)
@@ -69,8 +69,10 @@ func newTestCluster(t *testing.T, images int) *testCluster {
 	t.Cleanup(server.Stop)
 	nc, err := server.Connect()
 	must(t, err)
+	store, err := storage.NewDir(t.TempDir())
+	must(t, err)
 	tc := &testCluster{
-		t: t, dir: t.TempDir(), store: storage.NewMemory(), started: map[string]int{},
+		t: t, dir: t.TempDir(), store: store, started: map[string]int{},
 		check: manifest.Checked{Worker: "fake", Checks: []manifest.Check{{Name: "prior card", Found: "good"}}},
 		log:   slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelInfo})),
 	}

@@ -7,12 +7,11 @@ import (
 
 	"ddiff/gpuworker"
 	"ddiff/queue"
-	"ddiff/storage"
 )
 
 func TestConfig(t *testing.T) {
 	t.Parallel()
-	good := config(t, newQueue(t, queue.Config{}), storage.NewMemory())
+	good := config(t, newQueue(t, queue.Config{}), newStore(t))
 	if _, err := gpuworker.New(good); err != nil {
 		t.Fatal(err)
 	}

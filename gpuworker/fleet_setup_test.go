@@ -32,14 +32,14 @@ type cluster struct {
 
 // recorder is a store that notes in which order results are created.
 type recorder struct {
-	*storage.Memory
+	*storage.Dir
 	mu      sync.Mutex
 	created []string // the campaigns of the results
 	changed chan struct{}
 }
 
 func (r *recorder) Create(ctx context.Context, key string, data []byte) error {
-	err := r.Memory.Create(ctx, key, data)
+	err := r.Dir.Create(ctx, key, data)
 	if campaign, _, ok := strings.Cut(key, "/items/"); ok && err == nil {
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -117,7 +117,7 @@ func newCluster(t *testing.T) *cluster {
 	nc, err := server.Connect()
 	must(t, err)
 	must(t, queue.Setup(t.Context(), nc, queue.SetupConfig{}))
-	c := &cluster{t: t, store: &recorder{Memory: storage.NewMemory(), changed: make(chan struct{})}, log: &lockedBuffer{}}
+	c := &cluster{t: t, store: &recorder{Dir: newStore(t), changed: make(chan struct{})}, log: &lockedBuffer{}}
 	c.board, err = queue.OpenBoard(t.Context(), nc)
 	must(t, err)
 	c.open = func(campaign string, cfg queue.Config) *queue.Queue {

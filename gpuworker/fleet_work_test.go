@@ -208,7 +208,7 @@ func TestTunedWork(t *testing.T) {
 		t.Errorf("the file holds %s", data)
 	}
 	// Batches do not change results.
-	s, reference := prefixed(t, c.store, "out/tuned"), storage.NewMemory()
+	s, reference := prefixed(t, c.store, "out/tuned"), newStore(t)
 	alone := newQueue(t, queue.Config{})
 	publish(t, alone, all...)
 	cfg = config(t, alone, reference)

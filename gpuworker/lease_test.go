@@ -9,7 +9,6 @@ import (
 	"ddiff/gpuworker"
 	"ddiff/manifest"
 	"ddiff/queue"
-	"ddiff/storage"
 )
 
 // pace is a Steps function that lets the test see each step and hold it up.
@@ -30,14 +29,14 @@ func (p *pace) steps(int) {
 func TestDrain(t *testing.T) {
 	t.Parallel()
 	all := items(t, 5)
-	q, reference := newQueue(t, queue.Config{}), storage.NewMemory()
+	q, reference := newQueue(t, queue.Config{}), newStore(t)
 	publish(t, q, all...)
 	w := start(t, config(t, q, reference))
 	results(t, q, 5)
 	w.stop(t)
 
 	// One batch of three is on the device, the other two items wait.
-	q, s := newQueue(t, queue.Config{}), storage.NewMemory()
+	q, s := newQueue(t, queue.Config{}), newStore(t)
 	publish(t, q, all...)
 	cfg, p := config(t, q, s), newPace()
 	batchOf(&cfg, 3)
@@ -92,7 +91,7 @@ func TestDrain(t *testing.T) {
 // TestDrainIdle ends a worker that has nothing to do.
 func TestDrainIdle(t *testing.T) {
 	t.Parallel()
-	cfg := config(t, newQueue(t, queue.Config{}), storage.NewMemory())
+	cfg := config(t, newQueue(t, queue.Config{}), newStore(t))
 	cfg.Idle = patience
 	begun := time.Now()
 	start(t, cfg).stop(t)
@@ -106,7 +105,7 @@ func TestDrainIdle(t *testing.T) {
 func TestHeartbeat(t *testing.T) {
 	t.Parallel()
 	const ackWait = time.Second
-	q, s := newQueue(t, queue.Config{AckWait: ackWait}), storage.NewMemory()
+	q, s := newQueue(t, queue.Config{AckWait: ackWait}), newStore(t)
 	it := items(t, 1)[0]
 	cfg, p := config(t, q, s), newPace()
 	cfg.AckWait, cfg.Steps = ackWait, p.steps
@@ -157,7 +156,7 @@ func TestHeartbeat(t *testing.T) {
 func TestHungDevice(t *testing.T) {
 	t.Parallel()
 	const ackWait = 500 * time.Millisecond
-	q, s := newQueue(t, queue.Config{AckWait: ackWait, MaxAttempts: 100}), storage.NewMemory()
+	q, s := newQueue(t, queue.Config{AckWait: ackWait, MaxAttempts: 100}), newStore(t)
 	it := items(t, 1)[0]
 	hung, p := config(t, q, s), newPace()
 	hung.Name, hung.AckWait, hung.Steps = "hung", ackWait, p.steps
@@ -199,7 +198,7 @@ func TestHungDevice(t *testing.T) {
 // a worker then gives it up instead of trying.
 func TestCrashedWorkers(t *testing.T) {
 	t.Parallel()
-	q, s := newQueue(t, queue.Config{AckWait: 100 * time.Millisecond, MaxAttempts: 2}), storage.NewMemory()
+	q, s := newQueue(t, queue.Config{AckWait: 100 * time.Millisecond, MaxAttempts: 2}), newStore(t)
 	it := items(t, 1)[0]
 	publish(t, q, it)
 	for range 2 {
@@ -223,7 +222,7 @@ func TestCrashedWorkers(t *testing.T) {
 // TestReset begins the campaign anew under a worker's hands, many times.
 func TestReset(t *testing.T) {
 	t.Parallel()
-	q, s := newQueue(t, queue.Config{}), storage.NewMemory()
+	q, s := newQueue(t, queue.Config{}), newStore(t)
 	cfg := config(t, q, s)
 	cfg.Idle = 10 * time.Millisecond
 	w := start(t, cfg)

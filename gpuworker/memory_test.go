@@ -10,7 +10,6 @@ import (
 	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/prior"
 	"ddiff/restore/solver"
-	"ddiff/storage"
 )
 
 // TestOutOfMemory solves batches of four with a prior that fits for two at most: they are
@@ -27,7 +26,7 @@ func TestOutOfMemory(t *testing.T) {
 		must(t, it.Identify())
 		all = append(all, it)
 	}
-	q, s := newQueue(t, queue.Config{MaxAttempts: 1}), storage.NewMemory()
+	q, s := newQueue(t, queue.Config{MaxAttempts: 1}), newStore(t)
 	publish(t, q, all...)
 	cfg := config(t, q, s)
 	single(&cfg, func(s *gpuworker.Single) { s.Items.Engine = e })

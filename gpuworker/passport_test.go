@@ -41,7 +41,7 @@ func work(t *testing.T, s store, name string, all ...manifest.Item) map[string]m
 // TestPassport reads the passport of a stored image.
 func TestPassport(t *testing.T) {
 	t.Parallel()
-	s := storage.NewMemory()
+	s := newStore(t)
 	it := items(t, 1)[0]
 	it.Campaign, it.Index = "summer", 7 // no part of the identity
 	work(t, s, "tester", it)
@@ -80,7 +80,7 @@ func TestPassportIsDeterministic(t *testing.T) {
 	it := items(t, 1)[0]
 	var files [3][]byte
 	for i, name := range []string{"one", "one", "two"} {
-		s := storage.NewMemory()
+		s := newStore(t)
 		work(t, s, name, it)
 		files[i] = get(t, s, it.ID, manifest.FileRestored)
 	}
@@ -101,7 +101,7 @@ func TestPassportIsDeterministic(t *testing.T) {
 
 // latecomer is a store whose first write waits.
 type latecomer struct {
-	*storage.Memory
+	*storage.Dir
 	once           sync.Once
 	reached, ahead chan struct{}
 }
@@ -111,29 +111,29 @@ func (l *latecomer) Put(ctx context.Context, key string, data []byte) error {
 		close(l.reached)
 		<-l.ahead
 	})
-	return l.Memory.Put(ctx, key, data)
+	return l.Dir.Put(ctx, key, data)
 }
 
 // TestLateWorkerConcedes has a worker that writes its artifacts over those of another one,
 // whose result stands: the picture is again the one that the result describes.
 func TestLateWorkerConcedes(t *testing.T) {
 	t.Parallel()
-	it, memory := items(t, 1)[0], storage.NewMemory()
-	late := &latecomer{Memory: memory, reached: make(chan struct{}), ahead: make(chan struct{})}
+	it, dir := items(t, 1)[0], newStore(t)
+	late := &latecomer{Dir: dir, reached: make(chan struct{}), ahead: make(chan struct{})}
 	q := newQueue(t, queue.Config{})
 	publish(t, q, it)
 	cfg := config(t, q, late)
 	cfg.Name = "late"
 	w := start(t, cfg)
 	<-late.reached
-	work(t, memory, "early", it)
+	work(t, dir, "early", it)
 	close(late.ahead)
 	event := results(t, q, 1)[it.Name]
 	w.stop(t)
-	if r := wantStored(t, memory, it.ID); r.Worker != "early" || event.Worker != "early" {
+	if r := wantStored(t, dir, it.ID); r.Worker != "early" || event.Worker != "early" {
 		t.Errorf("the result is by %s, the event says %s", r.Worker, event.Worker)
 	}
-	p, err := gpuworker.ReadPassport(get(t, memory, it.ID, manifest.FileRestored))
+	p, err := gpuworker.ReadPassport(get(t, dir, it.ID, manifest.FileRestored))
 	must(t, err)
 	if p.Worker != "early" {
 		t.Errorf("the passport is by %s", p.Worker)
@@ -178,7 +178,7 @@ func TestReadPassportRejects(t *testing.T) {
 // TestRecompute restores an item as a worker does, from its files and from stored arrays.
 func TestRecompute(t *testing.T) {
 	t.Parallel()
-	it, s := items(t, 1)[0], storage.NewMemory()
+	it, s := items(t, 1)[0], newStore(t)
 	work(t, s, "tester", it)
 	r, e := wantStored(t, s, it.ID), engine(t)
 

@@ -99,7 +99,15 @@ func newQueue(t *testing.T, cfg queue.Config) *queue.Queue {
 	return q
 }
 
-// store is what a worker needs of one; tests wrap a storage.Memory.
+// newStore returns an empty store in a directory of the test.
+func newStore(t *testing.T) *storage.Dir {
+	t.Helper()
+	s, err := storage.NewDir(t.TempDir())
+	must(t, err)
+	return s
+}
+
+// store is what a worker needs of one; tests wrap a storage.Dir.
 type store interface {
 	Get(ctx context.Context, key string) ([]byte, error)
 	Put(ctx context.Context, key string, data []byte) error
@@ -328,7 +336,7 @@ func wantStored(t *testing.T, s store, id string) manifest.Result {
 }
 
 // checkpoints counts the half-solved items.
-func checkpoints(t *testing.T, s *storage.Memory) int {
+func checkpoints(t *testing.T, s *storage.Dir) int {
 	t.Helper()
 	n := 0
 	for _, err := range s.List(t.Context(), "checkpoints/") {

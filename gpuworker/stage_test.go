@@ -8,7 +8,6 @@ import (
 	"ddiff/gpuworker"
 	"ddiff/manifest"
 	"ddiff/queue"
-	"ddiff/storage"
 )
 
 // slow are sources that take their time.
@@ -46,7 +45,7 @@ func handedOut(t *testing.T, q *queue.Queue, within time.Duration) bool {
 func TestSlowSource(t *testing.T) {
 	t.Parallel()
 	const ackWait = 400 * time.Millisecond
-	q, s := newQueue(t, queue.Config{AckWait: ackWait}), storage.NewMemory()
+	q, s := newQueue(t, queue.Config{AckWait: ackWait}), newStore(t)
 	it := items(t, 1)[0]
 	from := newSlow()
 	cfg := config(t, q, s)
@@ -69,7 +68,7 @@ func TestSlowSource(t *testing.T) {
 func TestHungSource(t *testing.T) {
 	t.Parallel()
 	const ackWait = 200 * time.Millisecond
-	q, s := newQueue(t, queue.Config{AckWait: ackWait, MaxAttempts: 100}), storage.NewMemory()
+	q, s := newQueue(t, queue.Config{AckWait: ackWait, MaxAttempts: 100}), newStore(t)
 	from := newSlow()
 	cfg := config(t, q, s)
 	cfg.AckWait, cfg.StageLimit = ackWait, 3*ackWait

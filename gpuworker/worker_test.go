@@ -20,7 +20,7 @@ import (
 // TestBatch restores a batch from the queue to the store.
 func TestBatch(t *testing.T) {
 	t.Parallel()
-	q, s := newQueue(t, queue.Config{}), storage.NewMemory()
+	q, s := newQueue(t, queue.Config{}), newStore(t)
 	all := items(t, 3)
 	publish(t, q, all...)
 	w := start(t, config(t, q, s))
@@ -40,7 +40,7 @@ func TestBatch(t *testing.T) {
 
 // broken is a store whose writes of one item fail a number of times.
 type broken struct {
-	*storage.Memory
+	*storage.Dir
 	id    string
 	times atomic.Int32
 }
@@ -51,7 +51,7 @@ func (b *broken) Put(ctx context.Context, key string, data []byte) error {
 	if strings.Contains(key, b.id) && b.times.Add(-1) >= 0 {
 		return errDisk
 	}
-	return b.Memory.Put(ctx, key, data)
+	return b.Dir.Put(ctx, key, data)
 }
 
 // TestFailingStore has a store that refuses one item: the others of the batch are done, that
@@ -69,7 +69,7 @@ func TestFailingStore(t *testing.T) {
 			q := newQueue(t, queue.Config{MaxAttempts: 3})
 			all := items(t, 4)
 			bad := all[1]
-			s := &broken{Memory: storage.NewMemory(), id: bad.ID}
+			s := &broken{Dir: newStore(t), id: bad.ID}
 			s.times.Store(c.times)
 			publish(t, q, all...)
 			w := start(t, config(t, q, s))
@@ -104,13 +104,13 @@ func TestFailingStore(t *testing.T) {
 
 // counting is a store that counts the results that were created, by key.
 type counting struct {
-	*storage.Memory
+	*storage.Dir
 	mu      sync.Mutex
 	created map[string]int
 }
 
 func (c *counting) Create(ctx context.Context, key string, data []byte) error {
-	err := c.Memory.Create(ctx, key, data)
+	err := c.Dir.Create(ctx, key, data)
 	if err == nil {
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -122,7 +122,7 @@ func (c *counting) Create(ctx context.Context, key string, data []byte) error {
 // TestTwoWorkers shares one queue: every item is solved once and has one result.
 func TestTwoWorkers(t *testing.T) {
 	t.Parallel()
-	q, s := newQueue(t, queue.Config{}), &counting{Memory: storage.NewMemory(), created: map[string]int{}}
+	q, s := newQueue(t, queue.Config{}), &counting{Dir: newStore(t), created: map[string]int{}}
 	all := items(t, 10)
 	publish(t, q, all...)
 	var made atomic.Int64
@@ -153,7 +153,7 @@ func TestTwoWorkers(t *testing.T) {
 // byte, and is what the event tells.
 func TestResultStands(t *testing.T) {
 	t.Parallel()
-	q, s := newQueue(t, queue.Config{}), storage.NewMemory()
+	q, s := newQueue(t, queue.Config{}), newStore(t)
 	it := items(t, 1)[0]
 	publish(t, q, it)
 	w := start(t, config(t, q, s))
@@ -182,7 +182,7 @@ func TestResultStands(t *testing.T) {
 // TestBadItems publishes items that no attempt can restore.
 func TestBadItems(t *testing.T) {
 	t.Parallel()
-	q, s := newQueue(t, queue.Config{MaxAttempts: 2}), storage.NewMemory()
+	q, s := newQueue(t, queue.Config{MaxAttempts: 2}), newStore(t)
 	changed := item(t, "changed", image(t, 1), nil)
 	must(t, os.WriteFile(changed.Image.Path, []byte("another picture"), 0o644))
 	gone := item(t, "gone", image(t, 2), nil)
@@ -243,7 +243,7 @@ func TestDivergingItem(t *testing.T) {
 	bad := item(t, "bad", nil, measurement(t, "bad.npy", 1e15), diverging)
 
 	// What the good item comes to alone.
-	q, reference := newQueue(t, queue.Config{}), storage.NewMemory()
+	q, reference := newQueue(t, queue.Config{}), newStore(t)
 	publish(t, q, good)
 	w := start(t, config(t, q, reference))
 	results(t, q, 1)
@@ -256,7 +256,7 @@ func TestDivergingItem(t *testing.T) {
 	}{{"from the beginning", false}, {"from checkpoints", true}} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			q, s := newQueue(t, queue.Config{}), storage.NewMemory()
+			q, s := newQueue(t, queue.Config{}), newStore(t)
 			publish(t, q, good, bad)
 			if c.drain {
 				cfg, p := config(t, q, s), newPace()

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"ddiff/storage"
-	"ddiff/storage/storagetest"
 )
 
 func newDir(t *testing.T, path string) *storage.Dir {
@@ -26,7 +25,7 @@ func newDir(t *testing.T, path string) *storage.Dir {
 
 func TestDirContract(t *testing.T) {
 	t.Parallel()
-	storagetest.Run(t, func(t *testing.T) storage.Store { return newDir(t, t.TempDir()) })
+	testContract(t, func(t *testing.T) storage.Store { return newDir(t, t.TempDir()) })
 }
 
 // files lists all entries below root except directories.
@@ -268,5 +267,25 @@ func TestDirNoPermission(t *testing.T) {
 	t.Cleanup(func() { os.Chmod(root, 0o755) }) //nolint:errcheck // lets TempDir be removed
 	if err := d.Put(t.Context(), "a", nil); !errors.Is(err, storage.ErrReadOnly) {
 		t.Errorf("Put = %v, want ErrReadOnly", err)
+	}
+}
+
+func TestDirMaxBytes(t *testing.T) {
+	t.Parallel()
+	d := newDir(t, t.TempDir())
+	d.MaxBytes = 4
+	must(t, d.Put(t.Context(), "four", []byte("1234")))
+	if err := d.Put(t.Context(), "five", []byte("12345")); !errors.Is(err, storage.ErrTooLarge) {
+		t.Errorf("Put = %v, want ErrTooLarge", err)
+	}
+	if err := d.Create(t.Context(), "five", []byte("12345")); !errors.Is(err, storage.ErrTooLarge) {
+		t.Errorf("Create = %v, want ErrTooLarge", err)
+	}
+	if _, err := d.Stat(t.Context(), "five"); !errors.Is(err, storage.ErrNotFound) {
+		t.Errorf("Stat of the refused object = %v, want ErrNotFound", err)
+	}
+	d.MaxBytes = 3
+	if _, err := d.Get(t.Context(), "four"); !errors.Is(err, storage.ErrTooLarge) {
+		t.Errorf("Get = %v, want ErrTooLarge", err)
 	}
 }

@@ -1,10 +1,9 @@
 // Package storage stores the bytes of a campaign: measurements, restored images, results and reports. Each object
 // is stored whole under a slash-separated key.
 //
-// The package has three stores. [Dir] stores one file per key below a directory, readable with any program. [S3]
-// stores one object per key in a bucket of any server with conditional writes. [Memory] stores objects in the
-// process. [Open] opens a Dir or an S3 by the scheme of an address. All stores pass the conformance suite in package
-// storagetest, which checks their contract:
+// The package has two stores, which [Open] opens by the scheme of an address. [Dir] stores one file per key below a
+// directory, readable with any program. [S3] stores one object per key in a bucket of any server with conditional
+// writes. Both pass the conformance suite in contract_test.go, which checks their contract:
 //
 //   - An object appears whole or not at all, even when the process is killed or the disk is full.
 //   - Put replaces an object. Create only creates: of any number of racing creators exactly one succeeds, and the

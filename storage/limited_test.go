@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"ddiff/storage"
-	"ddiff/storage/storagetest"
 )
 
 func newLimited(t *testing.T, s storage.Store, n int) *storage.Limited {
@@ -19,7 +18,7 @@ func newLimited(t *testing.T, s storage.Store, n int) *storage.Limited {
 
 func TestLimitedContract(t *testing.T) {
 	t.Parallel()
-	storagetest.Run(t, func(t *testing.T) storage.Store { return newLimited(t, storage.NewMemory(), 1) })
+	testContract(t, func(t *testing.T) storage.Store { return newLimited(t, newDir(t, t.TempDir()), 1) })
 }
 
 // gate is a store whose calls wait for the test.
@@ -29,8 +28,8 @@ type gate struct {
 	leave   chan struct{}
 }
 
-func newGate() *gate {
-	return &gate{Store: storage.NewMemory(), entered: make(chan string), leave: make(chan struct{})}
+func newGate(t *testing.T) *gate {
+	return &gate{Store: newDir(t, t.TempDir()), entered: make(chan string), leave: make(chan struct{})}
 }
 
 func (g *gate) pass(name string) {
@@ -91,7 +90,7 @@ func TestLimitedConcurrency(t *testing.T) {
 	for name, call := range calls {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			g := newGate()
+			g := newGate(t)
 			limited := newLimited(t, g, n)
 			var group sync.WaitGroup
 			for range n {
@@ -119,7 +118,7 @@ func TestLimitedConcurrency(t *testing.T) {
 // TestLimitedListReleasesItsSlot blocks forever if a listing does not release its slot.
 func TestLimitedListReleasesItsSlot(t *testing.T) {
 	t.Parallel()
-	s := newLimited(t, storage.NewMemory(), 1)
+	s := newLimited(t, newDir(t, t.TempDir()), 1)
 	for _, key := range []string{"a", "b", "c"} {
 		must(t, s.Put(t.Context(), key, []byte(key)))
 	}
@@ -135,7 +134,7 @@ func TestLimitedListReleasesItsSlot(t *testing.T) {
 
 func TestNewLimitedRefusesZero(t *testing.T) {
 	t.Parallel()
-	if _, err := storage.NewLimited(storage.NewMemory(), 0); err == nil {
+	if _, err := storage.NewLimited(newDir(t, t.TempDir()), 0); err == nil {
 		t.Error("NewLimited with 0 slots succeeds")
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"ddiff/storage"
-	"ddiff/storage/storagetest"
 )
 
 func newPrefixed(t *testing.T, s storage.Store, prefix string) *storage.Prefixed {
@@ -69,16 +68,16 @@ func (d deep) List(ctx context.Context, prefix string) iter.Seq2[storage.Info, e
 
 func TestPrefixedContract(t *testing.T) {
 	t.Parallel()
-	storagetest.Run(t, func(t *testing.T) storage.Store {
-		return newPrefixed(t, deep{storage.NewMemory(), t}, "deep")
+	testContract(t, func(t *testing.T) storage.Store {
+		return newPrefixed(t, deep{newDir(t, t.TempDir()), t}, "deep")
 	})
 }
 
 // TestPrefixedKeys compares the keys inside and outside of a prefix.
 func TestPrefixedKeys(t *testing.T) {
 	t.Parallel()
-	memory := storage.NewMemory()
-	a, b := newPrefixed(t, memory, "out/a"), newPrefixed(t, memory, "out/a-b/")
+	dir := newDir(t, t.TempDir())
+	a, b := newPrefixed(t, dir, "out/a"), newPrefixed(t, dir, "out/a-b/")
 	must(t, a.Create(t.Context(), "items/1", []byte("a")))
 	must(t, b.Create(t.Context(), "items/1", []byte("b")))
 	must(t, b.Create(t.Context(), "items/2", []byte("b")))
@@ -95,7 +94,7 @@ func TestPrefixedKeys(t *testing.T) {
 	}
 	wantStore(a, "items/1")
 	wantStore(b, "items/1", "items/2")
-	wantStore(memory, "out/a-b/items/1", "out/a-b/items/2", "out/a/items/1")
+	wantStore(dir, "out/a-b/items/1", "out/a-b/items/2", "out/a/items/1")
 	info, err := b.Stat(t.Context(), "items/2")
 	must(t, err)
 	if info.Key != "items/2" {
@@ -111,7 +110,7 @@ func TestPrefixedKeys(t *testing.T) {
 		t.Errorf("key above the limit with the prefix: %v, want ErrBadKey", err)
 	}
 	for _, prefix := range []string{"", "/", "a//b", "..", ".tmp"} {
-		if _, err := storage.NewPrefixed(memory, prefix); !errors.Is(err, storage.ErrBadKey) {
+		if _, err := storage.NewPrefixed(dir, prefix); !errors.Is(err, storage.ErrBadKey) {
 			t.Errorf("prefix %q: %v", prefix, err)
 		}
 	}
@@ -120,11 +119,11 @@ func TestPrefixedKeys(t *testing.T) {
 // TestPrefixedListResumes resumes an interrupted listing of the wrapped store.
 func TestPrefixedListResumes(t *testing.T) {
 	t.Parallel()
-	memory := storage.NewMemory()
+	dir := newDir(t, t.TempDir())
 	for _, key := range []string{"p/a", "p/b", "p/c", "q/d"} {
-		must(t, memory.Put(t.Context(), key, nil))
+		must(t, dir.Put(t.Context(), key, nil))
 	}
-	broken := &breakingList{Store: newPrefixed(t, memory, "p")}
+	broken := &breakingList{Store: newPrefixed(t, dir, "p")}
 	retrying, err := storage.NewRetrying(broken, storage.RetryConfig{})
 	must(t, err)
 	var keys []string

@@ -80,7 +80,7 @@ func TestRetryingRanges(t *testing.T) {
 	if got, err := r.GetRange(t.Context(), "k", v.ETag, 3, 4); err != nil || string(got) != "3456" || n != 4 {
 		t.Errorf("%q after %d requests, error %v", got, n, err)
 	}
-	other, err := storage.NewRetrying(storage.NewMemory(), storage.RetryConfig{})
+	other, err := storage.NewRetrying(newDir(t, t.TempDir()), storage.RetryConfig{})
 	must(t, err)
 	if _, err := other.GetRange(t.Context(), "k", "", 0, 1); !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("store without ranges: %v, want ErrUnsupported", err)

@@ -14,12 +14,11 @@ import (
 	"time"
 
 	"ddiff/storage"
-	"ddiff/storage/storagetest"
 )
 
 func TestRetryingContract(t *testing.T) {
 	t.Parallel()
-	storagetest.Run(t, func(t *testing.T) storage.Store { return retryNow(t, storage.NewMemory(), nil) })
+	testContract(t, func(t *testing.T) storage.Store { return retryNow(t, newDir(t, t.TempDir()), nil) })
 }
 
 // flaky is a store whose first calls fail with the given errors.
@@ -80,7 +79,7 @@ func unavailable(n int) []error {
 func TestRetryingWaits(t *testing.T) {
 	t.Parallel()
 	var waits []time.Duration
-	store := &flaky{Store: storage.NewMemory(), errs: unavailable(4)}
+	store := &flaky{Store: newDir(t, t.TempDir()), errs: unavailable(4)}
 	r, err := storage.NewRetrying(store, storage.RetryConfig{
 		Attempts: 5, Base: 100 * time.Millisecond, Max: 500 * time.Millisecond,
 		Sleep: func(_ context.Context, d time.Duration) error {
@@ -104,7 +103,7 @@ func TestRetryingWaits(t *testing.T) {
 func TestRetryingGivesUp(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
-	store := &flaky{Store: storage.NewMemory(), errs: unavailable(10)}
+	store := &flaky{Store: newDir(t, t.TempDir()), errs: unavailable(10)}
 	r, err := storage.NewRetrying(store, storage.RetryConfig{
 		Attempts: 3, Base: time.Nanosecond, Logger: slog.New(slog.NewTextHandler(&log, nil)),
 	})
@@ -134,7 +133,7 @@ func TestRetryingOnlyTransientErrors(t *testing.T) {
 		{storage.ErrNoSpace, 1},
 		{errors.New("unknown"), 1},
 	} {
-		store := &flaky{Store: storage.NewMemory(), errs: []error{fmt.Errorf("put k: %w", c.err)}}
+		store := &flaky{Store: newDir(t, t.TempDir()), errs: []error{fmt.Errorf("put k: %w", c.err)}}
 		err := retryNow(t, store, nil).Put(t.Context(), "k", nil)
 		if store.calls != c.calls || (c.calls == 1) != errors.Is(err, c.err) {
 			t.Errorf("after %v: %d calls and then %v, want %d calls", c.err, store.calls, err, c.calls)
@@ -145,7 +144,7 @@ func TestRetryingOnlyTransientErrors(t *testing.T) {
 func TestRetryingCancelledDuringWait(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
-	store := &flaky{Store: storage.NewMemory(), errs: unavailable(10)}
+	store := &flaky{Store: newDir(t, t.TempDir()), errs: unavailable(10)}
 	r, err := storage.NewRetrying(store, storage.RetryConfig{
 		Sleep: func(ctx context.Context, _ time.Duration) error {
 			cancel()
@@ -164,14 +163,14 @@ func TestRetryingCancelledDuringWait(t *testing.T) {
 // TestRetryingListResumes interrupts a listing repeatedly; it must yield each key once.
 func TestRetryingListResumes(t *testing.T) {
 	t.Parallel()
-	memory := storage.NewMemory()
+	dir := newDir(t, t.TempDir())
 	var want []string
 	for i := range 12 {
 		want = append(want, fmt.Sprintf("k%02d", i))
-		must(t, memory.Put(t.Context(), want[i], nil))
+		must(t, dir.Put(t.Context(), want[i], nil))
 	}
 	for _, listed := range []int{0, 1, 5, 11} {
-		store := &flaky{Store: memory, errs: unavailable(3), listed: listed}
+		store := &flaky{Store: dir, errs: unavailable(3), listed: listed}
 		if got := listKeys(t, retryNow(t, store, nil), "k"); !slices.Equal(got, want) {
 			t.Errorf("interrupted after %d objects: %q, want %q", listed, got, want)
 		}
@@ -179,7 +178,7 @@ func TestRetryingListResumes(t *testing.T) {
 			t.Errorf("interrupted after %d objects: %d listings, want 4", listed, store.calls)
 		}
 	}
-	store := &flaky{Store: memory, errs: unavailable(100)}
+	store := &flaky{Store: dir, errs: unavailable(100)}
 	count, last := 0, error(nil)
 	for _, err := range retryNow(t, store, nil).List(t.Context(), "") {
 		count++
@@ -196,7 +195,7 @@ func TestRetryConfigValidateNamesTheField(t *testing.T) {
 	for field, config := range map[string]storage.RetryConfig{
 		"Attempts": {Attempts: -1}, "Base": {Base: -1}, "Max": {Max: -1},
 	} {
-		_, err := storage.NewRetrying(storage.NewMemory(), config)
+		_, err := storage.NewRetrying(newDir(t, t.TempDir()), config)
 		if err == nil || !strings.Contains(err.Error(), "field "+field+":") {
 			t.Errorf("NewRetrying = %v, want an error about %s", err, field)
 		}

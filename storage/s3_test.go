@@ -16,7 +16,6 @@ import (
 
 	"ddiff/storage"
 	"ddiff/storage/s3test"
-	"ddiff/storage/storagetest"
 )
 
 // openS3 opens a store until the end of the test.
@@ -72,17 +71,17 @@ func TestS3Contract(t *testing.T) {
 		above.Prefix = "results"
 		must(t, openS3(t, above).Put(t.Context(), "keep", nil))
 		var count atomic.Int64
-		storagetest.Run(t, func(t *testing.T) storage.Store {
+		testContract(t, func(t *testing.T) storage.Store {
 			own := config
 			own.Prefix = fmt.Sprintf("results/store-%d", count.Add(1))
 			return openS3(t, own)
 		})
 	})
 	t.Run("whole bucket", func(t *testing.T) {
-		storagetest.Run(t, func(t *testing.T) storage.Store { return openS3(t, server.Config(server.Bucket(t))) })
+		testContract(t, func(t *testing.T) storage.Store { return openS3(t, server.Config(server.Bucket(t))) })
 	})
 	t.Run("all wrappers", func(t *testing.T) {
-		storagetest.Run(t, func(t *testing.T) storage.Store {
+		testContract(t, func(t *testing.T) storage.Store {
 			return wrapAll(t, openS3(t, server.Config(server.Bucket(t))))
 		})
 	})

@@ -11,13 +11,12 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 
 	"ddiff/storage"
-	"ddiff/storage/storagetest"
 )
 
 func TestTracedContract(t *testing.T) {
 	t.Parallel()
-	storagetest.Run(t, func(*testing.T) storage.Store {
-		return storage.NewTraced(storage.NewMemory(), noop.NewTracerProvider().Tracer("test"))
+	testContract(t, func(t *testing.T) storage.Store {
+		return storage.NewTraced(newDir(t, t.TempDir()), noop.NewTracerProvider().Tracer("test"))
 	})
 }
 
@@ -25,7 +24,7 @@ func TestTracedSpans(t *testing.T) {
 	t.Parallel()
 	recorder := tracetest.NewSpanRecorder()
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recorder))
-	s := storage.NewTraced(storage.NewMemory(), provider.Tracer("test"))
+	s := storage.NewTraced(newDir(t, t.TempDir()), provider.Tracer("test"))
 	ctx := t.Context()
 
 	if err := s.Put(ctx, "a/b", []byte("12345")); err != nil {

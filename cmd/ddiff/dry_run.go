@@ -60,11 +60,12 @@ func dryRun(ctx context.Context, spec *manifest.Spec, o runOptions, stdout, stde
 		return err
 	}
 	defer sources.Close()
-	var store storage.Store = storage.NewMemory() // a missing directory has no results
+	// A missing directory has no results.
+	stat := func(context.Context, string) (storage.Info, error) { return storage.Info{}, storage.ErrNotFound }
 	opened, err := storage.Open(ctx, spec.Output, storage.Options{ReadOnly: true})
 	switch {
 	case err == nil:
-		store = opened.Store
+		stat = opened.Store.Stat
 		defer opened.Close() //nolint:errcheck // nothing was written
 	case !errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("open output %s: %w", spec.Output, err)
@@ -81,7 +82,7 @@ func dryRun(ctx context.Context, spec *manifest.Spec, o runOptions, stdout, stde
 		if err != nil {
 			return err
 		}
-		if err := all.add(ctx, store, w); err != nil {
+		if err := all.add(ctx, stat, w); err != nil {
 			return err
 		}
 		for _, r := range w.Failed {
@@ -93,14 +94,14 @@ func dryRun(ctx context.Context, spec *manifest.Spec, o runOptions, stdout, stde
 	return all.print(stdout, stderr, spec.Output, o)
 }
 
-// add counts the items of a window; those with a result in the store are done.
-func (p *plan) add(ctx context.Context, store storage.Store, w *shard.Window) error {
+// add counts the items of a window; stat finds the results of those that are done.
+func (p *plan) add(ctx context.Context, stat func(context.Context, string) (storage.Info, error), w *shard.Window) error {
 	done := make([]bool, len(w.Items))
 	group, inner := errgroup.WithContext(ctx)
 	group.SetLimit(statCalls)
 	for i, it := range w.Items {
 		group.Go(func() error {
-			_, err := store.Stat(inner, manifest.ItemKey(it.ID, manifest.FileResult))
+			_, err := stat(inner, manifest.ItemKey(it.ID, manifest.FileResult))
 			if done[i] = err == nil; done[i] || errors.Is(err, storage.ErrNotFound) {
 				return nil
 			}

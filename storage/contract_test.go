@@ -1,5 +1,4 @@
-// Package storagetest is the conformance suite of stores. The tests of every store call Run.
-package storagetest
+package storage_test
 
 import (
 	"bytes"
@@ -16,9 +15,9 @@ import (
 	"ddiff/storage"
 )
 
-// Run tests the stores that open returns. Each call of open must return an empty store without other users, and clean
-// it up at the end of t.
-func Run(t *testing.T, open func(t *testing.T) storage.Store) {
+// testContract is the conformance suite of stores, for the stores that open returns. Each call of open must return an
+// empty store without other users, and clean it up at the end of t.
+func testContract(t *testing.T, open func(t *testing.T) storage.Store) {
 	tests := []struct {
 		name string
 		run  func(*testing.T, storage.Store)
@@ -274,13 +273,6 @@ func concurrently(n int, f func(i int)) {
 	}
 	close(start)
 	wg.Wait()
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 func wantBytes(t *testing.T, s storage.Store, key string, want []byte) {
