@@ -42,7 +42,7 @@ func newLocalCampaign(t *testing.T, dir string, tasks ...string) *localCampaign 
 		spec.Tasks = append(spec.Tasks, manifest.TaskSpec{Name: task})
 	}
 	must(t, spec.Validate(shard.Vocabulary()))
-	return &localCampaign{t: t, spec: spec, store: storage.NewMemory()}
+	return &localCampaign{t: t, spec: spec, store: newStore(t)}
 }
 
 // announcement is a call of RunConfig.Finished.

@@ -28,7 +28,7 @@ func TestRunStreams(t *testing.T) {
 	announceFirst := sync.OnceFunc(func() { close(first) })
 	identities := map[string]bool{}
 	c := newLocalCampaign(t, t.TempDir(), "hdr")
-	store := &compactStore{Memory: storage.NewMemory(), done: map[string]bool{}}
+	store := &compactStore{Dir: newStore(t), done: map[string]bool{}}
 	c.store = store
 	c.rows = func(ctx context.Context, _ manifest.Dataset, _ func(string)) iter.Seq2[manifest.Row, error] {
 		return func(yield func(manifest.Row, error) bool) {
@@ -141,7 +141,7 @@ func (r *localRun) restoreAll(ctx context.Context, store storage.Store) error {
 
 // compactStore stores only the identities of results.
 type compactStore struct {
-	*storage.Memory
+	*storage.Dir
 
 	mu   sync.Mutex
 	done map[string]bool
@@ -157,7 +157,7 @@ func identityIn(key string) (string, bool) {
 func (s *compactStore) Create(ctx context.Context, key string, data []byte) error {
 	id, ok := identityIn(key)
 	if !ok {
-		return s.Memory.Create(ctx, key, data)
+		return s.Dir.Create(ctx, key, data)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -171,7 +171,7 @@ func (s *compactStore) Create(ctx context.Context, key string, data []byte) erro
 func (s *compactStore) Get(ctx context.Context, key string) ([]byte, error) {
 	id, ok := identityIn(key)
 	if !ok {
-		return s.Memory.Get(ctx, key)
+		return s.Dir.Get(ctx, key)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

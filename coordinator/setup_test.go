@@ -62,6 +62,14 @@ var (
 	errHang = errors.New("hangs")
 )
 
+// newStore returns an empty store in a directory of the test.
+func newStore(t *testing.T) *storage.Dir {
+	t.Helper()
+	s, err := storage.NewDir(t.TempDir())
+	must(t, err)
+	return s
+}
+
 func newTestCluster(t *testing.T, images int) *testCluster {
 	t.Helper()
 	server, err := queue.StartEmbedded(t.Context(), queue.EmbeddedConfig{Dir: t.TempDir()})
@@ -69,10 +77,8 @@ func newTestCluster(t *testing.T, images int) *testCluster {
 	t.Cleanup(server.Stop)
 	nc, err := server.Connect()
 	must(t, err)
-	store, err := storage.NewDir(t.TempDir())
-	must(t, err)
 	tc := &testCluster{
-		t: t, dir: t.TempDir(), store: store, started: map[string]int{},
+		t: t, dir: t.TempDir(), store: newStore(t), started: map[string]int{},
 		check: manifest.Checked{Worker: "fake", Checks: []manifest.Check{{Name: "prior card", Found: "good"}}},
 		log:   slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelInfo})),
 	}
