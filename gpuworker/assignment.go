@@ -5,88 +5,67 @@ import (
 	"sync/atomic"
 	"time"
 
-	"ddiff/internal/lifecycle"
 	"ddiff/queue"
 	"ddiff/restore"
 )
 
-// Assignment is what a worker needs to know about the items that it was just given: all of
-// them are of one campaign.
+// Assignment supplies everything that a worker needs to process leased items of one campaign.
 type Assignment struct {
 	// Campaign is the campaign's id.
 	Campaign string
-	// Store is where the campaign's results go.
+	// Store holds the campaign's results.
 	Store store
-	// Sources is where its files are read.
+	// Sources reads the campaign's files.
 	Sources sources
-	// Engine solves with the campaign's prior. It is nil when the prior cannot be used, for
-	// the reason in Broken; only a preflight is handed out then.
+	// Engine restores with the campaign's prior. It is nil when the prior is unusable; then only a preflight is leased.
 	Engine *restore.Engine
-	// Broken says why there is no Engine.
-	Broken error
-	// Batch is the number of items that are solved together at most. 0: as many as a Tuner
-	// finds best.
+	// EngineError is the reason why Engine is nil.
+	EngineError error
+	// Batch is the largest number of items that are solved together. 0: the size that a Tuner finds.
 	Batch int
-	// Cancelled is closed when the campaign is to stop at once. Nil: never.
-	Cancelled <-chan struct{}
-	// Done is called once, when the worker has settled all the items. Nil: nobody is told.
+	// Lifetime ends when the campaign is cancelled immediately. Default: never.
+	Lifetime context.Context
+	// Done, if not nil, is called once, after the worker has settled all items.
 	Done func()
 }
 
-// dispatcher hands out items. It returns after about wait when there are none.
+// dispatcher leases items. Next returns after about wait when there is no work.
 type dispatcher interface {
 	Next(ctx context.Context, wait time.Duration) (Assignment, []*queue.Lease, error)
 }
 
-// assigned is an assignment under way.
+// assigned is an assignment in flight.
 type assigned struct {
 	Assignment
-	stages
-	left atomic.Int32 // items that are not settled
+	loader
+	unsettled atomic.Int32 // number of items
 }
 
 func newAssigned(a Assignment, items int) *assigned {
-	on := &assigned{Assignment: a, stages: stages{a.Engine, a.Sources}}
-	on.left.Store(int32(items))
-	if items == 0 && a.Done != nil {
-		a.Done()
+	if a.Lifetime == nil {
+		a.Lifetime = context.Background()
 	}
-	return on
+	out := &assigned{Assignment: a, loader: loader{a.Engine, a.Sources}}
+	out.unsettled.Store(int32(items))
+	return out
 }
 
-// settled counts one item.
+// settled counts one settled item.
 func (a *assigned) settled() {
-	if a.left.Add(-1) == 0 && a.Done != nil {
+	if a.unsettled.Add(-1) == 0 && a.Done != nil {
 		a.Done()
 	}
 }
 
-// cancelled tells whether the campaign is to stop at once.
-func (a *assigned) cancelled() bool {
-	select {
-	case <-a.Cancelled: // a nil channel is never ready
-		return true
-	default:
-		return false
-	}
-}
+// cancelled reports whether the campaign was cancelled immediately.
+func (a *assigned) cancelled() bool { return a.Lifetime.Err() != nil }
 
-// until is ctx that ends when the campaign is to stop at once, too.
-func (a *assigned) until(ctx context.Context) (context.Context, context.CancelFunc) {
+// withLifetime returns a copy of ctx that also ends when the campaign is cancelled immediately.
+func (a *assigned) withLifetime(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	var watch *lifecycle.Service
-	if a.Cancelled != nil {
-		watch = lifecycle.Go(ctx, func(ctx context.Context) error {
-			select {
-			case <-a.Cancelled:
-				cancel(errCancelled)
-			case <-ctx.Done():
-			}
-			return nil
-		})
-	}
+	stop := context.AfterFunc(a.Lifetime, func() { cancel(errCancelled) })
 	return ctx, func() {
-		watch.Stop()
+		stop()
 		cancel(nil)
 	}
 }

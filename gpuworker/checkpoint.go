@@ -12,8 +12,8 @@ import (
 	"ddiff/storage"
 )
 
-// checkpoint is the state of a half-solved item, stored by a draining worker for the next one. Key and content depend on the
-// item alone, so a resumed run has the result of an undisturbed one.
+// checkpoint is the state of an unfinished item. A draining worker stores it, and the next worker resumes from it. Key
+// and content depend on the item alone, so that the resumed item has the result of an uninterrupted run.
 type checkpoint struct {
 	State  solver.State
 	Curves solver.Curves
@@ -21,8 +21,8 @@ type checkpoint struct {
 
 func checkpointKey(id string) string { return "checkpoints/" + id }
 
-// encode returns a SHA-256 followed by the encoded checkpoint. Without the digest, a state damaged on disk would give a wrong
-// image unnoticed.
+// encode returns a SHA-256 and the encoded checkpoint. The checksum reveals a state that a disk has changed; nothing
+// would distinguish the image restored from it from a correct one.
 func (c checkpoint) encode() ([]byte, error) {
 	var body bytes.Buffer
 	if err := gob.NewEncoder(&body).Encode(c); err != nil {
@@ -32,7 +32,7 @@ func (c checkpoint) encode() ([]byte, error) {
 	return append(sum[:], body.Bytes()...), nil
 }
 
-// decodeCheckpoint decodes the bytes of encode and checks that the state belongs to the task's item.
+// decodeCheckpoint is the inverse of encode. It returns an error when the checkpoint does not fit the item.
 func decodeCheckpoint(data []byte, t *task) (*checkpoint, error) {
 	if len(data) < sha256.Size || sha256.Sum256(data[sha256.Size:]) != [sha256.Size]byte(data) {
 		return nil, errors.New("wrong checksum")
@@ -41,7 +41,7 @@ func decodeCheckpoint(data []byte, t *task) (*checkpoint, error) {
 	if err := gob.NewDecoder(bytes.NewReader(data[sha256.Size:])).Decode(&c); err != nil {
 		return nil, err
 	}
-	run, err := t.on.Engine.Run(t.plan)
+	run, err := t.assigned.Engine.Run(t.plan)
 	if err != nil {
 		return nil, err
 	}
@@ -51,50 +51,45 @@ func decodeCheckpoint(data []byte, t *task) (*checkpoint, error) {
 	return &c, nil
 }
 
-// copy returns state and curves. The solver works in place, and the items of a failed batch are retried from their
-// checkpoints.
-func (c *checkpoint) copy() (solver.State, solver.Curves) { return c.State.Clone(), c.Curves.Clone() }
-
-// storeCheckpoints stores the states of a batch that stopped after a chunk. It logs errors: an item without a checkpoint
-// starts over.
-func (w *Worker) storeCheckpoints(ctx context.Context, b batch, states []solver.State, curves []solver.Curves) {
+// storeCheckpoints stores the states of a batch that was stopped after a chunk. An error is logged only: the next worker
+// then starts from the beginning.
+func (e engineRestorer) storeCheckpoints(ctx context.Context, tasks []*task, states []solver.State, curves []solver.Curves) {
 	ctx = context.WithoutCancel(ctx)
-	for i, t := range b.tasks {
+	for i, t := range tasks {
 		if states[i].Step == 0 {
 			continue
 		}
 		data, err := checkpoint{states[i], curves[i]}.encode()
 		if err == nil {
-			err = t.on.Store.Put(ctx, checkpointKey(t.item.ID), data)
+			err = t.assigned.Store.Put(ctx, checkpointKey(t.item.ID), data)
 		}
 		if err != nil {
-			w.cfg.Logger.Warn("could not store a checkpoint", "item", t.name(), "reason", err)
+			e.cfg.Logger.Warn("could not store a checkpoint", "item", t.name(), "reason", err)
 			continue
 		}
-		w.cfg.Logger.Info("stored a checkpoint", "item", t.name(), "step", states[i].Step)
+		e.cfg.Logger.Info("stored a checkpoint", "item", t.name(), "step", states[i].Step)
 	}
 }
 
-// loadCheckpoint reads the checkpoint of an item. It deletes a damaged checkpoint and one of another problem: the item then
-// starts over.
-func (w *Worker) loadCheckpoint(ctx context.Context, t *task) error {
-	data, err := t.on.Store.Get(ctx, checkpointKey(t.item.ID))
+// loadCheckpoint loads the checkpoint of an item, if there is one. It deletes a damaged checkpoint or one that does not
+// fit; the item then starts from the beginning.
+func (e engineRestorer) loadCheckpoint(ctx context.Context, t *task) error {
+	data, err := t.assigned.Store.Get(ctx, checkpointKey(t.item.ID))
 	if errors.Is(err, storage.ErrNotFound) {
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("read checkpoint: %w", err)
 	}
-	if t.resumed, err = decodeCheckpoint(data, t); err != nil {
-		w.cfg.Logger.Warn("ignored a damaged checkpoint", "item", t.name(), "reason", err)
-		w.deleteCheckpoint(ctx, t)
+	if t.checkpoint, err = decodeCheckpoint(data, t); err != nil {
+		e.cfg.Logger.Warn("ignored a damaged checkpoint", "item", t.name(), "reason", err)
+		e.deleteCheckpoint(ctx, t)
 	}
 	return nil
 }
 
-// deleteCheckpoint deletes the checkpoint of an item that is finished or starts over.
-func (w *Worker) deleteCheckpoint(ctx context.Context, t *task) {
-	if err := t.on.Store.Delete(ctx, checkpointKey(t.item.ID)); err != nil {
-		w.cfg.Logger.Warn("could not delete a checkpoint", "item", t.name(), "reason", err)
+func (e engineRestorer) deleteCheckpoint(ctx context.Context, t *task) {
+	if err := t.assigned.Store.Delete(ctx, checkpointKey(t.item.ID)); err != nil {
+		e.cfg.Logger.Warn("could not delete a checkpoint", "item", t.name(), "reason", err)
 	}
 }

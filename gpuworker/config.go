@@ -12,7 +12,7 @@ import (
 	"ddiff/telemetry"
 )
 
-// store is where results are written.
+// store holds results and checkpoints.
 type store interface {
 	Get(ctx context.Context, key string) ([]byte, error)
 	Put(ctx context.Context, key string, data []byte) error
@@ -20,52 +20,48 @@ type store interface {
 	Delete(ctx context.Context, key string) error
 }
 
-// sources is where datasets are read.
+// sources reads the files of datasets.
 type sources interface {
 	Get(ctx context.Context, path string) ([]byte, error)
 }
 
-// tail keeps the last lines that were logged about an item.
+// tail returns the last log lines about an item.
 type tail interface {
 	Lines(item string) []string
 }
 
 // Config describes a worker. Fields without a stated default are required.
 type Config struct {
-	// Work hands out items: [Single] or [Fleet].
+	// Work leases items: [Single] or [Fleet].
 	Work dispatcher
 	// Name identifies the worker in results. Default: "worker".
 	Name string
 	// Version is the program's version, for results.
 	Version string
-	// Tuner finds the batch size of assignments that say none. Default: they are solved by
-	// DefaultBatch.
+	// Tuner finds the batch size of assignments without one. Default: a new Tuner without a file.
 	Tuner *Tuner
-	// AckWait is the queue's lease time; leases are extended after a third of it. Default: 30 s.
+	// AckWait is the lease time of the queue. Leases are extended after a third of it. Default: 30 s.
 	AckWait time.Duration
-	// StageLimit is how long leases are extended while one stage of the work goes on and
-	// says nothing: reading files, compiling a model, writing a result. What takes longer
-	// counts as hanging. The steps of the solver have a limit of their own, see held.
+	// StageLimit is the longest time for which leases are extended during one stage, for example while a file is read,
+	// a model compiled or a result written. A longer stage counts as hung. The solver has its own limit, see leaseSet.
 	// Default: 5 min.
 	StageLimit time.Duration
-	// Idle is how long one pull waits for work. Default: 1 s.
+	// Idle is how long one lease request waits for work. Default: 1 s.
 	Idle time.Duration
-	// Once, if above 0, ends Run when there was no work for so long.
+	// Once, if above 0, makes Run return after this time without work.
 	Once time.Duration
-	// Outlast says that a queue that fails is waited for, and that an item which could not
-	// be settled is left to the end of its lease. It is for a queue that runs elsewhere.
-	// Without it such an error ends Run.
-	Outlast bool
-	// Simulate, if not nil, replaces computing: see [Simulation].
+	// TolerateQueueErrors keeps the worker running while an external queue is unavailable: it retries lease requests,
+	// and leaves an item that it cannot settle to the expiry of the lease. Default: a queue error ends Run.
+	TolerateQueueErrors bool
+	// Simulate, if not nil, replaces computation, see [Simulation].
 	Simulate *Simulation
-	// Log, if not nil, gives the last lines about an item for its dead letter.
+	// Log, if not nil, supplies the last log lines about an item for its dead letter.
 	Log tail
-	// Steps, if not nil, is told of solver steps as they are made (images × steps). It must
-	// not block.
+	// Steps, if not nil, is called after solver steps with their number (images × steps). It must not block.
 	Steps func(n int)
 	// Now is the clock. Default: time.Now.
 	Now func() time.Time
-	// Logger, Tracer and Instruments take what the worker tells of itself.
+
 	Logger      *slog.Logger
 	Tracer      trace.Tracer
 	Instruments *telemetry.Instruments

@@ -1,39 +1,36 @@
-// Package gpuworker does the work: it leases items from the queue, fetches their images,
-// simulates or reads the measurements, restores batches of compatible items, scores and
-// writes the results, and settles the leases.
+// Package gpuworker processes work items: it leases them from the queue, loads their images, simulates or loads the
+// measurements, restores items in batches, scores and stores the results, and settles the leases.
 //
-// # Where work comes from
+// # Dispatch
 //
-// A dispatcher hands out items, together with where their results go and what solves them.
-// [Single] is that of a run in one process. [Fleet] is that of a cluster: it watches the
-// campaigns on the board and pulls from those that may be worked on, the highest class that
-// has work first, and within a class in turns by weight. A campaign's prior comes from the
-// cluster's store, and is kept on the disk and in memory by its digest ([EngineCache]). What a
-// campaign lacks (its queue, its prior, a version of this program that can read it) is said
-// once in the log, and does not keep the worker from the others.
+// A dispatcher leases items and supplies the store and the engine for them. [Single] serves a run in one process.
+// [Fleet] serves a cluster: it watches the campaigns on the board and leases from the runnable ones. Campaigns of the
+// highest priority with work come first; within a priority, campaigns take turns by weight. Priors come from the
+// cluster's store and are cached on disk and in memory by digest ([EngineCache]). A campaign that this worker cannot
+// process (no queue, unusable prior, newer version) is logged once and does not block the others.
 //
-// # The way of an item
+// # Stages
 //
-// Three stages run side by side, so that the device never waits for a disk: while one batch
-// is on the device, the next one is fetched and measured and the last one is scored and
-// written. An item that has a result is settled before anything is fetched. How many items
-// are solved together is the campaign's choice, or found on its first items and remembered
-// ([Tuner]); a batch that does not fit into memory is halved at once, and no item fails for it.
+// Three stages run concurrently, so that the device never waits for a disk: while one batch is on the device, the next
+// batch is loaded and measured, and the previous batch is scored and stored. An item that already has a result is
+// settled before its files are read. The campaign sets the batch size, or [Tuner] measures the best one. A batch that
+// exceeds memory is halved, and no item fails because of it.
 //
-// Leases are extended as solver steps are made, and while another stage is under way that has
-// not taken too long: a worker whose device hangs loses them, and another worker takes over.
+// The stages call a restorer. It computes with an engine, or waits ([Simulation]); the rest of the worker is the same.
 //
-// What happens to an item is decided in one place (settle.go) from one typed outcome. The
-// result file is written last and create-only, so that its presence means that everything
-// else is there; a second worker that finishes the same item changes nothing.
+// Leases are extended after solver steps, and while a stage is within its time limit. The leases of a worker whose
+// device hangs expire, and another worker takes over.
 //
-// Before the items of a campaign are handed out, one worker checks it (preflight.go): its
-// prior, its operators, that what it needs compiles and fits, its sources and its store.
+// Every attempt at an item ends in one typed outcome, and one function (settle.go) maps it to the queue. result.json is
+// written last and create-only: if it exists, the other files of the item exist too, and a second worker that finishes
+// the same item changes nothing.
 //
-// # How it ends
+// Before the items of a campaign are published, one worker runs its preflight (preflight.go): prior, operators,
+// compilation, memory, sources and store.
 //
-// Cancelling the context of Run drains the worker: it pulls nothing new, stops at the next
-// chunk of steps, keeps the state of what is half done, gives unfinished items back to the
-// queue and returns. A campaign that is cancelled at once stops at the next chunk, too; of its
-// unfinished items nothing is kept.
+// # Shutdown
+//
+// When the context of Run ends, the worker drains: it leases nothing more, stops after the current chunk of steps,
+// saves checkpoints of unfinished items, releases these items to the queue, and returns. A campaign that is cancelled
+// immediately also stops after the current chunk; its unfinished items are dropped without checkpoints.
 package gpuworker

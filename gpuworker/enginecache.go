@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"ddiff/internal/lifecycle"
 	"ddiff/manifest"
 	"ddiff/restore"
 	"ddiff/restore/onnx"
@@ -16,30 +17,28 @@ import (
 )
 
 const (
-	// memoryFactor is what an engine is counted to need, in sizes of its prior's file: one
-	// for the network as it was read, and one for each of the compiled solvers that it keeps.
+	// memoryFactor is the assumed memory of an engine divided by the size of its prior's file: the network itself, and
+	// the compiled solvers that the engine caches.
 	memoryFactor = 4
-	// DefaultEngineBytes is the memory of all engines together when nothing is said: 8 GiB.
-	DefaultEngineBytes int64 = 8 << 30
-	// fetchAgain is the pause after a prior could not be fetched.
-	fetchAgain = 15 * time.Second
+	// defaultEngineBytes is the default of EngineCacheConfig.Bytes.
+	defaultEngineBytes int64 = 8 << 30
+	// fetchPause is the pause after a failed fetch of a prior.
+	fetchPause = 15 * time.Second
 )
 
 // EngineCacheConfig describes an EngineCache. Fields without a stated default are required.
 type EngineCacheConfig struct {
-	// Runtime computes.
 	Runtime *onnx.Runtime
 	// Engine configures the engines.
 	Engine restore.Config
-	// Store is the store of the cluster, where priors lie.
+	// Store is the store of the cluster, which holds priors.
 	Store getter
-	// Dir is where priors are kept on this machine.
+	// Dir caches priors on this machine.
 	Dir string
-	// Bytes is the memory that engines may need together, counted as four times the size of
-	// their priors' files. Default: DefaultEngineBytes. The engine that is needed is opened
-	// even if it is larger.
+	// Bytes limits the memory of all engines together, estimated as four times the size of their priors' files. A needed
+	// engine is opened even above the limit. Default: 8 GiB.
 	Bytes int64
-	// Logger is told of priors that are fetched and dropped. Default: nothing is logged.
+	// Logger logs which priors are fetched, opened and closed. Default: none.
 	Logger *slog.Logger
 }
 
@@ -58,28 +57,23 @@ func (c EngineCacheConfig) Validate() error {
 	return nil
 }
 
-// EngineCache keeps an engine for each of the priors that were used last. One that is in use
-// is never closed. All methods may be called concurrently.
+// EngineCache caches the engines of the most recently used priors. It never closes an engine in use. All methods may be
+// called concurrently.
 type EngineCache struct {
 	cfg   EngineCacheConfig
 	files priorFiles
-	ctx   context.Context // of what fetches in the background
-	stop  context.CancelFunc
-	group sync.WaitGroup
 
 	mu      sync.Mutex
-	fetches map[string]*fetching // by digest
-	open    []*openEngine        // the most recently used last
+	fetches map[string]*fetch // by digest and key
+	open    []*openEngine     // the most recently used last
 }
 
-// fetching is the state of a prior on its way to the disk.
-type fetching struct {
-	ready bool
-	err   error
-	again time.Time // when to try once more, after an error
+// fetch copies a prior to the local disk in the background.
+type fetch struct {
+	*lifecycle.Service
+	ended time.Time // valid when Done is closed
 }
 
-// openEngine is an engine in memory.
 type openEngine struct {
 	engine *restore.Engine
 	sha    string
@@ -93,47 +87,49 @@ func NewEngineCache(cfg EngineCacheConfig) (*EngineCache, error) {
 		return nil, fmt.Errorf("configure engines: %w", err)
 	}
 	if cfg.Bytes == 0 {
-		cfg.Bytes = DefaultEngineBytes
+		cfg.Bytes = defaultEngineBytes
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	c := &EngineCache{cfg: cfg, files: priorFiles{cfg.Dir, cfg.Store}, fetches: map[string]*fetching{}}
-	if err := c.files.writable(); err != nil {
-		return nil, fmt.Errorf("keep priors in %s: %w", cfg.Dir, err)
+	c := &EngineCache{cfg: cfg, files: priorFiles{cfg.Dir, cfg.Store}, fetches: map[string]*fetch{}}
+	if err := c.files.checkWritable(); err != nil {
+		return nil, fmt.Errorf("cache priors in %s: %w", cfg.Dir, err)
 	}
-	c.ctx, c.stop = context.WithCancel(context.Background())
 	return c, nil
 }
 
-// Dir is where priors are kept on this machine.
-func (c *EngineCache) Dir() string { return c.cfg.Dir }
-
-// Fetch begins to fetch a prior if it was not fetched yet, and tells whether it is ready. An
-// error stays for a while, before the prior is fetched again; it is ErrPriorFile when that
+// Fetch starts to fetch a prior in the background, unless that has happened, and reports whether the prior is on this
+// machine. It returns the error of a failed fetch, and retries after a pause. The error is ErrPriorFile when a retry
 // would not help.
 func (c *EngineCache) Fetch(p manifest.PriorFile) (ready bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	key := p.SHA256 + " " + p.Key
-	if f := c.fetches[key]; f != nil && (f.err == nil || time.Now().Before(f.again)) {
-		return f.ready, f.err
-	}
-	f := &fetching{}
-	c.fetches[key] = f
-	c.group.Go(func() {
-		_, err := c.files.read(c.ctx, p)
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		f.ready, f.err, f.again = err == nil, err, time.Now().Add(fetchAgain)
-		if err == nil && p.Key != "" {
-			c.cfg.Logger.Info("the prior is on this machine", "prior", p.Name, "file", c.files.file(p.SHA256))
+	if f := c.fetches[key]; f != nil {
+		select {
+		case <-f.Done():
+		default:
+			return false, nil
 		}
+		if err := f.Err(); err == nil || time.Since(f.ended) < fetchPause {
+			return err == nil, err
+		}
+	}
+	f := &fetch{}
+	c.fetches[key] = f
+	f.Service = lifecycle.Go(context.Background(), func(ctx context.Context) error {
+		_, err := c.files.read(ctx, p)
+		f.ended = time.Now()
+		if err == nil && p.Key != "" {
+			c.cfg.Logger.Info("fetched prior", "prior", p.Name, "file", c.files.file(p.SHA256))
+		}
+		return err
 	})
 	return false, nil
 }
 
-// Acquire gives the engine of a prior, and what is to be called when it is not used any more.
+// Acquire returns the engine of a prior, and a function that the caller must call after use.
 func (c *EngineCache) Acquire(ctx context.Context, p manifest.PriorFile) (*restore.Engine, func(), error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -152,7 +148,7 @@ func (c *EngineCache) Acquire(ctx context.Context, p manifest.PriorFile) (*resto
 	return o.engine, sync.OnceFunc(func() { c.release(o) }), nil
 }
 
-// load opens an engine, after making room.
+// load opens an engine. It closes unused engines first if memory requires it.
 func (c *EngineCache) load(ctx context.Context, p manifest.PriorFile) (*openEngine, error) {
 	data, err := c.files.read(ctx, p)
 	if err != nil {
@@ -168,7 +164,7 @@ func (c *EngineCache) load(ctx context.Context, p manifest.PriorFile) (*openEngi
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrPriorFile, err)
 	}
-	c.cfg.Logger.Info("opened a prior", "prior", model.Card.Name, "sha256", model.SHA256[:12], "bytes", bytes)
+	c.cfg.Logger.Info("opened prior", "prior", model.Card.Name, "sha256", model.SHA256[:12], "bytes", bytes)
 	return &openEngine{engine: restore.NewEngine(c.cfg.Runtime, model, c.cfg.Engine), sha: p.SHA256, bytes: bytes}, nil
 }
 
@@ -179,8 +175,7 @@ func (c *EngineCache) release(o *openEngine) {
 	c.shrink(c.cfg.Bytes)
 }
 
-// shrink closes engines that nobody uses, the least recently used first, until the others
-// need no more than limit.
+// shrink closes unused engines, the least recently used first, until the others fit into limit bytes.
 func (c *EngineCache) shrink(limit int64) {
 	sum := int64(0)
 	for _, o := range c.open {
@@ -191,20 +186,21 @@ func (c *EngineCache) shrink(limit int64) {
 			return false
 		}
 		sum -= o.bytes
-		c.cfg.Logger.Info("closed a prior", "sha256", o.sha[:12])
+		c.cfg.Logger.Info("closed prior", "sha256", o.sha[:12])
 		if err := o.engine.Close(); err != nil {
-			c.cfg.Logger.Warn("could not close a prior", "sha256", o.sha[:12], "reason", err)
+			c.cfg.Logger.Warn("could not close prior", "sha256", o.sha[:12], "reason", err)
 		}
 		return true
 	})
 }
 
-// Close stops fetching and closes all engines. None may be in use.
+// Close stops background fetches and closes all engines, none of which may be in use.
 func (c *EngineCache) Close() error {
-	c.stop()
-	c.group.Wait()
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	for _, f := range c.fetches {
+		f.Stop()
+	}
 	var errs []error
 	for _, o := range c.open {
 		errs = append(errs, o.engine.Close())

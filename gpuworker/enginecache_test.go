@@ -18,7 +18,7 @@ import (
 	"ddiff/storage"
 )
 
-// priorBytes is the file of a score model that finds a share of the image to be noise.
+// priorBytes returns the file of a score model that predicts a share of the image as noise.
 func priorBytes(t *testing.T, share float32) []byte {
 	t.Helper()
 	g := onnx.NewGraph(onnx.DefaultOpset)
@@ -30,7 +30,7 @@ func priorBytes(t *testing.T, share float32) []byte {
 	return onnxtest.WithMetadata(t, data, card("tiny"))
 }
 
-// prior puts a prior into the cluster's store, as a coordinator does.
+// prior stores a prior in the cluster's store, as a coordinator does.
 func (c *cluster) prior(data []byte) manifest.PriorFile {
 	c.t.Helper()
 	p := manifest.PriorFile{SHA256: hexDigest(data), Name: "tiny", License: "CC0-1.0"}
@@ -49,12 +49,11 @@ func fetched(t *testing.T, e *gpuworker.EngineCache, p manifest.PriorFile) error
 			return err
 		}
 	}
-	t.Fatal("the prior does not come")
+	t.Fatal("timeout: the prior is not fetched")
 	return nil
 }
 
-// TestEngineCache keeps the priors that fit, and never closes one that is used.
-func TestEngineCache(t *testing.T) {
+func TestEngineCacheClosesUnusedEnginesOnly(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	var priors []manifest.PriorFile
@@ -64,8 +63,10 @@ func TestEngineCache(t *testing.T) {
 		size = len(data)
 		priors = append(priors, c.prior(data))
 	}
-	// There is room for two.
-	e := c.engines(func(cfg *gpuworker.EngineCacheConfig) { cfg.Bytes = int64(4 * (2*size + size/2)) })
+	dir := t.TempDir()
+	e := c.engines(func(cfg *gpuworker.EngineCacheConfig) {
+		cfg.Dir, cfg.Bytes = dir, int64(4*(2*size+size/2)) // two engines
+	})
 	acquire := func(i int) (any, func()) {
 		t.Helper()
 		engine, done, err := e.Acquire(t.Context(), priors[i])
@@ -77,33 +78,33 @@ func TestEngineCache(t *testing.T) {
 	}
 	first, done0 := acquire(0)
 	if again, done := acquire(0); again != first {
-		t.Error("a second engine was made for one prior")
+		t.Error("one prior has two engines")
 	} else {
 		done()
-		done() // twice is once
+		done() // is idempotent
 	}
 	_, done1 := acquire(1)
-	_, done2 := acquire(2) // nothing can be closed for it
+	_, done2 := acquire(2) // all open engines are in use
 	if again, done := acquire(0); again != first {
-		t.Error("an engine was closed while it was used")
+		t.Error("an engine in use was closed")
 	} else {
 		done()
 	}
 	done0()
-	done1() // one is too many: the least recently used goes
+	done1() // closes the least recently used engine
 	done2()
-	if n := strings.Count(c.log.String(), "closed a prior"); n != 1 {
+	if n := strings.Count(c.log.String(), "closed prior"); n != 1 {
 		t.Errorf("%d priors were closed, want 1:\n%s", n, c.log)
 	}
 	for _, p := range priors {
-		file := filepath.Join(e.Dir(), p.SHA256+".onnx")
+		file := filepath.Join(dir, p.SHA256+".onnx")
 		if data, err := os.ReadFile(file); err != nil || hexDigest(data) != p.SHA256 {
-			t.Errorf("%s is not on the disk: %v", file, err)
+			t.Errorf("%s is not cached: %v", file, err)
 		}
 	}
 }
 
-// counter is a store that counts what is read.
+// counter is a store that counts reads.
 type counter struct {
 	*recorder
 	reads atomic.Int32
@@ -114,9 +115,8 @@ func (c *counter) Get(ctx context.Context, key string) ([]byte, error) {
 	return c.recorder.Get(ctx, key)
 }
 
-// TestPriorFiles shares a directory among several caches, as processes do: a prior is fetched
-// once, and again when it was damaged.
-func TestPriorFiles(t *testing.T) {
+// Several caches share a directory, as processes do: a prior is fetched once, and again after damage.
+func TestSharedDirectoryFetchesPriorOnce(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	p, dir, from := c.prior(priorBytes(t, 0.1)), t.TempDir(), &counter{recorder: c.store}
@@ -138,15 +138,14 @@ func TestPriorFiles(t *testing.T) {
 	must(t, os.WriteFile(file, []byte("damaged"), 0o644))
 	must(t, fetched(t, c.engines(shared), p))
 	if data, err := os.ReadFile(file); err != nil || hexDigest(data) != p.SHA256 {
-		t.Errorf("the damaged prior was not mended: %v", err)
+		t.Errorf("the damaged prior was not replaced: %v", err)
 	}
 	if n := from.reads.Load(); n != 2 {
 		t.Errorf("the prior was read %d times from the store, want twice", n)
 	}
 }
 
-// TestPriorFilesRefuse asks for priors that cannot be used.
-func TestPriorFilesRefuse(t *testing.T) {
+func TestUnusablePriors(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	good := c.prior(priorBytes(t, 0.1))
@@ -164,7 +163,7 @@ func TestPriorFilesRefuse(t *testing.T) {
 		"other bytes":     {other, "submit the campaign again"},
 		"not in store":    {missing, storage.ErrNotFound.Error()},
 		"another version": {bundled, "run the version that submitted it"},
-		"no digest":       {noDigest, "no SHA-256"},
+		"no digest":       {noDigest, "not a SHA-256"},
 	} {
 		err := fetched(t, e, want.prior)
 		if !errors.Is(err, gpuworker.ErrPriorFile) || !strings.Contains(err.Error(), want.reason) {
@@ -174,6 +173,6 @@ func TestPriorFilesRefuse(t *testing.T) {
 	noModel := c.prior([]byte("no model"))
 	must(t, fetched(t, e, noModel))
 	if _, _, err := e.Acquire(t.Context(), noModel); !errors.Is(err, gpuworker.ErrPriorFile) {
-		t.Errorf("a file that is no model: error is %v", err)
+		t.Errorf("not a model: error is %v", err)
 	}
 }

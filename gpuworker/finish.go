@@ -23,7 +23,28 @@ func digest(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// score computes the metrics of the item.
+// finish scores an item and stores its artifacts and result.
+func (e engineRestorer) finish(t *task) (*manifest.Result, error) {
+	var scores manifest.Metrics
+	err := e.stage(t, telemetry.StageScore, func(context.Context) (err error) {
+		scores, err = t.score()
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	var res *manifest.Result
+	err = e.stage(t, telemetry.StageWrite, func(ctx context.Context) (err error) {
+		res, err = e.write(ctx, t, scores)
+		return err
+	})
+	if err == nil && t.checkpoint != nil {
+		e.deleteCheckpoint(t.ctx, t)
+	}
+	return res, err
+}
+
+// score computes the item's metrics.
 func (t *task) score() (manifest.Metrics, error) {
 	var m manifest.Metrics
 	residual, err := metric.Residual(t.problem.Y, t.applied, t.item.Sigma)
@@ -45,12 +66,12 @@ func (t *task) score() (manifest.Metrics, error) {
 	return m, nil
 }
 
+// compare returns PSNR and SSIM of an image. SSIM is nil when the image is smaller than the window of the metric.
 func compare(truth, other *raster.Image) (psnr, ssim *float64, err error) {
 	p, err := metric.PSNR(truth, other)
 	if err != nil {
 		return nil, nil, fmt.Errorf("score PSNR: %w", err)
 	}
-	// An image smaller than the metric's window has no SSIM.
 	s, err := metric.SSIM(truth, other)
 	if errors.Is(err, metric.ErrTooSmall) {
 		return &p, nil, nil
@@ -61,123 +82,130 @@ func compare(truth, other *raster.Image) (psnr, ssim *float64, err error) {
 	return &p, &s, nil
 }
 
-// restored returns the restored image.
+// restored returns the solution as an image.
 func (t *task) restored() *raster.Image {
 	s := t.op.Image
 	return &raster.Image{Channels: s.Channels, Height: s.Height, Width: s.Width, Pix: t.solution.X}
 }
 
-// write stores the artifacts and then creates the result. If two workers finish the same item, the first result wins and
-// both return it.
-func (w *Worker) write(ctx context.Context, t *task, m manifest.Metrics) (manifest.Result, error) {
-	// Do not replace the artifacts of an existing result: its digests would no longer match.
-	key := manifest.ItemKey(t.item.ID, manifest.FileResult)
-	if res, err := t.existing(ctx); !errors.Is(err, storage.ErrNotFound) {
+// write stores the artifacts, and then the result, create-only. Two workers that finish the same item write the same
+// keys. The first result is kept, and write returns it.
+func (e engineRestorer) write(ctx context.Context, t *task, m manifest.Metrics) (*manifest.Result, error) {
+	// Artifacts of an existing result must not be replaced: its digests describe the bytes of the other worker.
+	if res, err := t.findResult(ctx); err != nil || res != nil {
 		return res, err
 	}
-	res := w.result(t, manifest.OutcomeDone, "")
+	res := e.result(t, manifest.OutcomeDone, "")
 	res.Metrics = m
 	res.MetricIDs = map[string]string{"psnr": metric.PSNRID, "ssim": metric.SSIMID, "residual": metric.ResidualID}
 	res.Seconds, res.Steps, res.Batch = t.seconds, t.plan.Solver.Steps, t.batch
 	files, err := t.artifacts()
 	if err != nil {
-		return res, err
+		return nil, err
 	}
 	res.Artifacts = map[string]string{}
-	put := func(name string, data []byte) error {
-		if err := t.on.Store.Put(ctx, manifest.ItemKey(t.item.ID, name), data); err != nil {
-			return fmt.Errorf("write %s: %w", name, err)
-		}
-		res.Artifacts[name] = digest(data)
-		return nil
-	}
 	for _, f := range files {
-		if err := put(f.name, f.data); err != nil {
-			return res, err
+		res.Artifacts[f.name] = digest(f.data)
+	}
+	// The passport in the picture contains the digests of the other artifacts.
+	picture, err := encodeRestored(t.restored(), *res)
+	if err != nil {
+		return nil, fmt.Errorf("encode %s: %w", manifest.FileRestored, err)
+	}
+	res.Artifacts[manifest.FileRestored] = digest(picture)
+	for _, f := range append(files, artifact{manifest.FileRestored, picture}) {
+		if err := t.put(ctx, f); err != nil {
+			return nil, err
 		}
 	}
-	// The passport in the picture names the digests of the others.
-	picture, err := encodeRestored(t.restored(), res)
-	if err != nil {
-		return res, fmt.Errorf("encode %s: %w", manifest.FileRestored, err)
-	}
-	if err := put(manifest.FileRestored, picture); err != nil {
-		return res, err
-	}
-	data, err := json.MarshalIndent(res, "", "  ")
-	if err != nil {
-		return res, fmt.Errorf("write result: %w", err)
-	}
-	err = t.on.Store.Create(ctx, key, append(data, '\n'))
+	err = t.createResult(ctx, res)
 	if errors.Is(err, storage.ErrExists) {
-		return w.adopt(ctx, t)
+		return t.restoreExistingResult(ctx)
 	}
-	if err != nil {
-		return res, fmt.Errorf("write result: %w", err)
-	}
-	return res, nil
+	return res, err
 }
 
-// adopt returns the result that another worker created while this one wrote its artifacts. This worker's restored.png may
-// have replaced the other one. With equal pixels only the passports differ, and adopt writes the file of the winner again.
-func (w *Worker) adopt(ctx context.Context, t *task) (manifest.Result, error) {
-	res, err := t.existing(ctx)
-	if err != nil {
-		return res, err
+func (t *task) put(ctx context.Context, f artifact) error {
+	if err := t.assigned.Store.Put(ctx, manifest.ItemKey(t.item.ID, f.name), f.data); err != nil {
+		return fmt.Errorf("write %s: %w", f.name, err)
 	}
-	picture, err := encodeRestored(t.restored(), res)
+	return nil
+}
+
+// createResult writes result.json unless it exists (storage.ErrExists).
+func (t *task) createResult(ctx context.Context, res *manifest.Result) error {
+	data, err := json.MarshalIndent(res, "", "  ")
+	if err == nil {
+		err = t.assigned.Store.Create(ctx, manifest.ItemKey(t.item.ID, manifest.FileResult), append(data, '\n'))
+	}
 	if err != nil {
-		return res, fmt.Errorf("encode %s: %w", manifest.FileRestored, err)
+		return fmt.Errorf("write result: %w", err)
+	}
+	return nil
+}
+
+// restoreExistingResult returns the result that another worker created while this worker wrote its artifacts. This
+// worker may have replaced the other's restored.png. If the pixels are equal, only the passports differ, and
+// restoreExistingResult writes the other's file again.
+func (t *task) restoreExistingResult(ctx context.Context) (*manifest.Result, error) {
+	res, err := t.readResult(ctx)
+	if err != nil {
+		return nil, err
+	}
+	picture, err := encodeRestored(t.restored(), *res)
+	if err != nil {
+		return nil, fmt.Errorf("encode %s: %w", manifest.FileRestored, err)
 	}
 	if digest(picture) != res.Artifacts[manifest.FileRestored] {
 		return res, nil
 	}
-	if err := t.on.Store.Put(ctx, manifest.ItemKey(t.item.ID, manifest.FileRestored), picture); err != nil {
-		return res, fmt.Errorf("write %s: %w", manifest.FileRestored, err)
-	}
-	return res, nil
+	return res, t.put(ctx, artifact{manifest.FileRestored, picture})
 }
 
-// existing reads the result of another worker or an earlier attempt. It returns storage.ErrNotFound without one.
-func (t *task) existing(ctx context.Context) (manifest.Result, error) {
-	var res manifest.Result
+// readResult reads the stored result of an item.
+func (t *task) readResult(ctx context.Context) (*manifest.Result, error) {
 	key := manifest.ItemKey(t.item.ID, manifest.FileResult)
-	data, err := t.on.Store.Get(ctx, key)
+	data, err := t.assigned.Store.Get(ctx, key)
 	if err != nil {
-		return res, fmt.Errorf("read existing result: %w", err)
+		return nil, fmt.Errorf("read existing result: %w", err)
 	}
+	var res manifest.Result
 	if err := json.Unmarshal(data, &res); err != nil {
-		return res, fmt.Errorf("read existing result %s: %w; remove it and run again", key, err)
+		return nil, fmt.Errorf("read existing result %s: %w; delete it and run again", key, err)
 	}
-	return res, nil
+	return &res, nil
 }
 
-// result returns a result with the fields of every outcome.
-func (w *Worker) result(t *task, o manifest.Outcome, reason string) manifest.Result {
-	return manifest.Result{
-		Schema: manifest.SchemaVersion, Item: t.item, Outcome: o, Reason: reason,
-		Runtime: w.runtime(t),
-		Worker:  w.cfg.Name, Attempt: t.lease.Attempt(),
+// findResult is readResult, but returns nil when there is no result.
+func (t *task) findResult(ctx context.Context) (*manifest.Result, error) {
+	res, err := t.readResult(ctx)
+	if errors.Is(err, storage.ErrNotFound) {
+		return nil, nil
+	}
+	return res, err
+}
+
+// result returns a result with the fields that all outcomes have.
+func (c *core) result(t *task, o manifest.Outcome, reason string) *manifest.Result {
+	runtime := manifest.Runtime{Version: c.cfg.Version}
+	if t.assigned.Engine != nil {
+		runtime = RuntimeOf(t.assigned.Engine, t.plan.Solver.Steps, c.cfg.Version)
+	}
+	return &manifest.Result{
+		Schema: manifest.SchemaVersion, Item: t.item, Outcome: o, Reason: reason, Runtime: runtime,
+		Worker: c.cfg.Name, Attempt: t.lease.Attempt(),
 		TraceID:  trace.SpanContextFromContext(t.ctx).TraceID().String(),
-		Finished: w.cfg.Now().UTC(),
+		Finished: c.cfg.Now().UTC(),
 	}
 }
 
-// runtime describes the runtime that computes the item.
-func (w *Worker) runtime(t *task) manifest.Runtime {
-	if t.on.Engine == nil {
-		return manifest.Runtime{Version: w.cfg.Version}
-	}
-	return RuntimeOf(t.on.Engine, t.plan.Solver.Steps, w.cfg.Version)
-}
-
-// artifact is one file beside a result.
+// artifact is a file beside a result.
 type artifact struct {
 	name string
 	data []byte
 }
 
-// artifacts encodes the files beside a result, except the restored image.
+// artifacts encodes the files beside a result, except for the restored image.
 func (t *task) artifacts() ([]artifact, error) {
 	var out []artifact
 	add := func(name string, data []byte, err error) error {
@@ -216,33 +244,4 @@ func traceOf(c solver.Curves) manifest.Trace {
 		t.Curves = append(t.Curves, manifest.Curve(curve))
 	}
 	return t
-}
-
-// finish scores, writes and settles one restored item.
-func (w *Worker) finish(ctx context.Context, t *task) error {
-	var res manifest.Result
-	if w.cfg.Simulate != nil {
-		err := w.stage(t, telemetry.StageWrite, func(ctx context.Context) error {
-			var err error
-			res, err = w.writeSimulated(ctx, t)
-			return err
-		})
-		return w.settle(ctx, t, outcomeOf(t.ctx, t, err), res)
-	}
-	err := w.stage(t, telemetry.StageScore, func(context.Context) error {
-		var err error
-		res.Metrics, err = t.score()
-		return err
-	})
-	if err == nil {
-		err = w.stage(t, telemetry.StageWrite, func(ctx context.Context) error {
-			var err error
-			res, err = w.write(ctx, t, res.Metrics)
-			return err
-		})
-	}
-	if err == nil && t.resumed != nil {
-		w.deleteCheckpoint(t.ctx, t)
-	}
-	return w.settle(ctx, t, outcomeOf(t.ctx, t, err), res)
 }

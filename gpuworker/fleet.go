@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"ddiff/internal/lifecycle"
+	"ddiff/internal/retry"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/restore"
@@ -17,50 +19,47 @@ import (
 )
 
 const (
-	// glance is how long a pull waits that only looks whether there is work.
-	glance = 5 * time.Millisecond
-	// fleetSlice is the longest pull, see pullSlice. A fleet's is longer, for its number.
+	// pollWait is the wait of a lease request that only checks whether a campaign has work.
+	pollWait = 5 * time.Millisecond
+	// fleetSlice is the longest lease request, see leaseSlice. It is longer for a fleet, which has many workers.
 	fleetSlice = time.Second
-	// notReady is the pause after a campaign's queue was not there, troubled the one after
-	// something else went wrong with a campaign.
-	notReady = 500 * time.Millisecond
-	troubled = 5 * time.Second
+	// notReadyPause is the pause after the queue of a campaign was not ready, errorPause the pause after other errors.
+	notReadyPause = 500 * time.Millisecond
+	errorPause    = 5 * time.Second
 )
 
-// Engines opens the priors of campaigns, see [EngineCache].
+// engines opens the priors of campaigns, see [EngineCache].
 type engines interface {
-	// Fetch sees to it that the prior lies on this machine. It does not wait: ready is false
-	// while it is being fetched.
+	// Fetch copies the prior to this machine in the background, and reports whether it is there.
 	Fetch(prior manifest.PriorFile) (ready bool, err error)
-	// Acquire gives the engine of a prior, and what gives it back.
+	// Acquire returns the engine of a prior, and a function that releases it.
 	Acquire(ctx context.Context, prior manifest.PriorFile) (*restore.Engine, func(), error)
 }
 
-// board is where campaigns are announced.
+// board holds the records of campaigns.
 type board interface {
 	Watch(ctx context.Context, prefix string) iter.Seq2[queue.Change, error]
 }
 
 // FleetConfig describes a Fleet. Fields without a stated default are required.
 type FleetConfig struct {
-	// Board is where campaigns are announced.
+	// Board holds the records of campaigns.
 	Board board
 	// Attach opens the queue of a campaign.
 	Attach func(ctx context.Context, campaign string) (*queue.Queue, error)
 	// Store is the store of the cluster.
 	Store storage.Store
-	// Sources is where datasets are read.
+	// Sources reads the files of datasets.
 	Sources sources
-	// Engines open priors. Nil only where workers simulate.
+	// Engines opens priors. It is nil only for simulated workers.
 	Engines engines
-	// Tuner says how many items are worth leasing. Default: DefaultBatch are leased.
+	// Tuner supplies the number of items to lease. Default: DefaultBatch items are leased.
 	Tuner *Tuner
-	// Batch, if above 0, is the number of items that are leased and solved together, whatever
-	// a campaign says.
+	// Batch, if above 0, is the number of items that are leased and solved together. It overrides the campaigns' sizes.
 	Batch int
 	// Now is the clock. Default: time.Now.
 	Now func() time.Time
-	// Logger is told of campaigns that cannot be worked on. Default: nothing is logged.
+	// Logger logs campaigns that cannot be processed. Default: none.
 	Logger *slog.Logger
 }
 
@@ -81,34 +80,33 @@ func (c FleetConfig) Validate() error {
 	return nil
 }
 
-// Fleet hands out the items of all campaigns of a cluster that may be worked on. Items of the
-// highest class that has any come first; within a class campaigns take turns by their weight,
-// see rotation. Make it with NewFleet and run Watch beside the workers, of which several may
-// share it.
+// Fleet is the dispatcher of a cluster: it leases the items of all runnable campaigns. Campaigns of the highest priority
+// with work come first; within a priority campaigns take turns by weight, see rotation. Several workers may share a
+// Fleet. It is a service of package lifecycle; workers find campaigns only while it runs. Create it with NewFleet.
 type Fleet struct {
-	cfg FleetConfig
+	cfg     FleetConfig
+	service lifecycle.Service
 
 	mu        sync.Mutex
-	campaigns map[string]*campaign
-	newer     map[string]bool // campaigns that only a later version can read
-	ready     bool            // the board was read once
-	changed   chan struct{}   // closed at the next change of the board
+	campaigns map[string]*campaign // by key
+	newer     map[string]bool      // keys of records that need a newer version
+	changed   chan struct{}        // closed at the next change of the board
 	rotations map[manifest.Priority]*rotation
 	polls     int
 }
 
-// campaign is one that was announced.
+// campaign is a campaign on the board.
 type campaign struct {
-	record    manifest.Campaign
-	store     storage.Store
-	cancelled chan struct{} // closed when the campaign is to stop at once
-	gone      bool          // cancelled is closed
+	record   manifest.Campaign
+	store    storage.Store
+	lifetime context.Context // ends when the campaign is cancelled immediately
+	cancel   context.CancelFunc
 
 	attaching sync.Mutex
 	queue     *queue.Queue
 
-	again time.Time // not to be tried before
-	said  string    // the last trouble that was logged
+	retryAt   time.Time
+	lastError string // in the log
 }
 
 // NewFleet checks the configuration.
@@ -128,36 +126,43 @@ func NewFleet(cfg FleetConfig) (*Fleet, error) {
 	}, nil
 }
 
-// Watch follows the board until ctx ends.
-func (f *Fleet) Watch(ctx context.Context) {
+// Start starts to watch the board.
+func (f *Fleet) Start(ctx context.Context) error { return f.service.Start(ctx, f.run) }
+
+// Stop stops watching.
+func (f *Fleet) Stop() { f.service.Stop() }
+
+func (f *Fleet) run(ctx context.Context, ready func()) error {
+	ready()
 	for ctx.Err() == nil {
-		if err := f.follow(ctx); err != nil && ctx.Err() == nil {
-			f.cfg.Logger.Warn("lost sight of the campaigns, looking again", "reason", err)
-			pause(ctx, notReady)
+		if err := f.watch(ctx); err != nil && ctx.Err() == nil {
+			f.cfg.Logger.Warn("could not watch the campaigns, will retry", "reason", err)
+			_ = retry.Sleep(ctx, notReadyPause) // the loop checks ctx
 		}
 	}
+	return ctx.Err()
 }
 
-func (f *Fleet) follow(ctx context.Context) error {
+func (f *Fleet) watch(ctx context.Context) error {
 	seen := map[string]bool{}
 	for change, err := range f.cfg.Board.Watch(ctx, manifest.KeyCampaignPrefix) {
 		switch {
 		case err != nil:
 			return err
 		case change.Ready:
-			f.forget(func(key string) bool { return !seen[key] })
+			f.removeIf(func(key string) bool { return !seen[key] })
 		case change.Deleted:
-			f.forget(func(key string) bool { return key == change.Key })
+			f.removeIf(func(key string) bool { return key == change.Key })
 		default:
 			seen[change.Key] = true
-			f.take(change)
+			f.update(change)
 		}
 	}
 	return nil
 }
 
-// take notes a record as it is now.
-func (f *Fleet) take(change queue.Change) {
+// update stores a changed record.
+func (f *Fleet) update(change queue.Change) {
 	var version struct{ Schema int }
 	var r manifest.Campaign
 	err := json.Unmarshal(change.Data, &version)
@@ -169,71 +174,64 @@ func (f *Fleet) take(change queue.Change) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	defer f.tell()
+	defer f.notify()
 	if newer {
 		if !f.newer[change.Key] {
 			f.newer[change.Key] = true
-			f.cfg.Logger.Error("cannot work on a campaign: it was submitted by a later version of ddiff; run that version here, too",
-				"record", change.Key, "schema", version.Schema, "this", manifest.RecordSchema)
+			f.cfg.Logger.Error("cannot process a campaign that a newer version of ddiff submitted; update this worker",
+				"record", change.Key, "schema", version.Schema, "supported", manifest.RecordSchema)
 		}
-		f.drop(change.Key)
+		f.remove(change.Key)
 		return
 	}
 	if err != nil {
 		f.cfg.Logger.Error("cannot read the record of a campaign", "record", change.Key, "reason", err)
-		f.drop(change.Key)
+		f.remove(change.Key)
 		return
 	}
 	c := f.campaigns[change.Key]
 	if c == nil || c.record.Output != r.Output {
 		store, err := storage.NewPrefixed(f.cfg.Store, r.Output)
 		if err != nil {
-			f.cfg.Logger.Error("cannot work on a campaign", "campaign", r.ID, "reason", err)
-			f.drop(change.Key)
+			f.cfg.Logger.Error("cannot process campaign", "campaign", r.ID, "reason", err)
+			f.remove(change.Key)
 			return
 		}
 		if c == nil {
-			c = &campaign{cancelled: make(chan struct{})}
+			c = &campaign{}
 			f.campaigns[change.Key] = c
 		}
 		c.store = store
 	}
-	if c.gone && r.Wanted != manifest.WantCancelNow {
-		c.cancelled, c.gone = make(chan struct{}), false
+	cancelled := r.Wanted == manifest.WantCancelNow
+	if c.lifetime == nil || (c.lifetime.Err() != nil && !cancelled) {
+		c.lifetime, c.cancel = context.WithCancel(context.Background())
 	}
 	if c.record.Prior != r.Prior || c.record.Phase != r.Phase {
-		c.again = time.Time{}
+		c.retryAt = time.Time{}
 	}
 	c.record = r
-	if r.Wanted == manifest.WantCancelNow {
-		c.stop()
+	if cancelled {
+		c.cancel()
 	}
 }
 
-// stop tells workers that hold items to stop.
-func (c *campaign) stop() {
-	if !c.gone {
-		close(c.cancelled)
-		c.gone = true
-	}
-}
-
-// forget drops the campaigns whose records are gone.
-func (f *Fleet) forget(gone func(key string) bool) {
+// removeIf removes the campaigns with matching keys.
+func (f *Fleet) removeIf(match func(key string) bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	defer f.tell()
-	f.ready = true
+	defer f.notify()
 	for key := range f.campaigns {
-		if gone(key) {
-			f.drop(key)
+		if match(key) {
+			f.remove(key)
 		}
 	}
 }
 
-func (f *Fleet) drop(key string) {
+// remove removes a campaign, and cancels its items.
+func (f *Fleet) remove(key string) {
 	if c := f.campaigns[key]; c != nil {
-		c.stop()
+		c.cancel()
 		delete(f.campaigns, key)
 		for _, r := range f.rotations {
 			r.idle(c.record.ID)
@@ -241,20 +239,8 @@ func (f *Fleet) drop(key string) {
 	}
 }
 
-// tell wakes those that wait for a change.
-func (f *Fleet) tell() {
+// notify wakes the workers that wait for a change of the board.
+func (f *Fleet) notify() {
 	close(f.changed)
 	f.changed = make(chan struct{})
-}
-
-// Works tells whether items of a campaign are handed out, as far as this fleet has heard.
-func (f *Fleet) Works(id string) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, c := range f.campaigns {
-		if c.record.ID == id {
-			return c.record.Open() && !c.gone
-		}
-	}
-	return false
 }

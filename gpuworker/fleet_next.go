@@ -13,45 +13,44 @@ import (
 	"ddiff/storage"
 )
 
-// Next implements the dispatcher of a [Worker]. It looks into the campaigns in their order,
-// and if none has work waits for some in one of the highest class, another one each time.
+// Next implements the dispatcher of a [Worker]. It polls the campaigns in their order. If none has work, it waits for
+// work in one campaign of the highest priority, a different one each time.
 func (f *Fleet) Next(ctx context.Context, wait time.Duration) (Assignment, []*queue.Lease, error) {
 	begin := f.cfg.Now()
 	open, changed := f.open()
-	var empty []*campaign // of the highest class that can be worked on
+	var empty []*campaign // usable campaigns of the highest priority
 	var highest manifest.Priority
-	for _, class := range manifest.Priorities() {
-		left := open[class]
-		for _, c := range f.order(class, left) {
-			a, leases, err := f.pull(ctx, c, glance)
+	for _, priority := range manifest.Priorities() {
+		working := open[priority]
+		for _, c := range f.order(priority, working) {
+			a, leases, err := f.lease(ctx, c, pollWait)
 			switch {
 			case err != nil:
 				return Assignment{}, nil, err
 			case len(leases) > 0:
-				f.charge(class, c, len(leases), left)
+				f.charge(priority, c, len(leases), working)
 				return a, leases, nil
 			}
-			left = slices.DeleteFunc(slices.Clone(left), func(other *campaign) bool { return other == c })
-			f.rest(class, c)
-			if (len(empty) == 0 || class == highest) && f.usable(c) {
-				empty, highest = append(empty, c), class
+			working = slices.DeleteFunc(slices.Clone(working), func(other *campaign) bool { return other == c })
+			f.markIdle(priority, c)
+			if (len(empty) == 0 || priority == highest) && f.usable(c) {
+				empty, highest = append(empty, c), priority
 			}
 		}
 	}
 	if len(empty) == 0 {
-		f.await(ctx, changed, wait-f.cfg.Now().Sub(begin))
+		f.waitForChange(ctx, changed, wait-f.cfg.Now().Sub(begin))
 		return Assignment{}, nil, ctx.Err()
 	}
-	next := empty[f.turn()%len(empty)]
-	a, leases, err := f.pull(ctx, next, wait)
+	next := empty[f.nextPoll()%len(empty)]
+	a, leases, err := f.lease(ctx, next, wait)
 	if len(leases) > 0 {
 		f.charge(highest, next, len(leases), []*campaign{next})
 	}
 	return a, leases, err
 }
 
-// open are the campaigns that may be worked on, by class, the oldest first, and what is
-// closed when that changes.
+// open returns the runnable campaigns by priority, oldest first, and a channel that is closed at the next change.
 func (f *Fleet) open() (map[manifest.Priority][]*campaign, <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -61,31 +60,31 @@ func (f *Fleet) open() (map[manifest.Priority][]*campaign, <-chan struct{}) {
 			out[c.record.Priority] = append(out[c.record.Priority], c)
 		}
 	}
-	for _, class := range out {
-		slices.SortFunc(class, func(a, b *campaign) int {
+	for _, all := range out {
+		slices.SortFunc(all, func(a, b *campaign) int {
 			return cmp.Or(a.record.Submitted.Compare(b.record.Submitted), cmp.Compare(a.record.ID, b.record.ID))
 		})
 	}
 	return out, f.changed
 }
 
-func turns(all []*campaign) []turn {
-	out := make([]turn, len(all))
+func contenders(all []*campaign) []contender {
+	out := make([]contender, len(all))
 	for i, c := range all {
-		out[i] = turn{c.record.ID, c.record.Weight}
+		out[i] = contender{c.record.ID, c.record.Weight}
 	}
 	return out
 }
 
-func (f *Fleet) rotation(class manifest.Priority) *rotation {
-	if f.rotations[class] == nil {
-		f.rotations[class] = &rotation{}
+func (f *Fleet) rotation(p manifest.Priority) *rotation {
+	if f.rotations[p] == nil {
+		f.rotations[p] = &rotation{}
 	}
-	return f.rotations[class]
+	return f.rotations[p]
 }
 
-// order sorts the campaigns of a class by whose turn it is.
-func (f *Fleet) order(class manifest.Priority, all []*campaign) []*campaign {
+// order sorts the campaigns of a priority, next campaign first.
+func (f *Fleet) order(p manifest.Priority, all []*campaign) []*campaign {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	byID := map[string]*campaign{}
@@ -93,34 +92,34 @@ func (f *Fleet) order(class manifest.Priority, all []*campaign) []*campaign {
 		byID[c.record.ID] = c
 	}
 	out := make([]*campaign, 0, len(all))
-	for _, t := range f.rotation(class).order(turns(all)) {
-		out = append(out, byID[t.id])
+	for _, c := range f.rotation(p).order(contenders(all)) {
+		out = append(out, byID[c.id])
 	}
 	return out
 }
 
-func (f *Fleet) charge(class manifest.Priority, c *campaign, items int, working []*campaign) {
+func (f *Fleet) charge(p manifest.Priority, c *campaign, items int, working []*campaign) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.rotation(class).charge(c.record.ID, items, turns(working))
+	f.rotation(p).charge(c.record.ID, items, contenders(working))
 }
 
-func (f *Fleet) rest(class manifest.Priority, c *campaign) {
+func (f *Fleet) markIdle(p manifest.Priority, c *campaign) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.rotation(class).idle(c.record.ID)
+	f.rotation(p).idle(c.record.ID)
 }
 
-func (f *Fleet) turn() int {
+func (f *Fleet) nextPoll() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.polls++
 	return f.polls
 }
 
-// await waits for a change of the board.
-func (f *Fleet) await(ctx context.Context, changed <-chan struct{}, d time.Duration) {
-	t := time.NewTimer(max(d, glance))
+// waitForChange waits for a change of the board, for at most d.
+func (f *Fleet) waitForChange(ctx context.Context, changed <-chan struct{}, d time.Duration) {
+	t := time.NewTimer(max(d, pollWait))
 	defer t.Stop()
 	select {
 	case <-ctx.Done():
@@ -129,184 +128,183 @@ func (f *Fleet) await(ctx context.Context, changed <-chan struct{}, d time.Durat
 	}
 }
 
-// usable tells whether a campaign can be pulled from now.
+// usable reports whether items of a campaign may be leased now.
 func (f *Fleet) usable(c *campaign) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return !c.gone && c.record.Open() && !f.cfg.Now().Before(c.again)
+	return c.lifetime.Err() == nil && c.record.Open() && !f.cfg.Now().Before(c.retryAt)
 }
 
-// postpone leaves a campaign alone for a while, and says why, once.
+// postpone skips a campaign for a while, and logs a new reason.
 func (f *Fleet) postpone(c *campaign, d time.Duration, reason error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	c.again = f.cfg.Now().Add(d)
-	if reason == nil || c.said == reason.Error() {
+	c.retryAt = f.cfg.Now().Add(d)
+	if reason == nil || c.lastError == reason.Error() {
 		return
 	}
-	c.said = reason.Error()
-	f.cfg.Logger.Error("cannot work on a campaign now", "campaign", c.record.ID, "reason", reason)
+	c.lastError = reason.Error()
+	f.cfg.Logger.Error("cannot process campaign", "campaign", c.record.ID, "reason", reason)
 }
 
-// pull leases items of one campaign. No items and no error mean that it has none, or cannot be
-// worked on now; an error that nothing can be worked on.
-func (f *Fleet) pull(ctx context.Context, c *campaign, wait time.Duration) (Assignment, []*queue.Lease, error) {
+// lease leases items of one campaign. It returns neither items nor an error when the campaign has no work or cannot be
+// processed now, and an error when no campaign can be processed.
+func (f *Fleet) lease(ctx context.Context, c *campaign, wait time.Duration) (Assignment, []*queue.Lease, error) {
 	if ctx.Err() != nil || !f.usable(c) {
 		return Assignment{}, nil, ctx.Err()
 	}
-	r := f.recordOf(c)
-	ready, broken := f.fetched(c, r)
+	s := f.snapshotOf(c)
+	ready, unusable := f.fetch(c, s)
 	if !ready {
 		return Assignment{}, nil, nil
 	}
-	leases, err := f.lease(ctx, c, r, wait)
+	leases, err := f.request(ctx, c, s, wait)
 	switch {
 	case errors.Is(err, queue.ErrClosed):
 		return Assignment{}, nil, err
 	case errors.Is(err, queue.ErrNotReady), errors.Is(err, queue.ErrUnavailable):
-		f.postpone(c, notReady, nil)
+		f.postpone(c, notReadyPause, nil)
 		return Assignment{}, nil, nil
 	case err != nil:
-		f.postpone(c, troubled, err)
+		f.postpone(c, errorPause, err)
 		return Assignment{}, nil, nil
 	}
 	if len(leases) == 0 {
 		return Assignment{}, nil, nil
 	}
-	// The campaign may have been paused while the call waited.
+	// The campaign may have been paused during the request.
 	if !f.usable(c) {
-		f.release(ctx, f.recordOf(c), leases)
+		f.release(ctx, f.snapshotOf(c), leases)
 		return Assignment{}, nil, nil
 	}
-	a, err := f.assign(ctx, r, broken)
+	a, err := f.assign(ctx, s, unusable)
 	if err != nil {
-		f.release(ctx, r, leases)
-		f.postpone(c, troubled, err)
+		f.release(ctx, s, leases)
+		f.postpone(c, errorPause, err)
 		return Assignment{}, nil, nil
 	}
 	return a, leases, nil
 }
 
-// assignable is what a pull needs of a campaign's record.
-type assignable struct {
+// snapshot is a consistent copy of a campaign's fields.
+type snapshot struct {
 	manifest.Campaign
-	store     storage.Store
-	cancelled <-chan struct{}
+	store    storage.Store
+	lifetime context.Context
 }
 
-func (f *Fleet) recordOf(c *campaign) assignable {
+func (f *Fleet) snapshotOf(c *campaign) snapshot {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return assignable{c.record, c.store, c.cancelled}
+	return snapshot{c.record, c.store, c.lifetime}
 }
 
-// fetched tells whether the campaign's prior is on this machine. One that can never be used
-// is broken; its preflight is handed out all the same, to say so.
-func (f *Fleet) fetched(c *campaign, r assignable) (ready bool, broken error) {
+// fetch reports whether the campaign's prior is on this machine. unusable is the error of a prior whose preflight is
+// leased all the same, to report the error.
+func (f *Fleet) fetch(c *campaign, s snapshot) (ready bool, unusable error) {
 	if f.cfg.Engines == nil {
 		return true, nil
 	}
-	ready, err := f.cfg.Engines.Fetch(r.Prior)
+	ready, err := f.cfg.Engines.Fetch(s.Prior)
 	switch {
 	case err == nil:
 		return ready, nil
-	case r.tells(err):
+	case s.answers(err):
 		return true, err
 	}
-	f.postpone(c, troubled, err)
+	f.postpone(c, errorPause, err)
 	return false, nil
 }
 
-// tells says whether an error of opening the prior is the answer of a preflight.
-func (r assignable) tells(err error) bool {
-	return errors.Is(err, ErrPriorFile) && r.Phase == manifest.PhasePreflight
+// answers reports whether an error of the prior is the answer to the campaign's preflight.
+func (s snapshot) answers(err error) bool {
+	return errors.Is(err, ErrPriorFile) && s.Phase == manifest.PhasePreflight
 }
 
-// lease pulls from a campaign's queue. When it is willing to wait it takes the first item that
-// comes, and then what else is there.
-func (f *Fleet) lease(ctx context.Context, c *campaign, r assignable, wait time.Duration) ([]*queue.Lease, error) {
-	q, err := f.attached(ctx, c, r)
+// request requests leases from a campaign's queue. If it may wait, it waits for one item and then leases the other
+// available items.
+func (f *Fleet) request(ctx context.Context, c *campaign, s snapshot, wait time.Duration) ([]*queue.Lease, error) {
+	q, err := f.attach(ctx, c, s)
 	if err != nil {
 		return nil, err
 	}
-	ctx = context.WithoutCancel(ctx) // see pullSlice
-	n := f.size(r)
-	if wait <= glance || n == 1 {
+	ctx = context.WithoutCancel(ctx) // see leaseSlice
+	n := f.leaseSize(s)
+	if wait <= pollWait || n == 1 {
 		return q.Lease(ctx, n, wait)
 	}
 	leases, err := q.Lease(ctx, 1, min(wait, fleetSlice))
 	if err != nil || len(leases) == 0 {
 		return leases, err
 	}
-	more, err := q.Lease(ctx, n-1, glance)
+	more, err := q.Lease(ctx, n-1, pollWait)
 	if err != nil {
-		f.cfg.Logger.Debug("could not lease more items", "campaign", r.ID, "reason", err)
+		f.cfg.Logger.Debug("could not lease more items", "campaign", s.ID, "reason", err)
 	}
 	return append(leases, more...), nil
 }
 
-// attached is the campaign's queue.
-func (f *Fleet) attached(ctx context.Context, c *campaign, r assignable) (*queue.Queue, error) {
+// attach returns the campaign's queue, which it opens once.
+func (f *Fleet) attach(ctx context.Context, c *campaign, s snapshot) (*queue.Queue, error) {
 	c.attaching.Lock()
 	defer c.attaching.Unlock()
 	if c.queue != nil {
 		return c.queue, nil
 	}
-	q, err := f.cfg.Attach(ctx, r.ID)
+	q, err := f.cfg.Attach(ctx, s.ID)
 	if err != nil {
-		return nil, fmt.Errorf("open the queue of campaign %s: %w", r.ID, err)
+		return nil, fmt.Errorf("open the queue of campaign %s: %w", s.ID, err)
 	}
 	c.queue = q
 	return q, nil
 }
 
-// size is the number of items to lease.
-func (f *Fleet) size(r assignable) int {
+// batch returns the largest number of items to solve together; 0 leaves it to the Tuner.
+func (f *Fleet) batch(s snapshot) int {
 	switch {
 	case f.cfg.Batch > 0:
 		return f.cfg.Batch
-	case r.Spec.Batch > 0:
-		return r.Spec.Batch
-	case f.cfg.Tuner != nil:
-		return f.cfg.Tuner.Pull(r.ID)
+	case s.Spec.Batch > 0:
+		return s.Spec.Batch
+	case f.cfg.Tuner == nil:
+		return DefaultBatch
 	}
-	return DefaultBatch
+	return 0
 }
 
-// assign is what a worker needs to know about the campaign's items.
-func (f *Fleet) assign(ctx context.Context, r assignable, broken error) (Assignment, error) {
-	a := Assignment{
-		Campaign: r.ID, Store: r.store, Sources: f.cfg.Sources, Broken: broken, Cancelled: r.cancelled,
-		Batch: f.cfg.Batch,
+// leaseSize returns the number of items to lease.
+func (f *Fleet) leaseSize(s snapshot) int {
+	if n := f.batch(s); n > 0 {
+		return n
 	}
-	switch {
-	case a.Batch > 0:
-	case r.Spec.Batch > 0:
-		a.Batch = r.Spec.Batch
-	case f.cfg.Tuner == nil:
-		a.Batch = DefaultBatch
+	return f.cfg.Tuner.LeaseSize(s.ID)
+}
+
+// assign creates the assignment of a campaign's items.
+func (f *Fleet) assign(ctx context.Context, s snapshot, unusable error) (Assignment, error) {
+	a := Assignment{
+		Campaign: s.ID, Store: s.store, Sources: f.cfg.Sources, EngineError: unusable, Lifetime: s.lifetime, Batch: f.batch(s),
 	}
 	var err error
-	if f.cfg.Engines != nil && broken == nil {
-		if a.Engine, a.Done, err = f.cfg.Engines.Acquire(ctx, r.Prior); r.tells(err) {
-			a.Broken, err = err, nil
+	if f.cfg.Engines != nil && unusable == nil {
+		if a.Engine, a.Done, err = f.cfg.Engines.Acquire(ctx, s.Prior); s.answers(err) {
+			a.EngineError, err = err, nil
 		}
 	}
 	return a, err
 }
 
-// release gives items back that are not to be worked on. Those of a campaign that is cancelled
-// are dropped.
-func (f *Fleet) release(ctx context.Context, r assignable, leases []*queue.Lease) {
+// release returns items to the queue. It drops the items of a cancelled campaign.
+func (f *Fleet) release(ctx context.Context, s snapshot, leases []*queue.Lease) {
 	ctx = context.WithoutCancel(ctx)
-	dropped := r.Wanted == manifest.WantCancel || r.Wanted == manifest.WantCancelNow
+	drop := s.Wanted == manifest.WantCancel || s.Wanted == manifest.WantCancelNow
 	for _, l := range leases {
 		end := l.Release
-		if dropped {
+		if drop {
 			end = l.Ack
 		}
 		if err := end(ctx); err != nil {
-			f.cfg.Logger.Debug("could not give an item back", "campaign", r.ID, "reason", err)
+			f.cfg.Logger.Debug("could not release item", "campaign", s.ID, "reason", err)
 		}
 	}
 }

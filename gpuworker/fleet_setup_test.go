@@ -20,7 +20,7 @@ import (
 	"ddiff/storage"
 )
 
-// cluster is what coordinators would have set up: a server, a board and a store.
+// cluster is a server, a board and a store, as coordinators set them up.
 type cluster struct {
 	t     *testing.T
 	open  func(campaign string, cfg queue.Config) *queue.Queue
@@ -30,7 +30,7 @@ type cluster struct {
 	log   *lockedBuffer
 }
 
-// recorder is a store that notes in which order results are created.
+// recorder is a store that records the order in which results are created.
 type recorder struct {
 	*storage.Dir
 	mu      sync.Mutex
@@ -50,8 +50,8 @@ func (r *recorder) Create(ctx context.Context, key string, data []byte) error {
 	return err
 }
 
-// order waits until a condition on the campaigns of the results holds, and gives them.
-func (r *recorder) order(t *testing.T, enough func(created []string) bool) []string {
+// waitFor waits until a condition on the campaigns of the results holds, and returns these campaigns.
+func (r *recorder) waitFor(t *testing.T, enough func(created []string) bool) []string {
 	t.Helper()
 	deadline := time.After(patience)
 	for {
@@ -64,7 +64,7 @@ func (r *recorder) order(t *testing.T, enough func(created []string) bool) []str
 		select {
 		case <-changed:
 		case <-deadline:
-			t.Fatalf("it does not come to that: results of %v", created)
+			t.Fatalf("timeout with results of %v", created)
 		}
 	}
 }
@@ -79,7 +79,7 @@ func count(created []string, campaign string) int {
 	return n
 }
 
-// lockedBuffer is a log that can be read while it is written.
+// lockedBuffer is a log that may be read while it is written.
 type lockedBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -97,7 +97,7 @@ func (l *lockedBuffer) String() string {
 	return l.b.String()
 }
 
-// wait waits until the log has a text.
+// wait waits until the log contains a text.
 func (l *lockedBuffer) wait(t *testing.T, text string) {
 	t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)
@@ -144,22 +144,14 @@ func newCluster(t *testing.T) *cluster {
 		}
 		f, err := gpuworker.NewFleet(cfg)
 		must(t, err)
-		ctx, cancel := context.WithCancel(context.Background())
-		watched := make(chan struct{})
-		go func() {
-			defer close(watched)
-			f.Watch(ctx)
-		}()
-		t.Cleanup(func() {
-			cancel()
-			<-watched
-		})
+		must(t, f.Start(context.Background()))
+		t.Cleanup(f.Stop)
 		return f
 	}
 	return c
 }
 
-// submit announces a campaign.
+// submit puts a campaign on the board.
 func (c *cluster) submit(id string, change ...func(*manifest.Campaign)) manifest.Campaign {
 	c.t.Helper()
 	r := manifest.Campaign{
@@ -186,7 +178,7 @@ func wanted(w manifest.Wanted) func(*manifest.Campaign) {
 	return func(r *manifest.Campaign) { r.Wanted = w }
 }
 
-// fill publishes n items that can only be simulated.
+// fill publishes n items for simulated workers.
 func (c *cluster) fill(id string, n int) *queue.Queue {
 	c.t.Helper()
 	q := c.open(id, queue.Config{})
@@ -201,14 +193,14 @@ func (c *cluster) fill(id string, n int) *queue.Queue {
 	return q
 }
 
-// simulated is a worker that holds items for about a time.
+// simulated configures a worker that holds items for about a time.
 func (c *cluster) simulated(mean time.Duration) gpuworker.Config {
 	cfg := config(c.t, nil, nil)
-	cfg.Work, cfg.Simulate, cfg.Outlast = c.fleet(), &gpuworker.Simulation{Mean: mean}, true
+	cfg.Work, cfg.Simulate, cfg.TolerateQueueErrors = c.fleet(), &gpuworker.Simulation{Mean: mean}, true
 	return cfg
 }
 
-// engines opens priors from the cluster's store.
+// engines returns a cache for priors from the cluster's store.
 func (c *cluster) engines(change ...func(*gpuworker.EngineCacheConfig)) *gpuworker.EngineCache {
 	c.t.Helper()
 	cfg := gpuworker.EngineCacheConfig{

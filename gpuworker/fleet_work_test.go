@@ -17,7 +17,7 @@ import (
 	"ddiff/storage"
 )
 
-// itemsFor are n items of a prior.
+// itemsFor returns n items with a prior.
 func itemsFor(t *testing.T, p manifest.PriorFile, n int) []manifest.Item {
 	t.Helper()
 	all := items(t, n)
@@ -27,12 +27,12 @@ func itemsFor(t *testing.T, p manifest.PriorFile, n int) []manifest.Item {
 	return all
 }
 
-// worker is one that computes, in batches of up to n.
+// worker configures a worker that computes in batches of up to n items.
 func (c *cluster) worker(n int) gpuworker.Config {
 	cfg := config(c.t, nil, nil)
 	e := c.engines()
 	cfg.Work = c.fleet(func(f *gpuworker.FleetConfig) { f.Engines, f.Batch = e, n })
-	cfg.Outlast = true
+	cfg.TolerateQueueErrors = true
 	return cfg
 }
 
@@ -43,9 +43,8 @@ func prefixed(t *testing.T, s storage.Store, prefix string) *storage.Prefixed {
 	return p
 }
 
-// TestFleetRestores works on two campaigns with two priors; a third one names a prior that is
-// not what it says, and is left alone.
-func TestFleetRestores(t *testing.T) {
+// Two campaigns have different priors. A third campaign has a wrong digest of its prior, and its items stay in the queue.
+func TestFleetRestoresCampaignsOfSeveralPriors(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	one, two := c.prior(priorBytes(t, 0.1)), c.prior(priorBytes(t, 0.2))
@@ -72,12 +71,25 @@ func TestFleetRestores(t *testing.T) {
 	c.log.wait(t, "submit the campaign again")
 	w.stop(t)
 	if pending, inFlight, err := queues["bad"].Depth(t.Context()); err != nil || pending != 3 || inFlight != 0 {
-		t.Errorf("of the campaign with a wrong prior %d items wait and %d are leased (%v)", pending, inFlight, err)
+		t.Errorf("the campaign with a wrong prior has %d pending and %d leased items (%v), want 3 and 0", pending, inFlight, err)
 	}
 }
 
-// TestCancelNow stops a campaign in the middle of its items: nothing of them is kept, and the
-// worker goes on with another campaign.
+// assignments is a dispatcher that records the last assignment.
+type assignments struct {
+	*gpuworker.Fleet
+	last atomic.Pointer[gpuworker.Assignment]
+}
+
+func (a *assignments) Next(ctx context.Context, wait time.Duration) (gpuworker.Assignment, []*queue.Lease, error) {
+	out, leases, err := a.Fleet.Next(ctx, wait)
+	if len(leases) > 0 {
+		a.last.Store(&out)
+	}
+	return out, leases, err
+}
+
+// An immediate cancellation stops a campaign during a batch. It leaves no files, and the worker processes another campaign.
 func TestCancelNow(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -86,19 +98,24 @@ func TestCancelNow(t *testing.T) {
 	publish(t, doomed, itemsFor(t, p, 4)...)
 	c.submit("doomed", func(r *manifest.Campaign) { r.Prior = p })
 	cfg, pace := c.worker(2), newPace()
-	fleet := cfg.Work.(*gpuworker.Fleet)
-	var held atomic.Bool
-	held.Store(true)
+	work := &assignments{Fleet: cfg.Work.(*gpuworker.Fleet)}
+	cfg.Work = work
+	var paced atomic.Bool
+	paced.Store(true)
 	cfg.Steps = func(n int) {
-		if held.Load() {
+		if paced.Load() {
 			pace.steps(n)
 		}
 	}
 	w := start(t, cfg)
 	<-pace.made
 	c.submit("doomed", func(r *manifest.Campaign) { r.Prior, r.Wanted = p, manifest.WantCancelNow })
-	until(t, func() bool { return !fleet.Works("doomed") })
-	held.Store(false)
+	select {
+	case <-work.last.Load().Lifetime.Done():
+	case <-time.After(patience):
+		t.Fatal("timeout: the campaign's items are not cancelled")
+	}
+	paced.Store(false)
 	pace.next <- struct{}{}
 	wantEmpty(t, doomed)
 	all := itemsFor(t, p, 2)
@@ -122,14 +139,13 @@ func until(t *testing.T, holds func() bool) {
 	defer tick.Stop()
 	for begin := time.Now(); !holds(); <-tick.C {
 		if time.Since(begin) > patience {
-			t.Fatal("it does not come to that")
+			t.Fatal("timeout")
 		}
 	}
 }
 
-// TestFinishedItemCostsOneRead publishes items again that have a result: they are settled
-// although their files are gone.
-func TestFinishedItemCostsOneRead(t *testing.T) {
+// Items that have results are published again: they are settled although their files are deleted.
+func TestFinishedItemIsSettledWithoutItsFiles(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	p := c.prior(priorBytes(t, 0.1))
@@ -145,7 +161,7 @@ func TestFinishedItemCostsOneRead(t *testing.T) {
 	}
 	again := c.open("again", queue.Config{AckWait: 50 * time.Millisecond, MaxAttempts: 1})
 	publish(t, again, all...)
-	// An item that has cost all its attempts is done all the same.
+	// An item without attempts left is done too.
 	for range 2 {
 		_, err := again.Lease(t.Context(), 1, patience)
 		must(t, err)
@@ -165,9 +181,8 @@ func TestFinishedItemCostsOneRead(t *testing.T) {
 	}
 }
 
-// TestTunedWork lets a worker find its batch size on the items of a campaign, and the next one
-// use it.
-func TestTunedWork(t *testing.T) {
+// A worker measures the best batch size on the items of a campaign, and stores it.
+func TestWorkerTunesBatchSize(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	p, file := c.prior(priorBytes(t, 0.1)), filepath.Join(t.TempDir(), "batch.json")
@@ -192,7 +207,7 @@ func TestTunedWork(t *testing.T) {
 		}
 	}
 	if ones == 0 {
-		t.Error("no item was solved alone: the curve has no beginning")
+		t.Error("no item was solved alone, but the search starts with batches of 1")
 	}
 	data, err := os.ReadFile(file)
 	must(t, err)
@@ -207,7 +222,7 @@ func TestTunedWork(t *testing.T) {
 	if len(content.Curves) != 1 || content.Curves[0].Best < 1 || content.Curves[0].Prior != p.SHA256 || content.Curves[0].Height != side {
 		t.Errorf("the file holds %s", data)
 	}
-	// Batches do not change results.
+	// The batch size does not change the results.
 	s, reference := prefixed(t, c.store, "out/tuned"), newStore(t)
 	alone := newQueue(t, queue.Config{})
 	publish(t, alone, all...)
@@ -221,14 +236,13 @@ func TestTunedWork(t *testing.T) {
 	w.stop(t)
 	for _, it := range all {
 		if string(samples(t, s, it.ID)) != string(samples(t, reference, it.ID)) {
-			t.Errorf("item %s differs from what it comes to alone", it.Name)
+			t.Errorf("item %s differs from the item that was solved alone", it.Name)
 		}
 	}
 }
 
-// TestFleetDrain gives a half-solved item back, which does not count as an attempt, and goes
-// on with it.
-func TestFleetDrain(t *testing.T) {
+// A draining worker releases an unfinished item, which does not count as an attempt, and the next worker resumes it.
+func TestDrainDoesNotCountAsAttempt(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	p := c.prior(priorBytes(t, 0.1))
@@ -256,9 +270,9 @@ func TestFleetDrain(t *testing.T) {
 	}
 }
 
-// TestQueueGoesAway deletes the queue under a worker that solves an item: the result stands,
-// and the worker goes on when the queue is there again.
-func TestQueueGoesAway(t *testing.T) {
+// The queue is removed while a worker solves an item: the result is kept, and the worker continues after the queue is
+// created again.
+func TestWorkerSurvivesRemovalOfQueue(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	p := c.prior(priorBytes(t, 0.1))

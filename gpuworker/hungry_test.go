@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// card are the entries of a test prior's model card.
+// card returns the entries of a test prior's model card.
 func card(name string) map[string]string {
 	return map[string]string{
 		"ddiff.card": "1", "ddiff.name": name, "ddiff.prediction": "epsilon", "ddiff.schedule": "linear:1e-4:0.02:1000",
@@ -18,9 +18,8 @@ func card(name string) map[string]string {
 	}
 }
 
-// hungryPrior finds a tenth of the image to be noise, as tinyPrior does, and computes beside
-// it a tensor of (factor·N)^20 zeros for a batch of N: with the factor 1 a batch of two needs
-// 4 MiB, and one of four more than any machine has.
+// hungryPrior predicts a tenth of the image as noise, as tinyPrior does, and also computes a tensor of (factor·N)^20 zeros
+// for a batch of N: with factor 1, a batch of two needs 4 MiB, and a batch of four exceeds the memory of any machine.
 func hungryPrior(t *testing.T, factor int64) []byte {
 	t.Helper()
 	node := func(op, out string, in ...string) *onnxpb.NodeProto {
@@ -40,7 +39,7 @@ func hungryPrior(t *testing.T, factor int64) []byte {
 				node("Shape", "shape", "x"), node("Gather", "n", "shape", "first"), node("Mul", "m", "n", "factor"),
 				node("Mul", "m2", "m", "m"), node("Mul", "m4", "m2", "m2"), node("Mul", "m5", "m4", "m"),
 				node("Mul", "m10", "m5", "m5"), node("Mul", "m20", "m10", "m10"),
-				// It depends on x, or it would be computed when the model is compiled.
+				// The tensor depends on x; otherwise it would be computed at compilation.
 				node("ReduceSum", "sum", "x"), node("Expand", "many", "sum", "m20"), node("Mul", "zeros", "many", "zero"),
 				node("ReduceSum", "nothing", "zeros"),
 				node("Mul", "tenth", "x", "share"), node("Add", "eps", "tenth", "nothing"),

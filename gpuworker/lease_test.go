@@ -11,7 +11,7 @@ import (
 	"ddiff/queue"
 )
 
-// pace is a Steps function that lets the test see each step and hold it up.
+// pace is a Steps function with which a test waits for each step and delays the next.
 type pace struct {
 	made chan struct{}
 	next chan struct{}
@@ -24,9 +24,8 @@ func (p *pace) steps(int) {
 	<-p.next
 }
 
-// TestDrain ends a worker in the middle: items come back to the queue at once, and the next
-// worker goes on where it stopped.
-func TestDrain(t *testing.T) {
+// A worker drains during a batch: its items return to the queue at once, and the next worker resumes them.
+func TestDrainSavesAndResumesItems(t *testing.T) {
 	t.Parallel()
 	all := items(t, 5)
 	q, reference := newQueue(t, queue.Config{}), newStore(t)
@@ -35,7 +34,7 @@ func TestDrain(t *testing.T) {
 	results(t, q, 5)
 	w.stop(t)
 
-	// One batch of three is on the device, the other two items wait.
+	// A batch of three items is on the device; two items wait.
 	q, s := newQueue(t, queue.Config{}), newStore(t)
 	publish(t, q, all...)
 	cfg, p := config(t, q, s), newPace()
@@ -66,7 +65,7 @@ func TestDrain(t *testing.T) {
 	results(t, q, 5)
 	w.stop(t)
 	if took := time.Since(begun); took > patience/2 {
-		t.Errorf("the items came back after %v, as if their leases had run out", took)
+		t.Errorf("the items returned after %v, as if their leases had expired", took)
 	}
 	wantEmpty(t, q)
 	sum := 0
@@ -74,46 +73,44 @@ func TestDrain(t *testing.T) {
 		sum += n
 	}
 	if want := 5*steps - 3*2; sum != want {
-		t.Errorf("%d steps were made after the drain, want %d", sum, want)
+		t.Errorf("%d steps after the drain, want %d", sum, want)
 	}
 	for _, it := range all {
 		wantStored(t, s, it.ID)
 		if !slices.Equal(get(t, s, it.ID, manifest.FileData), get(t, reference, it.ID, manifest.FileData)) ||
 			!slices.Equal(samples(t, s, it.ID), samples(t, reference, it.ID)) {
-			t.Errorf("item %s differs from that of an undisturbed worker", it.Name)
+			t.Errorf("item %s differs from the item of an uninterrupted worker", it.Name)
 		}
 	}
 	if n := checkpoints(t, s); n != 0 {
-		t.Errorf("%d checkpoints are left", n)
+		t.Errorf("%d checkpoints remain", n)
 	}
 }
 
-// TestDrainIdle ends a worker that has nothing to do.
-func TestDrainIdle(t *testing.T) {
+func TestIdleWorkerDrainsAtOnce(t *testing.T) {
 	t.Parallel()
 	cfg := config(t, newQueue(t, queue.Config{}), newStore(t))
 	cfg.Idle = patience
 	begun := time.Now()
 	start(t, cfg).stop(t)
 	if took := time.Since(begun); took > patience/2 {
-		t.Errorf("it took %v", took)
+		t.Errorf("the drain took %v", took)
 	}
 }
 
-// TestHeartbeat solves for several times as long as a lease lasts: as long as steps are made,
-// nobody else gets the item.
-func TestHeartbeat(t *testing.T) {
+// Solving takes several times as long as a lease: while the solver makes steps, no other worker gets the item.
+func TestStepsExtendLease(t *testing.T) {
 	t.Parallel()
 	const ackWait = time.Second
 	q, s := newQueue(t, queue.Config{AckWait: ackWait}), newStore(t)
 	it := items(t, 1)[0]
 	cfg, p := config(t, q, s), newPace()
 	cfg.AckWait, cfg.Steps = ackWait, p.steps
-	// Compiling the solver is not what is measured.
+	// Compile in advance, so that compilation takes no time of the lease.
 	warm(t, cfg.Work.(gpuworker.Single).Items.Engine, it)
 	publish(t, q, it)
 	w := start(t, cfg)
-	<-p.made // only this worker has it now
+	<-p.made // this worker has the item
 
 	other := make(chan error, 1)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -123,7 +120,7 @@ func TestHeartbeat(t *testing.T) {
 			leases, err := q.Lease(ctx, 1, ackWait)
 			if len(leases) > 0 {
 				other <- leases[0].Release(context.Background())
-				t.Error("the item was handed out again")
+				t.Error("the item was leased again")
 				return
 			}
 			if err != nil && ctx.Err() == nil {
@@ -133,7 +130,7 @@ func TestHeartbeat(t *testing.T) {
 		}
 		other <- nil
 	}()
-	// A step takes under half a lease, all of them three leases.
+	// One step takes less than half a lease, all steps three leases.
 	step := time.NewTicker(3 * ackWait / steps)
 	defer step.Stop()
 	for range steps - 1 {
@@ -151,9 +148,8 @@ func TestHeartbeat(t *testing.T) {
 	wantEmpty(t, q)
 }
 
-// TestHungDevice makes no steps: another worker gets the item and finishes it, and the one
-// that hung does no harm when it wakes up.
-func TestHungDevice(t *testing.T) {
+// A worker hangs: another worker gets the item and finishes it. The first worker does no harm when it continues.
+func TestHungWorkerLosesItem(t *testing.T) {
 	t.Parallel()
 	const ackWait = 500 * time.Millisecond
 	q, s := newQueue(t, queue.Config{AckWait: ackWait, MaxAttempts: 100}), newStore(t)
@@ -162,14 +158,14 @@ func TestHungDevice(t *testing.T) {
 	hung.Name, hung.AckWait, hung.Steps = "hung", ackWait, p.steps
 	publish(t, q, it)
 	first := start(t, hung)
-	<-p.made // and there it stands
+	<-p.made // the worker hangs here
 
 	cfg := config(t, q, s)
 	cfg.Name = "other"
 	second := start(t, cfg)
 	r := results(t, q, 1)[it.Name]
 	if r.Worker != "other" || r.Attempt < 2 {
-		t.Errorf("it was done by %s at attempt %d", r.Worker, r.Attempt)
+		t.Errorf("the item was done by %s at attempt %d", r.Worker, r.Attempt)
 	}
 	second.stop(t)
 	stored := get(t, s, it.ID, manifest.FileResult)
@@ -178,7 +174,7 @@ func TestHungDevice(t *testing.T) {
 	for range steps - 1 {
 		<-p.made
 	}
-	// It may have leased the item a second time, while it stood.
+	// The first worker may have leased the item again while it hung.
 	rest := make(chan struct{})
 	go func() {
 		defer close(rest)
@@ -194,9 +190,8 @@ func TestHungDevice(t *testing.T) {
 	wantEmpty(t, q)
 }
 
-// TestCrashedWorkers hands out an item as often as it may be tried, to nobody who answers:
-// a worker then gives it up instead of trying.
-func TestCrashedWorkers(t *testing.T) {
+// All attempts at an item end without an answer: the next worker buries the item without an attempt.
+func TestItemThatCrashesWorkersIsBuried(t *testing.T) {
 	t.Parallel()
 	q, s := newQueue(t, queue.Config{AckWait: 100 * time.Millisecond, MaxAttempts: 2}), newStore(t)
 	it := items(t, 1)[0]
@@ -213,14 +208,14 @@ func TestCrashedWorkers(t *testing.T) {
 		t.Errorf("the item is %q: %s", r.Outcome, r.Reason)
 	}
 	w.stop(t)
-	letters := deadLetters(t, q)
-	if len(letters) != 1 || letters[0].Attempts != 3 || letters[0].Reason != "earlier attempts ended without an answer: the worker crashed or hung" {
-		t.Errorf("dead letters %+v", letters)
+	buried := letters(t, q)
+	if len(buried) != 1 || buried[0].Attempts != 3 || buried[0].Reason != "earlier attempts ended without an answer: the worker crashed or hung" {
+		t.Errorf("dead letters %+v", buried)
 	}
 }
 
-// TestReset begins the campaign anew under a worker's hands, many times.
-func TestReset(t *testing.T) {
+// The queue is reset many times while a worker runs.
+func TestWorkerSurvivesReset(t *testing.T) {
 	t.Parallel()
 	q, s := newQueue(t, queue.Config{}), newStore(t)
 	cfg := config(t, q, s)

@@ -9,102 +9,98 @@ import (
 	"ddiff/queue"
 )
 
-// held are the leases that the worker holds in all its stages. They are extended together,
-// and only while something moves: when a chunk of steps is made, and in between as long as
-// some stage is under way that has not taken longer than it may. A worker that hangs loses
-// them all.
-//
-// A stage other than the solver may take limit. A chunk of steps may take four times as long
-// as the longest one before it in its batch, or as a lease, if that is longer; the first
-// chunk of a batch, with which a provider may still prepare itself, may take limit.
-type held struct {
-	every time.Duration // the pause between two extensions
-	limit time.Duration
-	now   func() time.Time
-	log   *slog.Logger
-
-	mu     sync.Mutex
-	leases map[*queue.Lease]bool
-	back   []*task // to be given back to the queue
-	last   time.Time
-	stages map[*time.Time]bool // the times until which they may take
-}
-
 // extendTimeout bounds one extension of all leases.
 const extendTimeout = 5 * time.Second
 
-func newHeld(every, limit time.Duration, now func() time.Time, log *slog.Logger) *held {
-	return &held{
-		every: every, limit: limit, now: now, log: log,
-		leases: map[*queue.Lease]bool{}, stages: map[*time.Time]bool{},
+// leaseSet holds the leases of all unsettled items of a worker. It extends them together, and only while the worker
+// makes progress: after each chunk of solver steps, and while a stage runs that is within its time limit. The leases of
+// a worker that hangs expire.
+//
+// The limit of a stage is Config.StageLimit. The limit of a chunk of solver steps is four times the longest earlier
+// chunk of the batch, at least AckWait. The first chunk of a batch, in which a provider may still initialize, has
+// StageLimit.
+type leaseSet struct {
+	interval time.Duration // between extensions
+	now      func() time.Time
+	log      *slog.Logger
+
+	mu        sync.Mutex
+	leases    map[*queue.Lease]bool
+	released  []*task
+	extended  time.Time           // last extension
+	deadlines map[*time.Time]bool // of the running stages
+}
+
+func newLeaseSet(interval time.Duration, now func() time.Time, log *slog.Logger) *leaseSet {
+	return &leaseSet{
+		interval: interval, now: now, log: log, leases: map[*queue.Lease]bool{}, deadlines: map[*time.Time]bool{},
 	}
 }
 
-func (h *held) add(l *queue.Lease) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.leases[l] = true
+func (s *leaseSet) add(l *queue.Lease) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.leases[l] = true
 }
 
-func (h *held) remove(l *queue.Lease) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	delete(h.leases, l)
+func (s *leaseSet) remove(l *queue.Lease) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.leases, l)
 }
 
-// count is the number of items that are not settled.
-func (h *held) count() int {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return len(h.leases)
+// count returns the number of unsettled items.
+func (s *leaseSet) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.leases)
 }
 
-// keep remembers an item that is to be given back. Its lease is extended until then.
-func (h *held) keep(t *task) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.back = append(h.back, t)
+// release marks an item for release at the end of Run. Its lease is extended until then.
+func (s *leaseSet) release(t *task) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.released = append(s.released, t)
 }
 
-// kept hands the remembered items out, once.
-func (h *held) kept() []*task {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	back := h.back
-	h.back = nil
-	return back
+// takeReleased returns the items marked by release, and clears the marks.
+func (s *leaseSet) takeReleased() []*task {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	tasks := s.released
+	s.released = nil
+	return tasks
 }
 
-// begin says that a stage is under way which may take some time, and gives what says that it
-// has ended.
-func (h *held) begin(limit time.Duration) (end func()) {
-	until := h.now().Add(limit)
-	h.mu.Lock()
-	h.stages[&until] = true
-	h.mu.Unlock()
+// track registers a stage with a time limit. The caller calls end after the stage.
+func (s *leaseSet) track(limit time.Duration) (end func()) {
+	deadline := s.now().Add(limit)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.deadlines[&deadline] = true
 	return func() {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		delete(h.stages, &until)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.deadlines, &deadline)
 	}
 }
 
-// moving tells whether a stage is under way that has not taken too long.
-func (h *held) moving() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	now := h.now()
-	for until := range h.stages {
-		if now.Before(*until) {
+// active reports whether a stage runs that is within its time limit.
+func (s *leaseSet) active() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.now()
+	for deadline := range s.deadlines {
+		if now.Before(*deadline) {
 			return true
 		}
 	}
 	return false
 }
 
-// guard extends the leases while something moves, until ctx ends.
-func (h *held) guard(ctx context.Context) error {
-	tick := time.NewTicker(max(h.every/2, time.Millisecond))
+// run extends the leases while a stage is active, until ctx ends.
+func (s *leaseSet) run(ctx context.Context) error {
+	tick := time.NewTicker(max(s.interval/2, time.Millisecond))
 	defer tick.Stop()
 	for {
 		select {
@@ -112,39 +108,39 @@ func (h *held) guard(ctx context.Context) error {
 			return ctx.Err()
 		case <-tick.C:
 		}
-		if h.moving() {
-			h.beat(ctx)
+		if s.active() {
+			s.extend(ctx)
 		}
 	}
 }
 
-// beat extends all leases if the last time was long enough ago. One that cannot be extended
-// is worth a warning; the work goes on, since a result that comes too late does no harm.
-func (h *held) beat(ctx context.Context) {
+// extend extends all leases when the interval has passed. A failure is logged only: a result that comes after the end
+// of its lease does no harm.
+func (s *leaseSet) extend(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), extendTimeout)
 	defer cancel()
 	var failed error
-	for _, l := range h.due() {
+	for _, l := range s.due() {
 		if err := l.Extend(ctx); err != nil {
 			failed = err
 		}
 	}
 	if failed != nil {
-		h.log.Warn("could not extend a lease", "reason", failed)
+		s.log.Warn("could not extend a lease", "reason", failed)
 	}
 }
 
-// due are the leases that are to be extended now.
-func (h *held) due() []*queue.Lease {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	now := h.now()
-	if now.Sub(h.last) < h.every {
+// due returns all leases when the interval has passed since the last extension.
+func (s *leaseSet) due() []*queue.Lease {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.now()
+	if now.Sub(s.extended) < s.interval {
 		return nil
 	}
-	h.last = now
-	leases := make([]*queue.Lease, 0, len(h.leases))
-	for l := range h.leases {
+	s.extended = now
+	leases := make([]*queue.Lease, 0, len(s.leases))
+	for l := range s.leases {
 		leases = append(leases, l)
 	}
 	return leases

@@ -12,9 +12,9 @@ import (
 	"ddiff/restore/solver"
 )
 
-// TestOutOfMemory solves batches of four with a prior that fits for two at most: they are
-// halved, nothing fails, and the next batch is begun with two.
-func TestOutOfMemory(t *testing.T) {
+// Batches of four exceed memory with a prior that fits two images: they are halved, no item fails, and the next batch
+// starts with two.
+func TestBatchThatExceedsMemoryIsHalved(t *testing.T) {
 	t.Parallel()
 	p, err := prior.Load("hungry.onnx", hungryPrior(t, 1))
 	must(t, err)

@@ -11,28 +11,24 @@ import (
 	"ddiff/restore/solver"
 )
 
-// ErrInput: the item's own data cannot be restored; another attempt would not help.
+// ErrInput: the item's own data cannot be restored; a retry would not help.
 var ErrInput = errors.New("input")
 
-// errCancelled: the campaign is to stop at once.
+// errCancelled: the campaign was cancelled immediately.
 var errCancelled = errors.New("the campaign is cancelled")
 
-// kind is what becomes of an item.
+// kind is the class of an outcome.
 type kind int
 
 const (
-	done      kind = iota // written: acknowledge
-	failed                // the input is at fault: report and acknowledge
-	retry                 // something else is at fault: try again later, or bury
-	released              // the worker is draining: give back at once
-	cancelled             // the campaign was cancelled: acknowledge, and report nothing
+	done      kind = iota // written: publish and acknowledge
+	failed                // bad input: publish and acknowledge
+	retried               // another error: retry later, or bury after the last attempt
+	released              // the worker drains: return to the queue
+	cancelled             // the campaign is cancelled: acknowledge without a result
 )
 
-func (k kind) String() string {
-	return [...]string{"done", "failed", "retry", "released", "cancelled"}[k]
-}
-
-// outcome is how one attempt at one item ended.
+// outcome is the end of one attempt at one item.
 type outcome struct {
 	kind kind
 	err  error
@@ -43,7 +39,7 @@ func outcomeOf(ctx context.Context, t *task, err error) outcome {
 	switch {
 	case err == nil:
 		return outcome{kind: done}
-	case t.on.cancelled():
+	case t.assigned.cancelled():
 		return outcome{cancelled, err}
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
 		return outcome{released, err}
@@ -54,10 +50,10 @@ func outcomeOf(ctx context.Context, t *task, err error) outcome {
 		errors.Is(err, method.ErrSetting), errors.Is(err, solver.ErrConfig), errors.Is(err, solver.ErrDiverged):
 		return outcome{failed, err}
 	}
-	return outcome{retry, err}
+	return outcome{retried, err}
 }
 
-// inputError marks an error as the input's fault.
+// inputError marks an error as an input error.
 func inputError(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", ErrInput, fmt.Errorf(format, args...))
 }

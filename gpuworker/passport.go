@@ -14,31 +14,28 @@ import (
 var (
 	// ErrNoPassport: the PNG file has no passport.
 	ErrNoPassport = errors.New("no passport")
-	// ErrPassport: the passport is damaged, or of another version.
+	// ErrPassport: the passport is damaged or has another version.
 	ErrPassport = errors.New("unreadable passport")
 )
 
 const (
-	// passportKeyword is that of the text chunk of restored.png.
-	passportKeyword = "ddiff"
-	// passportSchema is the version of Passport.
-	passportSchema = 1
+	passportKeyword = "ddiff" // of the text chunk of restored.png
+	passportSchema  = 1       // version of Passport
 )
 
-// Passport says what a restored image is and how it was made. It lies in the file of the
-// image, as JSON in a text chunk, and goes where the image goes. It holds no time: the same
-// result has the same passport, but for the attempt that made it.
+// Passport records how a restored image was produced. It is JSON in a text chunk of the image file, so that a copy of the
+// image includes it. It has no timestamp: equal results have equal passports, except for worker, attempt and trace.
 type Passport struct {
 	Schema int `json:"schema"`
-	// Item determines the image. Campaign and Index are no part of a passport.
+	// Item determines the image. Campaign and Index are not part of a passport.
 	Item manifest.Item `json:"item"`
-	// Pixels is the SHA-256 of the image's samples, see [raster.RGB8]. Other than a digest of
-	// the file, it is still right when another program has encoded the image again.
+	// Pixels is the SHA-256 of the image's samples, see [raster.RGB8]. Unlike a digest of the file, it remains valid when
+	// another program encodes the image again.
 	Pixels string `json:"pixels"`
 	// Data maps measurement.npy, and mask.npy or kernel.npy, to their SHA-256.
 	Data map[string]string `json:"data"`
 
-	// The scores, and how and by whom the image was made, as in [manifest.Result].
+	// The other fields are those of [manifest.Result].
 	Metrics   manifest.Metrics  `json:"metrics"`
 	MetricIDs map[string]string `json:"metric_ids,omitempty"`
 	Batch     int               `json:"batch,omitempty"`
@@ -48,12 +45,12 @@ type Passport struct {
 	TraceID   string            `json:"trace_id,omitempty"`
 }
 
-// PassportOf is the passport of a result whose picture is img. The artifacts of the result
-// must hold those that the passport names.
+// PassportOf returns the passport of a result with the restored image img. The result must have the digests of its
+// arrays.
 func PassportOf(res manifest.Result, img *raster.Image) (Passport, error) {
 	samples, err := raster.RGB8(img)
 	if err != nil {
-		return Passport{}, fmt.Errorf("make passport: %w", err)
+		return Passport{}, fmt.Errorf("create passport: %w", err)
 	}
 	p := Passport{
 		Schema: passportSchema, Item: res.Item, Pixels: digest(samples), Data: map[string]string{},
@@ -69,7 +66,7 @@ func PassportOf(res manifest.Result, img *raster.Image) (Passport, error) {
 	return p, nil
 }
 
-// MarshalJSON leaves out what is no part of a passport.
+// MarshalJSON omits Campaign and Index of the item.
 func (p Passport) MarshalJSON() ([]byte, error) {
 	type plain Passport
 	type subject struct {
@@ -83,8 +80,8 @@ func (p Passport) MarshalJSON() ([]byte, error) {
 	}{subject{Item: p.Item}, plain(p)})
 }
 
-// ReadPassport reads the passport of a PNG file: [ErrNoPassport] and [ErrPassport] otherwise.
-// What it says is not checked.
+// ReadPassport reads the passport of a PNG file. It returns [ErrNoPassport] or [ErrPassport] if it cannot. It does not
+// verify the contents.
 func ReadPassport(file []byte) (Passport, error) {
 	text, found, err := raster.PNGText(file, passportKeyword)
 	switch {
@@ -93,13 +90,13 @@ func ReadPassport(file []byte) (Passport, error) {
 	case !found:
 		return Passport{}, ErrNoPassport
 	}
-	// A later version may have fields that this one does not know.
+	// A newer version may have unknown fields.
 	var version struct{ Schema int }
 	if err := json.Unmarshal([]byte(text), &version); err != nil {
 		return Passport{}, fmt.Errorf("%w: %w", ErrPassport, err)
 	}
 	if version.Schema != passportSchema {
-		return Passport{}, fmt.Errorf("%w: it has schema %d, this program reads %d", ErrPassport, version.Schema, passportSchema)
+		return Passport{}, fmt.Errorf("%w: schema %d, this program reads %d", ErrPassport, version.Schema, passportSchema)
 	}
 	var p Passport
 	in := json.NewDecoder(bytes.NewReader([]byte(text)))
@@ -110,7 +107,7 @@ func ReadPassport(file []byte) (Passport, error) {
 	return p, nil
 }
 
-// encodeRestored is restored.png: the picture with the passport of the result.
+// encodeRestored returns restored.png: the image with the passport of the result.
 func encodeRestored(img *raster.Image, res manifest.Result) ([]byte, error) {
 	p, err := PassportOf(res, img)
 	if err != nil {
@@ -118,7 +115,7 @@ func encodeRestored(img *raster.Image, res manifest.Result) ([]byte, error) {
 	}
 	text, err := json.Marshal(p)
 	if err != nil {
-		return nil, fmt.Errorf("make passport: %w", err)
+		return nil, fmt.Errorf("create passport: %w", err)
 	}
 	file, err := raster.EncodePNG(img)
 	if err != nil {

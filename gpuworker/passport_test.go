@@ -19,13 +19,13 @@ import (
 	"ddiff/storage"
 )
 
-// hexDigest is how results write a SHA-256.
+// hexDigest returns a SHA-256 as in results.
 func hexDigest(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
 }
 
-// work restores items with a fresh worker of a name and returns their results.
+// work restores items with a new worker and returns their results.
 func work(t *testing.T, s store, name string, all ...manifest.Item) map[string]manifest.Result {
 	t.Helper()
 	q := newQueue(t, queue.Config{})
@@ -38,12 +38,11 @@ func work(t *testing.T, s store, name string, all ...manifest.Item) map[string]m
 	return got
 }
 
-// TestPassport reads the passport of a stored image.
-func TestPassport(t *testing.T) {
+func TestPassportOfStoredImage(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
 	it := items(t, 1)[0]
-	it.Campaign, it.Index = "summer", 7 // no part of the identity
+	it.Campaign, it.Index = "summer", 7 // not part of the identity
 	work(t, s, "tester", it)
 	r := wantStored(t, s, it.ID)
 	p, err := gpuworker.ReadPassport(get(t, s, it.ID, manifest.FileRestored))
@@ -73,8 +72,7 @@ func TestPassport(t *testing.T) {
 	}
 }
 
-// TestPassportIsDeterministic makes one result twice, at different times: the files are equal
-// to the byte, and differ only in the name of the worker when another one makes it.
+// Two attempts of one worker write equal files; the file of another worker differs in the worker's name only.
 func TestPassportIsDeterministic(t *testing.T) {
 	t.Parallel()
 	it := items(t, 1)[0]
@@ -85,7 +83,7 @@ func TestPassportIsDeterministic(t *testing.T) {
 		files[i] = get(t, s, it.ID, manifest.FileRestored)
 	}
 	if !bytes.Equal(files[0], files[1]) {
-		t.Error("the same result has two files")
+		t.Error("equal results have different files")
 	}
 	if bytes.Equal(files[0], files[2]) {
 		t.Error("the name of the worker is not in the file")
@@ -99,27 +97,26 @@ func TestPassportIsDeterministic(t *testing.T) {
 	}
 }
 
-// latecomer is a store whose first write waits.
-type latecomer struct {
+// delayed is a store whose first write waits.
+type delayed struct {
 	*storage.Dir
 	once           sync.Once
 	reached, ahead chan struct{}
 }
 
-func (l *latecomer) Put(ctx context.Context, key string, data []byte) error {
-	l.once.Do(func() {
-		close(l.reached)
-		<-l.ahead
+func (d *delayed) Put(ctx context.Context, key string, data []byte) error {
+	d.once.Do(func() {
+		close(d.reached)
+		<-d.ahead
 	})
-	return l.Dir.Put(ctx, key, data)
+	return d.Dir.Put(ctx, key, data)
 }
 
-// TestLateWorkerConcedes has a worker that writes its artifacts over those of another one,
-// whose result stands: the picture is again the one that the result describes.
-func TestLateWorkerConcedes(t *testing.T) {
+// A late worker overwrites the artifacts of a finished item: it restores the image that the existing result describes.
+func TestLateWorkerRestoresExistingResult(t *testing.T) {
 	t.Parallel()
 	it, dir := items(t, 1)[0], newStore(t)
-	late := &latecomer{Dir: dir, reached: make(chan struct{}), ahead: make(chan struct{})}
+	late := &delayed{Dir: dir, reached: make(chan struct{}), ahead: make(chan struct{})}
 	q := newQueue(t, queue.Config{})
 	publish(t, q, it)
 	cfg := config(t, q, late)
@@ -131,7 +128,7 @@ func TestLateWorkerConcedes(t *testing.T) {
 	event := results(t, q, 1)[it.Name]
 	w.stop(t)
 	if r := wantStored(t, dir, it.ID); r.Worker != "early" || event.Worker != "early" {
-		t.Errorf("the result is by %s, the event says %s", r.Worker, event.Worker)
+		t.Errorf("the result is by %s, the event by %s, want early", r.Worker, event.Worker)
 	}
 	p, err := gpuworker.ReadPassport(get(t, dir, it.ID, manifest.FileRestored))
 	must(t, err)
@@ -175,7 +172,7 @@ func TestReadPassportRejects(t *testing.T) {
 	}
 }
 
-// TestRecompute restores an item as a worker does, from its files and from stored arrays.
+// Recompute equals a worker, from the item's files and from stored arrays.
 func TestRecompute(t *testing.T) {
 	t.Parallel()
 	it, s := items(t, 1)[0], newStore(t)
@@ -187,11 +184,11 @@ func TestRecompute(t *testing.T) {
 		rgb, err := raster.RGB8(got.Image)
 		must(t, err)
 		if !bytes.Equal(rgb, samples(t, s, it.ID)) || *got.Metrics.Residual != *r.Metrics.Residual {
-			t.Error("the image is not that of the worker")
+			t.Error("the image differs from the worker's")
 		}
 		for name, sum := range got.Artifacts {
 			if r.Artifacts[name] != sum {
-				t.Errorf("%s has the digest %s, the worker's %s", name, sum, r.Artifacts[name])
+				t.Errorf("%s has the digest %s, want %s", name, sum, r.Artifacts[name])
 			}
 		}
 	}
@@ -205,13 +202,13 @@ func TestRecompute(t *testing.T) {
 	gone := it
 	gone.Image = &manifest.Source{Path: "nowhere.png", SHA256: it.Image.SHA256}
 	if _, err := gpuworker.Recompute(t.Context(), e, manifest.Files{}, gone, nil); err == nil || !strings.Contains(err.Error(), "nowhere.png") {
-		t.Errorf("an image that is gone: error %v", err)
+		t.Errorf("a missing image: error %v", err)
 	}
 	got, err = gpuworker.Recompute(t.Context(), e, manifest.Files{}, gone, &gpuworker.Stored{Measurement: get(t, s, it.ID, manifest.FileData)})
 	must(t, err)
 	check(t, got)
 	if got.Metrics.PSNR != nil {
-		t.Error("there is a PSNR without a truth")
+		t.Error("PSNR without a ground truth")
 	}
 
 	for name, change := range map[string]func(*manifest.Item){
@@ -239,7 +236,7 @@ func TestRecompute(t *testing.T) {
 	}
 }
 
-// other is an array that is no measurement of the tests' items.
+// other returns an array with another shape than the measurements of the tests.
 func other(t *testing.T) []byte {
 	t.Helper()
 	data, err := raster.EncodeNPY([]int{3, 4, 4}, make([]float32, 48))

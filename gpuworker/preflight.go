@@ -10,12 +10,13 @@ import (
 
 	"ddiff/manifest"
 	"ddiff/restore/check"
+	"ddiff/restore/onnx"
 	"ddiff/restore/raster"
 	"ddiff/restore/solver"
 	"ddiff/storage"
 )
 
-// The checks of a preflight, in their order.
+// The checks of a preflight, in order.
 const (
 	CheckPrior    = "prior card"
 	CheckGradient = "operator gradient"
@@ -25,7 +26,7 @@ const (
 	CheckStore    = "store"
 )
 
-// decodePreflight reads the message of a preflight.
+// decodePreflight decodes the message of a preflight.
 func (t *task) decodePreflight() error {
 	if t.lease.Exhausted() {
 		return errCrashed
@@ -37,38 +38,35 @@ func (t *task) decodePreflight() error {
 	return nil
 }
 
-// preflight checks a campaign before its items are handed out, and answers. A check that
-// fails is an answer, too; only a worker that drains gives the item back.
-func (w *Worker) preflight(ctx context.Context, b batch) error {
-	for i, t := range b.tasks {
-		inner, stop := t.on.until(ctx)
-		c, err := w.check(inner, t)
+// preflight checks a campaign before its items are published, and publishes the answer. A failed check is an answer too.
+// A draining worker releases the preflight.
+func (w *Worker) preflight(ctx context.Context, tasks []*task) error {
+	for i, t := range tasks {
+		inner, stop := t.assigned.withLifetime(ctx)
+		c, err := w.checker.check(inner, t)
 		stop()
 		o := outcome{kind: done}
 		switch {
-		case t.on.cancelled():
+		case t.assigned.cancelled():
 			o = outcome{cancelled, errCancelled}
 		case ctx.Err() != nil:
-			return w.release(ctx, batch{b.tasks[i:]})
+			o = outcome{released, err}
 		case errors.Is(err, storage.ErrUnavailable) && !t.lease.Last():
-			o = outcome{retry, err} // storage that is away says nothing about the campaign
+			o = outcome{retried, err} // unavailable storage is no property of the campaign
 		}
 		t.checked = &c
-		if err := w.settle(ctx, t, o, manifest.Result{}); err != nil {
-			return errors.Join(err, w.release(ctx, batch{b.tasks[i+1:]}))
+		if err := w.settle(ctx, t, o, nil); err != nil {
+			w.release(tasks[i+1:])
+			return err
 		}
 	}
 	return nil
 }
 
-// check runs the checks up to the first that fails, whose error it returns too.
-func (w *Worker) check(ctx context.Context, t *task) (manifest.Checked, error) {
-	c := manifest.Checked{Worker: w.cfg.Name}
-	if w.cfg.Simulate != nil {
-		c.Checks = []manifest.Check{{Name: "simulated", Found: "this worker computes nothing"}}
-		return c, nil
-	}
-	p := &preflight{w: w, on: t.on, sample: t.preflight.Items}
+// check implements checker.
+func (e engineRestorer) check(ctx context.Context, t *task) (manifest.Checked, error) {
+	c := manifest.Checked{Worker: e.cfg.Name}
+	p := &preflight{assigned: t.assigned, tuner: e.cfg.Tuner, sample: t.preflight.Items}
 	for _, check := range []struct {
 		name string
 		run  func(context.Context) (string, error)
@@ -76,7 +74,7 @@ func (w *Worker) check(ctx context.Context, t *task) (manifest.Checked, error) {
 		{CheckPrior, p.prior}, {CheckGradient, p.gradient}, {CheckShapes, p.shapes},
 		{CheckMemory, p.memory}, {CheckSources, p.sources}, {CheckStore, p.store},
 	} {
-		end := w.leases.begin(w.cfg.StageLimit)
+		end := e.leases.track(e.cfg.StageLimit)
 		found, err := check.run(ctx)
 		end()
 		if err == nil {
@@ -84,34 +82,36 @@ func (w *Worker) check(ctx context.Context, t *task) (manifest.Checked, error) {
 		}
 		if err != nil {
 			c.Failed, c.Reason = check.name, oneLine(err)
-			w.cfg.Logger.Error("the campaign did not pass a check", "campaign", t.on.Campaign, "check", check.name, "reason", err)
+			if ctx.Err() == nil {
+				e.cfg.Logger.Error("campaign failed a preflight check", "campaign", t.assigned.Campaign, "check", check.name, "reason", err)
+			}
 			return c, err
 		}
 		c.Checks = append(c.Checks, manifest.Check{Name: check.name, Found: found})
-		w.cfg.Logger.Info("the campaign passed a check", "campaign", t.on.Campaign, "check", check.name, "found", found)
+		e.cfg.Logger.Info("campaign passed a preflight check", "campaign", t.assigned.Campaign, "check", check.name, "found", found)
 	}
 	return c, nil
 }
 
 func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
 
-// preflight is a campaign that is checked.
+// preflight is the preflight of one campaign.
 type preflight struct {
-	w      *Worker
-	on     *assigned
+	*assigned
+	tuner  *Tuner
 	sample []manifest.Item
-	tasks  []*task // the sample, planned
+	tasks  []*task // the sample with plans
 }
 
-// prior: the prior can be opened, and is the one that the items were made for.
+// prior checks that the prior is usable, and that the items name this prior.
 func (p *preflight) prior(context.Context) (string, error) {
 	switch {
-	case p.on.Broken != nil:
-		return "", p.on.Broken
+	case p.EngineError != nil:
+		return "", p.EngineError
 	case len(p.sample) == 0:
-		return "", errors.New("the preflight has no items; the coordinator has another version")
+		return "", errors.New("the preflight has no items; run the coordinator's version of ddiff")
 	}
-	own := p.on.Engine.Prior()
+	own := p.Engine.Prior()
 	for _, it := range p.sample {
 		if it.Prior != own.SHA256 {
 			return "", fmt.Errorf("item %s is for the prior %.12s, the campaign names %.12s", it.Name, it.Prior, own.SHA256)
@@ -120,12 +120,12 @@ func (p *preflight) prior(context.Context) (string, error) {
 	return fmt.Sprintf("%s, %d channels, %d parameters, SHA-256 %.12s", own.Card.Name, own.Card.Channels, own.Parameters(), own.SHA256), nil
 }
 
-// gradient: what the solver follows is the gradient of A.
+// gradient compares the gradient of each operator with finite differences.
 func (p *preflight) gradient(ctx context.Context) (string, error) {
 	worst, seen := 0.0, map[string]bool{}
 	for _, it := range p.sample {
-		t := &task{item: it, on: p.on}
-		if err := p.on.plan(t); err != nil {
+		t := &task{item: it, assigned: p.assigned}
+		if err := p.plan(t); err != nil {
 			return "", err
 		}
 		p.tasks = append(p.tasks, t)
@@ -137,7 +137,7 @@ func (p *preflight) gradient(ctx context.Context) (string, error) {
 			continue
 		}
 		seen[string(key)] = true
-		r, err := t.op.CheckGradient(ctx, p.on.Engine.Runtime())
+		r, err := t.op.CheckGradient(ctx, p.Engine.Runtime())
 		if err != nil {
 			return "", fmt.Errorf("image of %d×%d: %w", t.op.Image.Width, t.op.Image.Height, err)
 		}
@@ -146,21 +146,21 @@ func (p *preflight) gradient(ctx context.Context) (string, error) {
 	return fmt.Sprintf("%d operators, relative difference to finite differences at most %.1e", len(seen), worst), nil
 }
 
-// shapes: what the items need can be compiled, for one image and for a whole batch.
+// shapes compiles the models of the items, for one image and for a full batch.
 func (p *preflight) shapes(ctx context.Context) (string, error) {
 	compiled := 0
 	for _, t := range p.tasks {
 		sizes := []int{1}
-		if n := p.w.cfg.Tuner.Size(p.on.Campaign, t.workload(), p.on.Batch); n > 1 {
+		if n := p.tuner.Size(p.Campaign, t.workload(), p.Batch); n > 1 {
 			sizes = append(sizes, n)
 		}
 		for _, n := range sizes {
 			if err := ctx.Err(); err != nil {
 				return "", err
 			}
-			_, err := p.on.Engine.Solver(t.plan, n)
-			if n > 1 && outOfMemory(err) {
-				p.w.cfg.Tuner.Exceeded(t.workload(), n)
+			_, err := p.Engine.Solver(t.plan, n)
+			if n > 1 && errors.Is(err, onnx.ErrMemory) {
+				p.tuner.RecordOutOfMemory(t.workload(), n)
 				continue
 			}
 			if err != nil {
@@ -172,10 +172,10 @@ func (p *preflight) shapes(ctx context.Context) (string, error) {
 	return fmt.Sprintf("%d models compiled", compiled), nil
 }
 
-// errEnough ends a run after its first chunk.
-var errEnough = errors.New("enough")
+// errFirstChunk ends a run after its first chunk.
+var errFirstChunk = errors.New("the first chunk is complete")
 
-// memory: the largest item fits.
+// memory solves one chunk of the largest item.
 func (p *preflight) memory(ctx context.Context) (string, error) {
 	largest := p.tasks[0]
 	for _, t := range p.tasks {
@@ -183,13 +183,13 @@ func (p *preflight) memory(ctx context.Context) (string, error) {
 			largest = t
 		}
 	}
-	// A random mask or kernel is as large as one that is read.
-	t := &task{item: largest.item, on: p.on, op: largest.op, plan: largest.plan, problem: solver.Problem{Key: largest.problem.Key}}
+	// The random mask or kernel has the size of a given one.
+	t := &task{item: largest.item, assigned: p.assigned, op: largest.op, plan: largest.plan, problem: solver.Problem{Key: largest.problem.Key}}
 	if err := t.encodeDraw(); err != nil {
 		return "", err
 	}
 	var err error
-	e := p.on.Engine
+	e := p.Engine
 	grey := make([]float32, t.op.Image.Size())
 	if t.problem.Y, err = e.Measure(ctx, t.op, grey, t.problem.Draw, t.item.Sigma, t.problem.Key); err != nil {
 		return "", err
@@ -198,19 +198,19 @@ func (p *preflight) memory(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	_, err = s.Solve(ctx, []solver.Problem{t.problem}, func(int) error { return errEnough })
-	if err != nil && !errors.Is(err, errEnough) {
+	_, err = s.Solve(ctx, []solver.Problem{t.problem}, func(int) error { return errFirstChunk })
+	if err != nil && !errors.Is(err, errFirstChunk) {
 		return "", fmt.Errorf("solve %s at %d×%d: %w", t.plan.Task, t.item.Width, t.item.Height, err)
 	}
 	return fmt.Sprintf("%s at %d×%d, peak memory of the process %d MiB", t.plan.Task, t.item.Width, t.item.Height, check.PeakMiB()), nil
 }
 
-// sources: the files of an item of the sample can be read, and are those that it was made for.
-// One damaged image among others is that item's affair.
+// sources reads the files of one item of the sample and verifies their digests. It passes if one item is readable: a
+// damaged image affects its own item only.
 func (p *preflight) sources(ctx context.Context) (string, error) {
 	var first error
 	for _, it := range p.sample {
-		files, size, err := p.files(ctx, it)
+		files, size, err := p.readFiles(ctx, it)
 		if err == nil {
 			return fmt.Sprintf("%d files, %d bytes", files, size), nil
 		}
@@ -224,13 +224,13 @@ func (p *preflight) sources(ctx context.Context) (string, error) {
 	return "", first
 }
 
-// files reads the files of an item.
-func (p *preflight) files(ctx context.Context, it manifest.Item) (n, size int, err error) {
+// readFiles reads the files of an item and returns their number and bytes.
+func (p *preflight) readFiles(ctx context.Context, it manifest.Item) (n, size int, err error) {
 	for _, s := range []*manifest.Source{it.Image, it.Measurement, it.Mask, it.Kernel} {
 		if s == nil {
 			continue
 		}
-		data, err := p.on.read(ctx, *s)
+		data, err := p.read(ctx, *s)
 		if err != nil {
 			return 0, 0, err
 		}
@@ -244,22 +244,22 @@ func (p *preflight) files(ctx context.Context, it manifest.Item) (n, size int, e
 	return n, size, nil
 }
 
-// store: results can be written, once.
+// store checks that the store creates, reads and deletes an object, and refuses to create it twice.
 func (p *preflight) store(ctx context.Context) (found string, err error) {
 	key := "probes/" + rand.Text()
-	if err := p.on.Store.Create(ctx, key, []byte(key)); err != nil {
+	if err := p.Store.Create(ctx, key, []byte(key)); err != nil {
 		return "", err
 	}
-	defer func() { err = errors.Join(err, p.on.Store.Delete(context.WithoutCancel(ctx), key)) }()
-	if err := p.on.Store.Create(ctx, key, []byte("another")); !errors.Is(err, storage.ErrExists) {
-		return "", errors.Join(errors.New("a second create of one key is not refused: results could be replaced"), err)
+	defer func() { err = errors.Join(err, p.Store.Delete(context.WithoutCancel(ctx), key)) }()
+	if err := p.Store.Create(ctx, key, []byte("another")); !errors.Is(err, storage.ErrExists) {
+		return "", errors.Join(errors.New("the store accepts a second create of one key: results could be replaced"), err)
 	}
-	data, err := p.on.Store.Get(ctx, key)
+	data, err := p.Store.Get(ctx, key)
 	if err != nil {
 		return "", err
 	}
 	if string(data) != key {
-		return "", fmt.Errorf("%s was written, and other bytes were read", key)
+		return "", fmt.Errorf("read %s: the bytes differ from the written ones", key)
 	}
 	return "an object was created once, read and deleted", nil
 }

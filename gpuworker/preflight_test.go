@@ -14,7 +14,7 @@ import (
 	"ddiff/restore/operator"
 )
 
-// preflight publishes the item by which a campaign is checked.
+// preflight publishes the preflight of a campaign.
 func preflight(t *testing.T, q *queue.Queue, campaign string, sample ...manifest.Item) {
 	t.Helper()
 	data, err := json.Marshal(manifest.Preflight{Campaign: campaign, Items: sample})
@@ -22,7 +22,7 @@ func preflight(t *testing.T, q *queue.Queue, campaign string, sample ...manifest
 	must(t, q.PublishBatch(t.Context(), []queue.Work{{Class: manifest.ClassPreflight, ID: manifest.IDPreflight, Payload: data}}))
 }
 
-// checked waits for the answer.
+// checked waits for the answer to the preflight.
 func checked(t *testing.T, q *queue.Queue) manifest.Checked {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -39,7 +39,7 @@ func checked(t *testing.T, q *queue.Queue) manifest.Checked {
 	return manifest.Checked{}
 }
 
-// with makes another item of one.
+// with returns a changed copy of an item.
 func with(t *testing.T, it manifest.Item, change func(*manifest.Item)) manifest.Item {
 	t.Helper()
 	change(&it)
@@ -47,7 +47,7 @@ func with(t *testing.T, it manifest.Item, change func(*manifest.Item)) manifest.
 	return it
 }
 
-// samples are one item for each task, and one of another size.
+// sampleItems returns one item for each task, and an item of another size.
 func sampleItems(t *testing.T, prior string) []manifest.Item {
 	t.Helper()
 	base := item(t, "sample", image(t, 0), nil)
@@ -65,7 +65,7 @@ var allChecks = []string{
 	gpuworker.CheckMemory, gpuworker.CheckSources, gpuworker.CheckStore,
 }
 
-// TestPreflight checks campaigns that are right and wrong in all ways.
+// Each campaign fails one check, or none.
 func TestPreflight(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -112,7 +112,7 @@ func TestPreflight(t *testing.T) {
 	for _, k := range cases {
 		got := checked(t, queues[k.name])
 		if got.Failed != k.failed || !strings.Contains(got.Reason, k.reason) || got.Worker != "tester" || strings.Contains(got.Reason, "\n") {
-			t.Errorf("%s: %+v, want the check %q to fail because of %q", k.name, got, k.failed, k.reason)
+			t.Errorf("%s: %+v, want check %q to fail with %q", k.name, got, k.failed, k.reason)
 			continue
 		}
 		for i, check := range got.Checks {
@@ -129,11 +129,11 @@ func TestPreflight(t *testing.T) {
 	}
 	w.stop(t)
 	for _, err := range c.store.List(t.Context(), "out/good/") {
-		t.Errorf("the preflight has left an object behind (%v)", err)
+		t.Errorf("the preflight left an object behind (%v)", err)
 	}
 }
 
-// replacing is a store that ignores, below one campaign, that an object exists.
+// replacing is a store in which the objects of one campaign may be created twice.
 type replacing struct{ *recorder }
 
 func (r *replacing) Create(ctx context.Context, key string, data []byte) error {
@@ -143,9 +143,8 @@ func (r *replacing) Create(ctx context.Context, key string, data []byte) error {
 	return r.recorder.Create(ctx, key, data)
 }
 
-// TestPreflightThatCrashes is handed out to workers that die of it: the next one gives it up,
-// and says so in the form of an answer.
-func TestPreflightThatCrashes(t *testing.T) {
+// A preflight crashes all workers: the next worker buries it and publishes a failed check.
+func TestPreflightThatCrashesWorkersFails(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	tiny := c.prior(priorBytes(t, 0.1))

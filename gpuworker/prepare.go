@@ -3,33 +3,21 @@ package gpuworker
 import (
 	"context"
 	"errors"
-	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 
 	"ddiff/manifest"
 	"ddiff/queue"
-	"ddiff/storage"
 	"ddiff/telemetry"
 )
 
-// errCrashed is why an item is given up unseen.
+// errCrashed is the reason for burying an item without an attempt.
 var errCrashed = errors.New("earlier attempts ended without an answer: the worker crashed or hung")
 
-// pause waits for d or the end of ctx.
-func pause(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-	case <-t.C:
-	}
-}
-
-// start opens the item's own trace, linked to the one that published it. Draining does not
-// cancel its context: what was computed is written.
-func (w *Worker) start(ctx context.Context, on *assigned, l *queue.Lease) *task {
+// start opens the item's own trace, linked to the trace that published it. Draining does not cancel the task's context:
+// computed results are written.
+func (w *Worker) start(ctx context.Context, a *assigned, l *queue.Lease) *task {
 	ctx = context.WithoutCancel(ctx)
 	link := trace.LinkFromContext(l.Context(context.Background()))
 	ctx, _ = w.cfg.Tracer.Start(ctx, "process item", trace.WithNewRoot(), trace.WithLinks(link),
@@ -38,16 +26,15 @@ func (w *Worker) start(ctx context.Context, on *assigned, l *queue.Lease) *task 
 	if l.Attempt() > 1 {
 		w.cfg.Instruments.Redeliveries.Add(ctx, 1)
 	}
-	return &task{lease: l, on: on, ctx: ctx, leased: w.cfg.Now()}
+	return &task{lease: l, assigned: a, ctx: ctx, leased: w.cfg.Now()}
 }
 
-// ready takes an item up to the point where the device is needed, or gives the result that
-// it has already.
-func (w *Worker) ready(ctx context.Context, t *task) (*manifest.Result, error) {
+// prepare decodes the message of an item and loads the item. It returns the item's result if there is one.
+func (w *Worker) prepare(ctx context.Context, t *task) (*manifest.Result, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if t.on.cancelled() {
+	if t.assigned.cancelled() {
 		return nil, errCancelled
 	}
 	if t.lease.Class() == manifest.ClassPreflight {
@@ -59,50 +46,46 @@ func (w *Worker) ready(ctx context.Context, t *task) (*manifest.Result, error) {
 	trace.SpanFromContext(t.ctx).SetAttributes(
 		attribute.String("ddiff.campaign", t.item.Campaign), attribute.String("ddiff.task", t.item.Task),
 		attribute.String("ddiff.image", t.item.Name), attribute.Int("ddiff.run", t.item.Run))
-	var res *manifest.Result
-	err := w.stage(t, telemetry.StageFetch, func(traced context.Context) error {
-		// Reading is given up when the worker drains or the campaign is cancelled.
-		traced, stop := t.on.until(traced)
+	return w.restorer.prepare(ctx, t)
+}
+
+// fetch runs the fetch stage of an item. It returns the result of an earlier attempt, or of another campaign with the
+// same output, if there is one: an item that is published again costs one read. Otherwise it calls load.
+func (c *core) fetch(ctx context.Context, t *task, load func(ctx context.Context) error) (res *manifest.Result, err error) {
+	err = c.stage(t, telemetry.StageFetch, func(traced context.Context) error {
+		// Draining and the cancellation of the campaign interrupt reading.
+		traced, stop := t.assigned.withLifetime(traced)
 		defer stop()
 		defer context.AfterFunc(ctx, stop)()
 		var err error
-		if res, err = w.found(traced, t); err == nil && res == nil {
-			err = w.begin(traced, t)
+		switch res, err = t.findResult(traced); {
+		case err != nil || res != nil:
+		case t.lease.Exhausted():
+			err = errCrashed
+		default:
+			err = load(traced)
 		}
 		if err != nil && ctx.Err() != nil {
 			return ctx.Err()
 		}
 		return err
 	})
-	if err != nil || res != nil || w.cfg.Simulate != nil {
+	return res, err
+}
+
+// engineRestorer computes with the engine of the assignment.
+type engineRestorer struct{ *core }
+
+// prepare reads the item's files and checkpoint, and measures.
+func (e engineRestorer) prepare(ctx context.Context, t *task) (*manifest.Result, error) {
+	res, err := e.fetch(ctx, t, func(ctx context.Context) error {
+		if err := t.assigned.plan(t); err != nil {
+			return err
+		}
+		return errors.Join(t.assigned.fetch(ctx, t), e.loadCheckpoint(ctx, t))
+	})
+	if err != nil || res != nil {
 		return res, err
 	}
-	return nil, w.stage(t, telemetry.StageMeasure, func(ctx context.Context) error { return t.on.measure(ctx, t) })
-}
-
-// found reads the result that an earlier attempt wrote, or another campaign with the same
-// output; nil when there is none. So an item that is published again costs one read.
-func (w *Worker) found(ctx context.Context, t *task) (*manifest.Result, error) {
-	res, err := t.existing(ctx)
-	if errors.Is(err, storage.ErrNotFound) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	return &res, nil
-}
-
-// begin reads the item's files and its checkpoint.
-func (w *Worker) begin(ctx context.Context, t *task) error {
-	if t.lease.Exhausted() {
-		return errCrashed
-	}
-	if w.cfg.Simulate != nil {
-		return nil
-	}
-	if err := t.on.plan(t); err != nil {
-		return err
-	}
-	return errors.Join(t.on.fetch(ctx, t), w.loadCheckpoint(ctx, t))
+	return nil, e.stage(t, telemetry.StageMeasure, func(ctx context.Context) error { return t.assigned.measure(ctx, t) })
 }

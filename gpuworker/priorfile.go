@@ -11,42 +11,43 @@ import (
 	"regexp"
 	"time"
 
+	"ddiff/internal/retry"
 	"ddiff/manifest"
 	"ddiff/restore/prior"
 	"ddiff/storage"
 )
 
-// ErrPriorFile: the prior that a campaign names is not in the store, or is another file than
-// it says, or no prior. No attempt will help.
+// ErrPriorFile: the prior of a campaign is not in the store, has another digest, or is not a prior. A retry would not
+// help.
 var ErrPriorFile = errors.New("the campaign's prior cannot be used")
 
-// lockPause is the pause between two looks at a prior that another process fetches.
+// lockPause is the pause between two attempts to lock a prior that another process fetches.
 const lockPause = 200 * time.Millisecond
 
-// hexDigest is how a SHA-256 is written.
+// hexDigest matches a SHA-256.
 var hexDigest = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-// priorFiles keeps priors on the local disk, as DIR/SHA256.onnx. Several processes may share
-// the directory: one of them fetches a file, the others wait for it. Files are never removed.
+// priorFiles caches priors on the local disk, as DIR/SHA256.onnx. Several processes may share the directory: one of them
+// fetches a file, the others wait. Intact files are never deleted.
 type priorFiles struct {
 	dir   string
 	store getter
 }
 
-// getter is where priors come from.
+// getter is the store of priors.
 type getter interface {
 	Get(ctx context.Context, key string) ([]byte, error)
 }
 
-// read gives the bytes of a prior, fetching it when it is not there.
+// read returns the bytes of a prior. It fetches a prior that is not cached.
 func (p priorFiles) read(ctx context.Context, from manifest.PriorFile) ([]byte, error) {
 	if !hexDigest.MatchString(from.SHA256) {
-		return nil, fmt.Errorf("%w: %q is no SHA-256", ErrPriorFile, from.SHA256)
+		return nil, fmt.Errorf("%w: %q is not a SHA-256", ErrPriorFile, from.SHA256)
 	}
 	if from.Key == "" {
 		data, err := prior.Read(prior.Bundled)
 		if err == nil && digest(data) != from.SHA256 {
-			err = fmt.Errorf("%w: the campaign was made for the bundled prior %.12s, that of this version is %.12s; run the version that submitted it",
+			err = fmt.Errorf("%w: the campaign uses the bundled prior %.12s, this version bundles %.12s; run the version that submitted it",
 				ErrPriorFile, from.SHA256, digest(data))
 		}
 		return data, err
@@ -58,8 +59,8 @@ func (p priorFiles) read(ctx context.Context, from manifest.PriorFile) ([]byte, 
 	if err != nil {
 		return nil, fmt.Errorf("fetch prior %s: %w", from.Key, err)
 	}
-	defer lock.Unlock() //nolint:errcheck // the kernel does it at the latest
-	// Another process may have fetched it meanwhile.
+	defer lock.Unlock() //nolint:errcheck // the kernel unlocks the file when the process ends
+	// Another process may have fetched the prior while this one waited for the lock.
 	if data, err := p.cached(from); !errors.Is(err, fs.ErrNotExist) {
 		return data, err
 	}
@@ -68,7 +69,7 @@ func (p priorFiles) read(ctx context.Context, from manifest.PriorFile) ([]byte, 
 
 func (p priorFiles) file(sha string) string { return filepath.Join(p.dir, sha+".onnx") }
 
-// cached reads a prior from the disk. A file with other bytes is removed, and counts as none.
+// cached reads a prior from disk. It deletes a damaged file and returns fs.ErrNotExist.
 func (p priorFiles) cached(from manifest.PriorFile) ([]byte, error) {
 	file := p.file(from.SHA256)
 	data, err := os.ReadFile(file)
@@ -76,7 +77,7 @@ func (p priorFiles) cached(from manifest.PriorFile) ([]byte, error) {
 		return data, err
 	}
 	if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("remove damaged prior: %w", err)
+		return nil, fmt.Errorf("delete damaged prior: %w", err)
 	}
 	return nil, fs.ErrNotExist
 }
@@ -91,29 +92,29 @@ func (p priorFiles) fetch(ctx context.Context, from manifest.PriorFile) ([]byte,
 		return nil, fmt.Errorf("fetch prior %s: %w", from.Key, err)
 	}
 	if got := digest(data); got != from.SHA256 {
-		return nil, fmt.Errorf("%w: the SHA-256 of %s is %.12s, the campaign says %.12s; submit the campaign again", ErrPriorFile, from.Key, got, from.SHA256)
+		return nil, fmt.Errorf("%w: the SHA-256 of %s is %.12s, the campaign expects %.12s; submit the campaign again", ErrPriorFile, from.Key, got, from.SHA256)
 	}
 	if err := replaceFile(p.file(from.SHA256), data); err != nil {
-		return nil, fmt.Errorf("keep prior %s: %w", from.Key, err)
+		return nil, fmt.Errorf("cache prior %s: %w", from.Key, err)
 	}
 	return data, nil
 }
 
-// lock waits until no other process fetches the prior.
+// lock waits until no other process fetches the prior, and locks it.
 func (p priorFiles) lock(ctx context.Context, sha string) (*storage.Lock, error) {
 	for {
 		lock, err := storage.AcquireLock(filepath.Join(p.dir, "locks", sha))
 		if err == nil || !errors.Is(err, storage.ErrLocked) {
 			return lock, err
 		}
-		if pause(ctx, lockPause); ctx.Err() != nil {
-			return nil, ctx.Err()
+		if err := retry.Sleep(ctx, lockPause); err != nil {
+			return nil, err
 		}
 	}
 }
 
-// writable makes the directory, and makes sure that files can be written there.
-func (p priorFiles) writable() error {
+// checkWritable creates the directory and a file in it.
+func (p priorFiles) checkWritable() error {
 	if err := os.MkdirAll(p.dir, 0o755); err != nil {
 		return err
 	}

@@ -10,33 +10,30 @@ import (
 	"ddiff/restore/solver"
 )
 
-// Stored are the arrays beside a result, in place of an item's files. The caller has checked
-// that they are the item's.
+// Stored holds the arrays beside a result, which replace the item's files. The caller has verified their digests.
 type Stored struct {
 	// Measurement is measurement.npy.
 	Measurement []byte
-	// Draw is mask.npy or kernel.npy. It is used when the item names a mask or a kernel; a
-	// random one is drawn again.
+	// Draw is mask.npy or kernel.npy. It is used when the item names a mask or a kernel; a random one is drawn again.
 	Draw []byte
 }
 
-// Recomputed is an item that was restored once more.
+// Recomputed is the result of Recompute.
 type Recomputed struct {
-	// Image is the answer.
+	// Image is the restored image.
 	Image *raster.Image
-	// Metrics are its scores; only the residual when there was no truth to read.
+	// Metrics are its scores. Without a ground truth only the residual is set.
 	Metrics manifest.Metrics
-	// Artifacts maps the names of the files that a worker would write, other than the image
-	// and the result, to their SHA-256.
+	// Artifacts maps the names of the files that a worker would write, except for image and result, to their SHA-256.
 	Artifacts map[string]string
 }
 
-// Recompute restores one item through the stages of a worker, alone in its batch, and writes
-// nothing. Its files are read from the sources, and held against their digests; with stored
-// arrays no file is read, and there is no truth. The engine's prior must be the item's.
+// Recompute restores one item in the same way as a worker, alone in its batch, and writes nothing. It reads the item's
+// files from the sources and verifies their digests. With stored arrays it reads no files, and there is no ground truth.
+// The engine's prior must be the item's.
 func Recompute(ctx context.Context, engine *restore.Engine, from sources, item manifest.Item, stored *Stored) (*Recomputed, error) {
-	s, t := stages{engine, from}, &task{item: item}
-	if err := s.setUp(ctx, t, stored); err != nil {
+	s, t := loader{engine, from}, &task{item: item}
+	if err := s.load(ctx, t, stored); err != nil {
 		return nil, err
 	}
 	sv, err := engine.Solver(t.plan, 1)
@@ -65,8 +62,8 @@ func Recompute(ctx context.Context, engine *restore.Engine, from sources, item m
 	return out, nil
 }
 
-// setUp takes an item up to the point where the device is needed.
-func (s stages) setUp(ctx context.Context, t *task, stored *Stored) error {
+// load prepares an item for the solver.
+func (s loader) load(ctx context.Context, t *task, stored *Stored) error {
 	if err := s.plan(t); err != nil {
 		return err
 	}

@@ -5,8 +5,8 @@ import (
 	"ddiff/restore"
 )
 
-// RuntimeOf records what an engine computes with. steps is the length of a run, which bounds
-// the steps of a call; 0 when it is not known.
+// RuntimeOf describes how an engine computes. steps is the length of a run, which limits the steps per call; 0 when it
+// is unknown.
 func RuntimeOf(e *restore.Engine, steps int, version string) manifest.Runtime {
 	rt, build := e.Runtime(), e.Build()
 	k := build.Chunk

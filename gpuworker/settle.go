@@ -16,112 +16,112 @@ import (
 	"ddiff/telemetry"
 )
 
-// settle turns the outcome of an attempt into what the queue is told. The result event goes
-// out before the acknowledgement: a crash between the two repeats the event, never loses it.
-// An error means that the queue itself cannot be reached.
-func (w *Worker) settle(ctx context.Context, t *task, o outcome, res manifest.Result) error {
+// shutdownTimeout bounds calls of the queue while the worker drains.
+const shutdownTimeout = 10 * time.Second
+
+// settle reports the outcome of an attempt to the queue; res is the result of an item that is done. The result event is
+// published before the acknowledgement: a crash between the two repeats the event and never loses it. An error means
+// that the queue is unavailable.
+func (w *Worker) settle(ctx context.Context, t *task, o outcome, res *manifest.Result) error {
 	if o.kind == released {
-		w.leases.keep(t)
+		w.leases.release(t)
 		return nil
 	}
-	// An item that was worked to its end is settled even while the worker drains.
-	ctx = trace.ContextWithSpan(context.WithoutCancel(ctx), trace.SpanFromContext(t.ctx))
-	ctx, cancel := w.hurry(ctx)
+	// A finished item is settled even while the worker drains.
+	ctx, cancel := w.shutdownContext(trace.ContextWithSpan(context.WithoutCancel(ctx), trace.SpanFromContext(t.ctx)))
 	defer cancel()
-	defer t.on.settled()
-	defer w.leases.remove(t.lease)
-	defer w.leases.begin(w.cfg.StageLimit)()
+	defer w.leases.track(w.cfg.StageLimit)()
 	ctx, end := w.cfg.Instruments.Stage(ctx, w.cfg.Tracer, telemetry.StageSettle)
-	err := w.tell(ctx, t, o, res)
+	err := w.report(ctx, t, o, res)
 	end(err)
-	trace.SpanFromContext(t.ctx).End()
-	w.told.items.Add(1)
-	if err == nil {
-		return nil
-	}
-	return w.outlast(fmt.Errorf("settle item %s: %w", t.name(), err))
+	w.stats.settled.Add(1)
+	w.end(t)
+	return w.ignoreTransient("settle", t, err)
 }
 
-// lastWords is how long a worker that drains goes on to tell a queue that does not answer.
-const lastWords = 10 * time.Second
+// end ends the lease and the trace of an item.
+func (w *Worker) end(t *task) {
+	trace.SpanFromContext(t.ctx).End()
+	w.leases.remove(t.lease)
+	t.assigned.settled()
+}
 
-// hurry bounds what is told to the queue while the worker drains.
-func (w *Worker) hurry(ctx context.Context) (context.Context, context.CancelFunc) {
-	if w.told.draining.Load() {
-		return context.WithTimeout(ctx, lastWords)
+// shutdownContext limits ctx to shutdownTimeout while the worker drains.
+func (w *Worker) shutdownContext(ctx context.Context) (context.Context, context.CancelFunc) {
+	if w.stats.draining.Load() {
+		return context.WithTimeout(ctx, shutdownTimeout)
 	}
 	return context.WithCancel(ctx)
 }
 
-// outlast passes over an error of the queue, if that is worth it: the lease of the item runs
-// out, and whoever gets it next finds the result.
-func (w *Worker) outlast(err error) error {
-	if !w.cfg.Outlast || errors.Is(err, queue.ErrClosed) {
+// ignoreTransient logs a tolerated error of the queue and returns nil: the lease of the item expires, and the next
+// worker finds the result. It returns other errors.
+func (w *Worker) ignoreTransient(action string, t *task, err error) error {
+	if err == nil {
+		return nil
+	}
+	err = fmt.Errorf("%s item %s: %w", action, t.name(), err)
+	if !w.cfg.TolerateQueueErrors || errors.Is(err, queue.ErrClosed) {
 		return err
 	}
-	w.cfg.Logger.Warn("left an item to the end of its lease", "reason", err)
+	w.cfg.Logger.Warn("left an item to the expiry of its lease", "reason", err)
 	return nil
 }
 
-// giveBack returns the items that were released to the queue. It waits for the end of all
-// stages: an item that goes back while this worker still pulls comes to this worker again,
-// and would be lost to the others until its lease runs out.
-func (w *Worker) giveBack(ctx context.Context) error {
-	var errs error
-	ctx, cancel := w.hurry(context.WithoutCancel(ctx))
+// releaseAll returns the released items to the queue, after all stages have ended. If an item returned while this worker
+// still leases, this worker would lease it again and hold it until the lease expires.
+func (w *Worker) releaseAll(ctx context.Context) error {
+	ctx, cancel := w.shutdownContext(context.WithoutCancel(ctx))
 	defer cancel()
-	defer w.leases.begin(w.cfg.StageLimit)()
-	for _, t := range w.leases.kept() {
-		ctx := trace.ContextWithSpan(ctx, trace.SpanFromContext(t.ctx))
-		if err := w.returnOne(ctx, t); err != nil {
-			errs = errors.Join(errs, w.outlast(fmt.Errorf("give item %s back: %w", t.name(), err)))
-		}
-		w.leases.remove(t.lease)
-		trace.SpanFromContext(t.ctx).End()
-		t.on.settled()
+	defer w.leases.track(w.cfg.StageLimit)()
+	var errs error
+	for _, t := range w.leases.takeReleased() {
+		err := w.releaseItem(trace.ContextWithSpan(ctx, trace.SpanFromContext(t.ctx)), t)
+		errs = errors.Join(errs, w.ignoreTransient("release", t, err))
+		w.end(t)
 	}
 	return errs
 }
 
-// returnOne gives one item back. One that was handed out before may have been finished by
-// somebody else meanwhile, and is not put into the queue again.
-func (w *Worker) returnOne(ctx context.Context, t *task) error {
-	if t.on.cancelled() {
+// releaseItem returns one item to the queue. It drops an item of a cancelled campaign, and a redelivered item that
+// another worker has finished in the meantime.
+func (w *Worker) releaseItem(ctx context.Context, t *task) error {
+	if t.assigned.cancelled() {
 		return t.lease.Ack(ctx)
 	}
 	if t.lease.Attempt() > 1 && t.item.ID != "" {
-		if _, err := t.existing(ctx); err == nil {
+		if _, err := t.readResult(ctx); err == nil {
 			return t.lease.Ack(ctx)
 		}
 	}
-	w.log(t).Info("gave item back")
+	w.log(t).Info("released item")
 	return t.lease.Release(ctx)
 }
 
-// log is the logger of an item.
+// log returns a logger with the attributes of an item.
 func (w *Worker) log(t *task) *slog.Logger {
 	return w.cfg.Logger.With("item", t.name(), "task", t.item.Task, "attempt", t.lease.Attempt())
 }
 
-func (w *Worker) tell(ctx context.Context, t *task, o outcome, res manifest.Result) error {
+// report maps an outcome to calls of the queue.
+func (w *Worker) report(ctx context.Context, t *task, o outcome, res *manifest.Result) error {
 	log := w.log(t)
 	switch o.kind {
-	case retry:
+	case retried:
 		if !t.lease.Last() && !t.lease.Exhausted() {
 			delay := t.lease.RetryDelay()
-			log.Warn("will try item again", "after", delay, "reason", o.err)
+			log.Warn("will retry item", "after", delay, "reason", o.err)
 			return t.lease.Retry(ctx, delay)
 		}
-		log.Error("gave item up", "reason", o.err)
+		log.Error("no attempts left, buried item", "reason", o.err)
 		return w.bury(ctx, t, o.err)
 	case failed:
 		log.Error("item cannot be restored", "reason", o.err)
 		res = w.result(t, manifest.OutcomeFailed, o.err.Error())
 	case cancelled:
-		log.Info("stopped at an item of a cancelled campaign")
+		log.Info("dropped item of a cancelled campaign")
 		if err := t.lease.Ack(ctx); err != nil {
-			// Its queue is mostly gone by now.
-			log.Debug("could not take the item out of the queue", "reason", err)
+			log.Debug("could not acknowledge item", "reason", err) // the queue of a cancelled campaign is often removed
 		}
 		return nil
 	case done:
@@ -139,7 +139,7 @@ func (w *Worker) tell(ctx context.Context, t *task, o outcome, res manifest.Resu
 	return t.lease.Ack(ctx)
 }
 
-// bury gives an item up.
+// bury publishes the item as dead and moves it to the dead letters.
 func (w *Worker) bury(ctx context.Context, t *task, reason error) error {
 	res := w.result(t, manifest.OutcomeDead, reason.Error())
 	var err error
@@ -161,8 +161,8 @@ func (w *Worker) bury(ctx context.Context, t *task, reason error) error {
 	return t.lease.Bury(ctx, dead)
 }
 
-// publish sends the result event and counts it.
-func (w *Worker) publish(ctx context.Context, t *task, res manifest.Result) error {
+// publish publishes the result event and counts it.
+func (w *Worker) publish(ctx context.Context, t *task, res *manifest.Result) error {
 	data, err := json.Marshal(res)
 	if err != nil {
 		return err
@@ -176,19 +176,11 @@ func (w *Worker) publish(ctx context.Context, t *task, res manifest.Result) erro
 	return nil
 }
 
-// publishChecked sends the answer to a preflight.
+// publishChecked publishes the answer to a preflight.
 func (w *Worker) publishChecked(ctx context.Context, t *task, c manifest.Checked) error {
 	data, err := json.Marshal(c)
 	if err != nil {
 		return err
 	}
 	return t.lease.PublishResult(ctx, data)
-}
-
-// name is the item's name for people, or its id while it could not be read.
-func (t *task) name() string {
-	if t.item.Name != "" {
-		return t.item.Name
-	}
-	return t.lease.ID()
 }

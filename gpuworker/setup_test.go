@@ -35,10 +35,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience bounds every wait that a working program ends much sooner.
+// patience is the timeout of every wait; a correct program needs much less.
 const patience = 60 * time.Second
 
-// side is the working size of the images, steps what a solver makes of them.
+// side is the working size of the images, steps the number of solver steps.
 const (
 	side  = 32
 	steps = 8
@@ -51,7 +51,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// tinyPrior is a score model that finds a tenth of the image to be noise. It takes no time.
+// tinyPrior is a score model that predicts a tenth of the image as noise. It needs almost no time.
 func tinyPrior(t *testing.T) *prior.Prior {
 	t.Helper()
 	g := onnx.NewGraph(onnx.DefaultOpset)
@@ -69,7 +69,7 @@ func tinyPrior(t *testing.T) *prior.Prior {
 	return p
 }
 
-// engine solves one step per call, so that a worker can be stopped and beats after each.
+// engine solves one step per call, so that a worker can stop and extend leases after each step.
 func engine(t *testing.T) *restore.Engine {
 	t.Helper()
 	e := restore.NewEngine(onnxtest.Runtime(t), tinyPrior(t), restore.Config{Build: solver.Build{Chunk: 1}})
@@ -81,7 +81,7 @@ func engine(t *testing.T) *restore.Engine {
 	return e
 }
 
-// newQueue is a queue on a server of its own. Retries come at once.
+// newQueue returns a queue on its own server, with immediate retries.
 func newQueue(t *testing.T, cfg queue.Config) *queue.Queue {
 	t.Helper()
 	server, err := queue.StartEmbedded(t.Context(), queue.EmbeddedConfig{Dir: t.TempDir()})
@@ -107,7 +107,7 @@ func newStore(t *testing.T) *storage.Dir {
 	return s
 }
 
-// store is what a worker needs of one; tests wrap a storage.Dir.
+// store is the store of a worker; tests wrap storage.Dir.
 type store interface {
 	Get(ctx context.Context, key string) ([]byte, error)
 	Put(ctx context.Context, key string, data []byte) error
@@ -115,7 +115,7 @@ type store interface {
 	Delete(ctx context.Context, key string) error
 }
 
-// config is that of a worker that takes up to four items at once.
+// config configures a worker with batches of up to four items.
 func config(t *testing.T, q *queue.Queue, s store) gpuworker.Config {
 	t.Helper()
 	in, err := telemetry.NewInstruments(metricnoop.NewMeterProvider().Meter(""))
@@ -129,7 +129,7 @@ func config(t *testing.T, q *queue.Queue, s store) gpuworker.Config {
 	}
 }
 
-// single changes what a worker is assigned.
+// single changes the dispatcher of a worker.
 func single(cfg *gpuworker.Config, change func(*gpuworker.Single)) {
 	s := cfg.Work.(gpuworker.Single)
 	change(&s)
@@ -141,7 +141,7 @@ func batchOf(cfg *gpuworker.Config, n int) {
 	single(cfg, func(s *gpuworker.Single) { s.Items.Batch = n })
 }
 
-// letters are the campaign's dead letters.
+// letters returns the campaign's dead letters.
 func letters(t *testing.T, q *queue.Queue) []queue.DeadLetter {
 	t.Helper()
 	var all []queue.DeadLetter
@@ -152,7 +152,7 @@ func letters(t *testing.T, q *queue.Queue) []queue.DeadLetter {
 	return all
 }
 
-// image writes a picture that differs from number to number, and is an item's source.
+// image writes an image that depends on number, and returns it as the source of an item.
 func image(t *testing.T, number int) *manifest.Source {
 	t.Helper()
 	img := raster.New(3, side, side)
@@ -164,7 +164,7 @@ func image(t *testing.T, number int) *manifest.Source {
 	return source(t, fmt.Sprintf("image%d.png", number), data)
 }
 
-// measurement writes a stored y with one value everywhere.
+// measurement writes a y with equal values.
 func measurement(t *testing.T, name string, value float32) *manifest.Source {
 	t.Helper()
 	values := make([]float32, 3*side/4*side/4)
@@ -184,7 +184,7 @@ func source(t *testing.T, name string, data []byte) *manifest.Source {
 	return &manifest.Source{Path: path, SHA256: hex.EncodeToString(sum[:])}
 }
 
-// item is super-resolution of an image, or of a measurement.
+// item returns an item for super-resolution of an image or a measurement.
 func item(t *testing.T, name string, img, y *manifest.Source, change ...func(method.Settings) method.Settings) manifest.Item {
 	t.Helper()
 	cfg, err := method.Builtin().Resolve(method.Request{Method: "ddiff", Preset: "natural", Task: "super_resolution", Steps: steps}, 1000)
@@ -204,7 +204,7 @@ func item(t *testing.T, name string, img, y *manifest.Source, change ...func(met
 	return it
 }
 
-// items are n different ones.
+// items returns n different items.
 func items(t *testing.T, n int) []manifest.Item {
 	t.Helper()
 	var out []manifest.Item
@@ -223,7 +223,7 @@ func publish(t *testing.T, q *queue.Queue, items ...manifest.Item) {
 	}
 }
 
-// running is a worker at work.
+// running is a running worker.
 type running struct {
 	drain context.CancelFunc
 	ended chan error
@@ -240,14 +240,14 @@ func start(t *testing.T, cfg gpuworker.Config) *running {
 	return r
 }
 
-// wait waits for the end, which must be a good one.
+// wait waits for Run to return nil.
 func (r *running) wait(t *testing.T) {
 	t.Helper()
 	select {
 	case err := <-r.ended:
 		must(t, err)
 	case <-time.After(patience):
-		t.Fatal("the worker does not end")
+		t.Fatal("timeout: the worker runs")
 	}
 }
 
@@ -258,7 +258,7 @@ func (r *running) stop(t *testing.T) {
 	r.wait(t)
 }
 
-// results waits for the events of n items, by name or else identity.
+// results waits for the events of n items, and returns the results by name, or by identity without a name.
 func results(t *testing.T, q *queue.Queue, n int) map[string]manifest.Result {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -283,8 +283,7 @@ func results(t *testing.T, q *queue.Queue, n int) map[string]manifest.Result {
 	return nil
 }
 
-// wantEmpty waits until the queue holds nothing any more: the server counts an item that was
-// buried a moment longer.
+// wantEmpty waits until the queue is empty: the server counts a buried item for a moment longer.
 func wantEmpty(t *testing.T, q *queue.Queue) {
 	t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)
@@ -308,7 +307,7 @@ func get(t *testing.T, s store, id, name string) []byte {
 	return data
 }
 
-// samples are the pixels of an item's restored image.
+// samples returns the pixels of an item's restored image.
 func samples(t *testing.T, s store, id string) []byte {
 	t.Helper()
 	img, err := raster.Decode(get(t, s, id, manifest.FileRestored), raster.Limits{})
@@ -318,7 +317,7 @@ func samples(t *testing.T, s store, id string) []byte {
 	return rgb
 }
 
-// wantStored checks that an item's result is in the store and its files are what it says.
+// wantStored checks that the store has an item's result, and files with the result's digests.
 func wantStored(t *testing.T, s store, id string) manifest.Result {
 	t.Helper()
 	var r manifest.Result
@@ -329,13 +328,13 @@ func wantStored(t *testing.T, s store, id string) manifest.Result {
 	for name, want := range r.Artifacts {
 		sum := sha256.Sum256(get(t, s, id, name))
 		if got := hex.EncodeToString(sum[:]); got != want {
-			t.Errorf("item %s: %s has the digest %.12s, its result says %.12s", r.Item.Name, name, got, want)
+			t.Errorf("item %s: %s has the digest %.12s, want %.12s", r.Item.Name, name, got, want)
 		}
 	}
 	return r
 }
 
-// checkpoints counts the half-solved items.
+// checkpoints counts the stored checkpoints.
 func checkpoints(t *testing.T, s *storage.Dir) int {
 	t.Helper()
 	n := 0
@@ -346,7 +345,7 @@ func checkpoints(t *testing.T, s *storage.Dir) int {
 	return n
 }
 
-// warm compiles what an item needs.
+// warm compiles the solver of an item.
 func warm(t *testing.T, e *restore.Engine, it manifest.Item) {
 	t.Helper()
 	var cfg method.Settings
@@ -356,15 +355,4 @@ func warm(t *testing.T, e *restore.Engine, it manifest.Item) {
 		Image: operator.Shape{Channels: 3, Height: it.Height, Width: it.Width},
 	}, 1)
 	must(t, err)
-}
-
-// deadLetters reads all dead letters.
-func deadLetters(t *testing.T, q *queue.Queue) []queue.DeadLetter {
-	t.Helper()
-	var letters []queue.DeadLetter
-	for letter, err := range q.DeadLetters(t.Context()) {
-		must(t, err)
-		letters = append(letters, letter)
-	}
-	return letters
 }

@@ -9,28 +9,26 @@ import (
 	"ddiff/queue"
 )
 
-// DefaultBatch is the number of items that are solved together when nothing else is said.
+// DefaultBatch is the default number of items that are solved together.
 const DefaultBatch = 4
 
 // maxBatch is the largest number of items that are solved together.
 const maxBatch = 1024
 
-// pullSlice is the longest pull. A pull is not interrupted when the worker drains: the server
-// might hand an item to the request before it hears of that, and nobody would have the item
-// until its lease is over.
-const pullSlice = 250 * time.Millisecond
+// leaseSlice is the longest lease request. Draining does not interrupt a request: the server could lease an item to it
+// before it notices, and the item would be blocked until its lease expires.
+const leaseSlice = 250 * time.Millisecond
 
-// puller is one campaign's queue.
-type puller interface {
+// leaser is the queue of a campaign.
+type leaser interface {
 	Lease(ctx context.Context, n int, wait time.Duration) ([]*queue.Lease, error)
 }
 
-// Single hands out the items of one queue. It is the dispatcher of a run in one process.
+// Single is the dispatcher of a run in one process: it leases the items of one queue.
 type Single struct {
-	// Queue is where the items come from.
-	Queue puller
-	// Items are handed out with this assignment. Store, Sources and Engine are required.
-	// Batch items are pulled at a time; 0 means DefaultBatch.
+	Queue leaser
+	// Items is the assignment of all items. Store, Sources and Engine are required. Batch is also the number of items
+	// per lease request; 0 means DefaultBatch.
 	Items Assignment
 }
 
@@ -59,6 +57,6 @@ func (s Single) Next(ctx context.Context, wait time.Duration) (Assignment, []*qu
 	if err := ctx.Err(); err != nil {
 		return s.Items, nil, err
 	}
-	leases, err := s.Queue.Lease(context.WithoutCancel(ctx), s.Items.Batch, min(wait, pullSlice))
+	leases, err := s.Queue.Lease(context.WithoutCancel(ctx), s.Items.Batch, min(wait, leaseSlice))
 	return s.Items, leases, err
 }

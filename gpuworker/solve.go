@@ -10,192 +10,187 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 
-	"ddiff/manifest"
 	"ddiff/restore/onnx"
 	"ddiff/restore/solver"
 	"ddiff/telemetry"
 )
 
-// restore solves a group of items in batches of the right size and sends the batches to out.
-func (w *Worker) restore(ctx context.Context, b batch, out chan<- batch) error {
-	if b.tasks[0].preflight != nil {
-		return w.preflight(ctx, b)
+// restore solves the items of a group in batches, and sends the batches to out.
+func (w *Worker) restore(ctx context.Context, tasks []*task, out chan<- []*task) error {
+	if tasks[0].preflight != nil {
+		return w.preflight(ctx, tasks)
 	}
-	for rest := b.tasks; len(rest) > 0; {
-		n := w.cut(rest)
-		if err := w.attempt(ctx, batch{rest[:n]}, out); err != nil {
-			return errors.Join(err, w.release(ctx, batch{rest[n:]}))
+	for len(tasks) > 0 && ctx.Err() == nil {
+		n, err := len(tasks), errCancelled
+		if !tasks[0].assigned.cancelled() {
+			n, err = w.restorer.solve(ctx, tasks)
 		}
-		rest = rest[n:]
+		if err == nil {
+			out <- tasks[:n]
+		} else if err := w.split(ctx, tasks[:n], err, out); err != nil {
+			w.release(tasks[n:])
+			return err
+		}
+		tasks = tasks[n:]
+	}
+	w.release(tasks)
+	return nil
+}
+
+// split retries a failed batch in parts: in halves when memory is short, else item by item, so that a bad item does not
+// affect the others. It settles a single item.
+func (w *Worker) split(ctx context.Context, failed []*task, reason error, out chan<- []*task) error {
+	// A retry on this device would fail too; another worker may have another device.
+	if errors.Is(reason, onnx.ErrDeviceLost) || errors.Is(reason, onnx.ErrFallback) {
+		w.release(failed)
+		return fmt.Errorf("solve: %w", reason)
+	}
+	o, size := outcomeOf(ctx, failed[0], reason), 1
+	if len(failed) == 1 || o.kind == released || o.kind == cancelled {
+		var errs error
+		for _, t := range failed {
+			errs = errors.Join(errs, w.settle(ctx, t, o, nil))
+		}
+		return errs
+	}
+	if errors.Is(reason, onnx.ErrMemory) {
+		size = len(failed) / 2
+	}
+	for len(failed) > 0 {
+		n := min(size, len(failed))
+		if err := w.restore(ctx, failed[:n], out); err != nil {
+			w.release(failed[n:])
+			return err
+		}
+		failed = failed[n:]
 	}
 	return nil
 }
 
-// cut returns the number of tasks of the next batch. Unless the campaign sets the batch, it is a power of two: the end of a
-// campaign then needs no model that the search for the best size has not compiled.
-func (w *Worker) cut(tasks []*task) int {
-	on := tasks[0].on
-	if w.cfg.Simulate != nil {
-		return len(tasks)
+// solve implements restorer.
+func (e engineRestorer) solve(ctx context.Context, tasks []*task) (int, error) {
+	n := e.batchSize(tasks)
+	err := e.solveBatch(ctx, tasks[:n])
+	if errors.Is(err, onnx.ErrMemory) {
+		e.cfg.Tuner.RecordOutOfMemory(tasks[0].workload(), n)
 	}
-	n := min(len(tasks), w.cfg.Tuner.Size(on.Campaign, tasks[0].workload(), on.Batch))
-	if on.Batch == 0 {
+	return n, err
+}
+
+// batchSize returns the number of tasks to solve next. A size that the campaign does not set is a power of two, so that
+// the last batches of a campaign compile no additional models.
+func (e engineRestorer) batchSize(tasks []*task) int {
+	a := tasks[0].assigned
+	n := min(len(tasks), e.cfg.Tuner.Size(a.Campaign, tasks[0].workload(), a.Batch))
+	if a.Batch == 0 {
 		n = 1 << (bits.Len(uint(n)) - 1)
 	}
 	return n
 }
 
-// attempt solves a batch and sends it to out. It splits a failed batch, into halves if memory ran out and into single items
-// otherwise, so that one bad item fails alone. It settles a single item that fails.
-func (w *Worker) attempt(ctx context.Context, b batch, out chan<- batch) error {
-	if ctx.Err() != nil {
-		return w.release(ctx, b)
-	}
-	first, n := b.tasks[0], len(b.tasks)
-	err := errCancelled
-	if !first.on.cancelled() {
-		err = w.solve(ctx, b)
-	}
-	if err == nil {
-		out <- b
-		return nil
-	}
-	// A retry on this device fails again. Another worker may have another device.
-	if errors.Is(err, onnx.ErrDeviceLost) || errors.Is(err, onnx.ErrFallback) {
-		return errors.Join(fmt.Errorf("solve: %w", err), w.release(ctx, b))
-	}
-	o := outcomeOf(ctx, first, err)
-	if n > 1 && o.kind != released && o.kind != cancelled {
-		size := 1
-		if outOfMemory(err) {
-			w.cfg.Tuner.Exceeded(first.workload(), n)
-			size = n / 2
-		}
-		for rest := b.tasks; len(rest) > 0; {
-			part := min(size, len(rest))
-			if err := w.attempt(ctx, batch{rest[:part]}, out); err != nil {
-				return errors.Join(err, w.release(ctx, batch{rest[part:]}))
-			}
-			rest = rest[part:]
-		}
-		return nil
-	}
-	var errs error
-	for _, t := range b.tasks {
-		errs = errors.Join(errs, w.settle(ctx, t, o, manifest.Result{}))
-	}
-	return errs
-}
-
-// outOfMemory reports whether a smaller batch may succeed.
-func outOfMemory(err error) bool { return errors.Is(err, onnx.ErrMemory) }
-
-// solve restores a batch chunk by chunk and applies A to the restored images.
-func (w *Worker) solve(drain context.Context, b batch) error {
-	if w.cfg.Simulate != nil {
-		return w.simulate(drain, b)
-	}
-	n, on, plan := len(b.tasks), b.tasks[0].on, b.tasks[0].plan
-	s, err := w.compiled(b)
+// solveBatch solves a batch chunk by chunk, and applies A to the restored images.
+func (e engineRestorer) solveBatch(drain context.Context, tasks []*task) error {
+	first, n := tasks[0], len(tasks)
+	s, err := e.compile(tasks)
 	if err != nil {
 		return err
 	}
-	w.cfg.Instruments.BatchFill.Record(drain, fill(n, on.Batch))
+	e.cfg.Instruments.BatchFill.Record(drain, batchFill(n, first.assigned.Batch))
 	problems, states, curves := make([]solver.Problem, n), make([]solver.State, n), make([]solver.Curves, n)
-	for i, t := range b.tasks {
-		problems[i], states[i] = t.problem, s.Start(t.problem.Key)
-		if t.resumed != nil {
-			states[i], curves[i] = t.resumed.copy()
+	for i, t := range tasks {
+		if problems[i] = t.problem; t.checkpoint == nil {
+			states[i] = s.Start(t.problem.Key)
+			continue
 		}
+		// The solver works in place, and the items of a failed batch are retried from their checkpoints.
+		states[i], curves[i] = t.checkpoint.State.Clone(), t.checkpoint.Curves.Clone()
 	}
-	begin := w.cfg.Now()
-	ctx, end := w.cfg.Instruments.Stage(trace.ContextWithSpan(drain, trace.SpanFromContext(b.tasks[0].ctx)), w.cfg.Tracer, telemetry.StageRestore,
-		attribute.String("ddiff.task", plan.Task), attribute.Int("ddiff.batch", n), attribute.Int("ddiff.steps", s.Steps()))
-	for _, t := range b.tasks[1:] {
+	begin := e.cfg.Now()
+	ctx, end := e.cfg.Instruments.Stage(trace.ContextWithSpan(drain, trace.SpanFromContext(first.ctx)), e.cfg.Tracer, telemetry.StageRestore,
+		attribute.String("ddiff.task", first.plan.Task), attribute.Int("ddiff.batch", n), attribute.Int("ddiff.steps", s.Steps()))
+	for _, t := range tasks[1:] {
 		trace.SpanFromContext(ctx).AddLink(trace.LinkFromContext(t.ctx))
 	}
-	ctx, stop := on.until(ctx)
-	p := w.progress(ctx, n, states[0].Step)
-	err = s.Resume(ctx, problems, states, curves, p.report)
+	ctx, stop := first.assigned.withLifetime(ctx)
+	p := e.newProgress(ctx, n, states[0].Step)
+	err = s.Resume(ctx, problems, states, curves, p.update)
 	p.end()
 	stop()
 	end(err)
 	if err != nil {
-		if drain.Err() != nil && !on.cancelled() {
-			w.storeCheckpoints(drain, b, states, curves)
+		if drain.Err() != nil && !first.assigned.cancelled() {
+			e.storeCheckpoints(drain, tasks, states, curves)
 		}
 		return err
 	}
-	w.cfg.Tuner.Measured(b.tasks[0].workload(), n, p.perImage())
-	seconds := w.cfg.Now().Sub(begin).Seconds() / float64(n)
-	for i, t := range b.tasks {
+	e.cfg.Tuner.Record(first.workload(), n, p.stepPerImage())
+	seconds := e.cfg.Now().Sub(begin).Seconds() / float64(n)
+	for i, t := range tasks {
 		t.solution, t.seconds, t.batch = solver.Solution{X: states[i].Image(), Curves: curves[i]}, seconds, n
-		if t.applied, err = on.Engine.Apply(t.ctx, t.op, states[i].Image(), t.problem.Draw); err != nil {
+		if t.applied, err = t.assigned.Engine.Apply(t.ctx, t.op, states[i].Image(), t.problem.Draw); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// compiled returns the solver of a batch.
-func (w *Worker) compiled(b batch) (*solver.Solver, error) {
-	defer w.leases.begin(w.cfg.StageLimit)()
-	return b.tasks[0].on.Engine.Solver(b.tasks[0].plan, len(b.tasks))
+func (e engineRestorer) compile(tasks []*task) (*solver.Solver, error) {
+	defer e.leases.track(e.cfg.StageLimit)()
+	return tasks[0].assigned.Engine.Solver(tasks[0].plan, len(tasks))
 }
 
-// fill is the share of the intended batch that is in use.
-func fill(n, batch int) float64 {
-	if batch == 0 {
+// batchFill returns the share of the configured batch size that a batch of n items fills.
+func batchFill(n, configured int) float64 {
+	if configured == 0 {
 		return 1
 	}
-	return float64(n) / float64(batch)
+	return float64(n) / float64(configured)
 }
 
-// progress records the chunks of one batch as spans and metrics, and extends the leases.
+// progress follows the chunks of one batch: it records spans and metrics, and extends the leases.
 type progress struct {
-	w     *Worker
+	engineRestorer
 	ctx   context.Context
 	n     int // images
-	at    int // steps made
+	step  int // last step of the previous chunk
 	since time.Time
-	end   func() // of the current chunk
+	end   func() // ends tracking of the current chunk
 
 	chunks         int
 	longest, spent time.Duration
 	steps          int // in spent
 }
 
-func (w *Worker) progress(ctx context.Context, n, at int) *progress {
-	return &progress{w: w, ctx: ctx, n: n, at: at, since: w.cfg.Now(), end: w.leases.begin(w.cfg.StageLimit)}
+func (e engineRestorer) newProgress(ctx context.Context, n, step int) *progress {
+	return &progress{engineRestorer: e, ctx: ctx, n: n, step: step, since: e.cfg.Now(), end: e.leases.track(e.cfg.StageLimit)}
 }
 
-// report records a chunk. step is the number of steps since the item's start.
-func (p *progress) report(step int) error {
-	w := p.w
+// update is called after every chunk with the number of steps since the start of the item.
+func (p *progress) update(step int) error {
 	p.end()
-	now, steps := w.cfg.Now(), step-p.at
+	now, steps := p.cfg.Now(), step-p.step
 	took := now.Sub(p.since)
-	_, span := w.cfg.Tracer.Start(p.ctx, "steps", trace.WithTimestamp(p.since),
-		trace.WithAttributes(attribute.Int("ddiff.step.first", p.at+1), attribute.Int("ddiff.step.last", step)))
+	_, span := p.cfg.Tracer.Start(p.ctx, "steps", trace.WithTimestamp(p.since),
+		trace.WithAttributes(attribute.Int("ddiff.step.first", p.step+1), attribute.Int("ddiff.step.last", step)))
 	span.End(trace.WithTimestamp(now))
-	w.cfg.Instruments.Steps.Add(p.ctx, int64(steps*p.n))
-	w.cfg.Instruments.StepDuration.Record(p.ctx, took.Seconds()/float64(steps))
-	w.cfg.Steps(steps * p.n)
-	w.leases.beat(p.ctx)
+	p.cfg.Instruments.Steps.Add(p.ctx, int64(steps*p.n))
+	p.cfg.Instruments.StepDuration.Record(p.ctx, took.Seconds()/float64(steps))
+	p.cfg.Steps(steps * p.n)
+	p.leases.extend(p.ctx)
 	if p.chunks == 1 { // the first chunk of a batch is slower
 		p.spent, p.steps = 0, 0
 	}
 	p.spent, p.steps = p.spent+took, p.steps+steps
 	p.chunks++
 	p.longest = max(p.longest, took)
-	p.at, p.since = step, w.cfg.Now()
-	p.end = w.leases.begin(max(4*p.longest, w.cfg.AckWait))
+	p.step, p.since = step, p.cfg.Now()
+	p.end = p.leases.track(max(4*p.longest, p.cfg.AckWait))
 	return nil
 }
 
-// perImage returns the time per step and image, without the first chunk unless there is only one. It is zero without
-// steps.
-func (p *progress) perImage() time.Duration {
+// stepPerImage returns the time of one step per image, without the first chunk unless it is the only one. It is 0 when
+// no step was made.
+func (p *progress) stepPerImage() time.Duration {
 	if p.steps == 0 {
 		return 0
 	}

@@ -10,16 +10,16 @@ import (
 	"ddiff/queue"
 )
 
-// slow are sources that take their time.
+// slow is a source that blocks until read is closed.
 type slow struct {
 	manifest.Files
-	begun, read chan struct{}
+	started, read chan struct{}
 }
 
-func newSlow() *slow { return &slow{begun: make(chan struct{}, 16), read: make(chan struct{})} }
+func newSlow() *slow { return &slow{started: make(chan struct{}, 16), read: make(chan struct{})} }
 
 func (s *slow) Get(ctx context.Context, path string) ([]byte, error) {
-	s.begun <- struct{}{}
+	s.started <- struct{}{}
 	select {
 	case <-s.read:
 		return s.Files.Get(ctx, path)
@@ -28,8 +28,8 @@ func (s *slow) Get(ctx context.Context, path string) ([]byte, error) {
 	}
 }
 
-// handedOut tells whether an item is handed out again within a time.
-func handedOut(t *testing.T, q *queue.Queue, within time.Duration) bool {
+// leased reports whether an item is leased within a time.
+func leased(t *testing.T, q *queue.Queue, within time.Duration) bool {
 	t.Helper()
 	for begin := time.Now(); time.Since(begin) < within; {
 		leases, err := q.Lease(t.Context(), 1, within/4)
@@ -41,8 +41,8 @@ func handedOut(t *testing.T, q *queue.Queue, within time.Duration) bool {
 	return false
 }
 
-// TestSlowSource reads for several times as long as a lease lasts: it is extended meanwhile.
-func TestSlowSource(t *testing.T) {
+// Reading takes several times as long as a lease, which is extended meanwhile.
+func TestReadingExtendsLease(t *testing.T) {
 	t.Parallel()
 	const ackWait = 400 * time.Millisecond
 	q, s := newQueue(t, queue.Config{AckWait: ackWait}), newStore(t)
@@ -53,9 +53,9 @@ func TestSlowSource(t *testing.T) {
 	single(&cfg, func(s *gpuworker.Single) { s.Items.Sources, s.Items.Batch = from, 1 })
 	publish(t, q, it)
 	w := start(t, cfg)
-	<-from.begun
-	if handedOut(t, q, 3*ackWait) {
-		t.Error("the item was handed out again while its file was read")
+	<-from.started
+	if leased(t, q, 3*ackWait) {
+		t.Error("the item was leased again while its file was read")
 	}
 	close(from.read)
 	if r := results(t, q, 1)[it.Name]; r.Outcome != manifest.OutcomeDone || r.Attempt != 1 {
@@ -64,8 +64,8 @@ func TestSlowSource(t *testing.T) {
 	w.stop(t)
 }
 
-// TestHungSource reads for ever: after the limit of a stage another worker gets the item.
-func TestHungSource(t *testing.T) {
+// Reading hangs: after StageLimit another worker gets the item.
+func TestHungSourceLosesLease(t *testing.T) {
 	t.Parallel()
 	const ackWait = 200 * time.Millisecond
 	q, s := newQueue(t, queue.Config{AckWait: ackWait, MaxAttempts: 100}), newStore(t)
@@ -76,12 +76,12 @@ func TestHungSource(t *testing.T) {
 	publish(t, q, items(t, 1)...)
 	begin := time.Now()
 	w := start(t, cfg)
-	<-from.begun
-	if !handedOut(t, q, patience) {
-		t.Error("the item was never handed out again")
+	<-from.started
+	if !leased(t, q, patience) {
+		t.Error("the item was not leased again")
 	}
 	if took := time.Since(begin); took < 3*ackWait {
-		t.Errorf("the item was handed out again after %v, before the limit", took)
+		t.Errorf("the item was leased again after %v, before the limit", took)
 	}
-	w.stop(t) // which gives up reading
+	w.stop(t) // interrupts reading
 }

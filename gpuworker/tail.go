@@ -10,34 +10,31 @@ import (
 )
 
 const (
-	// keptLines is how many lines a Tail holds of all items.
-	keptLines = 512
-	// toldLines is how many of them it gives for one item.
-	toldLines = 20
-	// lineLimit is the longest line in bytes.
-	lineLimit = 500
+	storedLines = 512 // of all items
+	itemLines   = 20  // returned for one item
+	lineLimit   = 500 // bytes
 )
 
-// Tail is a log handler that keeps the last lines, for the dead letter of an item. Lines of
-// the levels info and above are kept, also where the handler behind it shows fewer.
+// Tail is a log handler that stores the last lines for the dead letters of items. It stores all lines of level info and
+// above, whatever the level of the next handler.
 type Tail struct {
 	next  slog.Handler
 	lines *ring
-	group string // of attributes, with a dot at its end
-	attrs string // those given with With, as text
+	group string // of attributes, with a trailing dot
+	attrs string // of WithAttrs, as text
 	item  string
 }
 
-// ring holds the last lines of all handlers that were made from one Tail.
+// ring holds the last lines of all handlers that derive from one Tail.
 type ring struct {
 	mu    sync.Mutex
-	lines [keptLines]tailLine
+	lines [storedLines]tailLine
 	next  int
 }
 
 type tailLine struct{ item, text string }
 
-// NewTail keeps lines and passes them on to next.
+// NewTail returns a Tail that passes records on to next.
 func NewTail(next slog.Handler) *Tail { return &Tail{next: next, lines: &ring{}} }
 
 // Enabled implements slog.Handler.
@@ -98,20 +95,20 @@ func (t *Tail) add(a slog.Attr) {
 func (r *ring) add(l tailLine) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.lines[r.next%keptLines] = l
+	r.lines[r.next%storedLines] = l
 	r.next++
 }
 
-// Lines are the last lines about an item, and about none in particular, the oldest first.
+// Lines returns the last lines about an item or without an item, oldest first.
 func (t *Tail) Lines(item string) []string {
 	r := t.lines
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var out []string
-	for i := max(0, r.next-keptLines); i < r.next; i++ {
-		if l := r.lines[i%keptLines]; l.item == item || l.item == "" {
+	for i := max(0, r.next-storedLines); i < r.next; i++ {
+		if l := r.lines[i%storedLines]; l.item == item || l.item == "" {
 			out = append(out, l.text)
 		}
 	}
-	return out[max(0, len(out)-toldLines):]
+	return out[max(0, len(out)-itemLines):]
 }

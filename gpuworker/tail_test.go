@@ -10,7 +10,7 @@ import (
 	"ddiff/gpuworker"
 )
 
-func TestTail(t *testing.T) {
+func TestTailStoresLastLines(t *testing.T) {
 	t.Parallel()
 	var shown bytes.Buffer
 	tail := gpuworker.NewTail(slog.NewTextHandler(&shown, &slog.HandlerOptions{Level: slog.LevelError}))
@@ -23,7 +23,7 @@ func TestTail(t *testing.T) {
 		mine.Warn("slow\nstep", "i", i)
 	}
 	log.Warn("the queue is gone")
-	log.Debug("not kept")
+	log.Debug("not stored")
 	log.Error("shown", "item", "third")
 	mine.Info(strings.Repeat("long ", 1000))
 
@@ -43,7 +43,7 @@ func TestTail(t *testing.T) {
 		t.Errorf("a line of %d bytes", len(lines[19]))
 	}
 	if got := shown.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "shown") {
-		t.Errorf("the handler behind got %q", got)
+		t.Errorf("the next handler got %q", got)
 	}
 	if got := tail.Lines("third"); len(got) != 2 || !strings.Contains(got[1], "ERROR shown item=third") {
 		t.Errorf("lines of the third item: %q", got)

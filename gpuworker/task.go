@@ -18,7 +18,7 @@ import (
 	"ddiff/restore/solver"
 )
 
-// The names of draws (see [operator.Draw]), and of the files that they are stored in.
+// Names of draws, see [operator.Draw], and of their files.
 const (
 	drawMask   = "mask"
 	drawKernel = "kernel"
@@ -26,55 +26,62 @@ const (
 	fileKernel = drawKernel + ".npy"
 )
 
-// task is one leased item on its way through the stages.
+// task is a leased item in flight.
 type task struct {
-	lease  *queue.Lease
-	on     *assigned
-	ctx    context.Context // with the trace of the item
-	item   manifest.Item
-	plan   restore.Plan
-	leased time.Time
+	lease    *queue.Lease
+	assigned *assigned
+	ctx      context.Context // with the trace of the item
+	item     manifest.Item
+	plan     restore.Plan
+	leased   time.Time
 
-	op       *operator.Operator
-	truth    *raster.Image // nil when only a measurement exists
-	draw     *operator.Draw
-	problem  solver.Problem
-	resumed  *checkpoint // nil if the item starts over
-	solution solver.Solution
-	seconds  float64
-	batch    int
-	// applied is A of the restored image.
-	applied []float32
+	op         *operator.Operator
+	truth      *raster.Image // nil when only a measurement exists
+	draw       *operator.Draw
+	problem    solver.Problem
+	checkpoint *checkpoint // nil when the item starts from the beginning
+	solution   solver.Solution
+	applied    []float32 // A of the restored image
+	seconds    float64
+	batch      int
 
-	// preflight is set instead of item and what follows from it, see preflight.go.
+	// preflight is set instead of item and the fields derived from it, see preflight.go.
 	preflight *manifest.Preflight
 	checked   *manifest.Checked
 }
 
-// workload is what the best size of the item's batch depends on.
+// name returns the item's name, or its id when the message could not be decoded.
+func (t *task) name() string {
+	if t.item.Name != "" {
+		return t.item.Name
+	}
+	return t.lease.ID()
+}
+
+// workload returns the key of the item's throughput curve.
 func (t *task) workload() Workload {
-	e, image := t.on.Engine, t.plan.Image
+	e, image := t.assigned.Engine, t.plan.Image
 	return Workload{
 		Prior: e.Prior().SHA256, Provider: e.Runtime().Provider(), Device: e.Runtime().Device(),
 		Runtime: runtimeDigest(e), Channels: image.Channels, Height: image.Height, Width: image.Width,
 	}
 }
 
-// runtimeDigest tells ways to compute apart that may differ in speed.
+// runtimeDigest identifies the runtime settings that may affect speed.
 func runtimeDigest(e *restore.Engine) string {
 	rt := e.Runtime()
-	// Numbers and texts can be marshalled; the keys of maps are sorted.
+	// Numbers and strings can be marshalled; the keys of maps are sorted.
 	data, _ := json.Marshal([]any{rt.Version(), rt.Threads(), rt.Settings(), e.Build()})
 	return digest(data)[:12]
 }
 
-// stages are the parts of an item's way that need neither queue nor store.
-type stages struct {
+// loader loads and measures items. It needs neither queue nor store.
+type loader struct {
 	engine  *restore.Engine
 	sources sources
 }
 
-// decode reads the message.
+// decode decodes the message of an item.
 func (t *task) decode() error {
 	if err := json.Unmarshal(t.lease.Payload(), &t.item); err != nil {
 		return inputError("read work item %s: %w", t.lease.ID(), err)
@@ -85,10 +92,10 @@ func (t *task) decode() error {
 	return nil
 }
 
-// plan works out what the item can be batched with, and the key of its solver noise.
-func (s stages) plan(t *task) error {
+// plan derives the item's plan, operator and noise key. Items with equal plans may share a batch.
+func (s loader) plan(t *task) error {
 	if want := s.engine.Prior().SHA256; t.item.Prior != want {
-		return fmt.Errorf("item %s wants the prior %.12s, this worker has %.12s", t.item.Name, t.item.Prior, want)
+		return fmt.Errorf("item %s needs the prior %.12s, this worker has %.12s", t.item.Name, t.item.Prior, want)
 	}
 	var settings method.Settings
 	if err := json.Unmarshal(t.item.Solver, &settings); err != nil {
@@ -107,8 +114,8 @@ func (s stages) plan(t *task) error {
 	return err
 }
 
-// fetch reads the item's files and brings the image to its working size.
-func (s stages) fetch(ctx context.Context, t *task) error {
+// fetch reads the item's files and fits the image to its working size.
+func (s loader) fetch(ctx context.Context, t *task) error {
 	if t.item.Image != nil {
 		data, err := s.read(ctx, *t.item.Image)
 		if err != nil {
@@ -123,14 +130,14 @@ func (s stages) fetch(ctx context.Context, t *task) error {
 			return fmt.Errorf("fit %s: %w", t.item.Image.Path, err)
 		}
 		if t.truth.Width != t.item.Width || t.truth.Height != t.item.Height {
-			return inputError("fit %s: it became %d×%d, the item says %d×%d", t.item.Image.Path, t.truth.Width, t.truth.Height, t.item.Width, t.item.Height)
+			return inputError("fit %s: its size is %d×%d, want %d×%d", t.item.Image.Path, t.truth.Width, t.truth.Height, t.item.Width, t.item.Height)
 		}
 	}
 	return s.fetchDraw(ctx, t)
 }
 
-// fetchDraw settles the mask or kernel: a given one, or the item's random one.
-func (s stages) fetchDraw(ctx context.Context, t *task) error {
+// fetchDraw reads the mask or kernel of the item, or draws a random one.
+func (s loader) fetchDraw(ctx context.Context, t *task) error {
 	for _, given := range []struct {
 		name   string
 		source *manifest.Source
@@ -149,7 +156,7 @@ func (s stages) fetchDraw(ctx context.Context, t *task) error {
 	return t.encodeDraw()
 }
 
-// encodeDraw makes the item's random mask or kernel, unless one is given, and encodes it.
+// encodeDraw encodes the mask or kernel. It draws the item's random one if none was read.
 func (t *task) encodeDraw() error {
 	if t.draw == nil {
 		key, err := t.item.OperatorKey()
@@ -163,8 +170,8 @@ func (t *task) encodeDraw() error {
 	return err
 }
 
-// readDraw reads a mask or kernel from .npy or from the first channel of an image: of a mask,
-// the bright half is observed; a kernel is scaled to the sum 1.
+// readDraw decodes a mask or kernel from .npy or from the first channel of an image. Pixels of a mask from mid-grey up
+// are observed; a kernel is scaled to the sum 1.
 func readDraw(name string, data []byte) (*operator.Draw, error) {
 	if raster.IsNPY(data) {
 		a, err := raster.DecodeNPY(data, 0)
@@ -198,20 +205,20 @@ func readDraw(name string, data []byte) (*operator.Draw, error) {
 	return d, nil
 }
 
-// read gets a source's bytes and holds them against their digest.
-func (s stages) read(ctx context.Context, from manifest.Source) ([]byte, error) {
+// read reads a source and verifies its digest.
+func (s loader) read(ctx context.Context, from manifest.Source) ([]byte, error) {
 	data, err := s.sources.Get(ctx, from.Path)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", from.Path, err)
 	}
 	if got := digest(data); got != from.SHA256 {
-		return nil, inputError("read %s: its SHA-256 is %.12s, the campaign was made for %.12s; submit it again", from.Path, got, from.SHA256)
+		return nil, inputError("read %s: its SHA-256 is %.12s, the campaign expects %.12s; submit the campaign again", from.Path, got, from.SHA256)
 	}
 	return data, nil
 }
 
-// measure simulates y, or reads the stored one.
-func (s stages) measure(ctx context.Context, t *task) error {
+// measure simulates y, or reads the stored y.
+func (s loader) measure(ctx context.Context, t *task) error {
 	if t.item.Measurement == nil {
 		if t.truth == nil {
 			return inputError("item %s has neither an image nor a measurement", t.item.Name)
@@ -237,7 +244,7 @@ func (t *task) readMeasurement(path string, data []byte) error {
 		return fmt.Errorf("read measurement %s: %w", path, err)
 	}
 	if !slices.Equal(y.Shape, t.op.Measurement) {
-		return inputError("read measurement %s: its shape is %v, the task's is %v", path, y.Shape, t.op.Measurement)
+		return inputError("read measurement %s: its shape is %v, the task needs %v", path, y.Shape, t.op.Measurement)
 	}
 	t.problem.Y = y.Data
 	return nil

@@ -10,20 +10,19 @@ import (
 )
 
 const (
-	// tunedBatch is the largest batch that a Tuner tries when its configuration says none.
-	tunedBatch = 32
-	// worthwhile is the share of the time per image below which a larger batch must stay to
-	// be tried further: it must save more than 5 %.
+	// defaultMax is the default of TunerConfig.Max.
+	defaultMax = 32
+	// worthwhile is the largest ratio of the times per image with which a larger batch counts as faster.
 	worthwhile = 0.95
 )
 
 // TunerConfig describes a Tuner. All fields have defaults.
 type TunerConfig struct {
-	// File is where curves are kept between processes, as JSON. Default: they are not.
+	// File stores curves between processes, as JSON. Default: none.
 	File string
-	// Max is the largest batch that is tried. Default: 32.
+	// Max is the largest batch size. Default: 32.
 	Max int
-	// Logger is told what was found. Default: nothing is logged.
+	// Logger logs the results. Default: none.
 	Logger *slog.Logger
 }
 
@@ -35,13 +34,12 @@ func (c TunerConfig) Validate() error {
 	return nil
 }
 
-// Tuner finds the batch size at which an image costs the least time, once for everything
-// that the cost depends on (see [Workload]). It makes no work of its own: a worker solves its
-// first batches at the sizes 1, 2, 4, 8 and so on, for as long as each saves more than 5 % of
-// the time per image, and after that at the smallest of those that are within 5 % of the best.
+// Tuner finds the batch size with the least time per image, for each [Workload]. It adds no work: a worker solves its
+// first batches with the sizes 1, 2, 4, 8 and so on, while each size saves more than 5 % of the time per image. Later
+// batches have the smallest size within 5 % of the best.
 //
-// What does not fit into the device's memory is not tried again, nor is anything larger. All
-// methods may be called concurrently.
+// A size that exceeded the device's memory, and all larger sizes, are not tried again. All methods may be called
+// concurrently.
 type Tuner struct {
 	cfg TunerConfig
 
@@ -50,12 +48,12 @@ type Tuner struct {
 	recent map[string]Workload // by campaign
 }
 
-// Workload is what a throughput curve depends on.
+// Workload is the key of a throughput curve.
 type Workload struct {
-	// Prior is the SHA-256 of the prior.
+	// Prior is a SHA-256.
 	Prior string `json:"prior"`
-	// Provider, Device and Runtime say what computes: the execution provider, the device and
-	// a digest of everything else, such as the library's version, its settings and threads.
+	// Provider, Device and Runtime are the execution provider, the device, and a digest of the other settings of the
+	// runtime, such as version, options and threads.
 	Provider string `json:"provider"`
 	Device   string `json:"device,omitempty"`
 	Runtime  string `json:"runtime"`
@@ -65,32 +63,31 @@ type Workload struct {
 	Width    int `json:"width"`
 }
 
-// curve is what is known of a workload.
+// curve holds the measurements of a workload.
 type curve struct {
 	Workload
-	// Points are the sizes that were measured, ascending.
+	// Points are the measured sizes, ascending.
 	Points []point `json:"points,omitempty"`
-	// Best is the size to use; 0 while sizes are still tried.
+	// Best is the size to use; 0 during the search.
 	Best int `json:"best,omitempty"`
-	// Ceiling is the largest size that may fit into memory; 0 while none has failed.
+	// Ceiling is the largest size that may fit into memory; 0 when none has exceeded it.
 	Ceiling int `json:"ceiling,omitempty"`
 }
 
-// point is one measured size.
+// point is a measured size.
 type point struct {
 	Batch int `json:"batch"`
 	// Seconds is the time of one step divided by Batch.
 	Seconds float64 `json:"seconds_per_image_step"`
 }
 
-// NewTuner reads what is known. A file that cannot be read is passed over with a warning: the
-// curves are then measured again.
+// NewTuner loads the stored curves. An unreadable file is logged and skipped; its curves are measured again.
 func NewTuner(cfg TunerConfig) (*Tuner, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("make tuner: %w", err)
 	}
 	if cfg.Max == 0 {
-		cfg.Max = tunedBatch
+		cfg.Max = defaultMax
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
@@ -101,7 +98,7 @@ func NewTuner(cfg TunerConfig) (*Tuner, error) {
 	}
 	known, err := readCurves(cfg.File)
 	if err != nil {
-		cfg.Logger.Warn("passed over the file of batch sizes", "file", cfg.File, "reason", err)
+		cfg.Logger.Warn("skipped the file of batch sizes", "file", cfg.File, "reason", err)
 	}
 	for _, c := range known {
 		t.curves[c.Workload] = c
@@ -109,9 +106,8 @@ func NewTuner(cfg TunerConfig) (*Tuner, error) {
 	return t, nil
 }
 
-// Pull is how many items of a campaign should be leased at a time: as many as its last
-// workload is solved with, or one while that is not known.
-func (t *Tuner) Pull(campaign string) int {
+// LeaseSize returns the number of items of a campaign to lease at a time: the batch size of its last workload, or 1.
+func (t *Tuner) LeaseSize(campaign string) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	w, ok := t.recent[campaign]
@@ -121,8 +117,8 @@ func (t *Tuner) Pull(campaign string) int {
 	return t.size(w)
 }
 
-// Size is the number of items of a workload to solve now: limit, if it is above 0 and fits
-// into memory, else the size that is tried or was found best.
+// Size returns the number of items of a workload to solve now: limit, if it is above 0 and fits into memory, else the
+// next size of the search or the best size.
 func (t *Tuner) Size(campaign string, w Workload, limit int) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -147,11 +143,11 @@ func (t *Tuner) size(w Workload) int {
 	return c.next()
 }
 
-// next is the size to try.
+// next returns the next size of the search.
 func (c *curve) next() int { return 2 * c.Points[len(c.Points)-1].Batch }
 
-// Measured tells what a step of a batch took per image.
-func (t *Tuner) Measured(w Workload, batch int, perImage time.Duration) {
+// Record records the time of one step of a batch per image.
+func (t *Tuner) Record(w Workload, batch int, perImage time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	c := t.curve(w)
@@ -162,14 +158,14 @@ func (t *Tuner) Measured(w Workload, batch int, perImage time.Duration) {
 	saves := len(c.Points) == 0 || p.Seconds < worthwhile*c.Points[len(c.Points)-1].Seconds
 	c.Points = append(c.Points, p)
 	if !saves || c.next() > t.cfg.Max || (c.Ceiling > 0 && c.next() > c.Ceiling) {
-		t.settle(c)
+		t.endSearch(c)
 	}
 	t.save(c)
 }
 
-// settle ends the search: the smallest size whose time is within 5 % of the least is best. A
-// larger one would only hold more items and memory.
-func (t *Tuner) settle(c *curve) {
+// endSearch sets Best to the smallest size whose time is within 5 % of the least. A larger size would only use more
+// memory.
+func (t *Tuner) endSearch(c *curve) {
 	least := math.Inf(1)
 	for _, p := range c.Points {
 		least = min(least, p.Seconds)
@@ -185,8 +181,8 @@ func (t *Tuner) settle(c *curve) {
 		"provider", c.Provider, "device", c.Device, "height", c.Height, "width", c.Width, "measured", c.Points)
 }
 
-// Exceeded tells that a batch did not fit into memory.
-func (t *Tuner) Exceeded(w Workload, batch int) {
+// RecordOutOfMemory records that a batch exceeded the device's memory.
+func (t *Tuner) RecordOutOfMemory(w Workload, batch int) {
 	if batch < 2 {
 		return
 	}
@@ -198,9 +194,9 @@ func (t *Tuner) Exceeded(w Workload, batch int) {
 		c.Points = c.Points[:len(c.Points)-1]
 	}
 	if c.Best > 0 || (len(c.Points) > 0 && c.next() > c.Ceiling) {
-		t.settle(c)
+		t.endSearch(c)
 	}
-	t.cfg.Logger.Warn("a batch does not fit into memory", "batch", batch, "now", c.Ceiling)
+	t.cfg.Logger.Warn("a batch exceeds memory", "batch", batch, "limit", c.Ceiling)
 	t.save(c)
 }
 
@@ -213,16 +209,15 @@ func (t *Tuner) curve(w Workload) *curve {
 	return c
 }
 
-// save keeps a curve. Without the file it is measured again, so an error is only worth a
-// warning.
+// save stores a curve. An error is logged only: the next process then measures the curve again.
 func (t *Tuner) save(c *curve) {
 	if t.cfg.File == "" {
 		return
 	}
 	if err := mergeCurve(t.cfg.File, c); err != nil {
-		t.cfg.Logger.Warn("could not keep batch sizes", "file", t.cfg.File, "reason", err)
+		t.cfg.Logger.Warn("could not store batch sizes", "file", t.cfg.File, "reason", err)
 	}
 }
 
-// errCurves: the file of curves is not what mergeCurve wrote.
+// errCurves: the file of curves was not written by mergeCurve.
 var errCurves = errors.New("not a file of batch sizes")

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 )
 
-// curvesSchema is the version of the file.
+// curvesSchema is the version of the file format.
 const curvesSchema = 1
 
 // curvesFile is the content of a Tuner's file.
@@ -18,7 +18,7 @@ type curvesFile struct {
 	Curves []*curve `json:"curves"`
 }
 
-// readCurves reads the file; one that is not there holds nothing.
+// readCurves reads the file. It returns nothing when there is no file.
 func readCurves(file string) ([]*curve, error) {
 	data, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -32,17 +32,17 @@ func readCurves(file string) ([]*curve, error) {
 		return nil, fmt.Errorf("%w: %w", errCurves, err)
 	}
 	if f.Schema != curvesSchema {
-		return nil, fmt.Errorf("%w: it has schema %d, this program reads %d", errCurves, f.Schema, curvesSchema)
+		return nil, fmt.Errorf("%w: schema %d, this program reads %d", errCurves, f.Schema, curvesSchema)
 	}
 	for _, c := range f.Curves {
 		if c == nil || !c.valid() {
-			return nil, fmt.Errorf("%w: a curve has impossible sizes", errCurves)
+			return nil, fmt.Errorf("%w: the sizes of a curve are invalid", errCurves)
 		}
 	}
 	return f.Curves, nil
 }
 
-// valid tells whether sizes are powers of two in their order, and Best is one of them.
+// valid reports whether the sizes are 1, 2, 4 and so on, and Best is one of them.
 func (c *curve) valid() bool {
 	best := c.Best == 0
 	for i, p := range c.Points {
@@ -54,9 +54,8 @@ func (c *curve) valid() bool {
 	return best && c.Ceiling >= 0
 }
 
-// mergeCurve puts one curve into the file, beside those that other processes have put there.
-// The file appears whole or not at all; of two processes that write at once one is forgotten,
-// which costs a few batches at other sizes.
+// mergeCurve adds a curve to the file, or replaces it, and keeps the curves of other processes. The write is atomic. Of
+// two concurrent writes one is lost, which costs a few batches of other sizes.
 func mergeCurve(file string, c *curve) error {
 	known, err := readCurves(file)
 	if err != nil && !errors.Is(err, errCurves) {
@@ -79,7 +78,7 @@ func mergeCurve(file string, c *curve) error {
 	return replaceFile(file, append(data, '\n'))
 }
 
-// replaceFile writes beside the target and renames, so that no half-written file remains.
+// replaceFile writes a file atomically: it writes a temporary file in the same directory and renames it.
 func replaceFile(target string, data []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(target), "."+filepath.Base(target)+"-*")
 	if err != nil {

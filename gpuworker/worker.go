@@ -9,20 +9,45 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ddiff/internal/lifecycle"
+	"ddiff/internal/retry"
 	"ddiff/manifest"
 	"ddiff/queue"
 )
 
-// Worker restores items until it is drained. Make it with New.
+// Worker restores items until it drains. Create it with New.
 type Worker struct {
-	cfg    Config
-	leases *held
-	told   told
+	*core
+	work     dispatcher
+	restorer restorer
+	checker  checker
+	stats    stats
 }
 
-// told is what a worker says about itself, see [Worker.Beat].
-type told struct {
-	items    atomic.Int64
+// core is the part of a Worker that it shares with its restorer and checker.
+type core struct {
+	cfg    Config
+	leases *leaseSet
+}
+
+// restorer carries out the stages of items: engineRestorer with an engine, simulator by waiting.
+type restorer interface {
+	// prepare loads an item. If the item has a result, prepare returns it, and the item needs no more stages.
+	prepare(ctx context.Context, t *task) (*manifest.Result, error)
+	// solve restores one batch from the start of tasks, which have equal plans, and returns its size n >= 1. After an
+	// error none of the n items is restored.
+	solve(ctx context.Context, tasks []*task) (n int, err error)
+	// finish scores a restored item and stores its result.
+	finish(t *task) (*manifest.Result, error)
+}
+
+// checker runs the checks of a preflight up to the first that fails, and also returns the error of that check.
+type checker interface {
+	check(ctx context.Context, t *task) (manifest.Checked, error)
+}
+
+// stats are the figures of a worker's heartbeat, see [Worker.Beat].
+type stats struct {
+	settled  atomic.Int64
 	draining atomic.Bool
 	campaign atomic.Value // string
 }
@@ -40,34 +65,35 @@ func New(cfg Config) (*Worker, error) {
 		}
 		cfg.Tuner = t
 	}
-	w := &Worker{cfg: cfg, leases: newHeld(cfg.AckWait/3, cfg.StageLimit, cfg.Now, cfg.Logger)}
-	w.told.campaign.Store("")
+	c := &core{cfg, newLeaseSet(cfg.AckWait/3, cfg.Now, cfg.Logger)}
+	w := &Worker{core: c, work: cfg.Work, restorer: engineRestorer{c}, checker: engineRestorer{c}}
+	if cfg.Simulate != nil {
+		s := &simulator{core: c, simulation: cfg.Simulate}
+		w.work, w.restorer, w.checker = s, s, s
+	}
+	w.stats.campaign.Store("")
 	return w, nil
 }
 
-// batch is a group of items of one assignment with equal plans and equal progress.
-type batch struct{ tasks []*task }
-
-// Run works until ctx ends, which drains the worker, or until Config.Once is over, or until
-// the queue or the device fails for good. After a drain every lease is settled or given back,
-// and Run returns nil.
+// Run processes items until ctx ends, which drains the worker, or until Config.Once has passed without work, or until
+// the queue or the device fails permanently. After a drain all leases are settled or released, and Run returns nil.
 func (w *Worker) Run(ctx context.Context) error {
-	// Leases are extended until the last of them is given back.
-	defer lifecycle.Go(context.WithoutCancel(ctx), w.leases.guard).Stop()
-	defer context.AfterFunc(ctx, func() { w.told.draining.Store(true) })()
+	// Leases are extended until the last one is released.
+	extending := lifecycle.Go(context.WithoutCancel(ctx), w.leases.run)
+	defer extending.Stop()
+	defer context.AfterFunc(ctx, func() { w.stats.draining.Store(true) })()
 
-	// If a stage fails the others drain too.
-	group, ctx := errgroup.WithContext(ctx)
-	prepared := make(chan batch)
-	restored := make(chan batch)
+	group, ctx := errgroup.WithContext(ctx) // when one stage fails, the others drain
+	prepared := make(chan []*task)
+	restored := make(chan []*task)
 	group.Go(func() error {
 		defer close(prepared)
-		return w.prepare(ctx, prepared)
+		return w.lease(ctx, prepared)
 	})
 	group.Go(func() error {
 		defer close(restored)
-		for b := range prepared {
-			if err := w.restore(ctx, b, restored); err != nil {
+		for tasks := range prepared {
+			if err := w.restore(ctx, tasks, restored); err != nil {
 				return err
 			}
 		}
@@ -75,132 +101,118 @@ func (w *Worker) Run(ctx context.Context) error {
 	})
 	group.Go(func() error {
 		var errs error
-		for b := range restored {
-			for _, t := range b.tasks {
-				errs = errors.Join(errs, w.finish(ctx, t))
+		for tasks := range restored {
+			for _, t := range tasks {
+				res, err := w.restorer.finish(t)
+				errs = errors.Join(errs, w.settle(ctx, t, outcomeOf(t.ctx, t, err), res))
 			}
 		}
 		return errs
 	})
-	return errors.Join(group.Wait(), w.giveBack(ctx))
+	return errors.Join(group.Wait(), w.releaseAll(ctx))
 }
 
-// prepare leases items, makes them ready for the device, and passes them on in batches.
-func (w *Worker) prepare(ctx context.Context, out chan<- batch) error {
+// lease leases items, prepares them, and sends them to out in groups.
+func (w *Worker) lease(ctx context.Context, out chan<- []*task) error {
 	busy := w.cfg.Now()
 	for ctx.Err() == nil {
-		begin := w.cfg.Now()
-		a, leases, err := w.cfg.Work.Next(ctx, w.cfg.Idle)
+		a, leases, err := w.work.Next(ctx, w.cfg.Idle)
 		if err != nil && ctx.Err() == nil {
-			if err := w.passOver(ctx, err); err != nil {
+			if err := w.pauseAfter(ctx, err); err != nil {
 				return err
 			}
 		}
 		switch {
 		case len(leases) > 0:
-			if w.cfg.Simulate != nil {
-				w.cfg.Simulate.pulled(w.cfg.Now().Sub(begin))
-			}
-			if err := w.pass(ctx, a, leases, out); err != nil {
+			if err := w.prepareAll(ctx, a, leases, out); err != nil {
 				return err
 			}
 			busy = w.cfg.Now()
 		case w.leases.count() > 0:
 			busy = w.cfg.Now()
 		case w.cfg.Once > 0 && w.cfg.Now().Sub(busy) >= w.cfg.Once:
-			w.cfg.Logger.Info("there is no more work", "since", w.cfg.Once)
+			w.cfg.Logger.Info("no more work", "idle", w.cfg.Once)
 			return nil
 		}
 	}
 	return nil
 }
 
-// passOver waits a moment after work could not be leased, if that is worth it.
-func (w *Worker) passOver(ctx context.Context, err error) error {
+// pauseAfter waits before the next lease request when err is transient, and returns err otherwise.
+func (w *Worker) pauseAfter(ctx context.Context, err error) error {
 	if !errors.Is(err, queue.ErrNotReady) && !errors.Is(err, queue.ErrUnavailable) {
-		if !w.cfg.Outlast || errors.Is(err, queue.ErrClosed) {
+		if !w.cfg.TolerateQueueErrors || errors.Is(err, queue.ErrClosed) {
 			return fmt.Errorf("lease work: %w", err)
 		}
-		w.cfg.Logger.Warn("could not lease work, trying again", "reason", err)
+		w.cfg.Logger.Warn("could not lease work, will retry", "reason", err)
 	}
-	pause(ctx, w.cfg.Idle)
+	_ = retry.Sleep(ctx, w.cfg.Idle) // the caller checks ctx
 	return nil
 }
 
-// pass makes the items of one assignment ready and passes them on.
-func (w *Worker) pass(ctx context.Context, a Assignment, leases []*queue.Lease, out chan<- batch) error {
-	on := newAssigned(a, len(leases))
-	w.told.campaign.Store(a.Campaign)
+// prepareAll prepares the items of one assignment and sends them to out.
+func (w *Worker) prepareAll(ctx context.Context, a Assignment, leases []*queue.Lease, out chan<- []*task) error {
+	w.stats.campaign.Store(a.Campaign)
+	in := newAssigned(a, len(leases))
 	tasks := make([]*task, len(leases))
-	for i, l := range leases { // all of them, before the first one takes its time
+	for i, l := range leases { // register all leases first, because preparing takes time
 		w.leases.add(l)
-		tasks[i] = w.start(ctx, on, l)
+		tasks[i] = w.start(ctx, in, l)
 	}
 	var ready []*task
 	for _, t := range tasks {
-		res, err := w.ready(ctx, t)
-		if err != nil || res != nil {
-			if res == nil {
-				res = &manifest.Result{}
-			}
-			if err := w.settle(ctx, t, outcomeOf(ctx, t, err), *res); err != nil {
-				return err
-			}
-			continue
+		res, err := w.prepare(ctx, t)
+		if err == nil && res == nil {
+			ready = append(ready, t)
+		} else if err := w.settle(ctx, t, outcomeOf(ctx, t, err), res); err != nil {
+			return err
 		}
-		ready = append(ready, t)
 	}
-	for _, b := range group(ready) {
+	for _, tasks := range group(ready) {
 		select {
-		case out <- b:
+		case out <- tasks:
 		case <-ctx.Done():
-			if err := w.release(ctx, b); err != nil {
-				return err
-			}
+			w.release(tasks)
 		}
 	}
 	return nil
 }
 
-// group splits tasks into batches of equal plans and progress, in order.
-func group(tasks []*task) []batch {
-	var out []batch
+// group splits tasks into groups of equal plans and progress, in order.
+func group(tasks []*task) [][]*task {
+	var out [][]*task
 	index := map[string]int{}
 	for _, t := range tasks {
-		// A plan that an operator was made from can be marshalled.
-		key, _ := t.plan.Key()
+		key, _ := t.plan.Key() // marshalling cannot fail: an operator was made from the plan
 		switch {
 		case t.preflight != nil:
 			key = "preflight"
-		case t.resumed != nil:
-			key = fmt.Sprint(t.resumed.State.Step, key)
+		case t.checkpoint != nil:
+			key = fmt.Sprint(t.checkpoint.State.Step, key)
 		}
 		i, ok := index[key]
 		if !ok {
 			i = len(out)
 			index[key] = i
-			out = append(out, batch{})
+			out = append(out, nil)
 		}
-		out[i].tasks = append(out[i].tasks, t)
+		out[i] = append(out[i], t)
 	}
 	return out
 }
 
-// release remembers a batch that is to be given back.
-func (w *Worker) release(ctx context.Context, b batch) error {
-	var errs error
-	for _, t := range b.tasks {
-		errs = errors.Join(errs, w.settle(ctx, t, outcome{released, ctx.Err()}, manifest.Result{}))
+// release marks items for releaseAll.
+func (w *Worker) release(tasks []*task) {
+	for _, t := range tasks {
+		w.leases.release(t)
 	}
-	return errs
 }
 
-// stage runs one stage of an item in a span of its trace. While it goes on the leases are
-// extended, up to a limit.
-func (w *Worker) stage(t *task, name string, f func(ctx context.Context) error) error {
-	defer w.leases.begin(w.cfg.StageLimit)()
-	ctx, end := w.cfg.Instruments.Stage(t.ctx, w.cfg.Tracer, name)
-	err := f(ctx)
+// stage runs one stage of an item in a span of its trace. Meanwhile the leases are extended, up to StageLimit.
+func (c *core) stage(t *task, name string, run func(ctx context.Context) error) error {
+	defer c.leases.track(c.cfg.StageLimit)()
+	ctx, end := c.cfg.Instruments.Stage(t.ctx, c.cfg.Tracer, name)
+	err := run(ctx)
 	end(err)
 	return err
 }

@@ -17,8 +17,7 @@ import (
 	"ddiff/storage"
 )
 
-// TestBatch restores a batch from the queue to the store.
-func TestBatch(t *testing.T) {
+func TestWorkerRestoresBatch(t *testing.T) {
 	t.Parallel()
 	q, s := newQueue(t, queue.Config{}), newStore(t)
 	all := items(t, 3)
@@ -38,7 +37,7 @@ func TestBatch(t *testing.T) {
 	}
 }
 
-// broken is a store whose writes of one item fail a number of times.
+// broken is a store in which a number of writes of one item fail.
 type broken struct {
 	*storage.Dir
 	id    string
@@ -54,9 +53,8 @@ func (b *broken) Put(ctx context.Context, key string, data []byte) error {
 	return b.Dir.Put(ctx, key, data)
 }
 
-// TestFailingStore has a store that refuses one item: the others of the batch are done, that
-// one is tried again and in the end given up.
-func TestFailingStore(t *testing.T) {
+// The store fails for one item of a batch: the other items are done, and this item is retried and finally buried.
+func TestItemOfFailingStoreIsRetriedAndBuried(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name    string
@@ -85,18 +83,18 @@ func TestFailingStore(t *testing.T) {
 				}
 			}
 			if r := got[bad.Name]; r.Outcome != c.outcome || r.Attempt != c.attempt {
-				t.Errorf("the refused item is %s at attempt %d, want %s at %d", r.Outcome, r.Attempt, c.outcome, c.attempt)
+				t.Errorf("the failing item is %s at attempt %d, want %s at %d", r.Outcome, r.Attempt, c.outcome, c.attempt)
 			}
-			letters := deadLetters(t, q)
+			buried := letters(t, q)
 			if c.outcome == manifest.OutcomeDone {
-				if len(letters) != 0 {
-					t.Errorf("dead letters: %+v", letters)
+				if len(buried) != 0 {
+					t.Errorf("dead letters: %+v", buried)
 				}
 				return
 			}
-			if len(letters) != 1 || letters[0].ID != bad.ID || letters[0].Attempts != 3 || letters[0].Worker != "tester" ||
-				!strings.Contains(letters[0].Reason, errDisk.Error()) || letters[0].Reason != got[bad.Name].Reason {
-				t.Errorf("dead letters %+v, the event says %q", letters, got[bad.Name].Reason)
+			if len(buried) != 1 || buried[0].ID != bad.ID || buried[0].Attempts != 3 || buried[0].Worker != "tester" ||
+				!strings.Contains(buried[0].Reason, errDisk.Error()) || buried[0].Reason != got[bad.Name].Reason {
+				t.Errorf("dead letters %+v, the event says %q", buried, got[bad.Name].Reason)
 			}
 		})
 	}
@@ -119,8 +117,7 @@ func (c *counting) Create(ctx context.Context, key string, data []byte) error {
 	return err
 }
 
-// TestTwoWorkers shares one queue: every item is solved once and has one result.
-func TestTwoWorkers(t *testing.T) {
+func TestTwoWorkersSolveEachItemOnce(t *testing.T) {
 	t.Parallel()
 	q, s := newQueue(t, queue.Config{}), &counting{Dir: newStore(t), created: map[string]int{}}
 	all := items(t, 10)
@@ -145,13 +142,12 @@ func TestTwoWorkers(t *testing.T) {
 		}
 	}
 	if made.Load() != 10*steps {
-		t.Errorf("%d steps were made, want %d", made.Load(), 10*steps)
+		t.Errorf("%d steps, want %d", made.Load(), 10*steps)
 	}
 }
 
-// TestResultStands solves an item again that has a result: what is stored stays, to the
-// byte, and is what the event tells.
-func TestResultStands(t *testing.T) {
+// An item with a result is published again: its files remain unchanged, and the event has the stored result.
+func TestExistingResultIsKept(t *testing.T) {
 	t.Parallel()
 	q, s := newQueue(t, queue.Config{}), newStore(t)
 	it := items(t, 1)[0]
@@ -159,7 +155,7 @@ func TestResultStands(t *testing.T) {
 	w := start(t, config(t, q, s))
 	first := results(t, q, 1)[it.Name]
 	w.stop(t)
-	// Another worker's float noise would make other bytes.
+	// Mark the file: the late worker would write other bytes.
 	mark := append(get(t, s, it.ID, manifest.FileRestored), 0)
 	must(t, s.Put(t.Context(), manifest.ItemKey(it.ID, manifest.FileRestored), mark))
 
@@ -172,22 +168,21 @@ func TestResultStands(t *testing.T) {
 	w.stop(t)
 	wantEmpty(t, q)
 	if !bytes.Equal(get(t, s, it.ID, manifest.FileRestored), mark) {
-		t.Error("the late worker has replaced an artifact of a finished item")
+		t.Error("the late worker replaced an artifact of a finished item")
 	}
 	if second.Worker != "tester" || !second.Finished.Equal(first.Finished) {
-		t.Errorf("the event tells of %+v, the stored result is %+v", second, first)
+		t.Errorf("the event has %+v, the stored result is %+v", second, first)
 	}
 }
 
-// TestBadItems publishes items that no attempt can restore.
-func TestBadItems(t *testing.T) {
+func TestItemsThatCannotBeRestored(t *testing.T) {
 	t.Parallel()
 	q, s := newQueue(t, queue.Config{MaxAttempts: 2}), newStore(t)
 	changed := item(t, "changed", image(t, 1), nil)
 	must(t, os.WriteFile(changed.Image.Path, []byte("another picture"), 0o644))
 	gone := item(t, "gone", image(t, 2), nil)
 	must(t, os.Remove(gone.Image.Path))
-	nan := item(t, "nan", nil, measurement(t, "nan.npy", 0)) // its bytes are changed below
+	nan := item(t, "nan", nil, measurement(t, "nan.npy", 0)) // its bytes are replaced below
 	foreign := item(t, "foreign", image(t, 3), nil)
 	foreign.Prior = strings.Repeat("ab", 32)
 	wrong := item(t, "wrong", image(t, 4), nil)
@@ -205,10 +200,10 @@ func TestBadItems(t *testing.T) {
 		outcome manifest.Outcome
 		reason  []string
 	}{
-		"changed":    {manifest.OutcomeFailed, []string{changed.Image.Path, "its SHA-256 is", "submit it again"}},
+		"changed":    {manifest.OutcomeFailed, []string{changed.Image.Path, "its SHA-256 is", "submit the campaign again"}},
 		"gone":       {manifest.OutcomeDead, []string{gone.Image.Path, "no such file"}},
 		"nan":        {manifest.OutcomeFailed, []string{nan.Measurement.Path}},
-		"foreign":    {manifest.OutcomeDead, []string{"wants the prior abababababab"}},
+		"foreign":    {manifest.OutcomeDead, []string{"needs the prior abababababab"}},
 		"wrong":      {manifest.OutcomeFailed, []string{"factor"}},
 		"unreadable": {manifest.OutcomeFailed, []string{"read work item unreadable"}},
 		"image0":     {manifest.OutcomeDone, nil},
@@ -223,9 +218,9 @@ func TestBadItems(t *testing.T) {
 			}
 		}
 	}
-	letters := deadLetters(t, q)
-	if len(letters) != 2 {
-		t.Errorf("%d dead letters, want 2: %+v", len(letters), letters)
+	buried := letters(t, q)
+	if len(buried) != 2 {
+		t.Errorf("%d dead letters, want 2: %+v", len(buried), buried)
 	}
 }
 
@@ -236,13 +231,13 @@ func diverging(s method.Settings) method.Settings {
 	return s.With("a", parameter.Number(1)).With("b", parameter.Number(1)).With("t0", parameter.Number(0))
 }
 
-// TestDivergingItem batches an item with one that diverges.
-func TestDivergingItem(t *testing.T) {
+// A diverging item does not change the other item of its batch.
+func TestDivergingItemFailsAlone(t *testing.T) {
 	t.Parallel()
 	good := item(t, "good", nil, measurement(t, "good.npy", 0.5), diverging)
 	bad := item(t, "bad", nil, measurement(t, "bad.npy", 1e15), diverging)
 
-	// What the good item comes to alone.
+	// The reference: the good item alone.
 	q, reference := newQueue(t, queue.Config{}), newStore(t)
 	publish(t, q, good)
 	w := start(t, config(t, q, reference))
@@ -252,7 +247,7 @@ func TestDivergingItem(t *testing.T) {
 
 	for _, c := range []struct {
 		name  string
-		drain bool // after the first step, so that both go on from a checkpoint
+		drain bool // after the first step, so that both items resume from checkpoints
 	}{{"from the beginning", false}, {"from checkpoints", true}} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -285,7 +280,7 @@ func TestDivergingItem(t *testing.T) {
 			}
 			if !bytes.Equal(get(t, s, good.ID, manifest.FileTrace), get(t, reference, good.ID, manifest.FileTrace)) ||
 				!bytes.Equal(samples(t, s, good.ID), samples(t, reference, good.ID)) {
-				t.Error("image or trace differ from what the item comes to alone")
+				t.Error("image or trace differ from the reference")
 			}
 		})
 	}

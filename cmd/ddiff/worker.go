@@ -16,7 +16,7 @@ import (
 )
 
 // errGrace: the worker did not end within its grace period.
-var errGrace = errors.New("the grace period is over")
+var errGrace = errors.New("the grace period expired")
 
 // workerOptions are the flags of worker.
 type workerOptions struct {
@@ -39,11 +39,11 @@ func newWorkerCommand() *cobra.Command {
 	var o workerOptions
 	cmd := &cobra.Command{
 		Use:   "worker",
-		Short: "Work on the campaigns of a cluster",
-		Long: "Takes items of all campaigns that a cluster works on, restores them on one device, and writes the\n" +
-			"results to the cluster's store. It runs until it is stopped; any number may run side by side, one\n" +
-			"for each GPU. On SIGTERM it stops at the next chunk of steps, keeps what is half done for another\n" +
-			"worker, and ends.",
+		Short: "Process the campaigns of a cluster",
+		Long: "Leases items of all running campaigns of a cluster, restores them on one device, and writes the\n" +
+			"results to the cluster's store. It runs until it is stopped. Any number of workers may run at the\n" +
+			"same time, one per GPU. On SIGTERM it stops after the current chunk of steps, saves checkpoints of\n" +
+			"unfinished items for other workers, and exits.",
 		Example: "  ddiff worker --nats nats://localhost:4222 --device cuda:0\n" +
 			"  ddiff worker --nats nats://localhost:4222 --once 1m",
 		Args: cobra.NoArgs,
@@ -56,23 +56,23 @@ func newWorkerCommand() *cobra.Command {
 	o.nats.add(cmd)
 	o.sources.add(f)
 	o.process.add(f, "info")
-	f.StringVar(&o.store, "store", "", "where results go (default: what the coordinator says)")
-	f.StringVar(&o.name, "name", "", "name of this worker (default: host and process)")
-	f.StringVar(&o.batch, "batch", "auto", "images per solver call, or auto: found once per prior, size and device, and remembered")
-	f.DurationVar(&o.grace, "grace", 25*time.Second, "how long a stopped worker may take to end")
-	f.DurationVar(&o.once, "once", 0, "end when no campaign has had work for so long (0: never)")
-	f.Int64Var(&o.priorMemory, "prior-memory", 0, "MiB of memory for priors that are kept open (0: chosen)")
+	f.StringVar(&o.store, "store", "", "address of the result store (default: the coordinator's)")
+	f.StringVar(&o.name, "name", "", "name of this worker (default: host and process id)")
+	f.StringVar(&o.batch, "batch", "auto", "images per solver call, or auto: measured once per prior, size and device, and cached")
+	f.DurationVar(&o.grace, "grace", 25*time.Second, "time for a stopped worker to exit")
+	f.DurationVar(&o.once, "once", 0, "exit after this time without work (0: never)")
+	f.Int64Var(&o.priorMemory, "prior-memory", 0, "memory for open priors in MiB (0: 8192)")
 	o.run.addDevice(f, onnx.ProviderAuto)
 	o.run.addBuild(f)
-	f.DurationVar(&o.simulate, "simulate", 0, "hold each item for about so long instead of computing")
-	f.IntVar(&o.simulated, "simulate-workers", 1, "how many workers to simulate")
+	f.DurationVar(&o.simulate, "simulate", 0, "hold each item for about this time instead of computing")
+	f.IntVar(&o.simulated, "simulate-workers", 1, "number of simulated workers")
 	for _, hidden := range []string{"simulate", "simulate-workers"} {
 		_ = f.MarkHidden(hidden) // the flag exists
 	}
 	return cmd
 }
 
-// batchSize reads --batch; 0 is auto.
+// batchSize parses --batch; 0 is auto.
 func (o workerOptions) batchSize() (int, error) {
 	if o.batch == "auto" {
 		return 0, nil
@@ -87,7 +87,7 @@ func (o workerOptions) batchSize() (int, error) {
 func (o workerOptions) check() error {
 	switch {
 	case o.grace <= 0:
-		return usageError{fmt.Errorf("--grace: %v is not above 0", o.grace)}
+		return usageError{fmt.Errorf("--grace: %v is not positive", o.grace)}
 	case o.once < 0:
 		return usageError{fmt.Errorf("--once: %v is negative", o.once)}
 	case o.priorMemory < 0:
@@ -120,11 +120,11 @@ func runWorker(ctx context.Context, o workerOptions, stdout, stderr io.Writer) (
 		err = p.run(ctx)
 	}
 	if errors.Is(err, errGrace) {
-		// Something is stuck. Closing what it uses could hang, or crash.
+		// A stage is stuck. Closing its resources could hang or crash.
 		return err
 	}
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		err = nil // stopped before it began
+		err = nil // stopped before the start
 	}
 	err = errors.Join(err, p.close())
 	if p.simulation != nil {
@@ -139,7 +139,7 @@ func runWorker(ctx context.Context, o workerOptions, stdout, stderr io.Writer) (
 
 func milliseconds(d time.Duration) float64 { return d.Seconds() * 1000 }
 
-// within runs work until it ends, or until grace after ctx has ended.
+// within runs work, and returns errGrace when work has not returned within grace after the end of ctx.
 func within(ctx context.Context, grace time.Duration, work func() error) error {
 	ended := make(chan error, 1)
 	go func() { ended <- work() }()
@@ -154,11 +154,11 @@ func within(ctx context.Context, grace time.Duration, work func() error) error {
 	case err := <-ended:
 		return err
 	case <-late.C:
-		return fmt.Errorf("%w: the worker did not stop within %v; its items go to others when their leases end, without a checkpoint", errGrace, grace)
+		return fmt.Errorf("%w: the worker did not stop within %v; other workers get its items when their leases expire, without checkpoints", errGrace, grace)
 	}
 }
 
-// workerNames names the workers of a process.
+// workerNames returns the names of the workers of a process.
 func workerNames(name string, n int) []string {
 	if n == 1 {
 		return []string{name}
@@ -170,7 +170,7 @@ func workerNames(name string, n int) []string {
 	return names
 }
 
-// simulation is that of the flags, nil without one.
+// simulation returns the simulation of the flags, or nil.
 func (o workerOptions) simulation() *gpuworker.Simulation {
 	if o.simulate == 0 {
 		return nil

@@ -9,13 +9,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"ddiff/gpuworker"
-	"ddiff/internal/lifecycle"
+	"ddiff/internal/retry"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/restore"
@@ -24,10 +23,10 @@ import (
 	"ddiff/telemetry"
 )
 
-// clusterPause is the pause between two looks for a coordinator.
+// clusterPause is the pause between two attempts to read the cluster's record.
 const clusterPause = time.Second
 
-// workerProcess holds the parts of a worker's process.
+// workerProcess holds the components of a worker process.
 type workerProcess struct {
 	o    workerOptions
 	tel  *telemetry.Telemetry
@@ -44,10 +43,10 @@ type workerProcess struct {
 	closers    []func() error
 }
 
-// later remembers what is to be closed in the end.
-func (p *workerProcess) later(f func() error) { p.closers = append(p.closers, f) }
+// onClose registers a function for close.
+func (p *workerProcess) onClose(f func() error) { p.closers = append(p.closers, f) }
 
-// close closes everything, the last that was opened first.
+// close closes all components in reverse order.
 func (p *workerProcess) close() error {
 	var errs []error
 	for _, f := range slices.Backward(p.closers) {
@@ -56,7 +55,7 @@ func (p *workerProcess) close() error {
 	return errors.Join(errs...)
 }
 
-// open makes the parts.
+// open opens the components.
 func (p *workerProcess) open(ctx context.Context) error {
 	p.tail = gpuworker.NewTail(p.tel.Logger.Handler())
 	p.log = slog.New(p.tail)
@@ -72,7 +71,7 @@ func (p *workerProcess) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.later(func() error { nc.Close(); return nil })
+	p.onClose(func() error { nc.Close(); return nil })
 	var shared manifest.Cluster
 	if p.board, shared, err = findCluster(ctx, nc, p.log); err != nil {
 		return err
@@ -86,13 +85,13 @@ func (p *workerProcess) open(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("open store %s: %w", place, err)
 	}
-	p.later(results.Close)
+	p.onClose(results.Close)
 	store := storage.NewTraced(results.Store, p.tel.Tracer("storage"))
 	from, err := p.o.sources.open(p.log)
 	if err != nil {
 		return err
 	}
-	p.later(func() error { from.Close(); return nil })
+	p.onClose(func() error { from.Close(); return nil })
 
 	cfg := gpuworker.FleetConfig{
 		Board: p.board, Store: store, Sources: from, Batch: batch, Logger: p.log,
@@ -111,7 +110,7 @@ func (p *workerProcess) open(ctx context.Context) error {
 	return err
 }
 
-// device opens the runtime, and what finds priors and batch sizes for it.
+// device opens the runtime, and creates the tuner and the cache of engines.
 func (p *workerProcess) device(store storage.Store) (*gpuworker.EngineCache, error) {
 	cache := userCache(p.log)
 	var err error
@@ -126,7 +125,7 @@ func (p *workerProcess) device(store storage.Store) (*gpuworker.EngineCache, err
 	if p.runtime, err = p.o.run.open(p.log); err != nil {
 		return nil, err
 	}
-	p.later(p.runtime.Close)
+	p.onClose(p.runtime.Close)
 	engines, err := gpuworker.NewEngineCache(gpuworker.EngineCacheConfig{
 		Runtime: p.runtime, Engine: restore.Config{Build: build}, Store: store,
 		Dir: filepath.Join(cache, "priors"), Bytes: p.o.priorMemory << 20, Logger: p.log,
@@ -134,25 +133,24 @@ func (p *workerProcess) device(store storage.Store) (*gpuworker.EngineCache, err
 	if err != nil {
 		return nil, err
 	}
-	p.later(engines.Close)
+	p.onClose(engines.Close)
 	return engines, nil
 }
 
-// userCache is the directory for what this program keeps between runs, among the temporary
-// files where the user has none.
+// userCache returns the program's cache directory. Without a user cache directory it is among the temporary files.
 func userCache(log *slog.Logger) string {
 	dir, err := os.UserCacheDir()
 	if err != nil {
 		dir = os.TempDir()
-		log.Warn("the user has no cache directory, using a temporary one", "directory", dir, "reason", err)
+		log.Warn("no user cache directory, using a temporary directory", "directory", dir, "reason", err)
 	}
 	return filepath.Join(dir, "ddiff")
 }
 
-// findCluster waits until a coordinator has set the cluster up, and reads what it says.
+// findCluster waits until a coordinator has set up the cluster, and reads the cluster's record.
 func findCluster(ctx context.Context, nc *queue.Conn, log *slog.Logger) (*queue.Board, manifest.Cluster, error) {
 	var shared manifest.Cluster
-	for told := false; ; told = true {
+	for logged := false; ; logged = true {
 		board, err := queue.OpenBoard(ctx, nc, queue.BoardLogger(log))
 		var data []byte
 		if err == nil {
@@ -164,27 +162,23 @@ func findCluster(ctx context.Context, nc *queue.Conn, log *slog.Logger) (*queue.
 				return nil, shared, fmt.Errorf("read record %s: %w", manifest.KeyCluster, err)
 			}
 			if shared.Schema > manifest.RecordSchema {
-				return nil, shared, fmt.Errorf("the coordinator's records have version %d, this worker reads up to %d; run the coordinator's version of ddiff",
+				return nil, shared, fmt.Errorf("the coordinator's records have schema %d, this worker reads up to %d; run the coordinator's version of ddiff",
 					shared.Schema, manifest.RecordSchema)
 			}
 			return board, shared, nil
 		case !errors.Is(err, queue.ErrNotReady) && !errors.Is(err, queue.ErrNoRecord) && !errors.Is(err, queue.ErrUnavailable):
 			return nil, shared, err
 		}
-		if !told {
+		if !logged {
 			log.Warn("waiting for a coordinator to set up this cluster", "reason", err)
 		}
-		t := time.NewTimer(clusterPause)
-		select {
-		case <-ctx.Done():
-			t.Stop()
-			return nil, shared, ctx.Err()
-		case <-t.C:
+		if err := retry.Sleep(ctx, clusterPause); err != nil {
+			return nil, shared, err
 		}
 	}
 }
 
-// run works until ctx ends, or until there is no more work.
+// run runs the workers until ctx ends, or until Once has passed without work.
 func (p *workerProcess) run(ctx context.Context) error {
 	in, err := telemetry.NewInstruments(p.tel.Meter("gpuworker"))
 	if err != nil {
@@ -194,7 +188,7 @@ func (p *workerProcess) run(ctx context.Context) error {
 	for _, name := range workerNames(p.name, p.o.simulated) {
 		w, err := gpuworker.New(gpuworker.Config{
 			Work: p.fleet, Name: name, Version: version(), Tuner: p.tuner, AckWait: p.ackWait, Once: p.o.once,
-			Outlast: true, Simulate: p.simulation, Log: p.tail,
+			TolerateQueueErrors: true, Simulate: p.simulation, Log: p.tail,
 			Logger: p.log, Tracer: p.tel.Tracer("gpuworker"), Instruments: in,
 		})
 		if err != nil {
@@ -206,20 +200,28 @@ func (p *workerProcess) run(ctx context.Context) error {
 	return within(ctx, p.o.grace, func() error { return p.work(ctx, workers) })
 }
 
-// work runs the workers, and beside them what tells of them and what looks for campaigns.
+// work runs the workers, their heartbeats and the watch on the campaigns. The services outlive ctx until all workers have
+// drained.
 func (p *workerProcess) work(ctx context.Context, workers []*gpuworker.Worker) error {
-	defer lifecycle.Go(context.WithoutCancel(ctx), func(ctx context.Context) error {
-		var others sync.WaitGroup
-		others.Go(func() { p.fleet.Watch(ctx) })
-		for _, w := range workers {
-			others.Go(func() {
-				gpuworker.Beacon{Board: p.board, Worker: w, Provider: p.provider(), Device: p.deviceName(), Logger: p.log}.Run(ctx)
-			})
+	services := []interface {
+		Start(ctx context.Context) error
+		Stop()
+	}{p.fleet}
+	for _, w := range workers {
+		services = append(services,
+			&gpuworker.Beacon{Board: p.board, Worker: w, Provider: p.provider(), Device: p.deviceName(), Logger: p.log})
+	}
+	beside, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer func() {
+		cancel() // ends all services at once; Stop waits for each
+		for _, s := range services {
+			s.Stop()
 		}
-		others.Wait()
-		return nil
-	}).Stop()
+	}()
 	group, ctx := errgroup.WithContext(ctx)
+	for _, s := range services {
+		group.Go(func() error { return s.Start(beside) })
+	}
 	for _, w := range workers {
 		group.Go(func() error { return w.Run(ctx) })
 	}

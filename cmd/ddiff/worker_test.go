@@ -13,7 +13,7 @@ import (
 	"ddiff/queue"
 )
 
-// natsServer is a server with a port, and what a coordinator would have set up there.
+// natsServer is a server with a port, set up as a coordinator does.
 type natsServer struct {
 	url   string
 	board *queue.Board
@@ -32,7 +32,7 @@ func startNATS(t *testing.T, store string) *natsServer {
 		s.WaitForShutdown()
 	})
 	if !s.ReadyForConnections(limit) {
-		t.Fatal("the server does not start")
+		t.Fatal("timeout: the server is not ready")
 	}
 	nc, err := queue.Connect(t.Context(), queue.ConnectConfig{URL: s.ClientURL(), Name: t.Name()})
 	must(t, err)
@@ -44,7 +44,7 @@ func startNATS(t *testing.T, store string) *natsServer {
 		return q
 	}
 	if store == "" {
-		return n // no coordinator was here
+		return n // without a coordinator
 	}
 	must(t, queue.Setup(t.Context(), nc, queue.SetupConfig{}))
 	n.board, err = queue.OpenBoard(t.Context(), nc)
@@ -60,7 +60,7 @@ func (n *natsServer) put(t *testing.T, key string, record any) {
 	must(t, n.board.Put(t.Context(), key, data))
 }
 
-// campaign announces a campaign with one item.
+// campaign submits a campaign with one item.
 func (n *natsServer) campaign(t *testing.T, id string, item manifest.Item) *queue.Queue {
 	t.Helper()
 	q := n.queue(id)
@@ -74,7 +74,7 @@ func (n *natsServer) campaign(t *testing.T, id string, item manifest.Item) *queu
 	return q
 }
 
-// workers are the names of the workers that tell of themselves.
+// workers returns the keys of the workers' records.
 func (n *natsServer) workers(t *testing.T) []string {
 	t.Helper()
 	keys, err := n.board.Keys(t.Context(), manifest.KeyWorkerPrefix)
@@ -82,7 +82,7 @@ func (n *natsServer) workers(t *testing.T) []string {
 	return keys
 }
 
-// beginWorker starts a worker. Its spans come on stdout, as with begin.
+// beginWorker starts a worker that writes its spans to stdout, as begin does.
 func beginWorker(t *testing.T, args ...string) *process {
 	t.Helper()
 	p := &process{cmd: command(t, append([]string{"worker", "--threads", "1", "--device", "cpu"}, args...)...), done: make(chan struct{})}
@@ -92,16 +92,16 @@ func beginWorker(t *testing.T, args ...string) *process {
 	must(t, p.cmd.Start())
 	go func() {
 		defer close(p.done)
-		_ = p.cmd.Wait() // the exit code is looked at by end
+		_ = p.cmd.Wait() // end checks the exit code
 	}()
 	t.Cleanup(func() {
-		_ = p.cmd.Process.Kill() // it has ended, unless the test failed
+		_ = p.cmd.Process.Kill() // fails unless the test has failed
 		<-p.done
 	})
 	return p
 }
 
-// longItem is an item of many steps, as a run on this machine makes it.
+// longItem returns an item with many steps, from the result of a run.
 func longItem(t *testing.T) manifest.Item {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "out")
@@ -119,8 +119,8 @@ func longItem(t *testing.T) manifest.Item {
 	return r.Item
 }
 
-// TestWorkerStops ends workers in the middle of an item: the first keeps its state and ends
-// well; the second goes on from there, has no time for that, and says so.
+// The first worker saves a checkpoint on SIGTERM and exits with 0; the second worker resumes the item and exceeds its
+// grace period.
 func TestWorkerStops(t *testing.T) {
 	t.Parallel()
 	store := t.TempDir()
@@ -131,19 +131,19 @@ func TestWorkerStops(t *testing.T) {
 	w := beginWorker(t, "--nats", n.url, "--name", "first", "--chunk", "10")
 	w.wait(t, &w.stdout, steps, 1)
 	if there := n.workers(t); len(there) != 1 || there[0] != manifest.KeyWorkerPrefix+"first" {
-		t.Errorf("%q tell of themselves", there)
+		t.Errorf("the workers' records are %q", there)
 	}
 	w.signal(t, syscall.SIGTERM)
 	e := w.end()
 	wantCode(t, e, 0)
 	wantMessage(t, e, "stored a checkpoint")
-	wantMessage(t, e, "gave item back")
+	wantMessage(t, e, "released item")
 	read(t, filepath.Join(store, "long", "checkpoints", item.ID))
 	if pending, inFlight, err := q.Depth(t.Context()); err != nil || pending != 1 || inFlight != 0 {
 		t.Errorf("%d items wait, %d are leased (%v)", pending, inFlight, err)
 	}
 	if left := n.workers(t); len(left) != 0 {
-		t.Errorf("%q still tell of themselves", left)
+		t.Errorf("the workers' records are %q after the stop", left)
 	}
 
 	w = beginWorker(t, "--nats", n.url, "--name", "second", "--chunk", "10", "--grace", "1ns")
@@ -151,10 +151,9 @@ func TestWorkerStops(t *testing.T) {
 	w.signal(t, syscall.SIGTERM)
 	e = w.end()
 	wantCode(t, e, 1)
-	wantMessage(t, e, "the grace period is over", "did not stop within 1ns")
+	wantMessage(t, e, "the grace period expired", "did not stop within 1ns")
 }
 
-// TestWorkerWaitsForCoordinator starts a worker in a cluster that is not set up, and stops it.
 func TestWorkerWaitsForCoordinator(t *testing.T) {
 	t.Parallel()
 	n := startNATS(t, "")
@@ -164,7 +163,7 @@ func TestWorkerWaitsForCoordinator(t *testing.T) {
 	wantCode(t, w.end(), 0)
 }
 
-// TestWorkerOnce works off what is there, simulated, and ends.
+// Simulated workers process all items, and exit.
 func TestWorkerOnce(t *testing.T) {
 	t.Parallel()
 	store := t.TempDir()
