@@ -9,10 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"ddiff/coordinator"
+	"ddiff/coordinator/shard"
 	"ddiff/manifest"
 	"ddiff/queue"
-	"ddiff/restore/method"
-	"ddiff/restore/operator"
 	"ddiff/restore/solver"
 )
 
@@ -20,18 +19,18 @@ import (
 const completionDeadline = time.Second
 
 // completions returns the values that a flag may have, by the flag's name.
-func completions() map[string]func() []string {
+func completions(c shard.Catalogue) map[string]func() []string {
 	fixed := func(words ...string) func() []string { return func() []string { return words } }
 	tasks := func() []string {
 		all := []string{allTasks + "\tall tasks"}
-		for _, t := range operator.Builtin() {
+		for _, t := range c.Operators.Tasks() {
 			all = append(all, t.Name+"\t"+t.Doc)
 		}
 		return all
 	}
 	methods := func() []string {
 		var all []string
-		for _, m := range method.Builtin().Infos() {
+		for _, m := range c.Methods.Infos() {
 			all = append(all, m.Name+"\t"+m.About)
 		}
 		return all
@@ -39,7 +38,7 @@ func completions() map[string]func() []string {
 	return map[string]func() []string{
 		"task":       tasks,
 		"method":     methods,
-		"preset":     method.Builtin().Presets,
+		"preset":     c.Methods.Presets,
 		"fit":        fixed(string(manifest.FitCenterCrop), string(manifest.FitResize), string(manifest.FitPad)),
 		"select":     func() []string { return strings.Split(words(selections()), ", ") },
 		"device":     fixed("auto", "cpu", "cuda", "tensorrt", "webgpu"),
@@ -52,8 +51,8 @@ func completions() map[string]func() []string {
 }
 
 // completeFlags completes the values of a command's flags.
-func completeFlags(cmd *cobra.Command) {
-	for name, values := range completions() {
+func completeFlags(cmd *cobra.Command, c shard.Catalogue) {
+	for name, values := range completions(c) {
 		flag := cmd.LocalFlags().Lookup(name)
 		if flag == nil {
 			continue

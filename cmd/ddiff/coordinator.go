@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ddiff/coordinator"
+	"ddiff/coordinator/shard"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/storage"
@@ -19,19 +20,20 @@ import (
 
 // coordinatorOptions are the flags of coordinator.
 type coordinatorOptions struct {
-	nats     natsFlags
-	store    string
-	name     string
-	replicas int
-	ackWait  time.Duration
-	election time.Duration
-	stall    time.Duration
-	sources  sourceFlags
-	process  processFlags
+	catalogue shard.Catalogue
+	nats      natsFlags
+	store     string
+	name      string
+	replicas  int
+	ackWait   time.Duration
+	election  time.Duration
+	stall     time.Duration
+	sources   sourceFlags
+	process   processFlags
 }
 
-func newCoordinatorCommand() *cobra.Command {
-	var o coordinatorOptions
+func newCoordinatorCommand(c shard.Catalogue) *cobra.Command {
+	o := coordinatorOptions{catalogue: c}
 	cmd := &cobra.Command{
 		Use:   "coordinator",
 		Short: "Run the campaigns of a cluster",
@@ -114,7 +116,7 @@ func runCoordinator(ctx context.Context, o coordinatorOptions, stderr io.Writer)
 	}
 	service, err := coordinator.New(coordinator.Config{
 		Board: board, Store: store.Store, StoreAddress: o.store, Sources: sources, Rows: sources.Rows,
-		AckWait: o.ackWait, Stall: o.stall,
+		AckWait: o.ackWait, Stall: o.stall, Catalogue: o.catalogue,
 		Open: func(ctx context.Context, campaign string, attempts int) (*queue.Queue, error) {
 			return queue.Open(ctx, nc, queue.Config{
 				Campaign: campaign, AckWait: o.ackWait, MaxAttempts: attempts, Replicas: o.replicas,

@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"ddiff/coordinator/shard"
+	"ddiff/restore"
 	"ddiff/restore/onnx"
 	"ddiff/restore/onnx/install"
 	"ddiff/restore/solver"
@@ -21,6 +23,8 @@ type computeOptions struct {
 	chunk     int
 	form      string
 	precision string
+	// catalogue has the methods and operators.
+	catalogue shard.Catalogue
 }
 
 // addDevice adds the flags of the device with its default.
@@ -53,6 +57,11 @@ func (o computeOptions) build() (solver.Build, error) {
 		return b, usageError{err}
 	}
 	return b, nil
+}
+
+// engine returns the configuration of an engine with the given build.
+func (o computeOptions) engine(b solver.Build) restore.Config {
+	return restore.Config{Build: b, Methods: o.catalogue.Methods, Operators: o.catalogue.Operators}
 }
 
 // open locates ONNX Runtime and opens it with the requested device.

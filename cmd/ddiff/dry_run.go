@@ -51,7 +51,7 @@ func (p *plan) group(it manifest.Item) *plannedGroup {
 // opens neither the device nor the queue. The exit code is that of a run: an item that cannot be restored gives
 // errIncomplete.
 func dryRun(ctx context.Context, spec *manifest.Spec, o runOptions, stdout, stderr io.Writer) error {
-	p, err := openPriorOf(spec)
+	p, err := openPriorOf(spec, o.catalogue)
 	if err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func dryRun(ctx context.Context, spec *manifest.Spec, o runOptions, stdout, stde
 
 	all := plan{byName: map[[2]string]*plannedGroup{}}
 	sharder, err := shard.New(shard.Config{
-		Spec: spec, Prior: p, Sources: sources, Rows: sources.Rows, Skipped: func(string) { all.skipped++ },
+		Spec: spec, Prior: p, Sources: sources, Rows: sources.Rows, Catalogue: o.catalogue, Skipped: func(string) { all.skipped++ },
 	})
 	if err != nil {
 		return err

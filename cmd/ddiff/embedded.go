@@ -36,12 +36,12 @@ func runEmbedded(ctx context.Context, spec *manifest.Spec, o runOptions, stdout,
 }
 
 // openPriorOf opens the prior of a campaign and checks the campaign's settings against its schedule.
-func openPriorOf(spec *manifest.Spec) (*prior.Prior, error) {
+func openPriorOf(spec *manifest.Spec, c shard.Catalogue) (*prior.Prior, error) {
 	p, err := openPrior(spec.Prior)
 	if err != nil {
 		return nil, err
 	}
-	if err := (shard.Catalogue{}).Check(spec, p); err != nil {
+	if err := c.Check(spec, p); err != nil {
 		return nil, usageError{err}
 	}
 	return p, nil
@@ -56,7 +56,7 @@ func withEmbedded(ctx context.Context, spec *manifest.Spec, o runOptions, stdout
 	if os.Getenv("GOGC") == "" {
 		defer debug.SetGCPercent(debug.SetGCPercent(embeddedGC))
 	}
-	p, err := openPriorOf(spec)
+	p, err := openPriorOf(spec, o.catalogue)
 	if err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func withEmbedded(ctx context.Context, spec *manifest.Spec, o runOptions, stdout
 		return err
 	}
 	defer func() { err = errors.Join(err, rt.Close()) }()
-	engine := restore.NewEngine(rt, p, restore.Config{Build: build})
+	engine := restore.NewEngine(rt, p, o.engine(build))
 	defer func() { err = errors.Join(err, engine.Close()) }()
 
 	dir, removeScratch, err := scratchDir(spec.Output)
@@ -103,7 +103,7 @@ func withEmbedded(ctx context.Context, spec *manifest.Spec, o runOptions, stdout
 	}
 	defer q.server.Stop()
 	store := storage.NewTraced(results.Store, tel.Tracer("storage"))
-	e := embedded{spec: spec, sources: sources, prior: p, engine: engine, queue: q, store: store, tel: tel}
+	e := embedded{spec: spec, catalogue: o.catalogue, sources: sources, prior: p, engine: engine, queue: q, store: store, tel: tel}
 	if e.scratch, err = storage.NewDir(filepath.Join(dir, "windows")); err != nil {
 		return fmt.Errorf("create scratch directory: %w", err)
 	}
@@ -157,23 +157,24 @@ func emptyDir(dir string) error {
 
 // embedded has the opened parts of a run.
 type embedded struct {
-	spec     *manifest.Spec
-	prior    *prior.Prior
-	sources  datasets
-	engine   *restore.Engine
-	queue    *embeddedQueue
-	scratch  storage.Store
-	store    storage.Store
-	simulate *gpuworker.Simulation
-	tel      *telemetry.Telemetry
-	show     *progress
+	spec      *manifest.Spec
+	catalogue shard.Catalogue
+	prior     *prior.Prior
+	sources   datasets
+	engine    *restore.Engine
+	queue     *embeddedQueue
+	scratch   storage.Store
+	store     storage.Store
+	simulate  *gpuworker.Simulation
+	tel       *telemetry.Telemetry
+	show      *progress
 }
 
 // parts creates the coordinator and the worker. See coordinator.RunConfig for read.
 func (e embedded) parts(read func(items, steps int, complete bool)) (*coordinator.Run, *gpuworker.Worker, error) {
 	run, err := coordinator.NewRun(coordinator.RunConfig{
 		Spec: e.spec, Prior: e.prior, Board: e.queue.board, Open: e.queue.open, Scratch: e.scratch, Store: e.store,
-		Sources: e.sources, Rows: e.sources.Rows, Read: read, Finished: e.show.finished, Skipped: e.show.skipped,
+		Sources: e.sources, Rows: e.sources.Rows, Read: read, Finished: e.show.finished, Skipped: e.show.skipped, Catalogue: e.catalogue,
 		Logger: e.tel.Logger, Tracer: e.tel.Tracer("coordinator"),
 	})
 	if err != nil {

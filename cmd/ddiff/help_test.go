@@ -13,6 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"ddiff/coordinator/shard"
 )
 
 var update = flag.Bool("update", false, "write the golden files of this package")
@@ -63,7 +65,7 @@ func TestHelp(t *testing.T) {
 // Names, shorthands, types and defaults of flags are an interface of scripts.
 func TestFlags(t *testing.T) {
 	var b strings.Builder
-	eachCommand(newRootCommand(&b), func(cmd *cobra.Command) {
+	eachCommand(newRootCommand(&b, shard.Catalogue{}), func(cmd *cobra.Command) {
 		fmt.Fprintf(&b, "%s\n", cmd.UseLine())
 		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 			if f.Hidden || f.Name == "help" {
@@ -81,7 +83,7 @@ func TestFlags(t *testing.T) {
 
 func TestFlagsAreUsable(t *testing.T) {
 	var out bytes.Buffer
-	eachCommand(newRootCommand(&out), func(cmd *cobra.Command) {
+	eachCommand(newRootCommand(&out, shard.Catalogue{}), func(cmd *cobra.Command) {
 		if cmd.Short == "" || strings.HasSuffix(cmd.Short, ".") {
 			t.Errorf("%s: short description %q", cmd.CommandPath(), cmd.Short)
 		}
@@ -119,7 +121,7 @@ func TestFlagGroups(t *testing.T) {
 // On a narrow terminal the help wraps.
 func TestHelpWraps(t *testing.T) {
 	var out bytes.Buffer
-	root := newRootCommand(&out)
+	root := newRootCommand(&out, shard.Catalogue{})
 	run, _, err := root.Find([]string{"run"})
 	if err != nil {
 		t.Fatal(err)
@@ -150,7 +152,7 @@ func TestManualPages(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "man1")
 	out := helpOf(t, "man", dir)
 	pages := 0
-	eachCommand(newRootCommand(&bytes.Buffer{}), func(cmd *cobra.Command) {
+	eachCommand(newRootCommand(&bytes.Buffer{}, shard.Catalogue{}), func(cmd *cobra.Command) {
 		pages++
 		page, err := os.ReadFile(filepath.Join(dir, strings.ReplaceAll(cmd.CommandPath(), " ", "-")+".1"))
 		if err != nil {

@@ -8,15 +8,16 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ddiff/coordinator/shard"
 	"ddiff/restore/method"
 	"ddiff/restore/parameter"
 )
 
-func newMethodsCommand() *cobra.Command {
+func newMethodsCommand(c shard.Catalogue) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "methods", Short: "List the methods with their parameters", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runMethods(cmd.OutOrStdout(), asJSON) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return runMethods(cmd.OutOrStdout(), c.Methods, asJSON) },
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, with the preset rows and curves")
 	return cmd
@@ -58,9 +59,9 @@ type curveInfo struct {
 	Doc  string `json:"doc"`
 }
 
-func runMethods(out io.Writer, asJSON bool) error {
+func runMethods(out io.Writer, methods method.Set, asJSON bool) error {
 	var infos []methodInfo
-	for _, m := range method.Builtin().Infos() {
+	for _, m := range methods.Infos() {
 		info := methodInfo{Name: m.Name, About: m.About, Citation: m.Citation, Steps: m.Steps}
 		for _, p := range m.Parameters {
 			i := parameterInfo{Name: p.Name, Kind: p.Kind(), Range: p.Range(), Words: p.Words(), Unit: p.Unit, Default: p.Start(), Doc: p.Doc}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ddiff/coordinator/shard"
 	"ddiff/gpuworker"
 	"ddiff/manifest"
 	"ddiff/restore"
@@ -30,8 +31,9 @@ type replayOptions struct {
 	run   runOptions // device, threads, library
 }
 
-func newReplayCommand() *cobra.Command {
+func newReplayCommand(c shard.Catalogue) *cobra.Command {
 	var o replayOptions
+	o.run.catalogue = c
 	cmd := &cobra.Command{
 		Use:   "replay OUTPUT",
 		Short: "Restore one image again from its passport, and compare",
@@ -116,7 +118,7 @@ func (o replayOptions) recompute(ctx context.Context, out *output, stderr io.Wri
 	}
 	defer func() { err = errors.Join(err, rt.Close()) }()
 	was := out.passport.Runtime
-	engine := restore.NewEngine(rt, p, restore.Config{Build: buildOf(was, rt)})
+	engine := restore.NewEngine(rt, p, o.run.engine(buildOf(was, rt)))
 	defer func() { err = errors.Join(err, engine.Close()) }()
 	now := gpuworker.RuntimeOf(engine, 0, version())
 	if !was.Equal(now) || out.passport.Batch != 1 {

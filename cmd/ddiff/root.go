@@ -7,11 +7,13 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"ddiff/coordinator/shard"
 )
 
 // execute runs one command line and returns the exit code.
 func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	root := newRootCommand(stdout)
+	root := newRootCommand(stdout, shard.Catalogue{})
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
@@ -22,8 +24,9 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return exitCode(err)
 }
 
-// newRootCommand builds the command tree. Help texts wrap at the width of stdout where that is a terminal.
-func newRootCommand(stdout io.Writer) *cobra.Command {
+// newRootCommand builds the command tree for the methods and operators of a catalogue. Help texts wrap at the width of stdout
+// where that is a terminal.
+func newRootCommand(stdout io.Writer, c shard.Catalogue) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "ddiff",
 		Short: "Restore whole datasets of images with Dual Ascent Diffusion (DDiff)",
@@ -46,35 +49,35 @@ func newRootCommand(stdout io.Writer) *cobra.Command {
 		commands  []*cobra.Command
 	}{
 		{"restore", "Restore images:", []*cobra.Command{
-			newRunCommand(), newVerifyCommand(), newReplayCommand(), newPullCommand(),
+			newRunCommand(c), newVerifyCommand(), newReplayCommand(c), newPullCommand(),
 		}},
 		{"cluster", "Run campaigns on a cluster:", append([]*cobra.Command{
-			newCoordinatorCommand(), newWorkerCommand(), newSubmitCommand(), newListCommand(), newStatusCommand(), newWatchCommand(),
+			newCoordinatorCommand(c), newWorkerCommand(c), newSubmitCommand(c), newListCommand(), newStatusCommand(), newWatchCommand(),
 		}, append(newControlCommands(), newRetryCommand(), newDeadCommand(), newReconcileCommand())...)},
 		{"models", "Look up tasks, methods and models:", []*cobra.Command{
-			newTasksCommand(), newMethodsCommand(), newPriorCommand(), newOperatorCommand(),
+			newTasksCommand(c), newMethodsCommand(c), newPriorCommand(), newOperatorCommand(),
 		}},
 		{"machine", "Set up and measure this machine:", []*cobra.Command{
 			newDoctorCommand(), newRuntimeCommand(), newBenchCommand(), newVersionCommand(), newManCommand(),
 		}},
 	} {
 		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
-		for _, c := range g.commands {
-			c.GroupID = g.id
-			root.AddCommand(c)
+		for _, cmd := range g.commands {
+			cmd.GroupID = g.id
+			root.AddCommand(cmd)
 		}
 	}
 	root.SetCompletionCommandGroupID("machine")
 	root.SetHelpCommandGroupID("machine")
 	root.AddCommand(newExitCodesTopic())
 	root.SetUsageFunc(func(cmd *cobra.Command) error { return writeUsage(cmd, terminalWidth(stdout), styleOf(stdout)) })
-	prepare(root)
+	prepare(root, c)
 	return root
 }
 
 // prepare walks the command tree. It turns wrong arguments into usage errors, makes a command that only groups others
 // refuse unknown verbs, and registers the completion of flag values.
-func prepare(cmd *cobra.Command) {
+func prepare(cmd *cobra.Command, c shard.Catalogue) {
 	cmd.Flags().SortFlags = false
 	if cmd.HasSubCommands() && cmd.HasParent() && !cmd.Runnable() {
 		cmd.Args = cobra.NoArgs
@@ -89,8 +92,8 @@ func prepare(cmd *cobra.Command) {
 			return nil
 		}
 	}
-	completeFlags(cmd)
-	for _, c := range cmd.Commands() {
-		prepare(c)
+	completeFlags(cmd, c)
+	for _, sub := range cmd.Commands() {
+		prepare(sub, c)
 	}
 }

@@ -32,8 +32,8 @@ type runOptions struct {
 	process processFlags
 }
 
-func newRunCommand() *cobra.Command {
-	var o runOptions
+func newRunCommand(c shard.Catalogue) *cobra.Command {
+	o := runOptions{computeOptions: computeOptions{catalogue: c}}
 	cmd := &cobra.Command{
 		Use:   "run [CAMPAIGN.yaml | IMAGES...]",
 		Short: "Run a campaign on this machine",
@@ -117,7 +117,7 @@ func (o runOptions) campaign(flags *pflag.FlagSet, args []string) (spec *manifes
 	if err := o.override(flags, spec); err != nil {
 		return nil, 0, usageError{err}
 	}
-	if err := spec.Validate(shard.Vocabulary()); err != nil {
+	if err := spec.Validate(o.catalogue.Vocabulary()); err != nil {
 		return nil, 0, usageError{err}
 	}
 	return spec, skipped, nil
@@ -129,7 +129,7 @@ func (o runOptions) override(flags *pflag.FlagSet, s *manifest.Spec) error {
 		flag, field string
 		set         func()
 	}{
-		{"task", "tasks", func() { s.Tasks = taskSpecs(o.tasks) }},
+		{"task", "tasks", func() { s.Tasks = taskSpecs(o.tasks, o.catalogue) }},
 		{"method", "methods", func() { s.Methods = o.methods }},
 		{"out", "output", func() { s.Output = o.spec.Output }},
 		{"preset", "preset", func() { s.Preset = o.spec.Preset }},
@@ -159,7 +159,7 @@ func (o runOptions) override(flags *pflag.FlagSet, s *manifest.Spec) error {
 			s.Override(f.field, "--"+f.flag)
 		}
 	}
-	if err := setParams(s, o.params); err != nil {
+	if err := setParams(s, o.params, o.catalogue); err != nil {
 		return err
 	}
 	return setSolver(s, o.solver)

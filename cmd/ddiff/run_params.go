@@ -8,19 +8,15 @@ import (
 
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
-	"ddiff/restore/operator"
 )
 
 // allTasks is the value of --task that names every task.
 const allTasks = "all"
 
 // taskSpecs are the tasks that --task names.
-func taskSpecs(names []string) []manifest.TaskSpec {
+func taskSpecs(names []string, c shard.Catalogue) []manifest.TaskSpec {
 	if slices.Contains(names, allTasks) {
-		names = nil
-		for _, t := range operator.Builtin() {
-			names = append(names, t.Name)
-		}
+		names = c.Operators.Names()
 	}
 	var specs []manifest.TaskSpec
 	for _, n := range names {
@@ -31,8 +27,8 @@ func taskSpecs(names []string) []manifest.TaskSpec {
 
 // setParams sets the operator parameters of --param in the campaign. A name without a task must belong to one task of
 // the campaign alone.
-func setParams(s *manifest.Spec, params []string) error {
-	known := shard.Vocabulary().Tasks
+func setParams(s *manifest.Spec, params []string, c shard.Catalogue) error {
+	known := c.Vocabulary().Tasks
 	for _, text := range params {
 		name, value, err := assignment("--param", text)
 		if err != nil {

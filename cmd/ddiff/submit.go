@@ -23,7 +23,7 @@ type submitOptions struct {
 	json     bool
 }
 
-func newSubmitCommand() *cobra.Command {
+func newSubmitCommand(c shard.Catalogue) *cobra.Command {
 	var o submitOptions
 	cmd := &cobra.Command{
 		Use:   "submit CAMPAIGN.yaml",
@@ -36,7 +36,7 @@ func newSubmitCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			spec, err := manifest.Load(args[0])
 			if err == nil {
-				err = spec.Validate(shard.Vocabulary())
+				err = spec.Validate(c.Vocabulary())
 			}
 			if err != nil {
 				return usageError{err}

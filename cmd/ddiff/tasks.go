@@ -11,17 +11,17 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ddiff/coordinator/shard"
 	"ddiff/restore/method"
-	"ddiff/restore/operator"
 	"ddiff/restore/parameter"
 	"ddiff/restore/prior"
 )
 
-func newTasksCommand() *cobra.Command {
+func newTasksCommand(c shard.Catalogue) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "tasks", Short: "List the tasks and presets with their parameters", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runTasks(cmd.OutOrStdout(), asJSON) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return runTasks(cmd.OutOrStdout(), c, asJSON) },
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
@@ -35,15 +35,15 @@ type taskInfo struct {
 	Presets map[string]method.Settings `json:"presets"`
 }
 
-func runTasks(out io.Writer, asJSON bool) error {
+func runTasks(out io.Writer, c shard.Catalogue, asJSON bool) error {
 	p, err := prior.Open(prior.Bundled)
 	if err != nil {
 		return err
 	}
-	methods := method.Builtin()
+	methods := c.Methods
 	ddiff, total := method.DDiff().Info(), p.Schedule.Steps()
 	var infos []taskInfo
-	for _, t := range operator.Builtin() {
+	for _, t := range c.Operators.Tasks() {
 		params, err := t.Parameters.Complete(nil)
 		if err != nil {
 			return err

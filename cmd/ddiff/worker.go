@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ddiff/coordinator/shard"
 	"ddiff/gpuworker"
 	"ddiff/restore/onnx"
 	"ddiff/storage"
@@ -35,8 +36,9 @@ type workerOptions struct {
 	simulated   int
 }
 
-func newWorkerCommand() *cobra.Command {
+func newWorkerCommand(c shard.Catalogue) *cobra.Command {
 	var o workerOptions
+	o.run.catalogue = c
 	cmd := &cobra.Command{
 		Use:   "worker",
 		Short: "Process the campaigns of a cluster",

@@ -17,7 +17,6 @@ import (
 	"ddiff/internal/retry"
 	"ddiff/manifest"
 	"ddiff/queue"
-	"ddiff/restore"
 	"ddiff/restore/onnx"
 	"ddiff/storage"
 	"ddiff/telemetry"
@@ -127,7 +126,7 @@ func (p *workerProcess) device(store storage.Store) (*gpuworker.EngineCache, err
 	}
 	p.onClose(p.runtime.Close)
 	engines, err := gpuworker.NewEngineCache(gpuworker.EngineCacheConfig{
-		Runtime: p.runtime, Engine: restore.Config{Build: build}, Store: store,
+		Runtime: p.runtime, Engine: p.o.run.engine(build), Store: store,
 		Dir: filepath.Join(cache, "priors"), Bytes: p.o.priorMemory << 20, Logger: p.log,
 	})
 	if err != nil {

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"ddiff/coordinator/shard"
+	"ddiff/manifest"
+	"ddiff/restore/method"
+	"ddiff/restore/operator"
+)
+
+// TestCampaignOfToys runs a method and an operator, each from one file outside the program, through a campaign to its report.
+// Tasks and methods without preset rows have their defaults.
+func TestCampaignOfToys(t *testing.T) {
+	t.Parallel()
+	c := shard.Catalogue{
+		Methods:   append(method.Builtin(), toyMethod{}),
+		Operators: append(operator.Builtin(), toyOperator()),
+	}
+	run := func(args ...string) (stdout string, err error) {
+		var out, errs bytes.Buffer
+		root := newRootCommand(&out, c)
+		root.SetArgs(args)
+		root.SetOut(&out)
+		root.SetErr(&errs)
+		if err = root.ExecuteContext(t.Context()); err != nil {
+			t.Logf("%v: %v\n%s", args, err, errs.String())
+		}
+		return out.String(), err
+	}
+	images, err := filepath.Abs("../../examples/images")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	spec, out := filepath.Join(dir, "toys.yaml"), filepath.Join(dir, "out")
+	write := func(solver string) {
+		text := "dataset: {path: " + images + ", size: 32, fit: resize, limit: 2}\n" +
+			"tasks: [{name: toy_operator, params: {contrast: 0.7}}, hdr]\nmethods: [ddiff, toy_method]\nsteps: 6\nsolver: " + solver + "\n"
+		if err := os.WriteFile(spec, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("{rate: 2}")
+	if _, err := run("run", spec, "--out", out, "--device", "cpu"); err == nil || !strings.Contains(err.Error(), "toys.yaml:5: solver.rate: 2 is outside (0, 1]") {
+		t.Errorf("error %v, want line, field and range", err)
+	}
+	write("{rate: 0.9, gamma0: 5}")
+	if _, err := run("run", spec, "--out", out, "--device", "cpu"); err != nil {
+		t.Fatal(err)
+	}
+
+	file, err := os.ReadFile(filepath.Join(out, "results.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := csv.NewReader(bytes.NewReader(file)).ReadAll()
+	if err != nil || len(rows) != 9 {
+		t.Fatalf("%d rows of results, %v; want a header and 8", len(rows), err)
+	}
+	toys := 0
+	for _, row := range rows[1:] {
+		if !slices.Contains(row, "toy_operator") || !slices.Contains(row, "toy_method") {
+			continue
+		}
+		toys++
+		item := filepath.Join(out, "items", row[0])
+		var r manifest.Result
+		var trace manifest.Trace
+		for name, into := range map[string]any{manifest.FileResult: &r, manifest.FileTrace: &trace} {
+			data, err := os.ReadFile(filepath.Join(item, name))
+			if err == nil {
+				err = json.Unmarshal(data, into)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		var settings bytes.Buffer
+		if err := json.Compact(&settings, r.Item.Solver); err != nil {
+			t.Fatal(err)
+		}
+		if got := settings.String(); got != `{"method":"toy_method","steps":6,"rate":0.9}` || r.Item.Params["contrast"] != 0.7 {
+			t.Errorf("item has settings %s and parameters %v", got, r.Item.Params)
+		}
+		if len(trace.Timestep) != 6 || len(trace.Curve("toy_norm")) != 6 || trace.Curve("toy_norm")[5] >= trace.Curve("toy_norm")[0] {
+			t.Errorf("trace %+v, want six falling norms", trace)
+		}
+		if *r.Metrics.PSNR <= *r.Metrics.BaselinePSNR {
+			t.Errorf("PSNR %g, degraded %g", *r.Metrics.PSNR, *r.Metrics.BaselinePSNR)
+		}
+	}
+	if toys != 2 {
+		t.Errorf("%d results of the toys, want 2", toys)
+	}
+	page, err := os.ReadFile(filepath.Join(out, "index.html"))
+	if err != nil || !bytes.Contains(page, []byte("Toy operator")) || !bytes.Contains(page, []byte("toy_method")) || !bytes.Contains(page, []byte("toy_norm")) {
+		t.Errorf("the page lacks the toys, error %v", err)
+	}
+	for _, args := range [][]string{{"methods"}, {"methods", "--json"}, {"tasks"}} {
+		want := map[string]string{"methods": "deterministic reverse steps", "tasks": "toy_operator"}[args[0]]
+		if text, err := run(args...); err != nil || !strings.Contains(text, want) {
+			t.Errorf("%v: error %v, or its output lacks %q", args, err, want)
+		}
+	}
+}
