@@ -58,7 +58,7 @@ func newStatusCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "status CAMPAIGN",
-		Short: "Tell how a campaign stands",
+		Short: "Show a campaign's status",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return nats.withBoard(cmd.Context(), func(b *queue.Board) error {
@@ -78,16 +78,16 @@ func newStatusCommand() *cobra.Command {
 	return cmd
 }
 
-// look reads a campaign; one that does not exist is the caller's mistake.
+// look reads a campaign. An unknown campaign is a usage error.
 func look(ctx context.Context, b *queue.Board, id string) (coordinator.CampaignStatus, error) {
 	s, err := coordinator.Status(ctx, b, id)
 	return s, unknownCampaign(id, err)
 }
 
-// unknownCampaign turns a missing record into what a person can do about it.
+// unknownCampaign turns a missing record into a usage error with a remedy.
 func unknownCampaign(id string, err error) error {
 	if errors.Is(err, queue.ErrNoRecord) || errors.Is(err, queue.ErrBadName) {
-		return usageError{fmt.Errorf("there is no campaign %s; see: ddiff list", id)}
+		return usageError{fmt.Errorf("unknown campaign %s; see: ddiff list", id)}
 	}
 	return err
 }
@@ -100,7 +100,7 @@ func writeStatus(out io.Writer, s coordinator.CampaignStatus) error {
 		fmt.Fprintf(&b, ": %s", c.Reason)
 	}
 	if wanted := c.Wanted; wanted != manifest.WantRun && !c.Phase.Ended() && c.Phase != manifest.PhasePaused {
-		fmt.Fprintf(&b, " (%s is asked for)", strings.ReplaceAll(string(wanted), "_", " "))
+		fmt.Fprintf(&b, " (%s requested)", strings.ReplaceAll(string(wanted), "_", " "))
 	}
 	more := ""
 	if !st.Complete {
@@ -121,7 +121,7 @@ func writeStatus(out io.Writer, s coordinator.CampaignStatus) error {
 	return err
 }
 
-// left is the expected remaining time with its interval, for people.
+// left formats the expected remaining time with its interval.
 func left(s manifest.Status) string {
 	if s.Phase.Ended() {
 		return "-"
@@ -140,9 +140,9 @@ func newWatchCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "watch CAMPAIGN",
-		Short: "Show a campaign's progress until it has ended",
-		Long: "Shows a campaign's progress until it has ended, and then its counts in one line. The time that is\n" +
-			"left comes with a 95 % interval.",
+		Short: "Show a campaign's progress until it ends",
+		Long: "Shows a campaign's progress until it ends, then prints its counts in one line. The remaining time has a\n" +
+			"95 % interval.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return nats.withBoard(cmd.Context(), func(b *queue.Board) error {
@@ -155,13 +155,13 @@ func newWatchCommand() *cobra.Command {
 	return cmd
 }
 
-// watch shows a campaign until it has ended.
+// watch shows the progress of a campaign until it ends.
 func watch(ctx context.Context, b *queue.Board, id string, asJSON bool, stdout, stderr io.Writer) error {
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()
 	bar := terminalWidth(stderr) > 0 && !asJSON
 	var last manifest.Status
-	var told time.Time
+	var printed time.Time
 	for {
 		s, err := look(ctx, b, id)
 		if err != nil {
@@ -176,12 +176,12 @@ func watch(ctx context.Context, b *queue.Board, id string, asJSON bool, stdout, 
 			}
 		case bar:
 			fmt.Fprintf(stderr, "\r\x1b[K%s", truncate(watchLine(st), terminalWidth(stderr)-1))
-		case !asJSON && (st.Phase != last.Phase || time.Since(told) > lineEvery):
+		case !asJSON && (st.Phase != last.Phase || time.Since(printed) > lineEvery):
 			fmt.Fprintln(stderr, watchLine(st))
-			told = time.Now()
+			printed = time.Now()
 		}
 		last = st
-		// The status is written after the phase: the last one has the final counts.
+		// The coordinator writes the status after the phase, so this status has the final counts.
 		if s.Campaign.Phase.Ended() && st.Phase == s.Campaign.Phase {
 			if bar {
 				fmt.Fprintln(stderr)
@@ -202,8 +202,7 @@ func watchLine(s manifest.Status) string {
 		s.Phase, n.Done+n.Failed+n.Dead, n.Items, n.Running, n.Failed, n.Dead, s.Workers, s.Rate, left(s))
 }
 
-// endOf prints the counts of a campaign that has ended. lost are the items without a final
-// state of a campaign that has finished, of which there must be none.
+// endOf prints the counts of a campaign that has ended. A correct cluster loses no items.
 func endOf(s coordinator.CampaignStatus, asJSON bool, out io.Writer) error {
 	n, phase := s.Status.Counts, s.Campaign.Phase
 	if !asJSON {

@@ -72,8 +72,7 @@ func TestPriorInspect(t *testing.T) {
 	}
 }
 
-// TestRuntimeWhere looks where a person's own shell would: in the cache, or where the
-// environment says.
+// TestRuntimeWhere runs in the user's own environment.
 func TestRuntimeWhere(t *testing.T) {
 	t.Parallel()
 	lib, err := library()
@@ -87,7 +86,7 @@ func TestRuntimeWhere(t *testing.T) {
 	}
 }
 
-// TestMissingRuntime cannot find ONNX Runtime, or is given something else.
+// TestMissingRuntime runs without ONNX Runtime, or with another file in its place.
 func TestMissingRuntime(t *testing.T) {
 	t.Parallel()
 	empty := t.TempDir()
@@ -119,7 +118,7 @@ func TestMissingRuntime(t *testing.T) {
 	}
 }
 
-// TestWrongCommandLines checks that mistakes are named.
+// TestWrongCommandLines checks the errors of command lines.
 func TestWrongCommandLines(t *testing.T) {
 	t.Parallel()
 	campaign := filepath.Join(t.TempDir(), "campaign.yaml")

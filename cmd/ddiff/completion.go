@@ -22,7 +22,7 @@ const completionDeadline = time.Second
 func completions(c shard.Catalogue) map[string]func() []string {
 	fixed := func(words ...string) func() []string { return func() []string { return words } }
 	tasks := func() []string {
-		all := []string{allTasks + "\tall tasks"}
+		var all []string
 		for _, t := range c.Operators.Tasks() {
 			all = append(all, t.Name+"\t"+t.Doc)
 		}
@@ -59,22 +59,26 @@ func completeFlags(cmd *cobra.Command, c shard.Catalogue) {
 		}
 		list := strings.HasSuffix(flag.Value.Type(), "Slice")
 		// The flag exists and has no other completion, so there is no error.
-		_ = cmd.RegisterFlagCompletionFunc(name, func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+		_ = cmd.RegisterFlagCompletionFunc(name, func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+			before := ""
 			if list {
-				return completeList(values(), typed), cobra.ShellCompDirectiveNoFileComp
+				before = typed[:strings.LastIndex(typed, ",")+1]
 			}
-			return values(), cobra.ShellCompDirectiveNoFileComp
+			all := values()
+			if name == "task" && cmd.Name() == "run" {
+				all = append(all, allTasks+"\tall tasks")
+			}
+			return complete(all, before, typed), cobra.ShellCompDirectiveNoFileComp
 		})
 	}
 }
 
-// completeList completes the last value of a list that is separated by commas.
-func completeList(values []string, typed string) []string {
-	before := typed[:strings.LastIndex(typed, ",")+1]
+// complete returns the values that begin as the typed text does after the list before it, without those of that list.
+func complete(values []string, before, typed string) []string {
 	var out []string
 	for _, v := range values {
 		name, _, _ := strings.Cut(v, "\t")
-		if !slices.Contains(strings.Split(before, ","), name) {
+		if strings.HasPrefix(before+name, typed) && !slices.Contains(strings.Split(before, ","), name) {
 			out = append(out, before+v)
 		}
 	}

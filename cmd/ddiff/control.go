@@ -12,7 +12,7 @@ import (
 	"ddiff/queue"
 )
 
-// newControlCommands are the verbs by which people say what they want of a campaign.
+// newControlCommands are the verbs that change the wanted state of a campaign.
 func newControlCommands() []*cobra.Command {
 	verb := func(use, short, long string, wanted func() manifest.Wanted) *cobra.Command {
 		var nats natsFlags
@@ -24,7 +24,7 @@ func newControlCommands() []*cobra.Command {
 					if err != nil {
 						return refused(args[0], err)
 					}
-					fmt.Fprintf(cmd.OutOrStdout(), "%s: %s is asked for, it is %s\n", c.ID, use, c.Phase)
+					fmt.Fprintf(cmd.OutOrStdout(), "%s: %s requested, now %s\n", c.ID, use, c.Phase)
 					return nil
 				})
 			},
@@ -35,24 +35,24 @@ func newControlCommands() []*cobra.Command {
 	always := func(w manifest.Wanted) func() manifest.Wanted { return func() manifest.Wanted { return w } }
 	var now bool
 	cancel := verb("cancel", "Cancel a campaign",
-		"Drops the items of a campaign that were not begun; those under way are finished. What is done stays,\n"+
-			"and resuming the campaign goes on from there.",
+		"Drops the waiting items of a campaign; items in flight finish. Results stay, and ddiff resume continues\n"+
+			"from there.",
 		func() manifest.Wanted {
 			if now {
 				return manifest.WantCancelNow
 			}
 			return manifest.WantCancel
 		})
-	cancel.Flags().BoolVar(&now, "now", false, "also stop the items that are under way, at their next solver steps")
+	cancel.Flags().BoolVar(&now, "now", false, "also stop items in flight at their next solver steps")
 	return []*cobra.Command{
-		verb("pause", "Pause a campaign", "Hands out no more items of a campaign. Those under way are finished.", always(manifest.WantPause)),
-		verb("resume", "Go on with a campaign that is paused, cancelled or was rejected",
-			"Goes on with a campaign that is paused or cancelled, and takes up one anew that was rejected.", always(manifest.WantRun)),
+		verb("pause", "Pause a campaign", "Publishes no more items of a campaign. Items in flight finish.", always(manifest.WantPause)),
+		verb("resume", "Resume a paused, cancelled or rejected campaign",
+			"Continues a paused or cancelled campaign, and starts a rejected one again.", always(manifest.WantRun)),
 		cancel,
 	}
 }
 
-// refused marks what the campaign's state does not allow as the caller's mistake.
+// refused turns a command that the state of the campaign does not allow into a usage error.
 func refused(id string, err error) error {
 	if errors.Is(err, coordinator.ErrRefused) {
 		return usageError{err}
@@ -66,9 +66,9 @@ func newRetryCommand() *cobra.Command {
 	var where string
 	cmd := &cobra.Command{
 		Use:   "retry CAMPAIGN",
-		Short: "Try items again that failed or are dead",
-		Long: "Tries the items of a campaign again that failed, are dead, or both. Rows of the dataset that could\n" +
-			"not be read are read again. It waits for the coordinator's answer.",
+		Short: "Retry items that failed or are dead",
+		Long: "Retries items of a campaign that failed, are dead, or both. Dataset rows that could not be read are read\n" +
+			"again. The command waits for the coordinator's answer.",
 		Example: "  ddiff retry night-photos-5f0c11d2 --failed --where 'reason=truncated'",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -80,12 +80,12 @@ func newRetryCommand() *cobra.Command {
 				command.Outcomes = append(command.Outcomes, manifest.OutcomeDead)
 			}
 			if len(command.Outcomes) == 0 {
-				return usageError{errors.New("say which items: --failed, --dead, or both")}
+				return usageError{errors.New("retry: no items selected; give --failed, --dead or both")}
 			}
 			if where != "" {
 				field, text, ok := strings.Cut(where, "=")
 				if !ok || field != "reason" || text == "" {
-					return usageError{fmt.Errorf("--where: %q is not reason=TEXT", where)}
+					return usageError{fmt.Errorf("--where: %q is not of the form reason=TEXT", where)}
 				}
 				command.Where = text
 			}
@@ -94,9 +94,9 @@ func newRetryCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	nats.add(cmd)
-	f.BoolVar(&failed, "failed", false, "items whose input could not be restored")
-	f.BoolVar(&dead, "dead", false, "items that were given up")
-	f.StringVar(&where, "where", "", "only items whose reason has a text in it: reason=TEXT")
+	f.BoolVar(&failed, "failed", false, "retry items whose input could not be restored")
+	f.BoolVar(&dead, "dead", false, "retry items that used up their attempts")
+	f.StringVar(&where, "where", "", "only items whose reason contains a text: `reason=TEXT`")
 	return cmd
 }
 
@@ -104,9 +104,9 @@ func newReconcileCommand() *cobra.Command {
 	var nats natsFlags
 	cmd := &cobra.Command{
 		Use:   "reconcile CAMPAIGN",
-		Short: "Compare a campaign's manifest with its results, and publish the difference",
-		Long: "Compares the manifest of a campaign with the results in storage and publishes what has none, in place\n" +
-			"of what the queue holds. The coordinator does so by itself when the queue has lost items.",
+		Short: "Publish the items of a campaign that have no result",
+		Long: "Compares the manifest of a campaign with the results in storage, and replaces the queue by the items\n" +
+			"without a result. The coordinator does this by itself when the queue has lost items.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return order(cmd, &nats, args[0], manifest.Command{Verb: manifest.CommandReconcile})
@@ -116,7 +116,7 @@ func newReconcileCommand() *cobra.Command {
 	return cmd
 }
 
-// order hands the coordinator a command and prints its answer.
+// order sends a command to the coordinator and prints its answer.
 func order(cmd *cobra.Command, nats *natsFlags, id string, command manifest.Command) error {
 	return nats.withBoard(cmd.Context(), func(b *queue.Board) error {
 		a, err := coordinator.Command(cmd.Context(), b, id, command)

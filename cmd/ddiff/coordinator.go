@@ -37,9 +37,9 @@ func newCoordinatorCommand(c shard.Catalogue) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "coordinator",
 		Short: "Run the campaigns of a cluster",
-		Long: "Shards submitted campaigns into work items, follows their outcomes and writes reports. It runs\n" +
-			"until it is stopped. Any number of coordinators may run side by side: one leads, and another\n" +
-			"takes over when it dies.",
+		Long: "Divides submitted campaigns into work items, publishes them, records their outcomes and writes the\n" +
+			"reports, until it is stopped. Several coordinators may run at the same time: one leads, and another\n" +
+			"takes over when the leader dies.",
 		Example: "  ddiff coordinator --nats nats://localhost:4222 --store s3://results",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -51,19 +51,19 @@ func newCoordinatorCommand(c shard.Catalogue) *cobra.Command {
 	o.nats.add(cmd)
 	o.sources.add(f)
 	o.process.add(f, "info")
-	f.StringVar(&o.store, "store", "", "where results go: s3://bucket/prefix?endpoint=URL, or a directory that all machines share")
-	f.StringVar(&o.name, "name", "", "name of this coordinator (default: host and process)")
-	f.IntVar(&o.replicas, "replicas", 1, "NATS servers that hold each message, 1 to 5")
-	f.DurationVar(&o.ackWait, "ack-wait", time.Minute, "how long a worker may be silent before its items go to another")
-	f.DurationVar(&o.election, "election", 10*time.Second, "how long the leader may be silent before another coordinator leads")
-	f.DurationVar(&o.stall, "stall", 15*time.Second, "how long the queue may hold too few items before it is compared with storage")
+	f.StringVar(&o.store, "store", "", "`address` of the results: s3://bucket/prefix?endpoint=URL, or a directory that all machines share")
+	f.StringVar(&o.name, "name", "", "`name` of this coordinator (default: host and process id)")
+	f.IntVar(&o.replicas, "replicas", 1, "`number` of NATS servers that store each message, 1 to 5")
+	f.DurationVar(&o.ackWait, "ack-wait", time.Minute, "lease of an item: after this `time` without an extension, another worker takes it")
+	f.DurationVar(&o.election, "election", 10*time.Second, "after this `time` without a renewal, another coordinator leads")
+	f.DurationVar(&o.stall, "stall", 15*time.Second, "after this `time` with too few items in the queue, compare it with storage")
 	f.Int("report-items", 0, "")
 	_ = f.MarkDeprecated("report-items", "reports have no limit") // the flag exists
 	_ = cmd.MarkFlagRequired("store")                             // the flag exists
 	return cmd
 }
 
-// processName tells one process of a fleet from another.
+// processName returns the given name, or one from host and process id.
 func processName(given string) string {
 	if given != "" {
 		return given

@@ -20,15 +20,13 @@ import (
 func newDeadCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "dead",
-		Short: "Look at the items that were given up",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Short: "List, show, retry or export items that used up their attempts",
 	}
 	cmd.AddCommand(newDeadListCommand(), newDeadShowCommand(), newDeadRetryCommand(), newDeadExportCommand())
 	return cmd
 }
 
-// letters reads the dead letters of a campaign, those of the given items or all.
+// letters calls use with the dead letters of a campaign: those whose ids begin with one of items, or all.
 func letters(ctx context.Context, nats natsFlags, campaign string, items []string, use func(all []queue.DeadLetter) error) error {
 	return nats.withQueue(ctx, campaign, func(b *queue.Board, q *queue.Queue) error {
 		if _, err := look(ctx, b, campaign); err != nil {
@@ -50,7 +48,7 @@ func letters(ctx context.Context, nats natsFlags, campaign string, items []strin
 	})
 }
 
-// named tells whether an id begins with one of the given texts.
+// named reports whether an id begins with one of the texts.
 func named(id string, items []string) bool {
 	for _, prefix := range items {
 		if strings.HasPrefix(id, prefix) {
@@ -72,7 +70,7 @@ func newDeadListCommand() *cobra.Command {
 				fmt.Fprintln(t, "ITEM\tNAME\tTASK\tATTEMPTS\tWORKER\tBURIED\tREASON")
 				for _, d := range all {
 					var it manifest.Item
-					_ = json.Unmarshal(d.Payload, &it) // an item that nobody can read has no name
+					_ = json.Unmarshal(d.Payload, &it) // an unreadable item has no name
 					fmt.Fprintf(t, "%.12s\t%s\t%s\t%d\t%s\t%s\t%s\n", d.ID, it.Name, it.Task, d.Attempts, d.Worker, d.Buried.Format(time.DateTime), d.Reason)
 				}
 				return t.Flush()
@@ -87,8 +85,8 @@ func newDeadShowCommand() *cobra.Command {
 	var nats natsFlags
 	cmd := &cobra.Command{
 		Use:   "show CAMPAIGN ITEM",
-		Short: "Show a dead item with its reason, its last log lines and its work item",
-		Long:  "Shows a dead item. ITEM is its id, or the beginning of it.",
+		Short: "Show a dead item with its reason, log and work item",
+		Long:  "Shows a dead item. ITEM is its id, or the beginning of its id.",
 		Args:  cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return letters(cmd.Context(), nats, args[0], args[1:], func(all []queue.DeadLetter) error {
@@ -100,7 +98,7 @@ func newDeadShowCommand() *cobra.Command {
 	return cmd
 }
 
-// writeLetters writes dead letters as JSON, with the work item readable.
+// writeLetters writes dead letters as JSON, with the work item as an object.
 func writeLetters(out io.Writer, all []queue.DeadLetter, indent string) error {
 	enc := json.NewEncoder(out)
 	enc.SetIndent("", indent)
@@ -125,8 +123,8 @@ func newDeadRetryCommand() *cobra.Command {
 	var nats natsFlags
 	cmd := &cobra.Command{
 		Use:   "retry CAMPAIGN [ITEM...]",
-		Short: "Try dead items again",
-		Long:  "Tries a campaign's dead items again: all of them, or those whose ids begin with the given texts.",
+		Short: "Retry dead items",
+		Long:  "Retries the dead items of a campaign: all, or those whose ids begin with one of ITEM.",
 		Args:  cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			command := manifest.Command{Verb: manifest.CommandRetry, Outcomes: []manifest.Outcome{manifest.OutcomeDead}}
@@ -153,7 +151,7 @@ func newDeadExportCommand() *cobra.Command {
 	var out string
 	cmd := &cobra.Command{
 		Use:   "export CAMPAIGN",
-		Short: "Write a campaign's dead items to a file, one JSON object per line",
+		Short: "Write a campaign's dead items as JSON lines",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return letters(cmd.Context(), nats, args[0], nil, func(all []queue.DeadLetter) (err error) {
@@ -170,6 +168,6 @@ func newDeadExportCommand() *cobra.Command {
 		},
 	}
 	nats.add(cmd)
-	cmd.Flags().StringVar(&out, "out", "", "a new file (default: standard output)")
+	cmd.Flags().StringVarP(&out, "out", "o", "", "a new `file` (default: standard output)")
 	return cmd
 }

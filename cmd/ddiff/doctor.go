@@ -61,7 +61,7 @@ func newDoctorCommand() *cobra.Command {
 	f.IntVar(&o.check.Threads, "threads", 0, "CPU threads (0: one per core)")
 	f.StringVar(&o.check.Python, "torch", "", "Python interpreter with PyTorch (empty: skip PyTorch)")
 	f.StringVar(&o.check.Tools, "tools", "tools", "directory that holds ddiff_torch")
-	f.StringVar(&o.out, "out", ".", "directory for gpu-check.json and gpu-check.md")
+	f.StringVarP(&o.out, "out", "o", ".", "directory for gpu-check.json and gpu-check.md")
 	cmd.AddCommand(newSectionCommand(), newInferenceCommand())
 	return cmd
 }

@@ -12,7 +12,7 @@ import (
 	"ddiff/restore/raster"
 )
 
-// TestBadImages mixes one good photograph with every kind of file that is none.
+// TestBadImages restores one good photograph among every kind of unusable file.
 func TestBadImages(t *testing.T) {
 	t.Parallel()
 	dir, out := photographs(t, "chelsea"), filepath.Join(t.TempDir(), "out")
@@ -45,14 +45,14 @@ func TestBadImages(t *testing.T) {
 		t.Errorf("results.csv has %d lines, want a header and 14 rows", rows)
 	}
 
-	// Once a file is mended it is done, and nothing else.
+	// A repaired file is restored, and no other item runs again.
 	copyFile(t, photograph("coffee"), filepath.Join(dir, "truncated.png"))
 	e = restore(t, "--images", dir, "--task", "hdr,super_resolution", "--steps", "10", "--out", out)
 	wantCode(t, e, 3)
 	wantCounts(t, e, 4, 10, 0, out)
 }
 
-// hugeHeader is a PNG that claims 30000 × 30000 pixels.
+// hugeHeader returns a PNG whose header declares 30000 × 30000 pixels.
 func hugeHeader(photo []byte) []byte {
 	data := append([]byte(nil), photo...)
 	header := data[12:29] // type and content of the first chunk
@@ -62,8 +62,7 @@ func hugeHeader(photo []byte) []byte {
 	return data
 }
 
-// TestBadMeasurements runs a list whose rows have a stored measurement, alone or beside
-// the image.
+// TestBadMeasurements runs a list with stored measurements, with and without an image.
 func TestBadMeasurements(t *testing.T) {
 	t.Parallel()
 	dir, out := photographs(t, "coffee"), filepath.Join(t.TempDir(), "out")
@@ -121,7 +120,7 @@ func nan() float32 {
 	return zero / zero
 }
 
-// TestBadDatasets names datasets that are none.
+// TestBadDatasets runs unusable datasets.
 func TestBadDatasets(t *testing.T) {
 	t.Parallel()
 	empty, list := t.TempDir(), filepath.Join(t.TempDir(), "list.csv")
@@ -146,7 +145,7 @@ func TestBadDatasets(t *testing.T) {
 	}
 }
 
-// TestBadResult damages what an earlier run left: one item suffers, and says how to mend it.
+// TestBadResult damages the result of an earlier run: one item fails, with a remedy.
 func TestBadResult(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// mount puts a file system in memory at a new directory.
+// mount mounts a file system in memory at a new directory.
 func mount(t *testing.T, flags uintptr, options string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -30,7 +30,7 @@ func mount(t *testing.T, flags uintptr, options string) string {
 
 var lastLine = regexp.MustCompile(`(?m)^done=(\d+) failed=(\d+) dead=(\d+) out=(.+)\n\z`)
 
-// TestFullDisk writes to a disk that takes some of the results.
+// TestFullDisk writes to a disk with space for some of the results.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -65,7 +65,7 @@ func atoi(t *testing.T, s string) int {
 	return n
 }
 
-// TestUnwritableOutput names outputs that cannot be written.
+// TestUnwritableOutput runs with outputs that cannot be written.
 func TestUnwritableOutput(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -99,7 +99,7 @@ func TestUnwritableOutput(t *testing.T) {
 	}
 }
 
-// asNobody makes a command run as a user who may not read everything. Only root can do that.
+// asNobody runs a command as an unprivileged user, which needs root.
 func asNobody(t *testing.T, args ...string) ended {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -108,7 +108,7 @@ func asNobody(t *testing.T, args ...string) ended {
 	cmd := command(t, small(args...)...)
 	lib, err := library()
 	must(t, err)
-	// The library may lie in a home that nobody else may enter.
+	// The library may be in a home directory that other users cannot enter.
 	copied := filepath.Join(open(t), filepath.Base(lib.Path))
 	copyFile(t, lib.Path, copied)
 	cmd.Env = append(environment(), "DDIFF_ONNXRUNTIME="+copied, "XDG_CACHE_HOME=", "HOME=/nonexistent")
@@ -116,7 +116,7 @@ func asNobody(t *testing.T, args ...string) ended {
 	return end(t, cmd)
 }
 
-// open is a new directory that every user may enter.
+// open returns a new directory that every user may enter.
 func open(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -124,7 +124,7 @@ func open(t *testing.T) string {
 	return dir
 }
 
-// TestPermissions runs as a user who may not read one image, and not write one output.
+// TestPermissions runs as a user who may not read one image and may not write one output.
 func TestPermissions(t *testing.T) {
 	t.Parallel()
 	dir, home := open(t), open(t)
@@ -153,7 +153,7 @@ func TestPermissions(t *testing.T) {
 	}
 }
 
-// TestTwoProcesses runs a second process on the output of one that is at work.
+// TestTwoProcesses runs a second process on the output of a running one.
 func TestTwoProcesses(t *testing.T) {
 	t.Parallel()
 	dir, out := photographs(t, "chelsea", "coffee"), filepath.Join(t.TempDir(), "out")

@@ -13,7 +13,7 @@ import (
 	"ddiff/restore/prior"
 )
 
-// card is a complete model card for images of some channels.
+// card returns a complete model card for images with a number of channels.
 func card(channels int) map[string]string {
 	return map[string]string{
 		"ddiff.card": "1", "ddiff.name": "tiny", "ddiff.prediction": "epsilon", "ddiff.schedule": "linear:1e-4:0.02:1000",
@@ -22,7 +22,7 @@ func card(channels int) map[string]string {
 	}
 }
 
-// writePrior writes a score model that finds a tenth of the image to be noise.
+// writePrior writes a score model that takes a tenth of the image for noise.
 func writePrior(t *testing.T, path string, channels int, metadata map[string]string) {
 	t.Helper()
 	g := onnx.NewGraph(onnx.DefaultOpset)
@@ -34,7 +34,7 @@ func writePrior(t *testing.T, path string, channels int, metadata map[string]str
 	write(t, path, onnxtest.WithMetadata(t, data, metadata))
 }
 
-// TestBadPriors names priors that cannot be used. The output is not touched.
+// TestBadPriors runs with unusable priors. They leave no output.
 func TestBadPriors(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -74,7 +74,7 @@ func TestBadPriors(t *testing.T) {
 	}
 }
 
-// TestGreyPrior runs colour photographs with a sound prior for grey images.
+// TestGreyPrior runs colour photographs with a valid prior for grey images.
 func TestGreyPrior(t *testing.T) {
 	t.Parallel()
 	path, out := filepath.Join(t.TempDir(), "grey.onnx"), filepath.Join(t.TempDir(), "out")
@@ -85,7 +85,7 @@ func TestGreyPrior(t *testing.T) {
 	wantMessage(t, e, "failed: coffee (hdr): ", "coffee.png", "images are read with 3 channels, the prior has 1; choose another prior")
 }
 
-// TestPriorCard pastes the command that a refusal proposes.
+// TestPriorCard runs the command that an error message proposes.
 func TestPriorCard(t *testing.T) {
 	t.Parallel()
 	whole, err := prior.Read(prior.Bundled)
@@ -121,7 +121,7 @@ func TestPriorCard(t *testing.T) {
 	wantCode(t, ddiff(t, "prior", "card", path), 2)
 }
 
-// bare is a model without its card.
+// bare returns a model without a card.
 func bare(t *testing.T, data []byte) []byte {
 	t.Helper()
 	entries := map[string]string{}

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// TestInterrupt stops runs by signals and lets the same command go on.
+// TestInterrupt interrupts runs by signals; the same command resumes them.
 func TestInterrupt(t *testing.T) {
 	t.Parallel()
 	dir := photographs(t, "chelsea", "coffee")
@@ -83,7 +83,7 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
-// TestInterruptTwice interrupts the run that goes on, too.
+// TestInterruptTwice interrupts the resumed run too.
 func TestInterruptTwice(t *testing.T) {
 	t.Parallel()
 	args := func(out string) []string {
@@ -115,7 +115,7 @@ func checkpoints(t *testing.T, out string) []string {
 	return paths
 }
 
-// damageAll changes one bit of the first file and cuts the others.
+// damageAll flips one bit of the first file and truncates the others.
 func damageAll(t *testing.T, paths []string) {
 	t.Helper()
 	for i, path := range paths {
@@ -129,7 +129,7 @@ func damageAll(t *testing.T, paths []string) {
 	}
 }
 
-// keptSteps reads from the log how far the checkpoints are.
+// keptSteps returns the steps of the checkpoints in the log.
 func keptSteps(t *testing.T, log string) []int {
 	t.Helper()
 	var found []int
@@ -144,7 +144,7 @@ func keptSteps(t *testing.T, log string) []int {
 	return found
 }
 
-// firstSteps reads from a trace file with which steps the chunks of a run began.
+// firstSteps returns the first step of each chunk in a trace file.
 func firstSteps(t *testing.T, path string) []int {
 	t.Helper()
 	var found []int

@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// TestKill ends runs of one campaign in the hardest way, at four points, and lets the same
-// command finish it.
+// TestKill kills runs of one campaign at four points; the same command finishes it.
 func TestKill(t *testing.T) {
 	t.Parallel()
 	dir, out, own := photographs(t, "chelsea", "coffee", "rocket"), filepath.Join(t.TempDir(), "out"), t.TempDir()
@@ -67,7 +66,7 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// waitFor waits until a file of the pattern is there.
+// waitFor waits until a file matches the pattern.
 func waitFor(t *testing.T, p *process, pattern string) {
 	t.Helper()
 	tick := time.NewTicker(time.Millisecond)

@@ -15,8 +15,7 @@ import (
 	"ddiff/restore/onnx/install"
 )
 
-// program is the binary under test; cache stands in for the user's cache directory, so that
-// tests leave nothing behind in the real one.
+// program is the binary under test. Cache replaces the user's cache directory.
 var program, cache string
 
 // library finds ONNX Runtime in the user's real cache.
@@ -31,13 +30,13 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// build makes the program once and runs the tests with it.
+// build builds the program once and runs the tests with it.
 func build(m *testing.M) (int, error) {
 	dir, err := os.MkdirTemp("", "ddiff-test-")
 	if err != nil {
 		return 0, err
 	}
-	defer os.RemoveAll(dir) //nolint:errcheck // what stays is a temporary file
+	defer os.RemoveAll(dir) //nolint:errcheck // the files are temporary
 	// Other users must be able to run it, see asNobody.
 	if err := os.Chmod(dir, 0o755); err != nil {
 		return 0, err
@@ -50,10 +49,10 @@ func build(m *testing.M) (int, error) {
 	return m.Run(), nil
 }
 
-// limit bounds a process that would hang; all of them end much sooner.
+// limit bounds the time of a process that hangs.
 const limit = 2 * time.Minute
 
-// ended is a process that has ended.
+// ended is the outcome of a process.
 type ended struct {
 	code           int
 	stdout, stderr string
@@ -69,8 +68,7 @@ func ddiff(t *testing.T, args ...string) ended {
 	return end(t, command(t, args...))
 }
 
-// restore is ddiff run with what keeps it small, and one thread, so that tests can run side
-// by side.
+// restore is ddiff run with small images and one thread, so that tests can run in parallel.
 func restore(t *testing.T, args ...string) ended {
 	t.Helper()
 	return ddiff(t, small(args...)...)
@@ -80,7 +78,7 @@ func small(args ...string) []string {
 	return append([]string{"run", "--threads", "1", "--size", "64"}, args...)
 }
 
-// command is the program with arguments, and an environment in which ONNX Runtime is found.
+// command returns the program with arguments, and an environment that locates ONNX Runtime.
 func command(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	lib, err := library()
@@ -94,7 +92,7 @@ func command(t *testing.T, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// environment is that of the tests without what would change the program's ways.
+// environment is the environment of the tests without variables that configure the program.
 func environment() []string {
 	var env []string
 	for _, e := range os.Environ() {
@@ -126,7 +124,7 @@ func wantCode(t *testing.T, e ended, code int) {
 	}
 }
 
-// wantMessage checks that one line of stderr has all the parts.
+// wantMessage checks that one line of stderr contains all parts.
 func wantMessage(t *testing.T, e ended, parts ...string) {
 	t.Helper()
 lines:

@@ -7,12 +7,12 @@ import (
 	"ddiff/queue"
 )
 
-// withBoard connects to a cluster and opens its board, for one command.
+// withBoard connects to a cluster, calls use with its board, and disconnects.
 func (f natsFlags) withBoard(ctx context.Context, use func(b *queue.Board) error) error {
 	return f.withQueue(ctx, "", func(b *queue.Board, _ *queue.Queue) error { return use(b) })
 }
 
-// withQueue is withBoard, with a campaign's queue as well.
+// withQueue is withBoard with the queue of a campaign as well, nil for the campaign "".
 func (f natsFlags) withQueue(ctx context.Context, campaign string, use func(b *queue.Board, q *queue.Queue) error) error {
 	f.role = "command"
 	nc, err := f.connect(ctx, "ddiff-command", slog.New(slog.DiscardHandler))

@@ -17,8 +17,8 @@ import (
 	"ddiff/manifest"
 )
 
-// items reads every finished item of an output, by identity. It checks that a result parses
-// and that its files are there and are the ones it describes.
+// items reads every finished item of an output, by identity. It checks that a result parses and that its files match
+// their digests.
 func items(t *testing.T, out string) map[string]manifest.Result {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Join(out, "items"))
@@ -54,7 +54,7 @@ func file(out, id, name string) string {
 	return filepath.Join(out, filepath.FromSlash(manifest.ItemKey(id, name)))
 }
 
-// wantItems is items of an output that must have n of them.
+// wantItems is items, and checks their number.
 func wantItems(t *testing.T, out string, n int) map[string]manifest.Result {
 	t.Helper()
 	found := items(t, out)
@@ -64,8 +64,8 @@ func wantItems(t *testing.T, out string, n int) map[string]manifest.Result {
 	return found
 }
 
-// wantSame checks that the items of got are those of want: what was measured bit for bit,
-// what was restored up to one grey level.
+// wantSame checks that the items of got are those of want: measurements bit for bit, restored images up to one grey
+// level.
 func wantSame(t *testing.T, got, want string) {
 	t.Helper()
 	reference := items(t, want)
@@ -120,7 +120,7 @@ func trace(t *testing.T, out, id string) manifest.Trace {
 	return tr
 }
 
-// levels is the largest difference of two PNGs of one size, in steps of 8 bits.
+// levels returns the largest difference of two PNGs of one size in 8-bit grey levels.
 func levels(t *testing.T, a, b []byte) int {
 	t.Helper()
 	x, y := decode(t, a), decode(t, b)
@@ -147,13 +147,13 @@ func decode(t *testing.T, data []byte) image.Image {
 	return img
 }
 
-// stamp is a file at one moment.
+// stamp is the state of a file.
 type stamp struct {
 	digest   [sha256.Size]byte
 	modified time.Time
 }
 
-// stamps lists the files of all items.
+// stamps returns the states of all files of items.
 func stamps(t *testing.T, out string) map[string]stamp {
 	t.Helper()
 	found := map[string]stamp{}

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestPlacement runs one campaign in several ways that must not matter.
+// TestPlacement runs one campaign with settings that must not change results.
 func TestPlacement(t *testing.T) {
 	t.Parallel()
 	dir := photographs(t, "chelsea", "coffee", "rocket")
@@ -59,7 +59,7 @@ func TestPlacement(t *testing.T) {
 	})
 }
 
-// TestSeed checks that the seed does matter.
+// TestSeed checks that the seed changes results.
 func TestSeed(t *testing.T) {
 	t.Parallel()
 	var noise [2][]byte

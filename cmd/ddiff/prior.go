@@ -34,7 +34,7 @@ func newPriorCommand() *cobra.Command {
 	}
 	card.Flags().StringArrayVar(&settings, "set", nil, "KEY=VALUE, repeatable; keys: "+
 		strings.Join(append(prior.Keys(), "timestep", "training"), ", "))
-	card.Flags().StringVar(&target, "out", "", "write to this file instead of replacing FILE")
+	card.Flags().StringVarP(&target, "out", "o", "", "write to this file instead of replacing FILE")
 	cmd.AddCommand(inspect, card, newPriorCheckCommand())
 	return cmd
 }

@@ -12,7 +12,7 @@ import (
 	"ddiff/telemetry"
 )
 
-// processFlags say what a process tells of itself.
+// processFlags are the flags for logs and traces.
 type processFlags struct {
 	traceFile string
 	logLevel  string
@@ -20,15 +20,15 @@ type processFlags struct {
 }
 
 func (p *processFlags) add(f *pflag.FlagSet, level string) {
-	f.StringVar(&p.traceFile, "trace-file", "", "append OpenTelemetry spans to this file, as OTLP/JSON lines")
-	f.StringVar(&p.logLevel, "log-level", level, "log to standard error: debug, info, warn, error, off")
-	f.StringVar(&p.logFormat, "log-format", string(telemetry.LogText), "text or json")
+	f.StringVar(&p.logLevel, "log-level", level, "`level` of the log on standard error: debug, info, warn, error or off")
+	f.StringVar(&p.logFormat, "log-format", string(telemetry.LogText), "`format` of the log: text or json")
+	f.StringVar(&p.traceFile, "trace-file", "", "append OpenTelemetry spans to this `file`, as OTLP/JSON lines")
 }
 
-// service is the name of all processes of ddiff, and the beginning of those of a cluster.
+// service is the name of ddiff in telemetry; the processes of a cluster append their role.
 const service = "ddiff"
 
-// telemetry starts traces, metrics and logs; stop ends them.
+// telemetry starts traces, metrics and logs. Stop flushes and ends them.
 func (p processFlags) telemetry(ctx context.Context, name string, stderr io.Writer) (tel *telemetry.Telemetry, stop func(), err error) {
 	level, err := parseLevel(p.logLevel)
 	if err != nil {
@@ -53,7 +53,7 @@ func (p processFlags) telemetry(ctx context.Context, name string, stderr io.Writ
 	}, nil
 }
 
-// parseLevel reads the value of --log-level.
+// parseLevel parses the value of --log-level.
 func parseLevel(text string) (slog.Level, error) {
 	if text == "off" {
 		return slog.Level(100), nil

@@ -12,21 +12,21 @@ import (
 	"testing"
 )
 
-// process is a running program that can be watched and signalled.
+// process is a running program with its output so far.
 type process struct {
 	cmd            *exec.Cmd
 	stdout, stderr watch
 	done           chan struct{} // closed when it has ended
 }
 
-// begin starts a run. Its spans come on stdout as they end, so that a test can tell how far
-// it is: every chunk of ten steps is one span of the name "steps".
+// begin starts a run that writes its spans to stdout as they end, so that a test sees the progress: every chunk of ten
+// steps is one span named "steps".
 func begin(t *testing.T, args ...string) *process {
 	t.Helper()
 	return beginWith(t, nil, args...)
 }
 
-// beginWith is begin with more environment variables.
+// beginWith is begin with additional environment variables.
 func beginWith(t *testing.T, env []string, args ...string) *process {
 	t.Helper()
 	p := &process{cmd: command(t, append(small(args...), "--log-level", "info")...), done: make(chan struct{})}
@@ -45,7 +45,7 @@ func beginWith(t *testing.T, env []string, args ...string) *process {
 	return p
 }
 
-// steps is in the span of a chunk of steps.
+// steps identifies the span of a chunk of steps.
 const steps = `"Name":"steps"`
 
 // signal sends a signal.
@@ -54,7 +54,7 @@ func (p *process) signal(t *testing.T, s syscall.Signal) {
 	must(t, p.cmd.Process.Signal(s))
 }
 
-// end waits for the end. The spans are left out of stdout.
+// end waits for the process. It drops the spans from stdout.
 func (p *process) end() ended {
 	<-p.done
 	var stdout strings.Builder
@@ -66,7 +66,7 @@ func (p *process) end() ended {
 	return ended{p.cmd.ProcessState.ExitCode(), stdout.String(), p.stderr.text()}
 }
 
-// wait waits until w has the text n times, and fails the test if the process ends before.
+// wait waits until w has the text n times. The test fails if the process ends before.
 func (p *process) wait(t *testing.T, w *watch, text string, n int) {
 	t.Helper()
 	for {
@@ -81,7 +81,7 @@ func (p *process) wait(t *testing.T, w *watch, text string, n int) {
 	}
 }
 
-// watch takes what a process writes.
+// watch collects the output of a process.
 type watch struct {
 	mu      sync.Mutex
 	buf     bytes.Buffer
@@ -105,7 +105,7 @@ func (w *watch) text() string {
 	return w.buf.String()
 }
 
-// span is what the tests look at of a span in a trace file.
+// span is the part of a span in a trace file that tests read.
 type span struct {
 	Name       string
 	Attributes []struct {
@@ -114,7 +114,7 @@ type span struct {
 	}
 }
 
-// number is an attribute of whole numbers.
+// number is an integer attribute.
 func (s span) number(t *testing.T, key string) int {
 	t.Helper()
 	for _, a := range s.Attributes {
@@ -128,7 +128,7 @@ func (s span) number(t *testing.T, key string) int {
 	return 0
 }
 
-// readSpans reads a trace file, OTLP/JSON lines.
+// readSpans reads a trace file of OTLP/JSON lines.
 func readSpans(t *testing.T, path string) []span {
 	t.Helper()
 	data, err := os.ReadFile(path)

@@ -14,17 +14,17 @@ import (
 	"ddiff/restore/raster"
 )
 
-// replayLine is what replay prints.
+// replayLine matches the output of replay.
 var replayLine = regexp.MustCompile(`^replay=(\S+) max_levels=(\d+) measurement=(\S+) psnr_delta=(\S+)\n$`)
 
-// comparison is what a replay says.
+// comparison is the output of a replay.
 type comparison struct {
 	verdict, measurement string
 	levels               int
 	psnr                 string
 }
 
-// replay runs it and reads its line. The verdict must follow from the difference.
+// replay runs ddiff replay and parses its output. The verdict must agree with the difference.
 func replay(t *testing.T, code int, args ...string) (comparison, ended) {
 	t.Helper()
 	e := ddiff(t, append([]string{"replay", "--threads", "1"}, args...)...)
@@ -48,7 +48,7 @@ func replay(t *testing.T, code int, args ...string) (comparison, ended) {
 	return comparison{m[1], m[3], levels, m[4]}, e
 }
 
-// wantSmall checks a PSNR difference that rounding explains.
+// wantSmall checks that rounding explains a PSNR difference.
 func wantSmall(t *testing.T, c comparison) {
 	t.Helper()
 	if d, err := strconv.ParseFloat(c.psnr, 64); err != nil || d > 0.01 || d < -0.01 {
@@ -76,7 +76,7 @@ func TestReplayTasks(t *testing.T) {
 	}
 }
 
-// TestReplayBatch recomputes an image alone that was made in a batch.
+// TestReplayBatch recomputes an image of a batch alone.
 func TestReplayBatch(t *testing.T) {
 	t.Parallel()
 	out := tiny(t, "--images", photographs(t, "chelsea", "coffee", "rocket", "astronaut"), "--task", "super_resolution", "--batch", "4")
@@ -96,8 +96,7 @@ func TestReplayBatch(t *testing.T) {
 	}
 }
 
-// TestReplayChanged replays images that do not match their passports, and passports that
-// are not what they were.
+// TestReplayChanged replays changed images and changed passports.
 func TestReplayChanged(t *testing.T) {
 	t.Parallel()
 	out := tiny(t, "--images", photograph("coffee"), "--task", "hdr")
@@ -151,7 +150,7 @@ func TestReplayChanged(t *testing.T) {
 	})
 }
 
-// TestReplayRefuses cannot replay.
+// TestReplayRefuses checks the errors of replay.
 func TestReplayRefuses(t *testing.T) {
 	t.Parallel()
 	dir := photographs(t, "coffee")
@@ -199,13 +198,12 @@ func TestReplayRefuses(t *testing.T) {
 	}
 }
 
-// sameFolder is the folder, in a copy of an output, of the item that a path in the output names.
+// sameFolder returns the folder, in a copy of an output, of the item that a path in the output names.
 func sameFolder(copied, path string) string {
 	return filepath.Join(copied, "items", filepath.Base(filepath.Dir(path)))
 }
 
-// TestReplayWithoutSource replays from what lies beside the image, or from a source that has
-// moved; masks and kernels of the dataset go with it.
+// TestReplayWithoutSource replays from the arrays beside the image, or from a moved source with its masks and kernels.
 func TestReplayWithoutSource(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -244,7 +242,7 @@ func TestReplayWithoutSource(t *testing.T) {
 	}
 }
 
-// TestReplayStoredMeasurement replays an image that never had a truth.
+// TestReplayStoredMeasurement replays an image without a ground truth.
 func TestReplayStoredMeasurement(t *testing.T) {
 	t.Parallel()
 	from := tiny(t, "--images", photograph("coffee"), "--task", "super_resolution")

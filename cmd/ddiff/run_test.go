@@ -14,7 +14,7 @@ import (
 	"ddiff/manifest"
 )
 
-// TestRunOnImages is the shortest form: no campaign file. It looks at all that a run leaves.
+// TestRunOnImages runs without a campaign file, and checks all files of a run.
 func TestRunOnImages(t *testing.T) {
 	t.Parallel()
 	dir, out := photographs(t, "chelsea", "coffee"), filepath.Join(t.TempDir(), "out")
@@ -43,7 +43,7 @@ func TestRunOnImages(t *testing.T) {
 	}
 }
 
-// checkItem looks at the files of one item of TestRunOnImages.
+// checkItem checks the files of one item of TestRunOnImages.
 func checkItem(t *testing.T, out, id string, r manifest.Result) {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Dir(file(out, id, manifest.FileResult)))
@@ -80,7 +80,7 @@ func checkItem(t *testing.T, out, id string, r manifest.Result) {
 	}
 }
 
-// checkReport looks at the files beside the items of TestRunOnImages.
+// checkReport checks the report of TestRunOnImages.
 func checkReport(t *testing.T, out string) {
 	t.Helper()
 	rows, err := csv.NewReader(strings.NewReader(string(read(t, filepath.Join(out, "results.csv"))))).ReadAll()
@@ -107,7 +107,7 @@ func checkReport(t *testing.T, out string) {
 	}
 }
 
-// TestRunOnCampaign runs a campaign file from another directory, with flags on top of it.
+// TestRunOnCampaign runs a campaign file from another directory, with flags that override it.
 func TestRunOnCampaign(t *testing.T) {
 	t.Parallel()
 	dir := photographs(t, "chelsea", "coffee", "rocket")
@@ -119,7 +119,7 @@ runs: 2
 steps: 300
 output: elsewhere
 `))
-	// The two names are the same picture, for another task.
+	// The two names are the same picture, for different tasks.
 	write(t, filepath.Join(dir, "list.csv"), []byte("image,name,task\ncoffee.png,cup,\ncoffee.png,mug,gaussian_deblur\n"))
 	cmd := command(t, "run", filepath.Join(dir, "night.yaml"), "--steps", "10", "--out", "here", "--threads", "1", "--quiet")
 	cmd.Dir = t.TempDir()
@@ -142,11 +142,11 @@ output: elsewhere
 	}
 }
 
-// TestRunJSON reads the lines for scripts, for new results and for those of an earlier run.
+// TestRunJSON reads the lines for scripts, for new results and for results of an earlier run.
 func TestRunJSON(t *testing.T) {
 	t.Parallel()
 	dir, out := photographs(t, "chelsea", "coffee"), filepath.Join(t.TempDir(), "out")
-	// Equal bytes are one piece of work, and two items.
+	// Equal bytes are computed once, and are two items.
 	copyFile(t, photograph("coffee"), filepath.Join(dir, "tea.png"))
 	for _, round := range []string{"new", "found"} {
 		e := restore(t, "--images", dir, "--task", "hdr", "--steps", "10", "--out", out, "--json")
@@ -177,7 +177,7 @@ func TestRunJSON(t *testing.T) {
 	wantItems(t, out, 2)
 }
 
-// TestTraceFile looks for the stages of an item's life.
+// TestTraceFile checks the spans of an item.
 func TestTraceFile(t *testing.T) {
 	t.Parallel()
 	spans := filepath.Join(t.TempDir(), "spans.jsonl")

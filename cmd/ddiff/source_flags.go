@@ -14,7 +14,7 @@ import (
 	"ddiff/storage"
 )
 
-// sourceFlags say from where datasets may be read.
+// sourceFlags are the flags that restrict where datasets are read from.
 type sourceFlags struct {
 	hosts     []string
 	networks  []string
@@ -25,24 +25,25 @@ type sourceFlags struct {
 }
 
 func (s *sourceFlags) add(f *pflag.FlagSet) {
-	f.StringSliceVar(&s.hosts, "allow-host", nil, "web servers that datasets may be read from, as example.org or *.example.org (default: every public one)")
-	f.StringSliceVar(&s.networks, "allow-network", nil, "private networks that datasets may be read from, as 10.0.0.0/8")
-	f.StringSliceVar(&s.endpoints, "allow-endpoint", nil, "S3 endpoints that a dataset's address may name (default: any)")
-	f.BoolVar(&s.allowHTTP, "allow-http", false, "read datasets over http:// as well")
-	f.StringVar(&s.caFile, "source-ca", "", "PEM file of authorities that are trusted for web servers, besides the system's")
-	f.Int64Var(&s.cacheMiB, "source-cache", 0, "MiB of dataset files that are kept on this machine (0: chosen, -1: none)")
+	f.StringSliceVar(&s.hosts, "allow-host", nil, "web servers to read datasets from, as in example.org or *.example.org (default: all public servers)")
+	f.StringSliceVar(&s.networks, "allow-network", nil, "private networks to read datasets from, as in 10.0.0.0/8")
+	f.StringSliceVar(&s.endpoints, "allow-endpoint", nil, "S3 endpoints that the address of a dataset may name (default: any)")
+	f.BoolVar(&s.allowHTTP, "allow-http", false, "also read datasets over http://")
+	f.StringVar(&s.caFile, "source-ca", "", "PEM `file` with authorities to trust for web servers, in addition to the system's")
+	f.Int64Var(&s.cacheMiB, "source-cache", 0, "`MiB` of dataset files to cache on this machine (0: automatic, -1: none)")
 }
 
-// datasets are sources whose errors say whether another attempt would help.
+// datasets are sources whose errors tell the worker whether to retry.
 type datasets struct{ *dataset.Sources }
 
-// Get reads the bytes at an address. What no further attempt changes is the input's fault.
+// Get reads the bytes at an address. A permanent error wraps gpuworker.ErrInput, a transient one
+// storage.ErrUnavailable.
 func (d datasets) Get(ctx context.Context, path string) ([]byte, error) {
 	data, err := d.Sources.Get(ctx, path)
-	for _, final := range []error{
+	for _, permanent := range []error{
 		dataset.ErrAddress, dataset.ErrRefused, dataset.ErrTooLarge, dataset.ErrChanged, dataset.ErrBadArchive,
 	} {
-		if errors.Is(err, final) {
+		if errors.Is(err, permanent) {
 			return nil, fmt.Errorf("%w: %w", gpuworker.ErrInput, err)
 		}
 	}
@@ -52,7 +53,7 @@ func (d datasets) Get(ctx context.Context, path string) ([]byte, error) {
 	return data, err
 }
 
-// open makes the sources.
+// open opens the sources.
 func (s sourceFlags) open(logger *slog.Logger) (datasets, error) {
 	cfg := dataset.Config{
 		Hosts: s.hosts, Endpoints: s.endpoints, AllowHTTP: s.allowHTTP, CAFile: s.caFile,
@@ -61,7 +62,7 @@ func (s sourceFlags) open(logger *slog.Logger) (datasets, error) {
 	for _, text := range s.networks {
 		n, err := netip.ParsePrefix(text)
 		if err != nil {
-			return datasets{}, usageError{fmt.Errorf("--allow-network: %q is no network; write 10.0.0.0/8", text)}
+			return datasets{}, usageError{fmt.Errorf("--allow-network: %q is no network; write it as in 10.0.0.0/8", text)}
 		}
 		cfg.Networks = append(cfg.Networks, n)
 	}

@@ -28,9 +28,9 @@ func newSubmitCommand(c shard.Catalogue) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "submit CAMPAIGN.yaml",
 		Short: "Submit a campaign to a cluster",
-		Long: "Puts a campaign on the cluster's board and prints its id. Submitting it again changes nothing.\n" +
-			"Paths in the file are those of the machines of coordinators and workers. Where results go is\n" +
-			"the cluster's business: below its store, in the folder --output, by default the campaign's id.",
+		Long: "Puts a campaign on the cluster's board and prints its id. A second submission has no effect.\n" +
+			"Coordinators and workers resolve the paths in the file on their own machines. Results go to the\n" +
+			"folder --output below the cluster's store.",
 		Example: "  ddiff submit examples/demo.yaml --nats nats://localhost:4222 --watch",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -47,7 +47,7 @@ func newSubmitCommand(c shard.Catalogue) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if err := tellSubmitted(cmd.OutOrStdout(), c, created, o.json); err != nil || !o.watch {
+				if err := printSubmitted(cmd.OutOrStdout(), c, created, o.json); err != nil || !o.watch {
 					return err
 				}
 				return watch(cmd.Context(), b, c.ID, o.json, cmd.OutOrStdout(), cmd.ErrOrStderr())
@@ -56,22 +56,23 @@ func newSubmitCommand(c shard.Catalogue) *cobra.Command {
 	}
 	f := cmd.Flags()
 	o.nats.add(cmd)
-	f.StringVar(&o.order.Output, "output", "", "folder for the results below the cluster's store (default: the campaign's id)")
-	f.StringVar(&o.priority, "priority", string(manifest.PriorityNormal), "high, normal or low: a lower class waits while a higher one has work")
+	f.StringVar(&o.order.Output, "output", "", "`folder` for the results below the cluster's store (default: the campaign's id)")
+	f.StringVar(&o.priority, "priority", string(manifest.PriorityNormal), "priority `class`: high, normal or low; a class waits while a higher class has work")
 	f.IntVar(&o.order.Weight, "weight", 1, "share of the workers within the class, 1 to 1000")
-	f.IntVar(&o.order.Canary, "canary", 2, "items that are run alone before the rest is handed out; 0 for none")
-	f.BoolVar(&o.watch, "watch", false, "show the campaign's progress until it has ended")
+	f.IntVar(&o.order.Canary, "canary", 2, "number of `items` to run before the others, as a check; 0 for none")
+	f.BoolVar(&o.watch, "watch", false, "show the progress until the campaign ends")
 	f.BoolVar(&o.json, "json", false, "print JSON")
 	return cmd
 }
 
-func tellSubmitted(out io.Writer, c *manifest.Campaign, created, asJSON bool) error {
+// printSubmitted prints the id of a campaign. Created is false for a second submission.
+func printSubmitted(out io.Writer, c *manifest.Campaign, created, asJSON bool) error {
 	if asJSON {
 		return json.NewEncoder(out).Encode(map[string]any{"id": c.ID, "created": created, "phase": c.Phase, "output": c.Output})
 	}
 	note := ""
 	if !created {
-		note = fmt.Sprintf("  (was submitted before, it is %s)", c.Phase)
+		note = fmt.Sprintf("  (submitted before, now %s)", c.Phase)
 	}
 	_, err := fmt.Fprintf(out, "%s%s\n", c.ID, note)
 	return err

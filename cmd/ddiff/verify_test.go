@@ -13,7 +13,7 @@ import (
 	"ddiff/restore/raster"
 )
 
-// tiny restores photographs of a directory with what makes it quick.
+// tiny restores the photographs of a directory with quick settings.
 func tiny(t *testing.T, args ...string) (out string) {
 	t.Helper()
 	out = filepath.Join(t.TempDir(), "out")
@@ -31,7 +31,7 @@ func edit(t *testing.T, path, old, by string) {
 	write(t, path, []byte(strings.Replace(text, old, by, 1)))
 }
 
-// passportText is the text in a restored image.
+// passportText returns the passport of a restored image.
 func passportText(t *testing.T, path string) string {
 	t.Helper()
 	text, found, err := raster.PNGText(read(t, path), "ddiff")
@@ -42,7 +42,7 @@ func passportText(t *testing.T, path string) string {
 	return text
 }
 
-// setPassport puts another text in place of the passport, with sound checksums.
+// setPassport replaces the passport, with valid checksums.
 func setPassport(t *testing.T, path, text string) {
 	t.Helper()
 	file, err := raster.SetPNGText(read(t, path), "ddiff", text)
@@ -60,7 +60,7 @@ func editPassport(t *testing.T, path, old, by string) {
 	setPassport(t, path, strings.Replace(text, old, by, 1))
 }
 
-// repaint encodes an image again, with its passport, after a change of its values.
+// repaint changes the pixels of an image and keeps its passport.
 func repaint(t *testing.T, path string, change func(img *raster.Image)) {
 	t.Helper()
 	text := passportText(t, path)
@@ -73,7 +73,7 @@ func repaint(t *testing.T, path string, change func(img *raster.Image)) {
 	setPassport(t, path, text)
 }
 
-// encodeAgain does what another program would: other bytes, the same pixels and passport.
+// encodeAgain changes the bytes of an image, not its pixels or passport, as another program would.
 func encodeAgain(t *testing.T, path string) {
 	t.Helper()
 	before, text := read(t, path), passportText(t, path)
@@ -86,7 +86,7 @@ func encodeAgain(t *testing.T, path string) {
 	}
 }
 
-// flip changes one bit of a file, at an offset from its end.
+// flip flips one bit of a file, at an offset from its end.
 func flip(t *testing.T, path string, fromEnd int) {
 	t.Helper()
 	data := bytes.Clone(read(t, path))
@@ -94,7 +94,7 @@ func flip(t *testing.T, path string, fromEnd int) {
 	write(t, path, data)
 }
 
-// folderOf is the folder of the only item of a task.
+// folderOf returns the folder of the only item of a task.
 func folderOf(t *testing.T, out, task string) string {
 	t.Helper()
 	for id, r := range items(t, out) {
@@ -121,7 +121,7 @@ lines:
 	t.Errorf("no line of stdout has all of %q\n%v", parts, e)
 }
 
-// TestVerifyTampering changes one thing about an item at a time.
+// TestVerifyTampering makes one change to an item at a time.
 func TestVerifyTampering(t *testing.T) {
 	t.Parallel()
 	out := tiny(t, "--images", photograph("coffee"), "--task", "inpaint_random,hdr", "--seed", "7")
@@ -268,7 +268,7 @@ func TestVerifyTampering(t *testing.T) {
 	}
 }
 
-// TestVerifySource changes, moves and forges the photograph that an item was made from.
+// TestVerifySource changes, moves and forges the source photograph of an item.
 func TestVerifySource(t *testing.T) {
 	t.Parallel()
 	dir := photographs(t, "coffee")
@@ -289,7 +289,7 @@ func TestVerifySource(t *testing.T) {
 	wantLine(t, e, "checked=2 ok=0 wrong=2")
 }
 
-// TestVerifyForms names one item in all the ways there are, and copies of it elsewhere.
+// TestVerifyForms names one item in every supported form, and copies of it elsewhere.
 func TestVerifyForms(t *testing.T) {
 	t.Parallel()
 	out := tiny(t, "--images", photograph("coffee"), "--task", "hdr")
@@ -355,7 +355,7 @@ func TestVerifyForms(t *testing.T) {
 	}
 }
 
-// TestVerifyJSON reads what is for programs.
+// TestVerifyJSON reads the output for programs.
 func TestVerifyJSON(t *testing.T) {
 	t.Parallel()
 	out := tiny(t, "--images", photograph("coffee"), "--task", "hdr,super_resolution")

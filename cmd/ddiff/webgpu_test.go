@@ -8,8 +8,8 @@ import (
 	"ddiff/restore/onnx/onnxtest"
 )
 
-// TestWebGPU restores photographs on a device that is not the CPU, from end to end: the
-// result says so, and the picture is that of the CPU.
+// TestWebGPU runs a campaign on a device other than the CPU: the result records the device, and the images agree with
+// those of the CPU.
 func TestWebGPU(t *testing.T) {
 	onnxtest.WebGPU(t) // or skip
 	prior := filepath.Join(t.TempDir(), "tiny.onnx")
@@ -46,7 +46,7 @@ func TestWebGPU(t *testing.T) {
 		}
 	}
 
-	// The passport says how to make the image again.
+	// The passport suffices to make the image again.
 	for id := range gpu {
 		e := ddiff(t, "verify", filepath.Dir(file(there, id, manifest.FileResult)))
 		wantCode(t, e, 0)
@@ -58,7 +58,7 @@ func TestWebGPU(t *testing.T) {
 	}
 }
 
-// TestComputeFlags names what is wrong with the flags of the device and the solver's form.
+// TestComputeFlags checks the errors of device and solver form flags.
 func TestComputeFlags(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -214,6 +214,9 @@ func TestClusterReconcile(t *testing.T) {
 		}
 	}
 	reconciled("published=0")
+	if e := ask(t, c, "__complete", "status", ""); !strings.Contains(e.stdout, id+"\t") {
+		t.Errorf("the completion lacks the campaign\n%v", e)
+	}
 	found, err := filepath.Glob(filepath.Join(c.Results(id), "items", "*", manifest.FileResult))
 	must(t, err)
 	must(t, os.Remove(found[3]))
