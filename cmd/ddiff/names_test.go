@@ -75,7 +75,7 @@ func TestNamesAreSafeAndUnique(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{
-		"a_b.hdr.png": id(0), "a_b.hdr." + id(1)[:8] + ".png": id(1), "ü ñ 漢字.hdr.png": id(8), "_.hdr.png": id(9),
+		"a_b.hdr.png": id(0), "a_b.hdr." + id(1)[:8] + ".png": id(1), "ü ñ 漢字.hdr.png": id(8), "_.hdr.png": id(4), "_.hidden.hdr.png": id(5),
 	} {
 		if found[name] != want {
 			t.Errorf("%q leads to %q, want %q", name, found[name], want)
