@@ -1,6 +1,7 @@
 package gpuworker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -96,18 +97,10 @@ func (c Config) Validate() error {
 }
 
 func (c Config) withDefaults() Config {
-	if c.Name == "" {
-		c.Name = "worker"
-	}
-	if c.AckWait == 0 {
-		c.AckWait = 30 * time.Second
-	}
-	if c.StageLimit == 0 {
-		c.StageLimit = 5 * time.Minute
-	}
-	if c.Idle == 0 {
-		c.Idle = time.Second
-	}
+	c.Name = cmp.Or(c.Name, "worker")
+	c.AckWait = cmp.Or(c.AckWait, 30*time.Second)
+	c.StageLimit = cmp.Or(c.StageLimit, 5*time.Minute)
+	c.Idle = cmp.Or(c.Idle, time.Second)
 	if c.Steps == nil {
 		c.Steps = func(int) {}
 	}

@@ -1,6 +1,7 @@
 package gpuworker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -86,12 +87,8 @@ func NewEngineCache(cfg EngineCacheConfig) (*EngineCache, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("configure engines: %w", err)
 	}
-	if cfg.Bytes == 0 {
-		cfg.Bytes = defaultEngineBytes
-	}
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
+	cfg.Bytes = cmp.Or(cfg.Bytes, defaultEngineBytes)
+	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
 	c := &EngineCache{cfg: cfg, files: priorFiles{cfg.Dir, cfg.Store}, fetches: map[string]*fetch{}}
 	if err := c.files.checkWritable(); err != nil {
 		return nil, fmt.Errorf("cache priors in %s: %w", cfg.Dir, err)
@@ -154,13 +151,9 @@ func (c *EngineCache) load(ctx context.Context, p manifest.PriorFile) (*openEngi
 	if err != nil {
 		return nil, err
 	}
-	name := p.Key
-	if name == "" {
-		name = prior.Bundled
-	}
 	bytes := memoryFactor * int64(len(data))
 	c.shrink(c.cfg.Bytes - bytes)
-	model, err := prior.Load(name, data)
+	model, err := prior.Load(cmp.Or(p.Key, prior.Bundled), data)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrPriorFile, err)
 	}

@@ -1,6 +1,7 @@
 package gpuworker
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -117,9 +118,7 @@ func NewFleet(cfg FleetConfig) (*Fleet, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
+	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
 	return &Fleet{
 		cfg: cfg, campaigns: map[string]*campaign{}, newer: map[string]bool{},
 		changed: make(chan struct{}), rotations: map[manifest.Priority]*rotation{},

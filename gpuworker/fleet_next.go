@@ -119,12 +119,11 @@ func (f *Fleet) nextPoll() int {
 
 // waitForChange waits for a change of the board, for at most d.
 func (f *Fleet) waitForChange(ctx context.Context, changed <-chan struct{}, d time.Duration) {
-	t := time.NewTimer(max(d, pollWait))
-	defer t.Stop()
+	ctx, cancel := context.WithTimeout(ctx, max(d, pollWait))
+	defer cancel()
 	select {
 	case <-ctx.Done():
 	case <-changed:
-	case <-t.C:
 	}
 }
 

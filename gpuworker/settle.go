@@ -126,14 +126,14 @@ func (w *Worker) report(ctx context.Context, t *task, o outcome, res *manifest.R
 		return nil
 	case done:
 		if t.checked != nil {
-			if err := w.publishChecked(ctx, t, *t.checked); err != nil {
+			if err := publish(ctx, t, t.checked); err != nil {
 				return err
 			}
 			return t.lease.Ack(ctx)
 		}
 		log.Info("restored item", "seconds", t.seconds)
 	}
-	if err := w.publish(ctx, t, res); err != nil {
+	if err := w.publishResult(ctx, t, res); err != nil {
 		return err
 	}
 	return t.lease.Ack(ctx)
@@ -144,9 +144,9 @@ func (w *Worker) bury(ctx context.Context, t *task, reason error) error {
 	res := w.result(t, manifest.OutcomeDead, reason.Error())
 	var err error
 	if t.lease.Class() == manifest.ClassPreflight {
-		err = w.publishChecked(ctx, t, manifest.Checked{Worker: w.cfg.Name, Failed: manifest.ClassPreflight, Reason: reason.Error()})
+		err = publish(ctx, t, manifest.Checked{Worker: w.cfg.Name, Failed: manifest.ClassPreflight, Reason: reason.Error()})
 	} else {
-		err = w.publish(ctx, t, res)
+		err = w.publishResult(ctx, t, res)
 	}
 	if err != nil {
 		return err
@@ -161,13 +161,9 @@ func (w *Worker) bury(ctx context.Context, t *task, reason error) error {
 	return t.lease.Bury(ctx, dead)
 }
 
-// publish publishes the result event and counts it.
-func (w *Worker) publish(ctx context.Context, t *task, res *manifest.Result) error {
-	data, err := json.Marshal(res)
-	if err != nil {
-		return err
-	}
-	if err := t.lease.PublishResult(ctx, data); err != nil {
+// publishResult publishes the result event and counts it.
+func (w *Worker) publishResult(ctx context.Context, t *task, res *manifest.Result) error {
+	if err := publish(ctx, t, res); err != nil {
 		return err
 	}
 	attrs := metric.WithAttributes(telemetry.TaskKey.String(t.item.Task), telemetry.OutcomeKey.String(string(res.Outcome)))
@@ -176,9 +172,9 @@ func (w *Worker) publish(ctx context.Context, t *task, res *manifest.Result) err
 	return nil
 }
 
-// publishChecked publishes the answer to a preflight.
-func (w *Worker) publishChecked(ctx context.Context, t *task, c manifest.Checked) error {
-	data, err := json.Marshal(c)
+// publish publishes a result, or the answer to a preflight.
+func publish(ctx context.Context, t *task, event any) error {
+	data, err := json.Marshal(event)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package gpuworker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -51,9 +52,7 @@ func (s Single) Validate() error {
 
 // Next implements the dispatcher of a [Worker].
 func (s Single) Next(ctx context.Context, wait time.Duration) (Assignment, []*queue.Lease, error) {
-	if s.Items.Batch == 0 {
-		s.Items.Batch = DefaultBatch
-	}
+	s.Items.Batch = cmp.Or(s.Items.Batch, DefaultBatch)
 	if err := ctx.Err(); err != nil {
 		return s.Items, nil, err
 	}

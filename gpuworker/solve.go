@@ -1,6 +1,7 @@
 package gpuworker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -91,11 +92,14 @@ func (e engineRestorer) batchSize(tasks []*task) int {
 // solveBatch solves a batch chunk by chunk, and applies A to the restored images.
 func (e engineRestorer) solveBatch(drain context.Context, tasks []*task) error {
 	first, n := tasks[0], len(tasks)
-	s, err := e.compile(tasks)
+	end := e.leases.track(e.cfg.StageLimit)
+	s, err := first.assigned.Engine.Solver(first.plan, n)
+	end()
 	if err != nil {
 		return err
 	}
-	e.cfg.Instruments.BatchFill.Record(drain, batchFill(n, first.assigned.Batch))
+	// A batch without a configured size counts as full.
+	e.cfg.Instruments.BatchFill.Record(drain, float64(n)/float64(cmp.Or(first.assigned.Batch, n)))
 	problems, states, curves := make([]solver.Problem, n), make([]solver.State, n), make([]solver.Curves, n)
 	for i, t := range tasks {
 		if problems[i] = t.problem; t.checkpoint == nil {
@@ -106,7 +110,7 @@ func (e engineRestorer) solveBatch(drain context.Context, tasks []*task) error {
 		states[i], curves[i] = t.checkpoint.State.Clone(), t.checkpoint.Curves.Clone()
 	}
 	begin := e.cfg.Now()
-	ctx, end := e.cfg.Instruments.Stage(trace.ContextWithSpan(drain, trace.SpanFromContext(first.ctx)), e.cfg.Tracer, telemetry.StageRestore,
+	ctx, endStage := e.cfg.Instruments.Stage(trace.ContextWithSpan(drain, trace.SpanFromContext(first.ctx)), e.cfg.Tracer, telemetry.StageRestore,
 		attribute.String("ddiff.task", first.plan.Task), attribute.Int("ddiff.batch", n), attribute.Int("ddiff.steps", s.Steps()))
 	for _, t := range tasks[1:] {
 		trace.SpanFromContext(ctx).AddLink(trace.LinkFromContext(t.ctx))
@@ -116,7 +120,7 @@ func (e engineRestorer) solveBatch(drain context.Context, tasks []*task) error {
 	err = s.Resume(ctx, problems, states, curves, p.update)
 	p.end()
 	stop()
-	end(err)
+	endStage(err)
 	if err != nil {
 		if drain.Err() != nil && !first.assigned.cancelled() {
 			e.storeCheckpoints(drain, tasks, states, curves)
@@ -132,19 +136,6 @@ func (e engineRestorer) solveBatch(drain context.Context, tasks []*task) error {
 		}
 	}
 	return nil
-}
-
-func (e engineRestorer) compile(tasks []*task) (*solver.Solver, error) {
-	defer e.leases.track(e.cfg.StageLimit)()
-	return tasks[0].assigned.Engine.Solver(tasks[0].plan, len(tasks))
-}
-
-// batchFill returns the share of the configured batch size that a batch of n items fills.
-func batchFill(n, configured int) float64 {
-	if configured == 0 {
-		return 1
-	}
-	return float64(n) / float64(configured)
 }
 
 // progress follows the chunks of one batch: it records spans and metrics, and extends the leases.

@@ -1,6 +1,7 @@
 package gpuworker
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -52,10 +53,7 @@ type task struct {
 
 // name returns the item's name, or its id when the message could not be decoded.
 func (t *task) name() string {
-	if t.item.Name != "" {
-		return t.item.Name
-	}
-	return t.lease.ID()
+	return cmp.Or(t.item.Name, t.lease.ID())
 }
 
 // workload returns the key of the item's throughput curve.

@@ -1,6 +1,7 @@
 package gpuworker
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -86,12 +87,8 @@ func NewTuner(cfg TunerConfig) (*Tuner, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("make tuner: %w", err)
 	}
-	if cfg.Max == 0 {
-		cfg.Max = defaultMax
-	}
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
+	cfg.Max = cmp.Or(cfg.Max, defaultMax)
+	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
 	t := &Tuner{cfg: cfg, curves: map[Workload]*curve{}, recent: map[string]Workload{}}
 	if cfg.File == "" {
 		return t, nil
