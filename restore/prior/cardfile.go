@@ -1,17 +1,15 @@
 package prior
 
 import (
-	"bufio"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
@@ -21,22 +19,22 @@ import (
 )
 
 // SetCard sets entries of the model card of the file at path and writes the result to target, which may be the same
-// file. It streams the weights, so memory does not grow with the file. Errors are ErrCard for a card that contradicts
-// the graph, ErrGraph for a graph that is not a score model, and onnx.ErrModel for a file that is not a model; they
-// leave target unchanged.
-func SetCard(path, target string, entries map[string]string) error {
-	in, err := os.Open(path)
+// file. It maps the file instead of reading it, so memory does not grow with the weights. Errors are ErrCard for a card
+// that contradicts the graph, ErrGraph for a graph that is not a score model, and onnx.ErrModel for a file that is not a
+// model; they leave target unchanged.
+func SetCard(path, target string, entries map[string]string) (err error) {
+	data, mode, err := mapFile(path)
 	if err != nil {
 		return fmt.Errorf("read prior: %w", err)
 	}
-	defer in.Close()
-	info, err := in.Stat()
+	defer func() {
+		if data != nil {
+			err = errors.Join(err, syscall.Munmap(data))
+		}
+	}()
+	m, err := outline(data)
 	if err != nil {
-		return fmt.Errorf("read prior: %w", err)
-	}
-	m, err := outline(in)
-	if err != nil {
-		return fmt.Errorf("prior %s: %w: not an ONNX file, or cut short (%d bytes)", path, onnx.ErrModel, info.Size())
+		return fmt.Errorf("prior %s: %w: not an ONNX file, or cut short (%d bytes)", path, onnx.ErrModel, len(data))
 	}
 	metadata := map[string]string{}
 	for _, e := range m.MetadataProps {
@@ -46,13 +44,26 @@ func SetCard(path, target string, entries map[string]string) error {
 	if err := checkCard(path, m, metadata); err != nil {
 		return fmt.Errorf("prior %w", err)
 	}
-	if _, err := in.Seek(0, io.SeekStart); err != nil {
-		return fmt.Errorf("read prior: %w", err)
-	}
-	if err := rewrite(in, target, metadata, info.Mode().Perm()); err != nil {
+	if err := rewrite(data, target, metadata, mode); err != nil {
 		return fmt.Errorf("write %s: %w", target, err)
 	}
 	return nil
+}
+
+// mapFile maps a file into memory and returns its permissions; data is nil for an empty file. The system reads pages on
+// demand and may drop them at any time.
+func mapFile(path string) (data []byte, mode os.FileMode, err error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil || info.Size() == 0 {
+		return nil, 0, err
+	}
+	data, err = syscall.Mmap(int(file.Fd()), 0, int(info.Size()), syscall.PROT_READ, syscall.MAP_PRIVATE)
+	return data, info.Mode().Perm(), err
 }
 
 // checkCard checks a card, which may be incomplete, against the graph.
@@ -107,153 +118,87 @@ const (
 	tensorName                                           = 8
 )
 
-// maxFieldBytes is the largest field that is read into memory.
-const maxFieldBytes int64 = 16 << 20
-
 // outline reads a model's interface, operator sets and metadata and skips its nodes and weights. The result has one
 // placeholder node, which makes it a valid model.
-func outline(r io.Reader) (*onnxpb.ModelProto, error) {
-	header, graph := []byte{}, []byte{}
+func outline(data []byte) (*onnxpb.ModelProto, error) {
+	var header, graph []byte
 	weights := map[string]bool{}
 	nodes := 0
-	err := fields(bufio.NewReaderSize(r, 1<<16), -1, func(f field) error {
+	err := fields(data, func(f field) error {
 		switch f.number {
 		case modelOpset, modelMetadata:
-			return f.appendTo(&header)
+			header = append(header, f.raw...)
 		case modelGraph:
-			return fields(f.body, f.size, func(f field) error {
+			return fields(f.body, func(f field) error {
 				switch f.number {
 				case graphInput, graphOutput:
-					return f.appendTo(&graph)
+					graph = append(graph, f.raw...)
 				case graphNode:
 					nodes++
 				case graphInitializer:
-					return fields(f.body, f.size, func(f field) error {
-						var name []byte
-						if f.number != tensorName {
-							return f.skip()
+					return fields(f.body, func(f field) error {
+						if f.number == tensorName {
+							weights[string(f.body)] = true
 						}
-						err := f.read(&name)
-						weights[string(name)] = true
-						return err
+						return nil
 					})
 				}
-				return f.skip()
+				return nil
 			})
 		}
-		return f.skip()
+		return nil
 	})
 	m, g := &onnxpb.ModelProto{}, &onnxpb.GraphProto{}
 	if err := errors.Join(err, proto.Unmarshal(header, m), proto.Unmarshal(graph, g)); err != nil {
 		return nil, err
 	}
-	m.Graph = g
 	if nodes == 0 {
 		return nil, errors.New("no graph")
 	}
-	m.Graph.Input = slices.DeleteFunc(m.Graph.Input, func(v *onnxpb.ValueInfoProto) bool { return weights[v.Name] })
-	m.Graph.Node = []*onnxpb.NodeProto{{OpType: "Identity"}}
+	m.Graph = g
+	g.Input = slices.DeleteFunc(g.Input, func(v *onnxpb.ValueInfoProto) bool { return weights[v.Name] })
+	g.Node = []*onnxpb.NodeProto{{OpType: "Identity"}}
 	return m, nil
 }
 
-// field is one field of a protobuf message in a stream.
+// field is one field of an encoded protobuf message.
 type field struct {
 	number protowire.Number
-	kind   protowire.Type
-	tag    []byte
-	size   int64 // bytes of the body; 0 for a varint, whose value is part of tag
-	body   *bufio.Reader
+	raw    []byte // with the tag
+	body   []byte // of a string or message, without tag and length; else nil
 }
 
-// fields calls use for each field of a message of size bytes, or until the end of the stream if size is −1. use must
-// read or skip the whole body.
-func fields(r *bufio.Reader, size int64, use func(f field) error) error {
-	for at := int64(0); size < 0 || at < size; {
-		tag, n, err := varint(r)
-		if errors.Is(err, io.EOF) && size < 0 && n == 0 {
-			return nil
+// fields calls use for each field of a message.
+func fields(message []byte, use func(f field) error) error {
+	for len(message) > 0 {
+		number, kind, n := protowire.ConsumeField(message)
+		if n < 0 {
+			return protowire.ParseError(n)
 		}
-		if err != nil {
-			return io.ErrUnexpectedEOF
-		}
-		at += int64(n)
-		number, kind := protowire.DecodeTag(tag)
-		f := field{number: number, kind: kind, body: r, tag: protowire.AppendVarint(nil, tag)}
-		switch kind {
-		case protowire.BytesType:
-			length, n, err := varint(r)
-			if err != nil || length > 1<<40 {
-				return io.ErrUnexpectedEOF
-			}
-			f.size = int64(length)
-			f.tag = protowire.AppendVarint(f.tag, length)
-			at += int64(n) + f.size
-		case protowire.Fixed32Type:
-			f.size, at = 4, at+4
-		case protowire.Fixed64Type:
-			f.size, at = 8, at+8
-		case protowire.VarintType:
-			value, n, err := varint(r)
-			if err != nil {
-				return io.ErrUnexpectedEOF
-			}
-			f.size, at = 0, at+int64(n)
-			f.tag = protowire.AppendVarint(f.tag, value)
-		default:
-			return fmt.Errorf("field %d has the unsupported wire type %d", number, kind)
-		}
-		if number < 1 {
-			return fmt.Errorf("invalid field number %d", number)
+		f := field{number: number, raw: message[:n]}
+		if kind == protowire.BytesType {
+			_, _, tag := protowire.ConsumeTag(f.raw)
+			f.body, _ = protowire.ConsumeBytes(f.raw[tag:])
 		}
 		if err := use(f); err != nil {
 			return err
 		}
+		message = message[n:]
 	}
 	return nil
 }
 
-// varint reads a varint and returns its value and length in bytes.
-func varint(r *bufio.Reader) (value uint64, n int, err error) {
-	var raw [binary.MaxVarintLen64]byte
-	for n < len(raw) {
-		if raw[n], err = r.ReadByte(); err != nil {
-			return 0, n, err
-		}
-		if n++; raw[n-1] < 0x80 {
-			value, _ = protowire.ConsumeVarint(raw[:n])
-			return value, n, nil
-		}
-	}
-	return 0, n, io.ErrUnexpectedEOF
-}
-
-// read appends the body to a buffer.
-func (f field) read(to *[]byte) error {
-	if f.size > maxFieldBytes {
-		return fmt.Errorf("field %d has %d bytes, at most %d are supported", f.number, f.size, maxFieldBytes)
-	}
-	at := len(*to)
-	*to = append(*to, make([]byte, f.size)...)
-	_, err := io.ReadFull(f.body, (*to)[at:])
-	return err
-}
-
-// appendTo appends tag and body to a buffer.
-func (f field) appendTo(to *[]byte) error {
-	*to = append(*to, f.tag...)
-	return f.read(to)
-}
-
-func (f field) skip() error { return f.copy(io.Discard) }
-
-func (f field) copy(to io.Writer) error {
-	_, err := io.CopyN(to, f.body, f.size)
-	return err
-}
-
 // rewrite copies the model to target with new metadata. It writes a temporary file and renames it, so that target is
 // never half-written.
-func rewrite(in io.Reader, target string, metadata map[string]string, mode os.FileMode) (err error) {
+func rewrite(data []byte, target string, metadata map[string]string, mode os.FileMode) (err error) {
+	tail := &onnxpb.ModelProto{}
+	for _, k := range slices.Sorted(maps.Keys(metadata)) {
+		tail.MetadataProps = append(tail.MetadataProps, &onnxpb.StringStringEntryProto{Key: k, Value: metadata[k]})
+	}
+	raw, err := proto.MarshalOptions{Deterministic: true}.Marshal(tail)
+	if err != nil {
+		return err
+	}
 	out, err := os.CreateTemp(filepath.Dir(target), ".ddiff-*")
 	if err != nil {
 		return err
@@ -263,34 +208,20 @@ func rewrite(in io.Reader, target string, metadata map[string]string, mode os.Fi
 			err = errors.Join(err, out.Close(), os.Remove(out.Name()))
 		}
 	}()
-	w := bufio.NewWriterSize(out, 1<<16)
-	err = fields(bufio.NewReaderSize(in, 1<<16), -1, func(f field) error {
+	err = fields(data, func(f field) error {
 		if f.number == modelMetadata {
-			return f.skip()
+			return nil
 		}
-		if _, err := w.Write(f.tag); err != nil {
-			return err
-		}
-		return f.copy(w)
+		_, err := out.Write(f.raw)
+		return err
 	})
 	if err != nil {
 		return err
 	}
-	tail := &onnxpb.ModelProto{}
-	for _, k := range slices.Sorted(maps.Keys(metadata)) {
-		tail.MetadataProps = append(tail.MetadataProps, &onnxpb.StringStringEntryProto{Key: k, Value: metadata[k]})
-	}
-	raw, err := proto.MarshalOptions{Deterministic: true}.Marshal(tail)
-	if err != nil {
+	if _, err := out.Write(raw); err != nil {
 		return err
 	}
-	if _, err := w.Write(raw); err != nil {
-		return err
-	}
-	if err := errors.Join(w.Flush(), out.Chmod(mode), out.Sync()); err != nil {
-		return err
-	}
-	if err := out.Close(); err != nil {
+	if err := errors.Join(out.Chmod(mode), out.Sync(), out.Close()); err != nil {
 		return err
 	}
 	return os.Rename(out.Name(), target)
