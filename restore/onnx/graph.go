@@ -1,6 +1,7 @@
 package onnx
 
 import (
+	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -110,7 +111,7 @@ func (g *Graph) Ints(data ...int) Value {
 }
 
 func (g *Graph) constant(t DType, raw []byte, dims []int) Value {
-	key := fmt.Sprint(t, dims, string(raw))
+	key := fmt.Sprint(t, dims, sha256.Sum256(raw))
 	if v, ok := g.consts[key]; ok {
 		return v
 	}
@@ -129,8 +130,10 @@ func (g *Graph) emit(op string, inputs, outputs []string, attrs ...*onnxpb.Attri
 	})
 }
 
-// apply appends an operation with one output and records it for reverse mode. Values of attrs are int, []int or float32.
-func (g *Graph) apply(op string, t DType, dims []int, attrs map[string]any, inputs ...Value) Value {
+// Apply appends an operation with one output and records it for reverse mode. Values of attrs are int, []int, float32 or
+// string. Use it for operations without a method of their own; it does not check t and dims. The zero Value is an omitted
+// optional input.
+func (g *Graph) Apply(op string, t DType, dims []int, attrs map[string]any, inputs ...Value) Value {
 	out := Value{Name: g.fresh(op), DType: t, Dims: dims}
 	names := make([]string, len(inputs))
 	for i, in := range inputs {
@@ -153,6 +156,8 @@ func attributes(attrs map[string]any) []*onnxpb.AttributeProto {
 			a.Type, a.Ints = onnxpb.AttributeProto_INTS, int64s(v)
 		case float32:
 			a.Type, a.F = onnxpb.AttributeProto_FLOAT, v
+		case string:
+			a.Type, a.S = onnxpb.AttributeProto_STRING, []byte(v)
 		default:
 			panic(fmt.Sprintf("onnx: attribute %s has type %T", name, v))
 		}

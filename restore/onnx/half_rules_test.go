@@ -63,7 +63,7 @@ func TestHalfRules(t *testing.T) {
 	w := g.MatMul(x, g.Const(weights, 4, 4))
 	turned := g.Transpose(w, 0, 1, 3, 2)
 	scores := g.Mul(g.MatMul(w, turned), g.Scalar(0.5))
-	attention := g.apply("Softmax", Float, scores.Dims, map[string]any{"axis": 3}, scores)
+	attention := g.Apply("Softmax", Float, scores.Dims, map[string]any{"axis": 3}, scores)
 	y := g.MatMul(g.MatMul(attention, w), g.Const(large, 4, 4))
 	sum := g.Add(y, w)
 	square := g.Mul(sum, sum)

@@ -13,7 +13,7 @@ func (g *Graph) elementwise(op string, t DType, a, b Value) Value {
 	if !ok || a.DType != b.DType {
 		panic(fmt.Sprintf("onnx: %s of %v and %v", op, a.Dims, b.Dims))
 	}
-	return g.apply(op, t, dims, nil, a, b)
+	return g.Apply(op, t, dims, nil, a, b)
 }
 
 // Add is a + b. Arithmetic operations broadcast.
@@ -32,7 +32,7 @@ func (g *Graph) Div(a, b Value) Value { return g.elementwise("Div", a.DType, a, 
 func (g *Graph) Max(a, b Value) Value { return g.elementwise("Max", a.DType, a, b) }
 
 // Exp is the exponential function.
-func (g *Graph) Exp(a Value) Value { return g.apply("Exp", Float, a.Dims, nil, a) }
+func (g *Graph) Exp(a Value) Value { return g.Apply("Exp", Float, a.Dims, nil, a) }
 
 // Log is the natural logarithm, written as ReduceLogSum over a dimension of length 1. The runtime's Log on a CPU rounds
 // the ends of the blocks that threads compute differently, so that its results change from run to run.
@@ -44,9 +44,9 @@ func (g *Graph) Log(a Value) Value {
 func (g *Graph) reduce(op string, a Value, axis int) Value {
 	dims := slices.Delete(slices.Clone(a.Dims), axis, axis+1)
 	if g.opset >= 18 {
-		return g.apply(op, Float, dims, map[string]any{"keepdims": 0}, a, g.Ints(axis))
+		return g.Apply(op, Float, dims, map[string]any{"keepdims": 0}, a, g.Ints(axis))
 	}
-	return g.apply(op, Float, dims, map[string]any{"keepdims": 0, "axes": []int{axis}}, a)
+	return g.Apply(op, Float, dims, map[string]any{"keepdims": 0, "axes": []int{axis}}, a)
 }
 
 // Pow is a to the constant power p, for positive a. Exp and Log are several times faster on a CPU than the runtime's
@@ -54,14 +54,14 @@ func (g *Graph) reduce(op string, a Value, axis int) Value {
 func (g *Graph) Pow(a Value, p float32) Value { return g.Exp(g.Mul(g.Log(a), g.Scalar(p))) }
 
 // Sqrt is the square root.
-func (g *Graph) Sqrt(a Value) Value { return g.apply("Sqrt", Float, a.Dims, nil, a) }
+func (g *Graph) Sqrt(a Value) Value { return g.Apply("Sqrt", Float, a.Dims, nil, a) }
 
 // Neg is −a.
-func (g *Graph) Neg(a Value) Value { return g.apply("Neg", Float, a.Dims, nil, a) }
+func (g *Graph) Neg(a Value) Value { return g.Apply("Neg", Float, a.Dims, nil, a) }
 
 // Clip limits a to [lo, hi]. Its derivative is 1 inside and at the limits, 0 outside.
 func (g *Graph) Clip(a Value, lo, hi float32) Value {
-	return g.apply("Clip", Float, a.Dims, nil, a, g.Scalar(lo), g.Scalar(hi))
+	return g.Apply("Clip", Float, a.Dims, nil, a, g.Scalar(lo), g.Scalar(hi))
 }
 
 // inside is 1 where lo ≤ a ≤ hi, else 0.
@@ -83,7 +83,7 @@ func (g *Graph) MatMul(a, b Value) Value {
 		panic(fmt.Sprintf("onnx: MatMul of %v and %v", a.Dims, b.Dims))
 	}
 	dims := append(slices.Clone(lead), a.Dims[ra-2], b.Dims[rb-1])
-	return g.apply("MatMul", Float, dims, nil, a, b)
+	return g.Apply("MatMul", Float, dims, nil, a, b)
 }
 
 // Transpose permutes the dimensions.
@@ -95,7 +95,7 @@ func (g *Graph) Transpose(a Value, perm ...int) Value {
 	for i, p := range perm {
 		dims[i] = a.Dims[p]
 	}
-	return g.apply("Transpose", a.DType, dims, map[string]any{"perm": perm}, a)
+	return g.Apply("Transpose", a.DType, dims, map[string]any{"perm": perm}, a)
 }
 
 // Reshape changes the shape and preserves the order of the elements.
@@ -103,7 +103,7 @@ func (g *Graph) Reshape(a Value, dims ...int) Value {
 	if size(dims) != a.Size() {
 		panic(fmt.Sprintf("onnx: Reshape of %v to %v", a.Dims, dims))
 	}
-	return g.apply("Reshape", a.DType, dims, nil, a, g.Ints(dims...))
+	return g.Apply("Reshape", a.DType, dims, nil, a, g.Ints(dims...))
 }
 
 // Slice takes [start, end) of one dimension.
@@ -141,7 +141,20 @@ func (g *Graph) Concat(axis int, vs ...Value) Value {
 	for _, v := range vs {
 		dims[axis] += v.Dims[axis]
 	}
-	return g.apply("Concat", vs[0].DType, dims, map[string]any{"axis": axis}, vs...)
+	return g.Apply("Concat", vs[0].DType, dims, map[string]any{"axis": axis}, vs...)
+}
+
+// Split cuts one dimension into parts of the given lengths. It has no gradient rule.
+func (g *Graph) Split(a Value, axis int, lengths ...int) []Value {
+	parts, names := make([]Value, len(lengths)), make([]string, len(lengths))
+	for i, n := range lengths {
+		dims := slices.Clone(a.Dims)
+		dims[axis] = n
+		parts[i] = Value{Name: g.fresh("Split"), DType: a.DType, Dims: dims}
+		names[i] = parts[i].Name
+	}
+	g.emit("Split", []string{a.Name, g.Ints(lengths...).Name}, names, attributes(map[string]any{"axis": axis})...)
+	return parts
 }
 
 // ReduceSum sums over the given dimensions, which remain with length 1.
@@ -150,7 +163,7 @@ func (g *Graph) ReduceSum(a Value, axes ...int) Value {
 	for _, ax := range axes {
 		dims[ax] = 1
 	}
-	return g.apply("ReduceSum", Float, dims, map[string]any{"keepdims": 1}, a, g.Ints(axes...))
+	return g.Apply("ReduceSum", Float, dims, map[string]any{"keepdims": 1}, a, g.Ints(axes...))
 }
 
 // Norm is the Euclidean norm over all but the first dimension, of shape [N]. It has no gradient rule: the solver
@@ -162,15 +175,15 @@ func (g *Graph) Norm(a Value) Value {
 // Gather takes element index (a scalar int64 value) of the first dimension.
 func (g *Graph) Gather(a, index Value) Value {
 	dims := slices.Concat(index.Dims, a.Dims[1:])
-	return g.apply("Gather", a.DType, dims, map[string]any{"axis": 0}, a, index)
+	return g.Apply("Gather", a.DType, dims, map[string]any{"axis": 0}, a, index)
 }
 
 // Expand repeats a along dimensions of length 1.
 func (g *Graph) Expand(a Value, dims ...int) Value {
-	return g.apply("Expand", a.DType, dims, nil, a, g.Ints(dims...))
+	return g.Apply("Expand", a.DType, dims, nil, a, g.Ints(dims...))
 }
 
 // Cast changes the element type.
 func (g *Graph) Cast(a Value, t DType) Value {
-	return g.apply("Cast", t, a.Dims, map[string]any{"to": int(t)}, a)
+	return g.Apply("Cast", t, a.Dims, map[string]any{"to": int(t)}, a)
 }

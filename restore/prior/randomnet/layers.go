@@ -1,21 +1,30 @@
 package randomnet
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"math"
+	"slices"
+	"strings"
 
+	"ddiff/restore/noise"
 	"ddiff/restore/onnx"
-	"ddiff/restore/onnx/onnxpb"
 )
 
-// feature is a feature map [N, channels, side, side], or a vector per image of side 0.
-type feature struct {
-	name     string
-	channels int
-	side     int
+// builder adds the layers of a network to a graph. Feature maps are [N, channels, side, side] with a variable batch size
+// N, which is −1 in Dims.
+type builder struct {
+	*onnx.Graph
+	cfg     Config
+	weights []weight
 }
 
-// with returns f with another name.
-func (f feature) with(name string) feature { f.name = name; return f }
+// weight is one tensor of the state dictionary.
+type weight struct {
+	name string
+	dims []int
+	data []float32
+}
 
 // resampling is the change of the map's side in a residual block.
 type resampling int
@@ -33,114 +42,110 @@ const (
 )
 
 // embed returns the time embedding of all blocks, silu(W·silu(W·[cos t·f, sin t·f])).
-func (b *builder) embed(t string) feature {
+func (b *builder) embed(t onnx.Value) onnx.Value {
 	half := b.cfg.Base / 2
 	frequencies := make([]float32, half)
 	for i := range frequencies {
 		frequencies[i] = float32(math.Exp(-math.Log(10000) * float64(i) / float64(half)))
 	}
-	time := b.node("Reshape", "", b.node("Cast", "", t, number("to", int64(onnx.Float))), b.shape(-1, 1))
-	angle := b.node("Mul", "", time, b.floats("frequencies", frequencies, 1, half))
-	e := feature{name: b.node("Concat", "", b.node("Cos", "", angle), b.node("Sin", "", angle), number("axis", 1)), channels: b.cfg.Base}
-	e = b.linear("time_embed.0", e, 4*b.cfg.Base)
+	angle := b.Mul(b.Reshape(b.Cast(t, onnx.Float), -1, 1), b.Const(frequencies, 1, half))
+	cos, sin := b.Apply("Cos", onnx.Float, angle.Dims, nil, angle), b.Apply("Sin", onnx.Float, angle.Dims, nil, angle)
+	e := b.linear("time_embed.0", b.Concat(1, cos, sin), 4*b.cfg.Base)
 	return b.silu(b.linear("time_embed.2", b.silu(e), 4*b.cfg.Base))
 }
 
 // block adds a residual block: two normalised convolutions, the second scaled and shifted by the time embedding.
-func (b *builder) block(name string, x, emb feature, channels int, r resampling) feature {
+func (b *builder) block(name string, x, emb onnx.Value, channels int, r resampling) onnx.Value {
 	h := b.resample(b.silu(b.norm(name+".in_layers.0", x)), r)
 	h = b.conv(name+".in_layers.2", h, channels, 3, fullGain)
-	e := b.linear(name+".emb_layers.1", emb, 2*channels)
-	parts := b.split(e.name, 1, channels, channels)
-	scale := b.node("Add", "", b.node("Reshape", "", parts[0], b.shape(-1, channels, 1, 1)), b.floats("one", []float32{1}, 1))
-	shift := b.node("Reshape", "", parts[1], b.shape(-1, channels, 1, 1))
-	h = b.norm(name+".out_layers.0", h)
-	h = h.with(b.node("Add", "", b.node("Mul", "", h.name, scale), shift))
+	parts := b.Split(b.linear(name+".emb_layers.1", emb, 2*channels), 1, channels, channels)
+	scale := b.Add(b.Reshape(parts[0], -1, channels, 1, 1), b.Const([]float32{1}, 1))
+	shift := b.Reshape(parts[1], -1, channels, 1, 1)
+	h = b.Add(b.Mul(b.norm(name+".out_layers.0", h), scale), shift)
 	h = b.conv(name+".out_layers.3", b.silu(h), channels, 3, branchGain)
 	x = b.resample(x, r)
-	if x.channels != channels {
+	if x.Dims[1] != channels {
 		x = b.conv(name+".skip_connection", x, channels, 1, fullGain)
 	}
-	return h.with(b.node("Add", "", x.name, h.name))
+	return b.Add(x, h)
 }
 
 // attention adds self-attention over the pixels of the map.
-func (b *builder) attention(name string, x feature) feature {
-	heads, pixels := x.channels/HeadChannels, x.side*x.side
-	qkv := b.conv(name+".qkv", b.norm(name+".norm", x), 3*x.channels, 1, fullGain)
-	parts := b.split(b.node("Reshape", "", qkv.name, b.shape(0, heads, 3*HeadChannels, pixels)), 2, HeadChannels, HeadChannels, HeadChannels)
-	scale := b.floats("head_scale", []float32{float32(1 / math.Sqrt(math.Sqrt(HeadChannels)))}, 1)
-	q := b.node("Transpose", "", b.node("Mul", "", parts[0], scale), numbers("perm", 0, 1, 3, 2))
-	k := b.node("Mul", "", parts[1], scale)
-	w := b.node("Softmax", "", b.node("MatMul", "", q, k), number("axis", -1))
-	a := b.node("MatMul", "", parts[2], b.node("Transpose", "", w, numbers("perm", 0, 1, 3, 2)))
-	h := x.with(b.node("Reshape", "", a, b.shape(0, x.channels, x.side, x.side)))
-	h = b.conv(name+".proj_out", h, x.channels, 1, branchGain)
-	return h.with(b.node("Add", "", x.name, h.name))
+func (b *builder) attention(name string, x onnx.Value) onnx.Value {
+	channels, pixels := x.Dims[1], x.Dims[2]*x.Dims[3]
+	qkv := b.conv(name+".qkv", b.norm(name+".norm", x), 3*channels, 1, fullGain)
+	heads := b.Reshape(qkv, -1, channels/HeadChannels, 3*HeadChannels, pixels)
+	parts := b.Split(heads, 2, HeadChannels, HeadChannels, HeadChannels)
+	scale := b.Const([]float32{float32(1 / math.Sqrt(math.Sqrt(HeadChannels)))}, 1)
+	w := b.MatMul(b.Transpose(b.Mul(parts[0], scale), 0, 1, 3, 2), b.Mul(parts[1], scale))
+	w = b.Apply("Softmax", onnx.Float, w.Dims, map[string]any{"axis": -1}, w)
+	h := b.Reshape(b.MatMul(parts[2], b.Transpose(w, 0, 1, 3, 2)), x.Dims...)
+	return b.Add(x, b.conv(name+".proj_out", h, channels, 1, branchGain))
 }
 
 // norm adds a group normalisation in the form in which exporters write it.
-func (b *builder) norm(name string, x feature) feature {
-	ones, zeros := make([]float32, groups), make([]float32, groups)
-	for i := range ones {
-		ones[i] = 1
+func (b *builder) norm(name string, x onnx.Value) onnx.Value {
+	channels := x.Dims[1]
+	h := b.Reshape(x, -1, groups, channels/groups*x.Dims[2]*x.Dims[3])
+	ones, zeros := b.Const(slices.Repeat([]float32{1}, groups), groups), b.Const(make([]float32, groups), groups)
+	h = b.Apply("InstanceNormalization", onnx.Float, h.Dims, map[string]any{"epsilon": float32(1e-5)}, h, ones, zeros)
+	gamma := b.draw(name+".weight", 1, 0.1, []int{channels}, channels, 1, 1)
+	beta := b.draw(name+".bias", 0, 0.1, []int{channels}, channels, 1, 1)
+	return b.Add(b.Mul(b.Reshape(h, x.Dims...), gamma), beta)
+}
+
+func (b *builder) conv(name string, x onnx.Value, channels, kernel int, gain float64) onnx.Value {
+	dims := []int{channels, x.Dims[1], kernel, kernel}
+	stored := dims
+	if strings.HasSuffix(name, ".qkv") || strings.HasSuffix(name, ".proj_out") {
+		stored = dims[:3] // attention's layers are published as convolutions over a sequence
 	}
-	h := b.node("Reshape", "", x.name, b.shape(0, groups, -1))
-	h = b.node("InstanceNormalization", "", h, b.floats("norm_ones", ones, groups), b.floats("norm_zeros", zeros, groups), decimal("epsilon", 1e-5))
-	h = b.node("Reshape", "", h, b.shape(0, x.channels, x.side, x.side))
-	gamma := b.draw(name+".weight", 1, 0.1, []int{x.channels}, x.channels, 1, 1)
-	beta := b.draw(name+".bias", 0, 0.1, []int{x.channels}, x.channels, 1, 1)
-	return x.with(b.node("Add", "", b.node("Mul", "", h, gamma), beta))
-}
-
-func (b *builder) conv(name string, x feature, channels, kernel int, gain float64) feature {
-	fan := x.channels * kernel * kernel
-	stored := []int{channels, x.channels, kernel, kernel}
-	if kernel == 1 && isAttention(name) {
-		stored = stored[:3] // published as a convolution over a sequence
-	}
-	w := b.draw(name+".weight", 0, gain/math.Sqrt(float64(fan)), stored, channels, x.channels, kernel, kernel)
+	fan := x.Dims[1] * kernel * kernel
+	w := b.draw(name+".weight", 0, gain/math.Sqrt(float64(fan)), stored, dims...)
 	bias := b.draw(name+".bias", 0, 0.02, []int{channels}, channels)
-	y := b.node("Conv", "", x.name, w, bias,
-		numbers("kernel_shape", kernel, kernel), numbers("pads", kernel/2, kernel/2, kernel/2, kernel/2), numbers("strides", 1, 1))
-	return feature{name: y, channels: channels, side: x.side}
+	return b.Apply("Conv", onnx.Float, []int{-1, channels, x.Dims[2], x.Dims[3]}, map[string]any{
+		"kernel_shape": []int{kernel, kernel}, "pads": slices.Repeat([]int{kernel / 2}, 4), "strides": []int{1, 1},
+	}, x, w, bias)
 }
 
-func (b *builder) linear(name string, x feature, channels int) feature {
-	w := b.draw(name+".weight", 0, 1/math.Sqrt(float64(x.channels)), []int{channels, x.channels}, channels, x.channels)
+func (b *builder) linear(name string, x onnx.Value, channels int) onnx.Value {
+	dims := []int{channels, x.Dims[1]}
+	w := b.draw(name+".weight", 0, 1/math.Sqrt(float64(x.Dims[1])), dims, dims...)
 	bias := b.draw(name+".bias", 0, 0.02, []int{channels}, channels)
-	return feature{name: b.node("Gemm", "", x.name, w, bias, number("transB", 1)), channels: channels}
+	return b.Apply("Gemm", onnx.Float, []int{-1, channels}, map[string]any{"transB": 1}, x, w, bias)
 }
 
-func (b *builder) silu(x feature) feature {
-	return x.with(b.node("Mul", "", x.name, b.node("Sigmoid", "", x.name)))
+func (b *builder) silu(x onnx.Value) onnx.Value {
+	return b.Mul(x, b.Apply("Sigmoid", onnx.Float, x.Dims, nil, x))
 }
 
-func (b *builder) concat(x, y feature) feature {
-	return feature{name: b.node("Concat", "", x.name, y.name, number("axis", 1)), channels: x.channels + y.channels, side: x.side}
-}
-
-func (b *builder) resample(x feature, r resampling) feature {
+func (b *builder) resample(x onnx.Value, r resampling) onnx.Value {
+	channels, side := x.Dims[1], x.Dims[2]
 	switch r {
 	case down:
-		y := b.node("AveragePool", "", x.name, numbers("kernel_shape", 2, 2), numbers("strides", 2, 2))
-		return feature{y, x.channels, x.side / 2}
+		return b.Apply("AveragePool", onnx.Float, []int{-1, channels, side / 2, side / 2},
+			map[string]any{"kernel_shape": []int{2, 2}, "strides": []int{2, 2}}, x)
 	case up:
-		y := b.node("Resize", "", x.name, optional, b.floats("twice", []float32{1, 1, 2, 2}, 4),
-			text("mode", "nearest"), text("coordinate_transformation_mode", "asymmetric"), text("nearest_mode", "floor"))
-		return feature{y, x.channels, x.side * 2}
+		return b.Apply("Resize", onnx.Float, []int{-1, channels, 2 * side, 2 * side},
+			map[string]any{"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"},
+			x, onnx.Value{}, b.Const([]float32{1, 1, 2, 2}, 4))
 	}
 	return x
 }
 
-func (b *builder) split(x string, axis int, sizes ...int) []string {
-	names := make([]string, len(sizes))
-	for i := range sizes {
-		names[i] = b.fresh()
+// draw returns a random weight with the given mean and standard deviation. Its shape is dims in the graph and stored in
+// the state dictionary. Its values depend on seed and name only.
+func (b *builder) draw(name string, mean float32, deviation float64, stored []int, dims ...int) onnx.Value {
+	size := 1
+	for _, d := range dims {
+		size *= d
 	}
-	b.graph.Node = append(b.graph.Node, &onnxpb.NodeProto{
-		Name: names[0], OpType: "Split", Input: []string{x, b.shape(sizes...)}, Output: names,
-		Attribute: []*onnxpb.AttributeProto{number("axis", int64(axis))},
-	})
-	return names
+	key := noise.NewKey(sha256.Sum256(fmt.Appendf(nil, "random network %d %s", b.cfg.Seed, name)))
+	data := make([]float32, size)
+	noise.Normal(data, key, noise.Start, 0, deviation)
+	for i := range data {
+		data[i] += mean
+	}
+	b.weights = append(b.weights, weight{name, stored, data})
+	return b.Const(data, dims...)
 }

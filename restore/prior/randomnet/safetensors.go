@@ -17,8 +17,8 @@ func (n *Network) WriteSafetensors(w io.Writer) error {
 	}
 	header, at := map[string]entry{}, 0
 	for _, t := range n.weights {
-		header[t.name] = entry{"F32", t.dims, [2]int{at, at + len(t.raw)}}
-		at += len(t.raw)
+		header[t.name] = entry{"F32", t.dims, [2]int{at, at + 4*len(t.data)}}
+		at += 4 * len(t.data)
 	}
 	text, err := json.Marshal(header)
 	if err != nil {
@@ -31,7 +31,7 @@ func (n *Network) WriteSafetensors(w io.Writer) error {
 		return fmt.Errorf("write weights: %w", err)
 	}
 	for _, t := range n.weights {
-		if _, err := w.Write(t.raw); err != nil {
+		if err := binary.Write(w, binary.LittleEndian, t.data); err != nil {
 			return fmt.Errorf("write weight %s: %w", t.name, err)
 		}
 	}
