@@ -2,6 +2,7 @@ package raster
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -18,123 +19,73 @@ type npyHeader struct {
 	shape   []int
 }
 
+// npyEntry matches one entry of the header's Python dictionary with the comma or brace after it.
+var npyEntry = regexp.MustCompile(`^\s*['"](?:` +
+	`(descr)['"]\s*:\s*['"]([^'"]*)['"]|` +
+	`(fortran_order)['"]\s*:\s*(True|False)|` +
+	`(shape)['"]\s*:\s*\(([^()]*)\)` +
+	`)\s*([,}])\s*`)
+
 // parseNPYHeader parses a Python dictionary with exactly the keys descr, fortran_order and shape, in any order.
-func parseNPYHeader(text string) (npyHeader, error) {
-	p := npyParser{rest: text}
-	var h npyHeader
+func parseNPYHeader(text string) (h npyHeader, err error) {
 	seen := map[string]bool{}
-	p.expect("{")
-	for p.err == nil && !p.accept("}") {
-		key := p.quoted()
-		p.expect(":")
-		if p.err == nil && seen[key] {
-			p.fail("key %q occurs twice", key)
+	rest, open := strings.CutPrefix(strings.TrimSpace(text), "{")
+	if !open {
+		return h, fmt.Errorf("want a dictionary, have %.12q: %w", text, ErrFormat)
+	}
+	for open {
+		if after, ok := strings.CutPrefix(rest, "}"); ok { // after the last comma
+			rest = after
+			break
+		}
+		m := npyEntry.FindStringSubmatch(rest)
+		if m == nil {
+			return h, fmt.Errorf("want the entry descr, fortran_order or shape at %.24q: %w", rest, ErrFormat)
+		}
+		key := m[1] + m[3] + m[5]
+		if seen[key] {
+			return h, fmt.Errorf("key %q occurs twice: %w", key, ErrFormat)
 		}
 		seen[key] = true
 		switch key {
 		case "descr":
-			h.descr = p.quoted()
+			h.descr = m[2]
 		case "fortran_order":
-			h.fortran = p.boolean()
+			h.fortran = m[4] == "True"
 		case "shape":
-			h.shape = p.tuple()
-		default:
-			p.fail("unknown key %q", key)
+			if h.shape, err = parseTuple(m[6]); err != nil {
+				return h, err
+			}
 		}
-		if !p.accept(",") {
-			p.expect("}")
-			break
-		}
+		rest, open = rest[len(m[0]):], m[7] == ","
 	}
-	if p.err == nil && strings.TrimSpace(p.rest) != "" {
-		p.fail("text after the dictionary")
+	if rest != "" {
+		return h, fmt.Errorf("text after the dictionary: %.12q: %w", rest, ErrFormat)
 	}
 	for _, key := range []string{"descr", "fortran_order", "shape"} {
-		if p.err == nil && !seen[key] {
-			p.fail("key %q is missing", key)
+		if !seen[key] {
+			return h, fmt.Errorf("key %q is missing: %w", key, ErrFormat)
 		}
 	}
-	return h, p.err
+	return h, nil
 }
 
-// npyParser reads tokens from the front of rest. After the first error, which it stores, it reads nothing.
-type npyParser struct {
-	rest string
-	err  error
-}
-
-func (p *npyParser) fail(format string, args ...any) {
-	if p.err == nil {
-		p.err = fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), ErrFormat)
-	}
-}
-
-// accept skips space, and token if it follows.
-func (p *npyParser) accept(token string) bool {
-	if p.err != nil {
-		return false
-	}
-	p.rest = strings.TrimLeft(p.rest, " \t\n")
-	rest, ok := strings.CutPrefix(p.rest, token)
-	p.rest = rest
-	return ok
-}
-
-func (p *npyParser) expect(token string) {
-	if !p.accept(token) {
-		p.fail("want %q at %q", token, p.next())
-	}
-}
-
-// next returns the beginning of the remaining text, for messages.
-func (p *npyParser) next() string { return p.rest[:min(len(p.rest), 12)] }
-
-// quoted reads a string in single or double quotes, without escapes.
-func (p *npyParser) quoted() string {
-	for _, quote := range []string{"'", `"`} {
-		if !p.accept(quote) {
-			continue
-		}
-		text, rest, ok := strings.Cut(p.rest, quote)
-		if !ok {
-			p.fail("string without an end at %q", p.next())
-			return ""
-		}
-		p.rest = rest
-		return text
-	}
-	p.fail("want a string at %q", p.next())
-	return ""
-}
-
-func (p *npyParser) boolean() bool {
-	if p.accept("True") {
-		return true
-	}
-	p.expect("False")
-	return false
-}
-
-// tuple reads lengths in parentheses.
-func (p *npyParser) tuple() []int {
+// parseTuple parses lengths with commas between them and perhaps after the last.
+func parseTuple(text string) ([]int, error) {
 	shape := []int{}
-	p.expect("(")
-	for p.err == nil && !p.accept(")") {
-		digits := len(p.rest) - len(strings.TrimLeft(p.rest, "0123456789"))
-		n, err := strconv.Atoi(p.rest[:digits])
-		if err != nil {
-			p.fail("want a length at %q", p.next())
-			return nil
-		}
-		p.rest = p.rest[digits:]
-		shape = append(shape, n)
-		if len(shape) > maxRank {
-			p.fail("more than %d dimensions", maxRank)
-		}
-		if !p.accept(",") {
-			p.expect(")")
-			break
-		}
+	text = strings.TrimSuffix(strings.TrimSpace(text), ",")
+	if text == "" {
+		return shape, nil
 	}
-	return shape
+	for length := range strings.SplitSeq(text, ",") {
+		n, err := strconv.ParseUint(strings.TrimSpace(length), 10, 63)
+		if err != nil {
+			return nil, fmt.Errorf("want a length, have %.24q: %w", length, ErrFormat)
+		}
+		shape = append(shape, int(n))
+	}
+	if len(shape) > maxRank {
+		return nil, fmt.Errorf("%d dimensions, at most %d: %w", len(shape), maxRank, ErrFormat)
+	}
+	return shape, nil
 }
