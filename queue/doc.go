@@ -61,14 +61,7 @@
 //
 // By default the server acknowledges a publish when the operating system has the bytes, and syncs them to disk every two
 // minutes: a killed process loses nothing, a power failure may lose the last two minutes. With "sync_interval: always",
-// or EmbeddedConfig.SyncAlways, a power failure loses nothing. Throughput for messages of 1 KB in batches, on a virtual
-// machine with two busy cores and a network disk:
-//
-//	one server                  22,000 to 49,000 messages a second
-//	one server, always             600 to  1,600, a disk flush each
-//	one server, always, SetupConfig.UnsyncedWork   25,000, for work alone
-//	three servers, 3 replicas               22,000
-//	three servers, 3 replicas, always       11,000 to 15,000, flushed together
+// or EmbeddedConfig.SyncAlways, a power failure loses nothing. docs/operations.md has the throughput.
 //
 // Lost work costs only another publish, but a lost result or dead letter must be recovered from storage or is missing.
 // Use UnsyncedWork with a single server that syncs always, and not with a cluster. Replicas above 1 need a cluster of
@@ -80,42 +73,6 @@
 //
 // # Permissions
 //
-// The table lists the subjects that each role publishes to; each role subscribes only to its inboxes, "_INBOX_<role>.>".
-// The file docs/security/nats-accounts.conf contains the same rules as server configuration, and a test compares it with
-// this package. B stands for KV_DDIFF_BOARD, API for $JS.API.
-//
-//	Connect            all          API.INFO
-//	Setup              coordinator  API.STREAM.CREATE.S, .UPDATE.S, .INFO.S for S each of
-//	                                DDIFF_WORK, DDIFF_RESULT, DDIFF_DEAD, DDIFF_ADVISORY, B
-//	Open, Pause,       coordinator  API.CONSUMER.CREATE.DDIFF_WORK.>, .INFO, .DELETE and
-//	 Drop, Reset,                   .PAUSE.DDIFF_WORK.*; API.STREAM.PURGE.DDIFF_WORK,
-//	 Remove                         .DDIFF_RESULT, .DDIFF_DEAD
-//	Attach, Exists,    all          API.CONSUMER.INFO.DDIFF_WORK.*
-//	 Depth
-//	Lease              worker       API.CONSUMER.MSG.NEXT.DDIFF_WORK.*
-//	Ack, Retry,        worker       $JS.ACK.DDIFF_WORK.>, $JS.ACK.*.*.DDIFF_WORK.> (its form
-//	 Extend                         with domain and account)
-//	PublishBatch,      coordinator, ddiff.work.*.*
-//	 Release           worker
-//	PublishResult      coordinator, ddiff.result.*
-//	                   worker
-//	Bury, Sweep        coordinator, ddiff.dead.*
-//	                   worker
-//	the five above     coordinator, API.STREAM.INFO of their streams, to distinguish a deleted
-//	                   worker       stream from an unreachable stream
-//	Results            coordinator  API.CONSUMER.CREATE.DDIFF_RESULT.*.ddiff.result.*, .INFO and
-//	                                .MSG.NEXT.DDIFF_RESULT.*
-//	LastResult         coordinator  API.STREAM.MSG.GET.DDIFF_RESULT
-//	DeadLetters        coordinator, API.STREAM.INFO.DDIFF_DEAD, API.STREAM.MSG.GET.DDIFF_DEAD
-//	                   command
-//	RemoveDead         coordinator  API.STREAM.MSG.DELETE.DDIFF_DEAD
-//	Sweep              coordinator  API.CONSUMER.CREATE, .INFO and .MSG.NEXT.DDIFF_ADVISORY.ddiff-sweep;
-//	                                $JS.ACK.DDIFF_ADVISORY.>, $JS.ACK.*.*.DDIFF_ADVISORY.>;
-//	                                API.CONSUMER.LIST.DDIFF_WORK; API.STREAM.MSG.GET.DDIFF_WORK,
-//	                                .MSG.DELETE.DDIFF_WORK
-//	Board: read        all          API.STREAM.INFO.B, API.STREAM.MSG.GET.B
-//	Board: watch       all          API.CONSUMER.CREATE.B.*.$KV.DDIFF_BOARD.>, .INFO.B.*, .MSG.NEXT.B.*
-//	Board: write       coordinator  $KV.DDIFF_BOARD.> (so Election)
-//	                   worker       $KV.DDIFF_BOARD.worker.*
-//	                   command      $KV.DDIFF_BOARD.campaign.*
+// docs/security/README.md lists the subjects that each call publishes to. docs/security/nats-accounts.conf contains the
+// same rules as server configuration, with which the tests of this package run.
 package queue
