@@ -15,8 +15,7 @@ const (
 	kindIndex = "index"
 )
 
-// newCache opens the cache of remote files and of indexes. It returns nil when the cache is disabled or
-// cannot be used.
+// newCache opens the cache of remote files and of indexes. It returns nil when the cache is disabled or cannot be used.
 func newCache(cfg Config) *storage.Cache {
 	if cfg.CacheBytes < 0 {
 		return nil

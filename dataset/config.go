@@ -59,8 +59,7 @@ type Config struct {
 	// CacheDir caches files of buckets and web servers, and indexes of tar files. Several processes may share it.
 	// Empty means ddiff/dataset in the user's cache directory.
 	CacheDir string
-	// CacheBytes limits the size of the cache; 0 means storage.DefaultCacheBytes. A negative value disables the
-	// cache.
+	// CacheBytes limits the size of the cache; 0 means storage.DefaultCacheBytes. A negative value disables the cache.
 	CacheBytes int64
 
 	// Logger gets a warning for every retry; nil means none.

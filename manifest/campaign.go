@@ -10,8 +10,7 @@ import (
 // program refuses records of a higher version.
 const RecordSchema = 1
 
-// Priority is the class of a campaign. Workers lease no item of a lower class while a higher class
-// has any.
+// Priority is the class of a campaign. Workers lease no item of a lower class while a higher class has any.
 type Priority string
 
 // The priority classes.
@@ -112,11 +111,9 @@ type Campaign struct {
 	Prior  PriorFile `json:"prior,omitzero"`
 	// Released: preflight and canary have passed.
 	Released bool `json:"released,omitempty"`
-	// Round counts the republications of items. It is part of the message ids by which the queue
-	// detects duplicates.
+	// Round counts the republications of items. It is part of the message ids by which the queue detects duplicates.
 	Round int `json:"round,omitempty"`
-	// Shards, Rows and Items count the published part of the manifest. Complete: all of it is
-	// published.
+	// Shards, Rows and Items count the published part of the manifest. Complete: all of it is published.
 	Shards   int  `json:"shards,omitempty"`
 	Rows     int  `json:"rows,omitempty"`
 	Items    int  `json:"items,omitempty"`
@@ -183,8 +180,7 @@ type Status struct {
 	At     time.Time `json:"at"`
 	// Rate is the recent number of items per second that reach a final state.
 	Rate float64 `json:"rate"`
-	// Left, LeftLow and LeftHigh are the expected remaining seconds and their 95 % interval; zero
-	// while unknown.
+	// Left, LeftLow and LeftHigh are the expected remaining seconds and their 95 % interval; zero while unknown.
 	Left     float64 `json:"left_s,omitempty"`
 	LeftLow  float64 `json:"left_low_s,omitempty"`
 	LeftHigh float64 `json:"left_high_s,omitempty"`

@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// directory emits the images of a directory, sorted by name. A subdirectory with the name of an image
-// is a failing row.
+// directory emits the images of a directory, sorted by name. A subdirectory with the name of an image is a failing row.
 func (s *stream) directory(root string, recursive bool) error {
 	first, err := readWindow(root, "", s.window)
 	if err != nil {

@@ -41,8 +41,7 @@ type Item struct {
 	// Name is the row's name, unique within the dataset; not part of the identity.
 	Name string `json:"name"`
 
-	// Image is the ground truth, from which the measurement is simulated. Nil: only a stored
-	// measurement exists.
+	// Image is the ground truth, from which the measurement is simulated. Nil: only a stored measurement exists.
 	Image *Source `json:"image,omitempty"`
 	// Measurement is a stored y (.npy, float32), which replaces the simulation.
 	Measurement *Source `json:"measurement,omitempty"`
@@ -152,8 +151,7 @@ func (it *Item) Identify() error {
 	return nil
 }
 
-// digest hashes the JSON form, which is canonical: struct fields in order, map keys sorted, raw
-// messages compacted.
+// digest hashes the JSON form, which is canonical: struct fields in order, map keys sorted, raw messages compacted.
 func digest(v any) ([32]byte, error) {
 	b, err := json.Marshal(v)
 	if err != nil {

@@ -56,9 +56,8 @@ func rowColumns(columns map[string]string, name string) ([]string, error) {
 	return out, nil
 }
 
-// ColumnsOf returns the columns of a row that each column of a list's header fills; none for an ignored
-// column. With strict, and without a mapping in Columns, an unknown column is an error. The error
-// wraps [ErrBadList].
+// ColumnsOf returns the columns of a row that each column of a list's header fills; none for an ignored column. With
+// strict, and without a mapping in Columns, an unknown column is an error. The error wraps [ErrBadList].
 func (c ListConfig) ColumnsOf(header []string, strict bool) ([][]string, error) {
 	out, err := c.columnsOf(header, strict)
 	if err != nil {

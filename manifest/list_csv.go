@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// readCSV reads a list with a header and one row per line. A quoted cell may contain commas, but no
-// line breaks.
+// readCSV reads a list with a header and one row per line. A quoted cell may contain commas, but no line breaks.
 func readCSV(l *lines, emit func(Row) error) error {
 	text, ok := l.next()
 	if !ok {

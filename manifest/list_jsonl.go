@@ -30,8 +30,7 @@ func readJSONL(l *lines, emit func(Row) error) error {
 	}
 }
 
-// parseObject parses one flat JSON object. Key is the key of the error. The values of ignored keys are
-// arbitrary.
+// parseObject parses one flat JSON object. Key is the key of the error. The values of ignored keys are arbitrary.
 func parseObject(text string, columns map[string]string) (fields []Field, key string, err error) {
 	dec := json.NewDecoder(strings.NewReader(text))
 	dec.UseNumber()

@@ -26,8 +26,7 @@ type Record struct {
 	Err error
 }
 
-// RecordRows converts records to rows, as [ListRows] does with lines. An error of the sequence ends
-// it.
+// RecordRows converts records to rows, as [ListRows] does with lines. An error of the sequence ends it.
 func RecordRows(records iter.Seq2[Record, error], c ListConfig) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		for r, err := range records {

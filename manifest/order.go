@@ -5,8 +5,7 @@ import (
 	"slices"
 )
 
-// ItemsPerRow returns the number of manifest entries of a row, readable or not: tasks × methods ×
-// runs.
+// ItemsPerRow returns the number of manifest entries of a row, readable or not: tasks × methods × runs.
 func ItemsPerRow(row Row, spec *Spec) int {
 	tasks := len(spec.Tasks)
 	if name := row.Overrides.Task; name != "" {
@@ -21,9 +20,8 @@ func ItemsPerRow(row Row, spec *Spec) int {
 	return tasks * len(spec.Methods) * spec.Runs
 }
 
-// SortTaskMajor sorts items so that they fill batches: by task and method, then rows and runs in
-// manifest order. Tasks are in the order of the spec, followed by tasks that only rows name. Index
-// keeps the position in the manifest.
+// SortTaskMajor sorts items so that they fill batches: by task and method, then rows and runs in manifest order. Tasks
+// are in the order of the spec, followed by tasks that only rows name. Index keeps the position in the manifest.
 func SortTaskMajor(items []Item, spec *Spec) {
 	taskRank := map[string]int{}
 	for i, t := range slices.Backward(spec.Tasks) {

@@ -67,8 +67,7 @@ type Result struct {
 	// MetricIDs maps the name of a metric to its versioned id.
 	MetricIDs map[string]string `json:"metric_ids,omitempty"`
 
-	// Seconds is the item's share of the batch's solver time, Steps the number of network
-	// evaluations.
+	// Seconds is the item's share of the batch's solver time, Steps the number of network evaluations.
 	Seconds float64 `json:"seconds"`
 	Steps   int     `json:"steps"`
 	// Batch is the number of items in the batch.

@@ -20,9 +20,8 @@ var imageExtensions = []string{".png", ".jpg", ".jpeg", ".tif", ".tiff", ".webp"
 type Row struct {
 	// Index is the position in the dataset, from 0.
 	Index int
-	// Name is the path below the dataset's root without its extension, or the name in the list. Names
-	// are unique within the dataset: colliding names keep their extension or get a number, see
-	// [Number].
+	// Name is the path below the dataset's root without its extension, or the name in the list. Names are unique within
+	// the dataset: colliding names keep their extension or get a number, see [Number].
 	Name string
 	// Image is the absolute path or the address of the ground truth, Measurement that of a stored y
 	// (.npy). At least one of them is set, unless Err is.
@@ -57,16 +56,13 @@ type Overrides struct {
 // Rows streams a local dataset in a stable order: directories and globs sorted by path, element by
 // element, lists in the order of their lines. Each iteration reads the dataset again.
 //
-// [Row.Err] is the error of a row. An error of the whole dataset ([ErrNoDataset], [ErrEmptyDataset],
-// [ErrBadList]) or of ctx is the error of the last pair, whose row is empty. All other pairs have a nil
-// error.
+// [Row.Err] is the error of a row. An error of the whole dataset ([ErrNoDataset], [ErrEmptyDataset], [ErrBadList]) or
+// of ctx is the error of the last pair, whose row is empty. All other pairs have a nil error.
 //
-// Rows calls skipped with the path of each non-image file or folder of a directory, except hidden ones.
-// It may be nil.
+// Rows calls skipped with the path of each non-image file or folder of a directory, except hidden ones. It may be nil.
 //
-// Memory does not grow with the rows: it holds one line of a list, or at most 65,536 entries of a
-// directory. In a larger directory names keep their extension. Rows checks each local file, which
-// takes a few microseconds.
+// Memory does not grow with the rows: it holds one line of a list, or at most 65,536 entries of a directory. In a
+// larger directory names keep their extension. Rows checks each local file, which takes a few microseconds.
 func Rows(ctx context.Context, d Dataset, skipped func(path string)) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		s := &stream{ctx: ctx, limit: d.Limit, yield: yield, names: namer{}, window: dirWindow}
@@ -145,8 +141,7 @@ func checkImage(path string) error {
 	return nil
 }
 
-// CheckFile returns an error unless a path is a readable, regular, non-empty file. It follows symbolic
-// links.
+// CheckFile returns an error unless a path is a readable, regular, non-empty file. It follows symbolic links.
 func CheckFile(path string) error {
 	if !utf8.ValidString(path) {
 		return errors.New("the file name is not valid UTF-8; rename the file")

@@ -59,8 +59,7 @@ func syntaxError(file string, err error) error {
 // field decodes the value of one field.
 type field func(value *yaml.Node, path string)
 
-// yamlDecoder decodes nodes and collects all problems with their lines, where the library's decoder
-// stops at the first.
+// yamlDecoder decodes nodes and collects all problems with their lines, where the library's decoder stops at the first.
 type yamlDecoder struct {
 	file     string
 	lines    map[string]int // field path -> line

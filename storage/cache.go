@@ -115,8 +115,7 @@ func (c *Cache) read(ctx context.Context, key string) ([]byte, bool) {
 	return nil, false
 }
 
-// store caches data after evicting other files if needed. While another process changes the cache, store
-// is a no-op.
+// store caches data after evicting other files if needed. While another process changes the cache, store is a no-op.
 func (c *Cache) store(key string, data []byte) error {
 	size := cacheFileSize(key, data)
 	if size > c.config.MaxBytes {

@@ -82,9 +82,8 @@ func kindOf(address string) (kind, error) {
 		scheme+"://", strings.Join(known, " or "))
 }
 
-// Open opens the store at an address: a directory, file:///PATH, or s3://bucket/prefix with
-// the query of ParseS3URL. It creates a missing directory. An S3 store limits concurrent
-// calls and retries those that failed with ErrUnavailable.
+// Open opens the store at an address: a directory, file:///PATH, or s3://bucket/prefix with the query of ParseS3URL. It
+// creates a missing directory. An S3 store limits concurrent calls and retries those that failed with ErrUnavailable.
 //
 // The error wraps ErrAddress, ErrLocked, a sentinel of NewDir or a sentinel of OpenS3.
 func Open(ctx context.Context, address string, o Options) (*Opened, error) {

@@ -21,8 +21,7 @@ type RetryConfig struct {
 	Base time.Duration
 	// Max limits the wait; 0 means 10 s.
 	Max time.Duration
-	// Sleep waits for d or for the end of ctx, whose error it returns; nil means real
-	// time.
+	// Sleep waits for d or for the end of ctx, whose error it returns; nil means real time.
 	Sleep func(ctx context.Context, d time.Duration) error
 	// Logger gets one warning per retry; nil means none.
 	Logger *slog.Logger

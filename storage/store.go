@@ -20,9 +20,8 @@ type Info struct {
 	Modified time.Time
 }
 
-// Store is the union of all methods of a store, for wrappers. All methods are safe for concurrent use, return
-// ErrBadKey for an invalid key, and return ctx.Err() if ctx ended before they took effect. Errors name the action
-// and the key.
+// Store is the union of all methods of a store, for wrappers. All methods are safe for concurrent use, return ErrBadKey
+// for an invalid key, and return ctx.Err() if ctx ended before they took effect. Errors name the action and the key.
 type Store interface {
 	// Get returns the bytes of an object, which the caller owns. It returns ErrNotFound for a missing object and
 	// ErrTooLarge for an object above the size limit of the store.

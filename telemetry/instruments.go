@@ -13,8 +13,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Attribute keys of the metrics. Their values come from short closed lists, to limit the number
-// of series.
+// Attribute keys of the metrics. Their values come from short closed lists, to limit the number of series.
 const (
 	// TaskKey is the restoration task of an item.
 	TaskKey = attribute.Key("task")

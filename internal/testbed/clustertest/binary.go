@@ -14,9 +14,8 @@ import (
 
 const natsModule = "github.com/nats-io/nats-server/v2"
 
-// NATSBinary returns the path of a nats-server program, in the version that the product's go.mod
-// names. The first call builds it into the user's cache directory. The working directory must
-// lie in this module.
+// NATSBinary returns the path of a nats-server program, in the version that the product's go.mod names. The first call
+// builds it into the user's cache directory. The working directory must lie in this module.
 func NATSBinary(ctx context.Context) (string, error) {
 	root, err := ModuleRoot(ctx)
 	if err != nil {
@@ -55,8 +54,7 @@ func NATSBinary(ctx context.Context) (string, error) {
 	return path, os.Rename(partial, path)
 }
 
-// BuildProgram builds ddiff into dir and returns its path. The working directory must lie in
-// this module.
+// BuildProgram builds ddiff into dir and returns its path. The working directory must lie in this module.
 func BuildProgram(ctx context.Context, dir string) (string, error) {
 	root, err := ModuleRoot(ctx)
 	if err != nil {
@@ -69,8 +67,7 @@ func BuildProgram(ctx context.Context, dir string) (string, error) {
 	return path, nil
 }
 
-// ModuleRoot returns the directory of the product's module. The working directory must lie in
-// this module.
+// ModuleRoot returns the directory of the product's module. The working directory must lie in this module.
 func ModuleRoot(ctx context.Context) (string, error) {
 	return goTool(ctx, "", "list", "-m", "-f", "{{.Dir}}", "ddiff")
 }

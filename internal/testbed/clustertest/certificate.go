@@ -51,8 +51,7 @@ func NewAuthority(dir string) (*Authority, error) {
 // Pair names the files of a certificate and its key, in PEM.
 type Pair struct{ Cert, Key string }
 
-// Issue signs a certificate for 127.0.0.1, for servers and clients. name is the stem of its file
-// names.
+// Issue signs a certificate for 127.0.0.1, for servers and clients. name is the stem of its file names.
 func (a *Authority) Issue(name string, until time.Time) (Pair, error) {
 	p := Pair{filepath.Join(a.dir, name+".pem"), filepath.Join(a.dir, name+".key")}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -29,8 +29,7 @@ type Options struct {
 	NATS NATSOptions
 	// Directory stores results in a directory; no S3 server starts.
 	Directory bool
-	// Lease, Election and Stall are the timeouts of workers, leader and queue. Defaults: 5 s, 3 s
-	// and 3 s.
+	// Lease, Election and Stall are the timeouts of workers, leader and queue. Defaults: 5 s, 3 s and 3 s.
 	Lease, Election, Stall time.Duration
 }
 

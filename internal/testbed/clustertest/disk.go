@@ -36,8 +36,7 @@ func (p *Process) OwnDisk(dir string, bytes int64) error {
 // mountScript mounts a disk of $1 bytes at $0 and executes the program.
 const mountScript = `mount -t tmpfs -o size="$1" tmpfs "$0" && shift && exec "$@"`
 
-// namespace returns the attributes of a process with its own mounts. Unprivileged users need a
-// user namespace for them.
+// namespace returns the attributes of a process with its own mounts. Unprivileged users need a user namespace for them.
 func namespace() *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
 	if uid := os.Geteuid(); uid != 0 {
@@ -65,8 +64,7 @@ func (p *Process) command() *exec.Cmd {
 	return cmd
 }
 
-// fileLimit is the largest file, in bytes, that a process without its own disk may write while
-// its disk counts as full.
+// fileLimit is the largest file, in bytes, that a process without its own disk may write while its disk counts as full.
 const fileLimit = 4 << 20
 
 // limitFiles sets the largest file size of the process.
@@ -103,8 +101,7 @@ func (p *Process) FillDisk() error {
 	return nil
 }
 
-// FreeDisk releases the space of FillDisk. It is a no-op after a restart of the process, which
-// gets a new disk.
+// FreeDisk releases the space of FillDisk. It is a no-op after a restart of the process, which gets a new disk.
 func (p *Process) FreeDisk() error {
 	if p.disk == nil {
 		return p.limitFiles("unlimited")

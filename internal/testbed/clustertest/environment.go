@@ -27,8 +27,7 @@ func Environment() []string {
 	return env
 }
 
-// RuntimeVariable returns the environment variable that names ONNX Runtime independently of the
-// cache directory.
+// RuntimeVariable returns the environment variable that names ONNX Runtime independently of the cache directory.
 func RuntimeVariable() (string, error) {
 	lib, err := library()
 	if err != nil {

@@ -8,8 +8,7 @@ import (
 	"strconv"
 )
 
-// The range lies below the kernel's ephemeral ports, so that a restarted server finds its port
-// free.
+// The range lies below the kernel's ephemeral ports, so that a restarted server finds its port free.
 const (
 	firstPort = 20000
 	ports     = 12000

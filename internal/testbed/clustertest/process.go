@@ -32,8 +32,7 @@ type Process struct {
 	starts int
 }
 
-// NewProcess prepares a process; Start runs it. Its log is DIR/NAME.log. env extends
-// Environment.
+// NewProcess prepares a process; Start runs it. Its log is DIR/NAME.log. env extends Environment.
 func NewProcess(dir, name string, env []string, path string, args ...string) *Process {
 	return &Process{Name: name, path: path, args: args, env: env, log: filepath.Join(dir, name+".log")}
 }
@@ -150,8 +149,7 @@ func (p *Process) Kill() {
 	}
 }
 
-// Stop sends SIGTERM, waits, and returns the exit code. A process that exceeds the limit is killed,
-// which is an error.
+// Stop sends SIGTERM, waits, and returns the exit code. A process that exceeds the limit is killed, which is an error.
 func (p *Process) Stop(within time.Duration) (int, error) {
 	if err := p.Signal(syscall.SIGTERM); err != nil {
 		return -1, err

@@ -17,8 +17,7 @@ const (
 	serverFile   = "nats-server.conf"
 )
 
-// RoleAdmin has every permission. It is not part of docs/security: tests that inject faults need
-// it.
+// RoleAdmin has every permission. It is not part of docs/security: tests that inject faults need it.
 const RoleAdmin Role = "admin"
 
 // Users holds the users of a NATS cluster with the permissions of docs/security.
