@@ -39,33 +39,39 @@ func Binary(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("find %s: %w", programName, err)
 	}
-	return build(ctx, filepath.Join(cache, "ddiff", programName+"-"+Version))
+	return BuildOnce(filepath.Join(cache, "ddiff", programName+"-"+Version), programName, func(partial string) error {
+		dir := filepath.Dir(partial)
+		install := exec.CommandContext(ctx, "go", "install", programModule)
+		install.Dir = dir // outside of this module
+		install.Env = append(os.Environ(), "GOBIN="+dir, "GOFLAGS=")
+		if output, err := install.CombinedOutput(); err != nil {
+			return fmt.Errorf("go install %s: %w\n%s", programModule, err, output)
+		}
+		return nil
+	})
 }
 
-// build installs the program into dir if it is missing. One of several processes builds and the others wait.
-func build(ctx context.Context, dir string) (string, error) {
-	path := filepath.Join(dir, programName)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", fmt.Errorf("build %s: %w", programName, err)
+// BuildOnce returns the path dir/name of a program. It calls build, which writes the program to the path partial,
+// unless the program exists: one of several processes builds, and the others wait.
+func BuildOnce(dir, name string, build func(partial string) error) (string, error) {
+	// A killed build must not leave a partial program under the final name.
+	path, partial := filepath.Join(dir, name), filepath.Join(dir, "building", name)
+	if err := os.MkdirAll(filepath.Dir(partial), 0o755); err != nil {
+		return "", fmt.Errorf("build %s: %w", name, err)
 	}
 	lock, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
-		return "", fmt.Errorf("build %s: %w", programName, err)
+		return "", fmt.Errorf("build %s: %w", name, err)
 	}
 	defer lock.Close() // empty
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
-		return "", fmt.Errorf("build %s: lock %s: %w", programName, dir, err)
+		return "", fmt.Errorf("build %s: lock %s: %w", name, dir, err)
 	}
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 		return path, err
 	}
-	// A killed build must not leave a partial program under the final name.
-	partial := filepath.Join(dir, "partial")
-	install := exec.CommandContext(ctx, "go", "install", programModule)
-	install.Dir = dir // outside of this module
-	install.Env = append(os.Environ(), "GOBIN="+partial, "GOFLAGS=")
-	if output, err := install.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build %s: go install %s: %w\n%s", programName, programModule, err, output)
+	if err := build(partial); err != nil {
+		return "", fmt.Errorf("build %s: %w", name, err)
 	}
-	return path, os.Rename(filepath.Join(partial, programName), path)
+	return path, os.Rename(partial, path)
 }

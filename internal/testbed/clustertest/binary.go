@@ -2,14 +2,13 @@ package clustertest
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
+
+	"ddiff/storage/s3test"
 )
 
 const natsModule = "github.com/nats-io/nats-server/v2"
@@ -29,29 +28,10 @@ func NATSBinary(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("find nats-server: %w", err)
 	}
-	dir := filepath.Join(cache, "ddiff", "nats-server-"+version)
-	path := filepath.Join(dir, "nats-server")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", fmt.Errorf("build nats-server: %w", err)
-	}
-	// One process builds; the others wait for it.
-	lock, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o644)
-	if err != nil {
-		return "", fmt.Errorf("build nats-server: %w", err)
-	}
-	defer lock.Close() // the lock file has no content
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
-		return "", fmt.Errorf("build nats-server: lock %s: %w", dir, err)
-	}
-	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
-		return path, err
-	}
-	// Only a complete program gets the final name.
-	partial := filepath.Join(dir, "partial")
-	if _, err := goTool(ctx, root, "build", "-o", partial, natsModule); err != nil {
-		return "", fmt.Errorf("build nats-server: %w", err)
-	}
-	return path, os.Rename(partial, path)
+	return s3test.BuildOnce(filepath.Join(cache, "ddiff", "nats-server-"+version), "nats-server", func(partial string) error {
+		_, err := goTool(ctx, root, "build", "-o", partial, natsModule)
+		return err
+	})
 }
 
 // BuildProgram builds ddiff into dir and returns its path. The working directory must lie in this module.

@@ -29,7 +29,6 @@ type Process struct {
 	cmd    *exec.Cmd
 	exited chan struct{}
 	begin  int64 // offset of the log of the last start
-	starts int
 }
 
 // NewProcess prepares a process; Start runs it. Its log is DIR/NAME.log. env extends Environment.
@@ -68,7 +67,6 @@ func (p *Process) Start() error {
 		cmd.Wait() //nolint:errcheck // ProcessState has the result
 	}()
 	p.cmd, p.exited, p.begin = cmd, exited, info.Size()
-	p.starts++
 	return nil
 }
 
@@ -100,13 +98,6 @@ func (p *Process) PID() int {
 		return 0
 	}
 	return p.cmd.Process.Pid
-}
-
-// Starts returns the number of starts.
-func (p *Process) Starts() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.starts
 }
 
 // Exited returns a channel that closes at the end of the last started process.
