@@ -1,5 +1,3 @@
-// Package restore turns measurements into images: it compiles what a batch of compatible
-// items needs (the operator, the fused solver step) and keeps it for the next batch.
-//
-// It knows no queue and no storage; package gpuworker connects it to them.
+// Package restore turns measurements into images. An [Engine] compiles the operator and the solver of a batch and caches them
+// for the next batch. Package gpuworker connects it to queue and storage.
 package restore

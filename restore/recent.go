@@ -6,21 +6,21 @@ import (
 	"slices"
 )
 
-// recent keeps the most recently used values and closes the others.
+// recent is a cache of the most recently used values. It closes the values that it evicts.
 type recent[T interface{ Close() error }] struct {
 	limit int
-	keys  []string // the most recent last
+	keys  []string // least recently used first
 	vals  map[string]T
 }
 
-// get returns the value of a key, making it if it is not there.
+// get returns the value of a key, and builds a missing one.
 func (r *recent[T]) get(key string, build func() (T, error)) (T, error) {
 	if v, ok := r.vals[key]; ok {
 		i := slices.Index(r.keys, key)
 		r.keys = append(slices.Delete(r.keys, i, i+1), key)
 		return v, nil
 	}
-	// Make room first: two large models need not be in memory at once.
+	// Evict first: two large models may not fit into memory together.
 	for len(r.keys) >= r.limit {
 		if err := r.vals[r.keys[0]].Close(); err != nil {
 			var none T
@@ -42,7 +42,7 @@ func (r *recent[T]) get(key string, build func() (T, error)) (T, error) {
 	return v, nil
 }
 
-// clear closes all values.
+// clear closes and removes all values.
 func (r *recent[T]) clear() error {
 	var errs []error
 	for _, key := range r.keys {

@@ -11,9 +11,8 @@ import (
 	"ddiff/restore/raster"
 )
 
-// hinted fills in the probe of a row that states the digest and the size of its image and
-// names no other file: nothing has to be read then. The worker holds the bytes against the
-// digest.
+// hinted fills in the probe of a row that states the digest and the size of its image and names no other file. Such a row needs
+// no read; the worker checks the digest.
 func (s *Sharder) hinted(row *manifest.Row, p *manifest.Probe) bool {
 	if row.Image == "" || row.ImageSHA256 == "" || row.Width <= 0 || row.Height <= 0 ||
 		row.Measurement != "" || row.Overrides.Mask != "" || row.Overrides.Kernel != "" {
@@ -24,8 +23,7 @@ func (s *Sharder) hinted(row *manifest.Row, p *manifest.Probe) bool {
 	return true
 }
 
-// probe reads the files of a row: their digests, and the working size of the image. The
-// pixels are left to the worker.
+// probe reads the files of a row and returns their digests and the working size of the image. It decodes no pixels.
 func (s *Sharder) probe(ctx context.Context, row manifest.Row) (manifest.Probe, error) {
 	var p manifest.Probe
 	var measurement []byte
@@ -71,7 +69,7 @@ func (s *Sharder) imageSize(data []byte, p *manifest.Probe) error {
 	return s.workingSize(w, h, p)
 }
 
-// workingSize brings an image's size in pixels to that of the campaign.
+// workingSize computes the working size of an image from its size in pixels.
 func (s *Sharder) workingSize(w, h int, p *manifest.Probe) (err error) {
 	const channels = 3 // of every image that raster.Decode reads
 	if n := s.cfg.Prior.Card.Channels; n != channels {
@@ -82,8 +80,8 @@ func (s *Sharder) workingSize(w, h int, p *manifest.Probe) (err error) {
 	return err
 }
 
-// measuredSize works the image size out from the shape of a measurement without a truth,
-// which only has a meaning for one task.
+// measuredSize computes the image size from the shape of a measurement without a truth. The measurement must belong to one
+// task.
 func (s *Sharder) measuredSize(row manifest.Row, data []byte, p *manifest.Probe) error {
 	task := manifest.TaskSpec{Name: row.Overrides.Task}
 	for _, t := range s.cfg.Spec.Tasks {

@@ -13,7 +13,7 @@ import (
 	"ddiff/restore/prior"
 )
 
-// sources is where datasets are read.
+// sources reads the files of datasets.
 type sources interface {
 	Get(ctx context.Context, path string) ([]byte, error)
 }
@@ -33,12 +33,12 @@ type Config struct {
 	Catalogue Catalogue
 	// Rows reads the dataset. Default: manifest.Rows.
 	Rows Rows
-	// Skipped is told of files of the dataset that are no images. It may be nil.
+	// Skipped is called for each file of the dataset that is not an image. Optional.
 	Skipped func(path string)
-	// Items is about how many items a window has; rows are not divided. Default: 4096.
+	// Items is the approximate number of items of a window; rows are not divided. Default: 4096.
 	Items int
-	// First is about how many items the first window has; each next window may have twice as
-	// many, up to Items. Default: Items.
+	// First is the approximate number of items of the first window. Each next window has up to twice as many, at most
+	// Items. Default: Items.
 	First int
 	// Parallel is the number of rows whose files are read at once. Default: 8.
 	Parallel int
@@ -84,13 +84,13 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Sharder makes the windows of one campaign. Make it with New. One goroutine uses it.
+// Sharder creates the windows of one campaign. Create it with New. One goroutine at a time may use it.
 type Sharder struct {
 	cfg    Config
 	expand *manifest.Expander
 }
 
-// New checks the configuration.
+// New validates the configuration and returns a sharder.
 func New(cfg Config) (*Sharder, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("configure sharder: %w", err)
@@ -99,14 +99,13 @@ func New(cfg Config) (*Sharder, error) {
 	return &Sharder{cfg: cfg, expand: manifest.NewExpander(cfg.Spec, cfg.Prior.SHA256, memoize(cfg.Catalogue.resolver(cfg.Spec.Preset, cfg.Prior)))}, nil
 }
 
-// Position is where a window begins: its number, and the rows and items before it.
+// Position is the start of a window: its number, and the numbers of rows and items before it.
 type Position struct {
 	Number, Row, Item int
 }
 
-// Windows yields the windows from a position on, which is the zero one or the Next of a
-// window that was yielded before. A dataset ends with a window whose Last is set. A problem
-// of the dataset as a whole, or the end of ctx, is yielded as the last pair.
+// Windows yields the windows from a position on: the zero Position, or the Next of an earlier window. The last window of the
+// dataset has Last set. An error of the dataset as a whole, or of ctx, is the last pair.
 func (s *Sharder) Windows(ctx context.Context, from Position) iter.Seq2[*Window, error] {
 	return func(yield func(*Window, error) bool) {
 		err := s.windows(ctx, from, func(w *Window) bool { return yield(w, nil) })
@@ -150,7 +149,7 @@ func (s *Sharder) windows(ctx context.Context, at Position, yield func(*Window) 
 	return nil
 }
 
-// limit is about how many items a window has.
+// limit is the approximate number of items of a window.
 func (s *Sharder) limit(number int) int {
 	n := s.cfg.First
 	for ; number > 0 && n < s.cfg.Items; number-- {
@@ -159,8 +158,8 @@ func (s *Sharder) limit(number int) int {
 	return min(n, s.cfg.Items)
 }
 
-// Again makes one window anew from the dataset as it is now: rows that have been mended get
-// items. It fails when the dataset has fewer rows than before.
+// Again reads the rows of a window again. Rows that were repaired get items. It returns an error if the dataset now has fewer
+// rows.
 func (s *Sharder) Again(ctx context.Context, h Header) (*Window, error) {
 	var rows []manifest.Row
 	seen := 0
@@ -190,7 +189,7 @@ func (s *Sharder) Again(ctx context.Context, h Header) (*Window, error) {
 	return w, nil
 }
 
-// window probes and expands rows.
+// window probes the rows and expands them into items.
 func (s *Sharder) window(ctx context.Context, at Position, rows []manifest.Row) (*Window, error) {
 	probes := make([]manifest.Probe, len(rows))
 	group, inner := errgroup.WithContext(ctx)
@@ -227,7 +226,7 @@ func (s *Sharder) window(ctx context.Context, at Position, rows []manifest.Row) 
 	return w, nil
 }
 
-// Class names the items that may share a batch.
+// Class returns the queue class of an item: items of one class may share a batch.
 func Class(it manifest.Item) string {
 	return fmt.Sprintf("%s-%dx%d", it.Task, it.Width, it.Height)
 }

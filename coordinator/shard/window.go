@@ -12,30 +12,28 @@ import (
 	"ddiff/manifest"
 )
 
-// Header says what a window holds.
+// Header describes a window.
 type Header struct {
 	Schema   int    `json:"schema"`
 	Campaign string `json:"campaign"`
 	// Number counts windows from 0.
 	Number int `json:"number"`
-	// Row is the number of rows before the window, Rows that of its own.
+	// Row is the number of rows before the window, Rows the number in the window.
 	Row  int `json:"row"`
 	Rows int `json:"rows"`
-	// Item is the manifest index of the first item, Items their number, the failed ones
-	// included.
+	// Item is the manifest index of the first item, Items the number of items, including failed ones.
 	Item  int `json:"item"`
 	Items int `json:"items"`
-	// Failures is the number of results that follow the items in the stored form.
+	// Failures is the number of failed results after the items in the stored form.
 	Failures int `json:"failures"`
-	// Last tells that the dataset ends here.
+	// Last: the dataset ends with this window.
 	Last bool `json:"last"`
 }
 
-// Next is where the following window begins.
+// Next is the start of the following window.
 func (h Header) Next() Position { return Position{h.Number + 1, h.Row + h.Rows, h.Item + h.Items} }
 
-// Window is a run of rows with their items, task by task, and a failed result for each item
-// that cannot be restored.
+// Window holds consecutive rows: their items, sorted by task, and a failed result for each item that cannot be restored.
 type Window struct {
 	Header
 	Items  []manifest.Item
@@ -47,17 +45,17 @@ func Key(campaign string, number int) string {
 	return fmt.Sprintf("%s%08d.jsonl.gz", Prefix(campaign), number)
 }
 
-// Prefix is what the keys of a campaign's windows begin with.
+// Prefix is the common prefix of the keys of a campaign's windows.
 func Prefix(campaign string) string { return "campaigns/" + campaign + "/shards/" }
 
 // maxLine bounds a line of a stored window, in bytes.
 const maxLine = 16 << 20
 
-// Encode gives the stored form of the window, and the JSON of each item by the way.
+// Encode returns the stored form of the window, and the JSON of each item.
 func (w *Window) Encode() (data []byte, items [][]byte, err error) {
 	w.Failures = len(w.Failed)
 	var out bytes.Buffer
-	// The bytes are mostly digests: a higher level gains nothing.
+	// Digests do not compress, so a higher level gains nothing.
 	zip, err := gzip.NewWriterLevel(&out, gzip.BestSpeed)
 	if err != nil {
 		return nil, nil, err
@@ -91,7 +89,7 @@ func (w *Window) Encode() (data []byte, items [][]byte, err error) {
 	return out.Bytes(), items, nil
 }
 
-// Decode reads what Encode wrote.
+// Decode reads the stored form of a window.
 func Decode(data []byte) (*Window, error) {
 	w := &Window{}
 	if err := w.decode(data); err != nil {

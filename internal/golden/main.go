@@ -87,6 +87,9 @@ func (c *comparison) outputs(older, newer string) error {
 			if err != nil {
 				return err
 			}
+			if !bytes.Equal(a, b) {
+				fmt.Fprintf(os.Stderr, "golden: %s differs: %s and %s\n", file.name, filepath.Join(older, "items", id), filepath.Join(newer, "items", id))
+			}
 			file.counts.add(bytes.Equal(a, b))
 		}
 	}

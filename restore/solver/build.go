@@ -11,40 +11,38 @@ import (
 // ErrConfig reports a build setting that is unknown or out of range. The message names the setting.
 var ErrConfig = errors.New("solver setting")
 
-// Form is how the steps of a call lie in the model.
+// Form is the layout of a call's steps in the model.
 type Form string
 
-// The forms. They compute the same; see defaultForm for which is used where.
+// The forms. Their results differ by rounding only; defaultForm chooses one.
 const (
-	// FormLoop: one step, repeated by the runtime. The model is small, and the last call of a
-	// run makes fewer steps with the same model.
+	// FormLoop: one step, repeated by the runtime. The model is small, and makes any number of steps up to the chunk.
 	FormLoop Form = "loop"
-	// FormUnrolled: the steps one after the other, with the weights stored once. It needs no
-	// control flow, which WebGPU lacks and which costs CUDA a synchronisation per step.
+	// FormUnrolled: the steps one after the other, with the weights stored once. It needs no control flow, which WebGPU
+	// lacks and which costs CUDA a synchronisation per step.
 	FormUnrolled Form = "unrolled"
-	// FormSingle: one step; the state crosses to the host after each.
+	// FormSingle: one step. The state crosses to the host after each step.
 	FormSingle Form = "single"
 )
 
-// Forms lists them.
+// Forms lists the forms.
 func Forms() []Form { return []Form{FormLoop, FormUnrolled, FormSingle} }
 
-// Precision is the arithmetic of the score network. The solver's own is float32 always.
+// Precision is the arithmetic of the score network. The other arithmetic of a step is float32.
 type Precision string
 
 // The precisions.
 const (
 	FP32 Precision = "fp32"
-	// FP16: convolutions, products and what lies between them in float16; normalisations,
-	// softmax and attention's products in float32.
+	// FP16: float16, except normalisations, softmax and the products of attention, which are float32.
 	FP16 Precision = "fp16"
 )
 
-// Precisions lists them.
+// Precisions lists the precisions.
 func Precisions() []Precision { return []Precision{FP32, FP16} }
 
-// Build says how a solver is compiled. It changes answers by rounding only, and is no part
-// of an item's identity.
+// Build holds the compilation settings of a solver. They change results by rounding only, and are not part of an item's
+// identity.
 type Build struct {
 	// Form of the model. Default: by provider.
 	Form Form
@@ -54,7 +52,7 @@ type Build struct {
 	Precision Precision
 }
 
-// Validate names the first field that is wrong, with ErrConfig.
+// Validate returns ErrConfig for the first invalid field.
 func (b Build) Validate() error {
 	switch {
 	case b.Form != "" && !slices.Contains(Forms(), b.Form):
@@ -75,7 +73,7 @@ const (
 	DefaultUnrolled = 4  // FormUnrolled: the model grows with it, and the time to compile
 )
 
-// Complete checks the build and fills in what is left out.
+// Complete validates the build and fills in the defaults.
 func (b Build) Complete(rt *onnx.Runtime) (Build, error) {
 	if err := b.Validate(); err != nil {
 		return b, err
@@ -98,17 +96,15 @@ func (b Build) Complete(rt *onnx.Runtime) (Build, error) {
 	return b, nil
 }
 
-// defaultForm is the form for a provider. In the time of a step the forms do not differ on
-// the CPU (BenchmarkForms, the bundled prior at 128×128 on two cores: loop 129, ten or four
-// steps unrolled 122 and 119, single 121 ms, on a machine with other work); but the loop
-// compiles in 0.3 s, ten steps unrolled in 2.3 s. WebGPU has no Loop. CUDA and TensorRT were
-// not measured.
+// defaultForm returns the form for a provider. On the CPU the forms take the same time per step (BenchmarkForms, the bundled
+// prior at 128×128 on two cores: loop 129, ten or four steps unrolled 122 and 119, single 121 ms, on a busy machine), but the
+// loop compiles in 0.3 s and ten unrolled steps in 2.3 s. WebGPU has no Loop. CUDA and TensorRT were not measured.
 func defaultForm(provider string) Form {
 	switch provider {
 	case onnx.ProviderCPU:
 		return FormLoop
 	case onnx.ProviderTensorRT:
-		// It compiles for minutes, and as many times longer as there are steps in the model.
+		// Compilation takes minutes per step in the model.
 		return FormSingle
 	}
 	return FormUnrolled

@@ -14,13 +14,13 @@ import (
 type call struct {
 	form   Form
 	k      int
-	own    map[string]*onnx.Tensor // trip and the inputs of the steps
+	own    map[string]*onnx.Tensor // the inputs that other calls do not share
 	inputs []*onnx.Tensor          // in the order of the session
 	curves []onnx.Value
 	sess   *onnx.Session
 }
 
-// compile builds and compiles the model of k steps, and the tensors that are not there yet.
+// compile builds and compiles the model of k steps and allocates its missing tensors.
 func (s *Solver) compile(form Form, k int) (c *call, err error) {
 	b := builder{s.run, s.build}
 	b.build.Form = form
