@@ -7,11 +7,11 @@ One step from t to s, with A, y, the weight w and the prior's noise estimate eps
                     e   = (x_t - sqrt(abar_t) x) / sqrt(1-abar_t)
                     x_s = sqrt(abar_s) (x + u) + sqrt(1-abar_s-sigma_t^2) e + sigma_t eps
                     u   = u + x - z              (after x_s, which uses the old u)
-    ddiff_hqs       the same with u = 0 throughout
-    diff_pnp_admm   z is the denoised x_t + u;  x as above;  x_s = x;  u = u + x - z
-    diff_pnp_hqs    the same with u = 0 throughout
+    ddiff_hqs       like ddiff, with u = 0
+    diff_pnp_admm   z is the denoised x_t + u;  x as in ddiff;  x_s = x;  u = u + x - z
+    diff_pnp_hqs    like diff_pnp_admm, with u = 0
 
-u starts at 0. The answer is x_s after the last step.
+u starts at 0. The result is x_s of the last step.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from torch import Tensor
 from .operators import Measurement, data_norm, norm_gradient, squared_gradient
 from .schedule import SIGMA_RULES, TRAIN_STEPS, plan
 
-# A noise estimate: state (N,C,H,W) and index t -> eps like the state. A prior with a method `image` of the same arguments
-# gives the clean image itself, and is not called.
+# A noise estimate: state (N,C,H,W) and index t -> eps with the shape of the state. If a prior has a method `image` with the
+# same arguments, the solver calls it instead; it returns the clean image.
 Prior = Callable[[Tensor, int], Tensor]
 
 METHODS = ("ddiff", "ddiff_hqs", "diff_pnp_admm", "diff_pnp_hqs")
@@ -35,7 +35,7 @@ GRADIENTS = {"norm": norm_gradient, "squared": squared_gradient}
 
 @dataclass(frozen=True)
 class Config:
-    """What determines the iteration. t_gamma and t0 are indices of the training schedule."""
+    """Settings of the iteration. t_gamma and t0 are indices of the training schedule."""
 
     method: str
     steps: int
@@ -48,7 +48,7 @@ class Config:
     gradient: str
 
     def validate(self) -> None:
-        """Raises ValueError naming the first field that is out of range."""
+        """Raises ValueError that names the first field out of range."""
         for name, value, allowed in (
             ("method", self.method, METHODS),
             ("sigma_rule", self.sigma_rule, SIGMA_RULES),
@@ -62,11 +62,11 @@ class Config:
 
 @dataclass
 class Curves:
-    """Per step one value per image, each of shape (N,).
+    """One value per image for each step, of shape (N,).
 
-    data_norm is ||w (y - A(z))||, primal ||x - z||, dual ||u|| after the step; dx, dz and du
-    are the lengths of the changes of x (the data step's result), z and u since the step
-    before, the first measured from zero.
+    data_norm is ||w (y - A(z))||, primal ||x - z||, dual ||u|| after the step. dx, dz and du are
+    the norms of the changes of x (the result of the data step), z and u since the previous step;
+    the first changes are measured from zero.
     """
 
     t: list[int] = field(default_factory=list)
@@ -78,7 +78,7 @@ class Curves:
     du: list[Tensor] = field(default_factory=list)
 
     def lists(self) -> dict[str, list]:
-        """Everything as plain numbers: t per step, the others per step and image."""
+        """All curves as plain numbers: t per step, the others per step and image."""
         values = {f.name: getattr(self, f.name) for f in fields(self)}
         return {name: [v.tolist() if isinstance(v, Tensor) else v for v in seq] for name, seq in values.items()}
 
@@ -93,9 +93,9 @@ def solve(
     noise: Sequence[Tensor],
     curves: Optional[Curves] = None,
 ) -> Tensor:
-    """Restores y from the start x_T; noise[k] is the fresh noise of the k-th step taken.
+    """Restores y from the initial state x_T; noise[k] is the noise of the k-th step.
 
-    Curves are appended to `curves` when given; without it they are not computed.
+    Appends the curves to `curves`; computes none if it is None.
     """
     config.validate()
     if len(noise) != config.steps:
