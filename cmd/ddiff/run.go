@@ -69,7 +69,7 @@ func newRunCommand(c shard.Catalogue) *cobra.Command {
 	f := cmd.Flags()
 	f.StringSliceVar(&o.tasks, "task", nil, "`tasks`, separated by commas, or all; see: ddiff tasks")
 	f.StringVarP(&o.spec.Output, "out", "o", "", "`directory` for the results, or s3://bucket/prefix?endpoint=URL (default \"out\")")
-	f.StringSliceVar(&o.methods, "method", nil, "`methods`, separated by commas; see: ddiff tasks (default ddiff)")
+	f.StringSliceVar(&o.methods, "method", nil, "`methods`, separated by commas; see: ddiff methods (default ddiff)")
 	f.StringVar(&o.spec.Preset, "preset", "", "solver settings: natural, ffhq or imagenet (default \"natural\")")
 	f.StringVar(&o.spec.Prior, "prior", "", "bundled, or an ONNX `file` (default \"bundled\")")
 	f.IntVar(&o.spec.Steps, "steps", 0, "solver steps (default: the preset's)")
