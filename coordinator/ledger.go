@@ -49,9 +49,16 @@ type entry struct {
 	reason uint32 // index in reasons; 0 without one
 	round  uint16 // outcomes of earlier rounds do not count
 	state  state
-	// missing: the item was done, but its result was missing from storage (see markMissing).
-	missing bool
+	flags  flags
 }
+
+// flags are properties of an identity, in one byte.
+type flags uint8
+
+const (
+	flagMissing flags = 1 << iota // it was done, but its result was missing from storage, see markMissing
+	flagFound                     // its stored result was found, see markFound
+)
 
 // ledger has the state of every item in about 50 bytes per identity. It is not safe for concurrent
 // use.
@@ -117,7 +124,7 @@ func (l *ledger) find(id string) *entry {
 // Outcomes of rounds before a reopening do not count.
 func (l *ledger) settle(id string, round int, to state, reason string) int {
 	e := l.find(id)
-	if e == nil || to == pending || (round < int(e.round) && (to != done || e.missing)) || e.state == to || e.state == done {
+	if e == nil || to == pending || (round < int(e.round) && (to != done || e.flags&flagMissing != 0)) || e.state == to || e.state == done {
 		return 0
 	}
 	if e.state != pending && to != done {
@@ -151,10 +158,23 @@ func (l *ledger) markMissing(id string, round int) {
 	if e == nil {
 		return
 	}
-	e.round, e.missing = uint16(round), true
+	e.round, e.flags = uint16(round), e.flags|flagMissing
 	if e.state == done {
 		l.move(e, pending)
 	}
+}
+
+// markFound marks an identity that was settled by a stored result, and not by an outcome.
+func (l *ledger) markFound(id string) {
+	if e := l.find(id); e != nil {
+		e.flags |= flagFound
+	}
+}
+
+// wasFound reports whether markFound marked the identity.
+func (l *ledger) wasFound(id string) bool {
+	e := l.find(id)
+	return e != nil && e.flags&flagFound != 0
 }
 
 // remove removes one item of an identity.

@@ -16,13 +16,13 @@ import (
 )
 
 // publishWindow publishes the pending items of a window and then counts the window in the record.
-// encoded has the JSON of the items, or is nil. include selects items, all when it is nil.
+// encoded has the JSON of the items, or is nil. include selects items, all when it is empty.
 func (r *runner) publishWindow(ctx context.Context, w *shard.Window, encoded [][]byte, include []bool) (err error) {
 	ctx, span := r.startSpan(ctx, "publish", w, trace.WithSpanKind(trace.SpanKindProducer))
 	defer func() { endSpan(span, err) }()
 	var batch batch
 	for i, it := range w.Items {
-		if include != nil && !include[i] {
+		if len(include) > 0 && !include[i] {
 			continue
 		}
 		var data []byte

@@ -207,7 +207,7 @@ func (r *runner) announceCopy(ctx context.Context, it manifest.Item) error {
 		}
 	}
 	if res, ok := r.settledResult(it, s); ok {
-		r.s.cfg.run.Finished(res, res.Outcome == manifest.OutcomeDone)
+		r.s.cfg.run.Finished(res, res.Outcome == manifest.OutcomeDone && r.ledger.wasFound(it.ID))
 	}
 	return nil
 }

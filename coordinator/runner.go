@@ -59,7 +59,7 @@ type runner struct {
 	stalled  time.Time // since when the queue holds too few items
 	status   manifest.Status
 	tick     <-chan time.Time // due time of the next check of the queue
-	ticks    int              // since the last window
+	ticked   bool             // since the last window
 }
 
 // event is an outcome from the result stream, or the error that ended the stream.
@@ -260,7 +260,7 @@ func (r *runner) step(ctx context.Context) error {
 	case w := <-windows:
 		return r.storeWindow(ctx, w)
 	case <-r.tick:
-		r.ticks++
+		r.ticked = true
 		return r.checkQueue(ctx)
 	}
 }

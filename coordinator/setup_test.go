@@ -27,7 +27,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // patience is the limit of every wait; a correct program needs far less.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 func must(t *testing.T, err error) {
 	t.Helper()

@@ -70,12 +70,12 @@ func (r *runner) loadOne(ctx context.Context, it manifest.Item) (stored, error) 
 }
 
 // settleStored settles the pending items that have a result in storage. A result that cannot be
-// read fails its item; it is not overwritten. include selects items, all when it is nil.
+// read fails its item; it is not overwritten. include selects items, all when it is empty.
 func (r *runner) settleStored(ctx context.Context, items []manifest.Item, include []bool) error {
 	for begin := 0; begin < len(items); begin += loadChunk {
 		chunk := items[begin:min(begin+loadChunk, len(items))]
 		found, err := r.load(ctx, chunk, func(i int) bool {
-			return (include == nil || include[begin+i]) && r.ledger.state(chunk[i].ID) == pending
+			return (len(include) == 0 || include[begin+i]) && r.ledger.state(chunk[i].ID) == pending
 		})
 		if err != nil {
 			return err
@@ -92,6 +92,7 @@ func (r *runner) settleStored(ctx context.Context, items []manifest.Item, includ
 			if r.ledger.settle(res.Item.ID, r.rec.Round, stateOf(res.Outcome), res.Reason) == 0 {
 				continue
 			}
+			r.ledger.markFound(res.Item.ID)
 			if err := r.announce(ctx, res, s.damage == nil); err != nil {
 				return err
 			}

@@ -18,12 +18,13 @@ type shardedWindow struct {
 }
 
 const (
-	// firstWindowItems is the size of the first window of a Run in items: the first result must not wait for many rows.
-	firstWindowItems = 256
-	// readAhead is the number of pending items above which a Run reads only one window every readTicks ticks. Reading
-	// must not take processor and memory from the worker, but it must end long before the work, which needs the total.
+	// firstItems is the size of the first window of a Run in items: the first result must not wait for many rows.
+	// windowItems is the size of the largest one.
+	firstItems  = 256
+	windowItems = 2048
+	// readAhead is the number of pending items above which a Run reads only one window per tick. Reading must not take
+	// processor time and memory from the worker, but must end long before the work: the progress needs the total.
 	readAhead = 1 << 14
-	readTicks = 2
 )
 
 // openSharder starts to make the windows that storage does not have yet, one ahead.
@@ -34,7 +35,7 @@ func (r *runner) openSharder(ctx context.Context) error {
 		Skipped: func(path string) { r.log.Debug("skipped a file that is not an image", "path", path) },
 	}
 	if run := r.s.cfg.run; run != nil {
-		cfg.First, cfg.Skipped = firstWindowItems, run.Skipped
+		cfg.First, cfg.Items, cfg.Skipped = firstItems, windowItems, run.Skipped
 	}
 	sharder, err := shard.New(cfg)
 	if err != nil {
@@ -72,7 +73,7 @@ func (r *runner) needsWindow() bool {
 	if r.complete || r.rec.Wanted != manifest.WantRun {
 		return false
 	}
-	if r.s.cfg.run != nil && r.ledger.open > readAhead && r.ticks < readTicks {
+	if r.s.cfg.run != nil && r.ledger.open > readAhead && !r.ticked {
 		return false
 	}
 	return r.stored == 0 || (r.rec.Phase == manifest.PhaseRunning && r.rec.Shards == r.stored)
@@ -87,7 +88,7 @@ func (r *runner) storeWindow(ctx context.Context, sharded shardedWindow) (err er
 		}
 		return sharded.err
 	}
-	r.ticks = 0
+	r.ticked = false
 	w := sharded.window
 	ctx, span := r.startSpan(ctx, "shard", w)
 	defer func() { endSpan(span, err) }()

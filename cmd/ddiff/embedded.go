@@ -49,7 +49,7 @@ func openPriorOf(spec *manifest.Spec, c shard.Catalogue) (*prior.Prior, error) {
 
 // embeddedGC is the GC percentage of a run without GOGC. Its heap is mostly long-lived state of coordinator and queue, and
 // collecting it more often costs little next to the solver.
-const embeddedGC = 30
+const embeddedGC = 20
 
 // withEmbedded opens what a campaign needs in this process, and closes it after use.
 func withEmbedded(ctx context.Context, spec *manifest.Spec, o runOptions, stdout, stderr io.Writer, use func(e embedded) error) (err error) {
@@ -108,11 +108,11 @@ func withEmbedded(ctx context.Context, spec *manifest.Spec, o runOptions, stdout
 		return fmt.Errorf("create scratch directory: %w", err)
 	}
 	if o.simulate > 0 {
-		log, err := newResultLog(store, filepath.Join(dir, "results"))
+		log, err := newResultLog(store, dir)
 		if err != nil {
 			return err
 		}
-		defer log.Close()
+		defer func() { err = errors.Join(err, log.Close()) }()
 		e.store, e.simulate = log, &gpuworker.Simulation{Mean: o.simulate}
 	}
 	e.show = newProgress(o, stdout, stderr)

@@ -12,7 +12,7 @@ import (
 
 // embeddedDedup is short because a server in this process answers at once, and because thousands of ids per second would
 // fill the memory.
-const embeddedDedup = 5 * time.Second
+const embeddedDedup = 2 * time.Second
 
 // embeddedQueue is the queue server of a run, in this process. Coordinator and worker have a connection each: a window that
 // is being published must not delay the worker.
