@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -13,30 +14,8 @@ import (
 // client is a package client that the user has installed. Its own configuration selects the registry.
 type client struct {
 	command   string
-	arguments func(dir string) []string // of the command that downloads one package into dir
-	remedy    string                    // if the client is not installed
-}
-
-// npm downloads a package such as "name@1.2.3".
-func npm(spec string) client {
-	return client{
-		command: "npm",
-		arguments: func(dir string) []string {
-			return []string{"pack", spec, "--pack-destination", dir, "--loglevel=error"}
-		},
-		remedy: "install Node.js with npm",
-	}
-}
-
-// maven downloads an artifact such as "group:artifact:1.2.3:jar".
-func maven(artifact string) client {
-	return client{
-		command: "mvn",
-		arguments: func(dir string) []string {
-			return []string{"-q", "-B", "dependency:copy", "-Dartifact=" + artifact, "-DoutputDirectory=" + dir}
-		},
-		remedy: "install Maven",
-	}
+	arguments []string // download the archive into the directory that completes the last argument
+	remedy    string   // if the client is not installed
 }
 
 // killGrace is the time that a cancelled client has to exit.
@@ -51,7 +30,8 @@ func (r release) download(ctx context.Context, dir string, progress Progress) (s
 		return "", fmt.Errorf("%w: %s: %s, or %s", ErrClientMissing, r.client.command, r.client.remedy, alternative)
 	}
 	progress.begin(StageDownload)
-	arguments := r.client.arguments(dir)
+	arguments := slices.Clone(r.client.arguments)
+	arguments[len(arguments)-1] += dir
 	cmd := exec.CommandContext(ctx, program, arguments...)
 	cmd.Dir = dir // an empty directory, so that no project's settings apply
 	// The clients are scripts. Cancelling must end their children too.

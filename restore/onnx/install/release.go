@@ -74,24 +74,12 @@ func releaseFor(ep, goos, goarch string) (release, error) {
 
 // nodeLibraries are the libraries in the npm package, by platform.
 var nodeLibraries = map[string]member{
-	"linux/amd64": {
-		path:   "package/bin/napi-v6/linux/x64/libonnxruntime.so.1",
-		name:   "libonnxruntime.so.1",
-		size:   45828512,
-		sha256: "ffb75a925ba05e47b235bb66e3e3911714a80b328a9c9425539feb204aa32a23",
-	},
-	"linux/arm64": {
-		path:   "package/bin/napi-v6/linux/arm64/libonnxruntime.so.1",
-		name:   "libonnxruntime.so.1",
-		size:   25135496,
-		sha256: "1f549d46250b005580b597f4164984aaf75b3bcb9f3aeb07c7f8a8fe60b23c76",
-	},
-	"darwin/arm64": {
-		path:   "package/bin/napi-v6/darwin/arm64/libonnxruntime.1.30.0.dylib",
-		name:   "libonnxruntime.1.dylib",
-		size:   44589928,
-		sha256: "685d2be5dba1309c89d3a5324b7fd06a5c42f1a61bfea32d14c4cc28d072121d",
-	},
+	"linux/amd64": {"package/bin/napi-v6/linux/x64/libonnxruntime.so.1", "libonnxruntime.so.1", 45828512,
+		"ffb75a925ba05e47b235bb66e3e3911714a80b328a9c9425539feb204aa32a23"},
+	"linux/arm64": {"package/bin/napi-v6/linux/arm64/libonnxruntime.so.1", "libonnxruntime.so.1", 25135496,
+		"1f549d46250b005580b597f4164984aaf75b3bcb9f3aeb07c7f8a8fe60b23c76"},
+	"darwin/arm64": {"package/bin/napi-v6/darwin/arm64/libonnxruntime.1.30.0.dylib", "libonnxruntime.1.dylib", 44589928,
+		"685d2be5dba1309c89d3a5324b7fd06a5c42f1a61bfea32d14c4cc28d072121d"},
 }
 
 // nodeRelease is the CPU build, from the npm package. The package has no licence file; package.json and README state the
@@ -106,21 +94,15 @@ func nodeRelease(library member) release {
 			sha512: "twhs1C2C/BFkz1yc5OY0KIU2GUq6DURO7hD4bx5Q2Qy3nAMJwRXW8xU3NVczE29VA9lolLOYepoD8fjTGOfIqw==",
 			format: tarGzip,
 		},
-		client: npm("onnxruntime-node@1.30.0"),
+		client: client{
+			"npm", []string{"pack", "onnxruntime-node@1.30.0", "--loglevel=error", "--pack-destination="}, "install Node.js with npm",
+		},
 		members: []member{
 			library,
-			{
-				path:   "package/package.json",
-				name:   "package.json",
-				size:   1593,
-				sha256: "0871cd56ac2b9c9dfc834c7eabba819e5d4f966f005388515abb3402b14e0874",
-			},
-			{
-				path:   "package/README.md",
-				name:   "README.md",
-				size:   3030,
-				sha256: "c2b487948c9aed0a5ca8ef7717d78cbc81cfb65e5697d2ad6e2b7bd6fa8bc91b",
-			},
+			{"package/package.json", "package.json", 1593,
+				"0871cd56ac2b9c9dfc834c7eabba819e5d4f966f005388515abb3402b14e0874"},
+			{"package/README.md", "README.md", 3030,
+				"c2b487948c9aed0a5ca8ef7717d78cbc81cfb65e5697d2ad6e2b7bd6fa8bc91b"},
 		},
 	}
 }
@@ -137,38 +119,20 @@ func cudaRelease() release {
 			sha512: "xOUzD4B05cmuKJ7RXgu/2jvLxqH5r0MDwSHeu+r+Aj4r/HtzRcQ+qJ1ZfyAJLr/wdkhhm3/xYIrWi8rQeHuvQw==",
 			format: zipped,
 		},
-		client: maven("com.microsoft.onnxruntime:onnxruntime_gpu:1.29.0:jar"),
+		client: client{"mvn", []string{
+			"-q", "-B", "dependency:copy", "-Dartifact=com.microsoft.onnxruntime:onnxruntime_gpu:1.29.0:jar", "-DoutputDirectory=",
+		}, "install Maven"},
 		members: []member{
-			{
-				path:   native + "libonnxruntime.so",
-				name:   "libonnxruntime.so",
-				size:   31958904,
-				sha256: "b81e7ceaba1131e391f94c455d71ecf9af8ec7999d7130beebb79c67a0c7e05d",
-			},
-			{
-				path:   native + "libonnxruntime_providers_cuda.so",
-				name:   "libonnxruntime_providers_cuda.so",
-				size:   582659240,
-				sha256: "310d2cfdc5feead352318eaf9e6b11cd0f9ef96d29c4ad759ced7da7ff9a21b5",
-			},
-			{
-				path:   native + "libonnxruntime_providers_shared.so",
-				name:   "libonnxruntime_providers_shared.so",
-				size:   14632,
-				sha256: "c6a12593396095f5670160e284c35d1700b7708cf3037b7042e2a5200ccae772",
-			},
-			{
-				path:   native + "libonnxruntime_providers_tensorrt.so",
-				name:   "libonnxruntime_providers_tensorrt.so",
-				size:   859144,
-				sha256: "98f92df0c1790b6f7aea78c535f642c745abd5e2af8420782d02cbd21f2aa3eb",
-			},
-			{
-				path:   "ThirdPartyNotices.txt",
-				name:   "ThirdPartyNotices.txt",
-				size:   343249,
-				sha256: "4c5b864d8974c94b37461f38163facef79a1bb5dea461667ee9e5be6a8e73f83",
-			},
+			{native + "libonnxruntime.so", "libonnxruntime.so", 31958904,
+				"b81e7ceaba1131e391f94c455d71ecf9af8ec7999d7130beebb79c67a0c7e05d"},
+			{native + "libonnxruntime_providers_cuda.so", "libonnxruntime_providers_cuda.so", 582659240,
+				"310d2cfdc5feead352318eaf9e6b11cd0f9ef96d29c4ad759ced7da7ff9a21b5"},
+			{native + "libonnxruntime_providers_shared.so", "libonnxruntime_providers_shared.so", 14632,
+				"c6a12593396095f5670160e284c35d1700b7708cf3037b7042e2a5200ccae772"},
+			{native + "libonnxruntime_providers_tensorrt.so", "libonnxruntime_providers_tensorrt.so", 859144,
+				"98f92df0c1790b6f7aea78c535f642c745abd5e2af8420782d02cbd21f2aa3eb"},
+			{"ThirdPartyNotices.txt", "ThirdPartyNotices.txt", 343249,
+				"4c5b864d8974c94b37461f38163facef79a1bb5dea461667ee9e5be6a8e73f83"},
 		},
 	}
 }
