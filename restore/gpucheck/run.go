@@ -115,12 +115,12 @@ func firstLine(s string) string {
 
 // sectionResult is the output of a section's process.
 type sectionResult struct {
-	Report  Report `json:"report"`
-	Error   string `json:"error,omitempty"`
-	Skipped bool   `json:"skipped,omitempty"`
+	Report  *Report `json:"report"`
+	Error   string  `json:"error,omitempty"`
+	Skipped bool    `json:"skipped,omitempty"`
 }
 
-// startSection runs a section in a process of its own and merges its results into r.
+// startSection runs a section in a process of its own and adds its parts of the report to r.
 func startSection(ctx context.Context, name string, cfg Config, self Self, r *Report) error {
 	input, err := json.Marshal(cfg)
 	if err != nil {
@@ -130,11 +130,10 @@ func startSection(ctx context.Context, name string, cfg Config, self Self, r *Re
 	var stdout, stderr bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(input), &stdout, &stderr
 	exit := cmd.Run()
-	var result sectionResult
+	result := sectionResult{Report: r}
 	if err := json.Unmarshal(stdout.Bytes(), &result); err != nil || exit != nil {
 		return fmt.Errorf("run section %s: its process ended without a result: %w: %s", name, errors.Join(exit, err), excerpt(stderr.String()))
 	}
-	r.merge(result.Report)
 	switch {
 	case result.Skipped:
 		return skipped{result.Error}
@@ -142,22 +141,6 @@ func startSection(ctx context.Context, name string, cfg Config, self Self, r *Re
 		return errors.New(result.Error)
 	}
 	return nil
-}
-
-// merge adds the parts of a section's report.
-func (r *Report) merge(s Report) {
-	if s.Provider != nil {
-		r.Provider = s.Provider
-	}
-	if s.Unsupported != nil {
-		r.Unsupported = s.Unsupported
-	}
-	if s.Torch != nil {
-		r.Torch = s.Torch
-	}
-	r.Network = append(r.Network, s.Network...)
-	r.Tasks = append(r.Tasks, s.Tasks...)
-	r.Speed = append(r.Speed, s.Speed...)
 }
 
 // excerpt returns the beginning and the end of a process's output: a crash begins with its cause, a traceback ends with
@@ -178,8 +161,8 @@ func ServeSection(ctx context.Context, name string, in io.Reader, out io.Writer)
 	if err != nil {
 		return err
 	}
-	var result sectionResult
-	if err := runSection(ctx, name, cfg, &result.Report); err != nil {
+	result := sectionResult{Report: &Report{Schema: Schema}}
+	if err := runSection(ctx, name, cfg, result.Report); err != nil {
 		result.Error = err.Error()
 		_, result.Skipped = errors.AsType[skipped](err)
 	}

@@ -102,16 +102,22 @@ func (s *session) network(name string) (*prior.Prior, int, error) {
 		p, err := prior.Open(prior.Bundled)
 		return p, s.cfg.Size, err
 	}
+	_, p, err := s.random()
+	return p, s.cfg.Random.Size, err
+}
+
+// random draws the random network and loads it as a prior.
+func (s *session) random() (*randomnet.Network, *prior.Prior, error) {
 	n, err := randomnet.New(s.cfg.Random)
 	if err != nil {
-		return nil, 0, err
+		return nil, nil, err
 	}
 	data, err := n.ONNX()
 	if err != nil {
-		return nil, 0, err
+		return nil, nil, err
 	}
 	p, err := prior.Load(randomNetwork, data)
-	return p, s.cfg.Random.Size, err
+	return n, p, err
 }
 
 // unsupported reports whether err means that the device has no float16, and records that. TF32 never fails: devices

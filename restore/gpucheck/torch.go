@@ -13,7 +13,6 @@ import (
 	"strings"
 
 	"ddiff/restore/onnx"
-	"ddiff/restore/prior"
 	"ddiff/restore/prior/randomnet"
 	"ddiff/restore/raster"
 )
@@ -74,15 +73,7 @@ func timeTorch(ctx context.Context, s *session, r *Report) (err error) {
 
 // writeNetwork writes the random network for PyTorch: architecture, weights, an input and ddiff's output for it.
 func (s *session) writeNetwork(ctx context.Context, dir string) error {
-	n, err := randomnet.New(s.cfg.Random)
-	if err != nil {
-		return err
-	}
-	data, err := n.ONNX()
-	if err != nil {
-		return err
-	}
-	p, err := prior.Load(randomNetwork, data)
+	n, p, err := s.random()
 	if err != nil {
 		return err
 	}
