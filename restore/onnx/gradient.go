@@ -89,17 +89,16 @@ var rules = map[string]rule{
 	"Add": func(g *Graph, n *node, k int, dy Value) (Value, error) {
 		return g.unbroadcast(dy, n.inputs[k].Dims), nil
 	},
-	"Sub": subRule,
-	"Mul": mulRule,
-	"Div": divRule,
-	"Neg": func(g *Graph, _ *node, _ int, dy Value) (Value, error) { return g.Neg(dy), nil },
-	"Exp": func(g *Graph, n *node, _ int, dy Value) (Value, error) { return g.Mul(dy, n.output), nil },
-	// Of Log, over a dimension of length 1.
-	"ReduceLogSum": func(g *Graph, n *node, _ int, dy Value) (Value, error) { return g.Div(dy, n.inputs[0]), nil },
-	"Sqrt":         sqrtRule,
-	"Clip":         clipRule,
-	"MatMul":       matMulRule,
-	"Transpose":    transposeRule,
+	"Sub":       subRule,
+	"Mul":       mulRule,
+	"Div":       divRule,
+	"Neg":       func(g *Graph, _ *node, _ int, dy Value) (Value, error) { return g.Neg(dy), nil },
+	"Exp":       func(g *Graph, n *node, _ int, dy Value) (Value, error) { return g.Mul(dy, n.output), nil },
+	"Log":       func(g *Graph, n *node, _ int, dy Value) (Value, error) { return g.Div(dy, n.inputs[0]), nil },
+	"Sqrt":      sqrtRule,
+	"Clip":      clipRule,
+	"MatMul":    matMulRule,
+	"Transpose": transposeRule,
 	"Reshape": func(g *Graph, n *node, _ int, dy Value) (Value, error) {
 		return g.Reshape(dy, n.inputs[0].Dims...), nil
 	},

@@ -46,7 +46,7 @@ func (r *Runtime) fallback(model []byte, inputs, outputs []string) (*Session, er
 	}
 	if len(refused) == 0 {
 		r.cfg.Logger.Warn("nodes run on the CPU, as allow_fallback permits", "provider", r.Provider(), "nodes", len(nodes))
-		return r.compile(model, inputs, outputs, entries, "")
+		return r.compile(model, inputs, outputs, r.cfg.Threads, entries, "")
 	}
 	const shown = 8
 	more := ""
@@ -66,7 +66,7 @@ func (r *Runtime) nodesOnCPU(model []byte, inputs, outputs []string, entries map
 		return nil, err
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // a temporary file
-	s, err := r.compile(model, inputs, outputs, entries, filepath.Join(dir, "p"))
+	s, err := r.compile(model, inputs, outputs, r.cfg.Threads, entries, filepath.Join(dir, "p"))
 	if err != nil {
 		return nil, err
 	}

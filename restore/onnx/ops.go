@@ -34,20 +34,8 @@ func (g *Graph) Max(a, b Value) Value { return g.elementwise("Max", a.DType, a, 
 // Exp is the exponential function.
 func (g *Graph) Exp(a Value) Value { return g.Apply("Exp", Float, a.Dims, nil, a) }
 
-// Log is the natural logarithm, written as ReduceLogSum over a dimension of length 1. The runtime's Log on a CPU rounds
-// the ends of the blocks that threads compute differently, so that its results change from run to run.
-func (g *Graph) Log(a Value) Value {
-	return g.reduce("ReduceLogSum", g.Reshape(a, slices.Concat([]int{1}, a.Dims)...), 0)
-}
-
-// reduce applies a reduction over one dimension, which disappears.
-func (g *Graph) reduce(op string, a Value, axis int) Value {
-	dims := slices.Delete(slices.Clone(a.Dims), axis, axis+1)
-	if g.opset >= 18 {
-		return g.Apply(op, Float, dims, map[string]any{"keepdims": 0}, a, g.Ints(axis))
-	}
-	return g.Apply(op, Float, dims, map[string]any{"keepdims": 0, "axes": []int{axis}}, a)
-}
+// Log is the natural logarithm.
+func (g *Graph) Log(a Value) Value { return g.Apply("Log", Float, a.Dims, nil, a) }
 
 // Pow is a to the constant power p, for positive a. Exp and Log are several times faster on a CPU than the runtime's
 // Pow.
@@ -169,7 +157,12 @@ func (g *Graph) ReduceSum(a Value, axes ...int) Value {
 // Norm is the Euclidean norm over all but the first dimension, of shape [N]. It has no gradient rule: the solver
 // differentiates the norm itself.
 func (g *Graph) Norm(a Value) Value {
-	return g.reduce("ReduceL2", g.Reshape(a, a.Dims[0], a.Size()/a.Dims[0]), 1)
+	flat := g.Reshape(a, a.Dims[0], a.Size()/a.Dims[0])
+	dims := []int{a.Dims[0]}
+	if g.opset >= 18 {
+		return g.Apply("ReduceL2", Float, dims, map[string]any{"keepdims": 0}, flat, g.Ints(1))
+	}
+	return g.Apply("ReduceL2", Float, dims, map[string]any{"keepdims": 0, "axes": []int{1}}, flat)
 }
 
 // Gather takes element index (a scalar int64 value) of the first dimension.

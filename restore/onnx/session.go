@@ -18,7 +18,17 @@ type Session struct {
 // NewSession compiles a model. inputs and outputs set the order of the tensors in Run. It returns ErrFallback, naming the
 // node, if a node would run on the CPU instead of the GPU.
 func (r *Runtime) NewSession(model []byte, inputs, outputs []string) (*Session, error) {
-	s, err := r.compile(model, inputs, outputs, sessionSettings(r.device.gpu()), "")
+	return r.newSession(model, inputs, outputs, r.cfg.Threads)
+}
+
+// NewSerialSession is NewSession with one CPU thread per operation. Its results do not depend on the division of work among
+// threads: some operations of the runtime, such as Log, round the borders between the threads' parts differently.
+func (r *Runtime) NewSerialSession(model []byte, inputs, outputs []string) (*Session, error) {
+	return r.newSession(model, inputs, outputs, 1)
+}
+
+func (r *Runtime) newSession(model []byte, inputs, outputs []string, threads int) (*Session, error) {
+	s, err := r.compile(model, inputs, outputs, threads, sessionSettings(r.device.gpu()), "")
 	if r.device.gpu() && refusedFallback(err) {
 		return r.fallback(model, inputs, outputs)
 	}
@@ -27,7 +37,7 @@ func (r *Runtime) NewSession(model []byte, inputs, outputs []string) (*Session, 
 
 // compile makes a session with the given configuration entries. Close writes a profile with the device of each node to a
 // file whose name begins with profile, unless profile is empty.
-func (r *Runtime) compile(model []byte, inputs, outputs []string, entries map[string]string, profile string) (*Session, error) {
+func (r *Runtime) compile(model []byte, inputs, outputs []string, threads int, entries map[string]string, profile string) (*Session, error) {
 	opts, err := ort.NewSessionOptions()
 	if err != nil {
 		return nil, wrapError("make session options", err)
@@ -35,7 +45,7 @@ func (r *Runtime) compile(model []byte, inputs, outputs []string, entries map[st
 	defer opts.Destroy()
 	s := &Session{runtime: r}
 	err = r.thread.do(func() error {
-		if err := r.configure(opts, model, entries, profile); err != nil {
+		if err := r.configure(opts, model, threads, entries, profile); err != nil {
 			return wrapError("configure session", err)
 		}
 		changed, err := preserveSignals(func() error {
@@ -52,10 +62,10 @@ func (r *Runtime) compile(model []byte, inputs, outputs []string, entries map[st
 	return s, nil
 }
 
-func (r *Runtime) configure(opts *ort.SessionOptions, model []byte, entries map[string]string, profile string) error {
+func (r *Runtime) configure(opts *ort.SessionOptions, model []byte, threads int, entries map[string]string, profile string) error {
 	steps := []func() error{
 		func() error { return opts.SetGraphOptimizationLevel(ort.GraphOptimizationLevelEnableAll) },
-		func() error { return opts.SetIntraOpNumThreads(r.cfg.Threads) },
+		func() error { return opts.SetIntraOpNumThreads(threads) },
 		func() error { return opts.SetInterOpNumThreads(1) },
 		func() error { return r.appendProvider(opts, r.device, model) },
 	}

@@ -9,8 +9,8 @@ import (
 	"ddiff/restore/onnx"
 )
 
-// Forward evaluates A on one image at a time, so that a measurement does not depend on the
-// batch. One goroutine at a time uses it.
+// Forward evaluates A on one image at a time and with one thread per operation, so that a measurement depends neither on
+// the batch nor on the number of threads. One goroutine at a time uses it.
 type Forward struct {
 	op      *Operator
 	inputs  []*onnx.Tensor // x and the encoded draw; for a gradient also w
@@ -54,7 +54,7 @@ func newForward(rt *onnx.Runtime, op *Operator, gradient bool) (*Forward, error)
 		f.Close()
 		return nil, err
 	}
-	if f.session, err = rt.NewSession(model, names, outNames); err != nil {
+	if f.session, err = rt.NewSerialSession(model, names, outNames); err != nil {
 		f.Close()
 		return nil, fmt.Errorf("compile operator %s: %w", op.Task, err)
 	}

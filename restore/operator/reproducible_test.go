@@ -1,0 +1,63 @@
+package operator_test
+
+import (
+	"slices"
+	"testing"
+
+	"ddiff/restore/noise"
+	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxtest"
+	"ddiff/restore/operator"
+)
+
+// TestMeasurementIsReproducible measures one image again and again with several threads: every measurement equals the one
+// of a single thread bit by bit. At this size the runtime divides the operations among its threads.
+func TestMeasurementIsReproducible(t *testing.T) {
+	single, err := onnxtest.Runtime(t).With(onnx.Config{Provider: onnx.ProviderCPU, Threads: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer single.Close()
+	several, err := onnxtest.Runtime(t).With(onnx.Config{Provider: onnx.ProviderCPU, Threads: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer several.Close()
+	shape := operator.Shape{Channels: 3, Height: 128, Width: 128}
+	var key noise.Key
+	x := make([]float32, shape.Size())
+	noise.Normal(x, key, noise.Start, 0, 0.5)
+	for _, d := range operator.Builtin() {
+		op, err := operator.Builtin().New(d.Name, nil, shape)
+		if err != nil {
+			t.Fatal(err)
+		}
+		draw, err := op.Encode(op.Draw(key))
+		if err != nil {
+			t.Fatal(err)
+		}
+		measure := func(rt *onnx.Runtime, times int) [][]float32 {
+			f, err := operator.NewForward(rt, op)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			var out [][]float32
+			for range times {
+				y, err := f.Measure(t.Context(), x, draw, 0.05, key)
+				if err != nil {
+					t.Fatal(err)
+				}
+				out = append(out, slices.Clone(y))
+			}
+			return out
+		}
+		want := measure(single, 1)[0]
+		for i, y := range measure(several, 25) {
+			if !slices.Equal(y, want) {
+				t.Errorf("%s: measurement %d with four threads differs from the one with a single thread", d.Name, i+1)
+				break
+			}
+		}
+	}
+}
