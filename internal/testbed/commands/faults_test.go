@@ -123,7 +123,7 @@ func TestClusterStorageFull(t *testing.T) {
 	}
 }
 
-// TestClusterVersions writes records of a later version of the program to the board.
+// TestClusterVersions writes records of a newer version of the program to the board.
 func TestClusterVersions(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t, clustertest.Options{Directory: true})
@@ -144,7 +144,7 @@ func TestClusterVersions(t *testing.T) {
 	later = strings.Replace(later, `"phase":"finished"`, `"phase":"queued"`, 1)
 	must(t, board.Put(t.Context(), manifest.KeyCampaignPrefix+"later-00000000", []byte(later)))
 	must(t, p.WaitLog(t.Context(), "later-00000000"))
-	must(t, w.WaitLog(t.Context(), "later version"))
+	must(t, w.WaitLog(t.Context(), "newer version"))
 	wantMessage(t, ended{stderr: p.Log()}, "level=ERROR", "later-00000000", "version")
 
 	// The coordinator reports a worker of another version.
@@ -169,7 +169,7 @@ func TestClusterVersions(t *testing.T) {
 	if e.stdout != "" {
 		t.Errorf("a worker that never started reports %q", e.stdout)
 	}
-	wantMessage(t, e, "version 2", "run the coordinator's version of ddiff")
+	wantMessage(t, e, "schema 2", "run the coordinator's version of ddiff")
 }
 
 // TestClusterRights checks the permissions of docs/security: a worker cannot write campaigns, and a
