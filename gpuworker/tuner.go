@@ -13,8 +13,8 @@ import (
 const (
 	// defaultMax is the default of TunerConfig.Max.
 	defaultMax = 32
-	// worthwhile is the largest ratio of the times per image with which a larger batch counts as faster.
-	worthwhile = 0.95
+	// gain is the ratio of times per image below which a larger batch counts as faster.
+	gain = 0.95
 )
 
 // TunerConfig describes a Tuner. All fields have defaults.
@@ -152,7 +152,7 @@ func (t *Tuner) Record(w Workload, batch int, perImage time.Duration) {
 		return
 	}
 	p := point{batch, perImage.Seconds()}
-	saves := len(c.Points) == 0 || p.Seconds < worthwhile*c.Points[len(c.Points)-1].Seconds
+	saves := len(c.Points) == 0 || p.Seconds < gain*c.Points[len(c.Points)-1].Seconds
 	c.Points = append(c.Points, p)
 	if !saves || c.next() > t.cfg.Max || (c.Ceiling > 0 && c.next() > c.Ceiling) {
 		t.endSearch(c)
@@ -169,7 +169,7 @@ func (t *Tuner) endSearch(c *curve) {
 	}
 	c.Best = 1
 	for _, p := range c.Points {
-		if worthwhile*p.Seconds <= least {
+		if gain*p.Seconds <= least {
 			c.Best = p.Batch
 			break
 		}
