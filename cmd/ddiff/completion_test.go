@@ -71,7 +71,7 @@ func TestCompletionWithoutBoard(t *testing.T) {
 	t.Parallel()
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
-	defer silent.Close() //nolint:errcheck // nothing to lose
+	defer silent.Close()
 	for _, address := range []string{"nats://127.0.0.1:1", "nats://" + silent.Addr().String()} {
 		begin := time.Now()
 		if got := completed(t, "status", "--nats", address, ""); len(got) > 0 {

@@ -80,7 +80,7 @@ type usageError struct{ error }
 func (e usageError) Unwrap() error { return e.error }
 
 // Is makes every usageError match errUsage.
-func (e usageError) Is(target error) bool { return target == errUsage } //nolint:errorlint // errUsage is never wrapped
+func (e usageError) Is(target error) bool { return target == errUsage }
 
 // Errors that end a command.
 var (

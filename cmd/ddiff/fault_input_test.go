@@ -98,7 +98,7 @@ func TestBadMeasurements(t *testing.T) {
 	for name, parts := range map[string][]string{
 		"nan alone":  {"nan.npy", "not a finite number"},
 		"nan both":   {"nan.npy", "not a finite number"},
-		"small both": {"small.npy", "its shape is [3 10 10], the task's is [3 16 16]"},
+		"small both": {"small.npy", "its shape is [3 10 10], the task needs [3 16 16]"},
 		"grey alone": {"grey.npy", "channels"},
 		"flat alone": {"flat.npy", "[256]"},
 		"cut alone":  {"cut.npy"},

@@ -22,7 +22,7 @@ func onTerminal(t *testing.T, cmd *exec.Cmd, width int) string {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
 	must(t, err)
-	defer master.Close() //nolint:errcheck // a terminal
+	defer master.Close()
 	must(t, unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0))
 	n, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
 	must(t, err)

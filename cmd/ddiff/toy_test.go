@@ -18,8 +18,9 @@ import (
 
 // TestCampaignOfToys runs a method and an operator, each from one file outside the program, through a campaign to its report.
 // Tasks and methods without preset rows have their defaults.
+//
+// It runs in this process, which has one ONNX Runtime, and so not beside other tests that open it.
 func TestCampaignOfToys(t *testing.T) {
-	t.Parallel()
 	c := shard.Catalogue{
 		Methods:   append(method.Builtin(), toyMethod{}),
 		Operators: append(operator.Builtin(), toyOperator()),

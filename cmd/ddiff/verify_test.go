@@ -176,7 +176,7 @@ func TestVerifyTampering(t *testing.T) {
 		},
 		{
 			"a passport of a later version", func(t *testing.T, dir string) { setPassport(t, in(dir, restored), `{"schema":9}`) }, 2,
-			[][]string{{restored + ": passport: unreadable passport: it has schema 9, this program reads 1"}, {restored + ": file: "}},
+			[][]string{{restored + ": passport: unreadable passport: schema 9, this program reads 1"}, {restored + ": file: "}},
 		},
 		{
 			"a bit of the passport", func(t *testing.T, dir string) {
