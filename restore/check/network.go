@@ -9,10 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"google.golang.org/protobuf/proto"
-
 	"ddiff/restore/onnx"
-	"ddiff/restore/onnx/onnxpb"
 	"ddiff/restore/raster"
 )
 
@@ -35,45 +32,28 @@ type network struct {
 }
 
 func newNetwork(file string, data []byte) (*network, error) {
-	m := &onnxpb.ModelProto{}
-	if err := proto.Unmarshal(data, m); err != nil || m.Graph == nil {
-		return nil, fmt.Errorf("%s: %w: not an ONNX file, or cut short (%d bytes)", file, onnx.ErrModel, len(data))
+	m, err := onnx.ReadModel(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	n := &network{file: file, data: data, meta: map[string]string{}}
-	for _, e := range m.MetadataProps {
-		n.meta[e.Key] = e.Value
-	}
-	weights := map[string]bool{}
-	for _, t := range m.Graph.Initializer {
-		weights[t.Name] = true
-		size := 1
-		for _, d := range t.Dims {
-			size *= int(d)
-		}
-		n.parameters += size
-	}
-	for _, v := range m.Graph.Input {
-		if !weights[v.Name] {
-			n.inputs = append(n.inputs, newPort(v))
-		}
-	}
-	for _, v := range m.Graph.Output {
-		n.outputs = append(n.outputs, newPort(v))
-	}
-	return n, nil
+	return &network{
+		file: file, data: data, inputs: newPorts(m.Inputs()), outputs: newPorts(m.Outputs()),
+		meta: m.Metadata(), parameters: m.Parameters(),
+	}, nil
 }
 
-func newPort(v *onnxpb.ValueInfoProto) port {
-	t := v.GetType().GetTensorType()
-	p := port{name: v.Name, dtype: onnx.DType(t.GetElemType())}
-	for _, d := range t.GetShape().GetDim() {
-		if x, ok := d.Value.(*onnxpb.TensorShapeProto_Dimension_DimValue); ok {
-			p.dims = append(p.dims, strconv.FormatInt(x.DimValue, 10))
-		} else {
-			p.dims = append(p.dims, d.GetDimParam())
+func newPorts(ports []onnx.Port) []port {
+	var out []port
+	for _, p := range ports {
+		dims := slices.Clone(p.DimNames)
+		for i, n := range p.Dims {
+			if n >= 0 {
+				dims[i] = strconv.Itoa(n)
+			}
 		}
+		out = append(out, port{p.Name, p.DType, dims})
 	}
-	return p
+	return out
 }
 
 func (n *network) input(name string) (port, bool)  { return find(n.inputs, name) }

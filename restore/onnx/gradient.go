@@ -48,10 +48,10 @@ func (g *Graph) Gradient(y, x, seed Value) (Value, error) {
 			if !active[in.Name] {
 				continue
 			}
-			dx, err := rules[n.op](g, n, k, dy)
-			if err != nil {
-				return Value{}, fmt.Errorf("differentiate %s %q: %w", n.op, p.Name, err)
+			if n.op == "Clip" && k > 0 {
+				return Value{}, fmt.Errorf("differentiate %s %q: variable limits: %w", n.op, p.Name, ErrNoGradient)
 			}
+			dx := rules[n.op](g, n, k, dy)
 			if old, ok := grads[in.Name]; ok {
 				dx = g.Add(old, dx)
 			}
@@ -83,28 +83,28 @@ func (g *Graph) built(output string) *node {
 }
 
 // rule builds the gradient of input k of n from the gradient dy of its output.
-type rule func(g *Graph, n *node, k int, dy Value) (Value, error)
+type rule func(g *Graph, n *node, k int, dy Value) Value
 
 var rules = map[string]rule{
-	"Add": func(g *Graph, n *node, k int, dy Value) (Value, error) {
-		return g.unbroadcast(dy, n.inputs[k].Dims), nil
+	"Add": func(g *Graph, n *node, k int, dy Value) Value { return g.unbroadcast(dy, n.inputs[k].Dims) },
+	"Sub": subRule,
+	"Mul": func(g *Graph, n *node, k int, dy Value) Value {
+		return g.unbroadcast(g.Mul(dy, n.inputs[1-k]), n.inputs[k].Dims)
 	},
-	"Sub":       subRule,
-	"Mul":       mulRule,
-	"Div":       divRule,
-	"Neg":       func(g *Graph, _ *node, _ int, dy Value) (Value, error) { return g.Neg(dy), nil },
-	"Exp":       func(g *Graph, n *node, _ int, dy Value) (Value, error) { return g.Mul(dy, n.output), nil },
-	"Log":       func(g *Graph, n *node, _ int, dy Value) (Value, error) { return g.Div(dy, n.inputs[0]), nil },
-	"Sqrt":      sqrtRule,
-	"Clip":      clipRule,
+	"Div":  divRule,
+	"Neg":  func(g *Graph, _ *node, _ int, dy Value) Value { return g.Neg(dy) },
+	"Exp":  func(g *Graph, n *node, _ int, dy Value) Value { return g.Mul(dy, n.output) },
+	"Log":  func(g *Graph, n *node, _ int, dy Value) Value { return g.Div(dy, n.inputs[0]) },
+	"Sqrt": sqrtRule,
+	"Clip": func(g *Graph, n *node, _ int, dy Value) Value {
+		return g.Mul(dy, g.inside(n.inputs[0], n.inputs[1], n.inputs[2]))
+	},
 	"MatMul":    matMulRule,
 	"Transpose": transposeRule,
-	"Reshape": func(g *Graph, n *node, _ int, dy Value) (Value, error) {
-		return g.Reshape(dy, n.inputs[0].Dims...), nil
-	},
+	"Reshape":   func(g *Graph, n *node, _ int, dy Value) Value { return g.Reshape(dy, n.inputs[0].Dims...) },
 	"Slice":     sliceRule,
 	"Concat":    concatRule,
-	"ReduceSum": func(g *Graph, n *node, _ int, dy Value) (Value, error) { return g.Expand(dy, n.inputs[0].Dims...), nil },
+	"ReduceSum": func(g *Graph, n *node, _ int, dy Value) Value { return g.Expand(dy, n.inputs[0].Dims...) },
 }
 
 // unbroadcast sums dy over the dimensions along which dims was repeated.
@@ -122,46 +122,35 @@ func (g *Graph) unbroadcast(dy Value, dims []int) Value {
 	return g.Reshape(g.ReduceSum(dy, axes...), dims...)
 }
 
-func subRule(g *Graph, n *node, k int, dy Value) (Value, error) {
+func subRule(g *Graph, n *node, k int, dy Value) Value {
 	if k == 1 {
 		dy = g.Neg(dy)
 	}
-	return g.unbroadcast(dy, n.inputs[k].Dims), nil
+	return g.unbroadcast(dy, n.inputs[k].Dims)
 }
 
-func mulRule(g *Graph, n *node, k int, dy Value) (Value, error) {
-	return g.unbroadcast(g.Mul(dy, n.inputs[1-k]), n.inputs[k].Dims), nil
-}
-
-func divRule(g *Graph, n *node, k int, dy Value) (Value, error) {
+func divRule(g *Graph, n *node, k int, dy Value) Value {
 	a, b := n.inputs[0], n.inputs[1]
 	d := g.Div(dy, b)
 	if k == 1 {
 		d = g.Neg(g.Mul(d, g.Div(a, b)))
 	}
-	return g.unbroadcast(d, n.inputs[k].Dims), nil
+	return g.unbroadcast(d, n.inputs[k].Dims)
 }
 
 // sqrtRule builds dy/(2√x), and about 0 where √x is 0: the modulus in phase retrieval has the zero subgradient at the
 // origin.
-func sqrtRule(g *Graph, n *node, _ int, dy Value) (Value, error) {
+func sqrtRule(g *Graph, n *node, _ int, dy Value) Value {
 	const tiny = 1e-12
-	return g.Div(dy, g.Max(g.Mul(n.output, g.Scalar(2)), g.Scalar(tiny))), nil
+	return g.Div(dy, g.Max(g.Mul(n.output, g.Scalar(2)), g.Scalar(tiny)))
 }
 
-func clipRule(g *Graph, n *node, k int, dy Value) (Value, error) {
-	if k != 0 {
-		return Value{}, fmt.Errorf("variable limits: %w", ErrNoGradient)
-	}
-	return g.Mul(dy, g.inside(n.inputs[0], n.inputs[1], n.inputs[2])), nil
-}
-
-func matMulRule(g *Graph, n *node, k int, dy Value) (Value, error) {
+func matMulRule(g *Graph, n *node, k int, dy Value) Value {
 	other := g.transposeLast(n.inputs[1-k])
 	if k == 0 {
-		return g.unbroadcast(g.MatMul(dy, other), n.inputs[0].Dims), nil
+		return g.unbroadcast(g.MatMul(dy, other), n.inputs[0].Dims)
 	}
-	return g.unbroadcast(g.MatMul(other, dy), n.inputs[1].Dims), nil
+	return g.unbroadcast(g.MatMul(other, dy), n.inputs[1].Dims)
 }
 
 func (g *Graph) transposeLast(v Value) Value {
@@ -174,20 +163,20 @@ func (g *Graph) transposeLast(v Value) Value {
 	return g.Transpose(v, perm...)
 }
 
-func transposeRule(g *Graph, n *node, _ int, dy Value) (Value, error) {
+func transposeRule(g *Graph, n *node, _ int, dy Value) Value {
 	perm := n.attrs["perm"].([]int)
 	inverse := make([]int, len(perm))
 	for i, p := range perm {
 		inverse[p] = i
 	}
-	return g.Transpose(dy, inverse...), nil
+	return g.Transpose(dy, inverse...)
 }
 
 // sliceRule reverses a reversal and pads a range with zeros.
-func sliceRule(g *Graph, n *node, _ int, dy Value) (Value, error) {
+func sliceRule(g *Graph, n *node, _ int, dy Value) Value {
 	axis := n.attrs["axis"].(int)
 	if _, ok := n.attrs["reverse"]; ok {
-		return g.Reverse(dy, axis), nil
+		return g.Reverse(dy, axis)
 	}
 	dims := n.inputs[0].Dims
 	parts := []Value{dy}
@@ -203,16 +192,16 @@ func sliceRule(g *Graph, n *node, _ int, dy Value) (Value, error) {
 		parts = append(parts, zeros(dims[axis]-end))
 	}
 	if len(parts) == 1 {
-		return dy, nil
+		return dy
 	}
-	return g.Concat(axis, parts...), nil
+	return g.Concat(axis, parts...)
 }
 
-func concatRule(g *Graph, n *node, k int, dy Value) (Value, error) {
+func concatRule(g *Graph, n *node, k int, dy Value) Value {
 	axis := n.attrs["axis"].(int)
 	start := 0
 	for _, in := range n.inputs[:k] {
 		start += in.Dims[axis]
 	}
-	return g.Slice(dy, axis, start, start+n.inputs[k].Dims[axis]), nil
+	return g.Slice(dy, axis, start, start+n.inputs[k].Dims[axis])
 }

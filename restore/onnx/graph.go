@@ -91,11 +91,7 @@ func (g *Graph) Const(data []float32, dims ...int) Value {
 	if len(data) != size(dims) {
 		panic(fmt.Sprintf("onnx: constant of %d elements for shape %v", len(data), dims))
 	}
-	raw := make([]byte, 4*len(data))
-	for i, x := range data {
-		binary.LittleEndian.PutUint32(raw[4*i:], math.Float32bits(x))
-	}
-	return g.constant(Float, raw, dims)
+	return g.constant(Float, floatBytes(data), dims)
 }
 
 // Scalar adds a float constant of rank 0.
@@ -103,11 +99,25 @@ func (g *Graph) Scalar(x float32) Value { return g.Const([]float32{x}) }
 
 // Ints adds an int64 constant of rank 1.
 func (g *Graph) Ints(data ...int) Value {
+	return g.constant(Int64, intBytes(data), []int{len(data)})
+}
+
+// floatBytes returns the elements of a float tensor as a file stores them.
+func floatBytes(data []float32) []byte {
+	raw := make([]byte, 4*len(data))
+	for i, x := range data {
+		binary.LittleEndian.PutUint32(raw[4*i:], math.Float32bits(x))
+	}
+	return raw
+}
+
+// intBytes returns the elements of an int64 tensor as a file stores them.
+func intBytes(data []int) []byte {
 	raw := make([]byte, 8*len(data))
 	for i, x := range data {
 		binary.LittleEndian.PutUint64(raw[8*i:], uint64(x))
 	}
-	return g.constant(Int64, raw, []int{len(data)})
+	return raw
 }
 
 func (g *Graph) constant(t DType, raw []byte, dims []int) Value {

@@ -200,30 +200,20 @@ func (a *affine) constant(name string, t DType, raw []byte, dims ...int) string 
 }
 
 func (a *affine) floats(name string, data []float32, dims ...int) string {
-	var raw []byte
-	for _, x := range data {
-		raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(x))
-	}
-	return a.constant(name, Float, raw, dims...)
+	return a.constant(name, Float, floatBytes(data), dims...)
 }
 
 func (a *affine) ints(name string, data ...int) string {
-	var raw []byte
-	for _, x := range data {
-		raw = binary.LittleEndian.AppendUint64(raw, uint64(x))
-	}
-	return a.constant(name, Int64, raw, len(data))
+	return a.constant(name, Int64, intBytes(data), len(data))
 }
 
 // reduce adds a reduction over the last of three dimensions, which remains with length 1.
 func (a *affine) reduce(op, out, in string) string {
-	keep := &onnxpb.AttributeProto{Name: "keepdims", Type: onnxpb.AttributeProto_INT, I: 1}
+	attrs := attributes(map[string]any{"keepdims": 1})
 	if a.f.model.Opset() >= 18 {
-		return a.add(op, a.prefix+out, []string{in, a.ints(out+"_axes", 2)}, keep)
+		return a.add(op, a.prefix+out, []string{in, a.ints(out+"_axes", 2)}, attrs...)
 	}
-	return a.add(op, a.prefix+out, []string{in}, keep, &onnxpb.AttributeProto{
-		Name: "axes", Type: onnxpb.AttributeProto_INTS, Ints: []int64{2},
-	})
+	return a.add(op, a.prefix+out, []string{in}, append(attrs, attributes(map[string]any{"axes": []int{2}})...)...)
 }
 
 func (a *affine) build(x, out string, epsilon float32) []*onnxpb.NodeProto {
@@ -232,7 +222,7 @@ func (a *affine) build(x, out string, epsilon float32) []*onnxpb.NodeProto {
 	mean := a.reduce("ReduceMean", "mean", r)
 	length := a.add("Cast", a.prefix+"length",
 		[]string{a.op("Slice", "size", a.op("Shape", "shape", r), a.ints("from", 2), a.ints("until", 3))},
-		&onnxpb.AttributeProto{Name: "to", Type: onnxpb.AttributeProto_INT, I: int64(Float)})
+		attributes(map[string]any{"to": int(Float)})...)
 	square := a.op("Div", "square", a.reduce("ReduceSumSquare", "squares", r), length)
 	variance := a.op("Sub", "variance", square, a.op("Mul", "mean2", mean, mean))
 	// In a constant group, rounding may leave a tiny negative number.

@@ -22,11 +22,12 @@ type Model struct {
 	half                *Model // the result of Half
 }
 
-// Port describes an input or output of a Model. A free dimension is −1.
+// Port describes an input or output of a Model. A free dimension is −1 in Dims and has a name, perhaps "", in DimNames.
 type Port struct {
-	Name  string
-	DType DType
-	Dims  []int
+	Name     string
+	DType    DType
+	Dims     []int
+	DimNames []string
 }
 
 // ReadModel parses a model file. All errors wrap ErrModel.
@@ -130,7 +131,7 @@ func port(v *onnxpb.ValueInfoProto) Port {
 		if x, ok := d.Value.(*onnxpb.TensorShapeProto_Dimension_DimValue); ok {
 			n = int(x.DimValue)
 		}
-		p.Dims = append(p.Dims, n)
+		p.Dims, p.DimNames = append(p.Dims, n), append(p.DimNames, d.GetDimParam())
 	}
 	return p
 }

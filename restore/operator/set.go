@@ -73,31 +73,33 @@ func (s Set) Label(name string) string {
 // Parameters returns the given parameters of a task with defaults for the missing ones. It
 // returns ErrTask for an unknown task and ErrParam for an unknown name or a value out of range.
 func (s Set) Parameters(name string, given map[string]float64) (map[string]float64, error) {
+	_, p, err := s.resolve(name, given)
+	return p, err
+}
+
+// resolve returns the definition of a task and its complete parameters.
+func (s Set) resolve(name string, given map[string]float64) (Definition, map[string]float64, error) {
 	d, err := s.find(name)
 	if err != nil {
-		return nil, err
+		return d, nil, err
 	}
 	p, err := d.Parameters.Complete(given)
 	if err != nil {
-		return nil, fmt.Errorf("task %s: %w", name, err)
+		return d, nil, fmt.Errorf("task %s: %w", name, err)
 	}
-	return p, nil
+	return d, p, nil
 }
 
 // New makes the operator of a task for images of one shape. Missing parameters have their
 // default. It returns ErrTask, ErrParam, and ErrShape unless height and width are even, at
 // least 8 and suit the task.
 func (s Set) New(name string, params map[string]float64, image Shape) (*Operator, error) {
-	p, err := s.Parameters(name, params)
+	d, p, err := s.resolve(name, params)
 	if err != nil {
 		return nil, err
 	}
 	if image.Channels < 1 || image.Height < 8 || image.Width < 8 || image.Height%2 != 0 || image.Width%2 != 0 {
 		return nil, fmt.Errorf("task %s: %w: %d×%d, both sides must be even and at least 8", name, ErrShape, image.Width, image.Height)
-	}
-	d, err := s.find(name)
-	if err != nil {
-		return nil, err
 	}
 	e, err := d.Build(image, p)
 	if err != nil {
@@ -112,11 +114,7 @@ func (s Set) New(name string, params map[string]float64, image Shape) (*Operator
 // ImageShape returns the shape of the image that a stored measurement [C, h, w] belongs to. It
 // returns ErrTask, ErrParam, and ErrShape when no image has such a measurement.
 func (s Set) ImageShape(name string, params map[string]float64, measurement []int) (Shape, error) {
-	d, err := s.find(name)
-	if err != nil {
-		return Shape{}, err
-	}
-	p, err := s.Parameters(name, params)
+	d, p, err := s.resolve(name, params)
 	if err != nil {
 		return Shape{}, err
 	}
