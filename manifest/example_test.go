@@ -53,7 +53,7 @@ func ExampleSpec_Validate() {
 	spec.Tasks = []manifest.TaskSpec{{Name: "super_resolutoin"}}
 	spec.Name = "from flags"
 	fmt.Println(spec.Validate(manifest.Vocabulary{
-		Tasks:   map[string][]string{"super_resolution": {"factor"}, "hdr": nil},
+		Tasks:   map[string][]manifest.Parameter{"super_resolution": {{Name: "factor"}}, "hdr": nil},
 		Methods: []string{"ddiff"},
 		Presets: []string{"natural"},
 	}))

@@ -13,8 +13,8 @@ import (
 
 // Vocabulary is what the caller can run. This package knows none of the names itself.
 type Vocabulary struct {
-	// Tasks maps each task to the names of its parameters.
-	Tasks map[string][]string
+	// Tasks maps each task to its operator parameters.
+	Tasks map[string][]Parameter
 	// Methods are the restoration methods.
 	Methods []string
 	// Parameters maps each method to its solver parameters.
@@ -25,7 +25,7 @@ type Vocabulary struct {
 	MaxSteps int
 }
 
-// Parameter is one solver parameter of a method.
+// Parameter is a parameter of a task or of a method.
 type Parameter struct {
 	Name string
 	// Words are the accepted words. Numbers: Test decides about them too.
@@ -89,9 +89,7 @@ func (s *Spec) checkNames(v Vocabulary) []*FieldError {
 		if !name(field, "task", t.Name, tasks) {
 			continue
 		}
-		for _, p := range slices.Sorted(maps.Keys(t.Params)) {
-			name(field+".params."+p, "parameter of "+t.Name, p, v.Tasks[t.Name])
-		}
+		out = append(out, s.checkParams(field+".params.", t, v.Tasks[t.Name])...)
 		out = append(out, s.checkSolver(field+".solver", t.Solver, v)...)
 		out = append(out, s.checkSteps(field+".steps", t.Steps, v)...)
 		// A task with a NaN in it cannot be compared; checkRanges has reported it.
@@ -113,6 +111,24 @@ func (s *Spec) checkNames(v Vocabulary) []*FieldError {
 	out = append(out, s.checkSolver("solver", s.Solver, v)...)
 	out = append(out, s.checkSteps("steps", s.Steps, v)...)
 	name("preset", "preset", s.Preset, v.Presets)
+	return out
+}
+
+// checkParams checks the operator parameters of a task. The row's size can still rule a value out.
+func (s *Spec) checkParams(path string, t TaskSpec, parameters []Parameter) []*FieldError {
+	var known []string
+	for _, p := range parameters {
+		known = append(known, p.Name)
+	}
+	var out []*FieldError
+	for _, name := range slices.Sorted(maps.Keys(t.Params)) {
+		i := slices.Index(known, name)
+		if i < 0 {
+			out = append(out, s.problem(path+name, unknown("parameter of "+t.Name, name, known)))
+		} else if err := parameters[i].Test(Value{Number: t.Params[name]}); err != nil {
+			out = append(out, s.problem(path+name, err))
+		}
+	}
 	return out
 }
 

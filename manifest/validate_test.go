@@ -21,9 +21,9 @@ func testVocabulary() Vocabulary {
 		return nil
 	}}
 	return Vocabulary{
-		Tasks: map[string][]string{
-			"super_resolution": {"factor"},
-			"gaussian_deblur":  {"size", "std"},
+		Tasks: map[string][]Parameter{
+			"super_resolution": {number("factor", 16)},
+			"gaussian_deblur":  {number("size", 255), number("std", 64)},
 			"hdr":              nil,
 		},
 		Methods: []string{"ddiff", "hqs"},
@@ -48,6 +48,7 @@ func TestValidate(t *testing.T) {
 		{"task far from all", "dataset: {path: x}\ntasks: [colourise]\n", `c.yaml:2: tasks[0]: unknown task "colourise" (valid: gaussian_deblur, hdr, super_resolution)`},
 		{"task without a name", "dataset: {path: x}\ntasks: [{sigma: 0.1}]\n", "c.yaml:2: tasks[0]: has no name; name a task"},
 		{"parameter", "dataset: {path: x}\ntasks:\n- name: super_resolution\n  params:\n    factr: 4\n", `c.yaml:5: tasks[0].params.factr: unknown parameter of super_resolution "factr" (did you mean "factor"?)`},
+		{"parameter out of range", "dataset: {path: x}\ntasks:\n- name: gaussian_deblur\n  params:\n    std: -3\n", "c.yaml:5: tasks[0].params.std: {Number:-3 Word:} is outside [0, 64]"},
 		{"solver", "dataset: {path: x}\ntasks: [hdr]\nsolver: {gamma0: 100, sigma_rule: full}\n", ""},
 		{"solver name", "dataset: {path: x}\ntasks: [hdr]\nsolver: {gama0: 1}\n", `c.yaml:3: solver.gama0: unknown parameter of ddiff "gama0" (did you mean "gamma0"?)`},
 		{"solver of another method", "dataset: {path: x}\ntasks: [hdr]\nsolver: {zeta: 1}\n", `c.yaml:3: solver.zeta: unknown parameter of ddiff "zeta" (valid: gamma0, a, sigma_rule)`},

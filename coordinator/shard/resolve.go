@@ -30,22 +30,29 @@ func (c Catalogue) Check(s *manifest.Spec, p *prior.Prior) error {
 // vocabulary is for a schedule of total time indices, or 0 while the schedule is unknown.
 func (c Catalogue) vocabulary(total int) manifest.Vocabulary {
 	v := manifest.Vocabulary{
-		Tasks: map[string][]string{}, Parameters: map[string][]manifest.Parameter{}, Presets: c.Methods.Presets(), MaxSteps: total,
+		Tasks: map[string][]manifest.Parameter{}, Parameters: map[string][]manifest.Parameter{}, Presets: c.Methods.Presets(), MaxSteps: total,
 	}
 	for _, t := range c.Operators.Tasks() {
-		v.Tasks[t.Name] = t.Parameters.Names()
+		v.Tasks[t.Name] = declarations(t.Parameters, total)
 	}
 	for _, m := range c.Methods.Infos() {
 		v.Methods = append(v.Methods, m.Name)
-		for _, p := range m.Parameters {
-			p = p.Of(total)
-			v.Parameters[m.Name] = append(v.Parameters[m.Name], manifest.Parameter{
-				Name: p.Name, Words: p.Words(), Numbers: len(p.Choices) == 0,
-				Test: func(v manifest.Value) error { return p.Test(parameter.Value(v)) },
-			})
-		}
+		v.Parameters[m.Name] = declarations(m.Parameters, total)
 	}
 	return v
+}
+
+// declarations returns parameters in the form of the manifest.
+func declarations(list parameter.List, total int) []manifest.Parameter {
+	var out []manifest.Parameter
+	for _, p := range list {
+		p = p.Of(total)
+		out = append(out, manifest.Parameter{
+			Name: p.Name, Words: p.Words(), Numbers: len(p.Choices) == 0,
+			Test: func(v manifest.Value) error { return p.Test(parameter.Value(v)) },
+		})
+	}
+	return out
 }
 
 // Resolve returns the settings of a method for a task: those of the preset, replaced by those of the task. The error wraps

@@ -73,8 +73,13 @@ func TestPagesNameEverything(t *testing.T) {
 
 	v := shard.Vocabulary()
 	names = slices.Concat(v.Methods, v.Presets)
-	for task, params := range v.Tasks {
-		names = append(append(names, task), params...)
+	for _, declared := range []map[string][]manifest.Parameter{v.Tasks, v.Parameters} {
+		for name, params := range declared {
+			names = append(names, name)
+			for _, p := range params {
+				names = append(names, p.Name)
+			}
+		}
 	}
 	wantNames(t, "docs/tasks-and-methods.md", names)
 }
