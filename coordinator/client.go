@@ -30,8 +30,8 @@ type Order struct {
 	Canary int
 }
 
-// Submit writes a campaign to the board. It is idempotent: created is false if the campaign exists.
-// If a different campaign has the same id, the error is ErrRefused.
+// Submit writes a campaign to the board. It is idempotent: created is false if the campaign exists. If a different
+// campaign has the same id, the error is ErrRefused.
 func Submit(ctx context.Context, b *queue.Board, spec *manifest.Spec, o Order, now time.Time) (c *manifest.Campaign, created bool, err error) {
 	c = newRecord(spec, o, now)
 	if err := c.Validate(); err != nil {
@@ -97,8 +97,8 @@ func Want(ctx context.Context, b *queue.Board, id string, w manifest.Wanted) (*m
 	})
 }
 
-// Command sends a command to the leading coordinator and waits for its answer until ctx ends. The
-// command stays on the board while no coordinator leads.
+// Command sends a command to the leading coordinator and waits for its answer until ctx ends. The command stays on the
+// board while no coordinator leads.
 func Command(ctx context.Context, b *queue.Board, id string, command manifest.Command) (manifest.Answer, error) {
 	if command.ID == "" {
 		command.ID = rand.Text()
@@ -138,8 +138,8 @@ func Command(ctx context.Context, b *queue.Board, id string, command manifest.Co
 	}
 }
 
-// Campaigns lists all campaigns with their last status, in the order of submission. A campaign that
-// no coordinator has seen yet has a status without counts.
+// Campaigns lists all campaigns with their last status, in the order of submission. A campaign that no coordinator has
+// seen yet has a status without counts.
 func Campaigns(ctx context.Context, b *queue.Board) ([]CampaignStatus, error) {
 	keys, err := b.Keys(ctx, manifest.KeyCampaignPrefix)
 	if err != nil {

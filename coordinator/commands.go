@@ -14,9 +14,9 @@ import (
 // maxAnswers is the number of answers that a record keeps.
 const maxAnswers = 16
 
-// execute executes a command and replaces it by its answer in the record. A command may be
-// executed twice, when a coordinator dies before it answers: items that were published again are
-// pending then, and the second execution ignores them.
+// execute executes a command and replaces it by its answer in the record. A command may be executed twice, when a
+// coordinator dies before it answers: items that were published again are pending then, and the second execution
+// ignores them.
 func (r *runner) execute(ctx context.Context, command manifest.Command) error {
 	answer := manifest.Answer{ID: command.ID}
 	n, err := r.executeVerb(ctx, command)
@@ -84,8 +84,7 @@ func (r *runner) catchUp(ctx context.Context) error {
 	return nil
 }
 
-// retry makes failed and dead items pending again and publishes them. It reads rows again that
-// could not be read.
+// retry makes failed and dead items pending again and publishes them. It reads rows again that could not be read.
 func (r *runner) retry(ctx context.Context, command manifest.Command) (int, error) {
 	match := r.matcher(command)
 	chosen := round{Schema: manifest.RecordSchema, Round: r.rec.Round + 1}
@@ -157,9 +156,8 @@ func (r *runner) matcher(command manifest.Command) func(id string) bool {
 	}
 }
 
-// rebuildWindow makes a window again from the current dataset and replaces the stored one. Items
-// that the old window has stay the same; the items of rows that can be read now are new, and are
-// added to retried.
+// rebuildWindow makes a window again from the current dataset and replaces the stored one. Items that the old window
+// has stay the same; the items of rows that can be read now are new, and are added to retried.
 func (r *runner) rebuildWindow(ctx context.Context, old *shard.Window, retried map[string]bool) (*shard.Window, error) {
 	fresh, err := r.sharder.Again(ctx, old.Header)
 	if err != nil {

@@ -41,8 +41,8 @@ type Config struct {
 	AckWait time.Duration
 	// Tick is the interval between two checks of the queue. Default: 1 s.
 	Tick time.Duration
-	// Stall is how long the queue may hold fewer items than the ledger has pending before the
-	// coordinator compares the manifest with storage. Default: 15 s.
+	// Stall is how long the queue may hold fewer items than the ledger has pending before the coordinator compares the
+	// manifest with storage. Default: 15 s.
 	Stall time.Duration
 	// Now is the clock. Default: time.Now.
 	Now    func() time.Time

@@ -1,24 +1,22 @@
-// Package coordinator runs campaigns: it reads a dataset in windows, publishes the items as queue
-// messages, settles their outcomes in a ledger, and writes the report.
+// Package coordinator runs campaigns: it reads a dataset in windows, publishes the items as queue messages, settles
+// their outcomes in a ledger, and writes the report.
 //
-// There are two ways in. A [Service] is a long-running process that runs all campaigns of a
-// board; any number of services run side by side and one leads. A [Run] runs one campaign in the
-// process of its only worker, for `ddiff run`. Both use the same runner, windows and ledger. The
-// other exported functions are the board's client: submit, list and control campaigns.
+// There are two ways in. A [Service] is a long-running process that runs all campaigns of a board; any number of
+// services run side by side and one leads. A [Run] runs one campaign in the process of its only worker, for `ddiff
+// run`. Both use the same runner, windows and ledger. The other exported functions are the board's client: submit, list
+// and control campaigns.
 //
 // # Where state lives
 //
-// The board (a JetStream KV bucket) has one small record per campaign, changed by
-// compare-and-swap: what people want, the phase, and the number of published windows. The store
-// has a copy of the record, the manifest in windows (package shard), and the results. The result
-// stream has every outcome since the campaign began. The ledger has the state of every item; it
-// exists only in the leader's memory and is rebuilt from windows and outcomes by the next leader.
+// The board (a JetStream KV bucket) has one small record per campaign, changed by compare-and-swap: what people want,
+// the phase, and the number of published windows. The store has a copy of the record, the manifest in windows (package
+// shard), and the results. The result stream has every outcome since the campaign began. The ledger has the state of
+// every item; it exists only in the leader's memory and is rebuilt from windows and outcomes by the next leader.
 //
-// Losing the queue costs only time. The leader detects lost messages because the queue holds
-// fewer items than the ledger has pending. It then compares the windows with the stored results
-// and publishes the difference. When the board is lost too, the records are restored from the
-// store. Outcomes "failed" and "dead" are only in the result stream; without it the workers try
-// those items again.
+// Losing the queue costs only time. The leader detects lost messages because the queue holds fewer items than the
+// ledger has pending. It then compares the windows with the stored results and publishes the difference. When the board
+// is lost too, the records are restored from the store. Outcomes "failed" and "dead" are only in the result stream;
+// without it the workers try those items again.
 //
 // # The phases of a campaign
 //
@@ -27,12 +25,11 @@
 //	              ▼             ▼          ▼
 //	            rejected ◄──────┘        paused
 //
-// A window is stored before its first item is published, and the record counts it only after its
-// last one. If a coordinator dies in between, one window is partly published. The next leader
-// looks up the stored results of that window and publishes the other items; the queue drops
-// duplicates.
+// A window is stored before its first item is published, and the record counts it only after its last one. If a
+// coordinator dies in between, one window is partly published. The next leader looks up the stored results of that
+// window and publishes the other items; the queue drops duplicates.
 //
-// A [Run] skips preflight and canary, and its windows are scratch: every run reads the dataset
-// again, so that an output can be reused with a larger dataset or other settings. It looks up
-// the stored result of every item before it publishes the item.
+// A [Run] skips preflight and canary, and its windows are scratch: every run reads the dataset again, so that an output
+// can be reused with a larger dataset or other settings. It looks up the stored result of every item before it
+// publishes the item.
 package coordinator

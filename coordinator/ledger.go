@@ -7,8 +7,7 @@ import (
 	"ddiff/manifest"
 )
 
-// identity is the first half of an item's id. The probability that two of a million items share it
-// is 10^-27.
+// identity is the first half of an item's id. The probability that two of a million items share it is 10^-27.
 type identity [16]byte
 
 // parseIdentity decodes a hex id.
@@ -60,8 +59,7 @@ const (
 	flagFound                     // its stored result was found, see markFound
 )
 
-// ledger has the state of every item in about 50 bytes per identity. It is not safe for concurrent
-// use.
+// ledger has the state of every item in about 50 bytes per identity. It is not safe for concurrent use.
 type ledger struct {
 	places  map[identity]uint32
 	entries []entry
@@ -73,8 +71,8 @@ type ledger struct {
 	open        int           // number of pending identities
 }
 
-// maxReason is the maximum length of a reason in bytes, maxReasons the maximum number of distinct
-// reasons. Further reasons are replaced by otherReason.
+// maxReason is the maximum length of a reason in bytes, maxReasons the maximum number of distinct reasons. Further
+// reasons are replaced by otherReason.
 const (
 	maxReason   = 300
 	maxReasons  = 1 << 16
@@ -85,8 +83,7 @@ func newLedger() *ledger {
 	return &ledger{places: map[identity]uint32{}, reasonIndex: map[string]uint32{}, reasons: []string{""}}
 }
 
-// add adds an item of the manifest, in the state of its identity. It reports whether the identity
-// is new.
+// add adds an item of the manifest, in the state of its identity. It reports whether the identity is new.
 func (l *ledger) add(id string) (isNew bool) {
 	k, ok := parseIdentity(id)
 	if !ok {
@@ -119,9 +116,9 @@ func (l *ledger) find(id string) *entry {
 	return &l.entries[place]
 }
 
-// settle sets the final state of an identity and returns the number of items that it settled. The
-// first final state stands, except that done replaces failed and dead: a stored result proves it.
-// Outcomes of rounds before a reopening do not count.
+// settle sets the final state of an identity and returns the number of items that it settled. The first final state
+// stands, except that done replaces failed and dead: a stored result proves it. Outcomes of rounds before a reopening
+// do not count.
 func (l *ledger) settle(id string, round int, to state, reason string) int {
 	e := l.find(id)
 	if e == nil || to == pending || (round < int(e.round) && (to != done || e.flags&flagMissing != 0)) || e.state == to || e.state == done {
@@ -135,8 +132,8 @@ func (l *ledger) settle(id string, round int, to state, reason string) int {
 	return int(e.copies)
 }
 
-// reopen makes a failed or dead identity pending; from then on only outcomes of the given round
-// and later ones count. It reports whether the identity was failed or dead.
+// reopen makes a failed or dead identity pending; from then on only outcomes of the given round and later ones count.
+// It reports whether the identity was failed or dead.
 func (l *ledger) reopen(id string, round int) bool {
 	e := l.find(id)
 	if e == nil || e.state == done {
@@ -151,8 +148,8 @@ func (l *ledger) reopen(id string, round int) bool {
 	return true
 }
 
-// markMissing makes a done identity pending, because its result is missing from storage. From then
-// on only outcomes of the given round and later ones count.
+// markMissing makes a done identity pending, because its result is missing from storage. From then on only outcomes of
+// the given round and later ones count.
 func (l *ledger) markMissing(id string, round int) {
 	e := l.find(id)
 	if e == nil {
@@ -239,8 +236,8 @@ func (l *ledger) reason(id string) string {
 	return ""
 }
 
-// total counts the items of the manifest by state. leased of the pending items count as running;
-// the other pending items count as cancelled if the campaign is cancelled.
+// total counts the items of the manifest by state. leased of the pending items count as running; the other pending
+// items count as cancelled if the campaign is cancelled.
 func (l *ledger) total(leased int, cancelled bool) manifest.Counts {
 	c := manifest.Counts{Items: l.items, Done: l.counts[done], Failed: l.counts[failed], Dead: l.counts[dead]}
 	left := l.counts[pending]

@@ -15,8 +15,8 @@ type pace struct {
 	second  int64 // of the newest bucket
 }
 
-// add counts n items that were settled at the given time, by the worker's clock. It may be long
-// past when a new leader reads old outcomes. Zero and future times count as now.
+// add counts n items that were settled at the given time, by the worker's clock. It may be long past when a new leader
+// reads old outcomes. Zero and future times count as now.
 func (p *pace) add(now, at time.Time, n int) {
 	p.advance(now)
 	if at.IsZero() || at.Unix() > p.second {
@@ -59,9 +59,8 @@ func (p *pace) rate(now time.Time) (perSecond float64, n int) {
 	return float64(n) / over, n
 }
 
-// remaining estimates the time for the remaining items in seconds, with its 95 % interval. It
-// treats the number of settled items as a Poisson variable; its square root has a standard
-// deviation of about 1/2, independent of the mean.
+// remaining estimates the time for the remaining items in seconds, with its 95 % interval. It treats the number of
+// settled items as a Poisson variable; its square root has a standard deviation of about 1/2, independent of the mean.
 func (p *pace) remaining(now time.Time, items int) (mean, low, high float64) {
 	rate, n := p.rate(now)
 	if rate == 0 || items == 0 {

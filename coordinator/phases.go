@@ -89,8 +89,8 @@ func (r *runner) release(ctx context.Context) error {
 	return r.save(ctx, func(c *manifest.Campaign) { c.Phase, c.Released = manifest.PhaseRunning, true })
 }
 
-// cancelCampaign drops the waiting items and ends the campaign. It waits for the leased items,
-// at most for one lease, unless the campaign is to stop at once.
+// cancelCampaign drops the waiting items and ends the campaign. It waits for the leased items, at most for one lease,
+// unless the campaign is to stop at once.
 func (r *runner) cancelCampaign(ctx context.Context) error {
 	_, leased, err := r.queue.Depth(ctx)
 	if err != nil {
@@ -121,8 +121,8 @@ func (r *runner) cancelCampaign(ctx context.Context) error {
 	return r.finish(ctx, manifest.PhaseCancelled)
 }
 
-// finish writes the report and ends the campaign. A cancelled campaign first settles the items
-// whose outcome was lost but whose result is in storage.
+// finish writes the report and ends the campaign. A cancelled campaign first settles the items whose outcome was lost
+// but whose result is in storage.
 func (r *runner) finish(ctx context.Context, p manifest.Phase) error {
 	if p == manifest.PhaseCancelled {
 		if err := r.settleListed(ctx); err != nil {

@@ -11,8 +11,8 @@ import (
 	"ddiff/queue"
 )
 
-// A preflight has one item for each task, size and method, at most maxPreflight, and then items
-// of up to moreImages other images, so that one damaged image does not fail the check.
+// A preflight has one item for each task, size and method, at most maxPreflight, and then items of up to moreImages
+// other images, so that one damaged image does not fail the check.
 const (
 	maxPreflight = 32
 	moreImages   = 3
@@ -70,8 +70,8 @@ func (r *runner) publishPreflight(ctx context.Context, items []manifest.Item) er
 	return r.send(ctx, []queue.Work{{Class: manifest.ClassPreflight, ID: manifest.IDPreflight, Payload: data, Round: r.rec.Round}})
 }
 
-// settlePreflight stores a worker's answer to the preflight. A worker that gave the preflight up
-// answers with an outcome, as for any item.
+// settlePreflight stores a worker's answer to the preflight. A worker that gave the preflight up answers with an
+// outcome, as for any item.
 func (r *runner) settlePreflight(payload []byte) {
 	var answer struct {
 		manifest.Checked
@@ -93,8 +93,8 @@ func (r *runner) settlePreflight(payload []byte) {
 	r.checked = &c
 }
 
-// advanceCanary publishes the canary items, then waits until all are settled. It rejects the
-// campaign if a canary item is dead, or if none is done: one bad image must not stop a campaign.
+// advanceCanary publishes the canary items, then waits until all are settled. It rejects the campaign if a canary item
+// is dead, or if none is done: one bad image must not stop a campaign.
 func (r *runner) advanceCanary(ctx context.Context) error {
 	if r.canary == nil {
 		first, err := r.firstWindow(ctx)

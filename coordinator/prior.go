@@ -14,8 +14,8 @@ import (
 // priorKey is the key under which the store has a prior for the workers.
 func priorKey(sha256 string) string { return "priors/" + sha256 + ".onnx" }
 
-// openPrior opens the campaign's prior. The first time it copies the prior into the store, where
-// workers find it. Later it opens that copy.
+// openPrior opens the campaign's prior. The first time it copies the prior into the store, where workers find it. Later
+// it opens that copy.
 func (r *runner) openPrior(ctx context.Context) error {
 	if run := r.s.cfg.run; run != nil {
 		r.prior = run.Prior

@@ -15,8 +15,8 @@ import (
 	"ddiff/queue"
 )
 
-// publishWindow publishes the pending items of a window and then counts the window in the record.
-// encoded has the JSON of the items, or is nil. include selects items, all when it is empty.
+// publishWindow publishes the pending items of a window and then counts the window in the record. encoded has the JSON
+// of the items, or is nil. include selects items, all when it is empty.
 func (r *runner) publishWindow(ctx context.Context, w *shard.Window, encoded [][]byte, include []bool) (err error) {
 	ctx, span := r.startSpan(ctx, "publish", w, trace.WithSpanKind(trace.SpanKindProducer))
 	defer func() { endSpan(span, err) }()
@@ -56,8 +56,8 @@ func (r *runner) publishNextWindow(ctx context.Context) error {
 	return r.publishWindow(ctx, w, nil, nil)
 }
 
-// publish publishes the pending items and returns their number. It skips the items that include
-// is false for, and items that the queue has already are not an error.
+// publish publishes the pending items and returns their number. It skips the items that include is false for, and items
+// that the queue has already are not an error.
 func (r *runner) publish(ctx context.Context, items []manifest.Item, include func(it manifest.Item) bool) (int, error) {
 	var batch batch
 	for _, it := range items {

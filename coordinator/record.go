@@ -38,15 +38,15 @@ func parseRecord(data []byte) (*manifest.Campaign, error) {
 	return &c, c.Validate()
 }
 
-// Update applies change to a campaign's record by compare-and-swap, and repeats it after a conflict.
-// If change returns an error, Update writes nothing and returns that error.
+// Update applies change to a campaign's record by compare-and-swap, and repeats it after a conflict. If change returns
+// an error, Update writes nothing and returns that error.
 func Update(ctx context.Context, b *queue.Board, id string, change func(c *manifest.Campaign) error) (*manifest.Campaign, error) {
 	c, _, err := updateRecord(ctx, b, id, change)
 	return c, err
 }
 
-// updateRecord is Update that also returns the record's revision. If change returns errUnchanged,
-// it writes nothing and returns no error.
+// updateRecord is Update that also returns the record's revision. If change returns errUnchanged, it writes nothing and
+// returns no error.
 func updateRecord(ctx context.Context, b *queue.Board, id string, change func(c *manifest.Campaign) error) (*manifest.Campaign, uint64, error) {
 	for {
 		c, revision, err := readRecord(ctx, b, id)
@@ -91,8 +91,8 @@ func storeRecord(ctx context.Context, s storage.Store, c *manifest.Campaign) err
 	return nil
 }
 
-// restoreRecords writes the stored records to the board that the board does not have. The number of
-// published windows in them may be out of date; the ledger corrects it.
+// restoreRecords writes the stored records to the board that the board does not have. The number of published windows
+// in them may be out of date; the ledger corrects it.
 func (s *Service) restoreRecords(ctx context.Context) error {
 	for info, err := range s.cfg.Store.List(ctx, "campaigns/") {
 		if err != nil {

@@ -12,8 +12,8 @@ import (
 	"ddiff/manifest"
 )
 
-// writeReport writes the report of all settled items beside the results, and returns its summary.
-// It logs artifacts that cannot be read.
+// writeReport writes the report of all settled items beside the results, and returns its summary. It logs artifacts
+// that cannot be read.
 func (r *runner) writeReport(ctx context.Context) (report.Summary, error) {
 	if r.ledger.items == 0 {
 		return report.Summary{}, nil
@@ -38,8 +38,8 @@ func (r *runner) writeReport(ctx context.Context) (report.Summary, error) {
 	return summary, nil
 }
 
-// settled yields the result of every settled item in the order of the manifest. It reads one
-// window at a time, and at most loadChunk results at once. The last pair has the error, if any.
+// settled yields the result of every settled item in the order of the manifest. It reads one window at a time, and at
+// most loadChunk results at once. The last pair has the error, if any.
 func (r *runner) settled(ctx context.Context) iter.Seq2[manifest.Result, error] {
 	return func(yield func(manifest.Result, error) bool) {
 		err := r.eachWindow(ctx, func(w *shard.Window) error {
@@ -86,8 +86,8 @@ func (r *runner) settledOf(ctx context.Context, w *shard.Window, yield func(mani
 	return nil
 }
 
-// settledResult is the result of an item: the stored one if it is done, else that of the ledger.
-// It returns false for pending items.
+// settledResult is the result of an item: the stored one if it is done, else that of the ledger. It returns false for
+// pending items.
 func (r *runner) settledResult(it manifest.Item, s stored) (manifest.Result, bool) {
 	switch state := r.ledger.state(it.ID); {
 	case state == pending:

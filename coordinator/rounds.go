@@ -10,8 +10,7 @@ import (
 	"ddiff/manifest"
 )
 
-// round is a stored list of identities that became pending again. Outcomes of earlier rounds do
-// not count for them.
+// round is a stored list of identities that became pending again. Outcomes of earlier rounds do not count for them.
 type round struct {
 	Schema int      `json:"schema"`
 	Round  int      `json:"round"`

@@ -35,15 +35,15 @@ type RunConfig struct {
 	Rows    shard.Rows
 	// Catalogue holds the methods and operators. Default: the built-in ones.
 	Catalogue shard.Catalogue
-	// Read is called for each window that was read, before its items are published: with the number
-	// of items so far, the number of solver steps of the pending ones when they were read, and
-	// whether the dataset is complete. Optional.
+	// Read is called for each window that was read, before its items are published: with the number of items so far,
+	// the number of solver steps of the pending ones when they were read, and whether the dataset is complete.
+	// Optional.
 	Read func(items, steps int, complete bool)
-	// Finished is called for each item that reaches its final state, in one goroutine with Read.
-	// found means that the item needed no work, because the store has its result. Optional.
+	// Finished is called for each item that reaches its final state, in one goroutine with Read. found means that the
+	// item needed no work, because the store has its result. Optional.
 	Finished func(res manifest.Result, found bool)
-	// Skipped is called for each file of the dataset that is not an image. It is called
-	// concurrently with the others. Optional.
+	// Skipped is called for each file of the dataset that is not an image. It is called concurrently with the others.
+	// Optional.
 	Skipped func(path string)
 	// Now is the clock. Default: time.Now.
 	Now    func() time.Time
@@ -74,8 +74,8 @@ func (c RunConfig) service() Config {
 	}
 }
 
-// Run runs one campaign in the process of its only worker. Create it with NewRun, call Process
-// and then Close. One goroutine at a time may use it.
+// Run runs one campaign in the process of its only worker. Create it with NewRun, call Process and then Close. One
+// goroutine at a time may use it.
 type Run struct {
 	runner *runner
 	cfg    RunConfig
@@ -106,8 +106,8 @@ func NewRun(cfg RunConfig) (*Run, error) {
 	return run, nil
 }
 
-// Process reads the dataset, publishes every item that has no stored result, and settles outcomes
-// until every item has its final state. When ctx ends first, it returns ctx's error.
+// Process reads the dataset, publishes every item that has no stored result, and settles outcomes until every item has
+// its final state. When ctx ends first, it returns ctx's error.
 //
 // A problem of the dataset as a whole is returned as [manifest.Rows] reports it.
 func (r *Run) Process(ctx context.Context) error {
@@ -126,13 +126,11 @@ func (r *Run) Process(ctx context.Context) error {
 	return err
 }
 
-// Counts returns the number of items by state. Items of windows that were not read are not
-// counted.
+// Counts returns the number of items by state. Items of windows that were not read are not counted.
 func (r *Run) Counts() manifest.Counts { return r.runner.ledger.total(0, false) }
 
-// Close settles the items whose outcome Process has not seen, writes the report of the items that
-// are settled, and returns its summary. Call it after the worker has ended, also when Process
-// returned an error.
+// Close settles the items whose outcome Process has not seen, writes the report of the items that are settled, and
+// returns its summary. Call it after the worker has ended, also when Process returned an error.
 func (r *Run) Close(ctx context.Context) (report.Summary, error) {
 	if r.runner.ledger.open > 0 && r.runner.queue != nil {
 		following, stop := context.WithCancel(ctx)
@@ -151,9 +149,9 @@ func (r *Run) Close(ctx context.Context) (report.Summary, error) {
 // place locates an item: the number of its window, and its index among the items of the window.
 type place struct{ window, index uint32 }
 
-// enterWindow does what a Run needs before the items of a new window are published: it settles the
-// items that have a stored result or a settled identity, remembers the places of the other items
-// of pending identities, and reports the window.
+// enterWindow does what a Run needs before the items of a new window are published: it settles the items that have a
+// stored result or a settled identity, remembers the places of the other items of pending identities, and reports the
+// window.
 func (r *runner) enterWindow(ctx context.Context, w *shard.Window, isNew []bool) error {
 	run := r.s.cfg.run
 	for _, f := range w.Failed {

@@ -17,8 +17,7 @@ import (
 	"ddiff/storage"
 )
 
-// runner takes one campaign through its phases. Only the goroutine of run uses the fields below
-// the line.
+// runner takes one campaign through its phases. Only the goroutine of run uses the fields below the line.
 type runner struct {
 	s   *Service
 	id  string
@@ -72,8 +71,8 @@ func newRunner(s *Service, c *manifest.Campaign) *runner {
 	return &runner{s: s, id: c.ID, log: s.cfg.Logger.With("campaign", c.ID), wake: make(chan struct{}, 1)}
 }
 
-// offer passes a record to the runner. It ignores records that are not newer than the last one:
-// the board also delivers the runner's own writes.
+// offer passes a record to the runner. It ignores records that are not newer than the last one: the board also delivers
+// the runner's own writes.
 func (r *runner) offer(c *manifest.Campaign, revision uint64) {
 	r.mu.Lock()
 	if revision <= r.revision {
@@ -112,14 +111,12 @@ func (r *runner) requeue() {
 // errEnded ends the loop of a campaign that has reached its end.
 var errEnded = errors.New("campaign has ended")
 
-// rejection is an error of the campaign itself, such as a missing dataset. The campaign is
-// rejected with it.
+// rejection is an error of the campaign itself, such as a missing dataset. The campaign is rejected with it.
 type rejection struct{ error }
 
 func (e rejection) Unwrap() error { return e.error }
 
-// run takes the campaign from its current phase to its end. It returns nil when the campaign has
-// ended.
+// run takes the campaign from its current phase to its end. It returns nil when the campaign has ended.
 func (r *runner) run(ctx context.Context, c *manifest.Campaign) error {
 	err := r.process(ctx, c)
 	var rejected rejection
@@ -278,8 +275,8 @@ func (r *runner) applyOffered() {
 // errPhaseChanged: a second leader has moved the campaign to another phase.
 var errPhaseChanged = errors.New("another coordinator has changed the phase of the campaign")
 
-// save changes the coordinator's fields of the record, on the board and here. If another
-// coordinator has changed the phase, save adopts that record and writes nothing.
+// save changes the coordinator's fields of the record, on the board and here. If another coordinator has changed the
+// phase, save adopts that record and writes nothing.
 func (r *runner) save(ctx context.Context, change func(c *manifest.Campaign)) error {
 	phase := r.rec.Phase
 	c, revision, err := updateRecord(ctx, r.s.cfg.Board, r.id, func(c *manifest.Campaign) error {

@@ -12,8 +12,8 @@ type runners struct {
 	byID map[string]*runner
 }
 
-// deliver passes a record to the campaign's runner. It creates the runner of an active campaign
-// that has none, and reports so.
+// deliver passes a record to the campaign's runner. It creates the runner of an active campaign that has none, and
+// reports so.
 func (s *runners) deliver(c *manifest.Campaign, revision uint64, create func() *runner) (r *runner, created bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -29,8 +29,8 @@ func (s *runners) deliver(c *manifest.Campaign, revision uint64, create func() *
 	return r, !ok
 }
 
-// next returns the record with which the runner continues. It returns nil and removes the runner
-// when the campaign has ended; a later record then creates a new runner.
+// next returns the record with which the runner continues. It returns nil and removes the runner when the campaign has
+// ended; a later record then creates a new runner.
 func (s *runners) next(r *runner) *manifest.Campaign {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -29,9 +29,8 @@ func New(cfg Config) (*Service, error) {
 // restartAfter is the pause before a campaign is retried after an error.
 const restartAfter = 3 * time.Second
 
-// Lead runs all campaigns until ctx ends, which is not an error. Only one service may lead at a
-// time. If two lead for a moment, compare-and-swap and create-only writes protect records and
-// windows.
+// Lead runs all campaigns until ctx ends, which is not an error. Only one service may lead at a time. If two lead for a
+// moment, compare-and-swap and create-only writes protect records and windows.
 func (s *Service) Lead(ctx context.Context) error {
 	if err := s.restoreRecords(ctx); err != nil {
 		return ignoreCancelled(ctx, err)
@@ -91,8 +90,7 @@ func (s *Service) watch(ctx context.Context, group *errgroup.Group) error {
 	return nil
 }
 
-// supervise runs one campaign until it has ended. After an error, such as an outage of the
-// store, it tries again.
+// supervise runs one campaign until it has ended. After an error, such as an outage of the store, it tries again.
 func (s *Service) supervise(ctx context.Context, r *runner, all *runners) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

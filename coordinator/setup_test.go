@@ -36,7 +36,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// testCluster is a cluster in one process: a real queue server, a store, coordinators that start and stop, and fake workers.
+// testCluster is a cluster in one process: a real queue server, a store, coordinators that start and stop, and fake
+// workers.
 type testCluster struct {
 	t     *testing.T
 	dir   string // of the dataset
@@ -292,7 +293,8 @@ func (tc *testCluster) awaitPhase(id string, p manifest.Phase) coordinator.Campa
 	return tc.await(id, string(p), func(s coordinator.CampaignStatus) bool { return s.Campaign.Phase == p && s.Status.Phase == p })
 }
 
-// awaitPulls waits until workers have pulled without getting an item n more times, or have started more than limit items.
+// awaitPulls waits until workers have pulled without getting an item n more times, or have started more than limit
+// items.
 func (tc *testCluster) awaitPulls(n, limit int) {
 	tc.t.Helper()
 	tc.mu.Lock()

@@ -12,8 +12,8 @@ import (
 // statusInterval is how often an unchanged status is published.
 const statusInterval = 5 * time.Second
 
-// checkQueue publishes the campaign's status and compares the queue with the ledger. When the
-// queue has held too few items for Config.Stall, it publishes the missing items again.
+// checkQueue publishes the campaign's status and compares the queue with the ledger. When the queue has held too few
+// items for Config.Stall, it publishes the missing items again.
 func (r *runner) checkQueue(ctx context.Context) error {
 	waiting, leased, err := r.queue.Depth(ctx)
 	if err != nil {

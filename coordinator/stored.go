@@ -29,8 +29,8 @@ type stored struct {
 	damage error
 }
 
-// load reads the results of items concurrently. It reads only items that include reports true
-// for; the others are not found.
+// load reads the results of items concurrently. It reads only items that include reports true for; the others are not
+// found.
 func (r *runner) load(ctx context.Context, items []manifest.Item, include func(i int) bool) ([]stored, error) {
 	out := make([]stored, len(items))
 	group, inner := errgroup.WithContext(ctx)
@@ -69,8 +69,8 @@ func (r *runner) loadOne(ctx context.Context, it manifest.Item) (stored, error) 
 	return s, nil
 }
 
-// settleStored settles the pending items that have a result in storage. A result that cannot be
-// read fails its item; it is not overwritten. include selects items, all when it is empty.
+// settleStored settles the pending items that have a result in storage. A result that cannot be read fails its item; it
+// is not overwritten. include selects items, all when it is empty.
 func (r *runner) settleStored(ctx context.Context, items []manifest.Item, include []bool) error {
 	for begin := 0; begin < len(items); begin += loadChunk {
 		chunk := items[begin:min(begin+loadChunk, len(items))]
@@ -108,8 +108,8 @@ func (r *runner) failedResult(it manifest.Item, reason string) manifest.Result {
 	}
 }
 
-// settleListed settles the items that have a result in storage by one listing. A Run also reads
-// each result that it did not have.
+// settleListed settles the items that have a result in storage by one listing. A Run also reads each result that it did
+// not have.
 func (r *runner) settleListed(ctx context.Context) error {
 	if r.s.cfg.run == nil {
 		return r.eachResult(ctx, func(id string) { r.ledger.settle(id, r.rec.Round, done, "") })
@@ -174,8 +174,8 @@ func (r *runner) reopenMissing(ctx context.Context) error {
 	return r.startRound(ctx, missing)
 }
 
-// reconcile compares the manifest with the stored results, replaces the content of the queue with
-// the difference, and returns the number of items that it published.
+// reconcile compares the manifest with the stored results, replaces the content of the queue with the difference, and
+// returns the number of items that it published.
 func (r *runner) reconcile(ctx context.Context) (int, error) {
 	if err := r.queue.Drop(ctx); err != nil {
 		return 0, fmt.Errorf("drop work: %w", err)

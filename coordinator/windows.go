@@ -67,8 +67,8 @@ func isDatasetError(err error) bool {
 	return errors.Is(err, manifest.ErrNoDataset) || errors.Is(err, manifest.ErrEmptyDataset) || errors.Is(err, manifest.ErrBadList)
 }
 
-// needsWindow reports whether the next window may be stored: the first one at once, for the
-// preflight; the others when all windows before them are published.
+// needsWindow reports whether the next window may be stored: the first one at once, for the preflight; the others when
+// all windows before them are published.
 func (r *runner) needsWindow() bool {
 	if r.complete || r.rec.Wanted != manifest.WantRun {
 		return false
@@ -79,8 +79,8 @@ func (r *runner) needsWindow() bool {
 	return r.stored == 0 || (r.rec.Phase == manifest.PhaseRunning && r.rec.Shards == r.stored)
 }
 
-// storeWindow stores a window and, if the campaign is released, publishes it. If the store has
-// the window already, because a second coordinator leads, the stored window is used.
+// storeWindow stores a window and, if the campaign is released, publishes it. If the store has the window already,
+// because a second coordinator leads, the stored window is used.
 func (r *runner) storeWindow(ctx context.Context, sharded shardedWindow) (err error) {
 	if sharded.err != nil {
 		if isDatasetError(sharded.err) {

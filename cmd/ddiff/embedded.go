@@ -26,8 +26,8 @@ import (
 	"ddiff/telemetry"
 )
 
-// embeddedLease is the lease time of the embedded queue. It is long because there is no second
-// worker that could take over from one that hangs.
+// embeddedLease is the lease time of the embedded queue. It is long because there is no second worker that could take
+// over from one that hangs.
 const embeddedLease = 2 * time.Minute
 
 // runEmbedded runs a campaign with everything in this process.
@@ -47,14 +47,21 @@ func openPriorOf(spec *manifest.Spec, c shard.Catalogue) (*prior.Prior, error) {
 	return p, nil
 }
 
-// embeddedGC is the GC percentage of a run without GOGC. Its heap is mostly long-lived state of coordinator and queue, and
-// collecting it more often costs little next to the solver.
+// embeddedGC is the GC percentage of a run without GOGC. Its heap is mostly long-lived state of coordinator and queue,
+// and collecting it more often costs little next to the solver.
 const embeddedGC = 20
+
+// simulatedMemory limits the memory of Go, in bytes, in a simulated run without GOMEMLIMIT: the buffers of the queue
+// server grow with the rate of items, of which a solver makes few per second and a simulation thousands.
+const simulatedMemory = 210 << 20
 
 // withEmbedded opens what a campaign needs in this process, and closes it after use.
 func withEmbedded(ctx context.Context, spec *manifest.Spec, o runOptions, stdout, stderr io.Writer, use func(e embedded) error) (err error) {
 	if os.Getenv("GOGC") == "" {
 		defer debug.SetGCPercent(debug.SetGCPercent(embeddedGC))
+	}
+	if o.simulate > 0 && os.Getenv("GOMEMLIMIT") == "" {
+		defer debug.SetMemoryLimit(debug.SetMemoryLimit(simulatedMemory))
 	}
 	p, err := openPriorOf(spec, o.catalogue)
 	if err != nil {
@@ -120,10 +127,9 @@ func withEmbedded(ctx context.Context, spec *manifest.Spec, o runOptions, stdout
 	return use(e)
 }
 
-// scratchDir creates an empty directory for the queue and the windows of an output. It is in the
-// user's cache, and files of an earlier run are deleted; or among the temporary files, if there
-// is no cache or another process uses that directory. It is not in the output, because a full or
-// remote output disk must not stop the queue.
+// scratchDir creates an empty directory for the queue and the windows of an output. It is in the user's cache, and
+// files of an earlier run are deleted; or among the temporary files, if there is no cache or another process uses that
+// directory. It is not in the output, because a full or remote output disk must not stop the queue.
 func scratchDir(output string) (dir string, remove func() error, err error) {
 	out, err := filepath.Abs(output)
 	if err != nil {

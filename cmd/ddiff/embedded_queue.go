@@ -10,12 +10,12 @@ import (
 	"ddiff/telemetry"
 )
 
-// embeddedDedup is short because a server in this process answers at once, and because thousands of ids per second would
-// fill the memory.
+// embeddedDedup is short because a server in this process answers at once, and because thousands of ids per second
+// would fill the memory.
 const embeddedDedup = 2 * time.Second
 
-// embeddedQueue is the queue server of a run, in this process. Coordinator and worker have a connection each: a window that
-// is being published must not delay the worker.
+// embeddedQueue is the queue server of a run, in this process. Coordinator and worker have a connection each: a window
+// that is being published must not delay the worker.
 type embeddedQueue struct {
 	server *queue.Embedded
 	board  *queue.Board

@@ -27,8 +27,8 @@ type resultLog struct {
 	size int64
 }
 
-// slot locates a result. It is 16 bytes in the index: eight of the identity, then the offset of the result in 48 bits and
-// its length in 16. An empty slot is zero.
+// slot locates a result. It is 16 bytes in the index: eight of the identity, then the offset of the result in 48 bits
+// and its length in 16. An empty slot is zero.
 type slot struct {
 	id    uint64
 	place uint64
