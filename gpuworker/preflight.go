@@ -235,7 +235,7 @@ func (p *preflight) readFiles(ctx context.Context, it manifest.Item) (n, size in
 			return 0, 0, err
 		}
 		if s == it.Image {
-			if _, err := raster.Decode(data, raster.Limits{}); err != nil {
+			if _, err := raster.Decode(data); err != nil {
 				return 0, 0, fmt.Errorf("decode %s: %w", s.Path, err)
 			}
 		}

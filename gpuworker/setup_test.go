@@ -310,7 +310,7 @@ func get(t *testing.T, s store, id, name string) []byte {
 // samples returns the pixels of an item's restored image.
 func samples(t *testing.T, s store, id string) []byte {
 	t.Helper()
-	img, err := raster.Decode(get(t, s, id, manifest.FileRestored), raster.Limits{})
+	img, err := raster.Decode(get(t, s, id, manifest.FileRestored))
 	must(t, err)
 	rgb, err := raster.RGB8(img)
 	must(t, err)

@@ -119,7 +119,7 @@ func (s loader) fetch(ctx context.Context, t *task) error {
 		if err != nil {
 			return err
 		}
-		img, err := raster.Decode(data, raster.Limits{})
+		img, err := raster.Decode(data)
 		if err != nil {
 			return fmt.Errorf("decode %s: %w", t.item.Image.Path, err)
 		}
@@ -172,7 +172,7 @@ func (t *task) encodeDraw() error {
 // are observed; a kernel is scaled to the sum 1.
 func readDraw(name string, data []byte) (*operator.Draw, error) {
 	if raster.IsNPY(data) {
-		a, err := raster.DecodeNPY(data, 0)
+		a, err := raster.DecodeNPY(data)
 		if err != nil {
 			return nil, err
 		}
@@ -182,7 +182,7 @@ func readDraw(name string, data []byte) (*operator.Draw, error) {
 		}
 		return &operator.Draw{Name: name, Dims: dims, Data: a.Data}, nil
 	}
-	img, err := raster.Decode(data, raster.Limits{})
+	img, err := raster.Decode(data)
 	if err != nil {
 		return nil, err
 	}

@@ -57,7 +57,7 @@ func photographs(t *testing.T, e *restore.Engine, op *operator.Operator) []photo
 		if err != nil {
 			t.Fatal(err)
 		}
-		img, err := raster.Decode(data, raster.Limits{})
+		img, err := raster.Decode(data)
 		if err != nil {
 			t.Fatal(err)
 		}

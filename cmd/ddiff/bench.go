@@ -159,7 +159,7 @@ func writePhotographs(o benchOptions, dir string) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		img, err := raster.Decode(data, raster.Limits{})
+		img, err := raster.Decode(data)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", entries[i%len(entries)], err)
 		}

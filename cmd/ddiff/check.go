@@ -75,7 +75,7 @@ func readOutput(ctx context.Context, t target) *output {
 		o.addProblem(file, "file", "%s", cannotRead(err))
 		return o
 	}
-	if o.image, err = raster.Decode(data, raster.Limits{}); err != nil {
+	if o.image, err = raster.Decode(data); err != nil {
 		o.addProblem(file, "pixels", "%v; %s", err, remedy)
 	}
 	p, err := gpuworker.ReadPassport(data)

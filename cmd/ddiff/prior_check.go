@@ -180,7 +180,7 @@ func photograph(name string, size, multiple int) (*raster.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	img, err := raster.Decode(data, raster.Limits{})
+	img, err := raster.Decode(data)
 	if err != nil {
 		return nil, err
 	}

@@ -126,7 +126,7 @@ func TestCheckExported(t *testing.T) {
 		if len(found) != 1 {
 			t.Fatalf("%s: restored %v", file, found)
 		}
-		restored[i], err = raster.Decode(read(t, found[0]), raster.Limits{})
+		restored[i], err = raster.Decode(read(t, found[0]))
 		must(t, err)
 	}
 	if !reflect.DeepEqual(restored[0], restored[1]) {

@@ -64,7 +64,7 @@ func editPassport(t *testing.T, path, old, by string) {
 func repaint(t *testing.T, path string, change func(img *raster.Image)) {
 	t.Helper()
 	text := passportText(t, path)
-	img, err := raster.Decode(read(t, path), raster.Limits{})
+	img, err := raster.Decode(read(t, path))
 	must(t, err)
 	change(img)
 	file, err := raster.EncodePNG(img)
@@ -166,7 +166,7 @@ func TestVerifyTampering(t *testing.T) {
 		},
 		{
 			"no passport", func(t *testing.T, dir string) {
-				img, err := raster.Decode(read(t, in(dir, restored)), raster.Limits{})
+				img, err := raster.Decode(read(t, in(dir, restored)))
 				must(t, err)
 				file, err := raster.EncodePNG(img)
 				must(t, err)

@@ -37,7 +37,7 @@ func TestBundledPrior(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("../../examples/images/coffee.png")
 	must(t, err)
-	img, err := raster.Decode(data, raster.Limits{})
+	img, err := raster.Decode(data)
 	must(t, err)
 	img, err = raster.Fit(img, raster.CenterCrop, 64, 8)
 	must(t, err)

@@ -133,7 +133,7 @@ func readNPZ(path string, outputs []string) (v *Vectors, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", f.Name, err)
 		}
-		data, err := io.ReadAll(io.LimitReader(r, 4*raster.DefaultMaxValues))
+		data, err := io.ReadAll(io.LimitReader(r, 4*raster.MaxValues))
 		if err = errors.Join(err, r.Close()); err != nil {
 			return nil, fmt.Errorf("%s: %w", f.Name, err)
 		}
@@ -152,7 +152,7 @@ func readNPZ(path string, outputs []string) (v *Vectors, err error) {
 }
 
 func decodeArray(name string, data []byte) (*raster.Array, error) {
-	a, err := raster.DecodeNPY(data, 0)
+	a, err := raster.DecodeNPY(data)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}

@@ -37,7 +37,7 @@ func measure(ctx context.Context, cpu *onnx.Runtime, path, task string, size, st
 	if err != nil {
 		return m, fmt.Errorf("read photograph: %w", err)
 	}
-	img, err := raster.Decode(data, raster.Limits{})
+	img, err := raster.Decode(data)
 	if err != nil {
 		return m, fmt.Errorf("read photograph %s: %w", path, err)
 	}

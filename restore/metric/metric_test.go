@@ -17,7 +17,7 @@ func decode(t testing.TB, name string) *raster.Image {
 	if err != nil {
 		t.Fatal(err)
 	}
-	img, err := raster.Decode(data, raster.Limits{})
+	img, err := raster.Decode(data)
 	if err != nil {
 		t.Fatal(err)
 	}

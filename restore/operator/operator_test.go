@@ -94,7 +94,7 @@ func readNPY(t *testing.T, dir, name string) *raster.Array {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := raster.DecodeNPY(data, 0)
+	a, err := raster.DecodeNPY(data)
 	if err != nil {
 		t.Fatal(err)
 	}

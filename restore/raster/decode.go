@@ -8,30 +8,35 @@ import (
 	"io"
 )
 
+// Limits of the input of [Decode].
+const (
+	// MaxPixels is the largest width times height: 64 Mi, such as 8192x8192. Decoding needs up to about 32 bytes of memory
+	// per pixel.
+	MaxPixels = 64 << 20
+	// MaxBytes is the largest size of the file: 512 MiB.
+	MaxBytes = 512 << 20
+)
+
 // Decode reads a PNG, JPEG, TIFF or WebP file into three channels.
 //
 // 16-bit samples keep their precision. Grey is replicated to the three channels. Alpha is composited over white, on the
 // stored values. The EXIF orientation of a JPEG is applied. Of a TIFF with several pages the first is decoded. Animated
 // WebP, floating-point TIFF and JPEG-compressed TIFF are not supported.
 //
-// Errors are [ErrFormat], [ErrTruncated] and [ErrTooLarge]. ErrTooLarge depends on the header only and precedes the
-// allocation of pixels.
-func Decode(data []byte, lim Limits) (img *Image, err error) {
-	if err := lim.Validate(); err != nil {
-		return nil, fmt.Errorf("decode image: %w", err)
-	}
-	lim = lim.withDefaults()
-	if err := lim.checkBytes(len(data)); err != nil {
-		return nil, fmt.Errorf("decode image: %w", err)
+// Errors are [ErrFormat], [ErrTruncated] and, above [MaxPixels] or [MaxBytes], [ErrTooLarge]. ErrTooLarge depends on the
+// header only and precedes the allocation of pixels.
+func Decode(data []byte) (*Image, error) {
+	if len(data) > MaxBytes {
+		return nil, fmt.Errorf("decode image: file of %d bytes, the limit is %d bytes: %w", len(data), MaxBytes, ErrTooLarge)
 	}
 	c, width, height, err := header(data)
 	if err != nil {
 		return nil, fmt.Errorf("decode image: %w", err)
 	}
-	if err := lim.checkPixels(width, height); err != nil {
-		return nil, fmt.Errorf("decode image: %s: %w", c.name, err)
+	if width > MaxPixels/height { // without overflow
+		return nil, fmt.Errorf("decode image: %s: %dx%d pixels, the limit is %d pixels: %w", c.name, width, height, MaxPixels, ErrTooLarge)
 	}
-	img, err = pixels(c, data)
+	img, err := pixels(c, data)
 	if err != nil {
 		return nil, fmt.Errorf("decode image: %w", err)
 	}

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// DefaultMaxValues is the default limit of [DecodeNPY].
-const DefaultMaxValues = 3 * DefaultMaxPixels
+// MaxValues is the largest number of values that [DecodeNPY] reads.
+const MaxValues = 3 * MaxPixels
 
 // npyMagic begins every NumPy file; two bytes of version follow.
 const npyMagic = "\x93NUMPY"
@@ -27,15 +27,8 @@ type Array struct {
 // little-endian. It converts values to float32 without scaling: a float64 beyond the range becomes an infinity, and NaN
 // and infinities are accepted, see [Finite].
 //
-// maxValues limits the number of values in the header, before memory is allocated; zero selects [DefaultMaxValues].
-// Errors are [ErrFormat], [ErrTruncated] and [ErrTooLarge].
-func DecodeNPY(data []byte, maxValues int) (*Array, error) {
-	if maxValues < 0 {
-		return nil, fmt.Errorf("decode npy: maxValues is %d, must be positive, or 0 for the default", maxValues)
-	}
-	if maxValues == 0 {
-		maxValues = DefaultMaxValues
-	}
+// Errors are [ErrFormat], [ErrTruncated] and, above [MaxValues], [ErrTooLarge]. They precede the allocation of values.
+func DecodeNPY(data []byte) (*Array, error) {
 	text, body, err := splitNPY(data)
 	if err != nil {
 		return nil, fmt.Errorf("decode npy: %w", err)
@@ -44,7 +37,7 @@ func DecodeNPY(data []byte, maxValues int) (*Array, error) {
 	if err != nil {
 		return nil, fmt.Errorf("decode npy: header: %w", err)
 	}
-	count, err := countValues(h.shape, maxValues)
+	count, err := countValues(h.shape, MaxValues)
 	if err != nil {
 		return nil, fmt.Errorf("decode npy: %w", err)
 	}

@@ -28,7 +28,7 @@ func npy(major byte, header, values string) []byte {
 func TestNPYSavedByNumPy(t *testing.T) {
 	t.Parallel()
 	values := []float32{0, 1, 2, 3, 4, 5}
-	got, err := DecodeNPY([]byte(savedByNumPy), 6)
+	got, err := DecodeNPY([]byte(savedByNumPy))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func TestDecodeNPYTypes(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			got, err := DecodeNPY(npy(tt.major, tt.header, tt.values), 0)
+			got, err := DecodeNPY(npy(tt.major, tt.header, tt.values))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -76,7 +76,7 @@ func TestDecodeNPYTypes(t *testing.T) {
 			}
 		})
 	}
-	got, err := DecodeNPY(npy(1, "{'descr': '<f2', 'fortran_order': False, 'shape': (2,), }", "\x01\x7e\x00\x80"), 0)
+	got, err := DecodeNPY(npy(1, "{'descr': '<f2', 'fortran_order': False, 'shape': (2,), }", "\x01\x7e\x00\x80"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,22 +121,16 @@ func TestDecodeNPYRejects(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			_, err := DecodeNPY(tt.data, 0)
+			_, err := DecodeNPY(tt.data)
 			if !errors.Is(err, tt.want) || !strings.Contains(err.Error(), tt.text) {
 				t.Errorf("error %v, want %v with %q", err, tt.want, tt.text)
 			}
 		})
 	}
 	for n := range savedByNumPy {
-		if _, err := DecodeNPY([]byte(savedByNumPy[:n]), 0); !errors.Is(err, ErrTruncated) {
+		if _, err := DecodeNPY([]byte(savedByNumPy[:n])); !errors.Is(err, ErrTruncated) {
 			t.Fatalf("first %d bytes: error %v, want ErrTruncated", n, err)
 		}
-	}
-	if _, err := DecodeNPY([]byte(savedByNumPy), 5); !errors.Is(err, ErrTooLarge) {
-		t.Errorf("limit of 5 values: error %v, want ErrTooLarge", err)
-	}
-	if _, err := DecodeNPY([]byte(savedByNumPy), -1); err == nil {
-		t.Error("no error for a negative limit")
 	}
 }
 
@@ -155,7 +149,7 @@ func FuzzDecodeNPY(f *testing.F) {
 	f.Add(npy(1, "{'descr': '|u1', 'fortran_order': False, 'shape': (3, 0, 1), }", ""))
 	f.Add(npy(1, "{'descr': '<f8', 'fortran_order': False, 'shape': (), }", "12345678"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		a, err := DecodeNPY(data, 1<<16)
+		a, err := DecodeNPY(data)
 		if err != nil {
 			if !errors.Is(err, ErrFormat) && !errors.Is(err, ErrTruncated) && !errors.Is(err, ErrTooLarge) {
 				t.Fatalf("error without a sentinel: %v", err)
@@ -166,7 +160,7 @@ func FuzzDecodeNPY(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, err := DecodeNPY(again, 1<<16)
+		b, err := DecodeNPY(again)
 		if err != nil {
 			t.Fatal(err)
 		}

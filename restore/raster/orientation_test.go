@@ -85,7 +85,7 @@ func TestDecodeOrientedJPEG(t *testing.T) {
 		if err != nil || w != 16 || h != 32 || format != "jpeg" {
 			t.Fatalf("Probe = %d, %d, %q, %v", w, h, format, err)
 		}
-		img, err := Decode(data, Limits{})
+		img, err := Decode(data)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -42,7 +42,7 @@ func TestEncodePNGRoundTrip(t *testing.T) {
 		if err != nil || !bytes.Equal(data, again) {
 			t.Fatalf("two encodings differ, %v", err)
 		}
-		got, err := Decode(data, Limits{})
+		got, err := Decode(data)
 		if err != nil {
 			t.Fatal(err)
 		}

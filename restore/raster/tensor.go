@@ -12,13 +12,13 @@ func IsNPY(data []byte) bool { return bytes.HasPrefix(data, []byte(npyMagic)) }
 // image, whose values become [−1, 1] as in [Decode]. Errors are those of both decoders, [ErrNotFinite] and [ErrShape].
 func DecodeTensor(data []byte) (*Array, error) {
 	if !IsNPY(data) {
-		img, err := Decode(data, Limits{})
+		img, err := Decode(data)
 		if err != nil {
 			return nil, err
 		}
 		return &Array{Shape: []int{img.Channels, img.Height, img.Width}, Data: img.Pix}, nil
 	}
-	a, err := DecodeNPY(data, 0)
+	a, err := DecodeNPY(data)
 	if err != nil {
 		return nil, err
 	}

@@ -137,7 +137,7 @@ sys.stdout.buffer.write(img.text["ddiff"].encode() + b"\n" + img.convert("RGB").
 	if err != nil {
 		t.Fatalf("%s: %v\n%s", python, err, ended.Stderr)
 	}
-	img, err := Decode(file, Limits{})
+	img, err := Decode(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -249,7 +249,7 @@ func TestRGB8(t *testing.T) {
 	var samples [][]byte
 	for _, m := range []image.Image{filled(image.NewNRGBA(area), at), filled(image.NewRGBA(area), at), filled(image.NewNRGBA64(area), at)} {
 		for _, file := range [][]byte{encodePNG(t, m), encodeTIFF(t, m)} {
-			img, err := Decode(file, Limits{})
+			img, err := Decode(file)
 			if err != nil {
 				t.Fatal(err)
 			}

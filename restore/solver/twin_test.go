@@ -156,7 +156,7 @@ func readArray(t *testing.T, path string) []float32 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := raster.DecodeNPY(data, 0)
+	a, err := raster.DecodeNPY(data)
 	if err != nil {
 		t.Fatal(err)
 	}

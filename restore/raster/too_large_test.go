@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"hash/crc32"
-	"image"
 	"runtime"
 	"strings"
 	"testing"
@@ -23,7 +22,7 @@ func pngHeader(width, height uint32) []byte {
 func TestDecodeTooLarge(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	_, err := Decode(pngHeader(30000, 30000), Limits{})
+	_, err := Decode(pngHeader(30000, 30000))
 	runtime.ReadMemStats(&after)
 	if bytes := after.TotalAlloc - before.TotalAlloc; bytes > 1<<20 {
 		t.Errorf("%d bytes were allocated for a header", bytes)
@@ -32,24 +31,16 @@ func TestDecodeTooLarge(t *testing.T) {
 		t.Errorf("error %v, want ErrTooLarge with size and limit", err)
 	}
 	// The largest possible header; its product overflows 32 bits.
-	if _, err := Decode(pngHeader(1<<31-1, 1<<31-1), Limits{}); err == nil {
+	if _, err := Decode(pngHeader(1<<31-1, 1<<31-1)); err == nil {
 		t.Error("no error for a header of 2^62 pixels")
 	}
-	small := encodePNG(t, image.NewGray(image.Rect(0, 0, 10, 10)))
-	for name, tt := range map[string]struct {
-		lim  Limits
-		want error
-	}{
-		"exact":    {Limits{MaxPixels: 100, MaxBytes: len(small)}, nil},
-		"pixels":   {Limits{MaxPixels: 99}, ErrTooLarge},
-		"bytes":    {Limits{MaxBytes: len(small) - 1}, ErrTooLarge},
-		"defaults": {Limits{}, nil},
-	} {
-		if _, err := Decode(small, tt.lim); !errors.Is(err, tt.want) {
-			t.Errorf("%s: error %v, want %v", name, err, tt.want)
-		}
+	if _, err := Decode(pngHeader(8192, 8193)); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("above the limit: error %v, want ErrTooLarge", err)
 	}
-	if _, err := Decode(small, Limits{MaxPixels: -1}); err == nil || !strings.Contains(err.Error(), "MaxPixels") {
-		t.Errorf("negative limit: error %v, want the field's name", err)
+	if _, err := Decode(pngHeader(8192, 8192)); !errors.Is(err, ErrTruncated) {
+		t.Errorf("at the limit: error %v, want ErrTruncated, as the pixels are missing", err)
+	}
+	if _, err := Decode(make([]byte, MaxBytes+1)); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("file above the limit: error %v, want ErrTooLarge", err)
 	}
 }
