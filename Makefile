@@ -48,15 +48,15 @@ bench: test-packages build runtime ## Time campaigns against the bare network an
 
 .PHONY: cluster-demo
 cluster-demo: test-packages build runtime ## Run a cluster on this machine, kill one of each process, count (3 minutes)
-	@go -C internal/testbed test -c -o $(CURDIR)/bin/clusterdemo ./clusterdemo && bin/clusterdemo -full
+	@go -C internal/testbed test -c -o $(CURDIR)/bin/testbed && bin/testbed demo
 
 .PHONY: chaos
 chaos: test-packages build runtime ## Inject faults into a cluster and compare with an undisturbed run (CHAOS="--seed 7")
-	@go -C internal/testbed test -c -o $(CURDIR)/bin/chaos ./chaos && bin/chaos -full $(CHAOS)
+	@go -C internal/testbed test -c -o $(CURDIR)/bin/testbed && bin/testbed chaos $(CHAOS)
 
 .PHONY: scale
 scale: build ## Submit a million rows, and keep 500 simulated workers busy (SCALE="--rows 10000")
-	@go -C internal/testbed test -c -o $(CURDIR)/bin/scale ./scale && bin/scale -full $(SCALE)
+	@go -C internal/testbed test -c -o $(CURDIR)/bin/testbed && bin/testbed scale $(SCALE)
 
 .PHONY: golden
 golden: build runtime ## Compare identities, pixels and curves with those of commit c0ac6fd (GOLDEN="--limit 1")

@@ -1,0 +1,239 @@
+package testbed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"ddiff/manifest"
+)
+
+// startCluster starts the servers of a cluster until the end of the test.
+func startCluster(t *testing.T, o Options) *Cluster {
+	t.Helper()
+	o.Dir, o.Program = t.TempDir(), program
+	c, err := Start(t.Context(), o)
+	t.Cleanup(c.Stop)
+	must(t, err)
+	return c
+}
+
+// coordinator adds a coordinator to a cluster.
+func coordinator(t *testing.T, c *Cluster) *Process {
+	t.Helper()
+	p, err := c.AddCoordinator(t.Context(), "--nats-wait", "30s")
+	must(t, err)
+	return p
+}
+
+// worker adds a worker to a cluster.
+func worker(t *testing.T, c *Cluster, args ...string) *Process {
+	t.Helper()
+	p, err := c.AddWorker(t.Context(), append(args, "--nats-wait", "30s")...)
+	must(t, err)
+	return p
+}
+
+// simulated adds a worker that holds each item for about the given time.
+func simulated(t *testing.T, c *Cluster, item time.Duration) *Process {
+	t.Helper()
+	return worker(t, c, "--simulate", item.String())
+}
+
+// ask runs a command on a cluster to its end.
+func ask(t *testing.T, c *Cluster, args ...string) ended {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), commandLimit)
+	defer cancel()
+	return end(t, c.Command(ctx, args...))
+}
+
+// with sets variables in the environment of a command.
+func with(cmd *exec.Cmd, env ...string) *exec.Cmd {
+	cmd.Env = append(cmd.Env, env...)
+	return cmd
+}
+
+// campaignFile writes a campaign of one task for some photographs, and returns its path.
+func campaignFile(t *testing.T, name string, more ...string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name+".yaml")
+	text := fmt.Sprintf("name: %s\ndataset: {path: %q, size: 64}\ntasks: [super_resolution, hdr]\nattempts: 10\n%s\n",
+		name, photographs(t, "chelsea", "coffee", "rocket"), strings.Join(more, "\n"))
+	write(t, path, []byte(text))
+	return path
+}
+
+// listFile writes a campaign for simulated workers, whose images are never read.
+func listFile(t *testing.T, name string, rows int) string {
+	t.Helper()
+	dir := t.TempDir()
+	var list strings.Builder
+	list.WriteString("image,sha256,width,height\n")
+	for i := range rows {
+		fmt.Fprintf(&list, "s3://images/%06d.png,%064x,64,64\n", i, i+1)
+	}
+	write(t, filepath.Join(dir, "list.csv"), []byte(list.String()))
+	path := filepath.Join(dir, name+".yaml")
+	write(t, path, fmt.Appendf(nil, "name: %s\ndataset: {path: list.csv, size: 64}\ntasks: [hdr]\nattempts: 10\n", name))
+	return path
+}
+
+// submit submits a campaign and returns its id.
+func submit(t *testing.T, c *Cluster, file string, args ...string) string {
+	t.Helper()
+	e := ask(t, c, append([]string{"submit", file}, args...)...)
+	wantCode(t, e, 0)
+	return strings.TrimSpace(e.stdout)
+}
+
+// wantFinished watches a campaign to its end and checks that all items are done.
+func wantFinished(t *testing.T, c *Cluster, id string, items int) {
+	t.Helper()
+	e := ask(t, c, "watch", id)
+	if want := fmt.Sprintf("done=%d failed=0 dead=0 lost=0\n", items); e.code != 0 || e.stdout != want {
+		for _, p := range append(c.Coordinators, c.Workers...) {
+			t.Logf("%s:\n%s", p.Name, p.Log())
+		}
+		t.Fatalf("want %q\n%v", want, e)
+	}
+}
+
+// settled waits for a number of results.
+func settled(t *testing.T, c *Cluster, output string, n int) {
+	t.Helper()
+	deadline := time.Now().Add(commandLimit)
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for c.Settled(output) < n {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d items have a result, want %d", c.Settled(output), n)
+		}
+		<-tick.C
+	}
+}
+
+// TestClusterSecondWorker runs one campaign with one worker and with two; the results are equal.
+func TestClusterSecondWorker(t *testing.T) {
+	t.Parallel()
+	c := startCluster(t, Options{Directory: true})
+	coordinator(t, c)
+	worker(t, c, "--batch", "1")
+	alone := submit(t, c, campaignFile(t, "alone", "steps: 20"))
+	wantFinished(t, c, alone, 6)
+	worker(t, c, "--batch", "2")
+	// Equal identities: the second campaign needs its own output.
+	both := submit(t, c, campaignFile(t, "both", "steps: 20"))
+	wantFinished(t, c, both, 6)
+	same, err := Compare(c.Results(alone), c.Results(both))
+	must(t, errors.Join(err, same.Err()))
+	results, err := Results(c.Results(both))
+	must(t, err)
+	if same.Items != 6 || len(results) != 6 {
+		t.Errorf("%d items compared, %d results, want 6", same.Items, len(results))
+	}
+	workers := map[string]bool{}
+	for _, r := range results {
+		workers[r.Worker] = true
+	}
+	if len(workers) != 2 {
+		t.Errorf("the second campaign was restored by %v, want two workers", workers)
+	}
+}
+
+// TestClusterJoinAndLeave measures the throughput of simulated workers: it changes within one
+// item's time after a second worker joins or leaves.
+func TestClusterJoinAndLeave(t *testing.T) {
+	t.Parallel()
+	const item, items = 400 * time.Millisecond, 200
+	c := startCluster(t, Options{Directory: true})
+	coordinator(t, c)
+	simulated(t, c, item)
+	id := submit(t, c, listFile(t, "joining", items), "--canary", "0")
+	settled(t, c, id, 2)
+	rate := func() float64 {
+		before, begin := c.Settled(id), time.Now()
+		settled(t, c, id, before+16)
+		return 16 / time.Since(begin).Seconds()
+	}
+	one := rate()
+	second := simulated(t, c, item)
+	joined := time.Now()
+	must(t, second.WaitLog(t.Context(), "restored item"))
+	if took := time.Since(joined); took > 4*item {
+		t.Errorf("the second worker's first item was done %v after it joined, want one item's time (%v on average)", took, item)
+	}
+	two := rate()
+	if code, err := second.Stop(20 * time.Second); err != nil || code != 0 {
+		t.Fatalf("the second worker left with code %d, error %v\n%s", code, err, second.Log())
+	}
+	again := rate()
+	t.Logf("items per second: %.2f, %.2f with a second worker, %.2f after it left", one, two, again)
+	if two < 1.4*one || again > two/1.4 {
+		t.Errorf("items per second: %.2f, %.2f with a second worker, %.2f after it left; want about twice as many with it", one, two, again)
+	}
+	// The second worker released its items at once: no item waits for the end of a lease.
+	e := ask(t, c, "cancel", id)
+	wantCode(t, e, 0)
+	e = ask(t, c, "watch", id)
+	wantCode(t, e, 3)
+	if !strings.Contains(e.stdout, "failed=0 dead=0 lost=0") {
+		t.Errorf("after the end: %v", e)
+	}
+}
+
+// TestClusterReconcile removes a result from the store: reconcile finds the missing item, also under another leader.
+func TestClusterReconcile(t *testing.T) {
+	t.Parallel()
+	c := startCluster(t, Options{Directory: true})
+	first := coordinator(t, c)
+	simulated(t, c, 10*time.Millisecond)
+	const items = 20
+	id := submit(t, c, listFile(t, "reconciled", items), "--canary", "0")
+	wantFinished(t, c, id, items)
+	reconciled := func(want string) {
+		t.Helper()
+		e := ask(t, c, "reconcile", id)
+		wantCode(t, e, 0)
+		if e.stdout != want+"\n" {
+			t.Errorf("reconcile printed %q, want %q", e.stdout, want)
+		}
+		wantFinished(t, c, id, items)
+		if n := c.Settled(id); n != items {
+			t.Errorf("%d results, want %d", n, items)
+		}
+	}
+	reconciled("published=0")
+	if e := ask(t, c, "__complete", "status", ""); !strings.Contains(e.stdout, id+"\t") {
+		t.Errorf("the completion lacks the campaign\n%v", e)
+	}
+	found, err := filepath.Glob(filepath.Join(c.Results(id), "items", "*", manifest.FileResult))
+	must(t, err)
+	must(t, os.Remove(found[3]))
+	must(t, os.Remove(found[7]))
+	reconciled("published=2")
+	must(t, os.Remove(found[3]))
+	first.Kill()
+	coordinator(t, c)
+	reconciled("published=1")
+}
+
+// withPassword replaces the password in the addresses of servers.
+func withPassword(t *testing.T, urls, password string) string {
+	t.Helper()
+	var out []string
+	for part := range strings.SplitSeq(urls, ",") {
+		u, err := url.Parse(part)
+		must(t, err)
+		u.User = url.UserPassword(u.User.Username(), password)
+		out = append(out, u.String())
+	}
+	return strings.Join(out, ",")
+}

@@ -1,0 +1,78 @@
+package testbed
+
+import (
+	"bytes"
+	"encoding/json"
+	"image"
+	"image/color"
+	"image/png"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"ddiff/manifest"
+)
+
+// item writes an item to an output.
+func item(t *testing.T, output, id, name string, data byte, grey uint8) {
+	t.Helper()
+	r := manifest.Result{Item: manifest.Item{ID: id, Name: name, Task: "hdr", Method: "ddiff"}, Outcome: manifest.OutcomeDone}
+	result, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	img := image.NewNRGBA(image.Rect(0, 0, 4, 4))
+	for i := range img.Pix {
+		img.Pix[i] = 255
+	}
+	img.SetNRGBA(2, 1, color.NRGBA{grey, 100, 100, 255})
+	var picture bytes.Buffer
+	if err := png.Encode(&picture, img); err != nil {
+		t.Fatal(err)
+	}
+	for file, content := range map[string][]byte{
+		manifest.FileResult: result, manifest.FileData: {data}, manifest.FileRestored: picture.Bytes(),
+	} {
+		path := filepath.Join(output, manifest.ItemKey(id, file))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, content, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestCompare(t *testing.T) {
+	t.Parallel()
+	reference := t.TempDir()
+	item(t, reference, "a", "one", 1, 100)
+	item(t, reference, "b", "two", 2, 100)
+	for name, c := range map[string]struct {
+		write func(output string)
+		want  Comparison
+	}{
+		"the same":               {func(o string) { item(t, o, "b", "two", 2, 100) }, Comparison{Items: 2}},
+		"one grey level":         {func(o string) { item(t, o, "b", "two", 2, 101) }, Comparison{Items: 2, Levels: 1}},
+		"two grey levels":        {func(o string) { item(t, o, "b", "two", 2, 98) }, Comparison{Items: 2, Images: 1, Levels: 2}},
+		"a bit of a measurement": {func(o string) { item(t, o, "b", "two", 3, 100) }, Comparison{Items: 2, Measurements: 1}},
+		"lost":                   {func(string) {}, Comparison{Items: 1, Lost: 1}},
+		"extra":                  {func(o string) { item(t, o, "b", "two", 2, 100); item(t, o, "c", "three", 2, 100) }, Comparison{Items: 2, Extra: 1}},
+		"twice":                  {func(o string) { item(t, o, "b", "two", 2, 100); item(t, o, "c", "two", 2, 100) }, Comparison{Items: 2, Extra: 1, Duplicates: 1}},
+	} {
+		output := t.TempDir()
+		item(t, output, "a", "one", 1, 100)
+		c.write(output)
+		got, err := Compare(reference, output)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if got != c.want {
+			t.Errorf("%s: %+v, want %+v", name, got, c.want)
+		}
+		bad := c.want.Lost+c.want.Extra+c.want.Duplicates+c.want.Images+c.want.Measurements > 0
+		if (got.Err() != nil) != bad {
+			t.Errorf("%s: error %v", name, got.Err())
+		}
+	}
+}

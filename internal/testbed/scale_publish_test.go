@@ -1,0 +1,143 @@
+package testbed
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"ddiff/manifest"
+)
+
+// published holds the measurements of the publication of a manifest.
+type published struct {
+	items int
+	took  time.Duration
+	// peak is the largest resident memory of the coordinator, in bytes.
+	peak int64
+	// coordinator and server are processor times.
+	coordinator, server time.Duration
+}
+
+func (p published) rate() float64 { return float64(p.items) / p.took.Seconds() }
+
+func (p published) String() string {
+	each := func(d time.Duration) float64 { return float64(d.Microseconds()) / float64(p.items) }
+	return fmt.Sprintf("manifest of %d rows: %.1f s, %.0f items/s, coordinator %d MiB, per item %.0f µs of the coordinator and %.0f µs of a nats-server",
+		p.items, p.took.Seconds(), p.rate(), p.peak>>20, each(p.coordinator), each(p.server))
+}
+
+// start starts a cluster with a directory for results and one coordinator.
+func start(ctx context.Context, o scaleOptions, dir string) (*Cluster, error) {
+	c, err := Start(ctx, Options{
+		Dir: dir, Program: o.program, Directory: true, Lease: time.Minute, Stall: 15 * time.Second,
+		NATS: NATSOptions{Servers: o.servers, SyncAlways: o.sync, MaxFile: 16 << 30},
+	})
+	if err != nil {
+		c.Stop()
+		return nil, err
+	}
+	if _, err := c.AddCoordinator(ctx); err != nil {
+		c.Stop()
+		return nil, err
+	}
+	return c, nil
+}
+
+// publish measures the publication of a manifest.
+func publish(ctx context.Context, o scaleOptions, dir string, rows int) (published, error) {
+	dir = filepath.Join(dir, fmt.Sprintf("rows-%d", rows))
+	c, err := start(ctx, o, dir)
+	if err != nil {
+		return published{}, err
+	}
+	defer func() {
+		c.Stop()
+		if o.keep == "" {
+			os.RemoveAll(dir) //nolint:errcheck // it lies in a temporary directory
+		}
+	}()
+	file, err := writeCampaign(dir, fmt.Sprintf("rows-%d", rows), rows)
+	if err != nil {
+		return published{}, err
+	}
+	// The worker answers the preflight and holds its first item to the end.
+	if _, err := c.AddWorker(ctx, "--simulate", "24h"); err != nil {
+		return published{}, err
+	}
+	coordinator, server := c.Coordinators[0].PID(), c.NATS.Servers[0].PID()
+	p := published{items: rows}
+	before, err := times(coordinator, server)
+	if err != nil {
+		return p, err
+	}
+	begin := time.Now()
+	id, err := submitCampaign(ctx, c, file)
+	if err != nil {
+		return p, err
+	}
+	if err := awaitComplete(ctx, c, id, rows); err != nil {
+		return p, err
+	}
+	p.took = time.Since(begin)
+	after, err := times(coordinator, server)
+	if err != nil {
+		return p, err
+	}
+	p.coordinator, p.server = after[0]-before[0], after[1]-before[1]
+	p.peak, err = peakMemory(coordinator)
+	return p, err
+}
+
+// times returns the processor times of processes.
+func times(pids ...int) ([]time.Duration, error) {
+	var all []time.Duration
+	for _, pid := range pids {
+		t, err := processorTime(pid)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, t)
+	}
+	return all, nil
+}
+
+// submitCampaign submits a campaign without a canary and returns its id.
+func submitCampaign(ctx context.Context, c *Cluster, file string) (string, error) {
+	out, err := c.Output(ctx, "submit", file, "--canary", "0")
+	return strings.TrimSpace(out), err
+}
+
+// awaitComplete waits for the complete publication of the manifest and checks its size.
+func awaitComplete(ctx context.Context, c *Cluster, id string, rows int) error {
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		out, err := c.Output(ctx, "status", "--json", id)
+		if err != nil {
+			return err
+		}
+		var standing struct {
+			Campaign manifest.Campaign `json:"campaign"`
+		}
+		if err := json.Unmarshal([]byte(out), &standing); err != nil {
+			return fmt.Errorf("read status: %w", err)
+		}
+		switch r := standing.Campaign; {
+		case r.Phase.Ended():
+			return fmt.Errorf("campaign %s is %s: %s", id, r.Phase, r.Reason)
+		case r.Complete && r.Items != rows:
+			return fmt.Errorf("campaign %s has %d items, want %d", id, r.Items, rows)
+		case r.Complete:
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
+}

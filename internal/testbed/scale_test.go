@@ -1,0 +1,108 @@
+package testbed
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"time"
+)
+
+// scaleOptions are the flags of scale.
+type scaleOptions struct {
+	rows    int
+	least   int // the smallest manifest
+	workers int
+	item    time.Duration
+	during  time.Duration
+	sync    bool
+	servers int
+	program string
+	keep    string
+	out     io.Writer
+}
+
+// quick returns the options of continuous integration.
+func quick(o scaleOptions) scaleOptions {
+	o.rows, o.least, o.workers, o.item, o.during = 10_000, 10_000, 50, 500*time.Millisecond, 8*time.Second
+	return o
+}
+
+// scale is the command behind `make scale`; TestScale runs a quick form. It measures coordinator and queue under a load
+// beyond the compute of this machine: large manifests, and simulated workers that hold each item for a drawn time instead
+// of restoring it. Processes, JetStream and store are real.
+//
+// # Manifests
+//
+// For each size, from a thousand rows up, a fresh cluster gets a campaign with a list that states
+// digest and size of every image, so that no image is read. The command measures items per second
+// from submission to the complete publication of the manifest, the largest resident memory of the
+// coordinator (VmHWM), and the processor time per item of coordinator and NATS server.
+//
+// # Workers
+//
+// Then simulated workers share a campaign for a while. The time of an item is uniform between 0.5
+// and 1.5 times the mean. busy is the share of time in which a worker holds an item, between its
+// first and its last item; the dispatch latency is the time from a request for work to the lease.
+//
+// The last line is items=N items_per_s=N rss_mib=N busy=0.xx p50_ms=N p99_ms=N, of the largest
+// manifest and of the workers.
+func scale(ctx context.Context, args []string) error {
+	o := scaleOptions{out: os.Stdout}
+	flags := flag.NewFlagSet("scale", flag.ExitOnError)
+	flags.IntVar(&o.rows, "rows", 1_000_000, "rows of the largest manifest")
+	flags.IntVar(&o.least, "least", 1000, "rows of the smallest manifest; each next one has ten times as many")
+	flags.IntVar(&o.workers, "workers", 500, "simulated workers")
+	flags.DurationVar(&o.item, "item", 2*time.Second, "mean time for which a worker holds an item")
+	flags.DurationVar(&o.during, "during", time.Minute, "duration of the work")
+	flags.BoolVar(&o.sync, "sync-always", false, "write every message to disk before it is acknowledged")
+	flags.IntVar(&o.servers, "servers", 1, "NATS servers, 1 or 3; 3 hold each message three times")
+	flags.StringVar(&o.program, "program", "", "a ddiff binary (default: a new build)")
+	flags.StringVar(&o.keep, "keep", "", "a new directory for configuration, logs and results (default: a temporary one)")
+	brief := flags.Bool("quick", false, "the quick form of continuous integration")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if *brief {
+		o = quick(o)
+	}
+	return runScale(ctx, o)
+}
+
+// runScale measures and prints.
+func runScale(ctx context.Context, o scaleOptions) (err error) {
+	dir := o.keep
+	if dir == "" {
+		if dir, err = os.MkdirTemp("", "ddiff-scale-"); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	} else if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	if o.program == "" {
+		if o.program, err = BuildProgram(ctx, dir); err != nil {
+			return err
+		}
+	}
+	var largest published
+	for rows := min(o.least, o.rows); ; rows = min(10*rows, o.rows) {
+		if largest, err = publish(ctx, o, dir, rows); err != nil {
+			return err
+		}
+		fmt.Fprintln(o.out, largest)
+		if rows == o.rows {
+			break
+		}
+	}
+	worked, err := work(ctx, o, dir)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(o.out, worked)
+	fmt.Fprintf(o.out, "items=%d items_per_s=%.0f rss_mib=%d busy=%.2f p50_ms=%.0f p99_ms=%.0f\n",
+		largest.items, largest.rate(), largest.peak>>20, worked.busy, worked.p50, worked.p99)
+	return nil
+}
