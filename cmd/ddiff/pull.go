@@ -190,7 +190,7 @@ func (p *puller) copyItem(ctx context.Context, id string) error {
 		return err
 	}
 	var r manifest.Result
-	if json.Unmarshal(result, &r) != nil || r.Item.ID != id {
+	if ok := json.Unmarshal(result, &r) == nil && r.Item.ID == id; !ok {
 		p.wrong(key, "is not the result of this item")
 		return nil
 	}
