@@ -22,10 +22,13 @@ func (v Value) MarshalJSON() ([]byte, error) {
 	return json.Marshal(v.Number)
 }
 
-// UnmarshalJSON reads a JSON number or string.
+// UnmarshalJSON reads a JSON number or non-empty string.
 func (v *Value) UnmarshalJSON(data []byte) error {
 	*v = Value{}
-	if len(data) > 0 && data[0] == '"' {
+	switch {
+	case string(data) == "null" || string(data) == `""`:
+		return fmt.Errorf("%s is neither a number nor a word", data)
+	case data[0] == '"':
 		return json.Unmarshal(data, &v.Word)
 	}
 	return json.Unmarshal(data, &v.Number)

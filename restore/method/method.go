@@ -1,6 +1,9 @@
 package method
 
 import (
+	"fmt"
+	"slices"
+
 	"ddiff/restore/onnx"
 	"ddiff/restore/operator"
 	"ddiff/restore/parameter"
@@ -39,6 +42,28 @@ type Info struct {
 	Curves []Curve
 }
 
+// check returns an error for a name that is missing, reserved or declared twice.
+func (i Info) check() error {
+	names := map[string][]string{"parameter": append([]string{"method", "steps"}, i.Parameters.Names()...), "draw": i.Draws, "curve": {"timestep"}}
+	for _, t := range i.State {
+		names["state tensor"] = append(names["state tensor"], t.Name)
+	}
+	for _, c := range i.Curves {
+		names["curve"] = append(names["curve"], c.Name)
+	}
+	for kind, all := range names {
+		for k, name := range all {
+			switch {
+			case name == "":
+				return fmt.Errorf("a %s has no name", kind)
+			case slices.Contains(all[:k], name):
+				return fmt.Errorf("%s %q is declared twice or reserved", kind, name)
+			}
+		}
+	}
+	return nil
+}
+
 // Tensor is one part of the state. It has the shape of the prior's space.
 type Tensor struct {
 	Name string
@@ -56,7 +81,8 @@ type Curve struct {
 
 // Step holds the numbers of one step.
 type Step struct {
-	// Time is the index t of the prior's schedule.
+	// Time is the index t of the prior's schedule. It is part of the key of the noise: steps that add noise have
+	// different times.
 	Time int
 	// Scalars are the numbers that the graph of the step reads. All steps of a run have the same names.
 	Scalars map[string]float64

@@ -33,6 +33,9 @@ type Run struct {
 // NewRun checks the settings and plans the steps. The error wraps ErrSetting for wrong settings.
 func NewRun(m Method, s Settings, p *prior.Prior, op *operator.Operator) (*Run, error) {
 	r := &Run{Info: m.Info(), Settings: s, Prior: p, Operator: op, method: m}
+	if err := r.Info.check(); err != nil {
+		return nil, fmt.Errorf("method %q: %w", r.Info.Name, err)
+	}
 	if err := s.Check(r.Info, p.Schedule.Steps()); err != nil {
 		return nil, err
 	}
@@ -45,12 +48,19 @@ func NewRun(m Method, s Settings, p *prior.Prior, op *operator.Operator) (*Run, 
 	}
 	r.scalars = append([]string{cleanOfX, cleanOfPrediction}, slices.Sorted(maps.Keys(r.Steps[0].Scalars))...)
 	for _, c := range r.Info.Curves {
-		if c.Scalar != "" && !slices.Contains(r.scalars, c.Scalar) {
+		if _, ok := r.Steps[0].Scalars[c.Scalar]; c.Scalar != "" && !ok {
 			return nil, fmt.Errorf("method %s: curve %q: no scalar %q", r.Info.Name, c.Name, c.Scalar)
 		}
 	}
+	noisy := map[int]bool{}
 	for i, st := range r.Steps {
 		row, err := r.row(st)
+		if err == nil && slices.ContainsFunc(slices.Collect(maps.Values(st.Std)), func(std float64) bool { return std > 0 }) {
+			if noisy[st.Time] {
+				err = fmt.Errorf("an earlier step adds the noise of time %d", st.Time)
+			}
+			noisy[st.Time] = true
+		}
 		if err != nil {
 			return nil, fmt.Errorf("method %s: step %d: %w", r.Info.Name, i+1, err)
 		}
@@ -64,9 +74,12 @@ func (r *Run) row(st Step) ([]float32, error) {
 	if st.Time < 0 || st.Time >= r.Prior.Schedule.Steps() {
 		return nil, fmt.Errorf("time %d is outside the prior's schedule", st.Time)
 	}
-	for name := range st.Std {
+	for name, std := range st.Std {
 		if !slices.Contains(r.Info.Draws, name) {
 			return nil, fmt.Errorf("draw %q is not declared", name)
+		}
+		if !(std >= 0) || math.IsInf(std, 0) {
+			return nil, fmt.Errorf("draw %q has the standard deviation %g", name, std)
 		}
 	}
 	clean := cleanScalars(r.Prior.Schedule.AlphaBar[st.Time], r.Prior.Card.Prediction)
@@ -101,16 +114,20 @@ func (r *Run) Computed() []string {
 	return out
 }
 
-// Build adds one step to a graph. The next state and the computed curves are in declared order.
+// Build adds one step to a graph. The next state and the computed curves are in declared order. It returns an error for a
+// tensor or curve that is missing, not declared or of a wrong shape.
 func (r *Run) Build(g *onnx.Graph, in Inputs) (state, curves []onnx.Value, err error) {
 	next, err := r.method.Step(&Builder{Graph: g, run: r, in: in}, r.Settings)
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, t := range r.Info.State {
+	for i, t := range r.Info.State {
 		v, ok := next.State[t.Name]
 		if !ok {
 			return nil, nil, fmt.Errorf("method %s: the step leaves out state tensor %q", r.Info.Name, t.Name)
+		}
+		if err := wantShape(v, in.State[i].Dims); err != nil {
+			return nil, nil, fmt.Errorf("method %s: state tensor %q %w", r.Info.Name, t.Name, err)
 		}
 		state = append(state, v)
 	}
@@ -119,10 +136,21 @@ func (r *Run) Build(g *onnx.Graph, in Inputs) (state, curves []onnx.Value, err e
 		if !ok {
 			return nil, nil, fmt.Errorf("method %s: the step leaves out curve %q", r.Info.Name, name)
 		}
+		if err := wantShape(v, in.State[0].Dims[:1]); err != nil {
+			return nil, nil, fmt.Errorf("method %s: curve %q %w", r.Info.Name, name, err)
+		}
 		curves = append(curves, v)
 	}
 	if len(next.State) != len(state) || len(next.Curves) != len(curves) {
 		return nil, nil, fmt.Errorf("method %s: the step returns undeclared tensors or curves", r.Info.Name)
 	}
 	return state, curves, nil
+}
+
+// wantShape returns an error unless v is a float32 value of the shape.
+func wantShape(v onnx.Value, dims []int) error {
+	if v.DType != onnx.Float || !slices.Equal(v.Dims, dims) {
+		return fmt.Errorf("has shape %v after the step, want float32 of shape %v", v.Dims, dims)
+	}
+	return nil
 }

@@ -1,6 +1,7 @@
 package method
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -22,7 +23,7 @@ func Builtin() Set {
 	}
 }
 
-// Row holds the values of a preset for one task. Parameters that it leaves out have their defaults.
+// Row holds the values of a preset for one task. Steps and parameters that it leaves out have their defaults.
 type Row struct {
 	Preset, Task string
 	Steps        int
@@ -103,7 +104,8 @@ func (s Set) Resolve(r Request, total int) (Settings, error) {
 	values := map[string]parameter.Value{}
 	for _, row := range info.Rows {
 		if row.Preset == r.Preset && row.Task == r.Task {
-			out.Steps, values = row.Steps, maps.Clone(row.Values)
+			out.Steps = cmp.Or(row.Steps, info.Steps)
+			maps.Copy(values, row.Values)
 		}
 	}
 	maps.Copy(values, r.Values)

@@ -81,6 +81,25 @@ func TestResolve(t *testing.T) {
 	}
 }
 
+// bare is DDiff with a preset row that leaves out steps and values.
+type bare struct{ method.Method }
+
+func (b bare) Info() method.Info {
+	i := b.Method.Info()
+	i.Name, i.Rows = "bare", []method.Row{{Preset: "natural", Task: "toy"}}
+	return i
+}
+
+func TestRowWithoutValues(t *testing.T) {
+	t.Parallel()
+	s, err := append(method.Builtin(), bare{method.DDiff()}).Resolve(method.Request{
+		Method: "bare", Preset: "natural", Task: "toy", Values: map[string]parameter.Value{"gamma0": parameter.Number(9)},
+	}, total)
+	if err != nil || s.Steps != 100 || s.Number("gamma0") != 9 || s.Number("a") != 3.3 {
+		t.Errorf("%+v, %v; want the defaults and gamma0 9", s, err)
+	}
+}
+
 func TestSettingsJSON(t *testing.T) {
 	t.Parallel()
 	// The keys of settings from another program may be sorted; their order is kept.

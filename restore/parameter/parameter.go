@@ -127,7 +127,9 @@ func (p Parameter) Test(v Value) error {
 		return nil
 	case len(p.Choices) > 0:
 		return fmt.Errorf("%v is not %s", v, p.Range())
-	case v.Word != "", !(x >= p.Min && x <= top), p.Open && x == p.Min, (p.Integer || p.Time) && x != math.Trunc(x):
+	case v.Word != "":
+		return fmt.Errorf("%q is a text, want %s", v.Word, p.Range())
+	case !(x >= p.Min && x <= top), p.Open && x == p.Min, (p.Integer || p.Time) && x != math.Trunc(x):
 		return fmt.Errorf("%v is outside %s", v, p.Range())
 	}
 	return nil

@@ -70,9 +70,10 @@ func TestWords(t *testing.T) {
 		{time.Of(1000), parameter.Number(1001), "t0: 1001 is outside integers in [0, 1000] or none"},
 		{time, parameter.Number(2.5), "t0: 2.5 is outside integers in [0, T] or none"},
 		{time, parameter.Number(-1), "t0: -1 is outside"},
-		{time, parameter.Word("never"), "t0: never is outside integers in [0, T] or none"},
-		{always, parameter.Word("none"), "t_gamma: none is outside integers in [0, T]"},
-		{list[0], parameter.Word("many"), "std: many is outside (0, 64]"},
+		{time, parameter.Word("never"), `t0: "never" is a text, want integers in [0, T] or none`},
+		{always, parameter.Word("none"), `t_gamma: "none" is a text, want integers in [0, T]`},
+		{list[0], parameter.Word("many"), `std: "many" is a text, want (0, 64]`},
+		{list[0], parameter.Word("45"), `std: "45" is a text, want (0, 64]`},
 	} {
 		err := c.p.CheckValue(c.value)
 		if c.want == "" && err != nil || c.want != "" && (!errors.Is(err, parameter.ErrInvalid) || !strings.Contains(err.Error(), c.want)) {
@@ -81,6 +82,16 @@ func TestWords(t *testing.T) {
 	}
 	if got := rule.Start(); got != parameter.Word("ddpm") {
 		t.Errorf("default %v, want the first choice", got)
+	}
+}
+
+func TestValueJSONRefusals(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"null", `""`, "true", "[1]", "{}", "1e999"} {
+		var v parameter.Value
+		if err := json.Unmarshal([]byte(text), &v); err == nil {
+			t.Errorf("%s: read as %v", text, v)
+		}
 	}
 }
 
