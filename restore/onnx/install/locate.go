@@ -18,8 +18,6 @@ const EnvVar = "DDIFF_ONNXRUNTIME"
 type LocateOptions struct {
 	// Path is the user's library or its directory. Default: empty, none.
 	Path string
-	// Flag is the flag that sets Path, for errors and Library.Source. Default: "--onnxruntime".
-	Flag string
 	// EP is [CPU], [CUDA] or empty. CUDA accepts only a build with a CUDA provider. Empty selects the installed CUDA
 	// build if its dependencies are installed too (see [CUDALoadable]), and otherwise prefers the CPU build.
 	EP string
@@ -56,10 +54,7 @@ func locate(opts LocateOptions, system []string) (Library, error) {
 	if opts.EP != "" && opts.EP != CPU && opts.EP != CUDA {
 		return Library{}, fmt.Errorf("execution provider %q: use %q or %q", opts.EP, CPU, CUDA)
 	}
-	flag := opts.Flag
-	if flag == "" {
-		flag = "--onnxruntime"
-	}
+	const flag = "--onnxruntime"
 	if opts.Path != "" {
 		return named(opts.Path, opts.EP, flag)
 	}
