@@ -25,11 +25,18 @@ func (g *Graph) Gradient(y, x, seed Value) (Value, error) {
 	}
 	active := map[string]bool{x.Name: true} // values that depend on x
 	var order []*onnxpb.NodeProto           // nodes that depend on x
-	for _, n := range g.scope() {
-		if slices.ContainsFunc(append(captured(n), n.Input...), func(in string) bool { return active[in] }) {
+	// Models may list their nodes in any order, so a pass over the nodes may miss some values.
+	for scope, grown := g.scope(), true; grown; {
+		grown, order = false, order[:0]
+		for _, n := range scope {
+			if !slices.ContainsFunc(append(captured(n), n.Input...), func(in string) bool { return active[in] }) {
+				continue
+			}
 			order = append(order, n)
 			for _, out := range n.Output {
-				active[out] = true
+				if out != "" && !active[out] {
+					active[out], grown = true, true
+				}
 			}
 		}
 	}

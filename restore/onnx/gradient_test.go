@@ -250,6 +250,38 @@ func conditional(t *testing.T) *onnx.Model {
 	return m
 }
 
+// nodes returns a model from x to y with the given nodes and initializers.
+func nodes(t *testing.T, inits []*onnxpb.TensorProto, nodes ...*onnxpb.NodeProto) *onnx.Model {
+	t.Helper()
+	port := func(name string) []*onnxpb.ValueInfoProto {
+		return []*onnxpb.ValueInfoProto{{Name: name, Type: &onnxpb.TypeProto{TensorType: &onnxpb.TypeProto_Tensor{ElemType: int32(onnx.Float)}}}}
+	}
+	data, err := proto.Marshal(&onnxpb.ModelProto{
+		OpsetImport: []*onnxpb.OperatorSetIdProto{{Version: onnx.DefaultOpset}},
+		Graph:       &onnxpb.GraphProto{Input: port("x"), Output: port("y"), Initializer: inits, Node: nodes},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := onnx.ReadModel(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// An input with an initializer has a value of its own: Inline would ignore the given one.
+func TestInlineRefusesInputWithInitializer(t *testing.T) {
+	t.Parallel()
+	m := nodes(t, []*onnxpb.TensorProto{{Name: "x", DataType: int32(onnx.Float), Dims: []int64{2}, FloatData: []float32{1, 2}}},
+		&onnxpb.NodeProto{OpType: "Neg", Input: []string{"x"}, Output: []string{"y"}})
+	g := onnx.NewGraph(onnx.DefaultOpset)
+	_, err := g.Inline(m, map[string]onnx.Value{"x": g.Input("x", onnx.Float, 2)}, map[string][]int{"y": {2}})
+	if !errors.Is(err, onnx.ErrModel) || !strings.Contains(err.Error(), "no input x") {
+		t.Errorf("error %v, want ErrModel that names the input", err)
+	}
+}
+
 // Gradient returns ErrNoGradient wherever y depends on x through nodes that have no rule: a
 // silent zero would remove the data term.
 func TestGradientRefusesOpaqueNodes(t *testing.T) {
@@ -292,6 +324,10 @@ func TestGradientRefusesOpaqueNodes(t *testing.T) {
 		"inlined in a loop body": {func(t *testing.T, g *onnx.Graph, x onnx.Value) onnx.Value {
 			return loop(g, g.Const([]float32{1, 2}, 2), func(b *onnx.Graph, s onnx.Value) onnx.Value { return b.Add(s, inline(t, b, inlined(t, false), x)) })
 		}, "Loop"},
+		"inlined, nodes in another order": {func(t *testing.T, g *onnx.Graph, x onnx.Value) onnx.Value {
+			return inline(t, g, nodes(t, nil, &onnxpb.NodeProto{OpType: "Identity", Input: []string{"t"}, Output: []string{"y"}},
+				&onnxpb.NodeProto{OpType: "Neg", Input: []string{"x"}, Output: []string{"t"}}), x)
+		}, "Identity"},
 		"inlined beside the path": {func(t *testing.T, g *onnx.Graph, x onnx.Value) onnx.Value {
 			return g.Add(g.Mul(x, x), inline(t, g, inlined(t, false), g.Const([]float32{1, 2}, 2)))
 		}, ""},

@@ -38,6 +38,11 @@ func (g *Graph) Inline(m *Model, inputs map[string]Value, outputs map[string][]i
 		}
 		r.bound[p.Name] = v.Name
 	}
+	for name := range inputs {
+		if _, ok := r.bound[name]; !ok {
+			return nil, fmt.Errorf("inline model: %w: it has no input %s without a value of its own", ErrModel, name)
+		}
+	}
 	graph := m.proto.Graph
 	shared, again := g.weights[m]
 	if !again {
