@@ -1,23 +1,28 @@
 package solver
 
-import "ddiff/restore/noise"
+import (
+	"context"
+
+	"ddiff/internal/lifecycle"
+	"ddiff/restore/noise"
+)
 
 // ahead draws the noise of the next chunk while the device works on the present one.
 type ahead struct {
-	ready chan [][]float32
-	done  chan struct{}
+	ready   chan [][]float32
+	service *lifecycle.Service
 }
 
-// drawAhead starts drawing at a step.
-func (s *Solver) drawAhead(problems []Problem, first int) *ahead {
-	a := &ahead{ready: make(chan [][]float32), done: make(chan struct{})}
+// drawAhead starts drawing at a step. The caller must call stop. The end of ctx does not stop it: next always returns.
+func (s *Solver) drawAhead(ctx context.Context, problems []Problem, first int) *ahead {
+	a := &ahead{ready: make(chan [][]float32)}
 	var buffers [2][][]float32
 	for i := range buffers {
 		for range s.run.Info.Draws {
 			buffers[i] = append(buffers[i], make([]float32, s.k*s.n*s.size))
 		}
 	}
-	go func() {
+	a.service = lifecycle.Go(context.WithoutCancel(ctx), func(ctx context.Context) error {
 		for chunk, at := 0, first; at < len(s.run.Steps); chunk, at = chunk+1, at+s.k {
 			buf := buffers[chunk%2]
 			for d := range buf {
@@ -25,18 +30,20 @@ func (s *Solver) drawAhead(problems []Problem, first int) *ahead {
 			}
 			select {
 			case a.ready <- buf:
-			case <-a.done:
-				return
+			case <-ctx.Done():
+				return nil
 			}
 		}
-	}()
+		return nil
+	})
 	return a
 }
 
 // next waits for the noise of the next chunk, one slice per draw. It stays valid until the following call.
 func (a *ahead) next() [][]float32 { return <-a.ready }
 
-func (a *ahead) stop() { close(a.done) }
+// stop joins the goroutine that draws.
+func (a *ahead) stop() { a.service.Stop() }
 
 // drawShift is the position of a draw's number in the step of its noise key, above the time index.
 const drawShift = 20

@@ -110,7 +110,7 @@ func (s *Solver) Resume(ctx context.Context, problems []Problem, states []State,
 		return err
 	}
 	first := states[0].Step
-	ahead := s.drawAhead(problems, first)
+	ahead := s.drawAhead(ctx, problems, first)
 	defer ahead.stop()
 	for at := first; at < s.Steps(); at += s.k {
 		count := min(s.k, s.Steps()-at)
