@@ -21,20 +21,24 @@ type checkpoint struct {
 
 func checkpointKey(id string) string { return "checkpoints/" + id }
 
-// encode returns a SHA-256 and the encoded checkpoint. The checksum reveals a state that a disk has changed; nothing
-// would distinguish the image restored from it from a correct one.
-func (c checkpoint) encode() ([]byte, error) {
+// encode returns a SHA-256 and the encoded checkpoint. The checksum includes the item's ID: it reveals a state that a disk
+// has changed or that belongs to another item. Nothing would distinguish the image restored from it from a correct one.
+func (c checkpoint) encode(id string) ([]byte, error) {
 	var body bytes.Buffer
 	if err := gob.NewEncoder(&body).Encode(c); err != nil {
 		return nil, err
 	}
-	sum := sha256.Sum256(body.Bytes())
+	sum := checksum(id, body.Bytes())
 	return append(sum[:], body.Bytes()...), nil
+}
+
+func checksum(id string, body []byte) [sha256.Size]byte {
+	return sha256.Sum256(append([]byte(id), body...))
 }
 
 // decodeCheckpoint is the inverse of encode. It returns an error when the checkpoint does not fit the item.
 func decodeCheckpoint(data []byte, t *task) (*checkpoint, error) {
-	if len(data) < sha256.Size || sha256.Sum256(data[sha256.Size:]) != [sha256.Size]byte(data) {
+	if len(data) < sha256.Size || checksum(t.item.ID, data[sha256.Size:]) != [sha256.Size]byte(data) {
 		return nil, errors.New("wrong checksum")
 	}
 	var c checkpoint
@@ -59,7 +63,7 @@ func (e engineRestorer) storeCheckpoints(ctx context.Context, tasks []*task, sta
 		if states[i].Step == 0 {
 			continue
 		}
-		data, err := checkpoint{states[i], curves[i]}.encode()
+		data, err := checkpoint{states[i], curves[i]}.encode(t.item.ID)
 		if err == nil {
 			err = t.assigned.Store.Put(ctx, checkpointKey(t.item.ID), data)
 		}
