@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -70,7 +71,7 @@ func newRunCommand(c shard.Catalogue) *cobra.Command {
 	f.StringSliceVar(&o.tasks, "task", nil, "`tasks`, separated by commas, or all; see: ddiff tasks")
 	f.StringVarP(&o.spec.Output, "out", "o", "", "`directory` for the results, or s3://bucket/prefix?endpoint=URL (default \"out\")")
 	f.StringSliceVar(&o.methods, "method", nil, "`methods`, separated by commas; see: ddiff methods (default ddiff)")
-	f.StringVar(&o.spec.Preset, "preset", "", "solver settings: natural, ffhq or imagenet (default \"natural\")")
+	f.StringVar(&o.spec.Preset, "preset", "", "solver settings: "+strings.Join(c.Methods.Presets(), ", ")+" (default \"natural\")")
 	f.StringVar(&o.spec.Prior, "prior", "", "bundled, or an ONNX `file` (default \"bundled\")")
 	f.IntVar(&o.spec.Steps, "steps", 0, "solver steps (default: the preset's)")
 	f.IntVar(&o.spec.Dataset.Size, "size", 0, "working size in `pixels` (default 256)")

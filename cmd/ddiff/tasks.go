@@ -27,7 +27,7 @@ func newTasksCommand(c shard.Catalogue) *cobra.Command {
 	return cmd
 }
 
-// taskInfo is one task with DDiff's settings in every preset.
+// taskInfo is one task with the settings of the first method, DDiff, in every preset.
 type taskInfo struct {
 	Name    string                     `json:"name"`
 	About   string                     `json:"about"`
@@ -41,7 +41,7 @@ func runTasks(out io.Writer, c shard.Catalogue, asJSON bool) error {
 		return err
 	}
 	methods := c.Methods
-	ddiff, total := method.DDiff().Info(), p.Schedule.Steps()
+	first, total := methods.Infos()[0], p.Schedule.Steps()
 	var infos []taskInfo
 	for _, t := range c.Operators.Tasks() {
 		params, err := t.Parameters.Complete(nil)
@@ -50,7 +50,7 @@ func runTasks(out io.Writer, c shard.Catalogue, asJSON bool) error {
 		}
 		info := taskInfo{t.Name, t.Doc, params, map[string]method.Settings{}}
 		for _, name := range methods.Presets() {
-			s, err := methods.Resolve(method.Request{Method: ddiff.Name, Preset: name, Task: t.Name}, total)
+			s, err := methods.Resolve(method.Request{Method: first.Name, Preset: name, Task: t.Name}, total)
 			if err != nil {
 				return err
 			}
@@ -70,19 +70,26 @@ func runTasks(out io.Writer, c shard.Catalogue, asJSON bool) error {
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\n", t.Name, strings.Join(params, " "), t.About)
 	}
-	fmt.Fprintln(w, "\nPRESET\tTASK\tSTEPS\tGAMMA0\tA\tB\tT_GAMMA\tT0\tSIGMA_RULE")
+	// The columns are the parameters that a preset sets.
+	columns := slices.DeleteFunc(slices.Clone(first.Parameters), func(p parameter.Parameter) bool {
+		return !slices.ContainsFunc(first.Rows, func(r method.Row) bool { _, ok := r.Values[p.Name]; return ok })
+	})
+	fmt.Fprintln(w, strings.ToUpper(strings.Join(append([]string{"\npreset", "task", "steps"}, columns.Names()...), "\t")))
 	for _, name := range methods.Presets() {
 		for _, t := range infos {
 			s := t.Presets[name]
-			t0 := s.Value("t0")
-			if t0.Number == float64(total-1) {
-				t0 = parameter.Word(parameter.None)
+			fmt.Fprintf(w, "%s\t%s\t%d", name, t.Name, s.Steps)
+			for _, p := range columns {
+				v := s.Value(p.Name)
+				if p.Off != "" && v == parameter.Number(float64(total-1)) {
+					v = parameter.Word(parameter.None)
+				}
+				fmt.Fprintf(w, "\t%v", v)
 			}
-			fmt.Fprintf(w, "%s\t%s\t%d\t%v\t%v\t%v\t%v\t%v\t%v\n", name, t.Name, s.Steps,
-				s.Value("gamma0"), s.Value("a"), s.Value("b"), s.Value("t_gamma"), t0, s.Value("sigma_rule"))
+			fmt.Fprintln(w)
 		}
 	}
-	fmt.Fprintf(w, "\nThe presets are those of %s; ddiff methods lists the other methods: %s.\n", ddiff.Name, strings.Join(methods.Names()[1:], ", "))
+	fmt.Fprintf(w, "\nThe presets are those of %s; ddiff methods lists the other methods: %s.\n", first.Name, strings.Join(methods.Names()[1:], ", "))
 	fmt.Fprintln(w, "Lengths (size, std, margin) and gamma0 are for 256 pixels and scale with the image.")
 	return w.Flush()
 }

@@ -14,6 +14,7 @@ import (
 	"ddiff/manifest"
 	"ddiff/restore/method"
 	"ddiff/restore/operator"
+	"ddiff/restore/parameter"
 )
 
 // TestCampaignOfToys runs a method and an operator, each from one file outside the program, through a campaign to its report.
@@ -109,6 +110,36 @@ func TestCampaignOfToys(t *testing.T) {
 		want := map[string]string{"methods": "deterministic reverse steps", "tasks": "toy_operator"}[args[0]]
 		if text, err := run(args...); err != nil || !strings.Contains(text, want) {
 			t.Errorf("%v: error %v, or its output lacks %q", args, err, want)
+		}
+	}
+}
+
+// presetToy is the toy method with a preset of its own.
+type presetToy struct{ toyMethod }
+
+func (p presetToy) Info() method.Info {
+	i := p.toyMethod.Info()
+	i.Rows = []method.Row{{Preset: "toys", Task: operator.HDR, Steps: 8, Values: map[string]parameter.Value{"rate": parameter.Number(0.7)}}}
+	return i
+}
+
+// The commands know the built-in methods, presets and parameters by declaration only.
+func TestCommandsWithoutDDiff(t *testing.T) {
+	t.Parallel()
+	for want, args := range map[string][]string{
+		"PRESET  TASK              STEPS  RATE\n": {"tasks"},
+		"toys    hdr               8      0.7\n":  {"tasks"},
+		"solver settings: toys (default":          {"run", "--help"},
+		`"toys": {
+        "method": "toy_method",
+        "steps": 8,`: {"tasks", "--json"},
+	} {
+		var out bytes.Buffer
+		root := newRootCommand(&out, shard.Catalogue{Methods: method.Set{presetToy{}}})
+		root.SetArgs(args)
+		root.SetOut(&out)
+		if err := root.ExecuteContext(t.Context()); err != nil || !strings.Contains(out.String(), want) {
+			t.Errorf("%v: error %v, or the output lacks %q:\n%s", args, err, want, out.String())
 		}
 	}
 }
