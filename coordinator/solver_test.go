@@ -1,0 +1,63 @@
+package coordinator_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"ddiff/coordinator"
+	"ddiff/manifest"
+)
+
+// The coordinator checks the solver parameters of a record against the methods and the prior's schedule: a client may be
+// of another version.
+func TestSolverParametersRejected(t *testing.T) {
+	for want, change := range map[string]func(s *manifest.Spec){
+		"solver.t0: 1001 is outside integers in [0, 1000] or none": func(s *manifest.Spec) { s.Solver = manifest.Values{"t0": {Number: 1001}} },
+		`solver.zeta: unknown parameter of ddiff "zeta"`:           func(s *manifest.Spec) { s.Solver = manifest.Values{"zeta": {Number: 0.5}} },
+		`tasks[1].solver.a: "1" is a text, want [0, 1e+06]`:        func(s *manifest.Spec) { s.Tasks[1].Solver = manifest.Values{"a": {Word: "1"}} },
+		"tasks[0].steps: 1001 is out of range, want 2 to 1000":     func(s *manifest.Spec) { s.Tasks[0].Steps = 1001 },
+		`methods[0]: unknown method "dps"`:                         func(s *manifest.Spec) { s.Methods = []string{"dps"} },
+	} {
+		tc := newTestCluster(t, 1)
+		spec := tc.spec("parameters")
+		change(spec)
+		c, _, err := coordinator.Submit(t.Context(), tc.board, spec, coordinator.Order{}, time.Now())
+		must(t, err)
+		tc.lead()
+		if s := tc.awaitPhase(c.ID, manifest.PhaseRejected); !strings.Contains(s.Campaign.Reason, want) {
+			t.Errorf("reason %q, want %q in it", s.Campaign.Reason, want)
+		}
+	}
+}
+
+func TestSubmitRefusesNaN(t *testing.T) {
+	tc := newTestCluster(t, 1)
+	spec := tc.spec("nan")
+	spec.Solver = manifest.Values{"a": {Number: math.NaN()}}
+	if c, _, err := coordinator.Submit(t.Context(), tc.board, spec, coordinator.Order{}, time.Now()); err == nil {
+		t.Errorf("submitted as %s", c.ID)
+	}
+}
+
+// A record that cannot be read does not disturb the other campaigns.
+func TestUnreadableRecord(t *testing.T) {
+	tc := newTestCluster(t, 1)
+	id := tc.submit("good", 0)
+	record, _, err := tc.board.Get(t.Context(), manifest.KeyCampaignPrefix+id)
+	must(t, err)
+	var c manifest.Campaign
+	must(t, json.Unmarshal(record, &c))
+	bad := bytes.ReplaceAll(bytes.Replace(record, []byte(`"solver":{}`), []byte(`"solver":{"a":null}`), 1), []byte(id), []byte("bad-00000000"))
+	if bytes.Equal(bad, record) {
+		t.Fatalf("no solver in %s", record)
+	}
+	_, err = tc.board.Create(t.Context(), manifest.KeyCampaignPrefix+"bad-00000000", bad)
+	must(t, err)
+	tc.lead()
+	tc.work(id)
+	tc.awaitPhase(id, manifest.PhaseFinished)
+}
