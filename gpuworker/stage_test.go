@@ -44,7 +44,7 @@ func leased(t *testing.T, q *queue.Queue, within time.Duration) bool {
 // Reading takes several times as long as a lease, which is extended meanwhile.
 func TestReadingExtendsLease(t *testing.T) {
 	t.Parallel()
-	const ackWait = 400 * time.Millisecond
+	const ackWait = 800 * time.Millisecond
 	q, s := newQueue(t, queue.Config{AckWait: ackWait}), newStore(t)
 	it := items(t, 1)[0]
 	from := newSlow()
@@ -67,7 +67,7 @@ func TestReadingExtendsLease(t *testing.T) {
 // Reading hangs: after StageLimit another worker gets the item.
 func TestHungSourceLosesLease(t *testing.T) {
 	t.Parallel()
-	const ackWait = 200 * time.Millisecond
+	const ackWait = 800 * time.Millisecond // a busy machine must not miss an extension
 	q, s := newQueue(t, queue.Config{AckWait: ackWait, MaxAttempts: 100}), newStore(t)
 	from := newSlow()
 	cfg := config(t, q, s)
