@@ -28,9 +28,18 @@ var (
 	ErrUnavailable = errors.New("unavailable")
 	// ErrDenied: the credentials do not permit reading.
 	ErrDenied = errors.New("access denied")
-	// ErrBadArchive: the tar shard or Parquet file is damaged or uses unsupported features.
-	ErrBadArchive = errors.New("not a usable archive")
+	// ErrBadArchive: the tar shard or Parquet file is damaged or uses unsupported features. It is a
+	// [manifest.ErrBadList].
+	ErrBadArchive error = archiveError{}
 )
+
+// archiveError is the type of ErrBadArchive.
+type archiveError struct{}
+
+func (archiveError) Error() string { return "not a usable archive" }
+
+// Is reports whether target is manifest.ErrBadList.
+func (archiveError) Is(target error) bool { return target == manifest.ErrBadList }
 
 // storageError wraps an error of a store with the matching sentinel of this package.
 func storageError(err error) error {
@@ -63,7 +72,7 @@ func fileError(err error) error {
 
 // permanent reports whether err concerns one object and a retry does not help. All other errors end the dataset.
 func permanent(err error) bool {
-	for _, sentinel := range []error{ErrAddress, ErrRefused, ErrNotFound, ErrTooLarge, ErrDenied, ErrBadArchive, manifest.ErrBadList} {
+	for _, sentinel := range []error{ErrAddress, ErrRefused, ErrNotFound, ErrTooLarge, ErrDenied, manifest.ErrBadList} {
 		if errors.Is(err, sentinel) {
 			return !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
 		}

@@ -1,7 +1,6 @@
 package dataset
 
 import (
-	"errors"
 	"path"
 	"strings"
 
@@ -35,7 +34,7 @@ func (r *reading) prefix(a Address, emit emitter) error {
 		problem := func(err error) { row.Err = &manifest.FieldError{File: image, Err: err} }
 		switch {
 		case info.Size == 0:
-			problem(errors.New("is an empty file"))
+			problem(manifest.ErrEmptyFile)
 		case info.Size > r.cfg.MaxBytes:
 			problem(r.tooLarge(info.Size))
 		}

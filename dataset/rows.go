@@ -196,6 +196,9 @@ func (r *reading) openPart(a Address) (object, error) {
 	if errors.Is(err, ErrNotFound) {
 		return nil, fmt.Errorf("%w: %w; check dataset.path", manifest.ErrNoDataset, err)
 	}
+	if errors.Is(err, manifest.ErrEmptyFile) {
+		return nil, fmt.Errorf("%w: %w; add at least one row", manifest.ErrEmptyDataset, err)
+	}
 	return obj, err
 }
 

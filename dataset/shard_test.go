@@ -139,7 +139,7 @@ func TestShardProblems(t *testing.T) {
 	damaged[at+100] ^= 1
 	files := map[string][]byte{
 		"packed.tar": packed.Bytes(), "words.tar": bytes.Repeat([]byte("no tar file "), 100),
-		"damaged.tar": damaged, "cut.tar": whole[:at+512+10], "none.tar": tarFile(t, memberFile{"a.txt", []byte("x")}),
+		"nothing.tar": {}, "damaged.tar": damaged, "cut.tar": whole[:at+512+10], "none.tar": tarFile(t, memberFile{"a.txt", []byte("x")}),
 	}
 	for name, data := range files {
 		write(t, folder, name, data)
@@ -154,7 +154,7 @@ func TestShardProblems(t *testing.T) {
 			sound int
 			want  error
 		}{
-			"packed.tar": {0, dataset.ErrBadArchive}, "words.tar": {0, dataset.ErrBadArchive}, "none.tar": {0, manifest.ErrEmptyDataset},
+			"packed.tar": {0, manifest.ErrBadList}, "nothing.tar": {0, manifest.ErrEmptyDataset}, "words.tar": {0, dataset.ErrBadArchive}, "none.tar": {0, manifest.ErrEmptyDataset},
 			"damaged.tar": {2, dataset.ErrBadArchive}, "cut.tar": {2, dataset.ErrBadArchive}, "missing.tar": {0, os.ErrNotExist},
 		} {
 			all, _, err := rows(t, s, manifest.Dataset{Path: filepath.Join(folder, name)})

@@ -15,6 +15,8 @@ var (
 	ErrNoDataset = errors.New("no dataset there")
 	// ErrEmptyDataset: the dataset exists but has no row.
 	ErrEmptyDataset = errors.New("dataset has no rows")
+	// ErrEmptyFile: the file has no bytes. [CheckFile] returns it.
+	ErrEmptyFile = errors.New("is an empty file")
 	// ErrBadList: a list has a wrong header, or a line longer than 1 MiB.
 	ErrBadList = errors.New("not a usable list")
 )

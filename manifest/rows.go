@@ -155,7 +155,7 @@ func CheckFile(path string) error {
 	case !info.Mode().IsRegular():
 		return errors.New("is not a regular file")
 	case info.Size() == 0:
-		return errors.New("is an empty file")
+		return ErrEmptyFile
 	}
 	f, err := os.Open(path)
 	if err != nil {

@@ -56,8 +56,8 @@ func newBenchCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.images, "images", "examples/images", "directory of photographs (PNG)")
-	f.StringSliceVar(&o.tasks, "task", nil, "tasks to run (default: all)")
-	f.IntSliceVar(&o.batches, "batch", []int{1, 4}, "batch sizes")
+	f.StringSliceVar(&o.tasks, "task", nil, "`tasks` to run, separated by commas (default: all)")
+	f.IntSliceVar(&o.batches, "batch", []int{1, 4}, "batch `sizes`, separated by commas")
 	f.IntVar(&o.size, "size", 256, "working size in pixels")
 	f.IntVar(&o.steps, "steps", 60, "solver steps per image")
 	f.IntVar(&o.items, "items", 8, "images per campaign; must be a multiple of each batch size")

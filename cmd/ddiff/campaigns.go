@@ -141,7 +141,7 @@ func newWatchCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "watch CAMPAIGN",
 		Short: "Show a campaign's progress until it ends",
-		Long: "Shows a campaign's progress until it ends, then prints its counts in one line. The remaining time has a\n" +
+		Long: "Show a campaign's progress until it ends, then print its counts in one line. The remaining time has a\n" +
 			"95 % interval.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

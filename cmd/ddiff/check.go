@@ -81,7 +81,7 @@ func readOutput(ctx context.Context, t target) *output {
 	p, err := gpuworker.ReadPassport(data)
 	switch {
 	case errors.Is(err, gpuworker.ErrNoPassport):
-		o.addProblem(file, "passport", "there is none: an older ddiff wrote the file, or another program removed it; %s", remedy)
+		o.addProblem(file, "passport", "the file has none: an older ddiff wrote the file, or another program removed the passport; %s", remedy)
 	case err != nil:
 		o.addProblem(file, "passport", "%v; %s", err, remedy)
 	default:
@@ -131,6 +131,9 @@ func (o *output) checkSidecar(ctx context.Context) {
 	}
 	data, err := o.from.get(ctx, path)
 	if errors.Is(err, fs.ErrNotExist) && folder == "" {
+		if o.passport == nil {
+			return
+		}
 		o.addNote("verified by its passport alone: there is no %s beside it", manifest.FileResult)
 		return
 	}
@@ -161,7 +164,7 @@ func (o *output) checkSidecar(ctx context.Context) {
 // checkArtifact checks a file against its digest in the result.
 func (o *output) checkArtifact(ctx context.Context, result, name, want string) {
 	if name != filepath.Base(name) {
-		o.addProblem(result, "artifacts", "name %q, which is no file beside it; %s", name, remedy)
+		o.addProblem(result, "artifacts", "names %q, which is not a file beside it; %s", name, remedy)
 		return
 	}
 	data, err := o.from.get(ctx, o.beside(name))

@@ -127,11 +127,14 @@ func TestWrongCommandLines(t *testing.T) {
 	write(t, wrong, []byte("dataset: {path: photos}\ntasks: [hdr]\nsteps: many\n"))
 	fine := filepath.Join(t.TempDir(), "fine.yaml")
 	write(t, fine, []byte("dataset: {path: photos}\ntasks: [hdr]\nmethods: [ddiff]\n"))
+	empty := filepath.Join(t.TempDir(), "empty.csv")
+	write(t, empty, nil)
 	for _, c := range []struct {
 		name    string
 		args    []string
 		message string
 	}{
+		{"empty list", []string{"run", empty, "--task", "hdr", "--out", t.TempDir(), "-q"}, `ddiff: read dataset "` + empty + `": dataset has no rows: is an empty file; add at least one row`},
 		{"unknown command", []string{"restore"}, `unknown command "restore"`},
 		{"unknown flag", []string{"run", "--step", "10"}, "unknown flag: --step"},
 		{"nothing to run", []string{"run"}, "nothing to run; give a campaign file, or images and --task"},
@@ -142,7 +145,7 @@ func TestWrongCommandLines(t *testing.T) {
 		{"no images among several", []string{"run", "main.go", "root.go", "--task", "hdr"}, "none of the 2 arguments is an image"},
 		{"images without a task", []string{"run", photograph("coffee")}, "--task is missing; give --task NAME or --task all"},
 		{"param without a value", []string{"run", fine, "--param", "scale"}, `ddiff: --param: "scale" is not NAME=VALUE`},
-		{"param that is no number", []string{"run", fine, "--param", "scale=big"}, `--param scale=big: "big" is no number`},
+		{"param that is no number", []string{"run", fine, "--param", "scale=big"}, `--param scale=big: "big" is not a number`},
 		{"param of no task", []string{"run", fine, "--param", "drop=0.5"}, "--param drop=0.5: no task of the campaign has a parameter \"drop\""},
 		{"param of another task", []string{"run", fine, "--param", "inpaint_random.drop=0.5"}, "the campaign has no task \"inpaint_random\"; it has hdr"},
 		{"unknown param", []string{"run", fine, "--param", "hdr.scal=3"}, `--param hdr.scal=3: unknown parameter of hdr "scal" (did you mean "scale"?)`},
@@ -166,7 +169,13 @@ func TestWrongCommandLines(t *testing.T) {
 		{"missing campaign", []string{"run", "nowhere.yaml"}, "nowhere.yaml: no such file"},
 		{"unknown field", []string{"run", campaign}, campaign + `:3: unknown field "stepz" (did you mean "steps"?)`},
 		{"wrong type", []string{"run", wrong}, wrong + ":3: steps: want an integer"},
-		{"nothing to inspect", []string{"prior", "inspect"}, "accepts 1 arg"},
+		{"nothing to inspect", []string{"prior", "inspect"}, "prior inspect: 0 arguments; usage: ddiff prior inspect FILE|bundled; see: ddiff prior inspect --help"},
+		{"too many arguments", []string{"man", "a", "b"}, "man: 2 arguments; usage: ddiff man DIR; see: "},
+		{"help on nothing", []string{"help", "restore"}, `help: unknown command or topic "restore"`},
+		{"completion of another shell", []string{"completion", "tcsh"}, `completion: unknown command "tcsh"`},
+		{"coordinator without a store", []string{"coordinator", "--nats", "nats://127.0.0.1:1"}, "--store is missing; give --store s3://bucket/prefix, or a directory"},
+		{"negative threads", []string{"run", "--images", photograph("coffee"), "--task", "hdr", "--out", t.TempDir(), "--threads", "-2"}, "ddiff: --threads: -2 is negative"},
+		{"unknown precision", []string{"run", "--images", photograph("coffee"), "--task", "hdr", "--out", t.TempDir(), "--precision", "fp8"}, `ddiff: --precision: "fp8" is none of `},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -35,8 +35,8 @@ func newControlCommands() []*cobra.Command {
 	always := func(w manifest.Wanted) func() manifest.Wanted { return func() manifest.Wanted { return w } }
 	var now bool
 	cancel := verb("cancel", "Cancel a campaign",
-		"Drops the waiting items of a campaign; items in flight finish. Results stay, and ddiff resume continues\n"+
-			"from there.",
+		"Remove the waiting items of a campaign from the queue. Items in flight finish and results stay;\n"+
+			"ddiff resume runs the remaining items.",
 		func() manifest.Wanted {
 			if now {
 				return manifest.WantCancelNow
@@ -45,9 +45,9 @@ func newControlCommands() []*cobra.Command {
 		})
 	cancel.Flags().BoolVar(&now, "now", false, "also stop items in flight at their next solver steps")
 	return []*cobra.Command{
-		verb("pause", "Pause a campaign", "Publishes no more items of a campaign. Items in flight finish.", always(manifest.WantPause)),
+		verb("pause", "Pause a campaign", "Stop publishing the items of a campaign. Items in flight finish.", always(manifest.WantPause)),
 		verb("resume", "Resume a paused, cancelled or rejected campaign",
-			"Continues a paused or cancelled campaign, and starts a rejected one again.", always(manifest.WantRun)),
+			"Continue a paused or cancelled campaign, or start a rejected campaign again.", always(manifest.WantRun)),
 		cancel,
 	}
 }
@@ -67,7 +67,7 @@ func newRetryCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "retry CAMPAIGN",
 		Short: "Retry items that failed or are dead",
-		Long: "Retries items of a campaign that failed, are dead, or both. Dataset rows that could not be read are read\n" +
+		Long: "Retry items of a campaign that failed, are dead, or both. Dataset rows that could not be read are read\n" +
 			"again. The command waits for the coordinator's answer.",
 		Example: "  ddiff retry night-photos-5f0c11d2 --failed --where 'reason=truncated'",
 		Args:    cobra.ExactArgs(1),
@@ -96,7 +96,7 @@ func newRetryCommand() *cobra.Command {
 	nats.add(cmd)
 	f.BoolVar(&failed, "failed", false, "retry items whose input could not be restored")
 	f.BoolVar(&dead, "dead", false, "retry items that used up their attempts")
-	f.StringVar(&where, "where", "", "only items whose reason contains a text: `reason=TEXT`")
+	f.StringVar(&where, "where", "", "only items whose reason contains TEXT; give `reason=TEXT`")
 	return cmd
 }
 
@@ -105,8 +105,8 @@ func newReconcileCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "reconcile CAMPAIGN",
 		Short: "Publish the items of a campaign that have no result",
-		Long: "Compares the manifest of a campaign with the results in storage, and replaces the queue by the items\n" +
-			"without a result. The coordinator does this by itself when the queue has lost items.",
+		Long: "Compare the manifest of a campaign with the results in storage, and replace the queue by the items\n" +
+			"without a result. The coordinator does this automatically if the queue has lost items.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return order(cmd, &nats, args[0], manifest.Command{Verb: manifest.CommandReconcile})

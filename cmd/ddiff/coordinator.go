@@ -37,8 +37,8 @@ func newCoordinatorCommand(c shard.Catalogue) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "coordinator",
 		Short: "Run the campaigns of a cluster",
-		Long: "Divides submitted campaigns into work items, publishes them, records their outcomes and writes the\n" +
-			"reports, until it is stopped. Several coordinators may run at the same time: one leads, and another\n" +
+		Long: "Divide submitted campaigns into work items, publish them, record their outcomes and write the\n" +
+			"reports, until a signal stops the process. Several coordinators may run at the same time: one leads, and another\n" +
 			"takes over when the leader dies.",
 		Example: "  ddiff coordinator --nats nats://localhost:4222 --store s3://results",
 		Args:    cobra.NoArgs,
@@ -59,7 +59,6 @@ func newCoordinatorCommand(c shard.Catalogue) *cobra.Command {
 	f.DurationVar(&o.stall, "stall", 15*time.Second, "after this `time` with too few items in the queue, compare it with storage")
 	f.Int("report-items", 0, "")
 	_ = f.MarkDeprecated("report-items", "reports have no limit") // the flag exists
-	_ = cmd.MarkFlagRequired("store")                             // the flag exists
 	return cmd
 }
 
@@ -77,6 +76,9 @@ func processName(given string) string {
 
 // runCoordinator wires a coordinator and runs it until ctx ends.
 func runCoordinator(ctx context.Context, o coordinatorOptions, stderr io.Writer) (err error) {
+	if o.store == "" {
+		return usageError{errors.New("--store is missing; give --store s3://bucket/prefix, or a directory that all machines share")}
+	}
 	// Workers on this machine open the store by the same address.
 	if o.store, err = storage.Absolute(o.store); err != nil {
 		return usageError{fmt.Errorf("--store: %w", err)}

@@ -86,7 +86,7 @@ func newDeadShowCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show CAMPAIGN ITEM",
 		Short: "Show a dead item with its reason, log and work item",
-		Long:  "Shows a dead item. ITEM is its id, or the beginning of its id.",
+		Long:  "Show a dead item with its reason, log and work item. ITEM is its id, or the beginning of its id.",
 		Args:  cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return letters(cmd.Context(), nats, args[0], args[1:], func(all []queue.DeadLetter) error {
@@ -124,7 +124,7 @@ func newDeadRetryCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "retry CAMPAIGN [ITEM...]",
 		Short: "Retry dead items",
-		Long:  "Retries the dead items of a campaign: all, or those whose ids begin with one of ITEM.",
+		Long:  "Retry the dead items of a campaign: all, or those whose ids begin with one of ITEM.",
 		Args:  cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			command := manifest.Command{Verb: manifest.CommandRetry, Outcomes: []manifest.Outcome{manifest.OutcomeDead}}

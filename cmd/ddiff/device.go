@@ -30,7 +30,7 @@ type computeOptions struct {
 // addDevice adds the flags of the device with its default.
 func (o *computeOptions) addDevice(f *pflag.FlagSet, value string) {
 	f.StringVar(&o.device, "device", value, onnx.DeviceForms)
-	f.StringArrayVar(&o.options, "provider-option", nil, "setting of the device's provider, such as tf32=on; repeatable")
+	f.StringArrayVar(&o.options, "provider-option", nil, "setting `KEY=VALUE` of the device's provider, such as tf32=on; repeatable")
 	f.StringVar(&o.library, "onnxruntime", "", "ONNX Runtime library or its directory (default: searched)")
 	f.IntVar(&o.threads, "threads", 0, "CPU threads (0: one per core)")
 }
@@ -54,7 +54,7 @@ func words[T ~string](values []T) string {
 func (o computeOptions) build() (solver.Build, error) {
 	b := solver.Build{Form: solver.Form(o.form), Chunk: o.chunk, Precision: solver.Precision(o.precision)}
 	if err := b.Validate(); err != nil {
-		return b, usageError{err}
+		return b, usageError{fmt.Errorf("--%s", strings.TrimPrefix(err.Error(), solver.ErrConfig.Error()+" "))} // the field is the flag
 	}
 	return b, nil
 }
@@ -69,6 +69,9 @@ func (o computeOptions) open(log *slog.Logger) (*onnx.Runtime, error) {
 	d, err := onnx.ParseDevice(o.device)
 	if err != nil {
 		return nil, usageError{fmt.Errorf("--device: %w", err)}
+	}
+	if o.threads < 0 {
+		return nil, usageError{fmt.Errorf("--threads: %d is negative; use 0 for one thread per core", o.threads)}
 	}
 	var settings onnx.Options
 	for _, s := range o.options {

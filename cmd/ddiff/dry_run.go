@@ -142,7 +142,7 @@ func (p *plan) print(stdout, stderr io.Writer, output string, o runOptions) erro
 		})
 	} else {
 		if p.skipped > 0 && !o.quiet {
-			fmt.Fprintf(stderr, "%d files of the dataset are no images\n", p.skipped)
+			fmt.Fprintf(stderr, "skipped %d non-image files of the dataset\n", p.skipped)
 		}
 		t := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
 		fmt.Fprintln(t, "TASK\tMETHOD\tITEMS\tDONE\tTO DO\tFAILED")

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ddiff/dataset"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/restore/onnx"
@@ -48,7 +49,7 @@ func exitClasses() []exitClass {
 		{exitDone, "everything is done", nil},
 		{exitInterrupted, "interrupted; the same command resumes", []error{context.Canceled}},
 		{exitUsage, "a wrong flag, campaign file or dataset", []error{
-			errUsage, manifest.ErrNoDataset, manifest.ErrEmptyDataset, manifest.ErrBadList, storage.ErrAddress,
+			errUsage, manifest.ErrNoDataset, manifest.ErrEmptyDataset, manifest.ErrBadList, dataset.ErrRefused, storage.ErrAddress,
 		}},
 		{exitPrior, "the prior, an operator or a bundle cannot be used", []error{
 			errPrior, errOperator, prior.ErrCard, prior.ErrGraph, onnx.ErrModel,
@@ -113,9 +114,9 @@ func exitCode(err error) int {
 	return exitUnexpected
 }
 
-// untypedUsage recognises the usage errors of cobra that have no type.
+// untypedUsage recognises the usage error of cobra that has no type.
 func untypedUsage(err error) bool {
-	return strings.HasPrefix(err.Error(), "unknown command") || strings.HasPrefix(err.Error(), "required flag")
+	return strings.HasPrefix(err.Error(), "unknown command")
 }
 
 // message is the text of an error for people, in one line where the error has one cause.
@@ -144,8 +145,8 @@ func newExitCodesTopic() *cobra.Command {
 	for _, c := range classes {
 		fmt.Fprintf(&b, "  %-3d  %s\n", c.code, c.meaning)
 	}
-	fmt.Fprintf(&b, "\nWhere several errors end a command, the exit code is the first of %s.", strings.Join(order, ", "))
-	return &cobra.Command{Use: "exit-codes", Short: "What the exit codes mean", Long: b.String()}
+	fmt.Fprintf(&b, "\nIf several errors end a command, the exit code is the first of %s.", strings.Join(order, ", "))
+	return &cobra.Command{Use: "exit-codes", Short: "List the exit codes", Long: b.String()}
 }
 
 // openPrior opens a prior. Its errors wrap errPrior.

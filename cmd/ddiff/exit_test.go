@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"ddiff/dataset"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/restore/onnx"
@@ -28,6 +29,8 @@ func TestExitCodes(t *testing.T) {
 		{usageError{errors.New("flag")}, 2},
 		{&manifest.FieldError{Field: "steps", Err: errors.New("out of range")}, 2},
 		{manifest.ErrEmptyDataset, 2},
+		{dataset.ErrBadArchive, 2},
+		{dataset.ErrRefused, 2},
 		{storage.ErrAddress, 2},
 		{errors.New(`unknown command "x" for "ddiff"`), 2},
 		{errIncomplete, 3},

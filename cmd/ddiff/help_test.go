@@ -153,6 +153,9 @@ func TestManualPages(t *testing.T) {
 	out := helpOf(t, "man", dir)
 	pages := 0
 	eachCommand(newRootCommand(&bytes.Buffer{}, shard.Catalogue{}), func(cmd *cobra.Command) {
+		if cmd.Name() == "help" {
+			return // describes the other pages
+		}
 		pages++
 		page, err := os.ReadFile(filepath.Join(dir, strings.ReplaceAll(cmd.CommandPath(), " ", "-")+".1"))
 		if err != nil {
@@ -169,8 +172,7 @@ func TestManualPages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// completion and its shells are added when a command line is executed.
-	if len(entries) < pages || !strings.HasPrefix(out, fmt.Sprintf("pages=%d ", len(entries))) {
+	if len(entries) != pages || !strings.HasPrefix(out, fmt.Sprintf("pages=%d ", len(entries))) {
 		t.Errorf("%d pages for %d commands, printed %q", len(entries), pages, out)
 	}
 	first, err := os.ReadFile(filepath.Join(dir, "ddiff-run.1"))

@@ -63,7 +63,7 @@ func readArray(ctx context.Context, out *output, name string) ([]byte, error) {
 	path := out.beside(filepath.Base(name))
 	data, err := out.from.get(ctx, path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("there is no %s", out.from.show(path))
+		return nil, fmt.Errorf("%s does not exist", out.from.show(path))
 	}
 	if err == nil && digest(data) != out.passport.Data[name] {
 		return nil, fmt.Errorf("%s was changed", out.from.show(path))

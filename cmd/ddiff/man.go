@@ -15,7 +15,7 @@ func newManCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "man DIR",
 		Short: "Write manual pages to a directory",
-		Long: "Writes one manual page per command to DIR, as ddiff.1, ddiff-run.1 and so on. The pages are the same\n" +
+		Long: "Write one manual page per command to DIR, as ddiff.1, ddiff-run.1 and so on. The pages are the same\n" +
 			"for every call of one build.",
 		Example: "  ddiff man ~/.local/share/man/man1 && man ddiff-run",
 		Args:    cobra.ExactArgs(1),

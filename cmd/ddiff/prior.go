@@ -32,7 +32,7 @@ func newPriorCommand() *cobra.Command {
 			return writeCard(cmd.OutOrStdout(), args[0], target, settings)
 		},
 	}
-	card.Flags().StringArrayVar(&settings, "set", nil, "KEY=VALUE, repeatable; keys: "+
+	card.Flags().StringArrayVar(&settings, "set", nil, "`KEY=VALUE`, repeatable; keys: "+
 		strings.Join(append(prior.Keys(), "timestep", "training"), ", "))
 	card.Flags().StringVarP(&target, "out", "o", "", "write to this file instead of replacing FILE")
 	cmd.AddCommand(inspect, card, newPriorCheckCommand())

@@ -70,7 +70,7 @@ func checkPrior(ctx context.Context, out io.Writer, path string, o checkOptions)
 	if path != prior.Bundled {
 		info, err := os.Stat(path)
 		if errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("%w %s: there is no such file; use bundled, an ONNX file or a bundle's folder", errPrior, path)
+			return fmt.Errorf("%w %s: no such file; use bundled, an ONNX file or a bundle's folder", errPrior, path)
 		}
 		if err != nil {
 			return fmt.Errorf("%w: %w", errPrior, err)

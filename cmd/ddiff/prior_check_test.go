@@ -171,12 +171,12 @@ func TestCheckMissingFiles(t *testing.T) {
 		code    int
 		message string
 	}{
-		{[]string{"prior", "check", "/nonexistent.onnx"}, 7, "/nonexistent.onnx: there is no such file"},
-		{[]string{"operator", "check", "/nonexistent.onnx"}, 7, "/nonexistent.onnx: there is no such file"},
+		{[]string{"prior", "check", "/nonexistent.onnx"}, 7, "/nonexistent.onnx: no such file"},
+		{[]string{"operator", "check", "/nonexistent.onnx"}, 7, "/nonexistent.onnx: no such file"},
 		{[]string{"prior", "check", t.TempDir()}, 7, "bundle.json: no such file"},
 		{[]string{"prior", "check", "bundled", "--images", "/nonexistent"}, 2, "--images: "},
 		{[]string{"prior", "check", "bundled", "--images", t.TempDir()}, 2, "contains no photographs"},
-		{[]string{"prior", "check"}, 2, "accepts 1 arg"},
+		{[]string{"prior", "check"}, 2, "prior check: 0 arguments; usage: ddiff prior check FILE|DIR|bundled; see: "},
 	} {
 		e := ddiff(t, c.args...)
 		wantCode(t, e, c.code)

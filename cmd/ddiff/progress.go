@@ -77,7 +77,7 @@ func (p *progress) entered(items, steps int, complete bool) {
 	}
 	p.clear()
 	if p.files > 0 {
-		fmt.Fprintf(p.err, "%d files of the dataset are no images\n", p.files)
+		fmt.Fprintf(p.err, "skipped %d non-image files of the dataset\n", p.files)
 	}
 	fmt.Fprintf(p.err, "%d items, %d of them are done, %d to do\n", p.items, p.found, p.pending())
 }

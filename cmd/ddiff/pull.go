@@ -38,8 +38,8 @@ func newPullCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "pull SOURCE DIR",
 		Short: "Copy results from a bucket to a directory",
-		Long: "Copies the items of an output, by default all of them with the report, from a bucket to DIR. Each file is\n" +
-			"checked against the digest in its result.json before it is written, and result.json is written last.\n" +
+		Long: "Copy the items of an output, by default all of them with the report, from a bucket to DIR. Check each file\n" +
+			"against the digest in its result.json before writing it, and write result.json last.\n" +
 			"Rerun the same command to resume: items that DIR has are not copied again. DIR is an output like that of\n" +
 			"ddiff run, with links under restored/. SOURCE is s3://bucket/prefix?endpoint=URL, or a directory.",
 		Example: "  ddiff pull \"s3://results/demo?endpoint=https://host\" out/demo\n" +
@@ -51,7 +51,7 @@ func newPullCommand() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringSliceVar(&o.items, "item", nil, "only `items` whose ids begin so, separated by commas")
+	f.StringSliceVar(&o.items, "item", nil, "only items whose ids begin with one of these `prefixes`, separated by commas")
 	f.StringSliceVar(&o.tasks, "task", nil, "only items of these `tasks`, separated by commas")
 	f.BoolVar(&o.json, "json", false, "print the counts as a JSON object")
 	return cmd
@@ -80,7 +80,7 @@ type pullCounts struct {
 
 func (o pullOptions) pull(ctx context.Context, source, dir string, stdout, stderr io.Writer) (err error) {
 	if manifest.IsAddress(dir) {
-		return usageError{fmt.Errorf("pull: %s is no directory; give SOURCE and then a directory of this machine", dir)}
+		return usageError{fmt.Errorf("pull: DIR %s is an address; give a directory of this machine", dir)}
 	}
 	from, err := storage.Open(ctx, source, storage.Options{ReadOnly: true, Logger: slog.New(slog.DiscardHandler)})
 	if errors.Is(err, fs.ErrNotExist) {
@@ -186,6 +186,10 @@ func (p *puller) copyItem(ctx context.Context, id string) error {
 		}
 		return nil
 	}
+	if errors.Is(err, storage.ErrTooLarge) || errors.Is(err, storage.ErrCorrupt) {
+		p.wrong(key, err.Error())
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -221,14 +225,15 @@ func (p *puller) copyItem(ctx context.Context, id string) error {
 func (p *puller) copyArtifact(ctx context.Context, id, name, want string) (problem string, err error) {
 	key := manifest.ItemKey(id, name)
 	if name != filepath.Base(name) {
-		return "is no file of an item", nil
+		return "is not a file of an item", nil
 	}
 	if data, err := p.to.Get(ctx, key); err == nil && digest(data) == want {
 		return "", nil
 	}
 	data, err := p.from.Get(ctx, key)
 	switch {
-	case errors.Is(err, storage.ErrNotFound), errors.Is(err, storage.ErrCorrupt), errors.Is(err, storage.ErrBadKey):
+	case errors.Is(err, storage.ErrNotFound), errors.Is(err, storage.ErrCorrupt), errors.Is(err, storage.ErrBadKey),
+		errors.Is(err, storage.ErrTooLarge):
 		return err.Error(), nil
 	case err != nil:
 		return "", err

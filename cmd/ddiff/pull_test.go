@@ -126,14 +126,14 @@ func TestPullRefuses(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{"pull", "s3://bucket"}, 2, "accepts 2 arg(s), received 1; see: ddiff pull --help"},
-		{[]string{"pull", empty, "s3://bucket"}, 2, "s3://bucket is no directory"},
+		{[]string{"pull", "s3://bucket"}, 2, "pull: 1 argument; usage: ddiff pull SOURCE DIR; see: ddiff pull --help"},
+		{[]string{"pull", empty, "s3://bucket"}, 2, "DIR s3://bucket is an address"},
 		{[]string{"pull", empty, t.TempDir()}, 2, "has no items; check the address"},
 		{[]string{"pull", filepath.Join(empty, "none"), t.TempDir()}, 2, "none: no such directory; give s3://bucket/prefix"},
 		{[]string{"pull", "ftp://host/x", t.TempDir()}, 2, "ftp"},
 		{[]string{"verify", empty}, 2, "neither that of an item nor an output"},
 		{[]string{"verify", "ftp://host/x"}, 2, "ftp"},
-		{[]string{"verify"}, 2, "requires at least 1 arg(s)"},
+		{[]string{"verify"}, 2, "verify: 0 arguments; usage: ddiff verify OUTPUT...; see: "},
 	} {
 		e := ddiff(t, c.args...)
 		wantCode(t, e, c.code)

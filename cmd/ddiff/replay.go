@@ -37,7 +37,7 @@ func newReplayCommand(c shard.Catalogue) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "replay OUTPUT",
 		Short: "Restore one image again from its passport, and compare",
-		Long: "Reads the passport of a restored image, restores the image again, alone in its batch, and prints\n" +
+		Long: "Read the passport of a restored image, restore the image again, alone in its batch, and print\n" +
 			"  replay=R max_levels=N measurement=M psnr_delta=D\n" +
 			"R is bit-equal, within-tolerance (at most 1 grey level) or different; N is the largest difference in grey\n" +
 			"levels; M is bit-equal, different or stored; D is the new PSNR minus the old one, or none.\n\n" +

@@ -179,11 +179,11 @@ func TestReplayRefuses(t *testing.T) {
 		{"no passport", []string{photograph("coffee")}, 3, []string{"cannot be replayed"}},
 		{"another size", []string{copyWith(`"width":64`, `"width":128`)}, 3, []string{"its passport is for another size"}},
 		{"unknown task", []string{copyWith(`"task":"hdr"`, `"task":"magic"`), "--root", filepath.Dir(photograph("coffee"))}, 3, []string{"mismatch: replay", `unknown task "magic"`}},
-		{"a copy without a source", []string{copyWith(`"run":0`, `"run":0`)}, 2, []string{"coffee.png is gone, and there is no", "measurement.npy; give the directory of the source with --root"}},
+		{"a copy without a source", []string{copyWith(`"run":0`, `"run":0`)}, 2, []string{"coffee.png is gone, and", "measurement.npy does not exist; give the directory of the source with --root"}},
 		{"changed measurement", []string{sameFolder(damaged, original)}, 2, []string{"coffee.png is gone, and", "measurement.npy was changed; give the directory"}},
 		{"several images", []string{out}, 2, []string{"has several images; name one of them"}},
 		{"nowhere", []string{"nowhere.png"}, 2, []string{"no such file or folder"}},
-		{"nothing", nil, 2, []string{"accepts 1 arg(s)"}},
+		{"nothing", nil, 2, []string{"0 arguments; usage: ddiff replay OUTPUT"}},
 		{"wrong device", []string{original, "--device", "gpu"}, 2, []string{"none of auto, cpu, cuda[:N], tensorrt[:N] or webgpu[:N]"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -70,15 +70,40 @@ func newRootCommand(stdout io.Writer, c shard.Catalogue) *cobra.Command {
 	root.SetCompletionCommandGroupID("machine")
 	root.SetHelpCommandGroupID("machine")
 	root.AddCommand(newExitCodesTopic())
+	describeDefaults(root)
 	root.SetUsageFunc(func(cmd *cobra.Command) error { return writeUsage(cmd, terminalWidth(stdout), styleOf(stdout)) })
 	prepare(root, c)
 	return root
+}
+
+// describeDefaults creates the commands help and completion of cobra with texts of this program. Help on an unknown
+// command is a usage error.
+func describeDefaults(root *cobra.Command) {
+	root.Flags().BoolP("version", "v", false, "print the version")
+	root.InitDefaultCompletionCmd()
+	root.InitDefaultHelpCmd()
+	for _, cmd := range root.Commands() {
+		switch cmd.Name() {
+		case "completion":
+			cmd.Short = "Print the completion script of a shell"
+			cmd.Long = "Print the completion script of a shell. ddiff completion SHELL --help describes its installation."
+		case "help":
+			cmd.Short, cmd.Long = "Show the help of a command", "Show the help of a command or a topic."
+			cmd.Args = func(_ *cobra.Command, args []string) error {
+				if found, rest, err := root.Find(args); err != nil || len(rest) > 0 || found == nil {
+					return fmt.Errorf("unknown command or topic %q", strings.Join(args, " "))
+				}
+				return nil
+			}
+		}
+	}
 }
 
 // prepare walks the command tree. It turns wrong arguments into usage errors, makes a command that only groups others
 // refuse unknown verbs, and registers the completion of flag values.
 func prepare(cmd *cobra.Command, c shard.Catalogue) {
 	cmd.Flags().SortFlags = false
+	cmd.Flags().BoolP("help", "h", false, "print this help")
 	if cmd.HasSubCommands() && cmd.HasParent() && !cmd.Runnable() {
 		cmd.Args = cobra.NoArgs
 		cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
@@ -86,8 +111,8 @@ func prepare(cmd *cobra.Command, c shard.Catalogue) {
 	if check := cmd.Args; check != nil {
 		cmd.Args = func(cmd *cobra.Command, args []string) error {
 			if err := check(cmd, args); err != nil {
-				first, _, _ := strings.Cut(err.Error(), "\n") // cobra appends suggestions on further lines
-				return usageError{fmt.Errorf("%s: %s; see: %s --help", cmd.CommandPath(), first, cmd.CommandPath())}
+				_, name, _ := strings.Cut(cmd.CommandPath(), " ")
+				return usageError{fmt.Errorf("%s: %s; see: %s --help", name, wrongArguments(cmd, args, err), cmd.CommandPath())}
 			}
 			return nil
 		}
@@ -96,4 +121,17 @@ func prepare(cmd *cobra.Command, c shard.Catalogue) {
 	for _, sub := range cmd.Commands() {
 		prepare(sub, c)
 	}
+}
+
+// wrongArguments describes an error of cobra about arguments: an unknown verb, or the wrong number.
+func wrongArguments(cmd *cobra.Command, args []string, err error) string {
+	first, _, _ := strings.Cut(err.Error(), "\n") // cobra appends suggestions on further lines
+	if !strings.Contains(first, " arg(s)") {
+		return first
+	}
+	number := "1 argument"
+	if len(args) != 1 {
+		number = fmt.Sprintf("%d arguments", len(args))
+	}
+	return number + "; usage: " + strings.TrimSuffix(cmd.UseLine(), " [flags]")
 }

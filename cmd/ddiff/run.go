@@ -38,7 +38,7 @@ func newRunCommand(c shard.Catalogue) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run [CAMPAIGN.yaml | IMAGES...]",
 		Short: "Run a campaign on this machine",
-		Long: "Runs a campaign in this process: coordinator, JetStream queue and one worker. Rerun the same command\n" +
+		Long: "Run a campaign in this process: coordinator, JetStream queue and one worker. Rerun the same command\n" +
 			"after an interruption to resume; finished items are not computed again.\n\n" +
 			"The arguments are one campaign file (.yaml, .yml) or any number of images, directories, quoted globs,\n" +
 			"lists (.csv, .jsonl, .txt, .parquet), archives (.tar), s3:// and https:// addresses. Images need --task.\n" +
@@ -55,7 +55,7 @@ func newRunCommand(c shard.Catalogue) *cobra.Command {
 			}
 			stdout, stderr := cmd.OutOrStdout(), cmd.ErrOrStderr()
 			if skipped > 0 && !o.json && !o.quiet {
-				fmt.Fprintf(stderr, "skipped %d arguments that are no images\n", skipped)
+				fmt.Fprintf(stderr, "skipped %d non-image arguments\n", skipped)
 			}
 			if o.dryRun {
 				return dryRun(cmd.Context(), spec, o, stdout, stderr)
@@ -82,7 +82,7 @@ func newRunCommand(c shard.Catalogue) *cobra.Command {
 	f.StringVar(&o.images, "images", "", "images, as a single `path` or address in place of the arguments")
 	f.StringArrayVar(&o.params, "param", nil, "operator parameter `NAME=VALUE`, or TASK.NAME=VALUE; repeatable")
 	f.Float64Var(&o.spec.Sigma, "sigma", 0, "standard deviation of the measurement noise (default 0.05)")
-	f.Uint64Var(&o.spec.Seed, "seed", 0, "seed of every random draw")
+	f.Uint64Var(&o.spec.Seed, "seed", 0, "`seed` of every random draw")
 	f.IntVar(&o.spec.Runs, "runs", 0, "runs per item, each with other solver noise (default 1)")
 	f.StringVar((*string)(&o.spec.Select), "select", "", "`rule` that selects the run to report: "+words(selections())+" (default first)")
 	f.StringArrayVar(&o.solver, "solver", nil, "solver parameter `NAME=VALUE` in place of the preset's; repeatable")

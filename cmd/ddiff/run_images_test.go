@@ -53,7 +53,7 @@ func TestRunOnArguments(t *testing.T) {
 	e := restore(t, args...)
 	wantCode(t, e, 0)
 	wantCounts(t, e, 3, 0, 0, out)
-	wantMessage(t, e, "skipped 1 arguments that are no images")
+	wantMessage(t, e, "skipped 1 non-image arguments")
 	wantItems(t, out, 3)
 	wantNames(t, out, "chelsea.hdr.png", "rocket.hdr.png", "tea, {hot} [1] ü.hdr.png")
 

@@ -36,7 +36,7 @@ func setParams(s *manifest.Spec, params []string, c shard.Catalogue) error {
 		}
 		number, err := strconv.ParseFloat(value, 64)
 		if err != nil {
-			return fmt.Errorf("--param %s: %q is no number; write NAME=NUMBER", text, value)
+			return fmt.Errorf("--param %s: %q is not a number; write NAME=NUMBER", text, value)
 		}
 		task, param, qualified := strings.Cut(name, ".")
 		if !qualified {

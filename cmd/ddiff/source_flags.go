@@ -25,9 +25,9 @@ type sourceFlags struct {
 }
 
 func (s *sourceFlags) add(f *pflag.FlagSet) {
-	f.StringSliceVar(&s.hosts, "allow-host", nil, "web servers to read datasets from, as in example.org or *.example.org (default: all public servers)")
-	f.StringSliceVar(&s.networks, "allow-network", nil, "private networks to read datasets from, as in 10.0.0.0/8")
-	f.StringSliceVar(&s.endpoints, "allow-endpoint", nil, "S3 endpoints that the address of a dataset may name (default: any)")
+	f.StringSliceVar(&s.hosts, "allow-host", nil, "web `servers` to read datasets from, as in example.org or *.example.org (default: all public servers)")
+	f.StringSliceVar(&s.networks, "allow-network", nil, "private `networks` to read datasets from, as in 10.0.0.0/8")
+	f.StringSliceVar(&s.endpoints, "allow-endpoint", nil, "S3 `endpoints` that the address of a dataset may name (default: any)")
 	f.BoolVar(&s.allowHTTP, "allow-http", false, "also read datasets over http://")
 	f.StringVar(&s.caFile, "source-ca", "", "PEM `file` with authorities to trust for web servers, in addition to the system's")
 	f.Int64Var(&s.cacheMiB, "source-cache", 0, "`MiB` of dataset files to cache on this machine (0: automatic, -1: none)")
@@ -62,7 +62,7 @@ func (s sourceFlags) open(logger *slog.Logger) (datasets, error) {
 	for _, text := range s.networks {
 		n, err := netip.ParsePrefix(text)
 		if err != nil {
-			return datasets{}, usageError{fmt.Errorf("--allow-network: %q is no network; write it as in 10.0.0.0/8", text)}
+			return datasets{}, usageError{fmt.Errorf("--allow-network: %q is not a network; write it as in 10.0.0.0/8", text)}
 		}
 		cfg.Networks = append(cfg.Networks, n)
 	}

@@ -28,7 +28,7 @@ func newSubmitCommand(c shard.Catalogue) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "submit CAMPAIGN.yaml",
 		Short: "Submit a campaign to a cluster",
-		Long: "Puts a campaign on the cluster's board and prints its id. A second submission has no effect.\n" +
+		Long: "Submit a campaign to the cluster and print its id. A second submission has no effect.\n" +
 			"Coordinators and workers resolve the paths in the file on their own machines. Results go to the\n" +
 			"folder --output below the cluster's store.",
 		Example: "  ddiff submit examples/demo.yaml --nats nats://localhost:4222 --watch",

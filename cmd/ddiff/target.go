@@ -137,7 +137,7 @@ func storedImages(ctx context.Context, arg string, yield func(target) bool) erro
 		}
 	}
 	if !found {
-		return usageError{fmt.Errorf("%s: there are no items below this address; give the address of an output", arg)}
+		return usageError{fmt.Errorf("%s: no items below this address; give the address of an output", arg)}
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ func newVerifyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify OUTPUT...",
 		Short: "Check outputs against their passports",
-		Long: "Checks restored images: the passport in the file, the identity that follows from it, the pixels, the\n" +
+		Long: "Check restored images: the passport in the file, the identity that follows from it, the pixels, the\n" +
 			"result.json beside it with the digests of all files, and the source image where it still exists.\n" +
 			"OUTPUT is a restored.png (a copy elsewhere is checked by its passport alone), a result.json, the folder of\n" +
 			"an item, or a whole output, on this machine or in a bucket. Each problem is one line with file, field,\n" +

@@ -172,7 +172,7 @@ func TestVerifyTampering(t *testing.T) {
 				must(t, err)
 				write(t, in(dir, restored), file)
 			}, 2,
-			[][]string{{restored + ": passport: there is none"}, {restored + ": file: "}},
+			[][]string{{restored + ": passport: the file has none"}, {restored + ": file: "}},
 		},
 		{
 			"a passport of a later version", func(t *testing.T, dir string) { setPassport(t, in(dir, restored), `{"schema":9}`) }, 2,
@@ -228,7 +228,7 @@ func TestVerifyTampering(t *testing.T) {
 			"an artifact somewhere else", func(t *testing.T, dir string) {
 				edit(t, in(dir, "result.json"), `"truth.png"`, `"../truth.png"`)
 			}, 1,
-			[][]string{{`result.json: artifacts: name "../truth.png", which is no file beside it`}},
+			[][]string{{`result.json: artifacts: names "../truth.png", which is not a file beside it`}},
 		},
 		{
 			"no artifacts", func(t *testing.T, dir string) {
@@ -319,7 +319,7 @@ func TestVerifyForms(t *testing.T) {
 		{"copy elsewhere", []string{moved}, 0, "photo.png: note: verified by its passport alone: there is no result.json beside it"},
 		{"copy beside another result", []string{filepath.Join(strange, "photo.png")}, 0, "photo.png: note: verified by its passport alone: the result.json beside it is another item's"},
 		{"changed copy elsewhere", []string{changed}, 3, "changed.png: item.id: is "},
-		{"another picture", []string{photograph("coffee")}, 3, "coffee.png: passport: there is none"},
+		{"another picture", []string{photograph("coffee")}, 3, "coffee.png: passport: the file has none"},
 		{"no picture", []string{filepath.Join(dir, "trace.json")}, 3, "trace.json: pixels: "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -342,7 +342,7 @@ func TestVerifyForms(t *testing.T) {
 		args    []string
 		message string
 	}{
-		{"nothing", nil, "ddiff verify: requires at least 1 arg(s), only received 0; see: ddiff verify --help"},
+		{"nothing", nil, "ddiff: verify: 0 arguments; usage: ddiff verify OUTPUT...; see: ddiff verify --help"},
 		{"nowhere", []string{"nowhere.png"}, "nowhere.png: no such file or folder"},
 		{"empty folder", []string{t.TempDir()}, "neither that of an item nor an output"},
 	} {

@@ -42,10 +42,10 @@ func newWorkerCommand(c shard.Catalogue) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "worker",
 		Short: "Process the campaigns of a cluster",
-		Long: "Leases items of all running campaigns of a cluster, restores them on one device, and writes the\n" +
-			"results to the cluster's store. It runs until it is stopped. Any number of workers may run at the\n" +
-			"same time, one per GPU. On SIGTERM it stops after the current chunk of steps, saves checkpoints of\n" +
-			"unfinished items for other workers, and exits.",
+		Long: "Lease items of all running campaigns of a cluster, restore them on one device, and write the\n" +
+			"results to the cluster's store, until a signal stops the process. Any number of workers may run at the\n" +
+			"same time, one per GPU. On SIGTERM a worker stops after the current chunk of steps,\n" +
+			"stores checkpoints of unfinished items for other workers, and exits.",
 		Example: "  ddiff worker --nats nats://localhost:4222 --device cuda:0\n" +
 			"  ddiff worker --nats nats://localhost:4222 --once 1m",
 		Args: cobra.NoArgs,

@@ -121,7 +121,7 @@ func (s *Sharder) windows(ctx context.Context, at Position, yield func(*Window) 
 	items, seen := 0, 0
 	for row, err := range s.cfg.Rows(ctx, s.cfg.Spec.Dataset, s.cfg.Skipped) {
 		if err != nil {
-			return fmt.Errorf("read dataset: %w", err)
+			return err // Rows adds action and path
 		}
 		if seen++; seen <= at.Row {
 			continue
@@ -165,7 +165,7 @@ func (s *Sharder) Again(ctx context.Context, h Header) (*Window, error) {
 	seen := 0
 	for row, err := range s.cfg.Rows(ctx, s.cfg.Spec.Dataset, nil) {
 		if err != nil {
-			return nil, fmt.Errorf("read dataset: %w", err)
+			return nil, err // Rows adds action and path
 		}
 		if seen++; seen <= h.Row {
 			continue
