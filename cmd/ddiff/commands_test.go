@@ -7,11 +7,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"ddiff/restore/operator"
 )
 
 func TestTasks(t *testing.T) {
 	t.Parallel()
-	all := []string{"super_resolution", "inpaint_box", "inpaint_random", "gaussian_deblur", "motion_deblur", "phase_retrieval", "nonlinear_deblur", "hdr"}
+	all := operator.Builtin().Names()
 	e := ddiff(t, "tasks")
 	wantCode(t, e, 0)
 	for _, want := range append(all, "natural", "ffhq", "imagenet", "diff_pnp_hqs") {

@@ -153,7 +153,7 @@ func campaign(t *testing.T, store *memory) []manifest.Result {
 	t.Helper()
 	var results []manifest.Result
 	names := []string{"harbour.png", "meadow_2.png", "meadow_10.png"}
-	for ti, task := range operator.Builtin().Names() {
+	for ti, task := range operator.Builtin().Names()[:8] {
 		for ni, name := range names {
 			r := result(t, task, "ddiff", name, 0,
 				scored(23+float64(ni)*1.3+float64(ti)*0.4, 21.5+float64(ti)*0.3, 0.71+0.02*float64(ni), 0.0031-0.001*float64(ni)))
