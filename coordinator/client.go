@@ -15,7 +15,7 @@ import (
 	"ddiff/queue"
 )
 
-// ErrRefused: the campaign does not permit the request; the message says why.
+// ErrRefused: the campaign does not permit the request; the message states the reason.
 var ErrRefused = errors.New("refused")
 
 // Order has the settings of a submission.

@@ -117,7 +117,7 @@ func (l *ledger) find(id string) *entry {
 }
 
 // settle sets the final state of an identity and returns the number of items that it settled. The first final state
-// stands, except that done replaces failed and dead: a stored result proves it. Outcomes of rounds before a reopening
+// is kept, except that done replaces failed and dead: a stored result proves it. Outcomes of rounds before a reopening
 // do not count.
 func (l *ledger) settle(id string, round int, to state, reason string) int {
 	e := l.find(id)

@@ -229,7 +229,7 @@ func (r *runner) follow(ctx context.Context) {
 	})
 }
 
-// step does what is due, then waits for one event and handles it.
+// step performs the due work, then waits for one event and handles it.
 func (r *runner) step(ctx context.Context) error {
 	if err := r.applyWanted(ctx); err != nil {
 		return err

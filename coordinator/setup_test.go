@@ -59,7 +59,7 @@ type testCluster struct {
 
 // errDead makes a worker bury an item; errHang makes it abandon the item.
 var (
-	errDead = errors.New("given up")
+	errDead = errors.New("out of attempts")
 	errHang = errors.New("hangs")
 )
 
@@ -162,7 +162,7 @@ func (tc *testCluster) background(f func(ctx context.Context) error) (stop func(
 	go func() {
 		defer close(ended)
 		if err := f(ctx); err != nil && ctx.Err() == nil {
-			tc.t.Errorf("ended by itself: %v", err)
+			tc.t.Errorf("ended before its cancellation: %v", err)
 		}
 	}()
 	stop = sync.OnceFunc(func() {

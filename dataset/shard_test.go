@@ -169,7 +169,7 @@ func TestShardProblems(t *testing.T) {
 				t.Errorf("%s: %+v, error %v", name, all, err)
 			}
 		}
-		// One of several shards that is damaged does not end the others.
+		// A damaged shard does not affect the other shards.
 		write(t, folder, "good.tar", whole)
 		all, _, err := rows(t, s, manifest.Dataset{Path: folder + "/{packed,good,missing}.tar"})
 		if err != nil || len(all) != 5 || all[0].Err == nil || all[1].Err != nil || all[4].Err == nil {

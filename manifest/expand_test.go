@@ -159,7 +159,7 @@ func TestExpandCounts(t *testing.T) {
 	}
 }
 
-// Where one task does not resolve, the other tasks go on, and the indices have no gap.
+// If one task does not resolve, the other tasks are expanded and the indices have no gap.
 func TestExpandPartly(t *testing.T) {
 	t.Parallel()
 	spec := testSpec()
@@ -202,7 +202,7 @@ func TestPlaceholderIDs(t *testing.T) {
 	}
 }
 
-// JSON, and so a digest, tells -0 from 0; people do not.
+// JSON distinguishes -0 from 0; an identity must not.
 func TestExpandNegativeZero(t *testing.T) {
 	t.Parallel()
 	minus := -1.0
@@ -223,7 +223,7 @@ func TestExpandNegativeZero(t *testing.T) {
 	}
 }
 
-// A resolver may hand out one map again and again.
+// A resolver may return the same map several times.
 func TestExpandLeavesTheResolversMapAlone(t *testing.T) {
 	t.Parallel()
 	minus := -1.0

@@ -91,16 +91,16 @@ func (c ListConfig) columnsOf(header []string, strict bool) ([][]string, error) 
 		}
 	}
 	if !filled["image"] && !filled["measurement"] {
-		return nil, errors.New(`the header has neither column "image" nor "measurement"; add one of them` + orMap(header))
+		return nil, errors.New(`the header has neither column "image" nor "measurement"; add one of them` + mappingRemedy(header))
 	}
 	return out, nil
 }
 
-// orMap returns the second remedy, for lists with other column names.
-func orMap(header []string) string {
+// mappingRemedy returns the remedy for lists with other column names.
+func mappingRemedy(header []string) string {
 	const most = 20
 	if len(header) == 0 || len(header) > most {
 		return ""
 	}
-	return fmt.Sprintf(", or say in dataset.columns which of %s it is", clip(strings.Join(header, ", ")))
+	return fmt.Sprintf(", or map it to one of %s in dataset.columns", clip(strings.Join(header, ", ")))
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A mapping reads the lists of others: renamed, shadowed, used twice, passed over.
+// A mapping covers columns that are renamed, shadowed, used twice and ignored.
 func TestColumns(t *testing.T) {
 	t.Parallel()
 	const csvText = "file_path,noise,caption,image,seed\na.png,0.1,a cat,shadowed,not a seed\nb.PNG,,x,y,z\n"

@@ -163,7 +163,7 @@ func (r *rowMaker) setMeasurement(text string) error {
 	return err
 }
 
-// mayBe reports whether a file may be of a kind. The name of an address says nothing.
+// mayBe reports whether a file may be of a kind. An address without an extension may be of any kind.
 func (p Place) mayBe(kind func(name string) bool) bool {
 	return kind(p.Name) || path.Ext(p.Name) == "" && IsAddress(p.Address)
 }

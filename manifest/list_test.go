@@ -61,7 +61,7 @@ func TestListFormatsAgree(t *testing.T) {
 			{Index: 5, Name: "one, two", Image: in("a.png")},
 		}
 		if diff := cmp.Diff(want, rows, cmpopts.EquateErrors()); diff != "" {
-			t.Errorf("%s: rows differ from what is wanted (-want +got):\n%s", name, diff)
+			t.Errorf("%s: wrong rows (-want +got):\n%s", name, diff)
 		}
 	}
 }
@@ -144,7 +144,7 @@ func TestListEndsWithTheReadersError(t *testing.T) {
 	}
 }
 
-// nowhere is a list whose files are in a directory that is not there.
+// nowhere is the configuration of a list whose directory does not exist.
 func nowhere(file string) ListConfig {
 	return ListConfig{File: file, Locate: func(text string) (Place, error) { return LocateFile("/nowhere", text) }}
 }

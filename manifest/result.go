@@ -14,7 +14,7 @@ const (
 	OutcomeDone Outcome = "done"
 	// OutcomeFailed: the input cannot be restored; another attempt would not help.
 	OutcomeFailed Outcome = "failed"
-	// OutcomeDead: given up after the allowed number of attempts.
+	// OutcomeDead: not restored within the allowed number of attempts.
 	OutcomeDead Outcome = "dead"
 )
 

@@ -17,7 +17,7 @@ const MaxSpecSize = 1 << 20
 // PriorBundled is the value of [Spec.Prior] that names the prior inside the binary.
 const PriorBundled = "bundled"
 
-// Selection says which of an item's repeated runs a report shows.
+// Selection is the rule that selects one of an item's runs for the report.
 type Selection string
 
 // The selection rules.
@@ -28,13 +28,12 @@ const (
 	SelectBestPSNR    Selection = "best_psnr"    // chosen by the ground truth: shown, never ranked
 )
 
-// Spec is one campaign: which images, which tasks, how they are solved, where the results
-// go. The JSON form is itself a valid campaign file.
+// Spec is one campaign: images, tasks, settings and the place of the results. The JSON form is itself a valid campaign file.
 type Spec struct {
 	// Name is for people, at most 100 characters. Default: the file's name without its
 	// extension. [Spec.ID] makes a token of it.
 	Name string `json:"name"`
-	// Dataset says where the rows come from.
+	// Dataset is the source of the rows.
 	Dataset Dataset `json:"dataset"`
 	// Tasks are solved for each row. At least one.
 	Tasks []TaskSpec `json:"tasks"`
@@ -52,10 +51,10 @@ type Spec struct {
 	Sigma float64 `json:"sigma"`
 	// Seed keys every random draw. Default: 0.
 	Seed uint64 `json:"seed"`
-	// Runs is how often each measurement is solved, with other noise each time, 1..1000.
+	// Runs is the number of solutions per measurement, each with other solver noise, 1..1000.
 	// Default: 1.
 	Runs int `json:"runs"`
-	// Select says which of the runs a report shows. Default: "first".
+	// Select is the rule that selects the run to report. Default: "first".
 	Select Selection `json:"select"`
 	// Batch is the number of images per solver call, up to 1024. Default: 0, chosen by the
 	// worker. It does not change results.
@@ -65,28 +64,27 @@ type Spec struct {
 	// Output is the directory for results, relative to the working directory of the
 	// process. Default: "out".
 	Output string `json:"output"`
-	// Attempts is how often an item is tried before it is dead, 1..100. Default: 3.
+	// Attempts is the number of attempts before an item is dead, 1..100. Default: 3.
 	Attempts int `json:"attempts"`
 
-	file  string         // the file that was parsed, as errors name it
+	file  string         // name of the parsed file in errors
 	lines map[string]int // field path -> line in file
 
-	overrides map[string]string // field path -> what set it afterwards
+	overrides map[string]string // field path -> name of the flag that set it
 }
 
-// Dataset says where rows come from and how images reach the working size.
+// Dataset is the source of the rows, and the policy that brings images to the working size.
 type Dataset struct {
-	// Path is a directory, a glob, a list or one image, relative to the campaign file, or
-	// the address of one: see the package comment of ddiff/dataset for all that there are.
+	// Path is a directory, a glob, a list or one image, relative to the campaign file, or an address: the package
+	// comment of ddiff/dataset lists all forms.
 	Path string `json:"path"`
 	// Columns maps columns of a row (see the package comment) to columns of the list, as in
-	// {image: file_path, sigma: noise}. A column that is not in it has the same name in the
-	// list; an empty name means that the column is not read. With Columns, what else the list
-	// has is passed over; without, an unknown column is an error.
+	// {image: file_path, sigma: noise}. An unmapped column has the same name in the list; an empty name means that the
+	// column is not read. With Columns, other columns of the list are ignored; without it, an unknown column is an error.
 	Columns map[string]string `json:"columns,omitempty"`
 	// Size is the working size in pixels, 8..4096. Default: 256. [FitPad] does not use it.
 	Size int `json:"size"`
-	// Fit says how an image reaches the working size. Default: center_crop.
+	// Fit is the policy that brings an image to the working size. Default: center_crop.
 	Fit Fit `json:"fit"`
 	// Limit keeps only the first rows. Default: 0, all.
 	Limit int `json:"limit"`
@@ -99,7 +97,7 @@ type Dataset struct {
 type TaskSpec struct {
 	// Name is a task of the vocabulary, such as "super_resolution".
 	Name string `json:"name"`
-	// Params are the operator's parameters; those that are missing have its defaults.
+	// Params are the operator's parameters. Missing parameters have the operator's defaults.
 	Params map[string]float64 `json:"params,omitempty"`
 	// Sigma is the measurement noise, 0..1. Nil means the campaign's.
 	Sigma *float64 `json:"sigma,omitempty"`
@@ -125,8 +123,8 @@ func Default() *Spec {
 	}
 }
 
-// Effective returns the task with what it leaves open filled in from the campaign. Sigma is
-// never nil in the result; Steps is 0 when the preset decides.
+// Effective returns the task with its missing fields filled in from the campaign. Sigma is never nil in the result; Steps
+// is 0 if the preset decides.
 func (s *Spec) Effective(t TaskSpec) TaskSpec {
 	if t.Sigma == nil {
 		t.Sigma = &s.Sigma
@@ -136,8 +134,8 @@ func (s *Spec) Effective(t TaskSpec) TaskSpec {
 	return t
 }
 
-// Override says that a field was set after the file was read, and by what, such as "--steps".
-// What is wrong with it, or with a field below it, is then said of that.
+// Override records the flag that replaced a field of the file, such as "--steps". Errors about this field, and about fields
+// below it, name the flag.
 func (s *Spec) Override(field, by string) {
 	if s.overrides == nil {
 		s.overrides = map[string]string{}
@@ -157,6 +155,9 @@ func Load(path string) (*Spec, error) {
 		return nil, fmt.Errorf("read campaign: %w", err)
 	}
 	defer f.Close() // opened for reading
+	if info, err := f.Stat(); err == nil && info.IsDir() {
+		return nil, fmt.Errorf("read campaign: %s is a directory; give a campaign file, or dir:%s for its images", path, path)
+	}
 	data, err := io.ReadAll(io.LimitReader(f, MaxSpecSize+1))
 	if err != nil {
 		return nil, fmt.Errorf("read campaign: %w", err)

@@ -11,7 +11,7 @@ import (
 	"unicode"
 )
 
-// Vocabulary is what the caller can run. This package knows none of the names itself.
+// Vocabulary holds the names that the caller can run. This package knows none of them.
 type Vocabulary struct {
 	// Tasks maps each task to its operator parameters.
 	Tasks map[string][]Parameter
@@ -28,16 +28,15 @@ type Vocabulary struct {
 // Parameter is a parameter of a task or of a method.
 type Parameter struct {
 	Name string
-	// Words are the accepted words. Numbers: Test decides about them too.
+	// Words are the accepted words. Numbers: numbers are accepted too, and Test checks them.
 	Words   []string
 	Numbers bool
 	// Test returns an error that names the value and the range.
 	Test func(Value) error
 }
 
-// Validate reports everything that is wrong with the campaign: what is missing, out of
-// range or repeated, and names that the vocabulary does not have, each with the nearest
-// name that it does have. The error joins one [FieldError] per problem.
+// Validate reports all missing, repeated and out-of-range values of the campaign, and names that the vocabulary lacks, each
+// with the nearest valid name. The error joins one [FieldError] per problem.
 func (s *Spec) Validate(v Vocabulary) error {
 	problems := append(s.checkRanges(), s.checkRequired()...)
 	problems = append(problems, s.checkNames(v)...)
@@ -175,7 +174,7 @@ func (s *Spec) checkSolver(path string, values Values, v Vocabulary) []*FieldErr
 	return out
 }
 
-// checkRanges checks every value that is wrong in any vocabulary.
+// checkRanges checks the values whose range does not depend on the vocabulary.
 func (s *Spec) checkRanges() []*FieldError {
 	c := rangeChecker{spec: s}
 	c.name("name", s.Name)

@@ -80,7 +80,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// A spec that a program makes, from flags say, has no file and no lines.
+// A spec built in code, for example from flags, has no file and no lines.
 func TestValidateWithoutFile(t *testing.T) {
 	t.Parallel()
 	s := Default()

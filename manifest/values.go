@@ -48,7 +48,7 @@ func (v Values) Or(base Values) Values {
 	return out
 }
 
-// IsZero tells whether there are no values.
+// IsZero reports whether v has no values.
 func (v Values) IsZero() bool { return len(v) == 0 }
 
 // firstValues are written before all other names. Campaign ids are digests of this order: never change it.

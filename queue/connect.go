@@ -149,7 +149,7 @@ func (c ConnectConfig) options() ([]nats.Option, error) {
 		// Credentials may change while the connection is down.
 		nats.IgnoreAuthErrorAbort(),
 		// A request without a connection fails at once and is retried: a buffered request could be sent
-		// long after its caller has given up.
+		// long after the deadline of its caller.
 		nats.ReconnectBufSize(-1),
 		nats.DisconnectErrHandler(func(nc *nats.Conn, err error) {
 			if !nc.IsClosed() {

@@ -46,7 +46,7 @@ func TestConnectUnreachable(t *testing.T) {
 	begin := time.Now()
 	wantRefusal(t, queue.ConnectConfig{URL: url, Wait: 1200 * time.Millisecond}, queue.ErrUnreachable)
 	if took := time.Since(begin); took < 500*time.Millisecond {
-		t.Errorf("Connect gave up after %v, want a retry", took)
+		t.Errorf("Connect returned after %v, want a retry", took)
 	}
 	listener, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", port))
 	must(t, err)

@@ -44,7 +44,7 @@ type DeadLetter struct {
 	Buried time.Time `json:"buried"`
 }
 
-// Bury gives up the item: it stores a dead letter with the item and the reason, and then removes the item from the
+// Bury ends all attempts at the item: it stores a dead letter with the item and the reason, and then removes the item from the
 // queue. Burying is idempotent and completes a burial that a crash interrupted.
 func (l *Lease) Bury(ctx context.Context, d Dead) error {
 	d.Reason = strings.Join(strings.Fields(d.Reason), " ")

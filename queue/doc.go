@@ -14,7 +14,7 @@
 //	Ack      done: the result is stored. The item leaves the stream.
 //	Retry    the attempt failed; the item is delivered again after a delay, which RetryDelay suggests.
 //	Release  the item was not worked on, because the worker stops. It is available at once.
-//	Bury     given up: the item moves to DDIFF_DEAD with its reason.
+//	Bury     no further attempt: the item moves to DDIFF_DEAD with its reason.
 //
 // A lease that is not extended expires, for example after a worker's death, and the item is delivered again. Each
 // delivery is an attempt, except after Release, which replaces the item by a copy with the earlier number of attempts. A

@@ -29,7 +29,7 @@ func TestExpiringCallsOfLeaseLoseNoItem(t *testing.T) {
 	begin := time.Now()
 	for got := 0; got < items; {
 		if time.Since(begin) > patience {
-			t.Fatalf("%d items of %d within %v: the others are leased to nobody", got, items, patience)
+			t.Fatalf("%d items of %d within %v: the others are leased without a worker", got, items, patience)
 		}
 		leases, err := q.Lease(t.Context(), 4, 2*time.Millisecond)
 		if errors.Is(err, queue.ErrUnavailable) {

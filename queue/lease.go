@@ -123,7 +123,7 @@ func fetchError(err error) error {
 
 // hintedContext is a context that reports a deadline but never expires. The client requests nine tenths of the time to
 // the deadline as the lifetime of the pull request, and the server ends the request with a last message. If the client
-// stopped at a deadline of its own, an item that the server sent just before would stay leased to nobody until AckWait
+// stopped at a deadline of its own, an item that the server sent just before would stay leased without a worker until AckWait
 // is over.
 type hintedContext struct {
 	context.Context

@@ -163,7 +163,7 @@ const (
 	codeWrongLastConstant                     = jetstream.JSErrCodeStreamWrongLastSequenceConstant
 )
 
-// unanswered reports whether nobody listened to a request, or the answer did not arrive.
+// unanswered reports whether no server received a request, or the answer did not arrive.
 func unanswered(err error) bool {
 	return errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrNoStreamResponse) ||
 		errors.Is(err, nats.ErrTimeout) || errors.Is(err, context.DeadlineExceeded)

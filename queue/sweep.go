@@ -160,7 +160,7 @@ func (s *sweeper) handleAdvisory(ctx context.Context, msg jetstream.Msg) error {
 	return msg.DoubleAck(ctx)
 }
 
-// scan sweeps the items of campaigns without deliverable items: the remaining items were given up by the server. An
+// scan sweeps the items of campaigns without deliverable items: the server no longer delivers the remaining items. An
 // item is swept when two scans have found it, because one scan may fall between an acknowledgement and the removal of
 // the item.
 func (s *sweeper) scan(ctx context.Context) error {

@@ -34,7 +34,7 @@ func (p Plan) Key() (string, error) {
 
 // Config describes an engine. The zero value is valid.
 type Config struct {
-	// Build says how solvers are compiled. Default: by provider.
+	// Build has the settings of the compilation. Default: by provider.
 	Build solver.Build
 	// Methods are the restoration methods. Default: method.Builtin.
 	Methods method.Set

@@ -11,7 +11,7 @@ type exporters struct {
 
 // exportersIn reads the enabled exporters from the environment. A network exporter is enabled only when its variable
 // names an exporter or an OTLP endpoint is set: the standard's default, OTLP to a collector on this host, would dial an
-// address that nobody configured.
+// address that is not configured.
 func exportersIn(environ func(string) string) exporters {
 	if strings.EqualFold(environ("OTEL_SDK_DISABLED"), "true") {
 		return exporters{}

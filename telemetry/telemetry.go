@@ -99,7 +99,7 @@ func (t *Telemetry) Tracer(name string) trace.Tracer { return t.traces.Tracer(na
 func (t *Telemetry) Meter(name string) metric.Meter { return t.metrics.Meter(name) }
 
 // Shutdown exports the recorded telemetry and stops the exporters. It returns when the export is done or when ctx ends;
-// in the latter case the remaining telemetry is dropped and the error says so. It is idempotent and may be called
+// in the latter case the remaining telemetry is dropped and an error returned. It is idempotent and may be called
 // concurrently: every call returns the first call's error.
 func (t *Telemetry) Shutdown(ctx context.Context) error {
 	t.stopOnce.Do(func() { t.stopErr = t.stop(ctx) })

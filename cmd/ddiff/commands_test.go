@@ -34,7 +34,7 @@ func TestTasks(t *testing.T) {
 	}
 	for _, info := range infos {
 		if info.About == "" || len(info.Presets) != 3 || info.Presets["ffhq"].Steps == 0 {
-			t.Errorf("task %s says too little: %+v", info.Name, info)
+			t.Errorf("the documentation of task %s is incomplete: %+v", info.Name, info)
 		}
 	}
 }

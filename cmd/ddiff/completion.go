@@ -73,7 +73,7 @@ func completeFlags(cmd *cobra.Command, c shard.Catalogue) {
 	}
 }
 
-// complete returns the values that begin as the typed text does after the list before it, without those of that list.
+// complete returns the completions of typed. Before is the list of earlier values in typed; its values are left out.
 func complete(values []string, before, typed string) []string {
 	var out []string
 	for _, v := range values {

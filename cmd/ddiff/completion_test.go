@@ -66,7 +66,7 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
-// Without a server, or with one that never answers, the completion of campaigns is empty and soon.
+// Without a server, or with a server that never answers, the completion of campaigns returns nothing within its deadline.
 func TestCompletionWithoutBoard(t *testing.T) {
 	t.Parallel()
 	silent, err := net.Listen("tcp", "127.0.0.1:0")

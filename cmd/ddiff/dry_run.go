@@ -94,7 +94,7 @@ func dryRun(ctx context.Context, spec *manifest.Spec, o runOptions, stdout, stde
 	return all.print(stdout, stderr, spec.Output, o)
 }
 
-// add counts the items of a window; stat finds the results of those that are done.
+// add counts the items of a window; stat finds the results of finished items.
 func (p *plan) add(ctx context.Context, stat func(context.Context, string) (storage.Info, error), w *shard.Window) error {
 	done := make([]bool, len(w.Items))
 	group, inner := errgroup.WithContext(ctx)

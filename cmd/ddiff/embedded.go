@@ -26,8 +26,7 @@ import (
 	"ddiff/telemetry"
 )
 
-// embeddedLease is the lease time of the embedded queue. It is long because there is no second worker that could take
-// over from one that hangs.
+// embeddedLease is the lease time of the embedded queue. It is long because no second worker could take over.
 const embeddedLease = 2 * time.Minute
 
 // runEmbedded runs a campaign with everything in this process.

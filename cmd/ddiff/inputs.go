@@ -18,7 +18,7 @@ import (
 type inputs struct {
 	// item is the item of the passport, with the paths at which its sources were found.
 	item manifest.Item
-	// stored are the arrays beside the image, which replace the sources where one is missing for reason.
+	// stored holds the arrays beside the image. They replace the sources if one is missing; reason names it.
 	stored *gpuworker.Stored
 	reason string
 }

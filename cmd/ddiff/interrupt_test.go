@@ -67,7 +67,7 @@ func TestInterrupt(t *testing.T) {
 			made := firstSteps(t, spans)
 			for _, n := range reached {
 				if !slices.Contains(made, n+1) {
-					t.Errorf("no chunk goes on after step %d, they begin with %v", n, made)
+					t.Errorf("no chunk resumes after step %d; the chunks begin with %v", n, made)
 				}
 			}
 			// An item that had no checkpoint begins with the first step.

@@ -24,8 +24,8 @@ func TestKill(t *testing.T) {
 		if e := p.end(); e.code != -1 {
 			t.Fatalf("it ended before it was killed\n%v", e)
 		}
-		items(t, out) // whatever is there is sound
-		// A queue that is damaged besides costs nothing but time.
+		items(t, out) // every written item is complete
+		// A damaged queue costs time only.
 		for _, name := range files(t, own) {
 			write(t, filepath.Join(own, name), []byte("damaged"))
 		}

@@ -37,14 +37,14 @@ func nameResults(ctx context.Context, output string, stderr io.Writer) {
 	} else if manifest.IsAddress(output) {
 		return
 	}
-	// The names of an interrupted run are of use as well.
+	// An interrupted run gets names, too.
 	err := writeNames(context.WithoutCancel(ctx), dir, func() iter.Seq2[namedItem, error] { return reportedItems(dir) })
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		fmt.Fprintf(stderr, "ddiff: cannot name the images under %s: %v\n", filepath.Join(dir, namesFolder), err)
 	}
 }
 
-// namedItem is a restored item as its readable name tells of it.
+// namedItem holds the parts of the readable name of a restored item.
 type namedItem struct {
 	id, name, task, method string
 	run                    int
@@ -164,7 +164,7 @@ func (n *names) add(it namedItem) error {
 		n.claimed[hashName(name)] = struct{}{}
 		return n.link(name, it.id, source)
 	}
-	return nil // the item is linked already, or its name belongs to a file of somebody else
+	return nil // the item is linked already, or a file of the user has its name
 }
 
 // link makes name a link to the restored image of an item.

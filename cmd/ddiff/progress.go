@@ -25,8 +25,8 @@ type progress struct {
 	complete bool          // the dataset has been read to its end
 	found    int           // items that earlier runs restored
 	refused  int           // items that failed before any worker attempted them
-	ended    int           // items that a worker of this run restored, or that it gave up
-	allSteps int           // solver steps that the items to restore need
+	ended    int           // items that a worker of this run settled
+	allSteps int           // solver steps of the items to restore
 	made     int           // solver steps of this run
 	files    int           // files of the dataset that are no images
 	began    time.Time     // of the first steps
@@ -62,7 +62,7 @@ func (p *progress) begin() {
 	p.ticker.Go(func() { p.tick(stopped) })
 }
 
-// entered reports the number of items that are known so far and the solver steps that those to restore need. Complete
+// entered reports the number of known items and the solver steps of the items to restore. Complete
 // is true once the dataset has been read to its end.
 func (p *progress) entered(items, steps int, complete bool) {
 	p.mu.Lock()
@@ -159,7 +159,7 @@ func truncate(text string, columns int) string {
 	return string([]rune(text)[:columns-1]) + "…"
 }
 
-// finished reports an item that reached its final state. Found says that an earlier run restored it.
+// finished reports an item that reached its final state. Found reports whether an earlier run restored it.
 func (p *progress) finished(r manifest.Result, found bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -28,11 +28,11 @@ func TestStatusLineFits(t *testing.T) {
 		}
 	}
 	if line := p.bar(100); !strings.Contains(line, "7/36 images  12 of 48 found") {
-		t.Errorf("the line does not tell what was resumed: %q", line)
+		t.Errorf("the line does not show the resumed items: %q", line)
 	}
 }
 
-// While the dataset is being read, the status line tells how far.
+// While the dataset is being read, the status line shows the number of rows.
 func TestStatusLineWhileReading(t *testing.T) {
 	var out strings.Builder
 	p := newProgress(runOptions{}, &out, &out)

@@ -69,9 +69,9 @@ type puller struct {
 	counts pullCounts
 }
 
-// pullCounts are the items that pull saw, by what became of them.
+// pullCounts counts the selected items by outcome.
 type pullCounts struct {
-	Items      int `json:"items"`      // that the flags select
+	Items      int `json:"items"`      // selected by the flags
 	Copied     int `json:"copied"`     // by this call
 	Present    int `json:"present"`    // in the directory already
 	Unfinished int `json:"unfinished"` // without a result
@@ -201,7 +201,7 @@ func (p *puller) copyItem(ctx context.Context, id string) error {
 	if len(p.tasks) > 0 && !slices.Contains(p.tasks, r.Item.Task) {
 		return nil
 	}
-	// result.json is written last: with it, all files are there.
+	// result.json is written last: if it exists, all other files exist.
 	if _, err := p.to.Stat(ctx, key); err == nil {
 		p.count(func(c *pullCounts) { c.Items, c.Present = c.Items+1, c.Present+1 })
 		return nil
@@ -221,7 +221,7 @@ func (p *puller) copyItem(ctx context.Context, id string) error {
 	return nil
 }
 
-// copyArtifact copies one file of an item. Problem says why its bytes cannot be trusted; then nothing is written.
+// copyArtifact copies one file of an item. Problem states why its bytes cannot be trusted; then nothing is written.
 func (p *puller) copyArtifact(ctx context.Context, id, name, want string) (problem string, err error) {
 	key := manifest.ItemKey(id, name)
 	if name != filepath.Base(name) {

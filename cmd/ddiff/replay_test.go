@@ -132,7 +132,7 @@ func TestReplayChanged(t *testing.T) {
 			wantMessage(t, e, append([]string{"ddiff: "}, c.message...)...)
 			wantMessage(t, e, "ddiff: mismatch: ")
 			if first, _, _ := strings.Cut(e.stderr, "\n"); !strings.Contains(first, c.message[0]) {
-				t.Errorf("the problem is not told first:\n%v", e)
+				t.Errorf("the first line does not state the problem:\n%v", e)
 			}
 		})
 	}

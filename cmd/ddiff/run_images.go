@@ -92,8 +92,8 @@ func isDataset(path string, alone bool) (bool, error) {
 	return false, fmt.Errorf("%w; give images, directories, or one campaign file", errors.Unwrap(err))
 }
 
-// datasetOf returns the dataset path of several paths: braces around them. A file whose name has characters that mean
-// something there becomes a file:// address, which encodes them.
+// datasetOf joins several paths to one dataset path in braces. A file name with braces, commas or glob characters becomes
+// a file:// address, which encodes them.
 func datasetOf(dir string, paths []string) string {
 	encode := strings.NewReplacer("{", "%7B", "}", "%7D", ",", "%2C")
 	all := make([]string, len(paths))

@@ -76,7 +76,7 @@ func checkItem(t *testing.T, out, id string, r manifest.Result) {
 		t.Errorf("item %s lacks a metric: %+v", r.Item.Name, m)
 	}
 	if r.Steps != 10 || r.Seconds <= 0 || r.Runtime.Provider != "cpu" || r.Runtime.Threads != 1 || r.Runtime.Library == "" || len(r.MetricIDs) != 3 {
-		t.Errorf("item %s says little of how it was made: %+v", r.Item.Name, r)
+		t.Errorf("the record of item %s is incomplete: %+v", r.Item.Name, r)
 	}
 }
 
@@ -90,7 +90,7 @@ func checkReport(t *testing.T, out string) {
 	}
 	for _, row := range rows[1:] {
 		if _, err := os.Stat(file(out, row[0], manifest.FileResult)); err != nil {
-			t.Errorf("results.csv names an item that is not there: %v", err)
+			t.Errorf("results.csv names an item without a result: %v", err)
 		}
 	}
 	page := string(read(t, filepath.Join(out, "index.html")))

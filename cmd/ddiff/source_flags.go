@@ -33,7 +33,7 @@ func (s *sourceFlags) add(f *pflag.FlagSet) {
 	f.Int64Var(&s.cacheMiB, "source-cache", 0, "`MiB` of dataset files to cache on this machine (0: automatic, -1: none)")
 }
 
-// datasets are sources whose errors tell the worker whether to retry.
+// datasets are sources whose errors state whether a retry can help.
 type datasets struct{ *dataset.Sources }
 
 // Get reads the bytes at an address. A permanent error wraps gpuworker.ErrInput, a transient one

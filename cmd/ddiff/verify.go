@@ -71,11 +71,11 @@ const maxDigests = 1 << 16
 
 // verifier checks many images.
 type verifier struct {
-	// digests are those of source files by path, because many items share an image. A missing file has "".
+	// digests caches the digests of source files by path, because many items share an image. A missing file has "".
 	digests map[string]string
 }
 
-// verify checks one image with everything that belongs to it.
+// verify checks one image, the files beside it and its source.
 func (v verifier) verify(ctx context.Context, t target) *output {
 	o := readOutput(ctx, t)
 	o.checkSidecar(ctx)

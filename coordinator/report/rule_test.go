@@ -48,7 +48,7 @@ func TestRuleCombine(t *testing.T) {
 			[]scores{{Residual: nan, PSNR: 1}, {Residual: 5, PSNR: 2}}, scores{Residual: 5, PSNR: 2}},
 		{"oracle without truth keeps the first", RuleBestPSNR,
 			[]scores{{PSNR: nan, Residual: 1}, {PSNR: nan, Residual: 2}}, scores{PSNR: nan, Residual: 1}},
-		{"mean of what is defined", RuleMean,
+		{"mean of the defined values", RuleMean,
 			[]scores{{PSNR: nan, Residual: 1}, {PSNR: 8, Residual: 2}}, scores{PSNR: 8, Residual: 1.5}},
 		{"one run", RuleMinResidual, runs[:1], runs[0]},
 	}

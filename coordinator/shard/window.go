@@ -138,7 +138,7 @@ func (w *Window) decode(data []byte) error {
 		w.Failed = append(w.Failed, r)
 	}
 	if lines.Scan() {
-		return errors.New("it goes on after its end")
+		return errors.New("the file has lines after the last entry")
 	}
 	return lines.Err() // with it the checksum is read
 }

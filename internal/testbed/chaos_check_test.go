@@ -53,7 +53,7 @@ func (s *session) check(ctx context.Context) error {
 		problems = append(problems, fmt.Errorf("%d faults occurred, want %d", len(faults), s.o.faults))
 	}
 	s.say("faults: %s", histogram(faults))
-	s.say("processes that ended by themselves and were restarted: %d", s.fleet.revivals)
+	s.say("processes that exited without a fault and were restarted: %d", s.fleet.revivals)
 	s.say("duplicate work: %d of %d items were solved again, a share of %.3f", logs.again, n.Items, float64(logs.again)/float64(n.Items))
 	s.say("longest recovery: %.1f s, after fault %v", longest.Seconds(), of.fault)
 	lost := n.Items - n.Done - n.Failed - n.Dead - n.Cancelled + found.Lost

@@ -9,7 +9,7 @@ import (
 )
 
 // fleet holds the target processes of faults. A process has one fault at a time. The fleet restarts
-// a process that ends by itself, as a supervisor would.
+// a process that exits without a fault, as a supervisor would.
 type fleet struct {
 	c       *Cluster
 	network *network
@@ -27,14 +27,14 @@ type fleet struct {
 // drainWithin is the deadline for the end of a stopped worker.
 const drainWithin = 40 * time.Second
 
-// supervise restarts processes that ended by themselves, until ctx ends.
+// supervise restarts processes that exited without a fault, until ctx ends.
 func (f *fleet) supervise(ctx context.Context) {
 	for tick := time.NewTicker(2 * time.Second); ctx.Err() == nil; {
 		f.mu.Lock()
 		for _, p := range f.all() {
 			if !f.down[p] && !p.Running() {
 				f.revivals++
-				f.say("%s ended by itself with code %d, restarting", p.Name, p.Code())
+				f.say("%s exited with code %d, restarting", p.Name, p.Code())
 				if err := p.Start(); err != nil {
 					f.say("%v", err)
 				}

@@ -51,7 +51,7 @@ func (t *Tensor) Close() error {
 	return err
 }
 
-// NewTensors makes one tensor for each value. On an error it closes those that it made.
+// NewTensors makes one tensor for each value. On an error it closes all of them.
 func NewTensors(values ...Value) (tensors []*Tensor, err error) {
 	for _, v := range values {
 		t, err := NewTensor(v.DType, v.Dims...)

@@ -18,7 +18,7 @@ func split(g *onnx.Graph, v onnx.Value, axis int) (even, odd onnx.Value) {
 	return g.Add(head, tail), g.Minus(head, tail)
 }
 
-// join returns the value whose first half is even + odd and whose second half, read from the end, is even − odd.
+// join concatenates even + odd and the reverse of even − odd along an axis.
 func join(g *onnx.Graph, even, odd onnx.Value, axis int) onnx.Value {
 	return g.Concat(axis, g.Add(even, odd), g.Reverse(g.Minus(even, odd), axis))
 }

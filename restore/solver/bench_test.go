@@ -9,8 +9,8 @@ import (
 	"ddiff/restore/operator"
 )
 
-// BenchmarkStepWithoutNetwork times everything in a step but the score network, which is
-// replaced by that of a Gaussian prior: the figure to hold against the network's own time.
+// BenchmarkStepWithoutNetwork times a step with a Gaussian prior in place of the score network. Compare it with the time
+// of the network.
 func BenchmarkStepWithoutNetwork(b *testing.B) {
 	shape := operator.Shape{Channels: 3, Height: 256, Width: 256}
 	for _, info := range operator.Builtin() {

@@ -31,7 +31,7 @@ type builder struct {
 	build Build
 }
 
-// chunk is the model that makes the steps of one call.
+// chunk is the model of the steps of one call.
 type chunk struct {
 	model []byte
 	// inputs are in any order. The outputs are the state and the computed curves, in declared order; the curves
@@ -39,7 +39,7 @@ type chunk struct {
 	inputs, outputs []onnx.Value
 }
 
-// shared tells whether all calls of a solver read an input.
+// shared reports whether all calls of a solver read an input.
 func (b builder) shared(name string) bool {
 	return name == inputMeasurement || name == inputMask ||
 		slices.ContainsFunc(b.run.Info.State, func(t method.Tensor) bool { return name == stateInput(t.Name) })

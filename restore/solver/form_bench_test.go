@@ -28,8 +28,7 @@ func BenchmarkForms(b *testing.B) {
 	})
 }
 
-// timeForms lets the forms take turns, so that what else the machine does falls on all of
-// them. The figures are those of the best turns.
+// timeForms alternates the forms, so that other load on the machine affects all of them, and reports the best time of each.
 func timeForms(b *testing.B, rt *onnx.Runtime, size, n, steps int, builds []Build) {
 	op := newOperator(b, operator.GaussianDeblur, operator.Shape{Channels: 3, Height: size, Width: size})
 	cfg, p, probs := config(b, op.Task, steps), bundled(b), problems(b, op, n, 0.05)

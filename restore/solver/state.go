@@ -83,7 +83,7 @@ func (s *Solver) Start(key noise.Key) State {
 	return st
 }
 
-// Fits tells whether a state and its curves belong to a run of a method, before its last step.
+// Fits reports whether a state and its curves belong to a run of a method, before its last step.
 func Fits(run *method.Run, st State, c Curves) bool {
 	size := elements(run.StateDims(1))
 	sameTensors := slices.EqualFunc(st.Tensors, run.Info.State, func(t Tensor, want method.Tensor) bool {

@@ -1,4 +1,4 @@
-"""Model cards: the metadata that tells ddiff how to use a file.
+"""Model cards: the metadata that describes the use of a file to ddiff.
 
 The Go package restore/prior defines the keys; they have the prefix "ddiff.".
 """

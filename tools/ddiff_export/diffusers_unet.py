@@ -66,7 +66,7 @@ ONLY = {
 
 
 def config(fields: Mapping[str, Any], source: str) -> Config:
-    """Reads config.json's fields; ExportError names what is not supported."""
+    """Reads config.json's fields; ExportError names the unsupported fields."""
     if fields.get("_class_name", "UNet2DModel") != "UNet2DModel":
         raise ExportError(f"{source}: _class_name is {fields['_class_name']}, only UNet2DModel is supported")
     for name, values in ONLY.items():
