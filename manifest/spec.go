@@ -156,7 +156,7 @@ func Load(path string) (*Spec, error) {
 	}
 	defer f.Close() // opened for reading
 	if info, err := f.Stat(); err == nil && info.IsDir() {
-		return nil, fmt.Errorf("read campaign: %s is a directory; give a campaign file, or dir:%s for its images", path, path)
+		return nil, fmt.Errorf("read campaign: %s is a directory; give a file", path)
 	}
 	data, err := io.ReadAll(io.LimitReader(f, MaxSpecSize+1))
 	if err != nil {

@@ -129,7 +129,8 @@ func TestWrongCommandLines(t *testing.T) {
 	write(t, wrong, []byte("dataset: {path: photos}\ntasks: [hdr]\nsteps: many\n"))
 	fine := filepath.Join(t.TempDir(), "fine.yaml")
 	write(t, fine, []byte("dataset: {path: photos}\ntasks: [hdr]\nmethods: [ddiff]\n"))
-	empty := filepath.Join(t.TempDir(), "empty.csv")
+	empty, folder := filepath.Join(t.TempDir(), "empty.csv"), filepath.Join(t.TempDir(), "photos.yaml")
+	must(t, os.Mkdir(folder, 0o755))
 	write(t, empty, nil)
 	for _, c := range []struct {
 		name    string
@@ -140,6 +141,8 @@ func TestWrongCommandLines(t *testing.T) {
 		{"unknown command", []string{"restore"}, `unknown command "restore"`},
 		{"unknown flag", []string{"run", "--step", "10"}, "unknown flag: --step"},
 		{"nothing to run", []string{"run"}, "nothing to run; give a campaign file, or images and --task"},
+		{"directory called like a campaign", []string{"run", folder}, "--task is missing"},
+		{"directory as a campaign", []string{"submit", folder, "--nats", "nats://127.0.0.1:1"}, "read campaign: " + folder + " is a directory; give a file"},
 		{"two campaigns", []string{"run", fine, wrong}, "give one campaign file alone"},
 		{"campaign and image", []string{"run", photograph("coffee"), fine}, "give one campaign file alone"},
 		{"no such image", []string{"run", "nowhere.png", "--task", "hdr"}, "run: nowhere.png: no such file or directory; give images"},

@@ -11,16 +11,17 @@ import (
 	"ddiff/manifest"
 )
 
-// isCampaign reports whether an argument of run names a campaign file: by its extension, or a file without one.
+// isCampaign reports whether an argument of run names a campaign file: by its extension, or a file without one. A directory
+// is a dataset, whatever its name.
 func isCampaign(arg string) bool {
 	if manifest.IsAddress(arg) {
 		return false
 	}
+	info, err := os.Stat(arg)
 	switch strings.ToLower(filepath.Ext(arg)) {
 	case ".yaml", ".yml", ".json":
-		return true
+		return err != nil || !info.IsDir()
 	case "":
-		info, err := os.Stat(arg)
 		return err == nil && info.Mode().IsRegular()
 	}
 	return false
