@@ -331,7 +331,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add(pngHeader(30000, 30000))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if w, h, _, err := Probe(data); err == nil && w > 1<<16/h {
-			t.Skip("an image of this size is slow")
+			return // decoding an image of this size is slow
 		}
 		img, err := Decode(data)
 		if err != nil {
