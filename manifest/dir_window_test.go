@@ -88,8 +88,8 @@ func TestDirectoriesOfSeveralWindows(t *testing.T) {
 	}
 }
 
-// From the row on whose names are not kept, names are unique all the same.
-func TestNamesBeyondThoseThatAreKept(t *testing.T) {
+// Names are unique beyond the number of names in memory.
+func TestNamesBeyondMemoryLimitAreUnique(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
 	n := 0

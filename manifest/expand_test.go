@@ -224,7 +224,7 @@ func TestExpandNegativeZero(t *testing.T) {
 }
 
 // A resolver may return the same map several times.
-func TestExpandLeavesTheResolversMapAlone(t *testing.T) {
+func TestExpandDoesNotChangeTheResolversMap(t *testing.T) {
 	t.Parallel()
 	minus := -1.0
 	minus *= 0

@@ -246,8 +246,8 @@ func TestCacheWhileAnotherProcessIsSuspended(t *testing.T) {
 	o.wantLoads(t, 2)
 }
 
-// TestCacheKeepsForeignFiles fills a cache in a directory that also holds foreign files.
-func TestCacheKeepsForeignFiles(t *testing.T) {
+// TestCacheDoesNotDeleteForeignFiles fills a cache in a directory that also holds foreign files.
+func TestCacheDoesNotDeleteForeignFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	old := time.Now().Add(-24 * time.Hour)

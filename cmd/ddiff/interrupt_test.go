@@ -51,7 +51,7 @@ func TestInterrupt(t *testing.T) {
 			if len(kept) < c.kept {
 				t.Fatalf("%d checkpoints, want %d\n%v", len(kept), c.kept, e)
 			}
-			reached := keptSteps(t, e.stderr)
+			reached := checkpointSteps(t, e.stderr)
 			if c.damage != nil {
 				c.damage(t, kept)
 				reached = []int{0}
@@ -129,8 +129,8 @@ func damageAll(t *testing.T, paths []string) {
 	}
 }
 
-// keptSteps returns the steps of the checkpoints in the log.
-func keptSteps(t *testing.T, log string) []int {
+// checkpointSteps returns the steps of the checkpoints in the log.
+func checkpointSteps(t *testing.T, log string) []int {
 	t.Helper()
 	var found []int
 	for line := range strings.Lines(log) {

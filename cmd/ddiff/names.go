@@ -200,11 +200,11 @@ func (n *names) mayWrite(name string) bool {
 	if errors.Is(err, fs.ErrNotExist) {
 		return true
 	}
-	return err == nil && ours(path, info.Mode())
+	return err == nil && isOwnFile(path, info.Mode())
 }
 
-// ours reports whether a file was written by link: a link to an item, or an image with a passport.
-func ours(path string, mode fs.FileMode) bool {
+// isOwnFile reports whether a file was written by link: a link to an item, or an image with a passport.
+func isOwnFile(path string, mode fs.FileMode) bool {
 	if mode&fs.ModeSymlink != 0 {
 		target, err := os.Readlink(path)
 		return err == nil && strings.HasPrefix(filepath.ToSlash(target), "../items/")
@@ -234,7 +234,7 @@ func (n *names) removeStale() error {
 		entries, err := folder.ReadDir(1024)
 		for _, e := range entries {
 			path := filepath.Join(folder.Name(), e.Name())
-			if _, used := n.claimed[hashName(e.Name())]; used || !ours(path, e.Type()) {
+			if _, used := n.claimed[hashName(e.Name())]; used || !isOwnFile(path, e.Type()) {
 				continue
 			}
 			if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -101,7 +101,7 @@ func TestWindowsCoverTheManifestOnce(t *testing.T) {
 	}
 }
 
-func TestWindowsGoOnWhereTheyWere(t *testing.T) {
+func TestWindowsResumeAtPosition(t *testing.T) {
 	dir := writeImages(t, 6)
 	whole := collect(t, newSharder(t, dir, 4, nil), shard.Position{})
 	rest := collect(t, newSharder(t, dir, 4, nil), whole[1].Next())
@@ -132,7 +132,7 @@ func TestStoredWindowIsTheSame(t *testing.T) {
 	}
 }
 
-func TestMendedRowGetsItems(t *testing.T) {
+func TestRepairedRowGetsItems(t *testing.T) {
 	dir := writeImages(t, 2)
 	s := newSharder(t, dir, 100, nil)
 	before := collect(t, s, shard.Position{})[0]

@@ -182,21 +182,21 @@ func chunk(length uint32, kind, body string, flip uint32) string {
 	return string(binary.BigEndian.AppendUint32(out, crc32.ChecksumIEEE(out[4:])^flip))
 }
 
-// sound returns a valid chunk.
-func sound(kind, body string) string { return chunk(uint32(len(body)), kind, body, 0) }
+// validChunk returns a valid chunk.
+func validChunk(kind, body string) string { return chunk(uint32(len(body)), kind, body, 0) }
 
 // TestPNGTextHostile reads invalid files.
 func TestPNGTextHostile(t *testing.T) {
 	t.Parallel()
-	header := sound("IHDR", "\x00\x00\x00\x01\x00\x00\x00\x01\x08\x02\x00\x00\x00")
-	end := sound("IEND", "")
+	header := validChunk("IHDR", "\x00\x00\x00\x01\x00\x00\x00\x01\x08\x02\x00\x00\x00")
+	end := validChunk("IEND", "")
 	body := "ddiff\x00\x00\x00\x00\x00text"
-	good := sound("iTXt", body)
+	good := validChunk("iTXt", body)
 	if text, found, err := PNGText([]byte(pngMagic+header+good+end), "ddiff"); text != "text" || !found || err != nil {
 		t.Fatalf("the sound file: %q, %v, %v", text, found, err)
 	}
 	// Other programs write language and translated keyword, and a chunk at the end.
-	if text, found, err := PNGText([]byte(pngMagic+header+sound("iTXt", "ddiff\x00\x00\x00de\x00wort\x00text")+end+"rest"), "ddiff"); text != "text" || !found || err != nil {
+	if text, found, err := PNGText([]byte(pngMagic+header+validChunk("iTXt", "ddiff\x00\x00\x00de\x00wort\x00text")+end+"rest"), "ddiff"); text != "text" || !found || err != nil {
 		t.Errorf("with a language: %q, %v, %v", text, found, err)
 	}
 	for _, c := range []struct {
@@ -217,13 +217,13 @@ func TestPNGTextHostile(t *testing.T) {
 		{"wrong checksum", pngMagic + header + chunk(uint32(len(body)), "iTXt", body, 1) + end, ErrFormat, `checksum of the chunk "iTXt" is wrong`},
 		{"wrong checksum elsewhere", pngMagic + header + good + chunk(1, "IDAT", "x", 1) + end, ErrFormat, `checksum of the chunk "IDAT" is wrong`},
 		{"two texts", pngMagic + header + good + good + end, ErrFormat, "two chunks"},
-		{"only a keyword", pngMagic + header + sound("iTXt", "ddiff\x00") + end, ErrFormat, "ends after its keyword"},
-		{"no language", pngMagic + header + sound("iTXt", "ddiff\x00\x00\x00text") + end, ErrFormat, "ends before its text"},
-		{"no translated keyword", pngMagic + header + sound("iTXt", "ddiff\x00\x00\x00\x00text") + end, ErrFormat, "ends before its text"},
-		{"compressed", pngMagic + header + sound("iTXt", "ddiff\x00\x01\x00\x00\x00text") + end, ErrFormat, "compressed"},
-		{"not UTF-8", pngMagic + header + sound("iTXt", body+"\xff") + end, ErrFormat, "UTF-8"},
-		{"zero in the text", pngMagic + header + sound("iTXt", body+"\x00") + end, ErrFormat, "zero bytes"},
-		{"too large", pngMagic + header + sound("iTXt", body+strings.Repeat("x", MaxText)) + end, ErrTooLarge, "the limit is 1048576"},
+		{"only a keyword", pngMagic + header + validChunk("iTXt", "ddiff\x00") + end, ErrFormat, "ends after its keyword"},
+		{"no language", pngMagic + header + validChunk("iTXt", "ddiff\x00\x00\x00text") + end, ErrFormat, "ends before its text"},
+		{"no translated keyword", pngMagic + header + validChunk("iTXt", "ddiff\x00\x00\x00\x00text") + end, ErrFormat, "ends before its text"},
+		{"compressed", pngMagic + header + validChunk("iTXt", "ddiff\x00\x01\x00\x00\x00text") + end, ErrFormat, "compressed"},
+		{"not UTF-8", pngMagic + header + validChunk("iTXt", body+"\xff") + end, ErrFormat, "UTF-8"},
+		{"zero in the text", pngMagic + header + validChunk("iTXt", body+"\x00") + end, ErrFormat, "zero bytes"},
+		{"too large", pngMagic + header + validChunk("iTXt", body+strings.Repeat("x", MaxText)) + end, ErrTooLarge, "the limit is 1048576"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -279,7 +279,7 @@ func FuzzPNGText(f *testing.F) {
 	f.Add(file)
 	f.Add(withText(f, file, "ddiff", `{"schema":1}`))
 	f.Add(withText(f, withText(f, file, "other", "x"), "ddiff", "grün"))
-	f.Add([]byte(pngMagic + sound("IHDR", "") + sound("iTXt", "ddiff\x00\x00\x00\x00") + sound("IEND", "")))
+	f.Add([]byte(pngMagic + validChunk("IHDR", "") + validChunk("iTXt", "ddiff\x00\x00\x00\x00") + validChunk("IEND", "")))
 	f.Add([]byte(pngMagic + chunk(0xfffffff0, "IHDR", "x", 0)))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		text, found, err := PNGText(data, "ddiff")

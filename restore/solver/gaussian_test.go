@@ -53,7 +53,7 @@ func TestGaussianPriorFixedPoint(t *testing.T) {
 
 			const at, gamma, steps = 2, 0.2, 3000
 			cfg := with(config(t, op.Task, 50), "gamma0", gamma, "a", 1, "b", 1, "sigma_rule", "full", "gradient", method.GradientSquared)
-			run, err := method.NewRun(held{method.DDiff(), at, steps}, cfg, p, op)
+			run, err := method.NewRun(fixedTime{method.DDiff(), at, steps}, cfg, p, op)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -84,13 +84,13 @@ func TestGaussianPriorFixedPoint(t *testing.T) {
 	}
 }
 
-// held is DDiff that stays at one time, with the full rule and without added noise.
-type held struct {
+// fixedTime is DDiff with all steps at one time, with the full rule and without added noise.
+type fixedTime struct {
 	method.Method
 	at, steps int
 }
 
-func (h held) Plan(s method.Settings, schedule prior.Schedule, image operator.Shape) ([]method.Step, error) {
+func (h fixedTime) Plan(s method.Settings, schedule prior.Schedule, image operator.Shape) ([]method.Step, error) {
 	plan, err := h.Method.Plan(s, schedule, image)
 	if err != nil {
 		return nil, err
