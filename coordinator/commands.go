@@ -76,7 +76,7 @@ func (r *runner) catchUp(ctx context.Context) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case e := <-r.events:
-			if err := r.settleEvents(ctx, e); err != nil {
+			if err := r.settleEvents(e); err != nil {
 				return err
 			}
 		}

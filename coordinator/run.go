@@ -1,11 +1,13 @@
 package coordinator
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -157,19 +159,18 @@ func (r *runner) enterWindow(ctx context.Context, w *shard.Window, isNew []bool)
 	for _, f := range w.Failed {
 		run.Finished(f, false)
 	}
+	settled := make([]bool, len(w.Items)) // further items of settled identities
 	for i, it := range w.Items {
-		if isNew[i] {
-			continue
-		}
-		if r.ledger.state(it.ID) != pending {
-			if err := r.announceCopy(ctx, it); err != nil {
-				return err
-			}
+		settled[i] = !isNew[i] && r.ledger.state(it.ID) != pending
+		if isNew[i] || settled[i] {
 			continue
 		}
 		if k, ok := parseIdentity(it.ID); ok {
 			r.copies[k] = append(r.copies[k], place{uint32(w.Number), uint32(i)})
 		}
+	}
+	if err := r.announceSettled(ctx, w.Items, settled); err != nil {
+		return err
 	}
 	r.recent = w
 	if err := r.settleStored(ctx, w.Items, isNew); err != nil {
@@ -195,23 +196,38 @@ func stepsOf(it manifest.Item) int {
 	return solver.Steps
 }
 
-// announceCopy reports an item whose identity was settled before its window was read.
-func (r *runner) announceCopy(ctx context.Context, it manifest.Item) error {
-	var s stored
-	if r.ledger.state(it.ID) == done {
-		var err error
-		if s, err = r.loadOne(ctx, it); err != nil {
+// announceSettled reports the included items. Their identities were settled before the window was read.
+func (r *runner) announceSettled(ctx context.Context, items []manifest.Item, include []bool) error {
+	for begin := 0; begin < len(items); begin += loadChunk {
+		chunk := items[begin:min(begin+loadChunk, len(items))]
+		found, err := r.load(ctx, chunk, func(i int) bool { return include[begin+i] && r.ledger.state(chunk[i].ID) == done })
+		if err != nil {
 			return err
 		}
-	}
-	if res, ok := r.settledResult(it, s); ok {
-		r.s.cfg.run.Finished(res, res.Outcome == manifest.OutcomeDone && r.ledger.wasFound(it.ID))
+		for i, it := range chunk {
+			if !include[begin+i] {
+				continue
+			}
+			if res, ok := r.settledResult(it, found[i]); ok {
+				r.s.cfg.run.Finished(res, res.Outcome == manifest.OutcomeDone && r.ledger.wasFound(it.ID))
+			}
+		}
 	}
 	return nil
 }
 
-// announce reports a settled identity of a Run, once for each of its items.
-func (r *runner) announce(ctx context.Context, res manifest.Result, found bool) error {
+// copied is a further item of a settled identity that is not reported yet.
+type copied struct {
+	place
+	result *manifest.Result // shared by the copies
+	found  bool
+}
+
+// maxCopied is the number of unreported copies above which they are reported.
+const maxCopied = 1 << 14
+
+// announce reports a settled identity of a Run. It leaves the further items of the identity to announceCopies.
+func (r *runner) announce(res manifest.Result, found bool) error {
 	run := r.s.cfg.run
 	if run == nil {
 		return nil
@@ -221,18 +237,33 @@ func (r *runner) announce(ctx context.Context, res manifest.Result, found bool) 
 	if !ok {
 		return nil
 	}
-	places := r.copies[k]
+	for _, p := range r.copies[k] {
+		r.copied = append(r.copied, copied{p, &res, found})
+	}
 	delete(r.copies, k)
-	for _, p := range places {
-		if r.recent == nil || r.recent.Number != int(p.window) {
-			w, err := r.readWindow(ctx, shard.Key(r.id, int(p.window)))
+	if len(r.copied) < maxCopied {
+		return nil
+	}
+	return r.announceCopies()
+}
+
+// announceCopies reports the further items of all announced identities. It reads each window at most once. The windows
+// are on this machine, and an interrupted run reports its settled items too: no context.
+func (r *runner) announceCopies() error {
+	list := r.copied
+	r.copied = nil
+	slices.SortFunc(list, func(a, b copied) int { return cmp.Or(cmp.Compare(a.window, b.window), cmp.Compare(a.index, b.index)) })
+	for _, c := range list {
+		if r.recent == nil || r.recent.Number != int(c.window) {
+			w, err := r.readWindow(context.Background(), shard.Key(r.id, int(c.window)))
 			if err != nil {
 				return err
 			}
 			r.recent = w
 		}
-		res.Item = r.recent.Items[p.index]
-		run.Finished(res, found)
+		res := *c.result
+		res.Item = r.recent.Items[c.index]
+		r.s.cfg.run.Finished(res, c.found)
 	}
 	return nil
 }

@@ -30,6 +30,8 @@ type localCampaign struct {
 	spec  *manifest.Spec
 	store storage.Store
 	rows  shard.Rows
+	// scratch replaces a directory, if set.
+	scratch storage.Store
 	// finished replaces the recording of announcements, if set.
 	finished func(res manifest.Result, found bool)
 }
@@ -92,8 +94,10 @@ func (c *localCampaign) config(r *localRun) coordinator.RunConfig {
 	must(t, err)
 	p, err := prior.Open(prior.Bundled)
 	must(t, err)
-	scratch, err := storage.NewDir(t.TempDir())
-	must(t, err)
+	scratch := c.scratch
+	if scratch == nil {
+		scratch = newStore(t)
+	}
 	finished := c.finished
 	if finished == nil {
 		finished = r.onAnnounced

@@ -181,3 +181,51 @@ func (s *compactStore) Get(ctx context.Context, key string) ([]byte, error) {
 	}
 	return json.Marshal(result(manifest.Item{ID: id}, manifest.OutcomeDone, ""))
 }
+
+// countingStore counts the reads of objects.
+type countingStore struct {
+	storage.Store
+	reads int
+}
+
+func (s *countingStore) Get(ctx context.Context, key string) ([]byte, error) {
+	s.reads++
+	return s.Store.Get(ctx, key)
+}
+
+// TestRunDuplicatesReadWindowsOnce settles many identities that have items in several windows. Each window must be read
+// a few times, and not once for each identity.
+func TestRunDuplicatesReadWindowsOnce(t *testing.T) {
+	t.Parallel()
+	const identities, rows = 100, 1500
+	c := newLocalCampaign(t, t.TempDir(), "hdr")
+	scratch := &countingStore{Store: newStore(t)}
+	c.scratch = scratch
+	c.rows = func(context.Context, manifest.Dataset, func(string)) iter.Seq2[manifest.Row, error] {
+		return func(yield func(manifest.Row, error) bool) {
+			for i := range rows {
+				if !yield(manifest.Row{
+					Index: i, Name: fmt.Sprintf("row%04d", i), Image: "/nowhere.png",
+					ImageSHA256: fmt.Sprintf("%x", sha256.Sum256(fmt.Append(nil, i%identities))), Width: 32, Height: 32,
+				}, nil) {
+					return
+				}
+			}
+		}
+	}
+	r := c.start()
+	items := r.lease(identities)
+	r.interrupt()
+	for _, it := range items {
+		c.put(result(it, manifest.OutcomeDone, ""))
+	}
+	_, err := r.Close(t.Context())
+	must(t, err)
+	r.wantCounts(manifest.Counts{Items: rows, Done: rows})
+	if len(r.finished) != rows {
+		t.Errorf("%d items are announced, want %d", len(r.finished), rows)
+	}
+	if scratch.reads > 20 {
+		t.Errorf("windows were read %d times", scratch.reads)
+	}
+}

@@ -45,6 +45,7 @@ type runner struct {
 	unverified int                  // items of windows below this number may have stored results
 	first      *shard.Window        // the first window, until the campaign is released
 	copies     map[identity][]place // of a Run: the other items of pending identities
+	copied     []copied             // of a Run: settled, and not reported yet
 	recent     *shard.Window        // of a Run: the window that was read last
 	steps      int                  // of a Run: solver steps of the items to restore
 
@@ -243,7 +244,7 @@ func (r *runner) step(ctx context.Context) error {
 	}
 	select { // outcomes go before windows, so that the ledger keeps up
 	case e := <-r.events:
-		return r.settleEvents(ctx, e)
+		return r.settleEvents(e)
 	default:
 	}
 	select {
@@ -253,7 +254,7 @@ func (r *runner) step(ctx context.Context) error {
 		r.applyOffered()
 		return nil
 	case e := <-r.events:
-		return r.settleEvents(ctx, e)
+		return r.settleEvents(e)
 	case w := <-windows:
 		return r.storeWindow(ctx, w)
 	case <-r.tick:
@@ -303,25 +304,25 @@ func (r *runner) save(ctx context.Context, change func(c *manifest.Campaign)) er
 }
 
 // settleEvents enters an outcome, and all others that have arrived, into the ledger.
-func (r *runner) settleEvents(ctx context.Context, e event) error {
+func (r *runner) settleEvents(e event) error {
 	for {
 		if e.err != nil {
-			return fmt.Errorf("follow results: %w", e.err)
+			return errors.Join(fmt.Errorf("follow results: %w", e.err), r.announceCopies())
 		}
 		r.seen = e.result.Seq
-		if err := r.settleEvent(ctx, e.result); err != nil {
+		if err := r.settleEvent(e.result); err != nil {
 			return err
 		}
 		select {
 		case e = <-r.events:
 		default:
-			return nil
+			return r.announceCopies()
 		}
 	}
 }
 
 // settleEvent enters one outcome into the ledger. It logs and skips outcomes that it cannot read.
-func (r *runner) settleEvent(ctx context.Context, e queue.Result) error {
+func (r *runner) settleEvent(e queue.Result) error {
 	if e.ID == manifest.IDPreflight {
 		if e.Round >= r.rec.Round {
 			r.settlePreflight(e.Payload)
@@ -342,7 +343,7 @@ func (r *runner) settleEvent(ctx context.Context, e queue.Result) error {
 	if res.Outcome != manifest.OutcomeDone {
 		r.log.Warn("item was not restored", "item", e.ID, "outcome", res.Outcome, "reason", res.Reason)
 	}
-	return r.announce(ctx, res, false)
+	return r.announce(res, false)
 }
 
 // decodeOutcome reads the payload of an outcome. Only a Run needs more than the outcome itself.

@@ -93,12 +93,12 @@ func (r *runner) settleStored(ctx context.Context, items []manifest.Item, includ
 				continue
 			}
 			r.ledger.markFound(res.Item.ID)
-			if err := r.announce(ctx, res, s.damage == nil); err != nil {
+			if err := r.announce(res, s.damage == nil); err != nil {
 				return err
 			}
 		}
 	}
-	return nil
+	return r.announceCopies()
 }
 
 // failedResult is the result of an item that the coordinator itself fails.
