@@ -62,7 +62,7 @@ func newStatusCommand() *cobra.Command {
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return nats.withBoard(cmd.Context(), func(b *queue.Board) error {
-				s, err := look(cmd.Context(), b, args[0])
+				s, err := readStatus(cmd.Context(), b, args[0])
 				if err != nil {
 					return err
 				}
@@ -78,8 +78,8 @@ func newStatusCommand() *cobra.Command {
 	return cmd
 }
 
-// look reads a campaign. An unknown campaign is a usage error.
-func look(ctx context.Context, b *queue.Board, id string) (coordinator.CampaignStatus, error) {
+// readStatus reads a campaign. An unknown campaign is a usage error.
+func readStatus(ctx context.Context, b *queue.Board, id string) (coordinator.CampaignStatus, error) {
 	s, err := coordinator.Status(ctx, b, id)
 	return s, unknownCampaign(id, err)
 }
@@ -163,7 +163,7 @@ func watch(ctx context.Context, b *queue.Board, id string, asJSON bool, stdout, 
 	var last manifest.Status
 	var printed time.Time
 	for {
-		s, err := look(ctx, b, id)
+		s, err := readStatus(ctx, b, id)
 		if err != nil {
 			return err
 		}

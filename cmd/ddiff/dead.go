@@ -29,7 +29,7 @@ func newDeadCommand() *cobra.Command {
 // forDeadLetters calls use with the dead letters of a campaign whose ids begin with one of items; without items, with all.
 func forDeadLetters(ctx context.Context, nats natsFlags, campaign string, items []string, use func(all []queue.DeadLetter) error) error {
 	return nats.withQueue(ctx, campaign, func(b *queue.Board, q *queue.Queue) error {
-		if _, err := look(ctx, b, campaign); err != nil {
+		if _, err := readStatus(ctx, b, campaign); err != nil {
 			return err
 		}
 		var all []queue.DeadLetter

@@ -140,3 +140,16 @@ func TestPullRefuses(t *testing.T) {
 		wantMessage(t, e, "ddiff: ", c.want)
 	}
 }
+
+// TestPullOversizedResult reports a result that exceeds the size limit of the store, and does not stop at it.
+func TestPullOversizedResult(t *testing.T) {
+	t.Parallel()
+	source, id := t.TempDir(), strings.Repeat("a", 64)
+	must(t, os.MkdirAll(filepath.Dir(file(source, id, manifest.FileResult)), 0o755))
+	write(t, file(source, id, manifest.FileResult), nil)
+	must(t, os.Truncate(file(source, id, manifest.FileResult), 2<<30)) // sparse
+	e := ddiff(t, "pull", source, t.TempDir())
+	wantCode(t, e, 3)
+	wantMessage(t, e, manifest.ItemKey(id, manifest.FileResult), "object too large")
+	wantLine(t, e, "items=1 copied=0 present=0 unfinished=0 wrong=1 ")
+}
