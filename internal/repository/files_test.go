@@ -23,6 +23,21 @@ func TestFilesAreShort(t *testing.T) {
 	}
 }
 
+// Git tracks no program, and no large file except the bundled prior.
+func TestNoBuiltFiles(t *testing.T) {
+	t.Parallel()
+	const maxBytes = 1 << 20
+	for _, name := range tracked(t, ".") {
+		if name == "restore/prior/bundled/prior.onnx" {
+			continue
+		}
+		content := read(t, name)
+		if len(content) > maxBytes || strings.HasPrefix(content, "\x7fELF") {
+			t.Errorf("%s: %d bytes, want a source file of at most %d; remove it and add it to .gitignore", name, len(content), maxBytes)
+		}
+	}
+}
+
 // The name of a file or folder describes its content.
 func TestNoJunkDrawers(t *testing.T) {
 	t.Parallel()
