@@ -132,7 +132,8 @@ func (r *Run) Process(ctx context.Context) error {
 func (r *Run) Counts() manifest.Counts { return r.runner.ledger.total(0, false) }
 
 // Close settles the items whose outcome Process has not seen, writes the report of the items that are settled, and
-// returns its summary. Call it after the worker has ended, also when Process returned an error.
+// returns its summary. Call it after the worker has ended, also when Process returned an error. If Process ended before
+// the dataset was read, and the store has a report of more restored items, Close keeps that report and returns no summary.
 func (r *Run) Close(ctx context.Context) (report.Summary, error) {
 	if r.runner.ledger.open > 0 && r.runner.queue != nil {
 		following, stop := context.WithCancel(ctx)
@@ -145,7 +146,22 @@ func (r *Run) Close(ctx context.Context) (report.Summary, error) {
 			return report.Summary{}, err
 		}
 	}
+	if r.keepsReport(ctx) {
+		r.runner.log.Warn("the dataset was not read to its end; the stored report has more items and is kept")
+		return report.Summary{}, nil
+	}
 	return r.runner.writeReport(ctx)
+}
+
+// keepsReport reports whether a run that did not read the whole dataset finds a stored report of more restored items. It
+// must not replace that report: it has not looked for the other results.
+func (r *Run) keepsReport(ctx context.Context) bool {
+	if r.runner.complete {
+		return false
+	}
+	var old report.Summary
+	data, err := r.cfg.Store.Get(ctx, report.KeySummaryJSON)
+	return err == nil && json.Unmarshal(data, &old) == nil && old.Done > r.Counts().Done
 }
 
 // place locates an item: the number of its window, and its index among the items of the window.

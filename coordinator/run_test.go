@@ -1,12 +1,16 @@
 package coordinator_test
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"ddiff/coordinator"
@@ -205,5 +209,56 @@ func TestRunConfig(t *testing.T) {
 		if _, err := coordinator.NewRun(cfg); err == nil || !strings.Contains(err.Error(), field+" is missing") {
 			t.Errorf("%s: error is %v", field, err)
 		}
+	}
+}
+
+// TestRunKeepsReport interrupts a second run of a complete campaign while it reads the dataset. The report of the first
+// run must stay: the second one has not looked for all results.
+func TestRunKeepsReport(t *testing.T) {
+	t.Parallel()
+	const rows = 300 // more than the first window
+	c := newLocalCampaign(t, t.TempDir(), "hdr")
+	hold := false // reading stops at the last row
+	c.rows = func(ctx context.Context, _ manifest.Dataset, _ func(string)) iter.Seq2[manifest.Row, error] {
+		return func(yield func(manifest.Row, error) bool) {
+			for i := range rows {
+				if i == rows-1 && hold {
+					<-ctx.Done()
+					yield(manifest.Row{}, ctx.Err())
+					return
+				}
+				if !yield(manifest.Row{
+					Index: i, Name: fmt.Sprintf("row%03d", i), Image: "/nowhere.png",
+					ImageSHA256: fmt.Sprintf("%064x", i+1), Width: 32, Height: 32,
+				}, nil) {
+					return
+				}
+			}
+		}
+	}
+	r := c.start()
+	c.restore(r, r.lease(rows))
+	must(t, r.await())
+	_, err := r.Close(t.Context())
+	must(t, err)
+	first, err := c.store.Get(t.Context(), "results.csv")
+	must(t, err)
+
+	hold = true
+	found := make(chan struct{})
+	announceFirst := sync.OnceFunc(func() { close(found) })
+	c.finished = func(manifest.Result, bool) { announceFirst() }
+	r = c.start()
+	<-found
+	r.interrupt()
+	summary, err := r.Close(t.Context())
+	must(t, err)
+	if n := r.Counts().Items; n == 0 || n >= rows || summary.Items != 0 {
+		t.Errorf("the interrupted run has %d items and a summary of %d", n, summary.Items)
+	}
+	second, err := c.store.Get(t.Context(), "results.csv")
+	must(t, err)
+	if !bytes.Equal(second, first) {
+		t.Errorf("results.csv has %d bytes after the interrupted run, it had %d", len(second), len(first))
 	}
 }
