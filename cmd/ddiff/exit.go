@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ddiff/coordinator/report"
 	"ddiff/dataset"
 	"ddiff/manifest"
 	"ddiff/queue"
@@ -62,7 +63,7 @@ func exitClasses() []exitClass {
 		{exitLocked, "another process uses the output", []error{storage.ErrLocked}},
 		{exitOutput, "the output cannot be written", []error{
 			storage.ErrNoSpace, storage.ErrReadOnly, storage.ErrConflict, storage.ErrUnavailable, storage.ErrAccess,
-			storage.ErrNoBucket, storage.ErrCertificate, storage.ErrNoConditionalWrites,
+			storage.ErrNoBucket, storage.ErrCertificate, storage.ErrNoConditionalWrites, report.ErrTemporary,
 		}},
 		{exitNATS, "the NATS servers cannot be used", []error{
 			queue.ErrUnreachable, queue.ErrAccess, queue.ErrCertificate, queue.ErrServerVersion, queue.ErrNoJetStream,

@@ -7,6 +7,9 @@ var (
 	// sheets mark the missing artifact.
 	ErrIncomplete = errors.New("report lacks artifacts")
 
+	// ErrTemporary: the report needs a temporary file, which large campaigns do, and cannot write it.
+	ErrTemporary = errors.New("temporary directory")
+
 	// ErrUnknownRule: the selection rule is none of the four.
 	ErrUnknownRule = errors.New("unknown selection rule")
 

@@ -40,25 +40,20 @@ type readerStore interface {
 	PutFrom(ctx context.Context, key string, data io.ReaderAt, size int64) error
 }
 
-// storeCSV stores results.csv through a temporary file. A store that is no readerStore gets all bytes at once.
+// storeCSV stores results.csv. A store that is no readerStore gets all bytes at once.
 func storeCSV(ctx context.Context, store files, ordered iter.Seq2[*entry, error]) (err error) {
-	file, err := tempFile()
-	if err != nil {
-		return fmt.Errorf("write %s: %w", KeyCSV, err)
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	if err := writeCSV(file, ordered); err != nil {
+	var out spool
+	defer func() { err = errors.Join(err, out.close()) }()
+	if err := writeCSV(&out, ordered); err != nil {
 		return err
 	}
-	size, err := file.Seek(0, io.SeekCurrent)
-	if err != nil {
-		return fmt.Errorf("write %s: %w", KeyCSV, err)
-	}
-	if s, ok := store.(readerStore); ok {
-		err = s.PutFrom(ctx, KeyCSV, file, size)
+	if out.file == nil {
+		err = store.Put(ctx, KeyCSV, out.memory)
+	} else if s, ok := store.(readerStore); ok {
+		err = s.PutFrom(ctx, KeyCSV, out.file, out.size)
 	} else {
 		var data []byte
-		if data, err = io.ReadAll(io.NewSectionReader(file, 0, size)); err == nil {
+		if data, err = io.ReadAll(io.NewSectionReader(out.file, 0, out.size)); err == nil {
 			err = store.Put(ctx, KeyCSV, data)
 		}
 	}

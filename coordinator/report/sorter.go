@@ -79,11 +79,11 @@ func (s *sorter) spill() error {
 	encoder := gob.NewEncoder(out)
 	for _, e := range s.buffer {
 		if err := encoder.Encode(e); err != nil {
-			return err
+			return temporary(err)
 		}
 	}
 	if err := out.Flush(); err != nil {
-		return err
+		return temporary(err)
 	}
 	end, err := s.file.Seek(0, io.SeekCurrent)
 	if err != nil {
@@ -179,16 +179,4 @@ func (c *cursors) Pop() any {
 	x := (*c)[last]
 	*c = (*c)[:last]
 	return x
-}
-
-// tempFile opens a temporary file without a name: closing it, or the end of the process, frees its space.
-func tempFile() (*os.File, error) {
-	f, err := os.CreateTemp("", "ddiff-report-")
-	if err != nil {
-		return nil, err
-	}
-	if err := os.Remove(f.Name()); err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return f, nil
 }
