@@ -81,8 +81,8 @@ func (c FleetConfig) Validate() error {
 	return nil
 }
 
-// Fleet is the dispatcher of a cluster: it leases the items of all runnable campaigns. Campaigns of the highest priority
-// with work come first; within a priority campaigns take turns by weight, see rotation. Several workers may share a
+// Fleet is the dispatcher of a cluster: it leases the items of all runnable campaigns. Preflights
+// come first, then campaigns of the highest priority with work; within a priority campaigns take turns by weight, see rotation. Several workers may share a
 // Fleet. It is a service of package lifecycle; workers find campaigns only while it runs. Create it with NewFleet.
 type Fleet struct {
 	cfg     FleetConfig
@@ -94,6 +94,8 @@ type Fleet struct {
 	changed   chan struct{}        // closed at the next change of the board
 	rotations map[manifest.Priority]*rotation
 	polls     int
+
+	skipPreflight bool // the last call of Next leased a preflight
 }
 
 // campaign is a campaign on the board.
@@ -106,8 +108,9 @@ type campaign struct {
 	attaching sync.Mutex
 	queue     *queue.Queue
 
-	retryAt   time.Time
-	lastError string // in the log
+	preflightPolled time.Time // last poll for the preflight
+	retryAt         time.Time
+	lastError       string // in the log
 }
 
 // NewFleet checks the configuration.
@@ -207,7 +210,7 @@ func (f *Fleet) update(change queue.Change) {
 		c.lifetime, c.cancel = context.WithCancel(context.Background())
 	}
 	if c.record.Prior != r.Prior || c.record.Phase != r.Phase {
-		c.retryAt = time.Time{}
+		c.retryAt, c.preflightPolled = time.Time{}, time.Time{}
 	}
 	c.record = r
 	if cancelled {

@@ -13,11 +13,15 @@ import (
 	"ddiff/storage"
 )
 
-// Next implements the dispatcher of a [Worker]. It polls the campaigns in their order. If none has work, it waits for
-// work in one campaign of the highest priority, a different one each time.
+// Next implements the dispatcher of a [Worker]. It first polls the campaigns that wait for their preflight, see
+// leasePreflight, then the campaigns in their order. If none has work, it waits for work in one campaign of the highest
+// priority, a different one each time.
 func (f *Fleet) Next(ctx context.Context, wait time.Duration) (Assignment, []*queue.Lease, error) {
 	begin := f.cfg.Now()
 	open, changed := f.open()
+	if a, leases, err := f.leasePreflight(ctx, open); err != nil || len(leases) > 0 {
+		return a, leases, err
+	}
 	var empty []*campaign // usable campaigns of the highest priority
 	var highest manifest.Priority
 	for _, priority := range manifest.Priorities() {
@@ -48,6 +52,47 @@ func (f *Fleet) Next(ctx context.Context, wait time.Duration) (Assignment, []*qu
 		f.charge(highest, next, len(leases), []*campaign{next})
 	}
 	return a, leases, err
+}
+
+// leasePreflight leases the preflight of one campaign, whatever its priority: otherwise a higher class with work would
+// keep the campaign from starting. A campaign has one preflight. At most every second call leases one, and a campaign is
+// polled at most once per notReadyPause.
+func (f *Fleet) leasePreflight(ctx context.Context, open map[manifest.Priority][]*campaign) (Assignment, []*queue.Lease, error) {
+	c := f.nextPreflight(open)
+	if c == nil {
+		return Assignment{}, nil, nil
+	}
+	a, leases, err := f.lease(ctx, c, pollWait)
+	if len(leases) > 0 {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.skipPreflight = true
+	}
+	return a, leases, err
+}
+
+// nextPreflight returns the campaign whose preflight was polled longest ago, or nil if none is due.
+func (f *Fleet) nextPreflight(open map[manifest.Priority][]*campaign) *campaign {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.skipPreflight {
+		f.skipPreflight = false
+		return nil
+	}
+	now := f.cfg.Now()
+	var next *campaign
+	for _, priority := range manifest.Priorities() {
+		for _, c := range open[priority] {
+			due := c.record.Phase == manifest.PhasePreflight && now.Sub(c.preflightPolled) >= notReadyPause
+			if due && (next == nil || c.preflightPolled.Before(next.preflightPolled)) {
+				next = c
+			}
+		}
+	}
+	if next != nil {
+		next.preflightPolled = now
+	}
+	return next
 }
 
 // open returns the runnable campaigns by priority, oldest first, and a channel that is closed at the next change.

@@ -73,6 +73,46 @@ func TestHigherPriorityRunsFirst(t *testing.T) {
 	}
 }
 
+// Preflights of a low class are leased while a high class has work, and at most every second lease is one.
+func TestPreflightDoesNotWaitForHigherPriority(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	c.fill("high", 2000)
+	c.submit("high", priority(manifest.PriorityHigh))
+	f := c.fleet()
+	var leased []string
+	next := func() {
+		t.Helper()
+		a, leases, err := f.Next(t.Context(), patience)
+		must(t, err)
+		for _, l := range leases {
+			must(t, l.Ack(t.Context()))
+			leased = append(leased, a.Campaign)
+		}
+	}
+	next()
+	low := []string{"low-0", "low-1", "low-2", "low-3"}
+	for _, id := range low {
+		q := c.open(id, queue.Config{})
+		work := queue.Work{Class: manifest.ClassPreflight, ID: manifest.IDPreflight, Payload: []byte("{}")}
+		must(t, q.PublishBatch(t.Context(), []queue.Work{work}))
+		c.submit(id, priority(manifest.PriorityLow), func(r *manifest.Campaign) { r.Phase = manifest.PhasePreflight })
+	}
+	for len(leased)-count(leased, "high") < len(low) && len(leased) < 1500 {
+		next()
+	}
+	for _, id := range low {
+		if n := count(leased, id); n != 1 {
+			t.Errorf("the preflight of %s was leased %d times during %d leases, want once", id, n, len(leased))
+		}
+	}
+	for i := range leased[1:] {
+		if leased[i] != "high" && leased[i+1] != "high" {
+			t.Errorf("leases %d and %d are both preflights", i, i+1)
+		}
+	}
+}
+
 func TestPauseAndResume(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)

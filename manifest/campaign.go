@@ -10,7 +10,8 @@ import (
 // program refuses records of a higher version.
 const RecordSchema = 1
 
-// Priority is the class of a campaign. Workers lease no item of a lower class while a higher class has any.
+// Priority is the class of a campaign. Workers lease no item of a lower class while a higher class has any,
+// except for preflights.
 type Priority string
 
 // The priority classes.
