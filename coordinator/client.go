@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"ddiff/manifest"
@@ -136,76 +135,4 @@ func Command(ctx context.Context, b *queue.Board, id string, command manifest.Co
 			return manifest.Answer{}, err
 		}
 	}
-}
-
-// Campaigns lists all campaigns with their last status, in the order of submission. A campaign that no coordinator has
-// seen yet has a status without counts.
-func Campaigns(ctx context.Context, b *queue.Board) ([]CampaignStatus, error) {
-	keys, err := b.Keys(ctx, manifest.KeyCampaignPrefix)
-	if err != nil {
-		return nil, fmt.Errorf("list campaigns: %w", err)
-	}
-	var all []CampaignStatus
-	for _, key := range keys {
-		s, err := Status(ctx, b, strings.TrimPrefix(key, manifest.KeyCampaignPrefix))
-		if errors.Is(err, queue.ErrNoRecord) {
-			continue // deleted meanwhile
-		}
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, s)
-	}
-	slices.SortFunc(all, func(a, b CampaignStatus) int { return a.Campaign.Submitted.Compare(b.Campaign.Submitted) })
-	return all, nil
-}
-
-// CampaignStatus is a campaign and its last status.
-type CampaignStatus struct {
-	Campaign *manifest.Campaign `json:"campaign"`
-	Status   manifest.Status    `json:"status"`
-}
-
-// Status reads a campaign and its last status.
-func Status(ctx context.Context, b *queue.Board, id string) (CampaignStatus, error) {
-	c, err := Read(ctx, b, id)
-	if err != nil {
-		return CampaignStatus{}, err
-	}
-	s := CampaignStatus{Campaign: c, Status: manifest.Status{ID: id, Phase: c.Phase, Reason: c.Reason}}
-	data, _, err := b.Get(ctx, manifest.KeyStatusPrefix+id)
-	if errors.Is(err, queue.ErrNoRecord) {
-		return s, nil
-	}
-	if err != nil {
-		return s, fmt.Errorf("read status of campaign %s: %w", id, err)
-	}
-	if err := json.Unmarshal(data, &s.Status); err != nil {
-		return s, fmt.Errorf("read status of campaign %s: %w", id, err)
-	}
-	return s, nil
-}
-
-// Workers returns the last beat of every worker, by key of the board.
-func Workers(ctx context.Context, b *queue.Board) (map[string]manifest.Beat, error) {
-	keys, err := b.Keys(ctx, manifest.KeyWorkerPrefix)
-	if err != nil {
-		return nil, fmt.Errorf("list workers: %w", err)
-	}
-	beats := map[string]manifest.Beat{}
-	for _, key := range keys {
-		data, _, err := b.Get(ctx, key)
-		if errors.Is(err, queue.ErrNoRecord) {
-			continue
-		}
-		if err != nil {
-			return nil, fmt.Errorf("read worker %s: %w", key, err)
-		}
-		var beat manifest.Beat
-		if err := json.Unmarshal(data, &beat); err != nil {
-			return nil, fmt.Errorf("read worker %s: %w", key, err)
-		}
-		beats[key] = beat
-	}
-	return beats, nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
+	"ddiff/queue"
 )
 
 // maxAnswers is the number of answers that a record keeps.
@@ -195,6 +196,10 @@ func (r *runner) rebuildWindow(ctx context.Context, old *shard.Window, retried m
 // removeDead deletes the dead letters of the given identities.
 func (r *runner) removeDead(ctx context.Context, ids map[string]bool) error {
 	for letter, err := range r.queue.DeadLetters(ctx) {
+		if errors.Is(err, queue.ErrDamaged) {
+			r.log.Warn("skipped a dead letter", "reason", err)
+			continue
+		}
 		if err != nil {
 			return fmt.Errorf("read dead letters: %w", err)
 		}

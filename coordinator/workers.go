@@ -30,9 +30,15 @@ func (w *workerCount) watch(ctx context.Context, cfg Config) error {
 	defer tick.Stop()
 	warned := map[string]bool{}
 	for {
-		beats, err := Workers(ctx, cfg.Board)
+		beats, skipped, err := Workers(ctx, cfg.Board)
 		if err != nil && ctx.Err() == nil {
 			cfg.Logger.Warn("could not count workers", "reason", err)
+		}
+		for _, err := range skipped {
+			if !warned[err.Error()] {
+				warned[err.Error()] = true
+				cfg.Logger.Warn("skipped a worker's record", "reason", err)
+			}
 		}
 		if err == nil {
 			w.count(ctx, cfg, beats, warned)

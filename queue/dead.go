@@ -84,7 +84,8 @@ func tail(lines []string, limit int) []string {
 	return lines
 }
 
-// DeadLetters yields the campaign's dead letters from the oldest to the newest. An error is yielded as the last pair.
+// DeadLetters yields the campaign's dead letters from the oldest to the newest. A letter that cannot be read has only its
+// Seq and an error that wraps ErrDamaged; the other letters follow. Any other error is yielded as the last pair.
 func (q *Queue) DeadLetters(ctx context.Context) iter.Seq2[DeadLetter, error] {
 	return func(yield func(DeadLetter, error) bool) {
 		var stream jetstream.Stream
@@ -94,10 +95,9 @@ func (q *Queue) DeadLetters(ctx context.Context) iter.Seq2[DeadLetter, error] {
 				return
 			}
 			if err != nil {
-				yield(DeadLetter{}, fmt.Errorf("read dead letters of campaign %s: %w", q.cfg.Campaign, err))
-				return
+				err = fmt.Errorf("read dead letters of campaign %s: %w", q.cfg.Campaign, err)
 			}
-			if !yield(letter, nil) {
+			if !yield(letter, err) || (err != nil && !errors.Is(err, ErrDamaged)) {
 				return
 			}
 			next = letter.Seq + 1
@@ -122,7 +122,7 @@ func (q *Queue) deadLetter(ctx context.Context, stream *jetstream.Stream, seq ui
 		return letter, err
 	}
 	if err := json.Unmarshal(msg.Data, &letter); err != nil {
-		return letter, fmt.Errorf("number %d: %w", msg.Sequence, err)
+		return DeadLetter{Seq: msg.Sequence}, fmt.Errorf("%w: number %d: %w", ErrDamaged, msg.Sequence, err)
 	}
 	letter.Seq = msg.Sequence
 	return letter, nil
@@ -132,6 +132,9 @@ func (q *Queue) deadLetter(ctx context.Context, stream *jetstream.Stream, seq ui
 func (q *Queue) RemoveDead(ctx context.Context, seq uint64) error {
 	var stream jetstream.Stream
 	letter, err := q.deadLetter(ctx, &stream, seq)
+	if errors.Is(err, ErrDamaged) {
+		err = nil
+	}
 	if err == nil && letter.Seq == seq {
 		err = q.withRetry(ctx, "", func(ctx context.Context) error { return stream.DeleteMsg(ctx, seq) })
 	}

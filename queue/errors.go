@@ -26,6 +26,8 @@ var (
 	ErrTooLarge = errors.New("too large for the queue")
 	// ErrBadName is returned for an invalid id, campaign, class or key.
 	ErrBadName = errors.New("bad name")
+	// ErrDamaged is returned for a dead letter that cannot be read.
+	ErrDamaged = errors.New("a damaged dead letter")
 	// ErrConfig is returned for a setting out of range; the message names the field.
 	ErrConfig = errors.New("bad queue setting")
 )

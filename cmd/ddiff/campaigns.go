@@ -26,9 +26,12 @@ func newListCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return nats.withBoard(cmd.Context(), func(b *queue.Board) error {
-				all, err := coordinator.Campaigns(cmd.Context(), b)
+				all, skipped, err := coordinator.Campaigns(cmd.Context(), b)
 				if err != nil {
 					return err
+				}
+				for _, err := range skipped {
+					fmt.Fprintln(cmd.ErrOrStderr(), "skipped:", err)
 				}
 				if asJSON {
 					return json.NewEncoder(cmd.OutOrStdout()).Encode(all)

@@ -98,7 +98,7 @@ func (f *natsFlags) completeCampaigns(cmd *cobra.Command, args []string, _ strin
 		var ids []string
 		// Without a board there are no ids; the shell shows no errors.
 		_ = f.withBoard(ctx, func(b *queue.Board) error {
-			all, err := coordinator.Campaigns(ctx, b)
+			all, _, err := coordinator.Campaigns(ctx, b)
 			for _, s := range all {
 				ids = append(ids, s.Campaign.ID+"\t"+string(s.Campaign.Phase))
 			}

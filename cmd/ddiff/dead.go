@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -27,13 +26,19 @@ func newDeadCommand() *cobra.Command {
 }
 
 // forDeadLetters calls use with the dead letters of a campaign whose ids begin with one of items; without items, with all.
-func forDeadLetters(ctx context.Context, nats natsFlags, campaign string, items []string, use func(all []queue.DeadLetter) error) error {
+// It reports letters that cannot be read on standard error.
+func forDeadLetters(cmd *cobra.Command, nats natsFlags, campaign string, items []string, use func(all []queue.DeadLetter) error) error {
+	ctx := cmd.Context()
 	return nats.withQueue(ctx, campaign, func(b *queue.Board, q *queue.Queue) error {
 		if _, err := readStatus(ctx, b, campaign); err != nil {
 			return err
 		}
 		var all []queue.DeadLetter
 		for letter, err := range q.DeadLetters(ctx) {
+			if errors.Is(err, queue.ErrDamaged) {
+				fmt.Fprintln(cmd.ErrOrStderr(), "skipped:", err)
+				continue
+			}
 			if err != nil {
 				return err
 			}
@@ -65,7 +70,7 @@ func newDeadListCommand() *cobra.Command {
 		Short: "List a campaign's dead items",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return forDeadLetters(cmd.Context(), nats, args[0], nil, func(all []queue.DeadLetter) error {
+			return forDeadLetters(cmd, nats, args[0], nil, func(all []queue.DeadLetter) error {
 				t := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
 				fmt.Fprintln(t, "ITEM\tNAME\tTASK\tATTEMPTS\tWORKER\tBURIED\tREASON")
 				for _, d := range all {
@@ -89,7 +94,7 @@ func newDeadShowCommand() *cobra.Command {
 		Long:  "Show a dead item with its reason, log and work item. ITEM is its id, or the beginning of its id.",
 		Args:  cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return forDeadLetters(cmd.Context(), nats, args[0], args[1:], func(all []queue.DeadLetter) error {
+			return forDeadLetters(cmd, nats, args[0], args[1:], func(all []queue.DeadLetter) error {
 				return writeLetters(cmd.OutOrStdout(), all, "  ")
 			})
 		},
@@ -129,7 +134,7 @@ func newDeadRetryCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			command := manifest.Command{Verb: manifest.CommandRetry, Outcomes: []manifest.Outcome{manifest.OutcomeDead}}
 			if len(args) > 1 {
-				err := forDeadLetters(cmd.Context(), nats, args[0], args[1:], func(all []queue.DeadLetter) error {
+				err := forDeadLetters(cmd, nats, args[0], args[1:], func(all []queue.DeadLetter) error {
 					for _, d := range all {
 						command.Items = append(command.Items, d.ID)
 					}
@@ -154,7 +159,7 @@ func newDeadExportCommand() *cobra.Command {
 		Short: "Write a campaign's dead items as JSON lines",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return forDeadLetters(cmd.Context(), nats, args[0], nil, func(all []queue.DeadLetter) (err error) {
+			return forDeadLetters(cmd, nats, args[0], nil, func(all []queue.DeadLetter) (err error) {
 				if out == "" {
 					return writeLetters(cmd.OutOrStdout(), all, "")
 				}

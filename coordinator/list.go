@@ -1,0 +1,115 @@
+package coordinator
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"ddiff/manifest"
+	"ddiff/queue"
+)
+
+// CampaignStatus is a campaign and its last status.
+type CampaignStatus struct {
+	Campaign *manifest.Campaign `json:"campaign"`
+	Status   manifest.Status    `json:"status"`
+}
+
+// Campaigns lists the campaigns of the board with their last status, in the order of submission. A campaign that no
+// coordinator has seen yet has a status without counts. skipped has one error for each record that cannot be read.
+func Campaigns(ctx context.Context, b *queue.Board) (all []CampaignStatus, skipped []error, err error) {
+	campaigns, err := records(ctx, b, manifest.KeyCampaignPrefix)
+	if err != nil {
+		return nil, nil, fmt.Errorf("list campaigns: %w", err)
+	}
+	statuses, err := records(ctx, b, manifest.KeyStatusPrefix)
+	if err != nil {
+		return nil, nil, fmt.Errorf("list campaigns: %w", err)
+	}
+	for _, key := range slices.Sorted(maps.Keys(campaigns)) {
+		id := strings.TrimPrefix(key, manifest.KeyCampaignPrefix)
+		c, err := parseRecord(campaigns[key])
+		if err != nil {
+			skipped = append(skipped, fmt.Errorf("read campaign %s: %w", id, err))
+			continue
+		}
+		s, err := joinStatus(c, statuses[manifest.KeyStatusPrefix+id])
+		if err != nil {
+			skipped = append(skipped, fmt.Errorf("read status of campaign %s: %w", id, err))
+		}
+		all = append(all, s)
+	}
+	slices.SortStableFunc(all, func(a, b CampaignStatus) int { return a.Campaign.Submitted.Compare(b.Campaign.Submitted) })
+	return all, skipped, nil
+}
+
+// Status reads a campaign and its last status. It returns queue.ErrNoRecord when there is no campaign.
+func Status(ctx context.Context, b *queue.Board, id string) (CampaignStatus, error) {
+	c, err := Read(ctx, b, id)
+	if err != nil {
+		return CampaignStatus{}, err
+	}
+	data, _, err := b.Get(ctx, manifest.KeyStatusPrefix+id)
+	if err == nil || errors.Is(err, queue.ErrNoRecord) {
+		var s CampaignStatus
+		if s, err = joinStatus(c, data); err == nil {
+			return s, nil
+		}
+	}
+	return CampaignStatus{}, fmt.Errorf("read status of campaign %s: %w", id, err)
+}
+
+// joinStatus adds the record of a status, which may be missing, to a campaign. With an error, the status has no counts.
+func joinStatus(c *manifest.Campaign, data []byte) (CampaignStatus, error) {
+	s := CampaignStatus{Campaign: c, Status: manifest.Status{ID: c.ID, Phase: c.Phase, Reason: c.Reason}}
+	if data == nil {
+		return s, nil
+	}
+	var status manifest.Status
+	if err := json.Unmarshal(data, &status); err != nil {
+		return s, err
+	}
+	s.Status = status
+	return s, nil
+}
+
+// Workers returns the last beat of every worker, by key of the board. skipped has one error for each record that cannot
+// be read.
+func Workers(ctx context.Context, b *queue.Board) (beats map[string]manifest.Beat, skipped []error, err error) {
+	found, err := records(ctx, b, manifest.KeyWorkerPrefix)
+	if err != nil {
+		return nil, nil, fmt.Errorf("list workers: %w", err)
+	}
+	beats = map[string]manifest.Beat{}
+	for _, key := range slices.Sorted(maps.Keys(found)) {
+		var beat manifest.Beat
+		if err := json.Unmarshal(found[key], &beat); err != nil {
+			skipped = append(skipped, fmt.Errorf("read worker %s: %w", key, err))
+			continue
+		}
+		beats[key] = beat
+	}
+	return beats, skipped, nil
+}
+
+// records reads all records with a prefix in one pass.
+func records(ctx context.Context, b *queue.Board, prefix string) (map[string][]byte, error) {
+	found := map[string][]byte{}
+	for change, err := range b.Watch(ctx, prefix) {
+		switch {
+		case err != nil:
+			return nil, err
+		case change.Ready:
+			return found, nil
+		case change.Deleted:
+			delete(found, change.Key)
+		default:
+			found[change.Key] = change.Data
+		}
+	}
+	return nil, ctx.Err() // the watch ends with ctx only
+}
