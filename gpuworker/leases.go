@@ -119,14 +119,8 @@ func (s *leaseSet) run(ctx context.Context) error {
 func (s *leaseSet) extend(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), extendTimeout)
 	defer cancel()
-	var failed error
-	for _, l := range s.due() {
-		if err := l.Extend(ctx); err != nil {
-			failed = err
-		}
-	}
-	if failed != nil {
-		s.log.Warn("could not extend a lease", "reason", failed)
+	if err := queue.Extend(ctx, s.due()...); err != nil {
+		s.log.Warn("could not extend the leases", "reason", err)
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 )
 
 // Lease is the temporary right to work on one item. One goroutine settles it with exactly one of Ack, Retry, Release
-// and Bury; Extend may be called concurrently.
+// and Bury; Extend may run concurrently.
 type Lease struct {
 	q        *Queue
 	msg      jetstream.Msg

@@ -36,7 +36,7 @@ func TestExtendRenewsLease(t *testing.T) {
 	l := lease(t, q)
 	for begin := time.Now(); time.Since(begin) < 3*shortWait; {
 		wantNone(t, q, shortWait/10)
-		must(t, l.Extend(t.Context()))
+		must(t, queue.Extend(t.Context(), l))
 	}
 	if again := lease(t, q); again.Attempt() != 2 { // no further Extend
 		t.Fatalf("attempt %d, want 2", again.Attempt())
@@ -53,7 +53,7 @@ func TestAckAfterRedelivery(t *testing.T) {
 	}
 	must(t, slow.Ack(t.Context()))
 	wantDepth(t, q, 0, 0)
-	must(t, quick.Extend(t.Context()))
+	must(t, queue.Extend(t.Context(), quick))
 	must(t, quick.Ack(t.Context()))
 	wantNone(t, q, 2*shortWait)
 	wantDepth(t, q, 0, 0)
@@ -199,7 +199,7 @@ func TestServerRestartPreservesWork(t *testing.T) {
 	}
 	must(t, lease(t, q).Ack(t.Context()))
 	held := lease(t, q)
-	must(t, held.Extend(t.Context()))
+	must(t, queue.Extend(t.Context(), held))
 	server.Stop()
 
 	q = open(t, start(t, dir), queue.Config{AckWait: shortWait})

@@ -63,7 +63,7 @@ func TestRolesAllowCampaign(t *testing.T) {
 	w, err := queue.Attach(t.Context(), worker, queue.Config{Campaign: "1"})
 	must(t, err)
 	l := lease(t, w)
-	must(t, l.Extend(t.Context()))
+	must(t, queue.Extend(t.Context(), l))
 	must(t, l.PublishResult(t.Context(), []byte("done")))
 	must(t, l.Ack(t.Context()))
 	must(t, lease(t, w).Bury(t.Context(), queue.Dead{ID: "2", Reason: "bad"}))

@@ -21,17 +21,6 @@ const (
 	ackTerm   = "+TERM"
 )
 
-// Extend renews the lease for another AckWait from now. It does not revive an ended lease, and the server does not
-// report one. Extend makes one attempt.
-func (l *Lease) Extend(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
-	defer cancel()
-	if err := l.send(ctx, ackExtend); err != nil {
-		return fmt.Errorf("extend item %s: %w", l.ID(), serverError(err))
-	}
-	return nil
-}
-
 // Ack removes the item from the queue and returns when the server has done so. It is no error when the lease has ended,
 // when another worker works on the item or has acknowledged it, or when the queue was deleted.
 func (l *Lease) Ack(ctx context.Context) error {

@@ -111,7 +111,7 @@ func TestDeletedWorkStreamIsRestored(t *testing.T) {
 	mustBe(t, publish(t.Context(), q, "c", "2", nil), queue.ErrNotReady)
 	mustBe(t, q.PublishBatch(t.Context(), []queue.Work{{Class: "c", ID: "2"}}), queue.ErrNotReady)
 	must(t, acked.Ack(t.Context()))
-	must(t, held.Extend(t.Context()))
+	must(t, queue.Extend(t.Context(), held))
 
 	q = open(t, server, queue.Config{MaxAttempts: 5})
 	must(t, q.PublishBatch(t.Context(), []queue.Work{{Class: "c", ID: "2"}, {Class: "c", ID: "3"}}))
