@@ -115,9 +115,13 @@ func (e engineRestorer) solveBatch(drain context.Context, tasks []*task) error {
 	for _, t := range tasks[1:] {
 		trace.SpanFromContext(ctx).AddLink(trace.LinkFromContext(t.ctx))
 	}
-	ctx, stop := first.assigned.withLifetime(ctx)
+	// Draining does not interrupt a chunk; the cancellation of the campaign does.
+	ctx, stop := first.assigned.withLifetime(context.WithoutCancel(ctx))
 	p := e.newProgress(ctx, n, states[0].Step)
-	err = s.Resume(ctx, problems, states, curves, p.update)
+	err = s.Resume(ctx, problems, states, curves, func(step int) error {
+		p.update(step)
+		return drain.Err()
+	})
 	p.end()
 	stop()
 	endStage(err)
@@ -138,7 +142,7 @@ func (e engineRestorer) solveBatch(drain context.Context, tasks []*task) error {
 	return nil
 }
 
-// progress follows the chunks of one batch: it records spans and metrics, and extends the leases.
+// progress follows the chunks of one batch: it records spans and metrics, and limits each chunk.
 type progress struct {
 	engineRestorer
 	ctx   context.Context
@@ -157,7 +161,7 @@ func (e engineRestorer) newProgress(ctx context.Context, n, step int) *progress 
 }
 
 // update is called after every chunk with the number of steps since the start of the item.
-func (p *progress) update(step int) error {
+func (p *progress) update(step int) {
 	p.end()
 	now, steps := p.cfg.Now(), step-p.step
 	took := now.Sub(p.since)
@@ -167,7 +171,6 @@ func (p *progress) update(step int) error {
 	p.cfg.Instruments.Steps.Add(p.ctx, int64(steps*p.n))
 	p.cfg.Instruments.StepDuration.Record(p.ctx, took.Seconds()/float64(steps))
 	p.cfg.Steps(steps * p.n)
-	p.leases.extend(p.ctx)
 	if p.chunks == 1 { // the first chunk of a batch is slower
 		p.spent, p.steps = 0, 0
 	}
@@ -176,7 +179,6 @@ func (p *progress) update(step int) error {
 	p.longest = max(p.longest, took)
 	p.step, p.since = step, p.cfg.Now()
 	p.end = p.leases.track(max(4*p.longest, p.cfg.AckWait))
-	return nil
 }
 
 // stepPerImage returns the time of one step per image, without the first chunk unless it is the only one. It is 0 when

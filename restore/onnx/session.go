@@ -2,6 +2,7 @@ package onnx
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 
@@ -93,8 +94,10 @@ func (r *Runtime) logRestored(changed int) {
 	}
 }
 
-// Run computes the outputs. Tensors are in the order of NewSession. Run checks the context before the call only: a call
-// is one chunk of steps, the smallest unit of work. It returns ErrMemory and ErrDeviceLost.
+// Run computes the outputs. Tensors are in the order of NewSession. It returns ErrMemory and ErrDeviceLost.
+//
+// The end of ctx terminates the call, which then returns ctx's error and its cause; the outputs are undefined. The
+// library terminates between two nodes of the graph, also inside a loop: a kernel that hangs is not interrupted.
 //
 // The caller supplies all outputs, as float32 or int64: the binding copies only half of a float16 output that it
 // allocates itself (createTensorFromOrtValue of onnxruntime_go, up to v1.35.0). I/O bindings are not used: until v1.30.1
@@ -114,8 +117,13 @@ func (s *Session) Run(ctx context.Context, inputs, outputs []*Tensor) error {
 	// The binding holds C pointers to the tensors' elements, which the garbage collector does not see.
 	defer runtime.KeepAlive(inputs)
 	defer runtime.KeepAlive(outputs)
+	options, release, err := terminatedBy(ctx)
+	if err != nil {
+		return wrapError("run", err)
+	}
+	defer release()
 	err = s.runtime.thread.do(func() error {
-		run := func() error { return s.session.Run(in, out) }
+		run := func() error { return s.session.RunWithOptions(in, out, options) }
 		if s.warm {
 			return run()
 		}
@@ -124,7 +132,37 @@ func (s *Session) Run(ctx context.Context, inputs, outputs []*Tensor) error {
 		s.warm = true
 		return err
 	})
+	if err != nil && ctx.Err() != nil {
+		return fmt.Errorf("run: terminated: %w", contextError(ctx))
+	}
 	return wrapError("run", err)
+}
+
+// terminatedBy returns options that terminate a call when ctx ends. The caller calls release after the call.
+func terminatedBy(ctx context.Context) (options *ort.RunOptions, release func(), err error) {
+	if options, err = ort.NewRunOptions(); err != nil {
+		return nil, nil, err
+	}
+	set := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(set)
+		_ = options.Terminate() // fails only for nil options
+	})
+	return options, func() {
+		if !stop() {
+			<-set
+		}
+		_ = options.Destroy() // returns nil
+	}, nil
+}
+
+// contextError returns the error of an ended context, with its cause.
+func contextError(ctx context.Context) error {
+	err, cause := ctx.Err(), context.Cause(ctx)
+	if errors.Is(cause, err) {
+		return cause
+	}
+	return fmt.Errorf("%w: %w", err, cause)
 }
 
 func values(ts []*Tensor) ([]ort.Value, error) {

@@ -103,8 +103,8 @@ func (s *Solver) Solve(ctx context.Context, problems []Problem, progress func(st
 }
 
 // Resume continues from states with equal numbers of steps to the end; the answer is then the image of each state.
-// States and curves are updated at every chunk border. An error from progress or the end of the context stops the run at
-// the next border, with states and curves that can be stored and resumed.
+// States and curves are updated at every chunk border. An error from progress stops the run there, and the end of the
+// context terminates the chunk in progress; states and curves are those of the last border, and can be stored and resumed.
 func (s *Solver) Resume(ctx context.Context, problems []Problem, states []State, curves []Curves, progress func(step int) error) error {
 	if err := s.load(problems, states); err != nil {
 		return err
