@@ -37,15 +37,18 @@ func (l *Lease) Retry(ctx context.Context, delay time.Duration) error {
 	})
 }
 
-// Release ends the lease of an item that was not worked on; the item is available at once. The attempt does not count:
-// Release replaces the item by a copy with the earlier number of attempts, at the end of the queue. If the copy cannot
-// be stored, the item itself is delivered again and the attempt counts.
-func (l *Lease) Release(ctx context.Context) error {
+// Release ends the lease without using the attempt; the item is available at once, at the end of the queue. Release
+// replaces the item by a copy with the earlier number of attempts and the same marks. If the copy cannot be stored, the
+// item itself is delivered again and the attempt counts.
+func (l *Lease) Release(ctx context.Context) error { return l.ReleaseMarked(ctx, l.Marks()) }
+
+// ReleaseMarked is Release that replaces the marks of the item.
+func (l *Lease) ReleaseMarked(ctx context.Context, m Marks) error {
 	return l.settle(ctx, "release", "", func(ctx context.Context) error {
 		if l.settled.Load() {
 			return ErrSettled
 		}
-		err := l.republish(ctx)
+		err := l.republish(ctx, m)
 		if err == nil {
 			return l.finish(ctx, ackDone)
 		}
@@ -59,12 +62,13 @@ func (l *Lease) Release(ctx context.Context) error {
 
 // republish publishes a copy of the item in its state before this attempt. It is idempotent: two workers that release
 // the same attempt create one copy.
-func (l *Lease) republish(ctx context.Context) error {
+func (l *Lease) republish(ctx context.Context, m Marks) error {
 	header := maps.Clone(l.msg.Headers())
 	releases := intHeader(carrier(header), headerReleases) + 1
 	header[headerReleases] = []string{strconv.Itoa(releases)}
 	header[headerAttempts] = []string{strconv.Itoa(l.attempt - 1)}
 	header[jetstream.MsgIDHeader] = []string{l.identity.messageID() + "/release-" + strconv.Itoa(releases)}
+	m.write(header)
 	return l.q.store(ctx, workStream, &nats.Msg{Subject: l.msg.Subject(), Header: header, Data: l.msg.Data()})
 }
 
