@@ -119,7 +119,9 @@ func (e engineRestorer) solveBatch(drain context.Context, tasks []*task) error {
 	ctx, stop := first.assigned.withLifetime(context.WithoutCancel(ctx))
 	p := e.newProgress(ctx, n, states[0].Step)
 	err = s.Resume(ctx, problems, states, curves, func(step int) error {
-		p.update(step)
+		if p.update(step); step == s.Steps() {
+			return nil
+		}
 		return drain.Err()
 	})
 	p.end()
@@ -162,9 +164,11 @@ func (e engineRestorer) newProgress(ctx context.Context, n, step int) *progress 
 
 // update is called after every chunk with the number of steps since the start of the item.
 func (p *progress) update(step int) {
-	p.end()
 	now, steps := p.cfg.Now(), step-p.step
 	took := now.Sub(p.since)
+	p.longest = max(p.longest, took)
+	p.end()
+	p.end = p.leases.track(max(4*p.longest, p.cfg.AckWait))
 	_, span := p.cfg.Tracer.Start(p.ctx, "steps", trace.WithTimestamp(p.since),
 		trace.WithAttributes(attribute.Int("ddiff.step.first", p.step+1), attribute.Int("ddiff.step.last", step)))
 	span.End(trace.WithTimestamp(now))
@@ -176,9 +180,7 @@ func (p *progress) update(step int) {
 	}
 	p.spent, p.steps = p.spent+took, p.steps+steps
 	p.chunks++
-	p.longest = max(p.longest, took)
 	p.step, p.since = step, p.cfg.Now()
-	p.end = p.leases.track(max(4*p.longest, p.cfg.AckWait))
 }
 
 // stepPerImage returns the time of one step per image, without the first chunk unless it is the only one. It is 0 when
