@@ -160,6 +160,7 @@ func (r *runner) matcher(command manifest.Command) func(id string) bool {
 // rebuildWindow makes a window again from the current dataset and replaces the stored one. Items that the old window
 // has stay the same; the items of rows that can be read now are new, and are added to retried.
 func (r *runner) rebuildWindow(ctx context.Context, old *shard.Window, retried map[string]bool) (*shard.Window, error) {
+	r.stopReader() // one goroutine at a time may use the sharder
 	fresh, err := r.sharder.Again(ctx, old.Header)
 	if err != nil {
 		return nil, rejection{err}

@@ -85,7 +85,7 @@ func (r *runner) enterPhase(ctx context.Context, p manifest.Phase) error {
 
 // release permits publishing of all items.
 func (r *runner) release(ctx context.Context) error {
-	r.first, r.canary = nil, nil
+	r.canary = nil
 	return r.save(ctx, func(c *manifest.Campaign) { c.Phase, c.Released = manifest.PhaseRunning, true })
 }
 

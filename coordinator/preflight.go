@@ -33,16 +33,9 @@ func (r *runner) startPreflight(ctx context.Context) error {
 	return r.enterPhase(ctx, manifest.PhasePreflight)
 }
 
-// firstWindow returns the first window, and reads it from storage if necessary.
+// firstWindow reads the first window from storage.
 func (r *runner) firstWindow(ctx context.Context) (*shard.Window, error) {
-	if r.first == nil {
-		w, err := r.readWindow(ctx, shard.Key(r.id, 0))
-		if err != nil {
-			return nil, err
-		}
-		r.first = w
-	}
-	return r.first, nil
+	return r.readWindow(ctx, shard.Key(r.id, 0))
 }
 
 func (r *runner) publishPreflight(ctx context.Context, items []manifest.Item) error {

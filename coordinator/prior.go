@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
 	"ddiff/manifest"
 	"ddiff/restore/prior"
@@ -14,39 +15,140 @@ import (
 // priorKey is the key under which the store has a prior for the workers.
 func priorKey(sha256 string) string { return "priors/" + sha256 + ".onnx" }
 
-// openPrior opens the campaign's prior. The first time it copies the prior into the store, where workers find it. Later
-// it opens that copy.
-func (r *runner) openPrior(ctx context.Context) error {
+// priors has the descriptions of the priors of all open campaigns, each digest once. It reads one file at a time and
+// drops the network, so that the leader's memory does not grow with the campaigns or their networks.
+type priors struct {
+	reading chan struct{} // has one element while a file is read
+
+	mu     sync.Mutex
+	byName map[string]*sharedPrior // by digest, or prior.Bundled
+}
+
+// sharedPrior is a description and the number of campaigns that use it.
+type sharedPrior struct {
+	*prior.Description
+	users int
+}
+
+func newPriors() *priors {
+	return &priors{reading: make(chan struct{}, 1), byName: map[string]*sharedPrior{}}
+}
+
+// acquire returns the description of the prior with a name, which read reads if no open campaign has it. The name is
+// the digest, or prior.Bundled. It is empty while the digest is unknown: acquire then reads the file and shares the
+// description with campaigns that know the digest. The caller calls release once.
+func (p *priors) acquire(ctx context.Context, name string, read func(ctx context.Context) (*prior.Description, error)) (
+	d *prior.Description, release func(), err error,
+) {
+	if shared := p.use(name, nil); shared != nil {
+		return shared.Description, p.releaser(name), nil
+	}
+	select {
+	case p.reading <- struct{}{}:
+		defer func() { <-p.reading }()
+	case <-ctx.Done():
+		return nil, nil, ctx.Err()
+	}
+	if shared := p.use(name, nil); shared != nil { // read in the meantime
+		return shared.Description, p.releaser(name), nil
+	}
+	if d, err = read(ctx); err != nil {
+		return nil, nil, err
+	}
+	if name == "" {
+		name = d.SHA256
+	}
+	return p.use(name, d).Description, p.releaser(name), nil
+}
+
+// use counts a user of the description with a name. Without such a description it shares d, or returns nil if d is nil.
+func (p *priors) use(name string, d *prior.Description) *sharedPrior {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	shared := p.byName[name]
+	if shared == nil {
+		if d == nil {
+			return nil
+		}
+		shared = &sharedPrior{Description: d}
+		p.byName[name] = shared
+	}
+	shared.users++
+	return shared
+}
+
+// releaser returns a function that drops the description with a name after its last user.
+func (p *priors) releaser(name string) func() {
+	return sync.OnceFunc(func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		shared := p.byName[name]
+		if shared.users--; shared.users == 0 {
+			delete(p.byName, name)
+		}
+	})
+}
+
+// openPrior opens the description of the campaign's prior until closePrior. The first time it copies the prior into
+// the store, where workers find it. Later it reads that copy.
+func (r *runner) openPrior(ctx context.Context) (err error) {
 	if run := r.s.cfg.run; run != nil {
-		r.prior = run.Prior
+		r.prior, r.closePrior = &run.Prior.Description, func() {}
 		return nil
 	}
-	if r.rec.Prior.SHA256 != "" {
-		return r.reopenPrior(ctx)
+	known := r.rec.Prior.SHA256 != ""
+	name := r.rec.Prior.SHA256
+	switch {
+	case known && r.rec.Prior.Key == "", !known && r.rec.Spec.Prior == prior.Bundled:
+		name = prior.Bundled
 	}
-	name := r.rec.Spec.Prior
-	data, err := r.readPrior(ctx, name)
+	read := r.readStoredPrior
+	if !known {
+		read = r.copyPrior
+	}
+	r.prior, r.closePrior, err = r.s.priors.acquire(ctx, name, read)
 	if err != nil {
-		return rejection{fmt.Errorf("prior: %w", err)}
+		return err
 	}
-	p, err := prior.Load(name, data)
-	if err != nil {
-		return rejection{err}
+	if known {
+		return checkPrior(r.prior, r.rec.Prior)
 	}
-	file := priorFile(p)
+	file := priorFile(r.prior)
 	if name != prior.Bundled {
-		file.Key = priorKey(p.SHA256)
-		if err := r.s.cfg.Store.Create(ctx, file.Key, data); err != nil && !errors.Is(err, storage.ErrExists) {
-			return fmt.Errorf("copy prior %s into the store: %w", name, err)
-		}
+		file.Key = priorKey(r.prior.SHA256)
 	}
-	r.prior = p
 	return r.save(ctx, func(c *manifest.Campaign) { c.Prior = file })
 }
 
 // priorFile describes a prior without its key.
-func priorFile(p *prior.Prior) manifest.PriorFile {
-	return manifest.PriorFile{SHA256: p.SHA256, Name: p.Card.Name, License: p.Card.License}
+func priorFile(d *prior.Description) manifest.PriorFile {
+	return manifest.PriorFile{SHA256: d.SHA256, Name: d.Card.Name, License: d.Card.License}
+}
+
+// checkPrior rejects the campaign if its prior differs from the one with which it began.
+func checkPrior(d *prior.Description, file manifest.PriorFile) error {
+	if d.SHA256 != file.SHA256 {
+		return rejection{fmt.Errorf("prior %s: its digest is %.12s, the campaign began with %.12s; submit the campaign again",
+			file.Name, d.SHA256, file.SHA256)}
+	}
+	return nil
+}
+
+// copyPrior reads the prior of a new campaign and copies it into the store.
+func (r *runner) copyPrior(ctx context.Context) (*prior.Description, error) {
+	name := r.rec.Spec.Prior
+	data, err := r.readPrior(ctx, name)
+	if err != nil {
+		return nil, rejection{fmt.Errorf("prior: %w", err)}
+	}
+	d, err := describePrior(name, data)
+	if err != nil || name == prior.Bundled {
+		return d, err
+	}
+	if err := r.s.cfg.Store.Create(ctx, priorKey(d.SHA256), data); err != nil && !errors.Is(err, storage.ErrExists) {
+		return nil, fmt.Errorf("copy prior %s into the store: %w", name, err)
+	}
+	return d, nil
 }
 
 // readPrior reads a prior by its name, path or address.
@@ -57,26 +159,30 @@ func (r *runner) readPrior(ctx context.Context, name string) ([]byte, error) {
 	return prior.Read(name)
 }
 
-func (r *runner) reopenPrior(ctx context.Context) error {
+// readStoredPrior reads the prior of a campaign that has begun.
+func (r *runner) readStoredPrior(ctx context.Context) (d *prior.Description, err error) {
 	file := r.rec.Prior
 	var data []byte
-	var err error
 	if file.Key == "" {
 		data, err = prior.Read(prior.Bundled)
 	} else {
 		data, err = r.s.cfg.Store.Get(ctx, file.Key)
 	}
 	if err != nil {
-		return fmt.Errorf("read prior %s: %w", file.Name, err)
+		return nil, fmt.Errorf("read prior %s: %w", file.Name, err)
 	}
-	p, err := prior.Load(file.Name, data)
+	if d, err = describePrior(file.Name, data); err != nil {
+		return nil, err
+	}
+	return d, checkPrior(d, file)
+}
+
+// describePrior parses a prior and drops its network.
+func describePrior(name string, data []byte) (*prior.Description, error) {
+	p, err := prior.Load(name, data)
 	if err != nil {
-		return rejection{err}
+		return nil, rejection{err}
 	}
-	if p.SHA256 != file.SHA256 {
-		return rejection{fmt.Errorf("prior %s: its digest is %.12s, the campaign began with %.12s; submit the campaign again",
-			file.Name, p.SHA256, file.SHA256)}
-	}
-	r.prior = p
-	return nil
+	d := p.Description
+	return &d, nil
 }

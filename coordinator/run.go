@@ -102,7 +102,7 @@ func NewRun(cfg RunConfig) (*Run, error) {
 		return nil, err
 	}
 	c := newRecord(cfg.Spec, Order{}, s.cfg.Now())
-	c.Phase, c.Released, c.Prior = manifest.PhaseRunning, true, priorFile(cfg.Prior)
+	c.Phase, c.Released, c.Prior = manifest.PhaseRunning, true, priorFile(&cfg.Prior.Description)
 	run.runner = newRunner(s, c)
 	run.runner.rec, run.runner.ledger = c, newLedger()
 	return run, nil

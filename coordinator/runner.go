@@ -33,17 +33,18 @@ type runner struct {
 	rec     *manifest.Campaign
 	queue   *queue.Queue
 	ledger  *ledger
-	prior   *prior.Prior
 	results storage.Store // the campaign's part of the store
 
+	prior      *prior.Description
+	closePrior func() // nil before the prior is open
+
 	sharder    *shard.Sharder
-	windows    <-chan shardedWindow // the next window; nil when the manifest is complete
+	windows    <-chan shardedWindow // the next window; nil while the sharder does not read
 	reader     *lifecycle.Service   // fills windows
 	stored     int                  // number of windows in storage
 	next       shard.Position       // where the next window begins
 	complete   bool                 // the last window is in storage
 	unverified int                  // items of windows below this number may have stored results
-	first      *shard.Window        // the first window, until the campaign is released
 	copies     map[identity][]place // of a Run: the other items of pending identities
 	copied     []copied             // of a Run: settled, and not reported yet
 	recent     *shard.Window        // of a Run: the window that was read last
@@ -135,6 +136,9 @@ func (r *runner) process(ctx context.Context, c *manifest.Campaign) error {
 	defer func() {
 		r.follower.Stop()
 		r.reader.Stop()
+		if r.closePrior != nil {
+			r.closePrior()
+		}
 	}()
 	r.rec = c
 	tick := time.NewTicker(r.s.cfg.Tick)
@@ -165,7 +169,7 @@ func (r *runner) open(ctx context.Context) error {
 	if err := r.restoreLedger(ctx); err != nil {
 		return err
 	}
-	if err := r.openSharder(ctx); err != nil {
+	if err := r.openSharder(); err != nil {
 		return err
 	}
 	resumed := r.rec.Phase.Ended() && r.rec.Phase != manifest.PhaseFinished && r.rec.Wanted == manifest.WantRun
@@ -238,10 +242,7 @@ func (r *runner) step(ctx context.Context) error {
 	if err := r.advance(ctx); err != nil {
 		return err
 	}
-	windows := r.windows
-	if !r.needsWindow() {
-		windows = nil
-	}
+	windows := r.nextWindow(ctx)
 	select { // outcomes go before windows, so that the ledger keeps up
 	case e := <-r.events:
 		return r.settleEvents(e)

@@ -16,6 +16,7 @@ import (
 type Service struct {
 	cfg     Config
 	workers workerCount
+	priors  *priors
 }
 
 // New checks the configuration.
@@ -23,7 +24,7 @@ func New(cfg Config) (*Service, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("configure coordinator: %w", err)
 	}
-	return &Service{cfg: cfg.withDefaults()}, nil
+	return &Service{cfg: cfg.withDefaults(), priors: newPriors()}, nil
 }
 
 // restartAfter is the pause before a campaign is retried after an error.

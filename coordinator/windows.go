@@ -27,8 +27,8 @@ const (
 	readAhead = 1 << 14
 )
 
-// openSharder starts to make the windows that storage does not have yet, one ahead.
-func (r *runner) openSharder(ctx context.Context) error {
+// openSharder creates the sharder. startReader starts to read.
+func (r *runner) openSharder() error {
 	cfg := shard.Config{
 		Spec: &r.rec.Spec, Prior: r.prior, Sources: r.s.cfg.Sources, Rows: r.s.cfg.Rows,
 		Catalogue: r.s.cfg.Catalogue, Now: r.s.cfg.Now,
@@ -42,13 +42,29 @@ func (r *runner) openSharder(ctx context.Context) error {
 		return err
 	}
 	r.sharder, r.windows = sharder, nil
-	if r.complete {
+	return nil
+}
+
+// nextWindow returns the channel of the next window, or nil while the campaign needs none.
+func (r *runner) nextWindow(ctx context.Context) <-chan shardedWindow {
+	if !r.needsWindow() {
+		if !r.rec.Released || r.rec.Wanted != manifest.WantRun {
+			r.stopReader() // a campaign that waits has no window in memory
+		}
 		return nil
 	}
+	if r.windows == nil {
+		r.startReader(ctx)
+	}
+	return r.windows
+}
+
+// startReader starts to make the windows that storage does not have yet: one ahead if the campaign is released, else
+// only the next one.
+func (r *runner) startReader(ctx context.Context) {
 	windows := make(chan shardedWindow)
 	r.windows = windows
-	next := r.next
-	r.reader.Stop()
+	next, sharder, ahead := r.next, r.sharder, r.rec.Released
 	r.reader = lifecycle.Go(ctx, func(ctx context.Context) error {
 		for w, err := range sharder.Windows(ctx, next) {
 			select {
@@ -56,10 +72,20 @@ func (r *runner) openSharder(ctx context.Context) error {
 			case <-ctx.Done():
 				return ctx.Err()
 			}
+			if !ahead {
+				return nil
+			}
 		}
 		return nil
 	})
-	return nil
+}
+
+// stopReader stops the sharder and drops the window that it has read ahead. startReader makes that window again.
+func (r *runner) stopReader() {
+	if r.windows != nil {
+		r.reader.Stop()
+		r.windows = nil
+	}
 }
 
 // isDatasetError reports whether the campaign is at fault, and not a network or a disk.
@@ -88,7 +114,9 @@ func (r *runner) storeWindow(ctx context.Context, sharded shardedWindow) (err er
 		}
 		return sharded.err
 	}
-	r.ticked = false
+	if r.ticked = false; !r.rec.Released {
+		r.stopReader()
+	}
 	w := sharded.window
 	ctx, span := r.startSpan(ctx, "shard", w)
 	defer func() { endSpan(span, err) }()
@@ -135,16 +163,13 @@ func (r *runner) addWindow(w *shard.Window) (isNew []bool) {
 		r.ledger.add(f.Item.ID)
 		r.ledger.settle(f.Item.ID, 0, failed, f.Reason)
 	}
-	if w.Number == 0 && !r.rec.Released {
-		r.first = w
-	}
 	r.stored, r.next, r.complete = w.Number+1, w.Next(), w.Last
 	return isNew
 }
 
 // restoreLedger rebuilds the ledger from the stored windows and rounds.
 func (r *runner) restoreLedger(ctx context.Context) error {
-	r.stored, r.next, r.complete, r.first, r.copies, r.recent = 0, shard.Position{}, false, nil, map[identity][]place{}, nil
+	r.stored, r.next, r.complete, r.copies, r.recent = 0, shard.Position{}, false, map[identity][]place{}, nil
 	err := r.eachWindow(ctx, func(w *shard.Window) error {
 		if w.Campaign != r.id || w.Number != r.stored || w.Item != r.next.Item {
 			return fmt.Errorf("stored window %d does not follow the previous window; remove %s and submit the campaign again",

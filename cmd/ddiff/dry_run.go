@@ -73,7 +73,7 @@ func dryRun(ctx context.Context, spec *manifest.Spec, o runOptions, stdout, stde
 
 	all := plan{byName: map[[2]string]*plannedGroup{}}
 	sharder, err := shard.New(shard.Config{
-		Spec: spec, Prior: p, Sources: sources, Rows: sources.Rows, Catalogue: o.catalogue, Skipped: func(string) { all.skipped++ },
+		Spec: spec, Prior: &p.Description, Sources: sources, Rows: sources.Rows, Catalogue: o.catalogue, Skipped: func(string) { all.skipped++ },
 	})
 	if err != nil {
 		return err

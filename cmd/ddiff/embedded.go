@@ -40,7 +40,7 @@ func openPriorOf(spec *manifest.Spec, c shard.Catalogue) (*prior.Prior, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.Check(spec, p); err != nil {
+	if err := c.Check(spec, &p.Description); err != nil {
 		return nil, usageError{err}
 	}
 	return p, nil

@@ -31,7 +31,7 @@ func TestGoldenIdentities(t *testing.T) {
 			must(t, spec.Validate(shard.Vocabulary()))
 			p, err := prior.Open(prior.Bundled)
 			must(t, err)
-			s, err := shard.New(shard.Config{Spec: spec, Prior: p, Sources: manifest.Files{}})
+			s, err := shard.New(shard.Config{Spec: spec, Prior: &p.Description, Sources: manifest.Files{}})
 			must(t, err)
 			var got []string
 			for _, w := range collect(t, s, shard.Position{}) {

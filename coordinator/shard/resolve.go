@@ -23,7 +23,7 @@ func Vocabulary() manifest.Vocabulary { return Catalogue{}.Vocabulary() }
 func (c Catalogue) Vocabulary() manifest.Vocabulary { return c.vocabulary(0) }
 
 // Check validates a campaign against the schedule of its prior as well: the number of steps, and time indices.
-func (c Catalogue) Check(s *manifest.Spec, p *prior.Prior) error {
+func (c Catalogue) Check(s *manifest.Spec, p *prior.Description) error {
 	return s.Validate(c.vocabulary(p.Schedule.Steps()))
 }
 
@@ -67,7 +67,7 @@ func (c Catalogue) Resolve(preset string, task manifest.TaskSpec, name string, s
 
 // resolver returns Resolve in the form that manifest needs. It also reports the errors of the worker that follow from the
 // settings alone, such as an operator that does not suit the image.
-func (c Catalogue) resolver(preset string, p *prior.Prior) manifest.Resolver {
+func (c Catalogue) resolver(preset string, p *prior.Description) manifest.Resolver {
 	return func(task manifest.TaskSpec, name string, width, height int) (json.RawMessage, map[string]float64, error) {
 		settings, err := c.Resolve(preset, task, name, p.Schedule)
 		if err != nil {

@@ -26,7 +26,7 @@ type Config struct {
 	// Spec is a valid campaign. Required.
 	Spec *manifest.Spec
 	// Prior is the campaign's score model. Required.
-	Prior *prior.Prior
+	Prior *prior.Description
 	// Sources reads the files that rows name. Required.
 	Sources sources
 	// Catalogue holds methods and operators. Default: the built-in ones.

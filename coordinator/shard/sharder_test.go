@@ -52,7 +52,7 @@ func newSharder(t *testing.T, dir string, items int, rows shard.Rows) *shard.Sha
 	p, err := prior.Open(prior.Bundled)
 	must(t, err)
 	s, err := shard.New(shard.Config{
-		Spec: spec, Prior: p, Sources: manifest.Files{}, Rows: rows, Items: items,
+		Spec: spec, Prior: &p.Description, Sources: manifest.Files{}, Rows: rows, Items: items,
 		Now: func() time.Time { return time.Unix(1e9, 0) },
 	})
 	must(t, err)

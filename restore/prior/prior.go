@@ -19,12 +19,17 @@ var bundled []byte
 // ErrGraph: the network's inputs or outputs are not those of a score model.
 var ErrGraph = errors.New("not a score model")
 
-// Prior is a score model that can be built into a solver graph.
-type Prior struct {
+// Description is a score model without its network, a few kilobytes.
+type Description struct {
 	Card     Card
 	Schedule Schedule
 	SHA256   string // hex digest of the file
 	File     string // path, or Bundled
+}
+
+// Prior is a score model that can be built into a solver graph.
+type Prior struct {
+	Description
 
 	model  *onnx.Model
 	x, t   onnx.Port
@@ -64,7 +69,7 @@ func Load(file string, data []byte) (*Prior, error) {
 		return nil, fmt.Errorf("prior %s: %w: schedule: %w", file, ErrCard, err)
 	}
 	sum := sha256.Sum256(data)
-	p := &Prior{Card: card, Schedule: schedule, SHA256: hex.EncodeToString(sum[:]), File: file, model: m}
+	p := &Prior{Description: Description{Card: card, Schedule: schedule, SHA256: hex.EncodeToString(sum[:]), File: file}, model: m}
 	if err := p.bind(); err != nil {
 		return nil, fmt.Errorf("prior %s: %w", file, err)
 	}
