@@ -66,25 +66,6 @@ func (r *runner) executeVerb(ctx context.Context, command manifest.Command) (int
 	return 0, rejection{fmt.Errorf("unknown command %q; use one version of ddiff everywhere", command.Verb)}
 }
 
-// catchUp enters all outcomes into the ledger that the result stream has now.
-func (r *runner) catchUp(ctx context.Context) error {
-	last, err := r.queue.LastResult(ctx)
-	if err != nil {
-		return fmt.Errorf("read the last result: %w", err)
-	}
-	for r.seen < last {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case e := <-r.events:
-			if err := r.settleEvents(e); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
 // retry makes failed and dead items pending again and publishes them. It reads rows again that could not be read.
 func (r *runner) retry(ctx context.Context, command manifest.Command) (int, error) {
 	match := r.matcher(command)

@@ -42,6 +42,7 @@ type testCluster struct {
 	t     *testing.T
 	dir   string // of the dataset
 	store *storage.Dir
+	nc    *queue.Conn
 	setup func()
 	board *queue.Board
 	open  func(ctx context.Context, campaign string, attempts int) (*queue.Queue, error)
@@ -79,7 +80,7 @@ func newTestCluster(t *testing.T, images int) *testCluster {
 	nc, err := server.Connect()
 	must(t, err)
 	tc := &testCluster{
-		t: t, dir: t.TempDir(), store: newStore(t), started: map[string]int{},
+		t: t, dir: t.TempDir(), store: newStore(t), nc: nc, started: map[string]int{},
 		check: manifest.Checked{Worker: "fake", Checks: []manifest.Check{{Name: "prior card", Found: "good"}}},
 		log:   slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelInfo})),
 	}

@@ -173,29 +173,3 @@ func (r *runner) reopenMissing(ctx context.Context) error {
 	r.log.Warn("results are missing from storage", "items", len(missing.Items))
 	return r.startRound(ctx, missing)
 }
-
-// reconcile compares the manifest with the stored results, replaces the content of the queue with the difference, and
-// returns the number of items that it published.
-func (r *runner) reconcile(ctx context.Context) (int, error) {
-	if err := r.queue.Drop(ctx); err != nil {
-		return 0, fmt.Errorf("drop work: %w", err)
-	}
-	if err := r.settleListed(ctx); err != nil {
-		return 0, err
-	}
-	// The new queue does not refuse items that were published before.
-	if err := r.openQueue(ctx); err != nil {
-		return 0, err
-	}
-	n := 0
-	err := r.eachWindow(ctx, func(w *shard.Window) error {
-		if w.Number >= r.rec.Shards {
-			return nil // not published yet
-		}
-		sent, err := r.publish(ctx, w.Items, nil)
-		n += sent
-		return err
-	})
-	r.stalled = r.s.cfg.Now()
-	return n, err
-}

@@ -90,7 +90,11 @@ func (w *Worker) releaseItem(ctx context.Context, t *task) error {
 		return t.lease.Ack(ctx)
 	}
 	if t.lease.Attempt() > 1 && t.item.ID != "" {
-		if _, err := t.readResult(ctx); err == nil {
+		// The other worker may have died before it published its outcome.
+		if res, err := t.readResult(ctx); err == nil {
+			if err := w.publishResult(ctx, t, res); err != nil {
+				return err
+			}
 			return t.lease.Ack(ctx)
 		}
 	}

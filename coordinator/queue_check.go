@@ -1,0 +1,220 @@
+package coordinator
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"ddiff/coordinator/shard"
+	"ddiff/manifest"
+)
+
+// checkQueue publishes the campaign's status and compares the queue with the ledger. When the queue has seemed to hold
+// too few items for Config.Stall, or is gone, and the loss is confirmed, checkQueue publishes the items again.
+func (r *runner) checkQueue(ctx context.Context) error {
+	waiting, leased, err := r.queue.Depth(ctx)
+	if err != nil {
+		exists, e := r.queue.Exists(ctx)
+		if e != nil || exists {
+			return fmt.Errorf("check the queue: %w", err)
+		}
+		r.log.Warn("the campaign's queue is gone")
+		if err := r.openQueue(ctx); err != nil {
+			return err
+		}
+		if r.rec.Phase == manifest.PhasePaused {
+			if err := r.queue.Pause(ctx); err != nil {
+				return fmt.Errorf("pause campaign: %w", err)
+			}
+		}
+		return r.restoreLost(ctx)
+	}
+	if err := r.publishStatus(ctx, int(leased)); err != nil {
+		return err
+	}
+	if r.queueComplete(int(waiting + leased)) {
+		r.stalled = time.Time{}
+		return nil
+	}
+	now := r.s.cfg.Now()
+	if r.stalled.IsZero() {
+		r.stalled = now
+	}
+	if now.Sub(r.stalled) < r.s.cfg.Stall {
+		return nil
+	}
+	return r.restoreLost(ctx)
+}
+
+// restoreLost publishes the pending items again if the queue has lost some. It drops the queue only if the loss is
+// certain: the ledger may lag, and a worker may have acknowledged an item that it found restored.
+func (r *runner) restoreLost(ctx context.Context) error {
+	lost, err := r.lostItems(ctx)
+	if err != nil {
+		return err
+	}
+	if lost > 0 {
+		if err := r.settleFromStore(ctx); err != nil {
+			return err
+		}
+		if lost, err = r.lostItems(ctx); err != nil {
+			return err
+		}
+	}
+	if lost <= 0 {
+		r.stalled = time.Time{}
+		return nil
+	}
+	r.log.Warn("the queue has lost items", "items", lost, "pending", r.ledger.open)
+	return r.recover(ctx)
+}
+
+// lostItems returns the number of pending items that the queue does not hold; 0 or less means a complete queue. An
+// outcome is published before its item is acknowledged, so after the size is read, the result stream has the outcomes of
+// all items that had left the queue. Outcomes that arrive between the two reads make the number smaller, never larger,
+// so in a busy queue a small loss may be found later, at the latest when the other items are settled.
+func (r *runner) lostItems(ctx context.Context) (int, error) {
+	size, err := r.queue.Size(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("check the queue: %w", err)
+	}
+	if err := r.catchUp(ctx); err != nil {
+		return 0, err
+	}
+	return r.expected() - int(size), nil
+}
+
+// catchUp enters all outcomes into the ledger that the result stream has now. It asks again while it waits, because the
+// newest outcome may leave the stream before it is read.
+func (r *runner) catchUp(ctx context.Context) error {
+	again := time.NewTicker(catchUpInterval)
+	defer again.Stop()
+	for {
+		last, err := r.queue.LastResult(ctx)
+		if err != nil {
+			return fmt.Errorf("read the last result: %w", err)
+		}
+		for waiting := true; waiting; {
+			if r.seen >= last {
+				return nil
+			}
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case e := <-r.events:
+				if err := r.settleEvents(e); err != nil {
+					return err
+				}
+			case <-again.C:
+				waiting = false
+			}
+		}
+	}
+}
+
+// catchUpInterval is the interval at which catchUp looks for the newest outcome again.
+const catchUpInterval = 5 * time.Second
+
+// queueComplete reports whether a queue of so many items holds every published pending item.
+func (r *runner) queueComplete(queued int) bool { return queued >= r.expected() }
+
+// expected returns the number of items that the queue must hold at least.
+func (r *runner) expected() int {
+	switch r.rec.Phase {
+	case manifest.PhasePreflight:
+		if r.checked == nil {
+			return 1
+		}
+	case manifest.PhaseCanary:
+		n := 0
+		for _, id := range r.canary {
+			if r.ledger.state(id) == pending {
+				n++
+			}
+		}
+		return n
+	case manifest.PhaseRunning:
+		if r.rec.Shards >= r.stored {
+			return r.ledger.open
+		}
+	}
+	return 0
+}
+
+// settleFromStore settles the items that the queue should hold and that have a result in storage.
+func (r *runner) settleFromStore(ctx context.Context) error {
+	switch r.rec.Phase {
+	case manifest.PhaseCanary:
+		first, err := r.firstWindow(ctx)
+		if err != nil {
+			return err
+		}
+		isCanary := map[string]bool{}
+		for _, id := range r.canary {
+			isCanary[id] = true
+		}
+		include := make([]bool, len(first.Items))
+		for i, it := range first.Items {
+			include[i] = isCanary[it.ID]
+		}
+		return r.settleStored(ctx, first.Items, include)
+	case manifest.PhaseRunning:
+		return r.settleListed(ctx)
+	}
+	return nil
+}
+
+// recover publishes the items again that the queue has lost.
+func (r *runner) recover(ctx context.Context) error {
+	if !r.rec.Released {
+		// Preflight and canary start again in a new round.
+		if err := r.queue.Drop(ctx); err != nil {
+			return fmt.Errorf("drop work: %w", err)
+		}
+		r.canary, r.checked, r.stalled = nil, nil, time.Time{}
+		if err := r.openQueue(ctx); err != nil {
+			return err
+		}
+		return r.save(ctx, func(c *manifest.Campaign) {
+			if c.Round++; c.Phase != manifest.PhasePaused {
+				c.Phase = manifest.PhaseQueued
+			}
+		})
+	}
+	n, err := r.replaceQueue(ctx)
+	if err == nil {
+		r.log.Warn("published lost items again", "items", n)
+	}
+	return err
+}
+
+// reconcile compares the manifest with the stored results, replaces the content of the queue with the difference, and
+// returns the number of items that it published.
+func (r *runner) reconcile(ctx context.Context) (int, error) {
+	if err := r.settleListed(ctx); err != nil {
+		return 0, err
+	}
+	return r.replaceQueue(ctx)
+}
+
+// replaceQueue replaces the content of the queue with the pending items, and returns their number.
+func (r *runner) replaceQueue(ctx context.Context) (int, error) {
+	if err := r.queue.Drop(ctx); err != nil {
+		return 0, fmt.Errorf("drop work: %w", err)
+	}
+	// The new queue does not refuse items that were published before.
+	if err := r.openQueue(ctx); err != nil {
+		return 0, err
+	}
+	n := 0
+	err := r.eachWindow(ctx, func(w *shard.Window) error {
+		if w.Number >= r.rec.Shards {
+			return nil // not published yet
+		}
+		sent, err := r.publish(ctx, w.Items, nil)
+		n += sent
+		return err
+	})
+	r.stalled = r.s.cfg.Now()
+	return n, err
+}
