@@ -26,6 +26,7 @@ func digest(data []byte) string {
 
 // finish scores an item and stores its artifacts and result.
 func (e engineRestorer) finish(t *task) (*manifest.Result, error) {
+	e.recordStage(t.ctx, t, telemetry.StageScore)
 	var scores manifest.Metrics
 	err := e.stage(t, telemetry.StageScore, func(context.Context) (err error) {
 		scores, err = t.score()

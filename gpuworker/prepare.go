@@ -12,7 +12,7 @@ import (
 	"ddiff/telemetry"
 )
 
-// errCrashed is the reason for burying an item without an attempt.
+// errCrashed is the reason for burying a preflight without an attempt.
 var errCrashed = errors.New("earlier attempts ended without an answer: the worker crashed or hung")
 
 // start opens the item's own trace, linked to the trace that published it. Draining does not cancel the task's context:
@@ -60,10 +60,10 @@ func (c *core) fetch(ctx context.Context, t *task, load func(ctx context.Context
 		var err error
 		switch res, err = t.findResult(traced); {
 		case err != nil || res != nil:
-		case t.lease.Exhausted():
-			err = errCrashed
 		default:
-			err = load(traced)
+			if err = c.recordStart(traced, t); err == nil {
+				err = load(traced)
+			}
 		}
 		if err != nil && ctx.Err() != nil {
 			return ctx.Err()
@@ -87,5 +87,9 @@ func (e engineRestorer) prepare(ctx context.Context, t *task) (*manifest.Result,
 	if err != nil || res != nil {
 		return res, err
 	}
-	return nil, e.stage(t, telemetry.StageMeasure, func(ctx context.Context) error { return t.assigned.measure(ctx, t) })
+	err = e.stage(t, telemetry.StageMeasure, func(ctx context.Context) error { return t.assigned.measure(ctx, t) })
+	if err == nil {
+		e.recordStage(t.ctx, t, telemetry.StageRestore)
+	}
+	return nil, err
 }

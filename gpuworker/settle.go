@@ -44,6 +44,10 @@ func (w *Worker) end(t *task) {
 	trace.SpanFromContext(t.ctx).End()
 	w.leases.remove(t.lease)
 	t.assigned.settled()
+	select {
+	case w.settled <- struct{}{}:
+	default:
+	}
 }
 
 // shutdownContext limits ctx to shutdownTimeout while the worker drains.
@@ -99,6 +103,7 @@ func (w *Worker) releaseItem(ctx context.Context, t *task) error {
 		}
 	}
 	w.log(t).Info("released item")
+	w.withdrawStart(ctx, t, false)
 	return t.lease.Release(ctx)
 }
 
@@ -115,6 +120,7 @@ func (w *Worker) report(ctx context.Context, t *task, o outcome, res *manifest.R
 		if !t.lease.Last() && !t.lease.Exhausted() {
 			delay := t.lease.RetryDelay()
 			log.Warn("will retry item", "after", delay, "reason", o.err)
+			w.withdrawStart(ctx, t, false)
 			return t.lease.Retry(ctx, delay)
 		}
 		log.Error("no attempts left, buried item", "reason", o.err)
@@ -124,6 +130,7 @@ func (w *Worker) report(ctx context.Context, t *task, o outcome, res *manifest.R
 		res = w.result(t, manifest.OutcomeFailed, o.err.Error())
 	case cancelled:
 		log.Info("dropped item of a cancelled campaign")
+		w.withdrawStart(ctx, t, true)
 		if err := t.lease.Ack(ctx); err != nil {
 			log.Debug("could not acknowledge item", "reason", err) // the queue of a cancelled campaign is often removed
 		}
@@ -140,6 +147,7 @@ func (w *Worker) report(ctx context.Context, t *task, o outcome, res *manifest.R
 	if err := w.publishResult(ctx, t, res); err != nil {
 		return err
 	}
+	w.withdrawStart(ctx, t, true)
 	return t.lease.Ack(ctx)
 }
 
@@ -162,7 +170,11 @@ func (w *Worker) bury(ctx context.Context, t *task, reason error) error {
 	if w.cfg.Log != nil {
 		dead.Log = w.cfg.Log.Lines(t.name())
 	}
-	return t.lease.Bury(ctx, dead)
+	if err := t.lease.Bury(ctx, dead); err != nil {
+		return err
+	}
+	w.withdrawStart(ctx, t, true)
+	return nil
 }
 
 // publishResult publishes the result event and counts it.

@@ -35,6 +35,7 @@ type task struct {
 	item     manifest.Item
 	plan     restore.Plan
 	leased   time.Time
+	starts   []attemptStart // of a suspect, the last one is this attempt's
 
 	op         *operator.Operator
 	truth      *raster.Image // nil when only a measurement exists

@@ -21,6 +21,7 @@ type Worker struct {
 	restorer restorer
 	checker  checker
 	stats    stats
+	settled  chan struct{} // receives after an item ended
 }
 
 // core is the part of a Worker that it shares with its restorer and checker.
@@ -66,7 +67,7 @@ func New(cfg Config) (*Worker, error) {
 		cfg.Tuner = t
 	}
 	c := &core{cfg, newLeaseSet(cfg.AckWait/3, cfg.Now, cfg.Logger)}
-	w := &Worker{core: c, work: cfg.Work, restorer: engineRestorer{c}, checker: engineRestorer{c}}
+	w := &Worker{core: c, work: cfg.Work, restorer: engineRestorer{c}, checker: engineRestorer{c}, settled: make(chan struct{}, 1)}
 	if cfg.Simulate != nil {
 		s := &simulator{core: c, simulation: cfg.Simulate}
 		w.work, w.restorer, w.checker = s, s, s
@@ -124,7 +125,7 @@ func (w *Worker) lease(ctx context.Context, out chan<- []*task) error {
 		}
 		switch {
 		case len(leases) > 0:
-			if err := w.prepareAll(ctx, a, leases, out); err != nil {
+			if err := w.startLeases(ctx, a, leases, out); err != nil {
 				return err
 			}
 			busy = w.cfg.Now()

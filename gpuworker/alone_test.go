@@ -1,0 +1,129 @@
+package gpuworker_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"ddiff/gpuworker"
+	"ddiff/manifest"
+	"ddiff/queue"
+)
+
+// mortal is the source of one worker. Reading the poison ends the worker as SIGKILL does: its connection closes, its
+// leases expire, and it answers nothing.
+type mortal struct {
+	manifest.Files
+	poison string
+	kill   func()
+	died   chan struct{}
+	end    chan struct{} // closed at the end of the test
+}
+
+func (m *mortal) Get(ctx context.Context, path string) ([]byte, error) {
+	if path != m.poison {
+		return m.Files.Get(ctx, path)
+	}
+	m.kill()
+	close(m.died)
+	<-m.end
+	return nil, errors.New("this worker is dead")
+}
+
+// host starts workers with a connection each.
+type host struct {
+	t      *testing.T
+	server *queue.Embedded
+	queue  *queue.Queue
+	store  store
+	end    chan struct{}
+	all    []*running
+}
+
+func newHost(t *testing.T, s store, cfg queue.Config) *host {
+	t.Helper()
+	server, err := queue.StartEmbedded(t.Context(), queue.EmbeddedConfig{Dir: t.TempDir()})
+	must(t, err)
+	t.Cleanup(server.Stop)
+	nc, err := server.Connect()
+	must(t, err)
+	cfg.Campaign, cfg.RetryBase, cfg.RetryMax = "test", time.Millisecond, time.Millisecond
+	q, err := queue.Open(t.Context(), nc, cfg)
+	must(t, err)
+	h := &host{t: t, server: server, queue: q, store: s, end: make(chan struct{})}
+	t.Cleanup(func() {
+		close(h.end)
+		for _, r := range h.all {
+			r.drain()
+			<-r.ended
+		}
+	})
+	return h
+}
+
+// start starts a worker. died is closed when the worker reads the poison.
+func (h *host) start(name, poison string, change ...func(*gpuworker.Config)) (r *running, died chan struct{}) {
+	h.t.Helper()
+	nc, err := h.server.Connect()
+	must(h.t, err)
+	q, err := queue.Attach(h.t.Context(), nc, queue.Config{Campaign: "test"})
+	must(h.t, err)
+	m := &mortal{poison: poison, kill: nc.Close, died: make(chan struct{}), end: h.end}
+	cfg := config(h.t, q, h.store)
+	cfg.Name, cfg.AckWait = name, h.queue.Config().AckWait
+	single(&cfg, func(s *gpuworker.Single) { s.Items.Sources, s.Items.Batch = m, 8 })
+	for _, f := range change {
+		f(&cfg)
+	}
+	r = start(h.t, cfg)
+	h.all = append(h.all, r)
+	return r, m.died
+}
+
+// TestPoisonBuriesNoOtherItem restarts a worker each time it dies of one item among sixteen, with default attempts.
+func TestPoisonBuriesNoOtherItem(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, newStore(t), queue.Config{AckWait: time.Second})
+	all := items(t, 16)
+	poison := all[3]
+	publish(t, h.queue, all...)
+	ended := make(chan map[string]manifest.Result, 1)
+	go func() { ended <- results(t, h.queue, len(all)) }()
+	var got map[string]manifest.Result
+	for n := 1; got == nil; n++ {
+		_, died := h.start(fmt.Sprintf("w%d", n), poison.Image.Path)
+		select {
+		case <-died:
+		case got = <-ended:
+		case <-time.After(patience):
+			t.Fatal("timeout")
+		}
+	}
+	for _, it := range all {
+		want := manifest.OutcomeDone
+		if it.ID == poison.ID {
+			want = manifest.OutcomeDead
+		}
+		if r := got[it.Name]; r.Outcome != want {
+			t.Errorf("item %s is %s: %s", it.Name, r.Outcome, r.Reason)
+		}
+	}
+	wantEmpty(t, h.queue)
+	buried := letters(t, h.queue)
+	if len(buried) != 1 || buried[0].ID != poison.ID {
+		t.Fatalf("%d dead letters, want one of %s", len(buried), poison.Name)
+	}
+	for _, part := range []string{"ended 2 workers that held no other item", "w2 (attempt 2", "w3 (attempt 3", "last stage fetch", "killed by a signal"} {
+		if !strings.Contains(buried[0].Reason, part) {
+			t.Errorf("the reason %q lacks %q", buried[0].Reason, part)
+		}
+	}
+	for _, it := range all {
+		if _, err := h.store.Get(t.Context(), "starts/"+it.ID); err == nil {
+			t.Errorf("the record of starts of item %s remains", it.Name)
+		}
+	}
+}

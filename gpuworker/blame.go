@@ -1,0 +1,128 @@
+package gpuworker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"ddiff/storage"
+	"ddiff/telemetry"
+)
+
+// attemptStart records that a worker started a suspect alone. A worker cannot report its own death by a signal: a start
+// that no answer has withdrawn is the evidence against the item.
+type attemptStart struct {
+	Worker  string    `json:"worker"`
+	Round   int       `json:"round,omitempty"`
+	Attempt int       `json:"attempt"`
+	At      time.Time `json:"at"`
+	// Stage is the last stage that began, see the Stage constants of package telemetry.
+	Stage string `json:"stage"`
+	// End is the reason of the worker's end, if the worker could write it.
+	End string `json:"end,omitempty"`
+}
+
+// crashError: the item has ended all workers that ran it alone.
+type crashError struct{ starts []attemptStart }
+
+func (e crashError) Error() string {
+	ends := make([]string, len(e.starts))
+	for i, s := range e.starts {
+		end := s.End
+		if end == "" {
+			end = "no answer: killed by a signal, crashed or hung"
+		}
+		ends[i] = fmt.Sprintf("%s (attempt %d, began %s, last stage %s, %s)", s.Worker, s.Attempt, s.At.Format(time.RFC3339), s.Stage, end)
+	}
+	return fmt.Sprintf("the item ended %d workers that held no other item: %s", len(ends), strings.Join(ends, "; "))
+}
+
+// startsKey is the storage key of the starts of an item that have no answer.
+func startsKey(id string) string { return "starts/" + id }
+
+// readStarts returns the starts of an item in its present round.
+func (t *task) readStarts(ctx context.Context) ([]attemptStart, error) {
+	data, err := t.assigned.Store.Get(ctx, startsKey(t.item.ID))
+	if errors.Is(err, storage.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read earlier starts: %w", err)
+	}
+	var all, present []attemptStart
+	if err := json.Unmarshal(data, &all); err != nil {
+		return nil, nil //nolint:nilerr // a damaged record is no evidence
+	}
+	for _, s := range all {
+		if s.Round == t.lease.Round() {
+			present = append(present, s)
+		}
+	}
+	return present, nil
+}
+
+// writeStarts stores the starts of an item. Without starts it deletes the record.
+func (t *task) writeStarts(ctx context.Context, starts []attemptStart) error {
+	if len(starts) == 0 {
+		return t.assigned.Store.Delete(ctx, startsKey(t.item.ID))
+	}
+	data, err := json.Marshal(starts)
+	if err != nil {
+		return err
+	}
+	return t.assigned.Store.Put(ctx, startsKey(t.item.ID), data)
+}
+
+// recordStart records the start of a suspect. It returns a crashError when no attempts are left and the item has ended
+// enough workers alone: one less than the attempts, because the first attempt shares a batch, and at least one. An item
+// that only lost attempts in the company of others gets another attempt.
+func (c *core) recordStart(ctx context.Context, t *task) error {
+	if !suspect(t.lease) {
+		return nil
+	}
+	starts, err := t.readStarts(ctx)
+	if err != nil {
+		return err
+	}
+	if t.lease.Exhausted() && len(starts) >= max(1, t.lease.MaxAttempts()-1) {
+		return crashError{starts}
+	}
+	t.starts = append(starts, attemptStart{
+		Worker: c.cfg.Name, Round: t.lease.Round(), Attempt: t.lease.Attempt(), At: c.cfg.Now().UTC(), Stage: telemetry.StageFetch,
+	})
+	if err := t.writeStarts(ctx, t.starts); err != nil {
+		return fmt.Errorf("record the start of a suspect: %w", err)
+	}
+	return nil
+}
+
+// recordStage updates the stage of a recorded start. An error is logged only.
+func (c *core) recordStage(ctx context.Context, t *task, stage string) {
+	if len(t.starts) == 0 {
+		return
+	}
+	t.starts[len(t.starts)-1].Stage = stage
+	if err := t.writeStarts(ctx, t.starts); err != nil {
+		c.cfg.Logger.Warn("could not record a stage", "item", t.name(), "stage", stage, "reason", err)
+	}
+}
+
+// withdrawStart removes the record of this attempt, which has an answer. A settled item needs no record at all.
+func (c *core) withdrawStart(ctx context.Context, t *task, settled bool) {
+	if !suspect(t.lease) || t.item.ID == "" {
+		return
+	}
+	var left []attemptStart
+	if !settled && len(t.starts) > 0 {
+		left = t.starts[:len(t.starts)-1]
+	} else if !settled {
+		return
+	}
+	t.starts = nil
+	if err := t.writeStarts(ctx, left); err != nil {
+		c.cfg.Logger.Warn("could not remove the record of a start", "item", t.name(), "reason", err)
+	}
+}
