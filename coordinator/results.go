@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 
 	"ddiff/coordinator/report"
 	"ddiff/coordinator/shard"
@@ -23,9 +24,10 @@ func (r *runner) writeReport(ctx context.Context) (report.Summary, error) {
 	if err != nil {
 		return report.Summary{}, err
 	}
+	others, more := r.otherResults(ctx)
 	summary, err := report.Write(ctx, r.results, report.Campaign{
 		Name: s.Name, Preset: s.Preset, Prior: r.rec.Prior.Name, PriorLicence: r.rec.Prior.License,
-		Steps: s.Steps, Sigma: s.Sigma, Seed: s.Seed, Select: rule, Tasks: r.s.cfg.Catalogue.Operators,
+		Steps: s.Steps, Seed: s.Seed, Select: rule, Tasks: r.s.cfg.Catalogue.Operators, Others: others, MoreOthers: more,
 		Started: r.rec.Submitted, Finished: r.s.cfg.Now(),
 	}, r.settled(ctx))
 	if errors.Is(err, report.ErrIncomplete) {
@@ -36,6 +38,28 @@ func (r *runner) writeReport(ctx context.Context) (report.Summary, error) {
 		return summary, fmt.Errorf("write report: %w", err)
 	}
 	return summary, nil
+}
+
+// maxCounted bounds the number of keys that otherResults lists.
+const maxCounted = 1 << 18
+
+// otherResults counts the results in the output of a Run that belong to other campaigns. It lists at most maxCounted keys;
+// more reports that there may be further results. A cluster's campaign has a folder of its own.
+func (r *runner) otherResults(ctx context.Context) (others int, more bool) {
+	if r.s.cfg.run == nil {
+		return 0, false
+	}
+	keys := 0
+	for info, err := range r.results.List(ctx, manifest.ItemsFolder) {
+		if keys++; err != nil || keys > maxCounted {
+			return others, true
+		}
+		id, ok := strings.CutSuffix(strings.TrimPrefix(info.Key, manifest.ItemsFolder), "/"+manifest.FileResult)
+		if ok && r.ledger.find(id) == nil {
+			others++
+		}
+	}
+	return others, false
 }
 
 // settled yields the result of every settled item in the order of the manifest. It reads one window at a time, and at

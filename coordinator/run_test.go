@@ -72,6 +72,30 @@ func TestRun(t *testing.T) {
 	r.wantCounts(manifest.Counts{Items: 8, Done: 6, Failed: 2})
 }
 
+// TestRunOfASecondCampaign uses the output of another campaign again.
+func TestRunOfASecondCampaign(t *testing.T) {
+	t.Parallel()
+	dir := writeImages(t, 1, 2)
+	c := newLocalCampaign(t, dir, "hdr", "inpaint_box")
+	for i, tasks := range [][]string{{"hdr", "inpaint_box"}, {"motion_deblur", "hdr"}} {
+		next := newLocalCampaign(t, dir, tasks...)
+		next.store = c.store
+		r := next.start()
+		next.restore(r, r.lease(4-2*i))
+		must(t, r.await())
+		summary, err := r.Close(t.Context())
+		must(t, err)
+		if summary.Items != 4 || summary.Done != 4 || summary.Others != 2*i || summary.MoreOthers {
+			t.Errorf("campaign %d: %+v, want 4 of its own items and %d of others", i, summary, 2*i)
+		}
+		for task, want := range map[string]bool{"inpaint_box": i == 0, "hdr": true, "motion_deblur": i == 1} {
+			if _, err := c.store.Get(t.Context(), "sheets/"+task+".png"); (err == nil) != want {
+				t.Errorf("campaign %d: sheet of %s: %v", i, task, err)
+			}
+		}
+	}
+}
+
 // TestRunDuplicates restores rows with equal bytes once and counts each of them.
 func TestRunDuplicates(t *testing.T) {
 	t.Parallel()

@@ -136,7 +136,7 @@ func (p place) item(row Row, spec *Spec, campaign string) Item {
 	it := Item{
 		Campaign: campaign, Index: p.index, Name: row.Name, Fit: spec.Dataset.Fit,
 		Task: p.task.Name, Params: p.task.Params, Sigma: positiveZero(*p.task.Sigma),
-		Seed: spec.Seed, Run: p.run, Method: p.method,
+		Seed: spec.Seed, Run: p.run, Method: p.method, Preset: spec.Preset,
 	}
 	if row.Overrides.Seed != nil {
 		it.Seed = *row.Overrides.Seed

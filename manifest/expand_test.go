@@ -64,7 +64,7 @@ func TestExpand(t *testing.T) {
 		Image: &Source{Path: "/photos/cat.png", SHA256: strings.Repeat("ab", 32)},
 		Width: 256, Height: 128, Fit: FitCenterCrop, Task: "super_resolution",
 		Params: map[string]float64{"default": 1, "factor": 4}, Sigma: 0.02, Seed: 7, Run: 1,
-		Method: "hqs", Solver: json.RawMessage(`{"method":"hqs","noise":0.02,"steps":100}`), Prior: "prior",
+		Method: "hqs", Solver: json.RawMessage(`{"method":"hqs","noise":0.02,"steps":100}`), Prior: "prior", Preset: "natural",
 	}
 	if !reflect.DeepEqual(items[7], wantItem) {
 		t.Errorf("got  %+v\nwant %+v", items[7], wantItem)

@@ -69,6 +69,8 @@ type Item struct {
 	Solver json.RawMessage `json:"solver"`
 	// Prior is the SHA-256 of the prior's file.
 	Prior string `json:"prior"`
+	// Preset is the name of the preset that Solver began with; not part of the identity, which has the settings.
+	Preset string `json:"preset,omitempty"`
 }
 
 // measurementIdentity determines y: image, operator and noise.

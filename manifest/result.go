@@ -93,4 +93,7 @@ const (
 )
 
 // ItemKey returns the storage key of one file of an item.
-func ItemKey(id, file string) string { return "items/" + id + "/" + file }
+func ItemKey(id, file string) string { return ItemsFolder + id + "/" + file }
+
+// ItemsFolder is the prefix of the keys of all items.
+const ItemsFolder = "items/"

@@ -22,11 +22,29 @@ type Selection string
 
 // The selection rules.
 const (
-	SelectFirst       Selection = "first"        // run 0
-	SelectMean        Selection = "mean"         // the mean of all runs' scores
-	SelectMinResidual Selection = "min_residual" // the run that explains y best; needs no ground truth
-	SelectBestPSNR    Selection = "best_psnr"    // chosen by the ground truth: shown, never ranked
+	SelectFirst          Selection = "first"            // run 0
+	SelectMean           Selection = "mean"             // the mean of all runs' scores
+	SelectClosestToNoise Selection = "closest_to_noise" // the mean square residual closest to sigma^2; needs no ground truth
+	SelectMinMisfit      Selection = "min_misfit"       // the smallest mean square residual; needs no ground truth
+	SelectBestPSNR       Selection = "best_psnr"        // chosen by the ground truth: shown, never ranked
+	SelectBestSSIM       Selection = "best_ssim"        // chosen by the ground truth: shown, never ranked
+
+	// selectMinResidual is the name of SelectMinMisfit in campaigns of earlier versions.
+	selectMinResidual Selection = "min_residual"
 )
+
+// Selections returns all rules, the default first.
+func Selections() []Selection {
+	return []Selection{SelectFirst, SelectMean, SelectClosestToNoise, SelectMinMisfit, SelectBestPSNR, SelectBestSSIM}
+}
+
+func selectionNames() []string {
+	var out []string
+	for _, s := range Selections() {
+		out = append(out, string(s))
+	}
+	return out
+}
 
 // Spec is one campaign: images, tasks, settings and the place of the results. The JSON form is itself a valid campaign file.
 type Spec struct {

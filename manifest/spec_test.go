@@ -65,7 +65,7 @@ func TestParseFull(t *testing.T) {
 			},
 		},
 		Methods: []string{"ddiff", "hqs"}, Preset: "ffhq", Prior: "/data/priors/faces.onnx",
-		Steps: 250, Sigma: 0.01, Seed: 18446744073709551615, Runs: 3, Select: SelectMinResidual, Batch: 4,
+		Steps: 250, Sigma: 0.01, Seed: 18446744073709551615, Runs: 3, Select: selectMinResidual, Batch: 4,
 		Solver: Values{
 			"gamma0": {Number: 50}, "t_gamma": {Number: 300}, "a": {Number: 3.3}, "b": {Number: 0.1}, "t0": {},
 			"sigma_rule": {Word: "ddpm"}, "gradient": {Word: "norm"},
@@ -166,7 +166,7 @@ func TestParseErrors(t *testing.T) {
 		{"sigma of a task", "tasks: [{name: a, sigma: -.inf}]\n", "c.yaml:1: tasks[0].sigma: -Inf is out of range, want 0 to 1 (in units of y)"},
 		{"parameter", "tasks: [{name: a, params: {x: .inf}}]\n", "c.yaml:1: tasks[0].params.x: +Inf is not a finite number"},
 		{"runs", "runs: 0\n", "c.yaml:1: runs: 0 is out of range, want 1 to 1000"},
-		{"select", "select: best\n", `c.yaml:1: select: unknown value "best" (valid: first, mean, min_residual, best_psnr)`},
+		{"select", "select: best\n", `c.yaml:1: select: unknown value "best" (valid: first, mean, closest_to_noise, min_misfit, best_psnr, best_ssim)`},
 		{"batch", "batch: 1025\n", "c.yaml:1: batch: 1025 is out of range, want 0 to 1024"},
 		{"attempts", "attempts: 0\n", "c.yaml:1: attempts: 0 is out of range, want 1 to 100"},
 		{"prior", "prior: ''\n", "c.yaml:1: prior: is empty; give a value or remove the field"},

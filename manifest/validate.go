@@ -195,8 +195,9 @@ func (s *Spec) checkRanges() []*FieldError {
 	c.steps("steps", s.Steps)
 	c.sigma("sigma", s.Sigma)
 	c.integer("runs", s.Runs, 1, 1000)
-	c.oneOf("select", string(s.Select),
-		string(SelectFirst), string(SelectMean), string(SelectMinResidual), string(SelectBestPSNR))
+	if s.Select != selectMinResidual {
+		c.oneOf("select", string(s.Select), selectionNames()...)
+	}
 	c.integer("batch", s.Batch, 0, 1024)
 	c.notEmpty("prior", s.Prior)
 	c.notEmpty("output", s.Output)

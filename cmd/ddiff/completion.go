@@ -40,7 +40,7 @@ func completions(c shard.Catalogue) map[string]func() []string {
 		"method":     methods,
 		"preset":     c.Methods.Presets,
 		"fit":        fixed(string(manifest.FitCenterCrop), string(manifest.FitResize), string(manifest.FitPad)),
-		"select":     func() []string { return strings.Split(words(selections()), ", ") },
+		"select":     func() []string { return strings.Split(words(manifest.Selections()), ", ") },
 		"device":     fixed("auto", "cpu", "cuda", "tensorrt", "webgpu"),
 		"form":       func() []string { return strings.Split(words(solver.Forms()), ", ") },
 		"precision":  func() []string { return strings.Split(words(solver.Precisions()), ", ") },

@@ -84,7 +84,7 @@ func newRunCommand(c shard.Catalogue) *cobra.Command {
 	f.Float64Var(&o.spec.Sigma, "sigma", 0, "standard deviation of the measurement noise (default 0.05)")
 	f.Uint64Var(&o.spec.Seed, "seed", 0, "`seed` of every random draw")
 	f.IntVar(&o.spec.Runs, "runs", 0, "runs per item, each with other solver noise (default 1)")
-	f.StringVar((*string)(&o.spec.Select), "select", "", "`rule` that selects the run to report: "+words(selections())+" (default first)")
+	f.StringVar((*string)(&o.spec.Select), "select", "", "`rule` that selects the run to report: "+words(manifest.Selections())+" (default first)")
 	f.StringArrayVar(&o.solver, "solver", nil, "solver parameter `NAME=VALUE` in place of the preset's; repeatable")
 	f.StringVar((*string)(&o.spec.Dataset.Fit), "fit", "", "how images reach the working size: center_crop, resize or pad (default center_crop)")
 	f.IntVar(&o.spec.Batch, "batch", 0, "images per solver call (0: automatic)")
@@ -95,13 +95,6 @@ func newRunCommand(c shard.Catalogue) *cobra.Command {
 	o.sources.add(f)
 	o.process.add(f, "off")
 	return cmd
-}
-
-// selections are the rules that select one of several runs.
-func selections() []manifest.Selection {
-	return []manifest.Selection{
-		manifest.SelectFirst, manifest.SelectMean, manifest.SelectMinResidual, manifest.SelectBestPSNR,
-	}
 }
 
 // campaign reads the campaign file, or makes a campaign for images, and lets the flags override it. Skipped counts the

@@ -5,72 +5,66 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
+	"strings"
 )
 
-// Comparison is the mean difference in PSNR between two methods on one task, paired by image.
+// Comparison is the mean difference in PSNR between two approaches to one problem, paired by measurement.
 type Comparison struct {
 	Task string `json:"task"`
-	A    string `json:"a"`
-	B    string `json:"b"`
-	// Difference is the mean of PSNR(A) - PSNR(B) in dB over the same measurements, with the 95 % interval of a
-	// paired t test.
+	// Problem has the varying properties of the problem, such as "factor=2, σ 0.05".
+	Problem string `json:"problem,omitempty"`
+	// A and B are the methods, with the varying properties of the approach.
+	A string `json:"a"`
+	B string `json:"b"`
+	// Difference is the mean of PSNR(A) - PSNR(B) in dB over the same measurements, with its 95 % interval over images.
 	Difference Estimate `json:"difference,omitzero"`
-	// LeftOut counts the measurements that lack a PSNR from either method.
+	// P is the two-sided p value of Wilcoxon's signed-rank test on the mean difference of each image; PHolm is adjusted
+	// for all comparisons of the summary by Holm's method. Nil for fewer than two images, or without any difference.
+	P     *float64 `json:"p,omitempty"`
+	PHolm *float64 `json:"p_holm,omitempty"`
+	// LeftOut counts the measurements that lack a PSNR from either approach.
 	LeftOut int `json:"left_out,omitempty"`
-	// Refused is the reason why the methods cannot be compared; Difference is zero then.
+	// Refused is the reason why the approaches cannot be compared; Difference is zero then.
 	Refused string `json:"refused,omitempty"`
+
+	problem Problem
 }
 
-// comparer pairs every two methods of each task. It takes measurements in order and holds 28 bytes for each
-// measurement and method of one task at a time.
-type comparer struct {
-	methods []*pairing
-	done    []Comparison
-}
+// maxPairs bounds the comparisons of one problem: of more approaches each is compared with the first.
+const maxPairs = 45
 
-// pairing is the PSNR of each measurement that one method was to restore, NaN where it has none.
+// pairing is the PSNR of each measurement that one approach was to restore, NaN where it has none: 36 bytes each.
 type pairing struct {
-	task, method string
-	targets      [][16]byte
-	psnr         []float64
-	byTarget     []int32 // indices of targets, sorted by target
+	targets  [][16]byte
+	images   []uint64
+	psnr     []float64
+	byTarget []int32 // indices of targets, sorted by target
 }
 
-func (c *comparer) add(m *measurement) {
-	if len(c.methods) > 0 && c.methods[0].task != m.Task {
-		c.compare()
-	}
-	last := len(c.methods) - 1
-	if last < 0 || c.methods[last].method != m.Method {
-		c.methods = append(c.methods, &pairing{task: m.Task, method: m.Method})
-		last++
-	}
+func (p *pairing) add(m *measurement) {
 	psnr := math.NaN()
 	if len(m.runs) > 0 {
 		psnr = m.combined.PSNR
 	}
-	p := c.methods[last]
-	p.byTarget = append(p.byTarget, int32(len(p.targets)))
 	p.targets = append(p.targets, [16]byte([]byte(m.Target)))
+	p.images = append(p.images, m.Image)
 	p.psnr = append(p.psnr, psnr)
 }
 
-func (c *comparer) finish() []Comparison {
-	c.compare()
-	return c.done
+// merge adds the measurements of another pairing.
+func (p *pairing) merge(other *pairing) {
+	p.targets = append(p.targets, other.targets...)
+	p.images = append(p.images, other.images...)
+	p.psnr = append(p.psnr, other.psnr...)
 }
 
-// compare ends a task.
-func (c *comparer) compare() {
-	for _, p := range c.methods {
-		slices.SortFunc(p.byTarget, func(i, j int32) int { return bytes.Compare(p.targets[i][:], p.targets[j][:]) })
+func (p *pairing) sort() {
+	p.byTarget = make([]int32, len(p.targets))
+	for i := range p.byTarget {
+		p.byTarget[i] = int32(i)
 	}
-	for i, a := range c.methods {
-		for _, b := range c.methods[i+1:] {
-			c.done = append(c.done, comparePairings(a, b))
-		}
-	}
-	c.methods = nil
+	slices.SortFunc(p.byTarget, func(i, j int32) int { return bytes.Compare(p.targets[i][:], p.targets[j][:]) })
 }
 
 // find returns the index of the target, or -1.
@@ -84,41 +78,151 @@ func (p *pairing) find(target [16]byte) int32 {
 	return p.byTarget[at]
 }
 
-// repeats reports whether a target occurs more than once.
-func (p *pairing) repeats() bool {
-	for k := 1; k < len(p.byTarget); k++ {
-		if p.targets[p.byTarget[k]] == p.targets[p.byTarget[k-1]] {
-			return true
+// comparable gives a pairing to each cell of a task with several approaches to one problem, and reports which have one.
+func comparable(cells []*cell) []bool {
+	approaches := make(map[Problem]int)
+	tasks := make(map[string]bool)
+	for _, c := range cells {
+		if approaches[c.row.Problem]++; approaches[c.row.Problem] > 1 {
+			tasks[c.row.Task] = true
 		}
 	}
-	return false
+	out := make([]bool, len(cells))
+	for i, c := range cells {
+		if tasks[c.row.Task] {
+			out[i], c.pairing = true, &pairing{}
+		}
+	}
+	return out
 }
 
-// comparePairings compares methods only if the campaign gave them the same measurements of the same images to restore.
-// It counts given and not finished measurements, so that a method does not gain by failing.
-func comparePairings(a, b *pairing) Comparison {
-	c := Comparison{Task: a.task, A: a.method, B: b.method}
-	for _, p := range []*pairing{a, b} {
-		if p.repeats() {
-			c.Refused = fmt.Sprintf("%s restored a measurement with several settings", p.method)
-			return c
+// compare compares the approaches to each problem, pair by pair.
+func compare(cells []*cell, varying Varying) []Comparison {
+	var out []Comparison
+	for from := 0; from < len(cells); {
+		to := from
+		for to < len(cells) && cells[to].row.Problem == cells[from].row.Problem {
+			to++
+		}
+		if same := cells[from:to]; len(same) > 1 && cells[from].row.group().resolved() {
+			for _, c := range same {
+				c.pairing.sort()
+			}
+			for i, a := range same {
+				for _, b := range same[i+1:] {
+					if i == 0 || len(same)*(len(same)-1)/2 <= maxPairs {
+						out = append(out, compareCells(a, b, varying))
+					}
+				}
+			}
+		}
+		from = to
+	}
+	adjust(out)
+	return out
+}
+
+// adjust sets the adjusted p values.
+func adjust(all []Comparison) {
+	var p []float64
+	for _, c := range all {
+		if c.P != nil {
+			p = append(p, *c.P)
 		}
 	}
-	differences := make([]float64, 0, len(a.targets))
-	for i, target := range a.targets {
-		if j := b.find(target); j >= 0 {
-			differences = append(differences, a.psnr[i]-b.psnr[j])
+	adjusted := holm(p)
+	for i := range all {
+		if all[i].P != nil {
+			all[i].PHolm, adjusted = &adjusted[0], adjusted[1:]
 		}
 	}
-	if shared := len(differences); shared < len(a.targets) || shared < len(b.targets) {
+}
+
+// compareCells compares approaches only if the campaign gave them the same measurements of the same images to restore. It
+// counts given and not finished measurements, so that an approach does not gain by failing.
+func compareCells(a, b *cell, varying Varying) Comparison {
+	c := Comparison{
+		Task: a.row.Task, Problem: varying.problemText(&a.row), problem: a.row.Problem,
+		A: varying.approachText(&a.row), B: varying.approachText(&b.row),
+	}
+	p, q := a.pairing, b.pairing
+	var differences []float64
+	var images []uint64
+	for i, target := range p.targets {
+		if j := q.find(target); j >= 0 {
+			differences = append(differences, p.psnr[i]-q.psnr[j])
+			images = append(images, p.images[i])
+		}
+	}
+	if shared := len(differences); shared < len(p.targets) || shared < len(q.targets) {
 		c.Refused = fmt.Sprintf("different measurements: %d of %s, %d of %s, %d in common",
-			len(a.targets), c.A, len(b.targets), c.B, shared)
+			len(p.targets), c.A, len(q.targets), c.B, shared)
 		return c
 	}
-	c.Difference = estimate(differences)
-	c.LeftOut = len(differences) - c.Difference.N
+	c.Difference = estimate(differences, images)
+	for _, d := range differences {
+		if !defined(d) {
+			c.LeftOut++
+		}
+	}
 	if c.Difference.N == 0 {
 		c.Refused = "no measurement has a PSNR from both methods"
 	}
+	if means := imageMeans(differences, images); len(means) > 1 {
+		if p := signedRank(means); defined(p) {
+			c.P = &p
+		}
+	}
 	return c
 }
+
+// imageMeans returns the mean of the defined values of each image, in the order of their first values.
+func imageMeans(values []float64, images []uint64) []float64 {
+	at := make(map[uint64]int)
+	var means []float64
+	var counts []int
+	for i, v := range values {
+		if !defined(v) {
+			continue
+		}
+		k, known := at[images[i]]
+		if !known {
+			k = len(means)
+			at[images[i]] = k
+			means, counts = append(means, 0), append(counts, 0)
+		}
+		counts[k]++
+		means[k] += (v - means[k]) / float64(counts[k])
+	}
+	return means
+}
+
+// problemText describes the varying properties of a row's problem, except its task.
+func (v Varying) problemText(r *Row) string {
+	var parts []string
+	if v.Params && r.varyingParams != "" {
+		parts = append(parts, r.varyingParams)
+	}
+	if v.Sigma {
+		parts = append(parts, "σ "+strconv.FormatFloat(r.Sigma, 'g', -1, 64))
+	}
+	if v.Size && r.Size != "" {
+		parts = append(parts, r.Size)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// approachText describes a row's approach: its method and its varying properties.
+func (v Varying) approachText(r *Row) string {
+	parts := []string{r.Method}
+	if v.Prior {
+		parts = append(parts, "prior "+shortPrior(r.Prior))
+	}
+	if v.Settings && r.varyingSettings != "" {
+		parts = append(parts, r.varyingSettings)
+	}
+	return strings.Join(parts, " ")
+}
+
+// shortPrior abbreviates the digest of a prior.
+func shortPrior(digest string) string { return digest[:min(8, len(digest))] }

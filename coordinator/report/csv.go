@@ -5,18 +5,20 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"math"
 	"strconv"
 	"strings"
 )
 
-// csvHeader is the fixed header of results.csv. Scripts read it: do not change it.
-const csvHeader = "item,image,task,method,run,seed,psnr,ssim,residual,baseline_psnr,seconds,steps"
+// csvHeader is the fixed header of results.csv. Scripts read it: only append columns.
+const csvHeader = "item,image,task,params,sigma,size,prior,preset,method,settings,run,seed,outcome,reason," +
+	"psnr,ssim,residual,residual_ratio,baseline_psnr,seconds,steps,fit"
 
 // writeCSV writes one row per entry, in order. Undefined figures are empty cells; rows of failed and dead items have no
 // figures.
 //
-// PSNR has 4 decimals, SSIM 6, seconds 3, the residual 6 significant digits. Differences between runtimes are larger,
-// and the digits suffice to recompute every mean in the summary.
+// PSNR has 4 decimals, SSIM 6, seconds 3, the residual 6 significant digits, its ratio to sigma^2 as well. Differences
+// between runtimes are larger, and the digits suffice to recompute every mean in the summary.
 func writeCSV(w io.Writer, ordered iter.Seq2[*entry, error]) error {
 	out := csv.NewWriter(w)
 	if err := out.Write(strings.Split(csvHeader, ",")); err != nil {
@@ -38,16 +40,40 @@ func writeCSV(w io.Writer, ordered iter.Seq2[*entry, error]) error {
 }
 
 func csvRow(e *entry) []string {
-	row := []string{e.ID, e.Name, e.Task, e.Method, strconv.Itoa(e.Run), strconv.FormatUint(e.Seed, 10)}
+	size := ""
+	if e.Width > 0 {
+		size = pixels(e.Width, e.Height)
+	}
+	row := []string{
+		e.ID, csvText(e.Name), csvText(e.Task), csvText(e.Params), exact(e.Sigma), size, e.Prior, csvText(e.Preset), csvText(e.Method),
+		csvText(e.Settings), strconv.Itoa(e.Run), strconv.FormatUint(e.Seed, 10), string(e.Outcome), csvText(e.Reason),
+	}
 	if !e.done() {
-		return append(row, "", "", "", "", "", "")
+		return append(row, "", "", "", "", "", "", "", e.Fit)
 	}
 	s := &e.Scores
 	return append(row,
-		csvFloat(s.PSNR, 'f', 4), csvFloat(s.SSIM, 'f', 6), csvFloat(s.Residual, 'g', 6),
+		csvFloat(s.PSNR, 'f', 4), csvFloat(s.SSIM, 'f', 6), csvFloat(s.Residual, 'g', 6), csvFloat(e.residualRatio(), 'g', 6),
 		csvFloat(s.Baseline, 'f', 4),
-		strconv.FormatFloat(s.Seconds, 'f', 3, 64), strconv.Itoa(e.Steps),
+		strconv.FormatFloat(s.Seconds, 'f', 3, 64), strconv.Itoa(e.Steps), e.Fit,
 	)
+}
+
+// residualRatio is the mean square residual over sigma^2, whose expectation under the truth is 1. NaN without noise.
+func (e *entry) residualRatio() float64 {
+	if e.Sigma == 0 {
+		return math.NaN()
+	}
+	return e.Scores.Residual/(e.Sigma*e.Sigma) + 1
+}
+
+// csvText puts an apostrophe before a text that a spreadsheet would compute, and replaces control characters.
+func csvText(s string) string {
+	s = printable(s)
+	if s != "" && strings.ContainsRune("=+-@", rune(s[0])) {
+		return "'" + s
+	}
+	return s
 }
 
 func csvFloat(v float64, format byte, precision int) string {

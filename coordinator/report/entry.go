@@ -3,8 +3,10 @@ package report
 import (
 	"cmp"
 	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"ddiff/manifest"
@@ -13,22 +15,26 @@ import (
 // entry is the part of a result that the report uses. Its fields are exported for package gob.
 type entry struct {
 	// TaskRank is the position of the task in the order of tables.
-	TaskRank               int
-	ID, Name, Task, Method string
-	Run, Index             int
-	Sigma                  float64
-	Seed                   uint64
-	Width, Height          int
-	Outcome                manifest.Outcome
-	Reason                 string
-	Scores                 scores
-	Steps                  int
-	Provider               string
+	TaskRank int
+	Problem
+	Approach
+	ID, Name, Preset string
+	Run, Index       int
+	Seed             uint64
+	Width, Height    int
+	Fit              string
+	Outcome          manifest.Outcome
+	Reason           string
+	Scores           scores
+	Steps            int
+	Provider         string
 	// Files are the artifacts of the item that the report may read.
 	Files []string
-	// Target is a digest of the restored measurement and its image's name: methods are compared on equal targets.
-	// Setting is a digest of the target, the solver's settings and the prior. Both have 16 bytes.
-	Target, Setting string
+	// Target is a digest of the restored measurement and its image's name, of 16 bytes: methods are compared on equal
+	// targets.
+	Target string
+	// Image is 64 bits of the image's digest, or of the stored measurement's.
+	Image uint64
 }
 
 // newEntry returns an error when the outcome is unknown or the item has no identity.
@@ -43,10 +49,17 @@ func newEntry(r *manifest.Result) (*entry, error) {
 	if err != nil {
 		return nil, fmt.Errorf("identify measurement of item %q: %w", it.Name, err)
 	}
+	settings, err := settingsText(it.Solver)
+	if err != nil {
+		return nil, fmt.Errorf("read item %q: %w", it.Name, err)
+	}
 	e := &entry{
-		ID: it.ID, Name: it.Name, Task: it.Task, Method: it.Method, Run: it.Run, Index: it.Index,
-		Sigma: it.Sigma, Seed: it.Seed, Width: it.Width, Height: it.Height,
+		Problem:  Problem{Task: it.Task, Params: paramsText(it.Params), Sigma: it.Sigma, Size: sizeOf(it)},
+		Approach: Approach{Method: it.Method, Prior: it.Prior, Settings: settings},
+		ID:       it.ID, Name: it.Name, Preset: it.Preset, Run: it.Run, Index: it.Index,
+		Seed: it.Seed, Width: it.Width, Height: it.Height, Fit: string(it.Fit),
 		Outcome: r.Outcome, Reason: r.Reason, Scores: scoresOf(r), Steps: r.Steps, Provider: r.Runtime.Provider,
+		Image: imageOf(it),
 	}
 	for _, file := range []string{manifest.FileTruth, manifest.FileMeasurement, manifest.FileRestored, manifest.FileTrace} {
 		if _, ok := r.Artifacts[file]; ok {
@@ -54,8 +67,33 @@ func newEntry(r *manifest.Result) (*entry, error) {
 		}
 	}
 	e.Target = shortDigest(it.Name, string(measurement[:]))
-	e.Setting = shortDigest(e.Target, string(it.Solver), it.Prior)
 	return e, nil
+}
+
+// sizeOf is the size in a [Problem].
+func sizeOf(it *manifest.Item) string {
+	switch {
+	case it.Width == 0:
+		return ""
+	case it.Fit == manifest.FitPad:
+		return string(manifest.FitPad)
+	}
+	return strings.TrimSpace(pixels(it.Width, it.Height) + " " + string(it.Fit))
+}
+
+func pixels(width, height int) string { return strconv.Itoa(width) + "x" + strconv.Itoa(height) }
+
+// imageOf identifies the image of an item by the bytes of its file, because two rows may name one image. Without a
+// truth the stored measurement takes its place.
+func imageOf(it *manifest.Item) uint64 {
+	key := "name " + it.Name
+	switch {
+	case it.Image != nil && it.Image.SHA256 != "":
+		key = it.Image.SHA256
+	case it.Measurement != nil && it.Measurement.SHA256 != "":
+		key = it.Measurement.SHA256
+	}
+	return binary.LittleEndian.Uint64([]byte(shortDigest(key)))
 }
 
 func shortDigest(parts ...string) string {
@@ -66,21 +104,22 @@ func shortDigest(parts ...string) string {
 	return string(h.Sum(nil)[:16])
 }
 
+func (e *entry) group() group { return group{e.Problem, e.Approach} }
+
 func (e *entry) done() bool { return e.Outcome == manifest.OutcomeDone }
 
 // has reports whether the result lists the file as written.
 func (e *entry) has(file string) bool { return slices.Contains(e.Files, file) }
 
-// compareEntries is the order of every output: task, method, image name in natural order, run. The other fields only
-// separate rows that are equal in these.
+// compareEntries is the order of every output: problem, approach, image name in natural order, run. The other fields
+// only separate rows that are equal in these.
 func compareEntries(a, b *entry) int {
 	return cmp.Or(
 		cmp.Compare(a.TaskRank, b.TaskRank),
-		strings.Compare(a.Task, b.Task),
-		strings.Compare(a.Method, b.Method),
+		a.Problem.compare(b.Problem),
+		a.Approach.compare(b.Approach),
 		compareNatural(a.Name, b.Name),
 		cmp.Compare(a.Run, b.Run),
-		cmp.Compare(a.Sigma, b.Sigma),
 		cmp.Compare(a.Seed, b.Seed),
 		cmp.Compare(a.Index, b.Index),
 		strings.Compare(a.ID, b.ID),

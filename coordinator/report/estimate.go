@@ -1,63 +1,131 @@
 package report
 
-import "math"
+import (
+	"math"
+	"slices"
 
-// Estimate is a mean over images with its uncertainty.
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// Estimate is a mean over measurements with its uncertainty over images.
 type Estimate struct {
 	// N is the number of images for which the figure is defined. Zero means no figure.
 	N int `json:"n"`
-	// Mean is the arithmetic mean.
+	// Measurements is the number of averaged measurements, if it is not N: several of one image.
+	Measurements int `json:"measurements,omitempty"`
+	// Mean is the arithmetic mean over the measurements.
 	Mean float64 `json:"mean"`
-	// HalfWidth is half the width of the 95 % confidence interval of the mean (Student t with N-1 degrees of freedom).
-	// Nil for fewer than two images.
+	// HalfWidth is half the width of the 95 % confidence interval of the mean. All measurements of one image are one
+	// cluster: the standard error is the cluster-robust one with the factor N/(N-1), the quantile Student's with N-1
+	// degrees of freedom. With one measurement per image this is the usual t interval. Nil for fewer than two images.
 	HalfWidth *float64 `json:"half_width,omitempty"`
 }
 
-// moments estimates a mean in two passes over the values: add all of them, then deviate. NaN values do not count.
+// figures is the number of figures of a measurement that are averaged.
+const figures = 6
+
+// moments estimates the means of figures in two passes over the measurements: count all of them, then deviate. NaN
+// values do not count.
 type moments struct {
-	n            int
-	sum, squares float64
+	n       [figures]int
+	sum     [figures]float64
+	squares [figures]float64
+	images  [figures]int
+	seen    []uint64       // the image of each counted measurement, until repeated is built
+	shared  map[uint64]int // index in clusters of each image with several measurements
+	cluster []cluster
 }
 
-func (m *moments) add(v float64) {
-	if defined(v) {
-		m.n++
-		m.sum += v
+// cluster sums the deviations of the measurements of one image.
+type cluster struct {
+	n   [figures]int
+	sum [figures]float64
+}
+
+// count adds the figures of a measurement to the means.
+func (m *moments) count(image uint64, values [figures]float64) {
+	m.seen = append(m.seen, image)
+	for k, v := range values {
+		if defined(v) {
+			m.n[k]++
+			m.sum[k] += v
+		}
 	}
 }
 
-// deviate adds the squared deviation from the mean of all added values.
-func (m *moments) deviate(v float64) {
-	if defined(v) {
-		d := v - m.sum/float64(m.n)
-		m.squares += d * d
+// group finds the images with several measurements. It follows the last count.
+func (m *moments) group() {
+	slices.Sort(m.seen)
+	m.shared = make(map[uint64]int)
+	for i := 1; i < len(m.seen); i++ {
+		if _, known := m.shared[m.seen[i]]; !known && m.seen[i] == m.seen[i-1] {
+			m.shared[m.seen[i]] = len(m.cluster)
+			m.cluster = append(m.cluster, cluster{})
+		}
+	}
+	m.seen = nil
+}
+
+// deviate adds the deviations of a counted measurement from the means.
+func (m *moments) deviate(image uint64, values [figures]float64) {
+	at, shared := m.shared[image]
+	for k, v := range values {
+		if !defined(v) {
+			continue
+		}
+		d := v - m.sum[k]/float64(m.n[k])
+		if shared {
+			m.cluster[at].n[k]++
+			m.cluster[at].sum[k] += d
+		} else {
+			m.images[k]++
+			m.squares[k] += d * d
+		}
 	}
 }
 
-func (m *moments) estimate() Estimate {
-	e := Estimate{N: m.n}
-	if m.n == 0 {
+// estimate returns the estimate of a figure. It follows the last deviate.
+func (m *moments) estimate(k int) Estimate {
+	images, squares := m.images[k], m.squares[k]
+	for i := range m.cluster {
+		if c := &m.cluster[i]; c.n[k] > 0 {
+			images++
+			squares += c.sum[k] * c.sum[k]
+		}
+	}
+	e := Estimate{N: images}
+	if m.n[k] == 0 {
 		return e
 	}
-	n := float64(m.n)
-	e.Mean = m.sum / n
-	if m.n > 1 {
-		half := studentQuantile(m.n-1) * math.Sqrt(m.squares/(n-1)/n)
+	n, g := float64(m.n[k]), float64(images)
+	e.Mean = m.sum[k] / n
+	if m.n[k] != images {
+		e.Measurements = m.n[k]
+	}
+	if images > 1 {
+		half := studentQuantile(images-1) * math.Sqrt(g/(g-1)*squares) / n
 		e.HalfWidth = &half
 	}
 	return e
 }
 
-// estimate ignores NaN values.
-func estimate(values []float64) Estimate {
+// estimate is the estimate of one figure, with the image of each value. It ignores NaN values.
+func estimate(values []float64, images []uint64) Estimate {
 	var m moments
-	for _, v := range values {
-		m.add(v)
+	row := func(v float64) [figures]float64 { return [figures]float64{v} }
+	for i, v := range values {
+		m.count(images[i], row(v))
 	}
-	for _, v := range values {
-		m.deviate(v)
+	m.group()
+	for i, v := range values {
+		m.deviate(images[i], row(v))
 	}
-	return m.estimate()
+	return m.estimate(0)
+}
+
+// studentQuantile is the 0.975 quantile of Student's t: the factor of a two-sided 95 % interval.
+func studentQuantile(df int) float64 {
+	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(df)}.Quantile(0.975)
 }
 
 // defined reports whether a figure exists. Undefined figures are NaN.

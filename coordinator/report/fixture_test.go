@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -22,6 +23,7 @@ import (
 
 	"ddiff/manifest"
 	"ddiff/restore/operator"
+	"ddiff/storage"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -82,6 +84,21 @@ func (m *memory) Put(ctx context.Context, key string, data []byte) error {
 	return nil
 }
 
+func (m *memory) List(_ context.Context, prefix string) iter.Seq2[storage.Info, error] {
+	return func(yield func(storage.Info, error) bool) {
+		for _, key := range keys(m, prefix) {
+			if !yield(storage.Info{Key: key}, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (m *memory) Delete(_ context.Context, key string) error {
+	delete(m.files, key)
+	return nil
+}
+
 // export writes the files below a directory, as a directory store would.
 func (m *memory) export(t *testing.T, dir string) {
 	t.Helper()
@@ -110,7 +127,7 @@ func result(t *testing.T, task, method, name string, run int, change ...func(*ma
 		Item: manifest.Item{
 			Campaign: "test", Name: name, Task: task, Method: method, Run: run,
 			Width: 128, Height: 128, Fit: manifest.FitCenterCrop, Sigma: 0.05, Seed: 7,
-			Image:  &manifest.Source{Path: name, SHA256: fmt.Sprintf("%064x", len(name))},
+			Image:  &manifest.Source{Path: name, SHA256: fmt.Sprintf("%x", sha256.Sum256([]byte(name)))},
 			Solver: json.RawMessage(`{"steps":100}`), Prior: strings.Repeat("ab", 32),
 		},
 	}
@@ -141,7 +158,7 @@ func ended(outcome manifest.Outcome, reason string) func(*manifest.Result) {
 func testCampaign() Campaign {
 	return Campaign{
 		Name: "procedural test data", Preset: "natural", Prior: "test-prior", PriorLicence: "CC0-1.0",
-		Steps: 100, Sigma: 0.05, Seed: 7, Select: RuleFirst,
+		Steps: 100, Seed: 7, Select: RuleFirst,
 		Started:  time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC),
 		Finished: time.Date(2026, 3, 1, 9, 14, 25, 0, time.UTC),
 	}

@@ -28,7 +28,9 @@ type page struct {
 	Campaign   Campaign
 	Facts      []fact
 	Summary    Summary
+	Columns    []string // headings of the columns with text, without the task's
 	Rows       []tableRow
+	Settings   []setting
 	Notes      []string
 	Sheets     []sheetLink
 	Links      []string
@@ -67,8 +69,9 @@ func writePage(
 	ctx context.Context, store files, campaign Campaign, summary Summary, shown *gallery, sheets []sheetFile,
 ) (lost []error, err error) {
 	p := newPage(campaign, summary, shown, sheets)
+	variants := summary.variants()
 	for i, e := range shown.excerpt() {
-		view := newItemView(i, e, campaign.Tasks)
+		view := newItemView(i, e, campaign.Tasks, variants[e.group()])
 		if e.has(manifest.FileTrace) {
 			c, err := readCurves(ctx, store, e)
 			if ctx.Err() != nil {
@@ -112,7 +115,9 @@ func newPage(campaign Campaign, summary Summary, shown *gallery, sheets []sheetF
 		Campaign: campaign,
 		Facts:    campaignFacts(campaign, summary),
 		Summary:  summary,
+		Columns:  pageColumns(summary.Varying),
 		Rows:     tableRows(summary),
+		Settings: tableSettings(summary),
 		Notes:    notes(summary),
 		Links:    []string{KeyCSV, KeySummaryJSON, KeySummaryMarkdown},
 		Data:     pageData{Curves: make(map[string]*curves)},

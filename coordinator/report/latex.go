@@ -2,38 +2,54 @@ package report
 
 import (
 	"io"
+	"slices"
 	"strings"
 )
 
 func writeLaTeX(w io.Writer, s Summary) error {
 	var b strings.Builder
 	b.WriteString("% needs \\usepackage{booktabs}\n")
-	b.WriteString("\\begin{tabular}{ll" + strings.Repeat("r", len(tableHeader())-2) + "}\n\\toprule\n")
-	b.WriteString("Task & Method & $n$ & PSNR & $\\pm$95\\,\\% & Baseline & Gain & SSIM & Residual & s/image \\\\\n\\midrule\n")
+	labels, figures := labelColumns(s.Varying), figureColumns()
+	headings := slices.Concat(labels, figures)
+	for i, h := range headings {
+		switch h {
+		case "n":
+			h = "$n$"
+		case "±95%":
+			h = `$\pm$95\,\%`
+		case "sigma":
+			h = `$\sigma$`
+		case "PSNR", "SSIM", "s/image":
+		default:
+			h = strings.ToUpper(h[:1]) + h[1:]
+		}
+		headings[i] = h
+	}
+	b.WriteString("\\begin{tabular}{" + strings.Repeat("l", len(labels)) + strings.Repeat("r", len(figures)) + "}\n\\toprule\n")
+	b.WriteString(strings.Join(headings, " & ") + " \\\\\n\\midrule\n")
 	marks := best(s)
-	for i, r := range s.Rows {
-		cells := tableCells(r, s.Oracle, "--")
+	for i := range s.Rows {
+		r := &s.Rows[i]
+		cells := labelCells(s.Varying, r, "--")
 		cells[0] = r.Label
 		if i > 0 && s.Rows[i-1].Task == r.Task {
 			cells[0] = ""
 		} else if i > 0 && len(s.Comparisons) > 0 {
 			b.WriteString("\\midrule\n")
 		}
-		for column, text := range cells {
-			if column < 2 {
-				text = escapeLaTeX(text)
-			} else {
-				text = latexNumber(text)
+		for k, text := range cells {
+			if text != "--" {
+				cells[k] = escapeLaTeX(text)
 			}
+		}
+		for column, text := range figureCells(r, s.Oracle, "--") {
+			text = latexNumber(text)
 			if marks[[2]int{i, column}] {
 				text = "\\textbf{" + text + "}"
 			}
-			if column > 0 {
-				b.WriteString(" & ")
-			}
-			b.WriteString(text)
+			cells = append(cells, text)
 		}
-		b.WriteString(" \\\\\n")
+		b.WriteString(strings.Join(cells, " & ") + " \\\\\n")
 	}
 	b.WriteString("\\bottomrule\n\\end{tabular}\n\n")
 	for _, note := range notes(s) {

@@ -2,25 +2,22 @@ package report
 
 import (
 	"io"
+	"slices"
 	"strings"
 )
 
 func writeMarkdown(w io.Writer, s Summary) error {
 	var b strings.Builder
-	header := tableHeader()
-	b.WriteString("| " + strings.Join(header, " | ") + " |\n|")
-	for i := range header {
-		if i < 2 {
-			b.WriteString(" :-- |")
-		} else {
-			b.WriteString(" --: |")
-		}
-	}
-	b.WriteString("\n")
+	labels, figures := labelColumns(s.Varying), figureColumns()
+	b.WriteString("| " + strings.Join(slices.Concat(labels, figures), " | ") + " |\n|")
+	b.WriteString(strings.Repeat(" :-- |", len(labels)) + strings.Repeat(" --: |", len(figures)) + "\n")
 	marks := best(s)
-	for i, r := range s.Rows {
+	for i := range s.Rows {
 		b.WriteString("|")
-		for column, text := range tableCells(r, s.Oracle, "–") {
+		for _, text := range labelCells(s.Varying, &s.Rows[i], "–") {
+			b.WriteString(" " + escapeMarkdown(text) + " |")
+		}
+		for column, text := range figureCells(&s.Rows[i], s.Oracle, "–") {
 			text = escapeMarkdown(text)
 			if marks[[2]int{i, column}] {
 				text = "**" + text + "**"

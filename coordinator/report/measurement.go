@@ -7,7 +7,7 @@ import (
 	"ddiff/manifest"
 )
 
-// measurement is one measurement that a method restored with one setting, in any number of runs.
+// measurement is one measurement that was restored in one way, in any number of runs.
 type measurement struct {
 	*entry // of the first run
 
@@ -28,8 +28,8 @@ func (m *measurement) add(e *entry) {
 	}
 }
 
-// measurements groups sorted entries by setting and combines the runs of each group by the rule. It holds the entries
-// of one task, method and image name at a time.
+// measurements combines the runs of each measurement of a group by the rule. It holds the entries of one group and image
+// name at a time.
 func measurements(ordered iter.Seq2[*entry, error], rule Rule) iter.Seq2[*measurement, error] {
 	return func(yield func(*measurement, error) bool) {
 		var group []*measurement // in order of appearance
@@ -50,10 +50,10 @@ func measurements(ordered iter.Seq2[*entry, error], rule Rule) iter.Seq2[*measur
 				yield(nil, err)
 				return
 			}
-			if len(group) > 0 && (group[0].Task != e.Task || group[0].Method != e.Method || group[0].Name != e.Name) && !flush() {
+			if len(group) > 0 && (group[0].group() != e.group() || group[0].Name != e.Name) && !flush() {
 				return
 			}
-			i := slices.IndexFunc(group, func(m *measurement) bool { return m.Setting == e.Setting })
+			i := slices.IndexFunc(group, func(m *measurement) bool { return m.Target == e.Target })
 			if i < 0 {
 				i = len(group)
 				group = append(group, &measurement{entry: e})

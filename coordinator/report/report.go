@@ -7,12 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"ddiff/manifest"
 	"ddiff/restore/operator"
+	"ddiff/storage"
 )
 
 // The keys of a report's files. The keys of the sheets follow the names of the tasks.
@@ -33,21 +35,23 @@ type Campaign struct {
 	PriorLicence string
 	// Steps is the number of solver steps.
 	Steps int
-	// Sigma is the standard deviation of the measurement noise, in units of y.
-	Sigma float64
 	Seed  uint64
 	// Select combines the runs of one measurement into one figure; empty means first.
 	Select Rule
 	// Tasks order and label the tasks; empty means the built-in ones. Unknown tasks follow, by name.
 	Tasks operator.Set
+	// Others is the number of results in the store that belong to other campaigns; MoreOthers: at least so many.
+	Others     int
+	MoreOthers bool
 	// Started and Finished are shown in UTC.
 	Started  time.Time
 	Finished time.Time
 }
 
 // Write stores the report of a campaign: results.csv, summary.json, summary.md, sheets/<task>.png and index.html, the
-// page last, so that its links work. A second call replaces the first report. Write reads results once, in any order,
-// and one picture at a time. It returns the stored summary.
+// page last, so that its links work. A second call replaces the first report; contact sheets of the earlier report that the
+// new one does not have are removed, if the store can list and delete. Write reads results once, in any order, and one
+// picture at a time. It returns the stored summary.
 //
 // If a listed artifact cannot be read, Write completes the report without the artifact, returns the summary and an
 // error that wraps [ErrIncomplete]. Other errors stop it: [ErrUnknownRule], errors of results, errors of Put.
@@ -75,6 +79,7 @@ func write(
 	if err != nil {
 		return summary, nil, err
 	}
+	summary.Others, summary.MoreOthers = campaign.Others, campaign.MoreOthers
 	shown := &gallery{limit: maxItems}
 	if err := storeCSV(ctx, store, shown.watch(ordered)); err != nil {
 		return summary, nil, err
@@ -91,7 +96,39 @@ func write(
 		lost = append(lost, missing...)
 	}
 	missing, err := writePage(ctx, store, campaign, summary, shown, sheets)
+	if err == nil {
+		err = removeStale(ctx, store, sheets)
+	}
 	return summary, append(lost, missing...), err
+}
+
+// pruner is a store that can remove the contact sheets of an earlier report.
+type pruner interface {
+	List(ctx context.Context, prefix string) iter.Seq2[storage.Info, error]
+	Delete(ctx context.Context, key string) error
+}
+
+// removeStale removes the contact sheets that do not belong to this report.
+func removeStale(ctx context.Context, store files, sheets []sheetFile) error {
+	p, ok := store.(pruner)
+	if !ok {
+		return nil
+	}
+	var stale []string
+	for info, err := range p.List(ctx, sheetFolder) {
+		if err != nil {
+			return fmt.Errorf("list %s: %w", sheetFolder, err)
+		}
+		if !slices.ContainsFunc(sheets, func(s sheetFile) bool { return s.Key == info.Key }) && strings.HasSuffix(info.Key, ".png") {
+			stale = append(stale, info.Key)
+		}
+	}
+	for _, key := range stale {
+		if err := p.Delete(ctx, key); err != nil {
+			return fmt.Errorf("remove %s of an earlier report: %w", key, err)
+		}
+	}
+	return nil
 }
 
 // writeSummary stores the summary in both formats.

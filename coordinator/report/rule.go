@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"ddiff/manifest"
 )
@@ -16,45 +17,60 @@ const (
 	RuleFirst Rule = "first"
 	// RuleMean averages each figure over the runs.
 	RuleMean Rule = "mean"
-	// RuleMinResidual selects the run with the smallest residual, the best fit to the measurement. It needs no ground
-	// truth.
-	RuleMinResidual Rule = "min_residual"
-	// RuleBestPSNR selects the run closest to the ground truth. It is an oracle, unusable in practice, so its figures
-	// are marked and never ranked.
+	// RuleClosestToNoise selects the run whose mean square residual is closest to σ², its expectation under the truth.
+	RuleClosestToNoise Rule = "closest_to_noise"
+	// RuleMinMisfit selects the run with the smallest mean square residual, as the literature on phase retrieval does.
+	// It prefers overfitting: a run below σ² explains noise.
+	RuleMinMisfit Rule = "min_misfit"
+	// RuleBestPSNR and RuleBestSSIM select the run closest to the ground truth. They are oracles, unusable in practice,
+	// so their figures are marked and never ranked.
 	RuleBestPSNR Rule = "best_psnr"
+	RuleBestSSIM Rule = "best_ssim"
+
+	// ruleMinResidual is the name of RuleMinMisfit in stored campaigns of earlier versions.
+	ruleMinResidual Rule = "min_residual"
 )
+
+// Rules returns all rules, the default first.
+func Rules() []Rule {
+	return []Rule{RuleFirst, RuleMean, RuleClosestToNoise, RuleMinMisfit, RuleBestPSNR, RuleBestSSIM}
+}
 
 // ParseRule parses the name of a rule; the empty name is [RuleFirst]. The error wraps [ErrUnknownRule].
 func ParseRule(name string) (Rule, error) {
-	switch r := Rule(name); r {
-	case "":
+	switch r := Rule(name); {
+	case r == "":
 		return RuleFirst, nil
-	case RuleFirst, RuleMean, RuleMinResidual, RuleBestPSNR:
+	case r == ruleMinResidual:
+		return RuleMinMisfit, nil
+	case slices.Contains(Rules(), r):
 		return r, nil
-	default:
-		return "", fmt.Errorf("select %q: %w; use %s, %s, %s or %s",
-			name, ErrUnknownRule, RuleFirst, RuleMean, RuleMinResidual, RuleBestPSNR)
 	}
+	return "", fmt.Errorf("select %q: %w; use one of %v", name, ErrUnknownRule, Rules())
 }
 
 // Oracle reports whether the rule uses the ground truth.
-func (r Rule) Oracle() bool { return r == RuleBestPSNR }
+func (r Rule) Oracle() bool { return r == RuleBestPSNR || r == RuleBestSSIM }
 
 // sentence describes the rule for people.
 func (r Rule) sentence() string {
 	switch r {
 	case RuleMean:
 		return "mean over the runs of each measurement"
-	case RuleMinResidual:
-		return "of each measurement the run with the smallest residual"
+	case RuleClosestToNoise:
+		return "of each measurement the run whose mean square residual is closest to σ²"
+	case RuleMinMisfit:
+		return "of each measurement the run with the smallest mean square residual"
 	case RuleBestPSNR:
 		return "of each measurement the run with the highest PSNR"
+	case RuleBestSSIM:
+		return "of each measurement the run with the highest SSIM"
 	default:
 		return "the first run of each measurement"
 	}
 }
 
-// oracleNote is the footnote of figures that RuleBestPSNR selected.
+// oracleNote is the footnote of figures that an oracle selected.
 const oracleNote = "selected by comparing the runs with the ground truth: an upper bound, not a ranking"
 
 // scores are the figures of one measurement, NaN where undefined. The fields are exported for package gob.
@@ -78,10 +94,14 @@ func (r Rule) combine(runs []scores) scores {
 	switch r {
 	case RuleMean:
 		return meanScores(runs)
-	case RuleMinResidual:
+	case RuleClosestToNoise:
+		return choose(runs, func(s scores) float64 { return -math.Abs(s.Residual) })
+	case RuleMinMisfit:
 		return choose(runs, func(s scores) float64 { return -s.Residual })
 	case RuleBestPSNR:
 		return choose(runs, func(s scores) float64 { return s.PSNR })
+	case RuleBestSSIM:
+		return choose(runs, func(s scores) float64 { return s.SSIM })
 	default:
 		return runs[0]
 	}
@@ -104,14 +124,13 @@ func choose(runs []scores, merit func(scores) float64) scores {
 
 func meanScores(runs []scores) scores {
 	mean := func(get func(scores) float64) float64 {
-		values := make([]float64, len(runs))
-		for i, s := range runs {
-			values[i] = get(s)
+		n, sum := 0, 0.0
+		for _, s := range runs {
+			if v := get(s); defined(v) {
+				n, sum = n+1, sum+v
+			}
 		}
-		if e := estimate(values); e.N > 0 {
-			return e.Mean
-		}
-		return math.NaN()
+		return sum / float64(n) // NaN without a defined value
 	}
 	return scores{
 		PSNR:     mean(func(s scores) float64 { return s.PSNR }),

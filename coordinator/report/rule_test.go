@@ -4,14 +4,22 @@ import (
 	"errors"
 	"math"
 	"testing"
+
+	"ddiff/manifest"
 )
 
 func TestParseRule(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"first", "mean", "min_residual", "best_psnr"} {
-		if r, err := ParseRule(name); err != nil || string(r) != name {
+	for _, name := range manifest.Selections() {
+		if r, err := ParseRule(string(name)); err != nil || string(r) != string(name) {
 			t.Errorf("ParseRule(%q) = %q, %v", name, r, err)
 		}
+	}
+	if len(Rules()) != len(manifest.Selections()) {
+		t.Errorf("rules %v, selections of a campaign %v", Rules(), manifest.Selections())
+	}
+	if r, err := ParseRule("min_residual"); err != nil || r != RuleMinMisfit {
+		t.Errorf("ParseRule of an earlier name = %q, %v, want %q", r, err, RuleMinMisfit)
 	}
 	if r, err := ParseRule(""); err != nil || r != RuleFirst {
 		t.Errorf("ParseRule of nothing = %q, %v, want first", r, err)
@@ -38,19 +46,24 @@ func TestRuleCombine(t *testing.T) {
 	}{
 		{"first", RuleFirst, runs, runs[0]},
 		{"mean", RuleMean, runs, scores{23, 0.6, 0.005, 15, 3}},
-		{"min_residual pays for all runs", RuleMinResidual, runs, scores{22, 0.6, 0.001, 15, 9}},
+		{"min_misfit pays for all runs", RuleMinMisfit, runs, scores{22, 0.6, 0.001, 15, 9}},
 		{"best_psnr pays for all runs", RuleBestPSNR, runs, scores{27, 0.7, 0.004, 15, 9}},
-		{"negative residual is smaller", RuleMinResidual,
+		{"an overfitted run has the smaller misfit", RuleMinMisfit,
 			[]scores{{Residual: 0.001, PSNR: 1}, {Residual: -0.002, PSNR: 2}}, scores{Residual: -0.002, PSNR: 2}},
-		{"tie goes to the earlier run", RuleMinResidual,
+		{"an overfitted run is not closest to the noise", RuleClosestToNoise,
+			[]scores{{Residual: -0.002, PSNR: 1}, {Residual: 0.001, PSNR: 2}}, scores{Residual: 0.001, PSNR: 2}},
+		{"a misfit below the noise counts as one above", RuleClosestToNoise,
+			[]scores{{Residual: 0.003, PSNR: 1}, {Residual: -0.002, PSNR: 2}}, scores{Residual: -0.002, PSNR: 2}},
+		{"best_ssim pays for all runs", RuleBestSSIM, runs, scores{27, 0.7, 0.004, 15, 9}},
+		{"tie goes to the earlier run", RuleMinMisfit,
 			[]scores{{Residual: 0.1, PSNR: 1}, {Residual: 0.1, PSNR: 2}}, scores{Residual: 0.1, PSNR: 1}},
-		{"undefined residual loses", RuleMinResidual,
+		{"undefined residual loses", RuleMinMisfit,
 			[]scores{{Residual: nan, PSNR: 1}, {Residual: 5, PSNR: 2}}, scores{Residual: 5, PSNR: 2}},
 		{"oracle without truth keeps the first", RuleBestPSNR,
 			[]scores{{PSNR: nan, Residual: 1}, {PSNR: nan, Residual: 2}}, scores{PSNR: nan, Residual: 1}},
 		{"mean of the defined values", RuleMean,
 			[]scores{{PSNR: nan, Residual: 1}, {PSNR: 8, Residual: 2}}, scores{PSNR: 8, Residual: 1.5}},
-		{"one run", RuleMinResidual, runs[:1], runs[0]},
+		{"one run", RuleMinMisfit, runs[:1], runs[0]},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -39,13 +39,13 @@ func (s *lineStore) PutFrom(_ context.Context, key string, data io.ReaderAt, siz
 	var method, image string
 	for scan := bufio.NewScanner(io.NewSectionReader(data, 0, size)); scan.Scan(); s.lines++ {
 		cells := strings.Split(scan.Text(), ",")
-		if len(cells) != 12 {
+		if len(cells) != len(strings.Split(csvHeader, ",")) {
 			return fmt.Errorf("line %d has %d cells", s.lines, len(cells))
 		}
-		if cells[3] == method && compareNatural(image, cells[1]) >= 0 {
+		if cells[8] == method && compareNatural(image, cells[1]) >= 0 {
 			return fmt.Errorf("line %d: %q follows %q", s.lines, cells[1], image)
 		}
-		image, method = cells[1], cells[3]
+		image, method = cells[1], cells[8]
 	}
 	return nil
 }

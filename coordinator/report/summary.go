@@ -6,7 +6,7 @@ import (
 	"ddiff/restore/operator"
 )
 
-// Summary has the means of a campaign, one row per task and method.
+// Summary has the means of a campaign, one row per problem and approach.
 type Summary struct {
 	// Rule combined the runs of each measurement into one figure.
 	Rule Rule `json:"rule"`
@@ -18,22 +18,31 @@ type Summary struct {
 	Done   int `json:"done"`
 	Failed int `json:"failed"`
 	Dead   int `json:"dead"`
+	// Others is the number of results in the same output that belong to other campaigns, or a lower bound if MoreOthers is
+	// set. They are not in Items.
+	Others     int  `json:"others,omitempty"`
+	MoreOthers bool `json:"more_others,omitempty"`
 
-	// Rows are ordered by task, as in the paper, and method.
+	// Varying names the properties in which the rows differ.
+	Varying Varying `json:"varying,omitzero"`
+	// Rows are ordered by task, as in the paper, then by parameters, noise level, size, method, prior and settings.
 	Rows []Row `json:"rows"`
-	// Comparisons pair the methods of each task.
+	// Comparisons pair the approaches to each problem.
 	Comparisons []Comparison `json:"comparisons,omitempty"`
 }
 
-// Row has the means of one task and method.
+// Row has the means of one problem and approach. Different problems and settings are never averaged.
 type Row struct {
-	Task string `json:"task"`
+	Problem
+	Approach
+	// Preset is the name of the preset from which the settings came, if it is known.
+	Preset string `json:"preset,omitempty"`
 	// Label is the task's name for people. It is not part of the JSON object.
-	Label  string `json:"-"`
-	Method string `json:"method"`
-	// Images is the number of measurements with at least one finished run.
-	Images int `json:"images"`
-	// Items counts all items of this task and method; Failed and Dead count the items that did not finish.
+	Label string `json:"-"`
+	// Images is the number of images with at least one finished run; Measurements is the number of their measurements.
+	Images       int `json:"images"`
+	Measurements int `json:"measurements"`
+	// Items counts all items of the row; Failed and Dead count the items that did not finish.
 	Items  int `json:"items"`
 	Failed int `json:"failed,omitempty"`
 	Dead   int `json:"dead,omitempty"`
@@ -47,84 +56,131 @@ type Row struct {
 	Residual Estimate `json:"residual,omitzero"`
 	// Seconds is the solver time per image, of all runs if the rule chooses among runs.
 	Seconds Estimate `json:"seconds,omitzero"`
+
+	// varyingParams and varyingSettings are the parts in which the rows differ.
+	varyingParams, varyingSettings string
 }
+
+func (r *Row) group() group { return group{r.Problem, r.Approach} }
 
 // cell computes one row of the summary.
 type cell struct {
-	row Row
-	// The moments are those of PSNR, baseline, gain, SSIM, residual and seconds.
-	moments [6]moments
+	row     Row
+	moments moments
+	pairing *pairing
 }
 
-func (c *cell) contains(m *measurement) bool { return c.row.Task == m.Task && c.row.Method == m.Method }
-
-// each calls f with each figure of a finished measurement.
-func (c *cell) each(m *measurement, f func(*moments, float64)) {
-	if len(m.runs) == 0 {
-		return
-	}
+// values are the figures of a finished measurement.
+func values(m *measurement) [figures]float64 {
 	s := m.combined
-	for i, v := range [len(c.moments)]float64{s.PSNR, s.Baseline, s.PSNR - s.Baseline, s.SSIM, s.Residual, s.Seconds} {
-		f(&c.moments[i], v)
-	}
+	return [figures]float64{s.PSNR, s.Baseline, s.PSNR - s.Baseline, s.SSIM, s.Residual, s.Seconds}
 }
 
-func (c *cell) add(m *measurement) {
+func (c *cell) count(m *measurement) {
 	c.row.Items += m.items
 	c.row.Failed += m.failed
 	c.row.Dead += m.dead
-	if len(m.runs) > 0 {
-		c.row.Images++
+	if c.row.Preset == "" {
+		c.row.Preset = m.Preset
 	}
-	c.each(m, (*moments).add)
+	if len(m.runs) > 0 {
+		c.row.Measurements++
+		c.moments.count(m.Image, values(m))
+	}
 }
 
-func (c *cell) finish() Row {
-	for i, e := range [len(c.moments)]*Estimate{
+func (c *cell) finish() {
+	for k, e := range [figures]*Estimate{
 		&c.row.PSNR, &c.row.Baseline, &c.row.Gain, &c.row.SSIM, &c.row.Residual, &c.row.Seconds,
 	} {
-		*e = c.moments[i].estimate()
+		*e = c.moments.estimate(k)
 	}
-	return c.row
+	c.row.Images = c.row.Seconds.N // each finished run has a time
 }
 
-// summarize computes the means over images, per task and method, with the runs of each measurement combined by the rule.
-// It reads the sorted entries twice: once for the means, once for the deviations and the comparisons.
+// summarize computes the means per problem and approach, with the runs of each measurement combined by the rule. It
+// reads the sorted entries twice: once for the means, once for the deviations and the comparisons.
 func summarize(ordered iter.Seq2[*entry, error], tasks operator.Set, rule Rule) (Summary, error) {
 	var cells []*cell
-	methods := make(map[string]int) // of each task
 	for m, err := range measurements(ordered, rule) {
 		if err != nil {
 			return Summary{}, err
 		}
-		if len(cells) == 0 || !cells[len(cells)-1].contains(m) {
-			cells = append(cells, &cell{row: Row{Task: m.Task, Label: tasks.Label(m.Task), Method: m.Method}})
-			methods[m.Task]++
+		if len(cells) == 0 || cells[len(cells)-1].row.group() != m.group() {
+			cells = append(cells, &cell{row: Row{Problem: m.Problem, Approach: m.Approach, Label: tasks.Label(m.Task)}})
 		}
-		cells[len(cells)-1].add(m)
+		cells[len(cells)-1].count(m)
 	}
-	var compare comparer
-	rest := cells
-	for m, err := range measurements(ordered, rule) {
-		if err != nil {
-			return Summary{}, err
-		}
-		if !rest[0].contains(m) {
-			rest = rest[1:]
-		}
-		rest[0].each(m, (*moments).deviate)
-		if methods[m.Task] > 1 {
-			compare.add(m)
-		}
-	}
-	s := Summary{Rule: rule, Oracle: rule.Oracle(), Rows: []Row{}, Comparisons: compare.finish()}
 	for _, c := range cells {
-		row := c.finish()
-		s.Rows = append(s.Rows, row)
-		s.Items += row.Items
-		s.Failed += row.Failed
-		s.Dead += row.Dead
+		c.moments.group()
+	}
+	compared := comparable(cells)
+	at := 0
+	for m, err := range measurements(ordered, rule) {
+		if err != nil {
+			return Summary{}, err
+		}
+		if cells[at].row.group() != m.group() {
+			at++
+		}
+		c := cells[at]
+		if len(m.runs) > 0 {
+			c.moments.deviate(m.Image, values(m))
+		}
+		if compared[at] {
+			c.pairing.add(m)
+		}
+	}
+	for _, c := range cells {
+		c.finish()
+	}
+	return newSummary(attribute(cells), rule), nil
+}
+
+// attribute adds the items that failed before their settings were known to the cell that they would have belonged to,
+// if there is exactly one. Others remain rows without figures.
+func attribute(cells []*cell) []*cell {
+	var out []*cell
+	for _, c := range cells {
+		if c.row.group().resolved() {
+			out = append(out, c)
+			continue
+		}
+		var home *cell
+		homes := 0
+		for _, other := range cells {
+			if c.row.group().mayBe(other.row.group()) {
+				home = other
+				homes++
+			}
+		}
+		if homes != 1 {
+			out = append(out, c)
+			continue
+		}
+		home.row.Items += c.row.Items
+		home.row.Failed += c.row.Failed
+		home.row.Dead += c.row.Dead
+		if home.pairing != nil && c.pairing != nil {
+			home.pairing.merge(c.pairing)
+		}
+	}
+	return out
+}
+
+func newSummary(cells []*cell, rule Rule) Summary {
+	s := Summary{Rule: rule, Oracle: rule.Oracle(), Rows: []Row{}}
+	for _, c := range cells {
+		s.Rows = append(s.Rows, c.row)
+		s.Items += c.row.Items
+		s.Failed += c.row.Failed
+		s.Dead += c.row.Dead
 	}
 	s.Done = s.Items - s.Failed - s.Dead
-	return s, nil
+	s.Varying = vary(s.Rows)
+	for i, c := range cells {
+		c.row = s.Rows[i]
+	}
+	s.Comparisons = compare(cells, s.Varying)
+	return s
 }

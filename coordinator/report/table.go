@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -20,9 +21,9 @@ const (
 	FormatLaTeX Format = "latex"
 )
 
-// WriteTable writes one line per task and method. Notes below the table state how runs were combined, how many items
-// have no figures and how the methods differ. Markdown and LaTeX print the best method of a task in bold, unless the
-// ground truth selected the runs or the methods restored different measurements.
+// WriteTable writes one line per problem and approach, with a column for each varying property. Notes below the table state
+// how runs were combined, how many items have no figures and how the approaches differ. Markdown and LaTeX print the best
+// approach to a problem in bold, unless the ground truth selected the runs or the approaches restored different measurements.
 //
 // It returns an error that wraps [ErrUnknownFormat], or the error of w.
 func WriteTable(w io.Writer, s Summary, format Format) error {
@@ -44,16 +45,52 @@ func WriteTable(w io.Writer, s Summary, format Format) error {
 	return nil
 }
 
-// tableHeader names the columns of [tableCells]; the first two hold text, the rest numbers.
-func tableHeader() []string {
-	return []string{
-		"task", "method", "n", "PSNR", "±95%", "baseline", "gain", "SSIM", "residual", "s/image",
+// labelColumns returns the headings of the columns with text.
+func labelColumns(v Varying) []string {
+	columns := []string{"task"}
+	for _, c := range []struct {
+		shown bool
+		name  string
+	}{
+		{v.Params, "parameters"}, {v.Sigma, "sigma"}, {v.Size, "size"}, {v.Prior, "prior"}, {v.Preset, "preset"},
+		{true, "method"}, {v.Settings, "settings"},
+	} {
+		if c.shown {
+			columns = append(columns, c.name)
+		}
 	}
+	return columns
+}
+
+// labelCells are the texts of a row below labelColumns.
+func labelCells(v Varying, r *Row, missing string) []string {
+	cells := []string{r.Task}
+	sigma := missing
+	if r.Size != "" {
+		sigma = strconv.FormatFloat(r.Sigma, 'g', -1, 64)
+	}
+	for _, c := range []struct {
+		shown bool
+		text  string
+	}{
+		{v.Params, r.varyingParams}, {v.Sigma, sigma}, {v.Size, r.Size}, {v.Prior, shortPrior(r.Prior)}, {v.Preset, r.Preset},
+		{true, r.Method}, {v.Settings, r.varyingSettings},
+	} {
+		if c.shown {
+			cells = append(cells, cmp.Or(c.text, missing))
+		}
+	}
+	return cells
+}
+
+// figureColumns returns the headings of the columns with numbers.
+func figureColumns() []string {
+	return []string{"n", "PSNR", "±95%", "baseline", "gain", "SSIM", "residual", "s/image"}
 }
 
 // The columns with numbers.
 const (
-	columnImages = iota + 2
+	columnImages = iota
 	columnPSNR
 	columnHalf
 	columnBaseline
@@ -63,11 +100,9 @@ const (
 	columnSeconds
 )
 
-// tableCells are the texts of one row; missing stands for an undefined figure.
-func tableCells(r Row, oracle bool, missing string) []string {
+// figureCells are the texts of a row below figureColumns; missing stands for an undefined figure.
+func figureCells(r *Row, oracle bool, missing string) []string {
 	cells := []string{
-		0:              r.Task,
-		1:              r.Method,
 		columnImages:   strconv.Itoa(r.Images),
 		columnPSNR:     mean(r.PSNR, 2, missing),
 		columnHalf:     missing,
@@ -124,26 +159,26 @@ func signed(v float64, decimals int) string {
 	return s
 }
 
-// best marks the cells in bold print by row and column: of each task with two or more comparable methods the highest PSNR
-// and SSIM and the residual nearest to zero, ties included.
+// best marks the cells in bold print by row and column: of each problem with two or more comparable approaches the highest
+// PSNR and SSIM and the residual nearest to zero, ties included.
 func best(s Summary) map[[2]int]bool {
 	marks := make(map[[2]int]bool)
 	if s.Oracle {
 		return marks
 	}
-	refused := make(map[string]bool)
+	refused := make(map[Problem]bool)
 	for _, c := range s.Comparisons {
-		refused[c.Task] = refused[c.Task] || c.Refused != "" || c.LeftOut > 0
+		refused[c.problem] = refused[c.problem] || c.Refused != "" || c.LeftOut > 0
 	}
 	for from := 0; from < len(s.Rows); {
 		to := from
-		for to < len(s.Rows) && s.Rows[to].Task == s.Rows[from].Task {
+		for to < len(s.Rows) && s.Rows[to].Problem == s.Rows[from].Problem {
 			to++
 		}
-		if to-from > 1 && !refused[s.Rows[from].Task] {
-			markBest(marks, s.Rows, from, to, columnPSNR, func(r Row) (float64, int) { return r.PSNR.Mean, r.PSNR.N })
-			markBest(marks, s.Rows, from, to, columnSSIM, func(r Row) (float64, int) { return r.SSIM.Mean, r.SSIM.N })
-			markBest(marks, s.Rows, from, to, columnResidual, func(r Row) (float64, int) {
+		if to-from > 1 && !refused[s.Rows[from].Problem] {
+			markBest(marks, s.Rows, from, to, columnPSNR, func(r *Row) (float64, int) { return r.PSNR.Mean, r.PSNR.N })
+			markBest(marks, s.Rows, from, to, columnSSIM, func(r *Row) (float64, int) { return r.SSIM.Mean, r.SSIM.N })
+			markBest(marks, s.Rows, from, to, columnResidual, func(r *Row) (float64, int) {
 				return -math.Abs(r.Residual.Mean), r.Residual.N
 			})
 		}
@@ -152,15 +187,15 @@ func best(s Summary) map[[2]int]bool {
 	return marks
 }
 
-func markBest(marks map[[2]int]bool, rows []Row, from, to, column int, merit func(Row) (float64, int)) {
+func markBest(marks map[[2]int]bool, rows []Row, from, to, column int, merit func(*Row) (float64, int)) {
 	top := math.Inf(-1)
-	for _, r := range rows[from:to] {
-		if m, n := merit(r); n > 0 {
+	for i := from; i < to; i++ {
+		if m, n := merit(&rows[i]); n > 0 {
 			top = max(top, m)
 		}
 	}
 	for i := from; i < to; i++ {
-		if m, n := merit(rows[i]); n > 0 && m == top {
+		if m, n := merit(&rows[i]); n > 0 && m == top {
 			marks[[2]int{i, column}] = true
 		}
 	}
@@ -172,23 +207,40 @@ func notes(s Summary) []string {
 	if s.Oracle {
 		out = append(out, "* "+oracleNote+".")
 	}
-	out = append(out, fmt.Sprintf("Runs: %s (%s). ±95%%: half-width of the confidence interval of the mean PSNR over the images that have one.",
+	out = append(out, fmt.Sprintf("Runs: %s (%s). ±95%%: half-width of the confidence interval of the mean PSNR; n images, each one cluster.",
 		s.Rule.sentence(), s.Rule))
 	if s.Failed+s.Dead > 0 {
 		out = append(out, fmt.Sprintf("%d of %d items have no figures: %d failed, %d dead.",
 			s.Failed+s.Dead, s.Items, s.Failed, s.Dead))
 	}
-	for _, c := range s.Comparisons {
+	if s.Others > 0 {
+		number := strconv.Itoa(s.Others)
+		if s.MoreOthers {
+			number = "at least " + number
+		}
+		out = append(out, "The output also holds "+number+" results of other campaigns; they are not in this report.")
+	}
+	for _, c := range s.Comparisons[:min(maxNotedPairs, len(s.Comparisons))] {
 		out = append(out, comparisonSentence(c, s.Oracle))
+	}
+	if more := len(s.Comparisons) - maxNotedPairs; more > 0 {
+		out = append(out, fmt.Sprintf("%d more comparisons are in %s.", more, KeySummaryJSON))
 	}
 	return out
 }
 
+// maxNotedPairs bounds the comparisons below a table.
+const maxNotedPairs = 40
+
 func comparisonSentence(c Comparison, oracle bool) string {
-	if c.Refused != "" {
-		return fmt.Sprintf("%s: %s and %s are not compared: %s.", c.Task, c.A, c.B, c.Refused)
+	where := c.Task
+	if c.Problem != "" {
+		where += ", " + c.Problem
 	}
-	text := fmt.Sprintf("%s: %s − %s = %s dB", c.Task, c.A, c.B, signed(c.Difference.Mean, 2))
+	if c.Refused != "" {
+		return fmt.Sprintf("%s: %s and %s are not compared: %s.", where, c.A, c.B, c.Refused)
+	}
+	text := fmt.Sprintf("%s: %s − %s = %s dB", where, c.A, c.B, signed(c.Difference.Mean, 2))
 	if oracle {
 		text += "*"
 	}
@@ -198,6 +250,9 @@ func comparisonSentence(c Comparison, oracle bool) string {
 			signed(c.Difference.Mean+*c.Difference.HalfWidth, 2))
 	}
 	text += fmt.Sprintf(" (paired, n = %d", c.Difference.N)
+	if c.PHolm != nil && !oracle {
+		text += fmt.Sprintf(", Wilcoxon p = %s after Holm", strconv.FormatFloat(*c.PHolm, 'g', 2, 64))
+	}
 	if c.LeftOut > 0 {
 		text += fmt.Sprintf(", %d left out", c.LeftOut)
 	}

@@ -44,7 +44,7 @@ func TestCSVGolden(t *testing.T) {
 func TestOracleIsMarkedAndNeverBold(t *testing.T) {
 	t.Parallel()
 	oracle := summaryOf(t, tableResults(t), RuleBestPSNR)
-	fair := summaryOf(t, tableResults(t), RuleMinResidual)
+	fair := summaryOf(t, tableResults(t), RuleMinMisfit)
 	for format, bold := range map[Format]string{FormatMarkdown: "**", FormatLaTeX: "\\textbf"} {
 		if text := table(t, fair, format); !strings.Contains(text, bold) {
 			t.Errorf("%s: the best method is not bold", format)

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"unicode/utf8"
@@ -10,14 +11,14 @@ import (
 
 // writeText aligns text columns to the left and numbers to the right.
 func writeText(w io.Writer, s Summary) error {
-	rows := [][]string{tableHeader()}
-	for _, r := range s.Rows {
-		rows = append(rows, tableCells(r, s.Oracle, "-"))
+	labels := labelColumns(s.Varying)
+	rows := [][]string{slices.Concat(labels, figureColumns())}
+	for i := range s.Rows {
+		rows = append(rows, slices.Concat(labelCells(s.Varying, &s.Rows[i], "-"), figureCells(&s.Rows[i], s.Oracle, "-")))
 	}
-	const textColumns = 2
-	var widths [textColumns]int
+	widths := make([]int, len(labels))
 	for _, cells := range rows {
-		for i := range textColumns {
+		for i := range labels {
 			cells[i] = printable(cells[i])
 			widths[i] = max(widths[i], utf8.RuneCountInString(cells[i]))
 		}
@@ -28,8 +29,11 @@ func writeText(w io.Writer, s Summary) error {
 	for _, cells := range rows {
 		// The tab writer aligns all columns to the right: join the padded text columns into the first cell.
 		line := make([]string, 0, len(cells))
-		line = append(line, fmt.Sprintf("%-*s  %-*s", widths[0], cells[0], widths[1], cells[1]))
-		line = append(line, cells[textColumns:]...)
+		for i, width := range widths {
+			cells[i] = fmt.Sprintf("%-*s", width, cells[i])
+		}
+		line = append(line, strings.Join(cells[:len(labels)], "  "))
+		line = append(line, cells[len(labels):]...)
 		fmt.Fprintln(out, strings.Join(line, "\t")+"\t")
 	}
 	if err := out.Flush(); err != nil {

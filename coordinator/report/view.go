@@ -3,6 +3,7 @@ package report
 import (
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"ddiff/manifest"
@@ -23,12 +24,21 @@ func campaignFacts(c Campaign, s Summary) []fact {
 	if prior != "" && c.PriorLicence != "" {
 		prior += " (" + c.PriorLicence + ")"
 	}
-	add("Prior", prior)
-	add("Preset", c.Preset)
+	if !s.Varying.Prior {
+		add("Prior", prior)
+	}
+	if !s.Varying.Preset {
+		add("Preset", c.Preset)
+	}
 	if c.Steps > 0 {
 		add("Steps", strconv.Itoa(c.Steps))
 	}
-	add("Noise σ", strconv.FormatFloat(c.Sigma, 'g', -1, 64))
+	if r := s.resolvedRow(); r != nil && !s.Varying.Sigma {
+		add("Noise σ", exact(r.Sigma))
+	}
+	if r := s.resolvedRow(); r != nil && !s.Varying.Size {
+		add("Size", r.Size)
+	}
 	add("Seed", strconv.FormatUint(c.Seed, 10))
 	add("Runs", s.Rule.sentence()+" ("+string(s.Rule)+")")
 	if !c.Started.IsZero() {
@@ -43,13 +53,33 @@ func campaignFacts(c Campaign, s Summary) []fact {
 	return facts
 }
 
+// resolvedRow returns a row with known parameters and settings, or nil.
+func (s Summary) resolvedRow() *Row {
+	for i := range s.Rows {
+		if s.Rows[i].group().resolved() {
+			return &s.Rows[i]
+		}
+	}
+	return nil
+}
+
 func moment(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }
 
 // tableRow is one row of the summary table on the page.
 type tableRow struct {
-	Task   option
-	Method string
+	Label string
+	// Labels are the texts of the further columns with text.
+	Labels []string
 	Cells  []tableCell
+}
+
+// pageColumns are the headings of the columns with text, without the task's.
+func pageColumns(v Varying) []string {
+	columns := labelColumns(v)[1:]
+	for i, c := range columns {
+		columns[i] = strings.ToUpper(c[:1]) + c[1:]
+	}
+	return columns
 }
 
 // tableCell is a figure. Value is its sort key, empty for an undefined figure.
@@ -61,8 +91,9 @@ type tableCell struct {
 func tableRows(s Summary) []tableRow {
 	marks := best(s)
 	rows := make([]tableRow, 0, len(s.Rows))
-	for i, r := range s.Rows {
-		texts := tableCells(r, s.Oracle, "–")
+	for i := range s.Rows {
+		r := &s.Rows[i]
+		texts := figureCells(r, s.Oracle, "–")
 		cell := func(column int, e Estimate) tableCell {
 			c := tableCell{Text: texts[column], Best: marks[[2]int{i, column}]}
 			if e.N > 0 {
@@ -75,8 +106,8 @@ func tableRows(s Summary) []tableRow {
 			psnr.Half = "±\u202f" + decimal(*r.PSNR.HalfWidth, 2)
 		}
 		rows = append(rows, tableRow{
-			Task:   option{r.Task, r.Label},
-			Method: r.Method,
+			Label:  r.Label,
+			Labels: labelCells(s.Varying, r, "–")[1:],
 			Cells: []tableCell{
 				{Text: texts[columnImages], Value: texts[columnImages]},
 				psnr,
@@ -88,14 +119,34 @@ func tableRows(s Summary) []tableRow {
 	return rows
 }
 
+// setting is the complete parameters and settings of one row.
+type setting struct{ Task, Params, Method, Settings string }
+
+// tableSettings lists what produced the rows of the table.
+func tableSettings(s Summary) []setting {
+	var out []setting
+	seen := make(map[setting]bool)
+	for i := range s.Rows {
+		r := &s.Rows[i]
+		line := setting{r.Label, strings.ReplaceAll(r.Params, ";", "; "), r.Method, strings.ReplaceAll(r.Settings, ";", "; ")}
+		if r.group().resolved() && !seen[line] {
+			seen[line] = true
+			out = append(out, line)
+		}
+	}
+	return out
+}
+
 func exact(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
 // itemView is one finished item on the page.
 type itemView struct {
-	Number               int
-	Name, ID             string
-	Task                 option
-	Method               string
+	Number   int
+	Name, ID string
+	Task     option
+	Method   string
+	// Variant has the item's varying parameters and settings.
+	Variant              string
 	Run, Steps           int
 	Size                 string
 	Seconds, Provider    string
@@ -111,12 +162,12 @@ type itemView struct {
 // pictureView is a picture of an item. The path is empty if the item lacks the picture.
 type pictureView struct{ Kind, Title, Path, Alt string }
 
-func newItemView(number int, e *entry, tasks operator.Set) itemView {
+func newItemView(number int, e *entry, tasks operator.Set, variant string) itemView {
 	label := tasks.Label(e.Task)
 	s := &e.Scores
 	v := itemView{
 		Number: number, Name: e.Name, ID: e.ID,
-		Task: option{e.Task, label}, Method: e.Method, Run: e.Run,
+		Task: option{e.Task, label}, Method: e.Method, Variant: variant, Run: e.Run,
 		Steps: e.Steps, Seconds: decimal(s.Seconds, 1), Provider: e.Provider,
 		Size: strconv.Itoa(e.Width) + "\u202f×\u202f" + strconv.Itoa(e.Height),
 	}

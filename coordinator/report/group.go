@@ -1,0 +1,130 @@
+package report
+
+import (
+	"cmp"
+	"strings"
+)
+
+// Problem is what the images of one row of a table have in common: degradation, noise level and size.
+type Problem struct {
+	Task string `json:"task"`
+	// Params are the complete parameters of the operator, such as "factor=4"; a semicolon separates several.
+	Params string `json:"params,omitempty"`
+	// Sigma is the standard deviation of the noise, in units of y.
+	Sigma float64 `json:"sigma"`
+	// Size is the working size in pixels and the fit, such as "128x128 resize", or "pad" where each image keeps its
+	// size. Empty: the items failed before their size was known.
+	Size string `json:"size,omitempty"`
+}
+
+func (p Problem) compare(q Problem) int {
+	return cmp.Or(
+		strings.Compare(p.Task, q.Task),
+		compareAssignments(p.Params, q.Params),
+		cmp.Compare(p.Sigma, q.Sigma),
+		compareNatural(p.Size, q.Size),
+	)
+}
+
+// Approach is one way to solve a problem.
+type Approach struct {
+	Method string `json:"method"`
+	// Prior is the SHA-256 of the prior's file.
+	Prior string `json:"prior,omitempty"`
+	// Settings are the complete settings of the method, such as "steps=120;gamma0=8".
+	Settings string `json:"settings,omitempty"`
+}
+
+func (a Approach) compare(b Approach) int {
+	return cmp.Or(
+		strings.Compare(a.Method, b.Method),
+		strings.Compare(a.Prior, b.Prior),
+		compareAssignments(a.Settings, b.Settings),
+	)
+}
+
+// group is the key of a table's row.
+type group struct {
+	Problem
+	Approach
+}
+
+// resolved reports whether the group has its complete parameters and settings. The items of other groups failed
+// before.
+func (g group) resolved() bool { return g.Size != "" }
+
+// mayBe reports whether an unresolved group's items would be items of the group to, as far as is known.
+func (g group) mayBe(to group) bool {
+	return to.resolved() && g.Task == to.Task && g.Method == to.Method && g.Sigma == to.Sigma &&
+		containsAssignments(to.Params, g.Params)
+}
+
+// Varying names the properties in which the rows of a summary differ: the columns of its tables. A property that all
+// rows share stands in the head of the page. Params vary if they differ between two rows of one task, settings if
+// they differ between two rows of one task and method.
+type Varying struct {
+	Params   bool `json:"params,omitempty"`
+	Sigma    bool `json:"sigma,omitempty"`
+	Size     bool `json:"size,omitempty"`
+	Prior    bool `json:"prior,omitempty"`
+	Preset   bool `json:"preset,omitempty"`
+	Settings bool `json:"settings,omitempty"`
+}
+
+// vary finds the varying properties of the resolved rows, and sets the varying parts of their parameters and settings.
+func vary(rows []Row) Varying {
+	var v Varying
+	tasks := make(map[string][]*Row)
+	methods := make(map[[2]string][]*Row)
+	var first *Row
+	for i := range rows {
+		r := &rows[i]
+		if r.Size == "" {
+			r.varyingParams = strings.ReplaceAll(r.Params, ";", " ")
+			continue
+		}
+		tasks[r.Task] = append(tasks[r.Task], r)
+		key := [2]string{r.Task, r.Method}
+		methods[key] = append(methods[key], r)
+		if first == nil {
+			first = r
+		}
+		v.Sigma = v.Sigma || r.Sigma != first.Sigma
+		v.Size = v.Size || r.Size != first.Size
+		v.Prior = v.Prior || r.Prior != first.Prior
+		v.Preset = v.Preset || r.Preset != first.Preset
+	}
+	for _, same := range tasks {
+		v.Params = setVarying(same, func(r *Row) string { return r.Params }, func(r *Row, s string) { r.varyingParams = s }) || v.Params
+	}
+	for _, same := range methods {
+		v.Settings = setVarying(same, func(r *Row) string { return r.Settings }, func(r *Row, s string) { r.varyingSettings = s }) || v.Settings
+	}
+	return v
+}
+
+func setVarying(rows []*Row, get func(*Row) string, set func(*Row, string)) bool {
+	lists := make([]string, len(rows))
+	for i, r := range rows {
+		lists[i] = get(r)
+	}
+	varying, any := varyingAssignments(lists)
+	for i, r := range rows {
+		set(r, varying[i])
+	}
+	return any
+}
+
+// variants returns the varying properties of each row in one text.
+func (s Summary) variants() map[group]string {
+	out := make(map[group]string)
+	for i := range s.Rows {
+		r := &s.Rows[i]
+		text := s.Varying.problemText(r)
+		if approach := strings.TrimPrefix(s.Varying.approachText(r), r.Method); approach != "" {
+			text += "," + approach
+		}
+		out[r.group()] = strings.TrimPrefix(text, ", ")
+	}
+	return out
+}

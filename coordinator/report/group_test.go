@@ -1,0 +1,200 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+
+	"ddiff/manifest"
+	"ddiff/restore/operator"
+)
+
+// sweep has two photographs, Gaussian deblurring at three noise levels and super-resolution by 2 and 8, each with two step
+// sizes.
+func sweep(t *testing.T) []manifest.Result {
+	t.Helper()
+	var out []manifest.Result
+	add := func(task string, sigma float64, params map[string]float64, psnr float64) {
+		for i, name := range []string{"a", "b"} {
+			for g, solver := range []string{`{"steps":50,"gamma0":8}`, `{"steps":50,"gamma0":10}`} {
+				out = append(out, result(t, task, "ddiff", name, 0, scored(psnr+float64(i)+2*float64(g), 20, 0.5, 0), func(r *manifest.Result) {
+					r.Item.Sigma, r.Item.Params, r.Item.Solver = sigma, params, json.RawMessage(solver)
+				}))
+			}
+		}
+	}
+	for i, sigma := range []float64{0.1, 0.02, 0.05} {
+		add("gaussian_deblur", sigma, map[string]float64{"std": 3}, 30-float64(i))
+	}
+	for i, factor := range []float64{8, 2} {
+		add("super_resolution", 0.05, map[string]float64{"factor": factor}, 22+4*float64(i))
+	}
+	return out
+}
+
+func TestSweepsAreNotPooled(t *testing.T) {
+	t.Parallel()
+	ordered, err := collect(stream(sweep(t)), operator.Builtin(), maxSorted)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := summarize(ordered.all(), operator.Builtin(), RuleFirst)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for i := range s.Rows {
+		r := &s.Rows[i]
+		got = append(got, strings.Join(labelCells(s.Varying, r, "-"), " | "))
+		if r.Images != 2 || r.PSNR.N != 2 {
+			t.Errorf("row %v: %d images, n = %d, want 2", got[i], r.Images, r.PSNR.N)
+		}
+		// The PSNR of the images differ by 1: s = 0.70710678, half = 12.7062047 * s / sqrt(2).
+		if h := figure(r.PSNR.HalfWidth); math.Abs(h-6.35310237) > 1e-7 {
+			t.Errorf("row %v: half-width %g, want that of two images", got[i], h)
+		}
+	}
+	want := []string{
+		"super_resolution | factor=2 | 0.05 | ddiff | gamma0=8", "super_resolution | factor=2 | 0.05 | ddiff | gamma0=10",
+		"super_resolution | factor=8 | 0.05 | ddiff | gamma0=8", "super_resolution | factor=8 | 0.05 | ddiff | gamma0=10",
+		"gaussian_deblur | - | 0.02 | ddiff | gamma0=8", "gaussian_deblur | - | 0.02 | ddiff | gamma0=10",
+		"gaussian_deblur | - | 0.05 | ddiff | gamma0=8", "gaussian_deblur | - | 0.05 | ddiff | gamma0=10",
+		"gaussian_deblur | - | 0.1 | ddiff | gamma0=8", "gaussian_deblur | - | 0.1 | ddiff | gamma0=10",
+	}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("rows:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	if len(s.Comparisons) != 5 {
+		t.Fatalf("%d comparisons, want one per problem", len(s.Comparisons))
+	}
+	for _, c := range s.Comparisons {
+		if c.Refused != "" || c.Difference.N != 2 || c.Difference.Mean != -2 {
+			t.Errorf("%s, %s: %s - %s = %+v, refused %q", c.Task, c.Problem, c.A, c.B, c.Difference, c.Refused)
+		}
+	}
+}
+
+// TestSweepReachesPageAndTable looks for what varies and what does not.
+func TestSweepReachesPageAndTable(t *testing.T) {
+	t.Parallel()
+	store := newMemory()
+	s, err := Write(t.Context(), store, testCampaign(), stream(sweep(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := string(store.files[KeyPage])
+	for _, want := range []string{"gamma0=10", "factor=8", "<td>0.02</td>", "steps=50; gamma0=8", "128x128 center_crop"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	for format, want := range map[Format]string{FormatText: "factor=2", FormatMarkdown: "gamma0=10", FormatLaTeX: `$\sigma$`} {
+		var out bytes.Buffer
+		if err := WriteTable(&out, s, format); err != nil || !strings.Contains(out.String(), want) {
+			t.Errorf("%s lacks %q (%v):\n%s", format, want, err, out.String())
+		}
+	}
+	if csv := string(store.files[KeyCSV]); !strings.Contains(csv, ",super_resolution,factor=8,0.05,128x128,abab") ||
+		!strings.Contains(csv, ",ddiff,steps=50;gamma0=10,0,7,done,,") {
+		t.Errorf("results.csv:\n%s", csv)
+	}
+}
+
+// TestOneImageIsOneCluster gives one photograph several seeds and a second name.
+func TestOneImageIsOneCluster(t *testing.T) {
+	t.Parallel()
+	var results []manifest.Result
+	for i, name := range []string{"a", "a", "copy of a", "b"} {
+		results = append(results, result(t, "hdr", "ddiff", name, 0, scored(20+float64(i), 15, 0.5, 0), func(r *manifest.Result) {
+			r.Item.Seed = uint64(i)
+			if name != "b" {
+				r.Item.Image.SHA256 = strings.Repeat("0a", 32)
+			}
+		}))
+	}
+	r := summaryOf(t, results, RuleFirst).Rows[0]
+	want := estimate([]float64{20, 21, 22, 23}, []uint64{1, 1, 1, 2})
+	if r.Images != 2 || r.Measurements != 4 || r.PSNR.N != 2 || r.PSNR.Measurements != 4 || *r.PSNR.HalfWidth != *want.HalfWidth {
+		t.Errorf("%d images, %d measurements, PSNR %+v ± %g, want n = 2 ± %g",
+			r.Images, r.Measurements, r.PSNR, figure(r.PSNR.HalfWidth), *want.HalfWidth)
+	}
+}
+
+// unreadable is an item that failed before its size, parameters and settings were known.
+func unreadable(r *manifest.Result) {
+	ended(manifest.OutcomeFailed, "decode: unexpected EOF")(r)
+	r.Item.Width, r.Item.Height, r.Item.Solver, r.Item.Prior, r.Item.Params = 0, 0, json.RawMessage("null"), "", nil
+	r.Item.Image.SHA256 = ""
+}
+
+func TestUnreadableItemsCountInTheirRow(t *testing.T) {
+	t.Parallel()
+	score := scored(25, 20, 0.5, 0)
+	params := func(r *manifest.Result) { r.Item.Params = map[string]float64{"gain": 2} }
+	results := []manifest.Result{
+		result(t, "hdr", "a", "1.png", 0, score, params), result(t, "hdr", "b", "1.png", 0, score, params),
+		result(t, "hdr", "a", "2.png", 0, unreadable), result(t, "hdr", "b", "2.png", 0, unreadable),
+	}
+	s := summaryOf(t, results, RuleFirst)
+	if len(s.Rows) != 2 || s.Rows[0].Items != 2 || s.Rows[0].Failed != 1 || s.Rows[1].Failed != 1 || s.Varying != (Varying{}) {
+		t.Fatalf("rows = %+v, varying %+v", s.Rows, s.Varying)
+	}
+	if c := s.Comparisons[0]; c.Refused != "" || c.LeftOut != 1 || c.Difference.N != 1 {
+		t.Errorf("comparison = %+v", c)
+	}
+	// In a sweep over settings the row is unknown: the items keep a row of their own.
+	other := result(t, "hdr", "a", "1.png", 0, score, params, func(r *manifest.Result) { r.Item.Solver = json.RawMessage(`{"steps":5}`) })
+	s = summaryOf(t, append(results, other), RuleFirst)
+	if len(s.Rows) != 4 || s.Items != 5 || s.Failed != 2 || s.Done != 3 {
+		t.Errorf("rows = %+v", s.Rows)
+	}
+	for _, c := range s.Comparisons {
+		if c.A == c.B {
+			t.Errorf("comparison of %s with itself", c.A)
+		}
+	}
+}
+
+func TestCSVHasReasonsAndNoFormulas(t *testing.T) {
+	t.Parallel()
+	results := []manifest.Result{
+		result(t, "hdr", "a", "=1+1", 0, ended(manifest.OutcomeDead, "killed\nby signal 9")),
+		result(t, "hdr", "a", "-2", 0, ended(manifest.OutcomeFailed, "@x, \"y\"")),
+	}
+	var out bytes.Buffer
+	ordered, err := collect(stream(results), nil, maxSorted)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := writeCSV(&out, ordered.all()); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{",'=1+1,", ",dead,killed?by signal 9,,", ",'-2,", `,failed,"'@x, ""y""",,`} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, out.String())
+		}
+	}
+}
+
+func TestSecondReportLeavesNothingStale(t *testing.T) {
+	t.Parallel()
+	store := newMemory()
+	for _, task := range []string{"hdr", "motion_deblur"} {
+		store.files[sheetFolder+"notes.txt"] = []byte("of a person")
+		c := testCampaign()
+		c.Others = 1
+		s, err := Write(t.Context(), store, c, stream([]manifest.Result{result(t, task, "ddiff", "a", 0, scored(25, 20, 0.5, 0))}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := keys(store, sheetFolder); len(got) != 2 || store.files[sheetFolder+task+".png"] == nil {
+			t.Errorf("after the report on %s: %v", task, got)
+		}
+		var out bytes.Buffer
+		if err := WriteTable(&out, s, FormatText); err != nil || !strings.Contains(out.String(), "also holds 1 results of other campaigns") {
+			t.Errorf("error %v, no word on the other result:\n%s", err, out.String())
+		}
+	}
+}
