@@ -24,6 +24,8 @@ type openQueue func(ctx context.Context, campaign string, attempts int) (*queue.
 
 // Config describes a [Service]. Fields without a stated default are required.
 type Config struct {
+	// Name identifies this coordinator on the board. Default: "coordinator".
+	Name  string
 	Board *queue.Board
 	// Open opens a campaign's queue and creates the missing parts of it on the server.
 	Open openQueue
@@ -44,6 +46,8 @@ type Config struct {
 	// Stall is how long the queue may hold fewer items than the ledger has pending before the coordinator compares the
 	// manifest with storage. Default: 15 s.
 	Stall time.Duration
+	// Probe is the interval of the checks of the store, and the time limit of one check. Default: 5 s.
+	Probe time.Duration
 	// Now is the clock. Default: time.Now.
 	Now    func() time.Time
 	Logger *slog.Logger
@@ -72,7 +76,7 @@ func (c Config) Validate() error {
 	for _, d := range []struct {
 		field string
 		value time.Duration
-	}{{"AckWait", c.AckWait}, {"Tick", c.Tick}, {"Stall", c.Stall}} {
+	}{{"AckWait", c.AckWait}, {"Tick", c.Tick}, {"Stall", c.Stall}, {"Probe", c.Probe}} {
 		if d.value < 0 {
 			return fmt.Errorf("%s: %v is negative", d.field, d.value)
 		}
@@ -89,6 +93,12 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Stall == 0 {
 		c.Stall = 15 * time.Second
+	}
+	if c.Probe == 0 {
+		c.Probe = 5 * time.Second
+	}
+	if c.Name == "" {
+		c.Name = "coordinator"
 	}
 	if c.Now == nil {
 		c.Now = time.Now

@@ -1,6 +1,8 @@
 package coordinator
 
 import (
+	"maps"
+	"slices"
 	"sync"
 
 	"ddiff/manifest"
@@ -59,6 +61,13 @@ func (s *runners) stop(id string) {
 			r.cancel()
 		}
 	}
+}
+
+// ids returns the ids of the campaigns that have a runner.
+func (s *runners) ids() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Collect(maps.Keys(s.byID))
 }
 
 // active reports whether a campaign needs a coordinator.

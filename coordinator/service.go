@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"ddiff/internal/retry"
 	"ddiff/manifest"
 )
 
@@ -17,6 +18,7 @@ type Service struct {
 	cfg     Config
 	workers workerCount
 	priors  *priors
+	health  *health
 }
 
 // New checks the configuration.
@@ -24,18 +26,17 @@ func New(cfg Config) (*Service, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("configure coordinator: %w", err)
 	}
-	return &Service{cfg: cfg.withDefaults(), priors: newPriors()}, nil
+	return &Service{cfg: cfg.withDefaults(), priors: newPriors(), health: newHealth()}, nil
 }
 
 // restartAfter is the pause before a campaign is retried after an error.
 const restartAfter = 3 * time.Second
 
-// Lead runs all campaigns until ctx ends, which is not an error. Only one service may lead at a time. If two lead for a
-// moment, compare-and-swap and create-only writes protect records and windows.
+// Lead runs all campaigns until ctx ends, which is not an error. It outlasts outages of the store. It returns
+// [queue.ErrStepDown] when this coordinator cannot use the store and another one can, see [Service.CheckHealth]. Only one
+// service may lead at a time. If two lead for a moment, compare-and-swap and create-only writes protect records and
+// windows.
 func (s *Service) Lead(ctx context.Context) error {
-	if err := s.restoreRecords(ctx); err != nil {
-		return ignoreCancelled(ctx, err)
-	}
 	data, err := json.Marshal(manifest.Cluster{Schema: manifest.RecordSchema, Store: s.cfg.StoreAddress, AckWait: s.cfg.AckWait})
 	if err != nil {
 		return err
@@ -43,13 +44,31 @@ func (s *Service) Lead(ctx context.Context) error {
 	if err := s.cfg.Board.Put(ctx, manifest.KeyCluster, data); err != nil {
 		return ignoreCancelled(ctx, fmt.Errorf("publish the address of the store: %w", err))
 	}
+	all := &runners{byID: map[string]*runner{}}
 	group, inner := errgroup.WithContext(ctx)
 	if s.cfg.Sweep != nil {
 		group.Go(func() error { return s.cfg.Sweep(inner) })
 	}
 	group.Go(func() error { return s.workers.watch(inner, s.cfg) })
-	group.Go(func() error { return s.watch(inner, group) })
+	group.Go(func() error { return s.guard(inner, all) })
+	group.Go(func() error { return s.restoreAll(inner) })
+	group.Go(func() error { return s.watch(inner, group, all) })
 	return ignoreCancelled(ctx, group.Wait())
+}
+
+// restoreAll restores the stored records that the board does not have, and retries until it succeeds or ctx ends. The
+// campaigns on the board do not wait for it.
+func (s *Service) restoreAll(ctx context.Context) error {
+	for {
+		err := s.restoreRecords(ctx)
+		if err == nil || ctx.Err() != nil {
+			return nil
+		}
+		s.cfg.Logger.Error("could not look for campaigns in storage, will retry", "after", restartAfter, "reason", err)
+		if retry.Sleep(ctx, restartAfter) != nil {
+			return nil
+		}
+	}
 }
 
 // ignoreCancelled drops err when ctx has ended.
@@ -61,8 +80,7 @@ func ignoreCancelled(ctx context.Context, err error) error {
 }
 
 // watch starts a runner for each active campaign and delivers changed records to it.
-func (s *Service) watch(ctx context.Context, group *errgroup.Group) error {
-	all := runners{byID: map[string]*runner{}}
+func (s *Service) watch(ctx context.Context, group *errgroup.Group, all *runners) error {
 	for change, err := range s.cfg.Board.Watch(ctx, manifest.KeyCampaignPrefix) {
 		if err != nil {
 			return fmt.Errorf("watch campaigns: %w", err)
@@ -83,7 +101,7 @@ func (s *Service) watch(ctx context.Context, group *errgroup.Group) error {
 		r, created := all.deliver(c, change.Revision, func() *runner { return newRunner(s, c) })
 		if created {
 			group.Go(func() error {
-				s.supervise(ctx, r, &all)
+				s.supervise(ctx, r, all)
 				return nil
 			})
 		}
@@ -111,6 +129,7 @@ func (s *Service) supervise(ctx context.Context, r *runner, all *runners) {
 		if err == nil {
 			continue
 		}
+		s.health.suspectStore()
 		r.log.Error("campaign was interrupted, will retry", "after", restartAfter, "reason", err)
 		select {
 		case <-ctx.Done():

@@ -21,10 +21,12 @@ func (r *runner) publishStatus(ctx context.Context, leased int) error {
 		Workers: r.s.workers.live(), At: now.UTC(),
 	}
 	if !s.Phase.Ended() {
+		s.Problem = r.s.health.problem()
 		s.Rate, _ = r.pace.rate(now)
 		s.Left, s.LeftLow, s.LeftHigh = r.pace.remaining(now, s.Counts.Pending+s.Counts.Running)
 	}
 	if s.Counts == r.status.Counts && s.Phase == r.status.Phase && s.Workers == r.status.Workers &&
+		s.Problem == r.status.Problem &&
 		s.At.Sub(r.status.At) < statusInterval {
 		return nil
 	}

@@ -187,6 +187,8 @@ type Status struct {
 	LeftHigh float64 `json:"left_high_s,omitempty"`
 	// Workers is the number of live workers.
 	Workers int `json:"workers"`
+	// Problem is what delays the campaign at the moment, such as an outage of the store; empty if nothing does.
+	Problem string `json:"problem,omitempty"`
 	// Complete: the manifest is read to its end. Before, Items still grows.
 	Complete bool `json:"complete"`
 }
@@ -204,6 +206,18 @@ type Beat struct {
 	At       time.Time `json:"at"`
 }
 
+// CoordinatorBeat is the heartbeat of a coordinator, every few seconds.
+type CoordinatorBeat struct {
+	// Name is the coordinator's name; ID distinguishes two processes with the same name.
+	Name string `json:"name"`
+	ID   string `json:"id"`
+	// Store is the reason why the coordinator cannot use the store; empty if it can.
+	Store string `json:"store,omitempty"`
+	// Leading: it led when it wrote the beat.
+	Leading bool      `json:"leading,omitempty"`
+	At      time.Time `json:"at"`
+}
+
 // Cluster is the coordinator's record for all workers.
 type Cluster struct {
 	Schema int `json:"schema"`
@@ -219,6 +233,8 @@ const (
 	KeyCampaignPrefix = "campaign." // + campaign id: Campaign
 	KeyStatusPrefix   = "status."   // + campaign id: Status
 	KeyWorkerPrefix   = "worker."   // + worker name as a token: Beat
+
+	KeyCoordinatorPrefix = "coordinator." // + coordinator name as a token: CoordinatorBeat
 )
 
 // ClassPreflight is the queue class of the preflight item, with which a worker checks a campaign

@@ -28,6 +28,8 @@ type ElectionConfig struct {
 	Role string
 	// TTL is the time after which the other processes replace a leader that has died. Default 10 s.
 	TTL time.Duration
+	// Fit reports whether this process may stand for election now. It is called often and must not block. Default: always.
+	Fit func() bool
 	// Logger receives every change. Default: no log.
 	Logger *slog.Logger
 	// Now is the clock; only differences of its times are used. Default time.Now.
@@ -67,6 +69,9 @@ func NewElection(ctx context.Context, nc *nats.Conn, cfg ElectionConfig) (*Elect
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
+	if cfg.Fit == nil {
+		cfg.Fit = func() bool { return true }
+	}
 	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
 	key := KeyLeaderPrefix + cfg.Role
 	switch {
@@ -84,7 +89,8 @@ func NewElection(ctx context.Context, nc *nats.Conn, cfg ElectionConfig) (*Elect
 
 // Run waits until this process leads, and calls lead with a context that ends when this process is no longer the
 // leader. Then Run waits again, until ctx ends. lead must return soon after its context has ended. When lead returns by
-// itself, with or without an error, Run resigns and returns that error. When ctx ends, Run resigns and returns nil.
+// itself, Run resigns: after ErrStepDown it waits again, and otherwise it returns lead's error or nil. When ctx ends,
+// Run resigns and returns nil.
 func (e *Election) Run(ctx context.Context, lead func(ctx context.Context) error) error {
 	for {
 		revision, renewed, err := e.acquire(ctx)
@@ -111,6 +117,8 @@ func (e *Election) acquire(ctx context.Context) (revision uint64, renewed time.T
 		data, current, err := e.board.Get(ctx, e.key)
 		now := e.cfg.Now()
 		switch {
+		case !e.cfg.Fit():
+			seen = 0 // when it is fit, it waits for a full TTL
 		case errors.Is(err, ErrNoRecord):
 			e.newTerm()
 			if revision, err = e.board.Create(ctx, e.key, e.record()); err == nil {
@@ -149,10 +157,15 @@ func (e *Election) lead(ctx context.Context, revision uint64, renewed time.Time,
 		select {
 		case <-leading.Done():
 			e.resign(ctx, revision)
-			if err := leading.Err(); ctx.Err() == nil || !errors.Is(err, context.Canceled) {
-				return true, err
+			err := leading.Err()
+			switch {
+			case ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, ErrStepDown)):
+				return true, nil
+			case errors.Is(err, ErrStepDown):
+				e.cfg.Logger.Warn("stepping down", "role", e.cfg.Role, "name", e.cfg.Name, "reason", err)
+				return false, nil
 			}
-			return true, nil
+			return true, err
 		case <-time.After(pause):
 		}
 		begin, limit := e.cfg.Now(), renewed.Add(2*e.cfg.TTL/3)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -168,6 +169,46 @@ func TestElectionSurvivesServerOutage(t *testing.T) {
 	case <-time.After(patience):
 		t.Fatal("no leader after the restart")
 	}
+}
+
+// TestElectionStepDown steps down: another process leads, and the first one stands again only while it is fit.
+func TestElectionStepDown(t *testing.T) {
+	t.Parallel()
+	s, _ := electionServer(t)
+	var fit atomic.Bool
+	terms := make(chan int)
+	e, err := queue.NewElection(t.Context(), dial(t, s), queue.ElectionConfig{TTL: shortTerm, Fit: fit.Load})
+	must(t, err)
+	fit.Store(true)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		term := 0
+		ended <- e.Run(ctx, func(ctx context.Context) error {
+			term++
+			fit.Store(false)
+			terms <- term
+			return queue.ErrStepDown
+		})
+	}()
+	if term := <-terms; term != 1 {
+		t.Fatalf("term %d", term)
+	}
+	other := run(t, s, "other")
+	other.leader(t, patience)
+	other.stop()
+	must(t, <-other.ended)
+	select {
+	case <-terms:
+		t.Fatal("a process leads that is not fit")
+	case <-time.After(2 * shortTerm):
+	}
+	fit.Store(true)
+	if term := <-terms; term != 2 {
+		t.Errorf("term %d, want 2", term)
+	}
+	cancel()
+	must(t, <-ended)
 }
 
 // TestElectionHasOneLeader has many candidates lead for short terms.

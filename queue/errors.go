@@ -28,6 +28,8 @@ var (
 	ErrBadName = errors.New("bad name")
 	// ErrDamaged is returned for a dead letter that cannot be read.
 	ErrDamaged = errors.New("a damaged dead letter")
+	// ErrStepDown, returned by the function that [Election.Run] calls, ends the term but not Run.
+	ErrStepDown = errors.New("this process must not lead")
 	// ErrConfig is returned for a setting out of range; the message names the field.
 	ErrConfig = errors.New("bad queue setting")
 )

@@ -105,6 +105,9 @@ func writeStatus(out io.Writer, s coordinator.CampaignStatus) error {
 	if wanted := c.Wanted; wanted != manifest.WantRun && !c.Phase.Ended() && c.Phase != manifest.PhasePaused {
 		fmt.Fprintf(&b, " (%s requested)", strings.ReplaceAll(string(wanted), "_", " "))
 	}
+	if st.Problem != "" {
+		fmt.Fprintf(&b, "\nproblem   %s", st.Problem)
+	}
 	more := ""
 	if !st.Complete {
 		more = " so far"
@@ -201,8 +204,12 @@ func watch(ctx context.Context, b *queue.Board, id string, asJSON bool, stdout, 
 
 func watchLine(s manifest.Status) string {
 	n := s.Counts
-	return fmt.Sprintf("%s  %d/%d items  running %d  failed %d  dead %d  workers %d  %.3g items/s  left %s",
+	line := fmt.Sprintf("%s  %d/%d items  running %d  failed %d  dead %d  workers %d  %.3g items/s  left %s",
 		s.Phase, n.Done+n.Failed+n.Dead, n.Items, n.Running, n.Failed, n.Dead, s.Workers, s.Rate, left(s))
+	if s.Problem != "" {
+		line += "  " + s.Problem
+	}
+	return line
 }
 
 // endOf prints the counts of a campaign that has ended. A correct cluster loses no items.

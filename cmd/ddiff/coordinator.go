@@ -13,6 +13,7 @@ import (
 
 	"ddiff/coordinator"
 	"ddiff/coordinator/shard"
+	"ddiff/internal/lifecycle"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/storage"
@@ -112,12 +113,8 @@ func runCoordinator(ctx context.Context, o coordinatorOptions, stderr io.Writer)
 	if err != nil {
 		return err
 	}
-	election, err := queue.NewElection(ctx, nc, queue.ElectionConfig{Name: name, TTL: o.election, Logger: tel.Logger})
-	if err != nil {
-		return err
-	}
 	service, err := coordinator.New(coordinator.Config{
-		Board: board, Store: store.Store, StoreAddress: o.store, Sources: sources, Rows: sources.Rows,
+		Name: name, Board: board, Store: store.Store, StoreAddress: o.store, Sources: sources, Rows: sources.Rows,
 		AckWait: o.ackWait, Stall: o.stall, Catalogue: o.catalogue,
 		Open: func(ctx context.Context, campaign string, attempts int) (*queue.Queue, error) {
 			return queue.Open(ctx, nc, queue.Config{
@@ -133,6 +130,11 @@ func runCoordinator(ctx context.Context, o coordinatorOptions, stderr io.Writer)
 	if err != nil {
 		return err
 	}
+	election, err := queue.NewElection(ctx, nc, queue.ElectionConfig{Name: name, TTL: o.election, Fit: service.Fit, Logger: tel.Logger})
+	if err != nil {
+		return err
+	}
+	defer lifecycle.Go(ctx, service.CheckHealth).Stop()
 	tel.Logger.Info("coordinator is ready", "name", name, "store", o.store)
 	return election.Run(ctx, service.Lead)
 }

@@ -1,0 +1,174 @@
+package coordinator_test
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/trace/noop"
+
+	"ddiff/coordinator"
+	"ddiff/manifest"
+	"ddiff/queue"
+	"ddiff/storage"
+)
+
+// faultyStore is one coordinator's access to the store. While it is broken every call fails, or every write.
+type faultyStore struct {
+	storage.Store
+	broken, readOnly atomic.Bool
+}
+
+func (s *faultyStore) check(write bool) error {
+	if s.broken.Load() || (write && s.readOnly.Load()) {
+		return fmt.Errorf("%w: the keys have expired", storage.ErrAccess)
+	}
+	return nil
+}
+
+func (s *faultyStore) Get(ctx context.Context, key string) ([]byte, error) {
+	if err := s.check(false); err != nil {
+		return nil, err
+	}
+	return s.Store.Get(ctx, key)
+}
+
+func (s *faultyStore) Put(ctx context.Context, key string, data []byte) error {
+	if err := s.check(true); err != nil {
+		return err
+	}
+	return s.Store.Put(ctx, key, data)
+}
+
+func (s *faultyStore) Create(ctx context.Context, key string, data []byte) error {
+	if err := s.check(true); err != nil {
+		return err
+	}
+	return s.Store.Create(ctx, key, data)
+}
+
+func (s *faultyStore) List(ctx context.Context, prefix string) iter.Seq2[storage.Info, error] {
+	if err := s.check(false); err != nil {
+		return func(yield func(storage.Info, error) bool) { yield(storage.Info{}, err) }
+	}
+	return s.Store.List(ctx, prefix)
+}
+
+// candidate is a coordinator that takes part in the election.
+type candidate struct {
+	store   *faultyStore
+	service *coordinator.Service
+	leads   atomic.Bool
+	terms   atomic.Int64
+	stop    func()
+}
+
+// stand starts a coordinator with its own access to the store.
+func (tc *testCluster) stand(name string) *candidate {
+	tc.t.Helper()
+	c := &candidate{store: &faultyStore{Store: tc.store}}
+	service, err := coordinator.New(coordinator.Config{
+		Name: name, Board: tc.board, Open: tc.open, Sweep: tc.sweep, Store: c.store, StoreAddress: "memory", Sources: manifest.Files{},
+		AckWait: 2 * time.Second, Tick: 20 * time.Millisecond, Stall: 500 * time.Millisecond, Probe: 60 * time.Millisecond,
+		Logger: tc.log.With("coordinator", name), Tracer: noop.NewTracerProvider().Tracer(""),
+	})
+	must(tc.t, err)
+	c.service = service
+	election, err := queue.NewElection(tc.t.Context(), tc.nc, queue.ElectionConfig{Name: name, TTL: time.Second, Fit: service.Fit, Logger: tc.log})
+	must(tc.t, err)
+	stopHealth := tc.background(service.CheckHealth)
+	stopElection := tc.background(func(ctx context.Context) error {
+		return election.Run(ctx, func(ctx context.Context) error {
+			c.terms.Add(1)
+			c.leads.Store(true)
+			defer c.leads.Store(false)
+			return service.Lead(ctx)
+		})
+	})
+	c.stop = func() { stopElection(); stopHealth() }
+	return c
+}
+
+// slowCampaign submits a campaign whose items wait for the returned function.
+func (tc *testCluster) slowCampaign(name string) (id string, finish func()) {
+	gate := make(chan struct{})
+	tc.set(func(manifest.Item, int) error {
+		<-gate
+		return nil
+	})
+	id = tc.submit(name, 0)
+	tc.work(id)
+	return id, func() { close(gate) }
+}
+
+// TestLeaderThatCannotUseTheStoreStepsDown lets the keys of one coordinator expire, or only its permission to write.
+func TestLeaderThatCannotUseTheStoreStepsDown(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		set  func(s *faultyStore, broken bool)
+	}{
+		{"expired keys", func(s *faultyStore, broken bool) { s.broken.Store(broken) }},
+		{"no permission to write", func(s *faultyStore, broken bool) { s.readOnly.Store(broken) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			tc := newTestCluster(t, 5)
+			id, finish := tc.slowCampaign("expired")
+			a := tc.stand("a")
+			wait(t, patience, "a leads", a.leads.Load)
+			b := tc.stand("b")
+			tc.await(id, "running", func(s coordinator.CampaignStatus) bool { return s.Status.Counts.Running > 0 })
+			c.set(a.store, true)
+			finish() // the report is the next write
+			wait(t, patience, "b leads", b.leads.Load)
+			tc.awaitPhase(id, manifest.PhaseFinished)
+			if a.leads.Load() || a.terms.Load() != 1 {
+				t.Errorf("a leads: %v, terms: %d", a.leads.Load(), a.terms.Load())
+			}
+			c.set(a.store, false)
+			wait(t, patience, "a is fit", a.service.Fit)
+			b.stop()
+			wait(t, patience, "a leads again", a.leads.Load)
+		})
+	}
+}
+
+// TestOutageOfTheStore breaks the store for all coordinators: the leader keeps leading and says so, a standby takes over
+// from a dead leader, and the campaign continues afterwards.
+func TestOutageOfTheStore(t *testing.T) {
+	tc := newTestCluster(t, 5)
+	log := tc.recordLog()
+	id, finish := tc.slowCampaign("outage")
+	a := tc.stand("a")
+	wait(t, patience, "a leads", a.leads.Load)
+	b := tc.stand("b")
+	tc.await(id, "running", func(s coordinator.CampaignStatus) bool { return s.Status.Counts.Running > 0 })
+	a.store.broken.Store(true)
+	b.store.broken.Store(true)
+	outage := func(s coordinator.CampaignStatus) bool { return s.Status.Problem != "" }
+	s := tc.await(id, "the outage in its status", outage)
+	if s.Status.Counts.Items != 10 {
+		t.Errorf("%+v", s.Status)
+	}
+	if !log.contains("the store is unavailable") {
+		t.Error("no coordinator has logged the outage")
+	}
+	if !a.leads.Load() || a.terms.Load() != 1 || b.leads.Load() {
+		t.Errorf("a leads: %v, terms: %d; b leads: %v", a.leads.Load(), a.terms.Load(), b.leads.Load())
+	}
+	a.stop()
+	wait(t, patience, "b leads", b.leads.Load)
+	finish()
+	must(t, tc.board.Delete(t.Context(), manifest.KeyStatusPrefix+id))
+	tc.await(id, "the outage in the status of b", outage)
+	b.store.broken.Store(false)
+	tc.awaitPhase(id, manifest.PhaseFinished)
+	if s := tc.await(id, "no outage", func(s coordinator.CampaignStatus) bool { return !outage(s) }); s.Status.Counts.Done != 10 {
+		t.Errorf("%+v", s.Status)
+	}
+	if b.terms.Load() != 1 {
+		t.Errorf("b led %d times", b.terms.Load())
+	}
+}
