@@ -76,11 +76,18 @@ func (b *Beacon) publish(ctx context.Context, key string) error {
 	return b.Board.Put(ctx, key, data)
 }
 
+// Health returns the ErrHung of a worker with a stage that exceeded its limit, and nil otherwise.
+func (w *Worker) Health() error { return w.watchdog.failure() }
+
 // Beat returns the worker's heartbeat without provider and device.
 func (w *Worker) Beat() manifest.Beat {
+	hung := ""
+	if err := w.Health(); err != nil {
+		hung = err.Error()
+	}
 	return manifest.Beat{
 		Name: w.cfg.Name, Version: w.cfg.Version, Schema: manifest.RecordSchema,
 		Campaign: w.stats.campaign.Load().(string), Items: int(w.stats.settled.Load()),
-		Draining: w.stats.draining.Load(), At: w.cfg.Now().UTC(),
+		Draining: w.stats.draining.Load(), Hung: hung, At: w.cfg.Now().UTC(),
 	}
 }

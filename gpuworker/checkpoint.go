@@ -58,14 +58,15 @@ func decodeCheckpoint(data []byte, t *task) (*checkpoint, error) {
 // storeCheckpoints stores the states of a batch that was stopped after a chunk. An error is logged only: the next worker
 // then starts from the beginning.
 func (e engineRestorer) storeCheckpoints(ctx context.Context, tasks []*task, states []solver.State, curves []solver.Curves) {
-	ctx = context.WithoutCancel(ctx)
+	a := e.watchdog.begin(context.WithoutCancel(ctx), "checkpoint", e.cfg.Limits.Finish, tasks...)
+	defer a.end()
 	for i, t := range tasks {
 		if states[i].Step == 0 {
 			continue
 		}
 		data, err := checkpoint{states[i], curves[i]}.encode(t.item.ID)
 		if err == nil {
-			err = t.assigned.Store.Put(ctx, checkpointKey(t.item.ID), data)
+			err = t.assigned.Store.Put(a.ctx, checkpointKey(t.item.ID), data)
 		}
 		if err != nil {
 			e.cfg.Logger.Warn("could not store a checkpoint", "item", t.name(), "reason", err)

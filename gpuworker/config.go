@@ -43,10 +43,8 @@ type Config struct {
 	Tuner *Tuner
 	// AckWait is the lease time of the queue. Leases are extended after a third of it. Default: 30 s.
 	AckWait time.Duration
-	// StageLimit is the longest time for which leases are extended during one stage, for example while a file is read,
-	// a model compiled or a result written. A longer stage counts as hung. The solver has its own limit, see leaseSet.
-	// Default: 5 min.
-	StageLimit time.Duration
+	// Limits are the longest durations of the stages.
+	Limits Limits
 	// Idle is how long one lease request waits for work. Default: 1 s.
 	Idle time.Duration
 	// Once, if above 0, makes Run return after this time without work.
@@ -81,12 +79,13 @@ func (c Config) Validate() error {
 		return errors.New("Instruments is missing")
 	case c.AckWait < 0:
 		return fmt.Errorf("AckWait: %v is negative", c.AckWait)
-	case c.StageLimit < 0:
-		return fmt.Errorf("StageLimit: %v is negative", c.StageLimit)
 	case c.Idle < 0:
 		return fmt.Errorf("Idle: %v is negative", c.Idle)
 	case c.Once < 0:
 		return fmt.Errorf("Once: %v is negative", c.Once)
+	}
+	if err := c.Limits.Validate(); err != nil {
+		return fmt.Errorf("Limits: %w", err)
 	}
 	if s, ok := c.Work.(interface{ Validate() error }); ok {
 		if err := s.Validate(); err != nil {
@@ -99,7 +98,7 @@ func (c Config) Validate() error {
 func (c Config) withDefaults() Config {
 	c.Name = cmp.Or(c.Name, "worker")
 	c.AckWait = cmp.Or(c.AckWait, 30*time.Second)
-	c.StageLimit = cmp.Or(c.StageLimit, 5*time.Minute)
+	c.Limits = c.Limits.WithDefaults()
 	c.Idle = cmp.Or(c.Idle, time.Second)
 	if c.Steps == nil {
 		c.Steps = func(int) {}

@@ -29,7 +29,7 @@ func TestConfig(t *testing.T) {
 		{"Instruments is missing", func(c *gpuworker.Config) { c.Instruments = nil }},
 		{"Batch: 2000", func(c *gpuworker.Config) { batchOf(c, 2000) }},
 		{"AckWait: -1s", func(c *gpuworker.Config) { c.AckWait = -time.Second }},
-		{"StageLimit: -1s", func(c *gpuworker.Config) { c.StageLimit = -time.Second }},
+		{"Limits: Solve: -1s", func(c *gpuworker.Config) { c.Limits.Solve = -time.Second }},
 		{"Once: -1s", func(c *gpuworker.Config) { c.Once = -time.Second }},
 		{"Idle: -1s", func(c *gpuworker.Config) { c.Idle = -time.Second }},
 	} {

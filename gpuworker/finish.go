@@ -28,7 +28,7 @@ func digest(data []byte) string {
 func (e engineRestorer) finish(t *task) (*manifest.Result, error) {
 	e.recordStage(t.ctx, t, telemetry.StageScore)
 	var scores manifest.Metrics
-	err := e.stage(t, telemetry.StageScore, func(context.Context) (err error) {
+	err := e.stage(t, telemetry.StageScore, e.cfg.Limits.Finish, func(context.Context) (err error) {
 		scores, err = t.score()
 		return err
 	})
@@ -36,7 +36,7 @@ func (e engineRestorer) finish(t *task) (*manifest.Result, error) {
 		return nil, err
 	}
 	var res *manifest.Result
-	err = e.stage(t, telemetry.StageWrite, func(ctx context.Context) (err error) {
+	err = e.stage(t, telemetry.StageWrite, e.cfg.Limits.Finish, func(ctx context.Context) (err error) {
 		res, err = e.write(ctx, t, scores)
 		return err
 	})

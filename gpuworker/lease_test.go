@@ -148,48 +148,6 @@ func TestStepsExtendLease(t *testing.T) {
 	wantEmpty(t, q)
 }
 
-// A worker hangs: another worker gets the item and finishes it. The first worker does no harm when it continues.
-func TestHungWorkerLosesItem(t *testing.T) {
-	t.Parallel()
-	const ackWait = 500 * time.Millisecond
-	q, s := newQueue(t, queue.Config{AckWait: ackWait, MaxAttempts: 100}), newStore(t)
-	it := items(t, 1)[0]
-	hung, p := config(t, q, s), newPace()
-	hung.Name, hung.AckWait, hung.Steps = "hung", ackWait, p.steps
-	publish(t, q, it)
-	first := start(t, hung)
-	<-p.made // the worker hangs here
-
-	cfg := config(t, q, s)
-	cfg.Name = "other"
-	second := start(t, cfg)
-	r := results(t, q, 1)[it.Name]
-	if r.Worker != "other" || r.Attempt < 2 {
-		t.Errorf("the item was done by %s at attempt %d", r.Worker, r.Attempt)
-	}
-	second.stop(t)
-	stored := get(t, s, it.ID, manifest.FileResult)
-
-	close(p.next)
-	for range steps - 1 {
-		<-p.made
-	}
-	// The first worker may have leased the item again while it hung.
-	rest := make(chan struct{})
-	go func() {
-		defer close(rest)
-		for range p.made {
-		}
-	}()
-	first.stop(t)
-	close(p.made)
-	<-rest
-	if got := wantStored(t, s, it.ID); got.Worker != "other" || string(get(t, s, it.ID, manifest.FileResult)) != string(stored) {
-		t.Errorf("the result is now by %s", got.Worker)
-	}
-	wantEmpty(t, q)
-}
-
 // An item has used all attempts without an answer, but no worker ran it alone: it gets another attempt.
 func TestItemWithoutEvidenceGetsAnotherAttempt(t *testing.T) {
 	t.Parallel()

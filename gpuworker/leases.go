@@ -3,57 +3,52 @@ package gpuworker
 import (
 	"context"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
+	"ddiff/internal/retry"
 	"ddiff/queue"
 )
 
 // extendTimeout bounds one extension of all leases.
 const extendTimeout = 5 * time.Second
 
-// leaseSet holds the leases of all unsettled items of a worker. It extends them together, and only while the worker
-// makes progress: after each chunk of solver steps, and while a stage runs that is within its time limit. The leases of
-// a worker that hangs expire.
-//
-// The limit of a stage is Config.StageLimit. The limit of a chunk of solver steps is four times the longest earlier
-// chunk of the batch, at least AckWait. The first chunk of a batch, in which a provider may still initialize, has
-// StageLimit.
+// leaseSet holds the unsettled items of a worker. It extends their leases together, while a stage runs. The watchdog ends
+// a stage that hangs; then the leases are settled, or expire.
 type leaseSet struct {
 	interval time.Duration // between extensions
-	now      func() time.Time
 	log      *slog.Logger
 
-	mu        sync.Mutex
-	leases    map[*queue.Lease]bool
-	released  []*task
-	extended  time.Time           // last extension
-	deadlines map[*time.Time]bool // of the running stages
+	mu       sync.Mutex
+	tasks    map[*task]bool
+	released []*task
 }
 
-func newLeaseSet(interval time.Duration, now func() time.Time, log *slog.Logger) *leaseSet {
-	return &leaseSet{
-		interval: interval, now: now, log: log, leases: map[*queue.Lease]bool{}, deadlines: map[*time.Time]bool{},
+func newLeaseSet(interval time.Duration, log *slog.Logger) *leaseSet {
+	return &leaseSet{interval: interval, log: log, tasks: map[*task]bool{}}
+}
+
+func (s *leaseSet) add(tasks []*task) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, t := range tasks {
+		s.tasks[t] = true
 	}
 }
 
-func (s *leaseSet) add(l *queue.Lease) {
+func (s *leaseSet) remove(t *task) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.leases[l] = true
-}
-
-func (s *leaseSet) remove(l *queue.Lease) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.leases, l)
+	delete(s.tasks, t)
 }
 
 // count returns the number of unsettled items.
 func (s *leaseSet) count() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.leases)
+	return len(s.tasks)
 }
 
 // release marks an item for release at the end of Run. Its lease is extended until then.
@@ -72,70 +67,38 @@ func (s *leaseSet) takeReleased() []*task {
 	return tasks
 }
 
-// track registers a stage with a time limit. The caller calls end after the stage.
-func (s *leaseSet) track(limit time.Duration) (end func()) {
-	deadline := s.now().Add(limit)
+// unsettled returns the unsettled items.
+func (s *leaseSet) unsettled() []*task {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.deadlines[&deadline] = true
-	return func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		delete(s.deadlines, &deadline)
-	}
+	return slices.Collect(maps.Keys(s.tasks))
 }
 
-// active reports whether a stage runs that is within its time limit.
-func (s *leaseSet) active() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	now := s.now()
-	for deadline := range s.deadlines {
-		if now.Before(*deadline) {
-			return true
-		}
-	}
-	return false
-}
-
-// run extends the leases while a stage is active, until ctx ends.
-func (s *leaseSet) run(ctx context.Context) error {
-	tick := time.NewTicker(max(s.interval/2, time.Millisecond))
-	defer tick.Stop()
+// run extends the leases while active, until ctx ends. It does not wait for the solver: a slow network delays extensions,
+// not steps, and a chunk may take longer than a lease.
+func (s *leaseSet) run(ctx context.Context, active func() bool) error {
 	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-tick.C:
+		pause := s.interval
+		if active() && s.extend(ctx) != nil {
+			pause /= 4
 		}
-		if s.active() {
-			s.extend(ctx)
+		if err := retry.Sleep(ctx, max(pause, time.Millisecond)); err != nil {
+			return err
 		}
 	}
 }
 
-// extend extends all leases when the interval has passed. A failure is logged only: a result that comes after the end
-// of its lease does no harm.
-func (s *leaseSet) extend(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), extendTimeout)
+// extend extends all leases. It logs a failure, which does no harm: a result may come after the end of its lease.
+func (s *leaseSet) extend(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, extendTimeout)
 	defer cancel()
-	if err := queue.Extend(ctx, s.due()...); err != nil {
+	var leases []*queue.Lease
+	for _, t := range s.unsettled() {
+		leases = append(leases, t.lease)
+	}
+	err := queue.Extend(ctx, leases...)
+	if err != nil {
 		s.log.Warn("could not extend the leases", "reason", err)
 	}
-}
-
-// due returns all leases when the interval has passed since the last extension.
-func (s *leaseSet) due() []*queue.Lease {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	now := s.now()
-	if now.Sub(s.extended) < s.interval {
-		return nil
-	}
-	s.extended = now
-	leases := make([]*queue.Lease, 0, len(s.leases))
-	for l := range s.leases {
-		leases = append(leases, l)
-	}
-	return leases
+	return err
 }

@@ -41,6 +41,8 @@ func outcomeOf(ctx context.Context, t *task, err error) outcome {
 		return outcome{kind: done}
 	case t.assigned.cancelled():
 		return outcome{cancelled, err}
+	case errors.Is(err, ErrHung):
+		return outcome{retried, err}
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
 		return outcome{released, err}
 	case errors.Is(err, ErrInput),

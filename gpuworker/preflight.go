@@ -49,6 +49,8 @@ func (w *Worker) preflight(ctx context.Context, tasks []*task) error {
 		switch {
 		case t.assigned.cancelled():
 			o = outcome{cancelled, errCancelled}
+		case errors.Is(err, ErrHung):
+			o = outcome{retried, err}
 		case ctx.Err() != nil:
 			o = outcome{released, err}
 		case errors.Is(err, storage.ErrUnavailable) && !t.lease.Last():
@@ -74,15 +76,18 @@ func (e engineRestorer) check(ctx context.Context, t *task) (manifest.Checked, e
 		{CheckPrior, p.prior}, {CheckGradient, p.gradient}, {CheckShapes, p.shapes},
 		{CheckMemory, p.memory}, {CheckSources, p.sources}, {CheckStore, p.store},
 	} {
-		end := e.leases.track(e.cfg.StageLimit)
-		found, err := check.run(ctx)
-		end()
+		limit := e.cfg.Limits.Compile + e.cfg.Limits.Solve
+		a := e.watchdog.begin(ctx, "preflight", limit, t)
+		a.next("preflight: "+check.name, limit, check.name == CheckMemory)
+		found, err := check.run(a.ctx)
+		err = a.wrap(err)
+		a.end()
 		if err == nil {
 			err = ctx.Err()
 		}
 		if err != nil {
 			c.Failed, c.Reason = check.name, oneLine(err)
-			if ctx.Err() == nil {
+			if ctx.Err() == nil && !errors.Is(err, ErrHung) {
 				e.cfg.Logger.Error("campaign failed a preflight check", "campaign", t.assigned.Campaign, "check", check.name, "reason", err)
 			}
 			return c, err

@@ -52,7 +52,7 @@ func (w *Worker) prepare(ctx context.Context, t *task) (*manifest.Result, error)
 // fetch runs the fetch stage of an item. It returns the result of an earlier attempt, or of another campaign with the
 // same output, if there is one: an item that is published again costs one read. Otherwise it calls load.
 func (c *core) fetch(ctx context.Context, t *task, load func(ctx context.Context) error) (res *manifest.Result, err error) {
-	err = c.stage(t, telemetry.StageFetch, func(traced context.Context) error {
+	err = c.stage(t, telemetry.StageFetch, c.cfg.Limits.Prepare, func(traced context.Context) error {
 		// Draining and the cancellation of the campaign interrupt reading.
 		traced, stop := t.assigned.withLifetime(traced)
 		defer stop()
@@ -87,7 +87,7 @@ func (e engineRestorer) prepare(ctx context.Context, t *task) (*manifest.Result,
 	if err != nil || res != nil {
 		return res, err
 	}
-	err = e.stage(t, telemetry.StageMeasure, func(ctx context.Context) error { return t.assigned.measure(ctx, t) })
+	err = e.stage(t, telemetry.StageMeasure, e.cfg.Limits.Prepare, func(ctx context.Context) error { return t.assigned.measure(ctx, t) })
 	if err == nil {
 		e.recordStage(t.ctx, t, telemetry.StageRestore)
 	}

@@ -27,11 +27,15 @@ func (w *Worker) settle(ctx context.Context, t *task, o outcome, res *manifest.R
 		w.leases.release(t)
 		return nil
 	}
+	if !t.claim() {
+		return nil
+	}
 	// A finished item is settled even while the worker drains.
 	ctx, cancel := w.shutdownContext(trace.ContextWithSpan(context.WithoutCancel(ctx), trace.SpanFromContext(t.ctx)))
 	defer cancel()
-	defer w.leases.track(w.cfg.StageLimit)()
-	ctx, end := w.cfg.Instruments.Stage(ctx, w.cfg.Tracer, telemetry.StageSettle)
+	a := w.watchdog.begin(ctx, telemetry.StageSettle, w.cfg.Limits.Finish, t)
+	defer a.end()
+	ctx, end := w.cfg.Instruments.Stage(a.ctx, w.cfg.Tracer, telemetry.StageSettle)
 	err := w.report(ctx, t, o, res)
 	end(err)
 	w.stats.settled.Add(1)
@@ -42,7 +46,7 @@ func (w *Worker) settle(ctx context.Context, t *task, o outcome, res *manifest.R
 // end ends the lease and the trace of an item.
 func (w *Worker) end(t *task) {
 	trace.SpanFromContext(t.ctx).End()
-	w.leases.remove(t.lease)
+	w.leases.remove(t)
 	t.assigned.settled()
 	select {
 	case w.settled <- struct{}{}:
@@ -77,14 +81,17 @@ func (w *Worker) ignoreTransient(action string, t *task, err error) error {
 func (w *Worker) releaseAll(ctx context.Context) error {
 	ctx, cancel := w.shutdownContext(context.WithoutCancel(ctx))
 	defer cancel()
-	defer w.leases.track(w.cfg.StageLimit)()
-	var errs error
-	for _, t := range w.leases.takeReleased() {
-		err := w.releaseItem(trace.ContextWithSpan(ctx, trace.SpanFromContext(t.ctx)), t)
-		errs = errors.Join(errs, w.ignoreTransient("release", t, err))
+	tasks := w.leases.takeReleased()
+	a := w.watchdog.begin(ctx, "release", w.cfg.Limits.Finish)
+	defer a.end()
+	return inParallel(tasks, func(t *task) error {
+		if !t.claim() {
+			return nil
+		}
+		err := w.releaseItem(trace.ContextWithSpan(a.ctx, trace.SpanFromContext(t.ctx)), t)
 		w.end(t)
-	}
-	return errs
+		return w.ignoreTransient("release", t, err)
+	})
 }
 
 // releaseItem returns one item to the queue. It drops an item of a cancelled campaign, and a redelivered item that

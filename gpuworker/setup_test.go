@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -54,10 +55,16 @@ func must(t *testing.T, err error) {
 // tinyPrior is a score model that predicts a tenth of the image as noise. It needs almost no time.
 func tinyPrior(t *testing.T) *prior.Prior {
 	t.Helper()
+	return newPrior(t, func(g *onnx.Graph, x onnx.Value) onnx.Value { return g.Mul(x, g.Scalar(0.1)) })
+}
+
+// newPrior is a score model with an expression for the noise in x.
+func newPrior(t *testing.T, noise func(g *onnx.Graph, x onnx.Value) onnx.Value) *prior.Prior {
+	t.Helper()
 	g := onnx.NewGraph(onnx.DefaultOpset)
 	x := g.Input("x", onnx.Float, -1, 3, -1, -1)
 	g.Input("t", onnx.Int64, -1)
-	g.Output("eps", g.Mul(x, g.Scalar(0.1)))
+	g.Output("eps", noise(g, x))
 	data, err := g.Marshal("tiny")
 	must(t, err)
 	data = onnxtest.WithMetadata(t, data, map[string]string{
@@ -69,10 +76,15 @@ func tinyPrior(t *testing.T) *prior.Prior {
 	return p
 }
 
-// engine solves one step per call, so that a worker can stop and extend leases after each step.
+// engine solves one step per call, so that a worker can stop after each step.
 func engine(t *testing.T) *restore.Engine {
 	t.Helper()
-	e := restore.NewEngine(onnxtest.Runtime(t), tinyPrior(t), restore.Config{Build: solver.Build{Chunk: 1}})
+	return engineOf(t, tinyPrior(t))
+}
+
+func engineOf(t *testing.T, p *prior.Prior) *restore.Engine {
+	t.Helper()
+	e := restore.NewEngine(onnxtest.Runtime(t), p, restore.Config{Build: solver.Build{Chunk: 1}})
 	t.Cleanup(func() {
 		if err := e.Close(); err != nil {
 			t.Error(err)
@@ -249,6 +261,21 @@ func (r *running) wait(t *testing.T) {
 	case <-time.After(patience):
 		t.Fatal("timeout: the worker runs")
 	}
+}
+
+// waitFor waits for Run to return an error, and returns its text.
+func (r *running) waitFor(t *testing.T, want error) string {
+	t.Helper()
+	select {
+	case err := <-r.ended:
+		if !errors.Is(err, want) {
+			t.Fatalf("Run returned %v, want %v", err, want)
+		}
+		return err.Error()
+	case <-time.After(patience):
+		t.Fatal("timeout: the worker runs")
+	}
+	return ""
 }
 
 // stop drains the worker.

@@ -103,11 +103,12 @@ func (s *simulator) solve(drain context.Context, tasks []*task) (int, error) {
 	for _, t := range tasks {
 		hold += s.simulation.duration(t.item.ID)
 	}
-	defer s.leases.track(hold + s.cfg.StageLimit)()
 	ctx, stop := tasks[0].assigned.withLifetime(drain)
 	defer stop()
+	a := s.watchdog.begin(ctx, telemetry.StageRestore, hold+s.cfg.Limits.Solve, tasks[:n]...)
+	defer a.end()
 	begin := s.cfg.Now()
-	if err := retry.Sleep(ctx, hold); err != nil {
+	if err := retry.Sleep(a.ctx, hold); err != nil {
 		return n, err
 	}
 	end := s.cfg.Now()
@@ -137,7 +138,7 @@ func (s *simulator) record(begin, end time.Time, items int) {
 func (s *simulator) finish(t *task) (*manifest.Result, error) {
 	res := s.result(t, manifest.OutcomeDone, "")
 	res.Seconds, res.Batch = t.seconds, t.batch
-	err := s.stage(t, telemetry.StageWrite, func(ctx context.Context) error {
+	err := s.stage(t, telemetry.StageWrite, s.cfg.Limits.Finish, func(ctx context.Context) error {
 		err := t.createResult(ctx, res)
 		if errors.Is(err, storage.ErrExists) {
 			res, err = t.readResult(ctx)

@@ -39,7 +39,7 @@ func (w *Worker) restore(ctx context.Context, tasks []*task, out chan<- []*task)
 }
 
 // split retries a failed batch in parts: in halves when memory is short, else item by item, so that a bad item does not
-// affect the others. It settles a single item.
+// affect the others. It settles a single item, and the items of a batch that hung: no further attempt is made.
 func (w *Worker) split(ctx context.Context, failed []*task, reason error, out chan<- []*task) error {
 	// A retry on this device would fail too; another worker may have another device.
 	if errors.Is(reason, onnx.ErrDeviceLost) || errors.Is(reason, onnx.ErrFallback) {
@@ -47,7 +47,7 @@ func (w *Worker) split(ctx context.Context, failed []*task, reason error, out ch
 		return fmt.Errorf("solve: %w", reason)
 	}
 	o, size := outcomeOf(ctx, failed[0], reason), 1
-	if len(failed) == 1 || o.kind == released || o.kind == cancelled {
+	if len(failed) == 1 || o.kind == released || o.kind == cancelled || errors.Is(reason, ErrHung) {
 		var errs error
 		for _, t := range failed {
 			errs = errors.Join(errs, w.settle(ctx, t, o, nil))
@@ -92,11 +92,14 @@ func (e engineRestorer) batchSize(tasks []*task) int {
 // solveBatch solves a batch chunk by chunk, and applies A to the restored images.
 func (e engineRestorer) solveBatch(drain context.Context, tasks []*task) error {
 	first, n := tasks[0], len(tasks)
-	end := e.leases.track(e.cfg.StageLimit)
+	// Draining does not interrupt a chunk at once; the cancellation of the campaign does.
+	lifetime, stop := first.assigned.withLifetime(context.WithoutCancel(drain))
+	defer stop()
+	a := e.watchdog.begin(lifetime, stageCompile, e.cfg.Limits.Compile, tasks...)
+	defer a.end()
 	s, err := first.assigned.Engine.Solver(first.plan, n)
-	end()
 	if err != nil {
-		return err
+		return a.wrap(err)
 	}
 	// A batch without a configured size counts as full.
 	e.cfg.Instruments.BatchFill.Record(drain, float64(n)/float64(cmp.Or(first.assigned.Batch, n)))
@@ -110,24 +113,22 @@ func (e engineRestorer) solveBatch(drain context.Context, tasks []*task) error {
 		states[i], curves[i] = t.checkpoint.State.Clone(), t.checkpoint.Curves.Clone()
 	}
 	begin := e.cfg.Now()
-	ctx, endStage := e.cfg.Instruments.Stage(trace.ContextWithSpan(drain, trace.SpanFromContext(first.ctx)), e.cfg.Tracer, telemetry.StageRestore,
+	ctx, endStage := e.cfg.Instruments.Stage(trace.ContextWithSpan(a.ctx, trace.SpanFromContext(first.ctx)), e.cfg.Tracer, telemetry.StageRestore,
 		attribute.String("ddiff.task", first.plan.Task), attribute.Int("ddiff.batch", n), attribute.Int("ddiff.steps", s.Steps()))
 	for _, t := range tasks[1:] {
 		trace.SpanFromContext(ctx).AddLink(trace.LinkFromContext(t.ctx))
 	}
-	// Draining does not interrupt a chunk; the cancellation of the campaign does.
-	ctx, stop := first.assigned.withLifetime(context.WithoutCancel(ctx))
-	p := e.newProgress(ctx, n, states[0].Step)
+	p := e.newProgress(ctx, a, s, first.workload(), states[0].Step)
 	err = s.Resume(ctx, problems, states, curves, func(step int) error {
 		if p.update(step); step == s.Steps() {
 			return nil
 		}
 		return drain.Err()
 	})
-	p.end()
-	stop()
+	err = a.wrap(err)
 	endStage(err)
 	if err != nil {
+		a.end()
 		if drain.Err() != nil && !first.assigned.cancelled() {
 			e.storeCheckpoints(drain, tasks, states, curves)
 		}
@@ -135,6 +136,7 @@ func (e engineRestorer) solveBatch(drain context.Context, tasks []*task) error {
 	}
 	e.cfg.Tuner.Record(first.workload(), n, p.stepPerImage())
 	seconds := e.cfg.Now().Sub(begin).Seconds() / float64(n)
+	a.next(stageApply, e.cfg.Limits.Finish, false)
 	for i, t := range tasks {
 		t.solution, t.seconds, t.batch = solver.Solution{X: states[i].Image(), Curves: curves[i]}, seconds, n
 		if t.applied, err = t.assigned.Engine.Apply(t.ctx, t.op, states[i].Image(), t.problem.Draw); err != nil {
@@ -144,22 +146,42 @@ func (e engineRestorer) solveBatch(drain context.Context, tasks []*task) error {
 	return nil
 }
 
+// The stages of a batch in messages. The restore stage of the telemetry contains all of them.
+const (
+	stageCompile = "compile"
+	stageSolve   = "solve"
+	stageApply   = "apply"
+)
+
 // progress follows the chunks of one batch: it records spans and metrics, and limits each chunk.
 type progress struct {
 	engineRestorer
-	ctx   context.Context
-	n     int // images
-	step  int // last step of the previous chunk
-	since time.Time
-	end   func() // ends tracking of the current chunk
+	ctx      context.Context
+	activity *activity
+	solver   *solver.Solver
+	n        int // images
+	step     int // last step of the previous chunk
+	since    time.Time
 
 	chunks         int
 	longest, spent time.Duration
 	steps          int // in spent
 }
 
-func (e engineRestorer) newProgress(ctx context.Context, n, step int) *progress {
-	return &progress{engineRestorer: e, ctx: ctx, n: n, step: step, since: e.cfg.Now(), end: e.leases.track(e.cfg.StageLimit)}
+// newProgress begins with the first chunk after a step.
+func (e engineRestorer) newProgress(ctx context.Context, a *activity, s *solver.Solver, w Workload, step int) *progress {
+	p := &progress{engineRestorer: e, ctx: ctx, activity: a, solver: s, n: s.Batch(), step: step, since: e.cfg.Now()}
+	expected := e.cfg.Tuner.Expected(w) * time.Duration(s.Build().Chunk*p.n)
+	p.limit(step, e.cfg.Limits.firstChunk(p.n, expected))
+	return p
+}
+
+// limit limits the chunk after a step. The last chunk, if it is shorter, may compile a model of its own.
+func (p *progress) limit(step int, limit time.Duration) {
+	if p.solver.Steps()-step < p.solver.Build().Chunk {
+		limit += p.cfg.Limits.Compile
+	}
+	p.activity.next(stageSolve, limit, true)
 }
 
 // update is called after every chunk with the number of steps since the start of the item.
@@ -167,8 +189,7 @@ func (p *progress) update(step int) {
 	now, steps := p.cfg.Now(), step-p.step
 	took := now.Sub(p.since)
 	p.longest = max(p.longest, took)
-	p.end()
-	p.end = p.leases.track(max(4*p.longest, p.cfg.AckWait))
+	p.limit(step, p.cfg.Limits.nextChunk(p.longest))
 	_, span := p.cfg.Tracer.Start(p.ctx, "steps", trace.WithTimestamp(p.since),
 		trace.WithAttributes(attribute.Int("ddiff.step.first", p.step+1), attribute.Int("ddiff.step.last", step)))
 	span.End(trace.WithTimestamp(now))

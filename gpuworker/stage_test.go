@@ -64,24 +64,17 @@ func TestReadingExtendsLease(t *testing.T) {
 	w.stop(t)
 }
 
-// Reading hangs: after StageLimit another worker gets the item.
-func TestHungSourceLosesLease(t *testing.T) {
+// Reading hangs: the worker ends, and the attempt at the item counts.
+func TestHungSourceEndsWorker(t *testing.T) {
 	t.Parallel()
-	const ackWait = 800 * time.Millisecond // a busy machine must not miss an extension
-	q, s := newQueue(t, queue.Config{AckWait: ackWait, MaxAttempts: 100}), newStore(t)
+	q, s := newQueue(t, queue.Config{}), newStore(t)
 	from := newSlow()
 	cfg := config(t, q, s)
-	cfg.AckWait, cfg.StageLimit = ackWait, 3*ackWait
+	cfg.Limits.Prepare = 100 * time.Millisecond
 	single(&cfg, func(s *gpuworker.Single) { s.Items.Sources, s.Items.Batch = from, 1 })
 	publish(t, q, items(t, 1)...)
-	begin := time.Now()
-	w := start(t, cfg)
-	<-from.started
-	if !leased(t, q, patience) {
-		t.Error("the item was not leased again")
+	start(t, cfg).waitFor(t, gpuworker.ErrHung)
+	if n := attempts(t, q, 1); n[0] != 2 {
+		t.Errorf("attempt %d, want 2", n[0])
 	}
-	if took := time.Since(begin); took < 3*ackWait {
-		t.Errorf("the item was leased again after %v, before the limit", took)
-	}
-	w.stop(t) // interrupts reading
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"ddiff/manifest"
@@ -46,11 +47,15 @@ type task struct {
 	applied    []float32 // A of the restored image
 	seconds    float64
 	batch      int
+	claimed    atomic.Bool
 
 	// preflight is set instead of item and the fields derived from it, see preflight.go.
 	preflight *manifest.Preflight
 	checked   *manifest.Checked
 }
+
+// claim reports whether the caller may settle the item: it returns true once.
+func (t *task) claim() bool { return t.claimed.CompareAndSwap(false, true) }
 
 // name returns the item's name, or its id when the message could not be decoded.
 func (t *task) name() string {

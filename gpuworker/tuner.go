@@ -140,6 +140,19 @@ func (t *Tuner) size(w Workload) int {
 	return c.next()
 }
 
+// Expected returns the longest measured time of one step per image of a workload, or 0 when none is measured.
+func (t *Tuner) Expected(w Workload) time.Duration {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	longest := 0.0
+	if c := t.curves[w]; c != nil {
+		for _, p := range c.Points {
+			longest = max(longest, p.Seconds)
+		}
+	}
+	return time.Duration(longest * float64(time.Second))
+}
+
 // next returns the next size of the search.
 func (c *curve) next() int { return 2 * c.Points[len(c.Points)-1].Batch }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -26,8 +27,9 @@ type Worker struct {
 
 // core is the part of a Worker that it shares with its restorer and checker.
 type core struct {
-	cfg    Config
-	leases *leaseSet
+	cfg      Config
+	leases   *leaseSet
+	watchdog *watchdog
 }
 
 // restorer carries out the stages of items: engineRestorer with an engine, simulator by waiting.
@@ -66,7 +68,7 @@ func New(cfg Config) (*Worker, error) {
 		}
 		cfg.Tuner = t
 	}
-	c := &core{cfg, newLeaseSet(cfg.AckWait/3, cfg.Now, cfg.Logger)}
+	c := &core{cfg, newLeaseSet(cfg.AckWait/3, cfg.Logger), newWatchdog(cfg.Limits, cfg.Now, cfg.Logger)}
 	w := &Worker{core: c, work: cfg.Work, restorer: engineRestorer{c}, checker: engineRestorer{c}, settled: make(chan struct{}, 1)}
 	if cfg.Simulate != nil {
 		s := &simulator{core: c, simulation: cfg.Simulate}
@@ -78,12 +80,33 @@ func New(cfg Config) (*Worker, error) {
 
 // Run processes items until ctx ends, which drains the worker, or until Config.Once has passed without work, or until
 // the queue or the device fails permanently. After a drain all leases are settled or released, and Run returns nil.
+//
+// When a stage hangs, the worker drains and Run returns ErrHung, or ErrStuck if the stage still runs. See Limits. A Worker
+// runs once.
 func (w *Worker) Run(ctx context.Context) error {
+	ctx, drain := context.WithCancel(ctx)
+	defer drain()
+	w.watchdog.drain = drain
+	defer context.AfterFunc(ctx, func() {
+		w.stats.draining.Store(true)
+		w.watchdog.setDraining()
+	})()
 	// Leases are extended until the last one is released.
-	extending := lifecycle.Go(context.WithoutCancel(ctx), w.leases.run)
-	defer extending.Stop()
-	defer context.AfterFunc(ctx, func() { w.stats.draining.Store(true) })()
+	beside := context.WithoutCancel(ctx)
+	defer lifecycle.Go(beside, func(ctx context.Context) error { return w.leases.run(ctx, w.watchdog.active) }).Stop()
+	defer lifecycle.Go(beside, w.watchdog.run).Stop()
+	ended := make(chan error, 1)
+	go func() { ended <- w.runStages(ctx) }() // ends before Run, unless a stage is stuck
+	select {
+	case err := <-ended:
+		return errors.Join(err, w.watchdog.failure())
+	case <-w.watchdog.stuck:
+		return fmt.Errorf("%w: %w", ErrStuck, errors.Join(w.watchdog.failure(), w.abandon(ctx)))
+	}
+}
 
+// runStages runs the stages until the worker has drained.
+func (w *Worker) runStages(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx) // when one stage fails, the others drain
 	prepared := make(chan []*task)
 	restored := make(chan []*task)
@@ -156,10 +179,10 @@ func (w *Worker) prepareAll(ctx context.Context, a Assignment, leases []*queue.L
 	w.stats.campaign.Store(a.Campaign)
 	in := newAssigned(a, len(leases))
 	tasks := make([]*task, len(leases))
-	for i, l := range leases { // register all leases first, because preparing takes time
-		w.leases.add(l)
+	for i, l := range leases {
 		tasks[i] = w.start(ctx, in, l)
 	}
+	w.leases.add(tasks) // all, because preparing takes time
 	var ready []*task
 	for _, t := range tasks {
 		res, err := w.prepare(ctx, t)
@@ -209,11 +232,12 @@ func (w *Worker) release(tasks []*task) {
 	}
 }
 
-// stage runs one stage of an item in a span of its trace. Meanwhile the leases are extended, up to StageLimit.
-func (c *core) stage(t *task, name string, run func(ctx context.Context) error) error {
-	defer c.leases.track(c.cfg.StageLimit)()
-	ctx, end := c.cfg.Instruments.Stage(t.ctx, c.cfg.Tracer, name)
-	err := run(ctx)
+// stage runs one stage of an item in a span of its trace, within a limit.
+func (c *core) stage(t *task, name string, limit time.Duration, run func(ctx context.Context) error) error {
+	a := c.watchdog.begin(t.ctx, name, limit, t)
+	defer a.end()
+	ctx, end := c.cfg.Instruments.Stage(a.ctx, c.cfg.Tracer, name)
+	err := a.wrap(run(ctx))
 	end(err)
 	return err
 }

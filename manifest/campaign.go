@@ -203,6 +203,7 @@ type Beat struct {
 	Campaign string    `json:"campaign,omitempty"` // of the last lease
 	Items    int       `json:"items"`              // settled since its start
 	Draining bool      `json:"draining,omitempty"`
+	Hung     string    `json:"hung,omitempty"` // the stage that exceeded its limit; the worker ends
 	At       time.Time `json:"at"`
 }
 

@@ -2,6 +2,7 @@
 package queuetest
 
 import (
+	"context"
 	"errors"
 	"net"
 	"time"
@@ -18,7 +19,7 @@ type Dialer struct {
 
 // Dial opens a connection.
 func (d Dialer) Dial(network, address string) (net.Conn, error) {
-	far, err := net.Dial(network, address)
+	far, err := new(net.Dialer).DialContext(context.Background(), network, address)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,50 @@
+package gpuworker
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// inParallel calls settle for all tasks, several at a time, and joins the errors: an item takes several round trips to the
+// queue.
+func inParallel(tasks []*task, settle func(t *task) error) error {
+	var (
+		group errgroup.Group
+		mu    sync.Mutex
+		errs  error
+	)
+	group.SetLimit(parallelReleases)
+	for _, t := range tasks {
+		group.Go(func() error {
+			err := settle(t)
+			mu.Lock()
+			defer mu.Unlock()
+			errs = errors.Join(errs, err)
+			return nil
+		})
+	}
+	_ = group.Wait() // the functions return nil
+	return errs
+}
+
+// abandon settles the items of a worker with a stage that does not return. The attempt at the items of this stage counts,
+// unless their campaign is cancelled or the worker drains; all others are released. The assignments are not ended, because
+// this could close an engine in use.
+func (w *Worker) abandon(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
+	defer cancel()
+	hung := w.watchdog.hung()
+	return inParallel(w.leases.unsettled(), func(t *task) error {
+		if !t.claim() {
+			return nil
+		}
+		action, settle := "release", func() error { return w.releaseItem(ctx, t) }
+		if reason := hung[t]; reason != nil && !t.assigned.cancelled() {
+			action, settle = "settle", func() error { return w.report(ctx, t, outcome{retried, reason}, nil) }
+		}
+		return w.ignoreTransient(action, t, settle())
+	})
+}

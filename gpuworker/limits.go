@@ -1,0 +1,71 @@
+package gpuworker
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+)
+
+const (
+	// chunkFactor is the ratio of a chunk's limit to the measured duration of chunks. A machine under load slows down by
+	// less.
+	chunkFactor = 20
+	// chunkFloor is the ratio of Limits.Solve to the least limit of a chunk after a measured chunk.
+	chunkFloor = 10
+	// maxImages is the number of images of a batch up to which the limit of an unmeasured chunk grows.
+	maxImages = 8
+)
+
+// Limits are the longest durations of the stages of a worker. A stage that exceeds its limit has hung: it is interrupted,
+// the attempt at its items counts, and Run returns ErrHung. The time while the process is suspended does not count.
+type Limits struct {
+	// Prepare limits reading an item's files, and measuring. Default: 10 min.
+	Prepare time.Duration
+	// Compile limits the compilation of a model, for which TensorRT needs many minutes. Default: 30 min.
+	Compile time.Duration
+	// Solve limits a chunk of steps whose duration is unknown, for each image of the batch, for at most eight images.
+	// Default: 15 min. When the tuner has measured the workload, the limit is at least 20 times the expected duration.
+	// After the first chunk of a batch, the limit of a chunk is 20 times the longest one so far, at least a tenth of
+	// Solve.
+	Solve time.Duration
+	// Finish limits scoring and storing a result, and settling the item. Default: 10 min.
+	Finish time.Duration
+	// Drain is the time for a chunk to end after the worker begins to drain. Then the chunk is interrupted. Default: 5 s.
+	Drain time.Duration
+	// Stop is the time for an interrupted stage to return. Then Run returns ErrStuck. Default: 10 s.
+	Stop time.Duration
+}
+
+// Validate names the first field that is out of range.
+func (l Limits) Validate() error {
+	for _, f := range []struct {
+		name  string
+		value time.Duration
+	}{
+		{"Prepare", l.Prepare}, {"Compile", l.Compile}, {"Solve", l.Solve}, {"Finish", l.Finish}, {"Drain", l.Drain}, {"Stop", l.Stop},
+	} {
+		if f.value < 0 {
+			return fmt.Errorf("%s: %v is negative", f.name, f.value)
+		}
+	}
+	return nil
+}
+
+// WithDefaults returns l with every zero field set to its default.
+func (l Limits) WithDefaults() Limits {
+	return Limits{
+		Prepare: cmp.Or(l.Prepare, 10*time.Minute), Compile: cmp.Or(l.Compile, 30*time.Minute),
+		Solve: cmp.Or(l.Solve, 15*time.Minute), Finish: cmp.Or(l.Finish, 10*time.Minute),
+		Drain: cmp.Or(l.Drain, 5*time.Second), Stop: cmp.Or(l.Stop, 10*time.Second),
+	}
+}
+
+// firstChunk returns the limit of the first chunk of a batch, of which expected is the duration, or 0.
+func (l Limits) firstChunk(images int, expected time.Duration) time.Duration {
+	return max(l.Solve*time.Duration(min(images, maxImages)), chunkFactor*expected)
+}
+
+// nextChunk returns the limit of another chunk after the longest one.
+func (l Limits) nextChunk(longest time.Duration) time.Duration {
+	return max(l.Solve/chunkFloor, chunkFactor*longest)
+}

@@ -1,0 +1,175 @@
+package gpuworker_test
+
+import (
+	"context"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"ddiff/gpuworker"
+	"ddiff/manifest"
+	"ddiff/queue"
+	"ddiff/restore/onnx"
+)
+
+// endless configures a worker, and items, with a prior that loops without end.
+func endless(t *testing.T, q *queue.Queue, s store, n int) (gpuworker.Config, []manifest.Item) {
+	t.Helper()
+	p := newPrior(t, func(g *onnx.Graph, x onnx.Value) onnx.Value {
+		final, _ := g.Loop(g.Ints(math.MaxInt64), []onnx.Value{x}, func(b *onnx.Graph, _ onnx.Value, s []onnx.Value) (next, collect []onnx.Value) {
+			return []onnx.Value{b.Mul(s[0], b.Scalar(0.5))}, nil
+		})
+		return final[0]
+	})
+	cfg := config(t, q, s)
+	single(&cfg, func(s *gpuworker.Single) { s.Items.Engine, s.Items.Batch = engineOf(t, p), 1 })
+	all := items(t, n)
+	for i := range all {
+		all[i].Prior = p.SHA256
+		must(t, all[i].Identify())
+	}
+	publish(t, q, all...)
+	return cfg, all
+}
+
+// attempts leases n items, and returns the numbers of their attempts, ascending.
+func attempts(t *testing.T, q *queue.Queue, n int) []int {
+	t.Helper()
+	leases, err := q.Lease(t.Context(), n, patience)
+	must(t, err)
+	var found []int
+	for _, l := range leases {
+		found = append(found, l.Attempt())
+		must(t, l.Release(t.Context()))
+	}
+	slices.Sort(found)
+	if len(found) != n {
+		t.Fatalf("attempts %v of %d items", found, n)
+	}
+	return found
+}
+
+// await waits for a condition.
+func await(t *testing.T, what string, met func() bool) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for begin := time.Now(); !met(); <-tick.C {
+		if time.Since(begin) > patience {
+			t.Fatalf("timeout: %s", what)
+		}
+	}
+}
+
+// A prior loops without end. Each worker interrupts the call and ends; the item in the solver counts an attempt, the other
+// leased items count none, and the item is dead after its attempts, with the stage and its duration.
+func TestEndlessPriorIsBuried(t *testing.T) {
+	t.Parallel()
+	q, s := newQueue(t, queue.Config{MaxAttempts: 2}), newStore(t)
+	cfg, _ := endless(t, q, s, 3)
+	cfg.Limits = gpuworker.Limits{Solve: 100 * time.Millisecond}
+	reason := start(t, cfg).waitFor(t, gpuworker.ErrHung)
+	if !strings.Contains(reason, "stage solve took ") || strings.Contains(reason, gpuworker.ErrStuck.Error()) {
+		t.Errorf("Run returned %q", reason)
+	}
+	if n := attempts(t, q, 3); !slices.Equal(n, []int{1, 1, 2}) {
+		t.Errorf("attempts %v, want 1, 1, 2", n)
+	}
+	for range 2*3 - 1 { // each ends with one attempt
+		start(t, cfg).waitFor(t, gpuworker.ErrHung)
+	}
+	buried := letters(t, q)
+	if len(buried) != 3 {
+		t.Fatalf("dead letters %+v, want 3", buried)
+	}
+	for _, l := range buried {
+		if l.Attempts != 2 || !strings.HasPrefix(l.Reason, "the worker hung: stage solve took ") || !strings.HasSuffix(l.Reason, "its limit is 100ms") {
+			t.Errorf("dead after %d attempts: %q", l.Attempts, l.Reason)
+		}
+	}
+	wantEmpty(t, q)
+}
+
+// An immediate cancellation interrupts a call of the runtime, and the worker continues.
+func TestCancelInterruptsEndlessPrior(t *testing.T) {
+	t.Parallel()
+	q, s := newQueue(t, queue.Config{}), newStore(t)
+	cfg, _ := endless(t, q, s, 2)
+	lifetime, cancel := context.WithCancel(context.Background())
+	work := cfg.Work.(gpuworker.Single)
+	work.Items.Lifetime = lifetime
+	cfg.Work = work
+	w := start(t, cfg)
+	await(t, "an item is leased", func() bool {
+		_, inFlight, err := q.Depth(t.Context())
+		must(t, err)
+		return inFlight > 0
+	})
+	cancel()
+	wantEmpty(t, q) // acknowledged
+	w.stop(t)
+}
+
+// A worker drains while its prior loops without end: the call is interrupted, and the attempt does not count.
+func TestDrainInterruptsEndlessPrior(t *testing.T) {
+	t.Parallel()
+	q, s := newQueue(t, queue.Config{}), newStore(t)
+	cfg, _ := endless(t, q, s, 1)
+	cfg.Limits.Drain = 100 * time.Millisecond
+	w := start(t, cfg)
+	await(t, "the item is leased", func() bool {
+		_, inFlight, err := q.Depth(t.Context())
+		must(t, err)
+		return inFlight > 0
+	})
+	w.stop(t)
+	if n := attempts(t, q, 1); n[0] != 1 {
+		t.Errorf("attempt %d, want 1", n[0])
+	}
+}
+
+// A device hangs and cannot be interrupted: Run returns, the beat and the health of the worker name the stage, the attempt
+// of its item counts, and the other items are released without one. Another worker finishes the item. The first worker
+// does no harm when its device continues.
+func TestStuckWorkerLosesItems(t *testing.T) {
+	t.Parallel()
+	q, s := newQueue(t, queue.Config{}), newStore(t)
+	all := items(t, 3)
+	cfg, p := config(t, q, s), newPace()
+	cfg.Name, cfg.Steps = "stuck", p.steps
+	cfg.Limits = gpuworker.Limits{Solve: 100 * time.Millisecond, Stop: 50 * time.Millisecond}
+	batchOf(&cfg, 1)
+	// A compiled model starts within the limit.
+	warm(t, cfg.Work.(gpuworker.Single).Items.Engine, all[0])
+	publish(t, q, all...)
+	w, err := gpuworker.New(cfg)
+	must(t, err)
+	must(t, w.Health())
+	ended := make(chan error, 1)
+	go func() { ended <- w.Run(context.Background()) }()
+	<-p.made // the device hangs here
+	if err := <-ended; err == nil || !strings.Contains(err.Error(), gpuworker.ErrStuck.Error()) {
+		t.Errorf("Run returned %v, want %v", err, gpuworker.ErrStuck)
+	}
+	if beat := w.Beat(); w.Health() == nil || !strings.Contains(beat.Hung, "stage solve took") {
+		t.Errorf("health %v, beat %+v", w.Health(), beat)
+	}
+	if n := attempts(t, q, 3); !slices.Equal(n, []int{1, 1, 2}) {
+		t.Errorf("attempts %v, want 1, 1, 2", n)
+	}
+	other := config(t, q, s)
+	other.Name = "other"
+	second := start(t, other)
+	results(t, q, 3)
+	second.stop(t)
+
+	close(p.next)
+	for _, it := range all {
+		if r := wantStored(t, s, it.ID); r.Worker != "other" {
+			t.Errorf("the result of %s is by %s", it.Name, r.Worker)
+		}
+	}
+	wantEmpty(t, q)
+}
