@@ -347,16 +347,12 @@ func (r *runner) settleEvent(e queue.Result) error {
 	return r.announce(res, false)
 }
 
-// decodeOutcome reads the payload of an outcome. Only a Run needs more than the outcome itself.
+// decodeOutcome reads the payload of a result event. Only a Run gets and needs more than the outcome itself.
 func (r *runner) decodeOutcome(payload []byte, res *manifest.Result) error {
 	if r.s.cfg.run != nil {
 		return json.Unmarshal(payload, res)
 	}
-	var outcome struct {
-		Outcome  manifest.Outcome `json:"outcome"`
-		Reason   string           `json:"reason"`
-		Finished time.Time        `json:"finished"`
-	}
+	var outcome manifest.Event
 	err := json.Unmarshal(payload, &outcome)
 	res.Outcome, res.Reason, res.Finished = outcome.Outcome, outcome.Reason, outcome.Finished
 	return err

@@ -52,6 +52,9 @@ type Config struct {
 	// TolerateQueueErrors keeps the worker running while an external queue is unavailable: it retries lease requests,
 	// and leaves an item that it cannot settle to the expiry of the lease. Default: a queue error ends Run.
 	TolerateQueueErrors bool
+	// WholeResults publishes complete results to the queue, for a coordinator in the same process that reports their
+	// scores. Default: only the outcome, see [manifest.Event].
+	WholeResults bool
 	// Simulate, if not nil, replaces computation, see [Simulation].
 	Simulate *Simulation
 	// Log, if not nil, supplies the last log lines about an item for its dead letter.

@@ -186,7 +186,11 @@ func (w *Worker) bury(ctx context.Context, t *task, reason error) error {
 
 // publishResult publishes the result event and counts it.
 func (w *Worker) publishResult(ctx context.Context, t *task, res *manifest.Result) error {
-	if err := publish(ctx, t, res); err != nil {
+	var event any = res.Event()
+	if w.cfg.WholeResults {
+		event = res
+	}
+	if err := publish(ctx, t, event); err != nil {
 		return err
 	}
 	attrs := metric.WithAttributes(telemetry.TaskKey.String(t.item.Task), telemetry.OutcomeKey.String(string(res.Outcome)))
@@ -195,7 +199,7 @@ func (w *Worker) publishResult(ctx context.Context, t *task, res *manifest.Resul
 	return nil
 }
 
-// publish publishes a result, or the answer to a preflight.
+// publish publishes a result event, or the answer to a preflight.
 func publish(ctx context.Context, t *task, event any) error {
 	data, err := json.Marshal(event)
 	if err != nil {

@@ -136,7 +136,7 @@ func config(t *testing.T, q *queue.Queue, s store) gpuworker.Config {
 		Work: gpuworker.Single{Queue: q, Items: gpuworker.Assignment{
 			Campaign: "test", Store: s, Sources: manifest.Files{}, Engine: engine(t), Batch: 4,
 		}},
-		Name: "tester", Version: "test", AckWait: patience, Idle: 100 * time.Millisecond,
+		Name: "tester", Version: "test", AckWait: patience, Idle: 100 * time.Millisecond, WholeResults: true,
 		Logger: slog.New(slog.DiscardHandler), Tracer: noop.NewTracerProvider().Tracer(""), Instruments: in,
 	}
 }

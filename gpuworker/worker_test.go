@@ -3,12 +3,14 @@ package gpuworker_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"ddiff/manifest"
 	"ddiff/queue"
@@ -284,4 +286,30 @@ func TestDivergingItemFailsAlone(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestCompactResultEvents expects short events that a decoder of complete results reads.
+func TestCompactResultEvents(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	p := c.prior(priorBytes(t, 0.1))
+	q := c.open("compact", queue.Config{})
+	publish(t, q, itemsFor(t, p, 3)...)
+	c.submit("compact", func(r *manifest.Campaign) { r.Prior = p })
+	cfg := c.worker(2)
+	cfg.WholeResults = false
+	w := start(t, cfg)
+	n := 0
+	for event, err := range q.Results(t.Context(), 0) {
+		must(t, err)
+		var r manifest.Result
+		must(t, json.Unmarshal(event.Payload, &r))
+		if r.Outcome != manifest.OutcomeDone || time.Since(r.Finished) > patience || len(event.Payload) > 64 {
+			t.Errorf("%d bytes: %s", len(event.Payload), event.Payload)
+		}
+		if n++; n == 3 {
+			break
+		}
+	}
+	w.stop(t)
 }

@@ -55,7 +55,7 @@ type Runtime struct {
 // Equal reports whether two results have equal known environments.
 func (r Runtime) Equal(other Runtime) bool { return reflect.DeepEqual(r, other) }
 
-// Result is the content of result.json and of the result event.
+// Result is the content of result.json.
 type Result struct {
 	Schema  int     `json:"schema"`
 	Item    Item    `json:"item"`
@@ -80,6 +80,20 @@ type Result struct {
 	Attempt   int               `json:"attempt,omitempty"`
 	TraceID   string            `json:"trace_id,omitempty"`
 	Finished  time.Time         `json:"finished"`
+}
+
+// Event is the content of the result event of an item: the part of a Result that the coordinator needs. Its item is
+// named by the message. A complete Result is a valid event too; earlier versions publish it.
+type Event struct {
+	Outcome Outcome `json:"outcome"`
+	// Reason explains an Outcome other than done.
+	Reason   string    `json:"reason,omitempty"`
+	Finished time.Time `json:"finished"`
+}
+
+// Event returns the result event of r. Its time has a precision of a millisecond.
+func (r *Result) Event() Event {
+	return Event{Outcome: r.Outcome, Reason: r.Reason, Finished: r.Finished.Truncate(time.Millisecond)}
 }
 
 // The files of an item. Their keys are ItemKey(id, name).

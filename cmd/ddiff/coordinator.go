@@ -139,12 +139,7 @@ func runCoordinator(ctx context.Context, o coordinatorOptions, stderr io.Writer)
 	return election.Run(ctx, service.Lead)
 }
 
-// deadOutcome is the outcome of an item that ended all its workers.
-func deadOutcome(campaign string, d queue.DeadLetter) ([]byte, error) {
-	r := manifest.Result{Schema: manifest.SchemaVersion, Outcome: manifest.OutcomeDead, Reason: d.Reason, Attempt: d.Attempts, Finished: d.Buried}
-	if err := json.Unmarshal(d.Payload, &r.Item); err != nil {
-		r.Item = manifest.Item{} // an unreadable item is dead too
-	}
-	r.Item.ID, r.Item.Campaign = d.ID, campaign
-	return json.Marshal(r)
+// deadOutcome is the result event of an item that ended all its workers.
+func deadOutcome(_ string, d queue.DeadLetter) ([]byte, error) {
+	return json.Marshal(manifest.Event{Outcome: manifest.OutcomeDead, Reason: d.Reason, Finished: d.Buried.Truncate(time.Millisecond)})
 }

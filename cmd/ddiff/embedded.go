@@ -194,7 +194,8 @@ func (e embedded) parts(read func(items, steps int, complete bool)) (*coordinato
 			Campaign: e.spec.ID(), Store: e.store, Sources: e.sources, Engine: e.engine, Batch: e.spec.Batch,
 		}},
 		Name: "embedded", Version: version(), AckWait: embeddedLease, Steps: e.show.stepped, Simulate: e.simulate,
-		Logger: e.tel.Logger, Tracer: e.tel.Tracer("gpuworker"), Instruments: in,
+		WholeResults: true,
+		Logger:       e.tel.Logger, Tracer: e.tel.Tracer("gpuworker"), Instruments: in,
 	})
 	return run, w, err
 }
