@@ -142,7 +142,7 @@ func (r *runner) matcher(command manifest.Command) func(id string) bool {
 // has stay the same; the items of rows that can be read now are new, and are added to retried.
 func (r *runner) rebuildWindow(ctx context.Context, old *shard.Window, retried map[string]bool) (*shard.Window, error) {
 	r.stopReader() // one goroutine at a time may use the sharder
-	fresh, err := r.sharder.Again(ctx, old.Header)
+	fresh, err := r.sharder.Again(ctx, old)
 	if err != nil {
 		return nil, rejection{err}
 	}

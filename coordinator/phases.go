@@ -49,8 +49,8 @@ func (r *runner) advance(ctx context.Context) error {
 		switch {
 		case r.rec.Released:
 			return r.enterPhase(ctx, manifest.PhaseRunning)
-		case r.stored == 0:
-			return nil // wait for the first window
+		case r.sound < 0 && !r.complete:
+			return nil // wait for an item to check with
 		}
 		return r.startPreflight(ctx)
 	case manifest.PhasePreflight:

@@ -20,12 +20,14 @@ const (
 
 // startPreflight asks one worker to check the campaign.
 func (r *runner) startPreflight(ctx context.Context) error {
+	if r.sound < 0 {
+		r.warning = "preflight and canary were skipped: no item of the dataset can be restored"
+		r.log.Warn(r.warning)
+		return r.release(ctx)
+	}
 	first, err := r.firstWindow(ctx)
 	if err != nil {
 		return err
-	}
-	if len(first.Items) == 0 {
-		return r.release(ctx) // all rows so far have failed: there is nothing to check with
 	}
 	if err := r.publishPreflight(ctx, first.Items); err != nil {
 		return err
@@ -33,9 +35,9 @@ func (r *runner) startPreflight(ctx context.Context) error {
 	return r.enterPhase(ctx, manifest.PhasePreflight)
 }
 
-// firstWindow reads the first window from storage.
+// firstWindow reads the first window with items from storage.
 func (r *runner) firstWindow(ctx context.Context) (*shard.Window, error) {
-	return r.readWindow(ctx, shard.Key(r.id, 0))
+	return r.readWindow(ctx, shard.Key(r.id, r.sound))
 }
 
 func (r *runner) publishPreflight(ctx context.Context, items []manifest.Item) error {

@@ -44,6 +44,9 @@ type runner struct {
 	stored     int                  // number of windows in storage
 	next       shard.Position       // where the next window begins
 	complete   bool                 // the last window is in storage
+	sound      int                  // number of the first window with items, -1 without one
+	warning    string               // for the status
+	waiting    waiting              // also set by the reader
 	unverified int                  // items of windows below this number may have stored results
 	copies     map[identity][]place // of a Run: the other items of pending identities
 	copied     []copied             // of a Run: settled, and not reported yet
@@ -256,7 +259,11 @@ func (r *runner) step(ctx context.Context) error {
 		return nil
 	case e := <-r.events:
 		return r.settleEvents(e)
-	case w := <-windows:
+	case w, ok := <-windows:
+		if !ok {
+			r.windows = nil
+			return nil
+		}
 		return r.storeWindow(ctx, w)
 	case <-r.tick:
 		r.ticked = true

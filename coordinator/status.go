@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -16,17 +17,17 @@ const statusInterval = 5 * time.Second
 func (r *runner) publishStatus(ctx context.Context, leased int) error {
 	now := r.s.cfg.Now()
 	s := manifest.Status{
-		ID: r.id, Phase: r.rec.Phase, Reason: r.rec.Reason, Complete: r.complete,
+		ID: r.id, Phase: r.rec.Phase, Reason: r.rec.Reason, Warning: r.warning, Complete: r.complete,
 		Counts:  r.ledger.total(leased, r.rec.Phase == manifest.PhaseCancelled),
 		Workers: r.s.workers.live(), At: now.UTC(),
 	}
 	if !s.Phase.Ended() {
-		s.Problem = r.s.health.problem()
+		s.Problem = cmp.Or(r.s.health.problem(), r.waiting.reason())
 		s.Rate, _ = r.pace.rate(now)
 		s.Left, s.LeftLow, s.LeftHigh = r.pace.remaining(now, s.Counts.Pending+s.Counts.Running)
 	}
 	if s.Counts == r.status.Counts && s.Phase == r.status.Phase && s.Workers == r.status.Workers &&
-		s.Problem == r.status.Problem &&
+		s.Problem == r.status.Problem && s.Warning == r.status.Warning &&
 		s.At.Sub(r.status.At) < statusInterval {
 		return nil
 	}

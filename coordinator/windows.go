@@ -31,7 +31,7 @@ const (
 func (r *runner) openSharder() error {
 	cfg := shard.Config{
 		Spec: &r.rec.Spec, Prior: r.prior, Sources: r.s.cfg.Sources, Rows: r.s.cfg.Rows,
-		Catalogue: r.s.cfg.Catalogue, Now: r.s.cfg.Now,
+		Catalogue: r.s.cfg.Catalogue, Now: r.s.cfg.Now, Wait: r.awaitSource,
 		Skipped: func(path string) { r.log.Debug("skipped a file that is not an image", "path", path) },
 	}
 	if run := r.s.cfg.run; run != nil {
@@ -49,7 +49,7 @@ func (r *runner) openSharder() error {
 func (r *runner) nextWindow(ctx context.Context) <-chan shardedWindow {
 	if !r.needsWindow() {
 		if !r.rec.Released || r.rec.Wanted != manifest.WantRun {
-			r.stopReader() // a campaign that waits has no window in memory
+			r.stopReader() // a campaign that is paused or waits for its preflight has no window in memory
 		}
 		return nil
 	}
@@ -59,14 +59,16 @@ func (r *runner) nextWindow(ctx context.Context) <-chan shardedWindow {
 	return r.windows
 }
 
-// startReader starts to make the windows that storage does not have yet: one ahead if the campaign is released, else
-// only the next one.
+// startReader starts to make the windows that storage does not have yet: one ahead, but the first one alone, because a
+// campaign then waits for its preflight.
 func (r *runner) startReader(ctx context.Context) {
 	windows := make(chan shardedWindow)
 	r.windows = windows
-	next, sharder, ahead := r.next, r.sharder, r.rec.Released
+	next, sharder, ahead := r.next, r.sharder, r.rec.Released || r.stored > 0
 	r.reader = lifecycle.Go(ctx, func(ctx context.Context) error {
+		defer close(windows)
 		for w, err := range sharder.Windows(ctx, next) {
+			r.waiting.clear()
 			select {
 			case windows <- shardedWindow{w, err}:
 			case <-ctx.Done():
@@ -85,16 +87,20 @@ func (r *runner) stopReader() {
 	if r.windows != nil {
 		r.reader.Stop()
 		r.windows = nil
+		r.waiting.clear()
 	}
 }
 
-// isDatasetError reports whether the campaign is at fault, and not a network or a disk.
+// isDatasetError reports whether the campaign is at fault, and not a network, a store or a disk.
 func isDatasetError(err error) bool {
+	if shard.IsUnavailable(err) {
+		return false // a list whose reading was interrupted
+	}
 	return errors.Is(err, manifest.ErrNoDataset) || errors.Is(err, manifest.ErrEmptyDataset) || errors.Is(err, manifest.ErrBadList)
 }
 
-// needsWindow reports whether the next window may be stored: the first one at once, for the preflight; the others when
-// all windows before them are published.
+// needsWindow reports whether the next window may be stored: until a window has an item for the preflight at once; the
+// others when all windows before them are published.
 func (r *runner) needsWindow() bool {
 	if r.complete || r.rec.Wanted != manifest.WantRun {
 		return false
@@ -102,7 +108,7 @@ func (r *runner) needsWindow() bool {
 	if r.s.cfg.run != nil && r.ledger.open > readAhead && !r.ticked {
 		return false
 	}
-	return r.stored == 0 || (r.rec.Phase == manifest.PhaseRunning && r.rec.Shards == r.stored)
+	return (!r.rec.Released && r.sound < 0) || (r.rec.Phase == manifest.PhaseRunning && r.rec.Shards == r.stored)
 }
 
 // storeWindow stores a window and, if the campaign is released, publishes it. If the store has the window already,
@@ -114,9 +120,7 @@ func (r *runner) storeWindow(ctx context.Context, sharded shardedWindow) (err er
 		}
 		return sharded.err
 	}
-	if r.ticked = false; !r.rec.Released {
-		r.stopReader()
-	}
+	r.ticked = false
 	w := sharded.window
 	ctx, span := r.startSpan(ctx, "shard", w)
 	defer func() { endSpan(span, err) }()
@@ -141,6 +145,9 @@ func (r *runner) storeWindow(ctx context.Context, sharded shardedWindow) (err er
 		r.log.Error("item cannot be restored", "item", f.Item.Name, "task", f.Item.Task, "reason", f.Reason)
 	}
 	isNew := r.addWindow(w)
+	if w.Changed != "" {
+		r.log.Warn("the dataset changed while it was read", "window", w.Number, "change", w.Changed)
+	}
 	if r.s.cfg.run != nil {
 		if err := r.enterWindow(ctx, w, isNew); err != nil {
 			return err
@@ -163,13 +170,20 @@ func (r *runner) addWindow(w *shard.Window) (isNew []bool) {
 		r.ledger.add(f.Item.ID)
 		r.ledger.settle(f.Item.ID, 0, failed, f.Reason)
 	}
-	r.stored, r.next, r.complete = w.Number+1, w.Next(), w.Last
+	if r.sound < 0 && len(w.Items) > 0 {
+		r.sound = w.Number
+	}
+	if w.Changed != "" {
+		r.warning = w.Changed
+	}
+	r.stored, r.next, r.complete = w.Number+1, w.Next(r.next), w.Last
 	return isNew
 }
 
 // restoreLedger rebuilds the ledger from the stored windows and rounds.
 func (r *runner) restoreLedger(ctx context.Context) error {
 	r.stored, r.next, r.complete, r.copies, r.recent = 0, shard.Position{}, false, map[identity][]place{}, nil
+	r.sound, r.warning = -1, ""
 	err := r.eachWindow(ctx, func(w *shard.Window) error {
 		if w.Campaign != r.id || w.Number != r.stored || w.Item != r.next.Item {
 			return fmt.Errorf("stored window %d does not follow the previous window; remove %s and submit the campaign again",

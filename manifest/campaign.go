@@ -174,11 +174,14 @@ type Counts struct {
 
 // Status is the periodic report of the coordinator on a campaign.
 type Status struct {
-	ID     string    `json:"id"`
-	Phase  Phase     `json:"phase"`
-	Reason string    `json:"reason,omitempty"`
-	Counts Counts    `json:"counts"`
-	At     time.Time `json:"at"`
+	ID    string `json:"id"`
+	Phase Phase  `json:"phase"`
+	// Reason is one line that explains a rejection.
+	Reason string `json:"reason,omitempty"`
+	// Warning is one line about the campaign's items, for example that the dataset changed while it was read.
+	Warning string    `json:"warning,omitempty"`
+	Counts  Counts    `json:"counts"`
+	At      time.Time `json:"at"`
 	// Rate is the recent number of items per second that reach a final state.
 	Rate float64 `json:"rate"`
 	// Left, LeftLow and LeftHigh are the expected remaining seconds and their 95 % interval; zero while unknown.
@@ -187,7 +190,7 @@ type Status struct {
 	LeftHigh float64 `json:"left_high_s,omitempty"`
 	// Workers is the number of live workers.
 	Workers int `json:"workers"`
-	// Problem is what delays the campaign at the moment, such as an outage of the store; empty if nothing does.
+	// Problem is what delays the campaign at the moment, such as an outage of the store or of the dataset; empty if nothing does.
 	Problem string `json:"problem,omitempty"`
 	// Complete: the manifest is read to its end. Before, Items still grows.
 	Complete bool `json:"complete"`

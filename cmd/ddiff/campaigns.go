@@ -108,6 +108,9 @@ func writeStatus(out io.Writer, s coordinator.CampaignStatus) error {
 	if st.Problem != "" {
 		fmt.Fprintf(&b, "\nproblem   %s", st.Problem)
 	}
+	if st.Warning != "" {
+		fmt.Fprintf(&b, "\nwarning   %s", st.Warning)
+	}
 	more := ""
 	if !st.Complete {
 		more = " so far"

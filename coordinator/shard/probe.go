@@ -23,9 +23,9 @@ func (s *Sharder) hinted(row *manifest.Row, p *manifest.Probe) bool {
 	return true
 }
 
-// probe reads the files of a row and returns their digests and the working size of the image. It decodes no pixels.
-func (s *Sharder) probe(ctx context.Context, row manifest.Row) (manifest.Probe, error) {
-	var p manifest.Probe
+// probe reads the files of a row and returns their digests and the working size of the image. It decodes no pixels. path
+// is the file of an error, otherwise the last file.
+func (s *Sharder) probe(ctx context.Context, row manifest.Row) (p manifest.Probe, path string, err error) {
 	var measurement []byte
 	for _, f := range []struct {
 		path   string
@@ -40,25 +40,27 @@ func (s *Sharder) probe(ctx context.Context, row manifest.Row) (manifest.Probe, 
 		if f.path == "" {
 			continue
 		}
-		data, err := s.cfg.Sources.Get(ctx, f.path)
+		path = f.path
+		data, err := s.cfg.Sources.Get(ctx, path)
 		if err != nil {
-			return p, fmt.Errorf("read %s: %w", f.path, err)
+			return p, path, fmt.Errorf("read %s: %w", f.path, err)
 		}
+		s.witness.set(path)
 		sum := sha256.Sum256(data)
 		*f.digest = hex.EncodeToString(sum[:])
 		if f.use == nil {
 			continue
 		}
 		if err := f.use(data); err != nil {
-			return p, fmt.Errorf("read %s: %w", f.path, err)
+			return p, path, fmt.Errorf("read %s: %w", path, err)
 		}
 	}
 	if row.Image == "" && measurement != nil {
 		if err := s.measuredSize(row, measurement, &p); err != nil {
-			return p, fmt.Errorf("read %s: %w", row.Measurement, err)
+			return p, path, fmt.Errorf("read %s: %w", row.Measurement, err)
 		}
 	}
-	return p, nil
+	return p, path, nil
 }
 
 func (s *Sharder) imageSize(data []byte, p *manifest.Probe) error {

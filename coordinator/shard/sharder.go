@@ -7,8 +7,6 @@ import (
 	"iter"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"ddiff/manifest"
 	"ddiff/restore/prior"
 )
@@ -42,7 +40,12 @@ type Config struct {
 	First int
 	// Parallel is the number of rows whose files are read at once. Default: 8.
 	Parallel int
-	// Now is the clock of failed results. Default: time.Now.
+	// Wait is called in the goroutine of Windows when a source does not answer, or the dataset has changed so that reading
+	// cannot resume. Default: the cause ends the windows.
+	Wait Wait
+	// Delay is the maximum wait before the second attempt at a row whose source answers for other rows. Default: 2 s.
+	Delay time.Duration
+	// Now is the clock of windows and failed results. Default: time.Now.
 	Now func() time.Time
 }
 
@@ -61,6 +64,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("First: %d is negative", c.First)
 	case c.Parallel < 0:
 		return fmt.Errorf("Parallel: %d is negative", c.Parallel)
+	case c.Delay < 0:
+		return fmt.Errorf("Delay: %v is negative", c.Delay)
 	}
 	return nil
 }
@@ -78,6 +83,12 @@ func (c Config) withDefaults() Config {
 	if c.Parallel == 0 {
 		c.Parallel = 8
 	}
+	if c.Wait == nil {
+		c.Wait = fail
+	}
+	if c.Delay == 0 {
+		c.Delay = 2 * time.Second
+	}
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -86,8 +97,9 @@ func (c Config) withDefaults() Config {
 
 // Sharder creates the windows of one campaign. Create it with New. One goroutine at a time may use it.
 type Sharder struct {
-	cfg    Config
-	expand *manifest.Expander
+	cfg     Config
+	expand  *manifest.Expander
+	witness witnesses
 }
 
 // New validates the configuration and returns a sharder.
@@ -96,57 +108,131 @@ func New(cfg Config) (*Sharder, error) {
 		return nil, fmt.Errorf("configure sharder: %w", err)
 	}
 	cfg = cfg.withDefaults()
-	return &Sharder{cfg: cfg, expand: manifest.NewExpander(cfg.Spec, cfg.Prior.SHA256, memoize(cfg.Catalogue.resolver(cfg.Spec.Preset, cfg.Prior)))}, nil
-}
-
-// Position is the start of a window: its number, and the numbers of rows and items before it.
-type Position struct {
-	Number, Row, Item int
+	resolve := memoize(cfg.Catalogue.resolver(cfg.Spec.Preset, cfg.Prior))
+	return &Sharder{
+		cfg: cfg, expand: manifest.NewExpander(cfg.Spec, cfg.Prior.SHA256, resolve), witness: witnesses{paths: map[string]string{}},
+	}, nil
 }
 
 // Windows yields the windows from a position on: the zero Position, or the Next of an earlier window. The last window of the
 // dataset has Last set. An error of the dataset as a whole, or of ctx, is the last pair.
+//
+// If the rows before the position have changed, Windows resumes after the last of them that the dataset still has, and
+// the next window describes the change (Header.Changed). The error is ErrMoved if there is no such row, or if rows were
+// reordered. An error of a source is passed to Config.Wait.
 func (s *Sharder) Windows(ctx context.Context, from Position) iter.Seq2[*Window, error] {
 	return func(yield func(*Window, error) bool) {
-		err := s.windows(ctx, from, func(w *Window) bool { return yield(w, nil) })
-		if err != nil {
-			yield(nil, err)
+		p := pass{Sharder: s, at: from, yield: func(w *Window) bool { return yield(w, nil) }}
+		for {
+			err := p.run(ctx)
+			if IsUnavailable(err) || errors.Is(err, ErrMoved) {
+				if err = s.cfg.Wait(ctx, err); err == nil {
+					continue // from the start of the window
+				}
+			}
+			if err != nil && !errors.Is(err, errStop) {
+				yield(nil, err)
+			}
+			return
 		}
 	}
 }
 
-// windows calls yield with each window until it returns false.
-func (s *Sharder) windows(ctx context.Context, at Position, yield func(*Window) bool) error {
+// errStop: the consumer of the windows has stopped.
+var errStop = errors.New("stop")
+
+// pass makes windows.
+type pass struct {
+	*Sharder
+	at      Position
+	changed string // for the next window
+	yield   func(*Window) bool
+}
+
+// run reads the dataset from its beginning and makes the windows from p.at on, which it advances.
+func (p *pass) run(ctx context.Context) error {
+	var digest rowDigest
 	var rows []manifest.Row
-	items, seen := 0, 0
-	for row, err := range s.cfg.Rows(ctx, s.cfg.Spec.Dataset, s.cfg.Skipped) {
+	var last filesKey
+	items, listed := 0, 0
+	for row, err := range p.cfg.Rows(ctx, p.cfg.Spec.Dataset, p.cfg.Skipped) {
 		if err != nil {
 			return err // Rows adds action and path
 		}
-		if seen++; seen <= at.Row {
+		if listed < p.at.Listed {
+			digest.add(row)
+			last = keyOfRow(row)
+			if listed++; listed == p.at.Listed && p.moved(&digest, last) {
+				return p.relocate(ctx)
+			}
 			continue
 		}
-		n := manifest.ItemsPerRow(row, s.cfg.Spec)
-		if len(rows) > 0 && items+n > s.limit(at.Number) {
-			w, err := s.window(ctx, at, rows)
-			if err != nil {
+		n := manifest.ItemsPerRow(row, p.cfg.Spec)
+		if len(rows) > 0 && items+n > p.limit(p.at.Number) {
+			if err := p.emit(ctx, rows, &digest, false); err != nil {
 				return err
-			}
-			at = w.Next()
-			if !yield(w) {
-				return nil
 			}
 			rows, items = rows[:0], 0
 		}
+		digest.add(row)
+		listed++
 		rows, items = append(rows, row), items+n
 	}
-	w, err := s.window(ctx, at, rows)
+	if listed < p.at.Listed {
+		return p.relocate(ctx)
+	}
+	return p.emit(ctx, rows, &digest, true)
+}
+
+// emit makes and yields a window of rows.
+func (p *pass) emit(ctx context.Context, rows []manifest.Row, digest *rowDigest, isLast bool) error {
+	w, err := p.window(ctx, p.at, rows, p.cfg.Wait)
 	if err != nil {
 		return err
 	}
-	w.Last = true
-	yield(w)
+	w.Listed, w.RowsSHA256, w.Read = p.at.Listed+len(rows), digest.String(), p.cfg.Now().UTC()
+	w.Changed, w.Last = p.changed, isLast
+	p.at, p.changed = w.Next(p.at), ""
+	if !p.yield(w) {
+		return errStop
+	}
 	return nil
+}
+
+// moved reports whether the rows before the position differ from those of the last pass. last is the last of them.
+func (p *pass) moved(digest *rowDigest, last filesKey) bool {
+	if p.at.RowsSHA256 != "" {
+		return p.at.RowsSHA256 != digest.String()
+	}
+	n := p.at.tail.len()
+	return n > 0 && p.at.tail.key(n-1) != last
+}
+
+// relocate moves the position to its place in a dataset that has changed, and resumes there.
+func (p *pass) relocate(ctx context.Context) error {
+	a := newAnchor(p.at)
+	var digest, found rowDigest
+	for row, err := range p.cfg.Rows(ctx, p.cfg.Spec.Dataset, nil) {
+		if err != nil {
+			return err
+		}
+		digest.add(row)
+		if a.add(row) {
+			found.sum = digest.sum
+		}
+	}
+	since := "the last window was read"
+	if !p.at.Read.IsZero() {
+		since = p.at.Read.Format(time.RFC3339)
+	}
+	if !a.found() {
+		return fmt.Errorf("%w since %s, and the place after row %d cannot be found in it; restore the dataset, or cancel "+
+			"this campaign and submit another", ErrMoved, since, p.at.Listed)
+	}
+	p.changed = fmt.Sprintf("the dataset changed since %s: rows may be missing or new; its first %d rows were read then, "+
+		"the campaign continues after row %d, %q", since, p.at.Listed, a.best.listed, a.best.name)
+	p.at.Listed, p.at.RowsSHA256 = a.best.listed, found.String()
+	return p.run(ctx)
 }
 
 // limit is the approximate number of items of a window.
@@ -158,56 +244,10 @@ func (s *Sharder) limit(number int) int {
 	return min(n, s.cfg.Items)
 }
 
-// Again reads the rows of a window again. Rows that were repaired get items. It returns an error if the dataset now has fewer
-// rows.
-func (s *Sharder) Again(ctx context.Context, h Header) (*Window, error) {
-	var rows []manifest.Row
-	seen := 0
-	for row, err := range s.cfg.Rows(ctx, s.cfg.Spec.Dataset, nil) {
-		if err != nil {
-			return nil, err // Rows adds action and path
-		}
-		if seen++; seen <= h.Row {
-			continue
-		}
-		if rows = append(rows, row); len(rows) == h.Rows {
-			break
-		}
-	}
-	if len(rows) != h.Rows {
-		return nil, fmt.Errorf("read dataset: it has %d rows, it had %d; submit it as a new campaign", seen, h.Row+h.Rows)
-	}
-	w, err := s.window(ctx, Position{h.Number, h.Row, h.Item}, rows)
+// window reads the files of the rows and expands the rows into items.
+func (s *Sharder) window(ctx context.Context, at Position, rows []manifest.Row, wait Wait) (*Window, error) {
+	probes, err := s.readRows(ctx, rows, wait)
 	if err != nil {
-		return nil, err
-	}
-	if got := len(w.Items) + len(w.Failed); got != h.Items {
-		return nil, fmt.Errorf("read dataset: rows %d to %d have %d items, they had %d; submit it as a new campaign",
-			h.Row+1, h.Row+h.Rows, got, h.Items)
-	}
-	w.Last = h.Last
-	return w, nil
-}
-
-// window probes the rows and expands them into items.
-func (s *Sharder) window(ctx context.Context, at Position, rows []manifest.Row) (*Window, error) {
-	probes := make([]manifest.Probe, len(rows))
-	group, inner := errgroup.WithContext(ctx)
-	group.SetLimit(s.cfg.Parallel)
-	for i := range rows {
-		row := &rows[i]
-		if row.Err != nil || s.hinted(row, &probes[i]) {
-			continue
-		}
-		group.Go(func() error {
-			probes[i], row.Err = s.probe(inner, *row)
-			return inner.Err()
-		})
-	}
-	if err := group.Wait(); err != nil {
-		return nil, err
-	}
-	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	w := &Window{Header: Header{

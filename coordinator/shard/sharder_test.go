@@ -77,10 +77,10 @@ func TestWindowsCoverTheManifestOnce(t *testing.T) {
 	}
 	seen, next := map[int]bool{}, shard.Position{}
 	for i, w := range windows {
-		if got := (shard.Position{Number: w.Number, Row: w.Row, Item: w.Item}); got != next {
-			t.Errorf("window %d begins at %+v, want %+v", i, got, next)
+		if w.Number != next.Number || w.Row != next.Row || w.Item != next.Item {
+			t.Errorf("window %d is %+v, want it to begin at %+v", i, w.Header, next)
 		}
-		if next = w.Next(); w.Last != (i == len(windows)-1) {
+		if next = w.Next(next); w.Last != (i == len(windows)-1) {
 			t.Errorf("window %d: Last is %v", i, w.Last)
 		}
 		for k, it := range w.Items {
@@ -104,7 +104,7 @@ func TestWindowsCoverTheManifestOnce(t *testing.T) {
 func TestWindowsResumeAtPosition(t *testing.T) {
 	dir := writeImages(t, 6)
 	whole := collect(t, newSharder(t, dir, 4, nil), shard.Position{})
-	rest := collect(t, newSharder(t, dir, 4, nil), whole[1].Next())
+	rest := collect(t, newSharder(t, dir, 4, nil), whole[1].Next(whole[0].Next(shard.Position{})))
 	if !reflect.DeepEqual(rest, whole[2:]) {
 		t.Error("windows from the middle differ from those of a whole pass")
 	}
@@ -139,13 +139,13 @@ func TestRepairedRowGetsItems(t *testing.T) {
 	good, err := os.ReadFile(filepath.Join(dir, "image01.png"))
 	must(t, err)
 	must(t, os.WriteFile(filepath.Join(dir, "broken.png"), good, 0o644))
-	after, err := s.Again(t.Context(), before.Header)
+	after, err := s.Again(t.Context(), before)
 	must(t, err)
 	if len(before.Failed) != 2 || len(after.Failed) != 0 || len(after.Items) != 6 {
 		t.Errorf("%d failed before, %d after, with %d items", len(before.Failed), len(after.Failed), len(after.Items))
 	}
 	must(t, os.Remove(filepath.Join(dir, "broken.png")))
-	if _, err := s.Again(t.Context(), before.Header); err == nil {
+	if _, err := s.Again(t.Context(), before); err == nil {
 		t.Error("a dataset that has lost a row is taken for the same")
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"ddiff/manifest"
 )
@@ -28,10 +29,14 @@ type Header struct {
 	Failures int `json:"failures"`
 	// Last: the dataset ends with this window.
 	Last bool `json:"last"`
+	// Listed is the number of rows of the dataset up to the end of the window, RowsSHA256 their digest, and Read the time of
+	// the window. Windows of programs before these fields have zero values.
+	Listed     int       `json:"listed,omitempty"`
+	RowsSHA256 string    `json:"rows_sha256,omitempty"`
+	Read       time.Time `json:"read,omitzero"`
+	// Changed describes, in one line, how the dataset changed between the window before and this one. Empty: it did not.
+	Changed string `json:"changed,omitempty"`
 }
-
-// Next is the start of the following window.
-func (h Header) Next() Position { return Position{h.Number + 1, h.Row + h.Rows, h.Item + h.Items} }
 
 // Window holds consecutive rows: their items, sorted by task, and a failed result for each item that cannot be restored.
 type Window struct {

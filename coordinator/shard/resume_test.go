@@ -1,0 +1,181 @@
+package shard_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"ddiff/coordinator/shard"
+	"ddiff/manifest"
+)
+
+// listRows is a dataset with one row per name. A name a/2 is the image a with the noise level 0.2. The rows state digest
+// and size, so that no file is read.
+func listRows(names *[]string) shard.Rows {
+	return func(_ context.Context, d manifest.Dataset, _ func(string)) iter.Seq2[manifest.Row, error] {
+		return manifest.Number(context.Background(), func(yield func(manifest.Row, error) bool) {
+			for _, name := range *names {
+				image, level, _ := strings.Cut(name, "/")
+				row := manifest.Row{Name: image, Image: "/data/" + image + ".png", Width: 32, Height: 32}
+				row.ImageSHA256 = fmt.Sprintf("%064x", []byte(image))
+				if level != "" {
+					sigma := float64(level[0]-'0') / 10
+					row.Overrides.Sigma = &sigma
+				}
+				if !yield(row, nil) {
+					return
+				}
+			}
+		}, d.Limit, false)
+	}
+}
+
+// rowsOf returns the rows of windows in the form of listRows.
+func rowsOf(windows []*shard.Window) []string {
+	var out []string
+	for _, w := range windows {
+		items := slices.Clone(w.Items)
+		slices.SortFunc(items, func(a, b manifest.Item) int { return a.Index - b.Index })
+		for i, it := range items {
+			if i%2 == 0 { // two tasks
+				name := strings.TrimSuffix(filepath.Base(it.Image.Path), ".png")
+				if it.Sigma != 0.05 {
+					name += fmt.Sprintf("/%d", int(10*it.Sigma+0.5))
+				}
+				out = append(out, name)
+			}
+		}
+	}
+	return out
+}
+
+// TestResumeInChangedDataset stores the first two windows of two rows each, changes the dataset, and resumes.
+func TestResumeInChangedDataset(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name           string
+		before, after  string
+		rest           string
+		changed, moved bool
+	}{
+		{name: "same", before: "a b c d e f", after: "a b c d e f", rest: "e f"},
+		{name: "removed before the position", before: "a b c d e f", after: "a c d e f", rest: "e f", changed: true},
+		{name: "first row removed", before: "a b c d e f", after: "b c d e f", rest: "e f", changed: true},
+		{name: "removed after the position", before: "a b c d e f", after: "a b c d f", rest: "f"},
+		{name: "inserted before the position", before: "a b c d e f", after: "a aa b c d e f", rest: "e f", changed: true},
+		{name: "inserted after the position", before: "a b c d e f", after: "a b c d da e f", rest: "da e f"},
+		{name: "last row removed", before: "a b c d e f", after: "a b c e f", rest: "e f", changed: true},
+		{name: "last rows removed and others inserted", before: "a b c d e f", after: "a b bb e f", rest: "bb e f", changed: true},
+		{name: "one removed and one inserted", before: "a b c d e f", after: "a bb c d e f", rest: "e f", changed: true},
+		{name: "rest removed", before: "a b c d e f", after: "a b c d", rest: ""},
+		{name: "shorter than the position", before: "a b c d e f", after: "a c", rest: "", changed: true},
+		{name: "setting changed before the position", before: "a b c d e", after: "a b/3 c d e", rest: "e", changed: true},
+		{name: "setting changed after the position", before: "a b c d e", after: "a b c d e/3", rest: "e/3"},
+		{name: "all rows replaced", before: "a b c d e f", after: "u v w x y z", moved: true},
+		{name: "reversed", before: "a b c d e f", after: "f e d c b a", moved: true},
+		{name: "last row moved to the front", before: "a b c d e f", after: "d a b c e f", moved: true},
+		{name: "first row moved to the end", before: "a b c d e f", after: "b c d e f a", moved: true},
+		{name: "equal images", before: "a a/1 a/2 b b/1 b/2", after: "a a/1 a/2 b b/1 b/2", rest: "b/1 b/2"},
+		{name: "equal images, one removed", before: "a a/1 b b/1 c d", after: "a b b/1 c d", rest: "c d", changed: true},
+		{name: "equal images, one inserted", before: "a a/1 b b/1 c d", after: "a a/1 a/2 b b/1 c d", rest: "c d", changed: true},
+		{name: "equal rows", before: "a a b b b c", after: "a a b b b c", rest: "b c"},
+		{name: "equal rows in turns, one removed", before: "a b a b c d", after: "a b b c d", rest: "c d", changed: true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			names := strings.Fields(c.before)
+			s := newSharder(t, t.TempDir(), 4, listRows(&names))
+			windows := collect(t, s, shard.Position{})
+			at := shard.Position{}
+			for _, w := range windows[:2] {
+				at = w.Next(at)
+			}
+			names = strings.Fields(c.after)
+			var rest []*shard.Window
+			var last error
+			for w, err := range newSharder(t, t.TempDir(), 4, listRows(&names)).Windows(t.Context(), at) {
+				if err != nil {
+					last = err
+					break
+				}
+				rest = append(rest, w)
+			}
+			if errors.Is(last, shard.ErrMoved) != c.moved || last != nil && !c.moved {
+				t.Fatalf("error %v, want ErrMoved: %v", last, c.moved)
+			}
+			if c.moved {
+				return
+			}
+			if got := strings.Join(rowsOf(rest), " "); got != c.rest {
+				t.Errorf("resumed with %q, want %q", got, c.rest)
+			}
+			if got := rest[0].Changed; (got != "") != c.changed {
+				t.Errorf("change is %q, want one: %v", got, c.changed)
+			}
+			for _, w := range rest {
+				if w.Number != at.Number || w.Row != at.Row || w.Item != at.Item {
+					t.Errorf("window %+v does not follow %+v", w.Header, at)
+				}
+				at = w.Next(at)
+			}
+			// The next resumption finds the dataset unchanged.
+			again := collect(t, newSharder(t, t.TempDir(), 4, listRows(&names)), at)
+			if n := len(rowsOf(again)); n > 0 || again[0].Changed != "" {
+				t.Errorf("the end of the dataset has %d more rows; change %q", n, again[0].Changed)
+			}
+		})
+	}
+}
+
+// TestResumeAfterWindowWithoutDigest resumes after windows of a program that stored no digests.
+func TestResumeAfterWindowWithoutDigest(t *testing.T) {
+	t.Parallel()
+	for after, want := range map[string]string{"a b c d": "c d", "b c d": "c d", "a c d": "c d"} {
+		names := strings.Fields("a b c d")
+		w := collect(t, newSharder(t, t.TempDir(), 4, listRows(&names)), shard.Position{})[0]
+		w.Listed, w.RowsSHA256 = 0, ""
+		names = strings.Fields(after)
+		rest := collect(t, newSharder(t, t.TempDir(), 4, listRows(&names)), w.Next(shard.Position{}))
+		if got := strings.Join(rowsOf(rest), " "); got != want || (rest[0].Changed != "") != (after != "a b c d") {
+			t.Errorf("%s: resumed with %q, want %q; change %q", after, got, want, rest[0].Changed)
+		}
+	}
+}
+
+// TestResumeInChangedDirectory removes and adds files of a directory before, at and after the position.
+func TestResumeInChangedDirectory(t *testing.T) {
+	t.Parallel()
+	dir := writeImages(t, 9) // and broken.png, which sorts first
+	file := func(n int) string { return filepath.Join(dir, fmt.Sprintf("image%02d.png", n)) }
+	first := collect(t, newSharder(t, dir, 8, nil), shard.Position{})[0] // broken, 0, 1, 2
+	data, err := os.ReadFile(file(0))
+	must(t, err)
+	must(t, os.Remove(file(0)))
+	must(t, os.Remove(file(2)))
+	must(t, os.Remove(file(5)))
+	must(t, os.WriteFile(filepath.Join(dir, "image03b.png"), data, 0o644))
+	must(t, os.WriteFile(filepath.Join(dir, "aa.png"), data, 0o644))
+	rest := collect(t, newSharder(t, dir, 8, nil), first.Next(shard.Position{}))
+	want := "image03 image03b image04 image06 image07 image08"
+	if got := strings.Join(rowsOf(rest), " "); got != want || rest[0].Changed == "" {
+		t.Errorf("resumed with %q, want %q; change %q", got, want, rest[0].Changed)
+	}
+}
+
+// TestAgainInMovedDataset reads a window again after the dataset has lost a row before it.
+func TestAgainInMovedDataset(t *testing.T) {
+	t.Parallel()
+	dir := writeImages(t, 4)
+	s := newSharder(t, dir, 4, nil)
+	windows := collect(t, s, shard.Position{})
+	must(t, os.Remove(filepath.Join(dir, "image00.png")))
+	if _, err := s.Again(t.Context(), windows[1]); !errors.Is(err, shard.ErrMoved) {
+		t.Errorf("error %v, want ErrMoved", err)
+	}
+}

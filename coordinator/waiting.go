@@ -1,0 +1,65 @@
+package coordinator
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"ddiff/internal/retry"
+)
+
+// maxSourceWait is the longest wait between two attempts at a source, in ticks.
+const maxSourceWait = 30
+
+// waiting is the reason why a campaign cannot read its dataset. It is safe for concurrent use.
+type waiting struct {
+	mu     sync.Mutex
+	cause  string
+	since  time.Time
+	delays *backoff.ExponentialBackOff
+}
+
+// reason is one line, or empty if the campaign reads or needs nothing.
+func (w *waiting) reason() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.cause == "" {
+		return ""
+	}
+	return fmt.Sprintf("waiting for the dataset since %s: %s", w.since.UTC().Format(time.RFC3339), w.cause)
+}
+
+// set records a cause. It returns the wait before the next attempt, and whether the cause is new.
+func (w *waiting) set(cause string, now time.Time, tick time.Duration) (delay time.Duration, isNew bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.cause == "" {
+		w.since, w.delays = now, retry.NewBackOff(tick, maxSourceWait*tick)
+	}
+	isNew = w.cause != cause
+	w.cause = cause
+	return w.delays.NextBackOff(), isNew
+}
+
+// clear records that the dataset was read.
+func (w *waiting) clear() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.cause = ""
+}
+
+// awaitSource waits before the next attempt at a dataset that cannot be read, and reports the cause in the campaign's
+// status. It is the Wait of the campaign's sharder. For a Run, the cause ends the run.
+func (r *runner) awaitSource(ctx context.Context, cause error) error {
+	if r.s.cfg.run != nil {
+		return cause
+	}
+	delay, isNew := r.waiting.set(cause.Error(), r.s.cfg.Now(), r.s.cfg.Tick)
+	if isNew {
+		r.log.Warn("waiting for the dataset", "reason", cause)
+	}
+	return retry.Sleep(ctx, delay)
+}
