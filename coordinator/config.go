@@ -29,6 +29,8 @@ type Config struct {
 	Board *queue.Board
 	// Open opens a campaign's queue and creates the missing parts of it on the server.
 	Open openQueue
+	// Inspect opens the queue of a campaign that is not running, and creates nothing. Default: Open.
+	Inspect func(campaign string) (*queue.Queue, error)
 	// Sweep buries items that ended all their workers, until ctx ends. Optional.
 	Sweep func(ctx context.Context) error
 	// Store is the cluster's store. StoreAddress is the address by which workers open it.
@@ -48,6 +50,8 @@ type Config struct {
 	Stall time.Duration
 	// Probe is the interval of the checks of the store, and the time limit of one check. Default: 5 s.
 	Probe time.Duration
+	// ArchiveAfter is the time after its end at which a campaign moves from the board to the archive. Default: 1 h.
+	ArchiveAfter time.Duration
 	// Now is the clock. Default: time.Now.
 	Now    func() time.Time
 	Logger *slog.Logger
@@ -76,7 +80,7 @@ func (c Config) Validate() error {
 	for _, d := range []struct {
 		field string
 		value time.Duration
-	}{{"AckWait", c.AckWait}, {"Tick", c.Tick}, {"Stall", c.Stall}, {"Probe", c.Probe}} {
+	}{{"AckWait", c.AckWait}, {"Tick", c.Tick}, {"Stall", c.Stall}, {"Probe", c.Probe}, {"ArchiveAfter", c.ArchiveAfter}} {
 		if d.value < 0 {
 			return fmt.Errorf("%s: %v is negative", d.field, d.value)
 		}
@@ -99,6 +103,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Name == "" {
 		c.Name = "coordinator"
+	}
+	if c.ArchiveAfter == 0 {
+		c.ArchiveAfter = time.Hour
 	}
 	if c.Now == nil {
 		c.Now = time.Now

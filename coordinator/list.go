@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"ddiff/manifest"
 	"ddiff/queue"
@@ -17,6 +18,8 @@ import (
 type CampaignStatus struct {
 	Campaign *manifest.Campaign `json:"campaign"`
 	Status   manifest.Status    `json:"status"`
+	// Archived is the time of archiving, zero for a campaign of the board.
+	Archived time.Time `json:"archived,omitzero"`
 }
 
 // Campaigns lists the campaigns of the board with their last status, in the order of submission. A campaign that no
@@ -32,12 +35,15 @@ func Campaigns(ctx context.Context, b *queue.Board) (all []CampaignStatus, skipp
 	}
 	for _, key := range slices.Sorted(maps.Keys(campaigns)) {
 		id := strings.TrimPrefix(key, manifest.KeyCampaignPrefix)
-		c, err := parseRecord(campaigns[key])
+		c, err := parseRecord(campaigns[key].Data)
 		if err != nil {
 			skipped = append(skipped, fmt.Errorf("read campaign %s: %w", id, err))
 			continue
 		}
-		s, err := joinStatus(c, statuses[manifest.KeyStatusPrefix+id])
+		if c.Request != nil {
+			continue
+		}
+		s, err := joinStatus(c, statuses[manifest.KeyStatusPrefix+id].Data)
 		if err != nil {
 			skipped = append(skipped, fmt.Errorf("read status of campaign %s: %w", id, err))
 		}
@@ -87,7 +93,7 @@ func Workers(ctx context.Context, b *queue.Board) (beats map[string]manifest.Bea
 	beats = map[string]manifest.Beat{}
 	for _, key := range slices.Sorted(maps.Keys(found)) {
 		var beat manifest.Beat
-		if err := json.Unmarshal(found[key], &beat); err != nil {
+		if err := json.Unmarshal(found[key].Data, &beat); err != nil {
 			skipped = append(skipped, fmt.Errorf("read worker %s: %w", key, err))
 			continue
 		}
@@ -97,8 +103,8 @@ func Workers(ctx context.Context, b *queue.Board) (beats map[string]manifest.Bea
 }
 
 // records reads all records with a prefix in one pass.
-func records(ctx context.Context, b *queue.Board, prefix string) (map[string][]byte, error) {
-	found := map[string][]byte{}
+func records(ctx context.Context, b *queue.Board, prefix string) (map[string]queue.Change, error) {
+	found := map[string]queue.Change{}
 	for change, err := range b.Watch(ctx, prefix) {
 		switch {
 		case err != nil:
@@ -108,7 +114,7 @@ func records(ctx context.Context, b *queue.Board, prefix string) (map[string][]b
 		case change.Deleted:
 			delete(found, change.Key)
 		default:
-			found[change.Key] = change.Data
+			found[change.Key] = change
 		}
 	}
 	return nil, ctx.Err() // the watch ends with ctx only

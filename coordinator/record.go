@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 
 	"ddiff/manifest"
 	"ddiff/queue"
@@ -91,33 +90,21 @@ func storeRecord(ctx context.Context, s storage.Store, c *manifest.Campaign) err
 	return nil
 }
 
-// restoreRecords writes the stored records to the board that the board does not have. The number of published windows
-// in them may be out of date; the ledger corrects it.
-func (s *Service) restoreRecords(ctx context.Context) error {
-	for info, err := range s.cfg.Store.List(ctx, "campaigns/") {
-		if err != nil {
-			return fmt.Errorf("restore campaigns from storage: %w", err)
-		}
-		if !strings.HasSuffix(info.Key, "/campaign.json") {
-			continue
-		}
-		data, err := s.cfg.Store.Get(ctx, info.Key)
-		if err != nil {
-			return fmt.Errorf("restore campaigns from storage: %w", err)
-		}
-		c, err := parseRecord(data)
-		if err != nil || info.Key != recordKey(c.ID) {
-			s.cfg.Logger.Warn("skipped a damaged campaign record", "key", info.Key, "reason", err)
-			continue
-		}
-		_, err = s.cfg.Board.Create(ctx, manifest.KeyCampaignPrefix+c.ID, data)
-		if errors.Is(err, queue.ErrRecordExists) {
-			continue
-		}
-		if err != nil {
-			return fmt.Errorf("restore campaign %s: %w", c.ID, err)
-		}
-		s.cfg.Logger.Warn("restored a campaign from storage", "campaign", c.ID, "phase", c.Phase)
+// errDamagedRecord: a stored record cannot be read.
+var errDamagedRecord = errors.New("damaged record")
+
+// loadRecord reads the record of a campaign from the store. It returns storage.ErrNotFound or errDamagedRecord.
+func loadRecord(ctx context.Context, s storage.Store, id string) (*manifest.Campaign, error) {
+	data, err := s.Get(ctx, recordKey(id))
+	if err != nil {
+		return nil, fmt.Errorf("read the stored record of campaign %s: %w", id, err)
 	}
-	return nil
+	c, err := parseRecord(data)
+	if err == nil && c.ID != id {
+		err = fmt.Errorf("it belongs to campaign %s", c.ID)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the stored record of campaign %s: %w: %w", id, errDamagedRecord, err)
+	}
+	return c, nil
 }

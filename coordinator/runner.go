@@ -163,6 +163,9 @@ func (r *runner) open(ctx context.Context) error {
 	if err := r.rec.Spec.Validate(r.s.cfg.Catalogue.Vocabulary()); err != nil {
 		return rejection{err}
 	}
+	if err := r.admit(ctx); err != nil {
+		return err
+	}
 	if err := r.openPrior(ctx); err != nil {
 		return err
 	}
@@ -182,6 +185,9 @@ func (r *runner) open(ctx context.Context) error {
 		}
 	}
 	if err := r.openQueue(ctx); err != nil {
+		return err
+	}
+	if err := r.settleRecalled(ctx); err != nil {
 		return err
 	}
 	if resumed && r.rec.Released {

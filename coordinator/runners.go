@@ -43,6 +43,13 @@ func (s *runners) next(r *runner) *manifest.Campaign {
 	return c
 }
 
+// has reports whether a campaign has a runner.
+func (s *runners) has(id string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.byID[id] != nil
+}
+
 // remove deletes a runner that was stopped.
 func (s *runners) remove(r *runner) {
 	s.mu.Lock()

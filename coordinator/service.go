@@ -9,7 +9,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"ddiff/internal/retry"
 	"ddiff/manifest"
 )
 
@@ -19,6 +18,7 @@ type Service struct {
 	workers workerCount
 	priors  *priors
 	health  *health
+	archive *archiver // of the present term
 }
 
 // New checks the configuration.
@@ -51,24 +51,10 @@ func (s *Service) Lead(ctx context.Context) error {
 	}
 	group.Go(func() error { return s.workers.watch(inner, s.cfg) })
 	group.Go(func() error { return s.guard(inner, all) })
-	group.Go(func() error { return s.restoreAll(inner) })
+	s.archive = newArchiver(s, all)
+	group.Go(func() error { return s.archive.run(inner) })
 	group.Go(func() error { return s.watch(inner, group, all) })
 	return ignoreCancelled(ctx, group.Wait())
-}
-
-// restoreAll restores the stored records that the board does not have, and retries until it succeeds or ctx ends. The
-// campaigns on the board do not wait for it.
-func (s *Service) restoreAll(ctx context.Context) error {
-	for {
-		err := s.restoreRecords(ctx)
-		if err == nil || ctx.Err() != nil {
-			return nil
-		}
-		s.cfg.Logger.Error("could not look for campaigns in storage, will retry", "after", restartAfter, "reason", err)
-		if retry.Sleep(ctx, restartAfter) != nil {
-			return nil
-		}
-	}
 }
 
 // ignoreCancelled drops err when ctx has ended.
@@ -96,6 +82,10 @@ func (s *Service) watch(ctx context.Context, group *errgroup.Group, all *runners
 		c, err := parseRecord(change.Data)
 		if err != nil {
 			s.cfg.Logger.Error("cannot run campaign", "campaign", id, "reason", err)
+			continue
+		}
+		if c.Request != nil {
+			s.archive.request(change.Key)
 			continue
 		}
 		r, created := all.deliver(c, change.Revision, func() *runner { return newRunner(s, c) })

@@ -46,6 +46,8 @@ type testCluster struct {
 	setup func()
 	board *queue.Board
 	open  func(ctx context.Context, campaign string, attempts int) (*queue.Queue, error)
+	// inspect opens a queue without creating it.
+	inspect func(campaign string) (*queue.Queue, error)
 	// attach opens the queue of a campaign for a worker.
 	attach func(ctx context.Context, campaign string) (*queue.Queue, error)
 	sweep  func(ctx context.Context) error
@@ -94,6 +96,7 @@ func newTestCluster(t *testing.T, images int) *testCluster {
 	tc.open = func(ctx context.Context, campaign string, attempts int) (*queue.Queue, error) {
 		return queue.Open(ctx, nc, config(campaign, attempts))
 	}
+	tc.inspect = func(campaign string) (*queue.Queue, error) { return queue.Inspect(nc, config(campaign, 3)) }
 	tc.attach = func(ctx context.Context, campaign string) (*queue.Queue, error) {
 		return queue.Attach(ctx, nc, config(campaign, 3))
 	}
@@ -145,15 +148,20 @@ func (tc *testCluster) lead() (stop func()) {
 
 func (tc *testCluster) leadWith(change func(c *coordinator.Config)) (stop func()) {
 	tc.t.Helper()
+	service, err := coordinator.New(tc.config(change))
+	must(tc.t, err)
+	return tc.background(service.Lead)
+}
+
+// config is the configuration of a leader.
+func (tc *testCluster) config(change func(c *coordinator.Config)) coordinator.Config {
 	cfg := coordinator.Config{
 		Board: tc.board, Open: tc.open, Sweep: tc.sweep, Store: tc.store, StoreAddress: "memory", Sources: manifest.Files{},
 		AckWait: 2 * time.Second, Tick: 50 * time.Millisecond, Stall: 500 * time.Millisecond,
 		Logger: tc.log, Tracer: noop.NewTracerProvider().Tracer(""),
 	}
 	change(&cfg)
-	service, err := coordinator.New(cfg)
-	must(tc.t, err)
-	return tc.background(service.Lead)
+	return cfg
 }
 
 // background runs f until the test ends or stop is called.

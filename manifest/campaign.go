@@ -122,7 +122,37 @@ type Campaign struct {
 	// Answered holds the results of the last commands.
 	Answered []Answer  `json:"answered,omitempty"`
 	Finished time.Time `json:"finished,omitzero"`
+	// Recalled is the time at which the campaign last came from the archive back to the board.
+	Recalled time.Time `json:"recalled,omitzero"`
+	// Request, if set, makes the record a request of a command to the leader instead of a campaign.
+	Request *Request `json:"request,omitempty"`
 }
+
+// Request asks the leading coordinator about campaigns that are not on the board, because users may lack access to the
+// store. It travels in a record of its own, because users may write no other records than those of campaigns. To
+// programs that do not know requests, the record is a finished campaign without items.
+type Request struct {
+	// Verb is one of the request verbs, Campaign the campaign that it is about.
+	Verb     string `json:"verb"`
+	Campaign string `json:"campaign,omitempty"`
+	// After is the id after which a list begins.
+	After string `json:"after,omitempty"`
+	// Answered: the leader has executed the request. Error is one line; empty after success.
+	Answered bool   `json:"answered,omitempty"`
+	Error    string `json:"error,omitempty"`
+	// Missing: there is no such campaign.
+	Missing bool `json:"missing,omitempty"`
+	// List is the answer to RequestList: compressed JSON. More: the list goes on after its last campaign.
+	List []byte `json:"list,omitempty"`
+	More bool   `json:"more,omitempty"`
+}
+
+// The verbs of requests.
+const (
+	RequestRecall  = "recall"  // bring an archived campaign back to the board
+	RequestArchive = "archive" // archive an ended campaign at once
+	RequestList    = "list"    // list the archived campaigns
+)
 
 // Answer is the result of a command.
 type Answer struct {
@@ -239,6 +269,8 @@ const (
 	KeyWorkerPrefix   = "worker."   // + worker name as a token: Beat
 
 	KeyCoordinatorPrefix = "coordinator." // + coordinator name as a token: CoordinatorBeat
+	// KeyRequestPrefix + a random word: Campaign with a Request. No id of a campaign begins with its underscore.
+	KeyRequestPrefix = KeyCampaignPrefix + "_request-"
 )
 
 // ClassPreflight is the queue class of the preflight item, with which a worker checks a campaign

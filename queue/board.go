@@ -134,6 +134,19 @@ func (b *Board) Put(ctx context.Context, key string, data []byte) error {
 // Delete removes a record. It is idempotent.
 func (b *Board) Delete(ctx context.Context, key string) error { return b.remove(ctx, key) }
 
+// DeleteAt removes a record that is still at revision, or returns ErrConflict. A missing record is no error.
+func (b *Board) DeleteAt(ctx context.Context, key string, revision uint64) error {
+	err := b.remove(ctx, key, jetstream.LastRevision(revision))
+	if !errors.Is(err, ErrConflict) {
+		return err
+	}
+	// The answer to an earlier attempt may have been lost.
+	if _, _, getErr := b.Get(ctx, key); errors.Is(getErr, ErrNoRecord) {
+		return nil
+	}
+	return err
+}
+
 // remove deletes a record under conditions.
 func (b *Board) remove(ctx context.Context, key string, conditions ...jetstream.KVDeleteOpt) error {
 	err := b.call(ctx, key, func(ctx context.Context) error {

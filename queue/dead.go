@@ -74,6 +74,16 @@ func (l *link) bury(ctx context.Context, i identity, letter DeadLetter) error {
 	return l.store(ctx, deadStream, msg)
 }
 
+// PublishDead stores a dead letter without a lease, such as a letter that Remove has removed. It is idempotent within one
+// epoch.
+func (q *Queue) PublishDead(ctx context.Context, letter DeadLetter) error {
+	err := q.bury(ctx, identity{campaign: q.campaign, epoch: q.epoch.Load(), round: letter.Round, id: letter.ID}, letter)
+	if err != nil {
+		return fmt.Errorf("publish dead letter %s: %w", letter.ID, err)
+	}
+	return nil
+}
+
 // tail returns the last lines that together have at most limit bytes.
 func tail(lines []string, limit int) []string {
 	for i := len(lines) - 1; i >= 0; i-- {

@@ -17,14 +17,20 @@ import (
 	"ddiff/internal/retry"
 )
 
-// KeyLeaderPrefix followed by the role is the key of the leader's record.
-const KeyLeaderPrefix = "leader."
+const (
+	// KeyLeaderPrefix followed by the role is the key of the leader's record.
+	KeyLeaderPrefix = "leader."
+	// DefaultRole is the role of an election without a Role.
+	DefaultRole = "coordinator"
+	// KeyLeader is the key of the leading coordinator's record.
+	KeyLeader = KeyLeaderPrefix + DefaultRole
+)
 
 // ElectionConfig configures an election.
 type ElectionConfig struct {
 	// Name is this process's name, for people.
 	Name string
-	// Role is the position to fill: one process of all with the same Role leads. Default "coordinator".
+	// Role is the position to fill: one process of all with the same Role leads. Default DefaultRole.
 	Role string
 	// TTL is the time after which the other processes replace a leader that has died. Default 10 s.
 	TTL time.Duration
@@ -64,7 +70,7 @@ type Leader struct {
 
 // NewElection opens the board, which Setup must have created, and returns an election.
 func NewElection(ctx context.Context, nc *nats.Conn, cfg ElectionConfig) (*Election, error) {
-	cfg.Role = cmp.Or(cfg.Role, "coordinator")
+	cfg.Role = cmp.Or(cfg.Role, DefaultRole)
 	cfg.TTL = cmp.Or(cfg.TTL, 10*time.Second)
 	if cfg.Now == nil {
 		cfg.Now = time.Now

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -19,11 +20,13 @@ import (
 
 func newListCommand() *cobra.Command {
 	var nats natsFlags
-	var asJSON bool
+	var asJSON, archived bool
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the campaigns of a cluster",
-		Args:  cobra.NoArgs,
+		Long: "List the campaigns of a cluster. Campaigns that ended some time ago are in the archive; --all lists them too.\n" +
+			"Every other command finds an archived campaign by its id.",
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return nats.withBoard(cmd.Context(), func(b *queue.Board) error {
 				all, skipped, err := coordinator.Campaigns(cmd.Context(), b)
@@ -33,6 +36,11 @@ func newListCommand() *cobra.Command {
 				for _, err := range skipped {
 					fmt.Fprintln(cmd.ErrOrStderr(), "skipped:", err)
 				}
+				if archived {
+					if all, err = withArchived(cmd.Context(), b, all); err != nil {
+						return err
+					}
+				}
 				if asJSON {
 					return json.NewEncoder(cmd.OutOrStdout()).Encode(all)
 				}
@@ -41,8 +49,30 @@ func newListCommand() *cobra.Command {
 		},
 	}
 	nats.add(cmd)
+	cmd.Flags().BoolVarP(&archived, "all", "a", false, "also list archived campaigns")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
+}
+
+// withArchived adds the archived campaigns to those of the board.
+func withArchived(ctx context.Context, b *queue.Board, all []coordinator.CampaignStatus) ([]coordinator.CampaignStatus, error) {
+	archived, err := coordinator.Archived(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	onBoard := map[string]bool{}
+	for _, s := range all {
+		onBoard[s.Campaign.ID] = true
+	}
+	for _, s := range archived {
+		if !onBoard[s.Campaign.ID] {
+			all = append(all, s)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b coordinator.CampaignStatus) int {
+		return a.Campaign.Submitted.Compare(b.Campaign.Submitted)
+	})
+	return all, nil
 }
 
 func writeList(out io.Writer, all []coordinator.CampaignStatus) error {
@@ -64,7 +94,7 @@ func newStatusCommand() *cobra.Command {
 		Short: "Show a campaign's status",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return nats.withBoard(cmd.Context(), func(b *queue.Board) error {
+			return nats.withCampaign(cmd.Context(), args[0], func(b *queue.Board) error {
 				s, err := readStatus(cmd.Context(), b, args[0])
 				if err != nil {
 					return err
@@ -87,8 +117,14 @@ func readStatus(ctx context.Context, b *queue.Board, id string) (coordinator.Cam
 	return s, unknownCampaign(id, err)
 }
 
-// unknownCampaign turns a missing record into a usage error with a remedy.
+// unknownCampaign turns a missing record, or a refused recall, into a usage error with a remedy.
 func unknownCampaign(id string, err error) error {
+	switch {
+	case errors.Is(err, coordinator.ErrNoLeader):
+		return usageError{fmt.Errorf("unknown campaign %s: it is not on the board, and the archive was not searched: %w; see: ddiff list", id, err)}
+	case errors.Is(err, coordinator.ErrRefused):
+		return usageError{err}
+	}
 	if errors.Is(err, queue.ErrNoRecord) || errors.Is(err, queue.ErrBadName) {
 		return usageError{fmt.Errorf("unknown campaign %s; see: ddiff list", id)}
 	}
@@ -154,7 +190,7 @@ func newWatchCommand() *cobra.Command {
 			"95 % interval.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return nats.withBoard(cmd.Context(), func(b *queue.Board) error {
+			return nats.withCampaign(cmd.Context(), args[0], func(b *queue.Board) error {
 				return watch(cmd.Context(), b, args[0], asJSON, cmd.OutOrStdout(), cmd.ErrOrStderr())
 			})
 		},

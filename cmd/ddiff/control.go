@@ -19,7 +19,7 @@ func newControlCommands() []*cobra.Command {
 		cmd := &cobra.Command{
 			Use: use + " CAMPAIGN", Short: short, Long: long, Args: cobra.ExactArgs(1),
 			RunE: func(cmd *cobra.Command, args []string) error {
-				return nats.withBoard(cmd.Context(), func(b *queue.Board) error {
+				return nats.withCampaign(cmd.Context(), args[0], func(b *queue.Board) error {
 					c, err := coordinator.Want(cmd.Context(), b, args[0], wanted())
 					if err != nil {
 						return refused(args[0], err)
@@ -118,7 +118,7 @@ func newReconcileCommand() *cobra.Command {
 
 // order sends a command to the coordinator and prints its answer.
 func order(cmd *cobra.Command, nats *natsFlags, id string, command manifest.Command) error {
-	return nats.withBoard(cmd.Context(), func(b *queue.Board) error {
+	return nats.withCampaign(cmd.Context(), id, func(b *queue.Board) error {
 		a, err := coordinator.Command(cmd.Context(), b, id, command)
 		if err != nil {
 			return refused(id, err)

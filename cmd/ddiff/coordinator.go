@@ -29,6 +29,7 @@ type coordinatorOptions struct {
 	ackWait   time.Duration
 	election  time.Duration
 	stall     time.Duration
+	archive   time.Duration
 	sources   sourceFlags
 	process   processFlags
 }
@@ -58,6 +59,7 @@ func newCoordinatorCommand(c shard.Catalogue) *cobra.Command {
 	f.DurationVar(&o.ackWait, "ack-wait", time.Minute, "lease of an item: after this `time` without an extension, another worker takes it")
 	f.DurationVar(&o.election, "election", 10*time.Second, "after this `time` without a renewal, another coordinator leads")
 	f.DurationVar(&o.stall, "stall", 15*time.Second, "after this `time` with too few items in the queue, compare it with storage")
+	f.DurationVar(&o.archive, "archive-after", time.Hour, "after this `time` since its end, a campaign moves from the board to the archive")
 	f.Int("report-items", 0, "")
 	_ = f.MarkDeprecated("report-items", "reports have no limit") // the flag exists
 	return cmd
@@ -79,6 +81,9 @@ func processName(given string) string {
 func runCoordinator(ctx context.Context, o coordinatorOptions, stderr io.Writer) (err error) {
 	if o.store == "" {
 		return usageError{errors.New("--store is missing; give --store s3://bucket/prefix, or a directory that all machines share")}
+	}
+	if o.archive <= 0 {
+		return usageError{fmt.Errorf("--archive-after: %v is not positive", o.archive)}
 	}
 	// Workers on this machine open the store by the same address.
 	if o.store, err = storage.Absolute(o.store); err != nil {
@@ -121,6 +126,10 @@ func runCoordinator(ctx context.Context, o coordinatorOptions, stderr io.Writer)
 				Campaign: campaign, AckWait: o.ackWait, MaxAttempts: attempts, Replicas: o.replicas,
 				Logger: tel.Logger, Tracer: tel.Tracer("queue"),
 			})
+		},
+		ArchiveAfter: o.archive,
+		Inspect: func(campaign string) (*queue.Queue, error) {
+			return queue.Inspect(nc, queue.Config{Campaign: campaign})
 		},
 		Sweep: func(ctx context.Context) error {
 			return queue.Sweep(ctx, nc, queue.SweepConfig{Logger: tel.Logger, Outcome: deadOutcome})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ddiff/coordinator"
 	"ddiff/manifest"
 	"ddiff/queue"
 )
@@ -30,8 +31,8 @@ func newDeadCommand() *cobra.Command {
 func forDeadLetters(cmd *cobra.Command, nats natsFlags, campaign string, items []string, use func(all []queue.DeadLetter) error) error {
 	ctx := cmd.Context()
 	return nats.withQueue(ctx, campaign, func(b *queue.Board, q *queue.Queue) error {
-		if _, err := readStatus(ctx, b, campaign); err != nil {
-			return err
+		if err := coordinator.Recall(ctx, b, campaign); err != nil {
+			return unknownCampaign(campaign, err)
 		}
 		var all []queue.DeadLetter
 		for letter, err := range q.DeadLetters(ctx) {

@@ -1,0 +1,381 @@
+package coordinator
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"ddiff/manifest"
+	"ddiff/queue"
+	"ddiff/storage"
+)
+
+// archiver moves ended campaigns from the board to the archive in the store, and back. One archiver belongs to each term
+// of a leader.
+type archiver struct {
+	s   *Service
+	all *runners
+	x   index
+
+	// work serializes everything that removes or restores the messages of a campaign.
+	work sync.Mutex
+	// loaded: campaigns that the board has lost were restored.
+	loaded bool
+	// seen has, by key, when this leader first saw the current revision of a record.
+	seen map[string]sighting
+	// open has the campaigns of the board that the index has as open.
+	open map[string]bool
+
+	mu       sync.Mutex
+	requests map[string]bool // keys of the records to answer
+	wake     chan struct{}
+}
+
+// sighting is the first time at which a revision was seen, by the clock of this process.
+type sighting struct {
+	revision uint64
+	at       time.Time
+}
+
+// errDeleting: the data of the campaign are being deleted.
+var errDeleting = errors.New("the campaign is being deleted; complete it with: ddiff delete")
+
+func newArchiver(s *Service, all *runners) *archiver {
+	return &archiver{
+		s: s, all: all, x: index{s.cfg.Store}, seen: map[string]sighting{}, open: map[string]bool{},
+		requests: map[string]bool{}, wake: make(chan struct{}, 1),
+	}
+}
+
+// run restores lost campaigns, answers requests and archives ended campaigns until ctx ends. It retries after errors.
+func (a *archiver) run(ctx context.Context) error {
+	tick := time.NewTicker(max(a.s.cfg.Tick, min(a.s.cfg.ArchiveAfter/4, 30*time.Second)))
+	defer tick.Stop()
+	due := true
+	for {
+		var answerAgain, scanAgain <-chan time.Time
+		if a.answer(ctx) {
+			answerAgain = time.After(answerPause)
+		}
+		if due {
+			err := a.scan(ctx)
+			due = false
+			if err != nil && ctx.Err() == nil {
+				scanAgain = time.After(restartAfter)
+				a.s.cfg.Logger.Warn("could not restore or archive campaigns, will retry", "after", restartAfter, "reason", err)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-a.wake:
+			due = scanAgain != nil
+		case <-answerAgain:
+			due = scanAgain != nil
+		case <-scanAgain:
+			due = true
+		case <-tick.C:
+			due = true
+		}
+	}
+}
+
+// answerPause is the pause before a request is tried again.
+const answerPause = 250 * time.Millisecond
+
+// scan archives the campaigns that ended long enough ago, and enters new ones into the index.
+func (a *archiver) scan(ctx context.Context) error {
+	if !a.loaded {
+		if err := a.load(ctx); err != nil {
+			return err
+		}
+		a.loaded = true
+	}
+	board := a.s.cfg.Board
+	// The statuses come first: a status without a campaign then belongs to a campaign that has left the board.
+	statuses, err := records(ctx, board, manifest.KeyStatusPrefix)
+	if err != nil {
+		return err
+	}
+	campaigns, err := records(ctx, board, manifest.KeyCampaignPrefix)
+	if err != nil {
+		return err
+	}
+	maps.DeleteFunc(a.seen, func(key string, _ sighting) bool { return campaigns[key].Key == "" })
+	var errs error
+	for _, key := range slices.Sorted(maps.Keys(campaigns)) {
+		errs = errors.Join(errs, a.scanRecord(ctx, campaigns[key]), ctx.Err())
+	}
+	for key := range statuses {
+		if id := strings.TrimPrefix(key, manifest.KeyStatusPrefix); campaigns[manifest.KeyCampaignPrefix+id].Key == "" {
+			errs = errors.Join(errs, a.cleanUp(ctx, id))
+		}
+	}
+	return errs
+}
+
+// requestAge is the age at which a request that its sender has not removed is removed.
+const requestAge = 10 * time.Minute
+
+func (a *archiver) scanRecord(ctx context.Context, record queue.Change) error {
+	now := a.s.cfg.Now()
+	if a.seen[record.Key].revision != record.Revision {
+		a.seen[record.Key] = sighting{record.Revision, now}
+	}
+	c, err := parseRecord(record.Data)
+	if err != nil {
+		return nil //nolint:nilerr // the service has logged it
+	}
+	if c.Request != nil {
+		if now.Sub(a.seen[record.Key].at) < requestAge {
+			return nil
+		}
+		return ignoreConflict(a.s.cfg.Board.DeleteAt(ctx, record.Key, record.Revision))
+	}
+	if a.due(c, a.seen[record.Key], now) {
+		return a.archive(ctx, c.ID, c, record.Revision)
+	}
+	if a.open[c.ID] || isNew(c) {
+		return nil // admit enters new campaigns
+	}
+	if err := a.x.open(ctx, c); err != nil {
+		return err
+	}
+	a.open[c.ID] = true
+	return nil
+}
+
+// ignoreConflict drops the error of a record that was changed meanwhile.
+func ignoreConflict(err error) error {
+	if errors.Is(err, queue.ErrConflict) {
+		return nil
+	}
+	return err
+}
+
+// due reports whether a campaign is to be archived. The clock of the leader that ended the campaign may differ from this
+// one: a time in the future counts from the first sighting. A clock that is ahead archives early, which loses nothing.
+func (a *archiver) due(c *manifest.Campaign, seen sighting, now time.Time) bool {
+	if active(c) || a.all.has(c.ID) {
+		return false
+	}
+	since := c.Finished
+	if c.Recalled.After(since) {
+		since = c.Recalled
+	}
+	if since.After(now) {
+		since = seen.at
+	}
+	return now.Sub(since) >= a.s.cfg.ArchiveAfter
+}
+
+// archive moves an ended campaign with the given record to the archive. If the record changes meanwhile, because the
+// campaign is resumed, the campaign stays on the board.
+//
+// A crash after any write leaves a state that the next leader completes: the archive and its entry in the index are
+// written before the record is deleted; the status is deleted last, and marks streams that may still have messages.
+func (a *archiver) archive(ctx context.Context, id string, c *manifest.Campaign, revision uint64) error {
+	a.work.Lock()
+	defer a.work.Unlock()
+	file, err := a.collect(ctx, c)
+	if err != nil {
+		return fmt.Errorf("archive campaign %s: %w", id, err)
+	}
+	data, err := file.encode()
+	if err != nil {
+		return err
+	}
+	if err := a.s.cfg.Store.Put(ctx, archiveKey(id), data); err != nil {
+		return fmt.Errorf("archive campaign %s: %w", id, err)
+	}
+	newest, err := a.x.of(ctx, id)
+	if err != nil {
+		return err
+	}
+	err = a.x.add(ctx, indexEntry{id: id, number: newest.number + 1, state: indexArchived, output: outputDigest(c.Output), row: archivedRow{
+		Phase: c.Phase, Priority: c.Priority, Weight: c.Weight, Counts: file.Status.Counts,
+		Submitted: c.Submitted, Finished: c.Finished, Archived: file.Archived,
+	}})
+	if err != nil {
+		return err
+	}
+	delete(a.open, id) // also after a conflict: the next scan enters the campaign as open again
+	err = a.s.cfg.Board.DeleteAt(ctx, manifest.KeyCampaignPrefix+id, revision)
+	if errors.Is(err, queue.ErrConflict) {
+		return a.x.open(ctx, c)
+	}
+	if err != nil {
+		return fmt.Errorf("archive campaign %s: %w", id, err)
+	}
+	a.s.cfg.Logger.Info("archived campaign", "campaign", id, "phase", c.Phase)
+	return a.removeMessages(ctx, id)
+}
+
+// collect reads what the archive of a campaign contains.
+func (a *archiver) collect(ctx context.Context, c *manifest.Campaign) (*archiveFile, error) {
+	file := &archiveFile{archiveHeader: archiveHeader{Schema: archiveSchema, Archived: a.s.cfg.Now().UTC(), Campaign: *c}}
+	data, _, err := a.s.cfg.Board.Get(ctx, manifest.KeyStatusPrefix+c.ID)
+	if err != nil && !errors.Is(err, queue.ErrNoRecord) {
+		return nil, err
+	}
+	s, err := joinStatus(c, data)
+	if err != nil {
+		a.s.cfg.Logger.Warn("the archive has no counts: the status cannot be read", "campaign", c.ID, "reason", err)
+	}
+	file.Status = s.Status
+	file.Status.Phase, file.Status.Reason = c.Phase, c.Reason
+	q, err := a.queue(ctx, c.ID)
+	if err != nil {
+		return nil, err
+	}
+	for letter, err := range q.DeadLetters(ctx) {
+		if errors.Is(err, queue.ErrDamaged) {
+			a.s.cfg.Logger.Warn("the archive lacks a dead letter", "campaign", c.ID, "reason", err)
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		file.letters = append(file.letters, letter)
+	}
+	file.failures, err = failures(ctx, q)
+	return file, err
+}
+
+// failures reads the outcomes of the items that are not done from the result stream.
+func failures(ctx context.Context, q *queue.Queue) ([]failure, error) {
+	last, err := q.LastResult(ctx)
+	if err != nil || last == 0 {
+		return nil, err
+	}
+	byID := map[string]failure{}
+	for res, err := range q.Results(ctx, 0) {
+		if err != nil {
+			return nil, err
+		}
+		f := failure{ID: res.ID, Round: res.Round}
+		if json.Unmarshal(res.Payload, &f) == nil && res.ID != manifest.IDPreflight {
+			f.ID, f.Round = res.ID, res.Round
+			if f.Outcome == manifest.OutcomeDone {
+				delete(byID, f.ID)
+			} else if old, ok := byID[f.ID]; !ok || old.Round < f.Round {
+				byID[f.ID] = f
+			}
+		}
+		if res.Seq >= last {
+			break
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return slices.SortedFunc(maps.Values(byID), func(x, y failure) int { return strings.Compare(x.ID, y.ID) }), nil
+}
+
+// cleanUp removes the messages and the status of a campaign that has left the board.
+func (a *archiver) cleanUp(ctx context.Context, id string) error {
+	a.work.Lock()
+	defer a.work.Unlock()
+	_, _, err := a.s.cfg.Board.Get(ctx, manifest.KeyCampaignPrefix+id)
+	if err == nil || !errors.Is(err, queue.ErrNoRecord) {
+		return err
+	}
+	return a.removeMessages(ctx, id)
+}
+
+func (a *archiver) removeMessages(ctx context.Context, id string) error {
+	q, err := a.queue(ctx, id)
+	if err == nil {
+		err = q.Remove(ctx)
+	}
+	if err == nil {
+		err = a.s.cfg.Board.Delete(ctx, manifest.KeyStatusPrefix+id)
+	}
+	if err != nil {
+		return fmt.Errorf("remove the messages of campaign %s: %w", id, err)
+	}
+	return nil
+}
+
+// queue returns the queue of a campaign, without a consumer where Config.Inspect is set.
+func (a *archiver) queue(ctx context.Context, id string) (*queue.Queue, error) {
+	if a.s.cfg.Inspect != nil {
+		return a.s.cfg.Inspect(id)
+	}
+	return a.s.cfg.Open(ctx, id, 1)
+}
+
+// load restores the campaigns that the index has as open and the board has lost. Campaigns of stores without an index are
+// entered into it first.
+func (a *archiver) load(ctx context.Context) error {
+	entries, err := a.x.all(ctx)
+	if err != nil {
+		return err
+	}
+	if err := a.createIndex(ctx, entries); err != nil {
+		return err
+	}
+	there, err := a.s.cfg.Board.Keys(ctx, manifest.KeyCampaignPrefix)
+	if err != nil {
+		return err
+	}
+	for _, id := range slices.Sorted(maps.Keys(entries)) {
+		if entries[id].state != indexOpen {
+			continue
+		}
+		if _, found := slices.BinarySearch(there, manifest.KeyCampaignPrefix+id); found {
+			a.open[id] = true
+			continue
+		}
+		if err := a.restore(ctx, id); err != nil && !errors.Is(err, storage.ErrNotFound) && !errors.Is(err, errDeleting) {
+			if !errors.Is(err, errDamagedRecord) {
+				return err
+			}
+			a.s.cfg.Logger.Warn("cannot restore a campaign", "campaign", id, "reason", err)
+		}
+	}
+	return nil
+}
+
+// keyIndexed marks a store whose campaigns are all in the index.
+const keyIndexed = indexPrefix + "complete"
+
+// createIndex enters the campaigns of a store that was used without an index, once.
+func (a *archiver) createIndex(ctx context.Context, entries map[string]indexEntry) error {
+	store := a.s.cfg.Store
+	_, err := store.Stat(ctx, keyIndexed)
+	if err == nil || !errors.Is(err, storage.ErrNotFound) {
+		return err
+	}
+	for info, err := range store.List(ctx, "campaigns/") {
+		if err != nil {
+			return fmt.Errorf("list campaigns: %w", err)
+		}
+		id := strings.TrimSuffix(strings.TrimPrefix(info.Key, "campaigns/"), "/campaign.json")
+		if info.Key != recordKey(id) || strings.Contains(id, "/") || entries[id].id != "" {
+			continue
+		}
+		c, err := loadRecord(ctx, store, id)
+		if err != nil {
+			if !errors.Is(err, errDamagedRecord) {
+				return err
+			}
+			a.s.cfg.Logger.Warn("skipped a damaged campaign record", "key", info.Key, "reason", err)
+			continue
+		}
+		if err := a.x.open(ctx, c); err != nil && !errors.Is(err, errDeleting) {
+			return err
+		}
+		entries[id] = indexEntry{id: id, state: indexOpen}
+	}
+	if err := store.Put(ctx, keyIndexed, nil); err != nil {
+		return fmt.Errorf("complete the index of campaigns: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,166 @@
+package coordinator
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+
+	"ddiff/manifest"
+	"ddiff/queue"
+	"ddiff/storage"
+)
+
+// listPage is the number of campaigns in one answer. An answer must fit into a record of the board.
+const listPage = 4000
+
+// request adds the request in a record to those that run answers.
+func (a *archiver) request(key string) {
+	a.mu.Lock()
+	a.requests[key] = true
+	a.mu.Unlock()
+	select {
+	case a.wake <- struct{}{}:
+	default:
+	}
+}
+
+// answer answers the requests. It reports whether some are left, because of an error or because their campaign is busy.
+func (a *archiver) answer(ctx context.Context) (left bool) {
+	a.mu.Lock()
+	requests := a.requests
+	a.requests = map[string]bool{}
+	a.mu.Unlock()
+	for _, key := range slices.Sorted(maps.Keys(requests)) {
+		err := a.answerRecord(ctx, key)
+		if err == nil || ctx.Err() != nil {
+			continue
+		}
+		if !errors.Is(err, errBusy) {
+			a.s.cfg.Logger.Warn("could not answer a request, will retry", "request", key, "reason", err)
+		}
+		left = true
+		a.mu.Lock()
+		a.requests[key] = true
+		a.mu.Unlock()
+	}
+	return left
+}
+
+// errBusy: the campaign has ended, and its runner has not.
+var errBusy = errors.New("the campaign is about to end")
+
+func (a *archiver) answerRecord(ctx context.Context, key string) error {
+	data, revision, err := a.s.cfg.Board.Get(ctx, key)
+	if errors.Is(err, queue.ErrNoRecord) {
+		return nil // the sender has given up
+	}
+	if err != nil {
+		return err
+	}
+	c, err := parseRecord(data)
+	if err != nil || c.Request == nil || c.Request.Answered {
+		return err
+	}
+	r := c.Request
+	err = a.execute(ctx, r)
+	switch {
+	case errors.Is(err, storage.ErrNotFound), errors.Is(err, queue.ErrNoRecord):
+		r.Missing = true
+	case errors.Is(err, errDeleting), errors.Is(err, errDamagedRecord), errors.Is(err, ErrRefused), errors.Is(err, queue.ErrBadName),
+		errors.Is(err, storage.ErrBadKey):
+		r.Error = err.Error()
+	case err != nil:
+		return err
+	}
+	r.Answered = true
+	if data, err = json.Marshal(c); err != nil {
+		return err
+	}
+	_, err = a.s.cfg.Board.Update(ctx, key, data, revision)
+	return ignoreConflict(err)
+}
+
+func (a *archiver) execute(ctx context.Context, r *manifest.Request) error {
+	switch r.Verb {
+	case manifest.RequestRecall:
+		return a.recall(ctx, r.Campaign)
+	case manifest.RequestArchive:
+		return a.archiveNow(ctx, r.Campaign)
+	case manifest.RequestList:
+		return a.list(ctx, r)
+	}
+	return fmt.Errorf("%w: unknown request %q; use one version of ddiff everywhere", ErrRefused, r.Verb)
+}
+
+// archiveNow archives a campaign that has ended. It is idempotent.
+func (a *archiver) archiveNow(ctx context.Context, id string) error {
+	c, revision, err := readRecord(ctx, a.s.cfg.Board, id)
+	if errors.Is(err, queue.ErrNoRecord) {
+		newest, e := a.x.of(ctx, id)
+		if e != nil {
+			return e
+		}
+		if newest.state == indexArchived || newest.state == indexDeleting {
+			return nil
+		}
+	}
+	switch {
+	case err != nil:
+		return err
+	case active(c):
+		return fmt.Errorf("%w: the campaign is %s; cancel it first", ErrRefused, c.Phase)
+	case a.all.has(id):
+		return errBusy
+	}
+	if err := a.archive(ctx, id, c, revision); err != nil {
+		return err
+	}
+	if _, _, err := a.s.cfg.Board.Get(ctx, manifest.KeyCampaignPrefix+id); !errors.Is(err, queue.ErrNoRecord) {
+		return errors.Join(errBusy, err) // resumed meanwhile
+	}
+	return nil
+}
+
+// listed is an archived campaign in the answer to a request.
+type listed struct {
+	ID string `json:"id"`
+	archivedRow
+}
+
+// list answers with the archived campaigns after r.After, in the order of their ids.
+func (a *archiver) list(ctx context.Context, r *manifest.Request) error {
+	entries, err := a.x.all(ctx)
+	if err != nil {
+		return err
+	}
+	var rows []listed
+	for _, id := range slices.Sorted(maps.Keys(entries)) {
+		if e := entries[id]; e.state == indexArchived && id > r.After {
+			rows = append(rows, listed{id, e.row})
+		}
+	}
+	r.More = len(rows) > listPage
+	var out bytes.Buffer
+	zip := gzip.NewWriter(&out)
+	err = errors.Join(json.NewEncoder(zip).Encode(rows[:min(len(rows), listPage)]), zip.Close())
+	r.List = out.Bytes()
+	return err
+}
+
+// decodeList reads the answer to a list.
+func decodeList(data []byte) (rows []listed, err error) {
+	zip, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return nil, err
+	}
+	if data, err = io.ReadAll(zip); err != nil {
+		return nil, err
+	}
+	return rows, json.Unmarshal(data, &rows)
+}

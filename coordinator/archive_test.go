@@ -1,0 +1,358 @@
+package coordinator_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"ddiff/coordinator"
+	"ddiff/manifest"
+	"ddiff/queue"
+	"ddiff/storage"
+)
+
+// leadArchiving starts a leader that archives campaigns at once, and that commands find.
+func (tc *testCluster) leadArchiving(after time.Duration, change func(c *coordinator.Config)) (stop func()) {
+	tc.t.Helper()
+	must(tc.t, tc.board.Put(tc.t.Context(), queue.KeyLeader, []byte("{}")))
+	return tc.leadWith(func(c *coordinator.Config) {
+		c.ArchiveAfter, c.Inspect = after, tc.inspect
+		change(c)
+	})
+}
+
+func unchanged(*coordinator.Config) {}
+
+// awaitArchived waits until a campaign has left the board and the streams.
+func (tc *testCluster) awaitArchived(id string) {
+	tc.t.Helper()
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		keys, err := tc.board.Keys(tc.t.Context(), "")
+		must(tc.t, err)
+		if !strings.Contains(strings.Join(keys, " "), id) && tc.messages(id) == 0 {
+			return
+		}
+	}
+	keys, _ := tc.board.Keys(tc.t.Context(), "")
+	tc.t.Fatalf("campaign %s is not archived; the board has %q, the streams have %d messages", id, keys, tc.messages(id))
+}
+
+// messages counts dead letters, and results as one.
+func (tc *testCluster) messages(id string) int {
+	tc.t.Helper()
+	q, err := tc.inspect(id)
+	must(tc.t, err)
+	n := 0
+	for _, err := range q.DeadLetters(tc.t.Context()) {
+		must(tc.t, err)
+		n++
+	}
+	last, err := q.LastResult(tc.t.Context())
+	must(tc.t, err)
+	if last > 0 {
+		n++
+	}
+	return n
+}
+
+// mixed makes one item fail and one item dead.
+func mixed(it manifest.Item, _ int) error {
+	switch {
+	case it.Name == "image000" && it.Task == "hdr":
+		return errors.New("no light")
+	case it.Name == "image001" && it.Task == "hdr":
+		return errDead
+	}
+	return nil
+}
+
+var mixedCounts = manifest.Counts{Items: 6, Done: 4, Failed: 1, Dead: 1}
+
+// finishMixed runs a campaign to its end with one failed and one dead item.
+func (tc *testCluster) finishMixed(name string) (id string) {
+	tc.t.Helper()
+	tc.set(mixed)
+	id = tc.submit(name, 0)
+	stop := tc.lead()
+	idle := tc.work(id)
+	if s := tc.awaitPhase(id, manifest.PhaseFinished); s.Status.Counts != mixedCounts {
+		tc.t.Fatalf("%+v", s.Status.Counts)
+	}
+	idle()
+	stop()
+	tc.set(nil)
+	return id
+}
+
+// checkRecalled recalls a campaign of finishMixed, compares it with the archived state, and retries its items.
+func (tc *testCluster) checkRecalled(id string) {
+	tc.t.Helper()
+	must(tc.t, coordinator.Recall(tc.t.Context(), tc.board, id))
+	must(tc.t, coordinator.Recall(tc.t.Context(), tc.board, id))
+	s, err := coordinator.Status(tc.t.Context(), tc.board, id)
+	must(tc.t, err)
+	if s.Status.Counts != mixedCounts || s.Campaign.Phase != manifest.PhaseFinished || s.Status.Phase != manifest.PhaseFinished {
+		tc.t.Errorf("recalled as %+v, status %+v", s.Campaign, s.Status)
+	}
+	letters := tc.letters(id)
+	if len(letters) != 1 || letters[0].Reason != errDead.Error() || len(letters[0].Payload) == 0 {
+		tc.t.Errorf("recalled letters %+v", letters)
+	}
+	tc.work(id)
+	a, err := tc.command(id, manifest.Command{
+		Verb: manifest.CommandRetry, Outcomes: []manifest.Outcome{manifest.OutcomeFailed, manifest.OutcomeDead},
+	})
+	must(tc.t, err)
+	if a.Items != 2 {
+		tc.t.Errorf("%d items are retried, want 2", a.Items)
+	}
+	tc.await(id, "all done", func(s coordinator.CampaignStatus) bool {
+		return s.Campaign.Phase == manifest.PhaseFinished && s.Status.Counts == manifest.Counts{Items: 6, Done: 6}
+	})
+}
+
+func TestArchiveAndRecall(t *testing.T) {
+	tc := newTestCluster(t, 3)
+	id := tc.finishMixed("old")
+	stop := tc.leadArchiving(50*time.Millisecond, unchanged)
+	tc.awaitArchived(id)
+	all, err := coordinator.Archived(t.Context(), tc.board)
+	must(t, err)
+	if len(all) != 1 || all[0].Campaign.ID != id || all[0].Status.Counts != mixedCounts || all[0].Archived.IsZero() ||
+		all[0].Campaign.Phase != manifest.PhaseFinished {
+		t.Errorf("archived campaigns: %+v", all)
+	}
+	if err := coordinator.Recall(t.Context(), tc.board, "unknown-12345678"); !errors.Is(err, queue.ErrNoRecord) {
+		t.Errorf("recall of an unknown campaign: %v", err)
+	}
+	stop()
+
+	stop = tc.leadArchiving(time.Hour, unchanged)
+	tc.checkRecalled(id)
+	stop()
+	// The campaign can be archived again, within the time in which the server remembers the ids of its dead letters.
+	tc.leadArchiving(50*time.Millisecond, unchanged)
+	tc.awaitArchived(id)
+	if all, err = coordinator.Archived(t.Context(), tc.board); err != nil || len(all) != 1 || all[0].Status.Counts.Done != 6 {
+		t.Errorf("archived again: %+v, %v", all, err)
+	}
+}
+
+// Dead letters survive several archivings in quick succession: the server must not take them for duplicates.
+func TestRecallTwice(t *testing.T) {
+	tc := newTestCluster(t, 3)
+	id := tc.finishMixed("twice")
+	for range 3 {
+		stop := tc.leadArchiving(50*time.Millisecond, unchanged)
+		tc.awaitArchived(id)
+		stop()
+		stop = tc.leadArchiving(time.Hour, unchanged)
+		must(t, coordinator.Recall(t.Context(), tc.board, id))
+		if n := len(tc.letters(id)); n != 1 {
+			t.Fatalf("%d letters after a recall, want 1", n)
+		}
+		stop()
+	}
+	tc.leadArchiving(time.Hour, unchanged)
+	tc.checkRecalled(id)
+}
+
+// crashingStore ends its process, by cancelling its context, after the n-th write, or before the first for n = 0.
+type crashingStore struct {
+	storage.Store
+	n      int
+	writes atomic.Int64
+	crash  context.CancelFunc
+}
+
+func (s *crashingStore) Put(ctx context.Context, key string, data []byte) error {
+	n := int(s.writes.Add(1))
+	if n > s.n {
+		s.crash()
+		return context.Canceled
+	}
+	err := s.Store.Put(ctx, key, data)
+	if n == s.n {
+		s.crash()
+	}
+	return err
+}
+
+// TestArchiveCrash ends the leader at each write of an archiving. The next leader completes it.
+func TestArchiveCrash(t *testing.T) {
+	nothing := func(*testCluster, string) {}
+	deleteRecord := func(tc *testCluster, id string) {
+		must(tc.t, tc.board.Delete(tc.t.Context(), manifest.KeyCampaignPrefix+id))
+	}
+	for _, c := range []struct {
+		name string
+		// writes is the number of writes to the store before the crash; then makes the later writes, to board and streams.
+		writes int
+		then   func(tc *testCluster, id string)
+	}{
+		{"before the archive", 0, nothing},
+		{"before the index", 1, nothing},
+		{"before the record", 2, nothing},
+		{"before the streams", 2, deleteRecord},
+		{"before the status", 2, func(tc *testCluster, id string) {
+			deleteRecord(tc, id)
+			q, err := tc.inspect(id)
+			must(tc.t, err)
+			must(tc.t, q.Remove(tc.t.Context()))
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			tc := newTestCluster(t, 3)
+			id := tc.finishMixed(c.name)
+			store := &crashingStore{Store: tc.store, n: c.writes}
+			ctx, cancel := context.WithCancel(t.Context())
+			store.crash = cancel
+			service, err := coordinator.New(tc.config(func(cfg *coordinator.Config) {
+				cfg.ArchiveAfter, cfg.Inspect, cfg.Store = 50*time.Millisecond, tc.inspect, store
+			}))
+			must(t, err)
+			_ = service.Lead(ctx)
+			if ctx.Err() == nil || t.Context().Err() != nil {
+				t.Fatal("the leader has not crashed")
+			}
+			c.then(tc, id)
+
+			stop := tc.leadArchiving(50*time.Millisecond, unchanged)
+			tc.awaitArchived(id)
+			stop()
+			stop = tc.leadArchiving(time.Hour, unchanged)
+			tc.checkRecalled(id)
+			stop()
+		})
+	}
+}
+
+// resumingStore resumes a campaign when its entry in the index is written, between the archive and the deletion of the
+// record.
+type resumingStore struct {
+	storage.Store
+	resume func()
+}
+
+func (s *resumingStore) Put(ctx context.Context, key string, data []byte) error {
+	if strings.Contains(key, ".archived.") {
+		s.resume()
+	}
+	return s.Store.Put(ctx, key, data)
+}
+
+func TestResumeDuringArchiving(t *testing.T) {
+	tc := newTestCluster(t, 3)
+	id := tc.submit("wakes", 0)
+	stop := tc.lead()
+	tc.want(id, manifest.WantCancelNow)
+	tc.awaitPhase(id, manifest.PhaseCancelled)
+	stop()
+	var resumed atomic.Bool
+	stop = tc.leadArchiving(50*time.Millisecond, func(c *coordinator.Config) {
+		c.Store = &resumingStore{tc.store, func() {
+			if !resumed.Swap(true) {
+				tc.want(id, manifest.WantRun)
+			}
+		}}
+	})
+	tc.work(id)
+	for tc.results(id) < 6 { // the test's deadline limits the wait
+		time.Sleep(10 * time.Millisecond)
+	}
+	tc.awaitArchived(id)
+	stop()
+	tc.leadArchiving(time.Hour, unchanged)
+	must(t, coordinator.Recall(t.Context(), tc.board, id))
+	if s := tc.awaitPhase(id, manifest.PhaseFinished); s.Status.Counts != (manifest.Counts{Items: 6, Done: 6}) {
+		t.Errorf("%+v", s.Status.Counts)
+	}
+}
+
+// A submission of an archived campaign changes nothing, as a submission of any other campaign.
+func TestSubmitArchivedCampaign(t *testing.T) {
+	tc := newTestCluster(t, 3)
+	id := tc.finishMixed("again")
+	stop := tc.leadArchiving(50*time.Millisecond, unchanged)
+	tc.awaitArchived(id)
+	stop()
+	if again := tc.submit("again", 0); again != id {
+		t.Fatalf("submitted as %s", again)
+	}
+	tc.leadArchiving(time.Hour, unchanged)
+	tc.work(id)
+	if s := tc.awaitPhase(id, manifest.PhaseFinished); s.Status.Counts != mixedCounts {
+		t.Errorf("%+v", s.Status.Counts)
+	}
+	tc.checkRecalled(id)
+}
+
+// Cancelled and rejected campaigns come back from the archive, and a resumed one finishes.
+func TestResumeArchivedCampaign(t *testing.T) {
+	tc := newTestCluster(t, 3)
+	tc.check.Failed, tc.check.Reason = "memory", "too little"
+	id := tc.submit("rejected", 0)
+	stop := tc.leadArchiving(50*time.Millisecond, unchanged)
+	idle := tc.work(id)
+	tc.awaitArchived(id)
+	stop()
+	idle()
+	tc.check.Failed = ""
+	tc.leadArchiving(time.Hour, unchanged)
+	tc.work(id)
+	must(t, coordinator.Recall(t.Context(), tc.board, id))
+	if s := tc.awaitPhase(id, manifest.PhaseRejected); !strings.Contains(s.Campaign.Reason, "too little") {
+		t.Errorf("%+v", s.Campaign)
+	}
+	tc.want(id, manifest.WantRun)
+	tc.awaitPhase(id, manifest.PhaseFinished)
+}
+
+func TestRequestsWithoutLeader(t *testing.T) {
+	tc := newTestCluster(t, 1)
+	if err := coordinator.Recall(t.Context(), tc.board, "night-12345678"); !errors.Is(err, coordinator.ErrNoLeader) {
+		t.Errorf("recall: %v", err)
+	}
+	if _, err := coordinator.Archived(t.Context(), tc.board); !errors.Is(err, coordinator.ErrNoLeader) {
+		t.Errorf("list: %v", err)
+	}
+	// A leader that does not answer leaves no request behind.
+	must(t, tc.board.Put(t.Context(), queue.KeyLeader, []byte("{}")))
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := coordinator.Recall(ctx, tc.board, "night-12345678"); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("recall: %v", err)
+	}
+	if keys, err := tc.board.Keys(t.Context(), manifest.KeyCampaignPrefix); err != nil || len(keys) > 0 {
+		t.Errorf("the board has %q, %v", keys, err)
+	}
+}
+
+func TestArchiveNow(t *testing.T) {
+	tc := newTestCluster(t, 3)
+	hold := make(chan struct{})
+	tc.set(func(manifest.Item, int) error {
+		<-hold
+		return nil
+	})
+	id := tc.submit("now", 0)
+	tc.leadArchiving(time.Hour, unchanged)
+	tc.work(id)
+	tc.await(id, "running", func(s coordinator.CampaignStatus) bool { return s.Status.Counts.Running > 0 })
+	if err := coordinator.Archive(t.Context(), tc.board, id); !errors.Is(err, coordinator.ErrRefused) {
+		t.Errorf("a running campaign: %v", err)
+	}
+	close(hold)
+	tc.awaitPhase(id, manifest.PhaseFinished)
+	for range 2 {
+		must(t, coordinator.Archive(t.Context(), tc.board, id))
+	}
+	tc.awaitArchived(id)
+	if err := coordinator.Archive(t.Context(), tc.board, "unknown-12345678"); !errors.Is(err, queue.ErrNoRecord) {
+		t.Errorf("an unknown campaign: %v", err)
+	}
+}
