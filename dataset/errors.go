@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net/url"
+	"syscall"
 
 	"ddiff/manifest"
 	"ddiff/storage"
@@ -23,15 +24,24 @@ var (
 	ErrTooLarge = errors.New("too large")
 	// ErrChanged: the object has changed since the listing. Submit the campaign again.
 	ErrChanged = errors.New("changed since it was listed")
-	// ErrUnavailable: the server did not answer or reported a temporary failure. A retry may help. If the rows of a
-	// dataset end with it, the remaining rows are unknown.
-	ErrUnavailable = errors.New("unavailable")
-	// ErrDenied: the credentials do not permit reading.
+	// ErrUnavailable: the server did not answer or reported a temporary failure, or a disk failed. A retry may help. If the
+	// rows of a dataset end with it, the remaining rows are unknown. It is a [storage.ErrUnavailable].
+	ErrUnavailable error = unavailableError{}
+	// ErrDenied: the credentials do not permit reading. The error of a bucket is a [storage.ErrAccess] too: its keys may have
+	// expired, which concerns all its objects. A web server gets no keys, so its refusal concerns one address.
 	ErrDenied = errors.New("access denied")
 	// ErrBadArchive: the tar shard or Parquet file is damaged or uses unsupported features. It is a
 	// [manifest.ErrBadList].
 	ErrBadArchive error = archiveError{}
 )
+
+// unavailableError is the type of ErrUnavailable.
+type unavailableError struct{}
+
+func (unavailableError) Error() string { return "unavailable" }
+
+// Is reports whether target is storage.ErrUnavailable.
+func (unavailableError) Is(target error) bool { return target == storage.ErrUnavailable }
 
 // archiveError is the type of ErrBadArchive.
 type archiveError struct{}
@@ -67,11 +77,22 @@ func fileError(err error) error {
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%w: %w", ErrDenied, err)
 	}
+	for _, fault := range []error{syscall.EIO, syscall.ESTALE, syscall.ETIMEDOUT, syscall.EHOSTDOWN, syscall.ENOTCONN, syscall.ENETUNREACH} {
+		if errors.Is(err, fault) { // of a disk or a network file system
+			return fmt.Errorf("%w: %w", ErrUnavailable, err)
+		}
+	}
 	return err
 }
 
-// permanent reports whether err concerns one object and a retry does not help. All other errors end the dataset.
+// permanent reports whether err concerns one object and a retry does not help. All other errors end the dataset. Missing
+// access to a bucket may concern all objects, and a list whose reading was interrupted is not a bad list.
 func permanent(err error) bool {
+	for _, sentinel := range []error{storage.ErrUnavailable, storage.ErrAccess, storage.ErrCertificate} {
+		if errors.Is(err, sentinel) {
+			return false
+		}
+	}
 	for _, sentinel := range []error{ErrAddress, ErrRefused, ErrNotFound, ErrTooLarge, ErrDenied, manifest.ErrBadList} {
 		if errors.Is(err, sentinel) {
 			return !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)

@@ -10,6 +10,8 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
+
+	"ddiff/storage"
 )
 
 const (
@@ -80,7 +82,7 @@ func checkFooter(r io.ReaderAt, size int64) error {
 func parquetError(err error) error {
 	for _, sentinel := range []error{
 		ErrUnavailable, ErrChanged, ErrRefused, ErrDenied, ErrNotFound, ErrBadArchive, ErrTooLarge,
-		context.Canceled, context.DeadlineExceeded,
+		storage.ErrUnavailable, storage.ErrAccess, storage.ErrCertificate, context.Canceled, context.DeadlineExceeded,
 	} {
 		if errors.Is(err, sentinel) {
 			return err
@@ -91,7 +93,11 @@ func parquetError(err error) error {
 
 // recoverPanic turns a panic about a damaged file into an error.
 func recoverPanic(err *error) {
-	if p := recover(); p != nil {
+	switch p := recover().(type) {
+	case nil:
+	case error:
+		*err = parquetError(fmt.Errorf("file is damaged: %w", p))
+	default:
 		*err = fmt.Errorf("%w: file is damaged: %v", ErrBadArchive, p)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"ddiff/manifest"
+	"ddiff/storage"
 )
 
 // errStop ends an iteration after its consumer left the loop.
@@ -22,7 +23,8 @@ var errStop = errors.New("stop")
 // Rows follows the rules of [manifest.Rows]: the problem of one row is its Err; a problem of the dataset, or the end of
 // ctx, is the error of the last pair; skipped, which may be nil, receives the entries that are not images. Rows does
 // not check remote files; their problems appear when they are read. If one of several shards or lists is missing or
-// damaged, Rows yields a failed row for it. [ErrUnavailable] ends the dataset.
+// damaged, or denied while another can be read, Rows yields a failed row for it. [ErrUnavailable], and [ErrDenied] of a
+// bucket, end the dataset: the remaining rows are unknown.
 func (s *Sources) Rows(ctx context.Context, d manifest.Dataset, skipped func(path string)) iter.Seq2[manifest.Row, error] {
 	return func(yield func(manifest.Row, error) bool) {
 		r := &reading{Sources: s, ctx: ctx, dataset: d, skipped: skipped}
@@ -62,8 +64,9 @@ type reading struct {
 	ctx     context.Context
 	dataset manifest.Dataset
 	skipped func(path string)
-	ignored int // skipped entries
-	listed  int // rows
+	ignored int    // skipped entries
+	listed  int    // rows
+	witness string // the last path that was read completely
 }
 
 // emitter emits one row. Its error ends the iteration.
@@ -95,8 +98,13 @@ func (r *reading) read(emit emitter) error {
 		if err := r.ctx.Err(); err != nil {
 			return err
 		}
+		before := r.listed
 		err := r.path(path, emit)
-		if err != nil && several && permanent(err) {
+		switch {
+		case err == nil:
+			r.witness = path
+			continue
+		case several && (permanent(err) || r.listed == before && r.deniedAlone(path, err)):
 			err = emit(failedPart(path, err))
 		}
 		if err != nil {
@@ -107,6 +115,26 @@ func (r *reading) read(emit emitter) error {
 		return fmt.Errorf("%w: skipped %d entries that are not images", manifest.ErrEmptyDataset, r.ignored)
 	}
 	return nil
+}
+
+// deniedAlone reports whether access to one path of several is missing, and not to its bucket: the last path that was read
+// can still be opened before and after another attempt at this path.
+func (r *reading) deniedAlone(path string, err error) bool {
+	return errors.Is(err, storage.ErrAccess) && r.opens(r.witness) == nil &&
+		errors.Is(r.opens(path), storage.ErrAccess) && r.opens(r.witness) == nil
+}
+
+// opens opens and closes the object of a path.
+func (r *reading) opens(path string) error {
+	a, err := Parse(path)
+	if err != nil {
+		return err
+	}
+	obj, err := r.open(r.ctx, a)
+	if err != nil {
+		return err
+	}
+	return obj.close()
 }
 
 // failedPart returns a failed row for a list or shard that cannot be read completely. The number of its rows is

@@ -45,7 +45,7 @@ func (r *reading) shard(a Address, emit emitter) error {
 				return fmt.Errorf("%w: more than %d members have the name %q", ErrBadArchive, maxSample, key)
 			}
 		}
-		if errors.Is(err, ErrBadArchive) && len(current.members) > 0 {
+		if errors.Is(err, ErrBadArchive) && permanent(err) && len(current.members) > 0 {
 			// The rows before the damage are valid.
 			if err := r.emitSample(a, current, emit); err != nil {
 				return err

@@ -92,6 +92,12 @@ func answerError(r minio.ErrorResponse, write bool) error {
 	switch status := r.StatusCode; {
 	case r.Code == minio.AuthorizationHeaderMalformed, r.Code == minio.InvalidRegion, r.Code == "PermanentRedirect":
 		return fmt.Errorf("%w; the bucket is in region %q, set Region", detail, r.Region)
+	case status == http.StatusUnauthorized, status == http.StatusForbidden:
+		// Servers have codes of their own, and the answer to HEAD has none.
+		if write {
+			return fmt.Errorf("%w: %w", ErrReadOnly, detail)
+		}
+		return fmt.Errorf("%w: %w", ErrAccess, detail)
 	case status == http.StatusInsufficientStorage:
 		return fmt.Errorf("%w: %w", ErrNoSpace, detail)
 	case status == http.StatusRequestTimeout, status == http.StatusTooManyRequests,
@@ -114,7 +120,7 @@ func codeSentinel(code string, write bool) error {
 		}
 		return ErrAccess
 	case minio.InvalidAccessKeyID, minio.SignatureDoesNotMatch, minio.RequestTimeTooSkewed,
-		"InvalidToken", "ExpiredToken", "XAdminUserNotFound": // the last is versitygw's InvalidAccessKeyId
+		"InvalidToken", "ExpiredToken", "RequestExpired", "TokenRefreshRequired", "NotSignedUp", "AccountProblem", "XAdminUserNotFound": // the last is versitygw's InvalidAccessKeyId
 		return ErrAccess
 	case minio.EntityTooLarge:
 		return ErrTooLarge

@@ -11,7 +11,6 @@ import (
 
 	"ddiff/dataset"
 	"ddiff/gpuworker"
-	"ddiff/storage"
 )
 
 // sourceFlags are the flags that restrict where datasets are read from.
@@ -46,9 +45,6 @@ func (d datasets) Get(ctx context.Context, path string) ([]byte, error) {
 		if errors.Is(err, permanent) {
 			return nil, fmt.Errorf("%w: %w", gpuworker.ErrInput, err)
 		}
-	}
-	if errors.Is(err, dataset.ErrUnavailable) {
-		return nil, fmt.Errorf("%w: %w", storage.ErrUnavailable, err)
 	}
 	return data, err
 }

@@ -1,0 +1,222 @@
+package shard_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"ddiff/coordinator/shard"
+	"ddiff/manifest"
+	"ddiff/restore/prior"
+	"ddiff/storage"
+)
+
+// faultySources answers with one image, unless fault returns an error.
+type faultySources struct {
+	image []byte
+	fault func(path string) error
+
+	mu    sync.Mutex
+	reads map[string]int
+}
+
+func (s *faultySources) Get(_ context.Context, path string) ([]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reads[path]++
+	if err := s.fault(path); err != nil {
+		return nil, err
+	}
+	return s.image, nil
+}
+
+var (
+	errDown   = fmt.Errorf("%w: 503", storage.ErrUnavailable)
+	errDenied = fmt.Errorf("%w: ExpiredToken", storage.ErrAccess)
+)
+
+// faultyDataset makes the windows of 20 rows in a bucket, with two tasks each, and passes each trouble to wait.
+type faultyDataset struct {
+	sources *faultySources
+	rows    shard.Rows
+	waits   []error
+	wait    shard.Wait // Config.Wait, if set
+}
+
+func newFaultyDataset(t *testing.T, fault func(path string) error) *faultyDataset {
+	t.Helper()
+	image, err := os.ReadFile(filepath.Join(writeImages(t, 1), "image00.png"))
+	must(t, err)
+	d := &faultyDataset{sources: &faultySources{image: image, fault: fault, reads: map[string]int{}}}
+	d.rows = func(context.Context, manifest.Dataset, func(string)) iter.Seq2[manifest.Row, error] {
+		return func(yield func(manifest.Row, error) bool) {
+			for i := range 20 {
+				if !yield(manifest.Row{Name: fmt.Sprintf("%02d", i), Image: fmt.Sprintf("s3://bucket/%02d.png", i)}, nil) {
+					return
+				}
+			}
+		}
+	}
+	return d
+}
+
+// windows returns the number of items and the failed results.
+func (d *faultyDataset) windows(t *testing.T) (items int, failed []manifest.Result, err error) {
+	t.Helper()
+	spec := manifest.Default()
+	spec.Name, spec.Dataset.Path, spec.Dataset.Size = "test", "s3://bucket", 32
+	spec.Tasks = []manifest.TaskSpec{{Name: "hdr"}, {Name: "super_resolution"}}
+	must(t, spec.Validate(shard.Vocabulary()))
+	p, err := prior.Open(prior.Bundled)
+	must(t, err)
+	s, err := shard.New(shard.Config{
+		Spec: spec, Prior: &p.Description, Sources: d.sources, Rows: d.rows, Items: 20, Parallel: 2, Delay: time.Microsecond, Wait: d.wait,
+	})
+	must(t, err)
+	for w, err := range s.Windows(t.Context(), shard.Position{}) {
+		if err != nil {
+			return items, failed, err
+		}
+		items += len(w.Items)
+		failed = append(failed, w.Failed...)
+	}
+	return items, failed, nil
+}
+
+// recordWaits sets a Wait that calls f with the number of the wait.
+func (d *faultyDataset) recordWaits(f func(n int)) {
+	d.wait = func(_ context.Context, cause error) error {
+		d.waits = append(d.waits, cause)
+		d.sources.mu.Lock()
+		defer d.sources.mu.Unlock()
+		f(len(d.waits))
+		return nil
+	}
+}
+
+// TestSourceOutage makes a bucket unavailable, or its keys invalid, in the middle of the second window, until the
+// sharder has waited twice. No row fails.
+func TestSourceOutage(t *testing.T) {
+	t.Parallel()
+	for _, cause := range []error{errDown, errDenied} {
+		down := false
+		d := newFaultyDataset(t, nil)
+		d.sources.fault = func(path string) error {
+			if down = down || path == "s3://bucket/14.png" && len(d.waits) == 0; down {
+				return cause
+			}
+			return nil
+		}
+		d.recordWaits(func(n int) { down = n < 2 })
+		items, failed, err := d.windows(t)
+		if err != nil || items != 40 || len(failed) > 0 {
+			t.Errorf("%v: %d items, %d failed, error %v", cause, items, len(failed), err)
+		}
+		if len(d.waits) != 2 || !errors.Is(d.waits[0], cause) || !strings.Contains(d.waits[0].Error(), "s3://bucket/1") {
+			t.Errorf("waits %v", d.waits)
+		}
+	}
+}
+
+// TestSourceThatNeverAnswers has no Wait: the windows end with the error.
+func TestSourceThatNeverAnswers(t *testing.T) {
+	t.Parallel()
+	for _, cause := range []error{errDown, errDenied} {
+		d := newFaultyDataset(t, func(string) error { return cause })
+		if items, failed, err := d.windows(t); !errors.Is(err, cause) || items+len(failed) > 0 {
+			t.Errorf("%d items, %d failed, error %v, want %v", items, len(failed), err, cause)
+		}
+		if n := len(d.sources.reads); n > 4 {
+			t.Errorf("%d files were read from a source that does not answer", n)
+		}
+	}
+}
+
+// TestRowIsRefusedAlone refuses one image of a bucket whose other images can be read: the row fails. A missing image fails
+// its row at once.
+func TestRowIsRefusedAlone(t *testing.T) {
+	t.Parallel()
+	for cause, reads := range map[error]int{errDown: 3, errDenied: 3, storage.ErrNotFound: 1} {
+		d := newFaultyDataset(t, func(path string) error {
+			if path == "s3://bucket/03.png" {
+				return cause
+			}
+			return nil
+		})
+		d.recordWaits(func(int) {})
+		items, failed, err := d.windows(t)
+		if err != nil || items != 38 || len(failed) != 2 || failed[0].Item.Name != "03" || len(d.waits) > 0 {
+			t.Errorf("%v: %d items, %d failed, %d waits, error %v", cause, items, len(failed), len(d.waits), err)
+		}
+		if n := d.sources.reads["s3://bucket/03.png"]; n != reads {
+			t.Errorf("%v: %d attempts, want %d", cause, n, reads)
+		}
+	}
+}
+
+// TestKeysExpireDuringConfirmation refuses one image, and all images from the confirmation on, until the sharder has
+// waited: only the one image fails.
+func TestKeysExpireDuringConfirmation(t *testing.T) {
+	t.Parallel()
+	d := newFaultyDataset(t, nil)
+	d.sources.fault = func(path string) error {
+		if path == "s3://bucket/03.png" || d.sources.reads["s3://bucket/03.png"] > 1 && len(d.waits) < 3 {
+			return errDenied
+		}
+		return nil
+	}
+	d.recordWaits(func(int) {})
+	items, failed, err := d.windows(t)
+	if err != nil || items != 38 || len(failed) != 2 || len(d.waits) != 3 {
+		t.Errorf("%d items, %d failed, %d waits, error %v", items, len(failed), len(d.waits), err)
+	}
+}
+
+// TestListingIsInterrupted ends the listing with an error of the environment in the middle of a window.
+func TestListingIsInterrupted(t *testing.T) {
+	t.Parallel()
+	d := newFaultyDataset(t, func(string) error { return nil })
+	all, broken := d.rows, 0
+	d.rows = func(ctx context.Context, dataset manifest.Dataset, skipped func(string)) iter.Seq2[manifest.Row, error] {
+		return func(yield func(manifest.Row, error) bool) {
+			n := 0
+			for row, err := range all(ctx, dataset, skipped) {
+				if n++; n == 14 && broken < 3 {
+					broken++
+					// As package manifest reports a list whose file cannot be read.
+					yield(manifest.Row{}, fmt.Errorf("%w: %w", manifest.ErrBadList, errDown))
+					return
+				}
+				if !yield(row, err) {
+					return
+				}
+			}
+		}
+	}
+	d.recordWaits(func(int) {})
+	items, failed, err := d.windows(t)
+	if err != nil || items != 40 || len(failed) > 0 || len(d.waits) != 3 {
+		t.Errorf("%d items, %d failed, %d waits, error %v", items, len(failed), len(d.waits), err)
+	}
+	broken, d.wait = 0, nil
+	if _, _, err := d.windows(t); !errors.Is(err, storage.ErrUnavailable) {
+		t.Errorf("without a Wait: error %v", err)
+	}
+}
+
+// TestWaitIsInterrupted ends the context during a wait.
+func TestWaitIsInterrupted(t *testing.T) {
+	t.Parallel()
+	d := newFaultyDataset(t, func(string) error { return errDown })
+	d.wait = func(context.Context, error) error { return context.Canceled }
+	if _, _, err := d.windows(t); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+}
