@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"ddiff/internal/lifecycle"
 	"ddiff/internal/retry"
 	"ddiff/manifest"
@@ -20,10 +22,8 @@ import (
 )
 
 const (
-	// pollWait is the wait of a lease request that only checks whether a campaign has work.
-	pollWait = 5 * time.Millisecond
-	// fleetSlice is the longest lease request, see leaseSlice. It is longer for a fleet, which has many workers.
-	fleetSlice = time.Second
+	// fetchCheck is the pause between two checks whether a prior is on this machine.
+	fetchCheck = 100 * time.Millisecond
 	// notReadyPause is the pause after the queue of a campaign was not ready, errorPause the pause after other errors.
 	notReadyPause = 500 * time.Millisecond
 	errorPause    = 5 * time.Second
@@ -39,13 +39,22 @@ type engines interface {
 
 // board holds the records of campaigns.
 type board interface {
+	Get(ctx context.Context, key string) (data []byte, revision uint64, err error)
 	Watch(ctx context.Context, prefix string) iter.Seq2[queue.Change, error]
+}
+
+// hints announces work to the other workers of the cluster.
+type hints interface {
+	Publish(campaign string) error
+	Watch(ctx context.Context) iter.Seq2[string, error]
 }
 
 // FleetConfig describes a Fleet. Fields without a stated default are required.
 type FleetConfig struct {
 	// Board holds the records of campaigns.
 	Board board
+	// Hints announces work of campaigns that had none. Default: nil, workers find such work by their checks only.
+	Hints hints
 	// Attach opens the queue of a campaign.
 	Attach func(ctx context.Context, campaign string) (*queue.Queue, error)
 	// Store is the store of the cluster.
@@ -81,9 +90,10 @@ func (c FleetConfig) Validate() error {
 	return nil
 }
 
-// Fleet is the dispatcher of a cluster: it leases the items of all runnable campaigns. Preflights
-// come first, then campaigns of the highest priority with work; within a priority campaigns take turns by weight, see rotation. Several workers may share a
-// Fleet. It is a service of package lifecycle; workers find campaigns only while it runs. Create it with NewFleet.
+// Fleet is the dispatcher of a cluster: it leases the items of all runnable campaigns. Preflights come first, then
+// campaigns of the highest priority with work; within a priority campaigns take turns by weight, see rotation. Campaigns
+// without work cost almost nothing, see emptiness. Several workers may share a Fleet. It is a service of package
+// lifecycle; workers find campaigns only while it runs. Create it with NewFleet.
 type Fleet struct {
 	cfg     FleetConfig
 	service lifecycle.Service
@@ -92,8 +102,10 @@ type Fleet struct {
 	campaigns map[string]*campaign // by key
 	newer     map[string]bool      // keys of records that need a newer version
 	changed   chan struct{}        // closed at the next change of the board
+	opened    *openCampaigns       // nil after a change
 	rotations map[manifest.Priority]*rotation
-	polls     int
+	checks    *rate.Limiter // of empty campaigns
+	workers   int           // live workers of the cluster
 
 	skipPreflight bool // the last call of Next leased a preflight
 }
@@ -108,9 +120,9 @@ type campaign struct {
 	attaching sync.Mutex
 	queue     *queue.Queue
 
-	preflightPolled time.Time // last poll for the preflight
-	retryAt         time.Time
-	lastError       string // in the log
+	empty     emptiness
+	retryAt   time.Time
+	lastError string // in the log
 }
 
 // NewFleet checks the configuration.
@@ -125,6 +137,7 @@ func NewFleet(cfg FleetConfig) (*Fleet, error) {
 	return &Fleet{
 		cfg: cfg, campaigns: map[string]*campaign{}, newer: map[string]bool{},
 		changed: make(chan struct{}), rotations: map[manifest.Priority]*rotation{},
+		checks: rate.NewLimiter(workerChecks, checkBurst), workers: 1,
 	}, nil
 }
 
@@ -136,6 +149,10 @@ func (f *Fleet) Stop() { f.service.Stop() }
 
 func (f *Fleet) run(ctx context.Context, ready func()) error {
 	ready()
+	defer lifecycle.Go(ctx, f.countWorkers).Stop()
+	if f.cfg.Hints != nil {
+		defer lifecycle.Go(ctx, f.watchHints).Stop()
+	}
 	for ctx.Err() == nil {
 		if err := f.watch(ctx); err != nil && ctx.Err() == nil {
 			f.cfg.Logger.Warn("could not watch the campaigns, will retry", "reason", err)
@@ -210,9 +227,10 @@ func (f *Fleet) update(change queue.Change) {
 		c.lifetime, c.cancel = context.WithCancel(context.Background())
 	}
 	if c.record.Prior != r.Prior || c.record.Phase != r.Phase {
-		c.retryAt, c.preflightPolled = time.Time{}, time.Time{}
+		c.retryAt = time.Time{}
 	}
 	c.record = r
+	c.empty.wake()
 	if cancelled {
 		c.cancel()
 	}
@@ -241,8 +259,9 @@ func (f *Fleet) remove(key string) {
 	}
 }
 
-// notify wakes the workers that wait for a change of the board.
+// notify wakes the workers that wait for a change of the board. The caller holds f.mu.
 func (f *Fleet) notify() {
+	f.opened = nil
 	close(f.changed)
 	f.changed = make(chan struct{})
 }

@@ -22,12 +22,13 @@ import (
 
 // cluster is a server, a board and a store, as coordinators set them up.
 type cluster struct {
-	t     *testing.T
-	open  func(campaign string, cfg queue.Config) *queue.Queue
-	board *queue.Board
-	store *recorder
-	fleet func(change ...func(*gpuworker.FleetConfig)) *gpuworker.Fleet
-	log   *lockedBuffer
+	t       *testing.T
+	open    func(campaign string, cfg queue.Config) *queue.Queue
+	board   *queue.Board
+	store   *recorder
+	connect func() *queue.Conn
+	fleet   func(change ...func(*gpuworker.FleetConfig)) *gpuworker.Fleet
+	log     *lockedBuffer
 }
 
 // recorder is a store that records the order in which results are created.
@@ -120,6 +121,12 @@ func newCluster(t *testing.T) *cluster {
 	c := &cluster{t: t, store: &recorder{Dir: newStore(t), changed: make(chan struct{})}, log: &lockedBuffer{}}
 	c.board, err = queue.OpenBoard(t.Context(), nc)
 	must(t, err)
+	c.connect = func() *queue.Conn {
+		t.Helper()
+		other, err := server.Connect()
+		must(t, err)
+		return other
+	}
 	c.open = func(campaign string, cfg queue.Config) *queue.Queue {
 		t.Helper()
 		cfg.Campaign, cfg.RetryBase, cfg.RetryMax = campaign, time.Millisecond, time.Millisecond

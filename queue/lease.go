@@ -27,13 +27,14 @@ type Lease struct {
 }
 
 // Lease requests up to n items, n >= 1, and waits about wait for them. It returns as soon as it has n items, or the
-// available ones, possibly none, when wait is over. It prefetches nothing. The first leases age while the call waits
-// for more items, so for n > 1 wait is limited to half of AckWait.
+// available ones, possibly none, when wait is over; with wait 0 it returns the available items after one round trip. It
+// prefetches nothing. The first leases age while the call waits for more items, so for n > 1 wait is limited to half of
+// AckWait.
 //
 // When ctx ends, Lease returns the items received so far with a nil error, or ctx's error when there are none. After
 // ErrNotReady and ErrUnavailable the caller should try again after a moment.
 func (q *Queue) Lease(ctx context.Context, n int, wait time.Duration) ([]*Lease, error) {
-	if n < 1 || wait <= 0 {
+	if n < 1 || wait < 0 {
 		return nil, fmt.Errorf("%w: lease %d items within %v", ErrConfig, n, wait)
 	}
 	if n > 1 {
@@ -72,9 +73,8 @@ func (q *Queue) fetch(ctx context.Context, n int, wait time.Duration) ([]*Lease,
 		return nil, fmt.Errorf("%w: not connected", ErrUnavailable)
 	}
 	before := q.nc.LastError()
-	connected, cancel := q.whileConnected(ctx)
+	batch, cancel, err := q.pull(ctx, n, wait)
 	defer cancel()
-	batch, err := q.consumer.Fetch(n, jetstream.FetchContext(hintedContext{connected, time.Now().Add(wait * 10 / 9)}))
 	if err != nil {
 		return nil, fetchError(err)
 	}
@@ -99,6 +99,17 @@ func (q *Queue) fetch(ctx context.Context, n int, wait time.Duration) ([]*Lease,
 		return leases, fmt.Errorf("%w: the campaign has no consumer", ErrNotReady)
 	}
 	return leases, fetchError(err)
+}
+
+// pull sends a pull request. The caller calls cancel after it has read the batch.
+func (q *Queue) pull(ctx context.Context, n int, wait time.Duration) (batch jetstream.MessageBatch, cancel func(), err error) {
+	if wait == 0 {
+		batch, err = q.consumer.FetchNoWait(n) // the client waits up to 1 s for an answer
+		return batch, func() {}, err
+	}
+	connected, cancel := q.whileConnected(ctx)
+	batch, err = q.consumer.Fetch(n, jetstream.FetchContext(hintedContext{connected, time.Now().Add(wait * 10 / 9)}))
+	return batch, cancel, err
 }
 
 // hasConsumer asks the server once whether the campaign's consumer exists. Without an answer it returns true.

@@ -107,8 +107,40 @@ func TestLeaseBatches(t *testing.T) {
 		_, err := q.Lease(t.Context(), n, time.Second)
 		mustBe(t, err, queue.ErrConfig)
 	}
-	_, err = q.Lease(t.Context(), 1, 0)
+	_, err = q.Lease(t.Context(), 1, -1)
 	mustBe(t, err, queue.ErrConfig)
+}
+
+// Without a wait, Lease returns the available items, also those that are delivered again.
+func TestLeaseWithoutWait(t *testing.T) {
+	t.Parallel()
+	q := newQueue(t, queue.Config{AckWait: shortWait})
+	wantNone(t, q, 0)
+	for i := range 3 {
+		must(t, publish(t.Context(), q, "c", fmt.Sprint(i), nil))
+	}
+	leases, err := q.Lease(t.Context(), 8, 0)
+	must(t, err)
+	if len(leases) != 3 {
+		t.Fatalf("%d items, want the 3 available", len(leases))
+	}
+	must(t, leases[0].Ack(t.Context()))
+	must(t, leases[1].Retry(t.Context(), 0))
+	again, err := q.Lease(t.Context(), 8, 0)
+	must(t, err)
+	if len(again) != 1 || again[0].Attempt() != 2 {
+		t.Fatalf("%d items after a retry, want 1", len(again))
+	}
+	// The other two leases expire.
+	for deadline, n := time.Now().Add(patience), 0; n < 2 && time.Now().Before(deadline); {
+		expired, err := q.Lease(t.Context(), 8, 0)
+		must(t, err)
+		for _, l := range expired {
+			must(t, l.Ack(t.Context()))
+			n++
+		}
+	}
+	wantDepth(t, q, 0, 0)
 }
 
 func TestLeaseOfBatchIsLimitedToHalfOfAckWait(t *testing.T) {

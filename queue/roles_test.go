@@ -74,6 +74,10 @@ func TestRolesAllowCampaign(t *testing.T) {
 		must(t, err)
 	}
 
+	// Workers exchange hints.
+	other := connect(t, s, "worker")
+	must(t, hint(t, other, queue.NewHints(worker)))
+
 	// Every role reads.
 	if got := results(t, q, 3); got["1"] != "done" || got["3"] != "dead" {
 		t.Fatalf("results %v", got)
@@ -175,6 +179,7 @@ func TestRolesDenyOtherRequests(t *testing.T) {
 		}},
 		{"worker", "read what is meant for the coordinator", eavesdrop("_INBOX_coordinator.>")},
 		{"worker", "read all work as it is published", eavesdrop("ddiff.work.>")},
+		{"command", "read hints", eavesdrop("ddiff.hint.*")},
 		{"command", "delete the work", remove},
 		{"command", "purge the results", purge},
 		{"command", "change a status", write("status.1")},

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"reflect"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -19,6 +20,9 @@ const (
 	dedupWindow = 2 * time.Minute
 	// deadDedupWindow is the dedupWindow of dead letters, which are few.
 	deadDedupWindow = time.Hour
+	// maxConsumers is the limit of a stream's consumers, which are campaigns on the work stream and watches on the board. A
+	// stream without a limit has the server's default, which is 1,000 in NATS 2.15.
+	maxConsumers = 1 << 20
 	// tombstoneAge is the time for which the board remembers a deleted record.
 	tombstoneAge = time.Hour
 )
@@ -110,7 +114,7 @@ func (c SetupConfig) streams() []jetstream.StreamConfig {
 		s := &streams[i]
 		s.Storage, s.Replicas = jetstream.FileStorage, c.Replicas
 		s.Discard = jetstream.DiscardNew // refuse new messages instead of dropping old ones
-		s.MaxConsumers, s.MaxMsgs, s.MaxBytes, s.MaxMsgSize = -1, -1, unlimited(s.MaxBytes), -1
+		s.MaxConsumers, s.MaxMsgs, s.MaxBytes, s.MaxMsgSize = maxConsumers, -1, unlimited(s.MaxBytes), -1
 		if s.MaxMsgsPerSubject == 0 {
 			s.MaxMsgsPerSubject = -1
 		}
@@ -165,7 +169,12 @@ func (l *link) setupStream(ctx context.Context, want jetstream.StreamConfig, now
 		if reflect.DeepEqual(old, next) {
 			return nil
 		}
-		if _, err = l.js.UpdateStream(ctx, next); err == nil {
+		_, err = l.js.UpdateStream(ctx, next)
+		if err != nil && strings.Contains(err.Error(), "MaxConsumers") { // old servers do not change it
+			next.MaxConsumers = old.MaxConsumers
+			_, err = l.js.UpdateStream(ctx, next)
+		}
+		if err == nil {
 			l.logger.Info("changed stream", "stream", want.Name, "replicas", want.Replicas)
 		}
 		return err
@@ -180,7 +189,7 @@ func (l *link) setupStream(ctx context.Context, want jetstream.StreamConfig, now
 func changed(old, want jetstream.StreamConfig) jetstream.StreamConfig {
 	next := old
 	next.Subjects, next.Replicas, next.Discard, next.Duplicates = want.Subjects, want.Replicas, want.Discard, want.Duplicates
-	next.MaxBytes, next.MaxAge, next.MaxMsgsPerSubject = want.MaxBytes, want.MaxAge, want.MaxMsgsPerSubject
+	next.MaxConsumers, next.MaxBytes, next.MaxAge, next.MaxMsgsPerSubject = want.MaxConsumers, want.MaxBytes, want.MaxAge, want.MaxMsgsPerSubject
 	next.AllowRollup, next.AllowMsgTTL, next.AllowDirect = want.AllowRollup, want.AllowMsgTTL, want.AllowDirect
 	return next
 }

@@ -2,6 +2,7 @@ package queue_test
 
 import (
 	"bytes"
+	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
@@ -61,6 +62,38 @@ func TestSetup(t *testing.T) {
 	mustBe(t, err, queue.ErrConfig)
 	if !strings.Contains(err.Error(), "DDIFF_WORK") {
 		t.Errorf("error %q does not name the stream", err)
+	}
+}
+
+// The number of campaigns and watches is not limited by the server's default, also on streams that an earlier version
+// created.
+func TestSetupRaisesLimitOfConsumers(t *testing.T) {
+	t.Parallel()
+	o := jetStream(t)
+	o.JetStreamLimits.DefaultMaxConsumers = 1
+	nc := dial(t, serve(t, o))
+	js, err := jetstream.New(nc)
+	must(t, err)
+	must(t, queue.Setup(t.Context(), nc, queue.SetupConfig{}))
+	for _, name := range []string{"DDIFF_WORK", "KV_DDIFF_BOARD"} {
+		stream, err := js.Stream(t.Context(), name)
+		must(t, err)
+		cfg := stream.CachedInfo().Config
+		cfg.MaxConsumers = -1
+		_, err = js.UpdateStream(t.Context(), cfg)
+		must(t, err)
+	}
+	open := func(i int) error {
+		_, err := queue.Open(t.Context(), nc, queue.Config{Campaign: fmt.Sprint(i)})
+		return err
+	}
+	must(t, open(0))
+	if open(1) == nil {
+		t.Fatal("the server has no default limit, so this test shows nothing")
+	}
+	must(t, queue.Setup(t.Context(), nc, queue.SetupConfig{}))
+	for i := range 4 {
+		must(t, open(i))
 	}
 }
 

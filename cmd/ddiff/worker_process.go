@@ -94,6 +94,7 @@ func (p *workerProcess) open(ctx context.Context) error {
 
 	cfg := gpuworker.FleetConfig{
 		Board: p.board, Store: store, Sources: from, Batch: batch, Logger: p.log,
+		Hints: queue.NewHints(nc),
 		Attach: func(ctx context.Context, campaign string) (*queue.Queue, error) {
 			return queue.Attach(ctx, nc, queue.Config{Campaign: campaign, Logger: p.log, Tracer: p.tel.Tracer("queue")})
 		},

@@ -1,0 +1,238 @@
+package gpuworker_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"ddiff/gpuworker"
+	"ddiff/manifest"
+	"ddiff/queue"
+)
+
+// idle opens n campaigns without items.
+func (c *cluster) idle(n int) {
+	c.t.Helper()
+	for i := range n {
+		id := fmt.Sprintf("idle-%04d", i)
+		c.open(id, queue.Config{})
+		c.submit(id)
+	}
+}
+
+// workers writes the status of the first n idle campaigns, with a number of live workers.
+func (c *cluster) workers(n, live int) {
+	c.t.Helper()
+	status, err := json.Marshal(manifest.Status{Workers: live})
+	must(c.t, err)
+	for i := range n {
+		must(c.t, c.board.Put(c.t.Context(), fmt.Sprintf("%sidle-%04d", manifest.KeyStatusPrefix, i), status))
+	}
+}
+
+// requests counts the messages that a fleet on its own connection sends.
+func (c *cluster) requests() (fleet *gpuworker.Fleet, sent func() int) {
+	c.t.Helper()
+	nc := c.connect()
+	f := c.fleet(func(cfg *gpuworker.FleetConfig) {
+		cfg.Hints = queue.NewHints(nc)
+		cfg.Attach = func(ctx context.Context, campaign string) (*queue.Queue, error) {
+			return queue.Attach(ctx, nc, queue.Config{Campaign: campaign})
+		}
+	})
+	return f, func() int { return int(nc.Stats().OutMsgs) }
+}
+
+// Idle campaigns are checked at a limited rate, whatever the number of items that the worker leases.
+func TestIdleCampaignsCostNoRequestsPerItem(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	c.idle(150)
+	f, sent := c.requests()
+	c.fill("busy", 400)
+	c.submit("busy")
+	lease := func() {
+		t.Helper()
+		for {
+			_, leases, err := f.Next(t.Context(), time.Second)
+			must(t, err)
+			for _, l := range leases {
+				must(t, l.Ack(t.Context()))
+				return
+			}
+		}
+	}
+	lease()
+	for range 20 { // the first calls poll every campaign
+		lease()
+	}
+	before, begin := sent(), time.Now()
+	const items = 300
+	for range items {
+		lease()
+	}
+	seconds := time.Since(begin).Seconds()
+	// Two requests per item, 50 checks per second, and a burst.
+	if got, most := sent()-before, 2*items+int(50*seconds)+20; got > most {
+		t.Errorf("%d requests for %d items within %.2f s, want at most %d", got, items, seconds, most)
+	}
+}
+
+// A fleet of 5,000 idle workers sends few requests, also with many open campaigns.
+func TestIdleFleetSendsFewRequests(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	c.idle(100)
+	c.workers(100, 5000)
+	f, sent := c.requests()
+	// measure returns the number of requests per second of an idle worker.
+	measure := func(d time.Duration) float64 {
+		t.Helper()
+		before, begin := sent(), time.Now()
+		for time.Since(begin) < d {
+			_, leases, err := f.Next(t.Context(), time.Second)
+			must(t, err)
+			if len(leases) > 0 {
+				t.Fatal("an idle campaign has an item")
+			}
+		}
+		return float64(sent()-before) / time.Since(begin).Seconds()
+	}
+	for begin := time.Now(); measure(500*time.Millisecond) > 10; { // at first it polls every campaign
+		if time.Since(begin) > patience {
+			t.Fatal("timeout: the worker does not stop polling")
+		}
+	}
+	perSecond := measure(2 * time.Second)
+	t.Logf("%.1f requests/s of one of 5,000 workers with 100 idle campaigns", perSecond)
+	if perSecond > 4 {
+		t.Errorf("one idle worker of 5,000 sends %.1f requests/s", perSecond)
+	}
+}
+
+// leaseFrom calls Next until it leases items of a campaign, acknowledges them, and returns the number of calls.
+func leaseFrom(t *testing.T, f *gpuworker.Fleet, campaign string) int {
+	t.Helper()
+	for calls, begin := 1, time.Now(); time.Since(begin) < patience; calls++ {
+		a, leases, err := f.Next(t.Context(), time.Second)
+		must(t, err)
+		for _, l := range leases {
+			must(t, l.Ack(t.Context()))
+		}
+		if len(leases) > 0 && a.Campaign == campaign {
+			return calls
+		}
+	}
+	t.Fatalf("timeout: no item of %s is leased", campaign)
+	return 0
+}
+
+// settleDown calls Next until the fleet has found every campaign empty for hintAfter.
+func settleDown(t *testing.T, f *gpuworker.Fleet) {
+	t.Helper()
+	for begin := time.Now(); time.Since(begin) < 2*time.Second; {
+		_, leases, err := f.Next(t.Context(), time.Second)
+		must(t, err)
+		if len(leases) > 0 {
+			t.Fatal("an idle campaign has an item")
+		}
+	}
+}
+
+// A change of a campaign's record ends the memory that the campaign is empty, and a new campaign is leased at once.
+func TestRecordWakesIdleWorker(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	c.idle(60)
+	f, _ := c.requests()
+	settleDown(t, f)
+	for _, id := range []string{"idle-0007", "idle-0041", "new-0", "new-1"} {
+		c.fill(id, 1)
+		c.submit(id)
+		begin := time.Now()
+		// The record may arrive during the first calls, which wait in other campaigns.
+		if calls := leaseFrom(t, f, id); calls > 6 {
+			t.Errorf("the item of %s is leased by call %d of Next, after %v", id, calls, time.Since(begin))
+		}
+	}
+}
+
+// A campaign of a high class that gets work without a change of its record is found while a low class has work.
+func TestEmptyCampaignIsCheckedWhileLowerPriorityHasWork(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	high := c.open("high", queue.Config{})
+	c.submit("high", priority(manifest.PriorityHigh))
+	f, _ := c.requests()
+	settleDown(t, f)
+	c.fill("low", 50)
+	c.submit("low")
+	leaseFrom(t, f, "low")
+	publish(t, high, manifest.Item{ID: "high-0"})
+	for calls := 0; calls < 1000; calls++ {
+		a, leases, err := f.Next(t.Context(), time.Second)
+		must(t, err)
+		for _, l := range leases {
+			if a.Campaign == "high" {
+				must(t, l.Ack(t.Context()))
+				return
+			}
+			must(t, l.Retry(t.Context(), 0)) // the low class always has work
+		}
+	}
+	t.Error("the item of the high class is not leased")
+}
+
+// An item that is retried with a delay, or whose lease expires, is found although no record changes.
+func TestRedeliveredItemsAreFoundAmongIdleCampaigns(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	c.idle(60)
+	q := c.open("one", queue.Config{AckWait: time.Second})
+	publish(t, q, manifest.Item{ID: "one-0"})
+	c.submit("one")
+	f, _ := c.requests()
+	next := func() *queue.Lease {
+		t.Helper()
+		for begin := time.Now(); time.Since(begin) < patience; {
+			_, leases, err := f.Next(t.Context(), time.Second)
+			must(t, err)
+			for _, l := range leases {
+				return l
+			}
+		}
+		t.Fatal("timeout")
+		return nil
+	}
+	must(t, next().Retry(t.Context(), 500*time.Millisecond))
+	if l := next(); l.Attempt() != 2 {
+		t.Errorf("attempt %d after a retry, want 2", l.Attempt())
+	}
+	l := next() // the lease has expired
+	if l.Attempt() != 3 {
+		t.Errorf("attempt %d after an expired lease, want 3", l.Attempt())
+	}
+	must(t, l.Ack(t.Context()))
+}
+
+// The worker that finds items in an empty campaign tells the other workers, which would check it much later.
+func TestHintWakesOtherWorkers(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	c.idle(60)
+	c.workers(60, 5000)
+	second, _ := c.requests() // it rarely checks
+	settleDown(t, second)
+	c.workers(60, 1)
+	first, _ := c.requests()
+	settleDown(t, first)
+	c.fill("idle-0030", 20) // without a change of the record
+	leaseFrom(t, first, "idle-0030")
+	leaseFrom(t, first, "idle-0030")
+	// The hint may arrive during the first calls, which wait in other campaigns.
+	if calls := leaseFrom(t, second, "idle-0030"); calls > 6 {
+		t.Errorf("the other worker leases an item by call %d of Next", calls)
+	}
+}

@@ -1,0 +1,103 @@
+package queue_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+
+	"ddiff/queue"
+)
+
+// hint publishes hints until nc receives one.
+func hint(t *testing.T, nc *nats.Conn, publisher *queue.Hints) error {
+	t.Helper()
+	const campaign = "c.1" // not a token
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	sending := make(chan struct{})
+	go func() {
+		defer close(sending)
+		for ctx.Err() == nil && publisher.Publish(campaign) == nil { // a hint before the subscription is lost
+			select {
+			case <-ctx.Done():
+			case <-time.After(time.Millisecond):
+			}
+		}
+	}()
+	defer func() { cancel(); <-sending }()
+	for got, err := range queue.NewHints(nc).Watch(ctx) {
+		if err == nil && got != campaign {
+			err = fmt.Errorf("a hint of %q", got)
+		}
+		return err
+	}
+	return ctx.Err()
+}
+
+func TestHints(t *testing.T) {
+	t.Parallel()
+	nc := dial(t, serve(t, jetStream(t)))
+	must(t, hint(t, nc, queue.NewHints(nc)))
+	mustBe(t, queue.NewHints(nc).Publish(""), queue.ErrBadName)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for campaign, err := range queue.NewHints(nc).Watch(ctx) {
+		t.Errorf("hint %q and error %v after the end of the context", campaign, err)
+	}
+	nc.Close()
+	mustBe(t, queue.NewHints(nc).Publish("c"), queue.ErrClosed)
+	for _, err := range queue.NewHints(nc).Watch(t.Context()) {
+		mustBe(t, err, queue.ErrClosed)
+	}
+}
+
+// With the accounts of an earlier version, which do not permit hints, workers lease items as before.
+func TestHintsAreOptional(t *testing.T) {
+	t.Parallel()
+	accounts, err := os.ReadFile("../docs/security/nats-accounts.conf")
+	must(t, err)
+	earlier := strings.NewReplacer(`, "ddiff.hint.*" ]`, " ]", `    "ddiff.hint.*"`+"\n", "").Replace(string(accounts))
+	if strings.Contains(earlier, "hint") {
+		t.Fatalf("the accounts still permit hints:\n%s", earlier)
+	}
+	conf := filepath.Join(t.TempDir(), "nats.conf")
+	must(t, os.WriteFile(conf, []byte(earlier), 0o600))
+	o, err := server.ProcessConfigFile(conf)
+	must(t, err)
+	o.JetStream, o.StoreDir = true, t.TempDir()
+	s := serve(t, o)
+	coordinator, worker := connect(t, s, "coordinator"), connect(t, s, "worker")
+	must(t, queue.Setup(t.Context(), coordinator, queue.SetupConfig{}))
+	q, err := queue.Open(t.Context(), coordinator, queue.Config{Campaign: "1"})
+	must(t, err)
+	w, err := queue.Attach(t.Context(), worker, queue.Config{Campaign: "1"})
+	must(t, err)
+	// The server refuses the subscription during a lease request.
+	ctx, cancel := context.WithTimeout(t.Context(), shortWait)
+	defer cancel()
+	watching := make(chan int)
+	go func() {
+		n := 0
+		for _, err := range queue.NewHints(worker).Watch(ctx) {
+			if err == nil {
+				n++
+			}
+		}
+		watching <- n
+	}()
+	wantNone(t, w, shortWait)
+	if n := <-watching; n > 0 || !errors.Is(worker.LastError(), nats.ErrPermissionViolation) {
+		t.Fatalf("%d hints, last error %v; want a refusal", n, worker.LastError())
+	}
+	must(t, queue.NewHints(worker).Publish("1"))
+	must(t, q.PublishBatch(t.Context(), []queue.Work{{Class: "c", ID: "1"}}))
+	must(t, lease(t, w).Ack(t.Context()))
+}
