@@ -67,8 +67,8 @@ func (a *archiver) run(ctx context.Context) error {
 			err := a.scan(ctx)
 			due = false
 			if err != nil && ctx.Err() == nil {
-				scanAgain = time.After(restartAfter)
-				a.s.cfg.Logger.Warn("could not restore or archive campaigns, will retry", "after", restartAfter, "reason", err)
+				scanAgain = time.After(a.s.cfg.Restart)
+				a.s.cfg.Logger.Warn("could not restore or archive campaigns, will retry", "after", a.s.cfg.Restart, "reason", err)
 			}
 		}
 		select {

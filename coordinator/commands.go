@@ -15,37 +15,47 @@ import (
 // maxAnswers is the number of answers that a record keeps.
 const maxAnswers = 16
 
-// execute executes a command and replaces it by its answer in the record. A command may be executed twice, when a
-// coordinator dies before it answers: items that were published again are pending then, and the second execution
-// ignores them.
+// execute executes a command and replaces it by its answer in the record. A command is executed again when a coordinator
+// dies before it answers.
 func (r *runner) execute(ctx context.Context, command manifest.Command) error {
-	answer := manifest.Answer{ID: command.ID}
 	n, err := r.executeVerb(ctx, command)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	answer.Items = n
+	a := manifest.Answer{ID: command.ID, Items: n}
 	var refused rejection
 	if errors.As(err, &refused) {
-		answer.Error = err.Error()
+		a.Error = err.Error()
 	} else if err != nil {
 		return err // the runner retries
 	}
-	r.log.Info("executed command", "verb", command.Verb, "items", n, "error", answer.Error)
+	r.log.Info("executed command", "verb", command.Verb, "items", n, "error", a.Error)
 	return r.save(ctx, func(c *manifest.Campaign) {
-		c.Commands = slices.DeleteFunc(c.Commands, func(other manifest.Command) bool { return other.ID == command.ID })
-		c.Answered = append(c.Answered, answer)
-		c.Answered = c.Answered[max(0, len(c.Answered)-maxAnswers):]
+		answer(c, a)
 		if n > 0 && c.Phase.Ended() {
 			c.Phase, c.Wanted = manifest.PhaseRunning, manifest.WantRun
 		}
 	})
 }
 
+// answer replaces a command of the record by its answer.
+func answer(c *manifest.Campaign, a manifest.Answer) {
+	c.Commands = slices.DeleteFunc(c.Commands, func(command manifest.Command) bool { return command.ID == a.ID })
+	c.Answered = append(c.Answered, a)
+	c.Answered = c.Answered[max(0, len(c.Answered)-maxAnswers):]
+}
+
 // executeVerb executes a command and returns the number of items that it published.
 func (r *runner) executeVerb(ctx context.Context, command manifest.Command) (int, error) {
-	if r.rec.Phase == manifest.PhaseRejected || r.rec.Phase == manifest.PhaseCancelled {
-		return 0, rejection{fmt.Errorf("the campaign is %s; resume it first", r.rec.Phase)}
+	switch {
+	case wantsCancel(r.rec), r.rec.Phase == manifest.PhaseRejected, r.rec.Phase == manifest.PhaseCancelled:
+		phase := r.rec.Phase
+		if !phase.Ended() {
+			phase = manifest.PhaseCancelled
+		}
+		return 0, rejection{fmt.Errorf("the campaign is %s; resume it first", phase)}
+	case command.Verb == manifest.CommandRetry && !r.rec.Released:
+		return 0, rejection{errors.New("the campaign has not passed its preflight and canary; retry after that")}
 	}
 	// The command applies to all outcomes that were published before it.
 	if err := r.catchUp(ctx); err != nil {
@@ -66,57 +76,68 @@ func (r *runner) executeVerb(ctx context.Context, command manifest.Command) (int
 	return 0, rejection{fmt.Errorf("unknown command %q; use one version of ddiff everywhere", command.Verb)}
 }
 
-// retry makes failed and dead items pending again and publishes them. It reads rows again that could not be read.
+// retry makes failed and dead items pending again and publishes them. It reads rows again that could not be read. The
+// stored round has the id of the command, so that a second execution publishes the same items.
 func (r *runner) retry(ctx context.Context, command manifest.Command) (int, error) {
-	match := r.matcher(command)
-	chosen := round{Schema: manifest.RecordSchema, Round: r.rec.Round + 1}
-	unread := map[int]bool{} // windows with chosen rows that could not be read
-	err := r.eachWindow(ctx, func(w *shard.Window) error {
-		for _, it := range w.Items {
-			if match(it.ID) {
-				chosen.Items = append(chosen.Items, it.ID)
-			}
+	chosen, repeated := r.retries[command.ID]
+	if !repeated {
+		items, err := r.chooseItems(ctx, r.matcher(command))
+		if err != nil || len(items) == 0 {
+			return 0, err
 		}
-		for _, f := range w.Failed {
-			if match(f.Item.ID) {
-				unread[w.Number] = true
-			}
+		if chosen, err = r.startRound(ctx, round{Command: command.ID, Items: items}); err != nil {
+			return 0, err
 		}
-		return nil
-	})
-	if err != nil {
-		return 0, err
-	}
-	if len(chosen.Items) == 0 && len(unread) == 0 {
-		return 0, nil
-	}
-	if err := r.startRound(ctx, chosen); err != nil {
-		return 0, err
 	}
 	retried := make(map[string]bool, len(chosen.Items))
 	for _, id := range chosen.Items {
 		retried[id] = true
 	}
-	if err := r.removeDead(ctx, retried); err != nil {
+	if err := r.removeDead(ctx, retried, chosen.Round); err != nil {
 		return 0, err
 	}
-	n := 0
-	err = r.eachWindow(ctx, func(w *shard.Window) error {
-		if unread[w.Number] {
-			fresh, err := r.rebuildWindow(ctx, w, retried)
-			if err != nil {
-				return err
-			}
-			w = fresh
-		}
+	err := r.eachWindow(ctx, func(w *shard.Window) error {
 		if w.Number >= r.rec.Shards {
 			return nil // published later
 		}
-		sent, err := r.publish(ctx, w.Items, func(it manifest.Item) bool { return retried[it.ID] })
-		n += sent
+		_, err := r.publish(ctx, w.Items, func(it manifest.Item) bool { return retried[it.ID] })
 		return err
 	})
-	return n, err
+	return len(retried), err
+}
+
+// chooseItems returns the identities that a retry applies to, each once. It makes windows again with chosen rows that
+// could not be read, and returns the new items of these rows.
+func (r *runner) chooseItems(ctx context.Context, match func(id string) bool) ([]string, error) {
+	var ids []string
+	chosen := map[string]bool{}
+	choose := func(id string) {
+		if !chosen[id] {
+			chosen[id] = true
+			ids = append(ids, id)
+		}
+	}
+	err := r.eachWindow(ctx, func(w *shard.Window) error {
+		for _, it := range w.Items {
+			if match(it.ID) {
+				choose(it.ID)
+			}
+		}
+		if !slices.ContainsFunc(w.Failed, func(f manifest.Result) bool { return match(f.Item.ID) }) {
+			return nil
+		}
+		fresh, err := r.rebuildWindow(ctx, w)
+		if err != nil {
+			return err
+		}
+		for _, it := range fresh {
+			if r.ledger.state(it.ID) != done {
+				choose(it.ID)
+			}
+		}
+		return nil
+	})
+	return ids, err
 }
 
 // matcher selects the identities that a retry applies to.
@@ -138,9 +159,9 @@ func (r *runner) matcher(command manifest.Command) func(id string) bool {
 	}
 }
 
-// rebuildWindow makes a window again from the current dataset and replaces the stored one. Items that the old window
-// has stay the same; the items of rows that can be read now are new, and are added to retried.
-func (r *runner) rebuildWindow(ctx context.Context, old *shard.Window, retried map[string]bool) (*shard.Window, error) {
+// rebuildWindow makes a window again from the current dataset and replaces the stored window. Its items stay the same;
+// rebuildWindow returns the new items of rows that can be read now.
+func (r *runner) rebuildWindow(ctx context.Context, old *shard.Window) (readable []manifest.Item, err error) {
 	r.stopReader() // one goroutine at a time may use the sharder
 	fresh, err := r.sharder.Again(ctx, old)
 	if err != nil {
@@ -150,13 +171,10 @@ func (r *runner) rebuildWindow(ctx context.Context, old *shard.Window, retried m
 	for _, f := range old.Failed {
 		placeholders[f.Item.Index] = f.Item.ID
 	}
-	merged := &shard.Window{Header: old.Header, Items: old.Items}
+	merged := &shard.Window{Header: old.Header, Items: slices.Clone(old.Items)}
 	for _, it := range fresh.Items {
-		if id, ok := placeholders[it.Index]; ok {
-			r.ledger.remove(id)
-			r.ledger.add(it.ID)
-			merged.Items = append(merged.Items, it)
-			retried[it.ID] = true
+		if _, ok := placeholders[it.Index]; ok {
+			merged.Items, readable = append(merged.Items, it), append(readable, it)
 		}
 	}
 	for _, f := range fresh.Failed {
@@ -172,11 +190,15 @@ func (r *runner) rebuildWindow(ctx context.Context, old *shard.Window, retried m
 	if err := r.s.cfg.Store.Put(ctx, shard.Key(r.id, merged.Number), data); err != nil {
 		return nil, fmt.Errorf("store window %d: %w", merged.Number, err)
 	}
-	return merged, nil
+	for _, it := range readable {
+		r.ledger.remove(placeholders[it.Index])
+		r.ledger.add(it.ID)
+	}
+	return readable, nil
 }
 
-// removeDead deletes the dead letters of the given identities.
-func (r *runner) removeDead(ctx context.Context, ids map[string]bool) error {
+// removeDead deletes the dead letters that the given identities have from earlier rounds.
+func (r *runner) removeDead(ctx context.Context, ids map[string]bool, round int) error {
 	for letter, err := range r.queue.DeadLetters(ctx) {
 		if errors.Is(err, queue.ErrDamaged) {
 			r.log.Warn("skipped a dead letter", "reason", err)
@@ -185,7 +207,7 @@ func (r *runner) removeDead(ctx context.Context, ids map[string]bool) error {
 		if err != nil {
 			return fmt.Errorf("read dead letters: %w", err)
 		}
-		if ids[letter.ID] {
+		if ids[letter.ID] && letter.Round < round {
 			if err := r.queue.RemoveDead(ctx, letter.Seq); err != nil {
 				return fmt.Errorf("remove a dead letter: %w", err)
 			}

@@ -48,6 +48,8 @@ type Config struct {
 	// Stall is how long the queue may hold fewer items than the ledger has pending before the coordinator compares the
 	// manifest with storage. Default: 15 s.
 	Stall time.Duration
+	// Restart is the pause before a campaign is retried after an error. Default: 3 s.
+	Restart time.Duration
 	// Probe is the interval of the checks of the store, and the time limit of one check. Default: 5 s.
 	Probe time.Duration
 	// ArchiveAfter is the time after its end at which a campaign moves from the board to the archive. Default: 1 h.
@@ -80,7 +82,7 @@ func (c Config) Validate() error {
 	for _, d := range []struct {
 		field string
 		value time.Duration
-	}{{"AckWait", c.AckWait}, {"Tick", c.Tick}, {"Stall", c.Stall}, {"Probe", c.Probe}, {"ArchiveAfter", c.ArchiveAfter}} {
+	}{{"AckWait", c.AckWait}, {"Tick", c.Tick}, {"Stall", c.Stall}, {"Restart", c.Restart}, {"Probe", c.Probe}, {"ArchiveAfter", c.ArchiveAfter}} {
 		if d.value < 0 {
 			return fmt.Errorf("%s: %v is negative", d.field, d.value)
 		}
@@ -100,6 +102,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Probe == 0 {
 		c.Probe = 5 * time.Second
+	}
+	if c.Restart == 0 {
+		c.Restart = 3 * time.Second
 	}
 	if c.Name == "" {
 		c.Name = "coordinator"

@@ -2,11 +2,56 @@ package coordinator
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"ddiff/manifest"
 )
+
+// A phase follows from the record, the stored windows and rounds, and the ledger; a runner does not need to know what
+// the previous one was doing. Every step is idempotent, and the write that changes the phase comes last: a coordinator
+// that dies before it leaves a record from which the next one repeats the step. An ended phase is written only if the
+// record still asks for it, see end.
+
+// wantsCancel reports whether users have requested the cancellation.
+func wantsCancel(c *manifest.Campaign) bool {
+	return c.Wanted == manifest.WantCancel || c.Wanted == manifest.WantCancelNow
+}
+
+// reopenEnded moves an ended campaign with work back to phase queued: one that was cancelled or rejected and then
+// resumed, or one that has finished and has open items, because a coordinator died during a retry. Canary items of a
+// campaign that was not released start again in a new round, so that their earlier failures do not count.
+func (r *runner) reopenEnded(ctx context.Context) error {
+	if err := r.catchUp(ctx); err != nil {
+		return err
+	}
+	var resumed bool
+	switch r.rec.Phase {
+	case manifest.PhaseCancelled, manifest.PhaseRejected:
+		resumed = r.rec.Wanted == manifest.WantRun
+	case manifest.PhaseFinished:
+		resumed = r.ledger.open > 0
+	}
+	if !resumed {
+		return nil
+	}
+	if !r.rec.Released && r.sound >= 0 {
+		first, err := r.firstWindow(ctx)
+		if err != nil {
+			return err
+		}
+		canary := round{Items: identities(canaries(first.Items, r.rec.Canary))}
+		if _, err := r.startRound(ctx, canary); err != nil {
+			return err
+		}
+	}
+	r.checked, r.canary = nil, nil // of the earlier rounds
+	return r.save(ctx, func(c *manifest.Campaign) {
+		c.Phase, c.Wanted, c.Reason, c.Round, c.Finished = manifest.PhaseQueued, manifest.WantRun, "", c.Round+1, time.Time{}
+	})
+}
 
 // applyWanted executes the pending commands and brings the campaign into the wanted state.
 func (r *runner) applyWanted(ctx context.Context) error {
@@ -15,7 +60,11 @@ func (r *runner) applyWanted(ctx context.Context) error {
 			return err
 		}
 	}
-	if r.rec.Phase.Ended() {
+	cancelRejected := r.rec.Phase == manifest.PhaseRejected && wantsCancel(r.rec)
+	if r.rec.Phase.Ended() && !cancelRejected {
+		if err := r.queue.Drop(ctx); err != nil {
+			return fmt.Errorf("drop work: %w", err)
+		}
 		return errEnded
 	}
 	switch r.rec.Wanted {
@@ -47,7 +96,10 @@ func (r *runner) advance(ctx context.Context) error {
 	switch r.rec.Phase {
 	case manifest.PhaseQueued:
 		switch {
-		case r.rec.Released:
+		case r.rec.Released: // the campaign was resumed: its queue lacks items
+			if _, err := r.reconcile(ctx); err != nil {
+				return err
+			}
 			return r.enterPhase(ctx, manifest.PhaseRunning)
 		case r.sound < 0 && !r.complete:
 			return nil // wait for an item to check with
@@ -73,7 +125,7 @@ func (r *runner) advance(ctx context.Context) error {
 			if r.s.cfg.run != nil {
 				return errEnded // Run.Close writes the report
 			}
-			return r.finish(ctx, manifest.PhaseFinished)
+			return r.end(ctx, manifest.PhaseFinished)
 		}
 	}
 	return nil
@@ -90,11 +142,11 @@ func (r *runner) release(ctx context.Context) error {
 }
 
 // cancelCampaign drops the waiting items and ends the campaign. It waits for the leased items, at most for one lease,
-// unless the campaign is to stop at once.
+// unless the campaign is to stop at once. If the campaign is resumed meanwhile, it publishes the dropped items again.
 func (r *runner) cancelCampaign(ctx context.Context) error {
 	_, leased, err := r.queue.Depth(ctx)
-	if err != nil {
-		leased = 0 // the queue is gone
+	if err != nil || (!r.rec.Released && r.canary == nil) {
+		leased = 0 // the queue is gone, or has only a preflight
 	}
 	if err := r.queue.Drop(ctx); err != nil {
 		return fmt.Errorf("cancel campaign: %w", err)
@@ -118,31 +170,83 @@ func (r *runner) cancelCampaign(ctx context.Context) error {
 		}
 		break
 	}
-	return r.finish(ctx, manifest.PhaseCancelled)
+	if err := r.catchUp(ctx); err != nil {
+		return err
+	}
+	// Items whose outcome was lost have a result in storage.
+	if err := r.settleListed(ctx); err != nil {
+		return err
+	}
+	return r.end(ctx, manifest.PhaseCancelled)
 }
 
-// finish writes the report and ends the campaign. A cancelled campaign first settles the items whose outcome was lost
-// but whose result is in storage.
-func (r *runner) finish(ctx context.Context, p manifest.Phase) error {
-	if p == manifest.PhaseCancelled {
-		if err := r.settleListed(ctx); err != nil {
-			return err
-		}
-	}
+// end writes the report and ends the campaign as finished or cancelled. If users have changed the wanted state or sent a
+// command meanwhile, the campaign does not end.
+func (r *runner) end(ctx context.Context, p manifest.Phase) error {
 	if _, err := r.writeReport(ctx); err != nil {
 		return err
 	}
-	if err := r.queue.Drop(ctx); err != nil {
-		return fmt.Errorf("drop work: %w", err)
+	err := r.enterEnd(ctx, p, func(c *manifest.Campaign) bool {
+		if p == manifest.PhaseCancelled {
+			return wantsCancel(c)
+		}
+		return c.Wanted == manifest.WantRun && len(c.Commands) == 0
+	}, func(c *manifest.Campaign) { c.Phase = p })
+	if errors.Is(err, errNotEnded) {
+		return r.recover(ctx) // the queue was dropped
 	}
-	if err := r.save(ctx, func(c *manifest.Campaign) { c.Phase, c.Finished = p, r.s.cfg.Now().UTC() }); err != nil {
+	return err
+}
+
+// reject ends the campaign with a reason. Resuming the campaign starts it again. A campaign that is to be cancelled is
+// cancelled with the reason. Pending commands are answered with it.
+func (r *runner) reject(ctx context.Context, reason string) error {
+	wanted, p := r.rec.Wanted, manifest.PhaseRejected
+	if wantsCancel(r.rec) {
+		p = manifest.PhaseCancelled
+	}
+	return r.enterEnd(ctx, p, func(c *manifest.Campaign) bool { return c.Wanted == wanted }, func(c *manifest.Campaign) {
+		c.Phase, c.Reason = p, reason
+		if c.Wanted == manifest.WantRun {
+			c.Wanted = manifest.WantPause
+		}
+		for _, command := range slices.Clone(c.Commands) {
+			answer(c, manifest.Answer{ID: command.ID, Error: "the campaign is rejected: " + reason})
+		}
+	})
+}
+
+// errNotEnded: users have changed the record while the campaign was ending.
+var errNotEnded = errors.New("the record has changed while the campaign was ending")
+
+// enterEnd drops the queue, publishes the last status, and moves the record to an ended phase, in this order: the next
+// coordinator completes every step that a crash prevents. It returns errEnded, or errNotEnded if the condition on the
+// record does not hold.
+func (r *runner) enterEnd(
+	ctx context.Context, p manifest.Phase, condition func(c *manifest.Campaign) bool, change func(c *manifest.Campaign),
+) error {
+	if r.queue != nil {
+		if err := r.queue.Drop(ctx); err != nil {
+			return fmt.Errorf("drop work: %w", err)
+		}
+	}
+	before := r.rec.Phase
+	ended := *r.rec
+	change(&ended)
+	if err := r.publishStatusOf(ctx, &ended, 0); err != nil {
 		return err
 	}
-	if r.rec.Phase != p {
-		return errPhaseChanged
-	}
-	if err := r.publishStatus(ctx, 0); err != nil {
+	err := r.saveIf(ctx, condition, func(c *manifest.Campaign) {
+		change(c)
+		c.Finished = r.s.cfg.Now().UTC()
+	})
+	switch {
+	case err != nil:
 		return err
+	case r.rec.Phase == p:
+		return errEnded
+	case r.rec.Phase == before:
+		return errNotEnded
 	}
-	return errEnded
+	return errPhaseChanged
 }

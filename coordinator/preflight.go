@@ -100,9 +100,7 @@ func (r *runner) advanceCanary(ctx context.Context) error {
 		if _, err := r.publish(ctx, items, nil); err != nil {
 			return err
 		}
-		for _, it := range items {
-			r.canary = append(r.canary, it.ID)
-		}
+		r.canary = identities(items)
 	}
 	restored := 0
 	var last string
@@ -122,6 +120,15 @@ func (r *runner) advanceCanary(ctx context.Context) error {
 		return rejection{fmt.Errorf("canary: none of %d items could be restored; the last reason: %s", len(r.canary), last)}
 	}
 	return r.release(ctx)
+}
+
+// identities returns the identities of items.
+func identities(items []manifest.Item) []string {
+	var ids []string
+	for _, it := range items {
+		ids = append(ids, it.ID)
+	}
+	return ids
 }
 
 // canaries selects n items that cover as many tasks as possible.

@@ -22,11 +22,6 @@ func (r *runner) checkQueue(ctx context.Context) error {
 		if err := r.openQueue(ctx); err != nil {
 			return err
 		}
-		if r.rec.Phase == manifest.PhasePaused {
-			if err := r.queue.Pause(ctx); err != nil {
-				return fmt.Errorf("pause campaign: %w", err)
-			}
-		}
 		return r.restoreLost(ctx)
 	}
 	if err := r.publishStatus(ctx, int(leased)); err != nil {

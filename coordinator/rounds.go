@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"ddiff/manifest"
 )
@@ -15,22 +16,26 @@ type round struct {
 	Schema int      `json:"schema"`
 	Round  int      `json:"round"`
 	Items  []string `json:"items"`
+	// Command is the id of the command that retries the items.
+	Command string `json:"command,omitempty"`
 	// Missing means that the items were done and their results are not in storage.
 	Missing bool `json:"gone,omitempty"`
 }
 
 func roundPrefix(campaign string) string { return "campaigns/" + campaign + "/rounds/" }
 
-// startRound stores a round, counts it in the record, and reopens its items in the ledger.
-func (r *runner) startRound(ctx context.Context, next round) error {
+// startRound gives a round its number, stores it, counts it in the record, and reopens its items in the ledger. If a
+// coordinator dies after it has stored the round, the next one restores it. The items are published after that.
+func (r *runner) startRound(ctx context.Context, next round) (round, error) {
+	next.Schema, next.Round = manifest.RecordSchema, r.rec.Round+1
 	if err := r.storeRound(ctx, next); err != nil {
-		return err
+		return next, err
 	}
-	if err := r.save(ctx, func(c *manifest.Campaign) { c.Round = next.Round }); err != nil {
-		return err
+	if err := r.save(ctx, func(c *manifest.Campaign) { c.Round = max(c.Round, next.Round) }); err != nil {
+		return next, err
 	}
 	r.reopen(next)
-	return nil
+	return next, nil
 }
 
 // reopen makes the items of a round pending in the ledger.
@@ -54,14 +59,15 @@ func (r *runner) storeRound(ctx context.Context, next round) error {
 		return err
 	}
 	key := fmt.Sprintf("%s%06d.json.gz", roundPrefix(r.id), next.Round)
-	if err := r.s.cfg.Store.Put(ctx, key, out.Bytes()); err != nil {
+	if err := r.s.cfg.Store.Create(ctx, key, out.Bytes()); err != nil {
 		return fmt.Errorf("store round %d: %w", next.Round, err)
 	}
 	return nil
 }
 
-// restoreRounds reopens the items of all stored rounds.
+// restoreRounds reopens the items of all stored rounds, and restores the rounds of pending commands.
 func (r *runner) restoreRounds(ctx context.Context) error {
+	r.retries = map[string]round{}
 	for info, err := range r.s.cfg.Store.List(ctx, roundPrefix(r.id)) {
 		if err != nil {
 			return fmt.Errorf("list rounds: %w", err)
@@ -79,6 +85,9 @@ func (r *runner) restoreRounds(ctx context.Context) error {
 			return fmt.Errorf("read round %s: %w", info.Key, err)
 		}
 		r.reopen(old)
+		if slices.ContainsFunc(r.rec.Commands, func(c manifest.Command) bool { return c.ID == old.Command }) {
+			r.retries[old.Command] = old
+		}
 		if old.Round > r.rec.Round {
 			if err := r.save(ctx, func(c *manifest.Campaign) { c.Round = max(c.Round, old.Round) }); err != nil {
 				return err

@@ -2,7 +2,6 @@ package coordinator
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -24,10 +23,11 @@ type runner struct {
 	log *slog.Logger
 
 	mu       sync.Mutex
-	offered  *manifest.Campaign // the newest record that the runner has not taken
+	offered  *manifest.Campaign // the newest record that the runner has not read
 	revision uint64             // of the newest record that was offered or written
 	wake     chan struct{}
 	cancel   context.CancelFunc
+	deleted  bool // the campaign was deleted after the newest record
 
 	// ---
 	rec     *manifest.Campaign
@@ -53,7 +53,8 @@ type runner struct {
 	recent     *shard.Window        // of a Run: the window that was read last
 	steps      int                  // of a Run: solver steps of the items to restore
 
-	canary  []string // identities of the published canary items
+	retries map[string]round // rounds of pending commands, by command
+	canary  []string         // identities of the published canary items
 	checked *manifest.Checked
 
 	events   <-chan event
@@ -64,12 +65,6 @@ type runner struct {
 	status   manifest.Status
 	tick     <-chan time.Time // due time of the next check of the queue
 	ticked   bool             // since the last window
-}
-
-// event is an outcome from the result stream, or the error that ended the stream.
-type event struct {
-	result queue.Result
-	err    error
 }
 
 func newRunner(s *Service, c *manifest.Campaign) *runner {
@@ -84,7 +79,7 @@ func (r *runner) offer(c *manifest.Campaign, revision uint64) {
 		r.mu.Unlock()
 		return
 	}
-	r.offered, r.revision = c, revision
+	r.offered, r.revision, r.deleted = c, revision, false
 	r.mu.Unlock()
 	select {
 	case r.wake <- struct{}{}:
@@ -92,24 +87,39 @@ func (r *runner) offer(c *manifest.Campaign, revision uint64) {
 	}
 }
 
-// takeOffered removes and returns the offered record, or nil when the campaign needs nothing.
-func (r *runner) takeOffered() *manifest.Campaign {
+// nextRecord returns the newest record if the campaign needs a coordinator, else nil. The newest record may be the one
+// that the runner wrote last: that write included the changes of other writers.
+func (r *runner) nextRecord() *manifest.Campaign {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	c := r.offered
-	r.offered = nil
+	c := r.rec
+	if r.offered != nil {
+		c, r.offered = r.offered, nil
+	}
 	if c == nil || !active(c) {
 		return nil
 	}
 	return c
 }
 
-// requeue offers the current record again unless a newer one was offered.
-func (r *runner) requeue() {
+// begin returns a copy of ctx that stop also ends.
+func (r *runner) begin(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.offered == nil {
-		r.offered = r.rec
+	if r.cancel = cancel; r.deleted {
+		cancel()
+	}
+	return ctx, cancel
+}
+
+// stop ends the runner of a deleted campaign. Only a later record starts the campaign again.
+func (r *runner) stop() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.offered, r.deleted = nil, true
+	if r.cancel != nil {
+		r.cancel()
 	}
 }
 
@@ -178,21 +188,14 @@ func (r *runner) open(ctx context.Context) error {
 	if err := r.openSharder(); err != nil {
 		return err
 	}
-	resumed := r.rec.Phase.Ended() && r.rec.Phase != manifest.PhaseFinished && r.rec.Wanted == manifest.WantRun
-	if resumed {
-		if err := r.save(ctx, func(c *manifest.Campaign) { c.Phase, c.Reason, c.Round = manifest.PhaseQueued, "", c.Round+1 }); err != nil {
-			return err
-		}
-	}
 	if err := r.openQueue(ctx); err != nil {
 		return err
 	}
 	if err := r.settleRecalled(ctx); err != nil {
 		return err
 	}
-	if resumed && r.rec.Released {
-		_, err := r.reconcile(ctx) // publishes the items that the cancellation dropped
-		return err
+	if r.rec.Phase.Ended() {
+		return r.reopenEnded(ctx)
 	}
 	return nil
 }
@@ -211,36 +214,23 @@ func (r *runner) openResults() error {
 	return nil
 }
 
-// openQueue opens the campaign's queue and follows its outcomes.
+// openQueue opens the campaign's queue, pauses or resumes it as wanted, and follows its outcomes.
 func (r *runner) openQueue(ctx context.Context) error {
 	q, err := r.s.cfg.Open(ctx, r.id, r.rec.Spec.Attempts)
 	if err != nil {
 		return fmt.Errorf("open queue: %w", err)
 	}
 	r.queue = q
+	if r.rec.Wanted == manifest.WantPause {
+		err = q.Pause(ctx)
+	} else {
+		err = q.Resume(ctx) // a coordinator may have died after it paused the queue
+	}
+	if err != nil {
+		return fmt.Errorf("open queue: %w", err)
+	}
 	r.follow(ctx)
 	return nil
-}
-
-// follow delivers the outcomes that the ledger does not have to r.events until ctx ends.
-func (r *runner) follow(ctx context.Context) {
-	r.follower.Stop()
-	events := make(chan event, 256)
-	r.events = events
-	q, after := r.queue, r.seen
-	r.follower = lifecycle.Go(ctx, func(ctx context.Context) error {
-		for res, err := range q.Results(ctx, after) {
-			select {
-			case events <- event{res, err}:
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-			if err != nil {
-				return err
-			}
-		}
-		return ctx.Err()
-	})
 }
 
 // step performs the due work, then waits for one event and handles it.
@@ -292,13 +282,24 @@ var errPhaseChanged = errors.New("another coordinator has changed the phase of t
 
 // save changes the coordinator's fields of the record, on the board and here. If another coordinator has changed the
 // phase, save adopts that record and writes nothing.
+//
+// The store has a copy of the record in its last phase. The copy of an ended campaign is written first: no coordinator
+// opens such a campaign to complete an interrupted save.
 func (r *runner) save(ctx context.Context, change func(c *manifest.Campaign)) error {
+	return r.saveIf(ctx, func(*manifest.Campaign) bool { return true }, change)
+}
+
+// saveIf is save that adopts the record and writes nothing unless the condition holds.
+func (r *runner) saveIf(ctx context.Context, condition func(c *manifest.Campaign) bool, change func(c *manifest.Campaign)) error {
 	phase := r.rec.Phase
 	c, revision, err := updateRecord(ctx, r.s.cfg.Board, r.id, func(c *manifest.Campaign) error {
-		if c.Phase != phase {
+		if c.Phase != phase || !condition(c) {
 			return errUnchanged
 		}
 		change(c)
+		if c.Phase.Ended() && c.Phase != phase {
+			return storeRecord(ctx, r.s.cfg.Store, c)
+		}
 		return nil
 	})
 	if err != nil {
@@ -310,88 +311,12 @@ func (r *runner) save(ctx context.Context, change func(c *manifest.Campaign)) er
 		r.offered, r.revision = nil, revision // c includes earlier changes of other writers
 	}
 	r.mu.Unlock()
-	if c.Phase != phase {
-		r.log.Info("campaign", "phase", c.Phase, "reason", c.Reason)
-		return storeRecord(ctx, r.s.cfg.Store, c)
-	}
-	return nil
-}
-
-// settleEvents enters an outcome, and all others that have arrived, into the ledger.
-func (r *runner) settleEvents(e event) error {
-	for {
-		if e.err != nil {
-			return errors.Join(fmt.Errorf("follow results: %w", e.err), r.announceCopies())
-		}
-		r.seen = e.result.Seq
-		if err := r.settleEvent(e.result); err != nil {
-			return err
-		}
-		select {
-		case e = <-r.events:
-		default:
-			return r.announceCopies()
-		}
-	}
-}
-
-// settleEvent enters one outcome into the ledger. It logs and skips outcomes that it cannot read.
-func (r *runner) settleEvent(e queue.Result) error {
-	if e.ID == manifest.IDPreflight {
-		if e.Round >= r.rec.Round {
-			r.settlePreflight(e.Payload)
-		}
+	if c.Phase == phase {
 		return nil
 	}
-	var res manifest.Result
-	if err := r.decodeOutcome(e.Payload, &res); err != nil {
-		r.log.Error("skipped an outcome that cannot be read", "item", e.ID, "reason", err)
+	r.log.Info("campaign", "phase", c.Phase, "reason", c.Reason)
+	if c.Phase.Ended() {
 		return nil
 	}
-	res.Item.ID = e.ID // an unreadable message has its identity in the header only
-	n := r.ledger.settle(e.ID, e.Round, stateOf(res.Outcome), res.Reason)
-	if n == 0 {
-		return nil
-	}
-	r.pace.add(r.s.cfg.Now(), res.Finished, n)
-	if res.Outcome != manifest.OutcomeDone {
-		r.log.Warn("item was not restored", "item", e.ID, "outcome", res.Outcome, "reason", res.Reason)
-	}
-	return r.announce(res, false)
-}
-
-// decodeOutcome reads the payload of a result event. Only a Run gets and needs more than the outcome itself.
-func (r *runner) decodeOutcome(payload []byte, res *manifest.Result) error {
-	if r.s.cfg.run != nil {
-		return json.Unmarshal(payload, res)
-	}
-	var outcome manifest.Event
-	err := json.Unmarshal(payload, &outcome)
-	res.Outcome, res.Reason, res.Finished = outcome.Outcome, outcome.Reason, outcome.Finished
-	return err
-}
-
-// reject ends the campaign with a reason. Resuming the campaign starts it again.
-func (r *runner) reject(ctx context.Context, reason string) error {
-	err := r.save(ctx, func(c *manifest.Campaign) {
-		c.Phase, c.Reason, c.Finished = manifest.PhaseRejected, reason, r.s.cfg.Now().UTC()
-		if c.Wanted == manifest.WantRun {
-			c.Wanted = manifest.WantPause
-		}
-	})
-	if err != nil {
-		return err
-	}
-	if r.rec.Phase != manifest.PhaseRejected {
-		return errPhaseChanged
-	}
-	if r.queue != nil {
-		if err := r.queue.Drop(ctx); err != nil {
-			return fmt.Errorf("drop work: %w", err)
-		}
-	}
-	if err := r.publishStatus(ctx, 0); err != nil {
-		return err
-	}
-	return errEnded
+	return storeRecord(ctx, r.s.cfg.Store, c)
 }

@@ -31,12 +31,12 @@ func (s *runners) deliver(c *manifest.Campaign, revision uint64, create func() *
 	return r, !ok
 }
 
-// next returns the record with which the runner continues. It returns nil and removes the runner when the campaign has
-// ended; a later record then creates a new runner.
+// next returns the record with which the runner continues. It returns nil and removes the runner when the campaign needs
+// no coordinator; a later record then creates a new runner.
 func (s *runners) next(r *runner) *manifest.Campaign {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c := r.takeOffered()
+	c := r.nextRecord()
 	if c == nil {
 		delete(s.byID, r.id)
 	}
@@ -62,11 +62,7 @@ func (s *runners) stop(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if r, ok := s.byID[id]; ok {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		if r.cancel != nil {
-			r.cancel()
-		}
+		r.stop()
 	}
 }
 
@@ -84,6 +80,8 @@ func active(c *manifest.Campaign) bool {
 		return true
 	case c.Phase == manifest.PhaseFinished:
 		return false
+	case c.Phase == manifest.PhaseRejected && wantsCancel(c):
+		return true
 	}
 	return c.Wanted == manifest.WantRun // a cancelled or rejected campaign was resumed
 }

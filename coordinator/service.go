@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"ddiff/internal/retry"
 	"ddiff/manifest"
 )
 
@@ -28,9 +28,6 @@ func New(cfg Config) (*Service, error) {
 	}
 	return &Service{cfg: cfg.withDefaults(), priors: newPriors(), health: newHealth()}, nil
 }
-
-// restartAfter is the pause before a campaign is retried after an error.
-const restartAfter = 3 * time.Second
 
 // Lead runs all campaigns until ctx ends, which is not an error. It outlasts outages of the store. It returns
 // [queue.ErrStepDown] when this coordinator cannot use the store and another one can, see [Service.CheckHealth]. Only one
@@ -101,32 +98,26 @@ func (s *Service) watch(ctx context.Context, group *errgroup.Group, all *runners
 
 // supervise runs one campaign until it has ended. After an error, such as an outage of the store, it tries again.
 func (s *Service) supervise(ctx context.Context, r *runner, all *runners) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	r.mu.Lock()
-	r.cancel = cancel
-	r.mu.Unlock()
-	for {
-		c := all.next(r)
-		if c == nil {
-			return // the campaign has ended
-		}
-		err := r.run(ctx, c)
+	for c := all.next(r); c != nil; c = all.next(r) {
+		s.runOnce(ctx, r, c)
 		if ctx.Err() != nil {
 			all.remove(r)
 			return
 		}
-		if err == nil {
-			continue
-		}
+	}
+}
+
+// runOnce runs a campaign until it has ended, was deleted, or failed. After a failure it waits for Config.Restart.
+func (s *Service) runOnce(ctx context.Context, r *runner, c *manifest.Campaign) {
+	ctx, cancel := r.begin(ctx)
+	defer cancel()
+	err := r.run(ctx, c)
+	if ctx.Err() == nil && err != nil {
 		s.health.suspectStore()
-		r.log.Error("campaign was interrupted, will retry", "after", restartAfter, "reason", err)
-		select {
-		case <-ctx.Done():
-			all.remove(r)
-			return
-		case <-time.After(restartAfter):
-		}
-		r.requeue()
+		r.log.Error("campaign was interrupted, will retry", "after", s.cfg.Restart, "reason", err)
+		_ = retry.Sleep(ctx, s.cfg.Restart) // the caller checks its context
+	}
+	if ctx.Err() != nil {
+		r.rec = nil // the campaign was deleted
 	}
 }

@@ -15,10 +15,15 @@ const statusInterval = 5 * time.Second
 
 // publishStatus writes the campaign's status to the board if it has changed or is old.
 func (r *runner) publishStatus(ctx context.Context, leased int) error {
+	return r.publishStatusOf(ctx, r.rec, leased)
+}
+
+// publishStatusOf is publishStatus with the phase and the reason of a record that is not written yet.
+func (r *runner) publishStatusOf(ctx context.Context, c *manifest.Campaign, leased int) error {
 	now := r.s.cfg.Now()
 	s := manifest.Status{
-		ID: r.id, Phase: r.rec.Phase, Reason: r.rec.Reason, Warning: r.warning, Complete: r.complete,
-		Counts:  r.ledger.total(leased, r.rec.Phase == manifest.PhaseCancelled),
+		ID: r.id, Phase: c.Phase, Reason: c.Reason, Warning: r.warning, Complete: r.complete,
+		Counts:  r.ledger.total(leased, c.Phase == manifest.PhaseCancelled),
 		Workers: r.s.workers.live(), At: now.UTC(),
 	}
 	if !s.Phase.Ended() {

@@ -158,7 +158,7 @@ func (r *runner) reopenMissing(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	missing := round{Schema: manifest.RecordSchema, Round: r.rec.Round + 1, Missing: true}
+	missing := round{Missing: true}
 	err := r.eachWindow(ctx, func(w *shard.Window) error {
 		for _, it := range w.Items {
 			if k, ok := parseIdentity(it.ID); ok && !present[k] && r.ledger.state(it.ID) == done {
@@ -171,5 +171,6 @@ func (r *runner) reopenMissing(ctx context.Context) error {
 		return err
 	}
 	r.log.Warn("results are missing from storage", "items", len(missing.Items))
-	return r.startRound(ctx, missing)
+	_, err = r.startRound(ctx, missing)
+	return err
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"sync"
 	"time"
@@ -120,13 +121,17 @@ func (e *Embedded) run(starting, running context.Context, ready func()) error {
 
 // Connect opens a connection to the server. The caller may close it; Stop also closes it. ErrClosed: the server does not
 // run.
-func (e *Embedded) Connect() (*nats.Conn, error) {
+func (e *Embedded) Connect() (*nats.Conn, error) { return e.ConnectThrough(nil) }
+
+// ConnectThrough is Connect over a transport that wrap changes, for tests that cut a connection at a write. The client
+// calls wrap again for every reconnect. Default of wrap: no change.
+func (e *Embedded) ConnectThrough(wrap func(net.Conn) net.Conn) (*nats.Conn, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.server == nil {
 		return nil, fmt.Errorf("connect to queue server: %w", ErrClosed)
 	}
-	nc, err := nats.Connect("", nats.InProcessServer(e.server), nats.Name("ddiff"), nats.MaxReconnects(-1),
+	nc, err := nats.Connect("", nats.InProcessServer(transport{e.server, wrap}), nats.Name("ddiff"), nats.MaxReconnects(-1),
 		nats.ReconnectWait(100*time.Millisecond),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
 			e.cfg.Logger.Warn("queue connection", "error", err)
@@ -136,6 +141,21 @@ func (e *Embedded) Connect() (*nats.Conn, error) {
 	}
 	e.conns = append(e.conns, nc)
 	return nc, nil
+}
+
+// transport connects a client to the server through wrap.
+type transport struct {
+	*server.Server
+	wrap func(net.Conn) net.Conn
+}
+
+// InProcessConn implements nats.InProcessConnProvider.
+func (t transport) InProcessConn() (net.Conn, error) {
+	c, err := t.Server.InProcessConn()
+	if err == nil && t.wrap != nil {
+		c = t.wrap(c)
+	}
+	return c, err
 }
 
 // Stop closes the connections, stops the server and returns when the server has written its state to disk.

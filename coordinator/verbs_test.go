@@ -1,0 +1,246 @@
+package coordinator_test
+
+import (
+	"errors"
+	"testing"
+
+	"ddiff/coordinator"
+	"ddiff/manifest"
+)
+
+// noFaults is the inject function of a process that runs undisturbed.
+func noFaults(string) fault { return noFault }
+
+// after returns an inject function that crashes the process after its first write of a name.
+func after(name string) func(string) fault {
+	return func(write string) fault {
+		if write == name {
+			return crashAfter
+		}
+		return noFault
+	}
+}
+
+// once returns an inject function that calls act before the first write of a name.
+func once(name string, act func()) func(string) fault {
+	acted := false
+	return func(write string) fault {
+		if write == name && !acted {
+			acted = true
+			act()
+		}
+		return noFault
+	}
+}
+
+// send sends a command without waiting for its answer.
+func (tc *testCluster) send(id string, command manifest.Command) {
+	_, err := coordinator.Update(tc.t.Context(), tc.board, id, func(c *manifest.Campaign) error {
+		c.Commands = append(c.Commands, command)
+		return nil
+	})
+	if err != nil {
+		tc.t.Error(err)
+	}
+}
+
+// wantState requests a state once. It may be called by other goroutines than that of the test.
+func (tc *testCluster) wantState(id string, w manifest.Wanted) {
+	if _, err := coordinator.Want(tc.t.Context(), tc.board, id, w); err != nil {
+		tc.t.Error(err)
+	}
+}
+
+// awaitDone waits until a campaign has finished with n items done and no command left.
+func (tc *testCluster) awaitDone(id string, n int) coordinator.CampaignStatus {
+	tc.t.Helper()
+	return tc.await(id, "finished", func(s coordinator.CampaignStatus) bool {
+		return s.Campaign.Phase == manifest.PhaseFinished && s.Status.Phase == manifest.PhaseFinished &&
+			len(s.Campaign.Commands) == 0 && s.Status.Counts == manifest.Counts{Items: n, Done: n}
+	})
+}
+
+// A coordinator dies during a retry. The next one publishes every chosen item and answers with their number.
+func TestRetrySurvivesCrash(t *testing.T) {
+	for _, write := range []string{"store rounds", "record", "dead letter", "item", "status", "drop work", "store shards"} {
+		t.Run(write, func(t *testing.T) {
+			t.Parallel()
+			tc := newTestCluster(t, 1)
+			must(t, tc.write("later.png", []byte("not yet an image")))
+			tc.set(func(it manifest.Item, _ int) error {
+				if it.Task == "hdr" {
+					return errDead
+				}
+				return errors.New("disk on fire")
+			})
+			id := tc.submit("retry", 0)
+			p := tc.leadUntilCrash(noFaults)
+			tc.work(id)
+			tc.awaitPhase(id, manifest.PhaseFinished)
+			p.stop()
+			tc.set(nil)
+			tc.image("later", 99)
+			outcomes := []manifest.Outcome{manifest.OutcomeFailed, manifest.OutcomeDead}
+			tc.send(id, manifest.Command{ID: "one", Verb: manifest.CommandRetry, Outcomes: outcomes})
+			p = tc.leadUntilCrash(after(write))
+			<-p.crashed
+			p.stop()
+			tc.leadUntilCrash(noFaults)
+			s := tc.awaitDone(id, 4)
+			// A crash between the rebuilt window and the round leaves new items that no command has chosen.
+			least := 4
+			if write == "store shards" {
+				least = 2
+			}
+			if a := s.Campaign.Answered; len(a) != 1 || a[0].Items < least || a[0].Error != "" {
+				t.Errorf("answers %+v, want one of at least %d items", a, least)
+			}
+			if letters := tc.letters(id); len(letters) != 0 {
+				t.Errorf("%d dead letters are left", len(letters))
+			}
+		})
+	}
+}
+
+// A campaign is resumed at a moment of its cancellation.
+func TestResumeDuringCancel(t *testing.T) {
+	for _, write := range []string{"drop consumer", "store report", "status", "store campaign.json", "record"} {
+		t.Run(write, func(t *testing.T) {
+			t.Parallel()
+			tc := newTestCluster(t, 1)
+			id := tc.submit("resume", 0)
+			p := tc.leadUntilCrash(noFaults)
+			idle := tc.work(id)
+			tc.set(func(manifest.Item, int) error { return errHang })
+			tc.awaitPhase(id, manifest.PhaseRunning)
+			p.stop()
+			idle()
+			tc.set(nil)
+			tc.wantState(id, manifest.WantCancelNow)
+			tc.leadUntilCrash(once(write, func() { tc.wantState(id, manifest.WantRun) }))
+			tc.work(id)
+			tc.awaitDone(id, 2)
+		})
+	}
+}
+
+// A retry arrives while the campaign ends.
+func TestRetryWhileCampaignEnds(t *testing.T) {
+	for _, write := range []string{"store report", "drop consumer", "store campaign.json"} {
+		t.Run(write, func(t *testing.T) {
+			t.Parallel()
+			tc := newTestCluster(t, 1)
+			tc.set(func(manifest.Item, int) error { return errors.New("disk on fire") })
+			id := tc.submit("retry", 0)
+			armed, sent := false, false
+			tc.leadUntilCrash(func(name string) fault {
+				if armed = armed || name == "store report"; armed && name == write && !sent {
+					sent = true
+					tc.set(nil)
+					tc.send(id, manifest.Command{ID: "one", Verb: manifest.CommandRetry, Outcomes: []manifest.Outcome{manifest.OutcomeFailed}})
+				}
+				return noFault
+			})
+			tc.work(id)
+			tc.awaitDone(id, 2)
+		})
+	}
+}
+
+// A coordinator dies after it has paused the queue and before it has recorded the pause; then the campaign is resumed.
+func TestResumeAfterCrashDuringPause(t *testing.T) {
+	t.Parallel()
+	tc := newTestCluster(t, 1)
+	id := tc.submit("pause", 0)
+	p := tc.leadUntilCrash(noFaults)
+	tc.await(id, "preflight", func(s coordinator.CampaignStatus) bool { return s.Campaign.Phase == manifest.PhasePreflight })
+	p.stop()
+	tc.wantState(id, manifest.WantPause)
+	p = tc.leadUntilCrash(after("pause"))
+	<-p.crashed
+	p.stop()
+	tc.wantState(id, manifest.WantRun)
+	tc.leadUntilCrash(noFaults)
+	tc.work(id)
+	tc.awaitDone(id, 2)
+}
+
+// A coordinator dies while a campaign ends: the record says that it has ended only if the status does.
+func TestStatusOfEndedCampaignSurvivesCrash(t *testing.T) {
+	for _, write := range []string{"store report", "drop work", "status", "store campaign.json", "record"} {
+		t.Run(write, func(t *testing.T) {
+			t.Parallel()
+			tc := newTestCluster(t, 1)
+			id := tc.submit("end", 0)
+			ending := false
+			p := tc.leadUntilCrash(func(name string) fault {
+				if ending = ending || name == "store report"; ending && name == write {
+					return crashAfter
+				}
+				return noFault
+			})
+			tc.work(id)
+			<-p.crashed
+			p.stop()
+			tc.leadUntilCrash(noFaults)
+			tc.awaitDone(id, 2)
+		})
+	}
+}
+
+// A campaign whose canary items failed runs them again after it was resumed.
+func TestResumeAfterFailedCanary(t *testing.T) {
+	for name, err := range map[string]error{"failed": errors.New("disk on fire"), "dead": errDead} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tc := newTestCluster(t, 2)
+			tc.set(func(manifest.Item, int) error { return err })
+			id := tc.submit("canary", 2)
+			tc.leadUntilCrash(noFaults)
+			tc.work(id)
+			tc.awaitPhase(id, manifest.PhaseRejected)
+			tc.set(nil)
+			tc.wantState(id, manifest.WantRun)
+			tc.awaitDone(id, 4)
+		})
+	}
+}
+
+// A rejected campaign can be cancelled.
+func TestCancelRejectedCampaign(t *testing.T) {
+	t.Parallel()
+	tc := newTestCluster(t, 1)
+	tc.check = manifest.Checked{Failed: "memory", Reason: "too little"}
+	id := tc.submit("reject", 0)
+	tc.leadUntilCrash(noFaults)
+	tc.work(id)
+	tc.awaitPhase(id, manifest.PhaseRejected)
+	tc.wantState(id, manifest.WantCancel)
+	s := tc.awaitPhase(id, manifest.PhaseCancelled)
+	if s.Campaign.Reason != "preflight: memory: too little" || s.Status.Counts != (manifest.Counts{Items: 2, Cancelled: 2}) {
+		t.Errorf("reason %q, counts %+v", s.Campaign.Reason, s.Status.Counts)
+	}
+}
+
+// A new leader that cancels a campaign counts the items that failed under the previous leader.
+func TestCancelCountsFailedItems(t *testing.T) {
+	t.Parallel()
+	tc := newTestCluster(t, 1)
+	tc.set(func(it manifest.Item, _ int) error {
+		if it.Task == "hdr" {
+			return errHang
+		}
+		return errors.New("disk on fire")
+	})
+	id := tc.submit("count", 0)
+	p := tc.leadUntilCrash(noFaults)
+	tc.work(id)
+	tc.await(id, "one failed item", func(s coordinator.CampaignStatus) bool { return s.Status.Counts.Failed == 1 })
+	p.stop()
+	tc.wantState(id, manifest.WantCancelNow)
+	tc.leadUntilCrash(noFaults)
+	s := tc.awaitPhase(id, manifest.PhaseCancelled)
+	if s.Status.Counts != (manifest.Counts{Items: 2, Failed: 1, Cancelled: 1}) {
+		t.Errorf("counts %+v", s.Status.Counts)
+	}
+}
