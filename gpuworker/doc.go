@@ -20,8 +20,10 @@
 //
 // The stages call a restorer. It computes with an engine, or waits ([Simulation]); the rest of the worker is the same.
 //
-// Leases are extended after solver steps, and while a stage is within its time limit. The leases of a worker whose
-// device hangs expire, and another worker takes over.
+// Leases are extended while a stage runs. A watchdog limits each stage, see [Limits]: at its limit a stage is interrupted,
+// the attempt at its items counts, the worker releases all other items and ends with [ErrHung]. The limits of chunks follow
+// the measured durations, so that a slow machine is not taken for a hung one. The leases of a process that does not run
+// expire, and another worker takes over.
 //
 // Every attempt at an item ends in one typed outcome, and one function (settle.go) maps it to the queue. result.json is
 // written last and create-only: if it exists, the other files of the item exist too, and a second worker that finishes
@@ -33,6 +35,7 @@
 // # Shutdown
 //
 // When the context of Run ends, the worker drains: it leases nothing more, stops after the current chunk of steps,
-// saves checkpoints of unfinished items, releases these items to the queue, and returns. A campaign that is cancelled
-// immediately also stops after the current chunk; its unfinished items are dropped without checkpoints.
+// saves checkpoints of unfinished items, releases these items to the queue, and returns. A chunk that takes longer than
+// [Limits].Drain is interrupted; the checkpoint is then that of the chunk before. A campaign that is cancelled immediately
+// interrupts the current chunk; its unfinished items are dropped without checkpoints.
 package gpuworker

@@ -62,6 +62,10 @@ func withEmbedded(ctx context.Context, spec *manifest.Spec, o runOptions, stdout
 	if o.simulate > 0 && os.Getenv("GOMEMLIMIT") == "" {
 		defer debug.SetMemoryLimit(debug.SetMemoryLimit(simulatedMemory))
 	}
+	limits, err := o.stages.limits()
+	if err != nil {
+		return err
+	}
 	p, err := openPriorOf(spec, o.catalogue)
 	if err != nil {
 		return err
@@ -90,9 +94,12 @@ func withEmbedded(ctx context.Context, spec *manifest.Spec, o runOptions, stdout
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, rt.Close()) }()
 	engine := restore.NewEngine(rt, p, o.engine(build))
-	defer func() { err = errors.Join(err, engine.Close()) }()
+	defer func() {
+		if !errors.Is(err, gpuworker.ErrStuck) { // the engine is in use
+			err = errors.Join(err, engine.Close(), rt.Close())
+		}
+	}()
 
 	dir, removeScratch, err := scratchDir(spec.Output)
 	if err != nil {
@@ -109,7 +116,7 @@ func withEmbedded(ctx context.Context, spec *manifest.Spec, o runOptions, stdout
 	}
 	defer q.server.Stop()
 	store := storage.NewTraced(results.Store, tel.Tracer("storage"))
-	e := embedded{spec: spec, catalogue: o.catalogue, sources: sources, prior: p, engine: engine, queue: q, store: store, tel: tel}
+	e := embedded{spec: spec, catalogue: o.catalogue, sources: sources, prior: p, engine: engine, queue: q, store: store, limits: limits, tel: tel}
 	if e.scratch, err = storage.NewDir(filepath.Join(dir, "windows")); err != nil {
 		return fmt.Errorf("create scratch directory: %w", err)
 	}
@@ -171,6 +178,7 @@ type embedded struct {
 	scratch   storage.Store
 	store     storage.Store
 	simulate  *gpuworker.Simulation
+	limits    gpuworker.Limits
 	tel       *telemetry.Telemetry
 	show      *progress
 }
@@ -193,7 +201,7 @@ func (e embedded) parts(read func(items, steps int, complete bool)) (*coordinato
 		Work: gpuworker.Single{Queue: e.queue.work, Items: gpuworker.Assignment{
 			Campaign: e.spec.ID(), Store: e.store, Sources: e.sources, Engine: e.engine, Batch: e.spec.Batch,
 		}},
-		Name: "embedded", Version: version(), AckWait: embeddedLease, Steps: e.show.stepped, Simulate: e.simulate,
+		Name: "embedded", Version: version(), AckWait: embeddedLease, Limits: e.limits, Steps: e.show.stepped, Simulate: e.simulate,
 		WholeResults: true,
 		Logger:       e.tel.Logger, Tracer: e.tel.Tracer("gpuworker"), Instruments: in,
 	})

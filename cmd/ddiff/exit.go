@@ -14,6 +14,7 @@ import (
 
 	"ddiff/coordinator/report"
 	"ddiff/dataset"
+	"ddiff/gpuworker"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/restore/onnx"
@@ -34,6 +35,7 @@ const (
 	exitPrior       = 7
 	exitNoGPU       = 8
 	exitNATS        = 9
+	exitHung        = 10
 	exitInterrupted = 130
 )
 
@@ -48,6 +50,7 @@ type exitClass struct {
 func exitClasses() []exitClass {
 	return []exitClass{
 		{exitDone, "everything is done", nil},
+		{exitHung, "a stage of the worker hung; a new process can continue", []error{gpuworker.ErrHung}},
 		{exitInterrupted, "interrupted; the same command resumes", []error{context.Canceled}},
 		{exitUsage, "a wrong flag, campaign file or dataset", []error{
 			errUsage, manifest.ErrNoDataset, manifest.ErrEmptyDataset, manifest.ErrBadList, dataset.ErrRefused, storage.ErrAddress,
@@ -122,6 +125,9 @@ func untypedUsage(err error) bool {
 
 // message is the text of an error for people, in one line where the error has one cause.
 func message(err error) string {
+	if errors.Is(err, gpuworker.ErrHung) {
+		return strings.ReplaceAll(err.Error(), "\n", "; ") + "; if the machine is only slow, raise --stage-timeout"
+	}
 	if errors.Is(err, context.Canceled) {
 		return "interrupted; rerun the same command to resume"
 	}

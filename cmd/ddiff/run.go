@@ -23,6 +23,7 @@ type runOptions struct {
 	solver  []string      // NAME=VALUE
 	spec    manifest.Spec // values of the flags that override the campaign
 	sources sourceFlags
+	stages  stageFlags
 	dryRun  bool
 	json    bool
 	quiet   bool
@@ -93,6 +94,7 @@ func newRunCommand(c shard.Catalogue) *cobra.Command {
 	o.addDevice(f, onnx.ProviderAuto)
 	o.addBuild(f)
 	o.sources.add(f)
+	o.stages.add(f)
 	o.process.add(f, "off")
 	return cmd
 }

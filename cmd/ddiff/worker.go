@@ -23,6 +23,7 @@ var errGrace = errors.New("the grace period expired")
 type workerOptions struct {
 	nats    natsFlags
 	sources sourceFlags
+	stages  stageFlags
 	process processFlags
 	run     runOptions // device, library, threads, chunk
 
@@ -30,6 +31,7 @@ type workerOptions struct {
 	name        string
 	batch       string
 	grace       time.Duration
+	livez       string
 	once        time.Duration
 	priorMemory int64
 	simulate    time.Duration
@@ -45,7 +47,8 @@ func newWorkerCommand(c shard.Catalogue) *cobra.Command {
 		Long: "Lease items of all running campaigns of a cluster, restore them on one device, and write the\n" +
 			"results to the cluster's store, until a signal stops the process. Any number of workers may run at the\n" +
 			"same time, one per GPU. On SIGTERM a worker stops after the current chunk of steps,\n" +
-			"stores checkpoints of unfinished items for other workers, and exits.",
+			"stores checkpoints of unfinished items for other workers, and exits. A worker with a stage that exceeds\n" +
+			"--stage-timeout exits with code 10: a supervisor should start it again.",
 		Example: "  ddiff worker --nats nats://localhost:4222 --device cuda:0\n" +
 			"  ddiff worker --nats nats://localhost:4222 --once 1m",
 		Args: cobra.NoArgs,
@@ -57,11 +60,13 @@ func newWorkerCommand(c shard.Catalogue) *cobra.Command {
 	o.nats.role = "worker"
 	o.nats.add(cmd)
 	o.sources.add(f)
+	o.stages.add(f)
 	o.process.add(f, "info")
 	f.StringVar(&o.store, "store", "", "address of the result store (default: the coordinator's)")
 	f.StringVar(&o.name, "name", "", "name of this worker (default: host and process id)")
 	f.StringVar(&o.batch, "batch", "auto", "images per solver call, or auto: measured once per prior, size and device, and cached")
 	f.DurationVar(&o.grace, "grace", 25*time.Second, "time for a stopped worker to exit")
+	f.StringVar(&o.livez, "livez", "", "serve GET /livez at `HOST:PORT`: status 503 after a stage has exceeded its limit (default: off)")
 	f.DurationVar(&o.once, "once", 0, "exit after this time without work (0: never)")
 	f.Int64Var(&o.priorMemory, "prior-memory", 0, "memory for open priors in MiB (0: 8192)")
 	o.run.addDevice(f, onnx.ProviderAuto)
@@ -87,6 +92,9 @@ func (o workerOptions) batchSize() (int, error) {
 }
 
 func (o workerOptions) check() error {
+	if _, err := o.stages.limits(); err != nil {
+		return err
+	}
 	switch {
 	case o.grace <= 0:
 		return usageError{fmt.Errorf("--grace: %v is not positive", o.grace)}
@@ -121,8 +129,9 @@ func runWorker(ctx context.Context, o workerOptions, stdout, stderr io.Writer) (
 	if err == nil {
 		err = p.run(ctx)
 	}
-	if errors.Is(err, errGrace) {
-		// A stage is stuck. Closing its resources could hang or crash.
+	if errors.Is(err, errGrace) || errors.Is(err, gpuworker.ErrStuck) {
+		// Closing the resources of a stage that still runs could hang or crash.
+		stop()
 		return err
 	}
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {

@@ -184,10 +184,14 @@ func (p *workerProcess) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	limits, err := p.o.stages.limits()
+	if err != nil {
+		return err
+	}
 	var workers []*gpuworker.Worker
 	for _, name := range workerNames(p.name, p.o.simulated) {
 		w, err := gpuworker.New(gpuworker.Config{
-			Work: p.fleet, Name: name, Version: version(), Tuner: p.tuner, AckWait: p.ackWait, Once: p.o.once,
+			Work: p.fleet, Name: name, Version: version(), Tuner: p.tuner, AckWait: p.ackWait, Limits: limits, Once: p.o.once,
 			TolerateQueueErrors: true, Simulate: p.simulation, Log: p.tail,
 			Logger: p.log, Tracer: p.tel.Tracer("gpuworker"), Instruments: in,
 		})
@@ -211,6 +215,9 @@ func (p *workerProcess) work(ctx context.Context, workers []*gpuworker.Worker) e
 		services = append(services,
 			&gpuworker.Beacon{Board: p.board, Worker: w, Provider: p.provider(), Device: p.deviceName(), Logger: p.log})
 	}
+	if p.o.livez != "" {
+		services = append(services, &livez{address: p.o.livez, healthy: func() error { return health(workers) }})
+	}
 	beside, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer func() {
 		cancel() // ends all services at once; Stop waits for each
@@ -226,6 +233,15 @@ func (p *workerProcess) work(ctx context.Context, workers []*gpuworker.Worker) e
 		group.Go(func() error { return w.Run(ctx) })
 	}
 	return group.Wait()
+}
+
+// health returns the hangs of the workers.
+func health(workers []*gpuworker.Worker) error {
+	var errs []error
+	for _, w := range workers {
+		errs = append(errs, w.Health())
+	}
+	return errors.Join(errs...)
 }
 
 func (p *workerProcess) provider() string {

@@ -199,6 +199,9 @@ func TestWorkerFlags(t *testing.T) {
 		{[]string{"--once", "-1s"}, 2, "--once"},
 		{[]string{"--simulate-workers", "5"}, 2, "--simulate"},
 		{[]string{"--log-level", "loud"}, 2, "--log-level"},
+		{[]string{"--stage-timeout", "0s"}, 2, "--stage-timeout"},
+		{[]string{"--stage-timeout", "soon=5m"}, 2, "--stage-timeout"},
+		{[]string{"--stage-timeout", "=5m"}, 2, "--stage-timeout"},
 	} {
 		e := ddiff(t, append([]string{"worker"}, c.args...)...)
 		if e.code != c.code || !strings.Contains(e.stderr, c.says) || strings.Contains(e.stderr, "secret") {

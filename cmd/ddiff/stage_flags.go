@@ -1,0 +1,48 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"ddiff/gpuworker"
+)
+
+// stageFlags are the limits of a worker's stages.
+type stageFlags struct {
+	timeouts []string // [STAGE=]DURATION
+}
+
+func (s *stageFlags) add(f *pflag.FlagSet) {
+	l := gpuworker.Limits{}.WithDefaults()
+	f.StringArrayVar(&s.timeouts, "stage-timeout", nil, fmt.Sprintf("longest `[STAGE=]DURATION` of one stage or all, after which the process ends with exit code %d;"+
+		" repeatable (default prepare=%v, compile=%v, solve=%v, finish=%v)", exitHung, l.Prepare, l.Compile, l.Solve, l.Finish))
+}
+
+// limits parses the flags. Later flags override earlier ones.
+func (s *stageFlags) limits() (gpuworker.Limits, error) {
+	var l gpuworker.Limits
+	stages := map[string][]*time.Duration{
+		"": {&l.Prepare, &l.Compile, &l.Solve, &l.Finish}, "prepare": {&l.Prepare}, "compile": {&l.Compile}, "solve": {&l.Solve}, "finish": {&l.Finish},
+	}
+	for _, timeout := range s.timeouts {
+		stage, value, ok := strings.Cut(timeout, "=")
+		if !ok {
+			stage, value = "", timeout
+		}
+		fields := stages[stage]
+		if len(fields) == 0 || (ok && stage == "") {
+			return l, usageError{fmt.Errorf("--stage-timeout: %q is none of prepare, compile, solve, finish", stage)}
+		}
+		d, err := time.ParseDuration(value)
+		if err != nil || d <= 0 {
+			return l, usageError{fmt.Errorf("--stage-timeout: %q is not a positive duration, as in 20m", value)}
+		}
+		for _, field := range fields {
+			*field = d
+		}
+	}
+	return l, nil
+}
