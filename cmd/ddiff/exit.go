@@ -64,7 +64,7 @@ func exitClasses() []exitClass {
 			install.ErrNotFound, install.ErrUnsupported, install.ErrChecksum, install.ErrClientMissing,
 		}},
 		{exitLocked, "another process uses the output", []error{storage.ErrLocked}},
-		{exitOutput, "the output cannot be written", []error{
+		{exitOutput, "the output cannot be written, or the dataset's server does not answer", []error{
 			storage.ErrNoSpace, storage.ErrReadOnly, storage.ErrConflict, storage.ErrUnavailable, storage.ErrAccess,
 			storage.ErrNoBucket, storage.ErrCertificate, storage.ErrNoConditionalWrites, report.ErrTemporary,
 		}},
