@@ -25,11 +25,15 @@ func (r *runner) writeReport(ctx context.Context) (report.Summary, error) {
 		return report.Summary{}, err
 	}
 	others, more := r.otherResults(ctx)
+	failures := newFailureList(r.results, r.rec.ID)
 	summary, err := report.Write(ctx, r.results, report.Campaign{
 		Name: s.Name, Preset: s.Preset, Prior: r.rec.Prior.Name, PriorLicence: r.rec.Prior.License,
 		Steps: s.Steps, Seed: s.Seed, Select: rule, Tasks: r.s.cfg.Catalogue.Operators, Others: others, MoreOthers: more,
 		Started: r.rec.Submitted, Finished: r.s.cfg.Now(),
-	}, r.settled(ctx))
+	}, failures.watch(ctx, r.settled(ctx)))
+	if err == nil || errors.Is(err, report.ErrIncomplete) {
+		err = errors.Join(failures.finish(ctx), err)
+	}
 	if errors.Is(err, report.ErrIncomplete) {
 		r.log.Warn("the report is incomplete", "reason", err)
 		return summary, nil

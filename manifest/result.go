@@ -109,5 +109,10 @@ const (
 // ItemKey returns the storage key of one file of an item.
 func ItemKey(id, file string) string { return ItemsFolder + id + "/" + file }
 
-// ItemsFolder is the prefix of the keys of all items.
-const ItemsFolder = "items/"
+const (
+	// ItemsFolder is the prefix of the keys of all items.
+	ItemsFolder = "items/"
+	// FailuresFolder is the prefix of the lists of failed and dead items: failures/CAMPAIGN/NNNN.jsonl, one [Result]
+	// per line. The report of a campaign replaces its lists.
+	FailuresFolder = "failures/"
+)

@@ -35,7 +35,7 @@ func TestCompletion(t *testing.T) {
 		{"run --method diff_pnp_", "diff_pnp_admm diff_pnp_hqs ."},
 		{"run --preset ", "natural ffhq imagenet"},
 		{"run --fit ", "center_crop resize pad ."},
-		{"run --select m", "mean min_residual ."},
+		{"run --select m", "mean min_misfit ."},
 		{"run --precision ", "fp32 fp16"},
 		{"pull --task hd", "hdr ."},
 		{"submit --priority ", "high normal low ."},

@@ -66,7 +66,7 @@ func exitClasses() []exitClass {
 		{exitLocked, "another process uses the output", []error{storage.ErrLocked}},
 		{exitOutput, "the output cannot be written, or the dataset's server does not answer", []error{
 			storage.ErrNoSpace, storage.ErrReadOnly, storage.ErrConflict, storage.ErrUnavailable, storage.ErrAccess,
-			storage.ErrNoBucket, storage.ErrCertificate, storage.ErrNoConditionalWrites, report.ErrTemporary,
+			storage.ErrNoBucket, storage.ErrCertificate, storage.ErrNoConditionalWrites, report.ErrTemporary, errReportFile,
 		}},
 		{exitNATS, "the NATS servers cannot be used", []error{
 			queue.ErrUnreachable, queue.ErrAccess, queue.ErrCertificate, queue.ErrServerVersion, queue.ErrNoJetStream,
@@ -97,6 +97,8 @@ var (
 	errMismatch = errors.New("mismatch")
 	// errPrior: the prior cannot be read or used.
 	errPrior = errors.New("prior")
+	// errReportFile: the file of a report cannot be written.
+	errReportFile = errors.New("write report")
 	// errNoGPU: the device to check does not exist or cannot be opened.
 	errNoGPU = errors.New("no GPU to check")
 )

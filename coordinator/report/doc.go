@@ -3,7 +3,7 @@
 // [Write] stores these files beside the items:
 //
 //	results.csv        one row per item of the manifest
-//	summary.json       means over images, per task and method, and paired comparisons
+//	summary.json       means over images, per problem and approach, and paired comparisons
 //	summary.md         the same as a Markdown table
 //	sheets/<task>.png  a contact sheet: truth, measurement, restored image
 //	index.html         one page with tables, pictures and curves; it opens from disk
@@ -11,12 +11,16 @@
 // All scores depend on the rule that combines the runs of a measurement, so each output names the rule.
 // [RuleBestPSNR] uses the ground truth: its figures have an asterisk and a footnote and are never ranked.
 //
+// [Results] reads the results of any number of outputs, [Filter] selects among them, [Summarize], [WriteCSV] and
+// [WriteParquet] write single tables, and [Compare] compares two sets of results.
+//
 // The output depends on the results only, not on their order, the worker, the batch or the clock.
 //
 // # Memory
 //
 // The number of results is not limited. [Write] holds 32768 results in memory (about 16 MB) and sorts the others in a
 // temporary file, about 250 bytes each, in the directory of [os.TempDir]. results.csv goes through a second temporary
-// file. Page and contact sheets show a bounded selection. Only the comparison of methods needs memory for
-// each image: 28 bytes for each measurement and method of a task that several methods restored, one task at a time.
+// file. Page and contact sheets show a bounded selection. The intervals need 8 bytes for each measurement, the comparisons
+// 36 bytes more for each measurement of a task with several approaches to one problem; Results 16 bytes for each result;
+// Compare all measurements of both sides.
 package report

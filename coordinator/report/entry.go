@@ -30,9 +30,9 @@ type entry struct {
 	Provider         string
 	// Files are the artifacts of the item that the report may read.
 	Files []string
-	// Target is a digest of the restored measurement and its image's name, of 16 bytes: methods are compared on equal
-	// targets.
-	Target string
+	// Measurement is a digest of the restored measurement, Target one of the measurement and its image's name, of 16
+	// bytes each: methods are compared on equal targets.
+	Measurement, Target string
 	// Image is 64 bits of the image's digest, or of the stored measurement's.
 	Image uint64
 }
@@ -66,7 +66,7 @@ func newEntry(r *manifest.Result) (*entry, error) {
 			e.Files = append(e.Files, file)
 		}
 	}
-	e.Target = shortDigest(it.Name, string(measurement[:]))
+	e.Measurement, e.Target = string(measurement[:16]), shortDigest(it.Name, string(measurement[:]))
 	return e, nil
 }
 

@@ -10,7 +10,13 @@ var (
 	// ErrTemporary: the report needs a temporary file, which large campaigns do, and cannot write it.
 	ErrTemporary = errors.New("temporary directory")
 
-	// ErrUnknownRule: the selection rule is none of the four.
+	// ErrNotComparable: two sets of results cannot be compared; the text states the reason.
+	ErrNotComparable = errors.New("not comparable")
+
+	// ErrFilter: a condition of a filter cannot be read, or names a property that no result has.
+	ErrFilter = errors.New("condition")
+
+	// ErrUnknownRule: the selection rule is none of [Rules].
 	ErrUnknownRule = errors.New("unknown selection rule")
 
 	// ErrUnknownFormat: the table format is none of the three.

@@ -72,6 +72,16 @@ func writePage(
 	variants := summary.variants()
 	for i, e := range shown.excerpt() {
 		view := newItemView(i, e, campaign.Tasks, variants[e.group()])
+		if f, ok := store.(pictureCopier); ok {
+			for _, file := range []string{manifest.FileTruth, manifest.FileMeasurement, manifest.FileRestored} {
+				if !e.has(file) {
+					continue
+				}
+				if err := f.copyPicture(ctx, manifest.ItemKey(e.ID, file)); err != nil {
+					lost = append(lost, err)
+				}
+			}
+		}
 		if e.has(manifest.FileTrace) {
 			c, err := readCurves(ctx, store, e)
 			if ctx.Err() != nil {
@@ -94,6 +104,11 @@ func writePage(
 		return nil, err
 	}
 	return lost, put(ctx, store, KeyPage, out)
+}
+
+// pictureCopier is a store to which the pictures of the page are copied.
+type pictureCopier interface {
+	copyPicture(ctx context.Context, key string) error
 }
 
 func renderPage(p *page) ([]byte, error) {

@@ -36,6 +36,9 @@ type Campaign struct {
 	// Steps is the number of solver steps.
 	Steps int
 	Seed  uint64
+	// Outputs are the addresses of the outputs of a report over several campaigns, whose settings differ; empty for the
+	// report of one campaign.
+	Outputs []string
 	// Select combines the runs of one measurement into one figure; empty means first.
 	Select Rule
 	// Tasks order and label the tasks; empty means the built-in ones. Unknown tasks follow, by name.

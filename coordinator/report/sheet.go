@@ -83,8 +83,13 @@ func newSheet(rows []*entry) *sheet {
 	s.columns = append(s.columns,
 		sheetColumn{manifest.FileMeasurement, "measurement"},
 		sheetColumn{manifest.FileRestored, "restored"})
+	return newCanvas(len(rows), s.columns)
+}
+
+func newCanvas(rows int, columns []sheetColumn) *sheet {
+	s := &sheet{columns: columns}
 	width := 2*sheetMargin + sheetCaption + len(s.columns)*(sheetCell+sheetGap) - sheetGap
-	height := 2*sheetMargin + sheetHeader + len(rows)*(sheetCell+sheetGap)
+	height := 2*sheetMargin + sheetHeader + rows*(sheetCell+sheetGap)
 	s.canvas = image.NewRGBA(image.Rect(0, 0, width, height))
 	draw.Draw(s.canvas, s.canvas.Bounds(), image.NewUniform(sheetPaper), image.Point{}, draw.Src)
 	return s
@@ -109,22 +114,44 @@ func (s *sheet) row(ctx context.Context, store files, i int, e *entry) (lost []e
 	s.caption(top, e)
 	for c, column := range s.columns {
 		cell := image.Rect(0, 0, sheetCell, sheetCell).Add(image.Pt(s.columnX(c), top))
-		if !e.has(column.file) {
-			s.blank(cell, "no "+column.title)
-			continue
-		}
-		img, err := picture(ctx, store, e, column.file)
-		if ctx.Err() != nil {
-			return nil, fmt.Errorf("draw contact sheet: %w", ctx.Err())
-		}
+		missing, err := s.cell(ctx, store, cell, e, column)
 		if err != nil {
-			lost = append(lost, err)
-			s.blank(cell, "unreadable")
-			continue
+			return nil, err
 		}
-		s.picture(cell, img)
+		lost = append(lost, missing...)
 	}
 	return lost, nil
+}
+
+// cell draws one picture of an item, or the reason for its absence.
+func (s *sheet) cell(ctx context.Context, store files, at image.Rectangle, e *entry, column sheetColumn) (lost []error, err error) {
+	if !e.has(column.file) {
+		s.blank(at, "no "+column.title)
+		return nil, nil
+	}
+	img, err := picture(ctx, store, e, column.file)
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("draw contact sheet: %w", ctx.Err())
+	}
+	if err != nil {
+		s.blank(at, "unreadable")
+		return []error{err}, nil
+	}
+	s.picture(at, img)
+	return nil, nil
+}
+
+// lines writes a caption: names, then details.
+func (s *sheet) lines(top int, names, details []string) {
+	y := top + 2
+	for i, text := range append(names, details...) {
+		ink := sheetInk
+		if i >= len(names) {
+			ink = sheetMuted
+		}
+		drawLabel(s.canvas, sheetMargin, y, sheetCaption-2*sheetGap, text, ink)
+		y += lineHeight + 2
+	}
 }
 
 // caption writes the item's name and figures to the left of its pictures.

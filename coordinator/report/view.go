@@ -39,7 +39,11 @@ func campaignFacts(c Campaign, s Summary) []fact {
 	if r := s.resolvedRow(); r != nil && !s.Varying.Size {
 		add("Size", r.Size)
 	}
-	add("Seed", strconv.FormatUint(c.Seed, 10))
+	if len(c.Outputs) > 0 {
+		add("Outputs", strings.Join(c.Outputs, ", "))
+	} else {
+		add("Seed", strconv.FormatUint(c.Seed, 10))
+	}
 	add("Runs", s.Rule.sentence()+" ("+string(s.Rule)+")")
 	if !c.Started.IsZero() {
 		add("Started", moment(c.Started))

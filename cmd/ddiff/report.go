@@ -1,0 +1,214 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"ddiff/coordinator/report"
+	"ddiff/coordinator/shard"
+	"ddiff/manifest"
+	"ddiff/storage"
+)
+
+// The formats of ddiff report.
+const (
+	formatHTML     = "html"
+	formatText     = "text"
+	formatCSV      = "csv"
+	formatParquet  = "parquet"
+	formatMarkdown = "md"
+	formatLaTeX    = "latex"
+)
+
+func reportFormats() []string {
+	return []string{formatHTML, formatText, formatCSV, formatParquet, formatMarkdown, formatLaTeX}
+}
+
+// reportOptions are the flags of report.
+type reportOptions struct {
+	catalogue shard.Catalogue
+	where     []string
+	format    string
+	rule      string
+	out       string
+}
+
+func newReportCommand(c shard.Catalogue) *cobra.Command {
+	o := reportOptions{catalogue: c}
+	cmd := &cobra.Command{
+		Use:   "report OUTPUT...",
+		Short: "Make a report of the results in outputs",
+		Long: "Make one report of all results of any number of outputs, directories or buckets, of all their campaigns.\n" +
+			"Nothing is solved again. Failed and dead items are those of the campaigns' last reports.\n" +
+			"A row of the table is one problem and one way to solve it; different ones are never averaged.\n" +
+			"The page (html) is a directory of its own with the pictures that it shows.",
+		Example: "  ddiff report out/demo\n" +
+			"  ddiff report out/demo out/sweep --where task=hdr,motion_deblur --where sigma=0.05 --format md\n" +
+			"  ddiff report \"s3://results/demo?endpoint=https://host\" --format parquet --out demo.parquet",
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return o.run(cmd.Context(), args, cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	f := cmd.Flags()
+	f.StringArrayVar(&o.where, "where", nil, "only results with `NAME=VALUE[,VALUE]`: a column of results.csv, a parameter or a setting; repeatable")
+	f.StringVar(&o.format, "format", formatText, "`format`: "+strings.Join(reportFormats(), ", "))
+	f.StringVar(&o.rule, "select", "", "`rule` that selects the run to report: "+words(manifest.Selections())+" (default first)")
+	f.StringVarP(&o.out, "out", "o", "", "`file`, or the directory of the page (default standard output; report for html)")
+	return cmd
+}
+
+func (o reportOptions) run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	if !slices.Contains(reportFormats(), o.format) {
+		return usageError{fmt.Errorf("report: --format %q is none of %s", o.format, strings.Join(reportFormats(), ", "))}
+	}
+	if o.format == formatParquet && o.out == "" {
+		return usageError{errors.New("report: --format parquet is binary; give --out FILE")}
+	}
+	rule, err := report.ParseRule(o.rule)
+	if err != nil {
+		return usageError{fmt.Errorf("report: --%w", err)}
+	}
+	filter, err := report.ParseFilter(o.where)
+	if err != nil {
+		return usageError{fmt.Errorf("report: --where: %w", err)}
+	}
+	outputs, closeAll, err := openOutputs(ctx, args)
+	if err != nil {
+		return err
+	}
+	defer closeAll()
+	results := atLeastOne(filter.Select(report.Results(ctx, outputs)), args)
+
+	if o.format == formatHTML {
+		return o.page(ctx, outputs, results, rule, stdout, stderr)
+	}
+	return o.text(stdout, func(w io.Writer) error {
+		switch o.format {
+		case formatCSV:
+			return report.WriteCSV(ctx, w, results, o.catalogue.Operators)
+		case formatParquet:
+			return report.WriteParquet(ctx, w, results, o.catalogue.Operators)
+		}
+		summary, err := report.Summarize(results, o.catalogue.Operators, rule)
+		if err != nil {
+			return err
+		}
+		table := map[string]report.Format{
+			formatText: report.FormatText, formatMarkdown: report.FormatMarkdown, formatLaTeX: report.FormatLaTeX,
+		}
+		return report.WriteTable(w, summary, table[o.format])
+	})
+}
+
+// text writes to standard output, or to a file that is complete or absent.
+func (o reportOptions) text(stdout io.Writer, write func(io.Writer) error) (err error) {
+	if o.out == "" {
+		return write(stdout)
+	}
+	f, err := os.CreateTemp(filepath.Dir(o.out), "."+filepath.Base(o.out)+"-")
+	if err != nil {
+		return fmt.Errorf("%w: %w", errReportFile, err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(f.Name()))
+		}
+	}()
+	if err := errors.Join(f.Chmod(0o644), write(f)); err != nil {
+		return errors.Join(err, f.Close())
+	}
+	if err := errors.Join(f.Sync(), f.Close()); err != nil {
+		return fmt.Errorf("%w %s: %w", errReportFile, o.out, err)
+	}
+	if err := os.Rename(f.Name(), o.out); err != nil {
+		return fmt.Errorf("%w %s: %w", errReportFile, o.out, err)
+	}
+	return nil
+}
+
+// page writes the page and its pictures to a directory.
+func (o reportOptions) page(
+	ctx context.Context, outputs []report.Output, results iter.Seq2[manifest.Result, error], rule report.Rule, stdout, stderr io.Writer,
+) (err error) {
+	dir := o.out
+	if dir == "" {
+		dir = "report"
+	}
+	if manifest.IsAddress(dir) {
+		return usageError{fmt.Errorf("report: --out %s is an address; give a directory of this machine", dir)}
+	}
+	to, err := storage.Open(ctx, dir, storage.Options{Lock: true})
+	if err != nil {
+		return fmt.Errorf("open %s: %w", dir, err)
+	}
+	defer func() { err = errors.Join(err, to.Close()) }()
+	var names []string
+	for _, output := range outputs {
+		names = append(names, output.Address)
+	}
+	summary, err := report.Write(ctx, report.Folder{Outputs: outputs, To: to.Store}, report.Campaign{
+		Name: strings.Join(names, ", "), Outputs: names, Select: rule, Tasks: o.catalogue.Operators,
+	}, results)
+	if errors.Is(err, report.ErrIncomplete) {
+		fmt.Fprintln(stderr, "the report is incomplete:", err)
+		err = nil
+	}
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(stdout, "items=%d done=%d failed=%d dead=%d report=%s\n",
+		summary.Items, summary.Done, summary.Failed, summary.Dead, storage.Locate(dir, report.KeyPage))
+	return err
+}
+
+// openOutputs opens outputs for reading.
+func openOutputs(ctx context.Context, args []string) (outputs []report.Output, closeAll func(), err error) {
+	var opened []*storage.Opened
+	closeAll = func() {
+		for _, o := range opened {
+			o.Close() //nolint:errcheck // nothing was written
+		}
+	}
+	for _, arg := range args {
+		o, err := storage.Open(ctx, arg, storage.Options{ReadOnly: true, Logger: slog.New(slog.DiscardHandler)})
+		if errors.Is(err, os.ErrNotExist) {
+			err = usageError{fmt.Errorf("%s: no such directory; give the directory or the address of an output", arg)}
+		}
+		if err != nil {
+			closeAll()
+			return nil, nil, fmt.Errorf("open output: %w", err)
+		}
+		opened = append(opened, o)
+		outputs = append(outputs, report.Output{Address: arg, Store: o.Store})
+	}
+	return outputs, closeAll, nil
+}
+
+// atLeastOne yields the results, or an error if there are none.
+func atLeastOne(results iter.Seq2[manifest.Result, error], args []string) iter.Seq2[manifest.Result, error] {
+	return func(yield func(manifest.Result, error) bool) {
+		n := 0
+		for r, err := range results {
+			if errors.Is(err, report.ErrFilter) {
+				err = usageError{fmt.Errorf("--where: %w", err)}
+			}
+			if n++; !yield(r, err) {
+				return
+			}
+		}
+		if n == 0 {
+			yield(manifest.Result{}, usageError{fmt.Errorf("%s: no result matches; check the path and --where", strings.Join(args, ", "))})
+		}
+	}
+}

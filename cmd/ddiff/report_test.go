@@ -1,0 +1,122 @@
+package main_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/parquet-go/parquet-go"
+)
+
+// TestReportOfTwoCampaigns runs two campaigns into one output, the second with a damaged image, and reports on both.
+func TestReportOfTwoCampaigns(t *testing.T) {
+	t.Parallel()
+	dir := photographs(t, "coffee", "rocket")
+	out := tiny(t, "--images", dir, "--task", "hdr", "--steps", "4")
+	must(t, os.WriteFile(filepath.Join(dir, "broken.png"), []byte("no image"), 0o644))
+	second := restore(t, "--images", dir, "--task", "gaussian_deblur", "--steps", "4", "--size", "32", "--param", "std=1", "--out", out)
+	wantCode(t, second, 3)
+	wantCounts(t, second, 2, 1, 0, out)
+	if !strings.Contains(second.stdout, "also holds 2 results of other campaigns") {
+		t.Errorf("no word on the first campaign:\n%v", second)
+	}
+
+	e := ddiff(t, "report", out, "--format", "csv")
+	wantCode(t, e, 0)
+	lines := strings.Split(strings.TrimSpace(e.stdout), "\n")
+	if len(lines) != 1+5 || !strings.HasPrefix(lines[0], "item,image,task,params,sigma,size,prior,preset,method,settings,run,seed,outcome,reason,psnr,ssim,") {
+		t.Fatalf("%d lines:\n%s", len(lines), e.stdout)
+	}
+	for text, n := range map[string]int{",hdr,": 2, ",size=61;std=1,0.05,32x32,": 2, ",natural,ddiff,steps=4;": 4, ",failed,": 1, "not a PNG": 1} {
+		if got := strings.Count(e.stdout, text); got != n {
+			t.Errorf("%q is in %d lines, want %d\n%s", text, got, n, e.stdout)
+		}
+	}
+
+	wantLine(t, ddiff(t, "report", out, "--where", "task=hdr"), "hdr   ddiff   2  ")
+	for format, want := range map[string]string{"md": "| gaussian\\_deblur | 32x32 center\\_crop | ddiff | 2 |", "latex": "\\toprule"} {
+		file := filepath.Join(t.TempDir(), "table")
+		e := ddiff(t, "report", out, "--format", format, "--out", file)
+		wantCode(t, e, 0)
+		if text := string(read(t, file)); !strings.Contains(text, want) || e.stdout != "" {
+			t.Errorf("%s lacks %q:\n%s\n%v", format, want, text, e)
+		}
+	}
+	file := filepath.Join(t.TempDir(), "rows.parquet")
+	wantCode(t, ddiff(t, "report", out, "--format", "parquet", "--out", file), 0)
+	data := read(t, file)
+	table, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)))
+	must(t, err)
+	if table.NumRows() != 5 {
+		t.Errorf("%s has %d rows, want 5", file, table.NumRows())
+	}
+
+	page := filepath.Join(t.TempDir(), "page")
+	e = ddiff(t, "report", out, "--format", "html", "--out", page)
+	wantCode(t, e, 0)
+	wantLine(t, e, "items=5 done=4 failed=1 dead=0 report="+filepath.Join(page, "index.html"))
+	if pictures, _ := filepath.Glob(filepath.Join(page, "items", "*", "restored.png")); len(pictures) != 4 {
+		t.Errorf("the page has %d restored pictures, want 4", len(pictures))
+	}
+
+	// The damaged image is mended: the next report of its campaign no longer lists it.
+	copyFile(t, photograph("chelsea"), filepath.Join(dir, "broken.png"))
+	again := restore(t, "--images", dir, "--task", "gaussian_deblur", "--steps", "4", "--size", "32", "--param", "std=1", "--out", out)
+	wantCode(t, again, 0)
+	e = ddiff(t, "report", out, "--format", "csv")
+	if strings.Contains(e.stdout, ",failed,") || strings.Count(e.stdout, ",done,") != 5 {
+		t.Errorf("after the repair:\n%s", e.stdout)
+	}
+}
+
+func TestReportRefuses(t *testing.T) {
+	t.Parallel()
+	out := tiny(t, "--images", photograph("coffee"), "--task", "hdr", "--steps", "4")
+	for _, tt := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"report", out, "--format", "word"}, 2, `--format "word" is none of html, text, csv, parquet, md, latex`},
+		{[]string{"report", out, "--format", "parquet"}, 2, "give --out FILE"},
+		{[]string{"report", out, "--where", "task"}, 2, "want NAME=VALUE"},
+		{[]string{"report", out, "--where", "gama0=3"}, 2, "gama0: no result has this property"},
+		{[]string{"report", out, "--where", "task=motion_deblur"}, 2, "no result matches"},
+		{[]string{"report", out, "--select", "best"}, 2, `select "best": unknown selection rule`},
+		{[]string{"report", filepath.Join(out, "missing")}, 2, "no such directory"},
+		{[]string{"report", t.TempDir()}, 2, "no result matches"},
+		{[]string{"report", out, "--format", "csv", "--out", filepath.Join(out, "missing", "x.csv")}, 6, "write report"},
+		{[]string{"report", out, "--format", "html", "--out", "s3://bucket/x"}, 2, "is an address"},
+		{[]string{"compare", out, out, "--select", "best_psnr"}, 2, "would rank an oracle"},
+		{[]string{"compare", out, out, "--where-a", "task=hdr", "--where-b", "seed=1"}, 2, "no result matches"},
+		{[]string{"compare", out, out, "--largest", "-1"}, 2, "--largest -1 is negative"},
+		{[]string{"compare", out}, 2, "usage: ddiff compare A B"},
+	} {
+		e := ddiff(t, tt.args...)
+		if e.code != tt.code || !strings.Contains(e.stderr, tt.want) || strings.Count(e.stderr, "\n") != 1 {
+			t.Errorf("%v: exit code %d, want %d and one line with %q\n%v", tt.args, e.code, tt.code, tt.want, e)
+		}
+	}
+}
+
+func TestCompareOutputs(t *testing.T) {
+	t.Parallel()
+	dir := photographs(t, "coffee", "rocket")
+	a := tiny(t, "--images", dir, "--task", "hdr,super_resolution", "--steps", "4")
+	b := tiny(t, "--images", dir, "--task", "hdr,super_resolution", "--steps", "8")
+	to := filepath.Join(t.TempDir(), "difference")
+	e := ddiff(t, "compare", a, b, "--out", to)
+	wantCode(t, e, 0)
+	wantLine(t, e, "hdr scale=2 σ=0.05 ")
+	for _, name := range []string{"comparison.json", "differences.png"} {
+		if info, err := os.Stat(filepath.Join(to, name)); err != nil || info.Size() == 0 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	other := tiny(t, "--images", dir, "--task", "hdr", "--steps", "4", "--seed", "9")
+	e = ddiff(t, "compare", a, other)
+	wantCode(t, e, 2)
+	wantMessage(t, e, "different measurements: 2 of A, 2 of B, 0 in common")
+}

@@ -1,0 +1,99 @@
+package coordinator
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+
+	"ddiff/manifest"
+	"ddiff/storage"
+)
+
+// failuresPerFile bounds the lines of one file of a failureList.
+const failuresPerFile = 5000
+
+// failureStore is the part of a store that a failureList needs.
+type failureStore interface {
+	Put(ctx context.Context, key string, data []byte) error
+	Delete(ctx context.Context, key string) error
+	List(ctx context.Context, prefix string) iter.Seq2[storage.Info, error]
+}
+
+// failureList stores the failed and dead items of a campaign, one JSON object per line, for reports over several
+// campaigns.
+type failureList struct {
+	store  failureStore
+	prefix string
+	lines  bytes.Buffer
+	n      int
+	files  []string
+	err    error
+}
+
+func newFailureList(store failureStore, campaign string) *failureList {
+	return &failureList{store: store, prefix: manifest.FailuresFolder + campaign + "/"}
+}
+
+// watch yields the results and lists the failed and dead ones.
+func (l *failureList) watch(ctx context.Context, results iter.Seq2[manifest.Result, error]) iter.Seq2[manifest.Result, error] {
+	return func(yield func(manifest.Result, error) bool) {
+		for r, err := range results {
+			if err == nil && r.Outcome != manifest.OutcomeDone && l.err == nil {
+				l.err = l.add(ctx, r)
+			}
+			if !yield(r, err) {
+				return
+			}
+		}
+	}
+}
+
+func (l *failureList) add(ctx context.Context, r manifest.Result) error {
+	line, err := json.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("encode the failure of item %s: %w", r.Item.Name, err)
+	}
+	l.lines.Write(append(line, '\n'))
+	if l.n++; l.n%failuresPerFile == 0 {
+		return l.flush(ctx)
+	}
+	return nil
+}
+
+func (l *failureList) flush(ctx context.Context) error {
+	key := fmt.Sprintf("%s%06d.jsonl", l.prefix, len(l.files))
+	if err := l.store.Put(ctx, key, bytes.Clone(l.lines.Bytes())); err != nil {
+		return fmt.Errorf("write %s: %w", key, err)
+	}
+	l.files = append(l.files, key)
+	l.lines.Reset()
+	return nil
+}
+
+// finish writes the rest and removes files of an earlier report.
+func (l *failureList) finish(ctx context.Context) error {
+	if l.err == nil && l.lines.Len() > 0 {
+		l.err = l.flush(ctx)
+	}
+	if l.err != nil {
+		return l.err
+	}
+	stale := map[string]bool{}
+	for info, err := range l.store.List(ctx, l.prefix) {
+		if err != nil {
+			return fmt.Errorf("list %s: %w", l.prefix, err)
+		}
+		stale[info.Key] = true
+	}
+	for _, key := range l.files {
+		delete(stale, key)
+	}
+	for key := range stale {
+		if err := l.store.Delete(ctx, key); err != nil {
+			return fmt.Errorf("remove %s of an earlier report: %w", key, err)
+		}
+	}
+	return nil
+}

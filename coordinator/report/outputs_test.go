@@ -1,0 +1,196 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/parquet-go/parquet-go"
+
+	"ddiff/manifest"
+)
+
+// output is a store with results, and with failures of one campaign.
+func output(t *testing.T, results ...manifest.Result) Output {
+	t.Helper()
+	store := newMemory()
+	var failures []byte
+	for _, r := range results {
+		data, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Outcome == manifest.OutcomeDone {
+			store.files[manifest.ItemKey(r.Item.ID, manifest.FileResult)] = data
+			store.files[manifest.ItemKey(r.Item.ID, manifest.FileTruth)] = []byte("a picture")
+		} else {
+			failures = append(failures, append(data, '\n')...)
+		}
+	}
+	if failures != nil {
+		store.files[manifest.FailuresFolder+"campaign/000000.jsonl"] = failures
+	}
+	return Output{Address: "out", Store: store}
+}
+
+func read(t *testing.T, f *Filter, outputs ...Output) (names []string, err error) {
+	t.Helper()
+	for r, e := range f.Select(Results(t.Context(), outputs)) {
+		if e != nil {
+			err = e
+			continue
+		}
+		names = append(names, fmt.Sprintf("%s %s %s", r.Item.Name, r.Item.Task, r.Outcome))
+	}
+	slices.Sort(names)
+	return names, err
+}
+
+func TestResultsOfSeveralOutputs(t *testing.T) {
+	t.Parallel()
+	failed := ended(manifest.OutcomeFailed, "no such file")
+	first := output(t, result(t, "hdr", "ddiff", "a", 0), result(t, "hdr", "ddiff", "b", 0, failed), result(t, "hdr", "ddiff", "c", 0, failed))
+	second := output(t, result(t, "hdr", "ddiff", "a", 0), result(t, "hdr", "ddiff", "b", 0), result(t, "motion_deblur", "ddiff", "a", 0))
+	got, err := read(t, &Filter{}, first, second)
+	want := []string{"a hdr done", "a motion_deblur done", "b hdr done", "c hdr failed"}
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("results %v, error %v, want %v", got, err, want)
+	}
+}
+
+func TestResultsNameADamagedFile(t *testing.T) {
+	t.Parallel()
+	r := result(t, "hdr", "ddiff", "a", 0)
+	key := manifest.ItemKey(r.Item.ID, manifest.FileResult)
+	for name, data := range map[string]string{"cut": `{"schema":1,`, "other": `{"outcome":"done","item":{"id":"x"}}`} {
+		o := output(t, r)
+		o.Store.(*memory).files[key] = []byte(data)
+		if _, err := read(t, &Filter{}, o); err == nil || !strings.Contains(err.Error(), key) || !strings.Contains(err.Error(), "run its campaign again") {
+			t.Errorf("%s: error %v, want one that names %s", name, err, key)
+		}
+	}
+	o := output(t, result(t, "hdr", "ddiff", "a", 0, ended(manifest.OutcomeDead, "x")))
+	o.Store.(*memory).files[manifest.FailuresFolder+"campaign/000000.jsonl"] = []byte("{}\nnonsense\n")
+	if _, err := read(t, &Filter{}, o); err == nil || !strings.Contains(err.Error(), "line 2 of failures/campaign/000000.jsonl") {
+		t.Errorf("error %v, want one that names the line", err)
+	}
+}
+
+// TestResultsStop ends the reading early: no reader may remain.
+func TestResultsStop(t *testing.T) {
+	t.Parallel()
+	var all []manifest.Result
+	for i := range 100 {
+		all = append(all, result(t, "hdr", "ddiff", fmt.Sprintf("image%d", i), 0))
+	}
+	n := 0
+	for _, err := range Results(t.Context(), []Output{output(t, all...)}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n++; n == 3 {
+			break
+		}
+	}
+	if n != 3 {
+		t.Errorf("read %d results, want 3", n)
+	}
+}
+
+func TestFilter(t *testing.T) {
+	t.Parallel()
+	o := output(t, sweep(t)...)
+	for _, tt := range []struct {
+		where []string
+		n     int
+	}{
+		{nil, 20}, {[]string{"task=super_resolution"}, 8}, {[]string{"factor=2.0"}, 4}, {[]string{"gamma0=8,9"}, 10},
+		{[]string{"sigma=0.05", "image=a"}, 6}, {[]string{"image=[ab]", "gamma0=10", "task=gaussian_deblur"}, 6},
+		{[]string{"prior=abab"}, 20}, {[]string{"prior=ba"}, 0}, {[]string{"size=128x128", "run=0", "outcome=done", "seed=7"}, 20},
+	} {
+		f, err := ParseFilter(tt.where)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := read(t, f, o); err != nil || len(got) != tt.n {
+			t.Errorf("%v selects %d results (%v), want %d", tt.where, len(got), err, tt.n)
+		}
+	}
+	for _, where := range []string{"task", "=x", "task=", "image=[a"} {
+		if _, err := ParseFilter([]string{where}); !errors.Is(err, ErrFilter) {
+			t.Errorf("%q: error %v, want ErrFilter", where, err)
+		}
+	}
+	f, err := ParseFilter([]string{"gamma=8"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := read(t, f, o); !errors.Is(err, ErrFilter) || !strings.Contains(err.Error(), "gamma") {
+		t.Errorf("a property that no result has: error %v", err)
+	}
+}
+
+// TestParquetEqualsCSV reads back what was written.
+func TestParquetEqualsCSV(t *testing.T) {
+	t.Parallel()
+	results := append(sweep(t), result(t, "hdr", "ddiff", "c", 0, ended(manifest.OutcomeDead, "killed")))
+	var file bytes.Buffer
+	if err := WriteParquet(t.Context(), &file, stream(results), nil); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := parquet.Read[parquetRow](bytes.NewReader(file.Bytes()), int64(file.Len()))
+	if err != nil || len(rows) != len(results) {
+		t.Fatalf("%d rows, error %v, want %d", len(rows), err, len(results))
+	}
+	var text bytes.Buffer
+	if err := WriteCSV(t.Context(), &text, stream(results), nil); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(text.String(), "\n")
+	for i, r := range rows {
+		if !strings.HasPrefix(lines[i+1], strings.Join([]string{r.Item, r.Image, r.Task, r.Params, exact(r.Sigma), r.Size, r.Prior}, ",")) {
+			t.Errorf("row %d: %+v, in the CSV %s", i, r, lines[i+1])
+		}
+		if dead := r.Outcome == "dead"; dead != (r.PSNR == nil) || dead != (r.Reason == "killed") {
+			t.Errorf("row %d: outcome %s, reason %q, PSNR %v", i, r.Outcome, r.Reason, r.PSNR)
+		}
+	}
+}
+
+// TestFolderIsComplete writes a report over two outputs to a directory of its own.
+func TestFolderIsComplete(t *testing.T) {
+	t.Parallel()
+	first, second := newMemory(), newMemory()
+	var outputs []Output
+	for i, store := range []*memory{first, second} {
+		r := result(t, "hdr", "ddiff", fmt.Sprintf("image%d", i), 0, scored(25, 20, 0.5, 0))
+		illustrate(t, store, &r, i)
+		data, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		store.files[manifest.ItemKey(r.Item.ID, manifest.FileResult)] = data
+		outputs = append(outputs, Output{Address: fmt.Sprintf("out%d", i), Store: store})
+	}
+	to := newMemory()
+	s, err := Write(t.Context(), Folder{Outputs: outputs, To: to}, Campaign{Outputs: []string{"out0", "out1"}}, Results(t.Context(), outputs))
+	if err != nil || s.Done != 2 {
+		t.Fatalf("%+v, error %v", s, err)
+	}
+	page := string(to.files[KeyPage])
+	pictures := 0
+	for _, part := range strings.Split(page, `src="`)[1:] {
+		key, _, _ := strings.Cut(part, `"`)
+		pictures++
+		if to.files[key] == nil {
+			t.Errorf("the page shows %s, which is not in the folder", key)
+		}
+	}
+	if pictures != 6 || !strings.Contains(page, "out0, out1") || strings.Contains(page, ">Seed<") {
+		t.Errorf("%d pictures, want 6", pictures)
+	}
+}

@@ -1,0 +1,215 @@
+package report
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+	"slices"
+
+	"ddiff/manifest"
+	"ddiff/restore/operator"
+)
+
+// Versus is the comparison of two sets of results, problem by problem, paired by measurement.
+type Versus struct {
+	// Rows are the problems that both sides solved, in the order of tables.
+	Rows []VersusRow `json:"rows"`
+	// OnlyA and OnlyB are problems of one side.
+	OnlyA []Problem `json:"only_a,omitempty"`
+	OnlyB []Problem `json:"only_b,omitempty"`
+	// Images are the differences of all measurements, the largest first.
+	Images []ImageDifference `json:"images"`
+}
+
+// VersusRow is the comparison on one problem.
+type VersusRow struct {
+	Problem
+	// A and B are the two approaches.
+	A Approach `json:"a"`
+	B Approach `json:"b"`
+	// PSNRA and PSNRB are the means over the compared measurements, in dB, Difference that of A - B.
+	PSNRA      Estimate `json:"psnr_a,omitzero"`
+	PSNRB      Estimate `json:"psnr_b,omitzero"`
+	Difference Estimate `json:"difference,omitzero"`
+	// P is the two-sided p value of Wilcoxon's signed-rank test over images; PHolm is adjusted for all rows.
+	P     *float64 `json:"p,omitempty"`
+	PHolm *float64 `json:"p_holm,omitempty"`
+	// LeftOut counts the measurements that lack a PSNR from either side.
+	LeftOut int `json:"left_out,omitempty"`
+}
+
+// ImageDifference is the difference in PSNR on one measurement.
+type ImageDifference struct {
+	Problem
+	Image string `json:"image"`
+	Seed  uint64 `json:"seed"`
+	// ItemA and ItemB are the identities of the first runs.
+	ItemA string `json:"item_a"`
+	ItemB string `json:"item_b"`
+	// PSNRA and PSNRB are in dB, of the runs combined by the rule.
+	PSNRA float64 `json:"psnr_a"`
+	PSNRB float64 `json:"psnr_b"`
+
+	a, b *entry
+}
+
+// Difference is PSNR(A) - PSNR(B) in dB.
+func (d ImageDifference) Difference() float64 { return d.PSNRA - d.PSNRB }
+
+// Compare compares two sets of results. Each side must have one approach to each problem, and both sides the same
+// measurements of each common problem. The error wraps [ErrNotComparable] otherwise, if no problem is common, or if the
+// rule is an oracle. All measurements of both sides are in memory.
+func Compare(a, b iter.Seq2[manifest.Result, error], tasks operator.Set, rule Rule) (*Versus, error) {
+	rule, err := ParseRule(string(rule))
+	if err != nil {
+		return nil, err
+	}
+	if rule.Oracle() {
+		return nil, fmt.Errorf("%w: the rule %s looks at the truth, which would rank an oracle", ErrNotComparable, rule)
+	}
+	var sides [2]side
+	for i, results := range []iter.Seq2[manifest.Result, error]{a, b} {
+		if sides[i], err = newSide(results, tasks, rule); err != nil {
+			return nil, fmt.Errorf("side %c: %w", 'A'+i, err)
+		}
+	}
+	v := &Versus{Rows: []VersusRow{}, Images: []ImageDifference{}}
+	for _, p := range sides[0].problems {
+		if sides[1].of[p] == nil {
+			v.OnlyA = append(v.OnlyA, p)
+		} else if err := v.add(p, sides[0].of[p], sides[1].of[p]); err != nil {
+			return nil, err
+		}
+	}
+	for _, p := range sides[1].problems {
+		if sides[0].of[p] == nil {
+			v.OnlyB = append(v.OnlyB, p)
+		}
+	}
+	if len(v.Rows) == 0 {
+		return nil, fmt.Errorf("%w: no problem is common: %s", ErrNotComparable, contrast(sides[0].problems, sides[1].problems))
+	}
+	v.adjust()
+	slices.SortStableFunc(v.Images, func(x, y ImageDifference) int {
+		return cmp.Compare(math.Abs(y.Difference()), math.Abs(x.Difference()))
+	})
+	return v, nil
+}
+
+// contrast names the first problem of each side.
+func contrast(a, b []Problem) string {
+	if len(a) == 0 || len(b) == 0 {
+		return "one side has no restored item"
+	}
+	return fmt.Sprintf("A has %s, B has %s", a[0].describe(), b[0].describe())
+}
+
+// describe returns the problem in one line.
+func (p Problem) describe() string {
+	text := p.Task
+	if p.Params != "" {
+		text += " " + p.Params
+	}
+	return text + " σ=" + exact(p.Sigma) + " " + p.Size
+}
+
+// side is one side of a comparison: the measurements of each problem.
+type side struct {
+	problems []Problem
+	of       map[Problem]*solved
+}
+
+// solved is one approach to one problem.
+type solved struct {
+	approach     Approach
+	measurements map[string]*measurement // by digest
+	order        []string
+}
+
+func newSide(results iter.Seq2[manifest.Result, error], tasks operator.Set, rule Rule) (s side, err error) {
+	ordered, err := collect(results, tasks, maxSorted)
+	if err != nil {
+		return s, err
+	}
+	defer func() { err = errors.Join(err, ordered.close()) }()
+	s.of = make(map[Problem]*solved)
+	for m, err := range measurements(ordered.all(), rule) {
+		if err != nil {
+			return s, err
+		}
+		if !m.group().resolved() {
+			continue
+		}
+		one := s.of[m.Problem]
+		if one == nil {
+			one = &solved{approach: m.Approach, measurements: make(map[string]*measurement)}
+			s.of[m.Problem] = one
+			s.problems = append(s.problems, m.Problem)
+		}
+		if one.approach != m.Approach {
+			return s, fmt.Errorf("%w: %s is solved in two ways, %s (%s) and %s (%s); select one with a condition",
+				ErrNotComparable, m.Problem.describe(), one.approach.Method, one.approach.Settings, m.Method, m.Settings)
+		}
+		if one.measurements[m.Measurement] == nil { // not a second name of the image
+			one.measurements[m.Measurement] = m
+			one.order = append(one.order, m.Measurement)
+		}
+	}
+	return s, nil
+}
+
+// add compares the sides on one problem.
+func (v *Versus) add(p Problem, a, b *solved) error {
+	common := 0
+	for y := range a.measurements {
+		if b.measurements[y] != nil {
+			common++
+		}
+	}
+	if common < len(a.measurements) || common < len(b.measurements) {
+		return fmt.Errorf("%w: %s: different measurements: %d of A, %d of B, %d in common",
+			ErrNotComparable, p.describe(), len(a.measurements), len(b.measurements), common)
+	}
+	row := VersusRow{Problem: p, A: a.approach, B: b.approach}
+	var valuesA, valuesB, differences []float64
+	var images []uint64
+	for _, y := range a.order {
+		m, n := a.measurements[y], b.measurements[y]
+		if len(m.runs) == 0 || len(n.runs) == 0 || !defined(m.combined.PSNR-n.combined.PSNR) {
+			row.LeftOut++
+			continue
+		}
+		x, y := m.combined.PSNR, n.combined.PSNR
+		valuesA, valuesB, differences = append(valuesA, x), append(valuesB, y), append(differences, x-y)
+		images = append(images, m.Image)
+		v.Images = append(v.Images, ImageDifference{
+			Problem: p, Image: m.Name, Seed: m.Seed, ItemA: m.ID, ItemB: n.ID, PSNRA: x, PSNRB: y, a: m.entry, b: n.entry,
+		})
+	}
+	row.PSNRA, row.PSNRB = estimate(valuesA, images), estimate(valuesB, images)
+	row.Difference = estimate(differences, images)
+	if means := imageMeans(differences, images); len(means) > 1 {
+		if p := signedRank(means); defined(p) {
+			row.P = &p
+		}
+	}
+	v.Rows = append(v.Rows, row)
+	return nil
+}
+
+func (v *Versus) adjust() {
+	var p []float64
+	for _, r := range v.Rows {
+		if r.P != nil {
+			p = append(p, *r.P)
+		}
+	}
+	adjusted := holm(p)
+	for i := range v.Rows {
+		if v.Rows[i].P != nil {
+			v.Rows[i].PHolm, adjusted = &adjusted[0], adjusted[1:]
+		}
+	}
+}

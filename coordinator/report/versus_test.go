@@ -1,0 +1,137 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"image/png"
+	"iter"
+	"math"
+	"strings"
+	"testing"
+
+	"ddiff/manifest"
+)
+
+// solvedBy has five images of two tasks with the given gains in PSNR.
+func solvedBy(t *testing.T, method string, gain float64, change ...func(*manifest.Result)) []manifest.Result {
+	t.Helper()
+	var out []manifest.Result
+	for k, task := range []string{"motion_deblur", "hdr"} {
+		for i := range 5 {
+			psnr := 20 + float64(i) + gain*float64(i+1)*float64(k+1)
+			out = append(out, result(t, task, method, fmt.Sprintf("image%d", i), 0, append([]func(*manifest.Result){scored(psnr, 15, 0.5, 0)}, change...)...))
+		}
+	}
+	return out
+}
+
+func TestCompare(t *testing.T) {
+	t.Parallel()
+	a, b := solvedBy(t, "diffpir", 0.25), solvedBy(t, "ddiff", 0)
+	rename := func(r *manifest.Result) { r.Item.Name = "other " + r.Item.Name } // names do not pair, measurements do
+	for i := range b {
+		rename(&b[i])
+	}
+	v, err := Compare(stream(a), stream(b), nil, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(v.Rows) != 2 || len(v.Images) != 10 || len(v.OnlyA)+len(v.OnlyB) != 0 {
+		t.Fatalf("%+v", v)
+	}
+	// Differences 0.25 … 1.25: mean 0.75, s = 0.39528471, half = 2.77644511 * s / sqrt(5) = 0.49081080.
+	r := v.Rows[0]
+	if r.A.Method != "diffpir" || r.B.Method != "ddiff" || r.Difference.N != 5 || math.Abs(r.Difference.Mean-0.75) > 1e-12 ||
+		math.Abs(*r.Difference.HalfWidth-0.49081080) > 1e-7 || math.Abs(r.PSNRA.Mean-22.75) > 1e-12 {
+		t.Errorf("row %+v ± %g", r, figure(r.Difference.HalfWidth))
+	}
+	// Five differences of one sign: p = 2/2^5; twice that after Holm's correction for two tasks.
+	if figure(r.P) != 0.0625 || figure(r.PHolm) != 0.125 {
+		t.Errorf("p = %g, after Holm %g", figure(r.P), figure(r.PHolm))
+	}
+	if d := v.Images[0]; d.Task != "hdr" || d.Image != "image4" || math.Abs(d.Difference()-2.5) > 1e-12 {
+		t.Errorf("largest difference %+v", d)
+	}
+	var text bytes.Buffer
+	if err := v.WriteText(&text, 1); err != nil || !strings.Contains(text.String(), "[+0.26, +1.24]") || !strings.Contains(text.String(), "+2.50 dB  image4") {
+		t.Errorf("error %v, text:\n%s", err, text.String())
+	}
+}
+
+func TestCompareRefuses(t *testing.T) {
+	t.Parallel()
+	base := solvedBy(t, "ddiff", 0)
+	otherSettings := solvedBy(t, "ddiff", 1, func(r *manifest.Result) { r.Item.Solver = json.RawMessage(`{"steps":7}`) })
+	for _, tt := range []struct {
+		name string
+		b    []manifest.Result
+		rule Rule
+		want string
+	}{
+		{"an oracle", base, RuleBestPSNR, "rank an oracle"},
+		{"other measurements", solvedBy(t, "ddiff", 0, func(r *manifest.Result) { r.Item.Seed++ }), "", "motion_deblur σ=0.05 128x128 center_crop: different measurements: 5 of A, 5 of B, 0 in common"},
+		{"fewer measurements", base[1:], "", "5 of A, 4 of B, 4 in common"},
+		{"two ways", append(otherSettings, base...), "", "side B: not comparable: motion_deblur σ=0.05 128x128 center_crop is solved in two ways, ddiff (steps=7) and ddiff (steps=100)"},
+		{"other problems", solvedBy(t, "ddiff", 0, func(r *manifest.Result) { r.Item.Sigma = 0.1 }), "", "no problem is common"},
+		{"nothing", nil, "", "no problem is common: one side has no restored item"},
+	} {
+		if _, err := Compare(stream(base), stream(tt.b), nil, tt.rule); !errors.Is(err, ErrNotComparable) || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: error %v, want %q", tt.name, err, tt.want)
+		}
+	}
+	broken := errors.New("connection lost")
+	var bad iter.Seq2[manifest.Result, error] = func(yield func(manifest.Result, error) bool) { yield(manifest.Result{}, broken) }
+	if _, err := Compare(stream(base), bad, nil, ""); !errors.Is(err, broken) {
+		t.Errorf("error %v, want that of the results", err)
+	}
+}
+
+// TestCompareLeavesOutFailures: an item that failed on one side has no pair, and is counted.
+func TestCompareLeavesOutFailures(t *testing.T) {
+	t.Parallel()
+	a, b := solvedBy(t, "diffpir", 1), solvedBy(t, "ddiff", 0)
+	ended(manifest.OutcomeFailed, "x")(&b[0])
+	v, err := Compare(stream(a), stream(b), nil, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := v.Rows[0]; r.LeftOut != 1 || r.Difference.N != 4 || r.PSNRA.N != 4 {
+		t.Errorf("row %+v", r)
+	}
+}
+
+func TestCompareWritesPictures(t *testing.T) {
+	t.Parallel()
+	a, b := solvedBy(t, "diffpir", 1), solvedBy(t, "ddiff", 0)
+	stores := [2]*memory{newMemory(), newMemory()}
+	for i, results := range [][]manifest.Result{a, b} {
+		for k := range results {
+			illustrate(t, stores[i], &results[k], k)
+		}
+	}
+	v, err := Compare(stream(a), stream(b), nil, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	to := newMemory()
+	if err := v.Write(t.Context(), to, stores[0], stores[1], nil, 3); err != nil {
+		t.Fatal(err)
+	}
+	img, err := png.Decode(bytes.NewReader(to.files[KeyDifferences]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := 2*sheetMargin + sheetHeader + 3*(sheetCell+sheetGap); img.Bounds().Dy() != want {
+		t.Errorf("the picture is %d pixels high, want %d: three rows", img.Bounds().Dy(), want)
+	}
+	var stored Versus
+	if err := json.Unmarshal(to.files[KeyComparison], &stored); err != nil || len(stored.Images) != 10 {
+		t.Errorf("comparison.json: %d images, error %v", len(stored.Images), err)
+	}
+	delete(stores[1].files, manifest.ItemKey(v.Images[0].ItemB, manifest.FileRestored))
+	if err := v.Write(t.Context(), to, stores[0], stores[1], nil, 3); !errors.Is(err, ErrIncomplete) {
+		t.Errorf("a picture is missing: error %v, want ErrIncomplete", err)
+	}
+}

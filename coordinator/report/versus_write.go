@@ -1,0 +1,112 @@
+package report
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"image"
+	"image/png"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"ddiff/manifest"
+	"ddiff/restore/operator"
+)
+
+// The files of a comparison.
+const (
+	KeyComparison  = "comparison.json"
+	KeyDifferences = "differences.png"
+)
+
+// WriteText writes one line per problem, and the largest differences by measurement, at most the given number.
+func (v *Versus) WriteText(w io.Writer, largest int) error {
+	var b strings.Builder
+	out := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(out, "problem\tn\tPSNR A\tPSNR B\tA - B\t95% interval\tp\tp (Holm)")
+	for _, r := range v.Rows {
+		interval := "-"
+		if h := r.Difference.HalfWidth; h != nil {
+			interval = "[" + signed(r.Difference.Mean-*h, 2) + ", " + signed(r.Difference.Mean+*h, 2) + "]"
+		}
+		fmt.Fprintf(out, "%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\n", printable(r.Problem.describe()), r.Difference.N,
+			mean(r.PSNRA, 2, "-"), mean(r.PSNRB, 2, "-"), gain(r.Difference, "-"), interval, probability(r.P), probability(r.PHolm))
+	}
+	if err := out.Flush(); err != nil {
+		return err
+	}
+	b.WriteString("n images, each one cluster; p of Wilcoxon's signed-rank test over images, adjusted for all problems by Holm's method.\n")
+	for _, r := range v.Rows {
+		if r.LeftOut > 0 {
+			fmt.Fprintf(&b, "%s: %d measurements have no PSNR from both sides.\n", printable(r.Problem.describe()), r.LeftOut)
+		}
+	}
+	for i, only := range [][]Problem{v.OnlyA, v.OnlyB} {
+		for _, p := range only {
+			fmt.Fprintf(&b, "%s: only in %c.\n", printable(p.describe()), 'A'+i)
+		}
+	}
+	if n := min(largest, len(v.Images)); n > 0 {
+		b.WriteString("\nlargest differences:\n")
+		for _, d := range v.Images[:n] {
+			fmt.Fprintf(&b, "%s dB  %s  %s (A %s, B %s)\n", signed(d.Difference(), 2), printable(d.Image), printable(d.Problem.describe()),
+				decimal(d.PSNRA, 2), decimal(d.PSNRB, 2))
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func probability(p *float64) string {
+	if p == nil {
+		return "-"
+	}
+	return strconv.FormatFloat(*p, 'g', 3, 64)
+}
+
+// Write stores comparison.json, and differences.png with the pictures of the largest differences: measurement, A, B and
+// truth. A and b are the stores of the items. The error wraps [ErrIncomplete] if a picture cannot be read.
+func (v *Versus) Write(ctx context.Context, to, a, b files, tasks operator.Set, largest int) error {
+	data, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encode comparison: %w", err)
+	}
+	if err := put(ctx, to, KeyComparison, append(data, '\n')); err != nil {
+		return err
+	}
+	shown := v.Images[:min(largest, maxSheetRows, len(v.Images))]
+	s := newCanvas(len(shown), []sheetColumn{
+		{manifest.FileTruth, "truth"}, {manifest.FileMeasurement, "measurement"}, {manifest.FileRestored, "A"}, {manifest.FileRestored, "B"},
+	})
+	s.header("A and B: largest differences", fmt.Sprintf("%d of %d measurements", len(shown), len(v.Images)))
+	var lost []error
+	for i, d := range shown {
+		top := sheetMargin + sheetHeader + 4 + i*(sheetCell+sheetGap)
+		s.lines(top, wrapLabel(d.Image, sheetCaption-2*sheetGap, 3), []string{
+			tasks.Label(d.Task), "A - B " + signed(d.Difference(), 2) + " dB", "A " + decimal(d.PSNRA, 2) + "  B " + decimal(d.PSNRB, 2),
+		})
+		for c, column := range s.columns {
+			cell := image.Rect(0, 0, sheetCell, sheetCell).Add(image.Pt(s.columnX(c), top))
+			store, e := a, d.a
+			if column.title == "B" {
+				store, e = b, d.b
+			}
+			missing, err := s.cell(ctx, store, cell, e, column)
+			if err != nil {
+				return err
+			}
+			lost = append(lost, missing...)
+		}
+	}
+	var out bytes.Buffer
+	if err := png.Encode(&out, s.canvas); err != nil {
+		return fmt.Errorf("encode %s: %w", KeyDifferences, err)
+	}
+	if err := put(ctx, to, KeyDifferences, out.Bytes()); err != nil {
+		return err
+	}
+	return incomplete(lost)
+}
