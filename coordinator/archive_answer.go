@@ -106,8 +106,11 @@ func (a *archiver) archiveNow(ctx context.Context, id string) error {
 		if e != nil {
 			return e
 		}
-		if newest.state == indexArchived || newest.state == indexDeleting {
+		switch newest.state {
+		case indexArchived, indexDeleting:
 			return nil
+		case indexOpen: // a recall was interrupted
+			return errors.Join(errBusy, a.restore(ctx, id))
 		}
 	}
 	switch {

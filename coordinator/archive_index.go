@@ -17,6 +17,7 @@ import (
 // indexPrefix is the folder of the index of campaigns. An entry is an empty object whose key has all its fields:
 //
 //	campaigns/.index/ID.NUMBER.STATE.OUTPUT[.ROW]
+//	campaigns/.index/ID.NUMBER.deleting.OUTPUT[.results]
 //
 // One listing therefore returns a thousand campaigns per request without reading any object. Entries are only added; the
 // entry with the highest number counts. No coordinator needs the permission to delete.
@@ -38,6 +39,8 @@ type indexEntry struct {
 	state  indexState
 	output string // digest of the output, see outputDigest
 	row    archivedRow
+	// results: the deletion includes the results.
+	results bool
 }
 
 // archivedRow is the line of an archived campaign in a list.
@@ -60,6 +63,9 @@ func outputDigest(output string) string {
 // key returns the entry's key.
 func (e indexEntry) key() string {
 	key := fmt.Sprintf("%s%s.%06d.%s.%s", indexPrefix, e.id, e.number, e.state, e.output)
+	if e.results {
+		return key + ".results"
+	}
 	if e.state != indexArchived {
 		return key
 	}
@@ -80,7 +86,10 @@ func parseIndexKey(key string) (indexEntry, bool) {
 	switch {
 	case err != nil || number < 0:
 		return indexEntry{}, false
-	case e.state == indexOpen, e.state == indexDeleting:
+	case e.state == indexOpen:
+		return e, true
+	case e.state == indexDeleting:
+		e.results = len(parts) == 5 && parts[4] == "results"
 		return e, true
 	case e.state != indexArchived || len(parts) < 15:
 		return indexEntry{}, false

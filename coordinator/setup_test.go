@@ -1,6 +1,7 @@
 package coordinator_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -52,6 +53,7 @@ type testCluster struct {
 	// attach opens the queue of a campaign for a worker.
 	attach func(ctx context.Context, campaign string) (*queue.Queue, error)
 	sweep  func(ctx context.Context) error
+	output string // of all campaigns; default: the id of each
 	log    *slog.Logger
 
 	mu      sync.Mutex
@@ -266,7 +268,7 @@ func (tc *testCluster) restore(ctx context.Context, l *queue.Lease, campaign str
 	}
 	data, _ := json.Marshal(res)
 	if err == nil {
-		key := campaign + "/" + manifest.ItemKey(it.ID, manifest.FileResult)
+		key := cmp.Or(tc.output, campaign) + "/" + manifest.ItemKey(it.ID, manifest.FileResult)
 		if err := tc.store.Create(ctx, key, data); err != nil && !errors.Is(err, storage.ErrExists) {
 			return err
 		}

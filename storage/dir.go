@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"syscall"
 	"time"
@@ -138,6 +139,21 @@ func (d *Dir) Delete(ctx context.Context, key string) error {
 		return nil
 	}
 	return fmt.Errorf("delete %s: %w", key, writeError(err))
+}
+
+// RemoveEmpty removes a directory, given as the prefix of keys without a trailing slash, and its parents, as far as they
+// are empty. Delete leaves them.
+func (d *Dir) RemoveEmpty(dir string) error {
+	if err := CheckKey(dir); err != nil {
+		return fmt.Errorf("remove directory: %w", err)
+	}
+	for ; dir != "."; dir = path.Dir(dir) {
+		// An error means that the directory is in use, or gone.
+		if err := os.Remove(d.file(dir)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil //nolint:nilerr // best effort
+		}
+	}
+	return nil
 }
 
 // readError maps the errors of opening a missing file to ErrNotFound.

@@ -64,6 +64,9 @@ func (d *Dir) writeBytes(ctx context.Context, action, key string, data []byte, p
 	return d.write(ctx, action, key, bytes.NewReader(data), publish)
 }
 
+// removedDirs is the number of attempts at a write whose directory RemoveEmpty removes meanwhile.
+const removedDirs = 4
+
 // write stores data in a temporary file, which publish moves to the key's file. It creates directories only after
 // the bytes are on disk: a full disk leaves nothing behind.
 func (d *Dir) write(ctx context.Context, action, key string, data io.Reader, publish func(temp, name string) error) error {
@@ -79,10 +82,15 @@ func (d *Dir) write(ctx context.Context, action, key string, data io.Reader, pub
 		return fmt.Errorf("%s %s: %w", action, key, err)
 	}
 	name := d.file(key)
-	if err := makeDirs(filepath.Dir(name)); err != nil {
-		return fmt.Errorf("%s %s: %w", action, key, writeError(err))
+	for range removedDirs {
+		if err = makeDirs(filepath.Dir(name)); err == nil {
+			err = publish(temp, name)
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
 	}
-	if err := publish(temp, name); err != nil {
+	if err != nil {
 		return fmt.Errorf("%s %s: %w", action, key, writeError(err))
 	}
 	if err := syncDir(filepath.Dir(name)); err != nil {

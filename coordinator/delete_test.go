@@ -1,0 +1,249 @@
+package coordinator_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"ddiff/coordinator"
+	"ddiff/coordinator/report"
+	"ddiff/manifest"
+	"ddiff/queue"
+	"ddiff/storage"
+)
+
+// shared is the output of two campaigns.
+const shared = "shared"
+
+// sharing runs two campaigns with one output in dir and archives them: all has the items of both tasks, part those of
+// one task.
+func sharing(t *testing.T, dir string) (tc *testCluster, all, part string) {
+	t.Helper()
+	tc = newTestCluster(t, 3)
+	store, err := storage.NewDir(dir)
+	must(t, err)
+	tc.store, tc.output = store, shared
+	submit := func(spec *manifest.Spec) string {
+		c, _, err := coordinator.Submit(t.Context(), tc.board, spec, coordinator.Order{Output: shared}, time.Now())
+		must(t, err)
+		return c.ID
+	}
+	spec := tc.spec("part")
+	spec.Tasks = spec.Tasks[:1]
+	all, part = submit(tc.spec("all")), submit(spec)
+	stop := tc.leadArchiving(time.Hour, unchanged)
+	for _, id := range []string{all, part} {
+		idle := tc.work(id)
+		tc.awaitPhase(id, manifest.PhaseFinished)
+		idle()
+		must(t, coordinator.Archive(t.Context(), tc.board, id))
+	}
+	stop()
+	return tc, all, part
+}
+
+// keysOf lists the keys of a store that contain a text.
+func keysOf(t *testing.T, s storage.Store, text string) []string {
+	t.Helper()
+	var keys []string
+	for info, err := range s.List(t.Context(), "") {
+		must(t, err)
+		if strings.Contains(info.Key, text) {
+			keys = append(keys, info.Key)
+		}
+	}
+	return keys
+}
+
+func resultKeys(t *testing.T, s storage.Store) []string { return keysOf(t, s, "/"+manifest.FileResult) }
+
+func TestDeleteKeepsSharedResults(t *testing.T) {
+	tc, all, part := sharing(t, t.TempDir())
+	before := resultKeys(t, tc.store)
+	cleaner := &coordinator.Cleaner{Store: tc.store, Board: tc.board, DryRun: true}
+	planned, err := cleaner.Delete(t.Context(), all, true)
+	must(t, err)
+	if now := resultKeys(t, tc.store); len(before) != 6 || !slices.Equal(now, before) {
+		t.Fatalf("a dry run changes %q to %q", before, now)
+	}
+	cleaner.DryRun = false
+	removed, err := cleaner.Delete(t.Context(), all, true)
+	must(t, err)
+	planned = slices.DeleteFunc(planned, func(r coordinator.Removal) bool { return r.Kind == "index" }) // the claim is new
+	done := slices.DeleteFunc(slices.Clone(removed), func(r coordinator.Removal) bool { return r.Kind == "index" })
+	if !slices.Equal(planned, done) || removed[0].Kind != "results" || removed[0].Objects != 3 || removed[0].Bytes == 0 {
+		t.Errorf("planned %+v, removed %+v", planned, removed)
+	}
+	if n := len(resultKeys(t, tc.store)); n != 3 {
+		t.Errorf("%d results are left, want the 3 of the other campaign", n)
+	}
+	if keys := keysOf(t, tc.store, all); len(keys) > 0 {
+		t.Errorf("left: %q", keys)
+	}
+	if _, err := tc.store.Get(t.Context(), shared+"/"+report.KeyCSV); err != nil {
+		t.Errorf("the report of the other campaign: %v", err)
+	}
+	if _, err := cleaner.Delete(t.Context(), all, true); !errors.Is(err, queue.ErrNoRecord) {
+		t.Errorf("a second deletion: %v", err)
+	}
+	_, err = cleaner.Delete(t.Context(), part, true)
+	must(t, err)
+	if keys := keysOf(t, tc.store, ""); !slices.Equal(keys, []string{"campaigns/.index/complete"}) {
+		t.Errorf("left: %q", keys)
+	}
+}
+
+func TestDeleteWithoutResults(t *testing.T) {
+	tc, all, _ := sharing(t, t.TempDir())
+	_, err := (&coordinator.Cleaner{Store: tc.store}).Delete(t.Context(), all, false)
+	must(t, err)
+	if n := len(resultKeys(t, tc.store)); n != 6 {
+		t.Errorf("%d results, want 6", n)
+	}
+	if keys := keysOf(t, tc.store, all); len(keys) > 0 {
+		t.Errorf("left: %q", keys)
+	}
+}
+
+// TestDeleteRefusesOpenCampaigns: a campaign that has not ended, and results that such a campaign may need.
+func TestDeleteRefusesOpenCampaigns(t *testing.T) {
+	tc, all, part := sharing(t, t.TempDir())
+	cleaner := &coordinator.Cleaner{Store: tc.store, Board: tc.board}
+	refused := func(id string, results bool, want string) {
+		t.Helper()
+		before := keysOf(t, tc.store, "")
+		_, err := cleaner.Delete(t.Context(), id, results)
+		if !errors.Is(err, coordinator.ErrRefused) || !strings.Contains(err.Error(), want) {
+			t.Errorf("delete %s, results %v: %v, want %q", id, results, err, want)
+		}
+		if now := keysOf(t, tc.store, ""); !slices.Equal(now, before) {
+			t.Errorf("the refusal changes %q to %q", before, now)
+		}
+	}
+	spec := tc.spec("third")
+	c, _, err := coordinator.Submit(t.Context(), tc.board, spec, coordinator.Order{Output: shared}, time.Now())
+	must(t, err)
+	refused(c.ID, false, "queued; cancel it first")
+	refused(all, true, c.ID+", which has not ended")
+	// The same through the index, for a campaign that the board has lost.
+	must(t, tc.board.Delete(t.Context(), manifest.KeyCampaignPrefix+c.ID))
+	stop := tc.leadArchiving(time.Hour, unchanged)
+	must(t, coordinator.Recall(t.Context(), tc.board, part))
+	stop()
+	cleaner.Board = nil
+	refused(all, true, part+", which has not ended")
+	refused(part, false, "give --nats")
+}
+
+// recallingStore calls act before or after the deletion of a campaign is entered into the index.
+type recallingStore struct {
+	storage.Store
+	before, after func()
+}
+
+func (s *recallingStore) Put(ctx context.Context, key string, data []byte) error {
+	if !strings.Contains(key, ".deleting.") {
+		return s.Store.Put(ctx, key, data)
+	}
+	s.before()
+	err := s.Store.Put(ctx, key, data)
+	s.after()
+	return err
+}
+
+// A recall and a deletion at the same time: one of them is refused, and a recalled campaign is complete.
+func TestDeleteAndRecall(t *testing.T) {
+	tc, all, _ := sharing(t, t.TempDir())
+	tc.leadArchiving(time.Hour, unchanged)
+	var recalled error
+	recall := func() { recalled = coordinator.Recall(t.Context(), tc.board, all) }
+	nothing := func() {}
+	before := resultKeys(t, tc.store)
+
+	cleaner := &coordinator.Cleaner{Store: &recallingStore{tc.store, recall, nothing}, Board: tc.board}
+	_, err := cleaner.Delete(t.Context(), all, true)
+	must(t, recalled)
+	if !errors.Is(err, coordinator.ErrRefused) {
+		t.Errorf("delete a campaign that was recalled: %v", err)
+	}
+	if now := resultKeys(t, tc.store); !slices.Equal(now, before) {
+		t.Errorf("results %q, before %q", now, before)
+	}
+	if s, err := coordinator.Status(t.Context(), tc.board, all); err != nil || s.Status.Counts.Done != 6 {
+		t.Errorf("%+v, %v", s.Status, err)
+	}
+
+	cleaner.Store = &recallingStore{tc.store, nothing, recall}
+	_, err = cleaner.Delete(t.Context(), all, true)
+	must(t, err)
+	if !errors.Is(recalled, coordinator.ErrRefused) {
+		t.Errorf("recall of a campaign that is being deleted: %v", recalled)
+	}
+	if keys := keysOf(t, tc.store, all); len(keys) > 0 {
+		t.Errorf("left: %q", keys)
+	}
+}
+
+// stoppingStore fails from the n-th deletion on.
+type stoppingStore struct {
+	*storage.Dir
+	left atomic.Int64
+}
+
+var errStopped = errors.New("crash")
+
+func (s *stoppingStore) Delete(ctx context.Context, key string) error {
+	if s.left.Add(-1) < 0 {
+		return errStopped
+	}
+	return s.Dir.Delete(ctx, key)
+}
+
+// TestDeleteCrash stops a deletion after each number of deleted objects. The next deletion, or the next collection of
+// garbage, completes it, and the other campaign keeps its results at any time.
+func TestDeleteCrash(t *testing.T) {
+	template := t.TempDir()
+	tc, all, part := sharing(t, template)
+	before := keysOf(t, tc.store, "campaigns/"+part)
+	for n := int64(0); ; n++ {
+		dir := t.TempDir()
+		must(t, os.CopyFS(dir, os.DirFS(template)))
+		store, err := storage.NewDir(dir)
+		must(t, err)
+		check := func(when string, results int) {
+			t.Helper()
+			if now := keysOf(t, store, "campaigns/"+part); !slices.Equal(now, before) {
+				t.Fatalf("%s after %d deletions: the other campaign has %q, before %q", when, n, now, before)
+			}
+			found := len(resultKeys(t, store))
+			if found < 3 || results > 0 && found != results {
+				t.Fatalf("%s after %d deletions: %d results", when, n, found)
+			}
+		}
+		stopping := &stoppingStore{Dir: store}
+		stopping.left.Store(n)
+		_, err = (&coordinator.Cleaner{Store: stopping}).Delete(t.Context(), all, true)
+		check("crash", 0)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, errStopped) {
+			t.Fatal(err)
+		}
+		if n%2 == 0 {
+			_, err = (&coordinator.Cleaner{Store: store}).Delete(t.Context(), all, false) // the index remembers the results
+		} else {
+			_, err = (&coordinator.Cleaner{Store: store}).Collect(t.Context(), coordinator.CollectConfig{})
+		}
+		must(t, err)
+		check("completed", 3)
+		if keys := keysOf(t, store, all); len(keys) > 0 {
+			t.Fatalf("after %d deletions: left %q", n, keys)
+		}
+	}
+}

@@ -1,0 +1,111 @@
+package coordinator_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"ddiff/coordinator"
+	"ddiff/manifest"
+)
+
+func TestCollect(t *testing.T) {
+	tc, all, part := sharing(t, t.TempDir())
+	put := func(key string) {
+		t.Helper()
+		must(t, tc.store.Put(t.Context(), key, []byte("12345")))
+	}
+	result := resultKeys(t, tc.store)[0]
+	restored := strings.Split(result, "/")[2]
+	put(shared + "/checkpoints/" + restored)
+	put(shared + "/checkpoints/" + strings.Repeat("0", 64))
+	put(shared + "/probes/one")
+	put("campaigns/gone-12345678/shards/00000000.jsonl.gz")
+	put("campaigns/gone-12345678/rounds/000001.json.gz")
+	put("campaigns/young-12345678/campaign.json") // a record that the index does not have yet
+	put("campaigns/.index/" + part + ".000000.open.0")
+	kept := keysOf(t, tc.store, "")
+
+	collect := func(later time.Duration, dry bool, cfg coordinator.CollectConfig) []coordinator.Removal {
+		t.Helper()
+		cleaner := &coordinator.Cleaner{
+			Store: tc.store, Board: tc.board, DryRun: dry, Now: func() time.Time { return time.Now().Add(later) },
+		}
+		removed, err := cleaner.Collect(t.Context(), cfg)
+		must(t, err)
+		return removed
+	}
+	index := collect(0, true, coordinator.CollectConfig{})
+	if len(index) != 1 || index[0].Kind != "index" {
+		t.Errorf("young garbage: %+v", index)
+	}
+	planned := collect(25*time.Hour, true, coordinator.CollectConfig{})
+	if now := keysOf(t, tc.store, ""); !slices.Equal(now, kept) {
+		t.Fatalf("a dry run changes %q to %q", kept, now)
+	}
+	removed := collect(25*time.Hour, false, coordinator.CollectConfig{})
+	if !slices.Equal(planned, removed) {
+		t.Errorf("planned %+v, removed %+v", planned, removed)
+	}
+	kinds := map[string]int{}
+	for _, r := range removed {
+		kinds[r.Kind] += r.Objects
+	}
+	// Both campaigns have finished, so no checkpoint is needed. Each has an open entry below its archived entry.
+	if kinds["checkpoints"] != 2 || kinds["probes"] != 1 || kinds["windows"] != 2 || kinds["index"] < 2 || len(kinds) != 4 {
+		t.Errorf("removed %+v", removed)
+	}
+	if again := collect(25*time.Hour, false, coordinator.CollectConfig{}); len(again) > 0 {
+		t.Errorf("a second collection removes %+v", again)
+	}
+	if len(resultKeys(t, tc.store)) != 6 || len(keysOf(t, tc.store, "young")) != 1 {
+		t.Errorf("left: %q", keysOf(t, tc.store, ""))
+	}
+
+	// Retention.
+	if kept := collect(25*time.Hour, false, coordinator.CollectConfig{Keep: 48 * time.Hour, Results: true}); len(kept) > 0 {
+		t.Errorf("removed within the retention time: %+v", kept)
+	}
+	collect(49*time.Hour, false, coordinator.CollectConfig{Keep: 48 * time.Hour, Results: true})
+	if keys := append(keysOf(t, tc.store, all), keysOf(t, tc.store, part)...); len(keys) > 0 || len(resultKeys(t, tc.store)) > 0 {
+		t.Errorf("left after the retention time: %q", keysOf(t, tc.store, ""))
+	}
+}
+
+// The checkpoints of a campaign that may be resumed are kept, except those of restored items.
+func TestCollectKeepsCheckpointsOfOpenCampaigns(t *testing.T) {
+	tc, _, part := sharing(t, t.TempDir())
+	stop := tc.leadArchiving(time.Hour, unchanged)
+	must(t, coordinator.Recall(t.Context(), tc.board, part))
+	stop()
+	restored := strings.Split(resultKeys(t, tc.store)[0], "/")[2]
+	open := shared + "/checkpoints/" + strings.Repeat("0", 64)
+	must(t, tc.store.Put(t.Context(), shared+"/checkpoints/"+restored, nil))
+	must(t, tc.store.Put(t.Context(), open, nil))
+	cleaner := &coordinator.Cleaner{
+		Store: tc.store, Board: tc.board, Now: func() time.Time { return time.Now().Add(1000 * time.Hour) },
+	}
+	_, err := cleaner.Collect(t.Context(), coordinator.CollectConfig{Keep: time.Hour, Results: false})
+	must(t, err)
+	if keys := keysOf(t, tc.store, "/checkpoints/"); !slices.Equal(keys, []string{open}) {
+		t.Errorf("checkpoints %q", keys)
+	}
+	if s, err := coordinator.Status(t.Context(), tc.board, part); err != nil || s.Campaign.Phase != manifest.PhaseFinished {
+		t.Errorf("the open campaign: %+v, %v", s, err)
+	}
+	if keys := keysOf(t, tc.store, "campaigns/"+part+"/shards/"); len(keys) == 0 {
+		t.Error("the open campaign has no windows")
+	}
+}
+
+func TestCollectWithoutIndex(t *testing.T) {
+	tc := newTestCluster(t, 1)
+	if _, err := (&coordinator.Cleaner{Store: tc.store}).Collect(t.Context(), coordinator.CollectConfig{}); !errors.Is(err, coordinator.ErrNoIndex) {
+		t.Errorf("collect: %v", err)
+	}
+	if _, err := (&coordinator.Cleaner{Store: tc.store}).Delete(t.Context(), "any-12345678", false); !errors.Is(err, coordinator.ErrNoIndex) {
+		t.Errorf("delete: %v", err)
+	}
+}
