@@ -50,6 +50,9 @@ type Config struct {
 	Stall time.Duration
 	// Restart is the pause before a campaign is retried after an error. Default: 3 s.
 	Restart time.Duration
+	// Fold is the number of outcomes of a campaign that move from the result stream to the store together. They move
+	// after an hour even if they are fewer. Default: 20,000.
+	Fold int
 	// Probe is the interval of the checks of the store, and the time limit of one check. Default: 5 s.
 	Probe time.Duration
 	// ArchiveAfter is the time after its end at which a campaign moves from the board to the archive. Default: 1 h.
@@ -79,6 +82,9 @@ func (c Config) Validate() error {
 	case c.Tracer == nil:
 		return errors.New("Tracer is missing")
 	}
+	if c.Fold < 0 {
+		return fmt.Errorf("Fold: %d is negative", c.Fold)
+	}
 	for _, d := range []struct {
 		field string
 		value time.Duration
@@ -99,6 +105,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Stall == 0 {
 		c.Stall = 15 * time.Second
+	}
+	if c.Fold == 0 {
+		c.Fold = 20_000
 	}
 	if c.Probe == 0 {
 		c.Probe = 5 * time.Second

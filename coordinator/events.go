@@ -70,6 +70,7 @@ func (r *runner) settleEvent(e queue.Result) error {
 		return nil
 	}
 	res.Item.ID = e.ID // an unreadable message has its identity in the header only
+	r.noteOutcome(e.ID, e.Round, stateOf(res.Outcome), res.Reason, false)
 	n := r.ledger.settle(e.ID, e.Round, stateOf(res.Outcome), res.Reason)
 	if n == 0 {
 		return nil

@@ -20,7 +20,7 @@ func parseIdentity(id string) (identity, bool) {
 	return k, err == nil
 }
 
-// state is the state of an identity: an outcome, or pending.
+// state is the state of an identity: an outcome, or pending. Stored parts of the ledger contain these numbers.
 type state uint8
 
 const (
@@ -86,9 +86,11 @@ func newLedger() *ledger {
 // add adds an item of the manifest, in the state of its identity. It reports whether the identity is new.
 func (l *ledger) add(id string) (isNew bool) {
 	k, ok := parseIdentity(id)
-	if !ok {
-		return false
-	}
+	return ok && l.addIdentity(k)
+}
+
+// addIdentity is add with a parsed identity.
+func (l *ledger) addIdentity(k identity) (isNew bool) {
 	place, ok := l.places[k]
 	if !ok {
 		place = uint32(len(l.entries))
@@ -109,6 +111,11 @@ func (l *ledger) find(id string) *entry {
 	if !ok {
 		return nil
 	}
+	return l.findIdentity(k)
+}
+
+// findIdentity is find with a parsed identity.
+func (l *ledger) findIdentity(k identity) *entry {
 	place, ok := l.places[k]
 	if !ok {
 		return nil
@@ -120,7 +127,11 @@ func (l *ledger) find(id string) *entry {
 // is kept, except that done replaces failed and dead: a stored result proves it. Outcomes of rounds before a reopening
 // do not count.
 func (l *ledger) settle(id string, round int, to state, reason string) int {
-	e := l.find(id)
+	return l.settleEntry(l.find(id), round, to, reason)
+}
+
+// settleEntry is settle with an entry, or nil for an unknown identity.
+func (l *ledger) settleEntry(e *entry, round int, to state, reason string) int {
 	if e == nil || to == pending || (round < int(e.round) && (to != done || e.flags&flagMissing != 0)) || e.state == to || e.state == done {
 		return 0
 	}
@@ -198,13 +209,19 @@ func (l *ledger) move(e *entry, to state) {
 	e.state = to
 }
 
+// trimReason limits a reason to maxReason bytes.
+func trimReason(reason string) string {
+	if len(reason) > maxReason {
+		reason = strings.ToValidUTF8(reason[:maxReason], "")
+	}
+	return reason
+}
+
 func (l *ledger) intern(reason string) uint32 {
 	if reason == "" {
 		return 0
 	}
-	if len(reason) > maxReason {
-		reason = strings.ToValidUTF8(reason[:maxReason], "")
-	}
+	reason = trimReason(reason)
 	if i, ok := l.reasonIndex[reason]; ok {
 		return i
 	}

@@ -186,6 +186,9 @@ func (r *runner) end(ctx context.Context, p manifest.Phase) error {
 	if _, err := r.writeReport(ctx); err != nil {
 		return err
 	}
+	if err := r.foldAll(ctx); err != nil {
+		return err
+	}
 	err := r.enterEnd(ctx, p, func(c *manifest.Campaign) bool {
 		if p == manifest.PhaseCancelled {
 			return wantsCancel(c)

@@ -12,6 +12,9 @@ import (
 // checkQueue publishes the campaign's status and compares the queue with the ledger. When the queue has seemed to hold
 // too few items for Config.Stall, or is gone, and the loss is confirmed, checkQueue publishes the items again.
 func (r *runner) checkQueue(ctx context.Context) error {
+	if err := r.foldDue(ctx); err != nil {
+		return err
+	}
 	waiting, leased, err := r.queue.Depth(ctx)
 	if err != nil {
 		exists, e := r.queue.Exists(ctx)

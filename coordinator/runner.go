@@ -30,10 +30,12 @@ type runner struct {
 	deleted  bool // the campaign was deleted after the newest record
 
 	// ---
-	rec     *manifest.Campaign
-	queue   *queue.Queue
-	ledger  *ledger
-	results storage.Store // the campaign's part of the store
+	rec    *manifest.Campaign
+	queue  *queue.Queue
+	ledger *ledger
+
+	checkpoint checkpoint
+	results    storage.Store // the campaign's part of the store
 
 	prior      *prior.Description
 	closePrior func() // nil before the prior is open
@@ -149,6 +151,9 @@ func (r *runner) process(ctx context.Context, c *manifest.Campaign) error {
 	defer func() {
 		r.follower.Stop()
 		r.reader.Stop()
+		if ctx.Err() != nil {
+			r.foldAtExit(ctx)
+		}
 		if r.closePrior != nil {
 			r.closePrior()
 		}
@@ -228,6 +233,9 @@ func (r *runner) openQueue(ctx context.Context) error {
 	}
 	if err != nil {
 		return fmt.Errorf("open queue: %w", err)
+	}
+	if err := r.checkStream(ctx); err != nil {
+		return err
 	}
 	r.follow(ctx)
 	return nil

@@ -92,6 +92,7 @@ func (r *runner) settleStored(ctx context.Context, items []manifest.Item, includ
 			if r.ledger.settle(res.Item.ID, r.rec.Round, stateOf(res.Outcome), res.Reason) == 0 {
 				continue
 			}
+			r.noteOutcome(res.Item.ID, r.rec.Round, stateOf(res.Outcome), res.Reason, true)
 			r.ledger.markFound(res.Item.ID)
 			if err := r.announce(res, s.damage == nil); err != nil {
 				return err
@@ -112,7 +113,11 @@ func (r *runner) failedResult(it manifest.Item, reason string) manifest.Result {
 // not have.
 func (r *runner) settleListed(ctx context.Context) error {
 	if r.s.cfg.run == nil {
-		return r.eachResult(ctx, func(id string) { r.ledger.settle(id, r.rec.Round, done, "") })
+		return r.eachResult(ctx, func(id string) {
+			if r.ledger.settle(id, r.rec.Round, done, "") > 0 {
+				r.noteOutcome(id, r.rec.Round, done, "", true)
+			}
+		})
 	}
 	found := map[string]bool{}
 	err := r.eachResult(ctx, func(id string) {

@@ -148,6 +148,9 @@ func (r *runner) storeWindow(ctx context.Context, sharded shardedWindow) (err er
 	if w.Changed != "" {
 		r.log.Warn("the dataset changed while it was read", "window", w.Number, "change", w.Changed)
 	}
+	if items != nil {
+		r.noteWindow(w, int64(len(data)))
+	}
 	if r.s.cfg.run != nil {
 		if err := r.enterWindow(ctx, w, isNew); err != nil {
 			return err
@@ -180,23 +183,22 @@ func (r *runner) addWindow(w *shard.Window) (isNew []bool) {
 	return isNew
 }
 
-// restoreLedger rebuilds the ledger from the stored windows and rounds.
+// restoreLedger rebuilds the ledger from the stored windows, rounds and outcomes.
 func (r *runner) restoreLedger(ctx context.Context) error {
 	r.stored, r.next, r.complete, r.copies, r.recent = 0, shard.Position{}, false, map[identity][]place{}, nil
 	r.sound, r.warning = -1, ""
-	err := r.eachWindow(ctx, func(w *shard.Window) error {
-		if w.Campaign != r.id || w.Number != r.stored || w.Item != r.next.Item {
-			return fmt.Errorf("stored window %d does not follow the previous window; remove %s and submit the campaign again",
-				r.stored, shard.Prefix(r.id))
-		}
-		r.addWindow(w)
-		return nil
-	})
-	if err != nil {
+	r.checkpoint = checkpoint{}
+	if err := r.restoreWindows(ctx); err != nil {
 		return err
 	}
 	r.unverified = r.stored
-	return r.restoreRounds(ctx)
+	if err := r.restoreRounds(ctx); err != nil {
+		return err
+	}
+	if r.s.cfg.run != nil {
+		return nil
+	}
+	return r.restoreOutcomes(ctx)
 }
 
 // eachWindow calls f with the stored windows in order.

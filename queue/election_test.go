@@ -184,7 +184,7 @@ func TestElectionStepDown(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() {
 		term := 0
-		ended <- e.Run(ctx, func(ctx context.Context) error {
+		ended <- e.Run(ctx, func(context.Context) error {
 			term++
 			fit.Store(false)
 			terms <- term

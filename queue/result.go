@@ -63,6 +63,39 @@ func (q *Queue) LastResult(ctx context.Context) (uint64, error) {
 	return seq, nil
 }
 
+// ResultStream identifies the result stream by the time of its creation in nanoseconds, and returns the sequence number
+// of its last message, of any campaign. It is above 0 also for an empty stream. ErrNotReady: there is no stream.
+func (q *Queue) ResultStream(ctx context.Context) (id int64, last uint64, err error) {
+	err = q.withRetry(ctx, "", func(ctx context.Context) error {
+		stream, err := q.js.Stream(ctx, resultStream)
+		if err == nil {
+			info := stream.CachedInfo() // fresh
+			id, last = info.Created.UnixNano(), info.State.LastSeq
+		}
+		return err
+	})
+	if err != nil {
+		return 0, 0, fmt.Errorf("look up the result stream: %w", err)
+	}
+	return id, last, nil
+}
+
+// PurgeResults removes the campaign's results with sequence numbers up to through. It is idempotent. Workers that
+// publish one of these results again within two minutes do not store it again.
+func (q *Queue) PurgeResults(ctx context.Context, through uint64) error {
+	err := q.withRetry(ctx, "", func(ctx context.Context) error {
+		stream, err := q.js.Stream(ctx, resultStream)
+		if err != nil {
+			return err
+		}
+		return stream.Purge(ctx, jetstream.WithPurgeSubject(resultSubject+"."+q.campaign), jetstream.WithPurgeSequence(through+1))
+	})
+	if err != nil {
+		return fmt.Errorf("remove results of campaign %s: %w", q.cfg.Campaign, err)
+	}
+	return nil
+}
+
 // Results yields the campaign's outcomes with sequence numbers above after, in the order in which they were stored, and
 // continues with new outcomes as they arrive. It survives lost connections and servers. It ends without an error when
 // ctx ends; any other error is yielded as the last pair. ErrNotReady: the result stream does not exist.

@@ -42,8 +42,8 @@ func newAnchor(at Position) *anchor {
 func (a *anchor) add(row manifest.Row) bool {
 	key := keyOfRow(row)
 	a.listed++
-	if a.history = append(a.history, key); len(a.history) > 4*tailRows {
-		a.history = append(a.history[:0], a.history[2*tailRows:]...)
+	if a.history = append(a.history, key); len(a.history) > 4*TailRows {
+		a.history = append(a.history[:0], a.history[2*TailRows:]...)
 	}
 	i, ok := a.index[key]
 	if !ok {

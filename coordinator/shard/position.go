@@ -105,8 +105,8 @@ func keyOfItem(it manifest.Item) filesKey {
 	return newFilesKey(it.Name, path(it.Image), path(it.Measurement), path(it.Mask), path(it.Kernel))
 }
 
-// tailRows is the number of rows whose keys a tail has.
-const tailRows = 1024
+// TailRows is the number of rows before a position whose keys the position has: Next needs the windows of that many rows.
+const TailRows = 1024
 
 // tail has the keys of the last rows before a position. A string is comparable, as Position must be.
 type tail string
@@ -121,10 +121,10 @@ func (t tail) key(i int) filesKey {
 func (t tail) append(w *Window) tail {
 	keys := w.rowKeys()
 	var b []byte
-	for _, k := range keys[max(0, len(keys)-tailRows):] {
+	for _, k := range keys[max(0, len(keys)-TailRows):] {
 		b = append(b, k...)
 	}
-	if missing := tailRows*len(filesKey{}) - len(b); missing > 0 {
+	if missing := TailRows*len(filesKey{}) - len(b); missing > 0 {
 		b = append([]byte(t[max(0, len(t)-missing):]), b...)
 	}
 	return tail(b)

@@ -1,0 +1,181 @@
+package coordinator_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"ddiff/coordinator"
+	"ddiff/manifest"
+	"ddiff/queue"
+)
+
+// parts returns the keys of the stored parts of outcomes.
+func (tc *testCluster) parts(id string) []string {
+	tc.t.Helper()
+	var keys []string
+	for info, err := range tc.store.List(tc.t.Context(), "campaigns/"+id+"/ledger/outcomes-") {
+		must(tc.t, err)
+		keys = append(keys, info.Key)
+	}
+	return keys
+}
+
+// folding makes small parts.
+func folding(c *coordinator.Config) { c.Fold = 8 }
+
+// failSome fails each item of one task and buries some of another.
+func failSome(it manifest.Item, _ int) error {
+	switch {
+	case it.Task == "hdr" && strings.HasPrefix(it.Name, "image00"):
+		return errors.New("cannot read")
+	case strings.HasPrefix(it.Name, "image01"):
+		return errDead
+	}
+	return nil
+}
+
+// halfway runs a campaign of 40 items under a leader that stores its outcomes, stops both after 30 items, and returns the
+// status. Outcomes that the leader has not stored stay in the stream.
+func (tc *testCluster) halfway(name string) (string, manifest.Counts) {
+	tc.t.Helper()
+	gate := make(chan struct{}, 100)
+	tc.set(func(it manifest.Item, n int) error {
+		<-gate
+		return failSome(it, n)
+	})
+	id := tc.submit(name, 0)
+	stop := tc.leadWith(folding)
+	tc.work(id)
+	settled := func(c manifest.Counts) int { return c.Done + c.Failed + c.Dead }
+	var s coordinator.CampaignStatus
+	for n := 10; n <= 30; n += 10 { // a part for each tick with 8 outcomes
+		for range 10 {
+			gate <- struct{}{}
+		}
+		s = tc.await(id, "settled items", func(s coordinator.CampaignStatus) bool { return settled(s.Status.Counts) == n })
+		wait(tc.t, patience, "a part", func() bool { return len(tc.parts(id)) == n/10 })
+	}
+	stop()
+	must(tc.t, tc.board.Delete(tc.t.Context(), manifest.KeyStatusPrefix+id))
+	tc.t.Cleanup(func() { close(gate) })
+	tc.set(failSome)
+	go func() {
+		for range 20 { // the worker may hold an item
+			gate <- struct{}{}
+		}
+	}()
+	s.Status.Counts.Running, s.Status.Counts.Pending = 0, 10
+	return id, s.Status.Counts
+}
+
+// outcomes returns the number of the campaign's outcomes in the result stream.
+func (tc *testCluster) outcomes(id string) int {
+	tc.t.Helper()
+	q, err := tc.open(tc.t.Context(), id, 3)
+	must(tc.t, err)
+	last, err := q.LastResult(tc.t.Context())
+	must(tc.t, err)
+	if last == 0 {
+		return 0
+	}
+	n := 0
+	for res, err := range q.Results(tc.t.Context(), 0) {
+		must(tc.t, err)
+		if n++; res.Seq >= last {
+			return n
+		}
+	}
+	return n
+}
+
+// finished expects the final state of the campaign of halfway, and that no item was restored twice.
+func (tc *testCluster) finished(id string, want manifest.Counts) {
+	tc.t.Helper()
+	tc.await(id, "all outcomes", func(s coordinator.CampaignStatus) bool {
+		return s.Status.Phase == manifest.PhaseFinished && s.Status.Counts == want
+	})
+	tc.mu.Lock()
+	defer tc.mu.Unlock()
+	for item, n := range tc.started {
+		if n > 1 && item != manifest.IDPreflight {
+			tc.t.Errorf("item %.12s was started %d times", item, n)
+		}
+	}
+}
+
+var allOutcomes = manifest.Counts{Items: 40, Done: 10, Failed: 10, Dead: 20}
+
+// TestOutcomesMoveToTheStore expects that a new leader continues from the stored outcomes and those of the newest part
+// in the stream, and that an ended campaign leaves none in the stream.
+func TestOutcomesMoveToTheStore(t *testing.T) {
+	tc := newTestCluster(t, 20)
+	log := tc.recordLog()
+	id, _ := tc.halfway("fold")
+	if n := tc.outcomes(id); n > 22 {
+		t.Errorf("%d outcomes are in the stream", n)
+	}
+	tc.leadWith(folding)
+	tc.finished(id, allOutcomes)
+	if n := tc.outcomes(id); n != 0 {
+		t.Errorf("%d outcomes are in the stream of a finished campaign", n)
+	}
+	if log.contains(republished) {
+		t.Error("the coordinator replaced a healthy queue")
+	}
+	// Retried items have outcomes of an earlier round in the parts. A new leader ignores them.
+	tc.set(nil)
+	if a, err := tc.command(id, manifest.Command{Verb: manifest.CommandRetry, Outcomes: []manifest.Outcome{manifest.OutcomeFailed}}); err != nil || a.Items != 10 {
+		t.Fatalf("%+v, %v", a, err)
+	}
+	if s := tc.awaitPhase(id, manifest.PhaseFinished); s.Status.Counts != (manifest.Counts{Items: 40, Done: 20, Dead: 20}) {
+		t.Errorf("%+v", s.Status.Counts)
+	}
+}
+
+// TestDamagedPartOfTheLedger damages each part in turn. The stream has the outcomes of the newest. Stored results settle
+// the items of an older one; its failed and dead items run again.
+func TestDamagedPartOfTheLedger(t *testing.T) {
+	for number, c := range []struct {
+		name     string
+		replaced bool
+	}{{"done items", false}, {"dead items", true}, {"newest", false}} {
+		t.Run(c.name, func(t *testing.T) {
+			tc := newTestCluster(t, 20)
+			id, _ := tc.halfway("damaged")
+			key := tc.parts(id)[number]
+			data, err := tc.store.Get(t.Context(), key)
+			must(t, err)
+			data[len(data)/2] ^= 1
+			must(t, tc.store.Put(t.Context(), key, data))
+			log := tc.recordLog()
+			tc.leadWith(folding)
+			tc.await(id, "all outcomes", func(s coordinator.CampaignStatus) bool {
+				return s.Status.Phase == manifest.PhaseFinished && s.Status.Counts == allOutcomes
+			})
+			if !log.contains("skipped a part of the ledger") {
+				t.Error("the damage was not logged")
+			}
+			if log.contains(republished) != c.replaced {
+				t.Errorf("the queue was replaced: %v", !c.replaced)
+			}
+		})
+	}
+}
+
+// TestReplacedResultStream deletes the result stream; the numbers of its successor are lower than those of the stored
+// outcomes.
+func TestReplacedResultStream(t *testing.T) {
+	tc := newTestCluster(t, 20)
+	id, counts := tc.halfway("replaced")
+	_, err := tc.nc.Request("$JS.API.STREAM.DELETE.DDIFF_RESULT", nil, patience)
+	must(t, err)
+	past := func() time.Time { return time.Now().Add(-time.Hour) }
+	must(t, queue.Setup(t.Context(), tc.nc, queue.SetupConfig{Now: past}))
+	tc.leadWith(folding)
+	tc.await(id, "the stored outcomes", func(s coordinator.CampaignStatus) bool {
+		return s.Status.Counts.Failed+s.Status.Counts.Dead >= counts.Failed+counts.Dead-10
+	})
+	tc.finished(id, allOutcomes)
+}
