@@ -11,12 +11,19 @@ import (
 // parallelReleases is the number of leases that a worker releases at a time.
 const parallelReleases = 16
 
-// suspect reports whether an item runs alone: an earlier attempt ended without an answer, or a worker asked for a second
-// opinion. If a worker dies that holds nothing else, its item is to blame.
-func suspect(l *queue.Lease) bool { return l.Attempt() > 1 || len(l.Marks().Disputed) > 0 }
+// suspect reports whether an item runs alone: an earlier attempt ended without an answer, a worker asked for a second
+// opinion, or the environment failed too often. If a worker dies that holds nothing else, its item is to blame.
+func suspect(l *queue.Lease) bool {
+	m := l.Marks()
+	return l.Attempt() > 1 || len(m.Disputed) > 0 || m.Faults >= maxFaults
+}
 
 // startLeases starts the admitted leases of one assignment, and waits for the end of a suspect.
 func (w *Worker) startLeases(ctx context.Context, a Assignment, leases []*queue.Lease, out chan<- []*task) error {
+	if !w.admitCampaign(ctx, a.Campaign) {
+		w.releaseEach(ctx, leases, unchanged)
+		leases = nil
+	}
 	leases, alone := w.admit(ctx, leases)
 	if len(leases) == 0 {
 		if a.Done != nil {
@@ -35,39 +42,49 @@ func (w *Worker) startLeases(ctx context.Context, a Assignment, leases []*queue.
 // in any stage; with other items it goes to the end of the queue. alone: leases is one suspect, and the worker may lease
 // no other item before it is settled.
 func (w *Worker) admit(ctx context.Context, leases []*queue.Lease) (start []*queue.Lease, alone bool) {
-	var suspects []*queue.Lease
+	var suspects, passed []*queue.Lease
 	for _, l := range leases {
-		if suspect(l) {
-			suspects = append(suspects, l)
-		} else {
+		switch {
+		case !suspect(l):
 			start = append(start, l)
+		case w.leavesToOthers(ctx, l):
+			passed = append(passed, l)
+		default:
+			suspects = append(suspects, l)
 		}
 	}
+	w.pass(ctx, passed)
 	switch {
 	case len(suspects) == 0:
+		if len(start) == 0 && len(passed) > 0 {
+			w.pauseAfterPass(ctx, passed)
+		}
 		return start, false
 	case len(start) > 0:
-		w.returnLeases(ctx, suspects)
+		w.releaseEach(ctx, suspects, unchanged)
 		return start, false
 	case w.leases.count() > 0:
 		// The queue may hold suspects only: wait, so that the next ones find the worker idle.
-		w.returnLeases(ctx, suspects)
+		w.releaseEach(ctx, suspects, unchanged)
 		w.awaitSettled(ctx)
 		return nil, false
 	}
-	w.returnLeases(ctx, suspects[1:])
+	w.releaseEach(ctx, suspects[1:], unchanged)
 	return suspects[:1], true
 }
 
-// returnLeases releases items that were not started.
-func (w *Worker) returnLeases(ctx context.Context, leases []*queue.Lease) {
+// unchanged keeps the marks of a released item.
+func unchanged(m queue.Marks) queue.Marks { return m }
+
+// releaseEach releases items that were not started, with changed marks.
+func (w *Worker) releaseEach(ctx context.Context, leases []*queue.Lease, change func(queue.Marks) queue.Marks) {
 	ctx, cancel := w.shutdownContext(context.WithoutCancel(ctx))
 	defer cancel()
 	var group errgroup.Group
 	group.SetLimit(parallelReleases)
 	for _, l := range leases {
 		group.Go(func() error {
-			if err := l.Release(ctx); err != nil {
+			if err := l.ReleaseMarked(ctx, change(l.Marks())); err != nil {
 				w.cfg.Logger.Warn("could not release item", "id", l.ID(), "reason", err)
 			}
 			return nil

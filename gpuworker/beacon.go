@@ -88,6 +88,6 @@ func (w *Worker) Beat() manifest.Beat {
 	return manifest.Beat{
 		Name: w.cfg.Name, Version: w.cfg.Version, Schema: manifest.RecordSchema,
 		Campaign: w.stats.campaign.Load().(string), Items: int(w.stats.settled.Load()),
-		Draining: w.stats.draining.Load(), Hung: hung, At: w.cfg.Now().UTC(),
+		Draining: w.stats.draining.Load(), Hung: hung, Suspended: w.breaker.reason(), At: w.cfg.Now().UTC(),
 	}
 }

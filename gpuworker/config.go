@@ -55,6 +55,17 @@ type Config struct {
 	// WholeResults publishes complete results to the queue, for a coordinator in the same process that reports their
 	// scores. Default: only the outcome, see [manifest.Event].
 	WholeResults bool
+	// Patience is how long a temporary failure of the environment may last; then Run ends with its error, at once for
+	// other failures of the store. Failures of a dataset's files use attempts. Default: Run waits without a limit, and
+	// files are no exception.
+	Patience time.Duration
+	// ProbePause is the pause between the first two tests of a failing environment; it doubles up to 30 s. Default: 1 s.
+	ProbePause time.Duration
+	// PauseAfter is how long an environment may fail that needs a person before the worker reports the campaign's fault
+	// to the coordinator. Default: 15 min.
+	PauseAfter time.Duration
+	// Peers, if not nil, returns the number of other live workers. They get an item that this worker disputes.
+	Peers func(ctx context.Context) (int, error)
 	// Simulate, if not nil, replaces computation, see [Simulation].
 	Simulate *Simulation
 	// Log, if not nil, supplies the last log lines about an item for its dead letter.
@@ -86,6 +97,12 @@ func (c Config) Validate() error {
 		return fmt.Errorf("Idle: %v is negative", c.Idle)
 	case c.Once < 0:
 		return fmt.Errorf("Once: %v is negative", c.Once)
+	case c.Patience < 0:
+		return fmt.Errorf("Patience: %v is negative", c.Patience)
+	case c.ProbePause < 0:
+		return fmt.Errorf("ProbePause: %v is negative", c.ProbePause)
+	case c.PauseAfter < 0:
+		return fmt.Errorf("PauseAfter: %v is negative", c.PauseAfter)
 	}
 	if err := c.Limits.Validate(); err != nil {
 		return fmt.Errorf("Limits: %w", err)
@@ -103,6 +120,8 @@ func (c Config) withDefaults() Config {
 	c.AckWait = cmp.Or(c.AckWait, 30*time.Second)
 	c.Limits = c.Limits.WithDefaults()
 	c.Idle = cmp.Or(c.Idle, time.Second)
+	c.ProbePause = cmp.Or(c.ProbePause, time.Second)
+	c.PauseAfter = cmp.Or(c.PauseAfter, 15*time.Minute)
 	if c.Steps == nil {
 		c.Steps = func(int) {}
 	}

@@ -128,6 +128,7 @@ func (e engineRestorer) write(ctx context.Context, t *task, m manifest.Metrics) 
 }
 
 func (t *task) put(ctx context.Context, f artifact) error {
+	t.written = max(t.written, len(f.data))
 	if err := t.assigned.Store.Put(ctx, manifest.ItemKey(t.item.ID, f.name), f.data); err != nil {
 		return fmt.Errorf("write %s: %w", f.name, err)
 	}

@@ -17,6 +17,12 @@ var ErrInput = errors.New("input")
 // errCancelled: the campaign was cancelled immediately.
 var errCancelled = errors.New("the campaign is cancelled")
 
+// errSuspended: the worker tests its environment before it starts another item.
+var errSuspended = errors.New("the worker is suspended")
+
+// errDigest: the bytes of a file differ from the campaign's. The file may have changed, or this worker read it wrong.
+var errDigest = fmt.Errorf("%w", ErrInput)
+
 // kind is the class of an outcome.
 type kind int
 
@@ -24,6 +30,9 @@ const (
 	done      kind = iota // written: publish and acknowledge
 	failed                // bad input: publish and acknowledge
 	retried               // another error: retry later, or bury after the last attempt
+	disputed              // perhaps the worker's fault: ask another worker; after a second opinion: failed, or buried
+	faulted               // the worker's environment failed: return to the queue, without using the attempt
+	suspended             // the worker is suspended: return to the queue
 	released              // the worker drains: return to the queue
 	cancelled             // the campaign is cancelled: acknowledge without a result
 )
@@ -45,14 +54,25 @@ func outcomeOf(ctx context.Context, t *task, err error) outcome {
 		return outcome{retried, err}
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
 		return outcome{released, err}
-	case errors.Is(err, ErrInput),
-		errors.Is(err, raster.ErrFormat), errors.Is(err, raster.ErrTruncated),
-		errors.Is(err, raster.ErrTooLarge), errors.Is(err, raster.ErrShape), errors.Is(err, raster.ErrNotFinite),
-		errors.Is(err, operator.ErrTask), errors.Is(err, operator.ErrParam), errors.Is(err, operator.ErrShape),
-		errors.Is(err, method.ErrSetting), errors.Is(err, solver.ErrConfig), errors.Is(err, solver.ErrDiverged):
+	case errors.Is(err, errSuspended):
+		return outcome{suspended, err}
+	case errors.Is(err, errDigest), errors.Is(err, solver.ErrDiverged), errors.Is(err, raster.ErrNotFinite), missing(err):
+		return outcome{disputed, err}
+	case environmental(err):
+		return outcome{faulted, err}
+	case inputFailure(err):
 		return outcome{failed, err}
 	}
 	return outcome{retried, err}
+}
+
+// inputFailure reports whether the item's own data cannot be restored.
+func inputFailure(err error) bool {
+	return errors.Is(err, ErrInput) ||
+		errors.Is(err, raster.ErrFormat) || errors.Is(err, raster.ErrTruncated) ||
+		errors.Is(err, raster.ErrTooLarge) || errors.Is(err, raster.ErrShape) || errors.Is(err, raster.ErrNotFinite) ||
+		errors.Is(err, operator.ErrTask) || errors.Is(err, operator.ErrParam) || errors.Is(err, operator.ErrShape) ||
+		errors.Is(err, method.ErrSetting) || errors.Is(err, solver.ErrConfig) || errors.Is(err, solver.ErrDiverged)
 }
 
 // inputError marks an error as an input error.

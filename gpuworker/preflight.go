@@ -12,7 +12,6 @@ import (
 	"ddiff/restore/check"
 	"ddiff/restore/onnx"
 	"ddiff/restore/raster"
-	"ddiff/restore/solver"
 	"ddiff/storage"
 )
 
@@ -53,8 +52,10 @@ func (w *Worker) preflight(ctx context.Context, tasks []*task) error {
 			o = outcome{retried, err}
 		case ctx.Err() != nil:
 			o = outcome{released, err}
-		case errors.Is(err, storage.ErrUnavailable) && !t.lease.Last():
-			o = outcome{retried, err} // unavailable storage is no property of the campaign
+		case errors.Is(err, storage.ErrUnavailable) && t.lease.Marks().Faults < maxFaults:
+			o = outcome{faulted, err} // an unavailable store is no property of the campaign
+		case environmental(err):
+			o = outcome{disputed, err}
 		}
 		t.checked = &c
 		if err := w.settle(ctx, t, o, nil); err != nil {
@@ -177,9 +178,6 @@ func (p *preflight) shapes(ctx context.Context) (string, error) {
 	return fmt.Sprintf("%d models compiled", compiled), nil
 }
 
-// errFirstChunk ends a run after its first chunk.
-var errFirstChunk = errors.New("the first chunk is complete")
-
 // memory solves one chunk of the largest item.
 func (p *preflight) memory(ctx context.Context) (string, error) {
 	largest := p.tasks[0]
@@ -188,26 +186,10 @@ func (p *preflight) memory(ctx context.Context) (string, error) {
 			largest = t
 		}
 	}
-	// The random mask or kernel has the size of a given one.
-	t := &task{item: largest.item, assigned: p.assigned, op: largest.op, plan: largest.plan, problem: solver.Problem{Key: largest.problem.Key}}
-	if err := t.encodeDraw(); err != nil {
+	if err := p.solveChunk(ctx, largest); err != nil {
 		return "", err
 	}
-	var err error
-	e := p.Engine
-	grey := make([]float32, t.op.Image.Size())
-	if t.problem.Y, err = e.Measure(ctx, t.op, grey, t.problem.Draw, t.item.Sigma, t.problem.Key); err != nil {
-		return "", err
-	}
-	s, err := e.Solver(t.plan, 1)
-	if err != nil {
-		return "", err
-	}
-	_, err = s.Solve(ctx, []solver.Problem{t.problem}, func(int) error { return errFirstChunk })
-	if err != nil && !errors.Is(err, errFirstChunk) {
-		return "", fmt.Errorf("solve %s at %d×%d: %w", t.plan.Task, t.item.Width, t.item.Height, err)
-	}
-	return fmt.Sprintf("%s at %d×%d, peak memory of the process %d MiB", t.plan.Task, t.item.Width, t.item.Height, check.PeakMiB()), nil
+	return fmt.Sprintf("%s at %d×%d, peak memory of the process %d MiB", largest.plan.Task, largest.item.Width, largest.item.Height, check.PeakMiB()), nil
 }
 
 // sources reads the files of one item of the sample and verifies their digests. It passes if one item is readable: a

@@ -37,6 +37,9 @@ func (w *Worker) prepare(ctx context.Context, t *task) (*manifest.Result, error)
 	if t.assigned.cancelled() {
 		return nil, errCancelled
 	}
+	if w.breaker.circuit("") != nil {
+		return nil, errSuspended
+	}
 	if t.lease.Class() == manifest.ClassPreflight {
 		return nil, t.decodePreflight()
 	}

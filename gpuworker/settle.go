@@ -122,7 +122,33 @@ func (w *Worker) log(t *task) *slog.Logger {
 // report maps an outcome to calls of the queue.
 func (w *Worker) report(ctx context.Context, t *task, o outcome, res *manifest.Result) error {
 	log := w.log(t)
+	if o.kind == faulted && w.cfg.Patience > 0 && fromSource(o.err) {
+		o.kind = retried
+	}
 	switch o.kind {
+	case suspended:
+		return t.lease.Release(ctx)
+	case faulted:
+		return w.reportEnvironment(ctx, t, o.err)
+	case disputed:
+		m := t.lease.Marks()
+		w.noteFailure(t, o.err)
+		if len(m.Disputed) == 0 {
+			log.Warn("could not restore item, asks for a second opinion", "reason", o.err)
+			w.withdrawStart(ctx, t, false)
+			m.Disputed = []string{w.cfg.Name}
+			return t.lease.ReleaseMarked(ctx, m)
+		}
+		o.err = w.confirm(m.Disputed, o.err)
+		switch {
+		case t.checked != nil:
+			return w.answer(ctx, t)
+		case !inputFailure(o.err):
+			log.Error("buried item after a second opinion", "reason", o.err)
+			return w.bury(ctx, t, o.err)
+		}
+		log.Error("item cannot be restored", "reason", o.err)
+		res = w.result(t, manifest.OutcomeFailed, o.err.Error())
 	case retried:
 		if !t.lease.Last() && !t.lease.Exhausted() {
 			delay := t.lease.RetryDelay()
@@ -144,11 +170,9 @@ func (w *Worker) report(ctx context.Context, t *task, o outcome, res *manifest.R
 		return nil
 	case done:
 		if t.checked != nil {
-			if err := publish(ctx, t, t.checked); err != nil {
-				return err
-			}
-			return t.lease.Ack(ctx)
+			return w.answer(ctx, t)
 		}
+		w.breaker.succeed(t)
 		log.Info("restored item", "seconds", t.seconds)
 	}
 	if err := w.publishResult(ctx, t, res); err != nil {
@@ -156,6 +180,32 @@ func (w *Worker) report(ctx context.Context, t *task, o outcome, res *manifest.R
 	}
 	w.withdrawStart(ctx, t, true)
 	return t.lease.Ack(ctx)
+}
+
+// answer publishes the answer to a preflight.
+func (w *Worker) answer(ctx context.Context, t *task) error {
+	if err := publish(ctx, t, t.checked); err != nil {
+		return err
+	}
+	return t.lease.Ack(ctx)
+}
+
+// reportEnvironment returns an item to the queue that the worker's environment has failed. The attempt does not count. An
+// item that failed in this way maxFaults times runs alone; if it fails again in an environment that passes its test, it is
+// dead.
+func (w *Worker) reportEnvironment(ctx context.Context, t *task, reason error) error {
+	w.noteFailure(t, reason)
+	w.cfg.Instruments.Faults.Add(ctx, 1)
+	m := t.lease.Marks()
+	if m.Faults >= maxFaults && t.preflight == nil && w.test(ctx, t) == nil {
+		reason = fmt.Errorf("%d failures of the environment, which now passes its test: %w", m.Faults+1, reason)
+		w.log(t).Error("buried item", "reason", reason)
+		return w.bury(ctx, t, reason)
+	}
+	m.Faults++
+	w.log(t).Warn("released item after a failure of the environment", "failures", m.Faults, "reason", reason)
+	w.withdrawStart(ctx, t, false)
+	return t.lease.ReleaseMarked(ctx, m)
 }
 
 // bury publishes the item as dead and moves it to the dead letters.

@@ -48,6 +48,7 @@ type task struct {
 	seconds    float64
 	batch      int
 	claimed    atomic.Bool
+	written    int // size of the largest file that was written last
 
 	// preflight is set instead of item and the fields derived from it, see preflight.go.
 	preflight *manifest.Preflight
@@ -213,10 +214,11 @@ func readDraw(name string, data []byte) (*operator.Draw, error) {
 func (s loader) read(ctx context.Context, from manifest.Source) ([]byte, error) {
 	data, err := s.sources.Get(ctx, from.Path)
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", from.Path, err)
+		return nil, fmt.Errorf("read %s: %w", from.Path, sourceError{err})
 	}
 	if got := digest(data); got != from.SHA256 {
-		return nil, inputError("read %s: its SHA-256 is %.12s, the campaign expects %.12s; submit the campaign again", from.Path, got, from.SHA256)
+		return nil, fmt.Errorf("%w: read %s: its SHA-256 is %.12s, the campaign expects %.12s; submit the campaign again",
+			errDigest, from.Path, got, from.SHA256)
 	}
 	return data, nil
 }

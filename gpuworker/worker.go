@@ -23,6 +23,9 @@ type Worker struct {
 	checker  checker
 	stats    stats
 	settled  chan struct{} // receives after an item ended
+	breaker  *breaker
+	// passAgain ends a time without passing disputed items to others. Only the goroutine that leases uses it.
+	passAgain time.Time
 }
 
 // core is the part of a Worker that it shares with its restorer and checker.
@@ -41,6 +44,8 @@ type restorer interface {
 	solve(ctx context.Context, tasks []*task) (n int, err error)
 	// finish scores a restored item and stores its result.
 	finish(t *task) (*manifest.Result, error)
+	// probe tests the device with a short solve of the last good item, or without one of the failed item.
+	probe(ctx context.Context, failed *task, good *manifest.Item) error
 }
 
 // checker runs the checks of a preflight up to the first that fails, and also returns the error of that check.
@@ -70,6 +75,7 @@ func New(cfg Config) (*Worker, error) {
 	}
 	c := &core{cfg, newLeaseSet(cfg.AckWait/3, cfg.Logger), newWatchdog(cfg.Limits, cfg.Now, cfg.Logger)}
 	w := &Worker{core: c, work: cfg.Work, restorer: engineRestorer{c}, checker: engineRestorer{c}, settled: make(chan struct{}, 1)}
+	w.breaker = newBreaker(cfg.Now, cfg.ProbePause)
 	if cfg.Simulate != nil {
 		s := &simulator{core: c, simulation: cfg.Simulate}
 		w.work, w.restorer, w.checker = s, s, s
@@ -138,8 +144,12 @@ func (w *Worker) runStages(ctx context.Context) error {
 
 // lease leases items, prepares them, and sends them to out in groups.
 func (w *Worker) lease(ctx context.Context, out chan<- []*task) error {
+	defer w.breaker.stop()
 	busy := w.cfg.Now()
 	for ctx.Err() == nil {
+		if err := w.awaitEnvironment(ctx); err != nil {
+			return err
+		}
 		a, leases, err := w.work.Next(ctx, w.cfg.Idle)
 		if err != nil && ctx.Err() == nil {
 			if err := w.pauseAfter(ctx, err); err != nil {

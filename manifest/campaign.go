@@ -228,16 +228,19 @@ type Status struct {
 
 // Beat is the heartbeat of a worker, every few seconds.
 type Beat struct {
-	Name     string    `json:"name"`
-	Version  string    `json:"version"`
-	Schema   int       `json:"schema"`
-	Provider string    `json:"provider"`
-	Device   string    `json:"device"`
-	Campaign string    `json:"campaign,omitempty"` // of the last lease
-	Items    int       `json:"items"`              // settled since its start
-	Draining bool      `json:"draining,omitempty"`
-	Hung     string    `json:"hung,omitempty"` // the stage that exceeded its limit; the worker ends
-	At       time.Time `json:"at"`
+	Name     string `json:"name"`
+	Version  string `json:"version"`
+	Schema   int    `json:"schema"`
+	Provider string `json:"provider"`
+	Device   string `json:"device"`
+	Campaign string `json:"campaign,omitempty"` // of the last lease
+	Items    int    `json:"items"`              // settled since its start
+	Draining bool   `json:"draining,omitempty"`
+	Hung     string `json:"hung,omitempty"` // the stage that exceeded its limit; the worker ends
+	// Suspended is the reason why the worker leases nothing, or nothing of one campaign, until its environment passes a
+	// test; empty otherwise.
+	Suspended string    `json:"suspended,omitempty"`
+	At        time.Time `json:"at"`
 }
 
 // CoordinatorBeat is the heartbeat of a coordinator, every few seconds.
@@ -300,6 +303,18 @@ type Check struct {
 	Name  string `json:"name"`
 	Found string `json:"found"`
 }
+
+// Fault is a worker's report that its environment has failed for long and needs a person.
+type Fault struct {
+	Worker string `json:"worker"`
+	Reason string `json:"reason"`
+	// Seconds is the time for which the environment has failed.
+	Seconds float64   `json:"seconds"`
+	At      time.Time `json:"at"`
+}
+
+// IDFault is the id of the event of a Fault.
+const IDFault = "fault"
 
 // IDPreflight is the queue id of the preflight.
 const IDPreflight = "preflight"

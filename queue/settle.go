@@ -112,3 +112,21 @@ func (l *Lease) send(ctx context.Context, ack string) error {
 	}
 	return err
 }
+
+// PublishNotice publishes an event to the coordinator that is not the outcome of an item, also after the end of the
+// lease. It is not idempotent.
+func (l *Lease) PublishNotice(ctx context.Context, id string, payload []byte) error {
+	i := l.identity
+	i.id = id
+	ctx, cancel := context.WithTimeout(ctx, l.q.timeout)
+	defer cancel()
+	msg, err := i.message(ctx, resultSubject+"."+i.campaign, payload)
+	if err == nil {
+		delete(msg.Header, jetstream.MsgIDHeader)
+		err = l.q.store(ctx, resultStream, msg)
+	}
+	if err != nil {
+		return fmt.Errorf("publish notice %s: %w", id, err)
+	}
+	return nil
+}

@@ -47,6 +47,10 @@ type Instruments struct {
 	BatchFill metric.Float64Histogram
 	// Redeliveries counts redelivered messages (ddiff.redeliveries).
 	Redeliveries metric.Int64Counter
+	// Faults counts the items that were released after a failure of the worker's environment (ddiff.faults).
+	Faults metric.Int64Counter
+	// Suspensions counts how often a worker stopped leasing to test its environment (ddiff.suspensions).
+	Suspensions metric.Int64Counter
 	// StageDuration is the seconds of one stage (ddiff.stage.duration; attribute stage).
 	StageDuration metric.Float64Histogram
 }
@@ -72,6 +76,8 @@ func NewInstruments(meter metric.Meter) (*Instruments, error) {
 		Steps:         counter("ddiff.steps", "{step}", "Solver steps, one per image and step."),
 		StepDuration:  histogram("ddiff.step.duration", "s", "Time of one solver step of a batch."),
 		Redeliveries:  counter("ddiff.redeliveries", "{message}", "Redelivered messages."),
+		Faults:        counter("ddiff.faults", "{item}", "Items released after a failure of the worker's environment."),
+		Suspensions:   counter("ddiff.suspensions", "{suspension}", "Suspensions of a worker until its environment passes a test."),
 		StageDuration: histogram("ddiff.stage.duration", "s", "Time of one stage of an item."),
 		BatchFill: histogram("ddiff.batch.fill", "1", "Items divided by the capacity of a batch.",
 			metric.WithExplicitBucketBoundaries(0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1)),

@@ -29,6 +29,9 @@ import (
 // embeddedLease is the lease time of the embedded queue. It is long because no second worker could take over.
 const embeddedLease = 2 * time.Minute
 
+// embeddedPatience is how long a run waits for an unavailable store. Then it ends, and the same command resumes.
+const embeddedPatience = 30 * time.Second
+
 // runEmbedded runs a campaign with everything in this process.
 func runEmbedded(ctx context.Context, spec *manifest.Spec, o runOptions, stdout, stderr io.Writer) error {
 	return withEmbedded(ctx, spec, o, stdout, stderr, func(e embedded) error { return e.run(ctx, stdout, o.json) })
@@ -202,8 +205,8 @@ func (e embedded) parts(read func(items, steps int, complete bool)) (*coordinato
 			Campaign: e.spec.ID(), Store: e.store, Sources: e.sources, Engine: e.engine, Batch: e.spec.Batch,
 		}},
 		Name: "embedded", Version: version(), AckWait: embeddedLease, Limits: e.limits, Steps: e.show.stepped, Simulate: e.simulate,
-		WholeResults: true,
-		Logger:       e.tel.Logger, Tracer: e.tel.Tracer("gpuworker"), Instruments: in,
+		WholeResults: true, Patience: embeddedPatience,
+		Logger: e.tel.Logger, Tracer: e.tel.Tracer("gpuworker"), Instruments: in,
 	})
 	return run, w, err
 }

@@ -1,0 +1,262 @@
+package gpuworker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"ddiff/internal/retry"
+	"ddiff/manifest"
+	"ddiff/restore/onnx"
+)
+
+const (
+	// failuresToSuspend is the number of failures in a row after which a worker tests its environment.
+	failuresToSuspend = 3
+	// maxFaults is the number of environment failures of an item after which it runs alone. If it then fails again, and
+	// the worker's environment passes its test, the item is dead.
+	maxFaults = 10
+	// longestProbePause is the longest pause between two tests of an environment.
+	longestProbePause = 30 * time.Second
+)
+
+// breaker suspends a worker whose items fail in a row: the worker leases nothing until its environment passes a test.
+// Failures of a dataset's files suspend one campaign, if the dispatcher supports it; other failures suspend the worker.
+type breaker struct {
+	now   func() time.Time
+	pause time.Duration // before the second test of a suspension
+
+	mu       sync.Mutex
+	stopped  bool
+	circuits map[string]*circuit // by campaign; "" is the worker's
+	good     *manifest.Item      // the last item that was restored
+}
+
+// circuit counts the failures in a row of a worker or of one campaign.
+type circuit struct {
+	failures int
+	since    time.Time // of the first failure
+	cause    error
+	item     *task // the last failed item, with which the environment is tested
+	open     bool
+	tests    int // since the last success
+	due      time.Time
+	reported time.Time
+	delays   *backoff.ExponentialBackOff
+}
+
+func newBreaker(now func() time.Time, pause time.Duration) *breaker {
+	return &breaker{now: now, pause: pause, circuits: map[string]*circuit{}}
+}
+
+// succeed records a restored item.
+func (b *breaker) succeed(t *task) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.good = &t.item
+	for _, key := range []string{"", t.assigned.Campaign} {
+		if c := b.circuits[key]; c != nil && !c.open { // only a test closes an open circuit
+			delete(b.circuits, key)
+		}
+	}
+}
+
+// fail records a failed item, and reports whether it has opened the circuit.
+func (b *breaker) fail(key string, t *task, err error) (opened bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.stopped {
+		return false
+	}
+	c := b.circuits[key]
+	if c == nil {
+		c = &circuit{since: b.now(), delays: retry.NewBackOff(b.pause, max(b.pause, longestProbePause))}
+		b.circuits[key] = c
+	}
+	c.failures++
+	c.cause = err
+	if c.failures < failuresToSuspend || c.open {
+		return false
+	}
+	c.open, c.item = true, t
+	t.assigned.unsettled.Add(1) // the engine stays open for the test
+	c.due = b.now()
+	if c.tests > 0 {
+		c.due = c.due.Add(c.delays.NextBackOff())
+	}
+	return true
+}
+
+// release ends the use of the circuit's item.
+func (c *circuit) release() {
+	if c.item != nil {
+		c.item.assigned.settled()
+		c.item = nil
+	}
+}
+
+// passed closes a circuit after a passed test. The next environment failure opens it again; disputes start to count from
+// zero.
+func (b *breaker) passed(c *circuit) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	c.release()
+	c.open, c.failures, c.tests = false, 0, c.tests+1
+	if environmental(c.cause) {
+		c.failures = failuresToSuspend - 1
+	}
+}
+
+// failed records a failed test and returns the time of the next.
+func (b *breaker) failed(c *circuit, err error) time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	d := c.delays.NextBackOff()
+	c.cause, c.tests, c.due = err, c.tests+1, b.now().Add(d)
+	return d
+}
+
+// circuit returns the open circuit of a key, or nil.
+func (b *breaker) circuit(key string) *circuit {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if c := b.circuits[key]; c != nil && c.open {
+		return c
+	}
+	return nil
+}
+
+// reason returns why the worker is suspended, or "".
+func (b *breaker) reason() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, key := range []string{"", "any"} {
+		for k, c := range b.circuits {
+			if c.open && (k == key || key != "") {
+				if k != "" {
+					return fmt.Sprintf("campaign %s: %s", k, oneLine(c.cause))
+				}
+				return oneLine(c.cause)
+			}
+		}
+	}
+	return ""
+}
+
+// lastGood returns the last restored item of a campaign, or nil.
+func (b *breaker) lastGood(campaign string) *manifest.Item {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.good != nil && b.good.Campaign == campaign {
+		return b.good
+	}
+	return nil
+}
+
+// stop closes all circuits for good.
+func (b *breaker) stop() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.stopped = true
+	for key, c := range b.circuits {
+		c.release()
+		delete(b.circuits, key)
+	}
+}
+
+// suspender skips a campaign for a while.
+type suspender interface {
+	Suspend(campaign string, d time.Duration, reason error)
+}
+
+// noteFailure counts a failure of an item in the circuit that it concerns.
+func (w *Worker) noteFailure(t *task, err error) {
+	key := ""
+	s, ok := w.cfg.Work.(suspender)
+	if ok && fromSource(err) {
+		key = t.assigned.Campaign
+	}
+	if !w.breaker.fail(key, t, err) {
+		return
+	}
+	w.cfg.Instruments.Suspensions.Add(t.ctx, 1)
+	if key != "" {
+		w.cfg.Logger.Error("suspended a campaign until its files can be read", "campaign", key, "failures", failuresToSuspend, "reason", err)
+		s.Suspend(key, w.breaker.pause, err)
+		return
+	}
+	w.cfg.Logger.Error("suspended leasing until the environment passes a test", "failures", failuresToSuspend, "reason", err)
+}
+
+// awaitEnvironment returns once the worker's environment works. It tests the environment of a suspended worker until it
+// passes. An error ends the worker: the device is lost, or Config.Patience is over.
+func (w *Worker) awaitEnvironment(ctx context.Context) error {
+	for ctx.Err() == nil {
+		c := w.breaker.circuit("")
+		if c == nil {
+			return nil
+		}
+		w.awaitSettled(ctx) // the test must not run beside the solver
+		if retry.Sleep(ctx, c.due.Sub(w.cfg.Now())) != nil {
+			return nil
+		}
+		err := w.test(ctx, c.item)
+		if err == nil {
+			w.cfg.Logger.Info("the environment has passed its test, leasing again")
+			w.breaker.passed(c)
+			return nil
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		if errors.Is(err, onnx.ErrDeviceLost) || errors.Is(err, onnx.ErrFallback) {
+			return fmt.Errorf("test the device: %w", err)
+		}
+		if p := w.cfg.Patience; p > 0 && (!temporary(err) || w.cfg.Now().Sub(c.since) >= p) {
+			return fmt.Errorf("test the environment: %w", err)
+		}
+		w.reportFault(ctx, c, err)
+		w.cfg.Logger.Warn("the environment fails its test", "again", w.breaker.failed(c, err), "reason", err)
+	}
+	return nil
+}
+
+// admitCampaign reports whether items of a campaign may start. It tests the files of a suspended campaign.
+func (w *Worker) admitCampaign(ctx context.Context, campaign string) bool {
+	c := w.breaker.circuit(campaign)
+	if c == nil || campaign == "" {
+		return true
+	}
+	err := w.testSources(ctx, c.item)
+	if err == nil {
+		w.cfg.Logger.Info("the files of a campaign can be read again", "campaign", campaign)
+		w.breaker.passed(c)
+		return true
+	}
+	w.reportFault(ctx, c, err)
+	w.cfg.Work.(suspender).Suspend(campaign, w.breaker.failed(c, err), err)
+	return false
+}
+
+// reportFault reports an environment that has failed for Config.PauseAfter and needs a person. The coordinator pauses
+// the campaign if no other worker has finished an item in this time.
+func (w *Worker) reportFault(ctx context.Context, c *circuit, err error) {
+	now := w.cfg.Now()
+	failing := now.Sub(c.since)
+	if temporary(err) || failing < w.cfg.PauseAfter || now.Sub(c.reported) < w.cfg.PauseAfter {
+		return
+	}
+	c.reported = now
+	data, failed := json.Marshal(manifest.Fault{Worker: w.cfg.Name, Reason: oneLine(err), Seconds: failing.Seconds(), At: now.UTC()})
+	if failed == nil {
+		failed = c.item.lease.PublishNotice(ctx, manifest.IDFault, data)
+	}
+	if failed != nil {
+		w.cfg.Logger.Warn("could not report a failing environment", "reason", failed)
+	}
+}

@@ -1,0 +1,62 @@
+package gpuworker
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"ddiff/internal/retry"
+	"ddiff/queue"
+)
+
+const (
+	// maxPasses is how often a worker leaves an item that it disputed to other workers. Then it gives the second opinion
+	// itself, alone.
+	maxPasses = 5
+	// passPause is the pause after the first pass if there is nothing else to lease. It doubles with each pass.
+	passPause = time.Second
+	// passesEnd is how long a worker then passes no further items.
+	passesEnd = 5 * time.Minute
+)
+
+// leavesToOthers reports whether another worker should take an item that this worker disputed.
+func (w *Worker) leavesToOthers(ctx context.Context, l *queue.Lease) bool {
+	m := l.Marks()
+	if w.cfg.Peers == nil || !slices.Contains(m.Disputed, w.cfg.Name) || w.cfg.Now().Before(w.passAgain) {
+		return false
+	}
+	if m.Passes >= maxPasses {
+		w.passAgain = w.cfg.Now().Add(passesEnd)
+		return false
+	}
+	n, err := w.cfg.Peers(ctx)
+	return err != nil || n > 0
+}
+
+// pass releases items for other workers.
+func (w *Worker) pass(ctx context.Context, leases []*queue.Lease) {
+	w.releaseEach(ctx, leases, func(m queue.Marks) queue.Marks {
+		m.Passes++
+		return m
+	})
+}
+
+// pauseAfterPass lets other workers lease the passed items first.
+func (w *Worker) pauseAfterPass(ctx context.Context, passed []*queue.Lease) {
+	passes := maxPasses
+	for _, l := range passed {
+		passes = min(passes, l.Marks().Passes)
+	}
+	_ = retry.Sleep(ctx, passPause<<passes) // the caller checks ctx
+}
+
+// confirm returns the reason of a disputed item that got its second opinion.
+func (w *Worker) confirm(disputed []string, reason error) error {
+	others := slices.DeleteFunc(slices.Clone(disputed), func(name string) bool { return name == w.cfg.Name })
+	if len(others) == 0 {
+		return reason
+	}
+	return fmt.Errorf("%w; worker %s could not restore it either", reason, strings.Join(others, ", "))
+}

@@ -1,0 +1,22 @@
+package gpuworker
+
+import "time"
+
+// Suspend skips a campaign for a while, because this worker cannot read its files.
+func (f *Fleet) Suspend(id string, d time.Duration, reason error) {
+	if c := f.byID(id); c != nil {
+		f.postpone(c, d, reason)
+	}
+}
+
+// byID returns the campaign with an id, or nil.
+func (f *Fleet) byID(id string) *campaign {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, c := range f.campaigns {
+		if c.record.ID == id {
+			return c
+		}
+	}
+	return nil
+}
