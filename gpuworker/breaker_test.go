@@ -1,0 +1,285 @@
+package gpuworker_test
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"ddiff/gpuworker"
+	"ddiff/manifest"
+	"ddiff/queue"
+	"ddiff/storage"
+)
+
+// refusing is a store of a worker whose writes are refused while denied is set.
+type refusing struct {
+	store
+	denied atomic.Bool
+	tried  atomic.Int32 // refused writes of items
+}
+
+func (r *refusing) refuse(key string) error {
+	if !r.denied.Load() {
+		return nil
+	}
+	if strings.HasPrefix(key, "items/") {
+		r.tried.Add(1)
+	}
+	return fmt.Errorf("put %s: %w: 403", key, storage.ErrReadOnly)
+}
+
+func (r *refusing) Put(ctx context.Context, key string, data []byte) error {
+	if err := r.refuse(key); err != nil {
+		return err
+	}
+	return r.store.Put(ctx, key, data)
+}
+
+func (r *refusing) Create(ctx context.Context, key string, data []byte) error {
+	if err := r.refuse(key); err != nil {
+		return err
+	}
+	return r.store.Create(ctx, key, data)
+}
+
+// onStore sets the store of a worker, small batches, and quick tests of the environment.
+func onStore(s store) func(*gpuworker.Config) {
+	return func(cfg *gpuworker.Config) {
+		cfg.ProbePause = 10 * time.Millisecond
+		single(cfg, func(w *gpuworker.Single) { w.Items.Store, w.Items.Batch = s, 2 })
+	}
+}
+
+// begin creates and starts a worker.
+func (h *host) begin(cfg gpuworker.Config) *gpuworker.Worker {
+	h.t.Helper()
+	w, err := gpuworker.New(cfg)
+	must(h.t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	r := &running{cancel, make(chan error, 1)}
+	go func() { r.ended <- w.Run(ctx) }()
+	h.all = append(h.all, r)
+	return w
+}
+
+// config configures a worker with a connection of its own.
+func (h *host) config(name string, change ...func(*gpuworker.Config)) gpuworker.Config {
+	h.t.Helper()
+	nc, err := h.server.Connect()
+	must(h.t, err)
+	q, err := queue.Attach(h.t.Context(), nc, queue.Config{Campaign: "test"})
+	must(h.t, err)
+	cfg := config(h.t, q, h.store)
+	cfg.Name, cfg.AckWait = name, h.queue.Config().AckWait
+	for _, f := range change {
+		f(&cfg)
+	}
+	return cfg
+}
+
+// waitUntil waits for a condition.
+func waitUntil(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for begin := time.Now(); !ok(); <-tick.C {
+		if time.Since(begin) > patience {
+			t.Fatalf("timeout: %s", what)
+		}
+	}
+}
+
+// wantDone checks that all items are done at their first attempt.
+func wantDone(t *testing.T, got map[string]manifest.Result) {
+	t.Helper()
+	for name, r := range got {
+		if r.Outcome != manifest.OutcomeDone || r.Attempt != 1 {
+			t.Errorf("item %s is %s at attempt %d: %s", name, r.Outcome, r.Attempt, r.Reason)
+		}
+	}
+}
+
+// TestRefusedWorkerStopsLeasing runs a worker without permission to write beside a healthy one, with one attempt.
+func TestRefusedWorkerStopsLeasing(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, newStore(t), queue.Config{AckWait: patience, MaxAttempts: 1})
+	bad := &refusing{store: h.store}
+	bad.denied.Store(true)
+	publish(t, h.queue, items(t, 20)...)
+	sick := h.begin(h.config("sick", onStore(bad)))
+	waitUntil(t, "the sick worker is not suspended", func() bool { return strings.Contains(sick.Beat().Suspended, "not writable") })
+	healthy := h.begin(h.config("healthy", onStore(h.store)))
+	wantDone(t, results(t, h.queue, 20))
+	if reason := healthy.Beat().Suspended; reason != "" {
+		t.Errorf("the healthy worker is suspended: %s", reason)
+	}
+	// Three failures suspend the worker; its stages hold four items more.
+	if n := bad.tried.Load(); n > 3+4 {
+		t.Errorf("the sick worker tried to write %d items", n)
+	}
+	wantEmpty(t, h.queue)
+
+	// The permission returns: the worker comes back by itself.
+	bad.denied.Store(false)
+	waitUntil(t, "the worker stays suspended", func() bool { return sick.Beat().Suspended == "" })
+}
+
+// TestOutageOfStoreUsesNoAttempts refuses the writes of all workers for a while, with one attempt.
+func TestOutageOfStoreUsesNoAttempts(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, newStore(t), queue.Config{AckWait: patience, MaxAttempts: 1})
+	shared := &refusing{store: h.store}
+	shared.denied.Store(true)
+	publish(t, h.queue, items(t, 12)...)
+	var workers []*gpuworker.Worker
+	for i := range 3 {
+		workers = append(workers, h.begin(h.config(fmt.Sprintf("w%d", i), onStore(shared))))
+	}
+	for _, w := range workers {
+		waitUntil(t, "a worker is not suspended", func() bool { return w.Beat().Suspended != "" })
+	}
+	shared.denied.Store(false)
+	wantDone(t, results(t, h.queue, 12))
+	wantEmpty(t, h.queue)
+	if n := len(letters(t, h.queue)); n != 0 {
+		t.Errorf("%d dead letters", n)
+	}
+}
+
+// lying is a source of a worker: it returns wrong bytes for the files in damaged, and refuses those in denied.
+type lying struct {
+	manifest.Files
+	damaged, denied map[string]bool
+}
+
+func (l lying) Get(ctx context.Context, path string) ([]byte, error) {
+	if l.denied[path] {
+		return nil, fmt.Errorf("get %s: %w", path, fs.ErrPermission)
+	}
+	data, err := l.Files.Get(ctx, path)
+	if err == nil && l.damaged[path] {
+		data[len(data)/2] ^= 1
+	}
+	return data, err
+}
+
+// from sets the source of a worker, single items, and the number of other workers.
+func from(s lying, peers int) func(*gpuworker.Config) {
+	return func(cfg *gpuworker.Config) {
+		cfg.ProbePause = time.Millisecond
+		cfg.Peers = func(context.Context) (int, error) { return peers, nil }
+		single(cfg, func(w *gpuworker.Single) { w.Items.Sources, w.Items.Batch = s, 1 })
+	}
+}
+
+// TestWrongDigestAsksAnotherWorker: one worker reads wrong bytes, and another reads the right ones.
+func TestWrongDigestAsksAnotherWorker(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, newStore(t), queue.Config{AckWait: patience, MaxAttempts: 1})
+	it := items(t, 1)[0]
+	publish(t, h.queue, it)
+	wrong := map[string]bool{it.Image.Path: true}
+	sick := h.begin(h.config("sick", from(lying{damaged: wrong}, 1)))
+	waitUntil(t, "no item was settled", func() bool { return sick.Beat().Items > 0 })
+	h.begin(h.config("healthy", from(lying{}, 1)))
+	if r := results(t, h.queue, 1)[it.Name]; r.Outcome != manifest.OutcomeDone || r.Worker != "healthy" || r.Attempt != 1 {
+		t.Errorf("the item is %s by %s at attempt %d: %s", r.Outcome, r.Worker, r.Attempt, r.Reason)
+	}
+	wantEmpty(t, h.queue)
+}
+
+// TestDamagedFileFailsAfterTwoOpinions: all workers read wrong bytes. A worker without others gives both opinions.
+func TestDamagedFileFailsAfterTwoOpinions(t *testing.T) {
+	t.Parallel()
+	for name, names := range map[string][]string{"two workers": {"a", "b"}, "one worker": {"a"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHost(t, newStore(t), queue.Config{AckWait: patience, MaxAttempts: 1})
+			it, gone := items(t, 1)[0], item(t, "gone", image(t, 1), nil)
+			gone.Image.Path += ".gone"
+			must(t, gone.Identify())
+			publish(t, h.queue, it, gone)
+			source := lying{damaged: map[string]bool{it.Image.Path: true}}
+			for _, w := range names {
+				h.begin(h.config(w, from(source, len(names)-1)))
+			}
+			got := results(t, h.queue, 2)
+			for _, want := range []struct {
+				name    string
+				outcome manifest.Outcome
+				reason  string
+			}{{it.Name, manifest.OutcomeFailed, "its SHA-256 is"}, {"gone", manifest.OutcomeDead, "no such file"}} {
+				r := got[want.name]
+				if r.Outcome != want.outcome || !strings.Contains(r.Reason, want.reason) ||
+					(len(names) == 2) != strings.Contains(r.Reason, "could not restore it either") {
+					t.Errorf("item %s is %s: %s", want.name, r.Outcome, r.Reason)
+				}
+			}
+			wantEmpty(t, h.queue)
+		})
+	}
+}
+
+// TestFileThatIsAlwaysRefusedIsBuried: one file is refused, and the environment passes its tests.
+func TestFileThatIsAlwaysRefusedIsBuried(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, newStore(t), queue.Config{AckWait: patience, MaxAttempts: 1})
+	all := items(t, 2)
+	publish(t, h.queue, all[1])
+	w := h.begin(h.config("w", from(lying{denied: map[string]bool{all[0].Image.Path: true}}, 0)))
+	wantDone(t, results(t, h.queue, 1)) // now the worker knows a good file
+	publish(t, h.queue, all[0])
+	r := results(t, h.queue, 2)[all[0].Name]
+	if r.Outcome != manifest.OutcomeDead || !strings.Contains(r.Reason, "11 failures of the environment, which now passes its test") {
+		t.Errorf("the item is %s: %s", r.Outcome, r.Reason)
+	}
+	wantEmpty(t, h.queue)
+	waitUntil(t, "the worker stays suspended", func() bool { return w.Beat().Suspended == "" })
+}
+
+// TestWorkerReportsLastingFault: a worker whose files are refused for long reports this once, and buries nothing.
+func TestWorkerReportsLastingFault(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, newStore(t), queue.Config{AckWait: patience, MaxAttempts: 1})
+	it := items(t, 1)[0]
+	publish(t, h.queue, it)
+	h.begin(h.config("w", from(lying{denied: map[string]bool{it.Image.Path: true}}, 0), func(cfg *gpuworker.Config) {
+		cfg.PauseAfter = 200 * time.Millisecond
+	}))
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for event, err := range h.queue.Results(ctx, 0) {
+		must(t, err)
+		if event.ID != manifest.IDFault || !strings.Contains(string(event.Payload), "permission denied") {
+			t.Errorf("event %s: %s", event.ID, event.Payload)
+		}
+		return
+	}
+	t.Error("no report")
+}
+
+// TestPatienceEndsRun: the only worker of a run ends with the error of its store.
+func TestPatienceEndsRun(t *testing.T) {
+	t.Parallel()
+	q, bad := newQueue(t, queue.Config{MaxAttempts: 1}), &refusing{store: newStore(t)}
+	bad.denied.Store(true)
+	publish(t, q, items(t, 3)...)
+	cfg := config(t, q, bad)
+	cfg.Patience = patience
+	w := start(t, cfg)
+	select {
+	case err := <-w.ended:
+		if err == nil || !strings.Contains(err.Error(), "not writable") {
+			t.Errorf("Run returned %v", err)
+		}
+	case <-time.After(patience / 2):
+		t.Fatal("timeout: the worker runs")
+	}
+	if n := len(letters(t, q)); n != 0 {
+		t.Errorf("%d dead letters", n)
+	}
+}
