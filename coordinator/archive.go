@@ -260,7 +260,7 @@ func failures(ctx context.Context, q *queue.Queue) ([]failure, error) {
 			return nil, err
 		}
 		f := failure{ID: res.ID, Round: res.Round}
-		if json.Unmarshal(res.Payload, &f) == nil && res.ID != manifest.IDPreflight {
+		if json.Unmarshal(res.Payload, &f) == nil && res.ID != manifest.IDPreflight && res.ID != manifest.IDFault {
 			f.ID, f.Round = res.ID, res.Round
 			if f.Outcome == manifest.OutcomeDone {
 				delete(byID, f.ID)

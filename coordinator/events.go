@@ -64,6 +64,10 @@ func (r *runner) settleEvent(e queue.Result) error {
 		}
 		return nil
 	}
+	if e.ID == manifest.IDFault {
+		r.noteFault(e.Payload)
+		return nil
+	}
 	var res manifest.Result
 	if err := r.decodeOutcome(e.Payload, &res); err != nil {
 		r.log.Error("skipped an outcome that cannot be read", "item", e.ID, "reason", err)
@@ -76,6 +80,7 @@ func (r *runner) settleEvent(e queue.Result) error {
 		return nil
 	}
 	r.pace.add(r.s.cfg.Now(), res.Finished, n)
+	r.progress = r.s.cfg.Now()
 	if res.Outcome != manifest.OutcomeDone {
 		r.log.Warn("item was not restored", "item", e.ID, "outcome", res.Outcome, "reason", res.Reason)
 	}

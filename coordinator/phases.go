@@ -67,6 +67,9 @@ func (r *runner) applyWanted(ctx context.Context) error {
 		}
 		return errEnded
 	}
+	if err := r.pauseAfterFault(ctx); err != nil {
+		return err
+	}
 	switch r.rec.Wanted {
 	case manifest.WantCancel, manifest.WantCancelNow:
 		return r.cancelCampaign(ctx)
@@ -82,6 +85,7 @@ func (r *runner) applyWanted(ctx context.Context) error {
 	if r.rec.Phase != manifest.PhasePaused {
 		return nil
 	}
+	r.progress = r.s.cfg.Now()
 	if err := r.queue.Resume(ctx); err != nil {
 		return fmt.Errorf("resume campaign: %w", err)
 	}
@@ -131,8 +135,13 @@ func (r *runner) advance(ctx context.Context) error {
 	return nil
 }
 
+// enterPhase also removes the reason of the earlier phase, except on entering a pause.
 func (r *runner) enterPhase(ctx context.Context, p manifest.Phase) error {
-	return r.save(ctx, func(c *manifest.Campaign) { c.Phase = p })
+	return r.save(ctx, func(c *manifest.Campaign) {
+		if c.Phase = p; p != manifest.PhasePaused {
+			c.Reason = ""
+		}
+	})
 }
 
 // release permits publishing of all items.

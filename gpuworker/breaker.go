@@ -252,7 +252,7 @@ func (w *Worker) reportFault(ctx context.Context, c *circuit, err error) {
 		return
 	}
 	c.reported = now
-	data, failed := json.Marshal(manifest.Fault{Worker: w.cfg.Name, Reason: oneLine(err), Seconds: failing.Seconds(), At: now.UTC()})
+	data, failed := json.Marshal(manifest.Fault{Worker: w.cfg.Name, Reason: oneLine(err), Seconds: w.cfg.PauseAfter.Seconds(), At: now.UTC()})
 	if failed == nil {
 		failed = c.item.lease.PublishNotice(ctx, manifest.IDFault, data)
 	}

@@ -21,14 +21,15 @@ const (
 
 // test tests the environment of a failed item: store, files of the dataset, and a solve of one chunk.
 func (w *Worker) test(ctx context.Context, t *task) error {
-	defer w.leases.track(w.cfg.StageLimit)()
-	if err := testStore(ctx, t); err != nil {
-		return fmt.Errorf("store: %w", err)
+	a := w.watchdog.begin(ctx, "probe", w.cfg.Limits.Compile)
+	defer a.end()
+	if err := testStore(a.ctx, t); err != nil {
+		return a.wrap(fmt.Errorf("store: %w", err))
 	}
-	if err := w.testSources(ctx, t); err != nil {
-		return err
+	if err := w.testSources(a.ctx, t); err != nil {
+		return a.wrap(err)
 	}
-	return w.restorer.probe(ctx, t, w.breaker.lastGood(t.assigned.Campaign))
+	return a.wrap(w.restorer.probe(a.ctx, t, w.breaker.lastGood(t.assigned.Campaign)))
 }
 
 // testStore writes, reads and deletes an object below the campaign's results.

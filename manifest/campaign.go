@@ -107,7 +107,7 @@ type Campaign struct {
 	Commands  []Command `json:"commands,omitempty"`
 
 	Phase Phase `json:"phase"`
-	// Reason is one line that explains a rejection.
+	// Reason is one line that explains a rejection, or a pause that no user requested.
 	Reason string    `json:"reason,omitempty"`
 	Prior  PriorFile `json:"prior,omitzero"`
 	// Released: preflight and canary have passed.
@@ -308,7 +308,8 @@ type Check struct {
 type Fault struct {
 	Worker string `json:"worker"`
 	Reason string `json:"reason"`
-	// Seconds is the time for which the environment has failed.
+	// Seconds is the time without a finished item after which the campaign should pause. The environment has failed for
+	// longer.
 	Seconds float64   `json:"seconds"`
 	At      time.Time `json:"at"`
 }

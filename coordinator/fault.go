@@ -1,0 +1,41 @@
+package coordinator
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"ddiff/manifest"
+)
+
+// noteFault handles a worker's report that its environment fails and needs a person. The campaign pauses if no worker
+// has finished an item in the reported time: a single worker with wrong credentials does not stop the others.
+func (r *runner) noteFault(payload []byte) {
+	var f manifest.Fault
+	if err := json.Unmarshal(payload, &f); err != nil {
+		r.log.Error("skipped a report that cannot be read", "reason", err)
+		return
+	}
+	quiet := r.s.cfg.Now().Sub(r.progress)
+	r.log.Warn("the environment of a worker fails", "worker", f.Worker, "reason", f.Reason, "without_outcome", quiet)
+	if quiet >= time.Duration(f.Seconds*float64(time.Second)) {
+		r.fault = &f
+	}
+}
+
+// pauseAfterFault pauses the campaign after noteFault.
+func (r *runner) pauseAfterFault(ctx context.Context) error {
+	f := r.fault
+	r.fault = nil
+	if f == nil || r.rec.Wanted != manifest.WantRun {
+		return nil
+	}
+	return r.save(ctx, func(c *manifest.Campaign) {
+		if c.Wanted == manifest.WantRun {
+			c.Wanted = manifest.WantPause
+			c.Reason = fmt.Sprintf("no item was finished for %v, and the environment of worker %s fails: %s; mend it and resume",
+				time.Duration(f.Seconds*float64(time.Second)).Round(time.Second), f.Worker, f.Reason)
+		}
+	})
+}

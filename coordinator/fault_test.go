@@ -1,0 +1,55 @@
+package coordinator_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"ddiff/coordinator"
+	"ddiff/manifest"
+)
+
+// TestFaultPausesQuietCampaign: a report pauses a campaign without outcomes, and no campaign with recent ones.
+func TestFaultPausesQuietCampaign(t *testing.T) {
+	tc := newTestCluster(t, 10)
+	gate := make(chan struct{}, 100)
+	tc.set(func(manifest.Item, int) error {
+		<-gate
+		return nil
+	})
+	id := tc.submit("fault", 0)
+	tc.lead()
+	tc.work(id)
+	gate <- struct{}{}
+	tc.await(id, "one item done", func(s coordinator.CampaignStatus) bool { return s.Status.Counts.Done == 1 })
+	q, err := tc.attach(t.Context(), id)
+	must(t, err)
+	report := func(quiet time.Duration) {
+		t.Helper()
+		leases, err := q.Lease(t.Context(), 1, patience)
+		must(t, err)
+		data, err := json.Marshal(manifest.Fault{Worker: "gpu-7", Reason: "access denied", Seconds: quiet.Seconds(), At: time.Now()})
+		must(t, err)
+		must(t, leases[0].PublishNotice(t.Context(), manifest.IDFault, data))
+		must(t, leases[0].Release(context.Background()))
+	}
+	report(time.Hour) // the coordinator reads the reports in order
+	gate <- struct{}{}
+	s := tc.await(id, "two items done", func(s coordinator.CampaignStatus) bool { return s.Status.Counts.Done == 2 })
+	if s.Campaign.Phase != manifest.PhaseRunning {
+		t.Fatalf("the campaign is %s after a report of another worker's fault", s.Campaign.Phase)
+	}
+	report(time.Nanosecond)
+	s = tc.awaitPhase(id, manifest.PhasePaused)
+	if r := s.Campaign.Reason; !strings.Contains(r, "gpu-7") || !strings.Contains(r, "access denied") || s.Campaign.Wanted != manifest.WantPause {
+		t.Errorf("wanted %s, reason %q", s.Campaign.Wanted, r)
+	}
+	close(gate)
+	tc.want(id, manifest.WantRun)
+	s = tc.awaitPhase(id, manifest.PhaseFinished)
+	if s.Campaign.Reason != "" || s.Status.Counts.Done != 20 {
+		t.Errorf("reason %q, %+v", s.Campaign.Reason, s.Status.Counts)
+	}
+}
