@@ -1,18 +1,24 @@
 package coordinator
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
 	"ddiff/manifest"
 )
 
-// workerCount is the number of live workers.
+// workerCount is the number of live workers, and of those that are suspended.
 type workerCount struct {
-	mu sync.Mutex
-	n  int
+	mu        sync.Mutex
+	n         int
+	suspended int
+	reason    string // of one suspended worker, the first by name
 }
 
 // beatLife is how long a worker counts as live after its last beat.
@@ -22,6 +28,16 @@ func (w *workerCount) live() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.n
+}
+
+// problem names the suspended workers; "" without any.
+func (w *workerCount) problem() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.suspended == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d workers are suspended: %s", w.suspended, w.n, w.reason)
 }
 
 // watch counts the workers periodically until ctx ends, and removes stale beats.
@@ -53,13 +69,18 @@ func (w *workerCount) watch(ctx context.Context, cfg Config) error {
 
 // count counts the live workers. It warns once about each worker with another schema.
 func (w *workerCount) count(ctx context.Context, cfg Config, beats map[string]manifest.Beat, warned map[string]bool) {
-	n := 0
+	n, suspended, reason := 0, 0, ""
 	var errs error
-	for key, b := range beats {
+	for _, key := range slices.Sorted(maps.Keys(beats)) {
+		b := beats[key]
 		age := cfg.Now().Sub(b.At)
 		switch {
 		case age < beatLife:
 			n++
+			if b.Suspended != "" {
+				suspended++
+				reason = cmp.Or(reason, b.Name+": "+b.Suspended)
+			}
 		case age > 20*beatLife:
 			errs = errors.Join(errs, cfg.Board.Delete(ctx, key))
 		}
@@ -73,6 +94,6 @@ func (w *workerCount) count(ctx context.Context, cfg Config, beats map[string]ma
 		cfg.Logger.Warn("could not remove stale workers", "reason", errs)
 	}
 	w.mu.Lock()
-	w.n = n
+	w.n, w.suspended, w.reason = n, suspended, reason
 	w.mu.Unlock()
 }

@@ -29,6 +29,13 @@
 // written last and create-only: if it exists, the other files of the item exist too, and a second worker that finishes
 // the same item changes nothing.
 //
+// # Failures
+//
+// An item whose earlier attempt ended without an answer runs alone (alone.go), and its start is recorded in the store
+// (blame.go): it is dead after it has ended workers that held nothing else. Failures of the environment use no attempt
+// and suspend the worker until a test passes (breaker.go, probe.go). A result that may be the worker's fault gets a second
+// opinion (dispute.go).
+//
 // Before the items of a campaign are published, one worker runs its preflight (preflight.go): prior, operators,
 // compilation, memory, sources and store.
 //

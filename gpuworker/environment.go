@@ -22,11 +22,6 @@ func fromSource(err error) bool {
 	return errors.As(err, &s)
 }
 
-// missing reports whether a file of a dataset does not exist, on this worker at least.
-func missing(err error) bool {
-	return fromSource(err) && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, storage.ErrNotFound))
-}
-
 // environmentErrors are failures of store, network, disk and device. They say nothing about the item.
 func environmentErrors() []error {
 	return []error{
@@ -36,19 +31,15 @@ func environmentErrors() []error {
 	}
 }
 
-// environmental reports whether an error is a failure of the worker's environment. Errors of other packages say so by a
-// method Environment.
+// environmental reports whether an error is a failure of the worker's environment.
 func environmental(err error) bool {
-	var e interface{ Environment() bool }
 	var timeout net.Error
 	return slices.ContainsFunc(environmentErrors(), func(target error) bool { return errors.Is(err, target) }) ||
-		errors.As(err, &e) && e.Environment() || errors.As(err, &timeout) && timeout.Timeout()
+		errors.As(err, &timeout) && timeout.Timeout()
 }
 
 // temporary reports whether an environment may recover without a person.
 func temporary(err error) bool {
-	var e interface{ Temporary() bool }
 	var timeout net.Error
-	return errors.Is(err, storage.ErrUnavailable) || errors.Is(err, onnx.ErrMemory) ||
-		errors.As(err, &e) && e.Temporary() || errors.As(err, &timeout) && timeout.Timeout()
+	return errors.Is(err, storage.ErrUnavailable) || errors.Is(err, onnx.ErrMemory) || errors.As(err, &timeout) && timeout.Timeout()
 }

@@ -56,10 +56,12 @@ func outcomeOf(ctx context.Context, t *task, err error) outcome {
 		return outcome{released, err}
 	case errors.Is(err, errSuspended):
 		return outcome{suspended, err}
-	case errors.Is(err, errDigest), errors.Is(err, solver.ErrDiverged), errors.Is(err, raster.ErrNotFinite), missing(err):
+	case errors.Is(err, errDigest), errors.Is(err, solver.ErrDiverged), errors.Is(err, raster.ErrNotFinite):
 		return outcome{disputed, err}
 	case environmental(err):
 		return outcome{faulted, err}
+	case fromSource(err): // a file may be missing on this worker only
+		return outcome{disputed, err}
 	case inputFailure(err):
 		return outcome{failed, err}
 	}

@@ -188,11 +188,12 @@ func (p *workerProcess) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	peers := &gpuworker.Peers{Board: p.board}
 	var workers []*gpuworker.Worker
 	for _, name := range workerNames(p.name, p.o.simulated) {
 		w, err := gpuworker.New(gpuworker.Config{
 			Work: p.fleet, Name: name, Version: version(), Tuner: p.tuner, AckWait: p.ackWait, Limits: limits, Once: p.o.once,
-			TolerateQueueErrors: true, Simulate: p.simulation, Log: p.tail,
+			TolerateQueueErrors: true, Peers: peers.Others, Simulate: p.simulation, Log: p.tail,
 			Logger: p.log, Tracer: p.tel.Tracer("gpuworker"), Instruments: in,
 		})
 		if err != nil {
