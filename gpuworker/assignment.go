@@ -7,6 +7,7 @@ import (
 
 	"ddiff/queue"
 	"ddiff/restore"
+	"ddiff/restore/raster"
 )
 
 // Assignment supplies everything that a worker needs to process leased items of one campaign.
@@ -41,11 +42,11 @@ type assigned struct {
 	unsettled atomic.Int32 // number of items
 }
 
-func newAssigned(a Assignment, items int) *assigned {
+func newAssigned(a Assignment, items int, decoding *raster.Budget) *assigned {
 	if a.Lifetime == nil {
 		a.Lifetime = context.Background()
 	}
-	out := &assigned{Assignment: a, loader: loader{a.Engine, a.Sources}}
+	out := &assigned{Assignment: a, loader: loader{a.Engine, a.Sources, decoding}}
 	out.unsettled.Store(int32(items))
 	return out
 }

@@ -283,3 +283,30 @@ func TestPatienceEndsRun(t *testing.T) {
 		t.Errorf("%d dead letters", n)
 	}
 }
+
+// TestImageAboveDecodeMemory: a worker leaves an image that it has no memory to decode to another worker.
+func TestImageAboveDecodeMemory(t *testing.T) {
+	t.Parallel()
+	for name, second := range map[string]struct {
+		memory  int64
+		outcome manifest.Outcome
+	}{"to a larger worker": {1 << 20, manifest.OutcomeDone}, "to a small worker": {1 << 10, manifest.OutcomeFailed}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHost(t, newStore(t), queue.Config{AckWait: patience, MaxAttempts: 1})
+			it := items(t, 1)[0]
+			publish(t, h.queue, it)
+			memory := func(n int64) func(*gpuworker.Config) {
+				return func(cfg *gpuworker.Config) { cfg.DecodeMemory = n }
+			}
+			small := h.begin(h.config("small", from(lying{}, 1), memory(1<<10))) // the image needs 32 KiB
+			waitUntil(t, "no item was settled", func() bool { return small.Beat().Items > 0 })
+			h.begin(h.config("second", from(lying{}, 1), memory(second.memory)))
+			r := results(t, h.queue, 1)[it.Name]
+			if r.Outcome != second.outcome || r.Outcome == manifest.OutcomeFailed && !strings.Contains(r.Reason, "exceeds the memory for decoding") {
+				t.Errorf("the item is %s by %s: %s", r.Outcome, r.Worker, r.Reason)
+			}
+			wantEmpty(t, h.queue)
+		})
+	}
+}

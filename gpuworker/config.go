@@ -55,6 +55,10 @@ type Config struct {
 	// WholeResults publishes complete results to the queue, for a coordinator in the same process that reports their
 	// scores. Default: only the outcome, see [manifest.Event].
 	WholeResults bool
+	// DecodeMemory limits the memory for decoding images and arrays, in bytes. A file that needs more, by its header, is
+	// left to another worker, and fails if that has too little memory too. Default: half of the memory of the machine or
+	// its container, 64 MiB to 2 GiB. An image needs 32 bytes per pixel.
+	DecodeMemory int64
 	// Patience is how long a temporary failure of the environment may last; then Run ends with its error, at once for
 	// other failures of the store. Failures of a dataset's files use attempts. Default: Run waits without a limit, and
 	// files are no exception.
@@ -97,6 +101,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("Idle: %v is negative", c.Idle)
 	case c.Once < 0:
 		return fmt.Errorf("Once: %v is negative", c.Once)
+	case c.DecodeMemory < 0:
+		return fmt.Errorf("DecodeMemory: %d is negative", c.DecodeMemory)
 	case c.Patience < 0:
 		return fmt.Errorf("Patience: %v is negative", c.Patience)
 	case c.ProbePause < 0:
@@ -120,6 +126,9 @@ func (c Config) withDefaults() Config {
 	c.AckWait = cmp.Or(c.AckWait, 30*time.Second)
 	c.Limits = c.Limits.WithDefaults()
 	c.Idle = cmp.Or(c.Idle, time.Second)
+	if c.DecodeMemory == 0 {
+		c.DecodeMemory = decodeMemory(machineMemory())
+	}
 	c.ProbePause = cmp.Or(c.ProbePause, time.Second)
 	c.PauseAfter = cmp.Or(c.PauseAfter, 15*time.Minute)
 	if c.Steps == nil {

@@ -56,7 +56,8 @@ func outcomeOf(ctx context.Context, t *task, err error) outcome {
 		return outcome{released, err}
 	case errors.Is(err, errSuspended):
 		return outcome{suspended, err}
-	case errors.Is(err, errDigest), errors.Is(err, solver.ErrDiverged), errors.Is(err, raster.ErrNotFinite):
+	case errors.Is(err, errDigest), errors.Is(err, solver.ErrDiverged), errors.Is(err, raster.ErrNotFinite),
+		errors.Is(err, raster.ErrBudget):
 		return outcome{disputed, err}
 	case environmental(err):
 		return outcome{faulted, err}
@@ -72,7 +73,7 @@ func outcomeOf(ctx context.Context, t *task, err error) outcome {
 func inputFailure(err error) bool {
 	return errors.Is(err, ErrInput) ||
 		errors.Is(err, raster.ErrFormat) || errors.Is(err, raster.ErrTruncated) ||
-		errors.Is(err, raster.ErrTooLarge) || errors.Is(err, raster.ErrShape) || errors.Is(err, raster.ErrNotFinite) ||
+		errors.Is(err, raster.ErrTooLarge) || errors.Is(err, raster.ErrBudget) || errors.Is(err, raster.ErrShape) || errors.Is(err, raster.ErrNotFinite) ||
 		errors.Is(err, operator.ErrTask) || errors.Is(err, operator.ErrParam) || errors.Is(err, operator.ErrShape) ||
 		errors.Is(err, method.ErrSetting) || errors.Is(err, solver.ErrConfig) || errors.Is(err, solver.ErrDiverged)
 }

@@ -217,16 +217,19 @@ func (p *preflight) readFiles(ctx context.Context, it manifest.Item) (n, size in
 		if s == nil {
 			continue
 		}
-		data, err := p.read(ctx, *s)
+		err := p.decode(ctx, *s, func(data []byte) error {
+			n, size = n+1, size+len(data)
+			if s != it.Image {
+				return nil
+			}
+			if _, err := raster.Decode(data); err != nil {
+				return fmt.Errorf("decode %s: %w", s.Path, err)
+			}
+			return nil
+		})
 		if err != nil {
 			return 0, 0, err
 		}
-		if s == it.Image {
-			if _, err := raster.Decode(data); err != nil {
-				return 0, 0, fmt.Errorf("decode %s: %w", s.Path, err)
-			}
-		}
-		n, size = n+1, size+len(data)
 	}
 	return n, size, nil
 }

@@ -32,7 +32,7 @@ type Recomputed struct {
 // files from the sources and verifies their digests. With stored arrays it reads no files, and there is no ground truth.
 // The engine's prior must be the item's.
 func Recompute(ctx context.Context, engine *restore.Engine, from sources, item manifest.Item, stored *Stored) (*Recomputed, error) {
-	s, t := loader{engine, from}, &task{item: item}
+	s, t := loader{engine: engine, sources: from}, &task{item: item}
 	if err := s.load(ctx, t, stored); err != nil {
 		return nil, err
 	}

@@ -84,6 +84,7 @@ func runtimeDigest(e *restore.Engine) string {
 type loader struct {
 	engine  *restore.Engine
 	sources sources
+	budget  *raster.Budget // of decoding; nil: no limit
 }
 
 // decode decodes the message of an item.
@@ -122,23 +123,28 @@ func (s loader) plan(t *task) error {
 // fetch reads the item's files and fits the image to its working size.
 func (s loader) fetch(ctx context.Context, t *task) error {
 	if t.item.Image != nil {
-		data, err := s.read(ctx, *t.item.Image)
+		err := s.decode(ctx, *t.item.Image, func(data []byte) error { return s.decodeTruth(t, data) })
 		if err != nil {
 			return err
 		}
-		img, err := raster.Decode(data)
-		if err != nil {
-			return fmt.Errorf("decode %s: %w", t.item.Image.Path, err)
-		}
-		size := min(t.item.Width, t.item.Height)
-		if t.truth, err = raster.Fit(img, string(t.item.Fit), size, s.engine.Prior().Card.MultipleOf); err != nil {
-			return fmt.Errorf("fit %s: %w", t.item.Image.Path, err)
-		}
-		if t.truth.Width != t.item.Width || t.truth.Height != t.item.Height {
-			return inputError("fit %s: its size is %d×%d, want %d×%d", t.item.Image.Path, t.truth.Width, t.truth.Height, t.item.Width, t.item.Height)
-		}
 	}
 	return s.fetchDraw(ctx, t)
+}
+
+// decodeTruth decodes the image and fits it to its working size.
+func (s loader) decodeTruth(t *task, data []byte) error {
+	img, err := raster.Decode(data)
+	if err != nil {
+		return fmt.Errorf("decode %s: %w", t.item.Image.Path, err)
+	}
+	size := min(t.item.Width, t.item.Height)
+	if t.truth, err = raster.Fit(img, string(t.item.Fit), size, s.engine.Prior().Card.MultipleOf); err != nil {
+		return fmt.Errorf("fit %s: %w", t.item.Image.Path, err)
+	}
+	if t.truth.Width != t.item.Width || t.truth.Height != t.item.Height {
+		return inputError("fit %s: its size is %d×%d, want %d×%d", t.item.Image.Path, t.truth.Width, t.truth.Height, t.item.Width, t.item.Height)
+	}
+	return nil
 }
 
 // fetchDraw reads the mask or kernel of the item, or draws a random one.
@@ -150,12 +156,14 @@ func (s loader) fetchDraw(ctx context.Context, t *task) error {
 		if given.source == nil {
 			continue
 		}
-		data, err := s.read(ctx, *given.source)
+		err := s.decode(ctx, *given.source, func(data []byte) (err error) {
+			if t.draw, err = readDraw(given.name, data); err != nil {
+				return fmt.Errorf("read %s %s: %w", given.name, given.source.Path, err)
+			}
+			return nil
+		})
 		if err != nil {
 			return err
-		}
-		if t.draw, err = readDraw(given.name, data); err != nil {
-			return fmt.Errorf("read %s %s: %w", given.name, given.source.Path, err)
 		}
 	}
 	return t.encodeDraw()
@@ -223,6 +231,20 @@ func (s loader) read(ctx context.Context, from manifest.Source) ([]byte, error) 
 	return data, nil
 }
 
+// decode reads a source and calls use, which decodes it, while its memory is reserved.
+func (s loader) decode(ctx context.Context, from manifest.Source, use func(data []byte) error) error {
+	data, err := s.read(ctx, from)
+	if err != nil {
+		return err
+	}
+	release, err := s.budget.Reserve(ctx, data)
+	if err != nil {
+		return fmt.Errorf("decode %s: %w", from.Path, err)
+	}
+	defer release()
+	return use(data)
+}
+
 // measure simulates y, or reads the stored y.
 func (s loader) measure(ctx context.Context, t *task) error {
 	if t.item.Measurement == nil {
@@ -236,11 +258,7 @@ func (s loader) measure(ctx context.Context, t *task) error {
 		t.problem.Y, err = s.engine.Measure(ctx, t.op, t.truth.Pix, t.problem.Draw, t.item.Sigma, noise.NewKey(key))
 		return err
 	}
-	data, err := s.read(ctx, *t.item.Measurement)
-	if err != nil {
-		return err
-	}
-	return t.readMeasurement(t.item.Measurement.Path, data)
+	return s.decode(ctx, *t.item.Measurement, func(data []byte) error { return t.readMeasurement(t.item.Measurement.Path, data) })
 }
 
 // readMeasurement decodes a stored y.

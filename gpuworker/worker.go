@@ -13,6 +13,7 @@ import (
 	"ddiff/internal/retry"
 	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore/raster"
 )
 
 // Worker restores items until it drains. Create it with New.
@@ -24,6 +25,7 @@ type Worker struct {
 	stats    stats
 	settled  chan struct{} // receives after an item ended
 	breaker  *breaker
+	decoding *raster.Budget
 	// passAgain ends a time without passing disputed items to others. Only the goroutine that leases uses it.
 	passAgain time.Time
 }
@@ -75,7 +77,7 @@ func New(cfg Config) (*Worker, error) {
 	}
 	c := &core{cfg, newLeaseSet(cfg.AckWait/3, cfg.Logger), newWatchdog(cfg.Limits, cfg.Now, cfg.Logger)}
 	w := &Worker{core: c, work: cfg.Work, restorer: engineRestorer{c}, checker: engineRestorer{c}, settled: make(chan struct{}, 1)}
-	w.breaker = newBreaker(cfg.Now, cfg.ProbePause)
+	w.breaker, w.decoding = newBreaker(cfg.Now, cfg.ProbePause), raster.NewBudget(cfg.DecodeMemory)
 	if cfg.Simulate != nil {
 		s := &simulator{core: c, simulation: cfg.Simulate}
 		w.work, w.restorer, w.checker = s, s, s
@@ -187,7 +189,7 @@ func (w *Worker) pauseAfter(ctx context.Context, err error) error {
 // prepareAll prepares the items of one assignment and sends them to out.
 func (w *Worker) prepareAll(ctx context.Context, a Assignment, leases []*queue.Lease, out chan<- []*task) error {
 	w.stats.campaign.Store(a.Campaign)
-	in := newAssigned(a, len(leases))
+	in := newAssigned(a, len(leases), w.decoding)
 	tasks := make([]*task, len(leases))
 	for i, l := range leases {
 		tasks[i] = w.start(ctx, in, l)

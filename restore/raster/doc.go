@@ -9,5 +9,5 @@
 // Arrays that are not images, such as stored measurements, are NumPy files: [DecodeNPY] and [EncodeNPY].
 //
 // Input is not trusted: sizes in headers are checked against [MaxPixels] and [MaxValues] before pixels are allocated, and
-// every defect of a file is an error, never a panic.
+// every defect of a file is an error, never a panic. A [Budget] limits the memory of concurrent decoders.
 package raster
