@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"ddiff/coordinator"
 	"ddiff/coordinator/shard"
@@ -196,6 +197,58 @@ func TestDatasetOutage(t *testing.T) {
 				t.Errorf("%d preflights", tc.started[manifest.IDPreflight])
 			}
 		})
+	}
+}
+
+// TestPriorIsUnavailable submits a campaign whose prior is in a bucket that does not answer.
+func TestPriorIsUnavailable(t *testing.T) {
+	tc := newTestCluster(t, 1)
+	sources := &switchedSources{err: fmt.Errorf("%w: 503", storage.ErrUnavailable)}
+	spec := tc.spec("prior")
+	spec.Prior = "s3://priors/a.onnx"
+	_, _, err := coordinator.Submit(t.Context(), tc.board, spec, coordinator.Order{}, time.Now())
+	must(t, err)
+	tc.leadWith(func(c *coordinator.Config) { c.Sources = sources })
+	s := tc.await(spec.ID(), "a problem", func(s coordinator.CampaignStatus) bool { return s.Status.Problem != "" })
+	if !strings.HasPrefix(s.Status.Problem, "waiting for the prior since 2") || s.Campaign.Phase != manifest.PhaseQueued {
+		t.Errorf("phase %s, problem %q", s.Campaign.Phase, s.Status.Problem)
+	}
+	sources.set(nil) // there is no such file
+	if s = tc.awaitPhase(spec.ID(), manifest.PhaseRejected); !strings.Contains(s.Campaign.Reason, "prior") {
+		t.Errorf("reason %q", s.Campaign.Reason)
+	}
+}
+
+// TestTwoLeadersReadDifferentDatasets runs two leaders at once, one of which does not see a row: the windows of both
+// follow each other, and no row is in the manifest twice or missing from it.
+func TestTwoLeadersReadDifferentDatasets(t *testing.T) {
+	const n, hidden = 9000, 17
+	tc := newTestCluster(t, 0)
+	tc.abandonAll()
+	id := tc.submit("views", 0)
+	tc.leadWith(func(c *coordinator.Config) { c.Rows = hintedRows(n) })
+	tc.leadWith(func(c *coordinator.Config) {
+		c.Rows = filteredRows(hintedRows(n), func(row *manifest.Row) (bool, error) { return row.Index != hidden, nil })
+	})
+	tc.work(id)
+	tc.await(id, "its last window", func(s coordinator.CampaignStatus) bool { return s.Status.Complete && s.Campaign.Complete })
+	item, seen := 0, map[string]int{}
+	for i, w := range tc.windows(id) {
+		if w.Number != i || w.Item != item {
+			t.Errorf("window %d is number %d and begins with item %d, want %d", i, w.Number, w.Item, item)
+		}
+		item += w.Header.Items
+		for _, it := range w.Items {
+			seen[it.Image.Path+" "+it.Task]++
+		}
+	}
+	for row, count := range seen {
+		if count != 1 {
+			t.Errorf("%s is in the manifest %d times", row, count)
+		}
+	}
+	if missing := 2*n - len(seen); missing != 0 && missing != 2 { // the hidden row
+		t.Errorf("%d items are missing", missing)
 	}
 }
 

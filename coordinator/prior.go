@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"ddiff/coordinator/shard"
 	"ddiff/manifest"
 	"ddiff/restore/prior"
 	"ddiff/storage"
@@ -107,9 +108,13 @@ func (r *runner) openPrior(ctx context.Context) (err error) {
 		read = r.copyPrior
 	}
 	r.prior, r.closePrior, err = r.s.priors.acquire(ctx, name, read)
+	if shard.IsUnavailable(err) {
+		return r.awaitPrior(ctx, err)
+	}
 	if err != nil {
 		return err
 	}
+	r.waiting.clear()
 	if known {
 		return checkPrior(r.prior, r.rec.Prior)
 	}
@@ -138,6 +143,9 @@ func checkPrior(d *prior.Description, file manifest.PriorFile) error {
 func (r *runner) copyPrior(ctx context.Context) (*prior.Description, error) {
 	name := r.rec.Spec.Prior
 	data, err := r.readPrior(ctx, name)
+	if shard.IsUnavailable(err) {
+		return nil, fmt.Errorf("read prior %s: %w", name, err)
+	}
 	if err != nil {
 		return nil, rejection{fmt.Errorf("prior: %w", err)}
 	}

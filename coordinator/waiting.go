@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -14,9 +15,10 @@ import (
 // maxSourceWait is the longest wait between two attempts at a source, in ticks.
 const maxSourceWait = 30
 
-// waiting is the reason why a campaign cannot read its dataset. It is safe for concurrent use.
+// waiting is the reason why a campaign cannot read its dataset or its prior. It is safe for concurrent use.
 type waiting struct {
 	mu     sync.Mutex
+	object string // "dataset" or "prior"
 	cause  string
 	since  time.Time
 	delays *backoff.ExponentialBackOff
@@ -29,18 +31,18 @@ func (w *waiting) reason() string {
 	if w.cause == "" {
 		return ""
 	}
-	return fmt.Sprintf("waiting for the dataset since %s: %s", w.since.UTC().Format(time.RFC3339), w.cause)
+	return fmt.Sprintf("waiting for the %s since %s: %s", w.object, w.since.UTC().Format(time.RFC3339), w.cause)
 }
 
 // set records a cause. It returns the wait before the next attempt, and whether the cause is new.
-func (w *waiting) set(cause string, now time.Time, tick time.Duration) (delay time.Duration, isNew bool) {
+func (w *waiting) set(object, cause string, now time.Time, tick time.Duration) (delay time.Duration, isNew bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.cause == "" {
 		w.since, w.delays = now, retry.NewBackOff(tick, maxSourceWait*tick)
 	}
 	isNew = w.cause != cause
-	w.cause = cause
+	w.object, w.cause = object, cause
 	return w.delays.NextBackOff(), isNew
 }
 
@@ -57,9 +59,15 @@ func (r *runner) awaitSource(ctx context.Context, cause error) error {
 	if r.s.cfg.run != nil {
 		return cause
 	}
-	delay, isNew := r.waiting.set(cause.Error(), r.s.cfg.Now(), r.s.cfg.Tick)
+	delay, isNew := r.waiting.set("dataset", cause.Error(), r.s.cfg.Now(), r.s.cfg.Tick)
 	if isNew {
 		r.log.Warn("waiting for the dataset", "reason", cause)
 	}
 	return retry.Sleep(ctx, delay)
+}
+
+// awaitPrior reports in the campaign's status that the prior cannot be read. The runner tries again.
+func (r *runner) awaitPrior(ctx context.Context, cause error) error {
+	r.waiting.set("prior", cause.Error(), r.s.cfg.Now(), r.s.cfg.Tick)
+	return errors.Join(cause, r.publishStatus(ctx, 0))
 }

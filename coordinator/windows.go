@@ -91,14 +91,6 @@ func (r *runner) stopReader() {
 	}
 }
 
-// isDatasetError reports whether the campaign is at fault, and not a network, a store or a disk.
-func isDatasetError(err error) bool {
-	if shard.IsUnavailable(err) {
-		return false // a list whose reading was interrupted
-	}
-	return errors.Is(err, manifest.ErrNoDataset) || errors.Is(err, manifest.ErrEmptyDataset) || errors.Is(err, manifest.ErrBadList)
-}
-
 // needsWindow reports whether the next window may be stored: until a window has an item for the preflight at once; the
 // others when all windows before them are published.
 func (r *runner) needsWindow() bool {
@@ -115,7 +107,7 @@ func (r *runner) needsWindow() bool {
 // because a second coordinator leads, the stored window is used.
 func (r *runner) storeWindow(ctx context.Context, sharded shardedWindow) (err error) {
 	if sharded.err != nil {
-		if isDatasetError(sharded.err) {
+		if shard.IsDatasetError(sharded.err) {
 			return rejection{sharded.err}
 		}
 		return sharded.err
@@ -131,6 +123,7 @@ func (r *runner) storeWindow(ctx context.Context, sharded shardedWindow) (err er
 	key := shard.Key(r.id, w.Number)
 	err = r.s.cfg.Store.Create(ctx, key, data)
 	if errors.Is(err, storage.ErrExists) {
+		r.stopReader() // the stored window may have other rows, if the dataset has changed
 		if w, err = r.readWindow(ctx, key); err != nil {
 			return err
 		}

@@ -43,7 +43,7 @@ func (f *fileObject) readRange(ctx context.Context, offset, size int64) ([]byte,
 	if errors.Is(err, io.EOF) {
 		err = nil
 	}
-	return data[:n], err
+	return data[:n], fileError(err)
 }
 
 func (f *fileObject) length() int64   { return f.size }

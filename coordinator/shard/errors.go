@@ -3,6 +3,7 @@ package shard
 import (
 	"errors"
 
+	"ddiff/manifest"
 	"ddiff/storage"
 )
 
@@ -11,8 +12,27 @@ import (
 var ErrMoved = errors.New("the dataset changed")
 
 // IsUnavailable reports whether an error is one of the environment: a store or server that does not answer, expired or
-// missing keys, an invalid certificate. Such an error says nothing about a row. All other errors are properties of the
+// missing keys, an invalid certificate, a missing bucket. Such an error says nothing about a row. All other errors are properties of the
 // row or of the dataset.
 func IsUnavailable(err error) bool {
-	return errors.Is(err, storage.ErrUnavailable) || errors.Is(err, storage.ErrAccess) || errors.Is(err, storage.ErrCertificate)
+	return errors.Is(err, storage.ErrUnavailable) || errors.Is(err, storage.ErrAccess) ||
+		errors.Is(err, storage.ErrCertificate) || errors.Is(err, storage.ErrNoBucket)
+}
+
+// IsDatasetError reports whether an error concerns the dataset as a whole: it is missing, empty or not a usable list.
+func IsDatasetError(err error) bool {
+	missing := errors.Is(err, manifest.ErrNoDataset) || errors.Is(err, manifest.ErrEmptyDataset)
+	// A list whose reading was interrupted is not a bad list.
+	return missing || errors.Is(err, manifest.ErrBadList) && !IsUnavailable(err)
+}
+
+// mayReturn reports whether reading may succeed later: the environment recovers, or a dataset that was there comes back.
+func mayReturn(err error, at Position) bool {
+	switch {
+	case errors.Is(err, ErrMoved):
+		return true
+	case IsDatasetError(err):
+		return at.Listed > 0
+	}
+	return IsUnavailable(err)
 }

@@ -119,13 +119,14 @@ func New(cfg Config) (*Sharder, error) {
 //
 // If the rows before the position have changed, Windows resumes after the last of them that the dataset still has, and
 // the next window describes the change (Header.Changed). The error is ErrMoved if there is no such row, or if rows were
-// reordered. An error of a source is passed to Config.Wait.
+// reordered. Config.Wait decides about it, about errors of the environment (IsUnavailable), and about a dataset that was
+// there and is gone.
 func (s *Sharder) Windows(ctx context.Context, from Position) iter.Seq2[*Window, error] {
 	return func(yield func(*Window, error) bool) {
 		p := pass{Sharder: s, at: from, yield: func(w *Window) bool { return yield(w, nil) }}
 		for {
 			err := p.run(ctx)
-			if IsUnavailable(err) || errors.Is(err, ErrMoved) {
+			if mayReturn(err, p.at) {
 				if err = s.cfg.Wait(ctx, err); err == nil {
 					continue // from the start of the window
 				}
@@ -153,7 +154,6 @@ type pass struct {
 func (p *pass) run(ctx context.Context) error {
 	var digest rowDigest
 	var rows []manifest.Row
-	var last filesKey
 	items, listed := 0, 0
 	for row, err := range p.cfg.Rows(ctx, p.cfg.Spec.Dataset, p.cfg.Skipped) {
 		if err != nil {
@@ -161,8 +161,7 @@ func (p *pass) run(ctx context.Context) error {
 		}
 		if listed < p.at.Listed {
 			digest.add(row)
-			last = keyOfRow(row)
-			if listed++; listed == p.at.Listed && p.moved(&digest, last) {
+			if listed++; listed == p.at.Listed && p.moved(&digest, row) {
 				return p.relocate(ctx)
 			}
 			continue
@@ -200,12 +199,12 @@ func (p *pass) emit(ctx context.Context, rows []manifest.Row, digest *rowDigest,
 }
 
 // moved reports whether the rows before the position differ from those of the last pass. last is the last of them.
-func (p *pass) moved(digest *rowDigest, last filesKey) bool {
+func (p *pass) moved(digest *rowDigest, last manifest.Row) bool {
 	if p.at.RowsSHA256 != "" {
 		return p.at.RowsSHA256 != digest.String()
 	}
 	n := p.at.tail.len()
-	return n > 0 && p.at.tail.key(n-1) != last
+	return n > 0 && p.at.tail.key(n-1) != keyOfRow(last)
 }
 
 // relocate moves the position to its place in a dataset that has changed, and resumes there.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"math/rand/v2"
 	"net/url"
 	"slices"
 	"strings"
@@ -67,9 +68,10 @@ type unreadRow struct {
 // the trouble of another source, which readAgain treats in the same way.
 func (r *rowReader) readAgain(ctx context.Context, source string, unread []unreadRow) error {
 	delays := retry.NewBackOff(r.cfg.Delay, 8*r.cfg.Delay)
-	for confirmed := 0; len(unread) > 0; {
+	confirmed := 0
+	for attempt := uint64(0); len(unread) > 0; attempt++ {
 		answers := r.checkWitness(ctx, source) == nil
-		if !answers {
+		if !answers && attempt > 0 {
 			if err := r.wait(ctx, unread[0].err); err != nil {
 				return err
 			}
@@ -78,6 +80,9 @@ func (r *rowReader) readAgain(ctx context.Context, source string, unread []unrea
 		for i, u := range unread {
 			todo[i] = u.row
 		}
+		// In another order each time: the first rows may be refused, and any row that can be read is a witness.
+		random := rand.New(rand.NewPCG(attempt, 0))
+		random.Shuffle(len(todo), func(i, k int) { todo[i], todo[k] = todo[k], todo[i] })
 		still, err := r.read(ctx, todo, !answers)
 		if err != nil {
 			return err

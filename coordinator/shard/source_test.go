@@ -133,7 +133,7 @@ func TestSourceThatNeverAnswers(t *testing.T) {
 		if items, failed, err := d.windows(t); !errors.Is(err, cause) || items+len(failed) > 0 {
 			t.Errorf("%d items, %d failed, error %v, want %v", items, len(failed), err, cause)
 		}
-		if n := len(d.sources.reads); n > 4 {
+		if n := len(d.sources.reads); n > 8 {
 			t.Errorf("%d files were read from a source that does not answer", n)
 		}
 	}
@@ -158,6 +158,22 @@ func TestRowIsRefusedAlone(t *testing.T) {
 		if n := d.sources.reads["s3://bucket/03.png"]; n != reads {
 			t.Errorf("%v: %d attempts, want %d", cause, n, reads)
 		}
+	}
+}
+
+// TestFirstRowsAreRefused refuses the first half of the images: their rows fail, although more of them than Parallel fail in
+// succession before any image can be read.
+func TestFirstRowsAreRefused(t *testing.T) {
+	t.Parallel()
+	d := newFaultyDataset(t, func(path string) error {
+		if path < "s3://bucket/08.png" {
+			return errDenied
+		}
+		return nil
+	})
+	items, failed, err := d.windows(t)
+	if err != nil || items != 24 || len(failed) != 16 {
+		t.Errorf("%d items, %d failed, error %v", items, len(failed), err)
 	}
 }
 
@@ -208,6 +224,37 @@ func TestListingIsInterrupted(t *testing.T) {
 	broken, d.wait = 0, nil
 	if _, _, err := d.windows(t); !errors.Is(err, storage.ErrUnavailable) {
 		t.Errorf("without a Wait: error %v", err)
+	}
+}
+
+// TestDatasetIsGone removes the dataset after the first window: the sharder waits until it is back. A dataset that was
+// never there ends the windows.
+func TestDatasetIsGone(t *testing.T) {
+	t.Parallel()
+	for _, cause := range []error{manifest.ErrNoDataset, manifest.ErrEmptyDataset, manifest.ErrBadList} {
+		d := newFaultyDataset(t, func(string) error { return nil })
+		all := d.rows
+		d.rows = func(ctx context.Context, dataset manifest.Dataset, skipped func(string)) iter.Seq2[manifest.Row, error] {
+			gone, interrupted := len(d.waits) == 1, len(d.waits) == 0
+			return func(yield func(manifest.Row, error) bool) {
+				for row, err := range all(ctx, dataset, skipped) {
+					switch {
+					case gone:
+						err = cause
+					case interrupted && row.Name == "15":
+						err = errDown
+					}
+					if !yield(row, err) || err != nil {
+						return
+					}
+				}
+			}
+		}
+		d.recordWaits(func(int) {})
+		items, failed, err := d.windows(t)
+		if err != nil || items != 40 || len(failed) > 0 || len(d.waits) != 2 || !errors.Is(d.waits[1], cause) {
+			t.Errorf("%d items, %d failed, waits %v, error %v", items, len(failed), d.waits, err)
+		}
 	}
 }
 
