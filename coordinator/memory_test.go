@@ -34,7 +34,7 @@ func hintedRows(n int) func(context.Context, manifest.Dataset, func(string)) ite
 // TestMemoryOfWaitingCampaigns measures the memory of a leader, with its queue server, for campaigns that wait for a
 // worker. Half of them have a prior of their own file with equal bytes.
 func TestMemoryOfWaitingCampaigns(t *testing.T) {
-	const campaigns, limit = 20, 3 << 20
+	const campaigns, limit = 12, 3 << 20
 	tc := newTestCluster(t, 0)
 	data, err := prior.Read(prior.Bundled)
 	must(t, err)
