@@ -67,7 +67,7 @@ func (w *workerCount) watch(ctx context.Context, cfg Config) error {
 	}
 }
 
-// count counts the live workers. It warns once about each worker with another schema.
+// count counts the live workers. It warns once about each worker that hung or has another schema.
 func (w *workerCount) count(ctx context.Context, cfg Config, beats map[string]manifest.Beat, warned map[string]bool) {
 	n, suspended, reason := 0, 0, ""
 	var errs error
@@ -75,6 +75,11 @@ func (w *workerCount) count(ctx context.Context, cfg Config, beats map[string]ma
 		b := beats[key]
 		age := cfg.Now().Sub(b.At)
 		switch {
+		case b.Hung != "" && age < beatLife: // the worker ends
+			if hang := b.Name + ": " + b.Hung; !warned[hang] {
+				warned[hang] = true
+				cfg.Logger.Warn("worker hung", "worker", b.Name, "reason", b.Hung)
+			}
 		case age < beatLife:
 			n++
 			if b.Suspended != "" {

@@ -68,8 +68,8 @@
 // that many servers.
 //
 // AckWait is the delay until the items of a dead worker are delivered again. A live worker calls Extend several times
-// within AckWait, and each call is a message to the server. A campaign is limited to 65,536 leases and 4,096 waiting
-// calls of Lease at a time.
+// within AckWait, and each lease is a message to the server. A campaign is limited to 1,048,576 leases at a time, and to
+// 4,096 requests that wait at the server; further calls of Lease wait in their own process.
 //
 // # Permissions
 //

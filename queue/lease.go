@@ -72,7 +72,7 @@ func (q *Queue) fetch(ctx context.Context, n int, wait time.Duration) ([]*Lease,
 		}
 		return nil, fmt.Errorf("%w: not connected", ErrUnavailable)
 	}
-	before := q.nc.LastError()
+	before, begin := q.nc.LastError(), time.Now()
 	batch, cancel, err := q.pull(ctx, n, wait)
 	defer cancel()
 	if err != nil {
@@ -98,8 +98,15 @@ func (q *Queue) fetch(ctx context.Context, n int, wait time.Duration) ([]*Lease,
 	if errors.Is(err, nats.ErrNoResponders) && !q.hasConsumer(ctx) {
 		return leases, fmt.Errorf("%w: the campaign has no consumer", ErrNotReady)
 	}
+	if err != nil && strings.Contains(err.Error(), exceededWaiting) {
+		// The other calls get the next items. The caller has asked for a wait.
+		return leases, retry.Sleep(ctx, wait-time.Since(begin))
+	}
 	return leases, fetchError(err)
 }
+
+// exceededWaiting is the server's answer to a pull request above maxWaiting. The client has no error for it.
+const exceededWaiting = "Exceeded MaxWaiting"
 
 // pull sends a pull request. The caller calls cancel after it has read the batch.
 func (q *Queue) pull(ctx context.Context, n int, wait time.Duration) (batch jetstream.MessageBatch, cancel func(), err error) {

@@ -15,10 +15,12 @@ import (
 const (
 	// spareDeliveries are the deliveries after MaxAttempts, for workers that only bury the item.
 	spareDeliveries = 2
-	// maxAckPending and maxWaiting limit the leases and the waiting calls of Lease of one campaign. A fleet at the
-	// limit would idle without a visible reason, so both are far above the need of any fleet.
-	maxAckPending = 1 << 16
-	maxWaiting    = 1 << 12
+	// maxAckPending limits the leases of one campaign. 5,000 workers with batches of 64, three of which are in flight,
+	// have 960,000. A lease costs the server 200 bytes, see BenchmarkLeasesOfFleet.
+	maxAckPending = 1 << 20
+	// maxWaiting limits the waiting calls of Lease of one campaign. Calls above the limit wait here, see Queue.fetch. The
+	// server cannot change the limit of a consumer, nor can an older coordinator open a consumer with another one.
+	maxWaiting = 1 << 12
 	// publishTimeout limits the wait for the server's answer to one message of a batch.
 	publishTimeout = 10 * time.Second
 )
