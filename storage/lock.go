@@ -33,6 +33,12 @@ func AcquireLock(dir string) (*Lock, error) {
 	return &Lock{file: f}, nil
 }
 
+// HasLock reports whether the directory has a lock file, of a live or a dead process.
+func HasLock(dir string) bool {
+	info, err := os.Stat(filepath.Join(dir, stateElement, "lock"))
+	return err == nil && info.Mode().IsRegular()
+}
+
 // acquire locks the open file and records the owner in it.
 func acquire(f *os.File) error {
 	err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)

@@ -136,6 +136,9 @@ func withEmbedded(ctx context.Context, spec *manifest.Spec, o runOptions, stdout
 	return use(e)
 }
 
+// scratchPattern begins the name of a scratch directory among the temporary files.
+const scratchPattern = "ddiff-queue-"
+
 // scratchDir creates an empty directory for the queue and the windows of an output. It is in the user's cache, and
 // files of an earlier run are deleted; or among the temporary files, if there is no cache or another process uses that
 // directory. It is not in the output, because a full or remote output disk must not stop the queue.
@@ -157,8 +160,12 @@ func scratchDir(output string) (dir string, remove func() error, err error) {
 			err = errors.Join(err, lock.Unlock())
 		}
 	}
-	if temp, e := os.MkdirTemp("", "ddiff-queue-"); e == nil {
-		return temp, func() error { return os.RemoveAll(temp) }, nil
+	if temp, e := os.MkdirTemp("", scratchPattern); e == nil {
+		lock, e := storage.AcquireLock(temp) // ddiff gc must not delete the directory
+		if e != nil {
+			return "", nil, errors.Join(err, e, os.RemoveAll(temp))
+		}
+		return temp, func() error { return errors.Join(os.RemoveAll(temp), lock.Unlock()) }, nil
 	}
 	return "", nil, err
 }

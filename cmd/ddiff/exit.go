@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ddiff/coordinator"
 	"ddiff/coordinator/report"
 	"ddiff/dataset"
 	"ddiff/gpuworker"
@@ -68,7 +69,8 @@ func exitClasses() []exitClass {
 			storage.ErrNoSpace, storage.ErrReadOnly, storage.ErrConflict, storage.ErrUnavailable, storage.ErrAccess,
 			storage.ErrNoBucket, storage.ErrCertificate, storage.ErrNoConditionalWrites, report.ErrTemporary, errReportFile,
 		}},
-		{exitNATS, "the NATS servers cannot be used", []error{
+		{exitNATS, "the NATS servers cannot be used, or no coordinator answers", []error{
+			coordinator.ErrNoLeader,
 			queue.ErrUnreachable, queue.ErrAccess, queue.ErrCertificate, queue.ErrServerVersion, queue.ErrNoJetStream,
 			queue.ErrUnavailable, queue.ErrNotReady, queue.ErrFull, queue.ErrClosed,
 		}},

@@ -53,12 +53,12 @@ func newRootCommand(stdout io.Writer, c shard.Catalogue) *cobra.Command {
 		}},
 		{"cluster", "Run campaigns on a cluster:", append([]*cobra.Command{
 			newCoordinatorCommand(c), newWorkerCommand(c), newSubmitCommand(c), newListCommand(), newStatusCommand(), newWatchCommand(),
-		}, append(newControlCommands(), newRetryCommand(), newDeadCommand(), newReconcileCommand())...)},
+		}, append(newControlCommands(), newRetryCommand(), newDeadCommand(), newReconcileCommand(), newDeleteCommand())...)},
 		{"models", "Look up tasks, methods and models:", []*cobra.Command{
 			newTasksCommand(c), newMethodsCommand(c), newPriorCommand(), newOperatorCommand(),
 		}},
 		{"machine", "Set up and measure this machine:", []*cobra.Command{
-			newDoctorCommand(), newRuntimeCommand(), newBenchCommand(), newVersionCommand(), newManCommand(),
+			newDoctorCommand(), newRuntimeCommand(), newBenchCommand(), newGCCommand(), newVersionCommand(), newManCommand(),
 		}},
 	} {
 		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})

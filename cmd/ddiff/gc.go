@@ -1,0 +1,180 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"ddiff/coordinator"
+	"ddiff/storage"
+)
+
+func newGCCommand() *cobra.Command {
+	var o cleanOptions
+	var keep string
+	cmd := &cobra.Command{
+		Use:   "gc [OUTPUT...]",
+		Short: "Delete garbage, and campaigns beyond a retention time",
+		Long: "Print what nothing needs any more, and delete it with --yes: scratch files of dead runs on this machine; in each\n" +
+			"OUTPUT of ddiff run, checkpoints of restored items; and in the store of a cluster, which --nats or --store names,\n" +
+			"interrupted deletions, checkpoints of restored items, leftovers of preflights and windows without a campaign.\n" +
+			"--keep also deletes campaigns that ended longer ago and are in the archive. Nothing of an open campaign is deleted.",
+		Example: "  ddiff gc out/demo --yes\n" +
+			"  ddiff gc --nats nats://localhost:4222 --keep 90d --yes",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.check(); err != nil {
+				return err
+			}
+			o.dryRun = !o.yes
+			cfg := coordinator.CollectConfig{Results: o.results}
+			var err error
+			if cfg.Keep, err = parseAge(keep); err != nil {
+				return usageError{fmt.Errorf("--keep: %w", err)}
+			}
+			switch {
+			case cfg.Keep > 0 && !o.hasCluster():
+				return usageError{errors.New("--keep needs a cluster; give --nats or --store")}
+			case cfg.Results && cfg.Keep == 0:
+				return usageError{errors.New("--results needs --keep; to delete one campaign: ddiff delete")}
+			}
+			return o.collect(cmd, args, cfg)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&keep, "keep", "", "delete archived campaigns that ended longer ago than this `time`, such as 90d or 36h (default: keep all)")
+	f.BoolVar(&o.results, "results", false, "with --keep, also delete results that no other campaign refers to")
+	o.add(cmd)
+	return cmd
+}
+
+// parseAge parses a positive duration with the additional unit d, 24 hours. It is 0 for the empty text.
+func parseAge(text string) (time.Duration, error) {
+	if text == "" {
+		return 0, nil
+	}
+	age, err := time.ParseDuration(text)
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		var n float64
+		n, err = strconv.ParseFloat(days, 64)
+		age = time.Duration(n * 24 * float64(time.Hour))
+	}
+	if err != nil || age <= 0 {
+		return 0, fmt.Errorf("%q is not a positive time such as 90d or 36h", text)
+	}
+	return age, nil
+}
+
+// collect collects the garbage of this machine, the outputs and the cluster.
+func (o cleanOptions) collect(cmd *cobra.Command, outputs []string, cfg coordinator.CollectConfig) error {
+	ctx := cmd.Context()
+	all, errs := o.collectScratch()
+	for _, output := range outputs {
+		removed, err := o.collectOutput(ctx, output)
+		all, errs = append(all, removed...), errors.Join(errs, err)
+	}
+	if o.hasCluster() {
+		errs = errors.Join(errs, o.withCleaner(ctx, func(c *coordinator.Cleaner) error {
+			c.DryRun = o.dryRun
+			removed, err := c.Collect(ctx, cfg)
+			all = append(all, removed...)
+			if errors.Is(err, coordinator.ErrRefused) || errors.Is(err, coordinator.ErrNoIndex) {
+				return usageError{err}
+			}
+			return err
+		}))
+	}
+	if err := o.print(cmd.OutOrStdout(), all, !o.dryRun); err != nil {
+		return err
+	}
+	if o.dryRun && len(all) > 0 {
+		fmt.Fprintln(cmd.ErrOrStderr(), "nothing was deleted; rerun with --yes to delete")
+	}
+	return errs
+}
+
+// collectOutput collects the garbage of an output of ddiff run. A process that uses the output is an error.
+func (o cleanOptions) collectOutput(ctx context.Context, address string) (removed []coordinator.Removal, err error) {
+	options := storage.Options{ReadOnly: true, Logger: slog.New(slog.DiscardHandler)}
+	store, err := storage.Open(ctx, address, options)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, usageError{fmt.Errorf("gc: %s: no such directory", address)}
+	}
+	if err == nil && !o.dryRun {
+		err = store.Close()
+		options.ReadOnly, options.Lock = false, true
+		if err == nil {
+			store, err = storage.Open(ctx, address, options)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open output %s: %w", address, err)
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	return (&coordinator.Cleaner{Store: store.Store, DryRun: o.dryRun}).CollectOutput(ctx, address)
+}
+
+// collectScratch deletes the queues and windows of runs that were killed. The lock of such a directory is free.
+func (o cleanOptions) collectScratch() (all []coordinator.Removal, err error) {
+	var dirs []string
+	if cache, err := os.UserCacheDir(); err == nil {
+		found, err := filepath.Glob(filepath.Join(cache, "ddiff", "queue", "*"))
+		if err != nil {
+			return nil, err
+		}
+		dirs = found
+	}
+	temporary, err := filepath.Glob(filepath.Join(os.TempDir(), scratchPattern+"*"))
+	if err != nil {
+		return nil, err
+	}
+	for _, dir := range append(dirs, temporary...) {
+		if !storage.HasLock(dir) {
+			continue // of another program, or about to be locked
+		}
+		removed, e := o.removeScratch(dir)
+		if errors.Is(e, storage.ErrLocked) {
+			continue // in use
+		}
+		err = errors.Join(err, e)
+		if removed.Objects > 0 {
+			all = append(all, removed)
+		}
+	}
+	return all, err
+}
+
+func (o cleanOptions) removeScratch(dir string) (r coordinator.Removal, err error) {
+	lock, err := storage.AcquireLock(dir)
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, lock.Unlock()) }()
+	r = coordinator.Removal{Kind: "scratch", Name: dir}
+	err = filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		info, err := entry.Info()
+		if err == nil {
+			r.Objects++
+			r.Bytes += info.Size()
+		}
+		return err
+	})
+	if err == nil && !o.dryRun {
+		err = os.RemoveAll(dir)
+	}
+	if err != nil {
+		return r, fmt.Errorf("delete scratch directory %s: %w", dir, err)
+	}
+	return r, nil
+}

@@ -1,0 +1,89 @@
+package main_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestGC deletes the scratch files of a killed run and the checkpoint of a restored item, and leaves a live run alone.
+func TestGC(t *testing.T) {
+	t.Parallel()
+	dir, out, own := photographs(t, "chelsea"), filepath.Join(t.TempDir(), "out"), t.TempDir()
+	env := []string{"XDG_CACHE_HOME=" + own, "TMPDIR=" + t.TempDir()}
+	args := func(out string) []string {
+		return []string{"--images", dir, "--task", "super_resolution", "--steps", "60", "--batch", "1", "--out", out}
+	}
+	with := func(cmd *exec.Cmd) *exec.Cmd {
+		cmd.Env = append(cmd.Env, env...)
+		return cmd
+	}
+	gc := func(more ...string) ended {
+		t.Helper()
+		return end(t, with(command(t, append([]string{"gc"}, more...)...)))
+	}
+	p := beginWith(t, env, args(out)...)
+	p.wait(t, &p.stderr, "opened ONNX Runtime", 1)
+	e := gc("--yes")
+	wantCode(t, e, 0)
+	if want := "objects=0 bytes=0 deleted=yes\n"; e.stdout != want {
+		t.Errorf("beside a live run: %v", e)
+	}
+	wantCode(t, gc(out, "--yes"), 5)
+	p.signal(t, syscall.SIGKILL)
+	p.end()
+
+	e = gc()
+	wantCode(t, e, 0)
+	if !strings.Contains(e.stdout, "scratch") || !strings.Contains(e.stdout, "deleted=no") || len(files(t, own)) == 0 {
+		t.Errorf("a dry run: %v", e)
+	}
+	wantMessage(t, e, "nothing was deleted")
+	wantCode(t, gc("--yes"), 0)
+	if left := files(t, own); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+
+	wantCode(t, end(t, with(command(t, small(args(out)...)...))), 0)
+	for id := range items(t, out) {
+		for _, name := range []string{id, strings.Repeat("0", 64)} {
+			path := filepath.Join(out, "checkpoints", name)
+			must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+			write(t, path, []byte("state"))
+			old := time.Now().Add(-2 * time.Hour)
+			must(t, os.Chtimes(path, old, old))
+		}
+	}
+	e = gc(out, "--yes", "--json")
+	wantCode(t, e, 0)
+	if !strings.Contains(e.stdout, `"objects":1`) || !strings.Contains(e.stdout, `"kind":"checkpoints"`) {
+		t.Errorf("%v", e)
+	}
+	left, err := filepath.Glob(filepath.Join(out, "checkpoints", "*"))
+	if err != nil || len(left) != 1 || filepath.Base(left[0]) != strings.Repeat("0", 64) {
+		t.Errorf("checkpoints %v, %v", left, err)
+	}
+	wantItems(t, out, 1)
+}
+
+func TestGCUsage(t *testing.T) {
+	t.Parallel()
+	for want, args := range map[string][]string{
+		"--keep needs a cluster":       {"gc", "--keep", "90d"},
+		"is not a positive time":       {"gc", "--keep", "-1d"},
+		"--results needs --keep":       {"gc", "--results"},
+		"no such directory":            {"gc", "/nowhere/at/all"},
+		"--yes and --dry-run exclude":  {"delete", "night-12345678", "--yes", "--dry-run"},
+		"--nats is missing":            {"delete", "night-12345678", "--yes"},
+		"has no index":                 {"delete", "night-12345678", "--yes", "--store", t.TempDir()},
+		"--archive-after: 0s is not p": {"coordinator", "--store", t.TempDir(), "--archive-after", "0s"},
+	} {
+		e := ddiff(t, args...)
+		wantCode(t, e, 2)
+		wantMessage(t, e, want)
+	}
+}

@@ -1,0 +1,72 @@
+package testbed
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestClusterRetention archives, recalls and deletes a campaign with the permissions of docs/security: commands reach the
+// archive through the leader, which may delete nothing in the store.
+func TestClusterRetention(t *testing.T) {
+	t.Parallel()
+	c := startCluster(t, Options{NATS: NATSOptions{Secure: true}})
+	p, err := c.AddCoordinator(t.Context(), "--nats-wait", "30s", "--archive-after", "1s")
+	must(t, err)
+	simulated(t, c, 10*time.Millisecond)
+	const items = 20
+	file := listFile(t, "retained", items)
+	id := submit(t, c, file, "--canary", "0")
+	wantFinished(t, c, id, items)
+	must(t, p.WaitLog(t.Context(), "archived campaign"))
+
+	e := ask(t, c, "list", "--all")
+	wantCode(t, e, 0)
+	if !strings.Contains(e.stdout, id) || !strings.Contains(e.stdout, "finished") {
+		t.Errorf("list --all: %v", e)
+	}
+	for range 2 {
+		e = ask(t, c, "status", id)
+		wantCode(t, e, 0)
+		if want := fmt.Sprintf("done      %d", items); !strings.Contains(e.stdout, want) {
+			t.Errorf("no line %q\n%v", want, e)
+		}
+	}
+	wantFinished(t, c, id, items) // ddiff watch
+	wantCode(t, ask(t, c, "dead", "list", id), 0)
+	e = ask(t, c, "reconcile", id)
+	wantCode(t, e, 0)
+	if !strings.Contains(e.stdout, "published=0") {
+		t.Errorf("reconcile: %v", e)
+	}
+	e = ask(t, c, "submit", file)
+	wantCode(t, e, 0)
+
+	e = ask(t, c, "delete", id, "--results")
+	wantCode(t, e, 2) // no answer
+	wantMessage(t, e, "not confirmed")
+	settled(t, c, id, items)
+	e = ask(t, c, "delete", id, "--results", "--yes")
+	wantCode(t, e, 0)
+	if !strings.Contains(e.stdout, "deleted=yes") {
+		t.Errorf("delete: %v", e)
+	}
+	if n := c.Settled(id); n != 0 {
+		t.Errorf("%d results are left", n)
+	}
+	e = ask(t, c, "status", id)
+	wantCode(t, e, 2)
+	wantMessage(t, e, "unknown campaign", id)
+	e = ask(t, c, "gc", "--keep", "1d")
+	wantCode(t, e, 0)
+	if !strings.Contains(e.stdout, "objects=0 bytes=0 deleted=no") {
+		t.Errorf("gc: %v", e)
+	}
+
+	// A deleted campaign starts from scratch.
+	if again := submit(t, c, file, "--canary", "0"); again != id {
+		t.Errorf("submitted again as %s", again)
+	}
+	wantFinished(t, c, id, items)
+}
