@@ -110,8 +110,8 @@ type Dataset struct {
 	Recursive bool `json:"recursive"`
 }
 
-// TaskSpec is one task of a campaign. In YAML it is a plain name, or a mapping when
-// something differs from the campaign.
+// TaskSpec is one task of a campaign. In YAML it is a plain name, or a mapping when something differs from the campaign.
+// A list in place of a value of Params, Sigma, Steps or Solver stands for one task per value.
 type TaskSpec struct {
 	// Name is a task of the vocabulary, such as "super_resolution".
 	Name string `json:"name"`
@@ -202,6 +202,7 @@ func Parse(name string, data []byte, base string) (*Spec, error) {
 	s.file = name
 	s.Name = strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))
 	d := newYAMLDecoder(name)
+	d.expandSweeps(root)
 	d.spec(root, s)
 	s.lines = d.lines
 

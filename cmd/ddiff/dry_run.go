@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,42 +10,74 @@ import (
 	"io/fs"
 	"log/slog"
 	"text/tabwriter"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"ddiff/coordinator/report"
 	"ddiff/coordinator/shard"
+	"ddiff/gpuworker"
 	"ddiff/manifest"
+	"ddiff/restore/onnx"
 	"ddiff/storage"
 )
 
 // statCalls is the number of concurrent questions to the output of a dry run.
 const statCalls = 16
 
-// plannedGroup counts the items of one task and method.
+// plannedGroup counts the items of one cell of the campaign.
 type plannedGroup struct {
 	Task   string `json:"task"`
 	Method string `json:"method"`
+	// Cell describes how the cell differs from the others of its task and method.
+	Cell   string `json:"cell,omitempty"`
 	Items  int    `json:"items"`
 	Done   int    `json:"done"`
 	ToDo   int    `json:"to_do"`
 	Failed int    `json:"failed"`
+
+	cell report.Cell
 }
+
+// maxPlanned bounds the memory of a plan; further cells count as one.
+const maxPlanned = 1 << 14
 
 // plan is the outcome of a dry run.
 type plan struct {
 	groups  []*plannedGroup // in the order of the campaign
-	byName  map[[2]string]*plannedGroup
+	byCell  map[report.Cell]*plannedGroup
 	skipped int // files of the dataset that are no images
+	// expect adds the items to do to time.
+	expect func(e *gpuworker.Expectation, it manifest.Item)
+	time   gpuworker.Expectation
 }
 
-func (p *plan) group(it manifest.Item) *plannedGroup {
-	name := [2]string{it.Task, it.Method}
-	g := p.byName[name]
-	if g == nil {
-		g = &plannedGroup{Task: it.Task, Method: it.Method}
-		p.groups, p.byName[name] = append(p.groups, g), g
+func (p *plan) group(it manifest.Item) (*plannedGroup, error) {
+	cell, err := report.CellOf(&it)
+	if err != nil {
+		return nil, err
 	}
-	return g
+	g := p.byCell[cell]
+	if g == nil && len(p.groups) >= maxPlanned {
+		cell = report.Cell{Problem: report.Problem{Task: it.Task}, Approach: report.Approach{Method: it.Method}}
+		g = p.byCell[cell]
+	}
+	if g == nil {
+		g = &plannedGroup{Task: it.Task, Method: it.Method, cell: cell}
+		p.groups, p.byCell[cell] = append(p.groups, g), g
+	}
+	return g, nil
+}
+
+// describe sets the texts of the cells.
+func (p *plan) describe() {
+	cells := make([]report.Cell, len(p.groups))
+	for i, g := range p.groups {
+		cells[i] = g.cell
+	}
+	for i, text := range report.Variants(cells) {
+		p.groups[i].Cell = text
+	}
 }
 
 // dryRun reads the campaign and its dataset and prints the items to run and those already done. It writes nothing, and
@@ -71,7 +104,10 @@ func dryRun(ctx context.Context, spec *manifest.Spec, o runOptions, stdout, stde
 		return fmt.Errorf("open output %s: %w", spec.Output, err)
 	}
 
-	all := plan{byName: map[[2]string]*plannedGroup{}}
+	all := plan{byCell: map[report.Cell]*plannedGroup{}}
+	if all.expect, err = o.expectation(p.Card.Channels); err != nil {
+		return err
+	}
 	sharder, err := shard.New(shard.Config{
 		Spec: spec, Prior: &p.Description, Sources: sources, Rows: sources.Rows, Catalogue: o.catalogue, Skipped: func(string) { all.skipped++ },
 	})
@@ -112,24 +148,74 @@ func (p *plan) add(ctx context.Context, stat func(context.Context, string) (stor
 		return err
 	}
 	for i, it := range w.Items {
-		g := p.group(it)
+		g, err := p.group(it)
+		if err != nil {
+			return err
+		}
 		g.Items++
 		if done[i] {
 			g.Done++
 		} else {
 			g.ToDo++
+			p.expect(&p.time, it)
 		}
 	}
 	for _, r := range w.Failed {
-		g := p.group(r.Item)
+		g, err := p.group(r.Item)
+		if err != nil {
+			return err
+		}
 		g.Items++
 		g.Failed++
 	}
 	return nil
 }
 
-// print writes the counts by task and method, and those of the campaign.
+// expectation returns the function that adds the expected time of an item, from the batch sizes that workers of this
+// machine have measured.
+func (o runOptions) expectation(channels int) (func(*gpuworker.Expectation, manifest.Item), error) {
+	device, err := onnx.ParseDevice(o.device)
+	if err != nil {
+		return nil, usageError{fmt.Errorf("--device: %w", err)}
+	}
+	provider := string(device.Provider)
+	if device.Provider == onnx.ProviderAuto {
+		provider = ""
+	}
+	log := slog.New(slog.DiscardHandler)
+	tuner, err := gpuworker.NewTuner(gpuworker.TunerConfig{File: batchSizes(log), Logger: log})
+	if err != nil {
+		return nil, err
+	}
+	return func(e *gpuworker.Expectation, it manifest.Item) {
+		var solver struct {
+			Steps int `json:"steps"`
+		}
+		if json.Unmarshal(it.Solver, &solver) == nil {
+			tuner.Expect(e, it.Prior, provider, channels, it.Height, it.Width, 1, solver.Steps)
+		}
+	}, nil
+}
+
+// timeText is the line on the expected time, or "" if nothing is to do.
+func (p *plan) timeText(items int) string {
+	switch known := items - p.time.Unknown; {
+	case items == 0:
+		return ""
+	case known == 0:
+		return "time: unknown; no run on this machine has measured this prior and size"
+	default:
+		text := fmt.Sprintf("time: about %s for %d items on %s, solver alone", time.Duration(p.time.Seconds*float64(time.Second)).Round(time.Second), known, p.time.Provider)
+		if p.time.Unknown > 0 {
+			text += fmt.Sprintf("; %d more items have a size that no run has measured", p.time.Unknown)
+		}
+		return text
+	}
+}
+
+// print writes the counts by cell, and those of the campaign.
 func (p *plan) print(stdout, stderr io.Writer, output string, o runOptions) error {
+	p.describe()
 	sum := plannedGroup{}
 	for _, g := range p.groups {
 		sum.Items, sum.Done, sum.ToDo, sum.Failed = sum.Items+g.Items, sum.Done+g.Done, sum.ToDo+g.ToDo, sum.Failed+g.Failed
@@ -138,16 +224,19 @@ func (p *plan) print(stdout, stderr io.Writer, output string, o runOptions) erro
 	if o.json {
 		err = json.NewEncoder(stdout).Encode(map[string]any{
 			"groups": p.groups, "items": sum.Items, "done": sum.Done, "to_do": sum.ToDo, "failed": sum.Failed,
-			"skipped": p.skipped, "out": output,
+			"skipped": p.skipped, "out": output, "seconds": p.time.Seconds, "items_without_time": p.time.Unknown,
 		})
 	} else {
 		if p.skipped > 0 && !o.quiet {
 			fmt.Fprintf(stderr, "skipped %d non-image files of the dataset\n", p.skipped)
 		}
 		t := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(t, "TASK\tMETHOD\tITEMS\tDONE\tTO DO\tFAILED")
+		fmt.Fprintln(t, "TASK\tMETHOD\tCELL\tITEMS\tDONE\tTO DO\tFAILED")
 		for _, g := range p.groups {
-			fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%d\t%d\n", g.Task, g.Method, g.Items, g.Done, g.ToDo, g.Failed)
+			fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d\t%d\t%d\n", g.Task, g.Method, cmp.Or(g.Cell, "-"), g.Items, g.Done, g.ToDo, g.Failed)
+		}
+		if text := p.timeText(sum.ToDo); text != "" {
+			fmt.Fprintln(t, text)
 		}
 		fmt.Fprintf(t, "items=%d done=%d to_do=%d failed=%d out=%s\n", sum.Items, sum.Done, sum.ToDo, sum.Failed, output)
 		err = t.Flush()

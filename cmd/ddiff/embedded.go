@@ -207,12 +207,20 @@ func (e embedded) parts(read func(items, steps int, complete bool)) (*coordinato
 	if err != nil {
 		return nil, nil, err
 	}
+	sizes := gpuworker.TunerConfig{Logger: e.tel.Logger}
+	if e.simulate == nil {
+		sizes.File = batchSizes(e.tel.Logger)
+	}
+	tuner, err := gpuworker.NewTuner(sizes)
+	if err != nil {
+		return nil, nil, err
+	}
 	w, err := gpuworker.New(gpuworker.Config{
 		Work: gpuworker.Single{Queue: e.queue.work, Items: gpuworker.Assignment{
 			Campaign: e.spec.ID(), Store: e.store, Sources: e.sources, Engine: e.engine, Batch: e.spec.Batch,
 		}},
 		Name: "embedded", Version: version(), AckWait: embeddedLease, Limits: e.limits, Steps: e.show.stepped, Simulate: e.simulate,
-		WholeResults: true, Patience: embeddedPatience,
+		WholeResults: true, Patience: embeddedPatience, Tuner: tuner,
 		Logger: e.tel.Logger, Tracer: e.tel.Tracer("gpuworker"), Instruments: in,
 	})
 	return run, w, err

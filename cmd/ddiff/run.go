@@ -21,6 +21,7 @@ type runOptions struct {
 	methods []string
 	params  []string      // NAME=VALUE or TASK.NAME=VALUE
 	solver  []string      // NAME=VALUE
+	sweeps  []string      // NAME=VALUE[,VALUE...]
 	spec    manifest.Spec // values of the flags that override the campaign
 	sources sourceFlags
 	stages  stageFlags
@@ -87,6 +88,8 @@ func newRunCommand(c shard.Catalogue) *cobra.Command {
 	f.IntVar(&o.spec.Runs, "runs", 0, "runs per item, each with other solver noise (default 1)")
 	f.StringVar((*string)(&o.spec.Select), "select", "", "`rule` that selects the run to report: "+words(manifest.Selections())+" (default first)")
 	f.StringArrayVar(&o.solver, "solver", nil, "solver parameter `NAME=VALUE` in place of the preset's; repeatable")
+	f.StringArrayVar(&o.sweeps, "set", nil,
+		"sweep over `NAME=VALUE[,VALUE]`: sigma, steps, an operator or solver parameter; repeatable, all combinations run")
 	f.StringVar((*string)(&o.spec.Dataset.Fit), "fit", "", "how images reach the working size: center_crop, resize or pad (default center_crop)")
 	f.IntVar(&o.spec.Batch, "batch", 0, "images per solver call (0: automatic)")
 	f.DurationVar(&o.simulate, "simulate", 0, "hold each item for about so long instead of computing")
@@ -158,5 +161,8 @@ func (o runOptions) override(flags *pflag.FlagSet, s *manifest.Spec) error {
 	if err := setParams(s, o.params, o.catalogue); err != nil {
 		return err
 	}
-	return setSolver(s, o.solver)
+	if err := setSolver(s, o.solver); err != nil {
+		return err
+	}
+	return setSweeps(s, o.sweeps, o.catalogue)
 }

@@ -114,7 +114,7 @@ func (p *workerProcess) open(ctx context.Context) error {
 func (p *workerProcess) device(store storage.Store) (*gpuworker.EngineCache, error) {
 	cache := userCache(p.log)
 	var err error
-	p.tuner, err = gpuworker.NewTuner(gpuworker.TunerConfig{File: filepath.Join(cache, "batch.json"), Logger: p.log})
+	p.tuner, err = gpuworker.NewTuner(gpuworker.TunerConfig{File: batchSizes(p.log), Logger: p.log})
 	if err != nil {
 		return nil, err
 	}
@@ -136,6 +136,9 @@ func (p *workerProcess) device(store storage.Store) (*gpuworker.EngineCache, err
 	p.onClose(engines.Close)
 	return engines, nil
 }
+
+// batchSizes is the file of the measured batch sizes.
+func batchSizes(log *slog.Logger) string { return filepath.Join(userCache(log), "batch.json") }
 
 // userCache returns the program's cache directory. Without a user cache directory it is among the temporary files.
 func userCache(log *slog.Logger) string {

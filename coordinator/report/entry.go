@@ -49,14 +49,13 @@ func newEntry(r *manifest.Result) (*entry, error) {
 	if err != nil {
 		return nil, fmt.Errorf("identify measurement of item %q: %w", it.Name, err)
 	}
-	settings, err := settingsText(it.Solver)
+	c, err := CellOf(it)
 	if err != nil {
-		return nil, fmt.Errorf("read item %q: %w", it.Name, err)
+		return nil, err
 	}
 	e := &entry{
-		Problem:  Problem{Task: it.Task, Params: paramsText(it.Params), Sigma: it.Sigma, Size: sizeOf(it)},
-		Approach: Approach{Method: it.Method, Prior: it.Prior, Settings: settings},
-		ID:       it.ID, Name: it.Name, Preset: it.Preset, Run: it.Run, Index: it.Index,
+		Problem: c.Problem, Approach: c.Approach,
+		ID: it.ID, Name: it.Name, Preset: it.Preset, Run: it.Run, Index: it.Index,
 		Seed: it.Seed, Width: it.Width, Height: it.Height, Fit: string(it.Fit),
 		Outcome: r.Outcome, Reason: r.Reason, Scores: scoresOf(r), Steps: r.Steps, Provider: r.Runtime.Provider,
 		Image: imageOf(it),
@@ -104,7 +103,7 @@ func shortDigest(parts ...string) string {
 	return string(h.Sum(nil)[:16])
 }
 
-func (e *entry) group() group { return group{e.Problem, e.Approach} }
+func (e *entry) group() Cell { return Cell{e.Problem, e.Approach} }
 
 func (e *entry) done() bool { return e.Outcome == manifest.OutcomeDone }
 

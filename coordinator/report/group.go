@@ -2,7 +2,10 @@ package report
 
 import (
 	"cmp"
+	"fmt"
 	"strings"
+
+	"ddiff/manifest"
 )
 
 // Problem is what the images of one row of a table have in common: degradation, noise level and size.
@@ -43,20 +46,47 @@ func (a Approach) compare(b Approach) int {
 	)
 }
 
-// group is the key of a table's row.
-type group struct {
+// Cell is one cell of a sweep, the key of a table's row: a problem and an approach.
+type Cell struct {
 	Problem
 	Approach
 }
 
 // resolved reports whether the group has its complete parameters and settings. The items of other groups failed
 // before.
-func (g group) resolved() bool { return g.Size != "" }
+func (g Cell) resolved() bool { return g.Size != "" }
 
 // mayBe reports whether an unresolved group's items would be items of the group to, as far as is known.
-func (g group) mayBe(to group) bool {
+func (g Cell) mayBe(to Cell) bool {
 	return to.resolved() && g.Task == to.Task && g.Method == to.Method && g.Sigma == to.Sigma &&
 		containsAssignments(to.Params, g.Params)
+}
+
+// CellOf returns the cell of an item.
+func CellOf(it *manifest.Item) (Cell, error) {
+	settings, err := settingsText(it.Solver)
+	if err != nil {
+		return Cell{}, fmt.Errorf("read item %q: %w", it.Name, err)
+	}
+	return Cell{
+		Problem{Task: it.Task, Params: paramsText(it.Params), Sigma: it.Sigma, Size: sizeOf(it)},
+		Approach{Method: it.Method, Prior: it.Prior, Settings: settings},
+	}, nil
+}
+
+// Variants describes how each cell differs from the others, without task and method; "" where nothing varies.
+func Variants(cells []Cell) []string {
+	s := Summary{}
+	for _, c := range cells {
+		s.Rows = append(s.Rows, Row{Problem: c.Problem, Approach: c.Approach})
+	}
+	s.Varying = vary(s.Rows)
+	known := s.variants()
+	out := make([]string, len(cells))
+	for i, c := range cells {
+		out[i] = known[c]
+	}
+	return out
 }
 
 // Varying names the properties in which the rows of a summary differ: the columns of its tables. A property that all
@@ -116,8 +146,8 @@ func setVarying(rows []*Row, get func(*Row) string, set func(*Row, string)) bool
 }
 
 // variants returns the varying properties of each row in one text.
-func (s Summary) variants() map[group]string {
-	out := make(map[group]string)
+func (s Summary) variants() map[Cell]string {
+	out := make(map[Cell]string)
 	for i := range s.Rows {
 		r := &s.Rows[i]
 		text := s.Varying.problemText(r)

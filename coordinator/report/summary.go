@@ -61,7 +61,7 @@ type Row struct {
 	varyingParams, varyingSettings string
 }
 
-func (r *Row) group() group { return group{r.Problem, r.Approach} }
+func (r *Row) group() Cell { return Cell{r.Problem, r.Approach} }
 
 // cell computes one row of the summary.
 type cell struct {
