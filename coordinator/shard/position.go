@@ -44,7 +44,8 @@ type rowDigest struct {
 }
 
 func (d *rowDigest) add(row manifest.Row) {
-	b := append(d.buf[:0], d.sum[:]...)
+	b := d.buf[:0]
+	b = append(b, d.sum[:]...)
 	text := func(s string) { b = append(binary.AppendUvarint(b, uint64(len(s))), s...) }
 	number := func(x uint64) { b = binary.LittleEndian.AppendUint64(b, x) }
 	for _, s := range []string{
