@@ -134,10 +134,10 @@ func (w *Worker) runStages(ctx context.Context) error {
 	group.Go(func() error {
 		var errs error
 		for tasks := range restored {
-			for _, t := range tasks {
+			errs = errors.Join(errs, inParallel(tasks, func(t *task) error {
 				res, err := w.restorer.finish(t)
-				errs = errors.Join(errs, w.settle(ctx, t, outcomeOf(t.ctx, t, err), res))
-			}
+				return w.settle(ctx, t, outcomeOf(t.ctx, t, err), res)
+			}))
 		}
 		return errs
 	})
