@@ -36,9 +36,11 @@ type Config struct {
 	// Store is the cluster's store. StoreAddress is the address by which workers open it.
 	Store        storage.Store
 	StoreAddress string
-	// Sources reads the files of datasets, Rows their entries. Default of Rows: manifest.Rows.
+	// Sources reads the files of datasets, Rows their entries. Default of Rows: manifest.Rows. Version identifies the bytes of
+	// their lists. Optional.
 	Sources sources
 	Rows    shard.Rows
+	Version shard.Version
 	// Catalogue holds the methods and operators. Default: the built-in ones.
 	Catalogue shard.Catalogue
 	// AckWait is the duration of a lease. Default: 60 s.

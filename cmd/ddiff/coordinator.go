@@ -119,7 +119,7 @@ func runCoordinator(ctx context.Context, o coordinatorOptions, stderr io.Writer)
 		return err
 	}
 	service, err := coordinator.New(coordinator.Config{
-		Name: name, Board: board, Store: store.Store, StoreAddress: o.store, Sources: sources, Rows: sources.Rows,
+		Name: name, Board: board, Store: store.Store, StoreAddress: o.store, Sources: sources, Rows: sources.Rows, Version: sources.Version,
 		AckWait: o.ackWait, Stall: o.stall, Catalogue: o.catalogue,
 		Open: func(ctx context.Context, campaign string, attempts int) (*queue.Queue, error) {
 			return queue.Open(ctx, nc, queue.Config{

@@ -19,6 +19,9 @@ type sources interface {
 // Rows streams a dataset from its beginning, as [manifest.Rows] does.
 type Rows func(ctx context.Context, d manifest.Dataset, skipped func(path string)) iter.Seq2[manifest.Row, error]
 
+// Version identifies the bytes of the lists of a dataset; empty if it is unknown.
+type Version func(ctx context.Context, d manifest.Dataset) (string, error)
+
 // Config describes a sharder.
 type Config struct {
 	// Spec is a valid campaign. Required.
@@ -31,6 +34,8 @@ type Config struct {
 	Catalogue Catalogue
 	// Rows reads the dataset. Default: manifest.Rows.
 	Rows Rows
+	// Version is compared when reading resumes, to report a change of the rows that were not read yet. Optional.
+	Version Version
 	// Skipped is called for each file of the dataset that is not an image. Optional.
 	Skipped func(path string)
 	// Items is the approximate number of items of a window; rows are not divided. Default: 4096.
@@ -146,12 +151,16 @@ var errStop = errors.New("stop")
 type pass struct {
 	*Sharder
 	at      Position
+	version string // of the lists at the begin of run
 	changed string // for the next window
 	yield   func(*Window) bool
 }
 
 // run reads the dataset from its beginning and makes the windows from p.at on, which it advances.
 func (p *pass) run(ctx context.Context) error {
+	if err := p.compareVersions(ctx); err != nil {
+		return err
+	}
 	var digest rowDigest
 	var rows []manifest.Row
 	items, listed := 0, 0
@@ -189,12 +198,34 @@ func (p *pass) emit(ctx context.Context, rows []manifest.Row, digest *rowDigest,
 	if err != nil {
 		return err
 	}
+	w.Version = p.version
 	w.Listed, w.RowsSHA256, w.Read = p.at.Listed+len(rows), digest.String(), p.cfg.Now().UTC()
 	w.Changed, w.Last = p.changed, isLast
 	p.at, p.changed = w.Next(p.at), ""
 	if !p.yield(w) {
 		return errStop
 	}
+	return nil
+}
+
+// compareVersions reports a list that was written again since the last window. Whether its rows differ before the position
+// is known later, see relocate.
+func (p *pass) compareVersions(ctx context.Context) error {
+	if p.cfg.Version == nil {
+		return nil
+	}
+	version, err := p.cfg.Version(ctx, p.cfg.Spec.Dataset)
+	if IsUnavailable(err) {
+		return err
+	}
+	if err != nil {
+		version = "" // Rows reports the error
+	}
+	if before := p.at.Version; before != "" && version != "" && before != version && p.changed == "" {
+		p.changed = fmt.Sprintf("the dataset changed since %s: its first %d rows are the same, later rows may be missing or new",
+			p.at.since(), p.at.Listed)
+	}
+	p.version = version
 	return nil
 }
 
@@ -220,10 +251,7 @@ func (p *pass) relocate(ctx context.Context) error {
 			found.sum = digest.sum
 		}
 	}
-	since := "the last window was read"
-	if !p.at.Read.IsZero() {
-		since = p.at.Read.Format(time.RFC3339)
-	}
+	since := p.at.since()
 	if !a.found() {
 		return fmt.Errorf("%w since %s, and the place after row %d cannot be found in it; restore the dataset, or cancel "+
 			"this campaign and submit another", ErrMoved, since, p.at.Listed)

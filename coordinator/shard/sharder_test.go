@@ -43,16 +43,27 @@ func writeImages(t *testing.T, n int) string {
 	return dir
 }
 
-func newSharder(t *testing.T, dir string, items int, rows shard.Rows) *shard.Sharder {
+// spec is a campaign of two tasks.
+func spec(t *testing.T, dir string) *manifest.Spec {
 	t.Helper()
-	spec := manifest.Default()
-	spec.Name, spec.Dataset.Path, spec.Dataset.Size = "test", dir, 32
-	spec.Tasks = []manifest.TaskSpec{{Name: "hdr"}, {Name: "super_resolution"}}
-	must(t, spec.Validate(shard.Vocabulary()))
+	s := manifest.Default()
+	s.Name, s.Dataset.Path, s.Dataset.Size = "test", dir, 32
+	s.Tasks = []manifest.TaskSpec{{Name: "hdr"}, {Name: "super_resolution"}}
+	must(t, s.Validate(shard.Vocabulary()))
+	return s
+}
+
+func bundled(t *testing.T) *prior.Description {
+	t.Helper()
 	p, err := prior.Open(prior.Bundled)
 	must(t, err)
+	return &p.Description
+}
+
+func newSharder(t *testing.T, dir string, items int, rows shard.Rows) *shard.Sharder {
+	t.Helper()
 	s, err := shard.New(shard.Config{
-		Spec: spec, Prior: &p.Description, Sources: manifest.Files{}, Rows: rows, Items: items,
+		Spec: spec(t, dir), Prior: bundled(t), Sources: manifest.Files{}, Rows: rows, Items: items,
 		Now: func() time.Time { return time.Unix(1e9, 0) },
 	})
 	must(t, err)

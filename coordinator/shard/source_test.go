@@ -14,7 +14,6 @@ import (
 
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
-	"ddiff/restore/prior"
 	"ddiff/storage"
 )
 
@@ -70,14 +69,8 @@ func newFaultyDataset(t *testing.T, fault func(path string) error) *faultyDatase
 // windows returns the number of items and the failed results.
 func (d *faultyDataset) windows(t *testing.T) (items int, failed []manifest.Result, err error) {
 	t.Helper()
-	spec := manifest.Default()
-	spec.Name, spec.Dataset.Path, spec.Dataset.Size = "test", "s3://bucket", 32
-	spec.Tasks = []manifest.TaskSpec{{Name: "hdr"}, {Name: "super_resolution"}}
-	must(t, spec.Validate(shard.Vocabulary()))
-	p, err := prior.Open(prior.Bundled)
-	must(t, err)
 	s, err := shard.New(shard.Config{
-		Spec: spec, Prior: &p.Description, Sources: d.sources, Rows: d.rows, Items: 20, Parallel: 2, Delay: time.Microsecond, Wait: d.wait,
+		Spec: spec(t, "s3://bucket"), Prior: bundled(t), Sources: d.sources, Rows: d.rows, Items: 20, Parallel: 2, Delay: time.Microsecond, Wait: d.wait,
 	})
 	must(t, err)
 	for w, err := range s.Windows(t.Context(), shard.Position{}) {
