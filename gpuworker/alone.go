@@ -18,13 +18,22 @@ func suspect(l *queue.Lease) bool {
 	return l.Attempt() > 1 || len(m.Disputed) > 0 || m.Faults >= maxFaults
 }
 
+// oneLeaser leases single items of a campaign from then on, or batches again.
+type oneLeaser interface {
+	LeaseOne(campaign string, one bool)
+}
+
 // startLeases starts the admitted leases of one assignment, and waits for the end of a suspect.
 func (w *Worker) startLeases(ctx context.Context, a Assignment, leases []*queue.Lease, out chan<- []*task) error {
 	if !w.admitCampaign(ctx, a.Campaign) {
 		w.releaseEach(ctx, leases, unchanged)
 		leases = nil
 	}
+	received := len(leases)
 	leases, alone := w.admit(ctx, leases)
+	if d, ok := w.cfg.Work.(oneLeaser); ok && received > 0 {
+		d.LeaseOne(a.Campaign, alone || len(leases) == 0)
+	}
 	if len(leases) == 0 {
 		if a.Done != nil {
 			a.Done()

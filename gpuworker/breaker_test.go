@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -12,6 +14,8 @@ import (
 	"ddiff/gpuworker"
 	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore/onnx"
+	"ddiff/restore/solver"
 	"ddiff/storage"
 )
 
@@ -55,10 +59,13 @@ func onStore(s store) func(*gpuworker.Config) {
 }
 
 // begin creates and starts a worker.
-func (h *host) begin(cfg gpuworker.Config) *gpuworker.Worker {
+func (h *host) begin(cfg gpuworker.Config, change ...func(*gpuworker.Worker)) *gpuworker.Worker {
 	h.t.Helper()
 	w, err := gpuworker.New(cfg)
 	must(h.t, err)
+	for _, f := range change {
+		f(w)
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &running{cancel, make(chan error, 1)}
 	go func() { r.ended <- w.Run(ctx) }()
@@ -309,4 +316,84 @@ func TestImageAboveDecodeMemory(t *testing.T) {
 			wantEmpty(t, h.queue)
 		})
 	}
+}
+
+// TestSickDeviceFailsNoItem runs a worker whose device fails beside a healthy one, with one attempt.
+func TestSickDeviceFailsNoItem(t *testing.T) {
+	t.Parallel()
+	for name, err := range map[string]error{"not finite": solver.ErrDiverged, "no memory": onnx.ErrMemory} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHost(t, newStore(t), queue.Config{AckWait: patience, MaxAttempts: 1})
+			publish(t, h.queue, items(t, 12)...)
+			sick := h.begin(h.config("sick", from(lying{}, 1)), func(w *gpuworker.Worker) { w.FailSolves(err) })
+			waitUntil(t, "no item was settled", func() bool { return sick.Beat().Items >= 3 })
+			h.begin(h.config("healthy", from(lying{}, 1)))
+			got := results(t, h.queue, 12)
+			wantDone(t, got)
+			for name, r := range got {
+				if r.Worker != "healthy" {
+					t.Errorf("item %s is done by %s", name, r.Worker)
+				}
+			}
+			wantEmpty(t, h.queue)
+		})
+	}
+}
+
+// refusedSource refuses the files below a directory.
+type refusedSource struct {
+	manifest.Files
+	dir    string
+	denied *atomic.Bool
+}
+
+func (r refusedSource) Get(ctx context.Context, path string) ([]byte, error) {
+	if strings.HasPrefix(path, r.dir) && r.denied.Load() {
+		return nil, fmt.Errorf("get %s: %w", path, storage.ErrAccess)
+	}
+	return r.Files.Get(ctx, path)
+}
+
+// TestRefusedFilesSuspendOneCampaign: a worker cannot read the files of one campaign, and restores another.
+func TestRefusedFilesSuspendOneCampaign(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	p := c.prior(priorBytes(t, 0.1))
+	all := map[string][]manifest.Item{"good": itemsFor(t, p, 6), "bad": itemsFor(t, p, 6)}
+	bad := t.TempDir()
+	for i, it := range all["bad"] {
+		data, err := os.ReadFile(it.Image.Path)
+		must(t, err)
+		path := filepath.Join(bad, fmt.Sprint(i))
+		must(t, os.WriteFile(path, data, 0o644))
+		all["bad"][i].Campaign, all["bad"][i].Image.Path = "bad", path
+	}
+	denied := new(atomic.Bool)
+	denied.Store(true)
+	cfg, e := config(t, nil, nil), c.engines()
+	cfg.Work = c.fleet(func(f *gpuworker.FleetConfig) {
+		f.Engines, f.Batch, f.Sources = e, 2, refusedSource{dir: bad, denied: denied}
+	})
+	cfg.ProbePause, cfg.TolerateQueueErrors = 10*time.Millisecond, true
+	queues := map[string]*queue.Queue{}
+	for name := range all {
+		queues[name] = c.open(name, queue.Config{MaxAttempts: 1})
+	}
+	publish(t, queues["bad"], all["bad"]...)
+	for name := range all {
+		c.submit(name, func(r *manifest.Campaign) { r.Prior = p })
+	}
+	w, err := gpuworker.New(cfg)
+	must(t, err)
+	ctx, drain := context.WithCancel(context.Background())
+	r := &running{drain, make(chan error, 1)}
+	go func() { r.ended <- w.Run(ctx) }()
+	waitUntil(t, "the campaign is not suspended", func() bool { return strings.Contains(w.Beat().Suspended, "campaign bad: ") })
+	publish(t, queues["good"], all["good"]...)
+	wantDone(t, results(t, queues["good"], 6))
+	denied.Store(false)
+	wantDone(t, results(t, queues["bad"], 6))
+	waitUntil(t, "the campaign stays suspended", func() bool { return w.Beat().Suspended == "" })
+	r.stop(t)
 }

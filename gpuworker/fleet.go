@@ -122,6 +122,7 @@ type campaign struct {
 
 	empty     emptiness
 	retryAt   time.Time
+	leaseOne  bool   // see LeaseOne
 	lastError string // in the log
 }
 

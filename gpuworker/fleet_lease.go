@@ -58,12 +58,13 @@ type snapshot struct {
 	store    storage.Store
 	lifetime context.Context
 	wakes    int // see emptiness
+	leaseOne bool
 }
 
 func (f *Fleet) snapshotOf(c *campaign) snapshot {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return snapshot{c.record, c.store, c.lifetime, c.empty.wakes}
+	return snapshot{c.record, c.store, c.lifetime, c.empty.wakes, c.leaseOne}
 }
 
 // fetch reports whether the campaign's prior is on this machine. unusable is the error of a prior whose preflight is
@@ -144,6 +145,9 @@ func (f *Fleet) batch(s snapshot) int {
 
 // leaseSize returns the number of items to lease.
 func (f *Fleet) leaseSize(s snapshot) int {
+	if s.leaseOne {
+		return 1
+	}
 	if n := f.batch(s); n > 0 {
 		return n
 	}

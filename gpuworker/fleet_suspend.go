@@ -9,6 +9,15 @@ func (f *Fleet) Suspend(id string, d time.Duration, reason error) {
 	}
 }
 
+// LeaseOne sets whether single items of a campaign are leased, because its queue holds items that run alone.
+func (f *Fleet) LeaseOne(id string, one bool) {
+	if c := f.byID(id); c != nil {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		c.leaseOne = one
+	}
+}
+
 // byID returns the campaign with an id, or nil.
 func (f *Fleet) byID(id string) *campaign {
 	f.mu.Lock()
