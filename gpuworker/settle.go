@@ -109,6 +109,9 @@ func (w *Worker) releaseItem(ctx context.Context, t *task) error {
 			return t.lease.Ack(ctx)
 		}
 	}
+	if t.fault != nil {
+		return w.releaseFaulted(ctx, t, t.fault, func() bool { return true })
+	}
 	w.log(t).Info("released item")
 	w.withdrawStart(ctx, t, false)
 	return t.lease.Release(ctx)
@@ -150,7 +153,9 @@ func (w *Worker) report(ctx context.Context, t *task, o outcome, res *manifest.R
 		log.Error("item cannot be restored", "reason", o.err)
 		res = w.result(t, manifest.OutcomeFailed, o.err.Error())
 	case retried:
-		if !t.lease.Last() && !t.lease.Exhausted() {
+		// A batch that hung says nothing about its single items, which run alone next.
+		inCompany := errors.Is(o.err, ErrHung) && !suspect(t.lease)
+		if inCompany || (!t.lease.Last() && !t.lease.Exhausted()) {
 			delay := t.lease.RetryDelay()
 			log.Warn("will retry item", "after", delay, "reason", o.err)
 			w.withdrawStart(ctx, t, false)
@@ -190,15 +195,19 @@ func (w *Worker) answer(ctx context.Context, t *task) error {
 	return t.lease.Ack(ctx)
 }
 
-// reportEnvironment returns an item to the queue that the worker's environment has failed. The attempt does not count. An
-// item that failed in this way maxFaults times runs alone; if it fails again in an environment that passes its test, it is
-// dead.
+// reportEnvironment counts a failure of the worker's environment and returns the item to the queue.
 func (w *Worker) reportEnvironment(ctx context.Context, t *task, reason error) error {
 	w.noteFailure(t, reason)
+	return w.releaseFaulted(ctx, t, reason, func() bool { return t.preflight == nil && w.test(ctx, t) == nil })
+}
+
+// releaseFaulted returns an item to the queue that the worker's environment has failed. The attempt does not count. An
+// item that failed in this way maxFaults times runs alone; if it fails again and is to blame, it is dead.
+func (w *Worker) releaseFaulted(ctx context.Context, t *task, reason error, toBlame func() bool) error {
 	w.cfg.Instruments.Faults.Add(ctx, 1)
 	m := t.lease.Marks()
-	if m.Faults >= maxFaults && t.preflight == nil && w.test(ctx, t) == nil {
-		reason = fmt.Errorf("%d failures of the environment, which now passes its test: %w", m.Faults+1, reason)
+	if m.Faults >= maxFaults && toBlame() {
+		reason = fmt.Errorf("%d failures of the environment, the last while it ran alone: %w", m.Faults+1, reason)
 		w.log(t).Error("buried item", "reason", reason)
 		return w.bury(ctx, t, reason)
 	}

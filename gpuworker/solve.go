@@ -43,6 +43,9 @@ func (w *Worker) restore(ctx context.Context, tasks []*task, out chan<- []*task)
 func (w *Worker) split(ctx context.Context, failed []*task, reason error, out chan<- []*task) error {
 	// A retry on this device would fail too; another worker may have another device.
 	if errors.Is(reason, onnx.ErrDeviceLost) || errors.Is(reason, onnx.ErrFallback) {
+		for _, t := range failed {
+			t.fault = reason
+		}
 		w.release(failed)
 		return fmt.Errorf("solve: %w", reason)
 	}

@@ -37,6 +37,7 @@ type task struct {
 	plan     restore.Plan
 	leased   time.Time
 	starts   []attemptStart // of a suspect, the last one is this attempt's
+	fault    error          // the device's failure that ended the worker
 
 	op         *operator.Operator
 	truth      *raster.Image // nil when only a measurement exists

@@ -52,7 +52,7 @@ func newRootCommand(stdout io.Writer, c shard.Catalogue) *cobra.Command {
 			newRunCommand(c), newVerifyCommand(), newReplayCommand(c), newPullCommand(), newReportCommand(c), newCompareCommand(c),
 		}},
 		{"cluster", "Run campaigns on a cluster:", append([]*cobra.Command{
-			newCoordinatorCommand(c), newWorkerCommand(c), newSubmitCommand(c), newListCommand(), newStatusCommand(), newWatchCommand(),
+			newCoordinatorCommand(c), newWorkerCommand(c), newWorkersCommand(), newSubmitCommand(c), newListCommand(), newStatusCommand(), newWatchCommand(),
 		}, append(newControlCommands(), newRetryCommand(), newDeadCommand(), newReconcileCommand(), newDeleteCommand())...)},
 		{"models", "Look up tasks, methods and models:", []*cobra.Command{
 			newTasksCommand(c), newMethodsCommand(c), newPriorCommand(), newOperatorCommand(),

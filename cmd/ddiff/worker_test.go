@@ -133,8 +133,13 @@ func TestWorkerStops(t *testing.T) {
 	if there := n.workers(t); len(there) != 1 || there[0] != manifest.KeyWorkerPrefix+"first" {
 		t.Errorf("the workers' records are %q", there)
 	}
+	e := end(t, command(t, "workers", "--nats", n.url))
+	wantCode(t, e, 0)
+	if !strings.Contains(e.stdout, "first") || !strings.Contains(e.stdout, "ready") {
+		t.Errorf("the list of workers is %q", e.stdout)
+	}
 	w.signal(t, syscall.SIGTERM)
-	e := w.end()
+	e = w.end()
 	wantCode(t, e, 0)
 	wantMessage(t, e, "stored a checkpoint")
 	wantMessage(t, e, "released item")
