@@ -1,0 +1,264 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"ddiff/coordinator/report"
+	"ddiff/coordinator/shard"
+	"ddiff/manifest"
+)
+
+// The layouts of ddiff export.
+const (
+	layoutFolder = "folder"
+	layoutMLflow = "mlflow"
+)
+
+// exportOptions are the flags of export.
+type exportOptions struct {
+	catalogue shard.Catalogue
+	where     []string
+	layout    string
+	out       string
+	rule      string
+}
+
+func newExportCommand(c shard.Catalogue) *cobra.Command {
+	o := exportOptions{catalogue: c}
+	cmd := &cobra.Command{
+		Use:   "export OUTPUT...",
+		Short: "Copy results into the layout of other programs",
+		Long: "Copy the results of outputs, directories or buckets, into the layout of other programs.\n" +
+			"folder: CELL/restored/NAME.png, CELL/truth/NAME.png and CELL/measurement/NAME.png, one CELL per problem and way to\n" +
+			"solve it, for tools that compare two folders of images, such as those for FID.\n" +
+			"mlflow: an MLflow file store, one run per cell with its parameters and mean scores.\n" +
+			"For tables see: ddiff report --format csv, parquet.",
+		Example: "  ddiff export out/demo --out images\n" +
+			"  ddiff export out/sweep --layout mlflow --out mlruns",
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return o.run(cmd.Context(), args, cmd.OutOrStdout())
+		},
+	}
+	f := cmd.Flags()
+	f.StringArrayVar(&o.where, "where", nil, "only results with `NAME=VALUE[,VALUE]`: a column of results.csv, a parameter or a setting; repeatable")
+	f.StringVar(&o.layout, "layout", layoutFolder, "`layout`: folder or mlflow")
+	f.StringVarP(&o.out, "out", "o", "export", "`directory` that is new or empty")
+	f.StringVar(&o.rule, "select", "", "`rule` that selects the run of a mean: "+words(manifest.Selections())+" (default first)")
+	return cmd
+}
+
+func (o exportOptions) run(ctx context.Context, args []string, stdout io.Writer) (err error) {
+	rule, err := report.ParseRule(o.rule)
+	switch {
+	case err != nil:
+		return usageError{fmt.Errorf("export: --%w", err)}
+	case o.layout != layoutFolder && o.layout != layoutMLflow:
+		return usageError{fmt.Errorf("export: --layout %q is none of %s, %s", o.layout, layoutFolder, layoutMLflow)}
+	case manifest.IsAddress(o.out):
+		return usageError{fmt.Errorf("export: --out %s is an address; give a directory of this machine", o.out)}
+	}
+	filter, err := report.ParseFilter(o.where)
+	if err != nil {
+		return usageError{fmt.Errorf("export: --where: %w", err)}
+	}
+	outputs, closeAll, err := openOutputs(ctx, args)
+	if err != nil {
+		return err
+	}
+	defer closeAll()
+	results := atLeastOne(filter.Select(report.Results(ctx, outputs)), args)
+
+	to, err := newTree(o.out)
+	if err != nil {
+		return err
+	}
+	line, err := o.export(ctx, to, outputs, results, rule, strings.Join(args, ", "))
+	if err = to.finish(err); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(stdout, "%s dir=%s\n", line, o.out)
+	return err
+}
+
+// export writes the layout. It returns the counts of the last line.
+func (o exportOptions) export(
+	ctx context.Context, to *tree, outputs []report.Output, results iter.Seq2[manifest.Result, error], rule report.Rule, name string,
+) (line string, err error) {
+	if o.layout == layoutMLflow {
+		summary, err := report.Summarize(results, o.catalogue.Operators, rule)
+		if err != nil {
+			return "", err
+		}
+		return fmt.Sprintf("runs=%d", len(summary.Rows)), exportMLflow(to, name, summary)
+	}
+	e := &folderExport{from: report.Folder{Outputs: outputs}, to: to}
+	for r, err := range results {
+		if err != nil {
+			return "", err
+		}
+		if err := e.add(r); err != nil {
+			return "", err
+		}
+	}
+	return fmt.Sprintf("images=%d cells=%d", len(e.items), len(e.cells)), e.copy(ctx)
+}
+
+// tree is a new directory that is complete or absent.
+type tree struct{ dir, temp string }
+
+func newTree(dir string) (*tree, error) {
+	entries, err := os.ReadDir(dir)
+	switch {
+	case err == nil && len(entries) > 0:
+		return nil, usageError{fmt.Errorf("export: %s is not empty: it has %s; give a new directory", dir, entries[0].Name())}
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return nil, usageError{fmt.Errorf("export: %w", err)}
+	}
+	dir = filepath.Clean(dir)
+	temp, err := os.MkdirTemp(filepath.Dir(dir), "."+filepath.Base(dir)+"-")
+	if err == nil {
+		err = os.Chmod(temp, 0o755)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w %s: %w", errReportFile, dir, err)
+	}
+	return &tree{dir, temp}, nil
+}
+
+// put writes a file.
+func (t *tree) put(key string, data []byte) error {
+	path := filepath.Join(t.temp, filepath.FromSlash(key))
+	err := os.MkdirAll(filepath.Dir(path), 0o755)
+	if err == nil {
+		err = os.WriteFile(path, data, 0o644)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", errReportFile, err)
+	}
+	return nil
+}
+
+// finish gives the directory its name, or removes it after an error.
+func (t *tree) finish(failed error) error {
+	if failed != nil {
+		return errors.Join(failed, os.RemoveAll(t.temp))
+	}
+	if err := os.Remove(t.dir); err != nil && !errors.Is(err, fs.ErrNotExist) { // an empty directory
+		return errors.Join(fmt.Errorf("%w %s: %w", errReportFile, t.dir, err), os.RemoveAll(t.temp))
+	}
+	if err := os.Rename(t.temp, t.dir); err != nil {
+		return errors.Join(fmt.Errorf("%w %s: %w", errReportFile, t.dir, err), os.RemoveAll(t.temp))
+	}
+	return nil
+}
+
+// folderExport copies pictures into one folder per cell.
+type folderExport struct {
+	from  report.Folder
+	to    *tree
+	cells []report.Cell
+	index map[report.Cell]int
+	items []exportedItem
+}
+
+// exportedItem is a finished item.
+type exportedItem struct {
+	id, name  string
+	cell, run int
+	seed      uint64
+	files     []string
+}
+
+func (e *folderExport) add(r manifest.Result) error {
+	if r.Outcome != manifest.OutcomeDone {
+		return nil
+	}
+	cell, err := report.CellOf(&r.Item)
+	if err != nil {
+		return err
+	}
+	at, known := e.index[cell]
+	if !known {
+		at = len(e.cells)
+		if e.index == nil {
+			e.index = map[report.Cell]int{}
+		}
+		e.index[cell], e.cells = at, append(e.cells, cell)
+	}
+	it := exportedItem{id: r.Item.ID, name: r.Item.Name, cell: at, run: r.Item.Run, seed: r.Item.Seed}
+	for _, file := range []string{manifest.FileRestored, manifest.FileTruth, manifest.FileMeasurement} {
+		if _, ok := r.Artifacts[file]; ok {
+			it.files = append(it.files, file)
+		}
+	}
+	e.items = append(e.items, it)
+	return nil
+}
+
+// copy copies the pictures, in an order that depends on the results only.
+func (e *folderExport) copy(ctx context.Context) error {
+	slices.SortFunc(e.items, func(a, b exportedItem) int { return strings.Compare(a.id, b.id) })
+	runs, seeds := false, false
+	for _, it := range e.items {
+		runs, seeds = runs || it.run != e.items[0].run, seeds || it.seed != e.items[0].seed
+	}
+	folders := e.folders()
+	taken := map[string]bool{}
+	for _, it := range e.items {
+		name := safeName(it.name)
+		if runs {
+			name += fmt.Sprintf(".run%d", it.run)
+		}
+		if seeds {
+			name += fmt.Sprintf(".seed%d", it.seed)
+		}
+		if taken[folders[it.cell]+"/"+strings.ToLower(name)] {
+			name += "." + it.id[:12]
+		}
+		taken[folders[it.cell]+"/"+strings.ToLower(name)] = true
+		for _, file := range it.files {
+			data, err := e.from.Get(ctx, manifest.ItemKey(it.id, file))
+			if err != nil {
+				return fmt.Errorf("read %s of item %s: %w", file, it.name, err)
+			}
+			kind := strings.TrimSuffix(file, ".png")
+			if err := e.to.put(folders[it.cell]+"/"+kind+"/"+name+".png", data); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// folders names the cells: task, varying properties, method.
+func (e *folderExport) folders() []string {
+	out := make([]string, len(e.cells))
+	taken := map[string]bool{}
+	for i, text := range report.Variants(e.cells) {
+		c := e.cells[i]
+		name := c.Task
+		if text != "" {
+			name += "." + strings.NewReplacer(", ", ".", " ", "_", "σ_", "sigma=").Replace(text)
+		}
+		name = safeName(name + "." + c.Method)
+		unique := name
+		for n := 2; taken[strings.ToLower(unique)]; n++ {
+			unique = fmt.Sprintf("%s.%d", name, n)
+		}
+		taken[strings.ToLower(unique)] = true
+		out[i] = unique
+	}
+	return out
+}

@@ -1,0 +1,94 @@
+package main_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"ddiff/manifest"
+)
+
+// TestExportFolders exports a sweep: a folder per cell, with the bytes of the items.
+func TestExportFolders(t *testing.T) {
+	t.Parallel()
+	out := tiny(t, "--images", photographs(t, "coffee", "rocket"), "--task", "hdr", "--set", "gamma0=4,8", "--steps", "3")
+	to := filepath.Join(t.TempDir(), "images")
+	e := ddiff(t, "export", out, "--out", to)
+	wantCode(t, e, 0)
+	wantLine(t, e, "images=4 cells=2 dir="+to)
+	for _, r := range wantItems(t, out, 4) {
+		cell := "hdr.gamma0=4.ddiff"
+		if strings.Contains(strings.ReplaceAll(string(r.Item.Solver), " ", ""), `"gamma0":8`) {
+			cell = "hdr.gamma0=8.ddiff"
+		}
+		for _, kind := range []string{"restored", "truth", "measurement"} {
+			got := read(t, filepath.Join(to, cell, kind, r.Item.Name+".png"))
+			if !bytes.Equal(got, read(t, file(out, r.Item.ID, kind+".png"))) {
+				t.Errorf("%s of %s differs from the item's", kind, r.Item.Name)
+			}
+		}
+	}
+	wantCode(t, ddiff(t, "export", out, "--out", to), 2)
+
+	// A missing picture leaves nothing behind.
+	for id := range wantItems(t, out, 4) {
+		must(t, os.Remove(file(out, id, manifest.FileRestored)))
+		break
+	}
+	dir := t.TempDir()
+	e = ddiff(t, "export", out, "--out", filepath.Join(dir, "second"))
+	if entries, err := os.ReadDir(dir); e.code == 0 || err != nil || len(entries) != 0 {
+		t.Errorf("exit code %d, left %v, error %v", e.code, entries, err)
+	}
+}
+
+// TestExportMLflow checks the files that MLflow's FileStore reads.
+func TestExportMLflow(t *testing.T) {
+	t.Parallel()
+	out := tiny(t, "--images", photographs(t, "coffee", "rocket"), "--task", "hdr", "--steps", "3")
+	to := filepath.Join(t.TempDir(), "mlruns")
+	e := ddiff(t, "export", out, "--layout", "mlflow", "--out", to)
+	wantCode(t, e, 0)
+	wantLine(t, e, "runs=1 dir="+to)
+	runs, err := filepath.Glob(filepath.Join(to, "0", "*", "meta.yaml"))
+	must(t, err)
+	if len(runs) != 1 {
+		t.Fatalf("runs %v, want one", runs)
+	}
+	dir := filepath.Dir(runs[0])
+	for name, want := range map[string]string{"params/task": "hdr", "params/params.scale": "2", "params/settings.steps": "3", "metrics/images": "0 2 0\n"} {
+		if got := string(read(t, filepath.Join(dir, name))); got != want {
+			t.Errorf("%s is %q, want %q", name, got, want)
+		}
+	}
+	if got := strings.Fields(string(read(t, filepath.Join(dir, "metrics", "psnr")))); len(got) != 3 {
+		t.Errorf("metrics/psnr is %q, want time, value and step", got)
+	}
+	if !strings.Contains(string(read(t, runs[0])), "run_id: "+filepath.Base(dir)) || strings.Contains(string(read(t, filepath.Join(to, "0", "meta.yaml"))), "run_id") {
+		t.Error("meta.yaml does not name its run")
+	}
+}
+
+func TestExportRefuses(t *testing.T) {
+	t.Parallel()
+	out := tiny(t, "--images", photograph("coffee"), "--task", "hdr", "--steps", "3")
+	for _, tt := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"--layout", "tar"}, 2, `--layout "tar" is none of folder, mlflow`},
+		{[]string{"--out", "s3://bucket/x"}, 2, "is an address"},
+		{[]string{"--out", out}, 2, "is not empty"},
+		{[]string{"--out", filepath.Join(out, "summary.json")}, 2, "not a directory"},
+		{[]string{"--out", filepath.Join(out, "none", "x")}, 6, "write report"},
+		{[]string{"--out", filepath.Join(t.TempDir(), "x"), "--where", "task=inpaint_box"}, 2, "no result matches"},
+	} {
+		e := ddiff(t, append([]string{"export", out}, tt.args...)...)
+		if e.code != tt.code || !strings.Contains(e.stderr, tt.want) || strings.Count(e.stderr, "\n") != 1 {
+			t.Errorf("%v: exit code %d, want %d and one line with %q\n%v", tt.args, e.code, tt.code, tt.want, e)
+		}
+	}
+}
