@@ -58,6 +58,10 @@ chaos: test-packages build runtime ## Inject faults into a cluster and compare w
 scale: build ## Submit a million rows, and keep 500 simulated workers busy (SCALE="--rows 10000")
 	@go -C internal/testbed test -c -o $(CURDIR)/bin/testbed && bin/testbed scale $(SCALE)
 
+.PHONY: upgrade-test
+upgrade-test: test-packages build runtime ## Run campaigns with this version and commit d9b7075 together (1 minute)
+	@go -C internal/testbed test -count=1 -v -run '^TestUpgrade$$' .
+
 .PHONY: golden
 golden: build runtime ## Compare identities, pixels and curves with those of commit c0ac6fd (GOLDEN="--limit 1")
 	@scripts/golden.sh $(GOLDEN)

@@ -41,7 +41,7 @@ func (r *runner) firstWindow(ctx context.Context) (*shard.Window, error) {
 }
 
 func (r *runner) publishPreflight(ctx context.Context, items []manifest.Item) error {
-	p := manifest.Preflight{Campaign: r.id}
+	p := manifest.Preflight{Schema: manifest.SchemaVersion, Campaign: r.id}
 	seen := map[string]bool{}
 	for _, it := range items {
 		if class := shard.Class(it) + " " + it.Method; !seen[class] && len(p.Items) < maxPreflight {

@@ -92,7 +92,7 @@ func (r *runner) addWork(b *batch, it manifest.Item, data []byte) error {
 			return fmt.Errorf("publish item %s: %w", it.Name, err)
 		}
 	}
-	b.work = append(b.work, queue.Work{Class: shard.Class(it), ID: it.ID, Payload: data, Round: r.rec.Round})
+	b.work = append(b.work, queue.Work{Class: shard.Class(it), ID: it.ID, Payload: manifest.EncodeItem(data), Round: r.rec.Round})
 	return nil
 }
 

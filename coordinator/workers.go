@@ -18,7 +18,14 @@ type workerCount struct {
 	mu        sync.Mutex
 	n         int
 	suspended int
-	reason    string // of one suspended worker, the first by name
+	reason    string              // of one suspended worker, the first by name
+	refused   map[string]refusals // by campaign
+}
+
+// refusals counts the live workers that refuse a campaign.
+type refusals struct {
+	workers int
+	reason  string // of one of them
 }
 
 // beatLife is how long a worker counts as live after its last beat.
@@ -38,6 +45,17 @@ func (w *workerCount) problem() string {
 		return ""
 	}
 	return fmt.Sprintf("%d of %d workers are suspended: %s", w.suspended, w.n, w.reason)
+}
+
+// refusal returns the reason if all live workers refuse a campaign, and "" otherwise.
+func (w *workerCount) refusal(campaign string) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r := w.refused[campaign]
+	if w.n == 0 || r.workers < w.n {
+		return ""
+	}
+	return fmt.Sprintf("none of %d live workers can process this campaign; %s", w.n, r.reason)
 }
 
 // watch counts the workers periodically until ctx ends, and removes stale beats.
@@ -69,7 +87,7 @@ func (w *workerCount) watch(ctx context.Context, cfg Config) error {
 
 // count counts the live workers. It warns once about each worker that hung or has another schema.
 func (w *workerCount) count(ctx context.Context, cfg Config, beats map[string]manifest.Beat, warned map[string]bool) {
-	n, suspended, reason := 0, 0, ""
+	n, suspended, reason, refused := 0, 0, "", map[string]refusals{}
 	var errs error
 	for _, key := range slices.Sorted(maps.Keys(beats)) {
 		b := beats[key]
@@ -86,6 +104,9 @@ func (w *workerCount) count(ctx context.Context, cfg Config, beats map[string]ma
 				suspended++
 				reason = cmp.Or(reason, b.Name+": "+b.Suspended)
 			}
+			for campaign, reason := range b.Refused {
+				refused[campaign] = refusals{refused[campaign].workers + 1, fmt.Sprintf("worker %s: %s", b.Name, reason)}
+			}
 		case age > 20*beatLife:
 			errs = errors.Join(errs, cfg.Board.Delete(ctx, key))
 		}
@@ -99,6 +120,6 @@ func (w *workerCount) count(ctx context.Context, cfg Config, beats map[string]ma
 		cfg.Logger.Warn("could not remove stale workers", "reason", errs)
 	}
 	w.mu.Lock()
-	w.n, w.suspended, w.reason = n, suspended, reason
+	w.n, w.suspended, w.reason, w.refused = n, suspended, reason, refused
 	w.mu.Unlock()
 }

@@ -30,3 +30,35 @@ func TestHungWorkerIsNotLive(t *testing.T) {
 		t.Errorf("the log is %q", log.String())
 	}
 }
+
+// A campaign has a problem only if all live workers refuse it.
+func TestRefusal(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	cfg := Config{Now: func() time.Time { return now }, Logger: slog.New(slog.DiscardHandler)}
+	beat := func(name string, age time.Duration, refused ...string) manifest.Beat {
+		b := manifest.Beat{Name: name, Schema: manifest.RecordSchema, At: now.Add(-age), Refused: map[string]string{}}
+		for _, campaign := range refused {
+			b.Refused[campaign] = "unknown method"
+		}
+		return b
+	}
+	w := &workerCount{}
+	if w.refusal("new") != "" {
+		t.Error("a refusal without workers")
+	}
+	w.count(t.Context(), cfg, map[string]manifest.Beat{
+		"1": beat("one", 0, "new", "mixed"), "2": beat("two", time.Second, "new"), "3": beat("dead", 2*beatLife),
+	}, map[string]bool{})
+	got := w.refusal("new")
+	for _, part := range []string{"none of 2 live workers", "unknown method"} {
+		if !strings.Contains(got, part) {
+			t.Errorf("the refusal is %q, want %q", got, part)
+		}
+	}
+	for _, campaign := range []string{"mixed", "old"} {
+		if got := w.refusal(campaign); got != "" {
+			t.Errorf("the refusal of campaign %s is %q", campaign, got)
+		}
+	}
+}

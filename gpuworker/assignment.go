@@ -26,6 +26,9 @@ type Assignment struct {
 	Batch int
 	// Lifetime ends when the campaign is cancelled immediately. Default: never.
 	Lifetime context.Context
+	// Refuse, if not nil, is called when this version of ddiff cannot process an item of the campaign. The worker then
+	// releases the item for other workers. Default: such an item fails.
+	Refuse func(reason error)
 	// Done, if not nil, is called once, after the worker has settled all items.
 	Done func()
 }

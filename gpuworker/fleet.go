@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
+	"maps"
 	"sync"
 	"time"
 
@@ -124,6 +125,7 @@ type campaign struct {
 	retryAt   time.Time
 	leaseOne  bool   // see LeaseOne
 	lastError string // in the log
+	refused   string // why this worker cannot process the campaign
 }
 
 // NewFleet checks the configuration.
@@ -209,6 +211,7 @@ func (f *Fleet) update(change queue.Change) {
 		f.remove(change.Key)
 		return
 	}
+	delete(f.newer, change.Key)
 	c := f.campaigns[change.Key]
 	if c == nil || c.record.Output != r.Output {
 		store, err := storage.NewPrefixed(f.cfg.Store, r.Output)
@@ -247,6 +250,7 @@ func (f *Fleet) removeIf(match func(key string) bool) {
 			f.remove(key)
 		}
 	}
+	maps.DeleteFunc(f.newer, func(key string, _ bool) bool { return match(key) })
 }
 
 // remove removes a campaign, and cancels its items.

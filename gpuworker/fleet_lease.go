@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"ddiff/manifest"
@@ -44,6 +47,7 @@ func (f *Fleet) lease(ctx context.Context, c *campaign, wait time.Duration) (Ass
 		return Assignment{}, nil, nil
 	}
 	a, err := f.assign(ctx, s, unusable)
+	a.Refuse = func(reason error) { f.refuse(c, reason) }
 	if err != nil {
 		f.release(ctx, s, leases)
 		f.postpone(c, errorPause, err)
@@ -166,6 +170,40 @@ func (f *Fleet) assign(ctx context.Context, s snapshot, unusable error) (Assignm
 		}
 	}
 	return a, err
+}
+
+// refuse excludes a campaign until the end of this worker, and logs the first reason.
+func (f *Fleet) refuse(c *campaign, reason error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if c.refused == "" {
+		c.refused = reason.Error()
+		f.cfg.Logger.Error("cannot process campaign", "campaign", c.record.ID, "reason", reason)
+	}
+}
+
+// maxRefused limits the size of a heartbeat.
+const maxRefused = 100
+
+// Refused returns up to 100 open campaigns that this worker cannot process, with the reasons.
+func (f *Fleet) Refused() map[string]string {
+	open, _ := f.open()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	out := map[string]string{}
+	for _, c := range open.all {
+		if c.refused != "" && len(out) < maxRefused {
+			out[c.record.ID] = c.refused
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(f.newer)) {
+		if len(out) == maxRefused {
+			break
+		}
+		out[strings.TrimPrefix(key, manifest.KeyCampaignPrefix)] = unsupported(fmt.Errorf(
+			"%w: the record is newer than schema %d", manifest.ErrNewer, manifest.RecordSchema)).Error()
+	}
+	return out
 }
 
 // release returns items to the queue. It drops the items of a cancelled campaign.

@@ -209,7 +209,7 @@ func (f *Fleet) usable(c *campaign) bool {
 
 // usableAt is usable for a caller that holds f.mu.
 func (f *Fleet) usableAt(c *campaign, now time.Time) bool {
-	return c.lifetime.Err() == nil && c.record.Open() && !now.Before(c.retryAt)
+	return c.lifetime.Err() == nil && c.refused == "" && c.record.Open() && !now.Before(c.retryAt)
 }
 
 // postpone skips a campaign for a while, and logs a new reason.

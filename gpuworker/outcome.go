@@ -14,6 +14,9 @@ import (
 // ErrInput: the item's own data cannot be restored; a retry would not help.
 var ErrInput = errors.New("input")
 
+// ErrUnsupported: this version of ddiff cannot process the item; another version may.
+var ErrUnsupported = errors.New("this worker cannot process the campaign")
+
 // errCancelled: the campaign was cancelled immediately.
 var errCancelled = errors.New("the campaign is cancelled")
 
@@ -34,6 +37,7 @@ const (
 	faulted               // the worker's environment failed: return to the queue, without using the attempt
 	suspended             // the worker is suspended: return to the queue
 	released              // the worker drains: return to the queue
+	refused               // this version of ddiff cannot process the item: leave it to other workers
 	cancelled             // the campaign is cancelled: acknowledge without a result
 )
 
@@ -54,6 +58,8 @@ func outcomeOf(ctx context.Context, t *task, err error) outcome {
 		return outcome{retried, err}
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
 		return outcome{released, err}
+	case errors.Is(err, ErrUnsupported) && t.assigned.Refuse != nil:
+		return outcome{refused, err}
 	case errors.Is(err, errSuspended):
 		return outcome{suspended, err}
 	case errors.Is(err, errDigest), errors.Is(err, solver.ErrDiverged), errors.Is(err, raster.ErrNotFinite),
@@ -71,11 +77,16 @@ func outcomeOf(ctx context.Context, t *task, err error) outcome {
 
 // inputFailure reports whether the item's own data cannot be restored.
 func inputFailure(err error) bool {
-	return errors.Is(err, ErrInput) ||
+	return errors.Is(err, ErrInput) || errors.Is(err, ErrUnsupported) ||
 		errors.Is(err, raster.ErrFormat) || errors.Is(err, raster.ErrTruncated) ||
 		errors.Is(err, raster.ErrTooLarge) || errors.Is(err, raster.ErrBudget) || errors.Is(err, raster.ErrShape) || errors.Is(err, raster.ErrNotFinite) ||
 		errors.Is(err, operator.ErrTask) || errors.Is(err, operator.ErrParam) || errors.Is(err, operator.ErrShape) ||
 		errors.Is(err, method.ErrSetting) || errors.Is(err, solver.ErrConfig) || errors.Is(err, solver.ErrDiverged)
+}
+
+// unsupported marks an error as an ErrUnsupported.
+func unsupported(err error) error {
+	return fmt.Errorf("%w: %w; update ddiff on this worker", ErrUnsupported, err)
 }
 
 // inputError marks an error as an input error.

@@ -30,10 +30,14 @@ func (t *task) decodePreflight() error {
 	if t.lease.Exhausted() {
 		return errCrashed
 	}
-	t.preflight = &manifest.Preflight{}
-	if err := json.Unmarshal(t.lease.Payload(), t.preflight); err != nil {
+	p, err := manifest.DecodePreflight(t.lease.Payload())
+	if errors.Is(err, manifest.ErrNewer) {
+		return unsupported(err)
+	}
+	if err != nil {
 		return fmt.Errorf("read preflight: %w", err)
 	}
+	t.preflight = &p
 	return nil
 }
 
@@ -52,6 +56,8 @@ func (w *Worker) preflight(ctx context.Context, tasks []*task) error {
 			o = outcome{retried, err}
 		case ctx.Err() != nil:
 			o = outcome{released, err}
+		case errors.Is(err, ErrUnsupported) && t.assigned.Refuse != nil:
+			o = outcome{refused, err}
 		case errors.Is(err, storage.ErrUnavailable) && t.lease.Marks().Faults < maxFaults:
 			o = outcome{faulted, err} // an unavailable store is no property of the campaign
 		case environmental(err):

@@ -92,7 +92,6 @@ func TestPreflight(t *testing.T) {
 		{"another-prior", tiny, one(func(it *manifest.Item) { it.Prior = strings.Repeat("ab", 32) }), gpuworker.CheckPrior, "abababababab"},
 		{"damaged-prior", damaged, one(func(*manifest.Item) {}), gpuworker.CheckPrior, "submit the campaign again"},
 		{"no-items", tiny, nil, gpuworker.CheckPrior, "no items"},
-		{"unknown-task", tiny, one(func(it *manifest.Item) { it.Task = "painting" }), gpuworker.CheckGradient, "painting"},
 		{"odd-size", tiny, one(func(it *manifest.Item) { it.Width = 36 }), gpuworker.CheckShapes, "multiple of 8"},
 		{"hungry", hungry, one(func(it *manifest.Item) { it.Prior = hungry.SHA256 }), gpuworker.CheckMemory, "out of memory"},
 		{"gone", tiny, []manifest.Item{with(t, gone, func(it *manifest.Item) { it.Prior = tiny.SHA256 })}, gpuworker.CheckSources, gone.Image.Path},

@@ -163,6 +163,11 @@ func (w *Worker) report(ctx context.Context, t *task, o outcome, res *manifest.R
 		}
 		log.Error("no attempts left, buried item", "reason", o.err)
 		return w.bury(ctx, t, o.err)
+	case refused:
+		log.Error("refused item", "reason", o.err)
+		t.assigned.Refuse(o.err) // before the release: this worker must not lease the item again
+		w.withdrawStart(ctx, t, false)
+		return t.lease.Release(ctx)
 	case failed:
 		log.Error("item cannot be restored", "reason", o.err)
 		res = w.result(t, manifest.OutcomeFailed, o.err.Error())

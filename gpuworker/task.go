@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -90,7 +91,10 @@ type loader struct {
 
 // decode decodes the message of an item.
 func (t *task) decode() error {
-	if err := json.Unmarshal(t.lease.Payload(), &t.item); err != nil {
+	var err error
+	if t.item, err = manifest.DecodeItem(t.lease.Payload()); errors.Is(err, manifest.ErrNewer) {
+		return unsupported(err)
+	} else if err != nil {
 		return inputError("read work item %s: %w", t.lease.ID(), err)
 	}
 	if t.item.ID != t.lease.ID() {
@@ -111,6 +115,12 @@ func (s loader) plan(t *task) error {
 	t.plan = restore.Plan{
 		Task: t.item.Task, Params: t.item.Params, Solver: settings,
 		Image: operator.Shape{Channels: s.engine.Prior().Card.Channels, Height: t.item.Height, Width: t.item.Width},
+	}
+	if err := s.engine.Supports(t.plan); err != nil {
+		return unsupported(fmt.Errorf("item %s: %w", t.item.Name, err))
+	}
+	if err := t.item.CheckID(); err != nil {
+		return unsupported(err)
 	}
 	run, err := t.item.RunKey()
 	if err != nil {

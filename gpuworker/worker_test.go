@@ -189,7 +189,9 @@ func TestItemsThatCannotBeRestored(t *testing.T) {
 	foreign.Prior = strings.Repeat("ab", 32)
 	wrong := item(t, "wrong", image(t, 4), nil)
 	wrong.Params = map[string]float64{"factor": 3}
+	must(t, wrong.Identify())
 	nan.Measurement = source(t, "nan.npy", []byte("no array"))
+	must(t, nan.Identify())
 	good := items(t, 1)[0]
 	publish(t, q, changed, gone, nan, foreign, wrong, good)
 	must(t, q.PublishBatch(t.Context(), []queue.Work{{Class: "class", ID: "unreadable", Payload: []byte("{")}}))

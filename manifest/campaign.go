@@ -239,8 +239,10 @@ type Beat struct {
 	Hung     string `json:"hung,omitempty"` // the stage that exceeded its limit; the worker ends
 	// Suspended is the reason why the worker leases nothing, or nothing of one campaign, until its environment passes a
 	// test; empty otherwise.
-	Suspended string    `json:"suspended,omitempty"`
-	At        time.Time `json:"at"`
+	Suspended string `json:"suspended,omitempty"`
+	// Refused maps the ids of open campaigns that the worker cannot process to the reasons.
+	Refused map[string]string `json:"refused,omitempty"`
+	At      time.Time         `json:"at"`
 }
 
 // CoordinatorBeat is the heartbeat of a coordinator, every few seconds.
@@ -282,6 +284,8 @@ const ClassPreflight = "preflight"
 
 // Preflight is the payload of that item, and IDPreflight its id.
 type Preflight struct {
+	// Schema is SchemaVersion. 0, of earlier versions, is 1.
+	Schema   int    `json:"schema,omitempty"`
 	Campaign string `json:"campaign"`
 	// Items holds one item for each task, method and size of the first shard.
 	Items []Item `json:"items"`

@@ -4,12 +4,17 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 )
 
 // SchemaVersion is part of every identity. Raise it if the meaning of a field of an identity changes,
 // so that old results are not reused.
 const SchemaVersion = 1
+
+// ErrNewer: the message comes from a newer version of ddiff, which knows a field or a value that this version does not
+// know. Another worker may be able to process it.
+var ErrNewer = errors.New("newer version of ddiff")
 
 // Fit is the policy that brings an image to the working size.
 type Fit string
@@ -160,4 +165,57 @@ func digest(v any) ([32]byte, error) {
 		return [32]byte{}, err
 	}
 	return sha256.Sum256(b), nil
+}
+
+// EncodeItem returns the payload of a queue message: the JSON of an item with the field "schema".
+//
+// Versions of ddiff may run one campaign together. A field that changes the result of an item is part of its identity,
+// so that a worker that does not know the field finds another identity ([Item.CheckID]) and refuses the item. All other
+// fields are optional: a worker ignores those that it does not know. Items of versions without the field "schema" have
+// schema 1.
+func EncodeItem(item []byte) []byte {
+	return append(fmt.Appendf(nil, `{"schema":%d,`, SchemaVersion), item[1:]...)
+}
+
+// DecodeItem decodes the payload of a queue message. It returns ErrNewer for a higher schema.
+func DecodeItem(data []byte) (it Item, err error) {
+	if err = checkSchema(data); err == nil {
+		err = json.Unmarshal(data, &it)
+	}
+	return it, err
+}
+
+// DecodePreflight decodes the payload of a preflight. It returns ErrNewer for a higher schema.
+func DecodePreflight(data []byte) (p Preflight, err error) {
+	if err = checkSchema(data); err == nil {
+		err = json.Unmarshal(data, &p)
+	}
+	return p, err
+}
+
+// checkSchema returns ErrNewer for a message of a higher schema, whose other fields may have another form.
+func checkSchema(data []byte) error {
+	var version struct {
+		Schema int `json:"schema"`
+	}
+	if err := json.Unmarshal(data, &version); err != nil {
+		return err
+	}
+	if version.Schema > SchemaVersion {
+		return fmt.Errorf("%w: the message has schema %d, this version knows schema %d", ErrNewer, version.Schema, SchemaVersion)
+	}
+	return nil
+}
+
+// CheckID returns ErrNewer if the identity that follows from the known fields is not the item's ID.
+func (it *Item) CheckID() error {
+	known := *it
+	if err := known.Identify(); err != nil {
+		return err
+	}
+	if known.ID != it.ID {
+		return fmt.Errorf("%w: item %s has a setting that this version does not know: its id is %.12s, the known settings have %.12s",
+			ErrNewer, it.Name, it.ID, known.ID)
+	}
+	return nil
 }

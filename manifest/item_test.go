@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"maps"
 	"math/rand/v2"
 	"strings"
@@ -183,5 +185,46 @@ func TestIdentifyRefusesBrokenSolver(t *testing.T) {
 	it.Solver = json.RawMessage(`{"steps":`)
 	if err := it.Identify(); err == nil {
 		t.Errorf("identified as %s", it.ID)
+	}
+}
+
+func TestMessagesOfOtherVersions(t *testing.T) {
+	t.Parallel()
+	it := testItem()
+	if err := it.Identify(); err != nil {
+		t.Fatal(err)
+	}
+	data, err := json.Marshal(it)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, payload := range map[string][]byte{
+		"this version": EncodeItem(data), "earlier version": data,
+		"optional field": append([]byte(`{"note":{"a":1},`), data[1:]...),
+	} {
+		got, err := DecodeItem(payload)
+		if err == nil {
+			err = got.CheckID()
+		}
+		if again, _ := json.Marshal(got); err != nil || string(again) != string(data) {
+			t.Errorf("%s: %v, item %s, want %s", name, err, again, data)
+		}
+	}
+	// A newer schema is named even if a field has another type.
+	newer := fmt.Appendf(nil, `{"schema":%d,"id":7}`, SchemaVersion+1)
+	if _, err := DecodeItem(newer); !errors.Is(err, ErrNewer) {
+		t.Errorf("error %v, want ErrNewer", err)
+	}
+	if _, err := DecodePreflight(newer); !errors.Is(err, ErrNewer) {
+		t.Errorf("error %v, want ErrNewer", err)
+	}
+	for _, broken := range []string{"", "{", `{"id":7}`, "[]"} {
+		if _, err := DecodeItem([]byte(broken)); err == nil || errors.Is(err, ErrNewer) {
+			t.Errorf("%q: error %v, want a decoding error", broken, err)
+		}
+	}
+	it.Sigma *= 2 // as if the worker did not know the setting
+	if err := it.CheckID(); !errors.Is(err, ErrNewer) {
+		t.Errorf("error %v, want ErrNewer", err)
 	}
 }

@@ -88,6 +88,19 @@ func (e *Engine) Operator(p Plan) (*operator.Operator, error) {
 	return e.cfg.Operators.New(p.Task, p.Params, p.Image)
 }
 
+// Supports returns the reason why this version of the program does not know the task, the method or one of their
+// parameters, or nil.
+func (e *Engine) Supports(p Plan) error {
+	if _, err := e.cfg.Operators.Parameters(p.Task, p.Params); err != nil {
+		return err
+	}
+	m, err := e.cfg.Methods.Find(p.Solver.Method)
+	if err != nil {
+		return err
+	}
+	return p.Solver.Check(m.Info(), e.prior.Schedule.Steps())
+}
+
 // Run checks the settings of a plan and lays out its steps, without compiling them.
 func (e *Engine) Run(p Plan) (*method.Run, error) {
 	op, err := e.Operator(p)
