@@ -2,6 +2,7 @@ package testbed
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"image"
@@ -19,25 +20,30 @@ var tasks = []string{"super_resolution", "inpaint_random", "gaussian_deblur", "h
 // size is the working size of the images, in pixels.
 const size = 64
 
-// attempts per item. Storage faults use up attempts, but only a defect lets this many hit one item.
-const attempts = 40
+// imageSeed draws the images. All seeds of faults share them, and so one undisturbed run.
+const imageSeed = 1
 
-// plan is a campaign with its images.
+// shardImages is the number of images of the campaign that is divided into items under faults.
+const shardImages = 60
+
+// plan is a campaign with its images. It has the default number of attempts.
 type plan struct {
 	name   string
 	images map[string][]byte
+	tasks  []string
+	size   int // working size in pixels; 0: size
 	steps  int
 	prior  string // path of the prior's file
 	canary int
 }
 
 // items returns the number of items of the campaign.
-func (p plan) items() int { return len(p.images) * len(tasks) }
+func (p plan) items() int { return len(p.images) * len(p.tasks) }
 
 // write writes the campaign file for a dataset.
 func (p plan) write(file, dataset string) error {
-	text := fmt.Sprintf("name: %s\ndataset:\n  path: %q\n  size: %d\n  fit: resize\ntasks: [%s]\nprior: %q\nsteps: %d\nattempts: %d\n",
-		p.name, dataset, size, strings.Join(tasks, ", "), p.prior, p.steps, attempts)
+	text := fmt.Sprintf("name: %s\ndataset:\n  path: %q\n  size: %d\n  fit: resize\ntasks: [%s]\nprior: %q\nsteps: %d\n",
+		p.name, dataset, cmp.Or(p.size, size), strings.Join(p.tasks, ", "), p.prior, p.steps)
 	return os.WriteFile(file, []byte(text), 0o644)
 }
 
@@ -54,34 +60,51 @@ func (p plan) writeImages(dir string) error {
 	return nil
 }
 
-// plans draws a large campaign, and a small campaign with damaged images.
-func plans(ctx context.Context, o chaosOptions) (sound, damaged plan, err error) {
+// plans are the campaigns of a cluster under faults of the environment.
+type plans struct {
+	sound    plan // a large campaign
+	damaged  plan // a small campaign with damaged images
+	sharding plan // a campaign of many cheap items, which faults hit while it is divided into items
+}
+
+func (p plans) all() []plan { return []plan{p.sound, p.damaged, p.sharding} }
+
+// drawPlans draws the campaigns.
+func drawPlans(ctx context.Context, o chaosOptions) (p plans, err error) {
 	root, err := ModuleRoot(ctx)
 	if err != nil {
-		return sound, damaged, err
+		return p, err
 	}
 	photographs, err := decodeAll(filepath.Join(root, "examples", "images", "*.png"))
 	if err != nil {
-		return sound, damaged, err
+		return p, err
 	}
-	rng := rand.New(rand.NewPCG(o.seed, 1))
+	rng := rand.New(rand.NewPCG(imageSeed, 1))
 	prior := filepath.Join(root, "restore", "prior", "bundled", "prior.onnx")
-	sound = plan{name: "chaos", images: map[string][]byte{}, steps: o.steps, prior: prior, canary: 2}
-	for i := range (o.items + len(tasks) - 1) / len(tasks) {
-		if sound.images[fmt.Sprintf("crop-%04d.png", i)], err = crop(rng, photographs); err != nil {
-			return sound, damaged, err
+	crops := func(n int) (map[string][]byte, error) {
+		images := map[string][]byte{}
+		for i := range n {
+			if images[fmt.Sprintf("crop-%04d.png", i)], err = crop(rng, photographs); err != nil {
+				return nil, err
+			}
 		}
+		return images, nil
+	}
+	p.sound = plan{name: "chaos", tasks: tasks, steps: o.steps, prior: prior, canary: 2}
+	if p.sound.images, err = crops((o.items + len(tasks) - 1) / len(tasks)); err != nil {
+		return p, err
+	}
+	p.sharding = plan{name: "chaos-sharding", tasks: tasks[:1], steps: 5, prior: prior}
+	if p.sharding.images, err = crops(shardImages); err != nil {
+		return p, err
 	}
 	whole, err := crop(rng, photographs)
-	if err != nil {
-		return sound, damaged, err
-	}
-	damaged = plan{name: "chaos-damaged", steps: o.steps, prior: prior, images: map[string][]byte{
+	p.damaged = plan{name: "chaos-damaged", tasks: tasks, steps: o.steps, prior: prior, images: map[string][]byte{
 		"a-good.png":  whole, // first in order: the preflight needs a readable image
 		"cut-off.png": whole[:len(whole)*2/3],
 		"no-png.png":  []byte("this is not an image\n"),
 	}}
-	return sound, damaged, nil
+	return p, err
 }
 
 func decodeAll(pattern string) ([]image.Image, error) {

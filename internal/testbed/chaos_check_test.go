@@ -4,63 +4,80 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"time"
 
 	"ddiff/manifest"
 )
 
-// check verifies the results of the cluster and prints the figures.
-func (s *session) check(ctx context.Context) error {
+// check verifies the results of the cluster and returns the figures.
+func (s *session) check(ctx context.Context) (f figures, err error) {
 	end := time.Now()
-	problems := []error{s.checkDamaged(ctx)}
-	st, err := s.c.Status(ctx, s.soundID)
+	problems := append([]error{s.checkDamaged(ctx)}, s.fleet.problems...)
+	for id, p := range map[string]plan{s.soundID: s.plans.sound, s.shardingID: s.plans.sharding} {
+		of, err := s.checkSound(ctx, id, p)
+		f.add(of)
+		problems = append(problems, err)
+	}
+	settled, err := settledTimes(s.c.Results(s.soundID))
 	if err != nil {
-		return err
-	}
-	n := st.Counts
-	if st.Phase != manifest.PhaseFinished || n.Items != s.sound.items() || n.Done+n.Dead != n.Items || n.Dead != 0 {
-		problems = append(problems, fmt.Errorf("campaign %s is %s with %+v, want %d items done", s.soundID, st.Phase, n, s.sound.items()))
-	}
-	output := s.c.Results(s.soundID)
-	found, err := Compare(s.reference(s.sound), output)
-	if err != nil {
-		return err
-	}
-	problems = append(problems, found.Err())
-	s.say("compared with the undisturbed run: %d results; %d measurements differ in a bit, images by at most %d grey levels",
-		found.Items, found.Measurements, found.Levels)
-	out, err := s.c.Output(ctx, "verify", output)
-	s.say("ddiff verify: %s", lastLine(out))
-	if err != nil || count(lastLine(out), "ok") != n.Done {
-		problems = append(problems, fmt.Errorf("ddiff verify: %s, want ok=%d: %v", lastLine(out), n.Done, err)) //nolint:errorlint // it may be nil
-	}
-
-	settled, err := settledTimes(output)
-	if err != nil {
-		return err
+		return f, err
 	}
 	longest, of := recovery(s.journal.all, settled, end)
 	logs, err := readLogs(s.c.Workers)
 	if err != nil {
-		return err
+		return f, err
 	}
 	var faults []fault
 	for _, h := range s.journal.all {
 		faults = append(faults, h.fault)
 	}
-	if len(faults) != s.o.faults {
-		problems = append(problems, fmt.Errorf("%d faults occurred, want %d", len(faults), s.o.faults))
+	want := s.o.faults + 1 // the fault during sharding
+	if !s.o.brief && outages[s.o.seed%uint64(len(outages))] != s3ShardsOutage {
+		want++
+	}
+	if len(faults) != want {
+		problems = append(problems, fmt.Errorf("%d faults occurred, want %d", len(faults), want))
 	}
 	s.say("faults: %s", histogram(faults))
 	s.say("processes that exited without a fault and were restarted: %d", s.fleet.revivals)
-	s.say("duplicate work: %d of %d items were solved again, a share of %.3f", logs.again, n.Items, float64(logs.again)/float64(n.Items))
+	s.say("duplicate work: %d of %d items were solved again, a share of %.3f", logs.again, f.items, float64(logs.again)/float64(f.items))
 	s.say("longest recovery: %.1f s, after fault %v", longest.Seconds(), of.fault)
-	lost := n.Items - n.Done - n.Failed - n.Dead - n.Cancelled + found.Lost
-	fmt.Fprintf(s.o.out, "items=%d faults=%d done=%d dead=%d lost=%d duplicates=%d redelivered=%d recovery_max_s=%d seed=%d\n",
-		n.Items, len(faults), n.Done, n.Dead, lost, found.Duplicates+found.Extra, logs.redelivered,
-		int(math.Ceil(longest.Seconds())), s.o.seed)
-	return errors.Join(problems...)
+	f.faults, f.redelivered, f.recovery = len(faults), logs.redelivered, longest
+	err = errors.Join(problems...)
+	if err != nil {
+		s.say("problems: %v", err)
+	}
+	return f, err
+}
+
+// checkSound checks a campaign without damaged images: every item is done and equals the undisturbed run.
+func (s *session) checkSound(ctx context.Context, id string, p plan) (f figures, err error) {
+	st, err := s.c.Status(ctx, id)
+	if err != nil {
+		return f, err
+	}
+	var problems []error
+	n := st.Counts
+	if st.Phase != manifest.PhaseFinished || n.Items != p.items() || n.Done != n.Items {
+		problems = append(problems, fmt.Errorf("campaign %s is %s with %+v, want %d items done", id, st.Phase, n, p.items()))
+	}
+	output := s.c.Results(id)
+	found, err := Compare(s.reference.output(p), output)
+	if err != nil {
+		return f, errors.Join(append(problems, err)...)
+	}
+	problems = append(problems, found.Err())
+	s.say("%s compared with the undisturbed run: %d results; %d measurements differ in a bit, images by at most %d grey levels",
+		id, found.Items, found.Measurements, found.Levels)
+	out, err := s.c.Output(ctx, "verify", output)
+	s.say("ddiff verify: %s", lastLine(out))
+	if err != nil || count(lastLine(out), "ok") != n.Done {
+		problems = append(problems, fmt.Errorf("ddiff verify: %s, want ok=%d: %v", lastLine(out), n.Done, err)) //nolint:errorlint // it may be nil
+	}
+	// Lost items have neither a result nor a final state. A sound item that failed is lost too.
+	lost := max(found.Lost-n.Dead, p.items()-n.Done-n.Dead)
+	f = figures{items: p.items(), done: n.Done, dead: n.Dead, lost: lost, duplicates: found.Duplicates + found.Extra}
+	return f, errors.Join(problems...)
 }
 
 // checkDamaged checks the campaign with damaged images: the same items failed as without faults,
@@ -70,12 +87,13 @@ func (s *session) checkDamaged(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	found, err := Compare(s.reference(s.damaged), s.c.Results(s.damagedID))
+	p := s.plans.damaged
+	found, err := Compare(s.reference.output(p), s.c.Results(s.damagedID))
 	if err != nil {
 		return err
 	}
-	n, sound := st.Counts, len(tasks)
-	if st.Phase != manifest.PhaseFinished || n.Items != s.damaged.items() || n.Done != sound || n.Failed != n.Items-sound || found.Items != sound {
+	n, sound := st.Counts, len(p.tasks)
+	if st.Phase != manifest.PhaseFinished || n.Items != p.items() || n.Done != sound || n.Failed != n.Items-sound || found.Items != sound {
 		return fmt.Errorf("campaign %s is %s with %+v, want %d done and the others failed", s.damagedID, st.Phase, n, sound)
 	}
 	s.say("damaged images: items=%d done=%d failed=%d dead=%d, as in the undisturbed run", n.Items, n.Done, n.Failed, n.Dead)

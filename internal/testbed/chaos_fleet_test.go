@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"syscall"
 	"time"
 )
 
@@ -16,12 +15,15 @@ type fleet struct {
 	say     func(format string, args ...any)
 	lease   time.Duration
 	term    time.Duration
+	// campaign and damaged are the campaigns that verbs act on.
+	campaign, damaged string
 
-	nats     sync.Mutex // held while a server is down: at least two of three run
-	store    sync.Mutex // one fault of storage at a time
+	nats     sync.Mutex // held while a server is down: at least two of three run, except in an outage
+	store    sync.Mutex // one fault of storage at a time; locked before coordinators are reserved
 	mu       sync.Mutex
 	down     map[*Process]bool
 	revivals int
+	problems []error
 }
 
 // drainWithin is the deadline for the end of a stopped worker.
@@ -55,160 +57,130 @@ func (f *fleet) all() []*Process {
 
 // reserve waits for a process without a fault and reserves it.
 func (f *fleet) reserve(ctx context.Context, from []*Process, pick uint64) (*Process, error) {
-	for {
-		f.mu.Lock()
+	for ctx.Err() == nil {
 		var free []*Process
 		for _, p := range from {
-			if !f.down[p] && p.Running() {
+			if f.reserveAll(p) {
+				f.give(p)
 				free = append(free, p)
 			}
 		}
 		if len(free) > 0 {
-			p := free[pick%uint64(len(free))]
-			f.down[p] = true
-			f.mu.Unlock()
-			return p, nil
+			if p := free[pick%uint64(len(free))]; f.reserveAll(p) {
+				return p, nil
+			}
 		}
-		f.mu.Unlock()
 		sleep(ctx, 50*time.Millisecond)
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
+	}
+	return nil, context.Cause(ctx)
+}
+
+// reserveAll reserves processes if all of them run without a fault.
+func (f *fleet) reserveAll(all ...*Process) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, p := range all {
+		if f.down[p] || !p.Running() {
+			return false
 		}
+	}
+	for _, p := range all {
+		f.down[p] = true
+	}
+	return true
+}
+
+func (f *fleet) give(all ...*Process) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, p := range all {
+		f.down[p] = false
 	}
 }
 
-func (f *fleet) give(p *Process) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.down[p] = false
+// reserveLeader waits for a leader without a fault and reserves it, and the other coordinator too if standby is set.
+func (f *fleet) reserveLeader(ctx context.Context, standby bool) (leader, other *Process, err error) {
+	for ctx.Err() == nil {
+		if leader, err = f.c.Leader(ctx); err == nil {
+			reserved := []*Process{leader}
+			if other = f.c.other(leader); standby {
+				reserved = append(reserved, other)
+			}
+			if f.reserveAll(reserved...) {
+				return leader, other, nil
+			}
+		}
+		sleep(ctx, 100*time.Millisecond)
+	}
+	return nil, nil, context.Cause(ctx)
+}
+
+// other returns another coordinator.
+func (c *Cluster) other(than *Process) *Process {
+	for _, p := range c.Coordinators {
+		if p != than {
+			return p
+		}
+	}
+	return nil
 }
 
 // inject performs a fault and returns after its end. It calls began at its beginning.
 func (f *fleet) inject(ctx context.Context, x fault, began func(target string)) error {
 	switch x.kind {
-	case workerKill, workerSuspend, workerDrain, diskFull:
-		from := f.c.Workers
-		if x.kind == diskFull {
-			from = from[:1] // has its own disk
-		}
-		return f.hit(ctx, x, from, began)
+	case workerKill, workerSuspend, workerDrain, workerKeys, priorDamage:
+		return f.hit(ctx, x, f.c.Workers, began)
+	case diskFull:
+		return f.hit(ctx, x, f.c.Workers[:1], began) // has its own disk
 	case coordinatorKill, coordinatorSuspend:
 		return f.hit(ctx, x, f.c.Coordinators, began)
 	case clock:
 		return f.hit(ctx, x, f.all(), began)
-	case natsKill, natsLeaderKill, streamDelete:
+	case natsKill, natsLeaderKill, streamDelete, natsOutage:
 		f.nats.Lock()
 		defer f.nats.Unlock()
-		if x.kind == streamDelete {
-			return f.deleteStream(ctx, began)
-		}
-		return f.killServer(ctx, x, began)
+		return f.hitNATS(ctx, x, began)
+	case verbCancel, verbResume, verbPause, verbRetry:
+		return f.command(ctx, x, began)
 	}
 	f.store.Lock()
 	defer f.store.Unlock()
-	began("s3")
-	d := x.lasts(2*time.Second, 6*time.Second)
+	switch x.kind {
+	case leaderKeys:
+		return f.refuseLeader(ctx, x, began)
+	case takeover:
+		return f.takeOver(ctx, x, began)
+	}
+	return f.hitStore(ctx, x, began)
+}
+
+// hitStore performs a fault of storage.
+func (f *fleet) hitStore(ctx context.Context, x fault, began func(target string)) error {
+	brief, long := x.lasts(2*time.Second, 6*time.Second), x.lasts(outageLeast, outageMost)
+	refuse := func(r refusal, d time.Duration) error {
+		began(r.String())
+		defer f.network.refuse(r)()
+		sleep(ctx, d)
+		return nil
+	}
 	switch x.kind {
 	case s3Unavailable:
-		f.network.refuse(ctx, d)
+		return refuse(unavailable, brief)
+	case s3Keys:
+		return refuse(x.key(), brief)
+	case s3Outage:
+		return refuse(unavailable, long)
+	case s3KeysOutage:
+		return refuse(x.key(), long)
 	case s3Hang:
-		return f.network.hang(ctx, d)
+		began("s3")
+		return f.network.hang(ctx, brief)
+	case s3HangOutage:
+		began("s3")
+		return f.network.hang(ctx, long)
 	case s3Reset:
-		return f.network.reset(ctx, d)
-	}
-	return nil
-}
-
-// hit performs a fault on one of several processes.
-func (f *fleet) hit(ctx context.Context, x fault, from []*Process, began func(target string)) error {
-	p, err := f.reserve(ctx, from, x.pick)
-	if err != nil {
-		return err
-	}
-	defer f.give(p)
-	began(p.Name)
-	pause := func(from, to time.Duration) { sleep(ctx, x.lasts(from, to)) }
-	switch x.kind {
-	case workerKill, coordinatorKill:
-		p.Kill()
-		pause(300*time.Millisecond, 3*time.Second)
-		return p.Start()
-	case workerDrain:
-		if code, err := p.Stop(drainWithin); err != nil {
-			return err
-		} else if code != 0 {
-			return fmt.Errorf("%s did not drain: exit code %d", p.Name, code)
-		}
-		pause(0, 2*time.Second)
-		return p.Start()
-	case workerSuspend:
-		return suspend(p, func() { pause(f.lease*5/4, f.lease*2) })
-	case coordinatorSuspend:
-		return suspend(p, func() { pause(f.term*5/4, f.term*3) })
-	case diskFull:
-		if err := p.FillDisk(); err != nil {
-			return err
-		}
-		pause(3*time.Second, 8*time.Second)
-		return p.FreeDisk()
-	case clock:
-		if err := p.MoveClock(x.shift); err != nil {
-			return err
-		}
-		pause(3*time.Second, 8*time.Second)
-		return p.MoveClock(0)
+		began("s3")
+		return f.network.reset(ctx, brief)
 	}
 	return fmt.Errorf("unknown fault %s", x.kind)
-}
-
-// suspend suspends a process for a while.
-func suspend(p *Process, pause func()) error {
-	if err := p.Signal(syscall.SIGSTOP); err != nil {
-		return err
-	}
-	pause()
-	return p.Signal(syscall.SIGCONT)
-}
-
-// killServer kills a NATS server, restarts it and waits until it has caught up.
-func (f *fleet) killServer(ctx context.Context, x fault, began func(target string)) error {
-	var leader int
-	var err error
-	for range 100 { // an election may be under way
-		if leader, err = f.c.NATS.StreamLeader(ctx, StreamWork); err == nil || ctx.Err() != nil {
-			break
-		}
-		sleep(ctx, 200*time.Millisecond)
-	}
-	if err != nil {
-		return err
-	}
-	i := leader
-	if n := len(f.c.NATS.Servers); x.kind == natsKill {
-		i = (leader + 1 + int(x.pick%uint64(n-1))) % n
-	}
-	p := f.c.NATS.Servers[i]
-	began(p.Name)
-	p.Kill()
-	sleep(ctx, x.lasts(time.Second, 5*time.Second))
-	if err := p.Start(); err != nil {
-		return err
-	}
-	return f.c.NATS.Ready(ctx, i)
-}
-
-// deleteStream deletes the work stream.
-func (f *fleet) deleteStream(ctx context.Context, began func(target string)) error {
-	var err error
-	for range 100 { // another fault may just have deleted it
-		if err = f.c.NATS.DeleteStream(ctx, StreamWork); err == nil {
-			began(StreamWork)
-			return nil
-		}
-		sleep(ctx, 200*time.Millisecond)
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-	}
-	return err
 }

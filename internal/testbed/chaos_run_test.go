@@ -2,9 +2,7 @@ package testbed
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -23,82 +21,41 @@ const (
 // cacheBytes is the size of the disk of one worker's cache. The prior takes a third of it.
 const cacheBytes = 32 << 20
 
-// session is one run of chaos.
+// workerArgs are the flags of the workers beside their names and threads.
+var workerArgs = []string{"--batch", "2", "--chunk", "5", "--nats-wait", "1m", "--log-format", "json"}
+
+// session is the cluster of one seed.
 type session struct {
-	o     chaosOptions
-	dir   string
-	began time.Time
+	*journalist
+	o         chaosOptions
+	dir       string
+	reference reference
+	plans     plans
+
 	c     *Cluster
 	fleet *fleet
 
-	sound, damaged     plan
-	soundID, damagedID string
-	journal            journal
-	mu                 sync.Mutex // guards the output
+	soundID, damagedID, shardingID string
+	journal                        journal
 }
 
-func (s *session) say(format string, args ...any) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	fmt.Fprintf(s.o.out, "%6.1f s  %s\n", time.Since(s.began).Seconds(), fmt.Sprintf(format, args...))
-}
-
-// run runs the campaigns with and without faults and prints the figures.
-func runChaos(ctx context.Context, o chaosOptions) (err error) {
-	ctx, cancel := context.WithTimeout(ctx, o.limit)
-	defer cancel()
-	s := &session{o: o, dir: o.keep, began: time.Now()}
-	if s.dir == "" {
-		if s.dir, err = os.MkdirTemp("", "ddiff-chaos-"); err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, os.RemoveAll(s.dir)) }()
-	} else if err := os.MkdirAll(s.dir, 0o755); err != nil {
-		return err
-	}
-	if s.sound, s.damaged, err = plans(ctx, o); err != nil {
-		return err
-	}
-	s.say("seed %d: %d items, %d faults", o.seed, s.sound.items(), o.faults)
+// run runs the campaigns under faults and checks them.
+func (s *session) run(ctx context.Context) (f figures, err error) {
 	s.c, err = Start(ctx, Options{
-		Dir: filepath.Join(s.dir, "cluster"), Program: o.program, Lease: lease, Election: term, Stall: stall,
+		Dir: filepath.Join(s.dir, "cluster"), Program: s.o.program, Lease: lease, Election: term, Stall: stall,
 		NATS: NATSOptions{Servers: 3, Secure: true},
 	})
 	defer s.c.Stop()
 	if err != nil {
-		return err
-	}
-	if err := s.undisturbed(ctx); err != nil {
-		return err
+		return f, err
 	}
 	if err := s.disturbed(ctx); err != nil {
-		return err
+		return f, err
 	}
 	return s.check(ctx)
 }
 
-// reference returns the output of the undisturbed run of a campaign.
-func (s *session) reference(p plan) string { return filepath.Join(s.dir, "reference", p.name) }
-
-// undisturbed runs both campaigns in one process.
-func (s *session) undisturbed(ctx context.Context) error {
-	for _, p := range []plan{s.sound, s.damaged} {
-		images, file := filepath.Join(s.dir, "images", p.name), filepath.Join(s.dir, p.name+"-reference.yaml")
-		if err := errors.Join(p.writeImages(images), p.write(file, images)); err != nil {
-			return err
-		}
-		begin := time.Now()
-		out, err := s.c.Output(ctx, "run", file, "--quiet", "--threads", "1", "--batch", "2", "--device", "cpu", "--out", s.reference(p))
-		last := lastLine(out)
-		if err != nil && !strings.HasPrefix(last, "done=") {
-			return fmt.Errorf("run campaign %s undisturbed: %w", p.name, err)
-		}
-		s.say("undisturbed run of %s: %s in %.1f s", p.name, last, time.Since(begin).Seconds())
-	}
-	return nil
-}
-
-// disturbed runs both campaigns on the cluster under faults.
+// disturbed runs the campaigns on the cluster under faults.
 func (s *session) disturbed(ctx context.Context) (err error) {
 	network, err := newNetwork(ctx, s.c.S3.Address)
 	if err != nil {
@@ -106,7 +63,7 @@ func (s *session) disturbed(ctx context.Context) (err error) {
 	}
 	defer network.close()
 	s.c.Through(network.address)
-	for _, p := range []plan{s.sound, s.damaged} {
+	for _, p := range s.plans.all() {
 		files := map[string][]byte{}
 		for name, data := range p.images {
 			files[p.name+"/"+name] = data
@@ -125,18 +82,22 @@ func (s *session) disturbed(ctx context.Context) (err error) {
 	defer supervisor.Wait()
 	defer stop()
 
-	if s.soundID, err = s.submit(ctx, s.sound); err != nil {
+	if s.soundID, err = s.submit(ctx, s.plans.sound); err != nil {
 		return err
 	}
-	if s.damagedID, err = s.submit(ctx, s.damaged); err != nil {
+	if s.damagedID, err = s.submit(ctx, s.plans.damaged); err != nil {
 		return err
 	}
+	s.fleet.campaign, s.fleet.damaged = s.soundID, s.damagedID
 	s.say("submitted %s and %s", s.soundID, s.damagedID)
-	faults := drawFaults(s.o.seed, s.o.faults, s.sound.items())
+	if err := s.submitUnderFault(ctx); err != nil {
+		return err
+	}
+	faults := drawFaults(s.o.seed, s.o.faults, s.plans.sound.items(), !s.o.brief)
 	if err := s.injectAll(ctx, faults); err != nil {
 		return err
 	}
-	s.say("all faults are over, %d of %d items have a result", s.c.Settled(s.soundID), s.sound.items())
+	s.say("all faults are over, %d of %d items have a result", s.c.Settled(s.soundID), s.plans.sound.items())
 	return s.finish(ctx)
 }
 
@@ -148,7 +109,7 @@ func (s *session) populate(ctx context.Context) error {
 		}
 	}
 	for i := range s.o.workers {
-		p := s.c.NewWorker("--batch", "2", "--chunk", "5", "--nats-wait", "1m", "--log-format", "json")
+		p := s.c.NewWorker(workerArgs...)
 		if i == 0 {
 			if err := p.OwnDisk(s.c.Cache(p.Name), cacheBytes); err != nil {
 				s.say("%v; while its disk is full it cannot write files of more than 4 MiB", err)
@@ -174,7 +135,7 @@ func (s *session) submit(ctx context.Context, p plan) (string, error) {
 	if err := p.write(file, base+"/"+p.name+"/?"+query); err != nil {
 		return "", err
 	}
-	out, err := s.c.Output(ctx, "submit", file, "--canary", strconv.Itoa(p.canary))
+	out, err := s.c.Output(ctx, "submit", file, "--canary", strconv.Itoa(p.canary), "--nats-wait", "1m")
 	return strings.TrimSpace(out), err
 }
 
@@ -192,10 +153,7 @@ func (s *session) injectAll(ctx context.Context, faults []fault) error {
 			break
 		}
 		under.Go(func() {
-			err := s.fleet.inject(ctx, x, func(target string) {
-				s.journal.note(x, target)
-				s.say("fault %v: %s (%d results)", x, target, s.c.Settled(s.soundID))
-			})
+			err := s.fleet.inject(ctx, x, func(target string) { s.note(x, target) })
 			if err != nil && ctx.Err() == nil {
 				cancel(fmt.Errorf("fault %v: %w", x, err))
 			}
@@ -205,10 +163,16 @@ func (s *session) injectAll(ctx context.Context, faults []fault) error {
 	return context.Cause(ctx)
 }
 
-// finish waits for the end of both campaigns.
+// note records the beginning of a fault.
+func (s *session) note(x fault, target string) {
+	s.journal.note(x, target)
+	s.say("fault %v: %s (%d results)", x, target, s.c.Settled(s.soundID))
+}
+
+// finish waits for the end of all campaigns.
 func (s *session) finish(ctx context.Context) error {
-	for _, id := range []string{s.soundID, s.damagedID} {
-		out, err := s.c.Output(ctx, "watch", id)
+	for _, id := range []string{s.soundID, s.damagedID, s.shardingID} {
+		out, err := s.c.Output(ctx, "watch", id, "--nats-wait", "1m")
 		if err != nil && !strings.HasPrefix(lastLine(out), "done=") {
 			return fmt.Errorf("watch campaign %s: %w", id, err)
 		}

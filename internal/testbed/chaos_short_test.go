@@ -16,7 +16,7 @@ const (
 	seedVariable = "DDIFF_CHAOS_SEED"
 )
 
-// TestChaos injects each kind of fault once while a cluster restores forty items.
+// TestChaos injects faults while a cluster restores forty items, and one while a campaign is divided into items.
 func TestChaos(t *testing.T) {
 	seed := uint64(fixedSeed)
 	if text := os.Getenv(seedVariable); text != "" {
@@ -26,7 +26,7 @@ func TestChaos(t *testing.T) {
 		}
 	}
 	var out bytes.Buffer
-	o := short(chaosOptions{seed: seed, keep: t.TempDir(), out: io.MultiWriter(&out, writer{t})})
+	o := short(chaosOptions{seed: seed, keep: t.TempDir(), program: program, out: io.MultiWriter(&out, writer{t})})
 	begin := time.Now()
 	if err := runChaos(t.Context(), o); err != nil {
 		t.Fatalf("with %s=%d: %v", seedVariable, seed, err)
@@ -34,7 +34,8 @@ func TestChaos(t *testing.T) {
 	t.Logf("took %v", time.Since(begin))
 	last := lastLine(out.String())
 	for name, want := range map[string]int{
-		"items": o.items, "faults": o.faults, "done": o.items, "dead": 0, "lost": 0, "duplicates": 0, "seed": int(seed),
+		"items": o.items + shardImages, "faults": o.faults + 1, "done": o.items + shardImages, "dead": 0, "lost": 0, "duplicates": 0,
+		"seed": int(seed), "poison_dead": 0, "innocent_dead": 0,
 	} {
 		if got := count(last, name); got != want {
 			t.Errorf("%s=%d, want %d: %s", name, got, want, last)
@@ -57,28 +58,41 @@ func (w writer) Write(p []byte) (int, error) {
 
 func TestDrawFaults(t *testing.T) {
 	t.Parallel()
-	const items = 400
-	faults := drawFaults(7, 5*len(kinds), items)
+	const items, each, seeds = 400, 11, 10
 	counts := map[kind]int{}
-	for i, f := range faults {
-		counts[f.kind]++
-		if f.due < 0 || f.due > items*lastDue || (i > 0 && f.due < faults[i-1].due) {
-			t.Errorf("fault %v is due at %d items, after one that is due at %d", f, f.due, faults[max(i-1, 0)].due)
+	for seed := range uint64(seeds) {
+		faults := drawFaults(seed, each, items, true)
+		for i, f := range faults {
+			counts[f.kind]++
+			if f.number != i+1 || f.due < 0 || f.due > items*lastDue || (i > 0 && f.due < faults[i-1].due) {
+				t.Errorf("fault %v is due at %d items, after one that is due at %d", f, f.due, faults[max(i-1, 0)].due)
+			}
+			if f.shift.Abs() > 10*time.Minute || f.shift.Abs() < 30*time.Second {
+				t.Errorf("fault %v moves a clock by %v", f, f.shift)
+			}
 		}
-		if f.shift.Abs() > 10*time.Minute || f.shift.Abs() < 30*time.Second {
-			t.Errorf("fault %v moves a clock by %v", f, f.shift)
+		if !reflect.DeepEqual(faults, drawFaults(seed, each, items, true)) {
+			t.Error("the same seed gave other faults")
+		}
+		if reflect.DeepEqual(faults, drawFaults(seed+1, each, items, true)) {
+			t.Error("another seed gave the same faults")
+		}
+		x := drawShardFault(seed, shardImages, true)
+		counts[x.kind]++
+		if x.due < 1 || x.due > shardImages {
+			t.Errorf("fault %v is due at %d images of %d", x, x.due, shardImages)
 		}
 	}
+	// Ten seeds of eleven faults are five decks.
 	for _, k := range kinds {
-		if counts[k] != 5 {
-			t.Errorf("%d faults of kind %s, want 5", counts[k], k)
+		if want := each * seeds / len(kinds); counts[k] != want {
+			t.Errorf("%d faults of kind %s, want %d", counts[k], k, want)
 		}
 	}
-	if !reflect.DeepEqual(faults, drawFaults(7, 5*len(kinds), items)) {
-		t.Error("the same seed gave other faults")
-	}
-	if reflect.DeepEqual(faults, drawFaults(8, 5*len(kinds), items)) {
-		t.Error("another seed gave the same faults")
+	for _, k := range outages {
+		if want := seeds / len(outages); counts[k] != want {
+			t.Errorf("%d faults of kind %s, want %d", counts[k], k, want)
+		}
 	}
 }
 

@@ -19,11 +19,12 @@ type Process struct {
 	// Name appears in messages and names the log file.
 	Name string
 
-	path string
-	args []string
-	env  []string
-	log  string
-	disk *disk // nil: no disk of its own
+	path   string
+	args   []string
+	env    []string
+	log    string
+	disk   *disk // nil: no disk of its own
+	memory int64 // limit in bytes; 0: none
 
 	mu     sync.Mutex
 	cmd    *exec.Cmd

@@ -28,8 +28,12 @@ type statement struct {
 	Resource  any
 }
 
-// Roles creates users for coordinator and worker with the permissions of docs/security in both
-// buckets, and returns the keys. Commands get the keys of the admin.
+// ownUsers is the number of processes of a role with an S3 user of their own, such as worker-1. Further processes share
+// the user of the role.
+const ownUsers = 4
+
+// Roles creates users for coordinators and workers with the permissions of docs/security in both buckets, and returns the
+// keys by role or process name. Commands get the keys of the admin.
 func (s *S3) Roles(ctx context.Context) (map[Role]Keys, error) {
 	root, err := ModuleRoot(ctx)
 	if err != nil {
@@ -38,11 +42,17 @@ func (s *S3) Roles(ctx context.Context) (map[Role]Keys, error) {
 	keys := map[Role]Keys{RoleCommand: s.Admin}
 	buckets := map[string]*policy{}
 	for _, role := range []Role{RoleCoordinator, RoleWorker} {
-		k := Keys{Access: string(role), Secret: newKeys().Secret}
-		if err := s.addUser(ctx, k); err != nil {
-			return nil, err
+		users := []string{string(role)}
+		for i := range ownUsers {
+			users = append(users, fmt.Sprintf("%s-%d", role, i+1))
 		}
-		keys[role] = k
+		for _, user := range users {
+			k := Keys{Access: user, Secret: newKeys().Secret}
+			if err := s.addUser(ctx, k); err != nil {
+				return nil, err
+			}
+			keys[Role(user)] = k
+		}
 		data, err := os.ReadFile(filepath.Join(root, "docs", "security", "s3-"+string(role)+".json"))
 		if err != nil {
 			return nil, fmt.Errorf("read policy: %w", err)
@@ -54,7 +64,7 @@ func (s *S3) Roles(ctx context.Context) (map[Role]Keys, error) {
 		}
 		for _, st := range p.Statement {
 			for _, bucket := range []string{Bucket, Dataset} {
-				if part := st.of(bucket, string(role)); part != nil {
+				if part := st.of(bucket, users); part != nil {
 					if buckets[bucket] == nil {
 						buckets[bucket] = &policy{Version: p.Version}
 					}
@@ -72,7 +82,7 @@ func (s *S3) Roles(ctx context.Context) (map[Role]Keys, error) {
 }
 
 // of returns the part of a statement that applies to a bucket, or nil.
-func (st statement) of(bucket, user string) *statement {
+func (st statement) of(bucket string, users []string) *statement {
 	var resources []string
 	switch r := st.Resource.(type) {
 	case string:
@@ -83,8 +93,8 @@ func (st statement) of(bucket, user string) *statement {
 		}
 	}
 	part := st
-	part.Principal = map[string]any{"AWS": []string{user}}
-	part.Sid += strings.ToUpper(user[:1]) + user[1:]
+	part.Principal = map[string]any{"AWS": users}
+	part.Sid += strings.ToUpper(users[0][:1]) + users[0][1:]
 	var own []string
 	for _, r := range resources {
 		name := strings.TrimPrefix(r, "arn:aws:s3:::")

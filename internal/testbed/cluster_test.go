@@ -157,6 +157,15 @@ func (c *Cluster) Environment(role Role, cache string) []string {
 	return env
 }
 
+// processEnvironment returns the environment of a process, with S3 keys of its own if it has any.
+func (c *Cluster) processEnvironment(role Role, name string) []string {
+	env := c.Environment(role, c.Cache(name))
+	if own, ok := c.keys[Role(name)]; ok {
+		env = append(env, own.Environment()...)
+	}
+	return env
+}
+
 // AddCoordinator starts another coordinator and waits until it is ready.
 func (c *Cluster) AddCoordinator(ctx context.Context, args ...string) (*Process, error) {
 	p := c.NewCoordinator(args...)
@@ -180,7 +189,7 @@ func (c *Cluster) NewCoordinator(args ...string) *Process {
 		"coordinator", "--name", name, "--store", c.Store(), "--replicas", strconv.Itoa(replicas),
 		"--ack-wait", c.o.Lease.String(), "--election", c.o.Election.String(), "--stall", c.o.Stall.String(),
 	}, args...)
-	p := NewProcess(c.path("logs"), name, c.Environment(RoleCoordinator, c.Cache(name)), c.o.Program, all...)
+	p := NewProcess(c.path("logs"), name, c.processEnvironment(RoleCoordinator, name), c.o.Program, all...)
 	c.Coordinators = append(c.Coordinators, p)
 	return p
 }
@@ -201,7 +210,7 @@ func (c *Cluster) NewWorker(args ...string) *Process {
 	defer c.mu.Unlock()
 	name := fmt.Sprintf("worker-%d", len(c.Workers)+1)
 	all := append([]string{"worker", "--name", name, "--threads", "1", "--device", "cpu"}, args...)
-	p := NewProcess(c.path("logs"), name, c.Environment(RoleWorker, c.Cache(name)), c.o.Program, all...)
+	p := NewProcess(c.path("logs"), name, c.processEnvironment(RoleWorker, name), c.o.Program, all...)
 	c.Workers = append(c.Workers, p)
 	return p
 }

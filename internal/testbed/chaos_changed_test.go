@@ -1,0 +1,186 @@
+package testbed
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	"image/png"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"ddiff/coordinator/shard"
+	"ddiff/manifest"
+)
+
+// The dataset that changes: its items fill one window and a part of the second. An image of the first window is deleted.
+const (
+	changedImages = 620
+	changedHold   = 560
+	changedGone   = "img-0100.png"
+	changedLimit  = 2 * time.Minute
+)
+
+// allTasks has 4096 items in 512 images.
+var allTasks = []string{
+	"super_resolution", "inpaint_box", "inpaint_random", "gaussian_deblur", "motion_deblur", "nonlinear_deblur", "phase_retrieval", "hdr",
+}
+
+// runChanged kills the leader after the first window of a dataset in S3, and deletes an image of this window. The next
+// leader lists the dataset again. No row is lost or doubled.
+func runChanged(ctx context.Context, o chaosOptions, dir string, say func(format string, args ...any)) (f figures, err error) {
+	ctx, cancel := context.WithTimeout(ctx, changedLimit)
+	defer cancel()
+	c, err := Start(ctx, Options{Dir: dir, Program: o.program, Lease: lease, Election: term, Stall: stall})
+	defer c.Stop()
+	if err != nil {
+		return f, err
+	}
+	network, err := newNetwork(ctx, c.S3.Address)
+	if err != nil {
+		return f, err
+	}
+	defer network.close()
+	files := map[string][]byte{}
+	for i := range changedImages {
+		if files[fmt.Sprintf("changed/img-%04d.png", i)], err = pixel(i); err != nil {
+			return f, err
+		}
+	}
+	if err := c.PutImages(ctx, files); err != nil {
+		return f, err
+	}
+	c.Through(network.address)
+	for range 2 {
+		if _, err := c.AddCoordinator(ctx); err != nil {
+			return f, err
+		}
+	}
+	// The worker answers the preflight and holds its first item to the end.
+	if _, err := c.AddWorker(ctx, "--simulate", "24h"); err != nil {
+		return f, err
+	}
+	reached, release := network.hold(Dataset, "changed/", changedHold)
+	defer release()
+	p := plan{name: "changed", images: files, tasks: allTasks, size: 256, steps: 20, prior: "bundled"}
+	file := filepath.Join(dir, p.name+".yaml")
+	base, query, _ := strings.Cut(c.Images(), "?")
+	if err := p.write(file, base+"/changed/?"+query); err != nil {
+		return f, err
+	}
+	id, err := submitCampaign(ctx, c, file)
+	if err != nil {
+		return f, err
+	}
+	select {
+	case <-reached:
+	case <-ctx.Done():
+		return f, fmt.Errorf("campaign %s: the coordinator did not read %d images: %w", id, changedHold, ctx.Err())
+	}
+	rec, err := awaitRecord(ctx, c, id, func(r manifest.Campaign) bool { return r.Shards >= 1 })
+	if err != nil {
+		return f, err
+	}
+	leader, err := c.Leader(ctx)
+	if err != nil {
+		return f, err
+	}
+	leader.Kill()
+	if err := os.Remove(filepath.Join(c.S3.Root, Dataset, "changed", changedGone)); err != nil {
+		return f, err
+	}
+	release()
+	say("killed %s after %d rows of %d and deleted %s", leader.Name, rec.Rows, changedImages, changedGone)
+	rec, err = awaitRecord(ctx, c, id, func(r manifest.Campaign) bool { return r.Complete || r.Phase.Ended() })
+	if err != nil {
+		return f, err
+	}
+	say("%s: items=%d rows=%d phase=%s reason=%q", id, rec.Items, rec.Rows, rec.Phase, rec.Reason)
+	f.items = p.items()
+	f.lost, f.duplicates, err = countRows(filepath.Join(c.path("s3"), "buckets", Bucket, filepath.FromSlash(shard.Prefix(id))), p)
+	f.done = f.items - f.lost
+	if f.lost+f.duplicates > 0 {
+		err = errors.Join(err, fmt.Errorf("campaign %s: %d items lost, %d duplicates in the windows", id, f.lost, f.duplicates))
+	}
+	return f, err
+}
+
+// pixel returns a small image that differs for each i.
+func pixel(i int) ([]byte, error) {
+	img := image.NewNRGBA(image.Rect(0, 0, 8, 8))
+	for at := range 64 {
+		img.Set(at%8, at/8, color.NRGBA{byte(i), byte(i >> 8), byte(at), 255})
+	}
+	var out bytes.Buffer
+	err := png.Encode(&out, img)
+	return out.Bytes(), err
+}
+
+// awaitRecord polls the record of a campaign until a condition holds.
+func awaitRecord(ctx context.Context, c *Cluster, id string, holds func(manifest.Campaign) bool) (r manifest.Campaign, err error) {
+	for {
+		var out string
+		if out, err = c.Output(ctx, "status", "--json", id); err == nil {
+			var standing struct {
+				Campaign manifest.Campaign `json:"campaign"`
+			}
+			if err := json.Unmarshal([]byte(out), &standing); err != nil {
+				return r, fmt.Errorf("read status: %w", err)
+			}
+			if r = standing.Campaign; holds(r) {
+				return r, nil
+			}
+		}
+		if sleep(ctx, 200*time.Millisecond); ctx.Err() != nil {
+			return r, fmt.Errorf("wait for campaign %s: %w; the last state is %+v", id, errors.Join(ctx.Err(), err), r)
+		}
+	}
+}
+
+// countRows counts the items of a plan that are missing from stored windows, and those that are there more than once.
+func countRows(dir string, p plan) (lost, duplicates int, err error) {
+	found := map[string]int{}
+	err = filepath.WalkDir(dir, func(file string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		w, err := shard.Decode(data)
+		if err != nil {
+			return err
+		}
+		for _, it := range w.Items {
+			address, _, _ := strings.Cut(it.Image.Path, "?")
+			found[path.Base(address)+" "+it.Task]++
+		}
+		return nil
+	})
+	for name := range p.images {
+		for _, task := range p.tasks {
+			switch n := found[path.Base(name)+" "+task]; {
+			case n == 0:
+				lost++
+			case n > 1:
+				duplicates += n - 1
+			}
+		}
+	}
+	return lost, duplicates, err
+}
+
+// TestChaosChanged changes a dataset between two leaders.
+func TestChaosChanged(t *testing.T) {
+	t.Parallel()
+	runBeside(t, runChanged)
+}

@@ -1,0 +1,84 @@
+package testbed
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// The slow network: 100 ms from a worker's request to the answer of NATS. A batch takes 6.4 s, longer than the lease.
+const (
+	latencyEach  = 50 // ms in each direction
+	latencyBatch = 64
+	latencyItems = 192
+	latencyItem  = 100 * time.Millisecond
+	latencyLimit = 2 * time.Minute
+)
+
+// runLatency runs simulated work on a worker with a slow network to NATS. No lease expires: no item is solved twice.
+func runLatency(ctx context.Context, o chaosOptions, dir string, say func(format string, args ...any)) (f figures, err error) {
+	ctx, cancel := context.WithTimeout(ctx, latencyLimit)
+	defer cancel()
+	c, err := Start(ctx, Options{Dir: dir, Program: o.program, Directory: true, Lease: lease, Election: term, Stall: stall})
+	defer c.Stop()
+	if err != nil {
+		return f, err
+	}
+	toxic, address, err := startToxic(ctx, "nats", strings.TrimPrefix(c.NATS.URL(""), "nats://"))
+	if err != nil {
+		return f, err
+	}
+	defer toxic.Stop()
+	for _, stream := range []string{"upstream", "downstream"} {
+		if err := addToxic(toxic, "latency", stream, fmt.Sprintf(`{"latency": %d}`, latencyEach)); err != nil {
+			return f, err
+		}
+	}
+	if _, err := c.AddCoordinator(ctx); err != nil {
+		return f, err
+	}
+	p := c.NewWorker("--simulate", latencyItem.String(), "--batch", fmt.Sprint(latencyBatch), "--log-format", "json")
+	p.env = append(p.env, "DDIFF_NATS_URL=nats://"+address)
+	if err := p.Start(); err != nil {
+		return f, err
+	}
+	if err := p.WaitLog(ctx, "worker is ready"); err != nil {
+		return f, err
+	}
+	file, err := writeCampaign(dir, "latency", latencyItems)
+	if err != nil {
+		return f, err
+	}
+	id, err := submitCampaign(ctx, c, file)
+	if err != nil {
+		return f, err
+	}
+	out, err := c.Output(ctx, "watch", id)
+	if err != nil && !strings.HasPrefix(lastLine(out), "done=") {
+		return f, fmt.Errorf("watch campaign %s: %w", id, err)
+	}
+	st, err := c.Status(ctx, id)
+	if err != nil {
+		return f, err
+	}
+	logs, err := readLogs(c.Workers)
+	if err != nil {
+		return f, err
+	}
+	say("%s: %s; redelivered=%d solved_again=%d", id, lastLine(out), logs.redelivered, logs.again)
+	n := st.Counts
+	f = figures{items: latencyItems, done: n.Done, dead: n.Dead, lost: latencyItems - n.Done - n.Dead, redelivered: logs.redelivered}
+	if n.Done != latencyItems || logs.again > 0 || logs.redelivered > 0 {
+		err = fmt.Errorf("campaign %s: %+v, %d redeliveries, %d items solved again; want %d done and no redelivery",
+			id, n, logs.redelivered, logs.again, latencyItems)
+	}
+	return f, err
+}
+
+// TestChaosLatency runs a worker with a slow network to NATS.
+func TestChaosLatency(t *testing.T) {
+	t.Parallel()
+	runBeside(t, runLatency)
+}
