@@ -11,7 +11,6 @@ import (
 	"image/png"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -162,13 +161,13 @@ func countRows(dir string, p plan) (lost, duplicates int, err error) {
 		}
 		for _, it := range w.Items {
 			address, _, _ := strings.Cut(it.Image.Path, "?")
-			found[path.Base(address)+" "+it.Task]++
+			found[filepath.Base(address)+" "+it.Task]++
 		}
 		return nil
 	})
 	for name := range p.images {
 		for _, task := range p.tasks {
-			switch n := found[path.Base(name)+" "+task]; {
+			switch n := found[filepath.Base(name)+" "+task]; {
 			case n == 0:
 				lost++
 			case n > 1:
