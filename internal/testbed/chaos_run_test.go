@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"ddiff/manifest"
 )
 
 // The timeouts of the cluster, shorter than the faults.
@@ -145,8 +147,11 @@ func (s *session) injectAll(ctx context.Context, faults []fault) error {
 	defer cancel(nil)
 	var under sync.WaitGroup
 	for _, x := range faults {
-		for s.c.Settled(s.soundID) < x.due && ctx.Err() == nil {
-			sleep(ctx, 50*time.Millisecond)
+		for begin := time.Now(); s.c.Settled(s.soundID) < x.due && ctx.Err() == nil; sleep(ctx, 50*time.Millisecond) {
+			if time.Since(begin) > idleLimit {
+				s.resumeRejected(ctx)
+				begin = time.Now()
+			}
 		}
 		sleep(ctx, x.delay)
 		if ctx.Err() != nil {
@@ -163,6 +168,23 @@ func (s *session) injectAll(ctx context.Context, faults []fault) error {
 	return context.Cause(ctx)
 }
 
+// idleLimit is the time without the next fault after which the campaigns are checked.
+const idleLimit = 15 * time.Second
+
+// resumeRejected resumes campaigns that were rejected, which is a problem: no fault is a property of a campaign.
+func (s *session) resumeRejected(ctx context.Context) {
+	for _, id := range []string{s.soundID, s.damagedID, s.shardingID} {
+		st, err := s.c.Status(ctx, id)
+		if err != nil || st.Phase != manifest.PhaseRejected {
+			continue
+		}
+		s.fleet.problem(fmt.Errorf("campaign %s was rejected", id))
+		if err := s.fleet.do(ctx, "resume", id); err != nil {
+			s.say("%v", err)
+		}
+	}
+}
+
 // note records the beginning of a fault.
 func (s *session) note(x fault, target string) {
 	s.journal.note(x, target)
@@ -171,6 +193,7 @@ func (s *session) note(x fault, target string) {
 
 // finish waits for the end of all campaigns.
 func (s *session) finish(ctx context.Context) error {
+	s.resumeRejected(ctx)
 	for _, id := range []string{s.soundID, s.damagedID, s.shardingID} {
 		out, err := s.c.Output(ctx, "watch", id, "--nats-wait", "1m")
 		if err != nil && !strings.HasPrefix(lastLine(out), "done=") {
