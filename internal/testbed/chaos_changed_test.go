@@ -3,7 +3,6 @@ package testbed
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"image"
@@ -126,17 +125,8 @@ func pixel(i int) ([]byte, error) {
 // awaitRecord polls the record of a campaign until a condition holds.
 func awaitRecord(ctx context.Context, c *Cluster, id string, holds func(manifest.Campaign) bool) (r manifest.Campaign, err error) {
 	for {
-		var out string
-		if out, err = c.Output(ctx, "status", "--json", id); err == nil {
-			var standing struct {
-				Campaign manifest.Campaign `json:"campaign"`
-			}
-			if err := json.Unmarshal([]byte(out), &standing); err != nil {
-				return r, fmt.Errorf("read status: %w", err)
-			}
-			if r = standing.Campaign; holds(r) {
-				return r, nil
-			}
+		if r, err = c.Record(ctx, id); err == nil && holds(r) {
+			return r, nil
 		}
 		if sleep(ctx, 200*time.Millisecond); ctx.Err() != nil {
 			return r, fmt.Errorf("wait for campaign %s: %w; the last state is %+v", id, errors.Join(ctx.Err(), err), r)

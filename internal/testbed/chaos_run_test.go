@@ -174,11 +174,11 @@ const idleLimit = 15 * time.Second
 // resumeRejected resumes campaigns that were rejected, which is a problem: no fault is a property of a campaign.
 func (s *session) resumeRejected(ctx context.Context) {
 	for _, id := range []string{s.soundID, s.damagedID, s.shardingID} {
-		st, err := s.c.Status(ctx, id)
-		if err != nil || st.Phase != manifest.PhaseRejected {
+		rec, err := s.c.Record(ctx, id)
+		if err != nil || rec.Phase != manifest.PhaseRejected {
 			continue
 		}
-		s.fleet.problem(fmt.Errorf("campaign %s was rejected", id))
+		s.fleet.problem(fmt.Errorf("campaign %s was rejected: %s", id, rec.Reason))
 		if err := s.fleet.do(ctx, "resume", id); err != nil {
 			s.say("%v", err)
 		}

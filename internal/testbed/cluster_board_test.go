@@ -49,15 +49,30 @@ func (c *Cluster) Leader(ctx context.Context) (*Process, error) {
 
 // Status returns the last status of a campaign.
 func (c *Cluster) Status(ctx context.Context, campaign string) (manifest.Status, error) {
+	_, status, err := c.standing(ctx, campaign)
+	return status, err
+}
+
+// Record returns the record of a campaign.
+func (c *Cluster) Record(ctx context.Context, campaign string) (manifest.Campaign, error) {
+	record, _, err := c.standing(ctx, campaign)
+	return record, err
+}
+
+// standing returns the record and the last status of a campaign.
+func (c *Cluster) standing(ctx context.Context, campaign string) (manifest.Campaign, manifest.Status, error) {
 	out, err := c.Output(ctx, "status", "--json", campaign)
 	if err != nil {
-		return manifest.Status{}, err
+		return manifest.Campaign{}, manifest.Status{}, err
 	}
 	var standing struct {
-		Status manifest.Status `json:"status"`
+		Campaign manifest.Campaign `json:"campaign"`
+		Status   manifest.Status   `json:"status"`
 	}
-	err = json.Unmarshal([]byte(out), &standing)
-	return standing.Status, err
+	if err := json.Unmarshal([]byte(out), &standing); err != nil {
+		return manifest.Campaign{}, manifest.Status{}, fmt.Errorf("read status of campaign %s: %w", campaign, err)
+	}
+	return standing.Campaign, standing.Status, nil
 }
 
 // StreamWork is the stream of pending items.

@@ -232,6 +232,8 @@ type StreamInfo struct {
 	Leader   string
 	Messages uint64
 	Bytes    uint64
+	// Last is the sequence number of the last message.
+	Last uint64
 }
 
 // Streams returns all streams, from the first server that answers.
@@ -246,6 +248,7 @@ func (n *NATS) Streams(ctx context.Context) ([]StreamInfo, error) {
 				State struct {
 					Messages uint64 `json:"messages"`
 					Bytes    uint64 `json:"bytes"`
+					Last     uint64 `json:"last_seq"`
 				} `json:"state"`
 			} `json:"stream_detail"`
 		} `json:"account_details"`
@@ -262,7 +265,7 @@ func (n *NATS) Streams(ctx context.Context) ([]StreamInfo, error) {
 		var all []StreamInfo
 		for _, account := range answer.Accounts {
 			for _, s := range account.Streams {
-				all = append(all, StreamInfo{s.Name, s.Cluster.Leader, s.State.Messages, s.State.Bytes})
+				all = append(all, StreamInfo{s.Name, s.Cluster.Leader, s.State.Messages, s.State.Bytes, s.State.Last})
 			}
 		}
 		return all, nil

@@ -2,7 +2,6 @@ package testbed
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -113,31 +112,14 @@ func submitCampaign(ctx context.Context, c *Cluster, file string) (string, error
 
 // awaitComplete waits for the complete publication of the manifest and checks its size.
 func awaitComplete(ctx context.Context, c *Cluster, id string, rows int) error {
-	tick := time.NewTicker(200 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		out, err := c.Output(ctx, "status", "--json", id)
-		if err != nil {
-			return err
-		}
-		var standing struct {
-			Campaign manifest.Campaign `json:"campaign"`
-		}
-		if err := json.Unmarshal([]byte(out), &standing); err != nil {
-			return fmt.Errorf("read status: %w", err)
-		}
-		switch r := standing.Campaign; {
-		case r.Phase.Ended():
-			return fmt.Errorf("campaign %s is %s: %s", id, r.Phase, r.Reason)
-		case r.Complete && r.Items != rows:
-			return fmt.Errorf("campaign %s has %d items, want %d", id, r.Items, rows)
-		case r.Complete:
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-tick.C:
-		}
+	r, err := awaitRecord(ctx, c, id, func(r manifest.Campaign) bool { return r.Complete || r.Phase.Ended() })
+	switch {
+	case err != nil:
+		return err
+	case r.Phase.Ended():
+		return fmt.Errorf("campaign %s is %s: %s", id, r.Phase, r.Reason)
+	case r.Items != rows:
+		return fmt.Errorf("campaign %s has %d items, want %d", id, r.Items, rows)
 	}
+	return nil
 }

@@ -17,16 +17,19 @@ type scaleOptions struct {
 	workers int
 	item    time.Duration
 	during  time.Duration
-	sync    bool
-	servers int
-	program string
-	keep    string
-	out     io.Writer
+	// campaigns is the number of waiting campaigns whose memory is measured.
+	campaigns int
+	sync      bool
+	servers   int
+	program   string
+	keep      string
+	out       io.Writer
 }
 
 // quick returns the options of continuous integration.
 func quick(o scaleOptions) scaleOptions {
 	o.rows, o.least, o.workers, o.item, o.during = 10_000, 10_000, 50, 500*time.Millisecond, 8*time.Second
+	o.campaigns = 10
 	return o
 }
 
@@ -57,6 +60,7 @@ func scale(ctx context.Context, args []string) error {
 	flags.IntVar(&o.workers, "workers", 500, "simulated workers")
 	flags.DurationVar(&o.item, "item", 2*time.Second, "mean time for which a worker holds an item")
 	flags.DurationVar(&o.during, "during", time.Minute, "duration of the work")
+	flags.IntVar(&o.campaigns, "campaigns", 60, "waiting campaigns whose memory is measured")
 	flags.BoolVar(&o.sync, "sync-always", false, "write every message to disk before it is acknowledged")
 	flags.IntVar(&o.servers, "servers", 1, "NATS servers, 1 or 3; 3 hold each message three times")
 	flags.StringVar(&o.program, "program", "", "a ddiff binary (default: a new build)")
@@ -102,7 +106,12 @@ func runScale(ctx context.Context, o scaleOptions) (err error) {
 		return err
 	}
 	fmt.Fprintln(o.out, worked)
-	fmt.Fprintf(o.out, "items=%d items_per_s=%.0f rss_mib=%d busy=%.2f p50_ms=%.0f p99_ms=%.0f\n",
-		largest.items, largest.rate(), largest.peak>>20, worked.busy, worked.p50, worked.p99)
+	each, err := waiting(ctx, o, dir)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(o.out, "%d waiting campaigns: %.1f MiB of the leader each\n", o.campaigns, each)
+	fmt.Fprintf(o.out, "items=%d items_per_s=%.0f rss_mib=%d busy=%.2f p50_ms=%.0f p99_ms=%.0f campaign_mib=%.1f\n",
+		largest.items, largest.rate(), largest.peak>>20, worked.busy, worked.p50, worked.p99, each)
 	return nil
 }

@@ -9,18 +9,23 @@ import (
 )
 
 // peakMemory returns the largest resident memory of a process so far, in bytes.
-func peakMemory(pid int) (int64, error) {
+func peakMemory(pid int) (int64, error) { return memory(pid, "VmHWM:") }
+
+// residentMemory returns the resident memory of a process now, in bytes.
+func residentMemory(pid int) (int64, error) { return memory(pid, "VmRSS:") }
+
+func memory(pid int, field string) (int64, error) {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		return 0, err
 	}
 	for line := range strings.Lines(string(data)) {
-		if rest, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+		if rest, ok := strings.CutPrefix(line, field); ok {
 			kib, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
 			return kib << 10, err
 		}
 	}
-	return 0, fmt.Errorf("process %d has no VmHWM", pid)
+	return 0, fmt.Errorf("process %d has no %s", pid, field)
 }
 
 // ticks per second in /proc/PID/stat on Linux.
