@@ -105,7 +105,7 @@ func (j *journalist) beside(ctx context.Context, o chaosOptions, dir string) (f 
 		name string
 		run  func(ctx context.Context, o chaosOptions, dir string, say func(format string, args ...any)) (figures, error)
 	}{
-		{"poison", runPoison}, {"changed", runChanged}, {"latency", runLatency},
+		{"poison", runPoison}, {"hang", runHang}, {"changed", runChanged}, {"latency", runLatency},
 	} {
 		begin := time.Now()
 		found, runErr := each.run(ctx, o, filepath.Join(dir, each.name), func(format string, args ...any) {
