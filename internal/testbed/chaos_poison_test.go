@@ -22,7 +22,7 @@ const (
 	poisonSound   = 15
 	poisonImages  = 1
 	poisonSide    = 8000
-	poisonMemory  = 900 << 20
+	poisonMemory  = 600 << 20
 	// poisonLimit is the deadline of a campaign with poison.
 	poisonLimit = 3 * time.Minute
 )

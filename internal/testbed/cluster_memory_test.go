@@ -3,7 +3,6 @@ package testbed
 import (
 	"bytes"
 	"image"
-	"image/color"
 	"image/png"
 	"strconv"
 	"testing"
@@ -22,8 +21,10 @@ func (p *Process) LimitMemory(bytes int64) {
 
 // hugeImage returns a small file with an image of side×side pixels, as PNG. Decoding it needs several bytes per pixel.
 func hugeImage(side, grey int) ([]byte, error) {
-	colours := color.Palette{color.NRGBA{byte(grey), 0, 200, 255}}
-	img := image.NewPaletted(image.Rect(0, 0, side, side), colours)
+	img := image.NewNRGBA(image.Rect(0, 0, side, side))
+	for i := range img.Pix {
+		img.Pix[i] = byte(grey)
+	}
 	var out bytes.Buffer
 	err := (&png.Encoder{CompressionLevel: png.BestSpeed}).Encode(&out, img)
 	return out.Bytes(), err
