@@ -23,8 +23,8 @@ const (
 	hangInnocent = 8
 	hangTime     = 300 // the prior loops below this time index of 0..999
 	hangLimit    = 4 * time.Minute
-	// hangTimeout is the limit of a stage of the workers.
-	hangTimeout = 15 * time.Second
+	// hangTimeout is the limit of the first chunk of a batch.
+	hangTimeout = 10 * time.Second
 )
 
 // hangingPrior is the file of a prior that predicts a tenth of the image as noise, and never returns at late steps.
@@ -32,7 +32,8 @@ func hangingPrior() ([]byte, error) {
 	g := onnx.NewGraph(onnx.DefaultOpset)
 	x, t := g.Input("x", onnx.Float, -1, 3, -1, -1), g.Input("t", onnx.Int64, -1)
 	// The number of iterations is 0 at early steps, and 10¹⁵ at late ones.
-	late := g.Clip(g.Minus(g.Scalar(hangTime), g.Cast(g.Slice(t, 0, 0, 1), onnx.Float)), 0, 1)
+	first := g.Apply("ReduceMin", onnx.Int64, []int{1}, map[string]any{"keepdims": 1}, t)
+	late := g.Clip(g.Minus(g.Scalar(hangTime), g.Cast(first, onnx.Float)), 0, 1)
 	trip := g.Cast(g.Mul(late, g.Scalar(1e15)), onnx.Int64)
 	final, _ := g.Loop(trip, []onnx.Value{x}, func(b *onnx.Graph, _ onnx.Value, state []onnx.Value) (next, collect []onnx.Value) {
 		return []onnx.Value{b.Mul(state[0], b.Scalar(0.999))}, nil
@@ -78,7 +79,7 @@ func runHang(ctx context.Context, o chaosOptions, dir string, say func(format st
 			hanging.images["poison-"+name] = plans.sharding.images[name]
 		}
 	}
-	c, fleet, stop, err := startPoison(ctx, o, dir, say, "--batch", strconv.Itoa(poisonBatch), "--stage-timeout", hangTimeout.String())
+	c, fleet, stop, err := startPoison(ctx, o, dir, say, "--batch", strconv.Itoa(poisonBatch), "--stage-timeout", "solve="+hangTimeout.String())
 	defer stop()
 	if err != nil {
 		return f, err

@@ -36,7 +36,7 @@ func runPoison(ctx context.Context, o chaosOptions, dir string, say func(format 
 	if err != nil {
 		return f, err
 	}
-	p := plan{name: "poison", images: map[string][]byte{}, tasks: tasks[3:], steps: 20, prior: plans.sound.prior}
+	p := plan{name: "poison", images: map[string][]byte{}, tasks: tasks[3:], steps: 20, prior: plans.sound.prior, canary: 2}
 	for name, data := range plans.sharding.images {
 		if name < fmt.Sprintf("crop-%04d.png", poisonSound) {
 			p.images[name] = data
@@ -115,13 +115,13 @@ func startPoison(ctx context.Context, o chaosOptions, dir string, say func(forma
 	}, nil
 }
 
-// submitPlan submits a campaign of local images with two canary items.
+// submitPlan submits a campaign of local images.
 func submitPlan(ctx context.Context, c *Cluster, p plan, dir string) (string, error) {
 	images, file := filepath.Join(dir, "images", p.name), filepath.Join(dir, p.name+".yaml")
 	if err := errors.Join(p.writeImages(images), p.write(file, images)); err != nil {
 		return "", err
 	}
-	out, err := c.Output(ctx, "submit", file)
+	out, err := c.Output(ctx, "submit", file, "--canary", fmt.Sprint(p.canary))
 	return strings.TrimSpace(out), err
 }
 
