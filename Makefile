@@ -51,8 +51,8 @@ cluster-demo: test-packages build runtime ## Run a cluster on this machine, kill
 	@go -C internal/testbed test -c -o $(CURDIR)/bin/testbed && bin/testbed demo
 
 .PHONY: chaos
-chaos: test-packages build runtime ## Inject faults into a cluster and compare with an undisturbed run (CHAOS="--seed 7")
-	@go -C internal/testbed test -c -o $(CURDIR)/bin/testbed && bin/testbed chaos $(CHAOS)
+chaos: test-packages build runtime ## Inject faults into clusters and compare with an undisturbed run (SEEDS=10, CHAOS="--seed 7")
+	@go -C internal/testbed test -c -o $(CURDIR)/bin/testbed && bin/testbed chaos $(if $(SEEDS),--seeds $(SEEDS)) $(CHAOS)
 
 .PHONY: scale
 scale: build ## Submit a million rows, and keep 500 simulated workers busy (SCALE="--rows 10000")
@@ -61,6 +61,10 @@ scale: build ## Submit a million rows, and keep 500 simulated workers busy (SCAL
 .PHONY: upgrade-test
 upgrade-test: test-packages build runtime ## Run campaigns with this version and commit d9b7075 together (1 minute)
 	@go -C internal/testbed test -count=1 -v -run '^TestUpgrade$$' .
+
+.PHONY: scale-model
+scale-model: build ## Run a thousand campaigns on 5,000 simulated workers (20 minutes; SCALE_MODEL="--rows 10000")
+	@go -C internal/testbed test -c -o $(CURDIR)/bin/testbed && bin/testbed scale-model $(SCALE_MODEL)
 
 .PHONY: golden
 golden: build runtime ## Compare identities, pixels and curves with those of commit c0ac6fd (GOLDEN="--limit 1")
