@@ -32,7 +32,7 @@ func (p published) String() string {
 // start starts a cluster with a directory for results and one coordinator.
 func start(ctx context.Context, o scaleOptions, dir string) (*Cluster, error) {
 	c, err := Start(ctx, Options{
-		Dir: dir, Program: o.program, Directory: true, Lease: time.Minute, Stall: 15 * time.Second,
+		Dir: dir, Program: o.program, Directory: true, Lease: time.Minute, Election: 10 * time.Second, Stall: 15 * time.Second,
 		NATS: NATSOptions{Servers: o.servers, SyncAlways: o.sync, MaxFile: 16 << 30},
 	})
 	if err != nil {
