@@ -70,7 +70,7 @@ func runPoison(ctx context.Context, o chaosOptions, dir string, say func(format 
 	leader.Kill()
 	err = leader.Start()
 	fleet.give(leader)
-	if err = errors.Join(err, <-answered); err != nil {
+	if err := errors.Join(err, <-answered); err != nil {
 		return f, err
 	}
 	say("dead retry, with %s killed", leader.Name)

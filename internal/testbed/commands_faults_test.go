@@ -198,7 +198,9 @@ func TestClusterRights(t *testing.T) {
 			t.Errorf("the %s may write %s", refused.role, refused.key)
 		}
 	}
-	if err := c.PutAs(t.Context(), RoleWorker, id+"/items/of-its-own/result.json"); err != nil {
-		t.Errorf("the worker may not write results: %v", err)
+	for _, key := range []string{"/items/of-its-own/result.json", "/checkpoints/of-its-own", "/starts/of-its-own", "/probes/of-its-own"} {
+		if err := c.PutAs(t.Context(), RoleWorker, id+key); err != nil {
+			t.Errorf("the worker may not write %s: %v", key, err)
+		}
 	}
 }
