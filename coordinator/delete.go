@@ -269,7 +269,8 @@ func (d *deletion) run(ctx context.Context) ([]Removal, error) {
 		steps = append(steps, func() error {
 			prefix := outputKey(output, "checkpoints/")
 			return add("checkpoints", output, d.list(ctx, prefix, func(i storage.Info) bool {
-				return d.owns(strings.TrimPrefix(i.Key, prefix))
+				id, _, _ := strings.Cut(strings.TrimPrefix(i.Key, prefix), ".")
+				return d.owns(id)
 			}), nil)
 		})
 		if len(d.others) == 0 {

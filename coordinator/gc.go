@@ -177,7 +177,8 @@ func (c *Cleaner) collectOutput(ctx context.Context, part storage.Store, name st
 		if finished {
 			return true
 		}
-		_, err := part.Stat(ctx, manifest.ItemKey(strings.TrimPrefix(i.Key, "checkpoints/"), manifest.FileResult))
+		id, _, _ := strings.Cut(strings.TrimPrefix(i.Key, "checkpoints/"), ".")
+		_, err := part.Stat(ctx, manifest.ItemKey(id, manifest.FileResult))
 		if err != nil && !errors.Is(err, storage.ErrNotFound) {
 			failed = err
 		}

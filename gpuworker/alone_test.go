@@ -122,7 +122,7 @@ func TestPoisonBuriesNoOtherItem(t *testing.T) {
 		}
 	}
 	for _, it := range all {
-		if _, err := h.store.Get(t.Context(), "starts/"+it.ID); err == nil {
+		if _, err := h.store.Get(t.Context(), "checkpoints/"+it.ID+".starts"); err == nil {
 			t.Errorf("the record of starts of item %s remains", it.Name)
 		}
 	}

@@ -40,8 +40,8 @@ func (e crashError) Error() string {
 	return fmt.Sprintf("the item ended %d workers that held no other item: %s", len(ends), strings.Join(ends, "; "))
 }
 
-// startsKey is the storage key of the starts of an item that have no answer.
-func startsKey(id string) string { return "starts/" + id }
+// startsKey is the storage key of the starts of an item that have no answer. Workers may write and delete checkpoints.
+func startsKey(id string) string { return checkpointKey(id) + ".starts" }
 
 // readStarts returns the starts of an item in its present round.
 func (t *task) readStarts(ctx context.Context) ([]attemptStart, error) {

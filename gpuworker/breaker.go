@@ -45,6 +45,7 @@ type circuit struct {
 	item     *task // the last failed item, with which the environment is tested
 	open     bool
 	tests    int // since the last success
+	passes   int // passed tests since the last success
 	due      time.Time
 	reported time.Time
 	delays   *backoff.ExponentialBackOff
@@ -106,7 +107,7 @@ func (b *breaker) passed(c *circuit) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	c.release()
-	c.open, c.failures, c.tests = false, 0, c.tests+1
+	c.open, c.failures, c.tests, c.passes = false, 0, c.tests+1, c.passes+1
 	if environmental(c.cause) {
 		c.failures = failuresToSuspend - 1
 	}
@@ -148,6 +149,19 @@ func (b *breaker) reason() string {
 	return ""
 }
 
+// reportDue reports whether the failures of a key have lasted for a time and need a person, at most once in this time.
+// Temporary failures need one if tests have passed meanwhile: then waiting does not help.
+func (b *breaker) reportDue(key string, err error, after time.Duration) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	c, now := b.circuits[key], b.now()
+	if c == nil || (temporary(err) && c.passes == 0) || now.Sub(c.since) < after || now.Sub(c.reported) < after {
+		return false
+	}
+	c.reported = now
+	return true
+}
+
 // lastGood returns the last restored item of a campaign, or nil.
 func (b *breaker) lastGood(campaign string) *manifest.Item {
 	b.mu.Lock()
@@ -181,7 +195,11 @@ func (w *Worker) noteFailure(t *task, err error) {
 	if ok && fromSource(err) {
 		key = t.assigned.Campaign
 	}
-	if !w.breaker.fail(key, t, err) {
+	opened := w.breaker.fail(key, t, err)
+	if environmental(err) {
+		w.reportFault(t.ctx, key, t, err)
+	}
+	if !opened {
 		return
 	}
 	w.cfg.Instruments.Suspensions.Add(t.ctx, 1)
@@ -220,7 +238,7 @@ func (w *Worker) awaitEnvironment(ctx context.Context) error {
 		if p := w.cfg.Patience; p > 0 && (!temporary(err) || w.cfg.Now().Sub(c.since) >= p) {
 			return fmt.Errorf("test the environment: %w", err)
 		}
-		w.reportFault(ctx, c, err)
+		w.reportFault(ctx, "", c.item, err)
 		w.cfg.Logger.Warn("the environment fails its test", "again", w.breaker.failed(c, err), "reason", err)
 	}
 	return nil
@@ -238,23 +256,22 @@ func (w *Worker) admitCampaign(ctx context.Context, campaign string) bool {
 		w.breaker.passed(c)
 		return true
 	}
-	w.reportFault(ctx, c, err)
+	w.reportFault(ctx, campaign, c.item, err)
 	w.cfg.Work.(suspender).Suspend(campaign, w.breaker.failed(c, err), err)
 	return false
 }
 
 // reportFault reports an environment that has failed for Config.PauseAfter and needs a person. The coordinator pauses
 // the campaign if no other worker has finished an item in this time.
-func (w *Worker) reportFault(ctx context.Context, c *circuit, err error) {
-	now := w.cfg.Now()
-	failing := now.Sub(c.since)
-	if temporary(err) || failing < w.cfg.PauseAfter || now.Sub(c.reported) < w.cfg.PauseAfter {
+func (w *Worker) reportFault(ctx context.Context, key string, t *task, err error) {
+	if !w.breaker.reportDue(key, err, w.cfg.PauseAfter) {
 		return
 	}
-	c.reported = now
-	data, failed := json.Marshal(manifest.Fault{Worker: w.cfg.Name, Reason: oneLine(err), Seconds: w.cfg.PauseAfter.Seconds(), At: now.UTC()})
+	data, failed := json.Marshal(manifest.Fault{
+		Worker: w.cfg.Name, Reason: oneLine(err), Seconds: w.cfg.PauseAfter.Seconds(), At: w.cfg.Now().UTC(),
+	})
 	if failed == nil {
-		failed = c.item.lease.PublishNotice(ctx, manifest.IDFault, data)
+		failed = t.lease.PublishNotice(ctx, manifest.IDFault, data)
 	}
 	if failed != nil {
 		w.cfg.Logger.Warn("could not report a failing environment", "reason", failed)

@@ -22,12 +22,13 @@ import (
 // refusing is a store of a worker whose writes are refused while denied is set.
 type refusing struct {
 	store
+	only   string // the prefix of the refused keys
 	denied atomic.Bool
 	tried  atomic.Int32 // refused writes of items
 }
 
 func (r *refusing) refuse(key string) error {
-	if !r.denied.Load() {
+	if !r.denied.Load() || !strings.HasPrefix(key, r.only) {
 		return nil
 	}
 	if strings.HasPrefix(key, "items/") {
@@ -267,6 +268,33 @@ func TestWorkerReportsLastingFault(t *testing.T) {
 		return
 	}
 	t.Error("no report")
+}
+
+// TestItemsThatFailDespitePassedTests: the store refuses results, but not the objects of tests. No item is dead.
+func TestItemsThatFailDespitePassedTests(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, newStore(t), queue.Config{AckWait: patience, MaxAttempts: 1})
+	bad := &refusing{store: h.store, only: "items/"}
+	bad.denied.Store(true)
+	publish(t, h.queue, items(t, 1)...)
+	h.begin(h.config("w", onStore(bad), func(cfg *gpuworker.Config) { cfg.PauseAfter, cfg.ProbePause = 200*time.Millisecond, time.Millisecond }))
+	waitUntil(t, "too few writes", func() bool { return bad.tried.Load() > 12 }) // more than the faults after which an item may be dead
+	bad.denied.Store(false)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	reports := 0
+	for event, err := range h.queue.Results(ctx, 0) {
+		must(t, err)
+		if event.ID == manifest.IDFault {
+			reports++
+			continue
+		}
+		if n := len(letters(t, h.queue)); n != 0 || reports == 0 {
+			t.Errorf("%d dead letters, %d reports", n, reports)
+		}
+		return
+	}
+	t.Error("no result")
 }
 
 // TestPatienceEndsRun: the only worker of a run ends with the error of its store.

@@ -13,6 +13,7 @@ import (
 
 	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore/onnx"
 	"ddiff/telemetry"
 )
 
@@ -203,7 +204,9 @@ func (w *Worker) answer(ctx context.Context, t *task) error {
 // reportEnvironment counts a failure of the worker's environment and returns the item to the queue.
 func (w *Worker) reportEnvironment(ctx context.Context, t *task, reason error) error {
 	w.noteFailure(t, reason)
-	return w.releaseFaulted(ctx, t, reason, func() bool { return t.preflight == nil && w.test(ctx, t) == nil })
+	// A store that refuses the results of one item refuses those of others too.
+	ofItem := t.preflight == nil && (fromSource(reason) || errors.Is(reason, onnx.ErrMemory))
+	return w.releaseFaulted(ctx, t, reason, func() bool { return ofItem && w.test(ctx, t) == nil })
 }
 
 // releaseFaulted returns an item to the queue that the worker's environment has failed. The attempt does not count. An
