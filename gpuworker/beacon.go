@@ -35,7 +35,8 @@ type Beacon struct {
 // Start starts to publish.
 func (b *Beacon) Start(ctx context.Context) error { return b.service.Start(ctx, b.run) }
 
-// Stop deletes the worker's record. The record of a killed worker remains; its time shows its age.
+// Stop deletes the worker's record, unless the worker hung: the record then names the stage. The record of a killed worker
+// remains; its time shows its age.
 func (b *Beacon) Stop() { b.service.Stop() }
 
 func (b *Beacon) run(ctx context.Context, ready func()) error {
@@ -50,17 +51,24 @@ func (b *Beacon) run(ctx context.Context, ready func()) error {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			b.delete(ctx, key)
+			b.finish(context.WithoutCancel(ctx), key)
 			return ctx.Err()
 		}
 	}
 }
 
-func (b *Beacon) delete(ctx context.Context, key string) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+// finish deletes the record of a worker that ended, or publishes its hang.
+func (b *Beacon) finish(ctx context.Context, key string) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	if err := b.Board.Delete(ctx, key); err != nil {
-		b.Logger.Debug("could not delete the worker's record", "reason", err)
+	var err error
+	if b.Worker.Health() != nil {
+		err = b.publish(ctx, key)
+	} else {
+		err = b.Board.Delete(ctx, key)
+	}
+	if err != nil {
+		b.Logger.Debug("could not finish the worker's record", "reason", err)
 	}
 }
 

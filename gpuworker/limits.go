@@ -19,7 +19,8 @@ const (
 // Limits are the longest durations of the stages of a worker. A stage that exceeds its limit has hung: it is interrupted,
 // the attempt at its items counts, and Run returns ErrHung. The time while the process is suspended does not count.
 type Limits struct {
-	// Prepare limits reading an item's files, and measuring. Default: 10 min.
+	// Prepare limits reading an item's files, and measuring, beside the wait for a chunk of the solver on the same device.
+	// Default: 30 min.
 	Prepare time.Duration
 	// Compile limits the compilation of a model, for which TensorRT needs many minutes. Default: 30 min.
 	Compile time.Duration
@@ -28,7 +29,7 @@ type Limits struct {
 	// After the first chunk of a batch, the limit of a chunk is 20 times the longest one so far, at least a tenth of
 	// Solve.
 	Solve time.Duration
-	// Finish limits scoring and storing a result, and settling the item. Default: 10 min.
+	// Finish limits scoring and storing a result, and settling the item. Default: 30 min.
 	Finish time.Duration
 	// Drain is the time for a chunk to end after the worker begins to drain. Then the chunk is interrupted. Default: 5 s.
 	Drain time.Duration
@@ -54,11 +55,15 @@ func (l Limits) Validate() error {
 // WithDefaults returns l with every zero field set to its default.
 func (l Limits) WithDefaults() Limits {
 	return Limits{
-		Prepare: cmp.Or(l.Prepare, 10*time.Minute), Compile: cmp.Or(l.Compile, 30*time.Minute),
-		Solve: cmp.Or(l.Solve, 15*time.Minute), Finish: cmp.Or(l.Finish, 10*time.Minute),
+		Prepare: cmp.Or(l.Prepare, 30*time.Minute), Compile: cmp.Or(l.Compile, 30*time.Minute),
+		Solve: cmp.Or(l.Solve, 15*time.Minute), Finish: cmp.Or(l.Finish, 30*time.Minute),
 		Drain: cmp.Or(l.Drain, 5*time.Second), Stop: cmp.Or(l.Stop, 10*time.Second),
 	}
 }
+
+// measure returns the limit of measuring. A call of the runtime may wait for a chunk of the solver, which has a limit of its
+// own.
+func (l Limits) measure() time.Duration { return l.Prepare + maxImages*l.Solve }
 
 // firstChunk returns the limit of the first chunk of a batch, of which expected is the duration, or 0.
 func (l Limits) firstChunk(images int, expected time.Duration) time.Duration {

@@ -90,7 +90,7 @@ func (e engineRestorer) prepare(ctx context.Context, t *task) (*manifest.Result,
 	if err != nil || res != nil {
 		return res, err
 	}
-	err = e.stage(t, telemetry.StageMeasure, e.cfg.Limits.Prepare, func(ctx context.Context) error { return t.assigned.measure(ctx, t) })
+	err = e.stage(t, telemetry.StageMeasure, e.cfg.Limits.measure(), func(ctx context.Context) error { return t.assigned.measure(ctx, t) })
 	if err == nil {
 		e.recordStage(t.ctx, t, telemetry.StageRestore)
 	}

@@ -112,6 +112,27 @@ func TestCancelInterruptsEndlessPrior(t *testing.T) {
 	w.stop(t)
 }
 
+// A call ignores the immediate cancellation of its campaign: the worker ends, and the items of the campaign are dropped.
+func TestCancelEndsStuckWorker(t *testing.T) {
+	t.Parallel()
+	q, s := newQueue(t, queue.Config{}), newStore(t)
+	cfg, p := config(t, q, s), newPace()
+	cfg.Steps, cfg.Limits = p.steps, gpuworker.Limits{Stop: 50 * time.Millisecond}
+	lifetime, cancel := context.WithCancel(context.Background())
+	work := cfg.Work.(gpuworker.Single)
+	work.Items.Lifetime, work.Items.Batch = lifetime, 1
+	cfg.Work = work
+	publish(t, q, items(t, 2)...)
+	w := start(t, cfg)
+	<-p.made // the device hangs here
+	cancel()
+	if reason := w.waitFor(t, gpuworker.ErrStuck); !strings.Contains(reason, "stage solve did not end within") {
+		t.Errorf("Run returned %q", reason)
+	}
+	wantEmpty(t, q)
+	close(p.next)
+}
+
 // A worker drains while its prior loops without end: the call is interrupted, and the attempt does not count.
 func TestDrainInterruptsEndlessPrior(t *testing.T) {
 	t.Parallel()

@@ -3,6 +3,7 @@ package main_test
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"io"
 	"math"
 	"net"
@@ -142,6 +143,13 @@ func TestWorkerEndsAfterHang(t *testing.T) {
 	wantCode(t, e, 10)
 	wantMessage(t, e, "an item hung", "stage solve took")
 	wantMessage(t, e, "ddiff: the worker hung", "raise --stage-timeout")
+	data, _, err := n.board.Get(t.Context(), manifest.KeyWorkerPrefix+"first")
+	must(t, err)
+	var beat manifest.Beat
+	must(t, json.Unmarshal(data, &beat))
+	if !strings.Contains(beat.Hung, "stage solve took") {
+		t.Errorf("the worker's record is %+v", beat)
+	}
 	for l, err := range n.queue("endless").DeadLetters(t.Context()) {
 		must(t, err)
 		if !strings.Contains(l.Reason, "stage solve took") {
