@@ -1,0 +1,148 @@
+package coordinator_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"iter"
+	"log/slog"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"ddiff/coordinator"
+	"ddiff/coordinator/shard"
+	"ddiff/manifest"
+	"ddiff/restore/prior"
+)
+
+// listedRows is a dataset of n rows with digests and sizes, whose images are never read. After it, more blocks until it
+// is closed; then another 4096 rows follow.
+func listedRows(n int, more <-chan struct{}) shard.Rows {
+	return func(ctx context.Context, _ manifest.Dataset, _ func(string)) iter.Seq2[manifest.Row, error] {
+		return func(yield func(manifest.Row, error) bool) {
+			for i := range n + 4096 {
+				if i == n {
+					select {
+					case <-more:
+					case <-ctx.Done():
+						yield(manifest.Row{}, ctx.Err())
+						return
+					}
+				}
+				sum := sha256.Sum256(fmt.Append(nil, i))
+				row := manifest.Row{
+					Index: i, Name: fmt.Sprintf("%07d", i), Image: fmt.Sprintf("s3://images/%07d.png", i),
+					ImageSHA256: hex.EncodeToString(sum[:]), Width: 32, Height: 32,
+				}
+				if !yield(row, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// history stores a running campaign of n items and the outcomes of all, as a leader leaves them: those of the last
+// window are in the result stream.
+func (tc *testCluster) history(n int, rows shard.Rows) (id string) {
+	tc.t.Helper()
+	spec := tc.spec("long")
+	spec.Tasks = spec.Tasks[:1]
+	must(tc.t, spec.Validate(shard.Vocabulary()))
+	c, _, err := coordinator.Submit(tc.t.Context(), tc.board, spec, coordinator.Order{}, time.Now())
+	must(tc.t, err)
+	p, err := prior.Open(prior.Bundled)
+	must(tc.t, err)
+	sharder, err := shard.New(shard.Config{Spec: spec, Prior: &p.Description, Sources: manifest.Files{}, Rows: rows})
+	must(tc.t, err)
+	ctx, cancel := context.WithCancel(tc.t.Context())
+	defer cancel()
+	windows, items := 0, 0
+	var unstored []manifest.Item
+	for w, err := range sharder.Windows(ctx, shard.Position{}) {
+		must(tc.t, err)
+		data, _, err := w.Encode()
+		must(tc.t, err)
+		must(tc.t, tc.store.Create(ctx, shard.Key(c.ID, w.Number), data))
+		items += len(w.Items)
+		if items >= n {
+			unstored = w.Items
+			break
+		}
+		key, data, err := coordinator.StoredOutcomes(c.ID, w.Number, w.Items)
+		must(tc.t, err)
+		must(tc.t, tc.store.Create(ctx, key, data))
+		windows++
+	}
+	q, err := tc.open(ctx, c.ID, 3)
+	must(tc.t, err)
+	event, err := json.Marshal(manifest.Event{Outcome: manifest.OutcomeDone, Finished: time.Now().UTC()})
+	must(tc.t, err)
+	var group errgroup.Group
+	group.SetLimit(128)
+	for _, it := range unstored {
+		group.Go(func() error { return q.PublishResult(ctx, it.ID, 0, event) })
+	}
+	must(tc.t, group.Wait())
+	_, err = coordinator.Update(ctx, tc.board, c.ID, func(c *manifest.Campaign) error {
+		c.Phase, c.Released, c.Shards, c.Items, c.Rows = manifest.PhaseRunning, true, windows+1, items, items
+		return nil
+	})
+	must(tc.t, err)
+	return c.ID
+}
+
+// takeoverItems is the number of outcomes of TestTakeover.
+var takeoverItems = flag.Int("takeover-items", 20*4096, "outcomes before the takeover, a multiple of 4096")
+
+// TestTakeover measures how long a new leader needs until a worker leases an item that it has published, after a history
+// whose outcomes are stored: first without stored identities of windows, then with them. With -takeover-items=1003520 it
+// shows the takeover after a million outcomes.
+func TestTakeover(t *testing.T) {
+	n := *takeoverItems
+	tc := newTestCluster(t, 0)
+	tc.log = slog.New(slog.NewTextHandler(io.Discard, nil))
+	more := make(chan struct{})
+	rows := listedRows(n, more)
+	open := make(chan struct{})
+	close(open)
+	id := tc.history(n, listedRows(n, open)) // the last window needs the next row
+	lead := func() (stop func()) {
+		return tc.leadWith(func(c *coordinator.Config) { c.Rows, c.Tick, c.Stall = rows, 100*time.Millisecond, 15*time.Second })
+	}
+	begin := time.Now()
+	stop := lead()
+	tc.await(id, "all outcomes", func(s coordinator.CampaignStatus) bool { return s.Status.Counts.Done == n })
+	windows := time.Since(begin)
+	stored := 0
+	for _, err := range tc.store.List(t.Context(), "campaigns/"+id+"/ledger/windows-") {
+		must(t, err)
+		stored++
+	}
+	if want := n / 4096 / 16; stored != want {
+		t.Errorf("%d parts of windows, want %d", stored, want)
+	}
+	stop()
+	q, err := tc.open(t.Context(), id, 3)
+	must(t, err)
+	close(more)
+	begin = time.Now()
+	lead()
+	leases, err := q.Lease(t.Context(), 1, patience)
+	took := time.Since(begin)
+	must(t, err)
+	if len(leases) != 1 {
+		t.Fatal("no lease")
+	}
+	tc.await(id, "the new window", func(s coordinator.CampaignStatus) bool {
+		return s.Status.Counts.Items == n+4096 && s.Status.Counts.Done == n
+	})
+	t.Logf("%d outcomes: %.2f s to their status with all windows; takeover_s=%.2f to the first lease with stored parts",
+		n, windows.Seconds(), took.Seconds())
+}
