@@ -100,7 +100,8 @@ func TestIdleFleetSendsFewRequests(t *testing.T) {
 		}
 		return float64(sent()-before) / time.Since(begin).Seconds()
 	}
-	for begin := time.Now(); measure(500*time.Millisecond) > 10; { // at first it polls every campaign
+	settleDown(t, f, sent, 100)
+	for begin := time.Now(); measure(500*time.Millisecond) > 10; {
 		if time.Since(begin) > patience {
 			t.Fatal("timeout: the worker does not stop polling")
 		}
@@ -129,14 +130,21 @@ func leaseFrom(t *testing.T, f *gpuworker.Fleet, campaign string) int {
 	return 0
 }
 
-// settleDown calls Next until the fleet has found every campaign empty for hintAfter.
-func settleDown(t *testing.T, f *gpuworker.Fleet) {
+// settleDown calls Next until the fleet has found n campaigns empty, for longer than hintAfter.
+func settleDown(t *testing.T, f *gpuworker.Fleet, sent func() int, n int) {
 	t.Helper()
-	for begin := time.Now(); time.Since(begin) < 2*time.Second; {
+	begin := time.Now()
+	for known := begin; time.Since(known) < 1500*time.Millisecond; {
 		_, leases, err := f.Next(t.Context(), time.Second)
 		must(t, err)
 		if len(leases) > 0 {
 			t.Fatal("an idle campaign has an item")
+		}
+		if sent() < 2*n { // a campaign costs one request for its queue, and one for a lease
+			known = time.Now()
+		}
+		if time.Since(begin) > patience {
+			t.Fatal("timeout: the fleet does not know all campaigns")
 		}
 	}
 }
@@ -146,8 +154,8 @@ func TestRecordWakesIdleWorker(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	c.idle(60)
-	f, _ := c.requests()
-	settleDown(t, f)
+	f, sent := c.requests()
+	settleDown(t, f, sent, 60)
 	for _, id := range []string{"idle-0007", "idle-0041", "new-0", "new-1"} {
 		c.fill(id, 1)
 		c.submit(id)
@@ -165,8 +173,8 @@ func TestEmptyCampaignIsCheckedWhileLowerPriorityHasWork(t *testing.T) {
 	c := newCluster(t)
 	high := c.open("high", queue.Config{})
 	c.submit("high", priority(manifest.PriorityHigh))
-	f, _ := c.requests()
-	settleDown(t, f)
+	f, sent := c.requests()
+	settleDown(t, f, sent, 1)
 	c.fill("low", 50)
 	c.submit("low")
 	leaseFrom(t, f, "low")
@@ -223,11 +231,11 @@ func TestHintWakesOtherWorkers(t *testing.T) {
 	c := newCluster(t)
 	c.idle(60)
 	c.workers(60, 5000)
-	second, _ := c.requests() // it rarely checks
-	settleDown(t, second)
+	second, sent := c.requests() // it rarely checks
+	settleDown(t, second, sent, 60)
 	c.workers(60, 1)
-	first, _ := c.requests()
-	settleDown(t, first)
+	first, sent := c.requests()
+	settleDown(t, first, sent, 60)
 	c.fill("idle-0030", 20) // without a change of the record
 	leaseFrom(t, first, "idle-0030")
 	leaseFrom(t, first, "idle-0030")
