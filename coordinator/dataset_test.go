@@ -103,8 +103,12 @@ func TestDatasetIsReordered(t *testing.T) {
 	tc := newTestCluster(t, 0)
 	tc.abandonAll()
 	var reversed atomic.Bool
+	order := false // of the present iteration
 	rows := filteredRows(hintedRows(n), func(row *manifest.Row) (bool, error) {
-		if reversed.Load() {
+		if row.Index == 0 {
+			order = reversed.Load()
+		}
+		if order {
 			row.Image = fmt.Sprintf("%s/image%06d.png", tc.dir, n-1-row.Index)
 		}
 		return true, nil

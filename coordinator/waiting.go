@@ -13,7 +13,7 @@ import (
 )
 
 // maxSourceWait is the longest wait between two attempts at a source, in ticks.
-const maxSourceWait = 30
+const maxSourceWait = 60
 
 // waiting is the reason why a campaign cannot read its dataset or its prior. It is safe for concurrent use.
 type waiting struct {
