@@ -30,12 +30,22 @@ func (r *runner) execute(ctx context.Context, command manifest.Command) error {
 		return err // the runner retries
 	}
 	r.log.Info("executed command", "verb", command.Verb, "items", n, "error", a.Error)
-	return r.save(ctx, func(c *manifest.Campaign) {
+	ended := r.rec.Phase.Ended() && (n == 0 || r.rec.Phase != manifest.PhaseFinished)
+	if ended { // no coordinator opens the campaign after the last answer
+		if err := r.queue.Drop(ctx); err != nil {
+			return fmt.Errorf("drop work: %w", err)
+		}
+	}
+	err = r.save(ctx, func(c *manifest.Campaign) {
 		answer(c, a)
-		if n > 0 && c.Phase.Ended() {
+		if n > 0 && c.Phase == manifest.PhaseFinished {
 			c.Phase, c.Wanted = manifest.PhaseRunning, manifest.WantRun
 		}
 	})
+	if err == nil && ended && active(r.rec) {
+		return r.openQueue(ctx)
+	}
+	return err
 }
 
 // answer replaces a command of the record by its answer.
@@ -47,7 +57,9 @@ func answer(c *manifest.Campaign, a manifest.Answer) {
 
 // executeVerb executes a command and returns the number of items that it published.
 func (r *runner) executeVerb(ctx context.Context, command manifest.Command) (int, error) {
+	_, repeated := r.retries[command.ID]
 	switch {
+	case repeated: // its items are pending already
 	case wantsCancel(r.rec), r.rec.Phase == manifest.PhaseRejected, r.rec.Phase == manifest.PhaseCancelled:
 		phase := r.rec.Phase
 		if !phase.Ended() {
@@ -93,10 +105,11 @@ func (r *runner) retry(ctx context.Context, command manifest.Command) (int, erro
 	for _, id := range chosen.Items {
 		retried[id] = true
 	}
-	if err := r.removeDead(ctx, retried, chosen.Round); err != nil {
+	err := r.removeDead(ctx, func(d queue.DeadLetter) bool { return retried[d.ID] && d.Round < chosen.Round })
+	if err != nil {
 		return 0, err
 	}
-	err := r.eachWindow(ctx, func(w *shard.Window) error {
+	err = r.eachWindow(ctx, func(w *shard.Window) error {
 		if w.Number >= r.rec.Shards {
 			return nil // published later
 		}
@@ -200,8 +213,8 @@ func (r *runner) rebuildWindow(ctx context.Context, old *shard.Window) (readable
 	return readable, nil
 }
 
-// removeDead deletes the dead letters that the given identities have from earlier rounds.
-func (r *runner) removeDead(ctx context.Context, ids map[string]bool, round int) error {
+// removeDead deletes the dead letters that stale returns true for.
+func (r *runner) removeDead(ctx context.Context, stale func(d queue.DeadLetter) bool) error {
 	for letter, err := range r.queue.DeadLetters(ctx) {
 		if errors.Is(err, queue.ErrDamaged) {
 			r.log.Warn("skipped a dead letter", "reason", err)
@@ -210,7 +223,7 @@ func (r *runner) removeDead(ctx context.Context, ids map[string]bool, round int)
 		if err != nil {
 			return fmt.Errorf("read dead letters: %w", err)
 		}
-		if ids[letter.ID] && letter.Round < round {
+		if stale(letter) {
 			if err := r.queue.RemoveDead(ctx, letter.Seq); err != nil {
 				return fmt.Errorf("remove a dead letter: %w", err)
 			}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ddiff/manifest"
+	"ddiff/queue"
 )
 
 // A phase follows from the record, the stored windows and rounds, and the ledger; a runner does not need to know what
@@ -189,9 +190,15 @@ func (r *runner) cancelCampaign(ctx context.Context) error {
 	return r.end(ctx, manifest.PhaseCancelled)
 }
 
-// end writes the report and ends the campaign as finished or cancelled. If users have changed the wanted state or sent a
+// end removes stale dead letters, writes the report and ends the campaign as finished or cancelled. If users have changed the wanted state or sent a
 // command meanwhile, the campaign does not end.
 func (r *runner) end(ctx context.Context, p manifest.Phase) error {
+	if r.rec.Round > 0 { // items have become pending again
+		stale := func(d queue.DeadLetter) bool { return r.ledger.state(d.ID) != dead }
+		if err := r.removeDead(ctx, stale); err != nil {
+			return err
+		}
+	}
 	if _, err := r.writeReport(ctx); err != nil {
 		return err
 	}

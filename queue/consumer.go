@@ -42,7 +42,15 @@ func (q *Queue) openConsumer(ctx context.Context) error {
 		}
 		cfg := q.consumerConfig(epoch)
 		cfg.PauseUntil = consumer.CachedInfo().Config.PauseUntil
-		if consumer, err = q.js.UpdateConsumer(ctx, workStream, cfg); err != nil {
+		if consumer, err = q.js.UpdateConsumer(ctx, workStream, cfg); lostFiles(err) {
+			// The server refuses every change until the consumer is created again.
+			if err := q.js.DeleteConsumer(ctx, workStream, q.durable()); err != nil && !notFound(err) {
+				return err
+			}
+			epoch = q.nextEpoch()
+			consumer, err = q.js.CreateConsumer(ctx, workStream, q.consumerConfig(epoch))
+		}
+		if err != nil {
 			return err
 		}
 		q.setConsumer(consumer)
@@ -53,6 +61,16 @@ func (q *Queue) openConsumer(ctx context.Context) error {
 		return fmt.Errorf("consumer %s: %w", q.durable(), err)
 	}
 	return nil
+}
+
+// codeConsumerCreate is the server's error when it cannot write the files of a consumer.
+const codeConsumerCreate jetstream.ErrorCode = 10012
+
+// lostFiles reports whether the server has lost the files of a consumer: a deletion by one process also removes the files
+// that the server writes for another process that creates the consumer at the same time.
+func lostFiles(err error) bool {
+	var api *jetstream.APIError
+	return errors.As(err, &api) && api.ErrorCode == codeConsumerCreate
 }
 
 // setConsumer stores the first handle. A handle is a name on the server and stays valid when the consumer is recreated;

@@ -1,0 +1,241 @@
+package coordinator_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"ddiff/coordinator"
+	"ddiff/coordinator/report"
+	"ddiff/manifest"
+)
+
+// modelWalks is the number of walks of the normal test suite; DDIFF_MODEL_WALKS sets another one. Each walk has about
+// modelSteps steps.
+const (
+	modelWalks = 16
+	modelSteps = 40
+)
+
+// TestVerbsModel sends the verbs in random order to campaigns whose coordinators die or fail at random writes to the
+// board, the queue and the store, and checks the campaign whenever it is quiescent. The server, the queue, the store and
+// the coordinators are real; the worker restores an item at once. -rapid.seed repeats the choices of a walk, but not the
+// times at which goroutines run.
+func TestVerbsModel(t *testing.T) {
+	walks := modelWalks
+	if s := os.Getenv("DDIFF_MODEL_WALKS"); s != "" {
+		var err error
+		walks, err = strconv.Atoi(s)
+		must(t, err)
+	}
+	for name, value := range map[string]string{
+		"rapid.checks": strconv.Itoa(walks), "rapid.steps": strconv.Itoa(modelSteps), "rapid.nofailfile": "true", "rapid.shrinktime": "20s",
+	} {
+		given := false
+		flag.Visit(func(f *flag.Flag) { given = given || f.Name == name })
+		if !given {
+			must(t, flag.Set(name, value))
+		}
+	}
+	tc := newTestCluster(t, 0)
+	seen := newCoverage()
+	n := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		n++
+		w := newWalk(tc, rt, seen, fmt.Sprintf("walk-%d", n))
+		defer w.close()
+		w.changeOutcomes(rt)
+		passTime := func(rt *rapid.T) {
+			pause(context.Background(), time.Duration(rapid.IntRange(1, 60).Draw(rt, "ms"))*time.Millisecond)
+		}
+		rt.Repeat(map[string]func(*rapid.T){ // several names make an action more frequent
+			"":                   w.check,
+			"pause":              func(*rapid.T) { w.want(manifest.WantPause) },
+			"resume":             func(*rapid.T) { w.want(manifest.WantRun) },
+			"cancel":             func(*rapid.T) { w.want(manifest.WantCancel) },
+			"cancel now":         func(*rapid.T) { w.want(manifest.WantCancelNow) },
+			"submit again":       func(*rapid.T) { w.submit() },
+			"retry":              w.retry,
+			"reconcile":          func(*rapid.T) { w.send(manifest.Command{Verb: manifest.CommandReconcile}) },
+			"lose a result":      func(*rapid.T) { w.loseResult() },
+			"lose the queue":     func(*rapid.T) { w.loseQueue() },
+			"change the dataset": func(*rapid.T) { w.repair() },
+			"outcomes":           w.changeOutcomes,
+			"worker":             func(*rapid.T) { w.toggleWorker() },
+			"fault":              w.arm,
+			"fault (2)":          w.arm,
+			"fault (3)":          w.arm,
+			"fault (4)":          w.arm,
+			"leader":             func(*rapid.T) { w.replaceLeader() },
+			"two leaders":        func(*rapid.T) { w.addLeader() },
+			"time passes":        passTime,
+			"time passes (2)":    passTime,
+			"time passes (3)":    passTime,
+			"time passes (4)":    passTime,
+			"quiescence": func(*rapid.T) { w.settle() },
+		})
+		w.finish()
+	})
+	t.Log(seen)
+}
+
+// want requests a state. A campaign may refuse it.
+func (w *walk) want(wanted manifest.Wanted) {
+	_, err := coordinator.Want(w.ctx, w.tc.board, w.id, wanted)
+	w.refusable(err)
+}
+
+// retry sends a retry of failed items, dead items or both, perhaps with a filter, or of some dead items.
+func (w *walk) retry(rt *rapid.T) {
+	c := manifest.Command{Verb: manifest.CommandRetry}
+	switch rapid.IntRange(0, 3).Draw(rt, "selection") {
+	case 0:
+		c.Outcomes = []manifest.Outcome{manifest.OutcomeFailed}
+	case 1:
+		c.Outcomes = []manifest.Outcome{manifest.OutcomeDead}
+	case 2:
+		c.Outcomes = []manifest.Outcome{manifest.OutcomeFailed, manifest.OutcomeDead}
+		c.Where = "fire"
+	case 3:
+		c.Outcomes = []manifest.Outcome{manifest.OutcomeDead}
+		for _, letter := range w.letters() {
+			c.Items = append(c.Items, letter.ID)
+		}
+		c.Items = c.Items[:min(2, len(c.Items))]
+		if len(c.Items) == 0 {
+			rt.Skip("no item is dead")
+		}
+	}
+	w.send(c)
+}
+
+// settle ends all faults and waits until the campaign is in the state that its record asks for.
+func (w *walk) settle() {
+	w.heal()
+	s := w.await("quiescence", func(s coordinator.CampaignStatus) bool {
+		c := s.Campaign
+		if len(c.Commands) > 0 || s.Status.Phase != c.Phase {
+			return false
+		}
+		if c.Phase == manifest.PhaseRejected {
+			return c.Wanted == manifest.WantPause
+		}
+		return c.Phase == map[manifest.Wanted]manifest.Phase{
+			manifest.WantRun: manifest.PhaseFinished, manifest.WantPause: manifest.PhasePaused,
+			manifest.WantCancel: manifest.PhaseCancelled, manifest.WantCancelNow: manifest.PhaseCancelled,
+		}[c.Wanted]
+	})
+	w.record("quiescent", s)
+	w.checkQuiescent(s)
+}
+
+// checkQuiescent checks the counts, the queue, the report and the answers of a quiescent campaign.
+func (w *walk) checkQuiescent(s coordinator.CampaignStatus) {
+	c, n := s.Campaign, s.Status.Counts
+	open := 0
+	switch c.Phase {
+	case manifest.PhaseFinished:
+		open = n.Pending + n.Running + n.Cancelled
+	case manifest.PhaseCancelled:
+		open = n.Pending + n.Running
+	}
+	if open != 0 {
+		w.fatalf("%s with open items: %+v", c.Phase, n)
+	}
+	if !c.Phase.Ended() {
+		return
+	}
+	q, err := w.tc.inspect(w.id)
+	w.must(err)
+	size, err := q.Size(w.ctx)
+	w.must(err)
+	exists, err := q.Exists(w.ctx)
+	w.must(err)
+	if size != 0 || exists {
+		w.fatalf("%s: the queue has %d items, its consumer exists: %v", c.Phase, size, exists)
+	}
+	if c.Phase == manifest.PhaseFinished {
+		if n.Items != w.items {
+			w.fatalf("finished with %+v, want %d items", n, w.items)
+		}
+		if _, err := w.tc.store.Get(w.ctx, w.id+"/"+report.KeyPage); err != nil {
+			w.fatalf("finished without a report: %v", err)
+		}
+	}
+	for _, id := range w.sent[max(0, len(w.sent)-16):] {
+		if !slices.ContainsFunc(c.Answered, func(a manifest.Answer) bool { return a.ID == id }) {
+			w.fatalf("command %s has no answer: %+v", id, c.Answered)
+		}
+	}
+}
+
+// finish repairs everything and runs the campaign to its end: every item is done.
+func (w *walk) finish() {
+	w.setOutcomes(nil)
+	w.repair()
+	w.settle()
+	var s coordinator.CampaignStatus
+	for range 4 { // a rejected campaign may need two rounds
+		if s = w.status(); s.Campaign.Phase == manifest.PhaseFinished {
+			break
+		}
+		w.want(manifest.WantRun)
+		w.settle()
+	}
+	w.send(manifest.Command{Verb: manifest.CommandRetry, Outcomes: []manifest.Outcome{manifest.OutcomeFailed, manifest.OutcomeDead}})
+	w.settle()
+	w.send(manifest.Command{Verb: manifest.CommandReconcile})
+	w.settle()
+	s = w.status()
+	if want := (manifest.Counts{Items: w.items, Done: w.items}); s.Campaign.Phase != manifest.PhaseFinished || s.Status.Counts != want {
+		w.fatalf("the campaign ends %s with %+v, want %+v", s.Campaign.Phase, s.Status.Counts, want)
+	}
+	if n := w.tc.results(w.id); n != w.items {
+		w.fatalf("%d results in storage, want %d", n, w.items)
+	}
+	if letters := w.letters(); len(letters) != 0 {
+		w.fatalf("%d dead letters are left", len(letters))
+	}
+}
+
+// arm makes the n-th write of the leader from now crash it, before or after the write, or fail.
+func (w *walk) arm(rt *rapid.T) {
+	n := rapid.IntRange(1, 8).Draw(rt, "write")
+	f := rapid.SampledFrom([]fault{crashBefore, crashAfter, failWrite}).Draw(rt, "fault")
+	p := w.leader()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.inject = func(write string) fault {
+		if n--; n > 0 {
+			return noFault
+		}
+		if f == failWrite && !isStoreWrite(write) {
+			return noFault // the next write to the store fails
+		}
+		p.inject = noFaults
+		w.seen.faults[fmt.Sprint(write, " ", f)]++
+		return f
+	}
+}
+
+// changeOutcomes draws the outcome of the next attempts at each item, and that of the preflight.
+func (w *walk) changeOutcomes(rt *rapid.T) {
+	kinds := rapid.SliceOfN(rapid.IntRange(0, 3), 4, 4).Draw(rt, "outcomes")
+	w.setOutcomes(func(it manifest.Item) error {
+		switch kinds[it.Index%len(kinds)] {
+		case 0:
+			return errFire
+		case 1:
+			return errDead
+		}
+		return nil
+	})
+	w.setPreflight(rapid.IntRange(0, 5).Draw(rt, "preflight") > 0)
+}

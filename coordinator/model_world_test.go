@@ -1,0 +1,323 @@
+package coordinator_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"ddiff/coordinator"
+	"ddiff/manifest"
+	"ddiff/queue"
+)
+
+var errFire = errors.New("disk on fire")
+
+// quiescence is the limit of every wait of a walk.
+const quiescence = 30 * time.Second
+
+// coverage counts what the walks have seen.
+type coverage struct {
+	states map[string]int // abstract states of the campaigns
+	edges  map[string]int // changes between them
+	faults map[string]int // injected faults by write
+	steps  int
+}
+
+func newCoverage() *coverage {
+	return &coverage{states: map[string]int{}, edges: map[string]int{}, faults: map[string]int{}}
+}
+
+// String describes the coverage.
+func (c *coverage) String() string {
+	n := 0
+	for _, k := range c.faults {
+		n += k
+	}
+	return fmt.Sprintf("steps=%d states=%d transitions=%d faults=%d fault_kinds=%d", c.steps, len(c.states), len(c.edges), n, len(c.faults))
+}
+
+// walk is a walk with a campaign of its own.
+type walk struct {
+	tc    *testCluster
+	rt    *rapid.T
+	ctx   context.Context
+	seen  *coverage
+	id    string
+	spec  *manifest.Spec
+	dir   string // of the dataset
+	items int
+	sent  []string // ids of the commands
+	last  string   // abstract state
+
+	canary  int
+	leaders []*process
+	idle    func() // stops the worker; nil without one
+
+	mu      sync.Mutex
+	outcome func(it manifest.Item) error
+	sound   bool // the preflight passes
+}
+
+// newWalk submits a campaign of two images and an unreadable file, and starts a coordinator and a worker.
+func newWalk(tc *testCluster, rt *rapid.T, seen *coverage, name string) *walk {
+	dir, err := os.MkdirTemp(tc.dir, name)
+	must(tc.t, err)
+	w := &walk{tc: tc, rt: rt, ctx: context.Background(), seen: seen, dir: dir, items: 6, sound: true}
+	w.must(errors.Join(writeImage(dir, "a", 1), writeImage(dir, "b", 2)))
+	w.must(os.WriteFile(filepath.Join(dir, "c.png"), []byte("not yet an image"), 0o644))
+	w.spec = tc.spec(name)
+	w.spec.Dataset.Path = dir
+	w.id = w.spec.ID()
+	w.canary = rapid.IntRange(0, 2).Draw(rt, "canary items")
+	w.submit()
+	w.replaceLeader()
+	w.toggleWorker()
+	return w
+}
+
+func (w *walk) close() {
+	for _, p := range w.leaders {
+		p.stop()
+	}
+	if w.idle != nil {
+		w.idle()
+	}
+}
+
+func (w *walk) must(err error) {
+	if err != nil {
+		w.fatalf("%v", err)
+	}
+}
+
+// refusable accepts a refusal.
+func (w *walk) refusable(err error) {
+	if !errors.Is(err, coordinator.ErrRefused) {
+		w.must(err)
+	}
+}
+
+func (w *walk) fatalf(format string, args ...any) {
+	w.rt.Helper()
+	w.rt.Fatalf("campaign %s: %s", w.id, fmt.Sprintf(format, args...))
+}
+
+// submit submits the campaign, for the first time or again.
+func (w *walk) submit() {
+	_, _, err := coordinator.Submit(w.ctx, w.tc.board, w.spec, coordinator.Order{Canary: w.canary}, time.Now())
+	w.must(err)
+}
+
+// send sends a command without waiting for its answer.
+func (w *walk) send(c manifest.Command) {
+	c.ID = fmt.Sprintf("%s-%d", c.Verb, len(w.sent))
+	w.sent = append(w.sent, c.ID)
+	_, err := coordinator.Update(w.ctx, w.tc.board, w.id, func(rec *manifest.Campaign) error {
+		rec.Commands = append(rec.Commands, c)
+		return nil
+	})
+	w.must(err)
+}
+
+func (w *walk) status() coordinator.CampaignStatus {
+	s, err := coordinator.Status(w.ctx, w.tc.board, w.id)
+	w.must(err)
+	return s
+}
+
+// await waits until the status is as wanted.
+func (w *walk) await(what string, wanted func(s coordinator.CampaignStatus) bool) coordinator.CampaignStatus {
+	for end := time.Now().Add(quiescence); time.Now().Before(end); pause(w.ctx, 5*time.Millisecond) {
+		if s := w.status(); wanted(s) {
+			return s
+		}
+	}
+	s := w.status()
+	c := s.Campaign
+	w.fatalf("no %s: phase %s (%s), wanted %s, released %v, round %d, commands %+v, status %s %+v", what, c.Phase, c.Reason, c.Wanted, c.Released,
+		c.Round, c.Commands, s.Status.Phase, s.Status.Counts)
+	return s
+}
+
+// check checks after every step that the counts add up.
+func (w *walk) check(*rapid.T) {
+	s := w.status()
+	w.seen.steps++
+	w.record("", s)
+	n := s.Status.Counts
+	if n.Items != n.Pending+n.Running+n.Done+n.Failed+n.Dead+n.Cancelled {
+		w.fatalf("the counts do not add up: %+v", n)
+	}
+}
+
+// record records the abstract state of the campaign.
+func (w *walk) record(note string, s coordinator.CampaignStatus) {
+	c, n := s.Campaign, s.Status.Counts
+	alive := 0
+	for _, p := range w.leaders {
+		if !p.isDead() {
+			alive++
+		}
+	}
+	state := fmt.Sprint(note, c.Phase, c.Wanted, c.Released, len(c.Commands) > 0, n.Failed > 0, n.Dead > 0, n.Done > 0, n.Pending > 0, alive, w.idle != nil)
+	w.seen.states[state]++
+	if w.last != "" && w.last != state {
+		w.seen.edges[w.last+" → "+state]++
+	}
+	w.last = state
+}
+
+// leader returns the newest leader, and starts another one if it is dead.
+func (w *walk) leader() *process {
+	if n := len(w.leaders); n > 0 && !w.leaders[n-1].isDead() {
+		return w.leaders[n-1]
+	}
+	w.replaceLeader()
+	return w.leaders[0]
+}
+
+// replaceLeader stops all leaders and starts another one.
+func (w *walk) replaceLeader() {
+	for _, p := range w.leaders {
+		p.stop()
+	}
+	w.leaders = []*process{w.tc.leadUntilCrash(noFaults)}
+}
+
+// addLeader starts a leader beside the present one, as after a long pause of a process.
+func (w *walk) addLeader() {
+	w.leader()
+	if len(w.leaders) < 2 {
+		w.leaders = append(w.leaders, w.tc.leadUntilCrash(noFaults))
+	}
+}
+
+// heal ends all faults: one sound leader and a worker run.
+func (w *walk) heal() {
+	p := w.leader()
+	p.mu.Lock()
+	p.inject = noFaults
+	p.mu.Unlock()
+	if p.isDead() || len(w.leaders) > 1 {
+		w.replaceLeader()
+	}
+	if w.idle == nil {
+		w.toggleWorker()
+	}
+}
+
+// loseResult deletes a stored result and sends a reconcile.
+func (w *walk) loseResult() {
+	for info, err := range w.tc.store.List(w.ctx, w.id+"/items/") {
+		w.must(err)
+		if strings.HasSuffix(info.Key, "/"+manifest.FileResult) {
+			w.must(w.tc.store.Delete(w.ctx, info.Key))
+			w.send(manifest.Command{Verb: manifest.CommandReconcile})
+			return
+		}
+	}
+}
+
+// loseQueue drops the campaign's queue.
+func (w *walk) loseQueue() {
+	q, err := w.tc.inspect(w.id)
+	w.must(err)
+	w.must(q.Drop(w.ctx))
+}
+
+// repair replaces the unreadable file by an image.
+func (w *walk) repair() {
+	w.must(writeImage(w.dir, "c", 3))
+}
+
+func (w *walk) letters() []queue.DeadLetter {
+	q, err := w.tc.inspect(w.id)
+	w.must(err)
+	var all []queue.DeadLetter
+	for letter, err := range q.DeadLetters(w.ctx) {
+		w.must(err)
+		all = append(all, letter)
+	}
+	return all
+}
+
+func (w *walk) setOutcomes(outcome func(it manifest.Item) error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.outcome, w.sound = outcome, true
+}
+
+func (w *walk) setPreflight(sound bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.sound = sound
+}
+
+func isStoreWrite(write string) bool { return strings.HasPrefix(write, "store") }
+
+// toggleWorker starts or stops the worker.
+func (w *walk) toggleWorker() {
+	if w.idle != nil {
+		w.idle()
+		w.idle = nil
+		return
+	}
+	w.idle = w.tc.background(func(ctx context.Context) error {
+		for ctx.Err() == nil {
+			// The board and the queue may be unavailable for a moment, and the record may change.
+			if err := w.work(ctx); err != nil && ctx.Err() == nil {
+				w.tc.log.Info("worker", "campaign", w.id, "reason", err)
+			}
+			pause(ctx, 5*time.Millisecond)
+		}
+		return nil
+	})
+}
+
+// work leases items while the campaign is open, and settles them as a worker of a fleet does.
+func (w *walk) work(ctx context.Context) error {
+	c, err := coordinator.Read(ctx, w.tc.board, w.id)
+	if err != nil || !c.Open() {
+		return err
+	}
+	q, err := w.tc.attach(ctx, w.id)
+	if err != nil {
+		return err
+	}
+	leases, err := q.Lease(ctx, 1, 20*time.Millisecond)
+	if err != nil || len(leases) == 0 {
+		return err
+	}
+	ctx, l := context.WithoutCancel(ctx), leases[0]
+	if c, err = coordinator.Read(ctx, w.tc.board, w.id); err != nil {
+		return err
+	}
+	switch {
+	case c.Open():
+		return w.restore(ctx, l)
+	case c.Wanted == manifest.WantCancel || c.Wanted == manifest.WantCancelNow:
+		return l.Ack(ctx)
+	}
+	return l.Release(ctx)
+}
+
+// restore settles an item with the outcome that the walk has drawn.
+func (w *walk) restore(ctx context.Context, l *queue.Lease) error {
+	w.mu.Lock()
+	worker := testCluster{store: w.tc.store, started: map[string]int{}, check: manifest.Checked{Worker: "model"}}
+	if !w.sound {
+		worker.check = manifest.Checked{Failed: "memory", Reason: "too little"}
+	}
+	if outcome := w.outcome; outcome != nil {
+		worker.outcome = func(it manifest.Item, _ int) error { return outcome(it) }
+	}
+	w.mu.Unlock()
+	return worker.restore(ctx, l, w.id)
+}
