@@ -48,9 +48,13 @@ func (r *runner) execute(ctx context.Context, command manifest.Command) error {
 	return err
 }
 
-// answer replaces a command of the record by its answer.
+// answer replaces a command of the record by its answer, unless another coordinator has answered it.
 func answer(c *manifest.Campaign, a manifest.Answer) {
-	c.Commands = slices.DeleteFunc(c.Commands, func(command manifest.Command) bool { return command.ID == a.ID })
+	i := slices.IndexFunc(c.Commands, func(command manifest.Command) bool { return command.ID == a.ID })
+	if i < 0 {
+		return
+	}
+	c.Commands = slices.Delete(c.Commands, i, i+1)
 	c.Answered = append(c.Answered, a)
 	c.Answered = c.Answered[max(0, len(c.Answered)-maxAnswers):]
 }

@@ -212,7 +212,7 @@ func (s *Service) guard(ctx context.Context, all *runners) error {
 	defer s.health.setLeading(false)
 	tick := time.NewTicker(max(s.cfg.Probe/5, time.Millisecond))
 	defer tick.Stop()
-	reported := map[string]bool{}
+	reported := map[string]time.Time{}
 	for {
 		select {
 		case <-ctx.Done():
@@ -228,14 +228,14 @@ func (s *Service) guard(ctx context.Context, all *runners) error {
 			continue
 		}
 		for _, id := range all.ids() {
-			if reported[id] {
+			if s.cfg.Now().Sub(reported[id]) < statusInterval {
 				continue
 			}
 			if err := s.reportProblem(ctx, id, problem); err != nil {
 				s.cfg.Logger.Warn("could not report the outage of the store", "campaign", id, "reason", err)
 				break
 			}
-			reported[id] = true
+			reported[id] = s.cfg.Now()
 		}
 	}
 }

@@ -20,7 +20,7 @@ import (
 var errFire = errors.New("disk on fire")
 
 // quiescence is the limit of every wait of a walk.
-const quiescence = 30 * time.Second
+const quiescence = 10 * time.Second
 
 // coverage counts what the walks have seen.
 type coverage struct {
@@ -56,9 +56,10 @@ type walk struct {
 	sent  []string // ids of the commands
 	last  string   // abstract state
 
-	canary  int
-	leaders []*process
-	idle    func() // stops the worker; nil without one
+	canary    int
+	leaders   []*process
+	disturbed bool   // there was a fault or a change of leader since the last quiescence
+	idle      func() // stops the worker; nil without one
 
 	mu      sync.Mutex
 	outcome func(it manifest.Item) error
@@ -141,8 +142,13 @@ func (w *walk) await(what string, wanted func(s coordinator.CampaignStatus) bool
 	}
 	s := w.status()
 	c := s.Campaign
-	w.fatalf("no %s: phase %s (%s), wanted %s, released %v, round %d, commands %+v, status %s %+v", what, c.Phase, c.Reason, c.Wanted, c.Released,
-		c.Round, c.Commands, s.Status.Phase, s.Status.Counts)
+	q, err := w.tc.open(w.ctx, w.id, 3)
+	w.must(err)
+	size, err := q.Size(w.ctx)
+	w.must(err)
+	waiting, leased, err := q.Depth(w.ctx)
+	w.fatalf("no %s: phase %s (%s), wanted %s, released %v, round %d, commands %+v, status %s %+v; the queue has %d items, %d waiting, %d leased (%v)",
+		what, c.Phase, c.Reason, c.Wanted, c.Released, c.Round, c.Commands, s.Status.Phase, s.Status.Counts, size, waiting, leased, err)
 	return s
 }
 
@@ -185,6 +191,7 @@ func (w *walk) leader() *process {
 
 // replaceLeader stops all leaders and starts another one.
 func (w *walk) replaceLeader() {
+	w.disturbed = true
 	for _, p := range w.leaders {
 		p.stop()
 	}
@@ -193,6 +200,7 @@ func (w *walk) replaceLeader() {
 
 // addLeader starts a leader beside the present one, as after a long pause of a process.
 func (w *walk) addLeader() {
+	w.disturbed = true
 	w.leader()
 	if len(w.leaders) < 2 {
 		w.leaders = append(w.leaders, w.tc.leadUntilCrash(noFaults))

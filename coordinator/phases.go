@@ -49,7 +49,8 @@ func (r *runner) reopenEnded(ctx context.Context) error {
 		}
 	}
 	r.checked, r.canary = nil, nil // of the earlier rounds
-	return r.save(ctx, func(c *manifest.Campaign) {
+	wanted := r.rec.Wanted
+	return r.saveIf(ctx, func(c *manifest.Campaign) bool { return c.Wanted == wanted }, func(c *manifest.Campaign) {
 		c.Phase, c.Wanted, c.Reason, c.Round, c.Finished = manifest.PhaseQueued, manifest.WantRun, "", c.Round+1, time.Time{}
 	})
 }
