@@ -53,3 +53,23 @@ func TestFaultPausesQuietCampaign(t *testing.T) {
 		t.Errorf("reason %q, %+v", s.Campaign.Reason, s.Status.Counts)
 	}
 }
+
+// TestStatusNamesSuspendedWorkers: the status of a campaign shows the workers that are suspended from it.
+func TestStatusNamesSuspendedWorkers(t *testing.T) {
+	tc := newTestCluster(t, 1)
+	beat := func(name, suspended, campaign string) {
+		data, err := json.Marshal(manifest.Beat{
+			Name: name, Schema: manifest.RecordSchema, Suspended: suspended, SuspendedCampaign: campaign, At: time.Now(),
+		})
+		must(t, err)
+		must(t, tc.board.Put(t.Context(), manifest.KeyWorkerPrefix+name, data))
+	}
+	beat("a", "", "")
+	beat("b", "file is refused", "another")
+	beat("c", "store is full", "")
+	id := tc.submit("suspended", 0)
+	tc.lead()
+	tc.await(id, "the suspended worker", func(s coordinator.CampaignStatus) bool {
+		return s.Status.Problem == "1 of 3 workers are suspended: c: store is full"
+	})
+}

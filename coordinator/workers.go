@@ -17,8 +17,7 @@ import (
 type workerCount struct {
 	mu        sync.Mutex
 	n         int
-	suspended int
-	reason    string              // of one suspended worker, the first by name
+	suspended []manifest.Beat     // by name
 	refused   map[string]refusals // by campaign
 }
 
@@ -37,14 +36,21 @@ func (w *workerCount) live() int {
 	return w.n
 }
 
-// problem names the suspended workers; "" without any.
-func (w *workerCount) problem() string {
+// problem describes the suspended workers of a campaign; "" without any.
+func (w *workerCount) problem(campaign string) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.suspended == 0 {
+	n, reason := 0, ""
+	for _, b := range w.suspended {
+		if b.SuspendedCampaign == "" || b.SuspendedCampaign == campaign {
+			n++
+			reason = cmp.Or(reason, b.Name+": "+b.Suspended)
+		}
+	}
+	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d of %d workers are suspended: %s", w.suspended, w.n, w.reason)
+	return fmt.Sprintf("%d of %d workers are suspended: %s", n, w.n, reason)
 }
 
 // refusal returns the reason if all live workers refuse a campaign, and "" otherwise.
@@ -87,7 +93,7 @@ func (w *workerCount) watch(ctx context.Context, cfg Config) error {
 
 // count counts the live workers. It warns once about each worker that hung or has another schema.
 func (w *workerCount) count(ctx context.Context, cfg Config, beats map[string]manifest.Beat, warned map[string]bool) {
-	n, suspended, reason, refused := 0, 0, "", map[string]refusals{}
+	n, suspended, refused := 0, []manifest.Beat(nil), map[string]refusals{}
 	var errs error
 	for _, key := range slices.Sorted(maps.Keys(beats)) {
 		b := beats[key]
@@ -101,8 +107,7 @@ func (w *workerCount) count(ctx context.Context, cfg Config, beats map[string]ma
 		case age < beatLife:
 			n++
 			if b.Suspended != "" {
-				suspended++
-				reason = cmp.Or(reason, b.Name+": "+b.Suspended)
+				suspended = append(suspended, b)
 			}
 			for campaign, reason := range b.Refused {
 				refused[campaign] = refusals{refused[campaign].workers + 1, fmt.Sprintf("worker %s: %s", b.Name, reason)}
@@ -120,6 +125,6 @@ func (w *workerCount) count(ctx context.Context, cfg Config, beats map[string]ma
 		cfg.Logger.Warn("could not remove stale workers", "reason", errs)
 	}
 	w.mu.Lock()
-	w.n, w.suspended, w.reason, w.refused = n, suspended, reason, refused
+	w.n, w.suspended, w.refused = n, suspended, refused
 	w.mu.Unlock()
 }

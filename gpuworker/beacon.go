@@ -97,9 +97,10 @@ func (w *Worker) Beat() manifest.Beat {
 	if work, ok := w.cfg.Work.(interface{ Refused() map[string]string }); ok {
 		refused = work.Refused()
 	}
+	campaign, reason := w.breaker.suspension()
 	return manifest.Beat{
 		Name: w.cfg.Name, Version: w.cfg.Version, Schema: manifest.RecordSchema,
 		Campaign: w.stats.campaign.Load().(string), Items: int(w.stats.settled.Load()),
-		Draining: w.stats.draining.Load(), Hung: hung, Suspended: w.breaker.reason(), Refused: refused, At: w.cfg.Now().UTC(),
+		Draining: w.stats.draining.Load(), Hung: hung, Suspended: reason, SuspendedCampaign: campaign, Refused: refused, At: w.cfg.Now().UTC(),
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -21,6 +23,8 @@ const (
 	// maxFaults is the number of environment failures of an item after which it runs alone. If it then fails again, and
 	// the worker's environment passes its test, the item is dead.
 	maxFaults = 10
+	// staleSuspension is how long a campaign counts as suspended after its test was due.
+	staleSuspension = 5 * time.Minute
 	// longestProbePause is the longest pause between two tests of an environment.
 	longestProbePause = 30 * time.Second
 )
@@ -44,8 +48,9 @@ type circuit struct {
 	cause    error
 	item     *task // the last failed item, with which the environment is tested
 	open     bool
-	tests    int // since the last success
-	passes   int // passed tests since the last success
+	retained bool // the item's engine
+	tests    int  // since the last success
+	passes   int  // passed tests since the last success
 	due      time.Time
 	reported time.Time
 	delays   *backoff.ExponentialBackOff
@@ -85,7 +90,10 @@ func (b *breaker) fail(key string, t *task, err error) (opened bool) {
 		return false
 	}
 	c.open, c.item = true, t
-	t.assigned.unsettled.Add(1) // the engine stays open for the test
+	if key == "" {
+		t.assigned.unsettled.Add(1) // the engine stays open for the test
+		c.retained = true
+	}
 	c.due = b.now()
 	if c.tests > 0 {
 		c.due = c.due.Add(c.delays.NextBackOff())
@@ -95,10 +103,10 @@ func (b *breaker) fail(key string, t *task, err error) (opened bool) {
 
 // release ends the use of the circuit's item.
 func (c *circuit) release() {
-	if c.item != nil {
+	if c.retained {
 		c.item.assigned.settled()
-		c.item = nil
 	}
+	c.item, c.retained = nil, false
 }
 
 // passed closes a circuit after a passed test. The next environment failure opens it again; disputes start to count from
@@ -132,21 +140,18 @@ func (b *breaker) circuit(key string) *circuit {
 	return nil
 }
 
-// reason returns why the worker is suspended, or "".
-func (b *breaker) reason() string {
+// suspension returns the reason of a suspension, and the campaign if it concerns only one. A campaign of which nothing
+// was leased for long after its test was due, for example because it has ended, is not suspended.
+func (b *breaker) suspension() (campaign, reason string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, key := range []string{"", "any"} {
-		for k, c := range b.circuits {
-			if c.open && (k == key || key != "") {
-				if k != "" {
-					return fmt.Sprintf("campaign %s: %s", k, oneLine(c.cause))
-				}
-				return oneLine(c.cause)
-			}
+	for _, key := range slices.Sorted(maps.Keys(b.circuits)) { // the worker's first
+		c := b.circuits[key]
+		if c.open && (key == "" || b.now().Sub(c.due) < staleSuspension) {
+			return key, oneLine(c.cause)
 		}
 	}
-	return ""
+	return "", ""
 }
 
 // reportDue reports whether the failures of a key have lasted for a time and need a person, at most once in this time.

@@ -417,7 +417,7 @@ func TestRefusedFilesSuspendOneCampaign(t *testing.T) {
 	ctx, drain := context.WithCancel(context.Background())
 	r := &running{drain, make(chan error, 1)}
 	go func() { r.ended <- w.Run(ctx) }()
-	waitUntil(t, "the campaign is not suspended", func() bool { return strings.Contains(w.Beat().Suspended, "campaign bad: ") })
+	waitUntil(t, "the campaign is not suspended", func() bool { return w.Beat().SuspendedCampaign == "bad" })
 	publish(t, queues["good"], all["good"]...)
 	wantDone(t, results(t, queues["good"], 6))
 	denied.Store(false)

@@ -237,9 +237,10 @@ type Beat struct {
 	Items    int    `json:"items"`              // settled since its start
 	Draining bool   `json:"draining,omitempty"`
 	Hung     string `json:"hung,omitempty"` // the stage that exceeded its limit; the worker ends
-	// Suspended is the reason why the worker leases nothing, or nothing of one campaign, until its environment passes a
-	// test; empty otherwise.
-	Suspended string `json:"suspended,omitempty"`
+	// Suspended is the reason why the worker leases nothing, or nothing of SuspendedCampaign, until its environment
+	// passes a test; empty otherwise.
+	Suspended         string `json:"suspended,omitempty"`
+	SuspendedCampaign string `json:"suspended_campaign,omitempty"`
 	// Refused maps the ids of open campaigns that the worker cannot process to the reasons.
 	Refused map[string]string `json:"refused,omitempty"`
 	At      time.Time         `json:"at"`

@@ -72,6 +72,9 @@ func workerState(b manifest.Beat) string {
 	case b.Draining:
 		return "draining"
 	case b.Suspended != "":
+		if b.SuspendedCampaign != "" {
+			return "suspended from " + b.SuspendedCampaign + ": " + b.Suspended
+		}
 		return "suspended: " + b.Suspended
 	}
 	return "ready"
