@@ -69,6 +69,9 @@ def main():
             "y": files[1],
             "psnr": piq.psnr(tensor(x), tensor(y), data_range=1.0).item(),
             "ssim": piq.ssim(tensor(x), tensor(y), data_range=1.0).item(),
+            "psnr_y": piq.psnr(tensor(x), tensor(y), data_range=1.0, convert_to_greyscale=True).item(),
+            # piq refuses images below 16 pixels.
+            "haarpsi": piq.haarpsi(tensor(x), tensor(y), data_range=1.0).item() if min(height, width) >= 16 else None,
         })
     text = json.dumps({"piq": piq.__version__, "cases": cases}, indent=2)
     (folder / "piq.json").write_text(text + "\n")

@@ -25,6 +25,26 @@ func PSNR(x, y *raster.Image) (float64, error) {
 	return -10 * math.Log10(sum/float64(len(x.Pix))+1e-8), nil
 }
 
+// LumaID is the id of [PSNRLuma]. Version 1: as [PSNR], on 0.299 R + 0.587 G + 0.114 B.
+const LumaID = "psnr_y@1"
+
+// PSNRLuma returns the peak signal-to-noise ratio of the luma of two images of equal shape with 1 or 3 channels, in dB. It is
+// symmetric. Errors are [ErrShape] and [raster.ErrNotFinite].
+func PSNRLuma(x, y *raster.Image) (float64, error) {
+	if err := checkPair(x, y); err != nil {
+		return 0, fmt.Errorf("psnr_y: %w", err)
+	}
+	if x.Channels != 1 && x.Channels != 3 {
+		return 0, fmt.Errorf("psnr_y: image of %d channels, must be 1 or 3: %w", x.Channels, ErrShape)
+	}
+	sum, n := 0.0, x.Height*x.Width
+	for i := range n {
+		d := component(x, 0, i) - component(y, 0, i)
+		sum += d * d
+	}
+	return -10 * math.Log10(sum/float64(n)+1e-8), nil
+}
+
 // unit clips v to [-1, 1] and maps it to [0, 1].
 func unit(v float32) float64 { return (float64(min(1, max(-1, v))) + 1) / 2 }
 
