@@ -60,6 +60,9 @@ func (t *task) score() (manifest.Metrics, error) {
 	if m.PSNR, m.SSIM, err = compare(t.truth, t.restored()); err != nil {
 		return m, err
 	}
+	if m.PSNRLuma, m.HaarPSI, err = perceptual(t.truth, t.restored()); err != nil {
+		return m, err
+	}
 	if base := t.op.Baseline(t.problem.Y); base != nil {
 		if m.BaselinePSNR, m.BaselineSSIM, err = compare(t.truth, base); err != nil {
 			return m, err
@@ -84,6 +87,24 @@ func compare(truth, other *raster.Image) (psnr, ssim *float64, err error) {
 	return &p, &s, nil
 }
 
+// perceptual returns the PSNR of the luma and HaarPSI. Each is nil for an image to which the metric does not apply.
+func perceptual(truth, other *raster.Image) (luma, haarPSI *float64, err error) {
+	for _, m := range []struct {
+		name  string
+		score func(x, y *raster.Image) (float64, error)
+		into  **float64
+	}{{"PSNR of the luma", metric.PSNRLuma, &luma}, {"HaarPSI", metric.HaarPSI, &haarPSI}} {
+		v, err := m.score(truth, other)
+		switch {
+		case err == nil:
+			*m.into = &v
+		case !errors.Is(err, metric.ErrTooSmall) && !errors.Is(err, metric.ErrShape):
+			return nil, nil, fmt.Errorf("score %s: %w", m.name, err)
+		}
+	}
+	return luma, haarPSI, nil
+}
+
 // restored returns the solution as an image.
 func (t *task) restored() *raster.Image {
 	s := t.op.Image
@@ -99,7 +120,7 @@ func (e engineRestorer) write(ctx context.Context, t *task, m manifest.Metrics) 
 	}
 	res := e.result(t, manifest.OutcomeDone, "")
 	res.Metrics = m
-	res.MetricIDs = map[string]string{"psnr": metric.PSNRID, "ssim": metric.SSIMID, "residual": metric.ResidualID}
+	res.MetricIDs = map[string]string{"psnr": metric.PSNRID, "ssim": metric.SSIMID, "residual": metric.ResidualID, "psnr_y": metric.LumaID, "haarpsi": metric.HaarPSIID}
 	res.Seconds, res.Steps, res.Batch = t.seconds, t.plan.Solver.Steps, t.batch
 	files, err := t.artifacts()
 	if err != nil {

@@ -12,12 +12,12 @@ import (
 
 // csvHeader is the fixed header of results.csv. Scripts read it: only append columns.
 const csvHeader = "item,image,task,params,sigma,size,prior,preset,method,settings,run,seed,outcome,reason," +
-	"psnr,ssim,residual,residual_ratio,baseline_psnr,seconds,steps,fit"
+	"psnr,ssim,residual,residual_ratio,baseline_psnr,seconds,steps,fit,psnr_y,haarpsi"
 
 // writeCSV writes one row per entry, in order. Undefined figures are empty cells; rows of failed and dead items have no
 // figures.
 //
-// PSNR has 4 decimals, SSIM 6, seconds 3, the residual 6 significant digits, its ratio to sigma^2 as well. Differences
+// PSNR has 4 decimals, SSIM and HaarPSI 6, seconds 3, the residual 6 significant digits, its ratio to sigma^2 as well. Differences
 // between runtimes are larger, and the digits suffice to recompute every mean in the summary.
 func writeCSV(w io.Writer, ordered iter.Seq2[*entry, error]) error {
 	out := csv.NewWriter(w)
@@ -49,13 +49,14 @@ func csvRow(e *entry) []string {
 		csvText(e.Settings), strconv.Itoa(e.Run), strconv.FormatUint(e.Seed, 10), string(e.Outcome), csvText(e.Reason),
 	}
 	if !e.done() {
-		return append(row, "", "", "", "", "", "", "", e.Fit)
+		return append(row, "", "", "", "", "", "", "", e.Fit, "", "")
 	}
 	s := &e.Scores
 	return append(row,
 		csvFloat(s.PSNR, 'f', 4), csvFloat(s.SSIM, 'f', 6), csvFloat(s.Residual, 'g', 6), csvFloat(e.residualRatio(), 'g', 6),
 		csvFloat(s.Baseline, 'f', 4),
 		strconv.FormatFloat(s.Seconds, 'f', 3, 64), strconv.Itoa(e.Steps), e.Fit,
+		csvFloat(s.PSNRLuma, 'f', 4), csvFloat(s.HaarPSI, 'f', 6),
 	)
 }
 

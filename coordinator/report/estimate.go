@@ -22,7 +22,7 @@ type Estimate struct {
 }
 
 // figures is the number of figures of a measurement that are averaged.
-const figures = 6
+const figures = 8
 
 // moments estimates the means of figures in two passes over the measurements: count all of them, then deviate. NaN
 // values do not count.

@@ -55,6 +55,8 @@ type parquetRow struct {
 	Seconds       *float64 `parquet:"seconds,optional"`
 	Steps         *int64   `parquet:"steps,optional"`
 	Fit           string   `parquet:"fit,dict"`
+	PSNRLuma      *float64 `parquet:"psnr_y,optional"`
+	HaarPSI       *float64 `parquet:"haarpsi,optional"`
 }
 
 // WriteParquet writes the table of results in any order as a Parquet file, with the columns of results.csv in full
@@ -88,6 +90,7 @@ func newParquetRow(e *entry) parquetRow {
 		row.PSNR, row.SSIM, row.Residual = optional(s.PSNR), optional(s.SSIM), optional(s.Residual)
 		row.ResidualRatio, row.BaselinePSNR = optional(e.residualRatio()), optional(s.Baseline)
 		row.Seconds, row.Steps = optional(s.Seconds), &steps
+		row.PSNRLuma, row.HaarPSI = optional(s.PSNRLuma), optional(s.HaarPSI)
 	}
 	return row
 }

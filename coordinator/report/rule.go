@@ -75,7 +75,7 @@ const oracleNote = "selected by comparing the runs with the ground truth: an upp
 
 // scores are the figures of one measurement, NaN where undefined. The fields are exported for package gob.
 type scores struct {
-	PSNR, SSIM, Residual, Baseline, Seconds float64
+	PSNR, SSIM, Residual, Baseline, Seconds, PSNRLuma, HaarPSI float64
 }
 
 func scoresOf(r *manifest.Result) scores {
@@ -85,6 +85,8 @@ func scoresOf(r *manifest.Result) scores {
 		Residual: figure(r.Metrics.Residual),
 		Baseline: figure(r.Metrics.BaselinePSNR),
 		Seconds:  r.Seconds,
+		PSNRLuma: figure(r.Metrics.PSNRLuma),
+		HaarPSI:  figure(r.Metrics.HaarPSI),
 	}
 }
 
@@ -138,5 +140,7 @@ func meanScores(runs []scores) scores {
 		Residual: mean(func(s scores) float64 { return s.Residual }),
 		Baseline: mean(func(s scores) float64 { return s.Baseline }),
 		Seconds:  mean(func(s scores) float64 { return s.Seconds }),
+		PSNRLuma: mean(func(s scores) float64 { return s.PSNRLuma }),
+		HaarPSI:  mean(func(s scores) float64 { return s.HaarPSI }),
 	}
 }

@@ -52,6 +52,9 @@ type Row struct {
 	Baseline Estimate `json:"baseline_psnr,omitzero"`
 	Gain     Estimate `json:"gain,omitzero"`
 	SSIM     Estimate `json:"ssim,omitzero"`
+	// PSNRLuma is in dB, on the luma; HaarPSI is in [0, 1].
+	PSNRLuma Estimate `json:"psnr_y,omitzero"`
+	HaarPSI  Estimate `json:"haarpsi,omitzero"`
 	// Residual is mean((y - A(x))^2) - sigma^2: zero is best.
 	Residual Estimate `json:"residual,omitzero"`
 	// Seconds is the solver time per image, of all runs if the rule chooses among runs.
@@ -73,7 +76,7 @@ type cell struct {
 // values are the figures of a finished measurement.
 func values(m *measurement) [figures]float64 {
 	s := m.combined
-	return [figures]float64{s.PSNR, s.Baseline, s.PSNR - s.Baseline, s.SSIM, s.Residual, s.Seconds}
+	return [figures]float64{s.PSNR, s.Baseline, s.PSNR - s.Baseline, s.SSIM, s.Residual, s.Seconds, s.PSNRLuma, s.HaarPSI}
 }
 
 func (c *cell) count(m *measurement) {
@@ -91,7 +94,7 @@ func (c *cell) count(m *measurement) {
 
 func (c *cell) finish() {
 	for k, e := range [figures]*Estimate{
-		&c.row.PSNR, &c.row.Baseline, &c.row.Gain, &c.row.SSIM, &c.row.Residual, &c.row.Seconds,
+		&c.row.PSNR, &c.row.Baseline, &c.row.Gain, &c.row.SSIM, &c.row.Residual, &c.row.Seconds, &c.row.PSNRLuma, &c.row.HaarPSI,
 	} {
 		*e = c.moments.estimate(k)
 	}

@@ -40,6 +40,7 @@ func HaarPSI(x, y *raster.Image) (float64, error) {
 	}
 	a, b := haarPlanes(x), haarPlanes(y)
 	height, width := (x.Height+padding(x))/2, (x.Width+padding(x))/2
+	s, t := newTable(a[0], height, width), newTable(b[0], height, width)
 	var sum, weight float64
 	add := func(similarity, w float64) {
 		sum += w / (1 + math.Exp(-haarAlpha*similarity))
@@ -52,12 +53,10 @@ func HaarPSI(x, y *raster.Image) (float64, error) {
 				similarity := 0.0
 				for scale := 1; scale < haarScales; scale++ {
 					side := 1 << scale
-					similarity += similar(
-						math.Abs(haar(a[0], height, width, i, j, side, vertical)), math.Abs(haar(b[0], height, width, i, j, side, vertical)),
-					) / (haarScales - 1)
+					similarity += similar(s.haar(i, j, side, vertical), t.haar(i, j, side, vertical)) / (haarScales - 1)
 				}
 				const coarse = 1 << haarScales
-				w := max(math.Abs(haar(a[0], height, width, i, j, coarse, vertical)), math.Abs(haar(b[0], height, width, i, j, coarse, vertical)))
+				w := max(s.haar(i, j, coarse, vertical), t.haar(i, j, coarse, vertical))
 				add(similarity, w)
 				both += w
 			}
@@ -106,21 +105,44 @@ func component(img *raster.Image, c, at int) float64 {
 	return v
 }
 
-// haar is the Haar coefficient of the given side at a position, with zeros outside: the difference of the upper and the
-// lower half, or of the left and the right half if vertical.
-func haar(plane []float64, height, width, i, j, side int, vertical bool) float64 {
-	sum := 0.0
-	top, left := i-side/2+1, j-side/2+1
-	for y := max(0, top); y < min(height, top+side); y++ {
-		for x := max(0, left); x < min(width, left+side); x++ {
-			v := plane[y*width+x]
-			if vertical && x-left >= side/2 || !vertical && y-top >= side/2 {
-				v = -v
-			}
-			sum += v
+// table has the sums of all samples above and to the left of each position.
+type table struct {
+	height, width int
+	sums          []float64
+}
+
+func newTable(plane []float64, height, width int) table {
+	t := table{height, width, make([]float64, (height+1)*(width+1))}
+	for i := range height {
+		row := 0.0
+		for j := range width {
+			row += plane[i*width+j]
+			t.sums[(i+1)*(width+1)+j+1] = t.sums[i*(width+1)+j+1] + row
 		}
 	}
-	return sum / float64(side)
+	return t
+}
+
+// sum is the sum of rows top to bottom and columns left to right, exclusive, with zeros outside.
+func (t table) sum(top, bottom, left, right int) float64 {
+	top, bottom = max(0, top), min(t.height, bottom)
+	left, right = max(0, left), min(t.width, right)
+	if top >= bottom || left >= right {
+		return 0
+	}
+	w := t.width + 1
+	return t.sums[bottom*w+right] - t.sums[top*w+right] - t.sums[bottom*w+left] + t.sums[top*w+left]
+}
+
+// haar is the magnitude of the Haar coefficient of the given side at a position: the difference of the upper and the
+// lower half, or of the left and the right half if vertical.
+func (t table) haar(i, j, side int, vertical bool) float64 {
+	top, left := i-side/2+1, j-side/2+1
+	first := t.sum(top, top+side/2, left, left+side)
+	if vertical {
+		first = t.sum(top, top+side, left, left+side/2)
+	}
+	return math.Abs(2*first-t.sum(top, top+side, left, left+side)) / float64(side)
 }
 
 // chroma is the magnitude of the mean of 2x2 samples, with zeros beyond the last row and column.
