@@ -15,6 +15,7 @@ import (
 
 	"ddiff/internal/retry"
 	"ddiff/manifest"
+	"ddiff/storage"
 )
 
 // Wait is called when a source does not answer, or the dataset has changed so that reading cannot resume. It waits before
@@ -24,13 +25,17 @@ type Wait func(ctx context.Context, cause error) error
 // fail is a Wait that does not wait.
 func fail(_ context.Context, cause error) error { return cause }
 
-// confirmations is how often a row must be unreadable, while its source answers for another row before and after, until
-// the row has failed.
-const confirmations = 2
+// A row that its source refuses, or that is unavailable, has failed after so many rounds in which no row of the source
+// could be read, while the source answered for another row before and after each. An overloaded source answers at random,
+// so that there are more rounds.
+const (
+	deniedRounds      = 2
+	unavailableRounds = 5
+)
 
 // readRows probes the rows of a window. An unreadable file is the error of its row, with one exception: an error of the
-// environment (see IsUnavailable) is the error of a row only if two more attempts fail while the row's source answers for
-// another row, the witness, before and after each. Otherwise readRows calls wait and reads the row again.
+// environment (see IsUnavailable) is the error of a row only if several more attempts fail while the row's source answers
+// for another row, the witness, before and after each. Otherwise readRows calls wait and reads the row again.
 func (s *Sharder) readRows(ctx context.Context, rows []manifest.Row, wait Wait) ([]manifest.Probe, error) {
 	r := &rowReader{Sharder: s, rows: rows, probes: make([]manifest.Probe, len(rows)), wait: wait}
 	var todo []int
@@ -95,23 +100,38 @@ func (r *rowReader) readAgain(ctx context.Context, source string, unread []unrea
 				return err
 			}
 		}
-		if unread = still[source]; !answers || r.checkWitness(ctx, source) != nil {
+		unread = still[source]
+		switch {
+		case len(unread) == 0:
+			return nil
+		case !answers || r.checkWitness(ctx, source) != nil:
 			confirmed = 0
 			continue
+		case len(unread) < len(todo):
+			confirmed = 0
+		default:
+			confirmed++
 		}
-		if confirmed++; confirmed == confirmations {
-			for _, u := range unread {
-				r.rows[u.row].Err = u.err
-			}
+		if unread = r.failConfirmed(unread, confirmed); len(unread) == 0 {
 			return nil
 		}
-		if len(unread) > 0 {
-			if err := retry.Sleep(ctx, delays.NextBackOff()); err != nil {
-				return err
-			}
+		if err := retry.Sleep(ctx, delays.NextBackOff()); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// failConfirmed sets the errors of the rows that have failed after so many rounds, and returns the others.
+func (r *rowReader) failConfirmed(unread []unreadRow, rounds int) (rest []unreadRow) {
+	for _, u := range unread {
+		if rounds >= unavailableRounds || rounds >= deniedRounds && errors.Is(u.err, storage.ErrAccess) {
+			r.rows[u.row].Err = u.err
+		} else {
+			rest = append(rest, u)
+		}
+	}
+	return rest
 }
 
 // read probes the rows in todo. It returns the rows that could not be read because of the environment, by source, and

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -136,7 +137,7 @@ func TestSourceThatNeverAnswers(t *testing.T) {
 // its row at once.
 func TestRowIsRefusedAlone(t *testing.T) {
 	t.Parallel()
-	for cause, reads := range map[error]int{errDown: 3, errDenied: 3, storage.ErrNotFound: 1} {
+	for cause, reads := range map[error]int{errDown: 6, errDenied: 3, storage.ErrNotFound: 1} {
 		d := newFaultyDataset(t, func(path string) error {
 			if path == "s3://bucket/03.png" {
 				return cause
@@ -167,6 +168,23 @@ func TestFirstRowsAreRefused(t *testing.T) {
 	d.recordWaits(func(int) {})
 	items, failed, err := d.windows(t)
 	if err != nil || items != 24 || len(failed) != 16 {
+		t.Errorf("%d items, %d failed, error %v", items, len(failed), err)
+	}
+}
+
+// TestOverloadedSource answers one of eight requests only, for each file at random: no row fails.
+func TestOverloadedSource(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(1, 2))
+	d := newFaultyDataset(t, func(string) error {
+		if random.IntN(8) > 0 {
+			return errDown
+		}
+		return nil
+	})
+	d.recordWaits(func(int) {})
+	items, failed, err := d.windows(t)
+	if err != nil || items != 40 || len(failed) > 0 {
 		t.Errorf("%d items, %d failed, error %v", items, len(failed), err)
 	}
 }
