@@ -127,3 +127,20 @@ func TestPoisonBuriesNoOtherItem(t *testing.T) {
 		}
 	}
 }
+
+// TestHangOfBatchBuriesNoItem: a batch of two items hangs, with one attempt. Each item then runs alone.
+func TestHangOfBatchBuriesNoItem(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, newStore(t), queue.Config{AckWait: patience, MaxAttempts: 1})
+	publish(t, h.queue, items(t, 2)...)
+	hung := h.begin(h.config("hung", onStore(h.store)), func(w *gpuworker.Worker) { w.FailSolves(gpuworker.Hang(2)) })
+	waitUntil(t, "the batch did not hang", func() bool { return hung.Beat().Items >= 2 })
+	h.all[0].drain()
+	h.begin(h.config("healthy", onStore(h.store)))
+	for name, r := range results(t, h.queue, 2) {
+		if r.Outcome != manifest.OutcomeDone || r.Batch != 1 {
+			t.Errorf("item %s is %s in a batch of %d: %s", name, r.Outcome, r.Batch, r.Reason)
+		}
+	}
+	wantEmpty(t, h.queue)
+}

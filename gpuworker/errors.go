@@ -22,6 +22,14 @@ type hangError struct {
 	took  time.Duration
 	// limit is the limit of the stage; 0: the stage ignored an interruption for the time took.
 	limit time.Duration
+	// items is the number of items in the stage.
+	items int
+}
+
+// inCompany reports whether an item hung in a stage with other items, which may be to blame.
+func inCompany(err error) bool {
+	var hang *hangError
+	return errors.As(err, &hang) && hang.items > 1
 }
 
 func (e *hangError) Error() string {

@@ -154,9 +154,8 @@ func (w *Worker) report(ctx context.Context, t *task, o outcome, res *manifest.R
 		log.Error("item cannot be restored", "reason", o.err)
 		res = w.result(t, manifest.OutcomeFailed, o.err.Error())
 	case retried:
-		// A batch that hung says nothing about its single items, which run alone next.
-		inCompany := errors.Is(o.err, ErrHung) && !suspect(t.lease)
-		if inCompany || (!t.lease.Last() && !t.lease.Exhausted()) {
+		// The items of a batch that hung run alone next.
+		if inCompany(o.err) || (!t.lease.Last() && !t.lease.Exhausted()) {
 			delay := t.lease.RetryDelay()
 			log.Warn("will retry item", "after", delay, "reason", o.err)
 			w.withdrawStart(ctx, t, false)

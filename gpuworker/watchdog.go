@@ -166,7 +166,7 @@ func (d *watchdog) check(passed time.Duration) {
 				d.setStuck(a)
 			}
 		case a.spent >= a.limit:
-			a.hang = &hangError{stage: a.stage, took: a.spent, limit: a.limit}
+			a.hang = &hangError{stage: a.stage, took: a.spent, limit: a.limit, items: len(a.tasks)}
 			d.setHang(a)
 			a.cancel(a.hang)
 		case a.interruptible && d.drained >= d.limits.Drain:
@@ -190,7 +190,7 @@ func (d *watchdog) setHang(a *activity) {
 // setStuck records that an interrupted stage does not return.
 func (d *watchdog) setStuck(a *activity) {
 	if a.hang == nil {
-		a.hang = &hangError{stage: a.stage, took: a.ignored}
+		a.hang = &hangError{stage: a.stage, took: a.ignored, items: len(a.tasks)}
 		d.setHang(a)
 	}
 	select {
