@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 
 	"ddiff/coordinator/shard"
@@ -33,6 +34,10 @@ type Config struct {
 	Inspect func(campaign string) (*queue.Queue, error)
 	// Sweep buries items that ended all their workers, until ctx ends. Optional.
 	Sweep func(ctx context.Context) error
+	// Usage returns the sizes of the queue's streams, for an alarm before one is full. Optional.
+	Usage func(ctx context.Context) ([]queue.StreamUsage, error)
+	// Meter receives the used shares of the streams. Optional.
+	Meter metric.Meter
 	// Store is the cluster's store. StoreAddress is the address by which workers open it.
 	Store        storage.Store
 	StoreAddress string

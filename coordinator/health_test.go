@@ -172,3 +172,25 @@ func TestOutageOfTheStore(t *testing.T) {
 		t.Errorf("b led %d times", b.terms.Load())
 	}
 }
+
+// TestAlarmBeforeAStreamIsFull expects an alarm in status and log, and its end.
+func TestAlarmBeforeAStreamIsFull(t *testing.T) {
+	tc := newTestCluster(t, 2)
+	log := tc.recordLog()
+	id, finish := tc.slowCampaign("alarm")
+	var messages atomic.Uint64
+	messages.Store(85)
+	tc.leadWith(func(c *coordinator.Config) {
+		c.Usage = func(context.Context) ([]queue.StreamUsage, error) {
+			return []queue.StreamUsage{{Name: "DDIFF_RESULT", Messages: messages.Load(), MaxMessages: 100}, {Name: "DDIFF_DEAD", Messages: 9}}, nil
+		}
+	})
+	s := tc.await(id, "an alarm", func(s coordinator.CampaignStatus) bool { return s.Status.Problem != "" })
+	if s.Status.Problem != "stream DDIFF_RESULT is 85 % full" || !log.contains("nearly full") {
+		t.Errorf("problem %q", s.Status.Problem)
+	}
+	messages.Store(10)
+	tc.await(id, "no alarm", func(s coordinator.CampaignStatus) bool { return s.Status.Problem == "" })
+	finish()
+	tc.awaitPhase(id, manifest.PhaseFinished)
+}

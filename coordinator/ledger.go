@@ -83,6 +83,11 @@ func newLedger() *ledger {
 	return &ledger{places: map[identity]uint32{}, reasonIndex: map[string]uint32{}, reasons: []string{""}}
 }
 
+// reserve makes room for n identities in an empty ledger.
+func (l *ledger) reserve(n int) {
+	l.places, l.entries = make(map[identity]uint32, n), make([]entry, 0, n)
+}
+
 // add adds an item of the manifest, in the state of its identity. It reports whether the identity is new.
 func (l *ledger) add(id string) (isNew bool) {
 	k, ok := parseIdentity(id)

@@ -145,6 +145,7 @@ func (r *runner) restoreWindows(ctx context.Context) error {
 		stored = append(stored, info)
 	}
 	known := make([]*partWindow, len(stored))
+	r.ledger.reserve(r.rec.Items)
 	if r.s.cfg.run == nil && len(stored) > foldWindows {
 		err := r.eachPart(ctx, windowPartPrefix(r.id), func(_ string, p *part) {
 			entries := p.entries

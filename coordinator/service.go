@@ -18,6 +18,7 @@ type Service struct {
 	workers workerCount
 	priors  *priors
 	health  *health
+	alarm   alarm
 	archive *archiver // of the present term
 }
 
@@ -48,6 +49,9 @@ func (s *Service) Lead(ctx context.Context) error {
 	}
 	group.Go(func() error { return s.workers.watch(inner, s.cfg) })
 	group.Go(func() error { return s.guard(inner, all) })
+	if s.cfg.Usage != nil {
+		group.Go(func() error { return s.alarm.watch(inner, s.cfg) })
+	}
 	s.archive = newArchiver(s, all)
 	group.Go(func() error { return s.archive.run(inner) })
 	group.Go(func() error { return s.watch(inner, group, all) })

@@ -118,7 +118,11 @@ func TestTakeover(t *testing.T) {
 	}
 	begin := time.Now()
 	stop := lead()
-	tc.await(id, "all outcomes", func(s coordinator.CampaignStatus) bool { return s.Status.Counts.Done == n })
+	wait(t, 10*patience, "all outcomes", func() bool {
+		s, err := coordinator.Status(t.Context(), tc.board, id)
+		must(t, err)
+		return s.Status.Counts.Done == n
+	})
 	windows := time.Since(begin)
 	stored := 0
 	for _, err := range tc.store.List(t.Context(), "campaigns/"+id+"/ledger/windows-") {

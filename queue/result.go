@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 	"go.opentelemetry.io/otel/trace"
+
+	"ddiff/internal/retry"
 )
 
 // Result is a published outcome of an item.
@@ -21,8 +24,12 @@ type Result struct {
 	Payload []byte
 }
 
+// fullTimeout limits the wait of a publisher for space in the result stream.
+const fullTimeout = 4 * time.Minute
+
 // PublishResult publishes the outcome of an item without a lease, in the queue's newest epoch. A worker uses
-// Lease.PublishResult. The call is idempotent within one epoch and round.
+// Lease.PublishResult. The call is idempotent within one epoch and round. If the stream is full, it waits four minutes
+// for space before it returns ErrFull.
 func (q *Queue) PublishResult(ctx context.Context, id string, round int, payload []byte) error {
 	return q.publishResult(ctx, identity{campaign: q.campaign, epoch: q.epoch.Load(), round: round, id: id}, payload)
 }
@@ -31,6 +38,11 @@ func (q *Queue) publishResult(ctx context.Context, i identity, payload []byte) e
 	ctx, span := q.span(ctx, "publish", resultSubject, trace.SpanKindProducer, attributeID.String(i.id))
 	msg, err := i.message(ctx, resultSubject+"."+q.campaign, payload)
 	if err == nil {
+		err = q.store(ctx, resultStream, msg)
+	}
+	delays := retry.NewBackOff(firstPause, longestPause)
+	for begin := time.Now(); errors.Is(err, ErrFull) && time.Since(begin) < fullTimeout && retry.Sleep(ctx, delays.NextBackOff()) == nil; {
+		q.logger.Warn("waiting for space in the result stream", "campaign", q.cfg.Campaign, "id", i.id, "reason", err)
 		err = q.store(ctx, resultStream, msg)
 	}
 	endSpan(span, err)

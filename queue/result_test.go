@@ -105,3 +105,44 @@ func TestBuryIsIdempotent(t *testing.T) {
 	wantNone(t, q, 2*shortWait)
 	wantDepth(t, q, 0, 0)
 }
+
+// TestFullResultStream expects that a full result stream discards nothing, and that a publisher waits for space.
+func TestFullResultStream(t *testing.T) {
+	t.Parallel()
+	nc := dial(t, serve(t, jetStream(t)))
+	must(t, queue.Setup(t.Context(), nc, queue.SetupConfig{MaxResults: 3}))
+	q, err := queue.Open(t.Context(), nc, queue.Config{Campaign: "full"})
+	must(t, err)
+	for i := range 3 {
+		must(t, q.PublishResult(t.Context(), fmt.Sprint(i), 0, nil))
+	}
+	usage, err := queue.Usage(t.Context(), nc)
+	must(t, err)
+	if u := usage[1]; u.Name != "DDIFF_RESULT" || u.Fill() != 1 {
+		t.Errorf("%+v", u)
+	}
+	short, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	mustBe(t, q.PublishResult(short, "3", 0, nil), queue.ErrFull)
+	ended := make(chan error)
+	go func() { ended <- q.PublishResult(t.Context(), "4", 0, nil) }()
+	last, err := q.LastResult(t.Context())
+	must(t, err)
+	must(t, q.PurgeResults(t.Context(), last-2)) // the first one
+	must(t, <-ended)
+	var ids []string
+	for r, err := range q.Results(t.Context(), 0) {
+		must(t, err)
+		if ids = append(ids, r.ID); len(ids) == 3 {
+			break
+		}
+	}
+	if !slices.Equal(ids, []string{"1", "2", "4"}) {
+		t.Errorf("results %v", ids)
+	}
+	// A lower limit drops nothing either.
+	must(t, queue.Setup(t.Context(), nc, queue.SetupConfig{MaxResults: 1}))
+	if usage, err := queue.Usage(t.Context(), nc); err != nil || usage[1].Messages != 3 || usage[1].MaxMessages != 1 {
+		t.Errorf("%+v, %v", usage, err)
+	}
+}

@@ -23,6 +23,9 @@ const (
 	// maxConsumers is the limit of a stream's consumers, which are campaigns on the work stream and watches on the board. A
 	// stream without a limit has the server's default, which is 1,000 in NATS 2.15.
 	maxConsumers = 1 << 20
+	// defaultMaxResults and defaultMaxDead are the default limits of the numbers of results and dead letters.
+	defaultMaxResults = 10_000_000
+	defaultMaxDead    = 1_000_000
 	// tombstoneAge is the time for which the board remembers a deleted record.
 	tombstoneAge = time.Hour
 )
@@ -33,6 +36,10 @@ type SetupConfig struct {
 	Replicas int
 	// MaxBytes limits the size of waiting work; a publish above it returns ErrFull. Default: only the server's limit.
 	MaxBytes int64
+	// MaxResults and MaxDead limit the numbers of results and dead letters of all campaigns. At the limit nothing is
+	// discarded: a publisher waits for a while and then returns ErrFull, and the item stays in the queue. Below 0: no
+	// limit but the server's. Default: 10 million results, some 4 GiB, and 1 million dead letters.
+	MaxResults, MaxDead int64
 	// UnsyncedWork lets the server acknowledge work before it is on disk, even when the server syncs every message. A
 	// crash of the server then loses the newest work, which a coordinator detects and publishes again. It requires one
 	// replica and affects only a newly created work stream; results and dead letters always follow the server's
@@ -56,6 +63,8 @@ func (c SetupConfig) WithDefaults() SetupConfig {
 	c.Replicas = cmp.Or(c.Replicas, 1)
 	c.DeadAge = cmp.Or(c.DeadAge, 90*24*time.Hour)
 	c.ResultAge = cmp.Or(c.ResultAge, 90*24*time.Hour)
+	c.MaxResults = cmp.Or(c.MaxResults, defaultMaxResults)
+	c.MaxDead = cmp.Or(c.MaxDead, defaultMaxDead)
 	c.DedupWindow = cmp.Or(c.DedupWindow, dedupWindow)
 	if c.Now == nil {
 		c.Now = time.Now
@@ -97,8 +106,10 @@ func (c SetupConfig) streams() []jetstream.StreamConfig {
 		MaxBytes: unlimited(c.MaxBytes), Duplicates: c.DedupWindow,
 	}, {
 		Name: deadStream, Subjects: []string{deadSubject + ".>"}, MaxAge: max(c.DeadAge, 0), Duplicates: deadDedupWindow,
+		MaxMsgs: c.MaxDead,
 	}, {
 		Name: resultStream, Subjects: []string{resultSubject + ".>"}, MaxAge: max(c.ResultAge, 0), Duplicates: c.DedupWindow,
+		MaxMsgs: c.MaxResults,
 	}, {
 		Name: advisoryStream, Subjects: []string{advisorySubject + ".>"}, Retention: jetstream.WorkQueuePolicy, Duplicates: dedupWindow,
 	}, {
@@ -114,7 +125,7 @@ func (c SetupConfig) streams() []jetstream.StreamConfig {
 		s := &streams[i]
 		s.Storage, s.Replicas = jetstream.FileStorage, c.Replicas
 		s.Discard = jetstream.DiscardNew // refuse new messages instead of dropping old ones
-		s.MaxConsumers, s.MaxMsgs, s.MaxBytes, s.MaxMsgSize = maxConsumers, -1, unlimited(s.MaxBytes), -1
+		s.MaxConsumers, s.MaxMsgs, s.MaxBytes, s.MaxMsgSize = maxConsumers, unlimited(s.MaxMsgs), unlimited(s.MaxBytes), -1
 		if s.MaxMsgsPerSubject == 0 {
 			s.MaxMsgsPerSubject = -1
 		}
@@ -190,6 +201,7 @@ func changed(old, want jetstream.StreamConfig) jetstream.StreamConfig {
 	next := old
 	next.Subjects, next.Replicas, next.Discard, next.Duplicates = want.Subjects, want.Replicas, want.Discard, want.Duplicates
 	next.MaxConsumers, next.MaxBytes, next.MaxAge, next.MaxMsgsPerSubject = want.MaxConsumers, want.MaxBytes, want.MaxAge, want.MaxMsgsPerSubject
+	next.MaxMsgs = want.MaxMsgs
 	next.AllowRollup, next.AllowMsgTTL, next.AllowDirect = want.AllowRollup, want.AllowMsgTTL, want.AllowDirect
 	return next
 }

@@ -29,9 +29,11 @@ type coordinatorOptions struct {
 	ackWait   time.Duration
 	election  time.Duration
 	stall     time.Duration
-	archive   time.Duration
-	sources   sourceFlags
-	process   processFlags
+
+	maxResults, maxDead int64
+	archive             time.Duration
+	sources             sourceFlags
+	process             processFlags
 }
 
 func newCoordinatorCommand(c shard.Catalogue) *cobra.Command {
@@ -60,6 +62,8 @@ func newCoordinatorCommand(c shard.Catalogue) *cobra.Command {
 	f.DurationVar(&o.election, "election", 10*time.Second, "after this `time` without a renewal, another coordinator leads")
 	f.DurationVar(&o.stall, "stall", 15*time.Second, "after this `time` with too few items in the queue, compare it with storage")
 	f.DurationVar(&o.archive, "archive-after", time.Hour, "after this `time` since its end, a campaign moves from the board to the archive")
+	f.Int64Var(&o.maxResults, "max-results", 0, "largest `number` of outcomes in the queue (default 10 million, below 0: no limit)")
+	f.Int64Var(&o.maxDead, "max-dead", 0, "largest `number` of dead letters in the queue (default 1 million, below 0: no limit)")
 	f.Int("report-items", 0, "")
 	_ = f.MarkDeprecated("report-items", "reports have no limit") // the flag exists
 	return cmd
@@ -111,7 +115,9 @@ func runCoordinator(ctx context.Context, o coordinatorOptions, stderr io.Writer)
 	}
 	defer nc.Close()
 
-	if err := queue.Setup(ctx, nc, queue.SetupConfig{Replicas: o.replicas, UnsyncedWork: o.replicas == 1, Logger: tel.Logger}); err != nil {
+	if err := queue.Setup(ctx, nc, queue.SetupConfig{
+		Replicas: o.replicas, UnsyncedWork: o.replicas == 1, MaxResults: o.maxResults, MaxDead: o.maxDead, Logger: tel.Logger,
+	}); err != nil {
 		return err
 	}
 	board, err := queue.OpenBoard(ctx, nc)
@@ -134,7 +140,8 @@ func runCoordinator(ctx context.Context, o coordinatorOptions, stderr io.Writer)
 		Sweep: func(ctx context.Context) error {
 			return queue.Sweep(ctx, nc, queue.SweepConfig{Logger: tel.Logger, Outcome: deadOutcome})
 		},
-		Logger: tel.Logger, Tracer: tel.Tracer("coordinator"),
+		Usage:  func(ctx context.Context) ([]queue.StreamUsage, error) { return queue.Usage(ctx, nc) },
+		Logger: tel.Logger, Tracer: tel.Tracer("coordinator"), Meter: tel.Meter("coordinator"),
 	})
 	if err != nil {
 		return err
