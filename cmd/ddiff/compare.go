@@ -66,6 +66,11 @@ func (o compareOptions) run(ctx context.Context, args []string, stdout, stderr i
 	if manifest.IsAddress(o.out) {
 		return usageError{fmt.Errorf("compare: --out %s is an address; give a directory of this machine", o.out)}
 	}
+	opened, closeAll, err := openOutputs(ctx, args)
+	if err != nil {
+		return err
+	}
+	defer closeAll()
 	var sides [2]iter.Seq2[manifest.Result, error]
 	var outputs [2]report.Output
 	for i, where := range [][]string{o.whereA, o.whereB} {
@@ -73,13 +78,8 @@ func (o compareOptions) run(ctx context.Context, args []string, stdout, stderr i
 		if err != nil {
 			return usageError{fmt.Errorf("compare: --where: %w", err)}
 		}
-		opened, closeAll, err := openOutputs(ctx, args[i:i+1])
-		if err != nil {
-			return err
-		}
-		defer closeAll()
-		outputs[i] = opened[0]
-		sides[i] = atLeastOne(filter.Select(report.Results(ctx, opened)), args[i:i+1])
+		outputs[i] = opened[i]
+		sides[i] = atLeastOne(filter.Select(report.Results(ctx, opened[i:i+1])), args[i:i+1])
 	}
 	v, err := report.Compare(sides[0], sides[1], o.catalogue.Operators, rule)
 	if errors.Is(err, report.ErrNotComparable) {

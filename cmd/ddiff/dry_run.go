@@ -178,7 +178,7 @@ func (o runOptions) expectation(channels int) (func(*gpuworker.Expectation, mani
 	if err != nil {
 		return nil, usageError{fmt.Errorf("--device: %w", err)}
 	}
-	provider := string(device.Provider)
+	provider := device.Provider
 	if device.Provider == onnx.ProviderAuto {
 		provider = ""
 	}

@@ -59,7 +59,7 @@ func newExportCommand(c shard.Catalogue) *cobra.Command {
 	return cmd
 }
 
-func (o exportOptions) run(ctx context.Context, args []string, stdout io.Writer) (err error) {
+func (o exportOptions) run(ctx context.Context, args []string, stdout io.Writer) error {
 	rule, err := report.ParseRule(o.rule)
 	switch {
 	case err != nil:
@@ -85,7 +85,7 @@ func (o exportOptions) run(ctx context.Context, args []string, stdout io.Writer)
 		return err
 	}
 	line, err := o.export(ctx, to, outputs, results, rule, strings.Join(args, ", "))
-	if err = to.finish(err); err != nil {
+	if err := to.finish(err); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(stdout, "%s dir=%s\n", line, o.out)

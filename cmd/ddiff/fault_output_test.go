@@ -28,8 +28,6 @@ func mount(t *testing.T, flags uintptr, options string) string {
 	return dir
 }
 
-var lastLine = regexp.MustCompile(`(?m)^done=(\d+) failed=(\d+) dead=(\d+) out=(.+)\n\z`)
-
 // unfinished is the last line of a run with pending items.
 var unfinished = regexp.MustCompile(`(?m)^done=(\d+) failed=(\d+) dead=(\d+) pending=(\d+) out=(.+)\n\z`)
 

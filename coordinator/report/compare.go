@@ -78,8 +78,8 @@ func (p *pairing) find(target [16]byte) int32 {
 	return p.byTarget[at]
 }
 
-// comparable gives a pairing to each cell of a task with several approaches to one problem, and reports which have one.
-func comparable(cells []*cell) []bool {
+// addPairings gives a pairing to each cell of a task with several approaches to one problem, and reports which have one.
+func addPairings(cells []*cell) []bool {
 	approaches := make(map[Problem]int)
 	tasks := make(map[string]bool)
 	for _, c := range cells {

@@ -135,7 +135,7 @@ func (s *sheet) cell(ctx context.Context, store files, at image.Rectangle, e *en
 	}
 	if err != nil {
 		s.blank(at, "unreadable")
-		return []error{err}, nil
+		return []error{err}, nil //nolint:nilerr // the report is incomplete, and goes on
 	}
 	s.picture(at, img)
 	return nil, nil

@@ -117,7 +117,7 @@ func summarize(ordered iter.Seq2[*entry, error], tasks operator.Set, rule Rule) 
 	for _, c := range cells {
 		c.moments.group()
 	}
-	compared := comparable(cells)
+	compared := addPairings(cells)
 	at := 0
 	for m, err := range measurements(ordered, rule) {
 		if err != nil {

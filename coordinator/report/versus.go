@@ -150,7 +150,7 @@ func newSide(results iter.Seq2[manifest.Result, error], tasks operator.Set, rule
 		}
 		if one.approach != m.Approach {
 			return s, fmt.Errorf("%w: %s is solved in two ways, %s (%s) and %s (%s); select one with a condition",
-				ErrNotComparable, m.Problem.describe(), one.approach.Method, one.approach.Settings, m.Method, m.Settings)
+				ErrNotComparable, m.describe(), one.approach.Method, one.approach.Settings, m.Method, m.Settings)
 		}
 		if one.measurements[m.Measurement] == nil { // not a second name of the image
 			one.measurements[m.Measurement] = m

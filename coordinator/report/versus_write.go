@@ -32,7 +32,7 @@ func (v *Versus) WriteText(w io.Writer, largest int) error {
 		if h := r.Difference.HalfWidth; h != nil {
 			interval = "[" + signed(r.Difference.Mean-*h, 2) + ", " + signed(r.Difference.Mean+*h, 2) + "]"
 		}
-		fmt.Fprintf(out, "%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\n", printable(r.Problem.describe()), r.Difference.N,
+		fmt.Fprintf(out, "%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\n", printable(r.describe()), r.Difference.N,
 			mean(r.PSNRA, 2, "-"), mean(r.PSNRB, 2, "-"), gain(r.Difference, "-"), interval, probability(r.P), probability(r.PHolm))
 	}
 	if err := out.Flush(); err != nil {
@@ -41,7 +41,7 @@ func (v *Versus) WriteText(w io.Writer, largest int) error {
 	b.WriteString("n images, each one cluster; p of Wilcoxon's signed-rank test over images, adjusted for all problems by Holm's method.\n")
 	for _, r := range v.Rows {
 		if r.LeftOut > 0 {
-			fmt.Fprintf(&b, "%s: %d measurements have no PSNR from both sides.\n", printable(r.Problem.describe()), r.LeftOut)
+			fmt.Fprintf(&b, "%s: %d measurements have no PSNR from both sides.\n", printable(r.describe()), r.LeftOut)
 		}
 	}
 	for i, only := range [][]Problem{v.OnlyA, v.OnlyB} {
@@ -52,7 +52,7 @@ func (v *Versus) WriteText(w io.Writer, largest int) error {
 	if n := min(largest, len(v.Images)); n > 0 {
 		b.WriteString("\nlargest differences:\n")
 		for _, d := range v.Images[:n] {
-			fmt.Fprintf(&b, "%s dB  %s  %s (A %s, B %s)\n", signed(d.Difference(), 2), printable(d.Image), printable(d.Problem.describe()),
+			fmt.Fprintf(&b, "%s dB  %s  %s (A %s, B %s)\n", signed(d.Difference(), 2), printable(d.Image), printable(d.describe()),
 				decimal(d.PSNRA, 2), decimal(d.PSNRB, 2))
 		}
 	}
