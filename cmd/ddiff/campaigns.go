@@ -214,6 +214,7 @@ func watch(ctx context.Context, b *queue.Board, id string, asJSON bool, stdout, 
 		}
 		st := s.Status
 		changed := st.Counts != last.Counts || st.Phase != last.Phase
+		writeWarning(stderr, st, last, bar, asJSON)
 		switch {
 		case asJSON && changed:
 			if err := json.NewEncoder(stdout).Encode(st); err != nil {
@@ -239,6 +240,17 @@ func watch(ctx context.Context, b *queue.Board, id string, asJSON bool, stdout, 
 		case <-tick.C:
 		}
 	}
+}
+
+// writeWarning prints the warning of a status once.
+func writeWarning(stderr io.Writer, st, last manifest.Status, bar, asJSON bool) {
+	if st.Warning == "" || st.Warning == last.Warning || asJSON {
+		return
+	}
+	if bar {
+		fmt.Fprint(stderr, "\r\x1b[K")
+	}
+	fmt.Fprintln(stderr, "warning:", st.Warning)
 }
 
 func watchLine(s manifest.Status) string {

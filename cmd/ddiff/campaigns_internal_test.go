@@ -1,0 +1,32 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"ddiff/coordinator"
+	"ddiff/manifest"
+)
+
+// TestStatusOfChangedDataset prints the problem and the warning of a campaign, each in one line.
+func TestStatusOfChangedDataset(t *testing.T) {
+	t.Parallel()
+	st := manifest.Status{Phase: manifest.PhaseRunning, Problem: "waiting for the dataset", Warning: "the dataset changed"}
+	var out bytes.Buffer
+	err := writeStatus(&out, coordinator.CampaignStatus{Campaign: &manifest.Campaign{Phase: manifest.PhaseRunning}, Status: st})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{"\nproblem   waiting for the dataset\n", "\nwarning   the dataset changed\n"} {
+		if strings.Count(out.String(), line) != 1 {
+			t.Errorf("the status lacks %q:\n%s", line, out.String())
+		}
+	}
+	out.Reset()
+	writeWarning(&out, st, manifest.Status{}, false, false)
+	writeWarning(&out, st, st, false, false)
+	if got := out.String(); got != "warning: the dataset changed\n" {
+		t.Errorf("watch prints %q", got)
+	}
+}
