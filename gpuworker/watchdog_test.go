@@ -92,6 +92,25 @@ func TestEndlessPriorIsBuried(t *testing.T) {
 	wantEmpty(t, q)
 }
 
+// A batch hangs with a single attempt: its items run alone before one of them is dead.
+func TestHungBatchRunsAlone(t *testing.T) {
+	t.Parallel()
+	q, s := newQueue(t, queue.Config{MaxAttempts: 1}), newStore(t)
+	cfg, _ := endless(t, q, s, 2)
+	cfg.Limits = gpuworker.Limits{Solve: 50 * time.Millisecond}
+	batchOf(&cfg, 2)
+	start(t, cfg).waitFor(t, gpuworker.ErrHung)
+	if n := attempts(t, q, 2); !slices.Equal(n, []int{2, 2}) || len(letters(t, q)) > 0 {
+		t.Errorf("attempts %v, dead letters %v", n, letters(t, q))
+	}
+	for range 2 {
+		start(t, cfg).waitFor(t, gpuworker.ErrHung)
+	}
+	if n := len(letters(t, q)); n != 2 {
+		t.Errorf("%d dead letters, want 2", n)
+	}
+}
+
 // An immediate cancellation interrupts a call of the runtime, and the worker continues.
 func TestCancelInterruptsEndlessPrior(t *testing.T) {
 	t.Parallel()
