@@ -30,7 +30,7 @@ func (w *Worker) startLeases(ctx context.Context, a Assignment, leases []*queue.
 		leases = nil
 	}
 	received := len(leases)
-	leases, alone := w.admit(ctx, leases)
+	leases, alone := w.admit(ctx, a.Campaign, leases)
 	if d, ok := w.cfg.Work.(oneLeaser); ok && received > 0 {
 		d.LeaseOne(a.Campaign, alone || len(leases) == 0)
 	}
@@ -47,10 +47,10 @@ func (w *Worker) startLeases(ctx context.Context, a Assignment, leases []*queue.
 	return err
 }
 
-// admit returns the leases to start, and releases the others. A suspect starts only while the worker holds no other item,
-// in any stage; with other items it goes to the end of the queue. alone: leases is one suspect, and the worker may lease
-// no other item before it is settled.
-func (w *Worker) admit(ctx context.Context, leases []*queue.Lease) (start []*queue.Lease, alone bool) {
+// admit returns the leases to start, and releases the others. A suspect starts only while the worker holds no other item
+// in any stage; otherwise the suspect goes to the end of the queue. alone: start is one suspect, and the worker must
+// settle it before it leases another item.
+func (w *Worker) admit(ctx context.Context, campaign string, leases []*queue.Lease) (start []*queue.Lease, alone bool) {
 	var suspects, passed []*queue.Lease
 	for _, l := range leases {
 		switch {
@@ -66,14 +66,14 @@ func (w *Worker) admit(ctx context.Context, leases []*queue.Lease) (start []*que
 	switch {
 	case len(suspects) == 0:
 		if len(start) == 0 && len(passed) > 0 {
-			w.pauseAfterPass(ctx, passed)
+			w.pauseAfterPass(ctx, campaign, passed)
 		}
 		return start, false
 	case len(start) > 0:
 		w.releaseEach(ctx, suspects, unchanged)
 		return start, false
 	case w.leases.count() > 0:
-		// The queue may hold suspects only: wait, so that the next ones find the worker idle.
+		// The queue may hold suspects only. Leasing again at once would release the same suspects.
 		w.releaseEach(ctx, suspects, unchanged)
 		w.awaitSettled(ctx)
 		return nil, false

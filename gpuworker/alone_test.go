@@ -33,56 +33,6 @@ func (m *mortal) Get(ctx context.Context, path string) ([]byte, error) {
 	return nil, errors.New("this worker is dead")
 }
 
-// host starts workers with a connection each.
-type host struct {
-	t      *testing.T
-	server *queue.Embedded
-	queue  *queue.Queue
-	store  store
-	end    chan struct{}
-	all    []*running
-}
-
-func newHost(t *testing.T, s store, cfg queue.Config) *host {
-	t.Helper()
-	server, err := queue.StartEmbedded(t.Context(), queue.EmbeddedConfig{Dir: t.TempDir()})
-	must(t, err)
-	t.Cleanup(server.Stop)
-	nc, err := server.Connect()
-	must(t, err)
-	cfg.Campaign, cfg.RetryBase, cfg.RetryMax = "test", time.Millisecond, time.Millisecond
-	q, err := queue.Open(t.Context(), nc, cfg)
-	must(t, err)
-	h := &host{t: t, server: server, queue: q, store: s, end: make(chan struct{})}
-	t.Cleanup(func() {
-		close(h.end)
-		for _, r := range h.all {
-			r.drain()
-			<-r.ended
-		}
-	})
-	return h
-}
-
-// start starts a worker. died is closed when the worker reads the poison.
-func (h *host) start(name, poison string, change ...func(*gpuworker.Config)) (r *running, died chan struct{}) {
-	h.t.Helper()
-	nc, err := h.server.Connect()
-	must(h.t, err)
-	q, err := queue.Attach(h.t.Context(), nc, queue.Config{Campaign: "test"})
-	must(h.t, err)
-	m := &mortal{poison: poison, kill: nc.Close, died: make(chan struct{}), end: h.end}
-	cfg := config(h.t, q, h.store)
-	cfg.Name, cfg.AckWait = name, h.queue.Config().AckWait
-	single(&cfg, func(s *gpuworker.Single) { s.Items.Sources, s.Items.Batch = m, 8 })
-	for _, f := range change {
-		f(&cfg)
-	}
-	r = start(h.t, cfg)
-	h.all = append(h.all, r)
-	return r, m.died
-}
-
 // TestPoisonBuriesNoOtherItem restarts a worker each time it dies of one item among sixteen, with default attempts.
 func TestPoisonBuriesNoOtherItem(t *testing.T) {
 	t.Parallel()

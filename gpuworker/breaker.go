@@ -30,7 +30,7 @@ const (
 )
 
 // breaker suspends a worker whose items fail in a row: the worker leases nothing until its environment passes a test.
-// Failures of a dataset's files suspend one campaign, if the dispatcher supports it; other failures suspend the worker.
+// Failures of a dataset's files suspend the worker from one campaign, if the dispatcher is a suspender.
 type breaker struct {
 	now   func() time.Time
 	pause time.Duration // before the second test of a suspension
@@ -38,7 +38,7 @@ type breaker struct {
 	mu       sync.Mutex
 	stopped  bool
 	circuits map[string]*circuit // by campaign; "" is the worker's
-	good     *manifest.Item      // the last item that was restored
+	good     *manifest.Item      // the last restored item
 }
 
 // circuit counts the failures in a row of a worker or of one campaign.
@@ -64,7 +64,8 @@ func newBreaker(now func() time.Time, pause time.Duration) *breaker {
 func (b *breaker) succeed(t *task) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.good = &t.item
+	it := t.item // without the rest of the task
+	b.good = &it
 	for _, key := range []string{"", t.assigned.Campaign} {
 		if c := b.circuits[key]; c != nil && !c.open { // only a test closes an open circuit
 			delete(b.circuits, key)
@@ -89,7 +90,7 @@ func (b *breaker) fail(key string, t *task, err error) (opened bool) {
 	if c.failures < failuresToSuspend || c.open {
 		return false
 	}
-	c.open, c.item = true, t
+	c.open, c.item = true, t.withoutImages()
 	if key == "" {
 		t.assigned.unsettled.Add(1) // the engine stays open for the test
 		c.retained = true
@@ -99,6 +100,11 @@ func (b *breaker) fail(key string, t *task, err error) (opened bool) {
 		c.due = c.due.Add(c.delays.NextBackOff())
 	}
 	return true
+}
+
+// withoutImages returns a copy of the task for tests of the environment.
+func (t *task) withoutImages() *task {
+	return &task{lease: t.lease, assigned: t.assigned, ctx: t.ctx, item: t.item, preflight: t.preflight, written: t.written}
 }
 
 // release ends the use of the circuit's item.

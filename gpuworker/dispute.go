@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// maxPasses is how often a worker leaves an item that it disputed to other workers. Then it gives the second opinion
-	// itself, alone.
+	// maxPasses is how often a worker releases an item that it disputed for other workers. Then the worker gives the
+	// second opinion itself.
 	maxPasses = 5
 	// passPause is the pause after the first pass if there is nothing else to lease. It doubles with each pass.
 	passPause = time.Second
@@ -43,11 +43,16 @@ func (w *Worker) pass(ctx context.Context, leases []*queue.Lease) {
 	})
 }
 
-// pauseAfterPass lets other workers lease the passed items first.
-func (w *Worker) pauseAfterPass(ctx context.Context, passed []*queue.Lease) {
+// pauseAfterPass lets other workers lease the passed items first: it skips the campaign, or waits if the dispatcher has
+// no others.
+func (w *Worker) pauseAfterPass(ctx context.Context, campaign string, passed []*queue.Lease) {
 	passes := maxPasses
 	for _, l := range passed {
 		passes = min(passes, l.Marks().Passes)
+	}
+	if s, ok := w.cfg.Work.(suspender); ok {
+		s.Suspend(campaign, passPause<<passes, nil)
+		return
 	}
 	_ = retry.Sleep(ctx, passPause<<passes) // the caller checks ctx
 }

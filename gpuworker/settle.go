@@ -182,7 +182,9 @@ func (w *Worker) report(ctx context.Context, t *task, o outcome, res *manifest.R
 		if t.checked != nil {
 			return w.answer(ctx, t)
 		}
-		w.breaker.succeed(t)
+		if t.batch > 0 { // not a result that was found
+			w.breaker.succeed(t)
+		}
 		log.Info("restored item", "seconds", t.seconds)
 	}
 	if err := w.publishResult(ctx, t, res); err != nil {

@@ -1,0 +1,113 @@
+package gpuworker_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"ddiff/gpuworker"
+	"ddiff/manifest"
+	"ddiff/queue"
+)
+
+// host starts workers with a connection each.
+type host struct {
+	t      *testing.T
+	server *queue.Embedded
+	queue  *queue.Queue
+	store  store
+	end    chan struct{}
+	all    []*running
+}
+
+func newHost(t *testing.T, s store, cfg queue.Config) *host {
+	t.Helper()
+	server, err := queue.StartEmbedded(t.Context(), queue.EmbeddedConfig{Dir: t.TempDir()})
+	must(t, err)
+	t.Cleanup(server.Stop)
+	nc, err := server.Connect()
+	must(t, err)
+	cfg.Campaign, cfg.RetryBase, cfg.RetryMax = "test", time.Millisecond, time.Millisecond
+	q, err := queue.Open(t.Context(), nc, cfg)
+	must(t, err)
+	h := &host{t: t, server: server, queue: q, store: s, end: make(chan struct{})}
+	t.Cleanup(func() {
+		close(h.end)
+		for _, r := range h.all {
+			r.drain()
+			<-r.ended
+		}
+	})
+	return h
+}
+
+// start starts a worker. died is closed when the worker reads the poison.
+func (h *host) start(name, poison string, change ...func(*gpuworker.Config)) (r *running, died chan struct{}) {
+	h.t.Helper()
+	nc, err := h.server.Connect()
+	must(h.t, err)
+	q, err := queue.Attach(h.t.Context(), nc, queue.Config{Campaign: "test"})
+	must(h.t, err)
+	m := &mortal{poison: poison, kill: nc.Close, died: make(chan struct{}), end: h.end}
+	cfg := config(h.t, q, h.store)
+	cfg.Name, cfg.AckWait = name, h.queue.Config().AckWait
+	single(&cfg, func(s *gpuworker.Single) { s.Items.Sources, s.Items.Batch = m, 8 })
+	for _, f := range change {
+		f(&cfg)
+	}
+	r = start(h.t, cfg)
+	h.all = append(h.all, r)
+	return r, m.died
+}
+
+// begin creates and starts a worker.
+func (h *host) begin(cfg gpuworker.Config, change ...func(*gpuworker.Worker)) *gpuworker.Worker {
+	h.t.Helper()
+	w, err := gpuworker.New(cfg)
+	must(h.t, err)
+	for _, f := range change {
+		f(w)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	r := &running{cancel, make(chan error, 1)}
+	go func() { r.ended <- w.Run(ctx) }()
+	h.all = append(h.all, r)
+	return w
+}
+
+// config configures a worker with a connection of its own.
+func (h *host) config(name string, change ...func(*gpuworker.Config)) gpuworker.Config {
+	h.t.Helper()
+	nc, err := h.server.Connect()
+	must(h.t, err)
+	q, err := queue.Attach(h.t.Context(), nc, queue.Config{Campaign: "test"})
+	must(h.t, err)
+	cfg := config(h.t, q, h.store)
+	cfg.Name, cfg.AckWait = name, h.queue.Config().AckWait
+	for _, f := range change {
+		f(&cfg)
+	}
+	return cfg
+}
+
+// waitUntil waits for a condition.
+func waitUntil(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for begin := time.Now(); !ok(); <-tick.C {
+		if time.Since(begin) > patience {
+			t.Fatalf("timeout: %s", what)
+		}
+	}
+}
+
+// wantDone checks that all items are done at their first attempt.
+func wantDone(t *testing.T, got map[string]manifest.Result) {
+	t.Helper()
+	for name, r := range got {
+		if r.Outcome != manifest.OutcomeDone || r.Attempt != 1 {
+			t.Errorf("item %s is %s at attempt %d: %s", name, r.Outcome, r.Attempt, r.Reason)
+		}
+	}
+}
