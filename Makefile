@@ -66,6 +66,12 @@ upgrade-test: test-packages build runtime ## Run campaigns with this version and
 scale-model: build ## Run a thousand campaigns on 5,000 simulated workers (20 minutes; SCALE_MODEL="--rows 10000")
 	@go -C internal/testbed test -c -o $(CURDIR)/bin/testbed && bin/testbed scale-model $(SCALE_MODEL)
 
+MODEL_WALKS ?= 500
+
+.PHONY: model
+model: ## Send the verbs of a cluster in random order, with crashes at any write (10 minutes; MODEL_WALKS=500)
+	@DDIFF_MODEL_WALKS=$(MODEL_WALKS) go test -count=1 -timeout 60m -v -run TestVerbsModel ./coordinator | grep -v level=
+
 .PHONY: golden
 golden: build runtime ## Compare identities, pixels and curves with those of commit c0ac6fd (GOLDEN="--limit 1")
 	@scripts/golden.sh $(GOLDEN)

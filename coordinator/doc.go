@@ -25,6 +25,10 @@
 //	              ▼             ▼          ▼
 //	            rejected ◄──────┘        paused
 //
+// A phase follows from the record, the stored windows and rounds, and the outcomes. Every step of a runner is idempotent,
+// and the write of the new phase comes last, so that the next leader repeats a step that a crash interrupted. A campaign
+// ends as the record asks at that moment: the write is a compare-and-swap on the wanted state and the pending commands.
+//
 // A window is stored before its first item is published, and the record counts it only after its last one. If a
 // coordinator dies in between, one window is partly published. The next leader looks up the stored results of that
 // window and publishes the other items; the queue drops duplicates.

@@ -17,10 +17,10 @@ import (
 	"ddiff/manifest"
 )
 
-// modelWalks is the number of walks of the normal test suite; DDIFF_MODEL_WALKS sets another one. Each walk has about
+// modelWalks is the number of walks of the normal test suite, DDIFF_MODEL_WALKS that of `make model`. Each walk has about
 // modelSteps steps.
 const (
-	modelWalks = 16
+	modelWalks = 12
 	modelSteps = 40
 )
 
@@ -56,30 +56,31 @@ func TestVerbsModel(t *testing.T) {
 			pause(context.Background(), time.Duration(rapid.IntRange(1, 60).Draw(rt, "ms"))*time.Millisecond)
 		}
 		rt.Repeat(map[string]func(*rapid.T){ // several names make an action more frequent
-			"":                   w.check,
-			"pause":              func(*rapid.T) { w.want(manifest.WantPause) },
-			"resume":             func(*rapid.T) { w.want(manifest.WantRun) },
-			"cancel":             func(*rapid.T) { w.want(manifest.WantCancel) },
-			"cancel now":         func(*rapid.T) { w.want(manifest.WantCancelNow) },
-			"submit again":       func(*rapid.T) { w.submit() },
-			"retry":              w.retry,
-			"reconcile":          func(*rapid.T) { w.send(manifest.Command{Verb: manifest.CommandReconcile}) },
-			"lose a result":      func(*rapid.T) { w.loseResult() },
-			"lose the queue":     func(*rapid.T) { w.loseQueue() },
-			"change the dataset": func(*rapid.T) { w.repair() },
-			"outcomes":           w.changeOutcomes,
-			"worker":             func(*rapid.T) { w.toggleWorker() },
-			"fault":              w.arm,
-			"fault (2)":          w.arm,
-			"fault (3)":          w.arm,
-			"fault (4)":          w.arm,
-			"leader":             func(*rapid.T) { w.replaceLeader() },
-			"two leaders":        func(*rapid.T) { w.addLeader() },
-			"time passes":        passTime,
-			"time passes (2)":    passTime,
-			"time passes (3)":    passTime,
-			"time passes (4)":    passTime,
-			"quiescence":         func(*rapid.T) { w.settle() },
+			"":                      w.check,
+			"pause":                 func(*rapid.T) { w.want(manifest.WantPause) },
+			"resume":                func(*rapid.T) { w.want(manifest.WantRun) },
+			"cancel":                func(*rapid.T) { w.want(manifest.WantCancel) },
+			"cancel now":            func(*rapid.T) { w.want(manifest.WantCancelNow) },
+			"submit again":          func(*rapid.T) { w.submit() },
+			"retry":                 w.retry,
+			"reconcile":             func(*rapid.T) { w.send(manifest.Command{Verb: manifest.CommandReconcile}) },
+			"lose a result":         func(*rapid.T) { w.loseResult() },
+			"lose the queue":        func(*rapid.T) { w.loseQueue() },
+			"change the dataset":    func(*rapid.T) { w.repair() },
+			"outcomes":              w.changeOutcomes,
+			"worker":                func(*rapid.T) { w.toggleWorker() },
+			"fault":                 w.arm,
+			"verb with a fault":     w.verbWithFault,
+			"verb with a fault (2)": w.verbWithFault,
+			"verb with a fault (3)": w.verbWithFault,
+			"verb with a fault (4)": w.verbWithFault,
+			"leader":                func(*rapid.T) { w.replaceLeader() },
+			"two leaders":           func(*rapid.T) { w.addLeader() },
+			"time passes":           passTime,
+			"time passes (2)":       passTime,
+			"time passes (3)":       passTime,
+			"time passes (4)":       passTime,
+			"quiescence":            func(*rapid.T) { w.settle() },
 		})
 		w.finish()
 	})
@@ -166,7 +167,7 @@ func (w *walk) checkQuiescent(s coordinator.CampaignStatus) {
 	if size > 0 || exists && !w.disturbed {
 		w.fatalf("%s: the queue has %d items, its consumer exists: %v", c.Phase, size, exists)
 	}
-	w.disturbed = false
+	w.disturbed = exists
 	if c.Phase == manifest.PhaseFinished {
 		if n.Items != w.items {
 			w.fatalf("finished with %+v, want %d items", n, w.items)
@@ -230,6 +231,27 @@ func (w *walk) arm(rt *rapid.T) {
 		w.seen.faults[fmt.Sprint(write, " ", f)]++
 		return f
 	}
+}
+
+// verbWithFault sends a verb to a leader that has a fault soon, and lets time pass.
+func (w *walk) verbWithFault(rt *rapid.T) {
+	w.arm(rt)
+	both := []manifest.Outcome{manifest.OutcomeFailed, manifest.OutcomeDead}
+	switch rapid.IntRange(0, 7).Draw(rt, "verb") {
+	case 0:
+		w.want(manifest.WantPause)
+	case 1:
+		w.want(manifest.WantCancel)
+	case 2:
+		w.want(manifest.WantCancelNow)
+	case 3:
+		w.loseResult()
+	case 4, 5:
+		w.send(manifest.Command{Verb: manifest.CommandRetry, Outcomes: both})
+	default:
+		w.want(manifest.WantRun)
+	}
+	pause(w.ctx, time.Duration(rapid.IntRange(10, 80).Draw(rt, "ms"))*time.Millisecond)
 }
 
 // changeOutcomes draws the outcome of the next attempts at each item, and that of the preflight.
