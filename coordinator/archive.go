@@ -65,7 +65,6 @@ func (a *archiver) run(ctx context.Context) error {
 		}
 		if due {
 			err := a.scan(ctx)
-			due = false
 			if err != nil && ctx.Err() == nil {
 				scanAgain = time.After(a.s.cfg.Restart)
 				a.s.cfg.Logger.Warn("could not restore or archive campaigns, will retry", "after", a.s.cfg.Restart, "reason", err)
@@ -138,6 +137,9 @@ func (a *archiver) scanRecord(ctx context.Context, record queue.Change) error {
 		}
 		return ignoreConflict(a.s.cfg.Board.DeleteAt(ctx, record.Key, record.Revision))
 	}
+	if c.Restoring > 0 {
+		return a.completeRestore(ctx, c.ID)
+	}
 	if a.due(c, a.seen[record.Key], now) {
 		return a.archive(ctx, c.ID, c, record.Revision)
 	}
@@ -162,7 +164,7 @@ func ignoreConflict(err error) error {
 // due reports whether a campaign is to be archived. The clock of the leader that ended the campaign may differ from this
 // one: a time in the future counts from the first sighting. A clock that is ahead archives early, which loses nothing.
 func (a *archiver) due(c *manifest.Campaign, seen sighting, now time.Time) bool {
-	if active(c) || a.all.has(c.ID) {
+	if active(c) || c.Restoring > 0 || a.all.has(c.ID) {
 		return false
 	}
 	since := c.Finished
@@ -179,7 +181,8 @@ func (a *archiver) due(c *manifest.Campaign, seen sighting, now time.Time) bool 
 // campaign is resumed, the campaign stays on the board.
 //
 // A crash after any write leaves a state that the next leader completes: the archive and its entry in the index are
-// written before the record is deleted; the status is deleted last, and marks streams that may still have messages.
+// written before the record is deleted; the status is deleted last, and marks streams that may still have messages. The
+// record is compared after its messages are read: another leader, which removes them, has deleted the record before.
 func (a *archiver) archive(ctx context.Context, id string, c *manifest.Campaign, revision uint64) error {
 	a.work.Lock()
 	defer a.work.Unlock()
@@ -187,23 +190,15 @@ func (a *archiver) archive(ctx context.Context, id string, c *manifest.Campaign,
 	if err != nil {
 		return fmt.Errorf("archive campaign %s: %w", id, err)
 	}
-	data, err := file.encode()
-	if err != nil {
-		return err
+	_, current, err := a.s.cfg.Board.Get(ctx, manifest.KeyCampaignPrefix+id)
+	if errors.Is(err, queue.ErrNoRecord) || err == nil && current != revision {
+		return nil // archived by another leader, or resumed
 	}
-	if err := a.s.cfg.Store.Put(ctx, archiveKey(id), data); err != nil {
+	if err != nil {
 		return fmt.Errorf("archive campaign %s: %w", id, err)
 	}
-	newest, err := a.x.of(ctx, id)
-	if err != nil {
-		return err
-	}
-	err = a.x.add(ctx, indexEntry{id: id, number: newest.number + 1, state: indexArchived, output: outputDigest(c.Output), row: archivedRow{
-		Phase: c.Phase, Priority: c.Priority, Weight: c.Weight, Counts: file.Status.Counts,
-		Submitted: c.Submitted, Finished: c.Finished, Archived: file.Archived,
-	}})
-	if err != nil {
-		return err
+	if err := a.storeArchive(ctx, file); err != nil {
+		return fmt.Errorf("archive campaign %s: %w", id, err)
 	}
 	delete(a.open, id) // also after a conflict: the next scan enters the campaign as open again
 	err = a.s.cfg.Board.DeleteAt(ctx, manifest.KeyCampaignPrefix+id, revision)
@@ -215,6 +210,32 @@ func (a *archiver) archive(ctx context.Context, id string, c *manifest.Campaign,
 	}
 	a.s.cfg.Logger.Info("archived campaign", "campaign", id, "phase", c.Phase)
 	return a.removeMessages(ctx, id)
+}
+
+// storeArchive stores an archive, and then its entry in the index.
+func (a *archiver) storeArchive(ctx context.Context, file *archiveFile) error {
+	c := &file.Campaign
+	data, err := file.encode()
+	if err != nil {
+		return err
+	}
+	newest, err := a.x.of(ctx, c.ID)
+	if err != nil {
+		return err
+	}
+	for number := max(newest.number+1, 1); ; number++ {
+		err := a.s.cfg.Store.Create(ctx, archiveKey(c.ID, number), data)
+		if errors.Is(err, storage.ErrExists) {
+			continue // of a leader that has crashed, or of another leader
+		}
+		if err != nil {
+			return err
+		}
+		return a.x.add(ctx, indexEntry{id: c.ID, number: number, state: indexArchived, output: outputDigest(c.Output), row: archivedRow{
+			Phase: c.Phase, Priority: c.Priority, Weight: c.Weight, Counts: file.Status.Counts,
+			Submitted: c.Submitted, Finished: c.Finished, Archived: file.Archived,
+		}})
+	}
 }
 
 // collect reads what the archive of a campaign contains.
@@ -234,6 +255,7 @@ func (a *archiver) collect(ctx context.Context, c *manifest.Campaign) (*archiveF
 	if err != nil {
 		return nil, err
 	}
+	there := map[letterKey]bool{}
 	for letter, err := range q.DeadLetters(ctx) {
 		if errors.Is(err, queue.ErrDamaged) {
 			a.s.cfg.Logger.Warn("the archive lacks a dead letter", "campaign", c.ID, "reason", err)
@@ -242,13 +264,17 @@ func (a *archiver) collect(ctx context.Context, c *manifest.Campaign) (*archiveF
 		if err != nil {
 			return nil, err
 		}
-		file.letters = append(file.letters, letter)
+		if k := letterKeyOf(letter); !there[k] { // two leaders may have restored it
+			there[k] = true
+			file.letters = append(file.letters, letter)
+		}
 	}
 	file.failures, err = failures(ctx, q)
 	return file, err
 }
 
-// failures reads the outcomes of the items that are not done from the result stream.
+// failures reads the outcomes of the items that are not done from the result stream. The stored parts of the ledger have
+// the older outcomes, and stay.
 func failures(ctx context.Context, q *queue.Queue) ([]failure, error) {
 	last, err := q.LastResult(ctx)
 	if err != nil || last == 0 {
@@ -289,6 +315,7 @@ func (a *archiver) cleanUp(ctx context.Context, id string) error {
 	return a.removeMessages(ctx, id)
 }
 
+// removeMessages removes the messages, and then the status.
 func (a *archiver) removeMessages(ctx context.Context, id string) error {
 	q, err := a.queue(ctx, id)
 	if err == nil {

@@ -116,6 +116,8 @@ func (a *archiver) archiveNow(ctx context.Context, id string) error {
 	switch {
 	case err != nil:
 		return err
+	case c.Restoring > 0:
+		return errors.Join(errBusy, a.completeRestore(ctx, id))
 	case active(c):
 		return fmt.Errorf("%w: the campaign is %s; cancel it first", ErrRefused, c.Phase)
 	case a.all.has(id):
@@ -165,5 +167,6 @@ func decodeList(data []byte) (rows []listed, err error) {
 	if data, err = io.ReadAll(zip); err != nil {
 		return nil, err
 	}
-	return rows, json.Unmarshal(data, &rows)
+	err = json.Unmarshal(data, &rows)
+	return rows, err
 }

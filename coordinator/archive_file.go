@@ -7,14 +7,28 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
+	"strings"
 	"time"
 
 	"ddiff/manifest"
 	"ddiff/queue"
 )
 
-// archiveKey is the storage key of a campaign's archive.
-func archiveKey(id string) string { return "campaigns/" + id + "/archive.json.gz" }
+// archivePrefix is the common prefix of the keys of a campaign's archives.
+func archivePrefix(id string) string { return "campaigns/" + id + "/archive-" }
+
+// archiveKey is the storage key of an archive of a campaign. Its number is that of its entry in the index.
+func archiveKey(id string, number int) string {
+	return fmt.Sprintf("%s%06d.json.gz", archivePrefix(id), number)
+}
+
+// parseArchiveKey returns the number of an archive.
+func parseArchiveKey(id, key string) (number int, ok bool) {
+	text, isArchive := strings.CutPrefix(key, archivePrefix(id))
+	number, err := strconv.Atoi(strings.TrimSuffix(text, ".json.gz"))
+	return number, isArchive && err == nil && key == archiveKey(id, number)
+}
 
 // archiveSchema is the version of the archive. A program refuses archives of a higher version.
 const archiveSchema = 1

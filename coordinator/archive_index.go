@@ -137,6 +137,19 @@ func (x index) of(ctx context.Context, id string) (indexEntry, error) {
 	return newest, nil
 }
 
+// archive returns the number of the newest archive of a campaign, 0 if there is none.
+func (x index) archive(ctx context.Context, id string) (number int, err error) {
+	for e, err := range x.entries(ctx, id) {
+		if err != nil {
+			return 0, err
+		}
+		if e.state == indexArchived {
+			number = max(number, e.number)
+		}
+	}
+	return number, nil
+}
+
 // all returns the newest entry of each campaign.
 func (x index) all(ctx context.Context) (map[string]indexEntry, error) {
 	newest := map[string]indexEntry{}

@@ -19,17 +19,18 @@ const recallParallel = 64
 // recall returns an archived campaign to the board. It is idempotent, and returns storage.ErrNotFound if there is no such
 // campaign.
 func (a *archiver) recall(ctx context.Context, id string) error {
-	_, _, err := a.s.cfg.Board.Get(ctx, manifest.KeyCampaignPrefix+id)
-	if err == nil || !errors.Is(err, queue.ErrNoRecord) {
-		return err
+	c, err := Read(ctx, a.s.cfg.Board, id)
+	switch {
+	case errors.Is(err, queue.ErrNoRecord):
+		return a.restore(ctx, id)
+	case err == nil && c.Restoring > 0:
+		return a.completeRestore(ctx, id)
 	}
-	return a.restore(ctx, id)
+	return err
 }
 
 // restore creates the record of a campaign on the board, from its archive, or from the copy of the record in the store if
 // that is newer. The number of published windows in a copy may be out of date; the ledger corrects it.
-//
-// The record comes last. A crash before leaves messages and a status, which cleanUp removes.
 func (a *archiver) restore(ctx context.Context, id string) error {
 	a.work.Lock()
 	defer a.work.Unlock()
@@ -41,7 +42,7 @@ func (a *archiver) restore(ctx context.Context, id string) error {
 		return errDeleting
 	}
 	stored, storedErr := loadRecord(ctx, a.s.cfg.Store, id)
-	file, err := loadArchive(ctx, a.s.cfg.Store, id)
+	file, number, err := loadArchive(ctx, a.s.cfg.Store, id)
 	for _, err := range []error{storedErr, err} {
 		if err != nil && !errors.Is(err, storage.ErrNotFound) && !errors.Is(err, errDamagedRecord) {
 			return err // an outage
@@ -50,11 +51,8 @@ func (a *archiver) restore(ctx context.Context, id string) error {
 	c := stored
 	switch {
 	case err == nil && (newest.state == indexArchived || storedErr != nil || sameEnd(stored, &file.Campaign)):
-		if err := a.republish(ctx, file); err != nil {
-			return fmt.Errorf("restore campaign %s: %w", id, err)
-		}
 		c = &file.Campaign
-		c.Recalled = a.s.cfg.Now().UTC()
+		c.Recalled, c.Restoring = a.s.cfg.Now().UTC(), number
 	case newest.state == indexArchived:
 		return err
 	case storedErr != nil:
@@ -72,7 +70,7 @@ func (a *archiver) restore(ctx context.Context, id string) error {
 		return fmt.Errorf("restore campaign %s: %w", id, err)
 	}
 	a.s.cfg.Logger.Warn("restored a campaign from storage", "campaign", id, "phase", c.Phase)
-	return nil
+	return a.restoreMessages(ctx, id)
 }
 
 // sameEnd reports whether a record is that of the same end of a campaign as an archived one.
@@ -80,32 +78,84 @@ func sameEnd(c, archived *manifest.Campaign) bool {
 	return c.Phase == archived.Phase && c.Finished.Equal(archived.Finished)
 }
 
-// loadArchive reads the archive of a campaign. It returns storage.ErrNotFound or errDamagedRecord.
-func loadArchive(ctx context.Context, s storage.Store, id string) (*archiveFile, error) {
-	data, err := s.Get(ctx, archiveKey(id))
+// loadArchive reads the newest archive of a campaign. It returns storage.ErrNotFound or errDamagedRecord.
+func loadArchive(ctx context.Context, s storage.Store, id string) (file *archiveFile, number int, err error) {
+	number, err = index{s}.archive(ctx, id)
+	if err == nil && number == 0 {
+		err = storage.ErrNotFound
+	}
+	if err == nil {
+		file, err = loadArchiveNumber(ctx, s, id, number)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("read the archive of campaign %s: %w", id, err)
+		return nil, 0, fmt.Errorf("read the archive of campaign %s: %w", id, err)
+	}
+	return file, number, nil
+}
+
+func loadArchiveNumber(ctx context.Context, s storage.Store, id string, number int) (*archiveFile, error) {
+	data, err := s.Get(ctx, archiveKey(id, number))
+	if err != nil {
+		return nil, err
 	}
 	file, err := decodeArchive(data)
 	if err == nil && file.Campaign.ID != id {
 		err = fmt.Errorf("it belongs to campaign %s", file.Campaign.ID)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read the archive of campaign %s: %w: %w", id, errDamagedRecord, err)
+		return nil, fmt.Errorf("%w: %w", errDamagedRecord, err)
 	}
 	return file, nil
 }
 
-// republish replaces the messages of a campaign with those of its archive, and writes its status.
+// completeRestore restores the messages of a campaign whose record is back on the board.
+func (a *archiver) completeRestore(ctx context.Context, id string) error {
+	a.work.Lock()
+	defer a.work.Unlock()
+	return a.restoreMessages(ctx, id)
+}
+
+// restoreMessages restores the messages and the status of a campaign whose record is restored, and then makes the
+// campaign active. It is idempotent.
+func (a *archiver) restoreMessages(ctx context.Context, id string) error {
+	c, err := Read(ctx, a.s.cfg.Board, id)
+	if err != nil || c.Restoring == 0 {
+		return err
+	}
+	file, err := loadArchiveNumber(ctx, a.s.cfg.Store, id, c.Restoring)
+	if err == nil {
+		err = a.republish(ctx, file)
+	}
+	if err != nil {
+		return fmt.Errorf("restore the messages of campaign %s: %w", id, err)
+	}
+	_, err = Update(ctx, a.s.cfg.Board, id, func(c *manifest.Campaign) error {
+		if c.Restoring == 0 {
+			return errUnchanged
+		}
+		c.Restoring = 0
+		return nil
+	})
+	return err
+}
+
+// letterKey identifies a dead letter.
+type letterKey struct {
+	id     string
+	round  int
+	buried int64
+}
+
+func letterKeyOf(l queue.DeadLetter) letterKey { return letterKey{l.ID, l.Round, l.Buried.UnixNano()} }
+
+// republish publishes the outcomes and the missing dead letters of an archive, and then the status.
 func (a *archiver) republish(ctx context.Context, file *archiveFile) error {
 	id := file.Campaign.ID
 	q, err := a.queue(ctx, id)
 	if err != nil {
 		return err
 	}
-	if err := q.Remove(ctx); err != nil {
-		return err
-	}
+	q.RenewEpoch()
 	group, inner := errgroup.WithContext(ctx)
 	group.SetLimit(recallParallel)
 	for _, f := range file.failures {
@@ -120,7 +170,17 @@ func (a *archiver) republish(ctx context.Context, file *archiveFile) error {
 	if err := group.Wait(); err != nil {
 		return err
 	}
+	there := map[letterKey]bool{}
+	for letter, err := range q.DeadLetters(ctx) {
+		if err != nil && !errors.Is(err, queue.ErrDamaged) {
+			return err
+		}
+		there[letterKeyOf(letter)] = true
+	}
 	for _, letter := range file.letters { // in order
+		if there[letterKeyOf(letter)] {
+			continue
+		}
 		if err := q.PublishDead(ctx, letter); err != nil {
 			return err
 		}
@@ -146,19 +206,19 @@ func (r *runner) admit(ctx context.Context) error {
 		return err
 	}
 	if newest.state == indexArchived {
-		file, err := loadArchive(ctx, r.s.cfg.Store, r.id)
+		file, number, err := loadArchive(ctx, r.s.cfg.Store, r.id)
 		if err != nil {
-			return err
-		}
-		if err := a.republish(ctx, file); err != nil {
 			return err
 		}
 		err = r.save(ctx, func(c *manifest.Campaign) {
 			commands := c.Commands
 			*c = file.Campaign
-			c.Commands, c.Recalled = commands, r.s.cfg.Now().UTC()
+			c.Commands, c.Recalled, c.Restoring = commands, r.s.cfg.Now().UTC(), number
 		})
 		if err != nil {
+			return err
+		}
+		if err := a.restoreMessages(ctx, r.id); err != nil {
 			return err
 		}
 	}
@@ -167,8 +227,8 @@ func (r *runner) admit(ctx context.Context) error {
 	} else if err != nil {
 		return err
 	}
-	if !active(r.rec) {
-		return errEnded
+	if r.rec.Phase.Ended() {
+		return errEnded // a newer record with a command continues it
 	}
 	return nil
 }
@@ -176,13 +236,13 @@ func (r *runner) admit(ctx context.Context) error {
 // isNew reports whether no coordinator has opened a campaign yet.
 func isNew(c *manifest.Campaign) bool { return c.Phase == manifest.PhaseQueued && c.Prior.SHA256 == "" }
 
-// settleRecalled restores the ledger of a campaign that came from the archive: the outcomes of items that are not done
-// are in the result stream again, and the results in storage prove the done items.
+// settleRecalled completes the ledger of a campaign that came from the archive: outcomes that no part of the ledger has
+// are in the result stream again if their items are not done, and the results in storage prove the done items.
 func (r *runner) settleRecalled(ctx context.Context) error {
 	if r.rec.Recalled.IsZero() {
 		return nil
 	}
-	if err := r.catchUp(ctx); err != nil {
+	if err := r.catchUp(ctx); err != nil || r.ledger.open == 0 {
 		return err
 	}
 	return r.settleListed(ctx)

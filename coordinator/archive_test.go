@@ -169,12 +169,20 @@ type crashingStore struct {
 }
 
 func (s *crashingStore) Put(ctx context.Context, key string, data []byte) error {
+	return s.write(func() error { return s.Store.Put(ctx, key, data) })
+}
+
+func (s *crashingStore) Create(ctx context.Context, key string, data []byte) error {
+	return s.write(func() error { return s.Store.Create(ctx, key, data) })
+}
+
+func (s *crashingStore) write(write func() error) error {
 	n := int(s.writes.Add(1))
 	if n > s.n {
 		s.crash()
 		return context.Canceled
 	}
-	err := s.Store.Put(ctx, key, data)
+	err := write()
 	if n == s.n {
 		s.crash()
 	}
@@ -355,4 +363,45 @@ func TestArchiveNow(t *testing.T) {
 	if err := coordinator.Archive(t.Context(), tc.board, "unknown-12345678"); !errors.Is(err, queue.ErrNoRecord) {
 		t.Errorf("an unknown campaign: %v", err)
 	}
+}
+
+// losingStore ends its process when an archive is read for the second time, between the record and the messages.
+type losingStore struct {
+	storage.Store
+	reads atomic.Int64
+	crash context.CancelFunc
+}
+
+func (s *losingStore) Get(ctx context.Context, key string) ([]byte, error) {
+	if strings.Contains(key, "/archive-") && s.reads.Add(1) > 1 {
+		s.crash()
+		return nil, context.Canceled
+	}
+	return s.Store.Get(ctx, key)
+}
+
+// TestRecallCrash ends the leader after it has restored the record of a campaign. The next leader restores the messages;
+// until then no verb is executed.
+func TestRecallCrash(t *testing.T) {
+	tc := newTestCluster(t, 3)
+	id := tc.finishMixed("halfway")
+	stop := tc.leadArchiving(50*time.Millisecond, unchanged)
+	tc.awaitArchived(id)
+	stop()
+	store := &losingStore{Store: tc.store}
+	ctx, cancel := context.WithCancel(t.Context())
+	store.crash = cancel
+	service, err := coordinator.New(tc.config(func(cfg *coordinator.Config) {
+		cfg.ArchiveAfter, cfg.Inspect, cfg.Store = time.Hour, tc.inspect, store
+	}))
+	must(t, err)
+	go func() { _ = coordinator.Recall(ctx, tc.board, id) }()
+	_ = service.Lead(ctx)
+	c, err := coordinator.Read(t.Context(), tc.board, id)
+	must(t, err)
+	if c.Restoring != 1 || tc.messages(id) != 0 {
+		t.Fatalf("restoring %d, %d messages", c.Restoring, tc.messages(id))
+	}
+	tc.leadArchiving(time.Hour, unchanged)
+	tc.checkRecalled(id)
 }

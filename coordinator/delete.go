@@ -66,7 +66,7 @@ func (d *deletion) examine(ctx context.Context) (err error) {
 	}
 	d.record, err = loadRecord(ctx, d.Store, d.id)
 	if err != nil {
-		file, archiveErr := loadArchive(ctx, d.Store, d.id)
+		file, _, archiveErr := loadArchive(ctx, d.Store, d.id)
 		switch {
 		case archiveErr == nil:
 			d.record = &file.Campaign
@@ -273,6 +273,9 @@ func (d *deletion) run(ctx context.Context) ([]Removal, error) {
 				return d.owns(id)
 			}), nil)
 		})
+		steps = append(steps, func() error {
+			return add("report", output, d.list(ctx, outputKey(output, manifest.FailuresFolder+d.id+"/"), nil), nil)
+		})
 		if len(d.others) == 0 {
 			steps = append(steps, func() error {
 				keys := []string{report.KeyCSV, report.KeySummaryJSON, report.KeySummaryMarkdown, report.KeyPage}
@@ -286,7 +289,9 @@ func (d *deletion) run(ctx context.Context) ([]Removal, error) {
 		}
 	}
 	folder := "campaigns/" + d.id + "/"
-	last := func(i storage.Info) bool { return i.Key == recordKey(d.id) || i.Key == archiveKey(d.id) }
+	last := func(i storage.Info) bool {
+		return i.Key == recordKey(d.id) || strings.HasPrefix(i.Key, archivePrefix(d.id))
+	}
 	steps = append(steps,
 		func() error {
 			return add("windows", d.id, d.list(ctx, folder, func(i storage.Info) bool { return !last(i) }), nil)

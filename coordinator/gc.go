@@ -73,11 +73,16 @@ func (c *Cleaner) removeOne(ctx context.Context, kind, name string, listing obje
 	return []Removal{r}, err
 }
 
-// superseded lists the entries of the index below the newest entry of their campaign.
+// superseded lists the entries of the index and the archives that no longer count. An open campaign still needs its
+// newest archive, whose number is one less, if the board is lost.
 func (c *Cleaner) superseded(ctx context.Context, newest map[string]indexEntry) objects {
-	return c.list(ctx, indexPrefix, func(i storage.Info) bool {
-		e, ok := parseIndexKey(i.Key)
-		return ok && e.number < newest[e.id].number
+	return c.list(ctx, "campaigns/", func(i storage.Info) bool {
+		if e, ok := parseIndexKey(i.Key); ok {
+			return e.number < newest[e.id].number-1 || e.number < newest[e.id].number && e.state != indexArchived
+		}
+		id, _, _ := strings.Cut(strings.TrimPrefix(i.Key, "campaigns/"), "/")
+		number, ok := parseArchiveKey(id, i.Key)
+		return ok && number < newest[id].number-1
 	})
 }
 
@@ -89,7 +94,7 @@ func (c *Cleaner) collectFolders(ctx context.Context, newest map[string]indexEnt
 			return nil, fmt.Errorf("list campaigns: %w", err)
 		}
 		id, _, _ := strings.Cut(strings.TrimPrefix(info.Key, "campaigns/"), "/")
-		if info.Key == recordKey(id) || info.Key == archiveKey(id) || c.now().Sub(info.Modified) < folderAge || strings.HasPrefix(info.Key, indexPrefix) {
+		if info.Key == recordKey(id) || strings.HasPrefix(info.Key, archivePrefix(id)) || c.now().Sub(info.Modified) < folderAge || strings.HasPrefix(info.Key, indexPrefix) {
 			orphans[id] = false
 		} else if _, known := orphans[id]; !known {
 			orphans[id] = true

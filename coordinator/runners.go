@@ -76,6 +76,8 @@ func (s *runners) ids() []string {
 // active reports whether a campaign needs a coordinator.
 func active(c *manifest.Campaign) bool {
 	switch {
+	case c.Restoring > 0:
+		return false // until its messages are back
 	case len(c.Commands) > 0, !c.Phase.Ended():
 		return true
 	case c.Phase == manifest.PhaseFinished:

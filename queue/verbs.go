@@ -83,15 +83,16 @@ func (q *Queue) Drop(ctx context.Context) error {
 	return nil
 }
 
-// Remove removes everything of the campaign: consumer, work, results and dead letters. It is idempotent. What this handle
-// publishes later belongs to a new epoch, so that a removed result or dead letter may be published again.
+// Remove removes everything of the campaign: consumer, work, results and dead letters. It is idempotent.
 func (q *Queue) Remove(ctx context.Context) error {
 	if err := q.removeAll(ctx); err != nil {
 		return fmt.Errorf("remove campaign %s: %w", q.cfg.Campaign, err)
 	}
-	q.recordEpoch(q.nextEpoch())
 	return nil
 }
+
+// RenewEpoch makes this handle publish in a new epoch, so that a removed result or dead letter may be published again.
+func (q *Queue) RenewEpoch() { q.recordEpoch(q.nextEpoch()) }
 
 func (q *Queue) removeAll(ctx context.Context) error {
 	if err := q.deleteConsumer(ctx); err != nil {

@@ -150,7 +150,7 @@ func (d *Dir) RemoveEmpty(dir string) error {
 	for ; dir != "."; dir = path.Dir(dir) {
 		// An error means that the directory is in use, or gone.
 		if err := os.Remove(d.file(dir)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil //nolint:nilerr // best effort
+			return nil
 		}
 	}
 	return nil

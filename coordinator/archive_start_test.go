@@ -1,0 +1,157 @@
+package coordinator_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"ddiff/coordinator"
+	"ddiff/manifest"
+	"ddiff/storage"
+)
+
+// readsStore records the keys that are read.
+type readsStore struct {
+	storage.Store
+	mu   sync.Mutex
+	keys []string
+}
+
+func (s *readsStore) Get(ctx context.Context, key string) ([]byte, error) {
+	s.mu.Lock()
+	s.keys = append(s.keys, key)
+	s.mu.Unlock()
+	return s.Store.Get(ctx, key)
+}
+
+// archiveMany enters n archived campaigns into the index of a store in dir, without a copy of their records.
+func archiveMany(t *testing.T, dir string, n int) {
+	t.Helper()
+	index := filepath.Join(dir, "campaigns", ".index")
+	must(t, os.MkdirAll(index, 0o755))
+	write := func(name string) { must(t, os.WriteFile(filepath.Join(index, name), nil, 0o644)) }
+	for i := range n {
+		write(fmt.Sprintf("old%05d-12345678.000001.archived.0.finished.normal.1.%d.5.0.0.0.1700000000.1700000100.1700000200", i, i))
+	}
+	write("complete")
+}
+
+// TestStartReadsNoArchivedCampaign: the start of a coordinator reads no object of a campaign in the archive, and finds a
+// campaign that the board has lost among many.
+func TestStartReadsNoArchivedCampaign(t *testing.T) {
+	tc := newTestCluster(t, 3)
+	dir := t.TempDir()
+	var err error
+	tc.store, err = storage.NewDir(dir)
+	must(t, err)
+	id := tc.finishMixed("lost")
+	archiveMany(t, dir, 300)
+	must(t, tc.board.Delete(t.Context(), manifest.KeyCampaignPrefix+id))
+	store := &readsStore{Store: tc.store}
+	tc.leadArchiving(time.Hour, func(c *coordinator.Config) { c.Store = store })
+	tc.awaitPhase(id, manifest.PhaseFinished)
+	store.mu.Lock()
+	defer store.mu.Unlock()
+	for _, key := range store.keys {
+		if !strings.Contains(key, id) {
+			t.Errorf("the start reads %s", key)
+		}
+	}
+}
+
+// TestListManyArchived lists more archived campaigns than one answer has.
+func TestListManyArchived(t *testing.T) {
+	tc := newTestCluster(t, 0)
+	dir := t.TempDir()
+	var err error
+	tc.store, err = storage.NewDir(dir)
+	must(t, err)
+	const n = 9000
+	archiveMany(t, dir, n)
+	tc.leadArchiving(time.Hour, unchanged)
+	all, err := coordinator.Archived(t.Context(), tc.board)
+	must(t, err)
+	if len(all) != n {
+		t.Fatalf("%d campaigns, want %d", len(all), n)
+	}
+	for i, s := range all {
+		if s.Campaign.ID != fmt.Sprintf("old%05d-12345678", i) || s.Status.Counts.Items != i {
+			t.Fatalf("number %d is %+v", i, s)
+		}
+	}
+	if keys, err := tc.board.Keys(t.Context(), ""); err != nil || strings.Contains(strings.Join(keys, " "), "_request") {
+		t.Errorf("the board has %q, %v", keys, err)
+	}
+}
+
+// A recall of a campaign whose archive is damaged is refused with the reason, and the campaign stays in the archive.
+func TestRecallDamagedArchive(t *testing.T) {
+	tc := newTestCluster(t, 3)
+	id := tc.finishMixed("damaged")
+	stop := tc.leadArchiving(50*time.Millisecond, unchanged)
+	tc.awaitArchived(id)
+	stop()
+	must(t, tc.store.Put(t.Context(), "campaigns/"+id+"/archive-000001.json.gz", []byte("garbage")))
+	tc.leadArchiving(time.Hour, unchanged)
+	if err := coordinator.Recall(t.Context(), tc.board, id); !errors.Is(err, coordinator.ErrRefused) || !strings.Contains(err.Error(), "archive") {
+		t.Errorf("recall: %v", err)
+	}
+	if all, err := coordinator.Archived(t.Context(), tc.board); err != nil || len(all) != 1 {
+		t.Errorf("archived: %+v, %v", all, err)
+	}
+	// It can still be deleted.
+	_, err := (&coordinator.Cleaner{Store: tc.store, Board: tc.board}).Delete(t.Context(), id, true)
+	must(t, err)
+}
+
+// TestArchiveWalk archives campaigns at once under two leaders that come and go, while users recall, retry and resume
+// them. No item, failure or dead letter is lost.
+func TestArchiveWalk(t *testing.T) {
+	tc := newTestCluster(t, 3)
+	var ids []string
+	for i := range 3 {
+		ids = append(ids, tc.finishMixed(fmt.Sprintf("walk%d", i)))
+	}
+	random := rand.New(rand.NewPCG(7, 8))
+	end := time.Now().Add(3 * time.Second)
+	var leaders sync.WaitGroup
+	for range 2 {
+		pauses := rand.New(rand.NewPCG(random.Uint64(), 1))
+		leaders.Go(func() {
+			for time.Now().Before(end) {
+				stop := tc.leadArchiving(60*time.Millisecond, unchanged)
+				pause(t.Context(), time.Duration(100+pauses.IntN(300))*time.Millisecond)
+				stop()
+			}
+		})
+	}
+	for time.Now().Before(end) {
+		id := ids[random.IntN(len(ids))]
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		switch random.IntN(3) {
+		case 0:
+			_ = coordinator.Recall(ctx, tc.board, id) // the leader may have just gone
+		case 1:
+			_ = coordinator.Archive(ctx, tc.board, id)
+		case 2:
+			_, _ = coordinator.Command(ctx, tc.board, id, manifest.Command{Verb: manifest.CommandReconcile})
+		}
+		cancel()
+	}
+	leaders.Wait()
+	tc.leadArchiving(time.Hour, unchanged)
+	for _, id := range ids {
+		must(t, coordinator.Recall(t.Context(), tc.board, id))
+		tc.await(id, "its end", func(s coordinator.CampaignStatus) bool {
+			return s.Campaign.Phase == manifest.PhaseFinished && len(s.Campaign.Commands) == 0 && s.Status.Counts == mixedCounts
+		})
+		tc.checkRecalled(id)
+	}
+}
