@@ -209,7 +209,7 @@ func (a *archiver) archive(ctx context.Context, id string, c *manifest.Campaign,
 		return fmt.Errorf("archive campaign %s: %w", id, err)
 	}
 	a.s.cfg.Logger.Info("archived campaign", "campaign", id, "phase", c.Phase)
-	return a.removeMessages(ctx, id)
+	return a.removeMessages(ctx, id, file.messages)
 }
 
 // storeArchive stores an archive, and then its entry in the index.
@@ -238,10 +238,17 @@ func (a *archiver) storeArchive(ctx context.Context, file *archiveFile) error {
 	}
 }
 
-// collect reads what the archive of a campaign contains.
+// collect reads what the archive of a campaign contains, and drops work that a crash has left.
 func (a *archiver) collect(ctx context.Context, c *manifest.Campaign) (*archiveFile, error) {
 	file := &archiveFile{archiveHeader: archiveHeader{Schema: archiveSchema, Archived: a.s.cfg.Now().UTC(), Campaign: *c}}
-	data, _, err := a.s.cfg.Board.Get(ctx, manifest.KeyStatusPrefix+c.ID)
+	q, err := a.queue(ctx, c.ID)
+	if err == nil {
+		err = q.Drop(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	data, revision, err := a.s.cfg.Board.Get(ctx, manifest.KeyStatusPrefix+c.ID)
 	if err != nil && !errors.Is(err, queue.ErrNoRecord) {
 		return nil, err
 	}
@@ -251,40 +258,49 @@ func (a *archiver) collect(ctx context.Context, c *manifest.Campaign) (*archiveF
 	}
 	file.Status = s.Status
 	file.Status.Phase, file.Status.Reason = c.Phase, c.Reason
-	q, err := a.queue(ctx, c.ID)
-	if err != nil {
-		return nil, err
-	}
+	file.messages.status = revision
 	there := map[letterKey]bool{}
 	for letter, err := range q.DeadLetters(ctx) {
 		if errors.Is(err, queue.ErrDamaged) {
 			a.s.cfg.Logger.Warn("the archive lacks a dead letter", "campaign", c.ID, "reason", err)
+			file.messages.dead = letter.Seq
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
-		if k := letterKeyOf(letter); !there[k] { // two leaders may have restored it
+		file.messages.dead = letter.Seq
+		if k := letterKeyOf(letter); !there[k] { // it may have been restored twice
 			there[k] = true
 			file.letters = append(file.letters, letter)
 		}
 	}
-	file.failures, err = failures(ctx, q)
+	if file.messages.results, err = q.LastResult(ctx); err == nil {
+		file.failures, err = failures(ctx, q, file.messages.results)
+	}
 	return file, err
 }
 
-// failures reads the outcomes of the items that are not done from the result stream. The stored parts of the ledger have
+// resultsIdle is how long failures waits for the next outcome.
+const resultsIdle = 10 * time.Second
+
+// failures reads the outcomes of the items that are not done from the result stream, up to number last. The stored parts of the ledger have
 // the older outcomes, and stay.
-func failures(ctx context.Context, q *queue.Queue) ([]failure, error) {
-	last, err := q.LastResult(ctx)
-	if err != nil || last == 0 {
-		return nil, err
+func failures(ctx context.Context, q *queue.Queue, last uint64) ([]failure, error) {
+	if last == 0 {
+		return nil, nil
 	}
 	byID := map[string]failure{}
-	for res, err := range q.Results(ctx, 0) {
+	reading, stop := context.WithCancel(ctx)
+	defer stop()
+	idle := time.AfterFunc(resultsIdle, stop) // another leader may have removed number last
+	defer idle.Stop()
+	reached := false
+	for res, err := range q.Results(reading, 0) {
 		if err != nil {
 			return nil, err
 		}
+		idle.Reset(resultsIdle)
 		f := failure{ID: res.ID, Round: res.Round}
 		if json.Unmarshal(res.Payload, &f) == nil && res.ID != manifest.IDPreflight && res.ID != manifest.IDFault {
 			f.ID, f.Round = res.ID, res.Round
@@ -294,35 +310,43 @@ func failures(ctx context.Context, q *queue.Queue) ([]failure, error) {
 				byID[f.ID] = f
 			}
 		}
-		if res.Seq >= last {
+		if reached = res.Seq >= last; reached {
 			break
 		}
 	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
+	if !reached {
+		return nil, errors.Join(ctx.Err(), fmt.Errorf("the result stream ends before number %d", last))
 	}
 	return slices.SortedFunc(maps.Values(byID), func(x, y failure) int { return strings.Compare(x.ID, y.ID) }), nil
 }
 
-// cleanUp removes the messages and the status of a campaign that has left the board.
+// cleanUp removes the messages and the status of a campaign that has left the board. The messages are looked up before the
+// record: another leader may return the campaign to the board.
 func (a *archiver) cleanUp(ctx context.Context, id string) error {
 	a.work.Lock()
 	defer a.work.Unlock()
-	_, _, err := a.s.cfg.Board.Get(ctx, manifest.KeyCampaignPrefix+id)
+	file, err := a.collect(ctx, &manifest.Campaign{ID: id})
+	if err != nil {
+		return fmt.Errorf("clean up after campaign %s: %w", id, err)
+	}
+	_, _, err = a.s.cfg.Board.Get(ctx, manifest.KeyCampaignPrefix+id)
 	if err == nil || !errors.Is(err, queue.ErrNoRecord) {
 		return err
 	}
-	return a.removeMessages(ctx, id)
+	return a.removeMessages(ctx, id, file.messages)
 }
 
-// removeMessages removes the messages, and then the status.
-func (a *archiver) removeMessages(ctx context.Context, id string) error {
+// removeMessages removes messages, and then the status.
+func (a *archiver) removeMessages(ctx context.Context, id string, m messages) error {
 	q, err := a.queue(ctx, id)
-	if err == nil {
-		err = q.Remove(ctx)
+	if err == nil && m.results > 0 {
+		err = q.PurgeResults(ctx, m.results)
 	}
-	if err == nil {
-		err = a.s.cfg.Board.Delete(ctx, manifest.KeyStatusPrefix+id)
+	if err == nil && m.dead > 0 {
+		err = q.PurgeDead(ctx, m.dead)
+	}
+	if err == nil && m.status > 0 {
+		err = ignoreConflict(a.s.cfg.Board.DeleteAt(ctx, manifest.KeyStatusPrefix+id, m.status))
 	}
 	if err != nil {
 		return fmt.Errorf("remove the messages of campaign %s: %w", id, err)

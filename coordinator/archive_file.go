@@ -39,7 +39,13 @@ type archiveFile struct {
 	archiveHeader
 	failures []failure
 	letters  []queue.DeadLetter
+
+	messages messages // that the archive replaces
 }
+
+// messages are the messages of a campaign at some time: up to two sequence numbers, and to a revision of the status.
+// Messages that another leader restores later are not among them.
+type messages struct{ results, dead, status uint64 }
 
 type archiveHeader struct {
 	Schema   int               `json:"schema"`

@@ -148,7 +148,8 @@ type letterKey struct {
 
 func letterKeyOf(l queue.DeadLetter) letterKey { return letterKey{l.ID, l.Round, l.Buried.UnixNano()} }
 
-// republish publishes the outcomes and the missing dead letters of an archive, and then the status.
+// republish publishes the outcomes and the dead letters of an archive, and then the status. After a crash it publishes some
+// twice, which readers ignore: a letter that is there may be one that another leader is about to remove.
 func (a *archiver) republish(ctx context.Context, file *archiveFile) error {
 	id := file.Campaign.ID
 	q, err := a.queue(ctx, id)
@@ -170,17 +171,7 @@ func (a *archiver) republish(ctx context.Context, file *archiveFile) error {
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	there := map[letterKey]bool{}
-	for letter, err := range q.DeadLetters(ctx) {
-		if err != nil && !errors.Is(err, queue.ErrDamaged) {
-			return err
-		}
-		there[letterKeyOf(letter)] = true
-	}
 	for _, letter := range file.letters { // in order
-		if there[letterKeyOf(letter)] {
-			continue
-		}
 		if err := q.PublishDead(ctx, letter); err != nil {
 			return err
 		}

@@ -3,6 +3,7 @@ package coordinator_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -97,7 +98,8 @@ func (tc *testCluster) checkRecalled(id string) {
 	if s.Status.Counts != mixedCounts || s.Campaign.Phase != manifest.PhaseFinished || s.Status.Phase != manifest.PhaseFinished {
 		tc.t.Errorf("recalled as %+v, status %+v", s.Campaign, s.Status)
 	}
-	letters := tc.letters(id)
+	// Two leaders may restore a letter twice; commands show it once.
+	letters := slices.CompactFunc(tc.letters(id), func(a, b queue.DeadLetter) bool { return a.ID == b.ID && a.Buried.Equal(b.Buried) })
 	if len(letters) != 1 || letters[0].Reason != errDead.Error() || len(letters[0].Payload) == 0 {
 		tc.t.Errorf("recalled letters %+v", letters)
 	}

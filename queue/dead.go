@@ -84,6 +84,21 @@ func (q *Queue) PublishDead(ctx context.Context, letter DeadLetter) error {
 	return nil
 }
 
+// PurgeDead removes the campaign's dead letters with sequence numbers up to through. It is idempotent.
+func (q *Queue) PurgeDead(ctx context.Context, through uint64) error {
+	err := q.withRetry(ctx, "", func(ctx context.Context) error {
+		stream, err := q.js.Stream(ctx, deadStream)
+		if err != nil {
+			return err
+		}
+		return stream.Purge(ctx, jetstream.WithPurgeSubject(deadSubject+"."+q.campaign), jetstream.WithPurgeSequence(through+1))
+	})
+	if err != nil {
+		return fmt.Errorf("remove dead letters of campaign %s: %w", q.cfg.Campaign, err)
+	}
+	return nil
+}
+
 // tail returns the last lines that together have at most limit bytes.
 func tail(lines []string, limit int) []string {
 	for i := len(lines) - 1; i >= 0; i-- {

@@ -35,6 +35,7 @@ func forDeadLetters(cmd *cobra.Command, nats natsFlags, campaign string, items [
 			return unknownCampaign(campaign, err)
 		}
 		var all []queue.DeadLetter
+		seen := map[string]bool{}
 		for letter, err := range q.DeadLetters(ctx) {
 			if errors.Is(err, queue.ErrDamaged) {
 				fmt.Fprintln(cmd.ErrOrStderr(), "skipped:", err)
@@ -43,7 +44,9 @@ func forDeadLetters(cmd *cobra.Command, nats natsFlags, campaign string, items [
 			if err != nil {
 				return err
 			}
-			if len(items) == 0 || named(letter.ID, items) {
+			key := fmt.Sprint(letter.ID, letter.Round, letter.Buried.UnixNano())
+			if !seen[key] && (len(items) == 0 || named(letter.ID, items)) {
+				seen[key] = true // a coordinator that crashed may have restored the letter twice
 				all = append(all, letter)
 			}
 		}
