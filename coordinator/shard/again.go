@@ -46,17 +46,17 @@ func (s *Sharder) Again(ctx context.Context, old *Window) (*Window, error) {
 // samePlace compares the files of the rows of two windows. Files of a row that has failed may differ, because a list can
 // be repaired, unless they are the files of another row of the window.
 func samePlace(old, fresh *Window, first int) error {
-	before, after := old.rowKeys(), fresh.rowKeys()
+	before, after := old.rowKeys(old.Rows), fresh.rowKeys(old.Rows)
 	failed := map[filesKey]bool{}
 	for _, f := range old.Failed {
 		failed[keyOfItem(f.Item)] = true
 	}
 	known := map[filesKey]bool{}
 	for _, k := range before {
-		known[filesKey(k)] = true
+		known[k] = true
 	}
 	for i, k := range before {
-		if i >= len(after) || filesKey(after[i]) != filesKey(k) && (!failed[filesKey(k)] || known[filesKey(after[i])]) {
+		if i >= len(after) || after[i] != k && (!failed[k] || known[after[i]]) {
 			return fmt.Errorf("%w: row %d has other files; submit it as a new campaign", ErrMoved, first+i+1)
 		}
 	}

@@ -130,10 +130,9 @@ func (t tail) key(i int) filesKey {
 
 // append returns the tail after the rows of w.
 func (t tail) append(w *Window) tail {
-	keys := w.rowKeys()
 	var b []byte
-	for _, k := range keys[max(0, len(keys)-TailRows):] {
-		b = append(b, k...)
+	for _, k := range w.rowKeys(TailRows) {
+		b = append(b, k[:]...)
 	}
 	if missing := TailRows*len(filesKey{}) - len(b); missing > 0 {
 		b = append([]byte(t[max(0, len(t)-missing):]), b...)
@@ -141,8 +140,8 @@ func (t tail) append(w *Window) tail {
 	return tail(b)
 }
 
-// rowKeys returns the keys of the rows in the order of the dataset.
-func (w *Window) rowKeys() [][]byte {
+// rowKeys returns the keys of the last rows, at most limit, in the order of the dataset.
+func (w *Window) rowKeys(limit int) []filesKey {
 	items := make([]*manifest.Item, 0, len(w.Items)+len(w.Failed))
 	for i := range w.Items {
 		items = append(items, &w.Items[i])
@@ -151,13 +150,15 @@ func (w *Window) rowKeys() [][]byte {
 		items = append(items, &w.Failed[i].Item)
 	}
 	slices.SortFunc(items, func(a, b *manifest.Item) int { return a.Index - b.Index })
-	var keys [][]byte
-	for i, it := range items {
+	var keys []filesKey
+	for i, it := range slices.Backward(items) {
 		if i > 0 && it.Name == items[i-1].Name { // names are unique in a dataset
 			continue
 		}
-		k := keyOfItem(*it)
-		keys = append(keys, k[:])
+		if keys = append(keys, keyOfItem(*it)); len(keys) == limit {
+			break
+		}
 	}
+	slices.Reverse(keys)
 	return keys
 }
