@@ -19,17 +19,20 @@ type scaleOptions struct {
 	during  time.Duration
 	// campaigns is the number of waiting campaigns whose memory is measured.
 	campaigns int
-	sync      bool
-	servers   int
-	program   string
-	keep      string
-	out       io.Writer
+	// idle is the number of open campaigns without work beside which one worker is measured for the time besideIdle.
+	idle       int
+	besideIdle time.Duration
+	sync       bool
+	servers    int
+	program    string
+	keep       string
+	out        io.Writer
 }
 
 // quick returns the options of continuous integration.
 func quick(o scaleOptions) scaleOptions {
 	o.rows, o.least, o.workers, o.item, o.during = 10_000, 10_000, 50, 500*time.Millisecond, 8*time.Second
-	o.campaigns = 10
+	o.campaigns, o.idle, o.besideIdle = 10, 10, 3*time.Second
 	return o
 }
 
@@ -50,8 +53,13 @@ func quick(o scaleOptions) scaleOptions {
 // and 1.5 times the mean. busy is the share of time in which a worker holds an item, between its
 // first and its last item; the dispatch latency is the time from a request for work to the lease.
 //
-// The last line is items=N items_per_s=N rss_mib=N busy=0.xx p50_ms=N p99_ms=N, of the largest
-// manifest and of the workers.
+// # Idle campaigns
+//
+// One worker works for a while on its only open campaign, and then on a campaign beside open campaigns without work.
+// idle_ratio is its share of busy time in the second case, divided by the share in the first.
+//
+// The last line is items=N items_per_s=N rss_mib=N busy=0.xx p50_ms=N p99_ms=N idle_ratio=0.xx campaign_mib=x.x, of the
+// largest manifest, of the workers, of the idle campaigns, and of the waiting campaigns.
 func scale(ctx context.Context, args []string) error {
 	o := scaleOptions{out: os.Stdout}
 	flags := flag.NewFlagSet("scale", flag.ExitOnError)
@@ -61,6 +69,8 @@ func scale(ctx context.Context, args []string) error {
 	flags.DurationVar(&o.item, "item", 2*time.Second, "mean time for which a worker holds an item")
 	flags.DurationVar(&o.during, "during", time.Minute, "duration of the work")
 	flags.IntVar(&o.campaigns, "campaigns", 60, "waiting campaigns whose memory is measured")
+	flags.IntVar(&o.idle, "idle", 150, "open campaigns without work beside which one worker is measured")
+	flags.DurationVar(&o.besideIdle, "beside-idle", 20*time.Second, "duration of that measurement")
 	flags.BoolVar(&o.sync, "sync-always", false, "write every message to disk before it is acknowledged")
 	flags.IntVar(&o.servers, "servers", 1, "NATS servers, 1 or 3; 3 hold each message three times")
 	flags.StringVar(&o.program, "program", "", "a ddiff binary (default: a new build)")
@@ -111,7 +121,11 @@ func runScale(ctx context.Context, o scaleOptions) (err error) {
 		return err
 	}
 	fmt.Fprintf(o.out, "%d waiting campaigns: %.1f MiB of the leader each\n", o.campaigns, each)
-	fmt.Fprintf(o.out, "items=%d items_per_s=%.0f rss_mib=%d busy=%.2f p50_ms=%.0f p99_ms=%.0f campaign_mib=%.1f\n",
-		largest.items, largest.rate(), largest.peak>>20, worked.busy, worked.p50, worked.p99, each)
+	ratio, err := idleRatio(ctx, o, dir)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(o.out, "items=%d items_per_s=%.0f rss_mib=%d busy=%.2f p50_ms=%.0f p99_ms=%.0f idle_ratio=%.2f campaign_mib=%.1f\n",
+		largest.items, largest.rate(), largest.peak>>20, worked.busy, worked.p50, worked.p99, ratio, each)
 	return nil
 }
