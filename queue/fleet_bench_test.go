@@ -30,7 +30,7 @@ func BenchmarkLeasesOfFleet(b *testing.B) {
 	for b.Loop() {
 		server, err := queue.StartEmbedded(b.Context(), queue.EmbeddedConfig{Dir: b.TempDir()})
 		check(err)
-		defer server.Stop()
+		b.Cleanup(server.Stop)
 		nc, err := server.Connect()
 		check(err)
 		q, err := queue.Open(b.Context(), nc, queue.Config{Campaign: "fleet", AckWait: time.Minute})
