@@ -18,6 +18,12 @@
 // is lost too, the records are restored from the store. Outcomes "failed" and "dead" are only in the result stream;
 // without it the workers try those items again.
 //
+// # The archive
+//
+// Some time after its end, a campaign moves from the board and the streams to an archive in the store (archive.go), and any
+// verb returns it ([Recall]). An index in the store, of empty objects whose keys hold the data, lists all campaigns. A
+// [Cleaner] deletes campaigns and garbage; it and a recall exclude each other by the order of their writes to the index.
+//
 // # The phases of a campaign
 //
 //	queued ──► preflight ──► canary ──► running ──► finished
