@@ -1,0 +1,82 @@
+package coordinator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"ddiff/manifest"
+	"ddiff/storage"
+)
+
+// load restores the campaigns that the index has as open and the board has lost. Campaigns of stores without an index are
+// entered into it first.
+func (a *archiver) load(ctx context.Context) error {
+	entries, err := a.x.all(ctx)
+	if err != nil {
+		return err
+	}
+	if err := a.createIndex(ctx, entries); err != nil {
+		return err
+	}
+	there, err := a.s.cfg.Board.Keys(ctx, manifest.KeyCampaignPrefix)
+	if err != nil {
+		return err
+	}
+	for _, id := range slices.Sorted(maps.Keys(entries)) {
+		if entries[id].state != indexOpen {
+			continue
+		}
+		if _, found := slices.BinarySearch(there, manifest.KeyCampaignPrefix+id); found {
+			a.open[id] = true
+			continue
+		}
+		if err := a.restore(ctx, id); err != nil && !errors.Is(err, storage.ErrNotFound) && !errors.Is(err, errDeleting) {
+			if !errors.Is(err, errDamagedRecord) {
+				return err
+			}
+			a.s.cfg.Logger.Warn("cannot restore a campaign", "campaign", id, "reason", err)
+		}
+	}
+	return nil
+}
+
+// keyIndexed marks a store whose campaigns are all in the index.
+const keyIndexed = indexPrefix + "complete"
+
+// createIndex enters the campaigns of a store that was used without an index, once.
+func (a *archiver) createIndex(ctx context.Context, entries map[string]indexEntry) error {
+	store := a.s.cfg.Store
+	_, err := store.Stat(ctx, keyIndexed)
+	if err == nil || !errors.Is(err, storage.ErrNotFound) {
+		return err
+	}
+	for info, err := range store.List(ctx, "campaigns/") {
+		if err != nil {
+			return fmt.Errorf("list campaigns: %w", err)
+		}
+		id := strings.TrimSuffix(strings.TrimPrefix(info.Key, "campaigns/"), "/campaign.json")
+		if info.Key != recordKey(id) || strings.Contains(id, "/") || entries[id].id != "" {
+			continue
+		}
+		c, err := loadRecord(ctx, store, id)
+		if err != nil {
+			if !errors.Is(err, errDamagedRecord) {
+				return err
+			}
+			a.s.cfg.Logger.Warn("skipped a damaged campaign record", "key", info.Key, "reason", err)
+			continue
+		}
+		if err := a.x.open(ctx, c); err != nil && !errors.Is(err, errDeleting) {
+			return err
+		}
+		entries[id] = indexEntry{id: id, state: indexOpen}
+	}
+	if err := store.Put(ctx, keyIndexed, nil); err != nil {
+		return fmt.Errorf("complete the index of campaigns: %w", err)
+	}
+	return nil
+}
