@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -154,4 +155,45 @@ func TestArchiveWalk(t *testing.T) {
 		})
 		tc.checkRecalled(id)
 	}
+}
+
+// losingStore ends its process when an archive is read for the second time, between the record and the messages.
+type losingStore struct {
+	storage.Store
+	reads atomic.Int64
+	crash context.CancelFunc
+}
+
+func (s *losingStore) Get(ctx context.Context, key string) ([]byte, error) {
+	if strings.Contains(key, "/archive-") && s.reads.Add(1) > 1 {
+		s.crash()
+		return nil, context.Canceled
+	}
+	return s.Store.Get(ctx, key)
+}
+
+// TestRecallCrash ends the leader after it has restored the record of a campaign. The next leader restores the messages;
+// until then no verb is executed.
+func TestRecallCrash(t *testing.T) {
+	tc := newTestCluster(t, 3)
+	id := tc.finishMixed("halfway")
+	stop := tc.leadArchiving(50*time.Millisecond, unchanged)
+	tc.awaitArchived(id)
+	stop()
+	store := &losingStore{Store: tc.store}
+	ctx, cancel := context.WithCancel(t.Context())
+	store.crash = cancel
+	service, err := coordinator.New(tc.config(func(cfg *coordinator.Config) {
+		cfg.ArchiveAfter, cfg.Inspect, cfg.Store = time.Hour, tc.inspect, store
+	}))
+	must(t, err)
+	go func() { _ = coordinator.Recall(ctx, tc.board, id) }()
+	_ = service.Lead(ctx)
+	c, err := coordinator.Read(t.Context(), tc.board, id)
+	must(t, err)
+	if c.Restoring != 1 || tc.messages(id) != 0 {
+		t.Fatalf("restoring %d, %d messages", c.Restoring, tc.messages(id))
+	}
+	tc.leadArchiving(time.Hour, unchanged)
+	tc.checkRecalled(id)
 }
