@@ -90,9 +90,10 @@ func (c *core) recordStart(ctx context.Context, t *task) error {
 	if t.lease.Exhausted() && len(starts) >= max(1, t.lease.MaxAttempts()-1) {
 		return crashError{starts}
 	}
-	t.starts = append(starts, attemptStart{
+	starts = append(starts, attemptStart{
 		Worker: c.cfg.Name, Round: t.lease.Round(), Attempt: t.lease.Attempt(), At: c.cfg.Now().UTC(), Stage: telemetry.StageFetch,
 	})
+	t.starts = starts
 	if err := t.writeStarts(ctx, t.starts); err != nil {
 		return fmt.Errorf("record the start of a suspect: %w", err)
 	}

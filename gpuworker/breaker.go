@@ -230,10 +230,8 @@ func (w *Worker) awaitEnvironment(ctx context.Context) error {
 		if c == nil {
 			return nil
 		}
-		w.awaitSettled(ctx) // the test must not run beside the solver
-		if retry.Sleep(ctx, c.due.Sub(w.cfg.Now())) != nil {
-			return nil
-		}
+		w.awaitSettled(ctx)                          // the test must not run beside the solver
+		_ = retry.Sleep(ctx, c.due.Sub(w.cfg.Now())) // the loop and the test check ctx
 		err := w.test(ctx, c.item)
 		if err == nil {
 			w.cfg.Logger.Info("the environment has passed its test, leasing again")
@@ -241,7 +239,7 @@ func (w *Worker) awaitEnvironment(ctx context.Context) error {
 			return nil
 		}
 		if ctx.Err() != nil {
-			return nil
+			return nil //nolint:nilerr // the worker drains
 		}
 		if errors.Is(err, onnx.ErrDeviceLost) || errors.Is(err, onnx.ErrFallback) {
 			return fmt.Errorf("test the device: %w", err)

@@ -74,8 +74,11 @@ func (t *task) sample() *manifest.Item {
 // its own.
 func (e engineRestorer) probe(ctx context.Context, failed *task, good *manifest.Item) error {
 	t := &task{item: *cmp.Or(good, failed.sample()), assigned: failed.assigned}
-	if t.assigned.Engine == nil || t.item.ID == "" || t.assigned.plan(t) != nil {
+	if t.assigned.Engine == nil || t.item.ID == "" {
 		return nil
+	}
+	if err := t.assigned.plan(t); err != nil {
+		return nil //nolint:nilerr // the item is at fault
 	}
 	err := t.assigned.solveChunk(ctx, t)
 	if good == nil && errors.Is(err, solver.ErrDiverged) {
