@@ -19,9 +19,10 @@ func (p *Process) LimitMemory(bytes int64) {
 	p.args[0] = "--data=" + strconv.FormatInt(bytes, 10)
 }
 
-// hugeImage returns a small file with an image of side×side pixels, as PNG. Decoding it needs several bytes per pixel.
+// hugeImage returns a small file with an image of side×side pixels of 16 bits per channel, as PNG. A decoder needs at least
+// eight bytes per pixel.
 func hugeImage(side, grey int) ([]byte, error) {
-	img := image.NewNRGBA(image.Rect(0, 0, side, side))
+	img := image.NewNRGBA64(image.Rect(0, 0, side, side))
 	for i := range img.Pix {
 		img.Pix[i] = byte(grey)
 	}
