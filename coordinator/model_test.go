@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -21,6 +22,7 @@ import (
 // modelSteps steps.
 const (
 	modelWalks = 12
+	modelTime  = 15 * time.Second // no walk of the normal suite begins later
 	modelSteps = 40
 )
 
@@ -29,11 +31,12 @@ const (
 // the coordinators are real; the worker restores an item at once. -rapid.seed repeats the choices of a walk, but not the
 // times at which goroutines run.
 func TestVerbsModel(t *testing.T) {
-	walks := modelWalks
+	walks, begin, limit := modelWalks, time.Now(), modelTime
 	if s := os.Getenv("DDIFF_MODEL_WALKS"); s != "" {
 		var err error
 		walks, err = strconv.Atoi(s)
 		must(t, err)
+		limit = math.MaxInt64
 	}
 	for name, value := range map[string]string{
 		"rapid.checks": strconv.Itoa(walks), "rapid.steps": strconv.Itoa(modelSteps), "rapid.nofailfile": "true", "rapid.shrinktime": "20s",
@@ -48,6 +51,9 @@ func TestVerbsModel(t *testing.T) {
 	seen := newCoverage()
 	n := 0
 	rapid.Check(t, func(rt *rapid.T) {
+		if time.Since(begin) > limit {
+			return
+		}
 		n++
 		w := newWalk(tc, rt, seen, fmt.Sprintf("walk-%d", n))
 		defer w.close()
@@ -84,7 +90,7 @@ func TestVerbsModel(t *testing.T) {
 		})
 		w.finish()
 	})
-	t.Log(seen)
+	t.Logf("walks=%d %v", n, seen)
 }
 
 // want requests a state. A campaign may refuse it.

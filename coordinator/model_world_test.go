@@ -20,7 +20,7 @@ import (
 var errFire = errors.New("disk on fire")
 
 // quiescence is the limit of every wait of a walk.
-const quiescence = 10 * time.Second
+const quiescence = time.Minute
 
 // coverage counts what the walks have seen.
 type coverage struct {
