@@ -10,13 +10,17 @@
 //
 // The board (a JetStream KV bucket) has one small record per campaign, changed by compare-and-swap: what people want,
 // the phase, and the number of published windows. The store has a copy of the record, the manifest in windows (package
-// shard), and the results. The result stream has every outcome since the campaign began. The ledger has the state of
-// every item; it exists only in the leader's memory and is rebuilt from windows and outcomes by the next leader.
+// shard), the results, and parts of the ledger. The result stream has the newest outcomes. The ledger has the state of
+// every item in the leader's memory. The leader stores it in parts, and then removes their outcomes from the stream; the
+// next leader reads the parts, the windows that no part has, and the rest of the stream.
 //
-// Losing the queue costs only time. The leader detects lost messages because the queue holds fewer items than the
-// ledger has pending. It then compares the windows with the stored results and publishes the difference. When the board
-// is lost too, the records are restored from the store. Outcomes "failed" and "dead" are only in the result stream;
-// without it the workers try those items again.
+// Losing the queue costs only time. If the queue seems to hold fewer items than the ledger has pending, the leader counts
+// the stream's messages, reads all outcomes, and lists the stored results. Only if items are still missing, it replaces
+// the queue. When the board is lost too, the records are restored from the store. Outcomes "failed" and "dead" are only
+// in the parts of the ledger and in the result stream; without them the workers try those items again.
+//
+// Each coordinator checks the store and publishes the result on the board. A leader that cannot use the store resigns if
+// another coordinator can, and otherwise waits.
 //
 // # The archive
 //

@@ -26,9 +26,10 @@
 // writes must be deterministic and create-only. A late Ack is valid: it removes the item for every worker.
 //
 // [Lease.PublishResult] publishes an outcome to the coordinator through the stream DDIFF_RESULT, which [Queue.Results]
-// reads from the start and follows. A worker writes the result to storage, publishes it, and acknowledges the item, in
-// this order. After a crash in between, the next attempt finds the stored result and continues from there, so a reader
-// of results may see an id twice.
+// reads and follows. The coordinator stores outcomes and then removes them with [Queue.PurgeResults]. A worker writes the
+// result to storage, publishes its outcome, and acknowledges the item, in this order. After a crash in between, the next
+// attempt finds the stored result and continues from there, so a reader of results may see an id twice. If the stream is
+// full, PublishResult waits.
 //
 // # Who creates the streams
 //

@@ -58,8 +58,12 @@ func quick(o scaleOptions) scaleOptions {
 // One worker works for a while on its only open campaign, and then on a campaign beside open campaigns without work.
 // idle_ratio is its share of busy time in the second case, divided by the share in the first.
 //
-// The last line is items=N items_per_s=N rss_mib=N busy=0.xx p50_ms=N p99_ms=N idle_ratio=0.xx campaign_mib=x.x, of the
-// largest manifest, of the workers, of the idle campaigns, and of the waiting campaigns.
+// # Takeover
+//
+// A leader dies after the outcomes of all rows but a thousand, see leaderTakeover.
+//
+// The last line is items=N items_per_s=N rss_mib=N busy=0.xx p50_ms=N p99_ms=N idle_ratio=0.xx campaign_mib=x.x
+// takeover_s=x.x, of the largest manifest, the workers, the idle campaigns, the waiting campaigns, and the takeover.
 func scale(ctx context.Context, args []string) error {
 	o := scaleOptions{out: os.Stdout}
 	flags := flag.NewFlagSet("scale", flag.ExitOnError)
@@ -125,7 +129,12 @@ func runScale(ctx context.Context, o scaleOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(o.out, "items=%d items_per_s=%.0f rss_mib=%d busy=%.2f p50_ms=%.0f p99_ms=%.0f idle_ratio=%.2f campaign_mib=%.1f\n",
-		largest.items, largest.rate(), largest.peak>>20, worked.busy, worked.p50, worked.p99, ratio, each)
+	took, err := leaderTakeover(ctx, o, dir)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(o.out, "takeover after %d outcomes: %.1f s\n", o.rows, took.Seconds())
+	fmt.Fprintf(o.out, "items=%d items_per_s=%.0f rss_mib=%d busy=%.2f p50_ms=%.0f p99_ms=%.0f idle_ratio=%.2f campaign_mib=%.1f takeover_s=%.1f\n",
+		largest.items, largest.rate(), largest.peak>>20, worked.busy, worked.p50, worked.p99, ratio, each, took.Seconds())
 	return nil
 }

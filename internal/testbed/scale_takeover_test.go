@@ -1,0 +1,166 @@
+package testbed
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"ddiff/coordinator/shard"
+	"ddiff/manifest"
+	"ddiff/queue"
+	"ddiff/storage"
+)
+
+const (
+	// unsettledItems is the number of items without an outcome at the takeover.
+	unsettledItems = 1000
+	// outcomesInFlight is the number of outcomes that are published at a time.
+	outcomesInFlight = 256
+	// takeoverPoll is the interval at which the board is read.
+	takeoverPoll = 20 * time.Millisecond
+)
+
+// leaderTakeover measures a takeover after the outcomes of o.rows items: the leader is killed, and a campaign is submitted. The
+// time is from the begin of the new leader's term until its status of the old campaign has all outcomes, and a worker
+// has leased and answered the preflight of the new campaign. The outcomes are published by this process; workers,
+// coordinators, JetStream and store are real.
+func leaderTakeover(ctx context.Context, o scaleOptions, dir string) (took time.Duration, err error) {
+	dir = filepath.Join(dir, "takeover")
+	c, err := start(ctx, o, dir)
+	if err != nil {
+		return 0, err
+	}
+	defer func() {
+		c.Stop()
+		if o.keep == "" {
+			os.RemoveAll(dir) //nolint:errcheck // it lies in a temporary directory
+		}
+	}()
+	if _, err := c.AddWorker(ctx, "--simulate", "24h", "--simulate-workers", "2"); err != nil {
+		return 0, err
+	}
+	file, err := writeCampaign(dir, "history", o.rows)
+	if err != nil {
+		return 0, err
+	}
+	id, err := submitCampaign(ctx, c, file)
+	if err != nil {
+		return 0, err
+	}
+	if err := awaitComplete(ctx, c, id, o.rows); err != nil {
+		return 0, err
+	}
+	nc, err := c.NATS.connect(ctx, RoleCoordinator)
+	if err != nil {
+		return 0, err
+	}
+	defer nc.Close()
+	settled, err := publishOutcomes(ctx, c, nc, id, max(o.rows-unsettledItems, 1))
+	if err != nil {
+		return 0, err
+	}
+	board, err := queue.OpenBoard(ctx, nc)
+	if err != nil {
+		return 0, err
+	}
+	var st manifest.Status
+	if err := awaitBoard(ctx, board, manifest.KeyStatusPrefix+id, &st, func() bool { return st.Counts.Done == settled }); err != nil {
+		return 0, err
+	}
+	leader, err := c.Leader(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if _, err := c.AddCoordinator(ctx); err != nil {
+		return 0, err
+	}
+	if file, err = writeCampaign(dir, "next", 4); err != nil {
+		return 0, err
+	}
+	leader.Kill()
+	next, err := submitCampaign(ctx, c, file)
+	if err != nil {
+		return 0, err
+	}
+	var l queue.Leader
+	if err := awaitBoard(ctx, board, queue.KeyLeaderPrefix+"coordinator", &l, func() bool { return l.Name != leader.Name }); err != nil {
+		return 0, err
+	}
+	if err := awaitBoard(ctx, board, manifest.KeyStatusPrefix+id, &st, func() bool {
+		return st.Counts.Done == settled && st.At.After(l.Since)
+	}); err != nil {
+		return 0, err
+	}
+	var rec manifest.Campaign
+	if err := awaitBoard(ctx, board, manifest.KeyCampaignPrefix+next, &rec, func() bool { return rec.Phase == manifest.PhaseRunning }); err != nil {
+		return 0, err
+	}
+	return time.Since(l.Since), nil
+}
+
+// publishOutcomes publishes outcomes of n items of a campaign, and returns their number.
+func publishOutcomes(ctx context.Context, c *Cluster, nc *queue.Conn, id string, n int) (int, error) {
+	store, err := storage.Open(ctx, c.Store(), storage.Options{ReadOnly: true})
+	if err != nil {
+		return 0, err
+	}
+	defer store.Close() //nolint:errcheck // it was only read
+	q, err := queue.Attach(ctx, nc, queue.Config{Campaign: id})
+	if err != nil {
+		return 0, err
+	}
+	event, err := json.Marshal(manifest.Event{Outcome: manifest.OutcomeDone, Finished: time.Now().UTC()})
+	if err != nil {
+		return 0, err
+	}
+	group, inner := errgroup.WithContext(ctx)
+	group.SetLimit(outcomesInFlight)
+	published := 0
+	for info, err := range store.Store.List(ctx, shard.Prefix(id)) {
+		if err != nil {
+			return 0, errors.Join(err, group.Wait())
+		}
+		data, err := store.Store.Get(ctx, info.Key)
+		if err != nil {
+			return 0, errors.Join(err, group.Wait())
+		}
+		w, err := shard.Decode(data)
+		if err != nil {
+			return 0, errors.Join(err, group.Wait())
+		}
+		for _, it := range w.Items[:min(len(w.Items), n-published)] {
+			published++
+			group.Go(func() error { return q.PublishResult(inner, it.ID, 0, event) })
+		}
+	}
+	return published, group.Wait()
+}
+
+// awaitBoard reads a record into v until reached reports true.
+func awaitBoard(ctx context.Context, board *queue.Board, key string, v any, reached func() bool) error {
+	tick := time.NewTicker(takeoverPoll)
+	defer tick.Stop()
+	for {
+		data, _, err := board.Get(ctx, key)
+		if err == nil {
+			err = json.Unmarshal(data, v)
+		}
+		switch {
+		case err == nil && reached():
+			return nil
+		case err != nil && !errors.Is(err, queue.ErrNoRecord):
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("wait for record %s: %w", key, ctx.Err())
+		case <-tick.C:
+		}
+	}
+}
