@@ -77,6 +77,17 @@ func leaderTakeover(ctx context.Context, o scaleOptions, dir string) (took time.
 	if err != nil {
 		return 0, err
 	}
+	// The workers hold an item each. Others wait for the next campaign.
+	if _, err := c.Output(ctx, "pause", id); err != nil {
+		return 0, err
+	}
+	var rec manifest.Campaign
+	if err := awaitBoard(ctx, board, manifest.KeyCampaignPrefix+id, &rec, func() bool { return rec.Phase == manifest.PhasePaused }); err != nil {
+		return 0, err
+	}
+	if _, err := c.AddWorker(ctx, "--simulate", "24h", "--simulate-workers", "2"); err != nil {
+		return 0, err
+	}
 	if _, err := c.AddCoordinator(ctx); err != nil {
 		return 0, err
 	}
@@ -97,7 +108,6 @@ func leaderTakeover(ctx context.Context, o scaleOptions, dir string) (took time.
 	}); err != nil {
 		return 0, err
 	}
-	var rec manifest.Campaign
 	if err := awaitBoard(ctx, board, manifest.KeyCampaignPrefix+next, &rec, func() bool { return rec.Phase == manifest.PhaseRunning }); err != nil {
 		return 0, err
 	}
