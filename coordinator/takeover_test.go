@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
-	"io"
 	"iter"
 	"log/slog"
 	"testing"
@@ -107,7 +106,7 @@ var takeoverItems = flag.Int("takeover-items", 20*4096, "outcomes before the tak
 func TestTakeover(t *testing.T) {
 	n := *takeoverItems
 	tc := newTestCluster(t, 0)
-	tc.log = slog.New(slog.NewTextHandler(io.Discard, nil))
+	tc.log = slog.New(slog.DiscardHandler)
 	more := make(chan struct{})
 	rows := listedRows(n, more)
 	open := make(chan struct{})
