@@ -58,8 +58,8 @@ func (w *Worker) preflight(ctx context.Context, tasks []*task) error {
 			o = outcome{released, err}
 		case errors.Is(err, ErrUnsupported) && t.assigned.Refuse != nil:
 			o = outcome{refused, err}
-		case errors.Is(err, storage.ErrUnavailable) && t.lease.Marks().Faults < maxFaults:
-			o = outcome{faulted, err} // an unavailable store is no property of the campaign
+		case (errors.Is(err, storage.ErrUnavailable) || errors.Is(err, storage.ErrAccess)) && t.lease.Marks().Faults < maxFaults:
+			o = outcome{faulted, err} // an unavailable store and refused keys are no properties of the campaign
 		case environmental(err):
 			o = outcome{disputed, err}
 		}

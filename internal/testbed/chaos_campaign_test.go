@@ -81,21 +81,21 @@ func drawPlans(ctx context.Context, o chaosOptions) (p plans, err error) {
 	}
 	rng := rand.New(rand.NewPCG(imageSeed, 1))
 	prior := filepath.Join(root, "restore", "prior", "bundled", "prior.onnx")
-	crops := func(n int) (map[string][]byte, error) {
+	crops := func(prefix string, n int) (map[string][]byte, error) {
 		images := map[string][]byte{}
 		for i := range n {
-			if images[fmt.Sprintf("crop-%04d.png", i)], err = crop(rng, photographs); err != nil {
+			if images[fmt.Sprintf("%s-%04d.png", prefix, i)], err = crop(rng, photographs); err != nil {
 				return nil, err
 			}
 		}
 		return images, nil
 	}
 	p.sound = plan{name: "chaos", tasks: tasks, steps: o.steps, prior: prior, canary: 2}
-	if p.sound.images, err = crops((o.items + len(tasks) - 1) / len(tasks)); err != nil {
+	if p.sound.images, err = crops("crop", (o.items + len(tasks) - 1) / len(tasks)); err != nil {
 		return p, err
 	}
 	p.sharding = plan{name: "chaos-sharding", tasks: tasks[:1], steps: 5, prior: prior}
-	if p.sharding.images, err = crops(shardImages); err != nil {
+	if p.sharding.images, err = crops("shard", shardImages); err != nil {
 		return p, err
 	}
 	whole, err := crop(rng, photographs)

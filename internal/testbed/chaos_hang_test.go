@@ -73,7 +73,7 @@ func runHang(ctx context.Context, o chaosOptions, dir string, say func(format st
 	hanging := plan{name: "hanging", images: map[string][]byte{}, tasks: tasks[3:], steps: 20, prior: file}
 	innocent := plan{name: "innocent", images: map[string][]byte{}, tasks: tasks[3:], steps: 20, prior: plans.sound.prior}
 	for i := range hangInnocent {
-		name := fmt.Sprintf("crop-%04d.png", i)
+		name := fmt.Sprintf("shard-%04d.png", i)
 		innocent.images[name] = plans.sharding.images[name]
 		if i < hangImages {
 			hanging.images["poison-"+name] = plans.sharding.images[name]

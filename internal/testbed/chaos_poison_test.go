@@ -38,7 +38,7 @@ func runPoison(ctx context.Context, o chaosOptions, dir string, say func(format 
 	}
 	p := plan{name: "poison", images: map[string][]byte{}, tasks: tasks[3:], steps: 20, prior: plans.sound.prior, canary: 2}
 	for name, data := range plans.sharding.images {
-		if name < fmt.Sprintf("crop-%04d.png", poisonSound) {
+		if name < fmt.Sprintf("shard-%04d.png", poisonSound) {
 			p.images[name] = data
 		}
 	}
