@@ -91,7 +91,7 @@ func drawPlans(ctx context.Context, o chaosOptions) (p plans, err error) {
 		return images, nil
 	}
 	p.sound = plan{name: "chaos", tasks: tasks, steps: o.steps, prior: prior, canary: 2}
-	if p.sound.images, err = crops("crop", (o.items + len(tasks) - 1) / len(tasks)); err != nil {
+	if p.sound.images, err = crops("crop", (o.items+len(tasks)-1)/len(tasks)); err != nil {
 		return p, err
 	}
 	p.sharding = plan{name: "chaos-sharding", tasks: tasks[:1], steps: 5, prior: prior}
