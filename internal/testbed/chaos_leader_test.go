@@ -22,6 +22,12 @@ func (f *fleet) refuseLeader(ctx context.Context, x fault, began func(target str
 	begin := time.Now()
 	for time.Since(begin) < stepDownWithin && ctx.Err() == nil {
 		sleep(ctx, 500*time.Millisecond)
+		if !other.Running() { // it may have started during an earlier fault of the store
+			if err := other.Start(); err != nil {
+				return err
+			}
+			begin = time.Now()
+		}
 		if now, err := f.c.Leader(ctx); err == nil && now != leader {
 			f.say("%s leads %.1f s after the keys of %s were refused", now.Name, time.Since(begin).Seconds(), leader.Name)
 			return nil
