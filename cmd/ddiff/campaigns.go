@@ -227,8 +227,7 @@ func watch(ctx context.Context, b *queue.Board, id string, asJSON bool, stdout, 
 			printed = time.Now()
 		}
 		last = st
-		// The coordinator writes the status after the phase, so this status has the final counts.
-		if s.Campaign.Phase.Ended() && st.Phase == s.Campaign.Phase {
+		if hasEnded(s) {
 			if bar {
 				fmt.Fprintln(stderr)
 			}
@@ -240,6 +239,14 @@ func watch(ctx context.Context, b *queue.Board, id string, asJSON bool, stdout, 
 		case <-tick.C:
 		}
 	}
+}
+
+// hasEnded reports whether a campaign has ended with its final counts: the coordinator writes the status after the phase.
+// A campaign that was resumed after its end has not ended, although no coordinator may have opened it yet.
+func hasEnded(s coordinator.CampaignStatus) bool {
+	c := s.Campaign
+	resumed := c.Phase != manifest.PhaseFinished && c.Wanted == manifest.WantRun
+	return c.Phase.Ended() && !resumed && s.Status.Phase == c.Phase
 }
 
 // writeWarning prints the warning of a status once.

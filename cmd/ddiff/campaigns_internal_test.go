@@ -30,3 +30,29 @@ func TestStatusOfChangedDataset(t *testing.T) {
 		t.Errorf("watch prints %q", got)
 	}
 }
+
+// TestEndOfWatch: a campaign that was resumed after its end has not ended, although its phase is still the old one.
+func TestEndOfWatch(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		phase, status manifest.Phase
+		wanted        manifest.Wanted
+		want          bool
+	}{
+		{manifest.PhaseFinished, manifest.PhaseFinished, manifest.WantRun, true},
+		{manifest.PhaseFinished, manifest.PhaseRunning, manifest.WantRun, false},
+		{manifest.PhaseCancelled, manifest.PhaseCancelled, manifest.WantCancel, true},
+		{manifest.PhaseCancelled, manifest.PhaseCancelled, manifest.WantCancelNow, true},
+		{manifest.PhaseCancelled, manifest.PhaseCancelled, manifest.WantRun, false},
+		{manifest.PhaseRejected, manifest.PhaseRejected, manifest.WantPause, true},
+		{manifest.PhaseRejected, manifest.PhaseRejected, manifest.WantRun, false},
+		{manifest.PhaseRunning, manifest.PhaseRunning, manifest.WantRun, false},
+	} {
+		got := hasEnded(coordinator.CampaignStatus{
+			Campaign: &manifest.Campaign{Phase: c.phase, Wanted: c.wanted}, Status: manifest.Status{Phase: c.status},
+		})
+		if got != c.want {
+			t.Errorf("%+v: got %v", c, got)
+		}
+	}
+}
