@@ -18,6 +18,8 @@ const (
 	readParallel = 8
 	// readChunk is the number of windows or parts that are in memory at a time.
 	readChunk = 32
+	// reserveItems limits the room that is made for the items of a window in advance.
+	reserveItems = 8192
 )
 
 // noteWindow adds a stored window to the next part of windows. size is the size of its object.
@@ -145,7 +147,8 @@ func (r *runner) restoreWindows(ctx context.Context) error {
 		stored = append(stored, info)
 	}
 	known := make([]*partWindow, len(stored))
-	r.ledger.reserve(r.rec.Items)
+	// The record may be damaged: the number of its items is a hint only.
+	r.ledger.reserve(min(max(r.rec.Items, 0), len(stored)*reserveItems))
 	if r.s.cfg.run == nil && len(stored) > foldWindows {
 		err := r.eachPart(ctx, windowPartPrefix(r.id), func(_ string, p *part) {
 			entries := p.entries

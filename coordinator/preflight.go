@@ -135,7 +135,8 @@ func identities(items []manifest.Item) []string {
 func canaries(items []manifest.Item, n int) []manifest.Item {
 	var out []manifest.Item
 	selected := map[string]bool{}
-	for round := 0; len(out) < n && round <= n; round++ {
+	for before := -1; len(out) < n && len(out) > before; {
+		before = len(out)
 		tasks := map[string]bool{}
 		for _, it := range items {
 			if selected[it.ID] || tasks[it.Task] || len(out) == n {

@@ -178,6 +178,8 @@ func (c *Campaign) Validate() error {
 		return errors.New("output: is missing")
 	case c.Canary < 0:
 		return fmt.Errorf("canary: %d is negative", c.Canary)
+	case min(c.Rows, c.Items, c.Shards, c.Round) < 0:
+		return fmt.Errorf("rows, items, shards or round is negative: %d, %d, %d, %d", c.Rows, c.Items, c.Shards, c.Round)
 	case c.Weight < 1 || c.Weight > MaxWeight:
 		return fmt.Errorf("weight: %d is outside 1..%d", c.Weight, MaxWeight)
 	}
