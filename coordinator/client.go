@@ -30,11 +30,11 @@ type Order struct {
 }
 
 // Submit writes a campaign to the board. It is idempotent: created is false if the campaign exists. If a different
-// campaign has the same id, the error is ErrRefused.
+// campaign has the same id, or a setting is out of range, the error is ErrRefused.
 func Submit(ctx context.Context, b *queue.Board, spec *manifest.Spec, o Order, now time.Time) (c *manifest.Campaign, created bool, err error) {
 	c = newRecord(spec, o, now)
 	if err := c.Validate(); err != nil {
-		return nil, false, fmt.Errorf("submit campaign: %w", err)
+		return nil, false, fmt.Errorf("submit campaign: %w: %w", ErrRefused, err)
 	}
 	data, err := json.Marshal(c)
 	if err != nil {

@@ -42,7 +42,7 @@ func newListCommand() *cobra.Command {
 					}
 				}
 				if asJSON {
-					return json.NewEncoder(cmd.OutOrStdout()).Encode(all)
+					return writeArray(cmd.OutOrStdout(), all)
 				}
 				return writeList(cmd.OutOrStdout(), all)
 			})
@@ -73,6 +73,14 @@ func withArchived(ctx context.Context, b *queue.Board, all []coordinator.Campaig
 		return a.Campaign.Submitted.Compare(b.Campaign.Submitted)
 	})
 	return all, nil
+}
+
+// writeArray writes a JSON array, also if it is empty.
+func writeArray[T any](out io.Writer, all []T) error {
+	if all == nil {
+		all = []T{}
+	}
+	return json.NewEncoder(out).Encode(all)
 }
 
 func writeList(out io.Writer, all []coordinator.CampaignStatus) error {
@@ -117,16 +125,17 @@ func readStatus(ctx context.Context, b *queue.Board, id string) (coordinator.Cam
 	return s, unknownCampaign(id, err)
 }
 
-// unknownCampaign turns a missing record, or a refused recall, into a usage error with a remedy.
+// unknownCampaign turns a missing record, or a refused recall, into a usage error with a remedy. Without a coordinator it is
+// not known whether the archive has the campaign.
 func unknownCampaign(id string, err error) error {
 	switch {
 	case errors.Is(err, coordinator.ErrNoLeader):
-		return usageError{fmt.Errorf("unknown campaign %s: it is not on the board, and the archive was not searched: %w; see: ddiff list", id, err)}
+		return fmt.Errorf("campaign %s is not on the board, and the archive needs a coordinator: %w; start one: ddiff coordinator", id, err)
 	case errors.Is(err, coordinator.ErrRefused):
 		return usageError{err}
 	}
 	if errors.Is(err, queue.ErrNoRecord) || errors.Is(err, queue.ErrBadName) {
-		return usageError{fmt.Errorf("unknown campaign %s; see: ddiff list", id)}
+		return usageError{fmt.Errorf("unknown campaign %s; see: ddiff list --all", id)}
 	}
 	return err
 }

@@ -98,6 +98,9 @@ func (o cleanOptions) delete(cmd *cobra.Command, c *coordinator.Cleaner, id stri
 		}
 	}
 	removed, err := run(false)
+	if err != nil && len(removed) == 0 {
+		return err // refused
+	}
 	return errors.Join(o.print(cmd.OutOrStdout(), removed, true), err)
 }
 
@@ -183,10 +186,9 @@ func (o cleanOptions) withCleaner(ctx context.Context, use func(c *coordinator.C
 }
 
 func (o cleanOptions) withStore(ctx context.Context, address string, b *queue.Board, use func(c *coordinator.Cleaner) error) (err error) {
-	// A directory that is missing here is another machine's.
 	store, err := storage.Open(ctx, address, storage.Options{ReadOnly: true, Logger: slog.New(slog.DiscardHandler)})
 	if errors.Is(err, os.ErrNotExist) {
-		return usageError{fmt.Errorf("store %s: no such directory on this machine; give --store", address)}
+		return usageError{fmt.Errorf("store %s: no such directory on this machine; give its address here with --store", address)}
 	}
 	if err == nil && !o.dryRun {
 		err = store.Close()

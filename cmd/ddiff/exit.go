@@ -54,7 +54,7 @@ func exitClasses() []exitClass {
 		{exitHung, "a stage of the worker hung; a new process can continue", []error{gpuworker.ErrHung}},
 		{exitInterrupted, "interrupted; the same command resumes", []error{context.Canceled}},
 		{exitUsage, "a wrong flag, campaign file or dataset", []error{
-			errUsage, manifest.ErrNoDataset, manifest.ErrEmptyDataset, manifest.ErrBadList, dataset.ErrRefused, storage.ErrAddress,
+			errUsage, queue.ErrConfig, manifest.ErrNoDataset, manifest.ErrEmptyDataset, manifest.ErrBadList, dataset.ErrRefused, storage.ErrAddress,
 		}},
 		{exitPrior, "the prior, an operator or a bundle cannot be used", []error{
 			errPrior, errOperator, prior.ErrCard, prior.ErrGraph, onnx.ErrModel,

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"ddiff/coordinator"
 	"ddiff/dataset"
 	"ddiff/manifest"
 	"ddiff/queue"
@@ -40,7 +41,10 @@ func TestExitCodes(t *testing.T) {
 		{storage.ErrNoSpace, 6},
 		{errPrior, 7},
 		{errNoGPU, 8},
+		{queue.ErrConfig, 2},
 		{queue.ErrUnreachable, 9},
+		{unknownCampaign("night-12345678", coordinator.ErrNoLeader), 9},
+		{unknownCampaign("night-12345678", queue.ErrNoRecord), 2},
 		{context.Canceled, 130},
 		{errors.Join(errIncomplete, storage.ErrNoSpace), 6},
 		{errors.Join(storage.ErrNoSpace, context.Canceled), 130},

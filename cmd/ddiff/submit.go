@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -41,9 +42,15 @@ func newSubmitCommand(c shard.Catalogue) *cobra.Command {
 			if err != nil {
 				return usageError{err}
 			}
+			if o.order.Weight == 0 { // the default of an order without a weight
+				return usageError{fmt.Errorf("--weight: 0 is outside 1..%d", manifest.MaxWeight)}
+			}
 			o.order.Priority = manifest.Priority(o.priority)
 			return o.nats.withBoard(cmd.Context(), func(b *queue.Board) error {
 				c, created, err := coordinator.Submit(cmd.Context(), b, spec, o.order, time.Now())
+				if errors.Is(err, coordinator.ErrRefused) {
+					return usageError{err}
+				}
 				if err != nil {
 					return err
 				}

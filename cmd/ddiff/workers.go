@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -40,7 +39,7 @@ func newWorkersCommand() *cobra.Command {
 					beats = append(beats, all[key])
 				}
 				if asJSON {
-					return json.NewEncoder(cmd.OutOrStdout()).Encode(beats)
+					return writeArray(cmd.OutOrStdout(), beats)
 				}
 				return writeWorkers(cmd.OutOrStdout(), beats, time.Now())
 			})

@@ -14,9 +14,19 @@ func TestClusterRetention(t *testing.T) {
 	c := startCluster(t, Options{NATS: NATSOptions{Secure: true}})
 	p, err := c.AddCoordinator(t.Context(), "--nats-wait", "30s", "--archive-after", "1s")
 	must(t, err)
-	simulated(t, c, 10*time.Millisecond)
 	const items = 20
 	file := listFile(t, "retained", items)
+	for _, args := range [][]string{{"list"}, {"list", "--all"}, {"workers"}} {
+		if e := ask(t, c, append(args, "--json")...); e.code != 0 || e.stdout != "[]\n" {
+			t.Errorf("%s --json without entries: %v", args[0], e)
+		}
+	}
+	for _, args := range [][]string{{"--weight", "0"}, {"--weight", "1001"}, {"--canary", "-1"}, {"--priority", "urgent"}} {
+		e := ask(t, c, append([]string{"submit", file}, args...)...)
+		wantCode(t, e, 2)
+		wantMessage(t, e, strings.TrimPrefix(args[0], "--"), args[1])
+	}
+	simulated(t, c, 10*time.Millisecond)
 	id := submit(t, c, file, "--canary", "0")
 	wantFinished(t, c, id, items)
 	must(t, p.WaitLog(t.Context(), "archived campaign"))
@@ -57,7 +67,12 @@ func TestClusterRetention(t *testing.T) {
 	}
 	e = ask(t, c, "status", id)
 	wantCode(t, e, 2)
-	wantMessage(t, e, "unknown campaign", id)
+	wantMessage(t, e, "unknown campaign", id, "ddiff list --all")
+	e = ask(t, c, "delete", id, "--yes")
+	wantCode(t, e, 2)
+	if e.stdout != "" {
+		t.Errorf("a refused deletion prints %q", e.stdout)
+	}
 	e = ask(t, c, "gc", "--keep", "1d")
 	wantCode(t, e, 0)
 	if !strings.Contains(e.stdout, "objects=0 bytes=0 deleted=no") {
@@ -69,4 +84,11 @@ func TestClusterRetention(t *testing.T) {
 		t.Errorf("submitted again as %s", again)
 	}
 	wantFinished(t, c, id, items)
+
+	// Without a coordinator nobody knows whether the archive has a campaign.
+	_, err = p.Stop(10 * time.Second)
+	must(t, err)
+	e = ask(t, c, "status", "unknown-12345678")
+	wantCode(t, e, 9)
+	wantMessage(t, e, "no coordinator answers", "ddiff coordinator")
 }
