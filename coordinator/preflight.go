@@ -88,8 +88,8 @@ func (r *runner) settlePreflight(payload []byte) {
 	r.checked = &c
 }
 
-// advanceCanary publishes the canary items, then waits until all are settled. It rejects the campaign if a canary item
-// is dead, or if none is done: one bad image must not stop a campaign.
+// advanceCanary publishes the canary items, then waits until all are settled. It rejects the campaign if none is done: one
+// bad image must not stop a campaign, also if it ends the workers that restore it.
 func (r *runner) advanceCanary(ctx context.Context) error {
 	if r.canary == nil {
 		first, err := r.firstWindow(ctx)
@@ -109,7 +109,7 @@ func (r *runner) advanceCanary(ctx context.Context) error {
 		case pending:
 			return nil
 		case dead:
-			return rejection{fmt.Errorf("canary: item %.12s is dead: %s", id, r.ledger.reason(id))}
+			last = fmt.Sprintf("item %.12s is dead: %s", id, r.ledger.reason(id))
 		case failed:
 			last = r.ledger.reason(id)
 		case done:

@@ -53,7 +53,7 @@ func TestCampaignRejected(t *testing.T) {
 	}{
 		{"no dataset", func(tc *testCluster) { must(t, os.RemoveAll(tc.dir)) }, "no dataset there"},
 		{"preflight", func(tc *testCluster) { tc.check.Failed, tc.check.Reason = "operator gradient", "it is off by 0.5" }, "preflight: operator gradient: it is off by 0.5"},
-		{"dead canary", func(tc *testCluster) { tc.set(func(manifest.Item, int) error { return errDead }) }, "canary: item"},
+		{"dead canary", func(tc *testCluster) { tc.set(func(manifest.Item, int) error { return errDead }) }, "is dead: "},
 		{"no canary done", func(tc *testCluster) { tc.set(func(manifest.Item, int) error { return errors.New("cannot read") }) }, "none of 2 items could be restored"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -70,6 +70,23 @@ func TestCampaignRejected(t *testing.T) {
 				t.Errorf("the worker started %d messages", n)
 			}
 		})
+	}
+}
+
+// TestDeadCanaryBesideDone: one item that ends its workers must not stop a campaign.
+func TestDeadCanaryBesideDone(t *testing.T) {
+	tc := newTestCluster(t, 3)
+	tc.set(func(it manifest.Item, _ int) error {
+		if it.Index == 0 {
+			return errDead
+		}
+		return nil
+	})
+	id := tc.submit("poison", 2)
+	tc.lead()
+	tc.work(id)
+	if s := tc.awaitPhase(id, manifest.PhaseFinished); s.Status.Counts.Dead != 1 || s.Status.Counts.Done != 5 {
+		t.Errorf("%+v, want 1 dead and 5 done", s.Status.Counts)
 	}
 }
 
