@@ -21,8 +21,16 @@ const (
 
 // alarm describes the streams that are nearly full.
 type alarm struct {
-	mu   sync.Mutex
-	text string
+	mu      sync.Mutex
+	text    string
+	results bool // the result stream is nearly full
+}
+
+// resultsFull reports whether the result stream is nearly full.
+func (a *alarm) resultsFull() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.results
 }
 
 func (a *alarm) problem() string {
@@ -51,17 +59,19 @@ func (a *alarm) watch(ctx context.Context, cfg Config) error {
 			cfg.Logger.Warn("could not measure the streams", "reason", err)
 		}
 		var full []string
+		results := false
 		for _, s := range streams {
 			if gauge != nil {
 				gauge.Record(ctx, s.Fill(), metric.WithAttributes(attribute.String("stream", s.Name)))
 			}
 			if s.Fill() >= alarmFill {
 				full = append(full, fmt.Sprintf("stream %s is %.0f %% full", s.Name, 100*s.Fill()))
+				results = results || s.Results()
 			}
 		}
 		if err == nil {
 			a.mu.Lock()
-			a.text = strings.Join(full, "; ")
+			a.text, a.results = strings.Join(full, "; "), results
 			a.mu.Unlock()
 		}
 		if now := cfg.Now(); len(full) > 0 && now.Sub(logged) >= alarmLog {

@@ -20,7 +20,7 @@ import (
 //	campaigns/.index/ID.NUMBER.deleting.OUTPUT[.results]
 //
 // One listing therefore returns a thousand campaigns per request without reading any object. Entries are only added; the
-// entry with the highest number counts. No coordinator needs the permission to delete.
+// entry with the highest number counts. Archiving needs no permission to delete.
 const indexPrefix = "campaigns/.index/"
 
 // indexState is the whereabouts of a campaign.

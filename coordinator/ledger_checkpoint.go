@@ -14,7 +14,7 @@ import (
 // identities of some windows. A new leader reads them instead of the windows and the history of the result stream.
 //
 // The result stream loses the outcomes of a part when the next part is stored, so that a damaged newest part can be
-// replaced. Outcomes of an older damaged part are lost: stored results settle their items, and failed and dead items run
+// replaced, unless the stream is nearly full. Outcomes of an older damaged part are lost: stored results settle their items, and failed and dead items run
 // again. Parts may overlap, for example after a second leader: entering an outcome twice has no effect.
 type checkpoint struct {
 	outcomes []partEntry
@@ -23,6 +23,8 @@ type checkpoint struct {
 	next     int       // number of the next part of outcomes
 	stream   int64     // identity of the result stream
 	stored   uint64    // sequence number of the last outcome of the newest part
+	emptied  uint64    // the result stream has no outcomes up to this number
+	relieved time.Time // when foldAll was called for a result stream that was nearly full
 	windows  []notedWindow
 }
 
@@ -83,7 +85,13 @@ func (r *runner) foldDue(ctx context.Context) error {
 		}
 	}
 	n := len(c.outcomes)
-	if n >= r.s.cfg.Fold || c.found || (n > 0 && r.s.cfg.Now().Sub(c.since) >= foldInterval) {
+	now := r.s.cfg.Now()
+	if r.s.alarm.resultsFull() && now.Sub(c.relieved) >= alarmTicks*r.s.cfg.Tick {
+		// At the limit no outcome arrives that would make the next part due.
+		c.relieved = now
+		return r.foldAll(ctx)
+	}
+	if n >= r.s.cfg.Fold || c.found || (n > 0 && now.Sub(c.since) >= foldInterval) {
 		return r.foldOutcomes(ctx)
 	}
 	return nil
@@ -117,7 +125,7 @@ func (r *runner) foldOutcomes(ctx context.Context) error {
 	return r.purgeOutcomes(ctx, previous)
 }
 
-// foldAll stores all outcomes, reads the part again, and removes all outcomes from the result stream.
+// foldAll stores all outcomes, reads the part again, and removes all stored outcomes from the result stream.
 func (r *runner) foldAll(ctx context.Context) error {
 	if !r.folds() {
 		return nil
@@ -126,8 +134,8 @@ func (r *runner) foldAll(ctx context.Context) error {
 	if err := r.foldOutcomes(ctx); err != nil {
 		return err
 	}
-	if c.next == 0 || r.seen > c.stored {
-		return nil // there are no outcomes, or the last ones could not be read
+	if c.next == 0 || c.stored <= c.emptied {
+		return nil
 	}
 	key := outcomePartKey(r.id, c.next-1)
 	data, err := r.s.cfg.Store.Get(ctx, key)
@@ -137,7 +145,11 @@ func (r *runner) foldAll(ctx context.Context) error {
 	if _, err := decodePart(data, r.id); err != nil {
 		return fmt.Errorf("read %s: %w", key, err)
 	}
-	return r.purgeOutcomes(ctx, r.seen)
+	if err := r.purgeOutcomes(ctx, c.stored); err != nil {
+		return err
+	}
+	c.emptied = c.stored
+	return nil
 }
 
 // foldAtExit stores the outcomes for the next leader if there are many. An error costs the next leader some time only.
@@ -178,7 +190,7 @@ func (r *runner) checkStream(ctx context.Context) error {
 		if r.seen > 0 {
 			r.log.Warn("the result stream was replaced; all its outcomes are read again", "seen", r.seen, "last", last)
 		}
-		c.stream, c.stored, r.seen = stream, 0, 0
+		c.stream, c.stored, c.emptied, r.seen = stream, 0, 0, 0
 	}
 	return nil
 }

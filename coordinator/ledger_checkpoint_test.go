@@ -1,6 +1,7 @@
 package coordinator_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -178,4 +179,19 @@ func TestReplacedResultStream(t *testing.T) {
 		return s.Status.Counts.Failed+s.Status.Counts.Dead >= counts.Failed+counts.Dead-10
 	})
 	tc.finished(id, allOutcomes)
+}
+
+// TestFullResultStream expects that a campaign with more outcomes than the result stream may have finishes, although
+// no part of the ledger is large enough or old enough.
+func TestFullResultStream(t *testing.T) {
+	tc := newTestCluster(t, 20)
+	must(t, queue.Setup(t.Context(), tc.nc, queue.SetupConfig{MaxResults: 15}))
+	id := tc.submit("full", 0)
+	tc.leadWith(func(c *coordinator.Config) {
+		c.Usage = func(ctx context.Context) ([]queue.StreamUsage, error) { return queue.Usage(ctx, tc.nc) }
+	})
+	tc.work(id)
+	if s := tc.awaitPhase(id, manifest.PhaseFinished); s.Status.Counts.Done != 40 {
+		t.Errorf("%+v", s.Status.Counts)
+	}
 }

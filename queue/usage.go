@@ -27,6 +27,9 @@ func (u StreamUsage) Fill() float64 {
 	return fill
 }
 
+// Results reports whether the stream is that of the results.
+func (u StreamUsage) Results() bool { return u.Name == resultStream }
+
 // Usage returns the sizes of the streams of work, results and dead letters.
 func Usage(ctx context.Context, nc *nats.Conn) ([]StreamUsage, error) {
 	l, err := newLink(nc, nil, defaultTimeout)
