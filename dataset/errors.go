@@ -22,8 +22,9 @@ var (
 	ErrNotFound = errors.New("not found")
 	// ErrTooLarge: the object exceeds a limit of Config.
 	ErrTooLarge = errors.New("too large")
-	// ErrChanged: the object has changed since the listing. Submit the campaign again.
-	ErrChanged = errors.New("changed since it was listed")
+	// ErrChanged: the object has changed since the listing, or while it was read. Submit the campaign again. It is a
+	// [storage.ErrChanged]. If the rows of a dataset end with it, the remaining rows are unknown.
+	ErrChanged error = changedError{}
 	// ErrUnavailable: the server did not answer or reported a temporary failure, or a disk failed. A retry may help. If the
 	// rows of a dataset end with it, the remaining rows are unknown. It is a [storage.ErrUnavailable].
 	ErrUnavailable error = unavailableError{}
@@ -42,6 +43,14 @@ func (unavailableError) Error() string { return "unavailable" }
 
 // Is reports whether target is storage.ErrUnavailable.
 func (unavailableError) Is(target error) bool { return target == storage.ErrUnavailable }
+
+// changedError is the type of ErrChanged.
+type changedError struct{}
+
+func (changedError) Error() string { return "changed since it was listed" }
+
+// Is reports whether target is storage.ErrChanged.
+func (changedError) Is(target error) bool { return target == storage.ErrChanged }
 
 // archiveError is the type of ErrBadArchive.
 type archiveError struct{}
@@ -88,7 +97,7 @@ func fileError(err error) error {
 // permanent reports whether err concerns one object and a retry does not help. All other errors end the dataset. Missing
 // access to a bucket may concern all objects, and a list whose reading was interrupted is not a bad list.
 func permanent(err error) bool {
-	for _, sentinel := range []error{storage.ErrUnavailable, storage.ErrAccess, storage.ErrCertificate} {
+	for _, sentinel := range []error{storage.ErrUnavailable, storage.ErrAccess, storage.ErrCertificate, storage.ErrChanged} {
 		if errors.Is(err, sentinel) {
 			return false
 		}

@@ -15,6 +15,8 @@ type fileObject struct {
 	file *os.File
 	size int64
 	etag string
+	// written is the fileVersion with which the file was opened; empty for a file that nobody else writes.
+	written string
 }
 
 func openFile(path string) (object, error) {
@@ -30,7 +32,12 @@ func openFile(path string) (object, error) {
 		f.Close() // opened for reading
 		return nil, err
 	}
-	return &fileObject{file: f, size: info.Size(), etag: fmt.Sprintf("%d-%d", info.Size(), info.ModTime().UnixNano())}, nil
+	v := fileVersion(info)
+	return &fileObject{file: f, size: info.Size(), etag: v, written: v}, nil
+}
+
+func fileVersion(info os.FileInfo) string {
+	return fmt.Sprintf("%d-%d", info.Size(), info.ModTime().UnixNano())
 }
 
 func (f *fileObject) readRange(ctx context.Context, offset, size int64) ([]byte, error) {
@@ -42,6 +49,16 @@ func (f *fileObject) readRange(ctx context.Context, offset, size int64) ([]byte,
 	n, err := f.file.ReadAt(data, offset)
 	if errors.Is(err, io.EOF) {
 		err = nil
+	}
+	if err != nil {
+		return nil, fileError(err)
+	}
+	if f.written == "" {
+		return data[:n], nil
+	}
+	info, err := f.file.Stat()
+	if err == nil && fileVersion(info) != f.written {
+		err = ErrChanged // written in place
 	}
 	return data[:n], fileError(err)
 }

@@ -26,10 +26,11 @@ func IsDatasetError(err error) bool {
 	return missing || errors.Is(err, manifest.ErrBadList) && !IsUnavailable(err)
 }
 
-// mayReturn reports whether reading may succeed later: the environment recovers, or a dataset that was there comes back.
+// mayReturn reports whether reading may succeed later: the environment recovers, a dataset that was there comes back, or a
+// list is complete that was written while it was read.
 func mayReturn(err error, at Position) bool {
 	switch {
-	case errors.Is(err, ErrMoved):
+	case errors.Is(err, ErrMoved), errors.Is(err, storage.ErrChanged):
 		return true
 	case IsDatasetError(err):
 		return at.Listed > 0

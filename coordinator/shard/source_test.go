@@ -207,19 +207,31 @@ func TestKeysExpireDuringConfirmation(t *testing.T) {
 	}
 }
 
-// TestListingIsInterrupted ends the listing with an error of the environment in the middle of a window.
+// TestListingIsInterrupted ends the listing in the middle of a window, with an error of the environment or because the list
+// was written meanwhile.
 func TestListingIsInterrupted(t *testing.T) {
 	t.Parallel()
+	for _, fault := range []error{errDown, storage.ErrChanged} {
+		for _, row := range []int{3, 14} {
+			t.Run(fmt.Sprint(fault, " in row ", row), func(t *testing.T) {
+				t.Parallel()
+				interruptListing(t, fault, row)
+			})
+		}
+	}
+}
+
+func interruptListing(t *testing.T, fault error, at int) {
 	d := newFaultyDataset(t, func(string) error { return nil })
 	all, broken := d.rows, 0
 	d.rows = func(ctx context.Context, dataset manifest.Dataset, skipped func(string)) iter.Seq2[manifest.Row, error] {
 		return func(yield func(manifest.Row, error) bool) {
 			n := 0
 			for row, err := range all(ctx, dataset, skipped) {
-				if n++; n == 14 && broken < 3 {
+				if n++; n == at && broken < 3 {
 					broken++
 					// As package manifest reports a list whose file cannot be read.
-					yield(manifest.Row{}, fmt.Errorf("%w: %w", manifest.ErrBadList, errDown))
+					yield(manifest.Row{}, fmt.Errorf("%w: %w", manifest.ErrBadList, fault))
 					return
 				}
 				if !yield(row, err) {
@@ -234,7 +246,7 @@ func TestListingIsInterrupted(t *testing.T) {
 		t.Errorf("%d items, %d failed, %d waits, error %v", items, len(failed), len(d.waits), err)
 	}
 	broken, d.wait = 0, nil
-	if _, _, err := d.windows(t); !errors.Is(err, storage.ErrUnavailable) {
+	if _, _, err := d.windows(t); !errors.Is(err, fault) {
 		t.Errorf("without a Wait: error %v", err)
 	}
 }
