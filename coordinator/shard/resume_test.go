@@ -148,6 +148,28 @@ func TestResumeAfterWindowWithoutDigest(t *testing.T) {
 	}
 }
 
+// TestResumeWhenRowsAreBack reverses the dataset for the first of the passes only.
+func TestResumeWhenRowsAreBack(t *testing.T) {
+	t.Parallel()
+	names := strings.Fields("a b c d")
+	reversed := false
+	rows := func(ctx context.Context, d manifest.Dataset, skipped func(string)) iter.Seq2[manifest.Row, error] {
+		now := slices.Clone(names)
+		if reversed {
+			slices.Reverse(now)
+		}
+		reversed = false
+		return listRows(&now)(ctx, d, skipped)
+	}
+	s := newSharder(t, t.TempDir(), 4, rows)
+	first := collect(t, s, shard.Position{})[0]
+	reversed = true
+	rest := collect(t, s, first.Next(shard.Position{}))
+	if got := strings.Join(rowsOf(rest), " "); got != "c d" || rest[0].Changed != "" {
+		t.Errorf("resumed with %q; change %q", got, rest[0].Changed)
+	}
+}
+
 // TestResumeInChangedDirectory removes and adds files of a directory before, at and after the position.
 func TestResumeInChangedDirectory(t *testing.T) {
 	t.Parallel()
