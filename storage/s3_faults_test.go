@@ -292,7 +292,7 @@ func TestS3Timeout(t *testing.T) {
 	p := startProxied(t)
 	must(t, openS3(t, p.direct).Put(t.Context(), "k", randomBytes(1000, 1)))
 	s := openS3(t, p.config)
-	p.config.Timeout = 100 * time.Millisecond
+	p.config.Timeout = 400 * time.Millisecond
 	impatient := openS3(t, p.config)
 	hang := func(_ http.ResponseWriter, r *http.Request, _ http.Handler) {
 		io.Copy(io.Discard, r.Body) //nolint:errcheck // the end of the connection is detected only after the body
