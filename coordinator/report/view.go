@@ -157,11 +157,18 @@ type itemView struct {
 	PSNR, Baseline, Gain string
 	Loss                 bool // the degraded image is closer to the truth than the restored image
 	SSIM, Residual       string
+	// Ratio is the mean square residual over sigma^2; Misfit: it is above maxRatio.
+	Ratio  string
+	Misfit bool
 	// SortPSNR, SortGain and SortResidual are exact, or empty if undefined.
 	SortPSNR, SortGain, SortResidual string
 	Pictures                         []pictureView
 	HasCurves                        bool
 }
+
+// maxRatio is the ratio of mean square residual and sigma^2 above which the page marks an item: the restored image does not
+// explain the measurement.
+const maxRatio = 1.5
 
 // pictureView is a picture of an item. The path is empty if the item lacks the picture.
 type pictureView struct{ Kind, Title, Path, Alt string }
@@ -187,6 +194,9 @@ func newItemView(number int, e *entry, tasks operator.Set, variant string) itemV
 	}
 	if defined(s.Residual) {
 		v.Residual, v.SortResidual = decimal(s.Residual, 4), exact(s.Residual)
+		if ratio := e.residualRatio(); defined(ratio) {
+			v.Ratio, v.Misfit = decimal(ratio, 2), ratio > maxRatio
+		}
 	}
 	for _, p := range []struct{ kind, title, file string }{
 		{"truth", "Truth", manifest.FileTruth},
