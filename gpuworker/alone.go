@@ -21,6 +21,8 @@ func suspect(l *queue.Lease) bool {
 // oneLeaser leases single items of a campaign from then on, or batches again.
 type oneLeaser interface {
 	LeaseOne(campaign string, one bool)
+	// LeaseFirst leases items of a campaign before those of the others, once.
+	LeaseFirst(campaign string)
 }
 
 // startLeases starts the admitted leases of one assignment, and waits for the end of a suspect.
@@ -76,6 +78,10 @@ func (w *Worker) admit(ctx context.Context, campaign string, leases []*queue.Lea
 		// The queue may hold suspects only. Leasing again at once would release the same suspects.
 		w.releaseEach(ctx, suspects, unchanged)
 		w.awaitSettled(ctx)
+		// Items of another campaign would make the suspect wait again.
+		if d, ok := w.cfg.Work.(oneLeaser); ok {
+			d.LeaseFirst(campaign)
+		}
 		return nil, false
 	}
 	w.releaseEach(ctx, suspects[1:], unchanged)

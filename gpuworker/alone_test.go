@@ -94,3 +94,24 @@ func TestHangOfBatchBuriesNoItem(t *testing.T) {
 	}
 	wantEmpty(t, h.queue)
 }
+
+// TestSuspectsAreNotStarvedByAnotherCampaign: one campaign has only items on their second attempt, another one of the same
+// weight has many new ones.
+func TestSuspectsAreNotStarvedByAnotherCampaign(t *testing.T) {
+	c := newCluster(t)
+	c.submit("old")
+	c.submit("new")
+	c.fill("new", 40)
+	const suspects = 5
+	q := c.fill("old", suspects)
+	leases, err := q.Lease(t.Context(), suspects, patience)
+	must(t, err)
+	for _, l := range leases {
+		must(t, l.Retry(t.Context(), 0))
+	}
+	start(t, c.simulated(20*time.Millisecond))
+	created := c.store.waitFor(t, func(created []string) bool { return count(created, "old") == suspects })
+	if n := count(created, "new"); n > 4*suspects {
+		t.Errorf("%d items of the other campaign were restored before %d suspects", n, suspects)
+	}
+}

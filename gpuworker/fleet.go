@@ -124,6 +124,7 @@ type campaign struct {
 	empty     emptiness
 	retryAt   time.Time
 	leaseOne  bool   // see LeaseOne
+	first     bool   // see LeaseFirst
 	lastError string // in the log
 	refused   string // why this worker cannot process the campaign
 }

@@ -159,6 +159,11 @@ func (f *Fleet) order(all []*campaign) []*campaign {
 	for _, c := range f.rotation(all[0].record.Priority).order(contenders(all)) {
 		out = append(out, byID[c.id])
 	}
+	if i := slices.IndexFunc(out, func(c *campaign) bool { return c.first }); i >= 0 {
+		next := out[i]
+		next.first = false
+		out = slices.Insert(slices.Delete(out, i, i+1), 0, next)
+	}
 	return out
 }
 

@@ -18,6 +18,15 @@ func (f *Fleet) LeaseOne(id string, one bool) {
 	}
 }
 
+// LeaseFirst leases items of a campaign before those of the others of its priority, once.
+func (f *Fleet) LeaseFirst(id string) {
+	if c := f.byID(id); c != nil {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		c.first = true
+	}
+}
+
 // byID returns the campaign with an id, or nil.
 func (f *Fleet) byID(id string) *campaign {
 	f.mu.Lock()
