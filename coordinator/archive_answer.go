@@ -119,7 +119,7 @@ func (a *archiver) archiveNow(ctx context.Context, id string) error {
 	case c.Restoring > 0:
 		return errors.Join(errBusy, a.completeRestore(ctx, id))
 	case active(c):
-		return fmt.Errorf("%w: the campaign is %s; cancel it first", ErrRefused, c.Phase)
+		return fmt.Errorf("%w: the campaign has not ended, its phase is %s; cancel it first", ErrRefused, c.Phase)
 	case a.all.has(id):
 		return errBusy
 	}

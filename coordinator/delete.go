@@ -93,7 +93,7 @@ func (d *deletion) checkEnded(ctx context.Context) error {
 		return nil
 	}
 	if err == nil && active(c) {
-		return fmt.Errorf("%w: the campaign is %s; cancel it first: ddiff cancel %s", ErrRefused, c.Phase, d.id)
+		return fmt.Errorf("%w: the campaign has not ended, its phase is %s; cancel it first: ddiff cancel %s", ErrRefused, c.Phase, d.id)
 	}
 	return err
 }

@@ -24,9 +24,9 @@ func newGCCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "gc [OUTPUT...]",
 		Short: "Delete garbage, and campaigns beyond a retention time",
-		Long: "Print what nothing needs any more, and delete it with --yes: scratch files of dead runs on this machine; in each\n" +
-			"OUTPUT of ddiff run, checkpoints of restored items; and in the store of a cluster, which --nats or --store names,\n" +
-			"interrupted deletions, checkpoints of restored items, leftovers of preflights and windows without a campaign.\n" +
+		Long: "Print the files that nothing needs any more, and delete them with --yes: scratch files of dead runs on this\n" +
+			"machine; in each OUTPUT of ddiff run, checkpoints of restored items; and if --nats, $DDIFF_NATS_URL or --store name a\n" +
+			"cluster, interrupted deletions, checkpoints of restored items, leftovers of preflights and windows without a campaign.\n" +
 			"--keep also deletes campaigns that ended longer ago and are in the archive. Nothing of an open campaign is deleted.",
 		Example: "  ddiff gc out/demo --yes\n" +
 			"  ddiff gc --nats nats://localhost:4222 --keep 90d --yes",

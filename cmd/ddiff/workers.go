@@ -67,7 +67,7 @@ func writeWorkers(out io.Writer, beats []manifest.Beat, now time.Time) error {
 func workerState(b manifest.Beat) string {
 	switch {
 	case b.Hung != "":
-		return "hung: " + b.Hung
+		return b.Hung
 	case b.Draining:
 		return "draining"
 	case b.Suspended != "":
