@@ -232,7 +232,8 @@ func (w *Worker) awaitEnvironment(ctx context.Context) error {
 		}
 		w.awaitSettled(ctx)                          // the test must not run beside the solver
 		_ = retry.Sleep(ctx, c.due.Sub(w.cfg.Now())) // the loop and the test check ctx
-		err := w.test(ctx, c.item)
+		_, skips := w.cfg.Work.(suspender)
+		err := w.test(ctx, c.item, !skips) // files of one campaign suspend that campaign only
 		if err == nil {
 			w.cfg.Logger.Info("the environment has passed its test, leasing again")
 			w.breaker.passed(c)

@@ -246,3 +246,66 @@ func TestRefusedFilesSuspendOneCampaign(t *testing.T) {
 	waitUntil(t, "the campaign stays suspended", func() bool { return w.Beat().Suspended == "" })
 	r.stop(t)
 }
+
+// TestLostFilesOfOneCampaignKeepNoWorkerSuspended: the store fails while a worker has an item of a campaign, and when the
+// store is back, the files of this campaign are lost.
+func TestLostFilesOfOneCampaignKeepNoWorkerSuspended(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	p := c.prior(priorBytes(t, 0.1))
+	bad, good := itemsFor(t, p, 6), itemsFor(t, p, 6)
+	dir := t.TempDir()
+	for i, it := range bad {
+		data, err := os.ReadFile(it.Image.Path)
+		must(t, err)
+		path := filepath.Join(dir, fmt.Sprint(i))
+		must(t, os.WriteFile(path, data, 0o644))
+		bad[i].Campaign, bad[i].Image.Path = "bad", path
+	}
+	denied, unwritable := new(atomic.Bool), &unwritable{Store: c.store}
+	unwritable.denied.Store(true)
+	cfg, e := config(t, nil, nil), c.engines()
+	cfg.Work = c.fleet(func(f *gpuworker.FleetConfig) {
+		f.Engines, f.Batch, f.Sources, f.Store = e, 2, refusedSource{dir: dir, denied: denied}, unwritable
+	})
+	cfg.ProbePause, cfg.TolerateQueueErrors = 10*time.Millisecond, true
+	queues := map[string]*queue.Queue{"bad": c.open("bad", queue.Config{MaxAttempts: 1}), "good": c.open("good", queue.Config{MaxAttempts: 1})}
+	publish(t, queues["bad"], bad...)
+	for name := range queues {
+		c.submit(name, func(r *manifest.Campaign) { r.Prior = p })
+	}
+	w, err := gpuworker.New(cfg)
+	must(t, err)
+	ctx, drain := context.WithCancel(context.Background())
+	r := &running{drain, make(chan error, 1)}
+	go func() { r.ended <- w.Run(ctx) }()
+	t.Cleanup(drain)
+	waitUntil(t, "the worker is not suspended", func() bool { b := w.Beat(); return b.Suspended != "" && b.SuspendedCampaign == "" })
+	denied.Store(true)
+	unwritable.denied.Store(false)
+	publish(t, queues["good"], good...)
+	wantDone(t, results(t, queues["good"], 6))
+	denied.Store(false)
+	wantDone(t, results(t, queues["bad"], 6))
+	r.stop(t)
+}
+
+// unwritable is a store of a cluster that refuses writes while denied is set.
+type unwritable struct {
+	storage.Store
+	denied atomic.Bool
+}
+
+func (u *unwritable) Put(ctx context.Context, key string, data []byte) error {
+	if u.denied.Load() {
+		return fmt.Errorf("put %s: %w", key, storage.ErrReadOnly)
+	}
+	return u.Store.Put(ctx, key, data)
+}
+
+func (u *unwritable) Create(ctx context.Context, key string, data []byte) error {
+	if u.denied.Load() {
+		return fmt.Errorf("create %s: %w", key, storage.ErrReadOnly)
+	}
+	return u.Store.Create(ctx, key, data)
+}

@@ -19,15 +19,17 @@ const (
 	maxProbeBytes = 16 << 20
 )
 
-// test tests the environment of a failed item: store, files of the dataset, and a solve of one chunk.
-func (w *Worker) test(ctx context.Context, t *task) error {
+// test tests the environment of a failed item: store, with sources the files of the dataset, and a solve of one chunk.
+func (w *Worker) test(ctx context.Context, t *task, sources bool) error {
 	a := w.watchdog.begin(ctx, "probe", w.cfg.Limits.Compile)
 	defer a.end()
 	if err := testStore(a.ctx, t); err != nil {
 		return a.wrap(fmt.Errorf("store: %w", err))
 	}
-	if err := w.testSources(a.ctx, t); err != nil {
-		return a.wrap(err)
+	if sources {
+		if err := w.testSources(a.ctx, t); err != nil {
+			return a.wrap(err)
+		}
 	}
 	return a.wrap(w.restorer.probe(a.ctx, t, w.breaker.lastGood(t.assigned.Campaign)))
 }

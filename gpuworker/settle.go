@@ -207,7 +207,7 @@ func (w *Worker) reportEnvironment(ctx context.Context, t *task, reason error) e
 	w.noteFailure(t, reason)
 	// A store that refuses the results of one item refuses those of others too.
 	ofItem := t.preflight == nil && (fromSource(reason) || errors.Is(reason, onnx.ErrMemory))
-	return w.releaseFaulted(ctx, t, reason, func() bool { return ofItem && w.test(ctx, t) == nil })
+	return w.releaseFaulted(ctx, t, reason, func() bool { return ofItem && w.test(ctx, t, true) == nil })
 }
 
 // releaseFaulted returns an item to the queue that the worker's environment has failed. The attempt does not count. An
