@@ -76,25 +76,41 @@ func (r *runner) applyWanted(ctx context.Context) error {
 	case manifest.WantCancel, manifest.WantCancelNow:
 		return r.cancelCampaign(ctx)
 	case manifest.WantPause:
-		if r.rec.Phase == manifest.PhasePaused {
+		if r.rec.Phase == manifest.PhasePaused && r.paused {
 			return nil
 		}
-		if err := r.queue.Pause(ctx); err != nil {
-			return fmt.Errorf("pause campaign: %w", err)
+		if err := r.pauseQueue(ctx, true); err != nil {
+			return err
 		}
 		return r.enterPhase(ctx, manifest.PhasePaused)
 	}
-	if r.rec.Phase != manifest.PhasePaused {
+	if r.rec.Phase != manifest.PhasePaused && !r.paused {
 		return nil
 	}
 	r.progress = r.s.cfg.Now()
-	if err := r.queue.Resume(ctx); err != nil {
-		return fmt.Errorf("resume campaign: %w", err)
+	if err := r.pauseQueue(ctx, false); err != nil {
+		return err
+	}
+	if r.rec.Phase != manifest.PhasePaused {
+		return nil // the record was changed between openQueue and here
 	}
 	if r.rec.Released {
 		return r.enterPhase(ctx, manifest.PhaseRunning)
 	}
 	return r.enterPhase(ctx, manifest.PhaseQueued)
+}
+
+// pauseQueue pauses or resumes the queue.
+func (r *runner) pauseQueue(ctx context.Context, paused bool) error {
+	change, verb := r.queue.Resume, "resume"
+	if paused {
+		change, verb = r.queue.Pause, "pause"
+	}
+	if err := change(ctx); err != nil {
+		return fmt.Errorf("%s campaign: %w", verb, err)
+	}
+	r.paused = paused
+	return nil
 }
 
 // advance moves the campaign to its next phase, or publishes the next window, when it can.

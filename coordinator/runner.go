@@ -32,6 +32,7 @@ type runner struct {
 	// ---
 	rec    *manifest.Campaign
 	queue  *queue.Queue
+	paused bool // the queue delivers nothing
 	ledger *ledger
 
 	checkpoint checkpoint
@@ -229,12 +230,8 @@ func (r *runner) openQueue(ctx context.Context) error {
 		return fmt.Errorf("open queue: %w", err)
 	}
 	r.queue = q
-	if r.rec.Wanted == manifest.WantPause {
-		err = q.Pause(ctx)
-	} else {
-		err = q.Resume(ctx) // a coordinator may have died after it paused the queue
-	}
-	if err != nil {
+	// A coordinator may have died after it paused the queue.
+	if err := r.pauseQueue(ctx, r.rec.Wanted == manifest.WantPause); err != nil {
 		return fmt.Errorf("open queue: %w", err)
 	}
 	if err := r.checkStream(ctx); err != nil {

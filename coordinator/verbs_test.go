@@ -1,11 +1,13 @@
 package coordinator_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 
 	"ddiff/coordinator"
 	"ddiff/manifest"
+	"ddiff/queue"
 )
 
 // noFaults is the inject function of a process that runs undisturbed.
@@ -243,4 +245,27 @@ func TestCancelCountsFailedItems(t *testing.T) {
 	if s.Status.Counts != (manifest.Counts{Items: 2, Failed: 1, Cancelled: 1}) {
 		t.Errorf("counts %+v", s.Status.Counts)
 	}
+}
+
+// TestResumeBeforePauseIsApplied resumes a campaign after its new leader has paused the queue, and before it has entered
+// the phase: the answer to a command brings the changed record.
+func TestResumeBeforePauseIsApplied(t *testing.T) {
+	t.Parallel()
+	tc := newTestCluster(t, 2)
+	id := tc.submit("early", 0)
+	tc.wantState(id, manifest.WantPause)
+	tc.send(id, manifest.Command{ID: "early", Verb: manifest.CommandRetry})
+	tc.work(id)
+	opened := false
+	tc.leadWith(func(c *coordinator.Config) {
+		open := c.Open
+		c.Open = func(ctx context.Context, campaign string, attempts int) (*queue.Queue, error) {
+			if !opened {
+				opened = true
+				tc.wantState(id, manifest.WantRun)
+			}
+			return open(ctx, campaign, attempts)
+		}
+	})
+	tc.awaitDone(id, 4)
 }
