@@ -77,10 +77,18 @@ func (s *leaseSet) unsettled() []*task {
 // run extends the leases while active, until ctx ends. It does not wait for the solver: a slow network delays extensions,
 // not steps, and a chunk may take longer than a lease.
 func (s *leaseSet) run(ctx context.Context, active func() bool) error {
+	failing := false
 	for {
 		pause := s.interval
-		if active() && s.extend(ctx) != nil {
-			pause /= 4
+		if active() {
+			err := s.extend(ctx)
+			if err != nil {
+				pause /= 4
+			}
+			if err != nil && !failing { // a log line for each outage, not for each attempt
+				s.log.Warn("could not extend the leases", "reason", err)
+			}
+			failing = err != nil
 		}
 		if err := retry.Sleep(ctx, max(pause, time.Millisecond)); err != nil {
 			return err
@@ -88,7 +96,7 @@ func (s *leaseSet) run(ctx context.Context, active func() bool) error {
 	}
 }
 
-// extend extends all leases. It logs a failure, which does no harm: a result may come after the end of its lease.
+// extend extends all leases. A failure does no harm: a result may come after the end of its lease.
 func (s *leaseSet) extend(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, extendTimeout)
 	defer cancel()
@@ -96,9 +104,5 @@ func (s *leaseSet) extend(ctx context.Context) error {
 	for _, t := range s.unsettled() {
 		leases = append(leases, t.lease)
 	}
-	err := queue.Extend(ctx, leases...)
-	if err != nil {
-		s.log.Warn("could not extend the leases", "reason", err)
-	}
-	return err
+	return queue.Extend(ctx, leases...)
 }

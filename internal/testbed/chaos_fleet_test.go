@@ -154,6 +154,17 @@ func (f *fleet) inject(ctx context.Context, x fault, began func(target string)) 
 	return f.hitStore(ctx, x, began)
 }
 
+// disturbed reports whether a fault of NATS or of storage is under way.
+func (f *fleet) disturbed() bool {
+	for _, m := range []*sync.Mutex{&f.nats, &f.store} {
+		if !m.TryLock() {
+			return true
+		}
+		m.Unlock()
+	}
+	return false
+}
+
 // hitStore performs a fault of storage.
 func (f *fleet) hitStore(ctx context.Context, x fault, began func(target string)) error {
 	brief, long := x.lasts(2*time.Second, 6*time.Second), x.lasts(outageLeast, outageMost)
