@@ -224,6 +224,26 @@ func (r *runner) admit(ctx context.Context) error {
 	return nil
 }
 
+// checkOutput rejects a campaign that has not begun while results in its output are being deleted: it would count results
+// that are deleted afterwards. The campaign is on the board before this check, and a deletion enters the index before it
+// looks for other campaigns of the output, so at least one of two sees the other.
+func (r *runner) checkOutput(ctx context.Context) error {
+	if r.s.cfg.run != nil || r.rec.Prior.SHA256 != "" {
+		return nil
+	}
+	entries, err := r.s.archive.x.all(ctx)
+	if err != nil {
+		return err
+	}
+	for id, e := range entries {
+		if e.state == indexDeleting && e.results && e.output == outputDigest(r.rec.Output) {
+			return rejection{fmt.Errorf("the results of campaign %s in the same output are being deleted; resume this campaign after "+
+				"ddiff delete %s --results has finished", id, id)}
+		}
+	}
+	return nil
+}
+
 // isNew reports whether no coordinator has opened a campaign yet.
 func isNew(c *manifest.Campaign) bool { return c.Phase == manifest.PhaseQueued && c.Prior.SHA256 == "" }
 

@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -245,5 +246,51 @@ func TestDeleteCrash(t *testing.T) {
 		if keys := keysOf(t, store, all); len(keys) > 0 {
 			t.Fatalf("after %d deletions: left %q", n, keys)
 		}
+	}
+}
+
+// gatedStore calls begin before it deletes the first object.
+type gatedStore struct {
+	storage.Store
+	begin func()
+}
+
+func (s *gatedStore) Delete(ctx context.Context, key string) error {
+	s.begin()
+	return s.Store.Delete(ctx, key)
+}
+
+// TestSubmitDuringDeletionOfResults submits a campaign with the same items while their results are being deleted.
+func TestSubmitDuringDeletionOfResults(t *testing.T) {
+	tc, all, part := sharing(t, t.TempDir())
+	_, err := (&coordinator.Cleaner{Store: tc.store, Board: tc.board}).Delete(t.Context(), part, false)
+	must(t, err)
+	tc.leadArchiving(time.Hour, unchanged)
+	var late coordinator.CampaignStatus
+	begin := sync.OnceFunc(func() {
+		spec := tc.spec("late")
+		spec.Tasks = spec.Tasks[:1]
+		c, _, err := coordinator.Submit(t.Context(), tc.board, spec, coordinator.Order{Output: shared}, time.Now())
+		must(t, err)
+		tc.work(c.ID)
+		late = tc.await(c.ID, "its end", func(s coordinator.CampaignStatus) bool { return s.Campaign.Phase.Ended() })
+	})
+	cleaner := &coordinator.Cleaner{Store: &gatedStore{tc.store, begin}, Board: tc.board}
+	_, err = cleaner.Delete(t.Context(), all, true)
+	left := len(resultKeys(t, tc.store))
+	if late.Campaign.Phase == manifest.PhaseFinished && left != late.Status.Counts.Done {
+		t.Errorf("a finished campaign has %d items and %d results (%v)", late.Status.Counts.Done, left, err)
+	}
+	if late.Campaign.Phase != manifest.PhaseRejected || !strings.Contains(late.Campaign.Reason, all) {
+		t.Fatalf("%s: %s", late.Campaign.Phase, late.Campaign.Reason)
+	}
+	cleaner.Store = tc.store
+	if _, err := cleaner.Delete(t.Context(), all, true); err != nil && !errors.Is(err, queue.ErrNoRecord) {
+		t.Fatal(err)
+	}
+	tc.want(late.Campaign.ID, manifest.WantRun)
+	tc.awaitPhase(late.Campaign.ID, manifest.PhaseFinished)
+	if n := len(resultKeys(t, tc.store)); n != 3 {
+		t.Errorf("%d results, want 3", n)
 	}
 }

@@ -185,6 +185,9 @@ func (r *runner) open(ctx context.Context) error {
 	if err := r.admit(ctx); err != nil {
 		return err
 	}
+	if err := r.checkOutput(ctx); err != nil {
+		return err
+	}
 	if err := r.openPrior(ctx); err != nil {
 		return err
 	}
