@@ -58,7 +58,7 @@ func (w *Worker) admit(ctx context.Context, campaign string, leases []*queue.Lea
 		switch {
 		case !suspect(l):
 			start = append(start, l)
-		case w.leavesToOthers(ctx, l):
+		case w.leavesToOthers(ctx, campaign, l):
 			passed = append(passed, l)
 		default:
 			suspects = append(suspects, l)

@@ -15,19 +15,26 @@ const (
 	// maxPasses is how often a worker releases an item that it disputed for other workers. Then the worker gives the
 	// second opinion itself.
 	maxPasses = 5
-	// passPause is the pause after the first pass if there is nothing else to lease. It doubles with each pass.
+	// unprovenPasses is maxPasses of a worker that has restored no item of the campaign: it may be sick, and the other
+	// workers busy. With the longest pause it is half an hour.
+	unprovenPasses = 60
+	// passPause is the pause after the first pass if there is nothing else to lease. It doubles with each pass up to
+	// maxPasses.
 	passPause = time.Second
 	// passesEnd is how long a worker then passes no further items.
 	passesEnd = 5 * time.Minute
 )
 
 // leavesToOthers reports whether another worker should take an item that this worker disputed.
-func (w *Worker) leavesToOthers(ctx context.Context, l *queue.Lease) bool {
-	m := l.Marks()
+func (w *Worker) leavesToOthers(ctx context.Context, campaign string, l *queue.Lease) bool {
+	m, limit := l.Marks(), maxPasses
+	if w.breaker.lastGood(campaign) == nil {
+		limit = unprovenPasses
+	}
 	if w.cfg.Peers == nil || !slices.Contains(m.Disputed, w.cfg.Name) || w.cfg.Now().Before(w.passAgain) {
 		return false
 	}
-	if m.Passes >= maxPasses {
+	if m.Passes >= limit {
 		w.passAgain = w.cfg.Now().Add(passesEnd)
 		return false
 	}

@@ -138,3 +138,45 @@ func TestSickDeviceFailsNoItem(t *testing.T) {
 		})
 	}
 }
+
+// TestSickWorkerBesideBusyWorker: a worker whose device fails every item has passed an item five times, because the other
+// worker has been busy for long. It must not give the second opinion itself, unless it has restored other items.
+func TestSickWorkerBesideBusyWorker(t *testing.T) {
+	t.Parallel()
+	for _, proven := range []bool{false, true} {
+		t.Run(fmt.Sprint("proven ", proven), func(t *testing.T) {
+			t.Parallel()
+			h := newHost(t, newStore(t), queue.Config{AckWait: patience, MaxAttempts: 1})
+			all := items(t, 2)
+			asked := make(chan struct{}, 1000)
+			sick := h.config("sick", from(lying{damaged: map[string]bool{all[0].Image.Path: true}}, 1), func(cfg *gpuworker.Config) {
+				cfg.Peers = func(context.Context) (int, error) { asked <- struct{}{}; return 1, nil }
+			})
+			publish(t, h.queue, all[0])
+			leases, err := h.queue.Lease(t.Context(), 1, patience)
+			must(t, err)
+			h.begin(sick)
+			if proven {
+				publish(t, h.queue, all[1])
+				wantDone(t, results(t, h.queue, 1))
+			}
+			must(t, leases[0].ReleaseMarked(t.Context(), queue.Marks{Disputed: []string{"sick"}, Passes: 5}))
+			if proven {
+				got := results(t, h.queue, 2)[all[0].Name]
+				if got.Outcome != manifest.OutcomeFailed || got.Worker != "sick" {
+					t.Errorf("the item is %s by %s: %s", got.Outcome, got.Worker, got.Reason)
+				}
+				return
+			}
+			waitUntil(t, "the item was neither passed nor settled", func() bool {
+				last, err := h.queue.LastResult(t.Context())
+				must(t, err)
+				return len(asked) > 0 || last > 0
+			})
+			h.begin(h.config("healthy", from(lying{}, 1)))
+			if got := results(t, h.queue, 1)[all[0].Name]; got.Outcome != manifest.OutcomeDone || got.Worker != "healthy" {
+				t.Errorf("the item is %s by %s: %s", got.Outcome, got.Worker, got.Reason)
+			}
+		})
+	}
+}
