@@ -27,9 +27,10 @@ type oneLeaser interface {
 
 // startLeases starts the admitted leases of one assignment, and waits for the end of a suspect.
 func (w *Worker) startLeases(ctx context.Context, a Assignment, leases []*queue.Lease, out chan<- []*task) error {
-	if !w.admitCampaign(ctx, a.Campaign) {
-		w.releaseEach(ctx, leases, unchanged)
+	if c := w.breaker.circuit(a.Campaign); c != nil && a.Campaign != "" {
+		w.releaseEach(ctx, leases, unchanged) // the test may take longer than a lease
 		leases = nil
+		w.testCampaign(ctx, a.Campaign, c)
 	}
 	received := len(leases)
 	leases, alone := w.admit(ctx, a.Campaign, leases)

@@ -254,21 +254,18 @@ func (w *Worker) awaitEnvironment(ctx context.Context) error {
 	return nil
 }
 
-// admitCampaign reports whether items of a campaign may start. It tests the files of a suspended campaign.
-func (w *Worker) admitCampaign(ctx context.Context, campaign string) bool {
-	c := w.breaker.circuit(campaign)
-	if c == nil || campaign == "" {
-		return true
-	}
-	err := w.testSources(ctx, c.item)
+// testCampaign tests the files of a suspended campaign. It ends the suspension, or continues it.
+func (w *Worker) testCampaign(ctx context.Context, campaign string, c *circuit) {
+	a := w.watchdog.begin(ctx, "probe", w.cfg.Limits.Prepare)
+	defer a.end()
+	err := a.wrap(w.testSources(a.ctx, c.item))
 	if err == nil {
 		w.cfg.Logger.Info("the files of a campaign can be read again", "campaign", campaign)
 		w.breaker.passed(c)
-		return true
+		return
 	}
 	w.reportFault(ctx, campaign, c.item, err)
 	w.cfg.Work.(suspender).Suspend(campaign, w.breaker.failed(c, err), err)
-	return false
 }
 
 // reportFault reports an environment that has failed for Config.PauseAfter and needs a person. The coordinator pauses

@@ -309,3 +309,52 @@ func (u *unwritable) Create(ctx context.Context, key string, data []byte) error 
 	}
 	return u.Store.Create(ctx, key, data)
 }
+
+// hangingSource refuses files until it hangs.
+type hangingSource struct {
+	manifest.Files
+	hangs atomic.Bool
+	begun chan struct{} // receives each read that hangs
+	end   chan struct{}
+}
+
+func (h *hangingSource) Get(_ context.Context, path string) ([]byte, error) {
+	if !h.hangs.Load() {
+		return nil, fmt.Errorf("get %s: %w", path, storage.ErrAccess)
+	}
+	h.begun <- struct{}{}
+	<-h.end
+	return nil, fmt.Errorf("get %s: %w", path, storage.ErrAccess)
+}
+
+// TestTestOfFilesThatHangs: the files of a suspended campaign hang when the worker tests them. It holds no lease
+// meanwhile, and its watchdog ends it.
+func TestTestOfFilesThatHangs(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	p := c.prior(priorBytes(t, 0.1))
+	source := &hangingSource{begun: make(chan struct{}, 100), end: make(chan struct{})}
+	defer close(source.end)
+	cfg, e := config(t, nil, nil), c.engines()
+	cfg.Work = c.fleet(func(f *gpuworker.FleetConfig) { f.Engines, f.Batch, f.Sources = e, 2, source })
+	cfg.ProbePause, cfg.TolerateQueueErrors = 300*time.Millisecond, true
+	cfg.Limits = gpuworker.Limits{Prepare: time.Second, Stop: 500 * time.Millisecond}
+	q := c.open("bad", queue.Config{MaxAttempts: 1})
+	publish(t, q, itemsFor(t, p, 6)...)
+	c.submit("bad", func(r *manifest.Campaign) { r.Prior = p })
+	w, err := gpuworker.New(cfg)
+	must(t, err)
+	ctx, drain := context.WithCancel(context.Background())
+	defer drain()
+	r := &running{drain, make(chan error, 1)}
+	go func() { r.ended <- w.Run(ctx) }()
+	waitUntil(t, "the campaign is not suspended", func() bool { return w.Beat().SuspendedCampaign == "bad" })
+	source.hangs.Store(true)
+	<-source.begun
+	waitUntil(t, "the worker holds leases", func() bool {
+		_, leased, err := q.Depth(t.Context())
+		must(t, err)
+		return leased == 0
+	})
+	r.waitFor(t, gpuworker.ErrStuck)
+}
