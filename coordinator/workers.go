@@ -19,6 +19,14 @@ type workerCount struct {
 	n         int
 	suspended []manifest.Beat     // by name
 	refused   map[string]refusals // by campaign
+
+	seen map[string]beatSighting // by key; only count uses it
+}
+
+// beatSighting is the last change of a beat. No two clocks are compared: the clock of a worker may be wrong.
+type beatSighting struct {
+	at    time.Time // in the beat
+	since time.Time // by the clock of this process
 }
 
 // refusals counts the live workers that refuse a campaign.
@@ -91,13 +99,31 @@ func (w *workerCount) watch(ctx context.Context, cfg Config) error {
 	}
 }
 
+// age is the time since a beat changed. The first sighting of a beat counts as its change if the beat is young by this
+// clock, or in the future.
+func (w *workerCount) age(key string, b manifest.Beat, now time.Time) time.Duration {
+	s, known := w.seen[key]
+	switch {
+	case !known:
+		s = beatSighting{b.At, now.Add(-min(max(now.Sub(b.At), 0), beatLife))}
+	case !s.at.Equal(b.At):
+		s = beatSighting{b.At, now}
+	}
+	w.seen[key] = s
+	return now.Sub(s.since)
+}
+
 // count counts the live workers. It warns once about each worker that hung or has another schema.
 func (w *workerCount) count(ctx context.Context, cfg Config, beats map[string]manifest.Beat, warned map[string]bool) {
 	n, suspended, refused := 0, []manifest.Beat(nil), map[string]refusals{}
+	if w.seen == nil {
+		w.seen = map[string]beatSighting{}
+	}
+	maps.DeleteFunc(w.seen, func(key string, _ beatSighting) bool { _, there := beats[key]; return !there })
 	var errs error
 	for _, key := range slices.Sorted(maps.Keys(beats)) {
 		b := beats[key]
-		age := cfg.Now().Sub(b.At)
+		age := w.age(key, b, cfg.Now())
 		switch {
 		case b.Hung != "" && age < beatLife: // the worker ends
 			if hang := b.Name + ": " + b.Hung; !warned[hang] {

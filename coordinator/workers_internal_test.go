@@ -62,3 +62,35 @@ func TestRefusal(t *testing.T) {
 		}
 	}
 }
+
+// TestWorkersWithWrongClocks counts workers whose clocks are an hour wrong, which live and then die.
+func TestWorkersWithWrongClocks(t *testing.T) {
+	t.Parallel()
+	for _, wrong := range []time.Duration{-time.Hour, time.Hour} {
+		now := time.Now()
+		// Without a board, the removal of a live worker's record is a panic.
+		cfg := Config{Now: func() time.Time { return now }, Logger: slog.New(slog.DiscardHandler)}
+		w := &workerCount{}
+		beat := manifest.Beat{Name: "gpu", Schema: manifest.RecordSchema}
+		count := func(alive bool) int {
+			now = now.Add(beatLife / 3)
+			if alive {
+				beat.At = now.Add(wrong)
+			}
+			w.count(t.Context(), cfg, map[string]manifest.Beat{"gpu": beat}, map[string]bool{})
+			return w.live()
+		}
+		count(true)
+		for range 3 {
+			if n := count(true); n != 1 {
+				t.Fatalf("clock %v: %d workers, want 1", wrong, n)
+			}
+		}
+		for range 2 {
+			count(false)
+		}
+		if n := count(false); n != 0 {
+			t.Errorf("clock %v: %d workers after the end of the only one", wrong, n)
+		}
+	}
+}
