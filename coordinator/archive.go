@@ -109,7 +109,8 @@ func (a *archiver) scan(ctx context.Context) error {
 	maps.DeleteFunc(a.seen, func(key string, _ sighting) bool { return campaigns[key].Key == "" })
 	var errs error
 	for _, key := range slices.Sorted(maps.Keys(campaigns)) {
-		errs = errors.Join(errs, a.scanRecord(ctx, campaigns[key]), ctx.Err())
+		_, counted := statuses[manifest.KeyStatusPrefix+strings.TrimPrefix(key, manifest.KeyCampaignPrefix)]
+		errs = errors.Join(errs, a.scanRecord(ctx, campaigns[key], counted), ctx.Err())
 	}
 	for key := range statuses {
 		if id := strings.TrimPrefix(key, manifest.KeyStatusPrefix); campaigns[manifest.KeyCampaignPrefix+id].Key == "" {
@@ -122,7 +123,8 @@ func (a *archiver) scan(ctx context.Context) error {
 // requestAge is the age at which a request that its sender has not removed is removed.
 const requestAge = 10 * time.Minute
 
-func (a *archiver) scanRecord(ctx context.Context, record queue.Change) error {
+// scanRecord restores, archives or enters one campaign. counted means that it has a status.
+func (a *archiver) scanRecord(ctx context.Context, record queue.Change, counted bool) error {
 	now := a.s.cfg.Now()
 	if a.seen[record.Key].revision != record.Revision {
 		a.seen[record.Key] = sighting{record.Revision, now}
@@ -139,6 +141,11 @@ func (a *archiver) scanRecord(ctx context.Context, record queue.Change) error {
 	}
 	if c.Restoring > 0 {
 		return a.completeRestore(ctx, c.ID)
+	}
+	if !counted && !active(c) && !a.all.has(c.ID) {
+		if err := a.recount(ctx, c); err != nil {
+			a.s.cfg.Logger.Warn("could not count the items of an ended campaign", "campaign", c.ID, "reason", err)
+		}
 	}
 	if a.due(c, a.seen[record.Key], now) {
 		return a.archive(ctx, c.ID, c, record.Revision)

@@ -73,6 +73,24 @@ func (a *archiver) restore(ctx context.Context, id string) error {
 	return a.restoreMessages(ctx, id)
 }
 
+// recount publishes the status of an ended campaign whose status was lost with the board. It counts the items by the
+// ledger in the store.
+func (a *archiver) recount(ctx context.Context, c *manifest.Campaign) error {
+	r := newRunner(a.s, c)
+	r.rec, r.ledger = c, newLedger()
+	err := r.openResults()
+	if err == nil {
+		err = r.restoreLedger(ctx)
+	}
+	if err == nil && r.ledger.open > 0 {
+		err = r.settleListed(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	return r.publishStatus(ctx, 0)
+}
+
 // sameEnd reports whether a record is that of the same end of a campaign as an archived one.
 func sameEnd(c, archived *manifest.Campaign) bool {
 	return c.Phase == archived.Phase && c.Finished.Equal(archived.Finished)

@@ -366,3 +366,18 @@ func TestArchiveNow(t *testing.T) {
 		t.Errorf("an unknown campaign: %v", err)
 	}
 }
+
+// TestLostBoardKeepsCountsOfEndedCampaign loses the board after the end of a campaign, before its archiving.
+func TestLostBoardKeepsCountsOfEndedCampaign(t *testing.T) {
+	tc := newTestCluster(t, 12)
+	tc.set(failSome)
+	id := tc.submit("ended", 0)
+	stop := tc.leadArchiving(time.Hour, unchanged)
+	tc.work(id)
+	before := tc.awaitPhase(id, manifest.PhaseFinished).Status.Counts
+	stop()
+	must(t, tc.board.Delete(t.Context(), manifest.KeyCampaignPrefix+id))
+	must(t, tc.board.Delete(t.Context(), manifest.KeyStatusPrefix+id))
+	tc.leadArchiving(time.Hour, unchanged)
+	tc.await(id, "its counts", func(s coordinator.CampaignStatus) bool { return s.Status.Counts == before })
+}
