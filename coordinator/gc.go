@@ -114,7 +114,9 @@ func (c *Cleaner) collectFolders(ctx context.Context, newest map[string]indexEnt
 				continue
 			}
 		}
-		removed, err := c.removeOne(ctx, "windows", id, c.list(ctx, "campaigns/"+id+"/", nil))
+		removed, err := c.removeOne(ctx, "windows", id, c.list(ctx, "campaigns/"+id+"/", func(i storage.Info) bool {
+			return c.now().Sub(i.Modified) >= folderAge // the campaign may be submitted again meanwhile
+		}))
 		all = append(all, removed...)
 		if err != nil {
 			return all, err

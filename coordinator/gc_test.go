@@ -1,7 +1,11 @@
 package coordinator_test
 
 import (
+	"context"
 	"errors"
+	"iter"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -9,6 +13,7 @@ import (
 
 	"ddiff/coordinator"
 	"ddiff/manifest"
+	"ddiff/storage"
 )
 
 func TestCollect(t *testing.T) {
@@ -107,5 +112,36 @@ func TestCollectWithoutIndex(t *testing.T) {
 	}
 	if _, err := (&coordinator.Cleaner{Store: tc.store}).Delete(t.Context(), "any-12345678", false); !errors.Is(err, coordinator.ErrNoIndex) {
 		t.Errorf("delete: %v", err)
+	}
+}
+
+// listingStore calls before before it lists a prefix.
+type listingStore struct {
+	storage.Store
+	prefix string
+	before func()
+}
+
+func (s *listingStore) List(ctx context.Context, prefix string) iter.Seq2[storage.Info, error] {
+	if prefix == s.prefix {
+		s.before()
+	}
+	return s.Store.List(ctx, prefix)
+}
+
+// TestCollectKeepsFolderThatIsUsedAgain submits a campaign with the id of garbage while the garbage is collected.
+func TestCollectKeepsFolderThatIsUsedAgain(t *testing.T) {
+	dir := t.TempDir()
+	tc, _, _ := sharing(t, dir)
+	const folder = "campaigns/again-12345678/"
+	old, young := folder+"shards/00000000.jsonl.gz", folder+"shards/00000001.jsonl.gz"
+	must(t, tc.store.Put(t.Context(), old, []byte("old")))
+	past := time.Now().Add(-25 * time.Hour)
+	must(t, os.Chtimes(filepath.Join(dir, old), past, past))
+	store := &listingStore{tc.store, folder, func() { must(t, tc.store.Put(t.Context(), young, []byte("young"))) }}
+	_, err := (&coordinator.Cleaner{Store: store, Board: tc.board}).Collect(t.Context(), coordinator.CollectConfig{})
+	must(t, err)
+	if keys := keysOf(t, tc.store, folder); !slices.Equal(keys, []string{young}) {
+		t.Errorf("left: %q", keys)
 	}
 }
