@@ -10,16 +10,24 @@ import (
 )
 
 // noteFault handles a worker's report that its environment fails and needs a person. The campaign pauses if no worker
-// has finished an item in the reported time: a single worker with wrong credentials does not stop the others.
+// has finished an item in the reported time, and no other worker works on it: a single worker with wrong credentials does
+// not stop the others, whose items may take longer.
 func (r *runner) noteFault(payload []byte) {
 	var f manifest.Fault
 	if err := json.Unmarshal(payload, &f); err != nil {
 		r.log.Error("skipped a report that cannot be read", "reason", err)
 		return
 	}
-	quiet := r.s.cfg.Now().Sub(r.progress)
-	r.log.Warn("the environment of a worker fails", "worker", f.Worker, "reason", f.Reason, "without_outcome", quiet)
-	if quiet >= time.Duration(f.Seconds*float64(time.Second)) {
+	now, limit := r.s.cfg.Now(), time.Duration(f.Seconds*float64(time.Second))
+	r.faulty[f.Worker] = now
+	quiet := now.Sub(r.progress)
+	works := r.s.workers.works(r.id, func(name string) bool {
+		at, reported := r.faulty[name]
+		return reported && now.Sub(at) <= 2*limit
+	})
+	r.log.Warn("the environment of a worker fails", "worker", f.Worker, "reason", f.Reason, "without_outcome", quiet,
+		"others_work", works)
+	if quiet >= limit && !works {
 		r.fault = &f
 	}
 }

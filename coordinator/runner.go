@@ -64,9 +64,10 @@ type runner struct {
 	follower *lifecycle.Service // fills events
 	seen     uint64             // sequence number of the last outcome in the ledger
 	pace     pace
-	progress time.Time       // of the last outcome, or of the start
-	fault    *manifest.Fault // pauses the campaign
-	stalled  time.Time       // since when the queue holds too few items
+	progress time.Time            // of the last outcome, or of the start
+	fault    *manifest.Fault      // pauses the campaign
+	faulty   map[string]time.Time // last report of a fault, by worker
+	stalled  time.Time            // since when the queue holds too few items
 	status   manifest.Status
 	tick     <-chan time.Time // due time of the next check of the queue
 	ticked   bool             // since the last window
@@ -175,7 +176,7 @@ func (r *runner) process(ctx context.Context, c *manifest.Campaign) error {
 // open opens what the campaign needs and rebuilds the ledger.
 func (r *runner) open(ctx context.Context) error {
 	r.ledger, r.canary, r.checked, r.stalled, r.pace, r.seen = newLedger(), nil, nil, time.Time{}, pace{}, 0
-	r.progress, r.fault = r.s.cfg.Now(), nil
+	r.progress, r.fault, r.faulty = r.s.cfg.Now(), nil, map[string]time.Time{}
 	if err := r.openResults(); err != nil {
 		return err
 	}

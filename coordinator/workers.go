@@ -18,6 +18,7 @@ type workerCount struct {
 	mu        sync.Mutex
 	n         int
 	suspended []manifest.Beat     // by name
+	working   map[string]string   // the campaign of the last lease of the others, by name
 	refused   map[string]refusals // by campaign
 
 	seen map[string]beatSighting // by key; only count uses it
@@ -59,6 +60,19 @@ func (w *workerCount) problem(campaign string) string {
 		return ""
 	}
 	return fmt.Sprintf("%d of %d workers are suspended: %s", n, w.n, reason)
+}
+
+// works reports whether a live worker that is not suspended has leased items of a campaign last, without the workers
+// that except is true for.
+func (w *workerCount) works(campaign string, except func(name string) bool) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for name, c := range w.working {
+		if c == campaign && !except(name) {
+			return true
+		}
+	}
+	return false
 }
 
 // refusal returns the reason if all live workers refuse a campaign, and "" otherwise.
@@ -115,7 +129,7 @@ func (w *workerCount) age(key string, b manifest.Beat, now time.Time) time.Durat
 
 // count counts the live workers. It warns once about each worker that hung or has another schema.
 func (w *workerCount) count(ctx context.Context, cfg Config, beats map[string]manifest.Beat, warned map[string]bool) {
-	n, suspended, refused := 0, []manifest.Beat(nil), map[string]refusals{}
+	n, suspended, refused, working := 0, []manifest.Beat(nil), map[string]refusals{}, map[string]string{}
 	if w.seen == nil {
 		w.seen = map[string]beatSighting{}
 	}
@@ -134,6 +148,8 @@ func (w *workerCount) count(ctx context.Context, cfg Config, beats map[string]ma
 			n++
 			if b.Suspended != "" {
 				suspended = append(suspended, b)
+			} else {
+				working[b.Name] = b.Campaign
 			}
 			for campaign, reason := range b.Refused {
 				refused[campaign] = refusals{refused[campaign].workers + 1, fmt.Sprintf("worker %s: %s", b.Name, reason)}
@@ -151,6 +167,6 @@ func (w *workerCount) count(ctx context.Context, cfg Config, beats map[string]ma
 		cfg.Logger.Warn("could not remove stale workers", "reason", errs)
 	}
 	w.mu.Lock()
-	w.n, w.suspended, w.refused = n, suspended, refused
+	w.n, w.suspended, w.refused, w.working = n, suspended, refused, working
 	w.mu.Unlock()
 }
