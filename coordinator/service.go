@@ -30,16 +30,28 @@ func New(cfg Config) (*Service, error) {
 	return &Service{cfg: cfg.withDefaults(), priors: newPriors(), health: newHealth()}, nil
 }
 
+// publishCluster writes the record of the cluster. It warns if the last leader had another address of the store.
+func (s *Service) publishCluster(ctx context.Context) error {
+	data, err := json.Marshal(manifest.Cluster{Schema: manifest.RecordSchema, Store: s.cfg.StoreAddress, AckWait: s.cfg.AckWait})
+	if err != nil {
+		return err
+	}
+	var last manifest.Cluster
+	old, _, err := s.cfg.Board.Get(ctx, manifest.KeyCluster)
+	if err == nil && json.Unmarshal(old, &last) == nil && last.Store != s.cfg.StoreAddress {
+		s.cfg.Logger.Warn("the last leader had another address of the store; if it is another store, "+
+			"restart this coordinator with the address of the last leader: its campaigns are not in this store",
+			"store", s.cfg.StoreAddress, "last", last.Store)
+	}
+	return s.cfg.Board.Put(ctx, manifest.KeyCluster, data)
+}
+
 // Lead runs all campaigns until ctx ends, which is not an error. It outlasts outages of the store. It returns
 // [queue.ErrStepDown] when this coordinator cannot use the store and another one can, see [Service.CheckHealth]. Only one
 // service may lead at a time. If two lead for a moment, compare-and-swap and create-only writes protect records and
 // windows.
 func (s *Service) Lead(ctx context.Context) error {
-	data, err := json.Marshal(manifest.Cluster{Schema: manifest.RecordSchema, Store: s.cfg.StoreAddress, AckWait: s.cfg.AckWait})
-	if err != nil {
-		return err
-	}
-	if err := s.cfg.Board.Put(ctx, manifest.KeyCluster, data); err != nil {
+	if err := s.publishCluster(ctx); err != nil {
 		return ignoreCancelled(ctx, fmt.Errorf("publish the address of the store: %w", err))
 	}
 	all := &runners{byID: map[string]*runner{}}

@@ -1,7 +1,9 @@
 package coordinator_test
 
 import (
+	"encoding/json"
 	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -129,4 +131,31 @@ func TestCanariesRunFirst(t *testing.T) {
 	}
 	close(hold)
 	tc.awaitPhase(id, manifest.PhaseFinished)
+}
+
+// A leader whose address of the store differs from that of the last leader warns; the same address gives no warning.
+func TestOtherStoreIsLogged(t *testing.T) {
+	t.Parallel()
+	tc := newTestCluster(t, 1)
+	lead := func(address string, lease time.Duration) (log string) {
+		var out strings.Builder
+		stop := tc.leadWith(func(c *coordinator.Config) {
+			c.StoreAddress, c.AckWait, c.Logger = address, lease, slog.New(slog.NewTextHandler(&out, nil))
+		})
+		for change, err := range tc.board.Watch(t.Context(), manifest.KeyCluster) {
+			must(t, err)
+			var cluster manifest.Cluster
+			if json.Unmarshal(change.Data, &cluster) == nil && cluster.AckWait == lease {
+				break
+			}
+		}
+		stop()
+		return out.String()
+	}
+	const warning = "another address of the store"
+	for i, address := range []string{"s3://results", "s3://results", "s3://result"} {
+		if log := lead(address, time.Duration(i+2)*time.Second); strings.Contains(log, warning) != (i == 2) {
+			t.Errorf("leader %d with %s logs %q", i, address, log)
+		}
+	}
 }
