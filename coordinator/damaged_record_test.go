@@ -2,8 +2,12 @@ package coordinator_test
 
 import (
 	"math"
+	"strings"
 	"testing"
+	"time"
 
+	"ddiff/coordinator"
+	"ddiff/coordinator/shard"
 	"ddiff/manifest"
 )
 
@@ -33,4 +37,45 @@ func TestAbsurdNumbersInRecord(t *testing.T) {
 	if s := tc.awaitPhase(id, manifest.PhaseFinished); s.Status.Counts.Done != s.Status.Counts.Items {
 		t.Errorf("counts %+v", s.Status.Counts)
 	}
+}
+
+// TestStatusNamesDamagedWindow truncates a window between two leaders, and repairs it.
+func TestStatusNamesDamagedWindow(t *testing.T) {
+	t.Parallel()
+	tc := newTestCluster(t, 2)
+	stop := tc.lead()
+	id := tc.submit("damaged", 0)
+	tc.await(id, "a status", func(s coordinator.CampaignStatus) bool { return s.Status.Counts.Items == 4 })
+	stop()
+	key := shard.Key(id, 0)
+	data, err := tc.store.Get(t.Context(), key)
+	must(t, err)
+	must(t, tc.store.Put(t.Context(), key, data[:len(data)/2]))
+	tc.leadWith(func(c *coordinator.Config) { c.Restart = 50 * time.Millisecond })
+	s := tc.await(id, "a problem", func(s coordinator.CampaignStatus) bool { return s.Status.Problem != "" })
+	if !strings.Contains(s.Status.Problem, key) || s.Status.Counts.Items != 4 {
+		t.Errorf("status %+v", s.Status)
+	}
+	must(t, tc.store.Put(t.Context(), key, data))
+	tc.work(id)
+	if s := tc.awaitDone(id, 4); s.Status.Problem != "" {
+		t.Errorf("status %+v", s.Status)
+	}
+}
+
+// TestWindowsAreRemoved removes the windows of a running campaign, the remedy for a damaged one: the next leader reads the
+// dataset again.
+func TestWindowsAreRemoved(t *testing.T) {
+	t.Parallel()
+	tc := newTestCluster(t, 2)
+	tc.abandonAll()
+	stop := tc.lead()
+	id := tc.submit("removed", 0)
+	tc.work(id)
+	tc.await(id, "all items published", func(s coordinator.CampaignStatus) bool { return s.Campaign.Shards == 1 })
+	stop()
+	must(t, tc.store.Delete(t.Context(), shard.Key(id, 0)))
+	tc.set(nil)
+	tc.lead()
+	tc.awaitDone(id, 4)
 }

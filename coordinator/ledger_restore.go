@@ -214,7 +214,7 @@ func (r *runner) restoreChunk(ctx context.Context, begin int, stored []storage.I
 			k = &partWindow{Number: w.Number, Item: w.Item}
 		}
 		if k.Number != r.stored || k.Item != r.next.Item || (w != nil && (w.Campaign != r.id || w.Number != k.Number || w.Item != k.Item)) {
-			return fmt.Errorf("stored window %d does not follow the previous window; remove %s and submit the campaign again",
+			return fmt.Errorf("stored window %d does not follow the previous window; remove %s, so that the dataset is read again",
 				begin+i, shard.Prefix(r.id))
 		}
 		switch {

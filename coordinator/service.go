@@ -3,6 +3,7 @@ package coordinator
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -131,6 +132,9 @@ func (s *Service) runOnce(ctx context.Context, r *runner, c *manifest.Campaign) 
 	if ctx.Err() == nil && err != nil {
 		s.health.suspectStore()
 		r.log.Error("campaign was interrupted, will retry", "after", s.cfg.Restart, "reason", err)
+		if !errors.Is(err, errPhaseChanged) {
+			r.publishInterruption(ctx, err)
+		}
 		_ = retry.Sleep(ctx, s.cfg.Restart) // the caller checks its context
 	}
 	if ctx.Err() != nil {

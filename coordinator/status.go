@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"ddiff/manifest"
@@ -45,4 +46,27 @@ func (r *runner) publishStatusOf(ctx context.Context, c *manifest.Campaign, leas
 	}
 	r.status = s
 	return nil
+}
+
+// publishInterruption names the error that has interrupted the campaign in its last status: a damaged record, for example,
+// needs a person. It is best effort, and leaves the status of an ended campaign alone.
+func (r *runner) publishInterruption(ctx context.Context, cause error) {
+	key := manifest.KeyStatusPrefix + r.id
+	var s manifest.Status
+	data, revision, err := r.s.cfg.Board.Get(ctx, key)
+	if err == nil {
+		err = json.Unmarshal(data, &s)
+	}
+	if err != nil || s.Phase.Ended() {
+		return
+	}
+	reason := "interrupted, will retry: " + strings.Join(strings.Fields(cause.Error()), " ")
+	s.Problem, s.At = cmp.Or(r.s.problem(), r.waiting.reason(), reason), r.s.cfg.Now().UTC()
+	if data, err = json.Marshal(s); err == nil {
+		_, err = r.s.cfg.Board.Update(ctx, key, data, revision)
+	}
+	if err != nil {
+		r.log.Debug("could not publish the interruption", "reason", err)
+	}
+	r.status = manifest.Status{} // the next status is published in any case
 }

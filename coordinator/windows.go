@@ -185,6 +185,9 @@ func (r *runner) restoreLedger(ctx context.Context) error {
 		return err
 	}
 	r.unverified = r.stored
+	if err := r.countWindows(ctx); err != nil {
+		return err
+	}
 	if err := r.restoreRounds(ctx); err != nil {
 		return err
 	}
@@ -192,6 +195,18 @@ func (r *runner) restoreLedger(ctx context.Context) error {
 		return nil
 	}
 	return r.restoreOutcomes(ctx)
+}
+
+// countWindows corrects a record that counts windows which are not in storage: somebody has removed them, and the sharder
+// makes them again.
+func (r *runner) countWindows(ctx context.Context) error {
+	if r.rec.Shards <= r.stored {
+		return nil
+	}
+	r.log.Warn("windows are missing from storage; the dataset is read again", "published", r.rec.Shards, "stored", r.stored)
+	return r.save(ctx, func(c *manifest.Campaign) {
+		c.Shards, c.Rows, c.Items, c.Complete = r.stored, r.next.Row, r.next.Item, r.complete
+	})
 }
 
 // eachWindow calls f with the stored windows in order.
