@@ -5,14 +5,15 @@ import "ddiff/manifest"
 // anchor searches a dataset that has changed for the last row that the campaign has read. Its input is each row of the
 // dataset in order.
 //
-// The anchor is the row of the dataset whose key has the highest index in the tail. Among rows with equal keys it is the
-// row with the most rows of the tail before it in their order, then the row nearest to the old position. Rows of the tail
+// The anchor is the row of the dataset whose key has the highest index in the tail. Among rows with equal keys it is
+// the row that is equal to the last row read, settings included, then the row with the most rows of the tail before it in their order, then the row nearest to the old position. Rows of the tail
 // may be missing, and other rows may be between them. If a row of the tail is out of order, the dataset was reordered and
 // has no anchor: rows before and after any place may be read already or not.
 type anchor struct {
 	tail     tail
 	index    map[filesKey]int // the last index in the tail
 	expected int              // number of rows of the dataset before the position
+	last     string           // digest of the last of them, empty if it is unknown
 
 	history []filesKey // of the last rows of the dataset
 	listed  int
@@ -28,10 +29,11 @@ type candidate struct {
 	index   int // in the tail
 	matched int // number of rows of the tail before it in their order
 	ordered bool
+	last    bool // it is equal to the last row read
 }
 
 func newAnchor(at Position) *anchor {
-	a := &anchor{tail: at.tail, index: map[filesKey]int{}, seen: map[filesKey]bool{}, expected: at.Listed, best: candidate{index: -1}}
+	a := &anchor{tail: at.tail, index: map[filesKey]int{}, seen: map[filesKey]bool{}, expected: at.Listed, last: at.LastRow, best: candidate{index: -1}}
 	for i := range at.tail.len() {
 		a.index[at.tail.key(i)] = i
 	}
@@ -56,6 +58,7 @@ func (a *anchor) add(row manifest.Row) bool {
 		return false
 	}
 	c := a.candidate(row.Name, i)
+	c.last = i == a.tail.len()-1 && a.last != "" && a.last == digestOfRow(row)
 	if i == a.best.index && !c.betterThan(a.best, a.expected) {
 		return false
 	}
@@ -86,6 +89,9 @@ func (a *anchor) candidate(name string, i int) candidate {
 
 // betterThan compares candidates with equal keys.
 func (c candidate) betterThan(other candidate, expected int) bool {
+	if c.last != other.last {
+		return c.last
+	}
 	if c.matched != other.matched {
 		return c.matched > other.matched
 	}

@@ -25,6 +25,8 @@ type Position struct {
 	Version string
 	// Read is when the window before it was made.
 	Read time.Time
+	// LastRow is the digest of the last of these rows, empty if a program without it made the window.
+	LastRow string
 
 	tail tail
 }
@@ -33,7 +35,7 @@ type Position struct {
 func (w *Window) Next(from Position) Position {
 	return Position{
 		Number: w.Number + 1, Row: w.Row + w.Rows, Item: w.Item + w.Header.Items,
-		Listed: cmp.Or(w.Listed, w.Row+w.Rows), RowsSHA256: w.RowsSHA256, Version: w.Version, Read: w.Read,
+		Listed: cmp.Or(w.Listed, w.Row+w.Rows), RowsSHA256: w.RowsSHA256, Version: w.Version, Read: w.Read, LastRow: w.LastRow,
 		tail: from.tail.append(w),
 	}
 }
@@ -80,6 +82,13 @@ func (d *rowDigest) add(row manifest.Row) {
 		number(math.Float64bits(row.Overrides.Params[name]))
 	}
 	d.buf, d.sum = b, sha256.Sum256(b)
+}
+
+// digestOfRow returns the digest of one row.
+func digestOfRow(row manifest.Row) string {
+	var d rowDigest
+	d.add(row)
+	return d.String()
 }
 
 // String returns the digest in hexadecimal digits.

@@ -84,6 +84,8 @@ func TestResumeInChangedDataset(t *testing.T) {
 		{name: "equal images", before: "a a/1 a/2 b b/1 b/2", after: "a a/1 a/2 b b/1 b/2", rest: "b/1 b/2"},
 		{name: "equal images, one removed", before: "a a/1 b b/1 c d", after: "a b b/1 c d", rest: "c d", changed: true},
 		{name: "equal images, one inserted", before: "a a/1 b b/1 c d", after: "a a/1 a/2 b b/1 c d", rest: "c d", changed: true},
+		{name: "equal images at the position, one removed", before: "a a/1 a/2 a/3 a/4 c", after: "a a/2 a/3 a/4 c", rest: "a/4 c", changed: true},
+		{name: "equal images at the position, one inserted", before: "a a/1 a/2 a/3 a/4 c", after: "a a/1 a/6 a/2 a/3 a/4 c", rest: "a/4 c", changed: true},
 		{name: "equal rows", before: "a a b b b c", after: "a a b b b c", rest: "b c"},
 		{name: "equal rows in turns, one removed", before: "a b a b c d", after: "a b b c d", rest: "c d", changed: true},
 	} {

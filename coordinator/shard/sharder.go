@@ -200,7 +200,10 @@ func (p *pass) emit(ctx context.Context, rows []manifest.Row, digest *rowDigest,
 	}
 	w.Version = p.version
 	w.Listed, w.RowsSHA256, w.Read = p.at.Listed+len(rows), digest.String(), p.cfg.Now().UTC()
-	w.Changed, w.Last = p.changed, isLast
+	w.Changed, w.Last, w.LastRow = p.changed, isLast, p.at.LastRow
+	if n := len(rows); n > 0 {
+		w.LastRow = digestOfRow(rows[n-1])
+	}
 	p.at, p.changed = w.Next(p.at), ""
 	if !p.yield(w) {
 		return errStop
@@ -242,13 +245,14 @@ func (p *pass) moved(digest *rowDigest, last manifest.Row) bool {
 func (p *pass) relocate(ctx context.Context) error {
 	a := newAnchor(p.at)
 	var digest, found rowDigest
+	last := ""
 	for row, err := range p.cfg.Rows(ctx, p.cfg.Spec.Dataset, nil) {
 		if err != nil {
 			return err
 		}
 		digest.add(row)
 		if a.add(row) {
-			found.sum = digest.sum
+			found.sum, last = digest.sum, digestOfRow(row)
 		}
 	}
 	if p.at.RowsSHA256 != "" && a.best.listed == p.at.Listed && found.String() == p.at.RowsSHA256 {
@@ -261,7 +265,7 @@ func (p *pass) relocate(ctx context.Context) error {
 	}
 	p.changed = fmt.Sprintf("the dataset changed since %s: rows may be missing or new; its first %d rows were read then, "+
 		"the campaign continues after row %d, %q", since, p.at.Listed, a.best.listed, a.best.name)
-	p.at.Listed, p.at.RowsSHA256 = a.best.listed, found.String()
+	p.at.Listed, p.at.RowsSHA256, p.at.LastRow = a.best.listed, found.String(), last
 	return p.run(ctx)
 }
 
