@@ -43,13 +43,16 @@ func identityOf(campaign string, header nats.Header) identity {
 	return i
 }
 
-// intHeader returns the value of a header, or 0 when it is missing.
+// maxCount limits the counts in headers: a forged one must not overflow, or make a loop endless.
+const maxCount = 1 << 20
+
+// intHeader returns the count in a header, 0..maxCount, or 0 when it is missing.
 func intHeader(h carrier, key string) int {
 	n, err := strconv.Atoi(h.Get(key))
 	if err != nil {
 		return 0
 	}
-	return n
+	return min(max(n, 0), maxCount)
 }
 
 // message returns a message with the headers for identity and trace context.
