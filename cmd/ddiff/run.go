@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -113,13 +114,37 @@ func (o runOptions) campaign(flags *pflag.FlagSet, args []string) (spec *manifes
 	if err != nil {
 		return nil, 0, usageError{err}
 	}
+	swept := !flags.Changed("task") && len(distinctTasks(spec)) == len(spec.Tasks)
 	if err := o.override(flags, spec); err != nil {
 		return nil, 0, usageError{err}
 	}
-	if err := spec.Validate(o.catalogue.Vocabulary()); err != nil {
+	err = spec.Validate(o.catalogue.Vocabulary())
+	if swept && err != nil { // a flag in place of a list makes cells of the file's sweep equal
+		tasks := spec.Tasks
+		if spec.Tasks = distinctTasks(spec); len(spec.Tasks) < len(tasks) && spec.Validate(o.catalogue.Vocabulary()) == nil {
+			return spec, skipped, nil
+		}
+		spec.Tasks = tasks
+	}
+	if err != nil {
 		return nil, 0, usageError{err}
 	}
 	return spec, skipped, nil
+}
+
+// distinctTasks returns the tasks of a campaign without those that repeat another one with the same settings.
+func distinctTasks(s *manifest.Spec) []manifest.TaskSpec {
+	var out []manifest.TaskSpec
+	seen := map[string]bool{}
+	for _, t := range s.Tasks {
+		key, err := json.Marshal(s.Effective(t))
+		if err == nil && seen[string(key)] {
+			continue
+		}
+		seen[string(key)] = true
+		out = append(out, t)
+	}
+	return out
 }
 
 // override replaces fields of the campaign by the flags that are set.

@@ -55,6 +55,39 @@ func TestSweepSolvesOnlyNewCells(t *testing.T) {
 	}
 }
 
+// TestFlagReplacesList: a flag in place of a list of the file leaves the cells of the other lists, each once. Tasks that the
+// file itself repeats stay an error.
+func TestFlagReplacesList(t *testing.T) {
+	t.Parallel()
+	dir := photographs(t, "coffee")
+	write := func(tasks string) string {
+		file := filepath.Join(t.TempDir(), "sweep.yaml")
+		must(t, os.WriteFile(file, fmt.Appendf(nil, "dataset: {path: %s, size: 32}\ntasks: %s\nsteps: [3, 4]\nsigma: [0.01, 0.05]\n"+
+			"solver: {gamma0: [4, 8, 16]}\n", dir, tasks), 0o644))
+		return file
+	}
+	file := write("[hdr, inpaint_box]")
+	for _, tt := range []struct {
+		flags string
+		items int
+	}{
+		{"--sigma 0.02", 12},
+		{"--steps 5", 12},
+		{"--solver gamma0=5", 8},
+		{"--set gamma0=5", 8},
+		{"--set sigma=0.1,0.2,0.3", 36},
+		{"--set gamma0=5 --steps 5 --sigma 0.1", 2},
+	} {
+		args := append([]string{file, "--dry-run", "-o", filepath.Join(t.TempDir(), "out")}, strings.Fields(tt.flags)...)
+		e := ddiff(t, append([]string{"run"}, args...)...)
+		wantCode(t, e, 0)
+		wantLine(t, e, fmt.Sprintf("items=%d done=0 to_do=%d failed=0", tt.items, tt.items))
+	}
+	e := ddiff(t, "run", write("[hdr, hdr]"), "--dry-run", "--sigma", "0.02")
+	wantCode(t, e, 2)
+	wantMessage(t, e, "is repeated with the same settings")
+}
+
 func TestSetRefuses(t *testing.T) {
 	t.Parallel()
 	image := photograph("coffee")
