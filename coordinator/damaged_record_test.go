@@ -79,3 +79,30 @@ func TestWindowsAreRemoved(t *testing.T) {
 	tc.lead()
 	tc.awaitDone(id, 4)
 }
+
+// TestStatusNamesDamagedArchive submits an archived campaign again after its archive was truncated. The campaign has no
+// status yet.
+func TestStatusNamesDamagedArchive(t *testing.T) {
+	t.Parallel()
+	tc := newTestCluster(t, 2)
+	stop := tc.leadArchiving(time.Millisecond, unchanged)
+	id := tc.submit("archived", 0)
+	stopWorker := tc.work(id)
+	tc.awaitArchived(id)
+	stopWorker()
+	stop()
+	key := "campaigns/" + id + "/archive-000001.json.gz"
+	data, err := tc.store.Get(t.Context(), key)
+	must(t, err)
+	must(t, tc.store.Put(t.Context(), key, data[:len(data)/2]))
+	tc.submit("archived", 0)
+	tc.leadArchiving(time.Hour, func(c *coordinator.Config) { c.Restart = 50 * time.Millisecond })
+	s := tc.await(id, "a problem", func(s coordinator.CampaignStatus) bool { return s.Status.Problem != "" })
+	if !strings.Contains(s.Status.Problem, "damaged record") {
+		t.Errorf("status %+v", s.Status)
+	}
+	must(t, tc.store.Put(t.Context(), key, data))
+	tc.await(id, "its end", func(s coordinator.CampaignStatus) bool {
+		return s.Status.Problem == "" && s.Status.Counts == manifest.Counts{Items: 4, Done: 4}
+	})
+}

@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	"ddiff/manifest"
+	"ddiff/queue"
 )
 
 // statusInterval is how often an unchanged status is published.
@@ -54,15 +56,23 @@ func (r *runner) publishInterruption(ctx context.Context, cause error) {
 	key := manifest.KeyStatusPrefix + r.id
 	var s manifest.Status
 	data, revision, err := r.s.cfg.Board.Get(ctx, key)
-	if err == nil {
+	isNew := errors.Is(err, queue.ErrNoRecord) && r.rec != nil
+	switch {
+	case err == nil:
 		err = json.Unmarshal(data, &s)
+	case isNew:
+		s.ID, s.Phase, err = r.id, r.rec.Phase, nil
 	}
 	if err != nil || s.Phase.Ended() {
 		return
 	}
 	reason := "interrupted, will retry: " + strings.Join(strings.Fields(cause.Error()), " ")
 	s.Problem, s.At = cmp.Or(r.s.problem(), r.waiting.reason(), reason), r.s.cfg.Now().UTC()
-	if data, err = json.Marshal(s); err == nil {
+	data, err = json.Marshal(s)
+	switch {
+	case err == nil && isNew:
+		_, err = r.s.cfg.Board.Create(ctx, key, data)
+	case err == nil:
 		_, err = r.s.cfg.Board.Update(ctx, key, data, revision)
 	}
 	if err != nil {
