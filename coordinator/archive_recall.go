@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 
 	"golang.org/x/sync/errgroup"
 
@@ -69,7 +70,11 @@ func (a *archiver) restore(ctx context.Context, id string) error {
 	if err != nil && !errors.Is(err, queue.ErrRecordExists) { // submitted again meanwhile
 		return fmt.Errorf("restore campaign %s: %w", id, err)
 	}
-	a.s.cfg.Logger.Warn("restored a campaign from storage", "campaign", id, "phase", c.Phase)
+	level := slog.LevelWarn // the board has lost the record
+	if newest.state == indexArchived {
+		level = slog.LevelInfo
+	}
+	a.s.cfg.Logger.Log(ctx, level, "restored a campaign from storage", "campaign", id, "phase", c.Phase)
 	return a.restoreMessages(ctx, id)
 }
 

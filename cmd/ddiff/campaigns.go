@@ -296,7 +296,8 @@ func endOf(s coordinator.CampaignStatus, asJSON bool, out io.Writer) error {
 	case phase == manifest.PhaseCancelled:
 		return fmt.Errorf("%w: campaign %s was cancelled", errIncomplete, s.Campaign.ID)
 	case n.Failed+n.Dead > 0:
-		return fmt.Errorf("%w: %d failed, %d dead", errIncomplete, n.Failed, n.Dead)
+		return fmt.Errorf("%w: %d failed, %d dead; the reasons are in %s/failures/%s of the store", errIncomplete, n.Failed, n.Dead,
+			s.Campaign.Output, s.Campaign.ID)
 	}
 	return nil
 }

@@ -31,6 +31,23 @@ func TestStatusOfChangedDataset(t *testing.T) {
 	}
 }
 
+// TestFailuresOfWatch: a campaign with failed items ends watch with an error that names the place of the reasons.
+func TestFailuresOfWatch(t *testing.T) {
+	t.Parallel()
+	s := coordinator.CampaignStatus{
+		Campaign: &manifest.Campaign{ID: "night-12345678", Output: "shared", Phase: manifest.PhaseFinished},
+		Status:   manifest.Status{Phase: manifest.PhaseFinished, Counts: manifest.Counts{Items: 3, Done: 1, Failed: 2}},
+	}
+	var out bytes.Buffer
+	err := endOf(s, false, &out)
+	if out.String() != "done=1 failed=2 dead=0 lost=0\n" || exitCode(err) != exitIncomplete {
+		t.Errorf("watch prints %q and ends with %v", out.String(), err)
+	}
+	if want := "2 failed, 0 dead; the reasons are in shared/failures/night-12345678 of the store"; !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("the error is %q, want %q at its end", err, want)
+	}
+}
+
 // TestEndOfWatch: a campaign that was resumed after its end has not ended, although its phase is still the old one.
 func TestEndOfWatch(t *testing.T) {
 	t.Parallel()
