@@ -172,7 +172,7 @@ func (t *task) createResult(ctx context.Context, res *manifest.Result) error {
 // worker may have replaced the other's restored.png. If the pixels are equal, only the passports differ, and
 // restoreExistingResult writes the other's file again.
 func (t *task) restoreExistingResult(ctx context.Context) (*manifest.Result, error) {
-	res, err := t.readResult(ctx)
+	res, err := t.readExisting(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -198,6 +198,16 @@ func (t *task) readResult(ctx context.Context) (*manifest.Result, error) {
 		return nil, fmt.Errorf("read existing result %s: %w; delete it and run again", key, err)
 	}
 	return &res, nil
+}
+
+// readExisting is readResult after the store has refused another result. A store that does not return the existing one is
+// a failure of the environment.
+func (t *task) readExisting(ctx context.Context) (*manifest.Result, error) {
+	res, err := t.readResult(ctx)
+	if errors.Is(err, storage.ErrNotFound) {
+		err = fmt.Errorf("%w: the store has a result and does not return it: %w", storage.ErrUnavailable, err)
+	}
+	return res, err
 }
 
 // findResult is readResult, but returns nil when there is no result.

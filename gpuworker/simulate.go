@@ -141,7 +141,7 @@ func (s *simulator) finish(t *task) (*manifest.Result, error) {
 	err := s.stage(t, telemetry.StageWrite, s.cfg.Limits.Finish, func(ctx context.Context) error {
 		err := t.createResult(ctx, res)
 		if errors.Is(err, storage.ErrExists) {
-			res, err = t.readResult(ctx)
+			res, err = t.readExisting(ctx)
 		}
 		return err
 	})
