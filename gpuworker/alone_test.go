@@ -109,9 +109,10 @@ func TestSuspectsAreNotStarvedByAnotherCampaign(t *testing.T) {
 	for _, l := range leases {
 		must(t, l.Retry(t.Context(), 0))
 	}
-	start(t, c.simulated(20*time.Millisecond))
+	w := start(t, c.simulated(20*time.Millisecond))
 	created := c.store.waitFor(t, func(created []string) bool { return count(created, "old") == suspects })
 	if n := count(created, "new"); n > 4*suspects {
 		t.Errorf("%d items of the other campaign were restored before %d suspects", n, suspects)
 	}
+	w.stop(t)
 }
