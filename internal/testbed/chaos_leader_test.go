@@ -44,6 +44,10 @@ func (f *fleet) takeOver(ctx context.Context, x fault, began func(target string)
 		return err
 	}
 	defer f.give(leader, other)
+	// A process that cannot reach the store at its own start ends, as the documentation says; a standby is past its start.
+	if err := other.WaitLog(ctx, "coordinator is ready"); err != nil {
+		return err
+	}
 	began(fmt.Sprintf("%s: %v", leader.Name, unavailable))
 	end := f.network.refuse(unavailable)
 	defer end()
