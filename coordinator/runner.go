@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -218,6 +219,10 @@ func (r *runner) openResults() error {
 	if run := r.s.cfg.run; run != nil {
 		r.results = run.Store
 		return nil
+	}
+	// Results there would be garbage to ddiff gc, and out of the reach of workers.
+	if top, _, _ := strings.Cut(r.rec.Output, "/"); top == "campaigns" || top == "priors" {
+		return rejection{fmt.Errorf("output: the folder %s of the store has the records of ddiff; delete the campaign and submit it with another --output", top)}
 	}
 	results, err := storage.NewPrefixed(r.s.cfg.Store, r.rec.Output)
 	if err != nil {

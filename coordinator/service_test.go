@@ -3,6 +3,7 @@ package coordinator_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -156,6 +157,20 @@ func TestOtherStoreIsLogged(t *testing.T) {
 	for i, address := range []string{"s3://results", "s3://results", "s3://result"} {
 		if log := lead(address, time.Duration(i+2)*time.Second); strings.Contains(log, warning) != (i == 2) {
 			t.Errorf("leader %d with %s logs %q", i, address, log)
+		}
+	}
+}
+
+// An output among the records of ddiff is rejected: ddiff gc would delete its results.
+func TestOutputAmongRecords(t *testing.T) {
+	t.Parallel()
+	tc := newTestCluster(t, 1)
+	tc.lead()
+	for i, output := range []string{"campaigns", "campaigns/night", "priors/"} {
+		c, _, err := coordinator.Submit(t.Context(), tc.board, tc.spec(fmt.Sprint("bad", i)), coordinator.Order{Output: output}, time.Now())
+		must(t, err)
+		if s := tc.awaitPhase(c.ID, manifest.PhaseRejected); !strings.Contains(s.Campaign.Reason, "output: the folder") {
+			t.Errorf("%s: rejected with %q", output, s.Campaign.Reason)
 		}
 	}
 }
