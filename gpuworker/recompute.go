@@ -30,8 +30,11 @@ type Recomputed struct {
 
 // Recompute restores one item in the same way as a worker, alone in its batch, and writes nothing. It reads the item's
 // files from the sources and verifies their digests. With stored arrays it reads no files, and there is no ground truth.
-// The engine's prior must be the item's.
+// The engine's prior must be the item's. Recompute computes the identity again: it does not compare it with the item's.
 func Recompute(ctx context.Context, engine *restore.Engine, from sources, item manifest.Item, stored *Stored) (*Recomputed, error) {
+	if err := item.Identify(); err != nil {
+		return nil, err
+	}
 	s, t := loader{engine: engine, sources: from}, &task{item: item}
 	if err := s.load(ctx, t, stored); err != nil {
 		return nil, err

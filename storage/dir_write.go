@@ -65,7 +65,7 @@ func (d *Dir) writeBytes(ctx context.Context, action, key string, data []byte, p
 }
 
 // removedDirs is the number of attempts at a write whose directory RemoveEmpty removes meanwhile.
-const removedDirs = 4
+const removedDirs = 100
 
 // write stores data in a temporary file, which publish moves to the key's file. It creates directories only after
 // the bytes are on disk: a full disk leaves nothing behind.
