@@ -198,7 +198,7 @@ func TestClusterRights(t *testing.T) {
 			t.Errorf("the %s may write %s", refused.role, refused.key)
 		}
 	}
-	for _, key := range []string{"/items/of-its-own/result.json", "/checkpoints/of-its-own", "/starts/of-its-own", "/probes/of-its-own"} {
+	for _, key := range []string{"/items/of-its-own/result.json", "/checkpoints/of-its-own", "/checkpoints/of-its-own.starts", "/probes/of-its-own"} {
 		if err := c.PutAs(t.Context(), RoleWorker, id+key); err != nil {
 			t.Errorf("the worker may not write %s: %v", key, err)
 		}

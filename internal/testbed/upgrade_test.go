@@ -76,7 +76,7 @@ func TestUpgrade(t *testing.T) {
 			_, err := c.AddWorker(t.Context(), "--batch", "1")
 			must(t, err)
 		}
-		p := plan{name: "upgrade", steps: 20, prior: filepath.Join(root, "restore", "prior", "bundled", "prior.onnx")}
+		p := plan{name: "upgrade", tasks: tasks, steps: 20, prior: filepath.Join(root, "restore", "prior", "bundled", "prior.onnx")}
 		file := filepath.Join(t.TempDir(), "upgrade.yaml")
 		must(t, p.write(file, images))
 		c.o.Program = program // commands
