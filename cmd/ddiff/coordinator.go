@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,6 +19,10 @@ import (
 	"ddiff/queue"
 	"ddiff/storage"
 )
+
+// coordinatorGC is the garbage that a coordinator may hold, in percent of its live memory: the garbage of many submitted
+// campaigns would otherwise stay for minutes, because a waiting coordinator allocates little.
+const coordinatorGC = 50
 
 // coordinatorOptions are the flags of coordinator.
 type coordinatorOptions struct {
@@ -92,6 +97,9 @@ func runCoordinator(ctx context.Context, o coordinatorOptions, stderr io.Writer)
 	// Workers on this machine open the store by the same address.
 	if o.store, err = storage.Absolute(o.store); err != nil {
 		return usageError{fmt.Errorf("--store: %w", err)}
+	}
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(coordinatorGC)
 	}
 	tel, stop, err := o.process.telemetry(ctx, service+"-coordinator", stderr)
 	if err != nil {
