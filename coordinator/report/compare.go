@@ -118,24 +118,8 @@ func compare(cells []*cell, varying Varying) []Comparison {
 		}
 		from = to
 	}
-	adjust(out)
+	adjust(len(out), func(i int) (p *float64, adjusted **float64) { return out[i].P, &out[i].PHolm })
 	return out
-}
-
-// adjust sets the adjusted p values.
-func adjust(all []Comparison) {
-	var p []float64
-	for _, c := range all {
-		if c.P != nil {
-			p = append(p, *c.P)
-		}
-	}
-	adjusted := holm(p)
-	for i := range all {
-		if all[i].P != nil {
-			all[i].PHolm, adjusted = &adjusted[0], adjusted[1:]
-		}
-	}
 }
 
 // compareCells compares approaches only if the campaign gave them the same measurements of the same images to restore. It
@@ -168,11 +152,7 @@ func compareCells(a, b *cell, varying Varying) Comparison {
 	if c.Difference.N == 0 {
 		c.Refused = "no measurement has a PSNR from both methods"
 	}
-	if means := imageMeans(differences, images); len(means) > 1 {
-		if p := signedRank(means); defined(p) {
-			c.P = &p
-		}
-	}
+	c.P = signedRankOfImages(differences, images)
 	return c
 }
 

@@ -91,7 +91,7 @@ func Compare(a, b iter.Seq2[manifest.Result, error], tasks operator.Set, rule Ru
 	if len(v.Rows) == 0 {
 		return nil, fmt.Errorf("%w: no problem is common: %s", ErrNotComparable, contrast(sides[0].problems, sides[1].problems))
 	}
-	v.adjust()
+	adjust(len(v.Rows), func(i int) (p *float64, adjusted **float64) { return v.Rows[i].P, &v.Rows[i].PHolm })
 	slices.SortStableFunc(v.Images, func(x, y ImageDifference) int {
 		return cmp.Compare(math.Abs(y.Difference()), math.Abs(x.Difference()))
 	})
@@ -190,26 +190,7 @@ func (v *Versus) add(p Problem, a, b *solved) error {
 	}
 	row.PSNRA, row.PSNRB = estimate(valuesA, images), estimate(valuesB, images)
 	row.Difference = estimate(differences, images)
-	if means := imageMeans(differences, images); len(means) > 1 {
-		if p := signedRank(means); defined(p) {
-			row.P = &p
-		}
-	}
+	row.P = signedRankOfImages(differences, images)
 	v.Rows = append(v.Rows, row)
 	return nil
-}
-
-func (v *Versus) adjust() {
-	var p []float64
-	for _, r := range v.Rows {
-		if r.P != nil {
-			p = append(p, *r.P)
-		}
-	}
-	adjusted := holm(p)
-	for i := range v.Rows {
-		if v.Rows[i].P != nil {
-			v.Rows[i].PHolm, adjusted = &adjusted[0], adjusted[1:]
-		}
-	}
 }

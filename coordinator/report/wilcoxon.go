@@ -91,3 +91,26 @@ func holm(p []float64) []float64 {
 	}
 	return adjusted
 }
+
+// signedRankOfImages tests the mean difference of each image. Nil for fewer than two images, or without any difference.
+func signedRankOfImages(differences []float64, images []uint64) *float64 {
+	means := imageMeans(differences, images)
+	if len(means) < 2 {
+		return nil
+	}
+	return optional(signedRank(means))
+}
+
+// adjust sets the adjusted p values of n tests, of which get returns the p value, if there is one, and the place.
+func adjust(n int, get func(i int) (p *float64, adjusted **float64)) {
+	var values []float64
+	var places []**float64
+	for i := range n {
+		if p, place := get(i); p != nil {
+			values, places = append(values, *p), append(places, place)
+		}
+	}
+	for i, p := range holm(values) {
+		*places[i] = &p
+	}
+}
