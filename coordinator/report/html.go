@@ -33,6 +33,7 @@ type page struct {
 	Settings   []setting
 	Notes      []string
 	Sheets     []sheetLink
+	Figures    []figureFile
 	Links      []string
 	Tasks      []option
 	Methods    []string
@@ -57,6 +58,21 @@ type option struct{ Value, Label string }
 
 type sheetLink struct{ Label, Path string }
 
+// parts are the files that the page refers to, made before it.
+type parts struct {
+	sheets []sheetFile
+	// figures are shown above the images, in this order.
+	figures []figureFile
+	// pictures are further pictures of an item, by its id. Each path is relative to the page.
+	pictures map[string][]pictureFile
+}
+
+// figureFile is a statistical figure, stored as figures/NAME.svg and figures/NAME.png. SVG and PNG are its keys.
+type figureFile struct{ Name, Caption, SVG, PNG string }
+
+// pictureFile is a picture of an item beside truth, measurement and restoration.
+type pictureFile struct{ Title, Path string }
+
 type failure struct {
 	Name, Task, Method string
 	Run                int
@@ -66,9 +82,9 @@ type failure struct {
 
 // writePage renders and stores index.html. lost has an error for each listed trace that could not be read.
 func writePage(
-	ctx context.Context, store files, campaign Campaign, summary Summary, shown *gallery, sheets []sheetFile,
+	ctx context.Context, store files, campaign Campaign, summary Summary, shown *gallery, with parts,
 ) (lost []error, err error) {
-	p := newPage(campaign, summary, shown, sheets)
+	p := newPage(campaign, summary, shown, with)
 	variants := summary.variants()
 	for i, e := range shown.excerpt() {
 		view := newItemView(i, e, campaign.Tasks, variants[e.group()])
@@ -123,7 +139,7 @@ func renderPage(p *page) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-func newPage(campaign Campaign, summary Summary, shown *gallery, sheets []sheetFile) *page {
+func newPage(campaign Campaign, summary Summary, shown *gallery, with parts) *page {
 	p := &page{
 		Style:    template.CSS(pageStyle),
 		Script:   template.JS(pageScript),
@@ -134,10 +150,11 @@ func newPage(campaign Campaign, summary Summary, shown *gallery, sheets []sheetF
 		Rows:     tableRows(summary),
 		Settings: tableSettings(summary),
 		Notes:    notes(summary),
+		Figures:  with.figures,
 		Links:    []string{KeyCSV, KeySummaryJSON, KeySummaryMarkdown},
 		Data:     pageData{Curves: make(map[string]*curves)},
 	}
-	for _, s := range sheets {
+	for _, s := range with.sheets {
 		p.Sheets = append(p.Sheets, sheetLink{s.Label, s.Key})
 		p.Tasks = append(p.Tasks, option{s.Task, s.Label})
 	}

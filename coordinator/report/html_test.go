@@ -14,7 +14,7 @@ import (
 func pageOf(t *testing.T, store *memory, c Campaign, results []manifest.Result) string {
 	t.Helper()
 	shown := galleryOf(t, results, maxItems)
-	lost, err := writePage(t.Context(), store, c, summaryOf(t, results, c.Select), shown, sheetKeys(shown.tasks, nil))
+	lost, err := writePage(t.Context(), store, c, summaryOf(t, results, c.Select), shown, parts{sheets: sheetKeys(shown.tasks, nil)})
 	if err != nil || len(lost) != 0 {
 		t.Fatal(err, lost)
 	}
@@ -148,5 +148,20 @@ func TestPageMarksTheOracle(t *testing.T) {
 	}
 	if strings.Contains(html, "best of this task") {
 		t.Error("an oracle's figure is ranked")
+	}
+}
+
+func TestPageShowsFigures(t *testing.T) {
+	t.Parallel()
+	store := newMemory()
+	figure := figureFile{Name: "psnr", Caption: `PSNR "per" image <all>`, SVG: "figures/psnr.svg", PNG: "figures/psnr.png"}
+	if _, err := writePage(t.Context(), store, testCampaign(), Summary{}, &gallery{limit: 1}, parts{figures: []figureFile{figure}}); err != nil {
+		t.Fatal(err)
+	}
+	html := string(store.files[KeyPage])
+	for _, want := range []string{`<img src="figures/psnr.svg"`, `href="figures/psnr.png"`, "PSNR &#34;per&#34; image &lt;all&gt;"} {
+		if !strings.Contains(html, want) {
+			t.Errorf("the page does not hold %s", want)
+		}
 	}
 }

@@ -98,7 +98,7 @@ func write(
 		}
 		lost = append(lost, missing...)
 	}
-	missing, err := writePage(ctx, store, campaign, summary, shown, sheets)
+	missing, err := writePage(ctx, store, campaign, summary, shown, parts{sheets: sheets})
 	if err == nil {
 		err = removeStale(ctx, store, sheets)
 	}

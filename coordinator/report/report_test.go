@@ -120,7 +120,7 @@ func TestWriteReturnsCancellation(t *testing.T) {
 	if _, err := writeSheet(ctx, store, sheetFile{Key: "x"}, shown.tasks[0]); !errors.Is(err, context.Canceled) {
 		t.Errorf("sheet: error = %v, want context.Canceled", err)
 	}
-	if _, err := writePage(ctx, store, testCampaign(), Summary{}, shown, nil); !errors.Is(err, context.Canceled) {
+	if _, err := writePage(ctx, store, testCampaign(), Summary{}, shown, parts{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("page: error = %v, want context.Canceled", err)
 	}
 }
