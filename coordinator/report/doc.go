@@ -12,7 +12,7 @@
 // [RuleBestPSNR] uses the ground truth: its figures have an asterisk and a footnote and are never ranked.
 //
 // [Results] reads the results of any number of outputs, [Filter] selects among them, [Summarize], [WriteCSV] and
-// [WriteParquet] write single tables, and [Compare] compares two sets of results.
+// [WriteParquet] write single tables, [Compare] compares two sets of results, and [Choose] measures the selection rules.
 //
 // The output depends on the results only, not on their order, the worker, the batch or the clock.
 //

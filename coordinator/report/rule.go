@@ -93,21 +93,33 @@ func scoresOf(r *manifest.Result) scores {
 // combine applies the rule to the runs of one measurement, at least one, in the order of their numbers. A rule that
 // chooses among runs needs all of them, so its seconds are their sum.
 func (r Rule) combine(runs []scores) scores {
-	switch r {
-	case RuleMean:
+	if r == RuleMean {
 		return meanScores(runs)
+	}
+	if merit := r.merit(); merit != nil {
+		return choose(runs, merit)
+	}
+	return runs[0]
+}
+
+// merit returns the figure by which the rule chooses among runs, the highest first; nil if it does not choose.
+func (r Rule) merit() func(scores) float64 {
+	switch r {
 	case RuleClosestToNoise:
-		return choose(runs, func(s scores) float64 { return -math.Abs(s.Residual) })
+		return func(s scores) float64 { return -math.Abs(s.Residual) }
 	case RuleMinMisfit:
-		return choose(runs, func(s scores) float64 { return -s.Residual })
+		return func(s scores) float64 { return -s.Residual }
 	case RuleBestPSNR:
-		return choose(runs, func(s scores) float64 { return s.PSNR })
+		return func(s scores) float64 { return s.PSNR }
 	case RuleBestSSIM:
-		return choose(runs, func(s scores) float64 { return s.SSIM })
+		return func(s scores) float64 { return s.SSIM }
 	default:
-		return runs[0]
+		return nil
 	}
 }
+
+// better reports whether a rule prefers the merit a to b. NaN, the merit of an undefined figure, is last.
+func better(a, b float64) bool { return a > b || math.IsNaN(b) && !math.IsNaN(a) }
 
 // choose selects the run with the highest merit, in a tie the earlier run. It selects a run without merit (NaN) only if
 // all runs lack merit.
@@ -116,7 +128,7 @@ func choose(runs []scores, merit func(scores) float64) scores {
 	var seconds float64
 	for _, s := range runs {
 		seconds += s.Seconds
-		if m := merit(s); m > merit(best) || math.IsNaN(merit(best)) && !math.IsNaN(m) {
+		if better(merit(s), merit(best)) {
 			best = s
 		}
 	}

@@ -1,0 +1,220 @@
+package report
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"ddiff/manifest"
+	"ddiff/restore/operator"
+)
+
+// Choices measures the selection rules on results with several runs per measurement: how often each rule picks a good
+// run among Of runs.
+type Choices struct {
+	// Of is the number of runs from which a rule chooses.
+	Of int `json:"of"`
+	// Within defines a good run: its PSNR is at most Within dB below the highest PSNR among all runs of its measurement.
+	Within float64       `json:"within"`
+	Groups []ChoiceGroup `json:"groups"`
+}
+
+// ChoiceGroup has the rules on one problem and approach.
+type ChoiceGroup struct {
+	Problem
+	Approach
+	// Runs is the number of finished runs of all measurements that count.
+	Runs int `json:"runs"`
+	// LeftOut counts the measurements with fewer than Of finished runs, or without a PSNR.
+	LeftOut int            `json:"left_out,omitempty"`
+	Rules   []RuleChoice   `json:"rules"`
+	samples []choiceSample // one per measurement
+}
+
+// RuleChoice has the figures of one rule, as means over measurements with intervals over images.
+type RuleChoice struct {
+	Rule   Rule `json:"rule"`
+	Oracle bool `json:"oracle,omitempty"`
+	// Good is the probability, between 0 and 1, that the rule picks a good run among Of runs. The mean picks no run.
+	Good Estimate `json:"good,omitzero"`
+	// PSNR is the expected PSNR of the picked run in dB; Gain is its difference to a single run.
+	PSNR Estimate `json:"psnr"`
+	Gain Estimate `json:"gain"`
+}
+
+// choiceSample has the exact figures of one measurement, by the index of the rule in [Rules].
+type choiceSample struct {
+	image      uint64
+	good, psnr []float64
+}
+
+// Choose measures the selection rules. Each figure is exact over all choices of "of" runs among the runs of a measurement,
+// which count as exchangeable: they differ by the solver's noise alone, so that the first run is any run. The error wraps
+// [ErrNotComparable] if no measurement has so many finished runs with a PSNR.
+func Choose(results iter.Seq2[manifest.Result, error], tasks operator.Set, of int, within float64) (c *Choices, err error) {
+	if of < 1 || !(within >= 0) || math.IsInf(within, 0) {
+		return nil, fmt.Errorf("choose among %d runs, good within %g dB: want at least 1 run and a finite number from 0", of, within)
+	}
+	ordered, err := collect(results, tasks, maxSorted)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, ordered.close()) }()
+	c = &Choices{Of: of, Within: within}
+	measured := 0
+	for m, err := range measurements(ordered.all(), RuleFirst) {
+		if err != nil {
+			return nil, err
+		}
+		if !m.group().resolved() {
+			continue
+		}
+		if n := len(c.Groups); n == 0 || c.Groups[n-1].Problem != m.Problem || c.Groups[n-1].Approach != m.Approach {
+			c.Groups = append(c.Groups, ChoiceGroup{Problem: m.Problem, Approach: m.Approach})
+		}
+		g := &c.Groups[len(c.Groups)-1]
+		if len(m.runs) < of || slices.ContainsFunc(m.runs, func(s scores) bool { return !defined(s.PSNR) }) {
+			g.LeftOut++
+			continue
+		}
+		g.Runs += len(m.runs)
+		g.samples = append(g.samples, c.sample(m))
+		measured++
+	}
+	if measured == 0 {
+		return nil, fmt.Errorf("%w: no measurement has %d finished runs with a PSNR; run more, or choose among fewer", ErrNotComparable, of)
+	}
+	for i := range c.Groups {
+		c.Groups[i].estimate()
+	}
+	return c, nil
+}
+
+// sample computes the figures of one measurement.
+func (c *Choices) sample(m *measurement) choiceSample {
+	s := choiceSample{image: m.Image}
+	threshold := choose(m.runs, RuleBestPSNR.merit()).PSNR - c.Within
+	for _, r := range Rules() {
+		var good, psnr float64
+		ranked, chances := r.chances(m.runs, c.Of)
+		for i, run := range ranked {
+			psnr += chances[i] * run.PSNR
+			if run.PSNR >= threshold {
+				good += chances[i]
+			}
+		}
+		if r == RuleMean {
+			good = math.NaN()
+		}
+		s.good, s.psnr = append(s.good, good), append(s.psnr, psnr)
+	}
+	return s
+}
+
+// chances returns the runs and the probability that the rule picks each of them, over all choices of k runs. Among n
+// runs, ranked from the best, the rule picks run i if the choice has it and none before it: C(n-1-i, k-1) of C(n, k)
+// choices.
+func (r Rule) chances(runs []scores, k int) (ranked []scores, chances []float64) {
+	n := len(runs)
+	chances = make([]float64, n)
+	merit := r.merit()
+	if merit == nil {
+		for i := range chances {
+			chances[i] = 1 / float64(n)
+		}
+		return runs, chances
+	}
+	ranked = slices.Clone(runs)
+	slices.SortStableFunc(ranked, func(a, b scores) int {
+		switch x, y := merit(a), merit(b); {
+		case better(x, y):
+			return -1
+		case better(y, x):
+			return 1
+		}
+		return 0
+	})
+	// C(n-1, k-1) / C(n, k) = k/n, and each next one is smaller by (n-i-k)/(n-1-i).
+	chance := float64(k) / float64(n)
+	for i := 0; i+k <= n; i++ {
+		chances[i] = chance
+		if i+k < n {
+			chance *= float64(n-i-k) / float64(n-1-i)
+		}
+	}
+	return ranked, chances
+}
+
+// estimate computes the means over measurements.
+func (g *ChoiceGroup) estimate() {
+	first := slices.Index(Rules(), RuleFirst)
+	images := make([]uint64, len(g.samples))
+	for i, s := range g.samples {
+		images[i] = s.image
+	}
+	over := func(value func(s choiceSample) float64) Estimate {
+		values := make([]float64, len(g.samples))
+		for i, s := range g.samples {
+			values[i] = value(s)
+		}
+		return estimate(values, images)
+	}
+	g.Rules = []RuleChoice{}
+	for k, r := range Rules() {
+		g.Rules = append(g.Rules, RuleChoice{
+			Rule: r, Oracle: r.Oracle(),
+			Good: over(func(s choiceSample) float64 { return s.good[k] }),
+			PSNR: over(func(s choiceSample) float64 { return s.psnr[k] }),
+			Gain: over(func(s choiceSample) float64 { return s.psnr[k] - s.psnr[first] }),
+		})
+	}
+}
+
+// WriteText writes a table for each problem and approach, and the definitions.
+func (c *Choices) WriteText(w io.Writer) error {
+	var b strings.Builder
+	for _, g := range c.Groups {
+		fmt.Fprintf(&b, "%s, %s %s: %d runs of %d measurements", printable(g.describe()), printable(g.Method), printable(g.Settings), g.Runs, len(g.samples))
+		if g.LeftOut > 0 {
+			fmt.Fprintf(&b, "; left out for fewer than %d finished runs or no PSNR: %d", c.Of, g.LeftOut)
+		}
+		b.WriteString(".\n")
+		if len(g.samples) == 0 {
+			continue
+		}
+		out := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(out, "rule\tn\tgood run\t±95%\tPSNR\t±95%\tPSNR - first\t±95%")
+		for _, r := range g.Rules {
+			mark := ""
+			if r.Oracle {
+				mark = "*"
+			}
+			fmt.Fprintf(out, "%s%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\n", r.Rule, mark, r.PSNR.N, mean(r.Good, 3, "-"), half(r.Good, 3),
+				mean(r.PSNR, 2, "-"), half(r.PSNR, 2), gain(r.Gain, "-"), half(r.Gain, 2))
+		}
+		if err := out.Flush(); err != nil {
+			return err
+		}
+		b.WriteString("\n")
+	}
+	fmt.Fprintf(&b, "good run: probability that the rule picks a run within %s dB of the highest PSNR among all runs of the measurement.\n"+
+		"PSNR: of the picked run. Each rule chooses among %d runs; the figures are exact over all choices of %d among the runs of a\n"+
+		"measurement. Runs are exchangeable, so that first is any run. n images, each one cluster of the intervals.\n"+
+		"* %s.\n", strconv.FormatFloat(c.Within, 'g', -1, 64), c.Of, c.Of, oracleNote)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// half formats the half-width of an interval.
+func half(e Estimate, decimals int) string {
+	if e.HalfWidth == nil {
+		return "-"
+	}
+	return decimal(*e.HalfWidth, decimals)
+}
