@@ -120,7 +120,7 @@ type place struct {
 func places(row Row, spec *Spec, first int) []place {
 	out := make([]place, 0, ItemsPerRow(row, spec))
 	for _, task := range rowTasks(row, spec) {
-		for _, method := range spec.Methods {
+		for _, method := range spec.methodsOf(task) {
 			for run := range spec.Runs {
 				t := task
 				t.Params = maps.Clone(task.Params)

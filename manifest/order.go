@@ -7,17 +7,25 @@ import (
 
 // ItemsPerRow returns the number of manifest entries of a row, readable or not: tasks × methods × runs.
 func ItemsPerRow(row Row, spec *Spec) int {
-	tasks := len(spec.Tasks)
-	if name := row.Overrides.Task; name != "" {
-		tasks = 0
-		for _, t := range spec.Tasks {
-			if t.Name == name {
-				tasks++
-			}
+	name, found, solutions := row.Overrides.Task, false, 0
+	for i := range spec.Tasks {
+		if t := &spec.Tasks[i]; name == "" || t.Name == name {
+			found = true
+			solutions += len(spec.methodsOf(*t))
 		}
-		tasks = max(tasks, 1)
 	}
-	return tasks * len(spec.Methods) * spec.Runs
+	if name != "" && !found {
+		solutions = len(spec.Methods)
+	}
+	return solutions * spec.Runs
+}
+
+// methodsOf returns the methods that solve a task, in the order of the campaign.
+func (s *Spec) methodsOf(t TaskSpec) []string {
+	if len(t.Methods) == 0 {
+		return s.Methods
+	}
+	return slices.DeleteFunc(slices.Clone(s.Methods), func(m string) bool { return !slices.Contains(t.Methods, m) })
 }
 
 // SortTaskMajor sorts items so that they fill batches: by task and method, then rows and runs in manifest order. Tasks

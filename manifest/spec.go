@@ -82,6 +82,9 @@ type Spec struct {
 	// Output is the directory for results, relative to the working directory of the
 	// process. Default: "out".
 	Output string `json:"output"`
+	// Split divides the images into those on which settings are chosen and those on which they are reported. Nil: no
+	// division.
+	Split *Split `json:"split,omitempty"`
 	// Attempts is the number of attempts before an item is dead, 1..100. Default: 3.
 	Attempts int `json:"attempts"`
 
@@ -123,6 +126,8 @@ type TaskSpec struct {
 	Steps int `json:"steps,omitempty"`
 	// Solver replaces parameters of the preset and of the campaign.
 	Solver Values `json:"solver,omitzero"`
+	// Methods are the methods that solve the task, a part of the campaign's. Empty: all of them.
+	Methods []string `json:"methods,omitempty"`
 }
 
 // Default returns a campaign with every default filled in. Name, Dataset.Path and Tasks are

@@ -19,6 +19,7 @@ func (d *yamlDecoder) spec(n *yaml.Node, s *Spec) {
 		"select":   func(n *yaml.Node, path string) { d.text(n, path, (*string)(&s.Select)) },
 		"batch":    func(n *yaml.Node, path string) { d.integer(n, path, &s.Batch) },
 		"solver":   func(n *yaml.Node, path string) { s.Solver = d.values(n, path) },
+		"split":    func(n *yaml.Node, path string) { s.Split = new(Split); d.split(n, path, s.Split) },
 		"output":   func(n *yaml.Node, path string) { d.text(n, path, &s.Output) },
 		"attempts": func(n *yaml.Node, path string) { d.integer(n, path, &s.Attempts) },
 	})
@@ -42,10 +43,11 @@ func (d *yamlDecoder) task(n *yaml.Node, path string, t *TaskSpec) {
 		return
 	}
 	d.mapping(n, path, map[string]field{
-		"name":   func(n *yaml.Node, path string) { d.text(n, path, &t.Name) },
-		"params": func(n *yaml.Node, path string) { t.Params = d.numbers(n, path) },
-		"sigma":  func(n *yaml.Node, path string) { t.Sigma = optional(n, path, d.number) },
-		"steps":  func(n *yaml.Node, path string) { d.integer(n, path, &t.Steps) },
-		"solver": func(n *yaml.Node, path string) { t.Solver = d.values(n, path) },
+		"name":    func(n *yaml.Node, path string) { d.text(n, path, &t.Name) },
+		"params":  func(n *yaml.Node, path string) { t.Params = d.numbers(n, path) },
+		"sigma":   func(n *yaml.Node, path string) { t.Sigma = optional(n, path, d.number) },
+		"steps":   func(n *yaml.Node, path string) { d.integer(n, path, &t.Steps) },
+		"solver":  func(n *yaml.Node, path string) { t.Solver = d.values(n, path) },
+		"methods": func(n *yaml.Node, path string) { t.Methods = decodeList(d, n, path, d.text) },
 	})
 }

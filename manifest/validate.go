@@ -78,7 +78,7 @@ func (s *Spec) checkNames(v Vocabulary) []*FieldError {
 		return ok
 	}
 	tasks := slices.Sorted(maps.Keys(v.Tasks))
-	seenTasks := map[[32]byte]bool{}
+	seenTasks := map[string]bool{}
 	for i, t := range s.Tasks {
 		field := fmt.Sprintf("tasks[%d]", i)
 		if t.Name == "" {
@@ -89,14 +89,25 @@ func (s *Spec) checkNames(v Vocabulary) []*FieldError {
 			continue
 		}
 		out = append(out, s.checkParams(field+".params.", t, v.Tasks[t.Name])...)
-		out = append(out, s.checkSolver(field+".solver", t.Solver, v)...)
+		out = append(out, s.checkSolver(field+".solver", t.Solver, s.methodsOf(t), v)...)
+		for k, m := range t.Methods {
+			name(fmt.Sprintf("%s.methods[%d]", field, k), "method of the campaign", m, s.Methods)
+		}
 		out = append(out, s.checkSteps(field+".steps", t.Steps, v)...)
 		// A task with a NaN in it cannot be compared; checkRanges has reported it.
-		if key, err := digest(s.Effective(t)); err == nil {
-			if seenTasks[key] {
+		plain := s.Effective(t)
+		plain.Methods = nil
+		if key, err := digest(plain); err == nil {
+			var solutions []string
+			for _, m := range s.methodsOf(t) {
+				solutions = append(solutions, string(key[:])+m)
+			}
+			if slices.ContainsFunc(solutions, func(solution string) bool { return seenTasks[solution] }) {
 				out = append(out, s.problem(field, fmt.Errorf("task %q is repeated with the same settings; remove one", t.Name)))
 			}
-			seenTasks[key] = true
+			for _, solution := range solutions {
+				seenTasks[solution] = true
+			}
 		}
 	}
 	seenMethods := map[string]bool{}
@@ -107,7 +118,7 @@ func (s *Spec) checkNames(v Vocabulary) []*FieldError {
 		}
 		seenMethods[m] = true
 	}
-	out = append(out, s.checkSolver("solver", s.Solver, v)...)
+	out = append(out, s.checkSolver("solver", s.Solver, s.Methods, v)...)
 	out = append(out, s.checkSteps("steps", s.Steps, v)...)
 	name("preset", "preset", s.Preset, v.Presets)
 	return out
@@ -138,12 +149,12 @@ func (s *Spec) checkSteps(field string, steps int, v Vocabulary) []*FieldError {
 	return []*FieldError{s.problem(field, fmt.Errorf("%d is out of range, want 2 to %d, the length of the prior's schedule", steps, v.MaxSteps))}
 }
 
-// checkSolver checks solver parameters against those of the campaign's methods: one method at least has the parameter,
-// and each method that has it accepts the value.
-func (s *Spec) checkSolver(path string, values Values, v Vocabulary) []*FieldError {
+// checkSolver checks solver parameters against those of the methods: one method at least has the parameter, and each
+// method that has it accepts the value.
+func (s *Spec) checkSolver(path string, values Values, methods []string, v Vocabulary) []*FieldError {
 	var known []string
 	parameters := map[string][]Parameter{} // by name, of the methods that have it
-	for _, m := range s.Methods {
+	for _, m := range methods {
 		if !slices.Contains(v.Methods, m) {
 			return nil // the unknown method is reported
 		}
@@ -158,7 +169,7 @@ func (s *Spec) checkSolver(path string, values Values, v Vocabulary) []*FieldErr
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		field, value := path+"."+name, values[name]
 		if parameters[name] == nil {
-			out = append(out, s.problem(field, unknown("parameter of "+strings.Join(s.Methods, ", "), name, known)))
+			out = append(out, s.problem(field, unknown("parameter of "+strings.Join(methods, ", "), name, known)))
 		}
 		for _, p := range parameters[name] {
 			err := p.Test(value)
@@ -202,6 +213,11 @@ func (s *Spec) checkRanges() []*FieldError {
 	c.notEmpty("prior", s.Prior)
 	c.notEmpty("output", s.Output)
 	c.integer("attempts", s.Attempts, 1, 100)
+	if s.Split != nil {
+		if field, err := s.Split.Check(); err != nil {
+			c.add("split."+field, err)
+		}
+	}
 	return c.problems
 }
 
