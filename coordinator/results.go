@@ -25,12 +25,19 @@ func (r *runner) writeReport(ctx context.Context) (report.Summary, error) {
 		return report.Summary{}, err
 	}
 	others, more := r.otherResults(ctx)
-	failures := newFailureList(r.results, r.rec.ID)
-	summary, err := report.Write(ctx, r.results, report.Campaign{
+	campaign := report.Campaign{
 		Name: s.Name, Preset: s.Preset, Prior: r.rec.Prior.Name, PriorLicence: r.rec.Prior.License,
 		Steps: s.Steps, Seed: s.Seed, Select: rule, Tasks: r.s.cfg.Catalogue.Operators, Others: others, MoreOthers: more,
 		Started: r.rec.Submitted, Finished: r.s.cfg.Now(),
-	}, failures.watch(ctx, r.settled(ctx)))
+	}
+	outputs := []report.Output{{Address: s.Output, Store: r.results}}
+	failures := newFailureList(r.results, r.rec.ID)
+	summary, err := report.Write(ctx, r.results, campaign, failures.watch(ctx, report.WithScores(ctx, outputs, r.settled(ctx))))
+	if errors.Is(err, report.ErrVersions) || errors.Is(err, report.ErrScores) {
+		r.log.Warn("the report lacks the scores of ddiff score", "reason", err)
+		failures = newFailureList(r.results, r.rec.ID)
+		summary, err = report.Write(ctx, r.results, campaign, failures.watch(ctx, r.settled(ctx)))
+	}
 	if err == nil || errors.Is(err, report.ErrIncomplete) {
 		err = errors.Join(failures.finish(ctx), err)
 	}

@@ -69,6 +69,8 @@ type Result struct {
 	Metrics Metrics `json:"metrics"`
 	// MetricIDs maps the name of a metric to its versioned id.
 	MetricIDs map[string]string `json:"metric_ids,omitempty"`
+	// Scores were computed after solving. They are not in result.json, see [ScoresFolder].
+	Scores []Score `json:"-"`
 
 	// Seconds is the item's share of the batch's solver time, Steps the number of network evaluations.
 	Seconds float64 `json:"seconds"`

@@ -10,25 +10,25 @@ import (
 	"strings"
 )
 
-// csvHeader is the fixed header of results.csv. Scripts read it: only append columns.
+// csvHeader is the fixed part of the header of results.csv; the further metrics follow. Scripts read it: only append columns.
 const csvHeader = "item,image,task,params,sigma,size,prior,preset,method,settings,run,seed,outcome,reason," +
-	"psnr,ssim,residual,residual_ratio,baseline_psnr,seconds,steps,fit,psnr_y,haarpsi"
+	"psnr,ssim,residual,residual_ratio,baseline_psnr,seconds,steps,fit,psnr_y,haarpsi,metrics"
 
-// writeCSV writes one row per entry, in order. Undefined figures are empty cells; rows of failed and dead items have no
+// writeCSV writes one row per entry, in order, with the versions of the scores in the column metrics. Undefined figures are empty cells; rows of failed and dead items have no
 // figures.
 //
 // PSNR has 4 decimals, SSIM and HaarPSI 6, seconds 3, the residual 6 significant digits, its ratio to sigma^2 as well. Differences
 // between runtimes are larger, and the digits suffice to recompute every mean in the summary.
-func writeCSV(w io.Writer, ordered iter.Seq2[*entry, error]) error {
+func writeCSV(w io.Writer, c *columns, ordered iter.Seq2[*entry, error]) error {
 	out := csv.NewWriter(w)
-	if err := out.Write(strings.Split(csvHeader, ",")); err != nil {
+	if err := out.Write(append(strings.Split(csvHeader, ","), c.extra...)); err != nil {
 		return fmt.Errorf("write csv header: %w", err)
 	}
 	for e, err := range ordered {
 		if err != nil {
 			return err
 		}
-		if err := out.Write(csvRow(e)); err != nil {
+		if err := out.Write(csvRow(e, c)); err != nil {
 			return fmt.Errorf("write csv row of item %s: %w", e.ID, err)
 		}
 	}
@@ -39,7 +39,7 @@ func writeCSV(w io.Writer, ordered iter.Seq2[*entry, error]) error {
 	return nil
 }
 
-func csvRow(e *entry) []string {
+func csvRow(e *entry, c *columns) []string {
 	size := ""
 	if e.Width > 0 {
 		size = pixels(e.Width, e.Height)
@@ -49,15 +49,20 @@ func csvRow(e *entry) []string {
 		csvText(e.Settings), strconv.Itoa(e.Run), strconv.FormatUint(e.Seed, 10), string(e.Outcome), csvText(e.Reason),
 	}
 	if !e.done() {
-		return append(row, "", "", "", "", "", "", "", e.Fit, "", "")
+		row = append(row, "", "", "", "", "", "", "", e.Fit, "", "", "")
+		return append(row, make([]string, len(c.extra))...)
 	}
 	s := &e.Scores
-	return append(row,
+	row = append(row,
 		csvFloat(s.PSNR, 'f', 4), csvFloat(s.SSIM, 'f', 6), csvFloat(s.Residual, 'g', 6), csvFloat(e.residualRatio(), 'g', 6),
 		csvFloat(s.Baseline, 'f', 4),
 		strconv.FormatFloat(s.Seconds, 'f', 3, 64), strconv.Itoa(e.Steps), e.Fit,
-		csvFloat(s.PSNRLuma, 'f', 4), csvFloat(s.HaarPSI, 'f', 6),
+		csvFloat(s.PSNRLuma, 'f', 4), csvFloat(s.HaarPSI, 'f', 6), c.text(),
 	)
+	for _, v := range s.Extra {
+		row = append(row, csvFloat(v, 'g', 6))
+	}
+	return row
 }
 
 // residualRatio is the mean square residual over sigma^2, whose expectation under the truth is 1. NaN without noise.

@@ -26,8 +26,10 @@ type entry struct {
 	Outcome          manifest.Outcome
 	Reason           string
 	Scores           scores
-	Steps            int
-	Provider         string
+	// Scored are further scores by index in columns.ids.
+	Scored   map[int]float64
+	Steps    int
+	Provider string
 	// Files are the artifacts of the item that the report may read.
 	Files []string
 	// Measurement is a digest of the restored measurement, Target one of the measurement and its image's name, of 16

@@ -16,6 +16,12 @@ var (
 	// ErrFilter: a condition of a filter cannot be read, or names a property that no result has.
 	ErrFilter = errors.New("condition")
 
+	// ErrVersions: a table or a comparison would mix versions of one metric, or no result has the chosen version.
+	ErrVersions = errors.New("versions")
+
+	// ErrScores: the scores of an output cannot be read.
+	ErrScores = errors.New("scores")
+
 	// ErrUnknownRule: the selection rule is none of [Rules].
 	ErrUnknownRule = errors.New("unknown selection rule")
 

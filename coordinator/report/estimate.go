@@ -21,16 +21,13 @@ type Estimate struct {
 	HalfWidth *float64 `json:"half_width,omitempty"`
 }
 
-// figures is the number of figures of a measurement that are averaged.
-const figures = 8
-
 // moments estimates the means of figures in two passes over the measurements: count all of them, then deviate. NaN
 // values do not count.
 type moments struct {
-	n       [figures]int
-	sum     [figures]float64
-	squares [figures]float64
-	images  [figures]int
+	n       []int
+	sum     []float64
+	squares []float64
+	images  []int
 	seen    []uint64       // the image of each counted measurement, until repeated is built
 	shared  map[uint64]int // index in clusters of each image with several measurements
 	cluster []cluster
@@ -38,12 +35,16 @@ type moments struct {
 
 // cluster sums the deviations of the measurements of one image.
 type cluster struct {
-	n   [figures]int
-	sum [figures]float64
+	n   []int
+	sum []float64
 }
 
 // count adds the figures of a measurement to the means.
-func (m *moments) count(image uint64, values [figures]float64) {
+func (m *moments) count(image uint64, values []float64) {
+	if m.n == nil {
+		m.n, m.sum = make([]int, len(values)), make([]float64, len(values))
+		m.images, m.squares = make([]int, len(values)), make([]float64, len(values))
+	}
 	m.seen = append(m.seen, image)
 	for k, v := range values {
 		if defined(v) {
@@ -60,14 +61,14 @@ func (m *moments) group() {
 	for i := 1; i < len(m.seen); i++ {
 		if _, known := m.shared[m.seen[i]]; !known && m.seen[i] == m.seen[i-1] {
 			m.shared[m.seen[i]] = len(m.cluster)
-			m.cluster = append(m.cluster, cluster{})
+			m.cluster = append(m.cluster, cluster{make([]int, len(m.n)), make([]float64, len(m.n))})
 		}
 	}
 	m.seen = nil
 }
 
 // deviate adds the deviations of a counted measurement from the means.
-func (m *moments) deviate(image uint64, values [figures]float64) {
+func (m *moments) deviate(image uint64, values []float64) {
 	at, shared := m.shared[image]
 	for k, v := range values {
 		if !defined(v) {
@@ -86,6 +87,9 @@ func (m *moments) deviate(image uint64, values [figures]float64) {
 
 // estimate returns the estimate of a figure. It follows the last deviate.
 func (m *moments) estimate(k int) Estimate {
+	if k >= len(m.n) { // without any measurement
+		return Estimate{}
+	}
 	images, squares := m.images[k], m.squares[k]
 	for i := range m.cluster {
 		if c := &m.cluster[i]; c.n[k] > 0 {
@@ -112,7 +116,7 @@ func (m *moments) estimate(k int) Estimate {
 // estimate is the estimate of one figure, with the image of each value. It ignores NaN values.
 func estimate(values []float64, images []uint64) Estimate {
 	var m moments
-	row := func(v float64) [figures]float64 { return [figures]float64{v} }
+	row := func(v float64) []float64 { return []float64{v} }
 	for i, v := range values {
 		m.count(images[i], row(v))
 	}

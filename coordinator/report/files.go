@@ -41,10 +41,10 @@ type readerStore interface {
 }
 
 // storeCSV stores results.csv. A store that is no readerStore gets all bytes at once.
-func storeCSV(ctx context.Context, store files, ordered iter.Seq2[*entry, error]) (err error) {
+func storeCSV(ctx context.Context, store files, c *columns, ordered iter.Seq2[*entry, error]) (err error) {
 	var out spool
 	defer func() { err = errors.Join(err, out.close()) }()
-	if err := writeCSV(&out, ordered); err != nil {
+	if err := writeCSV(&out, c, ordered); err != nil {
 		return err
 	}
 	if out.file == nil {

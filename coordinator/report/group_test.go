@@ -40,7 +40,7 @@ func TestSweepsAreNotPooled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := summarize(ordered.all(), operator.Builtin(), RuleFirst)
+	s, err := summarize(ordered, operator.Builtin(), RuleFirst)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +168,7 @@ func TestCSVHasReasonsAndNoFormulas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := writeCSV(&out, ordered.all()); err != nil {
+	if err := writeCSV(&out, ordered.columns, ordered.all()); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{",'=1+1,", ",dead,killed?by signal 9,,", ",'-2,", `,failed,"'@x, ""y""",,`} {

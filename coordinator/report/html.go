@@ -29,6 +29,7 @@ type page struct {
 	Facts      []fact
 	Summary    Summary
 	Columns    []string // headings of the columns with text, without the task's
+	Metrics    []string // headings of the columns after the fixed ones
 	Rows       []tableRow
 	Settings   []setting
 	Notes      []string
@@ -147,6 +148,7 @@ func newPage(campaign Campaign, summary Summary, shown *gallery, with parts) *pa
 		Facts:    campaignFacts(campaign, summary),
 		Summary:  summary,
 		Columns:  pageColumns(summary.Varying),
+		Metrics:  summary.extraColumns(),
 		Rows:     tableRows(summary),
 		Settings: tableSettings(summary),
 		Notes:    notes(summary),

@@ -9,7 +9,7 @@ import (
 func writeLaTeX(w io.Writer, s Summary) error {
 	var b strings.Builder
 	b.WriteString("% needs \\usepackage{booktabs}\n")
-	labels, figures := labelColumns(s.Varying), figureColumns()
+	labels, figures := labelColumns(s.Varying), figureColumns(s)
 	headings := slices.Concat(labels, figures)
 	for i, h := range headings {
 		switch h {
@@ -21,7 +21,7 @@ func writeLaTeX(w io.Writer, s Summary) error {
 			h = `$\sigma$`
 		case "PSNR", "SSIM", "s/image":
 		default:
-			h = strings.ToUpper(h[:1]) + h[1:]
+			h = escapeLaTeX(strings.ToUpper(h[:1]) + h[1:])
 		}
 		headings[i] = h
 	}
@@ -42,7 +42,7 @@ func writeLaTeX(w io.Writer, s Summary) error {
 				cells[k] = escapeLaTeX(text)
 			}
 		}
-		for column, text := range figureCells(r, s.Oracle, "--") {
+		for column, text := range figureCells(s, r, "--") {
 			text = latexNumber(text)
 			if marks[[2]int{i, column}] {
 				text = "\\textbf{" + text + "}"

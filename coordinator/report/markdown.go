@@ -8,7 +8,10 @@ import (
 
 func writeMarkdown(w io.Writer, s Summary) error {
 	var b strings.Builder
-	labels, figures := labelColumns(s.Varying), figureColumns()
+	labels, figures := labelColumns(s.Varying), figureColumns(s)
+	for i, name := range figures {
+		figures[i] = escapeMarkdown(name)
+	}
 	b.WriteString("| " + strings.Join(slices.Concat(labels, figures), " | ") + " |\n|")
 	b.WriteString(strings.Repeat(" :-- |", len(labels)) + strings.Repeat(" --: |", len(figures)) + "\n")
 	marks := best(s)
@@ -17,7 +20,7 @@ func writeMarkdown(w io.Writer, s Summary) error {
 		for _, text := range labelCells(s.Varying, &s.Rows[i], "–") {
 			b.WriteString(" " + escapeMarkdown(text) + " |")
 		}
-		for column, text := range figureCells(&s.Rows[i], s.Oracle, "–") {
+		for column, text := range figureCells(s, &s.Rows[i], "–") {
 			text = escapeMarkdown(text)
 			if marks[[2]int{i, column}] {
 				text = "**" + text + "**"

@@ -47,9 +47,9 @@ func parseIdentity(id string) (k identity, ok bool) {
 
 // Results yields every result of the outputs: the stored results of all campaigns, and the failed and dead items of
 // their reports that no campaign has restored since. An item in several outputs is yielded once. A result that cannot be
-// read ends the sequence with an error that names it.
+// read ends the sequence with an error that names it. Results have the scores of all outputs.
 func Results(ctx context.Context, outputs []Output) iter.Seq2[manifest.Result, error] {
-	return func(yield func(manifest.Result, error) bool) {
+	return WithScores(ctx, outputs, func(yield func(manifest.Result, error) bool) {
 		seen := make(map[identity]struct{})
 		isNew := func(id string) bool {
 			k, ok := parseIdentity(id)
@@ -69,7 +69,7 @@ func Results(ctx context.Context, outputs []Output) iter.Seq2[manifest.Result, e
 				return
 			}
 		}
-	}
+	})
 }
 
 // results yields the stored results. It returns false when the sequence has ended.

@@ -67,7 +67,7 @@ func Write(ctx context.Context, store files, campaign Campaign, results iter.Seq
 	if err != nil {
 		return Summary{}, err
 	}
-	summary, lost, err := write(ctx, store, campaign, ordered.all(), rule)
+	summary, lost, err := write(ctx, store, campaign, ordered, rule)
 	if err := errors.Join(err, ordered.close()); err != nil {
 		return Summary{}, err
 	}
@@ -76,7 +76,7 @@ func Write(ctx context.Context, store files, campaign Campaign, results iter.Seq
 
 // write stores all files. lost has an error for each listed artifact that could not be read.
 func write(
-	ctx context.Context, store files, campaign Campaign, ordered iter.Seq2[*entry, error], rule Rule,
+	ctx context.Context, store files, campaign Campaign, ordered *sorter, rule Rule,
 ) (summary Summary, lost []error, err error) {
 	summary, err = summarize(ordered, campaign.Tasks, rule)
 	if err != nil {
@@ -84,7 +84,7 @@ func write(
 	}
 	summary.Others, summary.MoreOthers = campaign.Others, campaign.MoreOthers
 	shown := &gallery{limit: maxItems}
-	if err := storeCSV(ctx, store, shown.watch(ordered)); err != nil {
+	if err := storeCSV(ctx, store, ordered.columns, shown.watch(ordered.all())); err != nil {
 		return summary, nil, err
 	}
 	if err := writeSummary(ctx, store, summary); err != nil {

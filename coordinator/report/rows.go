@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"reflect"
 
 	"github.com/parquet-go/parquet-go"
 
@@ -22,13 +23,13 @@ func Summarize(results iter.Seq2[manifest.Result, error], tasks operator.Set, ru
 	if err != nil {
 		return s, err
 	}
-	s, err = summarize(ordered.all(), tasks, rule)
+	s, err = summarize(ordered, tasks, rule)
 	return s, errors.Join(err, ordered.close())
 }
 
 // WriteCSV writes the table results.csv of results in any order.
 func WriteCSV(ctx context.Context, w io.Writer, results iter.Seq2[manifest.Result, error], tasks operator.Set) error {
-	return writeRows(ctx, results, tasks, func(ordered iter.Seq2[*entry, error]) error { return writeCSV(w, ordered) })
+	return writeRows(ctx, results, tasks, func(s *sorter) error { return writeCSV(w, s.columns, s.all()) })
 }
 
 // parquetRow is a row of [WriteParquet]: the columns of results.csv, undefined figures null.
@@ -57,18 +58,31 @@ type parquetRow struct {
 	Fit           string   `parquet:"fit,dict"`
 	PSNRLuma      *float64 `parquet:"psnr_y,optional"`
 	HaarPSI       *float64 `parquet:"haarpsi,optional"`
+	Metrics       string   `parquet:"metrics,dict"`
 }
 
 // WriteParquet writes the table of results in any order as a Parquet file, with the columns of results.csv in full
 // precision.
 func WriteParquet(ctx context.Context, w io.Writer, results iter.Seq2[manifest.Result, error], tasks operator.Set) error {
-	return writeRows(ctx, results, tasks, func(ordered iter.Seq2[*entry, error]) error {
-		out := parquet.NewGenericWriter[parquetRow](w, parquet.Compression(&parquet.Zstd))
-		for e, err := range ordered {
+	return writeRows(ctx, results, tasks, func(s *sorter) error {
+		row := reflect.New(parquetType(s.columns.extra)).Elem()
+		out := parquet.NewWriter(w, parquet.SchemaOf(row.Interface()), parquet.Compression(&parquet.Zstd))
+		for e, err := range s.all() {
 			if err != nil {
 				return err
 			}
-			if _, err := out.Write([]parquetRow{newParquetRow(e)}); err != nil {
+			fixed := reflect.ValueOf(newParquetRow(e, s.columns))
+			for i := range fixed.NumField() {
+				row.Field(i).Set(fixed.Field(i))
+			}
+			for i := range s.columns.extra {
+				var v *float64
+				if e.done() {
+					v = optional(e.Scores.Extra[i])
+				}
+				row.Field(fixed.NumField() + i).Set(reflect.ValueOf(v))
+			}
+			if err := out.Write(row.Interface()); err != nil {
 				return fmt.Errorf("write Parquet row of item %s: %w", e.ID, err)
 			}
 		}
@@ -76,7 +90,17 @@ func WriteParquet(ctx context.Context, w io.Writer, results iter.Seq2[manifest.R
 	})
 }
 
-func newParquetRow(e *entry) parquetRow {
+// parquetType has the fields of a parquetRow, and one for each further metric.
+func parquetType(extra []string) reflect.Type {
+	fields := reflect.VisibleFields(reflect.TypeFor[parquetRow]())
+	for i, name := range extra {
+		tag := reflect.StructTag(`parquet:"` + name + `,optional"`)
+		fields = append(fields, reflect.StructField{Name: fmt.Sprintf("Extra%d", i), Type: reflect.TypeFor[*float64](), Tag: tag})
+	}
+	return reflect.StructOf(fields)
+}
+
+func newParquetRow(e *entry, c *columns) parquetRow {
 	row := parquetRow{
 		Item: e.ID, Image: e.Name, Task: e.Task, Params: e.Params, Sigma: e.Sigma, Prior: e.Prior, Preset: e.Preset,
 		Method: e.Method, Settings: e.Settings, Run: int64(e.Run), Seed: e.Seed, Outcome: string(e.Outcome),
@@ -90,7 +114,7 @@ func newParquetRow(e *entry) parquetRow {
 		row.PSNR, row.SSIM, row.Residual = optional(s.PSNR), optional(s.SSIM), optional(s.Residual)
 		row.ResidualRatio, row.BaselinePSNR = optional(e.residualRatio()), optional(s.Baseline)
 		row.Seconds, row.Steps = optional(s.Seconds), &steps
-		row.PSNRLuma, row.HaarPSI = optional(s.PSNRLuma), optional(s.HaarPSI)
+		row.PSNRLuma, row.HaarPSI, row.Metrics = optional(s.PSNRLuma), optional(s.HaarPSI), c.text()
 	}
 	return row
 }
@@ -104,11 +128,11 @@ func optional(v float64) *float64 {
 }
 
 func writeRows(
-	ctx context.Context, results iter.Seq2[manifest.Result, error], tasks operator.Set, write func(iter.Seq2[*entry, error]) error,
+	ctx context.Context, results iter.Seq2[manifest.Result, error], tasks operator.Set, write func(*sorter) error,
 ) error {
 	ordered, err := collect(results, tasks, maxSorted)
 	if err != nil {
 		return err
 	}
-	return errors.Join(write(ordered.all()), ordered.close(), ctx.Err())
+	return errors.Join(write(ordered), ordered.close(), ctx.Err())
 }

@@ -76,6 +76,8 @@ const oracleNote = "selected by comparing the runs with the ground truth: an upp
 // scores are the figures of one measurement, NaN where undefined. The fields are exported for package gob.
 type scores struct {
 	PSNR, SSIM, Residual, Baseline, Seconds, PSNRLuma, HaarPSI float64
+	// Extra are the scores of the further columns.
+	Extra []float64
 }
 
 func scoresOf(r *manifest.Result) scores {
@@ -146,7 +148,7 @@ func meanScores(runs []scores) scores {
 		}
 		return sum / float64(n) // NaN without a defined value
 	}
-	return scores{
+	out := scores{
 		PSNR:     mean(func(s scores) float64 { return s.PSNR }),
 		SSIM:     mean(func(s scores) float64 { return s.SSIM }),
 		Residual: mean(func(s scores) float64 { return s.Residual }),
@@ -155,4 +157,8 @@ func meanScores(runs []scores) scores {
 		PSNRLuma: mean(func(s scores) float64 { return s.PSNRLuma }),
 		HaarPSI:  mean(func(s scores) float64 { return s.HaarPSI }),
 	}
+	for i := range runs[0].Extra {
+		out.Extra = append(out.Extra, mean(func(s scores) float64 { return s.Extra[i] }))
+	}
+	return out
 }

@@ -21,16 +21,17 @@ const maxSorted = 1 << 15
 // sorter brings any number of entries into the order of [compareEntries]. It keeps at most limit entries in memory;
 // it writes the others as sorted runs to a temporary file, about 250 bytes each, and merges the runs when it is read.
 type sorter struct {
-	limit  int
-	ranks  map[string]int // of the known tasks; others follow, by name
-	buffer []*entry
-	file   *os.File
-	ends   []int64 // of the runs in the file
+	limit   int
+	ranks   map[string]int // of the known tasks; others follow, by name
+	buffer  []*entry
+	columns *columns
+	file    *os.File
+	ends    []int64 // of the runs in the file
 }
 
 // collect sorts a stream of results with at most limit of them in memory. Close the sorter after use.
 func collect(results iter.Seq2[manifest.Result, error], tasks operator.Set, limit int) (*sorter, error) {
-	s := &sorter{limit: limit, ranks: make(map[string]int)}
+	s := &sorter{limit: limit, ranks: make(map[string]int), columns: newColumns()}
 	for rank, name := range tasks.Names() {
 		s.ranks[name] = rank
 	}
@@ -41,6 +42,9 @@ func collect(results iter.Seq2[manifest.Result, error], tasks operator.Set, limi
 		if err != nil {
 			return nil, errors.Join(err, s.close())
 		}
+	}
+	if err := s.columns.choose(); err != nil {
+		return nil, errors.Join(err, s.close())
 	}
 	slices.SortFunc(s.buffer, compareEntries)
 	return s, nil
@@ -56,6 +60,7 @@ func (s *sorter) add(r *manifest.Result) error {
 		rank = len(s.ranks)
 	}
 	e.TaskRank = rank
+	s.columns.add(e, r)
 	if len(s.buffer) == s.limit {
 		if err := s.spill(); err != nil {
 			return fmt.Errorf("sort results in a temporary file: %w", err)
@@ -95,11 +100,12 @@ func (s *sorter) spill() error {
 	return nil
 }
 
-// all yields the entries in order. Each iteration reads them from the start.
+// all yields the entries in order, with the chosen versions of their scores. Each iteration reads them from the start.
 func (s *sorter) all() iter.Seq2[*entry, error] {
 	return func(yield func(*entry, error) bool) {
 		merged, err := s.open()
 		for err == nil && len(merged) > 0 {
+			s.columns.apply(merged[0].head)
 			if !yield(merged[0].head, nil) {
 				return
 			}

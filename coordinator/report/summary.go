@@ -1,7 +1,9 @@
 package report
 
 import (
-	"iter"
+	"fmt"
+	"maps"
+	"slices"
 
 	"ddiff/restore/operator"
 )
@@ -23,12 +25,17 @@ type Summary struct {
 	Others     int  `json:"others,omitempty"`
 	MoreOthers bool `json:"more_others,omitempty"`
 
+	// MetricIDs are the versions of the scores, by metric.
+	MetricIDs map[string]string `json:"metric_ids,omitempty"`
+
 	// Varying names the properties in which the rows differ.
 	Varying Varying `json:"varying,omitzero"`
 	// Rows are ordered by task, as in the paper, then by parameters, noise level, size, method, prior and settings.
 	Rows []Row `json:"rows"`
 	// Comparisons pair the approaches to each problem.
 	Comparisons []Comparison `json:"comparisons,omitempty"`
+
+	unscored []string // notes
 }
 
 // Row has the means of one problem and approach. Different problems and settings are never averaged.
@@ -55,6 +62,8 @@ type Row struct {
 	// PSNRLuma is in dB, on the luma; HaarPSI is in [0, 1].
 	PSNRLuma Estimate `json:"psnr_y,omitzero"`
 	HaarPSI  Estimate `json:"haarpsi,omitzero"`
+	// Metrics are the scores of further metrics, by name.
+	Metrics map[string]Estimate `json:"metrics,omitempty"`
 	// Residual is mean((y - A(x))^2) - sigma^2: zero is best.
 	Residual Estimate `json:"residual,omitzero"`
 	// Seconds is the solver time per image, of all runs if the rule chooses among runs.
@@ -74,9 +83,9 @@ type cell struct {
 }
 
 // values are the figures of a finished measurement.
-func values(m *measurement) [figures]float64 {
+func values(m *measurement) []float64 {
 	s := m.combined
-	return [figures]float64{s.PSNR, s.Baseline, s.PSNR - s.Baseline, s.SSIM, s.Residual, s.Seconds, s.PSNRLuma, s.HaarPSI}
+	return append([]float64{s.PSNR, s.Baseline, s.PSNR - s.Baseline, s.SSIM, s.Residual, s.Seconds, s.PSNRLuma, s.HaarPSI}, s.Extra...)
 }
 
 func (c *cell) count(m *measurement) {
@@ -92,20 +101,30 @@ func (c *cell) count(m *measurement) {
 	}
 }
 
-func (c *cell) finish() {
-	for k, e := range [figures]*Estimate{
+// finish computes the estimates; extra names the further metrics.
+func (c *cell) finish(extra []string) {
+	own := []*Estimate{
 		&c.row.PSNR, &c.row.Baseline, &c.row.Gain, &c.row.SSIM, &c.row.Residual, &c.row.Seconds, &c.row.PSNRLuma, &c.row.HaarPSI,
-	} {
+	}
+	for k, e := range own {
 		*e = c.moments.estimate(k)
+	}
+	for k, name := range extra {
+		if e := c.moments.estimate(len(own) + k); e.N > 0 {
+			if c.row.Metrics == nil {
+				c.row.Metrics = make(map[string]Estimate)
+			}
+			c.row.Metrics[name] = e
+		}
 	}
 	c.row.Images = c.row.Seconds.N // each finished run has a time
 }
 
 // summarize computes the means per problem and approach, with the runs of each measurement combined by the rule. It
 // reads the sorted entries twice: once for the means, once for the deviations and the comparisons.
-func summarize(ordered iter.Seq2[*entry, error], tasks operator.Set, rule Rule) (Summary, error) {
+func summarize(s *sorter, tasks operator.Set, rule Rule) (Summary, error) {
 	var cells []*cell
-	for m, err := range measurements(ordered, rule) {
+	for m, err := range measurements(s.all(), rule) {
 		if err != nil {
 			return Summary{}, err
 		}
@@ -119,7 +138,7 @@ func summarize(ordered iter.Seq2[*entry, error], tasks operator.Set, rule Rule) 
 	}
 	compared := addPairings(cells)
 	at := 0
-	for m, err := range measurements(ordered, rule) {
+	for m, err := range measurements(s.all(), rule) {
 		if err != nil {
 			return Summary{}, err
 		}
@@ -135,9 +154,11 @@ func summarize(ordered iter.Seq2[*entry, error], tasks operator.Set, rule Rule) 
 		}
 	}
 	for _, c := range cells {
-		c.finish()
+		c.finish(s.columns.extra)
 	}
-	return newSummary(attribute(cells), rule), nil
+	out := newSummary(attribute(cells), rule)
+	out.setVersions(s.columns)
+	return out, nil
 }
 
 // attribute adds the items that failed before their settings were known to the cell that they would have belonged to,
@@ -166,6 +187,31 @@ func attribute(cells []*cell) []*cell {
 		home.row.Dead += c.row.Dead
 		if home.pairing != nil && c.pairing != nil {
 			home.pairing.merge(c.pairing)
+		}
+	}
+	return out
+}
+
+// setVersions records the versions of the scores, and which do not cover all items.
+func (s *Summary) setVersions(c *columns) {
+	if len(c.chosen) == 0 {
+		return
+	}
+	s.MetricIDs = c.chosen
+	for _, name := range s.scoredLater() {
+		if n := c.count[c.index[c.chosen[name]]]; n < c.items {
+			s.unscored = append(s.unscored, fmt.Sprintf("%d of %d finished items have no score of %s; ddiff score computes it where there is a truth.",
+				c.items-n, c.items, c.chosen[name]))
+		}
+	}
+}
+
+// scoredLater returns the metrics whose scores were computed after solving, sorted.
+func (s *Summary) scoredLater() []string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(s.MetricIDs)) {
+		if builtin()[name] != s.MetricIDs[name] {
+			out = append(out, name)
 		}
 	}
 	return out

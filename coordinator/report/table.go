@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
+	"strings"
 )
 
 // Format is a text format of the summary's table.
@@ -84,8 +86,24 @@ func labelCells(v Varying, r *Row, missing string) []string {
 }
 
 // figureColumns returns the headings of the columns with numbers.
-func figureColumns() []string {
-	return []string{"n", "PSNR", "±95%", "baseline", "gain", "SSIM", "residual", "s/image"}
+func figureColumns(s Summary) []string {
+	return append([]string{"n", "PSNR", "±95%", "baseline", "gain", "SSIM", "residual", "s/image"}, s.extraColumns()...)
+}
+
+// extraColumns are the metrics with columns after the fixed ones: those whose scores were computed after solving.
+func (s *Summary) extraColumns() []string {
+	return slices.DeleteFunc(s.scoredLater(), func(name string) bool { return name == "psnr" || name == "ssim" || name == "residual" })
+}
+
+// extraFigure is the estimate in one of the extraColumns.
+func (r *Row) extraFigure(name string) Estimate {
+	switch name {
+	case "psnr_y":
+		return r.PSNRLuma
+	case "haarpsi":
+		return r.HaarPSI
+	}
+	return r.Metrics[name]
 }
 
 // The columns with numbers.
@@ -101,7 +119,7 @@ const (
 )
 
 // figureCells are the texts of a row below figureColumns; missing stands for an undefined figure.
-func figureCells(r *Row, oracle bool, missing string) []string {
+func figureCells(s Summary, r *Row, missing string) []string {
 	cells := []string{
 		columnImages:   strconv.Itoa(r.Images),
 		columnPSNR:     mean(r.PSNR, 2, missing),
@@ -115,8 +133,13 @@ func figureCells(r *Row, oracle bool, missing string) []string {
 	if r.PSNR.HalfWidth != nil {
 		cells[columnHalf] = decimal(*r.PSNR.HalfWidth, 2)
 	}
-	if oracle {
-		for _, column := range []int{columnPSNR, columnGain, columnSSIM, columnResidual} {
+	chosen := []int{columnPSNR, columnGain, columnSSIM, columnResidual}
+	for _, name := range s.extraColumns() {
+		chosen = append(chosen, len(cells))
+		cells = append(cells, mean(r.extraFigure(name), 4, missing))
+	}
+	if s.Oracle {
+		for _, column := range chosen {
 			if cells[column] != missing {
 				cells[column] += "*"
 			}
@@ -213,6 +236,13 @@ func notes(s Summary) []string {
 		out = append(out, fmt.Sprintf("%d of %d items have no figures: %d failed, %d dead.",
 			s.Failed+s.Dead, s.Items, s.Failed, s.Dead))
 	}
+	if later := s.scoredLater(); len(later) > 0 {
+		for i, name := range later {
+			later[i] = s.MetricIDs[name]
+		}
+		out = append(out, "Scores computed after solving, from the stored 8-bit pictures: "+strings.Join(later, ", ")+".")
+	}
+	out = append(out, s.unscored...)
 	if s.Others > 0 {
 		number := strconv.Itoa(s.Others)
 		if s.MoreOthers {

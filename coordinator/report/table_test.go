@@ -35,7 +35,7 @@ func TestCSVGolden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := writeCSV(&out, ordered.all()); err != nil {
+	if err := writeCSV(&out, ordered.columns, ordered.all()); err != nil {
 		t.Fatal(err)
 	}
 	golden(t, "results.csv", out.Bytes())

@@ -12,9 +12,9 @@ import (
 // writeText aligns text columns to the left and numbers to the right.
 func writeText(w io.Writer, s Summary) error {
 	labels := labelColumns(s.Varying)
-	rows := [][]string{slices.Concat(labels, figureColumns())}
+	rows := [][]string{slices.Concat(labels, figureColumns(s))}
 	for i := range s.Rows {
-		rows = append(rows, slices.Concat(labelCells(s.Varying, &s.Rows[i], "-"), figureCells(&s.Rows[i], s.Oracle, "-")))
+		rows = append(rows, slices.Concat(labelCells(s.Varying, &s.Rows[i], "-"), figureCells(s, &s.Rows[i], "-")))
 	}
 	widths := make([]int, len(labels))
 	for _, cells := range rows {

@@ -97,7 +97,7 @@ func tableRows(s Summary) []tableRow {
 	rows := make([]tableRow, 0, len(s.Rows))
 	for i := range s.Rows {
 		r := &s.Rows[i]
-		texts := figureCells(r, s.Oracle, "–")
+		texts := figureCells(s, r, "–")
 		cell := func(column int, e Estimate) tableCell {
 			c := tableCell{Text: texts[column], Best: marks[[2]int{i, column}]}
 			if e.N > 0 {
@@ -109,7 +109,7 @@ func tableRows(s Summary) []tableRow {
 		if r.PSNR.HalfWidth != nil {
 			psnr.Half = "±\u202f" + decimal(*r.PSNR.HalfWidth, 2)
 		}
-		rows = append(rows, tableRow{
+		row := tableRow{
 			Label:  r.Label,
 			Labels: labelCells(s.Varying, r, "–")[1:],
 			Cells: []tableCell{
@@ -118,7 +118,11 @@ func tableRows(s Summary) []tableRow {
 				cell(columnBaseline, r.Baseline), cell(columnGain, r.Gain), cell(columnSSIM, r.SSIM),
 				cell(columnResidual, r.Residual), cell(columnSeconds, r.Seconds),
 			},
-		})
+		}
+		for k, name := range s.extraColumns() {
+			row.Cells = append(row.Cells, cell(columnSeconds+1+k, r.extraFigure(name)))
+		}
+		rows = append(rows, row)
 	}
 	return rows
 }

@@ -1,0 +1,191 @@
+package report
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"ddiff/manifest"
+)
+
+// scoreKey identifies a score in memory.
+type scoreKey struct {
+	item     identity
+	pictures identity
+	metric   uint16 // index in ScoreTable.metrics
+}
+
+// ScoreTable has the scores that outputs have besides their results. It is safe for concurrent use.
+type ScoreTable struct {
+	mu      sync.Mutex
+	metrics []string
+	index   map[string]uint16
+	values  map[scoreKey]float64
+	skipped map[scoreKey]struct{} // the metric does not apply
+}
+
+// ReadScores reads all scores of the outputs, some 60 bytes of memory for each. The error wraps [ErrScores].
+func ReadScores(ctx context.Context, outputs []Output) (*ScoreTable, error) {
+	t := &ScoreTable{index: make(map[string]uint16), values: make(map[scoreKey]float64), skipped: make(map[scoreKey]struct{})}
+	for _, o := range outputs {
+		if err := t.read(ctx, o); err != nil {
+			return nil, fmt.Errorf("read %w of %s: %w", ErrScores, o.Address, err)
+		}
+	}
+	return t, nil
+}
+
+func (t *ScoreTable) read(ctx context.Context, o Output) error {
+	group, inner := errgroup.WithContext(ctx)
+	group.SetLimit(readCalls)
+	var listing error
+	for info, err := range o.Store.List(inner, manifest.ScoresFolder) {
+		if err != nil {
+			listing = err
+			break
+		}
+		if !strings.HasSuffix(info.Key, ".jsonl") {
+			continue
+		}
+		group.Go(func() error {
+			data, err := o.Store.Get(inner, info.Key)
+			if err == nil {
+				err = t.add(data)
+			}
+			if err != nil {
+				return fmt.Errorf("%s: %w", info.Key, err)
+			}
+			return nil
+		})
+	}
+	return errors.Join(group.Wait(), listing)
+}
+
+// errScores explains a part that cannot be read.
+func errScores(line int, err error) error {
+	return fmt.Errorf("decode line %d: %w; remove the file and run ddiff score again", line, err)
+}
+
+// add adds the scores of one part.
+func (t *ScoreTable) add(part []byte) error {
+	lines := bufio.NewScanner(bytes.NewReader(part))
+	lines.Buffer(nil, 1<<20)
+	var head manifest.ScoreHead
+	lines.Scan()
+	if err := json.Unmarshal(lines.Bytes(), &head); err != nil {
+		return errScores(1, err)
+	}
+	if err := checkMetricID(head.Metric); err != nil {
+		return errScores(1, err)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	metric, known := t.index[head.Metric]
+	if !known {
+		metric = uint16(len(t.metrics))
+		t.metrics, t.index[head.Metric] = append(t.metrics, head.Metric), metric
+	}
+	for n := 2; lines.Scan(); n++ {
+		var s manifest.Score
+		if err := json.Unmarshal(lines.Bytes(), &s); err != nil {
+			return errScores(n, err)
+		}
+		key := scoreKey{metric: metric}
+		item, ok := parseIdentity(s.Item)
+		pictures, err := hex.DecodeString(s.Pictures)
+		if !ok || err != nil || len(pictures) != len(key.pictures) {
+			return errScores(n, errors.New("item or pictures are no digest"))
+		}
+		key.item, key.pictures = item, identity(pictures)
+		if s.Value == nil {
+			t.skipped[key] = struct{}{}
+		} else {
+			t.values[key] = *s.Value
+		}
+	}
+	return lines.Err()
+}
+
+// checkMetricID checks that an id can be the name of a column and of a folder.
+func checkMetricID(id string) error {
+	name, version, ok := strings.Cut(id, "@")
+	valid := func(s, more string) bool {
+		return s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789_"+more) == ""
+	}
+	if !ok || !valid(name, "") || !valid(version, ":") {
+		return fmt.Errorf("metric %q is no id such as psnr@1", id)
+	}
+	return nil
+}
+
+// Has reports whether the table has a score of the result's pictures, or that the metric does not apply to them.
+func (t *ScoreTable) Has(r *manifest.Result, metric string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	index, known := t.index[metric]
+	key, ok := keyOf(r)
+	if !known || !ok {
+		return false
+	}
+	key.metric = index
+	_, scored := t.values[key]
+	_, skipped := t.skipped[key]
+	return scored || skipped
+}
+
+// keyOf returns the key of a result's scores, and false for a result without two pictures.
+func keyOf(r *manifest.Result) (key scoreKey, ok bool) {
+	pictures := manifest.ScoredPictures(r)
+	if pictures == "" {
+		return key, false
+	}
+	_, err := hex.Decode(key.pictures[:], []byte(pictures))
+	key.item, ok = parseIdentity(r.Item.ID)
+	return key, ok && err == nil
+}
+
+// of returns the scores of a result.
+func (t *ScoreTable) of(r *manifest.Result) []manifest.Score {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	key, ok := keyOf(r)
+	if !ok || r.Outcome != manifest.OutcomeDone {
+		return nil
+	}
+	var out []manifest.Score
+	for i, metric := range t.metrics {
+		key.metric = uint16(i)
+		if v, ok := t.values[key]; ok {
+			out = append(out, manifest.Score{Metric: metric, Item: r.Item.ID, Value: &v})
+		}
+	}
+	return out
+}
+
+// WithScores adds to each result the scores of its pictures in the outputs.
+func WithScores(ctx context.Context, outputs []Output, results iter.Seq2[manifest.Result, error]) iter.Seq2[manifest.Result, error] {
+	return func(yield func(manifest.Result, error) bool) {
+		table, err := ReadScores(ctx, outputs)
+		if err != nil {
+			yield(manifest.Result{}, err)
+			return
+		}
+		for r, err := range results {
+			if err == nil {
+				r.Scores = table.of(&r)
+			}
+			if !yield(r, err) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,55 @@
+package manifest
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+)
+
+// ScoresFolder is the prefix of scores that were computed after solving: scores/METRIC/PART.jsonl. The first line of a part
+// is a [ScoreHead], each further line a [Score]. METRIC is [ScoreFolderName] of the metric's id, PART the beginning of the
+// SHA-256 of the part's bytes. Parts are written once and never replaced; a score that is in several counts once.
+const ScoresFolder = "scores/"
+
+// ScoreFolderName returns the id of a metric as an element of a key: a colon becomes a comma, which Windows allows too.
+func ScoreFolderName(metric string) string { return strings.ReplaceAll(metric, ":", ",") }
+
+// MetricName returns the name in the versioned id of a metric, which is the name of its column: "psnr" of "psnr@1".
+func MetricName(id string) string {
+	name, _, _ := strings.Cut(id, "@")
+	return name
+}
+
+// ScoreHead describes the scores of one part.
+type ScoreHead struct {
+	// Metric is the versioned id, such as "haarpsi@1:png" or "lpips_alex@1:1f2e3d4c".
+	Metric string `json:"metric"`
+	// SHA256 is the digest of the metric's network, File its path; empty for a metric without one.
+	SHA256 string `json:"sha256,omitempty"`
+	File   string `json:"file,omitempty"`
+	// Version is the ddiff version.
+	Version string `json:"version"`
+}
+
+// Score is the score of one item after solving.
+type Score struct {
+	// Metric is the id in the head of the part.
+	Metric string `json:"-"`
+	Item   string `json:"item"`
+	// Pictures is [ScoredPictures] of the two pictures that were compared.
+	Pictures string `json:"pictures"`
+	// Value is nil if the metric does not apply to the pictures; Reason explains it.
+	Value  *float64 `json:"value,omitempty"`
+	Reason string   `json:"reason,omitempty"`
+}
+
+// ScoredPictures identifies the stored pictures of a result that scores compare, truth.png and restored.png, by 128 bits in
+// hexadecimal. A score of other pictures does not belong to the result. It is empty if the result lacks one of them.
+func ScoredPictures(r *Result) string {
+	truth, restored := r.Artifacts[FileTruth], r.Artifacts[FileRestored]
+	if truth == "" || restored == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(truth + " " + restored))
+	return hex.EncodeToString(sum[:16])
+}
