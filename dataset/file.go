@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 
+	"ddiff/internal/regular"
 	"ddiff/manifest"
 )
 
@@ -23,7 +24,7 @@ func openFile(path string) (object, error) {
 	if err := manifest.CheckFile(path); err != nil {
 		return nil, fileError(err)
 	}
-	f, err := os.Open(path)
+	f, _, err := regular.Open(path, regular.NoLimit)
 	if err != nil {
 		return nil, fileError(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"ddiff/internal/regular"
 	"ddiff/manifest"
 	"ddiff/storage"
 )
@@ -223,6 +224,9 @@ func (r *reading) openPart(a Address) (object, error) {
 	obj, err := r.open(r.ctx, a)
 	if errors.Is(err, ErrNotFound) {
 		return nil, fmt.Errorf("%w: %w; check dataset.path", manifest.ErrNoDataset, err)
+	}
+	if errors.Is(err, regular.ErrKind) {
+		return nil, fmt.Errorf("%w: %w; name a file", manifest.ErrNoDataset, err)
 	}
 	if errors.Is(err, manifest.ErrEmptyFile) {
 		return nil, fmt.Errorf("%w: %w; add at least one row", manifest.ErrEmptyDataset, err)

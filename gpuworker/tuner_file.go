@@ -7,10 +7,15 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"ddiff/internal/regular"
 )
 
 // curvesSchema is the version of the file format.
 const curvesSchema = 1
+
+// maxCurvesBytes limits the size of the file: a curve has about 2 KB.
+const maxCurvesBytes = 16 << 20
 
 // curvesFile is the content of a Tuner's file.
 type curvesFile struct {
@@ -20,7 +25,7 @@ type curvesFile struct {
 
 // readCurves reads the file. It returns nothing when there is no file.
 func readCurves(file string) ([]*curve, error) {
-	data, err := os.ReadFile(file)
+	data, err := regular.Read(file, maxCurvesBytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"iter"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"ddiff/internal/regular"
 )
 
 // maxListLine is the longest line of a list, in bytes.
@@ -151,9 +153,12 @@ func (l *lines) bad(field string, err error) Row {
 
 // list reads a local list.
 func (s *stream) list(path string, format ListFormat, columns map[string]string) error {
-	f, err := os.Open(path)
-	if err != nil {
+	f, _, err := regular.Open(path, regular.NoLimit)
+	if errors.Is(err, fs.ErrPermission) {
 		return fmt.Errorf("%w: %w; check its permissions", ErrNoDataset, reason(err))
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrNoDataset, reason(err))
 	}
 	defer f.Close() // opened for reading
 	c := ListConfig{File: filepath.Base(path), Columns: columns, Locate: func(text string) (Place, error) {

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"ddiff/internal/regular"
 )
 
 // imageExtensions holds the extensions of images, in lower case.
@@ -141,7 +143,16 @@ func checkImage(path string) error {
 	return nil
 }
 
-// CheckFile returns an error unless a path is a readable, regular, non-empty file. It follows symbolic links.
+// kindError is the text of a regular.ErrKind.
+type kindError string
+
+func (e kindError) Error() string { return string(e) }
+
+// Is reports whether target is regular.ErrKind.
+func (kindError) Is(target error) bool { return target == regular.ErrKind }
+
+// CheckFile returns an error unless a path is a readable, regular, non-empty file. It follows symbolic links. The error for
+// directories, pipes and devices is a regular.ErrKind.
 func CheckFile(path string) error {
 	if !utf8.ValidString(path) {
 		return errors.New("the file name is not valid UTF-8; rename the file")
@@ -151,13 +162,13 @@ func CheckFile(path string) error {
 	case err != nil:
 		return reason(err)
 	case info.IsDir():
-		return errors.New("is a directory, want a file")
+		return kindError("is a directory, want a file")
 	case !info.Mode().IsRegular():
-		return errors.New("is not a regular file")
+		return kindError("is not a regular file")
 	case info.Size() == 0:
 		return ErrEmptyFile
 	}
-	f, err := os.Open(path)
+	f, _, err := regular.Open(path, regular.NoLimit)
 	if err != nil {
 		return reason(err)
 	}

@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"ddiff/internal/regular"
 )
 
 // MaxSpecSize is the largest campaign file that is read, in bytes.
@@ -173,16 +173,13 @@ func Load(path string) (*Spec, error) {
 	if err != nil {
 		return nil, fmt.Errorf("locate campaign %q: %w", path, err)
 	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("read campaign: %w", err)
-	}
-	defer f.Close() // opened for reading
-	if info, err := f.Stat(); err == nil && info.IsDir() {
-		return nil, fmt.Errorf("read campaign: %s is a directory; give a file", path)
-	}
-	data, err := io.ReadAll(io.LimitReader(f, MaxSpecSize+1))
-	if err != nil {
+	data, err := regular.Read(path, MaxSpecSize)
+	switch {
+	case errors.Is(err, regular.ErrTooLarge):
+		return nil, errLargeSpec(path)
+	case errors.Is(err, regular.ErrKind):
+		return nil, fmt.Errorf("read campaign: %w", &FieldError{File: path, Err: fmt.Errorf("is %w; give a file", reason(err))})
+	case err != nil:
 		return nil, fmt.Errorf("read campaign: %w", err)
 	}
 	return Parse(path, data, base)
@@ -197,7 +194,7 @@ func Load(path string) (*Spec, error) {
 // anything is missing, is left to [Spec.Validate].
 func Parse(name string, data []byte, base string) (*Spec, error) {
 	if len(data) > MaxSpecSize {
-		return nil, &FieldError{File: name, Err: errors.New("is larger than 1 MiB; put long lists of images into a .csv or .jsonl file")}
+		return nil, errLargeSpec(name)
 	}
 	root, err := parseYAML(name, data)
 	if err != nil {
@@ -219,6 +216,11 @@ func Parse(name string, data []byte, base string) (*Spec, error) {
 		s.Prior = resolvePath(base, s.Prior)
 	}
 	return s, nil
+}
+
+// errLargeSpec returns the error of a campaign file above MaxSpecSize.
+func errLargeSpec(name string) error {
+	return &FieldError{File: name, Err: errors.New("is larger than 1 MiB; put long lists of images into a .csv or .jsonl file")}
 }
 
 // resolvePath makes a path of a file in base absolute. Paths may lead out of base with

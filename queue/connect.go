@@ -9,12 +9,12 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
 
+	"ddiff/internal/regular"
 	"ddiff/internal/retry"
 )
 
@@ -167,12 +167,15 @@ func (c ConnectConfig) options() ([]nats.Option, error) {
 		options = append(options, nats.CustomInboxPrefix("_INBOX_"+c.Role))
 	}
 	if c.Credentials != "" {
-		if _, err := os.ReadFile(c.Credentials); err != nil {
+		if _, err := regular.Read(c.Credentials, regular.MaxConfigBytes); err != nil {
 			return nil, fmt.Errorf("%w: read credentials: %w", ErrConfig, err)
 		}
 		options = append(options, nats.UserCredentials(c.Credentials))
 	}
 	if c.NKeySeed != "" {
+		if _, err := regular.Read(c.NKeySeed, regular.MaxConfigBytes); err != nil {
+			return nil, fmt.Errorf("%w: read NKey seed: %w", ErrConfig, err)
+		}
 		option, err := nats.NkeyOptionFromSeed(c.NKeySeed)
 		if err != nil {
 			return nil, fmt.Errorf("%w: read NKey seed %s: %w", ErrConfig, c.NKeySeed, err)
@@ -196,7 +199,7 @@ func (c ConnectConfig) tls() (*tls.Config, error) {
 	}
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if c.CAFile != "" {
-		data, err := os.ReadFile(c.CAFile)
+		data, err := regular.Read(c.CAFile, regular.MaxConfigBytes)
 		if err != nil {
 			return nil, fmt.Errorf("%w: read CAFile: %w", ErrConfig, err)
 		}
@@ -216,7 +219,12 @@ func (c ConnectConfig) tls() (*tls.Config, error) {
 
 // certificate loads the client's certificate.
 func (c ConnectConfig) certificate() (*tls.Certificate, error) {
-	pair, err := tls.LoadX509KeyPair(c.CertFile, c.KeyFile)
+	cert, certErr := regular.Read(c.CertFile, regular.MaxConfigBytes)
+	key, keyErr := regular.Read(c.KeyFile, regular.MaxConfigBytes)
+	pair, err := tls.X509KeyPair(cert, key)
+	if err := errors.Join(certErr, keyErr); err != nil {
+		return nil, fmt.Errorf("%w: read CertFile and KeyFile: %w", ErrConfig, err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: read CertFile and KeyFile: %w", ErrConfig, err)
 	}

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+
+	"ddiff/internal/regular"
 )
 
 // DefaultCacheBytes is the default size limit of a Cache: 10 GiB.
@@ -97,7 +99,7 @@ func (c *Cache) file(key string) string { return filepath.Join(c.config.Dir, cac
 // read returns the cached value of key, if it is intact, and marks it as used.
 func (c *Cache) read(ctx context.Context, key string) ([]byte, bool) {
 	name := c.file(key)
-	content, err := os.ReadFile(name)
+	content, err := regular.Read(name, c.config.MaxBytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, false
 	}

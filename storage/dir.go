@@ -1,17 +1,18 @@
 package storage
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"ddiff/internal/regular"
 )
 
 // staleAfter is the age at which a temporary file counts as the leftover of a dead process. No write takes as long.
@@ -82,29 +83,14 @@ func (d *Dir) Get(ctx context.Context, key string) ([]byte, error) {
 }
 
 func (d *Dir) read(name string) ([]byte, error) {
-	// Without O_NONBLOCK, opening a foreign named pipe would block forever.
-	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, readError(err)
-	}
-	defer f.Close() // opened for reading
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
+	data, err := regular.Read(name, cmp.Or(d.MaxBytes, DefaultMaxBytes))
+	switch {
+	case errors.Is(err, regular.ErrKind):
 		return nil, ErrNotFound
+	case errors.Is(err, regular.ErrTooLarge):
+		return nil, fmt.Errorf("%w: %w", ErrTooLarge, err)
 	}
-	if err := checkSize(info.Size(), d.MaxBytes); err != nil {
-		return nil, err
-	}
-	// The store never changes a file in place, so size bytes are the complete object.
-	var buf bytes.Buffer
-	buf.Grow(int(info.Size()) + bytes.MinRead)
-	if _, err := buf.ReadFrom(io.LimitReader(f, info.Size())); err != nil {
-		return nil, err
-	}
-	return buf.Bytes(), nil
+	return data, readError(err)
 }
 
 // Stat implements Store.

@@ -13,6 +13,8 @@ import (
 
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
+
+	"ddiff/internal/regular"
 )
 
 // newClient returns a client of the configured server, and its transport. The client never retries a request;
@@ -72,9 +74,12 @@ func newTransport(caFile string) (*http.Transport, error) {
 	return transport, nil
 }
 
+// maxAuthorities limits the size of a file of certificate authorities.
+const maxAuthorities = 16 << 20
+
 // Authorities returns the certificate authorities of the system and of a PEM file. The error names the field CAFile.
 func Authorities(caFile string) (*x509.CertPool, error) {
-	pem, err := os.ReadFile(caFile)
+	pem, err := regular.Read(caFile, maxAuthorities)
 	if err != nil {
 		return nil, fmt.Errorf("field CAFile: %w", err)
 	}

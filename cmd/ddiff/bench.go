@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ddiff/coordinator/shard"
+	"ddiff/internal/regular"
 	"ddiff/manifest"
 	"ddiff/restore/onnx"
 	"ddiff/restore/operator"
@@ -155,7 +156,7 @@ func writePhotographs(o benchOptions, dir string) ([]string, error) {
 	}
 	var out []string
 	for i := range o.items {
-		data, err := os.ReadFile(entries[i%len(entries)])
+		data, err := regular.Read(entries[i%len(entries)], raster.MaxBytes)
 		if err != nil {
 			return nil, err
 		}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"ddiff/gpuworker"
+	"ddiff/internal/regular"
 	"ddiff/manifest"
 )
 
@@ -83,11 +84,11 @@ func locate(ctx context.Context, s manifest.Source, root string) (string, error)
 	}
 	reason := "is gone"
 	for _, path := range paths {
-		data, err := manifest.Files{}.Get(ctx, path)
+		sum, err := regular.Digest(ctx, path, manifest.MaxFileBytes)
 		if err != nil {
 			continue
 		}
-		if digest(data) == s.SHA256 {
+		if sum == s.SHA256 {
 			return path, nil
 		}
 		reason = "has changed"

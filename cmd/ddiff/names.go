@@ -19,6 +19,7 @@ import (
 
 	"ddiff/coordinator/report"
 	"ddiff/gpuworker"
+	"ddiff/internal/regular"
 	"ddiff/manifest"
 )
 
@@ -60,7 +61,7 @@ func reportedItems(dir string) iter.Seq2[namedItem, error] {
 }
 
 func readReported(dir string, yield func(namedItem) bool) error {
-	f, err := os.Open(filepath.Join(dir, report.KeyCSV))
+	f, _, err := regular.Open(filepath.Join(dir, report.KeyCSV), regular.NoLimit)
 	if err != nil {
 		return err
 	}
@@ -179,11 +180,11 @@ func (n *names) link(name, id, source string) error {
 		return err
 	}
 	if err := os.Symlink(target, temp); err != nil {
-		data, readErr := os.ReadFile(source)
+		data, readErr := regular.Read(source, manifest.MaxFileBytes)
 		if readErr != nil {
 			return readErr
 		}
-		if now, err := os.ReadFile(path); err == nil && string(now) == string(data) {
+		if now, err := regular.Read(path, manifest.MaxFileBytes); err == nil && string(now) == string(data) {
 			return nil
 		}
 		if err := os.WriteFile(temp, data, 0o644); err != nil {
@@ -212,7 +213,7 @@ func isOwnFile(path string, mode fs.FileMode) bool {
 	if !mode.IsRegular() || filepath.Ext(path) != ".png" {
 		return false
 	}
-	data, err := os.ReadFile(path)
+	data, err := regular.Read(path, manifest.MaxFileBytes)
 	if err != nil {
 		return false
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ddiff/internal/regular"
 	"ddiff/restore/check"
 	"ddiff/restore/onnx"
 	"ddiff/restore/prior"
@@ -176,7 +177,7 @@ func (o checkOptions) photographs(path string) ([]*raster.Image, error) {
 }
 
 func photograph(name string, size, multiple int) (*raster.Image, error) {
-	data, err := os.ReadFile(name)
+	data, err := regular.Read(name, raster.MaxBytes)
 	if err != nil {
 		return nil, err
 	}

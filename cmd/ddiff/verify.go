@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ddiff/internal/regular"
 	"ddiff/manifest"
 )
 
@@ -93,9 +94,7 @@ func (v verifier) checkSources(ctx context.Context, o *output) {
 		s := all[name]
 		sum, known := v.digests[s.Path]
 		if !known {
-			if data, err := (manifest.Files{}).Get(ctx, s.Path); err == nil {
-				sum = digest(data)
-			}
+			sum, _ = regular.Digest(ctx, s.Path, manifest.MaxFileBytes) // "" with an error
 			if len(v.digests) == maxDigests {
 				clear(v.digests)
 			}

@@ -4,11 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
 
+	"ddiff/internal/regular"
 	"ddiff/restore/noise"
 	"ddiff/restore/onnx"
 	"ddiff/restore/prior"
@@ -90,7 +90,7 @@ func (r *BundleReport) OK() bool {
 // ReadBundleCard reads bundle.json in dir. ErrBundle: it is missing or invalid.
 func ReadBundleCard(dir string) (*BundleCard, error) {
 	path := filepath.Join(dir, "bundle.json")
-	data, err := os.ReadFile(path)
+	data, err := regular.Read(path, regular.MaxConfigBytes)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrBundle, err)
 	}
@@ -134,7 +134,7 @@ type bundle struct {
 	parts map[string]*network
 }
 
-func openBundle(dir string) (*bundle, error) {
+func openBundle(ctx context.Context, dir string) (*bundle, error) {
 	c, err := ReadBundleCard(dir)
 	if err != nil {
 		return nil, err
@@ -143,11 +143,11 @@ func openBundle(dir string) (*bundle, error) {
 	for _, r := range roles {
 		f := c.Files[r.name]
 		path := filepath.Join(dir, f.File)
-		plain, err := os.ReadFile(path)
+		sum, err := regular.Digest(ctx, path, onnx.MaxFileBytes)
 		if err != nil {
 			return nil, fmt.Errorf("%w: %s: %w", ErrBundle, r.name, err)
 		}
-		if digest(plain) != f.SHA256 {
+		if sum != f.SHA256 {
 			return nil, fmt.Errorf("%w %s: %s was altered: its SHA-256 differs from bundle.json; export the bundle again", ErrBundle, dir, f.File)
 		}
 		data, err := onnx.ReadFile(path)
@@ -174,7 +174,7 @@ func openBundle(dir string) (*bundle, error) {
 // Bundle checks the parts of the latent prior in dir and their shapes together. Errors are ErrBundle, ErrInterface,
 // ErrVectors and ErrNotFinite; deviations from the vectors are in the report.
 func Bundle(ctx context.Context, rt *onnx.Runtime, dir string, o BundleOptions) (*BundleReport, error) {
-	b, err := openBundle(dir)
+	b, err := openBundle(ctx, dir)
 	if err != nil {
 		return nil, err
 	}

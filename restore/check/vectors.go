@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 
+	"ddiff/internal/regular"
 	"ddiff/restore/onnx"
 	"ddiff/restore/raster"
 )
@@ -88,7 +89,7 @@ func ReadVectors(path string, outputs []string) (*Vectors, error) {
 }
 
 func readFolder(dir string) (*Vectors, error) {
-	data, err := os.ReadFile(filepath.Join(dir, "vectors.json"))
+	data, err := regular.Read(filepath.Join(dir, "vectors.json"), regular.MaxConfigBytes)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +107,7 @@ func readFolder(dir string) (*Vectors, error) {
 			if filepath.Base(name) != name {
 				return nil, fmt.Errorf("vectors.json: %q must name a file in the same folder", name)
 			}
-			data, err := os.ReadFile(filepath.Join(dir, name))
+			data, err := regular.Read(filepath.Join(dir, name), 4*raster.MaxValues)
 			if err != nil {
 				return nil, err
 			}
@@ -122,11 +123,15 @@ func readFolder(dir string) (*Vectors, error) {
 }
 
 func readNPZ(path string, outputs []string) (v *Vectors, err error) {
-	z, err := zip.OpenReader(path)
+	file, size, err := regular.Open(path, onnx.MaxFileBytes)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, z.Close()) }()
+	defer file.Close()
+	z, err := zip.NewReader(file, size)
+	if err != nil {
+		return nil, err
+	}
 	v = &Vectors{Precision: "fp32", Inputs: map[string]*raster.Array{}, Outputs: map[string]*raster.Array{}}
 	for _, f := range z.File {
 		r, err := f.Open()

@@ -4,10 +4,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
+	"ddiff/internal/regular"
 	"ddiff/restore/method"
 	"ddiff/restore/noise"
 	"ddiff/restore/onnx"
@@ -33,7 +33,7 @@ type measured struct {
 // problems.
 func measure(ctx context.Context, cpu *onnx.Runtime, path, task string, size, steps int) (m measured, err error) {
 	m.name = strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
-	data, err := os.ReadFile(path)
+	data, err := regular.Read(path, raster.MaxBytes)
 	if err != nil {
 		return m, fmt.Errorf("read photograph: %w", err)
 	}

@@ -2,8 +2,10 @@ package onnx
 
 import (
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -11,6 +13,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"ddiff/internal/regular"
 	"ddiff/restore/onnx/onnxpb"
 )
 
@@ -20,14 +23,14 @@ var ErrExternal = errors.New("external data")
 // digestKey is the prefix of metadata entries with the digests of data files.
 const digestKey = "ddiff.external."
 
-// maxModel is the size limit of a protobuf message.
-const maxModel = 2<<30 - 1
+// MaxFileBytes is the size limit of a model file and of its external data, the limit of a protobuf message.
+const MaxFileBytes = 2<<30 - 1
 
 // ReadFile returns the bytes of a model file with its external data embedded. Data files lie beside the model and must
 // have the digests in its metadata ("ddiff.external." and the data file's name), if there are any. Errors wrap
 // ErrExternal or ErrModel. Use it for files that the user chose; ReadModel, for all others, reads no other files.
 func ReadFile(path string) ([]byte, error) {
-	data, err := os.ReadFile(path)
+	data, err := regular.Read(path, MaxFileBytes)
 	if err != nil {
 		return nil, fmt.Errorf("read model: %w", err)
 	}
@@ -50,7 +53,12 @@ func embed(path string, m *onnxpb.ModelProto) (bool, error) {
 			digests[name] = e.Value
 		}
 	}
-	files, total := map[string][]byte{}, 0
+	files, total := map[string]*dataFile{}, int64(0)
+	defer func() {
+		for _, f := range files {
+			f.file.Close() // opened for reading
+		}
+	}()
 	for _, t := range m.Graph.Initializer {
 		if t.DataLocation != onnxpb.TensorProto_EXTERNAL {
 			continue
@@ -59,39 +67,42 @@ func embed(path string, m *onnxpb.ModelProto) (bool, error) {
 		if err != nil {
 			return false, fmt.Errorf("read %s: tensor %s: %w: %w", path, t.Name, ErrExternal, err)
 		}
-		data, ok := files[name]
-		if !ok {
-			if data, err = readDataFile(filepath.Join(filepath.Dir(path), name), digests[name]); err != nil {
+		f := files[name]
+		if f == nil {
+			if f, err = openDataFile(filepath.Join(filepath.Dir(path), name), digests[name]); err != nil {
 				return false, fmt.Errorf("read %s: %w", path, err)
 			}
-			files[name] = data
+			files[name] = f
 		}
 		if length < 0 {
-			length = len(data) - offset
+			length = f.size - offset
 		}
-		if offset < 0 || length < 0 || offset > len(data)-length {
-			return false, fmt.Errorf("read %s: %w %s is cut short: tensor %s ends at byte %d of %d", path, ErrExternal, name, t.Name, offset+length, len(data))
+		if offset < 0 || length < 0 || offset > f.size-length {
+			return false, fmt.Errorf("read %s: %w %s is cut short: tensor %s ends at byte %d of %d", path, ErrExternal, name, t.Name, offset+length, f.size)
 		}
-		if total += length; total > maxModel {
+		if total += length; total > MaxFileBytes {
 			return false, fmt.Errorf("read %s: %w exceeds 2 GiB, the limit of one graph; export the model with --fp16", path, ErrExternal)
 		}
-		t.RawData = data[offset : offset+length]
+		t.RawData = make([]byte, length)
+		if _, err := io.ReadFull(io.NewSectionReader(f.file, offset, length), t.RawData); err != nil {
+			return false, fmt.Errorf("read %s: %w: tensor %s: %w", path, ErrExternal, t.Name, err)
+		}
 		t.ExternalData, t.DataLocation = nil, onnxpb.TensorProto_DEFAULT
 	}
 	return len(files) > 0, nil
 }
 
 // location parses the position of a tensor's data. A missing length is −1.
-func location(t *onnxpb.TensorProto) (name string, offset, length int, err error) {
+func location(t *onnxpb.TensorProto) (name string, offset, length int64, err error) {
 	length = -1
 	for _, e := range t.ExternalData {
 		switch e.Key {
 		case "location":
 			name = e.Value
 		case "offset":
-			offset, err = strconv.Atoi(e.Value)
+			offset, err = strconv.ParseInt(e.Value, 10, 64)
 		case "length":
-			length, err = strconv.Atoi(e.Value)
+			length, err = strconv.ParseInt(e.Value, 10, 64)
 		}
 		if err != nil {
 			return "", 0, 0, fmt.Errorf("%s is %q", e.Key, e.Value)
@@ -103,17 +114,33 @@ func location(t *onnxpb.TensorProto) (name string, offset, length int, err error
 	return name, offset, length, nil
 }
 
-// readDataFile reads a data file and checks its digest unless want is empty.
-func readDataFile(path, want string) ([]byte, error) {
-	data, err := os.ReadFile(path)
+// dataFile is an open data file.
+type dataFile struct {
+	file *os.File
+	size int64
+}
+
+// openDataFile opens a data file and checks its digest unless want is empty. It holds no data in memory.
+func openDataFile(path, want string) (*dataFile, error) {
+	f, size, err := regular.Open(path, MaxFileBytes)
 	if os.IsNotExist(err) {
 		return nil, fmt.Errorf("%w: %s does not exist; put it beside the model", ErrExternal, path)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrExternal, err)
 	}
-	if got := fmt.Sprintf("%x", sha256.Sum256(data)); want != "" && got != want {
-		return nil, fmt.Errorf("%w: %s was altered: its SHA-256 is %.12s..., the model has %.12s...; download it again", ErrExternal, path, got, want)
+	if want == "" {
+		return &dataFile{f, size}, nil
 	}
-	return data, nil
+	sum := sha256.New()
+	if _, err = io.Copy(sum, io.NewSectionReader(f, 0, size)); err != nil {
+		err = fmt.Errorf("%w: %w", ErrExternal, err)
+	} else if got := hex.EncodeToString(sum.Sum(nil)); got != want {
+		err = fmt.Errorf("%w: %s was altered: its SHA-256 is %.12s..., the model has %.12s...; download it again", ErrExternal, path, got, want)
+	}
+	if err != nil {
+		f.Close() // opened for reading
+		return nil, err
+	}
+	return &dataFile{f, size}, nil
 }

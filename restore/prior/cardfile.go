@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
+	"ddiff/internal/regular"
 	"ddiff/restore/onnx"
 	"ddiff/restore/onnx/onnxpb"
 )
@@ -53,16 +54,16 @@ func SetCard(path, target string, entries map[string]string) (err error) {
 // mapFile maps a file into memory and returns its permissions; data is nil for an empty file. The system reads pages on
 // demand and may drop them at any time.
 func mapFile(path string) (data []byte, mode os.FileMode, err error) {
-	file, err := os.Open(path)
+	file, size, err := regular.Open(path, onnx.MaxFileBytes)
 	if err != nil {
 		return nil, 0, err
 	}
 	defer file.Close()
 	info, err := file.Stat()
-	if err != nil || info.Size() == 0 {
+	if err != nil || size == 0 {
 		return nil, 0, err
 	}
-	data, err = syscall.Mmap(int(file.Fd()), 0, int(info.Size()), syscall.PROT_READ, syscall.MAP_PRIVATE)
+	data, err = syscall.Mmap(int(file.Fd()), 0, int(size), syscall.PROT_READ, syscall.MAP_PRIVATE)
 	return data, info.Mode().Perm(), err
 }
 

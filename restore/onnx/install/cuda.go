@@ -116,11 +116,11 @@ type dependencies struct {
 }
 
 func readDependencies(path string) (dependencies, error) {
-	file, err := elf.Open(path)
+	file, err := openELF(path)
 	if err != nil {
 		return dependencies{}, fmt.Errorf("read %s: %w", path, err)
 	}
-	defer file.Close()
+	defer file.Close() //nolint:errcheck // opened for reading
 	d := dependencies{machine: file.Machine}
 	if d.needed, err = file.ImportedLibraries(); err != nil {
 		return dependencies{}, fmt.Errorf("read the dependencies of %s: %w", path, err)

@@ -13,6 +13,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"ddiff/internal/regular"
 )
 
 const (
@@ -24,7 +26,7 @@ const (
 // of each. It writes no other entries and uses no name from the archive as a path; nevertheless it rejects archives with
 // paths outside of their directory as [ErrUnsafeArchive].
 func (r release) extract(ctx context.Context, path, dir string, progress Progress) error {
-	file, err := os.Open(path)
+	file, _, err := regular.Open(path, regular.NoLimit)
 	if err != nil {
 		return err
 	}

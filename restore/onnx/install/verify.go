@@ -11,6 +11,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+
+	"ddiff/internal/regular"
 )
 
 // verify checks the archive at path against its pinned size and checksum.
@@ -62,17 +64,13 @@ func (r release) checkSizes(dir string) error {
 
 // sumFile returns the checksum of the file at path, which must have size bytes.
 func sumFile(ctx context.Context, path string, size int64, sum hash.Hash) ([]byte, error) {
-	file, err := os.Open(path)
+	file, found, err := regular.Open(path, regular.NoLimit)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if info.Size() != size {
-		return nil, fmt.Errorf("verify %s: %w: it has %d bytes, want %d", path, ErrChecksum, info.Size(), size)
+	if found != size {
+		return nil, fmt.Errorf("verify %s: %w: it has %d bytes, want %d", path, ErrChecksum, found, size)
 	}
 	if _, err := io.Copy(sum, contextReader{ctx, file}); err != nil {
 		return nil, fmt.Errorf("read %s: %w", path, err)

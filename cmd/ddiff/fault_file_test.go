@@ -1,0 +1,159 @@
+package main_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"ddiff/restore/onnx/install"
+	"ddiff/restore/onnx/onnxpb"
+
+	"google.golang.org/protobuf/proto"
+)
+
+// bounded runs the program. It fails if the process takes a minute or more memory than a number of MiB.
+func bounded(t *testing.T, mib int64, args ...string) ended {
+	t.Helper()
+	return boundedIn(t, mib, nil, args...)
+}
+
+// boundedIn is bounded with further variables of the environment.
+func boundedIn(t *testing.T, mib int64, env []string, args ...string) ended {
+	t.Helper()
+	lib, err := library()
+	must(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Env = append(append(environment(), install.EnvVar+"="+lib.Path), env...)
+	e := end(t, cmd)
+	if ctx.Err() != nil {
+		t.Fatalf("%q did not end within a minute\n%v", args, e)
+	}
+	// Linux states KiB.
+	if peak := cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss >> 10; peak > mib {
+		t.Errorf("%q took %d MiB, at most %d MiB expected\n%v", args, peak, mib, e)
+	}
+	return e
+}
+
+// TestSpecialFiles gives pipes, devices and huge files in the place of every kind of file. No command blocks on them or
+// reads them into memory.
+func TestSpecialFiles(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	pipe := filepath.Join(dir, "pipe")
+	must(t, syscall.Mkfifo(pipe, 0o600))
+	for _, name := range []string{"pipe.png", "pipe.csv", "pipe.tar", "pipe.yaml", "pipe.onnx"} {
+		must(t, os.Symlink(pipe, filepath.Join(dir, name)))
+	}
+	must(t, os.Symlink("/dev/zero", filepath.Join(dir, "zero.yaml")))
+	huge := filepath.Join(dir, "huge.yaml")
+	write(t, huge, nil)
+	must(t, os.Truncate(huge, 20<<30)) // sparse
+	good := photographs(t, "coffee")
+	path := func(name string) string { return filepath.Join(dir, name) }
+	run := func(args ...string) []string { return small(append([]string{"--task", "hdr"}, args...)...) }
+	for name, c := range map[string]struct {
+		args    []string
+		code    int
+		message []string
+	}{
+		"image":             {run(path("pipe.png")), 3, []string{"pipe.png", "not a regular file"}},
+		"list":              {run("--images", path("pipe.csv")), 2, []string{"not a regular file"}},
+		"shard":             {run("--images", path("pipe.tar")), 2, []string{"not a regular file"}},
+		"campaign":          {[]string{"run", path("pipe.yaml")}, 2, []string{"pipe.yaml", "pipe", "give a file"}},
+		"huge campaign":     {[]string{"run", huge}, 2, []string{"huge", "larger than 1 MiB"}},
+		"endless campaign":  {[]string{"run", path("zero.yaml")}, 2, []string{"zero.yaml", "device"}},
+		"prior":             {run("--images", good, "--prior", pipe), 7, []string{pipe, "not a regular file"}},
+		"endless prior":     {run("--images", good, "--prior", "/dev/zero"), 7, []string{"/dev/zero", "not a regular file"}},
+		"huge prior":        {run("--images", good, "--prior", huge), 7, []string{huge, "too large"}},
+		"prior inspect":     {[]string{"prior", "inspect", pipe}, 7, []string{pipe, "not a regular file"}},
+		"prior card":        {[]string{"prior", "card", pipe, "--set", "name=x"}, 7, []string{pipe, "not a regular file"}},
+		"prior check":       {[]string{"prior", "check", "/dev/zero"}, 7, []string{"/dev/zero", "not a regular file"}},
+		"operator check":    {[]string{"operator", "check", pipe}, 7, []string{pipe, "not a regular file"}},
+		"replay":            {[]string{"replay", pipe}, 3, []string{pipe, "not a regular file"}},
+		"runtime library":   {run("--images", good, "--onnxruntime", pipe), 4, []string{pipe, "is not a file"}},
+		"authorities":       {[]string{"list", "--nats", "nats://127.0.0.1:1", "--nats-ca", "/dev/zero"}, 2, []string{"/dev/zero", "not a regular file"}},
+		"huge credentials":  {[]string{"list", "--nats", "nats://127.0.0.1:1", "--creds", huge}, 2, []string{huge, "too large"}},
+		"pipe of a signing": {[]string{"list", "--nats", "nats://127.0.0.1:1", "--nkey", pipe}, 2, []string{pipe, "not a regular file"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			args := c.args
+			if args[0] == "run" {
+				args = append(slices.Clone(args), "--out", filepath.Join(t.TempDir(), "out"))
+			}
+			e := bounded(t, 600, args...)
+			wantCode(t, e, c.code)
+			wantMessage(t, e, c.message...)
+		})
+	}
+	t.Run("verify", func(t *testing.T) {
+		t.Parallel()
+		e := bounded(t, 300, "verify", pipe)
+		wantCode(t, e, 3)
+		wantLine(t, e, pipe, "not a regular file")
+	})
+}
+
+// TestPassportNamesSpecialFile: the passport of a received image may name any file as its source.
+func TestPassportNamesSpecialFile(t *testing.T) {
+	t.Parallel()
+	out := tiny(t, "--images", photograph("coffee"), "--task", "hdr", "--steps", "3")
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	must(t, syscall.Mkfifo(pipe, 0o600))
+	for _, source := range []string{pipe, "/dev/zero"} {
+		received := filepath.Join(t.TempDir(), "received.png")
+		copyFile(t, filepath.Join(folderOf(t, out, "hdr"), "restored.png"), received)
+		text := passportText(t, received)
+		before, rest, ok := strings.Cut(text, `"image":{"path":"`)
+		if !ok {
+			t.Fatalf("the passport has no image: %s", text)
+		}
+		_, after, _ := strings.Cut(rest, `"`)
+		setPassport(t, received, before+`"image":{"path":"`+source+`"`+after)
+		e := bounded(t, 300, "verify", received)
+		wantLine(t, e, "image is not checked", source)
+		e = bounded(t, 300, "replay", received)
+		wantMessage(t, e, source, "is gone")
+	}
+}
+
+// TestSpecialExternalData: a prior whose external data are a device, a pipe or a huge file cannot be used.
+func TestSpecialExternalData(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "prior.onnx")
+	writePrior(t, path, 3, card(3))
+	m := &onnxpb.ModelProto{}
+	must(t, proto.Unmarshal(read(t, path), m))
+	m.Graph.Initializer = append(m.Graph.Initializer, &onnxpb.TensorProto{
+		Name: "w", DataType: 1, Dims: []int64{1}, DataLocation: onnxpb.TensorProto_EXTERNAL,
+		ExternalData: []*onnxpb.StringStringEntryProto{{Key: "location", Value: "w.data"}},
+	})
+	data, err := proto.Marshal(m)
+	must(t, err)
+	write(t, path, data)
+	weights := filepath.Join(dir, "w.data")
+	for name, plant := range map[string]func(){
+		"not a regular file but a device": func() { must(t, os.Symlink("/dev/zero", weights)) },
+		"not a regular file but a pipe":   func() { must(t, syscall.Mkfifo(weights, 0o600)) },
+		"too large": func() {
+			write(t, weights, nil)
+			must(t, os.Truncate(weights, 20<<30))
+		},
+	} {
+		plant()
+		e := bounded(t, 300, "prior", "inspect", path)
+		wantCode(t, e, 7)
+		wantMessage(t, e, weights, name)
+		must(t, os.Remove(weights))
+	}
+}

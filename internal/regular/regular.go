@@ -1,0 +1,147 @@
+// Package regular reads regular files. It refuses directories, pipes, devices and sockets before it opens them, since
+// reading them may block or never end, and files above a size limit before it reads them.
+package regular
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"syscall"
+)
+
+// NoLimit is the limit of a file that the caller reads in pieces.
+const NoLimit int64 = math.MaxInt64
+
+// MaxConfigBytes is the limit of files that people write or programs generate for configuration, such as certificates.
+const MaxConfigBytes int64 = 1 << 20
+
+var (
+	// ErrKind: the path names a directory, pipe, device or socket.
+	ErrKind = errors.New("not a regular file")
+	// ErrTooLarge: the file has more bytes than the limit.
+	ErrTooLarge = errors.New("file is too large")
+)
+
+// Open opens a regular file of at most limit bytes for reading and returns its size. It follows symbolic links. Errors are
+// *fs.PathError with ErrKind, ErrTooLarge or the error of the file system.
+func Open(path string, limit int64) (*os.File, int64, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, 0, asOpen(err)
+	}
+	// Opening a device may have effects, such as rewinding a tape.
+	if err := check(path, info, limit); err != nil {
+		return nil, 0, err
+	}
+	// Another process may replace the file by a pipe now. With O_NONBLOCK opening it does not block.
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, 0, err
+	}
+	if info, err = f.Stat(); err == nil {
+		err = check(path, info, limit)
+	}
+	if err != nil {
+		f.Close() // opened for reading
+		return nil, 0, err
+	}
+	return f, info.Size(), nil
+}
+
+// asOpen replaces the operation of an error of os.Stat.
+func asOpen(err error) error {
+	var failed *fs.PathError
+	if errors.As(err, &failed) {
+		return pathError(failed.Path, failed.Err)
+	}
+	return err
+}
+
+// check checks the kind and the size of a file.
+func check(path string, info fs.FileInfo, limit int64) error {
+	if kind := kindOf(info.Mode()); kind != "" {
+		return pathError(path, fmt.Errorf("%w but a %s", ErrKind, kind))
+	}
+	if info.Size() > limit {
+		return tooLarge(path, info.Size(), limit)
+	}
+	return nil
+}
+
+// kindOf names the kind of a file, empty for a regular file.
+func kindOf(mode fs.FileMode) string {
+	switch {
+	case mode.IsRegular():
+		return ""
+	case mode.IsDir():
+		return "directory"
+	case mode&fs.ModeNamedPipe != 0:
+		return "pipe"
+	case mode&fs.ModeDevice != 0:
+		return "device"
+	case mode&fs.ModeSocket != 0:
+		return "socket"
+	}
+	return "special file"
+}
+
+func pathError(path string, err error) error { return &fs.PathError{Op: "open", Path: path, Err: err} }
+
+func tooLarge(path string, size, limit int64) error {
+	return pathError(path, fmt.Errorf("%w: %d bytes, at most %d are allowed", ErrTooLarge, size, limit))
+}
+
+// Read returns the contents of a regular file of at most limit bytes. Errors are those of Open.
+func Read(path string, limit int64) ([]byte, error) {
+	f, size, err := Open(path, limit)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() // opened for reading
+	var buf bytes.Buffer
+	buf.Grow(int(size) + bytes.MinRead)
+	// Files of the kernel state the size 0, and others may grow.
+	if _, err := buf.ReadFrom(io.LimitReader(f, max(limit, limit+1))); err != nil {
+		return nil, err
+	}
+	if int64(buf.Len()) > limit {
+		return nil, tooLarge(path, int64(buf.Len()), limit)
+	}
+	return buf.Bytes(), nil
+}
+
+// Digest returns the SHA-256 of a regular file of at most limit bytes, in lower-case hex, without holding the file in
+// memory. Errors are those of Open, and that of ctx.
+func Digest(ctx context.Context, path string, limit int64) (string, error) {
+	f, size, err := Open(path, limit)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close() // opened for reading
+	sum := sha256.New()
+	// Bytes that are appended meanwhile belong to another version of the file.
+	if _, err := io.Copy(sum, contextReader{ctx, io.LimitReader(f, size)}); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+// contextReader ends reading with its context.
+type contextReader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (r contextReader) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.r.Read(p)
+}
