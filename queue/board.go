@@ -136,7 +136,7 @@ func (b *Board) Delete(ctx context.Context, key string) error { return b.remove(
 
 // DeleteAt removes a record that is still at revision, or returns ErrConflict. A missing record is no error.
 func (b *Board) DeleteAt(ctx context.Context, key string, revision uint64) error {
-	err := b.remove(ctx, key, jetstream.LastRevision(revision))
+	err := b.remove(ctx, key, jetstream.WithExpectLastSequencePerSubject(revision))
 	if !errors.Is(err, ErrConflict) {
 		return err
 	}
@@ -147,10 +147,12 @@ func (b *Board) DeleteAt(ctx context.Context, key string, revision uint64) error
 	return err
 }
 
-// remove deletes a record under conditions.
-func (b *Board) remove(ctx context.Context, key string, conditions ...jetstream.KVDeleteOpt) error {
+// remove deletes a record under conditions. The marker replaces the record, as each key has one message: the board does not
+// allow roll-ups, with which the marker of one record could remove all others.
+func (b *Board) remove(ctx context.Context, key string, conditions ...jetstream.PublishOpt) error {
 	err := b.call(ctx, key, func(ctx context.Context) error {
-		err := b.kv.Purge(ctx, key, append(conditions, jetstream.PurgeTTL(tombstoneAge))...)
+		marker := &nats.Msg{Subject: boardSubject + "." + key, Header: nats.Header{"KV-Operation": {"PURGE"}}}
+		_, err := b.js.PublishMsg(ctx, marker, append(conditions, jetstream.WithMsgTTL(tombstoneAge))...)
 		if conflict(err) {
 			return fmt.Errorf("%w: %w", ErrConflict, err)
 		}

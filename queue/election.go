@@ -220,7 +220,7 @@ func (e *Election) owns(data []byte) bool {
 func (e *Election) resign(ctx context.Context, revision uint64) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.cfg.TTL/3)
 	defer cancel()
-	if err := e.board.remove(ctx, e.key, jetstream.LastRevision(revision)); err != nil {
+	if err := e.board.remove(ctx, e.key, jetstream.WithExpectLastSequencePerSubject(revision)); err != nil {
 		e.cfg.Logger.Warn("could not resign, the other processes wait for the TTL", "role", e.cfg.Role, "for", e.cfg.TTL, "reason", err)
 	}
 }

@@ -60,6 +60,12 @@ func jetStream(t *testing.T) *server.Options {
 // serveRoles starts a server with the documented accounts.
 func serveRoles(t *testing.T) *server.Server {
 	t.Helper()
+	return serve(t, roleOptions(t))
+}
+
+// roleOptions returns the options of a server with the documented accounts.
+func roleOptions(t *testing.T) *server.Options {
+	t.Helper()
 	accounts, err := filepath.Abs("../docs/security/nats-accounts.conf")
 	must(t, err)
 	dir := t.TempDir()
@@ -70,7 +76,7 @@ func serveRoles(t *testing.T) *server.Server {
 	o, err := server.ProcessConfigFile(conf)
 	must(t, err)
 	o.JetStream, o.StoreDir = true, t.TempDir()
-	return serve(t, o)
+	return o
 }
 
 // connect connects with a role.

@@ -114,9 +114,9 @@ func (c SetupConfig) streams() []jetstream.StreamConfig {
 		Name: advisoryStream, Subjects: []string{advisorySubject + ".>"}, Retention: jetstream.WorkQueuePolicy, Duplicates: dedupWindow,
 	}, {
 		// A key-value bucket as the NATS tools define it, but read at the leader only, so that
-		// readers see every completed write.
+		// readers see every completed write, and without roll-ups: any writer of a record could remove all others with one.
 		Name: boardStream, Subjects: []string{boardSubject + ".>"}, MaxMsgsPerSubject: 1, Duplicates: dedupWindow,
-		AllowRollup: true, DenyDelete: true, AllowMsgTTL: true,
+		DenyDelete: true, AllowMsgTTL: true,
 	}}
 	if c.UnsyncedWork {
 		streams[0].PersistMode = jetstream.AsyncPersistMode

@@ -38,11 +38,11 @@ func newUsers(ctx context.Context, dir string) (*Users, error) {
 		}
 		text := string(data)
 		if name == accountsFile {
-			const users = "users: [\n"
-			if strings.Count(text, users) != 1 {
-				return nil, errors.New("copy configuration: " + name + ": want exactly one list of users")
+			const first = "      { user: coordinator,"
+			if strings.Count(text, first) != 1 {
+				return nil, errors.New("copy configuration: " + name + ": want exactly one user of the account with the streams")
 			}
-			text = strings.Replace(text, users, users+"      { user: admin, password: $DDIFF_ADMIN_PASSWORD }\n", 1)
+			text = strings.Replace(text, first, "      { user: admin, password: $DDIFF_ADMIN_PASSWORD }\n"+first, 1)
 		}
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			return nil, fmt.Errorf("copy configuration: %w", err)
