@@ -88,6 +88,10 @@ worker-image-test: ## Build the worker's image, CPU variant, in a clean Debian r
 priors-test: test-packages build runtime ## Export every architecture of tools/ddiff_export and check it (DDIFF_WEIGHTS=DIR: real files)
 	@scripts/priors-test.sh
 
+.PHONY: foreign-priors
+foreign-priors: test-packages runtime ## Export networks with the current diffusers and PyTorch, and run them (6 GB of packages)
+	@scripts/foreign-priors.sh
+
 PRIOR_REPORT ?=
 
 .PHONY: prior-report

@@ -157,8 +157,15 @@ func (c *EngineCache) load(ctx context.Context, p manifest.PriorFile) (*openEngi
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrPriorFile, err)
 	}
+	engine, err := restore.OpenEngine(ctx, c.cfg.Runtime, model, c.cfg.Engine, c.cfg.Logger)
+	if errors.Is(err, prior.ErrGraph) {
+		err = fmt.Errorf("%w: %w", ErrPriorFile, err)
+	}
+	if err != nil {
+		return nil, err
+	}
 	c.cfg.Logger.Info("opened prior", "prior", model.Card.Name, "sha256", model.SHA256[:12], "bytes", bytes)
-	return &openEngine{engine: restore.NewEngine(c.cfg.Runtime, model, c.cfg.Engine), sha: p.SHA256, bytes: bytes}, nil
+	return &openEngine{engine: engine, sha: p.SHA256, bytes: bytes}, nil
 }
 
 func (c *EngineCache) release(o *openEngine) {

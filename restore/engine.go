@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 
 	"ddiff/restore/method"
@@ -71,6 +72,19 @@ func NewEngine(rt *onnx.Runtime, p *prior.Prior, cfg Config) *Engine {
 		forwards: recent[*operator.Forward]{limit: keptForwards},
 		solvers:  recent[*solver.Solver]{limit: keptSolvers},
 	}
+}
+
+// OpenEngine verifies a prior, see [prior.Prior.Verify], and returns an engine for it. It logs a network that runs as it is
+// in its file because a rewriting does not fit it.
+func OpenEngine(ctx context.Context, rt *onnx.Runtime, p *prior.Prior, cfg Config, logger *slog.Logger) (*Engine, error) {
+	v, err := p.Verify(ctx, rt)
+	if err != nil {
+		return nil, err
+	}
+	if v.Reason != "" {
+		logger.Warn("the network runs as it is in the file, more slowly", "prior", p.File, "reason", v.Reason)
+	}
+	return NewEngine(rt, p, cfg), nil
 }
 
 // Prior is the score model that the engine solves with.

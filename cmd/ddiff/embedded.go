@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -21,7 +22,9 @@ import (
 	"ddiff/gpuworker"
 	"ddiff/manifest"
 	"ddiff/restore"
+	"ddiff/restore/onnx"
 	"ddiff/restore/prior"
+	"ddiff/restore/solver"
 	"ddiff/storage"
 	"ddiff/telemetry"
 )
@@ -47,6 +50,16 @@ func openPriorOf(spec *manifest.Spec, c shard.Catalogue) (*prior.Prior, error) {
 		return nil, usageError{err}
 	}
 	return p, nil
+}
+
+// openEngine opens the engine of a run. A simulated run does not use its network.
+func (o runOptions) openEngine(
+	ctx context.Context, rt *onnx.Runtime, p *prior.Prior, build solver.Build, logger *slog.Logger,
+) (*restore.Engine, error) {
+	if o.simulate > 0 {
+		return restore.NewEngine(rt, p, o.engine(build)), nil
+	}
+	return restore.OpenEngine(ctx, rt, p, o.engine(build), logger)
 }
 
 // embeddedGC is the GC percentage of a run without GOGC. Its heap is mostly long-lived state of coordinator and queue,
@@ -97,7 +110,10 @@ func withEmbedded(ctx context.Context, spec *manifest.Spec, o runOptions, stdout
 	if err != nil {
 		return err
 	}
-	engine := restore.NewEngine(rt, p, o.engine(build))
+	engine, err := o.openEngine(ctx, rt, p, build, tel.Logger)
+	if err != nil {
+		return errors.Join(priorError(err), rt.Close())
+	}
 	defer func() {
 		if !errors.Is(err, gpuworker.ErrStuck) { // the engine is in use
 			err = errors.Join(err, engine.Close(), rt.Close())

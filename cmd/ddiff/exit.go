@@ -160,6 +160,14 @@ func newExitCodesTopic() *cobra.Command {
 	return &cobra.Command{Use: "exit-codes", Short: "List the exit codes", Long: b.String()}
 }
 
+// priorError wraps errPrior around errors of a network that cannot be used.
+func priorError(err error) error {
+	if errors.Is(err, prior.ErrGraph) {
+		return fmt.Errorf("%w: %w", errPrior, err)
+	}
+	return err
+}
+
 // openPrior opens a prior. Its errors wrap errPrior.
 func openPrior(path string) (*prior.Prior, error) {
 	p, err := prior.Open(path)

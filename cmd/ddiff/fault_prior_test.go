@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -71,6 +72,29 @@ func TestBadPriors(t *testing.T) {
 				t.Errorf("the output was made: %v", err)
 			}
 		})
+	}
+}
+
+// TestUnusableNetwork: a network that predicts infinite values ends a run before any item.
+func TestUnusableNetwork(t *testing.T) {
+	t.Parallel()
+	path, out := filepath.Join(t.TempDir(), "infinite.onnx"), filepath.Join(t.TempDir(), "out")
+	g := onnx.NewGraph(onnx.DefaultOpset)
+	x := g.Input("x", onnx.Float, -1, 3, -1, -1)
+	g.Input("t", onnx.Int64, -1)
+	g.Output("eps", g.Mul(x, g.Scalar(float32(math.Inf(1)))))
+	data, err := g.Marshal("infinite")
+	must(t, err)
+	write(t, path, onnxtest.WithMetadata(t, data, card(3)))
+	for _, e := range []ended{
+		restore(t, "--images", photograph("coffee"), "--task", "hdr", "--out", out, "--prior", path),
+		ddiff(t, "prior", "check", path),
+	} {
+		wantCode(t, e, 7)
+		wantMessage(t, e, path, "it predicts NaN or infinite values on noise")
+	}
+	if items, err := filepath.Glob(filepath.Join(out, "items", "*")); err != nil || len(items) > 0 {
+		t.Errorf("items %v, error %v", items, err)
 	}
 }
 

@@ -118,7 +118,10 @@ func (o replayOptions) recompute(ctx context.Context, out *output, stderr io.Wri
 	}
 	defer func() { err = errors.Join(err, rt.Close()) }()
 	was := out.passport.Runtime
-	engine := restore.NewEngine(rt, p, o.run.engine(buildOf(was, rt)))
+	engine, err := restore.OpenEngine(ctx, rt, p, o.run.engine(buildOf(was, rt)), slog.New(slog.DiscardHandler))
+	if err != nil {
+		return again, priorError(err)
+	}
 	defer func() { err = errors.Join(err, engine.Close()) }()
 	now := gpuworker.RuntimeOf(engine, 0, version())
 	if !was.Equal(now) || out.passport.Batch != 1 {

@@ -65,6 +65,10 @@ type PriorReport struct {
 	MSPerCall float64 `json:"ms_per_call"`
 	// PeakMiB is the peak resident memory of this process.
 	PeakMiB float64 `json:"peak_mib"`
+	// Rewritten is the number of group normalisations that compute in fewer passes than in the file, Difference the largest
+	// difference of the predictions, as a share of the largest prediction.
+	Rewritten  int     `json:"rewritten"`
+	Difference float64 `json:"rewritten_difference"`
 	// Warnings describe likely but uncertain defects.
 	Warnings []string `json:"warnings,omitempty"`
 }
@@ -83,6 +87,10 @@ func Prior(ctx context.Context, rt *onnx.Runtime, file string, o PriorOptions) (
 	if err != nil {
 		return nil, err
 	}
+	v, err := p.Verify(ctx, rt)
+	if err != nil {
+		return nil, err
+	}
 	c, err := newPriorCheck(rt, p, o)
 	if err != nil {
 		return nil, err
@@ -90,7 +98,7 @@ func Prior(ctx context.Context, rt *onnx.Runtime, file string, o PriorOptions) (
 	defer c.one.Close()
 	r := &PriorReport{
 		Kind: "prior", File: file, SHA256: p.SHA256, Name: p.Card.Name, Parameters: p.Parameters(),
-		Shape: [4]int{1, p.Card.Channels, c.size, c.size},
+		Shape: [4]int{1, p.Card.Channels, c.size, c.size}, Rewritten: v.Rewritten, Difference: v.Difference,
 	}
 	if err := c.statistics(ctx, r); err != nil {
 		return nil, err
@@ -101,6 +109,9 @@ func Prior(ctx context.Context, rt *onnx.Runtime, file string, o PriorOptions) (
 		return nil, err
 	}
 	r.Warnings = warnings(r)
+	if v.Reason != "" {
+		r.Warnings = append(r.Warnings, "the network runs as it is in the file, more slowly: "+v.Reason)
+	}
 	r.PeakMiB = float64(PeakMiB())
 	return r, nil
 }

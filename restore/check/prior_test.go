@@ -163,8 +163,16 @@ func TestInvalidVectors(t *testing.T) {
 
 func TestNotFinite(t *testing.T) {
 	t.Parallel()
-	_, err := check.Prior(t.Context(), onnxtest.Runtime(t), score(t, float32(math.Inf(1)), nil), check.PriorOptions{Size: 8, Timesteps: []int{4}})
-	wantError(t, err, check.ErrNotFinite, "at time index 4")
+	rt := onnxtest.Runtime(t)
+	_, err := check.Prior(t.Context(), rt, score(t, float32(math.Inf(1)), nil), check.PriorOptions{Size: 8, Timesteps: []int{4}})
+	wantError(t, err, prior.ErrGraph, "NaN or infinite")
+	// Infinite at time index 0 only.
+	g := onnx.NewGraph(onnx.DefaultOpset)
+	x, times := g.Input("x", onnx.Float, -1, 3, -1, -1), g.Input("t", onnx.Int64, -1)
+	first := g.Reshape(g.Slice(g.Cast(onnx.Value{Name: times.Name, DType: onnx.Int64, Dims: []int{1}}, onnx.Float), 0, 0, 1), 1, 1, 1, 1)
+	g.Output("eps", g.Div(x, first))
+	_, err = check.Prior(t.Context(), rt, save(t, g, card), check.PriorOptions{Size: 8, Timesteps: []int{0}})
+	wantError(t, err, check.ErrNotFinite, "at time index 0")
 }
 
 func TestInvalidPriors(t *testing.T) {

@@ -4,13 +4,15 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 
 	"ddiff/restore/onnx/onnxpb"
 )
 
-// FuseGroupNorm rewrites group normalisations in PyTorch's export form (a reshape to groups, InstanceNormalization, a
-// reshape back, scale and shift per channel, often a second scale and shift that depend on the time only) to group
-// statistics and one multiplication and one addition over the image. It returns the number of normalisations.
+// FuseGroupNorm returns a model in which group normalisations in PyTorch's export form (a reshape to groups,
+// InstanceNormalization, a reshape back, scale and shift per channel, often a second scale and shift that depend on the
+// time only) are group statistics and one multiplication and one addition over the image, and the number of
+// normalisations. With none it returns m. The models share weights and nodes.
 //
 // With mean m and mean square q of a group, y = x·a + b has
 //
@@ -18,37 +20,47 @@ import (
 //
 // This reads and writes the image twice instead of seven times. q − m² loses digits if |m| is much larger than the
 // deviation: at 30 times, the relative error of the result is about 3·10⁻⁵.
-func (m *Model) FuseGroupNorm() int {
-	f := newFuser(m)
-	for _, n := range m.proto.Graph.Node {
+//
+// Shapes inside a graph are unknown. The form implies them for exports of PyTorch; a caller compares the two models once.
+func (m *Model) FuseGroupNorm() (*Model, int) {
+	source := m.proto.Graph
+	graph := &onnxpb.GraphProto{
+		Name: source.Name, Initializer: slices.Clone(source.Initializer), Input: source.Input, Output: source.Output,
+	}
+	fused := &Model{
+		proto: &onnxpb.ModelProto{
+			IrVersion: m.proto.IrVersion, OpsetImport: m.proto.OpsetImport, MetadataProps: m.proto.MetadataProps,
+			Functions: m.proto.Functions, Graph: graph,
+		},
+		precise: map[string]bool{}, normalised: map[string]bool{},
+	}
+	f := newFuser(m, graph)
+	for _, n := range source.Node {
 		if n.OpType == "InstanceNormalization" && n.Domain == "" {
 			f.fuse(n)
 		}
 	}
 	if f.count == 0 {
-		return 0
+		return m, 0
 	}
-	m.precise, m.normalised, m.half = map[string]bool{}, map[string]bool{}, nil
-	var nodes []*onnxpb.NodeProto
-	for _, n := range m.proto.Graph.Node {
+	for _, n := range source.Node {
 		if r, ok := f.replaced[n]; ok {
-			nodes = append(nodes, r...)
+			graph.Node = append(graph.Node, r...)
 			for _, made := range r {
-				m.precise[made.Output[0]] = true
+				fused.precise[made.Output[0]] = true
 			}
-			m.normalised[n.Output[0]] = true
+			fused.normalised[n.Output[0]] = true
 		} else if !f.dropped[n] {
-			nodes = append(nodes, n)
+			graph.Node = append(graph.Node, n)
 		}
 	}
-	m.proto.Graph.Node = nodes
-	m.proto.Graph.ValueInfo = nil
-	return f.count
+	return fused, f.count
 }
 
 // fuser indexes the producer and the consumers of each value of a graph.
 type fuser struct {
-	model     *Model
+	model     *Model             // the source
+	graph     *onnxpb.GraphProto // of the result
 	producers map[string]*onnxpb.NodeProto
 	consumers map[string][]*onnxpb.NodeProto
 	consts    map[string]*onnxpb.TensorProto
@@ -58,9 +70,9 @@ type fuser struct {
 	count     int
 }
 
-func newFuser(m *Model) *fuser {
+func newFuser(m *Model, result *onnxpb.GraphProto) *fuser {
 	f := &fuser{
-		model: m, producers: map[string]*onnxpb.NodeProto{}, consumers: map[string][]*onnxpb.NodeProto{},
+		model: m, graph: result, producers: map[string]*onnxpb.NodeProto{}, consumers: map[string][]*onnxpb.NodeProto{},
 		consts: map[string]*onnxpb.TensorProto{}, image: map[string]bool{},
 		dropped: map[*onnxpb.NodeProto]bool{}, replaced: map[*onnxpb.NodeProto][]*onnxpb.NodeProto{},
 	}
@@ -124,6 +136,37 @@ func (f *fuser) floats(name string) []float32 {
 	return out
 }
 
+// channels returns the elements of a float constant of one value per channel, with shape [C, 1, ...] or [1, C, 1, ...],
+// and the number of dimensions of the image behind the channel: two, or one in attention blocks.
+func (f *fuser) channels(name string) (values []float32, spatial int) {
+	t, ok := f.consts[name]
+	if !ok {
+		return nil, 0
+	}
+	dims := t.Dims
+	if len(dims) > 1 && dims[0] == 1 && dims[1] > 1 {
+		dims = dims[1:]
+	}
+	values, spatial = f.floats(name), len(dims)-1
+	if len(values) < 2 || spatial < 1 || spatial > 2 || dims[0] != int64(len(values)) {
+		return nil, 0
+	}
+	return values, spatial
+}
+
+// toGroups reports whether a reshape gives the shape [batch, groups, rest], as far as the graph states it.
+func (f *fuser) toGroups(reshape *onnxpb.NodeProto, groups int) bool {
+	t, ok := f.consts[reshape.Input[1]]
+	if !ok {
+		return true // computed
+	}
+	dims := t.Int64Data
+	for raw := t.RawData; len(raw) >= 8; raw = raw[8:] {
+		dims = append(dims, int64(binary.LittleEndian.Uint64(raw)))
+	}
+	return len(dims) >= 3 && dims[1] == int64(groups) && dims[0] != -1
+}
+
 func all(x []float32, want float32) bool {
 	for _, v := range x {
 		if v != want {
@@ -139,7 +182,7 @@ func (f *fuser) fuse(norm *onnxpb.NodeProto) {
 	split := f.producers[norm.Input[0]]
 	merge := f.next(norm.Output[0], "Reshape")
 	if !all(groups, 1) || !all(zero, 0) || split == nil || split.OpType != "Reshape" || merge == nil ||
-		len(f.consumers[split.Output[0]]) != 1 {
+		len(f.consumers[split.Output[0]]) != 1 || !f.toGroups(split, len(groups)) {
 		return
 	}
 	scale := f.next(merge.Output[0], "Mul")
@@ -150,11 +193,14 @@ func (f *fuser) fuse(norm *onnxpb.NodeProto) {
 	if shift == nil {
 		return
 	}
-	gamma, beta := f.floats(other(scale, merge.Output[0])), f.floats(other(shift, scale.Output[0]))
-	if len(gamma) == 0 || len(gamma) != len(beta) || len(gamma)%len(groups) != 0 {
+	gamma, spatial := f.channels(other(scale, merge.Output[0]))
+	beta, same := f.channels(other(shift, scale.Output[0]))
+	if len(gamma) == 0 || len(gamma) != len(beta) || spatial != same || len(gamma)%len(groups) != 0 {
 		return
 	}
-	g := affine{f: f, prefix: fmt.Sprintf("groupnorm_%d_", f.count), groups: len(groups), gamma: gamma, beta: beta}
+	g := affine{
+		f: f, prefix: fmt.Sprintf("groupnorm_%d_", f.count), groups: len(groups), spatial: spatial, gamma: gamma, beta: beta,
+	}
 	last := shift
 	if s := f.next(shift.Output[0], "Mul"); s != nil && !f.image[other(s, shift.Output[0])] {
 		if t := f.next(s.Output[0], "Add"); t != nil && !f.image[other(t, s.Output[0])] {
@@ -180,6 +226,7 @@ type affine struct {
 	f            *fuser
 	prefix       string
 	groups       int
+	spatial      int // dimensions of the image behind the channel
 	gamma, beta  []float32
 	scale, shift string // that depend on the time; empty: none
 	nodes        []*onnxpb.NodeProto
@@ -194,7 +241,7 @@ func (a *affine) op(op, out string, inputs ...string) string { return a.add(op, 
 
 func (a *affine) constant(name string, t DType, raw []byte, dims ...int) string {
 	name = a.prefix + name
-	g := a.f.model.proto.Graph
+	g := a.f.graph
 	g.Initializer = append(g.Initializer, &onnxpb.TensorProto{Name: name, DataType: int32(t), Dims: int64s(dims), RawData: raw})
 	return name
 }
@@ -230,7 +277,7 @@ func (a *affine) build(x, out string, epsilon float32) []*onnxpb.NodeProto {
 	deviation := a.op("Sqrt", "deviation", a.op("Add", "guarded", variance, a.floats("epsilon", []float32{epsilon})))
 	slope := a.op("Div", "slope", a.floats("gamma", a.gamma, 1, a.groups, c/a.groups), deviation)
 	offset := a.op("Sub", "offset", a.floats("beta", a.beta, 1, a.groups, c/a.groups), a.op("Mul", "moved", mean, slope))
-	channels := a.ints("to_channels", 0, c, 1, 1)
+	channels := a.ints("to_channels", append([]int{0, c}, slices.Repeat([]int{1}, a.spatial)...)...)
 	slope, offset = a.op("Reshape", "slopes", slope, channels), a.op("Reshape", "offsets", offset, channels)
 	if a.scale != "" {
 		slope, offset = a.op("Mul", "scaled", slope, a.scale), a.op("Add", "shifted", a.op("Mul", "rescaled", offset, a.scale), a.shift)

@@ -34,7 +34,7 @@ func (m *Model) Half() *Model {
 		return m.half
 	}
 	h := halfRewriter{
-		fuser: newFuser(m), types: map[string]DType{}, full: map[string]string{}, half: map[string]string{}, constant: m.constants(),
+		fuser: newFuser(m, nil), types: map[string]DType{}, full: map[string]string{}, half: map[string]string{}, constant: m.constants(),
 	}
 	out := proto.CloneOf(m.proto)
 	for _, t := range out.Graph.Initializer {

@@ -33,7 +33,7 @@ func TestHalfOfBundled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	groups := m.FuseGroupNorm()
+	m, groups := m.FuseGroupNorm()
 	h := m.Half()
 	for _, c := range []struct {
 		op         string

@@ -20,7 +20,7 @@ func bundledModel(t *testing.T) *onnx.Model {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.FuseGroupNorm()
+	m, _ = m.FuseGroupNorm()
 	return m
 }
 
@@ -49,7 +49,7 @@ func networks(t *testing.T) map[string]*onnx.Model {
 	if err != nil {
 		t.Fatal(err)
 	}
-	attention.FuseGroupNorm()
+	attention, _ = attention.FuseGroupNorm()
 	return map[string]*onnx.Model{"bundled": bundledModel(t), "with attention": attention}
 }
 

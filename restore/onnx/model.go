@@ -17,7 +17,7 @@ var ErrModel = errors.New("unusable ONNX model")
 type Model struct {
 	proto *onnxpb.ModelProto
 
-	// Values of FuseGroupNorm by name: those that stay in float32, and its results.
+	// Values of a result of FuseGroupNorm by name: those that stay in float32, and its results.
 	precise, normalised map[string]bool
 	half                *Model // the result of Half
 }

@@ -69,13 +69,11 @@ func (r *Runtime) configure(opts *ort.SessionOptions, model []byte, threads int,
 		func() error { return opts.SetIntraOpNumThreads(threads) },
 		func() error { return opts.SetInterOpNumThreads(1) },
 		func() error { return r.appendProvider(opts, r.device, model) },
+		// Failures are returned as errors; do not print them too.
+		func() error { return opts.SetLogSeverityLevel(ort.LoggingLevelFatal) },
 	}
 	for _, k := range sortedKeys(entries) {
 		steps = append(steps, func() error { return opts.AddSessionConfigEntry(k, entries[k]) })
-	}
-	if r.device.gpu() {
-		// The guard's refusal is returned as an error; do not print it too.
-		steps = append(steps, func() error { return opts.SetLogSeverityLevel(ort.LoggingLevelFatal) })
 	}
 	if profile != "" {
 		steps = append(steps, func() error { return opts.EnableProfiling(profile) })

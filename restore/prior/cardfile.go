@@ -95,7 +95,7 @@ func checkCard(path string, m *onnxpb.ModelProto, metadata map[string]string) er
 	if err != nil {
 		return err
 	}
-	p := &Prior{Description: Description{Card: card, File: path}, model: model}
+	p := &Prior{Description: Description{Card: card, File: path}, file: model}
 	if err := p.bind(); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}

@@ -31,9 +31,11 @@ type Description struct {
 type Prior struct {
 	Description
 
-	model  *onnx.Model
-	x, t   onnx.Port
-	output string
+	model     *onnx.Model // the network that Predict uses: file, or the same function rewritten
+	file      *onnx.Model
+	rewritten int
+	x, t      onnx.Port
+	output    string
 }
 
 // Open reads and loads the prior at path, which may be Bundled.
@@ -69,20 +71,23 @@ func Load(file string, data []byte) (*Prior, error) {
 		return nil, fmt.Errorf("prior %s: %w: schedule: %w", file, ErrCard, err)
 	}
 	sum := sha256.Sum256(data)
-	p := &Prior{Description: Description{Card: card, Schedule: schedule, SHA256: hex.EncodeToString(sum[:]), File: file}, model: m}
+	p := &Prior{Description: Description{Card: card, Schedule: schedule, SHA256: hex.EncodeToString(sum[:]), File: file}, file: m}
 	if err := p.bind(); err != nil {
 		return nil, fmt.Errorf("prior %s: %w", file, err)
 	}
-	m.FuseGroupNorm() // the same function, with fewer passes over the image
+	if err := m.Sound(); err != nil {
+		return nil, fmt.Errorf("prior %s: %w", file, err)
+	}
+	p.model, p.rewritten = m.FuseGroupNorm() // the same function, with fewer passes over the image
 	return p, nil
 }
 
 // bind finds the image and the time input and checks the card against the graph.
 func (p *Prior) bind() error {
-	if o := p.model.Opset(); o < onnx.MinOpset || o > onnx.MaxOpset {
+	if o := p.file.Opset(); o < onnx.MinOpset || o > onnx.MaxOpset {
 		return fmt.Errorf("%w: operator set %d is outside %d..%d; export the network again with a supported one", ErrGraph, o, onnx.MinOpset, onnx.MaxOpset)
 	}
-	in, out := p.model.Inputs(), p.model.Outputs()
+	in, out := p.file.Inputs(), p.file.Outputs()
 	if len(in) != 2 || len(out) < 1 {
 		return fmt.Errorf("%w: it has %d inputs and %d outputs, want the inputs image and time and a prediction", ErrGraph, len(in), len(out))
 	}
@@ -118,10 +123,10 @@ func (p *Prior) predicted() int {
 }
 
 // Opset returns the operator set that a graph needs to inline the prior.
-func (p *Prior) Opset() int { return p.model.Opset() }
+func (p *Prior) Opset() int { return p.file.Opset() }
 
 // Parameters returns the number of weights.
-func (p *Prior) Parameters() int { return p.model.Parameters() }
+func (p *Prior) Parameters() int { return p.file.Parameters() }
 
 // Predict adds the network to g for images x [N, C, H, W] at the time index t (int64, shape [1], for the whole batch).
 // The result has the shape of x; Predict drops a learned variance.

@@ -1,0 +1,118 @@
+package prior
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"ddiff/restore/noise"
+	"ddiff/restore/onnx"
+)
+
+// rewriteTolerance is the largest difference between a rewritten network and its file, as a share of the largest
+// prediction. Rounding stays far below it, a rewriting that does not fit the graph far above.
+const rewriteTolerance = 5e-3
+
+// verifySide is the least side in pixels of the images that Verify uses.
+const verifySide = 32
+
+// Verification is the result of [Prior.Verify].
+type Verification struct {
+	// Rewritten is the number of group normalisations that Load rewrote.
+	Rewritten int
+	// Difference is the largest difference between the predictions of the rewritten network and of the file, as a share of
+	// the largest prediction; 0 if nothing was rewritten.
+	Difference float64
+	// Reason is empty if the rewritten network agrees with the file. Otherwise the prior uses the network as it is in the
+	// file from now on.
+	Reason string
+}
+
+// Verify runs the network once on noise, and once more as it is in the file if Load has rewritten it: the prior uses the
+// file's graph if they differ by more than 5e-3 of the largest prediction. Call it before the first Predict. The bundled
+// prior is not run.
+//
+// It returns ErrGraph if ONNX Runtime cannot run the file, or if the file's predictions have another shape than the
+// images or are not finite; errors of the device and of ctx pass through.
+func (p *Prior) Verify(ctx context.Context, rt *onnx.Runtime) (Verification, error) {
+	if p.File == Bundled {
+		return Verification{Rewritten: p.rewritten}, nil
+	}
+	v := Verification{Rewritten: p.rewritten}
+	var fast []float32
+	if p.rewritten > 0 {
+		var err error
+		if fast, err = p.sample(ctx, rt); deviceError(ctx, err) {
+			return v, err
+		} else if err != nil {
+			v.Reason = err.Error()
+		}
+	}
+	fused := p.model
+	p.model = p.file
+	plain, err := p.sample(ctx, rt)
+	if err != nil {
+		if !deviceError(ctx, err) {
+			err = fmt.Errorf("prior %s: %w: the network cannot run: %w", p.File, ErrGraph, err)
+		}
+		return v, err
+	}
+	largest := 0.0
+	for _, x := range plain {
+		largest = max(largest, math.Abs(float64(x)))
+		if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
+			return v, fmt.Errorf("prior %s: %w: it predicts NaN or infinite values on noise", p.File, ErrGraph)
+		}
+	}
+	if p.rewritten == 0 || v.Reason != "" {
+		return v, nil
+	}
+	for i, x := range plain {
+		d := math.Abs(float64(x-fast[i])) / max(largest, math.SmallestNonzeroFloat32)
+		if d > v.Difference || math.IsNaN(d) {
+			v.Difference = d
+		}
+	}
+	if !(v.Difference <= rewriteTolerance) {
+		v.Reason = fmt.Sprintf("predictions differ by %.2g of the largest", v.Difference)
+		return v, nil
+	}
+	p.model = fused
+	return v, nil
+}
+
+// deviceError reports whether err is due to the device or the end of ctx, and not to the network.
+func deviceError(ctx context.Context, err error) bool {
+	return err != nil && (ctx.Err() != nil || errors.Is(err, onnx.ErrMemory) || errors.Is(err, onnx.ErrDeviceLost) ||
+		errors.Is(err, onnx.ErrFallback))
+}
+
+// sample returns the network's predictions for one batch of fixed noise in the middle of the schedule.
+func (p *Prior) sample(ctx context.Context, rt *onnx.Runtime) ([]float32, error) {
+	n, h, w := p.smallest()
+	net, err := p.Compile(rt, n, h, w, false)
+	if err != nil {
+		return nil, err
+	}
+	defer net.Close()
+	noise.Normal(net.X.F32, noise.NewKey([32]byte([]byte("ddiff prior verify: fixed noise."))), noise.Step, 0, 1)
+	net.T.I64[0] = int64(p.Schedule.Steps() / 2)
+	if err := net.Run(ctx); err != nil {
+		return nil, err
+	}
+	return slices.Clone(net.Y.F32), nil
+}
+
+// smallest returns the sizes of the smallest batch that the network takes.
+func (p *Prior) smallest() (n, h, w int) {
+	side := (verifySide + p.Card.MultipleOf - 1) / p.Card.MultipleOf * p.Card.MultipleOf
+	n, h, w = 1, side, side
+	for i, size := range []*int{&n, nil, &h, &w} {
+		if d := p.x.Dims[i]; size != nil && d > 0 {
+			*size = d
+		}
+	}
+	return n, h, w
+}
