@@ -23,7 +23,10 @@ import (
 const (
 	layoutFolder = "folder"
 	layoutMLflow = "mlflow"
+	layoutWandb  = "wandb"
 )
+
+func layouts() []string { return []string{layoutFolder, layoutMLflow, layoutWandb} }
 
 // exportOptions are the flags of export.
 type exportOptions struct {
@@ -43,6 +46,7 @@ func newExportCommand(c shard.Catalogue) *cobra.Command {
 			"folder: CELL/restored/NAME.png, CELL/truth/NAME.png and CELL/measurement/NAME.png, one CELL per problem and way to\n" +
 			"solve it, for tools that compare two folders of images, such as those for FID.\n" +
 			"mlflow: an MLflow file store, one run per cell with its parameters and mean scores.\n" +
+			"wandb: offline directories of Weights & Biases, one run per cell, for: wandb sync DIRECTORY/offline-run-*\n" +
 			"For tables see: ddiff report --format csv, parquet.",
 		Example: "  ddiff export out/demo --out images\n" +
 			"  ddiff export out/sweep --layout mlflow --out mlruns",
@@ -53,7 +57,7 @@ func newExportCommand(c shard.Catalogue) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringArrayVar(&o.where, "where", nil, "only results with `NAME=VALUE[,VALUE]`: a column of results.csv, a parameter or a setting; repeatable")
-	f.StringVar(&o.layout, "layout", layoutFolder, "`layout`: folder or mlflow")
+	f.StringVar(&o.layout, "layout", layoutFolder, "`layout`: "+strings.Join(layouts(), ", "))
 	f.StringVarP(&o.out, "out", "o", "export", "`directory` that is new or empty")
 	f.StringVar(&o.rule, "select", "", "`rule` that selects the run of a mean: "+words(manifest.Selections())+" (default first)")
 	return cmd
@@ -64,8 +68,8 @@ func (o exportOptions) run(ctx context.Context, args []string, stdout io.Writer)
 	switch {
 	case err != nil:
 		return usageError{fmt.Errorf("export: --%w", err)}
-	case o.layout != layoutFolder && o.layout != layoutMLflow:
-		return usageError{fmt.Errorf("export: --layout %q is none of %s, %s", o.layout, layoutFolder, layoutMLflow)}
+	case !slices.Contains(layouts(), o.layout):
+		return usageError{fmt.Errorf("export: --layout %q is none of %s", o.layout, strings.Join(layouts(), ", "))}
 	case manifest.IsAddress(o.out):
 		return usageError{fmt.Errorf("export: --out %s is an address; give a directory of this machine", o.out)}
 	}
@@ -96,12 +100,20 @@ func (o exportOptions) run(ctx context.Context, args []string, stdout io.Writer)
 func (o exportOptions) export(
 	ctx context.Context, to *tree, outputs []report.Output, results iter.Seq2[manifest.Result, error], rule report.Rule, name string,
 ) (line string, err error) {
-	if o.layout == layoutMLflow {
+	if o.layout != layoutFolder {
 		summary, err := report.Summarize(results, o.catalogue.Operators, rule)
 		if err != nil {
 			return "", err
 		}
-		return fmt.Sprintf("runs=%d", len(summary.Rows)), exportMLflow(to, name, summary)
+		runs, err := newExportedRuns(summary)
+		if err != nil {
+			return "", err
+		}
+		line = fmt.Sprintf("runs=%d", len(runs))
+		if o.layout == layoutWandb {
+			return line, exportWandb(to, runs)
+		}
+		return line, exportMLflow(to, name, runs)
 	}
 	e := &folderExport{from: report.Folder{Outputs: outputs}, to: to}
 	for r, err := range results {
@@ -214,51 +226,33 @@ func (e *folderExport) copy(ctx context.Context) error {
 	for _, it := range e.items {
 		runs, seeds = runs || it.run != e.items[0].run, seeds || it.seed != e.items[0].seed
 	}
-	folders := e.folders()
-	taken := map[string]bool{}
-	for _, it := range e.items {
-		name := safeName(it.name)
-		if runs {
-			name += fmt.Sprintf(".run%d", it.run)
-		}
+	folders := nameCells(e.cells)
+	names := make([]string, len(e.items))
+	count := map[string]int{}
+	for i, it := range e.items {
+		names[i] = safeName(it.name)
 		if seeds {
-			name += fmt.Sprintf(".seed%d", it.seed)
+			names[i] += fmt.Sprintf(".seed=%d", it.seed)
 		}
-		if taken[folders[it.cell]+"/"+strings.ToLower(name)] {
-			name += "." + it.id[:12]
+		if runs {
+			names[i] += fmt.Sprintf(".run%d", it.run)
 		}
-		taken[folders[it.cell]+"/"+strings.ToLower(name)] = true
+		count[folders[it.cell]+"/"+foldName(names[i])]++
+	}
+	for i, it := range e.items {
+		if count[folders[it.cell]+"/"+foldName(names[i])] > 1 {
+			names[i] += "." + it.id[:12]
+		}
 		for _, file := range it.files {
 			data, err := e.from.Get(ctx, manifest.ItemKey(it.id, file))
 			if err != nil {
 				return fmt.Errorf("read %s of item %s: %w", file, it.name, err)
 			}
 			kind := strings.TrimSuffix(file, ".png")
-			if err := e.to.put(folders[it.cell]+"/"+kind+"/"+name+".png", data); err != nil {
+			if err := e.to.put(folders[it.cell]+"/"+kind+"/"+names[i]+".png", data); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
-}
-
-// folders names the cells: task, varying properties, method.
-func (e *folderExport) folders() []string {
-	out := make([]string, len(e.cells))
-	taken := map[string]bool{}
-	for i, text := range report.Variants(e.cells) {
-		c := e.cells[i]
-		name := c.Task
-		if text != "" {
-			name += "." + strings.NewReplacer(", ", ".", " ", "_", "σ_", "sigma=").Replace(text)
-		}
-		name = safeName(name + "." + c.Method)
-		unique := name
-		for n := 2; taken[strings.ToLower(unique)]; n++ {
-			unique = fmt.Sprintf("%s.%d", name, n)
-		}
-		taken[strings.ToLower(unique)] = true
-		out[i] = unique
-	}
-	return out
 }

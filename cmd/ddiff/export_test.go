@@ -71,6 +71,35 @@ func TestExportMLflow(t *testing.T) {
 	}
 }
 
+// TestExportWandbSweep: one offline run per cell, and the same bytes for the same results.
+func TestExportWandbSweep(t *testing.T) {
+	t.Parallel()
+	out := tiny(t, "--images", photographs(t, "coffee", "rocket"), "--task", "hdr", "--set", "gamma0=4,8", "--steps", "3")
+	var logs [2]string
+	for i := range logs {
+		to := filepath.Join(t.TempDir(), "wandb")
+		e := ddiff(t, "export", out, "--layout", "wandb", "--out", to)
+		wantCode(t, e, 0)
+		wantLine(t, e, "runs=2 dir="+to)
+		files, err := filepath.Glob(filepath.Join(to, "offline-run-*", "run-*.wandb"))
+		must(t, err)
+		if len(files) != 2 {
+			t.Fatalf("files %v, want two", files)
+		}
+		for _, f := range files {
+			logs[i] += string(read(t, f))
+		}
+	}
+	if logs[0] != logs[1] {
+		t.Error("the second export differs")
+	}
+	for _, name := range []string{"hdr.gamma0=4.ddiff", "hdr.gamma0=8.ddiff"} {
+		if strings.Count(logs[0], name) != 1 {
+			t.Errorf("%d runs have the name %s", strings.Count(logs[0], name), name)
+		}
+	}
+}
+
 func TestExportRefuses(t *testing.T) {
 	t.Parallel()
 	out := tiny(t, "--images", photograph("coffee"), "--task", "hdr", "--steps", "3")
@@ -79,7 +108,7 @@ func TestExportRefuses(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{"--layout", "tar"}, 2, `--layout "tar" is none of folder, mlflow`},
+		{[]string{"--layout", "tar"}, 2, `--layout "tar" is none of folder, mlflow, wandb`},
 		{[]string{"--out", "s3://bucket/x"}, 2, "is an address"},
 		{[]string{"--out", out}, 2, "is not empty"},
 		{[]string{"--out", filepath.Join(out, "summary.json")}, 2, "not a directory"},

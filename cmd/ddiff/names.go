@@ -17,6 +17,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"golang.org/x/text/unicode/norm"
+
 	"ddiff/coordinator/report"
 	"ddiff/gpuworker"
 	"ddiff/internal/regular"
@@ -47,11 +49,12 @@ func nameResults(ctx context.Context, output string, stderr io.Writer) {
 
 // namedItem holds the parts of the readable name of a restored item.
 type namedItem struct {
-	id, name, task, method string
-	run                    int
+	id, name, seed string
+	cell           report.Cell
+	run            int
 }
 
-// reportedItems reads the items of results.csv in the directory of an output.
+// reportedItems reads the finished items of results.csv in the directory of an output.
 func reportedItems(dir string) iter.Seq2[namedItem, error] {
 	return func(yield func(namedItem, error) bool) {
 		if err := readReported(dir, func(it namedItem) bool { return yield(it, nil) }); err != nil {
@@ -76,7 +79,7 @@ func readReported(dir string, yield func(namedItem) bool) error {
 	for i, name := range header {
 		column[name] = i
 	}
-	for _, name := range []string{"item", "image", "task", "method", "run"} {
+	for _, name := range []string{"item", "image", "task", "params", "sigma", "size", "prior", "method", "settings", "run", "seed", "outcome", "fit"} {
 		if _, ok := column[name]; !ok {
 			return fmt.Errorf("read %s: column %s is missing", report.KeyCSV, name)
 		}
@@ -89,23 +92,44 @@ func readReported(dir string, yield func(namedItem) bool) error {
 		if err != nil {
 			return fmt.Errorf("read %s: %w", report.KeyCSV, err)
 		}
-		run, err := strconv.Atoi(row[column["run"]])
-		if err != nil {
-			return fmt.Errorf("read %s: run: %w", report.KeyCSV, err)
+		if row[column["outcome"]] != string(manifest.OutcomeDone) {
+			continue
 		}
-		if !yield(namedItem{
-			id: row[column["item"]], name: row[column["image"]], task: row[column["task"]], method: row[column["method"]], run: run,
-		}) {
+		it, err := namedRow(func(name string) string { return row[column[name]] })
+		if err != nil {
+			return fmt.Errorf("read %s: %w", report.KeyCSV, err)
+		}
+		if !yield(it) {
 			return nil
 		}
 	}
 }
 
+// namedRow reads a row of results.csv.
+func namedRow(column func(name string) string) (namedItem, error) {
+	run, err := strconv.Atoi(column("run"))
+	if err != nil {
+		return namedItem{}, fmt.Errorf("run: %w", err)
+	}
+	sigma, err := strconv.ParseFloat(column("sigma"), 64)
+	if err != nil {
+		return namedItem{}, fmt.Errorf("sigma: %w", err)
+	}
+	size := strings.TrimSpace(column("size") + " " + column("fit"))
+	if fit := column("fit"); fit == string(manifest.FitPad) {
+		size = fit
+	}
+	it := namedItem{id: column("item"), name: column("image"), seed: column("seed"), run: run}
+	it.cell.Problem = report.Problem{Task: column("task"), Params: column("params"), Sigma: sigma, Size: size}
+	it.cell.Approach = report.Approach{Method: column("method"), Prior: column("prior"), Settings: column("settings")}
+	return it, nil
+}
+
 // names writes the links of one output. Of each item it holds a hash of its name.
 type names struct {
 	dir     string // the output
-	methods bool   // names end in the method
-	runs    bool   // names end in the run
+	varying variation
+	runs    bool // names end in the run
 	claimed map[uint64]struct{}
 }
 
@@ -114,15 +138,12 @@ type names struct {
 // files that it did not write. A second call changes nothing. Items is called twice.
 func writeNames(ctx context.Context, dir string, items func() iter.Seq2[namedItem, error]) error {
 	n := names{dir: dir, claimed: map[uint64]struct{}{}}
-	var method string
-	seen := false
 	for it, err := range items() {
 		if err != nil {
 			return err
 		}
-		n.methods = n.methods || seen && it.method != method
+		n.varying.add(it.cell, it.seed)
 		n.runs = n.runs || it.run > 0
-		method, seen = it.method, true
 	}
 	for it, err := range items() {
 		if err == nil {
@@ -150,14 +171,11 @@ func (n *names) add(it namedItem) error {
 	if err := os.MkdirAll(filepath.Join(n.dir, namesFolder), 0o755); err != nil {
 		return err
 	}
-	base := safeName(it.name) + "." + safeName(it.task)
-	if n.methods {
-		base += "." + safeName(it.method)
-	}
+	base := safeName(it.name) + "." + n.varying.tail(it.cell, it.seed, false)
 	if n.runs {
 		base += fmt.Sprintf(".run%d", it.run)
 	}
-	for _, suffix := range []string{"", "." + it.id[:min(8, len(it.id))], "." + it.id} {
+	for _, suffix := range []string{"", "." + it.id[:min(8, len(it.id))], "." + it.id[:min(24, len(it.id))]} {
 		name := base + suffix + ".png"
 		if _, taken := n.claimed[hashName(name)]; taken || !n.mayWrite(name) {
 			continue
@@ -258,21 +276,40 @@ func safeName(text string) string {
 			return '_'
 		}
 		return r
-	}, text)
+	}, norm.NFC.String(text))
 	for len(text) > nameBytes {
 		_, size := utf8.DecodeLastRuneInString(text)
 		text = text[:len(text)-size]
 	}
 	text = strings.TrimRight(text, " .")
-	if text == "" || text[0] == '.' {
+	if text == "" || text[0] == '.' || reserved(text) {
 		text = "_" + text
 	}
 	return text
 }
 
+// reserved reports whether Windows takes the text for a device: up to its first dot, in any case.
+func reserved(text string) bool {
+	device, _, _ := strings.Cut(strings.ToUpper(text), ".")
+	device = strings.TrimRight(device, " ")
+	switch device {
+	case "CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$":
+		return true
+	}
+	port, numbered := strings.CutPrefix(device, "COM")
+	if !numbered {
+		port, numbered = strings.CutPrefix(device, "LPT")
+	}
+	digit, _ := utf8.DecodeRuneInString(port)
+	return numbered && utf8.RuneCountInString(port) == 1 && strings.ContainsRune("0123456789¹²³", digit)
+}
+
+// foldName is the same for names that a file system without a difference between upper and lower case confuses.
+func foldName(name string) string { return strings.ToLower(strings.ToUpper(norm.NFC.String(name))) }
+
 // hashName identifies a name on file systems with and without a difference between upper and lower case.
 func hashName(name string) uint64 {
 	h := fnv.New64a()
-	h.Write([]byte(strings.ToLower(name))) // a hash does not fail
+	h.Write([]byte(foldName(name))) // a hash does not fail
 	return h.Sum64()
 }

@@ -12,6 +12,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -289,7 +290,12 @@ func storedItems(ctx context.Context, store storage.Store) iter.Seq2[namedItem, 
 			if err != nil || json.Unmarshal(data, &r) != nil {
 				continue // an unfinished item has no name
 			}
-			if !yield(namedItem{id, r.Item.Name, r.Item.Task, r.Item.Method, r.Item.Run}, nil) {
+			cell, err := report.CellOf(&r.Item)
+			if err != nil {
+				continue // the copy has counted it as wrong
+			}
+			it := namedItem{id: id, name: r.Item.Name, seed: strconv.FormatUint(r.Item.Seed, 10), cell: cell, run: r.Item.Run}
+			if !yield(it, nil) {
 				return
 			}
 		}
