@@ -121,7 +121,7 @@ func places(row Row, spec *Spec, first int) []place {
 	out := make([]place, 0, ItemsPerRow(row, spec))
 	for _, task := range rowTasks(row, spec) {
 		for _, method := range spec.methodsOf(task) {
-			for run := range spec.Runs {
+			for run := range task.Runs {
 				t := task
 				t.Params = maps.Clone(task.Params)
 				out = append(out, place{first + len(out), len(out), t, method, run})

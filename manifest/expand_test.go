@@ -78,6 +78,36 @@ func TestExpand(t *testing.T) {
 	}
 }
 
+// A task may have its own number of runs. It does not make two equal tasks different: they would share items.
+func TestExpandRunsOfATask(t *testing.T) {
+	t.Parallel()
+	spec, err := Parse("c.yaml", []byte("dataset: {path: /p}\nruns: 2\ntasks: [hdr, {name: super_resolution, runs: 3}]\n"), "/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := Row{Name: "cat", Image: "/photos/cat.png"}
+	items, failed := NewExpander(spec, "prior", testResolve).Expand(row, testProbe(), 0)
+	want := "0 hdr ddiff 0\n1 hdr ddiff 1\n2 super_resolution ddiff 0\n3 super_resolution ddiff 1\n4 super_resolution ddiff 2\n"
+	if got := grid(items); got != want || len(failed) > 0 || ItemsPerRow(row, spec) != 5 {
+		t.Errorf("%d announced, %d failed, got:\n%swant:\n%s", ItemsPerRow(row, spec), len(failed), got, want)
+	}
+	row.Overrides.Task = "foreign"
+	if n := ItemsPerRow(row, spec); n != 2 {
+		t.Errorf("a task of the row has %d runs, want the campaign's 2", n)
+	}
+	for runs, want := range map[string]string{"-1": "tasks[0].runs: -1 is out of range", "1001": "tasks[0].runs: 1001 is out of range"} {
+		_, err := Parse("c.yaml", []byte("dataset: {path: /p}\ntasks: [{name: hdr, runs: "+runs+"}]\n"), "/")
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("runs: %s: %v, want %q", runs, err, want)
+		}
+	}
+	spec.Tasks = []TaskSpec{{Name: "hdr"}, {Name: "hdr", Runs: 3}}
+	if err := spec.Validate(Vocabulary{Tasks: map[string][]Parameter{"hdr": nil}, Methods: spec.Methods, Presets: []string{"natural"}}); err == nil ||
+		!strings.Contains(err.Error(), `task "hdr" is repeated`) {
+		t.Errorf("equal tasks with other runs: %v", err)
+	}
+}
+
 func TestExpandOverrides(t *testing.T) {
 	t.Parallel()
 	digest := func(c string) string { return strings.Repeat(c, 64) }

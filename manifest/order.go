@@ -5,19 +5,20 @@ import (
 	"slices"
 )
 
-// ItemsPerRow returns the number of manifest entries of a row, readable or not: tasks × methods × runs.
+// ItemsPerRow returns the number of manifest entries of a row, readable or not: the runs of its
+// tasks × methods.
 func ItemsPerRow(row Row, spec *Spec) int {
 	name, found, solutions := row.Overrides.Task, false, 0
 	for i := range spec.Tasks {
 		if t := &spec.Tasks[i]; name == "" || t.Name == name {
 			found = true
-			solutions += len(spec.methodsOf(*t))
+			solutions += len(spec.methodsOf(*t)) * spec.Effective(*t).Runs
 		}
 	}
 	if name != "" && !found {
-		solutions = len(spec.Methods)
+		solutions = len(spec.Methods) * spec.Runs
 	}
-	return solutions * spec.Runs
+	return solutions
 }
 
 // methodsOf returns the methods that solve a task, in the order of the campaign.

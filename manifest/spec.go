@@ -124,6 +124,8 @@ type TaskSpec struct {
 	Sigma *float64 `json:"sigma,omitempty"`
 	// Steps is the number of solver steps, as in [Spec]. Zero means the campaign's.
 	Steps int `json:"steps,omitempty"`
+	// Runs is the number of solutions per measurement, as in [Spec]. Zero means the campaign's.
+	Runs int `json:"runs,omitempty"`
 	// Solver replaces parameters of the preset and of the campaign.
 	Solver Values `json:"solver,omitzero"`
 	// Methods are the methods that solve the task, a part of the campaign's. Empty: all of them.
@@ -153,6 +155,7 @@ func (s *Spec) Effective(t TaskSpec) TaskSpec {
 		t.Sigma = &s.Sigma
 	}
 	t.Steps = cmp.Or(t.Steps, s.Steps)
+	t.Runs = cmp.Or(t.Runs, s.Runs)
 	t.Solver = t.Solver.Or(s.Solver)
 	return t
 }

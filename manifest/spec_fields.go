@@ -47,6 +47,7 @@ func (d *yamlDecoder) task(n *yaml.Node, path string, t *TaskSpec) {
 		"params":  func(n *yaml.Node, path string) { t.Params = d.numbers(n, path) },
 		"sigma":   func(n *yaml.Node, path string) { t.Sigma = optional(n, path, d.number) },
 		"steps":   func(n *yaml.Node, path string) { d.integer(n, path, &t.Steps) },
+		"runs":    func(n *yaml.Node, path string) { d.integer(n, path, &t.Runs) },
 		"solver":  func(n *yaml.Node, path string) { t.Solver = d.values(n, path) },
 		"methods": func(n *yaml.Node, path string) { t.Methods = decodeList(d, n, path, d.text) },
 	})

@@ -256,7 +256,7 @@ func TestEffective(t *testing.T) {
 	s.Sigma, s.Steps = 0.1, 50
 	s.Solver = Values{"a": {Number: 1}, "b": {Number: 2}, "t0": {Number: 7}, "gradient": {Word: "norm"}}
 	got := s.Effective(TaskSpec{Name: "x", Solver: Values{"b": {}, "t0": {}, "sigma_rule": {Word: "full"}}})
-	want := TaskSpec{Name: "x", Sigma: ptr(0.1), Steps: 50, Solver: Values{
+	want := TaskSpec{Name: "x", Sigma: ptr(0.1), Steps: 50, Runs: 1, Solver: Values{
 		"a": {Number: 1}, "b": {}, "t0": {}, "sigma_rule": {Word: "full"}, "gradient": {Word: "norm"},
 	}}
 	if !reflect.DeepEqual(got, want) {

@@ -94,9 +94,10 @@ func (s *Spec) checkNames(v Vocabulary) []*FieldError {
 			name(fmt.Sprintf("%s.methods[%d]", field, k), "method of the campaign", m, s.Methods)
 		}
 		out = append(out, s.checkSteps(field+".steps", t.Steps, v)...)
-		// A task with a NaN in it cannot be compared; checkRanges has reported it.
+		// Tasks that differ only in their number of runs have items in common. A task with a NaN in it cannot be compared;
+		// checkRanges has reported it.
 		plain := s.Effective(t)
-		plain.Methods = nil
+		plain.Methods, plain.Runs = nil, 0
 		if key, err := digest(plain); err == nil {
 			var solutions []string
 			for _, m := range s.methodsOf(t) {
@@ -202,6 +203,7 @@ func (s *Spec) checkRanges() []*FieldError {
 			c.sigma(path+"sigma", *t.Sigma)
 		}
 		c.steps(path+"steps", t.Steps)
+		c.integer(path+"runs", cmp.Or(t.Runs, 1), 1, 1000)
 	}
 	c.steps("steps", s.Steps)
 	c.sigma("sigma", s.Sigma)

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +19,7 @@ import (
 	"ddiff/coordinator/report"
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
+	"ddiff/restore/prior"
 	"ddiff/storage"
 )
 
@@ -41,6 +44,7 @@ type reportOptions struct {
 	format    string
 	rule      string
 	out       string
+	published string
 }
 
 func newReportCommand(c shard.Catalogue) *cobra.Command {
@@ -54,6 +58,7 @@ func newReportCommand(c shard.Catalogue) *cobra.Command {
 			"The page (html) is a directory of its own with the pictures that it shows.",
 		Example: "  ddiff report out/demo\n" +
 			"  ddiff report out/demo out/sweep --where task=hdr,motion_deblur --where sigma=0.05 --format md\n" +
+			"  ddiff report out/paper/ablation --published examples/paper/ablation.published.csv\n" +
 			"  ddiff report \"s3://results/demo?endpoint=https://host\" --format parquet --out demo.parquet",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -65,6 +70,7 @@ func newReportCommand(c shard.Catalogue) *cobra.Command {
 	f.StringVar(&o.format, "format", formatText, "`format`: "+strings.Join(reportFormats(), ", "))
 	f.StringVar(&o.rule, "select", "", "`rule` that selects the run to report: "+words(manifest.Selections())+" (default first)")
 	f.StringVarP(&o.out, "out", "o", "", "`file`, or the directory of the page (default standard output; report for html)")
+	f.StringVar(&o.published, "published", "", "CSV `file` with a publication's figures: also print ours, theirs and the difference; csv prints only these")
 	return cmd
 }
 
@@ -83,6 +89,10 @@ func (o reportOptions) run(ctx context.Context, args []string, stdout, stderr io
 	if err != nil {
 		return usageError{fmt.Errorf("report: --where: %w", err)}
 	}
+	published, err := o.readPublished()
+	if err != nil {
+		return usageError{fmt.Errorf("report: --published: %w", err)}
+	}
 	outputs, closeAll, err := openOutputs(ctx, args)
 	if err != nil {
 		return err
@@ -91,24 +101,57 @@ func (o reportOptions) run(ctx context.Context, args []string, stdout, stderr io
 	results := atLeastOne(filter.Select(report.Results(ctx, outputs)), args)
 
 	if o.format == formatHTML {
-		return o.page(ctx, outputs, results, rule, stdout, stderr)
+		return o.page(ctx, outputs, results, rule, published, stdout, stderr)
 	}
 	return o.text(stdout, func(w io.Writer) error {
-		switch o.format {
-		case formatCSV:
+		switch {
+		case o.format == formatCSV && published == nil:
 			return report.WriteCSV(ctx, w, results, o.catalogue.Operators)
-		case formatParquet:
+		case o.format == formatParquet:
 			return report.WriteParquet(ctx, w, results, o.catalogue.Operators)
 		}
 		summary, err := report.Summarize(results, o.catalogue.Operators, rule)
 		if err != nil {
 			return err
 		}
+		if o.format == formatCSV {
+			return report.WritePublishedCSV(w, summary, published)
+		}
 		table := map[string]report.Format{
 			formatText: report.FormatText, formatMarkdown: report.FormatMarkdown, formatLaTeX: report.FormatLaTeX,
+		}[o.format]
+		if err := report.WriteTable(w, summary, table); err != nil || published == nil {
+			return err
 		}
-		return report.WriteTable(w, summary, table[o.format])
+		fmt.Fprintln(w)
+		return report.WritePublished(w, summary, published, table)
 	})
+}
+
+// readPublished reads the file of --published, if there is one.
+func (o reportOptions) readPublished() (*report.Published, error) {
+	if o.published == "" {
+		return nil, nil
+	}
+	if o.format == formatParquet {
+		return nil, errors.New("--format parquet has the results alone; use csv for ours, theirs and the difference")
+	}
+	f, err := os.Open(o.published)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() //nolint:errcheck // opened for reading
+	p, err := report.ParsePublished(filepath.Base(o.published), f)
+	if err != nil {
+		return nil, err
+	}
+	bundled, err := prior.Read(prior.Bundled)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(bundled)
+	p.Priors = map[string]string{hex.EncodeToString(sum[:]): prior.Bundled}
+	return p, nil
 }
 
 // text writes to standard output, or to a file that is complete or absent.
@@ -139,7 +182,8 @@ func (o reportOptions) text(stdout io.Writer, write func(io.Writer) error) (err 
 
 // page writes the page and its pictures to a directory.
 func (o reportOptions) page(
-	ctx context.Context, outputs []report.Output, results iter.Seq2[manifest.Result, error], rule report.Rule, stdout, stderr io.Writer,
+	ctx context.Context, outputs []report.Output, results iter.Seq2[manifest.Result, error], rule report.Rule,
+	published *report.Published, stdout, stderr io.Writer,
 ) (err error) {
 	dir := o.out
 	if dir == "" {
@@ -158,7 +202,7 @@ func (o reportOptions) page(
 		names = append(names, output.Address)
 	}
 	summary, err := report.Write(ctx, report.Folder{Outputs: outputs, To: to.Store}, report.Campaign{
-		Name: strings.Join(names, ", "), Outputs: names, Select: rule, Tasks: o.catalogue.Operators,
+		Name: strings.Join(names, ", "), Outputs: names, Select: rule, Tasks: o.catalogue.Operators, Published: published,
 	}, results)
 	if errors.Is(err, report.ErrIncomplete) {
 		fmt.Fprintln(stderr, "the report is incomplete:", err)

@@ -82,7 +82,7 @@ func newRunCommand(c shard.Catalogue) *cobra.Command {
 	f.BoolVar(&o.dryRun, "dry-run", false, "print the items to run and those already done; write nothing")
 	f.BoolVar(&o.json, "json", false, "print one JSON object per finished item, and one with the counts")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "print no progress, only the table and the counts")
-	f.StringVar(&o.images, "images", "", "images, as a single `path` or address in place of the arguments")
+	f.StringVar(&o.images, "images", "", "images, as a single `path` or address: in place of the arguments, or of the campaign file's dataset")
 	f.StringArrayVar(&o.params, "param", nil, "operator parameter `NAME=VALUE`, or TASK.NAME=VALUE; repeatable")
 	f.Float64Var(&o.spec.Sigma, "sigma", 0, "standard deviation of the measurement noise (default 0.05)")
 	f.Uint64Var(&o.spec.Seed, "seed", 0, "`seed` of every random draw")
@@ -106,8 +106,8 @@ func newRunCommand(c shard.Catalogue) *cobra.Command {
 // campaign reads the campaign file, or makes a campaign for images, and lets the flags override it. Skipped counts the
 // arguments that are no images.
 func (o runOptions) campaign(flags *pflag.FlagSet, args []string) (spec *manifest.Spec, skipped int, err error) {
-	if len(args) == 1 && o.images == "" && isCampaign(args[0]) {
-		spec, err = manifest.Load(args[0])
+	if len(args) == 1 && isCampaign(args[0]) {
+		spec, err = o.loadCampaign(args[0])
 	} else {
 		spec, skipped, err = o.imageCampaign(args)
 	}
@@ -171,7 +171,12 @@ func (o runOptions) override(flags *pflag.FlagSet, s *manifest.Spec) error {
 			}
 		}},
 		{"seed", "seed", func() { s.Seed = o.spec.Seed }},
-		{"runs", "runs", func() { s.Runs = o.spec.Runs }},
+		{"runs", "runs", func() {
+			s.Runs = o.spec.Runs
+			for i := range s.Tasks {
+				s.Tasks[i].Runs = 0
+			}
+		}},
 		{"select", "select", func() { s.Select = o.spec.Select }},
 		{"batch", "batch", func() { s.Batch = o.spec.Batch }},
 		{"size", "dataset.size", func() { s.Dataset.Size = o.spec.Dataset.Size }},

@@ -27,6 +27,21 @@ func isCampaign(arg string) bool {
 	return false
 }
 
+// loadCampaign reads a campaign file. The images of --images replace its dataset.path.
+func (o runOptions) loadCampaign(path string) (*manifest.Spec, error) {
+	spec, err := manifest.Load(path)
+	if err != nil || o.images == "" {
+		return spec, err
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return nil, fmt.Errorf("run: %w", err)
+	}
+	spec.Dataset.Path = manifest.ResolveDataset(dir, o.images)
+	spec.Override("dataset.path", "--images")
+	return spec, nil
+}
+
 // imageCampaign makes a campaign for the images that the arguments or --images name. Skipped counts arguments that
 // are no images, as a shell's photos/* may have.
 func (o runOptions) imageCampaign(args []string) (spec *manifest.Spec, skipped int, err error) {

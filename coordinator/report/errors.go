@@ -22,6 +22,9 @@ var (
 	// ErrScores: the scores of an output cannot be read.
 	ErrScores = errors.New("scores")
 
+	// ErrPublished: a file of published figures cannot be read.
+	ErrPublished = errors.New("published figures")
+
 	// ErrUnknownRule: the selection rule is none of [Rules].
 	ErrUnknownRule = errors.New("unknown selection rule")
 

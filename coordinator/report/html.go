@@ -33,6 +33,7 @@ type page struct {
 	Rows       []tableRow
 	Settings   []setting
 	Notes      []string
+	Published  *publishedTable
 	Sheets     []sheetLink
 	Figures    []figureFile
 	Links      []string
@@ -155,6 +156,10 @@ func newPage(campaign Campaign, summary Summary, shown *gallery, with parts) *pa
 		Figures:  with.figures,
 		Links:    []string{KeyCSV, KeySummaryJSON, KeySummaryMarkdown},
 		Data:     pageData{Curves: make(map[string]*curves)},
+	}
+	if campaign.Published != nil {
+		table := campaign.Published.table(summary, "–")
+		p.Published = &table
 	}
 	for _, s := range with.sheets {
 		p.Sheets = append(p.Sheets, sheetLink{s.Label, s.Key})

@@ -43,6 +43,8 @@ type Campaign struct {
 	Select Rule
 	// Tasks order and label the tasks; empty means the built-in ones. Unknown tasks follow, by name.
 	Tasks operator.Set
+	// Published are figures of a publication to compare with; nil for none.
+	Published *Published
 	// Others is the number of results in the store that belong to other campaigns; MoreOthers: at least so many.
 	Others     int
 	MoreOthers bool

@@ -69,9 +69,14 @@ type Row struct {
 	// Seconds is the solver time per image, of all runs if the rule chooses among runs.
 	Seconds Estimate `json:"seconds,omitzero"`
 
+	// chosen: the rule chose among several runs of a measurement.
+	chosen bool
 	// varyingParams and varyingSettings are the parts in which the rows differ.
 	varyingParams, varyingSettings string
 }
+
+// marked reports whether an oracle chose the row's figures.
+func (r *Row) marked(oracle bool) bool { return oracle && r.chosen }
 
 func (r *Row) group() Cell { return Cell{r.Problem, r.Approach} }
 
@@ -97,6 +102,7 @@ func (c *cell) count(m *measurement) {
 	}
 	if len(m.runs) > 0 {
 		c.row.Measurements++
+		c.row.chosen = c.row.chosen || len(m.runs) > 1
 		c.moments.count(m.Image, values(m))
 	}
 }

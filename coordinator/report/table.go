@@ -138,7 +138,7 @@ func figureCells(s Summary, r *Row, missing string) []string {
 		chosen = append(chosen, len(cells))
 		cells = append(cells, mean(r.extraFigure(name), 4, missing))
 	}
-	if s.Oracle {
+	if r.marked(s.Oracle) {
 		for _, column := range chosen {
 			if cells[column] != missing {
 				cells[column] += "*"

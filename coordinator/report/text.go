@@ -16,7 +16,20 @@ func writeText(w io.Writer, s Summary) error {
 	for i := range s.Rows {
 		rows = append(rows, slices.Concat(labelCells(s.Varying, &s.Rows[i], "-"), figureCells(s, &s.Rows[i], "-")))
 	}
-	widths := make([]int, len(labels))
+	if _, err := io.WriteString(w, alignText(rows, len(labels))); err != nil {
+		return err
+	}
+	for _, note := range notes(s) {
+		if _, err := fmt.Fprintln(w, printable(note)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// alignText aligns the first columns, the labels, to the left, and the others to the right.
+func alignText(rows [][]string, labels int) string {
+	widths := make([]int, labels)
 	for _, cells := range rows {
 		for i := range labels {
 			cells[i] = printable(cells[i])
@@ -32,23 +45,14 @@ func writeText(w io.Writer, s Summary) error {
 		for i, width := range widths {
 			cells[i] = fmt.Sprintf("%-*s", width, cells[i])
 		}
-		line = append(line, strings.Join(cells[:len(labels)], "  "))
-		line = append(line, cells[len(labels):]...)
+		line = append(line, strings.Join(cells[:labels], "  "))
+		line = append(line, cells[labels:]...)
 		fmt.Fprintln(out, strings.Join(line, "\t")+"\t")
 	}
-	if err := out.Flush(); err != nil {
-		return err
-	}
+	_ = out.Flush() // a strings.Builder has no errors
+	var aligned strings.Builder
 	for line := range strings.Lines(table.String()) {
-		// Right alignment puts the gap before each column, also before the first.
-		if _, err := io.WriteString(w, line[gap:]); err != nil {
-			return err
-		}
+		aligned.WriteString(line[gap:]) // right alignment puts the gap before each column, also before the first
 	}
-	for _, note := range notes(s) {
-		if _, err := fmt.Fprintln(w, printable(note)); err != nil {
-			return err
-		}
-	}
-	return nil
+	return aligned.String()
 }

@@ -1,0 +1,94 @@
+package main_test
+
+import (
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestPaperCampaigns runs each campaign of examples/paper with the bundled prior on a bundled photograph, and compares it
+// with the published figures beside it, if there are any. The report must say that they are not comparable.
+func TestPaperCampaigns(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join("..", "..", "examples", "paper")
+	files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
+	must(t, err)
+	known := map[string]struct {
+		items     int
+		published bool
+		set       []string
+	}{
+		"table1_ffhq":     {items: 7 + 5, published: true},
+		"table1_imagenet": {items: 7 + 5, published: true},
+		"ablation":        {items: 4 * (7 + 5), published: true},
+		// The sweeps stay, with fewer values.
+		"noise_robustness": {items: 2 * (1 + 5), set: []string{"--set", "sigma=0.05,0.3"}},
+		"time_quality":     {items: 2 * (1 + 5), set: []string{"--set", "steps=2,3"}},
+	}
+	if len(files) != len(known) {
+		t.Errorf("%d campaigns in %s, want %d", len(files), dir, len(known))
+	}
+	photograph := photographs(t, "coffee")
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".yaml")
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			want, out := known[name], filepath.Join(t.TempDir(), "out")
+			args := []string{"run", file, "--images", photograph, "--prior", "bundled", "--size", "32", "--threads", "1", "--out", out}
+			if want.set == nil {
+				args = append(args, "--steps", "2")
+			}
+			wantCounts(t, ddiff(t, append(args, want.set...)...), want.items, 0, 0, out)
+			if !want.published {
+				return
+			}
+			figures := filepath.Join(dir, name+".published.csv")
+			e := ddiff(t, "report", out, "--select", "best_psnr", "--published", figures)
+			wantCode(t, e, 0)
+			for _, pattern := range []string{
+				`(?m)^NOT COMPARABLE, because of images, size, steps, prior\. Ours: images 1, size 32x32, .* prior bundled\. Theirs: .*FFHQ|ImageNet`,
+				`(?m)^phase_retrieval +ddiff .*\d\.\d\d\* +\d\d\.\d\d.* [+-]\d+\.\d\d\* `,
+			} {
+				if !regexp.MustCompile(pattern).MatchString(e.stdout) {
+					t.Errorf("no line %s\n%v", pattern, e)
+				}
+			}
+			for format, text := range map[string]string{"md": "| hdr | ddiff | 1 |", "latex": "hdr & ddiff & 1 &", "csv": "images size steps prior"} {
+				if e := ddiff(t, "report", out, "--published", figures, "--format", format); e.code != 0 || !strings.Contains(e.stdout, text) {
+					t.Errorf("%s lacks %q\n%v", format, text, e)
+				}
+			}
+			if name == "table1_ffhq" {
+				page := filepath.Join(t.TempDir(), "page")
+				wantCode(t, ddiff(t, "report", out, "--published", figures, "--format", "html", "--out", page), 0)
+				if text := string(read(t, filepath.Join(page, "index.html"))); !strings.Contains(text, "NOT COMPARABLE") || !strings.Contains(text, "RED-diff") {
+					t.Error("the page lacks the published figures")
+				}
+			}
+		})
+	}
+}
+
+func TestPublishedRefuses(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	broken := filepath.Join(dir, "broken.csv")
+	write(t, broken, []byte("task,method,psnr\nhdr,ddiff,high\n"))
+	for _, tt := range []struct{ file, format, want string }{
+		{filepath.Join(dir, "missing.csv"), "text", "missing.csv: no such file"},
+		{broken, "text", `--published: published figures: broken.csv: line 2: psnr: "high" is not a number`},
+		{broken, "parquet", "--format parquet has the results alone"},
+		{dir, "text", "is a directory"},
+	} {
+		e := ddiff(t, "report", dir, "--published", tt.file, "--format", tt.format, "--out", filepath.Join(dir, "table"))
+		if e.code != 2 || !strings.Contains(e.stderr, tt.want) || strings.Count(e.stderr, "\n") != 1 {
+			t.Errorf("%s as %s: exit code %d, want 2 and one line with %q\n%v", tt.file, tt.format, e.code, tt.want, e)
+		}
+	}
+	// Images replace those of a campaign file, and an error about them names the flag.
+	e := ddiff(t, "run", filepath.Join("..", "..", "examples", "demo.yaml"), "--images", filepath.Join(dir, "nowhere"), "--dry-run")
+	if e.code != 2 || !strings.Contains(e.stderr, "nowhere") || strings.Count(e.stderr, "\n") != 1 {
+		t.Errorf("missing images: %v", e)
+	}
+}

@@ -1,0 +1,262 @@
+package report
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"ddiff/manifest"
+)
+
+const publishedFile = `# A. Uthor: A paper.
+# Table 1.
+table,data,images,size,sigma,prior,preset,steps,runs,select,task,method,psnr,psnr_half,residual,remark
+1,faces,2,128x128,0.05,big,ffhq,100,1,,hdr,ddiff,27.500,0.4,0.0040,
+1,faces,2,128x128,0.05,big,,,,,hdr,DAPS | x,28.10,,0.005,
+1,faces,2,128x128,0.05,big,ffhq,100,2,best_psnr,phase_retrieval,ddiff,30,,,best of two
+1,faces,2,128x128,0.05,big,,,,,denoise,DPS,9,,,
+`
+
+func parsePublished(t *testing.T, text string) *Published {
+	t.Helper()
+	p, err := ParsePublished("paper.csv", strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// publishedSummary has two images of HDR, solved by two methods, and one image of phase retrieval with two runs.
+func publishedSummary(t *testing.T, rule Rule, change ...func(*manifest.Result)) Summary {
+	t.Helper()
+	ffhq := func(r *manifest.Result) { r.Item.Preset = "ffhq" }
+	var results []manifest.Result
+	for i, name := range []string{"1.png", "2.png"} {
+		for _, method := range []string{"ddiff", "toy"} {
+			results = append(results, result(t, "hdr", method, name, 0, append(change, ffhq, scored(26+2*float64(i), 20, 0.8, 0.002))...))
+		}
+		for run := range 2 {
+			results = append(results, result(t, "phase_retrieval", "ddiff", name, run, append(change, ffhq, scored(20+float64(run), 0, 0.5, 0))...))
+		}
+	}
+	return summaryOf(t, results, rule)
+}
+
+func compared(t *testing.T, s Summary, p *Published, format Format) string {
+	t.Helper()
+	var out bytes.Buffer
+	if err := WritePublished(&out, s, p, format); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+// Equal circumstances leave only the data and the prior, which no program can check.
+func TestPublishedSaysWhatIsComparable(t *testing.T) {
+	t.Parallel()
+	p := parsePublished(t, publishedFile)
+	equal := compared(t, publishedSummary(t, RuleBestPSNR), p, FormatText)
+	if !strings.Contains(equal, "Comparable, if the images are those of faces and the prior abababab is the big, which ddiff cannot check.") {
+		t.Errorf("equal circumstances:\n%s", equal)
+	}
+	p.Priors = map[string]string{strings.Repeat("ab", 32): "bundled"}
+	if text := compared(t, publishedSummary(t, RuleBestPSNR), p, FormatText); !strings.Contains(text, "NOT COMPARABLE, because of prior. ") {
+		t.Errorf("the bundled prior:\n%s", text)
+	}
+	p.Priors = nil
+	for what, change := range map[string]func(*manifest.Result){
+		"size":   func(r *manifest.Result) { r.Item.Width, r.Item.Height = 32, 32 },
+		"sigma":  func(r *manifest.Result) { r.Item.Sigma = 0.1 },
+		"steps":  func(r *manifest.Result) { r.Item.Solver = json.RawMessage(`{"steps":3}`) },
+		"preset": func(r *manifest.Result) { r.Item.Preset = "natural" },
+	} {
+		last := func(r *manifest.Result) { change(r) }
+		s := publishedSummary(t, RuleBestPSNR, last)
+		if what == "preset" { // publishedSummary sets it after the change
+			for i := range s.Rows {
+				s.Rows[i].Preset = "natural"
+			}
+		}
+		text := compared(t, s, p, FormatText)
+		if !strings.Contains(text, "NOT COMPARABLE, because of "+what+". ") || !strings.Contains(text, "Theirs: images 2, size 128x128") {
+			t.Errorf("another %s:\n%s", what, text)
+		}
+	}
+	if text := compared(t, publishedSummary(t, RuleFirst), p, FormatText); !strings.Contains(text, "NOT COMPARABLE, because of select. ") {
+		t.Errorf("another rule:\n%s", text)
+	}
+	one := summaryOf(t, []manifest.Result{result(t, "hdr", "ddiff", "1.png", 0, scored(26, 20, 0.8, 0.002))}, RuleFirst)
+	if text := compared(t, one, p, FormatText); !strings.Contains(text, "NOT COMPARABLE, because of images, preset. ") {
+		t.Errorf("one image without a preset:\n%s", text)
+	}
+	alone := summaryOf(t, []manifest.Result{result(t, "hdr", "toy", "1.png", 0, scored(26, 20, 0.8, 0.002))}, RuleFirst)
+	if text := compared(t, alone, p, FormatText); !strings.Contains(text, "No method of these results has published figures.") {
+		t.Errorf("no pair:\n%s", text)
+	}
+}
+
+// The lines are ours with theirs, ours alone and theirs alone, with the digits of the publication.
+func TestPublishedLines(t *testing.T) {
+	t.Parallel()
+	p := parsePublished(t, publishedFile)
+	s := publishedSummary(t, RuleBestPSNR)
+	text := compared(t, s, p, FormatText)
+	var got []string
+	for line := range strings.Lines(text) {
+		got = append(got, strings.Join(strings.Fields(line), " "))
+	}
+	for _, want := range []string{
+		"task method n PSNR PSNR theirs difference SSIM SSIM theirs difference LPIPS theirs residual residual theirs difference",
+		"hdr ddiff 2 27.00 ±12.71 27.500 ±0.4 -0.50 0.800 ±0.000 - - - 0.0020 ±0.0000 0.0040 -0.0020",
+		"hdr toy 2 27.00 ±12.71 - - 0.800 ±0.000 - - - 0.0020 ±0.0000 - -",
+		"hdr DAPS | x - - 28.10 - - - - - - 0.005 -",
+		"phase_retrieval ddiff 2 21.00 ±0.00* 30 -9.00* 0.500 ±0.000* - - - 0.0000 ±0.0000* - -",
+		"phase_retrieval: best of two.",
+		"1 further tasks of the publication are not in these results.",
+		"± is half the 95 % interval of the mean. Source: A. Uthor: A paper. Table 1.",
+	} {
+		if !slices.Contains(got, want) {
+			t.Errorf("no line %q in\n%s", want, strings.Join(got, "\n"))
+		}
+	}
+	for format, wants := range map[Format][]string{
+		FormatMarkdown: {"| hdr | DAPS \\| x | – |", "| hdr | ddiff | 2 | 27.00 ±12.71 | 27.500 ±0.4 | -0.50 |"},
+		FormatLaTeX:    {`hdr & ddiff & 2 & $27.00 \pm 12.71$ & $27.500 \pm 0.4$ & $-0.50$ &`, `$21.00 \pm 0.00^{*}$ & 30 & $-9.00^{*}$`, "\\midrule"},
+	} {
+		for _, want := range wants {
+			if text := compared(t, s, p, format); !strings.Contains(text, want) {
+				t.Errorf("%s lacks %q:\n%s", format, want, text)
+			}
+		}
+	}
+	if err := WritePublished(&bytes.Buffer{}, s, p, "word"); !errors.Is(err, ErrUnknownFormat) {
+		t.Errorf("format word: %v", err)
+	}
+}
+
+// LPIPS is compared if the results have it with one network.
+func TestPublishedLPIPS(t *testing.T) {
+	t.Parallel()
+	p := parsePublished(t, "task,method,lpips\nhdr,ddiff,0.129\n")
+	s := publishedSummary(t, RuleFirst)
+	row := &s.Rows[slices.IndexFunc(s.Rows, func(r Row) bool { return r.Task == "hdr" && r.Method == "ddiff" })]
+	row.Metrics = map[string]Estimate{"lpips_vgg": {N: 2, Mean: 0.2}, "other": {N: 2, Mean: 9}}
+	if text := compared(t, s, p, FormatMarkdown); !strings.Contains(text, "| 0.200 | 0.129 | +0.071 |") {
+		t.Errorf("one network:\n%s", text)
+	}
+	row.Metrics["lpips_alex"] = Estimate{N: 2, Mean: 0.1}
+	if text := compared(t, s, p, FormatMarkdown); strings.Contains(text, "0.200") || !strings.Contains(text, "LPIPS: these results have none, or those of several") {
+		t.Errorf("two networks:\n%s", text)
+	}
+}
+
+func TestPublishedCSV(t *testing.T) {
+	t.Parallel()
+	p := parsePublished(t, publishedFile)
+	p.Priors = map[string]string{strings.Repeat("ab", 32): "bundled"}
+	var out bytes.Buffer
+	if err := WritePublishedCSV(&out, publishedSummary(t, RuleFirst), p); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := csv.NewReader(&out).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	get := func(row int, column string) string { return rows[row][slices.Index(rows[0], column)] }
+	for _, want := range []struct {
+		row           int
+		column, value string
+	}{
+		{1, "task", "phase_retrieval"}, {1, "differs", "select prior"}, {1, "remark", "best of two"},
+		{2, "method", "ddiff"}, {2, "psnr", "27"}, {2, "published_psnr", "27.500"}, {2, "difference_psnr", "-0.5"}, {2, "differs", "prior"},
+		{2, "published_prior", "big"}, {3, "method", "toy"}, {3, "published_psnr", ""},
+		{4, "method", "DAPS | x"}, {4, "images", ""}, {4, "published_psnr", "28.10"}, {4, "difference_psnr", ""},
+	} {
+		if got := get(want.row, want.column); got != want.value {
+			t.Errorf("row %d, %s: %q, want %q", want.row, want.column, got, want.value)
+		}
+	}
+}
+
+func TestPublishedOnThePage(t *testing.T) {
+	t.Parallel()
+	store := newMemory()
+	campaign := Campaign{Name: "x", Select: RuleFirst, Published: parsePublished(t, strings.Replace(publishedFile, "A. Uthor", "A. <b>Uthor", 1))}
+	r := result(t, "hdr", "ddiff", "1.png", 0, scored(26, 20, 0.8, 0.002))
+	if _, err := Write(t.Context(), store, campaign, stream([]manifest.Result{r})); err != nil {
+		t.Fatal(err)
+	}
+	text := string(store.files[KeyPage])
+	for _, want := range []string{"Published figures of paper.csv", "NOT COMPARABLE, because of images, preset", "27.500 ±0.4", "A. &lt;b&gt;Uthor"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+}
+
+func TestParsePublishedRefuses(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"":                                      "paper.csv is empty; it needs a line",
+		"# only\n":                              "paper.csv is empty; it needs a line",
+		"task,method,psnr\n":                    "paper.csv has no row",
+		"task,psnr\n":                           `has no column "method"`,
+		"task,method,psn\nhdr,a,1\n":            `column "psn" is unknown; use table, task`,
+		"task,method,task\nhdr,a,hdr\n":         `column "task" is repeated`,
+		"task,method,psnr\nhdr,a,x\n":           `line 2: psnr: "x" is not a number`,
+		"task,method,psnr\nhdr,a,NaN\n":         `line 2: psnr: "NaN" is not a number`,
+		"task,method,images\nhdr,a,ten\n":       `line 2: images: "ten" is not a number`,
+		"task,method\nhdr,\n":                   "line 2: task or method is empty",
+		"task,method\nhdr,a\n\nhdr,a\n":         "line 4: repeats task hdr and method a",
+		"task,method\nhdr\n":                    "wrong number of fields",
+		"task,method\n\"hdr,a\n":                "paper.csv: ",
+		"#" + strings.Repeat("x", MaxPublished): "larger than 1 MiB",
+	} {
+		_, err := ParsePublished("paper.csv", strings.NewReader(text))
+		if !errors.Is(err, ErrPublished) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%.40q: %v, want one line with %q", text, err, want)
+		}
+	}
+}
+
+// The files of the paper have a row of figures for every task, and for DDiff all circumstances.
+func TestPublishedFilesOfThePaper(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join("..", "..", "examples", "paper")
+	for name, rows := range map[string]int{"table1_ffhq": 52, "table1_imagenet": 52, "ablation": 32} {
+		f, err := os.Open(filepath.Join(dir, name+".published.csv"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := ParsePublished(name, f)
+		if err := errors.Join(err, f.Close()); err != nil {
+			t.Fatal(err)
+		}
+		tasks := 0
+		for _, r := range p.rows {
+			for k, f := range publishedFigures() {
+				if r.mean[k].text == "" {
+					t.Errorf("%s: %s of %s has no %s", name, r.task, r.method, f.name)
+				}
+			}
+			if r.method != "ddiff" {
+				continue
+			}
+			tasks++
+			for _, c := range publishedConditions() {
+				if r.conditions[c] == "" && c != conditionSelect {
+					t.Errorf("%s: %s has no %s", name, r.task, c)
+				}
+			}
+		}
+		if len(p.rows) != rows || tasks != 8 || !strings.Contains(p.Source, "CVPR 2026") {
+			t.Errorf("%s: %d rows, %d of DDiff, source %q", name, len(p.rows), tasks, p.Source)
+		}
+	}
+}

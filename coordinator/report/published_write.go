@@ -1,0 +1,266 @@
+package report
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// publishedTable is the comparison as texts: the cells of a line are the task, the method, the varying properties, the number
+// of images, and for each figure ours, theirs and the difference.
+type publishedTable struct {
+	Title   string
+	Verdict string
+	// Labels is the number of columns with text.
+	Labels int
+	Head   []string
+	Lines  [][]string
+	Notes  []string
+}
+
+// table renders the comparison. Figures that no row of the results has are theirs alone.
+func (p *Published) table(s Summary, missing string) publishedTable {
+	pairs, further := p.pairs(s)
+	variants := s.variants()
+	varies := slices.ContainsFunc(pairs, func(pair publishedPair) bool { return pair.ours != nil && variants[pair.ours.group()] != "" })
+	t := publishedTable{
+		Title: "Published figures of " + p.Name, Verdict: sentence(p.verdict(pairs, s.Rule)), Labels: 2,
+		Head: []string{"task", "method"},
+	}
+	if varies {
+		t.Head, t.Labels = append(t.Head, "cell"), 3
+	}
+	t.Head = append(t.Head, "n")
+	shown := make([]bool, len(publishedFigures()))
+	for k, f := range publishedFigures() {
+		for i := range pairs {
+			shown[k] = shown[k] || pairs[i].ours != nil && f.of(pairs[i].ours).N > 0
+		}
+		if shown[k] {
+			t.Head = append(t.Head, f.heading)
+		}
+		t.Head = append(t.Head, f.heading+" theirs")
+		if shown[k] {
+			t.Head = append(t.Head, "difference")
+		} else {
+			t.Notes = append(t.Notes, f.heading+": these results have none, or those of several networks.")
+		}
+	}
+	for _, pair := range pairs {
+		t.Lines = append(t.Lines, pair.line(s, variants, varies, shown, missing))
+		if pair.ours != nil && pair.theirs != nil && pair.theirs.remark != "" {
+			if note := pair.task + ": " + pair.theirs.remark + "."; !slices.Contains(t.Notes, note) {
+				t.Notes = append(t.Notes, note)
+			}
+		}
+	}
+	if further > 0 {
+		t.Notes = append(t.Notes, fmt.Sprintf("%d further tasks of the publication are not in these results.", further))
+	}
+	if s.Oracle {
+		t.Notes = append(t.Notes, "* "+oracleNote+".")
+	}
+	t.Notes = append(t.Notes, "± is half the 95 % interval of the mean. Source: "+p.Source)
+	return t
+}
+
+func sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] + "." }
+
+// line renders one pair.
+func (pair publishedPair) line(s Summary, variants map[Cell]string, varies bool, shown []bool, missing string) []string {
+	method, cell, n, star := "", missing, missing, ""
+	if pair.theirs != nil {
+		method = pair.theirs.method
+	}
+	if pair.ours != nil {
+		method, n = pair.ours.Method, strconv.Itoa(pair.ours.Images)
+		if v := variants[pair.ours.group()]; v != "" {
+			cell = v
+		}
+		if pair.ours.marked(s.Oracle) {
+			star = "*"
+		}
+	}
+	line := []string{pair.task, method}
+	if varies {
+		line = append(line, cell)
+	}
+	line = append(line, n)
+	for k, f := range publishedFigures() {
+		ours, theirs, difference := missing, missing, missing
+		var e Estimate
+		if pair.ours != nil {
+			e = f.of(pair.ours)
+		}
+		if e.N > 0 {
+			ours = decimal(e.Mean, f.decimals)
+			if e.HalfWidth != nil {
+				ours += " ±" + decimal(*e.HalfWidth, f.decimals)
+			}
+			ours += star
+		}
+		if t := pair.theirs; t != nil && t.mean[k].text != "" {
+			theirs = t.mean[k].text
+			if t.half[k].text != "" {
+				theirs += " ±" + t.half[k].text
+			}
+			if e.N > 0 {
+				difference = signed(e.Mean-t.mean[k].value, f.decimals) + star
+			}
+		}
+		if shown[k] {
+			line = append(line, ours, theirs, difference)
+		} else {
+			line = append(line, theirs)
+		}
+	}
+	return line
+}
+
+// WritePublished writes the comparison of a summary with published figures: ours, theirs and the difference, and before it
+// whether they are comparable. Rows of the publication whose method the summary lacks are theirs alone.
+//
+// It returns an error that wraps [ErrUnknownFormat], or the error of w.
+func WritePublished(w io.Writer, s Summary, p *Published, format Format) error {
+	var text string
+	switch format {
+	case FormatText:
+		t := p.table(s, "-")
+		rows := append([][]string{t.Head}, t.Lines...)
+		text = printable(t.Title) + "\n" + printable(t.Verdict) + "\n" + alignText(rows, t.Labels)
+		for _, note := range t.Notes {
+			text += printable(note) + "\n"
+		}
+	case FormatMarkdown:
+		text = p.markdown(s)
+	case FormatLaTeX:
+		text = p.latex(s)
+	default:
+		return fmt.Errorf("write published figures as %q: %w; use %s, %s or %s", format, ErrUnknownFormat, FormatText, FormatMarkdown, FormatLaTeX)
+	}
+	if _, err := io.WriteString(w, text); err != nil {
+		return fmt.Errorf("write published figures: %w", err)
+	}
+	return nil
+}
+
+func (p *Published) markdown(s Summary) string {
+	t := p.table(s, "–")
+	var b strings.Builder
+	fmt.Fprintf(&b, "**%s**\n\n%s\n\n", escapeMarkdown(t.Title), escapeMarkdown(t.Verdict))
+	b.WriteString("| " + strings.Join(t.Head, " | ") + " |\n|")
+	b.WriteString(strings.Repeat(" :-- |", t.Labels) + strings.Repeat(" --: |", len(t.Head)-t.Labels) + "\n")
+	for _, line := range t.Lines {
+		for _, cell := range line {
+			b.WriteString("| " + escapeMarkdown(cell) + " ")
+		}
+		b.WriteString("|\n")
+	}
+	for _, note := range t.Notes {
+		b.WriteString("\n" + escapeMarkdown(note) + "\n")
+	}
+	return b.String()
+}
+
+func (p *Published) latex(s Summary) string {
+	t := p.table(s, "--")
+	var b strings.Builder
+	b.WriteString("% " + printable(t.Title) + "\n% " + printable(t.Verdict) + "\n% needs \\usepackage{booktabs}\n")
+	b.WriteString("\\begin{tabular}{" + strings.Repeat("l", t.Labels) + strings.Repeat("r", len(t.Head)-t.Labels) + "}\n\\toprule\n")
+	b.WriteString(strings.Join(t.Head, " & ") + " \\\\\n\\midrule\n")
+	for i, line := range t.Lines {
+		if i > 0 && t.Lines[i-1][0] != line[0] {
+			b.WriteString("\\midrule\n")
+		}
+		cells := slices.Clone(line)
+		for k, text := range cells {
+			mean, half, interval := strings.Cut(strings.TrimSuffix(text, "*"), " ±")
+			switch {
+			case k < t.Labels && text != "--":
+				cells[k] = escapeLaTeX(text)
+			case interval:
+				cells[k] = "$" + mean + " \\pm " + half + "$"
+			default:
+				cells[k] = latexNumber(text)
+			}
+			if interval && strings.HasSuffix(text, "*") {
+				cells[k] = "$" + mean + " \\pm " + half + "^{*}$"
+			}
+		}
+		b.WriteString(strings.Join(cells, " & ") + " \\\\\n")
+	}
+	b.WriteString("\\bottomrule\n\\end{tabular}\n\n")
+	for _, note := range t.Notes {
+		b.WriteString("% " + printable(note) + "\n")
+	}
+	return b.String()
+}
+
+// WritePublishedCSV writes the comparison with a line per row: the circumstances of both sides, each figure with its
+// half-width on both sides and the difference, and in differs the circumstances that make both incomparable.
+func WritePublishedCSV(w io.Writer, s Summary, p *Published) error {
+	pairs, _ := p.pairs(s)
+	out := csv.NewWriter(w)
+	head := []string{"table", "task", "method", "params", "settings"}
+	for _, c := range publishedConditions() {
+		head = append(head, c, "published_"+c)
+	}
+	for _, f := range publishedFigures() {
+		head = append(head, f.name, f.name+"_half", "published_"+f.name, "published_"+f.name+"_half", "difference_"+f.name)
+	}
+	if err := out.Write(append(head, "differs", "remark")); err != nil {
+		return fmt.Errorf("write published figures: %w", err)
+	}
+	for _, pair := range pairs {
+		if err := out.Write(pair.csvLine(s.Rule)); err != nil {
+			return fmt.Errorf("write published figures: %w", err)
+		}
+	}
+	out.Flush()
+	if err := out.Error(); err != nil {
+		return fmt.Errorf("write published figures: %w", err)
+	}
+	return nil
+}
+
+func (pair publishedPair) csvLine(rule Rule) []string {
+	ours, theirs := map[string]string{}, map[string]string{}
+	line := []string{"", pair.task, "", "", ""}
+	remark := ""
+	if pair.theirs != nil {
+		line[0], line[2], remark, theirs = pair.theirs.table, pair.theirs.method, pair.theirs.remark, pair.theirs.conditions
+	}
+	if pair.ours != nil {
+		line[2], line[3], line[4], ours = pair.ours.Method, pair.ours.Params, pair.ours.Settings, ourConditions(pair.ours, rule)
+	}
+	for _, c := range publishedConditions() {
+		line = append(line, ours[c], theirs[c])
+	}
+	for i := range line {
+		line[i] = csvText(line[i])
+	}
+	for k, f := range publishedFigures() {
+		cells := make([]string, 5)
+		var e Estimate
+		if pair.ours != nil {
+			e = f.of(pair.ours)
+		}
+		if e.N > 0 {
+			cells[0] = exact(e.Mean)
+			if e.HalfWidth != nil {
+				cells[1] = exact(*e.HalfWidth)
+			}
+		}
+		if t := pair.theirs; t != nil && t.mean[k].text != "" {
+			cells[2], cells[3] = t.mean[k].text, t.half[k].text
+			if e.N > 0 {
+				cells[4] = exact(e.Mean - t.mean[k].value)
+			}
+		}
+		line = append(line, cells...)
+	}
+	return append(line, strings.Join(pair.differs, " "), csvText(remark))
+}
