@@ -207,8 +207,8 @@ func (r *runner) cancelCampaign(ctx context.Context) error {
 	return r.end(ctx, manifest.PhaseCancelled)
 }
 
-// end removes stale dead letters, writes the report and ends the campaign as finished or cancelled. If users have changed the wanted state or sent a
-// command meanwhile, the campaign does not end.
+// end removes stale dead letters, writes the report and ends the campaign as finished or cancelled. If users have changed the
+// wanted state or sent a command meanwhile, or results are missing from storage, the campaign does not end.
 func (r *runner) end(ctx context.Context, p manifest.Phase) error {
 	if r.rec.Round > 0 { // items have become pending again
 		stale := func(d queue.DeadLetter) bool { return r.ledger.state(d.ID) != dead }
@@ -216,13 +216,21 @@ func (r *runner) end(ctx context.Context, p manifest.Phase) error {
 			return err
 		}
 	}
-	if _, err := r.writeReport(ctx); err != nil {
+	_, err := r.writeReport(ctx)
+	var missing missingResults
+	if errors.As(err, &missing) {
+		if err := r.restoreMissing(ctx, missing); err != nil || p != manifest.PhaseCancelled {
+			return err
+		}
+		_, err = r.writeReport(ctx)
+	}
+	if err != nil {
 		return err
 	}
 	if err := r.foldAll(ctx); err != nil {
 		return err
 	}
-	err := r.enterEnd(ctx, p, func(c *manifest.Campaign) bool {
+	err = r.enterEnd(ctx, p, func(c *manifest.Campaign) bool {
 		if p == manifest.PhaseCancelled {
 			return wantsCancel(c)
 		}

@@ -14,7 +14,7 @@ import (
 )
 
 // writeReport writes the report of all settled items beside the results, and returns its summary. It logs artifacts
-// that cannot be read.
+// that cannot be read. In a cluster, results that are missing from storage are an error, see missingResults.
 func (r *runner) writeReport(ctx context.Context) (report.Summary, error) {
 	if r.ledger.items == 0 {
 		return report.Summary{}, nil
@@ -32,11 +32,11 @@ func (r *runner) writeReport(ctx context.Context) (report.Summary, error) {
 	}
 	outputs := []report.Output{{Address: s.Output, Store: r.results}}
 	failures := newFailureList(r.results, r.rec.ID)
-	summary, err := report.Write(ctx, r.results, campaign, failures.watch(ctx, report.WithScores(ctx, outputs, r.settled(ctx))))
+	summary, err := report.Write(ctx, r.results, campaign, failures.watch(ctx, report.WithScores(ctx, outputs, r.reported(ctx))))
 	if errors.Is(err, report.ErrVersions) || errors.Is(err, report.ErrScores) {
 		r.log.Warn("the report lacks the scores of ddiff score", "reason", err)
 		failures = newFailureList(r.results, r.rec.ID)
-		summary, err = report.Write(ctx, r.results, campaign, failures.watch(ctx, r.settled(ctx)))
+		summary, err = report.Write(ctx, r.results, campaign, failures.watch(ctx, r.reported(ctx)))
 	}
 	if err == nil || errors.Is(err, report.ErrIncomplete) {
 		err = errors.Join(failures.finish(ctx), err)
@@ -49,6 +49,64 @@ func (r *runner) writeReport(ctx context.Context) (report.Summary, error) {
 		return summary, fmt.Errorf("write report: %w", err)
 	}
 	return summary, nil
+}
+
+// missingResults lists the items that are done according to their outcomes, and whose results are missing from storage: a
+// worker had another store, its credentials were stolen, or someone has deleted the results.
+type missingResults []string
+
+func (m missingResults) Error() string {
+	return fmt.Sprintf("%d results that workers have reported are missing from the store", len(m))
+}
+
+// reported yields the results of a report. In a cluster, the last pair has missingResults if any are missing.
+func (r *runner) reported(ctx context.Context) iter.Seq2[manifest.Result, error] {
+	return func(yield func(manifest.Result, error) bool) {
+		r.missing = nil
+		for res, err := range r.settled(ctx) {
+			if !yield(res, err) {
+				return
+			}
+		}
+		if len(r.missing) > 0 && r.s.cfg.run == nil {
+			yield(manifest.Result{}, r.missing)
+		}
+	}
+}
+
+// restoreMissing makes items with missing results pending and publishes them, except in a campaign that is to be cancelled.
+// If an item's result was missing before, the campaign pauses: the workers need a person.
+func (r *runner) restoreMissing(ctx context.Context, missing missingResults) error {
+	r.log.Warn("results are missing from storage", "items", len(missing))
+	repeated := slices.ContainsFunc(missing, func(id string) bool {
+		e := r.ledger.find(id)
+		return e != nil && e.flags&flagMissing != 0
+	})
+	if _, err := r.startRound(ctx, round{Missing: true, Items: missing}); err != nil || wantsCancel(r.rec) {
+		return err
+	}
+	if repeated { // before a worker that caused the loss leases the items again
+		if err := r.pauseQueue(ctx, true); err != nil {
+			return err
+		}
+	}
+	again := make(map[string]bool, len(missing))
+	for _, id := range missing {
+		again[id] = true
+	}
+	err := r.eachWindow(ctx, func(w *shard.Window) error {
+		_, err := r.publish(ctx, w.Items, func(it manifest.Item) bool { return again[it.ID] })
+		return err
+	})
+	if err != nil || !repeated {
+		return err
+	}
+	return r.save(ctx, func(c *manifest.Campaign) {
+		if c.Wanted == manifest.WantRun {
+			c.Wanted = manifest.WantPause
+			c.Reason = missing.Error() + ", although their items were restored twice; check the store of the workers, then resume"
+		}
+	})
 }
 
 // maxCounted bounds the number of keys that otherResults lists.
@@ -137,6 +195,7 @@ func (r *runner) settledResult(it manifest.Item, s stored) (manifest.Result, boo
 		r.log.Error("stored result cannot be read", "item", it.Name, "reason", s.damage)
 		return r.failedResult(it, s.damage.Error()), true
 	case !s.found:
+		r.missing = append(r.missing, it.ID)
 		key := manifest.ItemKey(it.ID, manifest.FileResult)
 		r.log.Error("stored result is missing", "item", it.Name, "key", key)
 		return r.failedResult(it, fmt.Sprintf("read %s: it is missing; run again", key)), true

@@ -54,7 +54,9 @@ type testCluster struct {
 	attach func(ctx context.Context, campaign string) (*queue.Queue, error)
 	sweep  func(ctx context.Context) error
 	output string // of all campaigns; default: the id of each
-	log    *slog.Logger
+	// workers is where the workers store results; default: store.
+	workers *storage.Dir
+	log     *slog.Logger
 
 	mu      sync.Mutex
 	outcome func(it manifest.Item, attempt int) error // nil: done
@@ -276,7 +278,7 @@ func (tc *testCluster) restore(ctx context.Context, l *queue.Lease, campaign str
 	data, _ := json.Marshal(res)
 	if err == nil {
 		key := cmp.Or(tc.output, campaign) + "/" + manifest.ItemKey(it.ID, manifest.FileResult)
-		if err := tc.store.Create(ctx, key, data); err != nil && !errors.Is(err, storage.ErrExists) {
+		if err := cmp.Or(tc.workers, tc.store).Create(ctx, key, data); err != nil && !errors.Is(err, storage.ErrExists) {
 			return err
 		}
 	}
