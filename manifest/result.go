@@ -69,7 +69,7 @@ type Result struct {
 	Metrics Metrics `json:"metrics"`
 	// MetricIDs maps the name of a metric to its versioned id.
 	MetricIDs map[string]string `json:"metric_ids,omitempty"`
-	// Scores were computed after solving. They are not in result.json, see [ScoresFolder].
+	// Scores were computed after solving, see [ScoresFolder]; one without a value does not apply. They are not in result.json.
 	Scores []Score `json:"-"`
 
 	// Seconds is the item's share of the batch's solver time, Steps the number of network evaluations.

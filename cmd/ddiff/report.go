@@ -41,6 +41,7 @@ func reportFormats() []string {
 type reportOptions struct {
 	catalogue shard.Catalogue
 	where     []string
+	versions  []string
 	format    string
 	rule      string
 	out       string
@@ -67,6 +68,7 @@ func newReportCommand(c shard.Catalogue) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringArrayVar(&o.where, "where", nil, "only results with `NAME=VALUE[,VALUE]`: a column of results.csv, a parameter or a setting; repeatable")
+	f.StringSliceVar(&o.versions, "metric-version", nil, "`id` of the version of a metric, such as psnr@1:png; repeatable (default the only one)")
 	f.StringVar(&o.format, "format", formatText, "`format`: "+strings.Join(reportFormats(), ", "))
 	f.StringVar(&o.rule, "select", "", "`rule` that selects the run to report: "+words(manifest.Selections())+" (default first)")
 	f.StringVarP(&o.out, "out", "o", "", "`file`, or the directory of the page (default standard output; report for html)")
@@ -93,12 +95,16 @@ func (o reportOptions) run(ctx context.Context, args []string, stdout, stderr io
 	if err != nil {
 		return usageError{fmt.Errorf("report: --published: %w", err)}
 	}
+	versions, err := report.ParseVersions(o.versions)
+	if err != nil {
+		return usageError{fmt.Errorf("report: --metric-version: %w", err)}
+	}
 	outputs, closeAll, err := openOutputs(ctx, args)
 	if err != nil {
 		return err
 	}
 	defer closeAll()
-	results := atLeastOne(filter.Select(report.Results(ctx, outputs)), args)
+	results := versions.Select(atLeastOne(filter.Select(report.Results(ctx, outputs)), args))
 
 	if o.format == formatHTML {
 		return o.page(ctx, outputs, results, rule, published, stdout, stderr)

@@ -17,7 +17,7 @@ var (
 	ErrFilter = errors.New("condition")
 
 	// ErrVersions: a table or a comparison would mix versions of one metric, or no result has the chosen version.
-	ErrVersions = errors.New("versions")
+	ErrVersions = errors.New("metric versions")
 
 	// ErrScores: the scores of an output cannot be read.
 	ErrScores = errors.New("scores")

@@ -21,21 +21,21 @@ import (
 type scoreKey struct {
 	item     identity
 	pictures identity
-	metric   uint16 // index in ScoreTable.metrics
+	metric   uint16 // index in scoreTable.metrics
 }
 
-// ScoreTable has the scores that outputs have besides their results. It is safe for concurrent use.
-type ScoreTable struct {
-	mu      sync.Mutex
+// scoreTable has the scores that outputs have besides their results.
+type scoreTable struct {
+	mu      sync.Mutex // guards the fields while parts are read
 	metrics []string
 	index   map[string]uint16
 	values  map[scoreKey]float64
 	skipped map[scoreKey]struct{} // the metric does not apply
 }
 
-// ReadScores reads all scores of the outputs, some 60 bytes of memory for each. The error wraps [ErrScores].
-func ReadScores(ctx context.Context, outputs []Output) (*ScoreTable, error) {
-	t := &ScoreTable{index: make(map[string]uint16), values: make(map[scoreKey]float64), skipped: make(map[scoreKey]struct{})}
+// readScores reads all scores of the outputs, some 60 bytes of memory for each. The error wraps [ErrScores].
+func readScores(ctx context.Context, outputs []Output) (*scoreTable, error) {
+	t := &scoreTable{index: make(map[string]uint16), values: make(map[scoreKey]float64), skipped: make(map[scoreKey]struct{})}
 	for _, o := range outputs {
 		if err := t.read(ctx, o); err != nil {
 			return nil, fmt.Errorf("read %w of %s: %w", ErrScores, o.Address, err)
@@ -44,7 +44,7 @@ func ReadScores(ctx context.Context, outputs []Output) (*ScoreTable, error) {
 	return t, nil
 }
 
-func (t *ScoreTable) read(ctx context.Context, o Output) error {
+func (t *scoreTable) read(ctx context.Context, o Output) error {
 	group, inner := errgroup.WithContext(ctx)
 	group.SetLimit(readCalls)
 	var listing error
@@ -76,7 +76,7 @@ func errScores(line int, err error) error {
 }
 
 // add adds the scores of one part.
-func (t *ScoreTable) add(part []byte) error {
+func (t *scoreTable) add(part []byte) error {
 	lines := bufio.NewScanner(bytes.NewReader(part))
 	lines.Buffer(nil, 1<<20)
 	var head manifest.ScoreHead
@@ -127,21 +127,6 @@ func checkMetricID(id string) error {
 	return nil
 }
 
-// Has reports whether the table has a score of the result's pictures, or that the metric does not apply to them.
-func (t *ScoreTable) Has(r *manifest.Result, metric string) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	index, known := t.index[metric]
-	key, ok := keyOf(r)
-	if !known || !ok {
-		return false
-	}
-	key.metric = index
-	_, scored := t.values[key]
-	_, skipped := t.skipped[key]
-	return scored || skipped
-}
-
 // keyOf returns the key of a result's scores, and false for a result without two pictures.
 func keyOf(r *manifest.Result) (key scoreKey, ok bool) {
 	pictures := manifest.ScoredPictures(r)
@@ -153,10 +138,8 @@ func keyOf(r *manifest.Result) (key scoreKey, ok bool) {
 	return key, ok && err == nil
 }
 
-// of returns the scores of a result.
-func (t *ScoreTable) of(r *manifest.Result) []manifest.Score {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+// of returns the scores of a result, without a value where the metric does not apply.
+func (t *scoreTable) of(r *manifest.Result) []manifest.Score {
 	key, ok := keyOf(r)
 	if !ok || r.Outcome != manifest.OutcomeDone {
 		return nil
@@ -164,17 +147,23 @@ func (t *ScoreTable) of(r *manifest.Result) []manifest.Score {
 	var out []manifest.Score
 	for i, metric := range t.metrics {
 		key.metric = uint16(i)
-		if v, ok := t.values[key]; ok {
-			out = append(out, manifest.Score{Metric: metric, Item: r.Item.ID, Value: &v})
+		score := manifest.Score{Metric: metric, Item: r.Item.ID}
+		v, scored := t.values[key]
+		if scored {
+			score.Value = &v
+		}
+		if _, skipped := t.skipped[key]; scored || skipped {
+			out = append(out, score)
 		}
 	}
 	return out
 }
 
-// WithScores adds to each result the scores of its pictures in the outputs.
+// WithScores adds to each result the scores of its pictures in the outputs. It holds all scores in memory, some 60 bytes
+// each. An error of reading them wraps [ErrScores].
 func WithScores(ctx context.Context, outputs []Output, results iter.Seq2[manifest.Result, error]) iter.Seq2[manifest.Result, error] {
 	return func(yield func(manifest.Result, error) bool) {
-		table, err := ReadScores(ctx, outputs)
+		table, err := readScores(ctx, outputs)
 		if err != nil {
 			yield(manifest.Result{}, err)
 			return

@@ -35,7 +35,9 @@ type Summary struct {
 	// Comparisons pair the approaches to each problem.
 	Comparisons []Comparison `json:"comparisons,omitempty"`
 
-	unscored []string // notes
+	// scoredLater are the metrics whose scores were computed after solving, sorted; unscored has a note for each that lacks
+	// scores.
+	scoredLater, unscored []string
 }
 
 // Row has the means of one problem and approach. Different problems and settings are never averaged.
@@ -204,23 +206,16 @@ func (s *Summary) setVersions(c *columns) {
 		return
 	}
 	s.MetricIDs = c.chosen
-	for _, name := range s.scoredLater() {
+	for _, name := range slices.Sorted(maps.Keys(c.chosen)) {
+		if c.solved[c.index[c.chosen[name]]] {
+			continue
+		}
+		s.scoredLater = append(s.scoredLater, name)
 		if n := c.count[c.index[c.chosen[name]]]; n < c.items {
 			s.unscored = append(s.unscored, fmt.Sprintf("%d of %d finished items have no score of %s; ddiff score computes it where there is a truth.",
 				c.items-n, c.items, c.chosen[name]))
 		}
 	}
-}
-
-// scoredLater returns the metrics whose scores were computed after solving, sorted.
-func (s *Summary) scoredLater() []string {
-	var out []string
-	for _, name := range slices.Sorted(maps.Keys(s.MetricIDs)) {
-		if builtin()[name] != s.MetricIDs[name] {
-			out = append(out, name)
-		}
-	}
-	return out
 }
 
 func newSummary(cells []*cell, rule Rule) Summary {

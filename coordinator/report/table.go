@@ -92,7 +92,7 @@ func figureColumns(s Summary) []string {
 
 // extraColumns are the metrics with columns after the fixed ones: those whose scores were computed after solving.
 func (s *Summary) extraColumns() []string {
-	return slices.DeleteFunc(s.scoredLater(), func(name string) bool { return name == "psnr" || name == "ssim" || name == "residual" })
+	return slices.DeleteFunc(slices.Clone(s.scoredLater), func(name string) bool { return name == "psnr" || name == "ssim" || name == "residual" })
 }
 
 // extraFigure is the estimate in one of the extraColumns.
@@ -236,11 +236,12 @@ func notes(s Summary) []string {
 		out = append(out, fmt.Sprintf("%d of %d items have no figures: %d failed, %d dead.",
 			s.Failed+s.Dead, s.Items, s.Failed, s.Dead))
 	}
-	if later := s.scoredLater(); len(later) > 0 {
-		for i, name := range later {
-			later[i] = s.MetricIDs[name]
+	if len(s.scoredLater) > 0 {
+		var ids []string
+		for _, name := range s.scoredLater {
+			ids = append(ids, s.MetricIDs[name])
 		}
-		out = append(out, "Scores computed after solving, from the stored 8-bit pictures: "+strings.Join(later, ", ")+".")
+		out = append(out, "Scores computed after solving, from the stored 8-bit pictures: "+strings.Join(ids, ", ")+".")
 	}
 	out = append(out, s.unscored...)
 	if s.Others > 0 {

@@ -94,7 +94,7 @@ func (v Versions) apply(r *manifest.Result, found map[string]bool) {
 	r.Scores = slices.DeleteFunc(slices.Clone(r.Scores), func(s manifest.Score) bool {
 		name := manifest.MetricName(s.Metric)
 		id, pinned := v.pinned[name]
-		if pinned && id == s.Metric {
+		if pinned && id == s.Metric && s.Value != nil {
 			found[name] = true
 		}
 		return pinned && id != s.Metric
@@ -162,6 +162,9 @@ func (c *columns) add(e *entry, r *manifest.Result) {
 		}
 	}
 	for _, s := range r.Scores {
+		if s.Value == nil {
+			continue
+		}
 		if e.Scored == nil {
 			e.Scored = make(map[int]float64)
 		}

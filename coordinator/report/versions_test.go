@@ -1,0 +1,167 @@
+package report
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/parquet-go/parquet-go"
+
+	"ddiff/manifest"
+)
+
+// later adds a score that was computed after solving.
+func later(id string, v float64) func(*manifest.Result) {
+	return func(r *manifest.Result) { r.Scores = append(r.Scores, manifest.Score{Metric: id, Value: &v}) }
+}
+
+// TestOneVersionPerTable mixes versions of a metric in every way that a table could.
+func TestOneVersionPerTable(t *testing.T) {
+	t.Parallel()
+	base := scored(25, 20, 0.8, 0.001)
+	newer := func(r *manifest.Result) { r.MetricIDs = map[string]string{"psnr": "psnr@2"} }
+	for _, tt := range []struct {
+		name         string
+		first, other []func(*manifest.Result)
+		pin          string
+		want         map[string]string // chosen
+		refused      string
+	}{
+		{name: "no other version", want: map[string]string{"psnr": "psnr@1"}},
+		{name: "stored pictures too: the worker's version covers all", first: []func(*manifest.Result){later("psnr@1:png", 24)}, want: map[string]string{"psnr": "psnr@1"}},
+		{name: "two versions of workers", other: []func(*manifest.Result){newer}, refused: "psnr: psnr@1 (1 of 2 items), psnr@2 (1 of 2 items)"},
+		{name: "two networks", first: []func(*manifest.Result){later("lpips_vgg@1:aaaaaaaa", 0.1)}, other: []func(*manifest.Result){later("lpips_vgg@1:bbbbbbbb", 0.1)}, refused: "--metric-version lpips_vgg@1:"},
+		{name: "two networks, one chosen", first: []func(*manifest.Result){later("lpips_vgg@1:aaaaaaaa", 0.1)}, other: []func(*manifest.Result){later("lpips_vgg@1:bbbbbbbb", 0.1)}, pin: "lpips_vgg@1:bbbbbbbb", want: map[string]string{"lpips_vgg": "lpips_vgg@1:bbbbbbbb"}},
+		{name: "two networks on all items", first: []func(*manifest.Result){later("lpips_vgg@1:aaaaaaaa", 0.1), later("lpips_vgg@1:bbbbbbbb", 0.2)}, refused: "lpips_vgg@1:aaaaaaaa (1 of 2 items), lpips_vgg@1:bbbbbbbb (1 of 2 items)"},
+		{name: "different networks are different metrics", first: []func(*manifest.Result){later("lpips_vgg@1:aaaaaaaa", 0.1), later("lpips_alex@1:bbbbbbbb", 0.2)}, want: map[string]string{"lpips_vgg": "lpips_vgg@1:aaaaaaaa", "lpips_alex": "lpips_alex@1:bbbbbbbb"}},
+		{name: "a worker's metric that old results lack", first: []func(*manifest.Result){func(r *manifest.Result) { r.Metrics.HaarPSI = ptr(0.9) }}, other: []func(*manifest.Result){later("haarpsi@1:png", 0.9)}, refused: "haarpsi: haarpsi@1 (1 of 2 items), haarpsi@1:png (1 of 2 items)"},
+		{name: "a pinned version that nobody has", pin: "psnr@9", refused: "no result has a score of psnr@9"},
+		{name: "the metric does not apply", first: []func(*manifest.Result){func(r *manifest.Result) { r.Scores = []manifest.Score{{Metric: "lpips_vgg@1:aaaaaaaa"}} }}, want: map[string]string{"lpips_vgg": ""}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			results := []manifest.Result{
+				result(t, "hdr", "ddiff", "a", 0, append([]func(*manifest.Result){base}, tt.first...)...),
+				result(t, "hdr", "ddiff", "b", 0, append([]func(*manifest.Result){base}, tt.other...)...),
+			}
+			var pins []string
+			if tt.pin != "" {
+				pins = []string{tt.pin}
+			}
+			v, err := ParseVersions(pins)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, err := Summarize(v.Select(stream(results)), nil, "")
+			if tt.refused != "" {
+				if !errors.Is(err, ErrVersions) || !strings.Contains(err.Error(), tt.refused) || strings.Contains(err.Error(), "\n") {
+					t.Errorf("error %v, want one line with %q", err, tt.refused)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			for name, id := range tt.want {
+				if s.MetricIDs[name] != id {
+					t.Errorf("%s = %q, want %q", name, s.MetricIDs[name], id)
+				}
+			}
+		})
+	}
+	for _, bad := range []string{"psnr", "psnr@", "PSNR@1", "../x@1", "a@1/2"} {
+		if _, err := ParseVersions([]string{bad}); !errors.Is(err, ErrVersions) {
+			t.Errorf("%q: %v, want ErrVersions", bad, err)
+		}
+	}
+	if _, err := ParseVersions([]string{"psnr@1", "psnr@2"}); !errors.Is(err, ErrVersions) {
+		t.Errorf("two versions chosen: %v", err)
+	}
+}
+
+// TestFurtherMetrics follows a score that was computed after solving to every table.
+func TestFurtherMetrics(t *testing.T) {
+	t.Parallel()
+	const id = "lpips_vgg@1:aaaaaaaa"
+	results := []manifest.Result{
+		result(t, "hdr", "ddiff", "a", 0, scored(25, 20, 0.8, 0.001), later(id, 0.2)),
+		result(t, "hdr", "ddiff", "a", 1, scored(27, 20, 0.8, 0.001), later(id, 0.4)),
+		result(t, "hdr", "ddiff", "b", 0, scored(25, 20, 0.8, 0.001), later(id, 0.5)),
+		result(t, "hdr", "ddiff", "c", 0, scored(25, 20, 0.8, 0.001)),
+		result(t, "hdr", "ddiff", "d", 0, ended(manifest.OutcomeFailed, "no such file")),
+	}
+	for _, limit := range []int{maxSorted, 2} { // in memory, and through the temporary file
+		ordered, err := collect(stream(results), nil, limit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer ordered.close()
+		s, err := summarize(ordered, nil, RuleMean)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e := s.Rows[0].Metrics["lpips_vgg"]; e.N != 2 || math.Abs(e.Mean-0.4) > 1e-12 || e.HalfWidth == nil {
+			t.Errorf("estimate %+v, want the mean 0.4 of two images", e)
+		}
+		for format, want := range map[Format]string{FormatText: "lpips_vgg\n", FormatMarkdown: `| lpips\_vgg |`, FormatLaTeX: `& Lpips\_vgg \\`} {
+			var out strings.Builder
+			if err := WriteTable(&out, s, format); err != nil {
+				t.Fatal(err)
+			}
+			for _, text := range []string{want, "0.4000", "vgg@1:aaaaaaaa", "1 of 4 finished items have no score of"} {
+				if !strings.Contains(out.String(), text) {
+					t.Errorf("%s lacks %q:\n%s", format, text, out.String())
+				}
+			}
+		}
+		var table strings.Builder
+		if err := writeCSV(&table, ordered.columns, ordered.all()); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{"haarpsi,metrics,lpips_vgg\n", ",lpips_vgg@1:aaaaaaaa;psnr@1;residual@1;ssim@1,0.2\n", "psnr@1;residual@1;ssim@1,\n", "center_crop,,,,\n"} {
+			if !strings.Contains(table.String(), want) {
+				t.Errorf("results.csv lacks %q:\n%s", want, table.String())
+			}
+		}
+	}
+	var out bytes.Buffer
+	if err := WriteParquet(t.Context(), &out, stream(results), nil); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := parquet.Read[struct {
+		Image string   `parquet:"image"`
+		PSNR  *float64 `parquet:"psnr"`
+		LPIPS *float64 `parquet:"lpips_vgg"`
+	}](bytes.NewReader(out.Bytes()), int64(out.Len()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, r := range rows {
+		got = append(got, fmt.Sprintf("%s %t %t", r.Image, r.PSNR != nil, r.LPIPS != nil))
+	}
+	if want := "a true true,a true true,b true true,c true false,d false false"; strings.Join(got, ",") != want {
+		t.Errorf("Parquet rows %v, want %s", got, want)
+	}
+}
+
+// TestPinnedVersionHidesTheBaseline: a gain is a difference of one version.
+func TestPinnedVersionHidesTheBaseline(t *testing.T) {
+	t.Parallel()
+	v, err := ParseVersions([]string{"psnr@1:png"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Summarize(v.Select(stream([]manifest.Result{
+		result(t, "hdr", "ddiff", "a", 0, scored(25, 20, 0.8, 0.001), later("psnr@1:png", 24)),
+	})), nil, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := s.Rows[0]; r.PSNR.Mean != 24 || r.Baseline.N != 0 || r.Gain.N != 0 || r.SSIM.Mean != 0.8 {
+		t.Errorf("row %+v", r)
+	}
+}

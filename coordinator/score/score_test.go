@@ -1,0 +1,295 @@
+package score_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	"image/png"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"ddiff/coordinator/report"
+	"ddiff/coordinator/score"
+	"ddiff/manifest"
+	"ddiff/restore/raster"
+	"ddiff/storage"
+)
+
+// output is a directory with results of flat pictures: item i has the truth 100 and a restored image of 100+i.
+type output struct {
+	score.Store
+	t *testing.T
+
+	mu   sync.Mutex
+	gets map[string]int // by file
+	fail error          // of Put
+}
+
+func newOutput(t *testing.T, items int) *output {
+	t.Helper()
+	dir, err := storage.NewDir(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &output{Store: dir, t: t, gets: make(map[string]int)}
+	for i := range items {
+		o.add(i, uint8(100+i%50), true)
+	}
+	return o
+}
+
+func (o *output) Get(ctx context.Context, key string) ([]byte, error) {
+	o.mu.Lock()
+	o.gets[key[strings.LastIndexByte(key, '/')+1:]]++
+	o.mu.Unlock()
+	return o.Store.Get(ctx, key)
+}
+
+func (o *output) Put(ctx context.Context, key string, data []byte) error {
+	if o.fail != nil && strings.HasPrefix(key, manifest.ScoresFolder) {
+		return o.fail
+	}
+	return o.Store.Put(ctx, key, data)
+}
+
+// add stores the result of item i.
+func (o *output) add(i int, level uint8, truth bool) (id string) {
+	o.t.Helper()
+	r := manifest.Result{
+		Schema: manifest.SchemaVersion, Outcome: manifest.OutcomeDone, Artifacts: map[string]string{},
+		Item: manifest.Item{
+			Name: fmt.Sprint("image", i), Task: "hdr", Method: "ddiff", Width: 16, Height: 16, Fit: manifest.FitCenterCrop,
+			Image: &manifest.Source{Path: "x", SHA256: fmt.Sprintf("%064x", i)}, Solver: json.RawMessage(`{}`),
+		},
+	}
+	if err := r.Item.Identify(); err != nil {
+		o.t.Fatal(err)
+	}
+	psnr := 40.0
+	r.Metrics.PSNR = &psnr
+	pictures := map[string]uint8{manifest.FileRestored: level}
+	if truth {
+		pictures[manifest.FileTruth] = 100
+	}
+	for file, level := range pictures {
+		img := image.NewGray(image.Rect(0, 0, 16, 16))
+		for at := range img.Pix {
+			img.Set(at%16, at/16, color.Gray{Y: level})
+		}
+		var data bytes.Buffer
+		if err := png.Encode(&data, img); err != nil {
+			o.t.Fatal(err)
+		}
+		r.Artifacts[file] = fmt.Sprintf("%x", sha256.Sum256(data.Bytes()))
+		o.put(manifest.ItemKey(r.Item.ID, file), data.Bytes())
+	}
+	data, err := json.Marshal(r)
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	o.put(manifest.ItemKey(r.Item.ID, manifest.FileResult), data)
+	return r.Item.ID
+}
+
+func (o *output) put(key string, data []byte) {
+	o.t.Helper()
+	if err := o.Store.Put(o.t.Context(), key, data); err != nil {
+		o.t.Fatal(err)
+	}
+}
+
+// run scores PSNR and HaarPSI, and returns the counts without the fields that all calls share.
+func (o *output) run(ctx context.Context, change ...func(*score.Config)) ([]score.Count, error) {
+	cfg := score.Config{Address: "out", Store: o, Parallel: 4}
+	for _, name := range []string{"psnr", "haarpsi"} {
+		m, ok := score.Named(name, "test")
+		if !ok {
+			o.t.Fatalf("no metric %s", name)
+		}
+		cfg.Metrics = append(cfg.Metrics, m)
+	}
+	for _, c := range change {
+		c(&cfg)
+	}
+	return score.Run(ctx, cfg)
+}
+
+func (o *output) want(counts []score.Count, err error, want score.Count) {
+	o.t.Helper()
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	for _, c := range counts {
+		c.Metric, c.Difference = "", nil
+		if c != want {
+			o.t.Errorf("counts %+v, want %+v", c, want)
+		}
+	}
+}
+
+// figures are the values of psnr@1:png by level of the restored picture.
+func (o *output) figures() map[string]float64 {
+	o.t.Helper()
+	out := make(map[string]float64)
+	for r, err := range report.Results(o.t.Context(), []report.Output{{Address: "out", Store: o.Store}}) {
+		if err != nil {
+			o.t.Fatal(err)
+		}
+		for _, s := range r.Scores {
+			if s.Metric == "psnr@1:png" && s.Value != nil {
+				out[r.Item.Name] = *s.Value
+			}
+		}
+	}
+	return out
+}
+
+// TestOnlyMissingScores: a second run computes nothing, a new item only itself, and a changed item again.
+func TestOnlyMissingScores(t *testing.T) {
+	t.Parallel()
+	o := newOutput(t, 5)
+	counts, err := o.run(t.Context())
+	o.want(counts, err, score.Count{Items: 5, Scored: 5})
+	if d := counts[0].Difference; d == nil || *d < 15 { // identical pictures have 80 dB, result.json says 40
+		t.Errorf("difference %v", d)
+	}
+	if got := o.figures(); len(got) != 5 || got["image0"] < 79.9 || got["image4"] > 37 || got["image4"] < 36 { // 20 log10(255/4)
+		t.Errorf("figures %v", got)
+	}
+	clear(o.gets)
+	counts, err = o.run(t.Context())
+	o.want(counts, err, score.Count{Items: 5, Present: 5})
+	if o.gets[manifest.FileTruth]+o.gets[manifest.FileRestored] > 0 {
+		t.Errorf("the second run read pictures: %v", o.gets)
+	}
+	o.add(7, 130, true)
+	o.add(8, 130, false) // no truth
+	counts, err = o.run(t.Context())
+	o.want(counts, err, score.Count{Items: 7, Scored: 1, Present: 5, Skipped: 1})
+
+	before := o.figures()["image4"]
+	o.add(4, 140, true) // restored anew: the same identity, other pixels
+	if got, stale := o.figures()["image4"]; stale {
+		t.Errorf("the score %v of the replaced picture counts", got)
+	}
+	counts, err = o.run(t.Context())
+	o.want(counts, err, score.Count{Items: 7, Scored: 1, Present: 5, Skipped: 1})
+	if got := o.figures()["image4"]; got >= before {
+		t.Errorf("score %v of the new picture, %v of the old", got, before)
+	}
+}
+
+// TestInterruptedAndConcurrent: an interruption keeps what was computed, and two processes at once count each item once.
+func TestInterruptedAndConcurrent(t *testing.T) {
+	t.Parallel()
+	o := newOutput(t, 40)
+	ctx, cancel := context.WithCancel(t.Context())
+	counts, err := o.run(ctx, func(c *score.Config) {
+		c.Parallel = 1
+		compare := c.Metrics[0].Compare
+		n := 0
+		c.Metrics = c.Metrics[:1]
+		c.Metrics[0].Compare = func(ctx context.Context, x, y *raster.Image) (float64, error) {
+			if n++; n == 10 {
+				cancel()
+			}
+			return compare(ctx, x, y)
+		}
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Fatalf("error %v", err)
+	}
+	done := counts[0].Scored
+	if done < 9 || done == 40 || len(o.figures()) != done {
+		t.Fatalf("%d scores computed, %d stored", done, len(o.figures()))
+	}
+	var group sync.WaitGroup
+	for range 3 {
+		group.Go(func() {
+			if _, err := o.run(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	if got := o.figures(); len(got) != 40 {
+		t.Errorf("%d figures", len(got))
+	}
+	counts, err = o.run(t.Context())
+	o.want(counts, err, score.Count{Items: 40, Present: 40})
+	var table strings.Builder
+	if err := report.WriteCSV(t.Context(), &table, report.Results(t.Context(), []report.Output{{Address: "out", Store: o.Store}}), nil); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(table.String(), "\n"); n != 41 {
+		t.Errorf("%d lines, want 41", n)
+	}
+}
+
+// TestDamage: a damaged picture is named and the others are scored; a damaged part and a full disk are one clear error.
+func TestDamage(t *testing.T) {
+	t.Parallel()
+	o := newOutput(t, 3)
+	id := o.add(9, 120, true)
+	o.put(manifest.ItemKey(id, manifest.FileRestored), []byte("no picture"))
+	var problems []string
+	watch := func(c *score.Config) { c.Problem = func(key string, err error) { problems = append(problems, key+" "+err.Error()) } }
+	counts, err := o.run(t.Context(), watch)
+	o.want(counts, err, score.Count{Items: 4, Scored: 3, Wrong: 1})
+	if len(problems) != 1 || !strings.Contains(problems[0], id+"/restored.png picture has the SHA-256") {
+		t.Errorf("problems %q", problems)
+	}
+
+	full := newOutput(t, 3)
+	full.fail = storage.ErrNoSpace
+	if _, err := full.run(t.Context()); !errors.Is(err, storage.ErrNoSpace) || !strings.Contains(err.Error(), "write scores/psnr@1,png/") {
+		t.Errorf("full disk: %v", err)
+	}
+	full.fail = nil
+	counts, err = full.run(t.Context())
+	full.want(counts, err, score.Count{Items: 3, Scored: 3})
+
+	for _, tt := range []struct{ part, want string }{
+		{"", "decode line 1"},
+		{"{\"metric\":\"../x@1\"}\n", "is no id"},
+		{"{\"metric\":\"psnr@1:png\"}\n{\"item\":\"xyz\"}\n", "decode line 2: item or pictures are no digest; remove the file and run ddiff score again"},
+		{"{\"metric\":\"psnr@1:png\"}\n{\"item\":", "decode line 2"},
+	} {
+		o.put("scores/x/damaged.jsonl", []byte(tt.part))
+		_, err := o.run(t.Context())
+		if !errors.Is(err, report.ErrScores) || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "scores/x/damaged.jsonl") {
+			t.Errorf("%q: error %v, want %q", tt.part, err, tt.want)
+		}
+	}
+}
+
+// TestPartsAreBounded: many scores are several writes, whose names follow from their bytes.
+func TestPartsAreBounded(t *testing.T) {
+	t.Parallel()
+	o := newOutput(t, 25)
+	counts, err := o.run(t.Context(), func(c *score.Config) { c.Metrics, c.PartSize = c.Metrics[:1], 10 })
+	o.want(counts, err, score.Count{Items: 25, Scored: 25})
+	parts := map[string]bool{}
+	for info, err := range o.List(t.Context(), manifest.ScoresFolder) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := o.Store.Get(t.Context(), info.Key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum := sha256.Sum256(data)
+		parts[info.Key] = strings.HasSuffix(info.Key, fmt.Sprintf("/%x.jsonl", sum[:8]))
+	}
+	if len(parts) != 3 || slices.Contains(slices.Collect(maps.Values(parts)), false) {
+		t.Errorf("parts %v", parts)
+	}
+}
