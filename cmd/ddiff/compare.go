@@ -20,6 +20,7 @@ import (
 // compareOptions are the flags of compare.
 type compareOptions struct {
 	catalogue      shard.Catalogue
+	metric         string
 	where          []string
 	whereA, whereB []string
 	rule           string
@@ -33,8 +34,8 @@ func newCompareCommand(c shard.Catalogue) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "compare A B",
 		Short: "Compare two outputs, paired by measurement",
-		Long: "Compare the PSNR of two outputs, or of two selections of one output, problem by problem: mean difference A − B,\n" +
-			"its 95 % interval over images, and Wilcoxon's signed-rank test with Holm's correction over the problems.\n" +
+		Long: "Compare the PSNR, or another metric, of two outputs, or of two selections of one output, problem by problem:\n" +
+			"mean difference A − B, its 95 % interval over images, and Wilcoxon's signed-rank test with Holm's correction over the problems.\n" +
 			"Both sides must have restored the same measurements; each must have one way to solve a problem.",
 		Example: "  ddiff compare out/a out/b\n" +
 			"  ddiff compare out out --where task=hdr --where-a method=ddiff --where-b method=diffpir --out difference",
@@ -44,6 +45,7 @@ func newCompareCommand(c shard.Catalogue) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
+	f.StringVar(&o.metric, "metric", "psnr", "`metric` to compare: psnr, ssim, psnr_y, haarpsi, residual, or one of ddiff score; its versioned id chooses a version")
 	const usage = "only results of %s with `NAME=VALUE[,VALUE]`; repeatable"
 	f.StringArrayVar(&o.where, "where", nil, fmt.Sprintf(usage, "both sides"))
 	f.StringArrayVar(&o.whereA, "where-a", nil, fmt.Sprintf(usage, "A"))
@@ -71,6 +73,15 @@ func (o compareOptions) run(ctx context.Context, args []string, stdout, stderr i
 		return err
 	}
 	defer closeAll()
+	metric := manifest.MetricName(o.metric)
+	var pinned []string
+	if metric != o.metric {
+		pinned = []string{o.metric}
+	}
+	versions, err := report.ParseVersions(pinned)
+	if err != nil {
+		return usageError{fmt.Errorf("compare: --metric: %w", err)}
+	}
 	var sides [2]iter.Seq2[manifest.Result, error]
 	var outputs [2]report.Output
 	for i, where := range [][]string{o.whereA, o.whereB} {
@@ -79,9 +90,9 @@ func (o compareOptions) run(ctx context.Context, args []string, stdout, stderr i
 			return usageError{fmt.Errorf("compare: --where: %w", err)}
 		}
 		outputs[i] = opened[i]
-		sides[i] = atLeastOne(filter.Select(report.Results(ctx, opened[i:i+1])), args[i:i+1])
+		sides[i] = versions.Select(atLeastOne(filter.Select(report.Results(ctx, opened[i:i+1])), args[i:i+1]))
 	}
-	v, err := report.Compare(sides[0], sides[1], o.catalogue.Operators, rule)
+	v, err := report.Compare(sides[0], sides[1], o.catalogue.Operators, rule, metric)
 	if errors.Is(err, report.ErrNotComparable) {
 		return usageError{fmt.Errorf("compare: %w", err)}
 	}

@@ -253,14 +253,16 @@ func (p *puller) wrong(key, problem string) {
 	fmt.Fprintf(p.stderr, "%s: %s; remove the item and run its campaign again\n", key, problem)
 }
 
-// copyReport copies the files beside the items. They have no digests, and replace those of an earlier report.
+// copyReport copies the files beside the items: the report, and the scores of ddiff score. They have no digests, and replace those of an earlier report.
 func (p *puller) copyReport(ctx context.Context) error {
 	keys := []string{report.KeyCSV, report.KeySummaryJSON, report.KeySummaryMarkdown, report.KeyPage}
-	for info, err := range p.from.List(ctx, "sheets/") {
-		if err != nil {
-			return fmt.Errorf("list the report: %w", err)
+	for _, folder := range []string{"sheets/", manifest.ScoresFolder} {
+		for info, err := range p.from.List(ctx, folder) {
+			if err != nil {
+				return fmt.Errorf("list the report: %w", err)
+			}
+			keys = append(keys, info.Key)
 		}
-		keys = append(keys, info.Key)
 	}
 	for _, key := range keys {
 		data, err := p.from.Get(ctx, key)

@@ -212,6 +212,50 @@ func (c *columns) refuse(name string, all []int) error {
 		ErrVersions, name, strings.Join(texts, ", "), c.ids[most])
 }
 
+// onlyScores drops the later scores of other metrics: a comparison of one metric does not depend on them.
+func onlyScores(results iter.Seq2[manifest.Result, error], metric string) iter.Seq2[manifest.Result, error] {
+	return func(yield func(manifest.Result, error) bool) {
+		for r, err := range results {
+			r.Scores = slices.DeleteFunc(slices.Clone(r.Scores), func(s manifest.Score) bool { return manifest.MetricName(s.Metric) != metric })
+			if !yield(r, err) {
+				return
+			}
+		}
+	}
+}
+
+// commonVersion returns the version of a metric that both sides of a comparison have. The error wraps [ErrVersions].
+func commonVersion(a, b *columns, metric string) (string, error) {
+	x, y := a.chosen[metric], b.chosen[metric]
+	switch {
+	case a.items == 0 || b.items == 0: // there is nothing to compare
+		return x + y, nil
+	case x == "" && y == "":
+		return "", fmt.Errorf("%w: no result has a score of %s; compute it with ddiff score", ErrVersions, metric)
+	case x == "" || y == "":
+		return "", fmt.Errorf("%w: only one side has scores of %s (%s); compute those of the other with ddiff score", ErrVersions, metric, x+y)
+	case x != y:
+		return "", fmt.Errorf("%w of %s: A has %s, B has %s; name one that both have, as in --metric %s, or compute it with ddiff score", ErrVersions, metric, x, y, x)
+	}
+	return x, nil
+}
+
+// figures are the scores of the builtin metrics, by name.
+func (s *scores) figures() map[string]*float64 {
+	return map[string]*float64{"psnr": &s.PSNR, "ssim": &s.SSIM, "residual": &s.Residual, "psnr_y": &s.PSNRLuma, "haarpsi": &s.HaarPSI}
+}
+
+// figure returns the score of a metric, NaN if there is none.
+func (c *columns) figure(s *scores, metric string) float64 {
+	if own := s.figures()[metric]; own != nil {
+		return *own
+	}
+	if at := slices.Index(c.extra, metric); at >= 0 && at < len(s.Extra) {
+		return s.Extra[at]
+	}
+	return math.NaN()
+}
+
 // apply sets the figures of an entry to the chosen versions.
 func (c *columns) apply(e *entry) {
 	if !e.done() {
@@ -224,9 +268,7 @@ func (c *columns) apply(e *entry) {
 		return math.NaN()
 	}
 	s := &e.Scores
-	for name, field := range map[string]*float64{
-		"psnr": &s.PSNR, "ssim": &s.SSIM, "residual": &s.Residual, "psnr_y": &s.PSNRLuma, "haarpsi": &s.HaarPSI,
-	} {
+	for name, field := range s.figures() {
 		if id, some := c.chosen[name]; some && !c.solved[c.index[id]] {
 			*field = value(id)
 			if name == "psnr" {

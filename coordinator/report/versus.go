@@ -14,6 +14,8 @@ import (
 
 // Versus is the comparison of two sets of results, problem by problem, paired by measurement.
 type Versus struct {
+	// Metric is the versioned id of the compared metric.
+	Metric string `json:"metric"`
 	// Rows are the problems that both sides solved, in the order of tables.
 	Rows []VersusRow `json:"rows"`
 	// OnlyA and OnlyB are problems of one side.
@@ -29,18 +31,21 @@ type VersusRow struct {
 	// A and B are the two approaches.
 	A Approach `json:"a"`
 	B Approach `json:"b"`
-	// PSNRA and PSNRB are the means over the compared measurements, in dB, Difference that of A - B.
+	// MeanA and MeanB are the means over the compared measurements, Difference that of A - B.
+	MeanA Estimate `json:"mean_a,omitzero"`
+	MeanB Estimate `json:"mean_b,omitzero"`
+	// PSNRA and PSNRB are MeanA and MeanB if the metric is PSNR.
 	PSNRA      Estimate `json:"psnr_a,omitzero"`
 	PSNRB      Estimate `json:"psnr_b,omitzero"`
 	Difference Estimate `json:"difference,omitzero"`
 	// P is the two-sided p value of Wilcoxon's signed-rank test over images; PHolm is adjusted for all rows.
 	P     *float64 `json:"p,omitempty"`
 	PHolm *float64 `json:"p_holm,omitempty"`
-	// LeftOut counts the measurements that lack a PSNR from either side.
+	// LeftOut counts the measurements that lack a score from either side.
 	LeftOut int `json:"left_out,omitempty"`
 }
 
-// ImageDifference is the difference in PSNR on one measurement.
+// ImageDifference is the difference on one measurement.
 type ImageDifference struct {
 	Problem
 	Image string `json:"image"`
@@ -48,20 +53,24 @@ type ImageDifference struct {
 	// ItemA and ItemB are the identities of the first runs.
 	ItemA string `json:"item_a"`
 	ItemB string `json:"item_b"`
-	// PSNRA and PSNRB are in dB, of the runs combined by the rule.
-	PSNRA float64 `json:"psnr_a"`
-	PSNRB float64 `json:"psnr_b"`
+	// ValueA and ValueB are the scores of the runs combined by the rule; PSNRA and PSNRB the same if the metric is PSNR.
+	ValueA float64 `json:"value_a"`
+	ValueB float64 `json:"value_b"`
+	PSNRA  float64 `json:"psnr_a,omitempty"`
+	PSNRB  float64 `json:"psnr_b,omitempty"`
 
 	a, b *entry
 }
 
-// Difference is PSNR(A) - PSNR(B) in dB.
-func (d ImageDifference) Difference() float64 { return d.PSNRA - d.PSNRB }
+// Difference is the score of A minus that of B.
+func (d ImageDifference) Difference() float64 { return d.ValueA - d.ValueB }
 
-// Compare compares two sets of results. Each side must have one approach to each problem, and both sides the same
+// Compare compares two sets of results by a metric, "" for PSNR: the name of a column of scores. Each side must have one approach to each problem, and both sides the same
 // measurements of each common problem. The error wraps [ErrNotComparable] otherwise, if no problem is common, or if the
-// rule is an oracle. All measurements of both sides are in memory.
-func Compare(a, b iter.Seq2[manifest.Result, error], tasks operator.Set, rule Rule) (*Versus, error) {
+// rule is an oracle. It wraps [ErrVersions] if the sides have no score, or not one version of it. All measurements of both
+// sides are in memory.
+func Compare(a, b iter.Seq2[manifest.Result, error], tasks operator.Set, rule Rule, metric string) (*Versus, error) {
+	metric = cmp.Or(metric, "psnr")
 	rule, err := ParseRule(string(rule))
 	if err != nil {
 		return nil, err
@@ -71,15 +80,19 @@ func Compare(a, b iter.Seq2[manifest.Result, error], tasks operator.Set, rule Ru
 	}
 	var sides [2]side
 	for i, results := range []iter.Seq2[manifest.Result, error]{a, b} {
-		if sides[i], err = newSide(results, tasks, rule); err != nil {
+		if sides[i], err = newSide(results, tasks, rule, metric); err != nil {
 			return nil, fmt.Errorf("side %c: %w", 'A'+i, err)
 		}
 	}
-	v := &Versus{Rows: []VersusRow{}, Images: []ImageDifference{}}
+	id, err := commonVersion(sides[0].columns, sides[1].columns, metric)
+	if err != nil {
+		return nil, err
+	}
+	v := &Versus{Metric: id, Rows: []VersusRow{}, Images: []ImageDifference{}}
 	for _, p := range sides[0].problems {
 		if sides[1].of[p] == nil {
 			v.OnlyA = append(v.OnlyA, p)
-		} else if err := v.add(p, sides[0].of[p], sides[1].of[p]); err != nil {
+		} else if err := v.add(sides[0].columns, p, sides[0].of[p], sides[1].of[p]); err != nil {
 			return nil, err
 		}
 	}
@@ -97,6 +110,9 @@ func Compare(a, b iter.Seq2[manifest.Result, error], tasks operator.Set, rule Ru
 	})
 	return v, nil
 }
+
+// name returns the name of the metric.
+func (v *Versus) name() string { return manifest.MetricName(v.Metric) }
 
 // contrast names the first problem of each side.
 func contrast(a, b []Problem) string {
@@ -117,6 +133,7 @@ func (p Problem) describe() string {
 
 // side is one side of a comparison: the measurements of each problem.
 type side struct {
+	columns  *columns
 	problems []Problem
 	of       map[Problem]*solved
 }
@@ -128,12 +145,13 @@ type solved struct {
 	order        []string
 }
 
-func newSide(results iter.Seq2[manifest.Result, error], tasks operator.Set, rule Rule) (s side, err error) {
-	ordered, err := collect(results, tasks, maxSorted)
+func newSide(results iter.Seq2[manifest.Result, error], tasks operator.Set, rule Rule, metric string) (s side, err error) {
+	ordered, err := collect(onlyScores(results, metric), tasks, maxSorted)
 	if err != nil {
 		return s, err
 	}
 	defer func() { err = errors.Join(err, ordered.close()) }()
+	s.columns = ordered.columns
 	s.of = make(map[Problem]*solved)
 	for m, err := range measurements(ordered.all(), rule) {
 		if err != nil {
@@ -161,7 +179,7 @@ func newSide(results iter.Seq2[manifest.Result, error], tasks operator.Set, rule
 }
 
 // add compares the sides on one problem.
-func (v *Versus) add(p Problem, a, b *solved) error {
+func (v *Versus) add(c *columns, p Problem, a, b *solved) error {
 	common := 0
 	for y := range a.measurements {
 		if b.measurements[y] != nil {
@@ -175,20 +193,28 @@ func (v *Versus) add(p Problem, a, b *solved) error {
 	row := VersusRow{Problem: p, A: a.approach, B: b.approach}
 	var valuesA, valuesB, differences []float64
 	var images []uint64
+	value := func(m *measurement) float64 { return c.figure(&m.combined, v.name()) }
 	for _, y := range a.order {
 		m, n := a.measurements[y], b.measurements[y]
-		if len(m.runs) == 0 || len(n.runs) == 0 || !defined(m.combined.PSNR-n.combined.PSNR) {
+		if len(m.runs) == 0 || len(n.runs) == 0 || !defined(value(m)-value(n)) {
 			row.LeftOut++
 			continue
 		}
-		x, y := m.combined.PSNR, n.combined.PSNR
+		x, y := value(m), value(n)
 		valuesA, valuesB, differences = append(valuesA, x), append(valuesB, y), append(differences, x-y)
 		images = append(images, m.Image)
-		v.Images = append(v.Images, ImageDifference{
-			Problem: p, Image: m.Name, Seed: m.Seed, ItemA: m.ID, ItemB: n.ID, PSNRA: x, PSNRB: y, a: m.entry, b: n.entry,
-		})
+		one := ImageDifference{
+			Problem: p, Image: m.Name, Seed: m.Seed, ItemA: m.ID, ItemB: n.ID, ValueA: x, ValueB: y, a: m.entry, b: n.entry,
+		}
+		if v.name() == "psnr" {
+			one.PSNRA, one.PSNRB = x, y
+		}
+		v.Images = append(v.Images, one)
 	}
-	row.PSNRA, row.PSNRB = estimate(valuesA, images), estimate(valuesB, images)
+	row.MeanA, row.MeanB = estimate(valuesA, images), estimate(valuesB, images)
+	if v.name() == "psnr" {
+		row.PSNRA, row.PSNRB = row.MeanA, row.MeanB
+	}
 	row.Difference = estimate(differences, images)
 	row.P = signedRankOfImages(differences, images)
 	v.Rows = append(v.Rows, row)

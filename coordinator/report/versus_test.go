@@ -34,7 +34,7 @@ func TestCompare(t *testing.T) {
 	for i := range b {
 		rename(&b[i])
 	}
-	v, err := Compare(stream(a), stream(b), nil, "")
+	v, err := Compare(stream(a), stream(b), nil, "", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,13 +77,13 @@ func TestCompareRefuses(t *testing.T) {
 		{"other problems", solvedBy(t, "ddiff", 0, func(r *manifest.Result) { r.Item.Sigma = 0.1 }), "", "no problem is common"},
 		{"nothing", nil, "", "no problem is common: one side has no restored item"},
 	} {
-		if _, err := Compare(stream(base), stream(tt.b), nil, tt.rule); !errors.Is(err, ErrNotComparable) || !strings.Contains(err.Error(), tt.want) {
+		if _, err := Compare(stream(base), stream(tt.b), nil, tt.rule, ""); !errors.Is(err, ErrNotComparable) || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: error %v, want %q", tt.name, err, tt.want)
 		}
 	}
 	broken := errors.New("connection lost")
 	var bad iter.Seq2[manifest.Result, error] = func(yield func(manifest.Result, error) bool) { yield(manifest.Result{}, broken) }
-	if _, err := Compare(stream(base), bad, nil, ""); !errors.Is(err, broken) {
+	if _, err := Compare(stream(base), bad, nil, "", ""); !errors.Is(err, broken) {
 		t.Errorf("error %v, want that of the results", err)
 	}
 }
@@ -93,7 +93,7 @@ func TestCompareLeavesOutFailures(t *testing.T) {
 	t.Parallel()
 	a, b := solvedBy(t, "diffpir", 1), solvedBy(t, "ddiff", 0)
 	ended(manifest.OutcomeFailed, "x")(&b[0])
-	v, err := Compare(stream(a), stream(b), nil, "")
+	v, err := Compare(stream(a), stream(b), nil, "", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func TestCompareWritesPictures(t *testing.T) {
 			illustrate(t, stores[i], &results[k], k)
 		}
 	}
-	v, err := Compare(stream(a), stream(b), nil, "")
+	v, err := Compare(stream(a), stream(b), nil, "", "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,14 +26,15 @@ const (
 func (v *Versus) WriteText(w io.Writer, largest int) error {
 	var b strings.Builder
 	out := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(out, "problem\tn\tPSNR A\tPSNR B\tA - B\t95% interval\tp\tp (Holm)")
+	name, unit, decimals := v.heading()
+	fmt.Fprintf(out, "problem\tn\t%s A\t%s B\tA - B\t95%% interval\tp\tp (Holm)\n", name, name)
 	for _, r := range v.Rows {
 		interval := "-"
 		if h := r.Difference.HalfWidth; h != nil {
-			interval = "[" + signed(r.Difference.Mean-*h, 2) + ", " + signed(r.Difference.Mean+*h, 2) + "]"
+			interval = "[" + signed(r.Difference.Mean-*h, decimals) + ", " + signed(r.Difference.Mean+*h, decimals) + "]"
 		}
 		fmt.Fprintf(out, "%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\n", printable(r.describe()), r.Difference.N,
-			mean(r.PSNRA, 2, "-"), mean(r.PSNRB, 2, "-"), gain(r.Difference, "-"), interval, probability(r.P), probability(r.PHolm))
+			mean(r.MeanA, decimals, "-"), mean(r.MeanB, decimals, "-"), difference(r.Difference, decimals), interval, probability(r.P), probability(r.PHolm))
 	}
 	if err := out.Flush(); err != nil {
 		return err
@@ -41,7 +42,7 @@ func (v *Versus) WriteText(w io.Writer, largest int) error {
 	b.WriteString("n images, each one cluster; p of Wilcoxon's signed-rank test over images, adjusted for all problems by Holm's method.\n")
 	for _, r := range v.Rows {
 		if r.LeftOut > 0 {
-			fmt.Fprintf(&b, "%s: %d measurements have no PSNR from both sides.\n", printable(r.describe()), r.LeftOut)
+			fmt.Fprintf(&b, "%s: %d measurements have no %s from both sides.\n", printable(r.describe()), r.LeftOut, name)
 		}
 	}
 	for i, only := range [][]Problem{v.OnlyA, v.OnlyB} {
@@ -52,12 +53,33 @@ func (v *Versus) WriteText(w io.Writer, largest int) error {
 	if n := min(largest, len(v.Images)); n > 0 {
 		b.WriteString("\nlargest differences:\n")
 		for _, d := range v.Images[:n] {
-			fmt.Fprintf(&b, "%s dB  %s  %s (A %s, B %s)\n", signed(d.Difference(), 2), printable(d.Image), printable(d.describe()),
-				decimal(d.PSNRA, 2), decimal(d.PSNRB, 2))
+			fmt.Fprintf(&b, "%s%s  %s  %s (A %s, B %s)\n", signed(d.Difference(), decimals), unit, printable(d.Image), printable(d.describe()),
+				decimal(d.ValueA, decimals), decimal(d.ValueB, decimals))
 		}
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// heading returns the heading of the metric's columns, its unit, and the number of decimals.
+func (v *Versus) heading() (name, unit string, decimals int) {
+	switch name = v.name(); name {
+	case "psnr":
+		return "PSNR", " dB", 2
+	case "psnr_y":
+		return name, " dB", 2
+	case "ssim":
+		return "SSIM", "", 4
+	}
+	return name, "", 4
+}
+
+// difference always has a sign.
+func difference(e Estimate, decimals int) string {
+	if e.N == 0 {
+		return "-"
+	}
+	return signed(e.Mean, decimals)
 }
 
 func probability(p *float64) string {
@@ -82,11 +104,12 @@ func (v *Versus) Write(ctx context.Context, to, a, b files, tasks operator.Set, 
 		{manifest.FileTruth, "truth"}, {manifest.FileMeasurement, "measurement"}, {manifest.FileRestored, "A"}, {manifest.FileRestored, "B"},
 	})
 	s.header("A and B: largest differences", fmt.Sprintf("%d of %d measurements", len(shown), len(v.Images)))
+	_, unit, decimals := v.heading()
 	var lost []error
 	for i, d := range shown {
 		top := sheetMargin + sheetHeader + 4 + i*(sheetCell+sheetGap)
 		s.lines(top, wrapLabel(d.Image, sheetCaption-2*sheetGap, 3), []string{
-			tasks.Label(d.Task), "A - B " + signed(d.Difference(), 2) + " dB", "A " + decimal(d.PSNRA, 2) + "  B " + decimal(d.PSNRB, 2),
+			tasks.Label(d.Task), "A - B " + signed(d.Difference(), decimals) + unit, "A " + decimal(d.ValueA, decimals) + "  B " + decimal(d.ValueB, decimals),
 		})
 		for c, column := range s.columns {
 			cell := image.Rect(0, 0, sheetCell, sheetCell).Add(image.Pt(s.columnX(c), top))

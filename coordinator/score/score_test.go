@@ -241,7 +241,9 @@ func TestDamage(t *testing.T) {
 	id := o.add(9, 120, true)
 	o.put(manifest.ItemKey(id, manifest.FileRestored), []byte("no picture"))
 	var problems []string
-	watch := func(c *score.Config) { c.Problem = func(key string, err error) { problems = append(problems, key+" "+err.Error()) } }
+	watch := func(c *score.Config) {
+		c.Problem = func(key string, err error) { problems = append(problems, key+" "+err.Error()) }
+	}
 	counts, err := o.run(t.Context(), watch)
 	o.want(counts, err, score.Count{Items: 4, Scored: 3, Wrong: 1})
 	if len(problems) != 1 || !strings.Contains(problems[0], id+"/restored.png picture has the SHA-256") {

@@ -1,0 +1,95 @@
+package main_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"ddiff/storage/s3test"
+)
+
+// TestScore scores a stored output, and follows the scores to the report, the comparison, a rerun and the passports.
+func TestScore(t *testing.T) {
+	t.Parallel()
+	dir := photographs(t, "coffee", "rocket")
+	out := tiny(t, "--images", dir, "--task", "hdr", "--steps", "4", "--size", "32")
+	e := ddiff(t, "score", out, "--metric", "psnr,haarpsi")
+	wantCode(t, e, 0)
+	wantLine(t, e, "metric=psnr@1:png items=2 scored=2 present=0 skipped=0 wrong=0 max_difference=0.0")
+	wantLine(t, e, "metric=haarpsi@1:png items=2 scored=2 present=0 skipped=0 wrong=0 max_difference=")
+	e = ddiff(t, "score", out, "--metric", "psnr")
+	wantCode(t, e, 0)
+	wantLine(t, e, "metric=psnr@1:png items=2 scored=0 present=2 skipped=0 wrong=0")
+	wantCode(t, ddiff(t, "verify", out), 0)
+
+	e = ddiff(t, "report", out, "--format", "csv")
+	if strings.Count(e.stdout, "psnr@1;") != 2 {
+		t.Errorf("the report of stored scores is not that of the workers:\n%s", e.stdout)
+	}
+	e = ddiff(t, "report", out, "--format", "csv", "--metric-version", "psnr@1:png")
+	if strings.Count(e.stdout, "psnr@1:png;") != 2 {
+		t.Errorf("the chosen version is missing:\n%s", e.stdout)
+	}
+	wantLine(t, ddiff(t, "report", out, "--metric-version", "haarpsi@1:png"), "Scores computed after solving, from the stored 8-bit pictures: haarpsi@1:png.")
+	e = ddiff(t, "report", out, "--metric-version", "haarpsi@1:png", "--format", "html", "--out", filepath.Join(t.TempDir(), "page"))
+	wantCode(t, e, 0)
+
+	again := restore(t, "--images", dir, "--task", "hdr", "--steps", "4", "--size", "32", "--out", out)
+	wantCode(t, again, 0)
+
+	b := tiny(t, "--images", dir, "--task", "hdr", "--steps", "8", "--size", "32")
+	e = ddiff(t, "compare", out, b, "--metric", "haarpsi")
+	wantCode(t, e, 0)
+	wantLine(t, e, "problem ")
+	for _, tt := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"score", out, "--metric", "fid"}, `--metric "fid" is none of psnr, ssim, psnr_y, haarpsi`},
+		{[]string{"score", filepath.Join(out, "missing")}, "no such directory"},
+		{[]string{"score", t.TempDir()}, "no result matches"},
+		{[]string{"score", out, "--where", "gama0=3"}, "gama0: no result has this property"},
+		{[]string{"report", out, "--metric-version", "psnr@7"}, "no result has a score of psnr@7"},
+		{[]string{"report", out, "--metric-version", "psnr"}, "is no id such as psnr@1"},
+		{[]string{"compare", out, b, "--metric", "haarpsi@1:png"}, "no result has a score of haarpsi@1:png"},
+		{[]string{"compare", out, b, "--metric", "lpips_vgg"}, "no result has a score of lpips_vgg"},
+	} {
+		e := ddiff(t, tt.args...)
+		if e.code != 2 || !strings.Contains(e.stderr, tt.want) || strings.Count(e.stderr, "\n") != 1 {
+			t.Errorf("%v: exit code %d, want 2 and one line with %q\n%v", tt.args, e.code, tt.want, e)
+		}
+	}
+
+	damaged, err := filepath.Glob(filepath.Join(b, "items", "*", "truth.png"))
+	must(t, err)
+	must(t, os.WriteFile(damaged[0], []byte("x"), 0o644))
+	e = ddiff(t, "score", b, "--metric", "ssim")
+	wantCode(t, e, 3)
+	wantLine(t, e, "metric=ssim@1:png items=2 scored=1 present=0 skipped=0 wrong=1")
+}
+
+// TestScoreInBucket scores an output in a bucket; pull copies the scores.
+func TestScoreInBucket(t *testing.T) {
+	t.Parallel()
+	server := s3test.Start(t, s3test.Options{})
+	bucket := server.Bucket(t)
+	cmd, place := toS3(t, server, bucket, server.SecretKey, small("--images", photographs(t, "chelsea"), "--task", "hdr", "--steps", "4")...)
+	wantCode(t, end(t, cmd), 0)
+	dir := filepath.Join(t.TempDir(), "copy")
+	for _, tt := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"score", place, "--metric", "haarpsi"}, "metric=haarpsi@1:png items=1 scored=1 present=0 skipped=0 wrong=0"},
+		{[]string{"score", place, "--metric", "haarpsi"}, "metric=haarpsi@1:png items=1 scored=0 present=1 skipped=0 wrong=0"},
+		{[]string{"pull", place, dir}, "items=1 copied=1"},
+		{[]string{"score", dir, "--metric", "haarpsi"}, "metric=haarpsi@1:png items=1 scored=0 present=1 skipped=0 wrong=0"},
+	} {
+		cmd := command(t, tt.args...)
+		cmd.Env = append(cmd.Env, "AWS_ACCESS_KEY_ID="+server.AccessKey, "AWS_SECRET_ACCESS_KEY="+server.SecretKey)
+		e := end(t, cmd)
+		wantCode(t, e, 0)
+		wantLine(t, e, tt.want)
+	}
+}
