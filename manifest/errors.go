@@ -53,12 +53,25 @@ func (e *FieldError) Error() string {
 // Unwrap returns the cause, such as [io/fs.ErrNotExist].
 func (e *FieldError) Unwrap() error { return e.Err }
 
-// joinByLine joins problems in the order of their lines.
+// joinByLine joins problems in the order of their lines. The cells of a sweep come from the same lines: the same problem of
+// one line counts once, by the first task that has it.
 func joinByLine(problems []*FieldError) error {
 	slices.SortStableFunc(problems, func(a, b *FieldError) int { return cmp.Compare(a.Line, b.Line) })
-	errs := make([]error, len(problems))
-	for i, p := range problems {
-		errs[i] = p
+	type place struct {
+		line        int
+		field, text string
+	}
+	seen := make(map[place]bool)
+	var errs []error
+	for _, p := range problems {
+		at := place{p.Line, p.Field, p.Err.Error()}
+		if _, inTask, ok := strings.Cut(p.Field, "]."); ok && p.Line > 0 {
+			at.field = inTask
+		}
+		if !seen[at] {
+			seen[at] = true
+			errs = append(errs, p)
+		}
 	}
 	return errors.Join(errs...)
 }

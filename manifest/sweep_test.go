@@ -117,3 +117,12 @@ func TestSweepErrors(t *testing.T) {
 		t.Errorf("4900 cells: error %v", err)
 	}
 }
+
+// TestSweepReportsProblemOnce: a problem of a line that several cells have is one line.
+func TestSweepReportsProblemOnce(t *testing.T) {
+	t.Parallel()
+	_, err := cellsOf(t, "solver: {gamma0: [10, 20, 40]}\ntasks:\n  - name: hdr\n    steps: -1\n  - name: motion_deblur\n    steps: -1\n")
+	if err == nil || strings.Count(err.Error(), "\n") != 1 || !strings.Contains(err.Error(), "c.yaml:5: tasks[0].steps") || !strings.Contains(err.Error(), "c.yaml:7: ") {
+		t.Errorf("error %v, want one line for each of two tasks", err)
+	}
+}

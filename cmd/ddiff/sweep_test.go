@@ -9,35 +9,41 @@ import (
 	"testing"
 )
 
-// TestSweepSolvesOnlyNewCells runs a 3×3 sweep over two images twice, and then with one more cell.
+// TestSweepSolvesOnlyNewCells runs a 3×3 sweep over six images twice, and then one more cell.
 func TestSweepSolvesOnlyNewCells(t *testing.T) {
 	t.Parallel()
-	dir, out := photographs(t, "coffee", "rocket"), filepath.Join(t.TempDir(), "out")
-	sweep := func(sigma string) []string {
-		return []string{dir, "--task", "hdr", "--steps", "3", "--size", "32", "--set", "gamma0=4,8,16", "--set", sigma, "-o", out}
+	dir, out := photographs(t, "astronaut", "chelsea", "coffee", "hubble_deep_field", "retina", "rocket"), filepath.Join(t.TempDir(), "out")
+	sweep := func(gamma0, sigma string) []string {
+		return []string{dir, "--task", "hdr", "--steps", "3", "--size", "32", "--set", "gamma0=" + gamma0, "--set", "sigma=" + sigma, "-o", out}
 	}
-	plan := restore(t, append(sweep("sigma=0.01,0.05,0.1"), "--dry-run")...)
+	plan := restore(t, append(sweep("4,8,16", "0.01,0.05,0.1"), "--dry-run")...)
 	wantCode(t, plan, 0)
-	wantLine(t, plan, "items=18 done=0 to_do=18 failed=0")
-	wantLine(t, plan, "hdr", "ddiff", "σ 0.05, gamma0=16", "2", "0", "2", "0")
+	wantLine(t, plan, "items=54 done=0 to_do=54 failed=0")
+	wantLine(t, plan, "hdr", "ddiff", "σ 0.05, gamma0=16", "6", "0", "6", "0")
 	wantLine(t, plan, "time: ")
-	first := restore(t, sweep("sigma=0.01,0.05,0.1")...)
+	first := restore(t, sweep("4,8,16", "0.01,0.05,0.1")...)
 	wantCode(t, first, 0)
-	wantCounts(t, first, 18, 0, 0, out)
-	wantLine(t, first, "hdr", "0.05", "ddiff", "gamma0=16", "2  ")
+	wantCounts(t, first, 54, 0, 0, out)
+	wantLine(t, first, "hdr", "0.05", "ddiff", "gamma0=16", "6  ")
 	if n := strings.Count(first.stdout, "\nhdr "); n != 9 {
 		t.Errorf("the table has %d rows, want 9\n%v", n, first)
 	}
 
-	before := stamps(t, out)
-	wantMessage(t, restore(t, sweep("sigma=0.01,0.05,0.1")...), "18 items, 18 of them are done, 0 to do")
-	after := stamps(t, out)
-	for path, stamp := range before {
-		if after[path] != stamp {
-			t.Errorf("the second run has changed %s", path)
+	unchanged := func(before map[string]stamp) {
+		t.Helper()
+		after := stamps(t, out)
+		for path, stamp := range before {
+			if after[path] != stamp {
+				t.Errorf("the run has changed %s", path)
+			}
 		}
 	}
-	wantMessage(t, restore(t, sweep("sigma=0.01,0.05,0.1,0.2")...), "24 items, 18 of them are done, 6 to do")
+	before := stamps(t, out)
+	wantMessage(t, restore(t, sweep("4,8,16", "0.01,0.05,0.1")...), "54 items, 54 of them are done, 0 to do")
+	unchanged(before)
+	wantMessage(t, restore(t, sweep("8", "0.05,0.2")...), "12 items, 6 of them are done, 6 to do")
+	unchanged(before)
+	wantItems(t, out, 60)
 
 	// A campaign file with lists names the same cells.
 	file := filepath.Join(t.TempDir(), "sweep.yaml")
@@ -50,8 +56,8 @@ func TestSweepSolvesOnlyNewCells(t *testing.T) {
 		Done   int
 	}
 	must(t, json.Unmarshal([]byte(plan.stdout), &counts))
-	if counts.Done != 18 || len(counts.Groups) != 9 {
-		t.Errorf("the file's plan has %d done items in %d cells, want 18 in 9", counts.Done, len(counts.Groups))
+	if counts.Done != 54 || len(counts.Groups) != 9 {
+		t.Errorf("the file's plan has %d done items in %d cells, want 54 in 9", counts.Done, len(counts.Groups))
 	}
 }
 

@@ -1,0 +1,167 @@
+package main_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestSweepIsNeverPooled sweeps deblurring over three noise levels and super-resolution over two factors: each cell is one
+// row of two images, with the t interval of two values.
+func TestSweepIsNeverPooled(t *testing.T) {
+	t.Parallel()
+	file, out := filepath.Join(t.TempDir(), "sweep.yaml"), filepath.Join(t.TempDir(), "out")
+	must(t, os.WriteFile(file, fmt.Appendf(nil, `dataset: {path: %s, size: 32}
+tasks:
+  - {name: gaussian_deblur, params: {std: 1}, sigma: [0.02, 0.05, 0.1]}
+  - {name: super_resolution, params: {factor: [2, 8]}}
+steps: 3
+output: %s
+`, photographs(t, "coffee", "rocket"), out), 0o644))
+	e := restore(t, file, "--size", "32")
+	wantCode(t, e, 0)
+	wantCounts(t, e, 10, 0, 0, out)
+
+	// The PSNR of each cell's items, by hand from their results.
+	type key struct {
+		task          string
+		factor, sigma float64
+	}
+	cells := map[key][]float64{}
+	for _, r := range wantItems(t, out, 10) {
+		k := key{r.Item.Task, r.Item.Params["factor"], r.Item.Sigma}
+		cells[k] = append(cells[k], *r.Metrics.PSNR)
+	}
+	type estimate struct {
+		N            int
+		Measurements int
+		Mean         float64
+		HalfWidth    float64 `json:"half_width"`
+	}
+	var summary struct {
+		Rows []struct {
+			Task, Params string
+			Sigma        float64
+			PSNR         estimate
+			Images       int
+		}
+	}
+	must(t, json.Unmarshal(read(t, filepath.Join(out, "summary.json")), &summary))
+	if len(summary.Rows) != 5 || len(cells) != 5 {
+		t.Fatalf("%d rows of %d cells, want 5", len(summary.Rows), len(cells))
+	}
+	for _, r := range summary.Rows {
+		k := key{r.Task, 0, r.Sigma}
+		if _, err := fmt.Sscanf(r.Params, "factor=%g", &k.factor); err != nil && r.Task == "super_resolution" {
+			t.Fatalf("%s: %v", r.Params, err)
+		}
+		psnr := cells[k]
+		if len(psnr) != 2 {
+			t.Errorf("%v has the PSNRs %v", k, psnr)
+			continue
+		}
+		mean, half := (psnr[0]+psnr[1])/2, 12.706204736432095*math.Abs(psnr[0]-psnr[1])/2
+		if r.Images != 2 || r.PSNR.N != 2 || r.PSNR.Measurements != 0 || math.Abs(r.PSNR.Mean-mean) > 1e-6 || math.Abs(r.PSNR.HalfWidth-half) > 1e-6*half {
+			t.Errorf("%v: %+v of %d images, want %g ± %g of 2", k, r.PSNR, r.Images, mean, half)
+		}
+	}
+	for _, cell := range []string{"σ 0.02", "σ 0.1"} {
+		if strings.Contains(e.stdout, cell+" − ") {
+			t.Errorf("different problems are compared:\n%s", e.stdout)
+		}
+	}
+	wantLine(t, e, "gaussian_deblur ", " 0.02 ", " 2  ")
+	wantLine(t, e, "super_resolution", "factor=8", " 2  ")
+	wantNames(t, out,
+		"coffee.gaussian_deblur.sigma=0.02.png", "coffee.gaussian_deblur.sigma=0.05.png", "coffee.gaussian_deblur.sigma=0.1.png",
+		"coffee.super_resolution.factor=2.sigma=0.05.png", "coffee.super_resolution.factor=8.sigma=0.05.png",
+		"rocket.gaussian_deblur.sigma=0.02.png", "rocket.gaussian_deblur.sigma=0.05.png", "rocket.gaussian_deblur.sigma=0.1.png",
+		"rocket.super_resolution.factor=2.sigma=0.05.png", "rocket.super_resolution.factor=8.sigma=0.05.png",
+	)
+}
+
+// TestThreeCampaignsInOneOutput: each campaign reports on itself, the third one needs two items that the first two have not
+// solved, and ddiff report has all.
+func TestThreeCampaignsInOneOutput(t *testing.T) {
+	t.Parallel()
+	dir := photographs(t, "coffee", "rocket")
+	out := filepath.Join(t.TempDir(), "out")
+	run := func(tasks, others string, done int) ended {
+		t.Helper()
+		e := restore(t, dir, "--task", tasks, "--steps", "3", "--size", "32", "-o", out)
+		wantCode(t, e, 0)
+		wantCounts(t, e, done, 0, 0, out)
+		if holds := strings.Contains(e.stdout, "also holds"); holds != (others != "") || !strings.Contains(e.stdout, others) {
+			t.Errorf("%s: want %q\n%v", tasks, others, e)
+		}
+		if n := strings.Count(string(read(t, filepath.Join(out, "results.csv"))), ",done,"); n != done {
+			t.Errorf("%s: results.csv has %d items, want %d", tasks, n, done)
+		}
+		return e
+	}
+	run("hdr", "", 2)
+	run("inpaint_box", "also holds 2 results of other campaigns", 2)
+	if sheets, _ := filepath.Glob(filepath.Join(out, "sheets", "*.png")); len(sheets) != 1 || filepath.Base(sheets[0]) != "inpaint_box.png" {
+		t.Errorf("contact sheets %v, want that of the second campaign", sheets)
+	}
+
+	copyFile(t, photograph("chelsea"), filepath.Join(dir, "chelsea.png"))
+	before := stamps(t, out)
+	third := run("hdr,inpaint_box", "", 6)
+	wantMessage(t, third, "6 items, 4 of them are done, 2 to do")
+	after := stamps(t, out)
+	for path, stamp := range before {
+		if after[path] != stamp {
+			t.Errorf("the third campaign has changed %s", path)
+		}
+	}
+	wantLine(t, third, "hdr ", " 3  ")
+	e := ddiff(t, "report", out)
+	wantCode(t, e, 0)
+	wantLine(t, e, "hdr ", " 3  ")
+	wantLine(t, e, "inpaint_box", " 3  ")
+	if strings.Contains(e.stdout, "other campaigns") {
+		t.Errorf("a report of all results leaves some out:\n%v", e)
+	}
+}
+
+// TestNumbersRefuse: what must not be compared, ranked or set is one line and exit code 2. The score package tests two
+// versions of a metric.
+func TestNumbersRefuse(t *testing.T) {
+	t.Parallel()
+	image := photograph("coffee")
+	a := tiny(t, image, "--task", "hdr", "--steps", "3", "--size", "32", "--runs", "2")
+	b := tiny(t, image, "--task", "hdr", "--steps", "3", "--size", "32", "--seed", "9")
+	file := filepath.Join(t.TempDir(), "campaign.yaml")
+	must(t, os.WriteFile(file, fmt.Appendf(nil, "dataset: {path: %s}\ntasks: [hdr]\nsolver: {gama0: [1, 2]}\n", image), 0o644))
+	for _, tt := range []struct {
+		args string
+		want string
+	}{
+		{"compare " + a + " " + b, "different measurements: 1 of A, 1 of B, 0 in common"},
+		{"compare " + a + " " + a + " --select best_psnr", "would rank an oracle"},
+		{"compare " + a + " " + a + " --select best_ssim", "would rank an oracle"},
+		{"run " + image + " --task hdr --solver gama0=1", "gama0"},
+		{"run " + image + " --task hdr --set gama0=1,2", `none of its methods has "gama0"`},
+		{"run " + file, "gama0"},
+	} {
+		args := strings.Fields(tt.args)
+		if args[0] == "run" {
+			args = append(args, "-o", filepath.Join(t.TempDir(), "out"))
+		}
+		e := ddiff(t, args...)
+		if e.code != 2 || !strings.Contains(e.stderr, tt.want) || strings.Count(e.stderr, "\n") != 1 || e.stdout != "" {
+			t.Errorf("%s: want exit code 2 and one line with %q\n%v", tt.args, tt.want, e)
+		}
+	}
+	// The table of an oracle marks its figures and prints none in bold.
+	e := ddiff(t, "report", a, "--select", "best_psnr", "--format", "md")
+	wantCode(t, e, 0)
+	if strings.Contains(e.stdout, "**") || !strings.Contains(e.stdout, "an upper bound, not a ranking") {
+		t.Errorf("the oracle's table:\n%s", e.stdout)
+	}
+}
