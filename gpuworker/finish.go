@@ -49,7 +49,8 @@ func (e engineRestorer) finish(t *task) (*manifest.Result, error) {
 // score computes the item's metrics.
 func (t *task) score() (manifest.Metrics, error) {
 	var m manifest.Metrics
-	residual, err := metric.Residual(t.problem.Y, t.applied, t.item.Sigma)
+	observed := func(v []float32) []float32 { return t.op.Observed(v, t.problem.Draw) }
+	residual, err := metric.Residual(observed(t.problem.Y), observed(t.applied), t.item.Sigma)
 	if err != nil {
 		return m, fmt.Errorf("score residual: %w", err)
 	}

@@ -7,9 +7,9 @@ import (
 	"ddiff/restore/raster"
 )
 
-// ResidualID is the id of [Residual]. Version 1: mean((y - A(x))^2) - sigma^2 over the entries of y, in squared units of
-// y, without clipping.
-const ResidualID = "residual@1"
+// ResidualID is the id of [Residual]. Version 2: mean((y - A(x))^2) - sigma^2 over the observed entries of y, in squared
+// units of y, without clipping. Version 1 also counted the dropped pixels of inpainting.
+const ResidualID = "residual@2"
 
 // Residual compares a measurement y with the measurement ax = A(x) of a restoration x. It is about zero if they differ
 // only by noise of standard deviation sigma, positive if the restoration does not fit the data, negative if it fits the

@@ -67,10 +67,15 @@ func checkMask(d *Draw, s Shape) error {
 	if d.Name != "mask" || len(d.Dims) != 2 || d.Dims[0] != s.Height || d.Dims[1] != s.Width {
 		return fmt.Errorf("%w mask: its shape is %v, the image is %d×%d", ErrParam, d.Dims, s.Width, s.Height)
 	}
+	observed := false
 	for i, v := range d.Data {
 		if v != 0 && v != 1 {
 			return fmt.Errorf("%w mask: element %d is %g, only 0 (dropped) and 1 (observed) are allowed", ErrParam, i, v)
 		}
+		observed = observed || v == 1
+	}
+	if !observed {
+		return fmt.Errorf("%w mask: no pixel is observed; a mask has 1 where the pixel is known", ErrParam)
 	}
 	return nil
 }

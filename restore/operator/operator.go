@@ -82,6 +82,21 @@ func (o *Operator) Weighted(g *onnx.Graph, r, draws onnx.Value) onnx.Value {
 	return r
 }
 
+// Observed returns the entries of v, in the shape of y, that the data term uses; draw is the encoded mask or kernel. Only
+// inpainting drops entries: v itself is returned otherwise.
+func (o *Operator) Observed(v, draw []float32) []float32 {
+	if u := o.expression.Variable; u == nil || !u.Weight {
+		return v
+	}
+	out := make([]float32, 0, len(v))
+	for i, e := range v {
+		if draw[i%len(draw)] != 0 { // the same mask for all channels
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
 // Baseline is the degraded image, which a restoration has to beat: y where it has the image's
 // shape, its bicubic enlargement for super-resolution, and nil where y is not an image (phase
 // retrieval).
