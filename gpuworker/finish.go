@@ -159,9 +159,9 @@ func (t *task) put(ctx context.Context, f artifact) error {
 
 // createResult writes result.json unless it exists (storage.ErrExists).
 func (t *task) createResult(ctx context.Context, res *manifest.Result) error {
-	data, err := json.MarshalIndent(res, "", "  ")
+	data, err := manifest.EncodeResult(res)
 	if err == nil {
-		err = t.assigned.Store.Create(ctx, manifest.ItemKey(t.item.ID, manifest.FileResult), append(data, '\n'))
+		err = t.assigned.Store.Create(ctx, manifest.ItemKey(t.item.ID, manifest.FileResult), data)
 	}
 	if err != nil {
 		return fmt.Errorf("write result: %w", err)

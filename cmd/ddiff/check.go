@@ -150,6 +150,12 @@ func (o *output) checkSidecar(ctx context.Context) {
 		o.addNote("verified by its passport alone: the %s beside it is another item's", manifest.FileResult)
 		return
 	}
+	if r.Schema != manifest.SchemaVersion {
+		o.addProblem(path, "schema", "is %d, this program reads %d; %s", r.Schema, manifest.SchemaVersion, remedy)
+	}
+	if r.Outcome != manifest.OutcomeDone {
+		o.addProblem(path, "outcome", "is %q beside a restored image, want %q; %s", r.Outcome, manifest.OutcomeDone, remedy)
+	}
 	if r.Artifacts[manifest.FileRestored] == "" {
 		o.addProblem(path, "artifacts", "do not name %s; %s", manifest.FileRestored, remedy)
 	}
@@ -158,6 +164,20 @@ func (o *output) checkSidecar(ctx context.Context) {
 	}
 	if o.passport != nil && o.image != nil {
 		o.compare(path, r)
+	}
+	o.checkDigest(path, data)
+}
+
+// checkDigest checks the digest of the result, unless another problem of the result is known: it covers fields that the
+// passport lacks, such as steps, seconds, campaign and index.
+func (o *output) checkDigest(path string, data []byte) {
+	err := manifest.CheckResult(data)
+	if errors.Is(err, manifest.ErrNoResultDigest) {
+		o.addNote("its steps, seconds, campaign and index in %s are not verified: an older ddiff wrote the file", manifest.FileResult)
+		return
+	}
+	if err != nil && !slices.ContainsFunc(o.Problems, func(p problem) bool { return p.File == path }) {
+		o.addProblem(path, "sha256", "%v; %s", err, remedy)
 	}
 }
 

@@ -165,6 +165,34 @@ func TestVerifyTampering(t *testing.T) {
 			[][]string{{`result.json: metric_ids.ssim: is nothing, the passport in restored.png says "ssim@1"`}, {`metric_ids.ssim2: is "ssim@1"`, "says nothing"}},
 		},
 		{
+			"schema of the result", func(t *testing.T, dir string) { edit(t, in(dir, "result.json"), `"schema": 1`, `"schema": 2`) }, 1,
+			[][]string{{"result.json: schema: is 2, this program reads 1"}},
+		},
+		{
+			"outcome of the result", func(t *testing.T, dir string) {
+				edit(t, in(dir, "result.json"), `"outcome": "done"`, `"outcome": "dead"`)
+			}, 1,
+			[][]string{{`result.json: outcome: is "dead" beside a restored image`}},
+		},
+		{
+			"steps of the result", func(t *testing.T, dir string) {
+				edit(t, in(dir, "result.json"), "\n  \"steps\": 10,", "\n  \"steps\": 9,")
+			}, 1,
+			[][]string{{"result.json: sha256: the file differs from its sha256", "put the original back"}},
+		},
+		{
+			"seconds of the result", func(t *testing.T, dir string) { edit(t, in(dir, "result.json"), `"seconds": `, `"seconds": 1`) }, 1,
+			[][]string{{"result.json: sha256: the file differs"}},
+		},
+		{
+			"campaign of the item", func(t *testing.T, dir string) { edit(t, in(dir, "result.json"), `"campaign": "`, `"campaign": "x`) }, 1,
+			[][]string{{"result.json: sha256: the file differs"}},
+		},
+		{
+			"index of the item", func(t *testing.T, dir string) { edit(t, in(dir, "result.json"), `"index": `, `"index": 1`) }, 1,
+			[][]string{{"result.json: sha256: the file differs"}},
+		},
+		{
 			"no passport", func(t *testing.T, dir string) {
 				img, err := raster.Decode(read(t, in(dir, restored)))
 				must(t, err)
