@@ -28,7 +28,6 @@ func (r *runner) writeReport(ctx context.Context) (report.Summary, error) {
 	campaign := report.Campaign{
 		Name: s.Name, Preset: s.Preset, Prior: r.rec.Prior.Name, PriorLicence: r.rec.Prior.License,
 		Steps: s.Steps, Seed: s.Seed, Select: rule, Tasks: r.s.cfg.Catalogue.Operators, Others: others, MoreOthers: more,
-		Started: r.rec.Submitted, Finished: r.s.cfg.Now(),
 	}
 	outputs := []report.Output{{Address: s.Output, Store: r.results}}
 	failures := newFailureList(r.results, r.rec.ID)

@@ -34,7 +34,7 @@ func browse(t *testing.T, page, fragment string, more ...string) string {
 	at := url.URL{Scheme: "file", Path: page, Fragment: fragment}
 	args := []string{
 		"--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-dev-shm-usage",
-		"--user-data-dir=" + t.TempDir(), "--virtual-time-budget=5000", "--window-size=1320,1400",
+		"--user-data-dir=" + t.TempDir(), "--virtual-time-budget=5000", "--window-size=1320,1400", "--hide-scrollbars",
 	}
 	args = append(append(args, more...), "--dump-dom", at.String())
 	cmd := exec.CommandContext(ctx, chromium(t), args...)
@@ -101,11 +101,20 @@ func TestPageInBrowser(t *testing.T) {
 		}
 	}
 	shot := filepath.Join(filepath.Dir(page), "screenshot.png")
-	document := browse(t, page, "", "--screenshot="+shot)
+	addProbe(t, page, `
+  const more = document.getElementById("more");
+  more.click();
+  out.more = more.hidden;
+  out.before = document.querySelectorAll("svg.plot").length;
+  document.querySelectorAll(".item details").forEach((d) => { d.open = true; });`)
+	// The window is as high as the page: pictures outside of it are not loaded.
+	document := browse(t, page, "", "--screenshot="+shot, "--window-size=1320,20000")
 	for name, want := range map[string]string{
 		"ready":         "1",
 		"images-loaded": strconv.Itoa(pictures),
 		"images-broken": "0",
+		"before":        "0", // no curves before a click
+		"more":          "true",
 	} {
 		if got := state(t, document, name); got != want {
 			t.Errorf("data-%s = %s, want %s", name, got, want)
@@ -140,10 +149,33 @@ func TestPageReportsBrokenImages(t *testing.T) {
 	}
 }
 
-// probe runs after the page's script and writes its findings to the root element.
-const probe = `<script>addEventListener("load", () => {
+// addProbe appends a script to a page that runs once the page is loaded. It writes its findings to out, the data
+// attributes of the root element.
+func addProbe(t *testing.T, page, script string) {
+	t.Helper()
+	content, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content = append(content, `<script>addEventListener("load", async () => {
   const out = document.documentElement.dataset;
-  const names = () => [...document.querySelectorAll(".item:not([hidden]) h3")].map((h) => h.textContent).join(",");
+  const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+  const names = () => [...document.querySelectorAll(".item h3")].map((h) => h.textContent).join(",");
+  const set = (field, value) => {
+    field.value = value;
+    field.dispatchEvent(new Event("input", { bubbles: true }));
+  };
+`+script+"\n});</script>"...)
+	if err := os.WriteFile(page, content, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestPageInteraction(t *testing.T) {
+	t.Parallel()
+	store := newMemory()
+	page := published(t, store, campaign(t, store))
+	addProbe(t, page, `
   out.filtered = names();
   const heading = [...document.querySelectorAll("table.sortable th button")].find((b) => b.textContent.startsWith("PSNR"));
   const firstRow = () => document.querySelector("table.sortable tbody tr").cells[1].textContent;
@@ -151,53 +183,124 @@ const probe = `<script>addEventListener("load", () => {
   out.up = firstRow() + " " + heading.parentElement.getAttribute("aria-sort");
   heading.click();
   out.down = firstRow() + " " + heading.parentElement.getAttribute("aria-sort");
-  document.querySelector(".item:not([hidden]) .enlarge[data-kind=restored]").click();
-  const slide = document.getElementById("slide");
-  slide.value = 30;
-  slide.dispatchEvent(new Event("input", { bubbles: true }));
-  out.zoom = document.getElementById("zoom").open + " " + document.getElementById("zoom-before").style.clipPath;
-  out.before = document.getElementById("zoom-before").getAttribute("src").split("/").pop();
-  document.getElementById("zoom-next").click();
-  out.next = document.getElementById("zoom-title").textContent.split(":")[0];
-  document.getElementById("zoom-close").click();
-  const plot = document.querySelector(".item:not([hidden]) svg.plot");
+  const details = document.querySelector(".item details");
+  details.open = true;
+  await pause(100);
+  const plot = details.querySelector("svg.plot");
   plot.dispatchEvent(new KeyboardEvent("keydown", { key: "Home", bubbles: true }));
   out.tooltip = document.getElementById("tooltip").textContent.split("\n")[0];
+  const list = (row) => [...row.children].map((c) => c.textContent).join("=");
+  out.settings = [...details.querySelectorAll("dl.settings > div")].map(list).join(" ");
   const form = document.getElementById("toolbar");
-  form.elements.method.value = "ddiff-hqs";
+  set(form.elements.method, "ddiff-hqs");
   form.elements.order.value = "";
-  form.elements.show.value = "";
-  form.elements.method.dispatchEvent(new Event("change", { bubbles: true }));
+  set(form.elements.q, "MEADOW .png");
   out.refiltered = names();
+  out.shown = document.getElementById("shown").textContent;
   out.address = location.hash;
-});</script>`
+  set(form.elements.q, "no such image");
+  out.none = document.getElementById("cards").textContent;`)
+	document := browse(t, page, "task=super_resolution&order=psnr")
+	for name, want := range map[string]string{
+		// PSNR 21.0, 21.9 and 22.8 from ddiff-hqs, 23.0, 24.3 and 25.6 from ddiff.
+		"filtered": "harbour.png,meadow_2.png,meadow_10.png,harbour.png,meadow_2.png,meadow_10.png",
+		"up":       "ddiff-hqs ascending",
+		"down":     "ddiff descending",
+		"tooltip":  "step 1 · t = 990",
+		"settings": "Task=Super-resolution (super_resolution) Noise σ=0.05 Size=128 × 128 px, center_crop Method=ddiff-hqs " +
+			"Settings=steps=100 Prior=" + strings.Repeat("ab", 32) + " Seed=7 Run=0 Cost=100 steps in 2.00 s on cpu Item=",
+		"refiltered": "meadow_2.png,meadow_10.png",
+		"shown":      "2 of 28 items match",
+		"address":    "#q=MEADOW+.png&amp;task=super_resolution&amp;method=ddiff-hqs",
+		"none":       "No item matches.",
+	} {
+		if got := state(t, document, name); got != want && (name != "settings" || !strings.HasPrefix(got, want)) {
+			t.Errorf("data-%s = %q, want %q", name, got, want)
+		}
+	}
+}
 
-func TestPageInteraction(t *testing.T) {
+// TestViewerComparesRestorations opens one measurement with two methods and two runs each.
+func TestViewerComparesRestorations(t *testing.T) {
 	t.Parallel()
 	store := newMemory()
-	page := published(t, store, campaign(t, store))
-	content, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
+	var results []manifest.Result
+	for i, name := range []string{"a.png", "b.png"} {
+		for _, method := range []string{"ddiff", "ddiff-hqs"} {
+			for run := range 2 {
+				r := result(t, "hdr", method, name, run, scored(20+float64(i), 18, 0.5, 0.01))
+				illustrate(t, store, &r, i)
+				results = append(results, r)
+			}
+		}
 	}
-	if err := os.WriteFile(page, append(content, probe...), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	document := browse(t, page, "task=super_resolution&order=psnr&show=5")
+	page := published(t, store, results)
+	addProbe(t, page, `
+  const stage = document.getElementById("stage");
+  const key = (key) => stage.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
+  const zoom = () => ["--scale", "--x", "--y"].map((name) => +parseFloat(stage.style.getPropertyValue(name)).toFixed(2)).join(" ");
+  const frame = () => stage.querySelectorAll(".frame")[2];
+  const box = () => frame().getBoundingClientRect();
+  const pointer = (type, id, x, y) => frame().dispatchEvent(new PointerEvent(type,
+    { pointerId: id, clientX: box().left + x * box().width, clientY: box().top + y * box().height, bubbles: true }));
+  out.open = document.getElementById("viewer").open;
+  out.panels = [...stage.querySelectorAll("figcaption strong")].map((c) => c.textContent).join(";");
+  out.current = stage.querySelector(".current strong").textContent;
+  const wheel = new WheelEvent("wheel", { deltaY: -60, clientX: box().left + 0.5 * box().width, clientY: box().top, bubbles: true, cancelable: true });
+  frame().dispatchEvent(wheel);
+  out.wheel = zoom().replace(/ -17\.\d+/, " -17") + " " + wheel.defaultPrevented;
+  key("0");
+  out.reset = zoom();
+  pointer("pointerdown", 1, 0.4, 0.5); pointer("pointerdown", 2, 0.6, 0.5);
+  pointer("pointermove", 1, 0.3, 0.5); pointer("pointermove", 2, 0.7, 0.5);
+  pointer("pointerup", 1, 0, 0); pointer("pointerup", 2, 0, 0);
+  out.pinch = Number(stage.style.getPropertyValue("--scale")).toFixed(1);
+  key("0"); key("+"); key("ArrowRight");
+  out.keys = zoom();
+  const matrices = [...stage.querySelectorAll(".inner")].map((i) => getComputedStyle(i).transform);
+  out.synchronised = matrices.length + " " + matrices.every((m) => m !== "none" && m === matrices[0]);
+  document.querySelector("[name=layer][value=divide-measurement]").click();
+  key("0");
+  pointer("pointerdown", 1, 0.5, 0.5); pointer("pointermove", 1, 0.3, 0.5); pointer("pointerup", 1, 0.3, 0.5);
+  out.cut = stage.style.getPropertyValue("--cut");
+  out.over = stage.querySelector(".over").getAttribute("src").split("/").pop();
+  key("n");
+  out.next = document.getElementById("viewer-title").textContent;
+  out.address = location.hash;
+  document.getElementById("viewer-close").click();
+  for (let i = 0; location.hash !== "" && i < 20; i++) await pause(50);
+  out.closed = location.hash;`)
+	document := browse(t, page, "item="+results[3].Item.ID)
 	for name, want := range map[string]string{
-		// PSNR 21.0, 21.9 and 22.8 from ddiff-hqs, 23.0 and 24.3 from ddiff.
-		"filtered":   "harbour.png,meadow_2.png,meadow_10.png,harbour.png,meadow_2.png",
-		"up":         "ddiff-hqs ascending",
-		"down":       "ddiff descending",
-		"zoom":       "true inset(0px 70% 0px 0px)",
-		"before":     manifest.FileMeasurement,
-		"next":       "meadow_2.png",
-		"tooltip":    "step 1 · t = 990",
-		"refiltered": "harbour.png,meadow_2.png,meadow_10.png",
-		"address":    "#task=super_resolution&amp;method=ddiff-hqs",
+		"open":         "true",
+		"panels":       "Truth;Measurement;ddiff, run 0;ddiff, run 1;ddiff-hqs, run 0;ddiff-hqs, run 1",
+		"current":      "ddiff-hqs, run 1",
+		"wheel":        "1.35 -17 0 true", // exp(0.3), fixed at (0.5, 0)
+		"reset":        "1 0 0",
+		"pinch":        "2.0", // from 0.2 to 0.4 of the frame
+		"keys":         "1.25 -22.5 -12.5",
+		"synchronised": "6 true",
+		"cut":          "30%",
+		"over":         manifest.FileMeasurement,
+		"next":         "b.png",
+		"address":      "#item=" + results[6].Item.ID, // the same method of the next measurement
+		"closed":       "",
 	} {
 		if got := state(t, document, name); got != want {
 			t.Errorf("data-%s = %q, want %q", name, got, want)
 		}
+	}
+}
+
+// TestPageMarksMisfit marks a residual that the noise does not explain.
+func TestPageMarksMisfit(t *testing.T) {
+	t.Parallel()
+	store := newMemory()
+	page := published(t, store, []manifest.Result{
+		result(t, "hdr", "ddiff", "fits", 0, scored(25, 20, 0.5, 0.00124)), result(t, "hdr", "ddiff", "misses", 0, scored(25, 20, 0.5, 0.00126)),
+	})
+	addProbe(t, page, `out.ratios = [...document.querySelectorAll(".figures > div:last-child dd")].map((d) => d.className + d.textContent);`)
+	if got, want := state(t, browse(t, page, ""), "ratios"), "1.50 σ²,loss1.50 σ²!"; got != want {
+		t.Errorf("ratios = %s, want %s", got, want)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"ddiff/manifest"
 )
@@ -30,6 +31,7 @@ type entry struct {
 	Scored   map[int]float64
 	Steps    int
 	Provider string
+	Finished time.Time
 	// Files are the artifacts of the item that the report may read.
 	Files []string
 	// Measurement is a digest of the restored measurement, Target one of the measurement and its image's name, of 16
@@ -59,7 +61,7 @@ func newEntry(r *manifest.Result) (*entry, error) {
 		Problem: c.Problem, Approach: c.Approach,
 		ID: it.ID, Name: it.Name, Preset: it.Preset, Run: it.Run, Index: it.Index,
 		Seed: it.Seed, Width: it.Width, Height: it.Height, Fit: string(it.Fit),
-		Outcome: r.Outcome, Reason: r.Reason, Scores: scoresOf(r), Steps: r.Steps, Provider: r.Runtime.Provider,
+		Outcome: r.Outcome, Reason: r.Reason, Scores: scoresOf(r), Steps: r.Steps, Provider: r.Runtime.Provider, Finished: r.Finished,
 		Image: imageOf(it),
 	}
 	for _, file := range []string{manifest.FileTruth, manifest.FileMeasurement, manifest.FileRestored, manifest.FileTrace} {

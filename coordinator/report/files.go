@@ -22,8 +22,8 @@ type files interface {
 }
 
 // picture reads one PNG of an item.
-func picture(ctx context.Context, store files, e *entry, file string) (image.Image, error) {
-	key := manifest.ItemKey(e.ID, file)
+func picture(ctx context.Context, store files, id, file string) (image.Image, error) {
+	key := manifest.ItemKey(id, file)
 	data, err := store.Get(ctx, key)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", key, err)

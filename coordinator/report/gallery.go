@@ -6,17 +6,16 @@ import (
 	"slices"
 )
 
-// maxItems bounds the items on the page and maxFailures its list of failed and dead items; results.csv has all.
+// maxItems bounds the items whose curves the page holds, maxFailures its list of failed and dead items; results.csv has all.
 const (
 	maxItems    = 200
 	maxFailures = 200
 )
 
-// gallery selects the entries that the page and the contact sheets show. It takes entries in order and holds a bounded
-// number: of each task at most limit of the first and limit/2 of the worst.
+// gallery selects the entries of the contact sheets, of the curves on the page and of its list of failures. It takes entries
+// in order and holds a bounded number: of each task at most limit of the first and limit/2 of the worst.
 type gallery struct {
 	limit    int
-	done     int
 	tasks    []*taskGallery
 	failures []*entry
 }
@@ -52,7 +51,6 @@ func (g *gallery) add(e *entry) {
 	t.items++
 	switch {
 	case e.done():
-		g.done++
 		t.done++
 		t.add(e, g.limit)
 	case len(g.failures) < maxFailures:
@@ -73,17 +71,16 @@ func (t *taskGallery) add(e *entry, limit int) {
 	}
 }
 
-// excerpt selects the items of the page, in order: all finished items up to the limit; beyond it an equal share of each
-// task, half of it the worst, the rest the first.
+// excerpt selects the items whose curves are on the page, in order: all finished items up to the limit; beyond it an equal
+// share of each task, half of it the worst, the rest the first.
 func (g *gallery) excerpt() []*entry {
+	counts := make([]int, len(g.tasks))
+	for i, t := range g.tasks {
+		counts[i] = t.done
+	}
 	var out []*entry
-	for n, t := range g.tasks {
-		// Later tasks share the places that this task leaves.
-		share := (g.limit - len(out)) / (len(g.tasks) - n)
-		if g.done <= g.limit {
-			share = t.done
-		}
-		out = append(out, t.pick(share)...)
+	for i, share := range shares(counts, g.limit) {
+		out = append(out, g.tasks[i].pick(share)...)
 	}
 	return out
 }

@@ -130,7 +130,7 @@ func TestExcerptEqualsSelectionFromAll(t *testing.T) {
 				continue
 			}
 			share := (limit - len(want)) / len(present)
-			if len(results) <= limit {
+			if len(left) <= limit-len(want) {
 				share = len(of)
 			}
 			worst := slices.Clone(of)

@@ -178,23 +178,6 @@ func TestCSVHasReasonsAndNoFormulas(t *testing.T) {
 	}
 }
 
-// TestPageMarksMisfit marks a residual that the noise does not explain.
-func TestPageMarksMisfit(t *testing.T) {
-	t.Parallel()
-	store := newMemory()
-	results := []manifest.Result{
-		result(t, "hdr", "ddiff", "fits", 0, scored(25, 20, 0.5, 0.0005)), result(t, "hdr", "ddiff", "misses", 0, scored(25, 20, 0.5, 0.0375)),
-	}
-	if _, err := Write(t.Context(), store, testCampaign(), stream(results)); err != nil {
-		t.Fatal(err)
-	}
-	page := string(store.files[KeyPage])
-	if !strings.Contains(page, `<span class="unit" title="mean square residual over σ²">1.20 σ²</span>`) ||
-		!strings.Contains(page, `<span class="unit loss" title="mean square residual over σ²">16.00 σ²</span>`) {
-		t.Error("the page does not show the ratios 1.20 and, marked, 16.00")
-	}
-}
-
 func TestSecondReportLeavesNothingStale(t *testing.T) {
 	t.Parallel()
 	store := newMemory()

@@ -3,10 +3,12 @@ package report
 import (
 	"bytes"
 	"context"
-	_ "embed"
+	"embed"
 	"fmt"
 	"html/template"
+	"slices"
 	"strconv"
+	"strings"
 
 	"ddiff/manifest"
 )
@@ -16,9 +18,25 @@ var (
 	pageTemplate string
 	//go:embed style.css
 	pageStyle string
-	//go:embed report.js
-	pageScript string
+	//go:embed script
+	pageScripts embed.FS
 )
+
+// pageScript joins the files of the page's script, which share one scope.
+func pageScript() (template.JS, error) {
+	var out strings.Builder
+	out.WriteString("\"use strict\";\n(() => {\n")
+	for _, name := range []string{"page", "tables", "curves", "cards", "viewer", "start"} {
+		text, err := pageScripts.ReadFile("script/" + name + ".js")
+		if err != nil {
+			return "", fmt.Errorf("read script of the page: %w", err)
+		}
+		out.Write(text)
+		out.WriteByte('\n')
+	}
+	out.WriteString("})();\n")
+	return template.JS(out.String()), nil //nolint:gosec // our own files
+}
 
 // page is the data of the template.
 type page struct {
@@ -41,18 +59,20 @@ type page struct {
 	Methods    []string
 	Failures   []failure
 	MoreFailed int
-	Items      []itemView
-	// Hidden is the number of finished items that the page does not show.
-	Hidden int
-	// Thinned reports that a trace has more steps than its curves on the page.
-	Thinned bool
-	Data    pageData
+	Mosaic     *mosaicFile
+	Variants   []string
+	// Listed is the number of items in the page's table, Hidden the number of other finished items.
+	Listed, Hidden int
+	Data           pageData
+	// Curves are the solver's curves of a selection of items by their row. The page parses them when they are needed.
+	Curves map[string]*curves
 }
 
 // pageData is the input of the page's script; html/template escapes it.
 type pageData struct {
-	// Curves are the solver's curves by the item's number on the page.
-	Curves map[string]*curves `json:"curves"`
+	Items *listing `json:"items"`
+	// Pictures are the further pictures of an item, by its id.
+	Pictures map[string][]pictureFile `json:"pictures"`
 }
 
 // option is one choice of a filter.
@@ -62,6 +82,8 @@ type sheetLink struct{ Label, Path string }
 
 // parts are the files that the page refers to, made before it.
 type parts struct {
+	list   *listing
+	mosaic *mosaicFile // nil without finished items
 	sheets []sheetFile
 	// figures are shown above the images, in this order.
 	figures []figureFile
@@ -73,7 +95,10 @@ type parts struct {
 type figureFile struct{ Name, Caption, SVG, PNG string }
 
 // pictureFile is a picture of an item beside truth, measurement and restoration.
-type pictureFile struct{ Title, Path string }
+type pictureFile struct {
+	Title string `json:"title"`
+	Path  string `json:"path"`
+}
 
 type failure struct {
 	Name, Task, Method string
@@ -86,37 +111,36 @@ type failure struct {
 func writePage(
 	ctx context.Context, store files, campaign Campaign, summary Summary, shown *gallery, with parts,
 ) (lost []error, err error) {
-	p := newPage(campaign, summary, shown, with)
-	variants := summary.variants()
-	for i, e := range shown.excerpt() {
-		view := newItemView(i, e, campaign.Tasks, variants[e.group()])
-		if f, ok := store.(pictureCopier); ok {
-			for _, file := range []string{manifest.FileTruth, manifest.FileMeasurement, manifest.FileRestored} {
-				if !e.has(file) {
-					continue
-				}
-				if err := f.copyPicture(ctx, manifest.ItemKey(e.ID, file)); err != nil {
-					lost = append(lost, err)
-				}
-			}
+	curvesOf := make(map[string]*curves)
+	var rows []int
+	for _, e := range shown.excerpt() {
+		row := with.list.row(e)
+		rows = append(rows, row)
+		if !e.has(manifest.FileTrace) {
+			continue
 		}
-		if e.has(manifest.FileTrace) {
-			c, err := readCurves(ctx, store, e)
-			if ctx.Err() != nil {
-				return nil, fmt.Errorf("write %s: %w", KeyPage, ctx.Err())
-			}
-			if err != nil {
-				lost = append(lost, err)
-			} else if len(c.Step) > 0 {
-				view.HasCurves = true
-				p.Thinned = p.Thinned || c.Step[len(c.Step)-1] > len(c.Step)
-				p.Data.Curves[strconv.Itoa(i)] = c
-			}
+		c, err := readCurves(ctx, store, e)
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("write %s: %w", KeyPage, ctx.Err())
 		}
-		p.Items = append(p.Items, view)
+		if err != nil {
+			lost = append(lost, err)
+		} else if len(c.Step) > 0 {
+			curvesOf[strconv.Itoa(row)] = c
+		}
 	}
-	p.Hidden = summary.Done - len(p.Items)
-
+	if to, ok := store.(pictureCopier); ok {
+		missing, err := with.list.copyPictures(ctx, to, with.list.copied(rows, maxCopied))
+		if err != nil {
+			return nil, err
+		}
+		lost = append(lost, missing...)
+	}
+	if with.pictures == nil {
+		with.pictures = map[string][]pictureFile{}
+	}
+	p := newPage(campaign, summary, shown, with)
+	p.Curves = curvesOf
 	out, err := renderPage(p)
 	if err != nil {
 		return nil, err
@@ -130,6 +154,11 @@ type pictureCopier interface {
 }
 
 func renderPage(p *page) ([]byte, error) {
+	script, err := pageScript()
+	if err != nil {
+		return nil, err
+	}
+	p.Script = script
 	t, err := template.New(KeyPage).Parse(pageTemplate)
 	if err != nil {
 		return nil, fmt.Errorf("parse page template: %w", err)
@@ -144,9 +173,8 @@ func renderPage(p *page) ([]byte, error) {
 func newPage(campaign Campaign, summary Summary, shown *gallery, with parts) *page {
 	p := &page{
 		Style:    template.CSS(pageStyle),
-		Script:   template.JS(pageScript),
 		Campaign: campaign,
-		Facts:    campaignFacts(campaign, summary),
+		Facts:    campaignFacts(campaign, summary, with.list),
 		Summary:  summary,
 		Columns:  pageColumns(summary.Varying),
 		Metrics:  summary.extraColumns(),
@@ -155,7 +183,10 @@ func newPage(campaign Campaign, summary Summary, shown *gallery, with parts) *pa
 		Notes:    notes(summary),
 		Figures:  with.figures,
 		Links:    []string{KeyCSV, KeySummaryJSON, KeySummaryMarkdown},
-		Data:     pageData{Curves: make(map[string]*curves)},
+		Mosaic:   with.mosaic,
+		Listed:   len(with.list.ID),
+		Hidden:   summary.Done - len(with.list.ID),
+		Data:     pageData{Items: with.list, Pictures: with.pictures},
 	}
 	if campaign.Published != nil {
 		table := campaign.Published.table(summary, "–")
@@ -170,6 +201,11 @@ func newPage(campaign Campaign, summary Summary, shown *gallery, with parts) *pa
 		if !seen[r.Method] {
 			seen[r.Method] = true
 			p.Methods = append(p.Methods, r.Method)
+		}
+	}
+	for _, c := range with.list.Cells {
+		if c.Variant != "" && !slices.Contains(p.Variants, c.Variant) {
+			p.Variants = append(p.Variants, c.Variant)
 		}
 	}
 	for _, e := range shown.failures {

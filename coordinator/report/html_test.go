@@ -14,14 +14,16 @@ import (
 func pageOf(t *testing.T, store *memory, c Campaign, results []manifest.Result) string {
 	t.Helper()
 	shown := galleryOf(t, results, maxItems)
-	lost, err := writePage(t.Context(), store, c, summaryOf(t, results, c.Select), shown, parts{sheets: sheetKeys(shown.tasks, nil)})
+	summary := summaryOf(t, results, c.Select)
+	with := parts{list: listingOf(t, results, maxListed), sheets: sheetKeys(shown.tasks, nil)}
+	lost, err := writePage(t.Context(), store, c, summary, shown, with)
 	if err != nil || len(lost) != 0 {
 		t.Fatal(err, lost)
 	}
 	return string(store.files[KeyPage])
 }
 
-const hostile = `</script><script>alert(1)</script>"'><img src=x onerror=alert(2)>{{.}}&` + "\u2028`${1}`"
+const hostile = "\u202e\u2066" + `</script><script>alert(1)</script>"'><img src=x onerror=alert(2)>{{.}}&` + "\u2028`${1}`"
 
 // hostileResults have a script in every text of a page.
 func hostileResults(t *testing.T, store *memory) []manifest.Result {
@@ -50,10 +52,10 @@ func TestPageEscapes(t *testing.T) {
 			t.Errorf("the page holds %q", bad)
 		}
 	}
-	if got := strings.Count(html, "</script>"); got != 2 {
-		t.Errorf("%d script elements end, want 2", got)
+	if got := strings.Count(html, "</script>"); got != 3 {
+		t.Errorf("%d script elements end, want 3", got)
 	}
-	if !strings.Contains(html, "&lt;/script&gt;&lt;script&gt;alert(1)") {
+	if !strings.Contains(html, "&lt;/script&gt;&lt;script&gt;alert(1)") || !strings.Contains(html, `\u003c/script\u003e\u003cscript\u003ealert(1)`) {
 		t.Error("the hostile name is not shown as text")
 	}
 }
@@ -62,9 +64,23 @@ func TestPageEscapesInBrowser(t *testing.T) {
 	t.Parallel()
 	store := newMemory()
 	page := published(t, store, hostileResults(t, store))
+	addProbe(t, page, `
+  document.querySelector(".item details").open = true;
+  await pause(100);
+  out.pictures = out.imagesLoaded;
+  document.querySelector(".compare-button").click();
+  out.name = document.querySelector(".item h3").textContent === document.getElementById("viewer-title").textContent;
+  out.isolated = [...document.querySelectorAll(".item h3, .failures bdi, #viewer-title")].map((n) => getComputedStyle(n).unicodeBidi);`)
 	document := browse(t, page, "")
-	if got := state(t, document, "images-loaded"); got != "3" {
-		t.Errorf("data-images-loaded = %s, want 3", got)
+	if got := state(t, document, "isolated"); got != "isolate,isolate,isolate,isolate" {
+		t.Errorf("names have unicode-bidi %s", got)
+	}
+	if got := state(t, document, "name"); got != "true" {
+		t.Error("card and viewer show different names")
+	}
+	if got := state(t, document, "pictures"); got != "3" {
+
+		t.Errorf("%s pictures, want 3", got)
 	}
 	if strings.Contains(document, "<img src=\"x\"") || strings.Contains(document, "<script>alert") {
 		t.Error("the browser saw markup in a name")
@@ -75,25 +91,23 @@ func TestPageDataIsJSON(t *testing.T) {
 	t.Parallel()
 	store := newMemory()
 	html := pageOf(t, store, testCampaign(), campaign(t, store))
-	m := regexp.MustCompile(`(?s)<script type="application/json" id="report-data">(.*?)</script>`).FindStringSubmatch(html)
+	m := regexp.MustCompile(`(?s)<script type="application/json" id="report-curves">(.*?)</script>`).FindStringSubmatch(html)
 	if m == nil {
 		t.Fatal("the page has no data")
 	}
-	var data struct {
-		Curves map[string]struct {
-			Step   []int
-			T      []int
-			Series []struct {
-				Name   string
-				Values []float64
-			}
+	var data map[string]struct {
+		Step   []int
+		T      []int
+		Series []struct {
+			Name   string
+			Values []float64
 		}
 	}
 	if err := json.Unmarshal([]byte(m[1]), &data); err != nil {
 		t.Fatal(err)
 	}
-	if c := data.Curves["0"]; len(data.Curves) != 28 || len(c.Series) != 6 || c.Series[0].Name != "data_norm" || len(c.Series[0].Values) != 100 || c.T[99] != 0 {
-		t.Errorf("%d items with curves, the first has %+v", len(data.Curves), c.Series)
+	if c := data["0"]; len(data) != 28 || len(c.Series) != 6 || c.Series[0].Name != "data_norm" || len(c.Series[0].Values) != 100 || c.T[99] != 0 {
+		t.Errorf("%d items with curves, the first has %+v", len(data), c.Series)
 	}
 }
 
@@ -102,7 +116,7 @@ func TestPageLoadsNothingFromTheNetwork(t *testing.T) {
 	store := newMemory()
 	html := pageOf(t, store, testCampaign(), campaign(t, store))
 	html = strings.ReplaceAll(html, `"http://www.w3.org/2000/svg"`, "") // a name, not an address
-	if m := regexp.MustCompile(`(?i)(https?:)?//[a-z0-9]|@import|url\(|<link`).FindString(html); m != "" {
+	if m := regexp.MustCompile(`(?i)(https?:)?//[a-z0-9]|@import|url\([^#]|<link`).FindString(html); m != "" {
 		t.Errorf("the page refers to %q", m)
 	}
 }
@@ -110,21 +124,29 @@ func TestPageLoadsNothingFromTheNetwork(t *testing.T) {
 func TestPageIsBounded(t *testing.T) {
 	t.Parallel()
 	store := newMemory()
+	trace, err := json.Marshal(madeUpTrace(3, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
 	var results []manifest.Result
 	for i := range maxItems + 50 {
-		results = append(results, result(t, "hdr", "ddiff", fmt.Sprintf("img%d", i), i, scored(30, 20, 0.7, 0)))
+		r := result(t, "hdr", "ddiff", fmt.Sprintf("img%d", i), i, scored(30, 20, 0.7, 0))
+		store.files[manifest.ItemKey(r.Item.ID, manifest.FileTrace)] = trace
+		r.Artifacts = map[string]string{manifest.FileTrace: "not checked here"}
+		results = append(results, r)
 	}
 	for i := range maxFailures + 7 {
 		results = append(results, result(t, "hdr", "ddiff", fmt.Sprintf("bad%d", i), i, ended(manifest.OutcomeDead, "x")))
 	}
 	html := pageOf(t, store, testCampaign(), results)
-	if got := strings.Count(html, `<article class="item"`); got != maxItems {
-		t.Errorf("%d items, want %d", got, maxItems)
+	if got := strings.Count(html, `"series":`); got != maxItems {
+		t.Errorf("curves of %d items, want %d", got, maxItems)
 	}
-	for _, want := range []string{"This page shows 200 of 250 restored items", "And 7 more"} {
-		if !strings.Contains(html, want) {
-			t.Errorf("the page does not say %q", want)
-		}
+	if got := len(regexp.MustCompile(`"img\d`).FindAllString(html, -1)); got != maxItems+50 {
+		t.Errorf("%d names, want %d", got, maxItems+50)
+	}
+	if !strings.Contains(html, "And 7 more") {
+		t.Error("the page does not count the other failures")
 	}
 }
 
@@ -155,7 +177,7 @@ func TestPageShowsFigures(t *testing.T) {
 	t.Parallel()
 	store := newMemory()
 	figure := figureFile{Name: "psnr", Caption: `PSNR "per" image <all>`, SVG: "figures/psnr.svg", PNG: "figures/psnr.png"}
-	if _, err := writePage(t.Context(), store, testCampaign(), Summary{}, &gallery{limit: 1}, parts{figures: []figureFile{figure}}); err != nil {
+	if _, err := writePage(t.Context(), store, testCampaign(), Summary{}, &gallery{limit: 1}, parts{list: newListing(Summary{}, 1), figures: []figureFile{figure}}); err != nil {
 		t.Fatal(err)
 	}
 	html := string(store.files[KeyPage])

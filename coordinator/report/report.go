@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"ddiff/manifest"
 	"ddiff/restore/operator"
@@ -21,6 +20,7 @@ import (
 const (
 	KeyCSV             = "results.csv"
 	KeyPage            = "index.html"
+	KeyMosaic          = "mosaic.png"
 	KeySummaryJSON     = "summary.json"
 	KeySummaryMarkdown = "summary.md"
 	sheetFolder        = "sheets/"
@@ -48,13 +48,10 @@ type Campaign struct {
 	// Others is the number of results in the store that belong to other campaigns; MoreOthers: at least so many.
 	Others     int
 	MoreOthers bool
-	// Started and Finished are shown in UTC.
-	Started  time.Time
-	Finished time.Time
 }
 
-// Write stores the report of a campaign: results.csv, summary.json, summary.md, sheets/<task>.png and index.html, the
-// page last, so that its links work. A second call replaces the first report; contact sheets of the earlier report that the
+// Write stores the report of a campaign: results.csv, summary.json, summary.md, sheets/<task>.png, mosaic.png and
+// index.html, the page last, so that its links work. A second call replaces the first report; contact sheets of the earlier report that the
 // new one does not have are removed, if the store can list and delete. Write reads results once, in any order, and one
 // picture at a time. It returns the stored summary.
 //
@@ -86,7 +83,8 @@ func write(
 	}
 	summary.Others, summary.MoreOthers = campaign.Others, campaign.MoreOthers
 	shown := &gallery{limit: maxItems}
-	if err := storeCSV(ctx, store, ordered.columns, shown.watch(ordered.all())); err != nil {
+	list := newListing(summary, maxListed)
+	if err := storeCSV(ctx, store, ordered.columns, list.watch(shown.watch(ordered.all()))); err != nil {
 		return summary, nil, err
 	}
 	if err := writeSummary(ctx, store, summary); err != nil {
@@ -100,32 +98,41 @@ func write(
 		}
 		lost = append(lost, missing...)
 	}
-	missing, err := writePage(ctx, store, campaign, summary, shown, parts{sheets: sheets})
+	mosaic, missing, err := writeMosaic(ctx, store, list)
+	if err != nil {
+		return summary, nil, err
+	}
+	lost = append(lost, missing...)
+	missing, err = writePage(ctx, store, campaign, summary, shown, parts{list: list, mosaic: mosaic, sheets: sheets})
 	if err == nil {
-		err = removeStale(ctx, store, sheets)
+		err = removeStale(ctx, store, sheets, mosaic)
 	}
 	return summary, append(lost, missing...), err
 }
 
-// pruner is a store that can remove the contact sheets of an earlier report.
+// pruner is a store that can remove the pictures of an earlier report.
 type pruner interface {
 	List(ctx context.Context, prefix string) iter.Seq2[storage.Info, error]
 	Delete(ctx context.Context, key string) error
 }
 
-// removeStale removes the contact sheets that do not belong to this report.
-func removeStale(ctx context.Context, store files, sheets []sheetFile) error {
+// removeStale removes the contact sheets and the mosaic that do not belong to this report.
+func removeStale(ctx context.Context, store files, sheets []sheetFile, mosaic *mosaicFile) error {
 	p, ok := store.(pruner)
 	if !ok {
 		return nil
 	}
 	var stale []string
-	for info, err := range p.List(ctx, sheetFolder) {
-		if err != nil {
-			return fmt.Errorf("list %s: %w", sheetFolder, err)
-		}
-		if !slices.ContainsFunc(sheets, func(s sheetFile) bool { return s.Key == info.Key }) && strings.HasSuffix(info.Key, ".png") {
-			stale = append(stale, info.Key)
+	for _, prefix := range []string{sheetFolder, KeyMosaic} {
+		for info, err := range p.List(ctx, prefix) {
+			if err != nil {
+				return fmt.Errorf("list %s: %w", prefix, err)
+			}
+			current := slices.ContainsFunc(sheets, func(s sheetFile) bool { return s.Key == info.Key }) ||
+				info.Key == KeyMosaic && mosaic != nil
+			if !current && strings.HasSuffix(info.Key, ".png") {
+				stale = append(stale, info.Key)
+			}
 		}
 	}
 	for _, key := range stale {
@@ -159,8 +166,17 @@ func put(ctx context.Context, store files, key string, data []byte) error {
 	return nil
 }
 
-// incomplete joins the errors into one of bounded length. It returns nil without errors.
-func incomplete(lost []error) error {
+// incomplete joins the distinct errors into one of bounded length: several pictures may need one artifact. It returns nil
+// without errors.
+func incomplete(all []error) error {
+	var lost []error
+	known := make(map[string]bool)
+	for _, err := range all {
+		if text := err.Error(); !known[text] {
+			known[text] = true
+			lost = append(lost, err)
+		}
+	}
 	if len(lost) == 0 {
 		return nil
 	}

@@ -20,7 +20,7 @@ func TestWriteStoresTheReport(t *testing.T) {
 	if _, err := Write(t.Context(), store, testCampaign(), stream(results)); err != nil {
 		t.Fatal(err)
 	}
-	for _, key := range []string{KeyCSV, KeyPage, KeySummaryJSON, KeySummaryMarkdown, "sheets/super_resolution.png", "sheets/hdr.png"} {
+	for _, key := range []string{KeyCSV, KeyPage, KeySummaryJSON, KeySummaryMarkdown, KeyMosaic, "sheets/super_resolution.png", "sheets/hdr.png"} {
 		if len(store.files[key]) == 0 {
 			t.Errorf("%s is missing", key)
 		}
@@ -36,7 +36,7 @@ func TestWriteStoresTheReport(t *testing.T) {
 		t.Errorf("summary: %d of %d done, %v", s.Done, s.Items, err)
 	}
 	for key, n := range store.reads {
-		if n > 1 {
+		if n > 2 { // for the contact sheet and the mosaic
 			t.Errorf("%s was read %d times", key, n)
 		}
 	}
@@ -120,7 +120,7 @@ func TestWriteReturnsCancellation(t *testing.T) {
 	if _, err := writeSheet(ctx, store, sheetFile{Key: "x"}, shown.tasks[0]); !errors.Is(err, context.Canceled) {
 		t.Errorf("sheet: error = %v, want context.Canceled", err)
 	}
-	if _, err := writePage(ctx, store, testCampaign(), Summary{}, shown, parts{}); !errors.Is(err, context.Canceled) {
+	if _, err := writePage(ctx, store, testCampaign(), Summary{}, shown, parts{list: listingOf(t, results, 10)}); !errors.Is(err, context.Canceled) {
 		t.Errorf("page: error = %v, want context.Canceled", err)
 	}
 }

@@ -129,7 +129,7 @@ func (s *sheet) cell(ctx context.Context, store files, at image.Rectangle, e *en
 		s.blank(at, "no "+column.title)
 		return nil, nil
 	}
-	img, err := picture(ctx, store, e, column.file)
+	img, err := picture(ctx, store, e.ID, column.file)
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("draw contact sheet: %w", ctx.Err())
 	}
@@ -137,7 +137,7 @@ func (s *sheet) cell(ctx context.Context, store files, at image.Rectangle, e *en
 		s.blank(at, "unreadable")
 		return []error{err}, nil //nolint:nilerr // the report is incomplete, and goes on
 	}
-	s.picture(at, img)
+	fitPicture(s.canvas, at, img)
 	return nil, nil
 }
 
@@ -193,9 +193,9 @@ func (s *sheet) blank(cell image.Rectangle, why string) {
 	drawLabel(s.canvas, x, cell.Min.Y+(cell.Dy()-lineHeight)/2, cell.Dx(), why, sheetMuted)
 }
 
-// picture fits an image into the cell and preserves its aspect ratio. It filters when it reduces, and repeats pixels when
+// fitPicture fits an image into the cell and preserves its aspect ratio. It filters when it reduces, and repeats pixels when
 // it enlarges.
-func (s *sheet) picture(cell image.Rectangle, img image.Image) {
+func fitPicture(dst draw.Image, cell image.Rectangle, img image.Image) {
 	size := img.Bounds().Size()
 	scale := min(float64(cell.Dx())/float64(size.X), float64(cell.Dy())/float64(size.Y))
 	w := max(1, int(math.Round(float64(size.X)*scale)))
@@ -205,5 +205,5 @@ func (s *sheet) picture(cell image.Rectangle, img image.Image) {
 	if scale > 1 {
 		scaler = draw.NearestNeighbor
 	}
-	scaler.Scale(s.canvas, at, img, img.Bounds(), draw.Over, nil)
+	scaler.Scale(dst, at, img, img.Bounds(), draw.Over, nil)
 }

@@ -1,19 +1,15 @@
 package report
 
 import (
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
-
-	"ddiff/manifest"
-	"ddiff/restore/operator"
 )
 
 // fact is one line about the campaign.
 type fact struct{ Name, Value string }
 
-func campaignFacts(c Campaign, s Summary) []fact {
+func campaignFacts(c Campaign, s Summary, l *listing) []fact {
 	var facts []fact
 	add := func(name, value string) {
 		if value != "" {
@@ -45,14 +41,8 @@ func campaignFacts(c Campaign, s Summary) []fact {
 		add("Seed", strconv.FormatUint(c.Seed, 10))
 	}
 	add("Runs", s.Rule.sentence()+" ("+string(s.Rule)+")")
-	if !c.Started.IsZero() {
-		add("Started", moment(c.Started))
-	}
-	if !c.Finished.IsZero() {
-		add("Finished", moment(c.Finished))
-	}
-	if !c.Started.IsZero() && c.Finished.After(c.Started) {
-		add("Duration", c.Finished.Sub(c.Started).Round(time.Second).String())
+	if !l.first.IsZero() {
+		add("Restored", moment(l.first)+" to "+moment(l.last))
 	}
 	return facts
 }
@@ -146,73 +136,3 @@ func tableSettings(s Summary) []setting {
 }
 
 func exact(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
-
-// itemView is one finished item on the page.
-type itemView struct {
-	Number   int
-	Name, ID string
-	Task     option
-	Method   string
-	// Variant has the item's varying parameters and settings.
-	Variant              string
-	Run, Steps           int
-	Size                 string
-	Seconds, Provider    string
-	PSNR, Baseline, Gain string
-	Loss                 bool // the degraded image is closer to the truth than the restored image
-	SSIM, Residual       string
-	// Ratio is the mean square residual over sigma^2; Misfit: it is above maxRatio.
-	Ratio  string
-	Misfit bool
-	// SortPSNR, SortGain and SortResidual are exact, or empty if undefined.
-	SortPSNR, SortGain, SortResidual string
-	Pictures                         []pictureView
-	HasCurves                        bool
-}
-
-// maxRatio is the ratio of mean square residual and sigma^2 above which the page marks an item: the restored image does not
-// explain the measurement.
-const maxRatio = 1.5
-
-// pictureView is a picture of an item. The path is empty if the item lacks the picture.
-type pictureView struct{ Kind, Title, Path, Alt string }
-
-func newItemView(number int, e *entry, tasks operator.Set, variant string) itemView {
-	label := tasks.Label(e.Task)
-	s := &e.Scores
-	v := itemView{
-		Number: number, Name: e.Name, ID: e.ID,
-		Task: option{e.Task, label}, Method: e.Method, Variant: variant, Run: e.Run,
-		Steps: e.Steps, Seconds: decimal(s.Seconds, 1), Provider: e.Provider,
-		Size: strconv.Itoa(e.Width) + "\u202f×\u202f" + strconv.Itoa(e.Height),
-	}
-	if defined(s.PSNR) {
-		v.PSNR, v.SortPSNR = decimal(s.PSNR, 2), exact(s.PSNR)
-	}
-	if d := s.PSNR - s.Baseline; defined(d) {
-		v.Baseline, v.Gain, v.SortGain = decimal(s.Baseline, 2), signed(d, 2), exact(d)
-		v.Loss = d < 0
-	}
-	if defined(s.SSIM) {
-		v.SSIM = decimal(s.SSIM, 3)
-	}
-	if defined(s.Residual) {
-		v.Residual, v.SortResidual = decimal(s.Residual, 4), exact(s.Residual)
-		if ratio := e.residualRatio(); defined(ratio) {
-			v.Ratio, v.Misfit = decimal(ratio, 2), ratio > maxRatio
-		}
-	}
-	for _, p := range []struct{ kind, title, file string }{
-		{"truth", "Truth", manifest.FileTruth},
-		{"measurement", "Measurement", manifest.FileMeasurement},
-		{"restored", "Restored", manifest.FileRestored},
-	} {
-		view := pictureView{Kind: p.kind, Title: p.title}
-		if e.has(p.file) {
-			view.Path = manifest.ItemKey(url.PathEscape(e.ID), p.file)
-			view.Alt = p.title + ": " + e.Name + ", " + label
-		}
-		v.Pictures = append(v.Pictures, view)
-	}
-	return v
-}
