@@ -268,7 +268,6 @@ func TestViewerComparesRestorations(t *testing.T) {
   out.next = document.getElementById("viewer-title").textContent;
   out.address = location.hash;
   document.getElementById("viewer-close").click();
-  for (let i = 0; location.hash !== "" && i < 20; i++) await pause(50);
   out.closed = location.hash;`)
 	document := browse(t, page, "item="+results[3].Item.ID)
 	for name, want := range map[string]string{

@@ -210,11 +210,12 @@ function stepViewer(by) {
 
 function connectViewer() {
   connectGestures();
-  viewer.addEventListener("close", () => rememberState(byId("toolbar"), null));
+  const forget = () => rememberState(byId("toolbar"), null);
+  viewer.addEventListener("cancel", forget); // the Escape key
   viewer.addEventListener("change", showLayer);
   byId("divider").addEventListener("input", () => divide(byId("divider").value / 100));
   for (const [id, action] of [
-    ["viewer-close", () => viewer.close()], ["viewer-previous", () => stepViewer(-1)], ["viewer-next", () => stepViewer(1)],
+    ["viewer-close", () => { viewer.close(); forget(); }], ["viewer-previous", () => stepViewer(-1)], ["viewer-next", () => stepViewer(1)],
     ["zoom-in", () => zoomAt(1.5, 0.5, 0.5)], ["zoom-out", () => zoomAt(1 / 1.5, 0.5, 0.5)], ["zoom-reset", resetZoom],
   ]) byId(id).addEventListener("click", action);
   divide(0.5);
