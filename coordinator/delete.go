@@ -278,7 +278,7 @@ func (d *deletion) run(ctx context.Context) ([]Removal, error) {
 		})
 		if len(d.others) == 0 {
 			steps = append(steps, func() error {
-				keys := []string{report.KeyCSV, report.KeySummaryJSON, report.KeySummaryMarkdown, report.KeyPage}
+				keys := []string{report.KeyCSV, report.KeySummaryJSON, report.KeySummaryMarkdown, report.KeyMosaic, report.KeyPage}
 				for i := range keys {
 					keys[i] = outputKey(output, keys[i])
 				}
