@@ -37,6 +37,8 @@ type RunConfig struct {
 	Rows    shard.Rows
 	// Catalogue holds the methods and operators. Default: the built-in ones.
 	Catalogue shard.Catalogue
+	// Keep selects the items of the campaign that run; see shard.Config. Optional.
+	Keep func(it *manifest.Item) bool
 	// Read is called for each window that was read, before its items are published: with the number of items so far,
 	// the number of solver steps of the pending ones when they were read, and whether the dataset is complete.
 	// Optional.

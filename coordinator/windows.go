@@ -35,7 +35,7 @@ func (r *runner) openSharder() error {
 		Skipped: func(path string) { r.log.Debug("skipped a file that is not an image", "path", path) },
 	}
 	if run := r.s.cfg.run; run != nil {
-		cfg.First, cfg.Items, cfg.Skipped = firstItems, windowItems, run.Skipped
+		cfg.First, cfg.Items, cfg.Skipped, cfg.Keep = firstItems, windowItems, run.Skipped, run.Keep
 	}
 	sharder, err := shard.New(cfg)
 	if err != nil {

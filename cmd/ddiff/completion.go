@@ -10,6 +10,7 @@ import (
 
 	"ddiff/coordinator"
 	"ddiff/coordinator/shard"
+	"ddiff/coordinator/tune"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/restore/solver"
@@ -41,6 +42,7 @@ func completions(c shard.Catalogue) map[string]func() []string {
 		"preset":     c.Methods.Presets,
 		"fit":        fixed(string(manifest.FitCenterCrop), string(manifest.FitResize), string(manifest.FitPad)),
 		"select":     func() []string { return strings.Split(words(manifest.Selections()), ", ") },
+		"objective":  func() []string { return strings.Split(words(tune.Objectives()), ", ") },
 		"device":     fixed("auto", "cpu", "cuda", "tensorrt", "webgpu"),
 		"form":       func() []string { return strings.Split(words(solver.Forms()), ", ") },
 		"precision":  func() []string { return strings.Split(words(solver.Precisions()), ", ") },
@@ -65,7 +67,7 @@ func completeFlags(cmd *cobra.Command, c shard.Catalogue) {
 				before = typed[:strings.LastIndex(typed, ",")+1]
 			}
 			all := values()
-			if name == "task" && cmd.Name() == "run" {
+			if name == "task" && (cmd.Name() == "run" || cmd.Name() == "tune") {
 				all = append(all, allTasks+"\tall tasks")
 			}
 			return complete(all, before, typed), cobra.ShellCompDirectiveNoFileComp

@@ -71,7 +71,12 @@ const embeddedGC = 20
 const simulatedMemory = 210 << 20
 
 // withEmbedded opens what a campaign needs in this process, and closes it after use.
-func withEmbedded(ctx context.Context, spec *manifest.Spec, o runOptions, stdout, stderr io.Writer, use func(e embedded) error) (err error) {
+func withEmbedded(ctx context.Context, spec *manifest.Spec, o runOptions, stdout, stderr io.Writer, use func(e embedded) error) error {
+	return withMachine(ctx, spec, o, stdout, stderr, func(m machine) error { return m.withCampaign(ctx, spec, use) })
+}
+
+// withMachine opens what campaigns with the prior, dataset and output of spec share, and closes it after use.
+func withMachine(ctx context.Context, spec *manifest.Spec, o runOptions, stdout, stderr io.Writer, use func(m machine) error) (err error) {
 	if os.Getenv("GOGC") == "" {
 		defer debug.SetGCPercent(debug.SetGCPercent(embeddedGC))
 	}
@@ -129,25 +134,36 @@ func withEmbedded(ctx context.Context, spec *manifest.Spec, o runOptions, stdout
 			tel.Logger.Warn("could not remove the scratch directory", "reason", err)
 		}
 	}()
-	q, err := openEmbeddedQueue(ctx, filepath.Join(dir, "nats"), spec, tel)
-	if err != nil {
-		return err
-	}
-	defer q.server.Stop()
 	store := storage.NewTraced(results.Store, tel.Tracer("storage"))
-	e := embedded{spec: spec, catalogue: o.catalogue, sources: sources, prior: p, engine: engine, queue: q, store: store, limits: limits, tel: tel}
-	if e.scratch, err = storage.NewDir(filepath.Join(dir, "windows")); err != nil {
-		return fmt.Errorf("create scratch directory: %w", err)
-	}
+	m := machine{dir: dir, catalogue: o.catalogue, sources: sources, prior: p, engine: engine, store: store, limits: limits, tel: tel}
 	if o.simulate > 0 {
 		log, err := newResultLog(store, dir)
 		if err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, log.Close()) }()
-		e.store, e.simulate = log, &gpuworker.Simulation{Mean: o.simulate}
+		m.store, m.simulate = log, &gpuworker.Simulation{Mean: o.simulate}
 	}
-	e.show = newProgress(o, stdout, stderr)
+	m.progress = func() *progress { return newProgress(o, stdout, stderr) }
+	return use(m)
+}
+
+// withCampaign starts the queue of a campaign, and stops it after use. One campaign at a time may use the machine.
+func (m machine) withCampaign(ctx context.Context, spec *manifest.Spec, use func(e embedded) error) error {
+	for _, name := range []string{"nats", "windows"} {
+		if err := emptyDir(filepath.Join(m.dir, name)); err != nil {
+			return fmt.Errorf("create scratch directory: %w", err)
+		}
+	}
+	q, err := openEmbeddedQueue(ctx, filepath.Join(m.dir, "nats"), spec, m.tel)
+	if err != nil {
+		return err
+	}
+	defer q.server.Stop()
+	e := embedded{machine: m, spec: spec, queue: q, rows: m.sources.Rows, show: m.progress()}
+	if e.scratch, err = storage.NewDir(filepath.Join(m.dir, "windows")); err != nil {
+		return fmt.Errorf("create scratch directory: %w", err)
+	}
 	defer e.show.stop()
 	return use(e)
 }
@@ -193,27 +209,43 @@ func emptyDir(dir string) error {
 	return os.MkdirAll(dir, 0o755)
 }
 
-// embedded has the opened parts of a run.
-type embedded struct {
-	spec      *manifest.Spec
+// machine has the opened parts that successive campaigns share.
+type machine struct {
+	dir       string // scratch
 	catalogue shard.Catalogue
 	prior     *prior.Prior
 	sources   datasets
 	engine    *restore.Engine
-	queue     *embeddedQueue
-	scratch   storage.Store
 	store     storage.Store
 	simulate  *gpuworker.Simulation
 	limits    gpuworker.Limits
 	tel       *telemetry.Telemetry
-	show      *progress
+	progress  func() *progress
+}
+
+// embedded has the opened parts of a run.
+type embedded struct {
+	machine
+	spec    *manifest.Spec
+	rows    shard.Rows
+	keep    func(it *manifest.Item) bool // nil: all
+	settled func(res manifest.Result)    // sees each item in its final state; nil: nobody
+	queue   *embeddedQueue
+	scratch storage.Store
+	show    *progress
 }
 
 // parts creates the coordinator and the worker. See coordinator.RunConfig for read.
 func (e embedded) parts(read func(items, steps int, complete bool)) (*coordinator.Run, *gpuworker.Worker, error) {
 	run, err := coordinator.NewRun(coordinator.RunConfig{
 		Spec: e.spec, Prior: e.prior, Board: e.queue.board, Open: e.queue.open, Scratch: e.scratch, Store: e.store,
-		Sources: e.sources, Rows: e.sources.Rows, Read: read, Finished: e.show.finished, Skipped: e.show.skipped, Catalogue: e.catalogue,
+		Sources: e.sources, Rows: e.rows, Keep: e.keep, Read: read, Skipped: e.show.skipped, Catalogue: e.catalogue,
+		Finished: func(res manifest.Result, found bool) {
+			e.show.finished(res, found)
+			if e.settled != nil {
+				e.settled(res)
+			}
+		},
 		Logger: e.tel.Logger, Tracer: e.tel.Tracer("coordinator"),
 	})
 	if err != nil {

@@ -49,7 +49,7 @@ func newRootCommand(stdout io.Writer, c shard.Catalogue) *cobra.Command {
 		commands  []*cobra.Command
 	}{
 		{"restore", "Restore images:", []*cobra.Command{
-			newRunCommand(c), newVerifyCommand(), newReplayCommand(c), newPullCommand(), newScoreCommand(), newReportCommand(c), newCompareCommand(c), newRulesCommand(c), newExportCommand(c),
+			newRunCommand(c), newTuneCommand(c), newVerifyCommand(), newReplayCommand(c), newPullCommand(), newScoreCommand(), newReportCommand(c), newCompareCommand(c), newRulesCommand(c), newExportCommand(c),
 		}},
 		{"cluster", "Run campaigns on a cluster:", append([]*cobra.Command{
 			newCoordinatorCommand(c), newWorkerCommand(c), newWorkersCommand(), newSubmitCommand(c), newListCommand(), newStatusCommand(), newWatchCommand(),

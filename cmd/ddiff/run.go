@@ -71,17 +71,31 @@ func newRunCommand(c shard.Catalogue) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
+	o.addMain(f)
+	f.BoolVar(&o.dryRun, "dry-run", false, "print the items to run and those already done; write nothing")
+	f.BoolVar(&o.json, "json", false, "print one JSON object per finished item, and one with the counts")
+	f.BoolVarP(&o.quiet, "quiet", "q", false, "print no progress, only the table and the counts")
+	o.addSettings(f)
+	f.DurationVar(&o.simulate, "simulate", 0, "hold each item for about so long instead of computing")
+	_ = f.MarkHidden("simulate") // the flag exists
+	o.addParts(f)
+	return cmd
+}
+
+// addMain adds the flags of a campaign that most people need.
+func (o *runOptions) addMain(f *pflag.FlagSet) {
 	f.StringSliceVar(&o.tasks, "task", nil, "`tasks`, separated by commas, or all; see: ddiff tasks")
 	f.StringVarP(&o.spec.Output, "out", "o", "", "`directory` for the results, or s3://bucket/prefix?endpoint=URL (default \"out\")")
 	f.StringSliceVar(&o.methods, "method", nil, "`methods`, separated by commas; see: ddiff methods (default ddiff)")
-	f.StringVar(&o.spec.Preset, "preset", "", "solver settings: "+strings.Join(c.Methods.Presets(), ", ")+" (default \"natural\")")
+	f.StringVar(&o.spec.Preset, "preset", "", "solver settings: "+strings.Join(o.catalogue.Methods.Presets(), ", ")+" (default \"natural\")")
 	f.StringVar(&o.spec.Prior, "prior", "", "bundled, or an ONNX `file` (default \"bundled\")")
 	f.IntVar(&o.spec.Steps, "steps", 0, "solver steps (default: the preset's)")
 	f.IntVar(&o.spec.Dataset.Size, "size", 0, "working size in `pixels` (default 256)")
 	f.IntVar(&o.spec.Dataset.Limit, "limit", 0, "read only the first `rows` of the dataset")
-	f.BoolVar(&o.dryRun, "dry-run", false, "print the items to run and those already done; write nothing")
-	f.BoolVar(&o.json, "json", false, "print one JSON object per finished item, and one with the counts")
-	f.BoolVarP(&o.quiet, "quiet", "q", false, "print no progress, only the table and the counts")
+}
+
+// addSettings adds the other flags that override a campaign.
+func (o *runOptions) addSettings(f *pflag.FlagSet) {
 	f.StringVar(&o.images, "images", "", "images, as a single `path` or address: in place of the arguments, or of the campaign file's dataset")
 	f.StringArrayVar(&o.params, "param", nil, "operator parameter `NAME=VALUE`, or TASK.NAME=VALUE; repeatable")
 	f.Float64Var(&o.spec.Sigma, "sigma", 0, "standard deviation of the measurement noise (default 0.05)")
@@ -93,14 +107,15 @@ func newRunCommand(c shard.Catalogue) *cobra.Command {
 		"sweep over `NAME=VALUE[,VALUE]`: sigma, steps, an operator or solver parameter; repeatable, all combinations run")
 	f.StringVar((*string)(&o.spec.Dataset.Fit), "fit", "", "how images reach the working size: center_crop, resize or pad (default center_crop)")
 	f.IntVar(&o.spec.Batch, "batch", 0, "images per solver call (0: automatic)")
-	f.DurationVar(&o.simulate, "simulate", 0, "hold each item for about so long instead of computing")
-	_ = f.MarkHidden("simulate") // the flag exists
+}
+
+// addParts adds the flags of the parts of a run.
+func (o *runOptions) addParts(f *pflag.FlagSet) {
 	o.addDevice(f, onnx.ProviderAuto)
 	o.addBuild(f)
 	o.sources.add(f)
 	o.stages.add(f)
 	o.process.add(f, "off")
-	return cmd
 }
 
 // campaign reads the campaign file, or makes a campaign for images, and lets the flags override it. Skipped counts the

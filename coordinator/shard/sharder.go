@@ -38,6 +38,9 @@ type Config struct {
 	Version Version
 	// Skipped is called for each file of the dataset that is not an image. Optional.
 	Skipped func(path string)
+	// Keep selects the items of the campaign; the others are left out as if they were not in it. It sees the items of
+	// unreadable rows too, which lack digests. Default: all.
+	Keep func(it *manifest.Item) bool
 	// Items is the approximate number of items of a window; rows are not divided. Default: 4096.
 	Items int
 	// First is the approximate number of items of the first window. Each next window has up to twice as many, at most
@@ -288,7 +291,9 @@ func (s *Sharder) window(ctx context.Context, at Position, rows []manifest.Row, 
 		Schema: manifest.RecordSchema, Campaign: s.cfg.Spec.ID(), Number: at.Number, Row: at.Row, Rows: len(rows), Item: at.Item,
 	}}
 	for i, row := range rows {
-		sound, failed := s.expand.Expand(row, probes[i], at.Item+w.Header.Items)
+		first := at.Item + w.Header.Items
+		items, results := s.expand.Expand(row, probes[i], first)
+		sound, failed := s.keep(items, results, first)
 		w.Header.Items += len(sound) + len(failed)
 		w.Items = append(w.Items, sound...)
 		for _, r := range failed {

@@ -150,3 +150,15 @@ func Order(images []Image, seed uint64) []Image {
 	slices.SortFunc(out, func(a, b Image) int { return cmp.Or(cmp.Compare(key(a), key(b)), strings.Compare(a.SHA256, b.SHA256)) })
 	return out
 }
+
+// ImageOf returns the image of an item.
+func ImageOf(it *manifest.Item) Image {
+	img := Image{Name: it.Name}
+	switch {
+	case it.Image != nil:
+		img.SHA256 = it.Image.SHA256
+	case it.Measurement != nil:
+		img.SHA256 = it.Measurement.SHA256
+	}
+	return img
+}

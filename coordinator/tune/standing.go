@@ -30,13 +30,19 @@ type Standing struct {
 // Rounds is the number of rounds so far.
 func (r *Race) Rounds() int { return r.round }
 
+// Images returns the images of the race in its order, without the unusable ones.
+func (r *Race) Images() []Image { return r.images }
+
 // Unusable returns the images that were left out, because every setting failed on them.
 func (r *Race) Unusable() []Image { return r.unusable }
 
 // Winner returns the key of the best setting so far. ok is false if no setting restored an image.
 func (r *Race) Winner() (key string, ok bool) {
 	best := r.entrants[0]
-	return best.Key, len(r.entrants) == 1 && r.round == 0 || len(best.defined()) > 0
+	if r.round > 0 && len(best.defined()) == 0 {
+		return "", false
+	}
+	return best.Key, true
 }
 
 // Standings returns the results of all settings, the best first. Call it when the race is over.

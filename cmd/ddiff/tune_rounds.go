@@ -1,0 +1,179 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+
+	"ddiff/coordinator/report"
+	"ddiff/coordinator/tune"
+	"ddiff/manifest"
+)
+
+// solution is one setting of a contest on one image.
+type solution struct {
+	contest  *contest
+	settings string
+	sha256   string
+}
+
+// tuning is a tuning in progress.
+type tuning struct {
+	*tuningPlan
+	machine   machine
+	spec      *manifest.Spec
+	objective tune.Objective
+	rule      report.Rule
+	results   map[solution][]manifest.Result
+	stderr    io.Writer // nil: no progress
+}
+
+// race runs the rounds of all races together until all are over.
+func (t *tuning) race(ctx context.Context) error {
+	for round := 1; ; round++ {
+		want := map[solution]bool{}
+		settings, images := 0, map[string]bool{}
+		for _, c := range t.contests {
+			for _, r := range c.races {
+				keys, next := r.Next()
+				settings += len(keys)
+				for _, key := range keys {
+					for _, img := range next {
+						want[solution{c, key, img.SHA256}] = true
+						images[img.SHA256] = true
+					}
+				}
+			}
+		}
+		if len(want) == 0 {
+			return nil
+		}
+		if t.stderr != nil {
+			fmt.Fprintf(t.stderr, "round %d: %d settings, %d images\n", round, settings, len(images))
+		}
+		if err := t.solve(ctx, want, func(e embedded) error { return e.processAll(ctx) }); err != nil {
+			return err
+		}
+		if err := t.settle(); err != nil {
+			return err
+		}
+	}
+}
+
+// settle ends the round of each race.
+func (t *tuning) settle() error {
+	for _, c := range t.contests {
+		for k, r := range c.races {
+			keys, images := r.Next()
+			if len(keys) == 0 {
+				continue
+			}
+			values := map[solution]float64{}
+			for _, key := range keys {
+				for _, img := range images {
+					s := solution{c, key, img.SHA256}
+					f, ok, err := t.figures(s)
+					if err != nil {
+						return err
+					}
+					if values[s] = t.objective.Merit(f); !ok {
+						values[s] = math.NaN()
+					} else if math.IsNaN(values[s]) {
+						return usageError{fmt.Errorf("tune: %w: %s has no %s, because it has no truth; use --objective closest_to_noise or min_misfit",
+							tune.ErrNoFigure, img.Name, t.objective)}
+					}
+					for _, res := range t.results[s] {
+						c.byKey[key].spent[k] += res.Steps
+					}
+				}
+			}
+			if err := r.Settle(func(key string, img tune.Image) float64 { return values[solution{c, key, img.SHA256}] }); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// figures returns the figures of a setting on an image: the means over its measurements. ok is false if a measurement was not
+// restored.
+func (t *tuning) figures(s solution) (mean tune.Figures, ok bool, err error) {
+	runs := map[[32]byte][]manifest.Result{}
+	var order [][32]byte
+	list := slices.Clone(t.results[s])
+	slices.SortFunc(list, func(a, b manifest.Result) int { // by content: items end in any order
+		return cmp.Or(cmp.Compare(a.Item.Seed, b.Item.Seed), cmp.Compare(a.Item.ID, b.Item.ID))
+	})
+	for _, r := range list {
+		key, err := r.Item.MeasurementKey()
+		if err != nil {
+			return mean, false, err
+		}
+		if runs[key] == nil {
+			order = append(order, key)
+		}
+		runs[key] = append(runs[key], r)
+	}
+	n := float64(len(order))
+	for _, key := range order {
+		slices.SortFunc(runs[key], func(a, b manifest.Result) int { return cmp.Compare(a.Item.Run, b.Item.Run) })
+		f, ok := report.Combine(t.rule, runs[key])
+		if !ok {
+			return mean, false, nil
+		}
+		mean.PSNR += f.PSNR / n
+		mean.SSIM += f.SSIM / n
+		mean.HaarPSI += f.HaarPSI / n
+		mean.Residual += f.Residual / n
+	}
+	return mean, len(order) > 0, nil
+}
+
+// solve runs the items of the wanted solutions and collects their results. Items with a stored result are not solved
+// again.
+func (t *tuning) solve(ctx context.Context, want map[solution]bool, run func(e embedded) error) error {
+	names := map[string]bool{}
+	for s := range want {
+		for _, name := range t.names[s.sha256] {
+			names[name] = true
+		}
+		delete(t.results, s)
+	}
+	spec := *t.spec
+	spec.Split = nil // the wanted solutions decide
+	return t.machine.withCampaign(ctx, &spec, func(e embedded) error {
+		e.rows = filterRows(e.sources.Rows, func(r manifest.Row) bool { return names[r.Name] })
+		e.keep = func(it *manifest.Item) bool { return want[t.solutionOf(it)] }
+		e.settled = func(r manifest.Result) {
+			s := t.solutionOf(&r.Item)
+			isKnown := func(other manifest.Result) bool { return other.Item.ID == r.Item.ID }
+			if !slices.ContainsFunc(t.results[s], isKnown) { // a second name of the image
+				t.results[s] = append(t.results[s], r)
+			}
+		}
+		return run(e)
+	})
+}
+
+// solutionOf returns the solution to which an item belongs, the zero one if it is not in the plan.
+func (t *tuning) solutionOf(it *manifest.Item) solution {
+	cell, err := report.CellOf(it)
+	if err != nil {
+		return solution{}
+	}
+	return solution{t.byKey[contestKey{cell.Problem, cell.Method, cell.Prior}], cell.Settings, tune.ImageOf(it).SHA256}
+}
+
+// processAll settles all items of the campaign, without a report.
+func (e embedded) processAll(ctx context.Context) error {
+	run, w, err := e.parts(e.show.entered)
+	if err != nil {
+		return err
+	}
+	e.show.begin()
+	defer e.show.stop()
+	return e.process(ctx, run, w)
+}

@@ -1,0 +1,68 @@
+package tune
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// Objective is the figure by which settings are chosen.
+type Objective string
+
+// The objectives. The first three need the truth.
+const (
+	ObjectivePSNR    Objective = "psnr"
+	ObjectiveSSIM    Objective = "ssim"
+	ObjectiveHaarPSI Objective = "haarpsi"
+	// ObjectiveMinMisfit is the smallest mean square residual. It prefers settings that fit the noise.
+	ObjectiveMinMisfit Objective = "min_misfit"
+	// ObjectiveClosestToNoise is the mean square residual closest to its expectation.
+	ObjectiveClosestToNoise Objective = "closest_to_noise"
+)
+
+// Objectives returns all objectives, the default first.
+func Objectives() []Objective {
+	return []Objective{ObjectivePSNR, ObjectiveSSIM, ObjectiveHaarPSI, ObjectiveMinMisfit, ObjectiveClosestToNoise}
+}
+
+// ParseObjective parses a name; the empty name is psnr.
+func ParseObjective(name string) (Objective, error) {
+	if name == "" {
+		return ObjectivePSNR, nil
+	}
+	if o := Objective(name); slices.Contains(Objectives(), o) {
+		return o, nil
+	}
+	var names []string
+	for _, o := range Objectives() {
+		names = append(names, string(o))
+	}
+	return "", fmt.Errorf("objective %q is none of %s", name, strings.Join(names, ", "))
+}
+
+// NeedsTruth reports whether the objective compares with the true image.
+func (o Objective) NeedsTruth() bool {
+	return o == ObjectivePSNR || o == ObjectiveSSIM || o == ObjectiveHaarPSI
+}
+
+// Figures are the figures of one measurement, NaN where undefined. Residual is mean((y - A(x))^2) - sigma^2.
+type Figures struct {
+	PSNR, SSIM, HaarPSI, Residual float64
+}
+
+// Merit returns the value of a measurement by the objective; higher is better. For min_misfit it is sigma^2 minus the mean
+// square residual, for closest_to_noise the negative distance of the two.
+func (o Objective) Merit(f Figures) float64 {
+	switch o {
+	case ObjectiveSSIM:
+		return f.SSIM
+	case ObjectiveHaarPSI:
+		return f.HaarPSI
+	case ObjectiveMinMisfit:
+		return -f.Residual
+	case ObjectiveClosestToNoise:
+		return -math.Abs(f.Residual)
+	}
+	return f.PSNR
+}
