@@ -274,7 +274,7 @@ func (t *tuning) campaigns() (keys []string, files [][]byte, err error) {
 func (c *contest) task(settings string) (manifest.TaskSpec, error) {
 	cell := c.byKey[settings]
 	sigma := c.problem.Sigma
-	t := manifest.TaskSpec{Name: c.problem.Task, Params: cell.params, Sigma: &sigma, Steps: cell.evaluations, Methods: []string{c.method}}
+	t := manifest.TaskSpec{Name: c.problem.Task, Params: cell.params, Sigma: &sigma, Steps: cell.steps, Runs: cell.runs, Methods: []string{c.method}}
 	raw := map[string]json.RawMessage{}
 	if err := json.Unmarshal(cell.solver, &raw); err != nil {
 		return t, fmt.Errorf("read settings of %s: %w", c.describe(), err)

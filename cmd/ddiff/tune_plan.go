@@ -33,9 +33,12 @@ type tunedCell struct {
 	settings    string // in one text
 	solver      json.RawMessage
 	params      map[string]float64 // of the operator, complete
-	evaluations int                // of the network, per measurement
+	steps, runs int                // per measurement, each step of each run is one evaluation of the network
 	spent       []int              // by fold: evaluations in races
 }
+
+// evaluations is the number of network evaluations per measurement.
+func (t *tunedCell) evaluations() int { return t.steps * t.runs }
 
 func (c *contest) describe() string { return problemText(c.problem) + ", " + c.method }
 
@@ -134,16 +137,18 @@ func (t *tuningPlan) add(it *manifest.Item) error {
 		t.byKey[key], t.contests = c, append(t.contests, c)
 	}
 	c.images[img.SHA256] = img
-	if c.byKey[cell.Settings] == nil {
+	known := c.byKey[cell.Settings]
+	if known == nil {
 		var solver struct {
 			Steps int `json:"steps"`
 		}
 		if err := json.Unmarshal(it.Solver, &solver); err != nil {
 			return fmt.Errorf("read settings of item %s: %w", it.Name, err)
 		}
-		next := &tunedCell{settings: cell.Settings, solver: it.Solver, params: maps.Clone(it.Params), evaluations: solver.Steps}
-		c.cells, c.byKey[cell.Settings] = append(c.cells, next), next
+		known = &tunedCell{settings: cell.Settings, solver: it.Solver, params: maps.Clone(it.Params), steps: solver.Steps}
+		c.cells, c.byKey[cell.Settings] = append(c.cells, known), known
 	}
+	known.runs = max(known.runs, it.Run+1)
 	return nil
 }
 
@@ -155,7 +160,7 @@ func (t *tuningPlan) start(seed uint64) error {
 		var entrants []tune.Entrant
 		for _, cell := range c.cells {
 			cell.spent = make([]int, len(t.folds))
-			entrants = append(entrants, tune.Entrant{Key: cell.settings, Evaluations: cell.evaluations})
+			entrants = append(entrants, tune.Entrant{Key: cell.settings, Evaluations: cell.evaluations()})
 		}
 		for k, f := range t.folds {
 			images := c.among(f.Tune)
@@ -205,9 +210,9 @@ func (t *tuningPlan) checkCost() error {
 				problemText(c.problem), other.method, len(other.cells), c.method, len(c.cells))}
 		}
 		for _, cell := range c.cells {
-			if want := other.cells[0].evaluations; cell.evaluations != want {
+			if want := other.cells[0].evaluations(); cell.evaluations() != want {
 				return usageError{fmt.Errorf("--equal-cost: %s: %s with %s makes %d network evaluations, %s with %s makes %d; give one number of --steps",
-					problemText(c.problem), c.method, cell.settings, cell.evaluations, other.method, other.cells[0].settings, want)}
+					problemText(c.problem), c.method, cell.settings, cell.evaluations(), other.method, other.cells[0].settings, want)}
 			}
 		}
 	}

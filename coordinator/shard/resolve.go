@@ -98,7 +98,7 @@ func memoize(resolve manifest.Resolver) manifest.Resolver {
 	known := map[string]resolved{}
 	return func(task manifest.TaskSpec, method string, width, height int) (json.RawMessage, map[string]float64, error) {
 		plain := task
-		plain.Sigma, plain.Methods = nil, nil // they change neither solver nor operator
+		plain.Sigma, plain.Methods, plain.Runs = nil, nil, 0 // they change neither solver nor operator
 		key, err := json.Marshal([]any{plain, method, width, height})
 		if err != nil {
 			return nil, nil, err
