@@ -66,6 +66,7 @@ func (r release) install(ctx context.Context, opts Options) (lib Library, err er
 	final := r.directory(cache)
 	switch err := r.verify(ctx, final, opts.Progress); {
 	case err == nil:
+		r.stampAll(final)
 		return r.library(final, SourceCache), nil
 	case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, ErrChecksum):
 		return Library{}, err
@@ -85,6 +86,7 @@ func (r release) install(ctx context.Context, opts Options) (lib Library, err er
 	if err := os.Rename(staged, final); err != nil {
 		return Library{}, fmt.Errorf("move the release into place: %w", err)
 	}
+	r.stampAll(final)
 	return r.library(final, SourceInstall), nil
 }
 

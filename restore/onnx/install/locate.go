@@ -145,7 +145,7 @@ func inCache(opts LocateOptions) (lib Library, searched []string, found bool) {
 			continue // no release is pinned for this platform
 		}
 		dir := release.directory(cache)
-		if err := release.checkSizes(dir); errors.Is(err, fs.ErrNotExist) {
+		if err := release.unchanged(dir); errors.Is(err, fs.ErrNotExist) {
 			searched = append(searched, dir)
 			continue
 		} else if err != nil {

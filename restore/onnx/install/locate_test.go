@@ -25,6 +25,11 @@ func fakeRelease(t *testing.T, cache, ep string) string {
 			t.Fatal(err)
 		}
 	}
+	states, err := r.stamps(r.directory(cache))
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeStamps(r.directory(cache), states)
 	return r.library(r.directory(cache), "").Path
 }
 

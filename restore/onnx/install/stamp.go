@@ -1,0 +1,104 @@
+package install
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"ddiff/internal/regular"
+)
+
+// stampFile records, in the folder of an installed release, the files whose digests were verified. A file that changed
+// since then is read again before it is loaded.
+const stampFile = "verified.json"
+
+// maxStamp limits the size of a stamp in bytes.
+const maxStamp = 1 << 20
+
+// stamp is one verified file.
+type stamp struct {
+	Name     string    `json:"name"`
+	Size     int64     `json:"size"`
+	Modified time.Time `json:"modified"`
+	SHA256   string    `json:"sha256"`
+}
+
+// unchanged verifies the digests of the files of r in dir, except for those that have their pinned size and the time of
+// an earlier verification. It returns [ErrChecksum] for a file that was changed, and [os.ErrNotExist] for a missing one.
+func (r release) unchanged(dir string) error {
+	if err := r.checkSizes(dir); err != nil {
+		return err
+	}
+	now, err := r.stamps(dir)
+	if err != nil {
+		return err
+	}
+	if known, err := readStamps(dir); err == nil && slices.EqualFunc(known, now, stamp.equal) {
+		return nil
+	}
+	if err := r.verify(context.Background(), dir, nil); err != nil {
+		return err
+	}
+	writeStamps(dir, now)
+	return nil
+}
+
+// stampAll records that all files of r in dir were verified.
+func (r release) stampAll(dir string) {
+	if now, err := r.stamps(dir); err == nil {
+		writeStamps(dir, now)
+	}
+}
+
+func (s stamp) equal(other stamp) bool {
+	return s.Name == other.Name && s.Size == other.Size && s.SHA256 == other.SHA256 && s.Modified.Equal(other.Modified)
+}
+
+// stamps returns the present state of the files.
+func (r release) stamps(dir string) ([]stamp, error) {
+	var all []stamp
+	for _, m := range r.members {
+		info, err := os.Stat(filepath.Join(dir, m.name))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, stamp{Name: m.name, Size: info.Size(), Modified: info.ModTime(), SHA256: m.sha256})
+	}
+	return all, nil
+}
+
+func readStamps(dir string) (all []stamp, err error) {
+	data, err := regular.Read(filepath.Join(dir, stampFile), maxStamp)
+	if err != nil {
+		return nil, err
+	}
+	return all, json.Unmarshal(data, &all)
+}
+
+// writeStamps is best effort: without a stamp, the next start reads the files again.
+func writeStamps(dir string, all []stamp) {
+	data, err := json.Marshal(all)
+	if err != nil {
+		return
+	}
+	temporary, err := os.CreateTemp(dir, stampFile+".*")
+	if err != nil {
+		return // a read-only cache
+	}
+	_, err = temporary.Write(data)
+	err = errors.Join(err, temporary.Close())
+	if err == nil {
+		err = os.Rename(temporary.Name(), filepath.Join(dir, stampFile))
+	}
+	if err != nil {
+		if err := os.Remove(temporary.Name()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return
+		}
+	}
+}
+

@@ -1,0 +1,60 @@
+package install
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// TestTamperedLibrary: a library of the cache that has its size and other bytes is found when it changed after its
+// verification, and is not read again as long as it did not.
+func TestTamperedLibrary(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "libonnxruntime.so.1")
+	write(t, path, []byte("the library"))
+	sum := sha256.Sum256([]byte("the library"))
+	r := release{members: []member{{name: filepath.Base(path), size: 11, sha256: hex.EncodeToString(sum[:])}}}
+	if err := r.unchanged(dir); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The stamp replaces the digest: equal size and time are not read again.
+	write(t, path, []byte("the Library"))
+	if err := os.Chtimes(path, time.Time{}, info.ModTime()); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.unchanged(dir); err != nil {
+		t.Errorf("with a stamp: %v", err)
+	}
+	if err := os.Chtimes(path, time.Time{}, info.ModTime().Add(time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // a mismatch is not stamped
+		if err := r.unchanged(dir); !errors.Is(err, ErrChecksum) {
+			t.Errorf("changed later: %v", err)
+		}
+	}
+	write(t, filepath.Join(dir, stampFile), []byte("[{"))
+	if err := r.unchanged(dir); !errors.Is(err, ErrChecksum) {
+		t.Errorf("with a damaged stamp: %v", err)
+	}
+	write(t, path, []byte("the library"))
+	if err := r.unchanged(dir); err != nil {
+		t.Errorf("restored: %v", err)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.unchanged(dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("removed: %v", err)
+	}
+}
