@@ -101,4 +101,3 @@ func writeStamps(dir string, all []stamp) {
 		}
 	}
 }
-
