@@ -135,7 +135,10 @@ func (r *runner) otherResults(ctx context.Context) (others int, more bool) {
 func (r *runner) settled(ctx context.Context) iter.Seq2[manifest.Result, error] {
 	return func(yield func(manifest.Result, error) bool) {
 		err := r.eachWindow(ctx, func(w *shard.Window) error {
-			return r.settledOf(ctx, w, func(res manifest.Result) bool { return yield(res, nil) })
+			return r.settledOf(ctx, w, func(res manifest.Result) bool {
+				res.Item = res.Item.Public()
+				return yield(res, nil)
+			})
 		})
 		if err != nil && !errors.Is(err, errStop) {
 			yield(manifest.Result{}, err)

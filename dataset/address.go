@@ -10,6 +10,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"ddiff/internal/redact"
 )
 
 // MaxAddressBytes is the maximum length of an address. Every item contains addresses.
@@ -216,12 +218,7 @@ func (a Address) objectURL() string {
 
 // Public returns the address for errors and logs, without the query of a web address, which may be a signature.
 func (a Address) Public() string {
-	if a.url != nil && a.scheme != schemeS3 && a.url.RawQuery != "" {
-		u := *a.url
-		u.RawQuery = ""
-		a.url = &u
-	}
-	return a.String()
+	return redact.Address(a.String())
 }
 
 // local reports whether the bytes are on this machine.

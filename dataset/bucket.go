@@ -3,10 +3,13 @@ package dataset
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 
+	"ddiff/internal/redact"
 	"ddiff/storage"
 )
 
@@ -15,7 +18,8 @@ const maxBuckets = 32
 
 // buckets opens each bucket once.
 type buckets struct {
-	cfg Config
+	cfg   Config
+	guard guard // of endpoints that addresses name
 
 	mu    sync.Mutex
 	known map[string]*bucket
@@ -53,16 +57,35 @@ func (b *buckets) config(a Address) (storage.S3Config, error) {
 	if c.Timeout == 0 {
 		c.Timeout = b.cfg.Timeout
 	}
-	return c, b.allowed(named.Endpoint)
+	if b.trusts(named.Endpoint) {
+		return c, nil
+	}
+	if b.cfg.Endpoints != nil {
+		return c, fmt.Errorf("%w: S3 endpoint %q is not allowed; allow it with --allow-endpoint", ErrRefused, redact.Address(named.Endpoint))
+	}
+	c.Control = b.guard.control
+	return c, b.checkEndpoint(named.Endpoint)
 }
 
-// allowed checks the endpoint of an address against the allowed endpoints.
-func (b *buckets) allowed(endpoint string) error {
+// trusts reports whether the configuration or the environment names an endpoint. Such endpoints may be on any network.
+func (b *buckets) trusts(endpoint string) bool {
 	own := []string{"", b.cfg.S3.Endpoint, os.Getenv("AWS_ENDPOINT_URL_S3"), os.Getenv("AWS_ENDPOINT_URL"), storage.DefaultS3Endpoint}
-	if b.cfg.Endpoints == nil || slices.Contains(own, endpoint) || slices.Contains(b.cfg.Endpoints, endpoint) {
-		return nil
+	return slices.Contains(own, endpoint) || slices.Contains(b.cfg.Endpoints, endpoint) || slices.Contains(b.cfg.OwnEndpoints, endpoint)
+}
+
+// checkEndpoint applies the rules for web servers to an endpoint that an address names, except for the names of hosts.
+func (b *buckets) checkEndpoint(endpoint string) error {
+	if !strings.Contains(endpoint, "://") {
+		endpoint = schemeHTTPS + "://" + endpoint
 	}
-	return fmt.Errorf("%w: S3 endpoint %q is not allowed", ErrRefused, endpoint)
+	u, err := url.Parse(endpoint)
+	if err != nil {
+		return fmt.Errorf("%w: S3 endpoint is not a URL", ErrAddress)
+	}
+	if err := b.guard.checkURL(u); err != nil {
+		return fmt.Errorf("S3 endpoint %s: %w, or the endpoint with --allow-endpoint", redact.Address(endpoint), err)
+	}
+	return nil
 }
 
 // open returns the store of the bucket of an address.

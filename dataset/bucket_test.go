@@ -48,7 +48,10 @@ func TestBucketPrefix(t *testing.T) {
 
 	// The complete bucket. Rows inherit the parameters of the address.
 	query := "?endpoint=" + url.QueryEscape(server.Endpoint) + "&region=us-east-1&path_style=true"
-	own := sources(t, func(c *dataset.Config) { allow(c); c.S3.Endpoint = "http://127.0.0.1:1" })
+	own := sources(t, func(c *dataset.Config) {
+		allow(c)
+		c.S3.Endpoint, c.Endpoints = "http://127.0.0.1:1", []string{server.Endpoint}
+	})
 	names, _ := validRows(t, own, manifest.Dataset{Path: "s3://" + name + query, Limit: 2})
 	if strings.Join(names, " ") != "photos-2/x.png photos/a.png" {
 		t.Errorf("names %q", names)

@@ -26,10 +26,13 @@ type Config struct {
 	// S3 has the defaults of the parameters of an S3 address: Endpoint, Region, Addressing, CAFile, keys and
 	// Timeout. Bucket and Prefix are not used. The zero value means the environment, see storage.S3Config.
 	S3 storage.S3Config
-	// Endpoints are the S3 endpoints that an address may name in its query. Nil allows any endpoint. A service that
-	// runs the campaigns of others should set it, since requests are signed with the keys of the service. The
-	// endpoints of S3 and of the environment are always allowed.
+	// Endpoints are the S3 endpoints that an address may name in its query, on any network. Nil allows all endpoints that
+	// Networks and AllowHTTP permit for web servers. A service that runs the campaigns of others should set it, since
+	// requests are signed with the keys of the service.
 	Endpoints []string
+	// OwnEndpoints are further endpoints that the operator chose, such as that of the output. They, the endpoint of S3
+	// and those of the environment are always allowed.
+	OwnEndpoints []string
 
 	// Hosts are the allowed web servers: "example.org", or "*.example.org" for all subdomains. Nil allows all public
 	// servers.

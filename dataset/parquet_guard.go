@@ -122,7 +122,7 @@ func checkDecompressed(data []byte, size int64, codec format.CompressionCodec) e
 			got, err = io.Copy(io.Discard, io.LimitReader(r, size+1))
 		}
 	default:
-		return fmt.Errorf("%w: compression %s is not supported; use snappy, gzip, zstd or none", ErrBadArchive, codec)
+		return fmt.Errorf("%w: compression %s is not supported; write the file again with snappy, gzip, zstd or none", ErrBadArchive, codec)
 	}
 	if err != nil {
 		return parquetError(err)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"ddiff/internal/redact"
 	"ddiff/internal/regular"
 	"ddiff/manifest"
 	"ddiff/storage"
@@ -36,27 +37,13 @@ func (s *Sources) Rows(ctx context.Context, d manifest.Dataset, skipped func(pat
 		}
 		for row, err := range manifest.Number(ctx, r.rows(), d.Limit, distinct) {
 			if err != nil {
-				err = fmt.Errorf("read dataset %q: %w", public(d.Path), err)
+				err = fmt.Errorf("read dataset %q: %w", redact.Address(d.Path), err)
 			}
 			if !yield(row, err) {
 				return
 			}
 		}
 	}
-}
-
-// public returns a path for errors, without secrets.
-func public(path string) string {
-	if !manifest.IsAddress(path) {
-		return path
-	}
-	if a, err := Parse(path); err == nil {
-		return a.Public()
-	}
-	path, _, _ = strings.Cut(path, "?")
-	scheme, rest, _ := strings.Cut(path, "://")
-	host, below, _ := strings.Cut(rest, "/")
-	return scheme + "://" + host[strings.LastIndex(host, "@")+1:] + "/" + below
 }
 
 // reading is one iteration over a dataset.
@@ -141,7 +128,7 @@ func (r *reading) opens(path string) error {
 // failedPart returns a failed row for a list or shard that cannot be read completely. The number of its rows is
 // unknown.
 func failedPart(path string, err error) manifest.Row {
-	path = public(path)
+	path = redact.Address(path)
 	return manifest.Row{Name: stem(filepath.Base(path)), Image: path, Err: &manifest.FieldError{File: path, Err: err}}
 }
 

@@ -61,7 +61,7 @@ func TestLocalListOfAddresses(t *testing.T) {
 		"a.png,"+strings.Repeat("AB", 32)+",8,9\n"+
 		"https://example.org/photos/b.png?size=1,,,\n"+
 		"https://example.org/c,,,\n"+
-		"s3://bucket/photos/d.png?endpoint=http://localhost:1,,,\n"+
+		"s3://bucket/photos/d.png?endpoint=https://s3.example,,,\n"+
 		"ftp://example.org/e.png,,,\n"+
 		"https://user:secret@example.org/f.png,,,\n"+
 		"http://example.org/g.png,,,\n"+
@@ -86,7 +86,7 @@ func TestLocalListOfAddresses(t *testing.T) {
 	const want = `a = /a.png abab 8 9
 b = https://example.org/photos/b.png?size=1  0 0
 c = https://example.org/c  0 0
-d = s3://bucket/photos/d.png?endpoint=http://localhost:1  0 0
+d = s3://bucket/photos/d.png?endpoint=https://s3.example  0 0
 line-6 =   0 0 ! list.csv:6: image: not an address: scheme "ftp" is not supported; use file, s3 or https
 line-7 =   0 0 ! list.csv:7: image: not an address: URL contains credentials; set them in the environment
 g = http://example.org/g.png  0 0 ! list.csv:8: image: refused: http:// is not encrypted; use https:// or allow http

@@ -25,7 +25,7 @@ func New(cfg Config) (*Sources, error) {
 		return nil, fmt.Errorf("configure dataset sources: %w", err)
 	}
 	cfg = cfg.withDefaults()
-	s := &Sources{cfg: cfg, buckets: &buckets{cfg: cfg, known: map[string]*bucket{}}}
+	s := &Sources{cfg: cfg, buckets: &buckets{cfg: cfg, guard: guard{networks: cfg.Networks, http: cfg.AllowHTTP}, known: map[string]*bucket{}}}
 	var err error
 	if s.web, err = newWeb(cfg); err != nil {
 		return nil, fmt.Errorf("configure dataset sources: %w", err)

@@ -227,7 +227,7 @@ func (c *core) result(t *task, o manifest.Outcome, reason string) *manifest.Resu
 		runtime = RuntimeOf(t.assigned.Engine, t.plan.Solver.Steps, c.cfg.Version)
 	}
 	return &manifest.Result{
-		Schema: manifest.SchemaVersion, Item: t.item, Outcome: o, Reason: reason, Runtime: runtime,
+		Schema: manifest.SchemaVersion, Item: t.item.Public(), Outcome: o, Reason: reason, Runtime: runtime,
 		Worker: c.cfg.Name, Attempt: t.lease.Attempt(),
 		TraceID:  trace.SpanContextFromContext(t.ctx).TraceID().String(),
 		Finished: c.cfg.Now().UTC(),

@@ -253,7 +253,7 @@ func (p *preflight) readFiles(ctx context.Context, it manifest.Item) (n, size in
 				return nil
 			}
 			if _, err := raster.Decode(data); err != nil {
-				return fmt.Errorf("decode %s: %w", s.Path, err)
+				return fmt.Errorf("decode %s: %w", s.Public(), err)
 			}
 			return nil
 		})

@@ -146,14 +146,14 @@ func (s loader) fetch(ctx context.Context, t *task) error {
 func (s loader) decodeTruth(t *task, data []byte) error {
 	img, err := raster.Decode(data)
 	if err != nil {
-		return fmt.Errorf("decode %s: %w", t.item.Image.Path, err)
+		return fmt.Errorf("decode %s: %w", t.item.Image.Public(), err)
 	}
 	size := min(t.item.Width, t.item.Height)
 	if t.truth, err = raster.Fit(img, string(t.item.Fit), size, s.engine.Prior().Card.MultipleOf); err != nil {
-		return fmt.Errorf("fit %s: %w", t.item.Image.Path, err)
+		return fmt.Errorf("fit %s: %w", t.item.Image.Public(), err)
 	}
 	if t.truth.Width != t.item.Width || t.truth.Height != t.item.Height {
-		return inputError("fit %s: its size is %d×%d, want %d×%d", t.item.Image.Path, t.truth.Width, t.truth.Height, t.item.Width, t.item.Height)
+		return inputError("fit %s: its size is %d×%d, want %d×%d", t.item.Image.Public(), t.truth.Width, t.truth.Height, t.item.Width, t.item.Height)
 	}
 	return nil
 }
@@ -169,7 +169,7 @@ func (s loader) fetchDraw(ctx context.Context, t *task) error {
 		}
 		err := s.decode(ctx, *given.source, func(data []byte) (err error) {
 			if t.draw, err = readDraw(given.name, data); err != nil {
-				return fmt.Errorf("read %s %s: %w", given.name, given.source.Path, err)
+				return fmt.Errorf("read %s %s: %w", given.name, given.source.Public(), err)
 			}
 			return nil
 		})
@@ -233,11 +233,11 @@ func readDraw(name string, data []byte) (*operator.Draw, error) {
 func (s loader) read(ctx context.Context, from manifest.Source) ([]byte, error) {
 	data, err := s.sources.Get(ctx, from.Path)
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", from.Path, sourceError{err})
+		return nil, fmt.Errorf("read %s: %w", from.Public(), sourceError{err})
 	}
 	if got := digest(data); got != from.SHA256 {
 		return nil, fmt.Errorf("%w: read %s: its SHA-256 is %.12s, the campaign expects %.12s; submit the campaign again",
-			errDigest, from.Path, got, from.SHA256)
+			errDigest, from.Public(), got, from.SHA256)
 	}
 	return data, nil
 }
@@ -250,7 +250,7 @@ func (s loader) decode(ctx context.Context, from manifest.Source, use func(data 
 	}
 	release, err := s.budget.Reserve(ctx, data)
 	if err != nil {
-		return fmt.Errorf("decode %s: %w", from.Path, err)
+		return fmt.Errorf("decode %s: %w", from.Public(), err)
 	}
 	defer release()
 	return use(data)
@@ -269,7 +269,7 @@ func (s loader) measure(ctx context.Context, t *task) error {
 		t.problem.Y, err = s.engine.Measure(ctx, t.op, t.truth.Pix, t.problem.Draw, t.item.Sigma, noise.NewKey(key))
 		return err
 	}
-	return s.decode(ctx, *t.item.Measurement, func(data []byte) error { return t.readMeasurement(t.item.Measurement.Path, data) })
+	return s.decode(ctx, *t.item.Measurement, func(data []byte) error { return t.readMeasurement(t.item.Measurement.Public(), data) })
 }
 
 // readMeasurement decodes a stored y.

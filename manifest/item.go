@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+
+	"ddiff/internal/redact"
 )
 
 // SchemaVersion is part of every identity. Raise it if the meaning of a field of an identity changes,
@@ -32,6 +34,20 @@ type Source struct {
 	Path string `json:"path"`
 	// SHA256 is the lower-case hex digest of the file; a worker refuses other bytes.
 	SHA256 string `json:"sha256"`
+}
+
+// Public returns the path without secrets.
+func (s *Source) Public() string { return redact.Address(s.Path) }
+
+// Public returns the item for results and messages: the addresses of its files lack queries that may be signatures. Its
+// identity is that of the item.
+func (it Item) Public() Item {
+	for _, s := range []**Source{&it.Image, &it.Measurement, &it.Mask, &it.Kernel} {
+		if *s != nil {
+			*s = &Source{Path: (*s).Public(), SHA256: (*s).SHA256}
+		}
+	}
+	return it
 }
 
 // Item is one unit of work: one image or stored measurement, one task, one method, one run. It is the

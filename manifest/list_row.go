@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"ddiff/internal/redact"
 )
 
 // Field is one cell of a list: its column of the row, and its text. An empty text means unset.
@@ -170,7 +172,7 @@ func (p Place) mayBe(kind func(name string) bool) bool {
 
 // shown returns the text for errors: of an address, whose query may be a secret, only the name.
 func (p Place) shown(text string) string {
-	if IsAddress(text) {
+	if IsAddress(text) || IsAddress(p.Address) {
 		return clip(p.Name)
 	}
 	return clip(text)
@@ -187,7 +189,7 @@ func (r *rowMaker) setPlace(text string, into *string) error {
 func LocateFile(base, text string) (Place, error) {
 	address := resolvePath(base, text)
 	if IsAddress(address) {
-		return Place{Address: address, Name: path.Base(address)}, fmt.Errorf("%q is not a local path", clip(text))
+		return Place{Address: address, Name: path.Base(redact.Address(address))}, fmt.Errorf("%q is not a local path", clip(redact.Address(text)))
 	}
 	name := filepath.Base(address)
 	if rel, err := filepath.Rel(base, address); err == nil && !strings.HasPrefix(rel, "..") {

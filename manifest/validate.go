@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"ddiff/internal/redact"
 )
 
 // Vocabulary holds the names that the caller can run. This package knows none of them.
@@ -56,6 +58,11 @@ func (s *Spec) problem(field string, err error) *FieldError {
 
 func (s *Spec) checkRequired() []*FieldError {
 	var out []*FieldError
+	for _, f := range []struct{ field, address string }{{"dataset.path", s.Dataset.Path}, {"output", s.Output}, {"prior", s.Prior}} {
+		if redact.Credentials(f.address) {
+			out = append(out, s.problem(f.field, errors.New("the address contains credentials; set them in the environment")))
+		}
+	}
 	if s.Dataset.Path == "" {
 		out = append(out, s.problem("dataset.path", errors.New("is missing; give a directory, a glob, or a .csv or .jsonl list")))
 	}

@@ -17,6 +17,12 @@ import (
 	"ddiff/internal/regular"
 )
 
+// The time limit and the probes of connections.
+const (
+	dialTimeout = 10 * time.Second
+	keepAlive   = 30 * time.Second
+)
+
 // newClient returns a client of the configured server, and its transport. The client never retries a request;
 // Retrying does, with an attempt id for Create.
 func newClient(ctx context.Context, config S3Config) (*minio.Core, *http.Transport, error) {
@@ -27,6 +33,10 @@ func newClient(ctx context.Context, config S3Config) (*minio.Core, *http.Transpo
 	transport, err := newTransport(config.CAFile)
 	if err != nil {
 		return nil, nil, err
+	}
+	if config.Control != nil {
+		transport.Proxy = nil
+		transport.DialContext = (&net.Dialer{Timeout: dialTimeout, KeepAlive: keepAlive, Control: config.Control}).DialContext
 	}
 	if config.dial != nil {
 		transport.DialContext = config.dial
@@ -55,7 +65,7 @@ func newClient(ctx context.Context, config S3Config) (*minio.Core, *http.Transpo
 func newTransport(caFile string) (*http.Transport, error) {
 	transport := &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
-		DialContext:           (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		DialContext:           (&net.Dialer{Timeout: dialTimeout, KeepAlive: keepAlive}).DialContext,
 		TLSHandshakeTimeout:   10 * time.Second,
 		MaxIdleConnsPerHost:   64,
 		IdleConnTimeout:       time.Minute,

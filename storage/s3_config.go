@@ -9,6 +9,7 @@ import (
 	"os"
 	"regexp"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -68,6 +69,10 @@ type S3Config struct {
 	// Timeout limits a request, plus one second per MiB of data. A slower request fails with ErrUnavailable.
 	// 0 means DefaultS3Timeout.
 	Timeout time.Duration
+
+	// Control, if not nil, is the net.Dialer.Control of all connections to the server. It can refuse addresses after the
+	// DNS lookup. Then no proxy is used.
+	Control func(network, address string, c syscall.RawConn) error `json:"-"`
 
 	// dial replaces the dialer in tests of unresolvable host names.
 	dial func(ctx context.Context, network, address string) (net.Conn, error)

@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+
+	"ddiff/internal/redact"
 )
 
 // ParseS3URL parses an address such as
@@ -24,10 +26,10 @@ func ParseS3URL(address string) (S3Config, error) {
 		return S3Config{}, errors.New("s3 address: URL contains credentials; set them in the environment or the credentials file")
 	}
 	if u.Scheme != "s3" {
-		return S3Config{}, fmt.Errorf("s3 address %q: scheme is not s3://", address)
+		return S3Config{}, fmt.Errorf("s3 address %q: scheme is not s3://", redact.Address(address))
 	}
 	if u.Fragment != "" {
-		return S3Config{}, fmt.Errorf("s3 address %q: '#' is not allowed; write %%23", address)
+		return S3Config{}, fmt.Errorf("s3 address %q: '#' is not allowed; write %%23", redact.Address(address))
 	}
 	config := S3Config{Bucket: u.Host, Prefix: strings.TrimSuffix(strings.TrimPrefix(u.Path, "/"), "/")}
 	if err := config.readQuery(u.RawQuery); err != nil {
@@ -43,7 +45,7 @@ func ParseS3URL(address string) (S3Config, error) {
 func (c *S3Config) readQuery(query string) error {
 	values, err := url.ParseQuery(query)
 	if err != nil {
-		return fmt.Errorf("query: %w", err)
+		return errors.New("query: a character is not encoded; write % as %25") // the error of net/url repeats the text
 	}
 	for name, list := range values {
 		if len(list) > 1 {

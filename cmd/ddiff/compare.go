@@ -13,6 +13,7 @@ import (
 
 	"ddiff/coordinator/report"
 	"ddiff/coordinator/shard"
+	"ddiff/internal/redact"
 	"ddiff/manifest"
 	"ddiff/storage"
 )
@@ -114,7 +115,7 @@ func (o compareOptions) run(ctx context.Context, args []string, stdout, stderr i
 func (o compareOptions) store(ctx context.Context, v *report.Versus, outputs [2]report.Output, stderr io.Writer) (err error) {
 	to, err := storage.Open(ctx, o.out, storage.Options{Lock: true})
 	if err != nil {
-		return fmt.Errorf("open %s: %w", o.out, err)
+		return fmt.Errorf("open %s: %w", redact.Address(o.out), err)
 	}
 	defer func() { err = errors.Join(err, to.Close()) }()
 	side := func(i int) report.Folder { return report.Folder{Outputs: outputs[i : i+1], To: to.Store} }

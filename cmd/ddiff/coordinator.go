@@ -15,6 +15,7 @@ import (
 	"ddiff/coordinator"
 	"ddiff/coordinator/shard"
 	"ddiff/internal/lifecycle"
+	"ddiff/internal/redact"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/storage"
@@ -108,10 +109,10 @@ func runCoordinator(ctx context.Context, o coordinatorOptions, stderr io.Writer)
 	defer stop()
 	store, err := storage.Open(ctx, o.store, storage.Options{Logger: tel.Logger})
 	if err != nil {
-		return fmt.Errorf("open store %s: %w", o.store, err)
+		return fmt.Errorf("open store %s: %w", redact.Address(o.store), err)
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	sources, err := o.sources.open(tel.Logger)
+	sources, err := o.sources.open(o.store, tel.Logger)
 	if err != nil {
 		return err
 	}

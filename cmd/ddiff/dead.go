@@ -119,13 +119,41 @@ func writeLetters(out io.Writer, all []queue.DeadLetter, indent string) error {
 			Item   json.RawMessage `json:"item,omitempty"`
 		}{d.Dead, d.Class, d.Buried, nil}
 		if json.Valid(d.Payload) {
-			entry.Item = d.Payload
+			entry.Item = publicItem(d.Payload)
 		}
 		if err := enc.Encode(entry); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// publicItem removes secrets from the addresses of an item. It preserves fields that this version does not know.
+func publicItem(payload []byte) json.RawMessage {
+	var it manifest.Item
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(payload, &it) != nil || json.Unmarshal(payload, &fields) != nil {
+		return payload
+	}
+	changed := false
+	for name, s := range sources(it) {
+		if s.Public() == s.Path {
+			continue
+		}
+		data, err := json.Marshal(manifest.Source{Path: s.Public(), SHA256: s.SHA256})
+		if err != nil {
+			return nil
+		}
+		fields[name], changed = data, true
+	}
+	if !changed {
+		return payload
+	}
+	data, err := json.Marshal(fields)
+	if err != nil {
+		return nil
+	}
+	return data
 }
 
 func newDeadRetryCommand() *cobra.Command {

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ddiff/coordinator"
+	"ddiff/internal/redact"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/storage"
@@ -188,7 +189,7 @@ func (o cleanOptions) withCleaner(ctx context.Context, use func(c *coordinator.C
 func (o cleanOptions) withStore(ctx context.Context, address string, b *queue.Board, use func(c *coordinator.Cleaner) error) (err error) {
 	store, err := storage.Open(ctx, address, storage.Options{ReadOnly: true, Logger: slog.New(slog.DiscardHandler)})
 	if errors.Is(err, os.ErrNotExist) {
-		return usageError{fmt.Errorf("store %s: no such directory on this machine; give its address here with --store", address)}
+		return usageError{fmt.Errorf("store %s: no such directory on this machine; give its address here with --store", redact.Address(address))}
 	}
 	if err == nil && !o.dryRun {
 		err = store.Close()
@@ -197,7 +198,7 @@ func (o cleanOptions) withStore(ctx context.Context, address string, b *queue.Bo
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("open store %s: %w", address, err)
+		return fmt.Errorf("open store %s: %w", redact.Address(address), err)
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
 	return use(&coordinator.Cleaner{Store: store.Store, Board: b})

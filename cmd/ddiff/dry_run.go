@@ -17,6 +17,7 @@ import (
 	"ddiff/coordinator/report"
 	"ddiff/coordinator/shard"
 	"ddiff/gpuworker"
+	"ddiff/internal/redact"
 	"ddiff/manifest"
 	"ddiff/restore/onnx"
 	"ddiff/storage"
@@ -88,7 +89,7 @@ func dryRun(ctx context.Context, spec *manifest.Spec, o runOptions, stdout, stde
 	if err != nil {
 		return err
 	}
-	sources, err := o.sources.open(slog.New(slog.DiscardHandler))
+	sources, err := o.sources.open(spec.Output, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
 	}
@@ -101,7 +102,7 @@ func dryRun(ctx context.Context, spec *manifest.Spec, o runOptions, stdout, stde
 		stat = opened.Store.Stat
 		defer opened.Close() //nolint:errcheck // nothing was written
 	case !errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("open output %s: %w", spec.Output, err)
+		return fmt.Errorf("open output %s: %w", redact.Address(spec.Output), err)
 	}
 
 	all := plan{byCell: map[report.Cell]*plannedGroup{}}

@@ -20,6 +20,7 @@ import (
 	"ddiff/coordinator/report"
 	"ddiff/coordinator/shard"
 	"ddiff/gpuworker"
+	"ddiff/internal/redact"
 	"ddiff/manifest"
 	"ddiff/restore"
 	"ddiff/restore/onnx"
@@ -98,11 +99,11 @@ func withMachine(ctx context.Context, spec *manifest.Spec, o runOptions, stdout,
 	defer stop()
 	results, err := storage.Open(ctx, spec.Output, storage.Options{Lock: true, Logger: tel.Logger})
 	if err != nil {
-		return fmt.Errorf("open output %s: %w", spec.Output, err)
+		return fmt.Errorf("open output %s: %w", redact.Address(spec.Output), err)
 	}
 	defer func() { err = errors.Join(err, results.Close()) }()
 
-	sources, err := o.sources.open(tel.Logger)
+	sources, err := o.sources.open(spec.Output, tel.Logger)
 	if err != nil {
 		return err
 	}

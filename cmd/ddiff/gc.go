@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ddiff/coordinator"
+	"ddiff/internal/redact"
 	"ddiff/storage"
 )
 
@@ -106,7 +107,7 @@ func (o cleanOptions) collectOutput(ctx context.Context, address string) (remove
 	options := storage.Options{ReadOnly: true, Logger: slog.New(slog.DiscardHandler)}
 	store, err := storage.Open(ctx, address, options)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, usageError{fmt.Errorf("gc: %s: no such directory", address)}
+		return nil, usageError{fmt.Errorf("gc: %s: no such directory", redact.Address(address))}
 	}
 	if err == nil && !o.dryRun {
 		err = store.Close()
@@ -116,7 +117,7 @@ func (o cleanOptions) collectOutput(ctx context.Context, address string) (remove
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("open output %s: %w", address, err)
+		return nil, fmt.Errorf("open output %s: %w", redact.Address(address), err)
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
 	return (&coordinator.Cleaner{Store: store.Store, DryRun: o.dryRun}).CollectOutput(ctx, address)

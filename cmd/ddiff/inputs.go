@@ -93,5 +93,8 @@ func locate(ctx context.Context, s manifest.Source, root string) (string, error)
 		}
 		reason = "has changed"
 	}
-	return "", fmt.Errorf("%s %s", s.Path, reason)
+	if manifest.IsAddress(s.Path) {
+		reason = "is on a server and its query, which may be a signature, is not recorded; download it and give its directory with --root"
+	}
+	return "", fmt.Errorf("%s %s", s.Public(), reason)
 }

@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ddiff/coordinator/report"
+	"ddiff/internal/redact"
 	"ddiff/manifest"
 	"ddiff/storage"
 )
@@ -88,12 +89,12 @@ func (o pullOptions) pull(ctx context.Context, source, dir string, stdout, stder
 		return usageError{fmt.Errorf("pull: %s: no such directory; give s3://bucket/prefix or the directory of an output", source)}
 	}
 	if err != nil {
-		return fmt.Errorf("open %s: %w", source, err)
+		return fmt.Errorf("open %s: %w", redact.Address(source), err)
 	}
 	defer from.Close() //nolint:errcheck // nothing was written
 	to, err := storage.Open(ctx, dir, storage.Options{Lock: true})
 	if err != nil {
-		return fmt.Errorf("open %s: %w", dir, err)
+		return fmt.Errorf("open %s: %w", redact.Address(dir), err)
 	}
 	defer func() { err = errors.Join(err, to.Close()) }()
 

@@ -18,6 +18,7 @@ import (
 
 	"ddiff/coordinator/report"
 	"ddiff/coordinator/shard"
+	"ddiff/internal/redact"
 	"ddiff/manifest"
 	"ddiff/restore/prior"
 	"ddiff/storage"
@@ -200,7 +201,7 @@ func (o reportOptions) page(
 	}
 	to, err := storage.Open(ctx, dir, storage.Options{Lock: true})
 	if err != nil {
-		return fmt.Errorf("open %s: %w", dir, err)
+		return fmt.Errorf("open %s: %w", redact.Address(dir), err)
 	}
 	defer func() { err = errors.Join(err, to.Close()) }()
 	var names []string

@@ -11,6 +11,7 @@ import (
 
 	"ddiff/dataset"
 	"ddiff/gpuworker"
+	"ddiff/storage"
 )
 
 // sourceFlags are the flags that restrict where datasets are read from.
@@ -26,7 +27,7 @@ type sourceFlags struct {
 func (s *sourceFlags) add(f *pflag.FlagSet) {
 	f.StringSliceVar(&s.hosts, "allow-host", nil, "web `servers` to read datasets from, as in example.org or *.example.org (default: all public servers)")
 	f.StringSliceVar(&s.networks, "allow-network", nil, "private `networks` to read datasets from, as in 10.0.0.0/8")
-	f.StringSliceVar(&s.endpoints, "allow-endpoint", nil, "S3 `endpoints` that the address of a dataset may name (default: any)")
+	f.StringSliceVar(&s.endpoints, "allow-endpoint", nil, "S3 `endpoints` that the address of a dataset may name, also private ones and over http (default: any public one)")
 	f.BoolVar(&s.allowHTTP, "allow-http", false, "also read datasets over http://")
 	f.StringVar(&s.caFile, "source-ca", "", "PEM `file` with authorities to trust for web servers, in addition to the system's")
 	f.Int64Var(&s.cacheMiB, "source-cache", 0, "`MiB` of dataset files to cache on this machine (0: automatic, -1: none)")
@@ -49,11 +50,14 @@ func (d datasets) Get(ctx context.Context, path string) ([]byte, error) {
 	return data, err
 }
 
-// open opens the sources.
-func (s sourceFlags) open(logger *slog.Logger) (datasets, error) {
+// open opens the sources. Datasets may be on the server of the store at an address.
+func (s sourceFlags) open(store string, logger *slog.Logger) (datasets, error) {
 	cfg := dataset.Config{
 		Hosts: s.hosts, Endpoints: s.endpoints, AllowHTTP: s.allowHTTP, CAFile: s.caFile,
 		CacheBytes: s.cacheMiB << 20, Logger: logger,
+	}
+	if c, err := storage.ParseS3URL(store); err == nil { // otherwise not on S3, or it cannot be opened
+		cfg.OwnEndpoints = []string{c.Endpoint}
 	}
 	for _, text := range s.networks {
 		n, err := netip.ParsePrefix(text)

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strings"
 
+	"ddiff/internal/redact"
 	"ddiff/manifest"
 	"ddiff/storage"
 )
@@ -118,7 +119,7 @@ func storedImages(ctx context.Context, arg string, yield func(target) bool) erro
 	address, id := itemAddress(arg)
 	opened, err := storage.Open(ctx, address, storage.Options{ReadOnly: true})
 	if err != nil {
-		return fmt.Errorf("open %s: %w", address, err)
+		return fmt.Errorf("open %s: %w", redact.Address(address), err)
 	}
 	defer opened.Close() //nolint:errcheck // nothing was written
 	from := storeOrigin(opened.Store, address)

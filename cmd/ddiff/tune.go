@@ -151,7 +151,7 @@ func (o tuneOptions) plan(ctx context.Context, spec *manifest.Spec, stdout, stde
 	if err != nil {
 		return err
 	}
-	sources, err := o.sources.open(slog.New(slog.DiscardHandler))
+	sources, err := o.sources.open(spec.Output, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
 	}

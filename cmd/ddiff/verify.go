@@ -103,9 +103,9 @@ func (v verifier) checkSources(ctx context.Context, o *output) {
 		switch sum {
 		case s.SHA256:
 		case "":
-			o.addNote("its %s is not checked: %s cannot be read", name, s.Path)
+			o.addNote("its %s is not checked: %s cannot be read", name, s.Public())
 		default:
-			o.addProblem(s.Path, "item."+name, "has the SHA-256 %.12s, %s was made from %.12s; put the original back, or run its campaign again for the new file", sum, o.File, s.SHA256)
+			o.addProblem(s.Public(), "item."+name, "has the SHA-256 %.12s, %s was made from %.12s; put the original back, or run its campaign again for the new file", sum, o.File, s.SHA256)
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ddiff/gpuworker"
+	"ddiff/internal/redact"
 	"ddiff/internal/retry"
 	"ddiff/manifest"
 	"ddiff/queue"
@@ -82,11 +83,11 @@ func (p *workerProcess) open(ctx context.Context) error {
 	}
 	results, err := storage.Open(ctx, place, storage.Options{Logger: p.log})
 	if err != nil {
-		return fmt.Errorf("open store %s: %w", place, err)
+		return fmt.Errorf("open store %s: %w", redact.Address(place), err)
 	}
 	p.onClose(results.Close)
 	store := storage.NewTraced(results.Store, p.tel.Tracer("storage"))
-	from, err := p.o.sources.open(p.log)
+	from, err := p.o.sources.open(place, p.log)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 
+	"ddiff/internal/redact"
 	"ddiff/manifest"
 	"ddiff/restore/raster"
 )
@@ -43,7 +44,7 @@ func (s *Sharder) probe(ctx context.Context, row manifest.Row) (p manifest.Probe
 		path = f.path
 		data, err := s.cfg.Sources.Get(ctx, path)
 		if err != nil {
-			return p, path, fmt.Errorf("read %s: %w", f.path, err)
+			return p, path, fmt.Errorf("read %s: %w", redact.Address(f.path), err)
 		}
 		s.witness.set(path)
 		sum := sha256.Sum256(data)
@@ -52,12 +53,12 @@ func (s *Sharder) probe(ctx context.Context, row manifest.Row) (p manifest.Probe
 			continue
 		}
 		if err := f.use(data); err != nil {
-			return p, path, fmt.Errorf("read %s: %w", path, err)
+			return p, path, fmt.Errorf("read %s: %w", redact.Address(path), err)
 		}
 	}
 	if row.Image == "" && measurement != nil {
 		if err := s.measuredSize(row, measurement, &p); err != nil {
-			return p, path, fmt.Errorf("read %s: %w", row.Measurement, err)
+			return p, path, fmt.Errorf("read %s: %w", redact.Address(row.Measurement), err)
 		}
 	}
 	return p, path, nil
