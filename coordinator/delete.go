@@ -284,7 +284,8 @@ func (d *deletion) run(ctx context.Context) ([]Removal, error) {
 				}
 				return errors.Join(
 					add("report", output, d.only(ctx, keys...), nil),
-					add("report", output, d.list(ctx, outputKey(output, "sheets/"), nil), nil))
+					add("report", output, d.list(ctx, outputKey(output, "sheets/"), nil), nil),
+					add("report", output, d.list(ctx, outputKey(output, report.FigureFolder), nil), nil))
 			})
 		}
 	}

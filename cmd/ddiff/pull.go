@@ -257,7 +257,7 @@ func (p *puller) wrong(key, problem string) {
 // copyReport copies the files beside the items: the report, and the scores of ddiff score. They have no digests, and replace those of an earlier report.
 func (p *puller) copyReport(ctx context.Context) error {
 	keys := []string{report.KeyCSV, report.KeySummaryJSON, report.KeySummaryMarkdown, report.KeyMosaic, report.KeyPage}
-	for _, folder := range []string{"sheets/", manifest.ScoresFolder} {
+	for _, folder := range []string{"sheets/", report.FigureFolder, manifest.ScoresFolder} {
 		for info, err := range p.from.List(ctx, folder) {
 			if err != nil {
 				return fmt.Errorf("list the report: %w", err)

@@ -58,7 +58,7 @@ func TestPull(t *testing.T) {
 		wantLine(t, e, "s3://", "/items/"+id+"/restored.png", ": ok")
 	}
 	wantNames(t, dir, "chelsea.hdr.png", "chelsea.super_resolution.png")
-	for _, name := range []string{"results.csv", "index.html", "summary.json", "sheets/hdr.png"} {
+	for _, name := range []string{"results.csv", "index.html", "summary.json", "sheets/hdr.png", "figures/captions.md"} {
 		read(t, filepath.Join(dir, filepath.FromSlash(name)))
 	}
 	e = run("verify", dir)

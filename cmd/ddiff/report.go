@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -32,10 +33,11 @@ const (
 	formatParquet  = "parquet"
 	formatMarkdown = "md"
 	formatLaTeX    = "latex"
+	formatFigures  = "figures"
 )
 
 func reportFormats() []string {
-	return []string{formatHTML, formatText, formatCSV, formatParquet, formatMarkdown, formatLaTeX}
+	return []string{formatHTML, formatText, formatCSV, formatParquet, formatMarkdown, formatLaTeX, formatFigures}
 }
 
 // reportOptions are the flags of report.
@@ -57,10 +59,12 @@ func newReportCommand(c shard.Catalogue) *cobra.Command {
 		Long: "Make one report of all results of any number of outputs, directories or buckets, of all their campaigns.\n" +
 			"Nothing is solved again. Failed and dead items are those of the campaigns' last reports.\n" +
 			"A row of the table is one problem and one way to solve it; different ones are never averaged.\n" +
-			"The page (html) is a directory of its own with the pictures that it shows.",
+			"The page (html) is a directory of its own with the pictures that it shows. The statistical figures alone (figures)\n" +
+			"are SVG and PNG files for print, each with its data as CSV, and captions.md with their captions.",
 		Example: "  ddiff report out/demo\n" +
 			"  ddiff report out/demo out/sweep --where task=hdr,motion_deblur --where sigma=0.05 --format md\n" +
 			"  ddiff report out/paper/ablation --published examples/paper/ablation.published.csv\n" +
+			"  ddiff report out/sweep --format figures --out paper/figures\n" +
 			"  ddiff report \"s3://results/demo?endpoint=https://host\" --format parquet --out demo.parquet",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -72,7 +76,7 @@ func newReportCommand(c shard.Catalogue) *cobra.Command {
 	f.StringSliceVar(&o.versions, "metric-version", nil, "`id` of the version of a metric, such as psnr@1:png; repeatable (default the only one)")
 	f.StringVar(&o.format, "format", formatText, "`format`: "+strings.Join(reportFormats(), ", "))
 	f.StringVar(&o.rule, "select", "", "`rule` that selects the run to report: "+words(manifest.Selections())+" (default first)")
-	f.StringVarP(&o.out, "out", "o", "", "`file`, or the directory of the page (default standard output; report for html)")
+	f.StringVarP(&o.out, "out", "o", "", "`file`, or the directory of the page or the figures (default standard output; report for html, figures for figures)")
 	f.StringVar(&o.published, "published", "", "CSV `file` with a publication's figures: also print ours, theirs and the difference; csv prints only these")
 	return cmd
 }
@@ -107,8 +111,11 @@ func (o reportOptions) run(ctx context.Context, args []string, stdout, stderr io
 	defer closeAll()
 	results := versions.Select(atLeastOne(filter.Select(report.Results(ctx, outputs)), args))
 
-	if o.format == formatHTML {
+	switch o.format {
+	case formatHTML:
 		return o.page(ctx, outputs, results, rule, published, stdout, stderr)
+	case formatFigures:
+		return o.figures(ctx, outputs, results, rule, stdout, stderr)
 	}
 	return o.text(stdout, func(w io.Writer) error {
 		switch {
@@ -192,34 +199,64 @@ func (o reportOptions) page(
 	ctx context.Context, outputs []report.Output, results iter.Seq2[manifest.Result, error], rule report.Rule,
 	published *report.Published, stdout, stderr io.Writer,
 ) (err error) {
-	dir := o.out
-	if dir == "" {
-		dir = "report"
-	}
-	if manifest.IsAddress(dir) {
-		return usageError{fmt.Errorf("report: --out %s is an address; give a directory of this machine", dir)}
-	}
-	to, err := storage.Open(ctx, dir, storage.Options{Lock: true})
+	dir, store, closeStore, err := o.folder(ctx, "report", outputs)
 	if err != nil {
-		return fmt.Errorf("open %s: %w", redact.Address(dir), err)
+		return err
 	}
-	defer func() { err = errors.Join(err, to.Close()) }()
+	defer func() { err = errors.Join(err, closeStore()) }()
 	var names []string
 	for _, output := range outputs {
 		names = append(names, output.Address)
 	}
-	summary, err := report.Write(ctx, report.Folder{Outputs: outputs, To: to.Store}, report.Campaign{
+	summary, err := report.Write(ctx, store, report.Campaign{
 		Name: strings.Join(names, ", "), Outputs: names, Select: rule, Tasks: o.catalogue.Operators, Published: published,
 	}, results)
-	if errors.Is(err, report.ErrIncomplete) {
-		fmt.Fprintln(stderr, "the report is incomplete:", err)
-		err = nil
-	}
-	if err != nil {
+	if err := noteIncomplete(err, stderr); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(stdout, "items=%d done=%d failed=%d dead=%d report=%s\n",
 		summary.Items, summary.Done, summary.Failed, summary.Dead, storage.Locate(dir, report.KeyPage))
+	return err
+}
+
+// figures writes the statistical figures to a directory.
+func (o reportOptions) figures(
+	ctx context.Context, outputs []report.Output, results iter.Seq2[manifest.Result, error], rule report.Rule, stdout, stderr io.Writer,
+) (err error) {
+	dir, store, closeStore, err := o.folder(ctx, "figures", outputs)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeStore()) }()
+	n, err := report.WriteFigures(ctx, store, report.Campaign{Select: rule, Tasks: o.catalogue.Operators}, results)
+	if err := noteIncomplete(err, stderr); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(stdout, "figures=%d captions=%s\n", n, storage.Locate(dir, report.KeyCaptions))
+	return err
+}
+
+// folder opens the directory of a report, by default the one with the given name.
+func (o reportOptions) folder(
+	ctx context.Context, byDefault string, outputs []report.Output,
+) (dir string, store report.Folder, closeStore func() error, err error) {
+	dir = cmp.Or(o.out, byDefault)
+	if manifest.IsAddress(dir) {
+		return "", store, nil, usageError{fmt.Errorf("report: --out %s is an address; give a directory of this machine", redact.Address(dir))}
+	}
+	to, err := storage.Open(ctx, dir, storage.Options{Lock: true})
+	if err != nil {
+		return "", store, nil, fmt.Errorf("open %s: %w", redact.Address(dir), err)
+	}
+	return dir, report.Folder{Outputs: outputs, To: to.Store}, to.Close, nil
+}
+
+// noteIncomplete prints the error of an incomplete report, and returns all others.
+func noteIncomplete(err error, stderr io.Writer) error {
+	if errors.Is(err, report.ErrIncomplete) {
+		fmt.Fprintln(stderr, "the report is incomplete:", err)
+		return nil
+	}
 	return err
 }
 

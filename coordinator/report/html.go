@@ -89,6 +89,8 @@ type parts struct {
 	figures []figureFile
 	// pictures are further pictures of an item, by its id. Each path is relative to the page.
 	pictures map[string][]pictureFile
+	// curves are those that the figures have read, by the item's id; nil for a trace that could not be read.
+	curves map[string]*curves
 }
 
 // figureFile is a statistical figure, stored as figures/NAME.svg and figures/NAME.png. SVG and PNG are its keys.
@@ -119,13 +121,17 @@ func writePage(
 		if !e.has(manifest.FileTrace) {
 			continue
 		}
-		c, err := readCurves(ctx, store, e)
+		c, known := with.curves[e.ID]
+		var unreadable error
+		if !known {
+			c, unreadable = readCurves(ctx, store, e)
+		}
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("write %s: %w", KeyPage, ctx.Err())
 		}
-		if err != nil {
-			lost = append(lost, err)
-		} else if len(c.Step) > 0 {
+		if unreadable != nil {
+			lost = append(lost, unreadable)
+		} else if c != nil && len(c.Step) > 0 {
 			curvesOf[strconv.Itoa(row)] = c
 		}
 	}

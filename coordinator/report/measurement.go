@@ -12,6 +12,7 @@ type measurement struct {
 	*entry // of the first run
 
 	items, failed, dead int
+	finished            *entry   // the first finished run
 	runs                []scores // of the finished runs
 	combined            scores   // of the runs, if there are any
 }
@@ -20,6 +21,9 @@ func (m *measurement) add(e *entry) {
 	m.items++
 	switch e.Outcome {
 	case manifest.OutcomeDone:
+		if m.finished == nil {
+			m.finished = e
+		}
 		m.runs = append(m.runs, e.Scores)
 	case manifest.OutcomeFailed:
 		m.failed++

@@ -197,6 +197,23 @@ func (f Folder) Put(ctx context.Context, key string, data []byte) error {
 	return f.To.Put(ctx, key, data)
 }
 
+// List lists the files of the report. It is empty if its store cannot list.
+func (f Folder) List(ctx context.Context, prefix string) iter.Seq2[storage.Info, error] {
+	if p, ok := f.To.(pruner); ok {
+		return p.List(ctx, prefix)
+	}
+	return func(func(storage.Info, error) bool) {}
+}
+
+// Delete removes a file of the report that List has listed.
+func (f Folder) Delete(ctx context.Context, key string) error {
+	p, ok := f.To.(pruner)
+	if !ok {
+		return fmt.Errorf("remove %s: the store cannot delete", key)
+	}
+	return p.Delete(ctx, key)
+}
+
 // copyPicture copies a picture that the page shows.
 func (f Folder) copyPicture(ctx context.Context, key string) error {
 	data, err := f.Get(ctx, key)

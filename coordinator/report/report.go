@@ -103,7 +103,20 @@ func write(
 		return summary, nil, err
 	}
 	lost = append(lost, missing...)
-	missing, err = writePage(ctx, store, campaign, summary, shown, parts{list: list, mosaic: mosaic, sheets: sheets})
+	drawn := &figureWriter{
+		store: store, folder: FigureFolder, summary: summary, limits: reportTraces(),
+		shown: make(map[string]bool), read: make(map[string]*curves),
+	}
+	for _, e := range shown.excerpt() {
+		drawn.shown[e.ID] = true
+	}
+	if err := drawn.writeAll(ctx, ordered.all()); err != nil {
+		return summary, nil, err
+	}
+	lost = append(lost, drawn.lost...)
+	missing, err = writePage(ctx, store, campaign, summary, shown, parts{
+		list: list, mosaic: mosaic, sheets: sheets, figures: drawn.stored, curves: drawn.read,
+	})
 	if err == nil {
 		err = removeStale(ctx, store, sheets, mosaic)
 	}

@@ -22,6 +22,8 @@ type Chart struct {
 	Width       Width
 	// Columns is the number of panels beside each other; zero means one.
 	Columns int
+	// ShareX and ShareY give all panels the same range of the axis.
+	ShareX, ShareY bool
 	// Panels has at least one panel.
 	Panels []Panel
 }
@@ -49,6 +51,8 @@ type Axis struct {
 	Log bool
 	// Zero includes zero in the range of a linear axis.
 	Zero bool
+	// Integers omits ticks between integers.
+	Integers bool
 	// Ticks are the values with a label. Empty means round values.
 	Ticks []float64
 }

@@ -130,7 +130,7 @@ func TestSVGHeightsAgree(t *testing.T) {
 	t.Parallel()
 	svg, _ := files(t, sample())
 	m := regexp.MustCompile(`viewBox="0 0 [0-9.]+ ([0-9.]+)"(?s:.*?)translate\(0, -([0-9.]+)\)`).FindSubmatch(svg)
-	if m == nil || string(m[1]) != string(m[2]) {
+	if len(m) != 3 || string(m[1]) != string(m[2]) {
 		t.Errorf("%q", m)
 	}
 }
@@ -216,17 +216,18 @@ func TestTicks(t *testing.T) {
 		want   string
 	}{
 		{Axis{}, []float64{20, 30}, "20 22 24 26 28 30"},
-		{Axis{}, []float64{-0.3, 0.3}, "−0.2 0 0.2"},
-		{Axis{Zero: true}, []float64{3, 6}, "0 2 4 6"},
+		{Axis{}, []float64{-0.3, 0.3}, "−0.3 −0.2 −0.1 0 0.1 0.2 0.3"},
+		{Axis{Zero: true}, []float64{3, 6}, "0 1 2 3 4 5 6"},
 		{Axis{Log: true}, []float64{0.3, 4000}, "1 10 100 1000"},
 		{Axis{Log: true}, []float64{15, 60}, "20 30 40 50 60"},
-		{Axis{Log: true}, []float64{0, 60}, "0 20 40 60"},
+		{Axis{Log: true}, []float64{0, 60}, "0 10 20 30 40 50 60"},
 		{Axis{Ticks: []float64{0.02, 0.05, 0.1}}, []float64{0.02, 0.1}, "0.02 0.05 0.1"},
 		{Axis{}, []float64{5, 5}, "4 4.5 5 5.5 6"},
+		{Axis{Zero: true, Integers: true}, []float64{1, 2}, "0 1 2"},
 		{Axis{}, nil, "0 0.2 0.4 0.6 0.8 1"},
 	} {
 		var labels []string
-		for _, tick := range newExtent(tt.axis, tt.values).ticks(tt.axis.Ticks) {
+		for _, tick := range newExtent(tt.axis, tt.values).ticks(&tt.axis) {
 			if tick.Label != "" {
 				labels = append(labels, tick.Label)
 			}

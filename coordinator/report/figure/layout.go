@@ -17,12 +17,15 @@ type layout struct {
 	panels        []*drawing
 	width, height vg.Length
 	legendHeight  vg.Length
+	titleHeight   vg.Length // above each panel
 }
 
 // Space between panels and around the chart, in points.
 const (
 	panelGap = 10
 	border   = 3
+	// titleSpace is the height of a panel's title.
+	titleSpace = 12
 )
 
 func (c *Chart) layout() (*layout, error) {
@@ -39,17 +42,27 @@ func (c *Chart) layout() (*layout, error) {
 	for i := range c.Panels {
 		p := c.Panels[i]
 		p.Title = cut(clean(p.Title), each, letters.style(labelSize, true).Width)
+		measure := letters.style(labelSize, false).Width
+		high := 0.6 * each
+		if p.Diagonal {
+			high = 0.8 * each
+		}
+		p.X.Label, p.Y.Label = cut(clean(p.X.Label), 0.8*each, measure), cut(clean(p.Y.Label), high, measure)
+		if p.Title != "" {
+			l.titleHeight = titleSpace
+		}
 		l.panels = append(l.panels, newDrawing(&p, letters, l.legend))
 		if p.Diagonal {
 			shape = 0.97
 		}
 	}
+	share(l.panels, c.ShareX, c.ShareY)
 	// A chart with one panel per row is flatter.
 	if l.columns == 1 && shape < 0.9 {
 		shape = 0.62
 	}
 	tall := max(100, each*vg.Length(shape))
-	l.height = vg.Length(l.rows)*tall + vg.Length(l.rows-1)*panelGap + l.legendHeight + 2*border
+	l.height = vg.Length(l.rows)*(tall+l.titleHeight) + vg.Length(l.rows-1)*panelGap + l.legendHeight + 2*border
 	// Five significant digits of the SVG's transform must state the height exactly.
 	l.height = vg.Length(math.Round(float64(l.height)*10) / 10)
 	return l, nil
@@ -72,7 +85,7 @@ func (l *layout) draw(on vg.CanvasSizer) {
 			}
 		}
 	}
-	tiles := draw.Tiles{Rows: l.rows, Cols: l.columns, PadX: panelGap, PadY: panelGap, PadRight: 4}
+	tiles := draw.Tiles{Rows: l.rows, Cols: l.columns, PadX: panelGap, PadY: panelGap + l.titleHeight, PadTop: l.titleHeight, PadRight: 4}
 	for r, canvases := range plot.Align(grid, tiles, c) {
 		for i, canvas := range canvases {
 			if grid[r][i] != nil {

@@ -42,11 +42,41 @@ func newDrawing(p *Panel, l letters, legend *legend) *drawing {
 		}
 	}
 	d.x, d.y = newExtent(p.X, xs), newExtent(p.Y, ys)
+	if p.Dodge && !d.x.log {
+		pad := 0.04 * (d.x.high - d.x.low)
+		d.x.low, d.x.high = d.x.low-pad, d.x.high+pad
+	}
 	if p.Diagonal {
 		d.x = d.x.join(d.y)
 		d.y = d.x
 	}
 	return d
+}
+
+// share gives the panels with data the same ranges.
+func share(panels []*drawing, x, y bool) {
+	var first *drawing
+	for _, d := range panels {
+		switch {
+		case d.empty():
+		case first == nil:
+			both := *d
+			first = &both
+		default:
+			first.x, first.y = first.x.join(d.x), first.y.join(d.y)
+		}
+	}
+	if first == nil {
+		return
+	}
+	for _, d := range panels {
+		if x && !d.empty() {
+			d.x = first.x
+		}
+		if y && !d.empty() {
+			d.y = first.y
+		}
+	}
 }
 
 func (d *drawing) empty() bool {
@@ -66,11 +96,6 @@ func (d *drawing) plot() *plot.Plot {
 	p.BackgroundColor = nil
 	p.TextHandler = d.letters.handler
 	p.Legend.TextStyle = d.letters.style(tickSize, false)
-	p.Title.Text = clean(d.Title)
-	p.Title.Padding = 3
-	title := p.Title.TextStyle
-	p.Title.TextStyle = d.letters.style(labelSize, true)
-	p.Title.TextStyle.XAlign, p.Title.TextStyle.YAlign = title.XAlign, title.YAlign
 	d.axis(&p.X, &d.X, d.x)
 	d.axis(&p.Y, &d.Y, d.y)
 	p.Add(d)
@@ -79,10 +104,7 @@ func (d *drawing) plot() *plot.Plot {
 
 // axis prepares one axis.
 func (d *drawing) axis(a *plot.Axis, of *Axis, e extent) {
-	a.Min, a.Max = e.low, e.high
-	if e.log {
-		a.Scale = plot.LogScale{}
-	}
+	a.Min, a.Max = 0, 1 // the places in the extent
 	a.Padding = 0
 	a.Color, a.Width = ink(), axisWidth
 	a.Label.Text, a.Label.Padding = clean(of.Label), 2
@@ -98,12 +120,21 @@ func (d *drawing) axis(a *plot.Axis, of *Axis, e extent) {
 		if d.empty() {
 			return nil
 		}
-		return e.ticks(of.Ticks)
+		ticks := e.ticks(of)
+		for i := range ticks {
+			ticks[i].Value = e.place(ticks[i].Value)
+		}
+		return ticks
 	})
 }
 
 // Plot implements [plot.Plotter].
 func (d *drawing) Plot(c draw.Canvas, _ *plot.Plot) {
+	if d.Title != "" {
+		s := d.letters.style(labelSize, true)
+		s.XAlign, s.YAlign = draw.XCenter, draw.YBottom
+		c.FillText(s, vg.Point{X: c.Center().X, Y: c.Max.Y + 2}, d.Title)
+	}
 	if d.empty() {
 		s := d.letters.style(labelSize, false)
 		s.Color, s.XAlign, s.YAlign = grey(), draw.XCenter, draw.YCenter
@@ -265,7 +296,10 @@ func (d *drawing) intervals(c *draw.Canvas, s *Series, look style) {
 
 func (d *drawing) glyphs(c *draw.Canvas, s *Series, look style, radius vg.Length) {
 	sty := draw.GlyphStyle{Color: look.color, Radius: radius, Shape: look.glyph}
-	if s.Kind == Dots && len(s.Points) > 50 {
+	switch {
+	case s.Kind == Dots && len(s.Points) <= 50:
+		sty.Radius *= 1.4
+	case s.Kind == Dots:
 		sty.Color = look.translucent(0x90)
 	}
 	for _, p := range s.Points {

@@ -60,9 +60,9 @@ func (e extent) join(other extent) extent {
 func (e extent) clamp(v float64) float64 { return min(max(v, e.low), e.high) }
 
 // ticks are the marks of an axis in the range.
-func (e extent) ticks(chosen []float64) []plot.Tick {
+func (e extent) ticks(a *Axis) []plot.Tick {
 	var out []plot.Tick
-	for _, v := range chosen {
+	for _, v := range a.Ticks {
 		if v >= e.low && v <= e.high {
 			out = append(out, plot.Tick{Value: v, Label: number(v)})
 		}
@@ -73,12 +73,12 @@ func (e extent) ticks(chosen []float64) []plot.Tick {
 	case e.log:
 		return e.logTicks()
 	}
-	return e.linearTicks()
+	return e.linearTicks(a.Integers)
 }
 
-// linearTicks are three to seven multiples of 1, 2 or 5 times a power of ten.
-func (e extent) linearTicks() []plot.Tick {
-	const most = 6
+// linearTicks are three to nine multiples of 1, 2 or 5 times a power of ten.
+func (e extent) linearTicks(integers bool) []plot.Tick {
+	const most = 8
 	raw := (e.high - e.low) / most
 	step := math.Pow10(int(math.Floor(math.Log10(raw))))
 	for _, m := range []float64{1, 2, 5, 10} {
@@ -86,6 +86,9 @@ func (e extent) linearTicks() []plot.Tick {
 			step *= m
 			break
 		}
+	}
+	if integers {
+		step = max(1, step)
 	}
 	var out []plot.Tick
 	for i := math.Ceil(e.low / step); i*step <= e.high && len(out) <= most; i++ {
@@ -123,7 +126,7 @@ func (e extent) logTicks() []plot.Tick {
 	}
 	if labels < 2 {
 		linear := extent{low: e.low, high: e.high}
-		return linear.linearTicks()
+		return linear.linearTicks(false)
 	}
 	return out
 }
