@@ -24,7 +24,7 @@ func MetricName(id string) string {
 type ScoreHead struct {
 	// Metric is the versioned id, such as "haarpsi@1:png" or "lpips_alex@1:1f2e3d4c".
 	Metric string `json:"metric"`
-	// SHA256 is the digest of the metric's network, File its path; empty for a metric without one.
+	// SHA256 is the digest of the metric's network, File its name; empty for a metric without one.
 	SHA256 string `json:"sha256,omitempty"`
 	File   string `json:"file,omitempty"`
 	// Version is the ddiff version.

@@ -18,6 +18,7 @@ import (
 	"ddiff/gpuworker"
 	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore/metric"
 	"ddiff/restore/onnx"
 	"ddiff/restore/onnx/install"
 	"ddiff/restore/prior"
@@ -58,7 +59,7 @@ func exitClasses() []exitClass {
 			report.ErrVersions,
 		}},
 		{exitPrior, "the prior, an operator or a bundle cannot be used", []error{
-			errPrior, errOperator, prior.ErrCard, prior.ErrGraph, onnx.ErrModel,
+			errPrior, errOperator, prior.ErrCard, prior.ErrGraph, onnx.ErrModel, onnx.ErrExternal, metric.ErrNetwork,
 		}},
 		{exitNoGPU, "there is no GPU to check", []error{errNoGPU}},
 		{exitRuntime, "ONNX Runtime, or the execution provider, is missing or unusable", []error{

@@ -16,11 +16,13 @@ import (
 	"ddiff/coordinator/report"
 	"ddiff/coordinator/score"
 	"ddiff/manifest"
+	"ddiff/restore/onnx"
 	"ddiff/storage"
 )
 
 // scoreOptions are the flags of score.
 type scoreOptions struct {
+	computeOptions
 	metrics []string
 	where   []string
 	json    bool
@@ -35,8 +37,9 @@ func newScoreCommand() *cobra.Command {
 			"again. The scores are stored under scores/ in the output; ddiff report and ddiff compare read them. Only\n" +
 			"missing scores are computed; rerun the same command after new results or an interruption.\n" +
 			"Stored pictures have 8 bits, so psnr gets the id psnr@1:png and never mixes with the psnr@1 of result.json.\n" +
-			"max_difference is the largest difference between the two.",
-		Example: "  ddiff score out/demo --metric haarpsi,psnr\n" +
+			"max_difference is the largest difference between the two. lpips:FILE is a network that ddiff_export lpips wrote;\n" +
+			"its id has the beginning of the file's digest.",
+		Example: "  ddiff score out/demo --metric haarpsi,psnr --metric lpips:lpips_vgg.onnx\n" +
 			"  ddiff report out/demo --metric-version psnr@1:png",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -44,8 +47,9 @@ func newScoreCommand() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringSliceVar(&o.metrics, "metric", nil, "`metrics`: "+strings.Join(score.Names(), ", ")+"; repeatable (default all of them)")
+	f.StringSliceVar(&o.metrics, "metric", nil, "`metrics`: "+strings.Join(score.Names(), ", ")+", or lpips:FILE; repeatable (default all without a file)")
 	f.StringArrayVar(&o.where, "where", nil, "only results with `NAME=VALUE[,VALUE]`: a column of results.csv, a parameter or a setting; repeatable")
+	o.addDevice(f, onnx.ProviderCPU)
 	f.BoolVar(&o.json, "json", false, "print one JSON object per metric")
 	return cmd
 }
@@ -55,10 +59,11 @@ func (o scoreOptions) run(ctx context.Context, args []string, stdout, stderr io.
 	if err != nil {
 		return usageError{fmt.Errorf("score: --where: %w", err)}
 	}
-	metrics, err := o.open()
+	metrics, closeAll, err := o.openMetrics()
 	if err != nil {
 		return err
 	}
+	defer closeAll()
 	show := func(string) {}
 	if width := terminalWidth(stderr); width > 0 {
 		show = func(line string) { fmt.Fprintf(stderr, "\r\x1b[K%s", truncate(line, width-1)) }
@@ -91,25 +96,31 @@ func (o scoreOptions) run(ctx context.Context, args []string, stdout, stderr io.
 	return o.finish(total, args, stdout)
 }
 
-// open returns the metrics of the flags.
-func (o scoreOptions) open() ([]score.Metric, error) {
+// openMetrics returns the metrics of the flags.
+func (o scoreOptions) openMetrics() (metrics []score.Metric, closeAll func(), err error) {
+	var networks networkMetrics
 	names := o.metrics
 	if len(names) == 0 {
 		names = score.Names()
 	}
-	var metrics []score.Metric
 	seen := make(map[string]bool)
 	for _, name := range names {
 		m, ok := score.Named(name, version())
-		if !ok {
-			return nil, usageError{fmt.Errorf("score: --metric %q is none of %s", name, strings.Join(score.Names(), ", "))}
+		if file, isFile := strings.CutPrefix(name, "lpips:"); isFile {
+			m, err = networks.open(o.computeOptions, file)
+		} else if !ok {
+			err = usageError{fmt.Errorf("score: --metric %q is none of %s, lpips:FILE", name, strings.Join(score.Names(), ", "))}
+		}
+		if err != nil {
+			networks.close()
+			return nil, nil, err
 		}
 		if !seen[m.Head.Metric] {
 			seen[m.Head.Metric] = true
 			metrics = append(metrics, m)
 		}
 	}
-	return metrics, nil
+	return metrics, networks.close, nil
 }
 
 // scoreOutput scores the results of one output.

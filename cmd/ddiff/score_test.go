@@ -1,11 +1,13 @@
 package main_test
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"ddiff/restore/onnx/onnxtest"
 	"ddiff/storage/s3test"
 )
 
@@ -60,6 +62,46 @@ func TestScore(t *testing.T) {
 			t.Errorf("%v: exit code %d, want 2 and one line with %q\n%v", tt.args, e.code, tt.want, e)
 		}
 	}
+
+	// A network is a metric of its own; another file is another version.
+	lpips := filepath.Join("..", "..", "restore", "metric", "testdata", "lpips_alex.onnx")
+	e = ddiff(t, "score", out, b, "--metric", "lpips:"+lpips, "--json")
+	wantCode(t, e, 0)
+	var count struct {
+		Metric, SHA256 string
+		Scored         int
+	}
+	must(t, json.Unmarshal([]byte(e.stdout), &count))
+	if count.Scored != 4 || len(count.SHA256) != 64 || count.Metric != "lpips_alex@1:"+count.SHA256[:8] {
+		t.Errorf("count %+v", count)
+	}
+	e = ddiff(t, "report", out, b, "--format", "csv")
+	if lines := strings.Split(e.stdout, "\n"); !strings.HasSuffix(lines[0], ",metrics,lpips_alex") || strings.Count(e.stdout, count.Metric) != 4 {
+		t.Errorf("no column of the network:\n%s", e.stdout)
+	}
+	wantLine(t, ddiff(t, "compare", out, b, "--metric", "lpips_alex"), "problem ")
+	other := filepath.Join(t.TempDir(), "other.onnx")
+	must(t, os.WriteFile(other, onnxtest.WithMetadata(t, read(t, lpips), map[string]string{"ddiff.note": "other weights"}), 0o644))
+	wantCode(t, ddiff(t, "score", out, "--metric", "lpips:"+other), 0)
+	for _, tt := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"report", out}, 2, "metric versions of lpips_alex: "},
+		{[]string{"report", out, "--metric-version", count.Metric}, 0, ""},
+		{[]string{"compare", out, b, "--metric", "lpips_alex"}, 2, "metric versions of lpips_alex: "},
+		{[]string{"compare", out, b, "--metric", count.Metric}, 0, ""},
+		{[]string{"compare", out, b}, 0, ""}, // PSNR has one version
+		{[]string{"score", out, "--metric", "lpips:missing.onnx"}, 2, "lpips:missing.onnx: no such file"},
+		{[]string{"score", out, "--metric", "lpips:" + photograph("coffee")}, 7, "coffee.png: unusable ONNX model: not an ONNX file"},
+	} {
+		e := ddiff(t, tt.args...)
+		if e.code != tt.code || !strings.Contains(e.stderr, tt.want) || tt.code != 0 && strings.Count(e.stderr, "\n") != 1 {
+			t.Errorf("%v: exit code %d, want %d and one line with %q\n%v", tt.args, e.code, tt.code, tt.want, e)
+		}
+	}
+	wantCode(t, restore(t, "--images", dir, "--task", "hdr", "--steps", "4", "--size", "32", "--out", out), 0) // its report is without the network
 
 	damaged, err := filepath.Glob(filepath.Join(b, "items", "*", "truth.png"))
 	must(t, err)

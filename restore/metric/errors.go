@@ -5,6 +5,8 @@ import "errors"
 var (
 	// ErrShape: two inputs differ in size, or an input is empty.
 	ErrShape = errors.New("shape mismatch")
-	// ErrTooSmall: an image is smaller than the window of [SSIM].
-	ErrTooSmall = errors.New("image smaller than the SSIM window")
+	// ErrTooSmall: an image is smaller than the window of the metric.
+	ErrTooSmall = errors.New("image smaller than the window")
+	// ErrNetwork: a file is not the network of a metric, or its network returns no number.
+	ErrNetwork = errors.New("not a metric")
 )

@@ -148,7 +148,10 @@ def perceptual(network: str, weights: Sequence[Path], out: Path, name: str, lice
         return {"x": x, "y": (x + 0.3 * torch.randn(x.shape, generator=generator)).clamp(-1, 1)}
 
     def mark(model: ModelProto) -> None:
-        entries = card.described("metric", name or f"lpips_{network}", license or "BSD-2-Clause", range="-1..1", channels=3, multiple_of=1)
+        entries = card.described(
+            "metric", name or f"lpips_{network}", license or "BSD-2-Clause", range="-1..1", channels=3, multiple_of=1,
+            metric=f"lpips_{network}", metric_version=1, backbone=network, weights_sha256=lpips.digest(module), min_size=lpips.minimum(module),
+        )  # fmt: skip
         onnx_file.set_metadata(model, entries)
 
     ports = Ports({"x": IMAGE, "y": IMAGE}, {"distance": ("batch",)})

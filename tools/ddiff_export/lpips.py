@@ -9,6 +9,8 @@ one file with both, under the names of the published module, is accepted too.
 
 from __future__ import annotations
 
+import hashlib
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -99,6 +101,26 @@ def _trunk(layers: list, taps: tuple[int, ...], pool: int, up: bool, narrow: int
         if i in taps:
             widths.append(width)
     return nn.Sequential(*out), widths
+
+
+def minimum(module: LPIPS) -> int:
+    """The smallest side of an image in pixels: each pooling layer needs one whole window."""
+    for side in range(8, 65):
+        try:
+            with torch.no_grad():
+                module(torch.zeros(1, 3, side, side), torch.zeros(1, 3, side, side))
+        except RuntimeError:
+            continue
+        return side
+    raise ExportError("the network accepts no image of 8 to 64 pixels")
+
+
+def digest(module: LPIPS) -> str:
+    """SHA-256 of all weights by name, which does not depend on the versions of torch and ONNX."""
+    hasher = hashlib.sha256()
+    for name, value in sorted(module.state_dict().items()):
+        hasher.update(name.encode() + b"\0" + str(tuple(value.shape)).encode() + value.float().contiguous().numpy().tobytes())
+    return hasher.hexdigest()
 
 
 def build(network: str, narrow: int = 1) -> LPIPS:

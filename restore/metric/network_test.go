@@ -1,0 +1,145 @@
+package metric
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxtest"
+	"ddiff/restore/raster"
+)
+
+const lpipsFile = "testdata/lpips_alex.onnx"
+
+func openTest(t *testing.T, path string) *Network {
+	t.Helper()
+	n, err := OpenNetwork(onnxtest.Runtime(t), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := n.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return n
+}
+
+// TestNetworkAgreesWithTorch compares with the distances of tools/lpips_vectors.py, from several goroutines at once.
+func TestNetworkAgreesWithTorch(t *testing.T) {
+	t.Parallel()
+	data, err := os.ReadFile("testdata/lpips.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want map[string]float64
+	if err := json.Unmarshal(data, &want); err != nil {
+		t.Fatal(err)
+	}
+	if len(want) < 4 {
+		t.Fatalf("%d pairs", len(want))
+	}
+	n := openTest(t, lpipsFile)
+	if id := n.ID(); !strings.HasPrefix(id, "lpips_alex@1:") || len(id) != len("lpips_alex@1:")+MinDigest || n.MinSize != 31 {
+		t.Errorf("id %s, smallest side %d", id, n.MinSize)
+	}
+	var group sync.WaitGroup
+	for name, d := range want {
+		for range 2 {
+			group.Go(func() {
+				x := decode(t, name+"_x.png")
+				y := x
+				if name != "equal" {
+					y = decode(t, name+"_y.png")
+				}
+				got, err := n.Score(t.Context(), x, y)
+				if err != nil || math.Abs(got-d) > 1e-5 {
+					t.Errorf("%s: %v, %v; want %v", name, got, err, d)
+				}
+				if swapped, err := n.Score(t.Context(), y, x); err != nil || math.Abs(swapped-got) > 1e-6 {
+					t.Errorf("%s: %v, arguments swapped %v, %v", name, got, swapped, err)
+				}
+			})
+		}
+	}
+	group.Wait()
+	// Values beyond the range are clipped, as in the other metrics.
+	clipped, err := n.Score(t.Context(), constant(3, 40, 40, 1), constant(3, 40, 40, 9))
+	if err != nil || clipped != 0 {
+		t.Errorf("clipped: %v, %v", clipped, err)
+	}
+}
+
+func TestNetworkRefusesImages(t *testing.T) {
+	t.Parallel()
+	n := openTest(t, lpipsFile)
+	broken := constant(3, 40, 40, 0)
+	broken.Pix[7] = float32(math.NaN())
+	for _, tt := range []struct {
+		name string
+		x, y *raster.Image
+		want error
+	}{
+		{"other width", constant(3, 40, 40, 0), constant(3, 40, 41, 0), ErrShape},
+		{"one channel", constant(1, 40, 40, 0), constant(1, 40, 40, 0), ErrShape},
+		{"too small", constant(3, 40, 30, 0), constant(3, 40, 30, 0), ErrTooSmall},
+		{"NaN", constant(3, 40, 40, 0), broken, raster.ErrNotFinite},
+	} {
+		if _, err := n.Score(t.Context(), tt.x, tt.y); !errors.Is(err, tt.want) {
+			t.Errorf("%s: %v, want %v", tt.name, err, tt.want)
+		}
+	}
+}
+
+// TestOpenNetworkRefuses damages a file in the ways that users meet.
+func TestOpenNetworkRefuses(t *testing.T) {
+	t.Parallel()
+	good, err := os.ReadFile(lpipsFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	with := func(key, value string) []byte {
+		return onnxtest.WithMetadata(t, good, map[string]string{"ddiff." + key: value})
+	}
+	prior, err := os.ReadFile("../prior/bundled/prior.onnx")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range map[string]struct {
+		data  []byte
+		want  error
+		words string
+	}{
+		"not ONNX":         {[]byte("no network"), onnx.ErrModel, "not an ONNX file"},
+		"cut short":        {good[:len(good)/2], onnx.ErrModel, "cut short"},
+		"a prior":          {prior, ErrNetwork, "ddiff.kind"},
+		"name with a path": {with("metric", "../x"), ErrNetwork, "want a name such as lpips_alex"},
+		"no version":       {with("metric_version", "new"), ErrNetwork, `ddiff.metric_version is "new"`},
+		"other range":      {with("range", "0..1"), ErrNetwork, "only -1..1 is supported"},
+	} {
+		path := filepath.Join(t.TempDir(), "m.onnx")
+		if err := os.WriteFile(path, tt.data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		_, err := OpenNetwork(onnxtest.Runtime(t), path)
+		if !errors.Is(err, tt.want) || !strings.Contains(err.Error(), tt.words) || !strings.Contains(err.Error(), path) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v, want one line with the path and %q", name, err, tt.words)
+		}
+	}
+	if _, err := OpenNetwork(onnxtest.Runtime(t), filepath.Join(t.TempDir(), "missing.onnx")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("missing file: %v", err)
+	}
+	changed := filepath.Join(t.TempDir(), "m.onnx")
+	if err := os.WriteFile(changed, with("license", "other"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if a, b := openTest(t, lpipsFile).ID(), openTest(t, changed).ID(); a == b {
+		t.Errorf("two files have the id %s", a)
+	}
+}
