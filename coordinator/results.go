@@ -27,12 +27,12 @@ func (r *runner) writeReport(ctx context.Context) (report.Summary, error) {
 	others, more := r.otherResults(ctx)
 	campaign := report.Campaign{
 		Name: s.Name, Preset: s.Preset, Prior: r.rec.Prior.Name, PriorLicence: r.rec.Prior.License,
-		Steps: s.Steps, Seed: s.Seed, Select: rule, Tasks: r.s.cfg.Catalogue.Operators, Others: others, MoreOthers: more,
+		Steps: s.Steps, Seed: s.Seed, Select: rule, Tasks: r.s.cfg.Catalogue.Operators, Others: others, MoreOthers: more, LeaveOut: true,
 	}
 	outputs := []report.Output{{Address: s.Output, Store: r.results}}
 	failures := newFailureList(r.results, r.rec.ID)
 	summary, err := report.Write(ctx, r.results, campaign, failures.watch(ctx, report.WithScores(ctx, outputs, r.reported(ctx))))
-	if errors.Is(err, report.ErrVersions) || errors.Is(err, report.ErrScores) {
+	if errors.Is(err, report.ErrScores) {
 		r.log.Warn("the report lacks the scores of ddiff score", "reason", err)
 		failures = newFailureList(r.results, r.rec.ID)
 		summary, err = report.Write(ctx, r.results, campaign, failures.watch(ctx, r.reported(ctx)))

@@ -48,6 +48,8 @@ type Campaign struct {
 	// Others is the number of results in the store that belong to other campaigns; MoreOthers: at least so many.
 	Others     int
 	MoreOthers bool
+	// LeaveOut leaves out a metric that has several versions, with a note, instead of ending with ErrVersions.
+	LeaveOut bool
 }
 
 // Write stores the report of a campaign: results.csv, summary.json, summary.md, sheets/<task>.png, mosaic.png and
@@ -62,7 +64,7 @@ func Write(ctx context.Context, store files, campaign Campaign, results iter.Seq
 	if err != nil {
 		return Summary{}, err
 	}
-	ordered, err := collect(results, campaign.Tasks, maxSorted)
+	ordered, err := collectColumns(results, campaign.Tasks, maxSorted, &columns{leaveOut: campaign.LeaveOut})
 	if err != nil {
 		return Summary{}, err
 	}

@@ -31,7 +31,11 @@ type sorter struct {
 
 // collect sorts a stream of results with at most limit of them in memory. Close the sorter after use.
 func collect(results iter.Seq2[manifest.Result, error], tasks operator.Set, limit int) (*sorter, error) {
-	s := &sorter{limit: limit, ranks: make(map[string]int), columns: newColumns()}
+	return collectColumns(results, tasks, limit, &columns{})
+}
+
+func collectColumns(results iter.Seq2[manifest.Result, error], tasks operator.Set, limit int, c *columns) (*sorter, error) {
+	s := &sorter{limit: limit, ranks: make(map[string]int), columns: c}
 	for rank, name := range tasks.Names() {
 		s.ranks[name] = rank
 	}

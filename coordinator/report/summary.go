@@ -205,8 +205,12 @@ func (s *Summary) setVersions(c *columns) {
 	if len(c.chosen) == 0 {
 		return
 	}
-	s.MetricIDs = c.chosen
-	for _, name := range slices.Sorted(maps.Keys(c.chosen)) {
+	s.MetricIDs = maps.Clone(c.chosen)
+	maps.DeleteFunc(s.MetricIDs, func(_, id string) bool { return id == "" })
+	for _, refused := range c.refused {
+		s.unscored = append(s.unscored, "Left out: "+refused+".")
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.MetricIDs)) {
 		if c.solved[c.index[c.chosen[name]]] {
 			continue
 		}

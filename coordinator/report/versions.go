@@ -126,12 +126,10 @@ type columns struct {
 	items int
 	any   map[string]int
 
-	chosen map[string]string // id by metric, after choose
-	extra  []string          // the metrics that are no column of their own, sorted
-}
-
-func newColumns() *columns {
-	return &columns{index: make(map[string]int), any: make(map[string]int)}
+	leaveOut bool              // a metric with several versions, instead of an error
+	refused  []string          // the metrics that are left out, with the reason
+	chosen   map[string]string // id by metric, after choose; empty for a metric that is left out
+	extra    []string          // the metrics that are no column of their own, sorted
 }
 
 // add counts the versions of a result, and moves its further scores to the entry.
@@ -139,7 +137,9 @@ func (c *columns) add(e *entry, r *manifest.Result) {
 	if !e.done() {
 		return
 	}
-	c.items++
+	if c.items++; c.index == nil {
+		c.index, c.any = make(map[string]int), make(map[string]int)
+	}
 	var names []string
 	see := func(id string, solved bool) int {
 		at, known := c.index[id]
@@ -188,7 +188,15 @@ func (c *columns) choose() error {
 			by := func(at int) bool { return c.solved[at] }
 			first := slices.IndexFunc(all, by)
 			if first < 0 || slices.ContainsFunc(all[first+1:], by) || c.count[all[first]] < c.any[name] {
-				return c.refuse(name, all)
+				err := c.refuse(name, all)
+				if !c.leaveOut {
+					return err
+				}
+				c.refused = append(c.refused, err.Error())
+				if builtin()[name] != "" {
+					c.chosen[name] = "" // a fixed column without figures
+				}
+				continue
 			}
 			at = all[first]
 		}
@@ -262,6 +270,9 @@ func (c *columns) apply(e *entry) {
 		return
 	}
 	value := func(id string) float64 {
+		if id == "" {
+			return math.NaN()
+		}
 		if v, ok := e.Scored[c.index[id]]; ok {
 			return v
 		}
@@ -269,7 +280,7 @@ func (c *columns) apply(e *entry) {
 	}
 	s := &e.Scores
 	for name, field := range s.figures() {
-		if id, some := c.chosen[name]; some && !c.solved[c.index[id]] {
+		if id, some := c.chosen[name]; some && (id == "" || !c.solved[c.index[id]]) {
 			*field = value(id)
 			if name == "psnr" {
 				s.Baseline = math.NaN()
@@ -284,5 +295,6 @@ func (c *columns) apply(e *entry) {
 
 // text lists the versions of the table.
 func (c *columns) text() string {
-	return strings.Join(slices.Sorted(maps.Values(c.chosen)), ";")
+	ids := slices.Sorted(maps.Values(c.chosen))
+	return strings.Join(slices.DeleteFunc(ids, func(id string) bool { return id == "" }), ";")
 }

@@ -148,6 +148,35 @@ func TestFurtherMetrics(t *testing.T) {
 	}
 }
 
+// TestRunLeavesOutMixedMetrics: the report at the end of a run has no figures of a metric with two versions.
+func TestRunLeavesOutMixedMetrics(t *testing.T) {
+	t.Parallel()
+	results := []manifest.Result{
+		result(t, "hdr", "ddiff", "a", 0, scored(25, 20, 0.8, 0.001), later("lpips_vgg@1:aaaaaaaa", 0.2), later("lpips_vgg@1:bbbbbbbb", 0.3)),
+		result(t, "hdr", "ddiff", "b", 0, scored(27, 20, 0.8, 0.004), func(r *manifest.Result) { r.MetricIDs = map[string]string{"residual": "residual@2"} }),
+	}
+	store := newMemory()
+	if _, err := Write(t.Context(), store, Campaign{}, stream(results)); !errors.Is(err, ErrVersions) {
+		t.Errorf("error %v, want ErrVersions", err)
+	}
+	s, err := Write(t.Context(), store, Campaign{LeaveOut: true}, stream(results))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := s.Rows[0]; r.PSNR.N != 2 || r.Residual.N != 0 || len(r.Metrics) > 0 || s.MetricIDs["residual"] != "" {
+		t.Errorf("row %+v, versions %v", r, s.MetricIDs)
+	}
+	text := string(store.files[KeySummaryMarkdown])
+	for _, want := range []string{"Left out: metric versions of residual: residual@1 (1 of 2 items), residual@2 (1 of 2 items)", "metric versions of lpips"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no note %q:\n%s", want, text)
+		}
+	}
+	if table := string(store.files[KeyCSV]); strings.Contains(table, "residual@") || strings.Contains(table, "0.004") || strings.Contains(table, "lpips") {
+		t.Errorf("results.csv has figures of a mixed metric:\n%s", table)
+	}
+}
+
 // TestPinnedVersionHidesTheBaseline: a gain is a difference of one version.
 func TestPinnedVersionHidesTheBaseline(t *testing.T) {
 	t.Parallel()
