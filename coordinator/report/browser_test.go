@@ -1,8 +1,13 @@
 package report
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"image"
+	"image/color"
+	"image/draw"
+	"image/png"
 	"net/url"
 	"os"
 	"os/exec"
@@ -26,15 +31,26 @@ func chromium(t *testing.T) string {
 	return path
 }
 
-// browse loads a page from disk in a headless browser and returns the final document.
+// browse loads a page from disk in a headless browser and returns the final document. A message on the console fails the
+// test.
 func browse(t *testing.T, page, fragment string, more ...string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
+	document, console := load(t, page, fragment, append([]string{"--virtual-time-budget=5000"}, more...)...)
+	if console != "" {
+		t.Errorf("the browser's console shows\n%s", console)
+	}
+	return document
+}
+
+// load loads a page from disk in a headless browser and returns the final document and the lines of the console.
+func load(t *testing.T, page, fragment string, more ...string) (document, console string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	at := url.URL{Scheme: "file", Path: page, Fragment: fragment}
 	args := []string{
-		"--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-dev-shm-usage",
-		"--user-data-dir=" + t.TempDir(), "--virtual-time-budget=5000", "--window-size=1320,1400", "--hide-scrollbars",
+		"--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-dev-shm-usage", "--enable-logging=stderr",
+		"--user-data-dir=" + t.TempDir(), "--window-size=1320,1400", "--hide-scrollbars",
 	}
 	args = append(append(args, more...), "--dump-dom", at.String())
 	cmd := exec.CommandContext(ctx, chromium(t), args...)
@@ -45,7 +61,13 @@ func browse(t *testing.T, page, fragment string, more ...string) string {
 	if err != nil {
 		t.Fatalf("run browser: %v\n%s", err, complaints.String())
 	}
-	return string(out)
+	var lines []string
+	for line := range strings.Lines(complaints.String()) {
+		if strings.Contains(line, "CONSOLE") {
+			lines = append(lines, line)
+		}
+	}
+	return string(out), strings.Join(lines, "")
 }
 
 // state reads a data attribute of the root element.
@@ -144,8 +166,16 @@ func TestPageReportsBrokenImages(t *testing.T) {
 	if err := os.Remove(lost); err != nil {
 		t.Fatal(err)
 	}
-	if got := state(t, browse(t, page, ""), "images-broken"); got != "1" {
+	addProbe(t, page, `new Image().src = "http://192.0.2.1/a.png";`)
+	document, console := load(t, page, "", "--virtual-time-budget=5000")
+	if got := state(t, document, "images-broken"); got != "1" {
 		t.Errorf("data-images-broken = %s, want 1", got)
+	}
+	if !strings.Contains(console, "violates the following Content Security Policy") {
+		t.Errorf("console = %q, so a request to the network goes unnoticed", console)
+	}
+	if !strings.Contains(document, ">file not found<") {
+		t.Error("the page does not say that a file is missing")
 	}
 }
 
@@ -301,5 +331,101 @@ func TestPageMarksMisfit(t *testing.T) {
 	addProbe(t, page, `out.ratios = [...document.querySelectorAll(".figures > div:last-child dd")].map((d) => d.className + d.textContent);`)
 	if got, want := state(t, browse(t, page, ""), "ratios"), "1.50 σ²,loss1.50 σ²!"; got != want {
 		t.Errorf("ratios = %s, want %s", got, want)
+	}
+}
+
+// TestPhoneShowsThePSNR: at 360 pixels the first card shows its PSNR without a click, and nothing overflows. A frame has the
+// width, because the browser's windows are wider.
+func TestPhoneShowsThePSNR(t *testing.T) {
+	t.Parallel()
+	store := newMemory()
+	page := published(t, store, campaign(t, store))
+	addProbe(t, page, `
+  const psnr = document.querySelector(".item .figures dd");
+  const box = psnr.getBoundingClientRect();
+  parent.postMessage({
+    psnr: psnr.textContent,
+    inside: box.width > 0 && box.left >= 0 && box.right <= innerWidth && !psnr.closest("details"),
+    overflow: document.documentElement.scrollWidth + " " + innerWidth,
+  }, "*");`)
+	phone := filepath.Join(filepath.Dir(page), "phone.html")
+	frame := `<!DOCTYPE html><html><script>addEventListener("message", (e) => Object.assign(document.documentElement.dataset, e.data));</script>
+<iframe src="index.html" width="360" height="740" style="border: 0"></iframe></html>`
+	if err := os.WriteFile(phone, []byte(frame), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	document := browse(t, phone, "")
+	for name, want := range map[string]string{"psnr": "23.00 dB", "inside": "true", "overflow": "360 360"} {
+		if got := state(t, document, name); got != want {
+			t.Errorf("data-%s = %q, want %q", name, got, want)
+		}
+	}
+}
+
+// uniform is a PNG of one colour.
+func uniform(t *testing.T, c color.RGBA) []byte {
+	t.Helper()
+	img := image.NewRGBA(image.Rect(0, 0, 16, 16))
+	draw.Draw(img, img.Bounds(), image.NewUniform(c), image.Point{}, draw.Src)
+	var out bytes.Buffer
+	if err := png.Encode(&out, img); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// TestErrorMapHasTheStatedScale reads the colours of error maps from a screenshot: the scale's end is 0.2.
+func TestErrorMapHasTheStatedScale(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		restored, want color.RGBA
+	}{
+		// A mean difference of 0 is the first colour.
+		"equal": {color.RGBA{100, 120, 140, 255}, color.RGBA{0, 0, 4, 255}},
+		// Differences of 36, 0 and -3 levels: 13/255 = 0.051 is 0.255 of the scale, a little above its third colour, #51127c.
+		"small": {color.RGBA{136, 120, 137, 255}, color.RGBA{83, 19, 124, 255}},
+		// 60/255 = 0.235 is beyond the scale.
+		"large": {color.RGBA{160, 180, 200, 255}, color.RGBA{252, 253, 191, 255}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store := newMemory()
+			r := result(t, "hdr", "ddiff", "flat.png", 0, scored(20, 18, 0.5, 0.01))
+			r.Artifacts = map[string]string{}
+			for file, data := range map[string][]byte{
+				manifest.FileTruth: uniform(t, color.RGBA{100, 120, 140, 255}), manifest.FileRestored: uniform(t, c.restored),
+			} {
+				r.Artifacts[file] = "not checked here"
+				store.files[manifest.ItemKey(r.Item.ID, file)] = data
+			}
+			page := published(t, store, []manifest.Result{r})
+			addProbe(t, page, `
+  document.querySelector("[name=layer][value=error]").click();
+  await pause(200);
+  const box = document.querySelector("#stage .restored .frame").getBoundingClientRect();
+  out.x = Math.round(box.left + box.width / 2);
+  out.y = Math.round(box.top + box.height / 2);
+  out.end = document.getElementById("error-end").textContent;`)
+			shot := filepath.Join(filepath.Dir(page), "screenshot.png")
+			document := browse(t, page, "item="+r.Item.ID, "--screenshot="+shot)
+			data, err := os.ReadFile(shot)
+			if err != nil {
+				t.Fatal(err)
+			}
+			img, err := png.Decode(bytes.NewReader(data))
+			if err != nil {
+				t.Fatal(err)
+			}
+			x, errX := strconv.Atoi(state(t, document, "x"))
+			y, errY := strconv.Atoi(state(t, document, "y"))
+			if errX != nil || errY != nil || state(t, document, "end") != "0.2" {
+				t.Fatal(errX, errY, state(t, document, "end"))
+			}
+			got := color.RGBAModel.Convert(img.At(x, y)).(color.RGBA)
+			near := func(a, b uint8) bool { return max(a, b)-min(a, b) <= 3 }
+			if !near(got.R, c.want.R) || !near(got.G, c.want.G) || !near(got.B, c.want.B) {
+				t.Errorf("colour %v, want %v", got, c.want)
+			}
+		})
 	}
 }

@@ -1,0 +1,142 @@
+package report
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"ddiff/manifest"
+	"ddiff/storage"
+)
+
+// largeStore serves the same files for every item, and stores the report in a directory.
+type largeStore struct {
+	*storage.Dir
+	shared map[string][]byte
+}
+
+func (s largeStore) Get(_ context.Context, key string) ([]byte, error) {
+	return s.shared[path.Base(key)], nil
+}
+
+// largeCampaign yields the results of four approaches to each of n/4 measurements.
+func largeCampaign(t *testing.T, n int) iter.Seq2[manifest.Result, error] {
+	return func(yield func(manifest.Result, error) bool) {
+		for i := range n {
+			r := result(t, []string{"hdr", "super_resolution"}[i/2%2], []string{"ddiff", "diffpir"}[i%2],
+				fmt.Sprintf("photographs/2026/scene_%05d", i/4), 0, scored(18+float64(i%977)/50, 15, 0.5, 0.001))
+			r.Artifacts = map[string]string{}
+			for _, file := range pageFiles {
+				r.Artifacts[file] = "not checked here"
+			}
+			if !yield(r, nil) {
+				return
+			}
+		}
+	}
+}
+
+// writeLarge writes the report of n items to a directory with the pictures of all of them. It returns the page.
+func writeLarge(t *testing.T, n int) string {
+	t.Helper()
+	store := newMemory()
+	r := result(t, "hdr", "ddiff", "a", 0)
+	illustrate(t, store, &r, 1)
+	dir := t.TempDir()
+	to, err := storage.NewDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shared := largeStore{to, make(map[string][]byte)}
+	picture := filepath.Join(dir, "pictures")
+	if err := os.MkdirAll(filepath.Join(dir, manifest.ItemsFolder), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(picture, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for key, data := range store.files {
+		shared.shared[path.Base(key)] = data
+		if err := os.WriteFile(filepath.Join(picture, path.Base(key)), data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var results []manifest.Result
+	for r, err := range largeCampaign(t, n) {
+		err = errors.Join(err, os.Symlink(picture, filepath.Join(dir, manifest.ItemsFolder, r.Item.ID)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		results = append(results, r)
+	}
+	start := time.Now()
+	if _, err := Write(t.Context(), shared, testCampaign(), stream(results)); err != nil {
+		t.Fatal(err)
+	}
+	took := time.Since(start)
+	index := filepath.Join(dir, KeyPage)
+	info, err := os.Stat(index)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("report of %d items: %.1f s, page of %.1f MB", n, took.Seconds(), float64(info.Size())/1e6)
+	if info.Size() > 30e6 || took > time.Minute {
+		t.Errorf("the page has %d bytes after %v", info.Size(), took)
+	}
+	return index
+}
+
+// TestPageOf20000Items opens a large page from disk and searches in it.
+func TestPageOf20000Items(t *testing.T) {
+	if testing.Short() {
+		t.Skip("writes a report of 20,000 items")
+	}
+	chromium(t)
+	page := writeLarge(t, 20_000)
+	addProbe(t, page, `
+  out.cards = document.querySelectorAll(".item").length;
+  const form = document.getElementById("toolbar");
+  set(form.elements.q, "scene_04999");
+  out.found = names() + " " + document.getElementById("shown").textContent;`)
+	// The page's security policy blocks all requests but for files, and the browser reports a blocked one on its console.
+	document := browse(t, page, "")
+	found := strings.Repeat("photographs/2026/scene_04999,", 3) + "photographs/2026/scene_04999 4 of 20000 items match"
+	for name, want := range map[string]string{"cards": "24", "found": found} {
+		if got := state(t, document, name); got != want {
+			t.Errorf("data-%s = %q, want %q", name, got, want)
+		}
+	}
+}
+
+// TestPageOf1000ItemsIsInteractive measures the time from the navigation to a search whose result is laid out.
+func TestPageOf1000ItemsIsInteractive(t *testing.T) {
+	if testing.Short() {
+		t.Skip("measures a time")
+	}
+	chromium(t)
+	page := writeLarge(t, 1000)
+	addProbe(t, page, `
+  const opened = performance.now();
+  set(document.getElementById("toolbar").elements.q, "scene_00249");
+  out.height = document.querySelector(".item").offsetHeight > 0;
+  out.searched = performance.now().toFixed(0) + " " + opened.toFixed(0);`)
+	// Without virtual time, whose clock does not run with the processor's.
+	document, console := load(t, page, "")
+	if console != "" {
+		t.Errorf("the browser's console shows\n%s", console)
+	}
+	searched, opened, _ := strings.Cut(state(t, document, "searched"), " ")
+	t.Logf("loaded after %s ms, search laid out after %s ms", opened, searched)
+	// Two seconds on an idle machine; the bound allows for a busy one.
+	if ms, err := strconv.Atoi(searched); err != nil || ms > 20_000 || state(t, document, "height") != "true" {
+		t.Errorf("interactive after %s ms, %v", searched, err)
+	}
+}
