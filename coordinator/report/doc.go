@@ -5,6 +5,7 @@
 //	results.csv        one row per item of the manifest
 //	summary.json       means over images, per problem and approach, and paired comparisons
 //	summary.md         the same as a Markdown table
+//	mosaic.png         a selection of images of all tasks
 //	sheets/<task>.png  a contact sheet: truth, measurement, restored image
 //	index.html         one page with tables, pictures and curves; it opens from disk
 //
@@ -20,7 +21,7 @@
 //
 // The number of results is not limited. [Write] holds 32768 results in memory (about 16 MB) and sorts the others in a
 // temporary file, about 250 bytes each, in the directory of [os.TempDir]. results.csv goes through a second temporary
-// file. Page and contact sheets show a bounded selection. The intervals need 8 bytes for each measurement, the comparisons
-// 36 bytes more for each measurement of a task with several approaches to one problem; Results 16 bytes for each result;
-// Compare all measurements of both sides.
+// file. The page lists at most 50,000 items, about 150 bytes each; contact sheets show a bounded selection. The
+// intervals need 8 bytes for each measurement, the comparisons 36 bytes more for each measurement of a task with
+// several approaches to one problem; Results 16 bytes for each result; Compare all measurements of both sides.
 package report

@@ -1,14 +1,16 @@
 package report
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
+	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 
 	"ddiff/manifest"
 )
@@ -44,20 +46,33 @@ func TestWriteStoresTheReport(t *testing.T) {
 
 func TestWriteDependsOnResultsOnly(t *testing.T) {
 	t.Parallel()
-	store := newMemory()
-	results := campaign(t, store)
-	if _, err := Write(t.Context(), store, testCampaign(), stream(results)); err != nil {
+	first := newMemory()
+	results := campaign(t, first)
+	for i := range results {
+		results[i].Finished = results[i].Finished.Add(time.Duration(i) * time.Minute)
+	}
+	items := maps.Clone(first.files)
+	if _, err := Write(t.Context(), first, testCampaign(), stream(results)); err != nil {
 		t.Fatal(err)
 	}
-	first := maps.Clone(store.files)
-	slices.Reverse(results)
-	if _, err := Write(t.Context(), store, testCampaign(), stream(results)); err != nil {
-		t.Fatal(err)
-	}
-	for key, data := range store.files {
-		if string(data) != string(first[key]) {
-			t.Errorf("%s depends on the order of the results", key)
+	for range 3 {
+		again := newMemory()
+		again.files = maps.Clone(items)
+		rand.Shuffle(len(results), func(i, j int) { results[i], results[j] = results[j], results[i] })
+		if _, err := Write(t.Context(), again, testCampaign(), stream(results)); err != nil {
+			t.Fatal(err)
 		}
+		if len(again.files) != len(first.files) {
+			t.Errorf("%d files, then %d", len(first.files), len(again.files))
+		}
+		for key, data := range again.files {
+			if !bytes.Equal(data, first.files[key]) {
+				t.Errorf("%s depends on the order of the results", key)
+			}
+		}
+	}
+	if page := string(first.files[KeyPage]); !strings.Contains(page, "2026-03-01 09:00 UTC to 2026-03-01 09:27 UTC") {
+		t.Error("the page does not show when the items were restored")
 	}
 }
 
