@@ -62,6 +62,10 @@ scale: build ## Submit a million rows, and keep 500 simulated workers busy (SCAL
 upgrade-test: test-packages build runtime ## Run campaigns with this version and commit d9b7075 together (1 minute)
 	@go -C internal/testbed test -count=1 -v -run '^TestUpgrade$$' .
 
+.PHONY: ablation
+ablation: test-packages build runtime ## Compare DDiff with its variants, each tuned on other images (half an hour; ABLATION="--knobs 1")
+	@go -C internal/testbed test -c -o $(CURDIR)/bin/testbed && bin/testbed ablation $(ABLATION)
+
 .PHONY: scale-model
 scale-model: build ## Run a thousand campaigns on 5,000 simulated workers (6 minutes; SCALE_MODEL="--rows 10000")
 	@go -C internal/testbed test -c -o $(CURDIR)/bin/testbed && bin/testbed scale-model $(SCALE_MODEL)
