@@ -129,7 +129,7 @@ func (a *archiver) scanRecord(ctx context.Context, record queue.Change, counted 
 	if a.seen[record.Key].revision != record.Revision {
 		a.seen[record.Key] = sighting{record.Revision, now}
 	}
-	c, err := parseRecord(record.Data)
+	c, err := parseRecord(strings.TrimPrefix(record.Key, manifest.KeyCampaignPrefix), record.Data)
 	if err != nil {
 		return nil //nolint:nilerr // the service has logged it
 	}
@@ -343,7 +343,7 @@ func (a *archiver) cleanUp(ctx context.Context, id string) error {
 	return a.removeMessages(ctx, id, file.messages)
 }
 
-// removeMessages removes messages, and then the status.
+// removeMessages removes messages, and then the status and the count of starts.
 func (a *archiver) removeMessages(ctx context.Context, id string, m messages) error {
 	q, err := a.queue(ctx, id)
 	if err == nil && m.results > 0 {
@@ -355,10 +355,25 @@ func (a *archiver) removeMessages(ctx context.Context, id string, m messages) er
 	if err == nil && m.status > 0 {
 		err = ignoreConflict(a.s.cfg.Board.DeleteAt(ctx, manifest.KeyStatusPrefix+id, m.status))
 	}
+	if err == nil {
+		err = a.removeStarts(ctx, id)
+	}
 	if err != nil {
 		return fmt.Errorf("remove the messages of campaign %s: %w", id, err)
 	}
 	return nil
+}
+
+// removeStarts removes the count of starts that a parked campaign has.
+func (a *archiver) removeStarts(ctx context.Context, id string) error {
+	_, revision, err := a.s.cfg.Board.Get(ctx, manifest.KeyStartPrefix+id)
+	if errors.Is(err, queue.ErrNoRecord) {
+		return nil
+	}
+	if err == nil {
+		err = ignoreConflict(a.s.cfg.Board.DeleteAt(ctx, manifest.KeyStartPrefix+id, revision))
+	}
+	return err
 }
 
 // queue returns the queue of a campaign, without a consumer where Config.Inspect is set.

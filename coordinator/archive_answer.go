@@ -10,6 +10,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 
 	"ddiff/manifest"
 	"ddiff/queue"
@@ -63,7 +64,7 @@ func (a *archiver) answerRecord(ctx context.Context, key string) error {
 	if err != nil {
 		return err
 	}
-	c, err := parseRecord(data)
+	c, err := parseRecord(strings.TrimPrefix(key, manifest.KeyCampaignPrefix), data)
 	if err != nil || c.Request == nil || c.Request.Answered {
 		return err
 	}

@@ -174,7 +174,7 @@ func (h *health) record(change queue.Change, now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var b manifest.CoordinatorBeat
-	if change.Deleted || json.Unmarshal(change.Data, &b) != nil || b.ID == h.id {
+	if change.Deleted || json.Unmarshal(change.Data, &b) != nil || b.ID == "" || b.ID == h.id {
 		delete(h.peers, change.Key)
 		return
 	}

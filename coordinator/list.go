@@ -35,7 +35,7 @@ func Campaigns(ctx context.Context, b *queue.Board) (all []CampaignStatus, skipp
 	}
 	for _, key := range slices.Sorted(maps.Keys(campaigns)) {
 		id := strings.TrimPrefix(key, manifest.KeyCampaignPrefix)
-		c, err := parseRecord(campaigns[key].Data)
+		c, err := parseRecord(id, campaigns[key].Data)
 		if err != nil {
 			skipped = append(skipped, fmt.Errorf("read campaign %s: %w", id, err))
 			continue
@@ -53,7 +53,8 @@ func Campaigns(ctx context.Context, b *queue.Board) (all []CampaignStatus, skipp
 	return all, skipped, nil
 }
 
-// Status reads a campaign and its last status. It returns queue.ErrNoRecord when there is no campaign.
+// Status reads a campaign and its last status. It returns queue.ErrNoRecord when there is no campaign. If the record of the
+// status is damaged, the status has the problem and no counts.
 func Status(ctx context.Context, b *queue.Board, id string) (CampaignStatus, error) {
 	c, err := Read(ctx, b, id)
 	if err != nil {
@@ -61,10 +62,11 @@ func Status(ctx context.Context, b *queue.Board, id string) (CampaignStatus, err
 	}
 	data, _, err := b.Get(ctx, manifest.KeyStatusPrefix+id)
 	if err == nil || errors.Is(err, queue.ErrNoRecord) {
-		var s CampaignStatus
-		if s, err = joinStatus(c, data); err == nil {
-			return s, nil
+		s, err := joinStatus(c, data)
+		if err != nil {
+			s.Status.Problem = fmt.Sprintf("the record %s%s cannot be read: %v", manifest.KeyStatusPrefix, id, err)
 		}
+		return s, nil
 	}
 	return CampaignStatus{}, fmt.Errorf("read status of campaign %s: %w", id, err)
 }
@@ -78,6 +80,9 @@ func joinStatus(c *manifest.Campaign, data []byte) (CampaignStatus, error) {
 	var status manifest.Status
 	if err := json.Unmarshal(data, &status); err != nil {
 		return s, err
+	}
+	if status.ID != c.ID {
+		return s, fmt.Errorf("it belongs to campaign %q", status.ID)
 	}
 	s.Status = status
 	return s, nil
@@ -93,7 +98,11 @@ func Workers(ctx context.Context, b *queue.Board) (beats map[string]manifest.Bea
 	beats = map[string]manifest.Beat{}
 	for _, key := range slices.Sorted(maps.Keys(found)) {
 		var beat manifest.Beat
-		if err := json.Unmarshal(found[key].Data, &beat); err != nil {
+		err := json.Unmarshal(found[key].Data, &beat)
+		if err == nil && beat.Name == "" {
+			err = errors.New("it has no name")
+		}
+		if err != nil {
 			skipped = append(skipped, fmt.Errorf("read worker %s: %w", key, err))
 			continue
 		}

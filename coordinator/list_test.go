@@ -16,7 +16,7 @@ func TestListSkipsMalformedRecords(t *testing.T) {
 	must(t, tc.board.Put(t.Context(), manifest.KeyCampaignPrefix+"garbage", []byte("{")))
 	must(t, tc.board.Put(t.Context(), manifest.KeyCampaignPrefix+"newer", []byte(`{"schema":99,"id":"newer"}`)))
 	must(t, tc.board.Put(t.Context(), manifest.KeyStatusPrefix+first, []byte("not JSON")))
-	must(t, tc.board.Put(t.Context(), manifest.KeyStatusPrefix+second, []byte(`{"counts":{"items":7}}`)))
+	must(t, tc.board.Put(t.Context(), manifest.KeyStatusPrefix+second, []byte(`{"id":"`+second+`","counts":{"items":7}}`)))
 
 	all, skipped, err := coordinator.Campaigns(t.Context(), tc.board)
 	must(t, err)

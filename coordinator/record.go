@@ -22,19 +22,26 @@ func readRecord(ctx context.Context, b *queue.Board, id string) (*manifest.Campa
 	if err != nil {
 		return nil, 0, fmt.Errorf("read campaign %s: %w", id, err)
 	}
-	c, err := parseRecord(data)
+	c, err := parseRecord(id, data)
 	if err != nil {
 		return nil, 0, fmt.Errorf("read campaign %s: %w", id, err)
 	}
 	return c, revision, nil
 }
 
-func parseRecord(data []byte) (*manifest.Campaign, error) {
+// parseRecord decodes and checks the record of a campaign.
+func parseRecord(id string, data []byte) (*manifest.Campaign, error) {
 	var c manifest.Campaign
 	if err := json.Unmarshal(data, &c); err != nil {
 		return nil, err
 	}
-	return &c, c.Validate()
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	if c.ID != id {
+		return nil, fmt.Errorf("it belongs to campaign %s", c.ID)
+	}
+	return &c, nil
 }
 
 // Update applies change to a campaign's record by compare-and-swap, and repeats it after a conflict. If change returns
@@ -99,10 +106,7 @@ func loadRecord(ctx context.Context, s storage.Store, id string) (*manifest.Camp
 	if err != nil {
 		return nil, fmt.Errorf("read the stored record of campaign %s: %w", id, err)
 	}
-	c, err := parseRecord(data)
-	if err == nil && c.ID != id {
-		err = fmt.Errorf("it belongs to campaign %s", c.ID)
-	}
+	c, err := parseRecord(id, data)
 	if err != nil {
 		return nil, fmt.Errorf("read the stored record of campaign %s: %w: %w", id, errDamagedRecord, err)
 	}

@@ -102,7 +102,7 @@ func send(ctx context.Context, b *queue.Board, r manifest.Request) (manifest.Req
 		if err != nil {
 			return r, err
 		}
-		if c, err := parseRecord(change.Data); err == nil && c.Request != nil && c.Request.Answered {
+		if c, err := parseRecord(id, change.Data); err == nil && c.Request != nil && c.Request.Answered {
 			switch r = *c.Request; {
 			case r.Missing:
 				return r, queue.ErrNoRecord

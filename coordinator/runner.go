@@ -39,6 +39,10 @@ type runner struct {
 	checkpoint checkpoint
 	results    storage.Store // the campaign's part of the store
 
+	mark         startMark // as written; zero without one
+	markRevision uint64
+	suspect      bool // holds Service.suspects
+
 	prior      *prior.Description
 	closePrior func() // nil before the prior is open
 
@@ -163,6 +167,7 @@ func (r *runner) process(ctx context.Context, c *manifest.Campaign) error {
 		if r.closePrior != nil {
 			r.closePrior()
 		}
+		r.unmarkStart(ctx)
 	}()
 	r.rec = c
 	tick := time.NewTicker(r.s.cfg.Tick)
@@ -188,6 +193,9 @@ func (r *runner) open(ctx context.Context) error {
 	if err := r.admit(ctx); err != nil {
 		return err
 	}
+	if err := r.markStart(ctx); err != nil {
+		return err
+	}
 	if err := r.checkOutput(ctx); err != nil {
 		return err
 	}
@@ -202,6 +210,11 @@ func (r *runner) open(ctx context.Context) error {
 	}
 	if err := r.openSharder(); err != nil {
 		return err
+	}
+	if r.complete { // the dataset is read
+		if err := r.noteProgress(ctx); err != nil {
+			return err
+		}
 	}
 	if err := r.openQueue(ctx); err != nil {
 		return err

@@ -11,6 +11,8 @@ import (
 
 	"ddiff/internal/retry"
 	"ddiff/manifest"
+	"ddiff/queue"
+	"ddiff/storage"
 )
 
 // Service runs the campaigns of a cluster. Create it with New.
@@ -21,6 +23,8 @@ type Service struct {
 	health  *health
 	alarm   alarm
 	archive *archiver // of the present term
+	// suspects has room for one campaign that may have ended a coordinator in its start.
+	suspects chan struct{}
 }
 
 // New checks the configuration.
@@ -28,7 +32,7 @@ func New(cfg Config) (*Service, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("configure coordinator: %w", err)
 	}
-	return &Service{cfg: cfg.withDefaults(), priors: newPriors(), health: newHealth()}, nil
+	return &Service{cfg: cfg.withDefaults(), priors: newPriors(), health: newHealth(), suspects: make(chan struct{}, 1)}, nil
 }
 
 // publishCluster writes the record of the cluster. It warns if the last leader had another address of the store.
@@ -93,9 +97,10 @@ func (s *Service) watch(ctx context.Context, group *errgroup.Group, all *runners
 			all.stop(id)
 			continue
 		}
-		c, err := parseRecord(change.Data)
+		c, err := parseRecord(id, change.Data)
 		if err != nil {
 			s.cfg.Logger.Error("cannot run campaign", "campaign", id, "reason", err)
+			s.restoreRecord(ctx, id, change)
 			continue
 		}
 		if c.Request != nil {
@@ -111,6 +116,31 @@ func (s *Service) watch(ctx context.Context, group *errgroup.Group, all *runners
 		}
 	}
 	return nil
+}
+
+// restoreRecord replaces a damaged record by the copy of its last phase in the store, if there is one. The record of a newer
+// version of ddiff is not damaged.
+func (s *Service) restoreRecord(ctx context.Context, id string, damaged queue.Change) {
+	var version struct{ Schema int }
+	if json.Unmarshal(damaged.Data, &version) == nil && version.Schema > manifest.RecordSchema {
+		return
+	}
+	c, err := loadRecord(ctx, s.cfg.Store, id)
+	if errors.Is(err, storage.ErrNotFound) {
+		return
+	}
+	var data []byte
+	if err == nil {
+		data, err = json.Marshal(c)
+	}
+	if err == nil {
+		_, err = s.cfg.Board.Update(ctx, damaged.Key, data, damaged.Revision)
+	}
+	if err != nil {
+		s.cfg.Logger.Error("could not restore the record of a campaign", "campaign", id, "reason", err)
+		return
+	}
+	s.cfg.Logger.Warn("restored the record of a campaign from the store", "campaign", id, "phase", c.Phase)
 }
 
 // supervise runs one campaign until it has ended. After an error, such as an outage of the store, it tries again.

@@ -53,7 +53,8 @@ type testCluster struct {
 	// attach opens the queue of a campaign for a worker.
 	attach func(ctx context.Context, campaign string) (*queue.Queue, error)
 	sweep  func(ctx context.Context) error
-	output string // of all campaigns; default: the id of each
+	output string     // of all campaigns; default: the id of each
+	rows   shard.Rows // of coordinators that may crash; default: those of the dataset
 	// workers is where the workers store results; default: store.
 	workers *storage.Dir
 	log     *slog.Logger

@@ -149,6 +149,9 @@ func (r *runner) storeWindow(ctx context.Context, sharded shardedWindow) (err er
 			return err
 		}
 	}
+	if err := r.noteProgress(ctx); err != nil {
+		return err
+	}
 	if !r.rec.Released {
 		return nil
 	}

@@ -194,6 +194,9 @@ func (f *Fleet) update(change queue.Change) {
 		if err = json.Unmarshal(change.Data, &r); err == nil {
 			err = r.Validate()
 		}
+		if err == nil && manifest.KeyCampaignPrefix+r.ID != change.Key {
+			err = fmt.Errorf("it belongs to campaign %s", r.ID)
+		}
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -207,9 +210,8 @@ func (f *Fleet) update(change queue.Change) {
 		f.remove(change.Key)
 		return
 	}
-	if err != nil {
+	if err != nil { // the leased items belong to the campaign as it was; the leader restores the record
 		f.cfg.Logger.Error("cannot read the record of a campaign", "record", change.Key, "reason", err)
-		f.remove(change.Key)
 		return
 	}
 	delete(f.newer, change.Key)

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"ddiff/gpuworker"
 	"ddiff/manifest"
 	"ddiff/queue"
 )
@@ -195,5 +196,43 @@ func TestOnceEndsIdleWorker(t *testing.T) {
 	r := cfg.Simulate.Report()
 	if r.Items != 5 || r.Workers != 1 || r.Busy <= 0 || r.Busy > 1 || r.P50 <= 0 || r.P99 < r.P50 {
 		t.Errorf("the simulation measured %+v", r)
+	}
+}
+
+// TestDamagedRecordKeepsCampaign replaces the record of a campaign by an answer of the server. The items of the campaign
+// stay with the worker, and further ones are leased.
+func TestDamagedRecordKeepsCampaign(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	c.fill("one", 300)
+	c.submit("one")
+	f := c.fleet()
+	var a gpuworker.Assignment
+	var leases []*queue.Lease
+	for len(leases) == 0 {
+		var err error
+		a, leases, err = f.Next(t.Context(), patience)
+		must(t, err)
+	}
+	key := manifest.KeyCampaignPrefix + "one"
+	for _, forged := range []string{"", "{", `{"type":"io.nats.jetstream.api.v1.account_info_response","memory":0}`,
+		`{"schema":1,"id":"two","output":"two","priority":"normal","weight":1,"wanted":"cancel_now","phase":"running"}`} {
+		must(t, c.board.Put(t.Context(), key, []byte(forged)))
+		for change, err := range c.board.Watch(t.Context(), key) { // the fleet sees it no later than the log
+			must(t, err)
+			if change.Ready {
+				break
+			}
+		}
+	}
+	c.log.wait(t, "it belongs to campaign two")
+	if a.Lifetime.Err() != nil {
+		t.Error("the worker drops the leased items")
+	}
+	for _, l := range leases {
+		must(t, l.Ack(t.Context()))
+	}
+	if _, leases, err := f.Next(t.Context(), patience); err != nil || len(leases) == 0 {
+		t.Errorf("no further items: %v", err)
 	}
 }

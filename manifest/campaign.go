@@ -272,6 +272,20 @@ type Cluster struct {
 	AckWait time.Duration `json:"ack_wait_ns"`
 }
 
+// Validate returns an error that names the first field out of its range.
+func (c Cluster) Validate() error {
+	switch {
+	case c.Schema < 1 || c.Schema > RecordSchema:
+		return fmt.Errorf("schema: this program reads records up to version %d, the coordinator's have %d; use one version of ddiff everywhere",
+			RecordSchema, c.Schema)
+	case c.Store == "":
+		return errors.New("store: is missing")
+	case c.AckWait <= 0:
+		return fmt.Errorf("ack_wait_ns: %d is not above 0", c.AckWait)
+	}
+	return nil
+}
+
 // The keys of the records that coordinators, workers and the command line share.
 const (
 	KeyCluster        = "cluster"
@@ -280,6 +294,8 @@ const (
 	KeyWorkerPrefix   = "worker."   // + worker name as a token: Beat
 
 	KeyCoordinatorPrefix = "coordinator." // + coordinator name as a token: CoordinatorBeat
+	// KeyStartPrefix + campaign id: how often coordinators have started a campaign whose dataset is not read yet.
+	KeyStartPrefix = "start."
 	// KeyRequestPrefix + a random word: Campaign with a Request. No id of a campaign begins with its underscore.
 	KeyRequestPrefix = KeyCampaignPrefix + "_request-"
 )

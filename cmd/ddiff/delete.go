@@ -177,6 +177,9 @@ func (o cleanOptions) withCleaner(ctx context.Context, use func(c *coordinator.C
 			if err == nil {
 				err = json.Unmarshal(data, &cluster)
 			}
+			if err == nil {
+				err = cluster.Validate()
+			}
 			if err != nil {
 				return fmt.Errorf("read the address of the store: %w", err)
 			}

@@ -162,12 +162,17 @@ func findCluster(ctx context.Context, nc *queue.Conn, log *slog.Logger) (*queue.
 		}
 		switch {
 		case err == nil:
-			if err := json.Unmarshal(data, &shared); err != nil {
-				return nil, shared, fmt.Errorf("read record %s: %w", manifest.KeyCluster, err)
-			}
+			shared = manifest.Cluster{}
+			err := json.Unmarshal(data, &shared)
 			if shared.Schema > manifest.RecordSchema {
 				return nil, shared, fmt.Errorf("the coordinator's records have schema %d, this worker reads up to %d; run the coordinator's version of ddiff",
 					shared.Schema, manifest.RecordSchema)
+			}
+			if err == nil {
+				err = shared.Validate()
+			}
+			if err != nil {
+				return nil, shared, fmt.Errorf("read record %s: %w", manifest.KeyCluster, err)
 			}
 			return board, shared, nil
 		case !errors.Is(err, queue.ErrNotReady) && !errors.Is(err, queue.ErrNoRecord) && !errors.Is(err, queue.ErrUnavailable):

@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"encoding/json"
+	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -211,6 +212,31 @@ func TestWorkerFlags(t *testing.T) {
 		e := ddiff(t, append([]string{"worker"}, c.args...)...)
 		if e.code != c.code || !strings.Contains(e.stderr, c.says) || strings.Contains(e.stderr, "secret") {
 			t.Errorf("%q: want exit code %d and %q\n%v", c.args, c.code, c.says, e)
+		}
+	}
+}
+
+// TestWorkerRefusesForgedCluster replaces the record of the cluster by one without a store: a worker must not use its own
+// working directory as the store.
+func TestWorkerRefusesForgedCluster(t *testing.T) {
+	t.Parallel()
+	n := startNATS(t, t.TempDir())
+	for record, reason := range map[string]string{
+		`{"type":"io.nats.jetstream.api.v1.account_info_response","memory":0}`: "schema",
+		`{"schema":1,"store":"","ack_wait_ns":60000000000}`:                    "store: is missing",
+		`{"schema":1,"store":"results"}`:                                       "ack_wait_ns",
+	} {
+		must(t, n.board.Put(t.Context(), manifest.KeyCluster, []byte(record)))
+		cmd := command(t, "worker", "--simulate", "1s", "--nats", n.url)
+		cmd.Dir = t.TempDir()
+		e := end(t, cmd)
+		if e.code == 0 || !strings.Contains(e.stderr, "read record cluster: "+reason) {
+			t.Errorf("%s: exit code %d, %s", record, e.code, e.stderr)
+		}
+		entries, err := os.ReadDir(cmd.Dir)
+		must(t, err)
+		if len(entries) > 0 {
+			t.Errorf("%s: the worker has written %v", record, entries)
 		}
 	}
 }

@@ -1,0 +1,59 @@
+package coordinator_test
+
+import (
+	"strings"
+	"testing"
+
+	"ddiff/coordinator"
+	"ddiff/manifest"
+)
+
+// forged is an answer of the JetStream API, with which a user of a server with one account for all roles can replace records.
+const forged = `{"type":"io.nats.jetstream.api.v1.account_info_response","memory":0,"storage":0,"streams":5,"consumers":1}`
+
+// TestForgedRecordIsRestored replaces records of a running campaign. The list and the status name the damaged ones, the leader
+// restores the campaign, and the campaign can be cancelled or finishes.
+func TestForgedRecordIsRestored(t *testing.T) {
+	t.Parallel()
+	tc := newTestCluster(t, 2)
+	stop := tc.lead()
+	id, cancelled := tc.submit("forged", 1), tc.submit("cancelled", 1)
+	tc.awaitPhase(id, manifest.PhasePreflight)
+	tc.awaitPhase(cancelled, manifest.PhasePreflight)
+	stop()
+	forge := func(keys ...string) {
+		t.Helper()
+		for _, key := range keys {
+			must(t, tc.board.Put(t.Context(), key, []byte(forged)))
+		}
+	}
+	forge(manifest.KeyStatusPrefix+id, manifest.KeyWorkerPrefix+"w", manifest.KeyCoordinatorPrefix+"c", manifest.KeyCluster)
+	s, err := coordinator.Status(t.Context(), tc.board, id)
+	must(t, err)
+	if want := "the record status." + id + " cannot be read"; s.Campaign.ID != id || !strings.HasPrefix(s.Status.Problem, want) {
+		t.Errorf("status %+v, want the problem %q", s, want)
+	}
+	if beats, skipped, err := coordinator.Workers(t.Context(), tc.board); err != nil || len(beats) != 0 || len(skipped) != 1 {
+		t.Errorf("workers %v, skipped %v, error %v", beats, skipped, err)
+	}
+	forge(manifest.KeyCampaignPrefix+id, manifest.KeyCampaignPrefix+cancelled)
+	_, skipped, err := coordinator.Campaigns(t.Context(), tc.board)
+	if err != nil || len(skipped) != 2 || !strings.Contains(skipped[0].Error()+skipped[1].Error(), id) {
+		t.Errorf("skipped %v, error %v", skipped, err)
+	}
+
+	tc.lead()
+	for _, key := range []string{id, cancelled} {
+		for change, err := range tc.board.Watch(t.Context(), manifest.KeyCampaignPrefix+key) {
+			must(t, err)
+			if strings.Contains(string(change.Data), `"spec"`) {
+				break
+			}
+		}
+	}
+	_, err = coordinator.Want(t.Context(), tc.board, cancelled, manifest.WantCancelNow)
+	must(t, err)
+	tc.awaitPhase(cancelled, manifest.PhaseCancelled)
+	tc.work(id)
+	tc.awaitDone(id, 4)
+}
