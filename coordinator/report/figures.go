@@ -48,8 +48,9 @@ const (
 	maxNameLength = 100
 )
 
-// traceLimits bound the traces that the convergence curves read.
-type traceLimits struct{ total, line int }
+// traceLimits bound the traces that the convergence curves of a report and of one line read. problems is the number of the
+// report's problems with restored items.
+type traceLimits struct{ total, line, problems int }
 
 func reportTraces() traceLimits { return traceLimits{total: 1024, line: 128} }
 func figureTraces() traceLimits { return traceLimits{total: 16384, line: 2048} }
@@ -236,7 +237,7 @@ func (w *figureWriter) add(ctx context.Context, f *statFigure) error {
 		key       *string
 		data      func() ([]byte, error)
 	}{
-		{".svg", &stored.SVG, drawn.SVG}, {".png", &stored.PNG, drawn.PNG}, {".csv", new(string), f.csv},
+		{".svg", &stored.SVG, drawn.SVG}, {".png", &stored.PNG, drawn.PNG}, {".csv", &stored.CSV, f.csv},
 	} {
 		data, err := file.data()
 		if err != nil {

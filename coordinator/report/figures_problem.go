@@ -2,6 +2,7 @@ package report
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"slices"
 	"strconv"
@@ -156,6 +157,9 @@ func (w *figureWriter) problem(ctx context.Context, p *problemFigures, limits tr
 	}
 	for _, f := range append([]*statFigure{convergence, p.pairs(), p.residuals()}, p.histograms()...) {
 		f.notes = append(f.notes, p.notes()...)
+		if limits.problems > maxProblems {
+			f.notes = append(f.notes, fmt.Sprintf("The first %d of %d problems have such figures.", maxProblems, limits.problems))
+		}
 		if err := w.add(ctx, f); err != nil {
 			return err
 		}
@@ -175,7 +179,7 @@ func (p *problemFigures) notes() []string {
 		out = append(out, plural(failed, "item")+" of "+plural(items, "item")+" failed.")
 	}
 	if p.hidden > 0 {
-		out = append(out, plural(p.hidden, "further approach")+" not drawn.")
+		out = append(out, "Not drawn: "+plural(p.hidden, "further approach")+".")
 	}
 	return out
 }
@@ -188,7 +192,7 @@ func runsUsed(rule Rule, runs int) int {
 	return runs
 }
 
-// divide shares the traces among the lines of the report.
+// divide shares the traces among the lines of the report, and counts its problems.
 func (l traceLimits) divide(s Summary) traceLimits {
 	lines, inProblem, problems := 0, 0, 0
 	var of Problem
@@ -205,7 +209,7 @@ func (l traceLimits) divide(s Summary) traceLimits {
 			lines++
 		}
 	}
-	return traceLimits{total: l.total, line: min(l.line, l.total/max(1, lines))}
+	return traceLimits{total: l.total, line: min(l.line, l.total/max(1, lines)), problems: problems}
 }
 
 // means are the means of a value per cell.

@@ -45,7 +45,7 @@ func (p *problemFigures) pairs() *statFigure {
 		f.notes = append(f.notes, sampleNote(maxDots))
 	}
 	if more := len(candidates) - len(f.panels); more > 0 {
-		f.notes = append(f.notes, plural(more, "further pair")+" without a panel.")
+		f.notes = append(f.notes, "Not drawn: "+plural(more, "further pair")+".")
 	}
 	return f
 }

@@ -209,16 +209,16 @@ func sweepFigure(s Summary, rows []*Row, axis sweepAxis) *statFigure {
 		f.notes = append(f.notes, "The time is a mean over measurements, on the machines of the campaign.")
 	}
 	if failed > 0 {
-		f.notes = append(f.notes, fmt.Sprintf("%d items failed and are not in the means.", failed))
+		f.notes = append(f.notes, plural(failed, "item")+" failed and not in the means.")
 	}
 	if single > 0 {
-		f.notes = append(f.notes, fmt.Sprintf("%d of the approaches have one value of %s and no line.", single, axis.name))
+		f.notes = append(f.notes, "Not drawn: "+plural(single, "line")+" with one value of "+axis.name+".")
 	}
 	if hidden > 0 {
-		f.notes = append(f.notes, fmt.Sprintf("%d further lines are not drawn.", hidden))
+		f.notes = append(f.notes, "Not drawn: "+plural(hidden, "further line")+".")
 	}
 	if more := len(panels) - len(shown); more > 0 {
-		f.notes = append(f.notes, fmt.Sprintf("%d further problems are not drawn.", more))
+		f.notes = append(f.notes, "Not drawn: "+plural(more, "further problem")+".")
 	}
 	return f
 }

@@ -93,8 +93,9 @@ type parts struct {
 	curves map[string]*curves
 }
 
-// figureFile is a statistical figure, stored as figures/NAME.svg and figures/NAME.png. SVG and PNG are its keys.
-type figureFile struct{ Name, Caption, SVG, PNG string }
+// figureFile is a statistical figure, stored as figures/NAME.svg, NAME.png and NAME.csv, its data. SVG, PNG and CSV are its
+// keys.
+type figureFile struct{ Name, Caption, SVG, PNG, CSV string }
 
 // pictureFile is a picture of an item beside truth, measurement and restoration.
 type pictureFile struct {
