@@ -30,6 +30,9 @@ func (r *runner) writeReport(ctx context.Context) (report.Summary, error) {
 		Steps: s.Steps, Seed: s.Seed, Select: rule, Tasks: r.s.cfg.Catalogue.Operators, Others: others, MoreOthers: more, LeaveOut: true,
 	}
 	outputs := []report.Output{{Address: s.Output, Store: r.results}}
+	if campaign.Tunings, err = report.ReadTunings(ctx, outputs, r.s.cfg.Catalogue.Methods); err != nil {
+		r.log.Warn("the report does not say which settings were tuned on its images", "reason", err)
+	}
 	failures := newFailureList(r.results, r.rec.ID)
 	summary, err := report.Write(ctx, r.results, campaign, failures.watch(ctx, report.WithScores(ctx, outputs, r.reported(ctx))))
 	if errors.Is(err, report.ErrScores) {

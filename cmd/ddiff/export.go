@@ -101,7 +101,7 @@ func (o exportOptions) export(
 	ctx context.Context, to *tree, outputs []report.Output, results iter.Seq2[manifest.Result, error], rule report.Rule, name string,
 ) (line string, err error) {
 	if o.layout != layoutFolder {
-		summary, err := report.Summarize(results, o.catalogue.Operators, rule)
+		summary, err := report.Summarize(results, o.catalogue.Operators, rule, nil)
 		if err != nil {
 			return "", err
 		}

@@ -52,6 +52,8 @@ type presetInfo struct {
 	Task   string                     `json:"task"`
 	Steps  int                        `json:"steps"`
 	Values map[string]parameter.Value `json:"values"`
+	// ChosenOn has the SHA-256 of the image files with which the values were chosen, if they are known.
+	ChosenOn []string `json:"chosen_on,omitempty"`
 }
 
 type curveInfo struct {

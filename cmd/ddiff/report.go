@@ -109,11 +109,15 @@ func (o reportOptions) run(ctx context.Context, args []string, stdout, stderr io
 		return err
 	}
 	defer closeAll()
+	tunings, err := report.ReadTunings(ctx, outputs, o.catalogue.Methods)
+	if err != nil {
+		return err
+	}
 	results := versions.Select(atLeastOne(filter.Select(report.Results(ctx, outputs)), args))
 
 	switch o.format {
 	case formatHTML:
-		return o.page(ctx, outputs, results, rule, published, stdout, stderr)
+		return o.page(ctx, outputs, results, rule, published, tunings, stdout, stderr)
 	case formatFigures:
 		return o.figures(ctx, outputs, results, rule, stdout, stderr)
 	}
@@ -124,7 +128,7 @@ func (o reportOptions) run(ctx context.Context, args []string, stdout, stderr io
 		case o.format == formatParquet:
 			return report.WriteParquet(ctx, w, results, o.catalogue.Operators)
 		}
-		summary, err := report.Summarize(results, o.catalogue.Operators, rule)
+		summary, err := report.Summarize(results, o.catalogue.Operators, rule, tunings)
 		if err != nil {
 			return err
 		}
@@ -197,7 +201,7 @@ func (o reportOptions) text(stdout io.Writer, write func(io.Writer) error) (err 
 // page writes the page and its pictures to a directory.
 func (o reportOptions) page(
 	ctx context.Context, outputs []report.Output, results iter.Seq2[manifest.Result, error], rule report.Rule,
-	published *report.Published, stdout, stderr io.Writer,
+	published *report.Published, tunings *report.Tunings, stdout, stderr io.Writer,
 ) (err error) {
 	dir, store, closeStore, err := o.folder(ctx, "report", outputs)
 	if err != nil {
@@ -209,7 +213,7 @@ func (o reportOptions) page(
 		names = append(names, output.Address)
 	}
 	summary, err := report.Write(ctx, store, report.Campaign{
-		Name: strings.Join(names, ", "), Outputs: names, Select: rule, Tasks: o.catalogue.Operators, Published: published,
+		Name: strings.Join(names, ", "), Outputs: names, Select: rule, Tasks: o.catalogue.Operators, Published: published, Tunings: tunings,
 	}, results)
 	if err := noteIncomplete(err, stderr); err != nil {
 		return err

@@ -96,8 +96,11 @@ func imageOf(it *manifest.Item) uint64 {
 	case it.Measurement != nil && it.Measurement.SHA256 != "":
 		key = it.Measurement.SHA256
 	}
-	return binary.LittleEndian.Uint64([]byte(shortDigest(key)))
+	return imageKey(key)
 }
+
+// imageKey is [entry.Image] of a digest.
+func imageKey(sha256 string) uint64 { return binary.LittleEndian.Uint64([]byte(shortDigest(sha256))) }
 
 func shortDigest(parts ...string) string {
 	h := sha256.New()

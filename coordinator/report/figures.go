@@ -71,7 +71,7 @@ func WriteFigures(ctx context.Context, store files, campaign Campaign, results i
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, ordered.close()) }()
-	summary, err := summarize(ordered, campaign.Tasks, rule)
+	summary, err := summarize(ordered, campaign.Tasks, rule, campaign.Tunings)
 	if err != nil {
 		return 0, err
 	}

@@ -40,7 +40,7 @@ func TestSweepsAreNotPooled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := summarize(ordered, operator.Builtin(), RuleFirst)
+	s, err := summarize(ordered, operator.Builtin(), RuleFirst, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -50,6 +50,8 @@ type Campaign struct {
 	MoreOthers bool
 	// LeaveOut leaves out a metric that has several versions, with a note, instead of ending with ErrVersions.
 	LeaveOut bool
+	// Tunings say which settings were chosen on which images. Nil: no note about it.
+	Tunings *Tunings
 }
 
 // Write stores the report of a campaign: results.csv, summary.json, summary.md, sheets/<task>.png, mosaic.png and
@@ -79,7 +81,7 @@ func Write(ctx context.Context, store files, campaign Campaign, results iter.Seq
 func write(
 	ctx context.Context, store files, campaign Campaign, ordered *sorter, rule Rule,
 ) (summary Summary, lost []error, err error) {
-	summary, err = summarize(ordered, campaign.Tasks, rule)
+	summary, err = summarize(ordered, campaign.Tasks, rule, campaign.Tunings)
 	if err != nil {
 		return summary, nil, err
 	}

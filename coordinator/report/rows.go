@@ -14,8 +14,9 @@ import (
 	"ddiff/restore/operator"
 )
 
-// Summarize computes the summary of results, in any order, without writing files. An empty rule means first.
-func Summarize(results iter.Seq2[manifest.Result, error], tasks operator.Set, rule Rule) (s Summary, err error) {
+// Summarize computes the summary of results, in any order, without writing files. An empty rule means first. Tunings say
+// which settings were chosen on which images; nil knows of none.
+func Summarize(results iter.Seq2[manifest.Result, error], tasks operator.Set, rule Rule, tunings *Tunings) (s Summary, err error) {
 	if rule, err = ParseRule(string(rule)); err != nil {
 		return s, err
 	}
@@ -23,7 +24,7 @@ func Summarize(results iter.Seq2[manifest.Result, error], tasks operator.Set, ru
 	if err != nil {
 		return s, err
 	}
-	s, err = summarize(ordered, tasks, rule)
+	s, err = summarize(ordered, tasks, rule, tunings)
 	return s, errors.Join(err, ordered.close())
 }
 

@@ -55,6 +55,10 @@ type Row struct {
 	Items  int `json:"items"`
 	Failed int `json:"failed,omitempty"`
 	Dead   int `json:"dead,omitempty"`
+	// TunedImages is the number of images of the row with which ddiff tune chose its settings, PresetImages that of images
+	// with which values of its preset were chosen: figures on them are too good.
+	TunedImages  int `json:"tuned_images,omitempty"`
+	PresetImages int `json:"preset_images,omitempty"`
 
 	// PSNR is in dB; Baseline is the PSNR of the degraded image, Gain the difference.
 	PSNR     Estimate `json:"psnr,omitzero"`
@@ -87,6 +91,7 @@ type cell struct {
 	row     Row
 	moments moments
 	pairing *pairing
+	choice  *choice
 }
 
 // values are the figures of a finished measurement.
@@ -125,12 +130,13 @@ func (c *cell) finish(extra []string) {
 			c.row.Metrics[name] = e
 		}
 	}
+	c.row.TunedImages, c.row.PresetImages = c.choice.images()
 	c.row.Images = c.row.Seconds.N // each finished run has a time
 }
 
 // summarize computes the means per problem and approach, with the runs of each measurement combined by the rule. It
 // reads the sorted entries twice: once for the means, once for the deviations and the comparisons.
-func summarize(s *sorter, tasks operator.Set, rule Rule) (Summary, error) {
+func summarize(s *sorter, tasks operator.Set, rule Rule, tunings *Tunings) (Summary, error) {
 	var cells []*cell
 	for m, err := range measurements(s.all(), rule) {
 		if err != nil {
@@ -139,7 +145,14 @@ func summarize(s *sorter, tasks operator.Set, rule Rule) (Summary, error) {
 		if len(cells) == 0 || cells[len(cells)-1].row.group() != m.group() {
 			cells = append(cells, &cell{row: Row{Problem: m.Problem, Approach: m.Approach, Label: tasks.Label(m.Task)}})
 		}
-		cells[len(cells)-1].count(m)
+		last := cells[len(cells)-1]
+		last.count(m)
+		if len(m.runs) > 0 {
+			if last.choice == nil {
+				last.choice = tunings.of(m.entry)
+			}
+			last.choice.count(m.Image)
+		}
 	}
 	for _, c := range cells {
 		c.moments.group()

@@ -41,7 +41,7 @@ func summaryOf(t *testing.T, results []manifest.Result, rule Rule) Summary {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := summarize(ordered, nil, rule)
+	s, err := summarize(ordered, nil, rule, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

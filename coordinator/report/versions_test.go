@@ -55,7 +55,7 @@ func TestOneVersionPerTable(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s, err := Summarize(v.Select(stream(results)), nil, "")
+			s, err := Summarize(v.Select(stream(results)), nil, "", nil)
 			if tt.refused != "" {
 				if !errors.Is(err, ErrVersions) || !strings.Contains(err.Error(), tt.refused) || strings.Contains(err.Error(), "\n") {
 					t.Errorf("error %v, want one line with %q", err, tt.refused)
@@ -99,7 +99,7 @@ func TestFurtherMetrics(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer ordered.close()
-		s, err := summarize(ordered, nil, RuleMean)
+		s, err := summarize(ordered, nil, RuleMean, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -186,7 +186,7 @@ func TestPinnedVersionHidesTheBaseline(t *testing.T) {
 	}
 	s, err := Summarize(v.Select(stream([]manifest.Result{
 		result(t, "hdr", "ddiff", "a", 0, scored(25, 20, 0.8, 0.001), later("psnr@1:png", 24)),
-	})), nil, "")
+	})), nil, "", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -234,7 +234,7 @@ func ddiffRows() []Row {
 		}},
 	} {
 		for _, r := range table.rows {
-			rows = append(rows, Row{table.preset, r.task, 1000, map[string]parameter.Value{
+			rows = append(rows, Row{Preset: table.preset, Task: r.task, Steps: 1000, Values: map[string]parameter.Value{
 				"gamma0": parameter.Number(r.gamma0), "a": parameter.Number(3.3), "b": parameter.Number(0.1), "t_gamma": parameter.Number(r.tGamma), "t0": parameter.Number(r.t0),
 				"sigma_rule": parameter.Word(r.sigmaRule),
 			}})
@@ -249,7 +249,9 @@ func ddiffRows() []Row {
 // inpainting and HDR add no noise: in the hole, and where A is flat, no gradient corrects an error that noise causes.
 func ddiffNatural() []Row {
 	row := func(task string, steps int, gamma0, b float64, t0 parameter.Value, rule string) Row {
-		return Row{"natural", task, steps, map[string]parameter.Value{"gamma0": parameter.Number(gamma0), "b": parameter.Number(b), "t0": t0, "sigma_rule": parameter.Word(rule)}}
+		return Row{"natural", task, steps, map[string]parameter.Value{
+			"gamma0": parameter.Number(gamma0), "b": parameter.Number(b), "t0": t0, "sigma_rule": parameter.Word(rule),
+		}, photographs()}
 	}
 	return []Row{
 		row(operator.SuperResolution, 100, 45, 0.5, parameter.Number(1), sigmaFull),

@@ -101,7 +101,7 @@ func diffPIRRows() []Row {
 	row := func(task string, lambda, zeta, gammaMax float64) Row {
 		return Row{"natural", task, 100, map[string]parameter.Value{
 			"lambda": parameter.Number(lambda), "zeta": parameter.Number(zeta), "gamma_max": parameter.Number(gammaMax),
-		}}
+		}, photographs()}
 	}
 	return []Row{
 		row(operator.SuperResolution, 2, 0.3, 8),

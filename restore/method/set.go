@@ -28,6 +28,8 @@ type Row struct {
 	Preset, Task string
 	Steps        int
 	Values       map[string]parameter.Value
+	// ChosenOn has the SHA-256 of the image files with which the values were chosen. Empty: unknown.
+	ChosenOn []string
 }
 
 // All returns the methods, those of Builtin for a nil set.

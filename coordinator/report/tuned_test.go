@@ -1,0 +1,158 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"ddiff/coordinator/tune"
+	"ddiff/manifest"
+	"ddiff/restore/method"
+	"ddiff/restore/parameter"
+	"ddiff/storage"
+)
+
+// tunedResult is a result of an image with settings.
+func tunedResult(t *testing.T, image string, gamma0 float64) manifest.Result {
+	t.Helper()
+	r := result(t, "hdr", "ddiff", image, 0, scored(25, 20, 0.8, 0.001))
+	r.Item.Image = &manifest.Source{Path: image, SHA256: image}
+	r.Item.Solver = fmt.Appendf(nil, `{"method":"ddiff","steps":9,"gamma0":%g,"b":1}`, gamma0)
+	r.Item.Preset = "natural"
+	must(t, r.Item.Identify())
+	return r
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// chosenOn is a method whose preset natural has the value gamma0=8, chosen with the images d and e.
+type chosenOn struct{ method.Method }
+
+func (c chosenOn) Info() method.Info {
+	i := c.Method.Info()
+	i.Rows = []method.Row{{
+		Preset: "natural", Task: "hdr", Values: map[string]parameter.Value{"gamma0": parameter.Number(8)}, ChosenOn: []string{"d", "e"},
+	}}
+	return i
+}
+
+func race(chosen float64, cells ...float64) tune.RecordRace {
+	text := func(g float64) string { return fmt.Sprintf("steps=9;gamma0=%g;b=1", g) }
+	r := tune.RecordRace{Task: "hdr", Method: "ddiff", Sigma: 0.05, Chosen: text(chosen)}
+	for _, g := range cells {
+		r.Cells = append(r.Cells, tune.RecordedCell{
+			Standing: tune.Standing{Key: text(g)}, Solver: fmt.Appendf(nil, `{"method":"ddiff","steps":9,"gamma0":%g,"b":1}`, g),
+		})
+	}
+	return r
+}
+
+// foldOf is a fold with a race; each letter is an image.
+func foldOf(tuned, tested string, r tune.RecordRace) tune.RecordFold {
+	images := func(letters string) (out []tune.Image) {
+		for _, l := range letters {
+			out = append(out, tune.Image{Name: string(l), SHA256: string(l)})
+		}
+		return out
+	}
+	return tune.RecordFold{Fold: tune.Fold{Tune: images(tuned), Test: images(tested)}, Races: []tune.RecordRace{r}}
+}
+
+// TestTablesSayWhatWasTunedOnTheirImages writes tables of results with settings that were chosen on some of their images, by a
+// tuning, by two folds, and by a preset.
+func TestTablesSayWhatWasTunedOnTheirImages(t *testing.T) {
+	t.Parallel()
+	methods := method.Set{chosenOn{method.DDiff()}}
+	const preset = "Values of a preset were chosen with images of the same row"
+	for name, tt := range map[string]struct {
+		folds         []tune.RecordFold
+		images        string
+		gamma0        float64
+		tuned, preset int
+	}{
+		"nothing":                 {nil, "abc", 4, 0, 0},
+		"preset":                  {nil, "abde", 8, 0, 2},
+		"preset on other images":  {nil, "abc", 8, 0, 0},
+		"tuned on other images":   {[]tune.RecordFold{foldOf("ab", "c", race(4, 4, 5))}, "c", 4, 0, 0},
+		"tuned on two of them":    {[]tune.RecordFold{foldOf("ab", "c", race(4, 4, 5))}, "abc", 4, 2, 0},
+		"other settings":          {[]tune.RecordFold{foldOf("ab", "c", race(5, 4, 5))}, "abc", 4, 0, 0},
+		"one setting":             {[]tune.RecordFold{foldOf("ab", "c", race(4, 4))}, "abc", 4, 0, 0},
+		"compared preset's value": {[]tune.RecordFold{foldOf("ab", "d", race(8, 4, 8))}, "de", 8, 0, 0},
+		"both folds chose it": {[]tune.RecordFold{
+			foldOf("ab", "c", race(4, 4, 5)),
+			foldOf("c", "ab", race(4, 4, 5)),
+		}, "abc", 4, 0, 0},
+		"one fold chose it": {[]tune.RecordFold{
+			foldOf("ab", "c", race(4, 4, 5)),
+			foldOf("c", "ab", race(5, 4, 5)),
+		}, "abc", 4, 2, 0},
+	} {
+		store, err := storage.NewDir(t.TempDir())
+		must(t, err)
+		if tt.folds != nil {
+			key, data, err := tune.Record{Folds: tt.folds}.Encode()
+			must(t, err)
+			must(t, store.Put(t.Context(), key, data))
+		}
+		tunings, err := ReadTunings(t.Context(), []Output{{Address: "out", Store: store}}, methods)
+		must(t, err)
+		var results []manifest.Result
+		for _, image := range tt.images {
+			results = append(results, tunedResult(t, string(image), tt.gamma0))
+		}
+		s, err := Summarize(stream(results), nil, "", tunings)
+		must(t, err)
+		if r := s.Rows[0]; len(s.Rows) != 1 || r.TunedImages != tt.tuned || r.PresetImages != tt.preset {
+			t.Errorf("%s: %d tuned images and %d of the preset in %d rows, want %d and %d", name, r.TunedImages, r.PresetImages, len(s.Rows), tt.tuned, tt.preset)
+		}
+		for _, format := range []Format{FormatText, FormatMarkdown, FormatLaTeX} {
+			var out bytes.Buffer
+			must(t, WriteTable(&out, s, format))
+			want := fmt.Sprintf("with images of the same row, so that its figures are too good: %d of %d images", tt.tuned+tt.preset, len(tt.images))
+			if got := strings.Contains(out.String(), want); got != (tt.tuned+tt.preset > 0) {
+				t.Errorf("%s, %s: note %v:\n%s", name, format, got, out.String())
+			}
+			if got := strings.Contains(out.String(), preset); got != (tt.preset > 0) {
+				t.Errorf("%s, %s: note on the preset %v", name, format, got)
+			}
+		}
+		_, err = Write(t.Context(), store, Campaign{Name: "c", Tunings: tunings}, stream(results))
+		if err != nil && !errors.Is(err, ErrIncomplete) {
+			t.Fatal(err)
+		}
+		page, err := store.Get(t.Context(), KeyPage)
+		must(t, err)
+		if got := bytes.Contains(page, []byte("with images of the same row")); got != (tt.tuned+tt.preset > 0) {
+			t.Errorf("%s: note on the page %v", name, got)
+		}
+		stored, err := store.Get(t.Context(), KeySummaryJSON)
+		must(t, err)
+		var again Summary
+		must(t, json.Unmarshal(stored, &again))
+		if again.Rows[0].TunedImages != tt.tuned || again.Rows[0].PresetImages != tt.preset {
+			t.Errorf("%s: summary.json lacks the numbers of images", name)
+		}
+	}
+}
+
+// TestTuningRecordsAreChecked reads a record that is no record.
+func TestTuningRecordsAreChecked(t *testing.T) {
+	t.Parallel()
+	for _, data := range []string{"no record", `{"schema":99}`, `{}`} {
+		store, err := storage.NewDir(t.TempDir())
+		must(t, err)
+		must(t, store.Put(t.Context(), tune.Folder+"x.json", []byte(data)))
+		_, err = ReadTunings(t.Context(), []Output{{Address: "out", Store: store}}, nil)
+		if !errors.Is(err, tune.ErrRecord) || !strings.Contains(err.Error(), "read out: tuning/x.json") {
+			t.Errorf("%q: error %v", data, err)
+		}
+	}
+}

@@ -1,0 +1,54 @@
+package method_test
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"ddiff/restore/method"
+	"ddiff/restore/operator"
+)
+
+// TestNaturalNamesItsPhotographs compares the digests of the preset with the files of examples/images.
+func TestNaturalNamesItsPhotographs(t *testing.T) {
+	t.Parallel()
+	paths, err := filepath.Glob("../../examples/images/*.png")
+	if err != nil || len(paths) != 6 {
+		t.Fatalf("%d photographs, %v", len(paths), err)
+	}
+	var want []string
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum := sha256.Sum256(data)
+		want = append(want, hex.EncodeToString(sum[:]))
+	}
+	slices.Sort(want)
+	for _, m := range method.Builtin() {
+		for _, row := range m.Info().Rows {
+			got := slices.Sorted(slices.Values(row.ChosenOn))
+			if row.Preset == "natural" && !slices.Equal(got, want) || row.Preset != "natural" && got != nil {
+				t.Errorf("%s, %s, %s: chosen on %v", m.Info().Name, row.Preset, row.Task, got)
+			}
+		}
+	}
+	chosen := func(preset, settings string, replaced ...string) int {
+		return len(method.Builtin().ChosenOn(preset, "ddiff", operator.HDR, settings, replaced))
+	}
+	for _, tt := range []struct{ got, want int }{
+		{chosen("natural", "steps=150;gamma0=4;b=1;t0=999;sigma_rule=ddpm"), 6},
+		{chosen("natural", "steps=150;gamma0=5;b=2;t0=3;sigma_rule=ddpm"), 6}, // one value is the preset's
+		{chosen("natural", "steps=150;gamma0=5;b=2;t0=3;sigma_rule=full"), 0},
+		{chosen("natural", "steps=150;gamma0=4;b=2;t0=3;sigma_rule=full", "gamma0"), 0},
+		{chosen("ffhq", "steps=1000;gamma0=3.5;b=0.1"), 0},
+	} {
+		if tt.got != tt.want {
+			t.Errorf("%d photographs, want %d", tt.got, tt.want)
+		}
+	}
+}
