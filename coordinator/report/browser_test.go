@@ -429,3 +429,41 @@ func TestErrorMapHasTheStatedScale(t *testing.T) {
 		})
 	}
 }
+
+// TestCardShowsFurtherScoresAndPictures: scores that were computed after solving, and pictures that the report made.
+func TestCardShowsFurtherScoresAndPictures(t *testing.T) {
+	t.Parallel()
+	chromium(t)
+	store := newMemory()
+	r := result(t, "hdr", "ddiff", "a.png", 0, scored(25, 20, 0.7, 0.001), later("lpips_vgg@1:aaaaaaaa", 0.1234))
+	illustrate(t, store, &r, 1)
+	store.files["deviation/a.png"] = scene(t, 16, 1, 0)
+	results := []manifest.Result{r}
+	with := parts{
+		list:     listingOf(t, results, 10),
+		pictures: map[string][]pictureFile{r.Item.ID: {{Title: "Deviation <of runs>", Path: "deviation/a.png"}}},
+	}
+	if _, err := writePage(t.Context(), store, testCampaign(), summaryOf(t, results, RuleFirst), galleryOf(t, results, 10), with); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	store.export(t, dir)
+	page := filepath.Join(dir, KeyPage)
+	addProbe(t, page, `
+  const texts = (selector) => [...document.querySelectorAll(selector)].map((n) => n.textContent).join(";");
+  document.querySelector(".item .enlarge[data-kind=further]").click();
+  out.titles = texts(".item figcaption");
+  out.panels = texts("#stage figcaption strong");
+  out.scores = texts(".item .figures dt") + ":" + texts(".item .figures dd");`)
+	document := browse(t, page, "")
+	for name, want := range map[string]string{
+		"titles":        "Truth;Measurement;Restored;Deviation &lt;of runs&gt;",
+		"panels":        "Truth;Measurement;ddiff;Deviation &lt;of runs&gt;",
+		"scores":        "PSNR;Degraded;Gain;SSIM;lpips_vgg;Residual:25.00 dB;20.00 dB;+5.00 dB;0.700;0.123;1.40 σ²",
+		"images-broken": "0",
+	} {
+		if got := strings.NewReplacer("<", "&lt;", ">", "&gt;").Replace(state(t, document, name)); got != want {
+			t.Errorf("data-%s = %q, want %q", name, got, want)
+		}
+	}
+}

@@ -43,24 +43,25 @@ type page struct {
 	Style  template.CSS
 	Script template.JS
 
-	Campaign   Campaign
-	Facts      []fact
-	Summary    Summary
-	Columns    []string // headings of the columns with text, without the task's
-	Metrics    []string // headings of the columns after the fixed ones
-	Rows       []tableRow
-	Settings   []setting
-	Notes      []string
-	Published  *publishedTable
-	Sheets     []sheetLink
-	Figures    []figureFile
-	Links      []string
-	Tasks      []option
-	Methods    []string
-	Failures   []failure
-	MoreFailed int
-	Mosaic     *mosaicFile
-	Variants   []string
+	Campaign  Campaign
+	Facts     []fact
+	Summary   Summary
+	Columns   []string // headings of the columns with text, without the task's
+	Metrics   []string // headings of the columns after the fixed ones
+	Rows      []tableRow
+	Settings  []setting
+	Notes     []string
+	Published *publishedTable
+	Sheets    []sheetLink
+	// Figures are shown at once, MoreFigures on a click.
+	Figures, MoreFigures []figureFile
+	Links                []string
+	Tasks                []option
+	Methods              []string
+	Failures             []failure
+	MoreFailed           int
+	Mosaic               *mosaicFile
+	Variants             []string
 	// Listed is the number of items in the page's table, Hidden the number of other finished items.
 	Listed, Hidden int
 	Data           pageData
@@ -74,6 +75,9 @@ type pageData struct {
 	// Pictures are the further pictures of an item, by its id.
 	Pictures map[string][]pictureFile `json:"pictures"`
 }
+
+// maxFigures bounds the figures that the page shows at once.
+const maxFigures = 6
 
 // option is one choice of a filter.
 type option struct{ Value, Label string }
@@ -188,7 +192,7 @@ func newPage(campaign Campaign, summary Summary, shown *gallery, with parts) *pa
 		Rows:     tableRows(summary),
 		Settings: tableSettings(summary),
 		Notes:    notes(summary),
-		Figures:  with.figures,
+		Figures:  with.figures[:min(len(with.figures), maxFigures)],
 		Links:    []string{KeyCSV, KeySummaryJSON, KeySummaryMarkdown},
 		Mosaic:   with.mosaic,
 		Listed:   len(with.list.ID),
@@ -199,6 +203,7 @@ func newPage(campaign Campaign, summary Summary, shown *gallery, with parts) *pa
 		table := campaign.Published.table(summary, "–")
 		p.Published = &table
 	}
+	p.MoreFigures = with.figures[len(p.Figures):]
 	for _, s := range with.sheets {
 		p.Sheets = append(p.Sheets, sheetLink{s.Label, s.Key})
 		p.Tasks = append(p.Tasks, option{s.Task, s.Label})

@@ -177,7 +177,7 @@ func TestPageShowsFigures(t *testing.T) {
 	t.Parallel()
 	store := newMemory()
 	figure := figureFile{Name: "psnr", Caption: `PSNR "per" image <all>`, SVG: "figures/psnr.svg", PNG: "figures/psnr.png"}
-	if _, err := writePage(t.Context(), store, testCampaign(), Summary{}, &gallery{limit: 1}, parts{list: newListing(Summary{}, 1), figures: []figureFile{figure}}); err != nil {
+	if _, err := writePage(t.Context(), store, testCampaign(), Summary{}, &gallery{limit: 1}, parts{list: newListing(Summary{}, nil, 1), figures: []figureFile{figure}}); err != nil {
 		t.Fatal(err)
 	}
 	html := string(store.files[KeyPage])

@@ -38,6 +38,11 @@ type listing struct {
 	// Ratio is the mean square residual over sigma^2.
 	Ratio   column `json:"ratio"`
 	Seconds column `json:"seconds"`
+	Luma    column `json:"luma"`
+	HaarPSI column `json:"haarpsi"`
+	// Extra has a column for each of Metrics, the metrics without a column of their own.
+	Metrics []string `json:"metrics"`
+	Extra   []column `json:"extra"`
 
 	left         map[Cell]int // places for the items of each row of the table
 	names        map[string]int
@@ -95,13 +100,16 @@ func (c column) MarshalJSON() ([]byte, error) {
 	return append(out, ']'), nil
 }
 
-// newListing returns a listing for at most limit of the items of the summary, an equal share of each row of its table.
-func newListing(summary Summary, limit int) *listing {
+// newListing returns a listing for at most limit of the items of the summary, an equal share of each row of its table, with the
+// scores of the further metrics.
+func newListing(summary Summary, metrics []string, limit int) *listing {
 	l := &listing{
 		Names: []string{}, Cells: []cellView{}, Hows: []howView{}, ID: []string{},
 		left: make(map[Cell]int), names: make(map[string]int), cells: make(map[Cell]int), hows: make(map[howView]int),
 		measurements: make(map[string]int), rows: make(map[string]int), labels: make(map[string]string), variants: summary.variants(),
 	}
+	l.Metrics = append([]string{}, metrics...)
+	l.Extra = make([]column, len(l.Metrics))
 	counts := make([]int, len(summary.Rows))
 	for i := range summary.Rows {
 		r := &summary.Rows[i]
@@ -190,7 +198,14 @@ func (l *listing) add(e *entry) {
 	s := &e.Scores
 	l.PSNR, l.Baseline, l.SSIM = append(l.PSNR, s.PSNR), append(l.Baseline, s.Baseline), append(l.SSIM, s.SSIM)
 	l.Residual, l.Ratio = append(l.Residual, s.Residual), append(l.Ratio, e.residualRatio())
-	l.Seconds = append(l.Seconds, s.Seconds)
+	l.Seconds, l.Luma, l.HaarPSI = append(l.Seconds, s.Seconds), append(l.Luma, s.PSNRLuma), append(l.HaarPSI, s.HaarPSI)
+	for k := range l.Extra {
+		v := math.NaN()
+		if k < len(s.Extra) {
+			v = s.Extra[k]
+		}
+		l.Extra[k] = append(l.Extra[k], v)
+	}
 }
 
 // place returns the position of a value among the distinct values, and adds the value if its key is new.

@@ -19,7 +19,7 @@ func listingOf(t *testing.T, results []manifest.Result, limit int) *listing {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := newListing(summaryOf(t, results, RuleFirst), limit)
+	l := newListing(summaryOf(t, results, RuleFirst), ordered.columns.extra, limit)
 	for _, err := range l.watch(ordered.all()) {
 		if err != nil {
 			t.Fatal(err)

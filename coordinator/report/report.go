@@ -87,7 +87,7 @@ func write(
 	}
 	summary.Others, summary.MoreOthers = campaign.Others, campaign.MoreOthers
 	shown := &gallery{limit: maxItems}
-	list := newListing(summary, maxListed)
+	list := newListing(summary, ordered.columns.extra, maxListed)
 	if err := storeCSV(ctx, store, ordered.columns, list.watch(shown.watch(ordered.all()))); err != nil {
 		return summary, nil, err
 	}

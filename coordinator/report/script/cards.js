@@ -29,6 +29,10 @@ function figuresOf(row) {
     list.append(figure("Gain", signed(gain, 2), "dB", gain < 0 ? "loss" : "win"));
   }
   if (items.ssim[row] !== null) list.append(figure("SSIM", decimals(items.ssim[row], 3)));
+  items.metrics.forEach((name, k) => {
+    const v = items.extra[k][row];
+    if (v !== null) list.append(figure(name, decimals(v, 3)));
+  });
   const ratio = items.ratio[row];
   if (ratio !== null) {
     const misfit = ratio > maxRatio;
@@ -47,11 +51,14 @@ function settingsOf(row) {
   const c = cellOf(row);
   const how = items.hows[items.how[row]];
   const list = element("dl", { class: "settings" });
+  const score = (v, digits) => (v === null ? "" : decimals(v, digits));
   const spaced = (text) => text.replaceAll(";", "; ");
   for (const [name, value] of [
     ["Task", c.label === c.task ? c.task : `${c.label} (${c.task})`], ["Parameters", spaced(c.params)], ["Noise σ", String(c.sigma)],
     ["Size", `${how.width} × ${how.height} px${how.fit ? `, ${how.fit}` : ""}`], ["Method", c.method], ["Preset", c.preset],
     ["Settings", spaced(c.settings)], ["Prior", c.prior], ["Seed", how.seed], ["Run", String(items.run[row])],
+    ["HaarPSI", score(items.haarpsi[row], 3)], ["PSNR of luma", score(items.luma[row], 2)],
+    ["Residual", items.residual[row] === null ? "" : `mean((y − A(x))²) − σ² = ${score(items.residual[row], 4)}`],
     ["Cost", `${how.steps} steps in ${decimals(items.seconds[row], 2)} s${how.provider ? ` on ${how.provider}` : ""}`],
     ["Item", items.id[row]],
   ]) {
