@@ -7,13 +7,14 @@
 //	summary.md         the same as a Markdown table
 //	mosaic.png         a selection of images of all tasks
 //	sheets/<task>.png  a contact sheet: truth, measurement, restored image
+//	figures/           statistical figures as SVG and PNG, each with its data as CSV; captions.md has their captions
 //	index.html         one page with tables, pictures and curves; it opens from disk
 //
 // All scores depend on the rule that combines the runs of a measurement, so each output names the rule.
 // [RuleBestPSNR] uses the ground truth: its figures have an asterisk and a footnote and are never ranked.
 //
 // [Results] reads the results of any number of outputs, [Filter] selects among them, [Summarize], [WriteCSV] and
-// [WriteParquet] write single tables, [Compare] compares two sets of results, and [Choose] measures the selection rules.
+// [WriteParquet] write single tables, [WriteFigures] the figures, [Compare] compares two sets of results, and [Choose] measures the selection rules.
 //
 // The output depends on the results only, not on their order, the worker, the batch or the clock.
 //
@@ -23,5 +24,7 @@
 // temporary file, about 250 bytes each, in the directory of [os.TempDir]. results.csv goes through a second temporary
 // file. The page lists at most 50,000 items, about 150 bytes each; contact sheets show a bounded selection. The
 // intervals need 8 bytes for each measurement, the comparisons 36 bytes more for each measurement of a task with
-// several approaches to one problem; Results 16 bytes for each result; Compare all measurements of both sides.
+// several approaches to one problem; Results 16 bytes for each result; Compare all measurements of both sides. The
+// figures hold a bounded sample of the measurements of one problem, at most 10,000 of about 200 bytes, and the traces of
+// one line.
 package report
