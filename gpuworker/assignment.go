@@ -45,11 +45,11 @@ type assigned struct {
 	unsettled atomic.Int32 // number of items
 }
 
-func newAssigned(a Assignment, items int, decoding *raster.Budget) *assigned {
+func newAssigned(a Assignment, items int, decoding *raster.Budget, memory int64) *assigned {
 	if a.Lifetime == nil {
 		a.Lifetime = context.Background()
 	}
-	out := &assigned{Assignment: a, loader: loader{a.Engine, a.Sources, decoding}}
+	out := &assigned{Assignment: a, loader: loader{a.Engine, a.Sources, decoding, memory}}
 	out.unsettled.Store(int32(items))
 	return out
 }

@@ -59,6 +59,11 @@ type Config struct {
 	// left to another worker, and fails if that has too little memory too. Default: half of the memory of the machine or
 	// its container, 64 MiB to 2 GiB. An image needs 32 bytes per pixel.
 	DecodeMemory int64
+	// SolveMemory limits the estimated memory for solving a batch beside the weights of the network, in bytes, see
+	// restore.Engine.Memory. Batches shrink to it. An item that needs more alone is left to another worker, and fails if
+	// that has too little memory too. Default: half of the memory of the machine or its container; no limit if that is
+	// unknown.
+	SolveMemory int64
 	// Patience is how long a temporary failure of the environment may last; then Run ends with its error, at once for
 	// other failures of the store. Failures of a dataset's files use attempts. Default: Run waits without a limit, and
 	// files are no exception.
@@ -103,6 +108,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("Once: %v is negative", c.Once)
 	case c.DecodeMemory < 0:
 		return fmt.Errorf("DecodeMemory: %d is negative", c.DecodeMemory)
+	case c.SolveMemory < 0:
+		return fmt.Errorf("SolveMemory: %d is negative", c.SolveMemory)
 	case c.Patience < 0:
 		return fmt.Errorf("Patience: %v is negative", c.Patience)
 	case c.ProbePause < 0:
@@ -128,6 +135,9 @@ func (c Config) withDefaults() Config {
 	c.Idle = cmp.Or(c.Idle, time.Second)
 	if c.DecodeMemory == 0 {
 		c.DecodeMemory = decodeMemory(machineMemory())
+	}
+	if c.SolveMemory == 0 {
+		c.SolveMemory = solveMemory(machineMemory())
 	}
 	c.ProbePause = cmp.Or(c.ProbePause, time.Second)
 	c.PauseAfter = cmp.Or(c.PauseAfter, 15*time.Minute)

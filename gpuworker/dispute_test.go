@@ -89,26 +89,37 @@ func TestDamagedFileFailsAfterTwoOpinions(t *testing.T) {
 	}
 }
 
-// TestImageAboveDecodeMemory: a worker leaves an image that it has no memory to decode to another worker.
-func TestImageAboveDecodeMemory(t *testing.T) {
+// TestImageAboveMemory: a worker leaves an image that it has no memory to decode or to solve to another worker.
+func TestImageAboveMemory(t *testing.T) {
 	t.Parallel()
+	decode := func(n int64) func(*gpuworker.Config) {
+		return func(cfg *gpuworker.Config) { cfg.DecodeMemory = n }
+	}
+	solve := func(n int64) func(*gpuworker.Config) {
+		return func(cfg *gpuworker.Config) { cfg.SolveMemory = n }
+	}
+	const decodeReason, solveReason = "exceeds the memory for decoding", "use --fit center_crop or resize"
 	for name, second := range map[string]struct {
-		memory  int64
+		memory  func(int64) func(*gpuworker.Config)
+		bytes   int64
 		outcome manifest.Outcome
-	}{"to a larger worker": {1 << 20, manifest.OutcomeDone}, "to a small worker": {1 << 10, manifest.OutcomeFailed}} {
+		reason  string
+	}{
+		"decoding, to a larger worker": {decode, 1 << 20, manifest.OutcomeDone, ""},
+		"decoding, to a small worker":  {decode, 1 << 10, manifest.OutcomeFailed, decodeReason},
+		"solving, to a larger worker":  {solve, 1 << 30, manifest.OutcomeDone, ""},
+		"solving, to a small worker":   {solve, 1 << 10, manifest.OutcomeFailed, solveReason},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := newHost(t, newStore(t), queue.Config{AckWait: patience, MaxAttempts: 1})
 			it := items(t, 1)[0]
 			publish(t, h.queue, it)
-			memory := func(n int64) func(*gpuworker.Config) {
-				return func(cfg *gpuworker.Config) { cfg.DecodeMemory = n }
-			}
-			small := h.begin(h.config("small", from(lying{}, 1), memory(1<<10))) // the image needs 32 KiB
+			small := h.begin(h.config("small", from(lying{}, 1), second.memory(1<<10))) // the image needs 32 KiB
 			waitUntil(t, "no item was settled", func() bool { return small.Beat().Items > 0 })
-			h.begin(h.config("second", from(lying{}, 1), memory(second.memory)))
+			h.begin(h.config("second", from(lying{}, 1), second.memory(second.bytes)))
 			r := results(t, h.queue, 1)[it.Name]
-			if r.Outcome != second.outcome || r.Outcome == manifest.OutcomeFailed && !strings.Contains(r.Reason, "exceeds the memory for decoding") {
+			if r.Outcome != second.outcome || !strings.Contains(r.Reason, second.reason) {
 				t.Errorf("the item is %s by %s: %s", r.Outcome, r.Worker, r.Reason)
 			}
 			wantEmpty(t, h.queue)

@@ -2,8 +2,12 @@ package gpuworker
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"os"
 	"strconv"
+
+	"ddiff/restore"
 )
 
 const (
@@ -19,6 +23,30 @@ func decodeMemory(machine int64) int64 {
 		return maxDecodeMemory
 	}
 	return min(max(machine/2, minDecodeMemory), maxDecodeMemory)
+}
+
+// solveMemory returns the default memory for solving: half of the memory of the process, in bytes. 0: it is unknown.
+func solveMemory(machine int64) int64 { return machine / 2 }
+
+// errMemory: solving the item needs more memory than this worker permits. A machine with more memory may restore it.
+var errMemory = errors.New("needs too much memory")
+
+// checkMemory returns errMemory if solving an item alone exceeds the limit.
+func (s loader) checkMemory(t *task) error {
+	need := s.engine.Memory(t.plan, 1)
+	if s.memory == 0 || need <= s.memory {
+		return nil
+	}
+	return fmt.Errorf("restore %d×%d pixels: %w: about %d MiB, at most %d MiB are allowed; use --fit center_crop or resize, or a worker with more memory",
+		t.item.Width, t.item.Height, errMemory, need>>20, s.memory>>20)
+}
+
+// fitting returns the largest batch of at most n images of a plan within the limit, at least 1.
+func (s loader) fitting(plan restore.Plan, n int) int {
+	for s.memory > 0 && n > 1 && s.engine.Memory(plan, n) > s.memory {
+		n /= 2
+	}
+	return n
 }
 
 // machineMemory returns the memory that the process may use: that of the machine, or the limit of its container. 0 if it

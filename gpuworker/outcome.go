@@ -63,7 +63,7 @@ func outcomeOf(ctx context.Context, t *task, err error) outcome {
 	case errors.Is(err, errSuspended):
 		return outcome{suspended, err}
 	case errors.Is(err, errDigest), errors.Is(err, solver.ErrDiverged), errors.Is(err, raster.ErrNotFinite),
-		errors.Is(err, raster.ErrBudget):
+		errors.Is(err, raster.ErrBudget), errors.Is(err, errMemory):
 		return outcome{disputed, err}
 	case environmental(err):
 		return outcome{faulted, err}
@@ -77,7 +77,7 @@ func outcomeOf(ctx context.Context, t *task, err error) outcome {
 
 // inputFailure reports whether the item's own data cannot be restored.
 func inputFailure(err error) bool {
-	return errors.Is(err, ErrInput) || errors.Is(err, ErrUnsupported) ||
+	return errors.Is(err, ErrInput) || errors.Is(err, ErrUnsupported) || errors.Is(err, errMemory) ||
 		errors.Is(err, raster.ErrFormat) || errors.Is(err, raster.ErrTruncated) ||
 		errors.Is(err, raster.ErrTooLarge) || errors.Is(err, raster.ErrBudget) || errors.Is(err, raster.ErrShape) || errors.Is(err, raster.ErrNotFinite) ||
 		errors.Is(err, operator.ErrTask) || errors.Is(err, operator.ErrParam) || errors.Is(err, operator.ErrShape) ||

@@ -138,9 +138,14 @@ func (p *preflight) prior(context.Context) (string, error) {
 // gradient compares the gradient of each operator with finite differences.
 func (p *preflight) gradient(ctx context.Context) (string, error) {
 	worst, seen := 0.0, map[string]bool{}
+	var tooLarge error
 	for _, it := range p.sample {
 		t := &task{item: it, assigned: p.assigned}
-		if err := p.plan(t); err != nil {
+		switch err := p.plan(t); {
+		case errors.Is(err, errMemory):
+			tooLarge = err // this item fails, or another worker restores it
+			continue
+		case err != nil:
 			return "", err
 		}
 		p.tasks = append(p.tasks, t)
@@ -157,6 +162,9 @@ func (p *preflight) gradient(ctx context.Context) (string, error) {
 			return "", fmt.Errorf("image of %d×%d: %w", t.op.Image.Width, t.op.Image.Height, err)
 		}
 		worst = max(worst, r.Error)
+	}
+	if len(p.tasks) == 0 {
+		return "", tooLarge
 	}
 	return fmt.Sprintf("%d operators, relative difference to finite differences at most %.1e", len(seen), worst), nil
 }

@@ -35,7 +35,7 @@ func Recompute(ctx context.Context, engine *restore.Engine, from sources, item m
 	if err := item.Identify(); err != nil {
 		return nil, err
 	}
-	s, t := loader{engine: engine, sources: from}, &task{item: item}
+	s, t := loader{engine: engine, sources: from, memory: solveMemory(machineMemory())}, &task{item: item}
 	if err := s.load(ctx, t, stored); err != nil {
 		return nil, err
 	}

@@ -89,7 +89,7 @@ func (e engineRestorer) batchSize(tasks []*task) int {
 	if a.Batch == 0 {
 		n = 1 << (bits.Len(uint(n)) - 1)
 	}
-	return n
+	return a.fitting(tasks[0].plan, n)
 }
 
 // solveBatch solves a batch chunk by chunk, and applies A to the restored images.

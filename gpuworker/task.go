@@ -87,6 +87,7 @@ type loader struct {
 	engine  *restore.Engine
 	sources sources
 	budget  *raster.Budget // of decoding; nil: no limit
+	memory  int64          // for solving, in bytes; 0: no limit
 }
 
 // decode decodes the message of an item.
@@ -121,6 +122,9 @@ func (s loader) plan(t *task) error {
 	}
 	if err := t.item.CheckID(); err != nil {
 		return unsupported(err)
+	}
+	if err := s.checkMemory(t); err != nil {
+		return err
 	}
 	run, err := t.item.RunKey()
 	if err != nil {

@@ -189,7 +189,7 @@ func (w *Worker) pauseAfter(ctx context.Context, err error) error {
 // prepareAll prepares the items of one assignment and sends them to out.
 func (w *Worker) prepareAll(ctx context.Context, a Assignment, leases []*queue.Lease, out chan<- []*task) error {
 	w.stats.campaign.Store(a.Campaign)
-	in := newAssigned(a, len(leases), w.decoding)
+	in := newAssigned(a, len(leases), w.decoding, w.cfg.SolveMemory)
 	tasks := make([]*task, len(leases))
 	for i, l := range leases {
 		tasks[i] = w.start(ctx, in, l)

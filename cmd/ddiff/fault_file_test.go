@@ -1,7 +1,10 @@
 package main_test
 
 import (
+	"bytes"
 	"context"
+	"image"
+	"image/png"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -155,5 +158,31 @@ func TestSpecialExternalData(t *testing.T) {
 		wantCode(t, e, 7)
 		wantMessage(t, e, weights, name)
 		must(t, os.Remove(weights))
+	}
+}
+
+// TestWideImage: an image that needs too much memory fails with one line, and the others are restored. Its matrices alone
+// would take 40 GB.
+func TestWideImage(t *testing.T) {
+	t.Parallel()
+	dir, out := t.TempDir(), filepath.Join(t.TempDir(), "out")
+	for name, width := range map[string]int{"small": 64, "wide": 100_000} {
+		img := image.NewGray(image.Rect(0, 0, width, min(width, 64)))
+		if width > 64 {
+			img = image.NewGray(image.Rect(0, 0, width, 1))
+		}
+		for i := range img.Pix {
+			img.Pix[i] = uint8(i * 7)
+		}
+		var buf bytes.Buffer
+		must(t, png.Encode(&buf, img))
+		write(t, filepath.Join(dir, name+".png"), buf.Bytes())
+	}
+	e := bounded(t, 700, "run", "--threads", "1", "--images", dir, "--fit", "pad", "--task", "super_resolution,motion_deblur", "--param", "motion_deblur.size=9",
+		"--steps", "3", "--out", out)
+	wantCode(t, e, 3)
+	wantCounts(t, e, 2, 2, 0, out)
+	for _, task := range []string{"super_resolution", "motion_deblur"} {
+		wantMessage(t, e, "failed: wide ("+task+")", "100000×8", "use --fit center_crop or resize")
 	}
 }

@@ -123,6 +123,33 @@ func (m *Model) Parameters() int {
 	return n
 }
 
+// Width returns the number of channels per pixel of an image into which the network first maps an image of some channels. A
+// first convolution at a lower resolution has several pixels in its input channels. It is at least channels.
+func (m *Model) Width(channels int) int {
+	dims := map[string][]int64{}
+	for _, t := range m.proto.Graph.Initializer {
+		dims[t.Name] = t.Dims
+	}
+	casts := map[string]string{}
+	for _, n := range m.proto.Graph.Node {
+		if n.OpType == "Cast" && len(n.Input) == 1 && len(n.Output) == 1 {
+			casts[n.Output[0]] = n.Input[0]
+		}
+		if n.OpType != "Conv" || len(n.Input) < 2 {
+			continue
+		}
+		d := dims[n.Input[1]]
+		if d == nil {
+			d = dims[casts[n.Input[1]]]
+		}
+		const narrow = 16 // a filter of the image
+		if len(d) == 4 && d[0] >= narrow && d[1] > 0 {
+			return max(channels, int(d[0])/max(1, int(d[1])/channels))
+		}
+	}
+	return channels
+}
+
 func port(v *onnxpb.ValueInfoProto) Port {
 	t := v.GetType().GetTensorType()
 	p := Port{Name: v.Name, DType: DType(t.GetElemType())}

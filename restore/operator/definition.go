@@ -17,6 +17,9 @@ type Definition struct {
 	// Build makes the expression for images of one shape, both sides even and at least 8. p holds every parameter, each in
 	// its range. Errors wrap [ErrShape] or [ErrParam].
 	Build func(s Shape, p map[string]float64) (Expression, error)
+	// Dense is the number of elements of the expression's constant matrices along an axis, in multiples of the square of
+	// its length.
+	Dense float64
 	// ImageSide returns the side of the image whose measurement has the given side. Nil: the sides are equal.
 	ImageSide func(side int, p map[string]float64) int
 }

@@ -20,6 +20,7 @@ func gaussianDeblur() Definition {
 			{Name: "size", Default: 61, Max: 256, Open: true, Unit: at256, Doc: "side of the kernel"},
 			{Name: "std", Default: 3, Max: 64, Open: true, Unit: at256, Doc: "standard deviation of the blur"},
 		},
+		Dense: 1,
 		Build: func(s Shape, p map[string]float64) (Expression, error) {
 			k := gaussianTaps(s.odd(p["size"]), s.Length(p["std"]))
 			if err := fitsReflection(len(k), s, ErrShape); err != nil {

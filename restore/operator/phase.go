@@ -18,6 +18,7 @@ func phaseRetrieval() Definition {
 		Parameters: parameter.List{
 			{Name: "oversample", Default: 2, Max: 8, Open: true, Doc: "padding of each side, in eighths of the image's side"},
 		},
+		Dense: 1.5,
 		Build: func(s Shape, p map[string]float64) (Expression, error) {
 			rows, cols := pad(s.Height, p), pad(s.Width, p)
 			if rows < 1 || cols < 1 {

@@ -18,6 +18,7 @@ func superResolution() Definition {
 		Parameters: parameter.List{
 			{Name: "factor", Default: 4, Min: 2, Max: 16, Integer: true, Doc: "side of the image over that of the measurement"},
 		},
+		Dense: 0.5,
 		Build: func(s Shape, p map[string]float64) (Expression, error) {
 			f := int(p["factor"])
 			if s.Height%f != 0 || s.Width%f != 0 {

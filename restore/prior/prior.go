@@ -128,6 +128,9 @@ func (p *Prior) Opset() int { return p.file.Opset() }
 // Parameters returns the number of weights.
 func (p *Prior) Parameters() int { return p.file.Parameters() }
 
+// Width returns the network's number of channels at full resolution.
+func (p *Prior) Width() int { return p.model.Width(p.Card.Channels) }
+
 // Predict adds the network to g for images x [N, C, H, W] at the time index t (int64, shape [1], for the whole batch).
 // The result has the shape of x; Predict drops a learned variance.
 func (p *Prior) Predict(g *onnx.Graph, x, t onnx.Value) (onnx.Value, error) {

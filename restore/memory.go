@@ -1,0 +1,27 @@
+package restore
+
+import "ddiff/restore/onnx"
+
+const (
+	// activationFactor is the number of float32 values of memory per pixel and channel of the network's width. On the CPU
+	// the bundled prior takes 1.75 kB per pixel (6 channels per pixel) beside its weights, a network of the FFHQ
+	// architecture 28 to 45 kB (128 channels), and the factor leads to 2.3 kB and 49 kB.
+	activationFactor = 96
+	// denseCopies is the number of copies of an operator's constant matrices in memory: 11 while a solver is compiled, and
+	// those of cached solvers and operators.
+	denseCopies = 44
+	float32Size = 4
+)
+
+// Memory estimates the host's memory for solving a batch of n images, in bytes, beside the network's weights. It is an upper
+// bound for the measured networks, at most twice their memory. Memory grows linearly with the pixels, and with the square
+// of the sides for operators with constant matrices. Another provider than the CPU has the images in the memory of its
+// device.
+func (e *Engine) Memory(p Plan, n int) int64 {
+	h, w := float64(p.Image.Height), float64(p.Image.Width)
+	need := denseCopies * float32Size * e.cfg.Operators.Dense(p.Task) * (h*h + w*w)
+	if e.rt.Provider() == onnx.ProviderCPU {
+		need += activationFactor * float32Size * float64(e.prior.Width()) * h * w * float64(n)
+	}
+	return int64(need)
+}
