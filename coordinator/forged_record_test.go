@@ -57,3 +57,29 @@ func TestForgedRecordIsRestored(t *testing.T) {
 	tc.work(id)
 	tc.awaitDone(id, 4)
 }
+
+// TestRecordKeepsOutputAndPrior changes the output and the prior of a campaign that runs, as the credentials of users permit. The
+// leader keeps both.
+func TestRecordKeepsOutputAndPrior(t *testing.T) {
+	t.Parallel()
+	tc := newTestCluster(t, 2)
+	tc.lead()
+	id, victim := tc.submit("attacker", 0), tc.submit("victim", 0)
+	before := tc.awaitPhase(id, manifest.PhasePreflight).Campaign
+	_, err := coordinator.Update(t.Context(), tc.board, id, func(c *manifest.Campaign) error {
+		c.Output, c.Prior.Key, c.Wanted = victim, "priors/other.onnx", manifest.WantPause
+		return nil
+	})
+	must(t, err)
+	after := tc.awaitPhase(id, manifest.PhasePaused).Campaign
+	if after.Output != before.Output || after.Prior != before.Prior {
+		t.Errorf("output %q and prior %v, want %q and %v", after.Output, after.Prior, before.Output, before.Prior)
+	}
+	for _, output := range []string{"priors", "priors/x", "campaigns/" + victim, ".ddiff/x"} {
+		c, _, err := coordinator.Submit(t.Context(), tc.board, tc.spec("in "+output), coordinator.Order{Output: output}, after.Submitted)
+		must(t, err)
+		if s := tc.awaitPhase(c.ID, manifest.PhaseRejected); !strings.Contains(s.Campaign.Reason, "has the records of ddiff") {
+			t.Errorf("reason %q", s.Campaign.Reason)
+		}
+	}
+}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 	"sync"
 	"time"
 
@@ -234,9 +233,8 @@ func (r *runner) openResults() error {
 		r.results = run.Store
 		return nil
 	}
-	// Results there would be garbage to ddiff gc, and out of the reach of workers.
-	if top, _, _ := strings.Cut(r.rec.Output, "/"); top == "campaigns" || top == "priors" {
-		return rejection{fmt.Errorf("output: the folder %s of the store has the records of ddiff; delete the campaign and submit it with another --output", top)}
+	if err := r.rec.CheckOutput(); err != nil {
+		return rejection{err}
 	}
 	results, err := storage.NewPrefixed(r.s.cfg.Store, r.rec.Output)
 	if err != nil {
@@ -326,6 +324,10 @@ func (r *runner) saveIf(ctx context.Context, condition func(c *manifest.Campaign
 	c, revision, err := updateRecord(ctx, r.s.cfg.Board, r.id, func(c *manifest.Campaign) error {
 		if c.Phase != phase || !condition(c) {
 			return errUnchanged
+		}
+		c.Output = r.rec.Output // users may write the record
+		if r.rec.Prior.SHA256 != "" {
+			c.Prior = r.rec.Prior
 		}
 		change(c)
 		if c.Phase.Ended() && c.Phase != phase {

@@ -217,10 +217,13 @@ func (f *Fleet) update(change queue.Change) {
 	delete(f.newer, change.Key)
 	c := f.campaigns[change.Key]
 	if c == nil || c.record.Output != r.Output {
-		store, err := storage.NewPrefixed(f.cfg.Store, r.Output)
+		err := r.CheckOutput()
+		var store storage.Store
+		if err == nil {
+			store, err = storage.NewPrefixed(f.cfg.Store, r.Output)
+		}
 		if err != nil {
 			f.cfg.Logger.Error("cannot process campaign", "campaign", r.ID, "reason", err)
-			f.remove(change.Key)
 			return
 		}
 		if c == nil {

@@ -215,17 +215,14 @@ func TestDamagedRecordKeepsCampaign(t *testing.T) {
 		must(t, err)
 	}
 	key := manifest.KeyCampaignPrefix + "one"
-	for _, forged := range []string{"", "{", `{"type":"io.nats.jetstream.api.v1.account_info_response","memory":0}`,
-		`{"schema":1,"id":"two","output":"two","priority":"normal","weight":1,"wanted":"cancel_now","phase":"running"}`} {
+	for forged, reason := range map[string]string{
+		"": "unexpected end of JSON input", `{"type":"io.nats.jetstream.api.v1.account_info_response","memory":0}`: "schema",
+		`{"schema":1,"id":"two","output":"two","priority":"normal","weight":1,"wanted":"cancel_now","phase":"running"}`:      "it belongs to campaign two",
+		`{"schema":1,"id":"one","output":"priors/x","priority":"normal","weight":1,"wanted":"cancel_now","phase":"running"}`: "the folder priors",
+	} {
 		must(t, c.board.Put(t.Context(), key, []byte(forged)))
-		for change, err := range c.board.Watch(t.Context(), key) { // the fleet sees it no later than the log
-			must(t, err)
-			if change.Ready {
-				break
-			}
-		}
+		c.log.wait(t, reason) // the board may skip a record that is replaced at once
 	}
-	c.log.wait(t, "it belongs to campaign two")
 	if a.Lifetime.Err() != nil {
 		t.Error("the worker drops the leased items")
 	}

@@ -3,6 +3,7 @@ package manifest
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -189,6 +190,16 @@ func (c *Campaign) Validate() error {
 		}
 	}
 	return fmt.Errorf("priority: %q is none of high, normal, low", c.Priority)
+}
+
+// CheckOutput returns an error if the output is a folder with the records of ddiff: results there would be garbage to ddiff gc, and
+// out of the reach of workers.
+func (c *Campaign) CheckOutput() error {
+	switch top, _, _ := strings.Cut(c.Output, "/"); top {
+	case "campaigns", "priors", ".ddiff":
+		return fmt.Errorf("output: the folder %s of the store has the records of ddiff; delete the campaign and submit it with another --output", top)
+	}
+	return nil
 }
 
 // Open reports whether workers may lease items of the campaign.

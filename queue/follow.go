@@ -22,6 +22,9 @@ const (
 	followAhead = 256
 )
 
+// errForeign means that another client has sent a message to the inbox of the follower.
+var errForeign = errors.New("a message of another consumer arrived")
+
 // errGap means that a message between two received messages is missing.
 var errGap = errors.New("a message did not arrive")
 
@@ -99,6 +102,9 @@ func (f *follower) consume(ctx context.Context, message func(jetstream.Msg, *jet
 		meta, err := msg.Metadata()
 		if err != nil {
 			return true, err
+		}
+		if meta.Stream != f.stream || meta.Consumer != consumer.CachedInfo().Name {
+			return true, errForeign
 		}
 		if meta.Sequence.Consumer != expect {
 			return true, errGap
