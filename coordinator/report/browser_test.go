@@ -238,7 +238,7 @@ func TestPageInteraction(t *testing.T) {
 		"down":     "ddiff descending",
 		"tooltip":  "step 1 · t = 990",
 		"settings": "Task=Super-resolution (super_resolution) Noise σ=0.05 Size=128 × 128 px, center_crop Method=ddiff-hqs " +
-			"Settings=steps=100 Prior=" + strings.Repeat("ab", 32) + " Seed=7 Run=0 Cost=100 steps in 2.00 s on cpu Item=",
+			"Settings=steps=100 Prior=" + strings.Repeat("ab", 32) + " Seed=7 Run=0 Residual=mean((y − A(x))²) − σ² = 0.0052 Cost=100 steps in 2.00 s on cpu Item=",
 		"refiltered": "meadow_2.png,meadow_10.png",
 		"shown":      "2 of 28 items match",
 		"address":    "#q=MEADOW+.png&amp;task=super_resolution&amp;method=ddiff-hqs",
