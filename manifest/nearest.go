@@ -14,21 +14,35 @@ func unknown(kind, name string, valid []string) error {
 	return fmt.Errorf("unknown %s %q (valid: %s)", kind, clip(name), strings.Join(valid, ", "))
 }
 
-// nearest returns the first valid name with the smallest edit distance, or "" if the distance exceeds
-// about a third of the name.
+// nearest returns the valid name with these initials, as sr for super_resolution, or the first one with the smallest edit
+// distance, or "" if the distance exceeds about a third of the name or replaces all of it.
 func nearest(name string, valid []string) string {
 	// A much longer name cannot be near.
 	const longest = 64
 	if len(name) > longest {
 		return ""
 	}
-	best, bestDistance := "", max(2, len(name)/3)+1
+	for _, v := range valid {
+		if len(name) > 1 && strings.EqualFold(name, initials(v)) {
+			return v
+		}
+	}
+	best, bestDistance := "", min(max(2, len(name)/3)+1, len(name))
 	for _, v := range valid {
 		if d := editDistance(name, v); d < bestDistance && d < len(v) {
 			best, bestDistance = v, d
 		}
 	}
 	return best
+}
+
+// initials returns the first letters of the words of a name.
+func initials(name string) string {
+	var b strings.Builder
+	for word := range strings.FieldsFuncSeq(name, func(r rune) bool { return r == '_' || r == '-' }) {
+		b.WriteString(word[:1])
+	}
+	return b.String()
 }
 
 // editDistance returns the number of insertions, deletions, replacements and swaps of neighbours

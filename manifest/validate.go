@@ -23,6 +23,8 @@ type Vocabulary struct {
 	Parameters map[string][]Parameter
 	// Presets are the named sets of solver parameters.
 	Presets []string
+	// MultipleOf divides the working size. Zero means that the prior is not known yet.
+	MultipleOf int
 	// MaxSteps is the largest number of solver steps. Zero means that the prior is not known yet.
 	MaxSteps int
 }
@@ -129,6 +131,10 @@ func (s *Spec) checkNames(v Vocabulary) []*FieldError {
 	out = append(out, s.checkSolver("solver", s.Solver, s.Methods, v)...)
 	out = append(out, s.checkSteps("steps", s.Steps, v)...)
 	name("preset", "preset", s.Preset, v.Presets)
+	if m := v.MultipleOf; m > 1 && s.Dataset.Fit != FitPad && s.Dataset.Size%m != 0 {
+		near := max(1, (s.Dataset.Size+m/2)/m) * m
+		out = append(out, s.problem("dataset.size", fmt.Errorf("%d is not a multiple of %d, as the prior requires; use %d", s.Dataset.Size, m, near)))
+	}
 	return out
 }
 

@@ -40,7 +40,9 @@ func NewDir(path string) (*Dir, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open store %s: %w", path, err)
 	}
-	if err := os.MkdirAll(root, 0o755); err != nil {
+	if err := os.MkdirAll(root, 0o755); errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) {
+		return nil, fmt.Errorf("open store %s: %w: no directory can be made there: %w", path, ErrReadOnly, err) // as in /proc
+	} else if err != nil {
 		return nil, fmt.Errorf("open store %s: %w", path, writeError(err))
 	}
 	if _, err := os.ReadDir(root); err != nil {

@@ -292,9 +292,9 @@ func endOf(s coordinator.CampaignStatus, asJSON bool, out io.Writer) error {
 	}
 	switch {
 	case phase == manifest.PhaseRejected:
-		return fmt.Errorf("%w: campaign %s was rejected: %s", errIncomplete, s.Campaign.ID, s.Campaign.Reason)
+		return fmt.Errorf("%w: %s: %s", errRejected, s.Campaign.ID, s.Campaign.Reason)
 	case phase == manifest.PhaseCancelled:
-		return fmt.Errorf("%w: campaign %s was cancelled", errIncomplete, s.Campaign.ID)
+		return fmt.Errorf("%w: %s", errCancelled, s.Campaign.ID)
 	case n.Failed+n.Dead > 0:
 		return fmt.Errorf("%w: %d failed, %d dead; the reasons are in %s/failures/%s of the store", errIncomplete, n.Failed, n.Dead,
 			s.Campaign.Output, s.Campaign.ID)

@@ -73,6 +73,9 @@ func (o computeOptions) open(log *slog.Logger) (*onnx.Runtime, error) {
 	if o.threads < 0 {
 		return nil, usageError{fmt.Errorf("--threads: %d is negative; use 0 for one thread per core", o.threads)}
 	}
+	if o.threads > onnx.MaxThreads {
+		return nil, usageError{fmt.Errorf("--threads: %d is above %d; use 0 for one thread per core", o.threads, onnx.MaxThreads)}
+	}
 	var settings onnx.Options
 	for _, s := range o.options {
 		if err := settings.Set(s); err != nil {

@@ -43,6 +43,11 @@ func newDoctorCommand() *cobra.Command {
 			if o.gpu {
 				return checkGPU(cmd.Context(), o, cmd.OutOrStdout(), cmd.ErrOrStderr())
 			}
+			for _, name := range []string{"device", "quick", "size", "steps", "batches", "task", "only", "images", "threads", "torch", "tools", "out"} {
+				if cmd.Flags().Changed(name) {
+					return usageError{fmt.Errorf("--%s needs --gpu; see: ddiff doctor --help", name)}
+				}
+			}
 			return checkMachine(cmd.Context(), o, cmd.OutOrStdout())
 		},
 	}

@@ -14,14 +14,24 @@ import (
 
 	"ddiff/coordinator"
 	"ddiff/coordinator/report"
+	"ddiff/coordinator/shard"
+	"ddiff/coordinator/tune"
 	"ddiff/dataset"
 	"ddiff/gpuworker"
+	"ddiff/internal/regular"
 	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore/check"
+	"ddiff/restore/gpucheck"
+	"ddiff/restore/method"
 	"ddiff/restore/metric"
 	"ddiff/restore/onnx"
 	"ddiff/restore/onnx/install"
+	"ddiff/restore/operator"
+	"ddiff/restore/parameter"
 	"ddiff/restore/prior"
+	"ddiff/restore/raster"
+	"ddiff/restore/solver"
 	"ddiff/storage"
 )
 
@@ -54,30 +64,37 @@ func exitClasses() []exitClass {
 		{exitDone, "everything is done", nil},
 		{exitHung, "a stage of the worker hung; a new process can continue", []error{gpuworker.ErrHung}},
 		{exitInterrupted, "interrupted; the same command resumes", []error{context.Canceled}},
-		{exitUsage, "a wrong flag, campaign file or dataset", []error{
-			errUsage, queue.ErrConfig, manifest.ErrNoDataset, manifest.ErrEmptyDataset, manifest.ErrBadList, dataset.ErrRefused, storage.ErrAddress,
-			report.ErrVersions,
-		}},
 		{exitPrior, "the prior, an operator or a bundle cannot be used", []error{
-			errPrior, errOperator, prior.ErrCard, prior.ErrGraph, onnx.ErrModel, onnx.ErrExternal, metric.ErrNetwork,
+			errPrior, errOperator, prior.ErrCard, prior.ErrGraph, onnx.ErrModel, onnx.ErrExternal, metric.ErrNetwork, gpuworker.ErrPriorFile,
+			check.ErrVectors, check.ErrInterface, check.ErrNotFinite, check.ErrBundle, operator.ErrGradient,
 		}},
-		{exitNoGPU, "there is no GPU to check", []error{errNoGPU}},
+		{exitUsage, "a wrong flag, campaign file or dataset", []error{
+			errUsage, queue.ErrConfig, queue.ErrBadName, install.ErrEP, storage.ErrAddress, storage.ErrBadKey,
+			manifest.ErrNoDataset, manifest.ErrEmptyDataset, manifest.ErrBadList, manifest.ErrEmptyFile,
+			dataset.ErrRefused, dataset.ErrAddress, dataset.ErrNotFound, dataset.ErrTooLarge, dataset.ErrDenied,
+			report.ErrVersions, report.ErrNotComparable, report.ErrFilter, report.ErrScores, report.ErrPublished, report.ErrUnknownRule,
+			report.ErrUnknownFormat, tune.ErrSides, tune.ErrNoFigure, tune.ErrRace, tune.ErrRecord, method.ErrSetting,
+			operator.ErrTask, operator.ErrShape, parameter.ErrInvalid, solver.ErrConfig, regular.ErrKind, regular.ErrTooLarge,
+			shard.ErrMoved, manifest.ErrNewer, coordinator.ErrRefused, queue.ErrNoRecord, gpucheck.ErrConfig, raster.ErrFormat, raster.ErrTruncated,
+			raster.ErrTooLarge, raster.ErrShape, raster.ErrNotFinite,
+		}},
+		{exitNoGPU, "there is no GPU to check", []error{errNoGPU, gpucheck.ErrAbsent}},
 		{exitRuntime, "ONNX Runtime, or the execution provider, is missing or unusable", []error{
-			onnx.ErrRuntime, onnx.ErrProvider,
+			onnx.ErrRuntime, onnx.ErrProvider, onnx.ErrFallback, install.ErrUnsafeArchive,
 			install.ErrNotFound, install.ErrUnsupported, install.ErrChecksum, install.ErrClientMissing,
 		}},
 		{exitLocked, "another process uses the output", []error{storage.ErrLocked}},
 		{exitOutput, "the output cannot be written, or the dataset's server does not answer", []error{
 			storage.ErrNoSpace, storage.ErrReadOnly, storage.ErrConflict, storage.ErrUnavailable, storage.ErrAccess,
-			storage.ErrNoBucket, storage.ErrCertificate, storage.ErrNoConditionalWrites, report.ErrTemporary, errReportFile,
+			storage.ErrNoBucket, storage.ErrCertificate, storage.ErrNoConditionalWrites, storage.ErrCorrupt, storage.ErrChanged, storage.ErrTooLarge, report.ErrTemporary, errReportFile,
 		}},
 		{exitNATS, "the NATS servers cannot be used, or no coordinator answers", []error{
-			coordinator.ErrNoLeader,
+			coordinator.ErrNoLeader, coordinator.ErrNoIndex,
 			queue.ErrUnreachable, queue.ErrAccess, queue.ErrCertificate, queue.ErrServerVersion, queue.ErrNoJetStream,
 			queue.ErrUnavailable, queue.ErrNotReady, queue.ErrFull, queue.ErrClosed,
 		}},
 		{exitIncomplete, "the run ended, but some items failed or are dead; or an output does not match its record", []error{
-			errIncomplete, errMismatch,
+			errIncomplete, errRejected, errCancelled, errMismatch, gpucheck.ErrBounds,
 		}},
 		{exitUnexpected, "an unexpected error", nil},
 	}
@@ -97,6 +114,9 @@ var (
 	errUsage = errors.New("wrong use")
 	// errIncomplete: some items failed or are dead.
 	errIncomplete = errors.New("some items could not be restored")
+	// errRejected, errCancelled: the campaign ended without its items.
+	errRejected  = errors.New("campaign was rejected")
+	errCancelled = errors.New("campaign was cancelled")
 	// errMismatch: an output differs from its passport, or from its replay.
 	errMismatch = errors.New("mismatch")
 	// errPrior: the prior cannot be read or used.

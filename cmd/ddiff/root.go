@@ -18,6 +18,9 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
+	if err == nil && len(args) > 0 && strings.Trim(args[0], "-") == "" {
+		err = usageError{fmt.Errorf("unknown command %q; see: ddiff --help", args[0])} // cobra prints the help
+	}
 	if err != nil {
 		fmt.Fprintln(stderr, styleOf(stderr).red("ddiff:"), message(err))
 	}

@@ -24,7 +24,9 @@ func (c Catalogue) Vocabulary() manifest.Vocabulary { return c.vocabulary(0) }
 
 // Check validates a campaign against the schedule of its prior as well: the number of steps, and time indices.
 func (c Catalogue) Check(s *manifest.Spec, p *prior.Description) error {
-	return s.Validate(c.vocabulary(p.Schedule.Steps()))
+	v := c.vocabulary(p.Schedule.Steps())
+	v.MultipleOf = p.Card.MultipleOf
+	return s.Validate(v)
 }
 
 // vocabulary is for a schedule of total time indices, or 0 while the schedule is unknown.

@@ -13,6 +13,10 @@ import (
 	ort "github.com/yalue/onnxruntime_go"
 )
 
+// MaxThreads is the largest number of threads. The library starts them with the first session: with many thousands that
+// takes minutes.
+const MaxThreads = 1024
+
 // Errors of opening and using the runtime.
 var (
 	// ErrRuntime: the shared library cannot be loaded or answers with an error.
@@ -35,7 +39,7 @@ type Config struct {
 	Options Options
 	// Threads is the number of threads of one operation on the CPU. Default: GOMAXPROCS, which is the number of cores or
 	// the limit of a container.
-	Threads int
+	Threads int // at most MaxThreads
 	// Logger receives the choice of the provider and its reason. Default: discard.
 	Logger *slog.Logger
 }
@@ -59,6 +63,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("Device: %d: the cpu has no index", c.Device)
 	case c.Threads < 0:
 		return fmt.Errorf("Threads: %d is negative", c.Threads)
+	case c.Threads > MaxThreads:
+		return fmt.Errorf("Threads: %d is above %d", c.Threads, MaxThreads)
 	}
 	return c.Options.validate(provider)
 }

@@ -52,7 +52,7 @@ func systemDirectories(environ func(string) string, goos, goarch string) []strin
 
 func locate(opts LocateOptions, system []string) (Library, error) {
 	if opts.EP != "" && opts.EP != CPU && opts.EP != CUDA {
-		return Library{}, fmt.Errorf("execution provider %q: use %q or %q", opts.EP, CPU, CUDA)
+		return Library{}, fmt.Errorf("%w %q: use %q or %q", ErrEP, opts.EP, CPU, CUDA)
 	}
 	const flag = "--onnxruntime"
 	if opts.Path != "" {

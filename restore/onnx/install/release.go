@@ -66,7 +66,7 @@ func releaseFor(ep, goos, goarch string) (release, error) {
 			return cudaRelease(), nil
 		}
 	default:
-		return release{}, fmt.Errorf("execution provider %q: use %q or %q", ep, CPU, CUDA)
+		return release{}, fmt.Errorf("%w %q: use %q or %q", ErrEP, ep, CPU, CUDA)
 	}
 	return release{}, fmt.Errorf("install ONNX Runtime with %s on %s/%s: %w: build or download it and set %s to its path",
 		ep, goos, goarch, ErrUnsupported, EnvVar)
