@@ -21,12 +21,13 @@ import (
 
 // The layouts of ddiff export.
 const (
-	layoutFolder = "folder"
-	layoutMLflow = "mlflow"
-	layoutWandb  = "wandb"
+	layoutFolder      = "folder"
+	layoutHuggingFace = "huggingface"
+	layoutMLflow      = "mlflow"
+	layoutWandb       = "wandb"
 )
 
-func layouts() []string { return []string{layoutFolder, layoutMLflow, layoutWandb} }
+func layouts() []string { return []string{layoutFolder, layoutHuggingFace, layoutMLflow, layoutWandb} }
 
 // exportOptions are the flags of export.
 type exportOptions struct {
@@ -45,6 +46,7 @@ func newExportCommand(c shard.Catalogue) *cobra.Command {
 		Long: "Copy the results of outputs, directories or buckets, into the layout of other programs.\n" +
 			"folder: CELL/restored/NAME.png, CELL/truth/NAME.png and CELL/measurement/NAME.png, one CELL per problem and way to\n" +
 			"solve it, for tools that compare two folders of images, such as those for FID.\n" +
+			"huggingface: Parquet files with the pictures as columns, for: datasets.load_dataset(\"DIRECTORY\")\n" +
 			"mlflow: an MLflow file store, one run per cell with its parameters and mean scores.\n" +
 			"wandb: offline directories of Weights & Biases, one run per cell, for: wandb sync DIRECTORY/offline-run-*\n" +
 			"For tables see: ddiff report --format csv, parquet.",
@@ -100,7 +102,7 @@ func (o exportOptions) run(ctx context.Context, args []string, stdout io.Writer)
 func (o exportOptions) export(
 	ctx context.Context, to *tree, outputs []report.Output, results iter.Seq2[manifest.Result, error], rule report.Rule, name string,
 ) (line string, err error) {
-	if o.layout != layoutFolder {
+	if o.layout == layoutMLflow || o.layout == layoutWandb {
 		summary, err := report.Summarize(results, o.catalogue.Operators, rule, nil)
 		if err != nil {
 			return "", err
@@ -115,16 +117,24 @@ func (o exportOptions) export(
 		}
 		return line, exportMLflow(to, name, runs)
 	}
-	e := &folderExport{from: report.Folder{Outputs: outputs}, to: to}
+	from := report.Folder{Outputs: outputs}
+	folders, pictures := &folderExport{from: from, to: to}, &pictureExport{from: from, to: to, limit: picturesPart}
+	add := folders.add
+	if o.layout == layoutHuggingFace {
+		add = pictures.add
+	}
 	for r, err := range results {
 		if err != nil {
 			return "", err
 		}
-		if err := e.add(r); err != nil {
+		if err := add(r); err != nil {
 			return "", err
 		}
 	}
-	return fmt.Sprintf("images=%d cells=%d", len(e.items), len(e.cells)), e.copy(ctx)
+	if o.layout == layoutHuggingFace {
+		return fmt.Sprintf("images=%d", len(pictures.rows)), pictures.copy(ctx)
+	}
+	return fmt.Sprintf("images=%d cells=%d", len(folders.items), len(folders.cells)), folders.copy(ctx)
 }
 
 // tree is a new directory that is complete or absent.

@@ -100,6 +100,28 @@ func TestExportWandbSweep(t *testing.T) {
 	}
 }
 
+// TestExportPictures exports a run as Parquet; a missing picture leaves nothing behind.
+func TestExportPictures(t *testing.T) {
+	t.Parallel()
+	out := tiny(t, "--images", photographs(t, "coffee", "rocket"), "--task", "hdr", "--steps", "3")
+	to := filepath.Join(t.TempDir(), "pictures")
+	e := ddiff(t, "export", out, "--layout", "huggingface", "--out", to)
+	wantCode(t, e, 0)
+	wantLine(t, e, "images=2 dir="+to)
+	data := read(t, filepath.Join(to, "data", "00000.parquet"))
+	for id := range wantItems(t, out, 2) {
+		if !bytes.Contains(data, read(t, file(out, id, manifest.FileRestored))) {
+			t.Errorf("the Parquet file lacks the restored image of %s", id)
+		}
+		must(t, os.Remove(file(out, id, manifest.FileTruth)))
+	}
+	dir := t.TempDir()
+	e = ddiff(t, "export", out, "--layout", "huggingface", "--out", filepath.Join(dir, "second"))
+	if entries, err := os.ReadDir(dir); e.code == 0 || err != nil || len(entries) != 0 {
+		t.Errorf("exit code %d, left %v, error %v", e.code, entries, err)
+	}
+}
+
 func TestExportRefuses(t *testing.T) {
 	t.Parallel()
 	out := tiny(t, "--images", photograph("coffee"), "--task", "hdr", "--steps", "3")
@@ -108,7 +130,7 @@ func TestExportRefuses(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{"--layout", "tar"}, 2, `--layout "tar" is none of folder, mlflow, wandb`},
+		{[]string{"--layout", "tar"}, 2, `--layout "tar" is none of folder, huggingface, mlflow, wandb`},
 		{[]string{"--out", "s3://bucket/x"}, 2, "is an address"},
 		{[]string{"--out", out}, 2, "is not empty"},
 		{[]string{"--out", filepath.Join(out, "summary.json")}, 2, "not a directory"},

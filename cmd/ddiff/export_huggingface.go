@@ -1,0 +1,169 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/parquet-go/parquet-go"
+
+	"ddiff/coordinator/report"
+	"ddiff/manifest"
+)
+
+// picturesPart bounds the pictures of one Parquet file in bytes. A part is in memory until it is complete.
+const picturesPart = 64 << 20
+
+// pictureExport writes finished items with their pictures as Parquet files that Hugging Face's datasets reads as images:
+// data/NNNNN.parquet, each with the features in its metadata.
+type pictureExport struct {
+	from  report.Folder
+	to    *tree
+	limit int // picturesPart
+
+	rows []pictureRow // without pictures
+	// cells has one copy of each cell's texts.
+	cells map[report.Cell]*report.Cell
+
+	parts, bytes int // complete files, and pictures of the present one
+	buffer       bytes.Buffer
+	writer       *parquet.GenericWriter[pictureRow]
+}
+
+// pictureRow is one item. The columns have the names of results.csv. All are optional, because datasets ignores the
+// features of columns that are not.
+type pictureRow struct {
+	Item        *string      `parquet:"item,optional"`
+	Image       *string      `parquet:"image,optional"`
+	Task        *string      `parquet:"task,optional"`
+	Params      *string      `parquet:"params,optional"`
+	Sigma       *float64     `parquet:"sigma,optional"`
+	Size        *string      `parquet:"size,optional"`
+	Prior       *string      `parquet:"prior,optional"`
+	Preset      *string      `parquet:"preset,optional"`
+	Method      *string      `parquet:"method,optional"`
+	Settings    *string      `parquet:"settings,optional"`
+	Run         *int64       `parquet:"run,optional"`
+	Seed        *uint64      `parquet:"seed,optional"`
+	PSNR        *float64     `parquet:"psnr,optional"`
+	SSIM        *float64     `parquet:"ssim,optional"`
+	Residual    *float64     `parquet:"residual,optional"`
+	Restored    *pictureCell `parquet:"restored,optional"`
+	Truth       *pictureCell `parquet:"truth,optional"`
+	Measurement *pictureCell `parquet:"measurement,optional"`
+}
+
+// pictureCell is the storage of an Image feature: the bytes of the file, and its name.
+type pictureCell struct {
+	Bytes []byte `parquet:"bytes,optional"`
+	Path  string `parquet:"path,optional"`
+}
+
+// pictureFeatures is the value of the key "huggingface" in a file's metadata: the type of each column.
+func pictureFeatures() (string, error) {
+	features := map[string]any{}
+	value := func(dtype string, columns ...string) {
+		for _, c := range columns {
+			features[c] = map[string]string{"dtype": dtype, "_type": "Value"}
+		}
+	}
+	value("string", "item", "image", "task", "params", "size", "prior", "preset", "method", "settings")
+	value("float64", "sigma", "psnr", "ssim", "residual")
+	value("int64", "run")
+	value("uint64", "seed")
+	for _, c := range []string{"restored", "truth", "measurement"} {
+		features[c] = map[string]string{"_type": "Image"}
+	}
+	data, err := json.Marshal(map[string]any{"info": map[string]any{"features": features}})
+	return string(data), err
+}
+
+func (e *pictureExport) add(r manifest.Result) error {
+	if r.Outcome != manifest.OutcomeDone {
+		return nil
+	}
+	cell, err := report.CellOf(&r.Item)
+	if err != nil {
+		return err
+	}
+	known := e.cells[cell]
+	if known == nil {
+		if e.cells == nil {
+			e.cells = map[report.Cell]*report.Cell{}
+		}
+		known = &cell
+		e.cells[cell] = known
+	}
+	row := pictureRow{
+		Item: new(r.Item.ID), Image: new(r.Item.Name), Task: &known.Task, Params: &known.Params, Sigma: &known.Sigma, Size: &known.Size,
+		Prior: &known.Prior, Preset: new(r.Item.Preset), Method: &known.Method, Settings: &known.Settings,
+		Run: new(int64(r.Item.Run)), Seed: new(r.Item.Seed), PSNR: r.Metrics.PSNR, SSIM: r.Metrics.SSIM, Residual: r.Metrics.Residual,
+	}
+	for file, picture := range row.pictures() {
+		if _, ok := r.Artifacts[file]; ok {
+			*picture = &pictureCell{Path: path.Join(r.Item.ID, file)}
+		}
+	}
+	e.rows = append(e.rows, row)
+	return nil
+}
+
+// pictures returns the columns of the pictures by their files.
+func (r *pictureRow) pictures() map[string]**pictureCell {
+	return map[string]**pictureCell{
+		manifest.FileRestored: &r.Restored, manifest.FileTruth: &r.Truth, manifest.FileMeasurement: &r.Measurement,
+	}
+}
+
+// copy writes the rows with their pictures, ordered by the identities of the items.
+func (e *pictureExport) copy(ctx context.Context) error {
+	features, err := pictureFeatures()
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(e.rows, func(a, b pictureRow) int { return strings.Compare(*a.Item, *b.Item) })
+	for _, row := range e.rows {
+		for file, picture := range row.pictures() {
+			if *picture == nil {
+				continue
+			}
+			data, err := e.from.Get(ctx, manifest.ItemKey(*row.Item, file))
+			if err != nil {
+				return fmt.Errorf("read %s of item %s: %w", file, *row.Image, err)
+			}
+			e.bytes += len(data)
+			*picture = &pictureCell{Bytes: data, Path: (*picture).Path} // e.rows does not keep the bytes
+		}
+		if e.writer == nil {
+			e.writer = parquet.NewGenericWriter[pictureRow](&e.buffer, parquet.KeyValueMetadata("huggingface", features))
+		}
+		if _, err := e.writer.Write([]pictureRow{row}); err != nil {
+			return fmt.Errorf("write row of item %s: %w", *row.Image, err)
+		}
+		if e.bytes >= e.limit {
+			if err := e.flush(); err != nil {
+				return err
+			}
+		}
+	}
+	return e.flush()
+}
+
+// flush completes a file.
+func (e *pictureExport) flush() error {
+	if e.writer == nil {
+		return nil
+	}
+	if err := e.writer.Close(); err != nil {
+		return fmt.Errorf("write rows: %w", err)
+	}
+	err := e.to.put(fmt.Sprintf("data/%05d.parquet", e.parts), e.buffer.Bytes())
+	e.writer, e.bytes = nil, 0
+	e.parts++
+	e.buffer.Reset()
+	return err
+}
