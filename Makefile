@@ -96,6 +96,10 @@ priors-test: test-packages build runtime ## Export every architecture of tools/d
 foreign-priors: test-packages runtime ## Export networks with the current diffusers and PyTorch, and run them (6 GB of packages)
 	@scripts/foreign-priors.sh
 
+.PHONY: programs-test
+programs-test: build runtime ## Read exports with pandas, datasets, wandb and MLflow (needs PyPI; DDIFF_PROGRAMS=PYTHON: an interpreter with them)
+	@scripts/programs-test.sh
+
 PRIOR_REPORT ?=
 
 .PHONY: prior-report

@@ -118,23 +118,20 @@ func (o exportOptions) export(
 		return line, exportMLflow(to, name, runs)
 	}
 	from := report.Folder{Outputs: outputs}
-	folders, pictures := &folderExport{from: from, to: to}, &pictureExport{from: from, to: to, limit: picturesPart}
-	add := folders.add
 	if o.layout == layoutHuggingFace {
-		add = pictures.add
+		n, err := report.WritePictures(ctx, from, results, to.put)
+		return fmt.Sprintf("images=%d", n), err
 	}
+	e := &folderExport{from: from, to: to}
 	for r, err := range results {
 		if err != nil {
 			return "", err
 		}
-		if err := add(r); err != nil {
+		if err := e.add(r); err != nil {
 			return "", err
 		}
 	}
-	if o.layout == layoutHuggingFace {
-		return fmt.Sprintf("images=%d", len(pictures.rows)), pictures.copy(ctx)
-	}
-	return fmt.Sprintf("images=%d cells=%d", len(folders.items), len(folders.cells)), folders.copy(ctx)
+	return fmt.Sprintf("images=%d cells=%d", len(e.items), len(e.cells)), e.copy(ctx)
 }
 
 // tree is a new directory that is complete or absent.

@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,7 +14,7 @@ func TestRules(t *testing.T) {
 	out := tiny(t, "--images", photographs(t, "coffee", "rocket"), "--task", "phase_retrieval", "--steps", "3", "--runs", "3")
 	e := ddiff(t, "rules", out, "--of", "2", "--json")
 	wantCode(t, e, 0)
-	var got struct {
+	type choices struct {
 		Of     int
 		Groups []struct {
 			Task  string
@@ -27,6 +28,7 @@ func TestRules(t *testing.T) {
 			}
 		}
 	}
+	var got choices
 	must(t, json.Unmarshal([]byte(e.stdout), &got))
 	if got.Of != 2 || len(got.Groups) != 1 || got.Groups[0].Task != "phase_retrieval" || got.Groups[0].Runs != 6 || len(got.Groups[0].Rules) != 6 {
 		t.Fatalf("%+v", got)
@@ -39,6 +41,20 @@ func TestRules(t *testing.T) {
 		t.Errorf("%+v, want the mean PSNR %g of all runs", first, sum/6)
 	}
 	wantLine(t, ddiff(t, "rules", out, "--of", "2", "--where", "image=coffee"), "min_misfit        1  ")
+
+	// A rotation never lowers the PSNR, and leaves no SSIM to choose by.
+	rotated := ddiff(t, "rules", out, "--of", "2", "--rotated", "--json")
+	wantCode(t, rotated, 0)
+	before := got.Groups[0].Rules[0].PSNR.Mean
+	var counts struct{ Compared, Rotated int }
+	got = choices{}
+	must(t, json.Unmarshal([]byte(rotated.stdout), &got))
+	must(t, json.Unmarshal([]byte(rotated.stdout), &counts))
+	rules := got.Groups[0].Rules
+	if counts.Compared != 6 || (counts.Rotated > 0) != (rules[0].PSNR.Mean > before) || rules[0].PSNR.Mean < before || rules[5].Rule != "best_ssim" || rules[5].PSNR.N != 0 {
+		t.Errorf("%+v, first %+v after %g, best_ssim %+v", counts, rules[0].PSNR, before, rules[5].PSNR)
+	}
+	wantLine(t, ddiff(t, "rules", out, "--of", "2", "--rotated"), fmt.Sprintf("rotated by 180°: %d of 6 runs", counts.Rotated))
 
 	for _, tt := range []struct {
 		args []string

@@ -41,11 +41,13 @@ type ChoiceGroup struct {
 type RuleChoice struct {
 	Rule   Rule `json:"rule"`
 	Oracle bool `json:"oracle,omitempty"`
-	// Good is the probability, between 0 and 1, that the rule picks a good run among Of runs. The mean picks no run.
-	Good Estimate `json:"good,omitzero"`
+	// Good is the probability, between 0 and 1, that the rule picks a good run among Of runs; GoodGain is its difference to
+	// that of a single run. The mean picks no run.
+	Good     Estimate `json:"good,omitzero"`
+	GoodGain Estimate `json:"good_gain,omitzero"`
 	// PSNR is the expected PSNR of the picked run in dB; Gain is its difference to a single run.
-	PSNR Estimate `json:"psnr"`
-	Gain Estimate `json:"gain"`
+	PSNR Estimate `json:"psnr,omitzero"`
+	Gain Estimate `json:"gain,omitzero"`
 }
 
 // choiceSample has the exact figures of one measurement, by the index of the rule in [Rules].
@@ -112,6 +114,9 @@ func (c *Choices) sample(m *measurement) choiceSample {
 		if r == RuleMean {
 			good = math.NaN()
 		}
+		if merit := r.merit(); merit != nil && !slices.ContainsFunc(m.runs, func(s scores) bool { return defined(merit(s)) }) {
+			good, psnr = math.NaN(), math.NaN() // nothing to choose by
+		}
 		s.good, s.psnr = append(s.good, good), append(s.psnr, psnr)
 	}
 	return s
@@ -169,9 +174,10 @@ func (g *ChoiceGroup) estimate() {
 	for k, r := range Rules() {
 		g.Rules = append(g.Rules, RuleChoice{
 			Rule: r, Oracle: r.Oracle(),
-			Good: over(func(s choiceSample) float64 { return s.good[k] }),
-			PSNR: over(func(s choiceSample) float64 { return s.psnr[k] }),
-			Gain: over(func(s choiceSample) float64 { return s.psnr[k] - s.psnr[first] }),
+			Good:     over(func(s choiceSample) float64 { return s.good[k] }),
+			GoodGain: over(func(s choiceSample) float64 { return s.good[k] - s.good[first] }),
+			PSNR:     over(func(s choiceSample) float64 { return s.psnr[k] }),
+			Gain:     over(func(s choiceSample) float64 { return s.psnr[k] - s.psnr[first] }),
 		})
 	}
 }
@@ -189,14 +195,18 @@ func (c *Choices) WriteText(w io.Writer) error {
 			continue
 		}
 		out := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(out, "rule\tn\tgood run\t±95%\tPSNR\t±95%\tPSNR - first\t±95%")
+		fmt.Fprintln(out, "rule\tn\tgood run\t±95%\t- first\t±95%\tPSNR\t±95%\t- first\t±95%")
 		for _, r := range g.Rules {
 			mark := ""
 			if r.Oracle {
 				mark = "*"
 			}
-			fmt.Fprintf(out, "%s%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\n", r.Rule, mark, r.PSNR.N, mean(r.Good, 3, "-"), half(r.Good, 3),
-				mean(r.PSNR, 2, "-"), half(r.PSNR, 2), gain(r.Gain, "-"), half(r.Gain, 2))
+			goodGain := "-"
+			if r.GoodGain.N > 0 {
+				goodGain = signed(r.GoodGain.Mean, 3)
+			}
+			fmt.Fprintf(out, "%s%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.Rule, mark, r.PSNR.N, mean(r.Good, 3, "-"), half(r.Good, 3),
+				goodGain, half(r.GoodGain, 3), mean(r.PSNR, 2, "-"), half(r.PSNR, 2), gain(r.Gain, "-"), half(r.Gain, 2))
 		}
 		if err := out.Flush(); err != nil {
 			return err
@@ -204,8 +214,9 @@ func (c *Choices) WriteText(w io.Writer) error {
 		b.WriteString("\n")
 	}
 	fmt.Fprintf(&b, "good run: probability that the rule picks a run within %s dB of the highest PSNR among all runs of the measurement.\n"+
-		"PSNR: of the picked run. Each rule chooses among %d runs; the figures are exact over all choices of %d among the runs of a\n"+
-		"measurement. Runs are exchangeable, so that first is any run. n images, each one cluster of the intervals.\n"+
+		"PSNR: of the picked run. - first: difference to a single run.\n"+
+		"Each rule chooses among %d runs; the figures are exact over all choices of %d among the runs of a measurement. Runs are\n"+
+		"exchangeable, so that first is any run. n images, each one cluster of the intervals.\n"+
 		"* %s.\n", strconv.FormatFloat(c.Within, 'g', -1, 64), c.Of, c.Of, oracleNote)
 	_, err := io.WriteString(w, b.String())
 	return err

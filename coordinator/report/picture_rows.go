@@ -1,33 +1,51 @@
-package main
+package report
 
 import (
 	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"path"
 	"slices"
 	"strings"
 
 	"github.com/parquet-go/parquet-go"
 
-	"ddiff/coordinator/report"
 	"ddiff/manifest"
 )
 
 // picturesPart bounds the pictures of one Parquet file in bytes. A part is in memory until it is complete.
 const picturesPart = 64 << 20
 
-// pictureExport writes finished items with their pictures as Parquet files that Hugging Face's datasets reads as images:
-// data/NNNNN.parquet, each with the features in its metadata.
+// WritePictures writes the finished items with their pictures as Parquet files that Hugging Face's datasets reads as
+// images: data/NNNNN.parquet, each with the features in its metadata, in the order of the items' identities. Put stores a
+// file, from has the pictures. It returns the number of items. It holds the rows without pictures of all items, and one
+// file of about 64 MiB.
+func WritePictures(
+	ctx context.Context, from Folder, results iter.Seq2[manifest.Result, error], put func(key string, data []byte) error,
+) (items int, err error) {
+	e := &pictureExport{from: from, put: put, limit: picturesPart}
+	for r, err := range results {
+		if err == nil {
+			err = e.add(r)
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+	return len(e.rows), e.copy(ctx)
+}
+
+// pictureExport is the state of [WritePictures].
 type pictureExport struct {
-	from  report.Folder
-	to    *tree
+	from  Folder
+	put   func(key string, data []byte) error
 	limit int // picturesPart
 
 	rows []pictureRow // without pictures
 	// cells has one copy of each cell's texts.
-	cells map[report.Cell]*report.Cell
+	cells map[Cell]*Cell
 
 	parts, bytes int // complete files, and pictures of the present one
 	buffer       bytes.Buffer
@@ -86,14 +104,14 @@ func (e *pictureExport) add(r manifest.Result) error {
 	if r.Outcome != manifest.OutcomeDone {
 		return nil
 	}
-	cell, err := report.CellOf(&r.Item)
+	cell, err := CellOf(&r.Item)
 	if err != nil {
 		return err
 	}
 	known := e.cells[cell]
 	if known == nil {
 		if e.cells == nil {
-			e.cells = map[report.Cell]*report.Cell{}
+			e.cells = map[Cell]*Cell{}
 		}
 		known = &cell
 		e.cells[cell] = known
@@ -161,7 +179,7 @@ func (e *pictureExport) flush() error {
 	if err := e.writer.Close(); err != nil {
 		return fmt.Errorf("write rows: %w", err)
 	}
-	err := e.to.put(fmt.Sprintf("data/%05d.parquet", e.parts), e.buffer.Bytes())
+	err := e.put(fmt.Sprintf("data/%05d.parquet", e.parts), e.buffer.Bytes())
 	e.writer, e.bytes = nil, 0
 	e.parts++
 	e.buffer.Reset()

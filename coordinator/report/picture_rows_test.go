@@ -1,35 +1,25 @@
-package main
+package report
 
 import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
 
-	"ddiff/coordinator/report"
 	"ddiff/manifest"
-	"ddiff/storage"
 )
 
-// TestExportHuggingFace writes three items to files of one picture each, in the order of their identities, and reads them
+// TestWritePictures writes three items to files of one picture each, in the order of their identities, and reads them
 // back. Every column is optional and has a feature, without which datasets would not show images.
-func TestExportHuggingFace(t *testing.T) {
+func TestWritePictures(t *testing.T) {
 	t.Parallel()
-	store, err := storage.Open(t.Context(), t.TempDir(), storage.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer store.Close() //nolint:errcheck // the test has ended
-	dir := filepath.Join(t.TempDir(), "pictures")
-	to, err := newTree(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	e := &pictureExport{from: report.Folder{Outputs: []report.Output{{Address: "test", Store: store.Store}}}, to: to, limit: 1}
+	store, written := newMemory(), map[string][]byte{}
+	e := &pictureExport{from: Folder{Outputs: []Output{{Address: "test", Store: store}}}, limit: 1, put: func(key string, data []byte) error {
+		written[key] = bytes.Clone(data)
+		return nil
+	}}
 	for i := 2; i >= 0; i-- {
 		it := manifest.Item{
 			ID: fmt.Sprintf("%064d", i), Name: fmt.Sprintf("image%d", i), Task: "hdr", Method: "ddiff", Params: map[string]float64{"scale": 2},
@@ -40,7 +30,7 @@ func TestExportHuggingFace(t *testing.T) {
 			r.Artifacts[manifest.FileTruth] = "x"
 		}
 		for file := range r.Artifacts {
-			if err := store.Store.Put(t.Context(), manifest.ItemKey(it.ID, file), []byte(file+it.Name)); err != nil {
+			if err := store.Put(t.Context(), manifest.ItemKey(it.ID, file), []byte(file+it.Name)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -51,14 +41,11 @@ func TestExportHuggingFace(t *testing.T) {
 	if err := e.add(manifest.Result{Outcome: manifest.OutcomeFailed}); err != nil {
 		t.Fatal(err)
 	}
-	if err := to.finish(e.copy(t.Context())); err != nil {
+	if err := e.copy(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 3 {
-		data, err := os.ReadFile(filepath.Join(dir, "data", fmt.Sprintf("%05d.parquet", i)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := written[fmt.Sprintf("data/%05d.parquet", i)]
 		rows, err := parquet.Read[pictureRow](bytes.NewReader(data), int64(len(data)))
 		if err != nil || len(rows) != 1 {
 			t.Fatalf("%d rows, error %v", len(rows), err)
