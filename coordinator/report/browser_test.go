@@ -301,14 +301,15 @@ func TestViewerComparesRestorations(t *testing.T) {
   out.closed = location.hash;`)
 	document := browse(t, page, "item="+results[3].Item.ID)
 	for name, want := range map[string]string{
-		"open":         "true",
-		"panels":       "Truth;Measurement;ddiff, run 0;ddiff, run 1;ddiff-hqs, run 0;ddiff-hqs, run 1",
+		"open": "true",
+		"panels": "Truth;Measurement;ddiff, run 0;Mean of 2 runs;Deviation of 2 runs, white: 0.2;ddiff, run 1;" +
+			"ddiff-hqs, run 0;Mean of 2 runs;Deviation of 2 runs, white: 0.2;ddiff-hqs, run 1",
 		"current":      "ddiff-hqs, run 1",
 		"wheel":        "1.35 -17 0 true", // exp(0.3), fixed at (0.5, 0)
 		"reset":        "1 0 0",
 		"pinch":        "2.0", // from 0.2 to 0.4 of the frame
 		"keys":         "1.25 -22.5 -12.5",
-		"synchronised": "6 true",
+		"synchronised": "10 true",
 		"cut":          "30%",
 		"over":         manifest.FileMeasurement,
 		"next":         "b.png",

@@ -74,8 +74,8 @@ func (c *problemCell) add(m *measurement) {
 	combined := *m.entry
 	combined.Scores = m.combined
 	c.sample.add(sampled{
-		key: m.Target, image: m.Image, name: m.Name, item: m.finished.ID,
-		psnr: m.combined.PSNR, ratio: combined.residualRatio(), traced: m.finished.has(manifest.FileTrace),
+		key: m.Target, image: m.Image, name: m.Name, item: m.done[0].ID,
+		psnr: m.combined.PSNR, ratio: combined.residualRatio(), traced: m.done[0].has(manifest.FileTrace),
 	})
 }
 
@@ -106,7 +106,7 @@ func (w *figureWriter) problems(ctx context.Context, ordered iter.Seq2[*entry, e
 		if len(m.runs) == 0 || row == nil || !m.group().resolved() {
 			continue
 		}
-		evaluations.add(m.group(), float64(m.finished.Steps*runsUsed(w.summary.Rule, len(m.runs))))
+		evaluations.add(m.group(), float64(m.done[0].Steps*runsUsed(w.summary.Rule, len(m.runs))))
 		if current != nil && of != m.Problem {
 			if err := flush(); err != nil {
 				return nil, err

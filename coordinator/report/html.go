@@ -52,6 +52,7 @@ type page struct {
 	Settings  []setting
 	Notes     []string
 	Published *publishedTable
+	Runs      *runsTable
 	Sheets    []sheetLink
 	// Figures are shown at once, MoreFigures on a click.
 	Figures, MoreFigures []figureFile
@@ -192,6 +193,7 @@ func newPage(campaign Campaign, summary Summary, shown *gallery, with parts) *pa
 		Rows:     tableRows(summary),
 		Settings: tableSettings(summary),
 		Notes:    notes(summary),
+		Runs:     newRunsTable(summary),
 		Figures:  with.figures[:min(len(with.figures), maxFigures)],
 		Links:    []string{KeyCSV, KeySummaryJSON, KeySummaryMarkdown},
 		Mosaic:   with.mosaic,

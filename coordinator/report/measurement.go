@@ -12,8 +12,8 @@ type measurement struct {
 	*entry // of the first run
 
 	items, failed, dead int
-	finished            *entry   // the first finished run
-	runs                []scores // of the finished runs
+	done                []*entry // the finished runs
+	runs                []scores // their scores
 	combined            scores   // of the runs, if there are any
 }
 
@@ -21,10 +21,7 @@ func (m *measurement) add(e *entry) {
 	m.items++
 	switch e.Outcome {
 	case manifest.OutcomeDone:
-		if m.finished == nil {
-			m.finished = e
-		}
-		m.runs = append(m.runs, e.Scores)
+		m.done, m.runs = append(m.done, e), append(m.runs, e.Scores)
 	case manifest.OutcomeFailed:
 		m.failed++
 	case manifest.OutcomeDead:

@@ -91,6 +91,11 @@ func write(
 	if err := storeCSV(ctx, store, ordered.columns, list.watch(shown.watch(ordered.all()))); err != nil {
 		return summary, nil, err
 	}
+	runs, err := compareRuns(ctx, store, &summary, ordered)
+	if err != nil {
+		return summary, nil, err
+	}
+	lost = append(lost, runs.lost...)
 	if err := writeSummary(ctx, store, summary); err != nil {
 		return summary, nil, err
 	}
@@ -119,10 +124,10 @@ func write(
 	}
 	lost = append(lost, drawn.lost...)
 	missing, err = writePage(ctx, store, campaign, summary, shown, parts{
-		list: list, mosaic: mosaic, sheets: sheets, figures: drawn.stored, curves: drawn.read,
+		list: list, mosaic: mosaic, sheets: sheets, figures: drawn.stored, curves: drawn.read, pictures: runs.pictures,
 	})
 	if err == nil {
-		err = removeStale(ctx, store, sheets, mosaic)
+		err = removeStale(ctx, store, sheets, mosaic, runs.keys)
 	}
 	return summary, append(lost, missing...), err
 }
@@ -133,8 +138,8 @@ type pruner interface {
 	Delete(ctx context.Context, key string) error
 }
 
-// removeStale removes the contact sheets and the mosaic that do not belong to this report.
-func removeStale(ctx context.Context, store files, sheets []sheetFile, mosaic *mosaicFile) error {
+// removeStale removes the contact sheets, the mosaic and the pictures of runs that do not belong to this report.
+func removeStale(ctx context.Context, store files, sheets []sheetFile, mosaic *mosaicFile, runs []string) error {
 	p, ok := store.(pruner)
 	if !ok {
 		return nil
@@ -146,7 +151,7 @@ func removeStale(ctx context.Context, store files, sheets []sheetFile, mosaic *m
 				return fmt.Errorf("list %s: %w", prefix, err)
 			}
 			current := slices.ContainsFunc(sheets, func(s sheetFile) bool { return s.Key == info.Key }) ||
-				info.Key == KeyMosaic && mosaic != nil
+				info.Key == KeyMosaic && mosaic != nil || slices.Contains(runs, info.Key)
 			if !current && strings.HasSuffix(info.Key, ".png") {
 				stale = append(stale, info.Key)
 			}

@@ -72,6 +72,8 @@ type Row struct {
 	Metrics map[string]Estimate `json:"metrics,omitempty"`
 	// Residual is mean((y - A(x))^2) - sigma^2: zero is best.
 	Residual Estimate `json:"residual,omitzero"`
+	// BetweenRuns compares the runs of one measurement, if there are several. Only [Write] computes it.
+	BetweenRuns *BetweenRuns `json:"between_runs,omitempty"`
 	// Seconds is the solver time per image, of all runs if the rule chooses among runs.
 	Seconds Estimate `json:"seconds,omitzero"`
 

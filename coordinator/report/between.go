@@ -1,0 +1,245 @@
+package report
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"ddiff/manifest"
+	"ddiff/restore/raster"
+)
+
+// BetweenRuns compares the runs of the measurements of a row that have two finished runs or more, by their stored pictures.
+type BetweenRuns struct {
+	// Measurements were compared, of Of with several runs; a large row is sampled evenly. Runs is the number of their runs.
+	Measurements int `json:"measurements"`
+	Of           int `json:"of"`
+	Runs         int `json:"runs"`
+	// PSNROfMean is the PSNR of the mean picture of the runs, MeanPSNR the mean of the runs' PSNR, both in dB.
+	PSNROfMean Estimate `json:"psnr_of_mean,omitzero"`
+	MeanPSNR   Estimate `json:"mean_psnr,omitzero"`
+	// Calibration is nil without a truth.
+	Calibration *Calibration `json:"calibration,omitempty"`
+}
+
+const (
+	// maxRunPictures bounds the pictures that a comparison of runs reads, in all rows together.
+	maxRunPictures = 2048
+	// maxMeans bounds the measurements whose mean and deviation are stored.
+	maxMeans = 100
+	// runFolder has the pictures mean.png and deviation.png of a measurement, in a folder with the id of its first finished run.
+	runFolder = sheetFolder + "runs/"
+	// deviationWhite is the standard deviation on [0, 1] that deviation.png shows as white; black is none.
+	deviationWhite = 0.2
+)
+
+// runComparison compares the runs of each measurement of a report. It holds the samples of one measurement at a time.
+type runComparison struct {
+	store files
+	rows  map[Cell]*runsOfRow
+	// pictures are the stored pictures by the first finished item of their measurement, keys those of the files.
+	pictures map[string][]pictureFile
+	keys     []string
+	means    int
+	lost     []error
+}
+
+// runsOfRow collects the figures of one row.
+type runsOfRow struct {
+	limit, total int // measurements to compare of all in the row
+	seen         int
+	out          BetweenRuns
+	images       []uint64
+	ofMean, mean []float64
+	calibrator   calibrator
+}
+
+// compareRuns adds the comparison of runs to the rows of the summary, and stores mean and deviation of the first maxMeans
+// compared measurements. A picture that cannot be read leaves out its measurement.
+func compareRuns(ctx context.Context, store files, s *Summary, ordered *sorter) (*runComparison, error) {
+	c := &runComparison{store: store, rows: make(map[Cell]*runsOfRow), pictures: make(map[string][]pictureFile)}
+	several := 0
+	for i := range s.Rows {
+		if r := &s.Rows[i]; r.Measurements > 0 && r.Items-r.Failed-r.Dead > r.Measurements {
+			several++
+		}
+	}
+	if several == 0 {
+		return c, nil
+	}
+	for i := range s.Rows {
+		r := &s.Rows[i]
+		if done := r.Items - r.Failed - r.Dead; r.Measurements > 0 && done > r.Measurements {
+			perMeasurement := (done + r.Measurements - 1) / r.Measurements
+			c.rows[r.group()] = &runsOfRow{limit: max(1, maxRunPictures/(several*perMeasurement)), total: r.Measurements}
+		}
+	}
+	for m, err := range measurements(ordered.all(), RuleFirst) {
+		if err != nil {
+			return nil, err
+		}
+		row := c.rows[m.group()]
+		if row == nil || !row.selects(m) {
+			continue
+		}
+		if err := c.compare(ctx, row, m); err != nil {
+			if ctx.Err() != nil {
+				return nil, fmt.Errorf("compare runs: %w", ctx.Err())
+			}
+			if errors.Is(err, errStore) {
+				return nil, err
+			}
+			c.lost = append(c.lost, err)
+		}
+	}
+	for i := range s.Rows {
+		if row := c.rows[s.Rows[i].group()]; row != nil && row.out.Measurements > 0 {
+			row.out.PSNROfMean, row.out.MeanPSNR = estimate(row.ofMean, row.images), estimate(row.mean, row.images)
+			row.out.Calibration = row.calibrator.result()
+			s.Rows[i].BetweenRuns = &row.out
+		}
+	}
+	return c, nil
+}
+
+// selects counts a measurement, and reports whether it is compared: an even selection of those in the row.
+func (r *runsOfRow) selects(m *measurement) bool {
+	if len(m.runs) == 0 {
+		return false
+	}
+	k := r.seen
+	r.seen++
+	if len(m.runs) < 2 {
+		return false
+	}
+	r.out.Of++
+	return r.limit >= r.total || k == 0 || k*r.limit/r.total > (k-1)*r.limit/r.total
+}
+
+// errStore: a picture cannot be stored.
+var errStore = errors.New("store")
+
+// compare compares the runs of one measurement.
+func (c *runComparison) compare(ctx context.Context, row *runsOfRow, m *measurement) error {
+	var truth []float64
+	if m.done[0].has(manifest.FileTruth) {
+		img, err := c.read(ctx, m.done[0], manifest.FileTruth)
+		if err != nil {
+			return err
+		}
+		truth = unitSamples(img)
+	}
+	s := &spread{}
+	var first *raster.Image
+	sum := 0.0
+	for chunk := range slices.Chunk(m.done, readCalls) {
+		images := make([]*raster.Image, len(chunk))
+		group, inner := errgroup.WithContext(ctx)
+		for i, e := range chunk {
+			group.Go(func() (err error) {
+				images[i], err = c.read(inner, e, manifest.FileRestored)
+				return err
+			})
+		}
+		if err := group.Wait(); err != nil {
+			return err
+		}
+		for i, img := range images { // in order, so that the sums do not depend on the readers
+			if first == nil {
+				first = img
+			}
+			samples := unitSamples(img)
+			if img.Width != first.Width || img.Height != first.Height || truth != nil && len(truth) != len(samples) {
+				return fmt.Errorf("compare runs: the pictures of item %s differ in size from those of item %s", chunk[i].ID, m.done[0].ID)
+			}
+			s.add(samples)
+			if truth != nil {
+				sum += psnrOf(samples, truth)
+			}
+		}
+	}
+	row.out.Measurements++
+	row.out.Runs += s.runs
+	if truth != nil {
+		row.images = append(row.images, m.Image)
+		row.ofMean, row.mean = append(row.ofMean, psnrOf(s.mean, truth)), append(row.mean, sum/float64(s.runs))
+		row.calibrator.add(s, truth)
+	}
+	if c.means++; c.means > maxMeans {
+		return nil
+	}
+	return c.write(ctx, m, s, first)
+}
+
+func (c *runComparison) read(ctx context.Context, e *entry, file string) (*raster.Image, error) {
+	key := manifest.ItemKey(e.ID, file)
+	data, err := c.store.Get(ctx, key)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", key, err)
+	}
+	img, err := raster.Decode(data)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", key, err)
+	}
+	return img, nil
+}
+
+// write stores mean.png and deviation.png, with the shape of an image of the measurement.
+func (c *runComparison) write(ctx context.Context, m *measurement, s *spread, shape *raster.Image) error {
+	mean := raster.New(shape.Channels, shape.Height, shape.Width)
+	for i, v := range s.mean {
+		mean.Pix[i] = float32(2*v - 1)
+	}
+	deviation := raster.New(1, shape.Height, shape.Width)
+	for i := range deviation.Pix {
+		square := 0.0
+		for channel := range shape.Channels {
+			d := s.deviation(channel*len(deviation.Pix) + i)
+			square += d * d / float64(shape.Channels)
+		}
+		deviation.Pix[i] = float32(2*min(1, math.Sqrt(square)/deviationWhite) - 1)
+	}
+	folder := runFolder + m.done[0].ID + "/"
+	var files []pictureFile
+	for _, p := range []struct {
+		title, name string
+		img         *raster.Image
+	}{
+		{fmt.Sprintf("Mean of %d runs", s.runs), "mean.png", mean},
+		{fmt.Sprintf("Deviation of %d runs, white: %g", s.runs, deviationWhite), "deviation.png", deviation},
+	} {
+		data, err := raster.EncodePNG(p.img)
+		if err != nil {
+			return err
+		}
+		if err := put(ctx, c.store, folder+p.name, data); err != nil {
+			return fmt.Errorf("%w: %w", errStore, err)
+		}
+		c.keys = append(c.keys, folder+p.name)
+		files = append(files, pictureFile{Title: p.title, Path: folder + p.name})
+	}
+	c.pictures[m.done[0].ID] = files
+	return nil
+}
+
+// unitSamples returns the samples on [0, 1].
+func unitSamples(img *raster.Image) []float64 {
+	out := make([]float64, len(img.Pix))
+	for i, v := range img.Pix {
+		out[i] = (float64(v) + 1) / 2
+	}
+	return out
+}
+
+// psnrOf is psnr@1 of samples on [0, 1].
+func psnrOf(x, y []float64) float64 {
+	sum := 0.0
+	for i, v := range x {
+		sum += (v - y[i]) * (v - y[i])
+	}
+	return -10 * math.Log10(sum/float64(len(x))+1e-8)
+}

@@ -1,0 +1,181 @@
+package report
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	"image/png"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"ddiff/manifest"
+)
+
+// paint stores a grey picture of an item with the given levels.
+func paint(t *testing.T, store *memory, r *manifest.Result, file string, side int, level func(i int) float64) {
+	t.Helper()
+	img := image.NewGray(image.Rect(0, 0, side, side))
+	for i := range img.Pix {
+		img.SetGray(i%side, i/side, color.Gray{Y: uint8(math.Round(min(255, max(0, level(i)))))})
+	}
+	var out bytes.Buffer
+	if err := png.Encode(&out, img); err != nil {
+		t.Fatal(err)
+	}
+	if r.Artifacts == nil {
+		r.Artifacts = map[string]string{}
+	}
+	r.Artifacts[file] = strings.Repeat("0", 64)
+	if err := store.Put(t.Context(), manifest.ItemKey(r.Item.ID, file), out.Bytes()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// manyRuns stores images with several runs each, drawn as the truth is: calibrated up to the rounding to 8 bits.
+func manyRuns(t *testing.T, store *memory, images, runs int) (results []manifest.Result) {
+	t.Helper()
+	const side = 48
+	random := rand.New(rand.NewPCG(3, 4))
+	for i := range images {
+		truth := make([]float64, side*side)
+		for k := range truth {
+			truth[k] = 128 + 16*random.NormFloat64()
+		}
+		for run := range runs {
+			r := result(t, "phase_retrieval", "ddiff", fmt.Sprintf("image%d", i), run, scored(24, 20, 0.8, 0.001))
+			paint(t, store, &r, manifest.FileTruth, side, func(k int) float64 { return truth[k] })
+			paint(t, store, &r, manifest.FileRestored, side, func(int) float64 { return 128 + 16*random.NormFloat64() })
+			results = append(results, r)
+		}
+	}
+	return results
+}
+
+// TestRunsOfOneMeasurement follows synthetic runs to summary.json, the pictures and the page.
+func TestRunsOfOneMeasurement(t *testing.T) {
+	t.Parallel()
+	store := newMemory()
+	results := manyRuns(t, store, 4, 5)
+	s, err := Write(t.Context(), store, Campaign{}, stream(results))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := s.Rows[0].BetweenRuns
+	if b == nil || b.Measurements != 4 || b.Of != 4 || b.Runs != 20 || b.PSNROfMean.N != 4 {
+		t.Fatalf("comparison %+v", b)
+	}
+	// The error of a run has the variance 2σ², of the mean of five runs σ²(1+1/5).
+	if gain := b.PSNROfMean.Mean - b.MeanPSNR.Mean; math.Abs(gain-10*math.Log10(2/1.2)) > 0.15 {
+		t.Errorf("the mean is %.2f dB better, want %.2f", gain, 10*math.Log10(2/1.2))
+	}
+	c := b.Calibration
+	// Truth and runs are equal draws in all three channels, so a third of the samples is independent: 9216.
+	if math.Abs(c.Coverage1-0.6827) > 0.025 || math.Abs(c.Coverage2-0.9545) > 0.012 || math.Abs(*c.Ratio-1) > 0.03 {
+		t.Errorf("calibration %+v", c)
+	}
+	folder := runFolder + results[0].Item.ID
+	for _, name := range []string{"/mean.png", "/deviation.png"} {
+		img, err := png.Decode(bytes.NewReader(store.files[folder+name]))
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		sum := 0.0
+		for k := range 48 * 48 {
+			r, _, _, _ := img.At(k%48, k/48).RGBA()
+			sum += float64(r>>8) / (48 * 48)
+		}
+		// Of five normal draws the expected standard deviation is 0.940 σ; white is 0.2.
+		if want := map[string]float64{"/mean.png": 128, "/deviation.png": 0.940 * 16 / 255 / deviationWhite * 255}[name]; math.Abs(sum-want) > 1 {
+			t.Errorf("%s has the mean level %.1f, want %.1f", name, sum, want)
+		}
+	}
+	page := string(store.files[KeyPage])
+	for _, want := range []string{"Between runs", "Error by deviation", folder + "/mean.png", "Deviation of 5 runs, white: 0.2"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	// The same results in another order have the same bytes; a report without runs removes the pictures.
+	again := newMemory()
+	for key, data := range store.files {
+		if strings.HasPrefix(key, manifest.ItemsFolder) {
+			again.files[key] = data
+		}
+	}
+	slices.Reverse(results)
+	if _, err := Write(t.Context(), again, Campaign{}, stream(results)); err != nil {
+		t.Fatal(err)
+	}
+	for key, data := range store.files {
+		if !bytes.Equal(data, again.files[key]) {
+			t.Errorf("%s depends on the order", key)
+		}
+	}
+	s, err = Write(t.Context(), store, Campaign{}, stream(results[:1]))
+	if err != nil || s.Rows[0].BetweenRuns != nil {
+		t.Errorf("one run: %+v, %v", s.Rows[0].BetweenRuns, err)
+	}
+	if left := keys(store, runFolder); len(left) > 0 {
+		t.Errorf("stale pictures %v", left)
+	}
+}
+
+// TestRunsWithoutPictures: a missing picture leaves out its measurement, and a measurement without a truth has pictures only.
+func TestRunsWithoutPictures(t *testing.T) {
+	t.Parallel()
+	store := newMemory()
+	results := manyRuns(t, store, 2, 3)
+	delete(store.files, manifest.ItemKey(results[1].Item.ID, manifest.FileRestored))
+	s, err := Write(t.Context(), store, Campaign{}, stream(results))
+	if b := s.Rows[0].BetweenRuns; !errors.Is(err, ErrIncomplete) || b == nil || b.Measurements != 1 || b.Of != 2 {
+		t.Errorf("comparison %+v, error %v", b, err)
+	}
+	blind := newMemory()
+	results = manyRuns(t, blind, 1, 2)
+	for i := range results {
+		delete(results[i].Artifacts, manifest.FileTruth)
+		results[i].Metrics = manifest.Metrics{Residual: ptr(0.001)}
+	}
+	s, err = Write(t.Context(), blind, Campaign{}, stream(results))
+	if b := s.Rows[0].BetweenRuns; err != nil || b.Calibration != nil || b.PSNROfMean.N != 0 || len(keys(blind, runFolder)) != 2 {
+		t.Errorf("comparison %+v, error %v", b, err)
+	}
+	full := newMemory()
+	results = manyRuns(t, full, 1, 2)
+	if _, err := Write(t.Context(), failing{full}, Campaign{}, stream(results)); !errors.Is(err, errTestFull) {
+		t.Errorf("error %v, want that of the store", err)
+	}
+}
+
+// TestRunsAreSampledEvenly: a large row is compared in part, within the budget of pictures.
+func TestRunsAreSampledEvenly(t *testing.T) {
+	t.Parallel()
+	row := &runsOfRow{limit: 10, total: 95}
+	var chosen []int
+	for i := range 95 {
+		if row.selects(&measurement{runs: make([]scores, 2)}) {
+			chosen = append(chosen, i)
+		}
+	}
+	if len(chosen) != 10 || row.out.Of != 95 || chosen[0] != 0 || chosen[9] < 80 {
+		t.Errorf("selected %v of %d", chosen, row.out.Of)
+	}
+}
+
+var errTestFull = errors.New("no space")
+
+// failing refuses the pictures of runs.
+type failing struct{ *memory }
+
+func (f failing) Put(ctx context.Context, key string, data []byte) error {
+	if strings.HasPrefix(key, runFolder) {
+		return errTestFull
+	}
+	return f.memory.Put(ctx, key, data)
+}

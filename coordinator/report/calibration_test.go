@@ -1,0 +1,110 @@
+package report
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// draws makes runs and a truth of samples with the mean 0.5 whose deviations vary. The truth has factor times the deviation
+// of the runs: 1 is calibrated.
+func draws(seed uint64, samples, runs int, factor float64) (*spread, []float64) {
+	random := rand.New(rand.NewPCG(seed, 7))
+	deviations, truth := make([]float64, samples), make([]float64, samples)
+	for i := range samples {
+		deviations[i] = 0.002 * math.Exp(4*random.Float64()) // 0.5 to 28 grey levels
+		truth[i] = 0.5 + factor*deviations[i]*random.NormFloat64()
+	}
+	s := &spread{}
+	for range runs {
+		one := make([]float64, samples)
+		for i := range one {
+			one[i] = 0.5 + deviations[i]*random.NormFloat64()
+		}
+		s.add(one)
+	}
+	return s, truth
+}
+
+// TestCalibratedRunsCoverTheTruth: with any number of runs the intervals cover 68.27 % and 95.45 %, within five standard
+// errors, and the error equals the deviation.
+func TestCalibratedRunsCoverTheTruth(t *testing.T) {
+	t.Parallel()
+	const samples = 200_000
+	for _, runs := range []int{2, 3, 8, 50} {
+		var c calibrator
+		for part := range uint64(4) { // several measurements
+			c.add(draws(part, samples/4, runs, 1))
+		}
+		got := c.result()
+		if got.Samples != samples {
+			t.Errorf("%d runs: %d samples", runs, got.Samples)
+		}
+		for k, v := range []float64{got.Coverage1, got.Coverage2} {
+			p := []float64{0.682689, 0.954500}[k]
+			if tolerance := 5 * math.Sqrt(p*(1-p)/samples); math.Abs(v-p) > tolerance {
+				t.Errorf("%d runs: coverage %.4f, want %.4f ± %.4f", runs, v, p, tolerance)
+			}
+		}
+		if got.Ratio == nil || math.Abs(*got.Ratio-1) > 0.02 {
+			t.Errorf("%d runs: ratio %v, want 1", runs, *got.Ratio)
+		}
+		if got.Correlation == nil || *got.Correlation < 0.3 || *got.Correlation >= 1 {
+			t.Errorf("%d runs: correlation %v", runs, *got.Correlation)
+		}
+		if runs < 50 {
+			continue
+		}
+		// With many runs the deviation is known, and each bin is calibrated.
+		total := 0
+		for _, b := range got.Bins {
+			total += b.Samples
+			if b.Samples > 5000 && math.Abs(b.ErrorRMS/b.DeviationRMS-1) > 0.1 {
+				t.Errorf("bin from %v: error %v, deviation %v", b.From, b.ErrorRMS, b.DeviationRMS)
+			}
+		}
+		if total != samples {
+			t.Errorf("the bins have %d samples", total)
+		}
+	}
+}
+
+// TestOverconfidentRuns: runs that differ by half as much as they err cover P(|T| < q/2) for Student's T.
+func TestOverconfidentRuns(t *testing.T) {
+	t.Parallel()
+	s, truth := draws(1, 200_000, 50, 2)
+	var c calibrator
+	c.add(s, truth)
+	got := c.result()
+	// (t-m)² has the expectation (4+1/50) σ², d² (1+1/50) σ².
+	if want := math.Sqrt((4 + 1./50) / (1 + 1./50)); math.Abs(*got.Ratio-want) > 0.03 {
+		t.Errorf("ratio %v, want %v", *got.Ratio, want)
+	}
+	if got.Coverage1 < 0.37 || got.Coverage1 > 0.40 || got.Coverage2 < 0.67 || got.Coverage2 > 0.70 { // P(|Z| < 1/2) = 0.383, P(|Z| < 1) = 0.683
+		t.Errorf("coverage %v and %v", got.Coverage1, got.Coverage2)
+	}
+}
+
+// TestSpreadKnown computes mean and deviation by hand, and the figures of constant pictures.
+func TestSpreadKnown(t *testing.T) {
+	t.Parallel()
+	s := &spread{}
+	for _, v := range []float64{0.2, 0.4, 0.9} {
+		s.add([]float64{v, 0.5})
+	}
+	if math.Abs(s.mean[0]-0.5) > 1e-15 || math.Abs(s.deviation(0)-math.Sqrt(0.13)) > 1e-15 || s.mean[1] != 0.5 || s.deviation(1) != 0 {
+		t.Errorf("mean %v, deviations %v, %v", s.mean, s.deviation(0), s.deviation(1))
+	}
+	flat := &spread{}
+	flat.add([]float64{0.5, 0.5})
+	flat.add([]float64{0.5, 0.5})
+	var c calibrator
+	if c.result() != nil {
+		t.Error("a calibration without samples")
+	}
+	c.add(flat, []float64{0.5, 0.75})
+	got := c.result()
+	if got.Ratio != nil || got.Correlation != nil || got.Coverage1 != 0.5 || len(got.Bins) != 1 || got.Bins[0].Samples != 2 || got.ErrorRMS != math.Sqrt(0.03125) {
+		t.Errorf("equal runs: %+v", got)
+	}
+}
