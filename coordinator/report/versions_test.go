@@ -98,7 +98,11 @@ func TestFurtherMetrics(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer ordered.close()
+		t.Cleanup(func() {
+			if err := ordered.close(); err != nil {
+				t.Error(err)
+			}
+		})
 		s, err := summarize(ordered, nil, RuleMean, nil)
 		if err != nil {
 			t.Fatal(err)
