@@ -217,7 +217,7 @@ func (r *runner) end(ctx context.Context, p manifest.Phase) error {
 		}
 	}
 	_, err := r.writeReport(ctx)
-	var missing missingResults
+	var missing missingResultsError
 	if errors.As(err, &missing) {
 		if err := r.restoreMissing(ctx, missing); err != nil || p != manifest.PhaseCancelled {
 			return err

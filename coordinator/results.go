@@ -14,7 +14,7 @@ import (
 )
 
 // writeReport writes the report of all settled items beside the results, and returns its summary. It logs artifacts
-// that cannot be read. In a cluster, results that are missing from storage are an error, see missingResults.
+// that cannot be read. In a cluster, results that are missing from storage are an error, see missingResultsError.
 func (r *runner) writeReport(ctx context.Context) (report.Summary, error) {
 	if r.ledger.items == 0 {
 		return report.Summary{}, nil
@@ -53,15 +53,15 @@ func (r *runner) writeReport(ctx context.Context) (report.Summary, error) {
 	return summary, nil
 }
 
-// missingResults lists the items that are done according to their outcomes, and whose results are missing from storage: a
+// missingResultsError lists the items that are done according to their outcomes, and whose results are missing from storage: a
 // worker had another store, its credentials were stolen, or someone has deleted the results.
-type missingResults []string
+type missingResultsError []string
 
-func (m missingResults) Error() string {
+func (m missingResultsError) Error() string {
 	return fmt.Sprintf("%d results that workers have reported are missing from the store", len(m))
 }
 
-// reported yields the results of a report. In a cluster, the last pair has missingResults if any are missing.
+// reported yields the results of a report. In a cluster, the last pair has missingResultsError if any are missing.
 func (r *runner) reported(ctx context.Context) iter.Seq2[manifest.Result, error] {
 	return func(yield func(manifest.Result, error) bool) {
 		r.missing = nil
@@ -78,7 +78,7 @@ func (r *runner) reported(ctx context.Context) iter.Seq2[manifest.Result, error]
 
 // restoreMissing makes items with missing results pending and publishes them, except in a campaign that is to be cancelled.
 // If an item's result was missing before, the campaign pauses: the workers need a person.
-func (r *runner) restoreMissing(ctx context.Context, missing missingResults) error {
+func (r *runner) restoreMissing(ctx context.Context, missing missingResultsError) error {
 	r.log.Warn("results are missing from storage", "items", len(missing))
 	repeated := slices.ContainsFunc(missing, func(id string) bool {
 		e := r.ledger.find(id)

@@ -60,9 +60,9 @@ type runner struct {
 	recent     *shard.Window        // of a Run: the window that was read last
 	steps      int                  // of a Run: solver steps of the items to restore
 
-	missing missingResults   // of the last report
-	retries map[string]round // rounds of pending commands, by command
-	canary  []string         // identities of the published canary items
+	missing missingResultsError // of the last report
+	retries map[string]round    // rounds of pending commands, by command
+	canary  []string            // identities of the published canary items
 	checked *manifest.Checked
 
 	events   <-chan event
