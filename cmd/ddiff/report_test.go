@@ -61,6 +61,16 @@ func TestReportOfTwoCampaigns(t *testing.T) {
 		t.Errorf("the page has %d restored pictures, want 4", len(pictures))
 	}
 
+	figures := filepath.Join(t.TempDir(), "figures")
+	e = ddiff(t, "report", out, "--where", "task=hdr", "--format", "figures", "--out", figures)
+	wantCode(t, e, 0)
+	wantLine(t, e, "figures=4 captions="+filepath.Join(figures, "captions.md"))
+	for _, name := range []string{"convergence_hdr", "histogram_psnr_hdr", "histogram_gain_hdr", "residual_vs_psnr_hdr"} {
+		for _, extension := range []string{".svg", ".png", ".csv"} {
+			read(t, filepath.Join(figures, name+extension))
+		}
+	}
+
 	// The damaged image is mended: the next report of its campaign no longer lists it.
 	copyFile(t, photograph("chelsea"), filepath.Join(dir, "broken.png"))
 	again := restore(t, "--images", dir, "--task", "gaussian_deblur", "--steps", "4", "--size", "32", "--param", "std=1", "--out", out)
@@ -89,6 +99,7 @@ func TestReportRefuses(t *testing.T) {
 		{[]string{"report", t.TempDir()}, 2, "no result matches"},
 		{[]string{"report", out, "--format", "csv", "--out", filepath.Join(out, "missing", "x.csv")}, 6, "write report"},
 		{[]string{"report", out, "--format", "html", "--out", "s3://bucket/x"}, 2, "is an address"},
+		{[]string{"report", out, "--format", "figures", "--out", "s3://bucket/x"}, 2, "is an address"},
 		{[]string{"compare", out, out, "--select", "best_psnr"}, 2, "would rank an oracle"},
 		{[]string{"compare", out, out, "--where-a", "task=hdr", "--where-b", "seed=1"}, 2, "no result matches"},
 		{[]string{"compare", out, out, "--largest", "-1"}, 2, "--largest -1 is negative"},

@@ -15,6 +15,9 @@ import (
 const (
 	propertySigma = "sigma"
 	propertySteps = "steps"
+	// propertySize differs from the parameter size of operators.
+	propertySize  = "image_size"
+	propertyPrior = "prior"
 )
 
 // sweepAxis is a quantity against which a sweep figure shows the PSNR.
@@ -62,11 +65,11 @@ func finishedRows(rows []Row) []*Row {
 
 // problemAssignments and approachAssignments are the properties of a row, without task and method.
 func problemAssignments(r *Row) []string {
-	return append(assignments(r.Params), propertySigma+"="+exact(r.Sigma), "size="+r.Size)
+	return append(assignments(r.Params), propertySigma+"="+exact(r.Sigma), propertySize+"="+r.Size)
 }
 
 func approachAssignments(r *Row) []string {
-	return append(assignments(r.Settings), "prior="+shortPrior(r.Prior))
+	return append(assignments(r.Settings), propertyPrior+"="+shortPrior(r.Prior))
 }
 
 // assigned returns the number that the list assigns to the name, NaN without one.
@@ -92,7 +95,7 @@ func sweepAxes(rows []*Row, evaluations map[Cell]float64) []sweepAxis {
 	var names []string
 	for _, r := range rows {
 		for _, a := range slices.Concat(problemAssignments(r), approachAssignments(r)) {
-			if name, _, ok := strings.Cut(a, "="); ok && !slices.Contains(names, name) && name != "prior" && name != "size" {
+			if name, _, ok := strings.Cut(a, "="); ok && !slices.Contains(names, name) && name != propertyPrior && name != propertySize {
 				names = append(names, name)
 			}
 		}

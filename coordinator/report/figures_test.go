@@ -131,6 +131,24 @@ func TestSweepFigure(t *testing.T) {
 	}
 }
 
+// The kernel's parameter size varies, and not the size of the images.
+func TestSweepOverAParameter(t *testing.T) {
+	t.Parallel()
+	var results []manifest.Result
+	for _, size := range []float64{21, 61} {
+		for _, width := range []int{64, 128} {
+			results = append(results, result(t, "gaussian_deblur", "ddiff", "a", 0, scored(size, 10, 0.5, 0), func(r *manifest.Result) {
+				r.Item.Params = map[string]float64{"size": size, "std": 3}
+				r.Item.Width, r.Item.Height = width, width
+			}))
+		}
+	}
+	figures := figuresOf(t, newMemory(), results, RuleFirst)
+	for _, panel := range []string{"image_size=64x64 center_crop", "image_size=128x128 center_crop"} {
+		expect(t, figures, "psnr_vs_size_gaussian_deblur", panel+" ddiff psnr", "21 21 - - 1", "61 61 - - 1")
+	}
+}
+
 // Two rows of one image are one cluster: without a second image there is no interval.
 func TestFiguresClusterByImage(t *testing.T) {
 	t.Parallel()

@@ -125,6 +125,27 @@ func TestSVGIsInert(t *testing.T) {
 	}
 }
 
+// Each text states its width, in the order of the texts.
+func TestSVGTextsHaveTheirWidth(t *testing.T) {
+	t.Parallel()
+	svg, _ := files(t, &Chart{Width: OneColumn, Panels: []Panel{{
+		X: Axis{Label: "iii"}, Y: Axis{Label: "WWW"}, Series: []Series{{Label: "a", Points: []Point{At(1, 1), At(2, 2)}}},
+	}}})
+	widths := make(map[string]string)
+	for _, m := range regexp.MustCompile(`<text textLength="([0-9.]+)"(?s:.*?)>([^<]*)</text>`).FindAllStringSubmatch(string(svg), -1) {
+		widths[m[2]] = m[1]
+	}
+	l := newLetters().style(labelSize, false)
+	for _, text := range []string{"iii", "WWW"} {
+		if want := fmt.Sprintf("%.5g", l.Width(text).Points()); widths[text] != want {
+			t.Errorf("%s is %q wide, want %s", text, widths[text], want)
+		}
+	}
+	if strings.Count(string(svg), "<text ") != strings.Count(string(svg), "<text textLength=") {
+		t.Error("a text has no width")
+	}
+}
+
 // The transform that turns the axis upside down must have the height of the view box.
 func TestSVGHeightsAgree(t *testing.T) {
 	t.Parallel()

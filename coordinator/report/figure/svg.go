@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/vgsvg"
 )
@@ -16,7 +17,7 @@ func (c *Chart) SVG() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	canvas := vgsvg.NewWith(vgsvg.UseWH(l.width, l.height))
+	canvas := &svgCanvas{Canvas: vgsvg.NewWith(vgsvg.UseWH(l.width, l.height))}
 	l.draw(canvas)
 	var out bytes.Buffer
 	if _, err := canvas.WriteTo(&out); err != nil {
@@ -34,11 +35,29 @@ func (c *Chart) SVG() ([]byte, error) {
 <desc>%s</desc>
 `, l.width/vg.Millimeter, l.height/vg.Millimeter, l.width.Points(), l.height.Points(), escape(c.Title), escape(c.Description))
 	const (
-		font      = `style="font-family:Liberation Sans;font-variant:normal;`
+		library   = `style="font-family:Liberation Sans;font-variant:normal;`
 		fallbacks = `style="font-family:'Liberation Sans',Arial,Helvetica,sans-serif;`
 	)
-	doc.Write(bytes.ReplaceAll(body, []byte(font), []byte(fallbacks)))
+	texts := bytes.Split(bytes.ReplaceAll(body, []byte(library), []byte(fallbacks)), []byte("<text "))
+	for i, part := range texts {
+		if i > 0 {
+			fmt.Fprintf(&doc, `<text textLength="%.5g" lengthAdjust="spacingAndGlyphs" `, canvas.widths[i-1].Points())
+		}
+		doc.Write(part)
+	}
 	return doc.Bytes(), nil
+}
+
+// svgCanvas notes the width of each text, so that another font takes the same space.
+type svgCanvas struct {
+	*vgsvg.Canvas
+	widths []vg.Length
+}
+
+// FillString implements [vg.Canvas].
+func (c *svgCanvas) FillString(f font.Face, at vg.Point, text string) {
+	c.widths = append(c.widths, f.Width(text))
+	c.Canvas.FillString(f, at, text)
 }
 
 // escape prepares a text for XML.
