@@ -50,8 +50,9 @@ func (d *yamlDecoder) split(n *yaml.Node, path string, s *Split) {
 			if n.Kind == yaml.SequenceNode {
 				s.Tune = decodeList(d, n, path, d.text)
 			} else {
+				before := len(d.problems)
 				d.scalar(n, path, "a share between 0 and 1, or a list of patterns", &s.Share, "!!int", "!!float")
-				if s.Share == 0 {
+				if s.Share == 0 && len(d.problems) == before {
 					s.Share = -1 // a stated 0 is out of range
 				}
 			}

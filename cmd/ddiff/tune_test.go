@@ -109,6 +109,35 @@ func TestTune(t *testing.T) {
 	if !maps.Equal(stamps(t, out), before) {
 		t.Error("the second run has solved items again")
 	}
+	// The outcome after the loss of results, as after an interruption, is the same.
+	for i, r := range results {
+		if i%3 == 0 {
+			must(t, os.RemoveAll(filepath.Join(out, "items", r.Item.ID)))
+		}
+	}
+	must(t, os.Remove(filepath.Join(out, "tuning.json")))
+	third := tuneImages(t, append(args, "--json")...)
+	wantCode(t, third, 0)
+	if third.stdout != first.stdout {
+		t.Errorf("a resumed tuning has another outcome:\n%s\n%s", first.stdout, third.stdout)
+	}
+	if string(read(t, filepath.Join(out, "tuning.json"))) == "" || len(wantItemsAtLeast(t, out, len(results))) != len(results) {
+		t.Error("the resumed tuning has other results")
+	}
+
+	// The report of the test images has no note on the tuning; a report that adds the tuning images has one.
+	const note = "ddiff tune chose settings with images of the same row"
+	if page := string(read(t, filepath.Join(out, "index.html"))); strings.Contains(page, note) || !strings.Contains(page, "Values of a preset were chosen with images") {
+		t.Error("the page of the test images has the note on the tuning, or lacks that on the preset")
+	}
+	table := ddiff(t, "report", out)
+	if !strings.Contains(table.stdout, note+", so that its figures are too good: 3 of 4 images of hdr ddiff") {
+		t.Errorf("the report of all images lacks the note\n%v", table)
+	}
+	if clean := ddiff(t, "report", out, "--where", "image=coffee"); strings.Contains(clean.stdout, note) {
+		t.Errorf("the report of the test image has the note\n%v", clean)
+	}
+
 	campaign := ddiff(t, "run", filepath.Join(out, "tuned.yaml"), "--device", "cpu", "--threads", "1")
 	wantCode(t, campaign, 0)
 	wantMessage(t, campaign, "2 items, 2 of them are done, 0 to do")
@@ -138,4 +167,89 @@ func wantItemsAtLeast(t *testing.T, out string, n int) []manifest.Result {
 		t.Fatalf("%d results, want at least %d", len(all), n)
 	}
 	return all
+}
+
+// TestTuneByFolds tests each image once, with settings that were chosen on the others, also where an image fails.
+func TestTuneByFolds(t *testing.T) {
+	t.Parallel()
+	dir, out := photographs(t, "astronaut", "chelsea", "coffee", "hubble_deep_field", "retina", "rocket"), filepath.Join(t.TempDir(), "out")
+	must(t, os.WriteFile(filepath.Join(dir, "broken.png"), []byte("no image"), 0o644))
+	copyFile(t, photograph("rocket"), filepath.Join(dir, "again.png")) // one image under two names
+	args := []string{dir, "--task", "hdr", "--steps", "2", "--size", "16", "--set", "gamma0=4,8", "--folds", "2", "--split-seed", "3", "-o", out, "--json"}
+	ran := tuneImages(t, args...)
+	wantCode(t, ran, 3) // broken.png
+	wantMessage(t, ran, "failed:", "broken")
+	got := parseTuned(t, ran.stdout)
+	if len(got.Folds) != 2 || len(got.Tests) != 1 || len(got.Tests[0].Chosen) != 2 || got.Tests[0].PSNR.N != 6 {
+		t.Fatalf("%d folds, tests %+v", len(got.Folds), got.Tests)
+	}
+	seen := map[string]bool{}
+	var values []float64
+	for _, img := range got.Tests[0].Images {
+		if seen[img.SHA256] {
+			t.Errorf("%s is a test image twice", img.Name)
+		}
+		seen[img.SHA256] = true
+		values = append(values, img.PSNR)
+		fold := got.Folds[img.Fold-1]
+		if slices.ContainsFunc(fold.Tune, func(i tune.Image) bool { return i.SHA256 == img.SHA256 }) || img.Settings != fold.Races[0].Chosen {
+			t.Errorf("the settings %s of %s were chosen with it, or by another fold", img.Settings, img.Name)
+		}
+	}
+	if want := tune.Mean(values); abs(want.Mean-got.Tests[0].PSNR.Mean) > 1e-12 || abs(*want.HalfWidth-*got.Tests[0].PSNR.HalfWidth) > 1e-12 {
+		t.Errorf("PSNR %+v, want %+v", got.Tests[0].PSNR, want)
+	}
+	if !slices.Equal(got.Campaigns, []string{"tuned-1.yaml", "tuned-2.yaml"}) {
+		t.Errorf("campaigns %v", got.Campaigns)
+	}
+	items := 0
+	for k, name := range got.Campaigns {
+		plan := ddiff(t, "run", filepath.Join(out, name), "--dry-run", "--json")
+		var counts struct{ Items, Done, Failed int }
+		must(t, json.Unmarshal([]byte(plan.stdout), &counts))
+		if counts.Done+counts.Failed != counts.Items || counts.Done < len(got.Folds[k].Test) {
+			t.Errorf("%s: %+v, want all items done", name, counts)
+		}
+		items += counts.Done
+	}
+	if items != 7 { // with the second name
+		t.Errorf("the campaigns of both folds have %d items, want 7", items)
+	}
+
+	// A report on a tuning image with the chosen settings says so.
+	chosen := got.Folds[0].Races[0].Chosen
+	if got.Folds[1].Races[0].Chosen != chosen {
+		return // the rows of the report differ
+	}
+	text := ddiff(t, "report", out)
+	if strings.Contains(text.stdout, "ddiff tune chose settings") {
+		t.Errorf("both folds chose the settings without the image, but the report has a note\n%v", text)
+	}
+}
+
+// TestTuneRefuses: each wrong use ends with one line that names the remedy, and makes no output.
+func TestTuneRefuses(t *testing.T) {
+	t.Parallel()
+	two := photographs(t, "chelsea", "coffee", "rocket")
+	one := photographs(t, "coffee")
+	out := filepath.Join(t.TempDir(), "out")
+	for want, args := range map[string][]string{
+		"1 images to tune and 0 to test, of 1 different images":              {one, "--task", "hdr", "--set", "gamma0=1,2", "--split-seed", "2"},
+		"nothing to choose; give lists, as in --set gamma0=5,10,20":          {two, "--task", "hdr", "--test-images", "coffee"},
+		`the pattern "tea" matches no image`:                                 {two, "--task", "hdr", "--set", "gamma0=1,2", "--test-images", "tea"},
+		`image "coffee" matches "c*" of tune and "coffee" of test`:           {two, "--task", "hdr", "--set", "gamma0=1,2", "--test-images", "coffee", "--tune-images", "c*"},
+		"--folds: excludes a share":                                          {two, "--task", "hdr", "--set", "gamma0=1,2", "--folds", "2", "--tune", "0.5"},
+		"--tune: 2 is out of range, want a share above 0 and below 1":        {two, "--task", "hdr", "--set", "gamma0=1,2", "--tune", "2"},
+		`objective "lpips" is none of psnr, ssim, haarpsi, min_misfit`:       {two, "--task", "hdr", "--set", "gamma0=1,2", "--objective", "lpips"},
+		"select best_psnr: it looks at the truth":                            {two, "--task", "hdr", "--set", "gamma0=1,2", "--select", "best_psnr"},
+		"--equal-cost: hdr scale=2 sigma=0.05 16x16 center_crop: ddiff with": {two, "--task", "hdr", "--set", "steps=2,3", "--equal-cost", "--test-images", "coffee"},
+	} {
+		e := tuneImages(t, append(args, "--size", "16", "-o", out, "--dry-run")...)
+		if e.code != 2 || !strings.Contains(e.stderr, want) || strings.Count(e.stderr, "\n") != 1 {
+			t.Errorf("want %q and exit code 2\n%v", want, e)
+		}
+	}
+	if _, err := os.Stat(out); err == nil {
+		t.Error("a refused command has made its output")
+	}
 }
