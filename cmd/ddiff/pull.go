@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ddiff/coordinator/report"
+	"ddiff/coordinator/tune"
 	"ddiff/internal/redact"
 	"ddiff/manifest"
 	"ddiff/storage"
@@ -162,6 +163,10 @@ func (p *puller) copyAll(ctx context.Context) error {
 	if listing != nil {
 		return listing
 	}
+	// A report of some items needs the records of tunings too.
+	if err := p.copyFiles(ctx, nil, tune.Folder); err != nil {
+		return err
+	}
 	if len(p.items) == 0 && len(p.tasks) == 0 {
 		if err := p.copyReport(ctx); err != nil {
 			return err
@@ -256,11 +261,16 @@ func (p *puller) wrong(key, problem string) {
 
 // copyReport copies the files beside the items: the report, and the scores of ddiff score. They have no digests, and replace those of an earlier report.
 func (p *puller) copyReport(ctx context.Context) error {
-	keys := []string{report.KeyCSV, report.KeySummaryJSON, report.KeySummaryMarkdown, report.KeyMosaic, report.KeyPage}
-	for _, folder := range []string{"sheets/", report.FigureFolder, manifest.ScoresFolder} {
+	keys := []string{report.KeyCSV, report.KeySummaryJSON, report.KeySummaryMarkdown, report.KeyMosaic, report.KeyPage, keyTuning}
+	return p.copyFiles(ctx, keys, "sheets/", report.FigureFolder, manifest.ScoresFolder)
+}
+
+// copyFiles copies the files that exist of the keys, and those of the folders.
+func (p *puller) copyFiles(ctx context.Context, keys []string, folders ...string) error {
+	for _, folder := range folders {
 		for info, err := range p.from.List(ctx, folder) {
 			if err != nil {
-				return fmt.Errorf("list the report: %w", err)
+				return fmt.Errorf("list %s: %w", folder, err)
 			}
 			keys = append(keys, info.Key)
 		}

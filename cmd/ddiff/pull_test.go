@@ -40,8 +40,10 @@ func TestPull(t *testing.T) {
 	t.Parallel()
 	place, store, run := bucketRun(t)
 	dir := filepath.Join(t.TempDir(), "copy")
+	must(t, store.Put(t.Context(), "tuning/0123.json", []byte("record")))
 
 	e := run("pull", place, dir, "--task", "hdr")
+	read(t, filepath.Join(dir, "tuning", "0123.json"))
 	wantCode(t, e, 0)
 	wantLine(t, e, "items=1 copied=1 present=0 unfinished=0 wrong=0 dir="+dir)
 	wantItems(t, dir, 1)

@@ -86,7 +86,7 @@ func (t *tuning) record() tune.Record {
 	for k, f := range t.folds {
 		fold := tune.RecordFold{Fold: f, Races: []tune.RecordRace{}}
 		for _, c := range t.contests {
-			race := c.record(k, f)
+			race := c.record(k)
 			r.Evaluations += race.Evaluations
 			fold.Races = append(fold.Races, race)
 		}
@@ -95,7 +95,7 @@ func (t *tuning) record() tune.Record {
 	return r
 }
 
-func (c *contest) record(k int, f tune.Fold) tune.RecordRace {
+func (c *contest) record(k int) tune.RecordRace {
 	race := c.races[k]
 	out := tune.RecordRace{
 		Task: c.problem.Task, Params: c.problem.Params, Sigma: c.problem.Sigma, Size: c.problem.Size,

@@ -103,7 +103,10 @@ func planTuning(ctx context.Context, spec *manifest.Spec, c shard.Catalogue, p *
 	if t.folds, err = tune.Divide(split, t.images); err != nil {
 		return nil, usageError{fmt.Errorf("tune: %w", err)}
 	}
-	return t, t.start(split.Seed)
+	if err := t.start(split.Seed); err != nil {
+		return nil, err
+	}
+	return t, nil
 }
 
 // filterRows returns the rows of a dataset that a condition accepts.

@@ -41,11 +41,6 @@ func ParseObjective(name string) (Objective, error) {
 	return "", fmt.Errorf("objective %q is none of %s", name, strings.Join(names, ", "))
 }
 
-// NeedsTruth reports whether the objective compares with the true image.
-func (o Objective) NeedsTruth() bool {
-	return o == ObjectivePSNR || o == ObjectiveSSIM || o == ObjectiveHaarPSI
-}
-
 // Figures are the figures of one measurement, NaN where undefined. Residual is mean((y - A(x))^2) - sigma^2.
 type Figures struct {
 	PSNR, SSIM, HaarPSI, Residual float64
