@@ -37,7 +37,7 @@ func (s *Sources) cached(
 	if cache == nil || version == "" {
 		return load(ctx)
 	}
-	return cache.Get(ctx, fmt.Sprintf("dataset 2 %s %q %q %d", kind, a, version, offset), load)
+	return cache.Get(ctx, fmt.Sprintf("dataset 3 %s %q %q %d", kind, a, version, offset), load)
 }
 
 // version returns the version of an address's object, empty when it has none.

@@ -16,6 +16,9 @@ import (
 const (
 	// indexMembers limits the members of one index. Larger tar files have several indexes.
 	indexMembers = 1 << 14
+	// tarBlock is the unit of a tar file, maxRecord the number of bytes after its end that are checked.
+	tarBlock  = 512
+	maxRecord = 64 << 10
 	// maxMemberName is the maximum length of the name of a member in bytes.
 	maxMemberName = 1024
 )
@@ -71,12 +74,12 @@ func indexTar(r *io.SectionReader, start int64, limit int) (*tarIndex, error) {
 			return x, err
 		}
 	}
-	t := tar.NewReader(r)
+	t, end := tar.NewReader(r), start // of the last member, -1 if it is unknown
 	for {
 		header, err := t.Next()
 		if errors.Is(err, io.EOF) {
 			x.Next = 0
-			return x, nil
+			return x, checkEnd(r, end)
 		}
 		if err != nil && !errors.Is(err, tar.ErrInsecurePath) { // names are not used as paths
 			return x, fmt.Errorf("after %d members: %w", len(x.Members), tarError(err))
@@ -84,6 +87,9 @@ func indexTar(r *io.SectionReader, start int64, limit int) (*tarIndex, error) {
 		offset, err := r.Seek(0, io.SeekCurrent)
 		if err != nil {
 			return x, err
+		}
+		if end = offset + (header.Size+tarBlock-1)/tarBlock*tarBlock; header.Typeflag != tar.TypeReg || isSparse(header) {
+			end = -1 // links may state a size without having data, sparse files state the size with the holes
 		}
 		if header.Typeflag != tar.TypeReg && header.Typeflag != tar.TypeGNUSparse {
 			continue // directories and links
@@ -97,13 +103,33 @@ func indexTar(r *io.SectionReader, start int64, limit int) (*tarIndex, error) {
 		}
 		x.Members = append(x.Members, m)
 		// The end of an unreadable member may be unknown.
-		const block = 512
-		next := offset + (header.Size+block-1)/block*block
+		next := offset + (header.Size+tarBlock-1)/tarBlock*tarBlock
 		if len(x.Members) >= limit && m.Problem == "" && next < r.Size() {
 			x.Next = next
 			return x, nil
 		}
 	}
+}
+
+// checkEnd refuses a file whose reader has reached the end of the members, of which the last one ends at an offset, without a
+// block of zeros: it was cut between two members. It also refuses members after this block, which readers ignore.
+func checkEnd(r *io.SectionReader, end int64) error {
+	at, err := r.Seek(0, io.SeekCurrent)
+	if err != nil {
+		return err
+	}
+	if end >= 0 && at < end+tarBlock {
+		return fmt.Errorf("%w: file is cut after a member: the end of the archive is missing; create the shard again", ErrBadArchive)
+	}
+	// Programs fill the last record, of 10 KiB by default, with zeros.
+	rest := make([]byte, min(maxRecord, r.Size()-at))
+	if _, err := r.ReadAt(rest, at); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	if len(bytes.Trim(rest, "\x00")) > 0 {
+		return fmt.Errorf("%w: file has data after the end of the archive; name each shard instead of joining them", ErrBadArchive)
+	}
+	return nil
 }
 
 // checkMagic refuses compressed files.
@@ -142,14 +168,19 @@ func memberName(name string) string {
 	return name
 }
 
-// memberProblem returns the reason why a member is not a contiguous range of the file, empty otherwise.
-func memberProblem(header *tar.Header) string {
+// isSparse reports whether a member is stored without its holes.
+func isSparse(header *tar.Header) bool {
 	sparse := header.Typeflag == tar.TypeGNUSparse
 	for key := range header.PAXRecords {
 		sparse = sparse || strings.HasPrefix(key, "GNU.sparse.")
 	}
+	return sparse
+}
+
+// memberProblem returns the reason why a member is not a contiguous range of the file, empty otherwise.
+func memberProblem(header *tar.Header) string {
 	switch {
-	case sparse:
+	case isSparse(header):
 		return "stored as a sparse file; create the shard without --sparse"
 	case len(header.Name) > maxMemberName:
 		return fmt.Sprintf("name exceeds %d bytes", maxMemberName)
