@@ -265,6 +265,9 @@ func (n *network) compare(ctx context.Context, rt *onnx.Runtime, v *Vectors, l L
 	return v.compare(got, l)
 }
 
+// accuracyFactor is the permitted difference of two programs in float32, in units of the accuracy of one of them.
+const accuracyFactor = 4
+
 // compare compares outputs with the vectors.
 func (v *Vectors) compare(got map[string]*raster.Array, l Limits) (*Agreement, error) {
 	if l == (Limits{}) {
@@ -280,7 +283,8 @@ func (v *Vectors) compare(got map[string]*raster.Array, l Limits) (*Agreement, e
 		if v.Precision == "fp16" {
 			a.OK = a.OK && d.PSNR >= l.PSNR
 		} else {
-			a.OK = a.OK && d.MaxAbs <= l.MaxAbs*max(1, rms(want.Data))
+			a.Accuracy = max(a.Accuracy, v.Accuracy[name])
+			a.OK = a.OK && d.MaxAbs <= max(l.MaxAbs*max(1, rms(want.Data)), accuracyFactor*v.Accuracy[name])
 		}
 	}
 	return a, nil

@@ -26,6 +26,8 @@ type Vectors struct {
 	Precision string
 	// Inputs and Outputs have the batch as their first dimension.
 	Inputs, Outputs map[string]*raster.Array
+	// Accuracy is the largest difference of an output from PyTorch's in float64, where the exporter measured it.
+	Accuracy map[string]float64
 }
 
 // VectorsPath returns the folder to which exporters write the vectors of a model file.
@@ -57,10 +59,11 @@ func (n *network) checkVectors(ctx context.Context, rt *onnx.Runtime, path strin
 
 // vectorsFile is the content of vectors.json.
 type vectorsFile struct {
-	Precision string            `json:"precision"`
-	Inputs    map[string]string `json:"inputs"`
-	Outputs   map[string]string `json:"outputs"`
-	SHA256    map[string]string `json:"sha256"`
+	Precision string             `json:"precision"`
+	Inputs    map[string]string  `json:"inputs"`
+	Outputs   map[string]string  `json:"outputs"`
+	Accuracy  map[string]float64 `json:"accuracy"`
+	SHA256    map[string]string  `json:"sha256"`
 }
 
 // ReadVectors reads a folder with vectors.json and checks its digests, or reads an .npz file whose arrays have the names
@@ -97,7 +100,12 @@ func readFolder(dir string) (*Vectors, error) {
 	if err := json.Unmarshal(data, &f); err != nil {
 		return nil, fmt.Errorf("vectors.json: %w", err)
 	}
-	v := &Vectors{Precision: f.Precision, Inputs: map[string]*raster.Array{}, Outputs: map[string]*raster.Array{}}
+	for port, accuracy := range f.Accuracy {
+		if accuracy < 0 || f.Outputs[port] == "" {
+			return nil, fmt.Errorf("vectors.json: accuracy of %q is %g, want an output's and at least 0", port, accuracy)
+		}
+	}
+	v := &Vectors{Precision: f.Precision, Inputs: map[string]*raster.Array{}, Outputs: map[string]*raster.Array{}, Accuracy: f.Accuracy}
 	for _, part := range []struct {
 		files  map[string]string
 		arrays map[string]*raster.Array
@@ -204,13 +212,16 @@ type Agreement struct {
 	// File is the deviation of the unmodified file, if the comparison also covers the form that the solver inlines.
 	File      *Deviation `json:"file,omitempty"`
 	Precision string     `json:"precision"`
+	// Accuracy is the largest accuracy that the vectors state, 0 if they state none.
+	Accuracy float64 `json:"accuracy,omitempty"`
 	// OK: the deviation is within the limits.
 	OK bool `json:"ok"`
 }
 
 // Limits bound the deviation of a model from its vectors. The zero value is DefaultLimits.
 type Limits struct {
-	// MaxAbs is the largest MaxAbs in fp32, in units of the reference's RMS if that is above 1. Default: 1e-4.
+	// MaxAbs is the largest MaxAbs in fp32, in units of the reference's RMS if that is above 1. Default: 1e-4. Where the
+	// vectors state PyTorch's accuracy in float32, four times that is permitted.
 	MaxAbs float64
 	// PSNR is the lowest PSNR in fp16, in dB. Default: 50.
 	PSNR float64

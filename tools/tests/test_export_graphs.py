@@ -190,3 +190,12 @@ def test_the_same_export_twice_is_the_same_file(tmp_path: Path) -> None:
     for name in ("a.onnx", "b.onnx"):
         assert cli.main([*case.arguments, "--out", str(tmp_path / name)]) == 0
     assert (tmp_path / "a.onnx").read_bytes() == (tmp_path / "b.onnx").read_bytes()
+
+
+def test_accuracy_of_an_operator_in_float32(tmp_path: Path) -> None:
+    case = random_weights._bkse(tmp_path, 0)
+    assert cli.main([*case.arguments, "--out", str(tmp_path / "a.onnx")]) == 0
+    said = json.loads((tmp_path / "a.vectors" / "vectors.json").read_text())
+    assert set(said["accuracy"]) == {"y", "gx"}
+    for name, accuracy in said["accuracy"].items():
+        assert 0 < accuracy < 1e-3, name
