@@ -66,7 +66,7 @@ func ablation(ctx context.Context, args []string) error {
 	flags.IntVar(&o.limit, "limit", 0, "read only the first photographs (0: all)")
 	flags.IntVar(&o.threads, "threads", 0, "processor threads (0: one per core)")
 	flags.IntVar(&o.knobs, "knobs", 2, "1 tunes gamma0 alone, 2 also the rule of the noise or b")
-	gamma0 := flags.String("gamma0", "3,8,20,50,125", "grid of gamma0, ascending")
+	gamma0 := flags.String("gamma0", "3,8,20,50,125,300", "grid of gamma0, ascending")
 	tasks := flags.String("tasks", strings.Join(ablationTasks(), ","), "tasks")
 	if err := flags.Parse(args); err != nil {
 		return err
