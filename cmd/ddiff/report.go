@@ -158,7 +158,7 @@ func (o reportOptions) readPublished() (*report.Published, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close() //nolint:errcheck // opened for reading
+	defer f.Close() // opened for reading
 	p, err := report.ParsePublished(filepath.Base(o.published), f)
 	if err != nil {
 		return nil, err
