@@ -33,6 +33,7 @@ func layouts() []string { return []string{layoutFolder, layoutHuggingFace, layou
 type exportOptions struct {
 	catalogue shard.Catalogue
 	where     []string
+	versions  []string
 	layout    string
 	out       string
 	rule      string
@@ -58,6 +59,7 @@ func newExportCommand(c shard.Catalogue) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
+	f.StringSliceVar(&o.versions, "metric-version", nil, "`id` of the version of a metric, such as psnr@1:png; repeatable (default the only one)")
 	f.StringArrayVar(&o.where, "where", nil, "only results with `NAME=VALUE[,VALUE]`: a column of results.csv, a parameter or a setting; repeatable")
 	f.StringVar(&o.layout, "layout", layoutFolder, "`layout`: "+strings.Join(layouts(), ", "))
 	f.StringVarP(&o.out, "out", "o", "export", "`directory` that is new or empty")
@@ -75,6 +77,10 @@ func (o exportOptions) run(ctx context.Context, args []string, stdout io.Writer)
 	case manifest.IsAddress(o.out):
 		return usageError{fmt.Errorf("export: --out %s is an address; give a directory of this machine", o.out)}
 	}
+	versions, err := report.ParseVersions(o.versions)
+	if err != nil {
+		return usageError{fmt.Errorf("export: --metric-version: %w", err)}
+	}
 	filter, err := report.ParseFilter(o.where)
 	if err != nil {
 		return usageError{fmt.Errorf("export: --where: %w", err)}
@@ -84,7 +90,7 @@ func (o exportOptions) run(ctx context.Context, args []string, stdout io.Writer)
 		return err
 	}
 	defer closeAll()
-	results := atLeastOne(filter.Select(report.Results(ctx, outputs)), args)
+	results := versions.Select(atLeastOne(filter.Select(report.Results(ctx, outputs)), args))
 
 	to, err := newTree(o.out)
 	if err != nil {

@@ -63,7 +63,7 @@ func Choose(results iter.Seq2[manifest.Result, error], tasks operator.Set, of in
 	if of < 1 || !(within >= 0) || math.IsInf(within, 0) {
 		return nil, fmt.Errorf("choose among %d runs, good within %g dB: want at least 1 run and a finite number from 0", of, within)
 	}
-	ordered, err := collect(results, tasks, maxSorted)
+	ordered, err := collect(onlyScores(results, ""), tasks, maxSorted)
 	if err != nil {
 		return nil, err
 	}

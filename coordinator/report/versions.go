@@ -220,7 +220,7 @@ func (c *columns) refuse(name string, all []int) error {
 		ErrVersions, name, strings.Join(texts, ", "), c.ids[most])
 }
 
-// onlyScores drops the later scores of other metrics: a comparison of one metric does not depend on them.
+// onlyScores drops the later scores of other metrics, on which a comparison of one metric does not depend; "" drops all.
 func onlyScores(results iter.Seq2[manifest.Result, error], metric string) iter.Seq2[manifest.Result, error] {
 	return func(yield func(manifest.Result, error) bool) {
 		for r, err := range results {
