@@ -34,7 +34,7 @@
 //
 // # Safety
 //
-// [Config] sets the permissions. By default, connections to private addresses are refused (checked on connecting, after
+// [Config] sets the permissions. A transfer slower than 1 KiB/s over Config.Timeout ends. By default, connections to private addresses are refused (checked on connecting, after
 // redirects and DNS answers), redirects keep their scheme and number at most five, http is refused, and files above
 // 256 MiB are refused. Compressed answers of web servers are refused. Pages of Parquet files are decompressed once
 // without storing the result, to check their claimed size. Errors and logs show web addresses without the query, which

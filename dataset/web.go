@@ -214,7 +214,7 @@ func (w *web) body(call context.Context, cancel context.CancelCauseFunc, respons
 	if size < 0 {
 		expected = limit
 	}
-	defer w.limit(cancel, expected)()
+	defer w.limit(cancel, response, expected)()
 	var buf bytes.Buffer
 	if size > 0 {
 		buf.Grow(int(size) + bytes.MinRead)
@@ -227,10 +227,4 @@ func (w *web) body(call context.Context, cancel context.CancelCauseFunc, respons
 		return nil, fmt.Errorf("%w: at most %d bytes are allowed", ErrTooLarge, limit)
 	}
 	return buf.Bytes(), nil
-}
-
-// limit cancels a transfer of size bytes after its time limit. The caller calls the returned function at the end.
-func (w *web) limit(cancel context.CancelCauseFunc, size int64) func() bool {
-	budget := w.cfg.Timeout + time.Duration(size>>20)*time.Second
-	return time.AfterFunc(budget, func() { cancel(errTimeout) }).Stop
 }

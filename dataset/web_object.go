@@ -133,7 +133,7 @@ func (w *web) fetchPart(ctx context.Context, a Address, offset, size int64) ([]b
 	if offset+size > w.cfg.SpoolBytes {
 		return nil, fmt.Errorf("%w: server does not support ranges, and the range begins at byte %d", ErrTooLarge, offset)
 	}
-	defer w.limit(cancel, offset+size)()
+	defer w.limit(cancel, response, offset+size)()
 	var data []byte
 	if _, err = io.CopyN(io.Discard, response.Body, offset); err == nil {
 		data, err = io.ReadAll(io.LimitReader(response.Body, size))
@@ -182,7 +182,7 @@ func (w *web) spool(call context.Context, cancel context.CancelCauseFunc, respon
 	if expected < 0 {
 		expected = limit
 	}
-	defer w.limit(cancel, expected)()
+	defer w.limit(cancel, response, expected)()
 	o.size, err = io.Copy(f, io.LimitReader(response.Body, limit+1))
 	switch err := transferError(call, err); {
 	case err != nil:
