@@ -48,6 +48,6 @@ func (n *networkMetrics) close() {
 		m.Close() //nolint:errcheck // nothing was written
 	}
 	if n.runtime != nil {
-		n.runtime.Close() //nolint:errcheck // likewise
+		n.runtime.Close()
 	}
 }
