@@ -35,7 +35,8 @@ type Verification struct {
 // prior is not run.
 //
 // It returns ErrGraph if ONNX Runtime cannot run the file, or if the file's predictions have another shape than the
-// images or are not finite; errors of the device and of ctx pass through.
+// images or are not finite; errors of the device and of ctx pass through. A network that exceeds the memory is used as it is
+// in its file.
 func (p *Prior) Verify(ctx context.Context, rt *onnx.Runtime) (Verification, error) {
 	if p.File == Bundled {
 		return Verification{Rewritten: p.rewritten}, nil
@@ -44,7 +45,7 @@ func (p *Prior) Verify(ctx context.Context, rt *onnx.Runtime) (Verification, err
 	var fast []float32
 	if p.rewritten > 0 {
 		var err error
-		if fast, err = p.sample(ctx, rt); deviceError(ctx, err) {
+		if fast, err = p.sample(ctx, rt); deviceError(ctx, err) && !errors.Is(err, onnx.ErrMemory) {
 			return v, err
 		} else if err != nil {
 			v.Reason = err.Error()
@@ -53,6 +54,10 @@ func (p *Prior) Verify(ctx context.Context, rt *onnx.Runtime) (Verification, err
 	fused := p.model
 	p.model = p.file
 	plain, err := p.sample(ctx, rt)
+	if errors.Is(err, onnx.ErrMemory) { // the solver, which needs more, will say how much
+		v.Reason = "it is not verified: " + err.Error()
+		return v, nil
+	}
 	if err != nil {
 		if !deviceError(ctx, err) {
 			err = fmt.Errorf("prior %s: %w: the network cannot run: %w", p.File, ErrGraph, err)
@@ -85,8 +90,7 @@ func (p *Prior) Verify(ctx context.Context, rt *onnx.Runtime) (Verification, err
 
 // deviceError reports whether err is due to the device or the end of ctx, and not to the network.
 func deviceError(ctx context.Context, err error) bool {
-	return err != nil && (ctx.Err() != nil || errors.Is(err, onnx.ErrMemory) || errors.Is(err, onnx.ErrDeviceLost) ||
-		errors.Is(err, onnx.ErrFallback))
+	return err != nil && (ctx.Err() != nil || errors.Is(err, onnx.ErrMemory) || errors.Is(err, onnx.ErrDeviceLost) || errors.Is(err, onnx.ErrFallback))
 }
 
 // sample returns the network's predictions for one batch of fixed noise in the middle of the schedule.
