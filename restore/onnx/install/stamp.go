@@ -77,7 +77,8 @@ func readStamps(dir string) (all []stamp, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return all, json.Unmarshal(data, &all)
+	err = json.Unmarshal(data, &all)
+	return all, err
 }
 
 // writeStamps is best effort: without a stamp, the next start reads the files again.
