@@ -34,7 +34,7 @@ func newListCommand() *cobra.Command {
 					return err
 				}
 				for _, err := range skipped {
-					fmt.Fprintln(cmd.ErrOrStderr(), "skipped:", err)
+					fmt.Fprintln(cmd.ErrOrStderr(), "skipped:", oneLine(err))
 				}
 				if archived {
 					if all, err = withArchived(cmd.Context(), b, all); err != nil {

@@ -38,7 +38,7 @@ func forDeadLetters(cmd *cobra.Command, nats natsFlags, campaign string, items [
 		seen := map[string]bool{}
 		for letter, err := range q.DeadLetters(ctx) {
 			if errors.Is(err, queue.ErrDamaged) {
-				fmt.Fprintln(cmd.ErrOrStderr(), "skipped:", err)
+				fmt.Fprintln(cmd.ErrOrStderr(), "skipped:", oneLine(err))
 				continue
 			}
 			if err != nil {
@@ -80,7 +80,7 @@ func newDeadListCommand() *cobra.Command {
 				for _, d := range all {
 					var it manifest.Item
 					_ = json.Unmarshal(d.Payload, &it) // an unreadable item has no name
-					fmt.Fprintf(t, "%.12s\t%s\t%s\t%d\t%s\t%s\t%s\n", d.ID, it.Name, it.Task, d.Attempts, d.Worker, d.Buried.Format(time.DateTime), d.Reason)
+					fmt.Fprintf(t, "%.12s\t%s\t%s\t%d\t%s\t%s\t%s\n", d.ID, it.Name, it.Task, d.Attempts, d.Worker, d.Buried.Format(time.DateTime), printable(d.Reason))
 				}
 				return t.Flush()
 			})

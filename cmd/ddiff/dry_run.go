@@ -124,7 +124,7 @@ func dryRun(ctx context.Context, spec *manifest.Spec, o runOptions, stdout, stde
 		}
 		for _, r := range w.Failed {
 			if !o.json {
-				fmt.Fprintf(stderr, "%s %s (%s): %s\n", styleOf(stderr).red("failed:"), r.Item.Name, r.Item.Task, r.Reason)
+				fmt.Fprintln(stderr, styleOf(stderr).red("failed:"), itemLine(r))
 			}
 		}
 	}

@@ -149,10 +149,10 @@ func untypedUsage(err error) bool {
 	return strings.HasPrefix(err.Error(), "unknown command")
 }
 
-// message is the text of an error for people, in one line where the error has one cause.
+// message is the text of an error for people, one line for each of its causes.
 func message(err error) string {
 	if errors.Is(err, gpuworker.ErrHung) {
-		return strings.ReplaceAll(err.Error(), "\n", "; ") + "; if the machine is only slow, raise --stage-timeout"
+		return printable(strings.ReplaceAll(err.Error(), "\n", "; ")) + "; if the machine is only slow, raise --stage-timeout"
 	}
 	if errors.Is(err, context.Canceled) {
 		return "interrupted; rerun the same command to resume"
@@ -160,9 +160,9 @@ func message(err error) string {
 	text := err.Error()
 	if strings.HasPrefix(text, "unknown command") {
 		text = strings.ReplaceAll(text, "\n\nDid you mean this?\n\t", "; did you mean ")
-		text = strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n\t", " or ") + "; see: ddiff --help"
+		return printable(strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n\t", " or ") + "; see: ddiff --help")
 	}
-	return text
+	return lines(err)
 }
 
 // newExitCodesTopic is the help topic that lists the exit codes.

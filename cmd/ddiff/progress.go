@@ -178,7 +178,7 @@ func (p *progress) finished(r manifest.Result, found bool) {
 	}
 	if r.Outcome != manifest.OutcomeDone {
 		p.clear()
-		fmt.Fprintf(p.err, "%s %s (%s): %s\n", p.style.red(string(r.Outcome)+":"), r.Item.Name, r.Item.Task, r.Reason)
+		fmt.Fprintln(p.err, p.style.red(string(r.Outcome)+":"), itemLine(r))
 	}
 }
 

@@ -256,7 +256,7 @@ func (p *puller) wrong(key, problem string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.show("")
-	fmt.Fprintf(p.stderr, "%s: %s; remove the item and run its campaign again\n", key, problem)
+	fmt.Fprintf(p.stderr, "%s; remove the item and run its campaign again\n", printable(fmt.Sprintf("%s: %s", key, problem)))
 }
 
 // copyReport copies the files beside the items: the report, and the scores of ddiff score. They have no digests, and replace those of an earlier report.

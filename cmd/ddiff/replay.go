@@ -71,7 +71,7 @@ func (o replayOptions) replay(ctx context.Context, arg string, stdout, stderr io
 		out = readOutput(ctx, t)
 	}
 	for _, p := range out.Problems {
-		fmt.Fprintln(stderr, "ddiff:", p)
+		fmt.Fprintln(stderr, "ddiff:", printable(fmt.Sprint(p)))
 	}
 	if out.passport == nil || out.image == nil {
 		return fmt.Errorf("%w: %s cannot be replayed", errMismatch, out.File)
@@ -110,7 +110,7 @@ func (o replayOptions) recompute(ctx context.Context, out *output, stderr io.Wri
 		return again, err
 	}
 	if in.reason != "" {
-		fmt.Fprintf(stderr, "ddiff: note: %s; using the arrays beside %s\n", in.reason, out.File)
+		fmt.Fprintf(stderr, "ddiff: note: %s; using the arrays beside %s\n", printable(in.reason), printable(out.File))
 	}
 	rt, err := o.run.open(slog.New(slog.DiscardHandler))
 	if err != nil {

@@ -172,7 +172,7 @@ func (o tuneOptions) plan(ctx context.Context, spec *manifest.Spec, stdout, stde
 // printUnreadable names the rows that cannot be restored.
 func (t *tuningPlan) printUnreadable(stderr io.Writer) {
 	for _, r := range t.failed {
-		fmt.Fprintf(stderr, "%s %s (%s): %s\n", styleOf(stderr).red("failed:"), r.Item.Name, r.Item.Task, r.Reason)
+		fmt.Fprintln(stderr, styleOf(stderr).red("failed:"), itemLine(r))
 	}
 }
 

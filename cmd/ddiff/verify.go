@@ -122,13 +122,13 @@ func (o *output) print(w io.Writer, asJSON bool) error {
 	}
 	s := styleOf(w)
 	for _, p := range shown.Problems {
-		fmt.Fprintln(w, s.red(p.String()))
+		fmt.Fprintln(w, s.red(printable(p.String())))
 	}
 	for _, n := range shown.Notes {
-		fmt.Fprintf(w, "%s: note: %s\n", shown.File, n)
+		fmt.Fprintln(w, printable(fmt.Sprintf("%s: note: %s", shown.File, n)))
 	}
 	if o.OK {
-		fmt.Fprintf(w, "%s: %s\n", shown.File, s.green("ok"))
+		fmt.Fprintf(w, "%s: %s\n", printable(shown.File), s.green("ok"))
 	}
 	return nil
 }

@@ -32,7 +32,7 @@ func newWorkersCommand() *cobra.Command {
 					return err
 				}
 				for _, err := range skipped {
-					fmt.Fprintln(cmd.ErrOrStderr(), "skipped:", err)
+					fmt.Fprintln(cmd.ErrOrStderr(), "skipped:", oneLine(err))
 				}
 				var beats []manifest.Beat
 				for _, key := range slices.Sorted(maps.Keys(all)) {
