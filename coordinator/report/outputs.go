@@ -96,7 +96,9 @@ func (o Output) results(ctx context.Context, isNew func(id string) bool, yield f
 				}
 			})
 		})
-		failed = errors.Join(group.Wait(), failed)
+		if err := group.Wait(); err != nil { // it ends the listing with a cancellation
+			failed = err
+		}
 	}()
 	for r := range found {
 		if !yield(r, nil) {
@@ -145,6 +147,9 @@ func (o Output) read(ctx context.Context, key, id string) (manifest.Result, erro
 // failures yields the items that the reports of the output's campaigns list as failed or dead.
 func (o Output) failures(ctx context.Context, isNew func(id string) bool, yield func(manifest.Result, error) bool) bool {
 	for info, err := range o.Store.List(ctx, manifest.FailuresFolder) {
+		if err == nil && !strings.HasSuffix(info.Key, ".jsonl") {
+			continue
+		}
 		var data []byte
 		if err == nil {
 			data, err = o.Store.Get(ctx, info.Key)

@@ -2,16 +2,21 @@ package report
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
 
+	"ddiff/coordinator/tune"
 	"ddiff/manifest"
+	"ddiff/restore/method"
+	"ddiff/storage"
 )
 
 // output is a store with results, and with failures of one campaign.
@@ -81,6 +86,52 @@ func TestResultsNameADamagedFile(t *testing.T) {
 }
 
 // TestResultsStop ends the reading early: no reader may remain.
+// cancelledStore lists its keys, waits for the end of the context, and fails for it, as a large directory does.
+type cancelledStore struct{ *memory }
+
+func (s cancelledStore) List(ctx context.Context, prefix string) iter.Seq2[storage.Info, error] {
+	return func(yield func(storage.Info, error) bool) {
+		n := 0
+		for info, err := range s.memory.List(ctx, prefix) {
+			if n++; !yield(info, err) {
+				return
+			}
+		}
+		if n > 0 {
+			<-ctx.Done()
+			yield(storage.Info{}, ctx.Err())
+		}
+	}
+}
+
+// TestDamagedFileIsNoInterruption: the error of a file ends the listing of the others, and is the only error.
+func TestDamagedFileIsNoInterruption(t *testing.T) {
+	t.Parallel()
+	for _, key := range []string{manifest.ItemKey(result(t, "hdr", "ddiff", "a", 0).Item.ID, manifest.FileResult), manifest.ScoresFolder + "psnr@1/0.jsonl"} {
+		store := cancelledStore{newMemory()}
+		store.files[key] = []byte("nonsense")
+		_, err := read(t, &Filter{}, Output{Address: "out", Store: store})
+		if err == nil || errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), key) {
+			t.Errorf("error %v, want one that names %s alone", err, key)
+		}
+	}
+}
+
+// TestForeignFilesAreNoRecords: a desktop leaves files of its own in every folder.
+func TestForeignFilesAreNoRecords(t *testing.T) {
+	t.Parallel()
+	o := output(t, result(t, "hdr", "ddiff", "a", 0))
+	for _, folder := range []string{manifest.ItemsFolder, manifest.ScoresFolder, manifest.FailuresFolder, tune.Folder} {
+		o.Store.(*memory).files[folder+".DS_Store"] = []byte("x")
+	}
+	if names, err := read(t, &Filter{}, o); err != nil || len(names) != 1 {
+		t.Errorf("results %v, error %v", names, err)
+	}
+	if _, err := ReadTunings(t.Context(), []Output{o}, method.Builtin()); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestResultsStop(t *testing.T) {
 	t.Parallel()
 	var all []manifest.Result

@@ -67,7 +67,10 @@ func (t *scoreTable) read(ctx context.Context, o Output) error {
 			return nil
 		})
 	}
-	return errors.Join(group.Wait(), listing)
+	if err := group.Wait(); err != nil { // it ends the listing with a cancellation
+		return err
+	}
+	return listing
 }
 
 // errScores explains a part that cannot be read.

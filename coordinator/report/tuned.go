@@ -33,6 +33,9 @@ func ReadTunings(ctx context.Context, outputs []Output, methods method.Set) (*Tu
 	t := &Tunings{methods: methods, tuned: make(map[tunedSettings]*tunedImages)}
 	for _, o := range outputs {
 		for info, err := range o.Store.List(ctx, tune.Folder) {
+			if err == nil && !strings.HasSuffix(info.Key, ".json") {
+				continue
+			}
 			var data []byte
 			if err == nil {
 				data, err = o.Store.Get(ctx, info.Key)
