@@ -64,7 +64,7 @@ func compareRuns(ctx context.Context, store files, s *Summary, ordered *sorter) 
 	c := &runComparison{store: store, rows: make(map[Cell]*runsOfRow), pictures: make(map[string][]pictureFile)}
 	several := 0
 	for i := range s.Rows {
-		if r := &s.Rows[i]; r.Measurements > 0 && r.Items-r.Failed-r.Dead > r.Measurements {
+		if r := &s.Rows[i]; r.runs > r.Measurements {
 			several++
 		}
 	}
@@ -73,8 +73,8 @@ func compareRuns(ctx context.Context, store files, s *Summary, ordered *sorter) 
 	}
 	for i := range s.Rows {
 		r := &s.Rows[i]
-		if done := r.Items - r.Failed - r.Dead; r.Measurements > 0 && done > r.Measurements {
-			perMeasurement := (done + r.Measurements - 1) / r.Measurements
+		if r.runs > r.Measurements {
+			perMeasurement := (r.runs + r.Measurements - 1) / r.Measurements
 			c.rows[r.group()] = &runsOfRow{limit: max(1, maxRunPictures/(several*perMeasurement)), total: r.Measurements}
 		}
 	}
@@ -108,7 +108,7 @@ func compareRuns(ctx context.Context, store files, s *Summary, ordered *sorter) 
 
 // selects counts a measurement, and reports whether it is compared: an even selection of those in the row.
 func (r *runsOfRow) selects(m *measurement) bool {
-	if len(m.runs) == 0 {
+	if m.copy || len(m.runs) == 0 {
 		return false
 	}
 	k := r.seen

@@ -74,7 +74,7 @@ func Choose(results iter.Seq2[manifest.Result, error], tasks operator.Set, of in
 		if err != nil {
 			return nil, err
 		}
-		if !m.group().resolved() {
+		if m.copy || !m.group().resolved() {
 			continue
 		}
 		if n := len(c.Groups); n == 0 || c.Groups[n-1].Problem != m.Problem || c.Groups[n-1].Approach != m.Approach {

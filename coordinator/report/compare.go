@@ -47,7 +47,7 @@ func (p *pairing) add(m *measurement) {
 	if len(m.runs) > 0 {
 		psnr = m.combined.PSNR
 	}
-	p.targets = append(p.targets, [16]byte([]byte(m.Target)))
+	p.targets = append(p.targets, [16]byte([]byte(m.Measurement)))
 	p.images = append(p.images, m.Image)
 	p.psnr = append(p.psnr, psnr)
 }

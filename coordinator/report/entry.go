@@ -35,7 +35,7 @@ type entry struct {
 	// Files are the artifacts of the item that the report may read.
 	Files []string
 	// Measurement is a digest of the restored measurement, Target one of the measurement and its image's name, of 16
-	// bytes each: methods are compared on equal targets.
+	// bytes each: methods are compared on equal measurements. Without a digest of the image both are the target.
 	Measurement, Target string
 	// Image is 64 bits of the image's digest, or of the stored measurement's.
 	Image uint64
@@ -70,6 +70,9 @@ func newEntry(r *manifest.Result) (*entry, error) {
 		}
 	}
 	e.Measurement, e.Target = string(measurement[:16]), shortDigest(it.Name, string(measurement[:]))
+	if !identified(it) {
+		e.Measurement = e.Target
+	}
 	return e, nil
 }
 
@@ -97,6 +100,12 @@ func imageOf(it *manifest.Item) uint64 {
 		key = it.Measurement.SHA256
 	}
 	return imageKey(key)
+}
+
+// identified reports whether the bytes of the item's image or stored measurement are known. They are not for a file that
+// cannot be read.
+func identified(it *manifest.Item) bool {
+	return it.Image != nil && it.Image.SHA256 != "" || it.Measurement != nil && it.Measurement.SHA256 != ""
 }
 
 // imageKey is [entry.Image] of a digest.

@@ -74,7 +74,7 @@ func (c *problemCell) add(m *measurement) {
 	combined := *m.entry
 	combined.Scores = m.combined
 	c.sample.add(sampled{
-		key: m.Target, image: m.Image, name: m.Name, item: m.done[0].ID,
+		key: m.Measurement, image: m.Image, name: m.Name, item: m.done[0].ID,
 		psnr: m.combined.PSNR, ratio: combined.residualRatio(), traced: m.done[0].has(manifest.FileTrace),
 	})
 }
@@ -103,7 +103,7 @@ func (w *figureWriter) problems(ctx context.Context, ordered iter.Seq2[*entry, e
 			return nil, err
 		}
 		row := rows[m.group()]
-		if len(m.runs) == 0 || row == nil || !m.group().resolved() {
+		if m.copy || len(m.runs) == 0 || row == nil || !m.group().resolved() {
 			continue
 		}
 		evaluations.add(m.group(), float64(m.done[0].Steps*runsUsed(w.summary.Rule, len(m.runs))))

@@ -122,6 +122,48 @@ func TestOneImageIsOneCluster(t *testing.T) {
 	}
 }
 
+// TestSecondNameOfAMeasurementCountsOnce gives one of three photographs a second name: the figures are those of a
+// report without it, as in a report over stored results, which have one folder for both names.
+func TestSecondNameOfAMeasurementCountsOnce(t *testing.T) {
+	t.Parallel()
+	var plain, again []manifest.Result
+	for i, name := range []string{"a", "b", "c", "copy of c"} {
+		for k, method := range []string{"ddiff", "ddiff_hqs"} {
+			for run := range 2 {
+				score := scored(20+float64(min(i, 2)*min(i, 2))+0.5*float64(k*min(i, 2))+0.1*float64(run), 15, 0.5, 0)
+				r := result(t, "hdr", method, name, run, score, func(r *manifest.Result) {
+					if i == 3 {
+						r.Item.Image.SHA256 = plain[len(plain)-1].Item.Image.SHA256
+					}
+				})
+				if again = append(again, r); i < 3 {
+					plain = append(plain, r)
+				}
+			}
+		}
+	}
+	want, got := summaryOf(t, plain, RuleMean), summaryOf(t, again, RuleMean)
+	if want.Items != 12 || got.Items != 16 || got.Done != 16 || got.Rows[0].Items != 8 {
+		t.Errorf("%d and %d items", want.Items, got.Items)
+	}
+	for i, r := range got.Rows {
+		if w := want.Rows[i]; r.Measurements != 3 || r.PSNR.Mean != w.PSNR.Mean || *r.PSNR.HalfWidth != *w.PSNR.HalfWidth || r.PSNR.Measurements != 0 {
+			t.Errorf("%s: %d measurements, PSNR %+v; without the second name %+v", r.Method, r.Measurements, r.PSNR, w.PSNR)
+		}
+	}
+	if c, w := got.Comparisons[0], want.Comparisons[0]; c.Difference.Mean != w.Difference.Mean || c.Difference.N != 3 || c.Refused != "" {
+		t.Errorf("difference %+v, without the second name %+v", c, w)
+	}
+	pair := ourConditions(&got.Rows[0], RuleMean)
+	if pair[conditionRuns] != "2" || pair[conditionImages] != "3" {
+		t.Errorf("circumstances %v, want 2 runs of 3 images", pair)
+	}
+	choices, err := Choose(stream(again), operator.Builtin(), 2, 1)
+	if err != nil || choices.Groups[0].Runs != 6 {
+		t.Errorf("rules count %+v, error %v; want 6 runs", choices, err)
+	}
+}
+
 // unreadable is an item that failed before its size, parameters and settings were known.
 func unreadable(r *manifest.Result) {
 	ended(manifest.OutcomeFailed, "decode: unexpected EOF")(r)

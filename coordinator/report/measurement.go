@@ -15,6 +15,8 @@ type measurement struct {
 	done                []*entry // the finished runs
 	runs                []scores // their scores
 	combined            scores   // of the runs, if there are any
+	// copy: the group has the measurement under an earlier name as well. A copy counts as items, and not in the figures.
+	copy bool
 }
 
 func (m *measurement) add(e *entry) {
@@ -30,12 +32,20 @@ func (m *measurement) add(e *entry) {
 }
 
 // measurements combines the runs of each measurement of a group by the rule. It holds the entries of one group and image
-// name at a time.
+// name, and the digests of the group's measurements, at a time.
 func measurements(ordered iter.Seq2[*entry, error], rule Rule) iter.Seq2[*measurement, error] {
 	return func(yield func(*measurement, error) bool) {
 		var group []*measurement // in order of appearance
+		var seen map[[16]byte]struct{}
+		var of Cell
 		flush := func() bool {
 			for _, m := range group {
+				if seen == nil || of != m.group() {
+					seen, of = make(map[[16]byte]struct{}), m.group()
+				}
+				key := [16]byte([]byte(m.Measurement))
+				_, m.copy = seen[key]
+				seen[key] = struct{}{}
 				if len(m.runs) > 0 {
 					m.combined = rule.combine(m.runs)
 				}

@@ -68,7 +68,7 @@ func ourConditions(r *Row, rule Rule) map[string]string {
 	}
 	runs := ""
 	if r.Measurements > 0 {
-		runs = exact(float64(r.Items) / float64(r.Measurements))
+		runs = exact(float64(r.runs) / float64(r.Measurements))
 	}
 	chosen := ""
 	if r.chosen {

@@ -48,7 +48,8 @@ type Row struct {
 	Preset string `json:"preset,omitempty"`
 	// Label is the task's name for people. It is not part of the JSON object.
 	Label string `json:"-"`
-	// Images is the number of images with at least one finished run; Measurements is the number of their measurements.
+	// Images is the number of images with at least one finished run; Measurements is the number of their measurements, one
+	// for all names of an image.
 	Images       int `json:"images"`
 	Measurements int `json:"measurements"`
 	// Items counts all items of the row; Failed and Dead count the items that did not finish.
@@ -77,6 +78,8 @@ type Row struct {
 	// Seconds is the solver time per image, of all runs if the rule chooses among runs.
 	Seconds Estimate `json:"seconds,omitzero"`
 
+	// runs counts the finished runs of the measurements.
+	runs int
 	// chosen: the rule chose among several runs of a measurement.
 	chosen bool
 	// varyingParams and varyingSettings are the parts in which the rows differ.
@@ -109,8 +112,9 @@ func (c *cell) count(m *measurement) {
 	if c.row.Preset == "" {
 		c.row.Preset = m.Preset
 	}
-	if len(m.runs) > 0 {
+	if len(m.runs) > 0 && !m.copy {
 		c.row.Measurements++
+		c.row.runs += len(m.runs)
 		c.row.chosen = c.row.chosen || len(m.runs) > 1
 		c.moments.count(m.Image, values(m))
 	}
@@ -169,10 +173,10 @@ func summarize(s *sorter, tasks operator.Set, rule Rule, tunings *Tunings) (Summ
 			at++
 		}
 		c := cells[at]
-		if len(m.runs) > 0 {
+		if len(m.runs) > 0 && !m.copy {
 			c.moments.deviate(m.Image, values(m))
 		}
-		if compared[at] {
+		if compared[at] && !m.copy {
 			c.pairing.add(m)
 		}
 	}
