@@ -94,7 +94,7 @@ func exitClasses() []exitClass {
 			queue.ErrUnavailable, queue.ErrNotReady, queue.ErrFull, queue.ErrClosed,
 		}},
 		{exitIncomplete, "the run ended, but some items failed or are dead; or an output does not match its record", []error{
-			errIncomplete, errRejected, errCancelled, errMismatch, gpucheck.ErrBounds,
+			errIncomplete, errRejected, errCancelled, errMismatch, report.ErrArtifact, gpucheck.ErrBounds,
 		}},
 		{exitUnexpected, "an unexpected error", nil},
 	}

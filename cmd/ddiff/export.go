@@ -203,8 +203,11 @@ type exportedItem struct {
 	id, name  string
 	cell, run int
 	seed      uint64
-	files     []string
+	files     []exportedFile
 }
+
+// exportedFile is a picture with its SHA-256.
+type exportedFile struct{ name, digest string }
 
 func (e *folderExport) add(r manifest.Result) error {
 	if r.Outcome != manifest.OutcomeDone {
@@ -224,8 +227,8 @@ func (e *folderExport) add(r manifest.Result) error {
 	}
 	it := exportedItem{id: r.Item.ID, name: r.Item.Name, cell: at, run: r.Item.Run, seed: r.Item.Seed}
 	for _, file := range []string{manifest.FileRestored, manifest.FileTruth, manifest.FileMeasurement} {
-		if _, ok := r.Artifacts[file]; ok {
-			it.files = append(it.files, file)
+		if digest, ok := r.Artifacts[file]; ok {
+			it.files = append(it.files, exportedFile{file, digest})
 		}
 	}
 	e.items = append(e.items, it)
@@ -257,11 +260,11 @@ func (e *folderExport) copy(ctx context.Context) error {
 			names[i] += "." + it.id[:12]
 		}
 		for _, file := range it.files {
-			data, err := e.from.Get(ctx, manifest.ItemKey(it.id, file))
+			data, err := e.from.Artifact(ctx, it.id, file.name, file.digest)
 			if err != nil {
-				return fmt.Errorf("read %s of item %s: %w", file, it.name, err)
+				return fmt.Errorf("read %s of item %s: %w", file.name, it.name, err)
 			}
-			kind := strings.TrimSuffix(file, ".png")
+			kind := strings.TrimSuffix(file.name, ".png")
 			if err := e.to.put(folders[it.cell]+"/"+kind+"/"+names[i]+".png", data); err != nil {
 				return err
 			}

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"maps"
 	"strconv"
 	"strings"
 
@@ -53,10 +54,12 @@ func rowMetrics(r *report.Row) map[string]float64 {
 	metrics := map[string]float64{
 		"images": float64(r.Images), "items": float64(r.Items), "failed": float64(r.Failed), "dead": float64(r.Dead),
 	}
-	for name, e := range map[string]report.Estimate{
+	estimates := map[string]report.Estimate{
 		"psnr": r.PSNR, "ssim": r.SSIM, "psnr_y": r.PSNRLuma, "haarpsi": r.HaarPSI, "residual": r.Residual,
 		"baseline_psnr": r.Baseline, "gain": r.Gain, "seconds": r.Seconds,
-	} {
+	}
+	maps.Copy(estimates, r.Metrics)
+	for name, e := range estimates {
 		if e.N > 0 {
 			metrics[name] = e.Mean
 		}

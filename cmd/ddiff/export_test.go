@@ -32,15 +32,23 @@ func TestExportFolders(t *testing.T) {
 	}
 	wantCode(t, ddiff(t, "export", out, "--out", to), 2)
 
-	// A missing picture leaves nothing behind.
-	for id := range wantItems(t, out, 4) {
-		must(t, os.Remove(file(out, id, manifest.FileRestored)))
-		break
+	// A damaged or missing picture ends the export, which leaves nothing behind.
+	damage := func(id string, do func(path string) error, layout string) {
+		t.Helper()
+		must(t, do(file(out, id, manifest.FileRestored)))
+		dir := t.TempDir()
+		e = ddiff(t, "export", out, "--layout", layout, "--out", filepath.Join(dir, "second"))
+		wantCode(t, e, 3)
+		if entries, err := os.ReadDir(dir); err != nil || len(entries) != 0 {
+			t.Errorf("left %v, error %v", entries, err)
+		}
 	}
-	dir := t.TempDir()
-	e = ddiff(t, "export", out, "--out", filepath.Join(dir, "second"))
-	if entries, err := os.ReadDir(dir); e.code == 0 || err != nil || len(entries) != 0 {
-		t.Errorf("exit code %d, left %v, error %v", e.code, entries, err)
+	for id := range wantItems(t, out, 4) {
+		empty := func(path string) error { return os.WriteFile(path, nil, 0o644) }
+		damage(id, empty, "folder")
+		damage(id, empty, "huggingface")
+		damage(id, os.Remove, "folder")
+		break
 	}
 }
 

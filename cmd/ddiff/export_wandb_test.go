@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"ddiff/coordinator/report"
 )
 
 // readWandbLog reads the records of a log, block by block.
@@ -142,5 +144,14 @@ func TestWandbLogOfLongRecords(t *testing.T) {
 				t.Fatalf("size %d: record %d has %d bytes, want %d", size, i, len(got[i]), len(records[i]))
 			}
 		}
+	}
+}
+
+// TestRunsHaveFurtherMetrics: a metric of ddiff score is in the runs, as it is in the table.
+func TestRunsHaveFurtherMetrics(t *testing.T) {
+	t.Parallel()
+	r := report.Row{PSNR: report.Estimate{N: 2, Mean: 20}, Metrics: map[string]report.Estimate{"lpips_vgg": {N: 2, Mean: 0.25}}}
+	if got := rowMetrics(&r); got["psnr"] != 20 || got["lpips_vgg"] != 0.25 {
+		t.Errorf("metrics %v", got)
 	}
 }

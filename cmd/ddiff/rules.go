@@ -107,7 +107,7 @@ func (f *rulesFound) rotate(ctx context.Context, from report.Folder, results ite
 		for r, err := range results {
 			if err == nil && r.Outcome == manifest.OutcomeDone && r.Metrics.PSNR != nil {
 				var gain float64
-				if gain, err = rotationGain(ctx, from, r.Item.ID); err != nil {
+				if gain, err = rotationGain(ctx, from, &r); err != nil {
 					err = fmt.Errorf("rotate %s: %w", r.Item.Name, err)
 				}
 				f.Compared++
@@ -125,10 +125,10 @@ func (f *rulesFound) rotate(ctx context.Context, from report.Folder, results ite
 }
 
 // rotationGain returns how much a rotation by 180° increases the PSNR of a restored image, in dB.
-func rotationGain(ctx context.Context, from report.Folder, id string) (float64, error) {
+func rotationGain(ctx context.Context, from report.Folder, r *manifest.Result) (float64, error) {
 	var pictures [2]image.Image
 	for i, file := range []string{manifest.FileRestored, manifest.FileTruth} {
-		data, err := from.Get(ctx, manifest.ItemKey(id, file))
+		data, err := from.Artifact(ctx, r.Item.ID, file, r.Artifacts[file])
 		if err != nil {
 			return 0, err
 		}

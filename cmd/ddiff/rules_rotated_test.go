@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"fmt"
 	"image"
 	"image/color"
 	"image/png"
@@ -21,6 +23,7 @@ func TestRotationGain(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer store.Close() //nolint:errcheck // the test has ended
+	results := map[string]*manifest.Result{"missing": {Item: manifest.Item{ID: "missing"}}}
 	put := func(id, file string, reds ...uint8) {
 		img := image.NewRGBA(image.Rect(0, 0, len(reds), 1))
 		for x, r := range reds {
@@ -33,6 +36,10 @@ func TestRotationGain(t *testing.T) {
 		if err := store.Store.Put(t.Context(), manifest.ItemKey(id, file), b.Bytes()); err != nil {
 			t.Fatal(err)
 		}
+		if results[id] == nil {
+			results[id] = &manifest.Result{Item: manifest.Item{ID: id}, Artifacts: map[string]string{}}
+		}
+		results[id].Artifacts[file] = fmt.Sprintf("%x", sha256.Sum256(b.Bytes()))
 	}
 	from := report.Folder{Outputs: []report.Output{{Address: "test", Store: store.Store}}}
 	for _, tt := range []struct {
@@ -46,14 +53,17 @@ func TestRotationGain(t *testing.T) {
 	} {
 		put(tt.name, manifest.FileRestored, tt.restored...)
 		put(tt.name, manifest.FileTruth, 10, 20, 30)
-		if got, err := rotationGain(t.Context(), from, tt.name); err != nil || math.Abs(got-tt.want) > 1e-9 {
+		if got, err := rotationGain(t.Context(), from, results[tt.name]); err != nil || math.Abs(got-tt.want) > 1e-9 {
 			t.Errorf("%s: %g, error %v, want %g", tt.name, got, err, tt.want)
 		}
 	}
 	put("other size", manifest.FileRestored, 1, 2)
 	put("other size", manifest.FileTruth, 10, 20, 30)
-	for _, id := range []string{"other size", "missing"} {
-		if _, err := rotationGain(t.Context(), from, id); err == nil {
+	put("damaged", manifest.FileRestored, 1, 2, 3)
+	put("damaged", manifest.FileTruth, 10, 20, 30)
+	results["damaged"].Artifacts[manifest.FileTruth] = results["damaged"].Artifacts[manifest.FileRestored]
+	for _, id := range []string{"other size", "missing", "damaged"} {
+		if _, err := rotationGain(t.Context(), from, results[id]); err == nil {
 			t.Errorf("%s: no error", id)
 		}
 	}

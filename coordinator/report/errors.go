@@ -7,6 +7,9 @@ var (
 	// sheets mark the missing artifact.
 	ErrIncomplete = errors.New("report lacks artifacts")
 
+	// ErrArtifact: a file of an item is missing, or differs from the digest in its result.
+	ErrArtifact = errors.New("wrong file")
+
 	// ErrTemporary: the report needs a temporary file, which large campaigns do, and cannot write it.
 	ErrTemporary = errors.New("temporary directory")
 

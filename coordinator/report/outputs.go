@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -195,6 +196,36 @@ func (f Folder) Get(ctx context.Context, key string) ([]byte, error) {
 		}
 	}
 	return nil, err
+}
+
+// Artifact returns a file of an item from the first output that has it with the digest of the result. Without one the
+// error wraps [ErrArtifact].
+func (f Folder) Artifact(ctx context.Context, id, file, digest string) ([]byte, error) {
+	key := manifest.ItemKey(id, file)
+	wrong := fmt.Errorf("%w: %s: no output has it", ErrArtifact, key)
+	for _, o := range f.Outputs {
+		data, err := o.Store.Get(ctx, key)
+		switch {
+		case errors.Is(err, storage.ErrNotFound), errors.Is(err, fs.ErrNotExist):
+			continue
+		case err != nil:
+			return nil, err
+		}
+		if err = checkDigest(data, digest); err == nil {
+			return data, nil
+		}
+		wrong = fmt.Errorf("%s: %w", storage.Locate(o.Address, key), err)
+	}
+	return nil, fmt.Errorf("%w; remove the item's folder and run its campaign again", wrong)
+}
+
+// checkDigest compares the SHA-256 of a file with that of its result.
+func checkDigest(data []byte, digest string) error {
+	sum := sha256.Sum256(data)
+	if got := hex.EncodeToString(sum[:]); got != digest {
+		return fmt.Errorf("%w: it has the SHA-256 %.12s, %s says %.12s", ErrArtifact, got, manifest.FileResult, digest)
+	}
+	return nil
 }
 
 // Put implements the store of [Write].

@@ -79,6 +79,8 @@ type pictureRow struct {
 type pictureCell struct {
 	Bytes []byte `parquet:"bytes,optional"`
 	Path  string `parquet:"path,optional"`
+
+	digest string // SHA-256 of the bytes, from the result
 }
 
 // pictureFeatures is the value of the key "huggingface" in a file's metadata: the type of each column.
@@ -122,8 +124,8 @@ func (e *pictureExport) add(r manifest.Result) error {
 		Run: new(int64(r.Item.Run)), Seed: new(r.Item.Seed), PSNR: r.Metrics.PSNR, SSIM: r.Metrics.SSIM, Residual: r.Metrics.Residual,
 	}
 	for file, picture := range row.pictures() {
-		if _, ok := r.Artifacts[file]; ok {
-			*picture = &pictureCell{Path: path.Join(r.Item.ID, file)}
+		if digest, ok := r.Artifacts[file]; ok {
+			*picture = &pictureCell{Path: path.Join(r.Item.ID, file), digest: digest}
 		}
 	}
 	e.rows = append(e.rows, row)
@@ -149,7 +151,7 @@ func (e *pictureExport) copy(ctx context.Context) error {
 			if *picture == nil {
 				continue
 			}
-			data, err := e.from.Get(ctx, manifest.ItemKey(*row.Item, file))
+			data, err := e.from.Artifact(ctx, *row.Item, file, (*picture).digest)
 			if err != nil {
 				return fmt.Errorf("read %s of item %s: %w", file, *row.Image, err)
 			}

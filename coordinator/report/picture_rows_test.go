@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"testing"
@@ -33,6 +34,7 @@ func TestWritePictures(t *testing.T) {
 			if err := store.Put(t.Context(), manifest.ItemKey(it.ID, file), []byte(file+it.Name)); err != nil {
 				t.Fatal(err)
 			}
+			r.Artifacts[file] = fmt.Sprintf("%x", sha256.Sum256([]byte(file+it.Name)))
 		}
 		if err := e.add(r); err != nil {
 			t.Fatal(err)
