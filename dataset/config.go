@@ -54,6 +54,10 @@ type Config struct {
 	// SpoolBytes limits the size of a list, shard or Parquet file that is copied to CacheDir because its server does
 	// not support ranges. 0 means DefaultSpoolBytes.
 	SpoolBytes int64
+	// CheckImage, if not nil, checks a local file or web resource whose name ends as that of an image, before more than its
+	// beginning is read. beginning has 16 bytes, fewer only of shorter files. size is in bytes, negative if it is unknown.
+	// Get returns its error.
+	CheckImage func(beginning []byte, size int64) error
 	// Timeout limits a request, plus one second per MiB of data. 0 means DefaultTimeout.
 	Timeout time.Duration
 	// Attempts is the maximum number of attempts of a request. 0 means DefaultAttempts.
@@ -111,6 +115,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Attempts == 0 {
 		c.Attempts = DefaultAttempts
+	}
+	if c.CheckImage == nil {
+		c.CheckImage = func([]byte, int64) error { return nil }
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)

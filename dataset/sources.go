@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 
+	"ddiff/internal/regular"
 	"ddiff/manifest"
 	"ddiff/storage"
 )
@@ -72,13 +73,24 @@ func (s *Sources) read(ctx context.Context, a Address) ([]byte, error) {
 	case a.part == partCell:
 		return s.readCell(ctx, a)
 	case a.scheme == schemeFile:
-		data, err := manifest.Files{}.Get(ctx, a.file)
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		data, err := regular.ReadChecked(a.file, manifest.MaxFileBytes, s.check(a))
 		return data, fileError(err)
 	case a.scheme == schemeS3:
 		return s.buckets.get(ctx, a)
 	default:
-		return s.web.get(ctx, a)
+		return s.web.get(ctx, a, s.check(a))
 	}
+}
+
+// check returns the check of the beginning of a file.
+func (s *Sources) check(a Address) func(beginning []byte, size int64) error {
+	if manifest.IsImage(a.base()) {
+		return s.cfg.CheckImage
+	}
+	return func([]byte, int64) error { return nil }
 }
 
 // readMember reads a member of a tar file.

@@ -1,12 +1,10 @@
 package dataset
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"strconv"
@@ -160,9 +158,9 @@ func printable(text string) string {
 }
 
 // get reads a complete resource and restarts interrupted transfers.
-func (w *web) get(ctx context.Context, a Address) ([]byte, error) {
+func (w *web) get(ctx context.Context, a Address, check func(beginning []byte, size int64) error) ([]byte, error) {
 	return retryRead(ctx, w.cfg.Attempts, errBroken, func() ([]byte, error) {
-		data, err := w.fetch(ctx, a)
+		data, err := w.fetch(ctx, a, check)
 		if errors.Is(err, errBroken) {
 			w.cfg.Logger.WarnContext(ctx, "web transfer interrupted", "host", a.url.Host, "error", err)
 		}
@@ -176,7 +174,7 @@ var errBroken = errors.New("transfer interrupted")
 // errTimeout: the transfer exceeded its time limit.
 var errTimeout = errors.New("timeout")
 
-func (w *web) fetch(ctx context.Context, a Address) ([]byte, error) {
+func (w *web) fetch(ctx context.Context, a Address, check func(beginning []byte, size int64) error) ([]byte, error) {
 	call, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	response, err := w.request(call, http.MethodGet, a, 0, 0, "")
@@ -187,7 +185,7 @@ func (w *web) fetch(ctx context.Context, a Address) ([]byte, error) {
 	if response.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("%w: unexpected answer: %s", ErrRefused, printable(response.Status))
 	}
-	return w.body(call, cancel, response, w.cfg.MaxBytes)
+	return w.body(call, cancel, response, w.cfg.MaxBytes, check)
 }
 
 // transferError returns the error of a transfer with the context call, nil after success. A transfer whose context has
@@ -202,29 +200,4 @@ func transferError(call context.Context, err error) error {
 		return fmt.Errorf("%w: %w: %w", ErrUnavailable, errBroken, err)
 	}
 	return nil
-}
-
-// body reads an answer of at most limit bytes. It calls cancel after the time limit.
-func (w *web) body(call context.Context, cancel context.CancelCauseFunc, response *http.Response, limit int64) ([]byte, error) {
-	size := response.ContentLength
-	if size > limit {
-		return nil, fmt.Errorf("%w: %d bytes, at most %d are allowed", ErrTooLarge, size, limit)
-	}
-	expected := size
-	if size < 0 {
-		expected = limit
-	}
-	defer w.limit(cancel, response, expected)()
-	var buf bytes.Buffer
-	if size > 0 {
-		buf.Grow(int(size) + bytes.MinRead)
-	}
-	_, err := buf.ReadFrom(io.LimitReader(response.Body, limit+1))
-	if err := transferError(call, err); err != nil {
-		return nil, err
-	}
-	if int64(buf.Len()) > limit {
-		return nil, fmt.Errorf("%w: at most %d bytes are allowed", ErrTooLarge, limit)
-	}
-	return buf.Bytes(), nil
 }

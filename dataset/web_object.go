@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"strconv"
 	"strings"
 )
@@ -43,7 +42,7 @@ func (w *web) openOnce(ctx context.Context, a Address) (object, error) {
 	if _, o.size, err = contentRange(response, 0); err != nil {
 		return nil, err
 	}
-	if o.first, err = w.body(call, cancel, response, blockBytes); err != nil {
+	if o.first, err = w.body(call, cancel, response, blockBytes, nil); err != nil {
 		return nil, err
 	}
 	return o, nil
@@ -102,7 +101,7 @@ func (o *webObject) fetch(ctx context.Context, offset, size int64) ([]byte, erro
 	if total != o.size || end != offset+size || o.etag != "" && strongETag(response) != o.etag {
 		return nil, ErrChanged
 	}
-	return o.web.body(call, cancel, response, size)
+	return o.web.body(call, cancel, response, size, nil)
 }
 
 // part reads a range of a resource. It discards the bytes before the range if the server does not support ranges.
@@ -128,7 +127,7 @@ func (w *web) fetchPart(ctx context.Context, a Address, offset, size int64) ([]b
 		if _, _, err := contentRange(response, offset); err != nil {
 			return nil, err
 		}
-		return w.body(call, cancel, response, size)
+		return w.body(call, cancel, response, size, nil)
 	}
 	if offset+size > w.cfg.SpoolBytes {
 		return nil, fmt.Errorf("%w: server does not support ranges, and the range begins at byte %d", ErrTooLarge, offset)
@@ -154,44 +153,3 @@ func (o *webObject) version() string {
 }
 
 func (*webObject) close() error { return nil }
-
-// spool copies an answer to a file without a name.
-func (w *web) spool(call context.Context, cancel context.CancelCauseFunc, response *http.Response) (_ object, err error) {
-	limit := w.cfg.SpoolBytes
-	if response.ContentLength > limit {
-		return nil, fmt.Errorf("%w: %d bytes, and the server does not support ranges; at most %d are allowed", ErrTooLarge, response.ContentLength, limit)
-	}
-	if err := os.MkdirAll(w.cfg.CacheDir, 0o755); err != nil {
-		return nil, fmt.Errorf("copy to the cache: %w", err)
-	}
-	f, err := os.CreateTemp(w.cfg.CacheDir, "spool-")
-	if err != nil {
-		return nil, fmt.Errorf("copy to the cache: %w", err)
-	}
-	o := &fileObject{file: f}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, o.close())
-		}
-	}()
-	// Remove the name: the file disappears with the process, even after a kill.
-	if err := os.Remove(f.Name()); err != nil {
-		return nil, fmt.Errorf("copy to the cache: %w", err)
-	}
-	expected := response.ContentLength
-	if expected < 0 {
-		expected = limit
-	}
-	defer w.limit(cancel, response, expected)()
-	o.size, err = io.Copy(f, io.LimitReader(response.Body, limit+1))
-	switch err := transferError(call, err); {
-	case err != nil:
-		return nil, err
-	case o.size > limit:
-		return nil, fmt.Errorf("%w: server does not support ranges; at most %d bytes are allowed", ErrTooLarge, limit)
-	}
-	if etag := strongETag(response); etag != "" {
-		o.etag = fmt.Sprintf("%d-%s", o.size, etag)
-	}
-	return o, nil
-}

@@ -11,6 +11,7 @@ import (
 
 	"ddiff/dataset"
 	"ddiff/gpuworker"
+	"ddiff/restore/raster"
 	"ddiff/storage"
 )
 
@@ -54,7 +55,7 @@ func (d datasets) Get(ctx context.Context, path string) ([]byte, error) {
 func (s sourceFlags) open(store string, logger *slog.Logger) (datasets, error) {
 	cfg := dataset.Config{
 		Hosts: s.hosts, Endpoints: s.endpoints, AllowHTTP: s.allowHTTP, CAFile: s.caFile,
-		CacheBytes: s.cacheMiB << 20, Logger: logger,
+		CacheBytes: s.cacheMiB << 20, Logger: logger, CheckImage: raster.Sniff,
 	}
 	if c, err := storage.ParseS3URL(store); err == nil { // otherwise not on S3, or it cannot be opened
 		cfg.OwnEndpoints = []string{c.Endpoint}

@@ -100,11 +100,28 @@ func tooLarge(path string, size, limit int64) error {
 
 // Read returns the contents of a regular file of at most limit bytes. Errors are those of Open.
 func Read(path string, limit int64) ([]byte, error) {
+	return ReadChecked(path, limit, func([]byte, int64) error { return nil })
+}
+
+// BeginningBytes is the number of bytes that ReadChecked passes to its check, fewer only of shorter files.
+const BeginningBytes = 16
+
+// ReadChecked reads as Read does, but calls check with the beginning and the size of the file before it reads the rest.
+// Errors are those of Open and of check.
+func ReadChecked(path string, limit int64, check func(beginning []byte, size int64) error) ([]byte, error) {
 	f, size, err := Open(path, limit)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close() // opened for reading
+	beginning := make([]byte, BeginningBytes)
+	n, err := f.ReadAt(beginning, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	if err := check(beginning[:n], size); err != nil {
+		return nil, err
+	}
 	var buf bytes.Buffer
 	buf.Grow(int(size) + bytes.MinRead)
 	// Files of the kernel state the size 0, and others may grow.

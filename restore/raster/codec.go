@@ -36,8 +36,20 @@ func codecs() []codec {
 
 const webpMagic = "RIFF????WEBP"
 
-// sniff detects the format from the first bytes.
+// sniff detects the format of a complete file.
 func sniff(data []byte) (codec, error) {
+	c, err := formatOf(data)
+	if err == nil && c.magic == webpMagic {
+		// The decoder does not distinguish truncated from damaged files; the RIFF size does.
+		if want := int64(binary.LittleEndian.Uint32(data[4:])) + 8; int64(len(data)) < want {
+			return codec{}, fmt.Errorf("webp: the file has %d of %d bytes: %w", len(data), want, ErrTruncated)
+		}
+	}
+	return c, err
+}
+
+// formatOf detects the format from the first bytes.
+func formatOf(data []byte) (codec, error) {
 	if len(data) == 0 {
 		return codec{}, fmt.Errorf("the file is empty: %w", ErrTruncated)
 	}
@@ -47,12 +59,6 @@ func sniff(data []byte) (codec, error) {
 		}
 		if len(data) < len(c.magic) {
 			return codec{}, fmt.Errorf("the file ends after %d bytes: %w", len(data), ErrTruncated)
-		}
-		if c.magic == webpMagic {
-			// The decoder does not distinguish truncated from damaged files; the RIFF size does.
-			if want := int64(binary.LittleEndian.Uint32(data[4:])) + 8; int64(len(data)) < want {
-				return codec{}, fmt.Errorf("webp: the file has %d of %d bytes: %w", len(data), want, ErrTruncated)
-			}
 		}
 		return c, nil
 	}

@@ -56,6 +56,18 @@ func Probe(data []byte) (width, height int, format string, err error) {
 	return width, height, c.name, nil
 }
 
+// Sniff checks the first bytes of a file, of which 16 suffice, and its size in bytes, negative if it is unknown. An error is
+// one that [Probe] or [Decode] of the complete file returns.
+func Sniff(beginning []byte, size int64) error {
+	if _, err := formatOf(beginning); err != nil {
+		return fmt.Errorf("read image header: %w", err)
+	}
+	if size > MaxBytes {
+		return fmt.Errorf("read image header: file of %d bytes, the limit is %d bytes: %w", size, int64(MaxBytes), ErrTooLarge)
+	}
+	return nil
+}
+
 // header returns the format and the stored size.
 func header(data []byte) (c codec, width, height int, err error) {
 	c, err = sniff(data)

@@ -1,0 +1,79 @@
+package dataset_test
+
+import (
+	"bytes"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"ddiff/dataset"
+)
+
+// TestBodies: answers with and without a length around the sizes at which they are copied to a file arrive complete, and are
+// refused above the limit or by their beginning.
+func TestBodies(t *testing.T) {
+	t.Parallel()
+	const block, limit = 1 << 20, 3 << 20
+	data := bytes.Repeat([]byte("0123456789abcde"), limit)
+	errBeginning := errors.New("other format")
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		size, err := strconv.Atoi(r.URL.Query().Get("size"))
+		if err != nil {
+			t.Error(err)
+		}
+		if strings.HasPrefix(r.URL.Path, "/stated") {
+			w.Header().Set("Content-Length", strconv.Itoa(size))
+		} else if size < block {
+			w.(http.Flusher).Flush() // otherwise the server computes the length
+		}
+		_, _ = w.Write(data[:size]) // fails if the client refuses it
+	}))
+	t.Cleanup(server.Close)
+	folder := t.TempDir()
+	refuse := false
+	s := sources(t, func(c *dataset.Config) {
+		c.AllowHTTP, c.Networks = true, []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+		c.MaxBytes, c.CacheDir = limit, folder
+		c.CheckImage = func(beginning []byte, size int64) error {
+			if !bytes.HasPrefix(data, beginning) || len(beginning) > 16 {
+				t.Errorf("beginning %q", beginning)
+			}
+			if refuse {
+				return errBeginning
+			}
+			return nil
+		}
+	})
+	for _, kind := range []string{"/stated", "/chunked"} {
+		for _, size := range []int{0, 1, 15, 16, 17, block - 1, block, block + 1, limit - 1, limit} {
+			got, err := s.Get(t.Context(), server.URL+kind+".png?size="+strconv.Itoa(size))
+			if err != nil || !bytes.Equal(got, data[:size]) {
+				t.Errorf("%s %d: %d bytes, error %v", kind, size, len(got), err)
+			}
+		}
+		if _, err := s.Get(t.Context(), server.URL+kind+".png?size="+strconv.Itoa(limit+1)); !errors.Is(err, dataset.ErrTooLarge) {
+			t.Errorf("%s above the limit: %v", kind, err)
+		}
+	}
+	left, err := os.ReadDir(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range left {
+		if strings.HasPrefix(f.Name(), "spool-") {
+			t.Errorf("%s is left", f.Name())
+		}
+	}
+	refuse = true
+	if _, err := s.Get(t.Context(), server.URL+"/chunked.png?size=3000000"); !errors.Is(err, errBeginning) {
+		t.Errorf("refused beginning: %v", err)
+	}
+	if _, err := s.Get(t.Context(), server.URL+"/chunked.npy?size=3000000"); err != nil {
+		t.Errorf("other file: %v", err)
+	}
+}
