@@ -236,6 +236,7 @@ func notes(s Summary) []string {
 		out = append(out, fmt.Sprintf("%d of %d items have no figures: %d failed, %d dead.",
 			s.Failed+s.Dead, s.Items, s.Failed, s.Dead))
 	}
+	out = append(out, partialNote(s)...)
 	if len(s.scoredLater) > 0 {
 		var ids []string
 		for _, name := range s.scoredLater {
@@ -259,6 +260,41 @@ func notes(s Summary) []string {
 		out = append(out, fmt.Sprintf("%d more comparisons are in %s.", more, KeySummaryJSON))
 	}
 	return out
+}
+
+// maxPartialRows bounds the rows that the note on partial figures names.
+const maxPartialRows = 5
+
+// partialNote names the figures that exist for some images of a row only, such as PSNR where some images have no truth.
+func partialNote(s Summary) []string {
+	var rows []string
+	for i := range s.Rows {
+		r := &s.Rows[i]
+		var parts []string
+		add := func(name string, e Estimate) {
+			if e.N > 0 && e.N < r.Images {
+				parts = append(parts, fmt.Sprintf("%s of %d", name, e.N))
+			}
+		}
+		add("PSNR", r.PSNR)
+		add("baseline", r.Baseline)
+		add("SSIM", r.SSIM)
+		add("residual", r.Residual)
+		for _, name := range s.extraColumns() {
+			add(name, r.extraFigure(name))
+		}
+		if len(parts) > 0 {
+			rows = append(rows, fmt.Sprintf("%s: %s of %d images", rowName(r), strings.Join(parts, ", "), r.Images))
+		}
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	text := "Means over fewer than n images, because the others have no such figure: " + strings.Join(rows[:min(len(rows), maxPartialRows)], "; ")
+	if more := len(rows) - maxPartialRows; more > 0 {
+		text += fmt.Sprintf("; and %d more rows", more)
+	}
+	return []string{text + "."}
 }
 
 // maxNotedPairs bounds the comparisons below a table.

@@ -116,3 +116,28 @@ func TestDecimalHasNoNegativeZero(t *testing.T) {
 		t.Errorf("signed(-0.001) = %s", got)
 	}
 }
+
+// TestTableStatesFiguresOfFewerImages: one of three images has no truth, so that PSNR and SSIM are means of two.
+func TestTableStatesFiguresOfFewerImages(t *testing.T) {
+	t.Parallel()
+	blind := func(r *manifest.Result) { r.Metrics = manifest.Metrics{Residual: ptr(0.01)} }
+	results := []manifest.Result{
+		result(t, "hdr", "ddiff", "a", 0, scored(20, 15, 0.5, 0)), result(t, "hdr", "ddiff", "b", 0, scored(22, 15, 0.5, 0)),
+	}
+	const note = "Means over fewer than n images"
+	for _, format := range []Format{FormatText, FormatMarkdown, FormatLaTeX} {
+		var whole, part bytes.Buffer
+		if err := WriteTable(&whole, summaryOf(t, results, RuleFirst), format); err != nil {
+			t.Fatal(err)
+		}
+		if err := WriteTable(&part, summaryOf(t, append(results[:2:2], result(t, "hdr", "ddiff", "c", 0, blind)), RuleFirst), format); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(whole.String(), note) {
+			t.Errorf("%s has the note without need:\n%s", format, &whole)
+		}
+		if want := note + ", because the others have no such figure: hdr ddiff: PSNR of 2, baseline of 2, SSIM of 2 of 3 images."; !strings.Contains(part.String(), want) {
+			t.Errorf("%s lacks %q:\n%s", format, want, &part)
+		}
+	}
+}
