@@ -253,3 +253,12 @@ func TestTuneRefuses(t *testing.T) {
 		t.Error("a refused command has made its output")
 	}
 }
+
+// TestTuneNamesTooSmallImages: HaarPSI needs 16 pixels, which the images with a truth do not have.
+func TestTuneNamesTooSmallImages(t *testing.T) {
+	t.Parallel()
+	ran := tuneImages(t, photographs(t, "chelsea", "coffee", "rocket"), "--task", "hdr", "--steps", "2", "--size", "8", "--objective", "haarpsi",
+		"--set", "gamma0=4,8", "--test-images", "coffee", "-q", "-o", filepath.Join(t.TempDir(), "out"))
+	wantCode(t, ran, 2)
+	wantMessage(t, ran, "has no haarpsi", "or is smaller than haarpsi requires (ssim: 11 pixels, haarpsi: 16)", "a larger --size")
+}
