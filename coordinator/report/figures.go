@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -237,7 +236,8 @@ func (w *figureWriter) add(ctx context.Context, f *statFigure) error {
 		key       *string
 		data      func() ([]byte, error)
 	}{
-		{".svg", &stored.SVG, drawn.SVG}, {".png", &stored.PNG, drawn.PNG}, {".csv", &stored.CSV, f.csv},
+		// The CSV file comes first: it tells a later report that the three are figures of a report.
+		{".csv", &stored.CSV, f.csv}, {".svg", &stored.SVG, drawn.SVG}, {".png", &stored.PNG, drawn.PNG},
 	} {
 		data, err := file.data()
 		if err != nil {
@@ -289,21 +289,39 @@ func (w *figureWriter) removeStale(ctx context.Context) error {
 	if !ok {
 		return nil
 	}
-	var stale []string
+	var names []string
 	for _, kind := range figureKinds() {
 		for info, err := range p.List(ctx, w.folder+kind) {
 			if err != nil {
 				return fmt.Errorf("list %s%s: %w", w.folder, kind, err)
 			}
 			name, extension, _ := cutLast(strings.TrimPrefix(info.Key, w.folder), ".")
-			if slices.Contains([]string{"svg", "png", "csv"}, extension) && !strings.Contains(name, "/") && !w.used[name] {
-				stale = append(stale, info.Key)
+			if extension == "csv" && !strings.Contains(name, "/") && !w.used[name] {
+				names = append(names, name)
 			}
 		}
 	}
-	for _, key := range stale {
-		if err := p.Delete(ctx, key); err != nil {
-			return fmt.Errorf("remove %s of an earlier report: %w", key, err)
+	for _, name := range names {
+		if err := w.removeFigure(ctx, p, w.folder+name); err != nil {
+			return fmt.Errorf("remove figure %s of an earlier report: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// removeFigure removes the files of a figure, the CSV file last. Without the columns of a report they are somebody else's.
+func (w *figureWriter) removeFigure(ctx context.Context, p pruner, name string) error {
+	own := w.store
+	if folder, ok := w.store.(Folder); ok {
+		own = folder.To
+	}
+	data, err := own.Get(ctx, name+".csv")
+	if err != nil || !bytes.HasPrefix(data, []byte(figureHeader)) {
+		return err
+	}
+	for _, extension := range []string{".svg", ".png", ".csv"} {
+		if err := p.Delete(ctx, name+extension); err != nil {
+			return err
 		}
 	}
 	return nil

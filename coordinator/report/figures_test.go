@@ -400,16 +400,26 @@ func TestFiguresDependOnResultsOnly(t *testing.T) {
 	}
 }
 
-func TestStaleFiguresAreRemoved(t *testing.T) {
+func TestStaleFilesAreRemoved(t *testing.T) {
 	t.Parallel()
 	for name, wrap := range map[string]func(*memory) files{
 		"store":  func(m *memory) files { return m },
 		"folder": func(m *memory) files { return Folder{To: m} },
 	} {
 		store := newMemory()
-		kept := []string{"figures/mine.svg", "figures/convergence_notes.txt", "figures/convergence_x/y.svg", "convergence_x.svg"}
-		for _, key := range append([]string{"figures/convergence_old.svg", "figures/psnr_vs_sigma_hdr.png"}, kept...) {
+		kept := []string{
+			"figures/mine.svg", "figures/convergence_notes.txt", "figures/convergence_x/y.svg", "convergence_x.svg", "figures/pairs_lena.png",
+			"figures/psnr_vs_paper.csv", "figures/psnr_vs_paper.svg", "sheets/mine.png", "sheets/hdr.txt", "sheets/runs/mine/mean.png", "mosaic.png.bak",
+		}
+		stale := []string{
+			"figures/convergence_old.svg", "figures/convergence_old.csv", "figures/psnr_vs_sigma_hdr.png", "figures/psnr_vs_sigma_hdr.csv",
+			"sheets/motion_deblur.png", "sheets/runs/" + strings.Repeat("0", 64) + "/mean.png",
+		}
+		for _, key := range append(slices.Clone(stale), kept...) {
 			store.files[key] = []byte("x")
+		}
+		for _, key := range []string{"figures/convergence_old.csv", "figures/psnr_vs_sigma_hdr.csv"} {
+			store.files[key] = []byte(figureHeader + "\n")
 		}
 		results := []manifest.Result{result(t, "hdr", "ddiff", "a", 0, scored(20, 10, 0.5, 0))}
 		if _, err := Write(t.Context(), wrap(store), testCampaign(), stream(results)); err != nil {
@@ -417,11 +427,13 @@ func TestStaleFiguresAreRemoved(t *testing.T) {
 		}
 		for _, key := range kept {
 			if store.files[key] == nil {
-				t.Errorf("%s: %s, which is no figure, was removed", name, key)
+				t.Errorf("%s: %s, which is of no report, was removed", name, key)
 			}
 		}
-		if store.files["figures/convergence_old.svg"] != nil || store.files["figures/psnr_vs_sigma_hdr.png"] != nil {
-			t.Errorf("%s: a stale figure remains", name)
+		for _, key := range stale {
+			if store.files[key] != nil {
+				t.Errorf("%s: %s remains", name, key)
+			}
 		}
 		if store.files["figures/histogram_psnr_hdr.svg"] == nil {
 			t.Errorf("%s: no figure was written", name)

@@ -127,7 +127,7 @@ func write(
 		list: list, mosaic: mosaic, sheets: sheets, figures: drawn.stored, curves: drawn.read, pictures: runs.pictures,
 	})
 	if err == nil {
-		err = removeStale(ctx, store, sheets, mosaic, runs.keys)
+		err = removeStale(ctx, store, campaign.Tasks, sheets, mosaic, runs.keys)
 	}
 	return summary, append(lost, missing...), err
 }
@@ -138,8 +138,9 @@ type pruner interface {
 	Delete(ctx context.Context, key string) error
 }
 
-// removeStale removes the contact sheets, the mosaic and the pictures of runs that do not belong to this report.
-func removeStale(ctx context.Context, store files, sheets []sheetFile, mosaic *mosaicFile, runs []string) error {
+// removeStale removes the contact sheets, the mosaic and the pictures of runs that do not belong to this report, and no
+// other file of their folders.
+func removeStale(ctx context.Context, store files, known operator.Set, sheets []sheetFile, mosaic *mosaicFile, runs []string) error {
 	p, ok := store.(pruner)
 	if !ok {
 		return nil
@@ -152,7 +153,7 @@ func removeStale(ctx context.Context, store files, sheets []sheetFile, mosaic *m
 			}
 			current := slices.ContainsFunc(sheets, func(s sheetFile) bool { return s.Key == info.Key }) ||
 				info.Key == KeyMosaic && mosaic != nil || slices.Contains(runs, info.Key)
-			if !current && strings.HasSuffix(info.Key, ".png") {
+			if !current && (info.Key == KeyMosaic || isSheet(info.Key, known)) {
 				stale = append(stale, info.Key)
 			}
 		}
@@ -163,6 +164,17 @@ func removeStale(ctx context.Context, store files, sheets []sheetFile, mosaic *m
 		}
 	}
 	return nil
+}
+
+// isSheet reports whether a report wrote the file: the contact sheet of a known task, or a picture of the runs of an item.
+func isSheet(key string, known operator.Set) bool {
+	if name, ok := strings.CutPrefix(key, runFolder); ok {
+		id, file, _ := strings.Cut(name, "/")
+		_, isID := parseIdentity(id)
+		return isID && (file == "mean.png" || file == "deviation.png")
+	}
+	name, ok := strings.CutSuffix(strings.TrimPrefix(key, sheetFolder), ".png")
+	return ok && slices.Contains(known.Names(), name)
 }
 
 // writeSummary stores the summary in both formats.
