@@ -186,3 +186,32 @@ func TestWideImage(t *testing.T) {
 		wantMessage(t, e, "failed: wide ("+task+")", "100000×8", "use --fit center_crop or resize")
 	}
 }
+
+// TestReportReplacesNoDevice: a report goes into a pipe or a device, which stays, and not over a directory.
+func TestReportReplacesNoDevice(t *testing.T) {
+	t.Parallel()
+	out := tiny(t, "--images", photographs(t, "coffee"), "--task", "hdr", "--steps", "3")
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	must(t, syscall.Mkfifo(pipe, 0o600))
+	reader, err := os.OpenFile(pipe, os.O_RDWR, 0) // no end waits for the other
+	must(t, err)
+	defer reader.Close() //nolint:errcheck // the test has ended
+	wantCode(t, ddiff(t, "report", out, "--format", "csv", "--out", pipe), 0)
+	info, err := os.Lstat(pipe)
+	must(t, err)
+	if info.Mode()&os.ModeNamedPipe == 0 {
+		t.Fatalf("the pipe is now %v", info.Mode())
+	}
+	got := make([]byte, 1<<16)
+	n, err := reader.Read(got)
+	must(t, err)
+	if !strings.HasPrefix(string(got[:n]), "item,image,task,") {
+		t.Errorf("the pipe has %.100q", got[:n])
+	}
+	dir := t.TempDir()
+	e := ddiff(t, "report", out, "--format", "csv", "--out", dir)
+	wantCode(t, e, 2)
+	if !strings.Contains(e.stderr, "is a directory; give a file") {
+		t.Errorf("stderr %q", e.stderr)
+	}
+}

@@ -177,6 +177,12 @@ func (o reportOptions) text(stdout io.Writer, write func(io.Writer) error) (err 
 	if o.out == "" {
 		return write(stdout)
 	}
+	switch info, err := os.Stat(o.out); {
+	case err == nil && info.IsDir():
+		return usageError{fmt.Errorf("report: --out %s is a directory; give a file", o.out)}
+	case err == nil && !info.Mode().IsRegular(): // a device or a pipe, which nothing replaces
+		return writeDevice(o.out, write)
+	}
 	f, err := os.CreateTemp(filepath.Dir(o.out), "."+filepath.Base(o.out)+"-")
 	if err != nil {
 		return fmt.Errorf("%w: %w", errReportFile, err)
@@ -186,7 +192,7 @@ func (o reportOptions) text(stdout io.Writer, write func(io.Writer) error) (err 
 			err = errors.Join(err, os.Remove(f.Name()))
 		}
 	}()
-	if err := errors.Join(f.Chmod(0o644), write(f)); err != nil {
+	if err := errors.Join(f.Chmod(0o644), write(reportFile{f})); err != nil {
 		return errors.Join(err, f.Close())
 	}
 	if err := errors.Join(f.Sync(), f.Close()); err != nil {
@@ -196,6 +202,26 @@ func (o reportOptions) text(stdout io.Writer, write func(io.Writer) error) (err 
 		return fmt.Errorf("%w %s: %w", errReportFile, o.out, err)
 	}
 	return nil
+}
+
+// writeDevice writes to a device or a pipe.
+func writeDevice(path string, write func(io.Writer) error) error {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errReportFile, err)
+	}
+	return errors.Join(write(reportFile{f}), f.Close())
+}
+
+// reportFile marks the errors of writing to it.
+type reportFile struct{ io.Writer }
+
+func (f reportFile) Write(p []byte) (int, error) {
+	n, err := f.Writer.Write(p)
+	if err != nil {
+		err = fmt.Errorf("%w: %w", errReportFile, err)
+	}
+	return n, err
 }
 
 // page writes the page and its pictures to a directory.
