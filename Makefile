@@ -76,6 +76,11 @@ MODEL_WALKS ?= 500
 model: ## Send the verbs of a cluster in random order, with crashes at any write (10 minutes; MODEL_WALKS=500)
 	@DDIFF_MODEL_WALKS=$(MODEL_WALKS) go test -count=1 -timeout 60m -v -run TestVerbsModel ./coordinator | grep -v level=
 
+.PHONY: bad-inputs
+bad-inputs: runtime ## Give more than a thousand bad inputs to ddiff (2 minutes; BAD_INPUTS=image/ those with this start)
+	@DDIFF_BAD_INPUTS=$(or $(BAD_INPUTS),all) go -C cmd/ddiff test -count=1 -timeout 30m -run '^TestBadInputs$$' | \
+		awk '/^inputs=/ { last = $$0; next } !/^(PASS|ok)/ { print } END { print last }'
+
 .PHONY: golden
 golden: build runtime ## Compare identities, pixels and curves with those of commit c0ac6fd (GOLDEN="--limit 1")
 	@scripts/golden.sh $(GOLDEN)

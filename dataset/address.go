@@ -122,6 +122,8 @@ func (a *Address) readURL(u *url.URL) error {
 		return nil
 	case u.Host == "" || u.Hostname() == "":
 		return errors.New("host or bucket is missing")
+	case !validPort(u.Port()):
+		return errors.New("port is invalid; use 1 to 65535")
 	case u.Scheme == schemeS3:
 		if a.part != partAll && strings.Trim(u.Path, "/") == "" {
 			return errors.New("object is missing")
@@ -135,6 +137,12 @@ func (a *Address) readURL(u *url.URL) error {
 	}
 	a.url = u
 	return nil
+}
+
+// validPort reports whether a URL's port, which may be empty, is that of a server.
+func validPort(text string) bool {
+	port, err := strconv.ParseUint(text, 10, 16)
+	return text == "" || err == nil && port > 0
 }
 
 // readFragment sets the part of the object.

@@ -58,12 +58,18 @@ func (s *Spec) problem(field string, err error) *FieldError {
 	return &FieldError{File: s.file, Line: s.lines[field], Field: field, Err: err}
 }
 
+// maxDatasetPath is the largest length of dataset.path in bytes: the record of a campaign has less than 768 KiB.
+const maxDatasetPath = 700_000
+
 func (s *Spec) checkRequired() []*FieldError {
 	var out []*FieldError
 	for _, f := range []struct{ field, address string }{{"dataset.path", s.Dataset.Path}, {"output", s.Output}, {"prior", s.Prior}} {
 		if redact.Credentials(f.address) {
 			out = append(out, s.problem(f.field, errors.New("the address contains credentials; set them in the environment")))
 		}
+	}
+	if n := len(s.Dataset.Path); n > maxDatasetPath {
+		out = append(out, s.problem("dataset.path", fmt.Errorf("has %d bytes, at most %d are allowed; write the images into a .txt or .csv list", n, maxDatasetPath)))
 	}
 	if s.Dataset.Path == "" {
 		out = append(out, s.problem("dataset.path", errors.New("is missing; give a directory, a glob, or a .csv or .jsonl list")))

@@ -299,9 +299,10 @@ func openOutputs(ctx context.Context, args []string) (outputs []report.Output, c
 		}
 	}
 	for _, arg := range args {
-		o, err := storage.Open(ctx, arg, storage.Options{ReadOnly: true, Logger: slog.New(slog.DiscardHandler)})
-		if errors.Is(err, os.ErrNotExist) {
-			err = usageError{fmt.Errorf("%s: no such directory; give the directory or the address of an output", arg)}
+		err := checkOutput(arg)
+		var o *storage.Opened
+		if err == nil {
+			o, err = storage.Open(ctx, arg, storage.Options{ReadOnly: true, Logger: slog.New(slog.DiscardHandler)})
 		}
 		if err != nil {
 			closeAll()
@@ -311,6 +312,20 @@ func openOutputs(ctx context.Context, args []string) (outputs []report.Output, c
 		outputs = append(outputs, report.Output{Address: arg, Store: o.Store})
 	}
 	return outputs, closeAll, nil
+}
+
+// checkOutput returns an error for a path of this machine that is no directory.
+func checkOutput(arg string) error {
+	if manifest.IsAddress(arg) {
+		return nil
+	}
+	switch info, err := os.Stat(arg); {
+	case errors.Is(err, os.ErrNotExist):
+		return usageError{fmt.Errorf("%s: no such directory; give the directory or the address of an output", arg)}
+	case err == nil && !info.IsDir():
+		return usageError{fmt.Errorf("%s: is a file; give the directory or the address of an output", arg)}
+	}
+	return nil
 }
 
 // atLeastOne yields the results, or an error if there are none.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"runtime"
 	"strings"
 
@@ -15,7 +14,6 @@ import (
 
 	"ddiff/coordinator/report"
 	"ddiff/coordinator/score"
-	"ddiff/manifest"
 	"ddiff/restore/onnx"
 	"ddiff/storage"
 )
@@ -125,10 +123,8 @@ func (o scoreOptions) openMetrics() (metrics []score.Metric, closeAll func(), er
 
 // scoreOutput scores the results of one output.
 func scoreOutput(ctx context.Context, arg string, cfg score.Config) (counts []score.Count, err error) {
-	if !manifest.IsAddress(arg) {
-		if _, err := os.Stat(arg); errors.Is(err, os.ErrNotExist) {
-			return nil, usageError{fmt.Errorf("score: %s: no such directory; give the directory or the address of an output", arg)}
-		}
+	if err := checkOutput(arg); err != nil {
+		return nil, fmt.Errorf("score: %w", err)
 	}
 	store, err := storage.Open(ctx, arg, storage.Options{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {

@@ -49,6 +49,9 @@ func (s *Sharder) probe(ctx context.Context, row manifest.Row) (p manifest.Probe
 		s.witness.set(path)
 		sum := sha256.Sum256(data)
 		*f.digest = hex.EncodeToString(sum[:])
+		if want := row.ImageSHA256; f.digest == &p.ImageSHA256 && want != "" && want != *f.digest {
+			return p, path, fmt.Errorf("read %s: its SHA-256 is %.12s, the row states %.12s; correct the row or put the file back", redact.Address(path), *f.digest, want)
+		}
 		if f.use == nil {
 			continue
 		}

@@ -1,0 +1,56 @@
+package main_test
+
+import "strings"
+
+// badFlags are wrong flags and arguments of every command.
+func badFlags() []badInput {
+	var all []badInput
+	add := func(code int, part string, args ...string) {
+		all = append(all, badInput{name: "flag/" + strings.Join(args, " "), args: args, code: code, parts: []string{"ddiff: ", part}})
+	}
+	for _, command := range []string{
+		"run", "tune", "verify", "replay", "pull", "score", "report", "compare", "rules", "export", "coordinator", "worker", "workers", "submit", "list", "status",
+		"watch", "pause", "resume", "cancel", "retry", "dead list", "dead show", "dead retry", "reconcile", "delete", "tasks", "methods", "prior inspect", "prior check",
+		"prior card", "operator check", "doctor", "runtime where", "runtime install", "bench", "gc", "version", "man",
+	} {
+		words := strings.Fields(command)
+		add(2, "unknown flag: --nope; see: ddiff "+command+" --help", append(words, "--nope")...)
+		add(2, "unknown shorthand flag: 'Z'", append(words, "-Z")...)
+	}
+	for _, command := range []string{"tasks", "methods", "workers", "list", "doctor", "version", "bench", "worker", "coordinator"} {
+		add(2, "see: ddiff "+command+" --help", command, "x")
+	}
+	for _, command := range []string{"verify", "replay", "pull", "compare", "status", "watch", "pause", "cancel", "delete", "reconcile", "retry"} {
+		add(2, "0 arguments; usage: ddiff "+command, command)
+	}
+	for _, word := range []string{"rum", "RUN", "x", "run2", "", " ", "a\x1b[2Jb", "a\nb", "\u202e", strings.Repeat("x", 100_000), "prior nope", "dead nope", "operator nope", "runtime nope", "help nope"} {
+		add(2, "unknown command", strings.Split(word, " ")...)
+	}
+	run := func(part string, args ...string) {
+		in := refused("flag/run "+strings.Join(args, " "), map[string][]byte{"a.png": []byte("x")}, 2, []string{"ddiff: ", part}, append([]string{"a.png"}, args...)...)
+		all = append(all, in)
+	}
+	for _, flag := range []string{"--steps", "--size", "--limit", "--runs", "--batch", "--threads", "--seed"} {
+		for _, value := range []string{"x", "", "1.5", "-1", "NaN", "99999999999999999999", "0x", "1e3"} {
+			run(flag, "--task", "hdr", flag+"="+value)
+		}
+	}
+	for _, value := range []string{"x", "", "-0.1", "1.1", "NaN", "Inf", "1e999"} {
+		run("--sigma", "--task", "hdr", "--sigma="+value)
+	}
+	for _, c := range [][2]string{
+		{"--task", "x"}, {"--task", ""}, {"--task", "hdr,hdr"}, {"--task", "HDR"}, {"--task", "hdr,"}, {"--method", "x"}, {"--method", ""}, {"--preset", "x"}, {"--select", "x"}, {"--fit", "x"},
+		{"--param", "x"}, {"--param", "scale"}, {"--param", "scale=x"}, {"--param", "scale=-1"}, {"--param", "scle=2"}, {"--param", "=2"}, {"--param", "hdr.=2"}, {"--param", "sr.scale=2"},
+		{"--solver", "x"}, {"--solver", "gamma0=x"}, {"--solver", "gamma0=-1"}, {"--solver", "gama0=1"}, {"--solver", "=1"}, {"--solver", "sigma_rule=x"},
+		{"--set", "x"}, {"--set", "sigma="}, {"--set", "sigma=2"}, {"--set", "x=1,2"}, {"--set", "sigma=0.1,0.1"}, {"--set", "steps=0.5"},
+		{"--log-level", "loud"}, {"--log-format", "xml"}, {"--ep", "tpu"}, {"--stage-timeout", "solve"}, {"--stage-timeout", "x=1s"}, {"--stage-timeout", "solve=-1s"}, {"--stage-timeout", "solve=1"},
+		{"--allow-network", "x"}, {"--allow-network", "10.0.0.0/99"}, {"--source-cache", "x"},
+	} {
+		args := []string{c[0], c[1]}
+		if c[0] != "--task" {
+			args = append([]string{"--task", "hdr"}, args...)
+		}
+		run("--", args...)
+	}
+	return all
+}
