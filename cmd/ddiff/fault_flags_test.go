@@ -1,6 +1,14 @@
 package main_test
 
-import "testing"
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+)
 
 // TestWrongFlags: wrong words and numbers end a command at once, with one line.
 func TestWrongFlags(t *testing.T) {
@@ -28,5 +36,26 @@ func TestWrongFlags(t *testing.T) {
 		e := ddiff(t, args...)
 		wantCode(t, e, c.code)
 		wantMessage(t, e, c.message...)
+	}
+}
+
+// TestQuietServer: a server that sends more than one answer makes net/http write to the log of package log, which is silent.
+func TestQuietServer(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer func(c net.Conn) { c.Close() }(conn) //nolint:errcheck // the client notices
+		fmt.Fprint(conn, "HTTP/1.1 200 OK\r\nContent-Type: image/png\r\nContent-Length: 1\r\n\r\nxHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+	}))
+	t.Cleanup(server.Close)
+	e := restore(t, "--images", server.URL+"/a.png", "--task", "hdr", "--quiet", "--allow-http", "--allow-network", "127.0.0.0/8", "--source-cache", "-1",
+		"--out", filepath.Join(t.TempDir(), "out"))
+	wantCode(t, e, 3)
+	if n := strings.Count(e.stderr, "\n"); n != 2 {
+		t.Errorf("%d lines on standard error, want 2\n%v", n, e)
 	}
 }

@@ -90,7 +90,7 @@ func causes(err error) []error {
 		out = append(out, err)
 	}
 	last := out[len(out)-1]
-	if several, ok := last.(interface{ Unwrap() []error }); ok { //nolint:errorlint // the loop unwraps
+	if several, ok := last.(interface{ Unwrap() []error }); ok {
 		for _, one := range several.Unwrap() {
 			out = append(out, causes(one)...)
 		}

@@ -4,7 +4,7 @@ package main
 import (
 	"context"
 	"io"
-	"log"
+	"log" //nolint:depguard // to silence other packages
 	"os"
 	"os/signal"
 	"syscall"
