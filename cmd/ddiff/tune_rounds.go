@@ -79,7 +79,7 @@ func (t *tuning) settle() error {
 					if err != nil {
 						return err
 					}
-					if values[s] = t.objective.Merit(f); !ok {
+					if values[s] = t.objective.Merit(f); !ok || t.hasFailure(s) {
 						values[s] = math.NaN()
 					} else if math.IsNaN(values[s]) {
 						return usageError{fmt.Errorf("tune: %w: %s has no %s, because it has no truth, or is smaller than %s requires "+
@@ -97,6 +97,11 @@ func (t *tuning) settle() error {
 		}
 	}
 	return nil
+}
+
+// hasFailure reports whether a run of a setting on an image was not restored. The rule would choose among the others.
+func (t *tuning) hasFailure(s solution) bool {
+	return slices.ContainsFunc(t.results[s], func(r manifest.Result) bool { return r.Outcome != manifest.OutcomeDone })
 }
 
 // figures returns the figures of a setting on an image: the means over its measurements. ok is false if a measurement was not
