@@ -60,6 +60,9 @@ type Config struct {
 	CheckImage func(beginning []byte, size int64) error
 	// Timeout limits a request, plus one second per MiB of data. 0 means DefaultTimeout.
 	Timeout time.Duration
+	// ObjectTimeout limits the reading of one remote file, with all its attempts and waits, or of one member or cell. 0 means
+	// twice the limit of a request of MaxBytes: 9 minutes and 32 seconds with the defaults.
+	ObjectTimeout time.Duration
 	// Attempts is the maximum number of attempts of a request. 0 means DefaultAttempts.
 	Attempts int
 
@@ -84,6 +87,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("field SpoolBytes: %d is negative", c.SpoolBytes)
 	case c.Timeout < 0:
 		return fmt.Errorf("field Timeout: %v is negative", c.Timeout)
+	case c.ObjectTimeout < 0:
+		return fmt.Errorf("field ObjectTimeout: %v is negative", c.ObjectTimeout)
 	case c.Attempts < 0:
 		return fmt.Errorf("field Attempts: %d is negative", c.Attempts)
 	}
@@ -112,6 +117,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Timeout == 0 {
 		c.Timeout = DefaultTimeout
+	}
+	if c.ObjectTimeout == 0 {
+		c.ObjectTimeout = 2 * (c.Timeout + time.Duration(c.MaxBytes>>20)*time.Second)
 	}
 	if c.Attempts == 0 {
 		c.Attempts = DefaultAttempts

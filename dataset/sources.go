@@ -54,6 +54,17 @@ func (s *Sources) Get(ctx context.Context, path string) ([]byte, error) {
 	if a.local() && a.part != partCell {
 		return s.read(ctx, a)
 	}
+	call, cancel := context.WithTimeout(ctx, s.cfg.ObjectTimeout)
+	defer cancel()
+	data, err := s.load(call, a)
+	if err != nil && call.Err() != nil && ctx.Err() == nil {
+		return nil, fmt.Errorf("%w: not read within %v", ErrUnavailable, s.cfg.ObjectTimeout)
+	}
+	return data, err
+}
+
+// load returns the bytes at an address from the cache or from their source.
+func (s *Sources) load(ctx context.Context, a Address) ([]byte, error) {
 	load := func(ctx context.Context) ([]byte, error) { return s.read(ctx, a) }
 	if s.cache() == nil {
 		return load(ctx)

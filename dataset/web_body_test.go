@@ -39,7 +39,7 @@ func TestBodies(t *testing.T) {
 	s := sources(t, func(c *dataset.Config) {
 		c.AllowHTTP, c.Networks = true, []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 		c.MaxBytes, c.CacheDir = limit, folder
-		c.CheckImage = func(beginning []byte, size int64) error {
+		c.CheckImage = func(beginning []byte, _ int64) error {
 			if !bytes.HasPrefix(data, beginning) || len(beginning) > 16 {
 				t.Errorf("beginning %q", beginning)
 			}
