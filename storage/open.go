@@ -21,6 +21,8 @@ type Options struct {
 	Lock bool
 	// ReadOnly opens an existing store and writes nothing. A missing directory is fs.ErrNotExist.
 	ReadOnly bool
+	// MaxBytes limits the size of an object; 0 means DefaultMaxBytes.
+	MaxBytes int64
 	// Logger gets a warning for each retried call; nil means none.
 	Logger *slog.Logger
 }
@@ -123,6 +125,7 @@ func openDir(_ context.Context, path string, o Options) (*Opened, error) {
 	if err != nil {
 		return nil, err
 	}
+	dir.MaxBytes = o.MaxBytes
 	if !o.Lock {
 		return &Opened{Store: dir, close: func() error { return nil }}, nil
 	}
@@ -146,7 +149,7 @@ func openS3URL(ctx context.Context, address string, o Options) (*Opened, error) 
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrAddress, err)
 	}
-	config.ReadOnly = config.ReadOnly || o.ReadOnly
+	config.ReadOnly, config.MaxBytes = config.ReadOnly || o.ReadOnly, o.MaxBytes
 	s3, err := OpenS3(ctx, config)
 	if err != nil {
 		return nil, err

@@ -29,6 +29,9 @@ import (
 // pullCalls is the number of items that are copied concurrently.
 const pullCalls = 8
 
+// maxResult limits the size of a result.json in bytes; those of ddiff have a few KiB.
+const maxResult = 4 << 20
+
 // pullOptions are the flags of pull.
 type pullOptions struct {
 	items []string // beginnings of identities
@@ -64,6 +67,7 @@ func newPullCommand() *cobra.Command {
 type puller struct {
 	pullOptions
 	from, to storage.Store
+	results  storage.Store // from, with the limit maxResult
 	dir      string
 	show     func(line string) // a status line on a terminal
 	stderr   io.Writer
@@ -99,7 +103,13 @@ func (o pullOptions) pull(ctx context.Context, source, dir string, stdout, stder
 	}
 	defer func() { err = errors.Join(err, to.Close()) }()
 
-	p := &puller{pullOptions: o, from: from.Store, to: to.Store, dir: dir, stderr: stderr, show: func(string) {}}
+	// A second handle, since measurements are larger than results.
+	results, err := storage.Open(ctx, source, storage.Options{ReadOnly: true, Logger: slog.New(slog.DiscardHandler), MaxBytes: maxResult})
+	if err != nil {
+		return fmt.Errorf("open %s: %w", redact.Address(source), err)
+	}
+	defer results.Close() //nolint:errcheck // nothing was written
+	p := &puller{pullOptions: o, from: from.Store, results: results.Store, to: to.Store, dir: dir, stderr: stderr, show: func(string) {}}
 	if terminalWidth(stderr) > 0 {
 		p.show = func(line string) { fmt.Fprintf(stderr, "\r\x1b[K%s", truncate(line, terminalWidth(stderr)-1)) }
 	}
@@ -186,7 +196,7 @@ func (p *puller) count(add func(c *pullCounts)) {
 // copyItem copies one item, unless the flags leave it out or the directory has it.
 func (p *puller) copyItem(ctx context.Context, id string) error {
 	key := manifest.ItemKey(id, manifest.FileResult)
-	result, err := p.from.Get(ctx, key)
+	result, err := p.results.Get(ctx, key)
 	if errors.Is(err, storage.ErrNotFound) {
 		if len(p.tasks) == 0 {
 			p.count(func(c *pullCounts) { c.Items, c.Unfinished = c.Items+1, c.Unfinished+1 })
@@ -231,7 +241,7 @@ func (p *puller) copyItem(ctx context.Context, id string) error {
 // copyArtifact copies one file of an item. Problem states why its bytes cannot be trusted; then nothing is written.
 func (p *puller) copyArtifact(ctx context.Context, id, name, want string) (problem string, err error) {
 	key := manifest.ItemKey(id, name)
-	if name != filepath.Base(name) {
+	if name != filepath.Base(name) || name == manifest.FileResult || storage.CheckKey(key) != nil {
 		return "is not a file of an item", nil
 	}
 	if data, err := p.to.Get(ctx, key); err == nil && digest(data) == want {
@@ -267,27 +277,34 @@ func (p *puller) copyReport(ctx context.Context) error {
 
 // copyFiles copies the files that exist of the keys, and those of the folders.
 func (p *puller) copyFiles(ctx context.Context, keys []string, folders ...string) error {
-	for _, folder := range folders {
-		for info, err := range p.from.List(ctx, folder) {
-			if err != nil {
-				return fmt.Errorf("list %s: %w", folder, err)
-			}
-			keys = append(keys, info.Key)
+	for _, key := range keys {
+		if err := p.copyFile(ctx, key); err != nil {
+			return err
 		}
 	}
-	for _, key := range keys {
-		data, err := p.from.Get(ctx, key)
-		if errors.Is(err, storage.ErrNotFound) {
-			continue // an interrupted campaign has no report
-		}
-		if err != nil {
-			return err
-		}
-		if err := p.to.Put(ctx, key, data); err != nil {
-			return err
+	for _, folder := range folders {
+		for info, err := range p.from.List(ctx, folder) {
+			if err == nil {
+				err = p.copyFile(ctx, info.Key)
+			}
+			if err != nil {
+				return fmt.Errorf("copy %s: %w", folder, err)
+			}
 		}
 	}
 	return nil
+}
+
+// copyFile copies a file without a digest, if it exists.
+func (p *puller) copyFile(ctx context.Context, key string) error {
+	data, err := p.from.Get(ctx, key)
+	if errors.Is(err, storage.ErrNotFound) {
+		return nil // an interrupted campaign has no report
+	}
+	if err != nil {
+		return err
+	}
+	return p.to.Put(ctx, key, data)
 }
 
 // storedItems reads the finished items of a store from their results.
