@@ -150,3 +150,17 @@ func TestReadmeIsShort(t *testing.T) {
 		}
 	}
 }
+
+// TestTablesAreWhole: a table of a document begins with a heading and its rule; a blank line within a table would end it there.
+func TestTablesAreWhole(t *testing.T) {
+	t.Parallel()
+	for _, name := range tracked(t, "*.md") {
+		lines := strings.Split(read(t, name), "\n")
+		for i, line := range lines {
+			begins := strings.HasPrefix(line, "|") && (i == 0 || !strings.HasPrefix(lines[i-1], "|"))
+			if begins && !strings.HasPrefix(lines[i+1], "|-") && !strings.HasPrefix(lines[i+1], "| :-") && !strings.HasPrefix(lines[i+1], "| -") {
+				t.Errorf("%s:%d: a row of a table without a heading", name, i+1)
+			}
+		}
+	}
+}
