@@ -230,7 +230,7 @@ func (w *figureWriter) add(ctx context.Context, f *statFigure) error {
 	}
 	f.name = w.uniqueName(f.name)
 	drawn := f.chart()
-	stored := figureFile{Name: f.name, Caption: printable(f.caption())}
+	stored := figureFile{Name: f.name, Caption: printable(f.caption()), Wide: f.width == chart.TwoColumns}
 	for _, file := range []struct {
 		extension string
 		key       *string

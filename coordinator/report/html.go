@@ -100,7 +100,11 @@ type parts struct {
 
 // figureFile is a statistical figure, stored as figures/NAME.svg, NAME.png and NAME.csv, its data. SVG, PNG and CSV are its
 // keys.
-type figureFile struct{ Name, Caption, SVG, PNG, CSV string }
+type figureFile struct {
+	Name, Caption, SVG, PNG, CSV string
+	// Wide is set for figures of two columns, which get a row of their own on the page.
+	Wide bool
+}
 
 // pictureFile is a picture of an item beside truth, measurement and restoration.
 type pictureFile struct {

@@ -176,12 +176,12 @@ func TestPageMarksTheOracle(t *testing.T) {
 func TestPageShowsFigures(t *testing.T) {
 	t.Parallel()
 	store := newMemory()
-	figure := figureFile{Name: "psnr", Caption: `PSNR "per" image <all>`, SVG: "figures/psnr.svg", PNG: "figures/psnr.png"}
+	figure := figureFile{Name: "psnr", Caption: `PSNR "per" image <all>`, SVG: "figures/psnr.svg", PNG: "figures/psnr.png", Wide: true}
 	if _, err := writePage(t.Context(), store, testCampaign(), Summary{}, &gallery{limit: 1}, parts{list: newListing(Summary{}, nil, 1), figures: []figureFile{figure}}); err != nil {
 		t.Fatal(err)
 	}
 	html := string(store.files[KeyPage])
-	for _, want := range []string{`<img src="figures/psnr.svg"`, `href="figures/psnr.png"`, "PSNR &#34;per&#34; image &lt;all&gt;"} {
+	for _, want := range []string{`<figure class="wide">`, `<img src="figures/psnr.svg"`, `href="figures/psnr.png"`, "PSNR &#34;per&#34; image &lt;all&gt;"} {
 		if !strings.Contains(html, want) {
 			t.Errorf("the page does not hold %s", want)
 		}
