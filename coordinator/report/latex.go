@@ -52,7 +52,7 @@ func writeLaTeX(w io.Writer, s Summary) error {
 		b.WriteString(strings.Join(cells, " & ") + " \\\\\n")
 	}
 	b.WriteString("\\bottomrule\n\\end{tabular}\n\n")
-	for _, note := range notes(s) {
+	for _, note := range append([]string{sharedNote(s)}, notes(s)...) {
 		b.WriteString("% " + printable(note) + "\n")
 	}
 	if s.Oracle {

@@ -29,7 +29,7 @@ func writeMarkdown(w io.Writer, s Summary) error {
 		}
 		b.WriteString("\n")
 	}
-	for _, note := range notes(s) {
+	for _, note := range append([]string{sharedNote(s)}, notes(s)...) {
 		b.WriteString("\n" + escapeMarkdown(note) + "\n")
 	}
 	_, err := io.WriteString(w, b.String())

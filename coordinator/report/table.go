@@ -245,7 +245,7 @@ func notes(s Summary) []string {
 		out = append(out, "Scores computed after solving, from the stored 8-bit pictures: "+strings.Join(ids, ", ")+".")
 	}
 	out = append(out, s.unscored...)
-	out = append(out, tuningNotes(s.Rows)...)
+	out = append(out, tuningNotes(s.Rows, s.Varying)...)
 	if s.Others > 0 {
 		number := strconv.Itoa(s.Others)
 		if s.MoreOthers {

@@ -85,7 +85,7 @@ func TestTableEscapes(t *testing.T) {
 		result(t, hostile, "plain", "other.png", 0, scored(25, 20, 0.7, 0)),
 	}, RuleFirst)
 	text := table(t, s, FormatText)
-	if strings.ContainsRune(text, '\x1b') || strings.Count(text, "\n") != 5 {
+	if strings.ContainsRune(text, '\x1b') || strings.Count(text, "\n") != 6 {
 		t.Errorf("text breaks:\n%q", text)
 	}
 	markdown := table(t, s, FormatMarkdown)

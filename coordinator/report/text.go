@@ -19,7 +19,7 @@ func writeText(w io.Writer, s Summary) error {
 	if _, err := io.WriteString(w, alignText(rows, len(labels))); err != nil {
 		return err
 	}
-	for _, note := range notes(s) {
+	for _, note := range append([]string{sharedNote(s)}, notes(s)...) {
 		if _, err := fmt.Fprintln(w, printable(note)); err != nil {
 			return err
 		}

@@ -144,7 +144,7 @@ func (c *choice) images() (tuned, preset int) {
 const maxTunedRows = 5
 
 // tuningNotes name the rows whose settings were chosen with their own images.
-func tuningNotes(rows []Row) []string {
+func tuningNotes(rows []Row, varying Varying) []string {
 	var out []string
 	for _, kind := range []struct {
 		images func(r *Row) int
@@ -162,7 +162,7 @@ func tuningNotes(rows []Row) []string {
 			case len(named) == maxTunedRows:
 				more++
 			default:
-				named = append(named, fmt.Sprintf("%d of %d images of %s", n, r.Images, rowName(r)))
+				named = append(named, fmt.Sprintf("%d of %d images of %s", n, r.Images, varying.rowName(r)))
 			}
 		}
 		if len(named) == 0 {
@@ -177,13 +177,15 @@ func tuningNotes(rows []Row) []string {
 	return out
 }
 
-// rowName names a row in a note.
-func rowName(r *Row) string {
-	parts := []string{r.Task}
-	for _, p := range []string{r.varyingParams, r.Method, r.varyingSettings} {
-		if p != "" {
-			parts = append(parts, p)
-		}
+// rowName names a row in a note by all that tells it from the others.
+func (v Varying) rowName(r *Row) string {
+	name := r.Task
+	if problem := v.problemText(r); problem != "" {
+		name += ", " + problem
 	}
-	return strings.Join(parts, " ")
+	name += ", " + v.approachText(r)
+	if v.Preset {
+		name += ", preset " + r.Preset
+	}
+	return name
 }

@@ -156,3 +156,47 @@ func TestTuningRecordsAreChecked(t *testing.T) {
 		}
 	}
 }
+
+// TestNotesTellRowsApart summarises two rows that differ in their noise level alone: a note names each by it.
+func TestNotesTellRowsApart(t *testing.T) {
+	t.Parallel()
+	var results []manifest.Result
+	for _, sigma := range []float64{0.02, 0.1} {
+		r := tunedResult(t, "d", 8)
+		r.Item.Sigma = sigma
+		must(t, r.Item.Identify())
+		results = append(results, r)
+	}
+	s, err := Summarize(stream(results), nil, "", mustTunings(t))
+	must(t, err)
+	var out bytes.Buffer
+	must(t, WriteTable(&out, s, FormatText))
+	if want := "1 of 1 images of hdr, σ 0.02, ddiff; 1 of 1 images of hdr, σ 0.1, ddiff."; !strings.Contains(out.String(), want) {
+		t.Errorf("no note has %q:\n%s", want, out.String())
+	}
+}
+
+func mustTunings(t *testing.T) *Tunings {
+	t.Helper()
+	store, err := storage.NewDir(t.TempDir())
+	must(t, err)
+	tunings, err := ReadTunings(t.Context(), []Output{{Address: "out", Store: store}}, method.Set{chosenOn{method.DDiff()}})
+	must(t, err)
+	return tunings
+}
+
+// TestTablesStateWhatTheirRowsShare: a table for print names noise level, size, prior, preset and steps, which are no columns, and units.
+func TestTablesStateWhatTheirRowsShare(t *testing.T) {
+	t.Parallel()
+	s, err := Summarize(stream([]manifest.Result{tunedResult(t, "d", 8), tunedResult(t, "d", 4)}), nil, "", nil)
+	must(t, err)
+	for _, format := range []Format{FormatText, FormatMarkdown, FormatLaTeX} {
+		var out bytes.Buffer
+		must(t, WriteTable(&out, s, format))
+		for _, want := range []string{"All rows: σ ", "preset natural", "steps=9", "in dB"} {
+			if !strings.Contains(out.String(), want) {
+				t.Errorf("%s lacks %q:\n%s", format, want, out.String())
+			}
+		}
+	}
+}
