@@ -284,7 +284,7 @@ func partialNote(s Summary) []string {
 			add(name, r.extraFigure(name))
 		}
 		if len(parts) > 0 {
-			rows = append(rows, fmt.Sprintf("%s: %s of %d images", rowName(r), strings.Join(parts, ", "), r.Images))
+			rows = append(rows, fmt.Sprintf("%s: %s of %d images", s.Varying.rowName(r), strings.Join(parts, ", "), r.Images))
 		}
 	}
 	if len(rows) == 0 {

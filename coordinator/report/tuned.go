@@ -181,9 +181,9 @@ func tuningNotes(rows []Row, varying Varying) []string {
 func (v Varying) rowName(r *Row) string {
 	name := r.Task
 	if problem := v.problemText(r); problem != "" {
-		name += ", " + problem
+		name += ", " + problem + ","
 	}
-	name += ", " + v.approachText(r)
+	name += " " + v.approachText(r)
 	if v.Preset {
 		name += ", preset " + r.Preset
 	}
