@@ -2,6 +2,8 @@ package report
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -180,6 +182,13 @@ func (c *runComparison) read(ctx context.Context, e *entry, file string) (*raste
 	data, err := c.store.Get(ctx, key)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", key, err)
+	}
+	sum, want := sha256.Sum256(data), e.Restored
+	if file == manifest.FileTruth {
+		want = e.Truth
+	}
+	if got := binary.BigEndian.Uint64(sum[:]); want != 0 && got != want {
+		return nil, fmt.Errorf("read %s: %w: it has the SHA-256 %016x..., %s says %016x...", key, ErrArtifact, got, manifest.FileResult, want)
 	}
 	img, err := raster.Decode(data)
 	if err != nil {

@@ -3,8 +3,11 @@ package report
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"image"
 	"image/color"
 	"image/png"
@@ -31,7 +34,7 @@ func paint(t *testing.T, store *memory, r *manifest.Result, file string, side in
 	if r.Artifacts == nil {
 		r.Artifacts = map[string]string{}
 	}
-	r.Artifacts[file] = strings.Repeat("0", 64)
+	r.Artifacts[file] = fmt.Sprintf("%x", sha256.Sum256(out.Bytes()))
 	if err := store.Put(t.Context(), manifest.ItemKey(r.Item.ID, file), out.Bytes()); err != nil {
 		t.Fatal(err)
 	}
@@ -136,6 +139,13 @@ func TestRunsWithoutPictures(t *testing.T) {
 	if b := s.Rows[0].BetweenRuns; !errors.Is(err, ErrIncomplete) || b == nil || b.Measurements != 1 || b.Of != 2 {
 		t.Errorf("comparison %+v, error %v", b, err)
 	}
+	swapped := newMemory()
+	results = manyRuns(t, swapped, 2, 3)
+	swapped.files[manifest.ItemKey(results[1].Item.ID, manifest.FileRestored)] = swapped.files[manifest.ItemKey(results[4].Item.ID, manifest.FileRestored)]
+	s, err = Write(t.Context(), swapped, Campaign{}, stream(results))
+	if b := s.Rows[0].BetweenRuns; !errors.Is(err, ErrArtifact) || b == nil || b.Measurements != 1 || b.Of != 2 {
+		t.Errorf("with the picture of another item: comparison %+v, error %v", b, err)
+	}
 	blind := newMemory()
 	results = manyRuns(t, blind, 1, 2)
 	for i := range results {
@@ -178,4 +188,22 @@ func (f failing) Put(ctx context.Context, key string, data []byte) error {
 		return errTestFull
 	}
 	return f.memory.Put(ctx, key, data)
+}
+
+// TestPictureOfTooManyPixels: a small file that states a large size takes no memory.
+func TestPictureOfTooManyPixels(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	if err := png.Encode(&out, image.NewGray(image.Rect(0, 0, 1, 1))); err != nil {
+		t.Fatal(err)
+	}
+	data := out.Bytes()
+	binary.BigEndian.PutUint32(data[16:], 60000) // width and height in IHDR
+	binary.BigEndian.PutUint32(data[20:], 60000)
+	binary.BigEndian.PutUint32(data[29:], crc32.ChecksumIEEE(data[12:29]))
+	store := newMemory()
+	store.files[manifest.ItemKey("x", manifest.FileRestored)] = data
+	if _, err := picture(t.Context(), store, "x", manifest.FileRestored); err == nil || !strings.Contains(err.Error(), "60000x60000 pixels, the limit is") {
+		t.Errorf("error %v, want the limit", err)
+	}
 }

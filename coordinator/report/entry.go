@@ -34,6 +34,8 @@ type entry struct {
 	Finished time.Time
 	// Files are the artifacts of the item that the report may read.
 	Files []string
+	// Truth and Restored are 64 bits of the digests of these pictures, 0 if the result has no digest.
+	Truth, Restored uint64
 	// Measurement is a digest of the restored measurement, Target one of the measurement and its image's name, of 16
 	// bytes each: methods are compared on equal measurements. Without a digest of the image both are the target.
 	Measurement, Target string
@@ -63,6 +65,7 @@ func newEntry(r *manifest.Result) (*entry, error) {
 		Seed: it.Seed, Width: it.Width, Height: it.Height, Fit: string(it.Fit),
 		Outcome: r.Outcome, Reason: r.Reason, Scores: scoresOf(r), Steps: r.Steps, Provider: r.Runtime.Provider, Finished: r.Finished,
 		Image: imageOf(it),
+		Truth: pictureDigest(r, manifest.FileTruth), Restored: pictureDigest(r, manifest.FileRestored),
 	}
 	for _, file := range []string{manifest.FileTruth, manifest.FileMeasurement, manifest.FileRestored, manifest.FileTrace} {
 		if _, ok := r.Artifacts[file]; ok {
@@ -74,6 +77,15 @@ func newEntry(r *manifest.Result) (*entry, error) {
 		e.Measurement = e.Target
 	}
 	return e, nil
+}
+
+// pictureDigest returns the first 64 bits of a file's digest.
+func pictureDigest(r *manifest.Result, file string) uint64 {
+	k, ok := parseIdentity(r.Artifacts[file])
+	if !ok {
+		return 0
+	}
+	return binary.BigEndian.Uint64(k[:])
 }
 
 // sizeOf is the size in a [Problem].

@@ -11,6 +11,7 @@ import (
 	"iter"
 
 	"ddiff/manifest"
+	"ddiff/restore/raster"
 )
 
 // files is the store with the artifacts of the items. The report goes to the same store.
@@ -27,6 +28,13 @@ func picture(ctx context.Context, store files, id, file string) (image.Image, er
 	data, err := store.Get(ctx, key)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", key, err)
+	}
+	header, err := png.DecodeConfig(bytes.NewReader(data))
+	if err == nil && header.Width > raster.MaxPixels/max(1, header.Height) {
+		err = fmt.Errorf("%dx%d pixels, the limit is %d pixels", header.Width, header.Height, raster.MaxPixels)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("decode %s: %w", key, err)
 	}
 	img, err := png.Decode(bytes.NewReader(data))
 	if err != nil {
