@@ -141,3 +141,20 @@ func TestTableStatesFiguresOfFewerImages(t *testing.T) {
 		}
 	}
 }
+
+// TestNotesNameTheNoiseLevel: in a sweep over sigma, notes tell the rows of a task apart.
+func TestNotesNameTheNoiseLevel(t *testing.T) {
+	t.Parallel()
+	var results []manifest.Result
+	for _, sigma := range []float64{0.02, 0.1} {
+		at := func(r *manifest.Result) { r.Item.Sigma = sigma }
+		results = append(results, result(t, "hdr", "ddiff", "a", 0, scored(20, 15, 0.5, 0), at), result(t, "hdr", "ddiff", "b", 0, at,
+			func(r *manifest.Result) { r.Metrics = manifest.Metrics{Residual: ptr(0.01)} }))
+	}
+	text := table(t, summaryOf(t, results, RuleFirst), FormatText)
+	for _, want := range []string{"hdr, σ 0.02, ddiff: PSNR of 1", "hdr, σ 0.1, ddiff: PSNR of 1"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the table lacks %q:\n%s", want, text)
+		}
+	}
+}
