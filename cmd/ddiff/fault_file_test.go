@@ -195,7 +195,7 @@ func TestReportReplacesNoDevice(t *testing.T) {
 	must(t, syscall.Mkfifo(pipe, 0o600))
 	reader, err := os.OpenFile(pipe, os.O_RDWR, 0) // no end waits for the other
 	must(t, err)
-	defer reader.Close() //nolint:errcheck // the test has ended
+	defer reader.Close()
 	wantCode(t, ddiff(t, "report", out, "--format", "csv", "--out", pipe), 0)
 	info, err := os.Lstat(pipe)
 	must(t, err)

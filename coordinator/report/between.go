@@ -188,7 +188,7 @@ func (c *runComparison) read(ctx context.Context, e *entry, file string) (*raste
 		want = e.Truth
 	}
 	if got := binary.BigEndian.Uint64(sum[:]); want != 0 && got != want {
-		return nil, fmt.Errorf("read %s: %w: it has the SHA-256 %016x..., %s says %016x...", key, ErrArtifact, got, manifest.FileResult, want)
+		return nil, fmt.Errorf("read %s: %w: its SHA-256 begins with %016x, %s says %016x", key, ErrArtifact, got, manifest.FileResult, want)
 	}
 	img, err := raster.Decode(data)
 	if err != nil {
