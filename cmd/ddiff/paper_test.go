@@ -23,7 +23,7 @@ func TestPaperCampaigns(t *testing.T) {
 		"table1_imagenet": {items: 7 + 5, published: true},
 		"ablation":        {items: 4 * (7 + 5), published: true},
 		// The sweeps stay, with fewer values.
-		"noise_robustness": {items: 2 * (1 + 5), set: []string{"--set", "sigma=0.05,0.3"}},
+		"noise_robustness": {items: 2 * (1 + 5), set: []string{"--set", "sigma=0.05,0.3", "--steps", "2"}},
 		"time_quality":     {items: 2 * (1 + 5), set: []string{"--set", "steps=2,3"}},
 	}
 	if len(files) != len(known) {

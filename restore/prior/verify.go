@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"ddiff/restore/noise"
 	"ddiff/restore/onnx"
@@ -14,6 +15,12 @@ import (
 // rewriteTolerance is the largest difference between a rewritten network and its file, as a share of the largest
 // prediction. Rounding stays far below it, a rewriting that does not fit the graph far above.
 const rewriteTolerance = 5e-3
+
+// verifyLimit is the longest duration of a call of the network.
+const verifyLimit = 20 * time.Second
+
+// errSlow: a call of the network exceeds verifyLimit.
+var errSlow = fmt.Errorf("a call takes more than %v", verifyLimit)
 
 // verifySide is the least side in pixels of the images that Verify uses.
 const verifySide = 32
@@ -35,8 +42,8 @@ type Verification struct {
 // prior is not run.
 //
 // It returns ErrGraph if ONNX Runtime cannot run the file, or if the file's predictions have another shape than the
-// images or are not finite; errors of the device and of ctx pass through. A network that exceeds the memory is used as it is
-// in its file.
+// images or are not finite; errors of the device and of ctx pass through. A network that exceeds the memory, or
+// 20 s for one call, is used as it is in its file.
 func (p *Prior) Verify(ctx context.Context, rt *onnx.Runtime) (Verification, error) {
 	if p.File == Bundled {
 		return Verification{Rewritten: p.rewritten}, nil
@@ -45,7 +52,7 @@ func (p *Prior) Verify(ctx context.Context, rt *onnx.Runtime) (Verification, err
 	var fast []float32
 	if p.rewritten > 0 {
 		var err error
-		if fast, err = p.sample(ctx, rt); deviceError(ctx, err) && !errors.Is(err, onnx.ErrMemory) {
+		if fast, err = p.sample(ctx, rt); deviceError(ctx, err) && !undecided(err) {
 			return v, err
 		} else if err != nil {
 			v.Reason = err.Error()
@@ -54,7 +61,7 @@ func (p *Prior) Verify(ctx context.Context, rt *onnx.Runtime) (Verification, err
 	fused := p.model
 	p.model = p.file
 	plain, err := p.sample(ctx, rt)
-	if errors.Is(err, onnx.ErrMemory) { // the solver, which needs more, will say how much
+	if undecided(err) { // the solver, which needs more memory and has a limit of its own, will say so
 		v.Reason = "it is not verified: " + err.Error()
 		return v, nil
 	}
@@ -88,6 +95,9 @@ func (p *Prior) Verify(ctx context.Context, rt *onnx.Runtime) (Verification, err
 	return v, nil
 }
 
+// undecided reports whether a network could not be run for want of memory or time.
+func undecided(err error) bool { return errors.Is(err, onnx.ErrMemory) || errors.Is(err, errSlow) }
+
 // deviceError reports whether err is due to the device or the end of ctx, and not to the network.
 func deviceError(ctx context.Context, err error) bool {
 	return err != nil && (ctx.Err() != nil || errors.Is(err, onnx.ErrMemory) || errors.Is(err, onnx.ErrDeviceLost) || errors.Is(err, onnx.ErrFallback))
@@ -103,6 +113,8 @@ func (p *Prior) sample(ctx context.Context, rt *onnx.Runtime) ([]float32, error)
 	defer net.Close()
 	noise.Normal(net.X.F32, noise.NewKey([32]byte([]byte("ddiff prior verify: fixed noise."))), noise.Step, 0, 1)
 	net.T.I64[0] = int64(p.Schedule.Steps() / 2)
+	ctx, cancel := context.WithTimeoutCause(ctx, verifyLimit, errSlow)
+	defer cancel()
 	if err := net.Run(ctx); err != nil {
 		return nil, err
 	}
