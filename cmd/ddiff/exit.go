@@ -64,19 +64,13 @@ func exitClasses() []exitClass {
 		{exitDone, "everything is done", nil},
 		{exitHung, "a stage of the worker hung; a new process can continue", []error{gpuworker.ErrHung}},
 		{exitInterrupted, "interrupted; the same command resumes", []error{context.Canceled}},
+		{exitUsage, "a wrong flag, campaign file or dataset", []error{
+			errUsage, queue.ErrConfig, manifest.ErrNoDataset, manifest.ErrEmptyDataset, manifest.ErrBadList, dataset.ErrRefused, storage.ErrAddress,
+			report.ErrVersions,
+		}},
 		{exitPrior, "the prior, an operator or a bundle cannot be used", []error{
 			errPrior, errOperator, prior.ErrCard, prior.ErrGraph, onnx.ErrModel, onnx.ErrExternal, metric.ErrNetwork, gpuworker.ErrPriorFile,
 			check.ErrVectors, check.ErrInterface, check.ErrNotFinite, check.ErrBundle, operator.ErrGradient,
-		}},
-		{exitUsage, "a wrong flag, campaign file or dataset", []error{
-			errUsage, queue.ErrConfig, queue.ErrBadName, install.ErrEP, storage.ErrAddress, storage.ErrBadKey,
-			manifest.ErrNoDataset, manifest.ErrEmptyDataset, manifest.ErrBadList, manifest.ErrEmptyFile,
-			dataset.ErrRefused, dataset.ErrAddress, dataset.ErrNotFound, dataset.ErrTooLarge, dataset.ErrDenied,
-			report.ErrVersions, report.ErrNotComparable, report.ErrFilter, report.ErrScores, report.ErrPublished, report.ErrUnknownRule,
-			report.ErrUnknownFormat, tune.ErrSides, tune.ErrNoFigure, tune.ErrRace, tune.ErrRecord, method.ErrSetting,
-			operator.ErrTask, operator.ErrShape, parameter.ErrInvalid, solver.ErrConfig, regular.ErrKind, regular.ErrTooLarge,
-			shard.ErrMoved, manifest.ErrNewer, coordinator.ErrRefused, queue.ErrNoRecord, gpucheck.ErrConfig, raster.ErrFormat, raster.ErrTruncated,
-			raster.ErrTooLarge, raster.ErrShape, raster.ErrNotFinite,
 		}},
 		{exitNoGPU, "there is no GPU to check", []error{errNoGPU, gpucheck.ErrAbsent}},
 		{exitRuntime, "ONNX Runtime, or the execution provider, is missing or unusable", []error{
@@ -97,6 +91,19 @@ func exitClasses() []exitClass {
 			errIncomplete, errRejected, errCancelled, errMismatch, report.ErrArtifact, gpucheck.ErrBounds,
 		}},
 		{exitUnexpected, "an unexpected error", nil},
+	}
+}
+
+// wrongInputs are the errors of input that end a command with exitUsage, if no class of the table names the error: an
+// unreadable file, for example, may be a prior.
+func wrongInputs() []error {
+	return []error{
+		queue.ErrBadName, install.ErrEP, storage.ErrBadKey, manifest.ErrEmptyFile, dataset.ErrAddress, dataset.ErrNotFound,
+		dataset.ErrTooLarge, dataset.ErrDenied, report.ErrNotComparable, report.ErrFilter, report.ErrScores, report.ErrPublished,
+		report.ErrUnknownRule, report.ErrUnknownFormat, tune.ErrSides, tune.ErrNoFigure, tune.ErrRace, tune.ErrRecord,
+		method.ErrSetting, operator.ErrTask, operator.ErrShape, parameter.ErrInvalid, solver.ErrConfig, regular.ErrKind,
+		regular.ErrTooLarge, shard.ErrMoved, manifest.ErrNewer, coordinator.ErrRefused, queue.ErrNoRecord, gpucheck.ErrConfig,
+		raster.ErrFormat, raster.ErrTruncated, raster.ErrTooLarge, raster.ErrShape, raster.ErrNotFinite,
 	}
 }
 
@@ -140,6 +147,9 @@ func exitCode(err error) int {
 		if slices.ContainsFunc(class.errors, func(target error) bool { return errors.Is(err, target) }) {
 			return class.code
 		}
+	}
+	if slices.ContainsFunc(wrongInputs(), func(target error) bool { return errors.Is(err, target) }) {
+		return exitUsage
 	}
 	return exitUnexpected
 }
