@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 	"unicode"
@@ -125,16 +124,13 @@ func (in badInput) run(t *testing.T) (wrong []string) {
 	cmd := exec.CommandContext(ctx, program, in.args...)
 	cmd.Dir = dir
 	cmd.Env = append(append(environment(), install.EnvVar+"="+lib.Path), in.env...)
-	var stdout, stderr strings.Builder
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	_ = cmd.Run() // the exit code says it
+	e, peak := endWithPeak(t, cmd)
 	if ctx.Err() != nil || cmd.ProcessState == nil {
 		return []string{fmt.Sprintf("did not end within %v", badInputTime)}
 	}
-	e := ended{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
 	wrong = append(in.check(e), in.left(dir)...)
 	limit := max(in.mib, badInputMiB)
-	if peak := cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss >> 10; peak > limit { // Linux states KiB
+	if peak > limit {
 		wrong = append(wrong, fmt.Sprintf("took %d MiB, at most %d MiB expected", peak, limit))
 	}
 	if len(wrong) > 0 {

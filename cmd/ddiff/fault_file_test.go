@@ -35,12 +35,11 @@ func boundedIn(t *testing.T, mib int64, env []string, args ...string) ended {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Env = append(append(environment(), install.EnvVar+"="+lib.Path), env...)
-	e := end(t, cmd)
+	e, peak := endWithPeak(t, cmd)
 	if ctx.Err() != nil {
 		t.Fatalf("%q did not end within a minute\n%v", args, e)
 	}
-	// Linux states KiB.
-	if peak := cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss >> 10; peak > mib {
+	if peak > mib {
 		t.Errorf("%q took %d MiB, at most %d MiB expected\n%v", args, peak, mib, e)
 	}
 	return e

@@ -48,7 +48,7 @@ func TestQuietServer(t *testing.T) {
 			t.Error(err)
 			return
 		}
-		defer func(c net.Conn) { c.Close() }(conn) //nolint:errcheck // the client notices
+		defer func(c net.Conn) { c.Close() }(conn)
 		fmt.Fprint(conn, "HTTP/1.1 200 OK\r\nContent-Type: image/png\r\nContent-Length: 1\r\n\r\nxHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
 	}))
 	t.Cleanup(server.Close)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -106,14 +107,53 @@ func environment() []string {
 // end runs a command to its end.
 func end(t *testing.T, cmd *exec.Cmd) ended {
 	t.Helper()
+	e, _ := endWithPeak(t, cmd)
+	return e
+}
+
+// endWithPeak also returns the peak of the resident memory in MiB. It reads /proc until the process ends: the peak in
+// rusage includes this test's own memory, from which the process was forked.
+func endWithPeak(t *testing.T, cmd *exec.Cmd) (e ended, mib int64) {
+	t.Helper()
 	var stdout, stderr strings.Builder
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	err := cmd.Run()
+	err := cmd.Start()
+	if err == nil {
+		done, read := make(chan struct{}), make(chan struct{})
+		go func() {
+			defer close(read)
+			mib = watchPeak(cmd.Process.Pid, done)
+		}()
+		err = cmd.Wait()
+		close(done)
+		<-read
+	}
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		t.Fatal(err)
 	}
-	return ended{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
+	return ended{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}, mib
+}
+
+// watchPeak returns the last peak of a process's resident memory in MiB before done.
+func watchPeak(pid int, done <-chan struct{}) (mib int64) {
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)); err == nil {
+			for line := range strings.Lines(string(data)) {
+				if kib, found := strings.CutPrefix(line, "VmHWM:"); found {
+					n, _ := strconv.ParseInt(strings.Fields(kib)[0], 10, 64)
+					mib = max(mib, n>>10)
+				}
+			}
+		}
+		select {
+		case <-done:
+			return mib
+		case <-tick.C:
+		}
+	}
 }
 
 // wantCode checks the exit code.
