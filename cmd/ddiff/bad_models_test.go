@@ -104,7 +104,7 @@ func badResults(t *testing.T) []badInput {
 	}
 	for _, command := range []string{"verify", "replay", "report", "score", "export", "rules", "compare x"} {
 		words := strings.Fields(command)
-		all = append(all, badInput{name: "missing output/" + command, args: append(words, "nowhere"), code: 2, parts: []string{"ddiff: ", "nowhere", "give "}})
+		all = append(all, badInput{name: "missing output/" + command, args: append(words, "nowhere"), code: 2, parts: []string{"ddiff: ", "no such ", "give "}})
 	}
 	for _, command := range []string{"report", "score", "export", "rules"} {
 		for _, name := range []string{"x.png", "x.json"} {
