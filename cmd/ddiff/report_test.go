@@ -131,3 +131,17 @@ func TestCompareOutputs(t *testing.T) {
 	wantCode(t, e, 2)
 	wantMessage(t, e, "different measurements: 2 of A, 2 of B, 0 in common")
 }
+
+// TestDamagedResult: a report over an output with a damaged result names the file and ends with the code of a mismatch.
+func TestDamagedResult(t *testing.T) {
+	t.Parallel()
+	out := filepath.Join(t.TempDir(), "out")
+	path := filepath.Join(out, "items", strings.Repeat("ab", 32), "result.json")
+	must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	for _, content := range []string{"{", `{"schema":1}`} {
+		write(t, path, []byte(content))
+		e := ddiff(t, "report", out)
+		wantCode(t, e, 3)
+		wantMessage(t, e, "items/"+strings.Repeat("ab", 32)+"/result.json", "remove the item's folder and run its campaign again")
+	}
+}

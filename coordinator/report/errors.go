@@ -7,7 +7,7 @@ var (
 	// sheets mark the missing artifact.
 	ErrIncomplete = errors.New("report lacks artifacts")
 
-	// ErrArtifact: a file of an item is missing, or differs from the digest in its result.
+	// ErrArtifact: a file of an item is missing, damaged, or differs from the digest in its result.
 	ErrArtifact = errors.New("wrong file")
 
 	// ErrTemporary: the report needs a temporary file, which large campaigns do, and cannot write it.

@@ -137,10 +137,10 @@ func (o Output) read(ctx context.Context, key, id string) (manifest.Result, erro
 		return r, err
 	}
 	if err := json.Unmarshal(data, &r); err != nil {
-		return r, fmt.Errorf("decode %s: %w; remove the item's folder and run its campaign again", key, err)
+		return r, fmt.Errorf("%w: decode %s: %w; remove the item's folder and run its campaign again", ErrArtifact, key, err)
 	}
 	if r.Item.ID != id || r.Outcome != manifest.OutcomeDone {
-		return r, fmt.Errorf("%s is not the result of this item; remove the item's folder and run its campaign again", key)
+		return r, fmt.Errorf("%w: %s is not the result of this item; remove the item's folder and run its campaign again", ErrArtifact, key)
 	}
 	return r, nil
 }
@@ -164,7 +164,7 @@ func (o Output) failures(ctx context.Context, isNew func(id string) bool, yield 
 		for n := 1; lines.Scan(); n++ {
 			var r manifest.Result
 			if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
-				yield(r, fmt.Errorf("read %s: decode line %d of %s: %w; remove the file and run its campaign again", o.Address, n, info.Key, err))
+				yield(r, fmt.Errorf("read %s: %w: decode line %d of %s: %w; remove the file and run its campaign again", o.Address, ErrArtifact, n, info.Key, err))
 				return false
 			}
 			if r.Outcome != manifest.OutcomeDone && isNew(r.Item.ID) && !yield(r, nil) {
