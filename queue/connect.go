@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -246,6 +247,11 @@ func addresses(urls string) ([]string, error) {
 		if err != nil || u.Hostname() == "" || (u.Scheme != "nats" && u.Scheme != "tls") || strings.Trim(u.Path, "/") != "" {
 			return nil, fmt.Errorf("%w: address %d of URL is not of the form nats://host:4222 or tls://user:password@host:4222"+
 				" (write special characters of a password as %%XX)", ErrConfig, i+1)
+		}
+		if port := u.Port(); port != "" {
+			if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+				return nil, fmt.Errorf("%w: address %d of URL has the port %.20s, want 1 to 65535", ErrConfig, i+1, port)
+			}
 		}
 		list = append(list, address)
 	}

@@ -21,7 +21,7 @@ func badAddresses() []badInput {
 		all = append(all, in)
 	}
 	for _, command := range []string{"list", "workers", "status x", "watch x", "dead list x", "cancel x"} {
-		for _, address := range []string{"http://x", "x y", "nats://", "nats://h:x", "://", "nats://h\x1b:1"} {
+		for _, address := range []string{"http://x", "x y", "nats://", "nats://h:x", "nats://h:99999", "nats://h:0", "://", "nats://h\x1b:1"} {
 			args := append(strings.Fields(command), "--nats", address)
 			all = append(all, badInput{name: "nats/" + strings.Join(args, " "), args: args, code: 2, parts: []string{"ddiff: "}})
 		}
