@@ -63,7 +63,7 @@ upgrade-test: test-packages build runtime ## Run campaigns with this version and
 	@go -C internal/testbed test -count=1 -v -run '^TestUpgrade$$' .
 
 .PHONY: ablation
-ablation: test-packages build runtime ## Compare DDiff with its variants, each tuned on other images (half an hour; ABLATION="--knobs 1")
+ablation: test-packages build runtime ## Compare DDiff with its variants, each tuned on other images (an hour or more; half an hour with ABLATION="--knobs 1 --steps 30")
 	@go -C internal/testbed test -c -o $(CURDIR)/bin/testbed && bin/testbed ablation $(ABLATION)
 
 .PHONY: scale-model
