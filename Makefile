@@ -6,12 +6,14 @@ SHELL         := bash
 .DEFAULT_GOAL := help
 MAKEFLAGS     += --no-builtin-rules --no-print-directory
 
-# The pinned linter and test runner. Each version is installed into a folder of its own below
+# The pinned linter, test runner and mutation tester. Each version is installed into a folder of its own below
 # bin/, built with the same Go as the project.
 GOLANGCI_LINT_VERSION := v2.15.0
 GOTESTSUM_VERSION     := v1.13.0
+GREMLINS_VERSION      := v0.6.0
 GOLANGCI_LINT := bin/golangci-lint-$(GOLANGCI_LINT_VERSION)/golangci-lint
 GOTESTSUM     := bin/gotestsum-$(GOTESTSUM_VERSION)/gotestsum
+GREMLINS      := bin/gremlins-$(GREMLINS_VERSION)/gremlins
 
 # The interpreter with the Debian packages of the Python tests.
 export PYTHON ?= /usr/bin/python3
@@ -80,6 +82,10 @@ model: ## Send the verbs of a cluster in random order, with crashes at any write
 bad-inputs: runtime ## Give more than a thousand bad inputs to ddiff (2 minutes; BAD_INPUTS=image/ those with this start)
 	@DDIFF_BAD_INPUTS=$(or $(BAD_INPUTS),all) go -C cmd/ddiff test -count=1 -timeout 30m -run '^TestBadInputs$$' | \
 		awk '/^inputs=/ { last = $$0; next } !/^(PASS|ok)/ { print } END { print last }'
+
+.PHONY: mutate
+mutate: test-packages build runtime $(GREMLINS) ## Count the small defects that the tests notice (hours; MUTATE="--packages storage --limit 10m")
+	@go build -o bin/mutation ./internal/mutation && bin/mutation --gremlins $(GREMLINS) $(MUTATE)
 
 .PHONY: golden
 golden: build runtime ## Compare identities, pixels and curves with those of commit c0ac6fd (GOLDEN="--limit 1")
@@ -153,3 +159,6 @@ $(GOLANGCI_LINT):
 
 $(GOTESTSUM):
 	@GOBIN=$(CURDIR)/$(@D) go install gotest.tools/gotestsum@$(GOTESTSUM_VERSION)
+
+$(GREMLINS):
+	@GOBIN=$(CURDIR)/$(@D) go install github.com/go-gremlins/gremlins/cmd/gremlins@$(GREMLINS_VERSION)
