@@ -1,7 +1,6 @@
 package onnx
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -23,55 +22,91 @@ func (g *Graph) Gradient(y, x, seed Value) (Value, error) {
 	if !slices.Equal(y.Dims, seed.Dims) {
 		panic(fmt.Sprintf("onnx: seed %v for a value of shape %v", seed.Dims, y.Dims))
 	}
-	active := map[string]bool{x.Name: true} // values that depend on x
-	var order []*onnxpb.NodeProto           // nodes that depend on x
-	// Models may list their nodes in any order, so a pass over the nodes may miss some values.
-	for scope, grown := g.scope(), true; grown; {
-		grown, order = false, order[:0]
-		for _, n := range scope {
-			if !slices.ContainsFunc(append(captured(n), n.Input...), func(in string) bool { return active[in] }) {
-				continue
-			}
-			order = append(order, n)
-			for _, out := range n.Output {
-				if out != "" && !active[out] {
-					active[out], grown = true, true
-				}
-			}
-		}
-	}
+	order, active := g.between(x, y)
 	grads := map[string]Value{y.Name: seed}
 	for _, p := range slices.Backward(order) {
-		i := slices.IndexFunc(p.Output, func(out string) bool { return grads[out].Name != "" })
-		if i < 0 {
-			continue
-		}
-		n := g.built(p.Output[i])
-		if n == nil || rules[n.op] == nil {
-			return Value{}, fmt.Errorf("differentiate %s %q: %w", p.OpType, cmp.Or(p.Name, p.Output[i]), ErrNoGradient)
-		}
-		dy := grads[n.output.Name]
-		for k, in := range n.inputs {
-			if !active[in.Name] {
-				continue
-			}
-			if n.op == "Clip" && k > 0 {
-				return Value{}, fmt.Errorf("differentiate %s %q: variable limits: %w", n.op, p.Name, ErrNoGradient)
-			}
-			dx := rules[n.op](g, n, k, dy)
-			if old, ok := grads[in.Name]; ok {
-				dx = g.Add(old, dx)
-			}
-			grads[in.Name] = dx
+		if err := g.backward(p, active, grads); err != nil {
+			return Value{}, err
 		}
 	}
 	if dx, ok := grads[x.Name]; ok {
 		return dx, nil
 	}
-	return g.Expand(g.Scalar(0), x.Dims...), nil
+	return g.zeros(x.DType, x.Dims), nil
 }
 
-// scope lists the nodes so far of g and of the graphs around it, in the order of evaluation.
+// backward adds the gradients of a node's inputs to grads.
+func (g *Graph) backward(p *onnxpb.NodeProto, active map[string]bool, grads map[string]Value) error {
+	dy, used := make([]Value, len(p.Output)), false
+	for i, out := range p.Output {
+		dy[i] = grads[out]
+		used = used || dy[i].Name != ""
+	}
+	if !used {
+		return nil
+	}
+	fail := func(err error) error {
+		return fmt.Errorf("differentiate %s %q: %w", p.OpType, nameOf(p), err)
+	}
+	n, r := g.built(p.Output[0]), ruleOf(p.OpType)
+	if n == nil || r == nil {
+		return fail(ErrNoGradient)
+	}
+	for k, in := range n.inputs {
+		if !active[in.Name] {
+			continue
+		}
+		dx, err := r(g, n, k, dy)
+		if err != nil {
+			return fail(err)
+		}
+		if dx.Name == "" {
+			continue
+		}
+		if old, ok := grads[in.Name]; ok {
+			dx = g.Add(old, dx)
+		}
+		grads[in.Name] = dx
+	}
+	return nil
+}
+
+// between lists the nodes on paths from x to y in the order of evaluation, and marks the values that depend on x.
+func (g *Graph) between(x, y Value) (order []*onnxpb.NodeProto, active map[string]bool) {
+	producers := map[string]*onnxpb.NodeProto{}
+	for _, n := range g.scope() {
+		for _, out := range n.Output {
+			producers[out] = n
+		}
+	}
+	active = map[string]bool{x.Name: true}
+	seen := map[*onnxpb.NodeProto]bool{}
+	// Models may list their nodes in any order.
+	var visit func(name string)
+	visit = func(name string) {
+		n := producers[name]
+		if n == nil || seen[n] || name == x.Name {
+			return
+		}
+		seen[n] = true
+		on := false
+		for _, in := range slices.Concat(n.Input, captured(n)) {
+			visit(in)
+			on = on || active[in]
+		}
+		if !on || piecewiseConstant(n) {
+			return
+		}
+		order = append(order, n)
+		for _, out := range n.Output {
+			active[out] = out != ""
+		}
+	}
+	visit(y.Name)
+	return order, active
+}
+
+// scope lists the nodes so far of g and of the graphs around it.
 func (g *Graph) scope() []*onnxpb.NodeProto {
 	if g.outer == nil {
 		return g.raw
@@ -89,126 +124,10 @@ func (g *Graph) built(output string) *node {
 	return nil
 }
 
-// rule builds the gradient of input k of n from the gradient dy of its output.
-type rule func(g *Graph, n *node, k int, dy Value) Value
-
-var rules = map[string]rule{
-	"Add": func(g *Graph, n *node, k int, dy Value) Value { return g.unbroadcast(dy, n.inputs[k].Dims) },
-	"Sub": subRule,
-	"Mul": func(g *Graph, n *node, k int, dy Value) Value {
-		return g.unbroadcast(g.Mul(dy, n.inputs[1-k]), n.inputs[k].Dims)
-	},
-	"Div":  divRule,
-	"Neg":  func(g *Graph, _ *node, _ int, dy Value) Value { return g.Neg(dy) },
-	"Exp":  func(g *Graph, n *node, _ int, dy Value) Value { return g.Mul(dy, n.output) },
-	"Log":  func(g *Graph, n *node, _ int, dy Value) Value { return g.Div(dy, n.inputs[0]) },
-	"Sqrt": sqrtRule,
-	"Clip": func(g *Graph, n *node, _ int, dy Value) Value {
-		return g.Mul(dy, g.inside(n.inputs[0], n.inputs[1], n.inputs[2]))
-	},
-	"MatMul":    matMulRule,
-	"Transpose": transposeRule,
-	"Reshape":   func(g *Graph, n *node, _ int, dy Value) Value { return g.Reshape(dy, n.inputs[0].Dims...) },
-	"Slice":     sliceRule,
-	"Concat":    concatRule,
-	"ReduceSum": func(g *Graph, n *node, _ int, dy Value) Value { return g.Expand(dy, n.inputs[0].Dims...) },
-}
-
-// unbroadcast sums dy over the dimensions along which dims was repeated.
-func (g *Graph) unbroadcast(dy Value, dims []int) Value {
-	if slices.Equal(dy.Dims, dims) {
-		return dy
+// nameOf returns a node's name, or that of its first output.
+func nameOf(n *onnxpb.NodeProto) string {
+	if n.Name == "" && len(n.Output) > 0 {
+		return n.Output[0]
 	}
-	lead := dy.Rank() - len(dims)
-	var axes []int
-	for i, d := range dy.Dims {
-		if i < lead || dims[i-lead] != d {
-			axes = append(axes, i)
-		}
-	}
-	return g.Reshape(g.ReduceSum(dy, axes...), dims...)
-}
-
-func subRule(g *Graph, n *node, k int, dy Value) Value {
-	if k == 1 {
-		dy = g.Neg(dy)
-	}
-	return g.unbroadcast(dy, n.inputs[k].Dims)
-}
-
-func divRule(g *Graph, n *node, k int, dy Value) Value {
-	a, b := n.inputs[0], n.inputs[1]
-	d := g.Div(dy, b)
-	if k == 1 {
-		d = g.Neg(g.Mul(d, g.Div(a, b)))
-	}
-	return g.unbroadcast(d, n.inputs[k].Dims)
-}
-
-// sqrtRule builds dy/(2√x), and about 0 where √x is 0: the modulus in phase retrieval has the zero subgradient at the
-// origin.
-func sqrtRule(g *Graph, n *node, _ int, dy Value) Value {
-	const tiny = 1e-12
-	return g.Div(dy, g.Max(g.Mul(n.output, g.Scalar(2)), g.Scalar(tiny)))
-}
-
-func matMulRule(g *Graph, n *node, k int, dy Value) Value {
-	other := g.transposeLast(n.inputs[1-k])
-	if k == 0 {
-		return g.unbroadcast(g.MatMul(dy, other), n.inputs[0].Dims)
-	}
-	return g.unbroadcast(g.MatMul(other, dy), n.inputs[1].Dims)
-}
-
-func (g *Graph) transposeLast(v Value) Value {
-	perm := make([]int, v.Rank())
-	for i := range perm {
-		perm[i] = i
-	}
-	r := len(perm)
-	perm[r-2], perm[r-1] = r-1, r-2
-	return g.Transpose(v, perm...)
-}
-
-func transposeRule(g *Graph, n *node, _ int, dy Value) Value {
-	perm := n.attrs["perm"].([]int)
-	inverse := make([]int, len(perm))
-	for i, p := range perm {
-		inverse[p] = i
-	}
-	return g.Transpose(dy, inverse...)
-}
-
-// sliceRule reverses a reversal and pads a range with zeros.
-func sliceRule(g *Graph, n *node, _ int, dy Value) Value {
-	axis := n.attrs["axis"].(int)
-	if _, ok := n.attrs["reverse"]; ok {
-		return g.Reverse(dy, axis)
-	}
-	dims := n.inputs[0].Dims
-	parts := []Value{dy}
-	zeros := func(length int) Value {
-		z := append([]int(nil), dims...)
-		z[axis] = length
-		return g.Expand(g.Scalar(0), z...)
-	}
-	if start := n.attrs["start"].(int); start > 0 {
-		parts = append([]Value{zeros(start)}, parts...)
-	}
-	if end := n.attrs["end"].(int); end < dims[axis] {
-		parts = append(parts, zeros(dims[axis]-end))
-	}
-	if len(parts) == 1 {
-		return dy
-	}
-	return g.Concat(axis, parts...)
-}
-
-func concatRule(g *Graph, n *node, k int, dy Value) Value {
-	axis := n.attrs["axis"].(int)
-	start := 0
-	for _, in := range n.inputs[:k] {
-		start += in.Dims[axis]
-	}
-	return g.Slice(dy, axis, start, start+n.inputs[k].Dims[axis])
+	return n.Name
 }

@@ -30,17 +30,10 @@ type Graph struct {
 	consts  map[string]Value
 	raw     []*onnxpb.NodeProto // nodes in order, built and inlined
 	nodes   map[string]*node    // built nodes by output
+	types   map[string]Value    // built values by name
 	domains map[string]int64    // other operator sets of inlined models
 	weights map[*Model]string   // inlined models: the prefix of their weights
 	half    bool                // inline models in mixed precision
-}
-
-// node is a built operation, recorded for reverse mode.
-type node struct {
-	op     string
-	inputs []Value
-	output Value
-	attrs  map[string]any
 }
 
 // NewGraph starts a graph for an operator set version in [MinOpset, MaxOpset].
@@ -49,7 +42,8 @@ func NewGraph(opset int) *Graph {
 		panic(fmt.Sprintf("onnx: operator set %d is outside %d..%d", opset, MinOpset, MaxOpset))
 	}
 	return &Graph{
-		opset: opset, counter: new(int), nodes: map[string]*node{}, consts: map[string]Value{}, domains: map[string]int64{}, weights: map[*Model]string{},
+		opset: opset, counter: new(int), nodes: map[string]*node{}, types: map[string]Value{}, consts: map[string]Value{},
+		domains: map[string]int64{}, weights: map[*Model]string{},
 	}
 }
 
@@ -59,7 +53,7 @@ func (g *Graph) Opset() int { return g.opset }
 // Sub starts a sub-graph of g, such as the body of a loop.
 func (g *Graph) Sub() *Graph {
 	return &Graph{
-		opset: g.opset, counter: g.counter, outer: g, nodes: map[string]*node{}, consts: map[string]Value{},
+		opset: g.opset, counter: g.counter, outer: g, nodes: map[string]*node{}, types: map[string]Value{}, consts: map[string]Value{},
 		domains: g.domains, weights: map[*Model]string{}, half: g.half,
 	}
 }
@@ -72,9 +66,16 @@ func (g *Graph) fresh(kind string) string {
 	return fmt.Sprintf("%s_%d", kind, *g.counter)
 }
 
+// declare makes a value of the graph and records its type.
+func (g *Graph) declare(name string, t DType, dims []int) Value {
+	v := Value{Name: name, DType: t, Dims: dims}
+	g.types[name] = v
+	return v
+}
+
 // Input declares an input of the graph.
 func (g *Graph) Input(name string, t DType, dims ...int) Value {
-	v := Value{Name: name, DType: t, Dims: dims}
+	v := g.declare(name, t, dims)
 	g.inputs = append(g.inputs, v)
 	return v
 }
@@ -125,7 +126,7 @@ func (g *Graph) constant(t DType, raw []byte, dims []int) Value {
 	if v, ok := g.consts[key]; ok {
 		return v
 	}
-	v := Value{Name: g.fresh("const"), DType: t, Dims: dims}
+	v := g.declare(g.fresh("const"), t, dims)
 	g.inits = append(g.inits, &onnxpb.TensorProto{
 		Name: v.Name, DataType: int32(t), Dims: int64s(dims), RawData: raw,
 	})
@@ -140,17 +141,29 @@ func (g *Graph) emit(op string, inputs, outputs []string, attrs ...*onnxpb.Attri
 	})
 }
 
-// Apply appends an operation with one output and records it for reverse mode. Values of attrs are int, []int, float32 or
-// string. Use it for operations without a method of their own; it does not check t and dims. The zero Value is an omitted
-// optional input.
+// Apply appends an operation with one output and records it for reverse mode. Values of attrs are int, []int, float32,
+// []float32 or string. Use it for operations without a method of their own; it does not check t and dims. The zero Value is
+// an omitted optional input.
 func (g *Graph) Apply(op string, t DType, dims []int, attrs map[string]any, inputs ...Value) Value {
-	out := Value{Name: g.fresh(op), DType: t, Dims: dims}
-	names := make([]string, len(inputs))
-	for i, in := range inputs {
-		names[i] = in.Name
+	out := g.declare(g.fresh(op), t, dims)
+	g.record(op, attrs, inputs, []Value{out})
+	return out
+}
+
+// record appends an operation and records it for reverse mode.
+func (g *Graph) record(op string, attrs map[string]any, inputs, outputs []Value) {
+	n := &node{op: op, name: outputs[0].Name, inputs: inputs, outputs: outputs, attrs: attrs}
+	for _, out := range outputs {
+		g.nodes[out.Name] = n
 	}
-	g.nodes[out.Name] = &node{op: op, inputs: inputs, output: out, attrs: attrs}
-	g.emit(op, names, []string{out.Name}, attributes(attrs)...)
+	g.emit(op, names(inputs), names(outputs), attributes(attrs)...)
+}
+
+func names(values []Value) []string {
+	out := make([]string, len(values))
+	for i, v := range values {
+		out[i] = v.Name
+	}
 	return out
 }
 
@@ -166,6 +179,8 @@ func attributes(attrs map[string]any) []*onnxpb.AttributeProto {
 			a.Type, a.Ints = onnxpb.AttributeProto_INTS, int64s(v)
 		case float32:
 			a.Type, a.F = onnxpb.AttributeProto_FLOAT, v
+		case []float32:
+			a.Type, a.Floats = onnxpb.AttributeProto_FLOATS, v
 		case string:
 			a.Type, a.S = onnxpb.AttributeProto_STRING, []byte(v)
 		default:

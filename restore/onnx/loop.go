@@ -31,12 +31,12 @@ func (g *Graph) Loop(trip Value, state []Value, body func(b *Graph, i Value, sta
 	}
 	var outs []string
 	for _, v := range next {
-		out := Value{Name: g.fresh("final"), DType: v.DType, Dims: v.Dims}
+		out := g.declare(g.fresh("final"), v.DType, v.Dims)
 		final = append(final, out)
 		outs = append(outs, out.Name)
 	}
 	for _, v := range collect {
-		out := Value{Name: g.fresh("collected"), DType: v.DType, Dims: append([]int{-1}, v.Dims...)}
+		out := g.declare(g.fresh("collected"), v.DType, append([]int{-1}, v.Dims...))
 		collected = append(collected, out)
 		outs = append(outs, out.Name)
 	}
@@ -46,8 +46,5 @@ func (g *Graph) Loop(trip Value, state []Value, body func(b *Graph, i Value, sta
 	return final, collected
 }
 
-func (g *Graph) identity(v Value) Value {
-	out := Value{Name: g.fresh("id"), DType: v.DType, Dims: v.Dims}
-	g.emit("Identity", []string{v.Name}, []string{out.Name})
-	return out
-}
+// identity returns a copy of v, which may be a value of a graph around g.
+func (g *Graph) identity(v Value) Value { return g.Apply("Identity", v.DType, v.Dims, nil, v) }

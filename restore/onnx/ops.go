@@ -32,24 +32,24 @@ func (g *Graph) Div(a, b Value) Value { return g.elementwise("Div", a.DType, a, 
 func (g *Graph) Max(a, b Value) Value { return g.elementwise("Max", a.DType, a, b) }
 
 // Exp is the exponential function.
-func (g *Graph) Exp(a Value) Value { return g.Apply("Exp", Float, a.Dims, nil, a) }
+func (g *Graph) Exp(a Value) Value { return g.Apply("Exp", a.DType, a.Dims, nil, a) }
 
 // Log is the natural logarithm.
-func (g *Graph) Log(a Value) Value { return g.Apply("Log", Float, a.Dims, nil, a) }
+func (g *Graph) Log(a Value) Value { return g.Apply("Log", a.DType, a.Dims, nil, a) }
 
 // Pow is a to the constant power p, for positive a. Exp and Log are several times faster on a CPU than the runtime's
 // Pow.
 func (g *Graph) Pow(a Value, p float32) Value { return g.Exp(g.Mul(g.Log(a), g.Scalar(p))) }
 
 // Sqrt is the square root.
-func (g *Graph) Sqrt(a Value) Value { return g.Apply("Sqrt", Float, a.Dims, nil, a) }
+func (g *Graph) Sqrt(a Value) Value { return g.Apply("Sqrt", a.DType, a.Dims, nil, a) }
 
 // Neg is −a.
-func (g *Graph) Neg(a Value) Value { return g.Apply("Neg", Float, a.Dims, nil, a) }
+func (g *Graph) Neg(a Value) Value { return g.Apply("Neg", a.DType, a.Dims, nil, a) }
 
 // Clip limits a to [lo, hi]. Its derivative is 1 inside and at the limits, 0 outside.
 func (g *Graph) Clip(a Value, lo, hi float32) Value {
-	return g.Apply("Clip", Float, a.Dims, nil, a, g.Scalar(lo), g.Scalar(hi))
+	return g.Apply("Clip", a.DType, a.Dims, nil, a, g.Scalar(lo), g.Scalar(hi))
 }
 
 // inside is 1 where lo ≤ a ≤ hi, else 0.
@@ -71,7 +71,7 @@ func (g *Graph) MatMul(a, b Value) Value {
 		panic(fmt.Sprintf("onnx: MatMul of %v and %v", a.Dims, b.Dims))
 	}
 	dims := append(slices.Clone(lead), a.Dims[ra-2], b.Dims[rb-1])
-	return g.Apply("MatMul", Float, dims, nil, a, b)
+	return g.Apply("MatMul", a.DType, dims, nil, a, b)
 }
 
 // Transpose permutes the dimensions.
@@ -101,25 +101,17 @@ func (g *Graph) Slice(a Value, axis, start, end int) Value {
 	}
 	dims := slices.Clone(a.Dims)
 	dims[axis] = end - start
-	attrs := map[string]any{"axis": axis, "start": start, "end": end}
-	return g.applySlice(a, dims, attrs, start, end, axis, 1)
+	return g.applySlice(a, dims, start, end, axis, 1)
 }
 
 // Reverse flips one dimension.
 func (g *Graph) Reverse(a Value, axis int) Value {
-	attrs := map[string]any{"axis": axis, "reverse": 1}
 	// From the last element down to "before the first", a value that every runtime clamps.
-	return g.applySlice(a, a.Dims, attrs, -1, -(1 << 31), axis, -1)
+	return g.applySlice(a, a.Dims, -1, -(1 << 31), axis, -1)
 }
 
-// applySlice emits a Slice. attrs holds its geometry for reverse mode only.
-func (g *Graph) applySlice(a Value, dims []int, attrs map[string]any, start, end, axis, step int) Value {
-	out := Value{Name: g.fresh("Slice"), DType: a.DType, Dims: dims}
-	g.nodes[out.Name] = &node{op: "Slice", inputs: []Value{a}, output: out, attrs: attrs}
-	g.emit("Slice", []string{
-		a.Name, g.Ints(start).Name, g.Ints(end).Name, g.Ints(axis).Name, g.Ints(step).Name,
-	}, []string{out.Name})
-	return out
+func (g *Graph) applySlice(a Value, dims []int, start, end, axis, step int) Value {
+	return g.Apply("Slice", a.DType, dims, nil, a, g.Ints(start), g.Ints(end), g.Ints(axis), g.Ints(step))
 }
 
 // Concat joins values along one dimension.
@@ -132,16 +124,15 @@ func (g *Graph) Concat(axis int, vs ...Value) Value {
 	return g.Apply("Concat", vs[0].DType, dims, map[string]any{"axis": axis}, vs...)
 }
 
-// Split cuts one dimension into parts of the given lengths. It has no gradient rule.
+// Split cuts one dimension into parts of the given lengths.
 func (g *Graph) Split(a Value, axis int, lengths ...int) []Value {
-	parts, names := make([]Value, len(lengths)), make([]string, len(lengths))
+	parts := make([]Value, len(lengths))
 	for i, n := range lengths {
 		dims := slices.Clone(a.Dims)
 		dims[axis] = n
-		parts[i] = Value{Name: g.fresh("Split"), DType: a.DType, Dims: dims}
-		names[i] = parts[i].Name
+		parts[i] = g.declare(g.fresh("Split"), a.DType, dims)
 	}
-	g.emit("Split", []string{a.Name, g.Ints(lengths...).Name}, names, attributes(map[string]any{"axis": axis})...)
+	g.record("Split", map[string]any{"axis": axis}, []Value{a, g.Ints(lengths...)}, parts)
 	return parts
 }
 
@@ -151,7 +142,7 @@ func (g *Graph) ReduceSum(a Value, axes ...int) Value {
 	for _, ax := range axes {
 		dims[ax] = 1
 	}
-	return g.Apply("ReduceSum", Float, dims, map[string]any{"keepdims": 1}, a, g.Ints(axes...))
+	return g.Apply("ReduceSum", a.DType, dims, map[string]any{"keepdims": 1}, a, g.Ints(axes...))
 }
 
 // Norm is the Euclidean norm over all but the first dimension, of shape [N]. It has no gradient rule: the solver
@@ -160,9 +151,9 @@ func (g *Graph) Norm(a Value) Value {
 	flat := g.Reshape(a, a.Dims[0], a.Size()/a.Dims[0])
 	dims := []int{a.Dims[0]}
 	if g.opset >= 18 {
-		return g.Apply("ReduceL2", Float, dims, map[string]any{"keepdims": 0}, flat, g.Ints(1))
+		return g.Apply("ReduceL2", a.DType, dims, map[string]any{"keepdims": 0}, flat, g.Ints(1))
 	}
-	return g.Apply("ReduceL2", Float, dims, map[string]any{"keepdims": 0, "axes": []int{1}}, flat)
+	return g.Apply("ReduceL2", a.DType, dims, map[string]any{"keepdims": 0, "axes": []int{1}}, flat)
 }
 
 // Gather takes element index (a scalar int64 value) of the first dimension.

@@ -11,6 +11,8 @@ const (
 	Float16 DType = DType(onnxpb.TensorProto_FLOAT16) // only inside models
 	Int64   DType = DType(onnxpb.TensorProto_INT64)
 	Bool    DType = DType(onnxpb.TensorProto_BOOL)
+	Double  DType = DType(onnxpb.TensorProto_DOUBLE) // only inside models
+	Int32   DType = DType(onnxpb.TensorProto_INT32)  // only inside models
 )
 
 // Value is a tensor in a Graph: an input, a constant or the output of an operation.
@@ -56,6 +58,14 @@ func broadcast(a, b []int) ([]int, bool) {
 		}
 	}
 	return out, true
+}
+
+func ints(v []int64) []int {
+	out := make([]int, len(v))
+	for i, x := range v {
+		out[i] = int(x)
+	}
+	return out
 }
 
 func int64s(v []int) []int64 {

@@ -35,7 +35,9 @@ const (
 	AttributeProto_FLOAT     AttributeProto_Type = 1
 	AttributeProto_INT       AttributeProto_Type = 2
 	AttributeProto_STRING    AttributeProto_Type = 3
+	AttributeProto_TENSOR    AttributeProto_Type = 4
 	AttributeProto_GRAPH     AttributeProto_Type = 5
+	AttributeProto_FLOATS    AttributeProto_Type = 6
 	AttributeProto_INTS      AttributeProto_Type = 7
 )
 
@@ -46,7 +48,9 @@ var (
 		1: "FLOAT",
 		2: "INT",
 		3: "STRING",
+		4: "TENSOR",
 		5: "GRAPH",
+		6: "FLOATS",
 		7: "INTS",
 	}
 	AttributeProto_Type_value = map[string]int32{
@@ -54,7 +58,9 @@ var (
 		"FLOAT":     1,
 		"INT":       2,
 		"STRING":    3,
+		"TENSOR":    4,
 		"GRAPH":     5,
+		"FLOATS":    6,
 		"INTS":      7,
 	}
 )
@@ -91,9 +97,11 @@ type TensorProto_DataType int32
 const (
 	TensorProto_UNDEFINED TensorProto_DataType = 0
 	TensorProto_FLOAT     TensorProto_DataType = 1
+	TensorProto_INT32     TensorProto_DataType = 6
 	TensorProto_INT64     TensorProto_DataType = 7
 	TensorProto_BOOL      TensorProto_DataType = 9
 	TensorProto_FLOAT16   TensorProto_DataType = 10
+	TensorProto_DOUBLE    TensorProto_DataType = 11
 )
 
 // Enum value maps for TensorProto_DataType.
@@ -101,16 +109,20 @@ var (
 	TensorProto_DataType_name = map[int32]string{
 		0:  "UNDEFINED",
 		1:  "FLOAT",
+		6:  "INT32",
 		7:  "INT64",
 		9:  "BOOL",
 		10: "FLOAT16",
+		11: "DOUBLE",
 	}
 	TensorProto_DataType_value = map[string]int32{
 		"UNDEFINED": 0,
 		"FLOAT":     1,
+		"INT32":     6,
 		"INT64":     7,
 		"BOOL":      9,
 		"FLOAT16":   10,
+		"DOUBLE":    11,
 	}
 )
 
@@ -1203,7 +1215,7 @@ const file_onnx_proto_rawDesc = "" +
 	"\tattribute\x18\x05 \x03(\v2\x1a.ddiff.onnx.AttributeProtoR\tattribute\x12\x1d\n" +
 	"\n" +
 	"doc_string\x18\x06 \x01(\tR\tdocString\x12\x16\n" +
-	"\x06domain\x18\a \x01(\tR\x06domain\"\xe4\x03\n" +
+	"\x06domain\x18\a \x01(\tR\x06domain\"\xfc\x03\n" +
 	"\x0eAttributeProto\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\f\n" +
 	"\x01f\x18\x02 \x01(\x02R\x01f\x12\f\n" +
@@ -1219,15 +1231,19 @@ const file_onnx_proto_rawDesc = "" +
 	"\x06graphs\x18\v \x03(\v2\x16.ddiff.onnx.GraphProtoR\x06graphs\x12\x1d\n" +
 	"\n" +
 	"doc_string\x18\r \x01(\tR\tdocString\x123\n" +
-	"\x04type\x18\x14 \x01(\x0e2\x1f.ddiff.onnx.AttributeProto.TypeR\x04type\"J\n" +
+	"\x04type\x18\x14 \x01(\x0e2\x1f.ddiff.onnx.AttributeProto.TypeR\x04type\"b\n" +
 	"\x04Type\x12\r\n" +
 	"\tUNDEFINED\x10\x00\x12\t\n" +
 	"\x05FLOAT\x10\x01\x12\a\n" +
 	"\x03INT\x10\x02\x12\n" +
 	"\n" +
-	"\x06STRING\x10\x03\x12\t\n" +
-	"\x05GRAPH\x10\x05\x12\b\n" +
-	"\x04INTS\x10\a\"\xd3\x04\n" +
+	"\x06STRING\x10\x03\x12\n" +
+	"\n" +
+	"\x06TENSOR\x10\x04\x12\t\n" +
+	"\x05GRAPH\x10\x05\x12\n" +
+	"\n" +
+	"\x06FLOATS\x10\x06\x12\b\n" +
+	"\x04INTS\x10\a\"\xea\x04\n" +
 	"\vTensorProto\x12\x12\n" +
 	"\x04dims\x18\x01 \x03(\x03R\x04dims\x12\x1b\n" +
 	"\tdata_type\x18\x02 \x01(\x05R\bdataType\x12\x1d\n" +
@@ -1249,14 +1265,17 @@ const file_onnx_proto_rawDesc = "" +
 	"\n" +
 	"doc_string\x18\f \x01(\tR\tdocString\x12G\n" +
 	"\rexternal_data\x18\r \x03(\v2\".ddiff.onnx.StringStringEntryProtoR\fexternalData\x12I\n" +
-	"\rdata_location\x18\x0e \x01(\x0e2$.ddiff.onnx.TensorProto.DataLocationR\fdataLocation\"F\n" +
+	"\rdata_location\x18\x0e \x01(\x0e2$.ddiff.onnx.TensorProto.DataLocationR\fdataLocation\"]\n" +
 	"\bDataType\x12\r\n" +
 	"\tUNDEFINED\x10\x00\x12\t\n" +
 	"\x05FLOAT\x10\x01\x12\t\n" +
+	"\x05INT32\x10\x06\x12\t\n" +
 	"\x05INT64\x10\a\x12\b\n" +
 	"\x04BOOL\x10\t\x12\v\n" +
 	"\aFLOAT16\x10\n" +
-	"\")\n" +
+	"\x12\n" +
+	"\n" +
+	"\x06DOUBLE\x10\v\")\n" +
 	"\fDataLocation\x12\v\n" +
 	"\aDEFAULT\x10\x00\x12\f\n" +
 	"\bEXTERNAL\x10\x01\"n\n" +

@@ -1,0 +1,150 @@
+package onnx
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"ddiff/restore/onnx/onnxpb"
+)
+
+// A rule builds the gradient of input k of n from the gradients dy of its outputs. An output without effect on the result
+// has the zero Value in dy; at least one has a gradient. The result has the shape and the type of input k; the zero Value
+// states that the derivative is zero everywhere. A rule refuses forms of n that it does not cover with n.refuse.
+//
+// Shapes are known: n.inputs[i].Dims. Graph.integersOf and Graph.numbersOf return the elements of inputs that are
+// constants or depend on shapes only.
+type rule func(g *Graph, n *node, k int, dy []Value) (Value, error)
+
+// families lists the rules by family. An operation is in one family only.
+func families() []map[string]rule {
+	return []map[string]rule{arithmeticRules, linearRules, reductionRules, shapeRules}
+}
+
+// ruleOf returns the rule of an operation, nil for none.
+func ruleOf(op string) rule {
+	for _, family := range families() {
+		if r := family[op]; r != nil {
+			return r
+		}
+	}
+	return nil
+}
+
+// piecewiseConstant reports whether a node's derivative is zero wherever it exists.
+func piecewiseConstant(n *onnxpb.NodeProto) bool {
+	switch n.OpType {
+	case "Shape", "Size", "ArgMax", "ArgMin", "NonZero", "Sign", "Floor", "Ceil", "Round", "IsNaN", "IsInf", "Equal", "Less",
+		"Greater", "LessOrEqual", "GreaterOrEqual", "And", "Or", "Not", "Xor", "ConstantOfShape", "EyeLike":
+		return n.Domain == "" || n.Domain == "ai.onnx"
+	}
+	return false
+}
+
+// number adds a constant of rank 0 and a float type.
+func (g *Graph) number(t DType, x float64) Value {
+	switch t {
+	case Float:
+		return g.Scalar(float32(x))
+	case Double:
+		return g.constant(Double, doubleBytes([]float64{x}), nil)
+	}
+	return g.Cast(g.Scalar(float32(x)), t)
+}
+
+// zeros adds a value of zeros.
+func (g *Graph) zeros(t DType, dims []int) Value { return g.Expand(g.number(t, 0), dims...) }
+
+// scaled multiplies v by a number.
+func (g *Graph) scaled(v Value, x float64) Value {
+	if x == 1 {
+		return v
+	}
+	return g.Mul(v, g.number(v.DType, x))
+}
+
+// unary adds an operation that changes neither shape nor type.
+func (g *Graph) unary(op string, v Value) Value { return g.Apply(op, v.DType, v.Dims, nil, v) }
+
+// compare adds a comparison of two values.
+func (g *Graph) compare(op string, a, b Value) Value { return g.elementwise(op, Bool, a, b) }
+
+// where takes a where c is true and b elsewhere. All three broadcast.
+func (g *Graph) where(c, a, b Value) Value {
+	dims, ok := broadcast(c.Dims, a.Dims)
+	if ok {
+		dims, ok = broadcast(dims, b.Dims)
+	}
+	if !ok || a.DType != b.DType {
+		panic(fmt.Sprintf("onnx: Where of %v, %v and %v", c.Dims, a.Dims, b.Dims))
+	}
+	return g.Apply("Where", a.DType, dims, nil, c, a, b)
+}
+
+// reduce adds a reduction, ReduceSum, ReduceMean, ReduceMax and so on, over axes, which remain with length 1.
+func (g *Graph) reduce(op string, a Value, axes ...int) Value {
+	dims := slices.Clone(a.Dims)
+	for _, ax := range axes {
+		dims[ax] = 1
+	}
+	if op == "ReduceSum" || g.opset >= 18 {
+		return g.Apply(op, a.DType, dims, map[string]any{"keepdims": 1}, a, g.Ints(axes...))
+	}
+	return g.Apply(op, a.DType, dims, map[string]any{"keepdims": 1, "axes": axes}, a)
+}
+
+// unbroadcast sums dy over the dimensions along which dims was repeated.
+func (g *Graph) unbroadcast(dy Value, dims []int) Value {
+	if slices.Equal(dy.Dims, dims) {
+		return dy
+	}
+	lead := dy.Rank() - len(dims)
+	var axes []int
+	for i, d := range dy.Dims {
+		if i < lead || dims[i-lead] != d {
+			axes = append(axes, i)
+		}
+	}
+	if len(axes) > 0 {
+		dy = g.ReduceSum(dy, axes...)
+	}
+	return g.Reshape(dy, dims...)
+}
+
+// transposeLast exchanges the last two dimensions.
+func (g *Graph) transposeLast(v Value) Value {
+	perm := make([]int, v.Rank())
+	for i := range perm {
+		perm[i] = i
+	}
+	r := len(perm)
+	perm[r-2], perm[r-1] = r-1, r-2
+	return g.Transpose(v, perm...)
+}
+
+// integersOf returns the elements of an integer value that does not depend on data, such as a shape, in row-major order.
+func (g *Graph) integersOf(v Value) ([]int, bool) {
+	l, ok := g.literalOf(v.Name)
+	if !ok || l.numbers != nil {
+		return nil, false
+	}
+	return l.integers, true
+}
+
+// numbersOf returns the elements of a float value that does not depend on data, such as the scales of a Resize.
+func (g *Graph) numbersOf(v Value) ([]float64, bool) {
+	l, ok := g.literalOf(v.Name)
+	if !ok || l.numbers == nil {
+		return nil, false
+	}
+	return l.numbers, true
+}
+
+func doubleBytes(data []float64) []byte {
+	raw := make([]byte, 0, 8*len(data))
+	for _, x := range data {
+		b := math.Float64bits(x)
+		raw = append(raw, byte(b), byte(b>>8), byte(b>>16), byte(b>>24), byte(b>>32), byte(b>>40), byte(b>>48), byte(b>>56))
+	}
+	return raw
+}
