@@ -212,7 +212,7 @@ func (b *bundle) runChain(ctx context.Context, rt *onnx.Runtime, r *BundleReport
 		want []int
 	}{{"encoder", r.Latent}, {"quantizer", r.Latent}, {"decoder", r.Image}} {
 		n := b.parts[step.role]
-		in, out := n.inputs[0].name, n.outputs[0].name
+		in, out := n.inputs[0].Name, n.outputs[0].Name
 		got, took, err := n.run(ctx, rt, map[string]*raster.Array{in: value}, []string{out})
 		if err != nil {
 			return nil, fmt.Errorf("%w: %s: %w", ErrBundle, step.role, err)

@@ -5,27 +5,18 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"ddiff/restore/onnx"
 	"ddiff/restore/raster"
 )
 
-// port is an input or output.
-type port struct {
-	name  string
-	dtype onnx.DType
-	dims  []string // a number, a name, NAME/NUMBER or NAME*NUMBER
-}
-
 // network is a model file that can run at any size that it supports.
 type network struct {
 	file    string
 	data    []byte
-	inputs  []port
-	outputs []port
+	inputs  []onnx.Port
+	outputs []onnx.Port
 	meta    map[string]string
 	// parameters is the number of weights.
 	parameters int
@@ -37,104 +28,28 @@ func newNetwork(file string, data []byte) (*network, error) {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	return &network{
-		file: file, data: data, inputs: newPorts(m.Inputs()), outputs: newPorts(m.Outputs()),
+		file: file, data: data, inputs: m.Inputs(), outputs: m.Outputs(),
 		meta: m.Metadata(), parameters: m.Parameters(),
 	}, nil
 }
 
-func newPorts(ports []onnx.Port) []port {
-	var out []port
-	for _, p := range ports {
-		dims := slices.Clone(p.DimNames)
-		for i, n := range p.Dims {
-			if n >= 0 {
-				dims[i] = strconv.Itoa(n)
-			}
-		}
-		out = append(out, port{p.Name, p.DType, dims})
-	}
-	return out
-}
+func (n *network) input(name string) (onnx.Port, bool)  { return find(n.inputs, name) }
+func (n *network) output(name string) (onnx.Port, bool) { return find(n.outputs, name) }
 
-func (n *network) input(name string) (port, bool)  { return find(n.inputs, name) }
-func (n *network) output(name string) (port, bool) { return find(n.outputs, name) }
-
-func find(ports []port, name string) (port, bool) {
-	i := slices.IndexFunc(ports, func(p port) bool { return p.name == name })
+func find(ports []onnx.Port, name string) (onnx.Port, bool) {
+	i := slices.IndexFunc(ports, func(p onnx.Port) bool { return p.Name == name })
 	if i < 0 {
-		return port{}, false
+		return onnx.Port{}, false
 	}
 	return ports[i], true
 }
 
-func names(ports []port) []string {
+func names(ports []onnx.Port) []string {
 	var out []string
 	for _, p := range ports {
-		out = append(out, p.name)
+		out = append(out, p.Name)
 	}
 	return out
-}
-
-// bind checks an input's shape against its dimensions and records the lengths of named dimensions.
-func (p port) bind(shape []int, lengths map[string]int) error {
-	if len(shape) != len(p.dims) {
-		return fmt.Errorf("input %s has %d dimensions, got the shape %v", p.name, len(p.dims), shape)
-	}
-	for i, d := range p.dims {
-		if n, err := strconv.Atoi(d); err == nil {
-			if n != shape[i] {
-				return fmt.Errorf("input %s has the dimensions %v, got the shape %v", p.name, p.dims, shape)
-			}
-			continue
-		}
-		if old, ok := lengths[d]; ok && old != shape[i] && d != "" {
-			return fmt.Errorf("input %s has the dimensions %v, but %s is %d in another input", p.name, p.dims, d, old)
-		}
-		lengths[d] = shape[i]
-	}
-	return nil
-}
-
-// shape evaluates the dimensions.
-func (p port) shape(lengths map[string]int) ([]int, error) {
-	var out []int
-	for _, d := range p.dims {
-		if n, err := strconv.Atoi(d); err == nil {
-			out = append(out, n)
-			continue
-		}
-		n, err := dimension(d, lengths)
-		if err != nil {
-			return nil, fmt.Errorf("%w: the dimension %q of %s does not follow from the inputs", ErrInterface, d, p.name)
-		}
-		out = append(out, n)
-	}
-	return out, nil
-}
-
-// dimension evaluates NAME, NAME/NUMBER or NAME*NUMBER.
-func dimension(text string, lengths map[string]int) (int, error) {
-	name, factor, times := strings.Cut(text, "*")
-	name, divisor, over := strings.Cut(name, "/")
-	n, ok := lengths[name]
-	if !ok || name == "" {
-		return 0, fmt.Errorf("no dimension %q", name)
-	}
-	if times {
-		k, err := strconv.Atoi(factor)
-		if err != nil || k < 1 {
-			return 0, fmt.Errorf("factor %q", factor)
-		}
-		n *= k
-	}
-	if over {
-		k, err := strconv.Atoi(divisor)
-		if err != nil || k < 1 || n%k != 0 {
-			return 0, fmt.Errorf("divisor %q of %d", divisor, n)
-		}
-		n /= k
-	}
-	return n, nil
 }
 
 // run evaluates the network once and returns the outputs and the duration of the call.
@@ -168,11 +83,11 @@ func (n *network) open(rt *onnx.Runtime, in map[string]*raster.Array, outputs []
 	}
 	lengths := map[string]int{}
 	for _, p := range n.inputs {
-		a, ok := in[p.name]
+		a, ok := in[p.Name]
 		if !ok {
-			return fail(fmt.Errorf("%w: no values for its input %s", ErrInterface, p.name))
+			return fail(fmt.Errorf("%w: no values for its input %s", ErrInterface, p.Name))
 		}
-		if err := p.bind(a.Shape, lengths); err != nil {
+		if err := p.Bind(a.Shape, lengths); err != nil {
 			return fail(fmt.Errorf("%w: %w", ErrInterface, err))
 		}
 	}
@@ -181,7 +96,7 @@ func (n *network) open(rt *onnx.Runtime, in map[string]*raster.Array, outputs []
 		if !ok {
 			return fail(fmt.Errorf("%w: it has no input %s", ErrInterface, name))
 		}
-		t, err := onnx.NewTensor(p.dtype, in[name].Shape...)
+		t, err := onnx.NewTensor(p.DType, in[name].Shape...)
 		if err != nil {
 			return fail(err)
 		}
@@ -192,14 +107,14 @@ func (n *network) open(rt *onnx.Runtime, in map[string]*raster.Array, outputs []
 		if !ok {
 			return fail(fmt.Errorf("%w: it has no output %s", ErrInterface, name))
 		}
-		dims, err := p.shape(lengths)
+		dims, err := p.Shape(lengths)
 		if a := want[name]; err != nil && a != nil {
 			dims, err = a.Shape, nil
 		}
 		if err != nil {
-			return fail(err)
+			return fail(fmt.Errorf("%w: %w", ErrInterface, err))
 		}
-		t, err := onnx.NewTensor(p.dtype, dims...)
+		t, err := onnx.NewTensor(p.DType, dims...)
 		if err != nil {
 			return fail(err)
 		}

@@ -121,7 +121,7 @@ func Operator(ctx context.Context, rt *onnx.Runtime, file string, o OperatorOpti
 func (c *operatorCheck) inputs() error {
 	n := c.network
 	p, ok := n.input("x")
-	if !ok || len(p.dims) != 4 {
+	if !ok || len(p.Dims) != 4 {
 		return fmt.Errorf("%s: %w: its inputs are %v, want an image batch x", n.file, ErrInterface, names(n.inputs))
 	}
 	multiple := 1
@@ -131,9 +131,9 @@ func (c *operatorCheck) inputs() error {
 			return fmt.Errorf("%s: %w: ddiff.multiple_of is %q", n.file, ErrInterface, text)
 		}
 	}
-	channels, err := strconv.Atoi(p.dims[1])
-	if err != nil {
-		return fmt.Errorf("%s: %w: the channels of x are %q, want a number", n.file, ErrInterface, p.dims[1])
+	channels := p.Dims[1]
+	if channels < 1 {
+		return fmt.Errorf("%s: %w: the channels of x are %q, want a number", n.file, ErrInterface, p.Dim(1))
 	}
 	size := imageSize(c.o.Size, multiple)
 	shape := []int{1, channels, size, size}
@@ -158,33 +158,33 @@ func (c *operatorCheck) operator(ctx context.Context, rt *onnx.Runtime, r *Opera
 	n := c.network
 	lengths := map[string]int{}
 	x, _ := n.input("x")
-	if err := x.bind(c.x.Shape, lengths); err != nil {
+	if err := x.Bind(c.x.Shape, lengths); err != nil {
 		return fmt.Errorf("%s: %w: %w", n.file, ErrInterface, err)
 	}
 	y, ok := n.output("y")
 	if !ok {
 		return fmt.Errorf("%s: %w: its outputs are %v, want y and gx", n.file, ErrInterface, names(n.outputs))
 	}
-	shape, err := y.shape(lengths)
+	shape, err := y.Shape(lengths)
 	if err != nil {
-		return fmt.Errorf("%s: %w", n.file, err)
+		return fmt.Errorf("%s: %w: %w", n.file, ErrInterface, err)
 	}
 	r.Output = shape
 	for _, p := range n.inputs {
-		switch p.name {
+		switch p.Name {
 		case "x":
 		case "w":
 			c.in["w"] = &raster.Array{Shape: shape, Data: c.noise(product(shape), 1, 1)}
 		default:
-			dims, err := p.shape(lengths)
+			dims, err := p.Shape(lengths)
 			if err != nil {
-				return fmt.Errorf("%s: %w", n.file, err)
+				return fmt.Errorf("%s: %w: %w", n.file, ErrInterface, err)
 			}
 			std := 1.0
 			if s, err := strconv.ParseFloat(n.meta["ddiff.parameter_std"], 64); err == nil && s > 0 {
 				std = s
 			}
-			c.in[p.name] = &raster.Array{Shape: dims, Data: c.noise(product(dims), 2, std)}
+			c.in[p.Name] = &raster.Array{Shape: dims, Data: c.noise(product(dims), 2, std)}
 		}
 	}
 	_, hasW := n.input("w")

@@ -236,7 +236,7 @@ func (c *priorCheck) vectors(ctx context.Context, file string, data []byte) (*Ag
 	if err != nil {
 		return nil, err
 	}
-	inlined, err := v.compare(map[string]*raster.Array{n.outputs[0].name: got}, c.o.Limits)
+	inlined, err := v.compare(map[string]*raster.Array{n.outputs[0].Name: got}, c.o.Limits)
 	if err != nil {
 		return nil, err
 	}
@@ -249,10 +249,10 @@ func (c *priorCheck) vectors(ctx context.Context, file string, data []byte) (*Ag
 func (c *priorCheck) predictAll(ctx context.Context, n *network, v *Vectors) (*raster.Array, error) {
 	var x, t *raster.Array
 	for _, p := range n.inputs {
-		if len(p.dims) == 4 {
-			x = v.Inputs[p.name]
+		if len(p.Dims) == 4 {
+			x = v.Inputs[p.Name]
 		} else {
-			t = v.Inputs[p.name]
+			t = v.Inputs[p.Name]
 		}
 	}
 	if x == nil || t == nil || len(x.Shape) != 4 || len(t.Data) != x.Shape[0] || len(v.Outputs) != 1 {

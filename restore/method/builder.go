@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"ddiff/restore/onnx"
+	"ddiff/restore/operator"
 )
 
 // Builder builds the graph of one step for a batch of N images. It embeds the graph, so a step uses all its
@@ -64,16 +65,19 @@ func (b *Builder) Clean(xt onnx.Value) (onnx.Value, error) {
 }
 
 // Residual returns y − A(x) over the observed entries, in the shape of y.
-func (b *Builder) Residual(x onnx.Value) onnx.Value {
-	_, r := b.residual(x)
-	return r
+func (b *Builder) Residual(x onnx.Value) (onnx.Value, error) {
+	_, _, r, err := b.residual(x)
+	return r, err
 }
 
-// residual returns A(x) and the residual.
-func (b *Builder) residual(x onnx.Value) (ax, r onnx.Value) {
+// residual returns the image of x, A of it and the residual.
+func (b *Builder) residual(x onnx.Value) (image onnx.Value, a operator.Applied, r onnx.Value, err error) {
 	op := b.run.Operator
-	ax = op.Forward(b.Graph, b.run.Prior.Space().Decode(b.Graph, x), b.in.Mask)
-	return ax, op.Weighted(b.Graph, b.Minus(b.in.Measurement, ax), b.in.Mask)
+	image = b.run.Prior.Space().Decode(b.Graph, x)
+	if a, err = op.Apply(b.Graph, image, b.in.Mask); err != nil {
+		return image, a, r, err
+	}
+	return image, a, op.Weighted(b.Graph, b.Minus(b.in.Measurement, a.Y), b.in.Mask), nil
 }
 
 // The gradients of the data term.
@@ -86,7 +90,10 @@ const (
 // GradientNorm or GradientSquared, per image over the observed entries. At a zero residual it is zero.
 func (b *Builder) Pull(v, gamma onnx.Value, gradient string) (pull, norm onnx.Value, err error) {
 	n := v.Dims[0]
-	av, r := b.residual(v)
+	image, a, r, err := b.residual(v)
+	if err != nil {
+		return pull, norm, err
+	}
 	norm = b.Norm(r)
 	// −∇ is Jᵀ·W·r over the norm, or twice Jᵀ·W·r.
 	var factor onnx.Value
@@ -100,7 +107,9 @@ func (b *Builder) Pull(v, gamma onnx.Value, gradient string) (pull, norm onnx.Va
 		shape = append(shape, 1)
 	}
 	seed := b.run.Operator.Weighted(b.Graph, b.Mul(r, b.Reshape(factor, shape...)), b.in.Mask)
-	pull, err = b.Gradient(av, v, seed)
+	if pull, err = a.Gradient(seed); err == nil && image.Name != v.Name {
+		pull, err = b.Gradient(image, v, pull)
+	}
 	return pull, norm, err
 }
 

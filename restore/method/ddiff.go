@@ -166,7 +166,11 @@ func (m ddiff) Step(b *Builder, s Settings) (Next, error) {
 	x := b.Add(v, pull)
 	if m.dual {
 		// The curve is that of z; without a dual variable v is z.
-		dataNorm = b.Norm(b.Residual(z))
+		r, err := b.Residual(z)
+		if err != nil {
+			return Next{}, err
+		}
+		dataNorm = b.Norm(r)
 	}
 
 	next := x

@@ -59,3 +59,7 @@ func (s *Stream) Permutation(n int) []int {
 	}
 	return p
 }
+
+// Normal fills dst with independent N(0, std²) numbers. They do not depend on the words that were drawn before, and a second
+// call repeats them.
+func (s *Stream) Normal(dst []float32, std float64) { Normal(dst, s.key, s.purpose, 1, std) }

@@ -22,14 +22,6 @@ type Model struct {
 	half                *Model // the result of Half
 }
 
-// Port describes an input or output of a Model. A free dimension is −1 in Dims and has a name, perhaps "", in DimNames.
-type Port struct {
-	Name     string
-	DType    DType
-	Dims     []int
-	DimNames []string
-}
-
 // ReadModel parses a model file. All errors wrap ErrModel.
 func ReadModel(data []byte) (*Model, error) {
 	p := &onnxpb.ModelProto{}

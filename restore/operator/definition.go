@@ -22,6 +22,8 @@ type Definition struct {
 	Dense float64
 	// ImageSide returns the side of the image whose measurement has the given side. Nil: the sides are equal.
 	ImageSide func(side int, p map[string]float64) int
+	// Own is the file of an operator that is not built in, see [Load]. Nil for a built one.
+	Own *File
 }
 
 // Expression is y = A(x) for images of one shape.
@@ -38,6 +40,8 @@ type Expression struct {
 	Baseline func(y []float32) []float32
 	// Picture returns values in [−1, 1], in y's shape, that show y to people. Nil: y itself.
 	Picture func(y []float32) []float32
+
+	file *fileExpression // replaces Forward
 }
 
 // Variable describes an input of A that differs from item to item: a mask or a kernel.

@@ -19,23 +19,29 @@ type Forward struct {
 }
 
 // NewForward compiles A. Close it after use.
-func NewForward(rt *onnx.Runtime, op *Operator) (*Forward, error) { return newForward(rt, op, false) }
+func NewForward(rt *onnx.Runtime, op *Operator) (*Forward, error) {
+	return newForward(rt, op, 1, false)
+}
 
-func newForward(rt *onnx.Runtime, op *Operator, gradient bool) (*Forward, error) {
-	g := onnx.NewGraph(onnx.DefaultOpset)
-	x := g.Input("x", onnx.Float, op.Image.Dims(1)...)
+// newForward compiles A, and its gradient if that is wanted, for a batch of n images.
+func newForward(rt *onnx.Runtime, op *Operator, n int, gradient bool) (*Forward, error) {
+	g := onnx.NewGraph(op.opset())
+	x := g.Input("x", onnx.Float, op.Image.Dims(n)...)
 	in, names, outNames := []onnx.Value{x}, []string{"x"}, []string{"y"}
 	var draw onnx.Value
-	if dims := op.ParameterDims(1); dims != nil {
+	if dims := op.ParameterDims(n); dims != nil {
 		draw = g.Input("draw", onnx.Float, dims...)
 		in, names = append(in, draw), append(names, "draw")
 	}
-	y := op.Forward(g, x, draw)
-	g.Output("y", y)
-	out := []onnx.Value{y}
+	a, err := op.Apply(g, x, draw)
+	if err != nil {
+		return nil, fmt.Errorf("task %s: %w", op.Task, err)
+	}
+	g.Output("y", a.Y)
+	out := []onnx.Value{a.Y}
 	if gradient {
-		w := g.Input("w", onnx.Float, op.MeasurementDims(1)...)
-		gx, err := g.Gradient(y, x, w)
+		w := g.Input("w", onnx.Float, op.MeasurementDims(n)...)
+		gx, err := a.Gradient(w)
 		if err != nil {
 			return nil, fmt.Errorf("task %s: %w", op.Task, err)
 		}

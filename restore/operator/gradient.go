@@ -34,7 +34,7 @@ type GradientReport struct {
 // fixed random image, draw and weighting of y. It returns ErrGradient for a wrong gradient, and
 // [onnx.ErrNoGradient] for an operation without a rule.
 func (o *Operator) CheckGradient(ctx context.Context, rt *onnx.Runtime) (GradientReport, error) {
-	f, err := newForward(rt, o, true)
+	f, err := newForward(rt, o, 1, true)
 	if err != nil {
 		return GradientReport{}, err
 	}

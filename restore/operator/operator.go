@@ -17,6 +17,8 @@ type Operator struct {
 	// Image and Measurement are the shapes of x and y for one item.
 	Image       Shape
 	Measurement []int
+	// Own is the file of the operator, nil for a built one.
+	Own *File
 
 	expression Expression
 }
@@ -68,9 +70,26 @@ func (o *Operator) Encode(d *Draw) ([]float32, error) {
 	return v.Encode(d), nil
 }
 
-// Forward builds A(x) for a batch x [N, C, H, W]; draws is the batch of encoded draws.
-func (o *Operator) Forward(g *onnx.Graph, x, draws onnx.Value) onnx.Value {
-	return o.expression.Forward(g, x, draws)
+// Applied is A(x) in a graph.
+type Applied struct {
+	// Y is A(x), [N, Measurement...].
+	Y onnx.Value
+	// gradient builds Jᵀ·seed.
+	gradient func(seed onnx.Value) (onnx.Value, error)
+}
+
+// Gradient builds the vector-Jacobian product Jᵀ·seed at x, for a seed in the shape of Y. It returns [onnx.ErrNoGradient]
+// for an operation without a rule.
+func (a Applied) Gradient(seed onnx.Value) (onnx.Value, error) { return a.gradient(seed) }
+
+// Apply builds A(x) for a batch x [N, C, H, W]; draws is the batch of encoded draws. It returns ErrFile for an operator file
+// that g cannot contain.
+func (o *Operator) Apply(g *onnx.Graph, x, draws onnx.Value) (Applied, error) {
+	if o.expression.file != nil {
+		return o.expression.file.apply(g, x, draws)
+	}
+	y := o.expression.Forward(g, x, draws)
+	return Applied{Y: y, gradient: func(seed onnx.Value) (onnx.Value, error) { return g.Gradient(y, x, seed) }}, nil
 }
 
 // Weighted applies the data term's weights to a residual in the shape of y: unobserved
@@ -111,6 +130,9 @@ func (o *Operator) Baseline(y []float32) *raster.Image {
 
 // Picture shows y to people: y itself where it is an image, else a rendering.
 func (o *Operator) Picture(y []float32) *raster.Image {
+	if o.expression.file != nil {
+		return arrange(y, o.Measurement)
+	}
 	if p := o.expression.Picture; p != nil {
 		y = p(y)
 	}

@@ -33,8 +33,12 @@ func evaluate(t *testing.T, op *operator.Operator, n int, v, seed, y, draws []fl
 		in = append(in, p)
 		data = append(data, draws)
 	}
-	a := op.Forward(g, in[0], p)
-	j, err := g.Gradient(a, in[0], in[1])
+	applied, err := op.Apply(g, in[0], p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := applied.Y
+	j, err := applied.Gradient(in[1])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +46,7 @@ func evaluate(t *testing.T, op *operator.Operator, n int, v, seed, y, draws []fl
 	norm := g.Norm(r)
 	shape := append([]int{n}, 1, 1, 1)
 	unit := g.Neg(g.Div(op.Weighted(g, r, p), g.Max(g.Reshape(norm, shape...), g.Scalar(1e-12))))
-	d, err := g.Gradient(a, in[0], unit)
+	d, err := applied.Gradient(unit)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -125,7 +125,7 @@ func (s Set) New(name string, params map[string]float64, image Shape) (*Operator
 	if e.Measurement == nil {
 		e.Measurement = image.Dims(1)[1:]
 	}
-	return &Operator{Task: name, Params: p, Image: image, Measurement: e.Measurement, expression: e}, nil
+	return &Operator{Task: name, Params: p, Image: image, Measurement: e.Measurement, Own: d.Own, expression: e}, nil
 }
 
 // ImageShape returns the shape of the image that a stored measurement [C, h, w] belongs to. It
@@ -134,6 +134,9 @@ func (s Set) ImageShape(name string, params map[string]float64, measurement []in
 	d, p, err := s.resolve(name, params)
 	if err != nil {
 		return Shape{}, err
+	}
+	if d.Own != nil {
+		return d.Own.imageShape(name, p, measurement)
 	}
 	if len(measurement) != 3 {
 		return Shape{}, fmt.Errorf("task %s: %w: a measurement of shape %v, want [channels, rows, columns]", name, ErrShape, measurement)

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -175,4 +176,26 @@ func (l List) Complete(given map[string]float64) (map[string]float64, error) {
 		out[p.Name] = v
 	}
 	return out, nil
+}
+
+// ParseRange returns a number's range from the form of [Parameter.Range]: "[0, 1]", "(0, 64]" or "integers in [2, 16]". The
+// bounds are finite.
+func ParseRange(text string) (Parameter, error) {
+	p := Parameter{}
+	rest, integer := strings.CutPrefix(text, "integers in ")
+	p.Integer = integer
+	rest, p.Open = strings.CutPrefix(rest, "(")
+	if !p.Open {
+		rest, _ = strings.CutPrefix(rest, "[")
+	}
+	rest, closed := strings.CutSuffix(rest, "]")
+	least, largest, ok := strings.Cut(rest, ",")
+	lo, err := strconv.ParseFloat(strings.TrimSpace(least), 64)
+	hi, err2 := strconv.ParseFloat(strings.TrimSpace(largest), 64)
+	opened := strings.ContainsAny(text, "[(")
+	if !ok || !closed || !opened || err != nil || err2 != nil || !(lo < hi) || math.IsInf(lo, 0) || math.IsInf(hi, 0) {
+		return p, fmt.Errorf("the range %q is none of [LEAST, LARGEST], (LEAST, LARGEST] and integers in [LEAST, LARGEST]", text)
+	}
+	p.Min, p.Max = lo, hi
+	return p, nil
 }

@@ -32,8 +32,12 @@ func TestWebGPUOperators(t *testing.T) {
 				draws = g.Input("draws", onnx.Float, dims...)
 				inputs = append(inputs, draws)
 			}
-			y := op.Forward(g, x, draws)
-			dx, err := g.Gradient(y, x, seed)
+			a, err := op.Apply(g, x, draws)
+			if err != nil {
+				t.Fatal(err)
+			}
+			y := a.Y
+			dx, err := a.Gradient(seed)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,0 +1,202 @@
+package operator
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"ddiff/restore/onnx"
+	"ddiff/restore/parameter"
+)
+
+// ErrFile: a file is not an operator that this program can use. The message states the cause.
+var ErrFile = errors.New("unusable operator file")
+
+// The names of the ports of an operator file.
+const (
+	portImage    = "x"  // float [N, C, H, W], or the same with a batch of 1
+	portY        = "y"  // float, the measurement, with the batch first
+	portWeights  = "w"  // float, in the shape of y
+	portGradient = "gx" // float, Jᵀ·w in the shape of x
+)
+
+// File is an operator y = A(x) from an ONNX file:
+//
+//   - the input x is a batch of images, the output y the batch of their measurements;
+//   - the outputs gx and the input w, in the shape of y, are optional: gx = Jᵀ·w. A file without them is differentiated by
+//     [onnx.Graph.Gradient];
+//   - one further input with a batch may be a kernel or code that is drawn for each item, with independent normal entries;
+//   - all further inputs are numbers of rank 0, or of one element, and parameters of the task.
+//
+// The metadata describes the inputs, see [Load].
+type File struct {
+	// Path names the file in messages. SHA256 is the hex digest of its bytes.
+	Path, SHA256 string
+	// Doc is one line for people, or empty.
+	Doc string
+	// Parameters are the numbers that a campaign may set.
+	Parameters parameter.List
+	// Differentiates: the file has an output for the gradient.
+	Differentiates bool
+
+	opset      int
+	multipleOf int
+	x, y       onnx.Port
+	draw       *onnx.Port // nil without a kernel
+	std        float64    // of the kernel's entries
+	scalars    []onnx.Port
+
+	forward  *onnx.Model // nil in an outline
+	adjoint  *onnx.Model // from w to gx; nil without an output for the gradient
+	crossing []string    // the values of forward that adjoint reads
+}
+
+// The prefix of an operator's metadata.
+const cardPrefix = "ddiff."
+
+// Load parses an operator file. path names it in messages. These metadata entries are read, all of them optional:
+//
+//   - ddiff.kind: "operator";
+//   - ddiff.name, ddiff.doc: for people;
+//   - ddiff.range: "-1..1", the range of x;
+//   - ddiff.multiple_of: the sides of x must be multiples of this number;
+//   - ddiff.parameter: the name of the kernel's input, ddiff.parameter_std the standard deviation of its entries, default 1;
+//   - ddiff.params.NAME: "DEFAULT; RANGE; DOC" of the parameter NAME, as in "1.2; (0, 8]; gain of the sensor". Each number
+//     among the inputs has such an entry. See [parameter.ParseRange].
+//
+// Errors wrap ErrFile, [onnx.ErrModel], or [onnx.ErrNoGradient] with the operation that has no gradient rule.
+func Load(path string, data []byte) (*File, error) {
+	m, err := onnx.ReadModel(data)
+	if err != nil {
+		return nil, fmt.Errorf("operator %s: %w", path, err)
+	}
+	sum := sha256.Sum256(data)
+	f := &File{Path: path, SHA256: hex.EncodeToString(sum[:]), opset: m.Opset()}
+	if err := f.bind(m); err != nil {
+		return nil, fmt.Errorf("operator %s: %w: %w", path, ErrFile, err)
+	}
+	if err := m.Sound(); err != nil {
+		return nil, fmt.Errorf("operator %s: %w", path, err)
+	}
+	if f.Differentiates {
+		f.forward, f.adjoint, f.crossing, err = m.Split(portY, portGradient)
+	} else {
+		f.forward, _, _, err = m.Split(portY)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("operator %s: %w", path, err)
+	}
+	if err := f.independent(); err != nil {
+		return nil, fmt.Errorf("operator %s: %w: %w", path, ErrFile, err)
+	}
+	if err := f.differentiable(); err != nil {
+		return nil, fmt.Errorf("operator %s: %w", path, err)
+	}
+	return f, nil
+}
+
+// Outline returns the file without its network, a few kilobytes. Its operators have shapes and parameters and cannot be
+// applied.
+func (f *File) Outline() *File {
+	out := *f
+	out.forward, out.adjoint = nil, nil
+	return &out
+}
+
+// MarshalJSON returns the digest, which identifies the operator in keys.
+func (f *File) MarshalJSON() ([]byte, error) { return strconv.AppendQuote(nil, f.SHA256), nil }
+
+// bind finds the ports and reads the metadata.
+func (f *File) bind(m *onnx.Model) error {
+	if f.opset < onnx.MinOpset || f.opset > onnx.MaxOpset {
+		return fmt.Errorf("operator set %d is outside %d..%d; export it again with a supported one", f.opset, onnx.MinOpset, onnx.MaxOpset)
+	}
+	card := m.Metadata()
+	if kind := card[cardPrefix+"kind"]; kind != "" && kind != "operator" {
+		return fmt.Errorf("its metadata entry ddiff.kind is %q, want operator", kind)
+	}
+	if r := card[cardPrefix+"range"]; r != "" && r != "-1..1" {
+		return fmt.Errorf("its metadata entry ddiff.range is %q, want -1..1; scale x inside the operator", r)
+	}
+	f.Doc = card[cardPrefix+"doc"]
+	outputs := m.Outputs()
+	i := slices.IndexFunc(outputs, func(p onnx.Port) bool { return p.Name == portY })
+	if i < 0 {
+		return fmt.Errorf("its outputs are %s, want y", portNames(outputs))
+	}
+	f.y = outputs[i]
+	if f.y.DType != onnx.Float || len(f.y.Dims) < 2 || len(f.y.Dims) > 4 {
+		return fmt.Errorf("its output y has the shape %s, want float32 with 2 to 4 dimensions, the batch first", f.y.Text())
+	}
+	if err := f.bindInputs(m, card); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(outputs, func(p onnx.Port) bool { return p.Name == portGradient }) != f.Differentiates {
+		return fmt.Errorf("it has one of the input w and the output gx; the gradient needs both, or neither")
+	}
+	if err := f.readMultiple(card); err != nil {
+		return err
+	}
+	if err := f.readDraw(card); err != nil {
+		return err
+	}
+	return f.readParameters(card)
+}
+
+// bindInputs finds x, w, the kernel and the numbers among the inputs.
+func (f *File) bindInputs(m *onnx.Model, card map[string]string) error {
+	inputs := m.Inputs()
+	found := false
+	for _, p := range inputs {
+		if p.DType != onnx.Float {
+			return fmt.Errorf("its input %s is not float32; convert it inside the operator", p.Name)
+		}
+		switch {
+		case p.Name == portImage:
+			f.x, found = p, true
+		case p.Name == portWeights && card[cardPrefix+"parameter"] != p.Name:
+			f.Differentiates = true
+		case len(p.Dims) == 0 || len(p.Dims) == 1 && p.Dims[0] == 1:
+			f.scalars = append(f.scalars, p)
+		case f.draw != nil:
+			return fmt.Errorf("its inputs %s and %s differ from item to item, at most one may; put the other into the file as a constant", f.draw.Name, p.Name)
+		default:
+			f.draw = &p
+		}
+	}
+	switch {
+	case !found || len(f.x.Dims) != 4:
+		return fmt.Errorf("its inputs are %s, want an image batch x [N, channels, height, width]", portNames(inputs))
+	case f.x.Dims[1] < 1:
+		return fmt.Errorf("the channels of x are free in %s; export it with a number", f.x.Text())
+	}
+	for _, p := range []*onnx.Port{&f.x, &f.y, f.draw} {
+		// One image at a time is fine, and a free batch then means nothing.
+		if p != nil && p.Dims[0] >= 0 && (p.Dims[0] != 1 || f.x.Dims[0] != 1) {
+			return fmt.Errorf("the batch of %s is %d in %s; export it with a free batch, or x with a batch of 1", p.Name, p.Dims[0], p.Text())
+		}
+	}
+	return nil
+}
+
+// independent checks that y does not depend on w.
+func (f *File) independent() error {
+	for _, p := range f.forward.Inputs() {
+		if p.Name == portWeights && f.Differentiates {
+			return errors.New("y depends on w, the weights of its gradient")
+		}
+	}
+	return nil
+}
+
+func portNames(ports []onnx.Port) string {
+	var out []string
+	for _, p := range ports {
+		out = append(out, p.Name)
+	}
+	return strings.Join(out, ", ")
+}

@@ -1,0 +1,273 @@
+package operator
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"ddiff/restore/noise"
+	"ddiff/restore/onnx"
+)
+
+const (
+	// maxSide is the largest side of an image of a campaign, in pixels.
+	maxSide = 4096
+	// maxElements is the largest number of elements of one measurement or kernel, 256 MiB.
+	maxElements = 1 << 26
+)
+
+// Definition returns the task of the file under a name.
+func (f *File) Definition(name string) Definition {
+	return Definition{Name: name, Label: name, Doc: f.Doc, Parameters: f.Parameters, Own: f, Build: f.build}
+}
+
+// fileExpression is a file's operator for images of one shape.
+type fileExpression struct {
+	file        *File
+	params      map[string]float64
+	measurement []int
+}
+
+// build checks the shape and returns the expression for it.
+func (f *File) build(s Shape, p map[string]float64) (Expression, error) {
+	if s.Height%f.multipleOf != 0 || s.Width%f.multipleOf != 0 {
+		return Expression{}, fmt.Errorf("%w: %d×%d, operator %s needs sides that are multiples of %d", ErrShape, s.Width, s.Height, f.Path, f.multipleOf)
+	}
+	lengths := map[string]int{}
+	dims := s.Dims(1)
+	if err := f.x.Bind(dims, lengths); err != nil {
+		return Expression{}, fmt.Errorf("%w: operator %s is for images x %s, got %v", ErrShape, f.Path, f.x.Text(), dims)
+	}
+	y, err := f.itemShape(f.y, lengths)
+	if err != nil {
+		return Expression{}, err
+	}
+	e := Expression{Measurement: y, file: &fileExpression{f, p, y}}
+	if f.draw != nil {
+		kernel, err := f.itemShape(*f.draw, lengths)
+		if err != nil {
+			return Expression{}, err
+		}
+		e.Variable = f.variable(kernel)
+	}
+	return e, nil
+}
+
+// itemShape is the shape of a port's values for one item.
+func (f *File) itemShape(p onnx.Port, lengths map[string]int) ([]int, error) {
+	shape := onnx.Port{Name: p.Name, Dims: p.Dims[1:], DimNames: p.DimNames[1:]}
+	dims, err := shape.Shape(lengths)
+	if err != nil {
+		return nil, fmt.Errorf("%w: operator %s: %w; name it after a dimension of x %s, as in H/4 or W*2, or export fixed sizes",
+			ErrShape, f.Path, err, f.x.Text())
+	}
+	size := 1
+	for _, d := range dims {
+		if size *= d; d < 1 || d > maxElements || size > maxElements {
+			return nil, fmt.Errorf("%w: operator %s: %s has the shape %v for one image, at most %d elements are allowed",
+				ErrShape, f.Path, p.Name, dims, maxElements)
+		}
+	}
+	return dims, nil
+}
+
+// variable is the kernel: independent normal entries, or an array of a list.
+func (f *File) variable(dims []int) *Variable {
+	return &Variable{
+		Dims: dims,
+		Draw: func(r *noise.Stream) *Draw {
+			d := &Draw{Name: "kernel", Dims: dims, Data: make([]float32, elements(dims))}
+			r.Normal(d.Data, f.std)
+			return d
+		},
+		Check: func(d *Draw) error {
+			if d.Name != "kernel" || !slices.Equal(significant(d.Dims), significant(dims)) {
+				return fmt.Errorf("%w kernel: its shape is %v, operator %s needs %v in a .npy file", ErrParam, d.Dims, f.Path, dims)
+			}
+			return nil
+		},
+	}
+}
+
+// significant returns a shape without leading ones.
+func significant(dims []int) []int {
+	for len(dims) > 0 && dims[0] == 1 {
+		dims = dims[1:]
+	}
+	return dims
+}
+
+func elements(dims []int) int {
+	n := 1
+	for _, d := range dims {
+		n *= d
+	}
+	return n
+}
+
+// apply builds A(x). A file for one image at a time is copied for each image.
+func (e *fileExpression) apply(g *onnx.Graph, x, draws onnx.Value) (Applied, error) {
+	n := x.Dims[0]
+	if e.file.x.Dims[0] != 1 || n == 1 {
+		return e.applyBatch(g, x, draws)
+	}
+	images := make([]Applied, n)
+	ys := make([]onnx.Value, n)
+	for i := range n {
+		var draw onnx.Value
+		if e.file.draw != nil {
+			draw = g.Slice(draws, 0, i, i+1)
+		}
+		var err error
+		if images[i], err = e.applyBatch(g, g.Slice(x, 0, i, i+1), draw); err != nil {
+			return Applied{}, err
+		}
+		ys[i] = images[i].Y
+	}
+	return Applied{Y: g.Concat(0, ys...), gradient: func(seed onnx.Value) (onnx.Value, error) {
+		all := make([]onnx.Value, n)
+		for i, a := range images {
+			var err error
+			if all[i], err = a.Gradient(g.Slice(seed, 0, i, i+1)); err != nil {
+				return onnx.Value{}, err
+			}
+		}
+		return g.Concat(0, all...), nil
+	}}, nil
+}
+
+// applyBatch copies the file's graph once.
+func (e *fileExpression) applyBatch(g *onnx.Graph, x, draws onnx.Value) (Applied, error) {
+	f := e.file
+	if f.forward == nil {
+		return Applied{}, fmt.Errorf("operator %s: %w: its network is not loaded", f.Path, ErrFile)
+	}
+	values := map[string]onnx.Value{portImage: x}
+	if f.draw != nil {
+		values[f.draw.Name] = draws
+	}
+	for _, p := range f.scalars {
+		values[p.Name] = g.Const([]float32{float32(e.params[p.Name])}, p.Dims...)
+	}
+	outputs := map[string][]int{portY: append([]int{x.Dims[0]}, e.measurement...)}
+	for _, name := range f.crossing {
+		if _, ok := outputs[name]; !ok {
+			outputs[name] = nil
+		}
+	}
+	out, err := e.inline(g, f.forward, values, outputs)
+	if err != nil {
+		return Applied{}, err
+	}
+	a := Applied{Y: out[portY]}
+	if f.adjoint == nil {
+		a.gradient = func(seed onnx.Value) (gx onnx.Value, err error) {
+			if gx, err = g.Gradient(a.Y, x, seed); err != nil {
+				err = fmt.Errorf("operator %s: %w", f.Path, err)
+			}
+			return gx, err
+		}
+		return a, nil
+	}
+	a.gradient = func(seed onnx.Value) (onnx.Value, error) {
+		for _, name := range f.crossing {
+			values[name] = out[name]
+		}
+		values[portWeights] = seed
+		back, err := e.inline(g, f.adjoint, values, map[string][]int{portGradient: x.Dims})
+		return back[portGradient], err
+	}
+	return a, nil
+}
+
+// inline copies a part of the file with those values that are its inputs, in float32.
+func (e *fileExpression) inline(g *onnx.Graph, m *onnx.Model, values map[string]onnx.Value, outputs map[string][]int) (out map[string]onnx.Value, err error) {
+	inputs := map[string]onnx.Value{}
+	for _, p := range m.Inputs() {
+		if v, ok := values[p.Name]; ok {
+			inputs[p.Name] = v
+		}
+	}
+	err = g.Precise(func() (err error) {
+		out, err = g.Inline(m, inputs, outputs)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("operator %s: %w", e.file.Path, err)
+	}
+	return out, nil
+}
+
+// opset returns the operator set of a graph that contains only the operator.
+func (o *Operator) opset() int {
+	if o.Own != nil {
+		return o.Own.opset
+	}
+	return onnx.DefaultOpset
+}
+
+// smallest returns the smallest shape of an image that the file takes, at least least pixels a side if it is free.
+func (f *File) smallest(least int) Shape {
+	side := int(math.Ceil(float64(least)/float64(f.multipleOf))) * f.multipleOf
+	s := Shape{f.x.Dims[1], side, side}
+	if f.x.Dims[2] > 0 {
+		s.Height = f.x.Dims[2]
+	}
+	if f.x.Dims[3] > 0 {
+		s.Width = f.x.Dims[3]
+	}
+	return s
+}
+
+// operator returns the operator with the default parameters for one shape.
+func (f *File) operator(s Shape) (*Operator, error) {
+	const name = "own"
+	return Set{f.Definition(name)}.New(name, nil, s)
+}
+
+// maxRatio is the largest ratio of the sides of an image and of its measurement that imageShape tries.
+const maxRatio = 16
+
+// imageShape returns the shape of the image with a measurement of the given shape: the shape that the file fixes, or the
+// first that fits among images with the sides of the measurement, multiples of them and parts of them.
+func (f *File) imageShape(name string, p map[string]float64, measurement []int) (Shape, error) {
+	var candidates []Shape
+	if f.x.Dims[2] > 0 && f.x.Dims[3] > 0 {
+		candidates = []Shape{f.smallest(1)}
+	} else if len(measurement) == 3 {
+		for k := 1; k <= maxRatio; k++ {
+			candidates = append(candidates, Shape{f.x.Dims[1], k * measurement[1], k * measurement[2]},
+				Shape{f.x.Dims[1], measurement[1] / k, measurement[2] / k})
+		}
+	}
+	for _, s := range candidates {
+		if s.Height < 1 || s.Width < 1 || s.Height > maxSide || s.Width > maxSide {
+			continue
+		}
+		if op, err := (Set{f.Definition(name)}).New(name, p, s); err == nil && slices.Equal(op.Measurement, measurement) {
+			return s, nil
+		}
+	}
+	return Shape{}, fmt.Errorf("task %s: %w: no image has a measurement of shape %v, or the operator does not fix its size", name, ErrShape, measurement)
+}
+
+// differentiable returns [onnx.ErrNoGradient] if the gradient of y has an operation without a rule, and ErrFile if the file
+// does not suit its smallest image.
+func (f *File) differentiable() error {
+	op, err := f.operator(f.smallest(8))
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrFile, err)
+	}
+	g := onnx.NewGraph(f.opset)
+	x := g.Input("x", onnx.Float, op.Image.Dims(1)...)
+	var draw onnx.Value
+	if dims := op.ParameterDims(1); dims != nil {
+		draw = g.Input("draw", onnx.Float, dims...)
+	}
+	a, err := op.Apply(g, x, draw)
+	if err != nil {
+		return err
+	}
+	_, err = a.Gradient(g.Input("w", onnx.Float, op.MeasurementDims(1)...))
+	return err
+}

@@ -1,0 +1,65 @@
+package operator
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"time"
+
+	"ddiff/restore/noise"
+	"ddiff/restore/onnx"
+	"ddiff/restore/raster"
+)
+
+const (
+	// verifyLimit is the longest duration of the call that Verify makes.
+	verifyLimit = 20 * time.Second
+	// verifySide is the least side in pixels of the images of this call, if the file's sides are free.
+	verifySide = 32
+	// verifyBatch is the number of images, so that a batch that the graph fixes inside is found.
+	verifyBatch = 2
+)
+
+// errSlow: a call exceeds verifyLimit.
+var errSlow = fmt.Errorf("a call takes more than %v", verifyLimit)
+
+// Verify runs A and its gradient once, on two small images of noise with the default parameters. Call it before the first use
+// of a file. It returns ErrFile if ONNX Runtime cannot run the file, if results have other shapes than the file states or are
+// not finite, or if the call takes more than 20 s. Errors of the device, of its memory and of ctx pass through.
+func (f *File) Verify(ctx context.Context, rt *onnx.Runtime) error {
+	op, err := f.operator(f.smallest(verifySide))
+	if err != nil {
+		return fmt.Errorf("operator %s: %w", f.Path, err)
+	}
+	err = f.verify(ctx, rt, op)
+	device := ctx.Err() != nil || errors.Is(err, onnx.ErrMemory) || errors.Is(err, onnx.ErrDeviceLost) || errors.Is(err, onnx.ErrFallback)
+	if err == nil || device {
+		return err
+	}
+	return fmt.Errorf("operator %s: %w: it cannot run on %d images of %d×%d: %w", f.Path, ErrFile, verifyBatch, op.Image.Width, op.Image.Height, err)
+}
+
+func (f *File) verify(ctx context.Context, rt *onnx.Runtime, op *Operator) error {
+	fw, err := newForward(rt, op, verifyBatch, true)
+	if err != nil {
+		return err
+	}
+	defer fw.Close()
+	key := noise.NewKey(sha256.Sum256([]byte("verify operator")))
+	for i, t := range fw.inputs {
+		noise.Normal(t.F32, key, noise.Operator, uint32(i), 0.4)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, verifyLimit, errSlow)
+	defer cancel()
+	if err := fw.session.Run(ctx, fw.inputs, fw.outputs); err != nil {
+		return err
+	}
+	for i, name := range []string{"y", "the gradient"} {
+		values := fw.outputs[i].F32
+		if at, ok := raster.Finite(values); !ok {
+			return fmt.Errorf("value %d of %s is %v", at, name, values[at])
+		}
+	}
+	return nil
+}
