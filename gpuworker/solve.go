@@ -138,11 +138,15 @@ func (e engineRestorer) solveBatch(drain context.Context, tasks []*task) error {
 		return err
 	}
 	e.cfg.Tuner.Record(first.workload(), n, p.stepPerImage())
-	seconds := e.cfg.Now().Sub(begin).Seconds() / float64(n)
 	a.next(stageApply, e.cfg.Limits.Finish, false)
+	answers, err := s.Answers(a.ctx, states)
+	if err != nil {
+		return a.wrap(err)
+	}
+	seconds := e.cfg.Now().Sub(begin).Seconds() / float64(n)
 	for i, t := range tasks {
-		t.solution, t.seconds, t.batch = solver.Solution{X: states[i].Image(), Curves: curves[i]}, seconds, n
-		if t.applied, err = t.assigned.Engine.Apply(t.ctx, t.op, states[i].Image(), t.problem.Draw); err != nil {
+		t.solution, t.seconds, t.batch = solver.Solution{X: answers[i], Curves: curves[i]}, seconds, n
+		if t.applied, err = t.assigned.Engine.Apply(t.ctx, t.op, answers[i], t.problem.Draw); err != nil {
 			return err
 		}
 	}

@@ -55,29 +55,43 @@ func (b *Builder) Draw(name string) onnx.Value {
 	return b.in.Draws[i]
 }
 
-// Clean returns the prior's prediction of the clean image from x_t, clipped to [−1, 1].
+// Clean returns the prior's prediction of the clean image from x_t, clipped to [−1, 1], or of the clean latent, which has
+// no range.
 func (b *Builder) Clean(xt onnx.Value) (onnx.Value, error) {
 	predicted, err := b.run.Prior.Predict(b.Graph, xt, b.in.Time)
 	if err != nil {
 		return onnx.Value{}, err
 	}
-	return b.Clip(b.Add(b.Mul(xt, b.Planned(cleanOfX)), b.Mul(predicted, b.Planned(cleanOfPrediction))), -1, 1), nil
+	clean := b.Add(b.Mul(xt, b.Planned(cleanOfX)), b.Mul(predicted, b.Planned(cleanOfPrediction)))
+	if b.run.Info.Latent {
+		return clean, nil
+	}
+	return b.Clip(clean, -1, 1), nil
 }
 
-// Residual returns y − A(x) over the observed entries, in the shape of y.
+// Decode returns the images of latents.
+func (b *Builder) Decode(z onnx.Value) (onnx.Value, error) {
+	return b.run.Prior.Space().Decode(b.Graph, z)
+}
+
+// Encode returns the latents of images.
+func (b *Builder) Encode(x onnx.Value) (onnx.Value, error) {
+	return b.run.Prior.Space().Encode(b.Graph, x)
+}
+
+// Residual returns y − A(x) of images x over the observed entries, in the shape of y.
 func (b *Builder) Residual(x onnx.Value) (onnx.Value, error) {
-	_, _, r, err := b.residual(x)
+	_, r, err := b.residual(x)
 	return r, err
 }
 
-// residual returns the image of x, A of it and the residual.
-func (b *Builder) residual(x onnx.Value) (image onnx.Value, a operator.Applied, r onnx.Value, err error) {
+// residual returns A(x) and the residual.
+func (b *Builder) residual(x onnx.Value) (a operator.Applied, r onnx.Value, err error) {
 	op := b.run.Operator
-	image = b.run.Prior.Space().Decode(b.Graph, x)
-	if a, err = op.Apply(b.Graph, image, b.in.Mask); err != nil {
-		return image, a, r, err
+	if a, err = op.Apply(b.Graph, x, b.in.Mask); err != nil {
+		return a, r, err
 	}
-	return image, a, op.Weighted(b.Graph, b.Minus(b.in.Measurement, a.Y), b.in.Mask), nil
+	return a, op.Weighted(b.Graph, b.Minus(b.in.Measurement, a.Y), b.in.Mask), nil
 }
 
 // The gradients of the data term.
@@ -86,11 +100,11 @@ const (
 	GradientSquared = "squared" // ∇‖y − A(v)‖₂²
 )
 
-// Pull returns a gradient step of the data term, −γ·∇ at v, and ‖y − A(v)‖ per image, shape [N]. The gradient is
-// GradientNorm or GradientSquared, per image over the observed entries. At a zero residual it is zero.
+// Pull returns a gradient step of the data term, −γ·∇ at the images v, and ‖y − A(v)‖ per image, shape [N]. The gradient
+// is GradientNorm or GradientSquared, per image over the observed entries. At a zero residual it is zero.
 func (b *Builder) Pull(v, gamma onnx.Value, gradient string) (pull, norm onnx.Value, err error) {
 	n := v.Dims[0]
-	image, a, r, err := b.residual(v)
+	a, r, err := b.residual(v)
 	if err != nil {
 		return pull, norm, err
 	}
@@ -107,8 +121,18 @@ func (b *Builder) Pull(v, gamma onnx.Value, gradient string) (pull, norm onnx.Va
 		shape = append(shape, 1)
 	}
 	seed := b.run.Operator.Weighted(b.Graph, b.Mul(r, b.Reshape(factor, shape...)), b.in.Mask)
-	if pull, err = a.Gradient(seed); err == nil && image.Name != v.Name {
-		pull, err = b.Gradient(image, v, pull)
+	pull, err = a.Gradient(seed)
+	return pull, norm, err
+}
+
+// PullLatent is Pull at the latents v, for ‖y − A(D(v))‖ with the prior's decoder D.
+func (b *Builder) PullLatent(v, gamma onnx.Value, gradient string) (pull, norm onnx.Value, err error) {
+	images, err := b.Decode(v)
+	if err != nil {
+		return pull, norm, err
+	}
+	if pull, norm, err = b.Pull(images, gamma, gradient); err == nil {
+		pull, err = b.Gradient(images, v, pull)
 	}
 	return pull, norm, err
 }

@@ -59,25 +59,32 @@ const (
 // largest bounds step sizes and their factors, far above any published value.
 const largest = 1e6
 
+const ddiffCitation = "M. Kim, A. Levy, G. Wetzstein: Dual Ascent Diffusion for Inverse Problems, CVPR 2026"
+
+// ddiffParameters are the parameters of DDiff, its ablations and LatentDDiff.
+func ddiffParameters() parameter.List {
+	return parameter.List{
+		{Name: "gamma0", Max: largest, Open: true, Default: 8,
+			Doc: "step size γ₀ for 256×256 images; with gradient norm it scales with √(height·width)/256"},
+		{Name: "a", Max: largest, Default: 3.3, Doc: "factor of gamma0 at times above t_gamma"},
+		{Name: "b", Max: largest, Default: 1, Doc: "factor of gamma0 from t_gamma down"},
+		{Name: "t_gamma", Time: true, Unit: "time index", Default: 90, Doc: "time at which the factor of gamma0 changes"},
+		{Name: "t0", Time: true, Unit: "time index", Default: 300, Off: "no noise at any step",
+			Doc: "no noise is added from this time down; none: no noise at any step"},
+		{Name: "sigma_rule", Choices: []string{sigmaDDPM, sigmaFull},
+			Doc: "noise of the reverse step: the posterior's (ddpm), or all of the noise level (full)"},
+		{Name: "gradient", Choices: []string{GradientNorm, GradientSquared},
+			Doc: "gradient of ‖y − A(x)‖ (norm) or of its square (squared)"},
+	}
+}
+
 // Info implements [Method].
 func (m ddiff) Info() Info {
 	i := Info{
 		Name: m.name, About: m.about,
-		Citation: "M. Kim, A. Levy, G. Wetzstein: Dual Ascent Diffusion for Inverse Problems, CVPR 2026",
-		Parameters: parameter.List{
-			{Name: "gamma0", Max: largest, Open: true, Default: 8,
-				Doc: "step size γ₀ for 256×256 images; with gradient norm it scales with √(height·width)/256"},
-			{Name: "a", Max: largest, Default: 3.3, Doc: "factor of gamma0 at times above t_gamma"},
-			{Name: "b", Max: largest, Default: 1, Doc: "factor of gamma0 from t_gamma down"},
-			{Name: "t_gamma", Time: true, Unit: "time index", Default: 90, Doc: "time at which the factor of gamma0 changes"},
-			{Name: "t0", Time: true, Unit: "time index", Default: 300, Off: "no noise at any step",
-				Doc: "no noise is added from this time down; none: no noise at any step"},
-			{Name: "sigma_rule", Choices: []string{sigmaDDPM, sigmaFull},
-				Doc: "noise of the reverse step: the posterior's (ddpm), or all of the noise level (full)"},
-			{Name: "gradient", Choices: []string{GradientNorm, GradientSquared},
-				Doc: "gradient of ‖y − A(x)‖ (norm) or of its square (squared)"},
-		},
-		Steps: 100, Rows: ddiffRows(),
+		Citation:   ddiffCitation,
+		Parameters: ddiffParameters(),
+		Steps:      100, Rows: ddiffRows(),
 		State: []Tensor{{Name: "x", Noise: true}, {Name: "x_before"}, {Name: "z_before"}},
 		Curves: []Curve{
 			{Name: "gamma", About: "step size γ_t", Scalar: "gamma"},

@@ -28,14 +28,18 @@ type Info struct {
 	About, Citation string
 	// Parameters are in the order in which settings are written. "method" and "steps" are reserved names.
 	Parameters parameter.List
+	// Required names the parameters whose default suits no task: the preset's row or the request states them.
+	Required []string
+	// Latent: the method needs a prior that works on latents. The other methods need a prior that works on pixels.
+	Latent bool
 	// Steps is the default number of network evaluations.
 	Steps int
 	// Rows are the presets. A task without a row has the defaults.
 	Rows []Row
-	// State lists the tensors that pass from step to step. The first one is the image: its value after the last
-	// step is the answer.
+	// State lists the tensors that pass from step to step. The first one has the shape of the prior's space: its value
+	// after the last step is the answer, which the solver decodes if the space is latent.
 	State []Tensor
-	// Draws names the independent noise tensors of a step, which have the shape of the state. A draw's position
+	// Draws names the independent noise tensors of a step, which have the shape of the prior's space. A draw's position
 	// is part of the key of its numbers: append new draws, do not reorder them.
 	Draws []string
 	// Curves lists the per-step values of each image, in the order in which traces are written.
@@ -45,6 +49,9 @@ type Info struct {
 // check returns an error for a name that is missing, reserved or declared twice.
 func (i Info) check() error {
 	names := map[string][]string{"parameter": append([]string{"method", "steps"}, i.Parameters.Names()...), "draw": i.Draws, "curve": {"timestep"}}
+	if len(i.State) > 0 && i.State[0].Pixels != nil {
+		return fmt.Errorf("state tensor %q is the answer, and has the shape of the prior's space", i.State[0].Name)
+	}
 	for _, t := range i.State {
 		names["state tensor"] = append(names["state tensor"], t.Name)
 	}
@@ -64,9 +71,23 @@ func (i Info) check() error {
 	return nil
 }
 
-// Tensor is one part of the state. It has the shape of the prior's space.
+// Suits returns an error that wraps ErrSetting unless the method works in the space of a prior: latents or pixels.
+func (i Info) Suits(latent bool) error {
+	switch {
+	case i.Latent && !latent:
+		return fmt.Errorf("%w method: %s needs a latent prior, and this prior works on pixels; give the folder of a bundle", ErrSetting, i.Name)
+	case latent && !i.Latent:
+		return fmt.Errorf("%w method: %s works on pixels, and this prior on latents; use a method for latents", ErrSetting, i.Name)
+	}
+	return nil
+}
+
+// Tensor is one part of the state.
 type Tensor struct {
 	Name string
+	// Pixels reports whether the tensor has the shape of the images with some settings. It has the shape of the
+	// prior's space otherwise, and if Pixels is nil.
+	Pixels func(s Settings) bool
 	// Noise: the tensor starts as N(0, I) from the key of the run. It starts as zeros otherwise.
 	Noise bool
 }

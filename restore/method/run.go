@@ -39,6 +39,9 @@ func NewRun(m Method, s Settings, p *prior.Prior, op *operator.Operator) (*Run, 
 	if err := s.Check(r.Info, p.Schedule.Steps()); err != nil {
 		return nil, err
 	}
+	if err := r.Info.Suits(p.Space().Latent()); err != nil {
+		return nil, fmt.Errorf("prior %s: %w", p.File, err)
+	}
 	var err error
 	if r.Steps, err = m.Plan(s, p.Schedule, op.Image); err != nil {
 		return nil, err
@@ -100,8 +103,21 @@ func (r *Run) row(st Step) ([]float32, error) {
 // Row returns the scalars of a step as the graph reads them. All rows have the same length.
 func (r *Run) Row(step int) []float32 { return r.rows[step] }
 
-// StateDims is the shape of a state tensor for n images.
-func (r *Run) StateDims(n int) []int { return r.Prior.Space().Dims(r.Operator.Image.Dims(n)) }
+// StateDims returns the shapes of the state tensors for n images, in declared order.
+func (r *Run) StateDims(n int) [][]int {
+	var out [][]int
+	for _, t := range r.Info.State {
+		if t.Pixels != nil && t.Pixels(r.Settings) {
+			out = append(out, r.Operator.Image.Dims(n))
+		} else {
+			out = append(out, r.DrawDims(n))
+		}
+	}
+	return out
+}
+
+// DrawDims returns the shape of a draw for n images: that of the prior's space.
+func (r *Run) DrawDims(n int) []int { return r.Prior.Space().Dims(r.Operator.Image.Dims(n)) }
 
 // Computed lists the curves that the graph of a step computes.
 func (r *Run) Computed() []string {

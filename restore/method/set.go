@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"ddiff/restore/parameter"
 )
@@ -92,7 +93,8 @@ type Request struct {
 }
 
 // Resolve returns complete and valid settings for a prior's schedule of total time indices: the defaults of the
-// method, replaced by the row of preset and task and by the values of the request. The error wraps ErrSetting.
+// method, replaced by the row of preset and task and by the values of the request. The error wraps ErrSetting, also for a
+// required parameter without a value.
 func (s Set) Resolve(r Request, total int) (Settings, error) {
 	m, err := s.Find(r.Method)
 	if err != nil {
@@ -104,7 +106,11 @@ func (s Set) Resolve(r Request, total int) (Settings, error) {
 	info := m.Info()
 	out := Settings{Method: info.Name, Steps: info.Steps}
 	values := map[string]parameter.Value{}
+	var have []string // presets with a row for the task
 	for _, row := range info.Rows {
+		if row.Task == r.Task {
+			have = append(have, row.Preset)
+		}
 		if row.Preset == r.Preset && row.Task == r.Task {
 			out.Steps = cmp.Or(row.Steps, info.Steps)
 			maps.Copy(values, row.Values)
@@ -116,6 +122,9 @@ func (s Set) Resolve(r Request, total int) (Settings, error) {
 	}
 	for _, p := range info.Parameters {
 		v, ok := values[p.Name]
+		if !ok && slices.Contains(info.Required, p.Name) {
+			return Settings{}, missing(r, p.Name, have)
+		}
 		if !ok {
 			v = p.Start()
 		}
@@ -125,4 +134,14 @@ func (s Set) Resolve(r Request, total int) (Settings, error) {
 		out.Values = append(out.Values, Setting{p.Name, v})
 	}
 	return out, out.Check(info, total)
+}
+
+// missing reports that neither the preset nor the request has a required value; have names the presets with a row for the
+// task.
+func missing(r Request, name string, have []string) error {
+	remedy := "no preset has one; set it under solver"
+	if len(have) > 0 {
+		remedy = fmt.Sprintf("set it under solver, or choose a preset that has one: %s", strings.Join(have, ", "))
+	}
+	return fmt.Errorf("%w %s: preset %s has no value for method %s and task %s: %s", ErrSetting, name, r.Preset, r.Method, r.Task, remedy)
 }

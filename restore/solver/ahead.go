@@ -19,7 +19,7 @@ func (s *Solver) drawAhead(ctx context.Context, problems []Problem, first int) *
 	var buffers [2][][]float32
 	for i := range buffers {
 		for range s.run.Info.Draws {
-			buffers[i] = append(buffers[i], make([]float32, s.k*s.n*s.size))
+			buffers[i] = append(buffers[i], make([]float32, s.k*s.n*s.drawSize))
 		}
 	}
 	a.service = lifecycle.Go(context.WithoutCancel(ctx), func(ctx context.Context) error {
@@ -48,13 +48,13 @@ func (a *ahead) stop() { a.service.Stop() }
 // drawShift is the position of a draw's number in the step of its noise key, above the time index.
 const drawShift = 20
 
-// drawChunk fills [K, N, state] with the scaled noise of one draw, and with zeros where a step adds none.
+// drawChunk fills [K, N, draw] with the scaled noise of one draw, and with zeros where a step adds none.
 func (s *Solver) drawChunk(buf []float32, draw int, problems []Problem, at int) {
 	name := s.run.Info.Draws[draw]
 	for j := range min(s.k, len(s.run.Steps)-at) {
 		st := s.run.Steps[at+j]
 		for i := range s.n {
-			dst := buf[(j*s.n+i)*s.size : (j*s.n+i+1)*s.size]
+			dst := buf[(j*s.n+i)*s.drawSize : (j*s.n+i+1)*s.drawSize]
 			if st.Std[name] == 0 || i >= len(problems) {
 				clear(dst)
 				continue

@@ -56,10 +56,10 @@ func (b builder) chunk(n, k int) (chunk, error) {
 		c.inputs = append(c.inputs, v)
 		return v
 	}
-	dims := b.run.StateDims(n)
+	stateDims, drawDims := b.run.StateDims(n), b.run.DrawDims(n)
 	var in method.Inputs
-	for _, t := range b.run.Info.State {
-		in.State = append(in.State, input(stateInput(t.Name), onnx.Float, dims...))
+	for i, t := range b.run.Info.State {
+		in.State = append(in.State, input(stateInput(t.Name), onnx.Float, stateDims[i]...))
 	}
 	in.Measurement = input(inputMeasurement, onnx.Float, b.run.Operator.MeasurementDims(n)...)
 	if d := b.run.Operator.ParameterDims(n); d != nil {
@@ -72,7 +72,7 @@ func (b builder) chunk(n, k int) (chunk, error) {
 		at.Scalars = input(name(inputScalars), onnx.Float, append(slices.Clone(lead), len(b.run.Row(0)))...)
 		at.Draws = nil
 		for _, d := range b.run.Info.Draws {
-			at.Draws = append(at.Draws, input(name(drawInput(d)), onnx.Float, slices.Concat(lead, dims)...))
+			at.Draws = append(at.Draws, input(name(drawInput(d)), onnx.Float, slices.Concat(lead, drawDims)...))
 		}
 		return at
 	}

@@ -34,15 +34,16 @@ type Solution struct {
 
 // Solver solves batches of one size for one run. It is used by one goroutine at a time.
 type Solver struct {
-	run    *method.Run
-	build  Build
-	n, k   int
-	size   int // of one state tensor and image
-	rt     *onnx.Runtime
-	in     map[string]*onnx.Tensor // inputs of all calls: state, y and masks or kernels
-	state  []*onnx.Tensor          // the state after a call
-	main   *call
-	single *call // makes the rest of a run that is no full chunk, compiled at its first use
+	run      *method.Run
+	build    Build
+	n, k     int
+	drawSize int // elements of a draw of one image
+	rt       *onnx.Runtime
+	in       map[string]*onnx.Tensor // inputs of all calls: state, y and masks or kernels
+	state    []*onnx.Tensor          // the state after a call
+	main     *call
+	single   *call    // makes the rest of a run that is no full chunk, compiled at its first use
+	decoder  *decoder // of a latent prior, else nil
 }
 
 // New builds and compiles the solver of a run for batches of n images. Close it after use. The error wraps ErrConfig for a
@@ -53,10 +54,13 @@ func New(rt *onnx.Runtime, run *method.Run, n int, build Build) (*Solver, error)
 		return nil, err
 	}
 	s := &Solver{
-		run: run, build: build, n: n, k: min(build.Chunk, len(run.Steps)), size: elements(run.StateDims(1)), rt: rt,
+		run: run, build: build, n: n, k: min(build.Chunk, len(run.Steps)), drawSize: elements(run.DrawDims(1)), rt: rt,
 		in: map[string]*onnx.Tensor{},
 	}
-	if s.main, err = s.compile(build.Form, s.k); err != nil {
+	if s.main, err = s.compile(build.Form, s.k); err == nil && run.Info.Latent {
+		s.decoder, err = newDecoder(rt, run, n)
+	}
+	if err != nil {
 		s.Close()
 		return nil, err
 	}
@@ -82,7 +86,7 @@ func (s *Solver) Close() error {
 		t.Close()
 	}
 	onnx.CloseTensors(s.state)
-	return errors.Join(s.main.close(), s.single.close())
+	return errors.Join(s.main.close(), s.single.close(), s.decoder.close())
 }
 
 // Solve restores up to Batch problems from their starts. It calls progress, unless nil, after every chunk with the
@@ -95,14 +99,18 @@ func (s *Solver) Solve(ctx context.Context, problems []Problem, progress func(st
 	if err := s.Resume(ctx, problems, states, curves, progress); err != nil {
 		return nil, err
 	}
+	answers, err := s.Answers(ctx, states)
+	if err != nil {
+		return nil, err
+	}
 	solutions := make([]Solution, len(problems))
 	for i := range solutions {
-		solutions[i] = Solution{X: states[i].Image(), Curves: curves[i]}
+		solutions[i] = Solution{X: answers[i], Curves: curves[i]}
 	}
 	return solutions, nil
 }
 
-// Resume continues from states with equal numbers of steps to the end; the answer is then the image of each state.
+// Resume continues from states with equal numbers of steps to the end; Answers then has the images.
 // States and curves are updated at every chunk border. An error from progress stops the run there, and the end of the
 // context terminates the chunk in progress; states and curves are those of the last border, and can be stored and resumed.
 func (s *Solver) Resume(ctx context.Context, problems []Problem, states []State, curves []Curves, progress func(step int) error) error {
@@ -209,7 +217,7 @@ func (s *Solver) unload(states []State, made int) {
 	for i := range states {
 		states[i].Step = made
 		for k, t := range states[i].Tensors {
-			copy(t.Data, s.state[k].F32[i*s.size:(i+1)*s.size])
+			copy(t.Data, s.state[k].F32[i*len(t.Data):])
 		}
 	}
 }

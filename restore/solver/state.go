@@ -17,11 +17,11 @@ type Tensor struct {
 type State struct {
 	// Step is the number of steps made.
 	Step int
-	// Tensors are in the order in which the method declares them. The first one is the image.
+	// Tensors are in the order in which the method declares them. The first one becomes the answer.
 	Tensors []Tensor
 }
 
-// Image returns the first tensor: after the last step it is the answer.
+// Image returns the first tensor: after the last step it is the answer, or the answer's latent; see [Solver.Answers].
 func (s State) Image() []float32 {
 	if len(s.Tensors) == 0 {
 		return nil
@@ -73,8 +73,9 @@ func (c Curves) Curve(name string) []float64 {
 // Start is the state before the first step.
 func (s *Solver) Start(key noise.Key) State {
 	var st State
+	dims := s.run.StateDims(1)
 	for i, t := range s.run.Info.State {
-		data := make([]float32, s.size)
+		data := make([]float32, elements(dims[i]))
 		if t.Noise {
 			noise.Normal(data, key, noise.Start, uint32(i), 1)
 		}
@@ -85,10 +86,11 @@ func (s *Solver) Start(key noise.Key) State {
 
 // Fits reports whether a state and its curves belong to a run of a method, before its last step.
 func Fits(run *method.Run, st State, c Curves) bool {
-	size := elements(run.StateDims(1))
-	sameTensors := slices.EqualFunc(st.Tensors, run.Info.State, func(t Tensor, want method.Tensor) bool {
-		return t.Name == want.Name && len(t.Data) == size
-	})
+	dims := run.StateDims(1)
+	sameTensors := len(st.Tensors) == len(dims)
+	for i, t := range st.Tensors[:min(len(st.Tensors), len(dims))] {
+		sameTensors = sameTensors && t.Name == run.Info.State[i].Name && len(t.Data) == elements(dims[i])
+	}
 	sameCurves := st.Step == 0 || slices.EqualFunc(c.Curves, run.Info.Curves, func(v Curve, want method.Curve) bool {
 		return v.Name == want.Name && len(v.Values) == st.Step
 	})
