@@ -18,7 +18,7 @@ type rule func(g *Graph, n *node, k int, dy []Value) (Value, error)
 
 // families lists the rules by family. An operation is in one family only.
 func families() []map[string]rule {
-	return []map[string]rule{arithmeticRules, linearRules, reductionRules, shapeRules}
+	return []map[string]rule{arithmeticRules, linearRules, networkRules, reductionRules, shapeRules}
 }
 
 // ruleOf returns the rule of an operation, nil for none.

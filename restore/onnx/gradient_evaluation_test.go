@@ -1,0 +1,78 @@
+package onnx_test
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+
+	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxtest"
+)
+
+// evaluation is a compiled graph with its tensors.
+type evaluation struct {
+	t       *testing.T
+	session *onnx.Session
+	in, out []*onnx.Tensor
+}
+
+// newEvaluation compiles a graph for the CPU; the test's end releases it.
+func newEvaluation(t *testing.T, g *onnx.Graph, inputs []onnx.Value, outputs ...onnx.Value) *evaluation {
+	t.Helper()
+	model, err := g.Marshal("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := &evaluation{t: t}
+	name := func(values []onnx.Value) (names []string) {
+		for _, v := range values {
+			names = append(names, v.Name)
+		}
+		return names
+	}
+	if e.session, err = onnxtest.Runtime(t).NewSession(model, name(inputs), name(outputs)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { e.session.Close() })
+	if e.in, err = onnx.NewTensors(inputs...); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { onnx.CloseTensors(e.in) })
+	if e.out, err = onnx.NewTensors(outputs...); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { onnx.CloseTensors(e.out) })
+	return e
+}
+
+// run evaluates the outputs.
+func (e *evaluation) run(inputs ...[]float32) [][]float32 {
+	e.t.Helper()
+	for i, x := range inputs {
+		copy(e.in[i].F32, x)
+	}
+	if err := e.session.Run(context.Background(), e.in, e.out); err != nil {
+		e.t.Fatal(err)
+	}
+	var res [][]float32
+	for _, v := range e.out {
+		res = append(res, slices.Clone(v.F32))
+	}
+	return res
+}
+
+// gradients counts what the tests of reverse mode compared.
+var gradients tally
+
+type tally struct {
+	mutex sync.Mutex
+	max   float64
+}
+
+// record adds a relative error within its limit.
+func (c *tally) record(rel float64) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.max = max(c.max, rel)
+}

@@ -1,0 +1,36 @@
+package onnx
+
+// networkRules are the rules of the layers of networks.
+var networkRules = map[string]rule{
+	"Conv":          single(convRule),
+	"ConvTranspose": single(convTransposeRule),
+	"Resize":        single(resizeRule),
+
+	"AveragePool":       single(averagePoolRule),
+	"GlobalAveragePool": single(globalAveragePoolRule),
+	"LpPool":            single(lpPoolRule),
+	"MaxPool":           single(maxPoolRule),
+
+	"BatchNormalization":    single(batchNormRule),
+	"GroupNormalization":    single(groupNormRule),
+	"InstanceNormalization": single(instanceNormRule),
+	"LayerNormalization":    single(layerNormRule),
+	"LpNormalization":       single(lpNormRule),
+	"RMSNormalization":      single(rmsNormRule),
+
+	"Attention":  single(attentionRule),
+	"LogSoftmax": single(logSoftmaxRule),
+	"Softmax":    single(softmaxRule),
+}
+
+// single makes a rule that refuses gradients of other outputs than the first, such as the statistics of a normalisation.
+func single(r func(g *Graph, n *node, k int, dy Value) (Value, error)) rule {
+	return func(g *Graph, n *node, k int, dy []Value) (Value, error) {
+		for i, d := range dy {
+			if (d.Name == "") == (i == 0) {
+				return Value{}, n.refuse("the gradient of output %d", i)
+			}
+		}
+		return r(g, n, k, dy[0])
+	}
+}

@@ -1,0 +1,177 @@
+package onnx_test
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"testing"
+
+	"ddiff/restore/onnx"
+)
+
+// layer is one operation of a network. Its gradient with respect to input wrt is tested.
+type layer struct {
+	op     string
+	attrs  map[string]any
+	inputs []operand
+	out    []int
+	wrt    int
+	opset  int // 0: the default
+}
+
+// operand is an input of a layer: its constant value, or its values where it is x.
+type operand struct {
+	dims  []int
+	value func(g *onnx.Graph, seed uint32) onnx.Value
+	data  func(n int, seed uint32) []float32
+}
+
+// normal is an operand with normal values.
+func normal(dims ...int) operand { return drawn(random, dims) }
+
+// positive is an operand with values from 0.5 to 2.5.
+func positive(dims ...int) operand {
+	return drawn(func(n int, seed uint32) []float32 {
+		data := random(n, seed)
+		for i := range data {
+			data[i] = 1.5 + float32(math.Tanh(float64(data[i])))
+		}
+		return data
+	}, dims)
+}
+
+// apart is an operand whose values differ by 0.1 or more, so that a small step does not change their order.
+func apart(dims ...int) operand {
+	return drawn(func(n int, _ uint32) []float32 {
+		data := make([]float32, n)
+		for i := range data {
+			data[i] = 0.1*float32((i*37)%n) - 0.05*float32(n)
+		}
+		return data
+	}, dims)
+}
+
+func drawn(data func(n int, seed uint32) []float32, dims []int) operand {
+	value := func(g *onnx.Graph, seed uint32) onnx.Value { return g.Const(data(product(dims), seed), dims...) }
+	return operand{dims, value, data}
+}
+
+// given is an operand with the given values.
+func given(x ...float32) operand {
+	return operand{value: func(g *onnx.Graph, _ uint32) onnx.Value { return g.Const(x, len(x)) }}
+}
+
+// integers is an operand of whole numbers.
+func integers(x ...int) operand {
+	return operand{value: func(g *onnx.Graph, _ uint32) onnx.Value { return g.Ints(x...) }}
+}
+
+// omitted is an optional input that is absent.
+func omitted() operand {
+	return operand{value: func(*onnx.Graph, uint32) onnx.Value { return onnx.Value{} }}
+}
+
+// apply returns the layer op(inputs) with the shape out.
+func apply(op string, out []int, attrs map[string]any, inputs ...operand) layer {
+	return layer{op: op, attrs: attrs, inputs: inputs, out: out}
+}
+
+// by returns the layer as a function of another input.
+func (l layer) by(k int) layer {
+	l.wrt = k
+	return l
+}
+
+// at returns the layer for another operator set.
+func (l layer) at(opset int) layer {
+	l.opset = opset
+	return l
+}
+
+func product(dims []int) int {
+	n := 1
+	for _, d := range dims {
+		n *= d
+	}
+	return n
+}
+
+func ints(x ...int) []int { return x }
+
+// check compares the gradient with central differences: the relative error of the derivative of seed·y along a direction,
+// relative to the length of y's derivative.
+func (l layer) check(t *testing.T) {
+	g := onnx.NewGraph(cmp.Or(l.opset, onnx.DefaultOpset))
+	x := g.Input("x", onnx.Float, l.inputs[l.wrt].dims...)
+	var inputs []onnx.Value
+	for i, in := range l.inputs {
+		if i == l.wrt {
+			inputs = append(inputs, x)
+		} else {
+			inputs = append(inputs, in.value(g, uint32(i)))
+		}
+	}
+	y := g.Apply(l.op, onnx.Float, l.out, l.attrs, inputs...)
+	seed := g.Input("seed", onnx.Float, y.Dims...)
+	dx, err := g.Gradient(y, x, seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.Output("y", y)
+	g.Output("dx", dx)
+	e := newEvaluation(t, g, []onnx.Value{x, seed}, onnx.Value{Name: "y", DType: onnx.Float, Dims: y.Dims},
+		onnx.Value{Name: "dx", DType: onnx.Float, Dims: dx.Dims})
+	at := l.inputs[l.wrt].data(x.Size(), 1)
+	for draw := range uint32(3) {
+		along, s := random(x.Size(), 10+draw), random(y.Size(), 20+draw)
+		difference := func(h float64) []float64 {
+			up, down := e.run(step(at, along, h), s)[0], e.run(step(at, along, -h), s)[0]
+			d := make([]float64, len(up))
+			for i := range d {
+				d[i] = (float64(up[i]) - float64(down[i])) / (2 * h)
+			}
+			return d
+		}
+		const h = 1e-2
+		d1, d2 := difference(h), difference(h/2)
+		got, want, length := 0.0, 0.0, 0.0
+		for i := range s {
+			d := (4*d2[i] - d1[i]) / 3
+			want += float64(s[i]) * d
+			length += d * d
+		}
+		for i, v := range e.run(at, s)[1] {
+			got += float64(v) * float64(along[i])
+		}
+		if rel := math.Abs(got-want) / math.Sqrt(length); !(rel <= 1e-3) {
+			t.Errorf("derivative %.6g, finite differences %.6g: relative error %.2g", got, want, rel)
+		} else {
+			gradients.record(rel)
+		}
+	}
+}
+
+// step returns at + h·along.
+func step(at, along []float32, h float64) []float32 {
+	p := make([]float32, len(at))
+	for i := range p {
+		p[i] = at[i] + float32(h)*along[i]
+	}
+	return p
+}
+
+// Each rule of a network's operations against central differences.
+func TestGradientLayers(t *testing.T) {
+	t.Parallel()
+	for family, layers := range map[string]map[string]layer{
+		"conv": convLayers(), "conv transpose": convTransposeLayers(), "resize": resizeLayers(), "pool": poolLayers(),
+		"norm": normLayers(), "softmax": softmaxLayers(),
+	} {
+		for name, l := range layers {
+			t.Run(fmt.Sprint(family, "/", name), func(t *testing.T) {
+				t.Parallel()
+				l.check(t)
+			})
+		}
+	}
+}

@@ -1,0 +1,167 @@
+package onnx
+
+import "slices"
+
+// tiny replaces a norm of 0 as divisor.
+const tiny = 1e-12
+
+// statistics are the deviation from the mean and the inverse of the standard deviation of each row of a matrix.
+type statistics struct{ deviation, inverse Value }
+
+// rowStatistics takes x of shape [R, M].
+func (g *Graph) rowStatistics(x Value, epsilon float32) statistics {
+	deviation := g.Minus(x, g.meanRows(x))
+	return statistics{deviation, g.inverseRoot(g.dotRows(deviation, deviation), x.Dims[1], epsilon)}
+}
+
+// meanRows returns the means of the rows of [R, M], of shape [R, 1].
+func (g *Graph) meanRows(x Value) Value {
+	return g.scaled(g.ReduceSum(x, 1), 1/float64(x.Dims[1]))
+}
+
+// dotRows returns the inner products of the rows of two matrices [R, M], of shape [R, 1]. It makes no product of their size.
+func (g *Graph) dotRows(a, b Value) Value {
+	rows, width := a.Dims[0], a.Dims[1]
+	return g.Reshape(g.MatMul(g.Reshape(a, rows, 1, width), g.Reshape(b, rows, width, 1)), rows, 1)
+}
+
+// inverseRoot is 1/√(sum/count + ε).
+func (g *Graph) inverseRoot(sum Value, count int, epsilon float32) Value {
+	mean := g.scaled(sum, 1/float64(count))
+	return g.Div(g.number(sum.DType, 1), g.Sqrt(g.Add(mean, g.number(sum.DType, float64(epsilon)))))
+}
+
+// normalisedGradient is the gradient of (x − mean)/√(variance + ε) for rows [R, M]:
+// dy·s − (x − mean)·s³·mean(dy·(x − mean)) − s·mean(dy), s = 1/√(variance + ε).
+func (g *Graph) normalisedGradient(s statistics, dy Value) Value {
+	slope := g.projection(s.deviation, s.inverse, dy)
+	offset := g.Mul(s.inverse, g.meanRows(dy))
+	return g.Minus(g.Mul(dy, s.inverse), g.Add(g.Mul(s.deviation, slope), offset))
+}
+
+// projection is s³·mean(dy·x) for rows.
+func (g *Graph) projection(x, s, dy Value) Value {
+	cube := g.Mul(s, g.Mul(s, s))
+	return g.Mul(cube, g.scaled(g.dotRows(dy, x), 1/float64(dy.Dims[1])))
+}
+
+// affineNorm is a normalisation of x in rows, groups of equal size, with scale and shift. In the shape view of x, scale and
+// shift have the shape params.
+type affineNorm struct {
+	x, scale     Value
+	rows         int
+	view, params []int
+	epsilon      float32
+}
+
+// gradient builds the gradient of input k: x, scale or shift.
+func (a affineNorm) gradient(g *Graph, n *node, k int, dy Value) Value {
+	in := n.inputs[k].Dims
+	rows := func(v Value) Value { return g.Reshape(v, a.rows, a.x.Size()/a.rows) }
+	if k == 2 {
+		return g.Reshape(g.unbroadcast(g.Reshape(dy, a.view...), a.params), in...)
+	}
+	s := g.rowStatistics(rows(a.x), a.epsilon)
+	if k == 1 {
+		normal := g.Reshape(g.Mul(s.deviation, s.inverse), a.view...)
+		return g.Reshape(g.unbroadcast(g.Mul(g.Reshape(dy, a.view...), normal), a.params), in...)
+	}
+	if scale, ok := g.numbersOf(a.scale); !ok || slices.ContainsFunc(scale, func(s float64) bool { return s != 1 }) {
+		dy = g.Mul(g.Reshape(dy, a.view...), g.Reshape(a.scale, a.params...))
+	}
+	return g.Reshape(g.normalisedGradient(s, rows(dy)), in...)
+}
+
+// instanceNormRule: x [N, C, ...], scale and shift [C].
+func instanceNormRule(g *Graph, n *node, k int, dy Value) (Value, error) {
+	x := n.inputs[0]
+	a := affineNorm{x: x, scale: n.inputs[1], epsilon: n.float("epsilon", 1e-5), rows: x.Dims[0] * x.Dims[1]}
+	a.view = []int{x.Dims[0], x.Dims[1], size(x.Dims[2:])}
+	a.params = []int{1, x.Dims[1], 1}
+	return a.gradient(g, n, k, dy), nil
+}
+
+// groupNormRule: x [N, C, ...], scale and shift per group before operator set 21, then per channel.
+func groupNormRule(g *Graph, n *node, k int, dy Value) (Value, error) {
+	x := n.inputs[0]
+	groups := n.integer("num_groups", 1)
+	a := affineNorm{x: x, scale: n.inputs[1], epsilon: n.float("epsilon", 1e-5), rows: x.Dims[0] * groups}
+	per := size(n.inputs[1].Dims)
+	a.view = []int{x.Dims[0], per, x.Size() / x.Dims[0] / per}
+	a.params = []int{1, per, 1}
+	return a.gradient(g, n, k, dy), nil
+}
+
+// layerNormRule normalises over the dimensions from axis on.
+func layerNormRule(g *Graph, n *node, k int, dy Value) (Value, error) {
+	x := n.inputs[0]
+	from := axis(n.integer("axis", -1), x.Rank())
+	for _, in := range n.inputs[1:] {
+		if in.Name != "" && size(in.Dims) != size(x.Dims[from:]) {
+			return Value{}, n.refuse("scale of shape %v for %v", in.Dims, x.Dims[from:])
+		}
+	}
+	a := affineNorm{x: x, scale: n.inputs[1], epsilon: n.float("epsilon", 1e-5), rows: size(x.Dims[:from])}
+	a.view = []int{a.rows, size(x.Dims[from:])}
+	a.params = []int{1, a.view[1]}
+	return a.gradient(g, n, k, dy), nil
+}
+
+// rmsNormRule is layerNormRule without a mean and a shift.
+func rmsNormRule(g *Graph, n *node, k int, dy Value) (Value, error) {
+	x, scale := n.inputs[0], n.inputs[1]
+	from := axis(n.integer("axis", -1), x.Rank())
+	if size(scale.Dims) != size(x.Dims[from:]) {
+		return Value{}, n.refuse("scale of shape %v for %v", scale.Dims, x.Dims[from:])
+	}
+	view := []int{size(x.Dims[:from]), size(x.Dims[from:])}
+	rows, dy := g.Reshape(x, view...), g.Reshape(dy, view...)
+	inverse := g.inverseRoot(g.dotRows(rows, rows), view[1], n.float("epsilon", 1e-5))
+	if k == 1 {
+		normal := g.Mul(rows, inverse)
+		return g.Reshape(g.ReduceSum(g.Mul(dy, normal), 0), scale.Dims...), nil
+	}
+	dy = g.Mul(dy, g.Reshape(scale, 1, view[1]))
+	dx := g.Minus(g.Mul(dy, inverse), g.Mul(rows, g.projection(rows, inverse, dy)))
+	return g.Reshape(dx, x.Dims...), nil
+}
+
+// batchNormRule: with fixed statistics, the normalisation is a factor per channel.
+func batchNormRule(g *Graph, n *node, k int, dy Value) (Value, error) {
+	if n.integer("training_mode", 0) != 0 {
+		return Value{}, n.refuse("training_mode")
+	}
+	if k > 2 {
+		return Value{}, n.refuse("statistics that depend on the input")
+	}
+	x, channels := n.inputs[0], n.inputs[1].Dims[0]
+	params := append([]int{1, channels}, ones(max(x.Rank()-2, 0))...)
+	inverse := g.inverseRoot(n.inputs[4], 1, n.float("epsilon", 1e-5))
+	switch k {
+	case 0:
+		return g.Mul(dy, g.Reshape(g.Mul(n.inputs[1], inverse), params...)), nil
+	case 1:
+		normal := g.Mul(g.Minus(x, g.Reshape(n.inputs[3], params...)), g.Reshape(inverse, params...))
+		dy = g.Mul(dy, normal)
+	}
+	return g.Reshape(g.unbroadcast(dy, params), channels), nil
+}
+
+// lpNormRule builds the gradient of x divided by its norm of order 1 or 2 along an axis.
+func lpNormRule(g *Graph, n *node, _ int, dy Value) (Value, error) {
+	x, y := n.inputs[0], n.outputs[0]
+	at := axis(n.integer("axis", -1), x.Rank())
+	dims := slices.Clone(x.Dims)
+	dims[at] = 1
+	var norm, direction Value
+	switch n.integer("p", 2) {
+	case 1:
+		norm, direction = g.ReduceSum(g.Apply("Abs", x.DType, x.Dims, nil, x), at), g.Apply("Sign", x.DType, x.Dims, nil, x)
+	case 2:
+		norm, direction = g.Sqrt(g.ReduceSum(g.Mul(x, x), at)), y
+	default:
+		return Value{}, n.refuse("p %d", n.integer("p", 2))
+	}
+	along := g.Mul(direction, g.ReduceSum(g.Mul(dy, y), at))
+	return g.Div(g.Minus(dy, along), g.Max(norm, g.number(dy.DType, tiny))), nil
+}
