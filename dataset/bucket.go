@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"ddiff/internal/redact"
+	"ddiff/internal/regular"
 	"ddiff/storage"
 )
 
@@ -157,12 +158,12 @@ func (e *bucket) close() {
 }
 
 // get reads a complete object.
-func (b *buckets) get(ctx context.Context, a Address) ([]byte, error) {
+func (b *buckets) get(ctx context.Context, a Address, check Check) ([]byte, error) {
 	store, err := b.open(ctx, a)
 	if err != nil {
 		return nil, err
 	}
-	data, err := store.Get(ctx, a.key())
+	data, err := store.GetChecked(ctx, a.key(), regular.BeginningBytes, check)
 	return data, storageError(err)
 }
 

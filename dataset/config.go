@@ -54,10 +54,13 @@ type Config struct {
 	// SpoolBytes limits the size of a list, shard or Parquet file that is copied to CacheDir because its server does
 	// not support ranges. 0 means DefaultSpoolBytes.
 	SpoolBytes int64
-	// CheckImage, if not nil, checks a local file or web resource whose name ends as that of an image, before more than its
-	// beginning is read. beginning has 16 bytes, fewer only of shorter files. size is in bytes, negative if it is unknown.
-	// Get returns its error.
-	CheckImage func(beginning []byte, size int64) error
+	// CheckImage, if not nil, checks a file whose name ends as that of an image before the rest of it is read: a file, an
+	// object, a web resource, or a member above 16 MiB; smaller members and cells before they are used. beginning has 32
+	// bytes, fewer only of shorter files. size is in bytes, negative if it is unknown. The error of Get wraps its error, and
+	// has a method Digest(context.Context) (string, error) that reads the file again and returns its SHA-256.
+	CheckImage Check
+	// CheckOther is CheckImage for addresses whose name has no extension, which may be of any file. Nil checks nothing.
+	CheckOther Check
 	// Timeout limits a request, plus one second per MiB of data. 0 means DefaultTimeout.
 	Timeout time.Duration
 	// ObjectTimeout limits the reading of one remote file, with all its attempts and waits, or of one member or cell. 0 means
@@ -77,6 +80,9 @@ type Config struct {
 	// Retry configures the retries of S3 requests. Its Attempts and Logger default to the fields above.
 	Retry storage.RetryConfig
 }
+
+// Check checks the beginning and the size of a file.
+type Check func(beginning []byte, size int64) error
 
 // Validate reports the first invalid field by name.
 func (c Config) Validate() error {
@@ -125,7 +131,10 @@ func (c Config) withDefaults() Config {
 		c.Attempts = DefaultAttempts
 	}
 	if c.CheckImage == nil {
-		c.CheckImage = func([]byte, int64) error { return nil }
+		c.CheckImage = acceptAny
+	}
+	if c.CheckOther == nil {
+		c.CheckOther = acceptAny
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)

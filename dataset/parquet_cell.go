@@ -8,7 +8,7 @@ import (
 
 // readCell reads one cell of a Parquet file. It reads the pages of the row group up to the cell, since most files do
 // not state the offsets of rows.
-func (s *Sources) readCell(ctx context.Context, a Address) ([]byte, error) {
+func (s *Sources) readCell(ctx context.Context, a Address, check Check) ([]byte, error) {
 	obj, err := s.open(ctx, a)
 	if err != nil {
 		return nil, err
@@ -28,13 +28,13 @@ func (s *Sources) readCell(ctx context.Context, a Address) ([]byte, error) {
 			row -= group.NumRows()
 			continue
 		}
-		return s.cell(t, i, l, row)
+		return s.cell(t, i, l, row, check)
 	}
 	return nil, fmt.Errorf("%w: file has %d rows", ErrNotFound, t.rows)
 }
 
 // cell reads one value of row group i.
-func (s *Sources) cell(t *table, i int, l leaf, row int64) ([]byte, error) {
+func (s *Sources) cell(t *table, i int, l leaf, row int64, check Check) ([]byte, error) {
 	v, err := t.values(i, l, row)
 	if err != nil {
 		return nil, err
@@ -48,6 +48,9 @@ func (s *Sources) cell(t *table, i int, l leaf, row int64) ([]byte, error) {
 		return nil, fmt.Errorf("%w: cell is empty", ErrNotFound)
 	case int64(len(value.ByteArray())) > s.cfg.MaxBytes:
 		return nil, s.tooLarge(int64(len(value.ByteArray())))
+	}
+	if err := check(beginningOf(value.ByteArray()), int64(len(value.ByteArray()))); err != nil {
+		return nil, err
 	}
 	return bytes.Clone(value.ByteArray()), nil
 }

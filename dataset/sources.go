@@ -76,51 +76,54 @@ func (s *Sources) load(ctx context.Context, a Address) ([]byte, error) {
 	return s.cached(ctx, kindFile, a, version, 0, load)
 }
 
-// read reads the bytes at an address from their source.
+// read reads the bytes at an address from their source, if their beginning passes the check.
 func (s *Sources) read(ctx context.Context, a Address) ([]byte, error) {
+	check := s.check(a)
 	switch {
 	case a.part == partMember:
-		return s.readMember(ctx, a)
+		return s.readMember(ctx, a, check)
 	case a.part == partCell:
-		return s.readCell(ctx, a)
+		return s.readCell(ctx, a, check)
 	case a.scheme == schemeFile:
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		data, err := regular.ReadChecked(a.file, manifest.MaxFileBytes, s.check(a))
+		data, err := regular.ReadChecked(a.file, manifest.MaxFileBytes, check)
 		return data, fileError(err)
 	case a.scheme == schemeS3:
-		return s.buckets.get(ctx, a)
+		return s.buckets.get(ctx, a, check)
 	default:
-		return s.web.get(ctx, a, s.check(a))
+		return s.web.get(ctx, a, check)
 	}
-}
-
-// check returns the check of the beginning of a file.
-func (s *Sources) check(a Address) func(beginning []byte, size int64) error {
-	if manifest.IsImage(a.base()) {
-		return s.cfg.CheckImage
-	}
-	return func([]byte, int64) error { return nil }
 }
 
 // readMember reads a member of a tar file.
-func (s *Sources) readMember(ctx context.Context, a Address) ([]byte, error) {
+func (s *Sources) readMember(ctx context.Context, a Address, check Check) ([]byte, error) {
 	if a.size > s.cfg.MaxBytes {
 		return nil, s.tooLarge(a.size)
 	}
-	data, err := s.readPart(ctx, a)
+	if a.size > checkedApart {
+		beginning, err := s.readPart(ctx, a, regular.BeginningBytes)
+		if err == nil {
+			err = check(beginning, a.size)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	data, err := s.readPart(ctx, a, a.size)
 	if err != nil {
 		return nil, err
 	}
 	if int64(len(data)) != a.size {
 		return nil, fmt.Errorf("%w: shard ends before the member", ErrChanged)
 	}
-	return data, nil
+	return data, check(beginningOf(data), a.size)
 }
 
-// readPart reads the bytes of a member.
-func (s *Sources) readPart(ctx context.Context, a Address) ([]byte, error) {
+// readPart reads the first size bytes of a member.
+func (s *Sources) readPart(ctx context.Context, a Address, size int64) ([]byte, error) {
+	a.size = size
 	switch a.scheme {
 	case schemeFile:
 		f, err := openFile(a.file)

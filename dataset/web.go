@@ -158,7 +158,7 @@ func printable(text string) string {
 }
 
 // get reads a complete resource and restarts interrupted transfers.
-func (w *web) get(ctx context.Context, a Address, check func(beginning []byte, size int64) error) ([]byte, error) {
+func (w *web) get(ctx context.Context, a Address, check Check) ([]byte, error) {
 	return retryRead(ctx, w.cfg.Attempts, errBroken, func() ([]byte, error) {
 		data, err := w.fetch(ctx, a, check)
 		if errors.Is(err, errBroken) {
@@ -174,7 +174,7 @@ var errBroken = errors.New("transfer interrupted")
 // errTimeout: the transfer exceeded its time limit.
 var errTimeout = errors.New("timeout")
 
-func (w *web) fetch(ctx context.Context, a Address, check func(beginning []byte, size int64) error) ([]byte, error) {
+func (w *web) fetch(ctx context.Context, a Address, check Check) ([]byte, error) {
 	call, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	response, err := w.request(call, http.MethodGet, a, 0, 0, "")

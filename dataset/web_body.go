@@ -16,7 +16,7 @@ import (
 // of the answer first. An answer without a length is copied to a file above the size of a block, since a buffer that
 // grows needs several times its size.
 func (w *web) body(
-	call context.Context, cancel context.CancelCauseFunc, response *http.Response, limit int64, check func([]byte, int64) error,
+	call context.Context, cancel context.CancelCauseFunc, response *http.Response, limit int64, check Check,
 ) ([]byte, error) {
 	size := response.ContentLength
 	if size > limit {

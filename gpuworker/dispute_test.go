@@ -1,7 +1,10 @@
 package gpuworker_test
 
 import (
+	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"io/fs"
 	"strings"
@@ -12,6 +15,7 @@ import (
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/restore/onnx"
+	"ddiff/restore/raster"
 	"ddiff/restore/solver"
 )
 
@@ -55,6 +59,62 @@ func TestWrongDigestAsksAnotherWorker(t *testing.T) {
 		t.Errorf("the item is %s by %s at attempt %d: %s", r.Outcome, r.Worker, r.Attempt, r.Reason)
 	}
 	wantEmpty(t, h.queue)
+}
+
+// noImage is the error of a source that refuses a file by its beginning.
+type noImage struct {
+	error
+	digest string
+}
+
+func (e noImage) Unwrap() error { return e.error }
+
+func (e noImage) Digest(context.Context) (string, error) { return e.digest, nil }
+
+// sniffing refuses all files of an item by their beginning. A file has the digest of the item if digest is empty.
+type sniffing struct {
+	manifest.Files
+	digest string
+}
+
+func (s sniffing) Get(ctx context.Context, path string) ([]byte, error) {
+	data, err := s.Files.Get(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(data)
+	return nil, noImage{fmt.Errorf("read image header: %w", raster.ErrFormat), cmp.Or(s.digest, hex.EncodeToString(sum[:]))}
+}
+
+// TestNoImageFailsAtOnce: no other worker is asked about a file with the campaign's digest that is no image. A file with
+// another digest may be right on another worker.
+func TestNoImageFailsAtOnce(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		digest  string
+		outcome manifest.Outcome
+		worker  string
+	}{
+		"file of the campaign": {"", manifest.OutcomeFailed, "first"},
+		"another file":         {strings.Repeat("0", 64), manifest.OutcomeDone, "second"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHost(t, newStore(t), queue.Config{AckWait: patience, MaxAttempts: 1})
+			it := items(t, 1)[0]
+			publish(t, h.queue, it)
+			first := h.begin(h.config("first", from(lying{}, 1), func(cfg *gpuworker.Config) {
+				single(cfg, func(w *gpuworker.Single) { w.Items.Sources = sniffing{digest: c.digest} })
+			}))
+			waitUntil(t, "no item was settled", func() bool { return first.Beat().Items > 0 })
+			h.begin(h.config("second", from(lying{}, 1)))
+			r := results(t, h.queue, 1)[it.Name]
+			if r.Outcome != c.outcome || r.Worker != c.worker || r.Attempt != 1 || strings.Contains(r.Reason, "either") {
+				t.Errorf("the item is %s by %s at attempt %d: %s", r.Outcome, r.Worker, r.Attempt, r.Reason)
+			}
+			wantEmpty(t, h.queue)
+		})
+	}
 }
 
 // TestDamagedFileFailsAfterTwoOpinions: all workers read wrong bytes. A worker without others gives both opinions.

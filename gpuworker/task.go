@@ -237,13 +237,39 @@ func readDraw(name string, data []byte) (*operator.Draw, error) {
 func (s loader) read(ctx context.Context, from manifest.Source) ([]byte, error) {
 	data, err := s.sources.Get(ctx, from.Path)
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", from.Public(), sourceError{err})
+		return nil, readError(ctx, from, err)
 	}
 	if got := digest(data); got != from.SHA256 {
-		return nil, fmt.Errorf("%w: read %s: its SHA-256 is %.12s, the campaign expects %.12s; submit the campaign again",
-			errDigest, from.Public(), got, from.SHA256)
+		return nil, digestError(from, got)
 	}
 	return data, nil
+}
+
+// digestError is the error of a source with another digest.
+func digestError(from manifest.Source, got string) error {
+	return fmt.Errorf("%w: read %s: its SHA-256 is %.12s, the campaign expects %.12s; submit the campaign again",
+		errDigest, from.Public(), got, from.SHA256)
+}
+
+// refusedFile is the error of a file whose beginning shows that it cannot be used. Digest reads the complete file.
+type refusedFile interface {
+	error
+	Digest(ctx context.Context) (string, error)
+}
+
+// readError classifies an error of reading a source. A refused file with the campaign's digest is refused by every worker.
+func readError(ctx context.Context, from manifest.Source, err error) error {
+	file, ok := errors.AsType[refusedFile](err)
+	if !ok {
+		return fmt.Errorf("read %s: %w", from.Public(), sourceError{err})
+	}
+	switch got, failed := file.Digest(ctx); {
+	case failed != nil:
+		return fmt.Errorf("read %s: %w", from.Public(), sourceError{failed})
+	case got != from.SHA256:
+		return digestError(from, got)
+	}
+	return fmt.Errorf("read %s: %w", from.Public(), err)
 }
 
 // decode reads a source and calls use, which decodes it, while its memory is reserved.

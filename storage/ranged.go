@@ -29,6 +29,9 @@ type Ranged interface {
 	// GetRange returns size bytes from offset, fewer only at the end of the object. With an etag it returns
 	// ErrChanged if the object has another. Parts have no checksums: the caller should know a digest.
 	GetRange(ctx context.Context, key, etag string, offset, size int64) ([]byte, error)
+	// GetChecked returns the bytes of an object as Get does, but calls check with its first bytes, fewer only of a shorter
+	// object, and its size in bytes, negative if it is unknown, before it reads the rest. It returns the error of check.
+	GetChecked(ctx context.Context, key string, first int64, check func(beginning []byte, size int64) error) ([]byte, error)
 }
 
 var (
@@ -112,6 +115,20 @@ func (s *S3) readRange(ctx context.Context, key, etag string, offset, size int64
 	return buf.Bytes(), nil
 }
 
+// GetChecked implements Ranged.
+func (s *S3) GetChecked(
+	ctx context.Context, key string, first int64, check func(beginning []byte, size int64) error,
+) ([]byte, error) {
+	if err := begin(ctx, "get", key); err != nil {
+		return nil, err
+	}
+	data, err := s.read(ctx, key, first, check)
+	if err != nil {
+		return nil, failed(ctx, "get", key, err)
+	}
+	return data, nil
+}
+
 // Version implements Ranged. It returns [errors.ErrUnsupported] if the wrapped store is not Ranged.
 func (r *Retrying) Version(ctx context.Context, key string) (v Version, err error) {
 	ranged, ok := r.store.(Ranged)
@@ -133,6 +150,21 @@ func (r *Retrying) GetRange(ctx context.Context, key, etag string, offset, size 
 	}
 	err = r.try(ctx, "get", key, func() error {
 		data, err = ranged.GetRange(ctx, key, etag, offset, size)
+		return err
+	})
+	return data, err
+}
+
+// GetChecked implements Ranged. It returns [errors.ErrUnsupported] if the wrapped store is not Ranged.
+func (r *Retrying) GetChecked(
+	ctx context.Context, key string, first int64, check func(beginning []byte, size int64) error,
+) (data []byte, err error) {
+	ranged, ok := r.store.(Ranged)
+	if !ok {
+		return nil, fmt.Errorf("get %s: ranges: %w", key, errors.ErrUnsupported)
+	}
+	err = r.try(ctx, "get", key, func() error {
+		data, err = ranged.GetChecked(ctx, key, first, check)
 		return err
 	})
 	return data, err

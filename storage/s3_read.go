@@ -20,14 +20,14 @@ func (s *S3) Get(ctx context.Context, key string) ([]byte, error) {
 	if err := begin(ctx, "get", key); err != nil {
 		return nil, err
 	}
-	data, err := s.read(ctx, key)
+	data, err := s.read(ctx, key, 0, nil)
 	if err != nil {
 		return nil, failed(ctx, "get", key, err)
 	}
 	return data, nil
 }
 
-func (s *S3) read(ctx context.Context, key string) ([]byte, error) {
+func (s *S3) read(ctx context.Context, key string, first int64, check func(beginning []byte, size int64) error) ([]byte, error) {
 	call, cancel := context.WithCancel(ctx)
 	defer cancel()
 	timeout := time.AfterFunc(s.budget(0), cancel)
@@ -46,9 +46,17 @@ func (s *S3) read(ctx context.Context, key string) ([]byte, error) {
 	timeout.Reset(s.budget(info.Size)) // now the size is known
 
 	var buf bytes.Buffer
-	buf.Grow(int(max(info.Size, 0)) + bytes.MinRead)
+	if check != nil {
+		if _, err := buf.ReadFrom(io.LimitReader(body, first)); err != nil {
+			return nil, err
+		}
+		if err := check(buf.Bytes(), info.Size); err != nil {
+			return nil, err
+		}
+	}
+	buf.Grow(int(max(info.Size-int64(buf.Len()), 0)) + bytes.MinRead)
 	// The size is -1 if the answer does not state it.
-	if _, err := buf.ReadFrom(io.LimitReader(body, s.maxBytes+1)); err != nil {
+	if _, err := buf.ReadFrom(io.LimitReader(body, s.maxBytes+1-int64(buf.Len()))); err != nil {
 		return nil, err
 	}
 	if err := checkSize(int64(buf.Len()), s.maxBytes); err != nil {

@@ -51,11 +51,20 @@ func (d datasets) Get(ctx context.Context, path string) ([]byte, error) {
 	return data, err
 }
 
+// checkOther is the check of an address that does not tell its format: of an image, an array or a network.
+func checkOther(beginning []byte, size int64) error {
+	const firstOfONNX = 0x08 // the tag of the first field, ir_version
+	if len(beginning) > 0 && beginning[0] == firstOfONNX {
+		return nil
+	}
+	return raster.SniffAny(beginning, size)
+}
+
 // open opens the sources. Datasets may be on the server of the store at an address.
 func (s sourceFlags) open(store string, logger *slog.Logger) (datasets, error) {
 	cfg := dataset.Config{
 		Hosts: s.hosts, Endpoints: s.endpoints, AllowHTTP: s.allowHTTP, CAFile: s.caFile,
-		CacheBytes: s.cacheMiB << 20, Logger: logger, CheckImage: raster.Sniff,
+		CacheBytes: s.cacheMiB << 20, Logger: logger, CheckImage: raster.Sniff, CheckOther: checkOther,
 	}
 	if c, err := storage.ParseS3URL(store); err == nil { // otherwise not on S3, or it cannot be opened
 		cfg.OwnEndpoints = []string{c.Endpoint}

@@ -104,7 +104,7 @@ func Read(path string, limit int64) ([]byte, error) {
 }
 
 // BeginningBytes is the number of bytes that ReadChecked passes to its check, fewer only of shorter files.
-const BeginningBytes = 16
+const BeginningBytes = 32
 
 // ReadChecked reads as Read does, but calls check with the beginning and the size of the file before it reads the rest.
 // Errors are those of Open and of check.

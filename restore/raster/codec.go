@@ -21,16 +21,19 @@ type codec struct {
 	decode func(io.Reader) (image.Image, error)
 	// toRGB converts luma and chroma, if the file stores them.
 	toRGB func(y, cb, cr uint8) (r, g, b uint8)
+	// content returns the largest number of bytes that the pixels take, by the first SniffBytes bytes. Nil: the header
+	// does not state it.
+	content func(beginning []byte) (size int64, ok bool)
 }
 
 // codecs lists the supported formats.
 func codecs() []codec {
 	return []codec{
-		{"png", "\x89PNG\r\n\x1a\n", png.DecodeConfig, png.Decode, color.YCbCrToRGB},
-		{"jpeg", "\xff\xd8\xff", jpeg.DecodeConfig, jpeg.Decode, color.YCbCrToRGB},
-		{"tiff", "II*\x00", tiff.DecodeConfig, tiff.Decode, color.YCbCrToRGB},
-		{"tiff", "MM\x00*", tiff.DecodeConfig, tiff.Decode, color.YCbCrToRGB},
-		{"webp", webpMagic, webp.DecodeConfig, webp.Decode, videoToRGB},
+		{"png", "\x89PNG\r\n\x1a\n", png.DecodeConfig, png.Decode, color.YCbCrToRGB, pngContent},
+		{"jpeg", "\xff\xd8\xff", jpeg.DecodeConfig, jpeg.Decode, color.YCbCrToRGB, nil},
+		{"tiff", "II*\x00", tiff.DecodeConfig, tiff.Decode, color.YCbCrToRGB, nil},
+		{"tiff", "MM\x00*", tiff.DecodeConfig, tiff.Decode, color.YCbCrToRGB, nil},
+		{"webp", webpMagic, webp.DecodeConfig, webp.Decode, videoToRGB, webpContent},
 	}
 }
 

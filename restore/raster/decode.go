@@ -15,6 +15,9 @@ const (
 	MaxPixels = 64 << 20
 	// MaxBytes is the largest size of the file: 512 MiB.
 	MaxBytes = 512 << 20
+	// MaxExtraBytes is the largest number of bytes of a PNG or WebP file beside its pixels, such as metadata or other
+	// data behind its end: 64 MiB. The headers of the other formats do not state the size of the pixels.
+	MaxExtraBytes = 64 << 20
 )
 
 // Decode reads a PNG, JPEG, TIFF or WebP file into three channels.
@@ -23,11 +26,11 @@ const (
 // stored values. The EXIF orientation of a JPEG is applied. Of a TIFF with several pages the first is decoded. Animated
 // WebP, floating-point TIFF and JPEG-compressed TIFF are not supported.
 //
-// Errors are [ErrFormat], [ErrTruncated] and, above [MaxPixels] or [MaxBytes], [ErrTooLarge]. ErrTooLarge depends on the
-// header only and precedes the allocation of pixels.
+// Errors are [ErrFormat], [ErrTruncated] and, above [MaxPixels], [MaxBytes] or [MaxExtraBytes], [ErrTooLarge]. ErrTooLarge
+// depends on the header only and precedes the allocation of pixels.
 func Decode(data []byte) (*Image, error) {
-	if len(data) > MaxBytes {
-		return nil, fmt.Errorf("decode image: file of %d bytes, the limit is %d bytes: %w", len(data), MaxBytes, ErrTooLarge)
+	if err := checkSize(data[:min(len(data), SniffBytes)], int64(len(data))); err != nil {
+		return nil, fmt.Errorf("decode image: %w", err)
 	}
 	c, width, height, err := header(data)
 	if err != nil {
@@ -54,18 +57,6 @@ func Probe(data []byte) (width, height int, format string, err error) {
 		width, height = height, width
 	}
 	return width, height, c.name, nil
-}
-
-// Sniff checks the first bytes of a file, of which 16 suffice, and its size in bytes, negative if it is unknown. An error is
-// one that [Probe] or [Decode] of the complete file returns.
-func Sniff(beginning []byte, size int64) error {
-	if _, err := formatOf(beginning); err != nil {
-		return fmt.Errorf("read image header: %w", err)
-	}
-	if size > MaxBytes {
-		return fmt.Errorf("read image header: file of %d bytes, the limit is %d bytes: %w", size, int64(MaxBytes), ErrTooLarge)
-	}
-	return nil
 }
 
 // header returns the format and the stored size.
