@@ -100,6 +100,7 @@ func TestToken(t *testing.T) {
 		"demo":                          "demo",
 		"Night  Photos (v2).final":      "night-photos-v2-final",
 		"--a--":                         "a",
+		"zoo a-z 0-9":                   "zoo-a-z-0-9",
 		"写真":                            "campaign",
 		"写真 3":                          "3",
 		"":                              "campaign",

@@ -164,6 +164,9 @@ func TestExpandCounts(t *testing.T) {
 		{"no digest", image(Overrides{}), Probe{Width: 8, Height: 8}, 0, 8, `image "/x.png" has no SHA-256 digest`},
 		{"no digest of the mask", image(Overrides{Mask: "/m.png"}), testProbe(), 0, 8, `mask "/m.png" has no SHA-256 digest`},
 		{"no size", image(Overrides{}), Probe{ImageSHA256: strings.Repeat("ab", 32)}, 0, 8, "working size 0x0 is not positive"},
+		{"no width", image(Overrides{}), Probe{ImageSHA256: strings.Repeat("ab", 32), Height: 1}, 0, 8, "working size 0x1 is not positive"},
+		{"no height", image(Overrides{}), Probe{ImageSHA256: strings.Repeat("ab", 32), Width: 1}, 0, 8, "working size 1x0 is not positive"},
+		{"one pixel", image(Overrides{}), Probe{ImageSHA256: strings.Repeat("ab", 32), Width: 1, Height: 1}, 8, 0, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

@@ -137,6 +137,23 @@ func TestIdentityDependsOn(t *testing.T) {
 	}
 }
 
+// An item for messages has no signature of an address, and the same identity.
+func TestItemPublic(t *testing.T) {
+	t.Parallel()
+	it := testItem()
+	it.Image.Path = "https://host/cat.png?X-Amz-Signature=secret"
+	it.Kernel = &Source{Path: "s3://bucket/k.npy?region=eu&secret=x", SHA256: strings.Repeat("12", 32)}
+	id, _, _, _ := keys(t, it)
+	public := it.Public()
+	publicID, _, _, _ := keys(t, public)
+	if publicID != id || public.Image.Path != "https://host/cat.png" || strings.Contains(public.Kernel.Path, "secret") || public.Mask != nil {
+		t.Errorf("%+v, image %+v, kernel %+v", public, public.Image, public.Kernel)
+	}
+	if !strings.Contains(it.Image.Path, "secret") {
+		t.Error("the item itself changed")
+	}
+}
+
 // Maps are walked in another order each time; the identity must not be.
 func TestIdentityIgnoresMapOrder(t *testing.T) {
 	t.Parallel()

@@ -51,18 +51,18 @@ type Place struct {
 // the errors of [Rows].
 func ListRows(ctx context.Context, format ListFormat, r io.Reader, c ListConfig) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
-		rows := 0
+		empty := true
 		err := readList(format, newLines(c, r), func(row Row) error {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			rows++
+			empty = false
 			if !yield(row, nil) {
 				return errStop
 			}
 			return nil
 		})
-		if err == nil && rows == 0 {
+		if err == nil && empty {
 			err = errEmptyList()
 		}
 		if err != nil && !errors.Is(err, errStop) {

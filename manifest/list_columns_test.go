@@ -63,6 +63,39 @@ c.yaml:6: dataset.columns.sigma: want text (quote what looks like a number or tr
 	}
 }
 
+func TestColumnsOf(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		columns map[string]string
+		header  string
+		strict  bool
+		want    string
+	}{
+		{nil, "image sigma", true, "[[image] [sigma]]"},
+		{nil, "image colour", false, "[[image] []]"},
+		{nil, "image colour", true, `not a usable list: l.parquet: unknown column "colour"`},
+		{map[string]string{"image": "f", "name": "f"}, "f x", true, "[[image name] []]"},
+		{nil, "image image", false, `not a usable list: l.parquet: column "image" is repeated; remove one`},
+		{nil, "image x x", false, "[[image] [] []]"},
+		{map[string]string{"image": "f"}, "f x x", true, `not a usable list: l.parquet: column "x" is repeated; remove one`},
+		{map[string]string{"image": "f"}, "f x x", false, "[[image] [] []]"},
+	} {
+		got, err := ListConfig{File: "l.parquet", Columns: tc.columns}.ColumnsOf(strings.Fields(tc.header), tc.strict)
+		text := fmt.Sprint(got)
+		if err != nil {
+			text = err.Error()
+		}
+		if !strings.HasPrefix(text, tc.want) || errors.Is(err, ErrBadList) == strings.HasPrefix(tc.want, "[") {
+			t.Errorf("%v, %s, strict %t: %s, want %s", tc.columns, tc.header, tc.strict, text, tc.want)
+		}
+	}
+	for n, want := range map[int]bool{0: false, 1: true, 20: true, 21: false} {
+		if remedy := mappingRemedy(make([]string, n)); (remedy != "") != want {
+			t.Errorf("%d columns: remedy %q", n, remedy)
+		}
+	}
+}
+
 // Addresses stay as they are, paths start from the campaign file.
 func TestDatasetPaths(t *testing.T) {
 	t.Parallel()

@@ -138,7 +138,8 @@ func TestListEndsWithTheReadersError(t *testing.T) {
 				rows++
 			}
 		}
-		if last == nil || !strings.Contains(last.Error(), "disk on fire") || rows != 1 {
+		line := map[ListFormat]string{ListCSV: "list:3: ", ListJSONL: "list:2: ", ListText: "list:2: "}[name]
+		if last == nil || !strings.Contains(last.Error(), line+"disk on fire") || rows != 1 {
 			t.Errorf("%s: %d rows, error %v", name, rows, last)
 		}
 	}

@@ -10,6 +10,21 @@ import (
 	"ddiff/manifest"
 )
 
+func TestScoredPictures(t *testing.T) {
+	t.Parallel()
+	both := map[string]string{manifest.FileTruth: "12", manifest.FileRestored: "34"}
+	// The first 16 bytes of: printf '12 34' | sha256sum
+	const want = "8e2ed14846c39b01de87a4a26aa5facd"
+	if got := manifest.ScoredPictures(&manifest.Result{Artifacts: both}); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	for name := range both {
+		if got := manifest.ScoredPictures(&manifest.Result{Artifacts: map[string]string{name: "12"}}); got != "" {
+			t.Errorf("%s alone: %s", name, got)
+		}
+	}
+}
+
 // TestResultDigest: a change of any field of a result.json is noticed, a change of white space is not.
 func TestResultDigest(t *testing.T) {
 	t.Parallel()

@@ -112,6 +112,7 @@ func TestDirectories(t *testing.T) {
 		{"limited", Dataset{Path: root, Limit: 2}, "a.JPG = a.JPG\na.png = a.png\n", ""},
 		{"glob", Dataset{Path: root + "/[ab]*.png"}, "a = a.png\nb = b.png\nbad\uFFFD = bad\xff.png ! bad\uFFFD.png: the file name is not valid UTF-8; rename the file\n", ""},
 		{"glob over directories", Dataset{Path: root + "/[sf.]*/*"}, "f.png/inner = f.png/inner.png\nsub/b = sub/b.png\n", "sub/deep"},
+		{"glob over directories that lack the file", Dataset{Path: root + "/*/b.png"}, "loop/b = loop/b.png\nsub/b = sub/b.png\n", ""},
 		{"glob that spells a hidden name", Dataset{Path: root + "/.g*/*"}, ".git/x = .git/x.png\n", ""},
 		{"glob through a link", Dataset{Path: root + "/loop/b.*"}, "b = loop/b.png\n", ""},
 		{"one image", Dataset{Path: root + "/b.png"}, "b = b.png\n", ""},
@@ -267,6 +268,21 @@ func TestRowsRepeat(t *testing.T) {
 		}
 		if want := []string{"a", "a-2", "a-3"}; !slices.Equal(names, want) {
 			t.Errorf("names %q, want %q", names, want)
+		}
+	}
+}
+
+// Files keep their extensions if their names would be equal without them, or equal to the name of another file.
+func TestStems(t *testing.T) {
+	t.Parallel()
+	for files, want := range map[string]string{
+		"a.png b.jpg":                  "a b",
+		"a.png a.jpg b.png":            "a.png a.jpg b",
+		"a.png a.png.webp":             "a a.png.webp",
+		"a.png a.png.webp a.png.tif c": "a a.png.webp a.png.tif c",
+	} {
+		if got := strings.Join(stems(strings.Fields(files)), " "); got != want {
+			t.Errorf("%s: names %s, want %s", files, got, want)
 		}
 	}
 }

@@ -160,8 +160,8 @@ func (s *Spec) Effective(t TaskSpec) TaskSpec {
 	return t
 }
 
-// Override records the flag that replaced a field of the file, such as "--steps". Errors about this field, and about fields
-// below it, name the flag.
+// Override records the flag that replaced a field of the file, such as "--steps". Errors about this field, and about
+// entries of its list, name the flag.
 func (s *Spec) Override(field, by string) {
 	if s.overrides == nil {
 		s.overrides = map[string]string{}

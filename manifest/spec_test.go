@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"os"
@@ -201,6 +202,27 @@ func TestParseRefusesLargeFiles(t *testing.T) {
 	want := "c.yaml: is larger than 1 MiB; put long lists of images into a .csv or .jsonl file"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
+	}
+	largest := append([]byte("dataset: {path: x}\ntasks: [a]\n"), bytes.Repeat([]byte("\n"), MaxSpecSize)...)[:MaxSpecSize]
+	if _, err := Parse("c.yaml", largest, "/base"); err != nil {
+		t.Errorf("a file of 1 MiB: %v", err)
+	}
+}
+
+// An error about a field that a flag replaced names the flag.
+func TestOverride(t *testing.T) {
+	t.Parallel()
+	s, err := Parse("c.yaml", []byte("dataset: {path: x}\ntasks: [hdr]\nsteps: 9\nsigma: 0.1\nsolver: {a: 1}\n"), "/base")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Override("steps", "--steps")
+	s.Override("methods", "--method")
+	s.Steps, s.Sigma, s.Methods = 1, 2, []string{"hqs", "ddif"}
+	want := "--steps: 1 is out of range, want at least 2, or 0 for the default\n" +
+		"--method: unknown method \"ddif\" (did you mean \"ddiff\"?)\nc.yaml:4: sigma: 2 is out of range, want 0 to 1 (in units of y)"
+	if err := s.Validate(testVocabulary()); err == nil || err.Error() != want {
+		t.Errorf("got:\n%v\nwant:\n%s", err, want)
 	}
 }
 

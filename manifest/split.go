@@ -70,7 +70,7 @@ func (d *yamlDecoder) split(n *yaml.Node, path string, s *Split) {
 func (s Split) Check() (field string, err error) {
 	patterns := len(s.Tune)+len(s.Test) > 0
 	switch {
-	case s.Share != 0 && !(s.Share > 0 && s.Share < 1):
+	case !(s.Share >= 0 && s.Share < 1):
 		return "tune", fmt.Errorf("%v is out of range, want a share above 0 and below 1", max(s.Share, 0))
 	case s.Share != 0 && s.Folds != 0:
 		return "folds", errors.New("excludes a share; remove tune or folds")
@@ -80,7 +80,7 @@ func (s Split) Check() (field string, err error) {
 		return "folds", fmt.Errorf("%d is out of range, want 2 to %d", s.Folds, MaxFolds)
 	case s.Run != "" && !slices.Contains([]Side{SideAll, SideTune, SideTest}, s.Run):
 		return "run", unknown("value", string(s.Run), []string{string(SideAll), string(SideTune), string(SideTest)})
-	case s.Fold != 0 && (s.Fold < 1 || s.Fold > s.Folds):
+	case s.Fold < 0 || s.Fold > s.Folds:
 		return "fold", fmt.Errorf("%d is out of range, want 1 to the number of folds, %d", s.Fold, s.Folds)
 	case s.Folds > 0 && s.Fold == 0 && (s.Run == SideTune || s.Run == SideTest):
 		return "fold", fmt.Errorf("is missing; run: %s needs the number of a fold, 1 to %d", s.Run, s.Folds)

@@ -13,6 +13,9 @@ func TestParseSplit(t *testing.T) {
 		"{tune: [a, 'night/*'], test: [b]}": {Tune: []string{"a", "night/*"}, Test: []string{"b"}},
 		"{folds: 3, run: test, fold: 2}":    {Folds: 3, Run: SideTest, Fold: 2},
 		"{share: 0.5, run: tune}":           {Share: 0.5, Run: SideTune},
+		"{folds: 100}":                      {Folds: 100},
+		"{folds: 2, run: tune, fold: 2}":    {Folds: 2, Run: SideTune, Fold: 2},
+		"{folds: 2, run: all}":              {Folds: 2, Run: SideAll},
 	} {
 		s, err := Parse("c.yaml", []byte("dataset: {path: p}\ntasks: [hdr]\nsplit: "+text+"\n"), "/")
 		if err != nil || !reflect.DeepEqual(*s.Split, want) {
@@ -31,7 +34,11 @@ func TestParseSplit(t *testing.T) {
 		"{test: ['']}":          `split.test: "" is not a pattern`,
 		"{run: tests}":          `split.run: unknown value "tests"`,
 		"{folds: 2, run: test}": "split.fold: is missing; run: test needs the number of a fold, 1 to 2",
+		"{folds: 2, run: tune}": "split.fold: is missing; run: tune needs the number of a fold, 1 to 2",
 		"{folds: 2, fold: 3}":   "split.fold: 3 is out of range",
+		"{folds: 2, fold: -1}":  "split.fold: -1 is out of range",
+		"{folds: 101}":          "split.folds: 101 is out of range",
+		"{test: [a], folds: 2}": "split.tune: a list of patterns excludes",
 		"{tune: 0.5, sides: 2}": `split: unknown field "sides"`,
 	} {
 		_, err := Parse("c.yaml", []byte("dataset: {path: p}\ntasks: [hdr]\nsplit: "+text+"\n"), "/")

@@ -28,7 +28,7 @@ func (d *yamlDecoder) expandSweeps(root *yaml.Node) {
 	if tasks == nil || tasks.Kind != yaml.SequenceNode {
 		return
 	}
-	shared := takeLists(root)
+	shared := d.takeLists(root)
 	var out []*yaml.Node
 	for i, task := range tasks.Content {
 		path := fmt.Sprintf("tasks[%d]", i)
@@ -52,18 +52,18 @@ func entry(n *yaml.Node, key string) *yaml.Node {
 	if n == nil || n.Kind != yaml.MappingNode {
 		return nil
 	}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		if n.Content[i].Value == key {
-			return n.Content[i+1]
+	for pair := range slices.Chunk(n.Content, 2) {
+		if pair[0].Value == key {
+			return pair[1]
 		}
 	}
 	return nil
 }
 
 func setEntry(n *yaml.Node, key string, value *yaml.Node) {
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		if n.Content[i].Value == key {
-			n.Content[i+1] = value
+	for pair := range slices.Chunk(n.Content, 2) {
+		if pair[0].Value == key {
+			pair[1] = value
 			return
 		}
 	}
@@ -79,7 +79,7 @@ type list struct {
 }
 
 // takeLists removes the lists of the campaign's own sigma, steps and solver from the tree, and returns them.
-func takeLists(root *yaml.Node) []list {
+func (d *yamlDecoder) takeLists(root *yaml.Node) []list {
 	var out []list
 	root.Content = slices.Clone(root.Content)
 	for _, f := range sweptFields {
@@ -89,18 +89,16 @@ func takeLists(root *yaml.Node) []list {
 		}
 		if !f.nested && isList(value) {
 			out = append(out, list{f.name, "", value, value})
-			removeEntry(root, f.name)
+			d.removeEntry(root, "", f.name)
 		}
 		if !f.nested || value.Kind != yaml.MappingNode {
 			continue
 		}
 		kept := *value
-		kept.Content = nil
-		for i := 0; i+1 < len(value.Content); i += 2 {
-			if k, v := value.Content[i], value.Content[i+1]; isList(v) {
+		for pair := range slices.Chunk(value.Content, 2) {
+			if k, v := pair[0], pair[1]; isList(v) {
 				out = append(out, list{f.name, k.Value, k, v})
-			} else {
-				kept.Content = append(kept.Content, k, v)
+				d.removeEntry(&kept, f.name, k.Value)
 			}
 		}
 		setEntry(root, f.name, &kept)
@@ -108,13 +106,21 @@ func takeLists(root *yaml.Node) []list {
 	return out
 }
 
-func removeEntry(n *yaml.Node, key string) {
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		if n.Content[i].Value == key {
-			n.Content = slices.Delete(n.Content, i, i+2)
-			return
+// removeEntry removes a field of the mapping at path and reports its repetitions.
+func (d *yamlDecoder) removeEntry(n *yaml.Node, path, key string) {
+	var kept []*yaml.Node
+	first := 0 // its line
+	for pair := range slices.Chunk(n.Content, 2) {
+		switch {
+		case pair[0].Value != key:
+			kept = append(kept, pair...)
+		case first == 0:
+			first = pair[0].Line
+		default:
+			d.repeated(pair[0], path, first)
 		}
 	}
+	n.Content = kept
 }
 
 // withLists returns a task with the lists of the campaign for which it has no value.
@@ -165,8 +171,8 @@ func (d *yamlDecoder) cells(path string, task *yaml.Node) []*yaml.Node {
 		if !f.nested || value == nil || value.Kind != yaml.MappingNode {
 			continue
 		}
-		for i := 0; i+1 < len(value.Content); i += 2 {
-			name, inner := value.Content[i].Value, value.Content[i+1]
+		for pair := range slices.Chunk(value.Content, 2) {
+			name, inner := pair[0].Value, pair[1]
 			if !isList(inner) {
 				continue
 			}

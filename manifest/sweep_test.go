@@ -98,6 +98,9 @@ func TestSweepErrors(t *testing.T) {
 		{"tasks:\n- name: hdr\n  sigma: [0.1, much]", `c.yaml:4: tasks[1].sigma: want a number, got "much"`},
 		{"tasks:\n- name: hdr\n  steps: [[20]]", "c.yaml:4: tasks[0].steps: want an integer, got a list"},
 		{"tasks:\n- name: hdr\n  sigma: [0.1, 7]", "c.yaml:4: tasks[1].sigma: 7 is out of range"},
+		{"sigma: [0.1, 0.2]\nsigma: 0.3\ntasks: [hdr]", `c.yaml:3: field "sigma" is repeated, first on line 2; remove one`},
+		{"solver:\n  a: [1, 2]\n  a: 3\ntasks: [hdr]", `c.yaml:4: solver: field "a" is repeated, first on line 3; remove one`},
+		{"solver: {a: 1, a: [2], a: [3]}\ntasks: [hdr]", `solver: field "a" is repeated`},
 		{"seed: [1, 2]\ntasks: [hdr]", "c.yaml:2: seed: want an integer"},
 		{"params: {factor: [1]}\ntasks: [hdr]", `unknown field "params"`},
 		{"tasks: hdr", "want a list"},
@@ -115,6 +118,23 @@ func TestSweepErrors(t *testing.T) {
 	list := "[" + strings.Join(many, ", ") + "]"
 	if _, err := cellsOf(t, "steps: "+list+"\nsolver: {gamma0: "+list+"}\ntasks: [hdr]"); err == nil || !strings.Contains(err.Error(), "more than 4096 tasks") {
 		t.Errorf("4900 cells: error %v", err)
+	}
+	half := "[" + strings.Join(many[:64], ", ") + "]"
+	cells := func(text string) string {
+		return "tasks:\n- name: hdr\n  steps: " + half + "\n  solver: {gamma0: " + text + "}\n"
+	}
+	if got, err := cellsOf(t, cells(half)); err != nil || len(got) != MaxCells {
+		t.Errorf("%d cells, error %v", len(got), err)
+	}
+	if _, err := cellsOf(t, cells(list)); err == nil || !strings.Contains(err.Error(), "c.yaml:5: tasks[0].solver.gamma0: the lists give more than 4096 tasks") {
+		t.Errorf("4480 cells of a task: error %v", err)
+	}
+	two := cells("["+strings.Join(many[:63], ", ")+"]") + "- name: motion_deblur\n  steps: " + half + "\n"
+	if got, err := cellsOf(t, two); err != nil || len(got) != MaxCells {
+		t.Errorf("%d cells of two tasks, error %v", len(got), err)
+	}
+	if _, err := cellsOf(t, two+"- inpainting\n"); err == nil || !strings.Contains(err.Error(), "tasks[2]: the lists give more than 4096 tasks") {
+		t.Errorf("4097 cells: error %v", err)
 	}
 }
 

@@ -137,7 +137,7 @@ func (s *Spec) checkNames(v Vocabulary) []*FieldError {
 	out = append(out, s.checkSolver("solver", s.Solver, s.Methods, v)...)
 	out = append(out, s.checkSteps("steps", s.Steps, v)...)
 	name("preset", "preset", s.Preset, v.Presets)
-	if m := v.MultipleOf; m > 1 && s.Dataset.Fit != FitPad && s.Dataset.Size%m != 0 {
+	if m := v.MultipleOf; m > 0 && s.Dataset.Fit != FitPad && s.Dataset.Size%m != 0 {
 		near := max(1, (s.Dataset.Size+m/2)/m) * m
 		out = append(out, s.problem("dataset.size", fmt.Errorf("%d is not a multiple of %d, as the prior requires; use %d", s.Dataset.Size, m, near)))
 	}
@@ -302,7 +302,7 @@ func (c *rangeChecker) columns(field string, columns map[string]string) {
 			c.add(field+"."+column, errors.New("has control characters; remove them"))
 		}
 	}
-	if len(columns) > 0 && columnName(columns, "image") == "" && columnName(columns, "measurement") == "" {
+	if columnName(columns, "image") == "" && columnName(columns, "measurement") == "" {
 		c.add(field, errors.New("reads neither image nor measurement; leave one of them in"))
 	}
 }

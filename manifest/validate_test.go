@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 )
 
@@ -92,5 +93,61 @@ func TestValidateWithoutFile(t *testing.T) {
 	want := "steps: 1 is out of range, want at least 2, or 0 for the default\nsolver.a: {Number:-1 Word:} is outside [0, 10]"
 	if err := s.Validate(testVocabulary()); err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
+	}
+	s.Steps, s.Solver = 0, nil
+	s.Tasks = []TaskSpec{{Name: "hdr", Steps: 1}, {Name: "super_resolution", Steps: 1}}
+	want = "tasks[0].steps: 1 is out of range, want at least 2, or 0 for the default\n" +
+		"tasks[1].steps: 1 is out of range, want at least 2, or 0 for the default"
+	if err := s.Validate(testVocabulary()); err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// The values at the ends of the ranges are accepted, those beyond are not.
+func TestValidateLimits(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"dataset: {path: x, size: 8, limit: 0}": "", "dataset: {path: x, size: 4096, limit: 2147483647}": "",
+		"dataset: {path: x, size: 4097}": "dataset.size: 4097 is out of range",
+		"steps: 2\nsigma: 1\nruns: 1000": "", "sigma: 0\nruns: 1": "", "sigma: 1.001": "sigma: 1.001 is out of range", "runs: 1001": "runs: 1001 is out of range",
+		"batch: 1024\nattempts: 100": "", "attempts: 101": "attempts: 101 is out of range",
+		"name: " + strings.Repeat("x", 100): "",
+	} {
+		if !strings.Contains(text, "dataset") {
+			text += "\ndataset: {path: x}"
+		}
+		_, err := Parse("c.yaml", []byte(text+"\ntasks: [hdr]"), "/")
+		checkError(t, text, err, map[bool]string{false: "c.yaml:1: " + want}[want == ""])
+	}
+	for length, want := range map[int]string{700_000: "", 700_001: "dataset.path: has 700001 bytes, at most 700000 are allowed"} {
+		s := testSpec()
+		s.Methods, s.Dataset.Path = nil, strings.Repeat("x", length)
+		s.Tasks = []TaskSpec{{Name: "gaussian_deblur", Params: map[string]float64{"size": 5}}}
+		s.Methods = []string{"ddiff"}
+		checkError(t, want, s.Validate(testVocabulary()), want)
+	}
+}
+
+// A prior restricts the sizes and the number of steps.
+func TestValidateForPrior(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		size, steps int
+		fit         Fit
+		want        string
+	}{
+		{256, 1000, FitCenterCrop, ""},
+		{256, 1001, FitCenterCrop, "steps: 1001 is out of range, want 2 to 1000, the length of the prior's schedule"},
+		{47, 0, FitPad, ""},
+		{47, 0, FitCenterCrop, "dataset.size: 47 is not a multiple of 32, as the prior requires; use 32"},
+		{48, 0, FitResize, "dataset.size: 48 is not a multiple of 32, as the prior requires; use 64"},
+		{9, 0, FitResize, "dataset.size: 9 is not a multiple of 32, as the prior requires; use 32"},
+	} {
+		s := Default()
+		s.Name, s.Dataset.Path, s.Tasks = "x", "/x", []TaskSpec{{Name: "hdr"}}
+		s.Dataset.Size, s.Dataset.Fit, s.Steps = tc.size, tc.fit, tc.steps
+		v := testVocabulary()
+		v.MultipleOf, v.MaxSteps = 32, 1000
+		checkError(t, fmt.Sprint(tc), s.Validate(v), tc.want)
 	}
 }

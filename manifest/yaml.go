@@ -87,6 +87,11 @@ func (d *yamlDecoder) accept(n *yaml.Node, path string) bool {
 	return false
 }
 
+// repeated records a field that is also on an earlier line.
+func (d *yamlDecoder) repeated(key *yaml.Node, path string, first int) {
+	d.problem(key, path, fmt.Errorf("field %q is repeated, first on line %d; remove one", clip(key.Value), first))
+}
+
 // wrongType records a node of a wrong type.
 func (d *yamlDecoder) wrongType(n *yaml.Node, path, want string) {
 	got := "a mapping"
@@ -169,14 +174,14 @@ func (d *yamlDecoder) entries(n *yaml.Node, path string, visit func(key, value *
 		return
 	}
 	seen := map[string]int{}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		key, value := n.Content[i], n.Content[i+1]
+	for pair := range slices.Chunk(n.Content, 2) {
+		key, value := pair[0], pair[1]
 		if key.Kind != yaml.ScalarNode {
 			d.wrongType(key, path, "a field name")
 			continue
 		}
 		if first, ok := seen[key.Value]; ok {
-			d.problem(key, path, fmt.Errorf("field %q is repeated, first on line %d; remove one", clip(key.Value), first))
+			d.repeated(key, path, first)
 			continue
 		}
 		seen[key.Value] = key.Line

@@ -1,0 +1,87 @@
+package manifest
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// checkError compares an error with the beginning of the wanted text; "" wants none.
+func checkError(t *testing.T, name string, err error, want string) {
+	t.Helper()
+	if got := errorText(err); want == "" && err != nil || !strings.HasPrefix(got, want) {
+		t.Errorf("%s: error %q, want %q", name, got, want)
+	}
+}
+
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+func TestCampaignValidate(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name   string
+		change func(*Campaign)
+		want   string
+	}{
+		{"smallest values", func(*Campaign) {}, ""},
+		{"newest schema, largest weight", func(c *Campaign) { c.Schema, c.Weight = RecordSchema, MaxWeight }, ""},
+		{"lowest priority", func(c *Campaign) { c.Priority = PriorityLow }, ""},
+		{"no schema", func(c *Campaign) { c.Schema = 0 }, "schema: "},
+		{"newer schema", func(c *Campaign) { c.Schema = RecordSchema + 1 }, "schema: "},
+		{"no id", func(c *Campaign) { c.ID = "" }, "id: is missing"},
+		{"no output", func(c *Campaign) { c.Output = "" }, "output: is missing"},
+		{"canary", func(c *Campaign) { c.Canary = -1 }, "canary: -1 is negative"},
+		{"rows", func(c *Campaign) { c.Rows = -1 }, "rows, items, shards or round is negative: -1, 0, 0, 0"},
+		{"items", func(c *Campaign) { c.Items = -2 }, "rows, items, shards or round is negative: 0, -2, 0, 0"},
+		{"shards", func(c *Campaign) { c.Shards = -3 }, "rows, items, shards or round is negative: 0, 0, -3, 0"},
+		{"round", func(c *Campaign) { c.Round = -4 }, "rows, items, shards or round is negative: 0, 0, 0, -4"},
+		{"no weight", func(c *Campaign) { c.Weight = 0 }, "weight: 0 is outside 1..1000"},
+		{"weight", func(c *Campaign) { c.Weight = MaxWeight + 1 }, "weight: 1001 is outside 1..1000"},
+		{"priority", func(c *Campaign) { c.Priority = "urgent" }, `priority: "urgent" is none of high, normal, low`},
+	} {
+		c := Campaign{Schema: 1, ID: "demo-00000000", Output: "demo", Weight: 1, Priority: PriorityNormal}
+		tc.change(&c)
+		checkError(t, tc.name, c.Validate(), tc.want)
+	}
+}
+
+func TestCampaignIsOpen(t *testing.T) {
+	t.Parallel()
+	open := map[Phase]bool{PhasePreflight: true, PhaseCanary: true, PhaseRunning: true}
+	ended := map[Phase]bool{PhaseFinished: true, PhaseCancelled: true, PhaseRejected: true}
+	phases := []Phase{PhaseQueued, PhasePreflight, PhaseCanary, PhaseRunning, PhasePaused, PhaseFinished, PhaseCancelled, PhaseRejected}
+	for _, p := range phases {
+		if c := (Campaign{Wanted: WantRun, Phase: p}); c.Open() != open[p] {
+			t.Errorf("%s: open is %t", p, c.Open())
+		}
+		if c := (Campaign{Wanted: WantPause, Phase: p}); c.Open() {
+			t.Errorf("%s: open although a pause is wanted", p)
+		}
+		if p.Ended() != ended[p] {
+			t.Errorf("%s: ended is %t", p, p.Ended())
+		}
+	}
+}
+
+func TestClusterValidate(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		cluster Cluster
+		want    string
+	}{
+		"smallest values": {Cluster{Schema: 1, Store: "/store", AckWait: 1}, ""},
+		"newest schema":   {Cluster{Schema: RecordSchema, Store: "/store", AckWait: time.Minute}, ""},
+		"no schema":       {Cluster{Store: "/store", AckWait: 1}, "schema: "},
+		"newer schema":    {Cluster{Schema: RecordSchema + 1, Store: "/store", AckWait: 1}, "schema: "},
+		"no store":        {Cluster{Schema: 1, AckWait: 1}, "store: is missing"},
+		"no lease":        {Cluster{Schema: 1, Store: "/store"}, "ack_wait_ns: 0 is not above 0"},
+		"negative lease":  {Cluster{Schema: 1, Store: "/store", AckWait: -1}, "ack_wait_ns: -1 is not above 0"},
+	} {
+		checkError(t, name, tc.cluster.Validate(), tc.want)
+	}
+}
