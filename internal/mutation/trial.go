@@ -132,7 +132,7 @@ func batches(indices []int, tests []test) [][]test {
 }
 
 func (w *workspace) runTests(ctx context.Context, name, binary string, tests []test) (result, error) {
-	limit := limits{wall: 30 * time.Second, cpu: 10 * time.Second}
+	limit := w.slack
 	names := make([]string, len(tests))
 	for i, t := range tests {
 		names[i] = t.name
@@ -149,7 +149,7 @@ func (w *workspace) start(ctx context.Context, name, binary string, limit limits
 	script := fmt.Sprintf(`ulimit -v %d && ulimit -t %d && exec "$@"`, memoryLimit, int(limit.cpu.Seconds()+1))
 	command := exec.CommandContext(run, "sh", append([]string{"-c", script, "sh", binary}, flags...)...)
 	command.Dir = filepath.Join(w.tree(), name)
-	command.Env = append(os.Environ(), "TMPDIR="+w.temporary(), "GOCACHE="+w.cache())
+	command.Env = append(os.Environ(), "TMPDIR="+w.temporary(), "GOCACHE="+w.cache)
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGKILL) }
 	command.WaitDelay = 5 * time.Second

@@ -11,15 +11,22 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // A workspace is a copy of the working tree below .cache, in which mutants are built and tested, with a build cache of
 // its own: thousands of mutants would fill the user's.
 type workspace struct {
 	folder  string // absolute
+	cache   string // of the go command
+	slack   limits // of each run of tests on a mutant, beyond multiples of the time of the original
 	lock    *os.File
 	entries map[string]bool    // of the build cache, before the first mutant of a package
 	tried   map[string]outcome // by the mutated source
+}
+
+func newWorkspace(folder, cache string, slack limits) *workspace {
+	return &workspace{folder: folder, cache: cache, slack: slack, tried: map[string]outcome{}}
 }
 
 // openWorkspace copies the files of the working tree that Git does not ignore. It fails if another process uses the
@@ -29,7 +36,7 @@ func openWorkspace(ctx context.Context) (*workspace, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &workspace{folder: folder, tried: map[string]outcome{}}
+	w := newWorkspace(folder, filepath.Join(folder, "go-build"), limits{wall: 30 * time.Second, cpu: 10 * time.Second})
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return nil, err
 	}
@@ -61,7 +68,6 @@ func (w *workspace) close() {
 func (w *workspace) tree() string      { return filepath.Join(w.folder, "tree") }
 func (w *workspace) temporary() string { return filepath.Join(w.folder, "tmp") }
 func (w *workspace) mutants() string   { return filepath.Join(w.folder, "mutants") }
-func (w *workspace) cache() string     { return filepath.Join(w.folder, "go-build") }
 
 func (w *workspace) copyTree(ctx context.Context) error {
 	list, err := exec.CommandContext(ctx, "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard").Output()
@@ -110,7 +116,7 @@ func (w *workspace) build(ctx context.Context, name, output string, flags ...str
 	arguments := append([]string{"test", "-c", "-ldflags=-s -w", "-o", output}, flags...)
 	command := exec.CommandContext(ctx, "go", append(arguments, "./"+name)...)
 	command.Dir = w.tree()
-	command.Env = append(os.Environ(), "GOCACHE="+w.cache(), "TMPDIR="+w.temporary())
+	command.Env = append(os.Environ(), "GOCACHE="+w.cache, "TMPDIR="+w.temporary())
 	text, err := command.CombinedOutput()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && bytes.Contains(text, []byte("# ")) {
@@ -138,7 +144,7 @@ func (w *workspace) trimCache() {
 }
 
 func (w *workspace) walkCache(visit func(name string)) {
-	_ = filepath.WalkDir(w.cache(), func(name string, entry fs.DirEntry, err error) error {
+	_ = filepath.WalkDir(w.cache, func(name string, entry fs.DirEntry, err error) error {
 		if err == nil && entry.Type().IsRegular() && strings.Contains(filepath.Base(name), "-") {
 			visit(name)
 		}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+const counter = `package counter
+
+func sum(n int) int {
+	total := 0
+	for i := 0; i < n; i++ {
+		total += i
+	}
+	if total > 1000 {
+		total = 1000
+	}
+	return total
+}
+`
+
+const counterTest = `package counter
+
+import "testing"
+
+func TestSum(t *testing.T) {
+	if got := sum(4); got != 6 {
+		t.Fatalf("sum %d", got)
+	}
+}
+
+func TestOther(t *testing.T) {}
+
+func TestBroken(t *testing.T) { t.Fatal("broken") }
+`
+
+// TestTry builds and tests mutants of a small package.
+func TestTry(t *testing.T) {
+	t.Parallel()
+	output, err := exec.CommandContext(t.Context(), "go", "env", "GOCACHE").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	w := newWorkspace(folder, strings.TrimSpace(string(output)), limits{wall: 20 * time.Second, cpu: time.Second})
+	write := func(name, text string) {
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	source := filepath.Join(w.tree(), "counter", "counter.go")
+	write(filepath.Join(w.tree(), "go.mod"), "module ddiff\n\ngo 1.24\n")
+	write(source, counter)
+	write(filepath.Join(w.tree(), "counter", "counter_test.go"), counterTest)
+	if err := os.MkdirAll(w.temporary(), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	tests, err := w.mapTests(t.Context(), "counter")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(tests) != 2 || tests[0].name != "TestSum" || tests[1].name != "TestOther" {
+		t.Fatalf("tests %+v, want TestSum and TestOther without the broken one", tests)
+	}
+	if r := tests[0].reaches; !r.contains("counter.go", 6, 5) || r.contains("counter.go", 9, 5) || tests[1].reaches.contains("counter.go", 6, 5) {
+		t.Errorf("TestSum reaches %v, TestOther %v", r, tests[1].reaches)
+	}
+	for _, c := range []struct {
+		from, to string
+		want     outcome
+	}{
+		{"total += i", "total -= i", noticed},
+		{"total > 1000", "total >= 1000", survived},
+		{"total > 1000", "total && 1000", unbuilt},
+		{"i++", "i--", noticed}, // without end
+		{"total := 0", "total := 0; if n > 0 { select {} }", noticed},
+	} {
+		m := mutant{folder: "counter", file: "counter.go", source: filepath.Join(folder, "mutant.go"), tests: []int{0}}
+		write(m.source, strings.Replace(counter, c.from, c.to, 1))
+		got, err := w.tryOnce(t.Context(), m, tests)
+		if err != nil || got != c.want {
+			t.Errorf("%s: %s, %v; want %s", c.to, got, err, c.want)
+		}
+		if data, err := os.ReadFile(source); err != nil || string(data) != counter {
+			t.Errorf("%s: the source is not restored: %v", c.to, err)
+		}
+	}
+	w.slack.wall = 0
+	waiting := mutant{folder: "counter", file: "counter.go", source: filepath.Join(folder, "mutant.go"), tests: []int{0}}
+	write(waiting.source, strings.NewReplacer("package counter", "package counter\n\nimport \"time\"",
+		"total := 0", "total := 0; time.Sleep(time.Hour)").Replace(counter))
+	if got, err := w.tryOnce(t.Context(), waiting, tests); err != nil || got != timedOut {
+		t.Errorf("tests that wait: %s, %v", got, err)
+	}
+}
