@@ -65,10 +65,10 @@ func TestAgreesWithPiq(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if math.Abs(got-m.want) > m.tol {
+				if !(math.Abs(got-m.want) <= m.tol) {
 					t.Errorf("%s = %.8f, want piq's %.8f", m.name, got, m.want)
 				}
-				if swapped, _ := m.score(y, x); math.Abs(swapped-got) > 1e-12 {
+				if swapped, _ := m.score(y, x); !(math.Abs(swapped-got) <= 1e-12) {
 					t.Errorf("%s = %v, arguments swapped %v", m.name, got, swapped)
 				}
 			}
@@ -106,7 +106,7 @@ func TestPSNRKnown(t *testing.T) {
 	}
 	for _, tt := range tests {
 		got, err := PSNR(constant(3, 4, 5, tt.x), constant(3, 4, 5, tt.y))
-		if err != nil || math.Abs(got-tt.want) > 1e-4 {
+		if err != nil || !(math.Abs(got-tt.want) <= 1e-4) {
 			t.Errorf("%s: %v, %v; want %v", tt.name, got, err, tt.want)
 		}
 	}
@@ -118,7 +118,7 @@ func TestSSIMKnown(t *testing.T) {
 	luminance := func(a, b float64) float64 { return (2*a*b + c1) / (a*a + b*b + c1) }
 	for _, size := range [][2]int{{11, 11}, {20, 300}, {400, 384}, {1030, 641}} {
 		got, err := SSIM(constant(1, size[0], size[1], -0.5), constant(1, size[0], size[1], 0.2))
-		if want := luminance(0.25, 0.6); err != nil || math.Abs(got-want) > 1e-6 {
+		if want := luminance(0.25, 0.6); err != nil || !(math.Abs(got-want) <= 1e-6) {
 			t.Errorf("%v: %v, %v; want %v", size, got, err, want)
 		}
 	}
@@ -126,7 +126,7 @@ func TestSSIMKnown(t *testing.T) {
 	x, y := constant(3, 16, 16, 0), constant(3, 16, 16, 0)
 	copy(y.Plane(2), constant(1, 16, 16, 1).Pix)
 	got, err := SSIM(x, y)
-	if want := (2 + luminance(0.5, 1)) / 3; err != nil || math.Abs(got-want) > 1e-9 {
+	if want := (2 + luminance(0.5, 1)) / 3; err != nil || !(math.Abs(got-want) <= 1e-9) {
 		t.Errorf("one channel differs: %v, %v; want %v", got, err, want)
 	}
 }

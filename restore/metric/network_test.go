@@ -59,10 +59,10 @@ func TestNetworkAgreesWithTorch(t *testing.T) {
 					y = decode(t, name+"_y.png")
 				}
 				got, err := n.Score(t.Context(), x, y)
-				if err != nil || math.Abs(got-d) > 1e-5 {
+				if err != nil || !(math.Abs(got-d) <= 1e-5) {
 					t.Errorf("%s: %v, %v; want %v", name, got, err, d)
 				}
-				if swapped, err := n.Score(t.Context(), y, x); err != nil || math.Abs(swapped-got) > 1e-6 {
+				if swapped, err := n.Score(t.Context(), y, x); err != nil || !(math.Abs(swapped-got) <= 1e-6) {
 					t.Errorf("%s: %v, arguments swapped %v, %v", name, got, swapped, err)
 				}
 			})

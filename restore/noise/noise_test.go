@@ -45,7 +45,7 @@ func TestQuantileAgainstErf(t *testing.T) {
 			worst = max(worst, math.Abs(quantile(w)-want))
 		}
 	}
-	if worst > 1e-6 {
+	if !(worst <= 1e-6) {
 		t.Errorf("largest error %.2g, want at most 1e-6", worst)
 	}
 }
@@ -61,7 +61,7 @@ func TestNormalMoments(t *testing.T) {
 		}
 	}
 	for k, want := range []float64{0, 0, 1, 0, 3} {
-		if k > 0 && math.Abs(m[k]-want) > 0.02 {
+		if k > 0 && !(math.Abs(m[k]-want) <= 0.02) {
 			t.Errorf("moment %d is %.4f, want %.0f", k, m[k], want)
 		}
 	}
@@ -72,7 +72,7 @@ func TestNormalMoments(t *testing.T) {
 		f := math.Erfc(-float64(v)/math.Sqrt2) / 2
 		d = max(d, math.Abs(f-float64(i)/float64(len(x))))
 	}
-	if limit := 1.95 / math.Sqrt(float64(len(x))); d > limit {
+	if limit := 1.95 / math.Sqrt(float64(len(x))); !(d <= limit) {
 		t.Errorf("Kolmogorov-Smirnov distance %.2g above %.2g", d, limit)
 	}
 }

@@ -32,7 +32,7 @@ func TestUniform(t *testing.T) {
 		if got := uniform.Uniform(); got != u {
 			t.Errorf("word %08x: uniform number %v, want %v", w, got, u)
 		}
-		if got, want := between.Between(-1, 3), 4*u-1; math.Abs(got-want) > 1e-15 {
+		if got, want := between.Between(-1, 3), 4*u-1; !(math.Abs(got-want) <= 1e-15) {
 			t.Errorf("word %08x: number between -1 and 3 is %v, want %v", w, got, want)
 		}
 		if got, want := integers.Intn(10), int(10*u); got != want {
@@ -73,7 +73,7 @@ func TestTriangular(t *testing.T) {
 		}
 		for i, count := range below {
 			x := c.lo + (c.hi-c.lo)*float64(i)/40
-			if d := math.Abs(float64(count)/n - distribution(x)); d > 1.95/math.Sqrt(n) {
+			if d := math.Abs(float64(count)/n - distribution(x)); !(d <= 1.95/math.Sqrt(n)) {
 				t.Errorf("%v: the share of numbers up to %v differs by %.3f", c, x, d)
 			}
 		}

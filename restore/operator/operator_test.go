@@ -173,20 +173,20 @@ func TestAgainstTorch(t *testing.T) {
 				seed = w.Data
 			}
 			av, vjp, grad := evaluate(t, op, n, v.Data, seed, yn, draws)
-			if e := relative(av, readNPY(t, dir, "Av").Data); e > 2e-6 {
+			if e := relative(av, readNPY(t, dir, "Av").Data); !(e <= 2e-6) {
 				t.Errorf("A(v): relative difference %.2g", e)
 			}
-			if e := relative(grad, readNPY(t, dir, "grad").Data); e > 1e-4 {
+			if e := relative(grad, readNPY(t, dir, "grad").Data); !(e <= 1e-4) {
 				t.Errorf("gradient of the norm: relative difference %.2g", e)
 			}
 			if want := readNPY(t, dir, "ATw"); want != nil {
-				if e := relative(vjp, want.Data); e > 2e-6 {
+				if e := relative(vjp, want.Data); !(e <= 2e-6) {
 					t.Errorf("adjoint: relative difference %.2g", e)
 				}
 			}
 			if x := readNPY(t, dir, "x"); x != nil {
 				y, _, _ := evaluate(t, op, n, x.Data, seed, yn, draws)
-				if e := relative(y, readNPY(t, dir, "y").Data); e > 2e-6 {
+				if e := relative(y, readNPY(t, dir, "y").Data); !(e <= 2e-6) {
 					t.Errorf("A(x): relative difference %.2g", e)
 				}
 			}
@@ -241,7 +241,7 @@ func TestAdjoint(t *testing.T) {
 				ax, atw, _ := evaluate(t, op, n, x, w, w, encoded(t, op, n))
 				left, right := dot(ax, w), dot(x, atw)
 				scale := math.Sqrt(dot(ax, ax) * dot(w, w))
-				if math.Abs(left-right) > 1e-4*math.Abs(left) && math.Abs(left-right) > 1e-6*scale {
+				if d := math.Abs(left - right); !(d <= 1e-4*math.Abs(left) || d <= 1e-6*scale) {
 					t.Errorf("%v: ⟨Ax, w⟩ = %.8g, ⟨x, Aᵀw⟩ = %.8g", shape, left, right)
 				}
 			})
@@ -262,7 +262,7 @@ func TestFiniteDifferences(t *testing.T) {
 					t.Fatal(err)
 				}
 				r, err := op.CheckGradient(t.Context(), onnxtest.Runtime(t))
-				if err != nil || r.Error > 2e-3 {
+				if err != nil || !(r.Error <= 2e-3) {
 					t.Errorf("%v: %+v, %v", shape, r, err)
 				}
 			}
@@ -296,7 +296,7 @@ func TestCompareGradientFindsMistakes(t *testing.T) {
 			}
 			return y, gx, nil
 		})
-		if err != nil || r.Error < c.least || c.least == 0 && r.Error > 1e-3 {
+		if err != nil || r.Error < c.least || c.least == 0 && !(r.Error <= 1e-3) {
 			t.Errorf("%s: %+v, %v, want an error of at least %g", name, r, err, c.least)
 		}
 	}
@@ -334,7 +334,7 @@ func TestForwardMatchesBatch(t *testing.T) {
 			for i := range got {
 				got[i] -= e[i]
 			}
-			if r := relative(got, want[len(got):]); r > 1e-5 {
+			if r := relative(got, want[len(got):]); !(r <= 1e-5) {
 				t.Errorf("relative difference %.2g", r)
 			}
 		})
@@ -386,7 +386,7 @@ func TestDraws(t *testing.T) {
 				sum += float64(v)
 				peak = max(peak, float64(v))
 			}
-			if math.Abs(sum-1) > 1e-5 {
+			if !(math.Abs(sum-1) <= 1e-5) {
 				t.Fatalf("kernel %d sums to %g", i, sum)
 			}
 		}

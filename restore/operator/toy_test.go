@@ -70,7 +70,7 @@ func TestOperatorOutsideThePackage(t *testing.T) {
 		t.Fatal(err)
 	}
 	rt, key := onnxtest.Runtime(t), noise.Key{5}
-	if r, err := op.CheckGradient(t.Context(), rt); err != nil || r.Error > 1e-3 {
+	if r, err := op.CheckGradient(t.Context(), rt); err != nil || !(r.Error <= 1e-3) {
 		t.Errorf("gradient %+v, %v", r, err)
 	}
 	draw, err := op.Encode(op.Draw(key))
@@ -123,7 +123,7 @@ func TestOperatorOutsideThePackage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e := relative(again, y); e > 0.3 {
+	if e := relative(again, y); !(e <= 0.3) {
 		t.Errorf("A of the restored image differs from y by %.2g", e)
 	}
 }

@@ -146,7 +146,7 @@ func TestDraws(t *testing.T) {
 		product += float64(first[i] * second[i])
 		square += float64(first[i] * first[i])
 	}
-	if n := float64(small.Size()); math.Abs(product/n) > 5/math.Sqrt(n) || math.Abs(square/n-1) > 0.1 {
+	if n := float64(small.Size()); !(math.Abs(product/n) <= 5/math.Sqrt(n)) || !(math.Abs(square/n-1) <= 0.1) {
 		t.Errorf("correlation %.3f, variance %.3f of the draws", product/n, square/n)
 	}
 	if last := draws[1][3*small.Size():]; maxAbs(last, make([]float32, len(last))) != 0 {

@@ -66,7 +66,7 @@ func TestDiffPIRIsDDiffHQS(t *testing.T) {
 					t.Errorf("zeta %g: image %d: %d values of %s, want %d", zeta, i, len(values), c.Name, steps)
 				}
 				for k, v := range values {
-					if math.Abs(v-c.Values[k]) > 1e-3*math.Max(1, v) {
+					if !(math.Abs(v-c.Values[k]) <= 1e-3*math.Max(1, v)) {
 						t.Errorf("zeta %g: image %d: %s of step %d is %g, want %g", zeta, i, c.Name, k+1, c.Values[k], v)
 					}
 				}

@@ -69,15 +69,15 @@ func TestGaussianPriorFixedPoint(t *testing.T) {
 			for i := range m {
 				pi := tau / float64(variance[i])
 				z := float64(got[0].X[i]) / math.Sqrt(alpha) / (1 + pi)
-				if math.Abs(z-fixed[i]) > 1e-4 {
+				if !(math.Abs(z-fixed[i]) <= 1e-4) {
 					t.Fatalf("pixel %d: %.6f, closed form %.6f", i, z, fixed[i])
 				}
-				if math.Abs(fixed[i]-mapEstimate[i]) > 0.02 {
+				if !(math.Abs(fixed[i]-mapEstimate[i]) <= 0.02) {
 					t.Fatalf("pixel %d: fixed point %.4f far from the MAP estimate %.4f", i, fixed[i], mapEstimate[i])
 				}
 			}
 			primal := got[0].Curves.Curve("primal_norm")
-			if r := primal[len(primal)-1]; r > 1e-4 {
+			if r := primal[len(primal)-1]; !(r <= 1e-4) {
 				t.Errorf("‖x − z‖ is %.2g at the end, want 0", r)
 			}
 		})

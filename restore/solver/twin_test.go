@@ -194,7 +194,7 @@ func compareCurves(t *testing.T, path string, got []Solution) {
 				t.Fatalf("%d entries of %s, want %d", len(pair.got), name, len(want.T))
 			}
 			for k, v := range pair.got {
-				if w := pair.want[k][i]; math.Abs(v-w) > 1e-2*math.Abs(w)+2e-3 {
+				if w := pair.want[k][i]; !(math.Abs(v-w) <= 1e-2*math.Abs(w)+2e-3) {
 					t.Fatalf("image %d, step %d: %s norm %.6g, twin %.6g", i, k+1, name, v, w)
 				}
 			}
