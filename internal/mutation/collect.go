@@ -103,19 +103,14 @@ func (w *workspace) prepare(c config, name, folder string) (map[string]*source, 
 	return files, nil
 }
 
-// mergedProfile writes the blocks that any test reaches as a coverage profile, with the conditions of switches.
+// mergedProfile writes the operators that any test reaches as a coverage profile.
 func mergedProfile(name string, tests []test, files map[string]*source) []byte {
 	var b bytes.Buffer
 	fmt.Fprintln(&b, "mode: set")
-	written := map[string]bool{}
-	for _, t := range tests {
-		for file := range files {
-			for _, k := range append(slices.Clone(t.reaches[file]), files[file].conditions(t.reaches[file])...) {
-				line := fmt.Sprintf("ddiff/%s/%s:%d.%d,%d.%d 1 1\n", name, file, k.firstLine, k.firstColumn, k.lastLine, k.lastColumn)
-				if !written[line] {
-					written[line] = true
-					b.WriteString(line)
-				}
+	for file, parsed := range files {
+		for at := range parsed.places {
+			if slices.ContainsFunc(tests, func(t test) bool { return parsed.reached(t.reaches[file], at) }) {
+				fmt.Fprintf(&b, "ddiff/%s/%s:%d.%d,%d.%d 1 1\n", name, file, at.line, at.column, at.line, at.column)
 			}
 		}
 	}
@@ -167,8 +162,7 @@ func readReport(data []byte, name, folder string, files map[string]*source, test
 				}
 				m.source, copies = copies[0], copies[1:]
 				for i, t := range tests {
-					if t.reaches.contains(base, m.line, m.column) ||
-						(profile{base: parsed.conditions(t.reaches[base])}).contains(base, m.line, m.column) {
+					if parsed.reached(t.reaches[base], position{m.line, m.column}) {
 						m.tests = append(m.tests, i)
 					}
 				}

@@ -26,15 +26,6 @@ func (b block) contains(line, column int) bool {
 // profile has the blocks that a test runs, by the base name of the file.
 type profile map[string][]block
 
-func (p profile) contains(file string, line, column int) bool {
-	for _, b := range p[file] {
-		if b.contains(line, column) {
-			return true
-		}
-	}
-	return false
-}
-
 // readProfile parses a coverage profile of the go command and returns the blocks that ran.
 func readProfile(data []byte) (profile, error) {
 	p := profile{}

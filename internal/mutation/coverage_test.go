@@ -26,7 +26,7 @@ func TestReadProfile(t *testing.T) {
 		{"b.go", 7, 5, false}, // it did not run
 		{"c.go", 4, 1, false},
 	} {
-		if got := p.contains(c.file, c.line, c.column); got != c.want {
+		if got := (&source{}).reached(p[c.file], position{c.line, c.column}); got != c.want {
 			t.Errorf("%s:%d:%d is reached: %v, want %v", c.file, c.line, c.column, got, c.want)
 		}
 	}

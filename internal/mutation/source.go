@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/token"
 	"os"
+	"slices"
 	"strings"
 )
 
@@ -16,28 +17,22 @@ type place struct{ function, expression string }
 
 // source is a parsed source file.
 type source struct {
-	places   map[position]place
-	switches []switchBlocks
+	places map[position]place
+	// starts are the positions that stand for the operators: coverage profiles have neither the conditions of a case nor
+	// the part of a statement behind a function literal. A case has the start of its switch, other operators that of their
+	// statement.
+	starts map[position]position
 }
 
-// switchBlocks are the positions of the conditions of a switch.
-type switchBlocks struct {
-	line, column int // of the keyword
-	conditions   []block
-}
-
-// conditions returns the conditions of the switches that are in one of the blocks. Coverage profiles do not have them.
-func (s *source) conditions(blocks []block) []block {
-	var found []block
-	for _, k := range s.switches {
-		for _, b := range blocks {
-			if b.contains(k.line, k.column) {
-				found = append(found, k.conditions...)
-				break
-			}
+// reached reports whether the blocks of a test contain an operator or the start of its statement.
+func (s *source) reached(blocks []block, operator position) bool {
+	start, found := s.starts[operator]
+	for _, b := range blocks {
+		if b.contains(operator.line, operator.column) || found && b.contains(start.line, start.column) {
+			return true
 		}
 	}
-	return found
+	return false
 }
 
 // parseSource reads the operators of a file.
@@ -51,11 +46,17 @@ func parseSource(path string) (*source, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &source{places: map[position]place{}}
-	at := func(p token.Pos) (int, int) { q := set.Position(p); return q.Line, q.Column }
+	s := &source{places: map[position]place{}, starts: map[position]position{}}
+	at := func(p token.Pos) position { q := set.Position(p); return position{q.Line, q.Column} }
 	for _, declaration := range file.Decls {
 		function := functionName(declaration)
+		var path []ast.Node
 		ast.Inspect(declaration, func(node ast.Node) bool {
+			if node == nil {
+				path = path[:len(path)-1]
+				return true
+			}
+			path = append(path, node)
 			var operator token.Pos
 			switch n := node.(type) {
 			case *ast.AssignStmt:
@@ -68,29 +69,31 @@ func parseSource(path string) (*source, error) {
 				operator = n.TokPos
 			case *ast.UnaryExpr:
 				operator = n.OpPos
-			case *ast.SwitchStmt:
-				line, column := at(n.Switch)
-				k := switchBlocks{line: line, column: column}
-				for _, clause := range n.Body.List {
-					for _, condition := range clause.(*ast.CaseClause).List {
-						var b block
-						b.firstLine, b.firstColumn = at(condition.Pos())
-						b.lastLine, b.lastColumn = at(condition.End())
-						k.conditions = append(k.conditions, b)
-					}
-				}
-				s.switches = append(s.switches, k)
-				return true
 			default:
 				return true
 			}
-			line, column := at(operator)
 			text := data[set.Position(node.Pos()).Offset:set.Position(node.End()).Offset]
-			s.places[position{line, column}] = place{function, strings.Join(strings.Fields(string(text)), " ")}
+			s.places[at(operator)] = place{function, strings.Join(strings.Fields(string(text)), " ")}
+			if start := statement(path); start != nil {
+				s.starts[at(operator)] = at(start.Pos())
+			}
 			return true
 		})
 	}
 	return s, nil
+}
+
+// statement returns the innermost statement of a path, the switch of a case, or nil.
+func statement(path []ast.Node) ast.Node {
+	for _, node := range slices.Backward(path) {
+		switch n := node.(type) {
+		case *ast.CaseClause: // its switch is further out, behind a block
+		case *ast.BlockStmt:
+		case ast.Stmt:
+			return n
+		}
+	}
+	return nil
 }
 
 // functionName returns Name, or Type.Name of a method, and an empty text for other declarations.

@@ -23,6 +23,12 @@ func (s *set[K]) add(i int) {
 }
 
 func plain(a, b bool) bool { return a && b }
+
+func call(int, func() int, int) {}
+
+func literal(n int) {
+	call(n, func() int { return n * 2 }, n + 3)
+}
 `
 
 func parseExample(t *testing.T) *source {
@@ -58,15 +64,29 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// TestConditions: a test that reaches a switch reaches its conditions, which coverage profiles do not have.
-func TestConditions(t *testing.T) {
+// TestReached: a test that reaches a switch reaches its conditions, and one that reaches a statement the part behind a
+// function literal. Coverage profiles have neither.
+func TestReached(t *testing.T) {
 	t.Parallel()
 	s := parseExample(t)
-	found := profile{"example.go": s.conditions([]block{{6, 30, 7, 9}})}
-	if !found.contains("example.go", 8, 9) || !found.contains("example.go", 8, 20) || found.contains("example.go", 9, 6) {
-		t.Errorf("conditions %v", found)
-	}
-	if found := s.conditions([]block{{9, 3, 9, 8}, {17, 28, 17, 43}}); len(found) != 0 {
-		t.Errorf("conditions %v of a switch that is not reached", found)
+	for _, c := range []struct {
+		blocks []block
+		at     position
+		want   bool
+	}{
+		{[]block{{6, 30, 7, 9}}, position{8, 9}, true},
+		{[]block{{6, 30, 7, 9}}, position{8, 20}, true},
+		{[]block{{6, 30, 7, 9}}, position{9, 6}, false},
+		{[]block{{9, 3, 9, 8}}, position{9, 6}, true},
+		{[]block{{9, 3, 9, 8}}, position{8, 9}, false},
+		{[]block{{21, 21, 22, 21}}, position{22, 41}, true},
+		{[]block{{21, 21, 22, 21}}, position{22, 32}, false},
+		{[]block{{22, 23, 22, 34}}, position{22, 41}, false},
+		{[]block{{22, 23, 22, 34}}, position{22, 32}, true},
+		{[]block{{1, 1, 2, 1}}, position{3, 17}, false},
+	} {
+		if got := s.reached(c.blocks, c.at); got != c.want {
+			t.Errorf("%v is reached by %v: %v, want %v", c.at, c.blocks, got, c.want)
+		}
 	}
 }

@@ -69,8 +69,13 @@ func TestTry(t *testing.T) {
 	if len(tests) != 2 || tests[0].name != "TestSum" || tests[1].name != "TestOther" {
 		t.Fatalf("tests %+v, want TestSum and TestOther without the broken one", tests)
 	}
-	if r := tests[0].reaches; !r.contains("counter.go", 6, 5) || r.contains("counter.go", 9, 5) || tests[1].reaches.contains("counter.go", 6, 5) {
-		t.Errorf("TestSum reaches %v, TestOther %v", r, tests[1].reaches)
+	parsed, err := parseSource(source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum, other := tests[0].reaches["counter.go"], tests[1].reaches["counter.go"]
+	if !parsed.reached(sum, position{6, 9}) || parsed.reached(sum, position{9, 9}) || parsed.reached(other, position{6, 9}) {
+		t.Errorf("TestSum reaches %v, TestOther %v", sum, other)
 	}
 	for _, c := range []struct {
 		from, to string

@@ -217,3 +217,71 @@ func benchmark(b *testing.B, score func(x, y *raster.Image) (float64, error)) {
 		}
 	}
 }
+
+// TestHaarPSIOfGreyImages: an image of three equal channels has no chroma, so its score follows from that of one channel.
+func TestHaarPSIOfGreyImages(t *testing.T) {
+	t.Parallel()
+	grey := func(name string) (one, three *raster.Image) {
+		img := decode(t, name)
+		one, three = raster.New(1, img.Height, img.Width), raster.New(3, img.Height, img.Width)
+		copy(one.Pix, img.Plane(0))
+		for c := range 3 {
+			copy(three.Plane(c), img.Plane(0))
+		}
+		return one, three
+	}
+	x1, x3 := grey("pooled_x.png")
+	y1, y3 := grey("pooled_y.png")
+	one, err := HaarPSI(x1, y1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	three, err := HaarPSI(x3, y3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sigmoid := func(s float64) float64 { return 1 / (1 + math.Exp(-haarAlpha*s)) }
+	// The chroma adds a third of the weights, with similarity 1.
+	if got, want := sigmoid(math.Sqrt(three)), (2*sigmoid(math.Sqrt(one))+sigmoid(1))/3; !(math.Abs(got-want) <= 1e-9) || one > 0.99 {
+		t.Errorf("scores %v of one channel and %v of three, want a mean similarity of %v, is %v", one, three, want, got)
+	}
+	luma1, err := PSNRLuma(x1, y1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if luma3, err := PSNRLuma(x3, y3); err != nil || !(math.Abs(luma1-luma3) <= 1e-6) {
+		t.Errorf("luma of one channel has %v dB, of three %v, %v", luma1, luma3, err)
+	}
+}
+
+func TestHaarPSIKnown(t *testing.T) {
+	t.Parallel()
+	photo := decode(t, "pooled_x.png")
+	for name, img := range map[string]*raster.Image{
+		"photo": photo, "black": constant(3, 16, 16, -1), "grey": constant(1, 17, 16, 0.3), "white": constant(3, 16, 19, 1),
+	} {
+		if got, err := HaarPSI(img, img); err != nil || !(math.Abs(got-1) <= 1e-9) {
+			t.Errorf("%s with itself: %v, %v", name, got, err)
+		}
+	}
+	for _, c := range []struct {
+		name string
+		img  *raster.Image
+		want error
+	}{
+		{"15 rows", constant(3, 15, 16, 0), ErrTooSmall},
+		{"15 columns", constant(3, 16, 15, 0), ErrTooSmall},
+		{"two channels", constant(2, 16, 16, 0), ErrShape},
+		{"four channels", constant(4, 16, 16, 0), ErrShape},
+	} {
+		if _, err := HaarPSI(c.img, c.img); !errors.Is(err, c.want) {
+			t.Errorf("%s: %v, want %v", c.name, err, c.want)
+		}
+	}
+	for _, channels := range []int{2, 4} {
+		img := constant(channels, 16, 16, 0)
+		if _, err := PSNRLuma(img, img); !errors.Is(err, ErrShape) {
+			t.Errorf("luma of %d channels: %v, want ErrShape", channels, err)
+		}
+	}
+}

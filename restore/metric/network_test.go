@@ -76,6 +76,30 @@ func TestNetworkAgreesWithTorch(t *testing.T) {
 	}
 }
 
+// TestNetworkChangesSize: a score does not depend on the sizes of the pairs before, of which some differ in one side only.
+func TestNetworkChangesSize(t *testing.T) {
+	t.Parallel()
+	pair := func(height, width int) (x, y *raster.Image) {
+		x, y = constant(3, height, width, 0), constant(3, height, width, 0)
+		for i := range x.Pix {
+			x.Pix[i], y.Pix[i] = float32(i%7)/7, float32(i%11)/11
+		}
+		return x, y
+	}
+	used := openTest(t, lpipsFile)
+	for _, size := range [][2]int{{40, 40}, {40, 48}, {40, 44}, {48, 44}, {44, 44}, {44, 44}} {
+		x, y := pair(size[0], size[1])
+		got, err := used.Score(t.Context(), x, y)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := openTest(t, lpipsFile).Score(t.Context(), x, y)
+		if err != nil || got != want {
+			t.Errorf("%v: %v, a new network %v, %v", size, got, want, err)
+		}
+	}
+}
+
 func TestNetworkRefusesImages(t *testing.T) {
 	t.Parallel()
 	n := openTest(t, lpipsFile)
