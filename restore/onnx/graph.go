@@ -58,8 +58,11 @@ func (g *Graph) Sub() *Graph {
 	}
 }
 
-// Half makes later calls of Inline use Model.Half, or not.
-func (g *Graph) Half(on bool) { g.half = on }
+// Half makes later calls of Inline use Model.Half, or not, and returns the setting before.
+func (g *Graph) Half(on bool) (before bool) {
+	before, g.half = g.half, on
+	return before
+}
 
 func (g *Graph) fresh(kind string) string {
 	*g.counter++

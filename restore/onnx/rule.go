@@ -31,9 +31,11 @@ func ruleOf(op string) rule {
 	return nil
 }
 
-// piecewiseConstant reports whether a node's derivative is zero wherever it exists.
+// piecewiseConstant reports whether a node's derivative is zero wherever it exists, or counts as zero.
 func piecewiseConstant(n *onnxpb.NodeProto) bool {
 	switch n.OpType {
+	case "Identity":
+		return isDetached(n)
 	case "Shape", "Size", "ArgMax", "ArgMin", "NonZero", "Sign", "Floor", "Ceil", "Round", "IsNaN", "IsInf", "Equal", "Less",
 		"Greater", "LessOrEqual", "GreaterOrEqual", "And", "Or", "Not", "Xor", "ConstantOfShape", "EyeLike":
 		return n.Domain == "" || n.Domain == "ai.onnx"

@@ -35,6 +35,8 @@ type Card struct {
 	LearnedVariance bool   // ddiff.learned_variance
 	License         string // ddiff.license
 	Training        string // ddiff.training, optional
+	// Latent is nil for a prior that works on pixels. Otherwise the card is that of a bundle.
+	Latent *Latent `json:",omitempty"`
 }
 
 const keyPrefix = "ddiff."

@@ -11,7 +11,7 @@ import (
 // Network is a prior's score network alone, without a solver, compiled for one batch size and image size.
 // Callers write X and T, call Run, and read Y.
 type Network struct {
-	X *onnx.Tensor // images, float [N, C, H, W]
+	X *onnx.Tensor // images or latents of the prior's space, float [N, C, H, W]
 	T *onnx.Tensor // time index of the whole batch, int64 [1]
 	Y *onnx.Tensor // prediction, with the shape of X
 
@@ -23,7 +23,7 @@ type Network struct {
 func (p *Prior) Compile(rt *onnx.Runtime, n, height, width int, half bool) (*Network, error) {
 	g := onnx.NewGraph(p.Opset())
 	g.Half(half)
-	x := g.Input("x", onnx.Float, n, p.Card.Channels, height, width)
+	x := g.Input("x", onnx.Float, p.Space().Dims([]int{n, p.Card.Channels, height, width})...)
 	t := g.Input("t", onnx.Int64, 1)
 	y, err := p.Predict(g, x, t)
 	if err != nil {

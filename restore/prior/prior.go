@@ -6,7 +6,11 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 
+	"ddiff/internal/regular"
 	"ddiff/restore/onnx"
 )
 
@@ -36,6 +40,7 @@ type Prior struct {
 	rewritten int
 	x, t      onnx.Port
 	output    string
+	parts     *bundleModels // nil for a prior that works on pixels
 }
 
 // Open reads and loads the prior at path, which may be Bundled.
@@ -47,17 +52,37 @@ func Open(path string) (*Prior, error) {
 	return Load(path, data)
 }
 
-// Read returns the bytes of the prior at path, which may be Bundled, with external data inlined; see onnx.ReadFile.
+// Read returns the bytes of the prior at path, which may be Bundled, with external data inlined; see onnx.ReadFile. The
+// folder of a bundle, or a tar archive of one, gives the archive with which the bundle travels.
 func Read(path string) ([]byte, error) {
 	if path == Bundled {
 		return bundled, nil
 	}
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return readBundle(path)
+	}
+	if strings.EqualFold(filepath.Ext(path), ".tar") {
+		data, err := regular.Read(path, onnx.MaxFileBytes)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrBundle, err)
+		}
+		return canonical(path, data)
+	}
 	return onnx.ReadFile(path)
 }
 
-// Load parses a prior and checks its card (ErrCard), the graph's interface (ErrGraph) and their agreement. file names
-// the prior in messages.
+// digest returns the SHA-256 in hex.
+func digest(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// Load parses a prior that Read returned and checks its card (ErrCard), the graph's interface (ErrGraph) and their
+// agreement, and those of a bundle's parts (ErrBundle). file names the prior in messages.
 func Load(file string, data []byte) (*Prior, error) {
+	if isArchive(data) {
+		return loadBundle(file, data)
+	}
 	m, err := onnx.ReadModel(data)
 	if err != nil {
 		return nil, fmt.Errorf("prior %s: %w", file, err)
@@ -70,8 +95,7 @@ func Load(file string, data []byte) (*Prior, error) {
 	if err != nil {
 		return nil, fmt.Errorf("prior %s: %w: schedule: %w", file, ErrCard, err)
 	}
-	sum := sha256.Sum256(data)
-	p := &Prior{Description: Description{Card: card, Schedule: schedule, SHA256: hex.EncodeToString(sum[:]), File: file}, file: m}
+	p := &Prior{Description: Description{Card: card, Schedule: schedule, SHA256: digest(data), File: file}, file: m}
 	if err := p.bind(); err != nil {
 		return nil, fmt.Errorf("prior %s: %w", file, err)
 	}
@@ -102,44 +126,74 @@ func (p *Prior) bind() error {
 		return fmt.Errorf("%w: input %s is not a time of type int64 or float with shape [batch]", ErrGraph, p.t.Name)
 	}
 	p.output = out[0].Name
-	if c := p.x.Dims[1]; c >= 0 && c != p.Card.Channels {
-		return fmt.Errorf("%w: channels is %d, the graph's input %s has %d", ErrCard, p.Card.Channels, p.x.Name, c)
+	if c := p.x.Dims[1]; c >= 0 && c != p.channels() {
+		return fmt.Errorf("%w: channels is %d, the graph's input %s has %d", ErrCard, p.channels(), p.x.Name, c)
 	}
 	if len(out[0].Dims) == 4 {
 		if c := out[0].Dims[1]; c >= 0 && c != p.predicted() {
 			return fmt.Errorf("%w: %d output channels expected (channels %d, learned_variance %v), the graph has %d",
-				ErrCard, p.predicted(), p.Card.Channels, p.Card.LearnedVariance, c)
+				ErrCard, p.predicted(), p.channels(), p.Card.LearnedVariance, c)
 		}
 	}
 	return nil
 }
 
+// channels returns the number of channels of the prior's space.
+func (p *Prior) channels() int {
+	if p.Card.Latent != nil {
+		return p.Card.Latent.Channels
+	}
+	return p.Card.Channels
+}
+
+// multiple divides both sides of tensors of the prior's space.
+func (p *Prior) multiple() int {
+	if p.Card.Latent != nil {
+		return p.Card.MultipleOf / p.Card.Latent.Factor
+	}
+	return p.Card.MultipleOf
+}
+
 // predicted returns the number of output channels.
 func (p *Prior) predicted() int {
 	if p.Card.LearnedVariance {
-		return 2 * p.Card.Channels
+		return 2 * p.channels()
 	}
-	return p.Card.Channels
+	return p.channels()
 }
 
 // Opset returns the operator set that a graph needs to inline the prior.
 func (p *Prior) Opset() int { return p.file.Opset() }
 
-// Parameters returns the number of weights.
-func (p *Prior) Parameters() int { return p.file.Parameters() }
+// Parameters returns the number of weights, of all parts of a bundle.
+func (p *Prior) Parameters() int {
+	n := p.file.Parameters()
+	if p.parts != nil {
+		for _, m := range []*onnx.Model{p.parts.encoder, p.parts.quantizer, p.parts.decoder} {
+			if m != nil {
+				n += m.Parameters()
+			}
+		}
+	}
+	return n
+}
 
 // Width returns the network's number of channels at full resolution.
-func (p *Prior) Width() int { return p.model.Width(p.Card.Channels) }
+func (p *Prior) Width() int { return p.model.Width(p.channels()) }
 
-// Predict adds the network to g for images x [N, C, H, W] at the time index t (int64, shape [1], for the whole batch).
-// The result has the shape of x; Predict drops a learned variance.
+// Predict adds the network to g for images or latents x [N, C, H, W] of the prior's space at the time index t (int64, shape
+// [1], for the whole batch). The result has the shape of x; Predict drops a learned variance.
 func (p *Prior) Predict(g *onnx.Graph, x, t onnx.Value) (onnx.Value, error) {
 	n, h, w := x.Dims[0], x.Dims[2], x.Dims[3]
-	if h%p.Card.MultipleOf != 0 || w%p.Card.MultipleOf != 0 {
-		return onnx.Value{}, fmt.Errorf("prior %s: image of %d×%d: both sides must be a multiple of %d", p.File, w, h, p.Card.MultipleOf)
+	kind := "image"
+	if p.Card.Latent != nil {
+		kind = "latent"
 	}
-	if x.Dims[1] != p.Card.Channels {
-		return onnx.Value{}, fmt.Errorf("prior %s: image of %d channels: the prior needs %d", p.File, x.Dims[1], p.Card.Channels)
+	if m := p.multiple(); h%m != 0 || w%m != 0 {
+		return onnx.Value{}, fmt.Errorf("prior %s: %s of %d×%d: both sides must be a multiple of %d", p.File, kind, w, h, m)
+	}
+	if x.Dims[1] != p.channels() {
+		return onnx.Value{}, fmt.Errorf("prior %s: %s of %d channels: the prior needs %d", p.File, kind, x.Dims[1], p.channels())
 	}
 	times := g.Expand(t, n)
 	if p.t.DType == onnx.Float {
@@ -153,7 +207,7 @@ func (p *Prior) Predict(g *onnx.Graph, x, t onnx.Value) (onnx.Value, error) {
 	}
 	y := out[p.output]
 	if p.Card.LearnedVariance {
-		y = g.Slice(y, 1, 0, p.Card.Channels)
+		y = g.Slice(y, 1, 0, p.channels())
 	}
 	return y, nil
 }

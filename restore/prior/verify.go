@@ -121,13 +121,20 @@ func (p *Prior) sample(ctx context.Context, rt *onnx.Runtime) ([]float32, error)
 	return slices.Clone(net.Y.F32), nil
 }
 
-// smallest returns the sizes of the smallest batch that the network takes.
+// smallest returns the smallest batch of images that the network takes.
 func (p *Prior) smallest() (n, h, w int) {
 	side := (verifySide + p.Card.MultipleOf - 1) / p.Card.MultipleOf * p.Card.MultipleOf
 	n, h, w = 1, side, side
-	for i, size := range []*int{&n, nil, &h, &w} {
-		if d := p.x.Dims[i]; size != nil && d > 0 {
-			*size = d
+	factor := 1
+	if p.Card.Latent != nil {
+		factor = p.Card.Latent.Factor
+	}
+	if d := p.x.Dims; d[0] > 0 {
+		n = d[0]
+	}
+	for i, size := range []*int{&h, &w} {
+		if d := p.x.Dims[2+i]; d > 0 {
+			*size = d * factor
 		}
 	}
 	return n, h, w
