@@ -32,3 +32,6 @@ func NewUploadBody(data []byte) UploadBody {
 
 // Release ends its use.
 func (b UploadBody) Release() { b.release() }
+
+// SetPageSize sets the number of objects in one answer to a listing.
+func SetPageSize(s *S3, n int) { s.pageSize = n }

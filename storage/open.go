@@ -25,6 +25,8 @@ type Options struct {
 	MaxBytes int64
 	// Logger gets a warning for each retried call; nil means none.
 	Logger *slog.Logger
+	// Skipped, if not nil, is called with each name in a bucket that a listing skips because it is no valid key.
+	Skipped func(name string)
 }
 
 // Opened is a store that Open opened. Close it after use.
@@ -149,7 +151,7 @@ func openS3URL(ctx context.Context, address string, o Options) (*Opened, error) 
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrAddress, err)
 	}
-	config.ReadOnly, config.MaxBytes = config.ReadOnly || o.ReadOnly, o.MaxBytes
+	config.ReadOnly, config.MaxBytes, config.Skipped = config.ReadOnly || o.ReadOnly, o.MaxBytes, o.Skipped
 	s3, err := OpenS3(ctx, config)
 	if err != nil {
 		return nil, err

@@ -121,7 +121,9 @@ func (r *Retrying) List(ctx context.Context, prefix string) iter.Seq2[Info, erro
 					broken = err
 					break
 				}
-				after, attempt = info.Key, 1
+				if attempt = 1; !hasReplaced(info.Key) {
+					after = info.Key
+				}
 				delays.Reset()
 				if !yield(info, nil) {
 					return

@@ -27,6 +27,7 @@ type S3 struct {
 	timeout   time.Duration
 	readOnly  bool
 	pageSize  int
+	skipped   func(name string)
 }
 
 var _ Store = (*S3)(nil)
@@ -52,7 +53,7 @@ func OpenS3(ctx context.Context, config S3Config) (*S3, error) {
 	s := &S3{
 		core: core, transport: transport, endpoint: core.EndpointURL().String(),
 		bucket: config.Bucket, maxBytes: config.MaxBytes, timeout: config.Timeout,
-		readOnly: config.ReadOnly, pageSize: listPageSize,
+		readOnly: config.ReadOnly, pageSize: listPageSize, skipped: config.Skipped,
 	}
 	if config.Prefix != "" {
 		s.prefix = config.Prefix + "/"

@@ -70,6 +70,8 @@ type S3Config struct {
 	// 0 means DefaultS3Timeout.
 	Timeout time.Duration
 
+	// Skipped, if not nil, is called with each name that a listing skips because it is no valid key, without the prefix.
+	Skipped func(name string) `json:"-"`
 	// Control, if not nil, is the net.Dialer.Control of all connections to the server. It can refuse addresses after the
 	// DNS lookup. Then no proxy is used.
 	Control func(network, address string, c syscall.RawConn) error `json:"-"`
@@ -131,6 +133,9 @@ func (c S3Config) withDefaults() S3Config {
 	c.Endpoint = firstOf(c.Endpoint, os.Getenv("AWS_ENDPOINT_URL_S3"), os.Getenv("AWS_ENDPOINT_URL"), DefaultS3Endpoint)
 	c.Region = firstOf(c.Region, os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION"))
 	c.CAFile = firstOf(c.CAFile, os.Getenv("AWS_CA_BUNDLE"))
+	if c.Skipped == nil {
+		c.Skipped = func(string) {}
+	}
 	if c.MaxBytes == 0 {
 		c.MaxBytes = DefaultMaxBytes
 	}

@@ -10,6 +10,7 @@ import (
 	"iter"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/minio/minio-go/v7"
 )
@@ -122,6 +123,9 @@ func (s *S3) head(ctx context.Context, key string) (minio.ObjectInfo, error) {
 }
 
 // List implements Store. It holds one page of 1000 objects in memory and skips invalid keys.
+//
+// Some servers answer in XML, which has no form for most control characters, and replace each by U+FFFD. Such a name is
+// yielded, but it is not that of the object and not in byte order.
 func (s *S3) List(ctx context.Context, prefix string) iter.Seq2[Info, error] {
 	return s.listAfter(ctx, prefix, "")
 }
@@ -137,6 +141,7 @@ func (s *S3) listAfter(ctx context.Context, prefix, after string) iter.Seq2[Info
 		if after != "" {
 			last = s.name(after)
 		}
+		replaced := map[string]bool{} // names with replaced characters since last
 		for more := true; more; {
 			page, err := s.listPage(ctx, s.name(prefix), last)
 			if err != nil {
@@ -148,13 +153,26 @@ func (s *S3) listAfter(ctx context.Context, prefix, after string) iter.Seq2[Info
 					yield(Info{}, fmt.Errorf("list %q: %w", prefix, err))
 					return
 				}
+				if hasReplaced(object.Key) {
+					if replaced[object.Key] {
+						continue // of the page before
+					}
+					replaced[object.Key] = true
+				} else {
+					last = object.Key
+					clear(replaced)
+				}
 				key := strings.TrimPrefix(object.Key, s.prefix)
-				last = object.Key
-				if CheckKey(key) == nil && !yield(Info{Key: key, Size: object.Size, Modified: object.LastModified}, nil) {
+				if CheckKey(key) != nil {
+					s.skipped(key)
+				} else if !yield(Info{Key: key, Size: object.Size, Modified: object.LastModified}, nil) {
 					return
 				}
 			}
-			more = len(page) == s.pageSize
+			if more = len(page) == s.pageSize; more && len(replaced) >= s.pageSize {
+				yield(Info{}, fmt.Errorf("list %q: %d names with replaced characters after %q", prefix, len(replaced), last))
+				return
+			}
 		}
 	}
 }
@@ -171,10 +189,12 @@ func (s *S3) listPage(ctx context.Context, prefix, last string) ([]minio.ObjectI
 		if object.Err != nil {
 			return nil, object.Err
 		}
-		if object.Key <= last {
-			return nil, fmt.Errorf("server lists %q after %q, out of byte order", object.Key, last)
+		if !hasReplaced(object.Key) {
+			if object.Key <= last {
+				return nil, fmt.Errorf("server lists %q after %q, out of byte order", object.Key, last)
+			}
+			last = object.Key
 		}
-		last = object.Key
 		page = append(page, object)
 		if len(page) == s.pageSize {
 			break // the next page has a time limit of its own
@@ -182,3 +202,6 @@ func (s *S3) listPage(ctx context.Context, prefix, last string) ([]minio.ObjectI
 	}
 	return page, call.Err()
 }
+
+// hasReplaced reports whether the server may have replaced characters of a name.
+func hasReplaced(name string) bool { return strings.ContainsRune(name, utf8.RuneError) }

@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
@@ -74,6 +75,7 @@ type puller struct {
 
 	mu     sync.Mutex
 	counts pullCounts
+	named  map[string]bool // skipped names
 }
 
 // pullCounts counts the selected items by outcome.
@@ -89,7 +91,8 @@ func (o pullOptions) pull(ctx context.Context, source, dir string, stdout, stder
 	if manifest.IsAddress(dir) {
 		return usageError{fmt.Errorf("pull: DIR %s is an address; give a directory of this machine", dir)}
 	}
-	from, err := storage.Open(ctx, source, storage.Options{ReadOnly: true, Logger: slog.New(slog.DiscardHandler)})
+	p := &puller{pullOptions: o, dir: dir, stderr: stderr, show: func(string) {}, named: map[string]bool{}}
+	from, err := storage.Open(ctx, source, storage.Options{ReadOnly: true, Logger: slog.New(slog.DiscardHandler), Skipped: p.skip})
 	if errors.Is(err, fs.ErrNotExist) {
 		return usageError{fmt.Errorf("pull: %s: no such directory; give s3://bucket/prefix or the directory of an output", source)}
 	}
@@ -109,7 +112,7 @@ func (o pullOptions) pull(ctx context.Context, source, dir string, stdout, stder
 		return fmt.Errorf("open %s: %w", redact.Address(source), err)
 	}
 	defer results.Close() //nolint:errcheck // nothing was written
-	p := &puller{pullOptions: o, from: from.Store, results: results.Store, to: to.Store, dir: dir, stderr: stderr, show: func(string) {}}
+	p.from, p.results, p.to = from.Store, results.Store, to.Store
 	if terminalWidth(stderr) > 0 {
 		p.show = func(line string) { fmt.Fprintf(stderr, "\r\x1b[K%s", truncate(line, terminalWidth(stderr)-1)) }
 	}
@@ -163,6 +166,10 @@ func (p *puller) copyAll(ctx context.Context) error {
 			break
 		}
 		if len(p.items) > 0 && !slices.ContainsFunc(p.items, func(begin string) bool { return strings.HasPrefix(id, begin) }) {
+			continue
+		}
+		if unlistable(id) {
+			p.skip(manifest.ItemKey(id, ""))
 			continue
 		}
 		group.Go(func() error { return p.copyItem(inner, id) })
@@ -269,6 +276,25 @@ func (p *puller) wrong(key, problem string) {
 	fmt.Fprintf(p.stderr, "%s; remove the item and run its campaign again\n", printable(fmt.Sprintf("%s: %s", key, problem)))
 }
 
+// unlistable reports whether a name has characters that a server has replaced, since its answer cannot represent them.
+func unlistable(name string) bool { return strings.ContainsRune(name, utf8.RuneError) }
+
+// skip reports a name of the source that no file of ddiff has.
+func (p *puller) skip(name string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.named[name] || len(p.named) > maxLines {
+		return
+	}
+	p.named[name] = true
+	p.show("")
+	if len(p.named) > maxLines {
+		fmt.Fprintln(p.stderr, "skipped further names that are not of ddiff")
+		return
+	}
+	fmt.Fprintf(p.stderr, "%s\n", printable(fmt.Sprintf("skipped %q: not a name of ddiff; remove the object", name)))
+}
+
 // copyReport copies the files beside the items: the report, and the scores of ddiff score. They have no digests, and replace those of an earlier report.
 func (p *puller) copyReport(ctx context.Context) error {
 	keys := []string{report.KeyCSV, report.KeySummaryJSON, report.KeySummaryMarkdown, report.KeyMosaic, report.KeyPage, keyTuning}
@@ -284,7 +310,11 @@ func (p *puller) copyFiles(ctx context.Context, keys []string, folders ...string
 	}
 	for _, folder := range folders {
 		for info, err := range p.from.List(ctx, folder) {
-			if err == nil {
+			switch {
+			case err != nil:
+			case unlistable(info.Key):
+				p.skip(info.Key)
+			default:
 				err = p.copyFile(ctx, info.Key)
 			}
 			if err != nil {

@@ -39,6 +39,12 @@ func TestPullHostile(t *testing.T) {
 	for n, name := range []string{"../../outside", "..", "a/b", "\x1b[2J", manifest.FileResult, "/etc/passwd", ""} {
 		put(id(n+1), map[string]string{name: digest})
 	}
+	// Names with control characters, in different places of the listing.
+	for _, name := range []string{"4\x1b[2J", "5\x015", "5\na", "zz\x01"} {
+		path := filepath.Join(root, "items", name, manifest.FileResult)
+		must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		write(t, path, []byte("{}"))
+	}
 	// Eight copies run at once.
 	for n := range 8 {
 		path := filepath.Join(root, "items", fmt.Sprint("huge", n), manifest.FileResult)
@@ -54,6 +60,10 @@ func TestPullHostile(t *testing.T) {
 	wantLine(t, e, "items=16 copied=1 present=0 unfinished=0 wrong=15")
 	wantMessage(t, e, "huge0/result.json", "object too large")
 	wantMessage(t, e, id(5), "is not a file of an item")
+	wantMessage(t, e, "skipped \"items/zz", "remove the object")
+	if n := strings.Count(e.stderr, "skipped "); n != 4 {
+		t.Errorf("%d names are skipped, want 4\n%s", n, e.stderr)
+	}
 	if strings.ContainsAny(e.stdout+e.stderr, "\x1b") {
 		t.Errorf("a control character is printed\n%q", e.stderr)
 	}
