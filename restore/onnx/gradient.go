@@ -16,13 +16,19 @@ var ErrNoGradient = errors.New("operation has no gradient rule")
 // for a linear y = A(x) it is the adjoint Aᵀ·seed. When y does not depend on x the result
 // is zero.
 //
-// Only built operations have rules. Gradient returns ErrNoGradient, which names the node, when
-// y depends on x through an operation without one, a Loop or a node of an inlined model.
+// Nodes of inlined models are differentiated like built ones; their shapes follow from those of the inputs. Gradient
+// returns ErrNoGradient, which names the node, when y depends on x through an operation without a rule, a sub-graph (If,
+// Loop) or a shape that depends on data. Operations such as Floor, ArgMax and comparisons have the derivative zero.
 func (g *Graph) Gradient(y, x, seed Value) (Value, error) {
 	if !slices.Equal(y.Dims, seed.Dims) {
 		panic(fmt.Sprintf("onnx: seed %v for a value of shape %v", seed.Dims, y.Dims))
 	}
 	order, active := g.between(x, y)
+	for _, p := range order {
+		if ruleOf(p.OpType) == nil || !standard(p) {
+			return Value{}, undifferentiated(p, ErrNoGradient)
+		}
+	}
 	grads := map[string]Value{y.Name: seed}
 	for _, p := range slices.Backward(order) {
 		if err := g.backward(p, active, grads); err != nil {
@@ -35,6 +41,10 @@ func (g *Graph) Gradient(y, x, seed Value) (Value, error) {
 	return g.zeros(x.DType, x.Dims), nil
 }
 
+func undifferentiated(p *onnxpb.NodeProto, err error) error {
+	return fmt.Errorf("differentiate %s %q: %w", p.OpType, nameOf(p), err)
+}
+
 // backward adds the gradients of a node's inputs to grads.
 func (g *Graph) backward(p *onnxpb.NodeProto, active map[string]bool, grads map[string]Value) error {
 	dy, used := make([]Value, len(p.Output)), false
@@ -45,20 +55,17 @@ func (g *Graph) backward(p *onnxpb.NodeProto, active map[string]bool, grads map[
 	if !used {
 		return nil
 	}
-	fail := func(err error) error {
-		return fmt.Errorf("differentiate %s %q: %w", p.OpType, nameOf(p), err)
-	}
-	n, r := g.built(p.Output[0]), ruleOf(p.OpType)
-	if n == nil || r == nil {
-		return fail(ErrNoGradient)
+	n, err := g.understand(p)
+	if err != nil {
+		return undifferentiated(p, fmt.Errorf("%w: %w", ErrNoGradient, err))
 	}
 	for k, in := range n.inputs {
 		if !active[in.Name] {
 			continue
 		}
-		dx, err := r(g, n, k, dy)
+		dx, err := g.derive(ruleOf(n.op), n, k, dy)
 		if err != nil {
-			return fail(err)
+			return undifferentiated(p, err)
 		}
 		if dx.Name == "" {
 			continue
@@ -71,20 +78,32 @@ func (g *Graph) backward(p *onnxpb.NodeProto, active map[string]bool, grads map[
 	return nil
 }
 
+// derive applies a rule. A node of a file that its rule cannot handle is an error, not a panic.
+func (g *Graph) derive(r rule, n *node, k int, dy []Value) (dx Value, err error) {
+	in := n.inputs[k]
+	if in.Size() == 0 || n.outputs[0].Size() == 0 {
+		return g.zeros(in.DType, in.Dims), nil
+	}
+	defer func() {
+		if fault := recover(); fault != nil {
+			err = n.refuse("%v", fault)
+		}
+	}()
+	dx, err = r(g, n, k, dy)
+	if err == nil && dx.Name != "" && (dx.DType != in.DType || !slices.Equal(dx.Dims, in.Dims)) {
+		err = n.refuse("its rule returned %v for an input of %v", dx.Dims, in.Dims)
+	}
+	return dx, err
+}
+
 // between lists the nodes on paths from x to y in the order of evaluation, and marks the values that depend on x.
 func (g *Graph) between(x, y Value) (order []*onnxpb.NodeProto, active map[string]bool) {
-	producers := map[string]*onnxpb.NodeProto{}
-	for _, n := range g.scope() {
-		for _, out := range n.Output {
-			producers[out] = n
-		}
-	}
 	active = map[string]bool{x.Name: true}
 	seen := map[*onnxpb.NodeProto]bool{}
 	// Models may list their nodes in any order.
 	var visit func(name string)
 	visit = func(name string) {
-		n := producers[name]
+		n, _ := g.producer(name)
 		if n == nil || seen[n] || name == x.Name {
 			return
 		}
@@ -104,24 +123,6 @@ func (g *Graph) between(x, y Value) (order []*onnxpb.NodeProto, active map[strin
 	}
 	visit(y.Name)
 	return order, active
-}
-
-// scope lists the nodes so far of g and of the graphs around it.
-func (g *Graph) scope() []*onnxpb.NodeProto {
-	if g.outer == nil {
-		return g.raw
-	}
-	return slices.Concat(g.outer.scope(), g.raw)
-}
-
-// built returns the built node with the output, of g or of a graph around it; nil for none.
-func (g *Graph) built(output string) *node {
-	for ; g != nil; g = g.outer {
-		if n := g.nodes[output]; n != nil {
-			return n
-		}
-	}
-	return nil
 }
 
 // nameOf returns a node's name, or that of its first output.

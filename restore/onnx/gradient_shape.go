@@ -4,28 +4,52 @@ import "slices"
 
 // shapeRules are the rules of operations that move elements.
 var shapeRules = map[string]rule{
-	"Identity":  func(_ *Graph, _ *node, _ int, dy []Value) (Value, error) { return dy[0], nil },
-	"Transpose": transposeRule,
-	"Reshape":   reshapeRule,
-	"Slice":     sliceRule,
-	"Concat":    concatRule,
-	"Cast":      castRule,
+	"Identity":     identityRule,
+	"Dropout":      dropoutRule,
+	"Cast":         castRule,
+	"CastLike":     castRule,
+	"Reshape":      reshapeRule,
+	"Flatten":      reshapeRule,
+	"Squeeze":      reshapeRule,
+	"Unsqueeze":    reshapeRule,
+	"Transpose":    transposeRule,
+	"Slice":        sliceRule,
+	"Split":        splitRule,
+	"Concat":       concatRule,
+	"Expand":       expandRule,
+	"Tile":         tileRule,
+	"Pad":          padRule,
+	"DepthToSpace": depthToSpaceRule,
+	"SpaceToDepth": spaceToDepthRule,
+	"Trilu":        triluRule,
+	"CumSum":       cumSumRule,
 }
 
-// castRule converts the gradient to the type of the input. A conversion to integers has no rule.
-func castRule(g *Graph, n *node, _ int, dy []Value) (Value, error) {
+func identityRule(_ *Graph, _ *node, _ int, dy []Value) (Value, error) { return dy[0], nil }
+
+// dropoutRule covers inference, where a Dropout changes nothing.
+func dropoutRule(g *Graph, n *node, _ int, dy []Value) (Value, error) {
+	if n.has(2) {
+		if training, ok := g.integersOf(n.inputs[2]); !ok || training[0] != 0 {
+			return Value{}, n.refuse("training mode")
+		}
+	}
+	return dy[0], nil
+}
+
+// castRule converts the gradient to the type of the input. A conversion to integers is piecewise constant.
+func castRule(g *Graph, n *node, k int, dy []Value) (Value, error) {
+	if k > 0 {
+		return Value{}, nil // CastLike uses the type of its second input only
+	}
 	return g.Cast(dy[0], n.inputs[0].DType), nil
 }
 
 func transposeRule(g *Graph, n *node, _ int, dy []Value) (Value, error) {
-	perm := n.integers("perm")
-	inverse := make([]int, n.inputs[0].Rank())
-	for i := range inverse {
-		if perm == nil {
-			inverse[i] = len(inverse) - 1 - i
-		} else {
-			inverse[perm[i]] = i
-		}
+	perm := permutation(n)
+	inverse := make([]int, len(perm))
+	for i, p := range perm {
+		inverse[p] = i
 	}
 	return g.Transpose(dy[0], inverse...), nil
 }
@@ -33,6 +57,70 @@ func transposeRule(g *Graph, n *node, _ int, dy []Value) (Value, error) {
 // reshapeRule restores the input's shape.
 func reshapeRule(g *Graph, n *node, _ int, dy []Value) (Value, error) {
 	return g.Reshape(dy[0], n.inputs[0].Dims...), nil
+}
+
+func expandRule(g *Graph, n *node, _ int, dy []Value) (Value, error) {
+	return g.unbroadcast(dy[0], n.inputs[0].Dims), nil
+}
+
+// splitRule joins the gradients of the parts.
+func splitRule(g *Graph, n *node, _ int, dy []Value) (Value, error) {
+	parts := make([]Value, 0, len(dy))
+	for i, d := range dy {
+		if n.outputs[i].Size() == 0 {
+			continue
+		}
+		if d.Name == "" {
+			d = g.zeros(n.inputs[0].DType, n.outputs[i].Dims)
+		}
+		parts = append(parts, d)
+	}
+	ax := axis(n.integer("axis", 0), n.inputs[0].Rank())
+	joined := g.Concat(ax, parts...)
+	rest := n.inputs[0].Dims[ax] - joined.Dims[ax] // parts without an output
+	return g.padded(joined, ax, 0, rest), nil
+}
+
+// tileRule sums over the copies.
+func tileRule(g *Graph, n *node, _ int, dy []Value) (Value, error) {
+	var apart, axes []int
+	for i, d := range n.inputs[0].Dims {
+		axes = append(axes, 2*i)
+		apart = append(apart, n.outputs[0].Dims[i]/d, d)
+	}
+	if len(axes) == 0 {
+		return dy[0], nil
+	}
+	return g.Reshape(g.ReduceSum(g.Reshape(dy[0], apart...), axes...), n.inputs[0].Dims...), nil
+}
+
+// triluRule takes the same triangle.
+func triluRule(g *Graph, n *node, _ int, dy []Value) (Value, error) {
+	in := []Value{dy[0]}
+	if n.has(1) {
+		in = append(in, n.inputs[1])
+	}
+	return g.Apply("Trilu", dy[0].DType, dy[0].Dims, map[string]any{"upper": n.integer("upper", 1)}, in...), nil
+}
+
+// cumSumRule sums from the other end.
+func cumSumRule(g *Graph, n *node, _ int, dy []Value) (Value, error) {
+	attrs := map[string]any{"exclusive": n.integer("exclusive", 0), "reverse": 1 - n.integer("reverse", 0)}
+	return g.Apply("CumSum", dy[0].DType, dy[0].Dims, attrs, dy[0], n.inputs[1]), nil
+}
+
+func spaceToDepthRule(g *Graph, n *node, _ int, dy []Value) (Value, error) {
+	attrs := map[string]any{"blocksize": n.integer("blocksize", 1)}
+	return g.Apply("DepthToSpace", dy[0].DType, n.inputs[0].Dims, attrs, dy[0]), nil
+}
+
+func depthToSpaceRule(g *Graph, n *node, _ int, dy []Value) (Value, error) {
+	b, in := n.integer("blocksize", 1), n.inputs[0].Dims
+	if n.text("mode", "DCR") == "DCR" {
+		return g.Apply("SpaceToDepth", dy[0].DType, in, map[string]any{"blocksize": b}, dy[0]), nil
+	}
+	apart := g.Reshape(dy[0], in[0], in[1]/(b*b), in[2], b, in[3], b)
+	return g.Reshape(g.Transpose(apart, 0, 1, 3, 5, 2, 4), in...), nil
 }
 
 // sliceRule writes the gradient into zeros, axis by axis.

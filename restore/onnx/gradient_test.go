@@ -166,8 +166,8 @@ func TestGradientUnknownOperation(t *testing.T) {
 	t.Parallel()
 	g := onnx.NewGraph(onnx.DefaultOpset)
 	x := g.Input("x", onnx.Float, 2, 4)
-	y := g.Norm(x)
-	if _, err := g.Gradient(y, x, g.Const([]float32{1, 1}, 2)); !errors.Is(err, onnx.ErrNoGradient) {
+	y := g.Apply("Hardmax", onnx.Float, x.Dims, nil, x)
+	if _, err := g.Gradient(y, x, g.Expand(g.Scalar(1), 2, 4)); !errors.Is(err, onnx.ErrNoGradient) {
 		t.Errorf("error %v, want ErrNoGradient", err)
 	}
 }
@@ -303,14 +303,24 @@ func TestGradientRefusesOpaqueNodes(t *testing.T) {
 		build func(t *testing.T, g *onnx.Graph, x onnx.Value) onnx.Value
 		node  string // the operation that the error names; empty: no error
 	}{
-		"inlined": {func(t *testing.T, g *onnx.Graph, x onnx.Value) onnx.Value { return inline(t, g, inlined(t, false), x) }, "Identity"},
-		"built, inlined, built": {func(t *testing.T, g *onnx.Graph, x onnx.Value) onnx.Value {
-			return g.Neg(inline(t, g, inlined(t, false), g.Neg(x)))
-		}, "Identity"},
-		"one path of two": {func(t *testing.T, g *onnx.Graph, x onnx.Value) onnx.Value {
-			return g.Add(g.Mul(x, x), inline(t, g, inlined(t, false), x))
-		}, "Identity"},
-		"inlined body captures x":             {func(t *testing.T, g *onnx.Graph, x onnx.Value) onnx.Value { return inline(t, g, inlined(t, true), x) }, "Identity"},
+		"inlined": {func(t *testing.T, g *onnx.Graph, x onnx.Value) onnx.Value { return inline(t, g, inlined(t, false), x) }, ""},
+		"inlined, no rule": {func(t *testing.T, g *onnx.Graph, x onnx.Value) onnx.Value {
+			return g.Neg(inline(t, g, nodes(t, nil, &onnxpb.NodeProto{OpType: "Hardmax", Input: []string{"x"}, Output: []string{"y"}}), g.Neg(x)))
+		}, "Hardmax"},
+		"one path of two has no rule": {func(t *testing.T, g *onnx.Graph, x onnx.Value) onnx.Value {
+			return g.Add(g.Mul(x, x), inline(t, g, nodes(t, nil, &onnxpb.NodeProto{OpType: "Hardmax", Input: []string{"x"}, Output: []string{"y"}}), x))
+		}, "Hardmax"},
+		"of another domain": {func(t *testing.T, g *onnx.Graph, x onnx.Value) onnx.Value {
+			return inline(t, g, nodes(t, nil, &onnxpb.NodeProto{OpType: "Neg", Domain: "com.example", Input: []string{"x"}, Output: []string{"y"}}), x)
+		}, "Neg"},
+		"depends on itself": {func(t *testing.T, g *onnx.Graph, x onnx.Value) onnx.Value {
+			return inline(t, g, nodes(t, nil, &onnxpb.NodeProto{OpType: "Add", Input: []string{"x", "y"}, Output: []string{"y"}}), x)
+		}, "Add"},
+		"shape depends on data": {func(t *testing.T, g *onnx.Graph, x onnx.Value) onnx.Value {
+			return inline(t, g, nodes(t, nil, &onnxpb.NodeProto{OpType: "NonZero", Input: []string{"x"}, Output: []string{"i"}},
+				&onnxpb.NodeProto{OpType: "GatherND", Input: []string{"x", "i"}, Output: []string{"y"}}), x)
+		}, "GatherND"},
+		"inlined body captures x":             {func(t *testing.T, g *onnx.Graph, x onnx.Value) onnx.Value { return inline(t, g, inlined(t, true), x) }, "Loop"},
 		"branches of an inlined If capture x": {func(t *testing.T, g *onnx.Graph, x onnx.Value) onnx.Value { return inline(t, g, conditional(t), x) }, "If"},
 		"loop state": {func(_ *testing.T, g *onnx.Graph, x onnx.Value) onnx.Value {
 			return loop(g, x, func(b *onnx.Graph, s onnx.Value) onnx.Value { return b.Neg(s) })
@@ -325,9 +335,9 @@ func TestGradientRefusesOpaqueNodes(t *testing.T) {
 			return loop(g, g.Const([]float32{1, 2}, 2), func(b *onnx.Graph, s onnx.Value) onnx.Value { return b.Add(s, inline(t, b, inlined(t, false), x)) })
 		}, "Loop"},
 		"inlined, nodes in another order": {func(t *testing.T, g *onnx.Graph, x onnx.Value) onnx.Value {
-			return inline(t, g, nodes(t, nil, &onnxpb.NodeProto{OpType: "Identity", Input: []string{"t"}, Output: []string{"y"}},
+			return inline(t, g, nodes(t, nil, &onnxpb.NodeProto{OpType: "Hardmax", Input: []string{"t"}, Output: []string{"y"}},
 				&onnxpb.NodeProto{OpType: "Neg", Input: []string{"x"}, Output: []string{"t"}}), x)
-		}, "Identity"},
+		}, "Hardmax"},
 		"inlined beside the path": {func(t *testing.T, g *onnx.Graph, x onnx.Value) onnx.Value {
 			return g.Add(g.Mul(x, x), inline(t, g, inlined(t, false), g.Const([]float32{1, 2}, 2)))
 		}, ""},
@@ -378,16 +388,25 @@ func TestGradientInLoopBody(t *testing.T) {
 		t.Errorf("got %v, want [63 -21]", got)
 	}
 
+	// The same through a model that the outer graph inlines: y = 3x, twice.
 	model := inlined(t, false)
-	g.Loop(g.Ints(2), []onnx.Value{x}, func(b *onnx.Graph, _ onnx.Value, s []onnx.Value) (next, collect []onnx.Value) {
-		out, err := g.Inline(model, map[string]onnx.Value{"x": x}, map[string][]int{"y": {2}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, failure = b.Gradient(b.Neg(out["y"]), x, b.Const([]float32{1, 1}, 2))
-		return s, nil
+	g = onnx.NewGraph(onnx.DefaultOpset)
+	x = g.Input("x", onnx.Float, 2)
+	out, err := g.Inline(model, map[string]onnx.Value{"x": x}, map[string][]int{"y": {2}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	final, _ = g.Loop(g.Ints(2), []onnx.Value{x}, func(b *onnx.Graph, _ onnx.Value, s []onnx.Value) (next, collect []onnx.Value) {
+		d, err := b.Gradient(b.Mul(out["y"], s[0]), x, b.Const([]float32{1, 1}, 2))
+		failure = err
+		return []onnx.Value{d}, nil
 	})
-	if !errors.Is(failure, onnx.ErrNoGradient) {
-		t.Errorf("error %v, want ErrNoGradient for an inlined model of the outer graph", failure)
+	if failure != nil {
+		t.Fatal(failure)
+	}
+	g.Output("y", final[0])
+	got = run(t, g, []onnx.Value{x}, []onnx.Value{{Name: "y", DType: onnx.Float, Dims: []int{2}}}, []float32{3, -1})[0]
+	if got[0] != 27 || got[1] != -9 { // 3·3x
+		t.Errorf("got %v, want [27 -9]", got)
 	}
 }

@@ -29,8 +29,7 @@ type Graph struct {
 	inits   []*onnxpb.TensorProto
 	consts  map[string]Value
 	raw     []*onnxpb.NodeProto // nodes in order, built and inlined
-	nodes   map[string]*node    // built nodes by output
-	types   map[string]Value    // built values by name
+	facts                       // types and small values, for reverse mode
 	domains map[string]int64    // other operator sets of inlined models
 	weights map[*Model]string   // inlined models: the prefix of their weights
 	half    bool                // inline models in mixed precision
@@ -42,8 +41,8 @@ func NewGraph(opset int) *Graph {
 		panic(fmt.Sprintf("onnx: operator set %d is outside %d..%d", opset, MinOpset, MaxOpset))
 	}
 	return &Graph{
-		opset: opset, counter: new(int), nodes: map[string]*node{}, types: map[string]Value{}, consts: map[string]Value{},
-		domains: map[string]int64{}, weights: map[*Model]string{},
+		opset: opset, counter: new(int), facts: newFacts(), consts: map[string]Value{}, domains: map[string]int64{},
+		weights: map[*Model]string{},
 	}
 }
 
@@ -53,7 +52,7 @@ func (g *Graph) Opset() int { return g.opset }
 // Sub starts a sub-graph of g, such as the body of a loop.
 func (g *Graph) Sub() *Graph {
 	return &Graph{
-		opset: g.opset, counter: g.counter, outer: g, nodes: map[string]*node{}, types: map[string]Value{}, consts: map[string]Value{},
+		opset: g.opset, counter: g.counter, outer: g, facts: newFacts(), consts: map[string]Value{},
 		domains: g.domains, weights: map[*Model]string{}, half: g.half,
 	}
 }
@@ -130,18 +129,28 @@ func (g *Graph) constant(t DType, raw []byte, dims []int) Value {
 		return v
 	}
 	v := g.declare(g.fresh("const"), t, dims)
-	g.inits = append(g.inits, &onnxpb.TensorProto{
-		Name: v.Name, DataType: int32(t), Dims: int64s(dims), RawData: raw,
-	})
+	g.store(&onnxpb.TensorProto{Name: v.Name, DataType: int32(t), Dims: int64s(dims), RawData: raw})
 	g.consts[key] = v
 	return v
 }
 
+// store adds an initializer.
+func (g *Graph) store(t *onnxpb.TensorProto) {
+	g.inits = append(g.inits, t)
+	g.tensors[t.Name] = t
+}
+
+// push appends a node.
+func (g *Graph) push(n *onnxpb.NodeProto) {
+	g.raw = append(g.raw, n)
+	for _, out := range n.Output {
+		g.producers[out] = n
+	}
+}
+
 // emit appends a node without recording it for reverse mode.
 func (g *Graph) emit(op string, inputs, outputs []string, attrs ...*onnxpb.AttributeProto) {
-	g.raw = append(g.raw, &onnxpb.NodeProto{
-		Name: outputs[0], OpType: op, Input: inputs, Output: outputs, Attribute: attrs,
-	})
+	g.push(&onnxpb.NodeProto{Name: outputs[0], OpType: op, Input: inputs, Output: outputs, Attribute: attrs})
 }
 
 // Apply appends an operation with one output and records it for reverse mode. Values of attrs are int, []int, float32,

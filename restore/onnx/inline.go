@@ -9,8 +9,8 @@ import (
 )
 
 // Inline copies the model's graph into g. inputs are g's values for the model's inputs; outputs are the requested outputs
-// with their dimensions. Copies of one model share their weights. Gradient refuses inlined nodes. Errors wrap ErrModel,
-// for example if the operator sets of model and g differ.
+// with their dimensions. Copies of one model share their weights. Gradient differentiates inlined nodes like built ones.
+// Errors wrap ErrModel, for example if the operator sets of model and g differ.
 func (g *Graph) Inline(m *Model, inputs map[string]Value, outputs map[string][]int) (map[string]Value, error) {
 	if g.half {
 		m = m.Half()
@@ -55,7 +55,7 @@ func (g *Graph) Inline(m *Model, inputs map[string]Value, outputs map[string][]i
 		if again {
 			continue
 		}
-		g.inits = append(g.inits, &onnxpb.TensorProto{
+		g.store(&onnxpb.TensorProto{
 			Dims: t.Dims, DataType: t.DataType, FloatData: t.FloatData, Int32Data: t.Int32Data,
 			StringData: t.StringData, Int64Data: t.Int64Data, Name: name, RawData: t.RawData,
 			DoubleData: t.DoubleData, Uint64Data: t.Uint64Data,
@@ -72,12 +72,14 @@ func (g *Graph) Inline(m *Model, inputs map[string]Value, outputs map[string][]i
 				continue
 			}
 		}
-		g.raw = append(g.raw, r.node(n))
+		g.push(r.node(n))
 	}
 	out := map[string]Value{}
 	for _, p := range m.Outputs() {
 		if dims, ok := outputs[p.Name]; ok {
-			out[p.Name] = Value{Name: r.name(p.Name), DType: p.DType, Dims: dims}
+			v := Value{Name: r.name(p.Name), DType: p.DType, Dims: dims}
+			out[p.Name] = v
+			g.claims[v.Name] = v
 		}
 	}
 	for name := range outputs {

@@ -18,18 +18,6 @@ type literal struct {
 // largestLiteral is the number of elements up to which values are evaluated.
 const largestLiteral = 1 << 16
 
-// literalOf returns the elements of a small value that does not depend on data.
-func (g *Graph) literalOf(name string) (literal, bool) {
-	for ; g != nil; g = g.outer {
-		for _, t := range g.inits {
-			if t.Name == name {
-				return decode(t)
-			}
-		}
-	}
-	return literal{}, false
-}
-
 // decode reads a small tensor of a file.
 func decode(t *onnxpb.TensorProto) (literal, bool) {
 	l := literal{dtype: DType(t.DataType), dims: ints(t.Dims)}

@@ -28,7 +28,7 @@ func (g *Graph) Mul(a, b Value) Value { return g.elementwise("Mul", a.DType, a, 
 // Div is a/b.
 func (g *Graph) Div(a, b Value) Value { return g.elementwise("Div", a.DType, a, b) }
 
-// Max is the larger of a and b. It has no gradient rule: use it for guards.
+// Max is the larger of a and b.
 func (g *Graph) Max(a, b Value) Value { return g.elementwise("Max", a.DType, a, b) }
 
 // Exp is the exponential function.
@@ -52,12 +52,19 @@ func (g *Graph) Clip(a Value, lo, hi float32) Value {
 	return g.Apply("Clip", a.DType, a.Dims, nil, a, g.Scalar(lo), g.Scalar(hi))
 }
 
-// inside is 1 where lo ≤ a ≤ hi, else 0.
+// inside is 1 where lo ≤ a ≤ hi, else 0. A limit may be the zero Value.
 func (g *Graph) inside(a, lo, hi Value) Value {
-	ge := g.elementwise("GreaterOrEqual", Bool, a, lo)
-	le := g.elementwise("LessOrEqual", Bool, a, hi)
-	and := g.elementwise("And", Bool, ge, le)
-	return g.Cast(and, Float)
+	switch {
+	case lo.Name == "" && hi.Name == "":
+		return g.Expand(g.number(a.DType, 1), a.Dims...)
+	case lo.Name == "":
+		return g.Cast(g.compare("LessOrEqual", a, hi), a.DType)
+	case hi.Name == "":
+		return g.Cast(g.compare("GreaterOrEqual", a, lo), a.DType)
+	}
+	ge := g.compare("GreaterOrEqual", a, lo)
+	le := g.compare("LessOrEqual", a, hi)
+	return g.Cast(g.compare("And", ge, le), a.DType)
 }
 
 // MatMul multiplies the last two dimensions; the leading ones broadcast.
@@ -145,8 +152,7 @@ func (g *Graph) ReduceSum(a Value, axes ...int) Value {
 	return g.Apply("ReduceSum", a.DType, dims, map[string]any{"keepdims": 1}, a, g.Ints(axes...))
 }
 
-// Norm is the Euclidean norm over all but the first dimension, of shape [N]. It has no gradient rule: the solver
-// differentiates the norm itself.
+// Norm is the Euclidean norm over all but the first dimension, of shape [N].
 func (g *Graph) Norm(a Value) Value {
 	flat := g.Reshape(a, a.Dims[0], a.Size()/a.Dims[0])
 	dims := []int{a.Dims[0]}

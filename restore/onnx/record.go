@@ -13,7 +13,7 @@ type node struct {
 	name    string         // in messages
 	inputs  []Value        // the zero Value is an omitted optional input
 	outputs []Value        // the zero Value is an unused output
-	attrs   map[string]any // int, []int, float32, []float32 or string
+	attrs   map[string]any // int, []int, float32, []float32, string or *onnxpb.TensorProto
 }
 
 // input returns input i, or the zero Value if the node omits it.
@@ -70,7 +70,7 @@ func (n *node) refuse(format string, args ...any) error {
 	return fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), ErrNoGradient)
 }
 
-// typed decodes the attributes of a node from a file. Tensors and sub-graphs are left out.
+// typed decodes the attributes of a node from a file. Sub-graphs are left out.
 func typed(attrs []*onnxpb.AttributeProto) map[string]any {
 	out := map[string]any{}
 	for _, a := range attrs {
@@ -85,6 +85,8 @@ func typed(attrs []*onnxpb.AttributeProto) map[string]any {
 			out[a.Name] = slices.Clone(a.Floats)
 		case onnxpb.AttributeProto_STRING:
 			out[a.Name] = string(a.S)
+		case onnxpb.AttributeProto_TENSOR:
+			out[a.Name] = a.T
 		}
 	}
 	return out

@@ -18,7 +18,9 @@ type rule func(g *Graph, n *node, k int, dy []Value) (Value, error)
 
 // families lists the rules by family. An operation is in one family only.
 func families() []map[string]rule {
-	return []map[string]rule{arithmeticRules, linearRules, networkRules, reductionRules, shapeRules}
+	return []map[string]rule{
+		arithmeticRules, activationRules, linearRules, networkRules, reductionRules, shapeRules, gatherRules,
+	}
 }
 
 // ruleOf returns the rule of an operation, nil for none.
@@ -38,10 +40,19 @@ func piecewiseConstant(n *onnxpb.NodeProto) bool {
 		return isDetached(n)
 	case "Shape", "Size", "ArgMax", "ArgMin", "NonZero", "Sign", "Floor", "Ceil", "Round", "IsNaN", "IsInf", "Equal", "Less",
 		"Greater", "LessOrEqual", "GreaterOrEqual", "And", "Or", "Not", "Xor", "ConstantOfShape", "EyeLike":
-		return n.Domain == "" || n.Domain == "ai.onnx"
+		return standard(n)
+	case "Cast":
+		for _, a := range n.Attribute {
+			if t := DType(a.I); a.Name == "to" && t != Float && t != Float16 && t != Double {
+				return true
+			}
+		}
 	}
 	return false
 }
+
+// standard reports whether an operation is one of the default domain.
+func standard(n *onnxpb.NodeProto) bool { return n.Domain == "" || n.Domain == "ai.onnx" }
 
 // number adds a constant of rank 0 and a float type.
 func (g *Graph) number(t DType, x float64) Value {

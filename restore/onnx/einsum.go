@@ -1,0 +1,125 @@
+package onnx
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// einsum is the parsed equation of an Einsum. Each dimension has a label.
+type einsum struct {
+	terms   [][]rune
+	output  []rune
+	lengths map[rune]int
+}
+
+// parseEinsum reads the equation of n. The dimensions of an ellipsis get labels of their own.
+func parseEinsum(n *node) (einsum, error) {
+	equation := strings.ReplaceAll(n.text("equation", ""), " ", "")
+	left, right, explicit := strings.Cut(equation, "->")
+	parts := strings.Split(left, ",")
+	e := einsum{lengths: map[rune]int{}}
+	if len(parts) != len(n.inputs) {
+		return e, fmt.Errorf("%w: equation %q for %d inputs", ErrShape, equation, len(n.inputs))
+	}
+	var rest []rune
+	count := map[rune]int{}
+	for i, part := range parts {
+		labels := []rune(part)
+		if before, after, ok := strings.Cut(part, "..."); ok {
+			hidden := make([]rune, n.inputs[i].Rank()-len(before)-len(after))
+			for j := range hidden {
+				hidden[j] = rune('0' + len(hidden) - 1 - j) // counted from the right, as in broadcasting
+			}
+			if len(hidden) > len(rest) {
+				rest = hidden
+			}
+			labels = slices.Concat([]rune(before), hidden, []rune(after))
+		}
+		if len(labels) != n.inputs[i].Rank() {
+			return e, misfit(n)
+		}
+		for j, l := range labels {
+			d := n.inputs[i].Dims[j]
+			if old, ok := e.lengths[l]; ok && old != d {
+				return e, misfit(n)
+			}
+			e.lengths[l] = d
+			count[l]++
+		}
+		e.terms = append(e.terms, labels)
+	}
+	if explicit {
+		before, after, ok := strings.Cut(right, "...")
+		if !ok {
+			e.output = []rune(right)
+		} else {
+			e.output = slices.Concat([]rune(before), rest, []rune(after))
+		}
+		return e, nil
+	}
+	for l, times := range count {
+		if times == 1 && !slices.Contains(rest, l) {
+			e.output = append(e.output, l)
+		}
+	}
+	slices.Sort(e.output)
+	e.output = append(slices.Clone(rest), e.output...)
+	return e, nil
+}
+
+// letters renders labels without ellipsis.
+func letters(labels []rune) string {
+	var b strings.Builder
+	for _, l := range labels {
+		if l >= '0' && l <= '9' {
+			l += 'A' - '0' // upper case is rare in equations; parseEinsum's callers check for conflicts
+		}
+		b.WriteRune(l)
+	}
+	return b.String()
+}
+
+// einsumRule contracts the gradient with the other inputs. Dimensions that only input k has are repeated.
+func einsumRule(g *Graph, n *node, k int, dy []Value) (Value, error) {
+	e, err := parseEinsum(n)
+	if err != nil {
+		return Value{}, err
+	}
+	for _, term := range e.terms {
+		for i, l := range term {
+			if slices.Contains(term[:i], l) {
+				return Value{}, n.refuse("a diagonal")
+			}
+			if l >= 'A' && l <= 'J' {
+				if _, clash := e.lengths[l-'A'+'0']; clash {
+					return Value{}, n.refuse("an ellipsis beside upper-case labels")
+				}
+			}
+		}
+	}
+	terms, values := []string{letters(e.output)}, []Value{dy[0]}
+	have := slices.Clone(e.output)
+	for i, term := range e.terms {
+		if i != k {
+			terms, values, have = append(terms, letters(term)), append(values, n.inputs[i]), append(have, term...)
+		}
+	}
+	var kept []rune
+	var dims []int
+	full := n.inputs[k].Dims
+	narrow := slices.Clone(full)
+	for i, l := range e.terms[k] {
+		if slices.Contains(have, l) {
+			kept, dims = append(kept, l), append(dims, full[i])
+		} else {
+			narrow[i] = 1
+		}
+	}
+	equation := strings.Join(terms, ",") + "->" + letters(kept)
+	d := g.Apply("Einsum", dy[0].DType, dims, map[string]any{"equation": equation}, values...)
+	if len(kept) == len(full) {
+		return d, nil
+	}
+	return g.Expand(g.Reshape(d, narrow...), full...), nil
+}

@@ -1,0 +1,117 @@
+package onnx
+
+import "slices"
+
+// gatherRules are the rules of look-ups by index.
+var gatherRules = map[string]rule{
+	"Gather": gatherRule, "GatherElements": gatherElementsRule, "GatherND": gatherNDRule, "ScatterND": scatterNDRule,
+	"ScatterElements": scatterElementsRule, "TopK": topRule,
+}
+
+// gatherRule adds the gradient to the elements that were taken.
+func gatherRule(g *Graph, n *node, _ int, dy []Value) (Value, error) {
+	in, index := n.inputs[0].Dims, n.inputs[1]
+	ax := axis(n.integer("axis", 0), len(in))
+	count := index.Size()
+	d := g.reshaped(dy[0], slices.Concat(in[:ax], []int{count}, in[ax+1:]))
+	if at, ok := g.integersOf(index); ok {
+		if d, ok = g.placed(d, ax, in[ax], at); ok {
+			return d, nil
+		}
+	}
+	// The rows of a matrix of zeros and ones choose the elements.
+	flat := g.Reshape(index, count)
+	hot := g.Apply("OneHot", dy[0].DType, []int{in[ax], count}, map[string]any{"axis": 0}, flat, g.Ints(in[ax]), g.offOn(dy[0].DType))
+	pre, post := size(in[:ax]), size(in[ax+1:])
+	return g.reshaped(g.MatMul(hot, g.reshaped(d, []int{pre, count, post})), in), nil
+}
+
+// offOn is the pair 0, 1.
+func (g *Graph) offOn(t DType) Value {
+	v := g.Const([]float32{0, 1}, 2)
+	if t != Float {
+		v = g.Cast(v, t)
+	}
+	return v
+}
+
+// placed writes slices of an axis to the known places of an axis of a length, if these are evenly spaced.
+func (g *Graph) placed(v Value, ax, length int, at []int) (Value, bool) {
+	if len(at) == 0 {
+		return v, false
+	}
+	places := make([]int, len(at))
+	for i, p := range at {
+		places[i] = axis(p, length)
+	}
+	step := 1
+	if len(places) > 1 {
+		step = places[1] - places[0]
+	}
+	for i, p := range places {
+		if step == 0 || p != places[0]+i*step {
+			return v, false
+		}
+	}
+	lowest := min(places[0], places[len(places)-1])
+	if step < 0 {
+		v, step = g.Reverse(v, ax), -step
+	}
+	v = g.spread(v, ax, step)
+	return g.padded(v, ax, lowest, length-lowest-v.Dims[ax]), true
+}
+
+// scatter adds updates into zeros of the given dimensions.
+func (g *Graph) scatter(n *node, op string, dims []int, attrs map[string]any, index, updates Value) (Value, error) {
+	if g.opset < 16 {
+		return Value{}, n.refuse("operator set %d: its gradient needs 16", g.opset)
+	}
+	attrs["reduction"] = "add"
+	return g.Apply(op, updates.DType, dims, attrs, g.zeros(updates.DType, dims), index, updates), nil
+}
+
+func gatherElementsRule(g *Graph, n *node, _ int, dy []Value) (Value, error) {
+	return g.scatter(n, "ScatterElements", n.inputs[0].Dims, map[string]any{"axis": n.integer("axis", 0)}, n.inputs[1], dy[0])
+}
+
+func gatherNDRule(g *Graph, n *node, _ int, dy []Value) (Value, error) {
+	if n.integer("batch_dims", 0) != 0 {
+		return Value{}, n.refuse("batch_dims")
+	}
+	return g.scatter(n, "ScatterND", n.inputs[0].Dims, map[string]any{}, n.inputs[1], dy[0])
+}
+
+// scatterNDRule covers the replacement of elements.
+func scatterNDRule(g *Graph, n *node, k int, dy []Value) (Value, error) {
+	if r := n.text("reduction", "none"); r != "none" {
+		return Value{}, n.refuse("reduction %s", r)
+	}
+	index, updates := n.inputs[1], n.inputs[2]
+	if k == 2 {
+		return g.Apply("GatherND", dy[0].DType, updates.Dims, nil, dy[0], index), nil
+	}
+	return g.Apply("ScatterND", dy[0].DType, dy[0].Dims, nil, dy[0], index, g.zeros(dy[0].DType, updates.Dims)), nil
+}
+
+// scatterElementsRule covers the replacement of elements.
+func scatterElementsRule(g *Graph, n *node, k int, dy []Value) (Value, error) {
+	if r := n.text("reduction", "none"); r != "none" {
+		return Value{}, n.refuse("reduction %s", r)
+	}
+	index, updates := n.inputs[1], n.inputs[2]
+	attrs := map[string]any{"axis": n.integer("axis", 0)}
+	if k == 2 {
+		return g.Apply("GatherElements", dy[0].DType, updates.Dims, attrs, dy[0], index), nil
+	}
+	return g.Apply("ScatterElements", dy[0].DType, dy[0].Dims, attrs, dy[0], index, g.zeros(dy[0].DType, updates.Dims)), nil
+}
+
+// topRule writes the gradient of the largest elements to their places.
+func topRule(g *Graph, n *node, _ int, dy []Value) (Value, error) {
+	if dy[0].Name == "" || n.outputs[1].Name == "" {
+		return Value{}, n.refuse("without its indices")
+	}
+	in := n.inputs[0]
+	attrs := map[string]any{"axis": axis(n.integer("axis", -1), in.Rank())}
+	return g.Apply("ScatterElements", dy[0].DType, in.Dims, attrs, g.zeros(dy[0].DType, in.Dims), n.outputs[1], dy[0]), nil
+}

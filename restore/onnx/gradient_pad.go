@@ -1,0 +1,73 @@
+package onnx
+
+// padRule takes the gradient of the input's own elements and adds that of their copies in the margins, axis by axis.
+func padRule(g *Graph, n *node, k int, dy []Value) (Value, error) {
+	mode := n.text("mode", "constant")
+	if k > 0 {
+		return Value{}, n.refuse("a variable margin")
+	}
+	before, after, err := g.margins(n)
+	if err != nil {
+		return Value{}, n.refuse("its margins depend on data")
+	}
+	d := dy[0]
+	for ax, length := range n.inputs[0].Dims {
+		b, a := before[ax], after[ax]
+		own := d
+		if b != 0 || a != 0 {
+			// Negative margins remove elements, whose gradient is zero.
+			own = g.padded(g.Slice(d, ax, max(b, 0), max(b, 0)+length+min(b, 0)+min(a, 0)), ax, max(-b, 0), max(-a, 0))
+		}
+		if mode != "constant" {
+			if b < 0 || a < 0 {
+				return Value{}, n.refuse("negative margins in mode %s", mode)
+			}
+			if own, err = g.folded(n, mode, d, own, ax, b, a); err != nil {
+				return Value{}, err
+			}
+		}
+		d = own
+	}
+	return d, nil
+}
+
+// folded adds the gradients of the margins of one axis to those of the elements that they repeat.
+func (g *Graph) folded(n *node, mode string, d, own Value, ax, before, after int) (Value, error) {
+	length, end := own.Dims[ax], d.Dims[ax]
+	var left, right Value
+	if before > 0 {
+		left = g.Slice(d, ax, 0, before)
+	}
+	if after > 0 {
+		right = g.Slice(d, ax, end-after, end)
+	}
+	add := func(part Value, start int) {
+		own = g.Add(own, g.padded(part, ax, start, length-start-part.Dims[ax]))
+	}
+	switch {
+	case mode == "edge":
+		if before > 0 {
+			add(g.ReduceSum(left, ax), 0)
+		}
+		if after > 0 {
+			add(g.ReduceSum(right, ax), length-1)
+		}
+	case mode == "reflect" && before < length && after < length:
+		if before > 0 {
+			add(g.Reverse(left, ax), 1)
+		}
+		if after > 0 {
+			add(g.Reverse(right, ax), length-1-after)
+		}
+	case mode == "wrap" && before <= length && after <= length:
+		if before > 0 {
+			add(left, length-before)
+		}
+		if after > 0 {
+			add(right, 0)
+		}
+	default:
+		return Value{}, n.refuse("mode %s with margins of %d and %d for %d elements", mode, before, after, length)
+	}
+	return own, nil
+}

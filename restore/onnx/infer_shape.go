@@ -1,0 +1,285 @@
+package onnx
+
+import "slices"
+
+// movedShapes are the inferences of operations that move elements.
+var movedShapes = map[string]inference{
+	"Reshape": reshapeShape, "Flatten": flattenShape, "Transpose": transposeShape, "Squeeze": squeezeShape, "Unsqueeze": unsqueezeShape,
+	"Slice": sliceShape, "Split": splitShape, "Concat": concatShape, "Gather": gatherShape, "GatherElements": gatherElementsShape,
+	"GatherND": gatherNDShape, "Expand": expandShape, "Tile": tileShape, "Pad": padShape, "DepthToSpace": depthToSpaceShape,
+	"SpaceToDepth": spaceToDepthShape,
+}
+
+func reshapeShape(g *Graph, n *node) error {
+	want, ok := g.integersOf(n.inputs[1])
+	if !ok {
+		return unknown("the shape")
+	}
+	in := n.inputs[0]
+	dims, free, known := slices.Clone(want), -1, 1
+	for i, d := range want {
+		switch {
+		case d == 0 && n.integer("allowzero", 0) == 0:
+			dims[i] = in.Dims[i]
+		case d == -1:
+			free = i
+			continue
+		}
+		known *= dims[i]
+	}
+	if free >= 0 {
+		if known == 0 || in.Size()%known != 0 {
+			return misfit(n)
+		}
+		dims[free] = in.Size() / known
+	}
+	if size(dims) != in.Size() {
+		return misfit(n)
+	}
+	n.set(0, in.DType, dims)
+	return nil
+}
+
+func flattenShape(_ *Graph, n *node) error {
+	in := n.inputs[0]
+	ax := axis(n.integer("axis", 1), in.Rank())
+	n.set(0, in.DType, []int{size(in.Dims[:ax]), size(in.Dims[ax:])})
+	return nil
+}
+
+func transposeShape(_ *Graph, n *node) error {
+	in := n.inputs[0]
+	dims := make([]int, in.Rank())
+	for i, p := range permutation(n) {
+		dims[i] = in.Dims[p]
+	}
+	n.set(0, in.DType, dims)
+	return nil
+}
+
+// permutation returns the order of dimensions of a Transpose.
+func permutation(n *node) []int {
+	if perm, ok := n.attrs["perm"].([]int); ok {
+		return perm
+	}
+	perm := make([]int, n.inputs[0].Rank())
+	for i := range perm {
+		perm[i] = len(perm) - 1 - i
+	}
+	return perm
+}
+
+func squeezeShape(g *Graph, n *node) error {
+	in := n.inputs[0]
+	axes, ok := g.axesOf(n, 1, in.Rank())
+	if !ok {
+		return unknown("a list of axes")
+	}
+	dims := []int{}
+	for i, d := range in.Dims {
+		if slices.Contains(axes, i) || axes == nil && d == 1 {
+			if d != 1 {
+				return misfit(n)
+			}
+			continue
+		}
+		dims = append(dims, d)
+	}
+	n.set(0, in.DType, dims)
+	return nil
+}
+
+func unsqueezeShape(g *Graph, n *node) error {
+	in := n.inputs[0]
+	given := n.integers("axes")
+	if n.has(1) {
+		var ok bool
+		if given, ok = g.integersOf(n.inputs[1]); !ok {
+			return unknown("a list of axes")
+		}
+	}
+	rank := in.Rank() + len(given)
+	axes := []int{}
+	for _, a := range given {
+		axes = append(axes, axis(a, rank))
+	}
+	slices.Sort(axes)
+	dims := slices.Clone(in.Dims)
+	for _, a := range axes {
+		dims = slices.Insert(dims, a, 1)
+	}
+	n.set(0, in.DType, dims)
+	return nil
+}
+
+func sliceShape(g *Graph, n *node) error {
+	cuts, err := g.cuts(n)
+	if err != nil {
+		return unknown("a range")
+	}
+	dims := slices.Clone(n.inputs[0].Dims)
+	for _, c := range cuts {
+		dims[c.axis] = c.count
+	}
+	n.set(0, n.inputs[0].DType, dims)
+	return nil
+}
+
+// parts returns the lengths of a Split.
+func (g *Graph) parts(n *node) ([]int, error) {
+	in := n.inputs[0]
+	length := in.Dims[axis(n.integer("axis", 0), in.Rank())]
+	if n.has(1) {
+		lengths, ok := g.integersOf(n.inputs[1])
+		if !ok {
+			return nil, unknown("a list of lengths")
+		}
+		if sum(lengths) != length || len(lengths) < len(n.outputs) {
+			return nil, misfit(n)
+		}
+		return lengths, nil
+	}
+	count := n.integer("num_outputs", len(n.outputs))
+	each := (length + count - 1) / count
+	lengths := make([]int, count)
+	for i := range lengths {
+		lengths[i] = max(0, min(each, length-i*each))
+	}
+	return lengths, nil
+}
+
+func sum(v []int) int {
+	n := 0
+	for _, x := range v {
+		n += x
+	}
+	return n
+}
+
+func splitShape(g *Graph, n *node) error {
+	lengths, err := g.parts(n)
+	if err != nil {
+		return err
+	}
+	in := n.inputs[0]
+	ax := axis(n.integer("axis", 0), in.Rank())
+	for i := range n.outputs {
+		dims := slices.Clone(in.Dims)
+		dims[ax] = lengths[i]
+		n.set(i, in.DType, dims)
+	}
+	return nil
+}
+
+func concatShape(_ *Graph, n *node) error {
+	in := n.inputs[0]
+	ax := axis(n.integer("axis", 0), in.Rank())
+	dims := slices.Clone(in.Dims)
+	for _, other := range n.inputs[1:] {
+		dims[ax] += other.Dims[ax]
+		for i := range dims {
+			if i != ax && other.Dims[i] != dims[i] {
+				return misfit(n)
+			}
+		}
+	}
+	n.set(0, in.DType, dims)
+	return nil
+}
+
+func gatherShape(_ *Graph, n *node) error {
+	in := n.inputs[0]
+	ax := axis(n.integer("axis", 0), in.Rank())
+	n.set(0, in.DType, slices.Concat(in.Dims[:ax], n.inputs[1].Dims, in.Dims[ax+1:]))
+	return nil
+}
+
+func gatherElementsShape(_ *Graph, n *node) error {
+	n.set(0, n.inputs[0].DType, n.inputs[1].Dims)
+	return nil
+}
+
+func gatherNDShape(_ *Graph, n *node) error {
+	in, index := n.inputs[0], n.inputs[1]
+	last := index.Rank() - 1
+	from := n.integer("batch_dims", 0) + index.Dims[last]
+	n.set(0, in.DType, slices.Concat(index.Dims[:last], in.Dims[from:]))
+	return nil
+}
+
+func expandShape(g *Graph, n *node) error {
+	want, ok := g.integersOf(n.inputs[1])
+	if !ok {
+		return unknown("the shape")
+	}
+	dims, ok := broadcast(n.inputs[0].Dims, want)
+	if !ok {
+		return misfit(n)
+	}
+	n.set(0, n.inputs[0].DType, dims)
+	return nil
+}
+
+func tileShape(g *Graph, n *node) error {
+	repeats, ok := g.integersOf(n.inputs[1])
+	if !ok {
+		return unknown("the number of copies")
+	}
+	dims := slices.Clone(n.inputs[0].Dims)
+	for i := range dims {
+		dims[i] *= repeats[i]
+	}
+	n.set(0, n.inputs[0].DType, dims)
+	return nil
+}
+
+// margins returns the number of elements that a Pad adds before and after each dimension. Negative ones remove elements.
+func (g *Graph) margins(n *node) (before, after []int, err error) {
+	rank := n.inputs[0].Rank()
+	pads, ok := g.integersOf(n.input(1))
+	if !ok {
+		return nil, nil, unknown("a list of margins")
+	}
+	axes := make([]int, rank)
+	for i := range axes {
+		axes[i] = i
+	}
+	if n.has(3) {
+		if axes, ok = g.integersOf(n.inputs[3]); !ok {
+			return nil, nil, unknown("a list of axes")
+		}
+	}
+	if len(pads) != 2*len(axes) {
+		return nil, nil, misfit(n)
+	}
+	before, after = make([]int, rank), make([]int, rank)
+	for i, a := range axes {
+		before[axis(a, rank)], after[axis(a, rank)] = pads[i], pads[i+len(axes)]
+	}
+	return before, after, nil
+}
+
+func padShape(g *Graph, n *node) error {
+	before, after, err := g.margins(n)
+	if err != nil {
+		return err
+	}
+	dims := slices.Clone(n.inputs[0].Dims)
+	for i := range dims {
+		dims[i] += before[i] + after[i]
+	}
+	n.set(0, n.inputs[0].DType, dims)
+	return nil
+}
+
+func depthToSpaceShape(_ *Graph, n *node) error {
+	in, b := n.inputs[0], n.integer("blocksize", 1)
+	n.set(0, in.DType, []int{in.Dims[0], in.Dims[1] / (b * b), in.Dims[2] * b, in.Dims[3] * b})
+	return nil
+}
+
+func spaceToDepthShape(_ *Graph, n *node) error {
+	in, b := n.inputs[0], n.integer("blocksize", 1)
+	n.set(0, in.DType, []int{in.Dims[0], in.Dims[1] * b * b, in.Dims[2] / b, in.Dims[3] / b})
+	return nil
+}
