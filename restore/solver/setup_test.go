@@ -169,10 +169,15 @@ func scene(s operator.Shape, seed int) []float32 {
 	return out
 }
 
+// maxAbs returns the largest difference, and infinity if a value is not a number.
 func maxAbs(a, b []float32) float64 {
 	worst := 0.0
 	for i := range a {
-		worst = max(worst, math.Abs(float64(a[i])-float64(b[i])))
+		d := math.Abs(float64(a[i]) - float64(b[i]))
+		if math.IsNaN(d) {
+			return math.Inf(1)
+		}
+		worst = max(worst, d)
 	}
 	return worst
 }
