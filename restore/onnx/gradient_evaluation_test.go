@@ -66,8 +66,9 @@ func (e *evaluation) run(inputs ...[]float32) [][]float32 {
 var gradients tally
 
 type tally struct {
-	mutex sync.Mutex
-	max   float64
+	mutex  sync.Mutex
+	graphs int
+	max    float64
 }
 
 // record adds a relative error within its limit.
@@ -75,4 +76,12 @@ func (c *tally) record(rel float64) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	c.max = max(c.max, rel)
+}
+
+// recordGraph adds a graph of several operations, with its relative error.
+func (c *tally) recordGraph(rel float64) {
+	c.record(rel)
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.graphs++
 }

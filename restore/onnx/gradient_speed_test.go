@@ -1,0 +1,132 @@
+package onnx_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"ddiff/restore/onnx"
+)
+
+// The gradient through a VQ decoder of 64 channels and 128x128 pixels takes at most 2.5 times its forward pass. PyTorch's
+// autograd runs beside it, in turns. make gradients-bench runs this test on an idle machine.
+func TestGradientSpeed(t *testing.T) {
+	python := os.Getenv("DDIFF_GRADIENT_SPEED")
+	if python == "" {
+		t.Skip("times the machine; run it with make gradients-bench")
+	}
+	const width, side, rounds = 64, 32, 15
+	folder := t.TempDir()
+	torch := startTorch(t, python, folder, width, side)
+	data, err := os.ReadFile(filepath.Join(folder, "decoder.onnx"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := onnx.ReadModel(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	image := []int{1, 3, 4 * side, 4 * side}
+	build := func(gradient bool) *evaluation {
+		g := onnx.NewGraph(m.Opset())
+		z := g.Input("z", onnx.Float, 1, 3, side, side)
+		out, err := g.Inline(m, map[string]onnx.Value{"z": z}, map[string][]int{"x": image})
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := onnx.Value{Name: "y", DType: onnx.Float, Dims: image}
+		g.Output("y", out["x"])
+		if !gradient {
+			return newEvaluation(t, g, []onnx.Value{z}, x)
+		}
+		w := g.Input("w", onnx.Float, image...)
+		dz, err := g.Gradient(out["x"], z, w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g.Output("dz", dz)
+		return newEvaluation(t, g, []onnx.Value{z, w}, x, onnx.Value{Name: "dz", DType: onnx.Float, Dims: dz.Dims})
+	}
+	forward, gradient := build(false), build(true)
+	z, w := random(3*side*side, 1), random(product(image), 2)
+	passes := []func() float64{
+		func() float64 { return milliseconds(func() { forward.run(z) }) },
+		func() float64 { return milliseconds(func() { gradient.run(z, w) }) },
+		func() float64 { return torch("forward") },
+		func() float64 { return torch("gradient") },
+	}
+	times := make([][]float64, len(passes))
+	for round := range rounds + 2 {
+		for i, pass := range passes {
+			if ms := pass(); round >= 2 { // the first rounds allocate
+				times[i] = append(times[i], ms)
+			}
+		}
+	}
+	median := func(i int) float64 { slices.Sort(times[i]); return times[i][len(times[i])/2] }
+	ratio := median(1) / median(0)
+	fmt.Printf("forward_ms=%.1f gradient_ms=%.1f ratio=%.2f torch_forward_ms=%.1f torch_gradient_ms=%.1f torch_ratio=%.2f cpus=%d\n",
+		median(0), median(1), ratio, median(2), median(3), median(3)/median(2), runtime.NumCPU())
+	if ratio > 2.5 {
+		t.Errorf("decoder and gradient take %.2f times the decoder's time, want 2.5 or less", ratio)
+	}
+}
+
+func milliseconds(f func()) float64 {
+	begin := time.Now()
+	f()
+	return float64(time.Since(begin)) / float64(time.Millisecond)
+}
+
+// startTorch starts tools/gradient_bench.py and returns a function that runs one pass there and returns its milliseconds.
+func startTorch(t *testing.T, python, folder string, width, side int) func(pass string) float64 {
+	t.Helper()
+	c := exec.Command(python, "../../tools/gradient_bench.py", folder, strconv.Itoa(width), strconv.Itoa(side), strconv.Itoa(runtime.NumCPU()))
+	// Threads of two programs in turns must not spin while they wait.
+	c.Env, c.Stderr = append(os.Environ(), "OMP_WAIT_POLICY=PASSIVE"), os.Stderr
+	to, err := c.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	from, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := to.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := c.Wait(); err != nil {
+			t.Error(err)
+		}
+	})
+	lines := bufio.NewScanner(from)
+	if !lines.Scan() || lines.Text() != "ready" {
+		t.Fatalf("gradient_bench.py did not start: %q (%v)", lines.Text(), lines.Err())
+	}
+	return func(pass string) float64 {
+		if _, err := io.WriteString(to, pass+"\n"); err != nil {
+			t.Fatal(err)
+		}
+		if !lines.Scan() {
+			t.Fatalf("gradient_bench.py ended: %v", lines.Err())
+		}
+		ms, err := strconv.ParseFloat(strings.TrimSpace(lines.Text()), 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ms
+	}
+}

@@ -1,0 +1,132 @@
+package onnx_test
+
+import (
+	"compress/gzip"
+	"encoding/binary"
+	"encoding/json"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"ddiff/restore/onnx"
+)
+
+// vectors are a network's inputs, the vector w of the result's shape and gx = Jᵀ·w by PyTorch, from NAME.json.
+type vectors struct {
+	Arrays map[string]struct {
+		Dims []int  `json:"dims"`
+		Type string `json:"type"`
+		Data []byte `json:"data"`
+	} `json:"arrays"`
+}
+
+// gradientVectors reads the network and the vectors of tools/gradient_vectors.py with the name.
+func gradientVectors(t *testing.T, name string) (*onnx.Model, vectors) {
+	t.Helper()
+	base := filepath.Join("testdata", "gradients", name)
+	packed, err := os.Open(base + ".onnx.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer packed.Close()
+	unpacked, err := gzip.NewReader(packed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := io.ReadAll(unpacked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := onnx.ReadModel(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(base + ".json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var v vectors
+	if err := json.Unmarshal(text, &v); err != nil {
+		t.Fatal(err)
+	}
+	return m, v
+}
+
+// Gradients through networks as PyTorch exports them, at several operator sets and with free shapes, equal autograd's.
+func TestGradientVectors(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("testdata/gradients/*.onnx.gz")
+	if err != nil || len(files) < 20 {
+		t.Fatalf("%d networks, want 20 or more (%v)", len(files), err)
+	}
+	for _, f := range files {
+		name := strings.TrimSuffix(filepath.Base(f), ".onnx.gz")
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m, v := gradientVectors(t, name)
+			g := onnx.NewGraph(m.Opset())
+			inputs := map[string]onnx.Value{}
+			var order []onnx.Value
+			for _, p := range m.Inputs() {
+				inputs[p.Name] = g.Input(p.Name, p.DType, v.Arrays[p.Name].Dims...)
+				order = append(order, inputs[p.Name])
+			}
+			out, err := g.Inline(m, inputs, map[string][]int{"y": v.Arrays["w"].Dims})
+			if err != nil {
+				t.Fatal(err)
+			}
+			w := g.Input("w", onnx.Float, v.Arrays["w"].Dims...)
+			gx, err := g.Gradient(out["y"], inputs["x"], w)
+			if err != nil {
+				t.Fatal(err)
+			}
+			g.Output("gx", gx)
+			e := newEvaluation(t, g, append(order, w), onnx.Value{Name: "gx", DType: onnx.Float, Dims: gx.Dims})
+			for i, in := range append(order, w) {
+				fill(t, e.in[i], v.Arrays[in.Name].Data)
+			}
+			want := floats(v.Arrays["gx"].Data)
+			rel := relativeError(e.run()[0], want)
+			if !(rel <= 1e-4) {
+				t.Errorf("relative error %.2g, want 1e-4 or less", rel)
+				return
+			}
+			gradients.recordGraph(rel)
+			t.Logf("relative error %.2g", rel)
+		})
+	}
+}
+
+// fill decodes an array into an input.
+func fill(t *testing.T, x *onnx.Tensor, raw []byte) {
+	t.Helper()
+	if len(x.F32) > 0 {
+		copy(x.F32, floats(raw))
+		return
+	}
+	for i := range x.I64 {
+		x.I64[i] = int64(binary.LittleEndian.Uint64(raw[8*i:])) //nolint:gosec // two's complement
+	}
+}
+
+// floats decodes little-endian numbers.
+func floats(raw []byte) []float32 {
+	out := make([]float32, len(raw)/4)
+	for i := range out {
+		out[i] = math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:]))
+	}
+	return out
+}
+
+// relativeError is the length of the difference over the length of want.
+func relativeError(got, want []float32) float64 {
+	difference, length := 0.0, 0.0
+	for i, w := range want {
+		d := float64(got[i]) - float64(w)
+		difference, length = difference+d*d, length+float64(w)*float64(w)
+	}
+	return math.Sqrt(difference / length)
+}
