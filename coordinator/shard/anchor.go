@@ -101,4 +101,4 @@ func (c candidate) betterThan(other candidate, expected int) bool {
 func abs(n int) int { return max(n, -n) }
 
 // found reports whether the dataset has an anchor.
-func (a *anchor) found() bool { return a.best.listed > 0 && a.best.ordered && !a.after }
+func (a *anchor) found() bool { return a.best.ordered && !a.after }

@@ -95,6 +95,23 @@ func TestSplitRestrictsACampaign(t *testing.T) {
 			t.Errorf("%s is a test image %d times", name, tested[name])
 		}
 	}
+	// An unreadable row has no digest, and fails on both sides.
+	dir := writeImages(t, 12)
+	images := 0
+	for _, side := range []manifest.Side{manifest.SideTune, manifest.SideTest} {
+		c := spec(t, dir)
+		c.Split = &manifest.Split{Share: 0.5, Run: side}
+		s, err := shard.New(shard.Config{Spec: c, Prior: p, Sources: manifest.Files{}})
+		must(t, err)
+		w := collect(t, s, shard.Position{})[0]
+		if len(w.Failed) != 2 || w.Failed[0].Item.Name != "broken" {
+			t.Errorf("%s: failed %+v", side, w.Failed)
+		}
+		images += len(w.Items) / 2
+	}
+	if images != 12 {
+		t.Errorf("the sides have %d images, want 12", images)
+	}
 	odd := shardOf(nil, func(it *manifest.Item) bool { return it.Method == "ddiff" && it.Name[2]%2 == 1 })
 	if len(odd) != rows/2 {
 		t.Errorf("Keep left %d images, want %d", len(odd), rows/2)

@@ -87,6 +87,7 @@ func TestResumeInChangedDataset(t *testing.T) {
 		{name: "equal images at the position, one removed", before: "a a/1 a/2 a/3 a/4 c", after: "a a/2 a/3 a/4 c", rest: "a/4 c", changed: true},
 		{name: "equal images at the position, one inserted", before: "a a/1 a/2 a/3 a/4 c", after: "a a/1 a/6 a/2 a/3 a/4 c", rest: "a/4 c", changed: true},
 		{name: "equal rows", before: "a a b b b c", after: "a a b b b c", rest: "b c"},
+		{name: "equal image inserted before its row", before: "a b c d e f", after: "a c/1 b c d e f", moved: true},
 		{name: "equal rows in turns, one removed", before: "a b a b c d", after: "a b b c d", rest: "c d", changed: true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -146,6 +147,102 @@ func TestResumeAfterWindowWithoutDigest(t *testing.T) {
 		rest := collect(t, newSharder(t, t.TempDir(), 4, listRows(&names)), w.Next(shard.Position{}))
 		if got := strings.Join(rowsOf(rest), " "); got != want || (rest[0].Changed != "") != (after != "a b c d") {
 			t.Errorf("%s: resumed with %q, want %q; change %q", after, got, want, rest[0].Changed)
+		}
+	}
+}
+
+// TestResumeAtEqualRows resumes among equal rows: after the row with the most rows of the tail before it, and of those after
+// the nearest to the old position.
+func TestResumeAtEqualRows(t *testing.T) {
+	t.Parallel()
+	for after, want := range map[string]string{"a a b a b a b c": "a b c", "b a b a b a b c": "a b c", "a/1 b a b x a b c": "x a b c", "x a b a b a b c": "a b c"} {
+		names := strings.Fields("a b a b a b c")
+		at := shard.Position{}
+		for _, w := range collect(t, newSharder(t, t.TempDir(), 4, listRows(&names)), at)[:2] {
+			w.LastRow = "" // as programs before the field
+			at = w.Next(at)
+		}
+		names = strings.Fields(after)
+		rest := collect(t, newSharder(t, t.TempDir(), 4, listRows(&names)), at)
+		if got := strings.Join(rowsOf(rest), " "); got != want {
+			t.Errorf("%s: resumed with %q, want %q", after, got, want)
+		}
+	}
+}
+
+// TestResumeNearOldPosition has a tail that is shorter than the number of rows before the position.
+func TestResumeNearOldPosition(t *testing.T) {
+	t.Parallel()
+	names := strings.Fields("a b c")
+	w := collect(t, newSharder(t, t.TempDir(), 4, listRows(&names)), shard.Position{})[0]
+	w.Listed, w.LastRow = 4, ""
+	names = strings.Fields("a b a b a b c")
+	rest := collect(t, newSharder(t, t.TempDir(), 4, listRows(&names)), w.Next(shard.Position{}))
+	if got := strings.Join(rowsOf(rest), " "); got != "a b c" {
+		t.Errorf("resumed with %q", got)
+	}
+}
+
+// TestResumeInLargeDataset removes the last rows that were read, up to and beyond TailRows. The rows before the last window
+// are in the tail too.
+func TestResumeInLargeDataset(t *testing.T) {
+	t.Parallel()
+	const rows, read = 5500, 5000
+	all := make([]string, rows)
+	for i := range all {
+		all[i] = fmt.Sprintf("r%04d", i)
+	}
+	names := all
+	campaign := spec(t, t.TempDir())
+	campaign.Tasks = campaign.Tasks[:1]
+	s, err := shard.New(shard.Config{Spec: campaign, Prior: bundled(t), Sources: manifest.Files{}, Rows: listRows(&names), Items: 500})
+	must(t, err)
+	at := shard.Position{}
+	for _, w := range collect(t, s, at)[:read/500] {
+		at = w.Next(at)
+	}
+	if at.Row != read {
+		t.Fatalf("the position is %+v", at)
+	}
+	for removed, moved := range map[int]bool{0: false, 700: false, shard.TailRows - 1: false, shard.TailRows: true} {
+		names = append(slices.Clone(all[1:read-removed]), all[read:]...) // without the first row too
+		var first *shard.Window
+		var last error
+		for w, err := range s.Windows(t.Context(), at) {
+			if last = err; first == nil {
+				first = w
+			}
+		}
+		if errors.Is(last, shard.ErrMoved) != moved || last != nil && !moved {
+			t.Errorf("%d rows removed: error %v", removed, last)
+		}
+		if !moved && (first == nil || first.Rows != rows-read || first.Items[0].Name != all[read]) {
+			t.Errorf("%d rows removed: resumed with %+v", removed, first)
+		}
+	}
+}
+
+// TestResumeAfterUnreadableLine: a line that cannot be read has no files, and its name is its digest.
+func TestResumeAfterUnreadableLine(t *testing.T) {
+	t.Parallel()
+	row := func(name string) manifest.Row {
+		if strings.HasPrefix(name, "line") {
+			return manifest.Row{Name: name, Err: errors.New("not valid JSON")}
+		}
+		return manifest.Row{Name: name, Image: "/data/" + name, ImageSHA256: fmt.Sprintf("%064x", []byte(name)), Width: 32, Height: 32}
+	}
+	list := func(names string) shard.Rows {
+		var rows []manifest.Row
+		for _, name := range strings.Fields(names) {
+			rows = append(rows, row(name))
+		}
+		return fixedRows(rows...)
+	}
+	first := collect(t, newSharder(t, t.TempDir(), 4, list("line-1 b c d")), shard.Position{})[0]
+	for after, changed := range map[string]bool{"line-1 b c d": false, "line-2 b c d": true, "a b c d": true} {
+		rest := collect(t, newSharder(t, t.TempDir(), 4, list(after)), first.Next(shard.Position{}))
+		if (rest[0].Changed != "") != changed || rest[0].Items[0].Name != "c" {
+			t.Errorf("%s: resumed at %s, change %q", after, rest[0].Items[0].Name, rest[0].Changed)
 		}
 	}
 }
@@ -236,5 +333,53 @@ func TestAgainInMovedDataset(t *testing.T) {
 	must(t, os.Remove(filepath.Join(dir, "image00.png")))
 	if _, err := s.Again(t.Context(), windows[1]); !errors.Is(err, shard.ErrMoved) {
 		t.Errorf("error %v, want ErrMoved", err)
+	}
+}
+
+// TestAgainWithOtherItems reads a window again whose rows have another number of items, or whose items belong to other rows.
+func TestAgainWithOtherItems(t *testing.T) {
+	t.Parallel()
+	row := func(name, task string) manifest.Row {
+		return manifest.Row{
+			Name: name, Image: "/data/" + name, ImageSHA256: fmt.Sprintf("%064x", []byte(name)), Width: 32, Height: 32,
+			Overrides: manifest.Overrides{Task: task},
+		}
+	}
+	rows := []manifest.Row{row("a", ""), row("b", ""), row("c", ""), row("d", "")}
+	again := func(keep func(readAgain bool, it *manifest.Item) bool, changed ...manifest.Row) error {
+		now, readAgain := rows, false
+		s, err := shard.New(shard.Config{
+			Spec: spec(t, t.TempDir()), Prior: bundled(t), Sources: manifest.Files{}, Items: 4,
+			Keep: func(it *manifest.Item) bool { return keep == nil || keep(readAgain, it) },
+			Rows: func(ctx context.Context, d manifest.Dataset, skipped func(string)) iter.Seq2[manifest.Row, error] {
+				return fixedRows(now...)(ctx, d, skipped)
+			},
+		})
+		must(t, err)
+		second := collect(t, s, shard.Position{})[1]
+		now, readAgain = changed, true
+		_, err = s.Again(t.Context(), second)
+		return err
+	}
+	if err := again(nil, rows...); err != nil {
+		t.Errorf("the same rows: error %v", err)
+	}
+	err := again(nil, rows[0], rows[1], rows[2], row("d", "hdr"))
+	if !errors.Is(err, shard.ErrMoved) || !strings.Contains(err.Error(), "rows 3 to 4 have 3 items, they had 4") {
+		t.Errorf("a row with fewer items: error %v", err)
+	}
+	err = again(nil, rows[0], rows[1], rows[3], rows[2])
+	if !errors.Is(err, shard.ErrMoved) || !strings.Contains(err.Error(), "row 3 has other files") {
+		t.Errorf("rows that changed places: error %v", err)
+	}
+	// As many items as before, all of them of one row.
+	err = again(func(readAgain bool, it *manifest.Item) bool {
+		if readAgain {
+			return it.Name == "c"
+		}
+		return it.Task == "hdr"
+	}, rows...)
+	if !errors.Is(err, shard.ErrMoved) || !strings.Contains(err.Error(), "row 4 has other files") {
+		t.Errorf("items of another row: error %v", err)
 	}
 }

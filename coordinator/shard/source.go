@@ -74,7 +74,7 @@ type unreadRow struct {
 func (r *rowReader) readAgain(ctx context.Context, source string, unread []unreadRow) error {
 	delays := retry.NewBackOff(r.cfg.Delay, 8*r.cfg.Delay)
 	confirmed := 0
-	for attempt := uint64(0); len(unread) > 0; attempt++ {
+	for attempt := uint64(0); ; attempt++ {
 		answers := r.checkWitness(ctx, source) == nil
 		if !answers && attempt > 0 {
 			if err := r.wait(ctx, unread[0].err); err != nil {
@@ -119,7 +119,6 @@ func (r *rowReader) readAgain(ctx context.Context, source string, unread []unrea
 			return err
 		}
 	}
-	return nil
 }
 
 // failConfirmed sets the errors of the rows that have failed after so many rounds, and returns the others.

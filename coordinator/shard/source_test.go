@@ -282,6 +282,93 @@ func TestDatasetIsGone(t *testing.T) {
 	}
 }
 
+// TestDatasetIsMissingFromTheStart does not wait for a dataset that was never there.
+func TestDatasetIsMissingFromTheStart(t *testing.T) {
+	t.Parallel()
+	d := newFaultyDataset(t, func(string) error { return nil })
+	d.rows = func(context.Context, manifest.Dataset, func(string)) iter.Seq2[manifest.Row, error] {
+		return func(yield func(manifest.Row, error) bool) { yield(manifest.Row{}, manifest.ErrNoDataset) }
+	}
+	d.wait = func(_ context.Context, cause error) error { return fmt.Errorf("waits for %w", cause) }
+	if _, _, err := d.windows(t); !errors.Is(err, manifest.ErrNoDataset) || strings.Contains(err.Error(), "waits") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestSourcesAreIndependent refuses all files of one source for two waits. The other sources answer, and no row fails: they
+// are no witness of the refused source.
+func TestSourcesAreIndependent(t *testing.T) {
+	t.Parallel()
+	places := []string{
+		"s3://one/%02d.png?endpoint=https://one", "s3://two/%02d.png?endpoint=https://two", "https://host/%02d.png", "/data/%02d.png", "file:///other/%02d.png",
+	}
+	for _, down := range places[:3] {
+		prefix, _, _ := strings.Cut(down, "/%")
+		d := newFaultyDataset(t, nil)
+		d.rows = func(context.Context, manifest.Dataset, func(string)) iter.Seq2[manifest.Row, error] {
+			return func(yield func(manifest.Row, error) bool) {
+				for i := range 20 {
+					if !yield(manifest.Row{Name: fmt.Sprintf("%02d", i), Image: fmt.Sprintf(places[i%len(places)], i)}, nil) {
+						return
+					}
+				}
+			}
+		}
+		d.sources.fault = func(path string) error {
+			if strings.HasPrefix(path, prefix) && len(d.waits) < 2 {
+				return errDenied
+			}
+			return nil
+		}
+		d.recordWaits(func(int) {})
+		items, failed, err := d.windows(t)
+		if err != nil || items != 40 || len(failed) > 0 || len(d.waits) != 2 {
+			t.Errorf("%s: %d items, %d failed, %d waits, error %v", down, items, len(failed), len(d.waits), err)
+		}
+	}
+	// Paths and file addresses are one source: each is a witness for the other.
+	d := newFaultyDataset(t, func(path string) error {
+		if path == "file:///other/x.png" {
+			return errDenied
+		}
+		return nil
+	})
+	d.rows = fixedRows(manifest.Row{Name: "a", Image: "/data/a.png"}, manifest.Row{Name: "x", Image: "file:///other/x.png"})
+	d.recordWaits(func(int) {})
+	if items, failed, err := d.windows(t); err != nil || items != 2 || len(failed) != 2 || len(d.waits) > 0 {
+		t.Errorf("%d items, %d failed, %d waits, error %v", items, len(failed), len(d.waits), err)
+	}
+}
+
+// TestRowOfTwoSources has an image in a bucket and a mask on a web server. Both are down, one after the other.
+func TestRowOfTwoSources(t *testing.T) {
+	t.Parallel()
+	d := newFaultyDataset(t, nil)
+	d.rows = fixedRows(manifest.Row{Name: "a", Image: "s3://bucket/a.png", Overrides: manifest.Overrides{Mask: "https://host/m.png"}})
+	d.sources.fault = func(path string) error {
+		if n := len(d.waits); n < 2 && path == "s3://bucket/a.png" || n < 4 && path == "https://host/m.png" {
+			return errDown
+		}
+		return nil
+	}
+	d.recordWaits(func(int) {})
+	items, failed, err := d.windows(t)
+	if err != nil || items != 2 || len(failed) > 0 || len(d.waits) != 4 {
+		t.Errorf("%d items, %d failed, waits %v, error %v", items, len(failed), d.waits, err)
+	}
+	// The wait for the second source ends.
+	d.waits = nil
+	d.wait = func(_ context.Context, cause error) error {
+		if d.waits = append(d.waits, cause); len(d.waits) == 3 {
+			return context.Canceled
+		}
+		return nil
+	}
+	if _, _, err := d.windows(t); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v after %d waits", err, len(d.waits))
+	}
+}
+
 // TestWaitIsInterrupted ends the context during a wait.
 func TestWaitIsInterrupted(t *testing.T) {
 	t.Parallel()
