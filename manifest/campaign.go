@@ -111,6 +111,8 @@ type Campaign struct {
 	// Reason is one line that explains a rejection, or a pause that no user requested.
 	Reason string    `json:"reason,omitempty"`
 	Prior  PriorFile `json:"prior,omitzero"`
+	// Operators are the operator files of the tasks.
+	Operators []OperatorFile `json:"operators,omitempty"`
 	// Released: preflight and canary have passed.
 	Released bool `json:"released,omitempty"`
 	// Round counts the republications of items. It is part of the message ids by which the queue detects duplicates.

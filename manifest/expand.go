@@ -27,12 +27,17 @@ type Expander struct {
 	campaign string
 	prior    string
 	resolve  Resolver
+	// operators maps the paths of operator files to their digests.
+	operators map[string]string
 }
 
 // NewExpander returns an expander for a valid spec. Prior is the hex SHA-256 of the prior's file.
 func NewExpander(spec *Spec, prior string, resolve Resolver) *Expander {
 	return &Expander{spec: spec, campaign: spec.ID(), prior: prior, resolve: resolve}
 }
+
+// SetOperators supplies the digests of the campaign's operator files, by [TaskSpec.Operator].
+func (e *Expander) SetOperators(sha256 map[string]string) { e.operators = sha256 }
 
 // Expand returns the items of a row: tasks × methods × runs, with tasks outermost and runs innermost.
 // First is the manifest index of the first item.
@@ -76,6 +81,11 @@ func (e *Expander) item(row Row, probe Probe, p place) (Item, error) {
 	it.Measurement = source(row.Measurement, probe.MeasurementSHA256)
 	it.Mask = source(row.Overrides.Mask, probe.MaskSHA256)
 	it.Kernel = source(row.Overrides.Kernel, probe.KernelSHA256)
+	if file := p.task.Operator; file != "" {
+		if it.Operator = source(file, e.operators[file]); len(it.Operator.SHA256) != 64 {
+			return it, fmt.Errorf("operator %q has no SHA-256 digest", file)
+		}
+	}
 	it.Solver = solver
 	it.Prior = e.prior
 	err = it.Identify()

@@ -42,7 +42,7 @@ func (s *Source) Public() string { return redact.Address(s.Path) }
 // Public returns the item for results and messages: the addresses of its files lack queries that may be signatures. Its
 // identity is that of the item.
 func (it Item) Public() Item {
-	for _, s := range []**Source{&it.Image, &it.Measurement, &it.Mask, &it.Kernel} {
+	for _, s := range []**Source{&it.Image, &it.Measurement, &it.Mask, &it.Kernel, &it.Operator} {
 		if *s != nil {
 			*s = &Source{Path: (*s).Public(), SHA256: (*s).SHA256}
 		}
@@ -79,6 +79,8 @@ type Item struct {
 	// Task is the name of an operator, Params its complete parameters.
 	Task   string             `json:"task"`
 	Params map[string]float64 `json:"params,omitempty"`
+	// Operator is the file of the operator; Task is then only its name for people. Nil: Task is a built-in operator.
+	Operator *Source `json:"operator,omitempty"`
 	// Sigma is the standard deviation of the measurement noise, in units of y.
 	Sigma float64 `json:"sigma"`
 	Seed  uint64  `json:"seed"`
@@ -108,6 +110,7 @@ type measurementIdentity struct {
 	Seed        uint64             `json:"seed"`
 	Mask        string             `json:"mask,omitempty"`
 	Kernel      string             `json:"kernel,omitempty"`
+	Operator    string             `json:"operator,omitempty"`
 }
 
 func (it *Item) measurement() measurementIdentity {
@@ -127,6 +130,10 @@ func (it *Item) measurement() measurementIdentity {
 	}
 	if it.Kernel != nil {
 		m.Kernel = it.Kernel.SHA256
+	}
+	if it.Operator != nil {
+		// The bytes of the file are the operator, whatever its name and place.
+		m.Task, m.Operator = "", it.Operator.SHA256
 	}
 	return m
 }

@@ -116,8 +116,11 @@ type Dataset struct {
 // TaskSpec is one task of a campaign. In YAML it is a plain name, or a mapping when something differs from the campaign.
 // A list in place of a value of Params, Sigma, Steps or Solver stands for one task per value.
 type TaskSpec struct {
-	// Name is a task of the vocabulary, such as "super_resolution".
+	// Name is a task of the vocabulary, such as "super_resolution". With Operator it is the name of the task in results, at most
+	// 40 characters of [a-z0-9_-]; default: that of the file, see [OperatorName].
 	Name string `json:"name"`
+	// Operator is the ONNX file of an operator that is not built in, relative to the campaign file. Empty: Name is built in.
+	Operator string `json:"operator,omitempty"`
 	// Params are the operator's parameters. Missing parameters have the operator's defaults.
 	Params map[string]float64 `json:"params,omitempty"`
 	// Sigma is the measurement noise, 0..1. Nil means the campaign's.
@@ -217,6 +220,9 @@ func Parse(name string, data []byte, base string) (*Spec, error) {
 	s.Dataset.Path = ResolveDataset(base, s.Dataset.Path)
 	if s.Prior != PriorBundled {
 		s.Prior = resolvePath(base, s.Prior)
+	}
+	for i := range s.Tasks {
+		s.Tasks[i].Operator = resolvePath(base, s.Tasks[i].Operator)
 	}
 	return s, nil
 }

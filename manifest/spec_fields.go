@@ -1,6 +1,10 @@
 package manifest
 
-import "go.yaml.in/yaml/v3"
+import (
+	"errors"
+
+	"go.yaml.in/yaml/v3"
+)
 
 // The schema of the campaign file: one function per mapping, one entry per field.
 
@@ -43,7 +47,12 @@ func (d *yamlDecoder) task(n *yaml.Node, path string, t *TaskSpec) {
 		return
 	}
 	d.mapping(n, path, map[string]field{
-		"name":    func(n *yaml.Node, path string) { d.text(n, path, &t.Name) },
+		"name": func(n *yaml.Node, path string) { d.text(n, path, &t.Name) },
+		"operator": func(n *yaml.Node, path string) {
+			if d.text(n, path, &t.Operator); n.Kind == yaml.ScalarNode && n.Value == "" {
+				d.problem(n, path, errors.New("is empty; give an ONNX file or remove the field"))
+			}
+		},
 		"params":  func(n *yaml.Node, path string) { t.Params = d.numbers(n, path) },
 		"sigma":   func(n *yaml.Node, path string) { t.Sigma = optional(n, path, d.number) },
 		"steps":   func(n *yaml.Node, path string) { d.integer(n, path, &t.Steps) },
@@ -51,4 +60,7 @@ func (d *yamlDecoder) task(n *yaml.Node, path string, t *TaskSpec) {
 		"solver":  func(n *yaml.Node, path string) { t.Solver = d.values(n, path) },
 		"methods": func(n *yaml.Node, path string) { t.Methods = decodeList(d, n, path, d.text) },
 	})
+	if t.Operator != "" && t.Name == "" {
+		t.Name = OperatorName(t.Operator)
+	}
 }

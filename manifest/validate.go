@@ -15,8 +15,10 @@ import (
 
 // Vocabulary holds the names that the caller can run. This package knows none of them.
 type Vocabulary struct {
-	// Tasks maps each task to its operator parameters.
+	// Tasks maps each built-in task to its operator parameters.
 	Tasks map[string][]Parameter
+	// Operators maps the operator files that the caller has read to their parameters; parameters of other files are not checked.
+	Operators map[string][]Parameter
 	// Methods are the restoration methods.
 	Methods []string
 	// Parameters maps each method to its solver parameters.
@@ -63,7 +65,11 @@ const maxDatasetPath = 700_000
 
 func (s *Spec) checkRequired() []*FieldError {
 	var out []*FieldError
-	for _, f := range []struct{ field, address string }{{"dataset.path", s.Dataset.Path}, {"output", s.Output}, {"prior", s.Prior}} {
+	addresses := []struct{ field, address string }{{"dataset.path", s.Dataset.Path}, {"output", s.Output}, {"prior", s.Prior}}
+	for i, t := range s.Tasks {
+		addresses = append(addresses, struct{ field, address string }{fmt.Sprintf("tasks[%d].operator", i), t.Operator})
+	}
+	for _, f := range addresses {
 		if redact.Credentials(f.address) {
 			out = append(out, s.problem(f.field, errors.New("the address contains credentials; set them in the environment")))
 		}
@@ -100,10 +106,19 @@ func (s *Spec) checkNames(v Vocabulary) []*FieldError {
 			out = append(out, s.problem(field, errors.New("has no name; name a task")))
 			continue
 		}
-		if !name(field, "task", t.Name, tasks) {
+		parameters, known := v.Tasks[t.Name], true
+		if t.Operator != "" {
+			if problem := s.checkOperator(field, t, v); problem != nil {
+				out = append(out, problem)
+				continue
+			}
+			parameters, known = v.Operators[t.Operator]
+		} else if !name(field, "task", t.Name, tasks) {
 			continue
 		}
-		out = append(out, s.checkParams(field+".params.", t, v.Tasks[t.Name])...)
+		if known {
+			out = append(out, s.checkParams(field+".params.", t, parameters)...)
+		}
 		out = append(out, s.checkSolver(field+".solver", t.Solver, s.methodsOf(t), v)...)
 		for k, m := range t.Methods {
 			name(fmt.Sprintf("%s.methods[%d]", field, k), "method of the campaign", m, s.Methods)

@@ -22,6 +22,8 @@ type Plan struct {
 	Params map[string]float64
 	Image  operator.Shape
 	Solver method.Settings
+	// Own is the operator from a file, Task then only its name. Nil: Task is one of the engine's operators.
+	Own *operator.File `json:",omitempty"`
 }
 
 // Key is equal for equal plans.
@@ -99,13 +101,21 @@ func (e *Engine) Build() solver.Build { return e.cfg.Build }
 
 // Operator returns the operator of a plan.
 func (e *Engine) Operator(p Plan) (*operator.Operator, error) {
-	return e.cfg.Operators.New(p.Task, p.Params, p.Image)
+	return e.operators(p).New(p.Task, p.Params, p.Image)
+}
+
+// operators returns the operators among which a plan's task is found.
+func (e *Engine) operators(p Plan) operator.Set {
+	if p.Own != nil {
+		return operator.Set{p.Own.Definition(p.Task)}
+	}
+	return e.cfg.Operators
 }
 
 // Supports returns the reason why this version of the program does not know the task, the method or one of their
 // parameters, or nil.
 func (e *Engine) Supports(p Plan) error {
-	if _, err := e.cfg.Operators.Parameters(p.Task, p.Params); err != nil {
+	if _, err := e.operators(p).Parameters(p.Task, p.Params); err != nil {
 		return err
 	}
 	m, err := e.cfg.Methods.Find(p.Solver.Method)
@@ -140,7 +150,7 @@ func (e *Engine) Apply(ctx context.Context, op *operator.Operator, x, draw []flo
 }
 
 func (e *Engine) forward(op *operator.Operator, use func(*operator.Forward) ([]float32, error)) ([]float32, error) {
-	key, err := Plan{Task: op.Task, Params: op.Params, Image: op.Image}.Key()
+	key, err := Plan{Task: op.Task, Params: op.Params, Image: op.Image, Own: op.Own}.Key()
 	if err != nil {
 		return nil, err
 	}

@@ -19,7 +19,7 @@ const (
 // device.
 func (e *Engine) Memory(p Plan, n int) int64 {
 	h, w := float64(p.Image.Height), float64(p.Image.Width)
-	need := denseCopies * float32Size * e.cfg.Operators.Dense(p.Task) * (h*h + w*w)
+	need := denseCopies * float32Size * e.operators(p).Dense(p.Task) * (h*h + w*w)
 	if e.rt.Provider() == onnx.ProviderCPU {
 		need += activationFactor * float32Size * float64(e.prior.Width()) * h * w * float64(n)
 	}

@@ -233,16 +233,16 @@ func TestUnusableFiles(t *testing.T) {
 			g.Output("y", g.Mul(x, w))
 			g.Output("gx", w)
 		}), operator.ErrFile, "y depends on w"},
-		"two kernels": {plain(func(g *onnx.Graph, x onnx.Value) {
+		"two kernels": {plain(func(g *onnx.Graph, _ onnx.Value) {
 			k, l := g.Input("k", onnx.Float, 1, 4), g.Input("l", onnx.Float, 1, 4)
 			g.Output("y", g.Add(k, l))
 		}), operator.ErrFile, "k and l differ from item to item"},
 		"whole batch":        {fileOf(t, 17, []int{4, 3, 16, 16}, nil, withGradient(twice)), operator.ErrFile, "the batch of x is 4"},
 		"free channels":      {fileOf(t, 17, []int{1, -1, 16, 16}, nil, func(g *onnx.Graph, x onnx.Value) { g.Output("y", x) }), operator.ErrFile, "the channels of x are free"},
 		"integers":           {plain(func(g *onnx.Graph, x onnx.Value) { g.Input("n", onnx.Int64, 1); g.Output("y", x) }), operator.ErrFile, "its input n is not float32"},
-		"scalar y":           {plain(func(g *onnx.Graph, x onnx.Value) { g.Output("y", g.Scalar(1)) }), operator.ErrFile, "want float32 with 2 to 4 dimensions"},
-		"huge y":             {plain(func(g *onnx.Graph, x onnx.Value) { g.Output("y", g.Input("k", onnx.Float, 1, 1<<27)) }), operator.ErrFile, "at most 67108864 elements"},
-		"free y":             {plain(func(g *onnx.Graph, x onnx.Value) { g.Output("y", g.Input("k", onnx.Float, 1, -1)) }), operator.ErrFile, "name it after a dimension of x"},
+		"scalar y":           {plain(func(g *onnx.Graph, _ onnx.Value) { g.Output("y", g.Scalar(1)) }), operator.ErrFile, "want float32 with 2 to 4 dimensions"},
+		"huge y":             {plain(func(g *onnx.Graph, _ onnx.Value) { g.Output("y", g.Input("k", onnx.Float, 1, 1<<27)) }), operator.ErrFile, "at most 67108864 elements"},
+		"free y":             {plain(func(g *onnx.Graph, _ onnx.Value) { g.Output("y", g.Input("k", onnx.Float, 1, -1)) }), operator.ErrFile, "name it after a dimension of x"},
 		"metric":             {card("ddiff.kind", "metric"), operator.ErrFile, `ddiff.kind is "metric"`},
 		"range":              {card("ddiff.range", "0..1"), operator.ErrFile, "scale x inside the operator"},
 		"multiple":           {card("ddiff.multiple_of", "0"), operator.ErrFile, `ddiff.multiple_of is "0"`},

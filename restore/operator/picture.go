@@ -12,7 +12,7 @@ import (
 // they are; otherwise the least becomes black and the largest white.
 func arrange(y []float32, dims []int) *raster.Image {
 	y = intoRange(y)
-	c, h, w := 1, 1, len(y)
+	c, h, w := 1, 0, 0
 	switch len(dims) {
 	case 3:
 		c, h, w = dims[0], dims[1], dims[2]

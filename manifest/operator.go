@@ -1,0 +1,69 @@
+package manifest
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// OperatorFile names an operator file of a campaign.
+type OperatorFile struct {
+	// Path is [TaskSpec.Operator].
+	Path string `json:"path"`
+	// Key is the file's key below the cluster's store; empty until the coordinator has copied it there.
+	Key string `json:"key,omitempty"`
+	// SHA256 is the lower-case hex digest of the file.
+	SHA256 string `json:"sha256"`
+}
+
+// Operators returns the paths of the operator files, each once, in the order of the tasks.
+func (s *Spec) Operators() []string {
+	var out []string
+	for _, t := range s.Tasks {
+		if t.Operator != "" && !slices.Contains(out, t.Operator) {
+			out = append(out, t.Operator)
+		}
+	}
+	return out
+}
+
+// longestOperatorName bounds the names of operators, which are part of file names and subjects of the queue.
+const longestOperatorName = 40
+
+// operatorName matches the names of operators.
+var operatorName = regexp.MustCompile(fmt.Sprintf(`^[a-z0-9][a-z0-9_-]{0,%d}$`, longestOperatorName-1))
+
+// OperatorName returns the default name of an operator file: the name of the file without its extension, in lower case,
+// with _ in place of other characters, as in my_blur for /data/My Blur.onnx.
+func OperatorName(file string) string {
+	file, _, _ = strings.Cut(file, "?")
+	name := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' {
+			return r
+		}
+		return '_'
+	}, strings.ToLower(stem(path.Base(file))))
+	name = strings.Trim(name[:min(len(name), longestOperatorName)], "_-")
+	if name == "" {
+		return "operator"
+	}
+	return name
+}
+
+// checkOperator checks the name of a task with an operator file: it must not be a built-in task, and belong to one file.
+func (s *Spec) checkOperator(field string, t TaskSpec, v Vocabulary) *FieldError {
+	if !operatorName.MatchString(t.Name) {
+		return s.problem(field+".name", fmt.Errorf("%q is not 1 to %d characters of a-z, 0-9, _ and -", clip(t.Name), longestOperatorName))
+	}
+	if _, builtIn := v.Tasks[t.Name]; builtIn {
+		return s.problem(field, fmt.Errorf("has an operator file and the name of the built-in task %s; remove operator, or give another name", t.Name))
+	}
+	for _, other := range s.Tasks {
+		if other.Name == t.Name && other.Operator != t.Operator {
+			return s.problem(field, fmt.Errorf("the name %s belongs to two operator files; give each its own name", t.Name))
+		}
+	}
+	return nil
+}
