@@ -27,6 +27,9 @@ type Order struct {
 	Weight int
 	// Canary is the number of items that run alone first; 0 for none.
 	Canary int
+	// Operators have the paths and digests of the campaign's operator files, as far as they are known. Another file at the
+	// path then rejects the campaign.
+	Operators []manifest.OperatorFile
 }
 
 // Submit writes a campaign to the board. It is idempotent: created is false if the campaign exists. If a different
@@ -46,6 +49,9 @@ func Submit(ctx context.Context, b *queue.Board, spec *manifest.Spec, o Order, n
 		if err == nil && !sameItems(old.Spec, *spec) {
 			err = fmt.Errorf("submit campaign %s: %w: another campaign has this id; change its name", c.ID, ErrRefused)
 		}
+		if err == nil {
+			err = sameOperators(old, o.Operators)
+		}
 		return old, false, err
 	}
 	if err != nil {
@@ -59,6 +65,7 @@ func newRecord(spec *manifest.Spec, o Order, now time.Time) *manifest.Campaign {
 	c := &manifest.Campaign{
 		Schema: manifest.RecordSchema, ID: spec.ID(), Spec: *spec, Output: o.Output, Priority: o.Priority, Weight: o.Weight,
 		Canary: o.Canary, Submitted: now.UTC(), Wanted: manifest.WantRun, Phase: manifest.PhaseQueued,
+		Operators: o.Operators,
 	}
 	if c.Output == "" {
 		c.Output = c.ID
@@ -78,6 +85,19 @@ func sameItems(a, b manifest.Spec) bool {
 	x, err := json.Marshal(a)
 	y, err2 := json.Marshal(b)
 	return errors.Join(err, err2) == nil && bytes.Equal(x, y)
+}
+
+// sameOperators returns ErrRefused if a campaign on the board has another operator file at one of the paths.
+func sameOperators(c *manifest.Campaign, files []manifest.OperatorFile) error {
+	for _, f := range files {
+		for _, old := range c.Operators {
+			if old.Path == f.Path && old.SHA256 != f.SHA256 {
+				return fmt.Errorf("submit campaign %s: %w: it was submitted with another operator file %s, with the digest %.12s in place of %.12s; change its name",
+					c.ID, ErrRefused, f.Path, old.SHA256, f.SHA256)
+			}
+		}
+	}
+	return nil
 }
 
 // Want sets the wanted state of a campaign. It is idempotent. A finished campaign refuses it.

@@ -44,12 +44,11 @@ func (p *priors) acquire(ctx context.Context, name string, read func(ctx context
 	if shared := p.use(name, nil); shared != nil {
 		return shared.Description, p.releaser(name), nil
 	}
-	select {
-	case p.reading <- struct{}{}:
-		defer func() { <-p.reading }()
-	case <-ctx.Done():
-		return nil, nil, ctx.Err()
+	free, err := p.read(ctx)
+	if err != nil {
+		return nil, nil, err
 	}
+	defer free()
 	if shared := p.use(name, nil); shared != nil { // read in the meantime
 		return shared.Description, p.releaser(name), nil
 	}
@@ -60,6 +59,16 @@ func (p *priors) acquire(ctx context.Context, name string, read func(ctx context
 		name = d.SHA256
 	}
 	return p.use(name, d).Description, p.releaser(name), nil
+}
+
+// read waits until no other file is read. The caller calls release after reading.
+func (p *priors) read(ctx context.Context) (release func(), err error) {
+	select {
+	case p.reading <- struct{}{}:
+		return func() { <-p.reading }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 // use counts a user of the description with a name. Without such a description it shares d, or returns nil if d is nil.
@@ -109,7 +118,7 @@ func (r *runner) openPrior(ctx context.Context) (err error) {
 	}
 	r.prior, r.closePrior, err = r.s.priors.acquire(ctx, name, read)
 	if shard.IsUnavailable(err) {
-		return r.awaitPrior(ctx, err)
+		return r.awaitFile(ctx, "prior", err)
 	}
 	if err != nil {
 		return err

@@ -43,7 +43,8 @@ type runner struct {
 	suspect      bool // holds Service.suspects
 
 	prior      *prior.Description
-	closePrior func() // nil before the prior is open
+	closePrior func()          // nil before the prior is open
+	catalogue  shard.Catalogue // with the operator files of the campaign
 
 	sharder    *shard.Sharder
 	windows    <-chan shardedWindow // the next window; nil while the sharder does not read
@@ -79,7 +80,7 @@ type runner struct {
 }
 
 func newRunner(s *Service, c *manifest.Campaign) *runner {
-	return &runner{s: s, id: c.ID, log: s.cfg.Logger.With("campaign", c.ID), wake: make(chan struct{}, 1)}
+	return &runner{s: s, id: c.ID, log: s.cfg.Logger.With("campaign", c.ID), wake: make(chan struct{}, 1), catalogue: s.cfg.Catalogue}
 }
 
 // offer passes a record to the runner. It ignores records that are not newer than the last one: the board also delivers
@@ -201,7 +202,10 @@ func (r *runner) open(ctx context.Context) error {
 	if err := r.openPrior(ctx); err != nil {
 		return err
 	}
-	if err := r.s.cfg.Catalogue.Check(&r.rec.Spec, r.prior); err != nil {
+	if err := r.openOperators(ctx); err != nil {
+		return err
+	}
+	if err := r.catalogue.Check(&r.rec.Spec, r.prior); err != nil {
 		return rejection{err}
 	}
 	if err := r.restoreLedger(ctx); err != nil {
@@ -328,6 +332,9 @@ func (r *runner) saveIf(ctx context.Context, condition func(c *manifest.Campaign
 		c.Output = r.rec.Output // users may write the record
 		if r.rec.Prior.SHA256 != "" {
 			c.Prior = r.rec.Prior
+		}
+		if len(r.rec.Operators) > 0 {
+			c.Operators = r.rec.Operators
 		}
 		change(c)
 		if c.Phase.Ended() && c.Phase != phase {

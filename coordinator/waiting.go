@@ -18,7 +18,7 @@ const maxSourceWait = 60
 // waiting is the reason why a campaign cannot read its dataset or its prior. It is safe for concurrent use.
 type waiting struct {
 	mu     sync.Mutex
-	object string // "dataset" or "prior"
+	object string // "dataset", "prior" or "operator"
 	cause  string
 	since  time.Time
 	delays *backoff.ExponentialBackOff
@@ -66,8 +66,8 @@ func (r *runner) awaitSource(ctx context.Context, cause error) error {
 	return retry.Sleep(ctx, delay)
 }
 
-// awaitPrior reports in the campaign's status that the prior cannot be read. The runner tries again.
-func (r *runner) awaitPrior(ctx context.Context, cause error) error {
-	r.waiting.set("prior", cause.Error(), r.s.cfg.Now(), r.s.cfg.Tick)
+// awaitFile reports in the campaign's status that the prior or an operator cannot be read. The runner tries again.
+func (r *runner) awaitFile(ctx context.Context, object string, cause error) error {
+	r.waiting.set(object, cause.Error(), r.s.cfg.Now(), r.s.cfg.Tick)
 	return errors.Join(cause, r.publishStatus(ctx, 0))
 }

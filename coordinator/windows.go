@@ -31,7 +31,7 @@ const (
 func (r *runner) openSharder() error {
 	cfg := shard.Config{
 		Spec: &r.rec.Spec, Prior: r.prior, Sources: r.s.cfg.Sources, Rows: r.s.cfg.Rows, Version: r.s.cfg.Version,
-		Catalogue: r.s.cfg.Catalogue, Now: r.s.cfg.Now, Wait: r.awaitSource,
+		Catalogue: r.catalogue, Now: r.s.cfg.Now, Wait: r.awaitSource,
 		Skipped: func(path string) { r.log.Debug("skipped a file that is not an image", "path", path) },
 	}
 	if run := r.s.cfg.run; run != nil {

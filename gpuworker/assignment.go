@@ -7,6 +7,7 @@ import (
 
 	"ddiff/queue"
 	"ddiff/restore"
+	"ddiff/restore/operator"
 	"ddiff/restore/raster"
 )
 
@@ -18,10 +19,12 @@ type Assignment struct {
 	Store store
 	// Sources reads the campaign's files.
 	Sources sources
-	// Engine restores with the campaign's prior. It is nil when the prior is unusable; then only a preflight is leased.
+	// Engine restores with the campaign's prior. It is nil when the prior or an operator is unusable; then only a preflight is leased.
 	Engine *restore.Engine
-	// EngineError is the reason why Engine is nil.
+	// EngineError is the reason why Engine is nil: the prior or an operator is unusable.
 	EngineError error
+	// Operators are the campaign's operator files by their SHA-256.
+	Operators map[string]*operator.File
 	// Batch is the largest number of items that are solved together. 0: the size that a Tuner finds.
 	Batch int
 	// Lifetime ends when the campaign is cancelled immediately. Default: never.
@@ -49,7 +52,7 @@ func newAssigned(a Assignment, items int, decoding *raster.Budget, memory int64)
 	if a.Lifetime == nil {
 		a.Lifetime = context.Background()
 	}
-	out := &assigned{Assignment: a, loader: loader{a.Engine, a.Sources, decoding, memory}}
+	out := &assigned{Assignment: a, loader: loader{a.Engine, a.Operators, a.Sources, decoding, memory}}
 	out.unsettled.Store(int32(items))
 	return out
 }

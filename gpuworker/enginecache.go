@@ -14,6 +14,7 @@ import (
 	"ddiff/manifest"
 	"ddiff/restore"
 	"ddiff/restore/onnx"
+	"ddiff/restore/operator"
 	"ddiff/restore/prior"
 )
 
@@ -61,12 +62,14 @@ func (c EngineCacheConfig) Validate() error {
 // EngineCache caches the engines of the most recently used priors. It never closes an engine in use. All methods may be
 // called concurrently.
 type EngineCache struct {
-	cfg   EngineCacheConfig
-	files priorFiles
+	cfg           EngineCacheConfig
+	files         priorFiles
+	operatorFiles priorFiles
 
-	mu      sync.Mutex
-	fetches map[string]*fetch // by digest and key
-	open    []*openEngine     // the most recently used last
+	mu        sync.Mutex
+	fetches   map[string]*fetch // by digest and key
+	open      []*openEngine     // the most recently used last
+	operators []*operator.File  // the most recently used last
 }
 
 // fetch copies a prior to the local disk in the background.
@@ -89,7 +92,9 @@ func NewEngineCache(cfg EngineCacheConfig) (*EngineCache, error) {
 	}
 	cfg.Bytes = cmp.Or(cfg.Bytes, defaultEngineBytes)
 	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
-	c := &EngineCache{cfg: cfg, files: priorFiles{cfg.Dir, cfg.Store}, fetches: map[string]*fetch{}}
+	c := &EngineCache{cfg: cfg, fetches: map[string]*fetch{}}
+	c.files = priorFiles{cfg.Dir, cfg.Store, "prior", ErrPriorFile}
+	c.operatorFiles = priorFiles{cfg.Dir, cfg.Store, "operator", ErrOperatorFile}
 	if err := c.files.checkWritable(); err != nil {
 		return nil, fmt.Errorf("cache priors in %s: %w", cfg.Dir, err)
 	}
@@ -99,10 +104,12 @@ func NewEngineCache(cfg EngineCacheConfig) (*EngineCache, error) {
 // Fetch starts to fetch a prior in the background, unless that has happened, and reports whether the prior is on this
 // machine. It returns the error of a failed fetch, and retries after a pause. The error is ErrPriorFile when a retry
 // would not help.
-func (c *EngineCache) Fetch(p manifest.PriorFile) (ready bool, err error) {
+func (c *EngineCache) Fetch(p manifest.PriorFile) (ready bool, err error) { return c.fetch(c.files, p) }
+
+func (c *EngineCache) fetch(files priorFiles, p manifest.PriorFile) (ready bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	key := p.SHA256 + " " + p.Key
+	key := files.kind + " " + p.SHA256 + " " + p.Key
 	if f := c.fetches[key]; f != nil {
 		select {
 		case <-f.Done():
@@ -116,10 +123,10 @@ func (c *EngineCache) Fetch(p manifest.PriorFile) (ready bool, err error) {
 	f := &fetch{}
 	c.fetches[key] = f
 	f.Service = lifecycle.Go(context.Background(), func(ctx context.Context) error {
-		_, err := c.files.read(ctx, p)
+		_, err := files.read(ctx, p)
 		f.ended = time.Now()
 		if err == nil && p.Key != "" {
-			c.cfg.Logger.Info("fetched prior", "prior", p.Name, "file", c.files.file(p.SHA256))
+			c.cfg.Logger.Info("fetched "+files.kind, files.kind, p.Name, "file", files.file(p.SHA256))
 		}
 		return err
 	})

@@ -9,6 +9,7 @@ import (
 	"iter"
 	"log/slog"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/restore"
+	"ddiff/restore/operator"
 	"ddiff/storage"
 )
 
@@ -36,6 +38,14 @@ type engines interface {
 	Fetch(prior manifest.PriorFile) (ready bool, err error)
 	// Acquire returns the engine of a prior, and a function that releases it.
 	Acquire(ctx context.Context, prior manifest.PriorFile) (*restore.Engine, func(), error)
+}
+
+// operatorFiles opens the operator files of campaigns, see [EngineCache].
+type operatorFiles interface {
+	// FetchOperator copies the file to this machine in the background, and reports whether it is there.
+	FetchOperator(file manifest.OperatorFile) (ready bool, err error)
+	// Operators returns the operators of a campaign by their digests.
+	Operators(ctx context.Context, files []manifest.OperatorFile) (map[string]*operator.File, error)
 }
 
 // board holds the records of campaigns.
@@ -62,8 +72,9 @@ type FleetConfig struct {
 	Store storage.Store
 	// Sources reads the files of datasets.
 	Sources sources
-	// Engines opens priors. It is nil only for simulated workers.
-	Engines engines
+	// Engines opens priors, Operators the operator files of campaigns. They are nil only for simulated workers.
+	Engines   engines
+	Operators operatorFiles
 	// Tuner supplies the number of items to lease. Default: DefaultBatch items are leased.
 	Tuner *Tuner
 	// Batch, if above 0, is the number of items that are leased and solved together. It overrides the campaigns' sizes.
@@ -236,7 +247,7 @@ func (f *Fleet) update(change queue.Change) {
 	if c.lifetime == nil || (c.lifetime.Err() != nil && !cancelled) {
 		c.lifetime, c.cancel = context.WithCancel(context.Background())
 	}
-	if c.record.Prior != r.Prior || c.record.Phase != r.Phase {
+	if c.record.Prior != r.Prior || c.record.Phase != r.Phase || !slices.Equal(c.record.Operators, r.Operators) {
 		c.retryAt = time.Time{}
 	}
 	c.record = r

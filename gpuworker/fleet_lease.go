@@ -71,13 +71,18 @@ func (f *Fleet) snapshotOf(c *campaign) snapshot {
 	return snapshot{c.record, c.store, c.lifetime, c.empty.wakes, c.leaseOne}
 }
 
-// fetch reports whether the campaign's prior is on this machine. unusable is the error of a prior whose preflight is
-// leased all the same, to report the error.
+// fetch reports whether the campaign's prior and operators are on this machine. unusable is the error of a file whose
+// preflight is leased all the same, to report the error.
 func (f *Fleet) fetch(c *campaign, s snapshot) (ready bool, unusable error) {
 	if f.cfg.Engines == nil {
 		return true, nil
 	}
 	ready, err := f.cfg.Engines.Fetch(s.Prior)
+	for i := 0; err == nil && i < len(s.Operators) && f.cfg.Operators != nil; i++ {
+		var here bool
+		here, err = f.cfg.Operators.FetchOperator(s.Operators[i])
+		ready = ready && here
+	}
 	switch {
 	case err == nil && !ready:
 		f.postpone(c, fetchCheck, nil)
@@ -91,9 +96,9 @@ func (f *Fleet) fetch(c *campaign, s snapshot) (ready bool, unusable error) {
 	return false, nil
 }
 
-// answers reports whether an error of the prior is the answer to the campaign's preflight.
+// answers reports whether an error of the prior or of an operator is the answer to the campaign's preflight.
 func (s snapshot) answers(err error) bool {
-	return errors.Is(err, ErrPriorFile) && s.Phase == manifest.PhasePreflight
+	return (errors.Is(err, ErrPriorFile) || errors.Is(err, ErrOperatorFile)) && s.Phase == manifest.PhasePreflight
 }
 
 // request requests leases from a campaign's queue. If it may wait, it waits for one item and then leases the other
@@ -163,11 +168,18 @@ func (f *Fleet) assign(ctx context.Context, s snapshot, unusable error) (Assignm
 	a := Assignment{
 		Campaign: s.ID, Store: s.store, Sources: f.cfg.Sources, EngineError: unusable, Lifetime: s.lifetime, Batch: f.batch(s),
 	}
+	if f.cfg.Engines == nil || unusable != nil {
+		return a, nil
+	}
 	var err error
-	if f.cfg.Engines != nil && unusable == nil {
-		if a.Engine, a.Done, err = f.cfg.Engines.Acquire(ctx, s.Prior); s.answers(err) {
-			a.EngineError, err = err, nil
-		}
+	if len(s.Operators) > 0 && f.cfg.Operators != nil {
+		a.Operators, err = f.cfg.Operators.Operators(ctx, s.Operators)
+	}
+	if err == nil {
+		a.Engine, a.Done, err = f.cfg.Engines.Acquire(ctx, s.Prior)
+	}
+	if s.answers(err) {
+		a.EngineError, err = err, nil
 	}
 	return a, err
 }

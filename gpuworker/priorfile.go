@@ -19,9 +19,13 @@ import (
 	"ddiff/storage"
 )
 
-// ErrPriorFile: the prior of a campaign is not in the store, has another digest, or is not a prior. A retry would not
-// help.
-var ErrPriorFile = errors.New("the campaign's prior cannot be used")
+var (
+	// ErrPriorFile: the prior of a campaign is not in the store, has another digest, or is not a prior. A retry would not
+	// help.
+	ErrPriorFile = errors.New("the campaign's prior cannot be used")
+	// ErrOperatorFile is ErrPriorFile for an operator of a campaign.
+	ErrOperatorFile = errors.New("the campaign's operator cannot be used")
+)
 
 // lockPause is the pause between two attempts to lock a prior that another process fetches.
 const lockPause = 200 * time.Millisecond
@@ -29,11 +33,14 @@ const lockPause = 200 * time.Millisecond
 // hexDigest matches a SHA-256.
 var hexDigest = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-// priorFiles caches priors on the local disk, as DIR/SHA256.onnx. Several processes may share the directory: one of them
-// fetches a file, the others wait. Intact files are never deleted.
+// priorFiles caches priors, or operators, on the local disk, as DIR/SHA256.onnx. Several processes may share the directory:
+// one of them fetches a file, the others wait. Intact files are never deleted.
 type priorFiles struct {
 	dir   string
 	store getter
+	// kind names the files in messages: "prior" or "operator". unusable is the error of a file that a retry would not help.
+	kind     string
+	unusable error
 }
 
 // getter is the store of priors.
@@ -44,13 +51,13 @@ type getter interface {
 // read returns the bytes of a prior. It fetches a prior that is not cached.
 func (p priorFiles) read(ctx context.Context, from manifest.PriorFile) ([]byte, error) {
 	if !hexDigest.MatchString(from.SHA256) {
-		return nil, fmt.Errorf("%w: %q is not a SHA-256", ErrPriorFile, from.SHA256)
+		return nil, fmt.Errorf("%w: %q is not a SHA-256", p.unusable, from.SHA256)
 	}
 	if from.Key == "" {
 		data, err := prior.Read(prior.Bundled)
 		if err == nil && digest(data) != from.SHA256 {
 			err = fmt.Errorf("%w: the campaign uses the bundled prior %.12s, this version bundles %.12s; run the version that submitted it",
-				ErrPriorFile, from.SHA256, digest(data))
+				p.unusable, from.SHA256, digest(data))
 		}
 		return data, err
 	}
@@ -59,7 +66,7 @@ func (p priorFiles) read(ctx context.Context, from manifest.PriorFile) ([]byte, 
 	}
 	lock, err := p.lock(ctx, from.SHA256)
 	if err != nil {
-		return nil, fmt.Errorf("fetch prior %s: %w", from.Key, err)
+		return nil, fmt.Errorf("fetch %s %s: %w", p.kind, from.Key, err)
 	}
 	defer lock.Unlock() //nolint:errcheck // the kernel unlocks the file when the process ends
 	// Another process may have fetched the prior while this one waited for the lock.
@@ -79,7 +86,7 @@ func (p priorFiles) cached(from manifest.PriorFile) ([]byte, error) {
 		return data, err
 	}
 	if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("delete damaged prior: %w", err)
+		return nil, fmt.Errorf("delete damaged %s: %w", p.kind, err)
 	}
 	return nil, fs.ErrNotExist
 }
@@ -88,16 +95,16 @@ func (p priorFiles) cached(from manifest.PriorFile) ([]byte, error) {
 func (p priorFiles) fetch(ctx context.Context, from manifest.PriorFile) ([]byte, error) {
 	data, err := p.store.Get(ctx, from.Key)
 	if errors.Is(err, storage.ErrNotFound) || errors.Is(err, storage.ErrTooLarge) || errors.Is(err, storage.ErrBadKey) {
-		return nil, fmt.Errorf("%w: fetch %s: %w", ErrPriorFile, from.Key, err)
+		return nil, fmt.Errorf("%w: fetch %s: %w", p.unusable, from.Key, err)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("fetch prior %s: %w", from.Key, err)
+		return nil, fmt.Errorf("fetch %s %s: %w", p.kind, from.Key, err)
 	}
 	if got := digest(data); got != from.SHA256 {
-		return nil, fmt.Errorf("%w: the SHA-256 of %s is %.12s, the campaign expects %.12s; submit the campaign again", ErrPriorFile, from.Key, got, from.SHA256)
+		return nil, fmt.Errorf("%w: the SHA-256 of %s is %.12s, the campaign expects %.12s; submit the campaign again", p.unusable, from.Key, got, from.SHA256)
 	}
 	if err := replaceFile(p.file(from.SHA256), data); err != nil {
-		return nil, fmt.Errorf("cache prior %s: %w", from.Key, err)
+		return nil, fmt.Errorf("cache %s %s: %w", p.kind, from.Key, err)
 	}
 	return data, nil
 }

@@ -6,6 +6,7 @@ import (
 
 	"ddiff/manifest"
 	"ddiff/restore"
+	"ddiff/restore/operator"
 	"ddiff/restore/raster"
 	"ddiff/restore/solver"
 )
@@ -30,12 +31,18 @@ type Recomputed struct {
 
 // Recompute restores one item in the same way as a worker, alone in its batch, and writes nothing. It reads the item's
 // files from the sources and verifies their digests. With stored arrays it reads no files, and there is no ground truth.
-// The engine's prior must be the item's. Recompute computes the identity again: it does not compare it with the item's.
-func Recompute(ctx context.Context, engine *restore.Engine, from sources, item manifest.Item, stored *Stored) (*Recomputed, error) {
+// The engine's prior must be the item's; own has the item's operator file, if it names one. Recompute computes the identity
+// again: it does not compare it with the item's.
+func Recompute(
+	ctx context.Context, engine *restore.Engine, from sources, item manifest.Item, stored *Stored, own ...*operator.File,
+) (*Recomputed, error) {
 	if err := item.Identify(); err != nil {
 		return nil, err
 	}
-	s, t := loader{engine: engine, sources: from, memory: solveMemory(machineMemory())}, &task{item: item}
+	s, t := loader{engine: engine, sources: from, memory: solveMemory(machineMemory()), operators: map[string]*operator.File{}}, &task{item: item}
+	for _, f := range own {
+		s.operators[f.SHA256] = f
+	}
 	if err := s.load(ctx, t, stored); err != nil {
 		return nil, err
 	}

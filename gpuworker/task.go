@@ -70,8 +70,16 @@ func (t *task) workload() Workload {
 	e, image := t.assigned.Engine, t.plan.Image
 	return Workload{
 		Prior: e.Prior().SHA256, Provider: e.Runtime().Provider(), Device: e.Runtime().Device(),
-		Runtime: runtimeDigest(e), Channels: image.Channels, Height: image.Height, Width: image.Width,
+		Runtime: runtimeDigest(e), Channels: image.Channels, Height: image.Height, Width: image.Width, Operator: ownDigest(t.plan),
 	}
+}
+
+// ownDigest returns the digest of a plan's operator file, empty for a built-in operator.
+func ownDigest(p restore.Plan) string {
+	if p.Own == nil {
+		return ""
+	}
+	return p.Own.SHA256
 }
 
 // runtimeDigest identifies the runtime settings that may affect speed.
@@ -84,10 +92,11 @@ func runtimeDigest(e *restore.Engine) string {
 
 // loader loads and measures items. It needs neither queue nor store.
 type loader struct {
-	engine  *restore.Engine
-	sources sources
-	budget  *raster.Budget // of decoding; nil: no limit
-	memory  int64          // for solving, in bytes; 0: no limit
+	engine    *restore.Engine
+	operators map[string]*operator.File // by SHA-256
+	sources   sources
+	budget    *raster.Budget // of decoding; nil: no limit
+	memory    int64          // for solving, in bytes; 0: no limit
 }
 
 // decode decodes the message of an item.
@@ -116,6 +125,11 @@ func (s loader) plan(t *task) error {
 	t.plan = restore.Plan{
 		Task: t.item.Task, Params: t.item.Params, Solver: settings,
 		Image: operator.Shape{Channels: s.engine.Prior().Card.Channels, Height: t.item.Height, Width: t.item.Width},
+	}
+	if file := t.item.Operator; file != nil {
+		if t.plan.Own = s.operators[file.SHA256]; t.plan.Own == nil {
+			return inputError("item %s: the campaign has no operator file %s with the SHA-256 %.12s", t.item.Name, file.Public(), file.SHA256)
+		}
 	}
 	if err := s.engine.Supports(t.plan); err != nil {
 		return unsupported(fmt.Errorf("item %s: %w", t.item.Name, err))

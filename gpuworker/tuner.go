@@ -62,6 +62,8 @@ type Workload struct {
 	Channels int `json:"channels"`
 	Height   int `json:"height"`
 	Width    int `json:"width"`
+	// Operator is the SHA-256 of an operator file. Empty for built-in operators, which take little time and memory.
+	Operator string `json:"operator,omitempty"`
 }
 
 // curve holds the measurements of a workload.

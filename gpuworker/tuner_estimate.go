@@ -10,14 +10,14 @@ type Expectation struct {
 	Unknown int
 }
 
-// Expect adds items of one shape to an expectation: items × steps × the time per image and step. Of several runtimes with
+// Expect adds items of one shape with built-in operators to an expectation: items × steps × the time per image and step. Of several runtimes with
 // curves for the prior and the shape it takes the fastest. An empty provider matches all.
 func (t *Tuner) Expect(e *Expectation, prior, provider string, channels, height, width, items, steps int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	best := 0.0
 	for w, c := range t.curves {
-		if w.Prior != prior || provider != "" && w.Provider != provider || w.Channels != channels || w.Height != height || w.Width != width {
+		if w.Operator != "" || w.Prior != prior || provider != "" && w.Provider != provider || w.Channels != channels || w.Height != height || w.Width != width {
 			continue
 		}
 		for _, p := range c.Points {

@@ -31,6 +31,14 @@ type Vocabulary struct {
 	MaxSteps int
 }
 
+// OperatorParameters returns the parameters of a task's operator; nil if they are unknown.
+func (v Vocabulary) OperatorParameters(t TaskSpec) []Parameter {
+	if t.Operator != "" {
+		return v.Operators[t.Operator]
+	}
+	return v.Tasks[t.Name]
+}
+
 // Parameter is a parameter of a task or of a method.
 type Parameter struct {
 	Name string

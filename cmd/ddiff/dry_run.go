@@ -192,7 +192,10 @@ func (o runOptions) expectation(channels int) (func(*gpuworker.Expectation, mani
 		var solver struct {
 			Steps int `json:"steps"`
 		}
-		if json.Unmarshal(it.Solver, &solver) == nil {
+		switch {
+		case it.Operator != nil: // its cost is unknown
+			e.Unknown++
+		case json.Unmarshal(it.Solver, &solver) == nil:
 			tuner.Expect(e, it.Prior, provider, channels, it.Height, it.Width, 1, solver.Steps)
 		}
 	}, nil

@@ -24,6 +24,7 @@ import (
 	"ddiff/manifest"
 	"ddiff/restore"
 	"ddiff/restore/onnx"
+	"ddiff/restore/operator"
 	"ddiff/restore/prior"
 	"ddiff/restore/solver"
 	"ddiff/storage"
@@ -125,6 +126,12 @@ func withMachine(ctx context.Context, spec *manifest.Spec, o runOptions, stdout,
 			err = errors.Join(err, engine.Close(), rt.Close())
 		}
 	}()
+	var operators map[string]*operator.File
+	if o.simulate == 0 {
+		if operators, err = verifyOperators(ctx, rt, o.catalogue); err != nil {
+			return err
+		}
+	}
 
 	dir, removeScratch, err := scratchDir(spec.Output)
 	if err != nil {
@@ -136,7 +143,7 @@ func withMachine(ctx context.Context, spec *manifest.Spec, o runOptions, stdout,
 		}
 	}()
 	store := storage.NewTraced(results.Store, tel.Tracer("storage"))
-	m := machine{dir: dir, catalogue: o.catalogue, sources: sources, prior: p, engine: engine, store: store, limits: limits, tel: tel}
+	m := machine{dir: dir, catalogue: o.catalogue, sources: sources, prior: p, engine: engine, operators: operators, store: store, limits: limits, tel: tel}
 	if o.simulate > 0 {
 		log, err := newResultLog(store, dir)
 		if err != nil {
@@ -217,6 +224,7 @@ type machine struct {
 	prior     *prior.Prior
 	sources   datasets
 	engine    *restore.Engine
+	operators map[string]*operator.File // by SHA-256
 	store     storage.Store
 	simulate  *gpuworker.Simulation
 	limits    gpuworker.Limits
@@ -266,7 +274,7 @@ func (e embedded) parts(read func(items, steps int, complete bool)) (*coordinato
 	}
 	w, err := gpuworker.New(gpuworker.Config{
 		Work: gpuworker.Single{Queue: e.queue.work, Items: gpuworker.Assignment{
-			Campaign: e.spec.ID(), Store: e.store, Sources: e.sources, Engine: e.engine, Batch: e.spec.Batch,
+			Campaign: e.spec.ID(), Store: e.store, Sources: e.sources, Engine: e.engine, Operators: e.operators, Batch: e.spec.Batch,
 		}},
 		Name: "embedded", Version: version(), AckWait: embeddedLease, Limits: e.limits, Steps: e.show.stepped, Simulate: e.simulate,
 		WholeResults: true, Patience: embeddedPatience, Tuner: tuner,

@@ -72,18 +72,24 @@ func readArray(ctx context.Context, out *output, name string) ([]byte, error) {
 	return data, err
 }
 
-// locate finds the bytes of a source: at its path, or below root at any end of its path.
-func locate(ctx context.Context, s manifest.Source, root string) (string, error) {
-	paths := []string{s.Path}
-	if root != "" {
-		for rest := filepath.ToSlash(s.Path); rest != ""; _, rest, _ = strings.Cut(rest, "/") {
-			if filepath.IsLocal(rest) {
-				paths = append(paths, filepath.Join(root, rest))
-			}
+// places lists the paths at which a source may be: its path, and below root any end of its path.
+func places(path, root string) []string {
+	paths := []string{path}
+	if root == "" {
+		return paths
+	}
+	for rest := filepath.ToSlash(path); rest != ""; _, rest, _ = strings.Cut(rest, "/") {
+		if filepath.IsLocal(rest) {
+			paths = append(paths, filepath.Join(root, rest))
 		}
 	}
+	return paths
+}
+
+// locate finds the bytes of a source: at its path, or below root at any end of its path.
+func locate(ctx context.Context, s manifest.Source, root string) (string, error) {
 	reason := "is gone"
-	for _, path := range paths {
+	for _, path := range places(s.Path, root) {
 		sum, err := regular.Digest(ctx, path, manifest.MaxFileBytes)
 		if err != nil {
 			continue

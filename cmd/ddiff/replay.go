@@ -15,6 +15,7 @@ import (
 	"ddiff/manifest"
 	"ddiff/restore"
 	"ddiff/restore/onnx"
+	"ddiff/restore/operator"
 	"ddiff/restore/prior"
 	"ddiff/restore/raster"
 	"ddiff/restore/solver"
@@ -105,6 +106,14 @@ func (o replayOptions) recompute(ctx context.Context, out *output, stderr io.Wri
 	if p.SHA256 != item.Prior {
 		return again, fmt.Errorf("%w %s: its SHA-256 is %.12s, %s was made with %.12s; give that file with --prior", errPrior, o.prior, p.SHA256, out.File, item.Prior)
 	}
+	var own []*operator.File
+	if item.Operator != nil {
+		f, err := findOperator(*item.Operator, o.root)
+		if err != nil {
+			return again, fmt.Errorf("replay %s: %w", out.File, err)
+		}
+		own = append(own, f)
+	}
 	in, err := findInputs(ctx, out, o.root)
 	if err != nil {
 		return again, err
@@ -127,7 +136,7 @@ func (o replayOptions) recompute(ctx context.Context, out *output, stderr io.Wri
 	if !was.Equal(now) || out.passport.Batch != 1 {
 		fmt.Fprintf(stderr, "ddiff: note: made by %s in a batch of %d, replayed by %s alone\n", describe(was), out.passport.Batch, describe(now))
 	}
-	result, err := gpuworker.Recompute(ctx, engine, manifest.Files{}, in.item, in.stored)
+	result, err := gpuworker.Recompute(ctx, engine, manifest.Files{}, in.item, in.stored, own...)
 	if err != nil {
 		return again, fmt.Errorf("replay %s: %w", out.File, err)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,6 +20,7 @@ import (
 type runOptions struct {
 	images  string
 	tasks   []string
+	own     []string // operator files
 	methods []string
 	params  []string      // NAME=VALUE or TASK.NAME=VALUE
 	solver  []string      // NAME=VALUE
@@ -44,7 +46,8 @@ func newRunCommand(c shard.Catalogue) *cobra.Command {
 		Long: "Run a campaign in this process: coordinator, JetStream queue and one worker. Rerun the same command\n" +
 			"after an interruption to resume; finished items are not computed again.\n\n" +
 			"The arguments are one campaign file (.yaml, .yml) or any number of images, directories, quoted globs,\n" +
-			"lists (.csv, .jsonl, .txt, .parquet), archives (.tar), s3:// and https:// addresses. Images need --task.\n" +
+			"lists (.csv, .jsonl, .txt, .parquet), archives (.tar), s3:// and https:// addresses. Images need --task or\n" +
+			"--operator.\n" +
 			"Flags override the campaign file. Results are under items/ID in --out, links with readable names under\n" +
 			"restored/, and the report in index.html.",
 		Example: "  ddiff run photo.png --task super_resolution\n" +
@@ -85,6 +88,7 @@ func newRunCommand(c shard.Catalogue) *cobra.Command {
 // addMain adds the flags of a campaign that most people need.
 func (o *runOptions) addMain(f *pflag.FlagSet) {
 	f.StringSliceVar(&o.tasks, "task", nil, "`tasks`, separated by commas, or all; see: ddiff tasks")
+	f.StringArrayVar(&o.own, "operator", nil, "ONNX `file` of an operator of your own, as a task named after the file; repeatable; see: ddiff operator check")
 	f.StringVarP(&o.spec.Output, "out", "o", "", "`directory` for the results, or s3://bucket/prefix?endpoint=URL (default \"out\")")
 	f.StringSliceVar(&o.methods, "method", nil, "`methods`, separated by commas; see: ddiff methods (default ddiff)")
 	f.StringVar(&o.spec.Preset, "preset", "", "solver settings: "+strings.Join(o.catalogue.Methods.Presets(), ", ")+" (default \"natural\")")
@@ -119,8 +123,8 @@ func (o *runOptions) addParts(f *pflag.FlagSet) {
 }
 
 // campaign reads the campaign file, or makes a campaign for images, and lets the flags override it. Skipped counts the
-// arguments that are no images.
-func (o runOptions) campaign(flags *pflag.FlagSet, args []string) (spec *manifest.Spec, skipped int, err error) {
+// arguments that are no images. The catalogue of o gets the campaign's operator files.
+func (o *runOptions) campaign(flags *pflag.FlagSet, args []string) (spec *manifest.Spec, skipped int, err error) {
 	if len(args) == 1 && isCampaign(args[0]) {
 		spec, err = o.loadCampaign(args[0])
 	} else {
@@ -129,8 +133,11 @@ func (o runOptions) campaign(flags *pflag.FlagSet, args []string) (spec *manifes
 	if err != nil {
 		return nil, 0, usageError{err}
 	}
-	swept := !flags.Changed("task") && len(distinctTasks(spec)) == len(spec.Tasks)
+	swept := !flags.Changed("task") && !flags.Changed("operator") && len(distinctTasks(spec)) == len(spec.Tasks)
 	if err := o.override(flags, spec); err != nil {
+		if errors.Is(err, errOperator) {
+			return nil, 0, err
+		}
 		return nil, 0, usageError{err}
 	}
 	err = spec.Validate(o.catalogue.Vocabulary())
@@ -163,7 +170,11 @@ func distinctTasks(s *manifest.Spec) []manifest.TaskSpec {
 }
 
 // override replaces fields of the campaign by the flags that are set.
-func (o runOptions) override(flags *pflag.FlagSet, s *manifest.Spec) error {
+func (o *runOptions) override(flags *pflag.FlagSet, s *manifest.Spec) error {
+	own, err := operatorTasks(o.own)
+	if err != nil {
+		return err
+	}
 	for _, f := range []struct {
 		flag, field string
 		set         func()
@@ -202,6 +213,16 @@ func (o runOptions) override(flags *pflag.FlagSet, s *manifest.Spec) error {
 			f.set()
 			s.Override(f.field, "--"+f.flag)
 		}
+	}
+	if len(own) > 0 {
+		named := taskSpecs(o.tasks, o.catalogue)
+		s.Tasks = append(named, own...)
+		for i := range own {
+			s.Override(fmt.Sprintf("tasks[%d]", len(named)+i), "--operator "+o.own[i])
+		}
+	}
+	if o.catalogue, err = withOperators(o.catalogue, s); err != nil {
+		return err
 	}
 	if err := setParams(s, o.params, o.catalogue); err != nil {
 		return err

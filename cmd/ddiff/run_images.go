@@ -69,7 +69,7 @@ func (o runOptions) imageCampaign(args []string) (spec *manifest.Spec, skipped i
 	if len(paths) == 0 {
 		return nil, 0, fmt.Errorf("run: none of the %d arguments is an image; give PNG, JPEG, TIFF or WebP files", len(args))
 	}
-	if len(o.tasks) == 0 {
+	if len(o.tasks)+len(o.own) == 0 {
 		return nil, 0, errors.New("--task is missing; give --task NAME or --task all, see: ddiff tasks")
 	}
 	dir, err := os.Getwd()

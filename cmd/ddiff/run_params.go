@@ -28,7 +28,7 @@ func taskSpecs(names []string, c shard.Catalogue) []manifest.TaskSpec {
 // setParams sets the operator parameters of --param in the campaign. A name without a task must belong to one task of
 // the campaign alone.
 func setParams(s *manifest.Spec, params []string, c shard.Catalogue) error {
-	known := c.Vocabulary().Tasks
+	known := c.Vocabulary()
 	for _, text := range params {
 		name, value, err := assignment("--param", text)
 		if err != nil {
@@ -45,7 +45,7 @@ func setParams(s *manifest.Spec, params []string, c shard.Catalogue) error {
 		var tasks []string
 		isParam := func(p manifest.Parameter) bool { return p.Name == param }
 		for _, t := range s.Tasks {
-			if !slices.Contains(tasks, t.Name) && (t.Name == task || !qualified && slices.ContainsFunc(known[t.Name], isParam)) {
+			if !slices.Contains(tasks, t.Name) && (t.Name == task || !qualified && slices.ContainsFunc(known.OperatorParameters(t), isParam)) {
 				tasks = append(tasks, t.Name)
 			}
 		}

@@ -36,10 +36,14 @@ func newSubmitCommand(c shard.Catalogue) *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			spec, err := manifest.Load(args[0])
-			if err == nil {
-				err = spec.Validate(c.Vocabulary())
-			}
 			if err != nil {
+				return usageError{err}
+			}
+			own := c
+			if own, o.order.Operators, err = submittedOperators(c, spec); err != nil {
+				return err
+			}
+			if err := spec.Validate(own.Vocabulary()); err != nil {
 				return usageError{err}
 			}
 			if o.order.Weight == 0 { // the default of an order without a weight

@@ -97,7 +97,7 @@ func sweepOf(s *manifest.Spec, text, name string, c shard.Catalogue) (setter, er
 		task, param = "", name
 	}
 	owns := func(t manifest.TaskSpec) bool {
-		return has(vocabulary.Tasks[t.Name], param) && (!qualified || t.Name == task)
+		return has(vocabulary.OperatorParameters(t), param) && (!qualified || t.Name == task)
 	}
 	setting := task == "" || task == "solver"
 	isSetting := setting && slices.ContainsFunc(s.Methods, func(m string) bool { return has(vocabulary.Parameters[m], param) })

@@ -105,7 +105,7 @@ func (p *workerProcess) open(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		cfg.Engines, cfg.Tuner = engines, p.tuner
+		cfg.Engines, cfg.Operators, cfg.Tuner = engines, engines, p.tuner
 	}
 	p.fleet, err = gpuworker.NewFleet(cfg)
 	return err

@@ -2,6 +2,7 @@ package shard
 
 import (
 	"encoding/json"
+	"slices"
 
 	"ddiff/manifest"
 	"ddiff/restore/method"
@@ -14,6 +15,32 @@ import (
 type Catalogue struct {
 	Methods   method.Set
 	Operators operator.Set
+	// Files are the operator files of one campaign by their paths, see [Catalogue.WithFiles].
+	Files map[string]*operator.File
+}
+
+// WithFiles returns the catalogue of one campaign: Operators has its operator files under the names of its tasks, too. files
+// has the files of the campaign by [manifest.TaskSpec.Operator]; outlines are sufficient.
+func (c Catalogue) WithFiles(s *manifest.Spec, files map[string]*operator.File) Catalogue {
+	if len(files) == 0 {
+		return c
+	}
+	c.Files, c.Operators = files, slices.Clone(c.Operators.Tasks())
+	for _, t := range s.Tasks {
+		if f := files[t.Operator]; f != nil && !slices.Contains(c.Operators.Names(), t.Name) {
+			c.Operators = append(c.Operators, f.Definition(t.Name))
+		}
+	}
+	return c
+}
+
+// digests returns the digests of the operator files by their paths.
+func (c Catalogue) digests() map[string]string {
+	out := map[string]string{}
+	for path, f := range c.Files {
+		out[path] = f.SHA256
+	}
+	return out
 }
 
 // Vocabulary returns the names of the built-in methods and operators.
@@ -32,10 +59,15 @@ func (c Catalogue) Check(s *manifest.Spec, p *prior.Description) error {
 // vocabulary is for a schedule of total time indices, or 0 while the schedule is unknown.
 func (c Catalogue) vocabulary(total int) manifest.Vocabulary {
 	v := manifest.Vocabulary{
-		Tasks: map[string][]manifest.Parameter{}, Parameters: map[string][]manifest.Parameter{}, Presets: c.Methods.Presets(), MaxSteps: total,
+		Tasks: map[string][]manifest.Parameter{}, Operators: map[string][]manifest.Parameter{}, Parameters: map[string][]manifest.Parameter{}, Presets: c.Methods.Presets(), MaxSteps: total,
 	}
 	for _, t := range c.Operators.Tasks() {
-		v.Tasks[t.Name] = declarations(t.Parameters, total)
+		if t.Own == nil {
+			v.Tasks[t.Name] = declarations(t.Parameters, total)
+		}
+	}
+	for path, f := range c.Files {
+		v.Operators[path] = declarations(f.Parameters, total)
 	}
 	for _, m := range c.Methods.Infos() {
 		v.Methods = append(v.Methods, m.Name)

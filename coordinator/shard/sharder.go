@@ -116,10 +116,9 @@ func New(cfg Config) (*Sharder, error) {
 		return nil, fmt.Errorf("configure sharder: %w", err)
 	}
 	cfg = cfg.withDefaults()
-	resolve := memoize(cfg.Catalogue.resolver(cfg.Spec.Preset, cfg.Prior))
-	return &Sharder{
-		cfg: cfg, expand: manifest.NewExpander(cfg.Spec, cfg.Prior.SHA256, resolve), witness: witnesses{paths: map[string]string{}},
-	}, nil
+	expand := manifest.NewExpander(cfg.Spec, cfg.Prior.SHA256, memoize(cfg.Catalogue.resolver(cfg.Spec.Preset, cfg.Prior)))
+	expand.SetOperators(cfg.Catalogue.digests())
+	return &Sharder{cfg: cfg, expand: expand, witness: witnesses{paths: map[string]string{}}}, nil
 }
 
 // Windows yields the windows from a position on: the zero Position, or the Next of an earlier window. The last window of the

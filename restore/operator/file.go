@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"ddiff/restore/onnx"
 	"ddiff/restore/parameter"
@@ -50,8 +51,16 @@ type File struct {
 	std        float64    // of the kernel's entries
 	scalars    []onnx.Port
 
-	forward  *onnx.Model // nil in an outline
-	adjoint  *onnx.Model // from w to gx; nil without an output for the gradient
+	model *onnx.Model // nil in an outline
+
+	mu    sync.Mutex
+	parts map[int]*fileParts // by operator set
+}
+
+// fileParts are the two graphs of a file in one operator set.
+type fileParts struct {
+	forward  *onnx.Model // y of x
+	adjoint  *onnx.Model // gx of w; nil without an output for the gradient
 	crossing []string    // the values of forward that adjoint reads
 }
 
@@ -75,36 +84,56 @@ func Load(path string, data []byte) (*File, error) {
 		return nil, fmt.Errorf("operator %s: %w", path, err)
 	}
 	sum := sha256.Sum256(data)
-	f := &File{Path: path, SHA256: hex.EncodeToString(sum[:]), opset: m.Opset()}
+	f := &File{Path: path, SHA256: hex.EncodeToString(sum[:]), opset: m.Opset(), model: m}
 	if err := f.bind(m); err != nil {
 		return nil, fmt.Errorf("operator %s: %w: %w", path, ErrFile, err)
 	}
 	if err := m.Sound(); err != nil {
 		return nil, fmt.Errorf("operator %s: %w", path, err)
 	}
-	if f.Differentiates {
-		f.forward, f.adjoint, f.crossing, err = m.Split(portY, portGradient)
-	} else {
-		f.forward, _, _, err = m.Split(portY)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("operator %s: %w", path, err)
-	}
-	if err := f.independent(); err != nil {
-		return nil, fmt.Errorf("operator %s: %w: %w", path, ErrFile, err)
-	}
-	if err := f.differentiable(); err != nil {
+	if err := f.checkGraph(); err != nil {
 		return nil, fmt.Errorf("operator %s: %w", path, err)
 	}
 	return f, nil
 }
 
+// inOpset returns the graphs of the file in an operator set. It returns ErrFile for a set in which its operations differ.
+func (f *File) inOpset(opset int) (*fileParts, error) {
+	if f.model == nil {
+		return nil, fmt.Errorf("%w: its network is not loaded", ErrFile)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if p := f.parts[opset]; p != nil {
+		return p, nil
+	}
+	m, err := f.model.Convert(opset)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrFile, err)
+	}
+	p := &fileParts{}
+	if f.Differentiates {
+		p.forward, p.adjoint, p.crossing, err = m.Split(portY, portGradient)
+	} else {
+		p.forward, _, _, err = m.Split(portY)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if f.parts == nil {
+		f.parts = map[int]*fileParts{}
+	}
+	f.parts[opset] = p
+	return p, nil
+}
+
 // Outline returns the file without its network, a few kilobytes. Its operators have shapes and parameters and cannot be
 // applied.
 func (f *File) Outline() *File {
-	out := *f
-	out.forward, out.adjoint = nil, nil
-	return &out
+	return &File{
+		Path: f.Path, SHA256: f.SHA256, Doc: f.Doc, Parameters: f.Parameters, Differentiates: f.Differentiates,
+		opset: f.opset, multipleOf: f.multipleOf, x: f.x, y: f.y, draw: f.draw, std: f.std, scalars: f.scalars,
+	}
 }
 
 // MarshalJSON returns the digest, which identifies the operator in keys.
@@ -178,16 +207,6 @@ func (f *File) bindInputs(m *onnx.Model, card map[string]string) error {
 		// One image at a time is fine, and a free batch then means nothing.
 		if p != nil && p.Dims[0] >= 0 && (p.Dims[0] != 1 || f.x.Dims[0] != 1) {
 			return fmt.Errorf("the batch of %s is %d in %s; export it with a free batch, or x with a batch of 1", p.Name, p.Dims[0], p.Text())
-		}
-	}
-	return nil
-}
-
-// independent checks that y does not depend on w.
-func (f *File) independent() error {
-	for _, p := range f.forward.Inputs() {
-		if p.Name == portWeights && f.Differentiates {
-			return errors.New("y depends on w, the weights of its gradient")
 		}
 	}
 	return nil

@@ -139,8 +139,9 @@ func (e *fileExpression) apply(g *onnx.Graph, x, draws onnx.Value) (Applied, err
 // applyBatch copies the file's graph once.
 func (e *fileExpression) applyBatch(g *onnx.Graph, x, draws onnx.Value) (Applied, error) {
 	f := e.file
-	if f.forward == nil {
-		return Applied{}, fmt.Errorf("operator %s: %w: its network is not loaded", f.Path, ErrFile)
+	parts, err := f.inOpset(g.Opset())
+	if err != nil {
+		return Applied{}, fmt.Errorf("operator %s: %w", f.Path, err)
 	}
 	values := map[string]onnx.Value{portImage: x}
 	if f.draw != nil {
@@ -150,17 +151,17 @@ func (e *fileExpression) applyBatch(g *onnx.Graph, x, draws onnx.Value) (Applied
 		values[p.Name] = g.Const([]float32{float32(e.params[p.Name])}, p.Dims...)
 	}
 	outputs := map[string][]int{portY: append([]int{x.Dims[0]}, e.measurement...)}
-	for _, name := range f.crossing {
+	for _, name := range parts.crossing {
 		if _, ok := outputs[name]; !ok {
 			outputs[name] = nil
 		}
 	}
-	out, err := e.inline(g, f.forward, values, outputs)
+	out, err := e.inline(g, parts.forward, values, outputs)
 	if err != nil {
 		return Applied{}, err
 	}
 	a := Applied{Y: out[portY]}
-	if f.adjoint == nil {
+	if parts.adjoint == nil {
 		a.gradient = func(seed onnx.Value) (gx onnx.Value, err error) {
 			if gx, err = g.Gradient(a.Y, x, seed); err != nil {
 				err = fmt.Errorf("operator %s: %w", f.Path, err)
@@ -170,11 +171,11 @@ func (e *fileExpression) applyBatch(g *onnx.Graph, x, draws onnx.Value) (Applied
 		return a, nil
 	}
 	a.gradient = func(seed onnx.Value) (onnx.Value, error) {
-		for _, name := range f.crossing {
+		for _, name := range parts.crossing {
 			values[name] = out[name]
 		}
 		values[portWeights] = seed
-		back, err := e.inline(g, f.adjoint, values, map[string][]int{portGradient: x.Dims})
+		back, err := e.inline(g, parts.adjoint, values, map[string][]int{portGradient: x.Dims})
 		return back[portGradient], err
 	}
 	return a, nil
@@ -251,9 +252,16 @@ func (f *File) imageShape(name string, p map[string]float64, measurement []int) 
 	return Shape{}, fmt.Errorf("task %s: %w: no image has a measurement of shape %v, or the operator does not fix its size", name, ErrShape, measurement)
 }
 
-// differentiable returns [onnx.ErrNoGradient] if the gradient of y has an operation without a rule, and ErrFile if the file
-// does not suit its smallest image.
-func (f *File) differentiable() error {
+// checkGraph returns [onnx.ErrNoGradient] if the gradient of y has an operation without a rule, and ErrFile if y depends on w
+// or the file does not suit its smallest image.
+func (f *File) checkGraph() error {
+	parts, err := f.inOpset(f.opset)
+	if err != nil {
+		return err
+	}
+	if f.Differentiates && slices.ContainsFunc(parts.forward.Inputs(), func(p onnx.Port) bool { return p.Name == portWeights }) {
+		return fmt.Errorf("%w: y depends on w, the weights of its gradient", ErrFile)
+	}
 	op, err := f.operator(f.smallest(8))
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrFile, err)

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"ddiff/coordinator/shard"
+	"ddiff/manifest"
+	"ddiff/restore/onnx"
+	"ddiff/restore/operator"
+)
+
+// openOperator reads an operator file. Its errors wrap errOperator.
+func openOperator(path string) (*operator.File, error) {
+	data, err := onnx.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) && !errors.Is(err, onnx.ErrExternal) {
+		return nil, fmt.Errorf("%w %s: no such file; name an ONNX file", errOperator, path)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errOperator, err)
+	}
+	f, err := operator.Load(path, data)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errOperator, err)
+	}
+	return f, nil
+}
+
+// withOperators returns the catalogue of a campaign, with its operator files.
+func withOperators(c shard.Catalogue, s *manifest.Spec) (shard.Catalogue, error) {
+	files := map[string]*operator.File{}
+	for _, path := range s.Operators() {
+		f, err := openOperator(path)
+		if err != nil {
+			return c, err
+		}
+		files[path] = f
+	}
+	return c.WithFiles(s, files), nil
+}
+
+// operatorTasks returns the tasks of --operator.
+func operatorTasks(paths []string) ([]manifest.TaskSpec, error) {
+	var out []manifest.TaskSpec
+	for _, path := range paths {
+		if path == "" {
+			return nil, errors.New("--operator: is empty; give an ONNX file")
+		}
+		full, err := filepath.Abs(path)
+		if err != nil {
+			return nil, fmt.Errorf("--operator %s: %w", path, err)
+		}
+		out = append(out, manifest.TaskSpec{Name: manifest.OperatorName(path), Operator: full})
+	}
+	return out, nil
+}
+
+// verifyOperators runs each operator file of a catalogue once, and returns the files by their digests.
+func verifyOperators(ctx context.Context, rt *onnx.Runtime, c shard.Catalogue) (map[string]*operator.File, error) {
+	out := map[string]*operator.File{}
+	for _, f := range c.Files {
+		if err := f.Verify(ctx, rt); errors.Is(err, operator.ErrFile) {
+			return nil, fmt.Errorf("%w: %w", errOperator, err)
+		} else if err != nil {
+			return nil, err
+		}
+		out[f.SHA256] = f
+	}
+	return out, nil
+}
+
+// submittedOperators describes the operator files of a campaign that exist on this machine. The others exist on that of the
+// coordinator.
+func submittedOperators(c shard.Catalogue, s *manifest.Spec) (shard.Catalogue, []manifest.OperatorFile, error) {
+	files := map[string]*operator.File{}
+	var out []manifest.OperatorFile
+	for _, path := range s.Operators() {
+		if _, err := os.Stat(path); manifest.IsAddress(path) || errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		f, err := openOperator(path)
+		if err != nil {
+			return c, nil, err
+		}
+		files[path] = f
+		out = append(out, manifest.OperatorFile{Path: path, SHA256: f.SHA256})
+	}
+	return c.WithFiles(s, files), out, nil
+}
+
+// findOperator finds the operator file of an item at its old path or below root.
+func findOperator(from manifest.Source, root string) (*operator.File, error) {
+	reason := error(fs.ErrNotExist)
+	for _, path := range places(from.Path, root) {
+		f, err := openOperator(path)
+		if err == nil && f.SHA256 == from.SHA256 {
+			return f, nil
+		}
+		if err == nil {
+			reason = fmt.Errorf("the SHA-256 of %s is %.12s", path, f.SHA256)
+		}
+	}
+	return nil, fmt.Errorf("%w %s: want the file with the SHA-256 %.12s: %w; give its directory with --root", errOperator, from.Public(), from.SHA256, reason)
+}

@@ -1,0 +1,95 @@
+package coordinator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"ddiff/coordinator/shard"
+	"ddiff/manifest"
+	"ddiff/restore/onnx"
+	"ddiff/restore/operator"
+	"ddiff/storage"
+)
+
+// openOperators reads the outlines of the campaign's operator files. The first time it copies the files into the store, where
+// workers find them. Later it reads those copies.
+func (r *runner) openOperators(ctx context.Context) error {
+	r.catalogue = r.s.cfg.Catalogue
+	paths := r.rec.Spec.Operators()
+	if len(paths) == 0 || r.s.cfg.run != nil { // the files of a Run are in its catalogue
+		return nil
+	}
+	files, records := map[string]*operator.File{}, slices.Clone(r.rec.Operators)
+	copied := false
+	for _, path := range paths {
+		i := slices.IndexFunc(records, func(f manifest.OperatorFile) bool { return f.Path == path })
+		if i < 0 {
+			i = len(records)
+			records = append(records, manifest.OperatorFile{Path: path})
+		}
+		isNew := records[i].Key == ""
+		f, err := r.openOperator(ctx, &records[i])
+		if shard.IsUnavailable(err) {
+			return r.awaitFile(ctx, "operator", err)
+		}
+		if err != nil {
+			return err
+		}
+		files[path], copied = f, copied || isNew
+	}
+	r.waiting.clear()
+	r.catalogue = r.catalogue.WithFiles(&r.rec.Spec, files)
+	if !copied {
+		return nil
+	}
+	return r.save(ctx, func(c *manifest.Campaign) { c.Operators = records })
+}
+
+// openOperator reads one operator file: the store's copy if the record has a key, otherwise the file, which it copies into
+// the store. A file with another digest than the record's rejects the campaign. It reads one file at a time, as for priors,
+// and drops the network.
+func (r *runner) openOperator(ctx context.Context, rec *manifest.OperatorFile) (*operator.File, error) {
+	release, err := r.s.priors.read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	known := rec.Key != ""
+	data, err := r.readOperator(ctx, *rec)
+	switch {
+	case err != nil && (known || shard.IsUnavailable(err)):
+		return nil, fmt.Errorf("read operator %s: %w", rec.Path, err)
+	case err != nil:
+		return nil, rejection{fmt.Errorf("operator: %w", err)}
+	}
+	f, err := operator.Load(rec.Path, data)
+	if err != nil {
+		return nil, rejection{err}
+	}
+	if rec.SHA256 != "" && f.SHA256 != rec.SHA256 {
+		return nil, rejection{fmt.Errorf("operator %s: its digest is %.12s, the campaign was submitted with %.12s; submit the campaign again under another name",
+			rec.Path, f.SHA256, rec.SHA256)}
+	}
+	if known {
+		return f.Outline(), nil
+	}
+	rec.SHA256, rec.Key = f.SHA256, priorKey(f.SHA256)
+	if err := r.s.cfg.Store.Create(ctx, rec.Key, data); err != nil && !errors.Is(err, storage.ErrExists) {
+		return nil, fmt.Errorf("copy operator %s into the store: %w", rec.Path, err)
+	}
+	return f.Outline(), nil
+}
+
+// readOperator reads the bytes of an operator file.
+func (r *runner) readOperator(ctx context.Context, rec manifest.OperatorFile) ([]byte, error) {
+	switch {
+	case rec.Key != "":
+		return r.s.cfg.Store.Get(ctx, rec.Key)
+	case strings.Contains(rec.Path, "://"):
+		return r.s.cfg.Sources.Get(ctx, rec.Path)
+	}
+	return onnx.ReadFile(rec.Path)
+}
