@@ -99,6 +99,9 @@ func (r *reading) read(emit emitter) error {
 			return err
 		}
 	}
+	if r.listed == 0 && r.ignored == 0 {
+		return fmt.Errorf("%w: nothing is there; check dataset.path", manifest.ErrEmptyDataset)
+	}
 	if r.listed == 0 {
 		return fmt.Errorf("%w: skipped %d entries that are not images", manifest.ErrEmptyDataset, r.ignored)
 	}
@@ -210,7 +213,7 @@ func (r *reading) path(path string, emit emitter) error {
 func (r *reading) openPart(a Address) (object, error) {
 	obj, err := r.open(r.ctx, a)
 	if errors.Is(err, ErrNotFound) {
-		return nil, fmt.Errorf("%w: %w; check dataset.path", manifest.ErrNoDataset, err)
+		return nil, fmt.Errorf("%w: %w; check dataset.path", manifest.ErrNoDataset, cause{err, ErrNotFound})
 	}
 	if errors.Is(err, regular.ErrKind) {
 		return nil, fmt.Errorf("%w: %w; name a file", manifest.ErrNoDataset, err)
@@ -220,6 +223,16 @@ func (r *reading) openPart(a Address) (object, error) {
 	}
 	return obj, err
 }
+
+// cause is an error without the text of the sentinel with which it begins.
+type cause struct {
+	error
+	sentinel error
+}
+
+func (c cause) Unwrap() error { return c.error }
+
+func (c cause) Error() string { return strings.TrimPrefix(c.error.Error(), c.sentinel.Error()+": ") }
 
 // local reads a local directory, glob or image.
 func (r *reading) local(path string, emit emitter) error {

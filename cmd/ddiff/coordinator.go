@@ -107,16 +107,16 @@ func runCoordinator(ctx context.Context, o coordinatorOptions, stderr io.Writer)
 		return err
 	}
 	defer stop()
-	store, err := storage.Open(ctx, o.store, storage.Options{Logger: tel.Logger})
-	if err != nil {
-		return fmt.Errorf("open store %s: %w", redact.Address(o.store), err)
-	}
-	defer func() { err = errors.Join(err, store.Close()) }()
 	sources, err := o.sources.open(o.store, tel.Logger)
 	if err != nil {
 		return err
 	}
 	defer sources.Close()
+	store, err := storage.Open(ctx, o.store, storage.Options{Logger: tel.Logger})
+	if err != nil {
+		return fmt.Errorf("open store %s: %w", redact.Address(o.store), err)
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
 	name := processName(o.name)
 	nc, err := o.nats.connect(ctx, name, tel.Logger)
 	if err != nil {

@@ -64,30 +64,48 @@ func (o computeOptions) engine(b solver.Build) restore.Config {
 	return restore.Config{Build: b, Methods: o.catalogue.Methods, Operators: o.catalogue.Operators}
 }
 
-// open locates ONNX Runtime and opens it with the requested device.
-func (o computeOptions) open(log *slog.Logger) (*onnx.Runtime, error) {
+// check checks the flags without a look at the machine.
+func (o computeOptions) check() error {
+	if _, err := o.build(); err != nil {
+		return err
+	}
+	_, err := o.runtime(nil)
+	return err
+}
+
+// runtime returns the configuration of ONNX Runtime, without its library.
+func (o computeOptions) runtime(log *slog.Logger) (cfg onnx.Config, err error) {
 	d, err := onnx.ParseDevice(o.device)
 	if err != nil {
-		return nil, usageError{fmt.Errorf("--device: %w", err)}
+		return cfg, usageError{fmt.Errorf("--device: %w", err)}
 	}
 	if o.threads < 0 {
-		return nil, usageError{fmt.Errorf("--threads: %d is negative; use 0 for one thread per core", o.threads)}
+		return cfg, usageError{fmt.Errorf("--threads: %d is negative; use 0 for one thread per core", o.threads)}
 	}
 	if o.threads > onnx.MaxThreads {
-		return nil, usageError{fmt.Errorf("--threads: %d is above %d; use 0 for one thread per core", o.threads, onnx.MaxThreads)}
+		return cfg, usageError{fmt.Errorf("--threads: %d is above %d; use 0 for one thread per core", o.threads, onnx.MaxThreads)}
 	}
 	var settings onnx.Options
 	for _, s := range o.options {
 		if err := settings.Set(s); err != nil {
-			return nil, usageError{fmt.Errorf("--provider-option: %w", err)}
+			return cfg, usageError{fmt.Errorf("--provider-option: %w", err)}
 		}
 	}
-	cfg := onnx.Config{Library: "not located yet", Provider: d.Provider, Device: d.Index, Options: settings, Threads: o.threads, Logger: log}
+	cfg = onnx.Config{Library: "not located yet", Provider: d.Provider, Device: d.Index, Options: settings, Threads: o.threads, Logger: log}
 	if err := cfg.Validate(); err != nil {
-		return nil, usageError{fmt.Errorf("--device %s: %w", o.device, err)}
+		return cfg, usageError{fmt.Errorf("--device %s: %w", o.device, err)}
+	}
+	return cfg, nil
+}
+
+// open locates ONNX Runtime and opens it with the requested device.
+func (o computeOptions) open(log *slog.Logger) (*onnx.Runtime, error) {
+	cfg, err := o.runtime(log)
+	if err != nil {
+		return nil, err
 	}
 	options := install.LocateOptions{Path: o.library}
-	switch {
+	switch d := (onnx.Device{Provider: cfg.Provider, Index: cfg.Device}); {
 	case d.NVIDIA():
 		options.EP = install.CUDA
 	case d.Provider == onnx.ProviderWebGPU:

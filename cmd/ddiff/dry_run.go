@@ -89,6 +89,9 @@ func dryRun(ctx context.Context, spec *manifest.Spec, o runOptions, stdout, stde
 	if err != nil {
 		return err
 	}
+	if err := o.check(); err != nil {
+		return err
+	}
 	sources, err := o.sources.open(spec.Output, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err

@@ -98,21 +98,25 @@ func withMachine(ctx context.Context, spec *manifest.Spec, o runOptions, stdout,
 		return err
 	}
 	defer stop()
+	// Wrong flags end the run before the output is created.
+	build, err := o.build()
+	if err != nil {
+		return err
+	}
+	if err := o.check(); err != nil {
+		return err
+	}
+	sources, err := o.sources.open(spec.Output, tel.Logger)
+	if err != nil {
+		return err
+	}
+	defer sources.Close()
 	results, err := storage.Open(ctx, spec.Output, storage.Options{Lock: true, Logger: tel.Logger})
 	if err != nil {
 		return fmt.Errorf("open output %s: %w", redact.Address(spec.Output), err)
 	}
 	defer func() { err = errors.Join(err, results.Close()) }()
 
-	sources, err := o.sources.open(spec.Output, tel.Logger)
-	if err != nil {
-		return err
-	}
-	defer sources.Close()
-	build, err := o.build()
-	if err != nil {
-		return err
-	}
 	rt, err := o.open(tel.Logger)
 	if err != nil {
 		return err

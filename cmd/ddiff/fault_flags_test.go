@@ -1,13 +1,20 @@
 package main_test
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"ddiff/restore/onnx/install"
 )
 
 // TestWrongFlags: wrong words and numbers end a command at once, with one line.
@@ -36,6 +43,52 @@ func TestWrongFlags(t *testing.T) {
 		e := ddiff(t, args...)
 		wantCode(t, e, c.code)
 		wantMessage(t, e, c.message...)
+	}
+}
+
+// TestWrongFlagsCreateNothing: a wrong flag ends a command before its output exists.
+func TestWrongFlagsCreateNothing(t *testing.T) {
+	t.Parallel()
+	for message, flags := range map[string][]string{
+		"--allow-network":   {"--allow-network", "office"},
+		"Hosts":             {"--allow-host", "*"},
+		"--threads":         {"--threads", "-1"},
+		"--device":          {"--device", "abacus"},
+		"--provider-option": {"--provider-option", "fast"},
+		"--precision":       {"--precision", "fp1"},
+		"--form":            {"--form", "round"},
+		"--chunk":           {"--chunk", "-1"},
+		"--source-ca":       {"--source-ca", "/none.pem"},
+		"--log-format":      {"--log-format", "xml"},
+		"--stage-timeout":   {"--stage-timeout", "restore=-1s"},
+	} {
+		out := filepath.Join(t.TempDir(), "out")
+		for _, dry := range []string{"--dry-run=false", "--dry-run"} {
+			if dry == "--dry-run" && slices.Contains([]string{"--log-format", "--stage-timeout"}, message) {
+				continue // not used
+			}
+			e := ddiff(t, append([]string{"run", photograph("coffee"), "--task", "hdr", "--size", "32", "--out", out, dry}, flags...)...)
+			wantCode(t, e, 2)
+			wantMessage(t, e, message)
+		}
+		if _, err := os.Stat(out); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%q created the output", flags)
+		}
+	}
+}
+
+// TestIgnoredEnvironment: a variable whose value OpenTelemetry ignores is named in one line.
+func TestIgnoredEnvironment(t *testing.T) {
+	t.Parallel()
+	lib, err := library()
+	must(t, err)
+	cmd := exec.CommandContext(t.Context(), program, small("--images", photograph("coffee"), "--task", "hdr", "--quiet", "--out", t.TempDir())...)
+	cmd.Env = append(environment(), install.EnvVar+"="+lib.Path, "OTEL_SDK_DISABLED=perhaps", "OTEL_BSP_SCHEDULE_DELAY=soon")
+	e, _ := endWithPeak(t, cmd)
+	wantCode(t, e, 0)
+	const want = "ddiff: ignored variables of the environment: OTEL_SDK_DISABLED is not true or false; OTEL_BSP_SCHEDULE_DELAY is not a number of milliseconds\n"
+	if e.stderr != want {
+		t.Errorf("standard error %q, want %q", e.stderr, want)
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -40,6 +42,9 @@ func (p processFlags) telemetry(ctx context.Context, name string, stderr io.Writ
 	}
 	if err := cfg.Validate(); err != nil {
 		return nil, nil, usageError{fmt.Errorf("--log-format: %w", err)}
+	}
+	if ignored := telemetry.IgnoredVariables(os.Getenv); len(ignored) > 0 {
+		fmt.Fprintf(stderr, "ddiff: ignored variables of the environment: %s\n", strings.Join(ignored, "; "))
 	}
 	if tel, err = telemetry.Start(ctx, cfg); err != nil {
 		return nil, nil, fmt.Errorf("start telemetry: %w", err)

@@ -60,8 +60,8 @@ func checkOther(beginning []byte, size int64) error {
 	return raster.SniffAny(beginning, size)
 }
 
-// open opens the sources. Datasets may be on the server of the store at an address.
-func (s sourceFlags) open(store string, logger *slog.Logger) (datasets, error) {
+// config returns the validated configuration of the sources. Datasets may be on the server of the store at an address.
+func (s sourceFlags) config(store string, logger *slog.Logger) (dataset.Config, error) {
 	cfg := dataset.Config{
 		Hosts: s.hosts, Endpoints: s.endpoints, AllowHTTP: s.allowHTTP, CAFile: s.caFile,
 		CacheBytes: s.cacheMiB << 20, Logger: logger, CheckImage: raster.Sniff, CheckOther: checkOther,
@@ -72,13 +72,25 @@ func (s sourceFlags) open(store string, logger *slog.Logger) (datasets, error) {
 	for _, text := range s.networks {
 		n, err := netip.ParsePrefix(text)
 		if err != nil {
-			return datasets{}, usageError{fmt.Errorf("--allow-network: %q is not a network; write it as in 10.0.0.0/8", text)}
+			return cfg, usageError{fmt.Errorf("--allow-network: %q is not a network; write it as in 10.0.0.0/8", text)}
 		}
 		cfg.Networks = append(cfg.Networks, n)
 	}
 	if err := cfg.Validate(); err != nil {
-		return datasets{}, usageError{err}
+		return cfg, usageError{err}
+	}
+	return cfg, nil
+}
+
+// open opens the sources.
+func (s sourceFlags) open(store string, logger *slog.Logger) (datasets, error) {
+	cfg, err := s.config(store, logger)
+	if err != nil {
+		return datasets{}, err
 	}
 	sources, err := dataset.New(cfg)
-	return datasets{sources}, err
+	if err != nil { // the configuration is valid, so a file is not
+		return datasets{}, usageError{fmt.Errorf("--source-ca: %w", err)}
+	}
+	return datasets{sources}, nil
 }

@@ -95,6 +95,15 @@ func (o workerOptions) check() error {
 	if _, err := o.stages.limits(); err != nil {
 		return err
 	}
+	if err := o.run.check(); err != nil {
+		return err
+	}
+	if _, err := o.batchSize(); err != nil {
+		return err
+	}
+	if _, err := o.sources.config("", nil); err != nil {
+		return err
+	}
 	switch {
 	case o.grace <= 0:
 		return usageError{fmt.Errorf("--grace: %v is not positive", o.grace)}
