@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -40,8 +41,12 @@ func TestLockIsExclusive(t *testing.T) {
 	if !errors.Is(err, storage.ErrLocked) {
 		t.Fatalf("second AcquireLock = %v, want ErrLocked", err)
 	}
-	if pid := fmt.Sprintf("process %d ", os.Getpid()); !strings.Contains(err.Error(), pid) {
-		t.Errorf("error %q does not contain %q", err, pid)
+	host, hostErr := os.Hostname()
+	if hostErr != nil {
+		t.Fatal(hostErr)
+	}
+	if owner := fmt.Sprintf("process %d on %s;", os.Getpid(), host); !strings.Contains(err.Error(), owner) {
+		t.Errorf("error %q does not contain %q", err, owner)
 	}
 	if err := lock.Unlock(); err != nil {
 		t.Fatal(err)
@@ -96,5 +101,33 @@ func TestLockIsReleasedByKill(t *testing.T) {
 	}
 	if err := lock.Unlock(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+func TestHasLock(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if storage.HasLock(dir) {
+		t.Error("a new directory has a lock file")
+	}
+	lock, err := storage.AcquireLock(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !storage.HasLock(dir) {
+		t.Error("a locked directory has no lock file")
+	}
+	if err := lock.Unlock(); err != nil {
+		t.Fatal(err)
+	}
+	if !storage.HasLock(dir) {
+		t.Error("the lock file is gone after the release")
+	}
+	other := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(other, ".ddiff", "lock"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if storage.HasLock(other) {
+		t.Error("a directory counts as a lock file")
 	}
 }

@@ -44,6 +44,19 @@ func TestOpenLock(t *testing.T) {
 	open(t, dir, storage.Options{Lock: true})
 }
 
+func TestOpenReadOnlyDirectory(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "missing")
+	if _, err := storage.Open(t.Context(), dir, storage.Options{ReadOnly: true}); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a missing directory: %v, want fs.ErrNotExist", err)
+	}
+	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the directory was created: %v", err)
+	}
+	must(t, open(t, dir, storage.Options{}).Put(t.Context(), "k", []byte("x")))
+	wantGet(t, open(t, dir, storage.Options{ReadOnly: true}), "k", []byte("x"))
+}
+
 func TestOpenS3Address(t *testing.T) {
 	server := s3test.Start(t, s3test.Options{})
 	t.Setenv("AWS_ACCESS_KEY_ID", server.AccessKey)

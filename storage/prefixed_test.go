@@ -136,6 +136,26 @@ func TestPrefixedListResumes(t *testing.T) {
 	}
 }
 
+// TestPrefixedListAfterAKey interrupts the listing of a store below Retrying and Prefixed: Prefixed lists the other keys
+// only.
+func TestPrefixedListAfterAKey(t *testing.T) {
+	t.Parallel()
+	dir := newDir(t, t.TempDir())
+	for _, key := range []string{"o/z", "p/a", "p/b", "p/c", "q/d"} {
+		must(t, dir.Put(t.Context(), key, nil))
+	}
+	retrying, err := storage.NewRetrying(newPrefixed(t, &breakingList{Store: dir}, "p"), storage.RetryConfig{Base: 1})
+	must(t, err)
+	var keys []string
+	for info, err := range retrying.List(t.Context(), "") {
+		must(t, err)
+		keys = append(keys, info.Key)
+	}
+	if !slices.Equal(keys, []string{"a", "b", "c"}) {
+		t.Errorf("the keys are %q", keys)
+	}
+}
+
 // breakingList is a store whose first listing fails after one key.
 type breakingList struct {
 	storage.Store

@@ -61,6 +61,48 @@ func TestS3Ranges(t *testing.T) {
 	}
 }
 
+// TestGetChecked: the check sees the beginning and the size before the rest is read, and may refuse the object.
+func TestGetChecked(t *testing.T) {
+	t.Parallel()
+	server := s3test.Start(t, s3test.Options{})
+	config := server.Config(server.Bucket(t))
+	config.MaxBytes = 1000
+	s := openS3(t, config)
+	data := bytes.Repeat([]byte("0123456789"), 100)
+	must(t, s.Put(t.Context(), "k", data))
+	r, err := storage.NewRetrying(s, storage.RetryConfig{})
+	must(t, err)
+	refused := errors.New("refused")
+	for _, store := range []storage.Ranged{s, r} {
+		for first, want := range map[int64][]byte{0: nil, 1: data[:1], 15: data[:15], 1000: data, 5000: data} {
+			calls := 0
+			got, err := store.GetChecked(t.Context(), "k", first, func(beginning []byte, size int64) error {
+				if calls++; !bytes.Equal(beginning, want) || size != 1000 {
+					t.Errorf("the check of %d bytes gets %d bytes of %d", first, len(beginning), size)
+				}
+				return nil
+			})
+			if err != nil || !bytes.Equal(got, data) || calls != 1 {
+				t.Errorf("%d bytes after %d checks, error %v", len(got), calls, err)
+			}
+		}
+		if got, err := store.GetChecked(t.Context(), "k", 4, func([]byte, int64) error { return refused }); !errors.Is(err, refused) || got != nil {
+			t.Errorf("%d bytes of a refused object, error %v", len(got), err)
+		}
+		accept := func([]byte, int64) error { return nil }
+		for key, want := range map[string]error{"missing": storage.ErrNotFound, "../k": storage.ErrBadKey} {
+			if _, err := store.GetChecked(t.Context(), key, 4, accept); !errors.Is(err, want) {
+				t.Errorf("%s: error %v, want %v", key, err, want)
+			}
+		}
+	}
+	other, err := storage.NewRetrying(newDir(t, t.TempDir()), storage.RetryConfig{})
+	must(t, err)
+	if _, err := other.GetChecked(t.Context(), "k", 4, nil); !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("store without ranges: %v, want ErrUnsupported", err)
+	}
+}
+
 func TestRetryingRanges(t *testing.T) {
 	t.Parallel()
 	p := startProxied(t)

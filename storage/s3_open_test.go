@@ -2,12 +2,16 @@ package storage_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -212,4 +216,28 @@ func TestS3CredentialsChain(t *testing.T) {
 
 	t.Setenv("AWS_ACCESS_KEY_ID", "WRONG")
 	openS3(t, explicit)
+}
+
+// TestOpenS3Control: a control of connections sees the address after the lookup, and can refuse it.
+func TestOpenS3Control(t *testing.T) {
+	t.Parallel()
+	server := s3test.Start(t, s3test.Options{})
+	config := server.Config(server.Bucket(t))
+	var seen atomic.Int64
+	config.Control = func(_, address string, _ syscall.RawConn) error {
+		if host, _, err := net.SplitHostPort(address); err != nil || net.ParseIP(host) == nil {
+			t.Errorf("address %q, %v, want an IP address and a port", address, err)
+		}
+		seen.Add(1)
+		return nil
+	}
+	s := openS3(t, config)
+	must(t, s.Put(t.Context(), "k", []byte("x")))
+	if seen.Load() == 0 {
+		t.Error("the control sees no connection")
+	}
+	config.Control = func(string, string, syscall.RawConn) error { return errors.New("this network is not allowed") }
+	if _, err := storage.OpenS3(t.Context(), config); err == nil || !strings.Contains(err.Error(), "this network is not allowed") {
+		t.Errorf("refused connections: %v", err)
+	}
 }
