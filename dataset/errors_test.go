@@ -1,0 +1,110 @@
+package dataset
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"ddiff/manifest"
+	"ddiff/storage"
+)
+
+// TestErrors: the sentinels of errors of stores and of the file system, and whether another attempt may help.
+func TestErrors(t *testing.T) {
+	t.Parallel()
+	other := errors.New("other")
+	wrap := func(err error) error { return fmt.Errorf("read: %w", err) }
+	for _, c := range []struct {
+		given, want error
+		permanent   bool
+	}{
+		{storageError(wrap(storage.ErrNotFound)), ErrNotFound, true},
+		{storageError(wrap(storage.ErrNoBucket)), ErrNotFound, true},
+		{storageError(wrap(storage.ErrTooLarge)), ErrTooLarge, true},
+		{storageError(wrap(storage.ErrChanged)), ErrChanged, false},
+		{storageError(wrap(storage.ErrAccess)), ErrDenied, false}, // of the bucket
+		{storageError(wrap(storage.ErrUnavailable)), ErrUnavailable, false},
+		{storageError(wrap(storage.ErrBadKey)), ErrAddress, true},
+		{storageError(other), other, false},
+		{fileError(wrap(fs.ErrNotExist)), ErrNotFound, true},
+		{fileError(wrap(fs.ErrPermission)), ErrDenied, true},
+		{fileError(wrap(syscall.EIO)), ErrUnavailable, false},
+		{fileError(wrap(syscall.ESTALE)), ErrUnavailable, false},
+		{fileError(wrap(syscall.ENETUNREACH)), ErrUnavailable, false},
+		{fileError(other), other, false},
+		{ErrUnavailable, storage.ErrUnavailable, false},
+		{ErrChanged, storage.ErrChanged, false},
+		{ErrBadArchive, manifest.ErrBadList, true},
+		{wrap(ErrRefused), ErrRefused, true},
+		{storage.ErrCertificate, storage.ErrCertificate, false},
+		{errors.Join(ErrBadArchive, context.Canceled), ErrBadArchive, false},
+		{errors.Join(ErrBadArchive, context.DeadlineExceeded), ErrBadArchive, false},
+	} {
+		if !errors.Is(c.given, c.want) || permanent(c.given) != c.permanent {
+			t.Errorf("%v: want %v; permanent: %v, want %v", c.given, c.want, permanent(c.given), c.permanent)
+		}
+	}
+	if storageError(nil) != nil || fileError(nil) != nil {
+		t.Error("no error becomes an error")
+	}
+	for _, c := range []struct{ one, another error }{
+		{ErrUnavailable, storage.ErrChanged}, {ErrChanged, storage.ErrUnavailable}, {ErrBadArchive, manifest.ErrNoDataset},
+	} {
+		if errors.Is(c.one, c.another) {
+			t.Errorf("%v is %v", c.one, c.another)
+		}
+	}
+	if err := withoutURL(wrap(&url.Error{Op: "Get", URL: "https://h/?signature=x", Err: other})); err != other { //nolint:errorlint // the same error
+		t.Errorf("error %v, want it without the URL", err)
+	}
+	if err := withoutURL(other); err != other { //nolint:errorlint // the same error
+		t.Errorf("error %v, want it unchanged", err)
+	}
+}
+
+// TestStatusErrors: the sentinels of answers of web servers.
+func TestStatusErrors(t *testing.T) {
+	t.Parallel()
+	for code, want := range map[int]error{
+		200: nil, 206: nil, 416: nil, 404: ErrNotFound, 410: ErrNotFound, 401: ErrDenied, 403: ErrDenied, 407: ErrDenied, 412: ErrChanged,
+		408: ErrUnavailable, 425: ErrUnavailable, 429: ErrUnavailable, 500: ErrUnavailable, 503: ErrUnavailable, 599: ErrUnavailable,
+		304: ErrRefused, 400: ErrRefused, 418: ErrRefused, 499: ErrRefused,
+	} {
+		err := statusError(&http.Response{StatusCode: code, Status: fmt.Sprintf("%d \x1b[31mred", code)})
+		if !errors.Is(err, want) || err != nil && strings.Contains(err.Error(), "\x1b") {
+			t.Errorf("%d: %v, want %v", code, err, want)
+		}
+	}
+	if got := printable(strings.Repeat("a", 80)); len(got) != 80 {
+		t.Errorf("%d bytes of 80", len(got))
+	}
+	if got := printable("\n" + strings.Repeat("a", 80)); got != `\n`+strings.Repeat("a", 78) {
+		t.Errorf("text %q", got)
+	}
+}
+
+// TestConfigDefaults: the limit of an object is twice that of a request of the largest size.
+func TestConfigDefaults(t *testing.T) {
+	t.Parallel()
+	c := Config{}.withDefaults()
+	if c.MaxBytes != DefaultMaxBytes || c.SpoolBytes != DefaultSpoolBytes || c.Timeout != 30*time.Second || c.Attempts != 4 ||
+		c.ObjectTimeout != 9*time.Minute+32*time.Second || c.Retry.Attempts != 4 || c.Retry.Logger == nil || c.Logger == nil || c.CacheDir == "" {
+		t.Errorf("defaults %+v", c)
+	}
+	own := Config{MaxBytes: 3 << 20, SpoolBytes: 5, Timeout: time.Second, Attempts: 7, CacheDir: "x", ObjectTimeout: time.Hour, Retry: storage.RetryConfig{Attempts: 2}}
+	if c := own.withDefaults(); c.MaxBytes != 3<<20 || c.SpoolBytes != 5 || c.Timeout != time.Second || c.Attempts != 7 || c.CacheDir != "x" ||
+		c.ObjectTimeout != time.Hour || c.Retry.Attempts != 2 {
+		t.Errorf("own values became %+v", c)
+	}
+	own.ObjectTimeout = 0
+	if c := own.withDefaults(); c.ObjectTimeout != 8*time.Second {
+		t.Errorf("limit of an object of 3 MiB: %v, want 8 s", c.ObjectTimeout)
+	}
+}

@@ -1,0 +1,134 @@
+package dataset
+
+import (
+	"archive/tar"
+	"bytes"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+)
+
+// TestColumnOf: the rest of a member's name determines its column.
+func TestColumnOf(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		ext     string
+		columns map[string]string
+		want    string
+	}{
+		{"png", nil, "image"}, {"jpg", nil, "image"}, {"image.png", nil, ""}, {"npy", nil, "measurement"}, {"measurement.npy", nil, "measurement"},
+		{"mask.png", nil, "mask"}, {"mask.npy", nil, "mask"}, {"kernel.npy", nil, "kernel"}, {"kernel.png", nil, "kernel"},
+		{"kernel.npy.gz", nil, ""}, {"other.npy", nil, ""}, {"other.png", nil, ""}, {"json", nil, ""}, {"", nil, ""},
+		{"mask.json", nil, ""}, {"measurement.png", nil, ""},
+		{"photo.png", map[string]string{"image": "Photo.PNG"}, "image"},
+		{"png", map[string]string{"image": "photo.png"}, ""},
+		{"png", map[string]string{"image": ""}, ""},
+		{"npy", map[string]string{"image": "photo.png"}, "measurement"},
+		{"", map[string]string{"image": ""}, ""},
+	} {
+		if got := columnOf(c.ext, c.columns); got != c.want {
+			t.Errorf("%q with %v: column %q, want %q", c.ext, c.columns, got, c.want)
+		}
+	}
+	for name, want := range map[string][2]string{
+		"a.png": {"a", "png"}, "d.x/a.Mask.PNG": {"d.x/a", "mask.png"}, "a": {"a", ""}, "d/": {"d/", ""},
+	} {
+		if key, ext := splitMember(name); key != want[0] || ext != want[1] {
+			t.Errorf("%s is split into %q and %q, want %q", name, key, ext, want)
+		}
+	}
+	for name, want := range map[string]bool{"a.png": false, ".a.png": true, "d/.a.png": true, ".d/a.png": true, "d./a.png": false} {
+		if hiddenName(name) != want {
+			t.Errorf("%s is hidden: %v", name, !want)
+		}
+	}
+}
+
+func TestMemberNames(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("n", maxMemberName)
+	for name, want := range map[string]string{
+		"a/b.png": "a/b.png", "/a": "a", "../../a": "a", "./a": "a", "": "unnamed", "/": "unnamed", "..": "unnamed",
+		long: long, long + "x": long, long[:maxMemberName-1] + "é": long[:maxMemberName-1],
+	} {
+		if got := memberName(name); got != want {
+			t.Errorf("%.40q becomes %.40q, want %.40q", name, got, want)
+		}
+	}
+	for words, header := range map[string]*tar.Header{
+		"":                        {Name: long, Size: 1},
+		"stored as a sparse file": {Name: "a", Size: 1, Typeflag: tar.TypeGNUSparse},
+		"sparse":                  {Name: "a", Size: 1, PAXRecords: map[string]string{"GNU.sparse.major": "1"}},
+		"name exceeds 1024 bytes": {Name: long + "x", Size: 1},
+		"name is not valid UTF-8": {Name: "a\xff", Size: 1},
+		"empty member":            {Name: "a"},
+	} {
+		if got := memberProblem(header); !strings.Contains(got, words) || words == "" && got != "" {
+			t.Errorf("problem %q, want %q", got, words)
+		}
+	}
+}
+
+// TestIndexInsideTheFile: the members of an index and its next piece end with the file at the latest.
+func TestIndexInsideTheFile(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{
+		`{"members":[{"n":"a","o":512,"s":488}],"next":1000}`: true,
+		`{"members":[{"n":"a","o":0,"s":0}],"next":0}`:        true,
+		`{"members":[{"n":"a","o":512,"s":489}]}`:             false,
+		`{"members":[{"n":"a","o":-1,"s":1}]}`:                false,
+		`{"members":[{"n":"a","o":1,"s":-1}]}`:                false,
+		`{"members":[{"n":"","o":1,"s":1}]}`:                  false,
+		`{"next":1001}`:                                       false,
+		`{"next":-1}`:                                         false,
+		`{"next":`:                                            false,
+	} {
+		if _, err := readIndex([]byte(text), 1000); (err == nil) != want || err != nil && !errors.Is(err, ErrBadArchive) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+// TestIndexPieces: a piece has as many members as its limit, and the next one begins behind the last of them.
+func TestIndexPieces(t *testing.T) {
+	t.Parallel()
+	var buf bytes.Buffer
+	w := tar.NewWriter(&buf)
+	for _, size := range []int64{1, 512, 513, 5} {
+		if err := w.WriteHeader(&tar.Header{Name: "m", Size: size, Mode: 0o644}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write(make([]byte, size)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r := io.NewSectionReader(bytes.NewReader(buf.Bytes()), 0, int64(buf.Len()))
+	for _, c := range []struct {
+		start   int64
+		limit   int
+		offsets []int64
+		next    int64
+	}{
+		{0, 1, []int64{512}, 1024},
+		{0, 2, []int64{512, 1536}, 2048},
+		{2048, 1, []int64{2560}, 3584},
+		{3584, 1, []int64{4096}, 4608},
+		{4608, 1, nil, 0},
+		{0, 5, []int64{512, 1536, 2560, 4096}, 0},
+	} {
+		x, err := indexTar(r, c.start, c.limit)
+		if err != nil || len(x.Members) != len(c.offsets) || x.Next != c.next {
+			t.Errorf("from %d: %+v, %v; want %+v", c.start, x, err, c)
+			continue
+		}
+		for i, m := range x.Members {
+			if m.Offset != c.offsets[i] {
+				t.Errorf("from %d: member %d is at %d, want %d", c.start, i, m.Offset, c.offsets[i])
+			}
+		}
+	}
+}
