@@ -1,0 +1,96 @@
+package dataset
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/parquet-go/parquet-go/encoding/thrift"
+	"github.com/parquet-go/parquet-go/format"
+)
+
+// TestCheckPage: the limits of a page of a file of 100 bytes from byte 20 on, whose column ends at byte 80.
+func TestCheckPage(t *testing.T) {
+	t.Parallel()
+	valid := func(v format.DataPageHeader) thrift.Null[format.DataPageHeader] {
+		return thrift.Null[format.DataPageHeader]{V: v, Valid: true}
+	}
+	valid2 := func(v format.DataPageHeaderV2) thrift.Null[format.DataPageHeaderV2] {
+		return thrift.Null[format.DataPageHeaderV2]{V: v, Valid: true}
+	}
+	dictionary := func(v format.DictionaryPageHeader) thrift.Null[format.DictionaryPageHeader] {
+		return thrift.Null[format.DictionaryPageHeader]{V: v, Valid: true}
+	}
+	table := &table{read: bytes.NewReader(make([]byte, 100)), maxBytes: 50}
+	for name, c := range map[string]struct {
+		header format.PageHeader
+		codec  format.CompressionCodec
+		want   error
+		words  string
+	}{
+		"largest":                {format.PageHeader{CompressedPageSize: 50, UncompressedPageSize: 50}, format.Uncompressed, nil, ""},
+		"empty":                  {format.PageHeader{}, format.Snappy, nil, ""},
+		"negative size":          {format.PageHeader{CompressedPageSize: -1}, format.Uncompressed, ErrBadArchive, "claims -1 of 60 bytes"},
+		"negative length":        {format.PageHeader{UncompressedPageSize: -1}, format.Uncompressed, ErrBadArchive, "claims"},
+		"behind the column":      {format.PageHeader{CompressedPageSize: 61}, format.Uncompressed, ErrBadArchive, "claims 61 of 60 bytes"},
+		"compressed too large":   {format.PageHeader{CompressedPageSize: 51}, format.Uncompressed, ErrTooLarge, "page has 51 bytes, at most 50"},
+		"decompressed too large": {format.PageHeader{UncompressedPageSize: 51}, format.Uncompressed, ErrTooLarge, "page has 51 bytes, at most 50"},
+		"most values":            {format.PageHeader{DataPageHeader: valid(format.DataPageHeader{NumValues: maxPageValues})}, format.Uncompressed, nil, ""},
+		"values":                 {format.PageHeader{DataPageHeader: valid(format.DataPageHeader{NumValues: maxPageValues + 1})}, format.Uncompressed, ErrTooLarge, "values"},
+		"values of version 2":    {format.PageHeader{DataPageHeaderV2: valid2(format.DataPageHeaderV2{NumValues: maxPageValues + 1})}, format.Uncompressed, ErrTooLarge, "values"},
+		"values of a dictionary": {format.PageHeader{DictionaryPageHeader: dictionary(format.DictionaryPageHeader{NumValues: maxPageValues + 1})}, format.Uncompressed, ErrTooLarge, "values"},
+		"deltas":                 {format.PageHeader{DataPageHeader: valid(format.DataPageHeader{Encoding: format.DeltaByteArray})}, format.Uncompressed, ErrBadArchive, "DELTA_BYTE_ARRAY"},
+		"deltas of version 2":    {format.PageHeader{DataPageHeaderV2: valid2(format.DataPageHeaderV2{Encoding: format.DeltaByteArray})}, format.Uncompressed, ErrBadArchive, "DELTA_BYTE_ARRAY"},
+		"deltas of a dictionary": {format.PageHeader{DictionaryPageHeader: dictionary(format.DictionaryPageHeader{Encoding: format.DeltaByteArray})}, format.Uncompressed, ErrBadArchive, "DELTA_BYTE_ARRAY"},
+		"levels only": {format.PageHeader{CompressedPageSize: 9, UncompressedPageSize: 9,
+			DataPageHeaderV2: valid2(format.DataPageHeaderV2{RepetitionLevelsByteLength: 4, DefinitionLevelsByteLength: 5})}, format.Snappy, nil, ""},
+		"levels above the page": {format.PageHeader{CompressedPageSize: 8, UncompressedPageSize: 9,
+			DataPageHeaderV2: valid2(format.DataPageHeaderV2{RepetitionLevelsByteLength: 4, DefinitionLevelsByteLength: 5})}, format.Snappy, ErrBadArchive, "levels"},
+		"levels above the length": {format.PageHeader{CompressedPageSize: 9, UncompressedPageSize: 8,
+			DataPageHeaderV2: valid2(format.DataPageHeaderV2{RepetitionLevelsByteLength: 4, DefinitionLevelsByteLength: 5})}, format.Snappy, ErrBadArchive, "levels"},
+		"negative repetitions": {format.PageHeader{CompressedPageSize: 9, UncompressedPageSize: 9,
+			DataPageHeaderV2: valid2(format.DataPageHeaderV2{RepetitionLevelsByteLength: -1, DefinitionLevelsByteLength: 5})}, format.Snappy, ErrBadArchive, "levels"},
+		"negative definitions": {format.PageHeader{CompressedPageSize: 9, UncompressedPageSize: 9,
+			DataPageHeaderV2: valid2(format.DataPageHeaderV2{RepetitionLevelsByteLength: 5, DefinitionLevelsByteLength: -1})}, format.Snappy, ErrBadArchive, "levels"},
+		"not compressed": {format.PageHeader{CompressedPageSize: 9, UncompressedPageSize: 9,
+			DataPageHeaderV2: valid2(format.DataPageHeaderV2{IsCompressed: thrift.Null[bool]{Valid: true}})}, format.Gzip, nil, ""},
+		"compressed": {format.PageHeader{CompressedPageSize: 9, UncompressedPageSize: 9,
+			DataPageHeaderV2: valid2(format.DataPageHeaderV2{IsCompressed: thrift.Null[bool]{Valid: true, V: true}})}, format.Gzip, ErrBadArchive, "unexpected EOF"},
+		"zeros are no gzip": {format.PageHeader{CompressedPageSize: 9, UncompressedPageSize: 9}, format.Gzip, ErrBadArchive, "unexpected EOF"},
+		"brotli":            {format.PageHeader{CompressedPageSize: 9, UncompressedPageSize: 9}, format.Brotli, ErrBadArchive, "not supported"},
+	} {
+		err := table.checkPage(&c.header, 20, 80, c.codec)
+		if !errors.Is(err, c.want) || err != nil && !strings.Contains(err.Error(), c.words) {
+			t.Errorf("%s: %v, want %v with %q", name, err, c.want, c.words)
+		}
+	}
+}
+
+// TestCheckFooter: a file ends with the length of its footer and a word, and begins with the word.
+func TestCheckFooter(t *testing.T) {
+	t.Parallel()
+	file := func(size, footer int, word string) []byte {
+		data := make([]byte, size)
+		binary.LittleEndian.PutUint32(data[size-8:], uint32(footer))
+		copy(data[size-4:], word)
+		return data
+	}
+	for name, c := range map[string]struct {
+		data  []byte
+		words string // empty: it is valid
+	}{
+		"shortest":       {file(12, 4, "PAR1"), ""},
+		"too short":      {file(11, 3, "PAR1"), "too short"},
+		"whole file":     {file(100, 92, "PAR1"), ""},
+		"footer too big": {file(100, 93, "PAR1"), "footer claims 93 bytes"},
+		"encrypted":      {file(100, 10, "PARE"), "encrypted"},
+		"other word":     {file(100, 10, "PAR2"), "not a Parquet file"},
+	} {
+		err := checkFooter(bytes.NewReader(c.data), int64(len(c.data)))
+		if c.words == "" && err != nil || c.words != "" && (!errors.Is(err, ErrBadArchive) || !strings.Contains(err.Error(), c.words)) {
+			t.Errorf("%s: %v, want %q", name, err, c.words)
+		}
+	}
+}
