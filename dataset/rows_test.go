@@ -41,7 +41,7 @@ func TestLocalRowsMatchManifest(t *testing.T) {
 			ours = append(ours, describe(row, err))
 		}
 		if d.Path == folder+"/missing.csv" { // the messages differ
-			if len(ours) != 1 || !strings.HasSuffix(ours[0], "no dataset there: not found: no such file or directory; check dataset.path") {
+			if len(ours) != 1 || !strings.HasSuffix(ours[0], "no dataset there: no such file or directory; check dataset.path") {
 				t.Errorf("%s: %q", d.Path, ours)
 			}
 			continue
