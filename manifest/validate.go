@@ -23,6 +23,11 @@ type Vocabulary struct {
 	Methods []string
 	// Parameters maps each method to its solver parameters.
 	Parameters map[string][]Parameter
+	// Unsuited maps methods that the prior rules out to the reason. Empty means that the prior is not known yet.
+	Unsuited map[string]error
+	// Settle returns an error for a task, with the campaign's settings, that a method of a preset cannot solve. Nil means that
+	// the prior is not known yet.
+	Settle func(preset string, task TaskSpec, method string) error
 	// Presets are the named sets of solver parameters.
 	Presets []string
 	// MultipleOf divides the working size. Zero means that the prior is not known yet.
@@ -155,11 +160,23 @@ func (s *Spec) checkNames(v Vocabulary) []*FieldError {
 		if name(field, "method", m, v.Methods) && seenMethods[m] {
 			out = append(out, s.problem(field, fmt.Errorf("method %q is repeated; remove one", m)))
 		}
+		if err := v.Unsuited[m]; err != nil {
+			out = append(out, s.problem(field, err))
+		}
 		seenMethods[m] = true
 	}
 	out = append(out, s.checkSolver("solver", s.Solver, s.Methods, v)...)
 	out = append(out, s.checkSteps("steps", s.Steps, v)...)
 	name("preset", "preset", s.Preset, v.Presets)
+	if v.Settle != nil && len(out) == 0 {
+		for i, t := range s.Tasks {
+			for _, m := range s.methodsOf(t) {
+				if err := v.Settle(s.Preset, s.Effective(t), m); err != nil {
+					out = append(out, s.problem(fmt.Sprintf("tasks[%d]", i), err))
+				}
+			}
+		}
+	}
 	if m := v.MultipleOf; m > 0 && s.Dataset.Fit != FitPad && s.Dataset.Size%m != 0 {
 		near := max(1, (s.Dataset.Size+m/2)/m) * m
 		out = append(out, s.problem("dataset.size", fmt.Errorf("%d is not a multiple of %d, as the prior requires; use %d", s.Dataset.Size, m, near)))

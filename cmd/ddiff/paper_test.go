@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"ddiff/restore/operator"
+	"ddiff/restore/prior/linear"
 )
 
 // TestPaperCampaigns runs each campaign of examples/paper with the bundled prior on a bundled photograph, and compares it
@@ -72,21 +75,61 @@ func TestPaperCampaigns(t *testing.T) {
 	}
 }
 
-// TestLatentCampaigns: the files of Table 3 need a method that does not exist yet, and are refused for that alone.
+// TestLatentCampaigns: the files of Table 3 are refused in one line with a prior that works on pixels, and their items are
+// complete with a latent one.
 func TestLatentCampaigns(t *testing.T) {
 	t.Parallel()
+	bundle := t.TempDir()
+	image, latent := operator.Shape{Channels: 3, Height: 32, Width: 32}, operator.Shape{Channels: 3, Height: 8, Width: 8}
+	must(t, linear.New(image, latent, 1).Write(bundle, slices.Repeat([]float32{0.2}, latent.Size())))
 	for _, name := range []string{"ffhq", "imagenet"} {
 		file := filepath.Join("..", "..", "examples", "paper", "table3_"+name+".yaml")
-		e := ddiff(t, "run", file, "--dry-run")
+		e := ddiff(t, "run", file, "--dry-run", "--prior", "bundled")
 		wantCode(t, e, 2)
-		wantMessage(t, e, file, `methods[0]: unknown method "latent_ddiff"`)
+		wantMessage(t, e, file, `methods[0]: method latent_ddiff needs a latent prior, but `)
 		if n := strings.Count(strings.TrimSpace(e.stderr), "\n"); n != 0 {
 			t.Errorf("more than one line\n%v", e)
 		}
-		figures := string(read(t, filepath.Join("..", "..", "examples", "paper", "table3_"+name+".published.csv")))
-		if rows := strings.Count(figures, "\n3,"); rows != 26 {
+		out := filepath.Join(t.TempDir(), "out")
+		args := []string{"run", file, "--images", photographs(t, "coffee"), "--prior", bundle, "--size", "32", "--steps", "2", "--threads", "1", "--out", out}
+		wantCounts(t, ddiff(t, args...), 7, 0, 0, out)
+		figures := filepath.Join("..", "..", "examples", "paper", "table3_"+name+".published.csv")
+		e = ddiff(t, "report", out, "--published", figures)
+		wantCode(t, e, 0)
+		if !strings.Contains(e.stdout, "NOT COMPARABLE") || !strings.Contains(e.stdout, "LatentDAPS") {
+			t.Errorf("the report lacks the published figures\n%v", e)
+		}
+		if rows := strings.Count(string(read(t, figures)), "\n3,"); rows != 26 {
 			t.Errorf("%s: %d published rows, want 26", name, rows)
 		}
+	}
+}
+
+// A method that does not work in the prior's space, or that has no settings for a task, is refused in one line.
+func TestLatentSettings(t *testing.T) {
+	t.Parallel()
+	bundle, out := t.TempDir(), filepath.Join(t.TempDir(), "out")
+	image, latent := operator.Shape{Channels: 3, Height: 32, Width: 32}, operator.Shape{Channels: 3, Height: 8, Width: 8}
+	must(t, linear.New(image, latent, 1).Write(bundle, slices.Repeat([]float32{0.2}, latent.Size())))
+	common := []string{"run", "--images", photographs(t, "coffee"), "--prior", bundle, "--size", "32", "--steps", "2", "--threads", "1", "--out", out}
+	for _, tt := range []struct {
+		want string
+		args []string
+	}{
+		{"methods[0]: method ddiff works on pixels, but the prior linear on latents; use latent_ddiff", []string{"--task", "hdr"}},
+		{"gamma0: preset natural has no value for method latent_ddiff and task hdr: set it under solver, or choose a preset that has one: ffhq, imagenet",
+			[]string{"--task", "hdr", "--method", "latent_ddiff"}},
+		{"gamma0: preset ffhq has no value for method latent_ddiff and task phase_retrieval: no preset has one; set it under solver",
+			[]string{"--task", "phase_retrieval", "--method", "latent_ddiff", "--preset", "ffhq"}},
+	} {
+		e := ddiff(t, append(slices.Clone(common), tt.args...)...)
+		if e.code != 2 || !strings.Contains(e.stderr, tt.want) || strings.Count(e.stderr, "\n") != 1 {
+			t.Errorf("%v: exit code %d, want 2 and one line with %q\n%v", tt.args, e.code, tt.want, e)
+		}
+	}
+	for _, mode := range []string{"latent_dc", "pixel_dc"} {
+		args := append(slices.Clone(common), "--task", "phase_retrieval", "--method", "latent_ddiff", "--set", "gamma0=20", "--set", "mode="+mode)
+		wantCounts(t, ddiff(t, args...), 1, 0, 0, out)
 	}
 }
 

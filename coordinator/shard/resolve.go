@@ -49,10 +49,21 @@ func Vocabulary() manifest.Vocabulary { return Catalogue{}.Vocabulary() }
 // Vocabulary returns the names that a campaign file may use.
 func (c Catalogue) Vocabulary() manifest.Vocabulary { return c.vocabulary(0) }
 
-// Check validates a campaign against the schedule of its prior as well: the number of steps, and time indices.
+// Check validates a campaign against its prior as well: the number of steps, time indices, and the methods, which work either
+// on pixels or on latents.
 func (c Catalogue) Check(s *manifest.Spec, p *prior.Description) error {
 	v := c.vocabulary(p.Schedule.Steps())
 	v.MultipleOf = p.Card.MultipleOf
+	v.Settle = func(preset string, task manifest.TaskSpec, name string) error {
+		_, err := c.Resolve(preset, task, name, p.Schedule)
+		return err
+	}
+	v.Unsuited = map[string]error{}
+	for _, m := range c.Methods.Infos() {
+		if err := m.Suits(&p.Card); err != nil {
+			v.Unsuited[m.Name] = err
+		}
+	}
 	return s.Validate(v)
 }
 

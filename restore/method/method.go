@@ -71,13 +71,14 @@ func (i Info) check() error {
 	return nil
 }
 
-// Suits returns an error that wraps ErrSetting unless the method works in the space of a prior: latents or pixels.
-func (i Info) Suits(latent bool) error {
+// Suits returns an error unless the method works in the space of the prior with this card: its latents,
+// or pixels.
+func (i Info) Suits(c *prior.Card) error {
 	switch {
-	case i.Latent && !latent:
-		return fmt.Errorf("%w method: %s needs a latent prior, and this prior works on pixels; give the folder of a bundle", ErrSetting, i.Name)
-	case latent && !i.Latent:
-		return fmt.Errorf("%w method: %s works on pixels, and this prior on latents; use a method for latents", ErrSetting, i.Name)
+	case i.Latent && c.Latent == nil:
+		return fmt.Errorf("method %s needs a latent prior, but %s works on pixels; set prior to the folder of a bundle", i.Name, c.Name)
+	case !i.Latent && c.Latent != nil:
+		return fmt.Errorf("method %s works on pixels, but the prior %s on latents; use latent_ddiff", i.Name, c.Name)
 	}
 	return nil
 }

@@ -39,8 +39,8 @@ func NewRun(m Method, s Settings, p *prior.Prior, op *operator.Operator) (*Run, 
 	if err := s.Check(r.Info, p.Schedule.Steps()); err != nil {
 		return nil, err
 	}
-	if err := r.Info.Suits(p.Space().Latent()); err != nil {
-		return nil, fmt.Errorf("prior %s: %w", p.File, err)
+	if err := r.Info.Suits(&p.Card); err != nil {
+		return nil, fmt.Errorf("%w method: %w", ErrSetting, err)
 	}
 	var err error
 	if r.Steps, err = m.Plan(s, p.Schedule, op.Image); err != nil {

@@ -21,6 +21,7 @@ func Builtin() Set {
 		DiffPnPADMM(),
 		DiffPnPHQS(),
 		DiffPIR(),
+		LatentDDiff(),
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"ddiff/restore/operator"
 	"ddiff/restore/parameter"
 	"ddiff/restore/prior"
+	"ddiff/restore/prior/linear"
 )
 
 func bundled(t testing.TB) *prior.Prior {
@@ -95,32 +96,23 @@ func compile(t testing.TB, rt *onnx.Runtime, run *method.Run, n int, build Build
 }
 
 // gaussianPrior is the score model of independent pixels N(0, variance_i), whose answer is
-// known: ε(x, t) = √(1−ᾱ)·x/(ᾱ·variance + 1 − ᾱ). Like every exported model it is a file
+// known, see [linear.Score]. Like every exported model it is a file
 // with a card.
 func gaussianPrior(t testing.TB, n int, shape operator.Shape, variance []float32) *prior.Prior {
 	t.Helper()
-	const text = "linear:1e-4:0.02:1000"
-	schedule, err := prior.ParseSchedule(text)
+	schedule, err := prior.ParseSchedule(linear.Schedule)
 	if err != nil {
 		t.Fatal(err)
 	}
-	table := make([]float32, schedule.Steps())
-	for i, a := range schedule.AlphaBar {
-		table[i] = float32(a)
-	}
 	g := onnx.NewGraph(onnx.DefaultOpset)
 	x := g.Input("x", onnx.Float, shape.Dims(n)...)
-	time := g.Input("t", onnx.Int64, n)
-	a := g.Reshape(g.Gather(g.Const(table, len(table)), time), n, 1, 1, 1)
-	rest := g.Minus(g.Scalar(1), a)
-	v := g.Const(variance, 1, shape.Channels, shape.Height, shape.Width)
-	g.Output("eps", g.Div(g.Mul(g.Sqrt(rest), x), g.Add(g.Mul(a, v), rest)))
+	g.Output("eps", linear.Score(g, x, g.Input("t", onnx.Int64, n), variance, schedule))
 	data, err := g.Marshal("gaussian")
 	if err != nil {
 		t.Fatal(err)
 	}
 	data = onnxtest.WithMetadata(t, data, map[string]string{
-		"ddiff.card": "1", "ddiff.name": "gaussian", "ddiff.prediction": "epsilon", "ddiff.schedule": text,
+		"ddiff.card": "1", "ddiff.name": "gaussian", "ddiff.prediction": "epsilon", "ddiff.schedule": linear.Schedule,
 		"ddiff.range": "-1..1", "ddiff.channels": strconv.Itoa(shape.Channels), "ddiff.multiple_of": "2",
 		"ddiff.learned_variance": "false", "ddiff.license": "Apache-2.0",
 	})
