@@ -24,10 +24,8 @@ func (g *Graph) Gradient(y, x, seed Value) (Value, error) {
 		panic(fmt.Sprintf("onnx: seed %v for a value of shape %v", seed.Dims, y.Dims))
 	}
 	order, active := g.between(x, y)
-	for _, p := range order {
-		if ruleOf(p.OpType) == nil || !standard(p) {
-			return Value{}, undifferentiated(p, ErrNoGradient)
-		}
+	if err := g.ruled(order); err != nil {
+		return Value{}, err
 	}
 	grads := map[string]Value{y.Name: seed}
 	for _, p := range slices.Backward(order) {
@@ -39,10 +37,6 @@ func (g *Graph) Gradient(y, x, seed Value) (Value, error) {
 		return dx, nil
 	}
 	return g.zeros(x.DType, x.Dims), nil
-}
-
-func undifferentiated(p *onnxpb.NodeProto, err error) error {
-	return fmt.Errorf("differentiate %s %q: %w", p.OpType, nameOf(p), err)
 }
 
 // backward adds the gradients of a node's inputs to grads.
@@ -123,12 +117,4 @@ func (g *Graph) between(x, y Value) (order []*onnxpb.NodeProto, active map[strin
 	}
 	visit(y.Name)
 	return order, active
-}
-
-// nameOf returns a node's name, or that of its first output.
-func nameOf(n *onnxpb.NodeProto) string {
-	if n.Name == "" && len(n.Output) > 0 {
-		return n.Output[0]
-	}
-	return n.Name
 }

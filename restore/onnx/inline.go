@@ -15,6 +15,28 @@ func (g *Graph) Inline(m *Model, inputs map[string]Value, outputs map[string][]i
 	if g.half {
 		m = m.Half()
 	}
+	r, err := g.inline(m, inputs)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]Value{}
+	for _, p := range m.Outputs() {
+		if dims, ok := outputs[p.Name]; ok {
+			v := Value{Name: r.name(p.Name), DType: p.DType, Dims: dims}
+			out[p.Name] = v
+			g.claims[v.Name] = v
+		}
+	}
+	for name := range outputs {
+		if _, ok := out[name]; !ok {
+			return nil, fmt.Errorf("inline model: %w: it has no output %s", ErrModel, name)
+		}
+	}
+	return out, nil
+}
+
+// inline copies the model's graph and returns the names of its values.
+func (g *Graph) inline(m *Model, inputs map[string]Value) (*renamer, error) {
 	if o := m.Opset(); o != g.opset {
 		return nil, fmt.Errorf("inline model of operator set %d into a graph of %d: %w", o, g.opset, ErrModel)
 	}
@@ -30,7 +52,7 @@ func (g *Graph) Inline(m *Model, inputs map[string]Value, outputs map[string][]i
 		}
 		g.domains[o.Domain] = o.Version
 	}
-	r := renamer{prefix: g.fresh("m") + "/", bound: map[string]string{}}
+	r := &renamer{prefix: g.fresh("m") + "/", bound: map[string]string{}}
 	for _, p := range m.Inputs() {
 		v, ok := inputs[p.Name]
 		if !ok {
@@ -74,20 +96,7 @@ func (g *Graph) Inline(m *Model, inputs map[string]Value, outputs map[string][]i
 		}
 		g.push(r.node(n))
 	}
-	out := map[string]Value{}
-	for _, p := range m.Outputs() {
-		if dims, ok := outputs[p.Name]; ok {
-			v := Value{Name: r.name(p.Name), DType: p.DType, Dims: dims}
-			out[p.Name] = v
-			g.claims[v.Name] = v
-		}
-	}
-	for name := range outputs {
-		if _, ok := out[name]; !ok {
-			return nil, fmt.Errorf("inline model: %w: it has no output %s", ErrModel, name)
-		}
-	}
-	return out, nil
+	return r, nil
 }
 
 // renamer prefixes the names of an inlined model, so that copies do not clash. bound holds the names with another value.
@@ -96,7 +105,7 @@ type renamer struct {
 	bound  map[string]string
 }
 
-func (r renamer) name(s string) string {
+func (r *renamer) name(s string) string {
 	if s == "" {
 		return ""
 	}
@@ -106,7 +115,7 @@ func (r renamer) name(s string) string {
 	return r.prefix + s
 }
 
-func (r renamer) names(in []string) []string {
+func (r *renamer) names(in []string) []string {
 	out := make([]string, len(in))
 	for i, s := range in {
 		out[i] = r.name(s)
@@ -114,7 +123,7 @@ func (r renamer) names(in []string) []string {
 	return out
 }
 
-func (r renamer) node(n *onnxpb.NodeProto) *onnxpb.NodeProto {
+func (r *renamer) node(n *onnxpb.NodeProto) *onnxpb.NodeProto {
 	c := &onnxpb.NodeProto{
 		Input: r.names(n.Input), Output: r.names(n.Output),
 		OpType: n.OpType, Domain: n.Domain,
@@ -139,7 +148,7 @@ func (r renamer) node(n *onnxpb.NodeProto) *onnxpb.NodeProto {
 }
 
 // graph renames a sub-graph in place, including its uses of outer names.
-func (r renamer) graph(g *onnxpb.GraphProto) {
+func (r *renamer) graph(g *onnxpb.GraphProto) {
 	for _, t := range g.Initializer {
 		t.Name = r.name(t.Name)
 	}
