@@ -35,15 +35,16 @@ func TestScoreLine(t *testing.T) {
 // TestBatches: the fastest tests run first, and each runs once.
 func TestBatches(t *testing.T) {
 	t.Parallel()
-	tests := []test{{name: "a", wall: 3 * time.Second}, {name: "b", wall: time.Second}, {name: "c"}, {name: "d", wall: time.Second}}
+	tests := []test{{name: "a", wall: 3 * time.Second}, {name: "b", wall: 200 * time.Millisecond}, {name: "c"}, {name: "d", wall: 300 * time.Millisecond}, {name: "e", wall: time.Second}}
 	for _, c := range []struct {
 		indices []int
 		want    string
 	}{
-		{[]int{0, 1, 2, 3}, "c b d | a"},
+		{[]int{0, 1, 2, 3, 4}, "c b d | e | a"},
+		{[]int{4, 1, 0, 3}, "b d | e | a"},
 		{[]int{0, 3}, "d | a"},
 		{[]int{0}, "a"},
-		{[]int{3, 1}, "d b"},
+		{[]int{3, 1}, "b d"},
 	} {
 		var parts []string
 		for _, batch := range batches(c.indices, tests) {

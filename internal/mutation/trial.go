@@ -16,8 +16,12 @@ import (
 	"time"
 )
 
-// firstBatch is the time of the tests that run first on a mutant, the fastest ones. Most mutants need no others.
-const firstBatch = 2 * time.Second
+// firstBatch is the time of the tests that run first on a mutant, the fastest ones. The time of each further batch is
+// batchGrowth times that of the one before. Most mutants need few batches.
+const (
+	firstBatch  = 500 * time.Millisecond
+	batchGrowth = 4
+)
 
 // memoryLimit bounds the address space of the tests of a mutant, in KiB: a mutated loop may allocate without end.
 const memoryLimit = 12 << 20
@@ -113,22 +117,23 @@ func (w *workspace) clearTemporary() error {
 	return os.MkdirAll(w.temporary(), 0o755)
 }
 
-// batches returns the tests of a mutant, the fastest in a batch of their own.
+// batches returns the tests of a mutant in batches, the fastest first.
 func batches(indices []int, tests []test) [][]test {
 	var chosen []test
 	for _, i := range indices {
 		chosen = append(chosen, tests[i])
 	}
 	slices.SortStableFunc(chosen, func(a, b test) int { return int(a.wall - b.wall) })
-	sum, first := time.Duration(0), 0
-	for first < len(chosen) && sum+chosen[first].wall <= firstBatch {
-		sum += chosen[first].wall
-		first++
+	var out [][]test
+	for limit := firstBatch; len(chosen) > 0; limit *= batchGrowth {
+		n, sum := 0, time.Duration(0)
+		for n < len(chosen) && (n == 0 || sum+chosen[n].wall <= limit) {
+			sum += chosen[n].wall
+			n++
+		}
+		out, chosen = append(out, chosen[:n]), chosen[n:]
 	}
-	if first == 0 || first == len(chosen) {
-		return [][]test{chosen}
-	}
-	return [][]test{chosen[:first], chosen[first:]}
+	return out
 }
 
 func (w *workspace) runTests(ctx context.Context, name, binary string, tests []test) (result, error) {
