@@ -20,6 +20,17 @@ type evaluation struct {
 // newEvaluation compiles a graph for the CPU; the test's end releases it.
 func newEvaluation(t *testing.T, g *onnx.Graph, inputs []onnx.Value, outputs ...onnx.Value) *evaluation {
 	t.Helper()
+	return evaluationOf(t, g, onnxtest.Runtime(t).NewSession, inputs, outputs)
+}
+
+// newSerialEvaluation compiles a graph for one thread of the CPU.
+func newSerialEvaluation(t *testing.T, g *onnx.Graph, inputs []onnx.Value, outputs ...onnx.Value) *evaluation {
+	t.Helper()
+	return evaluationOf(t, g, onnxtest.Runtime(t).NewSerialSession, inputs, outputs)
+}
+
+func evaluationOf(t *testing.T, g *onnx.Graph, compile func(model []byte, in, out []string) (*onnx.Session, error), inputs, outputs []onnx.Value) *evaluation {
+	t.Helper()
 	model, err := g.Marshal("test")
 	if err != nil {
 		t.Fatal(err)
@@ -31,10 +42,14 @@ func newEvaluation(t *testing.T, g *onnx.Graph, inputs []onnx.Value, outputs ...
 		}
 		return names
 	}
-	if e.session, err = onnxtest.Runtime(t).NewSession(model, name(inputs), name(outputs)); err != nil {
+	if e.session, err = compile(model, name(inputs), name(outputs)); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { e.session.Close() })
+	t.Cleanup(func() {
+		if err := e.session.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 	if e.in, err = onnx.NewTensors(inputs...); err != nil {
 		t.Fatal(err)
 	}
