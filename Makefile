@@ -87,6 +87,15 @@ bad-inputs: runtime ## Give more than a thousand bad inputs to ddiff (2 minutes;
 mutate: test-packages build runtime $(GREMLINS) ## Count the small defects that the tests notice (hours; MUTATE="--packages storage --limit 10m")
 	@go build -o bin/mutation ./internal/mutation && bin/mutation --gremlins $(GREMLINS) $(MUTATE)
 
+.PHONY: gradients-test
+gradients-test: runtime ## Compare gradients through ONNX graphs with finite differences and PyTorch's autograd (1 minute)
+	@DDIFF_GRADIENTS=1 go test -count=1 -timeout 20m -run '^TestGradient' ./restore/onnx | \
+		awk '/^rules=/ { last = $$0; next } !/^(PASS|ok)/ { print } END { print last }'
+
+.PHONY: gradients-bench
+gradients-bench: test-packages runtime ## Time the gradient through a decoder beside PyTorch's autograd (1 minute)
+	@DDIFF_GRADIENT_SPEED=$(PYTHON) go test -count=1 -timeout 20m -run '^TestGradientSpeed$$' ./restore/onnx | grep -v '^PASS$$\|^ok '
+
 .PHONY: golden
 golden: build runtime ## Compare identities, pixels and curves with those of commit c0ac6fd (GOLDEN="--limit 1")
 	@scripts/golden.sh $(GOLDEN)

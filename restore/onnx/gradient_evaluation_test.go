@@ -2,6 +2,7 @@ package onnx_test
 
 import (
 	"context"
+	"math"
 	"slices"
 	"sync"
 	"testing"
@@ -75,6 +76,51 @@ func (e *evaluation) run(inputs ...[]float32) [][]float32 {
 		res = append(res, slices.Clone(v.F32))
 	}
 	return res
+}
+
+// compareDifferences compares a gradient with central differences. The inputs begin with x and the seed of y, the outputs are
+// y and the gradient. It returns the largest error, of three directions, of the derivative of seed·y along the direction,
+// relative to the length of y's derivative.
+func (e *evaluation) compareDifferences(at []float32, results int) float64 {
+	e.t.Helper()
+	worst := 0.0
+	for draw := range uint32(3) {
+		along, seed := random(len(at), 10+draw), random(results, 20+draw)
+		difference := func(h float64) []float64 {
+			up, down := e.run(step(at, along, h), seed)[0], e.run(step(at, along, -h), seed)[0]
+			d := make([]float64, len(up))
+			for i := range d {
+				d[i] = (float64(up[i]) - float64(down[i])) / (2 * h)
+			}
+			return d
+		}
+		const h = 1e-2
+		d1, d2 := difference(h), difference(h/2)
+		got, want, length := 0.0, 0.0, 0.0
+		for i, s := range seed {
+			d := (4*d2[i] - d1[i]) / 3
+			want += float64(s) * d
+			length += d * d
+		}
+		for i, v := range e.run(at, seed)[1] {
+			got += float64(v) * float64(along[i])
+		}
+		rel := math.Abs(got-want) / math.Sqrt(length)
+		if math.IsNaN(rel) {
+			return rel
+		}
+		worst = max(worst, rel)
+	}
+	return worst
+}
+
+// step returns at + h·along.
+func step(at, along []float32, h float64) []float32 {
+	p := make([]float32, len(at))
+	for i := range p {
+		p[i] = at[i] + float32(h)*along[i]
+	}
+	return p
 }
 
 // gradients counts what the tests of reverse mode compared.

@@ -100,6 +100,56 @@ func TestGradientVectors(t *testing.T) {
 	}
 }
 
+// Gradients through networks of diffusers, as the older and the newer exporter write them, agree with differences.
+func TestGradientForeignNetworks(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("../prior/testdata/attention_*.onnx")
+	if err != nil || len(files) != 4 {
+		t.Fatalf("%d networks, want 4 (%v)", len(files), err)
+	}
+	for _, f := range files {
+		t.Run(filepath.Base(f), func(t *testing.T) {
+			t.Parallel()
+			data, err := os.ReadFile(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m, err := onnx.ReadModel(data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			dims := []int{1, 3, 16, 16}
+			if strings.Contains(f, "free") {
+				dims = []int{2, 3, 16, 24}
+			}
+			g := onnx.NewGraph(m.Opset())
+			x, time := g.Input("x", onnx.Float, dims...), g.Input("t", onnx.Int64, dims[0])
+			out, err := g.Inline(m, map[string]onnx.Value{"x": x, "t": time}, map[string][]int{"z": dims})
+			if err != nil {
+				t.Fatal(err)
+			}
+			seed := g.Input("seed", onnx.Float, dims...)
+			dx, err := g.Gradient(out["z"], x, seed)
+			if err != nil {
+				t.Fatal(err)
+			}
+			g.Output("y", out["z"])
+			g.Output("dx", dx)
+			e := newEvaluation(t, g, []onnx.Value{x, seed, time}, onnx.Value{Name: "y", DType: onnx.Float, Dims: dims},
+				onnx.Value{Name: "dx", DType: onnx.Float, Dims: dims})
+			for i := range e.in[2].I64 {
+				e.in[2].I64[i] = int64(300 + 100*i)
+			}
+			rel := e.compareDifferences(random(x.Size(), 1), x.Size())
+			if !(rel <= 1e-3) {
+				t.Errorf("relative error %.2g of the derivative, want 1e-3 or less", rel)
+				return
+			}
+			gradients.recordGraph(rel)
+		})
+	}
+}
+
 // fill decodes an array into an input.
 func fill(t *testing.T, x *onnx.Tensor, raw []byte) {
 	t.Helper()
