@@ -32,10 +32,19 @@ func TestConfig(t *testing.T) {
 		{"Limits: Solve: -1s", func(c *gpuworker.Config) { c.Limits.Solve = -time.Second }},
 		{"Once: -1s", func(c *gpuworker.Config) { c.Once = -time.Second }},
 		{"Idle: -1s", func(c *gpuworker.Config) { c.Idle = -time.Second }},
+		{"DecodeMemory: -1", func(c *gpuworker.Config) { c.DecodeMemory = -1 }},
+		{"SolveMemory: -1", func(c *gpuworker.Config) { c.SolveMemory = -1 }},
+		{"Patience: -1s", func(c *gpuworker.Config) { c.Patience = -time.Second }},
+		{"ProbePause: -1s", func(c *gpuworker.Config) { c.ProbePause = -time.Second }},
+		{"PauseAfter: -1s", func(c *gpuworker.Config) { c.PauseAfter = -time.Second }},
+		{"", func(c *gpuworker.Config) {
+			c.AckWait, c.Idle, c.Once, c.Patience, c.ProbePause, c.PauseAfter = 0, 0, 0, 0, 0, 0
+			c.DecodeMemory, c.SolveMemory = 0, 0
+		}},
 	} {
 		cfg := good
 		c.change(&cfg)
-		if _, err := gpuworker.New(cfg); err == nil || !strings.Contains(err.Error(), c.field) {
+		if _, err := gpuworker.New(cfg); (err == nil) != (c.field == "") || err != nil && !strings.Contains(err.Error(), c.field) {
 			t.Errorf("%s: error is %v", c.field, err)
 		}
 	}

@@ -240,3 +240,55 @@ func TestSecondReportLeavesNothingStale(t *testing.T) {
 		}
 	}
 }
+
+// TestProblemsInOneLine describes problems by the properties that vary.
+func TestProblemsInOneLine(t *testing.T) {
+	t.Parallel()
+	row := &Row{varyingParams: "factor=4"}
+	row.Sigma, row.Size = 0.05, "64x64"
+	for _, tt := range []struct {
+		v    Varying
+		want string
+	}{
+		{Varying{}, ""}, {Varying{Params: true}, "factor=4"}, {Varying{Sigma: true}, "σ 0.05"}, {Varying{Size: true}, "64x64"},
+		{Varying{Params: true, Sigma: true, Size: true}, "factor=4, σ 0.05, 64x64"},
+	} {
+		if got := tt.v.problemText(row); got != tt.want {
+			t.Errorf("%+v: %q, want %q", tt.v, got, tt.want)
+		}
+	}
+	if got := (Varying{Params: true, Size: true}).problemText(&Row{}); got != "" {
+		t.Errorf("a row without parameters: %q", got)
+	}
+	p := []Problem{{Task: "hdr", Params: "scale=2", Sigma: 0.05, Size: "64x64"}}
+	if got := contrast(p, p); got != "A has hdr scale=2 σ=0.05 64x64, B has hdr scale=2 σ=0.05 64x64" {
+		t.Errorf("contrast: %s", got)
+	}
+	for _, got := range []string{contrast(nil, p), contrast(p, nil)} {
+		if got != "one side has no restored item" {
+			t.Errorf("contrast: %s", got)
+		}
+	}
+}
+
+// TestUnresolvedCellMayBe: the items of a row that cannot be read may belong to any cell with equal known properties.
+func TestUnresolvedCellMayBe(t *testing.T) {
+	t.Parallel()
+	full := Cell{Problem{Task: "hdr", Params: "a=1;b=2", Sigma: 0.05, Size: "64x64"}, Approach{Method: "ddiff"}}
+	for name, change := range map[string]func(*Cell){
+		"task": func(c *Cell) { c.Task = "inpainting" }, "method": func(c *Cell) { c.Method = "dps" },
+		"sigma": func(c *Cell) { c.Sigma = 0.1 }, "params": func(c *Cell) { c.Params = "a=2" },
+	} {
+		unread := full
+		unread.Size, unread.Params = "", "a=1"
+		if !unread.mayBe(full) {
+			t.Fatalf("%+v may not be %+v", unread, full)
+		}
+		if change(&unread); unread.mayBe(full) {
+			t.Errorf("another %s: %+v may be %+v", name, unread, full)
+		}
+	}
+	if full.mayBe(Cell{Problem{Task: "hdr"}, Approach{Method: "ddiff"}}) {
+		t.Error("an unresolved cell has items")
+	}
+}

@@ -104,12 +104,12 @@ func (p *Published) differences(ours, theirs map[string]string) []string {
 func (p *Published) verdict(pairs []publishedPair, rule Rule) string {
 	values := map[string][2][]string{} // condition: ours, theirs
 	differing := map[string]bool{}
-	paired := 0
+	paired := false
 	for _, pair := range pairs {
 		if pair.ours == nil || pair.theirs == nil {
 			continue
 		}
-		paired++
+		paired = true
 		for _, c := range pair.differs {
 			differing[c] = true
 		}
@@ -125,7 +125,7 @@ func (p *Published) verdict(pairs []publishedPair, rule Rule) string {
 			values[c] = v
 		}
 	}
-	if paired == 0 {
+	if !paired {
 		return "no method of these results has published figures"
 	}
 	describe := func(side int) string {

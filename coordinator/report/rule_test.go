@@ -84,3 +84,22 @@ func TestRuleCombine(t *testing.T) {
 		})
 	}
 }
+
+// TestCombine has three runs of a measurement, of which one has failed.
+func TestCombine(t *testing.T) {
+	t.Parallel()
+	runs := []manifest.Result{
+		result(t, "hdr", "ddiff", "a", 0, ended(manifest.OutcomeFailed, "no such file")),
+		result(t, "hdr", "ddiff", "a", 1, scored(25, 20, 0.75, 0.5)),
+		result(t, "hdr", "ddiff", "a", 2, scored(28, 20, 0.25, 0.25)),
+	}
+	for rule, want := range map[Rule][3]float64{RuleFirst: {25, 0.75, 0.5}, RuleMean: {26.5, 0.5, 0.375}, RuleBestPSNR: {28, 0.25, 0.25}} {
+		f, ok := Combine(rule, runs)
+		if !ok || [3]float64{f.PSNR, f.SSIM, f.Residual} != want {
+			t.Errorf("%s: %+v, %t, want %v", rule, f, ok, want)
+		}
+	}
+	if f, ok := Combine(RuleMean, runs[:1]); ok {
+		t.Errorf("without a run that is done: %+v", f)
+	}
+}

@@ -198,3 +198,66 @@ func TestPinnedVersionHidesTheBaseline(t *testing.T) {
 		t.Errorf("row %+v", r)
 	}
 }
+
+// TestCommonVersion names the remedy where two sides of a comparison lack a common version.
+func TestCommonVersion(t *testing.T) {
+	t.Parallel()
+	side := func(items int, id string) *columns {
+		return &columns{items: items, chosen: map[string]string{"psnr": id}}
+	}
+	for _, tt := range []struct {
+		a, b *columns
+		want string
+		err  string
+	}{
+		{side(1, "psnr@1"), side(2, "psnr@1"), "psnr@1", ""},
+		{side(0, ""), side(2, "psnr@1"), "psnr@1", ""},
+		{side(2, "psnr@1"), side(0, ""), "psnr@1", ""},
+		{side(1, ""), side(1, ""), "", "no result has a score of psnr"},
+		{side(1, "psnr@1"), side(1, ""), "", "only one side has scores of psnr (psnr@1)"},
+		{side(1, ""), side(1, "psnr@2"), "", "only one side has scores of psnr (psnr@2)"},
+		{side(1, "psnr@1"), side(1, "psnr@2"), "", "A has psnr@1, B has psnr@2"},
+	} {
+		got, err := commonVersion(tt.a, tt.b, "psnr")
+		if got != tt.want || (err == nil) != (tt.err == "") || err != nil && (!errors.Is(err, ErrVersions) || !strings.Contains(err.Error(), tt.err)) {
+			t.Errorf("%+v and %+v: %q, error %v", tt.a.chosen, tt.b.chosen, got, err)
+		}
+	}
+}
+
+// TestOnlyScores leaves the scores of one metric, of all its versions.
+func TestOnlyScores(t *testing.T) {
+	t.Parallel()
+	results := []manifest.Result{result(t, "hdr", "ddiff", "a", 0, later("lpips_vgg@1:aaaaaaaa", 0.1), later("niqe@1", 3), later("lpips_vgg@2", 0.2))}
+	for metric, want := range map[string]string{"lpips_vgg": "lpips_vgg@1:aaaaaaaa lpips_vgg@2", "niqe": "niqe@1", "": ""} {
+		for r := range onlyScores(stream(results), metric) {
+			var ids []string
+			for _, s := range r.Scores {
+				ids = append(ids, s.Metric)
+			}
+			if got := strings.Join(ids, " "); got != want {
+				t.Errorf("%q: scores %s, want %s", metric, got, want)
+			}
+		}
+	}
+	if len(results[0].Scores) != 3 {
+		t.Error("the results themselves changed")
+	}
+}
+
+// TestFigureByName finds the columns of a worker and those of further metrics.
+func TestFigureByName(t *testing.T) {
+	t.Parallel()
+	c := &columns{extra: []string{"lpips_vgg", "niqe"}}
+	s := &scores{PSNR: 25, SSIM: 0.5, Extra: []float64{0.25}}
+	for metric, want := range map[string]float64{"psnr": 25, "ssim": 0.5, "lpips_vgg": 0.25} {
+		if got := c.figure(s, metric); got != want {
+			t.Errorf("%s is %v, want %v", metric, got, want)
+		}
+	}
+	for _, metric := range []string{"niqe", "other"} {
+		if got := c.figure(s, metric); !math.IsNaN(got) {
+			t.Errorf("%s is %v", metric, got)
+		}
+	}
+}

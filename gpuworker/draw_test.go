@@ -1,0 +1,71 @@
+package gpuworker
+
+import (
+	"bytes"
+	"image"
+	"image/color"
+	"image/png"
+	"slices"
+	"testing"
+
+	"ddiff/restore/raster"
+)
+
+// picture returns a PNG of two rows of grey levels.
+func picture(t *testing.T, levels [2][3]uint8) []byte {
+	t.Helper()
+	img := image.NewGray(image.Rect(0, 0, 3, 2))
+	for y, row := range levels {
+		for x, v := range row {
+			img.SetGray(x, y, color.Gray{Y: v})
+		}
+	}
+	var out bytes.Buffer
+	if err := png.Encode(&out, img); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// TestReadDraw reads masks and kernels of pictures and arrays.
+func TestReadDraw(t *testing.T) {
+	t.Parallel()
+	array := func(shape ...int) []byte {
+		data, err := raster.EncodeNPY(shape, []float32{0.25, 2, 0, 1, 0.5, -1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return data
+	}
+	values := []float32{0.25, 2, 0, 1, 0.5, -1}
+	for _, tt := range []struct {
+		name   string
+		data   []byte
+		kind   string
+		dims   []int
+		values []float32
+	}{
+		{"mask from mid-grey up", picture(t, [2][3]uint8{{0, 127, 128}, {255, 1, 254}}), drawMask, []int{2, 3}, []float32{0, 0, 1, 1, 0, 1}},
+		{"kernel of the sum 1", picture(t, [2][3]uint8{{0, 51, 0}, {51, 0, 102}}), drawKernel, []int{2, 3}, []float32{0, 0.25, 0, 0.25, 0, 0.5}},
+		{"black kernel", picture(t, [2][3]uint8{}), drawKernel, []int{2, 3}, make([]float32, 6)},
+		{"array", array(2, 3), drawKernel, []int{2, 3}, values},
+		{"array of one channel", array(1, 1, 2, 3), drawMask, []int{2, 3}, values},
+		{"array of one row", array(1, 6), drawKernel, []int{1, 6}, values},
+		{"array of two channels", array(2, 1, 3), drawMask, []int{2, 1, 3}, values},
+	} {
+		d, err := readDraw(tt.kind, tt.data)
+		if err != nil {
+			t.Errorf("%s: %v", tt.name, err)
+			continue
+		}
+		near := slices.EqualFunc(d.Data, tt.values, func(x, y float32) bool { return x-y < 1e-6 && y-x < 1e-6 })
+		if d.Name != tt.kind || !slices.Equal(d.Dims, tt.dims) || !near {
+			t.Errorf("%s: %+v, want %v %v", tt.name, d, tt.dims, tt.values)
+		}
+	}
+	for name, data := range map[string][]byte{"text": []byte("mask"), "cut array": array(2, 3)[:90]} {
+		if d, err := readDraw(drawMask, data); err == nil {
+			t.Errorf("%s: read as %+v", name, d)
+		}
+	}
+}
