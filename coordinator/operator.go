@@ -9,7 +9,6 @@ import (
 
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
-	"ddiff/restore/onnx"
 	"ddiff/restore/operator"
 	"ddiff/storage"
 )
@@ -63,7 +62,7 @@ func (r *runner) openOperator(ctx context.Context, rec *manifest.OperatorFile) (
 	case err != nil && (known || shard.IsUnavailable(err)):
 		return nil, fmt.Errorf("read operator %s: %w", rec.Path, err)
 	case err != nil:
-		return nil, rejection{fmt.Errorf("operator: %w", err)}
+		return nil, rejection{fmt.Errorf("operator %s: %w", rec.Path, err)}
 	}
 	f, err := operator.Load(rec.Path, data)
 	if err != nil {
@@ -91,5 +90,5 @@ func (r *runner) readOperator(ctx context.Context, rec manifest.OperatorFile) ([
 	case strings.Contains(rec.Path, "://"):
 		return r.s.cfg.Sources.Get(ctx, rec.Path)
 	}
-	return onnx.ReadFile(rec.Path)
+	return operator.Read(rec.Path)
 }

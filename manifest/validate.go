@@ -194,7 +194,11 @@ func (s *Spec) checkParams(path string, t TaskSpec, parameters []Parameter) []*F
 	for _, name := range slices.Sorted(maps.Keys(t.Params)) {
 		i := slices.Index(known, name)
 		if i < 0 {
-			out = append(out, s.problem(path+name, unknown("parameter of "+t.Name, name, known)))
+			err := unknown("parameter of "+t.Name, name, known)
+			if len(known) == 0 {
+				err = fmt.Errorf("unknown parameter %q: %s has no parameters", clip(name), t.Name)
+			}
+			out = append(out, s.problem(path+name, err))
 		} else if err := parameters[i].Test(Value{Number: t.Params[name]}); err != nil {
 			out = append(out, s.problem(path+name, err))
 		}

@@ -132,7 +132,7 @@ func withMachine(ctx context.Context, spec *manifest.Spec, o runOptions, stdout,
 	}()
 	var operators map[string]*operator.File
 	if o.simulate == 0 {
-		if operators, err = verifyOperators(ctx, rt, o.catalogue); err != nil {
+		if operators, err = verifyOperators(ctx, rt, o.catalogue, p); err != nil {
 			return err
 		}
 	}

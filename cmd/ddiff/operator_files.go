@@ -12,22 +12,19 @@ import (
 	"ddiff/manifest"
 	"ddiff/restore/onnx"
 	"ddiff/restore/operator"
+	"ddiff/restore/prior"
 )
 
-// openOperator reads an operator file. Its errors wrap errOperator.
+// openOperator reads an operator file. Its errors end a command with exitPrior.
 func openOperator(path string) (*operator.File, error) {
-	data, err := onnx.ReadFile(path)
+	data, err := operator.Read(path)
 	if errors.Is(err, fs.ErrNotExist) && !errors.Is(err, onnx.ErrExternal) {
 		return nil, fmt.Errorf("%w %s: no such file; name an ONNX file", errOperator, path)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errOperator, err)
 	}
-	f, err := operator.Load(path, data)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errOperator, err)
-	}
-	return f, nil
+	return operator.Load(path, data)
 }
 
 // withOperators returns the catalogue of a campaign, with its operator files.
@@ -59,13 +56,15 @@ func operatorTasks(paths []string) ([]manifest.TaskSpec, error) {
 	return out, nil
 }
 
-// verifyOperators runs each operator file of a catalogue once, and returns the files by their digests.
-func verifyOperators(ctx context.Context, rt *onnx.Runtime, c shard.Catalogue) (map[string]*operator.File, error) {
+// verifyOperators runs each operator file of a catalogue once, checks that a solver with the prior can contain it, and returns
+// the files by their digests.
+func verifyOperators(ctx context.Context, rt *onnx.Runtime, c shard.Catalogue, p *prior.Prior) (map[string]*operator.File, error) {
 	out := map[string]*operator.File{}
 	for _, f := range c.Files {
-		if err := f.Verify(ctx, rt); errors.Is(err, operator.ErrFile) {
-			return nil, fmt.Errorf("%w: %w", errOperator, err)
-		} else if err != nil {
+		if err := f.Fits(p.Opset()); err != nil {
+			return nil, err
+		}
+		if err := f.Verify(ctx, rt); err != nil {
 			return nil, err
 		}
 		out[f.SHA256] = f
@@ -94,7 +93,7 @@ func submittedOperators(c shard.Catalogue, s *manifest.Spec) (shard.Catalogue, [
 
 // findOperator finds the operator file of an item at its old path or below root.
 func findOperator(from manifest.Source, root string) (*operator.File, error) {
-	reason := error(fs.ErrNotExist)
+	reason := fs.ErrNotExist
 	for _, path := range places(from.Path, root) {
 		f, err := openOperator(path)
 		if err == nil && f.SHA256 == from.SHA256 {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -135,7 +134,7 @@ func (o *runOptions) campaign(flags *pflag.FlagSet, args []string) (spec *manife
 	}
 	swept := !flags.Changed("task") && !flags.Changed("operator") && len(distinctTasks(spec)) == len(spec.Tasks)
 	if err := o.override(flags, spec); err != nil {
-		if errors.Is(err, errOperator) {
+		if exitCode(err) == exitPrior {
 			return nil, 0, err
 		}
 		return nil, 0, usageError{err}
@@ -215,10 +214,10 @@ func (o *runOptions) override(flags *pflag.FlagSet, s *manifest.Spec) error {
 		}
 	}
 	if len(own) > 0 {
-		named := taskSpecs(o.tasks, o.catalogue)
-		s.Tasks = append(named, own...)
-		for i := range own {
-			s.Override(fmt.Sprintf("tasks[%d]", len(named)+i), "--operator "+o.own[i])
+		s.Tasks = taskSpecs(o.tasks, o.catalogue)
+		for i, t := range own {
+			s.Override(fmt.Sprintf("tasks[%d]", len(s.Tasks)), "--operator "+o.own[i])
+			s.Tasks = append(s.Tasks, t)
 		}
 	}
 	if o.catalogue, err = withOperators(o.catalogue, s); err != nil {

@@ -67,6 +67,9 @@ type fileParts struct {
 // The prefix of an operator's metadata.
 const cardPrefix = "ddiff."
 
+// Read returns the bytes of an operator file with external data inlined; see [onnx.ReadFile].
+func Read(path string) ([]byte, error) { return onnx.ReadFile(path) }
+
 // Load parses an operator file. path names it in messages. These metadata entries are read, all of them optional:
 //
 //   - ddiff.kind: "operator";
@@ -125,6 +128,14 @@ func (f *File) inOpset(opset int) (*fileParts, error) {
 	}
 	f.parts[opset] = p
 	return p, nil
+}
+
+// Fits returns ErrFile if the operations of the file do not exist in an operator set, or mean something else there.
+func (f *File) Fits(opset int) error {
+	if _, err := f.inOpset(opset); err != nil {
+		return fmt.Errorf("operator %s: %w", f.Path, err)
+	}
+	return nil
 }
 
 // Outline returns the file without its network, a few kilobytes. Its operators have shapes and parameters and cannot be

@@ -182,17 +182,15 @@ func (e *fileExpression) applyBatch(g *onnx.Graph, x, draws onnx.Value) (Applied
 }
 
 // inline copies a part of the file with those values that are its inputs, in float32.
-func (e *fileExpression) inline(g *onnx.Graph, m *onnx.Model, values map[string]onnx.Value, outputs map[string][]int) (out map[string]onnx.Value, err error) {
+func (e *fileExpression) inline(g *onnx.Graph, m *onnx.Model, values map[string]onnx.Value, outputs map[string][]int) (map[string]onnx.Value, error) {
+	defer g.Half(g.Half(false))
 	inputs := map[string]onnx.Value{}
 	for _, p := range m.Inputs() {
 		if v, ok := values[p.Name]; ok {
 			inputs[p.Name] = v
 		}
 	}
-	err = g.Precise(func() (err error) {
-		out, err = g.Inline(m, inputs, outputs)
-		return err
-	})
+	out, err := g.Inline(m, inputs, outputs)
 	if err != nil {
 		return nil, fmt.Errorf("operator %s: %w", e.file.Path, err)
 	}

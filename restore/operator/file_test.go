@@ -9,8 +9,11 @@ import (
 	"strings"
 	"testing"
 
+	"google.golang.org/protobuf/proto"
+
 	"ddiff/restore/noise"
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxpb"
 	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/operator"
 	"ddiff/restore/parameter"
@@ -187,6 +190,59 @@ func TestExportedBlur(t *testing.T) {
 	}
 }
 
+// TestBlurWithoutGradient: reverse mode through the file agrees with the gradient in the file.
+func TestBlurWithoutGradient(t *testing.T) {
+	t.Parallel()
+	whole, rt := bkse(t), onnxtest.Runtime(t)
+	data, err := os.ReadFile(filepath.Join("testdata", "bkse.onnx"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain := load(t, withoutGradient(t, data))
+	if plain.Differentiates || !whole.Differentiates || plain.SHA256 == whole.SHA256 {
+		t.Fatalf("%v, %v", plain.Differentiates, whole.Differentiates)
+	}
+	var gradients [2][]float32
+	for i, f := range []*operator.File{whole, plain} {
+		op, err := operator.Set{f.Definition("blur")}.New("blur", nil, operator.Shape{Channels: 3, Height: 128, Width: 128})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r, err := op.CheckGradient(t.Context(), rt); err != nil || r.Error > 2e-3 {
+			t.Errorf("gradient %+v, %v", r, err)
+		}
+		x, seed := normal(op.Image.Size(), 1, 0.4), normal(op.MeasurementSize(), 2, 1)
+		_, gradients[i], _ = evaluate(t, op, 1, x, seed, seed, encoded(t, op, 1))
+	}
+	if e := relative(gradients[1], gradients[0]); e > 1e-5 {
+		t.Errorf("reverse mode differs from the file's gradient by %.2g", e)
+	}
+}
+
+// withoutGradient removes gx and w from an operator file.
+func withoutGradient(t *testing.T, data []byte) []byte {
+	t.Helper()
+	m := &onnxpb.ModelProto{}
+	if err := proto.Unmarshal(data, m); err != nil {
+		t.Fatal(err)
+	}
+	back := map[string]bool{"w": true}
+	m.Graph.Node = slices.DeleteFunc(m.Graph.Node, func(n *onnxpb.NodeProto) bool { // the nodes are in order
+		depends := slices.ContainsFunc(n.Input, func(in string) bool { return back[in] })
+		for _, out := range n.Output {
+			back[out] = back[out] || depends
+		}
+		return depends
+	})
+	drop := func(v *onnxpb.ValueInfoProto) bool { return v.Name == "w" || v.Name == "gx" }
+	m.Graph.Input, m.Graph.Output = slices.DeleteFunc(m.Graph.Input, drop), slices.DeleteFunc(m.Graph.Output, drop)
+	data, err := proto.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
 func TestKernelDeviation(t *testing.T) {
 	t.Parallel()
 	op, err := operator.Set{bkse(t).Definition("blur")}.New("blur", nil, operator.Shape{Channels: 3, Height: 1024, Width: 1024})
@@ -255,7 +311,10 @@ func TestUnusableFiles(t *testing.T) {
 		"infinite range":     {numbered("1; [0, inf]"), operator.ErrFile, `the range "[0, inf]"`},
 		"default":            {numbered("3; [0, 2]"), operator.ErrFile, "the default 3 is outside [0, 2]"},
 		"default is no text": {numbered("much; [0, 2]"), operator.ErrFile, `the default "much" is not a number`},
-		"odd sides":          {fileOf(t, 17, []int{1, 3, 15, 15}, nil, withGradient(twice)), operator.ErrFile, "both sides must be even"},
+		"no rule": {plain(func(g *onnx.Graph, x onnx.Value) {
+			g.Output("y", g.Apply("Hardmax", onnx.Float, x.Dims, nil, x))
+		}), onnx.ErrNoGradient, "Hardmax_"},
+		"odd sides": {fileOf(t, 17, []int{1, 3, 15, 15}, nil, withGradient(twice)), operator.ErrFile, "both sides must be even"},
 	} {
 		_, err := operator.Load("own.onnx", c.data)
 		if !errors.Is(err, c.target) || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "own.onnx") || strings.Contains(err.Error(), "\n") {

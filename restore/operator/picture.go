@@ -12,7 +12,8 @@ import (
 // they are; otherwise the least becomes black and the largest white.
 func arrange(y []float32, dims []int) *raster.Image {
 	y = intoRange(y)
-	c, h, w := 1, 0, 0
+	var h, w int
+	c := 1
 	switch len(dims) {
 	case 3:
 		c, h, w = dims[0], dims[1], dims[2]
