@@ -121,7 +121,7 @@ func (o compareOptions) store(ctx context.Context, v *report.Versus, outputs [2]
 	side := func(i int) report.Folder { return report.Folder{Outputs: outputs[i : i+1], To: to.Store} }
 	err = v.Write(ctx, to.Store, side(0), side(1), o.catalogue.Operators, o.largest)
 	if errors.Is(err, report.ErrIncomplete) {
-		fmt.Fprintln(stderr, "the pictures are incomplete:", err)
+		fmt.Fprintln(stderr, "the pictures are incomplete:", oneLine(err))
 		err = nil
 	}
 	return err

@@ -138,10 +138,11 @@ func checkMachine(ctx context.Context, o doctorOptions, stdout io.Writer) error 
 		}
 		return failure
 	}
+	out := escaped(stdout)
 	for _, f := range findings {
-		fmt.Fprintf(stdout, "%-8s %-18s %s\n", f.Status, f.Name, f.Detail)
+		fmt.Fprintf(out, "%-8s %-18s %s\n", f.Status, f.Name, f.Detail)
 		if f.Remedy != "" {
-			fmt.Fprintf(stdout, "%-8s %-18s -> %s\n", "", "", f.Remedy)
+			fmt.Fprintf(out, "%-8s %-18s -> %s\n", "", "", f.Remedy)
 		}
 	}
 	return failure

@@ -327,7 +327,7 @@ func (e embedded) print(n manifest.Counts, s report.Summary, ran error, stdout i
 	}
 	if n.Done > 0 && len(s.Rows) > 0 {
 		fmt.Fprintln(stdout)
-		if err := report.WriteTable(stdout, s, report.FormatText); err != nil {
+		if err := report.WriteTable(escaped(stdout), s, report.FormatText); err != nil {
 			return err
 		}
 		fmt.Fprintf(stdout, "\nreport: %s\n", storage.Locate(e.spec.Output, report.KeyPage))

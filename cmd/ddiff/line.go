@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -22,12 +24,24 @@ func printable(text string) string {
 	if len(text) > 16*maxLine { // bounds the work
 		text = text[:8*maxLine] + text[len(text)-8*maxLine:]
 	}
+	runes := []rune(escape(text, ""))
+	if len(runes) <= maxLine {
+		return string(runes)
+	}
+	const gap, end = "...", maxLine / 4
+	return string(runes[:maxLine-end-len(gap)]) + gap + string(runes[len(runes)-end:])
+}
+
+// escape escapes the control characters of a text, except those in keep.
+func escape(text, keep string) string {
 	var b strings.Builder
 	for len(text) > 0 {
 		r, size := utf8.DecodeRuneInString(text)
 		switch {
 		case r == utf8.RuneError && size == 1:
 			fmt.Fprintf(&b, `\x%02x`, text[0])
+		case strings.ContainsRune(keep, r):
+			b.WriteString(text[:size])
 		case unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp):
 			quoted := fmt.Sprintf("%+q", r)
 			b.WriteString(quoted[1 : len(quoted)-1])
@@ -36,12 +50,32 @@ func printable(text string) string {
 		}
 		text = text[size:]
 	}
-	runes := []rune(b.String())
-	if len(runes) <= maxLine {
-		return string(runes)
+	return b.String()
+}
+
+// escaped returns a writer that escapes control characters, except line ends and tabs. Results and priors of others
+// contain the names in tables.
+func escaped(w io.Writer) io.Writer { return &escapingWriter{w: w} }
+
+type escapingWriter struct {
+	w    io.Writer
+	rest []byte // the beginning of a character whose end is not written yet
+}
+
+// Write implements io.Writer.
+func (e *escapingWriter) Write(p []byte) (int, error) {
+	data := append(e.rest, p...)
+	end := len(data)
+	for i := max(0, end-utf8.UTFMax+1); i < end; i++ {
+		if utf8.RuneStart(data[i]) && !utf8.FullRune(data[i:]) {
+			end = i
+		}
 	}
-	const gap, end = "...", maxLine / 4
-	return string(runes[:maxLine-end-len(gap)]) + gap + string(runes[len(runes)-end:])
+	e.rest = slices.Clone(data[end:])
+	if _, err := io.WriteString(e.w, escape(string(data[:end]), "\n\t")); err != nil {
+		return 0, err
+	}
+	return len(p), nil
 }
 
 // problems returns the joined errors of err, also through wrappers that add no text.

@@ -34,6 +34,24 @@ func TestPrintable(t *testing.T) {
 	}
 }
 
+// TestEscaped: a table has no control characters but line ends and tabs, however it is cut into writes.
+func TestEscaped(t *testing.T) {
+	const text = "name\tPSNR\nü日\x1b[2J\r\u202e\u009b\xff\t1.0\n"
+	const want = "name\tPSNR\nü日\\x1b[2J\\r\\u202e\\u009b\\xff\t1.0\n"
+	for size := 1; size <= len(text); size++ {
+		var b strings.Builder
+		w := escaped(&b)
+		for rest := text; rest != ""; rest = rest[min(size, len(rest)):] {
+			if n, err := w.Write([]byte(rest[:min(size, len(rest))])); err != nil || n != min(size, len(rest)) {
+				t.Fatal(n, err)
+			}
+		}
+		if b.String() != want {
+			t.Fatalf("in writes of %d bytes: %q, want %q", size, b.String(), want)
+		}
+	}
+}
+
 // TestLines: joined errors are lines, and a newline in a name is none.
 func TestLines(t *testing.T) {
 	name := &fs.PathError{Op: "open", Path: "a\nb", Err: fs.ErrNotExist}

@@ -138,6 +138,7 @@ func (o reportOptions) run(ctx context.Context, args []string, stdout, stderr io
 		table := map[string]report.Format{
 			formatText: report.FormatText, formatMarkdown: report.FormatMarkdown, formatLaTeX: report.FormatLaTeX,
 		}[o.format]
+		w = escaped(w)
 		if err := report.WriteTable(w, summary, table); err != nil || published == nil {
 			return err
 		}
@@ -284,7 +285,7 @@ func (o reportOptions) folder(
 // noteIncomplete prints the error of an incomplete report, and returns all others.
 func noteIncomplete(err error, stderr io.Writer) error {
 	if errors.Is(err, report.ErrIncomplete) {
-		fmt.Fprintln(stderr, "the report is incomplete:", err)
+		fmt.Fprintln(stderr, "the report is incomplete:", oneLine(err))
 		return nil
 	}
 	return err

@@ -72,7 +72,7 @@ func (o scoreOptions) run(ctx context.Context, args []string, stdout, stderr io.
 			Address: arg, Metrics: metrics, Filter: filter, Parallel: runtime.GOMAXPROCS(0),
 			Problem: func(key string, err error) {
 				show("")
-				fmt.Fprintf(stderr, "%s: %v; remove the item's folder and run its campaign again\n", storage.Locate(arg, key), err)
+				fmt.Fprintln(stderr, printable(fmt.Sprintf("%s: %v; remove the item's folder and run its campaign again", storage.Locate(arg, key), err)))
 			},
 			Progress: func(items int) { show(fmt.Sprintf("%s: %d items", arg, items)) },
 		})
@@ -155,7 +155,7 @@ func (o scoreOptions) finish(counts []score.Count, args []string, stdout io.Writ
 		if c.Difference != nil {
 			line += fmt.Sprintf(" max_difference=%.3g", *c.Difference)
 		}
-		if _, err := fmt.Fprintln(stdout, line); err != nil {
+		if _, err := fmt.Fprintln(stdout, printable(line)); err != nil {
 			return err
 		}
 	}

@@ -35,7 +35,7 @@ func (t *tuning) print(w io.Writer, asJSON bool) error {
 			"folds": t.folds, "contests": contests, "settings": settings, "unreadable": t.unreadable(), "out": t.spec.Output,
 		})
 	}
-	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	out := tabwriter.NewWriter(escaped(w), 0, 0, 2, ' ', 0)
 	for k, f := range t.folds {
 		for _, side := range []struct {
 			name   string
@@ -66,7 +66,7 @@ func (o *tuneOutcome) print(w io.Writer, asJSON bool) error {
 	if asJSON {
 		return json.NewEncoder(w).Encode(o)
 	}
-	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	out := tabwriter.NewWriter(escaped(w), 0, 0, 2, ' ', 0)
 	fmt.Fprintln(out, "TASK\tPROBLEM\tMETHOD\tSETTINGS\tCHOSEN\tN\tPSNR\t±95%\tSSIM\tHAARPSI")
 	for _, one := range o.Tests {
 		chosen := slices.Clone(one.variants)
@@ -80,7 +80,7 @@ func (o *tuneOutcome) print(w io.Writer, asJSON bool) error {
 		return err
 	}
 	for _, note := range o.notes() {
-		if _, err := fmt.Fprintln(w, note); err != nil {
+		if _, err := fmt.Fprintln(w, escape(note, "")); err != nil {
 			return err
 		}
 	}
