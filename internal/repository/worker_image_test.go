@@ -46,7 +46,10 @@ func dockerfile(t *testing.T, name string) (all []instruction) {
 
 const workerDockerfile = "Dockerfile.worker"
 
-// Every stage and file of Dockerfile.worker exists, images have a version, and digests are pinned in
+// imageDigest is the end of an image's name that pins it.
+var imageDigest = regexp.MustCompile(`@sha256:[0-9a-f]{64}$`)
+
+// Every stage and file of Dockerfile.worker exists, images have a version and a digest, and digests of files are pinned in
 // the program only.
 func TestWorkerDockerfile(t *testing.T) {
 	t.Parallel()
@@ -77,13 +80,14 @@ func TestWorkerDockerfile(t *testing.T) {
 		}
 	}
 	for _, name := range []string{workerDockerfile, "scripts/worker-image.sh", "scripts/worker-image-test.sh"} {
-		if digest := regexp.MustCompile(`[0-9a-f]{40}|[A-Za-z0-9+/]{86}==`).FindString(read(t, name)); digest != "" {
+		text := regexp.MustCompile(`(?m)^(FROM \S+)@sha256:[0-9a-f]{64} `).ReplaceAllString(read(t, name), "$1 ")
+		if digest := regexp.MustCompile(`[0-9a-f]{40}|[A-Za-z0-9+/]{86}==`).FindString(text); digest != "" {
 			t.Errorf("%s has the digest %s; pin it in the program", name, digest)
 		}
 	}
 }
 
-// checkBase checks that an image has a version. Earlier stages need none.
+// checkBase checks that an image has a version and a digest. Earlier stages need none.
 func checkBase(t *testing.T, image string, stages map[string]bool) {
 	t.Helper()
 	if name, variant := strings.CutSuffix(image, "${VARIANT}"); variant {
@@ -94,6 +98,9 @@ func checkBase(t *testing.T, image string, stages map[string]bool) {
 	}
 	if _, tag, ok := strings.Cut(image, ":"); !stages[image] && (!ok || !regexp.MustCompile(`^\d|bookworm`).MatchString(tag)) {
 		t.Errorf("FROM %s: name the image by a version", image)
+	}
+	if !stages[image] && !imageDigest.MatchString(image) {
+		t.Errorf("FROM %s: pin the image by its digest", image)
 	}
 }
 
