@@ -19,6 +19,7 @@ var ErrNoGradient = errors.New("operation has no gradient rule")
 // Nodes of inlined models are differentiated like built ones; their shapes follow from those of the inputs. Gradient
 // returns ErrNoGradient, which names the node, when y depends on x through an operation without a rule, a sub-graph (If,
 // Loop) or a shape that depends on data. Operations such as Floor, ArgMax and comparisons have the derivative zero.
+// Recompute trades time for memory.
 func (g *Graph) Gradient(y, x, seed Value) (Value, error) {
 	if !slices.Equal(y.Dims, seed.Dims) {
 		panic(fmt.Sprintf("onnx: seed %v for a value of shape %v", seed.Dims, y.Dims))
@@ -28,10 +29,21 @@ func (g *Graph) Gradient(y, x, seed Value) (Value, error) {
 		return Value{}, err
 	}
 	grads := map[string]Value{y.Name: seed}
-	for _, p := range slices.Backward(order) {
-		if err := g.backward(p, active, grads); err != nil {
-			return Value{}, err
+	blocks, err := g.split(order, active)
+	if err != nil {
+		return Value{}, err
+	}
+	for i, block := range slices.Backward(blocks) {
+		again := replay{}
+		if i < len(blocks)-1 { // the values of the last block are still there
+			again = g.replay(block, active, grads)
 		}
+		for _, p := range slices.Backward(block) {
+			if err := g.backward(p, again, active, grads); err != nil {
+				return Value{}, err
+			}
+		}
+		g.prune(again)
 	}
 	if dx, ok := grads[x.Name]; ok {
 		return dx, nil
@@ -39,8 +51,8 @@ func (g *Graph) Gradient(y, x, seed Value) (Value, error) {
 	return g.zeros(x.DType, x.Dims), nil
 }
 
-// backward adds the gradients of a node's inputs to grads.
-func (g *Graph) backward(p *onnxpb.NodeProto, active map[string]bool, grads map[string]Value) error {
+// backward adds the gradients of a node's inputs to grads. The rule reads the values of again instead of the first ones.
+func (g *Graph) backward(p *onnxpb.NodeProto, again replay, active map[string]bool, grads map[string]Value) error {
 	dy, used := make([]Value, len(p.Output)), false
 	for i, out := range p.Output {
 		dy[i] = grads[out]
@@ -57,7 +69,7 @@ func (g *Graph) backward(p *onnxpb.NodeProto, active map[string]bool, grads map[
 		if !active[in.Name] {
 			continue
 		}
-		dx, err := g.derive(ruleOf(n.op), n, k, dy)
+		dx, err := g.derive(ruleOf(n.op), again.of(n), k, dy)
 		if err != nil {
 			return undifferentiated(p, err)
 		}

@@ -33,6 +33,7 @@ type Graph struct {
 	domains map[string]int64    // other operator sets of inlined models
 	weights map[*Model]string   // inlined models: the prefix of their weights
 	half    bool                // inline models in mixed precision
+	blocks  int                 // of a gradient, see Recompute
 }
 
 // NewGraph starts a graph for an operator set version in [MinOpset, MaxOpset].
@@ -53,7 +54,7 @@ func (g *Graph) Opset() int { return g.opset }
 func (g *Graph) Sub() *Graph {
 	return &Graph{
 		opset: g.opset, counter: g.counter, outer: g, facts: newFacts(), consts: map[string]Value{},
-		domains: g.domains, weights: map[*Model]string{}, half: g.half,
+		domains: g.domains, weights: map[*Model]string{}, half: g.half, blocks: g.blocks,
 	}
 }
 
