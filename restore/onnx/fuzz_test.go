@@ -41,6 +41,7 @@ func TestGradientFuzz(t *testing.T) {
 				resolved++
 				graphs++
 				worst = max(worst, rel)
+				gradients.recordGraph(rel)
 				for _, op := range models[k].ops {
 					seen[op]++
 				}

@@ -98,10 +98,10 @@ func product(dims []int) int {
 
 func ints(x ...int) []int { return x }
 
-// check compares the gradient with central differences.
-func (l layer) check(t *testing.T) {
-	g := onnx.NewGraph(cmp.Or(l.opset, onnx.DefaultOpset))
-	x := g.Input("x", onnx.Float, l.inputs[l.wrt].dims...)
+// gradient returns the graph of the layer with its gradient: x, seed, y and dx.
+func (l layer) gradient() (g *onnx.Graph, x, seed, y, dx onnx.Value, err error) {
+	g = onnx.NewGraph(cmp.Or(l.opset, onnx.DefaultOpset))
+	x = g.Input("x", onnx.Float, l.inputs[l.wrt].dims...)
 	var inputs []onnx.Value
 	for i, in := range l.inputs {
 		if i == l.wrt {
@@ -110,9 +110,16 @@ func (l layer) check(t *testing.T) {
 			inputs = append(inputs, in.value(g, uint32(i)))
 		}
 	}
-	y := g.Apply(l.op, onnx.Float, l.out, l.attrs, inputs...)
-	seed := g.Input("seed", onnx.Float, y.Dims...)
-	dx, err := g.Gradient(y, x, seed)
+	y = g.Apply(l.op, onnx.Float, l.out, l.attrs, inputs...)
+	seed = g.Input("seed", onnx.Float, y.Dims...)
+	dx, err = g.Gradient(y, x, seed)
+	return g, x, seed, y, dx, err
+}
+
+// check compares the gradient with central differences.
+func (l layer) check(t *testing.T) {
+	t.Helper()
+	g, x, seed, y, dx, err := l.gradient()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,10 +6,10 @@ import (
 )
 
 // resizeRule builds the gradient of a Resize, which is a linear map along each dimension.
-func resizeRule(g *Graph, n *node, _ int, dy Value) (Value, error) {
+func resizeRule(g *Graph, n *node, k int, dy Value) (Value, error) {
 	x := n.inputs[0]
-	if dy.Size() == 0 {
-		return Value{}, n.refuse("an empty result")
+	if k > 0 {
+		return Value{}, n.refuse("scales that depend on the input")
 	}
 	for name, known := range map[string]string{"antialias": "0", "keep_aspect_ratio_policy": "stretch"} {
 		if v, ok := n.attrs[name]; ok && fmt.Sprint(v) != known {

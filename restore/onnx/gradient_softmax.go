@@ -41,6 +41,9 @@ func attentionRule(g *Graph, n *node, k int, dy Value) (Value, error) {
 	if shared := n.integer("kv_num_heads", heads); shared != heads {
 		return Value{}, n.refuse("%d heads of keys for %d of queries", shared, heads)
 	}
+	if heads == 0 && n.inputs[0].Rank() == 3 {
+		return Value{}, n.refuse("tokens without q_num_heads")
+	}
 	q, key, v := g.splitHeads(n.inputs[0], heads), g.splitHeads(n.inputs[1], heads), g.splitHeads(n.inputs[2], heads)
 	if q.Dims[1] != key.Dims[1] {
 		return Value{}, n.refuse("%d heads of keys for %d of queries", key.Dims[1], q.Dims[1])
