@@ -139,7 +139,7 @@ func TestGradientLayers(t *testing.T) {
 	t.Parallel()
 	for family, layers := range map[string]map[string]layer{
 		"conv": convLayers(), "conv transpose": convTransposeLayers(), "resize": resizeLayers(), "pool": poolLayers(),
-		"norm": normLayers(), "softmax": softmaxLayers(),
+		"norm": normLayers(), "softmax": softmaxLayers(), "move": moveLayers(),
 	} {
 		for name, l := range layers {
 			t.Run(fmt.Sprint(family, "/", name), func(t *testing.T) {

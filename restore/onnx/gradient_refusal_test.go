@@ -42,6 +42,8 @@ func TestGradientRefusesForms(t *testing.T) {
 		"scales that depend":  apply("Resize", ints(2, 4, 3, 3), nil, x, omitted(), normal(4)).by(2),
 		"without q_num_heads": apply("Attention", ints(2, 5, 12), nil, normal(2, 5, 12), normal(2, 5, 12), normal(2, 5, 12)).at(23),
 		"1 heads of keys":     apply("Attention", q.dims, nil, q, normal(2, 1, 5, 4), normal(2, 1, 5, 4)).at(23),
+		"reduction add":       apply("ScatterElements", ints(3, 4), m{"reduction": "add"}, normal(3, 4), indices(ints(1, 4), 0, 1, 2, 0), normal(1, 4)).at(18),
+		"batch_dims":          apply("GatherND", ints(3), m{"batch_dims": 1}, normal(3, 4), indices(ints(3, 1), 2, 0, 2)),
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()
