@@ -127,6 +127,10 @@ prior-report: build runtime ## Compare the bundled prior with BM3D, and others (
 	@scripts/packages.sh report
 	@scripts/prior-report.sh $(PRIOR_REPORT)
 
+.PHONY: latent-bundle
+latent-bundle: ## Write a latent prior around the bundled one to bin/latent (LATENT_BUNDLE="--levels 1 --step 0.05 DIR")
+	@go run ./internal/latentbundle $(or $(LATENT_BUNDLE),bin/latent)
+
 .PHONY: lint
 lint: $(GOLANGCI_LINT) ## Check format, go vet and golangci-lint, with the import directions
 	@bad=0; \
