@@ -165,7 +165,7 @@ func (c *EngineCache) load(ctx context.Context, p manifest.PriorFile) (*openEngi
 		return nil, fmt.Errorf("%w: %w", ErrPriorFile, err)
 	}
 	engine, err := restore.OpenEngine(ctx, c.cfg.Runtime, model, c.cfg.Engine, c.cfg.Logger)
-	if errors.Is(err, prior.ErrGraph) {
+	if errors.Is(err, prior.ErrGraph) || errors.Is(err, prior.ErrBundle) {
 		err = fmt.Errorf("%w: %w", ErrPriorFile, err)
 	}
 	if err != nil {

@@ -173,7 +173,7 @@ func TestWrongCommandLines(t *testing.T) {
 		{"missing campaign", []string{"run", "nowhere.yaml"}, "nowhere.yaml: no such file"},
 		{"unknown field", []string{"run", campaign}, campaign + `:3: unknown field "stepz" (did you mean "steps"?)`},
 		{"wrong type", []string{"run", wrong}, wrong + ":3: steps: want an integer"},
-		{"nothing to inspect", []string{"prior", "inspect"}, "prior inspect: 0 arguments; usage: ddiff prior inspect FILE|bundled; see: ddiff prior inspect --help"},
+		{"nothing to inspect", []string{"prior", "inspect"}, "prior inspect: 0 arguments; usage: ddiff prior inspect FILE|DIR|bundled; see: ddiff prior inspect --help"},
 		{"too many arguments", []string{"man", "a", "b"}, "man: 2 arguments; usage: ddiff man DIR; see: "},
 		{"help on nothing", []string{"help", "restore"}, `help: unknown command or topic "restore"`},
 		{"completion of another shell", []string{"completion", "tcsh"}, `completion: unknown command "tcsh"`},

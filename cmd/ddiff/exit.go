@@ -70,7 +70,7 @@ func exitClasses() []exitClass {
 		}},
 		{exitPrior, "the prior, an operator or a bundle cannot be used", []error{
 			errPrior, errOperator, prior.ErrCard, prior.ErrGraph, onnx.ErrModel, onnx.ErrExternal, metric.ErrNetwork, gpuworker.ErrPriorFile,
-			check.ErrVectors, check.ErrInterface, check.ErrNotFinite, check.ErrBundle, operator.ErrGradient, operator.ErrFile, onnx.ErrNoGradient, gpuworker.ErrOperatorFile,
+			check.ErrVectors, check.ErrInterface, check.ErrNotFinite, prior.ErrBundle, operator.ErrGradient, operator.ErrFile, onnx.ErrNoGradient, gpuworker.ErrOperatorFile,
 		}},
 		{exitNoGPU, "there is no GPU to check", []error{errNoGPU, gpucheck.ErrAbsent}},
 		{exitRuntime, "ONNX Runtime, or the execution provider, is missing or unusable", []error{
@@ -194,7 +194,7 @@ func newExitCodesTopic() *cobra.Command {
 
 // priorError wraps errPrior around errors of a network that cannot be used.
 func priorError(err error) error {
-	if errors.Is(err, prior.ErrGraph) {
+	if errors.Is(err, prior.ErrGraph) || errors.Is(err, prior.ErrBundle) {
 		return fmt.Errorf("%w: %w", errPrior, err)
 	}
 	return err
@@ -204,7 +204,7 @@ func priorError(err error) error {
 func openPrior(path string) (*prior.Prior, error) {
 	p, err := prior.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%w %s: no such file; use --prior bundled or the path of an ONNX file", errPrior, path)
+		return nil, fmt.Errorf("%w %s: no such file; use --prior bundled, the path of an ONNX file or the folder of a bundle", errPrior, path)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errPrior, err)

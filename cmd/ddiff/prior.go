@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -16,7 +17,7 @@ func newPriorCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "prior", Short: "Inspect and check score models, and edit their cards"}
 	var asJSON bool
 	inspect := &cobra.Command{
-		Use: "inspect FILE|bundled", Short: "Print a prior's card", Args: cobra.ExactArgs(1),
+		Use: "inspect FILE|DIR|bundled", Short: "Print a prior's card", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return inspectPrior(cmd.OutOrStdout(), args[0], asJSON) },
 	}
 	inspect.Flags().BoolVar(&asJSON, "json", false, "print JSON")
@@ -51,12 +52,19 @@ func inspectPrior(out io.Writer, path string, asJSON bool) error {
 		})
 	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	for _, row := range [][2]any{
+	rows := [][2]any{
 		{"file", path}, {"sha256", p.SHA256}, {"name", c.Name}, {"prediction", c.Prediction},
 		{"schedule", c.Schedule}, {"steps", p.Schedule.Steps()}, {"range", c.Range}, {"channels", c.Channels},
 		{"multiple of", c.MultipleOf}, {"learned variance", c.LearnedVariance}, {"parameters", p.Parameters()},
 		{"operator set", p.Opset()}, {"licence", c.License}, {"training", c.Training},
-	} {
+	}
+	if l := c.Latent; l != nil {
+		rows = append(rows, [][2]any{
+			{"first stage", l.FirstStage}, {"latent channels", l.Channels}, {"factor", l.Factor}, {"scale", l.Scale}, {"class", l.Class},
+			{"gradient of the decoder", cmp.Or(l.NoGradient, "available")},
+		}...)
+	}
+	for _, row := range rows {
 		fmt.Fprintf(w, "%v\t%v\n", row[0], row[1])
 	}
 	return w.Flush()

@@ -54,7 +54,8 @@ func newPriorCheckCommand() *cobra.Command {
 		Args: cobra.ExactArgs(1),
 		Long: "Load a prior with its card, run it at ten noise levels on pure noise and on the images of a folder,\n" +
 			"and compare it with the reference vectors that its exporter wrote beside it. A folder with a\n" +
-			"bundle.json is a latent prior: check its parts and their shapes together.\n" +
+			"bundle.json is a latent prior: check its parts and their shapes together, and the error of decoded\n" +
+			"latents on the images.\n" +
 			"Exit code 3: the prior differs from its vectors; 7: it cannot be used.",
 		Example: "  ddiff prior check ffhq.onnx --images photos --json",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -62,7 +63,7 @@ func newPriorCheckCommand() *cobra.Command {
 		},
 	}
 	o.flags(cmd)
-	cmd.Flags().StringVar(&o.images, "images", "", "folder of photographs to denoise")
+	cmd.Flags().StringVar(&o.images, "images", "", "folder of photographs to denoise, or to encode and decode")
 	return cmd
 }
 
@@ -98,7 +99,11 @@ func checkPrior(ctx context.Context, out io.Writer, path string, o checkOptions)
 }
 
 func (o checkOptions) checkBundle(ctx context.Context, out io.Writer, rt *onnx.Runtime, dir string) error {
-	r, err := check.Bundle(ctx, rt, dir, check.BundleOptions{Size: o.size, Limits: o.limits()})
+	images, err := o.photographs(dir)
+	if err != nil {
+		return err
+	}
+	r, err := check.Bundle(ctx, rt, dir, check.BundleOptions{Size: o.size, Images: images, Limits: o.limits()})
 	if err != nil {
 		return fmt.Errorf("%w: %w", errPrior, err)
 	}
@@ -145,18 +150,17 @@ func (o checkOptions) photographs(path string) ([]*raster.Image, error) {
 	if o.images == "" {
 		return nil, nil
 	}
-	p, err := openPrior(path)
+	channels, m, err := photographSize(path)
 	if err != nil {
 		return nil, err
 	}
-	if p.Card.Channels != 3 {
-		return nil, usageError{fmt.Errorf("--images: the prior has %d channels, photographs need 3; omit --images", p.Card.Channels)}
+	if channels != 3 {
+		return nil, usageError{fmt.Errorf("--images: the prior has %d channels, photographs need 3; omit --images", channels)}
 	}
 	entries, err := os.ReadDir(o.images)
 	if err != nil {
 		return nil, usageError{fmt.Errorf("--images: %w", err)}
 	}
-	m := p.Card.MultipleOf
 	size := (o.size + m - 1) / m * m
 	var out []*raster.Image
 	for _, e := range entries {
@@ -174,6 +178,18 @@ func (o checkOptions) photographs(path string) ([]*raster.Image, error) {
 		return nil, usageError{fmt.Errorf("--images: %s contains no photographs; name a folder of PNG, JPEG, TIFF or WebP files", o.images)}
 	}
 	return out, nil
+}
+
+// photographSize returns the channels of a prior's images and the number that divides their sides.
+func photographSize(path string) (channels, multiple int, err error) {
+	if c, err := prior.ReadBundleCard(path); err == nil {
+		return c.Channels, c.MultipleOf, nil
+	}
+	p, err := openPrior(path)
+	if err != nil {
+		return 0, 0, err
+	}
+	return p.Card.Channels, p.Card.MultipleOf, nil
 }
 
 func photograph(name string, size, multiple int) (*raster.Image, error) {
@@ -222,10 +238,27 @@ func showAgreement(out io.Writer, a *check.Agreement) {
 }
 
 func showBundle(out io.Writer, r *check.BundleReport) {
-	fmt.Fprintf(out, "%s: %s, image %v, latent %v\n", r.Directory, r.Name, r.Image, r.Latent)
+	fmt.Fprintf(out, "%s: %s, first stage %s, image %v, latent %v\n", r.Directory, r.Name, r.FirstStage, r.Image, r.Latent)
 	for _, p := range r.Parts {
 		fmt.Fprintf(out, "%s: %d parameters, ms_per_call=%.1f; ", p.File, p.Parameters, p.MSPerCall)
 		showAgreement(out, p.Vectors)
+	}
+	of := fmt.Sprintf("%d photographs", r.Reconstruction.Images)
+	if r.Reconstruction.Images == 0 {
+		of = "an image of slow waves"
+	}
+	fmt.Fprintf(out, "reconstruction of %s: psnr=%.2f max_abs=%.3g\n", of, r.Reconstruction.PSNR, r.Reconstruction.MaxAbs)
+	fmt.Fprintf(out, "latents: mean=%.4f std=%.4f scale=%g\n", r.Latents.Mean, r.Latents.Std, r.Scale)
+	for _, n := range r.Noise {
+		fmt.Fprintf(out, "noise: t=%d mean=%.4f std=%.4f mse=%.5f\n", n.T, n.Mean, n.Std, n.MSE)
+	}
+	if r.Gradient {
+		fmt.Fprintln(out, "gradient of the decoder: available")
+	} else {
+		fmt.Fprintf(out, "gradient of the decoder: none, so mode latent_dc cannot run: %s\n", r.NoGradient)
+	}
+	for _, s := range r.Warnings {
+		fmt.Fprintln(out, "warning:", s)
 	}
 	fmt.Fprintf(out, "peak_mib=%.0f\n", r.PeakMiB)
 }

@@ -9,6 +9,4 @@ var (
 	ErrInterface = errors.New("wrong interface")
 	// ErrNotFinite: a model returns NaN or infinite values.
 	ErrNotFinite = errors.New("values that are not finite")
-	// ErrBundle: the card of a bundle is invalid, or its parts do not match.
-	ErrBundle = errors.New("bundle")
 )

@@ -194,6 +194,10 @@ func loadBundle(file string, data []byte) (*Prior, error) {
 		return nil, fmt.Errorf("%w: %s: %w", ErrBundle, filepath.Join(file, c.Files[unetRole].File), err)
 	}
 	p.model, p.rewritten = m.unet.FuseGroupNorm()
+	n, h, w := p.smallest()
+	if err := p.Space().gradient(p.Opset(), []int{n, c.Channels, h, w}); err != nil {
+		p.Card.Latent.NoGradient = err.Error()
+	}
 	return p, nil
 }
 

@@ -13,6 +13,9 @@ type Latent struct {
 	Factor     int     // image side over latent side
 	Scale      float64 // factor between the autoencoder's latents and the network's, which the parts include
 	Class      string  // for which the network was exported; empty for none
+	// NoGradient is empty if the decoder has a gradient, which some modes of methods need. Otherwise it names the operation
+	// without one.
+	NoGradient string `json:",omitempty"`
 }
 
 // Space is the domain in which a prior works: the shape of its tensors and the ways to pixels and back. For a prior that
@@ -59,6 +62,19 @@ func (s Space) Decode(g *onnx.Graph, z onnx.Value) (onnx.Value, error) {
 		z = g.Add(g.Detach(q), g.Minus(z, g.Detach(z))) // exactly q
 	}
 	return s.apply(g, decoderRole, s.parts.decoder, z, "z", "x", s.images(z.Dims))
+}
+
+// gradient returns nil if decoded images have a gradient by their latents, and onnx.ErrNoGradient otherwise. images is the
+// shape of a batch that the decoder takes.
+func (s Space) gradient(opset int, images []int) error {
+	g := onnx.NewGraph(opset)
+	z := g.Input("z", onnx.Float, s.Dims(images)...)
+	x, err := s.Decode(g, z)
+	if err != nil {
+		return err
+	}
+	_, err = g.Gradient(x, z, x)
+	return err
 }
 
 // quantize always computes in float32: half precision would select other codes.

@@ -41,6 +41,9 @@ type Verification struct {
 // file's graph if they differ by more than 5e-3 of the largest prediction. Call it before the first Predict. The bundled
 // prior is not run.
 //
+// It also runs the encoder, the quantizer and the decoder of a latent prior once; ErrBundle: a part cannot run, or its result
+// has another shape than the card states or is not finite.
+//
 // It returns ErrGraph if ONNX Runtime cannot run the file, or if the file's predictions have another shape than the
 // images or are not finite; errors of the device and of ctx pass through. A network that exceeds the memory, or
 // 20 s for one call, is used as it is in its file.
@@ -49,6 +52,11 @@ func (p *Prior) Verify(ctx context.Context, rt *onnx.Runtime) (Verification, err
 		return Verification{Rewritten: p.rewritten}, nil
 	}
 	v := Verification{Rewritten: p.rewritten}
+	if p.parts != nil {
+		if err := p.verifyParts(ctx, rt); err != nil && !undecided(err) {
+			return v, err
+		}
+	}
 	var fast []float32
 	if p.rewritten > 0 {
 		var err error
