@@ -1,0 +1,218 @@
+package solver
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"ddiff/restore/method"
+	"ddiff/restore/noise"
+	"ddiff/restore/onnx/onnxtest"
+	"ddiff/restore/operator"
+	"ddiff/restore/prior"
+	"ddiff/restore/prior/linear"
+)
+
+// latentCase is a prior with latents of a quarter of the image's values, and settings that add noise in some steps.
+func latentCase(t *testing.T, op *operator.Operator, steps int, changes ...any) (*prior.Prior, method.Settings) {
+	t.Helper()
+	latent := operator.Shape{Channels: 3, Height: op.Image.Height / 2, Width: op.Image.Width / 2}
+	p := linearPrior(t, linear.New(op.Image, latent, 1), slices.Repeat([]float32{0.2}, latent.Size()))
+	return p, latentSettings(t, op.Task, steps, append([]any{"gamma0", 8, "b", 1, "t0", 300}, changes...)...)
+}
+
+// With a rotation as autoencoder and a prior that no rotation changes, every reading is DDiff in pixels from a rotated start.
+func TestLatentIsRotatedDDiff(t *testing.T) {
+	t.Parallel()
+	const steps, variance = 40, 0.02
+	shape := operator.Shape{Channels: 1, Height: 16, Width: 16}
+	rotated := operator.Shape{Channels: 4, Height: 8, Width: 8}
+	key := noise.Key{5}
+	stage := linear.New(shape, rotated, 1)
+	latents := linearPrior(t, stage, slices.Repeat([]float32{variance}, rotated.Size()))
+	pixels := gaussianPrior(t, 1, shape, slices.Repeat([]float32{variance}, shape.Size()))
+	for _, task := range []string{operator.GaussianDeblur, operator.InpaintRandom, operator.HDR} {
+		op := newOperator(t, task, shape)
+		prob := problems(t, op, 1, 0.05)
+		for gradient, gamma0 := range map[string]float64{method.GradientNorm: 2, method.GradientSquared: 0.2} { // so small that DDiff clips nothing
+			same := []any{"gamma0", gamma0, "a", 0.1, "b", 0.1, "t_gamma", 90, "t0", "none", "sigma_rule", "ddpm", "gradient", gradient}
+			s := newSolver(t, pixels, op, with(config(t, task, steps), append(same, "t0", 999)...), 1, 0)
+			start := s.Start(key)
+			want := []State{start.Clone()}
+			if err := s.Resume(context.Background(), prob, want, make([]Curves, 1), nil); err != nil {
+				t.Fatal(err)
+			}
+			x := make([]float64, len(start.Image()))
+			for i, v := range start.Image() {
+				x[i] = float64(v)
+			}
+			for name, changes := range latentVariants() {
+				s := newSolver(t, latents, op, latentSettings(t, task, steps, append(slices.Clone(changes), append(same, "t0", 999)...)...), 1, 0)
+				st := []State{s.Start(key)}
+				for i, v := range apply(stage.Encode, x) {
+					st[0].Tensors[0].Data[i] = float32(v)
+				}
+				if err := s.Resume(context.Background(), prob, st, make([]Curves, 1), nil); err != nil {
+					t.Fatal(err)
+				}
+				got, err := s.Answers(context.Background(), st)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if d := maxAbs(got[0], want[0].Image()); !(d <= 1e-3) {
+					t.Errorf("%s, %s, gradient %s: differs by %.2g from DDiff", task, name, gradient, d)
+				}
+			}
+		}
+	}
+}
+
+// A resumed run has the same bits as an uninterrupted one, and a restored image does not depend on its batch.
+func TestLatentRunsAreReproducible(t *testing.T) {
+	t.Parallel()
+	op := newOperator(t, operator.MotionDeblur, operator.Shape{Channels: 3, Height: 16, Width: 16})
+	probs := problems(t, op, 3, 0.05)
+	for name, changes := range latentVariants() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p, cfg := latentCase(t, op, 20, changes...)
+			together := newSolver(t, p, op, cfg, 4, 5)
+			want, err := together.Solve(context.Background(), probs, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			alone := newSolver(t, p, op, cfg, 1, 5)
+			for i := range probs {
+				whole, err := alone.Solve(context.Background(), probs[i:i+1], nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if d := maxAbs(whole[0].X, want[i].X); !(d <= 1.0/255) {
+					t.Errorf("image %d differs by %.2g from that of the batch", i, d)
+				}
+				stop := errors.New("stop")
+				states, curves := []State{alone.Start(probs[i].Key)}, make([]Curves, 1)
+				err = alone.Resume(context.Background(), probs[i:i+1], states, curves, func(step int) error {
+					if step == 10 {
+						return stop
+					}
+					return nil
+				})
+				run := newRun(t, p, op, cfg)
+				if !errors.Is(err, stop) || !Fits(run, states[0], curves[0]) {
+					t.Fatalf("error %v; the state fits: %v", err, Fits(run, states[0], curves[0]))
+				}
+				other := newSolver(t, p, op, cfg, 1, 5)
+				if err := other.Resume(context.Background(), probs[i:i+1], states, curves, nil); err != nil {
+					t.Fatal(err)
+				}
+				got, err := other.Answers(context.Background(), states)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !slices.Equal(got[0], whole[0].X) || !slices.Equal(curves[0].Curve("dual_norm"), whole[0].Curves.Curve("dual_norm")) {
+					t.Errorf("image %d: the resumed run has other bits", i)
+				}
+			}
+		})
+	}
+}
+
+// The dual variable has the shape of images for one reading only, so a state of that reading does not fit the others.
+func TestLatentStateShapes(t *testing.T) {
+	t.Parallel()
+	op := newOperator(t, operator.HDR, operator.Shape{Channels: 3, Height: 16, Width: 16})
+	p, cfg := latentCase(t, op, 4)
+	key := noise.Key{1}
+	st := newSolver(t, p, op, with(cfg, "dual", "pixel"), 1, 2).Start(key)
+	for name, changes := range latentVariants() {
+		run := newRun(t, p, op, with(cfg, changes...))
+		if fits := Fits(run, st, Curves{}); fits != (name == "pixel") {
+			t.Errorf("%s: the state of an image as dual variable fits: %v", name, fits)
+		}
+	}
+}
+
+func TestLatentCancel(t *testing.T) {
+	t.Parallel()
+	op := newOperator(t, operator.HDR, operator.Shape{Channels: 3, Height: 16, Width: 16})
+	p, cfg := latentCase(t, op, 20)
+	s := newSolver(t, p, op, cfg, 1, 5)
+	ctx, cancel := context.WithCancel(context.Background())
+	steps := 0
+	_, err := s.Solve(ctx, problems(t, op, 1, 0.05), func(step int) error { steps = step; cancel(); return nil })
+	if !errors.Is(err, context.Canceled) || steps != 5 {
+		t.Errorf("error %v after %d steps, want canceled after 5", err, steps)
+	}
+	if _, err := s.Answers(ctx, []State{s.Start(noise.Key{1})}); !errors.Is(err, context.Canceled) {
+		t.Errorf("answers after the cancellation: error %v, want canceled", err)
+	}
+}
+
+// NaN from a decoder ends the run as a divergence does, in a step and in the last decoding.
+func TestLatentNaN(t *testing.T) {
+	t.Parallel()
+	op := newOperator(t, operator.HDR, operator.Shape{Channels: 3, Height: 16, Width: 16})
+	latent := operator.Shape{Channels: 3, Height: 8, Width: 8}
+	variance := slices.Repeat([]float32{0.2}, latent.Size())
+	stage := linear.New(op.Image, latent, 1)
+	sound := linearPrior(t, stage, variance)
+	stage.Decode[7][3] = math.NaN()
+	broken := linearPrior(t, stage, variance)
+	for name, changes := range latentVariants() {
+		cfg := latentSettings(t, op.Task, 4, append(slices.Clone(changes), "gamma0", 8)...)
+		if _, err := newSolver(t, broken, op, cfg, 1, 2).Solve(context.Background(), problems(t, op, 1, 0.05), nil); !errors.Is(err, ErrDiverged) {
+			t.Errorf("%s: error %v, want ErrDiverged", name, err)
+		}
+		s := newSolver(t, sound, op, cfg, 1, 2)
+		st := s.Start(noise.Key{1})
+		st.Tensors[0].Data[0] = float32(math.Inf(1))
+		if _, err := s.Answers(context.Background(), []State{st}); !errors.Is(err, ErrDiverged) {
+			t.Errorf("%s: decode infinity: error %v, want ErrDiverged", name, err)
+		}
+	}
+}
+
+// A method runs only in its prior's space.
+func TestLatentNeedsItsSpace(t *testing.T) {
+	t.Parallel()
+	op := newOperator(t, operator.HDR, operator.Shape{Channels: 3, Height: 16, Width: 16})
+	p, cfg := latentCase(t, op, 4)
+	for want, err := range map[string]error{
+		"latent_ddiff needs a latent prior": second(method.NewRun(method.LatentDDiff(), cfg, bundled(t), op)),
+		"ddiff works on pixels":             second(method.NewRun(method.DDiff(), config(t, op.Task, 4), p, op)),
+	} {
+		if !errors.Is(err, method.ErrSetting) || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want ErrSetting and %q", err, want)
+		}
+	}
+}
+
+func second(_ *method.Run, err error) error { return err }
+
+// The forms make the same steps.
+func TestLatentForms(t *testing.T) {
+	t.Parallel()
+	op := newOperator(t, operator.GaussianDeblur, operator.Shape{Channels: 3, Height: 16, Width: 16})
+	prob := problems(t, op, 1, 0.05)
+	for name, changes := range latentVariants() {
+		p, cfg := latentCase(t, op, 7, changes...)
+		var want []Solution
+		for _, form := range Forms() {
+			s := compile(t, onnxtest.Runtime(t), newRun(t, p, op, cfg), 1, Build{Form: form})
+			got, err := s.Solve(context.Background(), prob, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want == nil {
+				want = got
+			}
+			if d := maxAbs(got[0].X, want[0].X); !(d <= 1e-4) {
+				t.Errorf("%s, form %s: differs by %.2g", name, form, d)
+			}
+		}
+	}
+}
