@@ -68,6 +68,10 @@ upgrade-test: test-packages build runtime ## Run campaigns with this version and
 ablation: test-packages build runtime ## Compare DDiff with its variants, each tuned on other images (an hour or more; half an hour with ABLATION="--knobs 1 --steps 30")
 	@go -C internal/testbed test -c -o $(CURDIR)/bin/testbed && bin/testbed ablation $(ABLATION)
 
+.PHONY: duals
+duals: test-packages build runtime ## Compare the readings of the dual variable of LatentDDiff, and draw docs/duals.svg (a minute)
+	@go -C internal/testbed test -c -o $(CURDIR)/bin/testbed && bin/testbed duals
+
 .PHONY: scale-model
 scale-model: build ## Run a thousand campaigns on 5,000 simulated workers (6 minutes; SCALE_MODEL="--rows 10000")
 	@go -C internal/testbed test -c -o $(CURDIR)/bin/testbed && bin/testbed scale-model $(SCALE_MODEL)
