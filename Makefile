@@ -93,12 +93,12 @@ mutate: test-packages build runtime $(GREMLINS) ## Count the small defects that 
 
 .PHONY: gradients-test
 gradients-test: runtime ## Compare gradients through ONNX graphs with finite differences and PyTorch's autograd (1 minute)
-	@DDIFF_GRADIENTS=1 go test -count=1 -timeout 20m -run '^TestGradient' ./restore/onnx | \
+	@DDIFF_GRADIENTS=1 go -C restore/onnx test -count=1 -timeout 20m -run '^TestGradient' | \
 		awk '/^rules=/ { last = $$0; next } !/^(PASS|ok)/ { print } END { print last }'
 
 .PHONY: gradients-bench
 gradients-bench: test-packages runtime ## Time the gradient through a decoder beside PyTorch's autograd (1 minute)
-	@DDIFF_GRADIENT_SPEED=$(PYTHON) go test -count=1 -timeout 20m -run '^TestGradientSpeed$$' ./restore/onnx | grep -v '^PASS$$\|^ok '
+	@DDIFF_GRADIENT_SPEED=$(PYTHON) go -C restore/onnx test -count=1 -timeout 20m -run '^TestGradientSpeed$$' | grep -v '^PASS$$\|^ok '
 
 .PHONY: golden
 golden: build runtime ## Compare identities, pixels and curves with those of commit c0ac6fd (GOLDEN="--limit 1")
