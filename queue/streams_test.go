@@ -99,10 +99,15 @@ func TestSetupRaisesLimitOfConsumers(t *testing.T) {
 
 func TestSetupConfigValidate(t *testing.T) {
 	t.Parallel()
-	must(t, queue.SetupConfig{Replicas: 3, DeadAge: -1, UnsyncedWork: false}.Validate())
+	for _, cfg := range []queue.SetupConfig{
+		{Replicas: 3, DeadAge: -1, UnsyncedWork: false}, {Replicas: 5}, {Replicas: 1, UnsyncedWork: true},
+		{DeadAge: time.Hour}, {DedupWindow: 100 * time.Millisecond, ResultAge: 100 * time.Millisecond}, {ResultAge: -1},
+	} {
+		must(t, cfg.Validate())
+	}
 	for field, cfg := range map[string]queue.SetupConfig{
 		"Replicas": {Replicas: 6}, "MaxBytes": {MaxBytes: -1}, "DeadAge": {DeadAge: time.Minute}, "ResultAge": {ResultAge: time.Minute},
-		"UnsyncedWork": {UnsyncedWork: true, Replicas: 3},
+		"UnsyncedWork": {UnsyncedWork: true, Replicas: 3}, "DedupWindow": {DedupWindow: 99 * time.Millisecond},
 	} {
 		err := cfg.Validate()
 		mustBe(t, err, queue.ErrConfig)
