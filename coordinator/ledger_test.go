@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
 	"ddiff/manifest"
+	"ddiff/storage"
 )
 
 func id(n int) string {
@@ -127,4 +129,56 @@ func heap() uint64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc
+}
+
+func TestLedgerFound(t *testing.T) {
+	l := newLedger()
+	for i := range 2 {
+		l.add(id(i))
+	}
+	l.markFound(id(1))
+	l.markFound(id(7)) // not in the manifest
+	for i, want := range map[int]bool{0: false, 1: true, 7: false} {
+		if got := l.wasFound(id(i)); got != want {
+			t.Errorf("item %d was found: %t", i, got)
+		}
+	}
+}
+
+// TestForgetWindow removes the parts of one window, and those whose windows are unknown.
+func TestForgetWindow(t *testing.T) {
+	store, err := storage.NewDir(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &runner{id: "c", s: &Service{cfg: Config{Store: store}}}
+	for n := range 12 {
+		r.checkpoint.windows = append(r.checkpoint.windows, notedWindow{partWindow: partWindow{Number: n}})
+	}
+	keys := []string{windowPartKey("c", 0, 2), windowPartKey("c", 3, 5), windowPartKey("c", 4, 4), windowPartKey("c", 5, 9), windowPartKey("c", 10, 11), windowPartPrefix("c") + "odd"}
+	for _, key := range keys {
+		if err := store.Put(t.Context(), key, []byte("x")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := r.forgetWindow(t.Context(), 5); err != nil {
+		t.Fatal(err)
+	}
+	var rest []string
+	for info, err := range store.List(t.Context(), windowPartPrefix("c")) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		var first, last int
+		if _, err := fmt.Sscanf(strings.TrimPrefix(info.Key, windowPartPrefix("c")), "%d-%d", &first, &last); err != nil {
+			t.Errorf("%s remains", info.Key)
+		}
+		rest = append(rest, fmt.Sprintf("%d-%d", first, last))
+	}
+	if got := strings.Join(rest, " "); got != "0-2 4-4 10-11" {
+		t.Errorf("parts %s remain", got)
+	}
+	if n := len(r.checkpoint.windows); n != 11 || slices.ContainsFunc(r.checkpoint.windows, func(w notedWindow) bool { return w.Number == 5 }) {
+		t.Errorf("windows %+v", r.checkpoint.windows)
+	}
 }
