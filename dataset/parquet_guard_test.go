@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/klauspost/compress/snappy"
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 )
@@ -64,6 +65,21 @@ func TestCheckPage(t *testing.T) {
 		err := table.checkPage(&c.header, 20, 80, c.codec)
 		if !errors.Is(err, c.want) || err != nil && !strings.Contains(err.Error(), c.words) {
 			t.Errorf("%s: %v, want %v with %q", name, err, c.want, c.words)
+		}
+	}
+}
+
+// TestCheckPageBehindLevels: the levels of a page of version 2 are not compressed, and are not part of its values.
+func TestCheckPageBehindLevels(t *testing.T) {
+	t.Parallel()
+	packed := snappy.Encode(nil, make([]byte, 20))
+	table := &table{read: bytes.NewReader(append(make([]byte, 24), packed...)), maxBytes: 50}
+	for size, want := range map[int32]error{24: nil, 23: ErrBadArchive} {
+		header := &format.PageHeader{CompressedPageSize: int32(4 + len(packed)), UncompressedPageSize: size}
+		header.DataPageHeaderV2.Valid = true
+		header.DataPageHeaderV2.V.RepetitionLevelsByteLength, header.DataPageHeaderV2.V.DefinitionLevelsByteLength = 1, 3
+		if err := table.checkPage(header, 20, 24+int64(len(packed)), format.Snappy); !errors.Is(err, want) {
+			t.Errorf("page that claims %d bytes: %v, want %v", size, err, want)
 		}
 	}
 }
