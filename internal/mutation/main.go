@@ -52,29 +52,34 @@ func main() {
 	if folder := os.Getenv(collectVariable); folder != "" {
 		os.Exit(standIn(folder, os.Args[1:]))
 	}
-	c, err := parse(os.Args[1:])
+	os.Exit(command(os.Args[1:]))
+}
+
+// command measures the packages and returns the exit code.
+func command(arguments []string) int {
+	c, err := parse(arguments)
 	if errors.Is(err, flag.ErrHelp) {
-		return
+		return 0
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mutation:", err)
-		os.Exit(2)
+		return 2
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	scores, err := run(ctx, c)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mutation:", err)
-		os.Exit(1)
+		return 1
 	}
-	missed := false
+	code := 0
 	for _, s := range scores {
 		fmt.Println(s)
-		missed = missed || !s.reachesGoal()
+		if !s.reachesGoal() && !c.list {
+			code = 1
+		}
 	}
-	if missed {
-		os.Exit(1)
-	}
+	return code
 }
 
 // parse reads the flags.
