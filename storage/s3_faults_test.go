@@ -244,7 +244,12 @@ func TestS3Conflict(t *testing.T) {
 	s := openS3(t, p.config)
 	h, count := first(3, http.MethodPut, answer(http.StatusConflict, "ConditionalRequestConflict"))
 	p.set(h)
+	begin := time.Now()
 	must(t, s.Create(t.Context(), "k", []byte("x")))
+	// The waits before the second, third and fourth attempt are at least 10, 20 and 40 ms.
+	if d := time.Since(begin); d < 70*time.Millisecond {
+		t.Errorf("three conflicts take %v, want at least 70 ms", d)
+	}
 	wantGet(t, s, "k", []byte("x"))
 	if count.Load() != 4 {
 		t.Errorf("%d requests, want 4", count.Load())
