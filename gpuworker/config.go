@@ -61,9 +61,11 @@ type Config struct {
 	DecodeMemory int64
 	// SolveMemory limits the estimated memory for solving a batch beside the weights of the network, in bytes, see
 	// restore.Engine.Memory. Batches shrink to it. An item that needs more alone is left to another worker, and fails if
-	// that has too little memory too. Default: half of the memory of the machine or its container; no limit if that is
-	// unknown.
+	// that has too little memory too. Default: SolveShare of the memory of the machine or its container; no limit if that
+	// is unknown.
 	SolveMemory int64
+	// SolveShare is the share of the memory for SolveMemory, at most 1. Default: DefaultSolveShare.
+	SolveShare float64
 	// Patience is how long a temporary failure of the environment may last; then Run ends with its error, at once for
 	// other failures of the store. Failures of a dataset's files use attempts. Default: Run waits without a limit, and
 	// files are no exception.
@@ -110,6 +112,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("DecodeMemory: %d is negative", c.DecodeMemory)
 	case c.SolveMemory < 0:
 		return fmt.Errorf("SolveMemory: %d is negative", c.SolveMemory)
+	case !(c.SolveShare >= 0 && c.SolveShare <= 1):
+		return fmt.Errorf("SolveShare: %v is not between 0 and 1", c.SolveShare)
 	case c.Patience < 0:
 		return fmt.Errorf("Patience: %v is negative", c.Patience)
 	case c.ProbePause < 0:
@@ -137,7 +141,7 @@ func (c Config) withDefaults() Config {
 		c.DecodeMemory = decodeMemory(machineMemory())
 	}
 	if c.SolveMemory == 0 {
-		c.SolveMemory = solveMemory(machineMemory())
+		c.SolveMemory = solveMemory(machineMemory(), cmp.Or(c.SolveShare, DefaultSolveShare))
 	}
 	c.ProbePause = cmp.Or(c.ProbePause, time.Second)
 	c.PauseAfter = cmp.Or(c.PauseAfter, 15*time.Minute)

@@ -61,15 +61,15 @@ func TestWrongDigestAsksAnotherWorker(t *testing.T) {
 	wantEmpty(t, h.queue)
 }
 
-// noImage is the error of a source that refuses a file by its beginning.
-type noImage struct {
+// noImageError is the error of a source that refuses a file by its beginning.
+type noImageError struct {
 	error
 	digest string
 }
 
-func (e noImage) Unwrap() error { return e.error }
+func (e noImageError) Unwrap() error { return e.error }
 
-func (e noImage) Digest(context.Context) (string, error) { return e.digest, nil }
+func (e noImageError) Digest(context.Context) (string, error) { return e.digest, nil }
 
 // sniffing refuses all files of an item by their beginning. A file has the digest of the item if digest is empty.
 type sniffing struct {
@@ -83,7 +83,7 @@ func (s sniffing) Get(ctx context.Context, path string) ([]byte, error) {
 		return nil, err
 	}
 	sum := sha256.Sum256(data)
-	return nil, noImage{fmt.Errorf("read image header: %w", raster.ErrFormat), cmp.Or(s.digest, hex.EncodeToString(sum[:]))}
+	return nil, noImageError{fmt.Errorf("read image header: %w", raster.ErrFormat), cmp.Or(s.digest, hex.EncodeToString(sum[:]))}
 }
 
 // TestNoImageFailsAtOnce: no other worker is asked about a file with the campaign's digest that is no image. A file with

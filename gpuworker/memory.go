@@ -25,8 +25,11 @@ func decodeMemory(machine int64) int64 {
 	return min(max(machine/2, minDecodeMemory), maxDecodeMemory)
 }
 
-// solveMemory returns the default memory for solving: half of the memory of the process, in bytes. 0: it is unknown.
-func solveMemory(machine int64) int64 { return machine / 2 }
+// DefaultSolveShare is the default of Config.SolveShare.
+const DefaultSolveShare = 0.5
+
+// solveMemory returns the default memory for solving: a share of the memory of the process, in bytes. 0: it is unknown.
+func solveMemory(machine int64, share float64) int64 { return int64(share * float64(machine)) }
 
 // errMemory: solving the item needs more memory than this worker permits. A machine with more memory may restore it.
 var errMemory = errors.New("needs too much memory")
@@ -37,7 +40,7 @@ func (s loader) checkMemory(t *task) error {
 	if s.memory == 0 || need <= s.memory {
 		return nil
 	}
-	return fmt.Errorf("restore %d×%d pixels: %w: about %d MiB, at most %d MiB are allowed; use --fit center_crop or resize, or a worker with more memory",
+	return fmt.Errorf("restore %d×%d pixels: %w: about %d MiB, at most %d MiB are allowed; use --fit center_crop or resize, or a worker with more memory or a larger --memory-share",
 		t.item.Width, t.item.Height, errMemory, need>>20, s.memory>>20)
 }
 

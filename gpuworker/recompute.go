@@ -39,7 +39,7 @@ func Recompute(
 	if err := item.Identify(); err != nil {
 		return nil, err
 	}
-	s, t := loader{engine: engine, sources: from, memory: solveMemory(machineMemory()), operators: map[string]*operator.File{}}, &task{item: item}
+	s, t := loader{engine: engine, sources: from, memory: solveMemory(machineMemory(), DefaultSolveShare), operators: map[string]*operator.File{}}, &task{item: item}
 	for _, f := range own {
 		s.operators[f.SHA256] = f
 	}

@@ -147,7 +147,7 @@ func withMachine(ctx context.Context, spec *manifest.Spec, o runOptions, stdout,
 		}
 	}()
 	store := storage.NewTraced(results.Store, tel.Tracer("storage"))
-	m := machine{dir: dir, catalogue: o.catalogue, sources: sources, prior: p, engine: engine, operators: operators, store: store, limits: limits, tel: tel}
+	m := machine{dir: dir, catalogue: o.catalogue, sources: sources, prior: p, engine: engine, operators: operators, store: store, limits: limits, memoryShare: o.stages.memoryShare, tel: tel}
 	if o.simulate > 0 {
 		log, err := newResultLog(store, dir)
 		if err != nil {
@@ -223,17 +223,18 @@ func emptyDir(dir string) error {
 
 // machine has the opened parts that successive campaigns share.
 type machine struct {
-	dir       string // scratch
-	catalogue shard.Catalogue
-	prior     *prior.Prior
-	sources   datasets
-	engine    *restore.Engine
-	operators map[string]*operator.File // by SHA-256
-	store     storage.Store
-	simulate  *gpuworker.Simulation
-	limits    gpuworker.Limits
-	tel       *telemetry.Telemetry
-	progress  func() *progress
+	dir         string // scratch
+	catalogue   shard.Catalogue
+	prior       *prior.Prior
+	sources     datasets
+	engine      *restore.Engine
+	operators   map[string]*operator.File // by SHA-256
+	store       storage.Store
+	simulate    *gpuworker.Simulation
+	limits      gpuworker.Limits
+	memoryShare float64 // of the machine, for solving
+	tel         *telemetry.Telemetry
+	progress    func() *progress
 }
 
 // embedded has the opened parts of a run.
@@ -281,7 +282,7 @@ func (e embedded) parts(read func(items, steps int, complete bool)) (*coordinato
 			Campaign: e.spec.ID(), Store: e.store, Sources: e.sources, Engine: e.engine, Operators: e.operators, Batch: e.spec.Batch,
 		}},
 		Name: "embedded", Version: version(), AckWait: embeddedLease, Limits: e.limits, Steps: e.show.stepped, Simulate: e.simulate,
-		WholeResults: true, Patience: embeddedPatience, Tuner: tuner,
+		WholeResults: true, Patience: embeddedPatience, SolveShare: e.memoryShare, Tuner: tuner,
 		Logger: e.tel.Logger, Tracer: e.tel.Tracer("gpuworker"), Instruments: in,
 	})
 	return run, w, err

@@ -60,11 +60,12 @@ func TestWrongFlagsCreateNothing(t *testing.T) {
 		"--chunk":           {"--chunk", "-1"},
 		"--source-ca":       {"--source-ca", "/none.pem"},
 		"--log-format":      {"--log-format", "xml"},
+		"--memory-share":    {"--memory-share", "1.5"},
 		"--stage-timeout":   {"--stage-timeout", "restore=-1s"},
 	} {
 		out := filepath.Join(t.TempDir(), "out")
 		for _, dry := range []string{"--dry-run=false", "--dry-run"} {
-			if dry == "--dry-run" && slices.Contains([]string{"--log-format", "--stage-timeout"}, message) {
+			if dry == "--dry-run" && slices.Contains([]string{"--log-format", "--stage-timeout", "--memory-share"}, message) {
 				continue // not used
 			}
 			e := ddiff(t, append([]string{"run", photograph("coffee"), "--task", "hdr", "--size", "32", "--out", out, dry}, flags...)...)
@@ -75,6 +76,14 @@ func TestWrongFlagsCreateNothing(t *testing.T) {
 			t.Errorf("%q created the output", flags)
 		}
 	}
+}
+
+// TestMemoryShare: an image that the default share permits fails with a tiny one.
+func TestMemoryShare(t *testing.T) {
+	t.Parallel()
+	e := restore(t, "--images", photograph("coffee"), "--task", "hdr", "--size", "64", "--out", t.TempDir(), "--memory-share", "1e-6")
+	wantCode(t, e, 3)
+	wantMessage(t, e, "needs too much memory", "a larger --memory-share")
 }
 
 // TestIgnoredEnvironment: a variable whose value OpenTelemetry ignores is named in one line.

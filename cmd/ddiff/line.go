@@ -64,7 +64,7 @@ type escapingWriter struct {
 
 // Write implements io.Writer.
 func (e *escapingWriter) Write(p []byte) (int, error) {
-	data := append(e.rest, p...)
+	data := slices.Concat(e.rest, p)
 	end := len(data)
 	for i := max(0, end-utf8.UTFMax+1); i < end; i++ {
 		if utf8.RuneStart(data[i]) && !utf8.FullRune(data[i:]) {

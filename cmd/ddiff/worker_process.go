@@ -201,7 +201,7 @@ func (p *workerProcess) run(ctx context.Context) error {
 	var workers []*gpuworker.Worker
 	for _, name := range workerNames(p.name, p.o.simulated) {
 		w, err := gpuworker.New(gpuworker.Config{
-			Work: p.fleet, Name: name, Version: version(), Tuner: p.tuner, AckWait: p.ackWait, Limits: limits, Once: p.o.once,
+			Work: p.fleet, Name: name, Version: version(), Tuner: p.tuner, AckWait: p.ackWait, Limits: limits, SolveShare: p.o.stages.memoryShare, Once: p.o.once,
 			TolerateQueueErrors: true, Peers: peers.Others, Simulate: p.simulation, Log: p.tail,
 			Logger: p.log, Tracer: p.tel.Tracer("gpuworker"), Instruments: in,
 		})
