@@ -1,5 +1,12 @@
 package onnx_test
 
+import (
+	"slices"
+	"testing"
+
+	"ddiff/restore/onnx"
+)
+
 func resizeLayers() map[string]layer {
 	type m = map[string]any
 	x := normal(1, 2, 5, 6)
@@ -109,4 +116,33 @@ func softmaxLayers() map[string]layer {
 			normal(2, 5, 12), normal(2, 6, 12), normal(2, 6, 12), normal(5, 6)).at(23).by(k)
 	}
 	return layers
+}
+
+// Of equal values, the first one gets the gradient of a MaxPool. Normalisations and norms of zeros have finite gradients.
+func TestGradientLayersAtZero(t *testing.T) {
+	t.Parallel()
+	type m = map[string]any
+	x, p := normal(1, 1, 2, 4), m{"kernel_shape": ints(2, 2), "strides": ints(2, 2)}
+	for name, c := range map[string]struct {
+		layer layer
+		want  []float32
+	}{
+		"max":      {apply("MaxPool", ints(1, 1, 1, 2), p, x), []float32{1, 0, 1, 0, 0, 0, 0, 0}},
+		"norm":     {apply("LpPool", ints(1, 1, 1, 2), p, x), make([]float32, 8)},
+		"instance": {apply("InstanceNormalization", x.dims, m{}, x, given(1), given(0)), make([]float32, 8)},
+		"layer":    {apply("LayerNormalization", x.dims, m{}, x, given(1, 1, 1, 1)), make([]float32, 8)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g, x, seed, _, dx, err := c.layer.gradient()
+			if err != nil {
+				t.Fatal(err)
+			}
+			g.Output("dx", dx)
+			e := newEvaluation(t, g, []onnx.Value{x, seed}, onnx.Value{Name: "dx", DType: onnx.Float, Dims: dx.Dims})
+			if got := e.run(make([]float32, 8), slices.Repeat([]float32{1}, seed.Size()))[0]; !slices.Equal(got, c.want) {
+				t.Errorf("gradient %v, want %v", got, c.want)
+			}
+		})
+	}
 }

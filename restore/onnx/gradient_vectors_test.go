@@ -66,38 +66,57 @@ func TestGradientVectors(t *testing.T) {
 		name := strings.TrimSuffix(filepath.Base(f), ".onnx.gz")
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m, v := gradientVectors(t, name)
-			g := onnx.NewGraph(m.Opset())
-			inputs := map[string]onnx.Value{}
-			var order []onnx.Value
-			for _, p := range m.Inputs() {
-				inputs[p.Name] = g.Input(p.Name, p.DType, v.Arrays[p.Name].Dims...)
-				order = append(order, inputs[p.Name])
-			}
-			out, err := g.Inline(m, inputs, map[string][]int{"y": v.Arrays["w"].Dims})
-			if err != nil {
-				t.Fatal(err)
-			}
-			w := g.Input("w", onnx.Float, v.Arrays["w"].Dims...)
-			gx, err := g.Gradient(out["y"], inputs["x"], w)
-			if err != nil {
-				t.Fatal(err)
-			}
-			g.Output("gx", gx)
-			e := newEvaluation(t, g, append(order, w), onnx.Value{Name: "gx", DType: onnx.Float, Dims: gx.Dims})
-			for i, in := range append(order, w) {
-				fill(t, e.in[i], v.Arrays[in.Name].Data)
-			}
-			want := floats(v.Arrays["gx"].Data)
-			rel := relativeError(e.run()[0], want)
+			rel := vectorError(t, name, false)
 			if !(rel <= 1e-4) {
 				t.Errorf("relative error %.2g, want 1e-4 or less", rel)
 				return
 			}
 			gradients.recordGraph(rel)
-			t.Logf("relative error %.2g", rel)
 		})
 	}
+}
+
+// In mixed precision, the error is that of float16.
+func TestGradientHalf(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"vq_decoder_17", "adm_unet_16", "attention_17", "convolutions_16"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if rel := vectorError(t, name, true); !(rel > 1e-5 && rel <= 5e-3) {
+				t.Errorf("relative error %.2g, want 1e-5 to 5e-3", rel)
+			}
+		})
+	}
+}
+
+// vectorError returns the relative error of the gradient through a stored network.
+func vectorError(t *testing.T, name string, half bool) float64 {
+	t.Helper()
+	m, v := gradientVectors(t, name)
+	g := onnx.NewGraph(m.Opset())
+	g.Half(half)
+	inputs := map[string]onnx.Value{}
+	var order []onnx.Value
+	for _, p := range m.Inputs() {
+		inputs[p.Name] = g.Input(p.Name, p.DType, v.Arrays[p.Name].Dims...)
+		order = append(order, inputs[p.Name])
+	}
+	w := g.Input("w", onnx.Float, v.Arrays["w"].Dims...)
+	order = append(order, w)
+	out, err := g.Inline(m, inputs, map[string][]int{"y": w.Dims})
+	if err != nil {
+		t.Fatal(err)
+	}
+	gx, err := g.Gradient(out["y"], inputs["x"], w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.Output("gx", gx)
+	e := newEvaluation(t, g, order, onnx.Value{Name: "gx", DType: onnx.Float, Dims: gx.Dims})
+	for i, in := range order {
+		fill(e.in[i], v.Arrays[in.Name].Data)
+	}
+	return relativeError(e.run()[0], floats(v.Arrays["gx"].Data))
 }
 
 // Gradients through networks of diffusers, as the older and the newer exporter write them, agree with differences.
@@ -151,8 +170,7 @@ func TestGradientForeignNetworks(t *testing.T) {
 }
 
 // fill decodes an array into an input.
-func fill(t *testing.T, x *onnx.Tensor, raw []byte) {
-	t.Helper()
+func fill(x *onnx.Tensor, raw []byte) {
 	if len(x.F32) > 0 {
 		copy(x.F32, floats(raw))
 		return
