@@ -75,6 +75,40 @@ func TestDifferentiable(t *testing.T) {
 	}
 }
 
+// Forms that a rule does not cover are refused by name.
+func TestGradientRefusesForms(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		opset int
+		build func(g *onnx.Graph, x onnx.Value) onnx.Value
+		want  string
+	}{
+		"limits of Clip": {17, func(g *onnx.Graph, x onnx.Value) onnx.Value {
+			return g.Apply("Clip", onnx.Float, x.Dims, nil, x, g.Reshape(g.ReduceSum(x, 0)))
+		}, "variable limits"},
+		"adding ScatterND": {16, func(g *onnx.Graph, x onnx.Value) onnx.Value {
+			at := g.Reshape(g.Ints(1), 1, 1)
+			return g.Apply("ScatterND", onnx.Float, x.Dims, map[string]any{"reduction": "add"}, x, at, g.Const([]float32{1}, 1))
+		}, "reduction add"},
+		"GatherElements without ScatterElements that adds": {13, func(g *onnx.Graph, x onnx.Value) onnx.Value {
+			return g.Apply("GatherElements", onnx.Float, x.Dims, nil, x, g.Ints(0, 0, 1))
+		}, "operator set 13"},
+		"wide reflection": {17, func(g *onnx.Graph, x onnx.Value) onnx.Value {
+			return g.Apply("Pad", onnx.Float, []int{9}, map[string]any{"mode": "reflect"}, x, g.Ints(3, 3))
+		}, "mode reflect"},
+		"training": {17, func(g *onnx.Graph, x onnx.Value) onnx.Value {
+			return g.Apply("Dropout", onnx.Float, x.Dims, nil, x, g.Scalar(0.5), g.Cast(g.Scalar(1), onnx.Bool))
+		}, "training mode"},
+	} {
+		g := onnx.NewGraph(c.opset)
+		x := g.Input("x", onnx.Float, 3)
+		y := c.build(g, x)
+		if _, err := g.Gradient(y, x, y); !errors.Is(err, onnx.ErrNoGradient) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %v, want ErrNoGradient with %q", name, err, c.want)
+		}
+	}
+}
+
 // A caller of Inline that states another shape than the model's gets an error, not a wrong gradient.
 func TestGradientOfWrongClaim(t *testing.T) {
 	t.Parallel()

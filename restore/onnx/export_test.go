@@ -17,3 +17,15 @@ func WatchRules(seen func(op string)) (all []string) {
 	}
 	return all
 }
+
+// RuleFamilies returns the operations with a gradient rule by family, and of those with the derivative zero.
+func RuleFamilies() map[string][]string {
+	out := map[string][]string{}
+	for name, family := range map[string]map[string]rule{
+		"Arithmetic": arithmeticRules, "Activations": activationRules, "Products of matrices": linearRules, "Layers": networkRules,
+		"Reductions": reductionRules, "Shapes": shapeRules, "Look-ups": gatherRules,
+	} {
+		out[name] = sortedKeys(family)
+	}
+	return out
+}

@@ -8,16 +8,16 @@ import (
 )
 
 func foldCast(n *node, in []literal) (literal, bool) {
-	switch t := n.outputs[0].DType; {
-	case t == Float || t == Double:
+	switch t := n.outputs[0].DType; t {
+	case Float, Double:
 		return rounded(t, slices.Clone(in[0].floats())), true
-	case t == Bool:
+	case Bool:
 		out := make([]int, in[0].count())
 		for i, x := range in[0].floats() {
 			out[i] = truth(x != 0)
 		}
 		return literal{integers: out}, true
-	case t == Int64 || t == Int32:
+	case Int64, Int32:
 		return literal{integers: in[0].round()}, true
 	}
 	return literal{}, false
@@ -94,7 +94,7 @@ func foldGather(n *node, in []literal) (literal, bool) {
 	})), true
 }
 
-func foldConcat(n *node, in []literal) (literal, bool) {
+func foldConcat(_ *node, in []literal) (literal, bool) {
 	if len(in[0].dims) != 1 {
 		return literal{}, false
 	}

@@ -236,9 +236,7 @@ func fuzzModel(t *testing.T, seed uint64, opset int) fuzzed {
 	out := fuzzed{x: x.dims, y: y.dims, ops: f.used}
 	var shapes []tensor
 	for _, n := range f.graph.Node {
-		for _, name := range n.Output {
-			out.names = append(out.names, name)
-		}
+		out.names = append(out.names, n.Output...)
 	}
 	for _, name := range out.names {
 		shapes = append(shapes, f.node("Shape", nil, []int{1}, tensor{name: name}))

@@ -76,7 +76,7 @@ func (f *fuzzer) slice() tensor {
 		return f.node("Slice", nil, dims, v, f.ints(far), f.ints(-far-1), f.ints(1), f.ints(-2))
 	default: // without axes
 		dims := slices.Clone(v.dims)
-		dims[0] = dims[0] - dims[0]/2
+		dims[0] -= dims[0] / 2
 		return f.node("Slice", nil, dims, v, f.ints(v.dims[0]/2), f.ints(v.dims[0]))
 	}
 }
@@ -211,7 +211,7 @@ func (f *fuzzer) cast() tensor {
 // scan adds the rarer operations.
 func (f *fuzzer) scan() tensor {
 	v := f.ranked(2)
-	switch f.IntN(4) {
+	switch f.IntN(7) {
 	case 0:
 		at := f.node("Squeeze", nil, []int{}, f.ints(choose(f, 1, -2)))
 		return f.node("CumSum", attrs{"exclusive": f.IntN(2), "reverse": f.IntN(2)}, v.dims, v, at)
@@ -223,6 +223,21 @@ func (f *fuzzer) scan() tensor {
 		return f.node("Trilu", attrs{"upper": f.IntN(2)}, v.dims, v, at)
 	case 2:
 		return f.node("Dropout", nil, v.dims, v)
+	case 3:
+		if f.opset < 15 {
+			return v
+		}
+		return f.node("CastLike", nil, v.dims, f.node("Sin", nil, v.dims, v), f.scalar(1))
+	case 4:
+		if f.opset < 16 { // refused by name
+			return v
+		}
+		at := f.node("Reshape", nil, []int{2, 1}, f.ints(0, v.dims[0]-1), f.ints(2, 1))
+		return f.node("GatherND", nil, []int{2, v.dims[1]}, v, at)
+	case 5:
+		at := f.node("Reshape", nil, []int{1, v.dims[1]}, f.ints(make([]int, v.dims[1])...), f.ints(1, -1))
+		row := f.reduce("ReduceMean", f.node("Sin", nil, v.dims, v), []int{0}, true)
+		return f.node("ScatterElements", attrs{"axis": 0}, v.dims, v, at, row)
 	default: // one row replaced
 		at := f.node("Reshape", nil, []int{1, 1}, f.ints(v.dims[0]-1), f.ints(1, 1))
 		row := f.reduce("ReduceMean", f.node("Sin", nil, v.dims, v), []int{0}, true)

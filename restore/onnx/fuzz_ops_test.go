@@ -162,7 +162,7 @@ func (f *fuzzer) gemm() tensor {
 	att := attrs{"transA": ta, "transB": tb, "alpha": 0.5}
 	in := []tensor{a, b}
 	if f.coin(0.3) {
-		in, m, n = []tensor{b, a}, b.dims[tb], a.dims[ta]
+		in = []tensor{b, a}
 		att["transA"], att["transB"] = 1-tb, 1-ta
 		m, n = b.dims[1-tb], a.dims[ta]
 	}

@@ -162,6 +162,27 @@ func TestGradientRules(t *testing.T) {
 	}
 }
 
+// Swish is x·σ(α·x); ONNX Runtime may lack it, so the gradient is compared with the formula.
+func TestGradientSwish(t *testing.T) {
+	t.Parallel()
+	g := onnx.NewGraph(24)
+	x := g.Input("x", onnx.Float, 3)
+	y := g.Apply("Swish", onnx.Float, x.Dims, map[string]any{"alpha": float32(1.5)}, x)
+	dx, err := g.Gradient(y, x, g.Const([]float32{1, 1, 1}, 3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.Output("dx", dx)
+	at := []float32{-1, 0.3, 2}
+	got := run(t, g, []onnx.Value{x}, []onnx.Value{{Name: "dx", DType: onnx.Float, Dims: x.Dims}}, at)[0]
+	for i, v := range at {
+		s := 1 / (1 + math.Exp(-1.5*float64(v)))
+		if want := s + 1.5*float64(v)*s*(1-s); math.Abs(float64(got[i])-want) > 1e-6 {
+			t.Errorf("derivative %v at %v, want %v", got[i], v, want)
+		}
+	}
+}
+
 func TestGradientUnknownOperation(t *testing.T) {
 	t.Parallel()
 	g := onnx.NewGraph(onnx.DefaultOpset)

@@ -85,7 +85,7 @@ func globalPoolShape(_ *Graph, n *node) error {
 
 func resizeShape(g *Graph, n *node) error {
 	x := n.inputs[0]
-	axes, ok := n.integers("axes"), true
+	axes := n.integers("axes")
 	if axes == nil {
 		for i := range x.Rank() {
 			axes = append(axes, i)
@@ -93,8 +93,8 @@ func resizeShape(g *Graph, n *node) error {
 	}
 	dims := slices.Clone(x.Dims)
 	if n.has(3) {
-		var lengths []int
-		if lengths, ok = g.integersOf(n.inputs[3]); !ok || len(lengths) != len(axes) || n.text("keep_aspect_ratio_policy", "stretch") != "stretch" {
+		lengths, ok := g.integersOf(n.inputs[3])
+		if !ok || len(lengths) != len(axes) || n.text("keep_aspect_ratio_policy", "stretch") != "stretch" {
 			return unknown("the size")
 		}
 		for i, a := range axes {

@@ -94,18 +94,6 @@ func (g *Graph) where(c, a, b Value) Value {
 	return g.Apply("Where", a.DType, dims, nil, c, a, b)
 }
 
-// reduce adds a reduction, ReduceSum, ReduceMean, ReduceMax and so on, over axes, which remain with length 1.
-func (g *Graph) reduce(op string, a Value, axes ...int) Value {
-	dims := slices.Clone(a.Dims)
-	for _, ax := range axes {
-		dims[ax] = 1
-	}
-	if op == "ReduceSum" || g.opset >= 18 {
-		return g.Apply(op, a.DType, dims, map[string]any{"keepdims": 1}, a, g.Ints(axes...))
-	}
-	return g.Apply(op, a.DType, dims, map[string]any{"keepdims": 1, "axes": axes}, a)
-}
-
 // unbroadcast sums dy over the dimensions along which dims was repeated.
 func (g *Graph) unbroadcast(dy Value, dims []int) Value {
 	if slices.Equal(dy.Dims, dims) {
