@@ -75,8 +75,8 @@ func TestDifferentiable(t *testing.T) {
 	}
 }
 
-// Forms that a rule does not cover are refused by name.
-func TestGradientRefusesForms(t *testing.T) {
+// Forms of look-ups and moves that a rule does not cover are refused by name.
+func TestGradientRefusesMoves(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		opset int
