@@ -55,8 +55,15 @@ func (c Catalogue) Check(s *manifest.Spec, p *prior.Description) error {
 	v := c.vocabulary(p.Schedule.Steps())
 	v.MultipleOf = p.Card.MultipleOf
 	v.Settle = func(preset string, task manifest.TaskSpec, name string) error {
-		_, err := c.Resolve(preset, task, name, p.Schedule)
-		return err
+		settings, err := c.Resolve(preset, task, name, p.Schedule)
+		if err != nil {
+			return err
+		}
+		m, err := c.Methods.Find(name)
+		if err != nil {
+			return err
+		}
+		return m.Info().Admits(settings, &p.Card)
 	}
 	v.Unsuited = map[string]error{}
 	for _, m := range c.Methods.Infos() {

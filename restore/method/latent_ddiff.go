@@ -53,6 +53,7 @@ func pixelDual(s Settings) bool { return s.Word("mode") == modePixelDC && s.Word
 func (latentDDiff) Info() Info {
 	return Info{
 		Name: "latent_ddiff", About: "Dual Ascent Diffusion with a latent prior", Citation: ddiffCitation, Latent: true,
+		Differentiates: func(s Settings) bool { return s.Word("mode") == modeLatentDC },
 		Parameters: append(parameter.List{
 			{Name: "mode", Choices: []string{modePixelDC, modeLatentDC},
 				Doc: "the gradient step is on the decoded image (pixel_dc), or on the latent through the decoder (latent_dc)"},

@@ -32,6 +32,8 @@ type Info struct {
 	Required []string
 	// Latent: the method needs a prior that works on latents. The other methods need a prior that works on pixels.
 	Latent bool
+	// Differentiates reports whether settings need the gradient of a latent prior's decoder. nil: none do.
+	Differentiates func(s Settings) bool
 	// Steps is the default number of network evaluations.
 	Steps int
 	// Rows are the presets. A task without a row has the defaults.
@@ -81,6 +83,15 @@ func (i Info) Suits(c *prior.Card) error {
 		return fmt.Errorf("method %s works on pixels, but the prior %s on latents; use latent_ddiff", i.Name, c.Name)
 	}
 	return nil
+}
+
+// Admits returns an error that wraps ErrSetting if settings need the gradient of a decoder that has none.
+func (i Info) Admits(s Settings, c *prior.Card) error {
+	if i.Differentiates == nil || !i.Differentiates(s) || c.Latent == nil || c.Latent.NoGradient == "" {
+		return nil
+	}
+	return fmt.Errorf("%w mode: %s differentiates the decoder of the prior %s, which has no gradient (%s); use mode pixel_dc",
+		ErrSetting, i.Name, c.Name, c.Latent.NoGradient)
 }
 
 // Tensor is one part of the state.

@@ -42,6 +42,9 @@ func NewRun(m Method, s Settings, p *prior.Prior, op *operator.Operator) (*Run, 
 	if err := r.Info.Suits(&p.Card); err != nil {
 		return nil, fmt.Errorf("%w method: %w", ErrSetting, err)
 	}
+	if err := r.Info.Admits(s, &p.Card); err != nil {
+		return nil, err
+	}
 	var err error
 	if r.Steps, err = m.Plan(s, p.Schedule, op.Image); err != nil {
 		return nil, err
