@@ -35,8 +35,8 @@ def parser() -> argparse.ArgumentParser:
     _labelled(c)
     c.set_defaults(run=lambda m, o: m.guided_diffusion(o.config, o.field, o.weights, o.out, _label(o.label), o.name, o.license, _options(o)))
 
-    c = _command(sub, "ldm", "export a latent diffusion model with a VQ first stage as a bundle; --out is a folder")
-    _configured(c, "ffhq256 or imagenet256")
+    c = _command(sub, "ldm", "export a latent diffusion model with a VQ or KL first stage as a bundle; --out is a folder")
+    _configured(c, "ffhq256, imagenet256 or churches256")
     _labelled(c)
     c.add_argument("--no-ema", action="store_true", help="use the last weights instead of their running averages")
     c.set_defaults(run=lambda m, o: m.latent_diffusion(o.config, o.field, o.weights, o.out, _label(o.label), not o.no_ema, o.name, o.license, _options(o)))

@@ -52,9 +52,10 @@ def latent_diffusion(config: str, fields: Sequence[str], weights: Path, out: Pat
     out.mkdir(parents=True, exist_ok=True)
     for role, module in ldm.parts(model).items():
         side = f * c.unet.multiple
+        least = side if side <= 64 else 2 * side  # PyTorch refuses group normalisations of one pixel
 
         def example(which: int, role: str = role) -> Mapping[str, Tensor]:
-            return ldm.example(role, model, 1 + which, max(side, 64), max(side, 64) + which * side, o.seed + which)
+            return ldm.example(role, model, 1 + which, max(least, 64), max(least, 64) + which * side, o.seed + which)
 
         def mark(m: ModelProto, role: str = role) -> None:
             onnx_file.set_metadata(m, card.described("latent-" + role, name or f"ldm_{config}", c.unet.license))

@@ -1,7 +1,7 @@
-"""Latent diffusion with a VQ first stage: reads a checkpoint and writes a bundle.
+"""Latent diffusion with a VQ or KL first stage: reads a checkpoint and writes a bundle.
 
-A bundle is a folder with encoder.onnx (x to z), quantizer.onnx (z to q), decoder.onnx (z or q
-to x), unet.onnx (z, t to eps) and the card bundle.json, with the digests of the four files.
+A bundle is a folder with encoder.onnx (x to z), quantizer.onnx (z to q, not for KL), decoder.onnx
+(z or q to x), unet.onnx (z, t to eps) and the card bundle.json, with the digests of the files.
 """
 
 from __future__ import annotations
@@ -49,7 +49,14 @@ CONFIGS: dict[str, Config] = {
     "imagenet256": Config(
         _unet(192, (1, 2, 3, 5), heads=1, classes=1001, context=512), null_class=1000, published="ldm_imagenet256.pt"
     ),
-}
+    "churches256": Config(
+        adm.Config(
+            32, 192, (1, 2, 2, 4, 4), 2, attention=(1, 2, 4, 8), heads=8, channels=4, learned_variance=False,
+            schedule="scaled_linear:0.0015:0.0155:1000", license=LICENSE,
+        ),
+        first_stage=vq.Config(128, (1, 2, 4, 4), latent=4, kind="kl"), published="ldm_churches256.pt",
+    ),
+}  # fmt: skip
 
 
 class _Labels(nn.Module):
@@ -68,6 +75,7 @@ class Model:
     unet: adm.UNet
     first_stage: vq.FirstStage
     scale: float
+    label: int | None = None  # the class settled into the U-Net
 
 
 def load(config: Config, state: State, source: str, label: int | None = None, ema: bool = True) -> Model:
@@ -95,8 +103,10 @@ def load(config: Config, state: State, source: str, label: int | None = None, em
                 module.settle(labels.embedding.weight.data[label])
     elif label is not None:
         raise ExportError("--class: this network has no classes")
+    if "scale_factor" not in state and config.first_stage.kind == "kl":
+        raise ExportError(f"{source}: scale_factor is missing, without which a KL first stage does not fit its U-Net; add it to the state dict")
     scale = float(state["scale_factor"]) if "scale_factor" in state else 1.0
-    return Model(config, unet, stage, scale)
+    return Model(config, unet, stage, scale, label)
 
 
 def _averaged(weights: State, ema: State, source: str) -> State:
@@ -115,6 +125,8 @@ def published(model: Model, labels: Tensor | None) -> State:
     """The state dict of a checkpoint with these networks."""
     out = {f"model.diffusion_model.{k}": v for k, v in model.unet.state_dict().items()}
     out |= {f"first_stage_model.{k}": v for k, v in model.first_stage.state_dict().items()}
+    if model.scale != 1:
+        out["scale_factor"] = torch.tensor(model.scale)
     if labels is not None:
         out["cond_stage_model.embedding.weight"] = labels
     return out
@@ -129,6 +141,8 @@ def bundle_card(model: Model, name: str, training: str, files: Mapping[str, Path
         "name": name,
         "license": c.license,
         "training": training,
+        "first_stage": stage.kind,
+        **({} if model.label is None else {"class": "none" if model.label == model.config.null_class else str(model.label)}),
         "prediction": "epsilon",
         "schedule": c.schedule,
         "range": "-1..1",
@@ -145,9 +159,10 @@ def bundle_card(model: Model, name: str, training: str, files: Mapping[str, Path
 def parts(model: Model) -> dict[str, nn.Module]:
     """The modules of the bundle by role. Latents have the scale of the U-Net."""
     stage = model.first_stage
+    quantizer = {"quantizer": vq.Quantize(stage, model.scale).eval()} if model.config.first_stage.kind == "vq" else {}
     return {
         "encoder": vq.Encode(stage, model.scale).eval(),
-        "quantizer": vq.Quantize(stage, model.scale).eval(),
+        **quantizer,
         "decoder": vq.Decode(stage, model.scale).eval(),
         "unet": model.unet,
     }

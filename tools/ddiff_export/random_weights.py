@@ -75,7 +75,8 @@ def _ldm(out: Path, name: str, seed: int) -> Case:
     unet = randomise(adm.UNet(replace(c.unet, classes=0)), seed)
     stage = randomise(vq.FirstStage(c.first_stage), seed + 1)
     labels = torch.randn(c.unet.classes, c.unet.context, generator=torch.Generator().manual_seed(seed)) if c.unet.context else None
-    weights = ldm.published(ldm.Model(c, unet, stage, 1.0), labels)
+    scale = 0.5 if c.first_stage.kind == "kl" else 1.0
+    weights = ldm.published(ldm.Model(c, unet, stage, scale), labels)
     averaged = {f"model_ema.diffusion_model{k.replace('.', '')}": v for k, v in unet.state_dict().items()}
     if name == "ffhq256":  # with running averages that differ from the last weights
         weights |= averaged | {"model_ema.decay": torch.tensor(0.9999), "model_ema.num_updates": torch.tensor(1)}

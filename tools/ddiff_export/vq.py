@@ -1,7 +1,10 @@
-"""First stage of latent diffusion with vector quantisation (VQ-f4): encoder, codebook, decoder.
+"""First stage of latent diffusion: encoder, codebook, decoder.
 
     z = quant_conv(encoder(x))    q = nearest code of z, pixel by pixel
     x = decoder(post_quant_conv(z or q))
+
+A first stage of the kind kl has no codebook. Its encoder returns mean and logarithm of the variance
+of z, of which the export keeps the mean.
 
 Encoder and decoder are residual networks without time, with attention at the lowest resolution.
 """
@@ -15,6 +18,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from .adm_blocks import GROUPS, attend
+from .errors import ExportError
 
 
 @dataclass(frozen=True)
@@ -27,6 +31,12 @@ class Config:
     latent: int = 3  # channels of the latent
     codes: int = 8192
     channels: int = 3
+    kind: str = "vq"  # or "kl"
+
+    @property
+    def encoded(self) -> int:
+        """Channels of the encoder's result."""
+        return 2 * self.latent if self.kind == "kl" else self.latent
 
     @property
     def factor(self) -> int:
@@ -109,7 +119,7 @@ class Encoder(nn.Module):
                 level.downsample = _resampling(outside, stride=2)
             self.down.append(level)
         self.mid = middle(widths[-1])
-        self.norm_out, self.conv_out = norm(widths[-1]), nn.Conv2d(widths[-1], c.latent, 3, padding=1)
+        self.norm_out, self.conv_out = norm(widths[-1]), nn.Conv2d(widths[-1], c.encoded, 3, padding=1)
 
     def forward(self, x: Tensor) -> Tensor:
         h = self.conv_in(x)
@@ -152,21 +162,25 @@ class FirstStage(nn.Module):
 
     def __init__(self, c: Config) -> None:
         super().__init__()
+        if c.kind not in ("vq", "kl"):
+            raise ExportError(f"--field: first_stage.kind={c.kind}: want vq or kl")
+        self.latent = c.latent
         self.encoder, self.decoder = Encoder(c), Decoder(c)
-        self.quantize = nn.Module()
-        self.quantize.embedding = nn.Embedding(c.codes, c.latent)
-        self.quant_conv, self.post_quant_conv = nn.Conv2d(c.latent, c.latent, 1), nn.Conv2d(c.latent, c.latent, 1)
+        if c.kind == "vq":
+            self.quantize = nn.Module()
+            self.quantize.embedding = nn.Embedding(c.codes, c.latent)
+        self.quant_conv, self.post_quant_conv = nn.Conv2d(c.encoded, c.encoded, 1), nn.Conv2d(c.latent, c.latent, 1)
 
 
 class Encode(nn.Module):
-    """x to z before quantisation, multiplied by scale."""
+    """x to z before quantisation, or to the mean of z, multiplied by scale."""
 
     def __init__(self, stage: FirstStage, scale: float = 1.0) -> None:
         super().__init__()
         self.stage, self.scale = stage, scale
 
     def forward(self, x: Tensor) -> Tensor:
-        z = self.stage.quant_conv(self.stage.encoder(x))
+        z = self.stage.quant_conv(self.stage.encoder(x))[:, : self.stage.latent]
         return z if self.scale == 1 else z * self.scale
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -13,6 +14,7 @@ from torch import nn
 from ddiff_export import adm, bkse, denoiser, diffusers_unet, ldm, lpips, vq
 from ddiff_export.adm_blocks import Attention, TokenAttention, TransformerBlock, attend
 from ddiff_export.checkpoint import without_init
+from ddiff_export.errors import ExportError
 from ddiff_export.random_weights import randomise
 
 
@@ -126,6 +128,33 @@ def test_averages_replace_the_last_weights() -> None:
     torch.testing.assert_close(loaded.unet.out[2].bias, unet.out[2].bias + 1)
     last = ldm.load(c, state | averages, "test", ema=False)
     torch.testing.assert_close(last.unet.out[2].bias, unet.out[2].bias)
+
+
+def test_kl_first_stage_has_the_mean_and_needs_its_scale() -> None:
+    c = ldm.CONFIGS["churches256"].tiny()
+    unet, stage = randomise(adm.UNet(c.unet), 3), randomise(vq.FirstStage(c.first_stage), 4)
+    state = ldm.published(ldm.Model(c, unet, stage, 0.25), None)
+    model = ldm.load(c, state, "test")
+    assert set(ldm.parts(model)) == {"encoder", "decoder", "unet"}
+    x = torch.rand(1, 3, 32, 32) * 2 - 1
+    with torch.no_grad():
+        moments = stage.quant_conv(stage.encoder(x))
+        z = ldm.parts(model)["encoder"](x)
+        assert moments.shape[1] == 2 * z.shape[1] == 8
+        torch.testing.assert_close(z, 0.25 * moments[:, :4])
+        torch.testing.assert_close(ldm.parts(model)["decoder"](z), stage.decoder(stage.post_quant_conv(moments[:, :4])))
+    del state["scale_factor"]
+    with pytest.raises(ExportError, match="scale_factor is missing"):
+        ldm.load(c, state, "test")
+
+
+def test_card_states_class_and_first_stage() -> None:
+    c = ldm.CONFIGS["imagenet256"].tiny()
+    unet, stage = randomise(adm.UNet(replace(c.unet, classes=0)), 3), randomise(vq.FirstStage(c.first_stage), 4)
+    state = ldm.published(ldm.Model(c, unet, stage, 1.0), torch.randn(c.unet.classes, c.unet.context))
+    for label, want in ((3, "3"), (None, "none")):
+        card = json.loads(ldm.bundle_card(ldm.load(c, state, "test", label), "n", "t", {}))
+        assert (card["class"], card["first_stage"]) == (want, "vq")
 
 
 def test_older_attention_names() -> None:
