@@ -23,7 +23,8 @@ func badPriors(t *testing.T) []badInput {
 		all = append(all,
 			badInput{name: "prior/inspect " + name, files: files, args: []string{"prior", "inspect", "p.onnx"}, code: 7, parts: []string{"ddiff: ", "p.onnx"}},
 			refused("prior/run "+name, files, 7, []string{"ddiff: ", "p.onnx"}, "a.png", "--task", "hdr", "--prior", "p.onnx"),
-			badInput{name: "operator/check " + name, files: files, args: []string{"operator", "check", "p.onnx"}, code: 7, parts: []string{"ddiff: ", "p.onnx"}})
+			badInput{name: "operator/check " + name, files: files, args: []string{"operator", "check", "p.onnx"}, code: 7, parts: []string{"ddiff: ", "p.onnx"}},
+			refused("operator/run "+name, files, 7, []string{"ddiff: ", "p.onnx"}, "a.png", "--operator", "p.onnx"))
 	}
 	for i := range 8 {
 		n := (len(whole) - 3) * i / 8

@@ -22,9 +22,9 @@ func newOperatorCommand() *cobra.Command {
 	var tolerance float64
 	inspect := &cobra.Command{
 		Use: "check FILE", Short: "Check the gradient of an operator, or the properties of a metric", Args: cobra.ExactArgs(1),
-		Long: "Run an operator y = A(x) or y = A(x; k) and compare its gradient output gx (for an input w with the\n" +
-			"shape of y) with finite differences. If the card declares it linear, compare also ⟨Ax, w⟩ with\n" +
-			"⟨x, Aᵀw⟩. For a metric, check zero, symmetry and increase with noise. Compare with the reference\n" +
+		Long: "Run an operator y = A(x) or y = A(x; k) and compare its gradient with finite differences: the output\n" +
+			"gx of the file (for an input w with the shape of y), or else reverse mode through the file. If the\n" +
+			"card declares it linear, compare also ⟨Ax, w⟩ with ⟨x, Aᵀw⟩. For a metric, check zero, symmetry and increase with noise. Compare with the reference\n" +
 			"vectors beside the file. Exit code 3: a check failed; 7: the file cannot be used.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return checkOperator(cmd.Context(), cmd.OutOrStdout(), args[0], o, tolerance)
@@ -57,6 +57,9 @@ func checkOperator(ctx context.Context, out io.Writer, path string, o checkOptio
 
 func showOperator(out io.Writer, r *check.OperatorReport) {
 	fmt.Fprintf(out, "%s: %s %s, image %v, output %v, values %.4g..%.4g\n", r.File, r.Kind, r.Name, r.Image, r.Output, r.Min, r.Max)
+	for _, p := range r.Parameters {
+		fmt.Fprintf(out, "parameter %s=%g, %s: %s\n", p.Name, p.Default, p.Range, p.Doc)
+	}
 	if g := r.Gradient; g != nil {
 		fmt.Fprintf(out, "gradient against finite differences: error=%.3g (step %g, %d directions)\n", g.Error, g.Step, g.Directions)
 	}

@@ -39,10 +39,11 @@ func newSubmitCommand(c shard.Catalogue) *cobra.Command {
 			if err != nil {
 				return usageError{err}
 			}
-			own := c
-			if own, o.order.Operators, err = submittedOperators(c, spec); err != nil {
+			own, files, err := submittedOperators(c, spec)
+			if err != nil {
 				return err
 			}
+			o.order.Operators = files
 			if err := spec.Validate(own.Vocabulary()); err != nil {
 				return usageError{err}
 			}

@@ -86,7 +86,13 @@ func (n *natsServer) workers(t *testing.T) []string {
 // beginWorker starts a worker that writes its spans to stdout, as begin does.
 func beginWorker(t *testing.T, args ...string) *process {
 	t.Helper()
-	p := &process{cmd: command(t, append([]string{"worker", "--threads", "1", "--device", "cpu"}, args...)...), done: make(chan struct{})}
+	return startProcess(t, append([]string{"worker", "--threads", "1", "--device", "cpu"}, args...)...)
+}
+
+// startProcess starts the program with a trace of its spans.
+func startProcess(t *testing.T, args ...string) *process {
+	t.Helper()
+	p := &process{cmd: command(t, args...), done: make(chan struct{})}
 	p.stdout.changed, p.stderr.changed = make(chan struct{}, 1), make(chan struct{}, 1)
 	p.cmd.Env = append(p.cmd.Env, "OTEL_TRACES_EXPORTER=console", "OTEL_BSP_SCHEDULE_DELAY=10")
 	p.cmd.Stdout, p.cmd.Stderr = &p.stdout, &p.stderr

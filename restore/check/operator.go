@@ -16,8 +16,8 @@ import (
 
 // The kinds of files that Operator checks, the metadata entry ddiff.kind.
 const (
-	// KindOperator: y = A(x), or y = A(x; k) with a parameter k, and gx = Jᵀ·w for w in the
-	// shape of y. Inputs x, w and perhaps k; outputs y and gx.
+	// KindOperator: y = A(x), or y = A(x; k) with a parameter k, and perhaps gx = Jᵀ·w for w in the shape of y. See
+	// [operator.Load]. Files with an output y need no metadata.
 	KindOperator = "operator"
 	// KindMetric: the distance of x and y, one number per image. Output distance.
 	KindMetric = "metric"
@@ -45,17 +45,29 @@ type MetricReport struct {
 	Distances []float64 `json:"distances"`
 }
 
+// OperatorParameter describes a parameter of an operator.
+type OperatorParameter struct {
+	Name    string  `json:"name"`
+	Default float64 `json:"default"`
+	Range   string  `json:"range"`
+	Doc     string  `json:"doc,omitempty"`
+}
+
 // OperatorReport is the result of checking an operator or a metric.
 type OperatorReport struct {
-	Kind     string                   `json:"kind"`
-	File     string                   `json:"file"`
-	SHA256   string                   `json:"sha256"`
-	Name     string                   `json:"name"`
-	Image    []int                    `json:"image"`
-	Output   []int                    `json:"output"`
-	Min      float64                  `json:"min"`
-	Max      float64                  `json:"max"`
-	Gradient *operator.GradientReport `json:"gradient,omitempty"`
+	Kind   string  `json:"kind"`
+	File   string  `json:"file"`
+	SHA256 string  `json:"sha256"`
+	Name   string  `json:"name"`
+	Image  []int   `json:"image"`
+	Output []int   `json:"output"`
+	Min    float64 `json:"min"`
+	Max    float64 `json:"max"`
+	// Parameters are the numbers that a campaign may set.
+	Parameters []OperatorParameter `json:"parameters,omitempty"`
+	// Differentiates: the file has the gradient as an output. Otherwise it comes by reverse mode.
+	Differentiates bool                     `json:"differentiates"`
+	Gradient       *operator.GradientReport `json:"gradient,omitempty"`
 	// Adjoint is |⟨Ax, w⟩ − ⟨x, Aᵀw⟩| over the product of the norms, if the card declares A linear.
 	Adjoint *float64      `json:"adjoint,omitempty"`
 	Metric  *MetricReport `json:"metric,omitempty"`
@@ -98,10 +110,16 @@ func Operator(ctx context.Context, rt *onnx.Runtime, file string, o OperatorOpti
 	if err := c.inputs(); err != nil {
 		return nil, err
 	}
+	if _, ok := n.output("y"); ok && n.meta["ddiff.kind"] == "" {
+		n.meta["ddiff.kind"] = KindOperator
+	}
 	r := &OperatorReport{Kind: n.meta["ddiff.kind"], File: file, SHA256: digest(data), Name: n.meta["ddiff.name"], Image: c.x.Shape}
 	switch r.Kind {
 	case KindOperator:
-		err = c.operator(ctx, rt, r)
+		if err = c.differentiate(data, r); err == nil {
+			err = c.operator(ctx, rt, r)
+			c.network = n
+		}
 	case KindMetric:
 		err = c.metric(ctx, rt, r)
 	default:
@@ -153,6 +171,30 @@ func (c *operatorCheck) noise(size int, n uint32, std float64) []float32 {
 	return out
 }
 
+// differentiate reads the file as campaigns do. The check goes on with the operator and its gradient, with the default
+// parameters, in place of the file.
+func (c *operatorCheck) differentiate(data []byte, r *OperatorReport) error {
+	f, err := operator.Load(c.network.file, data)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrInterface, err)
+	}
+	s := operator.Shape{Channels: c.x.Shape[1], Height: c.x.Shape[2], Width: c.x.Shape[3]}
+	if data, err = f.WithGradient(s); err != nil {
+		return fmt.Errorf("%s: %w: %w", c.network.file, ErrInterface, err)
+	}
+	for _, p := range f.Parameters {
+		r.Parameters = append(r.Parameters, OperatorParameter{p.Name, p.Default, p.Range(), p.Doc})
+	}
+	r.Differentiates = f.Differentiates
+	n, err := newNetwork(c.network.file, data)
+	if err != nil {
+		return err
+	}
+	n.meta = c.network.meta
+	c.network = n
+	return nil
+}
+
 // operator checks range, gradient and, if the card declares the operator linear, the adjoint.
 func (c *operatorCheck) operator(ctx context.Context, rt *onnx.Runtime, r *OperatorReport) error {
 	n := c.network
@@ -186,12 +228,6 @@ func (c *operatorCheck) operator(ctx context.Context, rt *onnx.Runtime, r *Opera
 			}
 			c.in[p.Name] = &raster.Array{Shape: dims, Data: c.noise(product(dims), 2, std)}
 		}
-	}
-	_, hasW := n.input("w")
-	_, hasGX := n.output("gx")
-	if !hasW || !hasGX {
-		return fmt.Errorf("%s: %w: an operator needs an input w and an output gx, its gradient; it has %v and %v",
-			n.file, ErrInterface, names(n.inputs), names(n.outputs))
 	}
 	run, err := n.open(rt, c.in, []string{"y", "gx"}, nil)
 	if err != nil {

@@ -29,6 +29,10 @@ func operatorFile(t *testing.T, forward func(g *onnx.Graph, x onnx.Value) onnx.V
 	g := onnx.NewGraph(onnx.DefaultOpset)
 	x := g.Input("x", onnx.Float, 1, 3, 16, 16)
 	y := forward(g, x)
+	if factor == 0 { // without the gradient
+		g.Output("y", y)
+		return save(t, g, metadata)
+	}
 	w := g.Input("w", onnx.Float, y.Dims...)
 	gx, err := g.Gradient(y, x, w)
 	must(t, err)
@@ -58,6 +62,7 @@ func TestOperator(t *testing.T) {
 		"wrong gradient":  {curve, 1.05, "false", "the gradient differs from finite differences"},
 		"wrong sign":      {crop, -1, "false", "the gradient differs from finite differences"},
 		"declared linear": {curve, 1, "true", "the card declares the operator linear"},
+		"reverse mode":    {curve, 0, "false", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -140,12 +145,15 @@ func TestInvalidOperators(t *testing.T) {
 		file string
 		want string
 	}{
-		"no kind":     {operatorFile(t, crop, 1, nil), "ddiff.kind is \"\", want operator or metric"},
-		"no gradient": {file(func(g *onnx.Graph) { g.Output("y", g.Neg(image(g, "x"))) }, operatorCard), "an operator needs an input w and an output gx"},
-		"no x":        {file(func(g *onnx.Graph) { g.Output("y", g.Neg(image(g, "image"))) }, operatorCard), "want an image batch x"},
-		"no y":        {file(func(g *onnx.Graph) { g.Output("z", g.Neg(image(g, "x"))) }, operatorCard), "want y and gx"},
-		"no pair":     {file(func(g *onnx.Graph) { g.Output("distance", image(g, "x")) }, with(operatorCard, "ddiff.kind", "metric")), "want x and y"},
-		"other size":  {operatorFile(t, crop, 1, with(operatorCard, "ddiff.multiple_of", "32")), "got the shape [1 3 32 32]"},
+		"no kind": {file(func(g *onnx.Graph) { g.Output("z", g.Neg(image(g, "x"))) }, nil), "ddiff.kind is \"\", want operator or metric"},
+		"no rule": {file(func(g *onnx.Graph) {
+			x := image(g, "x")
+			g.Output("y", g.Apply("Hardmax", onnx.Float, x.Dims, nil, x))
+		}, operatorCard), "Hardmax"},
+		"no x":       {file(func(g *onnx.Graph) { g.Output("y", g.Neg(image(g, "image"))) }, operatorCard), "want an image batch x"},
+		"no y":       {file(func(g *onnx.Graph) { g.Output("z", g.Neg(image(g, "x"))) }, operatorCard), "want y"},
+		"no pair":    {file(func(g *onnx.Graph) { g.Output("distance", image(g, "x")) }, with(operatorCard, "ddiff.kind", "metric")), "want x and y"},
+		"other size": {operatorFile(t, crop, 1, with(operatorCard, "ddiff.multiple_of", "32")), "multiples of 32"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -224,6 +224,17 @@ func (f *File) operator(s Shape) (*Operator, error) {
 	return Set{f.Definition(name)}.New(name, nil, s)
 }
 
+// WithGradient returns a model file of the operator with its gradient for one image of a shape, with the default parameters:
+// inputs x, draw for an operator with a kernel, and w, outputs y and gx.
+func (f *File) WithGradient(s Shape) ([]byte, error) {
+	op, err := f.operator(s)
+	if err != nil {
+		return nil, err
+	}
+	data, _, _, err := op.model(1, true)
+	return data, err
+}
+
 // maxRatio is the largest ratio of the sides of an image and of its measurement that imageShape tries.
 const maxRatio = 16
 

@@ -25,30 +25,7 @@ func NewForward(rt *onnx.Runtime, op *Operator) (*Forward, error) {
 
 // newForward compiles A, and its gradient if that is wanted, for a batch of n images.
 func newForward(rt *onnx.Runtime, op *Operator, n int, gradient bool) (*Forward, error) {
-	g := onnx.NewGraph(op.opset())
-	x := g.Input("x", onnx.Float, op.Image.Dims(n)...)
-	in, names, outNames := []onnx.Value{x}, []string{"x"}, []string{"y"}
-	var draw onnx.Value
-	if dims := op.ParameterDims(n); dims != nil {
-		draw = g.Input("draw", onnx.Float, dims...)
-		in, names = append(in, draw), append(names, "draw")
-	}
-	a, err := op.Apply(g, x, draw)
-	if err != nil {
-		return nil, fmt.Errorf("task %s: %w", op.Task, err)
-	}
-	g.Output("y", a.Y)
-	out := []onnx.Value{a.Y}
-	if gradient {
-		w := g.Input("w", onnx.Float, op.MeasurementDims(n)...)
-		gx, err := a.Gradient(w)
-		if err != nil {
-			return nil, fmt.Errorf("task %s: %w", op.Task, err)
-		}
-		g.Output("gx", gx)
-		in, names, out, outNames = append(in, w), append(names, "w"), append(out, gx), append(outNames, "gx")
-	}
-	model, err := g.Marshal(op.Task)
+	model, in, out, err := op.model(n, gradient)
 	if err != nil {
 		return nil, err
 	}
@@ -60,11 +37,49 @@ func newForward(rt *onnx.Runtime, op *Operator, n int, gradient bool) (*Forward,
 		f.Close()
 		return nil, err
 	}
-	if f.session, err = rt.NewSerialSession(model, names, outNames); err != nil {
+	if f.session, err = rt.NewSerialSession(model, names(in), names(out)); err != nil {
 		f.Close()
 		return nil, fmt.Errorf("compile operator %s: %w", op.Task, err)
 	}
 	return f, nil
+}
+
+func names(values []onnx.Value) []string {
+	out := make([]string, len(values))
+	for i, v := range values {
+		out[i] = v.Name
+	}
+	return out
+}
+
+// model returns the file of a model for a batch of n images: its inputs are x, draw for an operator with draws, and w for a
+// gradient, its outputs y and, for a gradient, gx.
+func (op *Operator) model(n int, gradient bool) (data []byte, in, out []onnx.Value, err error) {
+	g := onnx.NewGraph(op.opset())
+	x := g.Input("x", onnx.Float, op.Image.Dims(n)...)
+	in = []onnx.Value{x}
+	var draw onnx.Value
+	if dims := op.ParameterDims(n); dims != nil {
+		draw = g.Input("draw", onnx.Float, dims...)
+		in = append(in, draw)
+	}
+	a, err := op.Apply(g, x, draw)
+	if err != nil {
+		return nil, nil, nil, fmt.Errorf("task %s: %w", op.Task, err)
+	}
+	g.Output("y", a.Y)
+	out = []onnx.Value{{Name: "y", DType: onnx.Float, Dims: a.Y.Dims}}
+	if gradient {
+		w := g.Input("w", onnx.Float, op.MeasurementDims(n)...)
+		gx, err := a.Gradient(w)
+		if err != nil {
+			return nil, nil, nil, fmt.Errorf("task %s: %w", op.Task, err)
+		}
+		g.Output("gx", gx)
+		in, out = append(in, w), append(out, onnx.Value{Name: "gx", DType: onnx.Float, Dims: gx.Dims})
+	}
+	data, err = g.Marshal(op.Task)
+	return data, in, out, err
 }
 
 // run fills the inputs that exist, in order, and evaluates the outputs.

@@ -1,0 +1,128 @@
+package main_test
+
+import (
+	"crypto/sha256"
+	"encoding/csv"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"ddiff/manifest"
+)
+
+// learnedBlur is an operator file as the exporter of BKSE writes it, for sides that are multiples of 128.
+var learnedBlur = filepath.Join("..", "..", "restore", "operator", "testdata", "bkse.onnx")
+
+// TestOperatorFile restores with an operator file of a campaign, and again from the passport.
+func TestOperatorFile(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	copyFile(t, learnedBlur, filepath.Join(dir, "My Blur.onnx"))
+	copyFile(t, photograph("coffee"), filepath.Join(dir, "coffee.png"))
+	campaign := filepath.Join(dir, "campaign.yaml")
+	write(t, campaign, []byte("dataset: {path: coffee.png, size: 128}\ntasks: [{operator: My Blur.onnx}, {operator: My Blur.onnx, sigma: 0.1}]\n"))
+	out := filepath.Join(dir, "out")
+	wantCode(t, ddiff(t, "run", campaign, "--threads", "1", "--steps", "3", "--out", out), 0)
+	results := results(t, out)
+	if len(results) != 2 {
+		t.Fatalf("%d results", len(results))
+	}
+	for _, r := range results {
+		o := r.Item.Operator
+		if r.Item.Task != "my_blur" || o == nil || o.SHA256 != sumOf(read(t, learnedBlur)) || r.Artifacts["kernel.npy"] == "" || r.Metrics.Residual == nil || r.Metrics.BaselinePSNR == nil {
+			t.Errorf("result %+v", r)
+		}
+	}
+	if results[0].Artifacts["kernel.npy"] != results[1].Artifacts["kernel.npy"] {
+		t.Error("a sweep over the noise has different kernels")
+	}
+	f, err := os.Open(filepath.Join(out, "results.csv"))
+	must(t, err)
+	defer f.Close()
+	rows, err := csv.NewReader(f).ReadAll()
+	must(t, err)
+	if i := slices.Index(rows[0], "task"); rows[1][i] != "my_blur" {
+		t.Errorf("results.csv has the task %q", rows[1][i])
+	}
+	wantCode(t, ddiff(t, "verify", out), 0)
+	image := filepath.Join(out, "items", results[0].Item.ID, "restored.png")
+	e := ddiff(t, "replay", image, "--threads", "1")
+	wantCode(t, e, 0)
+	if !strings.HasPrefix(e.stdout, "replay=bit-equal max_levels=0 measurement=bit-equal") {
+		t.Error(e.stdout)
+	}
+	must(t, os.Mkdir(filepath.Join(dir, "moved"), 0o755))
+	must(t, os.Rename(filepath.Join(dir, "My Blur.onnx"), filepath.Join(dir, "moved", "My Blur.onnx")))
+	e = ddiff(t, "replay", image, "--threads", "1")
+	wantCode(t, e, 7)
+	wantMessage(t, e, "My Blur.onnx", "give its directory with --root")
+	wantCode(t, ddiff(t, "replay", image, "--threads", "1", "--root", filepath.Join(dir, "moved")), 0)
+	// The same bytes under another name are the same items.
+	e = ddiff(t, "run", "--images", filepath.Join(dir, "coffee.png"), "--operator", filepath.Join(dir, "moved", "My Blur.onnx"),
+		"--size", "128", "--steps", "3", "--out", out, "--dry-run", "--json")
+	wantCode(t, e, 0)
+	var plan struct{ Done, Items int }
+	must(t, json.Unmarshal([]byte(e.stdout), &plan))
+	if plan.Items != 1 || plan.Done != 1 {
+		t.Errorf("the file at another place: %+v", plan)
+	}
+}
+
+func sumOf(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// results reads the results of an output, in the order of their noise.
+func results(t *testing.T, out string) []manifest.Result {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(out, "items", "*", "result.json"))
+	must(t, err)
+	var all []manifest.Result
+	for _, file := range files {
+		var r manifest.Result
+		must(t, json.Unmarshal(read(t, file), &r))
+		all = append(all, r)
+	}
+	slices.SortFunc(all, func(a, b manifest.Result) int { return int(1000 * (a.Item.Sigma - b.Item.Sigma)) })
+	return all
+}
+
+// TestClusterFetchesOperator: the coordinator copies the operator into the store, and a worker, which cannot read the file,
+// restores with the copy. Another file at the path rejects the campaign.
+func TestClusterFetchesOperator(t *testing.T) {
+	t.Parallel()
+	store, dir := t.TempDir(), t.TempDir()
+	n := startNATS(t, "")
+	file := filepath.Join(dir, "blur.onnx")
+	copyFile(t, learnedBlur, file)
+	copyFile(t, photograph("coffee"), filepath.Join(dir, "coffee.png"))
+	submit := func(name string) ended {
+		path := filepath.Join(dir, name+".yaml")
+		write(t, path, fmt.Appendf(nil, "name: %s\ndataset: {path: coffee.png, size: 128}\nsteps: 3\ntasks: [{operator: blur.onnx}]\n", name))
+		return ddiff(t, "submit", path, "--nats", n.url, "--output", name)
+	}
+	c := startProcess(t, "coordinator", "--nats", n.url, "--store", store)
+	c.wait(t, &c.stderr, "coordinator is ready", 1)
+	wantCode(t, submit("good"), 0)
+	sha := sumOf(read(t, learnedBlur))
+	w := beginWorker(t, "--nats", n.url, "--once", "4s", "--log-level", "info")
+	w.wait(t, &w.stderr, "fetched operator", 1)
+	must(t, os.Remove(file))
+	wantCode(t, w.end(), 0)
+	if got := sumOf(read(t, filepath.Join(store, "priors", sha+".onnx"))); got != sha {
+		t.Errorf("the copy in the store has the digest %s", got)
+	}
+	all := results(t, filepath.Join(store, "good"))
+	if len(all) != 1 || all[0].Item.Operator.SHA256 != sha || all[0].Outcome != manifest.OutcomeDone {
+		t.Errorf("results %+v", all)
+	}
+	c.signal(t, syscall.SIGTERM)
+	wantCode(t, c.end(), 0)
+}
