@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
@@ -70,6 +72,20 @@ func verifyOperators(ctx context.Context, rt *onnx.Runtime, c shard.Catalogue, p
 		out[f.SHA256] = f
 	}
 	return out, nil
+}
+
+// defaultsNote names the tasks with operator files whose methods have no settings but their defaults, or returns "".
+func defaultsNote(s *manifest.Spec) string {
+	var names []string
+	for _, t := range s.Tasks {
+		if t.Operator != "" && len(s.Effective(t).Solver) == 0 && !slices.Contains(names, t.Name) {
+			names = append(names, t.Name)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("note: the preset %s has no settings for %s; the methods have their defaults, see: ddiff methods", s.Preset, strings.Join(names, ", "))
 }
 
 // submittedOperators describes the operator files of a campaign that exist on this machine. The others exist on that of the

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -125,4 +126,41 @@ func TestClusterFetchesOperator(t *testing.T) {
 	}
 	c.signal(t, syscall.SIGTERM)
 	wantCode(t, c.end(), 0)
+}
+
+// TestDocumentedOperator runs the script of docs/campaigns.md, checks its file and restores with it.
+func TestDocumentedOperator(t *testing.T) {
+	t.Parallel()
+	python := python(t)
+	_, script, found := strings.Cut(string(read(t, filepath.Join("..", "..", "docs", "campaigns.md"))), "```python\n")
+	script, _, closed := strings.Cut(script, "```")
+	if !found || !closed {
+		t.Fatal("docs/campaigns.md has no script")
+	}
+	dir := t.TempDir()
+	cmd := exec.Command(python, "-W", "ignore", "-c", script)
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	file := filepath.Join(dir, "sensor.onnx")
+	e := ddiff(t, "operator", "check", file, "--size", "64")
+	wantCode(t, e, 0)
+	for _, part := range []string{"output [1 3 32 32]", "parameter gain=1, (0, 4]: gain of the sensor", "gradient against finite differences"} {
+		if !strings.Contains(e.stdout, part) {
+			t.Errorf("no %q in %s", part, e.stdout)
+		}
+	}
+	out := filepath.Join(dir, "out")
+	args := []string{"--images", photograph("coffee"), "--operator", file, "--param", "gain=1.2", "--out", out}
+	e = restore(t, args...)
+	wantCode(t, e, 0)
+	wantMessage(t, e, "note: the preset natural has no settings for sensor")
+	all := results(t, out)
+	if len(all) != 1 || all[0].Item.Params["gain"] != 1.2 || all[0].Metrics.BaselinePSNR != nil || *all[0].Metrics.PSNR < 20 {
+		t.Errorf("results %+v", all)
+	}
+	e = restore(t, append(args, "--param", "gain=5")...)
+	wantCode(t, e, 2)
+	wantMessage(t, e, "--param gain=5", "5 is outside (0, 4]")
 }

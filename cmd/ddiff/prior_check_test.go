@@ -14,9 +14,8 @@ import (
 	"ddiff/restore/raster"
 )
 
-// exported runs the Python exporter on small networks with random weights: a prior by Tweedie's formula, a learned blur
-// and a latent bundle.
-func exported(t *testing.T) string {
+// python returns a Python with PyTorch and onnx.
+func python(t *testing.T) string {
 	t.Helper()
 	python := os.Getenv("PYTHON")
 	if python == "" {
@@ -25,6 +24,14 @@ func exported(t *testing.T) string {
 	if err := exec.Command(python, "-c", "import torch, onnx").Run(); err != nil {
 		t.Skipf("needs PyTorch and onnx for %s (Debian: apt-get install python3-torch python3-onnx): %v", python, err)
 	}
+	return python
+}
+
+// exported runs the Python exporter on small networks with random weights: a prior by Tweedie's formula, a learned blur
+// and a latent bundle.
+func exported(t *testing.T) string {
+	t.Helper()
+	python := python(t)
 	dir := t.TempDir()
 	const script = `
 import sys

@@ -62,6 +62,9 @@ func newRunCommand(c shard.Catalogue) *cobra.Command {
 			if skipped > 0 && !o.json && !o.quiet {
 				fmt.Fprintf(stderr, "skipped %d non-image arguments\n", skipped)
 			}
+			if note := defaultsNote(spec); note != "" && !o.json && !o.quiet {
+				fmt.Fprintln(stderr, note)
+			}
 			if o.dryRun {
 				return dryRun(cmd.Context(), spec, o, stdout, stderr)
 			}
