@@ -14,14 +14,17 @@ const (
 )
 
 // Memory estimates the host's memory for solving a batch of n images, in bytes, beside the network's weights. It is an upper
-// bound for the measured networks, at most twice their memory. Memory grows linearly with the pixels, and with the square
+// bound for the measured networks, at most twice their memory. A latent prior needs that of its network at the size of latents, and
+// as much again per channel of its autoencoder at the size of images. Memory grows linearly with the pixels, and with the square
 // of the sides for operators with constant matrices. Another provider than the CPU has the images in the memory of its
 // device.
 func (e *Engine) Memory(p Plan, n int) int64 {
 	h, w := float64(p.Image.Height), float64(p.Image.Width)
 	need := denseCopies * float32Size * e.operators(p).Dense(p.Task) * (h*h + w*w)
 	if e.rt.Provider() == onnx.ProviderCPU {
-		need += activationFactor * float32Size * float64(e.prior.Width()) * h * w * float64(n)
+		dims := e.prior.Space().Dims(p.Image.Dims(n))
+		values := float64(e.prior.Width())*float64(dims[2]*dims[3]) + float64(e.prior.StageWidth())*h*w
+		need += activationFactor * float32Size * values * float64(n)
 	}
 	return int64(need)
 }

@@ -7,6 +7,7 @@ import (
 	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/operator"
 	"ddiff/restore/prior"
+	"ddiff/restore/prior/haar"
 )
 
 // TestMemory: the estimate is linear in pixels and batch, quadratic in the sides with constant matrices, and bounds the
@@ -37,5 +38,31 @@ func TestMemory(t *testing.T) {
 	}
 	if got := need("gaussian_deblur", 100_000, 8, 1); got < 100_000 {
 		t.Errorf("gaussian_deblur at 100000×8: %d MiB", got)
+	}
+}
+
+// TestLatentMemory: the estimate for a latent prior bounds the measured peaks of "ddiff run --threads 1" (3 steps, minus the
+// 223 MiB of 64×64), in both modes, without exceeding three times their value.
+func TestLatentMemory(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	data, err := prior.Read(prior.Bundled)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := haar.Write(dir, data, haar.Config{}); err != nil {
+		t.Fatal(err)
+	}
+	p, err := prior.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := restore.NewEngine(onnxtest.Runtime(t), p, restore.Config{})
+	defer e.Close() //nolint:errcheck // nothing is compiled
+	for side, mib := range map[int]int64{256: 67, 512: 439} {
+		plan := restore.Plan{Task: "hdr", Image: operator.Shape{Channels: 3, Height: side, Width: side}}
+		if got := e.Memory(plan, 1) >> 20; got < mib || got > 3*mib {
+			t.Errorf("%d×%d: %d MiB, measured %d", side, side, got, mib)
+		}
 	}
 }

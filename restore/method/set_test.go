@@ -51,6 +51,43 @@ func TestPaperPresets(t *testing.T) {
 	}
 }
 
+// Every number of the rows LatentDDiff of the paper's two tables, which have none for phase retrieval.
+func TestPaperLatentPresets(t *testing.T) {
+	t.Parallel()
+	order := []string{operator.SuperResolution, operator.InpaintBox, operator.InpaintRandom, operator.GaussianDeblur,
+		operator.MotionDeblur, operator.NonlinearDeblur, operator.HDR}
+	for preset, table := range map[string]struct{ gamma0, tGamma, t0, a, b []float64 }{
+		"ffhq": {[]float64{100, 200, 400, 60, 60, 500, 150}, []float64{90, 600, 200, 90, 150, 90, 600}, []float64{500, 1, 800, 200, 200, 200, 1},
+			[]float64{3.3, 25, 30, 3.3, 3.3, 3.3, 30}, []float64{0.1, 0.15, 0.1, 0.1, 0.1, 0.1, 0.15}},
+		"imagenet": {[]float64{150, 400, 400, 150, 100, 100, 250}, []float64{600, 600, 600, 600, 90, 90, 600}, []float64{1, 1, 1, 1, 200, 200, 200},
+			[]float64{50, 30, 50, 50, 3.3, 3.3, 25}, []float64{0.15, 0.1, 0.15, 0.15, 0.1, 0.1, 0.15}},
+	} {
+		for i, task := range order {
+			rule := "full"
+			if i >= 3 {
+				rule = "ddpm"
+			}
+			n, w := parameter.Number, parameter.Word
+			want := method.Settings{Method: "latent_ddiff", Steps: 1000, Values: []method.Setting{
+				{"mode", w("pixel_dc")}, {"dual", w("pixel")}, {"reencode", w("always")},
+				{"gamma0", n(table.gamma0[i])}, {"a", n(table.a[i])}, {"b", n(table.b[i])}, {"t_gamma", n(table.tGamma[i])}, {"t0", n(table.t0[i])},
+				{"sigma_rule", w(rule)}, {"gradient", w("norm")},
+			}}
+			if got := resolve(t, method.Request{Method: "latent_ddiff", Preset: preset, Task: task}); !reflect.DeepEqual(got, want) {
+				t.Errorf("%s %s: %+v, want %+v", preset, task, got, want)
+			}
+		}
+	}
+	for want, r := range map[string]method.Request{
+		"task phase_retrieval: no preset has one": {Method: "latent_ddiff", Preset: "ffhq", Task: operator.PhaseRetrieval},
+		"a preset that has one: ffhq, imagenet":   {Method: "latent_ddiff", Preset: "natural", Task: operator.HDR},
+	} {
+		if _, err := method.Builtin().Resolve(r, total); !errors.Is(err, method.ErrSetting) || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+}
+
 func TestResolve(t *testing.T) {
 	t.Parallel()
 	natural := method.Request{Method: "ddiff", Preset: "natural", Task: operator.HDR}

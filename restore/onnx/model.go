@@ -116,7 +116,7 @@ func (m *Model) Parameters() int {
 }
 
 // Width returns the number of channels per pixel of an image into which the network first maps an image of some channels. A
-// first convolution at a lower resolution has several pixels in its input channels. It is at least channels.
+// first convolution at a lower resolution has several pixels in its input channels, or strides over them. It is at least channels.
 func (m *Model) Width(channels int) int {
 	dims := map[string][]int64{}
 	for _, t := range m.proto.Graph.Initializer {
@@ -136,7 +136,15 @@ func (m *Model) Width(channels int) int {
 		}
 		const narrow = 16 // a filter of the image
 		if len(d) == 4 && d[0] >= narrow && d[1] > 0 {
-			return max(channels, int(d[0])/max(1, int(d[1])/channels))
+			pixels := max(1, int(d[1])/channels)
+			for _, a := range n.Attribute {
+				if a.Name == "strides" {
+					for _, stride := range a.Ints {
+						pixels *= max(1, int(stride))
+					}
+				}
+			}
+			return max(channels, int(d[0])/pixels)
 		}
 	}
 	return channels

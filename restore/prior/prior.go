@@ -181,6 +181,15 @@ func (p *Prior) Parameters() int {
 // Width returns the network's number of channels at full resolution.
 func (p *Prior) Width() int { return p.model.Width(p.channels()) }
 
+// StageWidth returns the number of channels of the encoder at the resolution of images, 0 for a prior that works on pixels.
+// The decoders of published autoencoders end with the same number.
+func (p *Prior) StageWidth() int {
+	if p.parts == nil {
+		return 0
+	}
+	return p.parts.encoder.Width(p.Card.Channels)
+}
+
 // Predict adds the network to g for images or latents x [N, C, H, W] of the prior's space at the time index t (int64, shape
 // [1], for the whole batch). The result has the shape of x; Predict drops a learned variance.
 func (p *Prior) Predict(g *onnx.Graph, x, t onnx.Value) (onnx.Value, error) {
