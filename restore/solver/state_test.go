@@ -5,7 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"ddiff/restore/method"
 	"ddiff/restore/noise"
+	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/operator"
 )
 
@@ -119,7 +121,11 @@ func TestRefusedProblems(t *testing.T) {
 func TestUnusedPlaces(t *testing.T) {
 	t.Parallel()
 	op, p := newOperator(t, operator.HDR, small), bundled(t)
-	s := newSolver(t, p, op, config(t, op.Task, 4), 3, 4)
+	run, err := method.NewRun(twoDraws{}, method.Settings{Method: twoDraws{}.Info().Name, Steps: 4}, p, op)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := compile(t, onnxtest.Runtime(t), run, 3, Build{Chunk: 4})
 	probs := problems(t, op, 2, 0.05)
 	states := []State{s.Start(probs[0].Key), s.Start(probs[1].Key)}
 	if err := s.load(probs, states); err != nil {
@@ -132,10 +138,12 @@ func TestUnusedPlaces(t *testing.T) {
 		}
 	}
 	buf := slices.Repeat([]float32{7}, s.k*3*s.drawSize)
-	s.drawChunk(buf, 0, probs, 2) // steps 3 and 4 of 4
-	name := s.run.Info.Draws[0]
-	for j := range 2 {
-		st := s.run.Steps[2+j]
+	s.drawChunk(buf, 0, probs, 0)
+	name, noisy := s.run.Info.Draws[0], 0
+	for j, st := range s.run.Steps {
+		if st.Std[name] != 0 {
+			noisy++
+		}
 		for i := range 3 {
 			got := buf[(j*3+i)*s.drawSize : (j*3+i+1)*s.drawSize]
 			want := make([]float32, s.drawSize)
@@ -143,8 +151,28 @@ func TestUnusedPlaces(t *testing.T) {
 				noise.Normal(want, probs[i].Key, noise.Step, uint32(st.Time), st.Std[name])
 			}
 			if !slices.Equal(got, want) {
-				t.Errorf("step %d, place %d: wrong noise", j+3, i+1)
+				t.Errorf("step %d, place %d: wrong noise", j+1, i+1)
 			}
+		}
+	}
+	if noisy == 0 {
+		t.Error("no step adds noise")
+	}
+}
+
+// TestStart: the state before the first step is noise of the key, one stream for each tensor.
+func TestStart(t *testing.T) {
+	t.Parallel()
+	op, p := newOperator(t, operator.HDR, small), bundled(t)
+	s := newSolver(t, p, op, config(t, op.Task, 4), 1, 4)
+	key := noise.Key{4, 5, 6}
+	for i, tensor := range s.Start(key).Tensors {
+		want := make([]float32, len(tensor.Data))
+		if s.run.Info.State[i].Noise {
+			noise.Normal(want, key, noise.Start, uint32(i), 1)
+		}
+		if !slices.Equal(tensor.Data, want) {
+			t.Errorf("tensor %s is not that of its stream", tensor.Name)
 		}
 	}
 }
