@@ -70,7 +70,7 @@ func exitClasses() []exitClass {
 		}},
 		{exitPrior, "the prior, an operator or a bundle cannot be used", []error{
 			errPrior, errOperator, prior.ErrCard, prior.ErrGraph, onnx.ErrModel, onnx.ErrExternal, metric.ErrNetwork, gpuworker.ErrPriorFile,
-			check.ErrVectors, check.ErrInterface, check.ErrNotFinite, prior.ErrBundle, operator.ErrGradient, operator.ErrFile, onnx.ErrNoGradient, gpuworker.ErrOperatorFile,
+			check.ErrVectors, check.ErrInterface, check.ErrNotFinite, prior.ErrBundle, operator.ErrGradient, operator.ErrFile, onnx.ErrNoGradient, onnx.ErrShape, gpuworker.ErrOperatorFile,
 		}},
 		{exitNoGPU, "there is no GPU to check", []error{errNoGPU, gpucheck.ErrAbsent}},
 		{exitRuntime, "ONNX Runtime, or the execution provider, is missing or unusable", []error{

@@ -33,7 +33,6 @@ var withoutCode = map[string]string{
 	"storage.ErrExists":          "a create-only write that another process made first",
 	"metric.ErrShape":            "ends an item, not a command",
 	"metric.ErrTooSmall":         "the score is undefined",
-	"onnx.ErrNoGradient":         "accompanies the class of the operator",
 	"onnx.ErrMemory":             "accompanies ErrRuntime",
 	"onnx.ErrDeviceLost":         "accompanies ErrRuntime",
 	"onnx.ErrAlreadyOpen":        "a mistake of the program",
