@@ -50,11 +50,13 @@ func TestLedgerAddsUp(t *testing.T) {
 		}
 	}
 	var counts manifest.Counts
+	open := 0
 	for one, n := range copies {
 		counts.Items += n
 		switch want[one] {
 		case pending:
 			counts.Pending += n
+			open++
 		case done:
 			counts.Done += n
 		case failed:
@@ -68,6 +70,44 @@ func TestLedgerAddsUp(t *testing.T) {
 	}
 	if got := l.total(0, false); got != counts {
 		t.Errorf("counts are %+v, want %+v", got, counts)
+	}
+	if l.open != open {
+		t.Errorf("%d identities are open, want %d", l.open, open)
+	}
+}
+
+// Reasons have at most 300 bytes, and distinct ones are limited in number.
+func TestLedgerReasons(t *testing.T) {
+	for n, want := range map[int]int{299: 299, 300: 300, 301: 300} {
+		if got := trimReason(strings.Repeat("x", n)); len(got) != want {
+			t.Errorf("a reason of %d bytes has %d", n, len(got))
+		}
+	}
+	if got := trimReason(strings.Repeat("x", 299) + "é"); got != strings.Repeat("x", 299) {
+		t.Errorf("a character is cut: %q", got[290:])
+	}
+	l := newLedger()
+	for i := range maxReasons + 9 {
+		l.add(id(i))
+		l.settle(id(i), 0, failed, fmt.Sprint(i))
+	}
+	last := maxReasons + 8
+	if l.reason(id(0)) != "0" || l.reason(id(9)) != "9" || l.reason(id(last)) != otherReason || l.reason(id(last-1)) != otherReason {
+		t.Errorf("reasons %q, %q, %q and %q", l.reason(id(0)), l.reason(id(9)), l.reason(id(last-1)), l.reason(id(last)))
+	}
+	if n := len(l.reasons); n != maxReasons+1 {
+		t.Errorf("%d reasons are in memory, want %d", n, maxReasons+1)
+	}
+}
+
+// An identity is the first 32 hexadecimal digits of an id.
+func TestParseIdentity(t *testing.T) {
+	digits := strings.Repeat("5a", 32)
+	for text, want := range map[string]bool{digits: true, digits[:32]: true, digits[:31]: false, "": false, "zz" + digits[2:]: false} {
+		k, ok := parseIdentity(text)
+		if ok != want || ok && hex.EncodeToString(k[:]) != digits[:32] {
+			t.Errorf("%q: %x, %t", text, k, ok)
+		}
 	}
 }
 
