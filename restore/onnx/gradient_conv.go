@@ -3,8 +3,8 @@ package onnx
 import "slices"
 
 // convRule builds the gradient of a convolution: a convolution with the transposed and reversed kernel for stride 1, else
-// a transposed convolution. On a CPU, ConvTranspose takes about twice as long. The runtime
-// folds the transposition of a constant kernel.
+// a transposed convolution. On a CPU, ConvTranspose takes about twice as long. The runtime folds the transposition of a
+// constant kernel.
 func convRule(g *Graph, n *node, k int, dy Value) (Value, error) {
 	x, weight := n.inputs[0], n.inputs[1]
 	w, err := windowOf(n, x.Dims[2:], weight.Dims[2:])
