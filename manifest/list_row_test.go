@@ -47,8 +47,11 @@ func TestRecordRows(t *testing.T) {
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	for range seq {
-		break // the sequence must end too
+	for row, err := range seq { // the sequence ends with its reader
+		if err != nil || row.Name != "in/a" {
+			t.Errorf("first row %+v, error %v", row, err)
+		}
+		break
 	}
 }
 
@@ -114,7 +117,7 @@ func TestPlaceMayBe(t *testing.T) {
 
 func TestParsePixels(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]int{"1": 1, " 640 ": 640, "1048576": 1 << 20, "0": 0, "1048577": 0, "1.5": 0, "": 0} {
+	for text, want := range map[string]int{"1": 1, "\t640": 640, "1048576": 1 << 20, "0": 0, "1048577": 0, "1.5": 0, "": 0} {
 		if n, err := parsePixels(text); n != want || (err == nil) != (want > 0) {
 			t.Errorf("%q: %d, error %v, want %d", text, n, err, want)
 		}
