@@ -230,7 +230,10 @@ func TestOnlyScores(t *testing.T) {
 	t.Parallel()
 	results := []manifest.Result{result(t, "hdr", "ddiff", "a", 0, later("lpips_vgg@1:aaaaaaaa", 0.1), later("niqe@1", 3), later("lpips_vgg@2", 0.2))}
 	for metric, want := range map[string]string{"lpips_vgg": "lpips_vgg@1:aaaaaaaa lpips_vgg@2", "niqe": "niqe@1", "": ""} {
-		for r := range onlyScores(stream(results), metric) {
+		for r, err := range onlyScores(stream(results), metric) {
+			if err != nil {
+				t.Fatal(err)
+			}
 			var ids []string
 			for _, s := range r.Scores {
 				ids = append(ids, s.Metric)
