@@ -168,7 +168,7 @@ func (f *Fleet) assign(ctx context.Context, s snapshot, unusable error) (Assignm
 	a := Assignment{
 		Campaign: s.ID, Store: s.store, Sources: f.cfg.Sources, EngineError: unusable, Lifetime: s.lifetime, Batch: f.batch(s),
 	}
-	if f.cfg.Engines == nil || unusable != nil {
+	if f.cfg.Engines == nil || a.EngineError != nil {
 		return a, nil
 	}
 	var err error

@@ -34,9 +34,6 @@ const (
 	mostUnreached = 0.12
 )
 
-// trimInterval is the number of mutants after which the build cache is trimmed.
-const trimInterval = 50
-
 // config is what the flags set.
 type config struct {
 	packages []string
@@ -170,15 +167,12 @@ func measure(ctx context.Context, c config, w *workspace, name string) (score, e
 	w.rememberCache()
 	shuffle(reached, c.seed)
 	end := time.Now().Add(c.limit)
-	defer w.trimCache()
-	for i, m := range reached {
-		if i%trimInterval == trimInterval-1 {
-			w.trimCache()
-		}
+	for _, m := range reached {
 		if ctx.Err() != nil || time.Now().After(end) {
 			break
 		}
 		o, err := w.tryOnce(ctx, m, tests)
+		w.trimCache()
 		if ctx.Err() != nil {
 			break
 		}

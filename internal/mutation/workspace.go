@@ -14,6 +14,10 @@ import (
 	"time"
 )
 
+// cacheLimit is the size of the build cache in bytes above which a run starts with an empty one. One version of the tree
+// needs less than a tenth of it.
+const cacheLimit = 4 << 30
+
 // A workspace is a copy of the working tree below .cache, in which mutants are built and tested, with a build cache of
 // its own: thousands of mutants would fill the user's.
 type workspace struct {
@@ -53,6 +57,9 @@ func openWorkspace(ctx context.Context) (*workspace, error) {
 		if err := os.MkdirAll(name, 0o755); err != nil {
 			return nil, errors.Join(err, w.lock.Close())
 		}
+	}
+	if err := limitCache(w.cache, cacheLimit); err != nil {
+		return nil, errors.Join(fmt.Errorf("empty the build cache: %w", err), w.lock.Close())
 	}
 	if err := w.copyTree(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("copy the working tree: %w", err), w.lock.Close())
@@ -129,26 +136,49 @@ func (w *workspace) build(ctx context.Context, name, output string, flags ...str
 	return true, nil
 }
 
+// limitCache empties the build cache if it is larger than a size in bytes: each version of the tree adds its packages, and
+// a run that was killed leaves those of its last mutant.
+func limitCache(cache string, size int64) error {
+	total := int64(0)
+	err := filepath.WalkDir(cache, func(_ string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() {
+			return err
+		}
+		info, err := entry.Info()
+		if err == nil {
+			total += info.Size()
+		}
+		return err
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil || total <= size {
+		return err
+	}
+	return os.RemoveAll(cache)
+}
+
 // rememberCache notes the entries of the build cache, for trimCache.
 func (w *workspace) rememberCache() {
 	w.entries = map[string]bool{}
 	w.walkCache(func(name string) { w.entries[name] = true })
 }
 
-// trimCache removes the entries of mutants from the build cache.
+// trimCache removes the entries of mutants from the build cache. Every package that a mutant builds depends on its source,
+// so no other mutant needs them.
 func (w *workspace) trimCache() {
 	w.walkCache(func(name string) {
 		if !w.entries[name] {
-			_ = os.Remove(name)
+			_ = os.RemoveAll(name)
 		}
 	})
 }
 
+// walkCache visits the entries of the build cache: files, or folders of programs, with a dash in the name.
 func (w *workspace) walkCache(visit func(name string)) {
-	_ = filepath.WalkDir(w.cache, func(name string, entry fs.DirEntry, err error) error {
-		if err == nil && entry.Type().IsRegular() && strings.Contains(filepath.Base(name), "-") {
-			visit(name)
-		}
-		return nil
-	})
+	entries, _ := filepath.Glob(filepath.Join(w.cache, "??", "*-*"))
+	for _, name := range entries {
+		visit(name)
+	}
 }

@@ -12,15 +12,14 @@ import (
 // they are; otherwise the least becomes black and the largest white.
 func arrange(y []float32, dims []int) *raster.Image {
 	y = intoRange(y)
-	var h, w int
-	c := 1
+	var c, h, w int
 	switch len(dims) {
 	case 3:
 		c, h, w = dims[0], dims[1], dims[2]
 	case 2:
-		h, w = dims[0], dims[1]
+		c, h, w = 1, dims[0], dims[1]
 	default:
-		w = int(math.Ceil(math.Sqrt(float64(len(y)))))
+		c, w = 1, int(math.Ceil(math.Sqrt(float64(len(y)))))
 		h = (len(y) + w - 1) / w
 		y = append(y, slices.Repeat([]float32{-1}, h*w-len(y))...)
 	}
