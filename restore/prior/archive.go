@@ -60,12 +60,9 @@ func readBundle(dir string) ([]byte, error) {
 	if total > onnx.MaxFileBytes {
 		return nil, tooLarge(dir)
 	}
-	canonical := *c
-	canonical.Files = map[string]BundleFile{}
 	parts := map[string]func() ([]byte, error){}
 	for _, r := range c.Roles() {
 		f := c.Files[r.Name]
-		canonical.Files[r.Name] = BundleFile{File: partName(r), SHA256: f.SHA256}
 		parts[r.Name] = func() ([]byte, error) {
 			data, err := onnx.ReadFile(filepath.Join(dir, f.File))
 			if err != nil {
@@ -76,7 +73,7 @@ func readBundle(dir string) ([]byte, error) {
 	}
 	var out bytes.Buffer
 	out.Grow(int(total) + 4*tarBlock + int(regular.MaxConfigBytes)>>4)
-	if err := pack(&out, &canonical, parts); err != nil {
+	if err := pack(&out, c, parts); err != nil {
 		return nil, err
 	}
 	if out.Len() > onnx.MaxFileBytes {
@@ -96,14 +93,19 @@ func tooLarge(bundle string) error {
 }
 
 // pack writes the archive of a bundle. It holds one part in memory beside the archive.
-func pack(out *bytes.Buffer, c *BundleCard, parts map[string]func() ([]byte, error)) error {
+func pack(out *bytes.Buffer, card *BundleCard, parts map[string]func() ([]byte, error)) error {
 	begin := out.Len()
-	card, err := json.Marshal(c)
+	c := *card
+	c.Files = map[string]BundleFile{}
+	for _, r := range c.Roles() {
+		c.Files[r.Name] = BundleFile{File: partName(r), SHA256: digest(nil)} // a digest of the same length
+	}
+	text, err := json.Marshal(c)
 	if err != nil {
 		return err
 	}
 	w := tar.NewWriter(out)
-	if err := add(w, CardName, card); err != nil {
+	if err := add(w, CardName, text); err != nil {
 		return err
 	}
 	for _, r := range c.Roles() {
@@ -119,11 +121,10 @@ func pack(out *bytes.Buffer, c *BundleCard, parts map[string]func() ([]byte, err
 	if err := w.Close(); err != nil {
 		return err
 	}
-	// The digests of files with external data are known now; the length of the card is the same.
-	if card, err = json.Marshal(c); err != nil {
+	if text, err = json.Marshal(c); err != nil {
 		return err
 	}
-	copy(out.Bytes()[begin+tarBlock:], card)
+	copy(out.Bytes()[begin+tarBlock:], text)
 	return nil
 }
 

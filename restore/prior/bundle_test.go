@@ -181,7 +181,21 @@ func TestArchive(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	for name, content := range map[string][]byte{"canonical": data, "foreign": foreign.Bytes()} {
+	// The names of the files do not count: each name has another length than the canonical one.
+	var renamed bytes.Buffer
+	w = tar.NewWriter(&renamed)
+	card := string(read(t, filepath.Join(dir, "bundle.json")))
+	for role, name := range map[string]string{"unet": "n.onnx", "decoder": "first_stage_decoder.onnx", "quantizer": "q", "encoder": "first_stage_encoder.onnx"} {
+		card = strings.ReplaceAll(card, role+".onnx", name)
+		content := read(t, filepath.Join(dir, role+".onnx"))
+		if err := errors.Join(w.WriteHeader(&tar.Header{Name: name, Mode: 0o600, Size: int64(len(content))}), writeTo(w, content)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(w.WriteHeader(&tar.Header{Name: "bundle.json", Mode: 0o600, Size: int64(len(card))}), writeTo(w, []byte(card)), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string][]byte{"canonical": data, "foreign": foreign.Bytes(), "renamed": renamed.Bytes()} {
 		path := filepath.Join(t.TempDir(), "b.tar")
 		writeFile(t, path, content)
 		p, err := prior.Open(path)
