@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"ddiff/coordinator/shard"
+	"ddiff/internal/redact"
 	"ddiff/manifest"
 	"ddiff/restore/operator"
 	"ddiff/storage"
@@ -56,28 +57,28 @@ func (r *runner) openOperator(ctx context.Context, rec *manifest.OperatorFile) (
 		return nil, err
 	}
 	defer release()
-	known := rec.Key != ""
+	known, name := rec.Key != "", redact.Address(rec.Path)
 	data, err := r.readOperator(ctx, *rec)
 	switch {
 	case err != nil && (known || shard.IsUnavailable(err)):
-		return nil, fmt.Errorf("read operator %s: %w", rec.Path, err)
+		return nil, fmt.Errorf("read operator %s: %w", name, err)
 	case err != nil:
-		return nil, rejection{fmt.Errorf("operator %s: %w", rec.Path, err)}
+		return nil, rejection{fmt.Errorf("operator %s: %w", name, err)}
 	}
-	f, err := operator.Load(rec.Path, data)
+	f, err := operator.Load(name, data)
 	if err != nil {
 		return nil, rejection{err}
 	}
 	if rec.SHA256 != "" && f.SHA256 != rec.SHA256 {
 		return nil, rejection{fmt.Errorf("operator %s: its digest is %.12s, the campaign was submitted with %.12s; submit the campaign again under another name",
-			rec.Path, f.SHA256, rec.SHA256)}
+			name, f.SHA256, rec.SHA256)}
 	}
 	if known {
 		return f.Outline(), nil
 	}
 	rec.SHA256, rec.Key = f.SHA256, priorKey(f.SHA256)
 	if err := r.s.cfg.Store.Create(ctx, rec.Key, data); err != nil && !errors.Is(err, storage.ErrExists) {
-		return nil, fmt.Errorf("copy operator %s into the store: %w", rec.Path, err)
+		return nil, fmt.Errorf("copy operator %s into the store: %w", name, err)
 	}
 	return f.Outline(), nil
 }

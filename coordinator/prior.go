@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"ddiff/coordinator/shard"
+	"ddiff/internal/redact"
 	"ddiff/manifest"
 	"ddiff/restore/prior"
 	"ddiff/storage"
@@ -150,8 +151,9 @@ func checkPrior(d *prior.Description, file manifest.PriorFile) error {
 
 // copyPrior reads the prior of a new campaign and copies it into the store.
 func (r *runner) copyPrior(ctx context.Context) (*prior.Description, error) {
-	name := r.rec.Spec.Prior
-	data, err := r.readPrior(ctx, name)
+	path := r.rec.Spec.Prior
+	name := redact.Address(path)
+	data, err := r.readPrior(ctx, path)
 	if shard.IsUnavailable(err) {
 		return nil, fmt.Errorf("read prior %s: %w", name, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"ddiff/internal/redact"
 	"ddiff/manifest"
 	"ddiff/restore/operator"
 )
@@ -53,7 +54,7 @@ func (c *EngineCache) loadOperator(ctx context.Context, from manifest.OperatorFi
 	if err != nil {
 		return nil, err
 	}
-	f, err := operator.Load(from.Path, data)
+	f, err := operator.Load(redact.Address(from.Path), data)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrOperatorFile, err)
 	}
@@ -62,6 +63,6 @@ func (c *EngineCache) loadOperator(ctx context.Context, from manifest.OperatorFi
 	} else if err != nil {
 		return nil, err
 	}
-	c.cfg.Logger.Info("opened operator", "operator", from.Path, "sha256", from.SHA256[:12])
+	c.cfg.Logger.Info("opened operator", "operator", f.Path, "sha256", from.SHA256[:12])
 	return f, nil
 }

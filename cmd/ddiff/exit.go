@@ -18,6 +18,7 @@ import (
 	"ddiff/coordinator/tune"
 	"ddiff/dataset"
 	"ddiff/gpuworker"
+	"ddiff/internal/redact"
 	"ddiff/internal/regular"
 	"ddiff/manifest"
 	"ddiff/queue"
@@ -204,7 +205,7 @@ func priorError(err error) error {
 func openPrior(path string) (*prior.Prior, error) {
 	p, err := prior.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%w %s: no such file; use --prior bundled, the path of an ONNX file or the folder of a bundle", errPrior, path)
+		return nil, fmt.Errorf("%w %s: no such file; use --prior bundled, the path of an ONNX file or the folder of a bundle", errPrior, redact.Address(path))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errPrior, err)

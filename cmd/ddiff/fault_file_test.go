@@ -186,6 +186,16 @@ func TestWideImage(t *testing.T) {
 	}
 }
 
+// TestPublishedFiguresInPipe: a pipe in the place of a file is refused before it is opened.
+func TestPublishedFiguresInPipe(t *testing.T) {
+	t.Parallel()
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	must(t, syscall.Mkfifo(pipe, 0o600))
+	e := ddiff(t, "report", t.TempDir(), "--published", pipe)
+	wantCode(t, e, 2)
+	wantMessage(t, e, "--published", pipe, "not a regular file but a pipe")
+}
+
 // TestReportReplacesNoDevice: a report goes into a pipe or a device, which stays, and not over a directory.
 func TestReportReplacesNoDevice(t *testing.T) {
 	t.Parallel()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ddiff/internal/redact"
 	"ddiff/restore/check"
 	"ddiff/restore/onnx"
 )
@@ -40,7 +41,7 @@ func checkOperator(ctx context.Context, out io.Writer, path string, o checkOptio
 	return o.withRuntime(func(rt *onnx.Runtime) error {
 		r, err := check.Operator(ctx, rt, path, check.OperatorOptions{Size: o.size, Vectors: o.vectors, Limits: o.limits(), Tolerance: tolerance})
 		if errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("%w %s: no such file; name an ONNX file", errOperator, path)
+			return fmt.Errorf("%w %s: no such file; name an ONNX file", errOperator, redact.Address(path))
 		}
 		if err != nil {
 			return fmt.Errorf("%w: %w", errOperator, err)

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"ddiff/coordinator/shard"
+	"ddiff/internal/redact"
 	"ddiff/manifest"
 	"ddiff/restore/onnx"
 	"ddiff/restore/operator"
@@ -21,7 +22,7 @@ import (
 func openOperator(path string) (*operator.File, error) {
 	data, err := operator.Read(path)
 	if errors.Is(err, fs.ErrNotExist) && !errors.Is(err, onnx.ErrExternal) {
-		return nil, fmt.Errorf("%w %s: no such file; name an ONNX file", errOperator, path)
+		return nil, fmt.Errorf("%w %s: no such file; name an ONNX file", errOperator, redact.Address(path))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errOperator, err)
@@ -49,9 +50,12 @@ func operatorTasks(paths []string) ([]manifest.TaskSpec, error) {
 		if path == "" {
 			return nil, errors.New("--operator: is empty; give an ONNX file")
 		}
-		full, err := filepath.Abs(path)
-		if err != nil {
-			return nil, fmt.Errorf("--operator %s: %w", path, err)
+		full := path
+		if !manifest.IsAddress(path) {
+			var err error
+			if full, err = filepath.Abs(path); err != nil {
+				return nil, fmt.Errorf("--operator %s: %w", path, err)
+			}
 		}
 		out = append(out, manifest.TaskSpec{Name: manifest.OperatorName(path), Operator: full})
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ddiff/internal/redact"
 	"ddiff/internal/regular"
 	"ddiff/restore/check"
 	"ddiff/restore/onnx"
@@ -72,7 +73,7 @@ func checkPrior(ctx context.Context, out io.Writer, path string, o checkOptions)
 	if path != prior.Bundled {
 		info, err := os.Stat(path)
 		if errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("%w %s: no such file; use bundled, an ONNX file or a bundle's folder", errPrior, path)
+			return fmt.Errorf("%w %s: no such file; use bundled, an ONNX file or a bundle's folder", errPrior, redact.Address(path))
 		}
 		if err != nil {
 			return fmt.Errorf("%w: %w", errPrior, err)

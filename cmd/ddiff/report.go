@@ -20,6 +20,7 @@ import (
 	"ddiff/coordinator/report"
 	"ddiff/coordinator/shard"
 	"ddiff/internal/redact"
+	"ddiff/internal/regular"
 	"ddiff/manifest"
 	"ddiff/restore/prior"
 	"ddiff/storage"
@@ -155,7 +156,7 @@ func (o reportOptions) readPublished() (*report.Published, error) {
 	if o.format == formatParquet {
 		return nil, errors.New("--format parquet has the results alone; use csv for ours, theirs and the difference")
 	}
-	f, err := os.Open(o.published)
+	f, _, err := regular.Open(o.published, regular.MaxConfigBytes)
 	if err != nil {
 		return nil, err
 	}

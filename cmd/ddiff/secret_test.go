@@ -123,3 +123,22 @@ func TestCredentialsInAddresses(t *testing.T) {
 		}
 	}
 }
+
+// TestSignedNetworks: a command that expects a network on this machine does not repeat the signature of an address.
+func TestSignedNetworks(t *testing.T) {
+	t.Parallel()
+	address := "https://host/net.onnx?X-Amz-Signature=" + secret
+	file := filepath.Join(t.TempDir(), "c.yaml")
+	write(t, file, []byte("dataset: {path: "+photograph("coffee")+"}\ntasks: [{operator: \""+address+"\"}]\nprior: \""+address+"\"\n"))
+	for _, args := range [][]string{
+		small("--images", photograph("coffee"), "--task", "hdr", "--prior", address, "--out", t.TempDir()),
+		small("--images", photograph("coffee"), "--operator", address, "--out", t.TempDir()),
+		{"run", file, "--out", t.TempDir()}, {"run", file, "--prior", "bundled", "--out", t.TempDir()},
+		{"prior", "inspect", address}, {"prior", "check", address}, {"operator", "check", address},
+	} {
+		e := ddiff(t, args...)
+		wantCode(t, e, 7)
+		wantMessage(t, e, " https://host/net.onnx: no such file")
+		wantNoSecret(t, e, "")
+	}
+}
