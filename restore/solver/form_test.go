@@ -80,6 +80,7 @@ func TestBuild(t *testing.T) {
 		{Build{}, Build{FormLoop, DefaultChunk, FP32}},
 		{Build{Chunk: 3, Precision: FP16}, Build{FormLoop, 3, FP16}},
 		{Build{Form: FormSingle}, Build{FormSingle, 1, FP32}},
+		{Build{Form: FormSingle, Chunk: 1}, Build{FormSingle, 1, FP32}},
 		{Build{Form: FormUnrolled}, Build{FormUnrolled, DefaultUnrolled, FP32}},
 	} {
 		if got, err := c.given.Complete(rt); err != nil || got != c.want {

@@ -176,6 +176,28 @@ func TestLatentNaN(t *testing.T) {
 	}
 }
 
+// Answers refuses states that are no batch of the solver, and names the place of an answer that is not finite.
+func TestLatentAnswersAreRefused(t *testing.T) {
+	t.Parallel()
+	op := newOperator(t, operator.HDR, operator.Shape{Channels: 3, Height: 16, Width: 16})
+	p, cfg := latentCase(t, op, 4)
+	s := newSolver(t, p, op, cfg, 2, 2)
+	start := func() State { return s.Start(noise.Key{1}) }
+	short, infinite := start(), start()
+	short.Tensors[0].Data = short.Tensors[0].Data[1:]
+	infinite.Tensors[0].Data[0] = float32(math.Inf(1))
+	for want, states := range map[string][]State{
+		"decode 0 answers: the batch is 2":                                 nil,
+		"decode 3 answers: the batch is 2":                                 {start(), start(), start()},
+		"decode answer 2: the latent has 191 elements, want 192":           {start(), short},
+		"decode answer 2 of the batch: diverged: the step size is too lar": {start(), infinite},
+	} {
+		if _, err := s.Answers(t.Context(), states); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+}
+
 // A method runs only in its prior's space.
 func TestLatentNeedsItsSpace(t *testing.T) {
 	t.Parallel()

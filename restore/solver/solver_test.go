@@ -3,11 +3,14 @@ package solver
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"ddiff/restore/method"
 	"ddiff/restore/noise"
+	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/operator"
 )
 
@@ -122,8 +125,34 @@ func TestDivergenceIsNamed(t *testing.T) {
 	cfg := with(config(t, op.Task, 20), "gradient", method.GradientSquared, "gamma0", 1e6)
 	s := newSolver(t, bundled(t), op, cfg, 1, 0)
 	_, err := s.Solve(context.Background(), problems(t, op, 1, 0.05), nil)
-	if !errors.Is(err, ErrDiverged) {
-		t.Errorf("error %v, want ErrDiverged", err)
+	if !errors.Is(err, ErrDiverged) || !strings.HasPrefix(err.Error(), "steps 1 to 10: diverged: ") {
+		t.Errorf("error %v, want ErrDiverged in steps 1 to 10", err)
+	}
+}
+
+// A state that is not finite names its image and the steps, also where no curve shows it.
+func TestDivergedStateIsNamed(t *testing.T) {
+	t.Parallel()
+	op := newOperator(t, operator.HDR, small)
+	run, err := method.NewRun(twoDraws{}, method.Settings{Method: twoDraws{}.Info().Name, Steps: 4}, bundled(t), op)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := compile(t, onnxtest.Runtime(t), run, 2, Build{Chunk: 3})
+	probs := problems(t, op, 2, 0.05)
+	states := []State{s.Start(probs[0].Key), s.Start(probs[1].Key)}
+	states[1].Tensors[1].Data[7] = float32(math.Inf(1))
+	err = s.Resume(t.Context(), probs, states, make([]Curves, 2), nil)
+	if want := "steps 1 to 3: image 2 of the batch: diverged: "; !errors.Is(err, ErrDiverged) || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("error %v, want %q", err, want)
+	}
+	probs, states = probs[:1], states[:1]
+	states[0] = s.Start(probs[0].Key)
+	states[0].Step = 3
+	states[0].Tensors[1].Data[7] = float32(math.Inf(1))
+	err = s.Resume(t.Context(), probs, states, make([]Curves, 1), nil)
+	if want := "steps 4 to 4: image 1 of the batch: diverged: "; !errors.Is(err, ErrDiverged) || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("error %v, want %q", err, want)
 	}
 }
 

@@ -16,9 +16,18 @@ import (
 	"ddiff/restore/prior/randomnet"
 )
 
+// webGPU returns a runtime on WebGPU. A software adapter takes minutes for the tests of this file.
+func webGPU(t *testing.T) *onnx.Runtime {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("takes minutes on a software adapter")
+	}
+	return onnxtest.WebGPU(t)
+}
+
 // Every operator and its derivative give on WebGPU what they give on the CPU.
 func TestWebGPUOperators(t *testing.T) {
-	gpu := onnxtest.WebGPU(t)
+	gpu := webGPU(t)
 	for _, info := range operator.Builtin() {
 		t.Run(info.Name, func(t *testing.T) {
 			const n = 2
@@ -109,7 +118,7 @@ func evaluate(t *testing.T, rt *onnx.Runtime, g *onnx.Graph, inputs, outputs []o
 
 // Whole runs of each task, with calls of four steps and a rest of two.
 func TestWebGPURuns(t *testing.T) {
-	gpu := onnxtest.WebGPU(t)
+	gpu := webGPU(t)
 	const n, size = 2, 32
 	shape := operator.Shape{Channels: 3, Height: size, Width: size}
 	p := gaussianPrior(t, n, shape, slices.Repeat([]float32{0.1}, shape.Size()))
@@ -138,7 +147,7 @@ func TestWebGPURuns(t *testing.T) {
 
 // The bundled prior, two steps in one call.
 func TestWebGPUBundled(t *testing.T) {
-	gpu := onnxtest.WebGPU(t)
+	gpu := webGPU(t)
 	op := newOperator(t, operator.SuperResolution, operator.Shape{Channels: 3, Height: 64, Width: 64})
 	cfg := config(t, op.Task, 2)
 	p := bundled(t)
@@ -164,7 +173,7 @@ func TestWebGPUBundled(t *testing.T) {
 
 // A network of the published architecture, with attention, runs on the device as a whole.
 func TestWebGPUAttention(t *testing.T) {
-	gpu := onnxtest.WebGPU(t)
+	gpu := webGPU(t)
 	network, err := randomnet.New(randomnet.Small(32))
 	if err != nil {
 		t.Fatal(err)
@@ -207,7 +216,7 @@ func rms(a, b []float32) float64 {
 
 // WebGPU has no Loop: the guard refuses it, by name.
 func TestWebGPURefusesLoop(t *testing.T) {
-	gpu := onnxtest.WebGPU(t)
+	gpu := webGPU(t)
 	op := newOperator(t, operator.InpaintBox, small)
 	p := gaussianPrior(t, 1, small, slices.Repeat([]float32{0.1}, small.Size()))
 	_, err := New(gpu, newRun(t, p, op, config(t, op.Task, 4)), 1, Build{Form: FormLoop})
