@@ -82,7 +82,6 @@ func (p *part) encode() ([]byte, error) {
 		return nil, err
 	}
 	data := slices.Concat([]byte(partMagic), header, []byte("\n"))
-	data = slices.Grow(data, len(p.entries)*(minEntryBytes+1)+sha256.Size)
 	for _, e := range p.entries {
 		data = append(data, e.id[:]...)
 		data = append(data, byte(e.state))

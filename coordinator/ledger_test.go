@@ -144,6 +144,54 @@ func TestLedgerTotal(t *testing.T) {
 	}
 }
 
+// TestLedgerRemove removes items that a store or a campaign does not have any more.
+func TestLedgerRemove(t *testing.T) {
+	l := newLedger()
+	for _, i := range []int{0, 0, 1, 2} {
+		l.add(id(i))
+	}
+	l.settle(id(2), 0, done, "")
+	for _, c := range []struct {
+		remove int
+		want   manifest.Counts
+		open   int
+	}{
+		{9, manifest.Counts{Items: 4, Pending: 3, Done: 1}, 2}, // not in the manifest
+		{0, manifest.Counts{Items: 3, Pending: 2, Done: 1}, 2},
+		{0, manifest.Counts{Items: 2, Pending: 1, Done: 1}, 1},
+		{0, manifest.Counts{Items: 2, Pending: 1, Done: 1}, 1},
+		{2, manifest.Counts{Items: 1, Pending: 1}, 1},
+		{1, manifest.Counts{}, 0},
+	} {
+		l.remove(id(c.remove))
+		if got := l.total(0, false); got != c.want || l.open != c.open {
+			t.Errorf("item %d is removed: %+v with %d open, want %+v with %d", c.remove, got, l.open, c.want, c.open)
+		}
+	}
+	if l.state(id(2)) != done || l.state(id(1)) == pending {
+		t.Errorf("removed items are %v and %v", l.state(id(2)), l.state(id(1)))
+	}
+}
+
+// An item whose result is missing is pending again, and outcomes of earlier rounds do not settle it.
+func TestLedgerMarkMissing(t *testing.T) {
+	l := newLedger()
+	for i := range 2 {
+		l.add(id(i))
+	}
+	l.settle(id(0), 0, done, "")
+	l.settle(id(1), 0, failed, "no image")
+	l.markMissing(id(0), 2)
+	l.markMissing(id(1), 2)
+	l.markMissing(id(7), 2) // not in the manifest
+	if got, want := l.total(0, false), (manifest.Counts{Items: 2, Pending: 1, Failed: 1}); got != want || l.open != 1 {
+		t.Errorf("%+v with %d open, want %+v", got, l.open, want)
+	}
+	if l.settle(id(0), 1, done, "") != 0 || l.settle(id(0), 2, done, "") != 1 {
+		t.Error("an outcome of the wrong round counts")
+	}
+}
+
 // A million items must fit into a coordinator of 256 MiB, even if a tenth of them have distinct reasons.
 func TestLedgerMemory(t *testing.T) {
 	const items = 200_000

@@ -73,3 +73,43 @@ func TestPaceIntervalCoverage(t *testing.T) {
 		t.Errorf("%.3f of the intervals have the true time, want 0.95", share)
 	}
 }
+
+// An item leaves the rate two minutes after it was settled, and not after it was read.
+func TestPaceAgesOldOutcomes(t *testing.T) {
+	now := time.Unix(1e9, 0)
+	for ahead, want := range map[int]int{0: 5, 19: 5, 20: 0, 100: 0, 1000: 0} {
+		var p pace
+		p.add(now, now.Add(-100*time.Second), 5)
+		if _, n := p.rate(now.Add(time.Duration(ahead) * time.Second)); n != want {
+			t.Errorf("%d s later %d items count, want %d", ahead, n, want)
+		}
+	}
+}
+
+// The rate counts from the first outcome, to the fraction of a second, and needs one second.
+func TestPaceBegin(t *testing.T) {
+	begin := time.Unix(1e9, 0)
+	var p pace
+	p.add(begin.Add(800*time.Millisecond), begin.Add(300*time.Millisecond), 4)
+	for after, want := range map[time.Duration]float64{1299 * time.Millisecond: 0, 1300 * time.Millisecond: 4, 2300 * time.Millisecond: 2} {
+		if rate, n := p.rate(begin.Add(after)); n != 4 || math.Abs(rate-want) > 1e-9 {
+			t.Errorf("%s: rate %g of %d items, want %g", after, rate, n, want)
+		}
+	}
+}
+
+// 25 items in 50 s: the square root of the number is 5 ± 0.98.
+func TestPaceInterval(t *testing.T) {
+	var p pace
+	now := time.Unix(1e9, 0)
+	p.add(now, now, 25)
+	mean, low, high := p.remaining(now.Add(50*time.Second), 100)
+	for _, v := range [][2]float64{{mean, 200}, {low, 100 * 50 / (5.98 * 5.98)}, {high, 100 * 50 / (4.02 * 4.02)}} {
+		if math.Abs(v[0]-v[1]) > 1e-9 {
+			t.Errorf("%g, %g to %g", mean, low, high)
+		}
+	}
+	if mean, low, high := p.remaining(now.Add(50*time.Second), 0); mean != 0 || low != 0 || high != 0 {
+		t.Errorf("no items take %g, %g to %g", mean, low, high)
+	}
+}
