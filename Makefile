@@ -48,6 +48,10 @@ picture: demo ## Compose the picture of the README from the demo
 bench: test-packages build runtime ## Time campaigns against the bare network and PyTorch (20 minutes)
 	@bin/ddiff bench --torch $(PYTHON)
 
+.PHONY: bench-full
+bench-full: bench ## Also measure a step of both modes of LatentDDiff beside one of DDiff (30 minutes; COST="--size 128")
+	@go -C internal/testbed test -c -o $(CURDIR)/bin/testbed && bin/testbed cost $(COST)
+
 .PHONY: cluster-demo
 cluster-demo: test-packages build runtime ## Run a cluster on this machine, kill one of each process, count (3 minutes)
 	@go -C internal/testbed test -c -o $(CURDIR)/bin/testbed && bin/testbed demo

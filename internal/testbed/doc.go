@@ -4,6 +4,7 @@
 // certificates, and the users and permissions of docs/security.
 //
 // The package consists of tests, by the prefix of their files: cluster starts the processes, commands tests the verbs of
-// ddiff on a cluster, chaos injects faults, scale measures under load, ablation compares methods, demo is the demonstration, and compare compares
-// two outputs. The test binary also runs ablation, chaos, scale and demo at full length; see TestMain.
+// ddiff on a cluster, chaos injects faults, scale measures under load, ablation compares methods, duals compares readings of the dual
+// variable, cost measures a step, demo is the demonstration, and compare compares two outputs. The test binary also runs ablation, chaos,
+// cost, demo, duals and scale at full length; see TestMain.
 package testbed
