@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"io"
 	"strings"
 	"testing"
 
@@ -110,3 +111,54 @@ func TestCheckFooter(t *testing.T) {
 		}
 	}
 }
+
+// TestCheckFooterLimit: the largest footer is valid, and one byte more is refused before it is read.
+func TestCheckFooterLimit(t *testing.T) {
+	t.Parallel()
+	const size = maxFooter + 100
+	for footer, valid := range map[uint32]bool{maxFooter: true, maxFooter + 1: false} {
+		var end [8]byte
+		binary.LittleEndian.PutUint32(end[:], footer)
+		copy(end[4:], "PAR1")
+		// Only the end of the file is there: another read fails.
+		r := io.NewSectionReader(offsetReader{bytes.NewReader(end[:]), size - 8}, 0, size)
+		if err := checkFooter(r, size); (err == nil) != valid || err != nil && !errors.Is(err, ErrBadArchive) {
+			t.Errorf("footer of %d bytes: %v", footer, err)
+		}
+	}
+}
+
+// offsetReader reads the bytes of a file from an offset on.
+type offsetReader struct {
+	io.ReaderAt
+	offset int64
+}
+
+func (r offsetReader) ReadAt(p []byte, at int64) (int, error) {
+	return r.ReaderAt.ReadAt(p, at-r.offset)
+}
+
+// TestCheckMagic: compressed files are refused with the program that decompresses them.
+func TestCheckMagic(t *testing.T) {
+	t.Parallel()
+	for head, kind := range map[string]string{
+		"\x1f\x8b": "gzip", "\x28\xb5\x2f\xfd": "zstd", "\xfd7zXZ\x00": "xz", "BZh": "bzip2", "a.png": "", "": "",
+	} {
+		for _, size := range []int{len(head), 6, 512} {
+			data := make([]byte, max(size, len(head)))
+			copy(data, head)
+			err := checkMagic(io.NewSectionReader(bytes.NewReader(data), 0, int64(len(data))))
+			if kind == "" && err != nil || kind != "" && (!errors.Is(err, ErrBadArchive) || !strings.Contains(err.Error(), "compressed with "+kind)) {
+				t.Errorf("%q of %d bytes: error %v, want %q", head, len(data), err, kind)
+			}
+		}
+	}
+	broken := errors.New("broken")
+	if err := checkMagic(io.NewSectionReader(brokenReader{broken}, 0, 512)); !errors.Is(err, broken) {
+		t.Errorf("error %v, want that of the file", err)
+	}
+}
+
+type brokenReader struct{ err error }
+
+func (r brokenReader) ReadAt([]byte, int64) (int, error) { return 0, r.err }

@@ -38,9 +38,9 @@ func (t *table) values(i int, l leaf, row int64) (v *values, err error) {
 	if err != nil {
 		return nil, err
 	}
-	last := int64(math.MaxInt64)
-	if row > 0 {
-		last = row
+	last := row
+	if row == 0 {
+		last = math.MaxInt64
 	}
 	if err := t.guardPages(meta, last); err != nil {
 		return nil, err

@@ -122,6 +122,32 @@ func TestShardSparse(t *testing.T) {
 	}
 }
 
+// The largest address of a member is allowed, and one byte more is a problem of its row.
+func TestShardAddressLimit(t *testing.T) {
+	t.Parallel()
+	folder, s := t.TempDir(), sources(t, nil)
+	for _, size := range []int{dataset.MaxAddressBytes, dataset.MaxAddressBytes + 1} {
+		n := 500
+		var row manifest.Row
+		for range 4 { // the name of the member changes its offset
+			name := strings.Repeat(strings.Repeat("d", 200)+"/", 15) + strings.Repeat("f", 100) + ".tar"
+			path := write(t, folder, name, tarFile(t, memberFile{strings.Repeat("a", n) + ".png", picture(t, 1)}))
+			all, _, err := rows(t, s, manifest.Dataset{Path: path})
+			if err != nil || len(all) != 1 {
+				t.Fatalf("%d rows, error %v", len(all), err)
+			}
+			row = all[0]
+			n += size - len(row.Image)
+		}
+		if len(row.Image) != size {
+			t.Fatalf("the address has %d bytes, want %d", len(row.Image), size)
+		}
+		if tooLong := size > dataset.MaxAddressBytes; tooLong != (row.Err != nil) || tooLong && !strings.Contains(row.Err.Error(), "address is too long") {
+			t.Errorf("address of %d bytes: error %v", size, row.Err)
+		}
+	}
+}
+
 func TestShardProblems(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()

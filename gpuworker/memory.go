@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strconv"
 
@@ -54,9 +55,12 @@ func (s loader) fitting(plan restore.Plan, n int) int {
 
 // machineMemory returns the memory that the process may use: that of the machine, or the limit of its container. 0 if it
 // is unknown, as on systems other than Linux.
-func machineMemory() int64 {
+func machineMemory() int64 { return memoryOf(os.DirFS("/")) }
+
+// memoryOf is machineMemory of the files of a machine.
+func memoryOf(root fs.FS) int64 {
 	var memory int64
-	if data, err := os.ReadFile("/proc/meminfo"); err == nil {
+	if data, err := fs.ReadFile(root, "proc/meminfo"); err == nil {
 		fields := bytes.Fields(data)
 		for i := range len(fields) - 1 {
 			if string(fields[i]) == "MemTotal:" {
@@ -65,9 +69,9 @@ func machineMemory() int64 {
 			}
 		}
 	}
-	for _, path := range []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"} {
-		data, err := os.ReadFile(path)
-		if limit := number(bytes.TrimSpace(data)); err == nil && limit > 0 && (memory == 0 || limit < memory) {
+	for _, path := range []string{"sys/fs/cgroup/memory.max", "sys/fs/cgroup/memory/memory.limit_in_bytes"} {
+		data, _ := fs.ReadFile(root, path)
+		if limit := number(bytes.TrimSpace(data)); limit > 0 && (memory == 0 || limit < memory) {
 			memory = limit
 		}
 	}

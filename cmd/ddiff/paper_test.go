@@ -142,7 +142,7 @@ func TestPublishedRefuses(t *testing.T) {
 		{filepath.Join(dir, "missing.csv"), "text", "missing.csv: no such file"},
 		{broken, "text", `--published: published figures: broken.csv: line 2: psnr: "high" is not a number`},
 		{broken, "parquet", "--format parquet has the results alone"},
-		{dir, "text", "is a directory"},
+		{dir, "text", "not a regular file but a directory"},
 	} {
 		e := ddiff(t, "report", dir, "--published", tt.file, "--format", tt.format, "--out", filepath.Join(dir, "table"))
 		if e.code != 2 || !strings.Contains(e.stderr, tt.want) || strings.Count(e.stderr, "\n") != 1 {

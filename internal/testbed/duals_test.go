@@ -97,7 +97,7 @@ func measureDuals(ctx context.Context, rt *onnx.Runtime, trials int) ([]dualPane
 		if err != nil {
 			return nil, err
 		}
-		defer os.RemoveAll(dir)
+		defer func() { _ = os.RemoveAll(dir) }()
 		if err := stage.Write(dir, variance); err != nil {
 			return nil, err
 		}

@@ -105,7 +105,6 @@ func Bundle(ctx context.Context, rt *onnx.Runtime, dir string, o BundleOptions) 
 	if err := b.runNoise(ctx, rt, p, r); err != nil {
 		return nil, err
 	}
-	p = nil // each part is read again alone
 	if err := b.reconstruct(ctx, rt, o.Images, r); err != nil {
 		return nil, err
 	}

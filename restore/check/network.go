@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"ddiff/restore/onnx"
 	"ddiff/restore/raster"
@@ -50,18 +49,6 @@ func names(ports []onnx.Port) []string {
 		out = append(out, p.Name)
 	}
 	return out
-}
-
-// run evaluates the network once and returns the outputs and the duration of the call.
-func (n *network) run(ctx context.Context, rt *onnx.Runtime, in map[string]*raster.Array, outputs []string) (map[string]*raster.Array, time.Duration, error) {
-	r, err := n.open(rt, in, outputs, nil)
-	if err != nil {
-		return nil, 0, err
-	}
-	defer r.close()
-	begin := time.Now()
-	out, err := r.run(ctx)
-	return out, time.Since(begin), err
 }
 
 // runner is a network compiled for the shapes of some inputs.
