@@ -168,8 +168,8 @@ func (f *Fleet) assign(ctx context.Context, s snapshot, unusable error) (Assignm
 	a := Assignment{
 		Campaign: s.ID, Store: s.store, Sources: f.cfg.Sources, EngineError: unusable, Lifetime: s.lifetime, Batch: f.batch(s),
 	}
-	if f.cfg.Engines == nil || a.EngineError != nil {
-		return a, nil
+	if f.cfg.Engines == nil || unusable != nil {
+		return a, nil //nolint:nilerr // the assignment has the error, so that the items are rejected with it
 	}
 	var err error
 	if len(s.Operators) > 0 && f.cfg.Operators != nil {

@@ -173,10 +173,10 @@ func measure(ctx context.Context, c config, w *workspace, name string) (score, e
 		}
 		o, err := w.tryOnce(ctx, m, tests)
 		w.trimCache()
-		if ctx.Err() != nil {
-			break
-		}
-		if err != nil {
+		switch {
+		case ctx.Err() != nil:
+			return s, nil //nolint:nilerr // an interruption ends the measurement, not the report
+		case err != nil:
 			return s, err
 		}
 		s.add(o)

@@ -82,6 +82,19 @@ func duals(ctx context.Context, args []string) error {
 	return os.WriteFile(filepath.Join(root, "docs", "duals.svg"), chart, 0o644)
 }
 
+// openStage writes a bundle to a temporary folder and reads it.
+func openStage(stage linear.Stage, variance []float32) (*prior.Prior, error) {
+	dir, err := os.MkdirTemp("", "duals")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	if err := stage.Write(dir, variance); err != nil {
+		return nil, err
+	}
+	return prior.Open(dir)
+}
+
 // measureDuals makes the panels of both autoencoders and two operators.
 func measureDuals(ctx context.Context, rt *onnx.Runtime, trials int) ([]dualPanel, error) {
 	image, latent := operator.Shape{Channels: 1, Height: 16, Width: 16}, operator.Shape{Channels: 1, Height: 8, Width: 8}
@@ -93,15 +106,7 @@ func measureDuals(ctx context.Context, rt *onnx.Runtime, trials int) ([]dualPane
 	for _, step := range []float64{0, dualRounding} {
 		stage := linear.New(image, latent, 1)
 		stage.Step = step
-		dir, err := os.MkdirTemp("", "duals")
-		if err != nil {
-			return nil, err
-		}
-		defer func() { _ = os.RemoveAll(dir) }()
-		if err := stage.Write(dir, variance); err != nil {
-			return nil, err
-		}
-		p, err := prior.Open(dir)
+		p, err := openStage(stage, variance)
 		if err != nil {
 			return nil, err
 		}

@@ -54,31 +54,31 @@ func names(values []onnx.Value) []string {
 
 // model returns the file of a model for a batch of n images: its inputs are x, draw for an operator with draws, and w for a
 // gradient, its outputs y and, for a gradient, gx.
-func (op *Operator) model(n int, gradient bool) (data []byte, in, out []onnx.Value, err error) {
-	g := onnx.NewGraph(op.opset())
-	x := g.Input("x", onnx.Float, op.Image.Dims(n)...)
+func (o *Operator) model(n int, gradient bool) (data []byte, in, out []onnx.Value, err error) {
+	g := onnx.NewGraph(o.opset())
+	x := g.Input("x", onnx.Float, o.Image.Dims(n)...)
 	in = []onnx.Value{x}
 	var draw onnx.Value
-	if dims := op.ParameterDims(n); dims != nil {
+	if dims := o.ParameterDims(n); dims != nil {
 		draw = g.Input("draw", onnx.Float, dims...)
 		in = append(in, draw)
 	}
-	a, err := op.Apply(g, x, draw)
+	a, err := o.Apply(g, x, draw)
 	if err != nil {
-		return nil, nil, nil, fmt.Errorf("task %s: %w", op.Task, err)
+		return nil, nil, nil, fmt.Errorf("task %s: %w", o.Task, err)
 	}
 	g.Output("y", a.Y)
 	out = []onnx.Value{{Name: "y", DType: onnx.Float, Dims: a.Y.Dims}}
 	if gradient {
-		w := g.Input("w", onnx.Float, op.MeasurementDims(n)...)
+		w := g.Input("w", onnx.Float, o.MeasurementDims(n)...)
 		gx, err := a.Gradient(w)
 		if err != nil {
-			return nil, nil, nil, fmt.Errorf("task %s: %w", op.Task, err)
+			return nil, nil, nil, fmt.Errorf("task %s: %w", o.Task, err)
 		}
 		g.Output("gx", gx)
 		in, out = append(in, w), append(out, onnx.Value{Name: "gx", DType: onnx.Float, Dims: gx.Dims})
 	}
-	data, err = g.Marshal(op.Task)
+	data, err = g.Marshal(o.Task)
 	return data, in, out, err
 }
 
