@@ -173,10 +173,10 @@ func measure(ctx context.Context, c config, w *workspace, name string) (score, e
 		}
 		o, err := w.tryOnce(ctx, m, tests)
 		w.trimCache()
-		switch {
-		case ctx.Err() != nil:
-			return s, nil //nolint:nilerr // an interruption ends the measurement, not the report
-		case err != nil:
+		if ctx.Err() != nil { // the outcome is that of the interruption
+			break
+		}
+		if err != nil {
 			return s, err
 		}
 		s.add(o)
@@ -184,5 +184,5 @@ func measure(ctx context.Context, c config, w *workspace, name string) (score, e
 			fmt.Fprintf(os.Stderr, "%s: %s\n", o, m)
 		}
 	}
-	return s, nil
+	return s, nil //nolint:nilerr // an interruption ends the measurement without an error
 }
