@@ -13,6 +13,7 @@ import (
 	"ddiff/coordinator/tune"
 	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore/onnx"
 	"ddiff/restore/solver"
 )
 
@@ -45,7 +46,7 @@ func completions(c shard.Catalogue) map[string]func() []string {
 		"objective":  func() []string { return strings.Split(words(tune.Objectives()), ", ") },
 		"device":     fixed("auto", "cpu", "cuda", "tensorrt", "webgpu"),
 		"form":       func() []string { return strings.Split(words(solver.Forms()), ", ") },
-		"precision":  func() []string { return strings.Split(words(solver.Precisions()), ", ") },
+		"precision":  func() []string { return strings.Split(words(onnx.Precisions()), ", ") },
 		"log-level":  fixed("debug", "info", "warn", "error", "off"),
 		"log-format": fixed("text", "json"),
 		"priority":   func() []string { return strings.Split(words(manifest.Priorities()), ", ") },

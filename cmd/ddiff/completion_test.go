@@ -36,7 +36,7 @@ func TestCompletion(t *testing.T) {
 		{"run --preset ", "natural ffhq imagenet"},
 		{"run --fit ", "center_crop resize pad ."},
 		{"run --select m", "mean min_misfit ."},
-		{"run --precision ", "fp32 fp16"},
+		{"run --precision ", "fp32 bf16 fp16"},
 		{"pull --task hd", "hdr ."},
 		{"submit --priority ", "high normal low ."},
 		{"worker --log-level w", "warn ."},

@@ -39,7 +39,7 @@ func (o *computeOptions) addDevice(f *pflag.FlagSet, value string) {
 func (o *computeOptions) addBuild(f *pflag.FlagSet) {
 	f.IntVar(&o.chunk, "chunk", 0, "solver steps per call of the runtime (0: automatic)")
 	f.StringVar(&o.form, "form", "", "layout of a call's steps in the model: "+words(solver.Forms())+" (default: automatic)")
-	f.StringVar(&o.precision, "precision", string(solver.FP32), "arithmetic of the score network: "+words(solver.Precisions()))
+	f.StringVar(&o.precision, "precision", string(onnx.FP32), "arithmetic of the score network: "+words(onnx.Precisions()))
 }
 
 func words[T ~string](values []T) string {
@@ -52,7 +52,7 @@ func words[T ~string](values []T) string {
 
 // build returns the validated compilation settings.
 func (o computeOptions) build() (solver.Build, error) {
-	b := solver.Build{Form: solver.Form(o.form), Chunk: o.chunk, Precision: solver.Precision(o.precision)}
+	b := solver.Build{Form: solver.Form(o.form), Chunk: o.chunk, Precision: onnx.Precision(o.precision)}
 	if err := b.Validate(); err != nil {
 		return b, usageError{fmt.Errorf("--%s", strings.TrimPrefix(err.Error(), solver.ErrConfig.Error()+" "))} // the field is the flag
 	}

@@ -145,7 +145,7 @@ func (o replayOptions) recompute(ctx context.Context, out *output, stderr io.Wri
 
 // buildOf returns the solver build of a passport, as far as this runtime supports it.
 func buildOf(was manifest.Runtime, rt *onnx.Runtime) solver.Build {
-	b := solver.Build{Precision: solver.Precision(was.Precision)}
+	b := solver.Build{Precision: onnx.Precision(was.Precision)}
 	if was.Provider == rt.Provider() {
 		b.Form, b.Chunk = solver.Form(was.Form), was.K
 	}

@@ -71,16 +71,16 @@ func openSession(cfg Config) (s *session, err error) {
 	if err != nil {
 		return nil, errors.Join(err, s.close())
 	}
-	s.variants = []variant{{fp32, plain, solver.Build{Precision: solver.FP32}}}
+	s.variants = []variant{{fp32, plain, solver.Build{Precision: onnx.FP32}}}
 	// TensorRT switches TF32 for the whole process, so only CUDA has the variant.
 	if d.Provider == onnx.ProviderCUDA {
 		rounded, err := open(onnx.Options{TF32: true})
 		if err != nil {
 			return nil, errors.Join(err, s.close())
 		}
-		s.variants = append(s.variants, variant{tf32, rounded, solver.Build{Precision: solver.FP32}})
+		s.variants = append(s.variants, variant{tf32, rounded, solver.Build{Precision: onnx.FP32}})
 	}
-	s.variants = append(s.variants, variant{fp16, plain, solver.Build{Precision: solver.FP16}})
+	s.variants = append(s.variants, variant{fp16, plain, solver.Build{Precision: onnx.FP16}})
 	return s, nil
 }
 

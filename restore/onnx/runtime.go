@@ -76,6 +76,8 @@ type Runtime struct {
 	version string
 	thread  *thread // nil on the CPU
 	shared  bool    // made by With, on the library of another Runtime
+
+	precisions func() []Precision
 }
 
 var (
@@ -151,6 +153,7 @@ func (c Config) complete() (Config, error) {
 // start makes a Runtime on the loaded library and chooses its provider.
 func start(cfg Config) (*Runtime, error) {
 	r := &Runtime{cfg: cfg, version: ort.GetVersion(), device: Device{Provider: ProviderCPU}}
+	r.precisions = sync.OnceValue(r.findPrecisions)
 	if cfg.Provider != ProviderCPU {
 		if err := r.chooseProvider(); err != nil {
 			return nil, err

@@ -28,19 +28,6 @@ const (
 // Forms lists the forms.
 func Forms() []Form { return []Form{FormLoop, FormUnrolled, FormSingle} }
 
-// Precision is the arithmetic of the score network. The other arithmetic of a step is float32.
-type Precision string
-
-// The precisions.
-const (
-	FP32 Precision = "fp32"
-	// FP16: float16, except normalisations, softmax and the products of attention, which are float32.
-	FP16 Precision = "fp16"
-)
-
-// Precisions lists the precisions.
-func Precisions() []Precision { return []Precision{FP32, FP16} }
-
 // Build holds the compilation settings of a solver. They change results by rounding only, and are not part of an item's
 // identity.
 type Build struct {
@@ -48,8 +35,8 @@ type Build struct {
 	Form Form
 	// Chunk is the number K of steps per call. Default: by provider. With FormSingle it is 1.
 	Chunk int
-	// Precision of the score network. Default: FP32.
-	Precision Precision
+	// Precision of the score network. Default: onnx.FP32.
+	Precision onnx.Precision
 }
 
 // Validate returns ErrConfig for the first invalid field.
@@ -61,8 +48,8 @@ func (b Build) Validate() error {
 		return fmt.Errorf("%w chunk: %d is negative", ErrConfig, b.Chunk)
 	case b.Form == FormSingle && b.Chunk > 1:
 		return fmt.Errorf("%w chunk: %d steps per call, but the form single makes one", ErrConfig, b.Chunk)
-	case b.Precision != "" && !slices.Contains(Precisions(), b.Precision):
-		return fmt.Errorf("%w precision: %q is none of %v", ErrConfig, b.Precision, Precisions())
+	case b.Precision != "" && !slices.Contains(onnx.Precisions(), b.Precision):
+		return fmt.Errorf("%w precision: %q is none of %v", ErrConfig, b.Precision, onnx.Precisions())
 	}
 	return nil
 }
@@ -91,7 +78,10 @@ func (b Build) Complete(rt *onnx.Runtime) (Build, error) {
 		b.Chunk = DefaultChunk
 	}
 	if b.Precision == "" {
-		b.Precision = FP32
+		b.Precision = onnx.FP32
+	}
+	if !rt.Computes(b.Precision) {
+		return b, fmt.Errorf("%w: %s cannot compute the network in %s", onnx.ErrPrecision, rt.Provider(), b.Precision.Name())
 	}
 	return b, nil
 }

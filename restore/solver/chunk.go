@@ -49,7 +49,7 @@ func (b builder) shared(name string) bool {
 // steps are the rows of tables; otherwise each step has inputs of its own, see stepInput.
 func (b builder) chunk(n, k int) (chunk, error) {
 	g := onnx.NewGraph(b.run.Prior.Opset())
-	g.Half(b.build.Precision == FP16)
+	g.Half(b.build.Precision == onnx.FP16)
 	var c chunk
 	input := func(name string, t onnx.DType, dims ...int) onnx.Value {
 		v := g.Input(name, t, dims...)

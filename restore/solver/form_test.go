@@ -50,7 +50,7 @@ func TestPrecision(t *testing.T) {
 	cfg := config(t, op.Task, 10)
 	probs := problems(t, op, 1, 0.05)
 	var answers [][]float32
-	for _, precision := range Precisions() {
+	for _, precision := range onnxtest.Runtime(t).Precisions() {
 		s := compile(t, onnxtest.Runtime(t), newRun(t, p, op, cfg), 1, Build{Precision: precision})
 		got, err := s.Solve(context.Background(), probs, nil)
 		if err != nil {
@@ -77,15 +77,18 @@ func TestBuild(t *testing.T) {
 	}
 	rt := onnxtest.Runtime(t)
 	for _, c := range []struct{ given, want Build }{
-		{Build{}, Build{FormLoop, DefaultChunk, FP32}},
-		{Build{Chunk: 3, Precision: FP16}, Build{FormLoop, 3, FP16}},
-		{Build{Form: FormSingle}, Build{FormSingle, 1, FP32}},
-		{Build{Form: FormSingle, Chunk: 1}, Build{FormSingle, 1, FP32}},
-		{Build{Form: FormUnrolled}, Build{FormUnrolled, DefaultUnrolled, FP32}},
+		{Build{}, Build{FormLoop, DefaultChunk, onnx.FP32}},
+		{Build{Chunk: 3, Precision: onnx.FP16}, Build{FormLoop, 3, onnx.FP16}},
+		{Build{Form: FormSingle}, Build{FormSingle, 1, onnx.FP32}},
+		{Build{Form: FormSingle, Chunk: 1}, Build{FormSingle, 1, onnx.FP32}},
+		{Build{Form: FormUnrolled}, Build{FormUnrolled, DefaultUnrolled, onnx.FP32}},
 	} {
 		if got, err := c.given.Complete(rt); err != nil || got != c.want {
 			t.Errorf("%+v: completed to %+v, %v; want %+v", c.given, got, err, c.want)
 		}
+	}
+	if _, err := (Build{Precision: onnx.BF16}).Complete(rt); !errors.Is(err, onnx.ErrPrecision) || !strings.Contains(err.Error(), "bfloat16") {
+		t.Errorf("the CPU accepts bfloat16: %v", err)
 	}
 	for provider, want := range map[string]Form{
 		onnx.ProviderCPU: FormLoop, onnx.ProviderCUDA: FormUnrolled, onnx.ProviderWebGPU: FormUnrolled, onnx.ProviderTensorRT: FormSingle,

@@ -7,6 +7,7 @@ import (
 
 	"ddiff/restore/method"
 	"ddiff/restore/noise"
+	"ddiff/restore/onnx"
 	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/operator"
 )
@@ -90,7 +91,7 @@ func TestRefusedProblems(t *testing.T) {
 	t.Parallel()
 	op, p := newOperator(t, operator.InpaintRandom, small), bundled(t)
 	s := newSolver(t, p, op, config(t, op.Task, 4), 2, 9)
-	if s.Batch() != 2 || s.Steps() != 4 || s.Build() != (Build{FormLoop, 4, FP32}) {
+	if s.Batch() != 2 || s.Steps() != 4 || s.Build() != (Build{FormLoop, 4, onnx.FP32}) {
 		t.Errorf("batch %d, %d steps, build %+v", s.Batch(), s.Steps(), s.Build())
 	}
 	good := problems(t, op, 1, 0.05)[0]

@@ -1,0 +1,43 @@
+package onnx_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxtest"
+)
+
+// Each precision is parsed from its value and from its name; the error for another word lists the names.
+func TestParsePrecision(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]onnx.Precision{
+		"fp32": onnx.FP32, "float32": onnx.FP32, "bf16": onnx.BF16, "bfloat16": onnx.BF16, "fp16": onnx.FP16, "float16": onnx.FP16,
+	} {
+		if got, err := onnx.ParsePrecision(text); err != nil || got != want {
+			t.Errorf("%q is parsed as %q, %v; want %q", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"", "auto", "FP32", "fp8", "float"} {
+		_, err := onnx.ParsePrecision(text)
+		if !errors.Is(err, onnx.ErrPrecision) || !strings.Contains(err.Error(), "float32, bfloat16, float16") {
+			t.Errorf("%q: error %v does not list the precisions", text, err)
+		}
+	}
+	if name := onnx.Precision("int4").Name(); name != "int4" {
+		t.Errorf("an unknown precision has the name %q", name)
+	}
+}
+
+// A device computes in float32 first, and suggests one of its precisions.
+func TestRuntimePrecisions(t *testing.T) {
+	rt := onnxtest.Runtime(t)
+	if got, want := rt.Precisions(), []onnx.Precision{onnx.FP32, onnx.FP16}; !slices.Equal(got, want) {
+		t.Errorf("the CPU computes in %v, want %v", got, want)
+	}
+	if rt.Computes(onnx.BF16) || !rt.Computes(onnx.FP32) || !rt.Computes(rt.AutoPrecision()) {
+		t.Errorf("bfloat16 %v, float32 %v, suggestion %s", rt.Computes(onnx.BF16), rt.Computes(onnx.FP32), rt.AutoPrecision())
+	}
+}
