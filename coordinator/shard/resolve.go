@@ -114,7 +114,9 @@ func (c Catalogue) Resolve(preset string, task manifest.TaskSpec, name string, s
 	for name, v := range task.Solver {
 		values[name] = parameter.Value(v)
 	}
-	return c.Methods.Resolve(method.Request{Method: name, Preset: preset, Task: task.Name, Steps: task.Steps, Values: values}, schedule.Steps())
+	return c.Methods.Resolve(method.Request{
+		Method: name, Preset: preset, Task: task.Name, Sigma: task.Sigma, Steps: task.Steps, Values: values,
+	}, schedule.Steps())
 }
 
 // resolver returns Resolve in the form that manifest needs. It also reports the errors of the worker that follow from the
@@ -150,7 +152,7 @@ func memoize(resolve manifest.Resolver) manifest.Resolver {
 	known := map[string]resolved{}
 	return func(task manifest.TaskSpec, method string, width, height int) (json.RawMessage, map[string]float64, error) {
 		plain := task
-		plain.Sigma, plain.Methods, plain.Runs = nil, nil, 0 // they change neither solver nor operator
+		plain.Methods, plain.Runs = nil, 0 // they change neither solver nor operator
 		key, err := json.Marshal([]any{plain, method, width, height})
 		if err != nil {
 			return nil, nil, err

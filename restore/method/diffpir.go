@@ -34,11 +34,12 @@ func (diffPIR) Info() Info {
 		Parameters: parameter.List{
 			{Name: "lambda", Max: largest, Open: true, Default: 7, Doc: "weight λ of the prior against the measurement"},
 			{Name: "zeta", Max: 1, Default: 0.3, Doc: "share ζ of new noise in the noise of a step: 0 deterministic, 1 all new"},
-			{Name: "noise_std", Max: 1, Open: true, Default: 0.05, Unit: "units of y",
-				Doc: "standard deviation σ of the measurement noise that the method assumes"},
+			{Name: "noise_std", Min: 0.001, Max: 1, Default: 0.05, Unit: "units of y",
+				Doc: "standard deviation σ of the measurement noise that the method assumes; the campaign's sigma unless it is set"},
 			{Name: "gamma_max", Max: largest, Open: true, Default: 0.5, Doc: "upper bound of the step size γ_t"},
 		},
-		Steps: 100, Rows: diffPIRRows(),
+		NoiseStd: "noise_std",
+		Steps:    100, Rows: diffPIRRows(),
 		State: []Tensor{{Name: "x", Noise: true}, {Name: "x_before"}, {Name: "z_before"}},
 		Draws: []string{"noise"},
 		Curves: []Curve{

@@ -30,6 +30,8 @@ type Info struct {
 	Parameters parameter.List
 	// Required names the parameters whose default suits no task: the preset's row or the request states them.
 	Required []string
+	// NoiseStd names the parameter whose default is the standard deviation of the measurement noise, where it is known.
+	NoiseStd string
 	// Latent: the method needs a prior that works on latents. The other methods need a prior that works on pixels.
 	Latent bool
 	// Differentiates reports whether settings need the gradient of a latent prior's decoder. nil: none do.

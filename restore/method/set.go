@@ -86,6 +86,9 @@ func (s Set) Find(name string) (Method, error) {
 // Request asks for the settings of a run.
 type Request struct {
 	Method, Preset, Task string
+	// Sigma is the standard deviation of the measurement noise, the default of [Info.NoiseStd] within the parameter's range.
+	// Nil: unknown.
+	Sigma *float64
 	// Steps replaces the preset's number of steps unless it is 0.
 	Steps int
 	// Values replace those of the preset. Values of parameters that the method does not have are ignored: they
@@ -126,7 +129,11 @@ func (s Set) Resolve(r Request, total int) (Settings, error) {
 		if !ok && slices.Contains(info.Required, p.Name) {
 			return Settings{}, missing(r, p.Name, have)
 		}
-		if !ok {
+		switch {
+		case ok:
+		case r.Sigma != nil && p.Name == info.NoiseStd:
+			v = parameter.Number(min(max(*r.Sigma, p.Min), p.Max))
+		default:
 			v = p.Start()
 		}
 		if p.Off != "" && v.Word == parameter.None {

@@ -213,3 +213,24 @@ func TestRespace(t *testing.T) {
 		}
 	}
 }
+
+// The noise that a method assumes is the measurement's, within the parameter's range, unless the request states it.
+func TestNoiseStd(t *testing.T) {
+	t.Parallel()
+	sigma := func(x float64) *float64 { return &x }
+	for name, c := range map[string]struct {
+		sigma *float64
+		set   map[string]parameter.Value
+		want  float64
+	}{
+		"unknown":   {nil, nil, 0.05},
+		"known":     {sigma(0.2), nil, 0.2},
+		"noiseless": {sigma(0), nil, 0.001},
+		"stated":    {sigma(0.2), map[string]parameter.Value{"noise_std": parameter.Number(0.3)}, 0.3},
+	} {
+		s := resolve(t, method.Request{Method: "diffpir", Preset: "natural", Task: operator.HDR, Sigma: c.sigma, Values: c.set})
+		if got := s.Number("noise_std"); got != c.want {
+			t.Errorf("%s: noise_std %g, want %g", name, got, c.want)
+		}
+	}
+}
