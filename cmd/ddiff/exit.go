@@ -76,7 +76,7 @@ func exitClasses() []exitClass {
 		{exitNoGPU, "there is no GPU to check", []error{errNoGPU, gpucheck.ErrAbsent}},
 		{exitRuntime, "ONNX Runtime, or the execution provider, is missing or unusable", []error{
 			onnx.ErrRuntime, onnx.ErrProvider, onnx.ErrFallback, install.ErrUnsafeArchive,
-			install.ErrNotFound, install.ErrUnsupported, install.ErrChecksum, install.ErrClientMissing,
+			install.ErrNotFound, install.ErrNoPlugin, install.ErrUnsupported, install.ErrChecksum, install.ErrClientMissing,
 		}},
 		{exitLocked, "another process uses the output", []error{storage.ErrLocked}},
 		{exitOutput, "the output cannot be written, or the dataset's server does not answer", []error{

@@ -13,8 +13,8 @@ func newRuntimeCommand() *cobra.Command {
 	opts := install.Options{}
 	inst := &cobra.Command{
 		Use: "install", Short: "Install a pinned ONNX Runtime into the user's cache", Args: cobra.NoArgs,
-		Long: "Download ONNX Runtime with the npm client (cpu) or the Maven client (cuda), or take it from an archive,\n" +
-			"verify the archive and each of its files against pinned digests, and install it.",
+		Long: "Download ONNX Runtime with the npm client (cpu) or the Maven client (cuda), or its OpenVINO plugin with pip,\n" +
+			"or take it from an archive, verify the archive and each of its files against pinned digests, and install it.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			opts.Progress = func(stage string) { fmt.Fprintln(cmd.ErrOrStderr(), stage) }
 			lib, err := install.Install(cmd.Context(), opts)
@@ -30,7 +30,7 @@ func newRuntimeCommand() *cobra.Command {
 			return nil
 		},
 	}
-	inst.Flags().StringVar(&opts.EP, "ep", install.CPU, "execution provider: cpu or cuda")
+	inst.Flags().StringVar(&opts.EP, "ep", install.CPU, "execution provider: cpu, cuda, or openvino (a plugin for the cpu build, for x86-64 CPUs)")
 	inst.Flags().StringVar(&opts.From, "from", "", "archive to install from: a file or an https URL")
 	where := &cobra.Command{
 		Use: "where", Short: "Print the path of the library in use", Args: cobra.NoArgs,

@@ -12,10 +12,10 @@ import (
 
 // Options configure an installation.
 type Options struct {
-	// EP is the build to install, [CPU] or [CUDA]. Default: CPU.
+	// EP is the build to install, [CPU] or [CUDA], or the plugin [OpenVINO]. Default: CPU.
 	EP string
 	// From is the release's archive: a file, or a URL (https, or http on this machine). Default: empty, which downloads
-	// it with npm (CPU) or Maven (CUDA). The checksum is the same in all cases.
+	// it with npm (CPU), Maven (CUDA) or pip (OpenVINO). The checksum is the same in all cases.
 	From string
 	// CacheDir contains a directory VERSION-EP for each installed release. Default: ddiff/onnxruntime in the user's cache
 	// directory.
@@ -40,7 +40,7 @@ func Install(ctx context.Context, opts Options) (Library, error) {
 	}
 	lib, err := release.install(ctx, opts)
 	if err != nil {
-		return Library{}, fmt.Errorf("install ONNX Runtime %s for %s: %w", release.version, ep, err)
+		return Library{}, fmt.Errorf("install %s: %w", release.title(), err)
 	}
 	return lib, nil
 }

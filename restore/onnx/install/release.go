@@ -39,6 +39,14 @@ type member struct {
 	sha256 string // hexadecimal
 }
 
+// title names the release in messages.
+func (r release) title() string {
+	if r.ep == OpenVINO {
+		return "the OpenVINO plugin " + r.version
+	}
+	return fmt.Sprintf("ONNX Runtime %s for %s", r.version, r.ep)
+}
+
 // directory returns the directory of the release in the cache.
 func (r release) directory(cache string) string {
 	return filepath.Join(cache, r.version+"-"+r.ep)
@@ -65,8 +73,14 @@ func releaseFor(ep, goos, goarch string) (release, error) {
 		if goos == "linux" && goarch == "amd64" {
 			return cudaRelease(), nil
 		}
+	case OpenVINO:
+		if goos == "linux" && goarch == "amd64" {
+			return openVINORelease(), nil
+		}
+		return release{}, fmt.Errorf("install the OpenVINO plugin on %s/%s: %w: build it and set %s to its path",
+			goos, goarch, ErrUnsupported, PluginVar)
 	default:
-		return release{}, fmt.Errorf("%w %q: use %q or %q", ErrEP, ep, CPU, CUDA)
+		return release{}, fmt.Errorf("%w %q: use %q, %q or %q", ErrEP, ep, CPU, CUDA, OpenVINO)
 	}
 	return release{}, fmt.Errorf("install ONNX Runtime with %s on %s/%s: %w: build or download it and set %s to its path",
 		ep, goos, goarch, ErrUnsupported, EnvVar)

@@ -1,0 +1,107 @@
+package install
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The release of the plugin has the libraries that the CPU needs, and none for other devices.
+func TestOpenVINORelease(t *testing.T) {
+	t.Parallel()
+	r, err := releaseFor(OpenVINO, "linux", "amd64")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]bool{}
+	for _, m := range r.members {
+		if names[m.name] || m.size <= 0 || len(m.sha256) != 64 {
+			t.Errorf("member %+v", m)
+		}
+		names[m.name] = true
+		for _, device := range []string{"gpu", "npu"} {
+			if strings.Contains(m.name, device) {
+				t.Errorf("%s is for another device", m.name)
+			}
+		}
+	}
+	for _, name := range []string{"libopenvino_intel_cpu_plugin.so", "libtbb.so.12", "METADATA"} {
+		if !names[name] {
+			t.Errorf("no %s", name)
+		}
+	}
+	if r.members[0].name != "libonnxruntime_providers_openvino_plugin.so" {
+		t.Errorf("the library to load is %s", r.members[0].name)
+	}
+	for _, platform := range [][2]string{{"linux", "arm64"}, {"darwin", "arm64"}} {
+		if _, err := releaseFor(OpenVINO, platform[0], platform[1]); !errors.Is(err, ErrUnsupported) || !strings.Contains(err.Error(), PluginVar) {
+			t.Errorf("%v: %v", platform, err)
+		}
+	}
+}
+
+// A plugin is found only complete and unchanged; each error is one line with the remedy.
+func TestLocatePlugin(t *testing.T) {
+	t.Parallel()
+	archived := tarball(t, entry{name: "a/plugin.so", content: "plugin"}, entry{name: "a/libother.so", content: "other"})
+	r := pin(archived, tarGzip, "a/plugin.so", "plugin", "a/libother.so", "other")
+	r.ep = OpenVINO
+	cache, from := t.TempDir(), filepath.Join(t.TempDir(), "plugin.whl")
+	write(t, from, archived)
+	remedy := func(err error) {
+		t.Helper()
+		if !strings.HasSuffix(err.Error(), "; run: ddiff runtime install --ep openvino") || strings.Contains(err.Error(), "\n") {
+			t.Errorf("error %v", err)
+		}
+	}
+	_, err := r.plugin(cache)
+	if !errors.Is(err, ErrNoPlugin) {
+		t.Fatalf("nothing is installed: %v", err)
+	}
+	remedy(err)
+	install := func() {
+		t.Helper()
+		lib, err := r.install(t.Context(), Options{From: from, CacheDir: cache})
+		if err != nil || lib.EP != OpenVINO || filepath.Base(lib.Path) != "plugin.so" {
+			t.Fatalf("install: %+v, %v", lib, err)
+		}
+		if lib, err = r.plugin(cache); err != nil || lib.Source != SourceCache || lib.Version != r.version {
+			t.Fatalf("locate: %+v, %v", lib, err)
+		}
+	}
+	install()
+	for name, damage := range map[string]func(path string) error{
+		"missing": os.Remove,
+		"changed": func(path string) error { return os.WriteFile(path, []byte("OTHER"), 0o644) },
+		"short":   func(path string) error { return os.Truncate(path, 1) },
+	} {
+		if err := damage(filepath.Join(r.directory(cache), "libother.so")); err != nil {
+			t.Fatal(err)
+		}
+		_, err := r.plugin(cache)
+		if !errors.Is(err, ErrChecksum) {
+			t.Fatalf("%s: %v", name, err)
+		}
+		remedy(err)
+		install() // replaces the damaged one
+	}
+}
+
+// The variable names another plugin.
+func TestPluginVariable(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "own.so")
+	write(t, path, []byte("own"))
+	t.Setenv(PluginVar, path)
+	if lib, err := LocatePlugin(""); err != nil || lib.Path != path || lib.Source != PluginVar {
+		t.Errorf("%+v, %v", lib, err)
+	}
+	for _, bad := range []string{dir, filepath.Join(dir, "none.so")} {
+		t.Setenv(PluginVar, bad)
+		if _, err := LocatePlugin(""); !errors.Is(err, ErrNoPlugin) || !strings.Contains(err.Error(), PluginVar+": ") {
+			t.Errorf("%s: %v", bad, err)
+		}
+	}
+}
