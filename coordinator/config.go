@@ -44,6 +44,8 @@ type Config struct {
 	// Sources reads the files of datasets, Rows their entries. Default of Rows: manifest.Rows. Version identifies the bytes of
 	// their lists. Optional.
 	Sources sources
+	// Models reads priors and operator files at addresses, which may be larger than files of datasets. Default: Sources.
+	Models  sources
 	Rows    shard.Rows
 	Version shard.Version
 	// Catalogue holds the methods and operators. Default: the built-in ones.
@@ -104,6 +106,9 @@ func (c Config) Validate() error {
 }
 
 func (c Config) withDefaults() Config {
+	if c.Models == nil {
+		c.Models = c.Sources
+	}
 	if c.AckWait == 0 {
 		c.AckWait = time.Minute
 	}

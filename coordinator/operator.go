@@ -2,7 +2,6 @@ package coordinator
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,7 +10,6 @@ import (
 	"ddiff/internal/redact"
 	"ddiff/manifest"
 	"ddiff/restore/operator"
-	"ddiff/storage"
 )
 
 // openOperators reads the outlines of the campaign's operator files. The first time it copies the files into the store, where
@@ -77,8 +75,8 @@ func (r *runner) openOperator(ctx context.Context, rec *manifest.OperatorFile) (
 		return f.Outline(), nil
 	}
 	rec.SHA256, rec.Key = f.SHA256, priorKey(f.SHA256)
-	if err := r.s.cfg.Store.Create(ctx, rec.Key, data); err != nil && !errors.Is(err, storage.ErrExists) {
-		return nil, fmt.Errorf("copy operator %s into the store: %w", name, err)
+	if err := r.copyModel(ctx, "operator "+name, f.SHA256, data); err != nil {
+		return nil, err
 	}
 	return f.Outline(), nil
 }
@@ -89,7 +87,7 @@ func (r *runner) readOperator(ctx context.Context, rec manifest.OperatorFile) ([
 	case rec.Key != "":
 		return r.s.cfg.Store.Get(ctx, rec.Key)
 	case strings.Contains(rec.Path, "://"):
-		return r.s.cfg.Sources.Get(ctx, rec.Path)
+		return r.s.cfg.Models.Get(ctx, rec.Path)
 	}
 	return operator.Read(rec.Path)
 }

@@ -164,16 +164,26 @@ func (r *runner) copyPrior(ctx context.Context) (*prior.Description, error) {
 	if err != nil || name == prior.Bundled {
 		return d, err
 	}
-	if err := r.s.cfg.Store.Create(ctx, priorKey(d.SHA256), data); err != nil && !errors.Is(err, storage.ErrExists) {
-		return nil, fmt.Errorf("copy prior %s into the store: %w", name, err)
+	return d, r.copyModel(ctx, "prior "+name, d.SHA256, data)
+}
+
+// copyModel copies a prior or an operator file into the store. A file above the limit of the store rejects the campaign.
+func (r *runner) copyModel(ctx context.Context, what, sha256 string, data []byte) error {
+	err := r.s.cfg.Store.Create(ctx, priorKey(sha256), data)
+	if err == nil || errors.Is(err, storage.ErrExists) {
+		return nil
 	}
-	return d, nil
+	wrapped := fmt.Errorf("copy %s into the store: %w", what, err)
+	if errors.Is(err, storage.ErrTooLarge) {
+		return rejection{wrapped}
+	}
+	return wrapped
 }
 
 // readPrior reads a prior by its name, path or address.
 func (r *runner) readPrior(ctx context.Context, name string) ([]byte, error) {
 	if strings.Contains(name, "://") {
-		return r.s.cfg.Sources.Get(ctx, name)
+		return r.s.cfg.Models.Get(ctx, name)
 	}
 	return prior.Read(name)
 }

@@ -76,6 +76,15 @@ func completeFlags(cmd *cobra.Command, c shard.Catalogue) {
 	}
 }
 
+// completePriors completes --prior with the folders, the networks and the archives that the shell finds.
+func completePriors(cmd *cobra.Command) {
+	if cmd.LocalFlags().Lookup("prior") == nil {
+		return
+	}
+	// The flag exists and has no other completion, so there is no error.
+	_ = cmd.RegisterFlagCompletionFunc("prior", cobra.FixedCompletions([]string{"onnx", "tar"}, cobra.ShellCompDirectiveFilterFileExt))
+}
+
 // complete returns the completions of typed. Before is the list of earlier values in typed; its values are left out.
 func complete(values []string, before, typed string) []string {
 	var out []string

@@ -38,6 +38,8 @@ func TestCompletion(t *testing.T) {
 		{"run --select m", "mean min_misfit ."},
 		{"run --precision ", "fp32 bf16 fp16"},
 		{"pull --task hd", "hdr ."},
+		{"run --prior ", "onnx tar ."}, // endings of files; shells offer folders, too
+		{"replay --prior x", "onnx tar ."},
 		{"submit --priority ", "high normal low ."},
 		{"worker --log-level w", "warn ."},
 	} {

@@ -15,7 +15,6 @@ import (
 	"ddiff/coordinator"
 	"ddiff/coordinator/shard"
 	"ddiff/internal/lifecycle"
-	"ddiff/internal/redact"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/storage"
@@ -112,9 +111,14 @@ func runCoordinator(ctx context.Context, o coordinatorOptions, stderr io.Writer)
 		return err
 	}
 	defer sources.Close()
-	store, err := storage.Open(ctx, o.store, storage.Options{Logger: tel.Logger})
+	models, err := o.sources.openModels(o.store, tel.Logger)
 	if err != nil {
-		return fmt.Errorf("open store %s: %w", redact.Address(o.store), err)
+		return err
+	}
+	defer models.Close()
+	store, err := openClusterStore(ctx, o.store, tel.Logger)
+	if err != nil {
+		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
 	name := processName(o.name)
@@ -134,7 +138,7 @@ func runCoordinator(ctx context.Context, o coordinatorOptions, stderr io.Writer)
 		return err
 	}
 	service, err := coordinator.New(coordinator.Config{
-		Name: name, Board: board, Store: store.Store, StoreAddress: o.store, Sources: sources, Rows: sources.Rows, Version: sources.Version,
+		Name: name, Board: board, Store: store.Store, StoreAddress: o.store, Sources: sources, Models: models, Rows: sources.Rows, Version: sources.Version,
 		AckWait: o.ackWait, Stall: o.stall, Catalogue: o.catalogue,
 		Open: func(ctx context.Context, campaign string, attempts int) (*queue.Queue, error) {
 			return queue.Open(ctx, nc, queue.Config{

@@ -53,7 +53,7 @@ func newReplayCommand(c shard.Catalogue) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.prior, "prior", prior.Bundled, "bundled, or the ONNX `file` of the prior")
+	f.StringVar(&o.prior, "prior", prior.Bundled, "bundled, an ONNX file or the `folder` of a bundle")
 	f.StringVar(&o.root, "root", "", "`directory` that has the source image, if it was moved")
 	o.run.addDevice(f, onnx.ProviderAuto)
 	return cmd

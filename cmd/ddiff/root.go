@@ -121,6 +121,7 @@ func prepare(cmd *cobra.Command, c shard.Catalogue) {
 		}
 	}
 	completeFlags(cmd, c)
+	completePriors(cmd)
 	for _, sub := range cmd.Commands() {
 		prepare(sub, c)
 	}

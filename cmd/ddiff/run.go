@@ -94,7 +94,7 @@ func (o *runOptions) addMain(f *pflag.FlagSet) {
 	f.StringVarP(&o.spec.Output, "out", "o", "", "`directory` for the results, or s3://bucket/prefix?endpoint=URL (default \"out\")")
 	f.StringSliceVar(&o.methods, "method", nil, "`methods`, separated by commas; see: ddiff methods (default ddiff)")
 	f.StringVar(&o.spec.Preset, "preset", "", "solver settings: "+strings.Join(o.catalogue.Methods.Presets(), ", ")+" (default \"natural\")")
-	f.StringVar(&o.spec.Prior, "prior", "", "bundled, or an ONNX `file` (default \"bundled\")")
+	f.StringVar(&o.spec.Prior, "prior", "", "bundled, an ONNX file or the `folder` of a bundle (default \"bundled\")")
 	f.IntVar(&o.spec.Steps, "steps", 0, "solver steps (default: the preset's)")
 	f.IntVar(&o.spec.Dataset.Size, "size", 0, "working size in `pixels` (default 256)")
 	f.IntVar(&o.spec.Dataset.Limit, "limit", 0, "read only the first `rows` of the dataset")

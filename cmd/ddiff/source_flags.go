@@ -84,10 +84,16 @@ func (s sourceFlags) config(store string, logger *slog.Logger) (dataset.Config, 
 
 // open opens the sources.
 func (s sourceFlags) open(store string, logger *slog.Logger) (datasets, error) {
+	return s.openWith(store, logger, func(*dataset.Config) {})
+}
+
+// openWith opens the sources with changes of their configuration.
+func (s sourceFlags) openWith(store string, logger *slog.Logger, change func(c *dataset.Config)) (datasets, error) {
 	cfg, err := s.config(store, logger)
 	if err != nil {
 		return datasets{}, err
 	}
+	change(&cfg)
 	sources, err := dataset.New(cfg)
 	if err != nil { // the configuration is valid, so a file is not
 		return datasets{}, usageError{fmt.Errorf("--source-ca: %w", err)}

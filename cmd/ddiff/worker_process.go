@@ -14,7 +14,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ddiff/gpuworker"
-	"ddiff/internal/redact"
 	"ddiff/internal/retry"
 	"ddiff/manifest"
 	"ddiff/queue"
@@ -81,9 +80,9 @@ func (p *workerProcess) open(ctx context.Context) error {
 	if place == "" {
 		place = shared.Store
 	}
-	results, err := storage.Open(ctx, place, storage.Options{Logger: p.log})
+	results, err := openClusterStore(ctx, place, p.log)
 	if err != nil {
-		return fmt.Errorf("open store %s: %w", redact.Address(place), err)
+		return err
 	}
 	p.onClose(results.Close)
 	store := storage.NewTraced(results.Store, p.tel.Tracer("storage"))
