@@ -17,7 +17,7 @@ const (
 // bound for the measured networks, at most twice their memory. A latent prior needs that of its network at the size of latents, and
 // as much again per channel of its autoencoder at the size of images. Memory grows linearly with the pixels, and with the square
 // of the sides for operators with constant matrices. Another provider than the CPU has the images in the memory of its
-// device.
+// device. Methods whose steps have inner iterations with noise need the host's memory for it on any provider.
 func (e *Engine) Memory(p Plan, n int) int64 {
 	h, w := float64(p.Image.Height), float64(p.Image.Width)
 	need := denseCopies * float32Size * e.operators(p).Dense(p.Task) * (h*h + w*w)
@@ -26,5 +26,18 @@ func (e *Engine) Memory(p Plan, n int) int64 {
 		values := float64(e.prior.Width())*float64(dims[2]*dims[3]) + float64(e.prior.StageWidth())*h*w
 		need += activationFactor * float32Size * values * float64(n)
 	}
-	return int64(need)
+	return int64(need) + e.noise(p, n)
+}
+
+// noise estimates the memory for the noise of inner iterations. It is 0 for a method that the engine does not know.
+func (e *Engine) noise(p Plan, n int) int64 {
+	m, err := e.cfg.Methods.Find(p.Solver.Method)
+	if err != nil {
+		return 0
+	}
+	need, err := e.cfg.Build.NoiseBytes(m.Info(), p.Solver, e.prior.Space().Dims(p.Image.Dims(1)), n)
+	if err != nil {
+		return 0 // the plan cannot be solved
+	}
+	return need
 }

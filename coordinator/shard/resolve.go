@@ -63,7 +63,10 @@ func (c Catalogue) Check(s *manifest.Spec, p *prior.Description) error {
 		if err != nil {
 			return err
 		}
-		return m.Info().Admits(settings, &p.Card)
+		if err := m.Info().Admits(settings, &p.Card); err != nil {
+			return err
+		}
+		return c.Methods.Serves(name, task.Name, c.Files[task.Operator], &p.Card)
 	}
 	v.Unsuited = map[string]error{}
 	for _, m := range c.Methods.Infos() {

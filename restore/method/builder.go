@@ -14,6 +14,9 @@ type Builder struct {
 	*onnx.Graph
 	run *Run
 	in  Inputs
+
+	tally *tally
+	times int // how often the graph runs in a step
 }
 
 // Inputs are the graph values that a step reads.
@@ -24,11 +27,14 @@ type Inputs struct {
 	Measurement, Mask onnx.Value
 	// Time is the time index, int64 [1]; Scalars is a row of [Run.Row].
 	Time, Scalars onnx.Value
-	// Draws holds the noise tensors, in their declared order.
+	// Draws holds the noise tensors, in their declared order, of the shapes of [Run.DrawDims].
 	Draws []onnx.Value
+	// Unroll is the largest number of iterations that [Builder.Repeat] builds one after the other. More are a loop.
+	Unroll int
 }
 
-// State returns a state tensor. It panics for a name that the method does not declare, as do Planned and Draw.
+// State returns a state tensor. It panics for a name that the method does not declare, as do Planned, Listed, Draw and
+// DrawAt.
 func (b *Builder) State(name string) onnx.Value {
 	i := slices.IndexFunc(b.run.Info.State, func(t Tensor) bool { return t.Name == name })
 	if i < 0 {
@@ -38,45 +44,69 @@ func (b *Builder) State(name string) onnx.Value {
 }
 
 // Planned returns a planned scalar, shape [1].
-func (b *Builder) Planned(name string) onnx.Value {
-	i := slices.Index(b.run.scalars, name)
-	if i < 0 {
-		panic(fmt.Sprintf("method %s: no scalar %q", b.run.Info.Name, name))
+func (b *Builder) Planned(name string) onnx.Value { return b.numbers(kindScalar + name) }
+
+// Listed returns number i of a list of [Step.Lists], shape [1]. i is the index of a [Builder.Repeat], or made by Index.
+func (b *Builder) Listed(name string, i onnx.Value) onnx.Value { return b.element(kindList+name, i) }
+
+// numbers returns a column of the planned numbers, shape [n].
+func (b *Builder) numbers(key string) onnx.Value {
+	c, ok := b.run.columns[key]
+	if !ok {
+		panic(fmt.Sprintf("method %s: the plan has no %s", b.run.Info.Name, quoted(key)))
 	}
-	return b.Slice(b.in.Scalars, 0, i, i+1)
+	return b.Slice(b.in.Scalars, 0, c.at, c.at+c.n)
 }
 
-// Draw returns a noise tensor, scaled by the planned standard deviation.
+// element returns element i of a column, shape [1].
+func (b *Builder) element(key string, i onnx.Value) onnx.Value {
+	return b.Reshape(b.Gather(b.numbers(key), i), 1)
+}
+
+// Draw returns a noise tensor without [Draw.Count], scaled by the planned standard deviation.
 func (b *Builder) Draw(name string) onnx.Value {
-	i := slices.Index(b.run.Info.Draws, name)
-	if i < 0 {
-		panic(fmt.Sprintf("method %s: no draw %q", b.run.Info.Name, name))
+	i := b.drawIndex(name)
+	if b.run.counts[i] > 0 {
+		panic(fmt.Sprintf("method %s: draw %q has a count; use DrawAt", b.run.Info.Name, name))
 	}
 	return b.in.Draws[i]
 }
 
-// Clean returns the prior's prediction of the clean image from x_t, clipped to [−1, 1], or of the clean latent, which has
-// no range.
-func (b *Builder) Clean(xt onnx.Value) (onnx.Value, error) {
-	predicted, err := b.run.Prior.Predict(b.Graph, xt, b.in.Time)
-	if err != nil {
-		return onnx.Value{}, err
+// DrawAt returns tensor i of a draw with [Draw.Count], scaled by the planned standard deviation. i is the index of a
+// [Builder.Repeat], or made by Index.
+func (b *Builder) DrawAt(name string, i onnx.Value) onnx.Value {
+	k := b.drawIndex(name)
+	if b.run.counts[k] == 0 {
+		panic(fmt.Sprintf("method %s: draw %q has no count; use Draw", b.run.Info.Name, name))
 	}
-	clean := b.Add(b.Mul(xt, b.Planned(cleanOfX)), b.Mul(predicted, b.Planned(cleanOfPrediction)))
-	if b.run.Info.Latent {
-		return clean, nil
+	return b.Gather(b.in.Draws[k], i)
+}
+
+// drawIndex returns the position of a draw.
+func (b *Builder) drawIndex(name string) int {
+	i := slices.IndexFunc(b.run.Info.Draws, func(d Draw) bool { return d.Name == name })
+	if i < 0 {
+		panic(fmt.Sprintf("method %s: no draw %q", b.run.Info.Name, name))
 	}
-	return b.Clip(clean, -1, 1), nil
+	return i
 }
 
 // Decode returns the images of latents.
 func (b *Builder) Decode(z onnx.Value) (onnx.Value, error) {
-	return b.run.Prior.Space().Decode(b.Graph, z)
+	return b.autoencode(z, b.run.Prior.Space().Decode)
 }
 
 // Encode returns the latents of images.
 func (b *Builder) Encode(x onnx.Value) (onnx.Value, error) {
-	return b.run.Prior.Space().Encode(b.Graph, x)
+	return b.autoencode(x, b.run.Prior.Space().Encode)
+}
+
+func (b *Builder) autoencode(in onnx.Value, stage func(*onnx.Graph, onnx.Value) (onnx.Value, error)) (onnx.Value, error) {
+	out, err := stage(b.Graph, in)
+	if err == nil && b.run.Prior.Space().Latent() {
+		b.pass(passAutoencoder, in, out)
+	}
+	return out, err
 }
 
 // Residual returns y − A(x) of images x over the observed entries, in the shape of y.
@@ -91,6 +121,7 @@ func (b *Builder) residual(x onnx.Value) (a operator.Applied, r onnx.Value, err 
 	if a, err = op.Apply(b.Graph, x, b.in.Mask); err != nil {
 		return a, r, err
 	}
+	b.pass(passOperator, x, a.Y)
 	return a, op.Weighted(b.Graph, b.Minus(b.in.Measurement, a.Y), b.in.Mask), nil
 }
 
@@ -122,6 +153,7 @@ func (b *Builder) Pull(v, gamma onnx.Value, gradient string) (pull, norm onnx.Va
 	}
 	seed := b.run.Operator.Weighted(b.Graph, b.Mul(r, b.Reshape(factor, shape...)), b.in.Mask)
 	pull, err = a.Gradient(seed)
+	b.backward(passOperator)
 	return pull, norm, err
 }
 

@@ -100,7 +100,7 @@ func (m ddiff) Info() Info {
 		i.State = append(i.State, Tensor{Name: "u"})
 	}
 	if m.noisy {
-		i.Draws = []string{"noise"}
+		i.Draws = []Draw{{Name: "noise"}}
 	}
 	return i
 }

@@ -41,7 +41,7 @@ func (diffPIR) Info() Info {
 		NoiseStd: "noise_std",
 		Steps:    100, Rows: diffPIRRows(),
 		State: []Tensor{{Name: "x", Noise: true}, {Name: "x_before"}, {Name: "z_before"}},
-		Draws: []string{"noise"},
+		Draws: []Draw{{Name: "noise"}},
 		Curves: []Curve{
 			{Name: "gamma", About: "step size γ_t", Scalar: "gamma"},
 			{Name: "data_norm", About: "‖y − A(z)‖ over the observed entries"},

@@ -4,7 +4,7 @@
 // A [Method] restores an image x from a measurement y = A(x) + n with a diffusion prior. Its [Info] declares names:
 // parameters, state tensors, draws and curves. Its Plan lays out the numbers of every step (time, scalars, standard
 // deviations of the draws). Its Step builds one step as an ONNX graph with a [Builder], which has the parts that
-// methods share: the clean image that the prior predicts and the gradient step of the data term.
+// methods share: the clean image that the prior predicts, the gradient step of the data term, and loops inside a step.
 //
 // Everything else knows names only: package solver compiles and runs the steps, draws the noise, and moves the state;
 // campaigns, checkpoints, traces and reports carry the declared names.

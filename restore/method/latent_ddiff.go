@@ -66,7 +66,7 @@ func (latentDDiff) Info() Info {
 		Required: []string{"gamma0"},
 		Steps:    1000, Rows: latentDDiffRows(),
 		State: []Tensor{{Name: "z", Noise: true}, {Name: "x_before"}, {Name: "z_before"}, {Name: "u", Pixels: pixelDual}},
-		Draws: []string{"noise"},
+		Draws: []Draw{{Name: "noise"}},
 		Curves: []Curve{
 			{Name: "gamma", About: "step size γ_t", Scalar: "gamma"},
 			{Name: "data_norm", About: "‖y − A‖ over the observed entries, of the image at which the gradient is taken"},

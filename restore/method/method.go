@@ -32,32 +32,42 @@ type Info struct {
 	Required []string
 	// NoiseStd names the parameter whose default is the standard deviation of the measurement noise, where it is known.
 	NoiseStd string
+	// Samples: the answer is a sample of the posterior, not an estimate of the image.
+	Samples bool
+	// Refuses returns the reason why the method cannot restore measurements of a task, "" if it can. own is the file of the
+	// task's operator, nil for a built-in one. A campaign with the method and the task is refused. nil: it can restore all.
+	Refuses func(task string, own *operator.File) string
 	// Latent: the method needs a prior that works on latents. The other methods need a prior that works on pixels.
 	Latent bool
 	// Differentiates reports whether settings need the gradient of a latent prior's decoder. nil: none do.
 	Differentiates func(s Settings) bool
-	// Steps is the default number of network evaluations.
+	// Steps is the default number of steps.
 	Steps int
+	// MaxSteps is the largest number of steps. 0: the length of the prior's schedule.
+	MaxSteps int
 	// Rows are the presets. A task without a row has the defaults.
 	Rows []Row
 	// State lists the tensors that pass from step to step. The first one has the shape of the prior's space: its value
 	// after the last step is the answer, which the solver decodes if the space is latent.
 	State []Tensor
-	// Draws names the independent noise tensors of a step, which have the shape of the prior's space. A draw's position
-	// is part of the key of its numbers: append new draws, do not reorder them.
-	Draws []string
+	// Draws are the independent noise tensors of a step. A draw's position is part of the key of its numbers: append new
+	// draws, do not reorder them.
+	Draws []Draw
 	// Curves lists the per-step values of each image, in the order in which traces are written.
 	Curves []Curve
 }
 
 // check returns an error for a name that is missing, reserved or declared twice.
 func (i Info) check() error {
-	names := map[string][]string{"parameter": append([]string{"method", "steps"}, i.Parameters.Names()...), "draw": i.Draws, "curve": {"timestep"}}
+	names := map[string][]string{"parameter": append([]string{"method", "steps"}, i.Parameters.Names()...), "curve": {"timestep"}}
 	if len(i.State) > 0 && i.State[0].Pixels != nil {
 		return fmt.Errorf("state tensor %q is the answer, and has the shape of the prior's space", i.State[0].Name)
 	}
 	for _, t := range i.State {
 		names["state tensor"] = append(names["state tensor"], t.Name)
+	}
+	for _, d := range i.Draws {
+		names["draw"] = append(names["draw"], d.Name)
 	}
 	for _, c := range i.Curves {
 		names["curve"] = append(names["curve"], c.Name)
@@ -119,6 +129,12 @@ type Step struct {
 	// Time is the index t of the prior's schedule. It is part of the key of the noise: steps that add noise have
 	// different times.
 	Time int
+	// Times are lists of further time indices at which the step evaluates the network, see [Builder.Moment]. All steps of a
+	// run have lists of the same names and lengths.
+	Times map[string][]int
+	// Lists are further numbers that the graph reads, one for each iteration of a [Builder.Repeat], see [Builder.Listed].
+	// All steps of a run have lists of the same names and lengths.
+	Lists map[string][]float64
 	// Scalars are the numbers that the graph of the step reads. All steps of a run have the same names.
 	Scalars map[string]float64
 	// Std holds the standard deviation of each draw that the step adds. A missing or zero entry gives zeros.

@@ -3,18 +3,12 @@ package method
 import (
 	"fmt"
 	"maps"
-	"math"
 	"slices"
+	"sync"
 
 	"ddiff/restore/onnx"
 	"ddiff/restore/operator"
 	"ddiff/restore/prior"
-)
-
-// The scalars of [Builder.Clean], which every step has.
-const (
-	cleanOfX          = "clean of x"
-	cleanOfPrediction = "clean of prediction"
 )
 
 // Run is a method with settings, planned for one prior and operator.
@@ -26,8 +20,11 @@ type Run struct {
 	Operator *operator.Operator
 
 	method  Method
-	scalars []string
+	columns map[string]column
+	width   int
 	rows    [][]float32
+	counts  []int // tensors of each draw, 0 for one without Draw.Count
+	cost    func() (Cost, error)
 }
 
 // NewRun checks the settings and plans the steps. The error wraps ErrSetting for wrong settings.
@@ -37,6 +34,9 @@ func NewRun(m Method, s Settings, p *prior.Prior, op *operator.Operator) (*Run, 
 		return nil, fmt.Errorf("method %q: %w", r.Info.Name, err)
 	}
 	if err := s.Check(r.Info, p.Schedule.Steps()); err != nil {
+		return nil, err
+	}
+	if err := r.Info.serves(op.Task, op.Own); err != nil {
 		return nil, err
 	}
 	if err := r.Info.Suits(&p.Card); err != nil {
@@ -52,7 +52,10 @@ func NewRun(m Method, s Settings, p *prior.Prior, op *operator.Operator) (*Run, 
 	if len(r.Steps) == 0 || len(r.Info.State) == 0 {
 		return nil, fmt.Errorf("method %s: %d steps with %d state tensors", r.Info.Name, len(r.Steps), len(r.Info.State))
 	}
-	r.scalars = append([]string{cleanOfX, cleanOfPrediction}, slices.Sorted(maps.Keys(r.Steps[0].Scalars))...)
+	if r.counts, err = r.Info.counts(s); err != nil {
+		return nil, err
+	}
+	r.cost = sync.OnceValues(r.count)
 	for _, c := range r.Info.Curves {
 		if _, ok := r.Steps[0].Scalars[c.Scalar]; c.Scalar != "" && !ok {
 			return nil, fmt.Errorf("method %s: curve %q: no scalar %q", r.Info.Name, c.Name, c.Scalar)
@@ -75,35 +78,7 @@ func NewRun(m Method, s Settings, p *prior.Prior, op *operator.Operator) (*Run, 
 	return r, nil
 }
 
-// row checks one planned step and lays out its scalars.
-func (r *Run) row(st Step) ([]float32, error) {
-	if st.Time < 0 || st.Time >= r.Prior.Schedule.Steps() {
-		return nil, fmt.Errorf("time %d is outside the prior's schedule", st.Time)
-	}
-	for name, std := range st.Std {
-		if !slices.Contains(r.Info.Draws, name) {
-			return nil, fmt.Errorf("draw %q is not declared", name)
-		}
-		if !(std >= 0) || math.IsInf(std, 0) {
-			return nil, fmt.Errorf("draw %q has the standard deviation %g", name, std)
-		}
-	}
-	clean := cleanScalars(r.Prior.Schedule.AlphaBar[st.Time], r.Prior.Card.Prediction)
-	row := []float32{float32(clean[0]), float32(clean[1])}
-	for _, name := range r.scalars[len(row):] {
-		v, ok := st.Scalars[name]
-		if !ok || math.IsNaN(v) || math.IsInf(v, 0) {
-			return nil, fmt.Errorf("scalar %q is missing or not finite", name)
-		}
-		row = append(row, float32(v))
-	}
-	if len(row) != len(st.Scalars)+2 {
-		return nil, fmt.Errorf("%d scalars, the first step has %d", len(st.Scalars), len(row)-2)
-	}
-	return row, nil
-}
-
-// Row returns the scalars of a step as the graph reads them. All rows have the same length.
+// Row returns the planned numbers of a step as the graph reads them. All rows have the same length.
 func (r *Run) Row(step int) []float32 { return r.rows[step] }
 
 // StateDims returns the shapes of the state tensors for n images, in declared order.
@@ -113,14 +88,23 @@ func (r *Run) StateDims(n int) [][]int {
 		if t.Pixels != nil && t.Pixels(r.Settings) {
 			out = append(out, r.Operator.Image.Dims(n))
 		} else {
-			out = append(out, r.DrawDims(n))
+			out = append(out, r.SpaceDims(n))
 		}
 	}
 	return out
 }
 
-// DrawDims returns the shape of a draw for n images: that of the prior's space.
-func (r *Run) DrawDims(n int) []int { return r.Prior.Space().Dims(r.Operator.Image.Dims(n)) }
+// SpaceDims returns the shape of n images in the prior's space.
+func (r *Run) SpaceDims(n int) []int { return r.Prior.Space().Dims(r.Operator.Image.Dims(n)) }
+
+// DrawDims returns the shape of a draw for n images: that of the prior's space, after the number of tensors for a draw with
+// [Draw.Count].
+func (r *Run) DrawDims(draw, n int) []int {
+	if c := r.counts[draw]; c > 0 {
+		return append([]int{c}, r.SpaceDims(n)...)
+	}
+	return r.SpaceDims(n)
+}
 
 // Computed lists the curves that the graph of a step computes.
 func (r *Run) Computed() []string {
@@ -136,34 +120,41 @@ func (r *Run) Computed() []string {
 // Build adds one step to a graph. The next state and the computed curves are in declared order. It returns an error for a
 // tensor or curve that is missing, not declared or of a wrong shape.
 func (r *Run) Build(g *onnx.Graph, in Inputs) (state, curves []onnx.Value, err error) {
-	next, err := r.method.Step(&Builder{Graph: g, run: r, in: in}, r.Settings)
+	state, curves, _, err = r.buildStep(g, in)
+	return state, curves, err
+}
+
+// buildStep is Build, and returns the cost of the step.
+func (r *Run) buildStep(g *onnx.Graph, in Inputs) (state, curves []onnx.Value, cost Cost, err error) {
+	b := &Builder{Graph: g, run: r, in: in, tally: &tally{}, times: 1}
+	next, err := r.method.Step(b, r.Settings)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, cost, err
 	}
 	for i, t := range r.Info.State {
 		v, ok := next.State[t.Name]
 		if !ok {
-			return nil, nil, fmt.Errorf("method %s: the step leaves out state tensor %q", r.Info.Name, t.Name)
+			return nil, nil, cost, fmt.Errorf("method %s: the step leaves out state tensor %q", r.Info.Name, t.Name)
 		}
 		if err := wantShape(v, in.State[i].Dims); err != nil {
-			return nil, nil, fmt.Errorf("method %s: state tensor %q %w", r.Info.Name, t.Name, err)
+			return nil, nil, cost, fmt.Errorf("method %s: state tensor %q %w", r.Info.Name, t.Name, err)
 		}
 		state = append(state, v)
 	}
 	for _, name := range r.Computed() {
 		v, ok := next.Curves[name]
 		if !ok {
-			return nil, nil, fmt.Errorf("method %s: the step leaves out curve %q", r.Info.Name, name)
+			return nil, nil, cost, fmt.Errorf("method %s: the step leaves out curve %q", r.Info.Name, name)
 		}
 		if err := wantShape(v, in.State[0].Dims[:1]); err != nil {
-			return nil, nil, fmt.Errorf("method %s: curve %q %w", r.Info.Name, name, err)
+			return nil, nil, cost, fmt.Errorf("method %s: curve %q %w", r.Info.Name, name, err)
 		}
 		curves = append(curves, v)
 	}
 	if len(next.State) != len(state) || len(next.Curves) != len(curves) {
-		return nil, nil, fmt.Errorf("method %s: the step returns undeclared tensors or curves", r.Info.Name)
+		return nil, nil, cost, fmt.Errorf("method %s: the step returns undeclared tensors or curves", r.Info.Name)
 	}
-	return state, curves, nil
+	return state, curves, b.tally.cost, nil
 }
 
 // wantShape returns an error unless v is a float32 value of the shape.

@@ -42,15 +42,3 @@ func Levels(s prior.Schedule, n int) ([]Level, error) {
 	}
 	return out, nil
 }
-
-// cleanScalars are the planned factors of the clean image: z = factor·x_t + factor·prediction.
-func cleanScalars(alpha float64, p prior.Prediction) [2]float64 {
-	a, b := math.Sqrt(alpha), math.Sqrt(1-alpha)
-	switch p {
-	case prior.Sample:
-		return [2]float64{0, 1}
-	case prior.Velocity:
-		return [2]float64{a, -b}
-	}
-	return [2]float64{1 / a, -b / a}
-}

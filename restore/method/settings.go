@@ -17,7 +17,7 @@ var ErrSetting = errors.New("solver setting")
 // parameters in their declared order. That form is part of an item's identity.
 type Settings struct {
 	Method string
-	// Steps is the number of network evaluations, 2..T.
+	// Steps is the number of steps, from 2 to T or [Info.MaxSteps]. [Run.Cost] has the network evaluations of a step.
 	Steps  int
 	Values []Setting
 }
@@ -127,7 +127,10 @@ func (s Settings) Check(m Info, total int) error {
 	if s.Method != m.Name {
 		return fmt.Errorf("%w method: %q, want %q", ErrSetting, s.Method, m.Name)
 	}
-	if s.Steps < 2 || s.Steps > total {
+	if m.MaxSteps > 0 && (s.Steps < 2 || s.Steps > m.MaxSteps) {
+		return fmt.Errorf("%w steps: %d is out of range, want 2 to %d for method %s", ErrSetting, s.Steps, m.MaxSteps, m.Name)
+	}
+	if m.MaxSteps == 0 && (s.Steps < 2 || s.Steps > total) {
 		return fmt.Errorf("%w steps: %d is out of range, want 2 to %d, the length of the prior's schedule", ErrSetting, s.Steps, total)
 	}
 	if len(s.Values) != len(m.Parameters) {

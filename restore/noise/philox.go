@@ -28,6 +28,12 @@ const (
 	Operator    Purpose = 4 // mask positions, motion paths
 )
 
+// MaxIterations bounds the iterations of a purpose.
+const MaxIterations = 1 << 24
+
+// Iteration returns the purpose of the inner iteration i of a step, in [0, MaxIterations). Iteration 0 is the purpose itself.
+func (p Purpose) Iteration(i int) Purpose { return p | Purpose(i)<<8 }
+
 const (
 	mul0, mul1   = 0xD2511F53, 0xCD9E8D57
 	weyl0, weyl1 = 0x9E3779B9, 0xBB67AE85

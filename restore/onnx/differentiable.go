@@ -35,6 +35,12 @@ func (m *Model) Types(inputs map[string][]int) (map[string]Value, error) {
 	return out, nil
 }
 
+// Depends reports whether Gradient differentiates y by x: y is x, or a path of nodes with a derivative leads from x to y.
+func (g *Graph) Depends(y, x Value) bool {
+	_, active := g.between(x, y)
+	return active[y.Name]
+}
+
 // Differentiable returns nil if Gradient can differentiate an output of the model by an input, for inputs of the given
 // dimensions. Inputs with fixed dimensions need no entry. Otherwise it returns ErrNoGradient, which names the operation
 // and its node, or ErrModel. It runs nothing.

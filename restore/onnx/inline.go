@@ -9,8 +9,8 @@ import (
 )
 
 // Inline copies the model's graph into g. inputs are g's values for the model's inputs; outputs are the requested outputs
-// with their dimensions. Copies of one model share their weights. Gradient differentiates inlined nodes like built ones.
-// Errors wrap ErrModel, for example if the operator sets of model and g differ.
+// with their dimensions. Copies of one model in g and the graphs around it share their weights. Gradient differentiates
+// inlined nodes like built ones. Errors wrap ErrModel, for example if the operator sets of model and g differ.
 func (g *Graph) Inline(m *Model, inputs map[string]Value, outputs map[string][]int) (map[string]Value, error) {
 	if g.half {
 		m = m.Half()
@@ -66,7 +66,7 @@ func (g *Graph) inline(m *Model, inputs map[string]Value) (*renamer, error) {
 		}
 	}
 	graph := m.proto.Graph
-	shared, again := g.weights[m]
+	shared, again := g.prefixOf(m)
 	if !again {
 		shared = r.prefix
 		g.weights[m] = shared
@@ -97,6 +97,14 @@ func (g *Graph) inline(m *Model, inputs map[string]Value) (*renamer, error) {
 		g.push(r.node(n))
 	}
 	return r, nil
+}
+
+// prefixOf returns the prefix of a model's weights, if g or a graph around it has them.
+func (g *Graph) prefixOf(m *Model) (prefix string, ok bool) {
+	for ; g != nil && !ok; g = g.outer {
+		prefix, ok = g.weights[m]
+	}
+	return prefix, ok
 }
 
 // renamer prefixes the names of an inlined model, so that copies do not clash. bound holds the names with another value.

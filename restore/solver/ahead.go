@@ -18,8 +18,8 @@ func (s *Solver) drawAhead(ctx context.Context, problems []Problem, first int) *
 	a := &ahead{ready: make(chan [][]float32)}
 	var buffers [2][][]float32
 	for i := range buffers {
-		for range s.run.Info.Draws {
-			buffers[i] = append(buffers[i], make([]float32, s.k*s.n*s.drawSize))
+		for d := range s.run.Info.Draws {
+			buffers[i] = append(buffers[i], make([]float32, s.k*elements(s.run.DrawDims(d, s.n))))
 		}
 	}
 	a.service = lifecycle.Go(context.WithoutCancel(ctx), func(ctx context.Context) error {
@@ -48,18 +48,20 @@ func (a *ahead) stop() { a.service.Stop() }
 // drawShift is the position of a draw's number in the step of its noise key, above the time index.
 const drawShift = 20
 
-// drawChunk fills [K, N, draw] with the scaled noise of one draw, and with zeros where a step adds none.
+// drawChunk fills [K, N, draw], or [K, count, N, draw] for a draw with a count, with the scaled noise of one draw, and with zeros
+// where a step adds none.
 func (s *Solver) drawChunk(buf []float32, draw int, problems []Problem, at int) {
-	name := s.run.Info.Draws[draw]
-	for j := range min(s.k, len(s.run.Steps)-at) {
-		st := s.run.Steps[at+j]
+	name, size := s.run.Info.Draws[draw].Name, elements(s.run.SpaceDims(1))
+	iterations := len(buf) / (s.k * s.n * size)
+	for j := range min(s.k, len(s.run.Steps)-at) * iterations {
+		st, iteration := s.run.Steps[at+j/iterations], j%iterations
 		for i := range s.n {
-			dst := buf[(j*s.n+i)*s.drawSize : (j*s.n+i+1)*s.drawSize]
+			dst := buf[(j*s.n+i)*size:][:size]
 			if st.Std[name] == 0 || i >= len(problems) {
 				clear(dst)
 				continue
 			}
-			noise.Normal(dst, problems[i].Key, noise.Step, uint32(draw<<drawShift|st.Time), st.Std[name])
+			noise.Normal(dst, problems[i].Key, noise.Step.Iteration(iteration), uint32(draw<<drawShift|st.Time), st.Std[name])
 		}
 	}
 }

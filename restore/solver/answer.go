@@ -55,7 +55,7 @@ type decoder struct {
 // newDecoder compiles the decoder of a run's prior for n images.
 func newDecoder(rt *onnx.Runtime, run *method.Run, n int) (d *decoder, err error) {
 	g := onnx.NewGraph(run.Prior.Opset())
-	z := g.Input("z", onnx.Float, run.DrawDims(n)...)
+	z := g.Input("z", onnx.Float, run.SpaceDims(n)...)
 	x, err := run.Prior.Space().Decode(g, z)
 	if err != nil {
 		return nil, err

@@ -3,8 +3,10 @@ package solver
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
+	"ddiff/restore/method"
 	"ddiff/restore/onnx"
 )
 
@@ -33,7 +35,8 @@ func Forms() []Form { return []Form{FormLoop, FormUnrolled, FormSingle} }
 type Build struct {
 	// Form of the model. Default: by provider.
 	Form Form
-	// Chunk is the number K of steps per call. Default: by provider. With FormSingle it is 1.
+	// Chunk is the largest number K of steps per call. Default: by provider. With FormSingle it is 1. A call makes fewer
+	// steps if they have inner iterations with noise, whose memory would grow.
 	Chunk int
 	// Precision of the score network. Default: onnx.FP32.
 	Precision onnx.Precision
@@ -98,4 +101,41 @@ func defaultForm(provider string) Form {
 		return FormSingle
 	}
 	return FormUnrolled
+}
+
+// innerDraws bounds the noise tensors of the inner iterations in a call: their memory grows with the steps of a call, and
+// such steps are long.
+const innerDraws = 32
+
+// steps returns the number of steps of a call for settings of a method: Chunk, or fewer if the steps have inner iterations
+// with noise.
+func (b Build) steps(m method.Info, s method.Settings) int {
+	inner, err := m.InnerDraws(s)
+	if err != nil || inner == 0 {
+		return b.Chunk
+	}
+	return max(1, min(b.Chunk, innerDraws/inner))
+}
+
+// shortRepeat is the number of inner iterations that FormUnrolled unrolls. More take long to compile.
+const shortRepeat = 8
+
+// unrolled returns the largest number of inner iterations that a model has one after the other; more are a loop.
+func unrolled(provider string, form Form) int {
+	switch {
+	case provider == onnx.ProviderWebGPU: // has no loop
+		return math.MaxInt
+	case form == FormUnrolled:
+		return shortRepeat
+	}
+	return 0
+}
+
+// NoiseBytes estimates the host's memory for the noise of inner iterations while a batch of n images is solved: two chunks in
+// flight, the input of the model, and the parts that a step reads. dims is the shape of one image in the prior's space. It is
+// 0 for a method without inner iterations.
+func (b Build) NoiseBytes(m method.Info, s method.Settings, dims []int, n int) (int64, error) {
+	inner, err := m.InnerDraws(s)
+	steps := b.steps(m, s)
+	return 4 * int64(3*steps+1) * int64(inner) * int64(n) * int64(elements(dims)), err
 }

@@ -22,7 +22,7 @@ type call struct {
 
 // compile builds and compiles the model of k steps and allocates its missing tensors.
 func (s *Solver) compile(form Form, k int) (c *call, err error) {
-	b := builder{s.run, s.build}
+	b := builder{s.run, s.build, unrolled(s.rt.Provider(), s.build.Form)}
 	b.build.Form = form
 	m, err := b.chunk(s.n, k)
 	if err != nil {
@@ -138,8 +138,8 @@ func (s *Solver) advance(ctx context.Context, c *call, at, count int, noise [][]
 func (s *Solver) fill(c *call, at, count int, noise [][]float32) {
 	if c.form == FormLoop {
 		c.own[inputTrip].I64[0] = int64(count)
-		for d, name := range s.run.Info.Draws {
-			copy(c.own[drawInput(name)].F32, noise[d])
+		for d, draw := range s.run.Info.Draws {
+			copy(c.own[drawInput(draw.Name)].F32, noise[d])
 		}
 		for j := range count {
 			row := s.run.Row(at + j)
@@ -151,9 +151,9 @@ func (s *Solver) fill(c *call, at, count int, noise [][]float32) {
 	for j := range count {
 		c.own[stepInput(inputTime, j)].I64[0] = int64(s.run.Steps[at+j].Time)
 		copy(c.own[stepInput(inputScalars, j)].F32, s.run.Row(at+j))
-		for d, name := range s.run.Info.Draws {
+		for d, draw := range s.run.Info.Draws {
 			size := len(noise[d]) / c.k
-			copy(c.own[stepInput(drawInput(name), j)].F32, noise[d][j*size:(j+1)*size])
+			copy(c.own[stepInput(drawInput(draw.Name), j)].F32, noise[d][j*size:(j+1)*size])
 		}
 	}
 }

@@ -27,8 +27,9 @@ func stepInput(name string, j int) string { return fmt.Sprintf("%s_%d", name, j)
 
 // builder builds the model of a chunk.
 type builder struct {
-	run   *method.Run
-	build Build
+	run    *method.Run
+	build  Build
+	unroll int // see method.Inputs
 }
 
 // chunk is the model of the steps of one call.
@@ -56,8 +57,8 @@ func (b builder) chunk(n, k int) (chunk, error) {
 		c.inputs = append(c.inputs, v)
 		return v
 	}
-	stateDims, drawDims := b.run.StateDims(n), b.run.DrawDims(n)
-	var in method.Inputs
+	stateDims := b.run.StateDims(n)
+	in := method.Inputs{Unroll: b.unroll}
 	for i, t := range b.run.Info.State {
 		in.State = append(in.State, input(stateInput(t.Name), onnx.Float, stateDims[i]...))
 	}
@@ -71,8 +72,8 @@ func (b builder) chunk(n, k int) (chunk, error) {
 		at.Time = input(name(inputTime), onnx.Int64, append(slices.Clone(lead), 1)...)
 		at.Scalars = input(name(inputScalars), onnx.Float, append(slices.Clone(lead), len(b.run.Row(0)))...)
 		at.Draws = nil
-		for _, d := range b.run.Info.Draws {
-			at.Draws = append(at.Draws, input(name(drawInput(d)), onnx.Float, slices.Concat(lead, drawDims)...))
+		for i, d := range b.run.Info.Draws {
+			at.Draws = append(at.Draws, input(name(drawInput(d.Name)), onnx.Float, slices.Concat(lead, b.run.DrawDims(i, n))...))
 		}
 		return at
 	}

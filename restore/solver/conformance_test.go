@@ -16,8 +16,8 @@ import (
 	"ddiff/restore/prior/linear"
 )
 
-// conformant is every built-in method, and one with two draws and no curve.
-func conformant() method.Set { return append(method.Builtin(), twoDraws{}) }
+// conformant is every built-in method, one with two draws and no curve, and one with inner iterations.
+func conformant() method.Set { return append(method.Builtin(), twoDraws{}, inner{}) }
 
 // suitable is a prior in whose space the method works.
 func suitable(t testing.TB, info method.Info) *prior.Prior {
@@ -64,12 +64,12 @@ func TestMethods(t *testing.T) {
 			}
 			checkCurves(t, info, want[1].Curves, steps)
 
-			// The second problem alone, interrupted after five steps, in another form.
+			// The second problem alone, interrupted after a call, in another form.
 			states, curves := []State{batch.Start(probs[1].Key)}, make([]Curves, 1)
 			stop := errors.New("stop")
 			interrupted := compile(t, onnxtest.Runtime(t), run, 1, Build{Chunk: 5})
 			err = interrupted.Resume(context.Background(), probs[1:], states, curves, func(int) error { return stop })
-			if !errors.Is(err, stop) || states[0].Step != 5 || !Fits(run, states[0], curves[0]) {
+			if !errors.Is(err, stop) || states[0].Step != interrupted.Build().Chunk || !Fits(run, states[0], curves[0]) {
 				t.Fatalf("error %v after %d steps; the state fits: %v", err, states[0].Step, Fits(run, states[0], curves[0]))
 			}
 			resumed := []State{states[0].Clone()}
@@ -182,7 +182,7 @@ type twoDraws struct{}
 
 func (twoDraws) Info() method.Info {
 	return method.Info{
-		Name: "two_draws", Steps: 4, State: []method.Tensor{{Name: "x", Noise: true}, {Name: "y", Noise: true}}, Draws: []string{"first", "second"},
+		Name: "two_draws", Steps: 4, State: []method.Tensor{{Name: "x", Noise: true}, {Name: "y", Noise: true}}, Draws: []method.Draw{{Name: "first"}, {Name: "second"}},
 	}
 }
 

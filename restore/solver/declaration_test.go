@@ -61,7 +61,7 @@ func TestFaultyMethods(t *testing.T) {
 	for want, m := range map[string]faulty{
 		"a state tensor has no name":                info(func(i *method.Info) { i.State[1].Name = "" }),
 		`state tensor "x" is declared twice`:        info(func(i *method.Info) { i.State[1].Name = "x" }),
-		`draw "first" is declared twice`:            info(func(i *method.Info) { i.Draws[1] = "first" }),
+		`draw "first" is declared twice`:            info(func(i *method.Info) { i.Draws[1].Name = "first" }),
 		`curve "timestep" is declared twice or res`: info(func(i *method.Info) { i.Curves = []method.Curve{{Name: "timestep", Scalar: "half"}} }),
 		`parameter "steps" is declared twice or res`: info(func(i *method.Info) {
 			i.Parameters = parameter.List{{Name: "steps", Max: 1}}

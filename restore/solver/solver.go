@@ -34,16 +34,15 @@ type Solution struct {
 
 // Solver solves batches of one size for one run. It is used by one goroutine at a time.
 type Solver struct {
-	run      *method.Run
-	build    Build
-	n, k     int
-	drawSize int // elements of a draw of one image
-	rt       *onnx.Runtime
-	in       map[string]*onnx.Tensor // inputs of all calls: state, y and masks or kernels
-	state    []*onnx.Tensor          // the state after a call
-	main     *call
-	single   *call    // makes the rest of a run that is no full chunk, compiled at its first use
-	decoder  *decoder // of a latent prior, else nil
+	run     *method.Run
+	build   Build
+	n, k    int
+	rt      *onnx.Runtime
+	in      map[string]*onnx.Tensor // inputs of all calls: state, y and masks or kernels
+	state   []*onnx.Tensor          // the state after a call
+	main    *call
+	single  *call    // makes the rest of a run that is no full chunk, compiled at its first use
+	decoder *decoder // of a latent prior, else nil
 }
 
 // New builds and compiles the solver of a run for batches of n images. Close it after use. The error wraps ErrConfig for a
@@ -54,7 +53,7 @@ func New(rt *onnx.Runtime, run *method.Run, n int, build Build) (*Solver, error)
 		return nil, err
 	}
 	s := &Solver{
-		run: run, build: build, n: n, k: min(build.Chunk, len(run.Steps)), drawSize: elements(run.DrawDims(1)), rt: rt,
+		run: run, build: build, n: n, k: min(build.steps(run.Info, run.Settings), len(run.Steps)), rt: rt,
 		in: map[string]*onnx.Tensor{},
 	}
 	if s.main, err = s.compile(build.Form, s.k); err == nil && run.Info.Latent {
@@ -73,7 +72,7 @@ func (s *Solver) Batch() int { return s.n }
 // Steps is the number of steps of a run.
 func (s *Solver) Steps() int { return len(s.run.Steps) }
 
-// Build returns the build with all defaults filled in; Chunk is at most Steps.
+// Build returns the build with all defaults filled in. Chunk is the number of steps of a call.
 func (s *Solver) Build() Build {
 	b := s.build
 	b.Chunk = s.k

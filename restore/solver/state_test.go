@@ -138,16 +138,17 @@ func TestUnusedPlaces(t *testing.T) {
 			t.Errorf("place %d does not have its measurement", i+1)
 		}
 	}
-	buf := slices.Repeat([]float32{7}, s.k*3*s.drawSize)
+	size := elements(run.SpaceDims(1))
+	buf := slices.Repeat([]float32{7}, s.k*3*size)
 	s.drawChunk(buf, 0, probs, 0)
-	name, noisy := s.run.Info.Draws[0], 0
+	name, noisy := s.run.Info.Draws[0].Name, 0
 	for j, st := range s.run.Steps {
 		if st.Std[name] != 0 {
 			noisy++
 		}
 		for i := range 3 {
-			got := buf[(j*3+i)*s.drawSize : (j*3+i+1)*s.drawSize]
-			want := make([]float32, s.drawSize)
+			got := buf[(j*3+i)*size : (j*3+i+1)*size]
+			want := make([]float32, size)
 			if i < len(probs) && st.Std[name] != 0 {
 				noise.Normal(want, probs[i].Key, noise.Step, uint32(st.Time), st.Std[name])
 			}

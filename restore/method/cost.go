@@ -1,0 +1,121 @@
+package method
+
+import (
+	"fmt"
+
+	"ddiff/restore/onnx"
+)
+
+// Cost counts the work for one image. The zero Cost is none.
+type Cost struct {
+	// Network counts evaluations of the score network, NetworkBackward the backward passes through it.
+	Network         int `json:"network"`
+	NetworkBackward int `json:"network_backward"`
+	// Operator counts calls of the measurement operator: A(x), and products Jᵀ·v with its Jacobian.
+	Operator int `json:"operator"`
+	// Autoencoder counts evaluations of encoder and decoder of a latent prior, AutoencoderBackward the backward passes
+	// through them.
+	Autoencoder         int `json:"autoencoder,omitempty"`
+	AutoencoderBackward int `json:"autoencoder_backward,omitempty"`
+}
+
+// Plus returns the sum of two costs.
+func (c Cost) Plus(d Cost) Cost {
+	return Cost{
+		c.Network + d.Network, c.NetworkBackward + d.NetworkBackward, c.Operator + d.Operator,
+		c.Autoencoder + d.Autoencoder, c.AutoencoderBackward + d.AutoencoderBackward,
+	}
+}
+
+// Times returns the cost of n times the work.
+func (c Cost) Times(n int) Cost {
+	return Cost{c.Network * n, c.NetworkBackward * n, c.Operator * n, c.Autoencoder * n, c.AutoencoderBackward * n}
+}
+
+// tally counts the cost of a step while its graph is built.
+type tally struct {
+	cost   Cost
+	passes []pass // those through which a gradient can go
+}
+
+// pass is one evaluation of a function that costs.
+type pass struct {
+	kind    passKind
+	in, out onnx.Value
+}
+
+type passKind int
+
+const (
+	passNetwork passKind = iota
+	passOperator
+	passAutoencoder
+)
+
+// pass counts an evaluation of a function at in with the result out.
+func (b *Builder) pass(kind passKind, in, out onnx.Value) {
+	switch c := &b.tally.cost; kind {
+	case passNetwork:
+		c.Network += b.times
+	case passOperator:
+		c.Operator += b.times
+	case passAutoencoder:
+		c.Autoencoder += b.times
+	}
+	b.tally.passes = append(b.tally.passes, pass{kind, in, out})
+}
+
+// backward counts a backward pass.
+func (b *Builder) backward(kind passKind) {
+	switch c := &b.tally.cost; kind {
+	case passNetwork:
+		c.NetworkBackward += b.times
+	case passOperator:
+		c.Operator += b.times
+	case passAutoencoder:
+		c.AutoencoderBackward += b.times
+	}
+}
+
+// Gradient adds the vector-Jacobian product Jᵀ·seed of the expression from x to y, see [onnx.Graph.Gradient], and counts the
+// backward passes through network, operator and autoencoder.
+func (b *Builder) Gradient(y, x, seed onnx.Value) (onnx.Value, error) {
+	for _, p := range b.tally.passes {
+		if b.Depends(p.in, x) && b.Depends(y, p.out) {
+			b.backward(p.kind)
+		}
+	}
+	return b.Graph.Gradient(y, x, seed)
+}
+
+// Cost returns the cost of the steps of one image, and of decoding its answer. It counts what the graph of a step computes, with
+// the iterations of [Builder.Repeat]. It returns the errors of [Run.Build].
+func (r *Run) Cost() (Cost, error) { return r.cost() }
+
+// count builds a step for one image and counts its cost.
+func (r *Run) count() (Cost, error) {
+	g := onnx.NewGraph(r.Prior.Opset())
+	input := func(name string, dims []int) onnx.Value { return g.Input(name, onnx.Float, dims...) }
+	in := Inputs{
+		Time: g.Input("time", onnx.Int64, 1), Scalars: input("scalars", []int{r.width}),
+		Measurement: input("y", r.Operator.MeasurementDims(1)),
+	}
+	if d := r.Operator.ParameterDims(1); d != nil {
+		in.Mask = input("mask", d)
+	}
+	for i, dims := range r.StateDims(1) {
+		in.State = append(in.State, input(fmt.Sprint("state ", i), dims))
+	}
+	for i := range r.Info.Draws {
+		in.Draws = append(in.Draws, input(fmt.Sprint("draw ", i), r.DrawDims(i, 1)))
+	}
+	_, _, cost, err := r.buildStep(g, in)
+	if err != nil {
+		return Cost{}, err
+	}
+	cost = cost.Times(len(r.Steps))
+	if r.Info.Latent {
+		cost.Autoencoder++
+	}
+	return cost, nil
+}

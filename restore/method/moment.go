@@ -1,0 +1,69 @@
+package method
+
+import "ddiff/restore/onnx"
+
+// Moment is a time t of the prior's schedule in the graph of a step. Its values have the shape [1] and broadcast over images.
+type Moment struct {
+	// Alpha is √ᾱ_t, Sigma is √(1−ᾱ_t): a noisy image is Alpha·x + Sigma·ε.
+	Alpha, Sigma onnx.Value
+
+	time              onnx.Value // int64
+	clean, prediction onnx.Value // the factors of x_t and of the prediction in the clean image
+}
+
+// Now returns the time of the step.
+func (b *Builder) Now() Moment {
+	m := b.moment("", b.Index(0))
+	m.time = b.in.Time
+	return m
+}
+
+// Moment returns time i of a list of [Step.Times]. i is the index of a [Builder.Repeat], or made by Index. It panics for an
+// unknown list.
+func (b *Builder) Moment(times string, i onnx.Value) Moment {
+	if times == "" {
+		panic("method " + b.run.Info.Name + ": a list of times without a name")
+	}
+	m := b.moment(times, i)
+	m.time = b.Cast(b.element(kindTime+times, i), onnx.Int64)
+	return m
+}
+
+func (b *Builder) moment(times string, i onnx.Value) Moment {
+	return Moment{
+		Alpha: b.element(kindAlpha+times, i), Sigma: b.element(kindSigma+times, i),
+		clean: b.element(kindClean+times, i), prediction: b.element(kindPrediction+times, i),
+	}
+}
+
+// Predict returns the prediction of the network for x_t at a time, in the shape of x_t: noise, clean image or velocity, as the
+// card of the prior declares. Clean and Noise do not depend on the kind of the prediction.
+func (b *Builder) Predict(xt onnx.Value, at Moment) (onnx.Value, error) {
+	predicted, err := b.run.Prior.Predict(b.Graph, xt, at.time)
+	if err == nil {
+		b.pass(passNetwork, xt, predicted)
+	}
+	return predicted, err
+}
+
+// CleanAt returns the prior's prediction of the clean image from x_t at a time, clipped to [−1, 1], or of the clean latent,
+// which has no range.
+func (b *Builder) CleanAt(xt onnx.Value, at Moment) (onnx.Value, error) {
+	predicted, err := b.Predict(xt, at)
+	if err != nil {
+		return onnx.Value{}, err
+	}
+	clean := b.Add(b.Mul(xt, at.clean), b.Mul(predicted, at.prediction))
+	if b.run.Info.Latent {
+		return clean, nil
+	}
+	return b.Clip(clean, -1, 1), nil
+}
+
+// Clean is CleanAt at the time of the step.
+func (b *Builder) Clean(xt onnx.Value) (onnx.Value, error) { return b.CleanAt(xt, b.Now()) }
+
+// NoiseOf returns the noise of x_t for a clean image, (x_t − √ᾱ_t·clean)/√(1−ᾱ_t).
+func (b *Builder) NoiseOf(xt, clean onnx.Value, at Moment) onnx.Value {
+	return b.Div(b.Minus(xt, b.Mul(clean, at.Alpha)), at.Sigma)
+}

@@ -1,0 +1,311 @@
+package solver
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"ddiff/restore/method"
+	"ddiff/restore/noise"
+	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxtest"
+	"ddiff/restore/operator"
+	"ddiff/restore/prior"
+)
+
+// inner is a method with inner iterations. From x_t, three sub-steps of an ODE lead to a clean image, of which ten iterations
+// of Langevin's kind with the data term give x_s. Its curve is the norm of the data gradient through the network.
+type inner struct{}
+
+const odeSteps, langevinSteps = 3, 10
+
+func (inner) Info() method.Info {
+	return method.Info{
+		Name: "inner", Steps: 4, State: []method.Tensor{{Name: "x", Noise: true}},
+		Draws:  []method.Draw{{Name: "noise"}, {Name: "langevin", Count: func(method.Settings) int { return langevinSteps }}},
+		Curves: []method.Curve{{Name: "slope", About: "‖∇_x ‖y − A(z)‖‖"}},
+	}
+}
+
+func (inner) Plan(s method.Settings, schedule prior.Schedule, _ operator.Shape) ([]method.Step, error) {
+	levels, err := method.Levels(schedule, s.Steps)
+	var out []method.Step
+	for _, l := range levels {
+		st := method.Step{
+			Time: l.Time, Times: map[string][]int{"ode": {l.Time, l.Time * 2 / 3, l.Time / 3}},
+			Lists:   map[string][]float64{"rate": nil},
+			Scalars: map[string]float64{"next": math.Sqrt(l.Next)},
+			Std:     map[string]float64{"noise": math.Sqrt(1 - l.Next), "langevin": 0.01},
+		}
+		for i := range langevinSteps {
+			st.Lists["rate"] = append(st.Lists["rate"], 0.05/float64(i+1))
+		}
+		out = append(out, st)
+	}
+	return out, err
+}
+
+func (inner) Step(b *method.Builder, _ method.Settings) (method.Next, error) {
+	xt := b.State("x")
+	z, err := b.Clean(xt)
+	if err != nil {
+		return method.Next{}, err
+	}
+	r, err := b.Residual(z)
+	if err != nil {
+		return method.Next{}, err
+	}
+	norm := b.Norm(r)
+	slope, err := b.Gradient(norm, xt, b.Expand(b.Scalar(1), norm.Dims...))
+	if err != nil {
+		return method.Next{}, err
+	}
+	ode, err := b.Repeat(odeSteps, "", []onnx.Value{xt, z}, func(b *method.Builder, i, _ onnx.Value, state []onnx.Value) ([]onnx.Value, error) {
+		at := b.Moment("ode", i)
+		z, err := b.CleanAt(state[0], at)
+		if err != nil {
+			return nil, err
+		}
+		// Halfway to the clean image.
+		return []onnx.Value{b.Mul(b.Add(state[0], b.Mul(z, at.Alpha)), b.Scalar(0.5)), z}, nil
+	})
+	if err != nil {
+		return method.Next{}, err
+	}
+	x, err := b.Repeat(langevinSteps, "langevin", ode[1:], func(b *method.Builder, i, noise onnx.Value, state []onnx.Value) ([]onnx.Value, error) {
+		pull, _, err := b.Pull(state[0], b.Listed("rate", i), method.GradientSquared)
+		if err != nil {
+			return nil, err
+		}
+		return []onnx.Value{b.Add(b.Add(state[0], pull), noise)}, nil
+	})
+	if err != nil {
+		return method.Next{}, err
+	}
+	next := b.Add(b.Mul(x[0], b.Planned("next")), b.Draw("noise"))
+	return method.Next{State: map[string]onnx.Value{"x": next}, Curves: map[string]onnx.Value{"slope": b.Norm(slope)}}, nil
+}
+
+// newInner plans a run of inner.
+func newInner(t *testing.T, steps int) *method.Run {
+	t.Helper()
+	run, err := method.NewRun(inner{}, method.Settings{Method: "inner", Steps: steps}, bundled(t), newOperator(t, operator.GaussianDeblur, small))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return run
+}
+
+// The cost counts inner iterations, gradients through the network and the operator's calls, in all forms.
+func TestCost(t *testing.T) {
+	t.Parallel()
+	got, err := newInner(t, 5).Cost()
+	// A step: 1 + 3 evaluations; A(z), its Jacobian, and both in ten iterations.
+	if want := (method.Cost{Network: 4, NetworkBackward: 1, Operator: 22}).Times(5); err != nil || got != want {
+		t.Errorf("cost %+v, %v; want %+v", got, err, want)
+	}
+	p, op := bundled(t), newOperator(t, operator.HDR, small)
+	for name, want := range map[string]method.Cost{
+		"ddiff":   {Network: 7, Operator: 21}, // its curve needs A(z), its data term A(z − u)
+		"diffpir": {Network: 7, Operator: 14},
+	} {
+		got, err := newRun(t, p, op, resolve(t, method.Request{Method: name, Preset: "natural", Task: op.Task, Steps: 7})).Cost()
+		if err != nil || got != want {
+			t.Errorf("%s: cost %+v, %v; want %+v", name, got, err, want)
+		}
+	}
+}
+
+// One step of iterated computes known numbers: the sum of the noise of its iterations with the weights of a list, and the
+// clean image at another time.
+type iterated struct {
+	count int
+	body  func(b *method.Builder, i, noise onnx.Value, state []onnx.Value) ([]onnx.Value, error)
+}
+
+func (iterated) weight(i int) float64 { return 1 / float64(i+1) }
+
+func (m iterated) Info() method.Info {
+	return method.Info{
+		Name: "iterated", Steps: 2, State: []method.Tensor{{Name: "x", Noise: true}, {Name: "sum"}, {Name: "clean"}},
+		Draws: []method.Draw{{Name: "noise", Count: func(method.Settings) int { return m.count }}},
+	}
+}
+
+func (m iterated) Plan(s method.Settings, _ prior.Schedule, _ operator.Shape) (out []method.Step, err error) {
+	for i := range s.Steps {
+		st := method.Step{Time: 500 - i, Std: map[string]float64{"noise": 2}, Lists: map[string][]float64{"weight": nil},
+			Times: map[string][]int{"others": {900, 100, 10}}}
+		for i := range m.count {
+			st.Lists["weight"] = append(st.Lists["weight"], m.weight(i))
+		}
+		out = append(out, st)
+	}
+	return out, nil
+}
+
+func (m iterated) Step(b *method.Builder, _ method.Settings) (method.Next, error) {
+	x := b.State("x")
+	body := m.body
+	if body == nil {
+		body = func(b *method.Builder, i, noise onnx.Value, state []onnx.Value) ([]onnx.Value, error) {
+			return []onnx.Value{b.Add(state[0], b.Mul(noise, b.Listed("weight", i)))}, nil
+		}
+	}
+	sum, err := b.Repeat(m.count, "noise", []onnx.Value{b.State("sum")}, body)
+	if err != nil {
+		return method.Next{}, err
+	}
+	clean, err := b.CleanAt(x, b.Moment("others", b.Index(1)))
+	return method.Next{State: map[string]onnx.Value{"x": x, "sum": sum[0], "clean": clean}}, err
+}
+
+// iteratedRun plans two steps with a Gaussian prior of known answer.
+func iteratedRun(t *testing.T, m iterated) *method.Run {
+	t.Helper()
+	p := gaussianPrior(t, 2, small, slices.Repeat([]float32{0.04}, small.Size()))
+	run, err := method.NewRun(m, method.Settings{Method: "iterated", Steps: 2}, p, newOperator(t, operator.HDR, small))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return run
+}
+
+// The noise of an iteration depends on key, time, draw and iteration only, lists and times are those of the iteration, also
+// in a batch, in all forms and for a number of iterations that all forms loop over.
+func TestRepeat(t *testing.T) {
+	t.Parallel()
+	op := newOperator(t, operator.HDR, small)
+	probs := problems(t, op, 2, 0.05)
+	for _, count := range []int{1, shortRepeat, shortRepeat + 3} {
+		m := iterated{count: count}
+		run := iteratedRun(t, m)
+		for _, build := range []Build{{Form: FormLoop, Chunk: 2}, {Form: FormUnrolled, Chunk: 2}, {Form: FormSingle}} {
+			s := compile(t, onnxtest.Runtime(t), run, 2, build)
+			states := []State{s.Start(probs[0].Key), s.Start(probs[1].Key)}
+			if err := s.Resume(t.Context(), probs, states, make([]Curves, 2), nil); err != nil {
+				t.Fatal(err)
+			}
+			for k, p := range probs {
+				want, draw := make([]float32, small.Size()), make([]float32, small.Size())
+				for _, st := range run.Steps {
+					for i := range count {
+						noise.Normal(draw, p.Key, noise.Step.Iteration(i), uint32(st.Time), 2)
+						for e, v := range draw {
+							want[e] += v * float32(m.weight(i))
+						}
+					}
+				}
+				if d := maxAbs(states[k].Tensors[1].Data, want); !(d <= 1e-4) {
+					t.Errorf("%d iterations, %s, image %d: the sum of the noise differs by %.2g", count, build.Form, k, d)
+				}
+				alpha := run.Prior.Schedule.AlphaBar[100]
+				for e, x := range states[k].Tensors[0].Data {
+					want[e] = max(-1, min(1, x*float32(math.Sqrt(alpha)*0.04/(alpha*0.04+1-alpha))))
+				}
+				if d := maxAbs(states[k].Tensors[2].Data, want); !(d <= 1e-4) {
+					t.Errorf("%d iterations, %s, image %d: the clean image at time 100 differs by %.2g", count, build.Form, k, d)
+				}
+			}
+		}
+	}
+}
+
+// The end of a context interrupts the iterations of a step.
+func TestCancelWithinStep(t *testing.T) {
+	t.Parallel()
+	m := inner{}
+	op := newOperator(t, operator.GaussianDeblur, small)
+	run, err := method.NewRun(endless{m}, method.Settings{Method: "inner", Steps: 2}, bundled(t), op)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := compile(t, onnxtest.Runtime(t), run, 1, Build{})
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	begin := time.Now()
+	_, err = s.Solve(ctx, problems(t, op, 1, 0.05), nil)
+	if !errors.Is(err, context.DeadlineExceeded) || time.Since(begin) > 20*time.Second {
+		t.Errorf("error %v after %v, want the deadline soon after 50 ms", err, time.Since(begin))
+	}
+}
+
+// endless is inner with a step of a billion iterations.
+type endless struct{ inner }
+
+func (endless) Step(b *method.Builder, _ method.Settings) (method.Next, error) {
+	x, err := b.Repeat(1_000_000_000, "", []onnx.Value{b.State("x")},
+		func(b *method.Builder, _, _ onnx.Value, state []onnx.Value) ([]onnx.Value, error) {
+			return []onnx.Value{b.Mul(state[0], b.Scalar(0.5))}, nil
+		})
+	if err != nil {
+		return method.Next{}, err
+	}
+	return method.Next{State: map[string]onnx.Value{"x": x[0]}, Curves: map[string]onnx.Value{"slope": b.Zeros()}}, nil
+}
+
+// A call makes fewer steps if their inner iterations have noise, and the estimate of the noise's memory is that of the
+// buffers.
+func TestInnerNoise(t *testing.T) {
+	t.Parallel()
+	for count, want := range map[int]int{1: 10, 5: 6, 10: 3, 33: 1} {
+		run := iteratedRun(t, iterated{count: count})
+		build := Build{Chunk: 10}
+		if got := build.steps(run.Info, run.Settings); got != want {
+			t.Errorf("%d iterations: %d steps per call, want %d", count, got, want)
+		}
+		got, err := build.NoiseBytes(run.Info, run.Settings, run.SpaceDims(1), 2)
+		if chunk := int64(4 * want * count * 2 * small.Size()); err != nil || got < 3*chunk || got > 4*chunk {
+			t.Errorf("%d iterations: %d bytes, %v; want three to four times the noise of a call, %d", count, got, err, chunk)
+		}
+	}
+	if got, err := (Build{Chunk: 10}).NoiseBytes(twoDraws{}.Info(), method.Settings{}, small.Dims(1), 2); err != nil || got != 0 {
+		t.Errorf("%d bytes, %v; want 0 without inner iterations", got, err)
+	}
+}
+
+// A fault of a repetition is an error that names it.
+func TestFaultyRepeats(t *testing.T) {
+	t.Parallel()
+	same := func(_ *method.Builder, _, noise onnx.Value, _ []onnx.Value) ([]onnx.Value, error) {
+		return []onnx.Value{noise}, nil
+	}
+	for want, body := range map[string]func(b *method.Builder, i, noise onnx.Value, state []onnx.Value) ([]onnx.Value, error){
+		"0 state tensors after an iteration, want 1": func(*method.Builder, onnx.Value, onnx.Value, []onnx.Value) ([]onnx.Value, error) {
+			return nil, nil
+		},
+		"state tensor 1 has shape [1 3 32 15] after an iteration": func(b *method.Builder, _, noise onnx.Value, _ []onnx.Value) ([]onnx.Value, error) {
+			return []onnx.Value{b.Slice(noise, 3, 0, 15)}, nil
+		},
+		`repeat 4 times with draw "noise", which has a count of 9`: func(b *method.Builder, _, _ onnx.Value, state []onnx.Value) ([]onnx.Value, error) {
+			return b.Repeat(4, "noise", state, same)
+		},
+		"operation has no gradient rule": func(b *method.Builder, _, noise onnx.Value, state []onnx.Value) ([]onnx.Value, error) {
+			out, err := b.Repeat(9, "", state, func(b *method.Builder, _, _ onnx.Value, state []onnx.Value) ([]onnx.Value, error) {
+				return []onnx.Value{b.Mul(state[0], b.Scalar(2))}, nil
+			})
+			if err != nil {
+				return nil, err
+			}
+			slope, err := b.Gradient(out[0], state[0], noise)
+			return []onnx.Value{slope}, err
+		},
+	} {
+		for _, form := range Forms() {
+			_, err := New(onnxtest.Runtime(t), iteratedRun(t, iterated{9, body}), 1, Build{Form: form})
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: error %v, want %q", form, err, want)
+			}
+		}
+	}
+	for _, count := range []int{0, noise.MaxIterations + 1} {
+		_, err := method.NewRun(iterated{count: count}, method.Settings{Method: "iterated", Steps: 2}, bundled(t), newOperator(t, operator.HDR, small))
+		if err == nil || !strings.Contains(err.Error(), `draw "noise" has a count of`) {
+			t.Errorf("count %d: error %v", count, err)
+		}
+	}
+}
