@@ -22,16 +22,28 @@ func gaussianDeblur() Definition {
 		},
 		Dense: 1,
 		Build: func(s Shape, p map[string]float64) (Expression, error) {
-			k := gaussianTaps(s.odd(p["size"]), s.Length(p["std"]))
-			if err := fitsReflection(len(k), s, ErrShape); err != nil {
-				return Expression{}, err
-			}
-			rows, cols := reflecting(s.Height, k), reflecting(s.Width, k)
+			rows, cols, err := gaussianBlur(s, p)
 			return Expression{Forward: func(g *onnx.Graph, x, _ onnx.Value) onnx.Value {
 				return along(g, cols, along(g, rows, x, rowAxis), colAxis)
-			}}, nil
+			}}, err
+		},
+		SVD: func(s Shape, p map[string]float64) (*SVD, error) {
+			rows, cols, err := gaussianBlur(s, p)
+			if err != nil {
+				return nil, err
+			}
+			return newSVD(rows, cols)
 		},
 	}
+}
+
+// gaussianBlur returns the matrices of the blur along the axes.
+func gaussianBlur(s Shape, p map[string]float64) (rows, cols *matrix, err error) {
+	k := gaussianTaps(s.odd(p["size"]), s.Length(p["std"]))
+	if err := fitsReflection(len(k), s, ErrShape); err != nil {
+		return nil, nil, err
+	}
+	return reflecting(s.Height, k), reflecting(s.Width, k), nil
 }
 
 // fitsReflection returns the cause for a kernel that is wider than the reflection of an image.

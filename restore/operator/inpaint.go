@@ -30,6 +30,7 @@ func inpaintBox() Definition {
 			}
 			return inpaint(s, func(r *noise.Stream, m []float32) { box(r, m, s, size, margin) }), nil
 		},
+		SVD: masked,
 	}
 }
 
@@ -42,8 +43,12 @@ func inpaintRandom() Definition {
 		Build: func(s Shape, p map[string]float64) (Expression, error) {
 			return inpaint(s, func(r *noise.Stream, m []float32) { scatter(r, m, p["drop"]) }), nil
 		},
+		SVD: masked,
 	}
 }
+
+// masked is the decomposition of y = m∘x.
+func masked(Shape, map[string]float64) (*SVD, error) { return &SVD{}, nil }
 
 // inpaint is y = m∘x with one mask for all channels. Only observed pixels count in the data
 // term. mask sets the observed pixels of a mask of zeros to 1.

@@ -21,6 +21,7 @@ type Operator struct {
 	Own *File
 
 	expression Expression
+	svd        func() (*SVD, error)
 }
 
 // MeasurementSize is the number of entries of y for one item.

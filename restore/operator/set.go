@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"ddiff/restore/parameter"
 )
@@ -125,7 +126,15 @@ func (s Set) New(name string, params map[string]float64, image Shape) (*Operator
 	if e.Measurement == nil {
 		e.Measurement = image.Dims(1)[1:]
 	}
-	return &Operator{Task: name, Params: p, Image: image, Measurement: e.Measurement, Own: d.Own, expression: e}, nil
+	return &Operator{
+		Task: name, Params: p, Image: image, Measurement: e.Measurement, Own: d.Own, expression: e,
+		svd: sync.OnceValues(func() (*SVD, error) {
+			if d.SVD == nil {
+				return nil, ErrNoSVD
+			}
+			return d.SVD(image, p)
+		}),
+	}, nil
 }
 
 // ImageShape returns the shape of the image that a stored measurement [C, h, w] belongs to. It

@@ -33,6 +33,10 @@ func superResolution() Definition {
 				Baseline: func(y []float32) []float32 { return enlarge(y, s, f) },
 			}, nil
 		},
+		SVD: func(s Shape, p map[string]float64) (*SVD, error) {
+			f := int(p["factor"])
+			return newSVD(bicubicDown(s.Height, f), bicubicDown(s.Width, f))
+		},
 		ImageSide: func(side int, p map[string]float64) int { return side * int(p["factor"]) },
 	}
 }

@@ -1,0 +1,102 @@
+package operator
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// axisSVD is the singular value decomposition R = U·S·Vᵀ of the matrix [m, n], m ≤ n, with which an operator acts along one
+// axis of images.
+type axisSVD struct {
+	// v is V [n, n], its columns in the order of s. ut is Uᵀ [n, m], its last n−m rows zero.
+	v, ut *matrix
+	// s holds the m singular values, in no order, and n−m zeros.
+	s []float64
+}
+
+// decompose computes the decomposition in float64. R commutes with the reflection of the axis, so it maps even vectors to
+// even ones and odd vectors to odd ones: the decompositions of the two blocks take a quarter of the time.
+func decompose(r *matrix) (*axisSVD, error) {
+	m, n := r.rows, r.cols
+	left, right := parities(m), parities(n)
+	var b mat.Dense
+	b.Product(left.T(), dense(r), right)
+
+	out := &axisSVD{newMatrix(n, n), newMatrix(n, m), make([]float64, n)}
+	paired, free := 0, m // the next columns of V with and without a singular value
+	for _, block := range [][4]int{{0, even(m), 0, even(n)}, {even(m), m, even(n), n}} {
+		top, bottom, first, last := block[0], block[1], block[2], block[3]
+		if first == last {
+			continue
+		}
+		var u, v, columns mat.Dense
+		if bottom > top {
+			var svd mat.SVD
+			if !svd.Factorize(b.Slice(top, bottom, first, last), mat.SVDFull) {
+				return nil, fmt.Errorf("the singular value decomposition of %d×%d elements does not converge", bottom-top, last-first)
+			}
+			svd.UTo(&u)
+			svd.VTo(&v)
+			columns.Mul(left.Slice(0, m, top, bottom), &u)
+			for k, s := range svd.Values(nil) {
+				out.s[paired+k] = s
+				for i := range m {
+					out.ut.data[(paired+k)*m+i] = float32(columns.At(i, k))
+				}
+			}
+			columns.Reset()
+		} else {
+			v.CloneFrom(identity(last - first))
+		}
+		columns.Mul(right.Slice(0, n, first, last), &v)
+		for k := range last - first {
+			at := paired + k
+			if k >= bottom-top {
+				at, free = free, free+1
+			}
+			for i := range n {
+				out.v.data[i*n+at] = float32(columns.At(i, k))
+			}
+		}
+		paired += bottom - top
+	}
+	return out, nil
+}
+
+// even is the dimension of the even vectors of length n.
+func even(n int) int { return (n + 1) / 2 }
+
+// parities is an orthonormal basis of the even vectors of length n, and then of the odd ones, as columns.
+func parities(n int) *mat.Dense {
+	p := mat.NewDense(n, n, nil)
+	for i := range n / 2 {
+		for _, k := range []int{i, even(n) + i} {
+			p.Set(i, k, math.Sqrt(0.5))
+			p.Set(n-1-i, k, math.Sqrt(0.5))
+		}
+		p.Set(n-1-i, even(n)+i, -math.Sqrt(0.5))
+	}
+	if n%2 == 1 {
+		p.Set(n/2, n/2, 1)
+	}
+	return p
+}
+
+func identity(n int) mat.Matrix {
+	ones := make([]float64, n)
+	for i := range ones {
+		ones[i] = 1
+	}
+	return mat.NewDiagDense(n, ones)
+}
+
+// dense returns a matrix in gonum's form.
+func dense(m *matrix) *mat.Dense {
+	data := make([]float64, len(m.data))
+	for i, v := range m.data {
+		data[i] = float64(v)
+	}
+	return mat.NewDense(m.rows, m.cols, data)
+}

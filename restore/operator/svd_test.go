@@ -1,0 +1,177 @@
+package operator_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxtest"
+	"ddiff/restore/operator"
+)
+
+// decomposed lists the tasks with a singular value decomposition.
+var decomposed = []string{operator.SuperResolution, operator.InpaintBox, operator.InpaintRandom, operator.GaussianDeblur}
+
+// On random vectors, in a graph: A·x = U·S·Vᵀ·x, and V and U are orthogonal.
+func TestSVD(t *testing.T) {
+	t.Parallel()
+	const n = 2
+	for _, task := range decomposed {
+		// 12×20 is reduced to 3×5.
+		for _, shape := range []operator.Shape{{Channels: 3, Height: 12, Width: 20}, {Channels: 3, Height: 64, Width: 64}, {Channels: 1, Height: 96, Width: 128}} {
+			t.Run(fmt.Sprint(task, shape), func(t *testing.T) {
+				t.Parallel()
+				op, err := operator.Builtin().New(task, nil, shape)
+				if err != nil {
+					t.Fatal(err)
+				}
+				d, err := op.SVD()
+				if err != nil {
+					t.Fatal(err)
+				}
+				x, y, draws := normal(n*shape.Size(), 1, 1), normal(n*op.MeasurementSize(), 2, 1), encoded(t, op, n)
+				g := onnx.NewGraph(onnx.DefaultOpset)
+				in := []onnx.Value{g.Input("x", onnx.Float, shape.Dims(n)...), g.Input("y", onnx.Float, op.MeasurementDims(n)...)}
+				data := [][]float32{x, y}
+				var p onnx.Value
+				if dims := op.ParameterDims(n); dims != nil {
+					p = g.Input("p", onnx.Float, dims...)
+					in, data = append(in, p), append(data, draws)
+				}
+				a, err := op.Apply(g, in[0], p)
+				if err != nil {
+					t.Fatal(err)
+				}
+				spectrum, values := d.Vt(g, in[0]), d.Values(g, p, 0)
+				left := d.Ut(g, in[1])
+				got := outputs(t, g, in, data, map[string]onnx.Value{
+					"Ax": a.Y, "USVtx": d.U(g, g.Mul(values, spectrum)), "VVtx": d.V(g, spectrum), "Vtx": spectrum,
+					"Uty": left, "UUty": d.U(g, left), "paired": g.Mul(left, d.Paired(g, p)),
+					"VtVx": d.Vt(g, d.V(g, in[0])),
+				})
+				for name, c := range map[string]struct{ got, want []float32 }{
+					"U·S·Vᵀ·x": {got["USVtx"], got["Ax"]}, "V·Vᵀ·x": {got["VVtx"], x}, "Vᵀ·V·x": {got["VtVx"], x}, "U·Uᵀ·y": {got["UUty"], y},
+				} {
+					if e := relative(c.got, c.want); !(e <= 1e-5) {
+						t.Errorf("%s: relative difference %.2g", name, e)
+					}
+				}
+				if task != operator.InpaintBox && task != operator.InpaintRandom { // Uᵀ·y is y there
+					if e := relative(got["paired"], got["Uty"]); e != 0 {
+						t.Errorf("places without a pair have a coefficient of y: relative difference %.2g", e)
+					}
+				}
+			})
+		}
+	}
+}
+
+// outputs evaluates values of a graph.
+func outputs(t *testing.T, g *onnx.Graph, in []onnx.Value, data [][]float32, want map[string]onnx.Value) map[string][]float32 {
+	t.Helper()
+	var inNames, outNames []string
+	var out []onnx.Value
+	for _, v := range in {
+		inNames = append(inNames, v.Name)
+	}
+	for name, v := range want {
+		g.Output("out "+name, v)
+		outNames = append(outNames, "out "+name)
+		out = append(out, v)
+	}
+	model, err := g.Marshal("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := onnxtest.Runtime(t).NewSession(model, inNames, outNames)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	x, err := onnx.NewTensors(in...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer onnx.CloseTensors(x)
+	y, err := onnx.NewTensors(out...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer onnx.CloseTensors(y)
+	for i := range x {
+		copy(x[i].F32, data[i])
+	}
+	if err := s.Run(t.Context(), x, y); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string][]float32{}
+	for i, name := range outNames {
+		got[name[len("out "):]] = y[i].F32
+	}
+	return got
+}
+
+// A singular value counts as zero if one of its factors is below the limit.
+func TestSVDLimit(t *testing.T) {
+	t.Parallel()
+	shape := operator.Shape{Channels: 1, Height: 64, Width: 64}
+	op, err := operator.Builtin().New(operator.GaussianDeblur, map[string]float64{"std": 12}, shape)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := op.SVD()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const least = 0.03
+	g := onnx.NewGraph(onnx.DefaultOpset)
+	one := g.Input("one", onnx.Float, 1, 1, 1, 1)
+	got := outputs(t, g, []onnx.Value{one}, [][]float32{{1}}, map[string]onnx.Value{
+		"all": g.Mul(one, d.Values(g, onnx.Value{}, 0)), "large": g.Mul(one, d.Values(g, onnx.Value{}, least)),
+	})
+	zeros := 0
+	for i, v := range got["all"] {
+		large := got["large"][i]
+		if large != 0 && large != v || large == 0 && v >= least || large > 0 && v < least*least {
+			t.Fatalf("singular value %g becomes %g", v, large)
+		}
+		if large == 0 {
+			zeros++
+		}
+	}
+	if zeros == 0 || zeros == len(got["all"]) {
+		t.Errorf("%d of %d singular values are zero", zeros, len(got["all"]))
+	}
+}
+
+// Tasks without a decomposition, and images that are too large for one, are refused.
+func TestSVDRefusals(t *testing.T) {
+	t.Parallel()
+	for _, name := range operator.Builtin().Names() {
+		op, err := operator.Builtin().New(name, nil, operator.Shape{Channels: 3, Height: 32, Width: 32})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := false
+		for _, d := range decomposed {
+			want = want || d == name
+		}
+		if _, err := op.SVD(); (err == nil) != want || !want && !errors.Is(err, operator.ErrNoSVD) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if got := operator.Builtin().HasSVD(name); got != want {
+			t.Errorf("%s: HasSVD is %v", name, got)
+		}
+	}
+	if operator.Builtin().HasSVD("unknown") {
+		t.Error("an unknown task has a decomposition")
+	}
+	large, err := operator.Builtin().New(operator.SuperResolution, nil, operator.Shape{Channels: 1, Height: 64, Width: 2048})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := large.SVD(); !errors.Is(err, operator.ErrShape) {
+		t.Errorf("sides of 2048: %v", err)
+	}
+}
