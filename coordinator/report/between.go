@@ -63,22 +63,9 @@ type runsOfRow struct {
 // compareRuns adds the comparison of runs to the rows of the summary, and stores mean and deviation of the first maxMeans
 // compared measurements. A picture that cannot be read leaves out its measurement.
 func compareRuns(ctx context.Context, store files, s *Summary, ordered *sorter) (*runComparison, error) {
-	c := &runComparison{store: store, rows: make(map[Cell]*runsOfRow), pictures: make(map[string][]pictureFile)}
-	several := 0
-	for i := range s.Rows {
-		if r := &s.Rows[i]; r.runs > r.Measurements {
-			several++
-		}
-	}
-	if several == 0 {
+	c := &runComparison{store: store, rows: rowsOfRuns(s.Rows), pictures: make(map[string][]pictureFile)}
+	if len(c.rows) == 0 {
 		return c, nil
-	}
-	for i := range s.Rows {
-		r := &s.Rows[i]
-		if r.runs > r.Measurements {
-			perMeasurement := (r.runs + r.Measurements - 1) / r.Measurements
-			c.rows[r.group()] = &runsOfRow{limit: max(1, maxRunPictures/(several*perMeasurement)), total: r.Measurements}
-		}
 	}
 	for m, err := range measurements(ordered.all(), RuleFirst) {
 		if err != nil {
@@ -106,6 +93,21 @@ func compareRuns(ctx context.Context, store files, s *Summary, ordered *sorter) 
 		}
 	}
 	return c, nil
+}
+
+// rowsOfRuns returns the rows whose measurements have several runs. They share the pictures equally.
+func rowsOfRuns(rows []Row) map[Cell]*runsOfRow {
+	out := make(map[Cell]*runsOfRow)
+	for i := range rows {
+		if r := &rows[i]; r.runs > r.Measurements {
+			perMeasurement := (r.runs + r.Measurements - 1) / r.Measurements
+			out[r.group()] = &runsOfRow{limit: maxRunPictures / perMeasurement, total: r.Measurements}
+		}
+	}
+	for _, r := range out {
+		r.limit = max(1, r.limit/len(out))
+	}
+	return out
 }
 
 // selects counts a measurement, and reports whether it is compared: an even selection of those in the row.

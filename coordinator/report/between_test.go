@@ -164,6 +164,27 @@ func TestRunsWithoutPictures(t *testing.T) {
 }
 
 // TestRunsAreSampledEvenly: a large row is compared in part, within the budget of pictures.
+func TestRowsShareThePictures(t *testing.T) {
+	t.Parallel()
+	row := func(method string, measurements, runs int) Row {
+		return Row{Approach: Approach{Method: method}, Measurements: measurements, runs: runs}
+	}
+	got := rowsOfRuns([]Row{row("a", 100, 400), row("b", 10, 11), row("one run", 100, 100), row("failed", 0, 0)})
+	if len(got) != 2 {
+		t.Fatalf("%d rows have several runs, want 2", len(got))
+	}
+	for group, want := range map[Cell]int{
+		{Approach: Approach{Method: "a"}}: maxRunPictures / 4 / 2, {Approach: Approach{Method: "b"}}: maxRunPictures / 2 / 2,
+	} {
+		if r := got[group]; r == nil || r.limit != want {
+			t.Errorf("row %s: %+v, want a limit of %d", group.Method, r, want)
+		}
+	}
+	if r := rowsOfRuns([]Row{row("a", 1, 2*maxRunPictures)})[Cell{Approach: Approach{Method: "a"}}]; r.limit != 1 {
+		t.Errorf("a limit of %d measurements, want 1", r.limit)
+	}
+}
+
 func TestRunsAreSampledEvenly(t *testing.T) {
 	t.Parallel()
 	row := &runsOfRow{limit: 10, total: 95}

@@ -118,6 +118,21 @@ func TestSheetIsBounded(t *testing.T) {
 	}
 }
 
+// A long title ends before the margin.
+func TestSheetTitleIsBounded(t *testing.T) {
+	t.Parallel()
+	s := newCanvas(1, []sheetColumn{{manifest.FileRestored, "restored"}})
+	s.header(strings.Repeat("W", 200), strings.Repeat("W", 200))
+	b := s.canvas.Bounds()
+	for y := range b.Dy() {
+		for x := b.Dx() - sheetMargin; x < b.Dx(); x++ {
+			if !near(s.canvas.At(x, y), sheetPaper) {
+				t.Fatalf("the title is drawn in the margin at %d, %d", x, y)
+			}
+		}
+	}
+}
+
 func TestSheetMarksUnreadablePictures(t *testing.T) {
 	t.Parallel()
 	store := newMemory()
@@ -161,6 +176,9 @@ func TestSheetKeysAreSafeAndDistinct(t *testing.T) {
 	var tasks []*taskGallery
 	for _, task := range []string{"hdr", "../../etc", "a b", "a_b", "a/b", "", "\x00"} {
 		tasks = append(tasks, &taskGallery{task: task})
+	}
+	if key := sheetKeys([]*taskGallery{{task: "azAZ09-_"}}, nil)[0].Key; key != sheetFolder+"azAZ09-_.png" {
+		t.Errorf("key %q of a safe name", key)
 	}
 	for _, s := range sheetKeys(tasks, nil) {
 		name, ok := strings.CutPrefix(s.Key, sheetFolder)

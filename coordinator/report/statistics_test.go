@@ -126,7 +126,7 @@ func TestComparisonsOfManyApproaches(t *testing.T) {
 // The text of a problem has what varies and what is known.
 func TestVaryingTexts(t *testing.T) {
 	t.Parallel()
-	r := &Row{Problem: Problem{Sigma: 0.05, Size: "64x64"}, Approach: Approach{Method: "ddiff", Prior: "0123456789"}}
+	r := &Row{Problem: Problem{Sigma: 0.125, Size: "64x64"}, Approach: Approach{Method: "ddiff", Prior: "0123456789"}}
 	r.varyingParams, r.varyingSettings = "factor=2", "steps=50"
 	all := Varying{Params: true, Sigma: true, Size: true, Prior: true, Settings: true}
 	for _, c := range []struct {
@@ -134,7 +134,7 @@ func TestVaryingTexts(t *testing.T) {
 		varying Varying
 		want    string
 	}{
-		{r, all, "factor=2, σ 0.05, 64x64; ddiff prior 01234567 steps=50"},
+		{r, all, "factor=2, σ 0.125, 64x64; ddiff prior 01234567 steps=50"},
 		{r, Varying{}, "; ddiff"},
 		{&Row{Approach: Approach{Method: "dps"}}, all, "σ 0; dps prior "},
 	} {
