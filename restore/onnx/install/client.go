@@ -3,6 +3,8 @@ package install
 import (
 	"context"
 	"fmt"
+	"net/url"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -11,50 +13,138 @@ import (
 	"time"
 )
 
-// client is a package client that the user has installed. Its own configuration selects the registry.
-type client struct {
-	command   string
-	arguments []string // download the archive into the directory that completes the last argument
-	remedy    string   // if the client is not installed
+// The clients that download archives. Their own settings select registries, mirrors and proxies.
+const (
+	ClientNPM   = "npm"   // from the npm registry
+	ClientPip   = "pip"   // from the Python package index
+	ClientMaven = "maven" // from the Maven repository
+	ClientHTTPS = "https" // this program, from the project's release page; the proxy comes from HTTPS_PROXY
+)
+
+// client downloads the archive of one source.
+type client interface {
+	// download downloads a into dir, an empty directory, and returns its path. [ErrClientMissing]: the client is not
+	// installed.
+	download(ctx context.Context, a archive, dir string, progress Progress) (string, error)
+}
+
+// program is a package client that the user has installed.
+type program struct {
+	// commands are equivalent programs with their first arguments; the first installed one is used.
+	commands [][]string
+	// arguments download the archive into the directory that completes the last argument.
+	arguments []string
+	// settings are environment variables, such as PIP_REQUIRE_VIRTUALENV=0.
+	settings []string
+	remedy   string // if no command is installed
 }
 
 // killGrace is the time that a cancelled client has to exit.
 const killGrace = 5 * time.Second
 
-// download runs the client of r in dir and returns the path of the downloaded archive.
-func (r release) download(ctx context.Context, dir string, progress Progress) (string, error) {
-	alternative := fmt.Sprintf("get %s another way and run: ddiff runtime install --ep %s --from FILE|URL",
-		r.archive.name, r.ep)
-	program, err := exec.LookPath(r.client.command)
+func (p program) download(ctx context.Context, a archive, dir string, progress Progress) (string, error) {
+	command, err := p.find()
 	if err != nil {
-		return "", fmt.Errorf("%w: %s: %s, or %s", ErrClientMissing, r.client.command, r.client.remedy, alternative)
+		return "", err
 	}
 	progress.begin(StageDownload)
-	arguments := slices.Clone(r.client.arguments)
-	arguments[len(arguments)-1] += dir
-	cmd := exec.CommandContext(ctx, program, arguments...)
+	command = append(command, p.arguments...)
+	command[len(command)-1] += dir
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Dir = dir // an empty directory, so that no project's settings apply
+	cmd.Env = append(os.Environ(), p.settings...)
 	// The clients are scripts. Cancelling must end their children too.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	cmd.WaitDelay = killGrace
 	output, err := cmd.CombinedOutput()
 	if ctx.Err() != nil {
-		return "", fmt.Errorf("download %s: %w", r.archive.name, context.Cause(ctx))
+		return "", fmt.Errorf("download %s: %w", a.name, context.Cause(ctx))
 	}
 	if err != nil {
-		return "", fmt.Errorf("run %s %s: %w: %s; if no registry can be reached, %s",
-			r.client.command, strings.Join(arguments, " "), err, excerpt(output), alternative)
+		return "", fmt.Errorf("run %s %s: %w: %s", filepath.Base(command[0]), strings.Join(command[1:], " "), err, excerpt(output))
 	}
-	return filepath.Join(dir, r.archive.name), nil
+	return filepath.Join(dir, a.name), nil
 }
 
-// excerpt returns the beginning of a client's output, which names the cause.
+// find returns the first installed command.
+func (p program) find() ([]string, error) {
+	var names []string
+	for _, command := range p.commands {
+		if path, err := exec.LookPath(command[0]); err == nil {
+			return append([]string{path}, command[1:]...), nil
+		}
+		names = append(names, command[0])
+	}
+	return nil, fmt.Errorf("%w: %s; %s", ErrClientMissing, strings.Join(names, ", "), p.remedy)
+}
+
+// excerpt returns the end of a client's output, which names the cause.
 func excerpt(output []byte) string {
 	const limit = 600
 	text := strings.Join(strings.Fields(string(output)), " ")
 	if len(text) > limit {
-		text = text[:limit] + "..."
+		text = "..." + strings.ToValidUTF8(text[len(text)-limit:], "")
 	}
 	return text
+}
+
+// address downloads an archive from a URL.
+type address string
+
+func (from address) download(ctx context.Context, a archive, dir string, progress Progress) (string, error) {
+	parsed, err := url.Parse(string(from))
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, a.name)
+	return path, fetch(ctx, parsed, path, []archive{a}, progress)
+}
+
+// npm returns the client of a package of the npm registry, such as "onnxruntime-node@1.30.0".
+func npm(spec string) client {
+	return program{
+		commands:  [][]string{{"npm"}},
+		arguments: []string{"pack", spec, "--loglevel=error", "--pack-destination="},
+		remedy:    "install Node.js with npm",
+	}
+}
+
+// pip returns the client of a package of the Python package index, such as "onnxruntime==1.30.0". The wheel is that of
+// platform, such as "manylinux_2_28_x86_64", and of one version of CPython, whatever Python runs pip.
+func pip(requirement, platform string) client {
+	return program{
+		commands: [][]string{{"pip3"}, {"pip"}, {"python3", "-m", "pip"}, {"python", "-m", "pip"}},
+		arguments: []string{"download", requirement, "--no-deps", "--only-binary=:all:", "--implementation=cp",
+			"--python-version=3.12", "--platform=" + platform, "--disable-pip-version-check", "--no-input", "--quiet", "--dest="},
+		settings: []string{"PIP_REQUIRE_VIRTUALENV=0"}, // nothing is installed into a Python
+		remedy:   "install Python with pip",
+	}
+}
+
+// maven returns the client of a Maven artifact, such as "com.microsoft.onnxruntime:onnxruntime_gpu:1.29.0:jar".
+func maven(artifact string) client {
+	return program{
+		commands:  [][]string{{"mvn"}},
+		arguments: []string{"-q", "-B", "dependency:copy", "-Dartifact=" + artifact, "-DoutputDirectory="},
+		remedy:    "install Maven",
+	}
+}
+
+// sourcesOf returns the sources of r that name selects: one, or all for the empty name.
+func (r release) sourcesOf(name string) ([]source, error) {
+	if name == "" {
+		return r.sources, nil
+	}
+	var names []string
+	for i, s := range r.sources {
+		if s.name == name {
+			return r.sources[i : i+1], nil
+		}
+		names = append(names, s.name)
+	}
+	if !slices.Contains([]string{ClientNPM, ClientPip, ClientMaven, ClientHTTPS}, name) {
+		return nil, fmt.Errorf("%w %q: use %s", ErrClient, name, strings.Join(names, ", "))
+	}
+	return nil, fmt.Errorf("no archive for %s is pinned for client %s: %w: use %s", r.ep, name, ErrUnsupported, strings.Join(names, ", "))
 }

@@ -20,8 +20,12 @@ var (
 	ErrChecksum = errors.New("checksum mismatch")
 	// ErrUnsafeArchive: the path of an archive's entry leaves the destination, or the archive is larger than any release.
 	ErrUnsafeArchive = errors.New("unsafe archive")
-	// ErrClientMissing: the package client for a release is not installed.
-	ErrClientMissing = errors.New("package client not installed")
+	// ErrClientMissing: a package client for a release is not installed.
+	ErrClientMissing = errors.New("not installed")
+	// ErrClient: there is no client of this name.
+	ErrClient = errors.New("unknown client")
+	// ErrDownload: no client downloaded an archive of the release.
+	ErrDownload = errors.New("no client downloaded it")
 )
 
 // MissingLibrariesError lists shared libraries that a CUDA provider needs and that are missing.

@@ -22,21 +22,21 @@ const (
 	maxUnpacked = 4 << 30 // bytes of an archive; releases have up to 1 GB
 )
 
-// extract writes the members of r from the archive at path into dir, which must be empty, and verifies size and checksum
+// extract writes the members of s from the archive at path into dir, which must be empty, and verifies size and checksum
 // of each. It writes no other entries and uses no name from the archive as a path; nevertheless it rejects archives with
 // paths outside of their directory as [ErrUnsafeArchive].
-func (r release) extract(ctx context.Context, path, dir string, progress Progress) error {
+func (s source) extract(ctx context.Context, path, dir string, progress Progress) error {
 	file, _, err := regular.Open(path, regular.NoLimit)
 	if err != nil {
 		return err
 	}
 	defer file.Close()
-	x := &extraction{dir: dir, pending: make(map[string]member, len(r.members))}
-	for _, m := range r.members {
+	x := &extraction{dir: dir, pending: make(map[string]member, len(s.members))}
+	for _, m := range s.members {
 		x.pending[m.path] = m
 	}
 	progress.begin(StageExtract)
-	switch r.archive.format {
+	switch s.archive.format {
 	case tarGzip:
 		err = x.tarGzip(ctx, file)
 	case zipped:
@@ -116,7 +116,7 @@ func (x *extraction) zipEntry(ctx context.Context, f *zip.File) error {
 	return x.entry(ctx, f.Name, f.Mode().IsRegular(), int64(f.UncompressedSize64), content)
 }
 
-// entry checks one entry of the archive and writes it if it is a member of the release.
+// entry checks one entry of the archive and writes it if it is a member of the source.
 func (x *extraction) entry(ctx context.Context, name string, regular bool, size int64, content io.Reader) error {
 	x.entries++
 	if x.entries > maxEntries {

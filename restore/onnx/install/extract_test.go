@@ -65,7 +65,7 @@ func TestExtract(t *testing.T) {
 					t.Fatal(err)
 				}
 				r := pin(packed, format, "p/lib.so", "code", "p/NOTICE", "MIT")
-				err := r.extract(t.Context(), path, dir, nil)
+				err := r.sources[0].extract(t.Context(), path, dir, nil)
 				if !errors.Is(err, test.wantErr) {
 					t.Fatalf("got %v, want %v", err, test.wantErr)
 				}
@@ -106,7 +106,7 @@ func FuzzExtract(f *testing.F) {
 		if isTar {
 			kind = tarGzip
 		}
-		err := pin(packed, kind, "p/lib.so", "code").extract(t.Context(), path, dir, nil)
+		err := pin(packed, kind, "p/lib.so", "code").sources[0].extract(t.Context(), path, dir, nil)
 		if err == nil && string(read(t, filepath.Join(dir, "lib.so"))) != "code" {
 			t.Error("extract accepted wrong content")
 		}

@@ -1,6 +1,7 @@
 package install
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,8 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/hashicorp/go-retryablehttp"
 )
@@ -27,9 +30,9 @@ var (
 	errRedirect = errors.New("redirect refused")
 )
 
-// fetch returns the path of the archive that from names: a local file, or a URL downloaded into dir. A URL must be https
+// open returns the path of the archive that from names: a local file, or a URL downloaded into dir. A URL must be https
 // unless it is on this machine.
-func (a archive) fetch(ctx context.Context, from, dir string, progress Progress) (string, error) {
+func open(ctx context.Context, from, dir string, accepted []archive, progress Progress) (string, error) {
 	address, err := url.Parse(from)
 	if err != nil || address.Scheme != "http" && address.Scheme != "https" {
 		info, err := os.Stat(from)
@@ -44,18 +47,21 @@ func (a archive) fetch(ctx context.Context, from, dir string, progress Progress)
 	if err := checkAddress(address); err != nil {
 		return "", fmt.Errorf("--from: %w", err)
 	}
+	path := filepath.Join(dir, "archive")
+	return path, fetch(ctx, address, path, accepted, progress)
+}
 
+// fetch downloads address to path. It refuses a file that has the size of none of the accepted archives.
+func fetch(ctx context.Context, address *url.URL, path string, accepted []archive, progress Progress) error {
 	client := newClient()
 	defer client.HTTPClient.CloseIdleConnections()
-
-	path := filepath.Join(dir, a.name)
 	for attempt := 1; ; attempt++ {
-		err := a.get(ctx, client, address, path, progress)
+		err := get(ctx, client, address, path, accepted, progress)
 		if err == nil {
-			return path, nil
+			return nil
 		}
 		if !errors.Is(err, errInterrupted) || attempt == maxBodyAttempts {
-			return "", fmt.Errorf("download %s: %w", address.Redacted(), err)
+			return fmt.Errorf("download %s: %w", address.Redacted(), err)
 		}
 	}
 }
@@ -64,6 +70,7 @@ func (a archive) fetch(ctx context.Context, from, dir string, progress Progress)
 func newClient() *retryablehttp.Client {
 	client := retryablehttp.NewClient()
 	client.Logger = nil
+	client.ErrorHandler = retryablehttp.PassthroughErrorHandler
 	client.HTTPClient.CheckRedirect = func(request *http.Request, via []*http.Request) error {
 		if len(via) > maxRedirects {
 			return fmt.Errorf("%w: more than %d", errRedirect, maxRedirects)
@@ -83,7 +90,7 @@ func newClient() *retryablehttp.Client {
 }
 
 // get downloads address to path. The client retries until there is a response; errInterrupted: its body ended early.
-func (a archive) get(ctx context.Context, client *retryablehttp.Client, address *url.URL, path string,
+func get(ctx context.Context, client *retryablehttp.Client, address *url.URL, path string, accepted []archive,
 	progress Progress,
 ) (err error) {
 	request, err := retryablehttp.NewRequestWithContext(ctx, http.MethodGet, address.String(), nil)
@@ -92,6 +99,9 @@ func (a archive) get(ctx context.Context, client *retryablehttp.Client, address 
 	}
 	request.Header.Set("Accept-Encoding", "identity") // keep the archive's compression
 	response, err := client.Do(request)
+	if wrapped, ok := errors.AsType[*url.Error](err); ok {
+		return wrapped.Err // the caller adds the address
+	}
 	if err != nil {
 		return err
 	}
@@ -99,26 +109,41 @@ func (a archive) get(ctx context.Context, client *retryablehttp.Client, address 
 	if response.StatusCode != http.StatusOK {
 		return fmt.Errorf("the server answered %s", response.Status)
 	}
-	if response.ContentLength >= 0 && response.ContentLength != a.size {
-		return fmt.Errorf("%w: the file has %d bytes, %s must have %d", ErrChecksum, response.ContentLength, a.name, a.size)
+	if response.ContentLength >= 0 {
+		if _, err := bySize(response.ContentLength, accepted); err != nil {
+			return err
+		}
 	}
+	largest := slices.MaxFunc(accepted, func(a, b archive) int { return cmp.Compare(a.size, b.size) })
 	file, err := os.Create(path)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	progress.begin(StageDownload)
-	n, err := io.Copy(file, contextReader{ctx, io.LimitReader(response.Body, a.size+1)})
+	n, err := io.Copy(file, contextReader{ctx, io.LimitReader(response.Body, largest.size+1)})
 	if err != nil {
 		if _, writing := errors.AsType[*fs.PathError](err); writing || ctx.Err() != nil {
 			return err
 		}
-		return fmt.Errorf("%w after %d of %d bytes: %w", errInterrupted, n, a.size, err)
+		return fmt.Errorf("%w after %d of up to %d bytes: %w", errInterrupted, n, largest.size, err)
 	}
-	if n > a.size {
-		return fmt.Errorf("%w: the file is larger than %s", ErrChecksum, a.name)
+	if n > largest.size {
+		return fmt.Errorf("%w: the file is larger than %s", ErrChecksum, largest.name)
 	}
 	return nil
+}
+
+// bySize returns the index of the archive that has this size.
+func bySize(size int64, accepted []archive) (int, error) {
+	var expected []string
+	for i, a := range accepted {
+		if a.size == size {
+			return i, nil
+		}
+		expected = append(expected, fmt.Sprintf("%d of %s", a.size, a.name))
+	}
+	return 0, fmt.Errorf("%w: the file has %d bytes, want %s", ErrChecksum, size, strings.Join(expected, ", or "))
 }
 
 // checkAddress rejects unencrypted transfers from other machines.

@@ -60,7 +60,7 @@ func TestInstallFromURL(t *testing.T) {
 		"always breaks off": {func(w http.ResponseWriter, _ *http.Request, _ int64) {
 			w.Header().Set("Content-Length", strconv.Itoa(len(archived)))
 			_, _ = w.Write(archived[:10])
-		}, maxBodyAttempts, errInterrupted, "after 10 of"},
+		}, maxBodyAttempts, errInterrupted, "after 10 of up to"},
 		"redirected": {func(w http.ResponseWriter, r *http.Request, _ int64) {
 			if r.URL.Path != "/there" {
 				http.Redirect(w, r, "/there", http.StatusFound)

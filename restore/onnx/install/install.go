@@ -8,15 +8,21 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 )
 
 // Options configure an installation.
 type Options struct {
 	// EP is the build to install, [CPU] or [CUDA], or the plugin [OpenVINO]. Default: CPU.
 	EP string
-	// From is the release's archive: a file, or a URL (https, or http on this machine). Default: empty, which downloads
-	// it with npm (CPU), Maven (CUDA) or pip (OpenVINO). The checksum is the same in all cases.
+	// From is one of the release's archives: a file, or a URL (https, or http on this machine). Default: empty, which
+	// downloads one with Client. The pinned checksums apply in all cases.
 	From string
+	// Client downloads the archive, a Client constant. Default: empty, the first that works of npm, pip and https (CPU),
+	// Maven (CUDA), or pip (OpenVINO). A named client also replaces an installed library that came from another one.
+	Client string
+	// Fallback receives each client that is missing or failed, and the client that is tried next. Default: nil, none.
+	Fallback func(failed string, err error, next string)
 	// CacheDir contains a directory VERSION-EP for each installed release. Default: ddiff/onnxruntime in the user's cache
 	// directory.
 	CacheDir string
@@ -28,7 +34,7 @@ type Options struct {
 // installed release that matches its checksums with source [SourceCache], and replaces a damaged one. Concurrent
 // processes share one installation. An error leaves the cache unchanged.
 //
-// Errors include [ErrUnsupported], [ErrClientMissing], [ErrChecksum] and [ErrUnsafeArchive].
+// Errors include [ErrUnsupported], [ErrDownload], [ErrClientMissing], [ErrChecksum] and [ErrUnsafeArchive].
 func Install(ctx context.Context, opts Options) (Library, error) {
 	ep := opts.EP
 	if ep == "" {
@@ -49,6 +55,10 @@ func Install(ctx context.Context, opts Options) (Library, error) {
 const workPattern = ".install-*"
 
 func (r release) install(ctx context.Context, opts Options) (lib Library, err error) {
+	sources, err := r.sourcesOf(opts.Client)
+	if err != nil {
+		return Library{}, err
+	}
 	cache, err := cacheDirectory(opts.CacheDir)
 	if err != nil {
 		return Library{}, err
@@ -64,10 +74,10 @@ func (r release) install(ctx context.Context, opts Options) (lib Library, err er
 	defer func() { err = errors.Join(err, unlock()) }()
 
 	final := r.directory(cache)
-	switch err := r.verify(ctx, final, opts.Progress); {
+	switch s, err := installed(ctx, sources, final, opts.Progress); {
 	case err == nil:
-		r.stampAll(final)
-		return r.library(final, SourceCache), nil
+		s.stampAll(final)
+		return r.library(s, final, SourceCache), nil
 	case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, ErrChecksum):
 		return Library{}, err
 	}
@@ -76,8 +86,15 @@ func (r release) install(ctx context.Context, opts Options) (lib Library, err er
 		return Library{}, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
-	staged, err := r.stage(ctx, work, opts)
+	download, staged := filepath.Join(work, "download"), filepath.Join(work, "staged")
+	if err := errors.Join(os.Mkdir(download, 0o755), os.Mkdir(staged, 0o755)); err != nil {
+		return Library{}, err
+	}
+	s, path, err := obtain(ctx, sources, download, opts)
 	if err != nil {
+		return Library{}, err
+	}
+	if err := s.extract(ctx, path, staged, opts.Progress); err != nil {
 		return Library{}, err
 	}
 	if err := os.Rename(final, filepath.Join(work, "replaced")); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -86,8 +103,8 @@ func (r release) install(ctx context.Context, opts Options) (lib Library, err er
 	if err := os.Rename(staged, final); err != nil {
 		return Library{}, fmt.Errorf("move the release into place: %w", err)
 	}
-	r.stampAll(final)
-	return r.library(final, SourceInstall), nil
+	s.stampAll(final)
+	return r.library(s, final, SourceInstall), nil
 }
 
 // workDirectory creates a directory for an installation, beside its destination so that a rename can move the result.
@@ -109,24 +126,59 @@ func workDirectory(cache string) (string, error) {
 	return work, nil
 }
 
-// stage fetches and verifies the archive, extracts it into a directory under work, and returns that directory.
-func (r release) stage(ctx context.Context, work string, opts Options) (string, error) {
-	download, staged := filepath.Join(work, "download"), filepath.Join(work, "staged")
-	if err := errors.Join(os.Mkdir(download, 0o755), os.Mkdir(staged, 0o755)); err != nil {
+// obtain returns the path of a verified archive, and its source. It downloads into dir, which is empty.
+func obtain(ctx context.Context, sources []source, dir string, opts Options) (source, string, error) {
+	if opts.From != "" {
+		return choose(ctx, sources, dir, opts)
+	}
+	failures := ErrDownload
+	for i, s := range sources {
+		path, err := s.download(ctx, dir, opts.Progress)
+		if err == nil {
+			return s, path, nil
+		}
+		if ctx.Err() != nil {
+			return source{}, "", err
+		}
+		failures = fmt.Errorf("%w; %s: %w", failures, s.name, err)
+		if i+1 < len(sources) && opts.Fallback != nil {
+			opts.Fallback(s.name, err, sources[i+1].name)
+		}
+	}
+	var names []string
+	for _, a := range archives(sources) {
+		names = append(names, a.name)
+	}
+	return source{}, "", fmt.Errorf("%w; get %s another way and pass it with --from FILE|URL", failures, strings.Join(names, " or "))
+}
+
+// download downloads and verifies the archive of s into a directory of its own below dir.
+func (s source) download(ctx context.Context, dir string, progress Progress) (string, error) {
+	dir = filepath.Join(dir, s.name)
+	if err := os.Mkdir(dir, 0o755); err != nil {
 		return "", err
 	}
-	var path string
-	var err error
-	if opts.From == "" {
-		path, err = r.download(ctx, download, opts.Progress)
-	} else {
-		path, err = r.archive.fetch(ctx, opts.From, download, opts.Progress)
-	}
+	path, err := s.client.download(ctx, s.archive, dir, progress)
 	if err != nil {
 		return "", err
 	}
-	if err := r.archive.verify(ctx, path, opts.Progress); err != nil {
-		return "", err
+	return path, s.archive.verify(ctx, path, progress)
+}
+
+// choose returns the archive that opts.From names, and the source to which it belongs.
+func choose(ctx context.Context, sources []source, dir string, opts Options) (source, string, error) {
+	accepted := archives(sources)
+	path, err := open(ctx, opts.From, dir, accepted, opts.Progress)
+	if err != nil {
+		return source{}, "", err
 	}
-	return staged, r.extract(ctx, path, staged, opts.Progress)
+	info, err := os.Stat(path)
+	if err != nil {
+		return source{}, "", err
+	}
+	i, err := bySize(info.Size(), accepted)
+	if err != nil {
+		return source{}, "", fmt.Errorf("verify %s: %w", path, err)
+	}
+	return sources[i], path, accepted[i].verify(ctx, path, opts.Progress)
 }

@@ -66,15 +66,15 @@ func smallRelease(t testing.TB) (release, []byte) {
 // pin returns a release of an archive; members alternate between path and content.
 func pin(archived []byte, format format, members ...string) release {
 	sum := sha512.Sum512(archived)
-	r := release{version: "9.9.9", ep: CPU, archive: archive{
-		name: "small.archive", size: int64(len(archived)), sha512: base64.StdEncoding.EncodeToString(sum[:]), format: format,
+	s := source{name: ClientNPM, client: npm("small@9.9.9"), archive: archive{
+		name: "small.archive", size: int64(len(archived)), digest: "sha512:" + base64.StdEncoding.EncodeToString(sum[:]), format: format,
 	}}
 	for i := 0; i < len(members); i += 2 {
 		sum := sha256.Sum256([]byte(members[i+1]))
-		r.members = append(r.members, member{path: members[i], name: filepath.Base(members[i]),
+		s.members = append(s.members, member{path: members[i], name: filepath.Base(members[i]),
 			size: int64(len(members[i+1])), sha256: hex.EncodeToString(sum[:])})
 	}
-	return r
+	return release{version: "9.9.9", ep: CPU, sources: []source{s}}
 }
 
 // wantOnly checks that the cache contains the lock and these entries only, no work directories.
@@ -240,19 +240,23 @@ func TestInstallCancelledLeavesNothing(t *testing.T) {
 
 func TestInstallWithoutClient(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	for ep, client := range map[string]string{CPU: "npm", CUDA: "mvn"} {
-		r, err := releaseFor(ep, "linux", "amd64")
+	for client, part := range map[string]string{ClientNPM: "npm", ClientPip: "pip3, pip, python3", ClientMaven: "mvn"} {
+		r, err := releaseFor(map[bool]string{true: CUDA, false: CPU}[client == ClientMaven], "linux", "amd64")
+		if err != nil {
+			t.Fatal(err)
+		}
+		sources, err := r.sourcesOf(client)
 		if err != nil {
 			t.Fatal(err)
 		}
 		cache := t.TempDir()
-		_, err = r.install(t.Context(), Options{CacheDir: cache})
-		if !errors.Is(err, ErrClientMissing) {
-			t.Fatalf("%s: %v, want %v", ep, err, ErrClientMissing)
+		_, err = r.install(t.Context(), Options{CacheDir: cache, Client: client})
+		if !errors.Is(err, ErrClientMissing) || !errors.Is(err, ErrDownload) {
+			t.Fatalf("%s: %v, want %v", client, err, ErrClientMissing)
 		}
-		for _, part := range []string{client, "install ", "--ep " + ep, "--from", r.archive.name} {
+		for _, part := range []string{part, "install ", "--from", sources[0].archive.name} {
 			if !strings.Contains(err.Error(), part) {
-				t.Errorf("%s: error does not contain %q: %v", ep, part, err)
+				t.Errorf("%s: error does not contain %q: %v", client, part, err)
 			}
 		}
 		wantOnly(t, cache)
@@ -277,7 +281,7 @@ func TestInstallClientFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	cache := t.TempDir()
-	_, err = r.install(t.Context(), Options{CacheDir: cache})
+	_, err = r.install(t.Context(), Options{CacheDir: cache, Client: ClientNPM})
 	if err == nil || !strings.Contains(err.Error(), "E404") || !strings.Contains(err.Error(), "--from") {
 		t.Errorf("error does not contain cause and remedy: %v", err)
 	}
@@ -307,7 +311,7 @@ func TestInstallCancelsClient(t *testing.T) {
 		cancel()
 	})
 	cache := t.TempDir()
-	_, err = r.install(ctx, Options{CacheDir: cache})
+	_, err = r.install(ctx, Options{CacheDir: cache, Client: ClientNPM})
 	wg.Wait()
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want %v", err, context.Canceled)
@@ -341,18 +345,32 @@ func TestReleasesArePinned(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if sum, err := base64.StdEncoding.DecodeString(r.archive.sha512); err != nil || len(sum) != sha512.Size || r.archive.size == 0 {
-			t.Errorf("%v: archive %+v is not pinned: %v", platform, r.archive, err)
-		}
 		if tooOld(r.version) {
 			t.Errorf("%v: version %s is too old for the binding", platform, r.version)
 		}
-		names := map[string]bool{}
-		for _, m := range r.members {
-			if sum, err := hex.DecodeString(m.sha256); err != nil || len(sum) != sha256.Size || m.size == 0 || names[m.name] {
-				t.Errorf("%v: member %+v is not pinned: %v", platform, m, err)
+		sizes := map[int64]bool{}
+		for _, s := range r.sources {
+			algorithm, digest, _ := strings.Cut(s.archive.digest, ":")
+			sum, err := base64.StdEncoding.DecodeString(digest)
+			length := sha512.Size
+			if algorithm == "sha256" {
+				sum, err = hex.DecodeString(digest)
+				length = sha256.Size
 			}
-			names[m.name] = true
+			if err != nil || len(sum) != length || s.archive.size == 0 || sizes[s.archive.size] {
+				t.Errorf("%v: archive %+v is not pinned: %v", platform, s.archive, err)
+			}
+			sizes[s.archive.size] = true // --from selects the source by the size
+			if s.members[0].name != r.sources[0].members[0].name {
+				t.Errorf("%v: %s installs %s", platform, s.name, s.members[0].name)
+			}
+			names := map[string]bool{}
+			for _, m := range s.members {
+				if sum, err := hex.DecodeString(m.sha256); err != nil || len(sum) != sha256.Size || m.size == 0 || names[m.name] {
+					t.Errorf("%v: member %+v is not pinned: %v", platform, m, err)
+				}
+				names[m.name] = true
+			}
 		}
 	}
 }
@@ -366,7 +384,7 @@ func TestInstallThroughNPM(t *testing.T) {
 		t.Skip(err)
 	}
 	cache := t.TempDir()
-	lib, err := Install(t.Context(), Options{CacheDir: cache})
+	lib, err := Install(t.Context(), Options{CacheDir: cache, Client: ClientNPM})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -145,14 +145,15 @@ func inCache(opts LocateOptions) (lib Library, searched []string, found bool) {
 			continue // no release is pinned for this platform
 		}
 		dir := release.directory(cache)
-		if err := release.unchanged(dir); errors.Is(err, fs.ErrNotExist) {
+		source, err := release.unchanged(dir)
+		if errors.Is(err, fs.ErrNotExist) {
 			searched = append(searched, dir)
 			continue
 		} else if err != nil {
 			searched = append(searched, dir+" ("+err.Error()+")")
 			continue
 		}
-		lib := release.library(dir, SourceCache)
+		lib := release.library(source, dir, SourceCache)
 		if opts.EP == "" && ep == CUDA && CUDALoadable(lib) != nil {
 			unloadable = &lib
 			continue

@@ -18,19 +18,19 @@ func fakeRelease(t *testing.T, cache, ep string) string {
 	if err != nil {
 		t.Skipf("no release for this platform: %v", err)
 	}
-	for _, m := range r.members {
+	for _, m := range r.sources[0].members {
 		path := filepath.Join(r.directory(cache), m.name)
 		write(t, path, nil)
 		if err := os.Truncate(path, m.size); err != nil {
 			t.Fatal(err)
 		}
 	}
-	states, err := r.stamps(r.directory(cache))
+	states, err := r.sources[0].stamps(r.directory(cache))
 	if err != nil {
 		t.Fatal(err)
 	}
 	writeStamps(r.directory(cache), states)
-	return r.library(r.directory(cache), "").Path
+	return r.library(r.sources[0], r.directory(cache), "").Path
 }
 
 func TestLocatePrecedence(t *testing.T) {

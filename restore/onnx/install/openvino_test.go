@@ -16,7 +16,7 @@ func TestOpenVINORelease(t *testing.T) {
 		t.Fatal(err)
 	}
 	names := map[string]bool{}
-	for _, m := range r.members {
+	for _, m := range r.sources[0].members {
 		if names[m.name] || m.size <= 0 || len(m.sha256) != 64 {
 			t.Errorf("member %+v", m)
 		}
@@ -32,8 +32,8 @@ func TestOpenVINORelease(t *testing.T) {
 			t.Errorf("no %s", name)
 		}
 	}
-	if r.members[0].name != "libonnxruntime_providers_openvino_plugin.so" {
-		t.Errorf("the library to load is %s", r.members[0].name)
+	if r.sources[0].members[0].name != "libonnxruntime_providers_openvino_plugin.so" {
+		t.Errorf("the library to load is %s", r.sources[0].members[0].name)
 	}
 	for _, platform := range [][2]string{{"linux", "arm64"}, {"darwin", "arm64"}} {
 		if _, err := releaseFor(OpenVINO, platform[0], platform[1]); !errors.Is(err, ErrUnsupported) || !strings.Contains(err.Error(), PluginVar) {

@@ -28,29 +28,27 @@ type stamp struct {
 	SHA256   string    `json:"sha256"`
 }
 
-// unchanged verifies the digests of the files of r in dir, except for those that have their pinned size and the time of
-// an earlier verification. It returns [ErrChecksum] for a file that was changed, and [os.ErrNotExist] for a missing one.
-func (r release) unchanged(dir string) error {
-	if err := r.checkSizes(dir); err != nil {
-		return err
+// unchanged returns the source whose files are in dir. It verifies their digests, except for files that have their pinned
+// size and the time of an earlier verification. Errors are those of installed.
+func (r release) unchanged(dir string) (source, error) {
+	if known, err := readStamps(dir); err == nil {
+		for _, s := range r.sources {
+			now, err := s.stamps(dir)
+			if err == nil && s.checkSizes(dir) == nil && slices.EqualFunc(known, now, stamp.equal) {
+				return s, nil
+			}
+		}
 	}
-	now, err := r.stamps(dir)
-	if err != nil {
-		return err
+	s, err := installed(context.Background(), r.sources, dir, nil)
+	if err == nil {
+		s.stampAll(dir)
 	}
-	if known, err := readStamps(dir); err == nil && slices.EqualFunc(known, now, stamp.equal) {
-		return nil
-	}
-	if err := r.verify(context.Background(), dir, nil); err != nil {
-		return err
-	}
-	writeStamps(dir, now)
-	return nil
+	return s, err
 }
 
-// stampAll records that all files of r in dir were verified.
-func (r release) stampAll(dir string) {
-	if now, err := r.stamps(dir); err == nil {
+// stampAll records that all files of s in dir were verified.
+func (s source) stampAll(dir string) {
+	if now, err := s.stamps(dir); err == nil {
 		writeStamps(dir, now)
 	}
 }
@@ -60,9 +58,9 @@ func (s stamp) equal(other stamp) bool {
 }
 
 // stamps returns the present state of the files.
-func (r release) stamps(dir string) ([]stamp, error) {
+func (s source) stamps(dir string) ([]stamp, error) {
 	var all []stamp
-	for _, m := range r.members {
+	for _, m := range s.members {
 		info, err := os.Stat(filepath.Join(dir, m.name))
 		if err != nil {
 			return nil, err

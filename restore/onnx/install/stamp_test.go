@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 )
@@ -19,8 +20,12 @@ func TestTamperedLibrary(t *testing.T) {
 	path := filepath.Join(dir, "libonnxruntime.so.1")
 	write(t, path, []byte("the library"))
 	sum := sha256.Sum256([]byte("the library"))
-	r := release{members: []member{{name: filepath.Base(path), size: 11, sha256: hex.EncodeToString(sum[:])}}}
-	if err := r.unchanged(dir); err != nil {
+	other := strings.Repeat("0", 2*sha256.Size)
+	pinned := func(sum string) source {
+		return source{name: sum, members: []member{{name: filepath.Base(path), size: 11, sha256: sum}}}
+	}
+	r := release{sources: []source{pinned(other), pinned(hex.EncodeToString(sum[:]))}}
+	if s, err := r.unchanged(dir); err != nil || s.name == other {
 		t.Fatal(err)
 	}
 	info, err := os.Stat(path)
@@ -32,29 +37,29 @@ func TestTamperedLibrary(t *testing.T) {
 	if err := os.Chtimes(path, time.Time{}, info.ModTime()); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.unchanged(dir); err != nil {
+	if _, err := r.unchanged(dir); err != nil {
 		t.Errorf("with a stamp: %v", err)
 	}
 	if err := os.Chtimes(path, time.Time{}, info.ModTime().Add(time.Second)); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 { // a mismatch is not stamped
-		if err := r.unchanged(dir); !errors.Is(err, ErrChecksum) {
+		if _, err := r.unchanged(dir); !errors.Is(err, ErrChecksum) {
 			t.Errorf("changed later: %v", err)
 		}
 	}
 	write(t, filepath.Join(dir, stampFile), []byte("[{"))
-	if err := r.unchanged(dir); !errors.Is(err, ErrChecksum) {
+	if _, err := r.unchanged(dir); !errors.Is(err, ErrChecksum) {
 		t.Errorf("with a damaged stamp: %v", err)
 	}
 	write(t, path, []byte("the library"))
-	if err := r.unchanged(dir); err != nil {
+	if _, err := r.unchanged(dir); err != nil {
 		t.Errorf("restored: %v", err)
 	}
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.unchanged(dir); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := r.unchanged(dir); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("removed: %v", err)
 	}
 }

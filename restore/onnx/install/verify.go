@@ -6,11 +6,14 @@ import (
 	"crypto/sha512"
 	"encoding/base64"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"hash"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"ddiff/internal/regular"
 )
@@ -18,24 +21,47 @@ import (
 // verify checks the archive at path against its pinned size and checksum.
 func (a archive) verify(ctx context.Context, path string, progress Progress) error {
 	progress.begin(StageVerify)
-	sum, err := sumFile(ctx, path, a.size, sha512.New())
+	digest, encode := sha256.New(), hex.EncodeToString
+	algorithm, want, _ := strings.Cut(a.digest, ":")
+	if algorithm == "sha512" {
+		digest, encode = sha512.New(), base64.StdEncoding.EncodeToString
+	}
+	sum, err := sumFile(ctx, path, a.size, digest)
 	if err != nil {
 		return err
 	}
-	if got := base64.StdEncoding.EncodeToString(sum); got != a.sha512 {
-		return fmt.Errorf("verify %s: %w: sha512 is %s, want %s of %s", path, ErrChecksum, got, a.sha512, a.name)
+	if got := encode(sum); got != want {
+		return fmt.Errorf("verify %s: %w: %s is %s, want %s of %s", path, ErrChecksum, algorithm, got, want, a.name)
 	}
 	return nil
 }
 
-// verify checks every installed file of r in dir against its pinned size and checksum. [os.ErrNotExist]: a file is
-// missing.
-func (r release) verify(ctx context.Context, dir string, progress Progress) error {
-	if err := r.checkSizes(dir); err != nil {
+// installed returns the source whose files are in dir. Errors are those of the first source: [ErrChecksum] for a changed
+// file, [os.ErrNotExist] for a missing one.
+func installed(ctx context.Context, sources []source, dir string, progress Progress) (source, error) {
+	var first error
+	for _, s := range sources {
+		err := s.verify(ctx, dir, progress)
+		if err == nil {
+			return s, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, ErrChecksum) {
+			return source{}, err
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	return source{}, first
+}
+
+// verify checks every installed file of s in dir against its pinned size and checksum.
+func (s source) verify(ctx context.Context, dir string, progress Progress) error {
+	if err := s.checkSizes(dir); err != nil {
 		return err
 	}
 	progress.begin(StageCheck)
-	for _, m := range r.members {
+	for _, m := range s.members {
 		path := filepath.Join(dir, m.name)
 		sum, err := sumFile(ctx, path, m.size, sha256.New())
 		if err != nil {
@@ -48,9 +74,9 @@ func (r release) verify(ctx context.Context, dir string, progress Progress) erro
 	return nil
 }
 
-// checkSizes checks that every file of r exists in dir with its pinned size. It does not read the files.
-func (r release) checkSizes(dir string) error {
-	for _, m := range r.members {
+// checkSizes checks that every file of s exists in dir with its pinned size. It does not read the files.
+func (s source) checkSizes(dir string) error {
+	for _, m := range s.members {
 		info, err := os.Stat(filepath.Join(dir, m.name))
 		if err != nil {
 			return err

@@ -1,0 +1,216 @@
+package install
+
+import (
+	"archive/zip"
+	"bytes"
+	"errors"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// copying is a client's script that copies the archive $1 into the directory of its last argument.
+const copying = `for last; do :; done; cp "$ARCHIVE" "${last#*=}"`
+
+// TestInstallTriesClients: the first client that works installs its own build; the others have one line each.
+func TestInstallTriesClients(t *testing.T) {
+	shells := map[string]string{}
+	for _, name := range []string{"cp", "sh"} {
+		path, err := exec.LookPath(name)
+		if err != nil {
+			t.Skip(err)
+		}
+		shells[name] = path
+	}
+	tests := map[string]struct {
+		programs  map[string]string // scripts in PATH
+		client    string            // of the options
+		page      int               // status of the release page
+		want      string            // library text
+		fallbacks []string
+		err       []string
+	}{
+		"npm only": {programs: map[string]string{"npm": copying}, want: "of npm"},
+		"pip only": {programs: map[string]string{"pip": copying}, want: "of pip", fallbacks: []string{"npm pip: not installed: npm"}},
+		"python's pip only": {programs: map[string]string{"python3": `test "$1 $2" = "-m pip" && ` + copying}, want: "of pip",
+			fallbacks: []string{"npm pip: not installed: npm"}},
+		"no client": {page: 200, want: "of https", fallbacks: []string{"npm pip: not installed: npm", "pip https: not installed: pip3, pip"}},
+		"all":       {programs: map[string]string{"npm": copying, "pip3": copying}, page: 200, want: "of npm"},
+		"npm fails": {programs: map[string]string{"npm": "echo E404 >&2; exit 7", "pip3": copying}, want: "of pip",
+			fallbacks: []string{"npm pip: run npm pack"}},
+		"npm's registry has another file": {programs: map[string]string{"npm": `for last; do :; done; echo other > "${last#*=}/npm.tgz"`, "pip3": copying},
+			want: "of pip", fallbacks: []string{"npm pip: verify"}},
+		"named pip":        {programs: map[string]string{"npm": copying, "pip3": copying}, client: ClientPip, want: "of pip"},
+		"named page":       {programs: map[string]string{"npm": copying, "pip3": copying}, client: ClientHTTPS, page: 200, want: "of https"},
+		"named is missing": {programs: map[string]string{"npm": copying}, client: ClientPip, err: []string{"pip: not installed", "pip.whl"}},
+		"all fail": {programs: map[string]string{"npm": "exit 7", "pip3": "echo cannot connect; exit 1"}, page: 404,
+			fallbacks: []string{"npm pip: run npm", "pip https: run pip3"},
+			err:       []string{"npm: run npm", "pip: run pip3", "cannot connect", "https: download", "404", "npm.tgz or pip.whl or https.tgz", "--from"}},
+		"unknown": {client: "curl", err: []string{`"curl"`, "npm, pip, https"}},
+		"other":   {client: ClientMaven, err: []string{"maven", "npm, pip, https"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			bin, archives := t.TempDir(), t.TempDir()
+			for name, path := range shells {
+				if err := os.Symlink(path, filepath.Join(bin, name)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			t.Setenv("PATH", bin)
+			r := release{version: "9.9.9", ep: CPU}
+			for _, name := range []string{ClientNPM, ClientPip, ClientHTTPS} {
+				text := "of " + name
+				packed := tarball(t, entry{name: "p/lib.so", content: text})
+				s := pin(packed, tarGzip, "p/lib.so", text).sources[0]
+				s.name = name
+				s.archive.name = name + map[bool]string{true: ".whl", false: ".tgz"}[name == ClientPip]
+				path := filepath.Join(archives, s.archive.name)
+				write(t, path, packed)
+				switch name {
+				case ClientNPM:
+					s.client = npm("x@9.9.9")
+				case ClientPip:
+					s.client = pip("x==9.9.9", "any")
+				default:
+					url, _ := serveFunc(t, func(w http.ResponseWriter, _ *http.Request, _ int64) {
+						w.WriteHeader(test.page)
+						_, _ = w.Write(packed)
+					})
+					s.client = address(url)
+				}
+				r.sources = append(r.sources, s)
+			}
+			for program, lines := range test.programs {
+				archive := filepath.Join(archives, map[bool]string{true: "npm.tgz", false: "pip.whl"}[program == "npm"])
+				write(t, filepath.Join(bin, program), []byte("#!/bin/sh\n"+strings.ReplaceAll(lines, "$ARCHIVE", archive)+"\n"))
+				if err := os.Chmod(filepath.Join(bin, program), 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var fallbacks []string
+			cache := t.TempDir()
+			lib, err := r.install(t.Context(), Options{CacheDir: cache, Client: test.client,
+				Fallback: func(failed string, err error, next string) {
+					fallbacks = append(fallbacks, failed+" "+next+": "+err.Error())
+				}})
+			if !slices.EqualFunc(fallbacks, test.fallbacks, strings.HasPrefix) {
+				t.Errorf("fallbacks %q, want %q", fallbacks, test.fallbacks)
+			}
+			for _, part := range test.err {
+				if err == nil || !strings.Contains(err.Error(), part) {
+					t.Errorf("error does not contain %q: %v", part, err)
+				}
+			}
+			if test.err != nil {
+				wantOnly(t, cache)
+				return
+			}
+			if err != nil || string(read(t, lib.Path)) != test.want {
+				t.Fatalf("got %+v, %v; want the library %q", lib, err, test.want)
+			}
+			if s, err := r.unchanged(filepath.Dir(lib.Path)); err != nil || "of "+s.name != test.want {
+				t.Errorf("the cache has the library %q, %v; want %q", s.name, err, test.want)
+			}
+		})
+	}
+}
+
+// TestInstallNamedClientReplaces: a named client replaces the library of another one; no name accepts any.
+func TestInstallNamedClientReplaces(t *testing.T) {
+	t.Parallel()
+	first, archived := smallRelease(t)
+	packed := tarball(t, entry{name: "p/libonnxruntime.so.1", content: "from the page"})
+	page := pin(packed, tarGzip, "p/libonnxruntime.so.1", "from the page").sources[0]
+	url, _ := serve(t, packed)
+	page.name, page.client = ClientHTTPS, address(url)
+	r := release{version: first.version, ep: CPU, sources: append(first.sources, page)}
+	cache, from := t.TempDir(), filepath.Join(t.TempDir(), "small.tgz")
+	write(t, from, archived)
+	for i, step := range []struct{ client, from, source, text string }{
+		{"", from, SourceInstall, libraryText},
+		{ClientHTTPS, "", SourceInstall, "from the page"},
+		{"", "", SourceCache, "from the page"},
+		{ClientNPM, from, SourceInstall, libraryText},
+		{"", url, SourceCache, libraryText},
+		{ClientHTTPS, url, SourceInstall, "from the page"},
+	} {
+		lib, err := r.install(t.Context(), Options{CacheDir: cache, Client: step.client, From: step.from})
+		if err != nil || lib.Source != step.source || string(read(t, lib.Path)) != step.text {
+			t.Errorf("step %d: got %+v, %v; want the library %q from %s", i, lib, err, step.text, step.source)
+		}
+	}
+	if _, err := r.install(t.Context(), Options{CacheDir: t.TempDir(), Client: ClientHTTPS, From: from}); !errors.Is(err, ErrChecksum) {
+		t.Errorf("the archive of another client: %v", err)
+	}
+}
+
+// TestPipArguments: the installed pip finds the pinned wheel in a directory of wheels, whatever Python runs it.
+func TestPipArguments(t *testing.T) {
+	s, err := releaseFor(CPU, "linux", "amd64")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sources, err := s.sourcesOf(ClientPip)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wheels, dir := t.TempDir(), t.TempDir()
+	const metadata = "Metadata-Version: 2.1\nName: onnxruntime\nVersion: " + cpuVersion + "\nRequires-Dist: absent\nRequires-Python: >=3.11\n"
+	for i, name := range []string{sources[0].archive.name, "onnxruntime-" + cpuVersion + "-cp311-cp311-manylinux_2_28_x86_64.whl",
+		"onnxruntime-" + cpuVersion + "-cp312-cp312-manylinux_2_28_aarch64.whl"} {
+		var wheel bytes.Buffer
+		writer := zip.NewWriter(&wheel)
+		info := "onnxruntime-" + cpuVersion + ".dist-info/"
+		for name, content := range map[string]string{
+			info + "METADATA": metadata, info + "WHEEL": "Wheel-Version: 1.0\nTag: x\n", info + "RECORD": "", "number": strconv.Itoa(i),
+		} {
+			w, err := writer.Create(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := w.Write([]byte(content)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := writer.Close(); err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(wheels, name), wheel.Bytes())
+	}
+	t.Setenv("PIP_NO_INDEX", "1")
+	t.Setenv("PIP_FIND_LINKS", wheels)
+	t.Setenv("PIP_REQUIRE_VIRTUALENV", "1")
+	path, err := sources[0].client.download(t.Context(), sources[0].archive, dir, nil)
+	if errors.Is(err, ErrClientMissing) || err != nil && strings.Contains(err.Error(), "No module named pip") {
+		t.Skip(err)
+	}
+	if err != nil || filepath.Base(path) != sources[0].archive.name {
+		t.Fatalf("got %s, %v", path, err)
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 || !bytes.Equal(read(t, path), read(t, filepath.Join(wheels, filepath.Base(path)))) {
+		t.Errorf("pip wrote %v, %v; want the wheel %s", entries, err, sources[0].archive.name)
+	}
+}
+
+// TestSourcesOfPlatforms: every platform with a CPU build has one for each client.
+func TestSourcesOfPlatforms(t *testing.T) {
+	t.Parallel()
+	for _, platform := range [][2]string{{"linux", "amd64"}, {"linux", "arm64"}, {"darwin", "arm64"}} {
+		var names []string
+		for _, s := range cpuSources(platform[0], platform[1]) {
+			names = append(names, s.name)
+		}
+		if !slices.Equal(names, []string{ClientNPM, ClientPip, ClientHTTPS}) {
+			t.Errorf("%v: clients %q", platform, names)
+		}
+	}
+	if cpuSources("linux", "riscv64") != nil {
+		t.Error("a platform without builds has sources")
+	}
+}
