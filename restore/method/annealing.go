@@ -1,0 +1,66 @@
+package method
+
+import (
+	"fmt"
+	"math"
+
+	"ddiff/restore/prior"
+)
+
+// polynomial returns n+1 noise levels from high to low: the seventh powers of an arithmetic sequence (Karras et al. 2022).
+func polynomial(high, low float64, n int) []float64 {
+	out := make([]float64, n+1)
+	a, b := math.Pow(high, 1.0/7), math.Pow(low, 1.0/7)
+	for i := range out {
+		out[i] = math.Pow(a+float64(i)/float64(n)*(b-a), 7)
+	}
+	return out
+}
+
+// noiseLevel is √((1−ᾱ)/ᾱ), the noise of x_t/√ᾱ_t.
+func noiseLevel(alpha float64) float64 { return math.Sqrt((1 - alpha) / alpha) }
+
+// nearestTime returns the time whose noise level has the least ratio to sigma, of those before another time. Levels outside
+// the schedule get its ends.
+func nearestTime(s prior.Schedule, sigma float64, before int) int {
+	best, least := 0, math.Inf(1)
+	for t, alpha := range s.AlphaBar[:before] {
+		if d := math.Abs(math.Log(noiseLevel(alpha) / sigma)); d < least {
+			best, least = t, d
+		}
+	}
+	return best
+}
+
+// annealed is one step of an annealing.
+type annealed struct {
+	time        int     // nearest to level
+	level, next float64 // noise levels of the step and of the next one, 0 after the last
+	// The step solves the probability-flow ODE through these levels, one more than the times at which it evaluates the
+	// network.
+	levels []float64
+	times  []int
+}
+
+// anneal plans n steps from noise level high towards low, which is left out. Each solves the ODE in sub steps down to the level
+// end. No two steps have the same time: a level whose nearest time is taken gets the next lower one.
+func anneal(s prior.Schedule, n, sub int, high, low, end float64) ([]annealed, error) {
+	out := make([]annealed, n)
+	before := s.Steps()
+	for i, level := range polynomial(high, low, n)[:n] {
+		if before < 1 {
+			return nil, fmt.Errorf("%w steps: the schedule has fewer than %d times between the noise levels %g and %g", ErrSetting, n, high, low)
+		}
+		a := annealed{time: nearestTime(s, level, before), level: level, levels: polynomial(level, min(end, level), sub)}
+		before = a.time
+		for _, l := range a.levels[:sub] {
+			a.times = append(a.times, nearestTime(s, l, s.Steps()))
+		}
+		a.times[0] = a.time
+		out[i] = a
+		if i > 0 {
+			out[i-1].next = level
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,210 @@
+package method
+
+import (
+	"math"
+	"slices"
+
+	"ddiff/restore/onnx"
+	"ddiff/restore/operator"
+	"ddiff/restore/parameter"
+	"ddiff/restore/prior"
+)
+
+// PSLD is posterior sampling with latent diffusion: a DDIM step, and a gradient step through network and autoencoder that
+// joins the measurement term with a gluing term. From z_T ~ N(0, I), each step from time t to the next s is
+//
+//	z̃   = the prior's clean latent of z_t
+//	z'  = √ᾱ_s·z̃ + √(1−ᾱ_s−σ_t²)·ε_θ(z_t, t) + σ_t·ε, with σ_t = η·√((1−ᾱ_s)/(1−ᾱ_t))·√(1−ᾱ_t/ᾱ_s)
+//	x̃   = D(z̃),  r = y − A(x̃)
+//	z_s = z' − ∇_{z_t}(ω·‖r‖ + γ·‖E(x̃ + B(r)) − z̃‖)
+//
+// and the answer is D(z_s) of the last step. B brings a residual to the image: it is the adjoint Aᵀ in the paper, and a change
+// of size in the code.
+func PSLD() Method { return psld{} }
+
+type psld struct{}
+
+// The values of the parameter back.
+const (
+	backResize  = "resize"
+	backAdjoint = "adjoint"
+)
+
+// Info implements [Method].
+func (psld) Info() Info {
+	return Info{
+		Name: "psld", About: "posterior sampling with latent diffusion: gradient steps through network and autoencoder",
+		Citation: "L. Rout, N. Raoof, G. Daras, C. Caramanis, A. Dimakis, S. Shakkottai: Solving Linear Inverse Problems Provably " +
+			"via Posterior Sampling with Latent Diffusion Models, NeurIPS 2023",
+		Latent:         true,
+		Differentiates: func(Settings) bool { return true },
+		Refuses:        refuseNonlinear,
+		Parameters: parameter.List{
+			{Name: "gamma", Max: largest, Default: 0.1, Doc: "weight γ of the gluing term"},
+			{Name: "omega", Max: largest, Default: 1, Doc: "weight ω of the measurement term"},
+			{Name: "eta", Max: 1, Default: 0, Doc: "new noise of a step: 0 is DDIM, 1 is DDPM"},
+			{Name: "back", Choices: []string{backResize, backAdjoint},
+				Doc: "way of the residual to the image: enlarged to its size (the authors' code), or by the adjoint (the paper)"},
+		},
+		Steps: 1000, Rows: psldPublished(),
+		State: []Tensor{{Name: "z", Noise: true}},
+		Draws: []Draw{{Name: "noise"}},
+		Curves: []Curve{
+			{Name: "data_norm", About: "‖y − A(D(z̃))‖ over the observed entries"},
+			{Name: "glue_norm", About: "‖E(x̃ + B(y − A(x̃))) − z̃‖"},
+			{Name: "step_norm", About: "length of the gradient step"},
+		},
+	}
+}
+
+// refuseNonlinear is a Refuses of methods that need a linear operator.
+func refuseNonlinear(task string, own *operator.File) string {
+	switch {
+	case own != nil:
+		return "it needs a linear operator, and the file of an operator does not state that it is one"
+	case !slices.Contains([]string{operator.SuperResolution, operator.InpaintBox, operator.InpaintRandom,
+		operator.GaussianDeblur, operator.MotionDeblur}, task):
+		return "it needs a linear operator"
+	}
+	return ""
+}
+
+// Plan implements [Method].
+func (psld) Plan(s Settings, schedule prior.Schedule, _ operator.Shape) ([]Step, error) {
+	levels, err := Levels(schedule, s.Steps)
+	var out []Step
+	for _, l := range levels {
+		sigma := s.Number("eta") * math.Sqrt((1-l.Next)/(1-l.Alpha)*(1-l.Alpha/l.Next))
+		out = append(out, Step{
+			Time: l.Time,
+			Scalars: map[string]float64{
+				"next_of_clean": math.Sqrt(l.Next), "next_of_noise": math.Sqrt(max(0, 1-l.Next-sigma*sigma)),
+			},
+			Std: map[string]float64{"noise": sigma},
+		})
+	}
+	return out, err
+}
+
+// Step implements [Method].
+func (psld) Step(b *Builder, s Settings) (Next, error) {
+	zt := b.State("z")
+	z, err := b.Clean(zt)
+	if err != nil {
+		return Next{}, err
+	}
+	next := b.Add(b.Mul(z, b.Planned("next_of_clean")), b.Mul(b.NoiseOf(zt, z, b.Now()), b.Planned("next_of_noise")))
+	next = b.Add(next, b.Draw("noise"))
+	pull, curves, err := psldPull(b, s, z)
+	if err != nil {
+		return Next{}, err
+	}
+	if pull, err = b.Gradient(z, zt, pull); err != nil {
+		return Next{}, err
+	}
+	curves["step_norm"] = b.Norm(pull)
+	return Next{State: map[string]onnx.Value{"z": b.Add(next, pull)}, Curves: curves}, nil
+}
+
+// psldPull returns −∇_z of the two terms at the clean latent z, and their norms as curves.
+func psldPull(b *Builder, s Settings, z onnx.Value) (pull onnx.Value, curves map[string]onnx.Value, err error) {
+	image, err := b.Decode(z)
+	if err != nil {
+		return pull, nil, err
+	}
+	a, r, err := b.residual(image)
+	if err != nil {
+		return pull, nil, err
+	}
+	back := resizeBack(b)
+	if s.Word("back") == backAdjoint {
+		back = adjointBack(b, a)
+	}
+	brought, err := back.apply(r)
+	if err != nil {
+		return pull, nil, err
+	}
+	glued := b.Add(image, brought)
+	encoded, err := b.Encode(glued)
+	if err != nil {
+		return pull, nil, err
+	}
+	gap := b.Minus(encoded, z)
+	dataNorm, glueNorm := b.Norm(r), b.Norm(gap)
+	// q and d are the gradients of the terms by the gap and by A(x̃), where they enter with a minus.
+	q := perImage(b, gap, b.Div(b.Scalar(float32(s.Number("gamma"))), b.Max(glueNorm, b.Scalar(1e-12))))
+	d := perImage(b, r, b.Div(b.Scalar(float32(s.Number("omega"))), b.Max(dataNorm, b.Scalar(1e-12))))
+	h, err := b.Gradient(encoded, glued, q)
+	if err != nil {
+		return pull, nil, err
+	}
+	returned, err := back.transposed(h)
+	if err != nil {
+		return pull, nil, err
+	}
+	seed := b.run.Operator.Weighted(b.Graph, b.Add(returned, d), b.in.Mask)
+	b.backward(passOperator)
+	byImage, err := a.Gradient(seed)
+	if err != nil {
+		return pull, nil, err
+	}
+	if pull, err = b.Gradient(image, z, b.Minus(byImage, h)); err != nil {
+		return pull, nil, err
+	}
+	return b.Add(pull, q), map[string]onnx.Value{"data_norm": dataNorm, "glue_norm": glueNorm}, nil
+}
+
+// perImage multiplies a batch by one factor for each image, of shape [N].
+func perImage(b *Builder, v, factor onnx.Value) onnx.Value {
+	shape := []int{v.Dims[0]}
+	for range v.Dims[1:] {
+		shape = append(shape, 1)
+	}
+	return b.Mul(v, b.Reshape(factor, shape...))
+}
+
+// linearBack is a linear map from measurements to images, and its transpose.
+type linearBack struct {
+	apply, transposed func(onnx.Value) (onnx.Value, error)
+}
+
+// resizeBack repeats the rows and columns of a measurement up to the sides of the image.
+func resizeBack(b *Builder) linearBack {
+	from, to := b.run.Operator.Measurement, b.run.Operator.Image
+	if from[1] == to.Height && from[2] == to.Width {
+		same := func(v onnx.Value) (onnx.Value, error) { return v, nil }
+		return linearBack{same, same}
+	}
+	rows, columns := b.Const(nearest(to.Height, from[1]), to.Height, from[1]), b.Const(nearest(to.Width, from[2]), to.Width, from[2])
+	flip := func(m onnx.Value) onnx.Value { return b.Transpose(m, 1, 0) }
+	return linearBack{
+		apply: func(v onnx.Value) (onnx.Value, error) { return b.MatMul(b.MatMul(rows, v), flip(columns)), nil },
+		transposed: func(v onnx.Value) (onnx.Value, error) {
+			return b.MatMul(b.MatMul(flip(rows), v), columns), nil
+		},
+	}
+}
+
+// nearest returns the matrix that enlarges a line of n entries to m by repetition, in row order.
+func nearest(m, n int) []float32 {
+	out := make([]float32, m*n)
+	for i := range m {
+		out[i*n+i*n/m] = 1
+	}
+	return out
+}
+
+// adjointBack is Aᵀ of a linear A, which has been applied.
+func adjointBack(b *Builder, a operator.Applied) linearBack {
+	return linearBack{
+		apply: func(v onnx.Value) (onnx.Value, error) {
+			b.backward(passOperator)
+			return a.Gradient(v)
+		},
+		transposed: func(v onnx.Value) (onnx.Value, error) {
+			applied, err := b.run.Operator.Apply(b.Graph, v, b.in.Mask)
+			b.pass(passOperator, v, applied.Y)
+			return applied.Y, err
+		},
+	}
+}

@@ -1,0 +1,223 @@
+package method
+
+import (
+	"fmt"
+	"math"
+
+	"ddiff/restore/onnx"
+	"ddiff/restore/operator"
+	"ddiff/restore/parameter"
+	"ddiff/restore/prior"
+)
+
+// ReSample solves the data term by optimisation at some steps of DDIM, and returns to the noise level by a random draw around the
+// solution. From z_T ~ N(0, I), each step from time t to the next s is
+//
+//	z̃ = the prior's clean latent of z_t,  ε̂ = ε_θ(z_t, t)
+//	e  = (z_t − (1−ᾱ_t)·ε̂)/√ᾱ_t, or z̃
+//	z' = √ᾱ_s·z̃ + √(1−ᾱ_s)·ε̂ − guidance·ᾱ_t·∇_{z_t}‖y − A(D(e))‖
+//
+// and z_s = z', except at every interval-th step after the first third. There, a few steps of DDIM continue from z', whose last e
+// is ê. The middle third minimises ‖y − A(x)‖² from x = D(ê) and has ẑ = E(x); the last third minimises ‖y − A(D(ẑ))‖² from
+// ẑ = ê; both by AdamW. Then, with κ = resample_scale·(1−ᾱ_s)/(1−ᾱ_t)·(1−ᾱ_t/ᾱ_s),
+//
+//	z_s = (κ·√ᾱ_s·ẑ + (1−ᾱ_s)·z')/(κ + 1 − ᾱ_s) + ε/√(1/κ + 1/(1−ᾱ_s))
+//
+// The last step minimises ‖y − A(D(z))‖² from its z', and the answer is D of the minimum.
+func ReSample() Method { return resample{} }
+
+type resample struct{}
+
+// The values of the parameter estimate.
+const (
+	estimateNoise   = "noise"
+	estimateTweedie = "tweedie"
+)
+
+// The flags of a planned step, 1 or 0.
+const (
+	doTravel = "travel"
+	doPixel  = "pixel optimisation"
+	doLatent = "latent optimisation"
+)
+
+// Info implements [Method].
+func (resample) Info() Info {
+	steps := func(name string, number float64, doc string) parameter.Parameter {
+		return parameter.Parameter{Name: name, Integer: true, Min: 1, Max: 10000, Default: number, Doc: doc}
+	}
+	rate := func(name string, number float64, doc string) parameter.Parameter {
+		return parameter.Parameter{Name: name, Max: largest, Open: true, Default: number, Doc: doc}
+	}
+	return Info{
+		Name: "resample", About: "DDIM with optimisation of the data term and stochastic resampling, with a latent prior",
+		Citation: "B. Song, S. M. Kwon, Z. Zhang, X. Hu, Q. Qu, L. Shen: Solving Inverse Problems with Latent Diffusion Models via " +
+			"Hard Data Consistency, ICLR 2024",
+		Latent:         true,
+		Differentiates: func(Settings) bool { return true },
+		Parameters: parameter.List{
+			{Name: "guidance", Max: largest, Default: 0.5, Doc: "factor of the gradient step through the network; the step size is guidance·ᾱ_t"},
+			{Name: "estimate", Choices: []string{estimateNoise, estimateTweedie},
+				Doc: "latent at which the data term is evaluated: with the factor 1−ᾱ_t of the noise (the authors' code), or √(1−ᾱ_t), the clean latent"},
+			steps("interval", 10, "every interval-th step optimises"),
+			steps("travel", 5, "steps of DDIM before an optimisation, at most interval"),
+			rate("resample_scale", 40, "factor of the variance κ of the draw"),
+			steps("pixel_steps", 2000, "largest number of iterations of an optimisation of the image"),
+			rate("pixel_lr", 0.01, "learning rate of an optimisation of the image"),
+			steps("latent_steps", 500, "largest number of iterations of an optimisation of the latent"),
+			rate("latent_lr", 0.005, "learning rate of an optimisation of the latent"),
+			{Name: "weight_decay", Max: largest, Default: 0.01, Doc: "decay of AdamW"},
+			{Name: "tolerance", Max: largest, Default: 0.001, Unit: "units of y",
+				Doc: "an optimisation ends for an image whose mean square residual is below its square"},
+		},
+		Steps: 500, Rows: resamplePublished(),
+		State: []Tensor{{Name: "z", Noise: true}},
+		Draws: []Draw{{Name: "noise"}},
+		Curves: []Curve{
+			{Name: "data_norm", About: "‖y − A(D(e))‖ over the observed entries"},
+			{Name: "resampled", About: "1 where the step optimises, otherwise 0", Scalar: "optimises"},
+			{Name: "step_norm", About: "length of the gradient step"},
+			{Name: "primal_norm", About: "‖ẑ − ê‖ of an optimisation, otherwise 0"},
+		},
+	}
+}
+
+// Plan implements [Method].
+func (resample) Plan(s Settings, schedule prior.Schedule, _ operator.Shape) ([]Step, error) {
+	levels, err := Levels(schedule, s.Steps)
+	if err != nil {
+		return nil, err
+	}
+	interval, travel := int(s.Number("interval")), int(s.Number("travel"))
+	if travel > interval {
+		return nil, fmt.Errorf("%w travel: %d is larger than interval, which is %d", ErrSetting, travel, interval)
+	}
+	third := len(levels) / 3
+	var out []Step
+	for i, l := range levels {
+		rest := len(levels) - 1 - i // steps that follow
+		flags := map[string]float64{doTravel: 0, doPixel: 0, doLatent: 0}
+		ofClean, ofNext, std := 0.0, 1.0, 0.0
+		switch {
+		case rest == 0:
+			flags[doLatent], ofClean, ofNext = 1, 1, 0
+		case rest <= len(levels)-third && rest%interval == 0:
+			flags[doTravel] = 1
+			if rest >= third {
+				flags[doPixel] = 1
+			} else {
+				flags[doLatent] = 1
+			}
+			noise := 1 - l.Next
+			kappa := s.Number("resample_scale") * noise / (1 - l.Alpha) * (1 - l.Alpha/l.Next)
+			ofClean, ofNext = kappa*math.Sqrt(l.Next)/(kappa+noise), noise/(kappa+noise)
+			std = math.Sqrt(1 / (1/kappa + 1/noise))
+		}
+		st := Step{
+			Time: l.Time,
+			Scalars: map[string]float64{
+				"next_of_clean": math.Sqrt(l.Next), "next_of_noise": math.Sqrt(1 - l.Next), "pull": s.Number("guidance") * l.Alpha,
+				"of_clean": ofClean, "of_next": ofNext, "optimises": max(flags[doPixel], flags[doLatent]),
+			},
+			Std: map[string]float64{"noise": std},
+		}
+		for name, v := range flags {
+			st.Scalars[name] = v
+		}
+		estimateScalars(st.Scalars, "", s, l.Alpha)
+		travelLists(&st, s, levels, i, travel)
+		out = append(out, st)
+	}
+	return out, nil
+}
+
+// estimateScalars plans the factors of z_t and of the noise in e.
+func estimateScalars(into map[string]float64, suffix string, s Settings, alpha float64) {
+	noise := 1 - alpha
+	if s.Word("estimate") == estimateTweedie {
+		noise = math.Sqrt(noise)
+	}
+	into["estimate_of_xt"+suffix], into["estimate_of_noise"+suffix] = 1/math.Sqrt(alpha), -noise/math.Sqrt(alpha)
+}
+
+// travelLists plans the steps of DDIM that continue after step i. As in the authors' code, each evaluates the network at the
+// time after the one whose ᾱ it has: they lag one step behind.
+func travelLists(st *Step, s Settings, levels []Level, i, travel int) {
+	st.Times, st.Lists = map[string][]int{"travel": nil}, map[string][]float64{}
+	last := len(levels) - 1
+	for k := i; k < i+travel; k++ {
+		l := levels[min(k, last)]
+		st.Times["travel"] = append(st.Times["travel"], levels[min(k+1, last)].Time)
+		e := map[string]float64{}
+		estimateScalars(e, "", s, l.Alpha)
+		clean := 1 / math.Sqrt(l.Alpha)
+		// z_s = √ᾱ_s·(z_t − √(1−ᾱ_t)·ε̂)/√ᾱ_t + √(1−ᾱ_s)·ε̂
+		e["travel_of_xt"] = math.Sqrt(l.Next) * clean
+		e["travel_of_noise"] = math.Sqrt(1-l.Next) - math.Sqrt(l.Next)*clean*math.Sqrt(1-l.Alpha)
+		for name, v := range e {
+			st.Lists[name] = append(st.Lists[name], v)
+		}
+	}
+}
+
+// Step implements [Method].
+func (resample) Step(b *Builder, s Settings) (Next, error) {
+	zt := b.State("z")
+	clean, err := b.Clean(zt)
+	if err != nil {
+		return Next{}, err
+	}
+	noise := b.NoiseOf(zt, clean, b.Now())
+	e := b.Add(b.Mul(zt, b.Planned("estimate_of_xt")), b.Mul(noise, b.Planned("estimate_of_noise")))
+	pull, norm, err := b.PullLatent(e, b.Planned("pull"), GradientNorm)
+	if err != nil {
+		return Next{}, err
+	}
+	if pull, err = b.Gradient(e, zt, pull); err != nil {
+		return Next{}, err
+	}
+	next := b.Add(b.Add(b.Mul(clean, b.Planned("next_of_clean")), b.Mul(noise, b.Planned("next_of_noise"))), pull)
+	start := []onnx.Value{next}
+	if start, err = b.When(doTravel, start, func(b *Builder, state []onnx.Value) ([]onnx.Value, error) {
+		return travelStep(b, s, state[0])
+	}); err != nil {
+		return Next{}, err
+	}
+	ideal := start
+	if ideal, err = b.When(doPixel, ideal, func(b *Builder, state []onnx.Value) ([]onnx.Value, error) {
+		return pixelOptimum(b, s, state[0])
+	}); err != nil {
+		return Next{}, err
+	}
+	if ideal, err = b.When(doLatent, ideal, func(b *Builder, state []onnx.Value) ([]onnx.Value, error) {
+		return latentOptimum(b, s, state[0])
+	}); err != nil {
+		return Next{}, err
+	}
+	answer := b.Add(b.Add(b.Mul(ideal[0], b.Planned("of_clean")), b.Mul(next, b.Planned("of_next"))), b.Draw("noise"))
+	return Next{
+		State: map[string]onnx.Value{"z": answer},
+		Curves: map[string]onnx.Value{
+			"data_norm": norm, "step_norm": b.Norm(pull), "primal_norm": b.Norm(b.Minus(ideal[0], start[0])),
+		},
+	}, nil
+}
+
+// travelStep returns the latent e after the planned steps of DDIM from z.
+func travelStep(b *Builder, s Settings, z onnx.Value) ([]onnx.Value, error) {
+	final, err := b.Repeat(int(s.Number("travel")), "", []onnx.Value{z, z},
+		func(b *Builder, i, _ onnx.Value, state []onnx.Value) ([]onnx.Value, error) {
+			z, at := state[0], b.Moment("travel", i)
+			clean, err := b.CleanAt(z, at)
+			if err != nil {
+				return nil, err
+			}
+			noise := b.NoiseOf(z, clean, at)
+			next := b.Add(b.Mul(z, b.Listed("travel_of_xt", i)), b.Mul(noise, b.Listed("travel_of_noise", i)))
+			return []onnx.Value{next, b.Add(b.Mul(z, b.Listed("estimate_of_xt", i)), b.Mul(noise, b.Listed("estimate_of_noise", i)))}, nil
+		})
+	if err != nil {
+		return nil, err
+	}
+	return final[1:], nil
+}
