@@ -16,7 +16,8 @@ type Builder struct {
 	in  Inputs
 
 	tally *tally
-	times int // how often the graph runs in a step
+	times int    // how often the graph runs in a step
+	flag  string // of the steps that compute it, see [Builder.When]; empty: all
 }
 
 // Inputs are the graph values that a step reads.

@@ -34,8 +34,8 @@ func (c Cost) Times(n int) Cost {
 
 // tally counts the cost of a step while its graph is built.
 type tally struct {
-	cost   Cost
-	passes []pass // those through which a gradient can go
+	costs  map[string]Cost // by the flag of [Builder.When], which is empty outside
+	passes []pass          // those through which a gradient can go
 }
 
 // pass is one evaluation of a function that costs.
@@ -54,28 +54,35 @@ const (
 
 // pass counts an evaluation of a function at in with the result out.
 func (b *Builder) pass(kind passKind, in, out onnx.Value) {
-	switch c := &b.tally.cost; kind {
+	c := Cost{}
+	switch kind {
 	case passNetwork:
-		c.Network += b.times
+		c.Network = b.times
 	case passOperator:
-		c.Operator += b.times
+		c.Operator = b.times
 	case passAutoencoder:
-		c.Autoencoder += b.times
+		c.Autoencoder = b.times
 	}
+	b.spend(c)
 	b.tally.passes = append(b.tally.passes, pass{kind, in, out})
 }
 
 // backward counts a backward pass.
 func (b *Builder) backward(kind passKind) {
-	switch c := &b.tally.cost; kind {
+	c := Cost{}
+	switch kind {
 	case passNetwork:
-		c.NetworkBackward += b.times
+		c.NetworkBackward = b.times
 	case passOperator:
-		c.Operator += b.times
+		c.Operator = b.times
 	case passAutoencoder:
-		c.AutoencoderBackward += b.times
+		c.AutoencoderBackward = b.times
 	}
+	b.spend(c)
 }
+
+// spend adds to the cost of the part of the step that b builds.
+func (b *Builder) spend(c Cost) { b.tally.costs[b.flag] = b.tally.costs[b.flag].Plus(c) }
 
 // Gradient adds the vector-Jacobian product Jᵀ·seed of the expression from x to y, see [onnx.Graph.Gradient], and counts the
 // backward passes through network, operator and autoencoder.
@@ -89,10 +96,10 @@ func (b *Builder) Gradient(y, x, seed onnx.Value) (onnx.Value, error) {
 }
 
 // Cost returns the cost of the steps of one image, and of decoding its answer. It counts what the graph of a step computes, with
-// the iterations of [Builder.Repeat]. It returns the errors of [Run.Build].
+// the iterations of [Builder.Repeat] and the steps of [Builder.When]. It returns the errors of [Run.Build].
 func (r *Run) Cost() (Cost, error) { return r.cost() }
 
-// count builds a step for one image and counts its cost.
+// count builds a step for one image and counts the cost of all steps.
 func (r *Run) count() (Cost, error) {
 	g := onnx.NewGraph(r.Prior.Opset())
 	input := func(name string, dims []int) onnx.Value { return g.Input(name, onnx.Float, dims...) }
@@ -109,11 +116,17 @@ func (r *Run) count() (Cost, error) {
 	for i := range r.Info.Draws {
 		in.Draws = append(in.Draws, input(fmt.Sprint("draw ", i), r.DrawDims(i, 1)))
 	}
-	_, _, cost, err := r.buildStep(g, in)
+	_, _, costs, err := r.buildStep(g, in)
 	if err != nil {
 		return Cost{}, err
 	}
-	cost = cost.Times(len(r.Steps))
+	cost := costs[""].Times(len(r.Steps))
+	delete(costs, "")
+	for flag, c := range costs {
+		for _, st := range r.Steps {
+			cost = cost.Plus(c.Times(int(st.Scalars[flag])))
+		}
+	}
 	if r.Info.Latent {
 		cost.Autoencoder++
 	}

@@ -102,7 +102,7 @@ func (i Info) Admits(s Settings, c *prior.Card) error {
 	if i.Differentiates == nil || !i.Differentiates(s) || c.Latent == nil || c.Latent.NoGradient == "" {
 		return nil
 	}
-	return fmt.Errorf("%w mode: %s differentiates the decoder of the prior %s, which has no gradient (%s); use mode pixel_dc",
+	return fmt.Errorf("%w mode: %s differentiates the decoder of the prior %s, which has no gradient (%s); use latent_ddiff with mode pixel_dc",
 		ErrSetting, i.Name, c.Name, c.Latent.NoGradient)
 }
 

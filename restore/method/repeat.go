@@ -2,7 +2,6 @@ package method
 
 import (
 	"fmt"
-	"slices"
 
 	"ddiff/restore/onnx"
 )
@@ -44,16 +43,7 @@ func (b *Builder) Repeat(count int, draw string, state []onnx.Value,
 		if err != nil {
 			return nil, err
 		}
-		if len(next) != len(state) {
-			return nil, fmt.Errorf("method %s: repeat: %d state tensors after an iteration, want %d", b.run.Info.Name, len(next), len(state))
-		}
-		for k, v := range next {
-			if v.DType != state[k].DType || !slices.Equal(v.Dims, state[k].Dims) {
-				return nil, fmt.Errorf("method %s: repeat: state tensor %d has shape %v after an iteration, want %v",
-					b.run.Info.Name, k+1, v.Dims, state[k].Dims)
-			}
-		}
-		return next, nil
+		return next, b.run.wantSame(state, next)
 	}
 	if count <= b.in.Unroll {
 		var err error
@@ -67,7 +57,7 @@ func (b *Builder) Repeat(count int, draw string, state []onnx.Value,
 	var inner error
 	known := len(b.tally.passes)
 	final, _ := b.Loop(b.Ints(count), state, func(g *onnx.Graph, i onnx.Value, state []onnx.Value) (next, collect []onnx.Value) {
-		next, inner = iterate(&Builder{Graph: g, run: b.run, in: b.in, tally: b.tally, times: b.times * count}, i, state)
+		next, inner = iterate(&Builder{Graph: g, run: b.run, in: b.in, tally: b.tally, times: b.times * count, flag: b.flag}, i, state)
 		if inner != nil {
 			return state, nil
 		}

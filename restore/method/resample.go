@@ -1,7 +1,6 @@
 package method
 
 import (
-	"fmt"
 	"math"
 
 	"ddiff/restore/onnx"
@@ -88,10 +87,7 @@ func (resample) Plan(s Settings, schedule prior.Schedule, _ operator.Shape) ([]S
 	if err != nil {
 		return nil, err
 	}
-	interval, travel := int(s.Number("interval")), int(s.Number("travel"))
-	if travel > interval {
-		return nil, fmt.Errorf("%w travel: %d is larger than interval, which is %d", ErrSetting, travel, interval)
-	}
+	interval, travel := int(s.Number("interval")), travelSteps(s)
 	third := len(levels) / 3
 	var out []Step
 	for i, l := range levels {
@@ -139,6 +135,9 @@ func estimateScalars(into map[string]float64, suffix string, s Settings, alpha f
 	}
 	into["estimate_of_xt"+suffix], into["estimate_of_noise"+suffix] = 1/math.Sqrt(alpha), -noise/math.Sqrt(alpha)
 }
+
+// travelSteps is the number of steps of DDIM before an optimisation, which at least as many steps follow.
+func travelSteps(s Settings) int { return int(min(s.Number("travel"), s.Number("interval"))) }
 
 // travelLists plans the steps of DDIM that continue after step i. As in the authors' code, each evaluates the network at the
 // time after the one whose ᾱ it has: they lag one step behind.
@@ -205,7 +204,7 @@ func (resample) Step(b *Builder, s Settings) (Next, error) {
 
 // travelStep returns the latent e after the planned steps of DDIM from z.
 func travelStep(b *Builder, s Settings, z onnx.Value) ([]onnx.Value, error) {
-	final, err := b.Repeat(int(s.Number("travel")), "", []onnx.Value{z, z},
+	final, err := b.Repeat(travelSteps(s), "", []onnx.Value{z, z},
 		func(b *Builder, i, _ onnx.Value, state []onnx.Value) ([]onnx.Value, error) {
 			z, at := state[0], b.Moment("travel", i)
 			clean, err := b.CleanAt(z, at)

@@ -124,37 +124,37 @@ func (r *Run) Build(g *onnx.Graph, in Inputs) (state, curves []onnx.Value, err e
 	return state, curves, err
 }
 
-// buildStep is Build, and returns the cost of the step.
-func (r *Run) buildStep(g *onnx.Graph, in Inputs) (state, curves []onnx.Value, cost Cost, err error) {
-	b := &Builder{Graph: g, run: r, in: in, tally: &tally{}, times: 1}
+// buildStep is Build, and returns the costs of the step by the flags of [Builder.When].
+func (r *Run) buildStep(g *onnx.Graph, in Inputs) (state, curves []onnx.Value, costs map[string]Cost, err error) {
+	b := &Builder{Graph: g, run: r, in: in, tally: &tally{costs: map[string]Cost{}}, times: 1}
 	next, err := r.method.Step(b, r.Settings)
 	if err != nil {
-		return nil, nil, cost, err
+		return nil, nil, nil, err
 	}
 	for i, t := range r.Info.State {
 		v, ok := next.State[t.Name]
 		if !ok {
-			return nil, nil, cost, fmt.Errorf("method %s: the step leaves out state tensor %q", r.Info.Name, t.Name)
+			return nil, nil, nil, fmt.Errorf("method %s: the step leaves out state tensor %q", r.Info.Name, t.Name)
 		}
 		if err := wantShape(v, in.State[i].Dims); err != nil {
-			return nil, nil, cost, fmt.Errorf("method %s: state tensor %q %w", r.Info.Name, t.Name, err)
+			return nil, nil, nil, fmt.Errorf("method %s: state tensor %q %w", r.Info.Name, t.Name, err)
 		}
 		state = append(state, v)
 	}
 	for _, name := range r.Computed() {
 		v, ok := next.Curves[name]
 		if !ok {
-			return nil, nil, cost, fmt.Errorf("method %s: the step leaves out curve %q", r.Info.Name, name)
+			return nil, nil, nil, fmt.Errorf("method %s: the step leaves out curve %q", r.Info.Name, name)
 		}
 		if err := wantShape(v, in.State[0].Dims[:1]); err != nil {
-			return nil, nil, cost, fmt.Errorf("method %s: curve %q %w", r.Info.Name, name, err)
+			return nil, nil, nil, fmt.Errorf("method %s: curve %q %w", r.Info.Name, name, err)
 		}
 		curves = append(curves, v)
 	}
 	if len(next.State) != len(state) || len(next.Curves) != len(curves) {
-		return nil, nil, cost, fmt.Errorf("method %s: the step returns undeclared tensors or curves", r.Info.Name)
+		return nil, nil, nil, fmt.Errorf("method %s: the step returns undeclared tensors or curves", r.Info.Name)
 	}
-	return state, curves, b.tally.cost, nil
+	return state, curves, b.tally.costs, nil
 }
 
 // wantShape returns an error unless v is a float32 value of the shape.

@@ -22,6 +22,9 @@ func Builtin() Set {
 		DiffPnPHQS(),
 		DiffPIR(),
 		LatentDDiff(),
+		LatentDAPS(),
+		PSLD(),
+		ReSample(),
 	}
 }
 

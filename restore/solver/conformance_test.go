@@ -111,7 +111,7 @@ func checkCurves(t *testing.T, info method.Info, c Curves, steps int) {
 // Every method plans finite numbers at the ends of its parameters' ranges.
 func TestParameterRanges(t *testing.T) {
 	t.Parallel()
-	op := newOperator(t, operator.HDR, small)
+	op := newOperator(t, operator.GaussianDeblur, small)
 	for _, m := range conformant() {
 		info := m.Info()
 		p := suitable(t, info)
