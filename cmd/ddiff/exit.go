@@ -204,7 +204,8 @@ func priorError(err error) error {
 // openPrior opens a prior. Its errors wrap errPrior.
 func openPrior(path string) (*prior.Prior, error) {
 	p, err := prior.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	part := errors.Is(err, prior.ErrBundle) || errors.Is(err, onnx.ErrExternal) // the error names it
+	if errors.Is(err, fs.ErrNotExist) && !part {
 		return nil, fmt.Errorf("%w %s: no such file; use --prior bundled, the path of an ONNX file or the folder of a bundle", errPrior, redact.Address(path))
 	}
 	if err != nil {

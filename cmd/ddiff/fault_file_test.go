@@ -158,6 +158,12 @@ func TestSpecialExternalData(t *testing.T) {
 		wantMessage(t, e, weights, name)
 		must(t, os.Remove(weights))
 	}
+	e := bounded(t, 300, "prior", "inspect", path)
+	wantCode(t, e, 7)
+	wantMessage(t, e, weights, "does not exist; put it beside the model")
+	if strings.Contains(e.stderr, "--prior bundled") {
+		t.Errorf("the message blames the prior, not its weights: %s", e.stderr)
+	}
 }
 
 // TestWideImage: an image that needs too much memory fails with one line, and the others are restored. Its matrices alone
