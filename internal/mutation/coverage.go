@@ -71,7 +71,7 @@ func (w *workspace) mapTests(ctx context.Context, name string) ([]test, error) {
 	if _, err := os.Stat(binary); errors.Is(err, fs.ErrNotExist) {
 		return nil, errors.New("it has no tests")
 	}
-	list, err := w.start(ctx, name, binary, limits{wall: time.Minute, cpu: time.Minute}, "-test.list=.")
+	list, err := w.start(ctx, name, program{binary: binary}, limits{wall: time.Minute, cpu: time.Minute}, "-test.list=.")
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func (w *workspace) mapTests(ctx context.Context, name string) ([]test, error) {
 			if err := os.RemoveAll(file); err != nil {
 				return nil, err
 			}
-			r, err = w.start(ctx, name, binary, limits{wall: 10 * time.Minute, cpu: 10 * time.Minute},
+			r, err = w.start(ctx, name, program{binary: binary}, limits{wall: 10 * time.Minute, cpu: 10 * time.Minute},
 				"-test.run=^"+line+"$", "-test.short", "-test.coverprofile="+file)
 			if err != nil {
 				return nil, err

@@ -164,14 +164,15 @@ func measure(ctx context.Context, c config, w *workspace, name string) (score, e
 	if c.list {
 		return s, nil
 	}
-	w.rememberCache()
 	shuffle(reached, c.seed)
 	end := time.Now().Add(c.limit)
-	for _, m := range reached {
+	together := w.together(ctx, name, reached, tests)
+	w.rememberCache()
+	for i, m := range reached {
 		if ctx.Err() != nil || time.Now().After(end) {
 			break
 		}
-		o, err := w.tryOnce(ctx, m, tests)
+		o, err := w.tryOnce(ctx, m, tests, together[i])
 		w.trimCache()
 		if ctx.Err() != nil { // the outcome is that of the interruption
 			break

@@ -65,8 +65,13 @@ func (w *workspace) try(ctx context.Context, m mutant, tests []test) (o outcome,
 		}
 		return 0, err
 	}
+	return w.judge(ctx, m, tests, program{binary: binary})
+}
+
+// judge runs the tests that reach a mutant, the fastest first.
+func (w *workspace) judge(ctx context.Context, m mutant, tests []test, p program) (outcome, error) {
 	for _, batch := range batches(m.tests, tests) {
-		r, err := w.runTests(ctx, m.folder, binary, batch)
+		r, err := w.runTests(ctx, m.folder, p, batch)
 		if err != nil {
 			return 0, err
 		}
@@ -84,7 +89,7 @@ func (w *workspace) try(ctx context.Context, m mutant, tests []test) (o outcome,
 		if again < 0 {
 			return noticed, nil
 		}
-		if r, err = w.runTests(ctx, m.folder, binary, batch[again:again+1]); err != nil {
+		if r, err = w.runTests(ctx, m.folder, p, batch[again:again+1]); err != nil {
 			return 0, err
 		}
 		if !r.passed {
@@ -94,8 +99,9 @@ func (w *workspace) try(ctx context.Context, m mutant, tests []test) (o outcome,
 	return survived, nil
 }
 
-// tryOnce tries a mutant, unless an equal one was tried: gremlins changes a binary minus twice.
-func (w *workspace) tryOnce(ctx context.Context, m mutant, tests []test) (outcome, error) {
+// tryOnce tries a mutant in a program that has it, or in its own, unless an equal one was tried: gremlins changes a
+// binary minus twice.
+func (w *workspace) tryOnce(ctx context.Context, m mutant, tests []test, p program) (outcome, error) {
 	data, err := os.ReadFile(m.source)
 	if err != nil {
 		return 0, err
@@ -103,7 +109,12 @@ func (w *workspace) tryOnce(ctx context.Context, m mutant, tests []test) (outcom
 	if o, found := w.tried[string(data)]; found {
 		return o, nil
 	}
-	o, err := w.try(ctx, m, tests)
+	var o outcome
+	if p.active > 0 {
+		o, err = w.judge(ctx, m, tests, p)
+	} else {
+		o, err = w.try(ctx, m, tests)
+	}
 	if err == nil {
 		w.tried[string(data)] = o
 	}
@@ -136,7 +147,7 @@ func batches(indices []int, tests []test) [][]test {
 	return out
 }
 
-func (w *workspace) runTests(ctx context.Context, name, binary string, tests []test) (result, error) {
+func (w *workspace) runTests(ctx context.Context, name string, p program, tests []test) (result, error) {
 	limit := w.slack
 	names := make([]string, len(tests))
 	for i, t := range tests {
@@ -144,17 +155,23 @@ func (w *workspace) runTests(ctx context.Context, name, binary string, tests []t
 		limit.wall += 5 * t.wall
 		limit.cpu += 10 * t.cpu
 	}
-	return w.start(ctx, name, binary, limit, "-test.run=^("+strings.Join(names, "|")+")$", "-test.short", "-test.failfast")
+	return w.start(ctx, name, p, limit, "-test.run=^("+strings.Join(names, "|")+")$", "-test.short", "-test.failfast")
 }
 
-// start runs a binary of tests in the folder of its package. The error is one of the machine, not of the tests.
-func (w *workspace) start(ctx context.Context, name, binary string, limit limits, flags ...string) (result, error) {
+// A program has the tests of a package, and the number of the active one of its mutants if it has several.
+type program struct {
+	binary string
+	active int
+}
+
+// start runs a program in the folder of its package. The error is one of the machine, not of the tests.
+func (w *workspace) start(ctx context.Context, name string, p program, limit limits, flags ...string) (result, error) {
 	run, cancel := context.WithTimeout(ctx, limit.wall)
 	defer cancel()
 	script := fmt.Sprintf(`ulimit -v %d && ulimit -t %d && exec "$@"`, memoryLimit, int(limit.cpu.Seconds()+1))
-	command := exec.CommandContext(run, "sh", append([]string{"-c", script, "sh", binary}, flags...)...)
+	command := exec.CommandContext(run, "sh", append([]string{"-c", script, "sh", p.binary}, flags...)...)
 	command.Dir = filepath.Join(w.tree(), name)
-	command.Env = append(os.Environ(), "TMPDIR="+w.temporary(), "GOCACHE="+w.cache)
+	command.Env = append(os.Environ(), "TMPDIR="+w.temporary(), "GOCACHE="+w.cache, fmt.Sprintf("%s=%d", activeVariable, p.active))
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGKILL) }
 	command.WaitDelay = 5 * time.Second

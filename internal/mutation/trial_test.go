@@ -46,7 +46,7 @@ func TestTry(t *testing.T) {
 		t.Fatal(err)
 	}
 	folder := t.TempDir()
-	w := newWorkspace(folder, strings.TrimSpace(string(output)), limits{wall: 20 * time.Second, cpu: time.Second})
+	w := newWorkspace(folder, strings.TrimSpace(string(output)), limits{wall: 3 * time.Minute, cpu: time.Second})
 	write := func(name, text string) {
 		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 			t.Fatal(err)
@@ -89,7 +89,7 @@ func TestTry(t *testing.T) {
 	} {
 		m := mutant{folder: "counter", file: "counter.go", source: filepath.Join(folder, "mutant.go"), tests: []int{0}}
 		write(m.source, strings.Replace(counter, c.from, c.to, 1))
-		got, err := w.tryOnce(t.Context(), m, tests)
+		got, err := w.tryOnce(t.Context(), m, tests, program{})
 		if err != nil || got != c.want {
 			t.Errorf("%s: %s, %v; want %s", c.to, got, err, c.want)
 		}
@@ -101,7 +101,7 @@ func TestTry(t *testing.T) {
 	waiting := mutant{folder: "counter", file: "counter.go", source: filepath.Join(folder, "mutant.go"), tests: []int{0}}
 	write(waiting.source, strings.NewReplacer("package counter", "package counter\n\nimport \"time\"",
 		"total := 0", "total := 0; time.Sleep(time.Hour)").Replace(counter))
-	if got, err := w.tryOnce(t.Context(), waiting, tests); err != nil || got != timedOut {
+	if got, err := w.tryOnce(t.Context(), waiting, tests, program{}); err != nil || got != timedOut {
 		t.Errorf("tests that wait: %s, %v", got, err)
 	}
 }
