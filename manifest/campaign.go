@@ -111,6 +111,8 @@ type Campaign struct {
 	// Reason is one line that explains a rejection, or a pause that no user requested.
 	Reason string    `json:"reason,omitempty"`
 	Prior  PriorFile `json:"prior,omitzero"`
+	// Precision is the choice for a campaign with the precision auto. The coordinator makes it once, before the first item.
+	Precision Precision `json:"precision,omitempty"`
 	// Operators are the operator files of the tasks.
 	Operators []OperatorFile `json:"operators,omitempty"`
 	// Released: preflight and canary have passed.
@@ -186,6 +188,9 @@ func (c *Campaign) Validate() error {
 	case c.Weight < 1 || c.Weight > MaxWeight:
 		return fmt.Errorf("weight: %d is outside 1..%d", c.Weight, MaxWeight)
 	}
+	if err := c.checkPrecision(); err != nil {
+		return err
+	}
 	for _, p := range Priorities() {
 		if c.Priority == p {
 			return nil
@@ -251,10 +256,13 @@ type Beat struct {
 	Schema   int    `json:"schema"`
 	Provider string `json:"provider"`
 	Device   string `json:"device"`
-	Campaign string `json:"campaign,omitempty"` // of the last lease
-	Items    int    `json:"items"`              // settled since its start
-	Draining bool   `json:"draining,omitempty"`
-	Hung     string `json:"hung,omitempty"` // the stage that exceeded its limit; the worker ends
+	// Precisions are those in which the worker computes a network, Auto the one that it suggests for campaigns with auto.
+	Precisions []Precision `json:"precisions,omitempty"`
+	Auto       Precision   `json:"auto,omitempty"`
+	Campaign   string      `json:"campaign,omitempty"` // of the last lease
+	Items      int         `json:"items"`              // settled since its start
+	Draining   bool        `json:"draining,omitempty"`
+	Hung       string      `json:"hung,omitempty"` // the stage that exceeded its limit; the worker ends
 	// Suspended is the reason why the worker leases nothing, or nothing of SuspendedCampaign, until its environment
 	// passes a test; empty otherwise.
 	Suspended         string `json:"suspended,omitempty"`

@@ -27,14 +27,23 @@ type Expander struct {
 	campaign string
 	prior    string
 	resolve  Resolver
+	// precision is the fixed precision of all items, or empty.
+	precision Precision
 	// operators maps the paths of operator files to their digests.
 	operators map[string]string
 }
 
 // NewExpander returns an expander for a valid spec. Prior is the hex SHA-256 of the prior's file.
 func NewExpander(spec *Spec, prior string, resolve Resolver) *Expander {
-	return &Expander{spec: spec, campaign: spec.ID(), prior: prior, resolve: resolve}
+	e := &Expander{spec: spec, campaign: spec.ID(), prior: prior, resolve: resolve}
+	if spec.Precision.Fixed() {
+		e.precision = spec.Precision
+	}
+	return e
 }
+
+// SetPrecision supplies the choice for a campaign with the precision auto.
+func (e *Expander) SetPrecision(p Precision) { e.precision = p }
 
 // SetOperators supplies the digests of the campaign's operator files, by [TaskSpec.Operator].
 func (e *Expander) SetOperators(sha256 map[string]string) { e.operators = sha256 }
@@ -51,13 +60,19 @@ func (e *Expander) Expand(row Row, probe Probe, first int) (items []Item, failed
 		err = probe.check(row)
 	}
 	if err != nil {
-		return nil, FailedItems(row, e.spec, first, err.Error())
+		failed = FailedItems(row, e.spec, first, err.Error())
+		for i := range failed {
+			failed[i].Item.Precision = e.precision
+		}
+		return nil, failed
 	}
 	for _, p := range places(row, e.spec, first) {
 		it, err := e.item(row, probe, p)
 		if err != nil {
 			reason := fmt.Sprintf("task %s, method %s: %v", p.task.Name, p.method, err)
-			failed = append(failed, failedItem(row, e.spec, e.campaign, p, reason))
+			res := failedItem(row, e.spec, e.campaign, p, reason)
+			res.Item.Precision = e.precision
+			failed = append(failed, res)
 			continue
 		}
 		items = append(items, it)
@@ -87,7 +102,7 @@ func (e *Expander) item(row Row, probe Probe, p place) (Item, error) {
 		}
 	}
 	it.Solver = solver
-	it.Prior = e.prior
+	it.Prior, it.Precision = e.prior, e.precision
 	err = it.Identify()
 	return it, err
 }

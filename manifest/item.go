@@ -92,6 +92,8 @@ type Item struct {
 	Solver json.RawMessage `json:"solver"`
 	// Prior is the SHA-256 of the prior's file.
 	Prior string `json:"prior"`
+	// Precision is the fixed precision of the score network. Empty: the worker's default.
+	Precision Precision `json:"precision,omitempty"`
 	// Preset is the name of the preset that Solver began with; not part of the identity, which has the settings.
 	Preset string `json:"preset,omitempty"`
 }
@@ -173,7 +175,9 @@ func (it *Item) Identify() error {
 		Method string          `json:"method"`
 		Solver json.RawMessage `json:"solver"`
 		Prior  string          `json:"prior"`
-	}{it.measurement(), it.Run, it.Method, it.Solver, it.Prior})
+		// Without the field, items of campaigns that fix no precision keep their identities.
+		Precision Precision `json:"precision,omitempty"`
+	}{it.measurement(), it.Run, it.Method, it.Solver, it.Prior, it.Precision})
 	if err != nil {
 		return fmt.Errorf("identify item %q: %w", it.Name, err)
 	}

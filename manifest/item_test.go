@@ -106,6 +106,7 @@ func TestIdentityDependsOn(t *testing.T) {
 		{"method", func(it *Item) { it.Method = "hqs" }, true, false, false, false},
 		{"solver", func(it *Item) { it.Solver = json.RawMessage(`{"steps":101,"gamma0":50}`) }, true, false, false, false},
 		{"prior", func(it *Item) { it.Prior = strings.Repeat("ef", 32) }, true, false, false, false},
+		{"precision", func(it *Item) { it.Precision = PrecisionFloat32 }, true, false, false, false},
 		{"sigma", func(it *Item) { it.Sigma = 0.1 }, true, true, false, true},
 		{"seed", func(it *Item) { it.Seed = 43 }, true, true, true, true},
 		{"task", func(it *Item) { it.Task = "motion_deblur" }, true, true, true, true},

@@ -45,7 +45,7 @@ type Runtime struct {
 	Threads  int    `json:"threads,omitempty"`
 	// Options holds the settings of session and provider, in the library's terms.
 	Options map[string]string `json:"options,omitempty"`
-	// Precision is the arithmetic of the score network: "fp32" or "fp16".
+	// Precision is the arithmetic of the score network: "fp32", "bf16" or "fp16".
 	Precision string `json:"precision,omitempty"`
 	// Form is the arrangement of the steps in the model ("loop", "unrolled" or "single"), K the
 	// number of steps per call.

@@ -82,6 +82,9 @@ type Spec struct {
 	// Output is the directory for results, relative to the working directory of the
 	// process. Default: "out".
 	Output string `json:"output"`
+	// Precision is the arithmetic of the score network: float32, bfloat16, float16 or auto. Default: empty, each worker's
+	// own default, float32 unless it was started with another one.
+	Precision Precision `json:"precision,omitempty"`
 	// Split divides the images into those on which settings are chosen and those on which they are reported. Nil: no
 	// division.
 	Split *Split `json:"split,omitempty"`

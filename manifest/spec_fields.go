@@ -10,23 +10,31 @@ import (
 
 func (d *yamlDecoder) spec(n *yaml.Node, s *Spec) {
 	d.mapping(n, "", map[string]field{
-		"name":     func(n *yaml.Node, path string) { d.text(n, path, &s.Name) },
-		"dataset":  func(n *yaml.Node, path string) { d.dataset(n, path, &s.Dataset) },
-		"tasks":    func(n *yaml.Node, path string) { s.Tasks = decodeList(d, n, path, d.task) },
-		"methods":  func(n *yaml.Node, path string) { s.Methods = decodeList(d, n, path, d.text) },
-		"preset":   func(n *yaml.Node, path string) { d.text(n, path, &s.Preset) },
-		"prior":    func(n *yaml.Node, path string) { d.text(n, path, &s.Prior) },
-		"steps":    func(n *yaml.Node, path string) { d.integer(n, path, &s.Steps) },
-		"sigma":    func(n *yaml.Node, path string) { d.number(n, path, &s.Sigma) },
-		"seed":     func(n *yaml.Node, path string) { d.unsigned(n, path, &s.Seed) },
-		"runs":     func(n *yaml.Node, path string) { d.integer(n, path, &s.Runs) },
-		"select":   func(n *yaml.Node, path string) { d.text(n, path, (*string)(&s.Select)) },
-		"batch":    func(n *yaml.Node, path string) { d.integer(n, path, &s.Batch) },
-		"solver":   func(n *yaml.Node, path string) { s.Solver = d.values(n, path) },
-		"split":    func(n *yaml.Node, path string) { s.Split = new(Split); d.split(n, path, s.Split) },
-		"output":   func(n *yaml.Node, path string) { d.text(n, path, &s.Output) },
-		"attempts": func(n *yaml.Node, path string) { d.integer(n, path, &s.Attempts) },
+		"name":      func(n *yaml.Node, path string) { d.text(n, path, &s.Name) },
+		"dataset":   func(n *yaml.Node, path string) { d.dataset(n, path, &s.Dataset) },
+		"tasks":     func(n *yaml.Node, path string) { s.Tasks = decodeList(d, n, path, d.task) },
+		"methods":   func(n *yaml.Node, path string) { s.Methods = decodeList(d, n, path, d.text) },
+		"preset":    func(n *yaml.Node, path string) { d.text(n, path, &s.Preset) },
+		"prior":     func(n *yaml.Node, path string) { d.text(n, path, &s.Prior) },
+		"steps":     func(n *yaml.Node, path string) { d.integer(n, path, &s.Steps) },
+		"sigma":     func(n *yaml.Node, path string) { d.number(n, path, &s.Sigma) },
+		"seed":      func(n *yaml.Node, path string) { d.unsigned(n, path, &s.Seed) },
+		"runs":      func(n *yaml.Node, path string) { d.integer(n, path, &s.Runs) },
+		"select":    func(n *yaml.Node, path string) { d.text(n, path, (*string)(&s.Select)) },
+		"batch":     func(n *yaml.Node, path string) { d.integer(n, path, &s.Batch) },
+		"solver":    func(n *yaml.Node, path string) { s.Solver = d.values(n, path) },
+		"precision": func(n *yaml.Node, path string) { d.precision(n, path, &s.Precision) },
+		"split":     func(n *yaml.Node, path string) { s.Split = new(Split); d.split(n, path, s.Split) },
+		"output":    func(n *yaml.Node, path string) { d.text(n, path, &s.Output) },
+		"attempts":  func(n *yaml.Node, path string) { d.integer(n, path, &s.Attempts) },
 	})
+}
+
+// precision refuses an empty value: a person who writes the field wants to fix something.
+func (d *yamlDecoder) precision(n *yaml.Node, path string, p *Precision) {
+	if d.text(n, path, (*string)(p)); n.Kind == yaml.ScalarNode && *p == "" {
+		d.problem(n, path, errors.New("is empty; give a value or remove the field"))
+	}
 }
 
 func (d *yamlDecoder) dataset(n *yaml.Node, path string, s *Dataset) {

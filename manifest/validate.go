@@ -275,6 +275,9 @@ func (s *Spec) checkRanges() []*FieldError {
 		c.oneOf("select", string(s.Select), selectionNames()...)
 	}
 	c.integer("batch", s.Batch, 0, 1024)
+	if s.Precision != "" {
+		c.oneOf("precision", string(s.Precision), precisionNames()...)
+	}
 	c.notEmpty("prior", s.Prior)
 	c.notEmpty("output", s.Output)
 	c.integer("attempts", s.Attempts, 1, 100)

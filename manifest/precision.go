@@ -1,0 +1,63 @@
+package manifest
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Precision is the arithmetic of the score network in a campaign. Operators, data term, dual variable, schedule, norms and
+// metrics are float32 or better in every precision.
+//
+// A fixed precision is part of the identity of an item: results of two precisions are never used for each other. A
+// campaign without a precision has the identities of earlier versions, and each worker computes in its own default; the
+// result records it ([Runtime.Precision]).
+type Precision string
+
+// The precisions of a campaign.
+const (
+	PrecisionFloat32  Precision = "float32"
+	PrecisionBFloat16 Precision = "bfloat16"
+	PrecisionFloat16  Precision = "float16"
+	// PrecisionAuto: one fixed precision for the whole campaign, chosen once before its first item. See
+	// [Campaign.Precision].
+	PrecisionAuto Precision = "auto"
+)
+
+// Precisions lists the fixed precisions, float32 first.
+func Precisions() []Precision {
+	return []Precision{PrecisionFloat32, PrecisionBFloat16, PrecisionFloat16}
+}
+
+// Fixed reports whether p is one of [Precisions].
+func (p Precision) Fixed() bool { return slices.Contains(Precisions(), p) }
+
+// precisionNames are the values of the field in a campaign file.
+func precisionNames() []string {
+	var out []string
+	for _, p := range append(Precisions(), PrecisionAuto) {
+		out = append(out, string(p))
+	}
+	return out
+}
+
+// Needs returns the precision that the campaign fixes for all its items: that of the spec, or the choice for auto. Empty:
+// each worker's default. ok is false while the choice for auto is not made.
+func (c *Campaign) Needs() (p Precision, ok bool) {
+	if c.Spec.Precision == PrecisionAuto {
+		return c.Precision, c.Precision != ""
+	}
+	return c.Spec.Precision, true
+}
+
+// checkPrecision returns an error if the recorded choice does not fit the campaign.
+func (c *Campaign) checkPrecision() error {
+	switch {
+	case c.Precision == "":
+		return nil
+	case !c.Precision.Fixed():
+		return fmt.Errorf("precision: %q is none of float32, bfloat16, float16", c.Precision)
+	case c.Spec.Precision != PrecisionAuto:
+		return fmt.Errorf("precision: %s is chosen, but the campaign's precision is not auto", c.Precision)
+	}
+	return nil
+}
