@@ -20,14 +20,17 @@ type beatBoard interface {
 	Delete(ctx context.Context, key string) error
 }
 
-// Beacon publishes the heartbeat of a worker every five seconds. It is a service of package lifecycle. All fields except
-// Provider and Device are required.
+// Beacon publishes the heartbeat of a worker every five seconds. It is a service of package lifecycle. Only
+// Board, Worker and Logger are required.
 type Beacon struct {
 	Board  beatBoard
 	Worker *Worker
 	// Provider and Device describe where the worker computes.
 	Provider, Device string
-	Logger           *slog.Logger
+	// Precisions and Auto are those of [Offer].
+	Precisions []manifest.Precision
+	Auto       manifest.Precision
+	Logger     *slog.Logger
 
 	service lifecycle.Service
 }
@@ -75,6 +78,7 @@ func (b *Beacon) finish(ctx context.Context, key string) {
 func (b *Beacon) publish(ctx context.Context, key string) error {
 	beat := b.Worker.Beat()
 	beat.Provider, beat.Device = b.Provider, b.Device
+	beat.Precisions, beat.Auto = b.Precisions, b.Auto
 	data, err := json.Marshal(beat)
 	if err != nil {
 		return err

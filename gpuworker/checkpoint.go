@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 
+	"ddiff/restore/onnx"
 	"ddiff/restore/solver"
 	"ddiff/storage"
 )
@@ -17,6 +18,8 @@ import (
 type checkpoint struct {
 	State  solver.State
 	Curves solver.Curves
+	// Precision of the steps so far; empty in checkpoints of earlier versions.
+	Precision onnx.Precision
 }
 
 func checkpointKey(id string) string { return "checkpoints/" + id }
@@ -52,6 +55,9 @@ func decodeCheckpoint(data []byte, t *task) (*checkpoint, error) {
 	if !solver.Fits(run, c.State, c.Curves) {
 		return nil, errors.New("the checkpoint belongs to another problem")
 	}
+	if now := t.assigned.Engine.Build(t.plan).Precision; c.Precision != "" && c.Precision != now {
+		return nil, fmt.Errorf("its steps were computed in %s, this worker computes in %s", c.Precision.Name(), now.Name())
+	}
 	return &c, nil
 }
 
@@ -64,7 +70,7 @@ func (e engineRestorer) storeCheckpoints(ctx context.Context, tasks []*task, sta
 		if states[i].Step == 0 {
 			continue
 		}
-		data, err := checkpoint{states[i], curves[i]}.encode(t.item.ID)
+		data, err := checkpoint{states[i], curves[i], t.assigned.Engine.Build(t.plan).Precision}.encode(t.item.ID)
 		if err == nil {
 			err = t.assigned.Store.Put(a.ctx, checkpointKey(t.item.ID), data)
 		}
@@ -87,7 +93,7 @@ func (e engineRestorer) loadCheckpoint(ctx context.Context, t *task) error {
 		return fmt.Errorf("read checkpoint: %w", err)
 	}
 	if t.checkpoint, err = decodeCheckpoint(data, t); err != nil {
-		e.cfg.Logger.Warn("ignored a damaged checkpoint", "item", t.name(), "reason", err)
+		e.cfg.Logger.Warn("ignored a checkpoint that is damaged or does not fit", "item", t.name(), "reason", err)
 		e.deleteCheckpoint(ctx, t)
 	}
 	return nil

@@ -224,7 +224,7 @@ func (t *task) findResult(ctx context.Context) (*manifest.Result, error) {
 func (c *core) result(t *task, o manifest.Outcome, reason string) *manifest.Result {
 	runtime := manifest.Runtime{Version: c.cfg.Version}
 	if t.assigned.Engine != nil {
-		runtime = RuntimeOf(t.assigned.Engine, t.plan.Solver.Steps, c.cfg.Version)
+		runtime = RuntimeOf(t.assigned.Engine, t.plan, c.cfg.Version)
 	}
 	return &manifest.Result{
 		Schema: manifest.SchemaVersion, Item: t.item.Public(), Outcome: o, Reason: reason, Runtime: runtime,
@@ -234,12 +234,11 @@ func (c *core) result(t *task, o manifest.Outcome, reason string) *manifest.Resu
 	}
 }
 
-// RuntimeOf describes how an engine computes. steps is the length of a run, which limits the steps per call; 0 when it
-// is unknown.
-func RuntimeOf(e *restore.Engine, steps int, version string) manifest.Runtime {
-	rt, build := e.Runtime(), e.Build()
+// RuntimeOf describes how an engine computes a plan. The length of its run limits the steps per call, unless it is 0.
+func RuntimeOf(e *restore.Engine, p restore.Plan, version string) manifest.Runtime {
+	rt, build := e.Runtime(), e.Build(p)
 	k := build.Chunk
-	if steps > 0 {
+	if steps := p.Solver.Steps; steps > 0 {
 		k = min(k, steps)
 	}
 	return manifest.Runtime{

@@ -79,6 +79,9 @@ type FleetConfig struct {
 	Tuner *Tuner
 	// Batch, if above 0, is the number of items that are leased and solved together. It overrides the campaigns' sizes.
 	Batch int
+	// Precisions are those in which this worker computes a network: it leases no items of campaigns with another fixed
+	// precision. Default: nil, items of all precisions are leased.
+	Precisions []manifest.Precision
 	// Now is the clock. Default: time.Now.
 	Now func() time.Time
 	// Logger logs campaigns that cannot be processed. Default: none.
@@ -251,6 +254,10 @@ func (f *Fleet) update(change queue.Change) {
 		c.retryAt = time.Time{}
 	}
 	c.record = r
+	if reason := f.lacks(&r); reason != nil && c.refused == "" {
+		c.refused = reason.Error()
+		f.cfg.Logger.Warn("leases no items of a campaign", "campaign", r.ID, "reason", reason)
+	}
 	c.empty.wake()
 	if cancelled {
 		c.cancel()

@@ -84,7 +84,18 @@ func engine(t *testing.T) *restore.Engine {
 
 func engineOf(t *testing.T, p *prior.Prior) *restore.Engine {
 	t.Helper()
-	e := restore.NewEngine(onnxtest.Runtime(t), p, restore.Config{Build: solver.Build{Chunk: 1}})
+	return builtEngine(t, p, solver.Build{Chunk: 1})
+}
+
+// engineIn is engine with a default precision.
+func engineIn(t *testing.T, p onnx.Precision) *restore.Engine {
+	t.Helper()
+	return builtEngine(t, tinyPrior(t), solver.Build{Chunk: 1, Precision: p})
+}
+
+func builtEngine(t *testing.T, p *prior.Prior, b solver.Build) *restore.Engine {
+	t.Helper()
+	e := restore.NewEngine(onnxtest.Runtime(t), p, restore.Config{Build: b})
 	t.Cleanup(func() {
 		if err := e.Close(); err != nil {
 			t.Error(err)

@@ -70,7 +70,7 @@ func (t *task) workload() Workload {
 	e, image := t.assigned.Engine, t.plan.Image
 	return Workload{
 		Prior: e.Prior().SHA256, Provider: e.Runtime().Provider(), Device: e.Runtime().Device(),
-		Runtime: runtimeDigest(e), Channels: image.Channels, Height: image.Height, Width: image.Width, Operator: ownDigest(t.plan),
+		Runtime: runtimeDigest(e, t.plan), Channels: image.Channels, Height: image.Height, Width: image.Width, Operator: ownDigest(t.plan),
 	}
 }
 
@@ -83,10 +83,10 @@ func ownDigest(p restore.Plan) string {
 }
 
 // runtimeDigest identifies the runtime settings that may affect speed.
-func runtimeDigest(e *restore.Engine) string {
+func runtimeDigest(e *restore.Engine, p restore.Plan) string {
 	rt := e.Runtime()
 	// Numbers and strings can be marshalled; the keys of maps are sorted.
-	data, _ := json.Marshal([]any{rt.Version(), rt.Threads(), rt.Settings(), e.Build()})
+	data, _ := json.Marshal([]any{rt.Version(), rt.Threads(), rt.Settings(), e.Build(p)})
 	return digest(data)[:12]
 }
 
@@ -130,6 +130,10 @@ func (s loader) plan(t *task) error {
 		if t.plan.Own = s.operators[file.SHA256]; t.plan.Own == nil {
 			return inputError("item %s: the campaign has no operator file %s with the SHA-256 %.12s", t.item.Name, file.Public(), file.SHA256)
 		}
+	}
+	var err error
+	if t.plan.Precision, err = s.precision(&t.item); err != nil {
+		return err
 	}
 	if err := s.engine.Supports(t.plan); err != nil {
 		return unsupported(fmt.Errorf("item %s: %w", t.item.Name, err))

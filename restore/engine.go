@@ -1,6 +1,7 @@
 package restore
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -24,6 +25,8 @@ type Plan struct {
 	Solver method.Settings
 	// Own is the operator from a file, Task then only its name. Nil: Task is one of the engine's operators.
 	Own *operator.File `json:",omitempty"`
+	// Precision of the score network. Empty: that of the engine's build.
+	Precision onnx.Precision `json:",omitempty"`
 }
 
 // Key is equal for equal plans.
@@ -95,9 +98,13 @@ func (e *Engine) Prior() *prior.Prior { return e.prior }
 // Runtime is the engine's runtime.
 func (e *Engine) Runtime() *onnx.Runtime { return e.rt }
 
-// Build returns the build of the engine's solvers with all defaults filled in. A solver of fewer steps than a chunk makes
-// them in one call.
-func (e *Engine) Build() solver.Build { return e.cfg.Build }
+// Build returns the build of a plan's solver with all defaults filled in. A solver of fewer steps than a chunk makes them in
+// one call.
+func (e *Engine) Build(p Plan) solver.Build {
+	b := e.cfg.Build
+	b.Precision = cmp.Or(p.Precision, b.Precision)
+	return b
+}
 
 // Operator returns the operator of a plan.
 func (e *Engine) Operator(p Plan) (*operator.Operator, error) {
@@ -175,7 +182,7 @@ func (e *Engine) Solver(p Plan, n int) (*solver.Solver, error) {
 		return nil, err
 	}
 	return e.solvers.get(fmt.Sprintf("%d %s", n, key), func() (*solver.Solver, error) {
-		return solver.New(e.rt, run, n, e.cfg.Build)
+		return solver.New(e.rt, run, n, e.Build(p))
 	})
 }
 

@@ -66,6 +66,7 @@ func newBenchCommand() *cobra.Command {
 	f.StringVar(&o.tools, "tools", "tools", "directory that holds ddiff_torch")
 	o.run.addDevice(f, onnx.ProviderAuto)
 	o.run.addBuild(f)
+	o.run.addPrecision(f)
 	return cmd
 }
 

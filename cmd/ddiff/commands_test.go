@@ -179,7 +179,7 @@ func TestWrongCommandLines(t *testing.T) {
 		{"completion of another shell", []string{"completion", "tcsh"}, `completion: unknown command "tcsh"`},
 		{"coordinator without a store", []string{"coordinator", "--nats", "nats://127.0.0.1:1"}, "--store is missing; give --store s3://bucket/prefix, or a directory"},
 		{"negative threads", []string{"run", "--images", photograph("coffee"), "--task", "hdr", "--out", t.TempDir(), "--threads", "-2"}, "ddiff: --threads: -2 is negative"},
-		{"unknown precision", []string{"run", "--images", photograph("coffee"), "--task", "hdr", "--out", t.TempDir(), "--precision", "fp8"}, `ddiff: --precision: "fp8" is none of `},
+		{"unknown precision", []string{"run", "--images", photograph("coffee"), "--task", "hdr", "--out", t.TempDir(), "--precision", "fp8"}, `ddiff: --precision: unknown value "fp8" (valid: float32, `},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

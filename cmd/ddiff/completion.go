@@ -68,6 +68,9 @@ func completeFlags(cmd *cobra.Command, c shard.Catalogue) {
 				before = typed[:strings.LastIndex(typed, ",")+1]
 			}
 			all := values()
+			if name == "precision" && flag.DefValue == "" { // of a campaign
+				all = append(strings.Split(words(manifest.Precisions()), ", "), string(manifest.PrecisionAuto))
+			}
 			if name == "task" && (cmd.Name() == "run" || cmd.Name() == "tune") {
 				all = append(all, allTasks+"\tall tasks")
 			}

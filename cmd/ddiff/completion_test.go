@@ -36,7 +36,9 @@ func TestCompletion(t *testing.T) {
 		{"run --preset ", "natural ffhq imagenet"},
 		{"run --fit ", "center_crop resize pad ."},
 		{"run --select m", "mean min_misfit ."},
-		{"run --precision ", "fp32 bf16 fp16"},
+		{"run --precision ", "float32 bfloat16 float16 auto"},
+		{"submit --precision ", "float32 bfloat16 float16 auto"},
+		{"worker --precision ", "fp32 bf16 fp16"},
 		{"pull --task hd", "hdr ."},
 		{"run --prior ", "onnx tar ."}, // endings of files; shells offer folders, too
 		{"replay --prior x", "onnx tar ."},

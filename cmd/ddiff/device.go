@@ -39,7 +39,12 @@ func (o *computeOptions) addDevice(f *pflag.FlagSet, value string) {
 func (o *computeOptions) addBuild(f *pflag.FlagSet) {
 	f.IntVar(&o.chunk, "chunk", 0, "solver steps per call of the runtime (0: automatic)")
 	f.StringVar(&o.form, "form", "", "layout of a call's steps in the model: "+words(solver.Forms())+" (default: automatic)")
-	f.StringVar(&o.precision, "precision", string(onnx.FP32), "arithmetic of the score network: "+words(onnx.Precisions()))
+}
+
+// addPrecision adds the flag of the precision of campaigns that fix none.
+func (o *computeOptions) addPrecision(f *pflag.FlagSet) {
+	f.StringVar(&o.precision, "precision", string(onnx.FP32),
+		"arithmetic of the score network for campaigns without a precision: "+words(onnx.Precisions()))
 }
 
 func words[T ~string](values []T) string {
@@ -52,7 +57,13 @@ func words[T ~string](values []T) string {
 
 // build returns the validated compilation settings.
 func (o computeOptions) build() (solver.Build, error) {
-	b := solver.Build{Form: solver.Form(o.form), Chunk: o.chunk, Precision: onnx.Precision(o.precision)}
+	b := solver.Build{Form: solver.Form(o.form), Chunk: o.chunk}
+	if o.precision != "" {
+		var err error
+		if b.Precision, err = onnx.ParsePrecision(o.precision); err != nil {
+			return b, usageError{fmt.Errorf("--%w", err)}
+		}
+	}
 	if err := b.Validate(); err != nil {
 		return b, usageError{fmt.Errorf("--%s", strings.TrimPrefix(err.Error(), solver.ErrConfig.Error()+" "))} // the field is the flag
 	}

@@ -82,7 +82,7 @@ func (p *plan) describe() {
 }
 
 // dryRun reads the campaign and its dataset and prints the items to run and those already done. It writes nothing, and
-// opens neither the device nor the queue. The exit code is that of a run: an item that cannot be restored gives
+// opens the device only for the precision auto, and no queue. The exit code is that of a run: an item that cannot be restored gives
 // errIncomplete.
 func dryRun(ctx context.Context, spec *manifest.Spec, o runOptions, stdout, stderr io.Writer) error {
 	p, err := openPriorOf(spec, o.catalogue)
@@ -90,6 +90,9 @@ func dryRun(ctx context.Context, spec *manifest.Spec, o runOptions, stdout, stde
 		return err
 	}
 	if err := o.check(); err != nil {
+		return err
+	}
+	if err := o.planPrecision(spec, stderr); err != nil {
 		return err
 	}
 	sources, err := o.sources.open(spec.Output, slog.New(slog.DiscardHandler))

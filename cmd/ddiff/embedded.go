@@ -121,6 +121,13 @@ func withMachine(ctx context.Context, spec *manifest.Spec, o runOptions, stdout,
 	if err != nil {
 		return err
 	}
+	auto := spec.Precision == manifest.PrecisionAuto
+	if err := fixPrecision(spec, rt); err != nil {
+		return errors.Join(err, rt.Close())
+	}
+	if auto {
+		o.notePrecision(stderr, spec, rt)
+	}
 	engine, err := o.openEngine(ctx, rt, p, build, tel.Logger)
 	if err != nil {
 		return errors.Join(priorError(err), rt.Close())

@@ -75,7 +75,7 @@ func exitClasses() []exitClass {
 		}},
 		{exitNoGPU, "there is no GPU to check", []error{errNoGPU, gpucheck.ErrAbsent}},
 		{exitRuntime, "ONNX Runtime, or the execution provider, is missing or unusable", []error{
-			onnx.ErrRuntime, onnx.ErrProvider, onnx.ErrFallback, install.ErrUnsafeArchive,
+			onnx.ErrRuntime, onnx.ErrProvider, onnx.ErrFallback, onnx.ErrPrecision, install.ErrUnsafeArchive,
 			install.ErrNotFound, install.ErrNoPlugin, install.ErrUnsupported, install.ErrChecksum, install.ErrClientMissing, install.ErrDownload,
 		}},
 		{exitLocked, "another process uses the output", []error{storage.ErrLocked}},

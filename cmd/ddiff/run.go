@@ -113,6 +113,7 @@ func (o *runOptions) addSettings(f *pflag.FlagSet) {
 		"sweep over `NAME=VALUE[,VALUE]`: sigma, steps, an operator or solver parameter; repeatable, all combinations run")
 	f.StringVar((*string)(&o.spec.Dataset.Fit), "fit", "", "how images reach the working size: center_crop, resize or pad (default center_crop)")
 	f.IntVar(&o.spec.Batch, "batch", 0, "images per solver call (0: automatic)")
+	addCampaignPrecision(f, &o.spec.Precision)
 }
 
 // addParts adds the flags of the parts of a run.
@@ -207,6 +208,7 @@ func (o *runOptions) override(flags *pflag.FlagSet, s *manifest.Spec) error {
 		}},
 		{"select", "select", func() { s.Select = o.spec.Select }},
 		{"batch", "batch", func() { s.Batch = o.spec.Batch }},
+		{"precision", "precision", func() { s.Precision = precisionName(string(o.spec.Precision)) }},
 		{"size", "dataset.size", func() { s.Dataset.Size = o.spec.Dataset.Size }},
 		{"limit", "dataset.limit", func() { s.Dataset.Limit = o.spec.Dataset.Limit }},
 		{"fit", "dataset.fit", func() { s.Dataset.Fit = o.spec.Dataset.Fit }},

@@ -20,8 +20,10 @@ type submitOptions struct {
 	nats     natsFlags
 	order    coordinator.Order
 	priority string
-	watch    bool
-	json     bool
+	// precision replaces the campaign's.
+	precision manifest.Precision
+	watch     bool
+	json      bool
 }
 
 func newSubmitCommand(c shard.Catalogue) *cobra.Command {
@@ -44,6 +46,10 @@ func newSubmitCommand(c shard.Catalogue) *cobra.Command {
 				return err
 			}
 			o.order.Operators = files
+			if cmd.Flags().Changed("precision") {
+				spec.Precision = precisionName(string(o.precision))
+				spec.Override("precision", "--precision")
+			}
 			if err := spec.Validate(own.Vocabulary()); err != nil {
 				return usageError{err}
 			}
@@ -72,6 +78,7 @@ func newSubmitCommand(c shard.Catalogue) *cobra.Command {
 	f.StringVar(&o.priority, "priority", string(manifest.PriorityNormal), "priority `class`: high, normal or low; a class waits while a higher class has work")
 	f.IntVar(&o.order.Weight, "weight", 1, "share of the workers within the class, 1 to 1000")
 	f.IntVar(&o.order.Canary, "canary", 2, "number of `items` to run before the others, as a check; 0 for none")
+	addCampaignPrecision(f, &o.precision)
 	f.BoolVar(&o.watch, "watch", false, "show the progress until the campaign ends")
 	f.BoolVar(&o.json, "json", false, "print JSON")
 	return cmd

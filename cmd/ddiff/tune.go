@@ -151,6 +151,9 @@ func (o tuneOptions) plan(ctx context.Context, spec *manifest.Spec, stdout, stde
 	if err != nil {
 		return err
 	}
+	if err := o.planPrecision(spec, stderr); err != nil {
+		return err
+	}
 	sources, err := o.sources.open(spec.Output, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err

@@ -70,7 +70,7 @@ func TestComputeFlags(t *testing.T) {
 		{"option without a provider", []string{"--provider-option", "tf32=on"}, []string{"Options.TF32", "explicit provider"}},
 		{"unknown option", []string{"--device", "cuda", "--provider-option", "speed=high"}, []string{"--provider-option: ", "memory_limit, arena"}},
 		{"second WebGPU", []string{"--device", "webgpu:1"}, []string{"webgpu has only device 0"}},
-		{"precision", []string{"--precision", "fp8"}, []string{"precision: ", "fp32 bf16 fp16"}},
+		{"precision", []string{"--precision", "fp8"}, []string{"--precision: ", "float32, bfloat16, float16, auto"}},
 		{"form", []string{"--form", "spiral"}, []string{"form: ", "loop unrolled single"}},
 		{"chunk of a single step", []string{"--form", "single", "--chunk", "4"}, []string{"chunk: 4"}},
 	} {

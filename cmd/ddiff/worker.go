@@ -71,6 +71,7 @@ func newWorkerCommand(c shard.Catalogue) *cobra.Command {
 	f.Int64Var(&o.priorMemory, "prior-memory", 0, "memory for open priors in MiB (0: 8192)")
 	o.run.addDevice(f, onnx.ProviderAuto)
 	o.run.addBuild(f)
+	o.run.addPrecision(f)
 	f.DurationVar(&o.simulate, "simulate", 0, "hold each item for about this time instead of computing")
 	f.IntVar(&o.simulated, "simulate-workers", 1, "number of simulated workers")
 	for _, hidden := range []string{"simulate", "simulate-workers"} {

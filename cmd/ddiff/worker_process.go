@@ -34,7 +34,9 @@ type workerProcess struct {
 	log        *slog.Logger
 	tail       *gpuworker.Tail
 	board      *queue.Board
-	runtime    *onnx.Runtime // nil when simulated
+	runtime    *onnx.Runtime        // nil when simulated
+	precisions []manifest.Precision // of the runtime
+	auto       manifest.Precision
 	fleet      *gpuworker.Fleet
 	tuner      *gpuworker.Tuner
 	simulation *gpuworker.Simulation
@@ -105,6 +107,11 @@ func (p *workerProcess) open(ctx context.Context) error {
 			return err
 		}
 		cfg.Engines, cfg.Operators, cfg.Tuner = engines, engines, p.tuner
+		p.precisions, p.auto = gpuworker.Offer(p.runtime)
+		cfg.Precisions = p.precisions
+	}
+	if p.simulation != nil { // it computes nothing
+		p.precisions, p.auto = manifest.Precisions(), manifest.PrecisionFloat32
 	}
 	p.fleet, err = gpuworker.NewFleet(cfg)
 	return err
@@ -126,6 +133,9 @@ func (p *workerProcess) device(store storage.Store) (*gpuworker.EngineCache, err
 		return nil, err
 	}
 	p.onClose(p.runtime.Close)
+	if build, err = build.Complete(p.runtime); err != nil {
+		return nil, err
+	}
 	engines, err := gpuworker.NewEngineCache(gpuworker.EngineCacheConfig{
 		Runtime: p.runtime, Engine: p.o.run.engine(build), Store: store,
 		Dir: filepath.Join(cache, "priors"), Bytes: p.o.priorMemory << 20, Logger: p.log,
@@ -222,7 +232,7 @@ func (p *workerProcess) work(ctx context.Context, workers []*gpuworker.Worker) e
 	}{p.fleet}
 	for _, w := range workers {
 		services = append(services,
-			&gpuworker.Beacon{Board: p.board, Worker: w, Provider: p.provider(), Device: p.deviceName(), Logger: p.log})
+			&gpuworker.Beacon{Board: p.board, Worker: w, Provider: p.provider(), Device: p.deviceName(), Precisions: p.precisions, Auto: p.auto, Logger: p.log})
 	}
 	if p.o.livez != "" {
 		services = append(services, &livez{address: p.o.livez, healthy: func() error { return health(workers) }})

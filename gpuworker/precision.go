@@ -1,0 +1,55 @@
+package gpuworker
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"ddiff/manifest"
+	"ddiff/restore/onnx"
+)
+
+// Offer returns the precisions in which a runtime computes a network, and the one that it suggests for campaigns with the
+// precision auto, for the fields of a [Fleet] and a [Beacon].
+func Offer(rt *onnx.Runtime) (all []manifest.Precision, auto manifest.Precision) {
+	for _, p := range rt.Precisions() {
+		all = append(all, manifest.Precision(p.Name()))
+	}
+	return all, manifest.Precision(rt.AutoPrecision().Name())
+}
+
+// precision returns the precision that an item fixes, or "" if it leaves it to the engine. The error is ErrUnsupported if
+// the device does not compute in it.
+func (s loader) precision(it *manifest.Item) (onnx.Precision, error) {
+	if it.Precision == "" {
+		return "", nil
+	}
+	p, err := onnx.ParsePrecision(string(it.Precision))
+	if err != nil {
+		return "", unsupported(fmt.Errorf("item %s: %w", it.Name, err))
+	}
+	if rt := s.engine.Runtime(); !rt.Computes(p) {
+		all, _ := Offer(rt)
+		return "", missingPrecision(it.Precision, all)
+	}
+	return p, nil
+}
+
+// missingPrecision is the ErrUnsupported of a worker that computes in other precisions.
+func missingPrecision(need manifest.Precision, offered []manifest.Precision) error {
+	var names []string
+	for _, p := range offered {
+		names = append(names, string(p))
+	}
+	return fmt.Errorf("%w: it has the precision %s, this worker computes in %s", ErrUnsupported, need, strings.Join(names, " and "))
+}
+
+// lacks returns the reason why this worker leases no items of a campaign: it does not compute in the campaign's precision.
+// It is nil otherwise.
+func (f *Fleet) lacks(c *manifest.Campaign) error {
+	need, ok := c.Needs()
+	if !ok || need == "" || f.cfg.Precisions == nil || slices.Contains(f.cfg.Precisions, need) {
+		return nil
+	}
+	return missingPrecision(need, f.cfg.Precisions)
+}
