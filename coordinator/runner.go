@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -211,6 +212,9 @@ func (r *runner) open(ctx context.Context) error {
 	if err := r.restoreLedger(ctx); err != nil {
 		return err
 	}
+	if err := r.restorePrecision(ctx); err != nil {
+		return err
+	}
 	if err := r.openSharder(); err != nil {
 		return err
 	}
@@ -269,6 +273,9 @@ func (r *runner) openQueue(ctx context.Context) error {
 // step performs the due work, then waits for one event and handles it.
 func (r *runner) step(ctx context.Context) error {
 	if err := r.applyWanted(ctx); err != nil {
+		return err
+	}
+	if err := r.choosePrecision(ctx); err != nil {
 		return err
 	}
 	if err := r.advance(ctx); err != nil {
@@ -336,6 +343,7 @@ func (r *runner) saveIf(ctx context.Context, condition func(c *manifest.Campaign
 		if len(r.rec.Operators) > 0 {
 			c.Operators = r.rec.Operators
 		}
+		c.Precision = cmp.Or(r.rec.Precision, c.Precision)
 		change(c)
 		if c.Phase.Ended() && c.Phase != phase {
 			return storeRecord(ctx, r.s.cfg.Store, c)

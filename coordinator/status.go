@@ -30,7 +30,7 @@ func (r *runner) publishStatusOf(ctx context.Context, c *manifest.Campaign, leas
 		Workers: r.s.workers.live(), At: now.UTC(),
 	}
 	if !s.Phase.Ended() {
-		s.Problem = cmp.Or(r.s.problem(), r.waiting.reason(), r.s.workers.refusal(r.id), r.s.workers.problem(r.id))
+		s.Problem = cmp.Or(r.s.problem(), r.waiting.reason(), r.awaitedPrecision(), r.s.workers.refusal(r.id), r.s.workers.problem(r.id))
 		s.Rate, _ = r.pace.rate(now)
 		s.Left, s.LeftLow, s.LeftHigh = r.pace.remaining(now, s.Counts.Pending+s.Counts.Running)
 	}

@@ -27,10 +27,15 @@ const (
 	readAhead = 1 << 14
 )
 
-// openSharder creates the sharder. startReader starts to read.
+// openSharder creates the sharder, unless the precision of the items is not chosen yet. startReader starts to read.
 func (r *runner) openSharder() error {
+	precision, chosen := r.rec.Needs()
+	if !chosen {
+		r.sharder, r.windows = nil, nil
+		return nil
+	}
 	cfg := shard.Config{
-		Spec: &r.rec.Spec, Prior: r.prior, Sources: r.s.cfg.Sources, Rows: r.s.cfg.Rows, Version: r.s.cfg.Version,
+		Spec: &r.rec.Spec, Precision: precision, Prior: r.prior, Sources: r.s.cfg.Sources, Rows: r.s.cfg.Rows, Version: r.s.cfg.Version,
 		Catalogue: r.catalogue, Now: r.s.cfg.Now, Wait: r.awaitSource,
 		Skipped: func(path string) { r.log.Debug("skipped a file that is not an image", "path", path) },
 	}
@@ -94,7 +99,7 @@ func (r *runner) stopReader() {
 // needsWindow reports whether the next window may be stored: until a window has an item for the preflight at once; the
 // others when all windows before them are published.
 func (r *runner) needsWindow() bool {
-	if r.complete || r.rec.Wanted != manifest.WantRun {
+	if r.complete || r.rec.Wanted != manifest.WantRun || r.sharder == nil {
 		return false
 	}
 	if r.s.cfg.run != nil && r.ledger.open > readAhead && !r.ticked {

@@ -17,9 +17,10 @@ import (
 type workerCount struct {
 	mu        sync.Mutex
 	n         int
-	suspended []manifest.Beat     // by name
-	working   map[string]string   // the campaign of the last lease of the others, by name
-	refused   map[string]refusals // by campaign
+	suspended []manifest.Beat            // by name
+	working   map[string]string          // the campaign of the last lease of the others, by name
+	refused   map[string]refusals        // by campaign
+	suggested map[manifest.Precision]int // for campaigns with the precision auto
 
 	seen map[string]beatSighting // by key; only count uses it
 }
@@ -129,6 +130,7 @@ func (w *workerCount) age(key string, b manifest.Beat, now time.Time) time.Durat
 
 // count counts the live workers. It warns once about each worker that hung or has another schema.
 func (w *workerCount) count(ctx context.Context, cfg Config, beats map[string]manifest.Beat, warned map[string]bool) {
+	suggested := map[manifest.Precision]int{}
 	n, suspended, refused, working := 0, []manifest.Beat(nil), map[string]refusals{}, map[string]string{}
 	if w.seen == nil {
 		w.seen = map[string]beatSighting{}
@@ -146,6 +148,9 @@ func (w *workerCount) count(ctx context.Context, cfg Config, beats map[string]ma
 			}
 		case age < beatLife:
 			n++
+			if b.Auto.Fixed() {
+				suggested[b.Auto]++
+			}
 			if b.Suspended != "" {
 				suspended = append(suspended, b)
 			} else {
@@ -167,6 +172,6 @@ func (w *workerCount) count(ctx context.Context, cfg Config, beats map[string]ma
 		cfg.Logger.Warn("could not remove stale workers", "reason", errs)
 	}
 	w.mu.Lock()
-	w.n, w.suspended, w.refused, w.working = n, suspended, refused, working
+	w.n, w.suspended, w.refused, w.working, w.suggested = n, suspended, refused, working, suggested
 	w.mu.Unlock()
 }

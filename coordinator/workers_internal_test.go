@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
@@ -59,6 +60,38 @@ func TestRefusal(t *testing.T) {
 	for _, campaign := range []string{"mixed", "old"} {
 		if got := w.refusal(campaign); got != "" {
 			t.Errorf("the refusal of campaign %s is %q", campaign, got)
+		}
+	}
+}
+
+// The suggestion is that of most live workers, float32 among equals; hung and dead workers, and unknown words, do not count.
+func TestSuggestion(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	cfg := Config{Now: func() time.Time { return now }, Logger: slog.New(slog.DiscardHandler)}
+	for _, c := range []struct {
+		suggested []manifest.Precision
+		want      manifest.Precision
+	}{
+		{nil, ""},
+		{[]manifest.Precision{"", "int4", "auto"}, ""},
+		{[]manifest.Precision{"float16"}, "float16"},
+		{[]manifest.Precision{"bfloat16", "float32"}, "float32"},
+		{[]manifest.Precision{"float16", "bfloat16"}, "bfloat16"},
+		{[]manifest.Precision{"bfloat16", "float32", "bfloat16", ""}, "bfloat16"},
+	} {
+		beats := map[string]manifest.Beat{
+			"hung": {Name: "hung", Schema: manifest.RecordSchema, At: now, Auto: "float16", Hung: "solve"},
+			"dead": {Name: "dead", Schema: manifest.RecordSchema, At: now.Add(-2 * beatLife), Auto: "float16"},
+		}
+		for i, p := range c.suggested {
+			name := fmt.Sprint("w", i)
+			beats[name] = manifest.Beat{Name: name, Schema: manifest.RecordSchema, At: now, Auto: p}
+		}
+		w := &workerCount{}
+		w.count(t.Context(), cfg, beats, map[string]bool{})
+		if got := w.suggestion(); got != c.want {
+			t.Errorf("%q: suggestion %q, want %q", c.suggested, got, c.want)
 		}
 	}
 }

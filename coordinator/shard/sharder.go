@@ -28,6 +28,8 @@ type Config struct {
 	Spec *manifest.Spec
 	// Prior is the campaign's score model. Required.
 	Prior *prior.Description
+	// Precision is the choice for a campaign with the precision auto, which requires it.
+	Precision manifest.Precision
 	// Sources reads the files that rows name. Required.
 	Sources sources
 	// Catalogue holds methods and operators. Default: the built-in ones.
@@ -64,6 +66,8 @@ func (c Config) Validate() error {
 		return errors.New("Spec is missing")
 	case c.Prior == nil:
 		return errors.New("Prior is missing")
+	case c.Spec.Precision == manifest.PrecisionAuto && !c.Precision.Fixed():
+		return errors.New("Precision is missing: the campaign has auto")
 	case c.Sources == nil:
 		return errors.New("Sources is missing")
 	case c.Items < 0:
@@ -117,6 +121,9 @@ func New(cfg Config) (*Sharder, error) {
 	}
 	cfg = cfg.withDefaults()
 	expand := manifest.NewExpander(cfg.Spec, cfg.Prior.SHA256, memoize(cfg.Catalogue.resolver(cfg.Spec.Preset, cfg.Prior)))
+	if cfg.Spec.Precision == manifest.PrecisionAuto {
+		expand.SetPrecision(cfg.Precision)
+	}
 	expand.SetOperators(cfg.Catalogue.digests())
 	return &Sharder{cfg: cfg, expand: expand, witness: witnesses{paths: map[string]string{}}}, nil
 }

@@ -1,0 +1,69 @@
+package coordinator
+
+import (
+	"context"
+
+	"ddiff/manifest"
+)
+
+// choosePrecision makes the choice for a campaign with the precision auto, once, before its first item: what most live
+// workers suggest. The choice is on record before the sharder starts, so that all items have one precision, whoever
+// restores them and however the workers change.
+func (r *runner) choosePrecision(ctx context.Context) error {
+	if _, ok := r.rec.Needs(); ok || r.rec.Phase.Ended() || r.rec.Wanted != manifest.WantRun {
+		return nil
+	}
+	if p := r.s.workers.suggestion(); p != "" {
+		return r.recordPrecision(ctx, p)
+	}
+	return nil
+}
+
+// restorePrecision takes a choice that the record lacks from the stored windows: the record may have been restored from a
+// copy that is older than the choice.
+func (r *runner) restorePrecision(ctx context.Context) error {
+	if _, ok := r.rec.Needs(); ok || r.sound < 0 {
+		return nil
+	}
+	first, err := r.firstWindow(ctx)
+	if err != nil {
+		return err
+	}
+	return r.recordPrecision(ctx, first.Items[0].Precision)
+}
+
+// recordPrecision writes a choice. An earlier choice of another leader stays.
+func (r *runner) recordPrecision(ctx context.Context, p manifest.Precision) error {
+	err := r.save(ctx, func(c *manifest.Campaign) {
+		if c.Precision == "" {
+			c.Precision = p
+		}
+	})
+	if err != nil {
+		return err
+	}
+	r.log.Info("chose the precision", "precision", r.rec.Precision)
+	return r.openSharder()
+}
+
+// awaitedPrecision is the reason why a campaign with the precision auto has no items yet, or "".
+func (r *runner) awaitedPrecision() string {
+	if _, ok := r.rec.Needs(); ok {
+		return ""
+	}
+	return "waiting for a worker, whose device decides about the precision auto"
+}
+
+// suggestion returns the precision that most live workers suggest, the first of manifest.Precisions among equals: all
+// workers compute in float32. It is empty without a worker.
+func (w *workerCount) suggestion() manifest.Precision {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	best := manifest.Precision("")
+	for _, p := range manifest.Precisions() {
+		if w.suggested[p] > w.suggested[best] {
+			best = p
+		}
+	}
+	return best
+}

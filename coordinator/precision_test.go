@@ -1,0 +1,110 @@
+package coordinator_test
+
+import (
+	"encoding/json"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"ddiff/coordinator"
+	"ddiff/manifest"
+)
+
+// beats puts heartbeats of workers that suggest precisions on the board.
+func (tc *testCluster) beats(suggested map[string]manifest.Precision) {
+	tc.t.Helper()
+	for name, p := range suggested {
+		data, err := json.Marshal(manifest.Beat{Name: name, Schema: manifest.RecordSchema, Auto: p, At: time.Now()})
+		must(tc.t, err)
+		must(tc.t, tc.board.Put(tc.t.Context(), manifest.KeyWorkerPrefix+name, data))
+	}
+}
+
+// submitAuto submits a campaign with the precision auto.
+func (tc *testCluster) submitAuto(name string) string {
+	tc.t.Helper()
+	spec := tc.spec(name)
+	spec.Precision = manifest.PrecisionAuto
+	c, _, err := coordinator.Submit(tc.t.Context(), tc.board, spec, coordinator.Order{}, time.Now())
+	must(tc.t, err)
+	return c.ID
+}
+
+// A campaign with the precision auto waits for a worker, and its status says so. It then gets one precision for all its
+// items, which later workers and leaders do not change, even if the record is restored from a copy without the choice.
+func TestAutoPrecision(t *testing.T) {
+	t.Parallel()
+	tc := newTestCluster(t, 2)
+	var mu sync.Mutex
+	seen := map[manifest.Precision]int{}
+	tc.set(func(it manifest.Item, _ int) error {
+		mu.Lock()
+		defer mu.Unlock()
+		seen[it.Precision]++
+		return it.CheckID()
+	})
+	id := tc.submitAuto("auto")
+	stop := tc.lead()
+	waiting := tc.await(id, "a problem", func(s coordinator.CampaignStatus) bool { return s.Status.Problem != "" })
+	if !strings.Contains(waiting.Status.Problem, "waiting for a worker") || waiting.Status.Counts.Items != 0 {
+		t.Errorf("the status is %+v", waiting.Status)
+	}
+	tc.beats(map[string]manifest.Precision{"a": manifest.PrecisionFloat32, "b": manifest.PrecisionBFloat16, "c": manifest.PrecisionBFloat16, "old": ""})
+	tc.await(id, "the preflight", func(s coordinator.CampaignStatus) bool { return s.Campaign.Phase == manifest.PhasePreflight })
+	stop()
+
+	tc.beats(map[string]manifest.Precision{"b": manifest.PrecisionFloat32, "c": manifest.PrecisionFloat32})
+	_, err := coordinator.Update(t.Context(), tc.board, id, func(c *manifest.Campaign) error {
+		if c.Precision != manifest.PrecisionBFloat16 {
+			t.Errorf("the record has %q, want bfloat16", c.Precision)
+		}
+		c.Precision = ""
+		return nil
+	})
+	must(t, err)
+	tc.lead()
+	tc.work(id)
+	s := tc.awaitPhase(id, manifest.PhaseFinished)
+	if s.Campaign.Precision != manifest.PrecisionBFloat16 || s.Status.Counts.Done != 4 || s.Status.Problem != "" {
+		t.Errorf("the record has %q; status %+v", s.Campaign.Precision, s.Status)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if len(seen) != 1 || seen[manifest.PrecisionBFloat16] != 4 {
+		t.Errorf("items by precision: %v, want 4 in bfloat16", seen)
+	}
+}
+
+// A campaign that waits for the choice can be cancelled.
+func TestCancelBeforePrecision(t *testing.T) {
+	t.Parallel()
+	tc := newTestCluster(t, 1)
+	id := tc.submitAuto("auto")
+	tc.lead()
+	tc.await(id, "a problem", func(s coordinator.CampaignStatus) bool { return s.Status.Problem != "" })
+	_, err := coordinator.Want(t.Context(), tc.board, id, manifest.WantCancel)
+	must(t, err)
+	tc.awaitPhase(id, manifest.PhaseCancelled)
+}
+
+// If no live worker computes in the precision of a campaign, its status names the precision.
+func TestStatusNamesMissingPrecision(t *testing.T) {
+	t.Parallel()
+	tc := newTestCluster(t, 1)
+	spec := tc.spec("half")
+	spec.Precision = manifest.PrecisionFloat16
+	c, _, err := coordinator.Submit(t.Context(), tc.board, spec, coordinator.Order{}, time.Now())
+	must(t, err)
+	data, err := json.Marshal(manifest.Beat{
+		Name: "plain", Schema: manifest.RecordSchema, At: time.Now(),
+		Refused: map[string]string{c.ID: "this worker cannot process the campaign: it has the precision float16, this worker computes in float32"},
+	})
+	must(t, err)
+	must(t, tc.board.Put(t.Context(), manifest.KeyWorkerPrefix+"plain", data))
+	tc.lead()
+	s := tc.await(c.ID, "a problem", func(s coordinator.CampaignStatus) bool { return s.Status.Problem != "" })
+	if !strings.Contains(s.Status.Problem, "none of 1 live workers") || !strings.Contains(s.Status.Problem, "precision float16") {
+		t.Errorf("the problem is %q", s.Status.Problem)
+	}
+}
