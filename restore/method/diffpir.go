@@ -104,10 +104,10 @@ func diffPIRRows() []Row {
 			"lambda": parameter.Number(lambda), "zeta": parameter.Number(zeta), "gamma_max": parameter.Number(gammaMax),
 		}, photographs()}
 	}
-	return []Row{
+	return append([]Row{
 		row(operator.SuperResolution, 2, 0.3, 8),
 		row(operator.InpaintBox, 1, 1, 0.5),
 		row(operator.InpaintRandom, 1, 1, 0.5),
 		row(operator.MotionDeblur, 1, 1, 0.5),
-	}
+	}, diffPIRPublished()...)
 }
