@@ -237,8 +237,7 @@ class Denoiser(nn.Module):
 
     def score(self, x: Tensor, sigma: Tensor) -> Tensor:
         t = nearest(self.levels, float(sigma))
-        clean = self.network.image(x / (1 + sigma**2).sqrt(), torch.tensor([t]))
-        return (clean - x) / sigma**2
+        return -self.network.noise(x / (1 + sigma**2).sqrt(), torch.tensor([t])) / sigma
 
 
 def noise_levels() -> np.ndarray:
@@ -248,15 +247,14 @@ def noise_levels() -> np.ndarray:
 
 
 def nearest(levels: np.ndarray, sigma: float) -> int:
-    return int(np.abs(levels - sigma).argmin())
+    return int(np.abs(np.log(levels / sigma)).argmin())
 
 
 def noise_times(sigmas: list[float]) -> list[int]:
-    """The time in the key of each step's noise: the nearest index, decreasing."""
-    levels, times, before = noise_levels(), [], schedule.TRAIN_STEPS
-    for i, sigma in enumerate(sigmas):
-        before = max(min(nearest(levels, sigma), before - 1), len(sigmas) - 1 - i)
-        times.append(before)
+    """The time in the key of each step's noise."""
+    times = [nearest(noise_levels(), sigma) for sigma in sigmas]
+    if len(set(times)) < len(times):
+        raise ValueError("two steps have one time")
     return times
 
 
@@ -284,7 +282,8 @@ def daps(folder: str) -> Iterator[Case]:
         ):
             count = 12
             settings = {"lr_min_ratio": 0.01, "tau": 0.01} | chain
-            case = Case(f"daps_{name}", task, {"method": "daps", "steps": steps, "chain": name, "chain_steps": count, "ode_steps": 5} | settings)
+            ours = {"lr_ratio" if key == "lr_min_ratio" else key: value for key, value in settings.items()}
+            case = Case(f"daps_{name}", task, {"method": "daps", "steps": steps, "chain": name, "chain_steps": count} | ours)
             if task == "inpaint_random":
                 case.mask = mask
                 operator.mask = torch.from_numpy(mask)[None]
@@ -302,9 +301,9 @@ def daps(folder: str) -> Iterator[Case]:
             def normals(name: str, count: int, times: list[int]) -> Iterator[Tensor]:
                 for t in times:
                     if name == "hmc":
-                        yield draw(2, t)
+                        yield draw(1, t)
                     for i in range(count):
-                        yield draw(1, t, i)
+                        yield draw(2, t, i)
                     yield draw(0, t)
 
             def uniforms(times: list[int]) -> Iterator[Tensor]:

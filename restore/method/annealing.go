@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"ddiff/restore/onnx"
 	"ddiff/restore/prior"
 )
 
@@ -63,4 +64,39 @@ func anneal(s prior.Schedule, n, sub int, high, low, end float64) ([]annealed, e
 		}
 	}
 	return out, nil
+}
+
+// lists returns the numbers that flow reads.
+func (a annealed) lists() map[string][]float64 {
+	out := map[string][]float64{}
+	for k, l := range a.levels[:len(a.times)] {
+		out["level"] = append(out["level"], l)
+		out["input"] = append(out["input"], 1/math.Sqrt(1+l*l))
+		out["kept"] = append(out["kept"], a.levels[k+1]/l)
+	}
+	return out
+}
+
+// flow solves the probability-flow ODE from v by Euler's method in sub steps, through the levels of an annealed step.
+func (b *Builder) flow(v onnx.Value, sub int) (onnx.Value, error) {
+	for k := range sub {
+		i := b.Index(k)
+		clean, err := denoise(b, v, b.Moment("ode", i), b.Listed("level", i), b.Listed("input", i))
+		if err != nil {
+			return onnx.Value{}, err
+		}
+		v = b.Add(clean, b.Mul(b.Minus(v, clean), b.Listed("kept", i)))
+	}
+	return v, nil
+}
+
+// denoise returns the prior's clean image or latent of v = x + level·ε, not clipped. input is 1/√(1+level²), which brings v to the scale
+// of x_t; the time is the schedule's nearest to the level.
+func denoise(b *Builder, v onnx.Value, at Moment, level, input onnx.Value) (onnx.Value, error) {
+	scaled := b.Mul(v, input)
+	clean, err := b.unclipped(scaled, at)
+	if err != nil {
+		return onnx.Value{}, err
+	}
+	return b.Minus(v, b.Mul(b.NoiseOf(scaled, clean, at), level)), nil
 }

@@ -29,9 +29,7 @@ type latentDAPS struct{}
 func (latentDAPS) Info() Info {
 	return Info{
 		Name: "latent_daps", About: "decoupled annealing posterior sampling with a latent prior",
-		Citation: "B. Zhang, W. Chu, J. Berner, C. Meng, A. Anandkumar, Y. Song: Improving Diffusion Inverse Problem Solving with " +
-			"Decoupled Noise Annealing, CVPR 2025",
-		Latent: true, Samples: true,
+		Citation: dapsCitation, Latent: true, Samples: true,
 		Differentiates: func(Settings) bool { return true },
 		Parameters: parameter.List{
 			{Name: "sigma_max", Max: largest, Open: true, Default: 10, Doc: "noise level of the first step"},
@@ -66,15 +64,9 @@ func (latentDAPS) Plan(s Settings, schedule prior.Schedule, _ operator.Shape) ([
 		if i == 0 {
 			start = a.level
 		}
-		lists := map[string][]float64{}
-		for k, l := range a.levels[:len(a.times)] {
-			lists["level"] = append(lists["level"], l)
-			lists["input"] = append(lists["input"], 1/math.Sqrt(1+l*l))
-			lists["kept"] = append(lists["kept"], a.levels[k+1]/l)
-		}
 		eta := s.Number("lr") * (1 + float64(i)/float64(n+1)*(s.Number("lr_ratio")-1))
 		out = append(out, Step{
-			Time: a.time, Times: map[string][]int{"ode": a.times}, Lists: lists,
+			Time: a.time, Times: map[string][]int{"ode": a.times}, Lists: a.lists(),
 			Scalars: map[string]float64{"sigma": a.level, "start": start, "root": math.Sqrt(eta), "precision": 1 / (a.level * a.level)},
 			Std: map[string]float64{
 				"noise": a.next, "velocity": 1, "chain": math.Sqrt(2 * (1 - s.Number("momentum"))),
@@ -86,14 +78,9 @@ func (latentDAPS) Plan(s Settings, schedule prior.Schedule, _ operator.Shape) ([
 
 // Step implements [Method].
 func (latentDAPS) Step(b *Builder, s Settings) (Next, error) {
-	v := b.Mul(b.State("z"), b.Planned("start"))
-	for k := range int(s.Number("ode_steps")) {
-		i := b.Index(k)
-		clean, err := denoise(b, v, b.Moment("ode", i), b.Listed("level", i), b.Listed("input", i))
-		if err != nil {
-			return Next{}, err
-		}
-		v = b.Add(clean, b.Mul(b.Minus(v, clean), b.Listed("kept", i)))
+	v, err := b.flow(b.Mul(b.State("z"), b.Planned("start")), int(s.Number("ode_steps")))
+	if err != nil {
+		return Next{}, err
 	}
 	zeros := b.Zeros()
 	weight, m := b.Scalar(float32(1/(s.Number("tau")*s.Number("tau")))), b.Scalar(float32(s.Number("momentum")))
@@ -115,15 +102,4 @@ func (latentDAPS) Step(b *Builder, s Settings) (Next, error) {
 		State:  map[string]onnx.Value{"z": b.Add(chain[0], b.Draw("noise"))},
 		Curves: map[string]onnx.Value{"data_norm": chain[2], "primal_norm": b.Norm(b.Minus(chain[0], v))},
 	}, nil
-}
-
-// denoise returns the prior's clean image or latent of v = x + level·ε. input is 1/√(1+level²), which brings v to the scale
-// of x_t; the time is the schedule's nearest to the level.
-func denoise(b *Builder, v onnx.Value, at Moment, level, input onnx.Value) (onnx.Value, error) {
-	scaled := b.Mul(v, input)
-	clean, err := b.CleanAt(scaled, at)
-	if err != nil {
-		return onnx.Value{}, err
-	}
-	return b.Minus(v, b.Mul(b.NoiseOf(scaled, clean, at), level)), nil
 }

@@ -49,15 +49,20 @@ func (b *Builder) Predict(xt onnx.Value, at Moment) (onnx.Value, error) {
 // CleanAt returns the prior's prediction of the clean image from x_t at a time, clipped to [−1, 1], or of the clean latent,
 // which has no range.
 func (b *Builder) CleanAt(xt onnx.Value, at Moment) (onnx.Value, error) {
+	clean, err := b.unclipped(xt, at)
+	if err != nil || b.run.Info.Latent {
+		return clean, err
+	}
+	return b.Clip(clean, -1, 1), nil
+}
+
+// unclipped is CleanAt without the clip.
+func (b *Builder) unclipped(xt onnx.Value, at Moment) (onnx.Value, error) {
 	predicted, err := b.Predict(xt, at)
 	if err != nil {
 		return onnx.Value{}, err
 	}
-	clean := b.Add(b.Mul(xt, at.clean), b.Mul(predicted, at.prediction))
-	if b.run.Info.Latent {
-		return clean, nil
-	}
-	return b.Clip(clean, -1, 1), nil
+	return b.Add(b.Mul(xt, at.clean), b.Mul(predicted, at.prediction)), nil
 }
 
 // Clean is CleanAt at the time of the step.

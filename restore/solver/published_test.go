@@ -1,0 +1,92 @@
+package solver
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"ddiff/restore/method"
+	"ddiff/restore/noise"
+	"ddiff/restore/onnx/onnxtest"
+	"ddiff/restore/operator"
+	"ddiff/restore/parameter"
+)
+
+// publishedCase is a folder of testdata/methods: the first steps of the authors' code of a method, see tools/method_vectors.py.
+type publishedCase struct {
+	Task     string
+	Key      noise.Key
+	Sigma    float64
+	Settings map[string]any
+}
+
+// Each published method makes the first steps of its authors' code: from the same start, noise, measurement and prior, the states
+// agree to 1e-3.
+func TestPublishedSteps(t *testing.T) {
+	t.Parallel()
+	folders, err := filepath.Glob("testdata/methods/*")
+	if err != nil || len(folders) == 0 {
+		t.Fatalf("%d folders, error %v", len(folders), err)
+	}
+	for _, folder := range folders {
+		t.Run(filepath.Base(folder), func(t *testing.T) {
+			t.Parallel()
+			raw, err := os.ReadFile(filepath.Join(folder, "case.json"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var c publishedCase
+			if err := json.Unmarshal(raw, &c); err != nil {
+				t.Fatal(err)
+			}
+			want := readArray(t, filepath.Join(folder, "x.npy"))
+			shape := operator.Shape{Channels: 3, Height: 32, Width: 32}
+			op := newOperator(t, c.Task, shape)
+			prob := Problem{Y: readArray(t, filepath.Join(folder, "y.npy")), Key: c.Key}
+			if _, err := os.Stat(filepath.Join(folder, "mask.npy")); err == nil {
+				mask := &operator.Draw{Name: "mask", Dims: []int{shape.Height, shape.Width}, Data: readArray(t, filepath.Join(folder, "mask.npy"))}
+				if prob.Draw, err = op.Encode(mask); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s := compile(t, onnxtest.Runtime(t), newRun(t, bundled(t), op, c.settings(t)), 1, Build{Form: FormLoop, Chunk: 1})
+			states := []State{s.Start(c.Key)}
+			made := 0
+			err = s.Resume(t.Context(), []Problem{prob}, states, make([]Curves, 1), func(step int) error {
+				size := shape.Size()
+				if step*size > len(want) {
+					return nil
+				}
+				made = step
+				if d := maxAbs(states[0].Tensors[0].Data, want[(step-1)*size:step*size]); !(d <= 1e-3) {
+					t.Errorf("step %d: the state differs by %.2g", step, d)
+				} else {
+					t.Logf("step %d: the state differs by %.2g", step, d)
+				}
+				return nil
+			})
+			if err != nil || made != 10 {
+				t.Errorf("%d steps compared, error %v; want 10", made, err)
+			}
+		})
+	}
+}
+
+// settings resolves the settings of a case.
+func (c publishedCase) settings(t *testing.T) method.Settings {
+	t.Helper()
+	r := method.Request{Preset: "natural", Task: c.Task, Values: map[string]parameter.Value{}}
+	for name, v := range c.Settings {
+		switch x := v.(type) {
+		case string:
+			r.Values[name] = parameter.Word(x)
+		case float64:
+			r.Values[name] = parameter.Number(x)
+		}
+	}
+	r.Method, r.Steps = r.Values["method"].Word, int(r.Values["steps"].Number)
+	delete(r.Values, "method")
+	delete(r.Values, "steps")
+	return resolve(t, r)
+}
