@@ -105,7 +105,7 @@ func TestResolve(t *testing.T) {
 		t.Errorf("task without a row: %+v", s)
 	}
 	for want, r := range map[string]method.Request{
-		`method: "dps" is none of [ddiff`:                    {Method: "dps", Preset: "natural", Task: "hdr"},
+		`method: "mcg" is none of [ddiff`:                    {Method: "mcg", Preset: "natural", Task: "hdr"},
 		`preset: "faces" is none of [natural ffhq imagenet]`: {Method: "ddiff", Preset: "faces", Task: "hdr"},
 		"steps: 1001 is out of range, want 2 to 1000":        {Method: "ddiff", Preset: "natural", Task: "hdr", Steps: 1001},
 		"steps: 1 is out of range":                           {Method: "ddiff", Preset: "natural", Task: "hdr", Steps: 1},
