@@ -1,7 +1,5 @@
 package restore
 
-import "ddiff/restore/onnx"
-
 const (
 	// activationFactor is the number of float32 values of memory per pixel and channel of the network's width. On the CPU
 	// the bundled prior takes 1.75 kB per pixel (6 channels per pixel) beside its weights, a network of the FFHQ
@@ -16,12 +14,12 @@ const (
 // Memory estimates the host's memory for solving a batch of n images, in bytes, beside the network's weights. It is an upper
 // bound for the measured networks, at most twice their memory. A latent prior needs that of its network at the size of latents, and
 // as much again per channel of its autoencoder at the size of images. Memory grows linearly with the pixels, and with the square
-// of the sides for operators with constant matrices. Another provider than the CPU has the images in the memory of its
-// device. Methods whose steps have inner iterations with noise need the host's memory for it on any provider.
+// of the sides for operators with constant matrices. A GPU has the images in its own memory. Methods whose
+// steps have inner iterations with noise need the host's memory for it on any provider.
 func (e *Engine) Memory(p Plan, n int) int64 {
 	h, w := float64(p.Image.Height), float64(p.Image.Width)
 	need := denseCopies * float32Size * e.operators(p).Dense(p.Task) * (h*h + w*w)
-	if e.rt.Provider() == onnx.ProviderCPU {
+	if !e.rt.GPU() {
 		dims := e.prior.Space().Dims(p.Image.Dims(n))
 		values := float64(e.prior.Width())*float64(dims[2]*dims[3]) + float64(e.prior.StageWidth())*h*w
 		need += activationFactor * float32Size * values * float64(n)

@@ -189,7 +189,7 @@ func (o benchOptions) timeCampaign(ctx context.Context, out string, photos []str
 	}
 	t := timing{task: task, batch: n}
 	err := withEmbedded(ctx, spec, o.run, io.Discard, stderr, func(e embedded) error {
-		net, err := e.prior.Compile(e.engine.Runtime(), n, o.size, o.size, false)
+		net, err := e.prior.Compile(e.engine.Runtime(), n, o.size, o.size, onnx.FP32)
 		if err != nil {
 			return err
 		}

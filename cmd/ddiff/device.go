@@ -1,8 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -119,13 +121,34 @@ func (o computeOptions) open(log *slog.Logger) (*onnx.Runtime, error) {
 	switch d := (onnx.Device{Provider: cfg.Provider, Index: cfg.Device}); {
 	case d.NVIDIA():
 		options.EP = install.CUDA
-	case d.Provider == onnx.ProviderWebGPU:
-		options.EP = install.CPU // only the CPU build contains WebGPU
+	case d.Provider == onnx.ProviderWebGPU, d.Provider == onnx.ProviderOpenVINO:
+		options.EP = install.CPU // only the CPU build contains WebGPU, and is new enough for the plugin
 	}
 	lib, err := install.Locate(options)
 	if err != nil {
 		return nil, err
 	}
 	cfg.Library = lib.Path
+	if cfg.Plugin, err = plugin(cfg.Provider, log); err != nil {
+		return nil, err
+	}
 	return onnx.Open(cfg)
+}
+
+// plugin returns the path of the OpenVINO plugin for a provider, or "". With auto, a damaged plugin is logged.
+func plugin(provider string, log *slog.Logger) (string, error) {
+	if provider != onnx.ProviderAuto && provider != onnx.ProviderOpenVINO {
+		return "", nil
+	}
+	lib, err := install.LocatePlugin("")
+	switch {
+	case err == nil:
+		return lib.Path, nil
+	case provider == onnx.ProviderOpenVINO:
+		return "", fmt.Errorf("use provider %s: %w", provider, err)
+	case errors.Is(err, install.ErrUnsupported): // no plugin for this platform
+	case !errors.Is(err, install.ErrNoPlugin) || os.Getenv(install.PluginVar) != "":
+		log.Warn("using the CPU provider alone", "reason", err)
+	}
+	return "", nil
 }

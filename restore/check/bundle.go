@@ -229,7 +229,7 @@ func (b *bundle) runPart(ctx context.Context, rt *onnx.Runtime, n *network, role
 func (b *bundle) runNoise(ctx context.Context, rt *onnx.Runtime, p *prior.Prior, r *BundleReport) error {
 	c := &priorCheck{rt: rt, prior: p}
 	var err error
-	if c.one, err = p.Compile(rt, 1, r.Image[2], r.Image[3], false); err != nil {
+	if c.one, err = p.Compile(rt, 1, r.Image[2], r.Image[3], onnx.FP32); err != nil {
 		return err
 	}
 	defer c.one.Close()

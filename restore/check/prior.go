@@ -141,7 +141,7 @@ func newPriorCheck(rt *onnx.Runtime, p *prior.Prior, o PriorOptions) (*priorChec
 		}
 	}
 	var err error
-	c.one, err = p.Compile(rt, 1, c.size, c.size, false)
+	c.one, err = p.Compile(rt, 1, c.size, c.size, onnx.FP32)
 	return c, err
 }
 
@@ -258,7 +258,7 @@ func (c *priorCheck) predictAll(ctx context.Context, n *network, v *Vectors) (*r
 	if x == nil || t == nil || len(x.Shape) != 4 || len(t.Data) != x.Shape[0] || len(v.Outputs) != 1 {
 		return nil, fmt.Errorf("%w: want the image batch, its times and one output", ErrVectors)
 	}
-	one, err := c.prior.Compile(c.rt, 1, x.Shape[2], x.Shape[3], false)
+	one, err := c.prior.Compile(c.rt, 1, x.Shape[2], x.Shape[3], onnx.FP32)
 	if err != nil {
 		return nil, err
 	}

@@ -17,7 +17,7 @@ var times = []int64{0, 250, 500, 999}
 
 // compile returns the network of p with standard normal images as input, at times[1].
 func (v variant) compile(p *prior.Prior, n, size int) (*prior.Network, error) {
-	net, err := p.Compile(v.rt, n, size, size, v.build.Precision == onnx.FP16)
+	net, err := p.Compile(v.rt, n, size, size, v.build.Precision)
 	if err != nil {
 		return nil, err
 	}

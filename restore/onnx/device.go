@@ -14,7 +14,7 @@ type Device struct {
 }
 
 // DeviceForms documents the syntax of ParseDevice for the help of a flag.
-const DeviceForms = "auto, cpu, cuda[:N], tensorrt[:N] or webgpu[:N]"
+const DeviceForms = "auto, cpu, cuda[:N], tensorrt[:N], webgpu[:N] or openvino"
 
 // ParseDevice parses a provider and, for a GPU, its index after a colon.
 func ParseDevice(s string) (Device, error) {
@@ -36,6 +36,9 @@ func ParseDevice(s string) (Device, error) {
 func (d Device) gpu() bool {
 	return d.Provider == ProviderCUDA || d.Provider == ProviderTensorRT || d.Provider == ProviderWebGPU
 }
+
+// guarded reports whether nodes that would run on the CPU provider instead are refused.
+func (d Device) guarded() bool { return d.gpu() || d.Provider == ProviderOpenVINO }
 
 // NVIDIA reports whether only builds of ONNX Runtime for CUDA contain the provider.
 func (d Device) NVIDIA() bool {

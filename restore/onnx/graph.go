@@ -33,7 +33,10 @@ type Graph struct {
 	domains map[string]int64    // other operator sets of inlined models
 	weights map[*Model]string   // inlined models: the prefix of their weights
 	half    bool                // inline models in mixed precision
-	blocks  int                 // of a gradient, see Recompute
+
+	divided     bool // other sessions compute the score network
+	evaluations []evaluation
+	blocks      int // of a gradient, see Recompute
 }
 
 // NewGraph starts a graph for an operator set version in [MinOpset, MaxOpset].
@@ -54,7 +57,7 @@ func (g *Graph) Opset() int { return g.opset }
 func (g *Graph) Sub() *Graph {
 	return &Graph{
 		opset: g.opset, counter: g.counter, outer: g, facts: newFacts(), consts: map[string]Value{},
-		domains: g.domains, weights: map[*Model]string{}, half: g.half, blocks: g.blocks,
+		domains: g.domains, weights: map[*Model]string{}, half: g.half, divided: g.divided, blocks: g.blocks,
 	}
 }
 
@@ -231,11 +234,13 @@ func valueInfo(v Value) *onnxpb.ValueInfoProto {
 }
 
 // Marshal serialises the graph as a model file. Equal graphs have equal bytes.
-func (g *Graph) Marshal(name string) ([]byte, error) {
+func (g *Graph) Marshal(name string) ([]byte, error) { return g.marshal(name, g.proto(name)) }
+
+func (g *Graph) marshal(name string, p *onnxpb.GraphProto) ([]byte, error) {
 	m := &onnxpb.ModelProto{
 		IrVersion:    8,
 		ProducerName: "ddiff",
-		Graph:        g.proto(name),
+		Graph:        p,
 		OpsetImport:  []*onnxpb.OperatorSetIdProto{{Version: int64(g.opset)}},
 	}
 	if g.opset > 18 {

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// ErrFallback: the GPU's provider does not support some nodes of a model. ONNX Runtime would silently run them on the
+// ErrFallback: the provider does not support some nodes of a model. ONNX Runtime would silently run them on the
 // CPU.
 var ErrFallback = errors.New("nodes would run on the CPU")
 
@@ -28,9 +28,9 @@ type cpuNode struct{ op, name string }
 
 // fallback compiles a refused model without the guard if all of its CPU nodes are allowed. Otherwise it returns an error
 // that names them.
-func (r *Runtime) fallback(model []byte, inputs, outputs []string) (*Session, error) {
-	entries := sessionSettings(false)
-	nodes, err := r.nodesOnCPU(model, inputs, outputs, entries)
+func (r *Runtime) fallback(model []byte, inputs, outputs []string, t target) (*Session, error) {
+	t.unguarded = true
+	nodes, err := r.nodesOnCPU(model, inputs, outputs, t)
 	if err != nil {
 		return nil, fmt.Errorf("make session: %w: %w; their names are unknown: %w", ErrRuntime, ErrFallback, err)
 	}
@@ -46,7 +46,7 @@ func (r *Runtime) fallback(model []byte, inputs, outputs []string) (*Session, er
 	}
 	if len(refused) == 0 {
 		r.cfg.Logger.Warn("nodes run on the CPU, as allow_fallback permits", "provider", r.Provider(), "nodes", len(nodes))
-		return r.compile(model, inputs, outputs, r.cfg.Threads, entries, "")
+		return r.compile(model, inputs, outputs, t)
 	}
 	const shown = 8
 	more := ""
@@ -60,13 +60,14 @@ func (r *Runtime) fallback(model []byte, inputs, outputs []string) (*Session, er
 
 // nodesOnCPU runs the model once, without the guard and with ones as inputs, and reads the nodes on the CPU from the
 // library's profile.
-func (r *Runtime) nodesOnCPU(model []byte, inputs, outputs []string, entries map[string]string) ([]cpuNode, error) {
+func (r *Runtime) nodesOnCPU(model []byte, inputs, outputs []string, t target) ([]cpuNode, error) {
 	dir, err := os.MkdirTemp("", "ddiff-profile-")
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // a temporary file
-	s, err := r.compile(model, inputs, outputs, r.cfg.Threads, entries, filepath.Join(dir, "p"))
+	t.profile = filepath.Join(dir, "p")
+	s, err := r.compile(model, inputs, outputs, t)
 	if err != nil {
 		return nil, err
 	}

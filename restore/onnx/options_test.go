@@ -14,13 +14,13 @@ func TestParseDevice(t *testing.T) {
 	t.Parallel()
 	for s, want := range map[string]Device{
 		"auto": {ProviderAuto, 0}, "cpu": {ProviderCPU, 0}, "cuda": {ProviderCUDA, 0}, "cuda:3": {ProviderCUDA, 3},
-		"tensorrt:1": {ProviderTensorRT, 1}, "webgpu": {ProviderWebGPU, 0}, "webgpu:0": {ProviderWebGPU, 0},
+		"tensorrt:1": {ProviderTensorRT, 1}, "openvino": {ProviderOpenVINO, 0}, "webgpu": {ProviderWebGPU, 0}, "webgpu:0": {ProviderWebGPU, 0},
 	} {
 		if got, err := ParseDevice(s); err != nil || got != want {
 			t.Errorf("%s: %v, %v", s, got, err)
 		}
 	}
-	for _, s := range []string{"", "gpu", "cpu:0", "auto:1", "cuda:", "cuda:-1", "cuda:x", "CUDA", "cuda:1:2"} {
+	for _, s := range []string{"", "gpu", "cpu:0", "openvino:0", "auto:1", "cuda:", "cuda:-1", "cuda:x", "CUDA", "cuda:1:2"} {
 		if _, err := ParseDevice(s); err == nil || !strings.Contains(err.Error(), "none of auto, cpu, cuda[:N]") {
 			t.Errorf("%s: error %v", s, err)
 		}
@@ -93,6 +93,7 @@ func TestSettings(t *testing.T) {
 		"tensorrt.device_id": "2", "tensorrt.trt_fp16_enable": "0", "tensorrt.trt_engine_cache_enable": "1",
 		"tensorrt.trt_timing_cache_enable": "1", "NVIDIA_TF32_OVERRIDE": "0",
 	}
+	openvino := map[string]string{"openvino.PERFORMANCE_HINT": "LATENCY", "openvino.ENABLE_CPU_PINNING": "NO"}
 	webgpu := map[string]string{"webgpu.deviceId": "0", "webgpu.enableInt64": "1"}
 	webgpuAll := map[string]string{"webgpu.preferredLayout": "NCHW", "webgpu.powerPreference": "low-power", "webgpu.validationMode": "full"}
 	for name, c := range map[string]struct {
@@ -104,6 +105,7 @@ func TestSettings(t *testing.T) {
 		"cuda":     {Device{ProviderCUDA, 2}, Options{}, []map[string]string{session, guarded, cuda}},
 		"cuda all": {Device{ProviderCUDA, 0}, Options{1 << 20, ArenaNextPowerOfTwo, SearchExhaustive, true, LayoutNHWC, false, "", "", "", []string{"Shape"}}, []map[string]string{session, guarded, cudaAll}},
 		"tensorrt": {Device{ProviderTensorRT, 2}, Options{CacheDir: "/c"}, []map[string]string{session, guarded, cuda, trt}},
+		"openvino": {Device{ProviderOpenVINO, 0}, Options{}, []map[string]string{session, guarded, openvino}},
 		"webgpu":   {Device{ProviderWebGPU, 0}, Options{}, []map[string]string{session, guarded, webgpu}},
 		"webgpu all": {
 			Device{ProviderWebGPU, 0}, Options{Layout: LayoutNCHW, Power: PowerLow, Validation: "full"},
@@ -117,6 +119,12 @@ func TestSettings(t *testing.T) {
 		r := &Runtime{cfg: Config{Options: c.o}, device: c.device}
 		if got := r.Settings(); !maps.Equal(got, want) {
 			t.Errorf("%s:\n got %v\nwant %v", name, got, want)
+		}
+		if r.Divides() {
+			want["openvino.INFERENCE_PRECISION_HINT"] = "bf16"
+		}
+		if got := r.NetworkSettings(BF16); !maps.Equal(got, want) {
+			t.Errorf("%s in bfloat16:\n got %v\nwant %v", name, got, want)
 		}
 	}
 }

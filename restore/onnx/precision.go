@@ -65,7 +65,10 @@ func (r *Runtime) AutoPrecision() Precision { return FP32 }
 
 // findPrecisions implements Precisions by provider.
 func (r *Runtime) findPrecisions() []Precision {
-	if r.Provider() == ProviderWebGPU && r.probeHalf() != nil {
+	switch {
+	case r.Divides():
+		return thisProcessor().precisions()
+	case r.Provider() == ProviderWebGPU && r.probeHalf() != nil:
 		return []Precision{FP32}
 	}
 	return []Precision{FP32, FP16}

@@ -33,6 +33,9 @@ type Config struct {
 	Library string
 	// Provider is the execution provider. Default: auto.
 	Provider string
+	// Plugin is the path of the OpenVINO plugin's library. Default: none. Needed for openvino; auto uses it beside the CPU
+	// provider, see Runtime.Alternative.
+	Plugin string
 	// Device is the index of the GPU. Default: 0, the only one of WebGPU, which chooses by Options.Power.
 	Device int
 	// Options are the settings of the provider.
@@ -59,8 +62,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("Device: %d is negative", c.Device)
 	case c.Device > 0 && provider == ProviderWebGPU:
 		return fmt.Errorf("Device: %d: webgpu has only device 0; choose one of several GPUs with Options.Power", c.Device)
-	case c.Device > 0 && provider == ProviderCPU:
-		return fmt.Errorf("Device: %d: the cpu has no index", c.Device)
+	case c.Device > 0 && (provider == ProviderCPU || provider == ProviderOpenVINO):
+		return fmt.Errorf("Device: %d: %s computes on the CPU, which has no index", c.Device, provider)
 	case c.Threads < 0:
 		return fmt.Errorf("Threads: %d is negative", c.Threads)
 	case c.Threads > MaxThreads:
@@ -76,6 +79,9 @@ type Runtime struct {
 	version string
 	thread  *thread // nil on the CPU
 	shared  bool    // made by With, on the library of another Runtime
+	plugin  ort.EpDevice
+
+	alternative *Runtime
 
 	precisions func() []Precision
 }
@@ -154,10 +160,19 @@ func (c Config) complete() (Config, error) {
 func start(cfg Config) (*Runtime, error) {
 	r := &Runtime{cfg: cfg, version: ort.GetVersion(), device: Device{Provider: ProviderCPU}}
 	r.precisions = sync.OnceValue(r.findPrecisions)
-	if cfg.Provider != ProviderCPU {
+	switch cfg.Provider {
+	case ProviderCPU:
+	case ProviderOpenVINO:
+		if err := r.openOpenVINO(); err != nil {
+			return nil, err
+		}
+	default:
 		if err := r.chooseProvider(); err != nil {
 			return nil, err
 		}
+	}
+	if cfg.Provider == ProviderAuto && r.Provider() == ProviderCPU && cfg.Plugin != "" {
+		r.openAlternative()
 	}
 	cfg.Logger.Info("opened ONNX Runtime", "library", cfg.Library, "version", r.version, "provider", r.Provider())
 	return r, nil
@@ -195,7 +210,7 @@ func (r *Runtime) probe() error {
 	if err != nil {
 		return err
 	}
-	s, err := r.NewSession(model, []string{"x"}, []string{"y"})
+	s, err := r.NewNetworkSession(model, []string{"x"}, []string{"y"}, FP32)
 	if err != nil {
 		return err
 	}
@@ -226,12 +241,14 @@ func (r *Runtime) Device() string {
 func (r *Runtime) Close() error {
 	openMu.Lock()
 	defer openMu.Unlock()
+	r.alternative = nil
 	r.thread.stop()
 	r.thread = nil
 	if r.shared || !opened {
 		return nil
 	}
 	opened = false
+	forgetPlugin()
 	if err := ort.DestroyEnvironment(); err != nil {
 		return fmt.Errorf("close: %w: %w", ErrRuntime, err)
 	}

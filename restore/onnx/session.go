@@ -19,26 +19,45 @@ type Session struct {
 // NewSession compiles a model. inputs and outputs set the order of the tensors in Run. It returns ErrFallback, naming the
 // node, if a node would run on the CPU instead of the GPU.
 func (r *Runtime) NewSession(model []byte, inputs, outputs []string) (*Session, error) {
-	return r.newSession(model, inputs, outputs, r.cfg.Threads)
+	return r.newSession(model, inputs, outputs, target{device: r.rest(), threads: r.cfg.Threads})
 }
 
 // NewSerialSession is NewSession with one CPU thread per operation. Its results do not depend on the division of work among
 // threads: some operations of the runtime, such as Log, round the borders between the threads' parts differently.
 func (r *Runtime) NewSerialSession(model []byte, inputs, outputs []string) (*Session, error) {
-	return r.newSession(model, inputs, outputs, 1)
+	return r.newSession(model, inputs, outputs, target{device: r.rest(), threads: 1})
 }
 
-func (r *Runtime) newSession(model []byte, inputs, outputs []string, threads int) (*Session, error) {
-	s, err := r.compile(model, inputs, outputs, threads, sessionSettings(r.device.gpu()), "")
-	if r.device.gpu() && refusedFallback(err) {
-		return r.fallback(model, inputs, outputs)
+// rest is the device of everything but networks.
+func (r *Runtime) rest() Device {
+	if r.Divides() {
+		return Device{Provider: ProviderCPU}
+	}
+	return r.device
+}
+
+// target is how a session computes.
+type target struct {
+	device    Device
+	precision Precision // of a network on a provider that divides graphs
+	threads   int
+	unguarded bool   // allows nodes on the CPU
+	profile   string // beginning of the file of a profile with the device of each node; empty: none
+}
+
+// settings are the entries of the session's configuration.
+func (t target) settings() map[string]string { return sessionSettings(t.device, !t.unguarded) }
+
+func (r *Runtime) newSession(model []byte, inputs, outputs []string, t target) (*Session, error) {
+	s, err := r.compile(model, inputs, outputs, t)
+	if t.device.guarded() && refusedFallback(err) {
+		return r.fallback(model, inputs, outputs, t)
 	}
 	return s, err
 }
 
-// compile makes a session with the given configuration entries. Close writes a profile with the device of each node to a
-// file whose name begins with profile, unless profile is empty.
-func (r *Runtime) compile(model []byte, inputs, outputs []string, threads int, entries map[string]string, profile string) (*Session, error) {
+// compile makes a session. Close writes its profile.
+func (r *Runtime) compile(model []byte, inputs, outputs []string, t target) (*Session, error) {
 	opts, err := ort.NewSessionOptions()
 	if err != nil {
 		return nil, wrapError("make session options", err)
@@ -46,7 +65,7 @@ func (r *Runtime) compile(model []byte, inputs, outputs []string, threads int, e
 	defer opts.Destroy()
 	s := &Session{runtime: r}
 	err = r.thread.do(func() error {
-		if err := r.configure(opts, model, threads, entries, profile); err != nil {
+		if err := r.configure(opts, model, t); err != nil {
 			return wrapError("configure session", err)
 		}
 		changed, err := preserveSignals(func() error {
@@ -63,20 +82,21 @@ func (r *Runtime) compile(model []byte, inputs, outputs []string, threads int, e
 	return s, nil
 }
 
-func (r *Runtime) configure(opts *ort.SessionOptions, model []byte, threads int, entries map[string]string, profile string) error {
+func (r *Runtime) configure(opts *ort.SessionOptions, model []byte, t target) error {
 	steps := []func() error{
 		func() error { return opts.SetGraphOptimizationLevel(ort.GraphOptimizationLevelEnableAll) },
-		func() error { return opts.SetIntraOpNumThreads(threads) },
+		func() error { return opts.SetIntraOpNumThreads(t.threads) },
 		func() error { return opts.SetInterOpNumThreads(1) },
-		func() error { return r.appendProvider(opts, r.device, model) },
+		func() error { return r.appendProvider(opts, t, model) },
 		// Failures are returned as errors; do not print them too.
 		func() error { return opts.SetLogSeverityLevel(ort.LoggingLevelFatal) },
 	}
+	entries := t.settings()
 	for _, k := range sortedKeys(entries) {
 		steps = append(steps, func() error { return opts.AddSessionConfigEntry(k, entries[k]) })
 	}
-	if profile != "" {
-		steps = append(steps, func() error { return opts.EnableProfiling(profile) })
+	if t.profile != "" {
+		steps = append(steps, func() error { return opts.EnableProfiling(t.profile) })
 	}
 	for _, step := range steps {
 		if err := step(); err != nil {

@@ -9,14 +9,14 @@ import (
 )
 
 // sessionSettings are the entries of a session's configuration.
-func sessionSettings(gpu bool) map[string]string {
+func sessionSettings(d Device, guard bool) map[string]string {
 	s := map[string]string{
 		// Small blocks of work balance the load when a core is slower or shared.
 		"session.dynamic_block_base": "4",
 		// Results must not depend on flushing subnormal numbers to zero.
 		"session.set_denormal_as_zero": "0",
 	}
-	if gpu {
+	if guard && d.guarded() {
 		// Refuse nodes that would run on the CPU, see guard.go.
 		s[guardKey] = "1"
 	}
@@ -80,9 +80,13 @@ func webGPUSettings(o Options) map[string]string {
 }
 
 // Settings returns the session's configuration and the provider's options in the form of the library, without paths and
-// the number of threads. Results with equal settings, library and device were computed in the same way.
-func (r *Runtime) Settings() map[string]string {
-	out := sessionSettings(r.device.gpu())
+// the number of threads. Results with equal settings, precision, library and device were computed in the same way: a
+// provider that divides models also has the hint of the precision, see NetworkSettings.
+func (r *Runtime) Settings() map[string]string { return r.NetworkSettings("") }
+
+// NetworkSettings returns the Settings of a session whose network computes in p.
+func (r *Runtime) NetworkSettings(p Precision) map[string]string {
+	out := sessionSettings(r.device, true)
 	add := func(prefix string, s map[string]string) {
 		for k, v := range s {
 			if !strings.HasSuffix(k, "_path") {
@@ -102,6 +106,10 @@ func (r *Runtime) Settings() map[string]string {
 		}
 	case ProviderWebGPU:
 		add("webgpu.", webGPUSettings(o))
+	case ProviderOpenVINO:
+		settings := openVINOSettings(p)
+		maps.DeleteFunc(settings, func(_, v string) bool { return v == "" })
+		add("openvino.", settings)
 	}
 	if len(o.AllowFallback) > 0 {
 		out["allow_fallback"] = strings.Join(o.AllowFallback, ",")
@@ -110,7 +118,8 @@ func (r *Runtime) Settings() map[string]string {
 }
 
 // appendProvider adds the provider to a session's options, which always include the CPU.
-func (r *Runtime) appendProvider(opts *ort.SessionOptions, d Device, model []byte) error {
+func (r *Runtime) appendProvider(opts *ort.SessionOptions, t target, model []byte) error {
+	d := t.device
 	switch d.Provider {
 	case ProviderCUDA:
 		return appendCUDA(opts, cudaSettings(d.Index, r.cfg.Options))
@@ -134,6 +143,8 @@ func (r *Runtime) appendProvider(opts *ort.SessionOptions, d Device, model []byt
 		return appendCUDA(opts, cudaSettings(d.Index, r.cfg.Options))
 	case ProviderWebGPU:
 		return opts.AppendExecutionProvider("WebGPU", webGPUSettings(r.cfg.Options))
+	case ProviderOpenVINO:
+		return r.appendOpenVINO(opts, t.precision, t.threads)
 	}
 	return nil
 }

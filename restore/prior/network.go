@@ -18,11 +18,10 @@ type Network struct {
 	session *onnx.Session
 }
 
-// Compile builds the network for n images of height×width pixels; half selects float16 arithmetic.
-// The caller must close it.
-func (p *Prior) Compile(rt *onnx.Runtime, n, height, width int, half bool) (*Network, error) {
+// Compile builds the network for n images of height×width pixels, in a precision of the runtime. The caller must close it.
+func (p *Prior) Compile(rt *onnx.Runtime, n, height, width int, precision onnx.Precision) (*Network, error) {
 	g := onnx.NewGraph(p.Opset())
-	g.Half(half)
+	g.Half(precision == onnx.FP16)
 	x := g.Input("x", onnx.Float, p.Space().Dims([]int{n, p.Card.Channels, height, width})...)
 	t := g.Input("t", onnx.Int64, 1)
 	y, err := p.Predict(g, x, t)
@@ -38,7 +37,7 @@ func (p *Prior) Compile(rt *onnx.Runtime, n, height, width int, half bool) (*Net
 	if err != nil {
 		return nil, err
 	}
-	session, err := rt.NewSession(model, []string{"x", "t"}, []string{"y"})
+	session, err := rt.NewNetworkSession(model, []string{"x", "t"}, []string{"y"}, precision)
 	if err != nil {
 		onnx.CloseTensors(tensors)
 		return nil, fmt.Errorf("prior %s: %w", p.File, err)

@@ -204,6 +204,13 @@ func (p *Prior) Predict(g *onnx.Graph, x, t onnx.Value) (onnx.Value, error) {
 	if x.Dims[1] != p.channels() {
 		return onnx.Value{}, fmt.Errorf("prior %s: %s of %d channels: the prior needs %d", p.File, kind, x.Dims[1], p.channels())
 	}
+	if g.Divided() {
+		y, err := g.Evaluate(x, t, []int{n, p.channels(), h, w})
+		if err != nil {
+			err = fmt.Errorf("prior %s: %w", p.File, err)
+		}
+		return y, err
+	}
 	times := g.Expand(t, n)
 	if p.t.DType == onnx.Float {
 		times = g.Cast(times, onnx.Float)

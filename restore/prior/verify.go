@@ -114,7 +114,7 @@ func deviceError(ctx context.Context, err error) bool {
 // sample returns the network's predictions for one batch of fixed noise in the middle of the schedule.
 func (p *Prior) sample(ctx context.Context, rt *onnx.Runtime) ([]float32, error) {
 	n, h, w := p.smallest()
-	net, err := p.Compile(rt, n, h, w, false)
+	net, err := p.Compile(rt, n, h, w, onnx.FP32)
 	if err != nil {
 		return nil, err
 	}

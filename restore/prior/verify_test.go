@@ -164,7 +164,7 @@ func TestVerifyKeepsFile(t *testing.T) {
 		if name == "across batch" {
 			n = 2
 		}
-		net, err := p.Compile(rt, n, 8, 8, false)
+		net, err := p.Compile(rt, n, 8, 8, onnx.FP32)
 		if err != nil {
 			t.Errorf("%s: after the check: %v", name, err)
 			continue

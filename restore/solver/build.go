@@ -71,6 +71,9 @@ func (b Build) Complete(rt *onnx.Runtime) (Build, error) {
 	if b.Form == "" {
 		b.Form = defaultForm(rt.Provider())
 	}
+	if rt.Divides() && b.Form != FormSingle {
+		return b, fmt.Errorf("%w form: %s on %s, which makes single steps", ErrConfig, b.Form, rt.Provider())
+	}
 	switch {
 	case b.Form == FormSingle:
 		b.Chunk = 1
@@ -96,8 +99,8 @@ func defaultForm(provider string) Form {
 	switch provider {
 	case onnx.ProviderCPU:
 		return FormLoop
-	case onnx.ProviderTensorRT:
-		// Compilation takes minutes per step in the model.
+	case onnx.ProviderTensorRT, onnx.ProviderOpenVINO:
+		// TensorRT compiles for minutes per step in the model. With OpenVINO each evaluation is a call.
 		return FormSingle
 	}
 	return FormUnrolled

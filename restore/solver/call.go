@@ -17,16 +17,16 @@ type call struct {
 	own    map[string]*onnx.Tensor // the inputs that other calls do not share
 	inputs []*onnx.Tensor          // in the order of the session
 	curves []onnx.Value
-	sess   *onnx.Session
+	sess   session
 }
 
 // compile builds and compiles the model of k steps and allocates its missing tensors.
 func (s *Solver) compile(form Form, k int) (c *call, err error) {
-	b := builder{s.run, s.build, unrolled(s.rt.Provider(), s.build.Form)}
+	b := builder{s.run, s.build, unrolled(s.rt.Provider(), s.build.Form), s.rt.Divides()}
 	b.build.Form = form
 	m, err := b.chunk(s.n, k)
 	if err != nil {
-		return nil, err
+		return nil, s.divideError(err)
 	}
 	c = &call{form: form, k: k, own: map[string]*onnx.Tensor{}}
 	defer func() {
@@ -58,10 +58,26 @@ func (s *Solver) compile(form Form, k int) (c *call, err error) {
 		}
 	}
 	c.curves = m.outputs[tensors:]
-	if c.sess, err = s.rt.NewSession(m.model, names, b.outputs()); err != nil {
+	if c.sess, err = s.session(m, names, c.inputs); err != nil {
 		return c, fmt.Errorf("compile %s for %s, batch %d: %w", s.run.Info.Name, s.run.Operator.Task, s.n, err)
 	}
 	return c, nil
+}
+
+// session compiles a chunk.
+func (s *Solver) session(m chunk, names []string, tensors []*onnx.Tensor) (session, error) {
+	if !s.rt.Divides() {
+		var outputs []string
+		for _, v := range m.outputs {
+			outputs = append(outputs, v.Name)
+		}
+		return s.rt.NewSession(m.model, names, outputs)
+	}
+	inputs := map[string]*onnx.Tensor{}
+	for i, name := range names {
+		inputs[name] = tensors[i]
+	}
+	return s.newDivided(m, inputs)
 }
 
 func (c *call) close() error {

@@ -30,6 +30,8 @@ type builder struct {
 	run    *method.Run
 	build  Build
 	unroll int // see method.Inputs
+	// divided: another session computes the network.
+	divided bool
 }
 
 // chunk is the model of the steps of one call.
@@ -38,6 +40,9 @@ type chunk struct {
 	// inputs are in any order. The outputs are the state and the computed curves, in declared order; the curves
 	// have shape [steps made, n].
 	inputs, outputs []onnx.Value
+	// stages are the parts of a divided step, without model, and results those of the evaluations between them.
+	stages  []onnx.Stage
+	results []onnx.Value
 }
 
 // shared reports whether all calls of a solver read an input.
@@ -50,6 +55,7 @@ func (b builder) shared(name string) bool {
 // steps are the rows of tables; otherwise each step has inputs of its own, see stepInput.
 func (b builder) chunk(n, k int) (chunk, error) {
 	g := onnx.NewGraph(b.run.Prior.Opset())
+	g.Divide(b.divided)
 	g.Half(b.build.Precision == onnx.FP16)
 	var c chunk
 	input := func(name string, t onnx.DType, dims ...int) onnx.Value {
@@ -95,7 +101,11 @@ func (b builder) chunk(n, k int) (chunk, error) {
 		g.Output(name, c.outputs[i])
 		c.outputs[i].Name = name
 	}
-	c.model, err = g.Marshal("ddiff")
+	if b.divided {
+		c.stages, c.results, err = g.Stages("ddiff")
+	} else {
+		c.model, err = g.Marshal("ddiff")
+	}
 	return c, err
 }
 

@@ -515,14 +515,16 @@ func (x *GraphProto) GetValueInfo() []*ValueInfoProto {
 
 // One operator call. An empty input name is an omitted optional input.
 type NodeProto struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Input         []string               `protobuf:"bytes,1,rep,name=input,proto3" json:"input,omitempty"`
-	Output        []string               `protobuf:"bytes,2,rep,name=output,proto3" json:"output,omitempty"`
-	Name          string                 `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
-	OpType        string                 `protobuf:"bytes,4,opt,name=op_type,json=opType,proto3" json:"op_type,omitempty"`
-	Attribute     []*AttributeProto      `protobuf:"bytes,5,rep,name=attribute,proto3" json:"attribute,omitempty"`
-	DocString     string                 `protobuf:"bytes,6,opt,name=doc_string,json=docString,proto3" json:"doc_string,omitempty"`
-	Domain        string                 `protobuf:"bytes,7,opt,name=domain,proto3" json:"domain,omitempty"`
+	state         protoimpl.MessageState    `protogen:"open.v1"`
+	Input         []string                  `protobuf:"bytes,1,rep,name=input,proto3" json:"input,omitempty"`
+	Output        []string                  `protobuf:"bytes,2,rep,name=output,proto3" json:"output,omitempty"`
+	Name          string                    `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
+	OpType        string                    `protobuf:"bytes,4,opt,name=op_type,json=opType,proto3" json:"op_type,omitempty"`
+	Attribute     []*AttributeProto         `protobuf:"bytes,5,rep,name=attribute,proto3" json:"attribute,omitempty"`
+	DocString     string                    `protobuf:"bytes,6,opt,name=doc_string,json=docString,proto3" json:"doc_string,omitempty"`
+	Domain        string                    `protobuf:"bytes,7,opt,name=domain,proto3" json:"domain,omitempty"`
+	Overload      string                    `protobuf:"bytes,8,opt,name=overload,proto3" json:"overload,omitempty"`
+	MetadataProps []*StringStringEntryProto `protobuf:"bytes,9,rep,name=metadata_props,json=metadataProps,proto3" json:"metadata_props,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -604,6 +606,20 @@ func (x *NodeProto) GetDomain() string {
 		return x.Domain
 	}
 	return ""
+}
+
+func (x *NodeProto) GetOverload() string {
+	if x != nil {
+		return x.Overload
+	}
+	return ""
+}
+
+func (x *NodeProto) GetMetadataProps() []*StringStringEntryProto {
+	if x != nil {
+		return x.MetadataProps
+	}
+	return nil
 }
 
 type AttributeProto struct {
@@ -1206,7 +1222,7 @@ const file_onnx_proto_rawDesc = "" +
 	"\x05input\x18\v \x03(\v2\x1a.ddiff.onnx.ValueInfoProtoR\x05input\x122\n" +
 	"\x06output\x18\f \x03(\v2\x1a.ddiff.onnx.ValueInfoProtoR\x06output\x129\n" +
 	"\n" +
-	"value_info\x18\r \x03(\v2\x1a.ddiff.onnx.ValueInfoProtoR\tvalueInfo\"\xd7\x01\n" +
+	"value_info\x18\r \x03(\v2\x1a.ddiff.onnx.ValueInfoProtoR\tvalueInfo\"\xbe\x02\n" +
 	"\tNodeProto\x12\x14\n" +
 	"\x05input\x18\x01 \x03(\tR\x05input\x12\x16\n" +
 	"\x06output\x18\x02 \x03(\tR\x06output\x12\x12\n" +
@@ -1215,7 +1231,9 @@ const file_onnx_proto_rawDesc = "" +
 	"\tattribute\x18\x05 \x03(\v2\x1a.ddiff.onnx.AttributeProtoR\tattribute\x12\x1d\n" +
 	"\n" +
 	"doc_string\x18\x06 \x01(\tR\tdocString\x12\x16\n" +
-	"\x06domain\x18\a \x01(\tR\x06domain\"\xfc\x03\n" +
+	"\x06domain\x18\a \x01(\tR\x06domain\x12\x1a\n" +
+	"\boverload\x18\b \x01(\tR\boverload\x12I\n" +
+	"\x0emetadata_props\x18\t \x03(\v2\".ddiff.onnx.StringStringEntryProtoR\rmetadataProps\"\xfc\x03\n" +
 	"\x0eAttributeProto\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\f\n" +
 	"\x01f\x18\x02 \x01(\x02R\x01f\x12\f\n" +
@@ -1338,22 +1356,23 @@ var file_onnx_proto_depIdxs = []int32{
 	10, // 6: ddiff.onnx.GraphProto.output:type_name -> ddiff.onnx.ValueInfoProto
 	10, // 7: ddiff.onnx.GraphProto.value_info:type_name -> ddiff.onnx.ValueInfoProto
 	8,  // 8: ddiff.onnx.NodeProto.attribute:type_name -> ddiff.onnx.AttributeProto
-	9,  // 9: ddiff.onnx.AttributeProto.t:type_name -> ddiff.onnx.TensorProto
-	6,  // 10: ddiff.onnx.AttributeProto.g:type_name -> ddiff.onnx.GraphProto
-	9,  // 11: ddiff.onnx.AttributeProto.tensors:type_name -> ddiff.onnx.TensorProto
-	6,  // 12: ddiff.onnx.AttributeProto.graphs:type_name -> ddiff.onnx.GraphProto
-	0,  // 13: ddiff.onnx.AttributeProto.type:type_name -> ddiff.onnx.AttributeProto.Type
-	5,  // 14: ddiff.onnx.TensorProto.external_data:type_name -> ddiff.onnx.StringStringEntryProto
-	2,  // 15: ddiff.onnx.TensorProto.data_location:type_name -> ddiff.onnx.TensorProto.DataLocation
-	11, // 16: ddiff.onnx.ValueInfoProto.type:type_name -> ddiff.onnx.TypeProto
-	13, // 17: ddiff.onnx.TypeProto.tensor_type:type_name -> ddiff.onnx.TypeProto.Tensor
-	14, // 18: ddiff.onnx.TensorShapeProto.dim:type_name -> ddiff.onnx.TensorShapeProto.Dimension
-	12, // 19: ddiff.onnx.TypeProto.Tensor.shape:type_name -> ddiff.onnx.TensorShapeProto
-	20, // [20:20] is the sub-list for method output_type
-	20, // [20:20] is the sub-list for method input_type
-	20, // [20:20] is the sub-list for extension type_name
-	20, // [20:20] is the sub-list for extension extendee
-	0,  // [0:20] is the sub-list for field type_name
+	5,  // 9: ddiff.onnx.NodeProto.metadata_props:type_name -> ddiff.onnx.StringStringEntryProto
+	9,  // 10: ddiff.onnx.AttributeProto.t:type_name -> ddiff.onnx.TensorProto
+	6,  // 11: ddiff.onnx.AttributeProto.g:type_name -> ddiff.onnx.GraphProto
+	9,  // 12: ddiff.onnx.AttributeProto.tensors:type_name -> ddiff.onnx.TensorProto
+	6,  // 13: ddiff.onnx.AttributeProto.graphs:type_name -> ddiff.onnx.GraphProto
+	0,  // 14: ddiff.onnx.AttributeProto.type:type_name -> ddiff.onnx.AttributeProto.Type
+	5,  // 15: ddiff.onnx.TensorProto.external_data:type_name -> ddiff.onnx.StringStringEntryProto
+	2,  // 16: ddiff.onnx.TensorProto.data_location:type_name -> ddiff.onnx.TensorProto.DataLocation
+	11, // 17: ddiff.onnx.ValueInfoProto.type:type_name -> ddiff.onnx.TypeProto
+	13, // 18: ddiff.onnx.TypeProto.tensor_type:type_name -> ddiff.onnx.TypeProto.Tensor
+	14, // 19: ddiff.onnx.TensorShapeProto.dim:type_name -> ddiff.onnx.TensorShapeProto.Dimension
+	12, // 20: ddiff.onnx.TypeProto.Tensor.shape:type_name -> ddiff.onnx.TensorShapeProto
+	21, // [21:21] is the sub-list for method output_type
+	21, // [21:21] is the sub-list for method input_type
+	21, // [21:21] is the sub-list for extension type_name
+	21, // [21:21] is the sub-list for extension extendee
+	0,  // [0:21] is the sub-list for field type_name
 }
 
 func init() { file_onnx_proto_init() }

@@ -1,0 +1,105 @@
+package solver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"ddiff/restore/onnx"
+	"ddiff/restore/prior"
+)
+
+// session computes a chunk. The inputs are those of its model, in order.
+type session interface {
+	Run(ctx context.Context, inputs, outputs []*onnx.Tensor) error
+	Close() error
+}
+
+// divided is the session of one step whose score network another provider computes. It makes a call for each part of the
+// step before an evaluation, one for the evaluation, and one for the rest.
+type divided struct {
+	network *prior.Network
+	parts   []part
+	results []*onnx.Tensor // of the evaluations
+}
+
+// part is one part of a step.
+type part struct {
+	session *onnx.Session
+	inputs  []*onnx.Tensor
+}
+
+// newDivided compiles a divided step. inputs are the tensors of its model by name.
+func (s *Solver) newDivided(c chunk, inputs map[string]*onnx.Tensor) (d *divided, err error) {
+	d = &divided{}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, d.Close())
+		}
+	}()
+	image := s.run.Operator.Image
+	if d.network, err = s.run.Prior.Compile(s.rt, s.n, image.Height, image.Width, s.build.Precision); err != nil {
+		return d, err
+	}
+	if d.results, err = onnx.NewTensors(c.results...); err != nil {
+		return d, err
+	}
+	for i, v := range c.results {
+		inputs[v.Name] = d.results[i]
+	}
+	for _, stage := range c.stages {
+		var p part
+		var in, out []string
+		for _, v := range stage.Inputs {
+			in = append(in, v.Name)
+			p.inputs = append(p.inputs, inputs[v.Name])
+		}
+		for _, v := range stage.Outputs {
+			out = append(out, v.Name)
+		}
+		if p.session, err = s.rt.NewSession(stage.Model, in, out); err != nil {
+			return d, err
+		}
+		d.parts = append(d.parts, p)
+	}
+	return d, nil
+}
+
+// Run makes a step. The parts read the tensors of newDivided.
+func (d *divided) Run(ctx context.Context, _, outputs []*onnx.Tensor) error {
+	for i, p := range d.parts {
+		if i == len(d.parts)-1 {
+			return p.session.Run(ctx, p.inputs, outputs)
+		}
+		if err := p.session.Run(ctx, p.inputs, []*onnx.Tensor{d.network.X, d.network.T}); err != nil {
+			return err
+		}
+		if err := d.network.Run(ctx); err != nil {
+			return err
+		}
+		copy(d.results[i].F32, d.network.Y.F32)
+	}
+	return nil
+}
+
+// Close releases the sessions and the tensors.
+func (d *divided) Close() error {
+	var errs []error
+	for _, p := range d.parts {
+		errs = append(errs, p.session.Close())
+	}
+	if d.network != nil {
+		d.network.Close()
+	}
+	onnx.CloseTensors(d.results)
+	return errors.Join(errs...)
+}
+
+// divideError explains why a step cannot be divided.
+func (s *Solver) divideError(err error) error {
+	if s.rt.Divides() && (errors.Is(err, onnx.ErrDivide) || errors.Is(err, onnx.ErrNoGradient)) {
+		return fmt.Errorf("%w: %s computes only the network, and %w of method %s: %w; use --device cpu",
+			onnx.ErrFallback, s.rt.Provider(), onnx.ErrDivide, s.run.Info.Name, err)
+	}
+	return err
+}

@@ -1,0 +1,169 @@
+package solver
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"ddiff/restore/method"
+	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxtest"
+	"ddiff/restore/operator"
+	"ddiff/restore/prior"
+)
+
+// A run on OpenVINO differs from that of the CPU provider by rounding in float32, and in bfloat16 by 40 dB or less: operators,
+// data term and dual variable stay float32.
+func TestOpenVINO(t *testing.T) {
+	rt := onnxtest.OpenVINO(t)
+	tasks := []string{operator.InpaintBox, operator.GaussianDeblur, operator.MotionDeblur, operator.HDR}
+	if testing.Short() {
+		tasks = tasks[1:2]
+	}
+	for _, task := range tasks {
+		t.Run(task, func(t *testing.T) {
+			op, p := newOperator(t, task, small), bundled(t)
+			probs := problems(t, op, 2, 0.05)
+			cfg := config(t, op.Task, 6)
+			answers := func(rt *onnx.Runtime, build Build) []Solution {
+				s := compile(t, rt, newRun(t, p, op, cfg), 2, build)
+				got, err := s.Solve(context.Background(), probs, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return got
+			}
+			want := answers(onnxtest.Runtime(t), Build{})
+			for _, precision := range rt.Precisions() {
+				for i, got := range answers(rt, Build{Precision: precision}) {
+					largest, db := maxAbs(got.X, want[i].X), decibels(got.X, want[i].X)
+					if precision == onnx.FP32 && largest > 1e-4 {
+						t.Errorf("%s: image %d differs by %.2g", precision, i, largest)
+					}
+					if precision == onnx.BF16 && (db < 40 || largest == 0) {
+						t.Errorf("%s: image %d differs by %.2g, %.1f dB", precision, i, largest, db)
+					}
+				}
+			}
+		})
+	}
+}
+
+// decibels is the PSNR of images in [−1, 1].
+func decibels(a, b []float32) float64 {
+	sum := 0.0
+	for i := range a {
+		d := float64(a[i] - b[i])
+		sum += d * d
+	}
+	return 10 * math.Log10(4*float64(len(a))/sum)
+}
+
+// evaluated is a method whose step evaluates the network in one of several ways.
+type evaluated struct{ way string }
+
+const (
+	once           = "once"
+	twice          = "twice"
+	inLoop         = "in a loop"
+	differentiated = "differentiated"
+)
+
+func (evaluated) Info() method.Info {
+	return method.Info{Name: "evaluated", Steps: 3, State: []method.Tensor{{Name: "x", Noise: true}}}
+}
+
+func (evaluated) Plan(s method.Settings, schedule prior.Schedule, _ operator.Shape) ([]method.Step, error) {
+	levels, err := method.Levels(schedule, s.Steps)
+	var out []method.Step
+	for _, l := range levels {
+		out = append(out, method.Step{Time: l.Time})
+	}
+	return out, err
+}
+
+func (m evaluated) Step(b *method.Builder, _ method.Settings) (method.Next, error) {
+	x := b.State("x")
+	z, err := b.Clean(x)
+	if err != nil {
+		return method.Next{}, err
+	}
+	switch m.way {
+	case twice:
+		z, err = b.Clean(b.Mul(b.Add(x, z), b.Scalar(0.5)))
+	case differentiated:
+		z, err = b.Gradient(z, x, z)
+	case inLoop:
+		var out []onnx.Value
+		out, err = b.Repeat(3, "", []onnx.Value{z}, func(b *method.Builder, _, _ onnx.Value, state []onnx.Value) ([]onnx.Value, error) {
+			z, err := b.Clean(state[0])
+			return []onnx.Value{z}, err
+		})
+		if err == nil {
+			z = out[0]
+		}
+	}
+	if err != nil {
+		return method.Next{}, err
+	}
+	return method.Next{State: map[string]onnx.Value{"x": b.Mul(b.Add(x, z), b.Scalar(0.5))}}, nil
+}
+
+// A step may evaluate the network several times. One that differentiates the network, or has it in a loop, cannot be divided:
+// the error names the method and the remedy.
+func TestOpenVINOSteps(t *testing.T) {
+	rt := onnxtest.OpenVINO(t)
+	op, p := newOperator(t, operator.GaussianDeblur, small), bundled(t)
+	for way, divides := range map[string]bool{once: true, twice: true, inLoop: false, differentiated: false} {
+		t.Run(way, func(t *testing.T) {
+			run, err := method.NewRun(evaluated{way}, method.Settings{Method: "evaluated", Steps: 3}, p, op)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, err := New(rt, run, 2, Build{})
+			if !divides {
+				if !errors.Is(err, onnx.ErrFallback) || !errors.Is(err, onnx.ErrDivide) ||
+					!strings.Contains(err.Error(), "method evaluated") || !strings.HasSuffix(err.Error(), "use --device cpu") {
+					t.Errorf("error %v", err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			probs := problems(t, op, 2, 0.05)
+			got, err := s.Solve(context.Background(), probs, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := compile(t, onnxtest.Runtime(t), run, 2, Build{}).Solve(context.Background(), probs, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range got {
+				if d := maxAbs(got[i].X, want[i].X); d > 1e-4 {
+					t.Errorf("image %d differs by %.2g", i, d)
+				}
+			}
+		})
+	}
+}
+
+// OpenVINO makes single steps, in float32 or bfloat16.
+func TestOpenVINOBuild(t *testing.T) {
+	rt := onnxtest.OpenVINO(t)
+	if b, err := (Build{}).Complete(rt); err != nil || b != (Build{FormSingle, 1, onnx.FP32}) {
+		t.Errorf("completed to %+v, %v", b, err)
+	}
+	for _, b := range []Build{{Form: FormLoop}, {Form: FormUnrolled}} {
+		if _, err := b.Complete(rt); !errors.Is(err, ErrConfig) {
+			t.Errorf("%+v: %v", b, err)
+		}
+	}
+	if _, err := (Build{Precision: onnx.FP16}).Complete(rt); !errors.Is(err, onnx.ErrPrecision) {
+		t.Errorf("float16: %v", err)
+	}
+}
