@@ -93,6 +93,17 @@ func TestBucketPrefix(t *testing.T) {
 	}
 }
 
+// A listed object of the largest size is valid, and one byte more is a problem of its row.
+func TestBucketPrefixLimit(t *testing.T) {
+	t.Parallel()
+	name, _, allow := bucket(t, map[string][]byte{"p/a.png": make([]byte, 1<<20), "p/b.png": make([]byte, 1<<20+1)})
+	s := sources(t, func(c *dataset.Config) { allow(c); c.MaxBytes = 1 << 20 })
+	all, _, err := rows(t, s, manifest.Dataset{Path: "s3://" + name + "/p"})
+	if err != nil || len(all) != 2 || all[0].Err != nil || !errors.Is(all[1].Err, dataset.ErrTooLarge) {
+		t.Errorf("rows %+v, %v", all, err)
+	}
+}
+
 func TestBucketListsAndShards(t *testing.T) {
 	t.Parallel()
 	objects := map[string][]byte{"data/img/0.png": picture(t, 0), "data/img/1.png": picture(t, 1)}

@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -98,6 +100,9 @@ func TestConfigDefaults(t *testing.T) {
 		c.ObjectTimeout != 9*time.Minute+32*time.Second || c.Retry.Attempts != 4 || c.Retry.Logger == nil || c.Logger == nil || c.CacheDir == "" {
 		t.Errorf("defaults %+v", c)
 	}
+	if cache, err := os.UserCacheDir(); err == nil && c.CacheDir != filepath.Join(cache, "ddiff", "dataset") {
+		t.Errorf("cache %s", c.CacheDir)
+	}
 	own := Config{MaxBytes: 3 << 20, SpoolBytes: 5, Timeout: time.Second, Attempts: 7, CacheDir: "x", ObjectTimeout: time.Hour, Retry: storage.RetryConfig{Attempts: 2}}
 	if c := own.withDefaults(); c.MaxBytes != 3<<20 || c.SpoolBytes != 5 || c.Timeout != time.Second || c.Attempts != 7 || c.CacheDir != "x" ||
 		c.ObjectTimeout != time.Hour || c.Retry.Attempts != 2 {
@@ -106,5 +111,39 @@ func TestConfigDefaults(t *testing.T) {
 	own.ObjectTimeout = 0
 	if c := own.withDefaults(); c.ObjectTimeout != 8*time.Second {
 		t.Errorf("limit of an object of 3 MiB: %v, want 8 s", c.ObjectTimeout)
+	}
+}
+
+// The time limit of S3 is its own, or else that of every source.
+func TestBucketTimeout(t *testing.T) {
+	t.Parallel()
+	for own, want := range map[time.Duration]time.Duration{0: 3 * time.Second, 7 * time.Second: 7 * time.Second} {
+		b := &buckets{cfg: Config{Timeout: 3 * time.Second, S3: storage.S3Config{Timeout: own}}}
+		a, err := Parse("s3://images/a.png")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c, err := b.config(a); err != nil || c.Timeout != want || c.Bucket != "images" || !c.ReadOnly {
+			t.Errorf("configuration %+v, %v; want a limit of %v", c, err, want)
+		}
+	}
+}
+
+// A range of one number is one path; more than the largest number of paths is an error after them.
+func TestExpandLimits(t *testing.T) {
+	t.Parallel()
+	for path, want := range map[string]int{"a{3..3}": 1, "a{1..100000}": maxExpanded, "a{1..100001}": maxExpanded} {
+		n := 0
+		var last error
+		for p, err := range expand(path) {
+			if last = err; err == nil {
+				n++
+			} else if p != "" {
+				t.Errorf("%s: path %q beside an error", path, p)
+			}
+		}
+		if n != want || (last != nil) != (path == "a{1..100001}") {
+			t.Errorf("%s: %d paths, error %v; want %d", path, n, last, want)
+		}
 	}
 }

@@ -73,11 +73,7 @@ func (b *blocks) ReadAt(p []byte, offset int64) (n int, err error) {
 		if err != nil {
 			return n, err
 		}
-		from := offset % blockBytes
-		if from >= int64(len(data)) {
-			return n, io.ErrUnexpectedEOF
-		}
-		m := copy(p[n:], data[from:])
+		m := copy(p[n:], data[offset%blockBytes:])
 		n += m
 		offset += int64(m)
 	}

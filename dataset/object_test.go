@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -75,6 +76,34 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
+// shortObject returns fewer bytes than it is asked for.
+type shortObject struct{ countedObject }
+
+func (o *shortObject) readRange(context.Context, int64, int64) ([]byte, error) {
+	return make([]byte, 10), nil
+}
+
+// TestShortBlock: a block that ends before the read is no endless loop.
+func TestShortBlock(t *testing.T) {
+	t.Parallel()
+	for _, offset := range []int64{9, 10, 11} {
+		_, err := newBlocks(t.Context(), &shortObject{countedObject{size: 100}}).ReadAt(make([]byte, 2), offset)
+		if err == nil {
+			t.Errorf("2 bytes from %d of a block of 10 bytes are read", offset)
+		}
+	}
+}
+
+// TestCellName: the longest name is kept, and a longer one is replaced by that of the row.
+func TestCellName(t *testing.T) {
+	t.Parallel()
+	for size, want := range map[int]string{maxMemberName: strings.Repeat("a", maxMemberName), maxMemberName + 1: "row-3"} {
+		if a := (&reading{}).cellAddress(Address{}, leaf{name: "image"}, 3, "folder/"+strings.Repeat("a", size)); a.name != want {
+			t.Errorf("a name of %d bytes becomes %.20q", size, a.name)
+		}
+	}
+}
+
 // TestFileRange: a range is cut at the end of the file, and a file that is written meanwhile is refused.
 func TestFileRange(t *testing.T) {
 	t.Parallel()
@@ -93,6 +122,8 @@ func TestFileRange(t *testing.T) {
 	}{{0, 10, "0123456789"}, {0, 11, "0123456789"}, {9, 1, "9"}, {9, 5, "9"}, {10, 1, ""}, {20, 5, ""}, {3, 0, ""}, {3, 4, "3456"}} {
 		if got, err := o.readRange(t.Context(), c.offset, c.size); err != nil || string(got) != c.want {
 			t.Errorf("%d bytes from %d: %q, %v, want %q", c.size, c.offset, got, err, c.want)
+		} else if cap(got) > 10 {
+			t.Errorf("%d bytes from %d: %d bytes of memory", c.size, c.offset, cap(got))
 		}
 	}
 	if o.length() != 10 || o.version() == "" {

@@ -190,3 +190,15 @@ func TestConfigNamesTheField(t *testing.T) {
 		}
 	}
 }
+
+// A prefix without images states whether it has other files.
+func TestEmptyPrefix(t *testing.T) {
+	t.Parallel()
+	name, _, allow := bucket(t, map[string][]byte{"p/notes.txt": []byte("x")})
+	for prefix, want := range map[string]string{"q": "nothing is there", "p": "skipped 1 entries that are not images"} {
+		_, _, err := rows(t, sources(t, allow), manifest.Dataset{Path: "s3://" + name + "/" + prefix})
+		if !errors.Is(err, manifest.ErrEmptyDataset) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", prefix, err, want)
+		}
+	}
+}

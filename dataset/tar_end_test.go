@@ -21,13 +21,14 @@ func TestTarEnd(t *testing.T) {
 		rows int
 		bad  bool
 	}{
-		"whole":                  {whole, 3, false},
-		"one block at the end":   {append(append([]byte{}, whole[:second]...), make([]byte, 512)...), 2, false},
-		"filled record":          {append(append([]byte{}, whole...), make([]byte, 10240)...), 3, false},
-		"cut after a member":     {whole[:first], 1, true},
-		"cut after two members":  {whole[:second], 2, true},
-		"joined with another":    {append(append([]byte{}, whole...), whole...), 3, true},
-		"cut in the last header": {whole[:second+100], 2, true},
+		"whole":                         {whole, 3, false},
+		"one block at the end":          {append(append([]byte{}, whole[:second]...), make([]byte, 512)...), 2, false},
+		"one block after a full member": {append(append([]byte{}, whole[:first]...), make([]byte, 512)...), 1, false},
+		"filled record":                 {append(append([]byte{}, whole...), make([]byte, 10240)...), 3, false},
+		"cut after a member":            {whole[:first], 1, true},
+		"cut after two members":         {whole[:second], 2, true},
+		"joined with another":           {append(append([]byte{}, whole...), whole...), 3, true},
+		"cut in the last header":        {whole[:second+100], 2, true},
 	} {
 		path := write(t, dir, fmt.Sprintf("%s.tar", name), c.data)
 		all, _, err := rows(t, s, manifest.Dataset{Path: path})

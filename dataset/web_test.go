@@ -9,7 +9,10 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -72,6 +75,49 @@ func TestWebBlocks(t *testing.T) {
 	write(t, folder, "empty.txt", nil)
 	if _, _, err := rows(t, s, manifest.Dataset{Path: base + "/empty.txt"}); !errors.Is(err, manifest.ErrEmptyDataset) {
 		t.Errorf("empty list: %v", err)
+	}
+}
+
+// TestWebRanges: later blocks are of the version of the first one, and no range passes the end.
+func TestWebRanges(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	const line = "https://example.org/0123456789012345678901234567.png?\n"
+	list := strings.Repeat(line, 3<<14)
+	write(t, folder, "list.txt", []byte(list))
+	var mu sync.Mutex
+	var etags, ranges []string
+	base, allow := webServer(t, folder, func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.Method == http.MethodGet {
+			mu.Lock()
+			defer mu.Unlock()
+			etags, ranges = append(etags, r.Header.Get("If-Match")), append(ranges, r.Header.Get("Range"))
+		}
+		return false
+	})
+	if all, _, err := rows(t, sources(t, allow), manifest.Dataset{Path: base + "/list.txt"}); err != nil || len(all) != 3<<14 {
+		t.Fatalf("%d rows, %v", len(all), err)
+	}
+	if len(ranges) < 3 || etags[0] != "" || slices.Contains(etags[1:], "") {
+		t.Errorf("requests with If-Match %q", etags)
+	}
+	for _, r := range ranges[1:] {
+		var from, to int
+		if _, err := fmt.Sscanf(r, "bytes=%d-%d", &from, &to); err != nil || to >= len(list) {
+			t.Errorf("range %q of %d bytes", r, len(list))
+		}
+	}
+}
+
+// A list names an image twice: the rows have two names.
+func TestRepeatedLine(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	write(t, folder, "a.png", picture(t, 1))
+	write(t, folder, "list.txt", []byte("a.png\na.png\n"))
+	all, _, err := rows(t, sources(t, nil), manifest.Dataset{Path: filepath.Join(folder, "list.txt")})
+	if err != nil || len(all) != 2 || all[0].Name == all[1].Name {
+		t.Errorf("rows %+v, %v", all, err)
 	}
 }
 
