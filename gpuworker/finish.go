@@ -122,7 +122,7 @@ func (e engineRestorer) write(ctx context.Context, t *task, m manifest.Metrics) 
 	res := e.result(t, manifest.OutcomeDone, "")
 	res.Metrics = m
 	res.MetricIDs = map[string]string{"psnr": metric.PSNRID, "ssim": metric.SSIMID, "residual": metric.ResidualID, "psnr_y": metric.LumaID, "haarpsi": metric.HaarPSIID}
-	res.Seconds, res.Steps, res.Batch = t.seconds, t.plan.Solver.Steps, t.batch
+	res.Seconds, res.Steps, res.Batch, res.Cost = t.seconds, t.plan.Solver.Steps, t.batch, manifest.Cost(t.cost)
 	files, err := t.artifacts()
 	if err != nil {
 		return nil, err

@@ -104,6 +104,10 @@ func (e engineRestorer) solveBatch(drain context.Context, tasks []*task) error {
 	if err != nil {
 		return a.wrap(err)
 	}
+	cost, err := s.Cost()
+	if err != nil {
+		return a.wrap(err)
+	}
 	// A batch without a configured size counts as full.
 	e.cfg.Instruments.BatchFill.Record(drain, float64(n)/float64(cmp.Or(first.assigned.Batch, n)))
 	problems, states, curves := make([]solver.Problem, n), make([]solver.State, n), make([]solver.Curves, n)
@@ -145,7 +149,7 @@ func (e engineRestorer) solveBatch(drain context.Context, tasks []*task) error {
 	}
 	seconds := e.cfg.Now().Sub(begin).Seconds() / float64(n)
 	for i, t := range tasks {
-		t.solution, t.seconds, t.batch = solver.Solution{X: answers[i], Curves: curves[i]}, seconds, n
+		t.solution, t.seconds, t.batch, t.cost = solver.Solution{X: answers[i], Curves: curves[i]}, seconds, n, cost
 		if t.applied, err = t.assigned.Engine.Apply(t.ctx, t.op, answers[i], t.problem.Draw); err != nil {
 			return err
 		}

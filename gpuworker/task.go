@@ -48,6 +48,7 @@ type task struct {
 	solution   solver.Solution
 	applied    []float32 // A of the restored image
 	seconds    float64
+	cost       method.Cost
 	batch      int
 	claimed    atomic.Bool
 	written    int // size of the largest file that was written last

@@ -30,6 +30,10 @@ func TestWorkerRestoresBatch(t *testing.T) {
 	wantEmpty(t, q)
 	for _, it := range all {
 		r := wantStored(t, s, it.ID)
+		// DDiff makes one evaluation per step. Its data term calls A and its Jacobian, its curve A.
+		if want := (manifest.Cost{Network: steps, Operator: 3 * steps}); r.Cost != want {
+			t.Errorf("cost %+v, want %+v", r.Cost, want)
+		}
 		if r.Batch != 3 || r.Steps != steps || r.Attempt != 1 || r.Worker != "tester" || r.Metrics.PSNR == nil {
 			t.Errorf("item %s: %+v", it.Name, r)
 		}

@@ -72,9 +72,10 @@ type Result struct {
 	// Scores were computed after solving, see [ScoresFolder]; one without a value does not apply. They are not in result.json.
 	Scores []Score `json:"-"`
 
-	// Seconds is the item's share of the batch's solver time, Steps the number of network evaluations.
+	// Seconds is the item's share of the batch's solver time, Steps the number of the method's steps.
 	Seconds float64 `json:"seconds"`
 	Steps   int     `json:"steps"`
+	Cost    Cost    `json:"cost,omitzero"`
 	// Batch is the number of items in the batch.
 	Batch int `json:"batch,omitempty"`
 

@@ -140,7 +140,7 @@ func (t *tuning) tests() (tests []tuneTest, evaluations int, err error) {
 					return nil, 0, err
 				}
 				for _, r := range t.results[s] {
-					evaluations += r.Steps
+					evaluations += r.Evaluations()
 				}
 				if !ok {
 					one.Failed = append(one.Failed, img.Name)

@@ -87,7 +87,7 @@ func (t *tuning) settle() error {
 							tune.ErrNoFigure, img.Name, t.objective, t.objective)}
 					}
 					for _, res := range t.results[s] {
-						c.byKey[key].spent[k] += res.Steps
+						c.byKey[key].spent[k] += res.Evaluations()
 					}
 				}
 			}

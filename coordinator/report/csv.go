@@ -12,7 +12,7 @@ import (
 
 // csvHeader is the fixed part of the header of results.csv; the further metrics follow. Scripts read it: only append columns.
 const csvHeader = "item,image,task,params,sigma,size,prior,preset,method,settings,run,seed,outcome,reason," +
-	"psnr,ssim,residual,residual_ratio,baseline_psnr,seconds,steps,fit,psnr_y,haarpsi,metrics"
+	"psnr,ssim,residual,residual_ratio,baseline_psnr,seconds,steps,fit,psnr_y,haarpsi,metrics,network,network_backward,operator,autoencoder,autoencoder_backward"
 
 // writeCSV writes one row per entry, in order, with the versions of the scores in the column metrics. Undefined figures are empty cells; rows of failed and dead items have no
 // figures.
@@ -50,6 +50,7 @@ func csvRow(e *entry, c *columns) []string {
 	}
 	if !e.done() {
 		row = append(row, "", "", "", "", "", "", "", e.Fit, "", "", "")
+		row = append(row, make([]string, costKinds)...)
 		return append(row, make([]string, len(c.extra))...)
 	}
 	s := &e.Scores
@@ -59,6 +60,9 @@ func csvRow(e *entry, c *columns) []string {
 		strconv.FormatFloat(s.Seconds, 'f', 3, 64), strconv.Itoa(e.Steps), e.Fit,
 		csvFloat(s.PSNRLuma, 'f', 4), csvFloat(s.HaarPSI, 'f', 6), c.text(),
 	)
+	for _, v := range s.Cost {
+		row = append(row, costText(v))
+	}
 	for _, v := range s.Extra {
 		row = append(row, csvFloat(v, 'g', 6))
 	}

@@ -28,10 +28,13 @@ type entry struct {
 	Reason           string
 	Scores           scores
 	// Scored are further scores by index in columns.ids.
-	Scored   map[int]float64
-	Steps    int
-	Provider string
-	Finished time.Time
+	Scored map[int]float64
+	Steps  int
+	Cost   manifest.Cost
+	// Evaluations counts those of the network.
+	Evaluations int
+	Provider    string
+	Finished    time.Time
 	// Files are the artifacts of the item that the report may read.
 	Files []string
 	// Truth and Restored are 64 bits of the digests of these pictures, 0 if the result has no digest.
@@ -63,7 +66,7 @@ func newEntry(r *manifest.Result) (*entry, error) {
 		Problem: c.Problem, Approach: c.Approach,
 		ID: it.ID, Name: it.Name, Preset: it.Preset, Run: it.Run, Index: it.Index,
 		Seed: it.Seed, Width: it.Width, Height: it.Height, Fit: string(it.Fit),
-		Outcome: r.Outcome, Reason: r.Reason, Scores: scoresOf(r), Steps: r.Steps, Provider: r.Runtime.Provider, Finished: r.Finished,
+		Outcome: r.Outcome, Reason: r.Reason, Scores: scoresOf(r), Steps: r.Steps, Cost: r.Cost, Evaluations: r.Evaluations(), Provider: r.Runtime.Provider, Finished: r.Finished,
 		Image: imageOf(it),
 		Truth: pictureDigest(r, manifest.FileTruth), Restored: pictureDigest(r, manifest.FileRestored),
 	}

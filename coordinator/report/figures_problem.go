@@ -106,7 +106,7 @@ func (w *figureWriter) problems(ctx context.Context, ordered iter.Seq2[*entry, e
 		if m.copy || len(m.runs) == 0 || row == nil || !m.group().resolved() {
 			continue
 		}
-		evaluations.add(m.group(), float64(m.done[0].Steps*runsUsed(w.summary.Rule, len(m.runs))))
+		evaluations.add(m.group(), float64(m.done[0].Evaluations*runsUsed(w.summary.Rule, len(m.runs))))
 		if current != nil && of != m.Problem {
 			if err := flush(); err != nil {
 				return nil, err

@@ -105,7 +105,7 @@ func TestSweepFigure(t *testing.T) {
 		v := 2 * float64(i)
 		add("ddiff", image, 0.02, `{"steps":10,"gamma0":8}`, 20+v)
 		add("ddiff", image, 0.1, `{"steps":10,"gamma0":8}`, 10+v)
-		add("ddiff", image, 0.02, `{"steps":40,"gamma0":8}`, 30+v, func(r *manifest.Result) { r.Steps, r.Seconds = 80, 5 })
+		add("ddiff", image, 0.02, `{"steps":40,"gamma0":8}`, 30+v, func(r *manifest.Result) { r.Cost.Network, r.Seconds = 80, 5 })
 		add("other", image, 0.02, `{"steps":20}`, 15)
 		add("other", image, 0.1, `{"steps":20}`, 14)
 	}

@@ -193,7 +193,7 @@ func newPage(campaign Campaign, summary Summary, shown *gallery, with parts) *pa
 		Facts:    campaignFacts(campaign, summary, with.list),
 		Summary:  summary,
 		Columns:  pageColumns(summary.Varying),
-		Metrics:  summary.extraColumns(),
+		Metrics:  append(summary.extraColumns(), summary.costHeadings()...),
 		Rows:     tableRows(summary),
 		Settings: tableSettings(summary),
 		Notes:    notes(summary),

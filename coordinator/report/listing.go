@@ -73,12 +73,14 @@ type cellView struct {
 
 // howView is what many items share beside their cell. Seed is a string, because a script's numbers have 53 bits.
 type howView struct {
-	Width    int    `json:"width"`
-	Height   int    `json:"height"`
-	Fit      string `json:"fit"`
-	Steps    int    `json:"steps"`
-	Provider string `json:"provider"`
-	Seed     string `json:"seed"`
+	Width  int    `json:"width"`
+	Height int    `json:"height"`
+	Fit    string `json:"fit"`
+	Steps  int    `json:"steps"`
+	// Cost is known for results of this version.
+	Cost     manifest.Cost `json:"cost,omitzero"`
+	Provider string        `json:"provider"`
+	Seed     string        `json:"seed"`
 }
 
 // column has 7 significant digits in JSON, and null for an undefined figure.
@@ -187,7 +189,7 @@ func (l *listing) add(e *entry) {
 		Task: e.Task, Label: l.labels[e.Task], Params: e.Params, Sigma: e.Sigma, Method: e.Method,
 		Settings: e.Settings, Prior: e.Prior, Preset: e.Preset, Variant: l.variants[c],
 	}))
-	how := howView{e.Width, e.Height, e.Fit, e.Steps, e.Provider, strconv.FormatUint(e.Seed, 10)}
+	how := howView{e.Width, e.Height, e.Fit, e.Steps, e.Cost, e.Provider, strconv.FormatUint(e.Seed, 10)}
 	l.How = append(l.How, place(l.hows, &l.Hows, how, how))
 	if _, known := l.measurements[e.Target]; !known {
 		l.measurements[e.Target] = len(l.measurements)

@@ -60,6 +60,12 @@ type parquetRow struct {
 	PSNRLuma      *float64 `parquet:"psnr_y,optional"`
 	HaarPSI       *float64 `parquet:"haarpsi,optional"`
 	Metrics       string   `parquet:"metrics,dict"`
+
+	Network             *int64 `parquet:"network,optional"`
+	NetworkBackward     *int64 `parquet:"network_backward,optional"`
+	Operator            *int64 `parquet:"operator,optional"`
+	Autoencoder         *int64 `parquet:"autoencoder,optional"`
+	AutoencoderBackward *int64 `parquet:"autoencoder_backward,optional"`
 }
 
 // WriteParquet writes the table of results in any order as a Parquet file, with the columns of results.csv in full
@@ -116,6 +122,11 @@ func newParquetRow(e *entry, c *columns) parquetRow {
 		row.ResidualRatio, row.BaselinePSNR = optional(e.residualRatio()), optional(s.Baseline)
 		row.Seconds, row.Steps = optional(s.Seconds), &steps
 		row.PSNRLuma, row.HaarPSI, row.Metrics = optional(s.PSNRLuma), optional(s.HaarPSI), c.text()
+		for k, count := range []**int64{&row.Network, &row.NetworkBackward, &row.Operator, &row.Autoencoder, &row.AutoencoderBackward} {
+			if v := s.Cost[k]; defined(v) {
+				*count = new(int64(v))
+			}
+		}
 	}
 	return row
 }

@@ -76,6 +76,8 @@ const oracleNote = "selected by comparing the runs with the ground truth: an upp
 // scores are the figures of one measurement, NaN where undefined. The fields are exported for package gob.
 type scores struct {
 	PSNR, SSIM, Residual, Baseline, Seconds, PSNRLuma, HaarPSI float64
+	// Cost is by index in costNames.
+	Cost [costKinds]float64
 	// Extra are the scores of the further columns.
 	Extra []float64
 }
@@ -89,11 +91,12 @@ func scoresOf(r *manifest.Result) scores {
 		Seconds:  r.Seconds,
 		PSNRLuma: figure(r.Metrics.PSNRLuma),
 		HaarPSI:  figure(r.Metrics.HaarPSI),
+		Cost:     costOf(r.Cost),
 	}
 }
 
 // combine applies the rule to the runs of one measurement, at least one, in the order of their numbers. A rule that
-// chooses among runs needs all of them, so its seconds are their sum.
+// chooses among runs needs all of them, so its seconds and its cost are their sums.
 func (r Rule) combine(runs []scores) scores {
 	if r == RuleMean {
 		return meanScores(runs)
@@ -128,13 +131,17 @@ func better(a, b float64) bool { return a > b || math.IsNaN(b) && !math.IsNaN(a)
 func choose(runs []scores, merit func(scores) float64) scores {
 	best := runs[0]
 	var seconds float64
+	var cost [costKinds]float64
 	for _, s := range runs {
 		seconds += s.Seconds
+		for k, v := range s.Cost {
+			cost[k] += v
+		}
 		if better(merit(s), merit(best)) {
 			best = s
 		}
 	}
-	best.Seconds = seconds
+	best.Seconds, best.Cost = seconds, cost
 	return best
 }
 
@@ -156,6 +163,9 @@ func meanScores(runs []scores) scores {
 		Seconds:  mean(func(s scores) float64 { return s.Seconds }),
 		PSNRLuma: mean(func(s scores) float64 { return s.PSNRLuma }),
 		HaarPSI:  mean(func(s scores) float64 { return s.HaarPSI }),
+	}
+	for k := range out.Cost {
+		out.Cost[k] = mean(func(s scores) float64 { return s.Cost[k] })
 	}
 	for i := range runs[0].Extra {
 		out.Extra = append(out.Extra, mean(func(s scores) float64 { return s.Extra[i] }))

@@ -77,6 +77,9 @@ type Row struct {
 	BetweenRuns *BetweenRuns `json:"between_runs,omitempty"`
 	// Seconds is the solver time per image, of all runs if the rule chooses among runs.
 	Seconds Estimate `json:"seconds,omitzero"`
+	// Cost has the counts of [manifest.Cost] per image, by their names in result.json; of all runs if the rule chooses among
+	// runs. Results of earlier versions have none.
+	Cost map[string]Estimate `json:"cost,omitempty"`
 
 	// runs counts the finished runs of the measurements.
 	runs int
@@ -102,7 +105,8 @@ type cell struct {
 // values are the figures of a finished measurement.
 func values(m *measurement) []float64 {
 	s := m.combined
-	return append([]float64{s.PSNR, s.Baseline, s.PSNR - s.Baseline, s.SSIM, s.Residual, s.Seconds, s.PSNRLuma, s.HaarPSI}, s.Extra...)
+	own := []float64{s.PSNR, s.Baseline, s.PSNR - s.Baseline, s.SSIM, s.Residual, s.Seconds, s.PSNRLuma, s.HaarPSI}
+	return slices.Concat(own, s.Cost[:], s.Extra)
 }
 
 func (c *cell) count(m *measurement) {
@@ -128,16 +132,24 @@ func (c *cell) finish(extra []string) {
 	for k, e := range own {
 		*e = c.moments.estimate(k)
 	}
-	for k, name := range extra {
-		if e := c.moments.estimate(len(own) + k); e.N > 0 {
-			if c.row.Metrics == nil {
-				c.row.Metrics = make(map[string]Estimate)
-			}
-			c.row.Metrics[name] = e
-		}
-	}
+	c.row.Cost = c.estimates(len(own), costNames[:])
+	c.row.Metrics = c.estimates(len(own)+costKinds, extra)
 	c.row.TunedImages, c.row.PresetImages = c.choice.images()
 	c.row.Images = c.row.Seconds.N // each finished run has a time
+}
+
+// estimates returns the estimates of figures from an index on, by their names, without undefined ones.
+func (c *cell) estimates(from int, names []string) map[string]Estimate {
+	out := make(map[string]Estimate)
+	for k, name := range names {
+		if e := c.moments.estimate(from + k); e.N > 0 {
+			out[name] = e
+		}
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return out
 }
 
 // summarize computes the means per problem and approach, with the runs of each measurement combined by the rule. It

@@ -87,7 +87,7 @@ func labelCells(v Varying, r *Row, missing string) []string {
 
 // figureColumns returns the headings of the columns with numbers.
 func figureColumns(s Summary) []string {
-	return append([]string{"n", "PSNR", "±95%", "baseline", "gain", "SSIM", "residual", "s/image"}, s.extraColumns()...)
+	return slices.Concat([]string{"n", "PSNR", "±95%", "baseline", "gain", "SSIM", "residual", "s/image"}, s.extraColumns(), s.costHeadings())
 }
 
 // extraColumns are the metrics with columns after the fixed ones: those whose scores were computed after solving.
@@ -137,6 +137,9 @@ func figureCells(s Summary, r *Row, missing string) []string {
 	for _, name := range s.extraColumns() {
 		chosen = append(chosen, len(cells))
 		cells = append(cells, mean(r.extraFigure(name), 4, missing))
+	}
+	for _, k := range s.costColumns() {
+		cells = append(cells, mean(r.Cost[costNames[k]], 0, missing))
 	}
 	if r.marked(s.Oracle) {
 		for _, column := range chosen {
@@ -236,6 +239,7 @@ func notes(s Summary) []string {
 		out = append(out, fmt.Sprintf("%d of %d items have no figures: %d failed, %d dead.",
 			s.Failed+s.Dead, s.Items, s.Failed, s.Dead))
 	}
+	out = append(out, costNote(s)...)
 	out = append(out, partialNote(s)...)
 	if len(s.scoredLater) > 0 {
 		var ids []string

@@ -112,6 +112,9 @@ func tableRows(s Summary) []tableRow {
 		for k, name := range s.extraColumns() {
 			row.Cells = append(row.Cells, cell(columnSeconds+1+k, r.extraFigure(name)))
 		}
+		for i, k := range s.costColumns() {
+			row.Cells = append(row.Cells, cell(columnSeconds+1+len(s.extraColumns())+i, r.Cost[costNames[k]]))
+		}
 		rows = append(rows, row)
 	}
 	return rows

@@ -15,8 +15,8 @@ type Cost struct {
 	Operator int `json:"operator"`
 	// Autoencoder counts evaluations of encoder and decoder of a latent prior, AutoencoderBackward the backward passes
 	// through them.
-	Autoencoder         int `json:"autoencoder,omitempty"`
-	AutoencoderBackward int `json:"autoencoder_backward,omitempty"`
+	Autoencoder         int `json:"autoencoder"`
+	AutoencoderBackward int `json:"autoencoder_backward"`
 }
 
 // Plus returns the sum of two costs.

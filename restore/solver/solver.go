@@ -72,6 +72,9 @@ func (s *Solver) Batch() int { return s.n }
 // Steps is the number of steps of a run.
 func (s *Solver) Steps() int { return len(s.run.Steps) }
 
+// Cost returns the cost of a run for one image, see [method.Run.Cost].
+func (s *Solver) Cost() (method.Cost, error) { return s.run.Cost() }
+
 // Build returns the build with all defaults filled in. Chunk is the number of steps of a call.
 func (s *Solver) Build() Build {
 	b := s.build

@@ -46,6 +46,16 @@ function figuresOf(row) {
   return list;
 }
 
+// work lists the counts of a cost, which results of earlier versions lack.
+function work(cost) {
+  if (!cost) return "";
+  const counts = [
+    [cost.network, "network evaluations"], [cost.network_backward, "backward passes"], [cost.operator, "operator calls"],
+    [cost.autoencoder, "autoencoder evaluations"], [cost.autoencoder_backward, "backward passes through the autoencoder"],
+  ];
+  return counts.filter(([n]) => n > 0).map(([n, name]) => `; ${n} ${name}`).join("");
+}
+
 // settingsOf lists everything that determines an item.
 function settingsOf(row) {
   const c = cellOf(row);
@@ -59,7 +69,7 @@ function settingsOf(row) {
     ["Settings", spaced(c.settings)], ["Prior", c.prior], ["Seed", how.seed], ["Run", String(items.run[row])],
     ["HaarPSI", score(items.haarpsi[row], 3)], ["PSNR of luma", score(items.luma[row], 2)],
     ["Residual", items.residual[row] === null ? "" : `mean((y − A(x))²) − σ² = ${score(items.residual[row], 4)}`],
-    ["Cost", `${how.steps} steps in ${decimals(items.seconds[row], 2)} s${how.provider ? ` on ${how.provider}` : ""}`],
+    ["Cost", `${how.steps} steps in ${decimals(items.seconds[row], 2)} s${how.provider ? ` on ${how.provider}` : ""}${work(how.cost)}`],
     ["Item", items.id[row]],
   ]) {
     if (value !== "") list.append(element("div", {}, element("dt", {}, name), element("dd", {}, value)));

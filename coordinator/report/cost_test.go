@@ -1,0 +1,67 @@
+package report
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"ddiff/manifest"
+	"ddiff/restore/operator"
+)
+
+// costly gives a result a cost.
+func costly(c manifest.Cost) func(*manifest.Result) {
+	return func(r *manifest.Result) { r.Cost = c }
+}
+
+// The tables have the mean cost per image, of all runs where the rule chooses among them, and no column for what no row
+// knows or uses.
+func TestCostInTables(t *testing.T) {
+	t.Parallel()
+	network := manifest.Cost{Network: 100, Operator: 300}
+	latent := manifest.Cost{Network: 10, NetworkBackward: 10, Operator: 20, Autoencoder: 11, AutoencoderBackward: 10}
+	score := scored(25, 20, 0.7, 0.001)
+	results := func(costs ...manifest.Cost) (out []manifest.Result) {
+		for i, c := range costs {
+			out = append(out, result(t, "hdr", "other", "a", i, score, costly(c)))
+		}
+		return out
+	}
+	for name, c := range map[string]struct {
+		results []manifest.Result
+		rule    Rule
+		columns string
+		cells   string
+	}{
+		"pixels":  {results(network), RuleFirst, "network backward operator", "100 0 300"},
+		"latents": {results(latent), RuleFirst, "network backward operator autoencoder its backward", "10 10 20 11 10"},
+		"first":   {results(network, network), RuleFirst, "network backward operator", "100 0 300"},
+		"mean":    {results(network, network), RuleMean, "network backward operator", "100 0 300"},
+		"chosen":  {results(network, network), RuleBestPSNR, "network backward operator", "200 0 600"},
+		"unknown": {results(manifest.Cost{}), RuleFirst, "", ""},
+		"partly":  {results(network, manifest.Cost{}), RuleBestPSNR, "", ""},
+	} {
+		s, err := Summarize(stream(c.results), operator.Builtin(), c.rule, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fixed := len(figureColumns(Summary{}))
+		if got := strings.Join(figureColumns(s)[fixed:], " "); got != c.columns {
+			t.Errorf("%s: columns %q, want %q", name, got, c.columns)
+		}
+		if got := strings.Join(figureCells(s, &s.Rows[0], "-")[fixed:], " "); got != c.cells {
+			t.Errorf("%s: cells %q, want %q", name, got, c.cells)
+		}
+		page := tableRows(s)[0].Cells
+		var texts []string
+		for _, cell := range page[7:] {
+			texts = append(texts, cell.Text)
+		}
+		if got := strings.Join(texts, " "); got != c.cells {
+			t.Errorf("%s: the page has %q, want %q", name, got, c.cells)
+		}
+		if said := slices.Contains(notes(s), costNote(Summary{Rows: []Row{{Cost: map[string]Estimate{"network": {N: 1}}}}})[0]); said != (c.columns != "") {
+			t.Errorf("%s: the note on the cost is there: %v", name, said)
+		}
+	}
+}
