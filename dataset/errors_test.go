@@ -114,9 +114,19 @@ func TestConfigDefaults(t *testing.T) {
 	}
 }
 
-// The time limit of S3 is its own, or else that of every source.
-func TestBucketTimeout(t *testing.T) {
+// The region is that of the address, and the time limit of S3 its own, or else that of every source.
+func TestBucketConfig(t *testing.T) {
 	t.Parallel()
+	region := &buckets{cfg: Config{S3: storage.S3Config{Region: "eu-west-1"}}}
+	for address, want := range map[string]string{"s3://images/a.png": "eu-west-1", "s3://images/a.png?region=us-east-2": "us-east-2"} {
+		a, err := Parse(address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c, err := region.config(a); err != nil || c.Region != want {
+			t.Errorf("%s: region %q, %v; want %s", address, c.Region, err, want)
+		}
+	}
 	for own, want := range map[time.Duration]time.Duration{0: 3 * time.Second, 7 * time.Second: 7 * time.Second} {
 		b := &buckets{cfg: Config{Timeout: 3 * time.Second, S3: storage.S3Config{Timeout: own}}}
 		a, err := Parse("s3://images/a.png")
@@ -144,6 +154,20 @@ func TestExpandLimits(t *testing.T) {
 		}
 		if n != want || (last != nil) != (path == "a{1..100001}") {
 			t.Errorf("%s: %d paths, error %v; want %d", path, n, last, want)
+		}
+	}
+}
+
+// A server that fails is asked as often as the configuration says.
+func TestWebAttempts(t *testing.T) {
+	t.Parallel()
+	for _, attempts := range []int{1, 2} {
+		w, err := newWeb(Config{Attempts: attempts}.withDefaults())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if w.client.RetryMax != attempts-1 {
+			t.Errorf("%d retries after %d attempts", w.client.RetryMax, attempts)
 		}
 	}
 }

@@ -162,3 +162,21 @@ func TestCheckMagic(t *testing.T) {
 type brokenReader struct{ err error }
 
 func (r brokenReader) ReadAt([]byte, int64) (int, error) { return 0, r.err }
+
+// TestPageHeaderLimit: a header that does not end within the column is damage, and one above the limit is refused.
+func TestPageHeaderLimit(t *testing.T) {
+	t.Parallel()
+	// A list of 2^20 bytes in an unknown field of the header.
+	data := append([]byte{0x18, 0x80, 0x80, 0x40}, make([]byte, 1<<21)...)
+	for name, c := range map[string]struct {
+		end, limit int64
+		want       error
+	}{
+		"truncated": {100, 1000, ErrBadArchive}, "larger than allowed": {1000, 100, ErrTooLarge}, "both": {100, 100, ErrBadArchive},
+	} {
+		table := &table{read: bytes.NewReader(data), maxBytes: c.limit}
+		if _, _, err := table.pageHeader(0, c.end); !errors.Is(err, c.want) {
+			t.Errorf("%s: %v, want %v", name, err, c.want)
+		}
+	}
+}

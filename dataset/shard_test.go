@@ -174,7 +174,7 @@ func TestLargeMemberIsCheckedFirst(t *testing.T) {
 	folder := t.TempDir()
 	write(t, folder, "x.tar", tarFile(t, memberFile{"a.png", large}))
 	var sent atomic.Int64
-	base, allow := webServer(t, folder, func(w http.ResponseWriter, r *http.Request) bool {
+	base, allow := webServer(t, folder, func(_ http.ResponseWriter, r *http.Request) bool {
 		if r.Method == http.MethodGet {
 			var from, to int64
 			if _, err := fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-%d", &from, &to); err == nil {
