@@ -171,3 +171,24 @@ func TestWebAttempts(t *testing.T) {
 		}
 	}
 }
+
+// A read is repeated up to n times while its error is transient.
+func TestRetryRead(t *testing.T) {
+	t.Parallel()
+	transient, other := errors.New("transient"), errors.New("other")
+	for _, c := range []struct {
+		failures, n, calls int
+		err                error
+	}{{0, 1, 1, nil}, {1, 1, 1, transient}, {1, 2, 2, nil}, {2, 2, 2, transient}, {1, 2, 1, other}} {
+		calls := 0
+		_, err := retryRead(t.Context(), c.n, transient, func() (int, error) {
+			if calls++; calls <= c.failures {
+				return 0, map[bool]error{true: other, false: transient}[c.err == other]
+			}
+			return 0, nil
+		})
+		if calls != c.calls || !errors.Is(err, c.err) {
+			t.Errorf("%+v: %d calls, %v", c, calls, err)
+		}
+	}
+}

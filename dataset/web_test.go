@@ -109,6 +109,33 @@ func TestWebRanges(t *testing.T) {
 	}
 }
 
+// TestWebListIsReplaced: a server that ignores If-Match and sends another version of a list is found out.
+func TestWebListIsReplaced(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	write(t, folder, "list.txt", []byte(strings.Repeat("https://example.org/0123456789012345678901234567.png?\n", 3<<14)))
+	var requests atomic.Int64
+	base, allow := webServer(t, folder, func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Method != http.MethodGet {
+			return false
+		}
+		r.Header.Del("If-Match")
+		n := requests.Add(1)
+		file, err := os.Open(filepath.Join(folder, "list.txt"))
+		if err != nil {
+			t.Error(err)
+			return false
+		}
+		defer file.Close()
+		w.Header().Set("ETag", fmt.Sprintf(`"version %d"`, min(n, 2)))
+		http.ServeContent(w, r, "", time.Time{}, file)
+		return true
+	})
+	if _, _, err := rows(t, sources(t, allow), manifest.Dataset{Path: base + "/list.txt"}); !errors.Is(err, dataset.ErrChanged) {
+		t.Errorf("error %v, want ErrChanged", err)
+	}
+}
+
 // A list names an image twice: the rows have two names.
 func TestRepeatedLine(t *testing.T) {
 	t.Parallel()
