@@ -58,9 +58,12 @@ func (c *EngineCache) loadOperator(ctx context.Context, from manifest.OperatorFi
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrOperatorFile, err)
 	}
-	if err := f.Verify(ctx, c.cfg.Runtime); errors.Is(err, operator.ErrFile) {
+	switch err := f.Verify(ctx, c.cfg.Runtime); {
+	case errors.Is(err, operator.ErrUnverified):
+		c.cfg.Logger.Warn("uses an operator without verification", "operator", f.Path, "reason", err)
+	case errors.Is(err, operator.ErrFile):
 		return nil, fmt.Errorf("%w: %w", ErrOperatorFile, err)
-	} else if err != nil {
+	case err != nil:
 		return nil, err
 	}
 	c.cfg.Logger.Info("opened operator", "operator", f.Path, "sha256", from.SHA256[:12])

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"ddiff/restore"
+	"ddiff/restore/onnx"
 	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/operator"
 	"ddiff/restore/prior"
@@ -63,6 +64,66 @@ func TestLatentMemory(t *testing.T) {
 		plan := restore.Plan{Task: "hdr", Image: operator.Shape{Channels: 3, Height: side, Width: side}}
 		if got := e.Memory(plan, 1) >> 20; got < mib || got > 3*mib {
 			t.Errorf("%d×%d: %d MiB, measured %d", side, side, got, mib)
+		}
+	}
+}
+
+// convolutions is an operator file of 3×3 convolutions of 64 channels with tanh between them.
+func convolutions(t *testing.T, layers, side int) *operator.File {
+	t.Helper()
+	g := onnx.NewGraph(17)
+	v := g.Input("x", onnx.Float, -1, 3, side, side)
+	for i, in := 0, 3; i < layers; i++ {
+		out := 64
+		if i == layers-1 {
+			out = 3
+		}
+		kernel := g.Const(make([]float32, out*in*9), out, in, 3, 3)
+		v = g.Apply("Conv", onnx.Float, []int{-1, out, side, side}, map[string]any{"pads": []int{1, 1, 1, 1}}, v, kernel)
+		if i < layers-1 {
+			v = g.Apply("Tanh", onnx.Float, v.Dims, nil, v)
+		}
+		in = out
+	}
+	g.Output("y", v)
+	data, err := g.Marshal("own")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := operator.Load("own.onnx", data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// TestOperatorMemory: the estimate for an operator file bounds the measured peaks of "ddiff run --threads 1 --steps 3", minus
+// those of a file with one convolution of three channels, without exceeding twice their value.
+func TestOperatorMemory(t *testing.T) {
+	t.Parallel()
+	p, err := prior.Open(prior.Bundled)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := restore.NewEngine(onnxtest.Runtime(t), p, restore.Config{})
+	defer e.Close() //nolint:errcheck // nothing is compiled
+	for _, c := range []struct {
+		layers, side int
+		mib          int64
+	}{{4, 256, 170}, {10, 256, 377}, {4, 512, 649}} {
+		own := convolutions(t, c.layers, c.side)
+		plan := restore.Plan{Task: "own", Image: operator.Shape{Channels: 3, Height: c.side, Width: c.side}}
+		beside := e.Memory(plan, 1)
+		plan.Own = own
+		if got := (e.Memory(plan, 1) - beside) >> 20; got < c.mib || got > 2*c.mib {
+			t.Errorf("%d layers at %d×%d: %d MiB, measured %d", c.layers, c.side, c.side, got, c.mib)
+		}
+		if one, four := e.Memory(plan, 1), e.Memory(plan, 4); four < 4*one-8 || four > 4*one+8 {
+			t.Errorf("a batch of 4: %d bytes, one: %d bytes", four, one)
+		}
+		plan.Own = own.Outline()
+		if got := e.Memory(plan, 1); got != beside {
+			t.Errorf("an outline: %d bytes, want %d", got, beside)
 		}
 	}
 }

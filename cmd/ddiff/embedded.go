@@ -139,7 +139,7 @@ func withMachine(ctx context.Context, spec *manifest.Spec, o runOptions, stdout,
 	}()
 	var operators map[string]*operator.File
 	if o.simulate == 0 {
-		if operators, err = verifyOperators(ctx, rt, o.catalogue, p); err != nil {
+		if operators, err = verifyOperators(ctx, rt, o.catalogue, p, tel.Logger); err != nil {
 			return err
 		}
 	}

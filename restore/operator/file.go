@@ -53,8 +53,9 @@ type File struct {
 
 	model *onnx.Model // nil in an outline
 
-	mu    sync.Mutex
-	parts map[int]*fileParts // by operator set
+	mu     sync.Mutex
+	parts  map[int]*fileParts // by operator set
+	values map[Shape]float64  // see Values
 }
 
 // fileParts are the two graphs of a file in one operator set.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -166,6 +167,13 @@ func TestExportedBlur(t *testing.T) {
 	}
 	if dims := op.ParameterDims(5); !slices.Equal(dims, []int{5, 4, 1, 2}) {
 		t.Errorf("draws %v", dims)
+	}
+	// Four times the pixels have about four times the values.
+	if small, large := f.Values(op.Image), f.Values(operator.Shape{Channels: 3, Height: 256, Width: 512}); small < float64(4*op.Image.Size()) || large < 3*small || large > 4*small {
+		t.Errorf("%g values, %g for four times the pixels", small, large)
+	}
+	if n := f.Values(operator.Shape{Channels: 1, Height: 128, Width: 128}); n != 0 {
+		t.Errorf("%g values for a shape that it does not take", n)
 	}
 	a, again, b := op.Draw(noise.Key{1}), op.Draw(noise.Key{1}), op.Draw(noise.Key{2})
 	if !slices.Equal(a.Data, again.Data) || slices.Equal(a.Data, b.Data) || a.Name != "kernel" {
@@ -349,5 +357,32 @@ func TestFilesThatCannotRun(t *testing.T) {
 		if !errors.Is(err, operator.ErrFile) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want %q", name, err, c.want)
 		}
+	}
+}
+
+// TestSlowFile: a call above the limit is interrupted, and the file is not refused.
+func TestSlowFile(t *testing.T) {
+	t.Parallel()
+	rt := onnxtest.Runtime(t)
+	f := load(t, fileOf(t, 17, []int{1, 3, 16, 16}, nil, func(g *onnx.Graph, x onnx.Value) {
+		trips := g.Ints(1 << 40)
+		final, _ := g.Loop(trips, []onnx.Value{x}, func(b *onnx.Graph, _ onnx.Value, state []onnx.Value) (next, collect []onnx.Value) {
+			return []onnx.Value{b.Apply("Sin", onnx.Float, x.Dims, nil, state[0])}, nil
+		})
+		w := g.Input("w", onnx.Float, x.Dims...)
+		g.Output("y", final[0])
+		g.Output("gx", g.Neg(w))
+	}))
+	begin := time.Now()
+	err := operator.VerifyWithin(f, t.Context(), rt, 50*time.Millisecond)
+	if !errors.Is(err, operator.ErrUnverified) || errors.Is(err, operator.ErrFile) || !strings.Contains(err.Error(), "not verified: a call takes more than 50ms") {
+		t.Errorf("error %v", err)
+	}
+	if d := time.Since(begin); d > 20*time.Second {
+		t.Errorf("the call was interrupted after %v", d)
+	}
+	quick := load(t, fileOf(t, 17, []int{1, 3, 16, 16}, gainCard, halves))
+	if err := quick.Verify(t.Context(), rt); err != nil {
+		t.Error(err)
 	}
 }

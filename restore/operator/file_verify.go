@@ -21,26 +21,33 @@ const (
 	verifyBatch = 2
 )
 
-// errSlow: a call exceeds verifyLimit.
-var errSlow = fmt.Errorf("a call takes more than %v", verifyLimit)
+// ErrUnverified: a file was not verified, because its operator is slow. It may be used.
+var ErrUnverified = errors.New("not verified")
 
 // Verify runs A and its gradient once, on two small images of noise with the default parameters. Call it before the first use
 // of a file. It returns ErrFile if ONNX Runtime cannot run the file, if results have other shapes than the file states or are
-// not finite, or if the call takes more than 20 s. Errors of the device, of its memory and of ctx pass through.
+// not finite, and ErrUnverified if the call takes more than 20 s. Errors of the device, of its memory and of ctx pass through.
 func (f *File) Verify(ctx context.Context, rt *onnx.Runtime) error {
+	return f.verifyWithin(ctx, rt, verifyLimit)
+}
+
+func (f *File) verifyWithin(ctx context.Context, rt *onnx.Runtime, limit time.Duration) error {
 	op, err := f.operator(f.smallest(verifySide))
 	if err != nil {
 		return fmt.Errorf("operator %s: %w", f.Path, err)
 	}
-	err = f.verify(ctx, rt, op)
+	err = f.verify(ctx, rt, op, limit)
 	device := ctx.Err() != nil || errors.Is(err, onnx.ErrMemory) || errors.Is(err, onnx.ErrDeviceLost) || errors.Is(err, onnx.ErrFallback)
-	if err == nil || device {
+	switch {
+	case err == nil || device:
 		return err
+	case errors.Is(err, ErrUnverified):
+		return fmt.Errorf("operator %s: %w", f.Path, err)
 	}
 	return fmt.Errorf("operator %s: %w: it cannot run on %d images of %d×%d: %w", f.Path, ErrFile, verifyBatch, op.Image.Width, op.Image.Height, err)
 }
 
-func (f *File) verify(ctx context.Context, rt *onnx.Runtime, op *Operator) error {
+func (f *File) verify(ctx context.Context, rt *onnx.Runtime, op *Operator, limit time.Duration) error {
 	fw, err := newForward(rt, op, verifyBatch, true)
 	if err != nil {
 		return err
@@ -50,7 +57,7 @@ func (f *File) verify(ctx context.Context, rt *onnx.Runtime, op *Operator) error
 	for i, t := range fw.inputs {
 		noise.Normal(t.F32, key, noise.Operator, uint32(i), 0.4)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, verifyLimit, errSlow)
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w: a call takes more than %v", ErrUnverified, limit))
 	defer cancel()
 	if err := fw.session.Run(ctx, fw.inputs, fw.outputs); err != nil {
 		return err

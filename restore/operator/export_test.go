@@ -1,0 +1,4 @@
+package operator
+
+// VerifyWithin is Verify with another limit.
+var VerifyWithin = (*File).verifyWithin
