@@ -5,7 +5,9 @@ import (
 	"encoding/csv"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +17,7 @@ import (
 	"testing"
 
 	"ddiff/manifest"
+	"ddiff/restore/onnx"
 )
 
 // learnedBlur is an operator file as the exporter of BKSE writes it, for sides that are multiples of 128.
@@ -126,6 +129,33 @@ func TestClusterFetchesOperator(t *testing.T) {
 	}
 	c.signal(t, syscall.SIGTERM)
 	wantCode(t, c.end(), 0)
+
+	copyFile(t, learnedBlur, file)
+	e := submit("exchanged") // while no coordinator runs
+	wantCode(t, e, 0)
+	id := strings.TrimSpace(e.stdout)
+	writeDim(t, file)
+	wantCode(t, submit("exchanged"), 2) // another campaign
+	c = startProcess(t, "coordinator", "--nats", n.url, "--store", store)
+	e = ddiff(t, "watch", id, "--nats", n.url)
+	wantCode(t, e, 3)
+	wantMessage(t, e, file, "the campaign was submitted with "+sha[:12], "submit the campaign again under another name")
+	if _, err := os.Stat(filepath.Join(store, "exchanged")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the rejected campaign has an output: %v", err)
+	}
+	c.signal(t, syscall.SIGTERM)
+	wantCode(t, c.end(), 0)
+}
+
+// writeDim writes an operator that halves an image.
+func writeDim(t *testing.T, path string) {
+	t.Helper()
+	g := onnx.NewGraph(onnx.DefaultOpset)
+	x := g.Input("x", onnx.Float, 1, 3, 128, 128)
+	g.Output("y", g.Mul(x, g.Scalar(0.5)))
+	data, err := g.Marshal("dim")
+	must(t, err)
+	write(t, path, data)
 }
 
 // TestDocumentedOperator runs the script of docs/campaigns.md, checks its file and restores with it.
