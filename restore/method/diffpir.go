@@ -1,6 +1,8 @@
 package method
 
 import (
+	"errors"
+	"fmt"
 	"math"
 
 	"ddiff/restore/onnx"
@@ -10,20 +12,46 @@ import (
 )
 
 // DiffPIR is denoising diffusion for plug-and-play image restoration: half-quadratic splitting in which the prior's
-// proximal step is one evaluation of a diffusion model. From x_T ~ N(0, I), each step from time t to the next s is
+// proximal step is one evaluation of a diffusion model. From x_T = √ᾱ_T·x_y + √(1−ᾱ_T)·ε, with an image x_y made from y, each step
+// from time t to the next s is
 //
 //	z   = the prior's clean image of x_t, clipped to [−1, 1]
-//	x   = z − γ_t·∇_z‖y − A(z)‖₂², with γ_t = σ̄_t²/(2λσ²) and σ̄_t² = (1−ᾱ_t)/ᾱ_t
+//	x   = argmin_x ‖y − A(x)‖² + ρ_t·‖x − z‖², with ρ_t = λ·(σ/2)²/σ̄_t² and σ̄_t² = (1−ᾱ_t)/ᾱ_t
 //	ε̂   = (x_t − √ᾱ_t·x)/√(1−ᾱ_t)
 //	x_s = √ᾱ_s·x + √(1−ᾱ_s)·(√(1−ζ)·ε̂ + √ζ·ε)
 //
-// and the answer is x after the last step. The gradient step replaces the exact solution of the data term, which exists
-// for some linear operators only. It overshoots where σ̄_t is large; gamma_max bounds it, and 1/2 goes no further than the
-// measurement for an operator of norm 1. It is DDiff-HQS with γ_t as above, σ_t = √(ζ·(1−ᾱ_s)) and no t0 (appendix
-// "Relating DDiff and DiffPIR" of the DDiff paper).
+// and the answer is x_t of the last step. For an operator with a singular value decomposition A = U·S·Vᵀ the minimum is
+//
+//	x = z + V·S/(S² + ρ_t)·Uᵀ·(y − A(z))
+//
+// For the others, and for data_step gradient, a step of gradient descent replaces it:
+//
+//	x = z − γ_t·∇_z‖y − A(z)‖², with γ_t = min(gamma_max, 1/(2ρ_t))
+//
+// This step overshoots where σ̄_t is large; gamma_max bounds it, and 1/2 goes no further than the measurement for an
+// operator of norm 1. Without the bound, and with the paper's start, end and σ, it is DDiff-HQS with γ_t as above, σ_t = √(ζ·(1−ᾱ_s))
+// and no t0 (appendix "Relating DDiff and DiffPIR" of the DDiff paper).
+//
+// As in the authors' code, other than in the paper: σ is that of images in [0, 1], half of the σ here. The times are
+// T−1 − ⌊T·√(i/(S−1))⌋, quadratic, and 0 in the end. The paper starts from noise, and ends with x at ᾱ_s = 1: the code evaluates
+// the network at the last time, but returns x_t, whose noise has the level of time 0. The code's blur is circular, so that it
+// divides in Fourier space also for motion blur; with the reflected border of this program motion blur has no closed form and
+// takes the gradient step. The code does not bound the gradient step.
 func DiffPIR() Method { return diffPIR{} }
 
 type diffPIR struct{}
+
+// The solutions of the data term.
+const (
+	dataAnalytic = "analytic"
+	dataGradient = "gradient"
+)
+
+// The times of DiffPIR.
+const (
+	skipQuad    = "quad"
+	skipUniform = "uniform"
+)
 
 // Info implements [Method].
 func (diffPIR) Info() Info {
@@ -36,18 +64,22 @@ func (diffPIR) Info() Info {
 			{Name: "zeta", Max: 1, Default: 0.3, Doc: "share ζ of new noise in the noise of a step: 0 deterministic, 1 all new"},
 			{Name: "noise_std", Min: 0.001, Max: 1, Default: 0.05, Unit: "units of y",
 				Doc: "standard deviation σ of the measurement noise that the method assumes; the campaign's sigma unless it is set"},
-			{Name: "gamma_max", Max: largest, Open: true, Default: 0.5, Doc: "upper bound of the step size γ_t"},
+			{Name: "gamma_max", Max: largest, Open: true, Default: 0.5, Doc: "upper bound of the step size γ_t of the gradient step"},
+			{Name: "data_step", Choices: []string{dataAnalytic, dataGradient},
+				Doc: "solution of the data term: exact where the operator has a singular value decomposition, or a gradient step"},
+			{Name: "skip_type", Choices: []string{skipQuad, skipUniform}, Doc: "distances of the times: quadratic, or equal"},
 		},
 		NoiseStd: "noise_std",
 		Steps:    100, Rows: diffPIRRows(),
 		State: []Tensor{{Name: "x", Noise: true}, {Name: "x_before"}, {Name: "z_before"}},
 		Draws: []Draw{{Name: "noise"}},
 		Curves: []Curve{
-			{Name: "gamma", About: "step size γ_t", Scalar: "gamma"},
+			{Name: "gamma", About: "step size γ_t of the gradient step", Scalar: "gamma"},
 			{Name: "data_norm", About: "‖y − A(z)‖ over the observed entries"},
 			{Name: "primal_norm", About: "‖x − z‖"},
 			{Name: "delta_x", About: "change of x, at first from zero"},
 			{Name: "delta_z", About: "change of z, at first from zero"},
+			{Name: "rho", About: "weight ρ_t of the prior in the data term", Scalar: "rho"},
 		},
 	}
 }
@@ -55,45 +87,94 @@ func (diffPIR) Info() Info {
 // Plan implements [Method].
 func (diffPIR) Plan(s Settings, schedule prior.Schedule, _ operator.Shape) ([]Step, error) {
 	levels, err := Levels(schedule, s.Steps)
+	if err == nil && s.Word("skip_type") == skipQuad {
+		levels, err = quadraticLevels(schedule, s.Steps)
+	}
 	if err != nil {
 		return nil, err
 	}
 	var out []Step
-	for _, l := range levels {
-		sigma := s.Number("noise_std")
-		gamma := (1 - l.Alpha) / l.Alpha / (2 * s.Number("lambda") * sigma * sigma)
+	for i, l := range levels {
+		sigma := s.Number("noise_std") / 2 // of images in [0, 1]
+		rho := max(s.Number("lambda")*sigma*sigma*l.Alpha/(1-l.Alpha), 1e-30)
 		kept := math.Sqrt((1 - l.Next) * (1 - s.Number("zeta")) / (1 - l.Alpha)) // factor of x_t − √ᾱ_t·x
-		out = append(out, Step{
+		st := Step{
 			Time: l.Time,
 			Scalars: map[string]float64{
-				"gamma": min(gamma, s.Number("gamma_max")), "next_of_x": math.Sqrt(l.Next) - kept*math.Sqrt(l.Alpha), "next_of_xt": kept,
+				"rho": rho, "gamma": min(0.5/rho, s.Number("gamma_max")), "start_of_x": 1, "start_of_y": 0,
+				"next_of_x": math.Sqrt(l.Next) - kept*math.Sqrt(l.Alpha), "next_of_xt": kept,
 			},
 			Std: map[string]float64{"noise": math.Sqrt((1 - l.Next) * s.Number("zeta"))},
-		})
+		}
+		if i == 0 {
+			st.Scalars["start_of_x"], st.Scalars["start_of_y"] = math.Sqrt(1-l.Alpha), math.Sqrt(l.Alpha)
+		}
+		if i == len(levels)-1 {
+			st.Scalars["next_of_x"], st.Scalars["next_of_xt"], st.Std = 0, 1, nil
+		}
+		out = append(out, st)
 	}
 	return out, nil
 }
 
+// quadraticLevels are n levels whose times are dense near 0.
+func quadraticLevels(s prior.Schedule, n int) ([]Level, error) {
+	total := float64(s.Steps())
+	times := make([]int, n)
+	for i := range times {
+		times[i] = s.Steps() - 1 - int(math.Sqrt(total*total*float64(i)/float64(n-1)))
+	}
+	times[n-1] = 0
+	for i, t := range times[1:] {
+		if t >= times[i] {
+			return nil, fmt.Errorf("%w steps: %d quadratic steps have equal times, use at most %d or skip_type: uniform", ErrSetting, n, s.Steps()/2)
+		}
+	}
+	return levelsAt(s, times), nil
+}
+
 // Step implements [Method].
-func (diffPIR) Step(b *Builder, _ Settings) (Next, error) {
-	xt := b.State("x")
+func (diffPIR) Step(b *Builder, s Settings) (Next, error) {
+	rough, err := b.Rough()
+	if err != nil {
+		return Next{}, err
+	}
+	xt := b.Add(b.Mul(b.State("x"), b.Planned("start_of_x")), b.Mul(rough, b.Planned("start_of_y")))
 	z, err := b.Clean(xt)
 	if err != nil {
 		return Next{}, err
 	}
-	pull, dataNorm, err := b.Pull(z, b.Planned("gamma"), GradientSquared)
+	change, dataNorm, err := diffPIRChange(b, z, s.Word("data_step"))
 	if err != nil {
 		return Next{}, err
 	}
-	x := b.Add(z, pull)
+	x := b.Add(z, change)
 	next := b.Add(b.Add(b.Mul(x, b.Planned("next_of_x")), b.Mul(xt, b.Planned("next_of_xt"))), b.Draw("noise"))
 	return Next{
 		State: map[string]onnx.Value{"x": next, "x_before": x, "z_before": z},
 		Curves: map[string]onnx.Value{
-			"data_norm": dataNorm, "primal_norm": b.Norm(pull),
+			"data_norm": dataNorm, "primal_norm": b.Norm(change),
 			"delta_x": b.Norm(b.Minus(x, b.State("x_before"))), "delta_z": b.Norm(b.Minus(z, b.State("z_before"))),
 		},
 	}, nil
+}
+
+// diffPIRChange returns x − z of the data term, and ‖y − A(z)‖.
+func diffPIRChange(b *Builder, z onnx.Value, dataStep string) (change, norm onnx.Value, err error) {
+	d, err := b.SVD()
+	if dataStep == dataGradient || errors.Is(err, operator.ErrNoSVD) {
+		return b.Pull(z, b.Planned("gamma"), GradientSquared)
+	}
+	if err != nil {
+		return change, norm, fmt.Errorf("%w; set data_step: gradient", err)
+	}
+	r, err := b.Residual(z)
+	if err != nil {
+		return change, norm, err
+	}
+	values := d.Values(0)
+	factor := b.Div(values, b.Add(b.Mul(values, values), b.Planned("rho")))
+	return d.V(b.Mul(d.Ut(r), factor)), b.Norm(r), nil
 }
 
 // diffPIRRows are the rows of natural, chosen by the mean PSNR of three bundled photographs at 64×64, 50 steps and sigma

@@ -65,6 +65,16 @@ func (b *Builder) unclipped(xt onnx.Value, at Moment) (onnx.Value, error) {
 	return b.Add(b.Mul(xt, at.clean), b.Mul(predicted, at.prediction)), nil
 }
 
+// UnclippedAt returns the prior's clean image of x_t at a time without its clip, and the noise that the network predicts.
+func (b *Builder) UnclippedAt(xt onnx.Value, at Moment) (clean, noise onnx.Value, err error) {
+	predicted, err := b.Predict(xt, at)
+	if err != nil {
+		return clean, noise, err
+	}
+	clean = b.Add(b.Mul(xt, at.clean), b.Mul(predicted, at.prediction))
+	return clean, b.NoiseOf(xt, clean, at), nil
+}
+
 // Clean is CleanAt at the time of the step.
 func (b *Builder) Clean(xt onnx.Value) (onnx.Value, error) { return b.CleanAt(xt, b.Now()) }
 

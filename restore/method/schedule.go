@@ -33,12 +33,26 @@ func Levels(s prior.Schedule, n int) ([]Level, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := make([]Level, n)
+	return levelsAt(s, times), nil
+}
+
+// levelsAt returns the levels of descending times.
+func levelsAt(s prior.Schedule, times []int) []Level {
+	out := make([]Level, len(times))
 	for i, t := range times {
 		out[i] = Level{Time: t, Alpha: s.AlphaBar[t], Next: 1}
-		if i+1 < n {
+		if i+1 < len(times) {
 			out[i].Next = s.AlphaBar[times[i+1]]
 		}
 	}
-	return out, nil
+	return out
+}
+
+// stridedLevels are n levels from time 0 up, at the distance T/n, rounded down, as in the code of DDIM.
+func stridedLevels(s prior.Schedule, n int) []Level {
+	times := make([]int, n)
+	for i := range times {
+		times[n-1-i] = i * (s.Steps() / n)
+	}
+	return levelsAt(s, times)
 }

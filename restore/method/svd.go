@@ -1,0 +1,91 @@
+package method
+
+import (
+	"errors"
+	"slices"
+
+	"ddiff/restore/onnx"
+	"ddiff/restore/operator"
+)
+
+// SVD is the operator's singular value decomposition A = U·S·Vᵀ in the graph of a step, see [operator.SVD]. Each product with
+// U or V counts as an operator call.
+type SVD struct {
+	b *Builder
+	d *operator.SVD
+}
+
+// SVD returns the decomposition. It returns [operator.ErrNoSVD] for a task without one, and [operator.ErrShape].
+func (b *Builder) SVD() (SVD, error) {
+	d, err := b.run.Operator.SVD()
+	return SVD{b, d}, err
+}
+
+// Vt returns the spectrum Vᵀ·x of images.
+func (s SVD) Vt(x onnx.Value) onnx.Value { return s.counted(x, s.d.Vt(s.b.Graph, x)) }
+
+// V returns the images V·c of a spectrum.
+func (s SVD) V(c onnx.Value) onnx.Value { return s.counted(c, s.d.V(s.b.Graph, c)) }
+
+// Ut returns the spectrum Uᵀ·y of measurements.
+func (s SVD) Ut(y onnx.Value) onnx.Value { return s.counted(y, s.d.Ut(s.b.Graph, y)) }
+
+func (s SVD) counted(in, out onnx.Value) onnx.Value {
+	s.b.pass(passOperator, in, out)
+	return out
+}
+
+// Values returns the singular values, those with a factor below least along an axis as zero, in a shape that broadcasts to
+// spectra.
+func (s SVD) Values(least float64) onnx.Value { return s.d.Values(s.b.Graph, s.b.in.Mask, least) }
+
+// Paired returns 1 for the coefficients on which y depends, else 0, in the shape of Values.
+func (s SVD) Paired() onnx.Value { return s.d.Paired(s.b.Graph, s.b.in.Mask) }
+
+// Inverse returns the reciprocals of values, and 0 for 0.
+func (s SVD) Inverse(values onnx.Value) onnx.Value {
+	const tiny = 1e-20
+	return s.b.Div(s.b.larger(values, s.b.Scalar(0)), s.b.Max(values, s.b.Scalar(tiny)))
+}
+
+// larger is 1 where a > c, else 0.
+func (b *Builder) larger(a, c onnx.Value) onnx.Value {
+	dims := a.Dims
+	if c.Size() > a.Size() {
+		dims = c.Dims
+	}
+	return b.Cast(b.Apply("Greater", onnx.Bool, dims, nil, a, c), onnx.Float)
+}
+
+// PseudoInverse returns A⁺·y, in which singular values with a factor below least along an axis count as zero. It returns the
+// errors of SVD.
+func (b *Builder) PseudoInverse(least float64) (onnx.Value, error) {
+	d, err := b.SVD()
+	if err != nil {
+		return onnx.Value{}, err
+	}
+	return d.V(b.Mul(d.Ut(b.in.Measurement), d.Inverse(d.Values(least)))), nil
+}
+
+// Rough returns an image made from y without the prior: y itself where it has the shape of images, with zeros at unobserved
+// pixels; else A⁺·y, or zeros for an operator without a decomposition.
+func (b *Builder) Rough() (onnx.Value, error) {
+	op := b.run.Operator
+	dims := op.Image.Dims(b.in.Measurement.Dims[0])
+	if slices.Equal(b.in.Measurement.Dims, dims) {
+		return op.Weighted(b.Graph, b.in.Measurement, b.in.Mask), nil
+	}
+	x, err := b.PseudoInverse(0)
+	if errors.Is(err, operator.ErrNoSVD) {
+		return b.Const(make([]float32, op.Image.Size()), op.Image.Dims(1)...), nil
+	}
+	return x, err
+}
+
+// wantsSVD is an [Info.Refuses] of methods that need the decomposition.
+func wantsSVD(task string, own *operator.File) string {
+	if own == nil && operator.Builtin().HasSVD(task) {
+		return ""
+	}
+	return "the method needs a singular value decomposition of the operator, which this task does not have"
+}
