@@ -151,4 +151,4 @@ func (dcdp) Step(b *Builder, s Settings) (Next, error) {
 	}, nil
 }
 
-func dcdpRows() []Row { return nil }
+func dcdpRows() []Row { return dcdpPublished() }

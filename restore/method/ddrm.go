@@ -82,9 +82,6 @@ func (ddrm) Plan(s Settings, schedule prior.Schedule, _ operator.Shape) ([]Step,
 	return out, nil
 }
 
-// noiseLevel is the standard deviation of the noise in x_t/√ᾱ_t.
-func noiseLevel(alpha float64) float64 { return math.Sqrt((1 - alpha) / alpha) }
-
 // Step implements [Method].
 func (ddrm) Step(b *Builder, s Settings) (Next, error) {
 	d, err := b.SVD()
@@ -161,4 +158,4 @@ func (q *spectral) choose(which, a, c onnx.Value) onnx.Value {
 	return q.Add(c, q.Mul(which, q.Minus(a, c)))
 }
 
-func ddrmRows() []Row { return nil }
+func ddrmRows() []Row { return ddrmPublished() }

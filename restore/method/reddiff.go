@@ -180,4 +180,4 @@ func redDiffStart(b *Builder, start string) (onnx.Value, error) {
 	return b.Rough()
 }
 
-func redDiffRows() []Row { return nil }
+func redDiffRows() []Row { return redDiffPublished() }

@@ -1,0 +1,351 @@
+package solver
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"ddiff/restore/method"
+	"ddiff/restore/noise"
+	"ddiff/restore/operator"
+	"ddiff/restore/parameter"
+	"ddiff/restore/prior"
+)
+
+// example is a small problem with independent Gaussian pixels, whose every step has a closed form: A is a dense matrix, and
+// the prior's noise is σ·x/(ᾱ·variance + σ²).
+type example struct {
+	a        *mat.Dense
+	y        *mat.VecDense // zero where nothing is observed
+	variance []float64
+	prior    *prior.Prior
+	op       *operator.Operator
+	problem  Problem
+}
+
+func newExample(t *testing.T, task string, side int) example {
+	t.Helper()
+	shape := operator.Shape{Channels: 1, Height: side, Width: side}
+	n := shape.Size()
+	variance, wide := make([]float32, n), make([]float64, n)
+	for i := range variance {
+		wide[i] = 0.02 + 0.03*float64(i%7)/6
+		variance[i] = float32(wide[i])
+	}
+	op := newOperator(t, task, shape)
+	key := noise.Key{11, 3}
+	draw, err := op.Encode(op.Draw(key))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := columns(t, op, draw)
+	a := mat.NewDense(len(rows), n, slices.Concat(rows...))
+	truth := make([]float32, n)
+	noise.Normal(truth, key, noise.Start, 9, 0.15)
+	y := make([]float32, len(rows))
+	noise.Normal(y, key, noise.Measurement, 0, 0.05)
+	clean := mat.NewVecDense(len(rows), nil)
+	clean.MulVec(a, vector(truth))
+	for i := range y {
+		y[i] += float32(clean.AtVec(i))
+	}
+	observed := vector(y)
+	for i := range y {
+		if mat.Norm(a.RowView(i), 2) == 0 {
+			observed.SetVec(i, 0)
+		}
+	}
+	return example{a, observed, wide, gaussianPrior(t, 1, shape, variance), op, Problem{Y: y, Draw: draw, Key: key}}
+}
+
+func vector(v []float32) *mat.VecDense {
+	out := mat.NewVecDense(len(v), nil)
+	for i, x := range v {
+		out.SetVec(i, float64(x))
+	}
+	return out
+}
+
+// noise returns the prior's noise of x at a level.
+func (e example) noise(x *mat.VecDense, alpha float64) *mat.VecDense {
+	out := mat.NewVecDense(x.Len(), nil)
+	for i := range x.Len() {
+		out.SetVec(i, math.Sqrt(1-alpha)*x.AtVec(i)/(alpha*e.variance[i]+1-alpha))
+	}
+	return out
+}
+
+// clean returns the prior's clean image.
+func (e example) clean(x *mat.VecDense, alpha float64) *mat.VecDense {
+	return combine(1/math.Sqrt(alpha), x, -math.Sqrt(1-alpha)/math.Sqrt(alpha), e.noise(x, alpha))
+}
+
+// draw returns the noise of the step at a time, or of the start.
+func (e example) draw(purpose noise.Purpose, time int) *mat.VecDense {
+	out := make([]float32, len(e.variance))
+	noise.Normal(out, e.problem.Key, purpose, uint32(time), 1)
+	return vector(out)
+}
+
+// gradient is Aᵀ(A·x − y).
+func (e example) gradient(x *mat.VecDense) *mat.VecDense {
+	r, g := mat.NewVecDense(e.y.Len(), nil), mat.NewVecDense(x.Len(), nil)
+	r.MulVec(e.a, x)
+	r.SubVec(r, e.y)
+	g.MulVec(e.a.T(), r)
+	return g
+}
+
+// combine returns a·x + b·y.
+func combine(a float64, x *mat.VecDense, b float64, y *mat.VecDense) *mat.VecDense {
+	out := mat.NewVecDense(x.Len(), nil)
+	out.ScaleVec(a, x)
+	out.AddScaledVec(out, b, y)
+	return out
+}
+
+// decompose returns U, V and the singular values of A, with zeros up to the number of columns.
+func (e example) decompose(t *testing.T) (u, v mat.Dense, s []float64) {
+	t.Helper()
+	var d mat.SVD
+	if !d.Factorize(e.a, mat.SVDFull) {
+		t.Fatal("no singular value decomposition")
+	}
+	d.UTo(&u)
+	d.VTo(&v)
+	s = make([]float64, len(e.variance))
+	copy(s, d.Values(nil))
+	for i, x := range s {
+		if x < 1e-6 { // masks
+			s[i] = 0
+		}
+	}
+	return u, v, s
+}
+
+// solve runs a method with changed parameters.
+func (e example) solve(t *testing.T, name string, steps int, values map[string]parameter.Value) []float32 {
+	t.Helper()
+	s := resolve(t, method.Request{Method: name, Preset: "natural", Task: e.op.Task, Steps: steps, Values: values})
+	answers, err := newSolver(t, e.prior, e.op, s, 1, 0).Solve(context.Background(), []Problem{e.problem}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answers[0].X
+}
+
+func wantClose(t *testing.T, got []float32, want *mat.VecDense) {
+	t.Helper()
+	for i, x := range got {
+		if d := math.Abs(float64(x) - want.AtVec(i)); !(d <= 2e-4) {
+			t.Fatalf("pixel %d: %.6f, in closed form %.6f", i, x, want.AtVec(i))
+		}
+	}
+}
+
+// DDRM with a Gaussian prior is its formula on the coefficients of a dense decomposition.
+func TestDDRMInClosedForm(t *testing.T) {
+	t.Parallel()
+	const steps = 8
+	for _, task := range []string{operator.SuperResolution, operator.GaussianDeblur, operator.InpaintRandom} {
+		for _, c := range []struct{ eta, etaB, sigma float64 }{{0.85, 1, 0.05}, {0.3, 0.4, 0.2}, {0.85, 1, 0}} {
+			t.Run(fmt.Sprint(task, c), func(t *testing.T) {
+				t.Parallel()
+				e := newExample(t, task, 16)
+				u, v, s := e.decompose(t)
+				n, alphas := len(s), e.prior.Schedule.AlphaBar
+				spectrum := func(x *mat.VecDense) []float64 {
+					out := mat.NewVecDense(n, nil)
+					out.MulVec(v.T(), x)
+					return out.RawVector().Data
+				}
+				measured := make([]float64, n)
+				uty := mat.NewVecDense(e.y.Len(), nil)
+				uty.MulVec(u.T(), e.y)
+				copy(measured, uty.RawVector().Data)
+				image := func(c []float64) *mat.VecDense {
+					out := mat.NewVecDense(n, nil)
+					out.MulVec(&v, mat.NewVecDense(n, c))
+					return out
+				}
+				var x *mat.VecDense
+				for k := range steps {
+					at := (steps - 1 - k) * (1000 / steps)
+					alpha, next := alphas[at], 1.0
+					if k < steps-1 {
+						next = alphas[at-1000/steps]
+					}
+					if k == 0 {
+						level := math.Sqrt((1 - alpha) / alpha)
+						start := spectrum(e.draw(noise.Start, 0))
+						for i := range start {
+							if s[i]*level > c.sigma {
+								start[i] = (measured[i]/s[i] + math.Sqrt(level*level-c.sigma*c.sigma/s[i]/s[i])*start[i]) / level
+							}
+						}
+						x = image(start)
+					}
+					z, eps, drawn := spectrum(e.clean(x, alpha)), spectrum(e.noise(x, alpha)), spectrum(e.draw(noise.Step, at))
+					level := math.Sqrt((1 - next) / next)
+					for i := range z {
+						switch kept := math.Sqrt(1-c.eta*c.eta) * level; {
+						case s[i]*level > c.sigma:
+							spread := math.Sqrt(level*level - c.etaB*c.etaB*c.sigma*c.sigma/s[i]/s[i])
+							z[i] = (1-c.etaB)*z[i] + c.etaB*measured[i]/s[i] + spread*drawn[i]
+						case s[i] > 0 && s[i]*level < c.sigma:
+							z[i] += kept*(measured[i]-s[i]*z[i])/c.sigma + c.eta*level*drawn[i]
+						default:
+							z[i] += kept*eps[i] + c.eta*level*drawn[i]
+						}
+					}
+					x = image(z)
+					x.ScaleVec(math.Sqrt(next), x)
+				}
+				wantClose(t, e.solve(t, "ddrm", steps, map[string]parameter.Value{
+					"eta": parameter.Number(c.eta), "eta_b": parameter.Number(c.etaB), "noise_std": parameter.Number(c.sigma), "zero": parameter.Number(0),
+				}), x)
+			})
+		}
+	}
+}
+
+// RED-diff with a Gaussian prior is Adam on its gradient.
+func TestREDDiffInClosedForm(t *testing.T) {
+	t.Parallel()
+	const steps, weight, data, rate = 10, 0.5, 2.0, 0.02
+	for _, task := range []string{operator.SuperResolution, operator.MotionDeblur, operator.InpaintRandom} {
+		t.Run(task, func(t *testing.T) {
+			t.Parallel()
+			e := newExample(t, task, 16)
+			n, alphas := len(e.variance), e.prior.Schedule.AlphaBar
+			x := mat.VecDenseCopyOf(vector(e.problem.Y))
+			if task == operator.SuperResolution {
+				u, v, s := e.decompose(t)
+				c := mat.NewVecDense(e.y.Len(), nil)
+				c.MulVec(u.T(), e.y)
+				full := mat.NewVecDense(n, nil)
+				for i := range c.Len() {
+					full.SetVec(i, c.AtVec(i)/s[i])
+				}
+				x = mat.NewVecDense(n, nil)
+				x.MulVec(&v, full)
+			} else if task == operator.InpaintRandom {
+				x = mat.VecDenseCopyOf(e.y)
+			}
+			mean, square := make([]float64, n), make([]float64, n)
+			for k := range steps - 1 { // the last step has no effect
+				at := (steps - 1 - k) * (1000 / steps)
+				alpha, eps := alphas[at], e.draw(noise.Step, at)
+				wrong := combine(1, e.noise(combine(math.Sqrt(alpha), x, math.Sqrt(1-alpha), eps), alpha), -1, eps)
+				term := weight * math.Log(1+math.Sqrt((1-alpha)/alpha)) / float64(n)
+				g := combine(term, wrong, data/float64(e.y.Len()), e.gradient(x))
+				for i := range n {
+					mean[i] = 0.9*mean[i] + 0.1*g.AtVec(i)
+					square[i] = 0.99*square[i] + 0.01*g.AtVec(i)*g.AtVec(i)
+					root := math.Sqrt(square[i]/(1-math.Pow(0.99, float64(k+1)))) + 1e-8
+					x.SetVec(i, x.AtVec(i)-rate*mean[i]/(1-math.Pow(0.9, float64(k+1)))/root)
+				}
+			}
+			wantClose(t, e.solve(t, "reddiff", steps, map[string]parameter.Value{
+				"grad_term_weight": parameter.Number(weight), "obs_weight": parameter.Number(data), "lr": parameter.Number(rate),
+				"denoise_term_weight": parameter.Word("log"), "start": parameter.Word("pseudo_inverse"),
+			}), x)
+		})
+	}
+}
+
+// DCDP with a Gaussian prior is gradient descent in turn with a linear map of each pixel.
+func TestDCDPInClosedForm(t *testing.T) {
+	t.Parallel()
+	const steps, descents, momentum, evaluations = 3, 5, 0.8, 4
+	for _, task := range []string{operator.SuperResolution, operator.MotionDeblur, operator.InpaintRandom} {
+		t.Run(task, func(t *testing.T) {
+			t.Parallel()
+			e := newExample(t, task, 16)
+			alphas, rate := e.prior.Schedule.AlphaBar, 0.3*float64(e.y.Len())
+			x := mat.NewVecDense(len(e.variance), nil)
+			// From 600 to 0, which becomes 1: DDIM then starts from the second time.
+			for k, times := range [][]int{{599, 399, 200, 0}, {299, 199, 100, 0}, {1, 1, 1, 0}} {
+				velocity := mat.NewVecDense(x.Len(), nil)
+				for range descents {
+					velocity = combine(momentum, velocity, 2/float64(e.y.Len()), e.gradient(x))
+					x = combine(1, x, -rate, velocity)
+				}
+				at := []int{599, 299, 0}[k]
+				x = combine(math.Sqrt(alphas[at]), x, math.Sqrt(1-alphas[at]), e.draw(noise.Step, at))
+				for i, at := range times {
+					next := 1.0
+					if i < evaluations-1 {
+						next = alphas[times[i+1]]
+					}
+					x = combine(math.Sqrt(next), e.clean(x, alphas[at]), math.Sqrt(1-next), e.noise(x, alphas[at]))
+				}
+			}
+			wantClose(t, e.solve(t, "dcdp", steps, map[string]parameter.Value{
+				"csgm_num_iterations": parameter.Number(descents), "momentum": parameter.Number(momentum), "lr": parameter.Number(rate * 256),
+				"ddim_init_timestep": parameter.Number(600), "ddim_end_timestep": parameter.Number(0), "ddim_num_iterations": parameter.Number(evaluations),
+			}), x)
+		})
+	}
+}
+
+// DiffPIR with a Gaussian prior: its data step is the solution of a linear system, or a bounded gradient step where the operator
+// has no decomposition.
+func TestDiffPIRInClosedForm(t *testing.T) {
+	t.Parallel()
+	const steps, lambda, zeta, sigma, bound = 6, 3.0, 0.4, 0.1, 0.5
+	for _, task := range []string{operator.SuperResolution, operator.GaussianDeblur, operator.InpaintRandom, operator.MotionDeblur} {
+		t.Run(task, func(t *testing.T) {
+			t.Parallel()
+			e := newExample(t, task, 16)
+			n, alphas := len(e.variance), e.prior.Schedule.AlphaBar
+			times := []int{999, 552, 367, 225, 105, 0} // 999 − ⌊1000·√(i/5)⌋
+			rough := mat.VecDenseCopyOf(e.y)
+			var left mat.Dense
+			left.Mul(e.a.T(), e.a)
+			if task == operator.SuperResolution {
+				u, v, s := e.decompose(t)
+				c, full := mat.NewVecDense(e.y.Len(), nil), mat.NewVecDense(n, nil)
+				c.MulVec(u.T(), e.y)
+				for i := range c.Len() {
+					full.SetVec(i, c.AtVec(i)/s[i])
+				}
+				rough = mat.NewVecDense(n, nil)
+				rough.MulVec(&v, full)
+			}
+			x := combine(math.Sqrt(alphas[999]), rough, math.Sqrt(1-alphas[999]), e.draw(noise.Start, 0))
+			for k, at := range times[:steps-1] { // the last step has no effect
+				alpha, next := alphas[at], alphas[times[k+1]]
+				rho := lambda * sigma * sigma / 4 * alpha / (1 - alpha)
+				z := e.clean(x, alpha)
+				if task == operator.MotionDeblur {
+					z = combine(1, z, -2*min(bound, 0.5/rho), e.gradient(z))
+				} else {
+					right, system := mat.NewVecDense(n, nil), mat.DenseCopyOf(&left)
+					right.MulVec(e.a.T(), e.y)
+					right.AddScaledVec(right, rho, z)
+					for i := range n {
+						system.Set(i, i, system.At(i, i)+rho)
+					}
+					var solved mat.VecDense
+					var lu mat.LU
+					lu.Factorize(system)
+					if err := lu.SolveVecTo(&solved, false, right); err != nil {
+						t.Fatal(err)
+					}
+					z = &solved
+				}
+				eps := combine(1/math.Sqrt(1-alpha), x, -math.Sqrt(alpha)/math.Sqrt(1-alpha), z)
+				fresh := combine(math.Sqrt((1-next)*(1-zeta)), eps, math.Sqrt((1-next)*zeta), e.draw(noise.Step, at))
+				x = combine(math.Sqrt(next), z, 1, fresh)
+			}
+			wantClose(t, e.solve(t, "diffpir", steps, map[string]parameter.Value{
+				"lambda": parameter.Number(lambda), "zeta": parameter.Number(zeta), "noise_std": parameter.Number(sigma), "gamma_max": parameter.Number(bound),
+			}), x)
+		})
+	}
+}
