@@ -72,6 +72,10 @@ upgrade-test: test-packages build runtime ## Run campaigns with this version and
 ablation: test-packages build runtime ## Compare DDiff with its variants, each tuned on other images (an hour or more; half an hour with ABLATION="--knobs 1 --steps 30")
 	@go -C internal/testbed test -c -o $(CURDIR)/bin/testbed && bin/testbed ablation $(ABLATION)
 
+.PHONY: methods
+methods: test-packages build runtime ## Compare all methods on all tasks, at equal cost and with the published steps (many hours; METHODS="--size 64 --images DIR")
+	@go -C internal/testbed test -c -o $(CURDIR)/bin/testbed && bin/testbed methods $(METHODS)
+
 .PHONY: duals
 duals: test-packages build runtime ## Compare the readings of the dual variable of LatentDDiff, and draw docs/duals.svg (a minute)
 	@go -C internal/testbed test -c -o $(CURDIR)/bin/testbed && bin/testbed duals

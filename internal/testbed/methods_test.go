@@ -1,0 +1,137 @@
+package testbed
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gonum.org/v1/gonum/stat"
+)
+
+// methodsOptions are the settings of methods.
+type methodsOptions struct {
+	campaigns    []string // files; the first one is at equal cost
+	out, program string
+	args         []string // of ddiff run
+	stdout       io.Writer
+}
+
+// methods is the command behind `make methods`. It runs the campaigns examples/methods/equal_cost.yaml and published.yaml and
+// prints one report of both. All arguments are those of ddiff run, for both campaigns; --out is the directory for the two
+// outputs, by default out/methods. A rerun resumes.
+//
+// The last line counts the methods and tasks of the campaign at equal cost, and the tasks in which ddiff has the highest mean PSNR
+// of all methods, or a mean whose difference to the highest has a 95 % interval (Student's t, paired by image) that contains zero. One image has no interval:
+//
+//	methods=N tasks=N ddiff_best_or_tied=N
+func methods(ctx context.Context, args []string) error {
+	root, err := ModuleRoot(ctx)
+	if err != nil {
+		return err
+	}
+	o := methodsOptions{out: filepath.Join(root, "out", "methods"), program: filepath.Join(root, "bin", "ddiff"), stdout: os.Stdout}
+	for _, name := range []string{"equal_cost", "published"} {
+		o.campaigns = append(o.campaigns, filepath.Join(root, "examples", "methods", name+".yaml"))
+	}
+	for i := 0; i < len(args); i++ {
+		if value, ok := strings.CutPrefix(args[i], "--out="); ok {
+			o.out = value
+		} else if args[i] == "--out" && i+1 < len(args) {
+			i++
+			o.out = args[i]
+		} else {
+			o.args = append(o.args, args[i])
+		}
+	}
+	return runMethods(ctx, o)
+}
+
+func runMethods(ctx context.Context, o methodsOptions) error {
+	var outputs []string
+	for _, file := range o.campaigns {
+		out := filepath.Join(o.out, strings.TrimSuffix(filepath.Base(file), ".yaml"))
+		outputs = append(outputs, out)
+		run := exec.CommandContext(ctx, o.program, append([]string{"run", file, "--out", out}, o.args...)...)
+		run.Stdout, run.Stderr = io.Discard, os.Stderr
+		if err := run.Run(); err != nil {
+			return fmt.Errorf("run %s: %w", file, err)
+		}
+	}
+	report := exec.CommandContext(ctx, o.program, append([]string{"report"}, outputs...)...)
+	report.Stdout, report.Stderr = o.stdout, os.Stderr
+	if err := report.Run(); err != nil {
+		return fmt.Errorf("report on %s: %w", strings.Join(outputs, ", "), err)
+	}
+	file, err := os.Open(filepath.Join(outputs[0], "results.csv"))
+	if err != nil {
+		return err
+	}
+	defer file.Close() // opened for reading
+	rows, err := readTable(file)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", file.Name(), err)
+	}
+	line, err := methodsLine(rows)
+	if err == nil {
+		_, err = fmt.Fprintln(o.stdout, line)
+	}
+	return err
+}
+
+// methodsLine returns the last line for the rows of results.csv. It returns an error if a method lacks an image of a task.
+func methodsLine(rows []map[string]string) (string, error) {
+	psnr := map[string]map[string]map[string]float64{} // by task, method and image
+	methods := map[string]bool{}
+	for _, row := range rows {
+		v, err := strconv.ParseFloat(row["psnr"], 64)
+		if err != nil {
+			return "", fmt.Errorf("%s, %s, %s: %s %s", row["task"], row["method"], row["image"], row["outcome"], row["reason"])
+		}
+		byMethod := psnr[row["task"]]
+		if byMethod == nil {
+			byMethod = map[string]map[string]float64{}
+			psnr[row["task"]] = byMethod
+		}
+		if byMethod[row["method"]] == nil {
+			byMethod[row["method"]] = map[string]float64{}
+		}
+		if _, twice := byMethod[row["method"]][row["image"]]; twice {
+			return "", fmt.Errorf("%s, %s, %s: two results; the campaign has one number of steps for each task and method", row["task"], row["method"], row["image"])
+		}
+		byMethod[row["method"]][row["image"]] = v
+		methods[row["method"]] = true
+	}
+	good := 0
+	for task, byMethod := range psnr {
+		ours := byMethod["ddiff"]
+		ahead := map[string][]float64{} // differences to ddiff
+		for method, images := range byMethod {
+			for image, v := range images {
+				base, ok := ours[image]
+				if !ok || len(images) != len(ours) {
+					return "", fmt.Errorf("%s: %s and ddiff have not restored the same images", task, method)
+				}
+				ahead[method] = append(ahead[method], v-base)
+			}
+		}
+		best := slices.MaxFunc(slices.Sorted(maps.Keys(ahead)), func(a, b string) int {
+			return cmp.Compare(stat.Mean(ahead[a], nil), stat.Mean(ahead[b], nil))
+		})
+		mean, half := stat.Mean(ahead[best], nil), 0.0
+		if len(ours) > 1 {
+			_, half = interval(ahead[best])
+		}
+		if mean <= half {
+			good++
+		}
+	}
+	return fmt.Sprintf("methods=%d tasks=%d ddiff_best_or_tied=%d", len(methods), len(psnr), good), nil
+}
