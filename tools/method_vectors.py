@@ -29,14 +29,15 @@ The authors' code runs as it is, with these stand-ins:
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
 import json
 import math
 import pathlib
+import re
 import sys
 import types
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from unittest import mock
 
@@ -111,7 +112,7 @@ class Anything(types.ModuleType):
         return mock.MagicMock()
 
 
-@contextmanager
+@contextlib.contextmanager
 def environment(folder: str, *empty: str, **modules: types.ModuleType) -> Iterator[None]:
     """Imports come from folder; the named modules are empty or given."""
     stand_ins = {name: Anything(name) for name in empty} | modules
@@ -323,6 +324,86 @@ def daps(folder: str) -> Iterator[Case]:
                     yield case
 
 
+# DiffPIR.
+
+
+class Unconditional(nn.Module):
+    """The bundled prior as guided diffusion calls it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.network = bundled()
+
+    def forward(self, x: Tensor, t: Tensor) -> Tensor:
+        eps = self.network.noise(x, t)
+        return torch.cat([eps, -torch.ones_like(eps)], 1)
+
+    def load_state_dict(self, *_: object) -> None:
+        pass
+
+
+def diffpir(folder: str) -> Iterator[Case]:
+    """The program main_ddpir_inpainting.py, with its exact solution of the data term."""
+    steps, weight, zeta = 12, 2.0, 0.6
+    mask = random_mask(np.random.default_rng(18), SIDE, SIDE)
+    case = Case("diffpir_inpaint", "inpaint_random", {"method": "diffpir", "steps": steps, "lambda": weight, "zeta": zeta, "noise_std": SIGMA}, mask=mask)
+    with environment(folder, "cv2", "torchvision", "torchvision.utils", "matplotlib", "matplotlib.pyplot"):
+        util = importlib.import_module("utils.utils_image")
+        models = importlib.import_module("utils.utils_model")
+        scripts = importlib.import_module("guided_diffusion.script_util")
+        diffusion = scripts.create_gaussian_diffusion(steps=schedule.TRAIN_STEPS, learn_sigma=True, noise_schedule="linear")
+        photograph = np.round((truth()[0].permute(1, 2, 0).numpy() + 1) / 2 * 255).astype(np.uint8)
+        picture_of_mask = np.repeat(mask.transpose(1, 2, 0), 3, 2) * 255
+        evaluate, tensor = models.model_fn, util.single2tensor4
+        times = [schedule.TRAIN_STEPS - 1 - int(math.sqrt(v)) for v in np.linspace(0, schedule.TRAIN_STEPS**2, steps)]
+
+        def network(x: Tensor, **kwargs: object) -> Tensor:
+            if case.y is not None and hasattr(case, "begun"):
+                case.record(x)
+            case.begun = True
+            return evaluate(x, **kwargs)
+
+        def measured(image: np.ndarray) -> Tensor:
+            out = tensor(image)
+            if case.y is None:  # the first image is y in [0, 1]
+                case.y = (out * 2 - 1) * torch.from_numpy(mask)
+            return out
+
+        def noise() -> Iterator[Tensor]:
+            nothing = torch.zeros(1, 3, SIDE, SIDE)
+            yield start()
+            for t in times:
+                yield from (nothing, nothing, draw(0, t))  # of p_sample, of eta = 0, and of zeta
+
+        stand_ins = (
+            mock.patch.multiple(
+                util, get_image_paths=lambda _: ["picture.png"], mkdir=lambda _: None, single2tensor4=measured,
+                imread_uint=lambda path, n_channels: photograph if path == "picture.png" else picture_of_mask,
+            ),
+            mock.patch.multiple(models, model_fn=network),
+            mock.patch.multiple(scripts, create_model_and_diffusion=lambda **_: (Unconditional(), diffusion)),
+            mock.patch.object(importlib.import_module("utils.utils_logger"), "logger_info", lambda *_, **__: None),
+            mock.patch.multiple(torch, load=lambda *_, **__: {}, randn_like=returns(noise())),
+        )  # fmt: skip
+        # SIGMA is that of images in [-1, 1], the program's that of images in [0, 1].
+        program = {
+            "noise_level_img": SIGMA / 2, "iter_num": steps, "lambda_": weight, "zeta": zeta, "load_mask": True, "calc_LPIPS": False,
+            "skip_type": "quad", "generate_mode": "DiffPIR",
+        }  # fmt: skip
+        text = (pathlib.Path(folder) / "main_ddpir_inpainting.py").read_text()
+        for name, value in program.items():
+            text, found = re.subn(rf"(?m)^    {name} +=.*$", f"    {name} = {value!r}", text, count=1)
+            if not found:
+                raise ValueError(f"main_ddpir_inpainting.py has no setting {name}")
+        with contextlib.ExitStack() as stack:
+            for s in stand_ins:
+                stack.enter_context(s)
+            try:
+                exec(compile(text, "main_ddpir_inpainting.py", "exec"), {"__name__": "__main__"})
+            except Enough:
+                yield case
+
+
 class Progress:
     """A progress bar that shows nothing."""
 
@@ -336,7 +417,7 @@ class Progress:
         pass
 
 
-PUBLICATIONS = {"dps": dps, "daps": daps}
+PUBLICATIONS = {"dps": dps, "daps": daps, "diffpir": diffpir}
 
 
 def main() -> int:

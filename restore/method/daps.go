@@ -57,7 +57,7 @@ func (daps) Info() Info {
 			{Name: "tau", Max: largest, Open: true, Default: 0.01, Unit: "units of y",
 				Doc: "scale τ of the data term; langevin and hmc assume measurement noise of the variance τ²/2, mh of τ²"},
 		},
-		Steps: 200, Rows: dapsPublished(),
+		Steps: 200, Rows: append(dapsNatural(), dapsPublished()...),
 		State: []Tensor{{Name: "x", Noise: true}},
 		Draws: []Draw{
 			{Name: "noise"}, {Name: "velocity"}, {Name: "chain", Count: func(s Settings) int { return int(s.Number("chain_steps")) }},
@@ -195,6 +195,8 @@ func metropolis(b *Builder, s Settings, clean onnx.Value) (w, norm onnx.Value, e
 	}
 	return last[0], last[2], nil
 }
+
+func dapsNatural() []Row { return nil }
 
 const dapsCitation = "B. Zhang, W. Chu, J. Berner, C. Meng, A. Anandkumar, Y. Song: Improving Diffusion Inverse Problem Solving with " +
 	"Decoupled Noise Annealing, CVPR 2025"

@@ -34,7 +34,7 @@ func (dmplug) Info() Info {
 			{Name: "lr", Max: largest, Open: true, Default: 0.01, Doc: "learning rate of Adam"},
 			{Name: "ddim_steps", Integer: true, Min: 1, Max: 20, Default: 3, Doc: "deterministic steps K from the seed to the image"},
 		},
-		Steps: 5000, MaxSteps: 20_000, Rows: dmplugPublished(),
+		Steps: 5000, MaxSteps: 20_000, Rows: append(dmplugNatural(), dmplugPublished()...),
 		State: []Tensor{{Name: "x"}, {Name: "seed", Noise: true}, {Name: "mean"}, {Name: "square"}},
 		Curves: []Curve{
 			{Name: "data_norm", About: "‖y − A(x)‖ over the observed entries"},
@@ -105,3 +105,5 @@ func (dmplug) Step(b *Builder, s Settings) (Next, error) {
 		Curves: map[string]onnx.Value{"data_norm": norm, "gradient_norm": b.Norm(descent)},
 	}, nil
 }
+
+func dmplugNatural() []Row { return nil }

@@ -42,7 +42,7 @@ func (dps) Info() Info {
 			{Name: "variance", Choices: []string{variancePosterior, varianceBeta},
 				Doc: "σ_t² of the reverse step: that of the posterior q(x_s | x_t, z), or β"},
 		},
-		Steps: 1000, Rows: dpsPublished(),
+		Steps: 1000, Rows: append(dpsNatural(), dpsPublished()...),
 		State: []Tensor{{Name: "x", Noise: true}},
 		Draws: []Draw{{Name: "noise"}},
 		Curves: []Curve{
@@ -99,3 +99,5 @@ func (dps) Step(b *Builder, _ Settings) (Next, error) {
 		Curves: map[string]onnx.Value{"data_norm": norm, "guidance_norm": b.Norm(guidance)},
 	}, nil
 }
+
+func dpsNatural() []Row { return nil }

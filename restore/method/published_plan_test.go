@@ -1,0 +1,118 @@
+package method_test
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"ddiff/restore/method"
+	"ddiff/restore/operator"
+	"ddiff/restore/parameter"
+	"ddiff/restore/prior"
+)
+
+// plan lays out the steps of a built-in method for 32×32 images and the linear schedule.
+func plan(t *testing.T, name string, steps int, values map[string]parameter.Value) ([]method.Step, error) {
+	t.Helper()
+	m, err := method.Builtin().Find(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	schedule, err := prior.ParseSchedule("linear:1e-4:0.02:1000")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := resolve(t, method.Request{Method: name, Preset: "natural", Task: "toy", Steps: steps, Values: values})
+	return m.Plan(s, schedule, operator.Shape{Channels: 3, Height: 32, Width: 32})
+}
+
+// DPS samples with the variance of the posterior or β, and the last step adds no noise and gives z.
+func TestDPSPlan(t *testing.T) {
+	t.Parallel()
+	small, err := plan(t, "dps", 10, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	large, err := plan(t, "dps", 10, map[string]parameter.Value{"variance": parameter.Word("beta")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, st := range small {
+		if got := st.Scalars["scale"]; math.Abs(got-0.3*32/256) > 1e-12 {
+			t.Errorf("step %d: scale %g, want that of 256×256 images times 32/256", i+1, got)
+		}
+		a, b := st.Std["noise"], large[i].Std["noise"]
+		if last := i == len(small)-1; last != (a == 0) || last != (b == 0) || !last && a >= b {
+			t.Errorf("step %d: standard deviations %g and %g", i+1, a, b)
+		}
+	}
+	last := small[len(small)-1]
+	if z, x := last.Scalars["mean_z"], last.Scalars["mean_xt"]; math.Abs(z-1) > 1e-12 || x != 0 {
+		t.Errorf("the last step has the factors %g of z and %g of x_t", z, x)
+	}
+}
+
+// DAPS anneals from sigma_max to one step above sigma_min, with a falling step size; each ODE ends at ode_end, and the last step
+// adds no noise.
+func TestDAPSPlan(t *testing.T) {
+	t.Parallel()
+	const steps = 200
+	got, err := plan(t, "daps", steps, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, st := range got {
+		levels := st.Lists["level"]
+		end := levels[len(levels)-1] * st.Lists["kept"][len(levels)-1]
+		if len(levels) != 5 || len(st.Times["ode"]) != 5 || math.Abs(levels[0]-st.Scalars["sigma"]) > 1e-9 || math.Abs(end-0.01) > 1e-9 {
+			t.Fatalf("step %d: ODE through %v to %g at times %v", i+1, levels, end, st.Times["ode"])
+		}
+		want := 0.0
+		if i+1 < steps {
+			want = got[i+1].Scalars["sigma"]
+		}
+		if st.Std["noise"] != want || i > 0 && (st.Time >= got[i-1].Time || st.Scalars["start"] != 1 || st.Scalars["data"] >= got[i-1].Scalars["data"]) {
+			t.Errorf("step %d: time %d, scalars %v, noise %g, want %g", i+1, st.Time, st.Scalars, st.Std["noise"], want)
+		}
+	}
+	first, last := got[0].Scalars, got[steps-1].Scalars
+	if first["start"] != 100 || math.Abs(first["sigma"]-100) > 1e-9 || last["sigma"] <= 0.1 || last["sigma"] > 0.11 || math.Abs(first["data"]-1) > 1e-9 {
+		t.Errorf("first step %v, last step %v", first, last)
+	}
+	_, err = plan(t, "daps", 900, nil)
+	if !errors.Is(err, method.ErrSetting) || !strings.Contains(err.Error(), "steps: ") {
+		t.Errorf("900 steps from level 100 to 0.1: error %v", err)
+	}
+	many := map[string]parameter.Value{"chain": parameter.Word("mh"), "chain_steps": parameter.Number(1000)}
+	if _, err := plan(t, "daps", 10, many); err != nil {
+		t.Errorf("1000 proposals for 3072 numbers: %v", err)
+	}
+	m, _ := method.Builtin().Find("daps")
+	s := resolve(t, method.Request{Method: "daps", Preset: "natural", Task: "toy", Steps: 2, Values: many})
+	_, err = m.Plan(s, prior.Schedule{AlphaBar: []float64{0.9, 0.5}}, operator.Shape{Channels: 1, Height: 8, Width: 8})
+	if !errors.Is(err, method.ErrSetting) || !strings.Contains(err.Error(), "chain_steps: 1000") {
+		t.Errorf("1000 proposals for 64 numbers: error %v", err)
+	}
+}
+
+// DMPlug takes more steps than the schedule has times, corrects Adam's moments, and has the times of the code.
+func TestDMPlugPlan(t *testing.T) {
+	t.Parallel()
+	got, err := plan(t, "dmplug", 0, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != 5000 {
+		t.Fatalf("%d steps, want 5000", len(got))
+	}
+	if times := got[7].Times["ddim"]; len(times) != 3 || times[0] != 666 || times[1] != 333 || times[2] != 0 {
+		t.Errorf("times %v, want 666, 333 and 0", times)
+	}
+	if a := got[0].Scalars; math.Abs(a["rate"]-0.1) > 1e-9 || math.Abs(a["root"]-math.Sqrt(1000)) > 1e-6 {
+		t.Errorf("first step %v", a)
+	}
+	if b := got[4999].Scalars; math.Abs(b["rate"]-0.01) > 1e-9 || math.Abs(b["root"]-1) > 0.01 {
+		t.Errorf("last step %v", b)
+	}
+}
