@@ -77,7 +77,7 @@ func TestDAPSPlan(t *testing.T) {
 		}
 	}
 	first, last := got[0].Scalars, got[steps-1].Scalars
-	if first["start"] != 100 || math.Abs(first["sigma"]-100) > 1e-9 || last["sigma"] <= 0.1 || last["sigma"] > 0.11 || math.Abs(first["data"]-1) > 1e-9 {
+	if first["start"] != first["sigma"] || math.Abs(first["sigma"]-100) > 1e-9 || last["sigma"] <= 0.1 || last["sigma"] > 0.11 || math.Abs(first["data"]-1) > 1e-9 {
 		t.Errorf("first step %v, last step %v", first, last)
 	}
 	_, err = plan(t, "daps", 900, nil)
