@@ -22,8 +22,9 @@ The authors' code runs as it is, with these stand-ins:
   - torch.randn_like and torch.rand_like return the recorded noise;
   - modules that only draw pictures, load data sets or report progress (matplotlib, tqdm, torchvision, cv2, lpips, ...) are empty;
   - torchdiffeq.odeint is Euler's method on the given points, the only part of it that DAPS uses;
-  - DiffPIR is a program without functions: its main() runs on a folder with one image file, at a reduced number of steps. Its lines
-    that name the settings are replaced by those of the case, and the states are the inputs of its calls of the network.
+  - DiffPIR is a program without functions. Its main() for inpainting runs with one picture and one mask in place of its image
+    files, without its log and its folders, and its assignments of noise level, number of steps, lambda and zeta are replaced by those
+    of the case. The states are the inputs of its calls of the network.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import importlib
+import itertools
 import json
 import math
 import pathlib
@@ -276,9 +278,10 @@ def daps(folder: str) -> Iterator[Case]:
         operators = importlib.import_module("forward_operator")
         model, steps = Denoiser(), 12
         mask = random_mask(np.random.default_rng(17), SIDE, SIDE)
+        hmc = {"lr": 9.75e-6, "lr_min_ratio": 0.019, "momentum": 0.73}
         for name, task, operator, chain in (
             ("langevin", "gaussian_deblur", operators.GaussianBlur(7, 0.375, "cpu"), {"lr": 2e-5}),
-            ("hmc", "phase_retrieval", operators.PhaseRetrieval(2.0, SIDE), {"lr": 9.75e-6, "lr_min_ratio": 0.019, "momentum": 0.73}),
+            ("hmc", "phase_retrieval", operators.PhaseRetrieval(2.0, SIDE), hmc),
             ("mh", "inpaint_random", operators.Inpainting("random", None, (0.7, 0.7), SIDE, "cpu"), {"lr": 1e-6, "tau": 0.05}),
         ):
             count = 12
@@ -288,10 +291,11 @@ def daps(folder: str) -> Iterator[Case]:
             if task == "inpaint_random":
                 case.mask = mask
                 operator.mask = torch.from_numpy(mask)[None]
+            levels = {"name": "edm", "timestep": "poly-7"}
             method = sampler.get_sampler(
                 latent=False,
-                annealing_scheduler_config={"name": "edm", "num_steps": steps, "sigma_max": 100, "sigma_min": 0.1, "timestep": "poly-7"},
-                diffusion_scheduler_config={"name": "edm", "num_steps": 5, "sigma_min": 0.01, "timestep": "poly-7"},
+                annealing_scheduler_config=levels | {"num_steps": steps, "sigma_max": 100, "sigma_min": 0.1},
+                diffusion_scheduler_config=levels | {"num_steps": 5, "sigma_min": 0.01},
                 mcmc_sampler_config={"num_steps": count, "mc_algo": name, "prior_solver": "gaussian"} | settings,
             )
             case.y = measure(operator)
@@ -346,7 +350,8 @@ def diffpir(folder: str) -> Iterator[Case]:
     """The program main_ddpir_inpainting.py, with its exact solution of the data term."""
     steps, weight, zeta = 12, 2.0, 0.6
     mask = random_mask(np.random.default_rng(18), SIDE, SIDE)
-    case = Case("diffpir_inpaint", "inpaint_random", {"method": "diffpir", "steps": steps, "lambda": weight, "zeta": zeta, "noise_std": SIGMA}, mask=mask)
+    settings = {"method": "diffpir", "steps": steps, "lambda": weight, "zeta": zeta, "noise_std": SIGMA}
+    case = Case("diffpir_inpaint_random", "inpaint_random", settings, mask=mask)
     with environment(folder, "cv2", "torchvision", "torchvision.utils", "matplotlib", "matplotlib.pyplot"):
         util = importlib.import_module("utils.utils_image")
         models = importlib.import_module("utils.utils_model")
@@ -357,10 +362,11 @@ def diffpir(folder: str) -> Iterator[Case]:
         evaluate, tensor = models.model_fn, util.single2tensor4
         times = [schedule.TRAIN_STEPS - 1 - int(math.sqrt(v)) for v in np.linspace(0, schedule.TRAIN_STEPS**2, steps)]
 
+        calls = itertools.count()
+
         def network(x: Tensor, **kwargs: object) -> Tensor:
-            if case.y is not None and hasattr(case, "begun"):
+            if next(calls) > 0:  # the input of the first call is the start
                 case.record(x)
-            case.begun = True
             return evaluate(x, **kwargs)
 
         def measured(image: np.ndarray) -> Tensor:
