@@ -139,6 +139,9 @@ func (diffPIR) Step(b *Builder, s Settings) (Next, error) {
 	if err != nil {
 		return Next{}, err
 	}
+	if op := b.run.Operator; op.Task == operator.InpaintBox || op.Task == operator.InpaintRandom {
+		rough = b.Add(rough, b.Minus(b.in.Mask, b.Scalar(1))) // unobserved pixels start black
+	}
 	xt := b.Add(b.Mul(b.State("x"), b.Planned("start_of_x")), b.Mul(rough, b.Planned("start_of_y")))
 	z, err := b.Clean(xt)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"ddiff/restore/prior"
 )
 
-// plan lays out the steps of a built-in method for 32×32 images and the linear schedule.
-func plan(t *testing.T, name string, steps int, values map[string]parameter.Value) ([]method.Step, error) {
+// published lays out the steps of a built-in method for 32×32 images and the linear schedule.
+func published(t *testing.T, name string, steps int, values map[string]parameter.Value) ([]method.Step, error) {
 	t.Helper()
 	m, err := method.Builtin().Find(name)
 	if err != nil {
@@ -30,11 +30,11 @@ func plan(t *testing.T, name string, steps int, values map[string]parameter.Valu
 // DPS samples with the variance of the posterior or β, and the last step adds no noise and gives z.
 func TestDPSPlan(t *testing.T) {
 	t.Parallel()
-	small, err := plan(t, "dps", 10, nil)
+	small, err := published(t, "dps", 10, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	large, err := plan(t, "dps", 10, map[string]parameter.Value{"variance": parameter.Word("beta")})
+	large, err := published(t, "dps", 10, map[string]parameter.Value{"variance": parameter.Word("beta")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func TestDPSPlan(t *testing.T) {
 func TestDAPSPlan(t *testing.T) {
 	t.Parallel()
 	const steps = 200
-	got, err := plan(t, "daps", steps, nil)
+	got, err := published(t, "daps", steps, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,12 +80,12 @@ func TestDAPSPlan(t *testing.T) {
 	if first["start"] != first["sigma"] || math.Abs(first["sigma"]-100) > 1e-9 || last["sigma"] <= 0.1 || last["sigma"] > 0.11 || math.Abs(first["data"]-1) > 1e-9 {
 		t.Errorf("first step %v, last step %v", first, last)
 	}
-	_, err = plan(t, "daps", 900, nil)
+	_, err = published(t, "daps", 900, nil)
 	if !errors.Is(err, method.ErrSetting) || !strings.Contains(err.Error(), "steps: ") {
 		t.Errorf("900 steps from level 100 to 0.1: error %v", err)
 	}
 	many := map[string]parameter.Value{"chain": parameter.Word("mh"), "chain_steps": parameter.Number(1000)}
-	if _, err := plan(t, "daps", 10, many); err != nil {
+	if _, err := published(t, "daps", 10, many); err != nil {
 		t.Errorf("1000 proposals for 3072 numbers: %v", err)
 	}
 	m, _ := method.Builtin().Find("daps")
@@ -99,7 +99,7 @@ func TestDAPSPlan(t *testing.T) {
 // DMPlug takes more steps than the schedule has times, corrects Adam's moments, and has the times of the code.
 func TestDMPlugPlan(t *testing.T) {
 	t.Parallel()
-	got, err := plan(t, "dmplug", 0, nil)
+	got, err := published(t, "dmplug", 0, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
