@@ -236,7 +236,7 @@ func (c *core) result(t *task, o manifest.Outcome, reason string) *manifest.Resu
 
 // RuntimeOf describes how an engine computes a plan. The length of its run limits the steps per call, unless it is 0.
 func RuntimeOf(e *restore.Engine, p restore.Plan, version string) manifest.Runtime {
-	rt, build := e.Runtime(), e.Build(p)
+	rt, build := e.RuntimeFor(p), e.Build(p)
 	k := build.Chunk
 	if steps := p.Solver.Steps; steps > 0 {
 		k = min(k, steps)

@@ -73,6 +73,7 @@ func (w *Worker) split(ctx context.Context, failed []*task, reason error, out ch
 
 // solve implements restorer.
 func (e engineRestorer) solve(ctx context.Context, tasks []*task) (int, error) {
+	e.choose(tasks)
 	n := e.batchSize(tasks)
 	err := e.solveBatch(ctx, tasks[:n])
 	if errors.Is(err, onnx.ErrMemory) {

@@ -69,8 +69,9 @@ func (t *task) name() string {
 // workload returns the key of the item's throughput curve.
 func (t *task) workload() Workload {
 	e, image := t.assigned.Engine, t.plan.Image
+	rt := e.RuntimeFor(t.plan)
 	return Workload{
-		Prior: e.Prior().SHA256, Provider: e.Runtime().Provider(), Device: e.Runtime().Device(),
+		Prior: e.Prior().SHA256, Provider: rt.Provider(), Device: rt.Device(),
 		Runtime: runtimeDigest(e, t.plan), Channels: image.Channels, Height: image.Height, Width: image.Width, Operator: ownDigest(t.plan),
 	}
 }
@@ -85,7 +86,7 @@ func ownDigest(p restore.Plan) string {
 
 // runtimeDigest identifies the runtime settings that may affect speed.
 func runtimeDigest(e *restore.Engine, p restore.Plan) string {
-	rt := e.Runtime()
+	rt := e.RuntimeFor(p)
 	// Numbers and strings can be marshalled; the keys of maps are sorted.
 	data, _ := json.Marshal([]any{rt.Version(), rt.Threads(), rt.Settings(), e.Build(p)})
 	return digest(data)[:12]

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"slices"
 	"sync"
 	"time"
 )
@@ -44,9 +45,10 @@ func (c TunerConfig) Validate() error {
 type Tuner struct {
 	cfg TunerConfig
 
-	mu     sync.Mutex
-	curves map[Workload]*curve
-	recent map[string]Workload // by campaign
+	mu      sync.Mutex
+	curves  map[Workload]*curve
+	choices map[Workload]choice
+	recent  map[string]Workload // by campaign
 }
 
 // Workload is the key of a throughput curve.
@@ -91,7 +93,7 @@ func NewTuner(cfg TunerConfig) (*Tuner, error) {
 	}
 	cfg.Max = cmp.Or(cfg.Max, defaultMax)
 	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
-	t := &Tuner{cfg: cfg, curves: map[Workload]*curve{}, recent: map[string]Workload{}}
+	t := &Tuner{cfg: cfg, curves: map[Workload]*curve{}, choices: map[Workload]choice{}, recent: map[string]Workload{}}
 	if cfg.File == "" {
 		return t, nil
 	}
@@ -99,8 +101,11 @@ func NewTuner(cfg TunerConfig) (*Tuner, error) {
 	if err != nil {
 		cfg.Logger.Warn("skipped the file of batch sizes", "file", cfg.File, "reason", err)
 	}
-	for _, c := range known {
+	for _, c := range known.Curves {
 		t.curves[c.Workload] = c
+	}
+	for _, c := range known.Choices {
+		t.choices[c.Workload] = *c
 	}
 	return t, nil
 }
@@ -221,15 +226,22 @@ func (t *Tuner) curve(w Workload) *curve {
 	return c
 }
 
-// save stores a curve. An error is logged only: the next process then measures the curve again.
+// save stores a curve.
 func (t *Tuner) save(c *curve) {
+	t.store(func(f *curvesFile) {
+		f.Curves = append(slices.DeleteFunc(f.Curves, func(k *curve) bool { return k.Workload == c.Workload }), c)
+	})
+}
+
+// store changes the file. An error is logged only: the next process then measures again.
+func (t *Tuner) store(change func(f *curvesFile)) {
 	if t.cfg.File == "" {
 		return
 	}
-	if err := mergeCurve(t.cfg.File, c); err != nil {
+	if err := changeCurves(t.cfg.File, change); err != nil {
 		t.cfg.Logger.Warn("could not store batch sizes", "file", t.cfg.File, "reason", err)
 	}
 }
 
-// errCurves: the file of curves was not written by mergeCurve.
+// errCurves: the file of curves was not written by changeCurves.
 var errCurves = errors.New("not a file of batch sizes")

@@ -21,30 +21,36 @@ const maxCurvesBytes = 16 << 20
 type curvesFile struct {
 	Schema int      `json:"schema"`
 	Curves []*curve `json:"curves"`
+	// Choices are the measurements of providers.
+	Choices []*choice `json:"choices,omitempty"`
 }
 
 // readCurves reads the file. It returns nothing when there is no file.
-func readCurves(file string) ([]*curve, error) {
+func readCurves(file string) (f curvesFile, err error) {
 	data, err := regular.Read(file, maxCurvesBytes)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return f, nil
 	}
 	if err != nil {
-		return nil, err
+		return f, err
 	}
-	var f curvesFile
 	if err := json.Unmarshal(data, &f); err != nil {
-		return nil, fmt.Errorf("%w: %w", errCurves, err)
+		return curvesFile{}, fmt.Errorf("%w: %w", errCurves, err)
 	}
 	if f.Schema != curvesSchema {
-		return nil, fmt.Errorf("%w: schema %d, this program reads %d", errCurves, f.Schema, curvesSchema)
+		return curvesFile{}, fmt.Errorf("%w: schema %d, this program reads %d", errCurves, f.Schema, curvesSchema)
 	}
 	for _, c := range f.Curves {
 		if c == nil || !c.valid() {
-			return nil, fmt.Errorf("%w: the sizes of a curve are invalid", errCurves)
+			return curvesFile{}, fmt.Errorf("%w: the sizes of a curve are invalid", errCurves)
 		}
 	}
-	return f.Curves, nil
+	for _, c := range f.Choices {
+		if c == nil || !c.valid() {
+			return curvesFile{}, fmt.Errorf("%w: the times of a choice are invalid", errCurves)
+		}
+	}
+	return f, nil
 }
 
 // valid reports whether the sizes are 1, 2, 4 and so on, and Best is one of them.
@@ -59,20 +65,15 @@ func (c *curve) valid() bool {
 	return best && c.Ceiling >= 0
 }
 
-// mergeCurve adds a curve to the file, or replaces it, and keeps the curves of other processes. The write is atomic. Of
-// two concurrent writes one is lost, which costs a few batches of other sizes.
-func mergeCurve(file string, c *curve) error {
-	known, err := readCurves(file)
+// changeCurves changes the file, and keeps what other processes stored. The write is atomic. Of two concurrent writes one
+// is lost, which costs a few batches of other sizes.
+func changeCurves(file string, change func(f *curvesFile)) error {
+	out, err := readCurves(file)
 	if err != nil && !errors.Is(err, errCurves) {
 		return err
 	}
-	out := curvesFile{Schema: curvesSchema}
-	for _, k := range known {
-		if k.Workload != c.Workload {
-			out.Curves = append(out.Curves, k)
-		}
-	}
-	out.Curves = append(out.Curves, c)
+	out.Schema = curvesSchema
+	change(&out)
 	data, err := json.MarshalIndent(out, "", " ")
 	if err != nil {
 		return err

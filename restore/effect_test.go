@@ -11,6 +11,7 @@ import (
 	"ddiff/restore/method"
 	"ddiff/restore/metric"
 	"ddiff/restore/noise"
+	"ddiff/restore/onnx"
 	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/operator"
 	"ddiff/restore/prior"
@@ -18,7 +19,7 @@ import (
 	"ddiff/restore/solver"
 )
 
-// photograph is one bundled picture at 128×128 with its measurement.
+// photograph is one bundled picture with its measurement.
 type photograph struct {
 	truth   *raster.Image
 	problem solver.Problem
@@ -44,7 +45,7 @@ func engine(t *testing.T) *restore.Engine {
 	return e
 }
 
-// photographs measures the six bundled pictures.
+// photographs measures the six bundled pictures at the size of the operator, a square.
 func photographs(t *testing.T, e *restore.Engine, op *operator.Operator) []photograph {
 	t.Helper()
 	files, err := filepath.Glob("../examples/images/*.png")
@@ -61,7 +62,7 @@ func photographs(t *testing.T, e *restore.Engine, op *operator.Operator) []photo
 		if err != nil {
 			t.Fatal(err)
 		}
-		if img, err = raster.Fit(img, raster.Resize, effectSize, 8); err != nil {
+		if img, err = raster.Fit(img, raster.Resize, op.Image.Height, 8); err != nil {
 			t.Fatal(err)
 		}
 		key := noise.NewKey(sha256.Sum256([]byte(filepath.Base(f) + op.Task)))
@@ -79,9 +80,13 @@ func photographs(t *testing.T, e *restore.Engine, op *operator.Operator) []photo
 }
 
 // restored solves all photographs and gives their mean PSNR and mean square of y − A(x).
-func restored(t *testing.T, e *restore.Engine, op *operator.Operator, cfg method.Settings, photos []photograph) (psnr, square float64) {
+func restored(t *testing.T, e *restore.Engine, op *operator.Operator, cfg method.Settings, photos []photograph, precision ...onnx.Precision) (psnr, square float64) {
 	t.Helper()
-	s, err := e.Solver(restore.Plan{Task: op.Task, Params: op.Params, Image: op.Image, Solver: cfg}, len(photos))
+	plan := restore.Plan{Task: op.Task, Params: op.Params, Image: op.Image, Solver: cfg}
+	for _, p := range precision {
+		plan.Precision = p
+	}
+	s, err := e.Solver(plan, len(photos))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +99,7 @@ func restored(t *testing.T, e *restore.Engine, op *operator.Operator, cfg method
 		t.Fatal(err)
 	}
 	for i, a := range answers {
-		v, err := metric.PSNR(photos[i].truth, &raster.Image{Channels: 3, Height: effectSize, Width: effectSize, Pix: a.X})
+		v, err := metric.PSNR(photos[i].truth, &raster.Image{Channels: 3, Height: op.Image.Height, Width: op.Image.Width, Pix: a.X})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,7 +1,6 @@
 package restore
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -54,8 +53,12 @@ type Engine struct {
 	rt    *onnx.Runtime
 	prior *prior.Prior
 	cfg   Config
+	// other is the alternative runtime with its build, or nil.
+	other      *onnx.Runtime
+	otherBuild solver.Build
 
 	mu       sync.Mutex
+	choices  choices
 	forwards recent[*operator.Forward]
 	solvers  recent[*solver.Solver]
 }
@@ -69,11 +72,12 @@ const (
 
 // NewEngine returns an engine. Close it after use. Solver reports invalid build settings.
 func NewEngine(rt *onnx.Runtime, p *prior.Prior, cfg Config) *Engine {
+	other, otherBuild := alternative(rt, cfg.Build)
 	if b, err := cfg.Build.Complete(rt); err == nil {
 		cfg.Build = b
 	}
 	return &Engine{
-		rt: rt, prior: p, cfg: cfg,
+		rt: rt, prior: p, cfg: cfg, other: other, otherBuild: otherBuild, choices: newChoices(),
 		forwards: recent[*operator.Forward]{limit: keptForwards},
 		solvers:  recent[*solver.Solver]{limit: keptSolvers},
 	}
@@ -95,14 +99,17 @@ func OpenEngine(ctx context.Context, rt *onnx.Runtime, p *prior.Prior, cfg Confi
 // Prior is the score model that the engine solves with.
 func (e *Engine) Prior() *prior.Prior { return e.prior }
 
-// Runtime is the engine's runtime.
+// Runtime is the engine's runtime. RuntimeFor is that of a plan's solver.
 func (e *Engine) Runtime() *onnx.Runtime { return e.rt }
 
 // Build returns the build of a plan's solver with all defaults filled in. A solver of fewer steps than a chunk makes them in
 // one call.
 func (e *Engine) Build(p Plan) solver.Build {
 	b := e.cfg.Build
-	b.Precision = cmp.Or(p.Precision, b.Precision)
+	if e.RuntimeFor(p) != e.rt {
+		b = e.otherBuild
+	}
+	b.Precision = e.precision(p)
 	return b
 }
 
@@ -181,8 +188,9 @@ func (e *Engine) Solver(p Plan, n int) (*solver.Solver, error) {
 	if err != nil {
 		return nil, err
 	}
-	return e.solvers.get(fmt.Sprintf("%d %s", n, key), func() (*solver.Solver, error) {
-		return solver.New(e.rt, run, n, e.Build(p))
+	rt := e.RuntimeFor(p)
+	return e.solvers.get(fmt.Sprintf("%s %d %s", rt.Provider(), n, key), func() (*solver.Solver, error) {
+		return solver.New(rt, run, n, e.Build(p))
 	})
 }
 

@@ -132,6 +132,7 @@ func (o replayOptions) recompute(ctx context.Context, out *output, stderr io.Wri
 		return again, priorError(err)
 	}
 	defer func() { err = errors.Join(err, engine.Close()) }()
+	engine.Prefer(was.Provider)
 	now := gpuworker.RuntimeOf(engine, restore.Plan{}, version())
 	if !was.Equal(now) || out.passport.Batch != 1 {
 		fmt.Fprintf(stderr, "ddiff: note: made by %s in a batch of %d, replayed by %s alone\n", describe(was), out.passport.Batch, describe(now))

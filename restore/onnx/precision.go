@@ -53,15 +53,31 @@ func ParsePrecision(s string) (Precision, error) {
 	return "", fmt.Errorf("%w: %q is none of %s", ErrPrecision, s, strings.Join(names, ", "))
 }
 
-// Precisions returns the precisions in which the device computes a network, FP32 first. The first call on WebGPU compiles
-// a small model.
-func (r *Runtime) Precisions() []Precision { return r.precisions() }
+// Precisions returns the precisions in which the device computes a network, FP32 first, with this provider or with its
+// Alternative. The first call on WebGPU compiles a small model.
+func (r *Runtime) Precisions() []Precision {
+	out := r.precisions()
+	if r.alternative == nil {
+		return out
+	}
+	all := slices.Concat(out, r.alternative.Precisions())
+	return slices.DeleteFunc(Precisions(), func(p Precision) bool { return !slices.Contains(all, p) })
+}
+
+// Alone reports whether this provider computes a network in p, without its Alternative.
+func (r *Runtime) Alone(p Precision) bool { return slices.Contains(r.precisions(), p) }
 
 // Computes reports whether the device computes a network in p.
 func (r *Runtime) Computes(p Precision) bool { return slices.Contains(r.Precisions(), p) }
 
-// AutoPrecision is the precision that this device suggests for campaigns with the precision auto.
-func (r *Runtime) AutoPrecision() Precision { return FP32 }
+// AutoPrecision is the precision that this device suggests for campaigns with the precision auto: BF16 where OpenVINO
+// computes in it, which is 1.6 to 3 times as fast as FP32 on the measured CPUs with and without AMX, else FP32.
+func (r *Runtime) AutoPrecision() Precision {
+	if r.Computes(BF16) {
+		return BF16
+	}
+	return FP32
+}
 
 // findPrecisions implements Precisions by provider.
 func (r *Runtime) findPrecisions() []Precision {

@@ -86,7 +86,7 @@ func (b Build) Complete(rt *onnx.Runtime) (Build, error) {
 	if b.Precision == "" {
 		b.Precision = onnx.FP32
 	}
-	if !rt.Computes(b.Precision) {
+	if !rt.Alone(b.Precision) {
 		return b, fmt.Errorf("%w: %s cannot compute the network in %s", onnx.ErrPrecision, rt.Provider(), b.Precision.Name())
 	}
 	return b, nil

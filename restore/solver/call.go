@@ -25,8 +25,11 @@ func (s *Solver) compile(form Form, k int) (c *call, err error) {
 	b := builder{s.run, s.build, unrolled(s.rt.Provider(), s.build.Form), s.rt.Divides()}
 	b.build.Form = form
 	m, err := b.chunk(s.n, k)
+	if b.divided {
+		err = divideError(s.run, s.rt.Provider(), err)
+	}
 	if err != nil {
-		return nil, s.divideError(err)
+		return nil, err
 	}
 	c = &call{form: form, k: k, own: map[string]*onnx.Tensor{}}
 	defer func() {

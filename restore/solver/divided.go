@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"ddiff/restore/method"
 	"ddiff/restore/onnx"
 	"ddiff/restore/prior"
 )
@@ -95,11 +96,19 @@ func (d *divided) Close() error {
 	return errors.Join(errs...)
 }
 
+// Divisible returns nil if a provider that divides steps, see onnx.Runtime.Divides, can make those of the run, and
+// onnx.ErrFallback otherwise. It compiles nothing.
+func Divisible(run *method.Run) error {
+	b := builder{run: run, build: Build{Form: FormSingle, Chunk: 1}, divided: true}
+	_, err := b.chunk(1, 1)
+	return divideError(run, onnx.ProviderOpenVINO, err)
+}
+
 // divideError explains why a step cannot be divided.
-func (s *Solver) divideError(err error) error {
-	if s.rt.Divides() && (errors.Is(err, onnx.ErrDivide) || errors.Is(err, onnx.ErrNoGradient)) {
+func divideError(run *method.Run, provider string, err error) error {
+	if err != nil && (errors.Is(err, onnx.ErrDivide) || errors.Is(err, onnx.ErrNoGradient)) {
 		return fmt.Errorf("%w: %s computes only the network, and %w of method %s: %w; use --device cpu",
-			onnx.ErrFallback, s.rt.Provider(), onnx.ErrDivide, s.run.Info.Name, err)
+			onnx.ErrFallback, provider, onnx.ErrDivide, run.Info.Name, err)
 	}
 	return err
 }

@@ -1,0 +1,108 @@
+package gpuworker
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"ddiff/restore"
+)
+
+// choiceGain is the ratio of times below which the alternative of a runtime is used: a little gain is noise.
+const choiceGain = 0.95
+
+// choice holds the times of one evaluation of a network on several providers.
+type choice struct {
+	Workload
+	// Seconds are the times by provider.
+	Seconds map[string]float64 `json:"seconds_per_evaluation"`
+}
+
+// fastest returns the provider to use. The first one is used unless another saves more than 5 %.
+func (c choice) fastest(first string) string {
+	best := first
+	for provider, s := range c.Seconds {
+		if limit := choiceGain * c.Seconds[first]; s < limit && (best == first || s < c.Seconds[best]) {
+			best = provider
+		}
+	}
+	return best
+}
+
+// valid reports whether the times are positive.
+func (c *choice) valid() bool {
+	for _, s := range c.Seconds {
+		if !(s > 0) {
+			return false
+		}
+	}
+	return len(c.Seconds) > 0
+}
+
+// Fastest returns the provider to use for a workload without a provider, and whether it was measured before.
+func (t *Tuner) Fastest(w Workload, first string) (provider string, known bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c, known := t.choices[w]
+	if !known {
+		return first, false
+	}
+	return c.fastest(first), true
+}
+
+// RecordRace records the times of one evaluation by provider, and returns the provider to use.
+func (t *Tuner) RecordRace(w Workload, first string, times map[string]time.Duration) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c := choice{Workload: w, Seconds: map[string]float64{}}
+	for provider, d := range times {
+		c.Seconds[provider] = d.Seconds()
+	}
+	t.choices[w] = c
+	best := c.fastest(first)
+	t.cfg.Logger.Info("chose the provider of a network", "provider", best, "prior", w.Prior[:min(12, len(w.Prior))],
+		"height", w.Height, "width", w.Width, "seconds", c.Seconds)
+	t.store(func(f *curvesFile) {
+		f.Choices = append(slices.DeleteFunc(f.Choices, func(k *choice) bool { return k.Workload == w }), &c)
+	})
+	return best
+}
+
+// raceWorkload is the key of a race: it has no provider, and the settings of all candidates.
+func raceWorkload(e *restore.Engine, p restore.Plan) Workload {
+	parts := []any{cmp.Or(string(p.Precision), string(e.Build(p).Precision))}
+	for _, rt := range e.Candidates(p) {
+		parts = append(parts, rt.Provider(), rt.Version(), rt.Threads(), rt.Settings())
+	}
+	data, _ := json.Marshal(parts) // strings, numbers and maps with sorted keys
+	return Workload{
+		Prior: e.Prior().SHA256, Runtime: digest(data)[:12],
+		Channels: p.Image.Channels, Height: p.Image.Height, Width: p.Image.Width,
+	}
+}
+
+// choose chooses the provider of a group of tasks, by a short measurement that is stored. A failed measurement is logged, and
+// the engine's own runtime is used.
+func (e engineRestorer) choose(tasks []*task) {
+	first := tasks[0]
+	engine, plan := first.assigned.Engine, first.plan
+	candidates := engine.Candidates(plan)
+	if len(candidates) < 2 {
+		return
+	}
+	w, own := raceWorkload(engine, plan), candidates[0].Provider()
+	provider, known := e.cfg.Tuner.Fastest(w, own)
+	if !known {
+		a := e.watchdog.begin(first.ctx, stageCompile, e.cfg.Limits.Compile, tasks...)
+		defer a.end()
+		times, err := engine.Race(a.ctx, plan)
+		if err != nil {
+			e.cfg.Logger.Warn("could not measure providers", "using", own, "reason", a.wrap(err))
+			engine.Choose(plan, own)
+			return
+		}
+		provider = e.cfg.Tuner.RecordRace(w, own, times)
+	}
+	engine.Choose(plan, provider)
+}

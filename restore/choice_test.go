@@ -1,0 +1,88 @@
+package restore_test
+
+import (
+	"slices"
+	"testing"
+
+	"ddiff/restore"
+	"ddiff/restore/method"
+	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxtest"
+	"ddiff/restore/operator"
+	"ddiff/restore/prior"
+	"ddiff/restore/solver"
+)
+
+// Beside the CPU provider, OpenVINO computes what only it can, what a measurement chose, and what a replay prefers; and
+// nothing that it cannot.
+func TestChoice(t *testing.T) {
+	plugin := onnxtest.OpenVINOPlugin(t)
+	rt, err := onnxtest.Runtime(t).With(onnx.Config{Provider: onnx.ProviderAuto, Plugin: plugin})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rt.Close()
+	other := rt.Alternative()
+	if rt.Provider() != onnx.ProviderCPU || other == nil || other.Provider() != onnx.ProviderOpenVINO {
+		t.Fatalf("provider %s, alternative %v", rt.Provider(), other)
+	}
+	if !slices.Contains(rt.Precisions(), onnx.FP16) || rt.Alone(onnx.BF16) || other.Alone(onnx.FP16) {
+		t.Errorf("precisions %v", rt.Precisions())
+	}
+	p, err := prior.Open(prior.Bundled)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan := restore.Plan{Task: operator.GaussianDeblur, Image: operator.Shape{Channels: 3, Height: 32, Width: 32}}
+	if plan.Solver, err = method.Builtin().Resolve(method.Request{Method: "ddiff", Preset: "natural", Task: plan.Task}, p.Schedule.Steps()); err != nil {
+		t.Fatal(err)
+	}
+	open := func(b solver.Build) *restore.Engine {
+		e := restore.NewEngine(rt, p, restore.Config{Build: b, Methods: method.Builtin(), Operators: operator.Builtin()})
+		t.Cleanup(func() { e.Close() })
+		return e
+	}
+	e := open(solver.Build{})
+	provider := func(precision onnx.Precision) string {
+		plan := plan
+		plan.Precision = precision
+		if b := e.Build(plan); b.Precision != precision {
+			t.Errorf("the build of %s has %s", precision, b.Precision)
+		}
+		return e.RuntimeFor(plan).Provider()
+	}
+	if got := provider(onnx.FP32); got != onnx.ProviderCPU {
+		t.Errorf("without a measurement: %s", got)
+	}
+	if n := len(e.Candidates(plan)); n != 2 {
+		t.Errorf("%d candidates", n)
+	}
+	times, err := e.Race(t.Context(), plan)
+	if err != nil || len(times) != 2 || times[onnx.ProviderCPU] <= 0 || times[onnx.ProviderOpenVINO] <= 0 {
+		t.Fatalf("race: %v, %v", times, err)
+	}
+	e.Choose(plan, onnx.ProviderOpenVINO)
+	if got, form := provider(onnx.FP32), e.Build(plan).Form; got != onnx.ProviderOpenVINO || form != solver.FormSingle {
+		t.Errorf("after the measurement: %s, form %s", got, form)
+	}
+	if got := provider(onnx.FP16); got != onnx.ProviderCPU {
+		t.Errorf("float16: %s", got)
+	}
+	if rt.Computes(onnx.BF16) {
+		if got := provider(onnx.BF16); got != onnx.ProviderOpenVINO {
+			t.Errorf("bfloat16: %s", got)
+		}
+	}
+	large := plan
+	large.Image.Width = 64
+	if got := e.RuntimeFor(large).Provider(); got != onnx.ProviderCPU {
+		t.Errorf("another shape: %s", got)
+	}
+	e.Prefer(onnx.ProviderCPU)
+	if got := provider(onnx.FP32); got != onnx.ProviderCPU || len(e.Candidates(plan)) != 1 {
+		t.Errorf("preferred cpu: %s, %d candidates", got, len(e.Candidates(plan)))
+	}
+	if e = open(solver.Build{Form: solver.FormLoop}); len(e.Candidates(plan)) != 1 {
+		t.Error("OpenVINO has no loop, but is a candidate")
+	}
+}
