@@ -168,7 +168,7 @@ func TestWrongCommandLines(t *testing.T) {
 		{"too many steps", []string{"run", "--images", "x", "--task", "hdr", "--steps", "5000"}, "ddiff: --steps: "},
 		{"flag over a campaign", []string{"run", fine, "--method", "ddiff", "--method", "dif"}, `ddiff: --method: unknown method "dif"`},
 		{"no number", []string{"run", "--images", "x", "--task", "hdr", "--sigma", "much"}, "--sigma"},
-		{"wrong device", []string{"run", "--images", photograph("coffee"), "--task", "hdr", "--out", t.TempDir(), "--device", "gpu"}, "none of auto, cpu, cuda[:N], tensorrt[:N] or webgpu[:N]"},
+		{"wrong device", []string{"run", "--images", photograph("coffee"), "--task", "hdr", "--out", t.TempDir(), "--device", "gpu"}, "none of auto, cpu, cuda[:N], tensorrt[:N], webgpu[:N] or openvino"},
 		{"wrong log level", []string{"run", "--images", "x", "--task", "hdr", "--log-level", "loud"}, "none of debug, info, warn, error, off"},
 		{"missing campaign", []string{"run", "nowhere.yaml"}, "nowhere.yaml: no such file"},
 		{"unknown field", []string{"run", campaign}, campaign + `:3: unknown field "stepz" (did you mean "steps"?)`},

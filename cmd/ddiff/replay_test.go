@@ -184,7 +184,7 @@ func TestReplayRefuses(t *testing.T) {
 		{"several images", []string{out}, 2, []string{"has several images; name one of them"}},
 		{"nowhere", []string{"nowhere.png"}, 2, []string{"no such file or folder"}},
 		{"nothing", nil, 2, []string{"0 arguments; usage: ddiff replay OUTPUT"}},
-		{"wrong device", []string{original, "--device", "gpu"}, 2, []string{"none of auto, cpu, cuda[:N], tensorrt[:N] or webgpu[:N]"}},
+		{"wrong device", []string{original, "--device", "gpu"}, 2, []string{"none of auto, cpu, cuda[:N], tensorrt[:N], webgpu[:N] or openvino"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
