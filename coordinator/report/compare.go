@@ -201,6 +201,9 @@ func (v Varying) approachText(r *Row) string {
 	if v.Settings && r.varyingSettings != "" {
 		parts = append(parts, r.varyingSettings)
 	}
+	if text := r.precisionText(); v.Precision && text != "" {
+		parts = append(parts, text)
+	}
 	return strings.Join(parts, " ")
 }
 

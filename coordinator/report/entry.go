@@ -34,7 +34,9 @@ type entry struct {
 	// Evaluations counts those of the network.
 	Evaluations int
 	Provider    string
-	Finished    time.Time
+	// Used is the precision of the score network in which the item was computed, if it is known.
+	Used     string
+	Finished time.Time
 	// Files are the artifacts of the item that the report may read.
 	Files []string
 	// Truth and Restored are 64 bits of the digests of these pictures, 0 if the result has no digest.
@@ -66,7 +68,7 @@ func newEntry(r *manifest.Result) (*entry, error) {
 		Problem: c.Problem, Approach: c.Approach,
 		ID: it.ID, Name: it.Name, Preset: it.Preset, Run: it.Run, Index: it.Index,
 		Seed: it.Seed, Width: it.Width, Height: it.Height, Fit: string(it.Fit),
-		Outcome: r.Outcome, Reason: r.Reason, Scores: scoresOf(r), Steps: r.Steps, Cost: r.Cost, Evaluations: r.Evaluations(), Provider: r.Runtime.Provider, Finished: r.Finished,
+		Outcome: r.Outcome, Reason: r.Reason, Scores: scoresOf(r), Steps: r.Steps, Cost: r.Cost, Evaluations: r.Evaluations(), Provider: r.Runtime.Provider, Used: usedPrecision(r), Finished: r.Finished,
 		Image: imageOf(it),
 		Truth: pictureDigest(r, manifest.FileTruth), Restored: pictureDigest(r, manifest.FileRestored),
 	}

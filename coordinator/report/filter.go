@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"iter"
@@ -131,6 +132,9 @@ func property(r *manifest.Result, name string) (value string, known bool, err er
 		return pixels(it.Width, it.Height), true, nil
 	case "fit":
 		return string(it.Fit), true, nil
+	case "precision":
+		used := cmp.Or(usedPrecision(r), string(it.Precision))
+		return used, used != "", nil
 	}
 	if v, ok := it.Params[name]; ok {
 		return exact(v), true, nil

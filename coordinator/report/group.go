@@ -36,6 +36,8 @@ type Approach struct {
 	Prior string `json:"prior,omitempty"`
 	// Settings are the complete settings of the method, such as "steps=120;gamma0=8".
 	Settings string `json:"settings,omitempty"`
+	// Precision is the one that the campaign fixes for the score network; empty if it leaves the choice to the workers.
+	Precision manifest.Precision `json:"precision,omitempty"`
 }
 
 func (a Approach) compare(b Approach) int {
@@ -43,7 +45,17 @@ func (a Approach) compare(b Approach) int {
 		strings.Compare(a.Method, b.Method),
 		strings.Compare(a.Prior, b.Prior),
 		compareAssignments(a.Settings, b.Settings),
+		cmp.Compare(a.Precision, b.Precision),
 	)
+}
+
+// fullText names the approach by all that may tell it from others of its prior.
+func (a Approach) fullText() string {
+	text := a.Method + " (" + a.Settings + ")"
+	if a.Precision != "" {
+		text += " in " + string(a.Precision)
+	}
+	return text
 }
 
 // Cell is one cell of a sweep, the key of a table's row: a problem and an approach.
@@ -58,7 +70,7 @@ func (g Cell) resolved() bool { return g.Size != "" }
 
 // mayBe reports whether an unresolved group's items would be items of the group to, as far as is known.
 func (g Cell) mayBe(to Cell) bool {
-	return to.resolved() && g.Task == to.Task && g.Method == to.Method && g.Sigma == to.Sigma &&
+	return to.resolved() && g.Task == to.Task && g.Method == to.Method && g.Precision == to.Precision && g.Sigma == to.Sigma &&
 		containsAssignments(to.Params, g.Params)
 }
 
@@ -70,7 +82,7 @@ func CellOf(it *manifest.Item) (Cell, error) {
 	}
 	return Cell{
 		Problem{Task: it.Task, Params: paramsText(it.Params), Sigma: it.Sigma, Size: sizeOf(it)},
-		Approach{Method: it.Method, Prior: it.Prior, Settings: settings},
+		Approach{Method: it.Method, Prior: it.Prior, Settings: settings, Precision: it.Precision},
 	}, nil
 }
 
@@ -99,6 +111,8 @@ type Varying struct {
 	Prior    bool `json:"prior,omitempty"`
 	Preset   bool `json:"preset,omitempty"`
 	Settings bool `json:"settings,omitempty"`
+	// Precision: the precisions of the score network that the rows' items used.
+	Precision bool `json:"precision,omitempty"`
 }
 
 // vary finds the varying properties of the resolved rows, and sets the varying parts of their parameters and settings.
@@ -107,6 +121,7 @@ func vary(rows []Row) Varying {
 	tasks := make(map[string][]*Row)
 	methods := make(map[[2]string][]*Row)
 	var first *Row
+	precision := ""
 	for i := range rows {
 		r := &rows[i]
 		if r.Size == "" {
@@ -123,6 +138,10 @@ func vary(rows []Row) Varying {
 		v.Size = v.Size || r.Size != first.Size
 		v.Prior = v.Prior || r.Prior != first.Prior
 		v.Preset = v.Preset || r.Preset != first.Preset
+		if text := r.precisionText(); text != "" { // a row without results may have none
+			precision = cmp.Or(precision, text)
+			v.Precision = v.Precision || text != precision
+		}
 	}
 	for _, same := range tasks {
 		v.Params = setVarying(same, func(r *Row) string { return r.Params }, func(r *Row, s string) { r.varyingParams = s }) || v.Params

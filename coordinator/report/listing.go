@@ -81,6 +81,8 @@ type howView struct {
 	Cost     manifest.Cost `json:"cost,omitzero"`
 	Provider string        `json:"provider"`
 	Seed     string        `json:"seed"`
+	// Precision is the one in which the item was computed.
+	Precision string `json:"precision,omitempty"`
 }
 
 // column has 7 significant digits in JSON, and null for an undefined figure.
@@ -189,7 +191,7 @@ func (l *listing) add(e *entry) {
 		Task: e.Task, Label: l.labels[e.Task], Params: e.Params, Sigma: e.Sigma, Method: e.Method,
 		Settings: e.Settings, Prior: e.Prior, Preset: e.Preset, Variant: l.variants[c],
 	}))
-	how := howView{e.Width, e.Height, e.Fit, e.Steps, e.Cost, e.Provider, strconv.FormatUint(e.Seed, 10)}
+	how := howView{e.Width, e.Height, e.Fit, e.Steps, e.Cost, e.Provider, strconv.FormatUint(e.Seed, 10), e.Used}
 	l.How = append(l.How, place(l.hows, &l.Hows, how, how))
 	if _, known := l.measurements[e.Target]; !known {
 		l.measurements[e.Target] = len(l.measurements)

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -66,6 +67,7 @@ type parquetRow struct {
 	Operator            *int64 `parquet:"operator,optional"`
 	Autoencoder         *int64 `parquet:"autoencoder,optional"`
 	AutoencoderBackward *int64 `parquet:"autoencoder_backward,optional"`
+	Precision           string `parquet:"precision,dict"`
 }
 
 // WriteParquet writes the table of results in any order as a Parquet file, with the columns of results.csv in full
@@ -111,7 +113,7 @@ func newParquetRow(e *entry, c *columns) parquetRow {
 	row := parquetRow{
 		Item: e.ID, Image: e.Name, Task: e.Task, Params: e.Params, Sigma: e.Sigma, Prior: e.Prior, Preset: e.Preset,
 		Method: e.Method, Settings: e.Settings, Run: int64(e.Run), Seed: e.Seed, Outcome: string(e.Outcome),
-		Reason: e.Reason, Fit: e.Fit,
+		Reason: e.Reason, Fit: e.Fit, Precision: cmp.Or(e.Used, string(e.Precision)),
 	}
 	if e.Width > 0 {
 		row.Size = pixels(e.Width, e.Height)

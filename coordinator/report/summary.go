@@ -56,6 +56,8 @@ type Row struct {
 	Items  int `json:"items"`
 	Failed int `json:"failed,omitempty"`
 	Dead   int `json:"dead,omitempty"`
+	// Precisions counts the finished items by the precision of the score network, as far as it is known.
+	Precisions map[string]int `json:"precisions,omitempty"`
 	// TunedImages is the number of images of the row with which ddiff tune chose its settings, PresetImages that of images
 	// with which values of its preset were chosen: figures on them are too good.
 	TunedImages  int `json:"tuned_images,omitempty"`
@@ -120,6 +122,7 @@ func (c *cell) count(m *measurement) {
 		c.row.Measurements++
 		c.row.runs += len(m.runs)
 		c.row.chosen = c.row.chosen || len(m.runs) > 1
+		c.row.countPrecisions(m.done)
 		c.moments.count(m.Image, values(m))
 	}
 }

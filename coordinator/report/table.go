@@ -55,7 +55,7 @@ func labelColumns(v Varying) []string {
 		name  string
 	}{
 		{v.Params, "parameters"}, {v.Sigma, "sigma"}, {v.Size, "size"}, {v.Prior, "prior"}, {v.Preset, "preset"},
-		{true, "method"}, {v.Settings, "settings"},
+		{true, "method"}, {v.Settings, "settings"}, {v.Precision, "precision"},
 	} {
 		if c.shown {
 			columns = append(columns, c.name)
@@ -76,7 +76,7 @@ func labelCells(v Varying, r *Row, missing string) []string {
 		text  string
 	}{
 		{v.Params, r.varyingParams}, {v.Sigma, sigma}, {v.Size, r.Size}, {v.Prior, shortPrior(r.Prior)}, {v.Preset, r.Preset},
-		{true, r.Method}, {v.Settings, r.varyingSettings},
+		{true, r.Method}, {v.Settings, r.varyingSettings}, {v.Precision, r.precisionText()},
 	} {
 		if c.shown {
 			cells = append(cells, cmp.Or(c.text, missing))
@@ -241,6 +241,7 @@ func notes(s Summary) []string {
 	}
 	out = append(out, costNote(s)...)
 	out = append(out, partialNote(s)...)
+	out = append(out, precisionNote(s)...)
 	if len(s.scoredLater) > 0 {
 		var ids []string
 		for _, name := range s.scoredLater {

@@ -21,6 +21,7 @@ func sharedNote(s Summary) string {
 		{s.Varying.Size, first.Size},
 		{s.Varying.Prior || first.Prior == "", "prior " + shortPrior(first.Prior)},
 		{s.Varying.Preset || first.Preset == "", "preset " + first.Preset},
+		{s.Varying.Precision || first.precisionText() == "", first.precisionText()},
 	} {
 		if !p.varies {
 			parts = append(parts, p.text)

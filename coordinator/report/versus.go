@@ -167,8 +167,8 @@ func newSide(results iter.Seq2[manifest.Result, error], tasks operator.Set, rule
 			s.problems = append(s.problems, m.Problem)
 		}
 		if one.approach != m.Approach {
-			return s, fmt.Errorf("%w: %s is solved in two ways, %s (%s) and %s (%s); select one with a condition",
-				ErrNotComparable, m.describe(), one.approach.Method, one.approach.Settings, m.Method, m.Settings)
+			return s, fmt.Errorf("%w: %s is solved in two ways, %s and %s; select one with a condition",
+				ErrNotComparable, m.describe(), one.approach.fullText(), m.Approach.fullText())
 		}
 		if one.measurements[m.Measurement] == nil { // not a second name of the image
 			one.measurements[m.Measurement] = m

@@ -26,6 +26,9 @@ func campaignFacts(c Campaign, s Summary, l *listing) []fact {
 	if !s.Varying.Preset {
 		add("Preset", c.Preset)
 	}
+	if r := s.resolvedRow(); r != nil && !s.Varying.Precision {
+		add("Precision", r.precisionText())
+	}
 	if c.Steps > 0 {
 		add("Steps", strconv.Itoa(c.Steps))
 	}

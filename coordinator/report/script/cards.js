@@ -69,7 +69,7 @@ function settingsOf(row) {
     ["Settings", spaced(c.settings)], ["Prior", c.prior], ["Seed", how.seed], ["Run", String(items.run[row])],
     ["HaarPSI", score(items.haarpsi[row], 3)], ["PSNR of luma", score(items.luma[row], 2)],
     ["Residual", items.residual[row] === null ? "" : `mean((y − A(x))²) − σ² = ${score(items.residual[row], 4)}`],
-    ["Cost", `${how.steps} steps in ${decimals(items.seconds[row], 2)} s${how.provider ? ` on ${how.provider}` : ""}${work(how.cost)}`],
+    ["Cost", `${how.steps} steps in ${decimals(items.seconds[row], 2)} s${how.provider ? ` on ${how.provider}` : ""}${how.precision ? `, ${how.precision}` : ""}${work(how.cost)}`],
     ["Item", items.id[row]],
   ]) {
     if (value !== "") list.append(element("div", {}, element("dt", {}, name), element("dd", {}, value)));

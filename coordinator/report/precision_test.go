@@ -1,0 +1,113 @@
+package report
+
+import (
+	"bytes"
+	"encoding/csv"
+	"slices"
+	"strings"
+	"testing"
+
+	"ddiff/manifest"
+)
+
+// in sets the precision that a campaign fixes, "" for none, and the one that the worker used.
+func in(fixed manifest.Precision, used string) func(*manifest.Result) {
+	return func(r *manifest.Result) { r.Item.Precision, r.Runtime.Precision = fixed, used }
+}
+
+// Results of campaigns with different fixed precisions have rows of their own, which are compared on equal measurements;
+// tables, notes and results.csv name the precisions. A failed item belongs to the row of its campaign.
+func TestPrecisionsHaveRows(t *testing.T) {
+	t.Parallel()
+	var results []manifest.Result
+	for i, name := range []string{"1.png", "2.png", "3.png"} {
+		score := float64(25 + i)
+		results = append(results,
+			result(t, "hdr", "ddiff", name, 0, scored(score, 20, 0.5, 0), in("float32", "fp32")),
+			result(t, "hdr", "ddiff", name, 0, scored(score-0.5, 20, 0.5, 0), in("bfloat16", "bf16")))
+	}
+	results = append(results, result(t, "hdr", "ddiff", "4.png", 0, unreadable, in("bfloat16", "")))
+	s := summaryOf(t, results, RuleFirst)
+	if len(s.Rows) != 2 || !s.Varying.Precision || s.Rows[0].Precisions["bfloat16"] != 3 || s.Rows[0].Failed != 1 || s.Rows[1].Precisions["float32"] != 3 {
+		t.Fatalf("rows %+v, varying %+v", s.Rows, s.Varying)
+	}
+	s = summaryOf(t, results[:6], RuleFirst)
+	if len(s.Comparisons) != 1 || s.Comparisons[0].A != "ddiff bfloat16" || s.Comparisons[0].Difference.N != 3 || s.Comparisons[0].Difference.Mean != -0.5 {
+		t.Errorf("comparisons %+v", s.Comparisons)
+	}
+	var table strings.Builder
+	if err := WriteTable(&table, s, FormatMarkdown); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"| precision |", "| bfloat16 |", "Several precisions of the score network: 3 items in bfloat16, 3 items in float32."} {
+		if !strings.Contains(table.String(), want) {
+			t.Errorf("the table lacks %q:\n%s", want, table.String())
+		}
+	}
+	if strings.Contains(table.String(), "mix them") {
+		t.Errorf("no row mixes precisions:\n%s", table.String())
+	}
+	for condition, want := range map[string]int{"precision=bfloat16": 4, "precision=float32": 3, "precision=float16": 0} {
+		f, err := ParseFilter([]string{condition})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for _, err := range f.Select(stream(results)) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			n++
+		}
+		if n != want {
+			t.Errorf("%s selects %d results, want %d", condition, n, want)
+		}
+	}
+}
+
+// Workers of different defaults restore a campaign that fixes no precision: its report says that its means mix them.
+func TestMixedPrecisionsAreNamed(t *testing.T) {
+	t.Parallel()
+	score := scored(25, 20, 0.5, 0)
+	results := []manifest.Result{
+		result(t, "hdr", "ddiff", "1.png", 0, score, in("", "fp32")), result(t, "hdr", "ddiff", "2.png", 0, score, in("", "fp32")),
+		result(t, "hdr", "ddiff", "3.png", 0, score, in("", "fp16")), result(t, "hdr", "ddiff", "4.png", 0, score),
+		result(t, "hdr", "ddiff", "5.png", 0, ended(manifest.OutcomeFailed, "bad")),
+	}
+	s := summaryOf(t, results, RuleFirst)
+	if len(s.Rows) != 1 || s.Varying.Precision || s.Rows[0].precisionText() != "float16 and float32" {
+		t.Fatalf("rows %+v, varying %+v", s.Rows, s.Varying)
+	}
+	const want = "Several precisions of the score network: 1 items in float16, 2 items in float32. " +
+		"The means of these rows mix them: hdr ddiff. Set precision in the campaign file to fix one."
+	if !slices.Contains(notes(s), want) {
+		t.Errorf("the notes are %q, want %q", notes(s), want)
+	}
+	var out bytes.Buffer
+	if err := WriteCSV(t.Context(), &out, stream(results), nil); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := csv.NewReader(&out).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := slices.Index(rows[0], "precision")
+	if at < 0 {
+		t.Fatalf("the columns are %v", rows[0])
+	}
+	var got []string
+	for _, row := range rows[1:] {
+		got = append(got, row[at])
+	}
+	if !slices.Equal(got, []string{"float32", "float32", "float16", "", ""}) {
+		t.Errorf("the precisions are %q", got)
+	}
+	// One precision needs no note; the head of the table and the page name it.
+	s = summaryOf(t, results[:2], RuleFirst)
+	if text := strings.Join(notes(s), " "); strings.Contains(text, "precision") || !strings.Contains(sharedNote(s), "float32") {
+		t.Errorf("notes %q, head %q", text, sharedNote(s))
+	}
+	if facts := campaignFacts(testCampaign(), s, &listing{}); !slices.Contains(facts, fact{"Precision", "float32"}) {
+		t.Errorf("the page has %v", facts)
+	}
+}
