@@ -34,6 +34,8 @@ type Vocabulary struct {
 	MultipleOf int
 	// MaxSteps is the largest number of solver steps. Zero means that the prior is not known yet.
 	MaxSteps int
+	// OwnSteps maps methods whose largest number of solver steps does not depend on the prior to that number.
+	OwnSteps map[string]int
 }
 
 // OperatorParameters returns the parameters of a task's operator; nil if they are unknown.
@@ -136,7 +138,7 @@ func (s *Spec) checkNames(v Vocabulary) []*FieldError {
 		for k, m := range t.Methods {
 			name(fmt.Sprintf("%s.methods[%d]", field, k), "method of the campaign", m, s.Methods)
 		}
-		out = append(out, s.checkSteps(field+".steps", t.Steps, v)...)
+		out = append(out, s.checkSteps(field+".steps", t.Steps, s.methodsOf(t), v)...)
 		// Tasks that differ only in their number of runs have items in common. A task with a NaN in it cannot be compared;
 		// checkRanges has reported it.
 		plain := s.Effective(t)
@@ -166,7 +168,7 @@ func (s *Spec) checkNames(v Vocabulary) []*FieldError {
 		seenMethods[m] = true
 	}
 	out = append(out, s.checkSolver("solver", s.Solver, s.Methods, v)...)
-	out = append(out, s.checkSteps("steps", s.Steps, v)...)
+	out = append(out, s.checkSteps("steps", s.Steps, s.Methods, v)...)
 	name("preset", "preset", s.Preset, v.Presets)
 	if v.Settle != nil && len(out) == 0 {
 		for i, t := range s.Tasks {
@@ -206,11 +208,16 @@ func (s *Spec) checkParams(path string, t TaskSpec, parameters []Parameter) []*F
 	return out
 }
 
-func (s *Spec) checkSteps(field string, steps int, v Vocabulary) []*FieldError {
-	if v.MaxSteps == 0 || steps <= v.MaxSteps {
-		return nil
+// checkSteps checks a number of steps for all methods that it applies to.
+func (s *Spec) checkSteps(field string, steps int, methods []string, v Vocabulary) []*FieldError {
+	for _, m := range methods {
+		if own, ok := v.OwnSteps[m]; ok && steps > own {
+			return []*FieldError{s.problem(field, fmt.Errorf("%d is out of range, want 2 to %d for method %s", steps, own, m))}
+		} else if !ok && v.MaxSteps > 0 && steps > v.MaxSteps {
+			return []*FieldError{s.problem(field, fmt.Errorf("%d is out of range, want 2 to %d, the length of the prior's schedule", steps, v.MaxSteps))}
+		}
 	}
-	return []*FieldError{s.problem(field, fmt.Errorf("%d is out of range, want 2 to %d, the length of the prior's schedule", steps, v.MaxSteps))}
+	return nil
 }
 
 // checkSolver checks solver parameters against those of the methods: one method at least has the parameter, and each

@@ -80,7 +80,8 @@ func (c Catalogue) Check(s *manifest.Spec, p *prior.Description) error {
 // vocabulary is for a schedule of total time indices, or 0 while the schedule is unknown.
 func (c Catalogue) vocabulary(total int) manifest.Vocabulary {
 	v := manifest.Vocabulary{
-		Tasks: map[string][]manifest.Parameter{}, Operators: map[string][]manifest.Parameter{}, Parameters: map[string][]manifest.Parameter{}, Presets: c.Methods.Presets(), MaxSteps: total,
+		Tasks: map[string][]manifest.Parameter{}, Operators: map[string][]manifest.Parameter{}, Parameters: map[string][]manifest.Parameter{},
+		Presets: c.Methods.Presets(), MaxSteps: total, OwnSteps: map[string]int{},
 	}
 	for _, t := range c.Operators.Tasks() {
 		if t.Own == nil {
@@ -93,6 +94,9 @@ func (c Catalogue) vocabulary(total int) manifest.Vocabulary {
 	for _, m := range c.Methods.Infos() {
 		v.Methods = append(v.Methods, m.Name)
 		v.Parameters[m.Name] = declarations(m.Parameters, total)
+		if m.MaxSteps > 0 {
+			v.OwnSteps[m.Name] = m.MaxSteps
+		}
 	}
 	return v
 }
