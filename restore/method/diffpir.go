@@ -12,9 +12,8 @@ import (
 )
 
 // DiffPIR is denoising diffusion for plug-and-play image restoration: half-quadratic splitting in which the prior's
-// proximal step is one evaluation of a diffusion model. From x_T = √ᾱ_T·x_y + √(1−ᾱ_T)·ε, with an image x_y made from y that is
-// black at unobserved pixels, each step
-// from time t to the next s is
+// proximal step is one evaluation of a diffusion model. From x_T = √ᾱ_T·x_y + √(1−ᾱ_T)·ε, with an image x_y made from y, black
+// at unobserved pixels, each step from time t to the next s is
 //
 //	z   = the prior's clean image of x_t, clipped to [−1, 1]
 //	x   = argmin_x ‖y − A(x)‖² + ρ_t·‖x − z‖², with ρ_t = λ·(σ/2)²/σ̄_t² and σ̄_t² = (1−ᾱ_t)/ᾱ_t
