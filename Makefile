@@ -44,12 +44,16 @@ check: build-packages $(GOLANGCI_LINT) $(GOTESTSUM) ## Run lint and the tests th
 picture: demo ## Compose the picture of the README from the demo
 	@$(PYTHON) tools/readme_picture.py out/demo docs/demo.png
 
+# An interpreter with torch and onnx, such as that of a virtual environment with their newest versions.
+TORCH ?= $(PYTHON)
+
 .PHONY: bench
-bench: test-packages build runtime ## Time campaigns against the bare network and PyTorch (20 minutes)
-	@bin/ddiff bench --torch $(PYTHON)
+bench: test-packages build runtime ## Time a light and a heavy task against the bare network and PyTorch (3 minutes; TORCH=DIR/bin/python BENCH="--device cpu")
+	@bin/ddiff bench --task super_resolution,phase_retrieval --items 4 --steps 20 --torch $(TORCH) $(BENCH)
 
 .PHONY: bench-full
-bench-full: bench ## Also measure a step of both modes of LatentDDiff beside one of DDiff (30 minutes; COST="--size 128")
+bench-full: test-packages build runtime ## Time all tasks, and a step of both modes of LatentDDiff beside one of DDiff (an hour; COST="--size 128")
+	@bin/ddiff bench --torch $(TORCH) --torch-compile 10m $(BENCH)
 	@go -C internal/testbed test -c -o $(CURDIR)/bin/testbed && bin/testbed cost $(COST)
 
 .PHONY: cluster-demo

@@ -1,12 +1,17 @@
 """Times the solver in PyTorch on this CPU: python3 -m ddiff_torch.bench --prior FILE ...
 
+With --serve, the process reads one request per line from its input, a JSON object such as
+{"variant": "float32", "task": "hdr", "batch": 1, "steps": 10}, and answers each with a line; so
+`ddiff bench` can alternate with it. The first line of its output lists the variants. A variant is
+a precision, then the words channels_last and compiled, joined by +; bfloat16 is autocast.
+
 Prints one JSON object. The times come from the steps of one solver run, after a warm-up
 run: ms_per_step is the median time from one call of the score network to the next,
 ms_per_step_network the median time inside the network, and mean_ms_per_step the wall time of
 the run divided by its steps. A mean far above the median indicates other load on the machine.
 
-The PyTorch side is optimised: optional channels-last layout, no autograd graph through the
-network, autograd only through A, noise drawn before the timed run, no curves recorded,
+The PyTorch side is optimised: channels-last layout, bfloat16 and compilation of the network as
+variants, no autograd graph through the network, autograd only through A, noise drawn before the timed run, no curves recorded,
 the Gaussian blur separated into two axes, the large blur kernels applied through the DFT.
 """
 
@@ -18,6 +23,9 @@ import json
 import math
 import sys
 import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TextIO
 
 import numpy as np
 import torch
@@ -30,6 +38,15 @@ from .random_inputs import box_mask, path_kernel, random_mask
 from .solver import Config, solve
 
 WARM_UP = 3
+
+# The fastest variants last: a caller that stops early has the others.
+VARIANTS = (
+    "float32",
+    "float32+channels_last",
+    "bfloat16+channels_last",
+    "float32+channels_last+compiled",
+    "bfloat16+channels_last+compiled",
+)
 
 # gamma0, t0 and the sigma rule of the paper's FFHQ table.
 SETTINGS: dict[str, tuple[float, int, str]] = {
@@ -96,56 +113,118 @@ class TimedPrior:
         return z
 
 
-def bench(
-    prior_path: str, task: str, size: int, batch: int, steps: int, threads: int, channels_last: bool = False
-) -> dict[str, object]:
-    """Measures one setting; the module's docstring defines the times."""
-    torch.set_num_threads(threads)
-    torch.manual_seed(0)
-    gamma0, t0, rule = SETTINGS[task]
-    layout = torch.channels_last if channels_last else torch.contiguous_format
-    network = NetworkPrior(load(prior_path).to(memory_format=layout))
-    measured = operator(task, size, batch)
-    x = torch.rand(batch, 3, size, size) * 2 - 1
-    y = measured.forward(x)
-    y = y + 0.05 * torch.randn_like(y)
-    state, fresh = torch.randn_like(x), torch.randn_like(x)
+def has_bfloat16() -> bool:
+    """Whether the processor multiplies in bfloat16: AVX512-BF16 or AMX on x86, BF16 on ARM. False where Linux does not say."""
+    try:
+        words = set(Path("/proc/cpuinfo").read_text().split())
+    except OSError:
+        return False
+    return bool(words & {"avx512_bf16", "amx_bf16", "bf16"})
 
-    def run(prior: NetworkPrior | TimedPrior, n: int) -> None:
-        config = Config("ddiff", n, gamma0, 90, 3.3, 0.1, t0, rule, "norm")
-        solve(config, prior, measured, y, state, [fresh] * n)
 
-    run(network, WARM_UP)
-    timed = TimedPrior(network)
-    run(timed, steps)
-    borders = np.array([*timed.starts, time.perf_counter()])
-    inside = np.array(timed.ends) - np.array(timed.starts)
-    return {
-        "ms_per_step": round(float(np.median(np.diff(borders))) * 1e3, 2),
-        "ms_per_step_network": round(float(np.median(inside)) * 1e3, 2),
-        "mean_ms_per_step": round((borders[-1] - borders[0]) * 1e3 / steps, 2),
-        "task": task,
-        "size": size,
-        "batch": batch,
-        "steps": steps,
-        "threads": threads,
-        "channels_last": channels_last,
-        "torch": torch.__version__,
-    }
+def variants() -> list[str]:
+    """The variants that this PyTorch and this processor support."""
+    if not hasattr(torch, "compile"):  # before 2.0: no compiler, and no group norm in bfloat16 with float32 weights
+        return list(VARIANTS[:2])
+    return [name for name in VARIANTS if "bfloat16" not in name or has_bfloat16()]
+
+
+class VariantPrior(NetworkPrior):
+    """The network in the precision and form of a variant; its output is float32."""
+
+    def __init__(self, path: str, variant: str) -> None:
+        if variant not in variants():
+            raise ValueError(f"variant {variant!r}: use one of {', '.join(variants())}")
+        words = variant.split("+")
+        layout = torch.channels_last if "channels_last" in words else torch.contiguous_format
+        network = load(path).to(memory_format=layout)
+        if "compiled" in words:
+            network.rest = torch.compile(network.rest, dynamic=False)  # the transform beside it has complex numbers
+        super().__init__(network)
+        self._bfloat16 = "bfloat16" in words
+
+    def image(self, x: Tensor, t: int) -> Tensor:
+        with torch.autocast("cpu", torch.bfloat16, enabled=self._bfloat16):
+            return super().image(x, t).to(x.dtype)
+
+
+class Bench:
+    """Measures settings one after the other. It loads and warms up each variant and batch size once."""
+
+    def __init__(self, prior_path: str, size: int, threads: int) -> None:
+        torch.set_num_threads(threads)
+        self._path, self._size, self._threads = prior_path, size, threads
+        self._priors: dict[str, VariantPrior] = {}
+        self._warm: set[tuple[str, str, int]] = set()
+
+    def measure(self, variant: str, task: str, batch: int, steps: int) -> dict[str, object]:
+        """Measures one setting; the module's docstring defines the times."""
+        if task not in SETTINGS:
+            raise ValueError(f"task {task!r}: use one of {', '.join(SETTINGS)}")
+        if variant not in self._priors:
+            self._priors[variant] = VariantPrior(self._path, variant)
+        network = self._priors[variant]
+        torch.manual_seed(0)
+        gamma0, t0, rule = SETTINGS[task]
+        measured = operator(task, self._size, batch)
+        x = torch.rand(batch, 3, self._size, self._size) * 2 - 1
+        y = measured.forward(x)
+        y = y + 0.05 * torch.randn_like(y)
+        state, fresh = torch.randn_like(x), torch.randn_like(x)
+
+        def run(prior: NetworkPrior | TimedPrior, n: int) -> None:
+            config = Config("ddiff", n, gamma0, 90, 3.3, 0.1, t0, rule, "norm")
+            solve(config, prior, measured, y, state, [fresh] * n)
+
+        # A process that was idle needs one step, too.
+        run(network, 1 if (variant, task, batch) in self._warm else WARM_UP)
+        self._warm.add((variant, task, batch))
+        timed = TimedPrior(network)
+        run(timed, steps)
+        borders = np.array([*timed.starts, time.perf_counter()])
+        inside = np.array(timed.ends) - np.array(timed.starts)
+        return {
+            "ms_per_step": round(float(np.median(np.diff(borders))) * 1e3, 2),
+            "ms_per_step_network": round(float(np.median(inside)) * 1e3, 2),
+            "mean_ms_per_step": round((borders[-1] - borders[0]) * 1e3 / steps, 2),
+            "variant": variant,
+            "task": task,
+            "size": self._size,
+            "batch": batch,
+            "steps": steps,
+            "threads": self._threads,
+            "torch": torch.__version__,
+        }
+
+
+def serve(bench: Bench, requests: Iterable[str], out: TextIO) -> None:
+    """Answers requests until they end. A setting that cannot run is answered with its error."""
+    print(json.dumps({"torch": torch.__version__, "variants": variants()}), file=out, flush=True)
+    for line in requests:
+        try:
+            answer = bench.measure(**json.loads(line))
+        except Exception as err:  # compilers raise many types; the other variants still run
+            answer = {"error": f"{type(err).__name__}: {str(err).strip().partition(chr(10))[0]}"}
+        print(json.dumps(answer), file=out, flush=True)
 
 
 def main(args: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="bench", description="Time the solver in PyTorch on this CPU.")
     parser.add_argument("--prior", required=True, help="ONNX score model")
+    parser.add_argument("--serve", action="store_true", help="read requests from standard input")
+    parser.add_argument("--variant", default="float32", choices=variants(), help="precision and form of the network")
     parser.add_argument("--task", default="super_resolution", choices=list(SETTINGS))
     parser.add_argument("--size", type=int, default=256, help="side of the images in pixels, a multiple of 8")
     parser.add_argument("--batch", type=int, default=1, help="images per step")
     parser.add_argument("--steps", type=int, default=10, help="timed steps")
     parser.add_argument("--threads", type=int, default=torch.get_num_threads(), help="CPU threads of torch")
-    parser.add_argument("--channels-last", action="store_true", help="store weights in channels-last layout, faster on some CPUs")
     o = parser.parse_args(args)
+    bench = Bench(o.prior, o.size, o.threads)
+    if o.serve:
+        serve(bench, sys.stdin, sys.stdout)
+        return 0
     try:
-        result = bench(o.prior, o.task, o.size, o.batch, o.steps, o.threads, o.channels_last)
+        result = bench.measure(o.variant, o.task, o.batch, o.steps)
     except (ValueError, RuntimeError) as err:
         print(f"bench: {err}", file=sys.stderr)
         return 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 
@@ -41,3 +42,29 @@ def test_prints_json(task: str, prior_path: Path, capsys: pytest.CaptureFixture)
 def test_missing_file_is_named(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     assert bench.main(["--prior", str(tmp_path / "absent.onnx")]) == 2
     assert "absent.onnx" in capsys.readouterr().err
+
+
+def test_variants_agree(prior_path: Path) -> None:
+    x = torch.randn(1, 3, 32, 32, generator=torch.Generator().manual_seed(0))
+    plain = bench.VariantPrior(str(prior_path), "float32").image(x, 300)
+    for variant in bench.variants():
+        if "compiled" in variant:
+            continue  # needs a C++ compiler and a minute
+        other = bench.VariantPrior(str(prior_path), variant).image(x, 300)
+        assert other.dtype == torch.float32
+        torch.testing.assert_close(other, plain, rtol=0, atol=0.05 if "bfloat16" in variant else 1e-4)
+
+
+def test_serves_requests(prior_path: Path) -> None:
+    out = io.StringIO()
+    good = {"variant": "float32", "task": "hdr", "batch": 2, "steps": 2}
+    bad = [dict(good, task="none"), dict(good, variant="float8"), {}]
+    bench.serve(bench.Bench(str(prior_path), 32, 1), [json.dumps(r) for r in [good, *bad, good]], out)
+    hello, first, *refused, last = [json.loads(line) for line in out.getvalue().splitlines()]
+    assert hello["torch"] == torch.__version__
+    assert hello["variants"][0] == "float32"
+    assert first["ms_per_step"] > 0
+    assert last["batch"] == 2
+    assert [set(answer) for answer in refused] == [{"error"}] * 3
+    assert "none" in refused[0]["error"]
+    assert "float8" in refused[1]["error"]

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"ddiff/coordinator/shard"
+	"ddiff/internal/regular"
+	"ddiff/manifest"
+	"ddiff/restore/onnx"
+	"ddiff/restore/prior"
+	"ddiff/restore/raster"
+)
+
+// timing is the measurement of one campaign, in milliseconds per step of a batch.
+type timing struct {
+	network   float64 // the score network alone
+	campaign  float64
+	provider  string
+	precision onnx.Precision
+}
+
+// share returns the network's share of the campaign's time.
+func (t timing) share() float64 { return t.network / t.campaign }
+
+// writePhotographs writes o.items distinct photographs to a new directory. It cycles through the given photographs and
+// changes one pixel of each copy.
+func writePhotographs(o benchOptions, dir string) ([]string, error) {
+	entries, err := filepath.Glob(filepath.Join(o.images, "*.png"))
+	if err != nil || len(entries) == 0 {
+		return nil, fmt.Errorf("%s contains no PNG; name a directory of photographs", o.images)
+	}
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return nil, err
+	}
+	var out []string
+	for i := range o.items {
+		data, err := regular.Read(entries[i%len(entries)], raster.MaxBytes)
+		if err != nil {
+			return nil, err
+		}
+		img, err := raster.Decode(data)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", entries[i%len(entries)], err)
+		}
+		img.Pix[0] = float32(i)/128 - 1 // distinct images have distinct identities
+		if data, err = raster.EncodePNG(img); err != nil {
+			return nil, err
+		}
+		path := filepath.Join(dir, fmt.Sprintf("%03d.png", i))
+		if err := os.WriteFile(path, data, 0o644); err != nil {
+			return nil, err
+		}
+		out = append(out, path)
+	}
+	return out, nil
+}
+
+// timeCampaign runs one campaign with batches of n in the new directory out. It times the network alone before and after
+// it, because the machine's speed drifts.
+func (o benchOptions) timeCampaign(ctx context.Context, out string, photos []string, task string, n int, stderr io.Writer) (timing, error) {
+	spec := manifest.Default()
+	spec.Name, spec.Output, spec.Batch, spec.Steps = "bench", out, n, o.steps
+	spec.Dataset = manifest.Dataset{Path: filepath.Dir(photos[0]), Size: o.size, Fit: manifest.FitResize}
+	spec.Tasks = []manifest.TaskSpec{{Name: task}}
+	spec.Precision = precisionName(string(o.run.spec.Precision))
+	if err := spec.Validate(shard.Vocabulary()); err != nil {
+		return timing{}, usageError{err}
+	}
+	t := timing{precision: onnx.FP32}
+	err := withEmbedded(ctx, spec, o.run, io.Discard, stderr, func(e embedded) error {
+		t.provider = e.engine.Runtime().Provider()
+		if spec.Precision != "" {
+			var err error
+			if t.precision, err = onnx.ParsePrecision(string(spec.Precision)); err != nil {
+				return err
+			}
+		}
+		net, err := e.prior.Compile(e.engine.Runtime(), n, o.size, o.size, t.precision)
+		if err != nil {
+			return err
+		}
+		defer net.Close()
+		net.T.I64[0] = 300
+		run := func() error { return net.Run(ctx) }
+		// The first calls of a session are slower, so these two do not count either.
+		if err := errors.Join(run(), run()); err != nil {
+			return err
+		}
+		before, err := prior.Milliseconds(o.steps/3, 0, run)
+		if err != nil {
+			return err
+		}
+		var begin time.Time // of the work, once the dataset is read
+		c, w, err := e.parts(func(int, int, bool) { begin = time.Now() })
+		if err != nil {
+			return err
+		}
+		if err := e.process(ctx, c, w); err != nil {
+			return err
+		}
+		t.campaign = time.Since(begin).Seconds() * 1000 / float64(o.steps*o.items/n)
+		if got := c.Counts(); got.Done != o.items {
+			return fmt.Errorf("%d of %d items done", got.Done, o.items)
+		}
+		after, err := prior.Milliseconds(o.steps/3, 0, run)
+		t.network = (before + after) / 2
+		return err
+	})
+	return t, err
+}
