@@ -3,7 +3,9 @@ package storage
 import (
 	"bytes"
 	"context"
+	"iter"
 	"net"
+	"time"
 )
 
 // WithDial returns the configuration with another dialer.
@@ -35,3 +37,18 @@ func (b UploadBody) Release() { b.release() }
 
 // SetPageSize sets the number of objects in one answer to a listing.
 func SetPageSize(s *S3, n int) { s.pageSize = n }
+
+// ListAfter lists the objects behind a key.
+func ListAfter(ctx context.Context, s *S3, prefix, after string) iter.Seq2[Info, error] {
+	return s.listAfter(ctx, prefix, after)
+}
+
+// The parts of a write to a directory, and of the configuration of S3.
+var (
+	MakeDirs  = makeDirs
+	SyncDir   = syncDir
+	QueryRole = queryRole
+)
+
+// Budget is the time limit of a request.
+func Budget(s *S3, size int64) time.Duration { return s.budget(size) }

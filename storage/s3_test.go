@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"go.opentelemetry.io/otel/trace/noop"
 	"golang.org/x/sync/errgroup"
@@ -193,6 +194,63 @@ func TestS3ListPages(t *testing.T) {
 	}
 	if n := len(listKeys(t, s, "d1/")); n != count/3 {
 		t.Errorf("%d keys below d1/, want %d", n, count/3)
+	}
+}
+
+// TestS3ListAfter: a listing that continues begins behind the last key, also below a prefix of the store.
+func TestS3ListAfter(t *testing.T) {
+	t.Parallel()
+	server := s3test.Start(t, s3test.Options{})
+	config := server.Config(server.Bucket(t))
+	config.Prefix = "store"
+	s := openS3(t, config)
+	for _, key := range []string{"a/1", "a/2", "a/3", "b/1"} {
+		must(t, s.Put(t.Context(), key, nil))
+	}
+	for after, want := range map[string]string{"": "a/1 a/2 a/3", "a/1": "a/2 a/3", "a/3": "", "a/25": "a/3"} {
+		var keys []string
+		for info, err := range storage.ListAfter(t.Context(), s, "a/", after) {
+			must(t, err)
+			keys = append(keys, info.Key)
+		}
+		if got := strings.Join(keys, " "); got != want {
+			t.Errorf("behind %q: %q, want %q", after, got, want)
+		}
+	}
+}
+
+// TestS3Budget: a request has the time limit and a second for each MiB.
+func TestS3Budget(t *testing.T) {
+	t.Parallel()
+	server := s3test.Start(t, s3test.Options{})
+	config := server.Config(server.Bucket(t))
+	config.Timeout = 5 * time.Second
+	s := openS3(t, config)
+	for size, want := range map[int64]time.Duration{0: 5, 1<<20 - 1: 5, 1 << 20: 6, 10 << 20: 15} {
+		if got := storage.Budget(s, size); got != want*time.Second {
+			t.Errorf("%d bytes have %v, want %d s", size, got, want)
+		}
+	}
+}
+
+// TestQueryRole: a machine's role is not asked for where the variable forbids it, those of pods and containers are.
+func TestQueryRole(t *testing.T) {
+	const machine, pod, full, relative = "AWS_EC2_METADATA_DISABLED", "AWS_WEB_IDENTITY_TOKEN_FILE",
+		"AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"
+	for _, c := range []struct {
+		set  map[string]string
+		want bool
+	}{
+		{nil, true}, {map[string]string{machine: "true"}, false}, {map[string]string{machine: "false"}, true},
+		{map[string]string{machine: "true", pod: "/token"}, true}, {map[string]string{machine: "true", full: "http://x"}, true},
+		{map[string]string{machine: "true", relative: "/x"}, true},
+	} {
+		for _, name := range []string{machine, pod, full, relative} {
+			t.Setenv(name, c.set[name])
+		}
+		if got := storage.QueryRole(); got != c.want {
+			t.Errorf("%v: %v", c.set, got)
+		}
 	}
 }
 
