@@ -226,9 +226,9 @@ func TestS3Budget(t *testing.T) {
 	config := server.Config(server.Bucket(t))
 	config.Timeout = 5 * time.Second
 	s := openS3(t, config)
-	for size, want := range map[int64]time.Duration{0: 5, 1<<20 - 1: 5, 1 << 20: 6, 10 << 20: 15} {
-		if got := storage.Budget(s, size); got != want*time.Second {
-			t.Errorf("%d bytes have %v, want %d s", size, got, want)
+	for size, want := range map[int64]float64{0: 5, 1<<20 - 1: 5, 1 << 20: 6, 10 << 20: 15} {
+		if got := storage.Budget(s, size).Seconds(); got != want {
+			t.Errorf("%d bytes have %v s, want %v", size, got, want)
 		}
 	}
 }
