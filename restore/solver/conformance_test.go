@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -34,76 +35,133 @@ func gamma() map[string]parameter.Value {
 	return map[string]parameter.Value{"gamma0": parameter.Number(8)}
 }
 
-// Every method keeps the rules of its interface: a result depends neither on the batch nor on an interruption, and each
-// curve has an entry for each step.
+// TestMethods is the conformance suite: every built-in method keeps the rules of its interface and meets a known posterior.
 func TestMethods(t *testing.T) {
 	t.Parallel()
-	const steps, n = 12, 2
-	op := newOperator(t, operator.GaussianDeblur, small)
-	probs := problems(t, op, n, 0.05)
-	for _, m := range conformant() {
-		info := m.Info()
-		t.Run(info.Name, func(t *testing.T) {
+	for _, m := range method.Builtin() {
+		t.Run(m.Info().Name, func(t *testing.T) {
 			t.Parallel()
-			p := suitable(t, info)
-			settings, err := conformant().Resolve(method.Request{Method: info.Name, Preset: "natural", Task: op.Task, Steps: steps, Values: gamma()}, 1000)
-			if err != nil {
-				t.Fatal(err)
-			}
-			run, err := method.NewRun(m, settings, p, op)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if len(run.Steps) != steps {
-				t.Fatalf("%d steps, want %d", len(run.Steps), steps)
-			}
-			batch := compile(t, onnxtest.Runtime(t), run, n, Build{Chunk: 5})
-			want, err := batch.Solve(context.Background(), probs, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			checkCurves(t, info, want[1].Curves, steps)
-
-			// The second problem alone, interrupted after a call, in another form.
-			states, curves := []State{batch.Start(probs[1].Key)}, make([]Curves, 1)
-			stop := errors.New("stop")
-			interrupted := compile(t, onnxtest.Runtime(t), run, 1, Build{Chunk: 5})
-			err = interrupted.Resume(context.Background(), probs[1:], states, curves, func(int) error { return stop })
-			if !errors.Is(err, stop) || states[0].Step != interrupted.Build().Chunk || !Fits(run, states[0], curves[0]) {
-				t.Fatalf("error %v after %d steps; the state fits: %v", err, states[0].Step, Fits(run, states[0], curves[0]))
-			}
-			resumed := []State{states[0].Clone()}
-			other := compile(t, onnxtest.Runtime(t), run, 1, Build{Form: FormUnrolled, Chunk: 3})
-			if err := other.Resume(context.Background(), probs[1:], resumed, curves, nil); err != nil {
-				t.Fatal(err)
-			}
-			answers, err := other.Answers(context.Background(), resumed)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if d := maxAbs(answers[0], want[1].X); !(d <= 1.0/255) || len(answers[0]) != len(want[1].X) {
-				t.Errorf("resumed alone, the image differs by %.2g from that of the batch", d)
-			}
-			checkCurves(t, info, curves[0], steps)
-			if Fits(run, resumed[0], curves[0]) {
-				t.Error("a finished state fits")
-			}
-			states[0].Tensors[0].Name = "another"
-			if Fits(run, states[0], curves[0]) {
-				t.Error("a state of other tensors fits")
-			}
+			t.Run("rules", func(t *testing.T) { checkRules(t, m) })
+			t.Run("posterior", func(t *testing.T) { checkPosterior(t, m) })
 		})
 	}
 }
 
-func checkCurves(t *testing.T, info method.Info, c Curves, steps int) {
+// TestRulesOfTestMethods: the methods of these tests keep the rules.
+func TestRulesOfTestMethods(t *testing.T) {
+	t.Parallel()
+	checkRules(t, twoDraws{})
+	checkRules(t, inner{})
+}
+
+// checkRules restores two images with a method. A result depends neither on the other images of the batch, nor on the place in it, nor
+// on the chunk, the form or an interruption, but on the seed. Each curve has a finite entry for each step. A method sees the
+// measurement, the mask and the seed of an image only.
+func checkRules(t *testing.T, m method.Method) {
 	t.Helper()
-	if len(c.Time) != steps || len(c.Curves) != len(info.Curves) {
-		t.Fatalf("%d times and %d curves, want %d and %d", len(c.Time), len(c.Curves), steps, len(info.Curves))
+	const steps, n = 7, 2
+	op := newOperator(t, operator.GaussianDeblur, small)
+	probs := problems(t, op, n, 0.05)
+	info := m.Info()
+	p := suitable(t, info)
+	settings, err := conformant().Resolve(method.Request{Method: info.Name, Preset: "natural", Task: op.Task, Steps: steps, Values: gamma()}, 1000)
+	if err != nil {
+		t.Fatal(err)
 	}
-	for i, want := range info.Curves {
-		if got := c.Curves[i]; got.Name != want.Name || len(got.Values) != steps {
-			t.Errorf("curve %s has %d entries, want %d of %s", got.Name, len(got.Values), steps, want.Name)
+	run, err := method.NewRun(m, settings, p, op)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(run.Steps) != steps {
+		t.Fatalf("%d steps, want %d", len(run.Steps), steps)
+	}
+	batch := compile(t, onnxtest.Runtime(t), run, n, Build{Chunk: 3})
+	want, err := batch.Solve(t.Context(), probs, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkCurves(t, run, want[1].Curves)
+	if len(want[1].X) != small.Size() {
+		t.Fatalf("the image has %d elements, want %d", len(want[1].X), small.Size())
+	}
+
+	// The second problem in the first place, beside itself with another seed.
+	other := probs[1]
+	other.Key[0]++
+	placed, err := batch.Solve(t.Context(), []Problem{probs[1], other}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := maxAbs(placed[0].X, want[1].X); !(d <= 1.0/255) {
+		t.Errorf("in another place, the image differs by %.2g", d)
+	}
+	if d := maxAbs(placed[1].X, placed[0].X); d == 0 {
+		t.Error("another seed gives the same image")
+	}
+
+	// Alone, interrupted after a call, in another form.
+	states, curves := []State{batch.Start(probs[1].Key)}, make([]Curves, 1)
+	interrupted := compile(t, onnxtest.Runtime(t), run, 1, Build{Chunk: 3})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	err = interrupted.Resume(ctx, probs[1:], states, curves, func(int) error { cancel(); return nil })
+	if !errors.Is(err, context.Canceled) || states[0].Step != interrupted.Build().Chunk || !Fits(run, states[0], curves[0]) {
+		t.Fatalf("error %v after %d steps; the state fits: %v", err, states[0].Step, Fits(run, states[0], curves[0]))
+	}
+	resumed := []State{states[0].Clone()}
+	unrolled := compile(t, onnxtest.Runtime(t), run, 1, Build{Form: FormUnrolled, Chunk: 2})
+	if err := unrolled.Resume(t.Context(), probs[1:], resumed, curves, nil); err != nil {
+		t.Fatal(err)
+	}
+	answers, err := unrolled.Answers(t.Context(), resumed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := maxAbs(answers[0], want[1].X); !(d <= 1.0/255) || len(answers[0]) != len(want[1].X) {
+		t.Errorf("resumed alone, the image differs by %.2g from that of the batch", d)
+	}
+	checkCurves(t, run, curves[0])
+	if Fits(run, resumed[0], curves[0]) {
+		t.Error("a finished state fits")
+	}
+	states[0].Tensors[0].Name = "another"
+	if Fits(run, states[0], curves[0]) {
+		t.Error("a state of other tensors fits")
+	}
+}
+
+// TestNoTruth: a solver gets the measurement, the mask or kernel, and the seed of an image. A field for more would need a test that
+// answers do not depend on the true image.
+func TestNoTruth(t *testing.T) {
+	t.Parallel()
+	var names []string
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[Problem]()) {
+		names = append(names, f.Name)
+	}
+	if want := []string{"Y", "Draw", "Key"}; !slices.Equal(names, want) {
+		t.Errorf("a problem has the fields %v, want %v", names, want)
+	}
+}
+
+// checkCurves checks that each curve of a finished run has a finite entry for each step.
+func checkCurves(t *testing.T, run *method.Run, c Curves) {
+	t.Helper()
+	if len(c.Time) != len(run.Steps) || len(c.Curves) != len(run.Info.Curves) {
+		t.Fatalf("%d times and %d curves, want %d and %d", len(c.Time), len(c.Curves), len(run.Steps), len(run.Info.Curves))
+	}
+	for i, st := range run.Steps {
+		if c.Time[i] != st.Time {
+			t.Errorf("step %d has time %d, want %d", i+1, c.Time[i], st.Time)
+		}
+	}
+	for i, want := range run.Info.Curves {
+		if got := c.Curves[i]; got.Name != want.Name || len(got.Values) != len(run.Steps) {
+			t.Errorf("curve %s has %d entries, want %d of %s", got.Name, len(got.Values), len(run.Steps), want.Name)
+		}
+		for k, v := range c.Curves[i].Values {
+			if math.IsNaN(v) || math.IsInf(v, 0) {
+				t.Errorf("curve %s is %v at step %d", want.Name, v, k+1)
+			}
 		}
 	}
 }
