@@ -108,6 +108,12 @@ gradients-test: runtime ## Compare gradients through ONNX graphs with finite dif
 	@DDIFF_GRADIENTS=1 go -C restore/onnx test -count=1 -timeout 20m -run '^TestGradient' | \
 		awk '/^rules=/ { last = $$0; next } !/^(PASS|ok)/ { print } END { print last }'
 
+.PHONY: methods-test
+methods-test: runtime ## Check the rules of every method, and its answers under a known posterior (2 minutes)
+	@go -C restore/solver test -count=1 -timeout 30m -run '^TestMethods$$' -v | \
+		awk '/^    --- (PASS|FAIL|SKIP): TestMethods\/[^\/]+ / { methods++; passed += $$2 == "PASS:" } \
+			!/^ *(===|--- PASS|PASS|ok)/ { print } END { printf "methods=%d passed=%d\n", methods, passed }'
+
 .PHONY: gradients-bench
 gradients-bench: test-packages runtime ## Time the gradient through a decoder beside PyTorch's autograd (1 minute)
 	@DDIFF_GRADIENT_SPEED=$(PYTHON) go -C restore/onnx test -count=1 -timeout 20m -run '^TestGradientSpeed$$' | grep -v '^PASS$$\|^ok '

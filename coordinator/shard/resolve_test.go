@@ -2,6 +2,7 @@ package shard
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"ddiff/manifest"
@@ -29,6 +30,30 @@ func TestResolverFollowsSigma(t *testing.T) {
 		}
 		if got := s.Number("noise_std"); got != sigma {
 			t.Errorf("sigma %g: noise_std %g", sigma, got)
+		}
+	}
+}
+
+// A method that cannot restore a task is refused when the campaign is read, with the method, the task and the methods that can.
+func TestCheckRefusesMethodOfTask(t *testing.T) {
+	t.Parallel()
+	p, err := prior.Open(prior.Bundled)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for task, refused := range map[string]bool{"hdr": true, "gaussian_deblur": false} {
+		campaign := "dataset: {path: .}\ntasks: [" + task + "]\nmethods: [ddiff, ddrm]\n"
+		s, err := manifest.Parse("campaign.yaml", []byte(campaign), t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = Catalogue{}.Check(s, &p.Description)
+		if !refused && err != nil {
+			t.Errorf("%s: %v", task, err)
+		}
+		const want = "ddrm cannot restore task hdr"
+		if refused && (err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "methods that can: daps, ")) {
+			t.Errorf("%s: error %v, want %q with the methods that can", task, err, want)
 		}
 	}
 }

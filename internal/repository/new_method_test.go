@@ -1,0 +1,83 @@
+package repository
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestNewMethod: the method of docs/new-method.md has fewer than 80 lines. The program compiles with its file and its line in the
+// registry, shows its parameters, and restores a picture with it.
+func TestNewMethod(t *testing.T) {
+	t.Parallel()
+	page := read(t, "docs/new-method.md")
+	blocks := regexp.MustCompile("(?ms)^```go\n(.*?)^```").FindAllStringSubmatch(page, -1)
+	file := regexp.MustCompile("complete file `(restore/method/\\w+\\.go)`").FindStringSubmatch(page)
+	line := regexp.MustCompile("After the line `(\\w+\\(\\),)` in `Builtin`").FindStringSubmatch(page)
+	command := regexp.MustCompile(`(?m)^bin/ddiff (run .*)$`).FindStringSubmatch(page)
+	if len(blocks) != 1 || file == nil || line == nil || command == nil {
+		t.Fatalf("%d blocks of Go, file %v, line %v, command %v; want one of each", len(blocks), file, line, command)
+	}
+	code := blocks[0][1]
+	if n := strings.Count(code, "\n"); n >= 80 {
+		t.Errorf("the method has %d lines, want fewer than 80", n)
+	}
+
+	const registry = "restore/method/set.go"
+	set := read(t, registry)
+	changed := strings.Replace(set, "return Set{\n", "return Set{\n\t\t"+line[1]+"\n", 1)
+	if changed == set {
+		t.Fatalf("%s has no list of methods", registry)
+	}
+	dir := t.TempDir()
+	replace := map[string]string{}
+	for name, text := range map[string]string{file[1]: code, registry: changed} {
+		path := filepath.Join(dir, filepath.Base(name))
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		replace[mustAbs(t, filepath.Join(root, name))] = path
+	}
+	overlay, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "overlay.json"), overlay, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(dir, "ddiff")
+	build := exec.Command("go", "build", "-overlay", filepath.Join(dir, "overlay.json"), "-o", program, "./cmd/ddiff")
+	build.Dir = root
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build the program with %s: %v\n%s", file[1], err, out)
+	}
+
+	if out := run(t, program, "methods"); !strings.Contains(out, "renoise") || !strings.Contains(out, "iterations") {
+		t.Errorf("ddiff methods does not show the method:\n%s", out)
+	}
+	restore := exec.Command(program, append(strings.Fields(command[1]), "--size", "32", "--steps", "4", "--limit", "1", "--out", filepath.Join(dir, "out"))...)
+	restore.Dir = root
+	out, err := restore.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", command[1], err, out)
+	}
+	// The network once in each of four steps. A twice in each of five iterations, with the Jacobian, and for the curve.
+	results, err := filepath.Glob(filepath.Join(dir, "out", "items", "*", "result.json"))
+	if err != nil || len(results) != 1 {
+		t.Fatalf("%d results, %v; want 1\n%s", len(results), err, out)
+	}
+	result, err := os.ReadFile(results[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		Cost struct{ Network, Operator int }
+	}
+	if err := json.Unmarshal(result, &got); err != nil || got.Cost.Network != 4 || got.Cost.Operator != 44 {
+		t.Errorf("cost %+v, %v; want 4 evaluations and 44 calls of the operator", got.Cost, err)
+	}
+}
