@@ -15,7 +15,7 @@ import (
 func TestNewMethod(t *testing.T) {
 	t.Parallel()
 	page := read(t, "docs/new-method.md")
-	blocks := regexp.MustCompile("(?ms)^```go\n(.*?)^```").FindAllStringSubmatch(page, -1)
+	blocks := regexp.MustCompile("(?ms)^```go\n(.*?\n)```").FindAllStringSubmatch(page, -1)
 	file := regexp.MustCompile("complete file `(restore/method/\\w+\\.go)`").FindStringSubmatch(page)
 	line := regexp.MustCompile("After the line `(\\w+\\(\\),)` in `Builtin`").FindStringSubmatch(page)
 	command := regexp.MustCompile(`(?m)^bin/ddiff (run .*)$`).FindStringSubmatch(page)

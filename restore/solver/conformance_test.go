@@ -95,7 +95,8 @@ func checkRules(t *testing.T, m method.Method) {
 	if d := maxAbs(placed[0].X, want[1].X); !(d <= 1.0/255) {
 		t.Errorf("in another place, the image differs by %.2g", d)
 	}
-	if d := maxAbs(placed[1].X, placed[0].X); d == 0 {
+	// A method without noise in its steps may forget its start.
+	if d := maxAbs(placed[1].X, placed[0].X); d == 0 && len(info.Draws) > 0 {
 		t.Error("another seed gives the same image")
 	}
 
