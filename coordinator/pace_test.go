@@ -15,7 +15,7 @@ func TestPaceDropsOldItems(t *testing.T) {
 		now = now.Add(time.Second)
 		p.add(now, now, 2)
 	}
-	if rate, _ := p.rate(now); math.Abs(rate-2) > 0.05 {
+	if rate, _ := p.rate(now); !(math.Abs(rate-2) <= 0.05) {
 		t.Errorf("rate %g, want 2", rate)
 	}
 	if rate, n := p.rate(now.Add(time.Hour)); rate != 0 || n != 0 {
@@ -32,7 +32,7 @@ func TestPaceReadsOldOutcomes(t *testing.T) {
 	}
 	p.add(now, now.Add(time.Hour), 1) // a wrong clock
 	p.add(now, time.Time{}, 1)
-	if rate, n := p.rate(now); math.Abs(rate-3) > 0.1 || n != 3*120+2 {
+	if rate, n := p.rate(now); !(math.Abs(rate-3) <= 0.1) || n != 3*120+2 {
 		t.Errorf("rate %g of %d items, want 3 of %d", rate, n, 3*120+2)
 	}
 }
@@ -62,14 +62,14 @@ func TestPaceIntervalCoverage(t *testing.T) {
 			p.add(now, now, n)
 		}
 		mean, low, high := p.remaining(now, items)
-		if low > mean || mean > high {
+		if !(low <= mean) || !(mean <= high) {
 			t.Fatalf("%g is not within %g to %g", mean, low, high)
 		}
 		if truth := items / rate; low <= truth && truth <= high {
 			inside++
 		}
 	}
-	if share := float64(inside) / trials; share < 0.92 || share > 0.98 {
+	if share := float64(inside) / trials; !(share >= 0.92) || !(share <= 0.98) {
 		t.Errorf("%.3f of the intervals have the true time, want 0.95", share)
 	}
 }
@@ -92,7 +92,7 @@ func TestPaceBegin(t *testing.T) {
 	var p pace
 	p.add(begin.Add(800*time.Millisecond), begin.Add(300*time.Millisecond), 4)
 	for after, want := range map[time.Duration]float64{1299 * time.Millisecond: 0, 1300 * time.Millisecond: 4, 2300 * time.Millisecond: 2} {
-		if rate, n := p.rate(begin.Add(after)); n != 4 || math.Abs(rate-want) > 1e-9 {
+		if rate, n := p.rate(begin.Add(after)); n != 4 || !(math.Abs(rate-want) <= 1e-9) {
 			t.Errorf("%s: rate %g of %d items, want %g", after, rate, n, want)
 		}
 	}
@@ -105,7 +105,7 @@ func TestPaceInterval(t *testing.T) {
 	p.add(now, now, 25)
 	mean, low, high := p.remaining(now.Add(50*time.Second), 100)
 	for _, v := range [][2]float64{{mean, 200}, {low, 100 * 50 / (5.98 * 5.98)}, {high, 100 * 50 / (4.02 * 4.02)}} {
-		if math.Abs(v[0]-v[1]) > 1e-9 {
+		if !(math.Abs(v[0]-v[1]) <= 1e-9) {
 			t.Errorf("%g, %g to %g", mean, low, high)
 		}
 	}

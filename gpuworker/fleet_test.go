@@ -194,7 +194,7 @@ func TestOnceEndsIdleWorker(t *testing.T) {
 	start(t, cfg).wait(t)
 	c.store.waitFor(t, func(created []string) bool { return len(created) == 5 })
 	r := cfg.Simulate.Report()
-	if r.Items != 5 || r.Workers != 1 || r.Busy <= 0 || r.Busy > 1 || r.P50 <= 0 || r.P99 < r.P50 {
+	if r.Items != 5 || r.Workers != 1 || !(r.Busy > 0) || !(r.Busy <= 1) || r.P50 <= 0 || r.P99 < r.P50 {
 		t.Errorf("the simulation measured %+v", r)
 	}
 }

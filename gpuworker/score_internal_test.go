@@ -34,7 +34,7 @@ func TestResidualCountsObservedPixels(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if want := off*off - sigma*sigma; math.Abs(*m.Residual-want) > 1e-6 {
+		if want := off*off - sigma*sigma; !(math.Abs(*m.Residual-want) <= 1e-6) {
 			t.Errorf("%s: residual %v, want %v", name, *m.Residual, want)
 		}
 	}

@@ -29,7 +29,7 @@ func TestTunerExpect(t *testing.T) {
 	} {
 		var e Expectation
 		tuner.Expect(&e, tt.prior, tt.provider, 3, 64, tt.width, 4, 10)
-		if math.Abs(e.Seconds-tt.seconds) > 1e-9 || e.Unknown != tt.unknown {
+		if !(math.Abs(e.Seconds-tt.seconds) <= 1e-9) || e.Unknown != tt.unknown {
 			t.Errorf("%s: %+v, want %g s and %d unknown", tt.name, e, tt.seconds, tt.unknown)
 		}
 	}

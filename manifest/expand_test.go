@@ -30,7 +30,7 @@ func testResolve(task TaskSpec, method string, width, height int) (json.RawMessa
 	for name, x := range task.Params {
 		params[name] = x
 	}
-	if params["factor"] > 8 {
+	if !(params["factor"] <= 8) {
 		return nil, nil, fmt.Errorf("factor %v is too large for %dx%d", params["factor"], width, height)
 	}
 	solver, err := json.Marshal(map[string]any{"method": method, "steps": task.Steps, "noise": *task.Sigma})
@@ -267,7 +267,7 @@ func TestExpandDoesNotChangeTheResolversMap(t *testing.T) {
 	}
 	items, _ := NewExpander(testSpec(), "prior", resolve).Expand(Row{Name: "x", Image: "/x.png"}, testProbe(), 0)
 	items[0].Params["p"] = 5
-	if shared["p"] != 0 || 1/shared["p"] > 0 || items[1].Params["p"] != 0 {
+	if shared["p"] != 0 || !(1/shared["p"] <= 0) || items[1].Params["p"] != 0 {
 		t.Errorf("shared map %v, next item %v", shared, items[1].Params)
 	}
 }

@@ -140,11 +140,11 @@ func TestGPUCheckOnCPU(t *testing.T) {
 		t.Fatalf("%d timings, want 8", len(r.Speed))
 	}
 	for _, s := range r.Speed {
-		if s.Error != "" || s.NetworkMS <= 0 || s.StepMS <= 0 || s.Share <= 0 || s.BytesPerStep <= 0 || s.MemoryMiB <= 0 {
+		if s.Error != "" || !(s.NetworkMS > 0) || !(s.StepMS > 0) || !(s.Share > 0) || s.BytesPerStep <= 0 || s.MemoryMiB <= 0 {
 			t.Errorf("timing %+v", s)
 		}
 	}
-	if r.Campaign == nil || r.Campaign.Share[2] <= 0 {
+	if r.Campaign == nil || !(r.Campaign.Share[2] > 0) {
 		t.Errorf("campaign %+v", r.Campaign)
 	}
 	if r.Process == nil || r.Process.DrainExit != 0 || !r.Process.Restarted {

@@ -187,7 +187,7 @@ func TestDocumentedOperator(t *testing.T) {
 	wantCode(t, e, 0)
 	wantMessage(t, e, "note: the preset natural has no settings for sensor")
 	all := results(t, out)
-	if len(all) != 1 || all[0].Item.Params["gain"] != 1.2 || all[0].Metrics.BaselinePSNR != nil || *all[0].Metrics.PSNR < 20 {
+	if len(all) != 1 || all[0].Item.Params["gain"] != 1.2 || all[0].Metrics.BaselinePSNR != nil || !(*all[0].Metrics.PSNR >= 20) {
 		t.Errorf("results %+v", all)
 	}
 	e = restore(t, append(args, "--param", "gain=5")...)

@@ -107,7 +107,7 @@ func wantSameTrace(t *testing.T, got, want manifest.Trace) {
 		if got.Timestep[i] != want.Timestep[i] || got.Curve("gamma")[i] != want.Curve("gamma")[i] {
 			t.Fatalf("step %d is made at time %d with gamma %g, want %d and %g", i+1, got.Timestep[i], got.Curve("gamma")[i], want.Timestep[i], want.Curve("gamma")[i])
 		}
-		if d := got.Curve("data_norm")[i]/want.Curve("data_norm")[i] - 1; d > 0.01 || d < -0.01 {
+		if d := got.Curve("data_norm")[i]/want.Curve("data_norm")[i] - 1; !(d <= 0.01) || !(d >= -0.01) {
 			t.Fatalf("step %d has the data norm %g, want %g", i+1, got.Curve("data_norm")[i], want.Curve("data_norm")[i])
 		}
 	}

@@ -51,7 +51,7 @@ func replay(t *testing.T, code int, args ...string) (comparison, ended) {
 // wantSmall checks that rounding explains a PSNR difference.
 func wantSmall(t *testing.T, c comparison) {
 	t.Helper()
-	if d, err := strconv.ParseFloat(c.psnr, 64); err != nil || d > 0.01 || d < -0.01 {
+	if d, err := strconv.ParseFloat(c.psnr, 64); err != nil || !(d <= 0.01) || !(d >= -0.01) {
 		t.Errorf("the PSNR differs by %s", c.psnr)
 	}
 }

@@ -53,7 +53,7 @@ func TestRotationGain(t *testing.T) {
 	} {
 		put(tt.name, manifest.FileRestored, tt.restored...)
 		put(tt.name, manifest.FileTruth, 10, 20, 30)
-		if got, err := rotationGain(t.Context(), from, results[tt.name]); err != nil || math.Abs(got-tt.want) > 1e-9 {
+		if got, err := rotationGain(t.Context(), from, results[tt.name]); err != nil || !(math.Abs(got-tt.want) <= 1e-9) {
 			t.Errorf("%s: %g, error %v, want %g", tt.name, got, err, tt.want)
 		}
 	}

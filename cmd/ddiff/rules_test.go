@@ -37,7 +37,7 @@ func TestRules(t *testing.T) {
 	for _, r := range wantItems(t, out, 6) {
 		sum += *r.Metrics.PSNR
 	}
-	if first := got.Groups[0].Rules[0]; first.Rule != "first" || first.PSNR.N != 2 || first.PSNR.Mean < sum/6-1e-9 || first.PSNR.Mean > sum/6+1e-9 {
+	if first := got.Groups[0].Rules[0]; first.Rule != "first" || first.PSNR.N != 2 || !(first.PSNR.Mean >= sum/6-1e-9) || !(first.PSNR.Mean <= sum/6+1e-9) {
 		t.Errorf("%+v, want the mean PSNR %g of all runs", first, sum/6)
 	}
 	wantLine(t, ddiff(t, "rules", out, "--of", "2", "--where", "image=coffee"), "min_misfit        1  ")
@@ -51,7 +51,7 @@ func TestRules(t *testing.T) {
 	must(t, json.Unmarshal([]byte(rotated.stdout), &got))
 	must(t, json.Unmarshal([]byte(rotated.stdout), &counts))
 	rules := got.Groups[0].Rules
-	if counts.Compared != 6 || (counts.Rotated > 0) != (rules[0].PSNR.Mean > before) || rules[0].PSNR.Mean < before || rules[5].Rule != "best_ssim" || rules[5].PSNR.N != 0 {
+	if counts.Compared != 6 || (counts.Rotated > 0) != (rules[0].PSNR.Mean > before) || !(rules[0].PSNR.Mean >= before) || rules[5].Rule != "best_ssim" || rules[5].PSNR.N != 0 {
 		t.Errorf("%+v, first %+v after %g, best_ssim %+v", counts, rules[0].PSNR, before, rules[5].PSNR)
 	}
 	wantLine(t, ddiff(t, "rules", out, "--of", "2", "--rotated"), fmt.Sprintf("rotated by 180°: %d of 6 runs", counts.Rotated))

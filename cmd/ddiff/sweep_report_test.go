@@ -65,7 +65,7 @@ output: %s
 			continue
 		}
 		mean, half := (psnr[0]+psnr[1])/2, 12.706204736432095*math.Abs(psnr[0]-psnr[1])/2
-		if r.Images != 2 || r.PSNR.N != 2 || r.PSNR.Measurements != 0 || math.Abs(r.PSNR.Mean-mean) > 1e-6 || math.Abs(r.PSNR.HalfWidth-half) > 1e-6*half {
+		if r.Images != 2 || r.PSNR.N != 2 || r.PSNR.Measurements != 0 || !(math.Abs(r.PSNR.Mean-mean) <= 1e-6) || !(math.Abs(r.PSNR.HalfWidth-half) <= 1e-6*half) {
 			t.Errorf("%v: %+v of %d images, want %g ± %g of 2", k, r.PSNR, r.Images, mean, half)
 		}
 	}

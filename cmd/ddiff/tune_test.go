@@ -85,7 +85,7 @@ func TestTune(t *testing.T) {
 					sum, n = sum+*r.Metrics.PSNR, n+1
 				}
 			}
-			if n != cell.Images || n == 0 || abs(sum/float64(n)-cell.Value.Mean) > 1e-9 || cell.Evaluations != 3*n {
+			if n != cell.Images || n == 0 || !(abs(sum/float64(n)-cell.Value.Mean) <= 1e-9) || cell.Evaluations != 3*n {
 				t.Errorf("cell %s: %d images, mean %g, %d evaluations; the results are %d with the mean %g",
 					cell.Key, cell.Images, cell.Value.Mean, cell.Evaluations, n, sum/float64(n))
 			}
@@ -196,7 +196,7 @@ func TestTuneByFolds(t *testing.T) {
 			t.Errorf("the settings %s of %s were chosen with it, or by another fold", img.Settings, img.Name)
 		}
 	}
-	if want := tune.Mean(values); abs(want.Mean-got.Tests[0].PSNR.Mean) > 1e-12 || abs(*want.HalfWidth-*got.Tests[0].PSNR.HalfWidth) > 1e-12 {
+	if want := tune.Mean(values); !(abs(want.Mean-got.Tests[0].PSNR.Mean) <= 1e-12) || !(abs(*want.HalfWidth-*got.Tests[0].PSNR.HalfWidth) <= 1e-12) {
 		t.Errorf("PSNR %+v, want %+v", got.Tests[0].PSNR, want)
 	}
 	if !slices.Equal(got.Campaigns, []string{"tuned-1.yaml", "tuned-2.yaml"}) {

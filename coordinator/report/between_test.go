@@ -74,12 +74,12 @@ func TestRunsOfOneMeasurement(t *testing.T) {
 		t.Fatalf("comparison %+v", b)
 	}
 	// The error of a run has the variance 2σ², of the mean of five runs σ²(1+1/5).
-	if gain := b.PSNROfMean.Mean - b.MeanPSNR.Mean; math.Abs(gain-10*math.Log10(2/1.2)) > 0.15 {
+	if gain := b.PSNROfMean.Mean - b.MeanPSNR.Mean; !(math.Abs(gain-10*math.Log10(2/1.2)) <= 0.15) {
 		t.Errorf("the mean is %.2f dB better, want %.2f", gain, 10*math.Log10(2/1.2))
 	}
 	c := b.Calibration
 	// Truth and runs are equal draws in all three channels, so a third of the samples is independent: 9216.
-	if math.Abs(c.Coverage1-0.6827) > 0.025 || math.Abs(c.Coverage2-0.9545) > 0.012 || math.Abs(*c.Ratio-1) > 0.03 {
+	if !(math.Abs(c.Coverage1-0.6827) <= 0.025) || !(math.Abs(c.Coverage2-0.9545) <= 0.012) || !(math.Abs(*c.Ratio-1) <= 0.03) {
 		t.Errorf("calibration %+v", c)
 	}
 	folder := runFolder + results[0].Item.ID
@@ -94,7 +94,7 @@ func TestRunsOfOneMeasurement(t *testing.T) {
 			sum += float64(r>>8) / (48 * 48)
 		}
 		// Of five normal draws the expected standard deviation is 0.940 σ; white is 0.2.
-		if want := map[string]float64{"/mean.png": 128, "/deviation.png": 0.940 * 16 / 255 / deviationWhite * 255}[name]; math.Abs(sum-want) > 1 {
+		if want := map[string]float64{"/mean.png": 128, "/deviation.png": 0.940 * 16 / 255 / deviationWhite * 255}[name]; !(math.Abs(sum-want) <= 1) {
 			t.Errorf("%s has the mean level %.1f, want %.1f", name, sum, want)
 		}
 	}

@@ -42,14 +42,14 @@ func TestCalibratedRunsCoverTheTruth(t *testing.T) {
 		}
 		for k, v := range []float64{got.Coverage1, got.Coverage2} {
 			p := []float64{0.682689, 0.954500}[k]
-			if tolerance := 5 * math.Sqrt(p*(1-p)/samples); math.Abs(v-p) > tolerance {
+			if tolerance := 5 * math.Sqrt(p*(1-p)/samples); !(math.Abs(v-p) <= tolerance) {
 				t.Errorf("%d runs: coverage %.4f, want %.4f ± %.4f", runs, v, p, tolerance)
 			}
 		}
-		if got.Ratio == nil || math.Abs(*got.Ratio-1) > 0.02 {
+		if got.Ratio == nil || !(math.Abs(*got.Ratio-1) <= 0.02) {
 			t.Errorf("%d runs: ratio %v, want 1", runs, *got.Ratio)
 		}
-		if got.Correlation == nil || *got.Correlation < 0.3 || *got.Correlation >= 1 {
+		if got.Correlation == nil || !(*got.Correlation >= 0.3) || !(*got.Correlation < 1) {
 			t.Errorf("%d runs: correlation %v", runs, *got.Correlation)
 		}
 		if runs < 50 {
@@ -59,7 +59,7 @@ func TestCalibratedRunsCoverTheTruth(t *testing.T) {
 		total := 0
 		for _, b := range got.Bins {
 			total += b.Samples
-			if b.Samples > 5000 && math.Abs(b.ErrorRMS/b.DeviationRMS-1) > 0.1 {
+			if b.Samples > 5000 && !(math.Abs(b.ErrorRMS/b.DeviationRMS-1) <= 0.1) {
 				t.Errorf("bin from %v: error %v, deviation %v", b.From, b.ErrorRMS, b.DeviationRMS)
 			}
 		}
@@ -77,10 +77,10 @@ func TestOverconfidentRuns(t *testing.T) {
 	c.add(s, truth)
 	got := c.result()
 	// (t-m)² has the expectation (4+1/50) σ², d² (1+1/50) σ².
-	if want := math.Sqrt((4 + 1./50) / (1 + 1./50)); math.Abs(*got.Ratio-want) > 0.03 {
+	if want := math.Sqrt((4 + 1./50) / (1 + 1./50)); !(math.Abs(*got.Ratio-want) <= 0.03) {
 		t.Errorf("ratio %v, want %v", *got.Ratio, want)
 	}
-	if got.Coverage1 < 0.37 || got.Coverage1 > 0.40 || got.Coverage2 < 0.67 || got.Coverage2 > 0.70 { // P(|Z| < 1/2) = 0.383, P(|Z| < 1) = 0.683
+	if !(got.Coverage1 >= 0.37) || !(got.Coverage1 <= 0.40) || !(got.Coverage2 >= 0.67) || !(got.Coverage2 <= 0.70) { // P(|Z| < 1/2) = 0.383, P(|Z| < 1) = 0.683
 		t.Errorf("coverage %v and %v", got.Coverage1, got.Coverage2)
 	}
 }
@@ -92,7 +92,7 @@ func TestSpreadKnown(t *testing.T) {
 	for _, v := range []float64{0.2, 0.4, 0.9} {
 		s.add([]float64{v, 0.5})
 	}
-	if math.Abs(s.mean[0]-0.5) > 1e-15 || math.Abs(s.deviation(0)-math.Sqrt(0.13)) > 1e-15 || s.mean[1] != 0.5 || s.deviation(1) != 0 {
+	if !(math.Abs(s.mean[0]-0.5) <= 1e-15) || !(math.Abs(s.deviation(0)-math.Sqrt(0.13)) <= 1e-15) || s.mean[1] != 0.5 || s.deviation(1) != 0 {
 		t.Errorf("mean %v, deviations %v, %v", s.mean, s.deviation(0), s.deviation(1))
 	}
 	flat := &spread{}

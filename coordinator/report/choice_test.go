@@ -58,17 +58,17 @@ func TestChoose(t *testing.T) {
 			if r.Good.N != 0 {
 				t.Errorf("%s picks no run, but has %+v", r.Rule, r.Good)
 			}
-		} else if math.Abs(r.Good.Mean-(want.good+1)/2) > 1e-12 || r.Good.N != 2 {
+		} else if !(math.Abs(r.Good.Mean-(want.good+1)/2) <= 1e-12) || r.Good.N != 2 {
 			t.Errorf("%s: good %+v, want mean %g", r.Rule, r.Good, (want.good+1)/2)
 		}
-		if math.Abs(r.PSNR.Mean-(want.psnr+30)/2) > 1e-12 || math.Abs(r.Gain.Mean-(want.psnr-89.5/4)/2) > 1e-12 {
+		if !(math.Abs(r.PSNR.Mean-(want.psnr+30)/2) <= 1e-12) || !(math.Abs(r.Gain.Mean-(want.psnr-89.5/4)/2) <= 1e-12) {
 			t.Errorf("%s: PSNR %+v, gain %+v", r.Rule, r.PSNR, r.Gain)
 		}
 		if r.Oracle != (want.rule == RuleBestPSNR || want.rule == RuleBestSSIM) {
 			t.Errorf("%s: oracle %t", r.Rule, r.Oracle)
 		}
 		// Half the interval of two images is 12.706 |a - b| / 2.
-		if r.Rule == RuleMinMisfit && math.Abs(*r.PSNR.HalfWidth-12.7062047*(30-want.psnr)/2) > 1e-6 {
+		if r.Rule == RuleMinMisfit && !(math.Abs(*r.PSNR.HalfWidth-12.7062047*(30-want.psnr)/2) <= 1e-6) {
 			t.Errorf("%s: half-width %g", r.Rule, *r.PSNR.HalfWidth)
 		}
 	}
@@ -129,11 +129,11 @@ func TestChancesEqualEnumeration(t *testing.T) {
 				got[fmt.Sprint(s.PSNR, s.SSIM, s.Residual)] += chances[i]
 				sum += chances[i]
 			}
-			if math.Abs(sum-1) > 1e-12 {
+			if !(math.Abs(sum-1) <= 1e-12) {
 				t.Fatalf("%s: the chances add up to %g", r, sum)
 			}
 			for key, p := range got {
-				if math.Abs(p-want[key]/float64(choices)) > 1e-12 {
+				if !(math.Abs(p-want[key]/float64(choices)) <= 1e-12) {
 					t.Fatalf("%s: run %s with chance %g, want %g of %d", r, key, p, want[key], choices)
 				}
 			}

@@ -34,7 +34,7 @@ func TestEstimate(t *testing.T) {
 				images[i] = uint64(i)
 			}
 			e := estimate(tt.values, images)
-			if e.N != tt.n || math.Abs(e.Mean-tt.mean) > 1e-12 {
+			if e.N != tt.n || !(math.Abs(e.Mean-tt.mean) <= 1e-12) {
 				t.Errorf("n = %d, mean = %g, want %d, %g", e.N, e.Mean, tt.n, tt.mean)
 			}
 			if got := figure(e.HalfWidth); math.IsNaN(got) != math.IsNaN(tt.half) || math.Abs(got-tt.half) > 1e-6 {

@@ -52,7 +52,7 @@ func TestSweepsAreNotPooled(t *testing.T) {
 			t.Errorf("row %v: %d images, n = %d, want 2", got[i], r.Images, r.PSNR.N)
 		}
 		// The PSNR of the images differ by 1: s = 0.70710678, half = 12.7062047 * s / sqrt(2).
-		if h := figure(r.PSNR.HalfWidth); math.Abs(h-6.35310237) > 1e-7 {
+		if h := figure(r.PSNR.HalfWidth); !(math.Abs(h-6.35310237) <= 1e-7) {
 			t.Errorf("row %v: half-width %g, want that of two images", got[i], h)
 		}
 	}

@@ -48,7 +48,7 @@ func TestListingHoldsAllItems(t *testing.T) {
 	if want := []int{0, 0, 1, 1, 2, 2, 0, 0, 1, 1, 2, 2}; !slices.Equal(l.Measurement, want) {
 		t.Errorf("measurements = %v, want %v", l.Measurement, want)
 	}
-	if l.PSNR[2] != 21 || math.Abs(l.Ratio[2]-3) > 1e-12 || l.Run[3] != 1 { // 0.005/0.05² + 1
+	if l.PSNR[2] != 21 || !(math.Abs(l.Ratio[2]-3) <= 1e-12) || l.Run[3] != 1 { // 0.005/0.05² + 1
 		t.Errorf("PSNR %v, ratio %v, run %d", l.PSNR[2], l.Ratio[2], l.Run[3])
 	}
 }

@@ -86,7 +86,7 @@ func TestSignedRankOfTies(t *testing.T) {
 	}
 	z := (7.5 - 52.5) / math.Sqrt(14.*15*29/24-(14.*14*14-14)/48)
 	for n, want := range map[int]float64{13: 2 * 14. / 8192, 14: math.Erfc(-z / math.Sqrt2)} {
-		if p := signedRank(ties(n)); math.Abs(p-want) > 1e-12 {
+		if p := signedRank(ties(n)); !(math.Abs(p-want) <= 1e-12) {
 			t.Errorf("p of %d differences = %.12g, want %.12g", n, p, want)
 		}
 	}
@@ -150,7 +150,7 @@ func TestPSNROfSamples(t *testing.T) {
 	for _, c := range []struct {
 		difference, want float64
 	}{{0, 80}, {1e-4, 80 - 10*math.Log10(2)}, {0.1, -10 * math.Log10(0.01+1e-8)}} {
-		if got := psnrOf([]float64{0.5, 0.25}, []float64{0.5 + c.difference, 0.25 - c.difference}); math.Abs(got-c.want) > 1e-9 {
+		if got := psnrOf([]float64{0.5, 0.25}, []float64{0.5 + c.difference, 0.25 - c.difference}); !(math.Abs(got-c.want) <= 1e-9) {
 			t.Errorf("a difference of %g has %g dB, want %g", c.difference, got, c.want)
 		}
 	}

@@ -70,10 +70,10 @@ func TestSummarizeByHand(t *testing.T) {
 		t.Fatalf("first row = %+v", row)
 	}
 	// First runs 26 and 25: mean 25.5, s = 0.7071068, half = 12.7062047 * s / sqrt(2).
-	if row.PSNR.Mean != 25.5 || math.Abs(*row.PSNR.HalfWidth-6.35310237) > 1e-7 {
+	if row.PSNR.Mean != 25.5 || !(math.Abs(*row.PSNR.HalfWidth-6.35310237) <= 1e-7) {
 		t.Errorf("PSNR = %g ± %g", row.PSNR.Mean, *row.PSNR.HalfWidth)
 	}
-	if row.Gain.Mean != 2 || row.Baseline.Mean != 23.5 || math.Abs(row.Residual.Mean-0.0012) > 1e-15 {
+	if row.Gain.Mean != 2 || row.Baseline.Mean != 23.5 || !(math.Abs(row.Residual.Mean-0.0012) <= 1e-15) {
 		t.Errorf("gain %g, baseline %g, residual %g", row.Gain.Mean, row.Baseline.Mean, row.Residual.Mean)
 	}
 	// Differences 26-22 = 4 and 25-23 = 2: mean 3, s = 1.4142136, half = 12.7062047.
@@ -81,7 +81,7 @@ func TestSummarizeByHand(t *testing.T) {
 	if len(s.Comparisons) != 1 || c.A != "ddiff" || c.B != "ddiff-hqs" || c.Refused != "" {
 		t.Fatalf("comparisons = %+v", s.Comparisons)
 	}
-	if c.Difference.N != 2 || c.Difference.Mean != 3 || math.Abs(*c.Difference.HalfWidth-12.70620474) > 1e-7 {
+	if c.Difference.N != 2 || c.Difference.Mean != 3 || !(math.Abs(*c.Difference.HalfWidth-12.70620474) <= 1e-7) {
 		t.Errorf("difference = %+v", c.Difference)
 	}
 }

@@ -107,7 +107,7 @@ func TestFurtherMetrics(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e := s.Rows[0].Metrics["lpips_vgg"]; e.N != 2 || math.Abs(e.Mean-0.4) > 1e-12 || e.HalfWidth == nil {
+		if e := s.Rows[0].Metrics["lpips_vgg"]; e.N != 2 || !(math.Abs(e.Mean-0.4) <= 1e-12) || e.HalfWidth == nil {
 			t.Errorf("estimate %+v, want the mean 0.4 of two images", e)
 		}
 		for format, want := range map[Format]string{FormatText: "lpips_vgg\n", FormatMarkdown: `| lpips\_vgg |`, FormatLaTeX: `& Lpips\_vgg \\`} {

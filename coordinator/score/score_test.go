@@ -158,10 +158,10 @@ func TestOnlyMissingScores(t *testing.T) {
 	o := newOutput(t, 5)
 	counts, err := o.run(t.Context())
 	o.want(counts, err, score.Count{Items: 5, Scored: 5})
-	if d := counts[0].Difference; d == nil || *d < 15 { // identical pictures have 80 dB, result.json says 40
+	if d := counts[0].Difference; d == nil || !(*d >= 15) { // identical pictures have 80 dB, result.json says 40
 		t.Errorf("difference %v", d)
 	}
-	if got := o.figures(); len(got) != 5 || got["image0"] < 79.9 || got["image4"] > 37 || got["image4"] < 36 { // 20 log10(255/4)
+	if got := o.figures(); len(got) != 5 || !(got["image0"] >= 79.9) || !(got["image4"] <= 37) || !(got["image4"] >= 36) { // 20 log10(255/4)
 		t.Errorf("figures %v", got)
 	}
 	clear(o.gets)
@@ -182,7 +182,7 @@ func TestOnlyMissingScores(t *testing.T) {
 	}
 	counts, err = o.run(t.Context())
 	o.want(counts, err, score.Count{Items: 7, Scored: 1, Present: 5, Skipped: 1})
-	if got := o.figures()["image4"]; got >= before {
+	if got := o.figures()["image4"]; !(got < before) {
 		t.Errorf("score %v of the new picture, %v of the old", got, before)
 	}
 }

@@ -97,10 +97,10 @@ func TestRaceKeepsTheWinner(t *testing.T) {
 	share := func(n int) float64 { return float64(n) / races }
 	t.Logf("winner kept to the end in %.3f, chosen in %.3f of races; regret %.4f dB; %.2f of the values of a full grid",
 		share(kept), share(found), regret, float64(asked)/float64(full))
-	if share(kept) < 0.95 {
+	if !(share(kept) >= 0.95) {
 		t.Errorf("the race kept the true winner in %.3f of the races, want 0.95", share(kept))
 	}
-	if share(found) < 0.9 || regret > 0.02 {
+	if !(share(found) >= 0.9) || !(regret <= 0.02) {
 		t.Errorf("the race chose the true winner in %.3f of the races with a mean loss of %.3f dB", share(found), regret)
 	}
 	if asked > full*3/4 {
@@ -154,7 +154,7 @@ func TestRaceStopsAndStates(t *testing.T) {
 		d := stopped.Difference
 		loss := map[string]float64{"s02": 5, "s03": 9}[stopped.Key]
 		// Two differences -l and -0.98 l: the mean is -0.99 l, the half-width 12.706 * 0.01 l.
-		if d == nil || d.N != 2 || math.Abs(d.Mean+0.99*loss) > 1e-9 || math.Abs(*d.HalfWidth-12.7062047*0.01*loss) > 1e-6 || stopped.Against != "s00" {
+		if d == nil || d.N != 2 || !(math.Abs(d.Mean+0.99*loss) <= 1e-9) || !(math.Abs(*d.HalfWidth-12.7062047*0.01*loss) <= 1e-6) || stopped.Against != "s00" {
 			t.Errorf("difference %+v against %s", d, stopped.Against)
 		}
 	}

@@ -97,7 +97,7 @@ func TestSideDependsOnTheImageAlone(t *testing.T) {
 			tuned++
 		}
 	}
-	if math.Abs(float64(tuned)-100) > 4*math.Sqrt(200*0.25) {
+	if !(math.Abs(float64(tuned)-100) <= 4*math.Sqrt(200*0.25)) {
 		t.Errorf("%d of 200 images are on the tuning side, want about 100", tuned)
 	}
 	part := slices.Clone(all[50:120])

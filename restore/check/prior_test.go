@@ -21,13 +21,13 @@ func TestPriorStatistics(t *testing.T) {
 	t.Parallel()
 	r, err := check.Prior(t.Context(), onnxtest.Runtime(t), score(t, 0.5, nil), check.PriorOptions{Size: 33, Timesteps: []int{0, 500, 999}})
 	must(t, err)
-	if r.Shape != [4]int{1, 3, 40, 40} || r.Name != "tiny" || len(r.SHA256) != 64 || r.Vectors != nil || !r.OK() || r.PeakMiB <= 1 || len(r.Noise) != 3 {
+	if r.Shape != [4]int{1, 3, 40, 40} || r.Name != "tiny" || len(r.SHA256) != 64 || r.Vectors != nil || !r.OK() || !(r.PeakMiB > 1) || len(r.Noise) != 3 {
 		t.Errorf("report %+v", r)
 	}
 	// The network predicts half of √(1−ᾱ)·ε, which determines the standard deviation and the error.
 	for _, n := range r.Noise {
 		s := math.Sqrt(1 - n.AlphaBar)
-		if math.Abs(n.Std-s/2) > 0.02 || math.Abs(n.Mean) > 0.03 || math.Abs(n.MSE-(1-s/2)*(1-s/2)) > 0.03 {
+		if !(math.Abs(n.Std-s/2) <= 0.02) || !(math.Abs(n.Mean) <= 0.03) || !(math.Abs(n.MSE-(1-s/2)*(1-s/2)) <= 0.03) {
 			t.Errorf("t %d: mean %g, standard deviation %g, error %g with √(1−ᾱ) = %g", n.T, n.Mean, n.Std, n.MSE, s)
 		}
 	}
@@ -47,7 +47,7 @@ func TestBundledPrior(t *testing.T) {
 	if len(r.Warnings) != 0 || len(r.Images) != 3 {
 		t.Fatalf("report %+v", r)
 	}
-	if first, last := r.Images[0], r.Noise[2]; first.Denoised < first.Noisy+6 || last.MSE > 0.05 {
+	if first, last := r.Images[0], r.Noise[2]; !(first.Denoised >= first.Noisy+6) || !(last.MSE <= 0.05) {
 		t.Errorf("denoised from %.1f dB to %.1f dB; mean square error on noise %g", first.Noisy, first.Denoised, last.MSE)
 	}
 }
@@ -122,7 +122,7 @@ func TestVectorsFromNPZ(t *testing.T) {
 	must(t, os.WriteFile(path, buf.Bytes(), 0o644))
 	r, err := check.Prior(t.Context(), onnxtest.Runtime(t), score(t, 0.5, nil), check.PriorOptions{Size: 8, Vectors: path, Timesteps: []int{1}})
 	must(t, err)
-	if r.Vectors == nil || !r.Vectors.OK || r.Vectors.MaxAbs > 1e-7 {
+	if r.Vectors == nil || !r.Vectors.OK || !(r.Vectors.MaxAbs <= 1e-7) {
 		t.Errorf("vectors %+v", r.Vectors)
 	}
 }
@@ -239,7 +239,7 @@ func TestDeviate(t *testing.T) {
 		b[i] += 0.02
 	}
 	// The peak is 2 for unit variance: 20·log₁₀(2/0.02) = 40 dB.
-	if d := check.Deviate(b, a); math.Abs(d.MaxAbs-0.02) > 1e-6 || math.Abs(d.PSNR-40) > 0.3 {
+	if d := check.Deviate(b, a); !(math.Abs(d.MaxAbs-0.02) <= 1e-6) || !(math.Abs(d.PSNR-40) <= 0.3) {
 		t.Errorf("shifted by 0.02: %+v", d)
 	}
 }

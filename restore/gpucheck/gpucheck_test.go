@@ -106,10 +106,10 @@ func TestSectionsOnCPU(t *testing.T) {
 		}
 	}
 	task := r.Tasks[0]
-	if task.GreyLevels != 0 || task.CPU < 5 || len(task.Results) != 2 || task.Results[0].PSNRToCPU != 80 || task.Results[0].PSNR != task.CPU {
+	if task.GreyLevels != 0 || !(task.CPU >= 5) || len(task.Results) != 2 || task.Results[0].PSNRToCPU != 80 || task.Results[0].PSNR != task.CPU {
 		t.Errorf("%+v", task)
 	}
-	if psnr, ok := r.psnr(fp16); !ok || psnr < 45 || psnr >= 80 {
+	if psnr, ok := r.psnr(fp16); !ok || !(psnr >= 45) || !(psnr < 80) {
 		t.Errorf("float16 against float32: %g dB, %v; want 45 to 80", psnr, ok)
 	}
 }

@@ -94,7 +94,7 @@ func TestDDiffNoise(t *testing.T) {
 			if levels[i].Time > 300 {
 				want = std(levels[i])
 			}
-			if got := st.Std["noise"]; abs(got*got-want) > 1e-12 {
+			if got := st.Std["noise"]; !(abs(got*got-want) <= 1e-12) {
 				t.Errorf("%s: variance %g at time %d, want %g", rule, got*got, st.Time, want)
 			}
 		}

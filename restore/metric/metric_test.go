@@ -242,7 +242,7 @@ func TestHaarPSIOfGreyImages(t *testing.T) {
 	}
 	sigmoid := func(s float64) float64 { return 1 / (1 + math.Exp(-haarAlpha*s)) }
 	// The chroma adds a third of the weights, with similarity 1.
-	if got, want := sigmoid(math.Sqrt(three)), (2*sigmoid(math.Sqrt(one))+sigmoid(1))/3; !(math.Abs(got-want) <= 1e-9) || one > 0.99 {
+	if got, want := sigmoid(math.Sqrt(three)), (2*sigmoid(math.Sqrt(one))+sigmoid(1))/3; !(math.Abs(got-want) <= 1e-9) || !(one <= 0.99) {
 		t.Errorf("scores %v of one channel and %v of three, want a mean similarity of %v, is %v", one, three, want, got)
 	}
 	luma1, err := PSNRLuma(x1, y1)

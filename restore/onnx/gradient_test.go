@@ -155,7 +155,7 @@ func TestGradientRules(t *testing.T) {
 			for i := range grad {
 				got += float64(grad[i]) * float64(along[i])
 			}
-			if math.Abs(got-want) > 2e-3*size+1e-6 {
+			if !(math.Abs(got-want) <= 2e-3*size+1e-6) {
 				t.Errorf("derivative %.6g, finite differences %.6g (scale %.3g)", got, want, size)
 			}
 		})
@@ -177,7 +177,7 @@ func TestGradientSwish(t *testing.T) {
 	got := run(t, g, []onnx.Value{x}, []onnx.Value{{Name: "dx", DType: onnx.Float, Dims: x.Dims}}, at)[0]
 	for i, v := range at {
 		s := 1 / (1 + math.Exp(-1.5*float64(v)))
-		if want := s + 1.5*float64(v)*s*(1-s); math.Abs(float64(got[i])-want) > 1e-6 {
+		if want := s + 1.5*float64(v)*s*(1-s); !(math.Abs(float64(got[i])-want) <= 1e-6) {
 			t.Errorf("derivative %v at %v, want %v", got[i], v, want)
 		}
 	}
@@ -206,7 +206,7 @@ func TestSqrtAtZero(t *testing.T) {
 	g.Output("d", d)
 	got := run(t, g, []onnx.Value{x}, []onnx.Value{{Name: "d", DType: onnx.Float, Dims: []int{3}}}, []float32{0, 2, -2})[0]
 	for i, want := range []float32{0, 1, -1} {
-		if math.Abs(float64(got[i]-want)) > 1e-6 {
+		if !(math.Abs(float64(got[i]-want)) <= 1e-6) {
 			t.Errorf("derivative %v, want 0 1 -1", got)
 		}
 	}

@@ -46,7 +46,7 @@ func TestFuseGroupNorm(t *testing.T) {
 	for i, v := range answers[0] {
 		worst = max(worst, math.Abs(float64(v-answers[1][i])))
 	}
-	if worst > 5e-4 {
+	if !(worst <= 5e-4) {
 		t.Errorf("predictions differ by %.2g", worst)
 	}
 	t.Logf("largest difference %.2g", worst)

@@ -137,7 +137,7 @@ func TestWebGPUHalf(t *testing.T) {
 	got := runOn(t, rt, g, []onnx.Value{x}, []onnx.Value{y}, random(x.Size(), 5))[0]
 	g, x, y = build(false)
 	want := run(t, g, []onnx.Value{x}, []onnx.Value{y}, random(x.Size(), 5))[0]
-	if p := psnr(want, got); p < 50 || math.IsInf(p, 1) {
+	if p := psnr(want, got); !(p >= 50) || math.IsInf(p, 1) {
 		t.Errorf("float16 predicts with %.1f dB against float32, want 50 or more, and not equal", p)
 	}
 }

@@ -94,7 +94,7 @@ func TestFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, v := range y {
-		if want := 1.5 * math.Exp(float64(x[i/8*16+i%8])); math.Abs(float64(v)-want) > 1e-5*want {
+		if want := 1.5 * math.Exp(float64(x[i/8*16+i%8])); !(math.Abs(float64(v)-want) <= 1e-5*want) {
 			t.Fatalf("y[%d] is %v, want %v", i, v, want)
 		}
 	}
@@ -102,7 +102,7 @@ func TestFile(t *testing.T) {
 	seed := normal(2*op.MeasurementSize(), 4, 1)
 	two := append(slices.Clone(x), normal(shape.Size(), 5, 0.4)...)
 	ys, gx, _ := evaluate(t, op, 2, two, seed, make([]float32, len(seed)), nil)
-	if e := relative(ys[:len(y)], y); e > 1e-6 {
+	if e := relative(ys[:len(y)], y); !(e <= 1e-6) {
 		t.Errorf("the first image of a batch differs by %g", e)
 	}
 	for i, v := range gx {
@@ -111,11 +111,11 @@ func TestFile(t *testing.T) {
 		if column < 8 {
 			want = 1.5 * math.Exp(float64(two[i])) * float64(seed[row*8+column])
 		}
-		if math.Abs(float64(v)-want) > 1e-4*max(1, math.Abs(want)) {
+		if !(math.Abs(float64(v)-want) <= 1e-4*max(1, math.Abs(want))) {
 			t.Fatalf("gx[%d] is %v, want %v", i, v, want)
 		}
 	}
-	if r, err := op.CheckGradient(t.Context(), rt); err != nil || r.Error > 1e-3 {
+	if r, err := op.CheckGradient(t.Context(), rt); err != nil || !(r.Error <= 1e-3) {
 		t.Errorf("gradient %+v, %v", r, err)
 	}
 	if err := f.Verify(t.Context(), rt); err != nil {
@@ -169,7 +169,7 @@ func TestExportedBlur(t *testing.T) {
 		t.Errorf("draws %v", dims)
 	}
 	// Four times the pixels have about four times the values.
-	if small, large := f.Values(op.Image), f.Values(operator.Shape{Channels: 3, Height: 256, Width: 512}); small < float64(4*op.Image.Size()) || large < 3*small || large > 4*small {
+	if small, large := f.Values(op.Image), f.Values(operator.Shape{Channels: 3, Height: 256, Width: 512}); !(small >= float64(4*op.Image.Size())) || !(large >= 3*small) || !(large <= 4*small) {
 		t.Errorf("%g values, %g for four times the pixels", small, large)
 	}
 	if n := f.Values(operator.Shape{Channels: 1, Height: 128, Width: 128}); n != 0 {
@@ -179,7 +179,7 @@ func TestExportedBlur(t *testing.T) {
 	if !slices.Equal(a.Data, again.Data) || slices.Equal(a.Data, b.Data) || a.Name != "kernel" {
 		t.Errorf("draws %v, %v, %v", a, again, b)
 	}
-	if r, err := op.CheckGradient(t.Context(), rt); err != nil || r.Error > 2e-3 {
+	if r, err := op.CheckGradient(t.Context(), rt); err != nil || !(r.Error <= 2e-3) {
 		t.Errorf("gradient %+v, %v", r, err)
 	}
 	for name, d := range map[string]*operator.Draw{
@@ -216,13 +216,13 @@ func TestBlurWithoutGradient(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r, err := op.CheckGradient(t.Context(), rt); err != nil || r.Error > 2e-3 {
+		if r, err := op.CheckGradient(t.Context(), rt); err != nil || !(r.Error <= 2e-3) {
 			t.Errorf("gradient %+v, %v", r, err)
 		}
 		x, seed := normal(op.Image.Size(), 1, 0.4), normal(op.MeasurementSize(), 2, 1)
 		_, gradients[i], _ = evaluate(t, op, 1, x, seed, seed, encoded(t, op, 1))
 	}
-	if e := relative(gradients[1], gradients[0]); e > 1e-5 {
+	if e := relative(gradients[1], gradients[0]); !(e <= 1e-5) {
 		t.Errorf("reverse mode differs from the file's gradient by %.2g", e)
 	}
 }
@@ -262,7 +262,7 @@ func TestKernelDeviation(t *testing.T) {
 	for _, v := range all {
 		sum += float64(v * v)
 	}
-	if std := math.Sqrt(sum / float64(len(all))); math.Abs(std-1.2) > 0.15 { // 256 entries: 3.4 standard errors
+	if std := math.Sqrt(sum / float64(len(all))); !(math.Abs(std-1.2) <= 0.15) { // 256 entries: 3.4 standard errors
 		t.Errorf("standard deviation %.3f, want 1.2", std)
 	}
 }

@@ -296,7 +296,7 @@ func TestCompareGradientFindsMistakes(t *testing.T) {
 			}
 			return y, gx, nil
 		})
-		if err != nil || r.Error < c.least || c.least == 0 && !(r.Error <= 1e-3) {
+		if err != nil || !(r.Error >= c.least) || c.least == 0 && !(r.Error <= 1e-3) {
 			t.Errorf("%s: %+v, %v, want an error of at least %g", name, r, err, c.least)
 		}
 	}
@@ -380,7 +380,7 @@ func TestDraws(t *testing.T) {
 			}
 			sum, peak := 0.0, 0.0
 			for _, v := range d.Data {
-				if v < 0 {
+				if !(v >= 0) {
 					t.Fatalf("negative weight %g", v)
 				}
 				sum += float64(v)

@@ -37,7 +37,7 @@ func TestDecompose(t *testing.T) {
 		wantOrthogonal(t, name+", V", d.v)
 		wantOrthogonal(t, name+", U", &matrix{r.rows, r.rows, d.ut.data[:r.rows*r.rows]})
 		for k := range r.cols {
-			if k < r.rows && d.s[k] < 0 || k >= r.rows && d.s[k] != 0 {
+			if k < r.rows && !(d.s[k] >= 0) || k >= r.rows && d.s[k] != 0 {
 				t.Errorf("%s: singular value %d is %g", name, k, d.s[k])
 			}
 			if k >= r.rows {

@@ -133,7 +133,7 @@ func TestSVDLimit(t *testing.T) {
 	zeros := 0
 	for i, v := range got["all"] {
 		large := got["large"][i]
-		if large != 0 && large != v || large == 0 && v >= least || large > 0 && v < least*least {
+		if large != 0 && large != v || large == 0 && !(v < least) || !(large <= 0) && !(v >= least*least) {
 			t.Fatalf("singular value %g becomes %g", v, large)
 		}
 		if large == 0 {

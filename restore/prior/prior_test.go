@@ -131,15 +131,15 @@ func TestSchedules(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Values of DDPM: β_0 = 1e-4 and ᾱ_999 ≈ 4.04e-5.
-	if math.Abs(s.AlphaBar[0]-0.9999) > 1e-12 || math.Abs(s.AlphaBar[999]-4.0358e-5) > 1e-8 {
+	if !(math.Abs(s.AlphaBar[0]-0.9999) <= 1e-12) || !(math.Abs(s.AlphaBar[999]-4.0358e-5) <= 1e-8) {
 		t.Errorf("ᾱ runs from %g to %g", s.AlphaBar[0], s.AlphaBar[999])
 	}
 	scaled, err := prior.ParseSchedule("scaled_linear:0.0015:0.0195:1000")
-	if err != nil || math.Abs(scaled.AlphaBar[0]-(1-0.0015)) > 1e-12 {
+	if err != nil || !(math.Abs(scaled.AlphaBar[0]-(1-0.0015)) <= 1e-12) {
 		t.Errorf("scaled: %g, %v", scaled.AlphaBar[0], err)
 	}
 	cos, err := prior.ParseSchedule("cosine:100")
-	if err != nil || cos.AlphaBar[99] > 1e-3 || cos.AlphaBar[0] < 0.99 {
+	if err != nil || !(cos.AlphaBar[99] <= 1e-3) || !(cos.AlphaBar[0] >= 0.99) {
 		t.Errorf("cosine: %v", err)
 	}
 	for _, bad := range []string{"", "linear", "linear:1:2:3:4", "linear:0.02:1e-4:1000", "linear:a:b:c", "cosine:1", "sqrt:4", "cosine:1e9"} {

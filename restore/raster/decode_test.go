@@ -217,7 +217,7 @@ func TestDecodeLossy(t *testing.T) {
 			}
 			for c, want := range tt.want {
 				for i, v := range img.Plane(c) {
-					if got := (float64(v) + 1) * 127.5; math.Abs(got-want) > 3 {
+					if got := (float64(v) + 1) * 127.5; !(math.Abs(got-want) <= 3) {
 						t.Fatalf("channel %d pixel %d = %.1f, want %v", c, i, got, want)
 					}
 				}

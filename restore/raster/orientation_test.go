@@ -92,7 +92,7 @@ func TestDecodeOrientedJPEG(t *testing.T) {
 		if img.Width != 16 || img.Height != 32 {
 			t.Fatalf("%dx%d pixels, want 16x32", img.Width, img.Height)
 		}
-		if top, bottom := img.Pix[5*16+8], img.Pix[27*16+8]; top < 0.9 || bottom > -0.9 {
+		if top, bottom := img.Pix[5*16+8], img.Pix[27*16+8]; !(top >= 0.9) || !(bottom <= -0.9) {
 			t.Errorf("%v: top %v and bottom %v, want white and black", order, top, bottom)
 		}
 	}

@@ -30,7 +30,7 @@ func TestFormsAgree(t *testing.T) {
 			want = got
 		}
 		for i := range got {
-			if d := maxAbs(got[i].X, want[i].X); d > 1e-4 {
+			if d := maxAbs(got[i].X, want[i].X); !(d <= 1e-4) {
 				t.Errorf("%s: image %d differs by %.2g", build.Form, i, d)
 			}
 			for k, c := range want[i].Curves.Curves {
@@ -58,7 +58,7 @@ func TestPrecision(t *testing.T) {
 		}
 		answers = append(answers, got[0].X)
 	}
-	if d := maxAbs(answers[0], answers[1]); d == 0 || d > 2.0/255 {
+	if d := maxAbs(answers[0], answers[1]); d == 0 || !(d <= 2.0/255) {
 		t.Errorf("float16 differs by %.2g, want more than nothing and at most one grey level", d)
 	}
 }

@@ -59,7 +59,7 @@ func TestLatentMethodsAgainstReference(t *testing.T) {
 			for i, v := range float64s(state[0].Image()) {
 				worst, size = max(worst, math.Abs(v-want[i])), max(size, math.Abs(want[i]))
 			}
-			if !(worst <= 2e-4*max(1, size)) || size < 0.1 {
+			if !(worst <= 2e-4*max(1, size)) || !(size >= 0.1) {
 				t.Errorf("distance %.2g from the reference, whose largest entry is %.2g", worst, size)
 			}
 		})

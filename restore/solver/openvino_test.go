@@ -39,10 +39,10 @@ func TestOpenVINO(t *testing.T) {
 			for _, precision := range rt.Precisions() {
 				for i, got := range answers(rt, Build{Precision: precision}) {
 					largest, db := maxAbs(got.X, want[i].X), decibels(got.X, want[i].X)
-					if precision == onnx.FP32 && largest > 1e-4 {
+					if precision == onnx.FP32 && !(largest <= 1e-4) {
 						t.Errorf("%s: image %d differs by %.2g", precision, i, largest)
 					}
-					if precision == onnx.BF16 && (db < 40 || largest == 0) {
+					if precision == onnx.BF16 && (!(db >= 40) || largest == 0) {
 						t.Errorf("%s: image %d differs by %.2g, %.1f dB", precision, i, largest, db)
 					}
 				}
@@ -144,7 +144,7 @@ func TestOpenVINOSteps(t *testing.T) {
 				t.Fatal(err)
 			}
 			for i := range got {
-				if d := maxAbs(got[i].X, want[i].X); d > 1e-4 {
+				if d := maxAbs(got[i].X, want[i].X); !(d <= 1e-4) {
 					t.Errorf("image %d differs by %.2g", i, d)
 				}
 			}

@@ -102,13 +102,13 @@ func TestExact(t *testing.T) {
 			predicted := one(t)(s.Decode(g, one(t)(p.Predict(g, z, at))))
 			return []onnx.Value{z, there, predicted, one(t)(plain.Predict(g, x, at))}
 		})
-		if d := distance(out[1], x); d > 1e-5 {
+		if d := distance(out[1], x); !(d <= 1e-5) {
 			t.Errorf("%d levels: decoding the encoded image changes it by %g", levels, d)
 		}
-		if a, b := norm(out[0]), norm(x); math.Abs(a/b-1) > 1e-5 {
+		if a, b := norm(out[0]), norm(x); !(math.Abs(a/b-1) <= 1e-5) {
 			t.Errorf("%d levels: the latents have the norm %g, the image %g", levels, a, b)
 		}
-		if d := distance(out[2], out[3]); d > 1e-4 {
+		if d := distance(out[2], out[3]); !(d <= 1e-4) {
 			t.Errorf("%d levels: the prediction on latents differs by %g", levels, d)
 		}
 	}
@@ -144,11 +144,11 @@ func TestQuantiser(t *testing.T) {
 	})
 	for i, v := range out[0] {
 		want := math.RoundToEven(float64(z[i])/0.25) * 0.25
-		if math.Abs(float64(v)-want) > 1e-5 {
+		if !(math.Abs(float64(v)-want) <= 1e-5) {
 			t.Fatalf("latent %d: %g decodes and encodes to %g, want %g", i, z[i], v, want)
 		}
 	}
-	if d := distance(out[1], out[0]); d > 1e-5 {
+	if d := distance(out[1], out[0]); !(d <= 1e-5) {
 		t.Errorf("the gradient differs by %g from that of the decoder", d)
 	}
 }

@@ -26,7 +26,7 @@ func TestStage(t *testing.T) {
 			if i == j {
 				want = 1
 			}
-			if math.Abs(inverse-want) > 1e-9 || math.Abs(gram-want*scale*scale) > 1e-9 {
+			if !(math.Abs(inverse-want) <= 1e-9) || !(math.Abs(gram-want*scale*scale) <= 1e-9) {
 				t.Fatalf("entry %d, %d: E·D is %g, Dᵀ·D is %g; want %g and %g", i, j, inverse, gram, want, want*scale*scale)
 			}
 		}

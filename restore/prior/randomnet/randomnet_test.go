@@ -21,7 +21,7 @@ func TestFFHQHasThePublishedSize(t *testing.T) {
 	if testing.Short() {
 		t.Skip("generates 374 MB of weights; run without -short")
 	}
-	if got := float64(load(t, randomnet.FFHQ()).Parameters()) / 1e6; math.Abs(got-93.6) > 0.05 {
+	if got := float64(load(t, randomnet.FFHQ()).Parameters()) / 1e6; !(math.Abs(got-93.6) <= 0.05) {
 		t.Errorf("%.3f million weights, want 93.6", got)
 	}
 }
