@@ -151,4 +151,22 @@ func (dcdp) Step(b *Builder, s Settings) (Next, error) {
 	}, nil
 }
 
-func dcdpRows() []Row { return dcdpPublished() }
+// dcdpRows are the rows of natural, the best of one to five settings for each task by the mean PSNR of three bundled
+// photographs at 64×64 and sigma 0.05, with 25 to 100 evaluations; and those of the authors. Few gradient steps and a late end
+// leave the noise of y out. No setting that was tried restores HDR: its gradient is zero where A clips.
+func dcdpRows() []Row {
+	row := func(task string, steps, descents int, lr float64, from, to, evaluations int) Row {
+		n := func(x int) parameter.Value { return parameter.Number(float64(x)) }
+		return Row{"natural", task, steps, map[string]parameter.Value{
+			"csgm_num_iterations": n(descents), "lr": parameter.Number(lr), "ddim_init_timestep": n(from), "ddim_end_timestep": n(to),
+			"ddim_num_iterations": n(evaluations),
+		}, photographs()[:3]}
+	}
+	return append([]Row{
+		row(operator.SuperResolution, 5, 30, 10_000, 200, 50, 5),
+		row(operator.InpaintBox, 5, 20, 30_000, 400, 0, 10),
+		row(operator.InpaintRandom, 10, 20, 30_000, 600, 20, 5),
+		row(operator.GaussianDeblur, 5, 5, 20_000, 60, 20, 5),
+		row(operator.MotionDeblur, 5, 10, 30_000, 100, 50, 5),
+	}, dcdpPublished()...)
+}

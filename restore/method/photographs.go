@@ -9,7 +9,7 @@ import (
 )
 
 // photographs returns the SHA-256 of the files of examples/images, with which the rows of natural were chosen: those of
-// DDiff with all of them, those of DiffPIR with three, of which there is no record.
+// DDiff with all of them, those of DiffPIR, RED-diff, DDRM and DCDP with the first three.
 func photographs() []string {
 	return []string{
 		"6920df7795cecc620fde643c0caa984e5f36cc657d580c50185f298e65c4332b", // astronaut

@@ -28,11 +28,14 @@ func TestNaturalNamesItsPhotographs(t *testing.T) {
 		sum := sha256.Sum256(data)
 		want = append(want, hex.EncodeToString(sum[:]))
 	}
-	slices.Sort(want)
+	three := []string{"diffpir", "reddiff", "ddrm", "dcdp"} // astronaut, chelsea and coffee, the first by name
 	for _, m := range method.Builtin() {
 		for _, row := range m.Info().Rows {
-			got := slices.Sorted(slices.Values(row.ChosenOn))
-			if row.Preset == "natural" && !slices.Equal(got, want) || row.Preset != "natural" && got != nil {
+			chosen := want
+			if slices.Contains(three, m.Info().Name) {
+				chosen = want[:3]
+			}
+			if got := row.ChosenOn; row.Preset == "natural" && !slices.Equal(got, chosen) || row.Preset != "natural" && got != nil {
 				t.Errorf("%s, %s, %s: chosen on %v", m.Info().Name, row.Preset, row.Task, got)
 			}
 		}
