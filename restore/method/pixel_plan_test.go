@@ -44,7 +44,7 @@ func TestDiffPIRPlan(t *testing.T) {
 		"lambda": parameter.Number(lambda), "zeta": parameter.Number(zeta), "noise_std": parameter.Number(sigma), "gamma_max": parameter.Number(0.5),
 	}
 	steps, alphas := plan(t, method.DiffPIR(), 10, values)
-	for i, seq := range []int{0, 333, 471, 577, 666, 745, 816, 881, 942, 999} { // int(sqrt(linspace(0, 1000**2, 10)))
+	for i, seq := range []int{0, 333, 471, 577, 666, 745, 816, 881, 942, 999} { // ⌊1000·√(i/9)⌋, the last one 999
 		st := steps[i]
 		if st.Time != 999-seq {
 			t.Fatalf("time %d is %d, want %d", i, st.Time, 999-seq)

@@ -223,7 +223,8 @@ func TestREDDiffInClosedForm(t *testing.T) {
 			e := newExample(t, task, 16)
 			n, alphas := len(e.variance), e.prior.Schedule.AlphaBar
 			x := mat.VecDenseCopyOf(vector(e.problem.Y))
-			if task == operator.SuperResolution {
+			switch task {
+			case operator.SuperResolution:
 				u, v, s := e.decompose(t)
 				c := mat.NewVecDense(e.y.Len(), nil)
 				c.MulVec(u.T(), e.y)
@@ -233,7 +234,7 @@ func TestREDDiffInClosedForm(t *testing.T) {
 				}
 				x = mat.NewVecDense(n, nil)
 				x.MulVec(&v, full)
-			} else if task == operator.InpaintRandom {
+			case operator.InpaintRandom:
 				x = mat.VecDenseCopyOf(e.y)
 			}
 			mean, square := make([]float64, n), make([]float64, n)
