@@ -129,14 +129,18 @@ func (o computeOptions) open(log *slog.Logger) (*onnx.Runtime, error) {
 		return nil, err
 	}
 	cfg.Library = lib.Path
-	if cfg.Plugin, err = plugin(cfg.Provider, log); err != nil {
+	if cfg.Plugin, err = plugin(cfg.Provider); err != nil {
 		return nil, err
 	}
-	return onnx.Open(cfg)
+	rt, err := onnx.Open(cfg)
+	if err == nil && rt.Unusable() != nil {
+		noteUnusable(rt.Unusable())
+	}
+	return rt, err
 }
 
-// plugin returns the path of the OpenVINO plugin for a provider, or "". With auto, a damaged plugin is logged.
-func plugin(provider string, log *slog.Logger) (string, error) {
+// plugin returns the path of the OpenVINO plugin for a provider, or "". With auto, a damaged plugin is noted.
+func plugin(provider string) (string, error) {
 	if provider != onnx.ProviderAuto && provider != onnx.ProviderOpenVINO {
 		return "", nil
 	}
@@ -148,7 +152,12 @@ func plugin(provider string, log *slog.Logger) (string, error) {
 		return "", fmt.Errorf("use provider %s: %w", provider, err)
 	case errors.Is(err, install.ErrUnsupported): // no plugin for this platform
 	case !errors.Is(err, install.ErrNoPlugin) || os.Getenv(install.PluginVar) != "":
-		log.Warn("using the CPU provider alone", "reason", err)
+		noteUnusable(err)
 	}
 	return "", nil
+}
+
+// noteUnusable prints the reason why the CPU provider computes alone.
+func noteUnusable(reason error) {
+	fmt.Fprintf(os.Stderr, "ddiff: note: using the CPU provider alone: %s\n", printable(reason.Error()))
 }

@@ -22,8 +22,9 @@ func runtimeFindings(ctx context.Context, path string, start gpucheck.Self) ([]f
 		return []finding{missing("ONNX Runtime", firstLine(err), "run: ddiff runtime install")}, err
 	}
 	out := []finding{found("ONNX Runtime", "%s, build for %s, %s (%s)", lib.Version, lib.EP, lib.Path, lib.Source)}
+	plugin, noPlugin := install.LocatePlugin("")
 	probe := func(name, device, remedy string) error {
-		p, err := gpucheck.Probe(ctx, gpucheck.Config{Library: lib.Path, Device: device}, start)
+		p, err := gpucheck.Probe(ctx, gpucheck.Config{Library: lib.Path, Plugin: plugin.Path, Device: device}, start)
 		if err != nil {
 			out = append(out, missing(name, "cannot be opened: "+lastPart(err), remedy))
 			return err
@@ -34,6 +35,12 @@ func runtimeFindings(ctx context.Context, path string, start gpucheck.Self) ([]f
 	failure := probe("provider cpu", onnx.ProviderCPU, "name another library with --onnxruntime, or run: ddiff runtime install")
 	if failure != nil {
 		failure = fmt.Errorf("%w: %w", onnx.ErrRuntime, failure)
+	}
+	if noPlugin != nil {
+		reason, _, _ := strings.Cut(firstLine(noPlugin), "; run: ")
+		out = append(out, missing("provider openvino", reason, "optional, on x86-64 Linux: run: ddiff runtime install --ep openvino"))
+	} else {
+		_ = probe("provider openvino", onnx.ProviderOpenVINO, "use --device cpu") // optional
 	}
 	if reason, remedy := cudaMissing(lib); reason != "" {
 		out = append(out, missing("provider cuda", reason, remedy))

@@ -21,6 +21,8 @@ type Config struct {
 	Only []string `json:"only,omitempty"`
 	// Library is the path of ONNX Runtime. Required.
 	Library string `json:"library"`
+	// Plugin is the path of the OpenVINO plugin, for the device openvino. Default: none.
+	Plugin string `json:"plugin,omitempty"`
 	// Device is the device to check, in the form of onnx.ParseDevice but not auto. Required.
 	Device string `json:"device"`
 	// Photographs are the paths of the images to restore; tasks use them in turn. Required by Run.

@@ -65,7 +65,7 @@ func openSession(cfg Config) (s *session, err error) {
 	}
 	d := cfg.device()
 	open := func(o onnx.Options) (*onnx.Runtime, error) {
-		return s.cpu.With(onnx.Config{Provider: d.Provider, Device: d.Index, Threads: cfg.Threads, Options: o})
+		return s.cpu.With(onnx.Config{Provider: d.Provider, Device: d.Index, Plugin: cfg.Plugin, Threads: cfg.Threads, Options: o})
 	}
 	plain, err := open(onnx.Options{})
 	if err != nil {
@@ -80,7 +80,9 @@ func openSession(cfg Config) (s *session, err error) {
 		}
 		s.variants = append(s.variants, variant{tf32, rounded, solver.Build{Precision: onnx.FP32}})
 	}
-	s.variants = append(s.variants, variant{fp16, plain, solver.Build{Precision: onnx.FP16}})
+	if plain.Alone(onnx.FP16) {
+		s.variants = append(s.variants, variant{fp16, plain, solver.Build{Precision: onnx.FP16}})
+	}
 	return s, nil
 }
 

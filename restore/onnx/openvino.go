@@ -67,13 +67,13 @@ func (r *Runtime) openOpenVINO() error {
 	return nil
 }
 
-// openAlternative opens OpenVINO beside the CPU provider. An unusable plugin is logged.
+// openAlternative opens OpenVINO beside the CPU provider, if the plugin is usable.
 func (r *Runtime) openAlternative() {
 	cfg := r.cfg
 	cfg.Provider = ProviderOpenVINO
 	other, err := start(cfg)
 	if err != nil {
-		r.cfg.Logger.Warn("using the CPU provider alone", "reason", err)
+		r.unusable = err
 		return
 	}
 	other.shared = true
@@ -83,6 +83,9 @@ func (r *Runtime) openAlternative() {
 // Alternative returns the runtime of another provider on the same device, which may be faster for a network, or nil: with
 // ProviderAuto on the CPU and a usable plugin, it computes with OpenVINO. Close of r closes it.
 func (r *Runtime) Alternative() *Runtime { return r.alternative }
+
+// Unusable returns the reason why there is no Alternative although Config has a plugin, or nil.
+func (r *Runtime) Unusable() error { return r.unusable }
 
 // loadPlugin registers the plugin, once per open library, and returns its device: the CPU.
 func (r *Runtime) loadPlugin() (ort.EpDevice, error) {

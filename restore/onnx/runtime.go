@@ -82,6 +82,7 @@ type Runtime struct {
 	plugin  ort.EpDevice
 
 	alternative *Runtime
+	unusable    error
 
 	precisions func() []Precision
 }

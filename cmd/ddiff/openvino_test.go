@@ -1,0 +1,120 @@
+package main_test
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"ddiff/manifest"
+	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/install"
+	"ddiff/restore/onnx/onnxtest"
+)
+
+// withPlugin runs a restoration with an OpenVINO plugin named by the environment, or with a cache.
+func withPlugin(t *testing.T, env []string, args ...string) ended {
+	t.Helper()
+	lib, err := library()
+	must(t, err)
+	cmd := command(t, small(append([]string{"--images", photograph("coffee"), "--task", "hdr", "--steps", "4"}, args...)...)...)
+	cmd.Env = append(append(environment(), "DDIFF_ONNXRUNTIME="+lib.Path), env...)
+	return end(t, cmd)
+}
+
+// resultOf returns the only result of an output.
+func resultOf(t *testing.T, out string) manifest.Result {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(out, "items", "*", "result.json"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("%d results in %s, %v", len(files), out, err)
+	}
+	var r manifest.Result
+	must(t, json.Unmarshal(read(t, files[0]), &r))
+	return r
+}
+
+// An unusable plugin ends a run with --device openvino with one line and code 4. With auto, the line is a warning, and the CPU
+// provider restores.
+func TestBrokenPlugin(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	text, empty := filepath.Join(dir, "text.so"), filepath.Join(dir, "empty.so")
+	write(t, text, []byte("no library"))
+	cache := filepath.Join(dir, "cache")
+	damaged := filepath.Join(cache, "ddiff", "onnxruntime", "1.8.1-openvino")
+	must(t, os.MkdirAll(damaged, 0o755))
+	write(t, filepath.Join(damaged, "libonnxruntime_providers_openvino_plugin.so"), []byte("short"))
+	cases := map[string]struct {
+		env, message string
+		log          bool // with auto, too
+	}{
+		"not installed": {"XDG_CACHE_HOME=" + filepath.Join(dir, "none"), "no OpenVINO plugin in ", false},
+		"missing file":  {install.PluginVar + "=" + filepath.Join(dir, "none.so"), "no OpenVINO plugin: stat ", true},
+		"damaged":       {"XDG_CACHE_HOME=" + cache, "the installed OpenVINO plugin is damaged: ", true},
+		"no library":    {install.PluginVar + "=" + text, "load " + text, true},
+	}
+	if out, err := exec.Command("cc", "-shared", "-o", empty, "-x", "c", os.DevNull).CombinedOutput(); err == nil {
+		cases["no plugin"] = struct {
+			env, message string
+			log          bool
+		}{install.PluginVar + "=" + empty, "load " + empty, true}
+	} else {
+		t.Logf("no compiler: %v: %s", err, out)
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			out := filepath.Join(t.TempDir(), "out")
+			e := withPlugin(t, []string{c.env}, "--device", "openvino", "--out", out)
+			wantCode(t, e, 4)
+			wantMessage(t, e, "ddiff: use provider openvino: ", c.message)
+			if lines := strings.Count(strings.TrimSpace(e.stderr), "\n"); lines != 0 {
+				t.Errorf("%d lines more than one:\n%s", lines, e.stderr)
+			}
+			e = withPlugin(t, []string{c.env}, "--device", "auto", "--out", out)
+			wantCode(t, e, 0)
+			if strings.Contains(e.stderr, c.message) != c.log {
+				t.Errorf("stderr: %s", e.stderr)
+			}
+			if r := resultOf(t, out); r.Runtime.Provider != onnx.ProviderCPU {
+				t.Errorf("provider %s", r.Runtime.Provider)
+			}
+		})
+	}
+}
+
+// A restoration on OpenVINO records provider, precision and all settings.
+func TestRunOnOpenVINO(t *testing.T) {
+	plugin := onnxtest.OpenVINOPlugin(t)
+	behind := "DDIFF_TEST_PLUGIN=" + os.Getenv("DDIFF_TEST_PLUGIN") // see onnxtest
+	env := []string{install.PluginVar + "=" + plugin, behind, "XDG_CACHE_HOME=" + t.TempDir()}
+	out := filepath.Join(t.TempDir(), "out")
+	wantCode(t, withPlugin(t, env, "--device", "openvino", "--precision", "float32", "--out", out), 0)
+	r := resultOf(t, out)
+	if r.Runtime.Provider != onnx.ProviderOpenVINO || r.Runtime.Precision != "fp32" || r.Runtime.Form != "single" {
+		t.Errorf("runtime %+v", r.Runtime)
+	}
+	for key, want := range map[string]string{
+		"openvino.INFERENCE_PRECISION_HINT": "f32", "openvino.PERFORMANCE_HINT": "LATENCY", "session.disable_cpu_ep_fallback": "1",
+	} {
+		if got := r.Runtime.Options[key]; got != want {
+			t.Errorf("%s is %q, want %q", key, got, want)
+		}
+	}
+	// The measurement of auto is stored.
+	out = filepath.Join(t.TempDir(), "out")
+	cache := t.TempDir()
+	wantCode(t, withPlugin(t, []string{env[0], behind, "XDG_CACHE_HOME=" + cache}, "--device", "auto", "--out", out), 0)
+	var stored []byte
+	must(t, filepath.WalkDir(cache, func(path string, d os.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && strings.HasSuffix(path, ".json") {
+			stored = append(stored, read(t, path)...)
+		}
+		return err
+	}))
+	if !strings.Contains(string(stored), `"choices"`) || !strings.Contains(string(stored), `"openvino"`) {
+		t.Errorf("the cache holds %s", stored)
+	}
+}
