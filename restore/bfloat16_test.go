@@ -24,7 +24,11 @@ func TestBfloat16Quality(t *testing.T) {
 	}
 	exact := engine(t)
 	rounded := restore.NewEngine(other, exact.Prior(), restore.Config{})
-	t.Cleanup(func() { rounded.Close() })
+	t.Cleanup(func() {
+		if err := rounded.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 	for _, task := range tasks {
 		t.Run(task, func(t *testing.T) {
 			op, err := operator.Builtin().New(task, nil, operator.Shape{Channels: 3, Height: size, Width: size})

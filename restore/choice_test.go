@@ -39,7 +39,11 @@ func TestChoice(t *testing.T) {
 	}
 	open := func(b solver.Build) *restore.Engine {
 		e := restore.NewEngine(rt, p, restore.Config{Build: b, Methods: method.Builtin(), Operators: operator.Builtin()})
-		t.Cleanup(func() { e.Close() })
+		t.Cleanup(func() {
+			if err := e.Close(); err != nil {
+				t.Error(err)
+			}
+		})
 		return e
 	}
 	e := open(solver.Build{})

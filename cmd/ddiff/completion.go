@@ -44,7 +44,7 @@ func completions(c shard.Catalogue) map[string]func() []string {
 		"fit":        fixed(string(manifest.FitCenterCrop), string(manifest.FitResize), string(manifest.FitPad)),
 		"select":     func() []string { return strings.Split(words(manifest.Selections()), ", ") },
 		"objective":  func() []string { return strings.Split(words(tune.Objectives()), ", ") },
-		"device":     func() []string { return onnx.Providers() },
+		"device":     onnx.Providers,
 		"form":       func() []string { return strings.Split(words(solver.Forms()), ", ") },
 		"precision":  func() []string { return strings.Split(words(onnx.Precisions()), ", ") },
 		"log-level":  fixed("debug", "info", "warn", "error", "off"),

@@ -56,7 +56,7 @@ func TestBrokenPlugin(t *testing.T) {
 		"damaged":       {"XDG_CACHE_HOME=" + cache, "the installed OpenVINO plugin is damaged: ", true},
 		"no library":    {install.PluginVar + "=" + text, "load " + text, true},
 	}
-	if out, err := exec.Command("cc", "-shared", "-o", empty, "-x", "c", os.DevNull).CombinedOutput(); err == nil {
+	if out, err := exec.CommandContext(t.Context(), "cc", "-shared", "-o", empty, "-x", "c", os.DevNull).CombinedOutput(); err == nil {
 		cases["no plugin"] = struct {
 			env, message string
 			log          bool

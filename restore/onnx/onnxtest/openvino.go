@@ -1,6 +1,7 @@
 package onnxtest
 
 import (
+	"context"
 	"crypto/sha256"
 	_ "embed" // the source of the vendor plugin
 	"errors"
@@ -80,7 +81,7 @@ func findPlugin() (string, error) {
 
 // compileVendor compiles the vendor plugin, or returns that of an earlier test.
 func compileVendor() (string, error) {
-	headers, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/yalue/onnxruntime_go").Output()
+	headers, err := exec.CommandContext(context.Background(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/yalue/onnxruntime_go").Output()
 	if err != nil {
 		return "", fmt.Errorf("find the headers of ONNX Runtime: %w", err)
 	}
@@ -98,7 +99,7 @@ func compileVendor() (string, error) {
 	if err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(source, vendorSource, 0o644)); err != nil {
 		return "", err
 	}
-	cc := exec.Command("cc", "-shared", "-fPIC", "-O1", "-I", strings.TrimSpace(string(headers)), "-o", built, source, "-ldl")
+	cc := exec.CommandContext(context.Background(), "cc", "-shared", "-fPIC", "-O1", "-I", strings.TrimSpace(string(headers)), "-o", built, source, "-ldl")
 	if out, err := cc.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("compile a plugin for a CPU of another vendor than Intel: %w: %s", err, out)
 	}
