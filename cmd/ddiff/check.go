@@ -15,6 +15,7 @@ import (
 
 	"ddiff/gpuworker"
 	"ddiff/manifest"
+	"ddiff/restore/onnx"
 	"ddiff/restore/raster"
 )
 
@@ -107,6 +108,9 @@ func (o *output) checkPassport() {
 		o.addProblem(o.File, "item", "%v; %s", err, remedy)
 	} else if item.ID != p.Item.ID {
 		o.addProblem(o.File, "item.id", "is %.12s, what the passport describes has the identity %.12s: it was changed; %s", p.Item.ID, item.ID, remedy)
+	}
+	if used := onnx.Precision(p.Runtime.Precision).Name(); p.Item.Precision != "" && used != string(p.Item.Precision) {
+		o.addProblem(o.File, "runtime.precision", "is %q, the item has the precision %s: the passport was changed; %s", used, p.Item.Precision, remedy)
 	}
 	if o.image == nil {
 		return

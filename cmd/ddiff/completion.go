@@ -69,7 +69,10 @@ func completeFlags(cmd *cobra.Command, c shard.Catalogue) {
 			}
 			all := values()
 			if name == "precision" && flag.DefValue == "" { // of a campaign
-				all = append(strings.Split(words(manifest.Precisions()), ", "), string(manifest.PrecisionAuto))
+				all = strings.Split(words(manifest.Precisions()), ", ")
+				if cmd.Name() != "replay" {
+					all = append(all, string(manifest.PrecisionAuto))
+				}
 			}
 			if name == "task" && (cmd.Name() == "run" || cmd.Name() == "tune") {
 				all = append(all, allTasks+"\tall tasks")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,7 +30,9 @@ const tolerance = 1
 type replayOptions struct {
 	prior string
 	root  string
-	run   runOptions // device, threads, library
+	// precision replaces that of the output.
+	precision string
+	run       runOptions // device, threads, library
 }
 
 func newReplayCommand(c shard.Catalogue) *cobra.Command {
@@ -41,7 +44,8 @@ func newReplayCommand(c shard.Catalogue) *cobra.Command {
 		Long: "Read the passport of a restored image, restore the image again, alone in its batch, and print\n" +
 			"  replay=R max_levels=N measurement=M psnr_delta=D\n" +
 			"R is bit-equal, within-tolerance (at most 1 grey level) or different; N is the largest difference in grey\n" +
-			"levels; M is bit-equal, different or stored; D is the new PSNR minus the old one, or none.\n\n" +
+			"levels; M is bit-equal, different or stored; D is the new PSNR minus the old one, or none. A replay in another\n" +
+			"precision appends made=P replayed=P; the tolerance is the same.\n\n" +
 			"The source image is read from its old path or below --root. Where it is missing, the measurement.npy\n" +
 			"beside OUTPUT replaces it (measurement=stored). OUTPUT is one image, as in ddiff verify.",
 		Example: "  ddiff replay out/restored/coffee.hdr.png\n" +
@@ -54,6 +58,7 @@ func newReplayCommand(c shard.Catalogue) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.prior, "prior", prior.Bundled, "bundled, an ONNX file or the `folder` of a bundle")
+	f.StringVar(&o.precision, "precision", "", "arithmetic of the score network: "+words(manifest.Precisions())+" (default: the output's, or float32 where the device lacks it)")
 	f.StringVar(&o.root, "root", "", "`directory` that has the source image, if it was moved")
 	o.run.addDevice(f, onnx.ProviderAuto)
 	return cmd
@@ -94,6 +99,8 @@ func (o replayOptions) replay(ctx context.Context, arg string, stdout, stderr io
 type replayed struct {
 	*gpuworker.Recomputed
 	stored bool // from the arrays beside the image
+	// made and now are the precisions of the image and of the replay, if they differ.
+	made, now string
 }
 
 // recompute restores the image again from the prior and the inputs of its passport.
@@ -127,7 +134,12 @@ func (o replayOptions) recompute(ctx context.Context, out *output, stderr io.Wri
 	}
 	defer func() { err = errors.Join(err, rt.Close()) }()
 	was := out.passport.Runtime
-	engine, err := restore.OpenEngine(ctx, rt, p, o.run.engine(buildOf(was, rt)), slog.New(slog.DiscardHandler))
+	precision, err := o.precisionFor(was, rt)
+	if err != nil {
+		return again, err
+	}
+	in.item.Precision = "" // the engine's
+	engine, err := restore.OpenEngine(ctx, rt, p, o.run.engine(buildOf(was, rt, precision)), slog.New(slog.DiscardHandler))
 	if err != nil {
 		return again, priorError(err)
 	}
@@ -137,16 +149,45 @@ func (o replayOptions) recompute(ctx context.Context, out *output, stderr io.Wri
 	if !was.Equal(now) || out.passport.Batch != 1 {
 		fmt.Fprintf(stderr, "ddiff: note: made by %s in a batch of %d, replayed by %s alone\n", describe(was), out.passport.Batch, describe(now))
 	}
+	if precision != madeIn(was) {
+		again.made, again.now = madeIn(was).Name(), precision.Name()
+		fmt.Fprintf(stderr, "ddiff: note: the network was computed in %s, the replay computes it in %s: the difference may exceed rounding in float32\n", again.made, again.now)
+	}
 	result, err := gpuworker.Recompute(ctx, engine, manifest.Files{}, in.item, in.stored, own...)
 	if err != nil {
 		return again, fmt.Errorf("replay %s: %w", out.File, err)
 	}
-	return replayed{result, in.stored != nil}, nil
+	again.Recomputed, again.stored = result, in.stored != nil
+	return again, nil
+}
+
+// madeIn returns the precision of a result; early versions computed in float32 and did not record it.
+func madeIn(was manifest.Runtime) onnx.Precision {
+	return cmp.Or(onnx.Precision(was.Precision), onnx.FP32)
+}
+
+// precisionFor returns the precision of a replay: the requested one, else that of the result, or float32 where the device
+// lacks that.
+func (o replayOptions) precisionFor(was manifest.Runtime, rt *onnx.Runtime) (onnx.Precision, error) {
+	if o.precision == "" {
+		if p := madeIn(was); rt.Computes(p) {
+			return p, nil
+		}
+		return onnx.FP32, nil
+	}
+	p, err := onnx.ParsePrecision(o.precision)
+	if err != nil {
+		return p, usageError{fmt.Errorf("--%w", err)}
+	}
+	if !rt.Computes(p) {
+		return p, fmt.Errorf("--precision: %w: %s cannot compute the network in %s; choose another --precision or --device", onnx.ErrPrecision, rt.Provider(), p.Name())
+	}
+	return p, nil
 }
 
 // buildOf returns the solver build of a passport, as far as this runtime supports it.
-func buildOf(was manifest.Runtime, rt *onnx.Runtime) solver.Build {
-	b := solver.Build{Precision: onnx.Precision(was.Precision)}
+func buildOf(was manifest.Runtime, rt *onnx.Runtime, p onnx.Precision) solver.Build {
+	b := solver.Build{Precision: p}
 	if was.Provider == rt.Provider() {
 		b.Form, b.Chunk = solver.Form(was.Form), was.K
 	}
@@ -189,7 +230,11 @@ func (again replayed) compare(out *output, stdout io.Writer) error {
 	if was, now := out.passport.Metrics.PSNR, again.Metrics.PSNR; was != nil && now != nil {
 		delta = strconv.FormatFloat(*now-*was, 'g', 3, 64)
 	}
-	fmt.Fprintf(stdout, "replay=%s max_levels=%d measurement=%s psnr_delta=%s\n", verdict, largest, measurement, delta)
+	precisions := ""
+	if again.made != "" {
+		precisions = fmt.Sprintf(" made=%s replayed=%s", again.made, again.now)
+	}
+	fmt.Fprintf(stdout, "replay=%s max_levels=%d measurement=%s psnr_delta=%s%s\n", verdict, largest, measurement, delta, precisions)
 	switch {
 	case len(out.Problems) > 0:
 		return fmt.Errorf("%w: %s does not match its passport", errMismatch, out.File)

@@ -76,5 +76,18 @@ func workerState(b manifest.Beat) string {
 		}
 		return "suspended: " + b.Suspended
 	}
-	return "ready"
+	return "ready" + refusals(b)
+}
+
+// refusals names the campaigns of which a worker leases no items, and the reason of the first.
+func refusals(b manifest.Beat) string {
+	ids := slices.Sorted(maps.Keys(b.Refused))
+	if len(ids) == 0 {
+		return ""
+	}
+	text := ", leases nothing of " + ids[0] + ": " + b.Refused[ids[0]]
+	if more := len(ids) - 1; more > 0 {
+		text += fmt.Sprintf("; and of %d more campaigns", more)
+	}
+	return text
 }

@@ -1,0 +1,70 @@
+package main_test
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"ddiff/manifest"
+)
+
+// A run in another precision has results of its own in the same output, which verify; a replay in another precision names
+// both precisions and judges by the tolerance.
+func TestPrecisionOfRun(t *testing.T) {
+	t.Parallel()
+	out := tiny(t, "--images", photograph("coffee"), "--task", "hdr", "--device", "cpu", "--precision", "fp16")
+	again := ddiff(t, "run", photograph("coffee"), "--task", "hdr", "--size", "32", "--steps", "4", "--device", "cpu", "--precision", "float32", "--out", out, "--quiet")
+	wantCode(t, again, 0)
+	used := map[manifest.Precision]string{"float16": "fp16", "float32": "fp32"}
+	for id, r := range wantItems(t, out, 2) {
+		if want, ok := used[r.Item.Precision]; !ok || r.Runtime.Precision != want {
+			t.Errorf("an item in %q was computed in %q", r.Item.Precision, r.Runtime.Precision)
+		}
+		delete(used, r.Item.Precision)
+		if r.Item.Precision != "float16" {
+			continue
+		}
+		image := file(out, id, manifest.FileRestored)
+		wantCode(t, ddiff(t, "verify", image), 0)
+		if c, _ := replay(t, 0, image, "--device", "cpu"); c.verdict == "different" {
+			t.Errorf("a replay in float16: %+v", c)
+		}
+		e := ddiff(t, "replay", image, "--device", "cpu", "--precision", "float32")
+		m := regexp.MustCompile(`^replay=(\S+) max_levels=(\d+) .* made=float16 replayed=float32\n$`).FindStringSubmatch(e.stdout)
+		switch {
+		case m == nil || !strings.Contains(e.stderr, "the network was computed in float16, the replay computes it in float32"):
+			t.Errorf("a replay in float32 prints\n%v", e)
+		case m[2] == "0" || m[2] == "1":
+			wantCode(t, e, 0)
+		default:
+			wantCode(t, e, 3)
+		}
+	}
+	if len(used) > 0 {
+		t.Errorf("no results in %v", used)
+	}
+}
+
+// A device that lacks the precision of a run or of a replay ends the command with code 4.
+func TestMissingPrecision(t *testing.T) {
+	t.Parallel()
+	e := ddiff(t, "run", photograph("coffee"), "--task", "hdr", "--size", "32", "--device", "cpu", "--precision", "bfloat16", "--out", t.TempDir())
+	wantCode(t, e, 4)
+	wantMessage(t, e, "cpu cannot compute the network in bfloat16; it computes in float32, float16")
+}
+
+// The precision auto is a fixed one, which the run names.
+func TestAutoPrecisionOfRun(t *testing.T) {
+	t.Parallel()
+	out := t.TempDir()
+	for _, flag := range []string{"--dry-run", "--json=false"} {
+		e := ddiff(t, "run", photograph("coffee"), "--task", "hdr", "--size", "32", "--steps", "4", "--device", "cpu", "--precision", "auto", "--out", out, flag)
+		wantCode(t, e, 0)
+		wantMessage(t, e, "note: precision auto is float32 on cpu")
+	}
+	for _, r := range wantItems(t, out, 1) {
+		if r.Item.Precision != "float32" || r.Runtime.Precision != "fp32" {
+			t.Errorf("an item in %q was computed in %q", r.Item.Precision, r.Runtime.Precision)
+		}
+	}
+}
