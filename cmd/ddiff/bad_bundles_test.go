@@ -160,7 +160,7 @@ func badBundles(t *testing.T) []badInput {
 	bent := sound.part(t, "decoder", func(g *onnx.Graph) {
 		g.Output("x", synthesis(g, g.Apply("Shrink", onnx.Float, latents, nil, z(g))))
 	})
-	solve("no gradient", bent, "b", 2, []string{"ddiff: ", "solver setting mode", "differentiate Shrink", "use mode pixel_dc"}, "--solver", "mode=latent_dc")
+	solve("no gradient", bent, "b", 2, []string{"ddiff: ", "solver setting mode", "differentiate Shrink", "mode pixel_dc"}, "--solver", "mode=latent_dc")
 
 	// Files that were exchanged, cut or removed.
 	for _, role := range []string{"encoder", "quantizer", "decoder", "unet"} {
