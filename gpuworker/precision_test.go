@@ -199,7 +199,7 @@ func TestOffer(t *testing.T) {
 			t.Errorf("%s is offered as %s", p, all[i])
 		}
 	}
-	if want := fmt.Sprintf(`"precisions":["float32","float16"],"auto":"%s"`, auto); !auto.Fixed() || !strings.Contains(string(got), want) {
+	if want := fmt.Sprintf(`"precisions":["float32","float16"],"auto":%q`, auto); !auto.Fixed() || !strings.Contains(string(got), want) {
 		t.Errorf("the heartbeat is %s", got)
 	}
 }

@@ -40,6 +40,19 @@ func precisionNames() []string {
 	return out
 }
 
+// Used returns the precision in which a result was computed; empty if it is not recorded.
+func (r Runtime) Used() Precision {
+	switch r.Precision {
+	case "fp32":
+		return PrecisionFloat32
+	case "bf16":
+		return PrecisionBFloat16
+	case "fp16":
+		return PrecisionFloat16
+	}
+	return Precision(r.Precision)
+}
+
 // Needs returns the precision that the campaign fixes for all its items: that of the spec, or the choice for auto. Empty:
 // each worker's default. ok is false while the choice for auto is not made.
 func (c *Campaign) Needs() (p Precision, ok bool) {

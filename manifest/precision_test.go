@@ -105,3 +105,12 @@ func TestCampaignNeeds(t *testing.T) {
 		checkError(t, string(c.spec), record.Validate(), c.err)
 	}
 }
+
+func TestUsedPrecision(t *testing.T) {
+	t.Parallel()
+	for value, want := range map[string]Precision{"fp32": "float32", "bf16": "bfloat16", "fp16": "float16", "": "", "int4": "int4"} {
+		if got := (Runtime{Precision: value}).Used(); got != want {
+			t.Errorf("%q is %q, want %q", value, got, want)
+		}
+	}
+}

@@ -7,12 +7,11 @@ import (
 	"strings"
 
 	"ddiff/manifest"
-	"ddiff/restore/onnx"
 )
 
 // usedPrecision returns the name of the precision in which a result was computed, such as float32; empty if the result does
 // not say so, as those of early versions and failed items.
-func usedPrecision(r *manifest.Result) string { return onnx.Precision(r.Runtime.Precision).Name() }
+func usedPrecision(r *manifest.Result) string { return string(r.Runtime.Used()) }
 
 // countPrecisions counts the finished items of a measurement by precision.
 func (r *Row) countPrecisions(done []*entry) {
@@ -31,7 +30,7 @@ func (r *Row) countPrecisions(done []*entry) {
 // fixes.
 func (r *Row) precisionText() string {
 	if len(r.Precisions) == 0 {
-		return string(r.Approach.Precision)
+		return string(r.Precision)
 	}
 	return strings.Join(slices.Sorted(maps.Keys(r.Precisions)), " and ")
 }

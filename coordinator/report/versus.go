@@ -168,7 +168,7 @@ func newSide(results iter.Seq2[manifest.Result, error], tasks operator.Set, rule
 		}
 		if one.approach != m.Approach {
 			return s, fmt.Errorf("%w: %s is solved in two ways, %s and %s; select one with a condition",
-				ErrNotComparable, m.describe(), one.approach.fullText(), m.Approach.fullText())
+				ErrNotComparable, m.describe(), one.approach.fullText(), m.fullText())
 		}
 		if one.measurements[m.Measurement] == nil { // not a second name of the image
 			one.measurements[m.Measurement] = m
