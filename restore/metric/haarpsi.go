@@ -38,8 +38,8 @@ func HaarPSI(x, y *raster.Image) (float64, error) {
 	if min(x.Height, x.Width) < haarMinimum {
 		return 0, fmt.Errorf("haarpsi: image of %dx%d pixels, must be at least %dx%d: %w", x.Width, x.Height, haarMinimum, haarMinimum, ErrTooSmall)
 	}
-	a, b := haarPlanes(x), haarPlanes(y)
 	height, width := (x.Height+padding(x))/2, (x.Width+padding(x))/2
+	a, b := haarPlanes(x, height, width), haarPlanes(y, height, width)
 	s, t := newTable(a[0], height, width), newTable(b[0], height, width)
 	var sum, weight float64
 	add := func(similarity, w float64) {
@@ -75,10 +75,8 @@ func HaarPSI(x, y *raster.Image) (float64, error) {
 // padding is the number of zero rows and columns that piq adds before it averages blocks.
 func padding(img *raster.Image) int { return max(img.Height%2, img.Width%2) }
 
-// haarPlanes converts an image to YIQ on [0, 255] and averages blocks of 2x2.
-func haarPlanes(img *raster.Image) [][]float64 {
-	pad := padding(img)
-	height, width := (img.Height+pad)/2, (img.Width+pad)/2
+// haarPlanes converts an image to YIQ on [0, 255] and averages blocks of 2x2, height times width of them.
+func haarPlanes(img *raster.Image, height, width int) [][]float64 {
 	planes := make([][]float64, img.Channels)
 	for c := range planes {
 		planes[c] = make([]float64, height*width)

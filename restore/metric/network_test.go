@@ -10,7 +10,10 @@ import (
 	"sync"
 	"testing"
 
+	"google.golang.org/protobuf/proto"
+
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxpb"
 	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/raster"
 )
@@ -112,11 +115,16 @@ func TestNetworkRefusesImages(t *testing.T) {
 	}{
 		{"other width", constant(3, 40, 40, 0), constant(3, 40, 41, 0), ErrShape},
 		{"one channel", constant(1, 40, 40, 0), constant(1, 40, 40, 0), ErrShape},
+		{"smallest", constant(3, 40, 31, 0), constant(3, 40, 31, 0), nil},
 		{"too small", constant(3, 40, 30, 0), constant(3, 40, 30, 0), ErrTooSmall},
 		{"NaN", constant(3, 40, 40, 0), broken, raster.ErrNotFinite},
 	} {
-		if _, err := n.Score(t.Context(), tt.x, tt.y); !errors.Is(err, tt.want) {
+		_, err := n.Score(t.Context(), tt.x, tt.y)
+		if !errors.Is(err, tt.want) {
 			t.Errorf("%s: %v, want %v", tt.name, err, tt.want)
+		}
+		if errors.Is(err, raster.ErrNotFinite) && !strings.Contains(err.Error(), "value 7 of image 2 is NaN") {
+			t.Errorf("%s: %v", tt.name, err)
 		}
 	}
 }
@@ -135,6 +143,18 @@ func TestOpenNetworkRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	fixed := func(axis int, side int64) []byte {
+		m := &onnxpb.ModelProto{}
+		if err := proto.Unmarshal(good, m); err != nil {
+			t.Fatal(err)
+		}
+		m.Graph.Input[1].GetType().GetTensorType().Shape.Dim[axis].Value = &onnxpb.TensorShapeProto_Dimension_DimValue{DimValue: side}
+		data, err := proto.Marshal(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return data
+	}
 	for name, tt := range map[string]struct {
 		data  []byte
 		want  error
@@ -145,6 +165,10 @@ func TestOpenNetworkRefuses(t *testing.T) {
 		"a prior":          {prior, ErrNetwork, "ddiff.kind"},
 		"name with a path": {with("metric", "../x"), ErrNetwork, "want a name such as lpips_alex"},
 		"no version":       {with("metric_version", "new"), ErrNetwork, `ddiff.metric_version is "new"`},
+		"fixed height":     {fixed(2, 64), ErrNetwork, "input 2 is y [-1 3 64 -1]"},
+		"fixed width":      {fixed(3, 64), ErrNetwork, "input 2 is y [-1 3 -1 64]"},
+		"no rows":          {fixed(2, 0), ErrNetwork, "input 2 is y [-1 3 0 -1]"},
+		"no columns":       {fixed(3, 0), ErrNetwork, "input 2 is y [-1 3 -1 0]"},
 		"other range":      {with("range", "0..1"), ErrNetwork, "only -1..1 is supported"},
 	} {
 		path := filepath.Join(t.TempDir(), "m.onnx")

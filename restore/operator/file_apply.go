@@ -251,7 +251,7 @@ func (f *File) imageShape(name string, p map[string]float64, measurement []int) 
 		}
 	}
 	for _, s := range candidates {
-		if s.Height < 1 || s.Width < 1 || s.Height > maxSide || s.Width > maxSide {
+		if s.Height > maxSide || s.Width > maxSide {
 			continue
 		}
 		if op, err := (Set{f.Definition(name)}).New(name, p, s); err == nil && slices.Equal(op.Measurement, measurement) {

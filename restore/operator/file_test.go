@@ -301,6 +301,10 @@ func TestUnusableFiles(t *testing.T) {
 			k, l := g.Input("k", onnx.Float, 1, 4), g.Input("l", onnx.Float, 1, 4)
 			g.Output("y", g.Add(k, l))
 		}), operator.ErrFile, "k and l differ from item to item"},
+		"no images":          {fileOf(t, 17, []int{0, 3, 16, 16}, nil, withGradient(twice)), operator.ErrFile, "the batch of x is 0"},
+		"no rows":            {fileOf(t, 17, []int{1, 3, 0, 16}, nil, withGradient(twice)), operator.ErrFile, "is for images x [1, 3, 0, 16]"},
+		"no columns":         {fileOf(t, 17, []int{1, 3, 16, 0}, nil, withGradient(twice)), operator.ErrFile, "is for images x [1, 3, 16, 0]"},
+		"no channels":        {fileOf(t, 17, []int{1, 0, 16, 16}, nil, withGradient(twice)), operator.ErrFile, "the channels of x are free"},
 		"whole batch":        {fileOf(t, 17, []int{4, 3, 16, 16}, nil, withGradient(twice)), operator.ErrFile, "the batch of x is 4"},
 		"free channels":      {fileOf(t, 17, []int{1, -1, 16, 16}, nil, func(g *onnx.Graph, x onnx.Value) { g.Output("y", x) }), operator.ErrFile, "the channels of x are free"},
 		"integers":           {plain(func(g *onnx.Graph, x onnx.Value) { g.Input("n", onnx.Int64, 1); g.Output("y", x) }), operator.ErrFile, "its input n is not float32"},
@@ -328,6 +332,46 @@ func TestUnusableFiles(t *testing.T) {
 		if !errors.Is(err, c.target) || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "own.onnx") || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: error %v, want %q", name, err, c.want)
 		}
+	}
+}
+
+// TestUsableFiles: the ends of the supported ranges.
+func TestUsableFiles(t *testing.T) {
+	t.Parallel()
+	for _, opset := range []int{onnx.MinOpset, onnx.MaxOpset} {
+		f := load(t, fileOf(t, opset, []int{1, 1, 8, 8}, nil, withGradient(func(g *onnx.Graph, x onnx.Value) onnx.Value { return g.Neg(x) })))
+		if !f.Differentiates || len(f.Parameters) != 0 {
+			t.Errorf("operator set %d: %+v", opset, f)
+		}
+	}
+	number := load(t, fileOf(t, 17, []int{1, 3, 16, 16}, gainCard, func(g *onnx.Graph, x onnx.Value) {
+		g.Output("y", g.Mul(x, g.Input("gain", onnx.Float, 1)))
+	}))
+	if len(number.Parameters) != 1 {
+		t.Errorf("parameters %v of an input of shape [1]", number.Parameters)
+	}
+	_, err := operator.Load("own.onnx", fileOf(t, 17, []int{1, 3, 16, 16}, gainCard, func(g *onnx.Graph, x onnx.Value) {
+		g.Output("y", g.Mul(x, g.Input("gain", onnx.Float, 16)))
+	}))
+	if !errors.Is(err, operator.ErrFile) || !strings.Contains(err.Error(), "the batch of gain is 16") {
+		t.Errorf("an input of shape [16]: %v", err)
+	}
+}
+
+// TestWrongGradient: a file with the wrong sign of its gradient.
+func TestWrongGradient(t *testing.T) {
+	t.Parallel()
+	f := load(t, fileOf(t, 17, []int{1, 1, 8, 8}, nil, func(g *onnx.Graph, x onnx.Value) {
+		w := g.Input("w", onnx.Float, x.Dims...)
+		g.Output("y", g.Add(x, x))
+		g.Output("gx", g.Neg(g.Add(w, w)))
+	}))
+	op, err := operator.Set{f.Definition("wrong")}.New("wrong", nil, operator.Shape{Channels: 1, Height: 8, Width: 8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err := op.CheckGradient(t.Context(), onnxtest.Runtime(t)); !errors.Is(err, operator.ErrGradient) || !(r.Error >= 1) {
+		t.Errorf("%+v, %v", r, err)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -262,11 +263,36 @@ func TestFiniteDifferences(t *testing.T) {
 					t.Fatal(err)
 				}
 				r, err := op.CheckGradient(t.Context(), onnxtest.Runtime(t))
-				if err != nil || !(r.Error <= 2e-3) {
+				if err != nil || !(r.Error <= 2e-3) || !(r.Step > 0) || r.Directions != 5 {
 					t.Errorf("%v: %+v, %v", shape, r, err)
 				}
 			}
 		})
+	}
+}
+
+// TestGradientDirections: the directions are those of the key, and a constant function has no error at the largest step.
+func TestGradientDirections(t *testing.T) {
+	t.Parallel()
+	key, x := noise.Key{3, 1}, make([]float32, 20)
+	moves := [][]float32{}
+	r, err := operator.CompareGradient(t.Context(), x, key, func(_ context.Context, x, _ []float32) (y, gx []float32, err error) {
+		moves = append(moves, slices.Clone(x))
+		return []float32{1}, make([]float32, len(x)), nil
+	})
+	if want := (operator.GradientReport{Step: 0.03, Directions: 5}); err != nil || r != want {
+		t.Errorf("%+v, %v, want %+v", r, err, want)
+	}
+	const calls = 2 + 1 + 2*5 // the weights, the gradient, and two for each step
+	if len(moves) != 5*calls {
+		t.Fatalf("%d evaluations, want %d", len(moves), 5*calls)
+	}
+	for i := range uint32(5) {
+		d := make([]float32, len(x))
+		noise.Normal(d, key, noise.Operator, 10+i, 0.01)
+		if e := relative(moves[calls*i], d); !(e <= 1e-6) {
+			t.Errorf("direction %d differs by %.2g", i, e)
+		}
 	}
 }
 

@@ -38,6 +38,8 @@ func TestImageShape(t *testing.T) {
 		{"super_resolution", map[string]float64{"factor": 8}, []int{3, 4, 6}, operator.Shape{Channels: 3, Height: 32, Width: 48}, nil},
 		{"phase_retrieval", nil, []int{3, 96, 120}, operator.Shape{Channels: 3, Height: 64, Width: 80}, nil},
 		{"phase_retrieval", map[string]float64{"oversample": 8}, []int{1, 24, 48}, operator.Shape{Channels: 1, Height: 8, Width: 16}, nil},
+		{"phase_retrieval", map[string]float64{"oversample": 1}, []int{1, 10, 20}, operator.Shape{Channels: 1, Height: 8, Width: 16}, nil},
+		{"phase_retrieval", map[string]float64{"oversample": 1}, []int{1, 20, 10}, operator.Shape{Channels: 1, Height: 16, Width: 8}, nil},
 		{"phase_retrieval", nil, []int{3, 384, 384}, operator.Shape{Channels: 3, Height: 256, Width: 256}, nil},
 		{"phase_retrieval", nil, []int{3, 385, 384}, operator.Shape{}, operator.ErrShape},
 		{"hdr", nil, []int{3, 65, 64}, operator.Shape{}, operator.ErrShape},
@@ -105,7 +107,7 @@ func TestLargestImage(t *testing.T) {
 		t.Errorf("8192×8192: %v", err)
 	}
 	_, err := set.New("dense", nil, operator.Shape{Channels: 3, Height: 8192, Width: 8194})
-	if !errors.Is(err, operator.ErrShape) || !strings.Contains(err.Error(), "8194×8192 needs constant matrices of 201 million elements") {
+	if !errors.Is(err, operator.ErrShape) || !strings.Contains(err.Error(), "8194×8192 needs constant matrices of 201 million elements, at most 201 million are allowed") {
 		t.Errorf("8194×8192: %v", err)
 	}
 }

@@ -89,7 +89,7 @@ func bicubicUp(n, factor int) *matrix {
 
 // interpolate fills row i with the cubic, stretched, around centre.
 func interpolate(r *matrix, i int, centre, stretch float64) {
-	lo, hi := int(math.Floor(centre-2*stretch))+1, int(math.Ceil(centre+2*stretch))-1
+	lo, hi := int(math.Floor(centre-2*stretch)), int(math.Ceil(centre+2*stretch))
 	sum := 0.0
 	for j := lo; j <= hi; j++ {
 		sum += cubic((float64(j) - centre) / stretch)

@@ -39,7 +39,7 @@ func newSVD(rows, cols *matrix) (*SVD, error) {
 	if err != nil {
 		return nil, err
 	}
-	if rows.rows == cols.rows && rows.cols == cols.cols {
+	if rows.cols == cols.cols { // one matrix for one length
 		return &SVD{left, left}, nil
 	}
 	right, err := decompose(cols)

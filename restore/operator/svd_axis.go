@@ -25,7 +25,7 @@ func decompose(r *matrix) (*axisSVD, error) {
 	b.Product(left.T(), dense(r), right)
 
 	out := &axisSVD{newMatrix(n, n), newMatrix(n, m), make([]float64, n)}
-	paired, free := 0, m // the next columns of V with and without a singular value
+	free := m // the next column of V without a singular value
 	for _, block := range [][4]int{{0, even(m), 0, even(n)}, {even(m), m, even(n), n}} {
 		top, bottom, first, last := block[0], block[1], block[2], block[3]
 		if first == last {
@@ -41,9 +41,9 @@ func decompose(r *matrix) (*axisSVD, error) {
 			svd.VTo(&v)
 			columns.Mul(left.Slice(0, m, top, bottom), &u)
 			for k, s := range svd.Values(nil) {
-				out.s[paired+k] = s
+				out.s[top+k] = s
 				for i := range m {
-					out.ut.data[(paired+k)*m+i] = float32(columns.At(i, k))
+					out.ut.data[(top+k)*m+i] = float32(columns.At(i, k))
 				}
 			}
 			columns.Reset()
@@ -52,7 +52,7 @@ func decompose(r *matrix) (*axisSVD, error) {
 		}
 		columns.Mul(right.Slice(0, n, first, last), &v)
 		for k := range last - first {
-			at := paired + k
+			at := top + k
 			if k >= bottom-top {
 				at, free = free, free+1
 			}
@@ -60,7 +60,6 @@ func decompose(r *matrix) (*axisSVD, error) {
 				out.v.data[i*n+at] = float32(columns.At(i, k))
 			}
 		}
-		paired += bottom - top
 	}
 	return out, nil
 }

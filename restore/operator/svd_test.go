@@ -145,6 +145,28 @@ func TestSVDLimit(t *testing.T) {
 	}
 }
 
+// Each value of y belongs to one place of the spectrum.
+func TestSVDPairs(t *testing.T) {
+	t.Parallel()
+	op, err := operator.Builtin().New(operator.SuperResolution, nil, operator.Shape{Channels: 1, Height: 16, Width: 24})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := op.SVD()
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := onnx.NewGraph(onnx.DefaultOpset)
+	one := g.Input("one", onnx.Float, 1, 1, 1, 1)
+	pairs := 0
+	for _, v := range outputs(t, g, []onnx.Value{one}, [][]float32{{1}}, map[string]onnx.Value{"pairs": g.Mul(one, d.Paired(g, onnx.Value{}))})["pairs"] {
+		pairs += int(v)
+	}
+	if pairs != op.MeasurementSize() {
+		t.Errorf("%d pairs for %d values", pairs, op.MeasurementSize())
+	}
+}
+
 // Tasks without a decomposition, and images that are too large for one, are refused.
 func TestSVDRefusals(t *testing.T) {
 	t.Parallel()
