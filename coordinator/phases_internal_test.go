@@ -1,0 +1,211 @@
+package coordinator
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"ddiff/coordinator/shard"
+	"ddiff/manifest"
+)
+
+// TestExpected has the number of items that the queue must hold, by phase.
+func TestExpected(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1e9, 0)
+	r := decidingRunner(t, &now, &strings.Builder{})
+	for i := range 5 {
+		r.ledger.add(id(i))
+	}
+	r.ledger.settle(id(0), 0, done, "")
+	check := func(name string, p manifest.Phase, want int) {
+		t.Helper()
+		r.rec.Phase = p
+		if got := r.expected(); got != want {
+			t.Errorf("%s: %d items, want %d", name, got, want)
+		}
+		if r.queueComplete(want-1) || !r.queueComplete(want) {
+			t.Errorf("%s: a queue of %d items is incomplete, or one less is complete", name, want)
+		}
+	}
+	check("queued", manifest.PhaseQueued, 0)
+	check("preflight", manifest.PhasePreflight, 1)
+	r.checked = &manifest.Checked{}
+	check("answered preflight", manifest.PhasePreflight, 0)
+	r.canary = []string{id(0), id(1), id(2)}
+	check("canary", manifest.PhaseCanary, 2)
+	r.rec.Shards, r.stored = 1, 2
+	check("a window is not published", manifest.PhaseRunning, 0)
+	r.stored = 1
+	check("all windows are published", manifest.PhaseRunning, 4)
+	r.stored = 0
+	check("more windows are published", manifest.PhaseRunning, 4)
+	check("paused", manifest.PhasePaused, 0)
+}
+
+// TestNeedsWindow has the states in which the next window is stored.
+func TestNeedsWindow(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1e9, 0)
+	for _, c := range []struct {
+		name   string
+		change func(r *runner)
+		want   bool
+	}{
+		{"no window with items", func(*runner) {}, true},
+		{"complete", func(r *runner) { r.complete = true }, false},
+		{"paused", func(r *runner) { r.rec.Wanted = manifest.WantPause }, false},
+		{"cancelled", func(r *runner) { r.rec.Wanted = manifest.WantCancel }, false},
+		{"without a precision", func(r *runner) { r.sharder = nil }, false},
+		{"waits for the preflight", func(r *runner) { r.sound = 0 }, false},
+		{"released, but not running", func(r *runner) { r.rec.Released = true }, false},
+		{"all windows are published", func(r *runner) {
+			r.rec.Released, r.rec.Phase, r.stored, r.rec.Shards = true, manifest.PhaseRunning, 2, 2
+		}, true},
+		{"a window is not published", func(r *runner) {
+			r.rec.Released, r.rec.Phase, r.stored, r.rec.Shards = true, manifest.PhaseRunning, 2, 1
+		}, false},
+		{"a Run with work at the limit", func(r *runner) { r.s.cfg.run, r.ledger.open = &RunConfig{}, readAhead }, true},
+		{"a Run with much work", func(r *runner) { r.s.cfg.run, r.ledger.open = &RunConfig{}, readAhead+1 }, false},
+		{"a Run with much work after a tick", func(r *runner) { r.s.cfg.run, r.ledger.open, r.ticked = &RunConfig{}, readAhead+1, true }, true},
+		{"a campaign with much work", func(r *runner) { r.ledger.open = readAhead + 1 }, true},
+	} {
+		r := decidingRunner(t, &now, &strings.Builder{})
+		r.sharder = &shard.Sharder{}
+		c.change(r)
+		if got := r.needsWindow(); got != c.want {
+			t.Errorf("%s: %t", c.name, got)
+		}
+	}
+}
+
+// The canary covers as many tasks as possible, each item once.
+func TestCanaries(t *testing.T) {
+	t.Parallel()
+	var items []manifest.Item
+	for i, task := range []string{"a", "a", "a", "b", "b", "c"} {
+		items = append(items, manifest.Item{ID: fmt.Sprint(task, i), Task: task})
+	}
+	for n, want := range map[int][]string{
+		0: nil, 1: {"a0"}, 3: {"a0", "b3", "c5"}, 4: {"a0", "b3", "c5", "a1"}, 6: {"a0", "b3", "c5", "a1", "b4", "a2"},
+		9: {"a0", "b3", "c5", "a1", "b4", "a2"},
+	} {
+		if got := identities(canaries(items, n)); !slices.Equal(got, want) {
+			t.Errorf("%d canaries: %q, want %q", n, got, want)
+		}
+	}
+}
+
+// An answer replaces its command; the record keeps the newest sixteen answers.
+func TestAnswers(t *testing.T) {
+	t.Parallel()
+	c := &manifest.Campaign{}
+	for i := range maxAnswers + 3 {
+		c.Commands = []manifest.Command{{ID: "before"}, {ID: fmt.Sprint(i)}, {ID: "after"}}
+		answer(c, manifest.Answer{ID: fmt.Sprint(i), Items: i})
+		if len(c.Commands) != 2 || c.Commands[0].ID != "before" || c.Commands[1].ID != "after" {
+			t.Fatalf("commands %+v", c.Commands)
+		}
+		answer(c, manifest.Answer{ID: fmt.Sprint(i), Items: -1}) // of another coordinator
+		if n := len(c.Answered); n != min(i+1, maxAnswers) || c.Answered[n-1].Items != i || c.Answered[0].Items != max(0, i+1-maxAnswers) {
+			t.Fatalf("answers %+v", c.Answered)
+		}
+	}
+	c.Commands = []manifest.Command{{ID: "first"}}
+	answer(c, manifest.Answer{ID: "first"})
+	if len(c.Commands) != 0 {
+		t.Errorf("the only command stays")
+	}
+}
+
+// A retry selects failed and dead items by outcome, identity and reason.
+func TestRetryMatcher(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1e9, 0)
+	r := decidingRunner(t, &now, &strings.Builder{})
+	for i, to := range []state{pending, done, failed, dead, failed} {
+		r.ledger.add(id(i))
+		r.ledger.settle(id(i), 0, to, []string{"", "", "no light", "no memory", "no memory"}[i])
+	}
+	both := []manifest.Outcome{manifest.OutcomeFailed, manifest.OutcomeDead}
+	for _, c := range []struct {
+		command manifest.Command
+		want    []int
+	}{
+		{manifest.Command{Outcomes: both}, []int{2, 3, 4}},
+		{manifest.Command{Outcomes: both[:1]}, []int{2, 4}},
+		{manifest.Command{Outcomes: both[1:]}, []int{3}},
+		{manifest.Command{Outcomes: append([]manifest.Outcome{manifest.OutcomeDone}, both...)}, []int{2, 3, 4}},
+		{manifest.Command{Outcomes: both, Where: "memory"}, []int{3, 4}},
+		{manifest.Command{Outcomes: both, Items: []string{id(1), id(4)}}, []int{4}},
+		{manifest.Command{}, nil},
+	} {
+		match := r.matcher(c.command)
+		var got []int
+		for i := range 6 {
+			if match(id(i)) {
+				got = append(got, i)
+			}
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%+v: items %v, want %v", c.command, got, c.want)
+		}
+	}
+}
+
+// TestRefusedCommands has the commands that a state refuses, before anything is read.
+func TestRefusedCommands(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1e9, 0)
+	for _, c := range []struct {
+		phase  manifest.Phase
+		wanted manifest.Wanted
+		want   string
+	}{
+		{manifest.PhaseRunning, manifest.WantCancel, "the campaign is cancelled; resume it first"},
+		{manifest.PhaseRunning, manifest.WantCancelNow, "the campaign is cancelled; resume it first"},
+		{manifest.PhaseCancelled, manifest.WantRun, "the campaign is cancelled; resume it first"},
+		{manifest.PhaseRejected, manifest.WantPause, "the campaign is rejected; resume it first"},
+		{manifest.PhaseQueued, manifest.WantRun, "has not passed its preflight and canary"},
+	} {
+		r := decidingRunner(t, &now, &strings.Builder{})
+		r.rec.Phase, r.rec.Wanted = c.phase, c.wanted
+		n, err := r.executeVerb(t.Context(), manifest.Command{ID: "1", Verb: manifest.CommandRetry})
+		var refused rejection
+		if n != 0 || !errors.As(err, &refused) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s, %s: %d, %v, want %q", c.phase, c.wanted, n, err, c.want)
+		}
+	}
+}
+
+// The preflight is answered by a worker's checks, or by an outcome of a worker that gave up.
+func TestPreflightAnswer(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1e9, 0)
+	for payload, want := range map[string]string{
+		`{"worker":"gpu","checks":[{"name":"memory","found":"12 GiB"}]}`:                    "",
+		`{"worker":"gpu","outcome":"done"}`:                                                 "",
+		`{"worker":"gpu","outcome":"dead","reason":"out of attempts"}`:                      "worker",
+		`{"worker":"gpu","failed":"prior","checks":[{"name":"memory","found":"12 GiB"}]}`:   "prior",
+		`{"worker":"gpu","outcome":"failed","checks":[{"name":"memory","found":"12 GiB"}]}`: "worker",
+	} {
+		var log strings.Builder
+		r := decidingRunner(t, &now, &log)
+		r.settlePreflight([]byte(payload))
+		if r.checked == nil || r.checked.Failed != want || r.checked.Worker != "gpu" {
+			t.Errorf("%s: %+v", payload, r.checked)
+		}
+		logged := strings.Contains(log.String(), "12 GiB")
+		if logged != (want == "" && strings.Contains(payload, "12 GiB")) {
+			t.Errorf("%s: log %s", payload, log.String())
+		}
+		r.checked = nil
+		r.settlePreflight([]byte(payload[:9]))
+		if r.checked != nil || !strings.Contains(log.String(), "skipped a preflight answer") {
+			t.Errorf("a damaged answer: %+v", r.checked)
+		}
+	}
+}
