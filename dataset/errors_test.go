@@ -178,12 +178,12 @@ func TestRetryRead(t *testing.T) {
 	transient, other := errors.New("transient"), errors.New("other")
 	for _, c := range []struct {
 		failures, n, calls int
-		err                error
-	}{{0, 1, 1, nil}, {1, 1, 1, transient}, {1, 2, 2, nil}, {2, 2, 2, transient}, {1, 2, 1, other}} {
+		cause, err         error
+	}{{0, 1, 1, nil, nil}, {1, 1, 1, transient, transient}, {1, 2, 2, transient, nil}, {2, 2, 2, transient, transient}, {1, 2, 1, other, other}} {
 		calls := 0
 		_, err := retryRead(t.Context(), c.n, transient, func() (int, error) {
 			if calls++; calls <= c.failures {
-				return 0, map[bool]error{true: other, false: transient}[c.err == other]
+				return 0, c.cause
 			}
 			return 0, nil
 		})

@@ -74,13 +74,21 @@ func (s *Solver) session(m chunk, names []string, tensors []*onnx.Tensor) (sessi
 		for _, v := range m.outputs {
 			outputs = append(outputs, v.Name)
 		}
-		return s.rt.NewSession(m.model, names, outputs)
+		sess, err := s.rt.NewSession(m.model, names, outputs)
+		if err != nil {
+			return nil, err // not a nil pointer in an interface
+		}
+		return sess, nil
 	}
 	inputs := map[string]*onnx.Tensor{}
 	for i, name := range names {
 		inputs[name] = tensors[i]
 	}
-	return s.newDivided(m, inputs)
+	sess, err := s.newDivided(m, inputs)
+	if err != nil {
+		return nil, err
+	}
+	return sess, nil
 }
 
 func (c *call) close() error {
