@@ -1,0 +1,278 @@
+package gpuworker
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"ddiff/manifest"
+	"ddiff/queue"
+	"ddiff/storage"
+	"ddiff/telemetry"
+)
+
+// readOnlyStore is a store that fails after a permission is lost.
+type readOnlyStore struct {
+	*storage.Dir
+	denied bool
+}
+
+func (s *readOnlyStore) Put(ctx context.Context, key string, data []byte) error {
+	if s.denied {
+		return storage.ErrReadOnly
+	}
+	return s.Dir.Put(ctx, key, data)
+}
+
+func (s *readOnlyStore) Delete(ctx context.Context, key string) error {
+	if s.denied {
+		return storage.ErrReadOnly
+	}
+	return s.Dir.Delete(ctx, key)
+}
+
+// suspectTask is a task of a lease, with a store.
+func suspectTask(t *testing.T, l *queue.Lease, s store) *task {
+	t.Helper()
+	return &task{lease: l, assigned: newAssigned(Assignment{Campaign: "a", Store: s}, 1, nil, 0), ctx: t.Context(), item: manifest.Item{ID: l.ID()}}
+}
+
+// The starts of a suspect have no answer until they are withdrawn, and count in one round only.
+func TestStartsOfSuspect(t *testing.T) {
+	t.Parallel()
+	q, s, clock := internalQueue(t, queue.Config{MaxAttempts: 2}), emptyStore(t), newStoppedClock()
+	w := quietWorker(t, func(cfg *Config) { cfg.Now = clock.now })
+	l := leaseNew(t, q, 1)[0]
+	stored := func() []attemptStart {
+		t.Helper()
+		starts, err := suspectTask(t, l, s).readStarts(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return starts
+	}
+	begin := func() (*task, error) {
+		task := suspectTask(t, l, s)
+		return task, w.recordStart(t.Context(), task)
+	}
+	if task, err := begin(); err != nil || len(stored()) != 0 || task.starts != nil {
+		t.Fatalf("the first attempt in a batch is recorded: %v, %v", stored(), err)
+	}
+	l = retryOf(t, q, l)
+	task, err := begin()
+	want := attemptStart{Worker: "tester", Attempt: 2, At: clock.time, Stage: telemetry.StageFetch}
+	if err != nil || !slices.Equal(stored(), []attemptStart{want}) {
+		t.Fatalf("the start is %+v, %v", stored(), err)
+	}
+	w.recordStage(t.Context(), task, telemetry.StageRestore)
+	if got := stored(); len(got) != 1 || got[0].Stage != telemetry.StageRestore {
+		t.Errorf("the stage is recorded as %+v", got)
+	}
+	w.withdrawStart(t.Context(), task, false)
+	if got := stored(); len(got) != 0 || task.starts != nil {
+		t.Errorf("the withdrawn start remains: %+v", got)
+	}
+
+	// Attempts in the company of others do not bury an item; one alone does.
+	l = retryOf(t, q, l)
+	if !l.Exhausted() {
+		t.Fatal("the lease has attempts left")
+	}
+	if _, err := begin(); err != nil {
+		t.Fatalf("without a start: %v", err)
+	}
+	var crash crashError
+	if task, err = begin(); !errors.As(err, &crash) || len(crash.starts) != 1 || task.starts != nil {
+		t.Fatalf("the second start: %v", err)
+	}
+	const reason = "the item ended 1 workers that held no other item: tester (attempt 3, began 2026-01-02T03:04:05Z, last stage fetch, " +
+		"no answer: killed by a signal, crashed or hung)"
+	if crash.Error() != reason {
+		t.Errorf("the reason is %q", crash)
+	}
+	crash.starts[0].End = "out of memory"
+	if got := (crashError{append(crash.starts, crash.starts[0])}).Error(); !strings.Contains(got, "ended 2 workers") || strings.Count(got, "fetch, out of memory)") != 2 {
+		t.Errorf("the reason is %q", got)
+	}
+
+	// A settled item needs no record, also when this worker has not made it.
+	w.withdrawStart(t.Context(), suspectTask(t, l, s), false)
+	if len(stored()) != 1 {
+		t.Error("a worker withdrew the start of another one")
+	}
+	unread := suspectTask(t, l, s)
+	unread.item.ID = ""
+	w.withdrawStart(t.Context(), unread, true)
+	if len(stored()) != 1 {
+		t.Error("a task without an item withdrew a start")
+	}
+	w.withdrawStart(t.Context(), suspectTask(t, l, s), true)
+	if _, err := s.Get(t.Context(), startsKey(l.ID())); !errors.Is(err, storage.ErrNotFound) {
+		t.Errorf("the record of a settled item remains: %v", err)
+	}
+}
+
+// Starts of another round and damaged records are no evidence.
+func TestForeignStarts(t *testing.T) {
+	t.Parallel()
+	q, s := internalQueue(t, queue.Config{MaxAttempts: 1}), emptyStore(t)
+	task := suspectTask(t, retryOf(t, q, leaseNew(t, q, 1)[0]), s)
+	other := attemptStart{Worker: "other", Round: 1, Attempt: 2}
+	if err := task.writeStarts(t.Context(), []attemptStart{other, {Worker: "here"}, other}); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := task.readStarts(t.Context()); err != nil || len(got) != 1 || got[0].Worker != "here" {
+		t.Errorf("starts %+v, %v", got, err)
+	}
+	// One start alone is enough with one attempt.
+	if err := quietWorker(t).recordStart(t.Context(), task); !errors.As(err, new(crashError)) {
+		t.Errorf("a start with one attempt: %v", err)
+	}
+	if err := s.Put(t.Context(), startsKey(task.item.ID), []byte("[{")); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := task.readStarts(t.Context()); err != nil || len(got) != 0 {
+		t.Errorf("a damaged record: %+v, %v", got, err)
+	}
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := task.readStarts(cancelled); err == nil || !strings.Contains(err.Error(), "read earlier starts") {
+		t.Errorf("an unreadable record: %v", err)
+	}
+	if err := quietWorker(t).recordStart(cancelled, task); err == nil {
+		t.Error("a start beside an unreadable record")
+	}
+}
+
+// Failures of the record are an error at the start, and lines of the log later. Without a failure there is no line.
+func TestStartsThatCannotBeStored(t *testing.T) {
+	t.Parallel()
+	q, s, log := internalQueue(t, queue.Config{}), &readOnlyStore{Dir: emptyStore(t)}, new(strings.Builder)
+	w := quietWorker(t, logTo(log))
+	task := suspectTask(t, retryOf(t, q, leaseNew(t, q, 1)[0]), s)
+	w.recordStage(t.Context(), task, telemetry.StageRestore) // no start is recorded
+	if err := w.recordStart(t.Context(), task); err != nil {
+		t.Fatal(err)
+	}
+	w.recordStage(t.Context(), task, telemetry.StageRestore)
+	w.withdrawStart(t.Context(), task, false)
+	if log.Len() > 0 {
+		t.Errorf("log: %s", log)
+	}
+	s.denied = true
+	if err := w.recordStart(t.Context(), task); !errors.Is(err, storage.ErrReadOnly) {
+		t.Errorf("error %v", err)
+	}
+	w.recordStage(t.Context(), task, telemetry.StageRestore)
+	w.withdrawStart(t.Context(), task, false)
+	for _, line := range []string{"could not record a stage", "could not remove the record of a start"} {
+		if strings.Count(log.String(), line) != 1 {
+			t.Errorf("the log lacks %q: %s", line, log)
+		}
+	}
+}
+
+// An assignment ends when its last item is settled.
+func TestEndOfAssignment(t *testing.T) {
+	t.Parallel()
+	ends := 0
+	a := newAssigned(Assignment{Done: func() { ends++ }}, 2, nil, 0)
+	a.settled()
+	if ends != 0 {
+		t.Error("the assignment ended beside an unsettled item")
+	}
+	a.settled()
+	if ends != 1 || a.cancelled() {
+		t.Errorf("%d ends, cancelled %v", ends, a.cancelled())
+	}
+	newAssigned(Assignment{}, 1, nil, 0).settled() // needs no function
+
+	lifetime, cancel := context.WithCancel(t.Context())
+	a = newAssigned(Assignment{Lifetime: lifetime}, 1, nil, 0)
+	ctx, stop := a.withLifetime(t.Context())
+	defer stop()
+	cancel()
+	<-ctx.Done()
+	if !a.cancelled() || !errors.Is(context.Cause(ctx), errCancelled) {
+		t.Errorf("cancelled %v, %v", a.cancelled(), context.Cause(ctx))
+	}
+}
+
+// The items of a stage that hung use an attempt. Other items, and those of a cancelled campaign, do not.
+func TestAbandonedItems(t *testing.T) {
+	t.Parallel()
+	q := internalQueue(t, queue.Config{})
+	w := quietWorker(t)
+	leases := leaseNew(t, q, 4)
+	lifetime, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	tasks := map[string]*task{}
+	for _, l := range leases {
+		held := suspectTask(t, l, emptyStore(t))
+		held.assigned.Lifetime = lifetime
+		tasks[l.ID()] = held
+		w.leases.add([]*task{held})
+	}
+	a := w.watchdog.begin(t.Context(), "solve", time.Minute, tasks["item0"], tasks["item1"])
+	defer a.end()
+	w.watchdog.check(time.Minute)
+	tasks["item3"].claim()
+	if err := w.abandon(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	attempts := map[string]int{}
+	for _, l := range leaseAgain(t, q, 3) {
+		attempts[l.ID()] = l.Attempt()
+	}
+	for id, want := range map[string]int{"item0": 2, "item1": 2, "item2": 1, "item3": 0} {
+		if attempts[id] != want {
+			t.Errorf("item %s is in attempt %d, want %d", id, attempts[id], want)
+		}
+	}
+
+	// Items of a cancelled campaign leave the queue.
+	for _, held := range tasks {
+		w.leases.remove(held)
+	}
+	cancel()
+	l := retryOf(t, q, leases[3])
+	held := suspectTask(t, l, emptyStore(t))
+	held.assigned.Lifetime = lifetime
+	w.leases.add([]*task{held})
+	b := w.watchdog.begin(t.Context(), "solve", time.Minute, held)
+	defer b.end()
+	w.watchdog.check(time.Minute)
+	if err := w.abandon(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if pending, leased, err := q.Depth(t.Context()); err != nil || pending+leased != 3 {
+		t.Errorf("%d items remain, want 3: %v", pending+leased, err)
+	}
+}
+
+// The errors of all tasks are joined.
+func TestInParallelJoinsErrors(t *testing.T) {
+	t.Parallel()
+	tasks := make([]*task, 3*parallelReleases)
+	for i := range tasks {
+		tasks[i] = &task{written: i}
+	}
+	err := inParallel(tasks, func(t *task) error {
+		switch t.written {
+		case 1:
+			return errItem
+		case 40:
+			return errStore
+		}
+		return nil
+	})
+	if !errors.Is(err, errItem) || !errors.Is(err, storage.ErrReadOnly) {
+		t.Errorf("error %v", err)
+	}
+	if err := inParallel(tasks, func(*task) error { return nil }); err != nil {
+		t.Errorf("error %v", err)
+	}
+}
