@@ -1,0 +1,418 @@
+package gpuworker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"slices"
+	"testing"
+	"time"
+
+	metricnoop "go.opentelemetry.io/otel/metric/noop"
+	"go.opentelemetry.io/otel/trace/noop"
+
+	"ddiff/manifest"
+	"ddiff/queue"
+	"ddiff/restore"
+	"ddiff/restore/onnx"
+	"ddiff/storage"
+	"ddiff/telemetry"
+)
+
+// workerOf returns a worker that does not run, and its store.
+func workerOf(t *testing.T, change ...func(*Config)) (*Worker, *storage.Dir) {
+	t.Helper()
+	in, err := telemetry.NewInstruments(metricnoop.NewMeterProvider().Meter(""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := storage.NewDir(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := Config{
+		Work: Single{Queue: leases(nil), Items: Assignment{Store: dir, Sources: manifest.Files{}, Engine: &restore.Engine{}}},
+		Name: "tester", Logger: slog.New(slog.DiscardHandler), Tracer: noop.NewTracerProvider().Tracer(""), Instruments: in,
+	}
+	for _, f := range change {
+		f(&cfg)
+	}
+	w, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w, dir
+}
+
+// queueOf returns a queue of items with two attempts.
+func queueOf(t *testing.T) *queue.Queue {
+	t.Helper()
+	server, err := queue.StartEmbedded(t.Context(), queue.EmbeddedConfig{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Stop)
+	nc, err := server.Connect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	q, err := queue.Open(t.Context(), nc, queue.Config{
+		Campaign: "test", MaxAttempts: 2, RetryBase: time.Millisecond, RetryMax: time.Millisecond, AckWait: time.Minute,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return q
+}
+
+// leased leases one item.
+func leased(t *testing.T, q *queue.Queue) *queue.Lease {
+	t.Helper()
+	all, err := q.Lease(t.Context(), 1, 10*time.Second)
+	if err != nil || len(all) != 1 {
+		t.Fatalf("%d items, %v", len(all), err)
+	}
+	return all[0]
+}
+
+// at publishes an item and leases it for an attempt with marks.
+func at(t *testing.T, q *queue.Queue, id string, attempt int, m queue.Marks) *queue.Lease {
+	t.Helper()
+	if err := q.PublishBatch(t.Context(), []queue.Work{{Class: "class", ID: id, Payload: []byte("{}")}}); err != nil {
+		t.Fatal(err)
+	}
+	l := leased(t, q)
+	for l.Attempt() < attempt {
+		if err := l.Retry(t.Context(), time.Millisecond); err != nil {
+			t.Fatal(err)
+		}
+		l = leased(t, q)
+	}
+	if err := l.ReleaseMarked(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+	return leased(t, q)
+}
+
+// events counts the results in a queue.
+func events(t *testing.T, q *queue.Queue) int {
+	t.Helper()
+	last, err := q.LastResult(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return int(last)
+}
+
+func buried(t *testing.T, q *queue.Queue) (n int) {
+	t.Helper()
+	for _, err := range q.DeadLetters(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		n++
+	}
+	return n
+}
+
+// Each outcome has its effect on the queue: an event, a dead letter, or another lease with its attempt and marks.
+func TestReportOfOutcomes(t *testing.T) {
+	t.Parallel()
+	q, other := queueOf(t), errors.New("other")
+	for id, tt := range map[string]struct {
+		outcome  outcome
+		patience time.Duration
+		attempt  int
+		marks    queue.Marks
+		checked  bool
+		events   int
+		dead     int
+		next     int // attempt of the next lease; 0: none
+		left     queue.Marks
+		refused  bool
+	}{
+		"suspended":      {outcome: outcome{kind: suspended}, next: 1},
+		"faulted":        {outcome: outcome{faulted, storage.ErrUnavailable}, next: 1, left: queue.Marks{Faults: 1}},
+		"faulted-last":   {outcome: outcome{faulted, storage.ErrUnavailable}, marks: queue.Marks{Faults: maxFaults}, next: 1, left: queue.Marks{Faults: maxFaults + 1}},
+		"faulted-blame":  {outcome: outcome{faulted, sourceError{storage.ErrUnavailable}}, marks: queue.Marks{Faults: maxFaults}, events: 1, dead: 1},
+		"faulted-below":  {outcome: outcome{faulted, sourceError{storage.ErrUnavailable}}, marks: queue.Marks{Faults: maxFaults - 1}, next: 1, left: queue.Marks{Faults: maxFaults}},
+		"source-wait":    {outcome: outcome{faulted, sourceError{storage.ErrUnavailable}}, next: 1, left: queue.Marks{Faults: 1}},
+		"source-patient": {outcome: outcome{faulted, sourceError{storage.ErrUnavailable}}, patience: time.Hour, next: 2},
+		"store-patient":  {outcome: outcome{faulted, storage.ErrUnavailable}, patience: time.Hour, next: 1, left: queue.Marks{Faults: 1}},
+		"disputed":       {outcome: outcome{disputed, other}, next: 1, left: queue.Marks{Disputed: []string{"tester"}}},
+		"disputed-input": {outcome: outcome{disputed, ErrInput}, marks: queue.Marks{Disputed: []string{"a"}}, events: 1},
+		"disputed-other": {outcome: outcome{disputed, other}, marks: queue.Marks{Disputed: []string{"a"}}, events: 1, dead: 1},
+		"disputed-check": {outcome: outcome{disputed, other}, marks: queue.Marks{Disputed: []string{"a"}}, checked: true, events: 1},
+		"retried":        {outcome: outcome{retried, other}, next: 2},
+		"retried-last":   {outcome: outcome{retried, other}, attempt: 2, events: 1, dead: 1},
+		"retried-group":  {outcome: outcome{retried, &hangError{limit: 1, items: 2}}, attempt: 2, next: 3},
+		"retried-alone":  {outcome: outcome{retried, &hangError{limit: 1, items: 1}}, attempt: 2, events: 1, dead: 1},
+		"refused":        {outcome: outcome{refused, other}, next: 1, refused: true},
+		"failed":         {outcome: outcome{failed, other}, events: 1},
+		"cancelled":      {outcome: outcome{cancelled, other}},
+		"done":           {outcome: outcome{kind: done}, events: 1},
+		"done-check":     {outcome: outcome{kind: done}, checked: true, events: 1},
+	} {
+		w, dir := workerOf(t, func(c *Config) { c.Patience = tt.patience })
+		refusals := 0
+		in := newAssigned(Assignment{Campaign: "test", Store: dir, Refuse: func(error) { refusals++ }}, 1, nil, 0)
+		tk := &task{lease: at(t, q, id, tt.attempt, tt.marks), assigned: in, ctx: t.Context(), item: manifest.Item{ID: id, Campaign: "test"}}
+		if tt.checked {
+			tk.checked = &manifest.Checked{}
+		}
+		before, dead := events(t, q), buried(t, q)
+		if err := w.report(t.Context(), tk, tt.outcome, &manifest.Result{Item: tk.item, Outcome: manifest.OutcomeDone}); err != nil {
+			t.Errorf("%s: %v", id, err)
+		}
+		if n, m := events(t, q)-before, buried(t, q)-dead; n != tt.events || m != tt.dead || (refusals > 0) != tt.refused {
+			t.Errorf("%s: %d events, %d dead letters, %d refusals", id, n, m, refusals)
+		}
+		if tt.next == 0 {
+			if all, err := q.Lease(t.Context(), 1, 0); err != nil || len(all) > 0 {
+				t.Errorf("%s: %d items are left, %v", id, len(all), err)
+			}
+			continue
+		}
+		l := leased(t, q)
+		if m := l.Marks(); l.Attempt() != tt.next || m.Faults != tt.left.Faults || !slices.Equal(m.Disputed, tt.left.Disputed) {
+			t.Errorf("%s: attempt %d with %+v", id, l.Attempt(), m)
+		}
+		if err := l.Ack(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// Only a computed result counts as a success of the environment.
+func TestFoundResultIsNoSuccess(t *testing.T) {
+	t.Parallel()
+	q := queueOf(t)
+	for batch, id := range []string{"found", "computed"} {
+		w, dir := workerOf(t)
+		tk := &task{lease: at(t, q, id, 1, queue.Marks{}), assigned: newAssigned(Assignment{Campaign: "test", Store: dir}, 1, nil, 0), ctx: t.Context(), batch: batch}
+		tk.item = manifest.Item{ID: id, Campaign: "test"}
+		if err := w.report(t.Context(), tk, outcome{kind: done}, &manifest.Result{Item: tk.item}); err != nil {
+			t.Fatal(err)
+		}
+		if good := w.breaker.lastGood("test"); (good != nil) != (batch > 0) {
+			t.Errorf("%s: the last good item is %v", id, good)
+		}
+	}
+}
+
+// A released item that another worker has finished is settled; that of a cancelled campaign is dropped.
+func TestReleaseOfItems(t *testing.T) {
+	t.Parallel()
+	q := queueOf(t)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for id, tt := range map[string]struct {
+		attempt  int
+		noID     bool
+		finished bool
+		lifetime context.Context
+		fault    error
+		events   int
+		next     int
+		faults   int
+	}{
+		"plain":           {next: 1},
+		"cancelled":       {lifetime: ended},
+		"first-finished":  {finished: true, next: 1},
+		"second":          {attempt: 2, next: 2},
+		"second-finished": {attempt: 2, finished: true, events: 1},
+		"second-undecode": {attempt: 2, finished: true, noID: true, next: 2},
+		"faulted":         {fault: errors.New("device"), next: 1, faults: 1},
+	} {
+		w, dir := workerOf(t)
+		tk := &task{lease: at(t, q, id, tt.attempt, queue.Marks{}), ctx: t.Context(), fault: tt.fault, item: manifest.Item{ID: id}}
+		tk.assigned = newAssigned(Assignment{Campaign: "test", Store: dir, Lifetime: tt.lifetime}, 1, nil, 0)
+		if tt.finished {
+			data, err := json.Marshal(manifest.Result{Item: tk.item})
+			if err == nil {
+				err = dir.Put(t.Context(), manifest.ItemKey(id, manifest.FileResult), data)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if tt.noID {
+			tk.item = manifest.Item{}
+		}
+		before := events(t, q)
+		if err := w.releaseItem(t.Context(), tk); err != nil {
+			t.Errorf("%s: %v", id, err)
+		}
+		if n := events(t, q) - before; n != tt.events {
+			t.Errorf("%s: %d events", id, n)
+		}
+		if tt.next == 0 {
+			if all, err := q.Lease(t.Context(), 1, 0); err != nil || len(all) > 0 {
+				t.Errorf("%s: %d items are left, %v", id, len(all), err)
+			}
+			continue
+		}
+		l := leased(t, q)
+		if l.Attempt() != tt.next || l.Marks().Faults != tt.faults {
+			t.Errorf("%s: attempt %d with %+v", id, l.Attempt(), l.Marks())
+		}
+		if err := l.Ack(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// Errors of the queue are tolerated if the worker is configured so, except for a closed queue.
+func TestTransientErrorsOfQueue(t *testing.T) {
+	t.Parallel()
+	tk := &task{item: manifest.Item{Name: "a"}}
+	for _, tolerates := range []bool{false, true} {
+		w, _ := workerOf(t, func(c *Config) { c.TolerateQueueErrors, c.Idle = tolerates, time.Millisecond })
+		if err := w.ignoreTransient("settle", tk, nil); err != nil {
+			t.Error(err)
+		}
+		if err := w.ignoreTransient("settle", tk, queue.ErrUnavailable); (err == nil) != tolerates {
+			t.Errorf("tolerates %v: %v", tolerates, err)
+		}
+		if err := w.ignoreTransient("settle", tk, queue.ErrClosed); !errors.Is(err, queue.ErrClosed) || err.Error()[:13] != "settle item a" {
+			t.Errorf("closed: %v", err)
+		}
+		for cause, ends := range map[error]bool{queue.ErrNotReady: false, queue.ErrUnavailable: false, errors.New("other"): !tolerates, queue.ErrClosed: true} {
+			if err := w.pauseAfter(t.Context(), cause); (err != nil) != ends {
+				t.Errorf("tolerates %v: %v ends with %v", tolerates, cause, err)
+			}
+		}
+		ctx, cancel := w.shutdownContext(t.Context())
+		if _, limited := ctx.Deadline(); limited {
+			t.Error("calls of a running worker are limited")
+		}
+		cancel()
+		w.stats.draining.Store(true)
+		ctx, cancel = w.shutdownContext(t.Context())
+		if end, limited := ctx.Deadline(); !limited || time.Until(end) > shutdownTimeout {
+			t.Error("calls of a draining worker are not limited")
+		}
+		cancel()
+	}
+}
+
+// An item is settled once, and counted.
+func TestSettleOnce(t *testing.T) {
+	t.Parallel()
+	w, dir := workerOf(t)
+	q := queueOf(t)
+	ended := 0
+	in := newAssigned(Assignment{Campaign: "test", Store: dir, Done: func() { ended++ }}, 1, nil, 0)
+	tk := &task{lease: at(t, q, "a", 1, queue.Marks{}), assigned: in, ctx: t.Context(), item: manifest.Item{ID: "a"}}
+	w.leases.add([]*task{tk})
+	for range 2 {
+		if err := w.settle(t.Context(), tk, outcome{failed, ErrInput}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if events(t, q) != 1 || w.stats.settled.Load() != 1 || ended != 1 || w.leases.count() != 0 || len(w.settled) != 1 || w.watchdog.active() {
+		t.Errorf("%d events, %d settled, %d assignments ended, %d leases", events(t, q), w.stats.settled.Load(), ended, w.leases.count())
+	}
+	late := &task{lease: &queue.Lease{}, assigned: in, ctx: t.Context()}
+	if err := w.settle(t.Context(), late, outcome{kind: released}, nil); err != nil || !slices.Equal(w.leases.takeReleased(), []*task{late}) || len(w.leases.takeReleased()) != 0 {
+		t.Errorf("a released item: %v", err)
+	}
+}
+
+// Items of equal plans form a group, except for those at other steps.
+func TestGroups(t *testing.T) {
+	t.Parallel()
+	a, b := &task{}, &task{}
+	c, d := &task{checkpoint: &checkpoint{}}, &task{}
+	c.checkpoint.State.Step = 3
+	d.plan.Task = "other"
+	p := &task{preflight: &manifest.Preflight{}}
+	got := group([]*task{a, c, d, p, b, p})
+	want := [][]*task{{a, b}, {c}, {d}, {p, p}}
+	if len(got) != len(want) {
+		t.Fatalf("%d groups", len(got))
+	}
+	for i := range got {
+		if !slices.Equal(got[i], want[i]) {
+			t.Errorf("group %d has %d items", i, len(got[i]))
+		}
+	}
+}
+
+// solves is a restorer with a prescribed solver.
+type solves struct {
+	restorer
+	sizes []int
+	run   func(n int) (int, error)
+}
+
+func (s *solves) solve(_ context.Context, tasks []*task) (int, error) {
+	s.sizes = append(s.sizes, len(tasks))
+	return s.run(len(tasks))
+}
+
+// A failed batch is solved in parts: in halves when memory is short, else item by item. A lost device ends the worker.
+func TestPartsOfFailedBatch(t *testing.T) {
+	t.Parallel()
+	bad := errors.New("bad")
+	for name, tt := range map[string]struct {
+		run      func(n int) (int, error)
+		sizes    []int
+		restored []int
+		released int
+		fails    bool
+	}{
+		"all":            {func(n int) (int, error) { return n, nil }, []int{5}, []int{5}, 0, false},
+		"parts":          {func(n int) (int, error) { return min(n, 2), nil }, []int{5, 3, 1}, []int{2, 2, 1}, 0, false},
+		"memory":         {func(n int) (int, error) { return n, when(n > 2, onnx.ErrMemory) }, []int{5, 2, 2, 1}, []int{2, 2, 1}, 0, false},
+		"bad":            {func(n int) (int, error) { return n, when(n > 1, bad) }, []int{5, 1, 1, 1, 1, 1}, []int{1, 1, 1, 1, 1}, 0, false},
+		"lost":           {func(n int) (int, error) { return 2, when(n < 5, onnx.ErrDeviceLost) }, []int{5, 3}, []int{2}, 3, true},
+		"lost in a part": {func(n int) (int, error) { return n, when(n > 2, onnx.ErrMemory, when(n == 1, onnx.ErrFallback)) }, []int{5, 2, 2, 1}, []int{2, 2}, 1, true},
+	} {
+		w, _ := workerOf(t)
+		s := &solves{run: tt.run}
+		w.restorer = s
+		in := newAssigned(Assignment{}, 5, nil, 0)
+		tasks := make([]*task, 5)
+		for i := range tasks {
+			tasks[i] = &task{assigned: in, ctx: t.Context(), lease: &queue.Lease{}}
+		}
+		out := make(chan []*task, 5)
+		err := w.restore(t.Context(), tasks, out)
+		var restored []int
+		for range len(out) {
+			restored = append(restored, len(<-out))
+		}
+		if (err != nil) != tt.fails || !slices.Equal(s.sizes, tt.sizes) || !slices.Equal(restored, tt.restored) {
+			t.Errorf("%s: %v, batches %v, restored %v", name, err, s.sizes, restored)
+		}
+		released := w.leases.takeReleased()
+		if len(released) != tt.released {
+			t.Errorf("%s: %d items released", name, len(released))
+		}
+		for _, tk := range released[:min(1, len(released))] {
+			if tk.fault == nil {
+				t.Errorf("%s: the item has no fault", name)
+			}
+		}
+	}
+	// A draining worker starts no further batch.
+	w, _ := workerOf(t)
+	s := &solves{run: func(n int) (int, error) { return n, nil }}
+	w.restorer = s
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	tk := &task{assigned: newAssigned(Assignment{}, 1, nil, 0), ctx: t.Context(), lease: &queue.Lease{}}
+	if err := w.restore(ctx, []*task{tk}, nil); err != nil || len(s.sizes) != 0 || len(w.leases.takeReleased()) != 1 {
+		t.Errorf("a draining worker: %v, %v", err, s.sizes)
+	}
+}
+
+// when returns err if a condition holds, and the alternatives otherwise.
+func when(holds bool, err error, otherwise ...error) error {
+	if holds {
+		return err
+	}
+	return errors.Join(otherwise...)
+}
