@@ -1,0 +1,484 @@
+package gpuworker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"ddiff/manifest"
+	"ddiff/queue"
+	"ddiff/restore/operator"
+	"ddiff/restore/raster"
+	"ddiff/restore/solver"
+	"ddiff/storage"
+)
+
+// solved returns a task with a solution, and a ground truth that differs from it.
+func solved(t *testing.T, name string, side int) *task {
+	t.Helper()
+	op, err := operator.Builtin().New(name, nil, operator.Shape{Channels: 3, Height: side, Width: side})
+	if err != nil {
+		t.Fatal(err)
+	}
+	size := 1
+	for _, n := range op.Measurement {
+		size *= n
+	}
+	tk := &task{
+		op: op, truth: raster.New(3, side, side), applied: make([]float32, size), ctx: t.Context(), lease: &queue.Lease{},
+		problem: solver.Problem{Y: make([]float32, size)}, solution: solver.Solution{X: make([]float32, 3*side*side)},
+		item: manifest.Item{ID: "item", Name: "a", Sigma: 0.1},
+	}
+	for i := range tk.truth.Pix {
+		tk.truth.Pix[i] = float32(i%17)/17 - 0.5
+		tk.solution.X[i] = tk.truth.Pix[i] + 0.01*float32(i%3)
+	}
+	for i := range tk.problem.Y {
+		tk.problem.Y[i] = float32(i%5) / 10
+		tk.applied[i] = tk.problem.Y[i] + 0.2
+	}
+	return tk
+}
+
+// An image has the scores that its size, its operator and its ground truth permit.
+func TestScores(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name                        string
+		side                        int
+		truth, ssim, haar, baseline bool
+	}{
+		{operator.SuperResolution, 32, true, true, true, true},
+		{operator.SuperResolution, 8, true, false, false, true},
+		{operator.SuperResolution, 32, false, false, false, false},
+		{operator.PhaseRetrieval, 32, true, true, true, false},
+	} {
+		tk := solved(t, tt.name, tt.side)
+		if !tt.truth {
+			tk.truth = nil
+		}
+		m, err := tk.score()
+		if err != nil {
+			t.Errorf("%s of %d pixels: %v", tt.name, tt.side, err)
+			continue
+		}
+		if !(math.Abs(*m.Residual-0.03) <= 1e-6) {
+			t.Errorf("%s: residual %g", tt.name, *m.Residual)
+		}
+		has := []bool{m.PSNR != nil, m.PSNRLuma != nil, m.SSIM != nil, m.HaarPSI != nil, m.BaselinePSNR != nil, m.BaselineSSIM != nil}
+		if want := []bool{tt.truth, tt.truth, tt.ssim, tt.haar, tt.baseline, tt.baseline && tt.ssim}; !slices.Equal(has, want) {
+			t.Errorf("%s of %d pixels: scores %v, want %v", tt.name, tt.side, has, want)
+		}
+		if m.BaselinePSNR != nil && !(*m.PSNR > *m.BaselinePSNR+5) {
+			t.Errorf("%s: the scores are %g and %g dB", tt.name, *m.PSNR, *m.BaselinePSNR)
+		}
+	}
+	nan := float32(math.NaN())
+	for name, change := range map[string]func(*task){
+		"score residual": func(tk *task) { tk.applied = tk.applied[1:] },
+		"score PSNR":     func(tk *task) { tk.solution.X[0] = nan },
+		"shape":          func(tk *task) { tk.truth = raster.New(3, 16, 16) },
+		"baseline":       func(tk *task) { tk.problem.Y[7] = nan },
+	} {
+		tk := solved(t, operator.SuperResolution, 32)
+		change(tk)
+		if m, err := tk.score(); err == nil {
+			t.Errorf("%s: no error, scores %+v", name, m)
+		}
+	}
+}
+
+// The files beside a result are those that the item has.
+func TestArtifacts(t *testing.T) {
+	t.Parallel()
+	tk := solved(t, operator.SuperResolution, 32)
+	names := func() string {
+		files, err := tk.artifacts()
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := ""
+		for _, f := range files {
+			if len(f.data) == 0 {
+				t.Errorf("%s is empty", f.name)
+			}
+			out += f.name + " "
+		}
+		return out
+	}
+	all := fmt.Sprintln(manifest.FileTruth, manifest.FileData, manifest.FileMeasurement, manifest.FileTrace)
+	if got := names(); strings.TrimSpace(got) != strings.TrimSpace(all) {
+		t.Errorf("files %s", got)
+	}
+	tk.truth, tk.draw = nil, &operator.Draw{Name: drawMask, Dims: []int{1, 2}, Data: []float32{0, 1}}
+	if got := names(); strings.Contains(got, manifest.FileTruth) || !strings.Contains(got, fileMask) {
+		t.Errorf("files %s", got)
+	}
+	tk.draw.Dims = []int{3}
+	if _, err := tk.artifacts(); err == nil || !strings.Contains(err.Error(), "encode "+fileMask) {
+		t.Errorf("a mask of another size: %v", err)
+	}
+}
+
+// faulty is a store that fails for some keys.
+type faulty struct {
+	*storage.Dir
+	put, get func(key string) error
+}
+
+func (f faulty) Put(ctx context.Context, key string, data []byte) error {
+	if f.put != nil {
+		if err := f.put(key); err != nil {
+			return err
+		}
+	}
+	return f.Dir.Put(ctx, key, data)
+}
+
+func (f faulty) Get(ctx context.Context, key string) ([]byte, error) {
+	if f.get != nil {
+		if err := f.get(key); err != nil {
+			return nil, err
+		}
+	}
+	return f.Dir.Get(ctx, key)
+}
+
+// The first result is kept. A second worker of the same pixels leaves the passport of the first, and no other file of its
+// own.
+func TestFirstResultIsKept(t *testing.T) {
+	t.Parallel()
+	write := func(name string, dir store, brighter float32, late bool) (*manifest.Result, *task) {
+		t.Helper()
+		w, _ := workerOf(t, func(c *Config) { c.Name = name })
+		tk := solved(t, operator.SuperResolution, 16)
+		tk.solution.X[0] += brighter
+		tk.batch, tk.seconds, tk.plan.Solver.Steps = 3, 1.5, 7
+		tk.assigned = newAssigned(Assignment{Store: dir}, 1, nil, 0)
+		e := engineRestorer{w.core}
+		if !late {
+			res, err := e.write(t.Context(), tk, manifest.Metrics{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return res, tk
+		}
+		// The other worker created its result while this one wrote its files.
+		looks := 0
+		tk.assigned.Store = faulty{Dir: dir.(*storage.Dir), get: func(key string) error {
+			if looks++; looks == 1 {
+				return storage.ErrNotFound
+			}
+			return nil
+		}}
+		res, err := e.write(t.Context(), tk, manifest.Metrics{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res, tk
+	}
+	for name, tt := range map[string]struct {
+		brighter float32
+		late     bool
+		equal    bool // of the file and the first result
+	}{"found": {0.5, false, true}, "late": {0, true, true}, "late with other pixels": {0.5, true, false}} {
+		_, dir := workerOf(t)
+		first, tk := write("first", dir, 0, false)
+		if first.Worker != "first" || first.Batch != 3 || first.Seconds != 1.5 || first.Steps != 7 || len(first.Artifacts) != 5 || len(first.MetricIDs) != 5 {
+			t.Errorf("the result is %+v", first)
+		}
+		largest := 0
+		for file, want := range first.Artifacts {
+			data, err := dir.Get(t.Context(), manifest.ItemKey("item", file))
+			if err != nil || digest(data) != want {
+				t.Errorf("%s: %v", file, err)
+			}
+			largest = max(largest, len(data))
+		}
+		if tk.written != largest {
+			t.Errorf("the largest file has %d bytes, not %d", largest, tk.written)
+		}
+		second, _ := write("second", dir, tt.brighter, tt.late)
+		if second.Worker != "first" || !maps.Equal(second.Artifacts, first.Artifacts) {
+			t.Errorf("%s: the result of %s was kept", name, second.Worker)
+		}
+		data, err := dir.Get(t.Context(), manifest.ItemKey("item", manifest.FileRestored))
+		if err != nil || (digest(data) == first.Artifacts[manifest.FileRestored]) != tt.equal {
+			t.Errorf("%s: the digest of the restored image is equal: %v, %v", name, !tt.equal, err)
+		}
+	}
+}
+
+// A result that cannot be read is an error; one that the store denies after a conflict is a failure of the store.
+func TestReadOfResult(t *testing.T) {
+	t.Parallel()
+	_, dir := workerOf(t)
+	tk := solved(t, operator.SuperResolution, 16)
+	tk.assigned = newAssigned(Assignment{Store: dir}, 1, nil, 0)
+	if res, err := tk.findResult(t.Context()); res != nil || err != nil {
+		t.Errorf("no result: %v, %v", res, err)
+	}
+	if _, err := tk.readExisting(t.Context()); !errors.Is(err, storage.ErrUnavailable) || !errors.Is(err, storage.ErrNotFound) {
+		t.Errorf("a denied result: %v", err)
+	}
+	if _, err := tk.restoreExistingResult(t.Context()); !errors.Is(err, storage.ErrUnavailable) {
+		t.Errorf("a denied result: %v", err)
+	}
+	if err := tk.createResult(t.Context(), &manifest.Result{Worker: "w"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := tk.createResult(t.Context(), &manifest.Result{}); !errors.Is(err, storage.ErrExists) {
+		t.Errorf("a second result: %v", err)
+	}
+	if res, err := tk.findResult(t.Context()); err != nil || res.Worker != "w" {
+		t.Errorf("%v, %v", res, err)
+	}
+	if err := dir.Put(t.Context(), manifest.ItemKey("item", manifest.FileResult), []byte("{")); err != nil {
+		t.Fatal(err)
+	}
+	for name, read := range map[string]func(context.Context) (*manifest.Result, error){"find": tk.findResult, "existing": tk.readExisting} {
+		if res, err := read(t.Context()); res != nil || err == nil || !strings.Contains(err.Error(), "delete it and run again") {
+			t.Errorf("%s: %v, %v", name, res, err)
+		}
+	}
+	full := storage.ErrNoSpace
+	tk.assigned.Store = faulty{Dir: dir, put: func(string) error { return full }, get: func(string) error { return storage.ErrNotFound }}
+	w, _ := workerOf(t)
+	if res, err := (engineRestorer{w.core}).write(t.Context(), tk, manifest.Metrics{}); res != nil || !errors.Is(err, full) || tk.written == 0 {
+		t.Errorf("a full store: %v, %v", res, err)
+	}
+	tk.assigned.Store = faulty{Dir: dir, get: func(string) error { return full }}
+	if res, err := (engineRestorer{w.core}).write(t.Context(), tk, manifest.Metrics{}); res != nil || !errors.Is(err, full) {
+		t.Errorf("an unreadable store: %v, %v", res, err)
+	}
+}
+
+// A probe writes an object as large as the last file, from 1 KiB to 16 MiB, and deletes it.
+func TestProbeOfStore(t *testing.T) {
+	t.Parallel()
+	_, dir := workerOf(t)
+	for _, tt := range []struct{ written, least, most int }{
+		{0, 1 << 10, 1<<10 + 64}, {5000, 5000, 5064}, {1 << 30, 16 << 20, 16<<20 + 64},
+	} {
+		size := 0
+		s := sized{dir, &size}
+		tk := &task{written: tt.written, assigned: newAssigned(Assignment{Store: s}, 1, nil, 0)}
+		if err := testStore(t.Context(), tk); err != nil || size < tt.least || size > tt.most {
+			t.Errorf("%d bytes after %d, %v", size, tt.written, err)
+		}
+	}
+	for info, err := range dir.List(t.Context(), "probes/") {
+		t.Errorf("left %s, %v", info.Key, err)
+	}
+	for name, s := range map[string]faulty{
+		"put": {dir, func(string) error { return storage.ErrNoSpace }, nil}, "get": {dir, nil, func(string) error { return storage.ErrNoSpace }},
+	} {
+		tk := &task{assigned: newAssigned(Assignment{Store: s}, 1, nil, 0)}
+		if err := testStore(t.Context(), tk); !errors.Is(err, storage.ErrNoSpace) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	tk := &task{assigned: newAssigned(Assignment{Store: damaging{dir}}, 1, nil, 0)}
+	if err := testStore(t.Context(), tk); err == nil || !strings.Contains(err.Error(), "differ from the written ones") {
+		t.Errorf("damaged bytes: %v", err)
+	}
+}
+
+// sized records the size of the last object.
+type sized struct {
+	*storage.Dir
+	size *int
+}
+
+func (s sized) Put(ctx context.Context, key string, data []byte) error {
+	*s.size = len(data)
+	return s.Dir.Put(ctx, key, data)
+}
+
+// damaging is a store that changes bytes.
+type damaging struct{ *storage.Dir }
+
+func (d damaging) Get(ctx context.Context, key string) ([]byte, error) {
+	data, err := d.Dir.Get(ctx, key)
+	if len(data) > 0 {
+		data[0]++
+	}
+	return data, err
+}
+
+// The store of a campaign must create, refuse, read and delete an object.
+func TestPreflightOfStore(t *testing.T) {
+	t.Parallel()
+	_, dir := workerOf(t)
+	for name, tt := range map[string]struct {
+		store store
+		want  string
+	}{
+		"good": {dir, ""}, "damaging": {damaging{dir}, "differ from the written"}, "unreadable": {faulty{dir, nil, func(string) error { return storage.ErrAccess }}, storage.ErrAccess.Error()},
+		"overwriting": {overwriting{dir}, "accepts a second create"},
+	} {
+		p := &preflight{assigned: newAssigned(Assignment{Store: tt.store}, 1, nil, 0)}
+		found, err := p.store(t.Context())
+		if (err == nil) != (tt.want == "") || err == nil && found == "" || err != nil && !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %q, %v", name, found, err)
+		}
+	}
+	for info, err := range dir.List(t.Context(), "probes/") {
+		t.Errorf("left %s, %v", info.Key, err)
+	}
+}
+
+// overwriting is a store whose create replaces objects.
+type overwriting struct{ *storage.Dir }
+
+func (o overwriting) Create(ctx context.Context, key string, data []byte) error {
+	return o.Put(ctx, key, data)
+}
+
+// files are sources by path.
+type files map[string]error
+
+func (f files) Get(_ context.Context, path string) ([]byte, error) { return []byte(path), f[path] }
+
+// Only failures of the environment fail the test of the sources, and only with the last good item or the failed one.
+func TestProbeOfSources(t *testing.T) {
+	t.Parallel()
+	src := func(path string) *manifest.Source { return &manifest.Source{Path: path, SHA256: digest([]byte(path))} }
+	for name, tt := range map[string]struct {
+		item manifest.Item
+		fail bool
+	}{
+		"image":       {manifest.Item{Image: src("down")}, true},
+		"measurement": {manifest.Item{Image: src("a"), Measurement: src("down")}, true},
+		"mask":        {manifest.Item{Image: src("a"), Mask: src("down")}, true},
+		"kernel":      {manifest.Item{Image: src("a"), Kernel: src("down")}, true},
+		"good":        {manifest.Item{Image: src("a"), Mask: src("b")}, false},
+		"missing":     {manifest.Item{Image: src("missing")}, false},
+		"damaged":     {manifest.Item{Image: &manifest.Source{Path: "a", SHA256: "other"}}, false},
+	} {
+		w, dir := workerOf(t)
+		from := files{"down": storage.ErrUnavailable, "missing": storage.ErrNotFound}
+		in := newAssigned(Assignment{Campaign: "c", Store: dir, Sources: from}, 1, nil, 0)
+		tk := &task{item: tt.item, assigned: in, ctx: t.Context()}
+		if err := w.testSources(t.Context(), tk); errors.Is(err, storage.ErrUnavailable) != tt.fail || (err != nil) != tt.fail {
+			t.Errorf("%s: %v", name, err)
+		}
+		// A test of the worker without sources, and with the item of a preflight.
+		if err := w.test(t.Context(), tk, false); err != nil || w.watchdog.active() {
+			t.Errorf("%s without sources: %v", name, err)
+		}
+		check := &task{preflight: &manifest.Preflight{Items: []manifest.Item{tt.item}}, assigned: in, ctx: t.Context()}
+		if err := w.test(t.Context(), check, true); (err != nil) != tt.fail {
+			t.Errorf("%s in a preflight: %v", name, err)
+		}
+		w.breaker.succeed(&task{item: manifest.Item{Campaign: "c", Image: src("a")}, assigned: in})
+		if err := w.testSources(t.Context(), tk); err != nil {
+			t.Errorf("%s after a good item: %v", name, err)
+		}
+		in.loader.sources, in.Sources = nil, nil
+		w.breaker.good = nil
+		if err := w.testSources(t.Context(), tk); err != nil {
+			t.Errorf("%s without files: %v", name, err)
+		}
+	}
+	tk := &task{item: manifest.Item{ID: "own"}, preflight: &manifest.Preflight{}}
+	if tk.sample() != &tk.item {
+		t.Error("a preflight without items")
+	}
+}
+
+// A preflight reads the files of an item: their number and size are counted, and the image is decoded.
+func TestPreflightOfFiles(t *testing.T) {
+	t.Parallel()
+	src := func(path string) *manifest.Source { return &manifest.Source{Path: path, SHA256: digest([]byte(path))} }
+	in := newAssigned(Assignment{Sources: files{"down": storage.ErrUnavailable}}, 1, raster.NewBudget(1<<30), 0)
+	p := &preflight{assigned: in}
+	if n, size, err := p.readFiles(t.Context(), manifest.Item{Measurement: src("four"), Mask: src("three")}); n != 2 || size != 9 || err != nil {
+		t.Errorf("%d files, %d bytes, %v", n, size, err)
+	}
+	if n, size, err := p.readFiles(t.Context(), manifest.Item{Image: src("text"), Mask: src("three")}); n != 0 || size != 0 || !errors.Is(err, raster.ErrFormat) {
+		t.Errorf("%d files, %d bytes, %v", n, size, err)
+	}
+	p.sample = []manifest.Item{{Name: "a", Mask: src("down")}, {Name: "b", Kernel: src("kernel")}}
+	if found, err := p.sources(t.Context()); err != nil || found != "1 files, 6 bytes" {
+		t.Errorf("%q, %v", found, err)
+	}
+	p.sample = []manifest.Item{{Name: "a", Mask: src("down")}, {Name: "b", Image: src("text")}}
+	if _, err := p.sources(t.Context()); !errors.Is(err, storage.ErrUnavailable) || errors.Is(err, raster.ErrFormat) {
+		t.Errorf("the first error is %v", err)
+	}
+	p.EngineError = ErrPriorFile
+	if _, err := p.prior(t.Context()); !errors.Is(err, ErrPriorFile) {
+		t.Errorf("prior: %v", err)
+	}
+	p.EngineError, p.sample = nil, nil
+	if _, err := p.prior(t.Context()); err == nil || !strings.Contains(err.Error(), "no items") {
+		t.Errorf("prior: %v", err)
+	}
+}
+
+// A simulated worker holds items for the sum of their times, and records the times of requests that returned items.
+func TestSimulatedWorker(t *testing.T) {
+	t.Parallel()
+	now, n := &clock{time.Unix(0, 0)}, 0
+	sim := &Simulation{Mean: time.Hour}
+	for id := range 100 {
+		d := sim.duration(fmt.Sprint(id))
+		if d < 30*time.Minute || d > 90*time.Minute || d != sim.duration(fmt.Sprint(id)) {
+			t.Errorf("item %d is held for %v", id, d)
+		}
+	}
+	if r := sim.Report(); r != (SimulationReport{}) {
+		t.Errorf("an empty report is %+v", r)
+	}
+	sim.Mean = 0
+	w, _ := workerOf(t, func(c *Config) {
+		c.Simulate, c.Now = sim, func() time.Time { now.pass(time.Second); return now.now }
+		c.Work = Single{Queue: leases(func(int, time.Duration) ([]*queue.Lease, error) { return make([]*queue.Lease, n), nil }), Items: c.Work.(Single).Items}
+	})
+	s := w.restorer.(*simulator)
+	for n = range 3 {
+		if _, all, err := s.Next(t.Context(), 0); err != nil || len(all) != n {
+			t.Errorf("%d items, %v", len(all), err)
+		}
+	}
+	if sim.waits.total != 2 || math.Abs(float64(sim.waits.quantile(0.5))/float64(time.Second)-1) > 0.01 {
+		t.Errorf("%d requests of %v", sim.waits.total, sim.waits.quantile(0.5))
+	}
+	tasks := []*task{{assigned: newAssigned(Assignment{}, 2, nil, 0)}, {}, {}, {}}
+	if m, err := s.solve(t.Context(), tasks); m != 4 || err != nil || tasks[3].seconds != 0.25 || tasks[3].batch != 4 {
+		t.Errorf("%d items, %v, %g s", m, err, tasks[3].seconds)
+	}
+	other := &simulator{core: s.core, simulation: sim}
+	begin := now.now
+	other.record(begin, begin.Add(2*time.Second), 1)
+	other.record(begin.Add(6*time.Second), begin.Add(8*time.Second), 2)
+	if r := sim.Report(); r.Workers != 2 || r.Items != 7 || !(math.Abs(r.Busy-5.0/9) <= 1e-9) {
+		t.Errorf("%+v", r)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	sim.Mean = time.Hour
+	if m, err := s.solve(ended, tasks); m != 4 || err == nil || sim.items != 7 {
+		t.Errorf("a draining worker: %d, %v", m, err)
+	}
+	if c, err := s.check(t.Context(), nil); err != nil || len(c.Checks) != 1 {
+		t.Errorf("%+v, %v", c, err)
+	}
+	tk := solved(t, operator.SuperResolution, 16)
+	_, dir := workerOf(t)
+	tk.assigned, tk.batch = newAssigned(Assignment{Store: dir}, 1, nil, 0), 2
+	for range 2 {
+		res, err := s.finish(tk)
+		if err != nil || res.Batch != 2 || res.Outcome != manifest.OutcomeDone {
+			t.Errorf("%+v, %v", res, err)
+		}
+		tk.batch = 3
+	}
+}
