@@ -171,7 +171,7 @@ func TestFirstResultIsKept(t *testing.T) {
 		}
 		// The other worker created its result while this one wrote its files.
 		looks := 0
-		tk.assigned.Store = faulty{Dir: dir.(*storage.Dir), get: func(key string) error {
+		tk.assigned.Store = faulty{Dir: dir.(*storage.Dir), get: func(string) error {
 			if looks++; looks == 1 {
 				return storage.ErrNotFound
 			}
@@ -381,7 +381,7 @@ func TestProbeOfSources(t *testing.T) {
 		if err := w.testSources(t.Context(), tk); err != nil {
 			t.Errorf("%s after a good item: %v", name, err)
 		}
-		in.loader.sources, in.Sources = nil, nil
+		in.sources, in.Sources = nil, nil
 		w.breaker.good = nil
 		if err := w.testSources(t.Context(), tk); err != nil {
 			t.Errorf("%s without files: %v", name, err)

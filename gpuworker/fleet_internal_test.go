@@ -538,8 +538,6 @@ func TestLeaseSize(t *testing.T) {
 
 // fetched is a cache with prescribed answers.
 type fetched struct {
-	engines
-	operatorFiles
 	prior, operators bool
 	err, operatorErr error
 	opened, calls    int
