@@ -93,12 +93,7 @@ func (d *SVD) apply(g *onnx.Graph, x onnx.Value, factor func(*axisSVD) *matrix) 
 // Values returns the singular values, shape [1, 1, H, W], or [N, 1, H, W] for a task with masks; draws is the batch of
 // encoded draws. A value counts as zero if one of its factors along the axes is below least.
 func (d *SVD) Values(g *onnx.Graph, draws onnx.Value, least float64) onnx.Value {
-	return d.diagonal(g, draws, func(a *axisSVD, i int) float64 {
-		if s := a.s[i]; s >= least {
-			return s
-		}
-		return 0
-	})
+	return d.diagonal(g, draws, func(a *axisSVD, i int) float64 { return a.value(i, least) })
 }
 
 // Paired returns 1 for the places of a spectrum whose right singular vector has a left one, else 0, in the shape of Values.

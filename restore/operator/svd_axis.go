@@ -16,6 +16,14 @@ type axisSVD struct {
 	s []float64
 }
 
+// value returns singular value i, or 0 if it is below least.
+func (a *axisSVD) value(i int, least float64) float64 {
+	if s := a.s[i]; s >= least {
+		return s
+	}
+	return 0
+}
+
 // decompose computes the decomposition in float64. R commutes with the reflection of the axis, so it maps even vectors to
 // even ones and odd vectors to odd ones: the decompositions of the two blocks take a quarter of the time.
 func decompose(r *matrix) (*axisSVD, error) {

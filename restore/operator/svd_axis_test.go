@@ -51,6 +51,17 @@ func TestDecompose(t *testing.T) {
 	}
 }
 
+// A singular value at the limit counts.
+func TestAxisValue(t *testing.T) {
+	t.Parallel()
+	a := &axisSVD{s: []float64{0.25, 0.5, 1}}
+	for i, want := range []float64{0, 0.5, 1} {
+		if got := a.value(i, 0.5); got != want {
+			t.Errorf("singular value %g becomes %g, want %g", a.s[i], got, want)
+		}
+	}
+}
+
 // The largest side is decomposed, and equal axes once.
 func TestNewSVD(t *testing.T) {
 	t.Parallel()
