@@ -111,7 +111,7 @@ type Varying struct {
 	Prior    bool `json:"prior,omitempty"`
 	Preset   bool `json:"preset,omitempty"`
 	Settings bool `json:"settings,omitempty"`
-	// Precision: the precisions of the score network that the rows' items used.
+	// Precision: the precisions of the score network that the rows' items used, or whether their campaigns fix one.
 	Precision bool `json:"precision,omitempty"`
 }
 
@@ -122,6 +122,7 @@ func vary(rows []Row) Varying {
 	methods := make(map[[2]string][]*Row)
 	var first *Row
 	precision := ""
+	markUnfixed(rows)
 	for i := range rows {
 		r := &rows[i]
 		if r.Size == "" {

@@ -27,12 +27,24 @@ func (r *Row) countPrecisions(done []*entry) {
 }
 
 // precisionText is the text of a row in the column of precisions: those that its items used, or the one that its campaign
-// fixes.
+// fixes. Beside rows of campaigns that fix a precision, those that fix none say so.
 func (r *Row) precisionText() string {
 	if len(r.Precisions) == 0 {
 		return string(r.Precision)
 	}
-	return strings.Join(slices.Sorted(maps.Keys(r.Precisions)), " and ")
+	text := strings.Join(slices.Sorted(maps.Keys(r.Precisions)), " and ")
+	if r.besideFixed {
+		text += " (not fixed)"
+	}
+	return text
+}
+
+// markUnfixed marks the rows that fix no precision, if another one does.
+func markUnfixed(rows []Row) {
+	fixed := slices.ContainsFunc(rows, func(r Row) bool { return r.Approach.Precision != "" })
+	for i := range rows {
+		rows[i].besideFixed = fixed && rows[i].Approach.Precision == ""
+	}
 }
 
 // maxMixedRows bounds the rows that the note on precisions names.

@@ -65,6 +65,31 @@ func TestPrecisionsHaveRows(t *testing.T) {
 	}
 }
 
+// A campaign that fixes float32, and one that fixes none on workers that compute in float32, have two rows. They are told apart
+// in the table and in the comparison.
+func TestUnfixedPrecisionIsNamed(t *testing.T) {
+	t.Parallel()
+	var results []manifest.Result
+	for _, name := range []string{"1.png", "2.png", "3.png"} {
+		results = append(results,
+			result(t, "hdr", "ddiff", name, 0, scored(25, 20, 0.5, 0), in("", "fp32")),
+			result(t, "hdr", "ddiff", name, 0, scored(25, 20, 0.5, 0), in("float32", "fp32")))
+	}
+	s := summaryOf(t, results, RuleFirst)
+	if len(s.Comparisons) != 1 || s.Comparisons[0].A != "ddiff float32 (not fixed)" || s.Comparisons[0].B != "ddiff float32" {
+		t.Errorf("comparisons %+v", s.Comparisons)
+	}
+	var table strings.Builder
+	if err := WriteTable(&table, s, FormatMarkdown); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"| precision |", "| float32 (not fixed) |", "| float32 |"} {
+		if !strings.Contains(table.String(), want) {
+			t.Errorf("the table lacks %q:\n%s", want, table.String())
+		}
+	}
+}
+
 // Workers of different defaults restore a campaign that fixes no precision: its report says that its means mix them.
 func TestMixedPrecisionsAreNamed(t *testing.T) {
 	t.Parallel()

@@ -58,6 +58,8 @@ type Row struct {
 	Dead   int `json:"dead,omitempty"`
 	// Precisions counts the finished items by the precision of the score network, as far as it is known.
 	Precisions map[string]int `json:"precisions,omitempty"`
+	// besideFixed: the row fixes no precision, and another one of the summary does.
+	besideFixed bool
 	// TunedImages is the number of images of the row with which ddiff tune chose its settings, PresetImages that of images
 	// with which values of its preset were chosen: figures on them are too good.
 	TunedImages  int `json:"tuned_images,omitempty"`

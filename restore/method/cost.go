@@ -11,7 +11,7 @@ type Cost struct {
 	// Network counts evaluations of the score network, NetworkBackward the backward passes through it.
 	Network         int `json:"network"`
 	NetworkBackward int `json:"network_backward"`
-	// Operator counts calls of the measurement operator: A(x), and products Jᵀ·v with its Jacobian.
+	// Operator counts calls of the measurement operator: A(x), and products with its Jacobian, or with U or V of [SVD].
 	Operator int `json:"operator"`
 	// Autoencoder counts evaluations of encoder and decoder of a latent prior, AutoencoderBackward the backward passes
 	// through them.
