@@ -110,7 +110,7 @@ func TestFurtherMetrics(t *testing.T) {
 		if e := s.Rows[0].Metrics["lpips_vgg"]; e.N != 2 || !(math.Abs(e.Mean-0.4) <= 1e-12) || e.HalfWidth == nil {
 			t.Errorf("estimate %+v, want the mean 0.4 of two images", e)
 		}
-		for format, want := range map[Format]string{FormatText: "lpips_vgg\n", FormatMarkdown: `| lpips\_vgg |`, FormatLaTeX: `& Lpips\_vgg \\`} {
+		for format, want := range map[Format]string{FormatText: " lpips_vgg ", FormatMarkdown: `| lpips\_vgg |`, FormatLaTeX: `& Lpips\_vgg &`} {
 			var out strings.Builder
 			if err := WriteTable(&out, s, format); err != nil {
 				t.Fatal(err)
@@ -125,7 +125,7 @@ func TestFurtherMetrics(t *testing.T) {
 		if err := writeCSV(&table, ordered.columns, ordered.all()); err != nil {
 			t.Fatal(err)
 		}
-		for _, want := range []string{"autoencoder_backward,precision,lpips_vgg\n", ",lpips_vgg@1:aaaaaaaa;psnr@1;residual@1;ssim@1,,,,,,,0.2\n", "psnr@1;residual@1;ssim@1,,,,,,,\n", "center_crop,,,,,,,,,,\n"} {
+		for _, want := range []string{"autoencoder_backward,precision,lpips_vgg\n", ",lpips_vgg@1:aaaaaaaa;psnr@1;residual@1;ssim@1,100,0,300,0,0,,0.2\n", "psnr@1;residual@1;ssim@1,100,0,300,0,0,,\n", "center_crop,,,,,,,,,,\n"} {
 			if !strings.Contains(table.String(), want) {
 				t.Errorf("results.csv lacks %q:\n%s", want, table.String())
 			}
