@@ -37,7 +37,13 @@ func (s *readOnlyStore) Delete(ctx context.Context, key string) error {
 // suspectTask is a task of a lease, with a store.
 func suspectTask(t *testing.T, l *queue.Lease, s store) *task {
 	t.Helper()
-	return &task{lease: l, assigned: newAssigned(Assignment{Campaign: "a", Store: s}, 1, nil, 0), ctx: t.Context(), item: manifest.Item{ID: l.ID()}}
+	return taskOf(t, l, Assignment{Campaign: "a", Store: s})
+}
+
+// taskOf is a task of a lease and an assignment.
+func taskOf(t *testing.T, l *queue.Lease, a Assignment) *task {
+	t.Helper()
+	return &task{lease: l, assigned: newAssigned(a, 1, nil, 0), ctx: t.Context(), item: manifest.Item{ID: l.ID()}}
 }
 
 // The starts of a suspect have no answer until they are withdrawn, and count in one round only.
@@ -211,8 +217,7 @@ func TestAbandonedItems(t *testing.T) {
 	defer cancel()
 	tasks := map[string]*task{}
 	for _, l := range leases {
-		held := suspectTask(t, l, emptyStore(t))
-		held.assigned.Lifetime = lifetime
+		held := taskOf(t, l, Assignment{Store: emptyStore(t), Lifetime: lifetime})
 		tasks[l.ID()] = held
 		w.leases.add([]*task{held})
 	}
@@ -239,8 +244,7 @@ func TestAbandonedItems(t *testing.T) {
 	}
 	cancel()
 	l := retryOf(t, q, leases[3])
-	held := suspectTask(t, l, emptyStore(t))
-	held.assigned.Lifetime = lifetime
+	held := taskOf(t, l, Assignment{Store: emptyStore(t), Lifetime: lifetime})
 	w.leases.add([]*task{held})
 	b := w.watchdog.begin(t.Context(), "solve", time.Minute, held)
 	defer b.end()

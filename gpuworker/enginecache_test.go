@@ -104,6 +104,26 @@ func TestEngineCacheClosesUnusedEnginesOnly(t *testing.T) {
 	}
 }
 
+// A prior that does not fit beside an unused one closes it before the new engine opens.
+func TestEngineCacheMakesRoomBeforeItOpens(t *testing.T) {
+	t.Parallel()
+	data := priorBytes(t, 0.1)
+	for factor, closed := range map[int]int{4: 1, 9: 0} { // memory for one engine, and for two
+		c := newCluster(t)
+		first, second := c.prior(data), c.prior(priorBytes(t, 0.2))
+		e := c.engines(func(cfg *gpuworker.EngineCacheConfig) { cfg.Dir, cfg.Bytes = t.TempDir(), int64(factor*len(data)) })
+		_, done, err := e.Acquire(t.Context(), first)
+		must(t, err)
+		done()
+		_, done, err = e.Acquire(t.Context(), second)
+		must(t, err)
+		if n := strings.Count(c.log.String(), "closed prior"); n != closed {
+			t.Errorf("memory for %d files: %d priors were closed, want %d:\n%s", factor, n, closed, c.log)
+		}
+		done()
+	}
+}
+
 // counter is a store that counts reads.
 type counter struct {
 	*recorder

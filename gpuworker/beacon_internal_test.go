@@ -1,0 +1,122 @@
+package gpuworker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"ddiff/manifest"
+	"ddiff/queue"
+)
+
+// memoryBoard records the calls of a beacon, and fails on request.
+type memoryBoard struct {
+	calls []string
+	last  manifest.Beat
+	err   error
+	limit time.Duration // of the last call
+}
+
+func (m *memoryBoard) Put(ctx context.Context, key string, data []byte) error {
+	m.calls, m.last = append(m.calls, "put "+key), manifest.Beat{}
+	deadline, _ := ctx.Deadline()
+	m.limit = time.Until(deadline)
+	return errors.Join(m.err, json.Unmarshal(data, &m.last))
+}
+
+func (m *memoryBoard) Delete(_ context.Context, key string) error {
+	m.calls = append(m.calls, "delete "+key)
+	return m.err
+}
+
+// A beacon publishes every five seconds, and deletes the record at the end.
+func TestBeaconPublishes(t *testing.T) {
+	t.Parallel()
+	key := manifest.KeyWorkerPrefix + queue.Token("tester")
+	synctest.Test(t, func(t *testing.T) {
+		board, log := &memoryBoard{}, new(strings.Builder)
+		w := quietWorker(t, logTo(log))
+		b := &Beacon{Board: board, Worker: w, Provider: "cpu", Device: "a processor", Auto: "float32", Logger: w.cfg.Logger}
+		if err := b.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(5*time.Second - 1)
+		synctest.Wait()
+		if len(board.calls) != 1 || board.last.Provider != "cpu" || board.last.Device != "a processor" || board.last.Auto != "float32" || board.limit != 5*time.Second {
+			t.Errorf("calls %q, record %+v, limit %v", board.calls, board.last, board.limit)
+		}
+		time.Sleep(time.Nanosecond)
+		synctest.Wait()
+		if len(board.calls) != 2 || log.Len() > 0 {
+			t.Errorf("calls %q, log %s", board.calls, log)
+		}
+		board.err = errStore
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		if n := strings.Count(log.String(), "could not publish heartbeat"); n != 1 {
+			t.Errorf("log %s", log)
+		}
+		board.err = nil
+		b.Stop()
+		if want := fmt.Sprint([]string{"put " + key, "put " + key, "put " + key, "delete " + key}); fmt.Sprint(board.calls) != want {
+			t.Errorf("calls %v, want %v", board.calls, want)
+		}
+	})
+}
+
+// The record of a worker that hung remains, and names the stage. The heartbeat names suspensions.
+func TestBeaconOfHungWorker(t *testing.T) {
+	t.Parallel()
+	clock, board, log := newStoppedClock(), &memoryBoard{}, new(strings.Builder)
+	w := quietWorker(t, func(cfg *Config) { cfg.Now, cfg.Version = clock.now, "v1" })
+	b := &Beacon{Board: board, Worker: w, Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))}
+	if err := w.Health(); err != nil {
+		t.Errorf("a worker without a hang: %v", err)
+	}
+	beat := w.Beat()
+	if beat.Name != "tester" || beat.Version != "v1" || beat.Schema != manifest.RecordSchema || beat.Hung != "" || beat.Suspended != "" || beat.Refused != nil ||
+		!beat.At.Equal(clock.time) {
+		t.Errorf("heartbeat %+v", beat)
+	}
+	for range failuresToSuspend {
+		w.breaker.fail("a", breakerTask("a", "1"), errStore)
+	}
+	if beat := w.Beat(); beat.SuspendedCampaign != "a" || beat.Suspended != oneLine(errStore) {
+		t.Errorf("heartbeat %+v", beat)
+	}
+	a := w.watchdog.begin(t.Context(), "solve", time.Minute)
+	defer a.end()
+	w.watchdog.check(time.Minute)
+	b.finish(t.Context(), "workers/tester")
+	if log.Len() > 0 {
+		t.Errorf("log %s", log)
+	}
+	if !errors.Is(w.Health(), ErrHung) || len(board.calls) != 1 || !strings.HasPrefix(board.calls[0], "put") || !strings.Contains(board.last.Hung, "stage solve took 1m0s") {
+		t.Errorf("%v, calls %q, record %+v", w.Health(), board.calls, board.last)
+	}
+	board.err = errStore
+	b.finish(t.Context(), "workers/tester")
+	if strings.Count(log.String(), "could not finish the worker's record") != 1 {
+		t.Errorf("log %s", log)
+	}
+}
+
+// The heartbeat names the campaigns that a dispatcher refuses.
+func TestBeatNamesRefusedCampaigns(t *testing.T) {
+	t.Parallel()
+	w := quietWorker(t, func(cfg *Config) { cfg.Work = refusingWork{} })
+	if got := w.Beat().Refused["b"]; got != "too new" {
+		t.Errorf("refused: %q", got)
+	}
+}
+
+// refusingWork is a dispatcher that refuses a campaign.
+type refusingWork struct{ plainWork }
+
+func (refusingWork) Refused() map[string]string { return map[string]string{"b": "too new"} }

@@ -1,0 +1,79 @@
+package gpuworker
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"ddiff/manifest"
+	"ddiff/queue"
+	"ddiff/restore/solver"
+	"ddiff/storage"
+)
+
+// A checkpoint without a body, a truncated one, and one of another item are no checkpoints.
+func TestDamagedCheckpoints(t *testing.T) {
+	t.Parallel()
+	good, err := checkpoint{State: solver.State{Step: 2, Tensors: []solver.Tensor{{Name: "x", Data: []float32{1, 2}}}}}.encode("own")
+	if err != nil {
+		t.Fatal(err)
+	}
+	empty := checksum("own", nil)
+	for name, c := range map[string]struct {
+		id     string
+		data   []byte
+		reason string
+	}{
+		"nothing":      {"own", nil, "wrong checksum"},
+		"short":        {"own", good[:31], "wrong checksum"},
+		"sum only":     {"own", empty[:], "EOF"},
+		"truncated":    {"own", good[:len(good)-1], "wrong checksum"},
+		"other item":   {"other", good, "wrong checksum"},
+		"flipped byte": {"own", append(slices.Clone(good[:len(good)-1]), good[len(good)-1]^1), "wrong checksum"},
+	} {
+		task := breakerTask("a", c.id)
+		if _, err := decodeCheckpoint(c.data, task); err == nil || !strings.Contains(err.Error(), c.reason) {
+			t.Errorf("%s: error %v, want %s", name, err, c.reason)
+		}
+	}
+}
+
+// A damaged checkpoint is deleted, and a line of the log. A store that does not answer is an error.
+func TestLoadOfCheckpoints(t *testing.T) {
+	t.Parallel()
+	s, log := &readOnlyStore{Dir: emptyStore(t)}, new(strings.Builder)
+	e := engineRestorer{quietWorker(t, logTo(log)).core}
+	tasks := []*task{{lease: new(queue.Lease), assigned: newAssigned(Assignment{Store: s}, 1, nil, 0), item: manifest.Item{ID: "own", Name: "own"}}}
+	task := tasks[0]
+	load := func(ctx context.Context) error { return e.loadCheckpoint(ctx, task) }
+	if err := load(t.Context()); err != nil || task.checkpoint != nil || log.Len() > 0 {
+		t.Errorf("no checkpoint: %v, %+v, log %s", err, task.checkpoint, log)
+	}
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := load(cancelled); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "read checkpoint") {
+		t.Errorf("an unreadable checkpoint: %v", err)
+	}
+	if err := s.Put(t.Context(), checkpointKey("own"), []byte("damaged")); err != nil {
+		t.Fatal(err)
+	}
+	s.denied = true
+	if err := load(t.Context()); err != nil || strings.Count(log.String(), "could not delete a checkpoint") != 1 {
+		t.Errorf("a checkpoint that cannot be deleted: %v, log %s", err, log)
+	}
+	s.denied = false
+	log.Reset()
+	if err := load(t.Context()); err != nil || strings.Contains(log.String(), "could not delete") || strings.Count(log.String(), "damaged or does not fit") != 1 {
+		t.Errorf("a damaged checkpoint: %v, log %s", err, log)
+	}
+	if _, err := s.Get(t.Context(), checkpointKey("own")); !errors.Is(err, storage.ErrNotFound) {
+		t.Errorf("the damaged checkpoint remains: %v", err)
+	}
+	// An item without a step needs no checkpoint.
+	e.storeCheckpoints(t.Context(), tasks, make([]solver.State, 1), make([]solver.Curves, 1))
+	if _, err := s.Get(t.Context(), checkpointKey("own")); !errors.Is(err, storage.ErrNotFound) {
+		t.Errorf("a checkpoint without a step: %v", err)
+	}
+}
