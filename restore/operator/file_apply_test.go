@@ -97,3 +97,16 @@ func TestFileMultiple(t *testing.T) {
 		}
 	}
 }
+
+// TestFileDeviation: the standard deviation of a kernel is a positive number, by default 1.
+func TestFileDeviation(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]float64{"": 1, "1.2": 1.2, "1e-9": 1e-9, "0": 0, "-1": 0, "nan": 0, "inf": 0, "one": 0} {
+		f := sized()
+		f.draw = &onnx.Port{Name: "k"}
+		err := f.readDraw(map[string]string{cardPrefix + "parameter_std": text})
+		if want == 0 && (err == nil || !strings.Contains(err.Error(), "want a number above 0")) || want > 0 && (err != nil || f.std != want) {
+			t.Errorf("%q: %g, error %v, want %g", text, f.std, err, want)
+		}
+	}
+}
