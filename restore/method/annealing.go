@@ -46,6 +46,9 @@ type annealed struct {
 // anneal plans n steps from noise level high towards low, which is left out. Each solves the ODE in sub steps down to the level
 // end. No two steps have the same time: a level whose nearest time is taken gets the next lower one.
 func anneal(s prior.Schedule, n, sub int, high, low, end float64) ([]annealed, error) {
+	if low >= high {
+		return nil, fmt.Errorf("%w sigma_min: %g is not below sigma_max, %g", ErrSetting, low, high)
+	}
 	out := make([]annealed, n)
 	before := s.Steps()
 	for i, level := range polynomial(high, low, n)[:n] {

@@ -116,3 +116,14 @@ func TestDMPlugPlan(t *testing.T) {
 		t.Errorf("last step %v", b)
 	}
 }
+
+// An annealing whose levels would not fall is refused.
+func TestRisingAnnealing(t *testing.T) {
+	t.Parallel()
+	for _, low := range []float64{100, 200} {
+		_, err := published(t, "daps", 3, map[string]parameter.Value{"sigma_min": parameter.Number(low)})
+		if !errors.Is(err, method.ErrSetting) || !strings.Contains(err.Error(), "sigma_min") {
+			t.Errorf("from 100 to %g: error %v, want one that names sigma_min", low, err)
+		}
+	}
+}
