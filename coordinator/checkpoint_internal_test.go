@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"ddiff/manifest"
+	"ddiff/queue"
 )
 
 // An outcome enters the next part unless it is pending, unreadable, or of a Run.
@@ -146,8 +148,8 @@ func TestFailureList(t *testing.T) {
 			}
 		}
 		l := newFailureList(store, "c")
-		seen := 0
-		for range l.watch(t.Context(), func(yield func(manifest.Result, error) bool) {
+		seen, problems := 0, 0
+		for _, err := range l.watch(t.Context(), func(yield func(manifest.Result, error) bool) {
 			for i := range 2 * n {
 				outcome := []manifest.Outcome{manifest.OutcomeDone, manifest.OutcomeFailed}[i%2]
 				if !yield(manifest.Result{Outcome: outcome}, nil) {
@@ -157,9 +159,12 @@ func TestFailureList(t *testing.T) {
 			yield(manifest.Result{Outcome: manifest.OutcomeFailed}, errors.New("no store"))
 		}) {
 			seen++
+			if err != nil {
+				problems++
+			}
 		}
-		if err := l.finish(t.Context()); err != nil || seen != 2*n+1 {
-			t.Fatalf("%d results: %v", seen, err)
+		if err := l.finish(t.Context()); err != nil || seen != 2*n+1 || problems != 1 {
+			t.Fatalf("%d results with %d errors: %v", seen, problems, err)
 		}
 		var got []int
 		for info, err := range store.List(t.Context(), prefix) {
@@ -191,16 +196,60 @@ func TestFailureListWithoutStore(t *testing.T) {
 	}
 	l := newFailureList(store, "c")
 	seen := 0
-	for range l.watch(t.Context(), func(yield func(manifest.Result, error) bool) {
+	for _, err := range l.watch(t.Context(), func(yield func(manifest.Result, error) bool) {
 		for range failuresPerFile + 1 {
 			if !yield(manifest.Result{}, nil) {
 				return
 			}
 		}
 	}) {
-		seen++
+		if seen++; err != nil {
+			t.Fatal(err)
+		}
 	}
 	if err := l.finish(t.Context()); err == nil || !strings.Contains(err.Error(), "000000.jsonl") || seen != failuresPerFile+1 || l.n != failuresPerFile {
 		t.Errorf("error %v, %d results, %d lines", err, seen, l.n)
+	}
+}
+
+// TestCheckedStream: the numbers of another result stream say nothing.
+func TestCheckedStream(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1e9, 0)
+	var log strings.Builder
+	r := decidingRunner(t, &now, &log).onBoard(t)
+	data, err := json.Marshal(manifest.Event{Outcome: manifest.OutcomeDone})
+	if err == nil {
+		err = r.queue.PublishResult(t.Context(), id(0), 0, data)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, last, err := r.queue.ResultStream(t.Context())
+	if err != nil || last == 0 {
+		t.Fatalf("stream %d, last %d, %v", stream, last, err)
+	}
+	for _, c := range []struct {
+		stream int64
+		seen   uint64
+		kept   bool
+		logged bool
+	}{{stream, last, true, false}, {stream, last + 1, false, true}, {stream + 1, last, false, true}, {stream + 1, 0, false, false}} {
+		log.Reset()
+		r.seen, r.checkpoint = c.seen, checkpoint{stream: c.stream, stored: 1, emptied: 1}
+		if err := r.checkStream(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		k := r.checkpoint
+		if (r.seen == c.seen && k.stored == 1 && k.emptied == 1) != c.kept || k.stream != stream || (log.Len() > 0) != c.logged {
+			t.Errorf("%+v: seen %d, checkpoint %+v, log %q", c, r.seen, k, log.String())
+		}
+	}
+	r.ledger.add(id(0))
+	if err := r.catchUp(t.Context()); err != nil || r.seen != last || r.ledger.open != 0 {
+		t.Errorf("seen %d, open %d, %v", r.seen, r.ledger.open, err)
+	}
+	if err := r.removeDead(t.Context(), func(queue.DeadLetter) bool { return true }); err != nil {
+		t.Error(err)
 	}
 }

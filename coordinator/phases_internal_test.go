@@ -209,3 +209,54 @@ func TestPreflightAnswer(t *testing.T) {
 		}
 	}
 }
+
+// TestAdvance has the steps of the phases before the first item is published.
+func TestAdvance(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1e9, 0)
+	r := decidingRunner(t, &now, &strings.Builder{}).onBoard(t)
+	step := func(name string, want manifest.Phase, released bool) {
+		t.Helper()
+		if err := r.advance(t.Context()); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if r.rec.Phase != want || r.rec.Released != released {
+			t.Errorf("%s: phase %s, released %t", name, r.rec.Phase, r.rec.Released)
+		}
+	}
+	set := func(p manifest.Phase) {
+		t.Helper()
+		if err := r.save(t.Context(), func(c *manifest.Campaign) { c.Phase = p }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	step("no window", manifest.PhaseQueued, false)
+	set(manifest.PhasePreflight)
+	step("no answer", manifest.PhasePreflight, false)
+	r.checked = &manifest.Checked{Failed: "memory", Reason: "12 GiB are missing"}
+	var rejected rejection
+	if err := r.advance(t.Context()); !errors.As(err, &rejected) || err.Error() != "preflight: memory: 12 GiB are missing" {
+		t.Errorf("error %v", err)
+	}
+	r.checked = &manifest.Checked{}
+	if err := r.save(t.Context(), func(c *manifest.Campaign) { c.Canary = 2 }); err != nil {
+		t.Fatal(err)
+	}
+	step("a canary is wanted", manifest.PhaseCanary, false)
+	r.canary = []string{id(0), id(1)}
+	r.ledger.add(id(0))
+	r.ledger.add(id(1))
+	step("the canary is pending", manifest.PhaseCanary, false)
+	r.ledger.settle(id(0), 0, failed, "no light")
+	step("one of the canary is pending", manifest.PhaseCanary, false)
+	r.ledger.settle(id(1), 0, dead, "no memory")
+	if err := r.advance(t.Context()); !errors.As(err, &rejected) || !strings.Contains(err.Error(), "none of 2 items") || !strings.Contains(err.Error(), "is dead: no memory") {
+		t.Errorf("error %v", err)
+	}
+	r.ledger.settle(id(0), 0, done, "")
+	step("one of the canary is restored", manifest.PhaseRunning, true)
+	step("running", manifest.PhaseRunning, true)
+	if r.canary != nil {
+		t.Error("the canary stays")
+	}
+}

@@ -1,0 +1,99 @@
+package coordinator
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"ddiff/manifest"
+)
+
+// A status is written if counts, phase, workers, problem or warning have changed, or after five seconds.
+func TestPublishedStatus(t *testing.T) {
+	t.Parallel()
+	begin := time.Unix(1e9, 0)
+	now := begin
+	r := decidingRunner(t, &now, &strings.Builder{}).onBoard(t)
+	r.ledger.add(id(0))
+	revision := func() uint64 {
+		t.Helper()
+		if err := r.publishStatus(t.Context(), 0); err != nil {
+			t.Fatal(err)
+		}
+		_, revision, err := r.s.cfg.Board.Get(t.Context(), manifest.KeyStatusPrefix+r.id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return revision
+	}
+	last := revision()
+	for _, c := range []struct {
+		name   string
+		change func()
+		want   bool
+	}{
+		{"nothing", func() {}, false},
+		{"almost five seconds", func() { now = now.Add(statusInterval - time.Millisecond) }, false},
+		{"five seconds", func() { now = now.Add(time.Millisecond) }, true},
+		{"counts", func() { r.ledger.add(id(1)) }, true},
+		{"phase", func() { r.rec.Phase = manifest.PhasePreflight }, true},
+		{"workers", func() { r.s.workers.n = 1 }, true},
+		{"problem", func() { r.s.alarm.text = "a stream is full" }, true},
+		{"warning", func() { r.warning = "3 rows are new" }, true},
+		{"the end", func() { r.rec.Phase = manifest.PhaseFinished }, true},
+	} {
+		c.change()
+		next := revision()
+		if (next != last) != c.want {
+			t.Errorf("%s: written %t", c.name, next != last)
+		}
+		last = next
+	}
+	s, err := Status(t.Context(), r.s.cfg.Board, r.id)
+	if err != nil || s.Status.Problem != "" || s.Status.Warning != "3 rows are new" || s.Status.Counts.Items != 2 || s.Status.Workers != 1 {
+		t.Errorf("status %+v, %v", s.Status, err)
+	}
+	// An interruption leaves the status of an ended campaign alone, and is named otherwise.
+	r.publishInterruption(t.Context(), errors.New("read\n store"))
+	if s, err = Status(t.Context(), r.s.cfg.Board, r.id); err != nil || s.Status.Problem != "" {
+		t.Errorf("status %+v, %v", s.Status, err)
+	}
+	r.s.alarm.text, r.rec.Phase = "", manifest.PhaseRunning
+	revision()
+	for range 2 {
+		r.publishInterruption(t.Context(), errors.New("read\n store"))
+		if s, err = Status(t.Context(), r.s.cfg.Board, r.id); err != nil || s.Status.Problem != "interrupted, will retry: read store" || s.Status.Phase != manifest.PhaseRunning {
+			t.Errorf("status %+v, %v", s.Status, err)
+		}
+		if err := r.s.cfg.Board.Delete(t.Context(), manifest.KeyStatusPrefix+r.id); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestWaitingReason: the delay grows, a cause is new once, and the begin is that of the first cause.
+func TestWaitingReason(t *testing.T) {
+	t.Parallel()
+	var w waiting
+	begin := time.Unix(1e9, 0)
+	for i, c := range []struct {
+		cause string
+		isNew bool
+	}{{"no route", true}, {"no route", false}, {"denied", true}} {
+		delay, isNew := w.set("dataset", c.cause, begin.Add(time.Duration(i)*time.Hour), time.Second)
+		if isNew != c.isNew || delay <= 0 || delay > maxSourceWait*time.Second {
+			t.Errorf("%d: delay %v, new %t", i, delay, isNew)
+		}
+		if want := "waiting for the dataset since 2001-09-09T01:46:40Z: " + c.cause; w.reason() != want {
+			t.Errorf("reason %q", w.reason())
+		}
+	}
+	w.clear()
+	if w.reason() != "" {
+		t.Errorf("reason %q", w.reason())
+	}
+	if _, isNew := w.set("prior", "denied", begin.Add(time.Hour), time.Second); !isNew || w.reason() != "waiting for the prior since 2001-09-09T02:46:40Z: denied" {
+		t.Errorf("reason %q", w.reason())
+	}
+}

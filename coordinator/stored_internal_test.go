@@ -1,0 +1,230 @@
+package coordinator
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"ddiff/coordinator/report"
+	"ddiff/coordinator/shard"
+	"ddiff/manifest"
+	"ddiff/queue"
+)
+
+// items returns items with the identities from first on.
+func items(first, n int) (out []manifest.Item) {
+	for i := range n {
+		out = append(out, manifest.Item{ID: id(first + i), Index: first + i, Name: id(first + i)[:6], Solver: json.RawMessage(`{"steps":7}`)})
+	}
+	return out
+}
+
+// putResult stores a result of an item.
+func putResult(t *testing.T, r *runner, it manifest.Item, outcome manifest.Outcome) {
+	t.Helper()
+	data, err := json.Marshal(manifest.Result{Schema: manifest.SchemaVersion, Item: it, Outcome: outcome})
+	if err == nil {
+		err = r.results.Put(t.Context(), manifest.ItemKey(it.ID, manifest.FileResult), data)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Stored results settle pending items of every chunk. A damaged one, and one of another item or outcome, fails its item.
+func TestSettleStored(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1e9, 0)
+	var log strings.Builder
+	r := decidingRunner(t, &now, &log)
+	all := items(0, 2*loadChunk+1)
+	for _, it := range all {
+		r.ledger.add(it.ID)
+	}
+	r.ledger.settle(all[3].ID, 0, failed, "by a worker")
+	for _, i := range []int{0, 3, loadChunk - 1, loadChunk, 2 * loadChunk} {
+		putResult(t, r, all[i], manifest.OutcomeDone)
+	}
+	putResult(t, r, all[5], manifest.OutcomeFailed)
+	other := all[7]
+	other.ID = all[6].ID
+	putResult(t, r, manifest.Item{ID: all[7].ID}, manifest.OutcomeDone)
+	if err := r.results.Put(t.Context(), manifest.ItemKey(all[6].ID, manifest.FileResult), []byte("{")); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.settleStored(t.Context(), all, nil); err != nil {
+		t.Fatal(err)
+	}
+	for i, it := range all {
+		want := pending
+		switch i {
+		case 0, 7, loadChunk - 1, loadChunk, 2 * loadChunk:
+			want = done
+		case 3, 5, 6:
+			want = failed
+		}
+		if got := r.ledger.state(it.ID); got != want || r.ledger.wasFound(it.ID) != (want != pending && i != 3) {
+			t.Errorf("item %d is %v, found %t, want %v", i, got, r.ledger.wasFound(it.ID), want)
+		}
+	}
+	if reason := r.ledger.reason(all[5].ID); !strings.Contains(reason, "it is not the result of this item") || !strings.Contains(reason, "remove the file") {
+		t.Errorf("reason %q", reason)
+	}
+	if n := len(r.checkpoint.outcomes); n != 7 || !r.checkpoint.found {
+		t.Errorf("%d noted outcomes", n)
+	}
+	// Only the included items are looked up.
+	r.ledger = newLedger()
+	for _, it := range all {
+		r.ledger.add(it.ID)
+	}
+	include := make([]bool, len(all))
+	include[loadChunk] = true
+	if err := r.settleStored(t.Context(), all, include); err != nil || r.ledger.counts[done] != 1 || r.ledger.state(all[loadChunk].ID) != done {
+		t.Errorf("%d done, %v", r.ledger.counts[done], err)
+	}
+}
+
+// A report has the stored result of a done item, the ledger's of a failed one, and names missing and damaged results.
+func TestSettledResult(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1e9, 0)
+	r := decidingRunner(t, &now, &strings.Builder{})
+	all := items(0, 4)
+	for i, to := range []state{pending, failed, dead, done} {
+		r.ledger.add(all[i].ID)
+		r.ledger.settle(all[i].ID, 0, to, "because")
+	}
+	if _, ok := r.settledResult(all[0], stored{}); ok {
+		t.Error("a pending item has a result")
+	}
+	for i, want := range []manifest.Outcome{"", manifest.OutcomeFailed, manifest.OutcomeDead} {
+		if res, ok := r.settledResult(all[i], stored{}); i > 0 && (!ok || res.Outcome != want || res.Reason != "because" || res.Item.ID != all[i].ID) {
+			t.Errorf("result %+v", res)
+		}
+	}
+	good := manifest.Result{Outcome: manifest.OutcomeDone}
+	if res, ok := r.settledResult(all[3], stored{found: true, result: good}); !ok || res.Outcome != manifest.OutcomeDone || len(r.missing) != 0 {
+		t.Errorf("result %+v", res)
+	}
+	if res, ok := r.settledResult(all[3], stored{found: true, damage: errors.New("cut")}); !ok || res.Reason != "cut" || len(r.missing) != 0 {
+		t.Errorf("result %+v", res)
+	}
+	res, ok := r.settledResult(all[3], stored{})
+	if !ok || res.Outcome != manifest.OutcomeFailed || !strings.Contains(res.Reason, "it is missing") || !slices.Equal(r.missing, []string{all[3].ID}) {
+		t.Errorf("result %+v, missing %q", res, r.missing)
+	}
+}
+
+// A Run reports every item once: failed rows, copies of settled and of pending identities, and stored results.
+func TestEnteredWindow(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1e9, 0)
+	r := decidingRunner(t, &now, &strings.Builder{})
+	reported := map[int]bool{} // found, by index
+	var read []int
+	r.s.cfg.run = &RunConfig{
+		Finished: func(res manifest.Result, found bool) {
+			if _, twice := reported[res.Item.Index]; twice {
+				t.Errorf("item %d is reported twice", res.Item.Index)
+			}
+			reported[res.Item.Index] = found
+		},
+		Read: func(n, steps int, complete bool) { read = append(read, n, steps) },
+	}
+	r.copies = map[identity][]place{}
+	enter := func(w *shard.Window) {
+		t.Helper()
+		data, _, err := w.Encode()
+		if err == nil {
+			err = r.s.cfg.Store.Put(t.Context(), shard.Key(r.id, w.Number), data)
+		}
+		if err == nil {
+			err = r.enterWindow(t.Context(), w, r.addWindow(w))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	first := &shard.Window{Header: shard.Header{Schema: manifest.RecordSchema, Campaign: r.id, Items: 5}, Items: items(0, 4)}
+	first.Failed = []manifest.Result{{Item: manifest.Item{ID: id(90), Index: 4}, Outcome: manifest.OutcomeFailed}}
+	putResult(t, r, first.Items[0], manifest.OutcomeDone)
+	enter(first)
+	second := &shard.Window{Header: shard.Header{Schema: manifest.RecordSchema, Campaign: r.id, Number: 1, Item: 5, Items: 3}}
+	for i, n := range []int{0, 1, 1} { // copies
+		it := first.Items[n]
+		it.Index = 5 + i
+		second.Items = append(second.Items, it)
+	}
+	enter(second)
+	if !slices.Equal(read, []int{5, 21, 8, 21}) {
+		t.Errorf("read %v", read)
+	}
+	if len(reported) != 3 || !reported[0] || reported[4] || !reported[5] {
+		t.Errorf("reported %v", reported)
+	}
+	outcome := func(i int, o manifest.Outcome) {
+		t.Helper()
+		data, err := json.Marshal(manifest.Result{Item: first.Items[i], Outcome: o})
+		if err == nil {
+			err = r.settleEvents(event{result: queue.Result{ID: first.Items[i].ID, Payload: data, Seq: uint64(i)}})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.recent = nil
+	outcome(1, manifest.OutcomeDone)
+	outcome(1, manifest.OutcomeDone)
+	outcome(2, manifest.OutcomeFailed)
+	if len(reported) != 7 || reported[1] || reported[6] || reported[7] || len(r.copies) != 0 || r.seen != 2 {
+		t.Errorf("reported %v, %d copies", reported, len(r.copies))
+	}
+	if counts := r.ledger.total(0, false); counts.Done != 5 || counts.Failed != 2 || counts.Pending != 1 {
+		t.Errorf("counts %+v", counts)
+	}
+}
+
+// An incomplete run keeps a stored report of more restored items.
+func TestKeptReport(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1e9, 0)
+	for done, want := range map[int]bool{2: false, 3: true} {
+		r := decidingRunner(t, &now, &strings.Builder{})
+		run := &Run{runner: r, cfg: RunConfig{Store: r.results}}
+		if run.keepsReport(t.Context()) {
+			t.Error("a missing report is kept")
+		}
+		data, err := json.Marshal(report.Summary{Done: done})
+		if err == nil {
+			err = r.results.Put(t.Context(), report.KeySummaryJSON, data)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 2 {
+			r.ledger.add(id(i))
+			r.ledger.settle(id(i), 0, stateOf(manifest.OutcomeDone), "")
+		}
+		if got := run.keepsReport(t.Context()); got != want {
+			t.Errorf("%d done items: kept %t", done, got)
+		}
+		r.complete = true
+		if run.keepsReport(t.Context()) {
+			t.Error("a complete run keeps an old report")
+		}
+	}
+}
+
+// The number of solver steps is 0 if it is unknown.
+func TestStepsOf(t *testing.T) {
+	t.Parallel()
+	for solver, want := range map[string]int{`{"steps":12}`: 12, `{}`: 0, `{"steps":"x"}`: 0, ``: 0} {
+		if got := stepsOf(manifest.Item{Solver: json.RawMessage(solver)}); got != want {
+			t.Errorf("%s: %d steps, want %d", solver, got, want)
+		}
+	}
+}
