@@ -49,9 +49,7 @@ func TestSettleStored(t *testing.T) {
 		putResult(t, r, all[i], manifest.OutcomeDone)
 	}
 	putResult(t, r, all[5], manifest.OutcomeFailed)
-	other := all[7]
-	other.ID = all[6].ID
-	putResult(t, r, manifest.Item{ID: all[7].ID}, manifest.OutcomeDone)
+	putResult(t, r, manifest.Item{ID: all[7].ID, Name: "of another campaign"}, manifest.OutcomeDone)
 	if err := r.results.Put(t.Context(), manifest.ItemKey(all[6].ID, manifest.FileResult), []byte("{")); err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +131,7 @@ func TestEnteredWindow(t *testing.T) {
 			}
 			reported[res.Item.Index] = found
 		},
-		Read: func(n, steps int, complete bool) { read = append(read, n, steps) },
+		Read: func(n, steps int, _ bool) { read = append(read, n, steps) },
 	}
 	r.copies = map[identity][]place{}
 	enter := func(w *shard.Window) {

@@ -1,0 +1,43 @@
+package coordinator
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"ddiff/manifest"
+)
+
+// Two campaigns with one operator path need one file; files of other paths say nothing.
+func TestSameOperators(t *testing.T) {
+	t.Parallel()
+	c := &manifest.Campaign{Operators: []manifest.OperatorFile{{Path: "a", SHA256: "1"}, {Path: "b", SHA256: "2"}}}
+	for _, file := range []struct {
+		path, digest string
+		refused      bool
+	}{{"a", "1", false}, {"b", "2", false}, {"a", "2", true}, {"b", "1", true}, {"c", "1", false}} {
+		err := sameOperators(c, []manifest.OperatorFile{{Path: file.path, SHA256: file.digest}})
+		if errors.Is(err, ErrRefused) != file.refused || (err != nil) != file.refused {
+			t.Errorf("%+v: %v", file, err)
+		}
+	}
+}
+
+// A stored record is that of an archived end if phase and time are equal, in any time zone.
+func TestSameEnd(t *testing.T) {
+	t.Parallel()
+	at := time.Unix(1e9, 0)
+	archived := &manifest.Campaign{Phase: manifest.PhaseFinished, Finished: at.UTC()}
+	for _, c := range []struct {
+		campaign manifest.Campaign
+		want     bool
+	}{
+		{manifest.Campaign{Phase: manifest.PhaseFinished, Finished: at.In(time.FixedZone("", 3600))}, true},
+		{manifest.Campaign{Phase: manifest.PhaseCancelled, Finished: at}, false},
+		{manifest.Campaign{Phase: manifest.PhaseFinished, Finished: at.Add(1)}, false},
+	} {
+		if got := sameEnd(&c.campaign, archived); got != c.want {
+			t.Errorf("%+v: %t", c.campaign, got)
+		}
+	}
+}
