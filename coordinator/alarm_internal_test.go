@@ -22,7 +22,10 @@ func usages(ctx context.Context, t *testing.T, a *alarm, step time.Duration, ans
 	err := a.watch(ctx, Config{
 		Tick: time.Microsecond, Logger: slog.New(slog.NewTextHandler(&log, nil)),
 		Now: func() time.Time { now = now.Add(step); return now },
-		Usage: func(context.Context) ([]queue.StreamUsage, error) {
+		Usage: func(ctx context.Context) ([]queue.StreamUsage, error) {
+			if i == len(answers) { // a last tick may come after the end
+				return nil, ctx.Err()
+			}
 			answer := answers[i]
 			if i++; i == len(answers) {
 				cancel()
