@@ -41,9 +41,9 @@ func (r *Row) precisionText() string {
 
 // markUnfixed marks the rows that fix no precision, if another one does.
 func markUnfixed(rows []Row) {
-	fixed := slices.ContainsFunc(rows, func(r Row) bool { return r.Approach.Precision != "" })
+	fixed := slices.ContainsFunc(rows, func(r Row) bool { return r.Precision != "" })
 	for i := range rows {
-		rows[i].besideFixed = fixed && rows[i].Approach.Precision == ""
+		rows[i].besideFixed = fixed && rows[i].Precision == ""
 	}
 }
 
