@@ -394,7 +394,9 @@ func TestReportOfFault(t *testing.T) {
 	if !strings.Contains(log.String(), "could not report a failing environment") {
 		t.Errorf("log: %s", log)
 	}
-	for event, err := range q.Results(t.Context(), 0) {
+	limited, end := context.WithTimeout(t.Context(), 20*time.Second)
+	defer end()
+	for event, err := range q.Results(limited, 0) {
 		if err != nil {
 			t.Fatal(err)
 		}
