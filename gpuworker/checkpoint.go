@@ -20,6 +20,16 @@ type checkpoint struct {
 	Curves solver.Curves
 	// Precision of the steps so far; empty in checkpoints of earlier versions.
 	Precision onnx.Precision
+	// Seconds are the item's share of the solver time of the steps so far; 0 in checkpoints of earlier versions.
+	Seconds float64
+}
+
+// spent returns the solver time of earlier attempts at an item, in seconds.
+func (t *task) spent() float64 {
+	if t.checkpoint == nil {
+		return 0
+	}
+	return t.checkpoint.Seconds
 }
 
 func checkpointKey(id string) string { return "checkpoints/" + id }
@@ -62,15 +72,15 @@ func decodeCheckpoint(data []byte, t *task) (*checkpoint, error) {
 }
 
 // storeCheckpoints stores the states of a batch that was stopped after a chunk. An error is logged only: the next worker
-// then starts from the beginning.
-func (e engineRestorer) storeCheckpoints(ctx context.Context, tasks []*task, states []solver.State, curves []solver.Curves) {
+// then starts from the beginning. Seconds is the solver time of this attempt, for each item.
+func (e engineRestorer) storeCheckpoints(ctx context.Context, tasks []*task, states []solver.State, curves []solver.Curves, seconds float64) {
 	a := e.watchdog.begin(context.WithoutCancel(ctx), "checkpoint", e.cfg.Limits.Finish, tasks...)
 	defer a.end()
 	for i, t := range tasks {
 		if states[i].Step == 0 {
 			continue
 		}
-		data, err := checkpoint{states[i], curves[i], t.assigned.Engine.Build(t.plan).Precision}.encode(t.item.ID)
+		data, err := checkpoint{states[i], curves[i], t.assigned.Engine.Build(t.plan).Precision, t.spent() + seconds}.encode(t.item.ID)
 		if err == nil {
 			err = t.assigned.Store.Put(a.ctx, checkpointKey(t.item.ID), data)
 		}

@@ -72,7 +72,7 @@ func TestLoadOfCheckpoints(t *testing.T) {
 		t.Errorf("the damaged checkpoint remains: %v", err)
 	}
 	// An item without a step needs no checkpoint.
-	e.storeCheckpoints(t.Context(), tasks, make([]solver.State, 1), make([]solver.Curves, 1))
+	e.storeCheckpoints(t.Context(), tasks, make([]solver.State, 1), make([]solver.Curves, 1), 1)
 	if _, err := s.Get(t.Context(), checkpointKey("own")); !errors.Is(err, storage.ErrNotFound) {
 		t.Errorf("a checkpoint without a step: %v", err)
 	}

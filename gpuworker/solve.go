@@ -121,6 +121,7 @@ func (e engineRestorer) solveBatch(drain context.Context, tasks []*task) error {
 		states[i], curves[i] = t.checkpoint.State.Clone(), t.checkpoint.Curves.Clone()
 	}
 	begin := e.cfg.Now()
+	share := func() float64 { return e.cfg.Now().Sub(begin).Seconds() / float64(n) }
 	ctx, endStage := e.cfg.Instruments.Stage(trace.ContextWithSpan(a.ctx, trace.SpanFromContext(first.ctx)), e.cfg.Tracer, telemetry.StageRestore,
 		attribute.String("ddiff.task", first.plan.Task), attribute.Int("ddiff.batch", n), attribute.Int("ddiff.steps", s.Steps()))
 	for _, t := range tasks[1:] {
@@ -138,7 +139,7 @@ func (e engineRestorer) solveBatch(drain context.Context, tasks []*task) error {
 	if err != nil {
 		a.end()
 		if drain.Err() != nil && !first.assigned.cancelled() {
-			e.storeCheckpoints(drain, tasks, states, curves)
+			e.storeCheckpoints(drain, tasks, states, curves, share())
 		}
 		return err
 	}
@@ -148,9 +149,9 @@ func (e engineRestorer) solveBatch(drain context.Context, tasks []*task) error {
 	if err != nil {
 		return a.wrap(err)
 	}
-	seconds := e.cfg.Now().Sub(begin).Seconds() / float64(n)
+	seconds := share()
 	for i, t := range tasks {
-		t.solution, t.seconds, t.batch, t.cost = solver.Solution{X: answers[i], Curves: curves[i]}, seconds, n, cost
+		t.solution, t.seconds, t.batch, t.cost = solver.Solution{X: answers[i], Curves: curves[i]}, t.spent()+seconds, n, cost
 		if t.applied, err = t.assigned.Engine.Apply(t.ctx, t.op, answers[i], t.problem.Draw); err != nil {
 			return err
 		}

@@ -72,7 +72,8 @@ type Result struct {
 	// Scores were computed after solving, see [ScoresFolder]; one without a value does not apply. They are not in result.json.
 	Scores []Score `json:"-"`
 
-	// Seconds is the item's share of the batch's solver time, Steps the number of the method's steps.
+	// Seconds is the item's share of the solver time of its batches, those before a checkpoint included; Steps is the number
+	// of the method's steps.
 	Seconds float64 `json:"seconds"`
 	Steps   int     `json:"steps"`
 	Cost    Cost    `json:"cost,omitzero"`
