@@ -20,7 +20,7 @@ func TestSolverParametersRejected(t *testing.T) {
 		`solver.zeta: unknown parameter of ddiff "zeta"`:           func(s *manifest.Spec) { s.Solver = manifest.Values{"zeta": {Number: 0.5}} },
 		`tasks[1].solver.a: "1" is a text, want [0, 1e+06]`:        func(s *manifest.Spec) { s.Tasks[1].Solver = manifest.Values{"a": {Word: "1"}} },
 		"tasks[0].steps: 1001 is out of range, want 2 to 1000":     func(s *manifest.Spec) { s.Tasks[0].Steps = 1001 },
-		`methods[0]: unknown method "dps"`:                         func(s *manifest.Spec) { s.Methods = []string{"dps"} },
+		`methods[0]: unknown method "ddif"`:                        func(s *manifest.Spec) { s.Methods = []string{"ddif"} },
 	} {
 		tc := newTestCluster(t, 1)
 		spec := tc.spec("parameters")

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,13 +18,23 @@ import (
 
 // memoryBoard records the calls of a beacon, and fails on request.
 type memoryBoard struct {
+	mu    sync.Mutex
 	calls []string
 	last  manifest.Beat
 	err   error
 	limit time.Duration // of the last call
 }
 
+// look calls a function between two calls of the beacon.
+func (m *memoryBoard) look(do func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	do()
+}
+
 func (m *memoryBoard) Put(ctx context.Context, key string, data []byte) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	m.calls, m.last = append(m.calls, "put "+key), manifest.Beat{}
 	deadline, _ := ctx.Deadline()
 	m.limit = time.Until(deadline)
@@ -31,6 +42,8 @@ func (m *memoryBoard) Put(ctx context.Context, key string, data []byte) error {
 }
 
 func (m *memoryBoard) Delete(_ context.Context, key string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	m.calls = append(m.calls, "delete "+key)
 	return m.err
 }
@@ -48,21 +61,27 @@ func TestBeaconPublishes(t *testing.T) {
 		}
 		time.Sleep(5*time.Second - 1)
 		synctest.Wait()
-		if len(board.calls) != 1 || board.last.Provider != "cpu" || board.last.Device != "a processor" || board.last.Auto != "float32" || board.limit != 5*time.Second {
-			t.Errorf("calls %q, record %+v, limit %v", board.calls, board.last, board.limit)
-		}
+		board.look(func() {
+			if len(board.calls) != 1 || board.last.Provider != "cpu" || board.last.Device != "a processor" || board.last.Auto != "float32" || board.limit != 5*time.Second {
+				t.Errorf("calls %q, record %+v, limit %v", board.calls, board.last, board.limit)
+			}
+		})
 		time.Sleep(time.Nanosecond)
 		synctest.Wait()
-		if len(board.calls) != 2 || log.Len() > 0 {
-			t.Errorf("calls %q, log %s", board.calls, log)
-		}
-		board.err = errStore
+		board.look(func() {
+			if len(board.calls) != 2 || log.Len() > 0 {
+				t.Errorf("calls %q, log %s", board.calls, log)
+			}
+			board.err = errStore
+		})
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
-		if n := strings.Count(log.String(), "could not publish heartbeat"); n != 1 {
-			t.Errorf("log %s", log)
-		}
-		board.err = nil
+		board.look(func() {
+			if n := strings.Count(log.String(), "could not publish heartbeat"); n != 1 {
+				t.Errorf("log %s", log)
+			}
+			board.err = nil
+		})
 		b.Stop()
 		if want := fmt.Sprint([]string{"put " + key, "put " + key, "put " + key, "delete " + key}); fmt.Sprint(board.calls) != want {
 			t.Errorf("calls %v, want %v", board.calls, want)

@@ -33,7 +33,7 @@ func TestWrongFlags(t *testing.T) {
 		{[]string{"run", "--images", coffee, "--task", "sr"}, 2, []string{`did you mean "super_resolution"?`}},
 		{[]string{"run", "--images", coffee, "--task", "xx"}, 2, []string{`unknown task "xx" (valid: `}},
 		{[]string{"run", "--images", coffee, "--task", "hdr", "--size", "32", "--steps", "2", "--out", "/proc/ddiff"}, 6, []string{"open output /proc/ddiff", "output is not writable"}},
-		{[]string{"runtime", "install", "--ep", "foo"}, 2, []string{`unknown execution provider "foo": use "cpu" or "cuda"`}},
+		{[]string{"runtime", "install", "--ep", "foo"}, 2, []string{`unknown execution provider "foo": use "cpu", "cuda" or "openvino"`}},
 		{[]string{"doctor", "--only", "speed"}, 2, []string{"--only needs --gpu"}},
 	} {
 		args := c.args

@@ -62,7 +62,7 @@ func TestInterrupt(t *testing.T) {
 			wantCode(t, e, 0)
 			wantCounts(t, e, 2, 0, 0, out)
 			if c.damage != nil {
-				wantMessage(t, e, "ignored a damaged checkpoint", "wrong checksum")
+				wantMessage(t, e, "ignored a checkpoint that is damaged or does not fit", "wrong checksum")
 			}
 			made := firstSteps(t, spans)
 			for _, n := range reached {

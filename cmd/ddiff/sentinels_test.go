@@ -39,6 +39,7 @@ var withoutCode = map[string]string{
 	"onnx.ErrAlreadyOpen":        "a mistake of the program",
 	"solver.ErrDiverged":         "ends an item, not a command",
 	"raster.ErrBudget":           "ends an item, not a command",
+	"onnx.ErrDivide":             "comes with onnx.ErrFallback",
 	"haar.ErrConfig":             "a mistake of the program, or of make latent-bundle",
 	"randomnet.ErrConfig":        "a mistake of the program",
 	"lifecycle.ErrStopped":       "a mistake of the program",

@@ -9,8 +9,8 @@ import (
 	"strconv"
 )
 
-// shareField matches the shares in the last line of ddiff bench.
-var shareField = regexp.MustCompile(`\bshare_b(\d+)=([0-9.]+)`)
+// shareField matches the share of light tasks, of which speedTask is one, in the last line of ddiff bench.
+var shareField = regexp.MustCompile(`\bshare_light=([0-9.]+)`)
 
 // runCampaign runs ddiff bench on the device with the largest batch size.
 func runCampaign(ctx context.Context, cfg Config, self Self, r *Report) error {
@@ -24,19 +24,14 @@ func runCampaign(ctx context.Context, cfg Config, self Self, r *Report) error {
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("run ddiff bench: %w: %s", err, excerpt(stderr.String()))
 	}
-	c := &Campaign{Task: speedTask, Share: map[int]float64{}}
-	for _, m := range shareField.FindAllStringSubmatch(stdout.String(), -1) {
-		batch, err := strconv.Atoi(m[1])
-		if err != nil {
-			return err
-		}
-		if c.Share[batch], err = strconv.ParseFloat(m[2], 64); err != nil {
-			return err
-		}
+	m := shareField.FindStringSubmatch(stdout.String())
+	if m == nil {
+		return fmt.Errorf("run ddiff bench: no share_light in its output: %s", excerpt(stdout.String()))
 	}
-	if _, ok := c.Share[n]; !ok {
-		return fmt.Errorf("run ddiff bench: no share_b%d in its output: %s", n, excerpt(stdout.String()))
+	share, err := strconv.ParseFloat(m[1], 64)
+	if err != nil {
+		return fmt.Errorf("run ddiff bench: share_light: %w", err)
 	}
-	r.Campaign = c
+	r.Campaign = &Campaign{Task: speedTask, Share: map[int]float64{n: share}}
 	return nil
 }

@@ -73,7 +73,7 @@ func TestPublishedSteps(t *testing.T) {
 	}
 }
 
-// settings resolves the settings of a case.
+// settings returns the settings of a case.
 func (c publishedCase) settings(t *testing.T) method.Settings {
 	t.Helper()
 	r := method.Request{Preset: "natural", Task: c.Task, Values: map[string]parameter.Value{}}
@@ -88,5 +88,15 @@ func (c publishedCase) settings(t *testing.T) method.Settings {
 	r.Method, r.Steps = r.Values["method"].Word, int(r.Values["steps"].Number)
 	delete(r.Values, "method")
 	delete(r.Values, "steps")
+	// What a case does not state has the method's default, not the value of a preset.
+	for _, m := range method.Builtin() {
+		if info := m.Info(); info.Name == r.Method {
+			for _, param := range info.Parameters {
+				if _, ok := r.Values[param.Name]; !ok {
+					r.Values[param.Name] = param.Start()
+				}
+			}
+		}
+	}
 	return resolve(t, r)
 }
