@@ -49,8 +49,12 @@ func Vocabulary() manifest.Vocabulary { return Catalogue{}.Vocabulary() }
 // Vocabulary returns the names that a campaign file may use.
 func (c Catalogue) Vocabulary() manifest.Vocabulary { return c.vocabulary(0) }
 
-// Check validates a campaign against its prior as well: the number of steps, time indices, and the methods, which work either
-// on pixels or on latents.
+// largestImage stands for the images of a campaign, whose sizes are unknown before its rows are read: settings that no plan
+// admits for it suit no image.
+var largestImage = operator.Shape{Channels: 3, Height: 1 << 14, Width: 1 << 14}
+
+// Check validates a campaign against its prior as well: the number of steps, time indices, the plan of each method, and the
+// methods, which work either on pixels or on latents.
 func (c Catalogue) Check(s *manifest.Spec, p *prior.Description) error {
 	v := c.vocabulary(p.Schedule.Steps())
 	v.MultipleOf = p.Card.MultipleOf
@@ -64,6 +68,9 @@ func (c Catalogue) Check(s *manifest.Spec, p *prior.Description) error {
 			return err
 		}
 		if err := m.Info().Admits(settings, &p.Card); err != nil {
+			return err
+		}
+		if _, err := m.Plan(settings, p.Schedule, largestImage); err != nil {
 			return err
 		}
 		return c.Methods.Serves(name, task.Name, c.Files[task.Operator], &p.Card)

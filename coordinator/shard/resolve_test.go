@@ -57,3 +57,29 @@ func TestCheckRefusesMethodOfTask(t *testing.T) {
 		}
 	}
 }
+
+// Settings from which a method can make no plan reject the campaign, not each of its items.
+func TestCheckRefusesSettingsWithoutPlan(t *testing.T) {
+	t.Parallel()
+	p, err := prior.Open(prior.Bundled)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for campaign, want := range map[string]string{
+		"methods: [diffpir]\nsteps: 500\n": "",
+		"methods: [diffpir]\nsteps: 600\n": "600 quadratic steps have equal times, use at most 500 or skip_type: uniform",
+		"tasks: [{name: gaussian_deblur, steps: 600, solver: {skip_type: uniform}}]\nmethods: [diffpir]\n": "",
+	} {
+		if !strings.Contains(campaign, "tasks:") {
+			campaign += "tasks: [gaussian_deblur]\n"
+		}
+		s, err := manifest.Parse("campaign.yaml", []byte("dataset: {path: .}\n"+campaign), t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = Catalogue{}.Check(s, &p.Description)
+		if (want == "") != (err == nil) || (err != nil && !strings.Contains(err.Error(), want)) {
+			t.Errorf("%q: error %v, want %q", campaign, err, want)
+		}
+	}
+}
