@@ -217,8 +217,13 @@ func (r *runner) countWindows(ctx context.Context) error {
 	})
 }
 
-// eachWindow calls f with the stored windows in order.
+// errMissingWindows: windows are missing from storage. The campaign is opened again, and reads the dataset again.
+var errMissingWindows = errors.New("windows are missing from the store")
+
+// eachWindow calls f with the stored windows in order. It returns errMissingWindows if the ledger has items of windows that
+// are no longer in storage.
 func (r *runner) eachWindow(ctx context.Context, f func(w *shard.Window) error) error {
+	found := 0
 	for info, err := range r.s.cfg.Store.List(ctx, shard.Prefix(r.id)) {
 		if err != nil {
 			return fmt.Errorf("list windows: %w", err)
@@ -230,6 +235,10 @@ func (r *runner) eachWindow(ctx context.Context, f func(w *shard.Window) error) 
 		if err := f(w); err != nil {
 			return err
 		}
+		found++
+	}
+	if found < r.stored {
+		return fmt.Errorf("%w: %d of %d", errMissingWindows, r.stored-found, r.stored)
 	}
 	return nil
 }

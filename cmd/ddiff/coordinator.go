@@ -128,9 +128,10 @@ func runCoordinator(ctx context.Context, o coordinatorOptions, stderr io.Writer)
 	}
 	defer nc.Close()
 
-	if err := queue.Setup(ctx, nc, queue.SetupConfig{
+	setup := queue.SetupConfig{
 		Replicas: o.replicas, UnsyncedWork: o.replicas == 1, MaxResults: o.maxResults, MaxDead: o.maxDead, Logger: tel.Logger,
-	}); err != nil {
+	}
+	if err := queue.Setup(ctx, nc, setup); err != nil {
 		return err
 	}
 	board, err := queue.OpenBoard(ctx, nc)
@@ -165,7 +166,16 @@ func runCoordinator(ctx context.Context, o coordinatorOptions, stderr io.Writer)
 	}
 	defer lifecycle.Go(ctx, service.CheckHealth).Stop()
 	tel.Logger.Info("coordinator is ready", "name", name, "store", o.store)
-	return election.Run(ctx, service.Lead)
+	for {
+		err := election.Run(ctx, service.Lead)
+		if !errors.Is(err, queue.ErrNotReady) || ctx.Err() != nil {
+			return err
+		}
+		tel.Logger.Error("the queue was lost; creating it again, and restoring the campaigns from the store", "reason", err)
+		if err := queue.Setup(ctx, nc, setup); err != nil {
+			return err
+		}
+	}
 }
 
 // deadOutcome is the result event of an item that ended all its workers.
