@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -124,19 +125,22 @@ func TestOTLPExport(t *testing.T) {
 	for name, count := range map[string]uint64{
 		"ddiff.item.duration": 1, "ddiff.step.duration": 2, "ddiff.stage.duration": 1,
 	} {
-		points := c.metrics[name].GetExponentialHistogram().GetDataPoints()
+		points := c.metrics[name].GetHistogram().GetDataPoints()
 		if len(points) != 1 || points[0].Count != count || c.metrics[name].Unit != "s" {
-			t.Errorf("%s is not an exponential histogram of %d seconds: %v", name, count, c.metrics[name])
+			t.Errorf("%s is not a histogram of %d seconds: %v", name, count, c.metrics[name])
 			continue
 		}
-		if buckets := len(points[0].Positive.BucketCounts); buckets > 160 {
-			t.Errorf("%s has %d buckets", name, buckets)
+		if bounds := points[0].ExplicitBounds; bounds[0] > 0.1 || bounds[len(bounds)-1] < 60 {
+			t.Errorf("%s has the bounds %v", name, bounds)
 		}
 	}
-	if scale := c.metrics["ddiff.item.duration"].GetExponentialHistogram().GetDataPoints()[0].Scale; scale != 20 {
-		t.Errorf("a single value has scale %d, want the largest, 20", scale)
+	item := c.metrics["ddiff.item.duration"].GetHistogram().GetDataPoints()[0]
+	for i, n := range item.BucketCounts {
+		if (n == 1) != (i == slices.Index(item.ExplicitBounds, 20)) {
+			t.Errorf("12.5 s are in bucket %d of %v", i, item.ExplicitBounds)
+		}
 	}
-	stage := c.metrics["ddiff.stage.duration"].GetExponentialHistogram().GetDataPoints()[0].Attributes
+	stage := c.metrics["ddiff.stage.duration"].GetHistogram().GetDataPoints()[0].Attributes
 	if len(stage) != 1 || stage[0].Key != "stage" || stage[0].Value.GetStringValue() != StageFetch {
 		t.Errorf("stage attributes %v", stage)
 	}

@@ -53,7 +53,7 @@ func Start(ctx context.Context, cfg Config) (*Telemetry, error) {
 		return nil, fmt.Errorf("describe this process: %w", err)
 	}
 	traceOptions := []sdktrace.TracerProviderOption{sdktrace.WithResource(res)}
-	metricOptions := []sdkmetric.Option{sdkmetric.WithResource(res), sdkmetric.WithView(durationView())}
+	metricOptions := []sdkmetric.Option{sdkmetric.WithResource(res)}
 
 	on := exportersIn(cfg.Environ)
 	var reader sdkmetric.Reader

@@ -1,0 +1,128 @@
+package telemetry
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"go.opentelemetry.io/otel/metric"
+)
+
+// maxCampaigns is the largest number of campaigns with series of their own.
+const maxCampaigns = 500
+
+// Cluster are the metrics of a coordinator. They may be used concurrently.
+type Cluster struct {
+	// Published and Settled are the counters ddiff.queue.published and ddiff.ledger.items.
+	Published, Settled metric.Int64Counter
+
+	meter                                     metric.Meter
+	leader, available, lag, pending, inFlight metric.Int64ObservableGauge
+	campaigns, items, ledger, workers         metric.Int64ObservableGauge
+	rate, idle, fill                          metric.Float64ObservableGauge
+}
+
+// Standing is what every coordinator reports of itself.
+type Standing struct {
+	// Leads: it is the leader. Store: it can use the store.
+	Leads, Store bool
+}
+
+// ClusterState is what the leader reports of the cluster.
+type ClusterState struct {
+	// Lag is the number of items that need workers.
+	Lag int
+	// Campaigns are the active campaigns, in the order of their ids.
+	Campaigns []CampaignState
+	// Phases counts the active campaigns, and Workers the live workers by state.
+	Phases, Workers map[string]int
+	// Streams are the used shares of the streams' limits.
+	Streams map[string]float64
+}
+
+// CampaignState is what the leader reports of one campaign.
+type CampaignState struct {
+	ID                string
+	Pending, InFlight int
+	// Items counts the items of the ledger by state.
+	Items map[string]int
+	// Rate is in items per second.
+	Rate float64
+	Idle time.Duration
+	// LedgerLag is the number of outcomes in the stream that are not in the ledger.
+	LedgerLag int
+}
+
+// NewCluster creates the instruments on meter. It fails only when the meter has a conflicting instrument of the same
+// name.
+func NewCluster(meter metric.Meter) (*Cluster, error) {
+	m := maker{meter: meter}
+	c := &Cluster{
+		Published: m.counter("ddiff.queue.published"), Settled: m.counter("ddiff.ledger.items"), meter: meter,
+		leader: m.gauge("ddiff.leader"), available: m.gauge("ddiff.store.available"),
+		lag: m.gauge("ddiff.queue.lag"), pending: m.gauge("ddiff.queue.pending"), inFlight: m.gauge("ddiff.queue.in_flight"),
+		campaigns: m.gauge("ddiff.campaigns"), items: m.gauge("ddiff.campaign.items"), ledger: m.gauge("ddiff.ledger.lag"),
+		workers: m.gauge("ddiff.workers"), rate: m.floatGauge("ddiff.campaign.rate"), idle: m.floatGauge("ddiff.campaign.idle"),
+		fill: m.floatGauge("ddiff.stream.fill"),
+	}
+	return c, m.err()
+}
+
+// ObserveStanding reports a coordinator until stop is called.
+func (c *Cluster) ObserveStanding(standing func() Standing) (stop func() error, err error) {
+	registered, err := c.meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		s := standing()
+		o.ObserveInt64(c.leader, number(s.Leads))
+		o.ObserveInt64(c.available, number(s.Store))
+		return nil
+	}, c.leader, c.available)
+	if err != nil {
+		return nil, fmt.Errorf("observe the coordinator: %w", err)
+	}
+	return registered.Unregister, nil
+}
+
+func number(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// Observe reports the cluster until stop is called; then no series of the cluster remains in this process, except for the
+// counters.
+func (c *Cluster) Observe(state func() ClusterState) (stop func() error, err error) {
+	registered, err := c.meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		c.observe(o, state())
+		return nil
+	}, c.lag, c.pending, c.inFlight, c.campaigns, c.items, c.ledger, c.workers, c.rate, c.idle, c.fill)
+	if err != nil {
+		return nil, fmt.Errorf("observe the cluster: %w", err)
+	}
+	return registered.Unregister, nil
+}
+
+func (c *Cluster) observe(o metric.Observer, s ClusterState) {
+	o.ObserveInt64(c.lag, int64(s.Lag))
+	for phase, n := range s.Phases {
+		o.ObserveInt64(c.campaigns, int64(n), metric.WithAttributes(PhaseKey.String(phase)))
+	}
+	for state, n := range s.Workers {
+		o.ObserveInt64(c.workers, int64(n), metric.WithAttributes(StateKey.String(state)))
+	}
+	for stream, share := range s.Streams {
+		o.ObserveFloat64(c.fill, share, metric.WithAttributes(StreamKey.String(stream)))
+	}
+	for _, campaign := range s.Campaigns[:min(len(s.Campaigns), maxCampaigns)] {
+		id := CampaignKey.String(campaign.ID)
+		of := metric.WithAttributes(id)
+		o.ObserveInt64(c.pending, int64(campaign.Pending), of)
+		o.ObserveInt64(c.inFlight, int64(campaign.InFlight), of)
+		o.ObserveInt64(c.ledger, int64(campaign.LedgerLag), of)
+		o.ObserveFloat64(c.rate, campaign.Rate, of)
+		o.ObserveFloat64(c.idle, campaign.Idle.Seconds(), of)
+		for state, n := range campaign.Items {
+			o.ObserveInt64(c.items, int64(n), metric.WithAttributes(id, StateKey.String(state)))
+		}
+	}
+}

@@ -1,0 +1,75 @@
+package telemetry
+
+import (
+	"errors"
+	"fmt"
+
+	"go.opentelemetry.io/otel/metric"
+)
+
+// maker creates listed instruments on a meter.
+type maker struct {
+	meter metric.Meter
+	errs  []error
+}
+
+// err joins the errors of all instruments.
+func (m *maker) err() error {
+	if err := errors.Join(m.errs...); err != nil {
+		return fmt.Errorf("create metric instruments: %w", err)
+	}
+	return nil
+}
+
+// look returns the description of a metric. An unlisted name is an error.
+func (m *maker) look(name string, kind Kind) Metric {
+	d, ok := find(name)
+	if !ok || d.Kind != kind {
+		m.errs = append(m.errs, fmt.Errorf("%s is not in the list of metrics as a %s", name, kind))
+	}
+	return d
+}
+
+func (m *maker) counter(name string) metric.Int64Counter {
+	d := m.look(name, KindCounter)
+	c, err := m.meter.Int64Counter(name, metric.WithUnit(d.Unit), metric.WithDescription(d.Description))
+	m.errs = append(m.errs, err)
+	return c
+}
+
+// timer creates a counter of seconds.
+func (m *maker) timer(name string) metric.Float64Counter {
+	d := m.look(name, KindCounter)
+	c, err := m.meter.Float64Counter(name, metric.WithUnit(d.Unit), metric.WithDescription(d.Description))
+	m.errs = append(m.errs, err)
+	return c
+}
+
+func (m *maker) histogram(name string) metric.Float64Histogram {
+	d := m.look(name, KindHistogram)
+	h, err := m.meter.Float64Histogram(name, metric.WithUnit(d.Unit), metric.WithDescription(d.Description),
+		metric.WithExplicitBucketBoundaries(d.Bounds...))
+	m.errs = append(m.errs, err)
+	return h
+}
+
+func (m *maker) gauge(name string) metric.Int64ObservableGauge {
+	d := m.look(name, KindGauge)
+	g, err := m.meter.Int64ObservableGauge(name, metric.WithUnit(d.Unit), metric.WithDescription(d.Description))
+	m.errs = append(m.errs, err)
+	return g
+}
+
+func (m *maker) floatGauge(name string) metric.Float64ObservableGauge {
+	d := m.look(name, KindGauge)
+	g, err := m.meter.Float64ObservableGauge(name, metric.WithUnit(d.Unit), metric.WithDescription(d.Description))
+	m.errs = append(m.errs, err)
+	return g
+}
+
+func (m *maker) amount(name string) metric.Int64ObservableUpDownCounter {
+	d := m.look(name, KindUpDownCounter)
+	g, err := m.meter.Int64ObservableUpDownCounter(name, metric.WithUnit(d.Unit), metric.WithDescription(d.Description))
+	m.errs = append(m.errs, err)
+	return g
+}

@@ -1,0 +1,67 @@
+package telemetry
+
+import (
+	"slices"
+
+	"go.opentelemetry.io/otel/attribute"
+)
+
+// Kind is the kind of an instrument.
+type Kind string
+
+// The kinds.
+const (
+	KindCounter       Kind = "counter"
+	KindUpDownCounter Kind = "updowncounter"
+	KindGauge         Kind = "gauge"
+	KindHistogram     Kind = "histogram"
+)
+
+// Source is the kind of process that exports a metric.
+type Source string
+
+// The sources. The process of ddiff run exports the metrics of a worker and of a process.
+const (
+	// FromProcess: workers, coordinators and ddiff run.
+	FromProcess Source = "process"
+	// FromWorker: workers and ddiff run.
+	FromWorker Source = "worker"
+	// FromCoordinator: every coordinator.
+	FromCoordinator Source = "coordinator"
+	// FromLeader: the leading coordinator only. At a change of the leader, the metric ends in one process and begins in
+	// another, with a gap of up to the time of an election.
+	FromLeader Source = "leader"
+)
+
+// Metric describes one metric of ddiff.
+type Metric struct {
+	// Name is the name in OTLP.
+	Name string
+	Kind Kind
+	// Unit is a UCUM unit.
+	Unit string
+	// Labels are the attribute keys. Their values come from short lists, see [Label].
+	Labels []attribute.Key
+	Source Source
+	// Description is one sentence.
+	Description string
+	// Bounds are the bucket boundaries of a histogram, in its unit.
+	Bounds []float64
+}
+
+// Label describes an attribute key of the metrics.
+type Label struct {
+	Key attribute.Key
+	// Values describes the values. No label has an item's id or name.
+	Values string
+}
+
+// find returns the metric of a name.
+func find(name string) (Metric, bool) {
+	list := Metrics()
+	i := slices.IndexFunc(list, func(m Metric) bool { return m.Name == name })
+	if i < 0 {
+		return Metric{}, false
+	}
+	return list[i], true
+}

@@ -1,0 +1,134 @@
+package telemetry
+
+import "go.opentelemetry.io/otel/attribute"
+
+// Attribute keys of the metrics.
+const (
+	// TaskKey is the restoration task of an item.
+	TaskKey = attribute.Key("task")
+	// OutcomeKey is the outcome of an item.
+	OutcomeKey = attribute.Key("outcome")
+	// StageKey is the stage of an item, one of the Stage constants.
+	StageKey = attribute.Key("stage")
+	// PassKey is the direction of an evaluation of the score network.
+	PassKey = attribute.Key("pass")
+	// OperationKey is a method of the store.
+	OperationKey = attribute.Key("operation")
+	// ErrorKey is the class of an error.
+	ErrorKey = attribute.Key("error.type")
+	// DirectionKey is the direction of a transfer.
+	DirectionKey = attribute.Key("direction")
+	// CampaignKey is the id of an active campaign.
+	CampaignKey = attribute.Key("campaign")
+	// StateKey is the state of items or workers.
+	StateKey = attribute.Key("state")
+	// PhaseKey is the phase of a campaign.
+	PhaseKey = attribute.Key("phase")
+	// StreamKey is the name of a stream.
+	StreamKey = attribute.Key("stream")
+	// HardwareIDKey, HardwareTypeKey and HardwareNameKey identify a GPU.
+	HardwareIDKey   = attribute.Key("hw.id")
+	HardwareTypeKey = attribute.Key("hw.type")
+	HardwareNameKey = attribute.Key("hw.name")
+)
+
+// Labels lists the labels of all metrics.
+func Labels() []Label {
+	return []Label{
+		{TaskKey, "tasks, as in `ddiff tasks`; `own` for operator files"},
+		{OutcomeKey, "`done`, `failed`, `dead`"},
+		{StageKey, "`fetch`, `measure`, `restore`, `score`, `write`, `settle`"},
+		{PassKey, "`forward`, `backward`"},
+		{OperationKey, "`get`, `put`, `create`, `delete`, `list`, `stat`"},
+		{ErrorKey, "empty for a success; `unavailable`, `space`, `permission`, `cancelled`, `other`. An object that is missing, or exists already, is no error"},
+		{DirectionKey, "`read`, `write`"},
+		{CampaignKey, "ids of active campaigns, at most 500: the first in the order of their ids"},
+		{StateKey, "of items: `pending`, `running`, `done`, `failed`, `dead`, `cancelled`; of workers: `busy`, `idle`, `suspended`, `draining`"},
+		{PhaseKey, "`queued`, `preflight`, `canary`, `running`, `paused`, and the phases of an end for as long as a coordinator completes it"},
+		{StreamKey, "`DDIFF_WORK`, `DDIFF_RESULT`, `DDIFF_DEAD`"},
+		{HardwareIDKey, "UUID of a GPU"},
+		{HardwareTypeKey, "`gpu`"},
+		{HardwareNameKey, "product name of a GPU"},
+	}
+}
+
+// Metrics lists all metrics of ddiff. No process records any other metric.
+func Metrics() []Metric {
+	gpu := []attribute.Key{HardwareIDKey, HardwareTypeKey, HardwareNameKey}
+	return []Metric{
+		{"ddiff.items", KindCounter, "{item}", []attribute.Key{TaskKey, OutcomeKey}, FromWorker,
+			"Outcomes that this worker published. A repeated outcome that the queue recognises, within two minutes, counts once.", nil},
+		{"ddiff.item.duration", KindHistogram, "s", []attribute.Key{TaskKey, OutcomeKey}, FromWorker,
+			"Time from the lease of an item to its published outcome.", longSeconds()},
+		{"ddiff.stage.duration", KindHistogram, "s", []attribute.Key{StageKey}, FromWorker,
+			"Time of one stage of an item; restore and its steps are stages of a batch.", longSeconds()},
+		{"ddiff.steps", KindCounter, "{step}", nil, FromWorker, "Solver steps, one for each image and step.", nil},
+		{"ddiff.step.duration", KindHistogram, "s", nil, FromWorker, "Time of one solver step of a batch.", shortSeconds()},
+		{"ddiff.solver.time", KindCounter, "s", nil, FromWorker,
+			"Time in the solver's calls of the runtime. Its rate is the share of time in which the device solves.", nil},
+		{"ddiff.network.evaluations", KindCounter, "{evaluation}", []attribute.Key{PassKey}, FromWorker,
+			"Evaluations of the score network, one for each image; a backward pass counts as one.", nil},
+		{"ddiff.network.time", KindCounter, "s", nil, FromWorker,
+			"Estimated time in forward passes of the score network: their number × the time of a pass alone. Only with --time-network.", nil},
+		{"ddiff.batch.fill", KindHistogram, "1", nil, FromWorker, "Items of a batch divided by its capacity.",
+			[]float64{0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1}},
+		{"ddiff.redeliveries", KindCounter, "{message}", nil, FromWorker,
+			"Leases of items with an earlier attempt that counts: it failed, or its lease expired.", nil},
+		{"ddiff.retries", KindCounter, "{item}", nil, FromWorker,
+			"Failed attempts after which an item returned to the queue for another one. Redeliveries without retries are expired leases.", nil},
+		{"ddiff.faults", KindCounter, "{item}", nil, FromWorker, "Items released after a failure of the worker's environment.", nil},
+		{"ddiff.suspensions", KindCounter, "{suspension}", nil, FromWorker,
+			"Suspensions of a worker until its environment passes a test.", nil},
+		{"ddiff.lease.remaining", KindHistogram, "s", nil, FromWorker,
+			"Time left of a lease when it is extended or settled; 0: it has probably expired.",
+			[]float64{0, 1, 2, 5, 10, 15, 20, 30, 45, 60, 120, 300}},
+		{"ddiff.leases", KindGauge, "{item}", nil, FromWorker, "Items that this process holds.", nil},
+
+		{"ddiff.store.requests", KindCounter, "{request}", []attribute.Key{OperationKey, ErrorKey}, FromProcess,
+			"Calls of the result store, each with its retries.", nil},
+		{"ddiff.store.duration", KindHistogram, "s", []attribute.Key{OperationKey}, FromProcess,
+			"Time of one call of the result store, with its retries.", shortSeconds()},
+		{"ddiff.store.io", KindCounter, "By", []attribute.Key{DirectionKey}, FromProcess,
+			"Bytes of objects that calls of the result store read or wrote.", nil},
+		{"ddiff.dataset.io", KindCounter, "By", nil, FromProcess, "Bytes of dataset files that were read, also from the cache.", nil},
+
+		{"hw.gpu.utilization", KindGauge, "1", gpu, FromWorker,
+			"Share of time in which a GPU computed. The GPUs are those on which this process runs or, if that is unknown, all that it sees.", nil},
+		{"hw.gpu.memory.usage", KindUpDownCounter, "By", gpu, FromWorker, "Used memory of a GPU, by all processes.", nil},
+		{"hw.gpu.memory.limit", KindUpDownCounter, "By", gpu, FromWorker, "Memory of a GPU.", nil},
+
+		{"ddiff.leader", KindGauge, "{leader}", nil, FromCoordinator, "1 in the leading coordinator, else 0.", nil},
+		{"ddiff.store.available", KindGauge, "{store}", nil, FromCoordinator, "1 if this coordinator can use the store, else 0.", nil},
+
+		{"ddiff.queue.lag", KindGauge, "{item}", nil, FromLeader,
+			"Items that need workers: pending and in flight of all campaigns that are not paused, and 1 for each campaign that waits for a worker; 0 if no worker is needed.", nil},
+		{"ddiff.queue.pending", KindGauge, "{item}", []attribute.Key{CampaignKey}, FromLeader, "Items in the queue that were never leased.", nil},
+		{"ddiff.queue.in_flight", KindGauge, "{item}", []attribute.Key{CampaignKey}, FromLeader,
+			"Items that are leased or wait for their next attempt.", nil},
+		{"ddiff.queue.published", KindCounter, "{item}", nil, FromLeader,
+			"Items that the coordinator published, also again after a loss of the queue.", nil},
+		{"ddiff.campaigns", KindGauge, "{campaign}", []attribute.Key{PhaseKey}, FromLeader, "Active campaigns.", nil},
+		{"ddiff.campaign.items", KindGauge, "{item}", []attribute.Key{CampaignKey, StateKey}, FromLeader,
+			"Items of an active campaign in the ledger, each once.", nil},
+		{"ddiff.campaign.rate", KindGauge, "{item}/s", []attribute.Key{CampaignKey}, FromLeader,
+			"Items per second that reached a final state in the last two minutes.", nil},
+		{"ddiff.campaign.idle", KindGauge, "s", []attribute.Key{CampaignKey}, FromLeader,
+			"Time since the last outcome of a campaign, or since its start, a pause, or a change of the leader.", nil},
+		{"ddiff.ledger.lag", KindGauge, "{outcome}", []attribute.Key{CampaignKey}, FromLeader,
+			"Outcomes in the result stream that are not yet in the ledger.", nil},
+		{"ddiff.ledger.items", KindCounter, "{item}", []attribute.Key{OutcomeKey}, FromLeader,
+			"Items that reached their final state in the ledger by an outcome, each once for as long as the leader stays.", nil},
+		{"ddiff.stream.fill", KindGauge, "1", []attribute.Key{StreamKey}, FromLeader, "Used share of a stream's limit.", nil},
+		{"ddiff.workers", KindGauge, "{worker}", []attribute.Key{StateKey}, FromLeader, "Live workers.", nil},
+	}
+}
+
+// longSeconds are bounds for items and their stages: from a tenth of a second to two hours.
+func longSeconds() []float64 {
+	return []float64{0.1, 0.25, 0.5, 1, 2, 5, 10, 20, 30, 45, 60, 90, 120, 180, 300, 600, 900, 1200, 1800, 2700, 3600, 7200}
+}
+
+// shortSeconds are bounds for steps and for calls of the store: from a millisecond to a minute.
+func shortSeconds() []float64 {
+	return []float64{0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 60}
+}
