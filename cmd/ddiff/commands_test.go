@@ -50,6 +50,17 @@ func TestVersion(t *testing.T) {
 			t.Errorf("%q is missing\n%v", want, e)
 		}
 	}
+	e = ddiff(t, "version", "--json")
+	wantCode(t, e, 0)
+	var report struct {
+		Version, Platform string
+		Pinned            map[string]string
+		Library           struct{ Version, Path string }
+	}
+	must(t, json.Unmarshal([]byte(e.stdout), &report))
+	if !strings.HasPrefix(report.Version, "0.") || report.Pinned["cpu"] == "" || report.Library.Path != lib.Path || report.Library.Version != lib.Version {
+		t.Errorf("%+v", report)
+	}
 }
 
 func TestPriorInspect(t *testing.T) {

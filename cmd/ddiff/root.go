@@ -43,7 +43,7 @@ func newRootCommand(stdout io.Writer, c shard.Catalogue) *cobra.Command {
 		SilenceErrors: true,
 	}
 	cobra.EnableCommandSorting = false // the most used commands come first
-	root.SetVersionTemplate("ddiff {{.Version}}\n")
+	root.SetVersionTemplate(versionText())
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("%w; see: %s --help", err, cmd.CommandPath())}
 	})

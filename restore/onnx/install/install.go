@@ -1,6 +1,7 @@
 package install
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,6 +29,9 @@ type Options struct {
 	CacheDir string
 	// Progress receives the stages. Default: nil, none.
 	Progress Progress
+	// OS and Arch are those of the build, as Go names them. Default: this machine's. A build for another machine needs a
+	// CacheDir of its own.
+	OS, Arch string
 }
 
 // Install installs the pinned release of an execution provider in the cache and returns its library. It returns an
@@ -40,7 +44,7 @@ func Install(ctx context.Context, opts Options) (Library, error) {
 	if ep == "" {
 		ep = CPU
 	}
-	release, err := releaseFor(ep, runtime.GOOS, runtime.GOARCH)
+	release, err := releaseFor(ep, cmp.Or(opts.OS, runtime.GOOS), cmp.Or(opts.Arch, runtime.GOARCH))
 	if err != nil {
 		return Library{}, err
 	}

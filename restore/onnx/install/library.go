@@ -28,6 +28,7 @@ const minMinor = 29
 // Sources of a Library, besides the names of flags and environment variables.
 const (
 	SourceCache   = "cache"
+	SourceProgram = "program" // unpacked with the program
 	SourceSystem  = "system"
 	SourceInstall = "install" // installed by this call of Install
 )

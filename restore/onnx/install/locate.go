@@ -23,13 +23,17 @@ type LocateOptions struct {
 	EP string
 	// CacheDir is the cache of [Install]. Default: that of [Options.CacheDir].
 	CacheDir string
+	// OwnDir is the directory of a release that was unpacked with the program. Default: lib/ddiff beside the program's
+	// directory, so /usr/local/lib/ddiff for /usr/local/bin/ddiff. Links to the program are followed.
+	OwnDir string
 	// Environ looks up environment variables. Default: [os.Getenv].
 	Environ func(string) string
 }
 
-// Locate finds the ONNX Runtime library: opts.Path, then the variable [EnvVar], then the cache, then LD_LIBRARY_PATH and
-// the system's directories. A path from one of the first two has no fallback: it is used or is an error. [ErrNotFound]
-// lists the searched locations.
+// Locate finds the ONNX Runtime library: opts.Path, then the variable [EnvVar], then the cache, then the program's own
+// directory, then LD_LIBRARY_PATH and the system's directories. A path from one of the first two has no fallback: it is
+// used or is an error. A library of the cache or of the program's own directory must match its pinned digests.
+// [ErrNotFound] lists the searched locations.
 func Locate(opts LocateOptions) (Library, error) {
 	if opts.Environ == nil {
 		opts.Environ = os.Getenv
@@ -63,11 +67,13 @@ func locate(opts LocateOptions, system []string) (Library, error) {
 	}
 
 	searched := []string{flag + " (not given)", EnvVar + " (not set)"}
-	lib, tried, found := inCache(opts)
-	if found {
-		return lib, nil
+	for _, p := range pinnedPlaces(opts) {
+		lib, tried, found := p.locate(opts.EP)
+		if found {
+			return lib, nil
+		}
+		searched = append(searched, tried...)
 	}
-	searched = append(searched, tried...)
 	for _, dir := range system {
 		lib, err := inDirectory(dir, opts.EP, SourceSystem)
 		if err == nil {
@@ -128,42 +134,6 @@ func inDirectory(dir, ep, source string) (Library, error) {
 		first = fmt.Errorf("%w in %s: %w", ErrNotFound, dir, fs.ErrNotExist)
 	}
 	return Library{}, first
-}
-
-// inCache returns the installed library, or the searched locations.
-func inCache(opts LocateOptions) (lib Library, searched []string, found bool) {
-	cache, err := cacheDirectory(opts.CacheDir)
-	if err != nil {
-		return Library{}, []string{"cache (" + err.Error() + ")"}, false
-	}
-	// A CUDA build without its dependencies still runs on the CPU; it is the last choice.
-	order := map[string][]string{"": {CUDA, CPU}, CPU: {CPU, CUDA}, CUDA: {CUDA}}[opts.EP]
-	var unloadable *Library
-	for _, ep := range order {
-		release, err := releaseFor(ep, runtime.GOOS, runtime.GOARCH)
-		if err != nil {
-			continue // no release is pinned for this platform
-		}
-		dir := release.directory(cache)
-		source, err := release.unchanged(dir)
-		if errors.Is(err, fs.ErrNotExist) {
-			searched = append(searched, dir)
-			continue
-		} else if err != nil {
-			searched = append(searched, dir+" ("+err.Error()+")")
-			continue
-		}
-		lib := release.library(source, dir, SourceCache)
-		if opts.EP == "" && ep == CUDA && CUDALoadable(lib) != nil {
-			unloadable = &lib
-			continue
-		}
-		return lib, nil, true
-	}
-	if unloadable != nil {
-		return *unloadable, nil, true
-	}
-	return Library{}, searched, false
 }
 
 // cacheDirectory returns dir or its default as an absolute path.

@@ -107,7 +107,7 @@ func TestLocatePrecedence(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			opts := LocateOptions{Path: test.flag, EP: test.ep, CacheDir: path("no-cache"),
+			opts := LocateOptions{Path: test.flag, EP: test.ep, CacheDir: path("no-cache"), OwnDir: path("no-own"),
 				Environ: func(name string) string { return map[string]string{EnvVar: test.env}[name] }}
 			if test.cache != "" {
 				opts.CacheDir = path(test.cache)
@@ -132,6 +132,77 @@ func TestLocatePrecedence(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A release that was unpacked with the program is found after the cache and before the system's directories. Its files
+// must have the pinned digests, whatever record of an earlier verification lies beside them.
+func TestLocateOwnDirectory(t *testing.T) {
+	t.Parallel()
+	installed, err := Locate(LocateOptions{EP: CPU, Environ: func(string) string { return "" }})
+	if err != nil || installed.Source != SourceCache {
+		t.Skip("no ONNX Runtime is installed in the user's cache")
+	}
+	root := t.TempDir()
+	own := filepath.Join(root, "lib", "ddiff")
+	if err := os.CopyFS(own, os.DirFS(filepath.Dir(installed.Path))); err != nil {
+		t.Fatal(err)
+	}
+	system := filepath.Join(root, "system")
+	compile(t, filepath.Join(system, "libonnxruntime.so"), "1.30.0")
+	opts := LocateOptions{CacheDir: filepath.Join(root, "none"), OwnDir: own, Environ: func(string) string { return "" }}
+	path := filepath.Join(own, filepath.Base(installed.Path))
+	lib, err := locate(opts, []string{system})
+	if err != nil || lib.Path != path || lib.Source != SourceProgram || lib.Version != cpuVersion {
+		t.Errorf("%+v, %v", lib, err)
+	}
+	build, err := Verify(t.Context(), own, CPU, runtime.GOOS, runtime.GOARCH)
+	if err != nil || build.Version != cpuVersion || build.Files[0].Name != filepath.Base(path) || build.Archive == "" {
+		t.Errorf("%+v, %v", build, err)
+	}
+	withCache := opts
+	withCache.CacheDir = ""
+	if lib, err := locate(withCache, nil); err != nil || lib != installed {
+		t.Errorf("with a cache: %+v, %v; want %+v", lib, err, installed)
+	}
+
+	// One changed byte; the size and the time stay.
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = f.WriteAt([]byte{0xff}, info.Size()/2)
+	if err = errors.Join(err, f.Close(), os.Chtimes(path, info.ModTime(), info.ModTime())); err != nil {
+		t.Fatal(err)
+	}
+	if lib, err := locate(opts, []string{system}); err != nil || lib.Source != SourceSystem {
+		t.Errorf("changed: %+v, %v; want the system's library", lib, err)
+	}
+	if _, err := locate(opts, nil); !errors.Is(err, ErrNotFound) || !strings.Contains(err.Error(), own+" (verify ") {
+		t.Errorf("changed: %v", err)
+	}
+	if _, err := Verify(t.Context(), own, CPU, runtime.GOOS, runtime.GOARCH); !errors.Is(err, ErrChecksum) {
+		t.Errorf("changed: %v", err)
+	}
+}
+
+// The program's own directory belongs to the program, not to a link to it.
+func TestOwnDirectory(t *testing.T) {
+	t.Parallel()
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if program, err = filepath.EvalSymlinks(program); err != nil {
+		t.Fatal(err)
+	}
+	dir, err := ownDirectory("")
+	if want := filepath.Join(filepath.Dir(filepath.Dir(program)), "lib", "ddiff"); err != nil || dir != want {
+		t.Errorf("%s, %v; want %s", dir, err, want)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 )
 
 const (
@@ -55,8 +56,8 @@ func openVINORelease() release {
 }
 
 // LocatePlugin returns the OpenVINO plugin that [PluginVar] names, or the installed one in cacheDir (empty: its default,
-// see [Options]). It returns [ErrNoPlugin] if there is none, and [ErrChecksum] if a file of the installed one is missing or
-// was changed.
+// see [Options]), or that of the program's own directory (see [LocateOptions]). It returns [ErrNoPlugin] if there is none,
+// and [ErrChecksum] if a file of the first one found is missing or was changed.
 func LocatePlugin(cacheDir string) (Library, error) {
 	if path := os.Getenv(PluginVar); path != "" {
 		path, err := filepath.Abs(path)
@@ -76,26 +77,27 @@ func LocatePlugin(cacheDir string) (Library, error) {
 	if err != nil {
 		return Library{}, err
 	}
-	cache, err := cacheDirectory(cacheDir)
-	if err != nil {
-		return Library{}, err
-	}
-	return release.plugin(cache)
+	return release.plugin(pinnedPlaces(LocateOptions{CacheDir: cacheDir}))
 }
 
-// plugin returns the library of an installed plugin.
-func (r release) plugin(cache string) (Library, error) {
+// plugin returns the library of the plugin in the first place that has its directory.
+func (r release) plugin(places []place) (Library, error) {
 	const remedy = "run: ddiff runtime install --ep openvino"
-	dir := r.directory(cache)
-	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		return Library{}, fmt.Errorf("%w in %s; %s", ErrNoPlugin, dir, remedy)
+	var searched []string
+	for _, p := range places {
+		dir := p.directory(r)
+		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+			searched = append(searched, dir)
+			continue
+		}
+		s, err := p.verify(r, dir)
+		if errors.Is(err, fs.ErrNotExist) {
+			err = fmt.Errorf("%w: %w", ErrChecksum, err)
+		}
+		if err != nil {
+			return Library{}, fmt.Errorf("the installed OpenVINO plugin is damaged: %w; %s", err, remedy)
+		}
+		return r.library(s, dir, p.source), nil
 	}
-	s, err := r.unchanged(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = fmt.Errorf("%w: %w", ErrChecksum, err)
-	}
-	if err != nil {
-		return Library{}, fmt.Errorf("the installed OpenVINO plugin is damaged: %w; %s", err, remedy)
-	}
-	return r.library(s, dir, SourceCache), nil
+	return Library{}, fmt.Errorf("%w in %s; %s", ErrNoPlugin, strings.Join(searched, " or "), remedy)
 }

@@ -49,6 +49,8 @@ func TestLocatePlugin(t *testing.T) {
 	r := pin(archived, tarGzip, "a/plugin.so", "plugin", "a/libother.so", "other")
 	r.ep = OpenVINO
 	cache, from := t.TempDir(), filepath.Join(t.TempDir(), "plugin.whl")
+	own := filepath.Join(t.TempDir(), "lib", "ddiff")
+	places := pinnedPlaces(LocateOptions{CacheDir: cache, OwnDir: own})
 	write(t, from, archived)
 	remedy := func(err error) {
 		t.Helper()
@@ -56,7 +58,7 @@ func TestLocatePlugin(t *testing.T) {
 			t.Errorf("error %v", err)
 		}
 	}
-	_, err := r.plugin(cache)
+	_, err := r.plugin(places)
 	if !errors.Is(err, ErrNoPlugin) {
 		t.Fatalf("nothing is installed: %v", err)
 	}
@@ -67,7 +69,7 @@ func TestLocatePlugin(t *testing.T) {
 		if err != nil || lib.EP != OpenVINO || filepath.Base(lib.Path) != "plugin.so" {
 			t.Fatalf("install: %+v, %v", lib, err)
 		}
-		if lib, err = r.plugin(cache); err != nil || lib.Source != SourceCache || lib.Version != r.version {
+		if lib, err = r.plugin(places); err != nil || lib.Source != SourceCache || lib.Version != r.version {
 			t.Fatalf("locate: %+v, %v", lib, err)
 		}
 	}
@@ -80,12 +82,25 @@ func TestLocatePlugin(t *testing.T) {
 		if err := damage(filepath.Join(r.directory(cache), "libother.so")); err != nil {
 			t.Fatal(err)
 		}
-		_, err := r.plugin(cache)
+		_, err := r.plugin(places)
 		if !errors.Is(err, ErrChecksum) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		remedy(err)
 		install() // replaces the damaged one
+	}
+	// A plugin that came with the program is used without the installed one, and verified too.
+	if err := os.Rename(r.directory(cache), filepath.Join(t.TempDir(), "moved")); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(own, OpenVINO, "plugin.so"), []byte("plugin"))
+	write(t, filepath.Join(own, OpenVINO, "libother.so"), []byte("other"))
+	if lib, err := r.plugin(places); err != nil || lib.Source != SourceProgram || lib.Path != filepath.Join(own, OpenVINO, "plugin.so") {
+		t.Errorf("%+v, %v", lib, err)
+	}
+	write(t, filepath.Join(own, OpenVINO, "libother.so"), []byte("OTHER"))
+	if _, err := r.plugin(places); !errors.Is(err, ErrChecksum) {
+		t.Errorf("changed: %v", err)
 	}
 }
 
