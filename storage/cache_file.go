@@ -40,10 +40,7 @@ func writeCacheFile(dir, key string, data []byte) (name string, err error) {
 		return "", writeError(err)
 	}
 	defer func() {
-		if closeErr := f.Close(); err == nil {
-			err = closeErr
-		}
-		if err != nil {
+		if err = errors.Join(err, f.Close()); err != nil {
 			os.Remove(f.Name()) //nolint:errcheck // best effort; the write error is returned
 			name, err = "", writeError(err)
 		}

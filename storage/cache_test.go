@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -308,4 +309,25 @@ func FuzzDecodeCacheFile(f *testing.F) {
 			t.Errorf("decoded %q from %q", data, content)
 		}
 	})
+}
+
+// A value that cannot be cached is a warning in the log; a cached one is none.
+func TestCacheLogsFailedWrites(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	dir := filepath.Join(t.TempDir(), "cache")
+	c := newCache(t, storage.CacheConfig{Dir: dir, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	o := &origin{values: map[string][]byte{"k": []byte("x"), "m": []byte("y")}}
+	o.wantCached(t, c, "k")
+	if log.Len() > 0 {
+		t.Errorf("log %q, want nothing", &log)
+	}
+	must(t, os.RemoveAll(dir))
+	must(t, os.WriteFile(dir, nil, 0o600)) // a file in the place of the directory
+	if got, err := c.Get(t.Context(), "m", func(context.Context) ([]byte, error) { return []byte("y"), nil }); err != nil || string(got) != "y" {
+		t.Errorf("Get = %q, %v", got, err)
+	}
+	if !strings.Contains(log.String(), "value not cached") {
+		t.Errorf("log %q lacks the warning", &log)
+	}
 }

@@ -22,10 +22,7 @@ func (d *Dir) List(ctx context.Context, prefix string) iter.Seq2[Info, error] {
 			return
 		}
 		// The walk starts at the deepest directory that contains all matching keys.
-		start := ""
-		if i := strings.LastIndexByte(prefix, '/'); i >= 0 {
-			start = prefix[:i]
-		}
+		start := prefix[:max(0, strings.LastIndexByte(prefix, '/'))]
 		w := &walk{dir: d, prefix: prefix, yield: yield}
 		if err := w.visit(ctx, start); err != nil && !errors.Is(err, errStopped) {
 			yield(Info{}, fmt.Errorf("list %q: %w", prefix, err))

@@ -74,11 +74,7 @@ func owner(f *os.File) string {
 // Unlock releases the lock. It leaves the file, since two processes could lock two files of one name otherwise.
 // Unlocking twice is an error.
 func (l *Lock) Unlock() error {
-	err := l.file.Truncate(0)
-	if closeErr := l.file.Close(); err == nil {
-		err = closeErr
-	}
-	if err != nil {
+	if err := errors.Join(l.file.Truncate(0), l.file.Close()); err != nil {
 		return fmt.Errorf("unlock: %w", err)
 	}
 	return nil

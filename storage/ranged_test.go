@@ -3,9 +3,13 @@ package storage_test
 import (
 	"bytes"
 	"errors"
+	"maps"
 	"net/http"
+	"net/http/httptest"
 	"testing"
 	"time"
+
+	"github.com/minio/minio-go/v7/pkg/signer"
 
 	"ddiff/storage"
 	"ddiff/storage/s3test"
@@ -129,5 +133,77 @@ func TestRetryingRanges(t *testing.T) {
 	}
 	if _, err := other.Version(t.Context(), "k"); !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("store without ranges: %v, want ErrUnsupported", err)
+	}
+}
+
+// TestS3RangeAnswers: a part of another version is refused, also from a server that ignores the condition, and so is a cut or
+// an overlong part; an answer without an ETag is accepted.
+func TestS3RangeAnswers(t *testing.T) {
+	t.Parallel()
+	p := startProxied(t)
+	s := openS3(t, p.config)
+	data := bytes.Repeat([]byte("0123456789"), 100)
+	must(t, s.Put(t.Context(), "k", data))
+	v, err := s.Version(t.Context(), "k")
+	must(t, err)
+	unconditional := func(change func(http.Header)) handler {
+		return func(w http.ResponseWriter, r *http.Request, forward http.Handler) {
+			r.Header.Del("If-Match")
+			r.Header.Del("Authorization")
+			r.URL.Host = r.Host
+			recorder := httptest.NewRecorder()
+			forward.ServeHTTP(recorder, signer.SignV4(*r, p.config.AccessKey, p.config.SecretKey.Reveal(), "", p.config.Region))
+			change(recorder.Header())
+			maps.Copy(w.Header(), recorder.Header())
+			w.WriteHeader(recorder.Code)
+			w.Write(recorder.Body.Bytes()) //nolint:errcheck // a test
+		}
+	}
+	get := func() ([]byte, error) { return s.GetRange(t.Context(), "k", v.ETag, 0, 10) }
+	p.set(unconditional(func(h http.Header) { h.Del("ETag") }))
+	if got, err := get(); err != nil || !bytes.Equal(got, data[:10]) {
+		t.Errorf("answer without an ETag: %q, %v", got, err)
+	}
+	p.set(unconditional(func(h http.Header) { h.Set("ETag", `"another"`) }))
+	if _, err := get(); !errors.Is(err, storage.ErrChanged) {
+		t.Errorf("answer with another ETag: %v, want ErrChanged", err)
+	}
+	p.set(changeAnswer(func(body []byte) []byte { return body[:len(body)/2] }))
+	if got, err := get(); !errors.Is(err, storage.ErrUnavailable) {
+		t.Errorf("half a part: %q, %v, want ErrUnavailable", got, err)
+	}
+	p.set(unconditional(func(h http.Header) { h.Del("Content-Length") }))
+	if got, err := get(); err != nil || !bytes.Equal(got, data[:10]) {
+		t.Errorf("answer without a length: %q, %v", got, err)
+	}
+}
+
+// TestGetCheckedWithoutSize: an object of unstated size is read up to the limit, also behind the checked beginning.
+func TestGetCheckedWithoutSize(t *testing.T) {
+	t.Parallel()
+	p := startProxied(t)
+	s := openS3(t, p.config)
+	must(t, s.Put(t.Context(), "small", make([]byte, 1000)))
+	must(t, s.Put(t.Context(), "large", make([]byte, 1001)))
+	config := p.config
+	config.MaxBytes = 1000
+	limited := openS3(t, config)
+	p.set(func(w http.ResponseWriter, r *http.Request, forward http.Handler) {
+		recorder := httptest.NewRecorder()
+		forward.ServeHTTP(recorder, r)
+		maps.Copy(w.Header(), recorder.Header())
+		w.Header().Del("Content-Length")
+		w.WriteHeader(recorder.Code)
+		w.(http.Flusher).Flush()       // chunks, without a length
+		w.Write(recorder.Body.Bytes()) //nolint:errcheck // a test
+	})
+	for _, first := range []int64{0, 1, 600, 1000} {
+		accept := func([]byte, int64) error { return nil }
+		if got, err := limited.GetChecked(t.Context(), "small", first, accept); err != nil || len(got) != 1000 {
+			t.Errorf("first %d: %d bytes, %v", first, len(got), err)
+		}
+		if got, err := limited.GetChecked(t.Context(), "large", first, accept); !errors.Is(err, storage.ErrTooLarge) {
+			t.Errorf("first %d: %d bytes, %v, want ErrTooLarge", first, len(got), err)
+		}
 	}
 }

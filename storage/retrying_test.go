@@ -100,6 +100,29 @@ func TestRetryingWaits(t *testing.T) {
 	}
 }
 
+// The defaults are six attempts with waits of 0.2 s that double up to 10 s.
+func TestRetryingDefaults(t *testing.T) {
+	t.Parallel()
+	for attempts, longest := range map[int][]int64{0: {200, 400, 800, 1600, 3200}, 9: {200, 400, 800, 1600, 3200, 6400, 10_000, 10_000}} {
+		var waits []time.Duration
+		store := &flaky{Store: newDir(t, t.TempDir()), errs: unavailable(len(longest))}
+		r, err := storage.NewRetrying(store, storage.RetryConfig{Attempts: attempts, Sleep: func(_ context.Context, d time.Duration) error {
+			waits = append(waits, d)
+			return nil
+		}})
+		must(t, err)
+		must(t, r.Put(t.Context(), "k", []byte("x")))
+		if len(waits) != len(longest) {
+			t.Fatalf("attempts %d: waits %v, want %d waits", attempts, waits, len(longest))
+		}
+		for i, d := range waits {
+			if ms, most := d.Milliseconds(), longest[i]; ms < most/2 || ms > most {
+				t.Errorf("attempts %d: wait %d is %d ms, want %d to %d ms", attempts, i+1, ms, most/2, most)
+			}
+		}
+	}
+}
+
 func TestRetryingGivesUp(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer

@@ -2,6 +2,7 @@ package storage_test
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -239,5 +240,37 @@ func TestOpenS3Control(t *testing.T) {
 	config.Control = func(string, string, syscall.RawConn) error { return errors.New("this network is not allowed") }
 	if _, err := storage.OpenS3(t.Context(), config); err == nil || !strings.Contains(err.Error(), "this network is not allowed") {
 		t.Errorf("refused connections: %v", err)
+	}
+}
+
+// A probe that cannot be deleted is an error that names it.
+func TestOpenS3CannotRemoveItsProbe(t *testing.T) {
+	t.Parallel()
+	p := startProxied(t)
+	p.set(func(w http.ResponseWriter, r *http.Request, forward http.Handler) {
+		if r.Method == http.MethodDelete {
+			answer(http.StatusForbidden, "AccessDenied")(w, r, forward)
+			return
+		}
+		forward.ServeHTTP(w, r)
+	})
+	wantOpenError(t, p.config, storage.ErrReadOnly, "delete probe ")
+}
+
+// The authorities of a file are used beside those of the system.
+func TestAuthoritiesOfTheSystem(t *testing.T) {
+	t.Parallel()
+	system, err := x509.SystemCertPool()
+	if err != nil || system.Equal(x509.NewCertPool()) {
+		t.Skipf("the system has no authorities: %v", err)
+	}
+	file := newAuthority(t).file
+	pem, err := os.ReadFile(file)
+	must(t, err)
+	system.AppendCertsFromPEM(pem)
+	got, err := storage.Authorities(file)
+	must(t, err)
+	if !got.Equal(system) {
+		t.Error("the pool lacks authorities of the system, or of the file")
 	}
 }
