@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -30,6 +31,8 @@ type Order struct {
 	// Operators have the paths and digests of the campaign's operator files, as far as they are known. Another file at the
 	// path then rejects the campaign.
 	Operators []manifest.OperatorFile
+	// PriorSHA256 is the digest of the campaign's prior, if it is known. Another file at its path then rejects the campaign.
+	PriorSHA256 string
 }
 
 // Submit writes a campaign to the board. It is idempotent: created is false if the campaign exists. If a different
@@ -50,7 +53,7 @@ func Submit(ctx context.Context, b *queue.Board, spec *manifest.Spec, o Order, n
 			err = fmt.Errorf("submit campaign %s: %w: another campaign has this id; change its name", c.ID, ErrRefused)
 		}
 		if err == nil {
-			err = sameOperators(old, o.Operators)
+			err = errors.Join(sameOperators(old, o.Operators), samePrior(old, o.PriorSHA256))
 		}
 		return old, false, err
 	}
@@ -65,7 +68,7 @@ func newRecord(spec *manifest.Spec, o Order, now time.Time) *manifest.Campaign {
 	c := &manifest.Campaign{
 		Schema: manifest.RecordSchema, ID: spec.ID(), Spec: *spec, Output: o.Output, Priority: o.Priority, Weight: o.Weight,
 		Canary: o.Canary, Submitted: now.UTC(), Wanted: manifest.WantRun, Phase: manifest.PhaseQueued,
-		Operators: o.Operators,
+		Operators: o.Operators, PriorSHA256: o.PriorSHA256,
 	}
 	if c.Output == "" {
 		c.Output = c.ID
@@ -98,6 +101,16 @@ func sameOperators(c *manifest.Campaign, files []manifest.OperatorFile) error {
 		}
 	}
 	return nil
+}
+
+// samePrior returns ErrRefused if a campaign on the board has a prior with another digest. An empty digest is unknown.
+func samePrior(c *manifest.Campaign, sha256 string) error {
+	old := cmp.Or(c.Prior.SHA256, c.PriorSHA256)
+	if sha256 == "" || old == "" || sha256 == old {
+		return nil
+	}
+	return fmt.Errorf("submit campaign %s: %w: it was submitted with another prior, with the digest %.12s in place of %.12s; change its name",
+		c.ID, ErrRefused, old, sha256)
 }
 
 // Want sets the wanted state of a campaign. It is idempotent. A finished campaign refuses it.

@@ -23,6 +23,26 @@ func TestSameOperators(t *testing.T) {
 	}
 }
 
+// A second submission needs the same prior; a digest that is not known says nothing.
+func TestSamePrior(t *testing.T) {
+	t.Parallel()
+	begun := &manifest.Campaign{Prior: manifest.PriorFile{SHA256: "1"}, PriorSHA256: "1"}
+	for _, c := range []struct {
+		campaign *manifest.Campaign
+		digest   string
+		refused  bool
+	}{
+		{begun, "1", false}, {begun, "2", true}, {begun, "", false},
+		{&manifest.Campaign{PriorSHA256: "1"}, "2", true}, {&manifest.Campaign{PriorSHA256: "1"}, "1", false},
+		{&manifest.Campaign{}, "2", false},
+	} {
+		err := samePrior(c.campaign, c.digest)
+		if errors.Is(err, ErrRefused) != c.refused || (err != nil) != c.refused {
+			t.Errorf("%+v, digest %q: %v", c.campaign, c.digest, err)
+		}
+	}
+}
+
 // A stored record is that of an archived end if phase and time are equal, in any time zone.
 func TestSameEnd(t *testing.T) {
 	t.Parallel()

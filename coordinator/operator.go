@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"ddiff/internal/redact"
 	"ddiff/manifest"
 	"ddiff/restore/operator"
+	"ddiff/storage"
 )
 
 // openOperators reads the outlines of the campaign's operator files. The first time it copies the files into the store, where
@@ -47,8 +49,8 @@ func (r *runner) openOperators(ctx context.Context) error {
 }
 
 // openOperator reads one operator file: the store's copy if the record has a key, otherwise the file, which it copies into
-// the store. A file with another digest than the record's rejects the campaign. It reads one file at a time, as for priors,
-// and drops the network.
+// the store. If the store has lost its copy, it copies the file again. A file with another digest than the record's rejects
+// the campaign. It reads one file at a time, as for priors, and drops the network.
 func (r *runner) openOperator(ctx context.Context, rec *manifest.OperatorFile) (*operator.File, error) {
 	release, err := r.s.priors.read(ctx)
 	if err != nil {
@@ -57,6 +59,11 @@ func (r *runner) openOperator(ctx context.Context, rec *manifest.OperatorFile) (
 	defer release()
 	known, name := rec.Key != "", redact.Address(rec.Path)
 	data, err := r.readOperator(ctx, *rec)
+	if known && errors.Is(err, storage.ErrNotFound) {
+		r.log.Warn("the operator is missing from the store, copies it again", "operator", name, "key", rec.Key)
+		known, rec.Key = false, ""
+		data, err = r.readOperator(ctx, *rec)
+	}
 	switch {
 	case err != nil && (known || shard.IsUnavailable(err)):
 		return nil, fmt.Errorf("read operator %s: %w", name, err)

@@ -117,7 +117,9 @@ func (r *runner) openPrior(ctx context.Context) (err error) {
 	if !known {
 		read = r.copyPrior
 	}
-	r.prior, r.closePrior, err = r.s.priors.acquire(ctx, name, read)
+	if err = r.keepPrior(ctx); err == nil {
+		r.prior, r.closePrior, err = r.s.priors.acquire(ctx, name, read)
+	}
 	if shard.IsUnavailable(err) {
 		return r.awaitFile(ctx, "prior", err)
 	}
@@ -135,9 +137,41 @@ func (r *runner) openPrior(ctx context.Context) (err error) {
 	return r.save(ctx, func(c *manifest.Campaign) { c.Prior = file })
 }
 
+// keepPrior copies the prior of a campaign that has begun into the store again if the store has lost it: workers need it.
+func (r *runner) keepPrior(ctx context.Context) error {
+	key := r.rec.Prior.Key
+	if key == "" {
+		return nil
+	}
+	_, err := r.s.cfg.Store.Stat(ctx, key)
+	if !errors.Is(err, storage.ErrNotFound) {
+		return err
+	}
+	free, err := r.s.priors.read(ctx)
+	if err != nil {
+		return err
+	}
+	defer free()
+	r.log.Warn("the prior is missing from the store, copies it again", "prior", r.rec.Prior.Name, "key", key)
+	_, err = r.copyPrior(ctx)
+	return err
+}
+
 // priorFile describes a prior without its key.
 func priorFile(d *prior.Description) manifest.PriorFile {
 	return manifest.PriorFile{SHA256: d.SHA256, Name: d.Card.Name, License: d.Card.License}
+}
+
+// checkSubmitted rejects the campaign if its prior differs from the one with which it was submitted or began.
+func (r *runner) checkSubmitted(d *prior.Description) error {
+	if r.rec.Prior.SHA256 != "" {
+		return checkPrior(d, r.rec.Prior)
+	}
+	if want := r.rec.PriorSHA256; want != "" && d.SHA256 != want {
+		return rejection{fmt.Errorf("prior %s: its digest is %.12s, the campaign was submitted with %.12s; submit the campaign again under another name",
+			d.File, d.SHA256, want)}
+	}
+	return nil
 }
 
 // checkPrior rejects the campaign if its prior differs from the one with which it began.
@@ -149,7 +183,7 @@ func checkPrior(d *prior.Description, file manifest.PriorFile) error {
 	return nil
 }
 
-// copyPrior reads the prior of a new campaign and copies it into the store.
+// copyPrior reads the prior from the campaign's path, checks its digest if it is known, and copies it into the store.
 func (r *runner) copyPrior(ctx context.Context) (*prior.Description, error) {
 	path := r.rec.Spec.Prior
 	name := redact.Address(path)
@@ -161,6 +195,9 @@ func (r *runner) copyPrior(ctx context.Context) (*prior.Description, error) {
 		return nil, rejection{fmt.Errorf("prior: %w", err)}
 	}
 	d, err := describePrior(name, data)
+	if err == nil {
+		err = r.checkSubmitted(d)
+	}
 	if err != nil || name == prior.Bundled {
 		return d, err
 	}

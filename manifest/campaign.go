@@ -111,6 +111,8 @@ type Campaign struct {
 	// Reason is one line that explains a rejection, or a pause that no user requested.
 	Reason string    `json:"reason,omitempty"`
 	Prior  PriorFile `json:"prior,omitzero"`
+	// PriorSHA256 is the digest of the prior's file on the machine of the submission; empty if that machine lacks the file.
+	PriorSHA256 string `json:"prior_sha256,omitempty"`
 	// Precision is the choice for a campaign with the precision auto. The coordinator makes it once, before the first item.
 	Precision Precision `json:"precision,omitempty"`
 	// Operators are the operator files of the tasks.

@@ -1,10 +1,14 @@
 package main
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -13,6 +17,7 @@ import (
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore/prior"
 )
 
 // submitOptions are the flags of submit.
@@ -46,6 +51,9 @@ func newSubmitCommand(c shard.Catalogue) *cobra.Command {
 				return err
 			}
 			o.order.Operators = files
+			if o.order.PriorSHA256, err = submittedPrior(spec.Prior); err != nil {
+				return err
+			}
 			if cmd.Flags().Changed("precision") {
 				spec.Precision = precisionName(string(o.precision))
 				spec.Override("precision", "--precision")
@@ -82,6 +90,19 @@ func newSubmitCommand(c shard.Catalogue) *cobra.Command {
 	f.BoolVar(&o.watch, "watch", false, "show the progress until the campaign ends")
 	f.BoolVar(&o.json, "json", false, "print JSON")
 	return cmd
+}
+
+// submittedPrior returns the digest of a prior that exists on this machine, else "".
+func submittedPrior(path string) (sha string, err error) {
+	if _, err := os.Stat(path); path == prior.Bundled || manifest.IsAddress(path) || errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	data, err := prior.Read(path)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", errPrior, err)
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:]), nil
 }
 
 // printSubmitted prints the id of a campaign. Created is false for a second submission.
