@@ -1,0 +1,77 @@
+{{/* ddiff.workerPod: the pod template of a worker. */}}
+{{- define "ddiff.workerPod" -}}
+{{- $v := .Values -}}
+{{- $worker := $v.worker -}}
+{{- $part := dict "root" . "component" "worker" -}}
+metadata:
+  {{- include "ddiff.podMetadata" $part | nindent 2 }}
+spec:
+  serviceAccountName: {{ include "ddiff.account" $part }}
+  automountServiceAccountToken: false
+  enableServiceLinks: false
+  {{- if eq $worker.kind "ScaledJob" }}
+  restartPolicy: OnFailure
+  {{- end }}
+  terminationGracePeriodSeconds: {{ $worker.terminationGracePeriodSeconds }}
+  {{- with $worker.runtimeClassName }}
+  runtimeClassName: {{ . | quote }}
+  {{- end }}
+  securityContext:
+    {{- include "ddiff.podSecurity" . | nindent 4 }}
+  {{- with include "ddiff.placement" $part }}
+  {{- . | nindent 2 }}
+  {{- end }}
+  containers:
+    - name: worker
+      image: {{ include "ddiff.image" $part | quote }}
+      imagePullPolicy: {{ $worker.image.pullPolicy }}
+      args:
+        {{- include "ddiff.arguments" $part | nindent 8 }}
+        - --grace={{ $worker.graceSeconds }}s
+        - --device={{ $worker.device }}
+        - --precision={{ $worker.precision }}
+        - --batch={{ $worker.batch }}
+        {{- if $worker.threads }}
+        - --threads={{ $worker.threads }}
+        {{- end }}
+        {{- if $worker.priorMemoryMiB }}
+        - --prior-memory={{ $worker.priorMemoryMiB }}
+        {{- end }}
+        {{- range $stage, $limit := $worker.stageTimeout }}
+        - --stage-timeout={{ $stage }}={{ $limit }}
+        {{- end }}
+        {{- if eq $worker.kind "ScaledJob" }}
+        - --once={{ $worker.scaling.idle }}
+        {{- end }}
+        {{- with $worker.extraArgs }}
+        {{- toYaml . | nindent 8 }}
+        {{- end }}
+      env:
+        {{- include "ddiff.environment" $part | nindent 8 }}
+        {{- include "ddiff.process" $part | nindent 8 }}
+      ports:
+        - {name: probes, containerPort: {{ $v.probes.port }}}
+        {{- if $v.metrics.enabled }}
+        - {name: metrics, containerPort: {{ $v.metrics.port }}}
+        {{- end }}
+      {{- include "ddiff.probes" (dict "failures" (div (add $worker.startupSeconds 4) 5)) | nindent 6 }}
+      resources:
+        {{- $limits := deepCopy ($worker.resources.limits | default dict) }}
+        {{- if $worker.gpu.count }}
+        {{- $_ := set $limits $worker.gpu.resource $worker.gpu.count }}
+        {{- end }}
+        {{- with $worker.resources.requests }}
+        requests:
+          {{- toYaml . | nindent 10 }}
+        {{- end }}
+        {{- with $limits }}
+        limits:
+          {{- toYaml . | nindent 10 }}
+        {{- end }}
+      securityContext:
+        {{- include "ddiff.containerSecurity" . | nindent 8 }}
+      volumeMounts:
+        {{- include "ddiff.mounts" $part | nindent 8 }}
+  volumes:
+    {{- include "ddiff.volumes" $part | nindent 4 }}
+{{- end }}

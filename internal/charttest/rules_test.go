@@ -1,0 +1,362 @@
+package charttest
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// podTemplate returns the pod of an object that has one: a Deployment, a ScaledJob or a Pod.
+func podTemplate(object *unstructured.Unstructured) (*corev1.PodTemplateSpec, error) {
+	path := map[string][]string{
+		"Deployment": {"spec", "template"}, "ScaledJob": {"spec", "jobTargetRef", "template"}, "Pod": {},
+	}[object.GetKind()]
+	if path == nil {
+		return nil, nil
+	}
+	content, found, err := unstructured.NestedMap(object.Object, path...)
+	if err != nil || !found {
+		return nil, fmt.Errorf("%s: no pod at %v: %w", object.GetName(), path, err)
+	}
+	delete(content, "apiVersion")
+	delete(content, "kind")
+	pod := &corev1.PodTemplateSpec{}
+	err = runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(content, pod, true)
+	return pod, err
+}
+
+// pods returns the pods of all objects by the names of the objects.
+func pods(t *testing.T, all []*unstructured.Unstructured) map[string]*corev1.PodTemplateSpec {
+	t.Helper()
+	found := map[string]*corev1.PodTemplateSpec{}
+	for _, object := range all {
+		pod, err := podTemplate(object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if pod != nil {
+			found[object.GetName()] = pod
+		}
+	}
+	if len(found) != 3 {
+		t.Fatalf("%d objects have pods, want coordinator, worker and test", len(found))
+	}
+	return found
+}
+
+// flagValue returns the value of --name=value among the arguments of the first container.
+func flagValue(pod *corev1.PodTemplateSpec, name string) string {
+	for _, argument := range pod.Spec.Containers[0].Args {
+		if value, found := strings.CutPrefix(argument, "--"+name+"="); found {
+			return value
+		}
+	}
+	return ""
+}
+
+// Each pod runs without rights, and writes to its volumes only.
+func TestPodsHaveNoRights(t *testing.T) {
+	for _, name := range examples(t) {
+		for object, pod := range pods(t, mustRender(t, name)) {
+			t.Run(name+"/"+object, func(t *testing.T) {
+				c := pod.Spec.Containers[0]
+				s := c.SecurityContext
+				if s.ReadOnlyRootFilesystem == nil || !*s.ReadOnlyRootFilesystem || *s.AllowPrivilegeEscalation ||
+					!slices.Equal(s.Capabilities.Drop, []corev1.Capability{"ALL"}) || !*pod.Spec.SecurityContext.RunAsNonRoot ||
+					pod.Spec.SecurityContext.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault {
+					t.Errorf("security contexts %+v, %+v", pod.Spec.SecurityContext, s)
+				}
+				if *pod.Spec.AutomountServiceAccountToken {
+					t.Error("the pod gets a token for the Kubernetes API, which ddiff does not call")
+				}
+				writable := map[string]bool{}
+				for _, v := range pod.Spec.Volumes {
+					writable[v.Name] = v.EmptyDir != nil && v.EmptyDir.SizeLimit != nil
+				}
+				mounted := map[string]string{}
+				for _, m := range c.VolumeMounts {
+					mounted[m.MountPath] = m.Name
+					if !m.ReadOnly && !writable[m.Name] && m.Name != "store" {
+						t.Errorf("%s is writable", m.MountPath)
+					}
+				}
+				for _, path := range []string{"/tmp", "/var/cache/ddiff"} {
+					if !writable[mounted[path]] {
+						t.Errorf("%s is not an emptyDir with a limit", path)
+					}
+				}
+			})
+		}
+	}
+}
+
+// A pod has the secrets of its own role only.
+func TestSecretsOfRoles(t *testing.T) {
+	for _, name := range examples(t) {
+		values := example(t, name)
+		for object, pod := range pods(t, mustRenderValues(t, values)) {
+			role := object[strings.LastIndex(object, "-")+1:]
+			if role == "test" {
+				role = "command"
+			}
+			text := fmt.Sprint(pod.Spec.Volumes, pod.Spec.Containers[0].Env)
+			for _, other := range []string{"coordinator", "worker", "command"} {
+				if secret := "ddiff-" + other; other != role && (strings.Contains(text, "SecretName:"+secret+",") || strings.Contains(text, "Name:"+secret+",")) {
+					t.Errorf("%s: the pod of %s has the secret %s", name, role, secret)
+				}
+			}
+			if role == "command" && strings.Contains(text, "AWS_") {
+				t.Errorf("%s: the test has keys of the store", name)
+			}
+		}
+	}
+}
+
+// Kubernetes waits longer for a stopped worker than the worker for its checkpoints.
+func TestGracePeriod(t *testing.T) {
+	for _, name := range examples(t) {
+		worker := pods(t, mustRender(t, name))[release+"-ddiff-worker"]
+		grace, err := time.ParseDuration(flagValue(worker, "grace"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if limit := time.Duration(*worker.Spec.TerminationGracePeriodSeconds) * time.Second; limit < grace+5*time.Second {
+			t.Errorf("%s: Kubernetes kills a worker after %v, which stops within %v", name, limit, grace)
+		}
+	}
+}
+
+// The probes use the endpoints of ddiff: liveness is the watchdog, and only readiness depends on NATS.
+func TestProbes(t *testing.T) {
+	for _, name := range examples(t) {
+		for object, pod := range pods(t, mustRender(t, name)) {
+			c := pod.Spec.Containers[0]
+			if strings.HasSuffix(object, "-test") {
+				continue
+			}
+			for path, probe := range map[string]*corev1.Probe{"/livez": c.LivenessProbe, "/readyz": c.ReadinessProbe, "/startupz": c.StartupProbe} {
+				if probe == nil || probe.HTTPGet == nil || probe.HTTPGet.Path != path || probe.HTTPGet.Port.StrVal != "probes" {
+					t.Errorf("%s/%s: probe of %s is %+v", name, object, path, probe)
+				}
+			}
+			ports := map[string]int32{}
+			for _, p := range c.Ports {
+				ports[p.Name] = p.ContainerPort
+			}
+			if got, want := flagValue(pod, "livez"), fmt.Sprintf(":%d", ports["probes"]); got != want {
+				t.Errorf("%s/%s: --livez=%s, the port is %s", name, object, got, want)
+			}
+			if got, want := flagValue(pod, "metrics-listen"), fmt.Sprintf(":%d", ports["metrics"]); got != want {
+				t.Errorf("%s/%s: --metrics-listen=%s, the port is %s", name, object, got, want)
+			}
+			if limit := time.Duration(c.StartupProbe.PeriodSeconds*c.StartupProbe.FailureThreshold) * time.Second; limit < 5*time.Minute {
+				t.Errorf("%s/%s: %v for the start", name, object, limit)
+			}
+		}
+	}
+}
+
+// program builds ddiff.
+func program(t *testing.T) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "ddiff")
+	build := exec.CommandContext(t.Context(), "go", "build", "-C", "../..", "-o", file, "./cmd/ddiff")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build ddiff: %v\n%s", err, out)
+	}
+	return file
+}
+
+// ddiff accepts the arguments of every container: with no server at the address of NATS it ends with exit code 9, not
+// with 2 for a wrong flag.
+func TestArguments(t *testing.T) {
+	ddiff := program(t)
+	const unreachable = 9
+	for _, name := range examples(t) {
+		for object, pod := range pods(t, mustRender(t, name)) {
+			role := object[strings.LastIndex(object, "-")+1:]
+			if role == "test" {
+				continue
+			}
+			t.Run(name+"/"+role, func(t *testing.T) {
+				arguments := []string{role}
+				for _, argument := range pod.Spec.Containers[0].Args {
+					switch {
+					case strings.HasPrefix(argument, "--nats-wait="):
+						continue
+					case strings.HasPrefix(argument, "--store="): // the coordinator opens it first
+						argument = "--store=" + t.TempDir()
+					}
+					arguments = append(arguments, argument)
+				}
+				cmd := exec.CommandContext(t.Context(), ddiff, arguments...)
+				cmd.Env = append(os.Environ(), "DDIFF_NATS_URL=nats://127.0.0.1:1", "XDG_CACHE_HOME="+t.TempDir())
+				out, err := cmd.CombinedOutput()
+				if cmd.ProcessState == nil || cmd.ProcessState.ExitCode() != unreachable {
+					t.Errorf("%v: %v\n%s", arguments, err, out)
+				}
+			})
+		}
+	}
+}
+
+// A policy applies to the pods of each component, and the peers of NATS include them.
+func TestNetworkPolicies(t *testing.T) {
+	for _, name := range examples(t) {
+		all := mustRender(t, name)
+		for object, pod := range pods(t, all) {
+			selected := 0
+			for _, o := range all {
+				if o.GetKind() != "NetworkPolicy" {
+					continue
+				}
+				var policy networkingv1.NetworkPolicy
+				if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &policy); err != nil {
+					t.Fatal(err)
+				}
+				if matches(t, &policy.Spec.PodSelector, pod.Labels) {
+					selected++
+					for _, rule := range policy.Spec.Ingress {
+						if len(rule.From) == 0 || len(rule.Ports) == 0 {
+							t.Errorf("%s/%s: a rule admits every peer or port", name, policy.Name)
+						}
+					}
+				}
+				if strings.HasSuffix(policy.Name, "-nats") {
+					if !matches(t, policy.Spec.Ingress[0].From[0].PodSelector, pod.Labels) {
+						t.Errorf("%s: the policy of NATS refuses %s", name, object)
+					}
+					for _, rule := range policy.Spec.Ingress {
+						for _, port := range rule.Ports {
+							if port.Port.IntVal != 4222 && port.Port.IntVal != 6222 {
+								t.Errorf("%s: the policy of NATS opens port %v", name, port.Port)
+							}
+						}
+					}
+				}
+			}
+			if selected != 1 {
+				t.Errorf("%s: %d policies select %s, want 1", name, selected, object)
+			}
+		}
+	}
+}
+
+func matches(t *testing.T, selector *metav1.LabelSelector, of map[string]string) bool {
+	t.Helper()
+	s, err := metav1.LabelSelectorAsSelector(selector)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.Matches(labels.Set(of))
+}
+
+// Deployments, budgets, services and monitors select the pods that they are for, and no others.
+func TestSelectors(t *testing.T) {
+	values := example(t, "eks-spot")
+	all := mustRenderValues(t, values)
+	templates := pods(t, all)
+	for _, object := range all {
+		var paths []string
+		switch object.GetKind() {
+		case "Deployment", "PodDisruptionBudget", "PodMonitor":
+			paths = []string{"spec", "selector", "matchLabels"}
+		case "Service":
+			paths = []string{"spec", "selector"}
+		default:
+			continue
+		}
+		selector, _, err := unstructured.NestedStringMap(object.Object, paths...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, pod := range templates {
+			got, want := labels.SelectorFromSet(selector).Matches(labels.Set(pod.Labels)), name == object.GetName()
+			if got != want {
+				t.Errorf("%s %s selects the pods of %s: %v", object.GetKind(), object.GetName(), name, got)
+			}
+		}
+	}
+}
+
+// Every object has the recommended labels.
+func TestLabels(t *testing.T) {
+	for _, name := range examples(t) {
+		for _, object := range mustRender(t, name) {
+			for _, label := range []string{"name", "instance", "component", "version", "part-of", "managed-by"} {
+				if object.GetLabels()["app.kubernetes.io/"+label] == "" {
+					t.Errorf("%s: %s %s has no label %s", name, object.GetKind(), object.GetName(), label)
+				}
+			}
+		}
+	}
+}
+
+// With KEDA, the Deployment states no number of pods: an upgrade would reset it.
+func TestScaledDeploymentHasNoReplicas(t *testing.T) {
+	worker := find(t, mustRender(t, "eks-spot"), "Deployment", "-worker")
+	var deployment appsv1.Deployment
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(worker.Object, &deployment); err != nil {
+		t.Fatal(err)
+	}
+	if deployment.Spec.Replicas != nil {
+		t.Errorf("replicas is %d", *deployment.Spec.Replicas)
+	}
+}
+
+// The chart contains copies of files outside of it, which it cannot read.
+func TestCopies(t *testing.T) {
+	for copied, original := range map[string]string{
+		"nats-accounts.conf": "../../docs/security/nats-accounts.conf",
+	} {
+		file := filepath.Join(chartDir, "files", copied)
+		got, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := os.ReadFile(original)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(got, want) {
+			t.Errorf("%s differs; run `make chart-files`", file)
+		}
+	}
+}
+
+// The scaler reads a metric that the leading coordinator has, and only it: a zero of another coordinator would hide its value.
+func TestScalerReadsMetricOfLeader(t *testing.T) {
+	table, err := os.ReadFile("../../docs/telemetry.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	triggers, _, err := unstructured.NestedSlice(find(t, mustRender(t, "eks-spot"), "ScaledObject", "-worker").Object, "spec", "triggers")
+	if err != nil || len(triggers) != 1 {
+		t.Fatalf("%d triggers: %v", len(triggers), err)
+	}
+	metadata := triggers[0].(map[string]any)["metadata"].(map[string]any)
+	metric := metadata["valueLocation"].(string)
+	for line := range strings.SplitSeq(string(table), "\n") {
+		if strings.Contains(line, "`"+metric+"`") {
+			if cells := strings.Split(line, "|"); len(cells) < 6 || strings.TrimSpace(cells[3]) != "gauge, `{item}`" || strings.TrimSpace(cells[4]) != "" || strings.TrimSpace(cells[5]) != "leader" {
+				t.Errorf("%s is not a gauge of the leader without labels: %s", metric, line)
+			}
+			return
+		}
+	}
+	t.Errorf("docs/telemetry.md has no metric %s", metric)
+}
