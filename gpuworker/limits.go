@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"time"
+
+	"ddiff/restore/solver"
 )
 
 const (
@@ -68,6 +70,12 @@ func (l Limits) measure() time.Duration { return l.Prepare + maxImages*l.Solve }
 // firstChunk returns the limit of the first chunk of a batch, of which expected is the duration, or 0.
 func (l Limits) firstChunk(images int, expected time.Duration) time.Duration {
 	return max(l.Solve*time.Duration(min(images, maxImages)), chunkFactor*expected)
+}
+
+// firstStep returns the limit of the first step of an image in tiles, of which expected is the duration, or 0. An image has as long for a step in
+// ten tiles as for ten steps.
+func (l Limits) firstStep(tiles int, expected time.Duration) time.Duration {
+	return max(l.Solve*time.Duration(1+tiles/solver.DefaultChunk), chunkFactor*expected)
 }
 
 // nextChunk returns the limit of another chunk after the longest one.

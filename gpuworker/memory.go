@@ -41,12 +41,20 @@ func (s loader) checkMemory(t *task) error {
 	if s.memory == 0 || need <= s.memory {
 		return nil
 	}
-	return fmt.Errorf("restore %d×%d pixels: %w: about %d MiB, at most %d MiB are allowed; use --fit center_crop or resize, or a worker with more memory or a larger --memory-share",
-		t.item.Width, t.item.Height, errMemory, need>>20, s.memory>>20)
+	remedy := "use --fit center_crop or resize"
+	if side := s.engine.Prior().Card.TileSide(); t.plan.Tiles.Side == 0 && max(t.item.Width, t.item.Height) > side {
+		remedy = "use --tile auto, --fit center_crop or resize"
+	}
+	return fmt.Errorf("restore %d×%d pixels: %w: about %d MiB, at most %d MiB are allowed; %s, or a worker with more memory or a larger --memory-share",
+		t.item.Width, t.item.Height, errMemory, need>>20, s.memory>>20, remedy)
 }
 
-// fitting returns the largest batch of at most n images of a plan within the limit, at least 1.
+// fitting returns the largest batch of at most n images of a plan within the limit, at least 1. Images in tiles are solved one after the other:
+// their tiles are batches already.
 func (s loader) fitting(plan restore.Plan, n int) int {
+	if plan.Divided() {
+		return 1
+	}
 	for s.memory > 0 && n > 1 && s.engine.Memory(plan, n) > s.memory {
 		n /= 2
 	}

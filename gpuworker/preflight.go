@@ -174,7 +174,7 @@ func (p *preflight) shapes(ctx context.Context) (string, error) {
 	compiled := 0
 	for _, t := range p.tasks {
 		sizes := []int{1}
-		if n := p.tuner.Size(p.Campaign, t.workload(), p.Batch); n > 1 {
+		if n := p.tuner.Size(p.Campaign, t.workload(), p.Batch); n > 1 && !t.plan.Divided() {
 			sizes = append(sizes, n)
 		}
 		for _, n := range sizes {

@@ -185,7 +185,11 @@ type progress struct {
 func (e engineRestorer) newProgress(ctx context.Context, a *activity, s *solver.Solver, w Workload, step int) *progress {
 	p := &progress{engineRestorer: e, ctx: ctx, activity: a, solver: s, n: s.Batch(), step: step, since: e.cfg.Now()}
 	expected := e.cfg.Tuner.Expected(w) * time.Duration(s.Build().Chunk*p.n)
-	p.limit(step, e.cfg.Limits.firstChunk(p.n, expected))
+	first := e.cfg.Limits.firstChunk(p.n, expected)
+	if tiles := s.Tiles(); tiles > 1 {
+		first = e.cfg.Limits.firstStep(tiles, expected)
+	}
+	p.limit(step, first)
 	return p
 }
 

@@ -19,6 +19,7 @@ import (
 	"ddiff/restore/operator"
 	"ddiff/restore/raster"
 	"ddiff/restore/solver"
+	"ddiff/restore/tile"
 )
 
 // Names of draws, see [operator.Draw], and of their files.
@@ -88,7 +89,11 @@ func ownDigest(p restore.Plan) string {
 func runtimeDigest(e *restore.Engine, p restore.Plan) string {
 	rt := e.RuntimeFor(p)
 	// Numbers and strings can be marshalled; the keys of maps are sorted.
-	data, _ := json.Marshal([]any{rt.Version(), rt.Threads(), rt.Settings(), e.Build(p)})
+	settings := []any{rt.Version(), rt.Threads(), rt.Settings(), e.Build(p)}
+	if p.Divided() {
+		settings = append(settings, p.Tiles)
+	}
+	data, _ := json.Marshal(settings)
 	return digest(data)[:12]
 }
 
@@ -127,6 +132,7 @@ func (s loader) plan(t *task) error {
 	t.plan = restore.Plan{
 		Task: t.item.Task, Params: t.item.Params, Solver: settings,
 		Image: operator.Shape{Channels: s.engine.Prior().Card.Channels, Height: t.item.Height, Width: t.item.Width},
+		Tiles: tile.Tiling{Side: t.item.Tile, Overlap: t.item.Overlap},
 	}
 	if file := t.item.Operator; file != nil {
 		if t.plan.Own = s.operators[file.SHA256]; t.plan.Own == nil {

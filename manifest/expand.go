@@ -29,6 +29,8 @@ type Expander struct {
 	resolve  Resolver
 	// precision is the fixed precision of all items, or empty.
 	precision Precision
+	// tile and overlap divide images that are larger than a tile; tile is 0 without tiles.
+	tile, overlap int
 	// operators maps the paths of operator files to their digests.
 	operators map[string]string
 }
@@ -44,6 +46,9 @@ func NewExpander(spec *Spec, prior string, resolve Resolver) *Expander {
 
 // SetPrecision supplies the choice for a campaign with the precision auto.
 func (e *Expander) SetPrecision(p Precision) { e.precision = p }
+
+// SetTiles supplies the result of [Spec.Tiles].
+func (e *Expander) SetTiles(tile, overlap int) { e.tile, e.overlap = tile, overlap }
 
 // SetOperators supplies the digests of the campaign's operator files, by [TaskSpec.Operator].
 func (e *Expander) SetOperators(sha256 map[string]string) { e.operators = sha256 }
@@ -103,6 +108,9 @@ func (e *Expander) item(row Row, probe Probe, p place) (Item, error) {
 	}
 	it.Solver = solver
 	it.Prior, it.Precision = e.prior, e.precision
+	if e.tile > 0 && max(it.Width, it.Height) > e.tile {
+		it.Tile, it.Overlap = e.tile, e.overlap
+	}
 	err = it.Identify()
 	return it, err
 }

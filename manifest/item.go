@@ -94,6 +94,10 @@ type Item struct {
 	Prior string `json:"prior"`
 	// Precision is the fixed precision of the score network. Empty: the worker's default.
 	Precision Precision `json:"precision,omitempty"`
+	// Tile and Overlap are the tiles in which the network predicts, in pixels. 0: the whole image, because the campaign has no tiles or because
+	// one tile covers the image.
+	Tile    int `json:"tile,omitempty"`
+	Overlap int `json:"overlap,omitempty"`
 	// Preset is the name of the preset that Solver began with; not part of the identity, which has the settings.
 	Preset string `json:"preset,omitempty"`
 }
@@ -177,7 +181,10 @@ func (it *Item) Identify() error {
 		Prior  string          `json:"prior"`
 		// Without the field, items of campaigns that fix no precision keep their identities.
 		Precision Precision `json:"precision,omitempty"`
-	}{it.measurement(), it.Run, it.Method, it.Solver, it.Prior, it.Precision})
+		// The same holds for images that are not divided into tiles.
+		Tile    int `json:"tile,omitempty"`
+		Overlap int `json:"overlap,omitempty"`
+	}{it.measurement(), it.Run, it.Method, it.Solver, it.Prior, it.Precision, it.Tile, it.Overlap})
 	if err != nil {
 		return fmt.Errorf("identify item %q: %w", it.Name, err)
 	}

@@ -85,6 +85,12 @@ type Spec struct {
 	// Precision is the arithmetic of the score network: float32, bfloat16, float16 or auto. Default: empty, each worker's
 	// own default, float32 unless it was started with another one.
 	Precision Precision `json:"precision,omitempty"`
+	// Tile is the side in pixels of the tiles in which the score network predicts on larger images, or "auto": the size for which
+	// the prior is meant. Default: empty or "off", the network predicts on the whole image.
+	Tile string `json:"tile,omitempty"`
+	// Overlap is the least number of pixels that neighbouring tiles share. Nil: a quarter of the tile, rounded up to a multiple that
+	// the prior takes.
+	Overlap *int `json:"overlap,omitempty"`
 	// Split divides the images into those on which settings are chosen and those on which they are reported. Nil: no
 	// division.
 	Split *Split `json:"split,omitempty"`

@@ -24,9 +24,13 @@ func (d *yamlDecoder) spec(n *yaml.Node, s *Spec) {
 		"batch":     func(n *yaml.Node, path string) { d.integer(n, path, &s.Batch) },
 		"solver":    func(n *yaml.Node, path string) { s.Solver = d.values(n, path) },
 		"precision": func(n *yaml.Node, path string) { d.precision(n, path, &s.Precision) },
-		"split":     func(n *yaml.Node, path string) { s.Split = new(Split); d.split(n, path, s.Split) },
-		"output":    func(n *yaml.Node, path string) { d.text(n, path, &s.Output) },
-		"attempts":  func(n *yaml.Node, path string) { d.integer(n, path, &s.Attempts) },
+		"tile": func(n *yaml.Node, path string) {
+			d.scalar(n, path, "auto, off, or a number of pixels", &s.Tile, "!!str", "!!int")
+		},
+		"overlap":  func(n *yaml.Node, path string) { s.Overlap = optional(n, path, d.integer) },
+		"split":    func(n *yaml.Node, path string) { s.Split = new(Split); d.split(n, path, s.Split) },
+		"output":   func(n *yaml.Node, path string) { d.text(n, path, &s.Output) },
+		"attempts": func(n *yaml.Node, path string) { d.integer(n, path, &s.Attempts) },
 	})
 }
 

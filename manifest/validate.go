@@ -32,6 +32,10 @@ type Vocabulary struct {
 	Presets []string
 	// MultipleOf divides the working size. Zero means that the prior is not known yet.
 	MultipleOf int
+	// Tile is the side of the tiles of campaigns with tile auto. Zero means that the prior is not known yet.
+	Tile int
+	// Untiled maps the methods that cannot restore images in tiles to the reason.
+	Untiled map[string]error
 	// MaxSteps is the largest number of solver steps. Zero means that the prior is not known yet.
 	MaxSteps int
 	// OwnSteps maps methods whose largest number of solver steps does not depend on the prior to that number.
@@ -179,6 +183,17 @@ func (s *Spec) checkNames(v Vocabulary) []*FieldError {
 			}
 		}
 	}
+	if v.Tile > 0 && len(s.checkRanges()) == 0 {
+		tile, _, err := s.tiles(v.Tile, max(v.MultipleOf, 1))
+		if err != nil {
+			out = append(out, err)
+		}
+		for i, m := range s.Methods {
+			if err := v.Untiled[m]; err != nil && s.mayDivide(tile) {
+				out = append(out, s.problem(fmt.Sprintf("methods[%d]", i), err))
+			}
+		}
+	}
 	if m := v.MultipleOf; m > 0 && s.Dataset.Fit != FitPad && s.Dataset.Size%m != 0 {
 		near := max(1, (s.Dataset.Size+m/2)/m) * m
 		out = append(out, s.problem("dataset.size", fmt.Errorf("%d is not a multiple of %d, as the prior requires; use %d", s.Dataset.Size, m, near)))
@@ -285,6 +300,7 @@ func (s *Spec) checkRanges() []*FieldError {
 	if s.Precision != "" {
 		c.oneOf("precision", string(s.Precision), precisionNames()...)
 	}
+	c.tile(s)
 	c.notEmpty("prior", s.Prior)
 	c.notEmpty("output", s.Output)
 	c.integer("attempts", s.Attempts, 1, 100)

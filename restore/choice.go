@@ -20,8 +20,14 @@ type choices struct {
 
 // workload is what the time of a network depends on.
 type workload struct {
-	image     operator.Shape
+	image     operator.Shape // of the network's input
 	precision onnx.Precision
+}
+
+func newWorkload(p Plan, precision onnx.Precision) workload {
+	image := p.Image
+	image.Height, image.Width = p.Network()
+	return workload{image, precision}
 }
 
 func newChoices() choices {
@@ -59,7 +65,7 @@ func (e *Engine) RuntimeFor(p Plan) *onnx.Runtime {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if cmp.Or(e.choices.preferred, e.choices.faster[workload{p.Image, precision}]) == e.other.Provider() {
+	if cmp.Or(e.choices.preferred, e.choices.faster[newWorkload(p, precision)]) == e.other.Provider() {
 		return e.other
 	}
 	return e.rt
@@ -112,7 +118,7 @@ func (e *Engine) Prefer(provider string) {
 func (e *Engine) Choose(p Plan, provider string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.choices.faster[workload{p.Image, e.precision(p)}] = provider
+	e.choices.faster[newWorkload(p, e.precision(p))] = provider
 }
 
 // raceRounds is the number of timed evaluations for each candidate.
@@ -122,6 +128,7 @@ const raceRounds = 3
 // candidates take turns, so that other work of the machine slows all of them.
 func (e *Engine) Race(ctx context.Context, p Plan) (_ map[string]time.Duration, err error) {
 	candidates, precision := e.Candidates(p), e.precision(p)
+	height, width := p.Network()
 	networks := make([]*prior.Network, len(candidates))
 	defer func() {
 		for _, n := range networks {
@@ -131,7 +138,7 @@ func (e *Engine) Race(ctx context.Context, p Plan) (_ map[string]time.Duration, 
 		}
 	}()
 	for i, rt := range candidates {
-		if networks[i], err = e.prior.Compile(rt, 1, p.Image.Height, p.Image.Width, precision); err != nil {
+		if networks[i], err = e.prior.Compile(rt, 1, height, width, precision); err != nil {
 			return nil, err
 		}
 		if err := networks[i].Run(ctx); err != nil { // the first call is slower

@@ -14,6 +14,7 @@ import (
 	"ddiff/restore/operator"
 	"ddiff/restore/prior"
 	"ddiff/restore/solver"
+	"ddiff/restore/tile"
 )
 
 // Plan describes a batch: items with equal plans are solved together.
@@ -26,6 +27,19 @@ type Plan struct {
 	Own *operator.File `json:",omitempty"`
 	// Precision of the score network. Empty: that of the engine's build.
 	Precision onnx.Precision `json:",omitempty"`
+	// Tiles is the size of the tiles in which the network predicts. Zero: the whole image.
+	Tiles tile.Tiling `json:",omitzero"`
+}
+
+// Divided reports whether the images have several tiles.
+func (p Plan) Divided() bool { return p.Tiles.Divides(p.Image.Height, p.Image.Width) }
+
+// Network returns the size of the images at which the network predicts: that of a tile, or of the whole image.
+func (p Plan) Network() (height, width int) {
+	if p.Tiles.Side == 0 {
+		return p.Image.Height, p.Image.Width
+	}
+	return min(p.Image.Height, p.Tiles.Side), min(p.Image.Width, p.Tiles.Side)
 }
 
 // Key is equal for equal plans.
@@ -61,6 +75,7 @@ type Engine struct {
 	choices  choices
 	forwards recent[*operator.Forward]
 	solvers  recent[*solver.Solver]
+	large    bool // a solver of a large image is kept, alone
 }
 
 // The numbers of compiled models that an Engine keeps. A solver holds a copy of the prior's weights and the noise of a
@@ -69,6 +84,9 @@ const (
 	keptSolvers  = 3
 	keptForwards = 16
 )
+
+// largeImage is the number of pixels from which compiled models are not kept beside others: their tensors take more memory than a prior.
+const largeImage = 1 << 20
 
 // NewEngine returns an engine. Close it after use. Solver reports invalid build settings.
 func NewEngine(rt *onnx.Runtime, p *prior.Prior, cfg Config) *Engine {
@@ -110,6 +128,9 @@ func (e *Engine) Build(p Plan) solver.Build {
 		b = e.otherBuild
 	}
 	b.Precision = e.precision(p)
+	if p.Divided() {
+		b = b.ForTiles()
+	}
 	return b
 }
 
@@ -136,7 +157,10 @@ func (e *Engine) Supports(p Plan) error {
 	if err != nil {
 		return err
 	}
-	return p.Solver.Check(m.Info(), e.prior.Schedule.Steps())
+	if err := p.Solver.Check(m.Info(), e.prior.Schedule.Steps()); err != nil || !p.Divided() {
+		return err
+	}
+	return m.Info().Tiled()
 }
 
 // Run checks the settings of a plan and lays out its steps, without compiling them.
@@ -149,7 +173,11 @@ func (e *Engine) Run(p Plan) (*method.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	return method.NewRun(m, p.Solver, e.prior, op)
+	run, err := method.NewRun(m, p.Solver, e.prior, op)
+	if err != nil {
+		return nil, err
+	}
+	return run, run.Tile(p.Tiles)
 }
 
 // Measure simulates y = A(x) + N(0, sigma²) for one image; draw is the encoded mask or
@@ -170,6 +198,14 @@ func (e *Engine) forward(op *operator.Operator, use func(*operator.Forward) ([]f
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if op.Image.Height*op.Image.Width > largeImage { // its tensors are not kept
+		f, err := operator.NewForward(e.rt, op)
+		if err != nil {
+			return nil, err
+		}
+		out, err := use(f)
+		return out, errors.Join(err, f.Close())
+	}
 	f, err := e.forwards.get(key, func() (*operator.Forward, error) { return operator.NewForward(e.rt, op) })
 	if err != nil {
 		return nil, err
@@ -190,6 +226,12 @@ func (e *Engine) Solver(p Plan, n int) (*solver.Solver, error) {
 	}
 	rt := e.RuntimeFor(p)
 	return e.solvers.get(fmt.Sprintf("%s %d %s", rt.Provider(), n, key), func() (*solver.Solver, error) {
+		if large := p.Divided() && p.Image.Height*p.Image.Width > largeImage; large || e.large {
+			if err := e.solvers.clear(); err != nil {
+				return nil, fmt.Errorf("make room for a model: %w", err)
+			}
+			e.large = large
+		}
 		return solver.New(rt, run, n, e.Build(p))
 	})
 }

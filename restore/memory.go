@@ -12,6 +12,12 @@ const (
 	// keeps: 1.1 to 1.7 for stacks of convolutions.
 	ownCopies   = 2
 	float32Size = 4
+	// wholeCopies is the number of copies of an image in memory, beside the network and the operator, while it is solved in tiles: tensors
+	// of the state, measurement, noise and intermediate values of the step, and the arrays of the result. stateCopies and drawCopies are
+	// those of each tensor of the state, and of each draw of noise.
+	wholeCopies = 20
+	stateCopies = 4
+	drawCopies  = 3
 )
 
 // Memory estimates the host's memory for solving a batch of n images, in bytes, beside the network's weights. It is an upper
@@ -19,19 +25,36 @@ const (
 // as much again per channel of its autoencoder at the size of images. An operator file needs twice the size of all its values.
 // Memory grows linearly with the pixels, and with the square of the sides for operators with constant matrices. A GPU has
 // the images in its own memory. Methods whose steps have inner iterations with noise need the host's memory for it on any
-// provider.
+// provider. For an image in tiles the network needs the memory of a tile, and the rest of a step grows with the pixels of the image.
 func (e *Engine) Memory(p Plan, n int) int64 {
 	h, w := float64(p.Image.Height), float64(p.Image.Width)
 	need := denseCopies * float32Size * e.operators(p).Dense(p.Task) * (h*h + w*w)
+	if p.Divided() {
+		need += e.whole(p) * float64(n)
+	}
 	if !e.rt.GPU() {
 		dims := e.prior.Space().Dims(p.Image.Dims(n))
 		values := float64(e.prior.Width())*float64(dims[2]*dims[3]) + float64(e.prior.StageWidth())*h*w
+		if p.Divided() { // one tile at a time
+			th, tw := p.Network()
+			values = float64(e.prior.Width()) * float64(th*tw) / float64(n)
+		}
 		if p.Own != nil {
 			need += ownCopies * float32Size * p.Own.Values(p.Image) * float64(n)
 		}
 		need += activationFactor * float32Size * values * float64(n)
 	}
 	return int64(need) + e.noise(p, n)
+}
+
+// whole estimates the memory for one image that is solved in tiles: all that grows with its pixels, except for the operator's.
+func (e *Engine) whole(p Plan) float64 {
+	copies := wholeCopies
+	if m, err := e.cfg.Methods.Find(p.Solver.Method); err == nil {
+		info := m.Info()
+		copies += stateCopies*len(info.State) + drawCopies*len(info.Draws)
+	}
+	return float64(copies * float32Size * p.Image.Size())
 }
 
 // noise estimates the memory for the noise of inner iterations. It is 0 for a method that the engine does not know.

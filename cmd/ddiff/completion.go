@@ -42,6 +42,7 @@ func completions(c shard.Catalogue) map[string]func() []string {
 		"method":     methods,
 		"preset":     c.Methods.Presets,
 		"fit":        fixed(string(manifest.FitCenterCrop), string(manifest.FitResize), string(manifest.FitPad)),
+		"tile":       fixed(manifest.TileAuto, manifest.TileOff),
 		"select":     func() []string { return strings.Split(words(manifest.Selections()), ", ") },
 		"objective":  func() []string { return strings.Split(words(tune.Objectives()), ", ") },
 		"device":     onnx.Providers,

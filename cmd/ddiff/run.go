@@ -25,6 +25,7 @@ type runOptions struct {
 	solver  []string      // NAME=VALUE
 	sweeps  []string      // NAME=VALUE[,VALUE...]
 	spec    manifest.Spec // values of the flags that override the campaign
+	overlap int           // of tiles
 	sources sourceFlags
 	stages  stageFlags
 	dryRun  bool
@@ -112,6 +113,8 @@ func (o *runOptions) addSettings(f *pflag.FlagSet) {
 	f.StringArrayVar(&o.sweeps, "set", nil,
 		"sweep over `NAME=VALUE[,VALUE]`: sigma, steps, an operator or solver parameter; repeatable, all combinations run")
 	f.StringVar((*string)(&o.spec.Dataset.Fit), "fit", "", "how images reach the working size: center_crop, resize or pad (default center_crop)")
+	f.StringVar(&o.spec.Tile, "tile", "", "side in `pixels` of the tiles in which the network predicts on larger images: auto, off, or a number (default off)")
+	f.IntVar(&o.overlap, "overlap", 0, "least number of `pixels` that neighbouring tiles share (default a quarter of the tile)")
 	f.IntVar(&o.spec.Batch, "batch", 0, "images per solver call (0: automatic)")
 	addCampaignPrecision(f, &o.spec.Precision)
 }
@@ -209,6 +212,8 @@ func (o *runOptions) override(flags *pflag.FlagSet, s *manifest.Spec) error {
 		{"select", "select", func() { s.Select = o.spec.Select }},
 		{"batch", "batch", func() { s.Batch = o.spec.Batch }},
 		{"precision", "precision", func() { s.Precision = precisionName(string(o.spec.Precision)) }},
+		{"tile", "tile", func() { s.Tile = o.spec.Tile }},
+		{"overlap", "overlap", func() { s.Overlap = &o.overlap }},
 		{"size", "dataset.size", func() { s.Dataset.Size = o.spec.Dataset.Size }},
 		{"limit", "dataset.limit", func() { s.Dataset.Limit = o.spec.Dataset.Limit }},
 		{"fit", "dataset.fit", func() { s.Dataset.Fit = o.spec.Dataset.Fit }},

@@ -57,7 +57,7 @@ var largestImage = operator.Shape{Channels: 3, Height: 1 << 14, Width: 1 << 14}
 // methods, which work either on pixels or on latents.
 func (c Catalogue) Check(s *manifest.Spec, p *prior.Description) error {
 	v := c.vocabulary(p.Schedule.Steps())
-	v.MultipleOf = p.Card.MultipleOf
+	v.MultipleOf, v.Tile, v.Untiled = p.Card.MultipleOf, p.Card.TileSide(), map[string]error{}
 	v.Settle = func(preset string, task manifest.TaskSpec, name string) error {
 		settings, err := c.Resolve(preset, task, name, p.Schedule)
 		if err != nil {
@@ -79,6 +79,9 @@ func (c Catalogue) Check(s *manifest.Spec, p *prior.Description) error {
 	for _, m := range c.Methods.Infos() {
 		if err := m.Suits(&p.Card); err != nil {
 			v.Unsuited[m.Name] = err
+		}
+		if err := m.Tiled(); err != nil {
+			v.Untiled[m.Name] = err
 		}
 	}
 	return s.Validate(v)

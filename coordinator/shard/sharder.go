@@ -125,6 +125,11 @@ func New(cfg Config) (*Sharder, error) {
 		expand.SetPrecision(cfg.Precision)
 	}
 	expand.SetOperators(cfg.Catalogue.digests())
+	side, overlap, err := cfg.Spec.Tiles(cfg.Prior.Card.TileSide(), cfg.Prior.Card.MultipleOf)
+	if err != nil {
+		return nil, fmt.Errorf("configure sharder: %w", err)
+	}
+	expand.SetTiles(side, overlap)
 	return &Sharder{cfg: cfg, expand: expand, witness: witnesses{paths: map[string]string{}}}, nil
 }
 

@@ -34,6 +34,7 @@ func (dcdp) Info() Info {
 		Name: "dcdp", About: "data consistency by gradient descent in turn with diffusion purification",
 		Citation: "X. Li, S. M. Kwon, S. Liang, I. R. Alkhouri, S. Ravishankar, Q. Qu: Decoupled Data Consistency with Diffusion Purification for " +
 			"Image Restoration, arXiv:2403.06054, 2024",
+		Untiled: "it evaluates the network in a loop of the step",
 		Parameters: parameter.List{
 			{Name: "csgm_num_iterations", Min: 1, Max: 10_000, Integer: true, Default: 100, Doc: "gradient steps of data consistency in a step"},
 			{Name: "lr", Max: 1e9, Open: true, Default: 1000, Doc: "learning rate of data consistency for 256×256 images"},

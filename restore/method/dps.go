@@ -37,6 +37,7 @@ func (dps) Info() Info {
 		Citation: "H. Chung, J. Kim, M. T. Mccann, M. L. Klasky, J. C. Ye: Diffusion Posterior Sampling for General Noisy Inverse " +
 			"Problems, ICLR 2023",
 		Samples: true,
+		Untiled: "the gradient of a step passes through the network",
 		Parameters: parameter.List{
 			{Name: "scale", Max: largest, Default: 0.3, Doc: "step size ζ of the data term for 256×256 images; it scales with √(height·width)/256"},
 			{Name: "variance", Choices: []string{variancePosterior, varianceBeta},

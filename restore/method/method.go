@@ -39,6 +39,9 @@ type Info struct {
 	Refuses func(task string, own *operator.File) string
 	// Latent: the method needs a prior that works on latents. The other methods need a prior that works on pixels.
 	Latent bool
+	// Untiled is the reason why the network cannot predict in tiles in a step of the method: the step differentiates it, or evaluates it in a
+	// loop. Empty: it can.
+	Untiled string
 	// Differentiates reports whether settings need the gradient of a latent prior's decoder. nil: none do.
 	Differentiates func(s Settings) bool
 	// Steps is the default number of steps.

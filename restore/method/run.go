@@ -9,6 +9,7 @@ import (
 	"ddiff/restore/onnx"
 	"ddiff/restore/operator"
 	"ddiff/restore/prior"
+	"ddiff/restore/tile"
 )
 
 // Run is a method with settings, planned for one prior and operator.
@@ -23,6 +24,7 @@ type Run struct {
 	columns map[string]column
 	width   int
 	rows    [][]float32
+	grid    *tile.Grid
 	counts  []int // tensors of each draw, 0 for one without Draw.Count
 	cost    func() (Cost, error)
 }

@@ -1,6 +1,7 @@
 package prior
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -34,9 +35,20 @@ type Card struct {
 	// LearnedVariance: the output has twice the channels, of which Predict drops the second half.
 	LearnedVariance bool   // ddiff.learned_variance
 	License         string // ddiff.license
-	Training        string // ddiff.training, optional
+	// Size is the side of the images for which the network was trained, in pixels; 0: not stated.
+	Size     int    `json:",omitempty"` // ddiff.size, optional
+	Training string // ddiff.training, optional
 	// Latent is nil for a prior that works on pixels. Otherwise the card is that of a bundle.
 	Latent *Latent `json:",omitempty"`
+}
+
+// DefaultSize is the size of images for which a prior is meant whose card states none: that of the published networks.
+const DefaultSize = 256
+
+// TileSide is the side of the tiles into which larger images are divided where a campaign leaves the choice to the prior: its size, rounded up
+// to a multiple.
+func (c Card) TileSide() int {
+	return (cmp.Or(c.Size, DefaultSize) + c.MultipleOf - 1) / c.MultipleOf * c.MultipleOf
 }
 
 const keyPrefix = "ddiff."
@@ -104,6 +116,11 @@ func ParseCard(file string, metadata map[string]string) (Card, error) {
 	if c.MultipleOf, err = strconv.Atoi(get("multiple_of")); err != nil || c.MultipleOf < 1 || c.MultipleOf > 1024 {
 		return Card{}, invalid("multiple_of", "must be an integer in 1..1024")
 	}
+	if size := get("size"); size != "" {
+		if c.Size, err = strconv.Atoi(size); err != nil || c.Size < 16 || c.Size > 4096 {
+			return Card{}, invalid("size", "must be an integer in 16..4096")
+		}
+	}
 	if c.LearnedVariance, err = strconv.ParseBool(get("learned_variance")); err != nil {
 		return Card{}, invalid("learned_variance", "must be true or false")
 	}
@@ -123,7 +140,7 @@ func shellQuote(name string) string {
 
 // Entries converts KEY=VALUE settings to metadata entries. ErrCard: a setting has another form or an unknown key.
 func Entries(settings []string) (map[string]string, error) {
-	known := append(Keys(), "timestep", "training")
+	known := append(Keys(), "timestep", "training", "size")
 	out := map[string]string{}
 	for _, s := range settings {
 		k, v, ok := strings.Cut(s, "=")

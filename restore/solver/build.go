@@ -40,6 +40,8 @@ type Build struct {
 	Chunk int
 	// Precision of the score network. Default: onnx.FP32.
 	Precision onnx.Precision
+	// Tiles is the largest number of tiles per call of the network, for images that are divided. Default: 0, by provider.
+	Tiles int `json:",omitempty"`
 }
 
 // Validate returns ErrConfig for the first invalid field.
@@ -51,6 +53,8 @@ func (b Build) Validate() error {
 		return fmt.Errorf("%w chunk: %d is negative", ErrConfig, b.Chunk)
 	case b.Form == FormSingle && b.Chunk > 1:
 		return fmt.Errorf("%w chunk: %d steps per call, but the form single makes one", ErrConfig, b.Chunk)
+	case b.Tiles < 0:
+		return fmt.Errorf("%w tiles: %d is negative", ErrConfig, b.Tiles)
 	case b.Precision != "" && !slices.Contains(onnx.Precisions(), b.Precision):
 		return fmt.Errorf("%w precision: %q is none of %v", ErrConfig, b.Precision, onnx.Precisions())
 	}
@@ -62,6 +66,10 @@ const (
 	DefaultChunk    = 10 // FormLoop: the model is the same for any number
 	DefaultUnrolled = 4  // FormUnrolled: the model grows with it, and the time to compile
 )
+
+// tilesOnGPU is the number of tiles per call of the network on a GPU. A processor takes as long for four tiles as for four calls, and a tile
+// takes memory.
+const tilesOnGPU = 8
 
 // Complete validates the build and fills in the defaults.
 func (b Build) Complete(rt *onnx.Runtime) (Build, error) {
@@ -90,6 +98,24 @@ func (b Build) Complete(rt *onnx.Runtime) (Build, error) {
 		return b, fmt.Errorf("%w: %s cannot compute the network in %s", onnx.ErrPrecision, rt.Provider(), b.Precision.Name())
 	}
 	return b, nil
+}
+
+// tiles returns the largest number of tiles per call of the network.
+func (b Build) tiles(rt *onnx.Runtime) int {
+	switch {
+	case b.Tiles > 0:
+		return b.Tiles
+	case rt.GPU():
+		return tilesOnGPU
+	}
+	return 1
+}
+
+// ForTiles returns the build of a run whose images are divided into tiles: single steps, because each evaluation of the network is several
+// calls.
+func (b Build) ForTiles() Build {
+	b.Form, b.Chunk = FormSingle, 1
+	return b
 }
 
 // defaultForm returns the form for a provider. On the CPU the forms take the same time per step (BenchmarkForms, the bundled

@@ -22,7 +22,7 @@ type call struct {
 
 // compile builds and compiles the model of k steps and allocates its missing tensors.
 func (s *Solver) compile(form Form, k int) (c *call, err error) {
-	b := builder{s.run, s.build, unrolled(s.rt.Provider(), s.build.Form), s.rt.Divides()}
+	b := builder{s.run, s.build, unrolled(s.rt.Provider(), s.build.Form), s.divides()}
 	b.build.Form = form
 	m, err := b.chunk(s.n, k)
 	if b.divided {
@@ -69,7 +69,7 @@ func (s *Solver) compile(form Form, k int) (c *call, err error) {
 
 // session compiles a chunk.
 func (s *Solver) session(m chunk, names []string, tensors []*onnx.Tensor) (session, error) {
-	if !s.rt.Divides() {
+	if !s.divides() {
 		var outputs []string
 		for _, v := range m.outputs {
 			outputs = append(outputs, v.Name)

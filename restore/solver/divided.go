@@ -7,7 +7,6 @@ import (
 
 	"ddiff/restore/method"
 	"ddiff/restore/onnx"
-	"ddiff/restore/prior"
 )
 
 // session computes a chunk. The inputs are those of its model, in order.
@@ -16,10 +15,13 @@ type session interface {
 	Close() error
 }
 
-// divided is the session of one step whose score network another provider computes. It makes a call for each part of the
-// step before an evaluation, one for the evaluation, and one for the rest.
+// divides reports whether other sessions than that of the step compute the score network.
+func (s *Solver) divides() bool { return s.rt.Divides() || s.run.Grid() != nil }
+
+// divided is the session of one step whose score network other sessions compute: those of another provider, or of tiles. It makes a call
+// for each part of the step before an evaluation, then the evaluation, and a call for the rest.
 type divided struct {
-	network *prior.Network
+	network network
 	parts   []part
 	results []*onnx.Tensor // of the evaluations
 }
@@ -38,8 +40,7 @@ func (s *Solver) newDivided(c chunk, inputs map[string]*onnx.Tensor) (d *divided
 			err = errors.Join(err, d.Close())
 		}
 	}()
-	image := s.run.Operator.Image
-	if d.network, err = s.run.Prior.Compile(s.rt, s.n, image.Height, image.Width, s.build.Precision); err != nil {
+	if d.network, err = s.newNetwork(); err != nil {
 		return d, err
 	}
 	if d.results, err = onnx.NewTensors(c.results...); err != nil {
@@ -72,13 +73,12 @@ func (d *divided) Run(ctx context.Context, _, outputs []*onnx.Tensor) error {
 		if i == len(d.parts)-1 {
 			return p.session.Run(ctx, p.inputs, outputs)
 		}
-		if err := p.session.Run(ctx, p.inputs, []*onnx.Tensor{d.network.X, d.network.T}); err != nil {
+		if err := p.session.Run(ctx, p.inputs, d.network.arguments()); err != nil {
 			return err
 		}
-		if err := d.network.Run(ctx); err != nil {
+		if err := d.network.predict(ctx, d.results[i].F32); err != nil {
 			return err
 		}
-		copy(d.results[i].F32, d.network.Y.F32)
 	}
 	return nil
 }
@@ -90,7 +90,7 @@ func (d *divided) Close() error {
 		errs = append(errs, p.session.Close())
 	}
 	if d.network != nil {
-		d.network.Close()
+		d.network.close()
 	}
 	onnx.CloseTensors(d.results)
 	return errors.Join(errs...)

@@ -77,11 +77,11 @@ func TestBuild(t *testing.T) {
 	}
 	rt := onnxtest.Runtime(t)
 	for _, c := range []struct{ given, want Build }{
-		{Build{}, Build{FormLoop, DefaultChunk, onnx.FP32}},
-		{Build{Chunk: 3, Precision: onnx.FP16}, Build{FormLoop, 3, onnx.FP16}},
-		{Build{Form: FormSingle}, Build{FormSingle, 1, onnx.FP32}},
-		{Build{Form: FormSingle, Chunk: 1}, Build{FormSingle, 1, onnx.FP32}},
-		{Build{Form: FormUnrolled}, Build{FormUnrolled, DefaultUnrolled, onnx.FP32}},
+		{Build{}, Build{Form: FormLoop, Chunk: DefaultChunk, Precision: onnx.FP32}},
+		{Build{Chunk: 3, Precision: onnx.FP16}, Build{Form: FormLoop, Chunk: 3, Precision: onnx.FP16}},
+		{Build{Form: FormSingle}, Build{Form: FormSingle, Chunk: 1, Precision: onnx.FP32}},
+		{Build{Form: FormSingle, Chunk: 1}, Build{Form: FormSingle, Chunk: 1, Precision: onnx.FP32}},
+		{Build{Form: FormUnrolled}, Build{Form: FormUnrolled, Chunk: DefaultUnrolled, Precision: onnx.FP32}},
 	} {
 		if got, err := c.given.Complete(rt); err != nil || got != c.want {
 			t.Errorf("%+v: completed to %+v, %v; want %+v", c.given, got, err, c.want)

@@ -48,6 +48,9 @@ type Solver struct {
 // New builds and compiles the solver of a run for batches of n images. Close it after use. The error wraps ErrConfig for a
 // wrong build, onnx.ErrMemory if a smaller batch may fit, and onnx.ErrFallback if the GPU does not support every operation.
 func New(rt *onnx.Runtime, run *method.Run, n int, build Build) (*Solver, error) {
+	if run.Grid() != nil {
+		build = build.ForTiles()
+	}
 	build, err := build.Complete(rt)
 	if err != nil {
 		return nil, err
@@ -71,6 +74,14 @@ func (s *Solver) Batch() int { return s.n }
 
 // Steps is the number of steps of a run.
 func (s *Solver) Steps() int { return len(s.run.Steps) }
+
+// Tiles is the number of tiles of an image, 1 for images that are not divided.
+func (s *Solver) Tiles() int {
+	if g := s.run.Grid(); g != nil {
+		return g.Len()
+	}
+	return 1
+}
 
 // Cost returns the cost of a run for one image, see [method.Run.Cost].
 func (s *Solver) Cost() (method.Cost, error) { return s.run.Cost() }

@@ -1,0 +1,134 @@
+package solver
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"ddiff/restore/method"
+	"ddiff/restore/onnx/onnxtest"
+	"ddiff/restore/operator"
+	"ddiff/restore/tile"
+)
+
+// tiled divides the images of a run.
+func tiled(t testing.TB, run *method.Run, tiling tile.Tiling) *method.Run {
+	t.Helper()
+	if err := run.Tile(tiling); err != nil {
+		t.Fatal(err)
+	}
+	return run
+}
+
+func solve(t testing.TB, s *Solver, probs []Problem) []Solution {
+	t.Helper()
+	got, err := s.Solve(context.Background(), probs, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+// TestTiledCallsDoNotMatter: the result of an image in tiles depends neither on the tiles per call, nor on the other images of the batch, nor on
+// an interruption after any step.
+func TestTiledCallsDoNotMatter(t *testing.T) {
+	t.Parallel()
+	rt, p := onnxtest.Runtime(t), bundled(t)
+	op := newOperator(t, operator.MotionDeblur, operator.Shape{Channels: 3, Height: 56, Width: 80})
+	cfg, probs := config(t, op.Task, 5), problems(t, op, 2, 0.05)
+	run := tiled(t, newRun(t, p, op, cfg), tile.Tiling{Side: 32, Overlap: 8})
+	if run.Grid().Len() != 6 {
+		t.Fatalf("%d tiles, want 6", run.Grid().Len())
+	}
+	want := solve(t, compile(t, rt, run, 2, Build{Tiles: 1}), probs)
+	for _, tiles := range []int{5, 12, 99} {
+		for i, got := range solve(t, compile(t, rt, run, 2, Build{Tiles: tiles}), probs) {
+			if !slices.Equal(got.X, want[i].X) {
+				t.Errorf("%d tiles per call: image %d differs by %.2g", tiles, i, maxAbs(got.X, want[i].X))
+			}
+		}
+	}
+	alone := compile(t, rt, run, 1, Build{})
+	for i, prob := range probs {
+		if got := solve(t, alone, []Problem{prob})[0]; !slices.Equal(got.X, want[i].X) {
+			t.Errorf("image %d alone differs by %.2g", i, maxAbs(got.X, want[i].X))
+		}
+	}
+	stop := errors.New("stop")
+	states, curves := []State{alone.Start(probs[0].Key)}, make([]Curves, 1)
+	for made := 1; made < 5; made++ {
+		err := alone.Resume(context.Background(), probs[:1], states, curves, func(int) error { return stop })
+		if !errors.Is(err, stop) || states[0].Step != made {
+			t.Fatalf("after %d steps: state after %d, %v", made, states[0].Step, err)
+		}
+	}
+	if err := alone.Resume(context.Background(), probs[:1], states, curves, nil); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(states[0].Image(), want[0].X) {
+		t.Error("an interrupted run has another result")
+	}
+}
+
+// TestOneTile: an image that one tile covers has the result of an image without tiles.
+func TestOneTile(t *testing.T) {
+	t.Parallel()
+	rt, p := onnxtest.Runtime(t), bundled(t)
+	op := newOperator(t, operator.GaussianDeblur, small)
+	cfg, probs := config(t, op.Task, 6), problems(t, op, 1, 0.05)
+	want := solve(t, compile(t, rt, newRun(t, p, op, cfg), 1, Build{}), probs)
+	run := tiled(t, newRun(t, p, op, cfg), tile.Tiling{Side: 48, Overlap: 8})
+	if got := solve(t, compile(t, rt, run, 1, Build{}), probs); run.Grid() != nil || !slices.Equal(got[0].X, want[0].X) {
+		t.Error("an image that is not divided has another result")
+	}
+}
+
+// TestTiledCancellation: a cancellation ends a step between two tiles.
+func TestTiledCancellation(t *testing.T) {
+	t.Parallel()
+	rt, p := onnxtest.Runtime(t), bundled(t)
+	op := newOperator(t, operator.HDR, operator.Shape{Channels: 3, Height: 64, Width: 64})
+	run := tiled(t, newRun(t, p, op, config(t, op.Task, 4)), tile.Tiling{Side: 32})
+	s := compile(t, rt, run, 1, Build{})
+	n, err := s.newNetwork()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer n.close()
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cause := errors.New("enough")
+	cancel(cause)
+	if err := n.predict(ctx, make([]float32, op.Image.Size())); !errors.Is(err, context.Canceled) {
+		t.Errorf("predicting tiles after a cancellation: %v", err)
+	}
+	if _, err := s.Solve(ctx, problems(t, op, 1, 0.05), nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("solving after a cancellation: %v", err)
+	}
+}
+
+// TestUntiled: exactly the methods whose step cannot be divided declare it, and a run of theirs refuses tiles.
+func TestUntiled(t *testing.T) {
+	t.Parallel()
+	p, op := bundled(t), newOperator(t, operator.GaussianDeblur, operator.Shape{Channels: 3, Height: 64, Width: 64})
+	for _, m := range method.Builtin() {
+		info := m.Info()
+		if info.Latent {
+			if info.Tiled() == nil {
+				t.Errorf("%s works on latents and accepts tiles", info.Name)
+			}
+			continue
+		}
+		run := newRun(t, p, op, resolve(t, method.Request{Method: info.Name, Preset: "natural", Task: op.Task, Steps: 4}))
+		divisible := Divisible(run)
+		if (divisible == nil) != (info.Tiled() == nil) {
+			t.Errorf("%s: divisible: %v, declared: %v", info.Name, divisible, info.Tiled())
+		}
+		if err := run.Tile(tile.Tiling{Side: 32}); (err == nil) != (divisible == nil) || err != nil && !errors.Is(err, method.ErrSetting) {
+			t.Errorf("%s: tiles: %v", info.Name, err)
+		}
+		if err := run.Tile(tile.Tiling{Side: 64}); err != nil {
+			t.Errorf("%s: one tile: %v", info.Name, err)
+		}
+	}
+}

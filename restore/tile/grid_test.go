@@ -1,0 +1,153 @@
+package tile_test
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"ddiff/restore/tile"
+)
+
+func grid(t *testing.T, tiling tile.Tiling, height, width, multiple int) *tile.Grid {
+	t.Helper()
+	g, err := tile.New(tiling, height, width, multiple)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// fuse cuts an image into tiles, changes each with f, and fuses them.
+func fuse(g *tile.Grid, image []float32, channels int, f func(v []float32)) []float32 {
+	out := make([]float32, len(image))
+	v := make([]float32, channels*g.TileHeight()*g.TileWidth())
+	for k := range g.Len() {
+		g.Cut(v, image, k)
+		f(v)
+		g.Fuse(out, v, k)
+	}
+	return out
+}
+
+// TestWeights: the weights of every pixel sum to one, for sizes that are no multiple of the tile, and fusing the tiles of an image gives the image.
+func TestWeights(t *testing.T) {
+	t.Parallel()
+	for _, multiple := range []int{1, 4, 8} {
+		for _, tiling := range []tile.Tiling{{Side: 16}, {Side: 32, Overlap: 8}, {Side: 32, Overlap: 16}, {Side: 64, Overlap: 24}} {
+			for length := 16; length <= 160; length += multiple * 3 {
+				length = (length + multiple - 1) / multiple * multiple
+				g := grid(t, tiling, length, 40, multiple)
+				image := make([]float32, 2*length*40)
+				for i := range image {
+					image[i] = float32(math.Sin(float64(i)))
+				}
+				for i, v := range fuse(g, image, 2, func([]float32) {}) {
+					if math.Abs(float64(v-image[i])) > 1e-6 {
+						t.Fatalf("%+v, %d×40: element %d is %g after fusion, want %g", tiling, length, i, v, image[i])
+					}
+				}
+				rows, _ := g.Borders()
+				for _, r := range rows {
+					if r%multiple != 0 || r <= 0 || r >= length {
+						t.Errorf("%+v, length %d: a tile has its border at %d, want a multiple of %d inside", tiling, length, r, multiple)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestOverlap: neighbours share at least the overlap, and no tile could be left out.
+func TestOverlap(t *testing.T) {
+	t.Parallel()
+	for length := 64; length < 1000; length += 8 {
+		g := grid(t, tile.Tiling{Side: 64, Overlap: 16}, length, 64, 8)
+		rows, _ := g.Borders() // end of a tile and start of the next, in pairs
+		for i := 0; i+1 < len(rows); i += 2 {
+			if shared := rows[i] - rows[i+1]; shared < 16 {
+				t.Errorf("length %d: neighbours share %d pixels", length, shared)
+			}
+		}
+		if least := int(math.Ceil(float64(length-64)/48)) + 1; g.Len() != least {
+			t.Errorf("length %d: %d tiles, want %d", length, g.Len(), least)
+		}
+	}
+}
+
+// TestLocal: a function of the neighbourhood, with zeros outside of each tile, has the values of the whole image if its radius is at most a
+// quarter of the overlap, and other values if the radius is larger.
+func TestLocal(t *testing.T) {
+	t.Parallel()
+	const h, w = 88, 120
+	image := make([]float32, h*w)
+	for i := range image {
+		image[i] = float32(math.Sin(0.3*float64(i%w)) + math.Cos(0.2*float64(i/w)))
+	}
+	mean := func(height, width, radius int) func(v []float32) {
+		return func(v []float32) {
+			in := append([]float32(nil), v...)
+			for i := range v {
+				sum := 0.0
+				for dy := -radius; dy <= radius; dy++ {
+					for dx := -radius; dx <= radius; dx++ {
+						if y, x := i/width+dy, i%width+dx; y >= 0 && y < height && x >= 0 && x < width {
+							sum += float64(in[y*width+x])
+						}
+					}
+				}
+				v[i] = float32(sum)
+			}
+		}
+	}
+	g := grid(t, tile.Tiling{Side: 48, Overlap: 16}, h, w, 4)
+	for radius, equal := range map[int]bool{1: true, 4: true, 9: false} {
+		want := append([]float32(nil), image...)
+		mean(h, w, radius)(want)
+		worst := 0.0
+		for i, v := range fuse(g, image, 1, mean(g.TileHeight(), g.TileWidth(), radius)) {
+			worst = max(worst, math.Abs(float64(v-want[i])))
+		}
+		if (worst < 1e-3) != equal {
+			t.Errorf("radius %d: differs from the whole image by %g", radius, worst)
+		}
+	}
+}
+
+// TestInvalid: a wrong side or overlap is refused with its field and a valid value.
+func TestInvalid(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		tiling tile.Tiling
+		want   string
+	}{
+		{tile.Tiling{Side: 8}, "tile: a side of 8"},
+		{tile.Tiling{Side: 60}, "tile: 60 is not a multiple of 8, as the prior requires; use 64"},
+		{tile.Tiling{Side: 64, Overlap: 40}, "overlap: 40 is out of range, want 0 to 32"},
+		{tile.Tiling{Side: 64, Overlap: -8}, "overlap: -8 is out of range"},
+		{tile.Tiling{Side: 64, Overlap: 20}, "overlap: 20 is not a multiple of 8, as the prior requires; use 24"},
+		{tile.Tiling{Overlap: 8}, "tile: a side of 0"},
+	} {
+		_, err := tile.New(c.tiling, 128, 128, 8)
+		if !errors.Is(err, tile.ErrTiling) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: %v, want %q", c.tiling, err, c.want)
+		}
+	}
+	if _, err := tile.New(tile.Tiling{Side: 64}, 100, 128, 8); !errors.Is(err, tile.ErrTiling) {
+		t.Errorf("a side of 100 pixels for a multiple of 8: %v", err)
+	}
+}
+
+// TestDivides: only an image that is longer than a tile has several.
+func TestDivides(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		side, height, width int
+		want                bool
+	}{{0, 999, 999, false}, {64, 64, 64, false}, {64, 8, 64, false}, {64, 64, 72, true}, {64, 72, 64, true}} {
+		tiling := tile.Tiling{Side: c.side}
+		if got := tiling.Divides(c.height, c.width); got != c.want || (grid(t, tiling, c.height, c.width, 1).Len() > 1) != got {
+			t.Errorf("%+v: divides is %v", c, got)
+		}
+	}
+}
