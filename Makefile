@@ -161,6 +161,7 @@ lint: $(GOLANGCI_LINT) ## Check format, go vet and golangci-lint, with the impor
 	for module in . internal/testbed; do \
 		(cd $$module && go vet ./... && $(CURDIR)/$(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml ./...) || bad=1; \
 	done; \
+	(cd internal/telemetrytest && go vet . && $(CURDIR)/$(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml .) || bad=1; \
 	exit $$bad
 
 .PHONY: fuzz

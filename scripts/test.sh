@@ -47,6 +47,12 @@ testbed() { # the tests of the module that runs clusters of processes, which the
 		--junitfile "$reports/testbed.xml" -- -timeout 30m -p 1 ./...)
 }
 
+views() { # the module with the parser of Prometheus; its program, a collector, is for make telemetry-test
+	local runner=$PWD/$GOTESTSUM
+	(cd internal/telemetrytest && "$runner" --format pkgname --format-hide-empty-pkg --hide-summary skipped \
+		--junitfile "$reports/views.xml" .)
+}
+
 if ! packages=$(go list ./... | grep -v '^ddiff/internal/repository$'); then
 	echo "cannot list the packages" >&2
 	exit 1
@@ -55,6 +61,7 @@ fi
 stage lint make lint
 # Disable Go's test cache: it does not track the output of git and go, on which the results depend.
 stage "repository rules" gotests repository -count=1 ./internal/repository
+stage "dashboards and alerts" views
 if [[ ${1:-} == quick ]]; then
 	mapfile -t light < <(grep -Ev "$heavy" <<<"$packages")
 	stage "Go, without compute" gotests quick -short "${light[@]}"

@@ -1,0 +1,154 @@
+package telemetrytest
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/promql/parser"
+
+	"ddiff/telemetry"
+)
+
+// own are the labels and values of metrics that Prometheus makes itself.
+var own = map[string][]string{"up": {}, "ALERTS": {"alertname", "alertstate", "severity"}}
+
+// exported describes a metric in Prometheus.
+type exported struct {
+	labels []string
+	// closed are the values of labels with a short list.
+	closed map[string][]string
+}
+
+// inPrometheus returns the series of ddiff by their names in Prometheus.
+func inPrometheus(t *testing.T) map[string]exported {
+	t.Helper()
+	quoted := regexp.MustCompile("`([^`]+)`")
+	values := map[string][]string{}
+	for _, l := range telemetry.Labels() {
+		if l.Key == telemetry.TaskKey || !strings.Contains(l.Values, "`") {
+			continue // the registry of operators has the tasks
+		}
+		for _, m := range quoted.FindAllStringSubmatch(l.Values, -1) {
+			values[inName(string(l.Key))] = append(values[inName(string(l.Key))], m[1])
+		}
+	}
+	out := map[string]exported{}
+	for _, m := range telemetry.Metrics() {
+		name, err := m.PrometheusName()
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := exported{labels: []string{"job", "instance"}, closed: values}
+		for _, k := range m.Labels {
+			e.labels = append(e.labels, inName(string(k)))
+		}
+		if m.Kind != telemetry.KindHistogram {
+			out[name] = e
+			continue
+		}
+		out[name+"_sum"], out[name+"_count"] = e, e
+		e.labels = append(slices.Clone(e.labels), "le")
+		out[name+"_bucket"] = e
+	}
+	for name, l := range own {
+		out[name] = exported{labels: append([]string{"job", "instance"}, l...)}
+	}
+	return out
+}
+
+// inName returns the name of a label in Prometheus.
+func inName(key string) string { return strings.ReplaceAll(key, ".", "_") }
+
+// checkQuery parses a query and compares its metrics, labels and label values with those of ddiff.
+func checkQuery(series map[string]exported, query string) error {
+	expr, err := parser.NewParser(parser.Options{}).ParseExpr(query)
+	if err != nil {
+		return err
+	}
+	var problems []string
+	report := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
+	var known []string // labels of the metrics of the query
+	parser.Inspect(expr, func(node parser.Node, _ []parser.Node) error {
+		if v, ok := node.(*parser.VectorSelector); ok {
+			e, ok := series[v.Name]
+			if !ok {
+				report("no metric is called %q", v.Name)
+				return nil
+			}
+			known = append(known, e.labels...)
+			for _, m := range v.LabelMatchers {
+				checkMatcher(e, v.Name, m, report)
+			}
+		}
+		return nil
+	})
+	parser.Inspect(expr, func(node parser.Node, _ []parser.Node) error {
+		var used []string
+		switch n := node.(type) {
+		case *parser.AggregateExpr:
+			used = n.Grouping
+		case *parser.BinaryExpr:
+			if n.VectorMatching != nil {
+				used = append(slices.Clone(n.VectorMatching.MatchingLabels), n.VectorMatching.Include...)
+			}
+		}
+		for _, l := range used {
+			if !slices.Contains(known, l) {
+				report("no metric of the query has the label %q", l)
+			}
+		}
+		return nil
+	})
+	if len(problems) > 0 {
+		return fmt.Errorf("%s", strings.Join(problems, "; "))
+	}
+	return nil
+}
+
+// checkMatcher compares a matcher with the labels of its metric, and its alternatives with the values of the label.
+func checkMatcher(e exported, metric string, m *labels.Matcher, report func(format string, args ...any)) {
+	if m.Name == model.MetricNameLabel {
+		return
+	}
+	if !slices.Contains(e.labels, m.Name) {
+		report("metric %s has no label %q", metric, m.Name)
+		return
+	}
+	closed, ok := e.closed[m.Name]
+	if !ok {
+		return
+	}
+	for value := range strings.SplitSeq(m.Value, "|") {
+		// An empty value stands for a missing label.
+		if value != "" && !slices.Contains(closed, value) {
+			report("label %q of %s is never %q", m.Name, metric, value)
+		}
+	}
+}
+
+// TestCheckQuery: the check finds each kind of mistake.
+func TestCheckQuery(t *testing.T) {
+	series := inPrometheus(t)
+	for query, want := range map[string]string{
+		`sum by (state) (ddiff_workers{state=~"busy|idle"})`:       "",
+		`rate(ddiff_item_duration_seconds_bucket{task="hdr"}[5m])`: "",
+		`up{job="x"}`:                                "",
+		`sum(ddiff_workers`:                          "parse error",
+		`sum(ddiff_worker)`:                          `no metric is called "ddiff_worker"`,
+		`rate(ddiff_item_duration_seconds[5m])`:      `no metric is called`,
+		`ddiff_workers{sate="busy"}`:                 `has no label "sate"`,
+		`ddiff_workers{state=~"busy|bussy"}`:         `is never "bussy"`,
+		`sum by (campaign) (ddiff_workers)`:          `no metric of the query has the label "campaign"`,
+		`ddiff_leases and on(task) ddiff_leases > 0`: `no metric of the query has the label "task"`,
+	} {
+		err := checkQuery(series, query)
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: error %v, want %q", query, err, want)
+		}
+	}
+}
