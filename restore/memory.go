@@ -28,7 +28,7 @@ const (
 // provider. For an image in tiles the network needs the memory of a tile, and the rest of a step grows with the pixels of the image.
 func (e *Engine) Memory(p Plan, n int) int64 {
 	h, w := float64(p.Image.Height), float64(p.Image.Width)
-	need := denseCopies * float32Size * e.operators(p).Dense(p.Task) * (h*h + w*w)
+	need := denseCopies * float32Size * e.operators(p).Constants(p.Task, p.Image)
 	if p.Divided() {
 		need += e.whole(p) * float64(n)
 	}

@@ -22,6 +22,8 @@ type Definition struct {
 	// Dense is the number of elements of the expression's constant matrices along an axis, in multiples of the square of
 	// its length.
 	Dense float64
+	// Long: images with a side above 1024 pixels have an expression without such matrices.
+	Long bool
 	// ImageSide returns the side of the image whose measurement has the given side. Nil: the sides are equal.
 	ImageSide func(side int, p map[string]float64) int
 	// Own is the file of an operator that is not built in, see [Load]. Nil for a built one.
@@ -35,6 +37,8 @@ type Expression struct {
 	// Forward builds A(x) for a batch x [N, C, H, W]. v is the batch of encoded draws of Variable, [N, Variable.Dims...].
 	// Operations on x need a gradient rule, see [onnx.Graph.Gradient].
 	Forward func(g *onnx.Graph, x, v onnx.Value) onnx.Value
+	// Adjoint builds Aᵀ·w of a linear A, for weights w in the shape of y. Nil: reverse mode over Forward.
+	Adjoint func(g *onnx.Graph, w, v onnx.Value) onnx.Value
 	// Variable is the input that differs from item to item. Nil: there is none.
 	Variable *Variable
 	// Baseline returns an image of x's shape from y, which a restoration has to beat. Nil: y itself if it has x's shape,

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 
-	"ddiff/restore/onnx"
 	"ddiff/restore/parameter"
 )
 
@@ -20,25 +19,27 @@ func gaussianDeblur() Definition {
 			{Name: "size", Default: 61, Max: 256, Open: true, Unit: at256, Doc: "side of the kernel"},
 			{Name: "std", Default: 3, Max: 64, Open: true, Unit: at256, Doc: "standard deviation of the blur"},
 		},
-		Dense: 1,
+		Dense: 1, Long: true,
 		Build: func(s Shape, p map[string]float64) (Expression, error) {
 			rows, cols, err := gaussianBlur(s, p)
-			return Expression{Forward: func(g *onnx.Graph, x, _ onnx.Value) onnx.Value {
-				return along(g, cols, along(g, rows, x, rowAxis), colAxis)
-			}}, err
+			if err != nil {
+				return Expression{}, err
+			}
+			a := newSeparable(rows, cols)
+			return Expression{Forward: a.forward, Adjoint: a.adjoint()}, nil
 		},
 		SVD: func(s Shape, p map[string]float64) (*SVD, error) {
 			rows, cols, err := gaussianBlur(s, p)
 			if err != nil {
 				return nil, err
 			}
-			return newSVD(rows, cols)
+			return bandSVD(rows, cols)
 		},
 	}
 }
 
-// gaussianBlur returns the matrices of the blur along the axes.
-func gaussianBlur(s Shape, p map[string]float64) (rows, cols *matrix, err error) {
+// gaussianBlur returns the blur along the axes.
+func gaussianBlur(s Shape, p map[string]float64) (rows, cols *band, err error) {
 	k := gaussianTaps(s.odd(p["size"]), s.Length(p["std"]))
 	if err := fitsReflection(len(k), s, ErrShape); err != nil {
 		return nil, nil, err
@@ -74,13 +75,11 @@ func gaussianTaps(size int, std float64) []float64 {
 	return k
 }
 
-// reflecting is the filter k on n samples as a matrix.
-func reflecting(n int, k []float64) *matrix {
-	m := newMatrix(n, n)
-	for i := range n {
+// reflecting is the filter k on n samples.
+func reflecting(n int, k []float64) *band {
+	return newBand(n, n, func(i int, add func(int, float32)) {
 		for a, w := range k {
-			m.data[i*n+mirror(i+a-len(k)/2, n)] += float32(w)
+			add(mirror(i+a-len(k)/2, n), float32(w))
 		}
-	}
-	return m
+	})
 }

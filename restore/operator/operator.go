@@ -90,6 +90,9 @@ func (o *Operator) Apply(g *onnx.Graph, x, draws onnx.Value) (Applied, error) {
 		return o.expression.file.apply(g, x, draws)
 	}
 	y := o.expression.Forward(g, x, draws)
+	if adjoint := o.expression.Adjoint; adjoint != nil {
+		return Applied{Y: y, gradient: func(seed onnx.Value) (onnx.Value, error) { return adjoint(g, seed, draws), nil }}, nil
+	}
 	return Applied{Y: y, gradient: func(seed onnx.Value) (onnx.Value, error) { return g.Gradient(y, x, seed) }}, nil
 }
 

@@ -95,13 +95,22 @@ func (s Set) resolve(name string, given map[string]float64) (Definition, map[str
 // of which one copy takes 0.8 GB.
 const maxDense = 201_326_592 // 1.5·2·8192²
 
-// Dense returns [Definition.Dense] of a task, 0 for an unknown one.
-func (s Set) Dense(task string) float64 {
+// Constants returns the number of elements of the constant matrices of a task for images of one shape, see [Definition.Dense]. It is 0 for an unknown
+// task.
+func (s Set) Constants(task string, image Shape) float64 {
 	d, err := s.find(task)
 	if err != nil {
 		return 0
 	}
-	return d.Dense
+	return d.constants(image)
+}
+
+func (d Definition) constants(image Shape) float64 {
+	h, w := float64(image.Height), float64(image.Width)
+	if d.Long && max(h, w) > maxDenseSide {
+		return 0
+	}
+	return d.Dense * (h*h + w*w)
 }
 
 // New makes the operator of a task for images of one shape. Missing parameters have their
@@ -115,9 +124,9 @@ func (s Set) New(name string, params map[string]float64, image Shape) (*Operator
 	if image.Channels < 1 || image.Height < 8 || image.Width < 8 || image.Height%2 != 0 || image.Width%2 != 0 {
 		return nil, fmt.Errorf("task %s: %w: %d×%d, both sides must be even and at least 8", name, ErrShape, image.Width, image.Height)
 	}
-	if h, w := float64(image.Height), float64(image.Width); d.Dense*(h*h+w*w) > maxDense {
+	if elements := d.constants(image); elements > maxDense {
 		return nil, fmt.Errorf("task %s: %w: %d×%d needs constant matrices of %.0f million elements, at most %d million are allowed; use --fit center_crop or resize",
-			name, ErrShape, image.Width, image.Height, d.Dense*(h*h+w*w)/1e6, maxDense/1_000_000)
+			name, ErrShape, image.Width, image.Height, elements/1e6, maxDense/1_000_000)
 	}
 	e, err := d.Build(image, p)
 	if err != nil {

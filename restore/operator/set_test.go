@@ -79,8 +79,8 @@ func TestImageSizes(t *testing.T) {
 		{"hdr", 1, 20000, 20000, true}, // without matrices
 		{"super_resolution", 1, 66, 64, false},
 		{"super_resolution", 1, 64, 66, false},
-		{"gaussian_deblur", 1, 14190, 8, false}, // 14190² elements
-		{"gaussian_deblur", 1, 8, 14190, false},
+		{"gaussian_deblur", 1, 14190, 8, true}, // without matrices of 14190² elements
+		{"super_resolution", 1, 8, 20000, true},
 		{"motion_deblur", 1, 8194, 8192, false},
 		{"motion_deblur", 1, 8192, 8194, false},
 	} {
@@ -89,11 +89,17 @@ func TestImageSizes(t *testing.T) {
 			t.Errorf("%s of %d×%d with %d channels: error %v", c.task, c.width, c.height, c.channels, err)
 		}
 	}
-	if dense := operator.Builtin().Dense("motion_deblur"); dense != 1.5 {
-		t.Errorf("motion_deblur has matrices of %g·n² elements, want 1.5", dense)
-	}
-	if dense := operator.Builtin().Dense("sharpen"); dense != 0 {
-		t.Errorf("an unknown task has matrices of %g·n² elements", dense)
+	for _, c := range []struct {
+		task          string
+		height, width int
+		want          float64
+	}{
+		{"gaussian_deblur", 1024, 512, 1024*1024 + 512*512}, {"gaussian_deblur", 1026, 512, 0}, {"gaussian_deblur", 512, 1026, 0},
+		{"super_resolution", 64, 128, 0.5 * (64*64 + 128*128)}, {"phase_retrieval", 2048, 64, 1.5 * (2048*2048 + 64*64)}, {"sharpen", 64, 64, 0},
+	} {
+		if got := operator.Builtin().Constants(c.task, operator.Shape{Channels: 3, Height: c.height, Width: c.width}); got != c.want {
+			t.Errorf("%s of %d×%d has matrices of %g elements, want %g", c.task, c.width, c.height, got, c.want)
+		}
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 
-	"ddiff/restore/onnx"
 	"ddiff/restore/parameter"
 )
 
@@ -18,24 +17,22 @@ func superResolution() Definition {
 		Parameters: parameter.List{
 			{Name: "factor", Default: 4, Min: 2, Max: 16, Integer: true, Doc: "side of the image over that of the measurement"},
 		},
-		Dense: 0.5,
+		Dense: 0.5, Long: true,
 		Build: func(s Shape, p map[string]float64) (Expression, error) {
 			f := int(p["factor"])
 			if s.Height%f != 0 || s.Width%f != 0 {
 				return Expression{}, fmt.Errorf("%w: %d×%d is not a multiple of the factor %d", ErrShape, s.Width, s.Height, f)
 			}
-			rows, cols := bicubicDown(s.Height, f), bicubicDown(s.Width, f) // [h, H] and [w, W]
+			a := newSeparable(bicubicDown(s.Height, f), bicubicDown(s.Width, f)) // [h, H] and [w, W]
 			return Expression{
-				Measurement: []int{s.Channels, rows.rows, cols.rows},
-				Forward: func(g *onnx.Graph, x, _ onnx.Value) onnx.Value {
-					return g.MatMul(g.MatMul(rows.value(g), x), cols.transposed().value(g))
-				},
+				Measurement: []int{s.Channels, a.rows.length(), a.cols.length()},
+				Forward:     a.forward, Adjoint: a.adjoint(),
 				Baseline: func(y []float32) []float32 { return enlarge(y, s, f) },
 			}, nil
 		},
 		SVD: func(s Shape, p map[string]float64) (*SVD, error) {
 			f := int(p["factor"])
-			return newSVD(bicubicDown(s.Height, f), bicubicDown(s.Width, f))
+			return bandSVD(bicubicDown(s.Height, f), bicubicDown(s.Width, f))
 		},
 		ImageSide: func(side int, p map[string]float64) int { return side * int(p["factor"]) },
 	}
@@ -44,11 +41,12 @@ func superResolution() Definition {
 // enlarge enlarges y bicubically to images of shape s: U·y·Uᵀ.
 func enlarge(y []float32, s Shape, f int) []float32 {
 	h, w := s.Height/f, s.Width/f
-	rows, cols := bicubicUp(h, f), bicubicUp(w, f).transposed()
+	rows, cols := bicubicUp(h, f).dense(), bicubicUp(w, f).dense()
 	var out []float32
 	for c := range s.Channels {
 		m := &matrix{h, w, y[c*h*w : (c+1)*h*w]}
-		out = append(out, rows.times(m).times(cols).data...)
+		// The factor with the zeros is on the left.
+		out = append(out, cols.times(rows.times(m).transposed()).transposed().data...)
 	}
 	return out
 }
@@ -67,36 +65,27 @@ func cubic(x float64) float64 {
 
 // bicubicDown is R: the cubic stretched by the factor (support 4·factor pixels), aligned at
 // pixel centres, normalised per output pixel, the border mirrored with its edge repeated.
-func bicubicDown(n, factor int) *matrix {
-	r := newMatrix(n/factor, n)
+func bicubicDown(n, factor int) *band {
 	f := float64(factor)
-	for i := range r.rows {
-		centre := (float64(i)+0.5)*f - 0.5
-		interpolate(r, i, centre, f)
-	}
-	return r
+	return newBand(n/factor, n, func(i int, add func(int, float32)) { interpolate(add, n, (float64(i)+0.5)*f-0.5, f) })
 }
 
 // bicubicUp enlarges n samples by the factor with the plain cubic.
-func bicubicUp(n, factor int) *matrix {
-	r := newMatrix(n*factor, n)
-	for i := range r.rows {
-		centre := (float64(i)+0.5)/float64(factor) - 0.5
-		interpolate(r, i, centre, 1)
-	}
-	return r
+func bicubicUp(n, factor int) *band {
+	return newBand(n*factor, n, func(i int, add func(int, float32)) {
+		interpolate(add, n, (float64(i)+0.5)/float64(factor)-0.5, 1)
+	})
 }
 
-// interpolate fills row i with the cubic, stretched, around centre.
-func interpolate(r *matrix, i int, centre, stretch float64) {
+// interpolate adds the cubic, stretched, around centre of n samples.
+func interpolate(add func(int, float32), n int, centre, stretch float64) {
 	lo, hi := int(math.Floor(centre-2*stretch)), int(math.Ceil(centre+2*stretch))
 	sum := 0.0
 	for j := lo; j <= hi; j++ {
 		sum += cubic((float64(j) - centre) / stretch)
 	}
 	for j := lo; j <= hi; j++ {
-		w := cubic((float64(j)-centre)/stretch) / sum
-		r.data[i*r.cols+mirrorRepeat(j, r.cols)] += float32(w)
+		add(mirrorRepeat(j, n), float32(cubic((float64(j)-centre)/stretch)/sum))
 	}
 }
 

@@ -31,9 +31,8 @@ type SVD struct {
 
 // newSVD decomposes y = rows·x·colsᵀ.
 func newSVD(rows, cols *matrix) (*SVD, error) {
-	if max(rows.cols, cols.cols) > maxSVD {
-		return nil, fmt.Errorf("%w: %d×%d, the singular value decomposition of the operator has sides of at most %d",
-			ErrShape, cols.cols, rows.cols, maxSVD)
+	if err := fitsSVD(rows.cols, cols.cols); err != nil {
+		return nil, err
 	}
 	left, err := decompose(rows)
 	if err != nil {
@@ -44,6 +43,22 @@ func newSVD(rows, cols *matrix) (*SVD, error) {
 	}
 	right, err := decompose(cols)
 	return &SVD{left, right}, err
+}
+
+// fitsSVD returns ErrShape for images that are too large.
+func fitsSVD(height, width int) error {
+	if max(height, width) > maxSVD {
+		return fmt.Errorf("%w: %d×%d, the singular value decomposition of the operator has sides of at most %d", ErrShape, width, height, maxSVD)
+	}
+	return nil
+}
+
+// bandSVD is newSVD of bands.
+func bandSVD(rows, cols *band) (*SVD, error) {
+	if err := fitsSVD(rows.cols, cols.cols); err != nil {
+		return nil, err
+	}
+	return newSVD(rows.dense(), cols.dense())
 }
 
 // HasSVD reports whether the operators of a task have a singular value decomposition.

@@ -11,11 +11,11 @@ func TestDecompose(t *testing.T) {
 	t.Parallel()
 	matrices := map[string]*matrix{}
 	for _, n := range []int{2, 9, 16, 31, 64} {
-		matrices[fmt.Sprint("blur of ", n)] = reflecting(n, gaussianTaps(2*(n/4)+1, 0.06*float64(n)))
+		matrices[fmt.Sprint("blur of ", n)] = reflecting(n, gaussianTaps(2*(n/4)+1, 0.06*float64(n))).dense()
 		matrices[fmt.Sprint("average of ", n)] = fill(1, n, func(_, _ int) float64 { return 1 / float64(n) })
 	}
 	for n, factor := range map[int]int{8: 2, 12: 4, 27: 3, 35: 5, 36: 4, 64: 4} {
-		matrices[fmt.Sprintf("%d times smaller than %d", factor, n)] = bicubicDown(n, factor)
+		matrices[fmt.Sprintf("%d times smaller than %d", factor, n)] = bicubicDown(n, factor).dense()
 	}
 	for name, r := range matrices {
 		d, err := decompose(r)
