@@ -1,0 +1,89 @@
+package dataset_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/parquet-go/parquet-go"
+
+	"ddiff/dataset"
+	"ddiff/manifest"
+)
+
+// A file of the size limit is read, wherever it lies, and so is its digest; a larger one is refused.
+func TestSizeLimit(t *testing.T) {
+	t.Parallel()
+	const limit = 2 << 20
+	type line struct {
+		Image []byte `parquet:"image"`
+	}
+	for size, want := range map[int]error{limit: nil, limit + 1: dataset.ErrTooLarge} {
+		folder := t.TempDir()
+		data := bytes.Repeat([]byte{1, 2, 3}, size)[:size]
+		write(t, folder, "a.bin", data)
+		write(t, folder, "a.tar", tarFile(t, memberFile{name: "a.png", data: data}))
+		write(t, folder, "a.parquet", parquetFile(t, []line{{data}}, 1, parquet.Compression(&parquet.Zstd), parquet.SkipPageBounds("image")))
+		url, allowWeb := webServer(t, folder, nil)
+		name, _, allowBucket := bucket(t, map[string][]byte{"a.bin": data})
+		s := sources(t, func(c *dataset.Config) {
+			allowBucket(c)
+			allowWeb(c)
+			c.MaxBytes = limit
+		})
+		all, _, err := rows(t, s, manifest.Dataset{Path: folder + "/a.tar"})
+		if err != nil || len(all) != 1 || (all[0].Err == nil) != (want == nil) {
+			t.Fatalf("row of %d bytes: %+v, %v, want %v", size, all, err, want)
+		}
+		member := all[0].Image
+		for _, address := range []string{
+			url + "/a.bin", "s3://" + name + "/a.bin", member, strings.Replace(member, "file://"+folder, url, 1),
+		} {
+			got, err := s.Get(t.Context(), address)
+			if !errors.Is(err, want) || err == nil && !bytes.Equal(got, data) {
+				t.Errorf("%s of %d bytes: %d bytes, %v, want %v", address, size, len(got), err, want)
+			}
+		}
+		// The page of a column may exceed its cell by the length of the cell.
+		if got, err := s.Get(t.Context(), "parquet+file://"+folder+"/a.parquet#row=0&column=image"); want != nil && !errors.Is(err, want) {
+			t.Errorf("cell of %d bytes: %d bytes, %v, want %v", size, len(got), err, want)
+		}
+	}
+}
+
+// More lists than the limit have no version, and the order of the lists counts.
+func TestVersionOfManyLists(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	for i := range 257 {
+		write(t, folder, fmt.Sprintf("%03d.csv", i), fmt.Appendf(nil, "image\n%d.png\n", i))
+	}
+	s := sources(t, nil)
+	for last, want := range map[int]bool{255: true, 256: false} {
+		v, err := s.Version(t.Context(), manifest.Dataset{Path: fmt.Sprintf("%s/{000..%03d}.csv", folder, last)})
+		if err != nil || (v != "") != want {
+			t.Errorf("%d lists: version %q, %v", last+1, v, err)
+		}
+	}
+}
+
+// Floating-point columns keep every digit.
+func TestParquetNumbersKeepDigits(t *testing.T) {
+	t.Parallel()
+	type line struct {
+		Image []byte  `parquet:"image"`
+		Short float32 `parquet:"sigma"`
+		Long  float64 `parquet:"scale"`
+	}
+	folder := t.TempDir()
+	path := write(t, folder, "a.parquet", parquetFile(t, []line{{picture(t, 1), 0.0123457, 0.012345678901234567}}, 1))
+	all, _, err := rows(t, sources(t, nil), manifest.Dataset{Path: path, Columns: map[string]string{"sigma": "sigma", "scale": "scale"}})
+	if err != nil || len(all) != 1 {
+		t.Fatalf("%+v, %v", all, err)
+	}
+	if r := all[0].Overrides; r.Sigma == nil || *r.Sigma != 0.0123457 || r.Params["scale"] != 0.012345678901234567 {
+		t.Errorf("row %+v lost digits", r)
+	}
+}
