@@ -23,7 +23,7 @@ import (
 // podTemplate returns the pod of an object that has one: a Deployment, a ScaledJob or a Pod.
 func podTemplate(object *unstructured.Unstructured) (*corev1.PodTemplateSpec, error) {
 	path := map[string][]string{
-		"Deployment": {"spec", "template"}, "ScaledJob": {"spec", "jobTargetRef", "template"}, "Pod": {},
+		"Deployment": {"spec", "template"}, "StatefulSet": {"spec", "template"}, "ScaledJob": {"spec", "jobTargetRef", "template"}, "Pod": {},
 	}[object.GetKind()]
 	if path == nil {
 		return nil, nil

@@ -1,0 +1,200 @@
+package charttest
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// TestServer gives the objects of the chart to a Kubernetes API server.
+func TestServer(t *testing.T) {
+	s := startServer(t)
+	s.define(t)
+	// bare-metal names it.
+	if err := s.apply(t.Context(), &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": map[string]any{"name": "nvidia"}, "handler": "nvidia",
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	t.Run("Accepted", func(t *testing.T) { testAccepted(t, s) })
+	t.Run("Refused", func(t *testing.T) { testRefused(t, s) })
+	t.Run("Upgrade", func(t *testing.T) { testUpgrade(t, s) })
+	t.Run("NATS", func(t *testing.T) { testNATS(t, s) })
+}
+
+// testAccepted applies every object of every values file, and the pods that the controllers would make of them.
+func testAccepted(t *testing.T, s *apiServer) {
+	values, applied, accepted := 0, 0, 0
+	for _, name := range examples(t) {
+		values++
+		if err := s.namespace(t.Context(), name); err != nil {
+			t.Fatal(err)
+		}
+		for _, object := range mustRender(t, name) {
+			object.SetNamespace(name)
+			applied++
+			if err := s.accept(t, object); err != nil {
+				t.Errorf("%s: %v", name, err)
+			} else {
+				accepted++
+			}
+		}
+	}
+	fmt.Printf("values=%d objects=%d accepted=%d\n", values, applied, accepted)
+}
+
+// accept applies an object and its pod. A warning is an error.
+func (s *apiServer) accept(t *testing.T, object *unstructured.Unstructured) error {
+	pod, err := podOf(object)
+	if err != nil {
+		return err
+	}
+	if err := s.apply(t.Context(), object); err != nil {
+		return err
+	}
+	if pod != nil {
+		if err := s.apply(t.Context(), pod, "All"); err != nil {
+			return err
+		}
+	}
+	if all := s.warnings.take(); len(all) > 0 {
+		return fmt.Errorf("%s %s: warning: %s", object.GetKind(), object.GetName(), strings.Join(all, "; "))
+	}
+	return nil
+}
+
+// podOf returns the pod that a controller makes of an object, or nil.
+func podOf(object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	template, err := podTemplate(object)
+	if template == nil || err != nil {
+		return nil, err
+	}
+	claims, _, err := unstructured.NestedSlice(object.Object, "spec", "volumeClaimTemplates")
+	if err != nil {
+		return nil, err
+	}
+	for _, claim := range claims {
+		name, _, err := unstructured.NestedString(claim.(map[string]any), "metadata", "name")
+		if err != nil {
+			return nil, err
+		}
+		template.Spec.Volumes = append(template.Spec.Volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
+			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: name},
+		}})
+	}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(template)
+	if err != nil {
+		return nil, err
+	}
+	pod := &unstructured.Unstructured{Object: content}
+	pod.SetAPIVersion("v1")
+	pod.SetKind("Pod")
+	pod.SetName(object.GetName() + "-pod")
+	pod.SetNamespace(object.GetNamespace())
+	return pod, nil
+}
+
+// testRefused checks that the server notices mistakes: each changes one field of an accepted object.
+func testRefused(t *testing.T, s *apiServer) {
+	const space = "mistakes"
+	if err := s.namespace(t.Context(), space); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		file, kind, suffix string
+		value              any
+		path               []string
+		want               string
+	}{
+		{"minimal", "Deployment", "-worker", 1, []string{"spec", "replica"}, "field not declared in schema"},
+		{"minimal", "Deployment", "-worker", "two", []string{"spec", "replicas"}, "expected numeric"},
+		{"minimal", "Deployment", "-worker", "other", []string{"spec", "selector", "matchLabels", "app.kubernetes.io/name"}, "`selector` does not match template `labels`"},
+		{"minimal", "Deployment", "-worker", int64(-1), []string{"spec", "template", "spec", "terminationGracePeriodSeconds"}, "terminationGracePeriodSeconds"},
+		{"minimal", "Deployment", "-worker", true, []string{"spec", "template", "spec", "hostNetwork"}, "restricted"},
+		{"minimal", "Deployment", "-coordinator", false, []string{"spec", "template", "spec", "securityContext", "runAsNonRoot"}, "restricted"},
+		{"minimal", "Deployment", "-coordinator", "3Gb", []string{"spec", "template", "spec", "containers", "0", "resources", "limits", "memory"}, "quantities must match"},
+		{"minimal", "Deployment", "-coordinator", "nowhere", []string{"spec", "template", "spec", "containers", "0", "volumeMounts", "0", "name"}, "Not found"},
+		{"minimal", "PodDisruptionBudget", "-coordinator", int64(1), []string{"spec", "minAvailable"}, "cannot be both set"},
+		{"minimal", "NetworkPolicy", "-worker", []any{"Inbound"}, []string{"spec", "policyTypes"}, "policyTypes"},
+		{"eks-spot", "ScaledObject", "-worker", int64(1), []string{"spec", "minReplicas"}, "field not declared in schema"},
+		{"eks-spot", "ScaledObject", "-worker", "many", []string{"spec", "maxReplicaCount"}, "expected numeric"},
+		{"eks-spot", "ScaledObject", "-worker", nil, []string{"spec", "scaleTargetRef"}, "scaleTargetRef"},
+		{"eks-spot", "PodMonitor", "-worker", "soon", []string{"spec", "podMetricsEndpoints", "0", "interval"}, "interval"},
+		{"eks-spot", "ServiceMonitor", "-coordinator", "x", []string{"spec", "endpoints", "0", "prot"}, "field not declared in schema"},
+		{"eks-spot", "PrometheusRule", "-ddiff", "a minute", []string{"spec", "groups", "0", "rules", "0", "for"}, "for"},
+		{"gke-spot", "ScaledJob", "-worker", int64(3), []string{"spec", "jobTargetRef", "paralelism"}, "field not declared in schema"},
+	} {
+		t.Run(test.kind+"/"+strings.Join(test.path, "."), func(t *testing.T) {
+			s.warnings.take()
+			object := find(t, mustRender(t, test.file), test.kind, test.suffix)
+			object.SetNamespace(space)
+			if err := s.accept(t, object); err != nil {
+				t.Fatalf("before the mistake: %v", err)
+			}
+			if err := set(object.Object, test.path, test.value); err != nil {
+				t.Fatal(err)
+			}
+			err := s.accept(t, object)
+			if err == nil {
+				t.Fatal("accepted")
+			}
+			if !strings.Contains(err.Error(), test.want) {
+				t.Errorf("refused with %v, want %q", err, test.want)
+			}
+		})
+	}
+}
+
+// set changes a field; a number selects an element of a list, nil removes the field.
+func set(object any, path []string, value any) error {
+	last := len(path) == 1
+	switch object := object.(type) {
+	case map[string]any:
+		if last && value == nil {
+			delete(object, path[0])
+			return nil
+		}
+		if last {
+			object[path[0]] = value
+			return nil
+		}
+		return set(object[path[0]], path[1:], value)
+	case []any:
+		var i int
+		if _, err := fmt.Sscan(path[0], &i); err != nil || i >= len(object) {
+			return fmt.Errorf("no element %s", path[0])
+		}
+		return set(object[i], path[1:], value)
+	}
+	return errors.New("no field " + path[0])
+}
+
+// previous returns the stored renderings of the previous chart by the names of their values files, and its version.
+func previous(t *testing.T) (string, map[string]string) {
+	t.Helper()
+	files, err := filepath.Glob("testdata/previous/*/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no rendering of the previous chart: %v", err)
+	}
+	version, all := "", map[string]string{}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v := filepath.Base(filepath.Dir(file)); version != "" && v != version {
+			t.Fatalf("renderings of two versions: %s and %s", version, v)
+		} else {
+			version = v
+		}
+		all[strings.TrimSuffix(filepath.Base(file), ".yaml")] = string(data)
+	}
+	return version, all
+}
