@@ -164,6 +164,24 @@ lint: $(GOLANGCI_LINT) ## Check format, go vet and golangci-lint, with the impor
 	(cd internal/telemetrytest && go vet . && $(CURDIR)/$(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml .) || bad=1; \
 	exit $$bad
 
+# The Kubernetes API server and etcd of the chart's tests, of the versions that their module pins.
+KUBERNETES := $(shell sed -n 's|^.*k8s.io/kubernetes \(v[0-9.]*\).*|\1|p' internal/charttest/apiserver/go.mod | head -n 1)
+KUBE       := bin/kube-$(KUBERNETES)
+
+.PHONY: chart-test
+chart-test: build-packages $(KUBE)/kube-apiserver ## Lint, render and upgrade the Helm chart on a real Kubernetes API server (the first time builds it, 10 minutes or more)
+	@(cd internal/charttest && go vet ./... && go test -count=1 -timeout 20m .) | \
+		awk '/^values=/ { last = $$0; next } { print } END { print last }'
+
+.PHONY: chart-files
+chart-files: ## Copy the files that the chart contains and render its examples
+	@cp docs/security/nats-accounts.conf charts/ddiff/files/nats-accounts.conf
+	@cp deploy/prometheus/rules.yaml charts/ddiff/files/rules.yaml
+	@cd internal/charttest && go test -count=1 -run '^TestRenderedObjects$$' -update .
+
+.PHONY: test-full
+test-full: test chart-test ## Run every test, also those that download or build much (an hour or more)
+
 .PHONY: fuzz
 fuzz: ## Run each fuzz target for ten seconds (FUZZTIME=1m: for a minute)
 	@scripts/fuzz.sh $(or $(FUZZTIME),10s)
@@ -198,3 +216,12 @@ $(GOTESTSUM):
 
 $(GREMLINS):
 	@GOBIN=$(CURDIR)/$(@D) go install github.com/go-gremlins/gremlins/cmd/gremlins@$(GREMLINS_VERSION)
+
+$(KUBE)/kube-apiserver: internal/charttest/apiserver/go.mod
+	@echo "building etcd and kube-apiserver $(KUBERNETES); the first time takes 10 minutes or more"
+	@mkdir -p $(KUBE)
+	@cd internal/charttest/apiserver && export CGO_ENABLED=0 GOFLAGS="$$GOFLAGS -trimpath" && \
+		nice go build -ldflags='-s -w' -o $(CURDIR)/$(KUBE)/etcd go.etcd.io/etcd/server/v3 && \
+		nice go build -ldflags='-s -w -X k8s.io/component-base/version.gitVersion=$(KUBERNETES)' \
+			-o $(CURDIR)/$(KUBE)/kube-apiserver k8s.io/kubernetes/cmd/kube-apiserver
+	@touch $@

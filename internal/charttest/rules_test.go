@@ -1,7 +1,6 @@
 package charttest
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
@@ -315,26 +314,6 @@ func TestScaledDeploymentHasNoReplicas(t *testing.T) {
 	}
 	if deployment.Spec.Replicas != nil {
 		t.Errorf("replicas is %d", *deployment.Spec.Replicas)
-	}
-}
-
-// The chart contains copies of files outside of it, which it cannot read.
-func TestCopies(t *testing.T) {
-	for copied, original := range map[string]string{
-		"nats-accounts.conf": "../../docs/security/nats-accounts.conf",
-	} {
-		file := filepath.Join(chartDir, "files", copied)
-		got, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want, err := os.ReadFile(original)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !bytes.Equal(got, want) {
-			t.Errorf("%s differs; run `make chart-files`", file)
-		}
 	}
 }
 
