@@ -95,6 +95,8 @@ func (a *archiver) execute(ctx context.Context, r *manifest.Request) error {
 		return a.archiveNow(ctx, r.Campaign)
 	case manifest.RequestList:
 		return a.list(ctx, r)
+	case manifest.RequestLogs:
+		return a.logs(ctx, r)
 	}
 	return fmt.Errorf("%w: unknown request %q; use one version of ddiff everywhere", ErrRefused, r.Verb)
 }

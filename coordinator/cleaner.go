@@ -32,7 +32,7 @@ type Cleaner struct {
 
 // Removal counts deleted objects.
 type Removal struct {
-	// Kind is results, checkpoints, probes, report, windows, record or index.
+	// Kind is results, checkpoints, probes, logs, report, scores, tuning, windows, priors, record or index.
 	Kind string `json:"kind"`
 	// Name is the id of a campaign, or an output.
 	Name    string `json:"name"`

@@ -8,6 +8,7 @@ import (
 
 	"ddiff/coordinator/report"
 	"ddiff/coordinator/shard"
+	"ddiff/coordinator/tune"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/storage"
@@ -276,6 +277,16 @@ func (d *deletion) run(ctx context.Context) ([]Removal, error) {
 		steps = append(steps, func() error {
 			return add("report", output, d.list(ctx, outputKey(output, manifest.FailuresFolder+d.id+"/"), nil), nil)
 		})
+		steps = append(steps, func() error {
+			return add("logs", output, d.list(ctx, outputKey(output, manifest.LogPrefix(d.id, "")), nil), nil)
+		})
+		if d.results && len(d.others) == 0 { // they are about the results
+			for _, folder := range []string{manifest.ScoresFolder, tune.Folder} {
+				steps = append(steps, func() error {
+					return add(strings.TrimSuffix(folder, "/"), output, d.list(ctx, outputKey(output, folder), nil), d.checkSharing(ctx))
+				})
+			}
+		}
 		if len(d.others) == 0 {
 			steps = append(steps, func() error {
 				keys := []string{report.KeyCSV, report.KeySummaryJSON, report.KeySummaryMarkdown, report.KeyMosaic, report.KeyPage}

@@ -20,8 +20,9 @@ const (
 	// checkpointAge and probeAge protect the objects of workers that are about to use them.
 	checkpointAge = time.Hour
 	probeAge      = 24 * time.Hour
-	// folderAge protects the folder of a campaign that is not in the index yet.
+	// folderAge protects the folder of a campaign that is not in the index yet, and priorAge a prior that was copied for it.
 	folderAge = 24 * time.Hour
+	priorAge  = 24 * time.Hour
 )
 
 // CollectConfig selects what Collect deletes.
@@ -33,8 +34,9 @@ type CollectConfig struct {
 }
 
 // Collect deletes garbage: interrupted deletions, checkpoints of items that have their result, leftovers of preflights,
-// windows and rounds without a campaign, entries of the index that no longer count, and campaigns beyond Keep. A problem
-// with one campaign does not stop the others; the errors are joined.
+// windows, rounds and logs without a campaign, priors and operator files that no campaign uses, entries of the index that no
+// longer count, campaigns beyond Keep, and results beyond Orphans. A problem with one campaign does not stop the others; the
+// errors are joined.
 func (c *Cleaner) Collect(ctx context.Context, cfg CollectConfig) ([]Removal, error) {
 	if err := c.checkIndex(ctx); err != nil {
 		return nil, fmt.Errorf("collect garbage: %w", err)
@@ -61,6 +63,7 @@ func (c *Cleaner) Collect(ctx context.Context, cfg CollectConfig) ([]Removal, er
 	add(c.removeOne(ctx, "index", "superseded", c.superseded(ctx, newest)))
 	add(c.collectFolders(ctx, newest))
 	add(c.collectOutputs(ctx, newest))
+	add(c.collectPriors(ctx))
 	return all, errs
 }
 
@@ -160,8 +163,9 @@ func (c *Cleaner) collectOutputs(ctx context.Context, newest map[string]indexEnt
 			continue // the campaign was rejected for its output
 		}
 		removed, err := c.collectOutput(ctx, part, output, outputs[output])
-		all = append(all, removed...)
-		errs = errors.Join(errs, err)
+		logs, logsErr := c.collectLogs(ctx, part, output, newest)
+		all = append(append(all, removed...), logs...)
+		errs = errors.Join(errs, err, logsErr)
 	}
 	return all, errs
 }
@@ -195,5 +199,33 @@ func (c *Cleaner) collectOutput(ctx context.Context, part storage.Store, name st
 	probes, probeErr := cleaner.removeOne(ctx, "probes", name, cleaner.list(ctx, "probes/", func(i storage.Info) bool {
 		return c.now().Sub(i.Modified) >= probeAge
 	}))
+	if f, ok := part.(folders); ok && !c.DryRun && probeErr == nil {
+		probeErr = f.RemoveEmpty("probes") // workers remove their probes, and leave the folder
+	}
 	return append(all, probes...), errors.Join(err, failed, probeErr)
+}
+
+// collectLogs deletes the logs of campaigns without a record from an output.
+func (c *Cleaner) collectLogs(ctx context.Context, part storage.Store, name string, newest map[string]indexEntry) ([]Removal, error) {
+	cleaner := *c
+	cleaner.Store = part
+	onBoard := map[string]bool{} // by campaign, of those that the index lacks
+	var failed error
+	logs := cleaner.list(ctx, manifest.LogsFolder, func(i storage.Info) bool {
+		id, _, _ := strings.Cut(strings.TrimPrefix(i.Key, manifest.LogsFolder), "/")
+		if _, indexed := newest[id]; indexed || failed != nil || c.now().Sub(i.Modified) < folderAge {
+			return false
+		}
+		there, known := onBoard[id]
+		if !known && c.Board != nil {
+			_, _, err := c.Board.Get(ctx, manifest.KeyCampaignPrefix+id)
+			if there = err == nil; err != nil && !errors.Is(err, queue.ErrNoRecord) {
+				failed = err
+			}
+		}
+		onBoard[id] = there
+		return !there && failed == nil
+	})
+	removed, err := cleaner.removeOne(ctx, "logs", name, logs)
+	return removed, errors.Join(err, failed)
 }

@@ -107,7 +107,7 @@ func (c *core) recordStage(ctx context.Context, t *task, stage string) {
 	}
 	t.starts[len(t.starts)-1].Stage = stage
 	if err := t.writeStarts(ctx, t.starts); err != nil {
-		c.cfg.Logger.Warn("could not record a stage", "item", t.name(), "stage", stage, "reason", err)
+		c.log(t).Warn("could not record a stage", "stage", stage, "reason", err)
 	}
 }
 
@@ -124,6 +124,6 @@ func (c *core) withdrawStart(ctx context.Context, t *task, settled bool) {
 	}
 	t.starts = nil
 	if err := t.writeStarts(ctx, left); err != nil {
-		c.cfg.Logger.Warn("could not remove the record of a start", "item", t.name(), "reason", err)
+		c.log(t).Warn("could not remove the record of a start", "reason", err)
 	}
 }

@@ -85,10 +85,10 @@ func (e engineRestorer) storeCheckpoints(ctx context.Context, tasks []*task, sta
 			err = t.assigned.Store.Put(a.ctx, checkpointKey(t.item.ID), data)
 		}
 		if err != nil {
-			e.cfg.Logger.Warn("could not store a checkpoint", "item", t.name(), "reason", err)
+			e.log(t).Warn("could not store a checkpoint", "reason", err)
 			continue
 		}
-		e.cfg.Logger.Info("stored a checkpoint", "item", t.name(), "step", states[i].Step)
+		e.log(t).Info("stored a checkpoint", "step", states[i].Step)
 	}
 }
 
@@ -103,7 +103,7 @@ func (e engineRestorer) loadCheckpoint(ctx context.Context, t *task) error {
 		return fmt.Errorf("read checkpoint: %w", err)
 	}
 	if t.checkpoint, err = decodeCheckpoint(data, t); err != nil {
-		e.cfg.Logger.Warn("ignored a checkpoint that is damaged or does not fit", "item", t.name(), "reason", err)
+		e.log(t).Warn("ignored a checkpoint that is damaged or does not fit", "reason", err)
 		e.deleteCheckpoint(ctx, t)
 	}
 	return nil
@@ -111,6 +111,6 @@ func (e engineRestorer) loadCheckpoint(ctx context.Context, t *task) error {
 
 func (e engineRestorer) deleteCheckpoint(ctx context.Context, t *task) {
 	if err := t.assigned.Store.Delete(ctx, checkpointKey(t.item.ID)); err != nil {
-		e.cfg.Logger.Warn("could not delete a checkpoint", "item", t.name(), "reason", err)
+		e.log(t).Warn("could not delete a checkpoint", "reason", err)
 	}
 }

@@ -28,7 +28,9 @@ type sources interface {
 
 // tail returns the last log lines about an item.
 type tail interface {
-	Lines(item string) []string
+	// Lines includes the lines about no item, Own does not.
+	Lines(id string) []string
+	Own(id string) []string
 }
 
 // Config describes a worker. Fields without a stated default are required.
@@ -79,7 +81,8 @@ type Config struct {
 	Peers func(ctx context.Context) (int, error)
 	// Simulate, if not nil, replaces computation, see [Simulation].
 	Simulate *Simulation
-	// Log, if not nil, supplies the last log lines about an item for its dead letter.
+	// Log, if not nil, supplies the last log lines about an item for its dead letter, its result and the records of its
+	// attempts.
 	Log tail
 	// Steps, if not nil, is called after solver steps with their number (images × steps). It must not block.
 	Steps func(n int)

@@ -123,6 +123,9 @@ func (e engineRestorer) write(ctx context.Context, t *task, m manifest.Metrics) 
 	res.Metrics = m
 	res.MetricIDs = map[string]string{"psnr": metric.PSNRID, "ssim": metric.SSIMID, "residual": metric.ResidualID, "psnr_y": metric.LumaID, "haarpsi": metric.HaarPSIID}
 	res.Seconds, res.Steps, res.Batch, res.Cost = t.seconds, t.plan.Solver.Steps, t.batch, manifest.Cost(t.cost)
+	if e.cfg.Log != nil {
+		res.Log = e.cfg.Log.Own(t.item.ID)
+	}
 	files, err := t.artifacts()
 	if err != nil {
 		return nil, err

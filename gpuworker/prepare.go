@@ -49,6 +49,7 @@ func (w *Worker) prepare(ctx context.Context, t *task) (*manifest.Result, error)
 	trace.SpanFromContext(t.ctx).SetAttributes(
 		attribute.String("ddiff.campaign", t.item.Campaign), attribute.String("ddiff.task", t.item.Task),
 		attribute.String("ddiff.image", t.item.Name), attribute.Int("ddiff.run", t.item.Run))
+	w.log(t).Info("leased item")
 	return w.restorer.prepare(ctx, t)
 }
 

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"go.opentelemetry.io/otel/metric"
@@ -73,7 +72,7 @@ func (w *Worker) ignoreTransient(action string, t *task, err error) error {
 	if !w.cfg.TolerateQueueErrors || errors.Is(err, queue.ErrClosed) {
 		return err
 	}
-	w.cfg.Logger.Warn("left an item to the expiry of its lease", "reason", err)
+	w.log(t).Warn("left an item to the expiry of its lease", "reason", err)
 	return nil
 }
 
@@ -118,17 +117,13 @@ func (w *Worker) releaseItem(ctx context.Context, t *task) error {
 	return t.lease.Release(ctx)
 }
 
-// log returns a logger with the attributes of an item.
-func (w *Worker) log(t *task) *slog.Logger {
-	return w.cfg.Logger.With("item", t.name(), "task", t.item.Task, "attempt", t.lease.Attempt())
-}
-
 // report maps an outcome to calls of the queue.
 func (w *Worker) report(ctx context.Context, t *task, o outcome, res *manifest.Result) error {
 	log := w.log(t)
 	if o.kind == faulted && w.cfg.Patience > 0 && fromSource(o.err) {
 		o.kind = retried
 	}
+	defer func() { w.storeLog(ctx, t, o.err) }()
 	switch o.kind {
 	case suspended:
 		return t.lease.Release(ctx)
@@ -141,6 +136,7 @@ func (w *Worker) report(ctx context.Context, t *task, o outcome, res *manifest.R
 			log.Warn("could not restore item, asks for a second opinion", "reason", o.err)
 			w.withdrawStart(ctx, t, false)
 			m.Disputed = []string{w.cfg.Name}
+			t.end = manifest.AttemptDisputed
 			return t.lease.ReleaseMarked(ctx, m)
 		}
 		o.err = w.confirm(m.Disputed, o.err)
@@ -159,6 +155,7 @@ func (w *Worker) report(ctx context.Context, t *task, o outcome, res *manifest.R
 			delay := t.lease.RetryDelay()
 			log.Warn("will retry item", "after", delay, "reason", o.err)
 			w.withdrawStart(ctx, t, false)
+			t.end = manifest.AttemptRetried
 			return t.lease.Retry(ctx, delay)
 		}
 		log.Error("no attempts left, buried item", "reason", o.err)
@@ -186,6 +183,9 @@ func (w *Worker) report(ctx context.Context, t *task, o outcome, res *manifest.R
 			w.breaker.succeed(t)
 		}
 		log.Info("restored item", "seconds", t.seconds)
+	}
+	if res.Outcome == manifest.OutcomeFailed {
+		t.end = string(res.Outcome)
 	}
 	if err := w.publishResult(ctx, t, res); err != nil {
 		return err
@@ -229,6 +229,7 @@ func (w *Worker) releaseFaulted(ctx context.Context, t *task, reason error, toBl
 // bury publishes the item as dead and moves it to the dead letters.
 func (w *Worker) bury(ctx context.Context, t *task, reason error) error {
 	res := w.result(t, manifest.OutcomeDead, reason.Error())
+	t.end = string(res.Outcome)
 	var err error
 	if t.lease.Class() == manifest.ClassPreflight {
 		err = publish(ctx, t, manifest.Checked{Worker: w.cfg.Name, Failed: manifest.ClassPreflight, Reason: reason.Error()})
@@ -243,7 +244,7 @@ func (w *Worker) bury(ctx context.Context, t *task, reason error) error {
 		Worker: w.cfg.Name, TraceID: res.TraceID,
 	}
 	if w.cfg.Log != nil {
-		dead.Log = w.cfg.Log.Lines(t.name())
+		dead.Log = w.cfg.Log.Lines(t.lease.ID())
 	}
 	if err := t.lease.Bury(ctx, dead); err != nil {
 		return err

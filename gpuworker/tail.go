@@ -22,7 +22,7 @@ type Tail struct {
 	lines *ring
 	group string // of attributes, with a trailing dot
 	attrs string // of WithAttrs, as text
-	item  string
+	item  string // identity
 }
 
 // ring holds the last lines of all handlers that derive from one Tail.
@@ -86,8 +86,14 @@ func (t *Tail) add(a slog.Attr) {
 	if a.Equal(slog.Attr{}) {
 		return
 	}
-	if t.group == "" && a.Key == "item" {
-		t.item = a.Value.String()
+	if t.group == "" {
+		switch a.Key {
+		case keyID:
+			t.item = a.Value.String()
+			return
+		case keyCampaign, keyTrace, keySpan, keyWorker: // the record of the attempt has them
+			return
+		}
 	}
 	t.attrs += fmt.Sprintf(" %s%s=%v", t.group, a.Key, a.Value)
 }
@@ -99,14 +105,24 @@ func (r *ring) add(l tailLine) {
 	r.next++
 }
 
-// Lines returns the last lines about an item or without an item, oldest first.
-func (t *Tail) Lines(item string) []string {
+// Lines returns the last lines about the item with an identity and about no item, oldest first.
+func (t *Tail) Lines(id string) []string {
+	return t.last(func(item string) bool { return item == id || item == "" })
+}
+
+// Own returns the last lines about the item with an identity, oldest first.
+func (t *Tail) Own(id string) []string {
+	return t.last(func(item string) bool { return item == id })
+}
+
+// last returns the last lines with the items that include selects.
+func (t *Tail) last(include func(item string) bool) []string {
 	r := t.lines
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var out []string
 	for i := max(0, r.next-storedLines); i < r.next; i++ {
-		if l := r.lines[i%storedLines]; l.item == item || l.item == "" {
+		if l := r.lines[i%storedLines]; include(l.item) {
 			out = append(out, l.text)
 		}
 	}

@@ -16,15 +16,15 @@ func TestTailStoresLastLines(t *testing.T) {
 	tail := gpuworker.NewTail(slog.NewTextHandler(&shown, &slog.HandlerOptions{Level: slog.LevelError}))
 	log := slog.New(tail)
 	for i := range 600 {
-		log.With("item", "other").Info("noise", "i", i)
+		log.With("id", "other").Info("noise", "i", i)
 	}
-	mine := log.With("item", "mine", "attempt", 2).WithGroup("g")
+	mine := log.With("id", "mine", "campaign", "c", "trace_id", "t", "item", "name", "attempt", 2).WithGroup("g")
 	for i := range 30 {
 		mine.Warn("slow\nstep", "i", i)
 	}
 	log.Warn("the queue is gone")
 	log.Debug("not stored")
-	log.Error("shown", "item", "third")
+	log.Error("shown", "id", "third")
 	mine.Info(strings.Repeat("long ", 1000))
 
 	lines := tail.Lines("mine")
@@ -32,7 +32,7 @@ func TestTailStoresLastLines(t *testing.T) {
 		t.Fatalf("%d lines, want 20: %q", len(lines), lines)
 	}
 	for i, line := range lines[:18] {
-		if want := fmt.Sprintf("WARN slow step item=mine attempt=2 g.i=%d", 12+i); !strings.HasSuffix(line, want) {
+		if want := fmt.Sprintf("WARN slow step item=name attempt=2 g.i=%d", 12+i); !strings.HasSuffix(line, want) {
 			t.Errorf("line %d is %q, want %q at its end", i, line, want)
 		}
 	}
@@ -45,7 +45,10 @@ func TestTailStoresLastLines(t *testing.T) {
 	if got := shown.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "shown") {
 		t.Errorf("the next handler got %q", got)
 	}
-	if got := tail.Lines("third"); len(got) != 2 || !strings.Contains(got[1], "ERROR shown item=third") {
+	if got := tail.Lines("third"); len(got) != 2 || !strings.Contains(got[1], "ERROR shown") {
 		t.Errorf("lines of the third item: %q", got)
+	}
+	if got := tail.Own("third"); len(got) != 1 || !strings.HasSuffix(got[0], "ERROR shown") {
+		t.Errorf("lines about the third item only: %q", got)
 	}
 }

@@ -52,7 +52,8 @@ type task struct {
 	cost       method.Cost
 	batch      int
 	claimed    atomic.Bool
-	written    int // size of the largest file that was written last
+	written    int    // size of the largest file that was written last
+	end        string // outcome of an attempt that did not restore the item
 
 	// preflight is set instead of item and the fields derived from it, see preflight.go.
 	preflight *manifest.Preflight

@@ -179,7 +179,7 @@ func (d *watchdog) check(passed time.Duration) {
 // setHang records the hang of a stage and drains the worker.
 func (d *watchdog) setHang(a *activity) {
 	for _, t := range a.tasks {
-		d.log.Error("an item hung", "item", t.name(), "task", t.item.Task, "attempt", t.lease.Attempt(), "reason", a.hang)
+		t.logger(d.log).Error("an item hung", "reason", a.hang)
 	}
 	if d.hang == nil {
 		d.hang = a.hang

@@ -60,6 +60,8 @@ type stats struct {
 	settled  atomic.Int64
 	draining atomic.Bool
 	campaign atomic.Value // string
+	// logRefused: the store has refused the record of an attempt.
+	logRefused atomic.Bool
 }
 
 // New checks the configuration.

@@ -145,14 +145,16 @@ type Request struct {
 	// Verb is one of the request verbs, Campaign the campaign that it is about.
 	Verb     string `json:"verb"`
 	Campaign string `json:"campaign,omitempty"`
-	// After is the id after which a list begins.
+	// Item is the item of RequestLogs, as its identity or the beginning; empty: all.
+	Item string `json:"item,omitempty"`
+	// After is the id, or the key of a log, after which a list begins.
 	After string `json:"after,omitempty"`
 	// Answered: the leader has executed the request. Error is one line; empty after success.
 	Answered bool   `json:"answered,omitempty"`
 	Error    string `json:"error,omitempty"`
 	// Missing: there is no such campaign.
 	Missing bool `json:"missing,omitempty"`
-	// List is the answer to RequestList: compressed JSON. More: the list goes on after its last campaign.
+	// List is the answer to RequestList or RequestLogs: compressed JSON. More: the list goes on after its last element.
 	List []byte `json:"list,omitempty"`
 	More bool   `json:"more,omitempty"`
 }
@@ -162,6 +164,7 @@ const (
 	RequestRecall  = "recall"  // bring an archived campaign back to the board
 	RequestArchive = "archive" // archive an ended campaign at once
 	RequestList    = "list"    // list the archived campaigns
+	RequestLogs    = "logs"    // read the log lines of attempts
 )
 
 // Answer is the result of a command.

@@ -87,6 +87,8 @@ type Result struct {
 	Attempt   int               `json:"attempt,omitempty"`
 	TraceID   string            `json:"trace_id,omitempty"`
 	Finished  time.Time         `json:"finished"`
+	// Log holds the last lines of the worker's log about the item up to its result, on a cluster.
+	Log []string `json:"log,omitempty"`
 }
 
 // Event is the content of the result event of an item: the part of a Result that the coordinator needs. Its item is

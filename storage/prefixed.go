@@ -37,6 +37,16 @@ func (p *Prefixed) key(action, key string) (string, error) {
 	return p.prefix + key, nil
 }
 
+// RemoveEmpty removes a directory and its parents, as far as they are empty, if the store has directories. See
+// [Dir.RemoveEmpty].
+func (p *Prefixed) RemoveEmpty(dir string) error {
+	full, err := p.key("remove directory", dir)
+	if d, ok := p.store.(interface{ RemoveEmpty(dir string) error }); ok && err == nil {
+		err = d.RemoveEmpty(full)
+	}
+	return err
+}
+
 // Get implements Store.
 func (p *Prefixed) Get(ctx context.Context, key string) ([]byte, error) {
 	full, err := p.key("get", key)

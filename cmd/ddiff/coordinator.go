@@ -106,6 +106,8 @@ func runCoordinator(ctx context.Context, o coordinatorOptions, stderr io.Writer)
 		return err
 	}
 	defer stop()
+	name := processName(o.name)
+	tel.Logger = tel.Logger.With("coordinator", name)
 	sources, err := o.sources.open(o.store, tel.Logger)
 	if err != nil {
 		return err
@@ -121,7 +123,6 @@ func runCoordinator(ctx context.Context, o coordinatorOptions, stderr io.Writer)
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	name := processName(o.name)
 	nc, err := o.nats.connect(ctx, name, tel.Logger)
 	if err != nil {
 		return err

@@ -43,16 +43,24 @@ func (p processFlags) telemetry(ctx context.Context, name string, stderr io.Writ
 	if err := cfg.Validate(); err != nil {
 		return nil, nil, usageError{fmt.Errorf("--log-format: %w", err)}
 	}
-	if ignored := telemetry.IgnoredVariables(os.Getenv); len(ignored) > 0 {
-		fmt.Fprintf(stderr, "ddiff: ignored variables of the environment: %s\n", strings.Join(ignored, "; "))
+	ignored := strings.Join(telemetry.IgnoredVariables(os.Getenv), "; ")
+	asJSON := cfg.LogFormat == telemetry.LogJSON
+	if ignored != "" && !asJSON {
+		fmt.Fprintf(stderr, "ddiff: ignored variables of the environment: %s\n", ignored)
 	}
 	if tel, err = telemetry.Start(ctx, cfg); err != nil {
 		return nil, nil, fmt.Errorf("start telemetry: %w", err)
 	}
+	if ignored != "" && asJSON {
+		tel.Logger.Warn("ignored variables of the environment", "variables", ignored)
+	}
 	return tel, func() {
 		flush, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
-		if err := tel.Shutdown(flush); err != nil {
+		switch err := tel.Shutdown(flush); {
+		case err != nil && asJSON:
+			tel.Logger.Warn("telemetry", "reason", err)
+		case err != nil:
 			fmt.Fprintln(stderr, "ddiff: telemetry:", err)
 		}
 	}, nil

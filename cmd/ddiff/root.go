@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"ddiff/coordinator/shard"
+	"ddiff/telemetry"
 )
 
 // execute runs one command line and returns the exit code.
@@ -17,14 +19,24 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil && len(args) > 0 && strings.Trim(args[0], "-") == "" {
 		err = usageError{fmt.Errorf("unknown command %q; see: ddiff --help", args[0])} // cobra prints the help
 	}
-	if err != nil {
+	switch {
+	case err != nil && logsJSON(cmd):
+		slog.New(slog.NewJSONHandler(stderr, nil)).Error("ended", "reason", message(err), "exit_code", exitCode(err))
+	case err != nil:
 		fmt.Fprintln(stderr, styleOf(stderr).red("ddiff:"), message(err))
 	}
 	return exitCode(err)
+}
+
+// logsJSON reports whether a command is a process of a cluster with --log-format json: then every line on standard error is
+// JSON.
+func logsJSON(cmd *cobra.Command) bool {
+	f := cmd.Flags().Lookup("log-format")
+	return f != nil && f.Value.String() == string(telemetry.LogJSON) && (cmd.Name() == "worker" || cmd.Name() == "coordinator")
 }
 
 // newRootCommand builds the command tree for the methods and operators of a catalogue. Help texts wrap at the width of stdout
@@ -56,7 +68,7 @@ func newRootCommand(stdout io.Writer, c shard.Catalogue) *cobra.Command {
 		}},
 		{"cluster", "Run campaigns on a cluster:", append([]*cobra.Command{
 			newCoordinatorCommand(c), newWorkerCommand(c), newWorkersCommand(), newSubmitCommand(c), newListCommand(), newStatusCommand(), newWatchCommand(),
-		}, append(newControlCommands(), newRetryCommand(), newDeadCommand(), newReconcileCommand(), newDeleteCommand())...)},
+		}, append(newControlCommands(), newRetryCommand(), newDeadCommand(), newLogsCommand(), newReconcileCommand(), newDeleteCommand())...)},
 		{"models", "Look up tasks, methods and models:", []*cobra.Command{
 			newTasksCommand(c), newMethodsCommand(c), newPriorCommand(), newOperatorCommand(),
 		}},

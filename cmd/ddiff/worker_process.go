@@ -59,7 +59,7 @@ func (p *workerProcess) close() error {
 // open opens the components.
 func (p *workerProcess) open(ctx context.Context) error {
 	p.tail = gpuworker.NewTail(p.tel.Logger.Handler())
-	p.log = slog.New(p.tail)
+	p.log = slog.New(p.tail).With("worker", p.name)
 	p.simulation = p.o.simulation()
 	batch, err := p.o.batchSize()
 	if err != nil {
@@ -209,10 +209,14 @@ func (p *workerProcess) run(ctx context.Context) error {
 	peers := &gpuworker.Peers{Board: p.board}
 	var workers []*gpuworker.Worker
 	for _, name := range workerNames(p.name, p.o.simulated) {
+		log := p.log
+		if name != p.name {
+			log = slog.New(p.tail).With("worker", name)
+		}
 		w, err := gpuworker.New(gpuworker.Config{
 			Work: p.fleet, Name: name, Version: version(), Tuner: p.tuner, AckWait: p.ackWait, Limits: limits, SolveShare: p.o.stages.memoryShare, Once: p.o.once,
 			TolerateQueueErrors: true, Peers: peers.Others, Simulate: p.simulation, Log: p.tail,
-			Logger: p.log, Tracer: p.tel.Tracer("gpuworker"), Instruments: in,
+			Logger: log, Tracer: p.tel.Tracer("gpuworker"), Instruments: in,
 		})
 		if err != nil {
 			return err

@@ -1,0 +1,153 @@
+package coordinator_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"ddiff/coordinator"
+	"ddiff/manifest"
+	"ddiff/storage"
+)
+
+// deletingStore calls after after it has deleted an object.
+type deletingStore struct {
+	storage.Store
+	after func(key string)
+}
+
+func (s *deletingStore) Delete(ctx context.Context, key string) error {
+	err := s.Store.Delete(ctx, key)
+	s.after(key)
+	return err
+}
+
+// later is a clock at which all objects are old.
+func later() time.Time { return time.Now().Add(100 * time.Hour) }
+
+func TestCollectPriors(t *testing.T) {
+	tc := newTestCluster(t, 1)
+	spec := tc.spec("with-prior")
+	spec.Prior = filepath.Join(t.TempDir(), "prior.onnx")
+	used := "priors/" + tc.priorFile(spec.Prior, "used") + ".onnx"
+	_, _, err := coordinator.Submit(t.Context(), tc.board, spec, coordinator.Order{}, time.Now())
+	must(t, err)
+	stop := tc.leadArchiving(time.Hour, unchanged)
+	tc.work(spec.ID())
+	tc.awaitPhase(spec.ID(), manifest.PhaseFinished)
+	const unused, contested = "priors/unused.onnx", "priors/contested.onnx"
+	must(t, tc.store.Put(t.Context(), unused, []byte("12345")))
+	collect := func(store storage.Store, now func() time.Time, dry bool) (priors []coordinator.Removal) {
+		t.Helper()
+		removed, err := (&coordinator.Cleaner{Store: store, Board: tc.board, DryRun: dry, Now: now}).Collect(t.Context(), coordinator.CollectConfig{})
+		must(t, err)
+		return slices.DeleteFunc(removed, func(r coordinator.Removal) bool { return r.Kind != "priors" })
+	}
+	want := func(keys ...string) {
+		t.Helper()
+		if got := keysOf(t, tc.store, "priors/"); !slices.Equal(got, slices.Sorted(slices.Values(keys))) {
+			t.Errorf("priors %q, want %q", got, keys)
+		}
+	}
+	if young := collect(tc.store, time.Now, false); len(young) > 0 {
+		t.Errorf("removed young priors: %+v", young)
+	}
+	planned := collect(tc.store, later, true)
+	want(used, unused)
+	removed := collect(tc.store, later, false)
+	if !slices.Equal(planned, removed) || len(removed) != 1 || removed[0].Objects != 1 || removed[0].Bytes != 5 {
+		t.Errorf("planned %+v, removed %+v", planned, removed)
+	}
+	want(used)
+
+	// The prior of an archived campaign is in use.
+	must(t, coordinator.Archive(t.Context(), tc.board, spec.ID()))
+	stop()
+	collect(tc.store, later, false)
+	want(used)
+
+	// A campaign begins to use a prior while it is deleted.
+	must(t, tc.store.Put(t.Context(), contested, []byte("67890")))
+	store := &deletingStore{tc.store, func(key string) {
+		if key != contested {
+			return
+		}
+		other := tc.spec("just-begun")
+		id := tc.put(&manifest.Campaign{Spec: *other, Prior: manifest.PriorFile{Key: contested, SHA256: "1"}, Phase: manifest.PhasePreflight})
+		t.Cleanup(func() { _ = tc.board.Delete(context.WithoutCancel(t.Context()), manifest.KeyCampaignPrefix+id) })
+	}}
+	if got := collect(store, later, false); len(got) > 0 {
+		t.Errorf("removed a prior in use: %+v", got)
+	}
+	want(used, contested)
+	if data, err := tc.store.Get(t.Context(), contested); err != nil || string(data) != "67890" {
+		t.Errorf("the prior in use: %q, %v", data, err)
+	}
+
+	// While a campaign is about to begin, its prior is not known.
+	must(t, tc.store.Put(t.Context(), unused, []byte("12345")))
+	id := tc.submit("about-to-begin", 0)
+	collect(tc.store, later, false)
+	want(used, contested, unused)
+	must(t, tc.board.Delete(t.Context(), manifest.KeyCampaignPrefix+id))
+	collect(tc.store, later, false)
+	want(used, contested)
+}
+
+// put writes a record to the board and returns its id.
+func (tc *testCluster) put(c *manifest.Campaign) string {
+	tc.t.Helper()
+	c.Schema, c.ID, c.Output, c.Weight, c.Wanted = manifest.RecordSchema, c.Spec.ID(), c.Spec.ID(), 1, manifest.WantRun
+	c.Priority = manifest.PriorityNormal
+	data, err := json.Marshal(c)
+	must(tc.t, err)
+	must(tc.t, tc.board.Put(tc.t.Context(), manifest.KeyCampaignPrefix+c.ID, data))
+	return c.ID
+}
+
+// Logs of campaigns without a record are garbage, those of others are not; the empty folder of probes is removed.
+func TestCollectLogs(t *testing.T) {
+	dir := t.TempDir()
+	tc, all, part := sharing(t, dir)
+	gone, kept := shared+"/"+manifest.LogPrefix("gone-12345678", "a.1.b.json"), shared+"/"+manifest.LogPrefix(part, "a.1.b.json")
+	for _, key := range []string{gone, kept, shared + "/probes/one"} {
+		must(t, tc.store.Put(t.Context(), key, []byte("12345")))
+	}
+	must(t, tc.store.Delete(t.Context(), shared+"/probes/one")) // as a worker does
+	collect := func(now func() time.Time) {
+		t.Helper()
+		_, err := (&coordinator.Cleaner{Store: tc.store, Board: tc.board, Now: now}).Collect(t.Context(), coordinator.CollectConfig{})
+		must(t, err)
+	}
+	collect(time.Now)
+	if keys := keysOf(t, tc.store, "/logs/"); !slices.Equal(keys, slices.Sorted(slices.Values([]string{gone, kept}))) {
+		t.Errorf("young logs: %q", keys)
+	}
+	collect(later)
+	if keys := keysOf(t, tc.store, "/logs/"); !slices.Equal(keys, []string{kept}) {
+		t.Errorf("logs: %q", keys)
+	}
+	if _, err := os.Stat(filepath.Join(dir, shared, "probes")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the folder of probes: %v", err)
+	}
+	// A deletion includes the logs of its campaign, and with the last results also their scores and tuning records.
+	for _, key := range []string{"scores/ssim@1/a.jsonl", "tuning/a.json"} {
+		must(t, tc.store.Put(t.Context(), shared+"/"+key, []byte("12345")))
+	}
+	cleaner := &coordinator.Cleaner{Store: tc.store, Board: tc.board}
+	_, err := cleaner.Delete(t.Context(), all, true)
+	must(t, err)
+	if keys := keysOf(t, tc.store, shared+"/scores/"); len(keys) != 1 {
+		t.Errorf("scores beside the other campaign: %q", keys)
+	}
+	_, err = cleaner.Delete(t.Context(), part, true)
+	must(t, err)
+	if keys := keysOf(t, tc.store, shared+"/"); len(keys) > 0 {
+		t.Errorf("left: %q", keys)
+	}
+}

@@ -1,0 +1,70 @@
+package gpuworker
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"ddiff/manifest"
+)
+
+// logTimeout bounds the time in which a worker stores the record of an attempt. A slow store must not delay the next items.
+const logTimeout = 3 * time.Second
+
+// The attributes of log records. docs/operations.md describes them.
+const (
+	keyCampaign = "campaign"
+	keyID       = "id"
+	keyItem     = "item"
+	keyTask     = "task"
+	keyAttempt  = "attempt"
+	keyWorker   = "worker"
+	keyTrace    = "trace_id"
+	keySpan     = "span_id"
+)
+
+// log returns a logger with the attributes of an attempt.
+func (c *core) log(t *task) *slog.Logger { return t.logger(c.cfg.Logger) }
+
+// logger adds the attributes of the attempt to a logger.
+func (t *task) logger(log *slog.Logger) *slog.Logger {
+	span := trace.SpanContextFromContext(t.ctx)
+	log = log.With(keyCampaign, t.assigned.Campaign, keyID, t.lease.ID(), keyItem, t.name(), keyAttempt, t.lease.Attempt())
+	if t.item.Task != "" {
+		log = log.With(keyTask, t.item.Task)
+	}
+	if span.IsValid() {
+		log = log.With(keyTrace, span.TraceID().String(), keySpan, span.SpanID().String())
+	}
+	return log
+}
+
+// storeLog stores the record of an attempt that did not restore its item, on a cluster. A store that refuses it changes
+// nothing else: the worker logs the first refusal.
+func (w *Worker) storeLog(ctx context.Context, t *task, reason error) {
+	if t.end == "" || w.cfg.Log == nil || t.preflight != nil || t.assigned.Store == nil || t.lease.Class() == manifest.ClassPreflight {
+		return
+	}
+	a := manifest.AttemptLog{
+		ID: t.lease.ID(), Name: t.item.Name, Task: t.item.Task, Attempt: t.lease.Attempt(), Worker: w.cfg.Name, Outcome: t.end,
+		At: w.cfg.Now().UTC(), Lines: w.cfg.Log.Lines(t.lease.ID()),
+	}
+	if span := trace.SpanContextFromContext(t.ctx); span.IsValid() {
+		a.TraceID = span.TraceID().String()
+	}
+	if reason != nil {
+		a.Reason = reason.Error()
+	}
+	data, err := json.Marshal(a)
+	if err == nil {
+		ctx, cancel := context.WithTimeout(ctx, logTimeout)
+		defer cancel()
+		err = t.assigned.Store.Put(ctx, a.Key(t.assigned.Campaign), data)
+	}
+	if err != nil && w.stats.logRefused.CompareAndSwap(false, true) {
+		w.log(t).Warn("could not store the log of an attempt; further refusals are not logged", "reason", err)
+	}
+}
