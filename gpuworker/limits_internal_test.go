@@ -74,7 +74,8 @@ func TestHungStages(t *testing.T) {
 	if d.active() || d.failure() != nil {
 		t.Error("a stage without a begin")
 	}
-	items := []*task{{lease: &queue.Lease{}}, {lease: &queue.Lease{}}}
+	in := newAssigned(Assignment{}, 2, nil, 0)
+	items := []*task{{lease: &queue.Lease{}, assigned: in, ctx: t.Context()}, {lease: &queue.Lease{}, assigned: in, ctx: t.Context()}}
 	a, b := d.begin(t.Context(), "solve", time.Minute, items...), d.begin(t.Context(), "write", time.Minute+1)
 	if !d.active() || len(d.hung()) != 0 {
 		t.Errorf("%d items hung", len(d.hung()))

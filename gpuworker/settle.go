@@ -72,7 +72,7 @@ func (w *Worker) ignoreTransient(action string, t *task, err error) error {
 	if !w.cfg.TolerateQueueErrors || errors.Is(err, queue.ErrClosed) {
 		return err
 	}
-	w.log(t).Warn("left an item to the expiry of its lease", "reason", err)
+	w.cfg.Logger.Warn("left an item to the expiry of its lease", "reason", err)
 	return nil
 }
 
