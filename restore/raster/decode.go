@@ -39,7 +39,7 @@ func Decode(data []byte) (*Image, error) {
 	if width > MaxPixels/height { // without overflow
 		return nil, fmt.Errorf("decode image: %s: %dx%d pixels, the limit is %d pixels: %w", c.name, width, height, MaxPixels, ErrTooLarge)
 	}
-	img, err := pixels(c, data)
+	img, err := pixels(c, data, nil)
 	if err != nil {
 		return nil, fmt.Errorf("decode image: %w", err)
 	}
@@ -79,10 +79,13 @@ func header(data []byte) (c codec, width, height int, err error) {
 	return c, cfg.Width, cfg.Height, nil
 }
 
-// pixels decodes and converts.
-func pixels(c codec, data []byte) (img *Image, err error) {
+// pixels decodes and converts. inspect sees the decoded image before, and may refuse it; it may be nil.
+func pixels(c codec, data []byte, inspect func(src image.Image) error) (img *Image, err error) {
 	err = guard(c.name, func() error {
 		src, err := c.decode(bytes.NewReader(data))
+		if err == nil && inspect != nil {
+			err = inspect(src)
+		}
 		if err != nil {
 			return err
 		}

@@ -50,7 +50,7 @@ func Fit(img *Image, policy string, size, multiple int) (*Image, error) {
 		return nil, err
 	}
 	if policy == Pad {
-		return pad(img, w2, h2), nil
+		return Extend(img, w2, h2), nil
 	}
 	across, down := axis{in: img.Width, out: w2, n: w2}, axis{in: img.Height, out: h2, n: h2}
 	if policy == CenterCrop {
@@ -70,8 +70,25 @@ func cropAxis(side, other, size int) axis {
 
 func roundUp(n, multiple int) int { return (n + multiple - 1) / multiple * multiple }
 
-// pad mirrors the image up to w by h pixels.
-func pad(img *Image, w, h int) *Image {
+// Crop returns the first w columns and h rows of an image, at most its own; the image itself if it has no more.
+func Crop(img *Image, w, h int) *Image {
+	w, h = min(w, img.Width), min(h, img.Height)
+	if w == img.Width && h == img.Height {
+		return img
+	}
+	out := New(img.Channels, h, w)
+	for c := range img.Channels {
+		src, dst := img.Plane(c), out.Plane(c)
+		for y := range h {
+			copy(dst[y*w:(y+1)*w], src[y*img.Width:])
+		}
+	}
+	return out
+}
+
+// Extend mirrors an image at its right and lower border, without repeating the border itself, up to w by h pixels, which are at
+// least its own.
+func Extend(img *Image, w, h int) *Image {
 	out := New(img.Channels, h, w)
 	for c := range img.Channels {
 		src, dst := img.Plane(c), out.Plane(c)

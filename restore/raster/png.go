@@ -2,45 +2,150 @@ package raster
 
 import (
 	"bytes"
+	"compress/zlib"
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"image"
 	"image/png"
+	"math"
 )
+
+// EncodePicture encodes an image of three channels as a PNG file with the properties of a picture: 16 bits per sample, its
+// profile if [Picture.ProfileFits], and one channel if it is grey, of which the first is taken, and has no RGB profile. Errors
+// are those of [EncodePNG].
+func EncodePicture(img *Image, p Picture) ([]byte, error) {
+	if p.Grey && p.colourSpace() != spaceRGB {
+		img = &Image{Channels: 1, Height: img.Height, Width: img.Width, Pix: img.Plane(0)}
+	}
+	encode := EncodePNG
+	if p.Bits == 16 {
+		encode = encodePNG16
+	}
+	file, err := encode(img)
+	if err != nil || !p.ProfileFits() {
+		return file, err
+	}
+	return insertProfile(file, p.Profile)
+}
+
+// The colour spaces of profiles.
+const (
+	spaceRGB  = "RGB "
+	spaceGrey = "GRAY"
+)
+
+// colourSpace returns that of the profile, or "" without a profile.
+func (p Picture) colourSpace() string {
+	const space = 16 // its offset
+	if len(p.Profile) < space+4 {
+		return ""
+	}
+	return string(p.Profile[space : space+4])
+}
+
+// ProfileFits reports whether a PNG file of the picture can contain its profile: one of RGB, or one of grey for a grey picture.
+func (p Picture) ProfileFits() bool {
+	space := p.colourSpace()
+	return space == spaceRGB || space == spaceGrey && p.Grey
+}
+
+// insertProfile inserts the chunk iCCP behind the header of a PNG file.
+func insertProfile(file, profile []byte) ([]byte, error) {
+	var body bytes.Buffer
+	body.WriteString("ICC profile\x00\x00")
+	w := zlib.NewWriter(&body)
+	_, err := w.Write(profile)
+	if err := errors.Join(err, w.Close()); err != nil {
+		return nil, fmt.Errorf("encode PNG: compress the profile: %w", err)
+	}
+	var out []byte
+	out = append(out, pngMagic...)
+	for c, err := range pngChunks(file) {
+		if err != nil {
+			return nil, fmt.Errorf("encode PNG: %w", err)
+		}
+		out = append(out, c.raw...)
+		if c.kind == "IHDR" {
+			out = appendChunk(out, "iCCP", body.String())
+		}
+	}
+	return out, nil
+}
+
+// encodePNG16 is EncodePNG with 16 bits per sample.
+func encodePNG16(img *Image) ([]byte, error) {
+	if err := checkEncodable(img); err != nil {
+		return nil, err
+	}
+	area := image.Rect(0, 0, img.Width, img.Height)
+	if img.Channels == 1 {
+		grey := image.NewGray16(area)
+		for i, v := range img.Pix {
+			binary.BigEndian.PutUint16(grey.Pix[2*i:], to16(v))
+		}
+		return writePNG(grey)
+	}
+	// Opaque, so that the file has no alpha channel.
+	rgb := image.NewNRGBA64(area)
+	r, g, b := img.Plane(0), img.Plane(1), img.Plane(2)
+	for i := range r {
+		p := rgb.Pix[8*i : 8*i+8]
+		for k, v := range [4]uint16{to16(r[i]), to16(g[i]), to16(b[i]), math.MaxUint16} {
+			binary.BigEndian.PutUint16(p[2*k:], v)
+		}
+	}
+	return writePNG(rgb)
+}
+
+// to16 maps v in [-1, 1] to 0..65535 as [To8] does to 0..255. To8 of the 16-bit sample is To8 of v.
+func to16(v float32) uint16 {
+	return uint16(math.Round(min(1, max(-1, float64(v)))*32767.5 + 32767.5))
+}
 
 // EncodePNG encodes an image of one (grey) or three (RGB) channels with 8 bits per sample, rounded by [To8]. Equal images
 // give equal bytes. Values outside [-1, 1] are clamped. Errors are [ErrNotFinite] and [ErrShape].
 func EncodePNG(img *Image) ([]byte, error) {
-	if err := img.Validate(); err != nil {
-		return nil, fmt.Errorf("encode PNG: %w", err)
-	}
-	if i, ok := Finite(img.Pix); !ok {
-		return nil, fmt.Errorf("encode PNG: value %d is %v: %w", i, img.Pix[i], ErrNotFinite)
+	if err := checkEncodable(img); err != nil {
+		return nil, err
 	}
 	area := image.Rect(0, 0, img.Width, img.Height)
-	var dst image.Image
-	switch img.Channels {
-	case 1:
+	if img.Channels == 1 {
 		grey := image.NewGray(area)
 		for i, v := range img.Pix {
 			grey.Pix[i] = To8(v)
 		}
-		dst = grey
-	case 3:
-		// Opaque, so that the file has no alpha channel.
-		rgb := image.NewNRGBA(area)
-		r, g, b := img.Plane(0), img.Plane(1), img.Plane(2)
-		for i := range r {
-			p := rgb.Pix[4*i : 4*i+4]
-			p[0], p[1], p[2], p[3] = To8(r[i]), To8(g[i]), To8(b[i]), 255
-		}
-		dst = rgb
-	default:
-		return nil, fmt.Errorf("encode PNG: image has %d channels, must be 1 or 3: %w", img.Channels, ErrShape)
+		return writePNG(grey)
 	}
+	// Opaque, so that the file has no alpha channel.
+	rgb := image.NewNRGBA(area)
+	r, g, b := img.Plane(0), img.Plane(1), img.Plane(2)
+	for i := range r {
+		p := rgb.Pix[4*i : 4*i+4]
+		p[0], p[1], p[2], p[3] = To8(r[i]), To8(g[i]), To8(b[i]), 255
+	}
+	return writePNG(rgb)
+}
+
+// checkEncodable checks an image before it is encoded.
+func checkEncodable(img *Image) error {
+	if err := img.Validate(); err != nil {
+		return fmt.Errorf("encode PNG: %w", err)
+	}
+	if i, ok := Finite(img.Pix); !ok {
+		return fmt.Errorf("encode PNG: value %d is %v: %w", i, img.Pix[i], ErrNotFinite)
+	}
+	if img.Channels != 1 && img.Channels != 3 {
+		return fmt.Errorf("encode PNG: image has %d channels, must be 1 or 3: %w", img.Channels, ErrShape)
+	}
+	return nil
+}
+
+func writePNG(img image.Image) ([]byte, error) {
 	var buf bytes.Buffer
 	// Better compression takes four times as long.
 	encoder := png.Encoder{CompressionLevel: png.BestSpeed}
-	if err := encoder.Encode(&buf, dst); err != nil {
+	if err := encoder.Encode(&buf, img); err != nil {
 		return nil, fmt.Errorf("encode PNG: %w", err)
 	}
 	return buf.Bytes(), nil

@@ -1,0 +1,90 @@
+package raster
+
+import (
+	"fmt"
+	"image"
+	"slices"
+	"strings"
+)
+
+// Picture is an image file that is a measurement: its pixels, and the properties of the file that a restored picture keeps.
+type Picture struct {
+	// Image has three channels. Grey is replicated, alpha is composited over white, the orientation is applied.
+	Image *Image
+	// Grey: red, green and blue are equal in every pixel.
+	Grey bool
+	// Bits is the number of bits per sample, 8 or 16.
+	Bits int
+	// Profile is the ICC profile of the file, nil without one. See [EncodePicture] for those that a PNG file can contain.
+	Profile []byte
+	// Alpha: the file has pixels that are not opaque.
+	Alpha bool
+}
+
+// DecodePicture reads a PNG, JPEG, TIFF or WebP file as [Decode] does, with three differences: the EXIF orientation of every format is
+// applied, CMYK is refused, because the conversion to RGB depends on a profile that this package does not evaluate, and
+// animations are refused. Errors are those of Decode.
+func DecodePicture(data []byte) (*Picture, error) {
+	if err := checkSize(data[:min(len(data), SniffBytes)], int64(len(data))); err != nil {
+		return nil, fmt.Errorf("decode picture: %w", err)
+	}
+	c, _, _, err := checkedHeader(data)
+	if err != nil {
+		return nil, fmt.Errorf("decode picture: %w", err)
+	}
+	p := &Picture{Bits: 8, Profile: iccProfile(c, data)}
+	p.Image, err = pixels(c, data, p.describe)
+	if err != nil {
+		return nil, fmt.Errorf("decode picture: %w", err)
+	}
+	p.Grey = slices.Equal(p.Image.Plane(0), p.Image.Plane(1)) && slices.Equal(p.Image.Plane(0), p.Image.Plane(2))
+	p.Image = orient(p.Image, exifOrientation(exifOf(c, data)))
+	return p, nil
+}
+
+// ProbePicture reads the header only: width and height are those of the image that [DecodePicture] returns. Errors are those of
+// DecodePicture that follow from the header.
+func ProbePicture(data []byte) (width, height int, err error) {
+	c, width, height, err := checkedHeader(data)
+	if err != nil {
+		return 0, 0, fmt.Errorf("read picture header: %w", err)
+	}
+	if transposed(exifOrientation(exifOf(c, data))) {
+		width, height = height, width
+	}
+	return width, height, nil
+}
+
+// checkedHeader is header for pictures, with the limit of pixels.
+func checkedHeader(data []byte) (c codec, width, height int, err error) {
+	if isAnimated(data) {
+		return c, 0, 0, fmt.Errorf("webp: the file is an animation; save one frame as a picture: %w", ErrFormat)
+	}
+	if c, width, height, err = header(data); err != nil {
+		return c, 0, 0, err
+	}
+	if width > MaxPixels/height {
+		return c, 0, 0, fmt.Errorf("%s: %dx%d pixels, the limit is %d pixels: %w", c.name, width, height, MaxPixels, ErrTooLarge)
+	}
+	return c, width, height, nil
+}
+
+// describe notes the properties of decoded pixels.
+func (p *Picture) describe(src image.Image) error {
+	switch src.(type) {
+	case *image.Gray16, *image.RGBA64, *image.NRGBA64:
+		p.Bits = 16
+	case *image.CMYK:
+		return fmt.Errorf("the picture is in CMYK; convert it to RGB first, as with ImageMagick: magick in.jpg -colorspace sRGB out.png: %w", ErrFormat)
+	}
+	if o, ok := src.(interface{ Opaque() bool }); ok {
+		p.Alpha = !o.Opaque()
+	}
+	return nil
+}
+
+// isAnimated reports whether a file is a WebP animation, by the flag of its extended header.
+func isAnimated(data []byte) bool {
+	const flags, animation = 20, 0x02
+	return len(data) > flags && matches(data, webpMagic) && strings.HasPrefix(string(data[12:]), "VP8X") && data[flags]&animation != 0
+}
