@@ -26,6 +26,10 @@ type Definition struct {
 	Long bool
 	// ImageSide returns the side of the image whose measurement has the given side. Nil: the sides are equal.
 	ImageSide func(side int, p map[string]float64) int
+	// Input names the file that may replace the operator's draw: "mask" or "kernel". Empty: the operator has no draw.
+	Input string
+	// NotPicture: y is not a picture of the scene, so that no picture file can be its measurement.
+	NotPicture bool
 	// Own is the file of an operator that is not built in, see [Load]. Nil for a built one.
 	Own *File
 }
@@ -39,6 +43,8 @@ type Expression struct {
 	Forward func(g *onnx.Graph, x, v onnx.Value) onnx.Value
 	// Adjoint builds Aᵀ·w of a linear A, for weights w in the shape of y. Nil: reverse mode over Forward.
 	Adjoint func(g *onnx.Graph, w, v onnx.Value) onnx.Value
+	// Range has the entries of y without noise, apart from overshoot. Nil: [−1, 1]; unknown for a file's operator.
+	Range *Range
 	// Variable is the input that differs from item to item. Nil: there is none.
 	Variable *Variable
 	// Baseline returns an image of x's shape from y, which a restoration has to beat. Nil: y itself if it has x's shape,

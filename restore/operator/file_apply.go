@@ -18,7 +18,11 @@ const (
 
 // Definition returns the task of the file under a name.
 func (f *File) Definition(name string) Definition {
-	return Definition{Name: name, Label: name, Doc: f.Doc, Parameters: f.Parameters, Own: f, Build: f.build}
+	d := Definition{Name: name, Label: name, Doc: f.Doc, Parameters: f.Parameters, Own: f, Build: f.build}
+	if f.draw != nil {
+		d.Input = "kernel"
+	}
+	return d
 }
 
 // fileExpression is a file's operator for images of one shape.

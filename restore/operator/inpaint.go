@@ -30,7 +30,8 @@ func inpaintBox() Definition {
 			}
 			return inpaint(s, func(r *noise.Stream, m []float32) { box(r, m, s, size, margin) }), nil
 		},
-		SVD: masked,
+		SVD:   masked,
+		Input: "mask",
 	}
 }
 
@@ -43,7 +44,8 @@ func inpaintRandom() Definition {
 		Build: func(s Shape, p map[string]float64) (Expression, error) {
 			return inpaint(s, func(r *noise.Stream, m []float32) { scatter(r, m, p["drop"]) }), nil
 		},
-		SVD: masked,
+		SVD:   masked,
+		Input: "mask",
 	}
 }
 

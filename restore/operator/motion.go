@@ -18,6 +18,7 @@ func motionDeblur() Definition {
 		Name: MotionDeblur, Label: "Motion deblurring", Doc: "blur along a seeded random path, reflecting border",
 		Parameters: motionParameters(61),
 		Dense:      1.5,
+		Input:      "kernel",
 		Build: func(s Shape, p map[string]float64) (Expression, error) {
 			filter, v, err := newMotion(s, p)
 			if err != nil {

@@ -28,6 +28,7 @@ func nonlinearDeblur() Definition {
 			{Name: "toe", Default: 0.01, Max: 0.5, Open: true, Doc: "offset of the display curve at black"},
 		}...),
 		Dense: 1.5,
+		Input: "kernel",
 		Build: func(s Shape, p map[string]float64) (Expression, error) {
 			filter, v, err := newMotion(s, p)
 			if err != nil {

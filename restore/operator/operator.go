@@ -19,6 +19,8 @@ type Operator struct {
 	Measurement []int
 	// Own is the file of the operator, nil for a built one.
 	Own *File
+	// NotPicture: see [Definition].
+	NotPicture bool
 
 	expression Expression
 	svd        func() (*SVD, error)

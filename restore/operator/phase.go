@@ -18,14 +18,19 @@ func phaseRetrieval() Definition {
 		Parameters: parameter.List{
 			{Name: "oversample", Default: 2, Max: 8, Open: true, Doc: "padding of each side, in eighths of the image's side"},
 		},
-		Dense: 1.5,
+		Dense:      1.5,
+		NotPicture: true,
 		Build: func(s Shape, p map[string]float64) (Expression, error) {
 			rows, cols := pad(s.Height, p), pad(s.Width, p)
 			if rows < 1 || cols < 1 {
 				return Expression{}, fmt.Errorf("%w oversample: %g adds no padding to %d×%d", ErrParam, p["oversample"], s.Width, s.Height)
 			}
 			f := &phase{newFourierBasis(s.Height, rows), newFourierBasis(s.Width, cols)}
-			return Expression{Measurement: []int{s.Channels, f.rows.m, f.cols.m}, Forward: f.forward, Picture: logarithmic}, nil
+			// The largest modulus is that of white at frequency zero.
+			top := float64(s.Height*s.Width) / math.Sqrt(float64(f.rows.m*f.cols.m))
+			return Expression{
+				Measurement: []int{s.Channels, f.rows.m, f.cols.m}, Forward: f.forward, Picture: logarithmic, Range: &Range{0, top},
+			}, nil
 		},
 		ImageSide: func(side int, p map[string]float64) int {
 			// Sides are even, so the first that fits is the only one.

@@ -113,6 +113,9 @@ func (d Definition) constants(image Shape) float64 {
 	return d.Dense * (h*h + w*w)
 }
 
+// smallestSide is the least side of an image.
+const smallestSide = 8
+
 // New makes the operator of a task for images of one shape. Missing parameters have their
 // default. It returns ErrTask, ErrParam, and ErrShape unless height and width are even, at
 // least 8 and suit the task.
@@ -121,7 +124,7 @@ func (s Set) New(name string, params map[string]float64, image Shape) (*Operator
 	if err != nil {
 		return nil, err
 	}
-	if image.Channels < 1 || image.Height < 8 || image.Width < 8 || image.Height%2 != 0 || image.Width%2 != 0 {
+	if image.Channels < 1 || image.Height < smallestSide || image.Width < smallestSide || image.Height%2 != 0 || image.Width%2 != 0 {
 		return nil, fmt.Errorf("task %s: %w: %d×%d, both sides must be even and at least 8", name, ErrShape, image.Width, image.Height)
 	}
 	if elements := d.constants(image); elements > maxDense {
@@ -135,8 +138,12 @@ func (s Set) New(name string, params map[string]float64, image Shape) (*Operator
 	if e.Measurement == nil {
 		e.Measurement = image.Dims(1)[1:]
 	}
+	if d.Own == nil && e.Range == nil {
+		r := imageRange()
+		e.Range = &r
+	}
 	return &Operator{
-		Task: name, Params: p, Image: image, Measurement: e.Measurement, Own: d.Own, expression: e,
+		Task: name, Params: p, Image: image, Measurement: e.Measurement, Own: d.Own, NotPicture: d.NotPicture, expression: e,
 		svd: sync.OnceValues(func() (*SVD, error) {
 			if d.SVD == nil {
 				return nil, ErrNoSVD
