@@ -45,7 +45,7 @@ func (s *stream) walk(root, below string, w window, recursive bool) error {
 func (s *stream) emitEntries(root, below string, entries []os.DirEntry, small, recursive bool) error {
 	var images []string
 	for _, e := range entries {
-		if !hidden(e.Name()) && IsImage(e.Name()) {
+		if !hidden(e.Name()) && s.set.isEntry(e.Name()) {
 			images = append(images, e.Name())
 		}
 	}
@@ -58,7 +58,7 @@ func (s *stream) emitEntries(root, below string, entries []os.DirEntry, small, r
 		var err error
 		switch {
 		case hidden(e.Name()):
-		case IsImage(e.Name()):
+		case s.set.isEntry(e.Name()):
 			name := filepath.Join(below, images[0])
 			images = images[1:]
 			err = s.add(Row{Name: filepath.ToSlash(name), Image: path, Err: checkImage(path)}, true)

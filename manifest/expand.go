@@ -6,6 +6,8 @@ import (
 	"maps"
 	"math"
 	"slices"
+
+	"ddiff/internal/redact"
 )
 
 // Probe holds the caller's findings about the files of a row.
@@ -31,6 +33,8 @@ type Expander struct {
 	precision Precision
 	// tile and overlap divide images that are larger than a tile; tile is 0 without tiles.
 	tile, overlap int
+	// inputs maps tasks to the file that a row may give to them, see [Vocabulary]; nil: unknown.
+	inputs map[string]string
 	// operators maps the paths of operator files to their digests.
 	operators map[string]string
 }
@@ -49,6 +53,8 @@ func (e *Expander) SetPrecision(p Precision) { e.precision = p }
 
 // SetTiles supplies the result of [Spec.Tiles].
 func (e *Expander) SetTiles(tile, overlap int) { e.tile, e.overlap = tile, overlap }
+// SetInputs supplies [Vocabulary.Inputs]: a row whose mask or kernel a task does not use fails.
+func (e *Expander) SetInputs(inputs map[string]string) { e.inputs = inputs }
 
 // SetOperators supplies the digests of the campaign's operator files, by [TaskSpec.Operator].
 func (e *Expander) SetOperators(sha256 map[string]string) { e.operators = sha256 }
@@ -87,6 +93,11 @@ func (e *Expander) Expand(row Row, probe Probe, first int) (items []Item, failed
 
 // item returns one item of a valid row.
 func (e *Expander) item(row Row, probe Probe, p place) (Item, error) {
+	if e.inputs != nil && p.task.Operator == "" {
+		if err := row.Overrides.checkUnused(p.task.Name, e.inputs[p.task.Name]); err != nil {
+			return Item{}, err
+		}
+	}
 	solver, params, err := e.resolve(p.task, p.method, probe.Width, probe.Height)
 	if err != nil {
 		return Item{}, err
@@ -99,6 +110,9 @@ func (e *Expander) item(row Row, probe Probe, p place) (Item, error) {
 	it.Width, it.Height = probe.Width, probe.Height
 	it.Image = source(row.Image, probe.ImageSHA256)
 	it.Measurement = source(row.Measurement, probe.MeasurementSHA256)
+	if row.Measurement != "" && !IsImage(redact.Address(row.Measurement)) {
+		it.MeasurementRange = e.spec.Dataset.MeasurementRange
+	}
 	it.Mask = source(row.Overrides.Mask, probe.MaskSHA256)
 	it.Kernel = source(row.Overrides.Kernel, probe.KernelSHA256)
 	if file := p.task.Operator; file != "" {

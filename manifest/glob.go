@@ -58,7 +58,7 @@ func (s *stream) match(root, below string, elements []string) error {
 		}
 		names := found
 		if small && len(rest) == 0 {
-			names = imageStems(found)
+			names = s.imageStems(found)
 		}
 		if err := s.matched(root, below, found, names, rest); err != nil || !w.more {
 			return err
@@ -68,17 +68,17 @@ func (s *stream) match(root, below string, elements []string) error {
 }
 
 // imageStems returns the row names of files: without extension if the names stay unique.
-func imageStems(files []string) []string {
+func (s *stream) imageStems(files []string) []string {
 	var images []string
 	for _, f := range files {
-		if IsImage(f) {
+		if s.set.isEntry(f) {
 			images = append(images, f)
 		}
 	}
 	short := stems(images)
 	out := make([]string, len(files))
 	for i, f := range files {
-		if out[i] = f; IsImage(f) {
+		if out[i] = f; s.set.isEntry(f) {
 			out[i], short = short[0], short[1:]
 		}
 	}
@@ -95,7 +95,7 @@ func (s *stream) matched(root, below string, files, names, rest []string) error 
 			if info, statErr := os.Stat(path); statErr == nil && info.IsDir() {
 				err = s.match(root, filepath.Join(below, f), rest)
 			}
-		case IsImage(f):
+		case s.set.isEntry(f):
 			name := filepath.ToSlash(filepath.Join(below, names[i]))
 			err = s.add(Row{Name: name, Image: path, Err: checkImage(path)}, true)
 		default:

@@ -64,8 +64,12 @@ type Item struct {
 
 	// Image is the ground truth, from which the measurement is simulated. Nil: only a stored measurement exists.
 	Image *Source `json:"image,omitempty"`
-	// Measurement is a stored y (.npy, float32), which replaces the simulation.
+	// Measurement is a stored y, a .npy array or a picture, which replaces the simulation.
 	Measurement *Source `json:"measurement,omitempty"`
+	// MeasurementRange has the values of black and white in the array. Nil: those of the operator.
+	MeasurementRange *ValueRange `json:"measurement_range,omitempty"`
+	// Picture describes a measurement that is a picture, as soon as it was read. It is not part of the identity.
+	Picture *Picture `json:"picture,omitempty"`
 	// Mask and Kernel replace the operator's draw of a mask (inpainting) or a blur kernel
 	// (deblurring). Nil: drawn from Seed.
 	Mask   *Source `json:"mask,omitempty"`
@@ -117,13 +121,15 @@ type measurementIdentity struct {
 	Mask        string             `json:"mask,omitempty"`
 	Kernel      string             `json:"kernel,omitempty"`
 	Operator    string             `json:"operator,omitempty"`
+	// Without the field, measurements in the operator's range keep their identities.
+	MeasurementRange *ValueRange `json:"measurement_range,omitempty"`
 }
 
 func (it *Item) measurement() measurementIdentity {
 	m := measurementIdentity{
 		Schema: SchemaVersion,
 		Width:  it.Width, Height: it.Height, Fit: it.Fit,
-		Task: it.Task, Params: it.Params, Sigma: it.Sigma, Seed: it.Seed,
+		Task: it.Task, Params: it.Params, Sigma: it.Sigma, Seed: it.Seed, MeasurementRange: it.MeasurementRange,
 	}
 	if it.Image != nil {
 		m.Image = it.Image.SHA256

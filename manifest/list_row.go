@@ -158,9 +158,8 @@ func (r *rowMaker) setMeasurement(text string) error {
 	if r.file == "" {
 		r.file = p.Name
 	}
-	array := func(name string) bool { return strings.EqualFold(path.Ext(name), ".npy") }
-	if p.Address != "" && !p.mayBe(array) {
-		return fmt.Errorf("%q is not a stored measurement, want a .npy file", p.shown(text))
+	if p.Address != "" && !p.mayBe(IsMeasurement) {
+		return fmt.Errorf("%q is not a stored measurement, want a .npy file or a picture (%s)", p.shown(text), imageKinds())
 	}
 	return err
 }

@@ -88,7 +88,7 @@ func TestListRowErrors(t *testing.T) {
 		{"number for a text", "l.jsonl", `{"image": 5}`, "l.jsonl:3: image: want text in quotes"},
 		{"object for a text", "l.jsonl", `{"image": {"path": "a.png"}}`, "l.jsonl:3: image: want text in quotes"},
 		{"number too large", "l.jsonl", `{"image": "a.png", "param.x": 1e999}`, `l.jsonl:3: param.x: "1e999" is not a finite number`},
-		{"measurement", "l.jsonl", `{"measurement": "a.png"}`, `l.jsonl:3: measurement: "a.png" is not a stored measurement, want a .npy file`},
+		{"measurement", "l.jsonl", `{"measurement": "l.jsonl"}`, `l.jsonl:3: measurement: "l.jsonl" is not a stored measurement, want a .npy file or a picture (png, jpg, jpeg, tif, tiff, webp)`},
 		{"kernel", "l.jsonl", `{"image": "a.png", "kernel": "no.npy"}`, `l.jsonl:3: kernel: "no.npy": no such file or directory`},
 		{"empty name", "l.jsonl", `{"image": "a.png", "name": " "}`, "l.jsonl:3: name: is empty; give a name or leave it out"},
 		{"long name", "l.jsonl", `{"image": "a.png", "name": "` + strings.Repeat("é", 101) + `"}`, "l.jsonl:3: name: is longer than 100 characters"},

@@ -67,6 +67,8 @@ type Result struct {
 	Reason string `json:"reason,omitempty"`
 
 	Metrics Metrics `json:"metrics"`
+	// Warnings are reasons to doubt a result that is done.
+	Warnings []Warning `json:"warnings,omitempty"`
 	// MetricIDs maps the name of a metric to its versioned id.
 	MetricIDs map[string]string `json:"metric_ids,omitempty"`
 	// Scores were computed after solving, see [ScoresFolder]; one without a value does not apply. They are not in result.json.

@@ -67,7 +67,7 @@ type Overrides struct {
 // larger directory names keep their extension. Rows checks each local file, which takes a few microseconds.
 func Rows(ctx context.Context, d Dataset, skipped func(path string)) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
-		s := &stream{ctx: ctx, limit: d.Limit, yield: yield, names: namer{}, window: dirWindow}
+		s := &stream{ctx: ctx, set: d, limit: d.Limit, yield: yield, names: namer{}, window: dirWindow}
 		s.onSkip = func(path string) {
 			s.skipped++
 			if skipped != nil {
@@ -86,6 +86,7 @@ var errStop = errors.New("stop")
 // stream is one iteration over a dataset.
 type stream struct {
 	ctx     context.Context
+	set     Dataset
 	limit   int
 	yield   func(Row, error) bool
 	onSkip  func(path string)
@@ -118,7 +119,7 @@ func (s *stream) dataset(d Dataset) error {
 		return s.directory(root, d.Recursive)
 	case format != "":
 		return s.list(root, format, d.Columns)
-	case IsImage(root):
+	case s.set.isEntry(root):
 		return s.emit(Row{Name: stem(filepath.Base(root)), Image: root, Err: checkImage(root)})
 	default:
 		return fmt.Errorf("%w: want a directory, a glob, a .csv, .jsonl or .txt list, or an image (%s)", ErrNoDataset, imageKinds())

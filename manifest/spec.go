@@ -120,6 +120,13 @@ type Dataset struct {
 	Limit int `json:"limit"`
 	// Recursive also reads the directories below Path. Default: false.
 	Recursive bool `json:"recursive"`
+	// Measurements: the files of the dataset are measurements, .npy arrays of a directory too, and no images. Default: false.
+	Measurements bool `json:"measurements,omitempty"`
+	// MeasurementRange has the values of black and white in the .npy measurements of the dataset. Nil: those of the operators.
+	MeasurementRange *ValueRange `json:"measurement_range,omitempty"`
+	// Mask and Kernel are files, relative to the campaign file, for rows without a mask or kernel of their own.
+	Mask   string `json:"mask,omitempty"`
+	Kernel string `json:"kernel,omitempty"`
 }
 
 // TaskSpec is one task of a campaign. In YAML it is a plain name, or a mapping when something differs from the campaign.
@@ -227,6 +234,7 @@ func Parse(name string, data []byte, base string) (*Spec, error) {
 		return nil, joinByLine(problems)
 	}
 	s.Dataset.Path = ResolveDataset(base, s.Dataset.Path)
+	s.Dataset.Mask, s.Dataset.Kernel = resolvePath(base, s.Dataset.Mask), resolvePath(base, s.Dataset.Kernel)
 	if s.Prior != PriorBundled {
 		s.Prior = resolvePath(base, s.Prior)
 	}

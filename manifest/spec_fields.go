@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"errors"
+	"fmt"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -43,13 +44,29 @@ func (d *yamlDecoder) precision(n *yaml.Node, path string, p *Precision) {
 
 func (d *yamlDecoder) dataset(n *yaml.Node, path string, s *Dataset) {
 	d.mapping(n, path, map[string]field{
-		"path":      func(n *yaml.Node, path string) { d.text(n, path, &s.Path) },
-		"size":      func(n *yaml.Node, path string) { d.integer(n, path, &s.Size) },
-		"fit":       func(n *yaml.Node, path string) { d.text(n, path, (*string)(&s.Fit)) },
-		"limit":     func(n *yaml.Node, path string) { d.integer(n, path, &s.Limit) },
-		"recursive": func(n *yaml.Node, path string) { d.boolean(n, path, &s.Recursive) },
-		"columns":   func(n *yaml.Node, path string) { s.Columns = d.texts(n, path) },
+		"path":              func(n *yaml.Node, path string) { d.text(n, path, &s.Path) },
+		"size":              func(n *yaml.Node, path string) { d.integer(n, path, &s.Size) },
+		"fit":               func(n *yaml.Node, path string) { d.text(n, path, (*string)(&s.Fit)) },
+		"limit":             func(n *yaml.Node, path string) { d.integer(n, path, &s.Limit) },
+		"recursive":         func(n *yaml.Node, path string) { d.boolean(n, path, &s.Recursive) },
+		"columns":           func(n *yaml.Node, path string) { s.Columns = d.texts(n, path) },
+		"mask":              func(n *yaml.Node, path string) { d.text(n, path, &s.Mask) },
+		"kernel":            func(n *yaml.Node, path string) { d.text(n, path, &s.Kernel) },
+		"measurements":      func(n *yaml.Node, path string) { d.boolean(n, path, &s.Measurements) },
+		"measurement_range": func(n *yaml.Node, path string) { s.MeasurementRange = d.valueRange(n, path) },
 	})
+}
+
+// valueRange reads a list of two numbers.
+func (d *yamlDecoder) valueRange(n *yaml.Node, path string) *ValueRange {
+	list := decodeList(d, n, path, d.number)
+	if len(list) != 2 {
+		if n.Kind == yaml.SequenceNode {
+			d.problem(n, path, fmt.Errorf("has %d values, want those of black and white, as in [0, 255]", len(list)))
+		}
+		return nil
+	}
+	return &ValueRange{list[0], list[1]}
 }
 
 // task reads a plain name or a mapping.

@@ -123,7 +123,7 @@ func TestParseErrors(t *testing.T) {
 		{"two documents", "name: a\n---\nname: b\n", "c.yaml:2: a second YAML document starts here; write one campaign per file"},
 		{"unknown field", "name: a\nstpes: 3\n", `c.yaml:2: unknown field "stpes" (did you mean "steps"?)`},
 		{"unknown nested field", "dataset:\n  pth: x\n", `c.yaml:2: dataset: unknown field "pth" (did you mean "path"?)`},
-		{"unknown and far", "dataset:\n  colour: x\n", `c.yaml:2: dataset: unknown field "colour" (valid: columns, fit, limit, path, recursive, size)`},
+		{"unknown and far", "dataset:\n  colour: x\n", `c.yaml:2: dataset: unknown field "colour" (valid: columns, fit, kernel, limit, mask, measurement_range, measurements, path, recursive, size)`},
 		{"unknown in task", "tasks:\n- {name: a, parms: {}}\n", `c.yaml:2: tasks[0]: unknown field "parms" (did you mean "params"?)`},
 		{"merge key", "solver:\n  <<: {a: 1}\n", "c.yaml:2: solver.<<: want a number or a word, got a mapping"},
 		{"solver from a list", "solver: {a: [1]}\n", "c.yaml:1: solver.a: want a number or a word, got a list"},

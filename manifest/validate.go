@@ -19,6 +19,8 @@ type Vocabulary struct {
 	Tasks map[string][]Parameter
 	// Operators maps the operator files that the caller has read to their parameters; parameters of other files are not checked.
 	Operators map[string][]Parameter
+	// Inputs maps each task to the file that a row may give to it: "mask", "kernel", or "". Nil: they are not checked.
+	Inputs map[string]string
 	// Methods are the restoration methods.
 	Methods []string
 	// Parameters maps each method to its solver parameters.
@@ -171,6 +173,7 @@ func (s *Spec) checkNames(v Vocabulary) []*FieldError {
 		}
 		seenMethods[m] = true
 	}
+	out = append(out, s.checkInputs(v)...)
 	out = append(out, s.checkSolver("solver", s.Solver, s.Methods, v)...)
 	out = append(out, s.checkSteps("steps", s.Steps, s.Methods, v)...)
 	name("preset", "preset", s.Preset, v.Presets)
@@ -279,6 +282,11 @@ func (s *Spec) checkRanges() []*FieldError {
 	c.oneOf("dataset.fit", string(s.Dataset.Fit), string(FitCenterCrop), string(FitResize), string(FitPad))
 	c.integer("dataset.limit", s.Dataset.Limit, 0, math.MaxInt32)
 	c.columns("dataset.columns", s.Dataset.Columns)
+	if r := s.Dataset.MeasurementRange; r != nil {
+		if err := r.check(); err != nil {
+			c.add("dataset.measurement_range", err)
+		}
+	}
 	for i, t := range s.Tasks {
 		path := fmt.Sprintf("tasks[%d].", i)
 		for _, p := range slices.Sorted(maps.Keys(t.Params)) {

@@ -9,6 +9,7 @@ import (
 
 	"ddiff/internal/redact"
 	"ddiff/manifest"
+	"ddiff/restore/operator"
 	"ddiff/restore/raster"
 )
 
@@ -98,17 +99,13 @@ func (s *Sharder) measuredSize(row manifest.Row, data []byte, p *manifest.Probe)
 	if task.Name == "" {
 		return errors.New("a measurement belongs to one task: add a column task, or ask for one task only")
 	}
-	y, err := raster.DecodeTensor(data)
-	if err != nil {
-		return err
-	}
 	params := map[string]float64{}
 	for _, m := range []map[string]float64{task.Params, row.Overrides.Params} {
 		for k, v := range m {
 			params[k] = v
 		}
 	}
-	shape, err := s.cfg.Catalogue.Operators.ImageShape(task.Name, params, y.Shape)
+	shape, err := s.measuredShape(task.Name, params, data)
 	if err != nil {
 		return err
 	}
@@ -117,4 +114,23 @@ func (s *Sharder) measuredSize(row manifest.Row, data []byte, p *manifest.Probe)
 	}
 	p.Width, p.Height = shape.Width, shape.Height
 	return nil
+}
+
+// measuredShape returns the shape of the image that belongs to a measurement: an array, or a picture of any size.
+func (s *Sharder) measuredShape(task string, params map[string]float64, data []byte) (operator.Shape, error) {
+	operators := s.cfg.Catalogue.Operators
+	if raster.IsNPY(data) {
+		y, err := raster.DecodeTensor(data)
+		if err != nil {
+			return operator.Shape{}, err
+		}
+		return operators.ImageShape(task, params, y.Shape)
+	}
+	w, h, err := raster.ProbePicture(data)
+	if err != nil {
+		return operator.Shape{}, err
+	}
+	const channels = 3 // of every picture
+	image, _, err := operators.PictureShape(task, params, operator.Shape{Channels: channels, Height: h, Width: w}, s.cfg.Prior.Card.MultipleOf)
+	return image, err
 }

@@ -130,6 +130,20 @@ func New(cfg Config) (*Sharder, error) {
 		return nil, fmt.Errorf("configure sharder: %w", err)
 	}
 	expand.SetTiles(side, overlap)
+	expand.SetInputs(cfg.Catalogue.Vocabulary().Inputs)
+	read := cfg.Rows
+	cfg.Rows = func(ctx context.Context, d manifest.Dataset, skipped func(path string)) iter.Seq2[manifest.Row, error] {
+		return func(yield func(manifest.Row, error) bool) {
+			for row, err := range read(ctx, d, skipped) {
+				if err == nil {
+					row = d.Complete(row)
+				}
+				if !yield(row, err) {
+					return
+				}
+			}
+		}
+	}
 	return &Sharder{cfg: cfg, expand: expand, witness: witnesses{paths: map[string]string{}}}, nil
 }
 

@@ -256,7 +256,7 @@ func TestStatedDigest(t *testing.T) {
 		"no size":    {manifest.Row{Image: image, ImageSHA256: digest}, ""},
 		"no width":   {manifest.Row{Image: image, ImageSHA256: digest, Height: 32}, ""},
 		"no height":  {manifest.Row{Image: image, ImageSHA256: digest, Width: 32}, ""},
-		"with mask":  {manifest.Row{Image: image, ImageSHA256: digest, Width: 32, Height: 32, Overrides: manifest.Overrides{Mask: other}}, ""},
+		"with mask":  {manifest.Row{Image: image, ImageSHA256: digest, Width: 32, Height: 32, Overrides: manifest.Overrides{Task: "inpaint_random", Mask: other}}, ""},
 		"wrong file": {manifest.Row{Image: other, ImageSHA256: digest}, "the row states " + digest[:12]},
 	} {
 		c.row.Name = "r"
@@ -264,7 +264,7 @@ func TestStatedDigest(t *testing.T) {
 		switch {
 		case c.reason != "" && (len(w.Failed) != 2 || !strings.Contains(w.Failed[0].Reason, c.reason)):
 			t.Errorf("%s: items %+v, failed %+v", name, w.Items, w.Failed)
-		case c.reason == "" && (len(w.Items) != 2 || w.Items[0].Image.SHA256 != digest || w.Items[0].Width != 32 || w.Items[0].Height != 32):
+		case c.reason == "" && (len(w.Items) != len(w.Failed)+w.Header.Items || w.Items[0].Image.SHA256 != digest || w.Items[0].Width != 32 || w.Items[0].Height != 32):
 			t.Errorf("%s: items %+v, failed %+v", name, w.Items, w.Failed)
 		}
 	}

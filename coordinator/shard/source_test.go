@@ -344,7 +344,7 @@ func TestSourcesAreIndependent(t *testing.T) {
 func TestRowOfTwoSources(t *testing.T) {
 	t.Parallel()
 	d := newFaultyDataset(t, nil)
-	d.rows = fixedRows(manifest.Row{Name: "a", Image: "s3://bucket/a.png", Overrides: manifest.Overrides{Mask: "https://host/m.png"}})
+	d.rows = fixedRows(manifest.Row{Name: "a", Image: "s3://bucket/a.png", Overrides: manifest.Overrides{Task: "inpaint_random", Mask: "https://host/m.png"}})
 	d.sources.fault = func(path string) error {
 		if n := len(d.waits); n < 2 && path == "s3://bucket/a.png" || n < 4 && path == "https://host/m.png" {
 			return errDown
@@ -353,7 +353,7 @@ func TestRowOfTwoSources(t *testing.T) {
 	}
 	d.recordWaits(func(int) {})
 	items, failed, err := d.windows(t)
-	if err != nil || items != 2 || len(failed) > 0 || len(d.waits) != 4 {
+	if err != nil || items != 1 || len(failed) > 0 || len(d.waits) != 4 {
 		t.Errorf("%d items, %d failed, waits %v, error %v", items, len(failed), d.waits, err)
 	}
 	// The wait for the second source ends.

@@ -1,0 +1,96 @@
+package manifest
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"path"
+	"slices"
+	"strings"
+)
+
+// ValueRange are the values of black and white in stored measurements.
+type ValueRange [2]float64
+
+// check returns an error for values that are not finite or not in order.
+func (r ValueRange) check() error {
+	if math.IsNaN(r[0]) || math.IsInf(r[0], 0) || math.IsNaN(r[1]) || math.IsInf(r[1], 0) || r[0] >= r[1] {
+		return fmt.Errorf("%g, %g is no range; give the values of black and of white, as in 0, 255", r[0], r[1])
+	}
+	return nil
+}
+
+// Picture describes the picture file that is the measurement of an item. It follows from the bytes of the file.
+type Picture struct {
+	// Width and Height are those of the restored picture, in pixels. The item's may be larger: the measurement is mirrored up to a
+	// size that suits the prior, and the restored image is cropped.
+	Width  int `json:"width"`
+	Height int `json:"height"`
+	// Grey: every pixel is grey, and so is the restored picture.
+	Grey bool `json:"grey,omitempty"`
+	// Bits is the number of bits per sample of the file and of the restored picture, 8 or 16.
+	Bits int `json:"bits"`
+}
+
+// IsMeasurement reports whether the name of a file is that of a stored measurement: an array or a picture.
+func IsMeasurement(name string) bool { return isArray(name) || IsImage(name) }
+
+// isArray reports whether the extension of a file is that of an array.
+func isArray(name string) bool { return strings.EqualFold(path.Ext(name), ".npy") }
+
+// isEntry reports whether a file of a directory or a glob is a row of the dataset.
+func (d *Dataset) isEntry(name string) bool {
+	return IsImage(name) || d.Measurements && isArray(name)
+}
+
+// Complete returns a row of the dataset with the settings that the dataset has for all rows.
+func (d *Dataset) Complete(row Row) Row {
+	if d.Measurements && row.Measurement == "" {
+		row.Image, row.Measurement = "", row.Image
+		if row.Err == nil && (row.ImageSHA256 != "" || row.Width != 0 || row.Height != 0) {
+			row.Err = errors.New("sha256, width and height describe an image, and dataset.measurements makes it a measurement; remove the columns")
+		}
+		row.ImageSHA256, row.Width, row.Height = "", 0, 0
+	}
+	if row.Overrides.Mask == "" {
+		row.Overrides.Mask = d.Mask
+	}
+	if row.Overrides.Kernel == "" {
+		row.Overrides.Kernel = d.Kernel
+	}
+	return row
+}
+
+// checkInputs checks the mask and the kernel of a dataset against the tasks.
+func (s *Spec) checkInputs(v Vocabulary) []*FieldError {
+	var out []*FieldError
+	for _, f := range []struct{ name, path string }{{"mask", s.Dataset.Mask}, {"kernel", s.Dataset.Kernel}} {
+		if f.path == "" || v.Inputs == nil {
+			continue
+		}
+		for _, t := range s.Tasks {
+			if input, known := v.Inputs[t.Name]; known && input != f.name {
+				out = append(out, s.problem("dataset."+f.name, errors.New(unusedInput(t.Name, f.name, input))))
+			}
+		}
+	}
+	return out
+}
+
+// unusedInput is the error of a file that a task does not use.
+func unusedInput(task, name, input string) string {
+	use := "it uses neither mask nor kernel"
+	if input != "" {
+		use = "it uses a " + input
+	}
+	return fmt.Sprintf("task %s does not use a %s, %s; remove the %s", task, name, use, name)
+}
+
+// checkUnused returns an error for a file of a row that a task does not use. The input of a task is "mask", "kernel" or "".
+func (o *Overrides) checkUnused(task, input string) error {
+	files := []struct{ name, path string }{{"mask", o.Mask}, {"kernel", o.Kernel}}
+	if i := slices.IndexFunc(files, func(f struct{ name, path string }) bool { return f.path != "" && f.name != input }); i >= 0 {
+		return errors.New(unusedInput(task, files[i].name, input))
+	}
+	return nil
+}
