@@ -29,7 +29,9 @@ func (e engineRestorer) finish(t *task) (*manifest.Result, error) {
 	e.recordStage(t.ctx, t, telemetry.StageScore)
 	var scores manifest.Metrics
 	err := e.stage(t, telemetry.StageScore, e.cfg.Limits.Finish, func(context.Context) (err error) {
-		scores, err = t.score()
+		if scores, err = t.score(); err == nil {
+			t.warn(scores)
+		}
 		return err
 	})
 	if err != nil {
@@ -106,12 +108,6 @@ func perceptual(truth, other *raster.Image) (luma, haarPSI *float64, err error) 
 	return luma, haarPSI, nil
 }
 
-// restored returns the solution as an image.
-func (t *task) restored() *raster.Image {
-	s := t.op.Image
-	return &raster.Image{Channels: s.Channels, Height: s.Height, Width: s.Width, Pix: t.solution.X}
-}
-
 // write stores the artifacts, and then the result, create-only. Two workers that finish the same item write the same
 // keys. The first result is kept, and write returns it.
 func (e engineRestorer) write(ctx context.Context, t *task, m manifest.Metrics) (*manifest.Result, error) {
@@ -120,7 +116,7 @@ func (e engineRestorer) write(ctx context.Context, t *task, m manifest.Metrics) 
 		return res, err
 	}
 	res := e.result(t, manifest.OutcomeDone, "")
-	res.Metrics = m
+	res.Metrics, res.Warnings = m, t.warnings
 	res.MetricIDs = map[string]string{"psnr": metric.PSNRID, "ssim": metric.SSIMID, "residual": metric.ResidualID, "psnr_y": metric.LumaID, "haarpsi": metric.HaarPSIID}
 	res.Seconds, res.Steps, res.Batch, res.Cost = t.seconds, t.plan.Solver.Steps, t.batch, manifest.Cost(t.cost)
 	if e.cfg.Log != nil {
@@ -135,7 +131,7 @@ func (e engineRestorer) write(ctx context.Context, t *task, m manifest.Metrics) 
 		res.Artifacts[f.name] = digest(f.data)
 	}
 	// The passport in the picture contains the digests of the other artifacts.
-	picture, err := encodeRestored(t.restored(), *res)
+	picture, err := encodeRestored(t.restored(), t.picture(), *res)
 	if err != nil {
 		return nil, fmt.Errorf("encode %s: %w", manifest.FileRestored, err)
 	}
@@ -180,7 +176,7 @@ func (t *task) restoreExistingResult(ctx context.Context) (*manifest.Result, err
 	if err != nil {
 		return nil, err
 	}
-	picture, err := encodeRestored(t.restored(), *res)
+	picture, err := encodeRestored(t.restored(), t.picture(), *res)
 	if err != nil {
 		return nil, fmt.Errorf("encode %s: %w", manifest.FileRestored, err)
 	}
@@ -280,7 +276,7 @@ func (t *task) artifacts() ([]artifact, error) {
 	}
 	errs = append(errs,
 		npy(manifest.FileData, t.op.Measurement, t.problem.Y),
-		png(manifest.FileMeasurement, t.op.Picture(t.problem.Y)))
+		png(manifest.FileMeasurement, t.shown()))
 	if t.draw != nil {
 		errs = append(errs, npy(t.draw.Name+".npy", t.draw.Dims, t.draw.Data))
 	}

@@ -108,7 +108,7 @@ func ReadPassport(file []byte) (Passport, error) {
 }
 
 // encodeRestored returns restored.png: the image with the passport of the result.
-func encodeRestored(img *raster.Image, res manifest.Result) ([]byte, error) {
+func encodeRestored(img *raster.Image, form raster.Picture, res manifest.Result) ([]byte, error) {
 	p, err := PassportOf(res, img)
 	if err != nil {
 		return nil, err
@@ -117,7 +117,7 @@ func encodeRestored(img *raster.Image, res manifest.Result) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create passport: %w", err)
 	}
-	file, err := raster.EncodePNG(img)
+	file, err := raster.EncodePicture(img, form)
 	if err != nil {
 		return nil, err
 	}

@@ -55,6 +55,7 @@ func Recompute(
 		return nil, err
 	}
 	t.solution = solutions[0]
+	t.matchPicture()
 	if t.applied, err = engine.Apply(ctx, t.op, t.solution.X, t.problem.Draw); err != nil {
 		return nil, err
 	}
@@ -96,5 +97,5 @@ func (s loader) load(ctx context.Context, t *task, stored *Stored) error {
 	if err := t.encodeDraw(); err != nil {
 		return err
 	}
-	return t.readMeasurement(manifest.FileData, stored.Measurement)
+	return t.readArray(manifest.FileData, stored.Measurement)
 }

@@ -152,6 +152,7 @@ func (e engineRestorer) solveBatch(drain context.Context, tasks []*task) error {
 	seconds := share()
 	for i, t := range tasks {
 		t.solution, t.seconds, t.batch, t.cost = solver.Solution{X: answers[i], Curves: curves[i]}, t.spent()+seconds, n, cost
+		t.matchPicture()
 		if t.applied, err = t.assigned.Engine.Apply(t.ctx, t.op, answers[i], t.problem.Draw); err != nil {
 			return err
 		}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -48,6 +47,9 @@ type task struct {
 	checkpoint *checkpoint // nil when the item starts from the beginning
 	solution   solver.Solution
 	applied    []float32 // A of the restored image
+	warnings   []manifest.Warning
+	profile    []byte // ICC profile of a measurement that is a picture
+	mirrored   []int  // shape of a mask before it was mirrored with its measurement; nil: it was not
 	seconds    float64
 	cost       method.Cost
 	batch      int
@@ -208,6 +210,7 @@ func (s loader) fetchDraw(ctx context.Context, t *task) error {
 			return err
 		}
 	}
+	t.mirrorMask()
 	return t.encodeDraw()
 }
 
@@ -311,33 +314,4 @@ func (s loader) decode(ctx context.Context, from manifest.Source, use func(data 
 	}
 	defer release()
 	return use(data)
-}
-
-// measure simulates y, or reads the stored y.
-func (s loader) measure(ctx context.Context, t *task) error {
-	if t.item.Measurement == nil {
-		if t.truth == nil {
-			return inputError("item %s has neither an image nor a measurement", t.item.Name)
-		}
-		key, err := t.item.MeasurementKey()
-		if err != nil {
-			return err
-		}
-		t.problem.Y, err = s.engine.Measure(ctx, t.op, t.truth.Pix, t.problem.Draw, t.item.Sigma, noise.NewKey(key))
-		return err
-	}
-	return s.decode(ctx, *t.item.Measurement, func(data []byte) error { return t.readMeasurement(t.item.Measurement.Public(), data) })
-}
-
-// readMeasurement decodes a stored y.
-func (t *task) readMeasurement(path string, data []byte) error {
-	y, err := raster.DecodeTensor(data)
-	if err != nil {
-		return fmt.Errorf("read measurement %s: %w", path, err)
-	}
-	if !slices.Equal(y.Shape, t.op.Measurement) {
-		return inputError("read measurement %s: its shape is %v, the task needs %v", path, y.Shape, t.op.Measurement)
-	}
-	t.problem.Y = y.Data
-	return nil
 }

@@ -244,6 +244,12 @@ func TestDivergingItemFailsAlone(t *testing.T) {
 	t.Parallel()
 	good := item(t, "good", nil, measurement(t, "good.npy", 0.5), diverging)
 	bad := item(t, "bad", nil, measurement(t, "bad.npy", 1e15), diverging)
+	for _, it := range []*manifest.Item{&good, &bad} { // their values are meant
+		it.MeasurementRange = &manifest.ValueRange{-1, 1}
+		must(t, it.Identify())
+	}
+	bad.Sigma = 1e15
+	must(t, bad.Identify())
 
 	// The reference: the good item alone.
 	q, reference := newQueue(t, queue.Config{}), newStore(t)

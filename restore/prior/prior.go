@@ -71,6 +71,9 @@ func Read(path string) ([]byte, error) {
 	return onnx.ReadFile(path)
 }
 
+// BundledDigest returns the SHA-256 of the bundled prior, in lower-case hex.
+func BundledDigest() string { return digest(bundled) }
+
 // digest returns the SHA-256 in hex.
 func digest(data []byte) string {
 	sum := sha256.Sum256(data)

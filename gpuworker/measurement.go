@@ -1,0 +1,179 @@
+package gpuworker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"ddiff/manifest"
+	"ddiff/restore/noise"
+	"ddiff/restore/operator"
+	"ddiff/restore/raster"
+)
+
+// measure simulates y, or reads the stored y.
+func (s loader) measure(ctx context.Context, t *task) error {
+	if t.item.Measurement == nil {
+		if t.truth == nil {
+			return inputError("item %s has neither an image nor a measurement", t.item.Name)
+		}
+		key, err := t.item.MeasurementKey()
+		if err != nil {
+			return err
+		}
+		t.problem.Y, err = s.engine.Measure(ctx, t.op, t.truth.Pix, t.problem.Draw, t.item.Sigma, noise.NewKey(key))
+		return err
+	}
+	return s.decode(ctx, *t.item.Measurement, func(data []byte) error {
+		name := t.item.Measurement.Public()
+		if !raster.IsNPY(data) {
+			return t.readPicture(name, data)
+		}
+		if t.mirrored != nil {
+			return inputError("read mask %s: its shape is %v, the image is %d×%d", t.item.Mask.Public(), t.mirrored, t.item.Width, t.item.Height)
+		}
+		if err := t.readArray(name, data); err != nil {
+			return err
+		}
+		return t.checkRange(name)
+	})
+}
+
+// readArray decodes a stored y from a .npy file.
+func (t *task) readArray(path string, data []byte) error {
+	y, err := raster.DecodeTensor(data)
+	if err != nil {
+		return fmt.Errorf("read measurement %s: %w", path, err)
+	}
+	if !slices.Equal(y.Shape, t.op.Measurement) {
+		return inputError("read measurement %s: its shape is %v, the task needs %v", path, y.Shape, t.op.Measurement)
+	}
+	t.problem.Y = y.Data
+	return nil
+}
+
+// checkRange maps y from the item's range to that of the operator, and refuses values outside of it.
+func (t *task) checkRange(path string) error {
+	stated := t.item.MeasurementRange
+	if stated != nil {
+		if err := t.op.Rescale(t.problem.Y, operator.Range{Low: stated[0], High: stated[1]}); err != nil {
+			return fmt.Errorf("read measurement %s: %w", path, err)
+		}
+	}
+	err := t.op.CheckRange(t.problem.Y, t.problem.Draw, t.item.Sigma, stated != nil)
+	var outside *operator.RangeError
+	if !errors.As(err, &outside) {
+		return err
+	}
+	remedy := "give the values of black and white with --measurement-range LOW,HIGH"
+	switch {
+	case t.op.NotPicture:
+		remedy = "give the values of A(x)"
+	case stated != nil:
+		remedy = fmt.Sprintf("after black and white at %g and %g; correct --measurement-range", stated[0], stated[1])
+	case outside.Ambiguous:
+		remedy = "give the values of black and white with --measurement-range 0,1 or --measurement-range -1,1"
+	}
+	return inputError("read measurement %s: %w: %s", path, err, remedy)
+}
+
+// readPicture decodes a picture as y: black is −1, white 1. A picture that is smaller than y is mirrored at its right and lower
+// border, and the restored image is cropped accordingly.
+func (t *task) readPicture(path string, data []byte) error {
+	if t.op.NotPicture {
+		return inputError("read measurement %s: the measurement of task %s is no picture; give the values of A(x) as .npy", path, t.item.Task)
+	}
+	p, err := raster.DecodePicture(data)
+	if err != nil {
+		return fmt.Errorf("read measurement %s: %w", path, err)
+	}
+	dims := t.op.Measurement
+	if len(dims) != 3 || dims[0] != p.Image.Channels {
+		return inputError("read measurement %s: it is a picture with %d channels, the task needs a measurement of shape %v; give it as .npy", path, p.Image.Channels, dims)
+	}
+	w, h := p.Image.Width, p.Image.Height
+	if t.draw != nil && t.item.Mask == nil && t.item.Kernel == nil {
+		return inputError("read measurement %s: task %s needs the %s with which the picture was taken; give --%s, or the column %s of a list",
+			path, t.item.Task, t.draw.Name, t.draw.Name, t.draw.Name)
+	}
+	if m := t.mirrored; m != nil && !slices.Equal(m, []int{h, w}) {
+		return inputError("read mask %s: it has %d×%d pixels, the measurement %s has %d×%d", t.item.Mask.Public(), m[1], m[0], path, w, h)
+	}
+	if dims[1] < h || dims[1] >= 2*h || dims[2] < w || dims[2] >= 2*w || t.truth != nil && (dims[1] != h || dims[2] != w) {
+		return inputError("read measurement %s: it has %d×%d pixels, the task needs %d×%d", path, w, h, dims[2], dims[1])
+	}
+	t.problem.Y = raster.Extend(p.Image, dims[2], dims[1]).Pix
+	t.item.Picture = &manifest.Picture{
+		Width: t.op.Image.Width * w / dims[2], Height: t.op.Image.Height * h / dims[1], Grey: p.Grey, Bits: p.Bits,
+	}
+	if p.Alpha {
+		t.warnings = append(t.warnings, manifest.Warning{Code: manifest.WarnAlpha, Text: "the measurement's alpha channel was composited over white; the restored picture is opaque"})
+	}
+	t.profile = p.Profile
+	if !p.ProfileFits() && len(p.Profile) > 0 {
+		t.warnings = append(t.warnings, manifest.Warning{Code: manifest.WarnProfile, Text: "the measurement's ICC profile describes neither RGB nor grey as its pixels do; the restored picture has no profile"})
+	}
+	return nil
+}
+
+// mirrorMask mirrors a mask that is smaller than the image up to its size, as readPicture does with the measurement.
+func (t *task) mirrorMask() {
+	d, s := t.draw, t.op.Image
+	if d == nil || d.Name != drawMask || t.item.Measurement == nil || t.item.Image != nil || len(d.Dims) != 2 || slices.Equal(d.Dims, []int{s.Height, s.Width}) {
+		return
+	}
+	h, w := d.Dims[0], d.Dims[1]
+	if h*w != len(d.Data) || s.Height < h || s.Height >= 2*h || s.Width < w || s.Width >= 2*w {
+		return // it does not fit, which encodeDraw reports
+	}
+	t.mirrored = d.Dims
+	whole := raster.Extend(&raster.Image{Channels: 1, Height: h, Width: w, Pix: d.Data}, s.Width, s.Height)
+	t.draw = &operator.Draw{Name: d.Name, Dims: []int{s.Height, s.Width}, Data: whole.Pix}
+}
+
+// picture is the form of the restored picture.
+func (t *task) picture() raster.Picture {
+	p := raster.Picture{Bits: 8, Profile: t.profile}
+	if of := t.item.Picture; of != nil {
+		p.Grey, p.Bits = of.Grey, of.Bits
+	}
+	return p
+}
+
+// matchPicture makes the solution of a grey measurement grey: each pixel gets the mean of its channels.
+func (t *task) matchPicture() {
+	if t.item.Picture == nil || !t.item.Picture.Grey {
+		return
+	}
+	s := t.op.Image
+	n := s.Height * s.Width
+	for i := range n {
+		sum := float32(0)
+		for c := range s.Channels {
+			sum += t.solution.X[c*n+i]
+		}
+		for c := range s.Channels {
+			t.solution.X[c*n+i] = sum / float32(s.Channels)
+		}
+	}
+}
+
+// restored returns the solution as an image, without the border that the measurement was mirrored into.
+func (t *task) restored() *raster.Image {
+	s := t.op.Image
+	img := &raster.Image{Channels: s.Channels, Height: s.Height, Width: s.Width, Pix: t.solution.X}
+	if p := t.item.Picture; p != nil {
+		return raster.Crop(img, p.Width, p.Height)
+	}
+	return img
+}
+
+// shown is the measurement for people, without the border that it was mirrored into.
+func (t *task) shown() *raster.Image {
+	img := t.op.Picture(t.problem.Y)
+	if p := t.item.Picture; p != nil {
+		return raster.Crop(img, p.Width*img.Width/t.op.Image.Width, p.Height*img.Height/t.op.Image.Height)
+	}
+	return img
+}

@@ -1,0 +1,100 @@
+package gpuworker
+
+import (
+	"fmt"
+	"math"
+
+	"ddiff/manifest"
+	"ddiff/restore/metric"
+)
+
+// The bounds of warnings. docs/restore.md states them, and their rate on the demo.
+const (
+	// largestMisfit and smallestMisfit bound the mean square residual over sigma². A restoration fits a part of the noise, so that
+	// the ratio may be well below 1.
+	largestMisfit  = 1.5
+	smallestMisfit = 0.2
+	// spreads is the number of standard deviations of the mean square of pure noise by which the bounds are widened.
+	spreads = 5
+	// flatShare is the contrast of a flat restoration in parts of that of its measurement without noise, flatContrast that of one
+	// whose measurement is no picture. The contrast is the standard deviation of the pixels about the mean of their channel.
+	flatShare    = 0.2
+	flatContrast = 0.02
+	// fewSteps is the share of the preset's steps below which there are few.
+	fewSteps = 0.5
+)
+
+// warn appends the warnings of a scored item.
+func (t *task) warn(m manifest.Metrics) {
+	for _, w := range []*manifest.Warning{t.warnResidual(m), warnWorse(m), t.warnFlat()} {
+		if w != nil {
+			t.warnings = append(t.warnings, *w)
+		}
+	}
+	p, err := t.assigned.Engine.Preset(t.plan, t.item.Preset, t.item.Sigma)
+	if err != nil {
+		return // this version does not know the preset, whose name is not part of the identity
+	}
+	if steps := t.plan.Solver.Steps; float64(steps) < fewSteps*float64(p.Steps) {
+		t.warnings = append(t.warnings, manifest.Warning{Code: manifest.WarnSteps, Text: fmt.Sprintf("%d steps, the preset %s has %d", steps, t.item.Preset, p.Steps)})
+	}
+	if p.Foreign {
+		t.warnings = append(t.warnings, manifest.Warning{
+			Code: manifest.WarnPreset, Text: fmt.Sprintf("the preset %s was chosen for another prior; ddiff tune finds settings for this one", t.item.Preset),
+		})
+	}
+}
+
+// warnResidual compares the mean square residual with its expectation sigma² for the true image, whose standard deviation over m
+// observed entries is sigma²·√(2/m).
+func (t *task) warnResidual(m manifest.Metrics) *manifest.Warning {
+	sigma2 := t.item.Sigma * t.item.Sigma
+	if m.Residual == nil || sigma2 == 0 {
+		return nil
+	}
+	entries := len(t.op.Observed(t.problem.Y, t.problem.Draw))
+	ratio, spread := *m.Residual/sigma2+1, math.Sqrt(2/float64(entries))
+	cause := "the restored image does not explain its measurement"
+	switch {
+	case ratio > largestMisfit+spreads*spread:
+	case ratio < smallestMisfit-spreads*spread:
+		cause = "the restored image fits the noise, or sigma is too large"
+	default:
+		return nil
+	}
+	return &manifest.Warning{
+		Code: manifest.WarnResidual,
+		Text: fmt.Sprintf("the mean square residual is %.3g times sigma², 1 ± %.2g is expected for the true image over %d entries: %s", ratio, spread, entries, cause),
+	}
+}
+
+func warnWorse(m manifest.Metrics) *manifest.Warning {
+	if m.PSNR == nil || m.BaselinePSNR == nil || *m.PSNR >= *m.BaselinePSNR {
+		return nil
+	}
+	return &manifest.Warning{Code: manifest.WarnWorse, Text: fmt.Sprintf("PSNR %.2f dB, the measurement has %.2f dB", *m.PSNR, *m.BaselinePSNR)}
+}
+
+// warnFlat compares the contrast of the restored image with that of its measurement. Of a measurement with as much noise as
+// contrast it says nothing.
+func (t *task) warnFlat() *manifest.Warning {
+	img := t.restored()
+	found := metric.Contrast(img.Pix, img.Channels)
+	base := t.op.Baseline(t.problem.Y)
+	if base == nil {
+		if found >= flatContrast {
+			return nil
+		}
+		return &manifest.Warning{Code: manifest.WarnFlat, Text: fmt.Sprintf("the restored image is nearly flat: its contrast is %.2g", found)}
+	}
+	seen := base.Pix
+	if len(seen) == len(t.problem.Y) {
+		seen = t.op.Observed(seen, t.problem.Draw)
+	}
+	want := metric.Contrast(seen, base.Channels)
+	clean := math.Sqrt(max(0, want*want-t.item.Sigma*t.item.Sigma))
+	if clean < t.item.Sigma || found >= flatShare*clean {
+		return nil
+	}
+	return &manifest.Warning{Code: manifest.WarnFlat, Text: fmt.Sprintf("the restored image is nearly flat: its contrast is %.2g, that of the measurement %.2g", found, clean)}
+}

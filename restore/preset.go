@@ -1,0 +1,44 @@
+package restore
+
+import (
+	"slices"
+
+	"ddiff/restore/method"
+	"ddiff/restore/prior"
+)
+
+// Preset describes how the settings of a plan relate to a preset.
+type Preset struct {
+	// Steps is the preset's number of steps for the method and the task.
+	Steps int
+	// Foreign: the plan has all settings that the preset has for method and task, and these were chosen for another prior than the
+	// engine's.
+	Foreign bool
+}
+
+// presetNatural is the preset that was chosen for the bundled prior. All others are of publications, for their priors.
+const presetNatural = "natural"
+
+// Preset compares a plan with a preset; sigma is the noise of the measurement. The error wraps [method.ErrSetting].
+func (e *Engine) Preset(p Plan, name string, sigma float64) (Preset, error) {
+	settings, err := e.cfg.Methods.Resolve(method.Request{Method: p.Solver.Method, Preset: name, Task: p.Task, Sigma: &sigma}, e.prior.Schedule.Steps())
+	if err != nil {
+		return Preset{}, err
+	}
+	m, err := e.cfg.Methods.Find(p.Solver.Method)
+	if err != nil {
+		return Preset{}, err
+	}
+	rows := m.Info().Rows
+	i := slices.IndexFunc(rows, func(r method.Row) bool { return r.Preset == name && r.Task == p.Task })
+	out := Preset{Steps: settings.Steps}
+	if i < 0 {
+		return out, nil
+	}
+	// Which of the other priors a publication's preset belongs to is unknown.
+	out.Foreign = (e.prior.SHA256 == prior.BundledDigest()) != (name == presetNatural)
+	for value := range rows[i].Values {
+		out.Foreign = out.Foreign && p.Solver.Value(value) == settings.Value(value)
+	}
+	return out, nil
+}
