@@ -13,7 +13,7 @@ import (
 
 // csvHeader is the fixed part of the header of results.csv; the further metrics follow. Scripts read it: only append columns.
 const csvHeader = "item,image,task,params,sigma,size,prior,preset,method,settings,run,seed,outcome,reason," +
-	"psnr,ssim,residual,residual_ratio,baseline_psnr,seconds,steps,fit,psnr_y,haarpsi,metrics,network,network_backward,operator,autoencoder,autoencoder_backward,precision"
+	"psnr,ssim,residual,residual_ratio,baseline_psnr,seconds,steps,fit,psnr_y,haarpsi,metrics,network,network_backward,operator,autoencoder,autoencoder_backward,precision,warnings"
 
 // writeCSV writes one row per entry, in order, with the versions of the scores in the column metrics. Undefined figures are empty cells; rows of failed and dead items have no
 // figures.
@@ -52,7 +52,7 @@ func csvRow(e *entry, c *columns) []string {
 	if !e.done() {
 		row = append(row, "", "", "", "", "", "", "", e.Fit, "", "", "")
 		row = append(row, make([]string, costKinds)...)
-		row = append(row, string(e.Precision))
+		row = append(row, string(e.Precision), "")
 		return append(row, make([]string, len(c.extra))...)
 	}
 	s := &e.Scores
@@ -65,7 +65,7 @@ func csvRow(e *entry, c *columns) []string {
 	for _, v := range s.Cost {
 		row = append(row, costText(v))
 	}
-	row = append(row, cmp.Or(e.Used, string(e.Precision)))
+	row = append(row, cmp.Or(e.Used, string(e.Precision)), e.Warnings)
 	for _, v := range s.Extra {
 		row = append(row, csvFloat(v, 'g', 6))
 	}

@@ -26,7 +26,9 @@ type entry struct {
 	Fit              string
 	Outcome          manifest.Outcome
 	Reason           string
-	Scores           scores
+	// Warnings has the codes of the result's warnings.
+	Warnings string
+	Scores   scores
 	// Scored are further scores by index in columns.ids.
 	Scored map[int]float64
 	Steps  int
@@ -68,7 +70,7 @@ func newEntry(r *manifest.Result) (*entry, error) {
 		Problem: c.Problem, Approach: c.Approach,
 		ID: it.ID, Name: it.Name, Preset: it.Preset, Run: it.Run, Index: it.Index,
 		Seed: it.Seed, Width: it.Width, Height: it.Height, Fit: string(it.Fit),
-		Outcome: r.Outcome, Reason: r.Reason, Scores: scoresOf(r), Steps: r.Steps, Cost: r.Cost, Evaluations: r.Evaluations(), Provider: r.Runtime.Provider, Used: usedPrecision(r), Finished: r.Finished,
+		Outcome: r.Outcome, Reason: r.Reason, Warnings: manifest.WarningCodes(r.Warnings), Scores: scoresOf(r), Steps: r.Steps, Cost: r.Cost, Evaluations: r.Evaluations(), Provider: r.Runtime.Provider, Used: usedPrecision(r), Finished: r.Finished,
 		Image: imageOf(it),
 		Truth: pictureDigest(r, manifest.FileTruth), Restored: pictureDigest(r, manifest.FileRestored),
 	}

@@ -40,6 +40,8 @@ type listing struct {
 	Seconds column `json:"seconds"`
 	Luma    column `json:"luma"`
 	HaarPSI column `json:"haarpsi"`
+	// Warnings has the codes of an item's warnings.
+	Warnings []string `json:"warnings"`
 	// Extra has a column for each of Metrics, the metrics without a column of their own.
 	Metrics []string `json:"metrics"`
 	Extra   []column `json:"extra"`
@@ -203,6 +205,7 @@ func (l *listing) add(e *entry) {
 	l.PSNR, l.Baseline, l.SSIM = append(l.PSNR, s.PSNR), append(l.Baseline, s.Baseline), append(l.SSIM, s.SSIM)
 	l.Residual, l.Ratio = append(l.Residual, s.Residual), append(l.Ratio, e.residualRatio())
 	l.Seconds, l.Luma, l.HaarPSI = append(l.Seconds, s.Seconds), append(l.Luma, s.PSNRLuma), append(l.HaarPSI, s.HaarPSI)
+	l.Warnings = append(l.Warnings, e.Warnings)
 	for k := range l.Extra {
 		v := math.NaN()
 		if k < len(s.Extra) {

@@ -56,6 +56,9 @@ type Row struct {
 	Items  int `json:"items"`
 	Failed int `json:"failed,omitempty"`
 	Dead   int `json:"dead,omitempty"`
+	// Warned counts the finished items with warnings, Warnings those with a warning of a code.
+	Warned   int            `json:"warned,omitempty"`
+	Warnings map[string]int `json:"warnings,omitempty"`
 	// Precisions counts the finished items by the precision of the score network, as far as it is known.
 	Precisions map[string]int `json:"precisions,omitempty"`
 	// besideFixed: the row fixes no precision, and another one of the summary does.
@@ -117,6 +120,7 @@ func (c *cell) count(m *measurement) {
 	c.row.Items += m.items
 	c.row.Failed += m.failed
 	c.row.Dead += m.dead
+	c.row.countWarnings(m.done)
 	if c.row.Preset == "" {
 		c.row.Preset = m.Preset
 	}

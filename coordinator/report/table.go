@@ -239,6 +239,7 @@ func notes(s Summary) []string {
 		out = append(out, fmt.Sprintf("%d of %d items have no figures: %d failed, %d dead.",
 			s.Failed+s.Dead, s.Items, s.Failed, s.Dead))
 	}
+	out = append(out, warningNote(s)...)
 	out = append(out, costNote(s)...)
 	out = append(out, partialNote(s)...)
 	out = append(out, precisionNote(s)...)

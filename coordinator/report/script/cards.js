@@ -70,7 +70,7 @@ function settingsOf(row) {
     ["HaarPSI", score(items.haarpsi[row], 3)], ["PSNR of luma", score(items.luma[row], 2)],
     ["Residual", items.residual[row] === null ? "" : `mean((y − A(x))²) − σ² = ${score(items.residual[row], 4)}`],
     ["Cost", `${how.steps} steps in ${decimals(items.seconds[row], 2)} s${how.provider ? ` on ${how.provider}` : ""}${how.precision ? `, ${how.precision}` : ""}${work(how.cost)}`],
-    ["Item", items.id[row]],
+    ["Warnings", spaced(items.warnings[row])], ["Item", items.id[row]],
   ]) {
     if (value !== "") list.append(element("div", {}, element("dt", {}, name), element("dd", {}, value)));
   }
@@ -117,6 +117,8 @@ function cardOf(row) {
       element("figcaption", {}, title)));
   }
   const siblings = approachesOf(row).length;
+  const warnings = items.warnings[row];
+  if (warnings) heading.append(element("span", { class: "flag" }, warnings.replaceAll(";", ", ")));
   return element("article", { class: "item", "aria-labelledby": `name-${row}`, "data-row": row },
     element("header", {}, heading, element("p", { class: "muted" }, describe(row))),
     figuresOf(row), pictures,
