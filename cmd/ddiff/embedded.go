@@ -340,6 +340,9 @@ func (e embedded) print(n manifest.Counts, s report.Summary, ran error, stdout i
 		}
 		fmt.Fprintf(stdout, "\nreport: %s\n", storage.Locate(e.spec.Output, report.KeyPage))
 	}
+	if warned, codes := s.Warned(); warned > 0 {
+		fmt.Fprintf(stdout, "warnings: %d of %d items: %s; see the column warnings of results.csv\n", warned, n.Done, report.WarningCounts(codes))
+	}
 	pending := ""
 	if n.Pending > 0 {
 		pending = fmt.Sprintf(" pending=%d", n.Pending)

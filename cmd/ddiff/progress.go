@@ -28,6 +28,7 @@ type progress struct {
 	ended    int           // items that a worker of this run settled
 	allSteps int           // solver steps of the items to restore
 	made     int           // solver steps of this run
+	warned   int           // warnings of finished items
 	files    int           // files of the dataset that are no images
 	began    time.Time     // of the first steps
 	stopped  chan struct{} // nil before begin
@@ -39,6 +40,9 @@ const (
 	barEvery  = 200 * time.Millisecond
 	lineEvery = 5 * time.Second
 )
+
+// warningLines is the largest number of lines about warnings. results.csv has all.
+const warningLines = 20
 
 func newProgress(o runOptions, stdout, stderr io.Writer) *progress {
 	return &progress{
@@ -179,6 +183,13 @@ func (p *progress) finished(r manifest.Result, found bool) {
 	if r.Outcome != manifest.OutcomeDone {
 		p.clear()
 		fmt.Fprintln(p.err, p.style.red(string(r.Outcome)+":"), itemLine(r))
+	}
+	for _, w := range r.Warnings {
+		if p.warned++; p.warned > warningLines || p.quiet {
+			break
+		}
+		p.clear()
+		fmt.Fprintln(p.err, printable(fmt.Sprintf("warning: %s (%s): %s", r.Item.Name, r.Item.Task, w.Text)))
 	}
 }
 

@@ -48,6 +48,7 @@ func newRootCommand(stdout io.Writer, c shard.Catalogue) *cobra.Command {
 		Long: "ddiff solves image inverse problems y = A(x) + noise with a pretrained diffusion prior\n" +
 			"inside a linearised ADMM loop, over whole datasets.",
 		Example: "  ddiff run photo.png --task super_resolution\n" +
+			"  ddiff restore small.jpg --task super_resolution\n" +
 			"  ddiff run campaign.yaml\n" +
 			"  ddiff submit campaign.yaml --nats nats://host:4222 --watch",
 		Version:       version(),
@@ -64,7 +65,7 @@ func newRootCommand(stdout io.Writer, c shard.Catalogue) *cobra.Command {
 		commands  []*cobra.Command
 	}{
 		{"restore", "Restore images:", []*cobra.Command{
-			newRunCommand(c), newTuneCommand(c), newVerifyCommand(), newReplayCommand(c), newPullCommand(), newScoreCommand(), newReportCommand(c), newCompareCommand(c), newRulesCommand(c), newExportCommand(c),
+			newRunCommand(c), newRestoreCommand(c), newTuneCommand(c), newVerifyCommand(), newReplayCommand(c), newPullCommand(), newScoreCommand(), newReportCommand(c), newCompareCommand(c), newRulesCommand(c), newExportCommand(c),
 		}},
 		{"cluster", "Run campaigns on a cluster:", append([]*cobra.Command{
 			newCoordinatorCommand(c), newWorkerCommand(c), newWorkersCommand(), newSubmitCommand(c), newListCommand(), newStatusCommand(), newWatchCommand(),

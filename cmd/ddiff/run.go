@@ -31,6 +31,22 @@ type runOptions struct {
 	dryRun  bool
 	json    bool
 	quiet   bool
+	images string
+	// measurement is a dataset of measurements in place of images.
+	measurement  string
+	measurements measurementFlags
+	tasks        []string
+	own          []string // operator files
+	methods      []string
+	params       []string      // NAME=VALUE or TASK.NAME=VALUE
+	solver       []string      // NAME=VALUE
+	sweeps       []string      // NAME=VALUE[,VALUE...]
+	spec         manifest.Spec // values of the flags that override the campaign
+	sources      sourceFlags
+	stages       stageFlags
+	dryRun       bool
+	json         bool
+	quiet        bool
 	// simulate is the mean time for which each item is held instead of computed; 0 computes.
 	simulate time.Duration
 
@@ -82,6 +98,8 @@ func newRunCommand(c shard.Catalogue) *cobra.Command {
 	f.BoolVar(&o.json, "json", false, "print one JSON object per finished item, and one with the counts")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "print no progress, only the table and the counts")
 	o.addSettings(f)
+	f.StringVar(&o.measurement, "measurement", "", "measurements to restore, as a single `path` or address: pictures or .npy files, in place of images")
+	o.measurements.add(f)
 	f.DurationVar(&o.simulate, "simulate", 0, "hold each item for about so long instead of computing")
 	_ = f.MarkHidden("simulate") // the flag exists
 	o.addParts(f)
@@ -231,6 +249,9 @@ func (o *runOptions) override(flags *pflag.FlagSet, s *manifest.Spec) error {
 		}
 	}
 	if o.catalogue, err = withOperators(o.catalogue, s); err != nil {
+		return err
+	}
+	if err := o.measurements.set(flags, s); err != nil {
 		return err
 	}
 	if err := setParams(s, o.params, o.catalogue); err != nil {

@@ -30,35 +30,47 @@ func isCampaign(arg string) bool {
 // loadCampaign reads a campaign file. The images of --images replace its dataset.path.
 func (o runOptions) loadCampaign(path string) (*manifest.Spec, error) {
 	spec, err := manifest.Load(path)
-	if err != nil || o.images == "" {
+	from, flag := o.replacement()
+	if err != nil || from == "" {
 		return spec, err
 	}
 	dir, err := os.Getwd()
 	if err != nil {
 		return nil, fmt.Errorf("run: %w", err)
 	}
-	spec.Dataset.Path = manifest.ResolveDataset(dir, o.images)
-	spec.Override("dataset.path", "--images")
+	spec.Dataset.Path, spec.Dataset.Measurements = manifest.ResolveDataset(dir, from), o.measurement != ""
+	spec.Override("dataset.path", flag)
 	return spec, nil
+}
+
+// replacement returns the dataset that replaces the arguments, and its flag.
+func (o runOptions) replacement() (path, flag string) {
+	if o.measurement != "" {
+		return o.measurement, "--measurement"
+	}
+	return o.images, "--images"
 }
 
 // imageCampaign makes a campaign for the images that the arguments or --images name. Skipped counts arguments that
 // are no images, as a shell's photos/* may have.
 func (o runOptions) imageCampaign(args []string) (spec *manifest.Spec, skipped int, err error) {
+	from, flag := o.replacement()
 	switch {
-	case len(args) > 0 && o.images != "":
-		return nil, 0, fmt.Errorf("--images %s: there is also the argument %s; give arguments or --images, not both", o.images, args[0])
-	case len(args) == 0 && o.images == "":
+	case o.images != "" && o.measurement != "":
+		return nil, 0, errors.New("run: give --images or --measurement, not both; a list has columns for both")
+	case len(args) > 0 && from != "":
+		return nil, 0, fmt.Errorf("%s %s: there is also the argument %s; give arguments or %s, not both", flag, from, args[0], flag)
+	case len(args) == 0 && from == "":
 		return nil, 0, errors.New("run: nothing to run; give a campaign file, or images and --task")
-	case o.images != "":
-		args = []string{o.images}
+	case from != "":
+		args = []string{from}
 	}
 	var paths []string
 	for _, arg := range args {
 		switch ok, err := isDataset(arg, len(args) == 1); {
-		case isCampaign(arg) && o.images == "":
+		case isCampaign(arg) && from == "":
 			return nil, 0, fmt.Errorf("run: %s is a campaign file; give one campaign file alone, or images", arg)
-		case err != nil && o.images == "":
+		case err != nil && from == "":
 			return nil, 0, fmt.Errorf("run: %s: %w", arg, err)
 		case !ok && len(args) > 1:
 			skipped++
@@ -77,6 +89,7 @@ func (o runOptions) imageCampaign(args []string) (spec *manifest.Spec, skipped i
 		return nil, 0, fmt.Errorf("run: %w", err)
 	}
 	spec = manifest.Default()
+	spec.Dataset.Measurements = o.measurement != ""
 	spec.Dataset.Path = manifest.ResolveDataset(dir, paths[0])
 	base, _, _ := strings.Cut(filepath.Base(spec.Dataset.Path), "?")
 	spec.Name = strings.TrimSuffix(base, filepath.Ext(base))

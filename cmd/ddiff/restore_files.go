@@ -1,0 +1,301 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"ddiff/coordinator/report"
+	"ddiff/gpuworker"
+	"ddiff/internal/regular"
+	"ddiff/manifest"
+	"ddiff/storage"
+)
+
+// restoredSuffix ends the name of a restored picture.
+const restoredSuffix = ".restored.png"
+
+// picture is an input of restore.
+type picture struct {
+	name string // as in the argument
+	path string // absolute
+	base string // begin of the name of its restored picture, without folder
+}
+
+// findPictures returns the measurements that the arguments name: files, and those of folders, in the order of their names. Restored
+// pictures of a folder are no inputs. skipped counts other files.
+func findPictures(args []string) (inputs []*picture, skipped int, err error) {
+	seen, bases := map[string]bool{}, map[string]int{}
+	add := func(name string) error {
+		path, err := filepath.Abs(name)
+		if err != nil || seen[path] {
+			return err
+		}
+		seen[path] = true
+		base := filepath.Base(name)
+		inputs = append(inputs, &picture{name: name, path: path, base: strings.TrimSuffix(base, filepath.Ext(base))})
+		return nil
+	}
+	for _, arg := range args {
+		info, err := os.Stat(arg)
+		switch {
+		case err != nil:
+			return nil, 0, fmt.Errorf("%s: %w; give pictures, .npy files or folders of them", arg, errors.Unwrap(err))
+		case info.IsDir():
+			entries, err := os.ReadDir(arg)
+			if err != nil {
+				return nil, 0, fmt.Errorf("%s: %w", arg, errors.Unwrap(err))
+			}
+			for _, e := range entries {
+				name := e.Name()
+				switch {
+				case strings.HasPrefix(name, ".") || strings.HasSuffix(name, restoredSuffix):
+				case e.IsDir() || !manifest.IsMeasurement(name):
+					skipped++
+				default:
+					if err := add(filepath.Join(arg, name)); err != nil {
+						return nil, 0, err
+					}
+				}
+			}
+		case manifest.IsMeasurement(arg):
+			if err := add(arg); err != nil {
+				return nil, 0, err
+			}
+		case len(args) > 1:
+			skipped++
+		default:
+			return nil, 0, fmt.Errorf("%s is neither a picture nor a .npy file; give PNG, JPEG, TIFF, WebP or .npy files", arg)
+		}
+	}
+	if len(inputs) == 0 {
+		return nil, 0, errors.New("no picture found; give PNG, JPEG, TIFF, WebP or .npy files, or folders of them")
+	}
+	// Pictures of one name and different extensions keep their extensions.
+	for _, in := range inputs {
+		bases[foldName(in.target("", ""))]++
+	}
+	for _, in := range inputs {
+		if bases[foldName(in.target("", ""))] > 1 {
+			in.base = filepath.Base(in.path)
+		}
+	}
+	return inputs, skipped, nil
+}
+
+// target returns the path of a restored picture in a folder, or beside the input. tail tells it from others of the input.
+func (p *picture) target(folder, tail string) string {
+	if folder == "" {
+		folder = filepath.Dir(p.path)
+	}
+	if tail != "" {
+		tail = "." + tail
+	}
+	return filepath.Join(folder, p.base+tail+restoredSuffix)
+}
+
+// pictureWriter writes the restored pictures of a campaign and reports on them.
+type pictureWriter struct {
+	restoreOptions
+	spec           *manifest.Spec
+	store          storage.Store
+	stdout, stderr io.Writer
+	inputs         map[string]*picture // by name
+
+	mu        sync.Mutex
+	waiting   []manifest.Result // of inputs with several restorations, which have names when all are known
+	written   int
+	warned    int
+	skipped   int // inputs that are restored already
+	unwritten int // restorations without a file
+	errs      []error
+}
+
+// choose returns the inputs to restore: those without a restored picture, or all with --force. An existing file that is not the
+// restoration of its input by the task is an error of the input.
+func (w *pictureWriter) choose(ctx context.Context, inputs []*picture) (todo []*picture, err error) {
+	if w.into != "" {
+		if err := os.MkdirAll(w.into, 0o755); err != nil {
+			return nil, fmt.Errorf("%w: --out: %w", errReportFile, err)
+		}
+	}
+	taken := map[string]string{}
+	for _, in := range inputs {
+		w.inputs[in.name] = in
+		target := in.target(w.into, "")
+		if other, ok := taken[foldName(target)]; ok {
+			return nil, usageError{fmt.Errorf("restore: %s and %s have the same restored picture %s; restore them with different --out", other, in.name, target)}
+		}
+		taken[foldName(target)] = in.name
+		same, err := w.isRestored(ctx, in, target)
+		switch {
+		case w.force || !w.single() || errors.Is(err, fs.ErrNotExist):
+			todo = append(todo, in)
+		case same:
+			w.skipped++
+		default:
+			w.fail(in.name, fmt.Errorf("%s exists and is not its restoration by task %s; give --force to replace it, or --out", target, w.spec.Tasks[0].Name))
+		}
+	}
+	return todo, nil
+}
+
+// isRestored reports whether a file is the restoration of an input by the task, by its passport.
+func (w *pictureWriter) isRestored(ctx context.Context, in *picture, target string) (bool, error) {
+	data, err := regular.Read(target, manifest.MaxFileBytes)
+	if err != nil {
+		return false, err
+	}
+	p, err := gpuworker.ReadPassport(data)
+	if err != nil || p.Item.Measurement == nil || p.Item.Task != w.spec.Tasks[0].Name {
+		return false, nil //nolint:nilerr // a file of another origin
+	}
+	sum, err := regular.Digest(ctx, in.path, manifest.MaxFileBytes)
+	return err == nil && sum == p.Item.Measurement.SHA256, nil
+}
+
+// single reports whether each input has one restoration.
+func (w *pictureWriter) single() bool { return manifest.ItemsPerRow(manifest.Row{}, w.spec) == 1 }
+
+// settled writes the picture of an item, or keeps the item until its name is known.
+func (w *pictureWriter) settled(ctx context.Context, res manifest.Result) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case res.Outcome != manifest.OutcomeDone:
+		if w.json {
+			w.printJSON(restoration{Input: res.Item.Name, Outcome: res.Outcome, Reason: res.Reason, Task: res.Item.Task})
+		}
+	case w.single():
+		w.write(ctx, res, "")
+	default:
+		w.waiting = append(w.waiting, res)
+	}
+}
+
+// writeRest writes the pictures of inputs with several restorations: their names have the properties that vary.
+func (w *pictureWriter) writeRest(ctx context.Context) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var v variation
+	cells := make([]report.Cell, len(w.waiting))
+	for i := range w.waiting {
+		c, err := report.CellOf(&w.waiting[i].Item)
+		if err != nil {
+			return err
+		}
+		cells[i] = c
+		v.add(c, "")
+	}
+	for i, res := range w.waiting {
+		tail := strings.TrimPrefix(strings.TrimPrefix(v.tail(cells[i], "", false), safeName(res.Item.Task)), ".")
+		if w.spec.Runs > 1 {
+			tail = strings.TrimPrefix(fmt.Sprintf("%s.run%d", tail, res.Item.Run), ".")
+		}
+		w.write(ctx, res, tail)
+	}
+	return nil
+}
+
+// write copies the restored picture of an item to its place; w.mu is locked.
+func (w *pictureWriter) write(ctx context.Context, res manifest.Result, tail string) {
+	in := w.inputs[res.Item.Name]
+	target := in.target(w.into, tail)
+	data, err := w.store.Get(ctx, manifest.ItemKey(res.Item.ID, manifest.FileRestored))
+	if err == nil {
+		err = writeNew(target, data, w.force)
+	}
+	if err != nil {
+		w.fail(in.name, err)
+		w.unwritten++
+		return
+	}
+	w.written++
+	if len(res.Warnings) > 0 {
+		w.warned++
+	}
+	if w.json {
+		w.printJSON(restoration{in.name, target, res.Outcome, "", res.Warnings, res.Item.ID, res.Item.Task, res.Metrics})
+		return
+	}
+	if p, it := res.Item.Picture, res.Item; p != nil && (p.Width != it.Width || p.Height != it.Height) && !w.quiet {
+		fmt.Fprintln(w.stderr, printable(fmt.Sprintf("%s: mirrored from %d×%d to %d×%d restored pixels, which suit the prior, and cropped again", in.name, p.Width, p.Height, it.Width, it.Height)))
+	}
+	fmt.Fprintln(w.stdout, printable(relative(target)))
+}
+
+// relative returns a path below the working directory as people write it.
+func relative(path string) string {
+	dir, err := os.Getwd()
+	if err != nil {
+		return path
+	}
+	if rel, err := filepath.Rel(dir, path); err == nil && filepath.IsLocal(rel) {
+		return rel
+	}
+	return path
+}
+
+// fail reports an input without a restored picture.
+func (w *pictureWriter) fail(name string, err error) {
+	err = fmt.Errorf("%s: %w", name, err)
+	w.errs = append(w.errs, err)
+	if w.json {
+		w.printJSON(restoration{Input: name, Outcome: manifest.OutcomeFailed, Reason: printable(oneLine(err)), Task: w.spec.Tasks[0].Name})
+		return
+	}
+	fmt.Fprintln(w.stderr, styleOf(w.stderr).red("failed:"), printable(oneLine(err)))
+}
+
+// summarize prints the counts. Its error has the inputs without a restored picture.
+func (w *pictureWriter) summarize(n manifest.Counts, ran error) error {
+	if w.skipped > 0 && !w.json {
+		fmt.Fprintf(w.stderr, "skipped %d pictures that are restored already; --force restores them again\n", w.skipped)
+	}
+	failed := n.Failed + len(w.errs)
+	if w.json {
+		w.printJSON(map[string]int{"done": w.written, "failed": failed, "dead": n.Dead, "pending": n.Pending, "skipped": w.skipped, "warned": w.warned})
+	} else {
+		fmt.Fprintf(w.stdout, "done=%d failed=%d dead=%d skipped=%d warned=%d\n", w.written, failed, n.Dead, w.skipped, w.warned)
+	}
+	if ran == nil && failed+n.Dead > 0 {
+		return fmt.Errorf("%w: %d failed, %d dead", errIncomplete, failed, n.Dead)
+	}
+	return nil
+}
+
+// writeNew creates a file with all its bytes or not at all. It replaces an existing file only with force; equal bytes are no
+// error.
+func writeNew(path string, data []byte, force bool) error {
+	temp, err := os.CreateTemp(filepath.Dir(path), ".ddiff-*.tmp")
+	if err != nil {
+		return fmt.Errorf("%w: %w", errReportFile, err)
+	}
+	_, err = temp.Write(data)
+	err = errors.Join(err, temp.Chmod(0o644), temp.Close())
+	if err == nil && force {
+		err = os.Rename(temp.Name(), path)
+	} else if err == nil {
+		err = os.Link(temp.Name(), path)
+		if now, readErr := regular.Read(path, manifest.MaxFileBytes); errors.Is(err, fs.ErrExist) && readErr == nil && string(now) == string(data) {
+			err = nil
+		} else if errors.Is(err, fs.ErrExist) {
+			err = fmt.Errorf("%s exists; give --force to replace it", path)
+		} else if _, statErr := os.Lstat(path); err != nil && errors.Is(statErr, fs.ErrNotExist) {
+			err = os.Rename(temp.Name(), path) // a file system without links
+		}
+	}
+	if e := os.Remove(temp.Name()); e != nil && !errors.Is(e, fs.ErrNotExist) {
+		err = errors.Join(err, e)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", errReportFile, err)
+	}
+	return nil
+}
