@@ -53,6 +53,7 @@ func (e *Expander) SetPrecision(p Precision) { e.precision = p }
 
 // SetTiles supplies the result of [Spec.Tiles].
 func (e *Expander) SetTiles(tile, overlap int) { e.tile, e.overlap = tile, overlap }
+
 // SetInputs supplies [Vocabulary.Inputs]: a row whose mask or kernel a task does not use fails.
 func (e *Expander) SetInputs(inputs map[string]string) { e.inputs = inputs }
 

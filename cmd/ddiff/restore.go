@@ -64,6 +64,8 @@ func newRestoreCommand(c shard.Catalogue) *cobra.Command {
 	f.Uint64Var(&o.spec.Seed, "seed", 0, "`seed` of every random draw")
 	f.IntVar(&o.spec.Runs, "runs", 0, "restorations per picture, each with other solver noise (default 1)")
 	f.IntVar(&o.spec.Batch, "batch", 0, "pictures per solver call (0: automatic)")
+	f.StringVar(&o.spec.Tile, "tile", "", "side in `pixels` of the tiles in which the network predicts on larger pictures: auto, off, or a number (default off)")
+	f.IntVar(&o.overlap, "overlap", 0, "least number of `pixels` that neighbouring tiles share (default a quarter of the tile)")
 	addCampaignPrecision(f, &o.spec.Precision)
 	f.BoolVar(&o.json, "json", false, "print one JSON object per restoration, and one with the counts")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "print no progress, only the restored pictures and the counts")

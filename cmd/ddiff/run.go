@@ -17,7 +17,11 @@ import (
 
 // runOptions are the flags of run.
 type runOptions struct {
-	images  string
+	images string
+	// measurement is a dataset of measurements in place of images.
+	measurement  string
+	measurements measurementFlags
+
 	tasks   []string
 	own     []string // operator files
 	methods []string
@@ -31,22 +35,6 @@ type runOptions struct {
 	dryRun  bool
 	json    bool
 	quiet   bool
-	images string
-	// measurement is a dataset of measurements in place of images.
-	measurement  string
-	measurements measurementFlags
-	tasks        []string
-	own          []string // operator files
-	methods      []string
-	params       []string      // NAME=VALUE or TASK.NAME=VALUE
-	solver       []string      // NAME=VALUE
-	sweeps       []string      // NAME=VALUE[,VALUE...]
-	spec         manifest.Spec // values of the flags that override the campaign
-	sources      sourceFlags
-	stages       stageFlags
-	dryRun       bool
-	json         bool
-	quiet        bool
 	// simulate is the mean time for which each item is held instead of computed; 0 computes.
 	simulate time.Duration
 
