@@ -3,12 +3,17 @@ package solver
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"testing"
 
 	"ddiff/restore/method"
+	"ddiff/restore/noise"
+	"ddiff/restore/onnx"
 	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/operator"
+	"ddiff/restore/prior"
+	"ddiff/restore/prior/linear"
 	"ddiff/restore/tile"
 )
 
@@ -81,6 +86,56 @@ func TestOneTile(t *testing.T) {
 	run := tiled(t, newRun(t, p, op, cfg), tile.Tiling{Side: 48, Overlap: 8})
 	if got := solve(t, compile(t, rt, run, 1, Build{}), probs); run.Grid() != nil || !slices.Equal(got[0].X, want[0].X) {
 		t.Error("an image that is not divided has another result")
+	}
+}
+
+// localPrior is a score model of two convolutions: a pixel of its prediction depends on those at a distance of at most two.
+func localPrior(t testing.TB) *prior.Prior {
+	t.Helper()
+	g := onnx.NewGraph(onnx.DefaultOpset)
+	v := g.Input("x", onnx.Float, -1, 3, -1, -1)
+	g.Input("t", onnx.Int64, -1)
+	for i, channels := range []int{8, 3} {
+		weights := make([]float32, channels*v.Dims[1]*9)
+		noise.Normal(weights, noise.Key{9}, noise.Start, uint32(i), 0.15)
+		v = g.Apply("Conv", onnx.Float, []int{-1, channels, -1, -1}, map[string]any{"pads": []int{1, 1, 1, 1}}, v, g.Const(weights, channels, v.Dims[1], 3, 3))
+		v = g.Apply("Tanh", onnx.Float, v.Dims, nil, v)
+	}
+	g.Output("eps", v)
+	data, err := g.Marshal("local")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := prior.Load("local.onnx", onnxtest.WithMetadata(t, data, map[string]string{
+		"ddiff.card": "1", "ddiff.name": "local", "ddiff.prediction": "epsilon", "ddiff.schedule": linear.Schedule, "ddiff.range": "-1..1",
+		"ddiff.channels": "3", "ddiff.multiple_of": "4", "ddiff.learned_variance": "false", "ddiff.license": "Apache-2.0", "ddiff.size": "64",
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Card.TileSide() != 64 {
+		t.Errorf("a card with the size 64: tiles of %d", p.Card.TileSide())
+	}
+	return p
+}
+
+// TestLocalPrior: with a prior whose prediction is local, a result in tiles equals the result of the whole image within 1e-3; without overlap it does not.
+func TestLocalPrior(t *testing.T) {
+	t.Parallel()
+	rt, p := onnxtest.Runtime(t), localPrior(t)
+	op := newOperator(t, operator.GaussianDeblur, operator.Shape{Channels: 3, Height: 64, Width: 88})
+	cfg, probs := config(t, op.Task, 8), problems(t, op, 1, 0.05)
+	want := solve(t, compile(t, rt, newRun(t, p, op, cfg), 1, Build{}), probs)[0]
+	for overlap, equal := range map[int]bool{0: false, 8: true, 16: true} {
+		run := tiled(t, newRun(t, p, op, cfg), tile.Tiling{Side: 32, Overlap: overlap})
+		got := solve(t, compile(t, rt, run, 1, Build{}), probs)[0]
+		if d := maxAbs(got.X, want.X); (d <= 1e-3) != equal {
+			t.Errorf("overlap %d: differs from the whole image by %.2g", overlap, d)
+		}
+		norm, whole := got.Curves.Curve("data_norm"), want.Curves.Curve("data_norm")
+		if d := math.Abs(norm[7]/whole[7] - 1); equal && d > 1e-3 {
+			t.Errorf("overlap %d: the norm of the data term differs by %.2g", overlap, d)
+		}
 	}
 }
 
