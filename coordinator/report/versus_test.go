@@ -126,6 +126,15 @@ func TestCompareWritesPictures(t *testing.T) {
 	if want := 2*sheetMargin + sheetHeader + 3*(sheetCell+sheetGap); img.Bounds().Dy() != want {
 		t.Errorf("the picture is %d pixels high, want %d: three rows", img.Bounds().Dy(), want)
 	}
+	for row := range 3 {
+		for column := range 4 {
+			x := sheetMargin + sheetCaption + column*(sheetCell+sheetGap) + sheetCell/2
+			y := sheetMargin + sheetHeader + 4 + row*(sheetCell+sheetGap) + sheetCell/2
+			if got := img.At(x, y); near(got, sheetPaper) {
+				t.Errorf("row %d, column %d: the picture is missing", row, column)
+			}
+		}
+	}
 	var stored Versus
 	if err := json.Unmarshal(to.files[KeyComparison], &stored); err != nil || len(stored.Images) != 10 {
 		t.Errorf("comparison.json: %d images, error %v", len(stored.Images), err)
