@@ -130,6 +130,12 @@ gpu-check: build ## Check a GPU worker: parity, speed, memory, signals; PyTorch 
 worker-image-test: ## Build the worker's image, CPU variant, in a clean Debian root and run it
 	@scripts/worker-image-test.sh
 
+.PHONY: release
+release: ## Build archives for linux/amd64 and arm64 from a tag, with SBOM and licences, in bin/release (VERSION=1.2.3-rc1 without a tag)
+	@scripts/packages.sh release
+	@go -C internal/deploy build -o $(CURDIR)/bin/releaser ./release
+	@bin/releaser archives -version "$(VERSION)" $(RELEASE)
+
 .PHONY: priors-test
 priors-test: test-packages build runtime ## Export every architecture of tools/ddiff_export and check it (DDIFF_WEIGHTS=DIR: real files)
 	@scripts/priors-test.sh

@@ -5,6 +5,7 @@
 #   packages.sh build   for `make build`: a C compiler
 #   packages.sh test    also for `make test`
 #   packages.sh report  also for `make prior-report`
+#   packages.sh release also for `make release`
 #
 # The script checks for programs, libraries and modules, not for packages: other ways to install
 # them work too. Exit code 1: something is missing and cannot be installed.
@@ -27,9 +28,9 @@ module() { # module NAME PACKAGE
 }
 
 case ${1:-} in
-build | test | report) ;;
+build | test | report | release) ;;
 *)
-	echo "usage: packages.sh build|test|report" >&2
+	echo "usage: packages.sh build|test|report|release" >&2
 	exit 2
 	;;
 esac
@@ -55,6 +56,16 @@ if [[ $1 == report ]]; then
 	module onnx python3-onnx
 	module numpy python3-numpy
 	module PIL python3-pil
+fi
+
+if [[ $1 == release ]]; then
+	program git git
+	program "$python" python3
+	module pip python3-pip             # downloads ONNX Runtime
+	case $(uname -m) in
+	x86_64) program aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu libc6-dev-arm64-cross ;;
+	aarch64) program x86_64-linux-gnu-gcc gcc-x86-64-linux-gnu libc6-dev-amd64-cross ;;
+	esac
 fi
 
 if ((${#missing[@]} == 0)); then
