@@ -127,14 +127,28 @@ gpu-check: build ## Check a GPU worker: parity, speed, memory, signals; PyTorch 
 	@bin/ddiff doctor --gpu --torch $(PYTHON) --out docs/gpu $(GPU_CHECK)
 
 .PHONY: worker-image-test
-worker-image-test: ## Build the worker's image, CPU variant, in a clean Debian root and run it
-	@scripts/worker-image-test.sh
+worker-image-test: ## Build the images of worker (CPU) and coordinator in clean Debian roots, and run a campaign
+	@scripts/image-test.sh
 
 .PHONY: release
 release: ## Build archives for linux/amd64 and arm64 from a tag, with SBOM and licences, in bin/release (VERSION=1.2.3-rc1 without a tag)
 	@scripts/packages.sh release
 	@go -C internal/deploy build -o $(CURDIR)/bin/releaser ./release
 	@bin/releaser archives -version "$(VERSION)" $(RELEASE)
+
+.PHONY: release-test
+release-test: ## Build the archives of a release twice, compare their bytes, and restore an image with them (10 minutes)
+	@scripts/packages.sh release
+	@DDIFF_RELEASE=1 go -C internal/deploy test -count=1 -timeout 60m -v -run '^TestRelease$$' . | grep -v '^=== '
+
+.PHONY: deploy-test
+deploy-test: ## Check compose.yaml, the systemd units and every command line in them, with the real programs (2 minutes)
+	@scripts/packages.sh deploy
+	@go -C internal/deploy test -count=1 -timeout 20m -v . | grep -v '^=== \|^ *--- PASS'
+
+.PHONY: compose-demo
+compose-demo: ## Start the cluster of compose.yaml and run a campaign on it (needs Docker with compose)
+	@scripts/compose-demo.sh
 
 .PHONY: priors-test
 priors-test: test-packages build runtime ## Export every architecture of tools/ddiff_export and check it (DDIFF_WEIGHTS=DIR: real files)
@@ -164,7 +178,7 @@ lint: $(GOLANGCI_LINT) ## Check format, go vet and golangci-lint, with the impor
 	@bad=0; \
 	unformatted=$$(gofmt -l .); \
 	test -z "$$unformatted" || { printf 'not formatted by gofmt:\n%s\n' "$$unformatted"; bad=1; }; \
-	for module in . internal/testbed; do \
+	for module in . internal/testbed internal/deploy; do \
 		(cd $$module && go vet ./... && $(CURDIR)/$(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml ./...) || bad=1; \
 	done; \
 	(cd internal/telemetrytest && go vet . && $(CURDIR)/$(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml .) || bad=1; \

@@ -6,6 +6,7 @@
 #   packages.sh test    also for `make test`
 #   packages.sh report  also for `make prior-report`
 #   packages.sh release also for `make release`
+#   packages.sh deploy  also for `make deploy-test`
 #
 # The script checks for programs, libraries and modules, not for packages: other ways to install
 # them work too. Exit code 1: something is missing and cannot be installed.
@@ -28,9 +29,9 @@ module() { # module NAME PACKAGE
 }
 
 case ${1:-} in
-build | test | report | release) ;;
+build | test | report | release | deploy) ;;
 *)
-	echo "usage: packages.sh build|test|report|release" >&2
+	echo "usage: packages.sh build|test|report|release|deploy" >&2
 	exit 2
 	;;
 esac
@@ -58,6 +59,10 @@ if [[ $1 == report ]]; then
 	module PIL python3-pil
 fi
 
+if [[ $1 == deploy ]]; then
+	program systemd-analyze systemd
+	program promtool prometheus
+fi
 if [[ $1 == release ]]; then
 	program git git
 	program "$python" python3

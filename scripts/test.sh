@@ -53,6 +53,12 @@ views() { # the module with the parser of Prometheus; its program, a collector, 
 		--junitfile "$reports/views.xml" .)
 }
 
+deployment() { # the module with compose.yaml, the units and the archives of a release
+	local runner=$PWD/$GOTESTSUM
+	(cd internal/deploy && "$runner" --format pkgname --format-hide-empty-pkg --hide-summary skipped \
+		--junitfile "$reports/deploy.xml" -- -timeout 30m ./...)
+}
+
 if ! packages=$(go list ./... | grep -v '^ddiff/internal/repository$'); then
 	echo "cannot list the packages" >&2
 	exit 1
@@ -72,6 +78,7 @@ else
 	# One package at a time: each uses all cores.
 	stage "Go, without the race detector" gotests plain -p 1 "${plain[@]}"
 	stage "clusters of processes" testbed
+	stage "compose, units and releases" deployment
 	stage Python env PYTHONDONTWRITEBYTECODE=1 "$python" -m pytest -p no:cacheprovider \
 		--junitxml="$reports/python.xml" tools/tests
 	stage "exported priors" scripts/priors-test.sh

@@ -20,10 +20,12 @@ type instruction struct {
 	words       []string
 }
 
-// dockerfile parses a Dockerfile, without comments and with continued lines joined.
+// dockerfile parses a Dockerfile, without comments, with continued lines joined, and with the arguments of bases replaced by their
+// defaults.
 func dockerfile(t *testing.T, name string) (all []instruction) {
 	t.Helper()
 	stage, joined := "", ""
+	var bases []string // names and defaults
 	for line := range strings.Lines(read(t, name)) {
 		line = strings.TrimSpace(line)
 		if strings.HasPrefix(line, "#") || line == "" {
@@ -36,27 +38,44 @@ func dockerfile(t *testing.T, name string) (all []instruction) {
 		words := strings.Fields(joined + line)
 		joined = ""
 		verb := strings.ToUpper(words[0])
-		if verb == "FROM" {
+		switch name, image, ok := strings.Cut(words[len(words)-1], "="); {
+		case verb == "ARG" && ok && strings.HasSuffix(name, "_IMAGE"):
+			bases = append(bases, "${"+name+"}", image)
+		case verb == "FROM":
 			stage = words[len(words)-1]
+			words[1] = strings.NewReplacer(bases...).Replace(words[1])
 		}
 		all = append(all, instruction{stage, verb, words[1:]})
 	}
 	return all
 }
 
-const workerDockerfile = "Dockerfile.worker"
+const workerDockerfile, coordinatorDockerfile = "Dockerfile.worker", "Dockerfile.coordinator"
 
 // imageDigest is the end of an image's name that pins it.
 var imageDigest = regexp.MustCompile(`@sha256:[0-9a-f]{64}$`)
 
-// Every stage and file of Dockerfile.worker exists, images have a version and a digest, and digests of files are pinned in
+// Every stage and file of the Dockerfiles exists, images have a version and a digest, and digests of files are pinned in
 // the program only.
-func TestWorkerDockerfile(t *testing.T) {
+func TestDockerfiles(t *testing.T) {
 	t.Parallel()
+	checkStages(t, workerDockerfile, "build", "library", "base-cpu", "base-cuda", "documents", "worker")
+	checkStages(t, coordinatorDockerfile, "build", "coordinator")
+	for _, name := range []string{workerDockerfile, coordinatorDockerfile, "scripts/image.sh", "scripts/image-test.sh"} {
+		text := regexp.MustCompile(`(?m)^(ARG [A-Z]+_IMAGE=\S+)@sha256:[0-9a-f]{64}$`).ReplaceAllString(read(t, name), "$1")
+		if digest := regexp.MustCompile(`[0-9a-f]{40}|[A-Za-z0-9+/]{86}==`).FindString(text); digest != "" {
+			t.Errorf("%s has the digest %s; pin it in the program", name, digest)
+		}
+	}
+}
+
+// checkStages checks the instructions of a Dockerfile, which must have these stages.
+func checkStages(t *testing.T, file string, wanted ...string) {
+	t.Helper()
 	stages := map[string]bool{}
 	ignored := ignoredByDocker(t)
-	script := read(t, "scripts/worker-image.sh")
-	for _, i := range dockerfile(t, workerDockerfile) {
+	script := read(t, "scripts/image.sh")
+	for _, i := range dockerfile(t, file) {
 		switch i.verb {
 		case "FROM":
 			if len(i.words) != 3 || i.words[1] != "AS" {
@@ -68,21 +87,15 @@ func TestWorkerDockerfile(t *testing.T) {
 			checkCopy(t, i.words, stages, ignored)
 		case "RUN":
 			for k, w := range i.words {
-				if path.Base(w) == "worker-image.sh" && !strings.Contains(script, "\n\""+i.words[k+1]+" ") {
-					t.Errorf("RUN %v: scripts/worker-image.sh has no step %s", i.words, i.words[k+1])
+				if path.Base(w) == "image.sh" && !strings.Contains(script, "\n\""+i.words[k+1]+" ") {
+					t.Errorf("RUN %v: scripts/image.sh has no step %s", i.words, i.words[k+1])
 				}
 			}
 		}
 	}
-	for _, name := range []string{"build", "library", "base-cpu", "base-cuda", "worker"} {
+	for _, name := range wanted {
 		if !stages[name] {
-			t.Errorf("there is no stage %s", name)
-		}
-	}
-	for _, name := range []string{workerDockerfile, "scripts/worker-image.sh", "scripts/worker-image-test.sh"} {
-		text := regexp.MustCompile(`(?m)^(FROM \S+)@sha256:[0-9a-f]{64} `).ReplaceAllString(read(t, name), "$1 ")
-		if digest := regexp.MustCompile(`[0-9a-f]{40}|[A-Za-z0-9+/]{86}==`).FindString(text); digest != "" {
-			t.Errorf("%s has the digest %s; pin it in the program", name, digest)
+			t.Errorf("%s has no stage %s", file, name)
 		}
 	}
 }
@@ -149,32 +162,42 @@ func ignoredByDocker(t *testing.T) []string {
 	return out
 }
 
-// The worker runs as an unprivileged user, ends on SIGTERM, and uses the versions that the project
-// and its ONNX Runtime require.
-func TestWorkerImageSettings(t *testing.T) {
+// Both images run as an unprivileged user, end on SIGTERM, name their version, and use the versions that the project and its
+// ONNX Runtime require.
+func TestImageSettings(t *testing.T) {
 	t.Parallel()
-	last := map[string]string{}
-	bases := map[string]string{}
-	for _, i := range dockerfile(t, workerDockerfile) {
-		if i.verb == "FROM" {
-			bases[i.stage] = i.words[0]
-			clear(last)
-		}
-		last[i.verb] = strings.Join(i.words, " ")
-	}
-	uid := regexp.MustCompile(`(?m)^uid=(\d+)$`).FindStringSubmatch(read(t, "scripts/worker-image.sh"))
-	if len(uid) != 2 || uid[1] == "0" || last["USER"] != uid[1]+":"+uid[1] {
-		t.Errorf("user is %q, the script has %v; want the same number, not 0", last["USER"], uid)
-	}
-	if last["STOPSIGNAL"] != "SIGTERM" || last["ENTRYPOINT"] != `["ddiff", "worker"]` {
-		t.Errorf("STOPSIGNAL %s, ENTRYPOINT %s", last["STOPSIGNAL"], last["ENTRYPOINT"])
-	}
-	if !strings.Contains(last["VOLUME"], "/tmp") || !strings.Contains(last["VOLUME"], "/var/cache/ddiff") {
-		t.Errorf("VOLUME %s: a read-only root needs places to write to", last["VOLUME"])
+	uid := regexp.MustCompile(`(?m)^uid=(\d+)$`).FindStringSubmatch(read(t, "scripts/image.sh"))
+	if len(uid) != 2 || uid[1] == "0" {
+		t.Fatalf("scripts/image.sh has the user %v; want a number, not 0", uid)
 	}
 	version := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindStringSubmatch(read(t, "go.mod"))[1]
-	if !strings.HasPrefix(bases["build"], "golang:"+version) {
-		t.Errorf("the build uses %s, go.mod requires %s", bases["build"], version)
+	bases := map[string]string{}
+	for file, verb := range map[string]string{workerDockerfile: "worker", coordinatorDockerfile: "coordinator"} {
+		last := map[string]string{}
+		for _, i := range dockerfile(t, file) {
+			if i.verb == "FROM" {
+				bases[i.stage] = i.words[0]
+				clear(last)
+			}
+			last[i.verb] = strings.Join(i.words, " ")
+		}
+		if last["USER"] != uid[1]+":"+uid[1] || last["STOPSIGNAL"] != "SIGTERM" || last["ENTRYPOINT"] != `["ddiff", "`+verb+`"]` {
+			t.Errorf("%s: USER %s, STOPSIGNAL %s, ENTRYPOINT %s", file, last["USER"], last["STOPSIGNAL"], last["ENTRYPOINT"])
+		}
+		if !strings.Contains(last["VOLUME"], "/tmp") || !strings.Contains(last["VOLUME"], "/var/cache/ddiff") {
+			t.Errorf("%s: VOLUME %s: a read-only root needs places to write to", file, last["VOLUME"])
+		}
+		for _, label := range []string{"version", "revision", "source", "licenses", "title"} {
+			if !strings.Contains(last["LABEL"], "org.opencontainers.image."+label+"=") {
+				t.Errorf("%s has no label %s", file, label)
+			}
+		}
+		if !strings.HasPrefix(bases["build"], "golang:"+version) {
+			t.Errorf("%s: the build uses %s, go.mod requires %s", file, bases["build"], version)
+		}
+	}
+	if bases["coordinator"] != bases["base-cpu"] {
+		t.Errorf("the coordinator's base is %s, the worker's %s", bases["coordinator"], bases["base-cpu"])
 	}
 	if !regexp.MustCompile(`^nvidia/cuda:12\.\d+\.\d+-cudnn-runtime-`).MatchString(bases["base-cuda"]) {
 		t.Errorf("the base is %s, the pinned ONNX Runtime requires CUDA 12 with cuDNN", bases["base-cuda"])
@@ -185,12 +208,12 @@ func TestWorkerImageSettings(t *testing.T) {
 	}
 }
 
-// skipCode is the exit code of scripts/worker-image-test.sh for a machine that cannot run it.
+// skipCode is the exit code of scripts/image-test.sh for a machine that cannot run it.
 const skipCode = 77
 
-// TestWorkerImage builds the content of the image in a plain Debian root and restores an image there.
+// TestWorkerImage builds the contents of the images in plain Debian roots and restores images there.
 func TestWorkerImage(t *testing.T) {
-	cmd := exec.CommandContext(t.Context(), "scripts/worker-image-test.sh")
+	cmd := exec.CommandContext(t.Context(), "scripts/image-test.sh")
 	cmd.Dir = root
 	out, err := cmd.CombinedOutput()
 	last := ""

@@ -1,0 +1,158 @@
+package deploy
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestRelease builds the archives for both architectures twice, from clones in two folders, the second time without Go's
+// cache, and compares all bytes. It checks what is in the archives, and runs the program of this machine's architecture where the
+// environment has neither Go nor a cache.
+func TestRelease(t *testing.T) {
+	if os.Getenv("DDIFF_RELEASE") == "" {
+		t.Skip("builds four programs, one without Go's cache: make release-test")
+	}
+	tool := filepath.Join(t.TempDir(), "releaser")
+	execute(t, filepath.Join(root, "internal/deploy"), nil, "go", "build", "-o", tool, "./release")
+	var folders []string
+	for _, environment := range [][]string{nil, {"GOCACHE=" + t.TempDir()}} {
+		clone := filepath.Join(t.TempDir(), "a folder of its own")
+		execute(t, root, nil, "git", "clone", "--quiet", ".", clone)
+		out := filepath.Join(t.TempDir(), "out")
+		execute(t, clone, environment, tool, "archives", "-version", "0.0.0-test", "-out", out)
+		folders = append(folders, out)
+	}
+	names := filesOf(t, folders[0])
+	if want := []string{
+		"SHA256SUMS", "ddiff-0.0.0-test-linux-amd64.cdx.json", "ddiff-0.0.0-test-linux-amd64.tar.gz",
+		"ddiff-0.0.0-test-linux-arm64.cdx.json", "ddiff-0.0.0-test-linux-arm64.tar.gz",
+	}; !slices.Equal(names, want) {
+		t.Fatalf("%q, want %q", names, want)
+	}
+	for _, name := range names {
+		first, err := os.ReadFile(filepath.Join(folders[0], name))
+		must(t, err)
+		second, err := os.ReadFile(filepath.Join(folders[1], name))
+		must(t, err)
+		if !bytes.Equal(first, second) {
+			t.Errorf("%s differs between two builds", name)
+		}
+	}
+	execute(t, folders[0], nil, "sha256sum", "--check", "--quiet", "SHA256SUMS")
+	for _, arch := range []string{"amd64", "arm64"} {
+		checkArchive(t, folders[0], "ddiff-0.0.0-test-linux-"+arch)
+	}
+	archiveRuns(t, folders[0])
+}
+
+// archiveRuns unpacks the archive of this machine and restores an image with an environment that has nothing of it.
+func archiveRuns(t *testing.T, dir string) {
+	t.Helper()
+	machine := strings.TrimSpace(execute(t, root, nil, "go", "env", "GOARCH"))
+	unpacked, home := t.TempDir(), t.TempDir()
+	execute(t, unpacked, nil, "tar", "--strip-components=1", "-xzf", filepath.Join(dir, "ddiff-0.0.0-test-linux-"+machine+".tar.gz"))
+	bare := func(args ...string) string {
+		cmd := exec.CommandContext(t.Context(), filepath.Join(unpacked, "bin", "ddiff"), args...)
+		cmd.Dir, cmd.Env = home, []string{"HOME=" + home, "PATH=/nowhere"}
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("ddiff %v: %v\n%s", args, err, out)
+		}
+		return string(out)
+	}
+	if out := bare("runtime", "where"); strings.TrimSpace(out) != filepath.Join(unpacked, "lib/ddiff/libonnxruntime.so.1") {
+		t.Errorf("the library in use is %s", out)
+	}
+	if out := bare("--version"); !strings.Contains(out, ", without a tag\n") {
+		t.Errorf("a commit without a tag is not named as such:\n%s", out)
+	}
+	out := bare("run", filepath.Join(root, "examples/images/chelsea.png"), "--task", "super_resolution", "--steps", "2", "--size", "64", "--quiet", "--out", filepath.Join(home, "out"))
+	if !strings.Contains(out, "done=1 failed=0 dead=0") {
+		t.Errorf("the restoration ends with %s", out)
+	}
+}
+
+// checkArchive checks names, owners and times in an archive, and its SBOM.
+func checkArchive(t *testing.T, dir, stem string) {
+	t.Helper()
+	f, err := os.Open(filepath.Join(dir, stem+".tar.gz"))
+	must(t, err)
+	defer f.Close() //nolint:errcheck // opened for reading
+	compressed, err := gzip.NewReader(f)
+	must(t, err)
+	var names []string
+	var inside []byte
+	for archive := tar.NewReader(compressed); ; {
+		h, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		must(t, err)
+		names = append(names, h.Name)
+		if h.Uid != 0 || h.Gid != 0 || h.Uname != "" || h.ModTime.IsZero() {
+			t.Errorf("%s: owner %d %q, time %v", h.Name, h.Uid, h.Uname, h.ModTime)
+		}
+		if strings.HasSuffix(h.Name, "/ddiff.cdx.json") {
+			inside, err = io.ReadAll(archive)
+			must(t, err)
+		}
+	}
+	for _, name := range []string{
+		"bin/ddiff", "lib/ddiff/libonnxruntime.so.1", "lib/ddiff/LICENSE", "lib/ddiff/ThirdPartyNotices.txt", "share/man/man1/ddiff.1", "share/man/man1/ddiff-run.1",
+		"share/bash-completion/completions/ddiff", "share/zsh/site-functions/_ddiff", "share/fish/vendor_completions.d/ddiff.fish",
+		"share/doc/ddiff/LICENSE", "share/doc/ddiff/THIRD_PARTY.md", "share/doc/ddiff/prior.md", "share/doc/ddiff/licenses/std@",
+		"share/doc/ddiff/licenses/onnxruntime@",
+	} {
+		if !slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(n, stem+"/"+name) }) {
+			t.Errorf("%s has no %s", stem, name)
+		}
+	}
+	bill, err := os.ReadFile(filepath.Join(dir, stem+".cdx.json"))
+	must(t, err)
+	if !bytes.Equal(bill, inside) {
+		t.Errorf("the SBOM beside %s is not the one inside", stem)
+	}
+	var parsed struct {
+		SpecVersion string
+		Components  []struct{ Name string }
+	}
+	must(t, json.Unmarshal(bill, &parsed))
+	if parsed.SpecVersion != "1.6" || len(parsed.Components) < 50 {
+		t.Errorf("%s: SBOM %s with %d components", stem, parsed.SpecVersion, len(parsed.Components))
+	}
+}
+
+// filesOf returns the sorted names in a folder.
+func filesOf(t *testing.T, dir string) []string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	must(t, err)
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// execute runs a program and returns its output.
+func execute(t *testing.T, dir string, environment []string, program string, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), program, args...)
+	cmd.Dir = dir
+	cmd.Env = append(cmd.Environ(), environment...)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s %s: %v\n%s", program, strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
