@@ -211,7 +211,13 @@ func (s loader) fetchDraw(ctx context.Context, t *task) error {
 		}
 	}
 	t.mirrorMask()
-	return t.encodeDraw()
+	err := t.encodeDraw()
+	for _, from := range []*manifest.Source{t.item.Mask, t.item.Kernel} {
+		if err != nil && from != nil {
+			return fmt.Errorf("read %s: %w", from.Public(), err)
+		}
+	}
+	return err
 }
 
 // encodeDraw encodes the mask or kernel. It draws the item's random one if none was read.

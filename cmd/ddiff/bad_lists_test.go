@@ -27,7 +27,7 @@ func badLists(t *testing.T) []badInput {
 	for column, values := range map[string][]string{
 		"sigma": {"x", "NaN", "Inf", "-1", "1.5", "1e999", "0,1"}, "seed": {"x", "-1", "1.5", "99999999999999999999"}, "width": {"0", "-1", "x", "1.5", "99999999"},
 		"height": {"0", "x"}, "sha256": {"x", digest}, "task": {"x", "HDR", "super resolution"}, "param.scale": {"x", "-1", "NaN"}, "param.scle": {"2"},
-		"mask": {"nowhere.png", "b", "b/a.png"}, "kernel": {"nowhere.png"}, "measurement": {"nowhere.npy", "b", "a.png"},
+		"mask": {"nowhere.png", "b", "b/a.png"}, "kernel": {"nowhere.png"}, "measurement": {"nowhere.npy", "b", "b/a.png"},
 	} {
 		for _, value := range values {
 			row("l.csv", "image,"+column+"\na.png,\""+value+"\"\n")

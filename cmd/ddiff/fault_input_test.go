@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"hash/crc32"
 	"os"
@@ -53,10 +54,14 @@ func TestBadImages(t *testing.T) {
 }
 
 // hugeHeader returns a PNG whose header declares 30000 × 30000 pixels.
-func hugeHeader(photo []byte) []byte {
+func hugeHeader(photo []byte) []byte { return withSize(photo, 30_000) }
+
+// withSize returns a PNG whose header has a square size.
+func withSize(photo []byte, side uint32) []byte {
 	data := append([]byte(nil), photo...)
 	header := data[12:29] // type and content of the first chunk
-	copy(header[4:], []byte{0, 0, 0x75, 0x30, 0, 0, 0x75, 0x30})
+	binary.BigEndian.PutUint32(header[4:], side)
+	binary.BigEndian.PutUint32(header[8:], side)
 	sum := crc32.ChecksumIEEE(header)
 	copy(data[29:], []byte{byte(sum >> 24), byte(sum >> 16), byte(sum >> 8), byte(sum)})
 	return data
@@ -73,7 +78,7 @@ func TestBadMeasurements(t *testing.T) {
 			n *= d
 		}
 		values := make([]float32, n)
-		values[n/2] = value
+		values[0], values[n/2] = -1, value // without a dark value zero may be black
 		data, err := raster.EncodeNPY(shape, values)
 		must(t, err)
 		write(t, filepath.Join(dir, name), data)

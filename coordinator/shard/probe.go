@@ -124,7 +124,11 @@ func (s *Sharder) measuredShape(task string, params map[string]float64, data []b
 		if err != nil {
 			return operator.Shape{}, err
 		}
-		return operators.ImageShape(task, params, y.Shape)
+		image, err := operators.ImageShape(task, params, y.Shape)
+		if m := s.cfg.Prior.Card.MultipleOf; err == nil && (image.Width%m != 0 || image.Height%m != 0) {
+			err = fmt.Errorf("its image has %d×%d pixels, the prior needs multiples of %d; extend the measurement", image.Width, image.Height, m)
+		}
+		return image, err
 	}
 	w, h, err := raster.ProbePicture(data)
 	if err != nil {

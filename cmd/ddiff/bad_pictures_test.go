@@ -1,0 +1,159 @@
+package main_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"image"
+	"image/jpeg"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"ddiff/restore/raster"
+)
+
+// cmykJPEG is a JPEG of 16×16 pixels in CMYK: that of a grey one, with four components and a scan of its own.
+func cmykJPEG(t *testing.T) []byte {
+	t.Helper()
+	var grey bytes.Buffer
+	must(t, jpeg.Encode(&grey, image.NewGray(image.Rect(0, 0, 16, 16)), nil))
+	out := []byte{0xff, 0xd8, 0xff, 0xee, 0, 14, 'A', 'd', 'o', 'b', 'e', 0, 100, 0, 0, 0, 0, 0}
+	for rest := grey.Bytes()[2:]; rest[1] != 0xda; {
+		size := 2 + int(binary.BigEndian.Uint16(rest[2:]))
+		if rest[1] == 0xc0 { // the frame: one component becomes four
+			frame := []byte{0xff, 0xc0, 0, 20, 8, 0, 16, 0, 16, 4}
+			for c := range byte(4) {
+				frame = append(frame, c+1, 0x11, 0)
+			}
+			out = append(out, frame...)
+		} else {
+			out = append(out, rest[:size]...)
+		}
+		rest = rest[size:]
+	}
+	out = append(out, 0xff, 0xda, 0, 14, 4, 1, 0, 2, 0, 3, 0, 4, 0, 0, 63, 0)
+	// Each block: no difference of the mean (00), end of block (1010).
+	out = append(out, bytes.Repeat([]byte{0x28, 0xa2, 0x8a}, 4)...)
+	return append(out, 0xff, 0xd9)
+}
+
+// animatedWebP is the beginning of an animation.
+func animatedWebP() []byte {
+	body := append([]byte("WEBPVP8X\x0a\x00\x00\x00\x02\x00\x00\x00\x0f\x00\x00\x0f\x00\x00"), "ANIM\x06\x00\x00\x00\x00\x00\x00\x00\x00\x00"...)
+	return append(binary.LittleEndian.AppendUint32([]byte("RIFF"), uint32(len(body))), body...)
+}
+
+// array is a .npy of values from low to high.
+func array(t *testing.T, low, high float32, shape ...int) []byte {
+	t.Helper()
+	n := 1
+	for _, d := range shape {
+		n *= d
+	}
+	values := make([]float32, n)
+	for i := range values {
+		values[i] = low + (high-low)*float32(i)/float32(max(1, n-1))
+	}
+	data, err := raster.EncodeNPY(shape, values)
+	must(t, err)
+	return data
+}
+
+// unfit is a file that restore refuses, with the task and the words of its line.
+type unfit struct {
+	name, file string
+	data       []byte
+	task       string
+	parts      []string
+}
+
+// unfits are files that cannot be restored.
+func unfits(t *testing.T) []unfit {
+	t.Helper()
+	return []unfit{
+		{"empty", "empty.png", nil, "hdr", []string{"is an empty file"}},
+		{"of one pixel", "dot.png", grey(1), "hdr", []string{"1×1 pixels is too small"}},
+		{"of 40000×40000 pixels", "huge.png", withSize(grey(16), 40_000), "hdr", []string{"40000x40000 pixels, the limit is"}},
+		{"in CMYK", "print.jpg", cmykJPEG(t), "hdr", []string{"is in CMYK; convert it to RGB"}},
+		{"animated", "film.webp", animatedWebP(), "hdr", []string{"is an animation; save one frame"}},
+		{"text", "text.png", []byte("text"), "hdr", []string{"not a PNG, JPEG, TIFF or WebP image"}},
+		{"not of the factor", "y.npy", array(t, -1, 1, 3, 5, 5), "super_resolution", []string{"20×20 pixels, the prior needs multiples of 8"}},
+		{"of 0 to 255", "bytes.npy", array(t, 0, 255, 3, 16, 16), "hdr", []string{"between 0 and 255", "--measurement-range LOW,HIGH"}},
+		{"of 0 to 1", "unit.npy", array(t, 0, 1, 3, 16, 16), "hdr", []string{"between 0 and 1", "--measurement-range 0,1"}},
+		{"a picture of moduli", "moduli.png", grey(16), "phase_retrieval", []string{"its measurement is no picture; give the values of A(x) as .npy"}},
+	}
+}
+
+// badPictures are pictures that restore refuses, and options that do not suit them.
+func badPictures(t *testing.T) []badInput {
+	t.Helper()
+	base := []string{"restore", "--quiet", "--threads", "1", "--steps", "3"}
+	var all []badInput
+	for _, u := range unfits(t) {
+		all = append(all, badInput{
+			name: "restore/" + u.name, files: map[string][]byte{u.file: u.data}, code: 3, failed: 1, parts: append([]string{"failed: ", u.file}, u.parts...),
+			args: append(base[:len(base):len(base)], u.file, "--task", u.task),
+		})
+	}
+	add := func(name string, code, failed int, parts []string, args ...string) {
+		files := map[string][]byte{
+			"a.png": grey(16), "even.npy": array(t, 0.0625, 0.0625, 4, 4), "dark.npy": array(t, 0, 0, 16, 16), "dark.png": blackPNG(t), "sub/a.txt": []byte("x"), "x.txt": []byte("x"),
+		}
+		all = append(all, badInput{name: "restore/" + name, files: files, code: code, failed: failed, parts: parts, args: append(base[:len(base):len(base)], args...)})
+	}
+	add("kernel of even size", 3, 1, []string{"failed: a.png (motion_deblur)", "even.npy", "must be square and odd"}, "a.png", "--task", "motion_deblur", "--kernel", "even.npy")
+	add("mask without observed pixels", 3, 1, []string{"failed: a.png", "no pixel is observed"}, "a.png", "--task", "inpaint_random", "--mask", "dark.npy")
+	add("black mask", 3, 1, []string{"failed: a.png", "no pixel is observed"}, "a.png", "--task", "inpaint_box", "--mask", "dark.png")
+	add("unused kernel", 2, 0, []string{"--kernel", "task hdr does not use a kernel"}, "a.png", "--task", "hdr", "--kernel", "even.npy")
+	add("unused mask", 2, 0, []string{"--mask", "task motion_deblur does not use a mask, it uses a kernel"}, "a.png", "--task", "motion_deblur", "--mask", "dark.npy", "--kernel", "even.npy")
+	add("missing kernel", 2, 0, []string{"task motion_deblur needs the kernel", "give --kernel FILE"}, "a.png", "--task", "motion_deblur")
+	add("missing mask", 2, 0, []string{"task inpaint_box needs the mask", "give --mask FILE"}, "a.png", "--task", "inpaint_box")
+	add("kernel nowhere", 2, 0, []string{"--kernel nowhere.npy", "no such file"}, "a.png", "--task", "motion_deblur", "--kernel", "nowhere.npy")
+	add("no task", 2, 0, []string{"give one --task NAME"}, "a.png")
+	add("two tasks", 2, 0, []string{"give one --task NAME"}, "a.png", "--task", "hdr,super_resolution")
+	add("unknown task", 2, 0, []string{"unknown task"}, "a.png", "--task", "hdrr")
+	add("nowhere", 2, 0, []string{"nowhere.png", "no such file"}, "nowhere.png", "--task", "hdr")
+	add("not a picture", 2, 0, []string{"x.txt is neither a picture nor a .npy file"}, "x.txt", "--task", "hdr")
+	add("folder without pictures", 2, 0, []string{"no picture found"}, "sub", "--task", "hdr")
+	add("range in the wrong order", 2, 0, []string{"--measurement-range", "is no range"}, "a.png", "--task", "hdr", "--measurement-range", "255,0")
+	add("range of words", 2, 0, []string{"--measurement-range", "is not LOW,HIGH"}, "a.png", "--task", "hdr", "--measurement-range", "black,white")
+	return all
+}
+
+// blackPNG is a black picture of 16×16 pixels.
+func blackPNG(t *testing.T) []byte {
+	t.Helper()
+	data, err := raster.EncodePNG(&raster.Image{Channels: 1, Height: 16, Width: 16, Pix: repeated(-1, 256)})
+	must(t, err)
+	return data
+}
+
+func repeated(v float32, n int) []float32 {
+	out := make([]float32, n)
+	for i := range out {
+		out[i] = v
+	}
+	return out
+}
+
+// TestRestoreBesideBadFiles restores a folder with one sound picture among all files that are refused for the same task.
+func TestRestoreBesideBadFiles(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "a sound one.png"), grey(16))
+	bad := 0
+	for _, u := range unfits(t) {
+		if u.task == "hdr" {
+			write(t, filepath.Join(dir, u.file), u.data)
+			bad++
+		}
+	}
+	e := ddiff(t, "restore", "--quiet", "--threads", "1", "--steps", "80", dir, "--task", "hdr")
+	wantCode(t, e, 3)
+	if got := strings.Count(e.stderr, "failed: "); got != bad {
+		t.Errorf("%d lines of failures, want %d: %s", got, bad, e)
+	}
+	wantLine(t, e, fmt.Sprintf("done=1 failed=%d dead=0 skipped=0 warned=", bad))
+	decode(t, read(t, filepath.Join(dir, "a sound one.restored.png")))
+}
