@@ -1,0 +1,234 @@
+package raster_test
+
+import (
+	"bytes"
+	"compress/zlib"
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"image"
+	"image/color"
+	"image/jpeg"
+	"image/png"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/image/tiff"
+
+	"ddiff/restore/raster"
+)
+
+// profileOf is an ICC profile of a colour space with nothing in it.
+func profileOf(space string) []byte {
+	p := make([]byte, 200)
+	binary.BigEndian.PutUint32(p, uint32(len(p)))
+	copy(p[16:], space)
+	copy(p[36:], "acsp")
+	for i := 128; i < len(p); i++ {
+		p[i] = byte(i * 7)
+	}
+	return p
+}
+
+// chunk is a PNG chunk.
+func chunk(kind string, body []byte) []byte {
+	out := append(binary.BigEndian.AppendUint32(nil, uint32(len(body))), kind...)
+	out = append(out, body...)
+	return binary.BigEndian.AppendUint32(out, crc32.ChecksumIEEE(out[4:]))
+}
+
+// withChunk inserts a chunk behind the header of a PNG.
+func withChunk(file []byte, c []byte) []byte { return slices.Concat(file[:33], c, file[33:]) }
+
+func iccChunk(t *testing.T, profile []byte) []byte {
+	t.Helper()
+	var body bytes.Buffer
+	body.WriteString("any\x00\x00")
+	w := zlib.NewWriter(&body)
+	if _, err := w.Write(profile); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return chunk("iCCP", body.Bytes())
+}
+
+// exif is a TIFF structure with an orientation.
+func exif(orientation byte) []byte {
+	return []byte{'M', 'M', 0, 42, 0, 0, 0, 8, 0, 1, 0x01, 0x12, 0, 3, 0, 0, 0, 1, 0, orientation, 0, 0, 0, 0, 0, 0}
+}
+
+func encoded(t *testing.T, m image.Image) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := png.Encode(&b, m); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// colours is a picture of 6×4 different opaque colours.
+func colours() *image.NRGBA {
+	m := image.NewNRGBA(image.Rect(0, 0, 6, 4))
+	for i := range 24 {
+		m.Set(i%6, i/6, color.NRGBA{uint8(10 * i), uint8(255 - 9*i), uint8(i), 255})
+	}
+	return m
+}
+
+// TestDecodePicture reads pictures of all kinds, and writes images of their form.
+func TestDecodePicture(t *testing.T) {
+	t.Parallel()
+	grey8, grey16, deep, clear := image.NewGray(image.Rect(0, 0, 6, 4)), image.NewGray16(image.Rect(0, 0, 6, 4)), image.NewNRGBA64(image.Rect(0, 0, 6, 4)), colours()
+	for i := range 24 {
+		grey8.Pix[i] = uint8(i * 10)
+		grey16.SetGray16(i%6, i/6, color.Gray16{uint16(i * 2571)})
+		deep.SetNRGBA64(i%6, i/6, color.NRGBA64{uint16(i * 2000), uint16(i * 111), 65535, 65535})
+	}
+	clear.Pix[3] = 100
+	var asJPEG, asTIFF bytes.Buffer
+	if err := errors.Join(jpeg.Encode(&asJPEG, colours(), nil), tiff.Encode(&asTIFF, deep, nil)); err != nil {
+		t.Fatal(err)
+	}
+	rgb, grey := profileOf("RGB "), profileOf("GRAY")
+	segment := append([]byte("ICC_PROFILE\x00\x01\x01"), rgb...)
+	withProfile := slices.Concat(asJPEG.Bytes()[:2], []byte{0xff, 0xe2, 0, byte(2 + len(segment))}, segment, asJPEG.Bytes()[2:])
+	for name, c := range map[string]struct {
+		data  []byte
+		want  raster.Picture // without the image
+		fits  bool
+		model color.Model // of the written file
+	}{
+		"colour":             {encoded(t, colours()), raster.Picture{Bits: 8}, false, color.RGBAModel},
+		"grey":               {encoded(t, grey8), raster.Picture{Grey: true, Bits: 8}, false, color.GrayModel},
+		"16 bits of grey":    {encoded(t, grey16), raster.Picture{Grey: true, Bits: 16}, false, color.Gray16Model},
+		"16 bits":            {encoded(t, deep), raster.Picture{Bits: 16}, false, color.RGBA64Model},
+		"TIFF of 16 bits":    {asTIFF.Bytes(), raster.Picture{Bits: 16}, false, color.RGBA64Model},
+		"alpha":              {encoded(t, clear), raster.Picture{Bits: 8, Alpha: true}, false, color.RGBAModel},
+		"profile":            {withChunk(encoded(t, colours()), iccChunk(t, rgb)), raster.Picture{Bits: 8, Profile: rgb}, true, color.RGBAModel},
+		"profile of a JPEG":  {withProfile, raster.Picture{Bits: 8, Profile: rgb}, true, color.RGBAModel},
+		"grey profile":       {withChunk(encoded(t, grey8), iccChunk(t, grey)), raster.Picture{Grey: true, Bits: 8, Profile: grey}, true, color.GrayModel},
+		"RGB profile, grey":  {withChunk(encoded(t, grey8), iccChunk(t, rgb)), raster.Picture{Grey: true, Bits: 8, Profile: rgb}, true, color.RGBAModel},
+		"grey profile, RGB":  {withChunk(encoded(t, colours()), iccChunk(t, grey)), raster.Picture{Bits: 8, Profile: grey}, false, color.RGBAModel},
+		"damaged profile":    {withChunk(encoded(t, colours()), iccChunk(t, rgb[:150])), raster.Picture{Bits: 8}, false, color.RGBAModel},
+		"profile of nothing": {withChunk(encoded(t, colours()), chunk("iCCP", []byte("x"))), raster.Picture{Bits: 8}, false, color.RGBAModel},
+	} {
+		p, err := raster.DecodePicture(c.data)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if p.Grey != c.want.Grey || p.Bits != c.want.Bits || p.Alpha != c.want.Alpha || !bytes.Equal(p.Profile, c.want.Profile) || p.ProfileFits() != c.fits {
+			t.Errorf("%s: grey %v, %d bits, alpha %v, profile of %d bytes, fits %v", name, p.Grey, p.Bits, p.Alpha, len(p.Profile), p.ProfileFits())
+		}
+		file, err := raster.EncodePicture(p.Image, *p)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if config, err := png.DecodeConfig(bytes.NewReader(file)); err != nil || config.ColorModel != c.model {
+			t.Errorf("%s: the written file has the model %v, %v", name, config.ColorModel, err)
+		}
+		again, err := raster.DecodePicture(file)
+		if err != nil || c.fits != (len(again.Profile) > 0) || c.fits && !bytes.Equal(again.Profile, p.Profile) {
+			t.Errorf("%s: the written file: %v", name, err)
+		}
+		if name != "profile of a JPEG" && !slices.Equal(again.Image.Pix, p.Image.Pix) && !p.Alpha {
+			t.Errorf("%s: the written file has other pixels", name)
+		}
+	}
+}
+
+// TestOrientationOfPictures applies the orientation of formats that Decode leaves as they are.
+func TestOrientationOfPictures(t *testing.T) {
+	t.Parallel()
+	file := withChunk(encoded(t, colours()), chunk("eXIf", exif(6)))
+	p, err := raster.DecodePicture(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, err := raster.Decode(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, h, err := raster.ProbePicture(file)
+	if w != 4 || h != 6 || err != nil || p.Image.Width != 4 || p.Image.Height != 6 || plain.Width != 6 {
+		t.Errorf("%d×%d, %v: decoded %d×%d, plain %d×%d", w, h, err, p.Image.Width, p.Image.Height, plain.Width, plain.Height)
+	}
+	// A quarter turn clockwise: the lower left pixel comes first.
+	if got, want := p.Image.Pix[0], plain.Pix[3*6]; got != want {
+		t.Errorf("the first pixel is %v, want %v", got, want)
+	}
+}
+
+// TestRefusedPictures: animations and too many pixels, by the header.
+func TestRefusedPictures(t *testing.T) {
+	t.Parallel()
+	animation := []byte("RIFF\x12\x00\x00\x00WEBPVP8X\x0a\x00\x00\x00\x02\x00\x00\x00\x0f\x00\x00\x0f\x00\x00")
+	huge := encoded(t, colours())
+	binary.BigEndian.PutUint32(huge[16:], 40_000)
+	binary.BigEndian.PutUint32(huge[20:], 40_000)
+	binary.BigEndian.PutUint32(huge[29:], crc32.ChecksumIEEE(huge[12:29]))
+	for name, c := range map[string]struct {
+		data []byte
+		want error
+		text string
+	}{
+		"animation": {animation, raster.ErrFormat, "animation"},
+		"huge":      {huge, raster.ErrTooLarge, "40000x40000"},
+		"text":      {[]byte("text"), raster.ErrFormat, "not a PNG"},
+		"empty":     {nil, raster.ErrTruncated, "empty"},
+	} {
+		_, err := raster.DecodePicture(c.data)
+		_, _, probed := raster.ProbePicture(c.data)
+		for _, err := range []error{err, probed} {
+			if !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.text) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+}
+
+// TestDeepSamples: To8 of a decoded 16-bit sample is To8 of the value, so that digests of 8-bit samples hold for both files.
+func TestDeepSamples(t *testing.T) {
+	t.Parallel()
+	const n = 4096
+	img := raster.New(3, 1, n)
+	for i := range img.Pix {
+		img.Pix[i] = -1 + 2*float32(i)/float32(len(img.Pix)-1)
+	}
+	file, err := raster.EncodePicture(img, raster.Picture{Bits: 16})
+	if err != nil {
+		t.Fatal(err)
+	}
+	deep, err := raster.Decode(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, v := range deep.Pix {
+		if raster.To8(v) != raster.To8(img.Pix[i]) {
+			t.Fatalf("value %v is %d, from 16 bits %d", img.Pix[i], raster.To8(img.Pix[i]), raster.To8(v))
+		}
+	}
+}
+
+// TestExtendAndCrop: a cropped extension is the image.
+func TestExtendAndCrop(t *testing.T) {
+	t.Parallel()
+	p, err := raster.DecodePicture(encoded(t, colours()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	wide := raster.Extend(p.Image, 8, 6)
+	if wide.Width != 8 || wide.Height != 6 || wide.Pix[6] != p.Image.Pix[4] || wide.Pix[4*8] != p.Image.Pix[2*6] {
+		t.Errorf("extended to %d×%d: %v", wide.Width, wide.Height, wide.Pix[:8])
+	}
+	if back := raster.Crop(wide, 6, 4); !slices.Equal(back.Pix, p.Image.Pix) {
+		t.Error("the cropped extension differs")
+	}
+	if raster.Crop(p.Image, 9, 9) != p.Image {
+		t.Error("cropped beyond its size")
+	}
+}
