@@ -6,9 +6,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/metric"
 )
 
 const (
@@ -23,7 +20,15 @@ const (
 type alarm struct {
 	mu      sync.Mutex
 	text    string
-	results bool // the result stream is nearly full
+	results bool               // the result stream is nearly full
+	fills   map[string]float64 // used shares, by stream
+}
+
+// shares returns the used shares of the streams.
+func (a *alarm) shares() map[string]float64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.fills // never changed, only replaced
 }
 
 // resultsFull reports whether the result stream is nearly full.
@@ -42,14 +47,6 @@ func (a *alarm) problem() string {
 // watch checks the streams until ctx ends. It reports a stream that is nearly full by the log, the statuses of the
 // campaigns, and the gauge ddiff.stream.fill.
 func (a *alarm) watch(ctx context.Context, cfg Config) error {
-	var gauge metric.Float64Gauge
-	if cfg.Meter != nil {
-		var err error
-		gauge, err = cfg.Meter.Float64Gauge("ddiff.stream.fill", metric.WithUnit("1"), metric.WithDescription("Used share of a stream's limit."))
-		if err != nil {
-			return fmt.Errorf("create metric: %w", err)
-		}
-	}
 	tick := time.NewTicker(alarmTicks * cfg.Tick)
 	defer tick.Stop()
 	var logged time.Time
@@ -59,11 +56,10 @@ func (a *alarm) watch(ctx context.Context, cfg Config) error {
 			cfg.Logger.Warn("could not measure the streams", "reason", err)
 		}
 		var full []string
+		fills := map[string]float64{}
 		results := false
 		for _, s := range streams {
-			if gauge != nil {
-				gauge.Record(ctx, s.Fill(), metric.WithAttributes(attribute.String("stream", s.Name)))
-			}
+			fills[s.Name] = s.Fill()
 			if s.Fill() >= alarmFill {
 				full = append(full, fmt.Sprintf("stream %s is %.0f %% full", s.Name, 100*s.Fill()))
 				results = results || s.Results()
@@ -71,7 +67,7 @@ func (a *alarm) watch(ctx context.Context, cfg Config) error {
 		}
 		if err == nil {
 			a.mu.Lock()
-			a.text, a.results = strings.Join(full, "; "), results
+			a.text, a.results, a.fills = strings.Join(full, "; "), results, fills
 			a.mu.Unlock()
 		}
 		if now := cfg.Now(); len(full) > 0 && now.Sub(logged) >= alarmLog {

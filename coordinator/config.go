@@ -7,12 +7,12 @@ import (
 	"log/slog"
 	"time"
 
-	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 
 	"ddiff/coordinator/shard"
 	"ddiff/queue"
 	"ddiff/storage"
+	"ddiff/telemetry"
 )
 
 // sources reads the files of datasets.
@@ -36,8 +36,8 @@ type Config struct {
 	Sweep func(ctx context.Context) error
 	// Usage returns the sizes of the queue's streams, for an alarm before one is full. Optional.
 	Usage func(ctx context.Context) ([]queue.StreamUsage, error)
-	// Meter receives the used shares of the streams. Optional.
-	Meter metric.Meter
+	// Metrics are the metrics of the coordinator. Default: none are exported.
+	Metrics *telemetry.Cluster
 	// Store is the cluster's store. StoreAddress is the address by which workers open it.
 	Store        storage.Store
 	StoreAddress string

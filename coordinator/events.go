@@ -44,7 +44,7 @@ func (r *runner) settleEvents(e event) error {
 		if e.err != nil {
 			return errors.Join(fmt.Errorf("follow results: %w", e.err), r.announceCopies())
 		}
-		r.seen = e.result.Seq
+		r.seen, r.behind = e.result.Seq, int(e.result.Behind)
 		if err := r.settleEvent(e.result); err != nil {
 			return err
 		}
@@ -78,6 +78,10 @@ func (r *runner) settleEvent(e queue.Result) error {
 	n := r.ledger.settle(e.ID, e.Round, stateOf(res.Outcome), res.Reason)
 	if n == 0 {
 		return nil
+	}
+	if e.Seq > r.counted {
+		r.counted = e.Seq
+		r.s.cfg.Metrics.Settle(context.Background(), string(res.Outcome), n)
 	}
 	r.pace.add(r.s.cfg.Now(), res.Finished, n)
 	r.progress = r.s.cfg.Now()

@@ -30,6 +30,7 @@ type health struct {
 	id string
 
 	mu       sync.Mutex
+	probed   bool      // a probe has ended
 	failures int       // consecutive failed probes
 	since    time.Time // begin of the first of them
 	reason   string    // of the last one
@@ -51,6 +52,11 @@ func newHealth() *health { return &health{id: rand.Text(), peers: map[string]pee
 // CheckHealth checks the store periodically until ctx ends, and publishes the result on the board for the other
 // coordinators. It runs in every coordinator, whether it leads or not, beside the election.
 func (s *Service) CheckHealth(ctx context.Context) error {
+	stop, err := s.cfg.Metrics.ObserveStanding(s.standing)
+	if err != nil {
+		return err
+	}
+	defer stop() //nolint:errcheck // the registration is known
 	watch := lifecycle.Go(ctx, s.watchPeers)
 	defer watch.Stop()
 	key := manifest.KeyCoordinatorPrefix + queue.Token(s.cfg.Name)
@@ -84,6 +90,21 @@ func (s *Service) Fit() bool {
 	return !s.health.unfit
 }
 
+// Ready returns the reason why this coordinator could not lead: it cannot use the store, or does not know yet. A coordinator
+// that waits for another one to lead is ready.
+func (s *Service) Ready() error {
+	h := s.health
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case !h.probed:
+		return errors.New("the store is not checked yet")
+	case h.failures >= failedProbes:
+		return fmt.Errorf("the store is unavailable: %s", h.reason)
+	}
+	return nil
+}
+
 // probe uses the store once.
 func (s *Service) probe(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.Probe)
@@ -106,6 +127,7 @@ func (s *Service) recordProbe(begin time.Time, err error) {
 	h := s.health
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.probed = true
 	if err == nil {
 		if h.failures >= failedProbes {
 			s.cfg.Logger.Info("the store is available again", "after", s.cfg.Now().Sub(h.since).Round(time.Second))

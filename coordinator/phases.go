@@ -209,14 +209,22 @@ func (r *runner) cancelCampaign(ctx context.Context) error {
 
 // end removes stale dead letters, writes the report and ends the campaign as finished or cancelled. If users have changed the
 // wanted state or sent a command meanwhile, or results are missing from storage, the campaign does not end.
-func (r *runner) end(ctx context.Context, p manifest.Phase) error {
+func (r *runner) end(ctx context.Context, p manifest.Phase) (err error) {
+	ctx, span := r.startSpan(ctx, "finish")
+	defer func() {
+		if errors.Is(err, errEnded) {
+			endSpan(span, nil)
+			return
+		}
+		endSpan(span, err)
+	}()
 	if r.rec.Round > 0 { // items have become pending again
 		stale := func(d queue.DeadLetter) bool { return r.ledger.state(d.ID) != dead }
 		if err := r.removeDead(ctx, stale); err != nil {
 			return err
 		}
 	}
-	_, err := r.writeReport(ctx)
+	_, err = r.writeReport(ctx)
 	var missing missingResultsError
 	if errors.As(err, &missing) {
 		if err := r.restoreMissing(ctx, missing); err != nil || p != manifest.PhaseCancelled {
@@ -288,6 +296,7 @@ func (r *runner) enterEnd(
 	case err != nil:
 		return err
 	case r.rec.Phase == p:
+		r.endTrace(ctx, p)
 		return errEnded
 	case r.rec.Phase == before:
 		return errNotEnded

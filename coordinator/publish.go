@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 
 	"ddiff/coordinator/shard"
@@ -18,7 +16,7 @@ import (
 // publishWindow publishes the pending items of a window and then counts the window in the record. encoded has the JSON
 // of the items, or is nil. include selects items, all when it is empty.
 func (r *runner) publishWindow(ctx context.Context, w *shard.Window, encoded [][]byte, include []bool) (err error) {
-	ctx, span := r.startSpan(ctx, "publish", w, trace.WithSpanKind(trace.SpanKindProducer))
+	ctx, span := r.startWindowSpan(ctx, "publish", w, trace.WithSpanKind(trace.SpanKindProducer))
 	defer func() { endSpan(span, err) }()
 	var batch batch
 	for i, it := range w.Items {
@@ -101,29 +99,22 @@ func (r *runner) send(ctx context.Context, work []queue.Work) error {
 	if len(work) == 0 {
 		return nil
 	}
+	if !trace.SpanContextFromContext(ctx).IsValid() { // items of a window have its span
+		ctx = trace.ContextWithRemoteSpanContext(ctx, traceOf(r.rec))
+	}
 	err := r.queue.PublishBatch(ctx, work)
 	var refused *queue.BatchError
 	if !errors.As(err, &refused) {
+		if err == nil {
+			r.s.cfg.Metrics.Publish(ctx, len(work))
+		}
 		return err
 	}
+	r.s.cfg.Metrics.Publish(ctx, len(work)-len(refused.Refused))
 	for _, f := range refused.Refused {
 		if !errors.Is(f.Err, queue.ErrDuplicate) {
 			return fmt.Errorf("publish %d items: %w", len(work), err)
 		}
 	}
 	return nil
-}
-
-// startSpan starts a span for the work on one window.
-func (r *runner) startSpan(ctx context.Context, name string, w *shard.Window, options ...trace.SpanStartOption) (context.Context, trace.Span) {
-	return r.s.cfg.Tracer.Start(ctx, name, append(options, trace.WithAttributes(attribute.String("ddiff.campaign", r.id),
-		attribute.Int("ddiff.window", w.Number), attribute.Int("ddiff.items", w.Header.Items)))...)
-}
-
-func endSpan(span trace.Span, err error) {
-	if err != nil {
-		span.RecordError(err)
-		span.SetStatus(codes.Error, err.Error())
-	}
-	span.End()
 }

@@ -27,6 +27,7 @@ func (r *runner) checkQueue(ctx context.Context) error {
 		}
 		return r.restoreLost(ctx)
 	}
+	r.report(int(waiting), int(leased))
 	if err := r.publishStatus(ctx, int(leased)); err != nil {
 		return err
 	}

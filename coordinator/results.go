@@ -15,7 +15,9 @@ import (
 
 // writeReport writes the report of all settled items beside the results, and returns its summary. It logs artifacts
 // that cannot be read. In a cluster, results that are missing from storage are an error, see missingResultsError.
-func (r *runner) writeReport(ctx context.Context) (report.Summary, error) {
+func (r *runner) writeReport(ctx context.Context) (_ report.Summary, err error) {
+	ctx, span := r.startSpan(ctx, "report")
+	defer func() { endSpan(span, err) }()
 	if r.ledger.items == 0 {
 		return report.Summary{}, nil
 	}

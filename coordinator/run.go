@@ -137,6 +137,7 @@ func (r *Run) Counts() manifest.Counts { return r.runner.ledger.total(0, false) 
 // returns its summary. Call it after the worker has ended, also when Process returned an error. If Process ended before
 // the dataset was read, and the store has a report of more restored items, Close keeps that report and returns no summary.
 func (r *Run) Close(ctx context.Context) (report.Summary, error) {
+	defer r.runner.endTrace(ctx, r.runner.rec.Phase)
 	if r.runner.ledger.open > 0 && r.runner.queue != nil {
 		following, stop := context.WithCancel(ctx)
 		defer stop()

@@ -70,6 +70,9 @@ type runner struct {
 	events   <-chan event
 	follower *lifecycle.Service // fills events
 	seen     uint64             // sequence number of the last outcome in the ledger
+	behind   int                // outcomes that follow it in the stream, when it was read
+	counted  uint64             // sequence number of the last outcome in ddiff.ledger.items, or before the runner began
+	counts   bool               // counted is set
 	pace     pace
 	progress time.Time            // of the last outcome, or of the start
 	fault    *manifest.Fault      // pauses the campaign
@@ -81,7 +84,7 @@ type runner struct {
 }
 
 func newRunner(s *Service, c *manifest.Campaign) *runner {
-	return &runner{s: s, id: c.ID, log: s.cfg.Logger.With("campaign", c.ID), wake: make(chan struct{}, 1), catalogue: s.cfg.Catalogue}
+	return &runner{s: s, id: c.ID, log: s.cfg.Logger.With("campaign", c.ID, "trace_id", traceOf(c).TraceID().String()), wake: make(chan struct{}, 1), catalogue: s.cfg.Catalogue}
 }
 
 // offer passes a record to the runner. It ignores records that are not newer than the last one: the board also delivers
@@ -171,13 +174,22 @@ func (r *runner) process(ctx context.Context, c *manifest.Campaign) error {
 		r.unmarkStart(ctx)
 	}()
 	r.rec = c
+	r.s.gauges.set(r.id, campaignGauges{phase: c.Phase, paused: c.Wanted != manifest.WantRun})
 	tick := time.NewTicker(r.s.cfg.Tick)
 	defer tick.Stop()
 	r.tick = tick.C
-	err := r.open(ctx)
+	err := r.openTraced(ctx)
 	for err == nil {
 		err = r.step(ctx)
 	}
+	return err
+}
+
+// openTraced is open in a span of the campaign.
+func (r *runner) openTraced(ctx context.Context) error {
+	_, span := r.startSpan(ctx, "open") // the queue's calls in open have spans of their own
+	err := r.open(ctx)
+	endSpan(span, err)
 	return err
 }
 
@@ -224,6 +236,9 @@ func (r *runner) open(ctx context.Context) error {
 		}
 	}
 	if err := r.openQueue(ctx); err != nil {
+		return err
+	}
+	if err := r.skipCounted(ctx); err != nil {
 		return err
 	}
 	if err := r.settleRecalled(ctx); err != nil {

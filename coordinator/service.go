@@ -22,6 +22,7 @@ type Service struct {
 	priors  *priors
 	health  *health
 	alarm   alarm
+	gauges  gauges
 	archive *archiver // of the present term
 	// suspects has room for one campaign that may have ended a coordinator in its start.
 	suspects chan struct{}
@@ -55,10 +56,15 @@ func (s *Service) publishCluster(ctx context.Context) error {
 // [queue.ErrStepDown] when this coordinator cannot use the store and another one can, see [Service.CheckHealth]. Only one
 // service may lead at a time. If two lead for a moment, compare-and-swap and create-only writes protect records and
 // windows.
-func (s *Service) Lead(ctx context.Context) error {
+func (s *Service) Lead(ctx context.Context) (err error) {
 	if err := s.publishCluster(ctx); err != nil {
 		return ignoreCancelled(ctx, fmt.Errorf("publish the address of the store: %w", err))
 	}
+	stop, err := s.cfg.Metrics.Observe(s.clusterState)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stop()) }()
 	all := &runners{byID: map[string]*runner{}}
 	group, inner := errgroup.WithContext(ctx)
 	if s.cfg.Sweep != nil {
@@ -145,6 +151,7 @@ func (s *Service) restoreRecord(ctx context.Context, id string, damaged queue.Ch
 
 // supervise runs one campaign until it has ended. After an error, such as an outage of the store, it tries again.
 func (s *Service) supervise(ctx context.Context, r *runner, all *runners) {
+	defer s.gauges.remove(r.id)
 	for c := all.next(r); c != nil; c = all.next(r) {
 		s.runOnce(ctx, r, c)
 		if ctx.Err() != nil {

@@ -25,7 +25,7 @@ func (r *runner) publishStatus(ctx context.Context, leased int) error {
 func (r *runner) publishStatusOf(ctx context.Context, c *manifest.Campaign, leased int) error {
 	now := r.s.cfg.Now()
 	s := manifest.Status{
-		ID: r.id, Phase: c.Phase, Reason: c.Reason, Warning: r.warning, Complete: r.complete,
+		ID: r.id, Phase: c.Phase, TraceID: traceOf(c).TraceID().String(), Reason: c.Reason, Warning: r.warning, Complete: r.complete,
 		Counts:  r.ledger.total(leased, c.Phase == manifest.PhaseCancelled),
 		Workers: r.s.workers.live(), At: now.UTC(),
 	}

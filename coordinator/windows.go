@@ -119,7 +119,7 @@ func (r *runner) storeWindow(ctx context.Context, sharded shardedWindow) (err er
 	}
 	r.ticked = false
 	w := sharded.window
-	ctx, span := r.startSpan(ctx, "shard", w)
+	ctx, span := r.startWindowSpan(ctx, "shard", w)
 	defer func() { endSpan(span, err) }()
 	data, items, err := w.Encode()
 	if err != nil {

@@ -21,6 +21,7 @@ type workerCount struct {
 	working   map[string]string          // the campaign of the last lease of the others, by name
 	refused   map[string]refusals        // by campaign
 	suggested map[manifest.Precision]int // for campaigns with the precision auto
+	states    map[string]int             // live workers by state, for the metrics
 
 	seen map[string]beatSighting // by key; only count uses it
 }
@@ -44,6 +45,26 @@ func (w *workerCount) live() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.n
+}
+
+// byState returns the number of live workers by state.
+func (w *workerCount) byState() map[string]int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.states // never changed, only replaced
+}
+
+// stateOfWorker returns the state of a live worker in the metrics.
+func stateOfWorker(b manifest.Beat) string {
+	switch {
+	case b.Draining:
+		return "draining"
+	case b.Suspended != "":
+		return "suspended"
+	case b.Held > 0:
+		return "busy"
+	}
+	return "idle"
 }
 
 // problem describes the suspended workers of a campaign; "" without any.
@@ -130,7 +151,7 @@ func (w *workerCount) age(key string, b manifest.Beat, now time.Time) time.Durat
 
 // count counts the live workers. It warns once about each worker that hung or has another schema.
 func (w *workerCount) count(ctx context.Context, cfg Config, beats map[string]manifest.Beat, warned map[string]bool) {
-	suggested := map[manifest.Precision]int{}
+	suggested, states := map[manifest.Precision]int{}, map[string]int{"busy": 0, "idle": 0, "suspended": 0, "draining": 0}
 	n, suspended, refused, working := 0, []manifest.Beat(nil), map[string]refusals{}, map[string]string{}
 	if w.seen == nil {
 		w.seen = map[string]beatSighting{}
@@ -148,6 +169,7 @@ func (w *workerCount) count(ctx context.Context, cfg Config, beats map[string]ma
 			}
 		case age < beatLife:
 			n++
+			states[stateOfWorker(b)]++
 			if b.Auto.Fixed() {
 				suggested[b.Auto]++
 			}
@@ -172,6 +194,6 @@ func (w *workerCount) count(ctx context.Context, cfg Config, beats map[string]ma
 		cfg.Logger.Warn("could not remove stale workers", "reason", errs)
 	}
 	w.mu.Lock()
-	w.n, w.suspended, w.refused, w.working, w.suggested = n, suspended, refused, working, suggested
+	w.n, w.suspended, w.refused, w.working, w.suggested, w.states = n, suspended, refused, working, suggested, states
 	w.mu.Unlock()
 }

@@ -104,7 +104,7 @@ func (w *Worker) Beat() manifest.Beat {
 	campaign, reason := w.breaker.suspension()
 	return manifest.Beat{
 		Name: w.cfg.Name, Version: w.cfg.Version, Schema: manifest.RecordSchema,
-		Campaign: w.stats.campaign.Load().(string), Items: int(w.stats.settled.Load()),
+		Held: w.Held(), Campaign: w.stats.campaign.Load().(string), Items: int(w.stats.settled.Load()),
 		Draining: w.stats.draining.Load(), Hung: hung, Suspended: reason, SuspendedCampaign: campaign, Refused: refused, At: w.cfg.Now().UTC(),
 	}
 }

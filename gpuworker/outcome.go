@@ -41,6 +41,11 @@ const (
 	cancelled             // the campaign is cancelled: acknowledge without a result
 )
 
+// String returns the name of the kind in spans.
+func (k kind) String() string {
+	return [...]string{"done", "failed", "retried", "disputed", "faulted", "suspended", "released", "refused", "cancelled"}[k]
+}
+
 // outcome is the end of one attempt at one item.
 type outcome struct {
 	kind kind

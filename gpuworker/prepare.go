@@ -1,6 +1,7 @@
 package gpuworker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -20,9 +21,14 @@ var errCrashed = errors.New("earlier attempts ended without an answer: the worke
 func (w *Worker) start(ctx context.Context, a *assigned, l *queue.Lease) *task {
 	ctx = context.WithoutCancel(ctx)
 	link := trace.LinkFromContext(l.Context(context.Background()))
+	attributes := append(l.Attributes(),
+		telemetry.SpanCampaignKey.String(a.Campaign), telemetry.SpanItemKey.String(l.ID()), telemetry.SpanAttemptKey.Int(l.Attempt()),
+		telemetry.SpanWorkerKey.String(w.cfg.Name))
+	if a.Engine != nil {
+		attributes = append(attributes, telemetry.SpanDeviceKey.String(cmp.Or(a.Engine.Runtime().Device(), a.Engine.Runtime().Provider())))
+	}
 	ctx, _ = w.cfg.Tracer.Start(ctx, "process item", trace.WithNewRoot(), trace.WithLinks(link),
-		trace.WithSpanKind(trace.SpanKindConsumer),
-		trace.WithAttributes(attribute.String("ddiff.item.id", l.ID()), attribute.Int("ddiff.attempt", l.Attempt())))
+		trace.WithSpanKind(trace.SpanKindConsumer), trace.WithAttributes(attributes...))
 	if l.Attempt() > 1 {
 		w.cfg.Instruments.Redeliveries.Add(ctx, 1)
 	}
@@ -47,7 +53,7 @@ func (w *Worker) prepare(ctx context.Context, t *task) (*manifest.Result, error)
 		return nil, err
 	}
 	trace.SpanFromContext(t.ctx).SetAttributes(
-		attribute.String("ddiff.campaign", t.item.Campaign), attribute.String("ddiff.task", t.item.Task),
+		telemetry.SpanCampaignKey.String(t.item.Campaign), attribute.String("ddiff.task", t.item.Task),
 		attribute.String("ddiff.image", t.item.Name), attribute.Int("ddiff.run", t.item.Run))
 	w.log(t).Info("leased item")
 	return w.restorer.prepare(ctx, t)

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 
@@ -36,11 +38,22 @@ func (w *Worker) settle(ctx context.Context, t *task, o outcome, res *manifest.R
 	a := w.watchdog.begin(ctx, telemetry.StageSettle, w.cfg.Limits.Finish, t)
 	defer a.end()
 	ctx, end := w.cfg.Instruments.Stage(a.ctx, w.cfg.Tracer, telemetry.StageSettle)
+	w.describe(t, o)
 	err := w.report(ctx, t, o, res)
 	end(err)
 	w.stats.settled.Add(1)
 	w.end(t)
 	return w.ignoreTransient("settle", t, err)
+}
+
+// describe adds the outcome of an attempt to the item's span. Only done and the outcomes without a fault are no errors.
+func (w *Worker) describe(t *task, o outcome) {
+	span := trace.SpanFromContext(t.ctx)
+	span.SetAttributes(attribute.String("ddiff.outcome", o.kind.String()))
+	switch o.kind {
+	case faulted, disputed, retried, refused, failed:
+		span.SetStatus(codes.Error, o.err.Error())
+	}
 }
 
 // end ends the lease and the trace of an item.
@@ -154,6 +167,7 @@ func (w *Worker) report(ctx context.Context, t *task, o outcome, res *manifest.R
 		if inCompany(o.err) || (!t.lease.Last() && !t.lease.Exhausted()) {
 			delay := t.lease.RetryDelay()
 			log.Warn("will retry item", "after", delay, "reason", o.err)
+			w.cfg.Instruments.Retries.Add(ctx, 1)
 			w.withdrawStart(ctx, t, false)
 			t.end = manifest.AttemptRetried
 			return t.lease.Retry(ctx, delay)
@@ -196,7 +210,7 @@ func (w *Worker) report(ctx context.Context, t *task, o outcome, res *manifest.R
 
 // answer publishes the answer to a preflight.
 func (w *Worker) answer(ctx context.Context, t *task) error {
-	if err := publish(ctx, t, t.checked); err != nil {
+	if _, err := publish(ctx, t, t.checked); err != nil {
 		return err
 	}
 	return t.lease.Ack(ctx)
@@ -232,7 +246,7 @@ func (w *Worker) bury(ctx context.Context, t *task, reason error) error {
 	t.end = string(res.Outcome)
 	var err error
 	if t.lease.Class() == manifest.ClassPreflight {
-		err = publish(ctx, t, manifest.Checked{Worker: w.cfg.Name, Failed: manifest.ClassPreflight, Reason: reason.Error()})
+		_, err = publish(ctx, t, manifest.Checked{Worker: w.cfg.Name, Failed: manifest.ClassPreflight, Reason: reason.Error()})
 	} else {
 		err = w.publishResult(ctx, t, res)
 	}
@@ -259,20 +273,29 @@ func (w *Worker) publishResult(ctx context.Context, t *task, res *manifest.Resul
 	if w.cfg.WholeResults {
 		event = res
 	}
-	if err := publish(ctx, t, event); err != nil {
+	isNew, err := publish(ctx, t, event)
+	if err != nil || !isNew {
 		return err
 	}
-	attrs := metric.WithAttributes(telemetry.TaskKey.String(t.item.Task), telemetry.OutcomeKey.String(string(res.Outcome)))
+	attrs := metric.WithAttributes(telemetry.TaskKey.String(taskLabel(&t.item)), telemetry.OutcomeKey.String(string(res.Outcome)))
 	w.cfg.Instruments.Items.Add(ctx, 1, attrs)
 	w.cfg.Instruments.ItemDuration.Record(ctx, w.cfg.Now().Sub(t.leased).Seconds(), attrs)
 	return nil
 }
 
-// publish publishes a result event, or the answer to a preflight.
-func publish(ctx context.Context, t *task, event any) error {
+// taskLabel is the task of an item in metrics. The names of operator files have no limit.
+func taskLabel(it *manifest.Item) string {
+	if it.Operator != nil {
+		return "own"
+	}
+	return it.Task
+}
+
+// publish publishes a result event, or the answer to a preflight, and reports whether it is new.
+func publish(ctx context.Context, t *task, event any) (isNew bool, err error) {
 	data, err := json.Marshal(event)
 	if err != nil {
-		return err
+		return false, err
 	}
-	return t.lease.PublishResult(ctx, data)
+	return t.lease.PublishOutcome(ctx, data)
 }

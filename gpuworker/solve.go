@@ -9,8 +9,11 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 
+	"ddiff/restore/method"
 	"ddiff/restore/onnx"
 	"ddiff/restore/solver"
 	"ddiff/telemetry"
@@ -128,6 +131,8 @@ func (e engineRestorer) solveBatch(drain context.Context, tasks []*task) error {
 		trace.SpanFromContext(ctx).AddLink(trace.LinkFromContext(t.ctx))
 	}
 	p := e.newProgress(ctx, a, s, first.workload(), states[0].Step)
+	p.cost = cost
+	done := states[0].Step // from a checkpoint
 	err = s.Resume(ctx, problems, states, curves, func(step int) error {
 		if p.update(step); step == s.Steps() {
 			return nil
@@ -136,6 +141,7 @@ func (e engineRestorer) solveBatch(drain context.Context, tasks []*task) error {
 	})
 	err = a.wrap(err)
 	endStage(err)
+	e.traceOthers(ctx, tasks[1:], p.began, err)
 	if err != nil {
 		a.end()
 		if drain.Err() != nil && !first.assigned.cancelled() {
@@ -144,6 +150,10 @@ func (e engineRestorer) solveBatch(drain context.Context, tasks []*task) error {
 		return err
 	}
 	e.cfg.Tuner.Record(first.workload(), n, p.stepPerImage())
+	if e.cfg.TimeNetwork {
+		a.next(stageCompile, e.cfg.Limits.Compile, false)
+		e.addNetworkTime(a.ctx, first, n*(cost.Network-cost.Network*done/s.Steps()), n)
+	}
 	a.next(stageApply, e.cfg.Limits.Finish, false)
 	answers, err := s.Answers(a.ctx, states)
 	if err != nil {
@@ -160,6 +170,16 @@ func (e engineRestorer) solveBatch(drain context.Context, tasks []*task) error {
 	return nil
 }
 
+// addNetworkTime adds the estimated time of a number of forward passes of the score network, in batches of n, to the metrics.
+func (e engineRestorer) addNetworkTime(ctx context.Context, t *task, passes, n int) {
+	seconds, err := e.network.time(ctx, t.assigned.Engine, t.plan, t.workload(), n)
+	if err != nil {
+		e.cfg.Logger.Warn("could not time the score network", "reason", err)
+		return
+	}
+	e.cfg.Instruments.NetworkTime.Add(ctx, seconds*float64(passes))
+}
+
 // The stages of a batch in messages. The restore stage of the telemetry contains all of them.
 const (
 	stageCompile = "compile"
@@ -174,8 +194,10 @@ type progress struct {
 	activity *activity
 	solver   *solver.Solver
 	n        int // images
+	cost     method.Cost
 	step     int // last step of the previous chunk
 	since    time.Time
+	began    time.Time
 
 	chunks         int
 	longest, spent time.Duration
@@ -184,7 +206,7 @@ type progress struct {
 
 // newProgress begins with the first chunk after a step.
 func (e engineRestorer) newProgress(ctx context.Context, a *activity, s *solver.Solver, w Workload, step int) *progress {
-	p := &progress{engineRestorer: e, ctx: ctx, activity: a, solver: s, n: s.Batch(), step: step, since: e.cfg.Now()}
+	p := &progress{engineRestorer: e, ctx: ctx, activity: a, solver: s, n: s.Batch(), step: step, since: e.cfg.Now(), began: e.cfg.Now()}
 	expected := e.cfg.Tuner.Expected(w) * time.Duration(s.Build().Chunk*p.n)
 	first := e.cfg.Limits.firstChunk(p.n, expected)
 	if tiles := s.Tiles(); tiles > 1 {
@@ -213,6 +235,8 @@ func (p *progress) update(step int) {
 	span.End(trace.WithTimestamp(now))
 	p.cfg.Instruments.Steps.Add(p.ctx, int64(steps*p.n))
 	p.cfg.Instruments.StepDuration.Record(p.ctx, took.Seconds()/float64(steps))
+	p.cfg.Instruments.SolverTime.Add(p.ctx, took.Seconds())
+	p.countEvaluations(step)
 	p.cfg.Steps(steps * p.n)
 	if p.chunks == 1 { // the first chunk of a batch is slower
 		p.spent, p.steps = 0, 0
@@ -220,6 +244,29 @@ func (p *progress) update(step int) {
 	p.spent, p.steps = p.spent+took, p.steps+steps
 	p.chunks++
 	p.step, p.since = step, p.cfg.Now()
+}
+
+// countEvaluations counts the evaluations of the network in the chunk up to a step. The steps of a run need not have equal
+// numbers: a chunk gets the share of its steps, and the whole run the exact number.
+func (p *progress) countEvaluations(step int) {
+	total := p.solver.Steps()
+	for pass, n := range map[string]int{"forward": p.cost.Network, "backward": p.cost.NetworkBackward} {
+		if chunk := n*step/total - n*p.step/total; chunk > 0 {
+			p.cfg.Instruments.NetworkEvaluations.Add(p.ctx, int64(chunk*p.n), metric.WithAttributes(telemetry.PassKey.String(pass)))
+		}
+	}
+}
+
+// traceOthers adds the restore stage to the traces of the other items of a batch, with links to the stage in ctx, which has
+// the steps.
+func (e engineRestorer) traceOthers(ctx context.Context, others []*task, began time.Time, err error) {
+	for _, t := range others {
+		_, span := e.cfg.Tracer.Start(t.ctx, telemetry.StageRestore, trace.WithTimestamp(began), trace.WithLinks(trace.LinkFromContext(ctx)))
+		if err != nil {
+			span.SetStatus(codes.Error, err.Error())
+		}
+		span.End()
+	}
 }
 
 // stepPerImage returns the time of one step per image, without the first chunk unless it is the only one. It is 0 when

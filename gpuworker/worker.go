@@ -35,6 +35,7 @@ type core struct {
 	cfg      Config
 	leases   *leaseSet
 	watchdog *watchdog
+	network  networkTimer
 }
 
 // restorer carries out the stages of items: engineRestorer with an engine, simulator by waiting.
@@ -77,7 +78,7 @@ func New(cfg Config) (*Worker, error) {
 		}
 		cfg.Tuner = t
 	}
-	c := &core{cfg, newLeaseSet(cfg.AckWait/3, cfg.Logger), newWatchdog(cfg.Limits, cfg.Now, cfg.Logger)}
+	c := &core{cfg: cfg, leases: newLeaseSet(cfg), watchdog: newWatchdog(cfg.Limits, cfg.Now, cfg.Logger)}
 	w := &Worker{core: c, work: cfg.Work, restorer: engineRestorer{c}, checker: engineRestorer{c}, settled: make(chan struct{}, 1)}
 	w.breaker, w.decoding = newBreaker(cfg.Now, cfg.ProbePause), raster.NewBudget(cfg.DecodeMemory)
 	if cfg.Simulate != nil {
@@ -87,6 +88,9 @@ func New(cfg Config) (*Worker, error) {
 	w.stats.campaign.Store("")
 	return w, nil
 }
+
+// Held returns the number of items that the worker holds.
+func (w *Worker) Held() int { return w.leases.count() }
 
 // Run processes items until ctx ends, which drains the worker, or until Config.Once has passed without work, or until
 // the queue or the device fails permanently. After a drain all leases are settled or released, and Run returns nil.

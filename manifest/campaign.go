@@ -234,6 +234,8 @@ type Counts struct {
 type Status struct {
 	ID    string `json:"id"`
 	Phase Phase  `json:"phase"`
+	// TraceID is the campaign's trace, 32 hex digits.
+	TraceID string `json:"trace_id,omitempty"`
 	// Reason is one line that explains a rejection.
 	Reason string `json:"reason,omitempty"`
 	// Warning is one line about the campaign's items, for example that the dataset changed while it was read.
@@ -266,6 +268,7 @@ type Beat struct {
 	Auto       Precision   `json:"auto,omitempty"`
 	Campaign   string      `json:"campaign,omitempty"` // of the last lease
 	Items      int         `json:"items"`              // settled since its start
+	Held       int         `json:"held,omitempty"`     // leased and not settled
 	Draining   bool        `json:"draining,omitempty"`
 	Hung       string      `json:"hung,omitempty"` // the stage that exceeded its limit; the worker ends
 	// Suspended is the reason why the worker leases nothing, or nothing of SuspendedCampaign, until its environment

@@ -52,7 +52,7 @@ func (q *Queue) Lease(ctx context.Context, n int, wait time.Duration) ([]*Lease,
 	if len(leases) > 0 { // an idle worker makes no spans
 		_, span := q.cfg.Tracer.Start(ctx, "lease "+workSubject, trace.WithTimestamp(begin),
 			trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(
-				attributeSystem.String("nats"), attributeOperation.String("lease"), attributeSubject.String(workSubject),
+				attributeSystem.String("nats"), attributeOperation.String("lease"), attributeType.String(operationType("lease")), attributeSubject.String(workSubject),
 				attributeGroup.String(q.cfg.Campaign), attributeCount.Int(len(leases))))
 		span.End()
 	}
@@ -204,5 +204,12 @@ func (l *Lease) RetryDelay() time.Duration {
 // PublishResult publishes the outcome of the item to the coordinator, under the epoch and round in which the item was
 // published. It is idempotent and does not end the lease.
 func (l *Lease) PublishResult(ctx context.Context, payload []byte) error {
+	_, err := l.PublishOutcome(ctx, payload)
+	return err
+}
+
+// PublishOutcome is PublishResult, and reports whether the outcome is new: the stream had no outcome of this item, epoch
+// and round, as far as it remembers them, for two minutes.
+func (l *Lease) PublishOutcome(ctx context.Context, payload []byte) (isNew bool, err error) {
 	return l.q.publishResult(ctx, l.identity, payload)
 }

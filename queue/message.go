@@ -78,8 +78,21 @@ func (i identity) message(ctx context.Context, subject string, payload []byte) (
 // store publishes one message to a stream and returns when the server has it. A message that is already there is no
 // error.
 func (l *link) store(ctx context.Context, stream string, msg *nats.Msg) error {
-	return l.withRetry(ctx, stream, func(ctx context.Context) error {
-		_, err := l.js.PublishMsg(ctx, msg)
+	_, err := l.storeNew(ctx, stream, msg)
+	return err
+}
+
+// storeNew is store, and reports whether the message was not there. A message of this call whose answer was lost counts as
+// new.
+func (l *link) storeNew(ctx context.Context, stream string, msg *nats.Msg) (isNew bool, err error) {
+	attempts := 0
+	err = l.withRetry(ctx, stream, func(ctx context.Context) error {
+		attempts++
+		ack, err := l.js.PublishMsg(ctx, msg)
+		if err == nil {
+			isNew = !ack.Duplicate || attempts > 1
+		}
 		return err
 	})
+	return isNew, err
 }

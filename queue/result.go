@@ -20,6 +20,8 @@ type Result struct {
 	Round int
 	// Seq is the result's sequence number. Numbers increase with gaps, also across a deletion of the result stream.
 	Seq uint64
+	// Behind is the number of results of the campaign that the stream had after this one when it was read.
+	Behind uint64
 	// Payload is the published content.
 	Payload []byte
 }
@@ -31,25 +33,27 @@ const fullTimeout = 4 * time.Minute
 // Lease.PublishResult. The call is idempotent within one epoch and round. If the stream is full, it waits four minutes
 // for space before it returns ErrFull.
 func (q *Queue) PublishResult(ctx context.Context, id string, round int, payload []byte) error {
-	return q.publishResult(ctx, identity{campaign: q.campaign, epoch: q.epoch.Load(), round: round, id: id}, payload)
+	_, err := q.publishResult(ctx, identity{campaign: q.campaign, epoch: q.epoch.Load(), round: round, id: id}, payload)
+	return err
 }
 
-func (q *Queue) publishResult(ctx context.Context, i identity, payload []byte) error {
+// publishResult reports whether the stream had no such outcome.
+func (q *Queue) publishResult(ctx context.Context, i identity, payload []byte) (isNew bool, err error) {
 	ctx, span := q.span(ctx, "publish", resultSubject, trace.SpanKindProducer, attributeID.String(i.id))
 	msg, err := i.message(ctx, resultSubject+"."+q.campaign, payload)
 	if err == nil {
-		err = q.store(ctx, resultStream, msg)
+		isNew, err = q.storeNew(ctx, resultStream, msg)
 	}
 	delays := retry.NewBackOff(firstPause, longestPause)
 	for begin := time.Now(); errors.Is(err, ErrFull) && time.Since(begin) < fullTimeout && retry.Sleep(ctx, delays.NextBackOff()) == nil; {
 		q.logger.Warn("waiting for space in the result stream", "campaign", q.cfg.Campaign, "id", i.id, "reason", err)
-		err = q.store(ctx, resultStream, msg)
+		isNew, err = q.storeNew(ctx, resultStream, msg)
 	}
 	endSpan(span, err)
 	if err != nil {
-		return fmt.Errorf("publish result %s: %w", i.id, err)
+		return false, fmt.Errorf("publish result %s: %w", i.id, err)
 	}
-	return nil
+	return isNew, nil
 }
 
 // LastResult returns the sequence number of the campaign's newest result, or 0 without results.
@@ -118,7 +122,7 @@ func (q *Queue) Results(ctx context.Context, after uint64) iter.Seq2[Result, err
 		f := &follower{link: q.link, stream: resultStream, filter: resultSubject + "." + q.campaign, after: after}
 		err := f.run(ctx, func(msg jetstream.Msg, meta *jetstream.MsgMetadata) bool {
 			i := identityOf(q.campaign, msg.Headers())
-			return yield(Result{ID: i.id, Round: i.round, Seq: meta.Sequence.Stream, Payload: msg.Data()}, nil)
+			return yield(Result{ID: i.id, Round: i.round, Seq: meta.Sequence.Stream, Behind: meta.NumPending, Payload: msg.Data()}, nil)
 		}, func() bool { return true })
 		if err != nil && ctx.Err() == nil {
 			yield(Result{}, fmt.Errorf("read results of campaign %s: %w", q.cfg.Campaign, err))

@@ -12,6 +12,7 @@ import (
 const (
 	attributeSystem    = attribute.Key("messaging.system")
 	attributeOperation = attribute.Key("messaging.operation.name")
+	attributeType      = attribute.Key("messaging.operation.type")
 	attributeSubject   = attribute.Key("messaging.destination.name")
 	attributeGroup     = attribute.Key("messaging.consumer.group.name")
 	attributeID        = attribute.Key("messaging.message.id")
@@ -25,10 +26,29 @@ func (q *Queue) span(ctx context.Context, operation, subject string, kind trace.
 	attributes ...attribute.KeyValue) (context.Context, trace.Span) {
 	attributes = append(attributes,
 		attributeSystem.String("nats"),
-		attributeOperation.String(operation),
+		attributeOperation.String(operation), attributeType.String(operationType(operation)),
 		attributeSubject.String(subject),
 		attributeGroup.String(q.cfg.Campaign))
 	return q.cfg.Tracer.Start(ctx, operation+" "+subject, trace.WithSpanKind(kind), trace.WithAttributes(attributes...))
+}
+
+// Attributes returns the attributes of the span in which a worker processes the item.
+func (l *Lease) Attributes() []attribute.KeyValue {
+	return []attribute.KeyValue{
+		attributeSystem.String("nats"), attributeOperation.String("process"), attributeType.String("process"),
+		attributeSubject.String(workSubject), attributeGroup.String(l.q.cfg.Campaign), attributeID.String(l.ID()),
+	}
+}
+
+// operationType returns the type of an operation in the semantic conventions.
+func operationType(operation string) string {
+	switch operation {
+	case "publish":
+		return "send"
+	case "lease":
+		return "receive"
+	}
+	return "settle"
 }
 
 // endSpan ends a span with the error of its operation.

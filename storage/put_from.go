@@ -75,9 +75,9 @@ func (r *Retrying) PutFrom(ctx context.Context, key string, data io.ReaderAt, si
 
 // PutFrom implements PutterFrom.
 func (s *Traced) PutFrom(ctx context.Context, key string, data io.ReaderAt, size int64) error {
-	ctx, span := s.start(ctx, "storage.put", key)
-	span.SetAttributes(AttributeSize.Int64(size))
-	err := putFrom(ctx, s.store, key, data, size)
-	end(span, err)
+	c := s.start(ctx, "put", key)
+	c.SetAttributes(AttributeSize.Int64(size))
+	err := putFrom(c.ctx, s.store, key, data, size)
+	c.end(err, 0, int(size))
 	return err
 }

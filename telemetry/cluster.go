@@ -11,10 +11,9 @@ import (
 // maxCampaigns is the largest number of campaigns with series of their own.
 const maxCampaigns = 500
 
-// Cluster are the metrics of a coordinator. They may be used concurrently.
+// Cluster are the metrics of a coordinator. They may be used concurrently. A nil Cluster records nothing.
 type Cluster struct {
-	// Published and Settled are the counters ddiff.queue.published and ddiff.ledger.items.
-	Published, Settled metric.Int64Counter
+	published, settled metric.Int64Counter
 
 	meter                                     metric.Meter
 	leader, available, lag, pending, inFlight metric.Int64ObservableGauge
@@ -58,7 +57,7 @@ type CampaignState struct {
 func NewCluster(meter metric.Meter) (*Cluster, error) {
 	m := maker{meter: meter}
 	c := &Cluster{
-		Published: m.counter("ddiff.queue.published"), Settled: m.counter("ddiff.ledger.items"), meter: meter,
+		published: m.counter("ddiff.queue.published"), settled: m.counter("ddiff.ledger.items"), meter: meter,
 		leader: m.gauge("ddiff.leader"), available: m.gauge("ddiff.store.available"),
 		lag: m.gauge("ddiff.queue.lag"), pending: m.gauge("ddiff.queue.pending"), inFlight: m.gauge("ddiff.queue.in_flight"),
 		campaigns: m.gauge("ddiff.campaigns"), items: m.gauge("ddiff.campaign.items"), ledger: m.gauge("ddiff.ledger.lag"),
@@ -68,8 +67,25 @@ func NewCluster(meter metric.Meter) (*Cluster, error) {
 	return c, m.err()
 }
 
+// Publish counts published items.
+func (c *Cluster) Publish(ctx context.Context, items int) {
+	if c != nil {
+		c.published.Add(ctx, int64(items))
+	}
+}
+
+// Settle counts items that reached a final state.
+func (c *Cluster) Settle(ctx context.Context, outcome string, items int) {
+	if c != nil {
+		c.settled.Add(ctx, int64(items), metric.WithAttributes(OutcomeKey.String(outcome)))
+	}
+}
+
 // ObserveStanding reports a coordinator until stop is called.
 func (c *Cluster) ObserveStanding(standing func() Standing) (stop func() error, err error) {
+	if c == nil {
+		return func() error { return nil }, nil
+	}
 	registered, err := c.meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		s := standing()
 		o.ObserveInt64(c.leader, number(s.Leads))
@@ -92,6 +108,9 @@ func number(b bool) int64 {
 // Observe reports the cluster until stop is called; then no series of the cluster remains in this process, except for the
 // counters.
 func (c *Cluster) Observe(state func() ClusterState) (stop func() error, err error) {
+	if c == nil {
+		return func() error { return nil }, nil
+	}
 	registered, err := c.meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		c.observe(o, state())
 		return nil

@@ -32,6 +32,8 @@ type Config struct {
 	// TraceFile is the file to which spans are appended as OTLP/JSON lines; missing parent directories are created.
 	// Default: no file.
 	TraceFile string
+	// Prometheus provides the metrics to [Telemetry.Metrics], in addition to other exporters.
+	Prometheus bool
 	// LogLevel is the lowest level of logged records. Default info.
 	LogLevel slog.Level
 	// LogFormat is [LogText] or [LogJSON]. Default text.

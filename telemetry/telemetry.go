@@ -5,12 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/prometheus/otlptranslator"
 	"go.opentelemetry.io/contrib/exporters/autoexport"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
+	otelprometheus "go.opentelemetry.io/otel/exporters/prometheus"
 	"go.opentelemetry.io/otel/metric"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/resource"
@@ -30,6 +35,7 @@ type Telemetry struct {
 	traces   *sdktrace.TracerProvider
 	metrics  *sdkmetric.MeterProvider
 	exporter sdktrace.SpanExporter // over the network; nil when there is none
+	registry *prometheus.Registry  // nil without an endpoint for Prometheus
 
 	stopOnce sync.Once
 	stopErr  error
@@ -52,9 +58,21 @@ func Start(ctx context.Context, cfg Config) (*Telemetry, error) {
 	case err != nil:
 		return nil, fmt.Errorf("describe this process: %w", err)
 	}
-	traceOptions := []sdktrace.TracerProviderOption{sdktrace.WithResource(res)}
+	traceOptions := []sdktrace.TracerProviderOption{
+		sdktrace.WithResource(res), sdktrace.WithSampler(newSampler(cfg.Environ)), sdktrace.WithIDGenerator(identities{}), sdktrace.WithSpanProcessor(inheritor{}),
+	}
+	var processors []sdktrace.SpanProcessor
 	metricOptions := []sdkmetric.Option{sdkmetric.WithResource(res)}
 
+	if cfg.Prometheus {
+		t.registry = prometheus.NewRegistry()
+		endpoint, err := otelprometheus.New(otelprometheus.WithRegisterer(t.registry), otelprometheus.WithoutScopeInfo(),
+			otelprometheus.WithTranslationStrategy(otlptranslator.UnderscoreEscapingWithSuffixes))
+		if err != nil {
+			return nil, fmt.Errorf("set up the metrics for Prometheus: %w", err)
+		}
+		metricOptions = append(metricOptions, sdkmetric.WithReader(endpoint))
+	}
 	on := exportersIn(cfg.Environ)
 	var reader sdkmetric.Reader
 	if on.traces {
@@ -76,17 +94,16 @@ func Start(ctx context.Context, cfg Config) (*Telemetry, error) {
 		if err != nil {
 			return nil, errors.Join(err, shutdown(ctx, t.exporter, reader))
 		}
-		traceOptions = append(traceOptions, sdktrace.WithBatcher(file,
+		processors = append(processors, sdktrace.NewBatchSpanProcessor(file,
 			sdktrace.WithBatchTimeout(fileFlushInterval), sdktrace.WithBlocking()))
 	}
 	if t.exporter != nil {
-		traceOptions = append(traceOptions, sdktrace.WithBatcher(t.exporter))
+		processors = append(processors, sdktrace.NewBatchSpanProcessor(t.exporter))
 	}
-
-	logger := t.Logger
-	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
-		logger.Warn("telemetry export", "error", err)
-	}))
+	if len(processors) > 0 {
+		traceOptions = append(traceOptions, sdktrace.WithSpanProcessor(newKeeper(processors)))
+	}
+	otel.SetErrorHandler(&outages{log: t.Logger, now: time.Now, last: map[string]time.Time{}})
 	t.traces = sdktrace.NewTracerProvider(traceOptions...)
 	t.metrics = sdkmetric.NewMeterProvider(metricOptions...)
 	return t, nil
@@ -97,6 +114,17 @@ func (t *Telemetry) Tracer(name string) trace.Tracer { return t.traces.Tracer(na
 
 // Meter returns the meter of the named package or component.
 func (t *Telemetry) Meter(name string) metric.Meter { return t.metrics.Meter(name) }
+
+// Metrics serves the metrics to Prometheus. It is nil without Config.Prometheus.
+func (t *Telemetry) Metrics() http.Handler {
+	if t.registry == nil {
+		return nil
+	}
+	return promhttp.HandlerFor(t.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})
+}
+
+// Flush exports the ended spans. It returns when they are exported, or with an error when ctx ends.
+func (t *Telemetry) Flush(ctx context.Context) error { return t.traces.ForceFlush(ctx) }
 
 // Shutdown exports the recorded telemetry and stops the exporters. It returns when the export is done or when ctx ends;
 // in the latter case the remaining telemetry is dropped and an error returned. It is idempotent and may be called

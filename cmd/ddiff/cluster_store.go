@@ -9,6 +9,7 @@ import (
 	"ddiff/internal/redact"
 	"ddiff/restore/onnx"
 	"ddiff/storage"
+	"ddiff/telemetry"
 )
 
 // modelBytes is the size limit of priors and operator files, the largest objects of a cluster.
@@ -21,6 +22,15 @@ func openClusterStore(ctx context.Context, address string, log *slog.Logger) (*s
 		return nil, fmt.Errorf("open store %s: %w", redact.Address(address), err)
 	}
 	return store, nil
+}
+
+// tracedStore returns the store at an address with spans and metrics.
+func tracedStore(store storage.Store, address string, tel *telemetry.Telemetry, transfer *telemetry.Transfer) *storage.Traced {
+	bucket := ""
+	if c, err := storage.ParseS3URL(address); err == nil {
+		bucket = c.Bucket
+	}
+	return storage.NewTraced(store, tel.Tracer("storage"), storage.Observed(transfer), storage.InBucket(bucket))
 }
 
 // openModels opens the sources of priors and operator files. The store keeps a copy of each file, so they have no cache.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"go.opentelemetry.io/otel/trace/noop"
 
 	"ddiff/coordinator"
 	"ddiff/coordinator/shard"
@@ -18,6 +19,7 @@ import (
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/storage"
+	"ddiff/telemetry"
 )
 
 // coordinatorGC is the garbage that a coordinator may hold, in percent of its live memory: the garbage of many submitted
@@ -39,6 +41,7 @@ type coordinatorOptions struct {
 	archive             time.Duration
 	sources             sourceFlags
 	process             processFlags
+	listen              listenFlags
 }
 
 func newCoordinatorCommand(c shard.Catalogue) *cobra.Command {
@@ -60,6 +63,7 @@ func newCoordinatorCommand(c shard.Catalogue) *cobra.Command {
 	o.nats.add(cmd)
 	o.sources.add(f)
 	o.process.add(f, "info")
+	o.listen.add(f, false)
 	f.StringVar(&o.store, "store", "", "`address` of the results: s3://bucket/prefix?endpoint=URL, or a directory that all machines share")
 	f.StringVar(&o.name, "name", "", "`name` of this coordinator (default: host and process id)")
 	f.IntVar(&o.replicas, "replicas", 1, "`number` of NATS servers that store each message, 1 to 5")
@@ -101,6 +105,7 @@ func runCoordinator(ctx context.Context, o coordinatorOptions, stderr io.Writer)
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(coordinatorGC)
 	}
+	o.process.prometheus = o.listen.metrics != ""
 	tel, stop, err := o.process.telemetry(ctx, service+"-coordinator", stderr)
 	if err != nil {
 		return err
@@ -108,6 +113,12 @@ func runCoordinator(ctx context.Context, o coordinatorOptions, stderr io.Writer)
 	defer stop()
 	name := processName(o.name)
 	tel.Logger = tel.Logger.With("coordinator", name)
+	probes := newProbes("opening the store")
+	stopListening, err := o.listen.serve(ctx, probes, tel)
+	if err != nil {
+		return err
+	}
+	defer stopListening()
 	sources, err := o.sources.open(o.store, tel.Logger)
 	if err != nil {
 		return err
@@ -123,6 +134,7 @@ func runCoordinator(ctx context.Context, o coordinatorOptions, stderr io.Writer)
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
+	probes.change(passed, func() error { return errors.New("waiting for NATS") }, nil)
 	nc, err := o.nats.connect(ctx, name, tel.Logger)
 	if err != nil {
 		return err
@@ -139,8 +151,19 @@ func runCoordinator(ctx context.Context, o coordinatorOptions, stderr io.Writer)
 	if err != nil {
 		return err
 	}
+	metrics, err := telemetry.NewCluster(tel.Meter(service))
+	if err != nil {
+		return err
+	}
+	transfer, err := telemetry.NewTransfer(tel.Meter(service))
+	if err != nil {
+		return err
+	}
+	sources.transfer = transfer
+	// Spans for each object would be as many as a campaign has items.
+	metered := storage.NewTraced(store.Store, noop.NewTracerProvider().Tracer(""), storage.Observed(transfer))
 	service, err := coordinator.New(coordinator.Config{
-		Name: name, Board: board, Store: store.Store, StoreAddress: o.store, Sources: sources, Models: models, Rows: sources.Rows, Version: sources.Version,
+		Name: name, Board: board, Store: metered, StoreAddress: o.store, Sources: sources, Models: models, Rows: sources.Rows, Version: sources.Version,
 		AckWait: o.ackWait, Stall: o.stall, Catalogue: o.catalogue,
 		Open: func(ctx context.Context, campaign string, attempts int) (*queue.Queue, error) {
 			return queue.Open(ctx, nc, queue.Config{
@@ -156,7 +179,7 @@ func runCoordinator(ctx context.Context, o coordinatorOptions, stderr io.Writer)
 			return queue.Sweep(ctx, nc, queue.SweepConfig{Logger: tel.Logger, Outcome: deadOutcome})
 		},
 		Usage:  func(ctx context.Context) ([]queue.StreamUsage, error) { return queue.Usage(ctx, nc) },
-		Logger: tel.Logger, Tracer: tel.Tracer("coordinator"), Meter: tel.Meter("coordinator"),
+		Logger: tel.Logger, Tracer: tel.Tracer("coordinator"), Metrics: metrics,
 	})
 	if err != nil {
 		return err
@@ -166,6 +189,12 @@ func runCoordinator(ctx context.Context, o coordinatorOptions, stderr io.Writer)
 		return err
 	}
 	defer lifecycle.Go(ctx, service.CheckHealth).Stop()
+	probes.change(nil, func() error {
+		if !nc.IsConnected() {
+			return errors.New("not connected to NATS")
+		}
+		return service.Ready()
+	}, nil)
 	tel.Logger.Info("coordinator is ready", "name", name, "store", o.store)
 	for {
 		err := election.Run(ctx, service.Lead)

@@ -153,7 +153,17 @@ func withMachine(ctx context.Context, spec *manifest.Spec, o runOptions, stdout,
 			tel.Logger.Warn("could not remove the scratch directory", "reason", err)
 		}
 	}()
-	store := storage.NewTraced(results.Store, tel.Tracer("storage"))
+	transfer, err := telemetry.NewTransfer(tel.Meter(service))
+	if err != nil {
+		return err
+	}
+	sources.transfer = transfer
+	stopGPUs, err := telemetry.ObserveGPUs(tel.Meter(service))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stopGPUs()) }()
+	store := tracedStore(results.Store, spec.Output, tel, transfer)
 	m := machine{dir: dir, catalogue: o.catalogue, sources: sources, prior: p, engine: engine, operators: operators, store: store, limits: limits, memoryShare: o.stages.memoryShare, tel: tel}
 	if o.simulate > 0 {
 		log, err := newResultLog(store, dir)
@@ -272,7 +282,7 @@ func (e embedded) parts(read func(items, steps int, complete bool)) (*coordinato
 	if err != nil {
 		return nil, nil, err
 	}
-	in, err := telemetry.NewInstruments(e.tel.Meter("gpuworker"))
+	in, err := telemetry.NewInstruments(e.tel.Meter(service))
 	if err != nil {
 		return nil, nil, err
 	}

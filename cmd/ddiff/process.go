@@ -19,6 +19,8 @@ type processFlags struct {
 	traceFile string
 	logLevel  string
 	logFormat string
+	// prometheus provides metrics to telemetry.Telemetry.Metrics. It is no flag.
+	prometheus bool
 }
 
 func (p *processFlags) add(f *pflag.FlagSet, level string) {
@@ -39,6 +41,7 @@ func (p processFlags) telemetry(ctx context.Context, name string, stderr io.Writ
 	cfg := telemetry.Config{
 		Service: name, Version: version(), TraceFile: p.traceFile,
 		LogLevel: level, LogFormat: telemetry.LogFormat(p.logFormat), LogOutput: stderr,
+		Prometheus: p.prometheus,
 	}
 	if err := cfg.Validate(); err != nil {
 		return nil, nil, usageError{fmt.Errorf("--log-format: %w", err)}

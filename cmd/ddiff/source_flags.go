@@ -13,6 +13,7 @@ import (
 	"ddiff/gpuworker"
 	"ddiff/restore/raster"
 	"ddiff/storage"
+	"ddiff/telemetry"
 )
 
 // sourceFlags are the flags that restrict where datasets are read from.
@@ -35,12 +36,18 @@ func (s *sourceFlags) add(f *pflag.FlagSet) {
 }
 
 // datasets are sources whose errors state whether a retry can help.
-type datasets struct{ *dataset.Sources }
+type datasets struct {
+	*dataset.Sources
+	transfer *telemetry.Transfer // counts bytes; nil: nothing
+}
 
 // Get reads the bytes at an address. A permanent error wraps gpuworker.ErrInput, a transient one
 // storage.ErrUnavailable.
 func (d datasets) Get(ctx context.Context, path string) ([]byte, error) {
 	data, err := d.Sources.Get(ctx, path)
+	if d.transfer != nil && err == nil {
+		d.transfer.Dataset(ctx, len(data))
+	}
 	for _, permanent := range []error{
 		dataset.ErrAddress, dataset.ErrRefused, dataset.ErrTooLarge, dataset.ErrChanged, dataset.ErrBadArchive,
 	} {
@@ -98,5 +105,5 @@ func (s sourceFlags) openWith(store string, logger *slog.Logger, change func(c *
 	if err != nil { // the configuration is valid, so a file is not
 		return datasets{}, usageError{fmt.Errorf("--source-ca: %w", err)}
 	}
-	return datasets{sources}, nil
+	return datasets{Sources: sources}, nil
 }

@@ -31,8 +31,9 @@ type workerOptions struct {
 	name        string
 	batch       string
 	grace       time.Duration
-	livez       string
+	listen      listenFlags
 	once        time.Duration
+	timeNetwork bool
 	priorMemory int64
 	simulate    time.Duration
 	simulated   int
@@ -66,7 +67,8 @@ func newWorkerCommand(c shard.Catalogue) *cobra.Command {
 	f.StringVar(&o.name, "name", "", "name of this worker (default: host and process id)")
 	f.StringVar(&o.batch, "batch", "auto", "images per solver call, or auto: measured once per prior, size and device, and cached")
 	f.DurationVar(&o.grace, "grace", 25*time.Second, "time for a stopped worker to exit")
-	f.StringVar(&o.livez, "livez", "", "serve GET /livez at `HOST:PORT`: status 503 after a stage has exceeded its limit (default: off)")
+	o.listen.add(f, true)
+	f.BoolVar(&o.timeNetwork, "time-network", false, "time the score network alone, for the metric ddiff.network.time; needs the memory of a second copy of it")
 	f.DurationVar(&o.once, "once", 0, "exit after this time without work (0: never)")
 	f.Int64Var(&o.priorMemory, "prior-memory", 0, "memory for open priors in MiB (0: 8192)")
 	o.run.addDevice(f, onnx.ProviderAuto)
@@ -130,11 +132,12 @@ func runWorker(ctx context.Context, o workerOptions, stdout, stderr io.Writer) (
 			return usageError{fmt.Errorf("--store: %w", err)}
 		}
 	}
+	o.process.prometheus = o.listen.metrics != ""
 	tel, stop, err := o.process.telemetry(ctx, service+"-worker", stderr)
 	if err != nil {
 		return err
 	}
-	p := &workerProcess{o: o, tel: tel, name: processName(o.name)}
+	p := &workerProcess{o: o, tel: tel, name: processName(o.name), probes: newProbes("opening the device")}
 	err = p.open(ctx)
 	if err == nil {
 		err = p.run(ctx)

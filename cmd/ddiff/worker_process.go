@@ -31,6 +31,7 @@ type workerProcess struct {
 	tel  *telemetry.Telemetry
 	name string
 
+	probes     *probes
 	log        *slog.Logger
 	tail       *gpuworker.Tail
 	board      *queue.Board
@@ -41,6 +42,7 @@ type workerProcess struct {
 	tuner      *gpuworker.Tuner
 	simulation *gpuworker.Simulation
 	ackWait    time.Duration
+	connected  func() bool // to NATS
 	closers    []func() error
 }
 
@@ -65,6 +67,18 @@ func (p *workerProcess) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	stop, err := p.o.listen.serve(ctx, p.probes, p.tel)
+	if err != nil {
+		return err
+	}
+	p.onClose(func() error { stop(); return nil })
+	if p.simulation == nil {
+		if p.runtime, err = p.o.run.open(p.log); err != nil {
+			return err
+		}
+		p.onClose(p.runtime.Close)
+	}
+	p.probes.change(passed, func() error { return errors.New("waiting for NATS, a coordinator and the store") }, nil)
 	if p.simulation != nil && batch == 0 {
 		batch = 1
 	}
@@ -73,6 +87,7 @@ func (p *workerProcess) open(ctx context.Context) error {
 		return err
 	}
 	p.onClose(func() error { nc.Close(); return nil })
+	p.connected = nc.IsConnected
 	var shared manifest.Cluster
 	if p.board, shared, err = findCluster(ctx, nc, p.log); err != nil {
 		return err
@@ -87,11 +102,16 @@ func (p *workerProcess) open(ctx context.Context) error {
 		return err
 	}
 	p.onClose(results.Close)
-	store := storage.NewTraced(results.Store, p.tel.Tracer("storage"))
+	transfer, err := telemetry.NewTransfer(p.tel.Meter(service))
+	if err != nil {
+		return err
+	}
+	store := tracedStore(results.Store, place, p.tel, transfer)
 	from, err := p.o.sources.open(place, p.log)
 	if err != nil {
 		return err
 	}
+	from.transfer = transfer
 	p.onClose(func() error { from.Close(); return nil })
 
 	cfg := gpuworker.FleetConfig{
@@ -117,7 +137,7 @@ func (p *workerProcess) open(ctx context.Context) error {
 	return err
 }
 
-// device opens the runtime, and creates the tuner and the cache of engines.
+// device creates the tuner and the cache of engines.
 func (p *workerProcess) device(store storage.Store) (*gpuworker.EngineCache, error) {
 	cache := userCache(p.log)
 	var err error
@@ -129,10 +149,6 @@ func (p *workerProcess) device(store storage.Store) (*gpuworker.EngineCache, err
 	if err != nil {
 		return nil, err
 	}
-	if p.runtime, err = p.o.run.open(p.log); err != nil {
-		return nil, err
-	}
-	p.onClose(p.runtime.Close)
 	if build, err = build.Complete(p.runtime); err != nil {
 		return nil, err
 	}
@@ -198,10 +214,15 @@ func findCluster(ctx context.Context, nc *queue.Conn, log *slog.Logger) (*queue.
 
 // run runs the workers until ctx ends, or until Once has passed without work.
 func (p *workerProcess) run(ctx context.Context) error {
-	in, err := telemetry.NewInstruments(p.tel.Meter("gpuworker"))
+	in, err := telemetry.NewInstruments(p.tel.Meter(service))
 	if err != nil {
 		return err
 	}
+	stopGPUs, err := telemetry.ObserveGPUs(p.tel.Meter(service))
+	if err != nil {
+		return err
+	}
+	p.onClose(stopGPUs)
 	limits, err := p.o.stages.limits()
 	if err != nil {
 		return err
@@ -214,7 +235,7 @@ func (p *workerProcess) run(ctx context.Context) error {
 			log = slog.New(p.tail).With("worker", name)
 		}
 		w, err := gpuworker.New(gpuworker.Config{
-			Work: p.fleet, Name: name, Version: version(), Tuner: p.tuner, AckWait: p.ackWait, Limits: limits, SolveShare: p.o.stages.memoryShare, Once: p.o.once,
+			Work: p.fleet, Name: name, Version: version(), Tuner: p.tuner, AckWait: p.ackWait, Limits: limits, SolveShare: p.o.stages.memoryShare, Once: p.o.once, TimeNetwork: p.o.timeNetwork,
 			TolerateQueueErrors: true, Peers: peers.Others, Simulate: p.simulation, Log: p.tail,
 			Logger: log, Tracer: p.tel.Tracer("gpuworker"), Instruments: in,
 		})
@@ -223,6 +244,18 @@ func (p *workerProcess) run(ctx context.Context) error {
 		}
 		workers = append(workers, w)
 	}
+	stopLeases, err := in.ObserveLeases(func() int {
+		held := 0
+		for _, w := range workers {
+			held += w.Held()
+		}
+		return held
+	})
+	if err != nil {
+		return err
+	}
+	p.onClose(stopLeases)
+	p.probes.change(nil, func() error { return p.ready(ctx) }, func() error { return health(workers) })
 	p.log.Info("worker is ready", "name", p.name, "provider", p.provider(), "device", p.deviceName())
 	return within(ctx, p.o.grace, func() error { return p.work(ctx, workers) })
 }
@@ -237,9 +270,6 @@ func (p *workerProcess) work(ctx context.Context, workers []*gpuworker.Worker) e
 	for _, w := range workers {
 		services = append(services,
 			&gpuworker.Beacon{Board: p.board, Worker: w, Provider: p.provider(), Device: p.deviceName(), Precisions: p.precisions, Auto: p.auto, Logger: p.log})
-	}
-	if p.o.livez != "" {
-		services = append(services, &livez{address: p.o.livez, healthy: func() error { return health(workers) }})
 	}
 	beside, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer func() {
@@ -256,6 +286,17 @@ func (p *workerProcess) work(ctx context.Context, workers []*gpuworker.Worker) e
 		group.Go(func() error { return w.Run(ctx) })
 	}
 	return group.Wait()
+}
+
+// ready returns the reason why the worker cannot lease items, as far as its session and NATS are concerned, or nil.
+func (p *workerProcess) ready(ctx context.Context) error {
+	switch {
+	case ctx.Err() != nil:
+		return errors.New("draining")
+	case !p.connected():
+		return errors.New("not connected to NATS")
+	}
+	return nil
 }
 
 // health returns the hangs of the workers.

@@ -1,0 +1,52 @@
+package coordinator
+
+import (
+	"context"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+
+	"ddiff/coordinator/shard"
+	"ddiff/manifest"
+	"ddiff/telemetry"
+)
+
+// traceOf returns the root span of a campaign's trace. endTrace records it at the end of the campaign; the coordinators that lead
+// until then add spans below it.
+func traceOf(c *manifest.Campaign) trace.SpanContext {
+	return telemetry.CampaignSpan(c.ID, c.Submitted)
+}
+
+// startSpan starts a span of the campaign.
+func (r *runner) startSpan(ctx context.Context, name string, options ...trace.SpanStartOption) (context.Context, trace.Span) {
+	if !trace.SpanContextFromContext(ctx).IsValid() {
+		ctx = trace.ContextWithRemoteSpanContext(ctx, traceOf(r.rec))
+	}
+	return r.s.cfg.Tracer.Start(ctx, name, append(options, trace.WithAttributes(telemetry.SpanCampaignKey.String(r.id)))...)
+}
+
+// startWindowSpan starts a span for the work on one window.
+func (r *runner) startWindowSpan(ctx context.Context, name string, w *shard.Window, options ...trace.SpanStartOption) (context.Context, trace.Span) {
+	return r.startSpan(ctx, name, append(options,
+		trace.WithAttributes(attribute.Int("ddiff.window", w.Number), attribute.Int("ddiff.items", w.Header.Items)))...)
+}
+
+// endTrace records the root span of an ended campaign, from its submission until now.
+func (r *runner) endTrace(ctx context.Context, p manifest.Phase) {
+	_, span := r.s.cfg.Tracer.Start(telemetry.ContextWithIdentity(ctx, traceOf(r.rec)), "campaign",
+		trace.WithNewRoot(), trace.WithTimestamp(r.rec.Submitted),
+		trace.WithAttributes(telemetry.SpanCampaignKey.String(r.id), attribute.String("ddiff.phase", string(p)), attribute.Int("ddiff.items", r.rec.Items)))
+	if p == manifest.PhaseRejected {
+		span.SetStatus(codes.Error, r.rec.Reason)
+	}
+	span.End(trace.WithTimestamp(r.s.cfg.Now()))
+}
+
+func endSpan(span trace.Span, err error) {
+	if err != nil {
+		span.RecordError(err)
+		span.SetStatus(codes.Error, err.Error())
+	}
+	span.End()
+}

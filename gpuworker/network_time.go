@@ -1,0 +1,48 @@
+package gpuworker
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"ddiff/restore"
+	"ddiff/restore/prior"
+)
+
+// networkTimer knows how long a forward pass of the score network takes alone. The solver's calls of the runtime contain the
+// network, so that its share of their time can only be estimated.
+type networkTimer struct {
+	mu      sync.Mutex
+	seconds map[networkKey]float64 // for each image
+}
+
+// networkKey identifies a measurement.
+type networkKey struct {
+	workload Workload
+	batch    int
+}
+
+// time returns the seconds of one forward pass for one image of a batch of n. The first call for a workload and n measures them:
+// it compiles the network again, which needs the memory of a second copy.
+func (t *networkTimer) time(ctx context.Context, e *restore.Engine, p restore.Plan, w Workload, n int) (float64, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	key := networkKey{w, n}
+	if s, known := t.seconds[key]; known {
+		return s, nil
+	}
+	network, err := e.Prior().Compile(e.RuntimeFor(p), n, p.Image.Height, p.Image.Width, e.Build(p).Precision)
+	if err != nil {
+		return 0, err
+	}
+	defer network.Close()
+	ms, err := prior.Milliseconds(2, 20*time.Millisecond, func() error { return network.Run(ctx) })
+	if err != nil {
+		return 0, err
+	}
+	if t.seconds == nil {
+		t.seconds = map[networkKey]float64{}
+	}
+	t.seconds[key] = ms / 1000 / float64(n)
+	return t.seconds[key], nil
+}

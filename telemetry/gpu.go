@@ -1,0 +1,103 @@
+package telemetry
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync"
+
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+)
+
+// gpu is one reading of a GPU.
+type gpu struct {
+	id, name    string
+	utilization float64 // share of time
+	used, limit int64   // bytes
+	own         bool    // this process runs on it
+}
+
+// ObserveGPUs reports the use and the memory of the GPUs of this process, as NVIDIA's management library reads them, until stop
+// is called. Without the library or a GPU it reports nothing, which is no error.
+func ObserveGPUs(meter metric.Meter) (stop func() error, err error) {
+	if nvml.Init() != nvml.SUCCESS {
+		return func() error { return nil }, nil
+	}
+	unregister, err := observeGPUs(meter, readGPUs)
+	if err != nil {
+		nvml.Shutdown()
+		return nil, err
+	}
+	return sync.OnceValue(func() error {
+		err := unregister()
+		nvml.Shutdown()
+		return err
+	}), nil
+}
+
+// observeGPUs reports the readings of read. If this process runs on none of the GPUs, as far as the library knows, it reports all of
+// them: in a container, the library may name processes by other ids.
+func observeGPUs(meter metric.Meter, read func() []gpu) (stop func() error, err error) {
+	m := maker{meter: meter}
+	utilization := m.floatGauge("hw.gpu.utilization")
+	usage, limit := m.amount("hw.gpu.memory.usage"), m.amount("hw.gpu.memory.limit")
+	if err := m.err(); err != nil {
+		return nil, err
+	}
+	registered, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		all := read()
+		own := false
+		for _, g := range all {
+			own = own || g.own
+		}
+		for _, g := range all {
+			if own && !g.own {
+				continue
+			}
+			of := metric.WithAttributes(g.attributes()...)
+			o.ObserveFloat64(utilization, g.utilization, of)
+			o.ObserveInt64(usage, g.used, of)
+			o.ObserveInt64(limit, g.limit, of)
+		}
+		return nil
+	}, utilization, usage, limit)
+	if err != nil {
+		return nil, fmt.Errorf("observe GPUs: %w", err)
+	}
+	return registered.Unregister, nil
+}
+
+func (g gpu) attributes() []attribute.KeyValue {
+	return []attribute.KeyValue{HardwareIDKey.String(g.id), HardwareTypeKey.String("gpu"), HardwareNameKey.String(g.name)}
+}
+
+// readGPUs reads all GPUs that answer.
+func readGPUs() []gpu {
+	n, result := nvml.DeviceGetCount()
+	if result != nvml.SUCCESS {
+		return nil
+	}
+	var all []gpu
+	for i := range n {
+		device, result := nvml.DeviceGetHandleByIndex(i)
+		if result != nvml.SUCCESS {
+			continue
+		}
+		id, first := device.GetUUID()
+		memory, second := device.GetMemoryInfo()
+		rates, third := device.GetUtilizationRates()
+		if first != nvml.SUCCESS || second != nvml.SUCCESS || third != nvml.SUCCESS {
+			continue
+		}
+		g := gpu{id: id, utilization: float64(rates.Gpu) / 100, used: int64(memory.Used), limit: int64(memory.Total)}
+		g.name, _ = device.GetName() // empty if unknown
+		processes, _ := device.GetComputeRunningProcesses()
+		for _, p := range processes {
+			g.own = g.own || int(p.Pid) == os.Getpid()
+		}
+		all = append(all, g)
+	}
+	return all
+}

@@ -1,0 +1,307 @@
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+)
+
+// recordAll records every metric once.
+func recordAll(t *testing.T, meter metric.Meter) {
+	t.Helper()
+	ctx := t.Context()
+	in, err := NewInstruments(meter)
+	must(t, err)
+	item := metric.WithAttributes(TaskKey.String("hdr"), OutcomeKey.String("done"))
+	in.Items.Add(ctx, 3, item)
+	in.ItemDuration.Record(ctx, 90, item)
+	in.StageDuration.Record(ctx, 1, metric.WithAttributes(StageKey.String(StageFetch)))
+	in.Steps.Add(ctx, 100)
+	in.StepDuration.Record(ctx, 0.004)
+	in.SolverTime.Add(ctx, 0.4)
+	in.NetworkEvaluations.Add(ctx, 100, metric.WithAttributes(PassKey.String("forward")))
+	in.NetworkTime.Add(ctx, 0.3)
+	in.BatchFill.Record(ctx, 0.5)
+	in.Redeliveries.Add(ctx, 1)
+	in.Retries.Add(ctx, 1)
+	in.Faults.Add(ctx, 1)
+	in.Suspensions.Add(ctx, 1)
+	in.LeaseRemaining.Record(ctx, 20)
+	_, err = in.ObserveLeases(func() int { return 4 })
+	must(t, err)
+	transfer, err := NewTransfer(meter)
+	must(t, err)
+	transfer.Call(ctx, "get", "unavailable", time.Second, 7, 0)
+	transfer.Call(ctx, "put", "", time.Second, 0, 9)
+	transfer.Dataset(ctx, 11)
+	c, err := NewCluster(meter)
+	must(t, err)
+	c.Publish(ctx, 5)
+	c.Settle(ctx, "done", 2)
+	_, err = c.ObserveStanding(func() Standing { return Standing{Leads: true} })
+	must(t, err)
+	_, err = c.Observe(func() ClusterState {
+		return ClusterState{
+			Lag: 6, Phases: map[string]int{"running": 1}, Workers: map[string]int{"busy": 1}, Streams: map[string]float64{"DDIFF_WORK": 0.5},
+			Campaigns: []CampaignState{{ID: "demo", Pending: 4, InFlight: 2, Items: map[string]int{"done": 3}, Rate: 0.5, Idle: time.Minute, LedgerLag: 1}},
+		}
+	})
+	must(t, err)
+	_, err = observeGPUs(meter, func() []gpu {
+		return []gpu{{id: "GPU-1", name: "H200", utilization: 0.9, used: 1 << 30, limit: 1 << 37}}
+	})
+	must(t, err)
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestMetricsAreListed: all instruments together record the listed metrics, with the listed units and labels, and no other.
+func TestMetricsAreListed(t *testing.T) {
+	t.Parallel()
+	reader := sdkmetric.NewManualReader()
+	recordAll(t, sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("ddiff"))
+	var all metricdata.ResourceMetrics
+	must(t, reader.Collect(t.Context(), &all))
+	recorded := map[string]bool{}
+	for _, m := range all.ScopeMetrics[0].Metrics {
+		recorded[m.Name] = true
+		want, listed := find(m.Name)
+		if !listed || m.Unit != want.Unit || m.Description != want.Description {
+			t.Errorf("%s, unit %s, is not in the list", m.Name, m.Unit)
+		}
+		for _, set := range attributeSets(m.Data) {
+			for _, a := range set.ToSlice() {
+				if !slices.Contains(want.Labels, a.Key) {
+					t.Errorf("%s has the label %s, which is not in the list", m.Name, a.Key)
+				}
+			}
+			if set.Len() != len(want.Labels) {
+				t.Errorf("%s has the labels %v, want %v", m.Name, set.ToSlice(), want.Labels)
+			}
+		}
+	}
+	for _, m := range Metrics() {
+		if !recorded[m.Name] {
+			t.Errorf("%s is in the list, and nothing records it", m.Name)
+		}
+	}
+}
+
+// attributeSets returns the labels of all series.
+func attributeSets(data metricdata.Aggregation) []attribute.Set {
+	var sets []attribute.Set
+	switch d := data.(type) {
+	case metricdata.Sum[int64]:
+		for _, p := range d.DataPoints {
+			sets = append(sets, p.Attributes)
+		}
+	case metricdata.Sum[float64]:
+		for _, p := range d.DataPoints {
+			sets = append(sets, p.Attributes)
+		}
+	case metricdata.Gauge[int64]:
+		for _, p := range d.DataPoints {
+			sets = append(sets, p.Attributes)
+		}
+	case metricdata.Gauge[float64]:
+		for _, p := range d.DataPoints {
+			sets = append(sets, p.Attributes)
+		}
+	case metricdata.Histogram[float64]:
+		for _, p := range d.DataPoints {
+			sets = append(sets, p.Attributes)
+		}
+	}
+	return sets
+}
+
+// TestInstrumentsAreUsed: the instruments of the list are created here only, and each is recorded by another package.
+func TestInstrumentsAreUsed(t *testing.T) {
+	t.Parallel()
+	var code strings.Builder
+	creates := regexp.MustCompile(`\.(Int64|Float64)(Observable)?(Counter|UpDownCounter|Gauge|Histogram)\(`)
+	for _, dir := range []string{"cmd", "coordinator", "dataset", "gpuworker", "manifest", "queue", "restore", "storage"} {
+		must(t, filepath.WalkDir(filepath.Join("..", dir), func(path string, e fs.DirEntry, err error) error {
+			if err != nil || e.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			data, err := os.ReadFile(path)
+			if creates.Match(data) {
+				t.Errorf("%s creates an instrument; add it to the list of package telemetry", path)
+			}
+			code.Write(data)
+			return err
+		}))
+	}
+	for _, use := range []string{
+		"Items.Add(", "ItemDuration.Record(", "Instruments.Stage(", "Steps.Add(", "StepDuration.Record(", "SolverTime.Add(",
+		"NetworkEvaluations.Add(", "NetworkTime.Add(", "BatchFill.Record(", "Redeliveries.Add(", "Retries.Add(", "Faults.Add(", "Suspensions.Add(",
+		"LeaseRemaining.Record(", ".ObserveLeases(", "storage.Observed(", "transfer.Dataset(", "Metrics.Publish(", "Metrics.Settle(",
+		".ObserveStanding(", "Metrics.Observe(", "telemetry.ObserveGPUs(",
+	} {
+		if !strings.Contains(code.String(), use) {
+			t.Errorf("no package calls %s", use)
+		}
+	}
+}
+
+// scrape reads the endpoint for Prometheus into the values of the series.
+func scrape(t *testing.T, h http.Handler) map[string]string {
+	t.Helper()
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
+	if w.Code != http.StatusOK {
+		t.Fatalf("%d: %s", w.Code, w.Body)
+	}
+	series := map[string]string{}
+	for line := range strings.Lines(w.Body.String()) {
+		if i := strings.LastIndexByte(line, ' '); i > 0 && line[0] != '#' {
+			series[line[:i]] = strings.TrimSpace(line[i+1:])
+		}
+	}
+	return series
+}
+
+// TestPrometheus: the endpoint has all metrics by their names in the list, beside another exporter, and nothing counts twice.
+func TestPrometheus(t *testing.T) {
+	c := newCollector(t)
+	setOTel(t, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": c.URL})
+	tel := start(t, Config{Prometheus: true})
+	recordAll(t, tel.Meter("ddiff"))
+	for range 2 { // a scrape changes nothing
+		series := scrape(t, tel.Metrics())
+		for _, m := range Metrics() {
+			name, err := m.PrometheusName()
+			must(t, err)
+			found := false
+			for s := range series {
+				base, _, _ := strings.Cut(s, "{")
+				found = found || base == name || (m.Kind == KindHistogram && base == name+"_bucket")
+			}
+			if !found {
+				t.Errorf("the endpoint lacks %s", name)
+			}
+		}
+		for s, want := range map[string]string{
+			`ddiff_items_total{outcome="done",task="hdr"}`:                          "3",
+			`ddiff_item_duration_seconds_bucket{outcome="done",task="hdr",le="60"}`: "0",
+			`ddiff_item_duration_seconds_bucket{outcome="done",task="hdr",le="90"}`: "1",
+			`ddiff_queue_lag`: "6", `ddiff_leader`: "1", `ddiff_store_available`: "0",
+			`ddiff_store_requests_total{error_type="unavailable",operation="get"}`: "1",
+			`hw_gpu_utilization_ratio{hw_id="GPU-1",hw_name="H200",hw_type="gpu"}`: "0.9",
+			`ddiff_campaign_items{campaign="demo",state="done"}`:                   "3",
+		} {
+			if series[s] != want {
+				t.Errorf("%s = %q, want %s", s, series[s], want)
+			}
+		}
+	}
+	shutDown(t, tel)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if points := c.metrics["ddiff.items"].GetSum().GetDataPoints(); len(points) != 1 || points[0].GetAsInt() != 3 {
+		t.Errorf("the collector got ddiff.items %v", points)
+	}
+	without := start(t, Config{})
+	defer shutDown(t, without)
+	if without.Metrics() != nil {
+		t.Error("an endpoint without Config.Prometheus")
+	}
+}
+
+// TestObservedSeriesEnd: after stop, no series of the cluster remains, and a campaign that ended has none.
+func TestObservedSeriesEnd(t *testing.T) {
+	setOTel(t, nil)
+	tel := start(t, Config{Prometheus: true})
+	defer shutDown(t, tel)
+	c, err := NewCluster(tel.Meter("ddiff"))
+	must(t, err)
+	state := ClusterState{Campaigns: []CampaignState{{ID: "a", Rate: math.NaN()}, {ID: "b"}}}
+	for i := range 2 * maxCampaigns {
+		state.Campaigns = append(state.Campaigns, CampaignState{ID: "n" + strings.Repeat("x", i)})
+	}
+	stop, err := c.Observe(func() ClusterState { return state })
+	must(t, err)
+	count := func(part string) (n int) {
+		for s := range scrape(t, tel.Metrics()) {
+			if strings.Contains(s, part) {
+				n++
+			}
+		}
+		return n
+	}
+	if n := count("ddiff_queue_pending{"); n != maxCampaigns {
+		t.Errorf("%d campaigns have series, want %d", n, maxCampaigns)
+	}
+	if count(`campaign="a"`) == 0 {
+		t.Error("no series of campaign a")
+	}
+	state.Campaigns = state.Campaigns[1:]
+	if n := count(`campaign="a"`); n != 0 {
+		t.Errorf("%d series of an ended campaign", n)
+	}
+	if count("ddiff_queue_lag") != 1 {
+		t.Error("no lag")
+	}
+	must(t, stop())
+	if n := count("ddiff_"); n != 0 {
+		t.Errorf("%d series of a former leader", n)
+	}
+}
+
+// TestGPUs: without the library of the driver nothing is reported, which is no error; a process reports its own GPUs, or all.
+func TestGPUs(t *testing.T) {
+	t.Parallel()
+	reader := sdkmetric.NewManualReader()
+	meter := sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("ddiff")
+	stop, err := ObserveGPUs(meter)
+	must(t, err)
+	must(t, errors.Join(stop(), stop()))
+
+	all := []gpu{{id: "GPU-1"}, {id: "GPU-2"}}
+	_, err = observeGPUs(meter, func() []gpu { return all })
+	must(t, err)
+	ids := func() []string {
+		var data metricdata.ResourceMetrics
+		must(t, reader.Collect(context.Background(), &data))
+		var ids []string
+		for _, m := range data.ScopeMetrics[0].Metrics {
+			if m.Name != "hw.gpu.memory.usage" {
+				continue
+			}
+			for _, set := range attributeSets(m.Data) {
+				id, _ := set.Value(HardwareIDKey)
+				ids = append(ids, id.AsString())
+			}
+		}
+		slices.Sort(ids)
+		return ids
+	}
+	if got := ids(); !slices.Equal(got, []string{"GPU-1", "GPU-2"}) {
+		t.Errorf("GPUs %v without a known one, want all", got)
+	}
+	all[1].own = true
+	if got := ids(); !slices.Equal(got, []string{"GPU-2"}) {
+		t.Errorf("GPUs %v, want the own one", got)
+	}
+}

@@ -1,0 +1,80 @@
+package telemetry
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"go.opentelemetry.io/otel/attribute"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// Attribute keys of spans. Every span of an item's attempt has them, see [inheritor].
+const (
+	SpanCampaignKey = attribute.Key("ddiff.campaign")
+	SpanItemKey     = attribute.Key("ddiff.item.id")
+	SpanAttemptKey  = attribute.Key("ddiff.attempt")
+	SpanWorkerKey   = attribute.Key("ddiff.worker")
+	SpanDeviceKey   = attribute.Key("ddiff.device")
+)
+
+// itemSampler applies a ratio to the first attempts at items, and to single calls of servers. It samples all other traces: those of
+// campaigns, and later attempts at items. It records the first attempts that it does not sample, for [keeper].
+type itemSampler struct{ ratio sdktrace.Sampler }
+
+// newSampler returns the sampler that OTEL_TRACES_SAMPLER and OTEL_TRACES_SAMPLER_ARG name, by default one that samples
+// everything. IgnoredVariables reports invalid values.
+func newSampler(environ func(string) string) sdktrace.Sampler {
+	name := strings.TrimPrefix(strings.ToLower(strings.TrimSpace(environ("OTEL_TRACES_SAMPLER"))), "parentbased_")
+	switch name {
+	case "always_off":
+		return sdktrace.NeverSample()
+	case "traceidratio":
+		ratio, err := strconv.ParseFloat(strings.TrimSpace(cmp.Or(environ("OTEL_TRACES_SAMPLER_ARG"), "1")), 64)
+		if err != nil || !(ratio >= 0 && ratio <= 1) {
+			ratio = 1
+		}
+		return sdktrace.ParentBased(itemSampler{sdktrace.TraceIDRatioBased(ratio)},
+			sdktrace.WithLocalParentNotSampled(recordOnly{}))
+	}
+	return sdktrace.ParentBased(sdktrace.AlwaysSample())
+}
+
+// ShouldSample decides about a root span.
+func (s itemSampler) ShouldSample(p sdktrace.SamplingParameters) sdktrace.SamplingResult {
+	attempt := int64(0) // not of an item
+	for _, a := range p.Attributes {
+		if a.Key == SpanAttemptKey {
+			attempt = a.Value.AsInt64()
+		}
+	}
+	if attempt > 1 || (attempt == 0 && p.Kind != trace.SpanKindClient) {
+		return sdktrace.AlwaysSample().ShouldSample(p)
+	}
+	result := s.ratio.ShouldSample(p)
+	if result.Decision == sdktrace.Drop && attempt > 0 {
+		result.Decision = sdktrace.RecordOnly
+	}
+	return result
+}
+
+// Description implements sdktrace.Sampler.
+func (s itemSampler) Description() string {
+	return fmt.Sprintf("ItemSampler{%s}", s.ratio.Description())
+}
+
+// recordOnly records the descendants of a span that is recorded and not sampled.
+type recordOnly struct{}
+
+// ShouldSample implements sdktrace.Sampler.
+func (recordOnly) ShouldSample(p sdktrace.SamplingParameters) sdktrace.SamplingResult {
+	if !trace.SpanFromContext(p.ParentContext).IsRecording() {
+		return sdktrace.SamplingResult{Decision: sdktrace.Drop, Tracestate: trace.SpanContextFromContext(p.ParentContext).TraceState()}
+	}
+	return sdktrace.SamplingResult{Decision: sdktrace.RecordOnly, Tracestate: trace.SpanContextFromContext(p.ParentContext).TraceState()}
+}
+
+// Description implements sdktrace.Sampler.
+func (recordOnly) Description() string { return "RecordOnly" }

@@ -1,0 +1,206 @@
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"go.opentelemetry.io/otel/codes"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// tracing returns a tracer with the sampler of the variables, as Start has it, and the spans that are exported.
+func tracing(t *testing.T, variables map[string]string) (trace.Tracer, func() tracetest.SpanStubs) {
+	t.Helper()
+	exporter := tracetest.NewInMemoryExporter()
+	provider := sdktrace.NewTracerProvider(
+		sdktrace.WithSampler(newSampler(func(name string) string { return variables[name] })), sdktrace.WithIDGenerator(identities{}),
+		sdktrace.WithSpanProcessor(inheritor{}),
+		sdktrace.WithSpanProcessor(newKeeper([]sdktrace.SpanProcessor{sdktrace.NewBatchSpanProcessor(exporter)})))
+	t.Cleanup(func() { _ = provider.Shutdown(context.Background()) })
+	return provider.Tracer("test"), func() tracetest.SpanStubs {
+		if err := provider.ForceFlush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return exporter.GetSpans()
+	}
+}
+
+// attempt records the spans of one attempt at an item: a root, a stage and a call in the stage, which fails with err.
+func attempt(ctx context.Context, tracer trace.Tracer, item string, number int, err error) {
+	ctx, root := tracer.Start(ctx, "process item", trace.WithNewRoot(), trace.WithSpanKind(trace.SpanKindConsumer), trace.WithAttributes(
+		SpanCampaignKey.String("c"), SpanItemKey.String(item), SpanAttemptKey.Int(number), SpanWorkerKey.String("w"), SpanDeviceKey.String("cpu")))
+	ctx, stage := tracer.Start(ctx, "fetch")
+	_, call := tracer.Start(ctx, "storage.get", trace.WithSpanKind(trace.SpanKindClient))
+	if err != nil {
+		call.SetStatus(codes.Error, err.Error())
+	}
+	call.End()
+	stage.End()
+	root.End()
+}
+
+func never() map[string]string {
+	return map[string]string{"OTEL_TRACES_SAMPLER": "parentbased_traceidratio", "OTEL_TRACES_SAMPLER_ARG": "0"}
+}
+
+// checkParents reports spans whose parent is neither exported nor remote, and spans that a backend would drop.
+func checkParents(t *testing.T, spans tracetest.SpanStubs) {
+	t.Helper()
+	ids := map[trace.SpanID]bool{}
+	for _, s := range spans {
+		ids[s.SpanContext.SpanID()] = true
+		if !s.SpanContext.IsSampled() {
+			t.Errorf("span %s is exported without the flag of a sampled span", s.Name)
+		}
+	}
+	for _, s := range spans {
+		if s.Parent.IsValid() && !s.Parent.IsRemote() && !ids[s.Parent.SpanID()] {
+			t.Errorf("span %s has no parent", s.Name)
+		}
+	}
+}
+
+// TestErrorsAndRetriesAreSampled: at the ratio 0, first attempts without an error are not exported, and all else is, whole.
+func TestErrorsAndRetriesAreSampled(t *testing.T) {
+	t.Parallel()
+	tracer, exported := tracing(t, never())
+	attempt(t.Context(), tracer, "good", 1, nil)
+	attempt(t.Context(), tracer, "bad", 1, errors.New("no such object"))
+	attempt(t.Context(), tracer, "again", 2, nil)
+	_, campaign := tracer.Start(t.Context(), "open", trace.WithAttributes(SpanCampaignKey.String("c")))
+	campaign.End()
+	_, lease := tracer.Start(t.Context(), "lease ddiff.work", trace.WithSpanKind(trace.SpanKindClient))
+	lease.End()
+	spans := exported()
+	checkParents(t, spans)
+	got := map[string]int{}
+	for _, s := range spans {
+		item := s.Name
+		for _, a := range s.Attributes {
+			if a.Key == SpanItemKey {
+				item = a.Value.AsString()
+			}
+		}
+		got[item]++
+	}
+	if want := map[string]int{"bad": 3, "again": 3, "open": 1}; fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("exported %v, want %v", got, want)
+	}
+}
+
+func TestSamplers(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		variables map[string]string
+		spans     int // of a first attempt and a failed one
+	}{
+		"default":         {nil, 6},
+		"always on":       {map[string]string{"OTEL_TRACES_SAMPLER": "always_on"}, 6},
+		"always off":      {map[string]string{"OTEL_TRACES_SAMPLER": "parentbased_always_off"}, 0},
+		"ratio 0":         {never(), 3},
+		"ratio 1":         {map[string]string{"OTEL_TRACES_SAMPLER": "traceidratio", "OTEL_TRACES_SAMPLER_ARG": "1"}, 6},
+		"no ratio":        {map[string]string{"OTEL_TRACES_SAMPLER": "traceidratio"}, 6},
+		"invalid ratio":   {map[string]string{"OTEL_TRACES_SAMPLER": "traceidratio", "OTEL_TRACES_SAMPLER_ARG": "NaN"}, 6},
+		"invalid sampler": {map[string]string{"OTEL_TRACES_SAMPLER": "sometimes"}, 6},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tracer, exported := tracing(t, c.variables)
+			attempt(t.Context(), tracer, "good", 1, nil)
+			attempt(t.Context(), tracer, "bad", 1, errors.New("no such object"))
+			if spans := exported(); len(spans) != c.spans {
+				t.Errorf("%d spans, want %d", len(spans), c.spans)
+			}
+		})
+	}
+}
+
+// TestAttributesAreInherited: every span of an attempt has campaign, item, attempt, worker and device.
+func TestAttributesAreInherited(t *testing.T) {
+	t.Parallel()
+	tracer, exported := tracing(t, nil)
+	attempt(t.Context(), tracer, "item", 1, nil)
+	spans := exported()
+	if len(spans) != 3 {
+		t.Fatalf("%d spans", len(spans))
+	}
+	for _, s := range spans {
+		got := map[string]string{}
+		for _, a := range s.Attributes {
+			if _, twice := got[string(a.Key)]; twice {
+				t.Errorf("span %s has %s twice", s.Name, a.Key)
+			}
+			got[string(a.Key)] = a.Value.String()
+		}
+		want := map[string]string{"ddiff.campaign": "c", "ddiff.item.id": "item", "ddiff.attempt": "1", "ddiff.worker": "w", "ddiff.device": "cpu"}
+		if fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("span %s has %v, want %v", s.Name, got, want)
+		}
+	}
+}
+
+// TestKeeperIsBounded: traces that never end, long traces and late spans do not grow the keeper without bound.
+func TestKeeperIsBounded(t *testing.T) {
+	t.Parallel()
+	exporter := tracetest.NewInMemoryExporter()
+	k := newKeeper([]sdktrace.SpanProcessor{sdktrace.NewSimpleSpanProcessor(exporter)})
+	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(k),
+		sdktrace.WithSampler(newSampler(func(name string) string { return never()[name] })))
+	tracer := provider.Tracer("test")
+	start := func() (context.Context, trace.Span) {
+		return tracer.Start(t.Context(), "process item", trace.WithNewRoot(), trace.WithAttributes(SpanAttemptKey.Int(1)))
+	}
+	child := func(ctx context.Context) { _, s := tracer.Start(ctx, "child"); s.End() }
+	for range 3 * maxTraces { // abandoned
+		ctx, _ := start()
+		child(ctx)
+	}
+	for range 3 * maxTraces { // finished
+		ctx, root := start()
+		child(ctx)
+		root.End()
+	}
+	ctx, root := start()
+	for range 4 * maxTraceSpans { // long
+		child(ctx)
+	}
+	spans := 0
+	for _, s := range k.traces {
+		spans += len(s.spans)
+	}
+	if len(k.traces) > maxTraces || spans > maxSpans || spans != k.spans || len(k.oldest) > 2*maxTraces {
+		t.Errorf("%d traces, %d spans (counted %d), order of %d", len(k.traces), spans, k.spans, len(k.oldest))
+	}
+	root.SetStatus(codes.Error, "failed")
+	root.End()
+	if got := exporter.GetSpans(); len(got) != maxTraceSpans+1 || got[0].Name != "process item" {
+		t.Errorf("%d spans of the long trace, want its root and %d", len(got), maxTraceSpans)
+	}
+}
+
+// TestCampaignSpan: the trace of a campaign follows from its id and submission, and its root has the ids.
+func TestCampaignSpan(t *testing.T) {
+	t.Parallel()
+	tracer, exported := tracing(t, never())
+	at := t0()
+	c := CampaignSpan("demo-1", at)
+	if !c.IsValid() || !c.IsSampled() || !CampaignSpan("demo-1", at).Equal(c) ||
+		CampaignSpan("demo-2", at).TraceID() == c.TraceID() || CampaignSpan("demo-1", at.Add(1e9)).TraceID() == c.TraceID() {
+		t.Fatalf("campaign has the span %v", c)
+	}
+	_, child := tracer.Start(trace.ContextWithRemoteSpanContext(t.Context(), c), "shard")
+	child.End()
+	_, root := tracer.Start(ContextWithIdentity(t.Context(), c), "campaign", trace.WithNewRoot())
+	root.End()
+	_, other := tracer.Start(t.Context(), "other")
+	other.End()
+	spans := exported()
+	if len(spans) != 3 || spans[0].SpanContext.TraceID() != c.TraceID() || spans[0].Parent.SpanID() != c.SpanID() ||
+		spans[1].SpanContext.SpanID() != c.SpanID() || spans[1].Parent.IsValid() || spans[2].SpanContext.TraceID() == c.TraceID() {
+		t.Errorf("spans %+v", spans)
+	}
+}
