@@ -23,16 +23,16 @@ type gpu struct {
 // is called. Without the library or a GPU it reports nothing, which is no error.
 func ObserveGPUs(meter metric.Meter) (stop func() error, err error) {
 	if nvml.Init() != nvml.SUCCESS {
-		return func() error { return nil }, nil
+		return func() error { return nil }, nil //nolint:nilerr // most machines have no such library
 	}
 	unregister, err := observeGPUs(meter, readGPUs)
 	if err != nil {
-		nvml.Shutdown()
+		_ = nvml.Shutdown() // nothing can be done
 		return nil, err
 	}
 	return sync.OnceValue(func() error {
 		err := unregister()
-		nvml.Shutdown()
+		_ = nvml.Shutdown() // the process ends, or goes on without
 		return err
 	}), nil
 }

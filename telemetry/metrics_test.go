@@ -186,6 +186,11 @@ func scrape(t *testing.T, h http.Handler) map[string]string {
 func TestPrometheus(t *testing.T) {
 	c := newCollector(t)
 	setOTel(t, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": c.URL})
+	without := start(t, Config{})
+	if without.Metrics() != nil {
+		t.Error("an endpoint without Config.Prometheus")
+	}
+	shutDown(t, without)
 	tel := start(t, Config{Prometheus: true})
 	recordAll(t, tel.Meter("ddiff"))
 	for range 2 { // a scrape changes nothing
@@ -221,11 +226,6 @@ func TestPrometheus(t *testing.T) {
 	defer c.mu.Unlock()
 	if points := c.metrics["ddiff.items"].GetSum().GetDataPoints(); len(points) != 1 || points[0].GetAsInt() != 3 {
 		t.Errorf("the collector got ddiff.items %v", points)
-	}
-	without := start(t, Config{})
-	defer shutDown(t, without)
-	if without.Metrics() != nil {
-		t.Error("an endpoint without Config.Prometheus")
 	}
 }
 

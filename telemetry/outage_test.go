@@ -77,11 +77,11 @@ func TestReceiverRestarts(t *testing.T) {
 		}
 	}
 	await("the first span", func() bool { return got.Load() > 0 })
-	first.Close()
+	must(t, first.Close())
 	await("the outage", func() bool { return strings.Contains(log.String(), "telemetry export failed") })
 	before := got.Load()
 	_, second := serve(address)
-	defer second.Close()
+	defer second.Close() //nolint:errcheck // ends with the test
 	await("a later span", func() bool { return got.Load() > before })
 	shutDown(t, tel)
 	if n := strings.Count(log.String(), "\n"); n > 2 {

@@ -19,6 +19,7 @@ type natsServer struct {
 	url   string
 	board *queue.Board
 	queue func(campaign string) *queue.Queue
+	stop  func()
 }
 
 func startNATS(t *testing.T, store string) *natsServer {
@@ -38,7 +39,7 @@ func startNATS(t *testing.T, store string) *natsServer {
 	nc, err := queue.Connect(t.Context(), queue.ConnectConfig{URL: s.ClientURL(), Name: t.Name()})
 	must(t, err)
 	t.Cleanup(nc.Close)
-	n := &natsServer{url: s.ClientURL()}
+	n := &natsServer{url: s.ClientURL(), stop: s.Shutdown}
 	n.queue = func(campaign string) *queue.Queue {
 		q, err := queue.Open(t.Context(), nc, queue.Config{Campaign: campaign, AckWait: limit, MaxAttempts: 1})
 		must(t, err)
