@@ -117,7 +117,7 @@ func key(t *testing.T, of func() ([32]byte, error)) [32]byte {
 // TestUntiledMethods: a campaign whose images may have several tiles refuses a method that cannot restore them.
 func TestUntiledMethods(t *testing.T) {
 	t.Parallel()
-	reason := errWord("dps cannot restore images in tiles")
+	reason := wordError("dps cannot restore images in tiles")
 	v := Vocabulary{Tasks: map[string][]Parameter{"hdr": nil}, Methods: []string{"ddiff", "dps"}, Presets: []string{"natural"}, MultipleOf: 8, Tile: 256, Untiled: map[string]error{"dps": reason}}
 	for lines, refused := range map[string]bool{
 		"methods: [dps]": false, "methods: [dps]\ntile: off": false, "methods: [ddiff]\ntile: 128": false,
@@ -144,6 +144,6 @@ func TestUntiledMethods(t *testing.T) {
 	}
 }
 
-type errWord string
+type wordError string
 
-func (e errWord) Error() string { return string(e) }
+func (e wordError) Error() string { return string(e) }

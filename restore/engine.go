@@ -177,7 +177,10 @@ func (e *Engine) Run(p Plan) (*method.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	return run, run.Tile(p.Tiles)
+	if err := run.Tile(p.Tiles); err != nil {
+		return nil, err
+	}
+	return run, nil
 }
 
 // Measure simulates y = A(x) + N(0, sigma²) for one image; draw is the encoded mask or

@@ -1,7 +1,9 @@
 package operator
 
 import (
+	"errors"
 	"math"
+	"strings"
 	"testing"
 
 	"ddiff/restore/noise"
@@ -71,19 +73,19 @@ func TestBand(t *testing.T) {
 	}
 }
 
-// TestLongOperators: the operators of long images are those of their matrices, their gradient is the adjoint, and they contain no constant that
+// TestLongOperators: operators of long images have the gradient of finite differences and the adjoint, and contain no constant that
 // grows with the square of the side.
 func TestLongOperators(t *testing.T) {
 	t.Parallel()
 	rt := onnxtest.Runtime(t)
-	for _, task := range []string{GaussianDeblur, SuperResolution} {
+	for _, task := range []string{GaussianDeblur, SuperResolution, MotionDeblur, NonlinearDeblur} {
 		shape := Shape{Channels: 1, Height: 16, Width: 1056}
 		op, err := Builtin().New(task, map[string]float64{}, shape)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if op.expression.Adjoint == nil {
-			t.Fatalf("%s: no adjoint", task)
+		if linear := task == GaussianDeblur || task == SuperResolution; (op.expression.Adjoint != nil) != linear {
+			t.Errorf("%s: an adjoint: %v", task, !linear)
 		}
 		if r, err := op.CheckGradient(t.Context(), rt); err != nil {
 			t.Errorf("%s: %v, %+v", task, err, r)
@@ -95,7 +97,13 @@ func TestLongOperators(t *testing.T) {
 		if len(model) > 1<<20 {
 			t.Errorf("%s: the model has %d bytes, matrices alone have %d", task, len(model), 4*1056*1056)
 		}
-		// The part of the image that fits a matrix is blurred by one.
+		if task == NonlinearDeblur {
+			continue
+		}
+		draw, err := op.Encode(op.Draw(noise.Key{8}))
+		if err != nil {
+			t.Fatal(err)
+		}
 		f, err := newForward(rt, op, 1, true)
 		if err != nil {
 			t.Fatal(err)
@@ -103,12 +111,76 @@ func TestLongOperators(t *testing.T) {
 		x, w := make([]float32, shape.Size()), make([]float32, op.MeasurementSize())
 		noise.Normal(x, noise.Key{1}, noise.Start, 0, 1)
 		noise.Normal(w, noise.Key{2}, noise.Start, 0, 1)
-		if err := f.run(t.Context(), x, nil, w); err != nil {
+		if err := f.run(t.Context(), x, draw, w); err != nil {
 			t.Fatal(err)
 		}
 		if a, b := dot(f.outputs[0].F32, w), dot(x, f.outputs[1].F32); math.Abs(a-b) > 1e-3*max(1, math.Abs(a)) {
 			t.Errorf("%s: ⟨Ax, w⟩ is %g, ⟨x, Aᵀw⟩ is %g", task, a, b)
 		}
 		f.Close()
+	}
+}
+
+// TestFourierFilter: both filters are the same map, for kernels up to the radius.
+func TestFourierFilter(t *testing.T) {
+	t.Parallel()
+	s := Shape{Channels: 2, Height: 30, Width: 44}
+	exact, filter := newReflectFilter(s), newFourierFilter(s, 7)
+	x := make([]float32, 2*s.Size())
+	noise.Normal(x, noise.Key{3}, noise.Start, 0, 1)
+	for _, size := range []int{1, 5, 15} {
+		kernel := make([]float32, size*size)
+		noise.Normal(kernel, noise.Key{4}, noise.Start, uint32(size), 1/float64(size))
+		run := func(f kernelFilter) []float32 {
+			encoded := f.encode(kernel, size)
+			other := f.encode(make([]float32, size*size), size) // of the second image
+			return evaluate(t, x, s.Dims(2), func(g *onnx.Graph, x onnx.Value) onnx.Value {
+				return f.apply(g, x, g.Const(append(append([]float32(nil), encoded...), other...), append([]int{2}, f.dims()...)...))
+			})
+		}
+		got, want := run(filter), run(exact)
+		for i := range want {
+			if math.Abs(float64(got[i]-want[i])) > 1e-4 {
+				t.Fatalf("kernel of %d: element %d is %g, want %g", size, i, got[i], want[i])
+			}
+		}
+	}
+}
+
+// TestFactors: the lengths of transforms are little above the need, and both matrices are small.
+func TestFactors(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{17, 30, 1100, 3714, 4714, 9999, 12000} {
+		p1, p2 := factors(n)
+		if p := p1 * p2; p < n || float64(p) > 1.1*float64(n)+2 || p2 > 3*p1+3 {
+			t.Errorf("%d: %d·%d", n, p1, p2)
+		}
+	}
+}
+
+// TestLongKernels: a long image takes kernels up to the parameter size, and one line names the value for a larger one.
+func TestLongKernels(t *testing.T) {
+	t.Parallel()
+	op, err := Builtin().New(MotionDeblur, map[string]float64{"size": 32}, Shape{Channels: 3, Height: 64, Width: 1056})
+	if err != nil {
+		t.Fatal(err)
+	}
+	flat := func(size int) *Draw {
+		d := &Draw{Name: "kernel", Dims: []int{size, size}, Data: make([]float32, size*size)}
+		d.Data[0] = 1
+		return d
+	}
+	if _, err := op.Encode(flat(9)); err != nil {
+		t.Errorf("a kernel of 9 pixels: %v", err)
+	}
+	_, err = op.Encode(flat(11))
+	if !errors.Is(err, ErrParam) || !strings.Contains(err.Error(), "kernel: it has 11 pixels, the parameter size permits 9 in an image of 1056×64; set size to 44 or more") {
+		t.Errorf("a kernel of 11 pixels: %v", err)
+	}
+	if op, err = Builtin().New(MotionDeblur, map[string]float64{"size": 44}, op.Image); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := op.Encode(flat(11)); err != nil {
+		t.Errorf("a kernel of 11 pixels with size 44: %v", err)
 	}
 }

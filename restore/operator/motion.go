@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"ddiff/restore/noise"
+	"ddiff/restore/onnx"
 	"ddiff/restore/parameter"
 )
 
@@ -17,8 +18,8 @@ func motionDeblur() Definition {
 	return Definition{
 		Name: MotionDeblur, Label: "Motion deblurring", Doc: "blur along a seeded random path, reflecting border",
 		Parameters: motionParameters(61),
-		Dense:      1.5,
-		Input:      "kernel",
+		Dense:      1.5, Long: true,
+		Input: "kernel",
 		Build: func(s Shape, p map[string]float64) (Expression, error) {
 			filter, v, err := newMotion(s, p)
 			if err != nil {
@@ -36,19 +37,39 @@ func motionParameters(size float64) parameter.List {
 	}
 }
 
+// kernelFilter correlates images with an encoded kernel per item. The border is reflected without repeating the edge.
+type kernelFilter interface {
+	apply(g *onnx.Graph, x, kernels onnx.Value) onnx.Value
+	encode(kernel []float32, size int) []float32
+	dims() []int
+}
+
 // newMotion makes the filter and the kernels of motion blur.
-func newMotion(s Shape, p map[string]float64) (*reflectFilter, *Variable, error) {
+func newMotion(s Shape, p map[string]float64) (kernelFilter, *Variable, error) {
 	size := s.odd(p["size"])
 	if err := fitsReflection(size, s, ErrShape); err != nil {
 		return nil, nil, err
 	}
-	filter := newReflectFilter(s)
+	if max(s.Height, s.Width) <= maxDenseSide {
+		return kernels(p, size, newReflectFilter(s), func(d *Draw) error { return checkKernel(d, s) })
+	}
+	return kernels(p, size, newFourierFilter(s, size/2), func(d *Draw) error {
+		if err := checkKernel(d, s); err != nil || d.Dims[0] <= size {
+			return err
+		}
+		return fmt.Errorf("%w kernel: it has %d pixels, the parameter size permits %d in an image of %d×%d; set size to %d or more", ErrParam,
+			d.Dims[0], size, s.Width, s.Height, int(math.Ceil(float64(d.Dims[0])*256/float64(min(s.Height, s.Width)))))
+	})
+}
+
+// kernels returns a filter with the draws of its kernels.
+func kernels(p map[string]float64, size int, filter kernelFilter, check func(d *Draw) error) (kernelFilter, *Variable, error) {
 	return filter, &Variable{
-		Dims: []int{4, s.Height, s.Width},
+		Dims: filter.dims(),
 		Draw: func(r *noise.Stream) *Draw {
 			return &Draw{Name: "kernel", Dims: []int{size, size}, Data: motionKernel(r, size, p["intensity"])}
 		},
-		Check:  func(d *Draw) error { return checkKernel(d, s) },
+		Check:  check,
 		Encode: func(d *Draw) []float32 { return filter.encode(d.Data, d.Dims[0]) },
 	}, nil
 }

@@ -27,7 +27,7 @@ func nonlinearDeblur() Definition {
 			{Name: "gamma", Default: 2.2, Min: 1, Max: 4, Doc: "exponent of the display curve"},
 			{Name: "toe", Default: 0.01, Max: 0.5, Open: true, Doc: "offset of the display curve at black"},
 		}...),
-		Dense: 1.5,
+		Dense: 1.5, Long: true,
 		Input: "kernel",
 		Build: func(s Shape, p map[string]float64) (Expression, error) {
 			filter, v, err := newMotion(s, p)

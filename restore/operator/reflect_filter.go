@@ -21,6 +21,9 @@ import (
 // of rows and columns, in which cosine and sine sums alternate, and all matrices have half size.
 type reflectFilter struct{ rows, cols *cosineBasis }
 
+// dims is the shape of an encoded kernel.
+func (f *reflectFilter) dims() []int { return []int{4, f.rows.n, f.cols.n} }
+
 // cosineBasis has the transforms along one axis of length n. Spectra hold all even frequencies before all odd ones.
 type cosineBasis struct {
 	n int

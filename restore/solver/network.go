@@ -90,5 +90,5 @@ func (n *tiledNetwork) predict(ctx context.Context, into []float32) error {
 
 func (n *tiledNetwork) close() {
 	n.Close()
-	n.images.Close() //nolint:errcheck // the handle has no state
+	n.images.Close()
 }
