@@ -80,7 +80,8 @@ into_root() { # into_root ROLE ROOT
 	local built=${DDIFF_IMAGE_BUILD:-$work}
 	[[ -x $built/ddiff ]] || build "$built"
 	if [[ $1 == worker ]]; then
-		library cpu yes "$built/ddiff" "$root/usr/local/lib/ddiff"
+		# The user's own cache may have the library of another client, which this one would replace.
+		XDG_CACHE_HOME=${XDG_CACHE_HOME:-$HOME/.cache}/ddiff/worker-image library cpu yes "$built/ddiff" "$root/usr/local/lib/ddiff"
 		documents "$built" "$root/usr/local/share/doc/ddiff" cpu "$root/usr/local/lib/ddiff"
 	else
 		documents "$built" "$root/usr/local/share/doc/ddiff"

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -52,10 +53,7 @@ func buildArchives(ctx context.Context, given string, archs []string, out string
 	if err := checkVersion(ctx, runner, c, version); err != nil {
 		return err
 	}
-	if err := os.RemoveAll(out); err != nil {
-		return err
-	}
-	if err := os.MkdirAll(out, 0o755); err != nil {
+	if err := emptyFolder(out); err != nil {
 		return err
 	}
 	var names []string
@@ -72,6 +70,23 @@ func buildArchives(ctx context.Context, given string, archs []string, out string
 		return err
 	}
 	fmt.Printf("version=%s commit=%.12s archives=%d dir=%s\n", version, c.hash, len(archs), out)
+	return nil
+}
+
+// emptyFolder creates the folder of a release, or removes the files of an earlier one from it.
+func emptyFolder(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	old, err := filepath.Glob(filepath.Join(dir, "ddiff-*-linux-*"))
+	if err != nil {
+		return err
+	}
+	for _, file := range append(old, filepath.Join(dir, "SHA256SUMS")) {
+		if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
 	return nil
 }
 
