@@ -72,6 +72,12 @@ scale: build ## Submit a million rows, and keep 500 simulated workers busy (SCAL
 upgrade-test: test-packages build runtime ## Run campaigns with this version and commit d9b7075 together (1 minute)
 	@go -C internal/testbed test -count=1 -v -run '^TestUpgrade$$' .
 
+.PHONY: telemetry-test
+telemetry-test: test-packages build runtime ## Read back what a real collector and a real Prometheus receive (15 minutes; TELEMETRY="--pairs 0")
+	@scripts/dashboards.sh
+	@cd internal/telemetrytest && go test -count=1 .
+	@go -C internal/testbed test -c -o $(CURDIR)/bin/testbed && bin/testbed telemetry $(TELEMETRY)
+
 .PHONY: ablation
 ablation: test-packages build runtime ## Compare DDiff with its variants, each tuned on other images (an hour or more; half an hour with ABLATION="--knobs 1 --steps 30")
 	@go -C internal/testbed test -c -o $(CURDIR)/bin/testbed && bin/testbed ablation $(ABLATION)

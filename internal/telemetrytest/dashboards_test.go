@@ -54,9 +54,9 @@ type link struct {
 }
 
 type variable struct {
-	Name       string `json:"name"`
-	Type       string `json:"type"`
-	Definition string `json:"definition"`
+	Name  string          `json:"name"`
+	Type  string          `json:"type"`
+	Query json.RawMessage `json:"query"`
 }
 
 // dashboards reads all dashboards.
@@ -112,9 +112,13 @@ func TestDashboards(t *testing.T) {
 			if v.Type == "datasource" {
 				continue
 			}
-			m := definition.FindStringSubmatch(v.Definition)
+			var query struct{ Query string }
+			if err := json.Unmarshal(v.Query, &query); err != nil {
+				t.Errorf("%s: variable %s: %v", file, v.Name, err)
+			}
+			m := definition.FindStringSubmatch(query.Query)
 			if m == nil {
-				t.Errorf("%s: variable %s: the definition %q is not of the form label_values(METRIC, LABEL)", file, v.Name, v.Definition)
+				t.Errorf("%s: variable %s: the query %q is not of the form label_values(METRIC, LABEL)", file, v.Name, query.Query)
 			} else if err := checkQuery(series, "sum by ("+m[2]+") ("+m[1]+")"); err != nil {
 				t.Errorf("%s: variable %s: %v", file, v.Name, err)
 			}

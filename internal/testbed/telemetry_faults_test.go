@@ -1,0 +1,181 @@
+package testbed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"syscall"
+	"time"
+)
+
+// settle waits until a share of the campaign's items has results.
+func (w *watched) settle(ctx context.Context, id string, share float64) error {
+	want := int(share * float64(w.plan.items()))
+	return poll(ctx, 3*time.Minute, fmt.Sprintf("%d results of %s", want, id), func() (bool, error) {
+		return w.c.Settled(id) >= want, nil
+	})
+}
+
+// loseCollector runs the campaign while the collector is killed and restarted. The results equal those of the undisturbed campaign, and
+// new spans of every worker arrive after the restart.
+func (w *watched) loseCollector(ctx context.Context, reference string) error {
+	id, err := w.submit(ctx, "outage")
+	if err != nil {
+		return err
+	}
+	if err := w.settle(ctx, id, 0.25); err != nil {
+		return err
+	}
+	w.collector.Kill()
+	killed := w.c.Settled(id)
+	if err := w.settle(ctx, id, 0.55); err != nil {
+		return err
+	}
+	if err := w.collector.restart(ctx); err != nil {
+		return err
+	}
+	resumed, before := time.Now(), w.c.Settled(id)
+	if _, err := w.wait(ctx, id, w.plan.items(), 0); err != nil {
+		return err
+	}
+	found, err := Compare(reference, w.c.Results(id))
+	if err != nil {
+		return err
+	}
+	workers := map[string]int{}
+	err = poll(ctx, 20*time.Second, "spans of all workers", func() (bool, error) {
+		spans, err := w.collector.received()
+		clear(workers)
+		for _, s := range newTraces(spans).roots(id) {
+			if s.Start.After(resumed) {
+				workers[s.Attributes[attributeWorker]]++
+			}
+		}
+		return len(workers) == len(w.c.Workers), err
+	})
+	say("the collector was down from item %d to %d; results compared with the undisturbed campaign: %d equal, %d lost, images differ by at most %d grey levels",
+		killed, before, found.Items, found.Lost, found.Levels)
+	say("attempts that began after its restart and arrived, by worker: %v", workers)
+	return errors.Join(err, found.Err())
+}
+
+// sampleFaults runs the campaign with a damaged image on workers that sample no first attempt. One of them is killed. The traces of failed
+// items and of second attempts arrive, and those of other items do not.
+func (w *watched) sampleFaults(ctx context.Context, _ string) error {
+	for _, p := range w.c.Workers {
+		if _, err := p.Stop(time.Minute); err != nil {
+			return err
+		}
+		if err := w.begin(ctx, p, "worker is ready", "OTEL_TRACES_SAMPLER=parentbased_traceidratio", "OTEL_TRACES_SAMPLER_ARG=0"); err != nil {
+			return err
+		}
+	}
+	sound := w.plan.items()
+	// The coordinator reads the header of an image: this one fails on a worker.
+	whole := w.plan.images["crop-0000.png"]
+	w.plan.images["cut-off.png"] = whole[:len(whole)*2/3]
+	id, err := w.submit(ctx, "faults")
+	delete(w.plan.images, "cut-off.png")
+	if err != nil {
+		return err
+	}
+	if err := w.settle(ctx, id, 0.3); err != nil {
+		return err
+	}
+	w.c.Workers[0].Kill()
+	if err := w.begin(ctx, w.c.Workers[0], "worker is ready"); err != nil {
+		return err
+	}
+	if _, err := w.wait(ctx, id, sound, len(tasks)); err != nil {
+		return err
+	}
+	results, err := Results(w.c.Results(id))
+	if err != nil {
+		return err
+	}
+	var arrived traces
+	var failed, again, first int
+	second := 0
+	for _, r := range results {
+		if r.Attempt > 1 {
+			second++
+		}
+	}
+	err = poll(ctx, 20*time.Second, "the spans of failed items", func() (bool, error) {
+		spans, err := w.collector.received()
+		arrived = newTraces(spans)
+		failed, again, first = 0, 0, 0
+		for _, s := range arrived.roots(id) {
+			switch {
+			case s.Status.Code == statusError:
+				failed++
+			case s.Attributes[attributeAttempt] != "1":
+				again++
+			default:
+				first++
+			}
+		}
+		return failed >= len(tasks) && again >= second, err
+	})
+	say("with a ratio of 0: traces of %d failed attempts, %d second attempts and %d other attempts arrived; %d items were restored in a second attempt, %d in the first",
+		failed, again, first, second, len(results)-second)
+	var problems []error
+	for item, r := range results {
+		if _, ok := arrived[r.TraceID]; r.Attempt > 1 && !ok {
+			problems = append(problems, fmt.Errorf("item %s was restored in attempt %d: its trace did not arrive", item, r.Attempt))
+		}
+	}
+	if second == 0 {
+		problems = append(problems, errors.New("the killed worker held no item"))
+	}
+	if first > 0 {
+		problems = append(problems, fmt.Errorf("%d traces of first attempts without an error arrived", first))
+	}
+	return errors.Join(append(problems, err)...)
+}
+
+// fireAlerts stops all workers during a campaign, and then the coordinator: the alerts fire, and end after a restart.
+func (w *watched) fireAlerts(ctx context.Context, _ string) error {
+	id, err := w.submit(ctx, "alerts")
+	if err != nil {
+		return err
+	}
+	if err := w.settle(ctx, id, 0.1); err != nil {
+		return err
+	}
+	for _, p := range w.c.Workers {
+		if err := p.Signal(syscall.SIGKILL); err != nil {
+			return err
+		}
+	}
+	var problems []error
+	expect := func(alert string, want bool) {
+		begin := time.Now()
+		err := poll(ctx, 2*time.Minute, alert, func() (bool, error) {
+			fires, err := w.prometheus.firing(ctx, alert)
+			return fires == want, err
+		})
+		say("%s: firing=%v after %.0f s", alert, want, time.Since(begin).Seconds())
+		problems = append(problems, err)
+	}
+	expect("DdiffTargetDown", true)
+	expect("DdiffNoWorkers", true)
+	expect("DdiffCampaignStuck", true)
+	coordinator := w.c.Coordinators[0]
+	coordinator.Kill()
+	expect("DdiffNoLeader", true)
+	if err := w.begin(ctx, coordinator, "coordinator is ready"); err != nil {
+		return err
+	}
+	for _, p := range w.c.Workers {
+		p.Kill() // waits for the end
+		if err := w.begin(ctx, p, "worker is ready"); err != nil {
+			return err
+		}
+	}
+	for _, alert := range []string{"DdiffNoLeader", "DdiffNoWorkers", "DdiffCampaignStuck", "DdiffTargetDown"} {
+		expect(alert, false)
+	}
+	_, err = w.wait(ctx, id, w.plan.items(), 0)
+	return errors.Join(append(problems, err)...)
+}

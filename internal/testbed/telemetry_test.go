@@ -1,0 +1,228 @@
+package testbed
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"ddiff/manifest"
+)
+
+const (
+	// telemetryLimit is the deadline of the test, without the first build of Prometheus.
+	telemetryLimit = 25 * time.Minute
+	// throughputError is the largest allowed difference of two measured throughputs.
+	throughputError = 0.02
+)
+
+// telemetryOptions are the flags of telemetry.
+type telemetryOptions struct {
+	program       string
+	images, steps int
+	pairs         int
+	keep          string
+}
+
+// telemetryTest is the command behind `make telemetry-test`. It runs a cluster (NATS, a store, one coordinator, three workers) that
+// exports to a real OpenTelemetry Collector, and that a real Prometheus reads, and checks what arrived:
+//
+//   - a campaign: spans, links and attributes of every item, counts and throughput, a value for each query of the dashboards;
+//   - the same campaign while the collector is killed and restarted: equal results, new spans from every worker;
+//   - the same campaign and a damaged image with workers that sample no trace, one of which is killed: traces of failed items and second attempts;
+//   - alerts: no leader, no workers, and a stuck campaign, with the rules sixty times as fast;
+//   - the cost: campaigns with and without telemetry in turn.
+//
+// The last line is
+//
+//	items=N spans=N orphans=0 throughput_error=0.00xx
+//
+// The exit code is 1 if a check fails. The cost is printed and not checked, because it is smaller than the noise of a busy machine.
+func telemetryTest(ctx context.Context, args []string) error {
+	var o telemetryOptions
+	flags := flag.NewFlagSet("telemetry", flag.ExitOnError)
+	flags.StringVar(&o.program, "program", "", "ddiff program (default: built from this tree)")
+	flags.IntVar(&o.images, "images", 24, "images of the campaign, each with four tasks")
+	flags.IntVar(&o.steps, "steps", 20, "solver steps")
+	flags.IntVar(&o.pairs, "pairs", 6, "pairs of campaigns with and without telemetry; 0: do not measure the cost")
+	flags.StringVar(&o.keep, "keep", "", "a new directory for configuration, logs and what arrived (default: a temporary one)")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	say("building ddiff and a collector, and nats-server and Prometheus if they are missing: the first time takes ten minutes")
+	server, promtool, err := prometheusBinaries(ctx)
+	if err != nil {
+		return err
+	}
+	if err := runPromtool(ctx, promtool); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, telemetryLimit)
+	defer cancel()
+	if o.keep == "" {
+		if o.keep, err = os.MkdirTemp("", "ddiff-telemetry-"); err != nil {
+			return err
+		}
+		defer os.RemoveAll(o.keep) //nolint:errcheck // a leftover is a temporary file
+	} else if err := os.Mkdir(o.keep, 0o755); err != nil {
+		return err
+	}
+	program, err := collectorBinary(ctx, o.keep)
+	if err != nil {
+		return err
+	}
+	w := &watched{o: o}
+	defer w.stop()
+	if err := w.start(ctx, program, server); err != nil {
+		return err
+	}
+	return w.run(ctx)
+}
+
+// watched is a cluster with a collector and a Prometheus.
+type watched struct {
+	o                     telemetryOptions
+	c                     *Cluster
+	collector             *collector
+	prometheus            *prometheus
+	addresses             map[string]string // of the metrics, by process
+	plan                  plan
+	problems              []error
+	items, spans, orphans int
+	deviation             float64
+}
+
+func (w *watched) stop() {
+	if w.c != nil {
+		w.c.Stop()
+	}
+	if w.prometheus != nil {
+		w.prometheus.Kill()
+	}
+	if w.collector != nil {
+		w.collector.Kill()
+	}
+}
+
+// fail records the problems of a part; the other parts run all the same.
+func (w *watched) fail(part string, problems ...error) {
+	for i, err := range problems {
+		switch {
+		case err == nil:
+		case i < 10:
+			say("%s: %v", part, err)
+			w.problems = append(w.problems, fmt.Errorf("%s: %w", part, err))
+		case i == 10:
+			say("%s: and %d more", part, len(problems)-i)
+		}
+	}
+}
+
+// start starts the servers, the collector, Prometheus, and a coordinator with three workers.
+func (w *watched) start(ctx context.Context, collectorProgram, prometheusProgram string) (err error) {
+	if w.c, err = Start(ctx, Options{Dir: filepath.Join(w.o.keep, "cluster"), Program: w.o.program, Directory: true}); err != nil {
+		return err
+	}
+	w.o.program = w.c.o.Program
+	if w.collector, err = startCollector(ctx, collectorProgram, filepath.Join(w.o.keep, "collector")); err != nil {
+		return err
+	}
+	w.addresses = map[string]string{}
+	jobs := map[string][]string{}
+	for _, name := range []string{"coordinator-1", "worker-1", "worker-2", "worker-3"} {
+		if w.addresses[name], err = FreeAddress(ctx); err != nil {
+			return err
+		}
+		job, _, _ := strings.Cut(name, "-")
+		jobs["ddiff-"+job] = append(jobs["ddiff-"+job], w.addresses[name])
+	}
+	if w.prometheus, err = startPrometheus(ctx, prometheusProgram, filepath.Join(w.o.keep, "prometheus"), jobs); err != nil {
+		return err
+	}
+	c := w.c.NewCoordinator("--metrics-listen", w.addresses["coordinator-1"])
+	if err := w.begin(ctx, c, "coordinator is ready"); err != nil {
+		return err
+	}
+	for i := range 3 {
+		p := w.c.NewWorker("--batch", "2", "--log-format", "json", "--nats-wait", "1m", "--metrics-listen", w.addresses[fmt.Sprintf("worker-%d", i+1)])
+		if err := w.begin(ctx, p, "worker is ready"); err != nil {
+			return err
+		}
+	}
+	say("started nats-server, a collector (%s), Prometheus (%s), a coordinator and 3 workers", w.collector.address, w.prometheus.address)
+	return w.draw(ctx)
+}
+
+// begin starts a process that exports to the collector, with more variables, and waits until its log has a text.
+func (w *watched) begin(ctx context.Context, p *Process, ready string, more ...string) error {
+	p.env = append(append(p.env, w.collector.environment()...), more...)
+	if err := p.Start(); err != nil {
+		return err
+	}
+	return p.WaitLog(ctx, ready)
+}
+
+// draw makes the campaign.
+func (w *watched) draw(ctx context.Context) error {
+	root, err := ModuleRoot(ctx)
+	if err != nil {
+		return err
+	}
+	photographs, err := decodeAll(filepath.Join(root, "examples", "images", "*.png"))
+	if err != nil {
+		return err
+	}
+	rng := rand.New(rand.NewPCG(imageSeed, 2))
+	w.plan = plan{tasks: tasks, steps: w.o.steps, prior: filepath.Join(root, "restore", "prior", "bundled", "prior.onnx"), images: map[string][]byte{}}
+	for i := range w.o.images {
+		if w.plan.images[fmt.Sprintf("crop-%04d.png", i)], err = crop(rng, photographs); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// submit submits the campaign under a name of its own, so that it restores every item again.
+func (w *watched) submit(ctx context.Context, name string) (string, error) {
+	p := w.plan
+	p.name = name
+	return submitPlan(ctx, w.c, p, filepath.Join(w.o.keep, name))
+}
+
+// wait waits for the end of a campaign and compares its counts.
+func (w *watched) wait(ctx context.Context, id string, done, failed int) (manifest.Counts, error) {
+	out, err := w.c.Output(ctx, "watch", id)
+	last := lastLine(out)
+	say("%s: %s", id, last)
+	if want := fmt.Sprintf("done=%d failed=%d dead=0 lost=0", done, failed); last != want {
+		return manifest.Counts{}, fmt.Errorf("campaign %s ended with %q, want %q: %w", id, last, want, cmp.Or(err, errors.New("no error")))
+	}
+	st, err := w.c.Status(ctx, id)
+	return st.Counts, err
+}
+
+// run runs the parts and prints the last line.
+func (w *watched) run(ctx context.Context) error {
+	reference, err := w.watchCampaign(ctx)
+	if err != nil {
+		return err
+	}
+	for _, part := range []struct {
+		name string
+		run  func(ctx context.Context, reference string) error
+	}{
+		{"collector", w.loseCollector}, {"sampling", w.sampleFaults}, {"alerts", w.fireAlerts}, {"cost", w.measureCost},
+	} {
+		if err := part.run(ctx, reference); err != nil {
+			w.fail(part.name, err)
+		}
+	}
+	fmt.Printf("items=%d spans=%d orphans=%d throughput_error=%.4f\n", w.items, w.spans, w.orphans, w.deviation)
+	return errors.Join(w.problems...)
+}
