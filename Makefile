@@ -206,7 +206,7 @@ chart-files: ## Copy the files that the chart contains and render its examples
 	@cd internal/charttest && go test -count=1 -run '^TestRenderedObjects$$' -update .
 
 .PHONY: test-full
-test-full: test chart-test ## Run every test, also those that download or build much (an hour or more)
+test-full: test chart-test telemetry-test ## Run every test, also those that download or build much (an hour or more)
 
 .PHONY: fuzz
 fuzz: ## Run each fuzz target for ten seconds (FUZZTIME=1m: for a minute)
