@@ -156,8 +156,8 @@ func TestProbes(t *testing.T) {
 			for _, p := range c.Ports {
 				ports[p.Name] = p.ContainerPort
 			}
-			if got, want := flagValue(pod, "livez"), fmt.Sprintf(":%d", ports["probes"]); got != want {
-				t.Errorf("%s/%s: --livez=%s, the port is %s", name, object, got, want)
+			if got, want := flagValue(pod, "health-listen"), fmt.Sprintf(":%d", ports["probes"]); got != want {
+				t.Errorf("%s/%s: --health-listen=%s, the port is %s", name, object, got, want)
 			}
 			if got, want := flagValue(pod, "metrics-listen"), fmt.Sprintf(":%d", ports["metrics"]); got != want {
 				t.Errorf("%s/%s: --metrics-listen=%s, the port is %s", name, object, got, want)

@@ -126,7 +126,8 @@ func TestChartItem(t *testing.T) {
 	worker(t, c, "--batch", "1")
 	for _, uid := range []string{"5b0f5d5e-0001", "5b0f5d5e-0002"} {
 		pod := exec.CommandContext(t.Context(), "/bin/sh", "-euc", script)
-		pod.Env = append(c.Command(t.Context()).Env, "POD_UID="+uid, "PATH="+programs+":"+os.Getenv("PATH"))
+		pod.Env = c.Command(t.Context()).Env
+		with(pod, "POD_UID="+uid, "PATH="+programs+":"+os.Getenv("PATH"))
 		e := end(t, pod)
 		if e.code != 0 || !strings.HasSuffix(e.stdout, "done=1 failed=0 dead=0 lost=0\n") || strings.Contains(e.stdout, "submitted before") {
 			t.Fatalf("%v", e)

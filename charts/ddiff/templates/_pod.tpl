@@ -101,7 +101,7 @@
 - --name=$(POD_NAME)
 - --nats-wait={{ $v.queue.wait }}
 - --store={{ $v.store.address }}
-- --livez=:{{ $v.probes.port }}
+- --health-listen=:{{ $v.probes.port }}
 {{- if $v.metrics.enabled }}
 - --metrics-listen=:{{ $v.metrics.port }}
 {{- end }}
