@@ -163,10 +163,8 @@ func (t *task) matchPicture() {
 func (t *task) restored() *raster.Image {
 	s := t.op.Image
 	img := &raster.Image{Channels: s.Channels, Height: s.Height, Width: s.Width, Pix: t.solution.X}
-	if p := t.item.Picture; p != nil {
-		return raster.Crop(img, p.Width, p.Height)
-	}
-	return img
+	w, h := t.item.RestoredSize()
+	return raster.Crop(img, w, h)
 }
 
 // shown is the measurement for people, without the border that it was mirrored into.

@@ -32,6 +32,14 @@ type Picture struct {
 	Bits int `json:"bits"`
 }
 
+// RestoredSize returns width and height of the restored picture, in pixels.
+func (it *Item) RestoredSize() (width, height int) {
+	if p := it.Picture; p != nil {
+		return min(p.Width, it.Width), min(p.Height, it.Height)
+	}
+	return it.Width, it.Height
+}
+
 // IsMeasurement reports whether the name of a file is that of a stored measurement: an array or a picture.
 func IsMeasurement(name string) bool { return isArray(name) || IsImage(name) }
 

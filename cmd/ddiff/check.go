@@ -114,9 +114,10 @@ func (o *output) checkPassport() {
 	if o.image == nil {
 		return
 	}
-	if o.image.Width != p.Item.Width || o.image.Height != p.Item.Height {
+	width, height := p.Item.RestoredSize()
+	if o.image.Width != width || o.image.Height != height {
 		o.addProblem(o.File, "item.width, item.height", "are %d and %d, the image has %d×%d pixels; %s",
-			p.Item.Width, p.Item.Height, o.image.Width, o.image.Height, remedy)
+			width, height, o.image.Width, o.image.Height, remedy)
 	}
 	samples, err := raster.RGB8(o.image)
 	if err != nil {

@@ -82,7 +82,7 @@ func (o replayOptions) replay(ctx context.Context, arg string, stdout, stderr io
 	if out.passport == nil || out.image == nil {
 		return fmt.Errorf("%w: %s cannot be replayed", errMismatch, out.File)
 	}
-	if it := out.passport.Item; it.Width != out.image.Width || it.Height != out.image.Height {
+	if w, h := out.passport.Item.RestoredSize(); w != out.image.Width || h != out.image.Height {
 		return fmt.Errorf("%w: %s cannot be replayed: its passport is for another size", errMismatch, out.File)
 	}
 	again, err := o.recompute(ctx, out, stderr)

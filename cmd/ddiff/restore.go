@@ -143,9 +143,10 @@ func (o restoreOptions) plan(flags *pflag.FlagSet, inputs []*picture) (*manifest
 	}
 	spec := manifest.Default()
 	spec.Name, spec.Dataset.Path, spec.Dataset.Measurements = "restore", inputs[0].path, true
-	if o.spec.Output = o.results; o.results != "" {
+	if o.results != "" {
 		spec.Output = o.results
 	}
+	o.spec.Output = spec.Output // --out is not that of run
 	if err := o.override(flags, spec); err != nil {
 		if exitCode(err) == exitPrior {
 			return nil, err

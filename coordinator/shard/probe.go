@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 
 	"ddiff/internal/redact"
 	"ddiff/manifest"
@@ -88,31 +89,39 @@ func (s *Sharder) workingSize(w, h int, p *manifest.Probe) (err error) {
 }
 
 // measuredSize computes the image size from the shape of a measurement without a truth. The measurement must belong to one
-// task.
+// task, all settings of which lead to the same size.
 func (s *Sharder) measuredSize(row manifest.Row, data []byte, p *manifest.Probe) error {
-	task := manifest.TaskSpec{Name: row.Overrides.Task}
+	name := row.Overrides.Task
+	var tasks []manifest.TaskSpec
 	for _, t := range s.cfg.Spec.Tasks {
-		if task.Name == t.Name || (task.Name == "" && len(s.cfg.Spec.Tasks) == 1) {
-			task = t
+		if row.Overrides.Task != "" && t.Name != name {
+			continue
 		}
-	}
-	if task.Name == "" {
-		return errors.New("a measurement belongs to one task: add a column task, or ask for one task only")
-	}
-	params := map[string]float64{}
-	for _, m := range []map[string]float64{task.Params, row.Overrides.Params} {
-		for k, v := range m {
-			params[k] = v
+		if tasks = append(tasks, t); t.Name != tasks[0].Name {
+			return errors.New("a measurement belongs to one task: add a column task, or ask for one task only")
 		}
+		name = t.Name
 	}
-	shape, err := s.measuredShape(task.Name, params, data)
-	if err != nil {
-		return err
+	if len(tasks) == 0 {
+		tasks = []manifest.TaskSpec{{Name: name}}
 	}
-	if shape.Channels != s.cfg.Prior.Card.Channels {
-		return fmt.Errorf("it has %d channels, the prior has %d", shape.Channels, s.cfg.Prior.Card.Channels)
+	for i, task := range tasks {
+		params := maps.Clone(task.Params)
+		if params == nil {
+			params = map[string]float64{}
+		}
+		maps.Copy(params, row.Overrides.Params)
+		shape, err := s.measuredShape(name, params, data)
+		switch {
+		case err != nil:
+			return err
+		case shape.Channels != s.cfg.Prior.Card.Channels:
+			return fmt.Errorf("it has %d channels, the prior has %d", shape.Channels, s.cfg.Prior.Card.Channels)
+		case i > 0 && (p.Width != shape.Width || p.Height != shape.Height):
+			return fmt.Errorf("the settings of task %s lead to images of %d×%d and of %d×%d pixels; ask for one of them", name, p.Width, p.Height, shape.Width, shape.Height)
+		}
+		p.Width, p.Height = shape.Width, shape.Height
 	}
-	p.Width, p.Height = shape.Width, shape.Height
 	return nil
 }
 

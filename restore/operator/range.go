@@ -27,7 +27,7 @@ type RangeError struct {
 
 // Error states both intervals.
 func (e *RangeError) Error() string {
-	text := fmt.Sprintf("its values lie between %.4g and %.4g, the task %s needs %g to %g", e.Found.Low, e.Found.High, e.Task, e.Want.Low, e.Want.High)
+	text := fmt.Sprintf("its values lie between %.4g and %.4g, the task %s needs %.4g to %.4g", e.Found.Low, e.Found.High, e.Task, e.Want.Low, e.Want.High)
 	if e.Ambiguous {
 		text += ", and zero may be black or mid-grey"
 	}

@@ -70,9 +70,9 @@ func cropAxis(side, other, size int) axis {
 
 func roundUp(n, multiple int) int { return (n + multiple - 1) / multiple * multiple }
 
-// Crop returns the first w columns and h rows of an image, at most its own; the image itself if it has no more.
+// Crop returns the first w columns and h rows of an image, at least one and at most its own; the image itself if it has no more.
 func Crop(img *Image, w, h int) *Image {
-	w, h = min(w, img.Width), min(h, img.Height)
+	w, h = max(1, min(w, img.Width)), max(1, min(h, img.Height))
 	if w == img.Width && h == img.Height {
 		return img
 	}

@@ -1,0 +1,146 @@
+package main_test
+
+import (
+	"encoding/json"
+	"image/color"
+	"image/png"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"ddiff/gpuworker"
+	"ddiff/manifest"
+	"ddiff/restore/raster"
+)
+
+// deepGrey is a grey PNG of 18×12 pixels with 16 bits.
+func deepGrey(t *testing.T) []byte {
+	t.Helper()
+	img := raster.New(3, 12, 18)
+	for c := range 3 {
+		for i := range img.Plane(c) {
+			img.Plane(c)[i] = float32(i%18)/9 - 0.99
+		}
+	}
+	data, err := raster.EncodePicture(img, raster.Picture{Grey: true, Bits: 16})
+	must(t, err)
+	return data
+}
+
+// TestRestore restores a grey picture of 16 bits whose size does not suit the prior: the restored picture is grey, has 16 bits and
+// the size, and its passport holds, with and without the source.
+func TestRestore(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	small, target := filepath.Join(dir, "small.png"), filepath.Join(dir, "small.restored.png")
+	write(t, small, deepGrey(t))
+	base := []string{"restore", small, "--task", "super_resolution", "--param", "factor=2", "--steps", "3", "--threads", "1"}
+	e := ddiff(t, append(base, "--results", filepath.Join(dir, "out"))...)
+	wantCode(t, e, 0)
+	wantLine(t, e, target)
+	wantLine(t, e, "done=1 failed=0 dead=0 skipped=0 warned=1")
+	wantMessage(t, e, "small.png: mirrored from 36×24 to 40×24 restored pixels")
+	wantMessage(t, e, "warning: "+small+" (super_resolution): 3 steps, the preset natural has 100")
+	f, err := os.Open(target)
+	must(t, err)
+	config, err := png.DecodeConfig(f)
+	must(t, f.Close())
+	if err != nil || config.Width != 36 || config.Height != 24 || config.ColorModel != color.Gray16Model {
+		t.Errorf("the restored picture has %d×%d pixels of %v, %v", config.Width, config.Height, config.ColorModel, err)
+	}
+	wantCode(t, ddiff(t, "verify", target), 0)
+	wantCode(t, ddiff(t, "verify", filepath.Join(dir, "out")), 0)
+	for _, r := range wantItems(t, filepath.Join(dir, "out"), 1) {
+		if p := r.Item.Picture; p == nil || *p != (manifest.Picture{Width: 36, Height: 24, Grey: true, Bits: 16}) {
+			t.Errorf("the item's picture is %+v", p)
+		}
+	}
+	item, err := filepath.Glob(filepath.Join(dir, "out", "items", "*", "restored.png"))
+	must(t, err)
+	e = ddiff(t, "replay", target, "--threads", "1")
+	wantLine(t, e, "replay=bit-equal")
+
+	// A second call computes nothing; another task does not replace the file.
+	before := read(t, target)
+	e = ddiff(t, base...)
+	wantCode(t, e, 0)
+	wantLine(t, e, "done=0 failed=0 dead=0 skipped=1 warned=0")
+	e = ddiff(t, "restore", small, "--task", "hdr", "--steps", "3")
+	wantCode(t, e, 3)
+	wantMessage(t, e, "failed: ", "exists and is not its restoration by task hdr; give --force")
+	if string(read(t, target)) != string(before) {
+		t.Error("the restored picture was replaced")
+	}
+	e = ddiff(t, "restore", small, "--task", "hdr", "--steps", "3", "--threads", "1", "--force", "--json")
+	wantCode(t, e, 0)
+	var object struct {
+		Input, Output, Outcome string
+		Warnings               []manifest.Warning
+	}
+	first, _, _ := strings.Cut(e.stdout, "\n")
+	must(t, json.Unmarshal([]byte(first), &object))
+	p, err := gpuworker.ReadPassport(read(t, target))
+	if err != nil || p.Item.Task != "hdr" || object.Input != small || object.Output != target || len(object.Warnings) == 0 {
+		t.Errorf("%+v, task %s, %v", object, p.Item.Task, err)
+	}
+
+	// Without the source, the arrays beside the result replace it.
+	must(t, os.Remove(small))
+	e = ddiff(t, "replay", item[0], "--threads", "1")
+	wantLine(t, e, "replay=bit-equal", "measurement=stored")
+}
+
+// TestRestoreSeveral restores pictures of one name with two settings, without the restored pictures in the folder.
+func TestRestoreSeveral(t *testing.T) {
+	t.Parallel()
+	dir, into := t.TempDir(), filepath.Join(t.TempDir(), "new")
+	write(t, filepath.Join(dir, "a.png"), grey(16))
+	write(t, filepath.Join(dir, "a.npy"), array(t, -1, 1, 3, 16, 16))
+	write(t, filepath.Join(dir, "b.restored.png"), grey(16))
+	write(t, filepath.Join(dir, "notes.md"), []byte("no picture"))
+	e := ddiff(t, "restore", dir, "--task", "hdr", "--steps", "3", "--threads", "1", "--set", "sigma=0.02,0.05", "--out", into)
+	wantCode(t, e, 0)
+	wantMessage(t, e, "skipped 1 files that are neither pictures nor .npy")
+	entries, err := os.ReadDir(into)
+	must(t, err)
+	var names []string
+	for _, f := range entries {
+		names = append(names, f.Name())
+	}
+	want := "a.npy.sigma=0.02.restored.png a.npy.sigma=0.05.restored.png a.png.sigma=0.02.restored.png a.png.sigma=0.05.restored.png"
+	if got := strings.Join(names, " "); got != want {
+		t.Errorf("the folder has %s, want %s", got, want)
+	}
+}
+
+// TestMeasurementRange: a .npy with a stated range, and the picture with the same values, are one measurement for run and restore.
+func TestMeasurementRange(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	img, err := raster.Decode(grey(16))
+	must(t, err)
+	values := make([]float32, len(img.Pix))
+	for i, v := range img.Pix {
+		values[i] = float32(raster.To8(v))
+	}
+	data, err := raster.EncodeNPY([]int{3, 16, 16}, values)
+	must(t, err)
+	must(t, os.Mkdir(filepath.Join(dir, "y"), 0o755))
+	write(t, filepath.Join(dir, "y", "array.npy"), data)
+	write(t, filepath.Join(dir, "y", "picture.png"), grey(16))
+	out := filepath.Join(dir, "out")
+	e := ddiff(t, "run", "--measurement", filepath.Join(dir, "y"), "--measurement-range", "0,255", "--task", "hdr", "--steps", "3", "--threads", "1", "--out", out)
+	wantCode(t, e, 0)
+	arrays := map[string]string{}
+	for id, r := range wantItems(t, out, 2) {
+		arrays[r.Item.Name] = string(read(t, file(out, id, manifest.FileData)))
+		if stated := r.Item.MeasurementRange != nil; stated != (r.Item.Name == "array") {
+			t.Errorf("%s: stated range %v", r.Item.Name, r.Item.MeasurementRange)
+		}
+	}
+	if arrays["array"] != arrays["picture"] || arrays["array"] == "" {
+		t.Errorf("the measurements of %d items differ", len(arrays))
+	}
+	wantLine(t, e, "warnings: 2 of 2 items: ")
+}
