@@ -157,7 +157,10 @@ func (e *Engine) Supports(p Plan) error {
 	if err != nil {
 		return err
 	}
-	if err := p.Solver.Check(m.Info(), e.prior.Schedule.Steps()); err != nil || !p.Divided() {
+	if err := p.Solver.Check(m.Info(), e.prior.Schedule.Steps()); err != nil {
+		return err
+	}
+	if err := p.Tiles.Validate(e.prior.Card.MultipleOf); err != nil || !p.Divided() {
 		return err
 	}
 	return m.Info().Tiled()

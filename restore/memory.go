@@ -18,6 +18,8 @@ const (
 	wholeCopies = 20
 	stateCopies = 4
 	drawCopies  = 3
+	// spectrumCopies is the number of copies of the spectrum of an image, for operators that compute one.
+	spectrumCopies = 14
 )
 
 // Memory estimates the host's memory for solving a batch of n images, in bytes, beside the network's weights. It is an upper
@@ -54,7 +56,11 @@ func (e *Engine) whole(p Plan) float64 {
 		info := m.Info()
 		copies += stateCopies*len(info.State) + drawCopies*len(info.Draws)
 	}
-	return float64(copies * float32Size * p.Image.Size())
+	values := copies * p.Image.Size()
+	if op, err := e.Operator(p); err == nil {
+		values += spectrumCopies * op.Spectrum()
+	}
+	return float64(float32Size * values)
 }
 
 // noise estimates the memory for the noise of inner iterations. It is 0 for a method that the engine does not know.

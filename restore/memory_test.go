@@ -4,11 +4,13 @@ import (
 	"testing"
 
 	"ddiff/restore"
+	"ddiff/restore/method"
 	"ddiff/restore/onnx"
 	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/operator"
 	"ddiff/restore/prior"
 	"ddiff/restore/prior/haar"
+	"ddiff/restore/tile"
 )
 
 // TestMemory: the estimate is linear in pixels and batch, quadratic in the sides with constant matrices, and bounds the
@@ -128,5 +130,38 @@ func TestOperatorMemory(t *testing.T) {
 		if got := e.Memory(plan, 1); got != beside {
 			t.Errorf("an outline: %d bytes, want %d", got, beside)
 		}
+	}
+}
+
+// TestTiledMemory: the estimate for images in tiles bounds the measured peaks of "ddiff run --fit pad --tile auto --steps 2", minus the 174 MiB
+// of 64×64, without exceeding twice their value.
+func TestTiledMemory(t *testing.T) {
+	t.Parallel()
+	p, err := prior.Open(prior.Bundled)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := restore.NewEngine(onnxtest.Runtime(t), p, restore.Config{})
+	defer e.Close() //nolint:errcheck // nothing is compiled
+	need := func(task string, w, h int, tiling tile.Tiling) int64 {
+		return e.Memory(restore.Plan{
+			Task: task, Image: operator.Shape{Channels: 3, Height: h, Width: w}, Solver: method.Settings{Method: "ddiff"}, Tiles: tiling,
+		}, 1) >> 20
+	}
+	auto := tile.Tiling{Side: 256, Overlap: 64}
+	for _, c := range []struct {
+		task string
+		w, h int
+		mib  int64
+	}{{"hdr", 2000, 1504, 1224}, {"gaussian_deblur", 2000, 1504, 1307}} {
+		if got := need(c.task, c.w, c.h, auto); got < c.mib || got > 2*c.mib {
+			t.Errorf("%s, %d×%d: %d MiB, measured %d", c.task, c.w, c.h, got, c.mib)
+		}
+	}
+	if whole, tiles := need("hdr", 2000, 1504, tile.Tiling{}), need("hdr", 2000, 1504, auto); whole < 4*tiles {
+		t.Errorf("2000×1504: %d MiB without tiles, %d MiB with tiles", whole, tiles)
+	}
+	if one, none := need("hdr", 256, 256, auto), need("hdr", 256, 256, tile.Tiling{}); one != none {
+		t.Errorf("one tile: %d MiB, without tiles %d", one, none)
 	}
 }

@@ -45,6 +45,9 @@ type Expression struct {
 	Adjoint func(g *onnx.Graph, w, v onnx.Value) onnx.Value
 	// Range has the entries of y without noise, apart from overshoot. Nil: [−1, 1]; unknown for a file's operator.
 	Range *Range
+	// Spectrum is the number of values of the spectrum of one image that Forward computes. 0: it computes none, or multiplies with constant
+	// matrices, see [Definition.Dense].
+	Spectrum int
 	// Variable is the input that differs from item to item. Nil: there is none.
 	Variable *Variable
 	// Baseline returns an image of x's shape from y, which a restoration has to beat. Nil: y itself if it has x's shape,

@@ -25,7 +25,7 @@ func motionDeblur() Definition {
 			if err != nil {
 				return Expression{}, err
 			}
-			return Expression{Forward: filter.apply, Variable: v}, nil
+			return Expression{Forward: filter.apply, Variable: v, Spectrum: filter.spectrum(s.Channels)}, nil
 		},
 	}
 }
@@ -42,6 +42,8 @@ type kernelFilter interface {
 	apply(g *onnx.Graph, x, kernels onnx.Value) onnx.Value
 	encode(kernel []float32, size int) []float32
 	dims() []int
+	// spectrum is the number of values of the spectrum of an image, 0 for filters of matrices.
+	spectrum(channels int) int
 }
 
 // newMotion makes the filter and the kernels of motion blur.

@@ -1,0 +1,106 @@
+package gpuworker
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"ddiff/manifest"
+	"ddiff/restore/method"
+	"ddiff/restore/noise"
+	"ddiff/restore/solver"
+	"ddiff/restore/tile"
+)
+
+// tiles divides the image of an item.
+func tiles(side, overlap int) func(*manifest.Item) {
+	return func(it *manifest.Item) { it.Tile, it.Overlap = side, overlap }
+}
+
+// TestItemInTiles: an item in tiles has a plan and a workload of its own, is solved alone, and reaches the same result from a checkpoint after any
+// step. Tiles that do not suit prior or method are refused.
+func TestItemInTiles(t *testing.T) {
+	t.Parallel()
+	e := engineOf(t)
+	in := newAssigned(Assignment{Engine: e}, 1, nil, 0)
+	whole, divided := planned(t, in, sampleItem(t, e, 64, 48)), planned(t, in, sampleItem(t, e, 64, 48, tiles(32, 8)))
+	if divided.plan.Tiles != (tile.Tiling{Side: 32, Overlap: 8}) || !divided.plan.Divided() || whole.plan.Divided() {
+		t.Errorf("plans: %+v, %+v", divided.plan, whole.plan)
+	}
+	if divided.workload() == whole.workload() || in.fitting(divided.plan, 8) != 1 || in.fitting(whole.plan, 8) != 8 {
+		t.Error("an item in tiles has the workload or the batch of one without")
+	}
+	if !slices.Equal(divided.problem.Key[:], whole.problem.Key[:]) {
+		t.Error("tiles change the noise")
+	}
+	s, err := e.Solver(divided.plan, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Tiles() != 6 || s.Build().Form != solver.FormSingle {
+		t.Errorf("%d tiles in form %s", s.Tiles(), s.Build().Form)
+	}
+	problem := []solver.Problem{{Y: make([]float32, divided.op.MeasurementSize()), Key: noise.Key{1}}}
+	want, err := s.Solve(t.Context(), problem, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop := errors.New("stop")
+	states, curves := []solver.State{s.Start(problem[0].Key)}, make([]solver.Curves, 1)
+	for states[0].Step < 4 {
+		if err := s.Resume(t.Context(), problem, states, curves, func(int) error { return stop }); !errors.Is(err, stop) {
+			t.Fatal(err)
+		}
+		data, err := checkpoint{State: states[0], Curves: curves[0]}.encode(divided.item.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := decodeCheckpoint(data, divided)
+		if err != nil {
+			t.Fatal(err)
+		}
+		states[0], curves[0] = c.State, c.Curves
+	}
+	if err := s.Resume(t.Context(), problem, states, curves, nil); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(states[0].Image(), want[0].X) {
+		t.Error("a result from checkpoints differs")
+	}
+	for want, change := range map[string]func(*manifest.Item){
+		"not a multiple of 8": tiles(36, 8), "half of the tile": tiles(32, 24),
+		"dps cannot restore images in tiles": func(it *manifest.Item) {
+			tiles(32, 8)(it)
+			s, err := method.Builtin().Resolve(method.Request{Method: "dps", Preset: "natural", Task: it.Task, Steps: 5}, 1000)
+			if it.Method = s.Method; err == nil {
+				it.Solver, err = json.Marshal(s)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		it := sampleItem(t, e, 64, 48, change)
+		if err := in.plan(&task{item: it}); !errors.Is(err, ErrUnsupported) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
+// TestLimitOfFirstStep: the limit of an unmeasured step grows with the tiles, and that of a measured one with its duration.
+func TestLimitOfFirstStep(t *testing.T) {
+	t.Parallel()
+	l := Limits{Solve: time.Minute}
+	for _, c := range []struct {
+		tiles    int
+		expected time.Duration
+		want     time.Duration
+	}{{4, 0, time.Minute}, {10, 0, 2 * time.Minute}, {352, 0, 36 * time.Minute}, {4, time.Minute, 20 * time.Minute}} {
+		if got := l.firstStep(c.tiles, c.expected); got != c.want {
+			t.Errorf("%d tiles, expected %v: %v, want %v", c.tiles, c.expected, got, c.want)
+		}
+	}
+}
