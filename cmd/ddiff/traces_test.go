@@ -1,0 +1,99 @@
+package main_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"path/filepath"
+	"testing"
+)
+
+// tracedSpan is a span of a trace file with its place in its trace.
+type tracedSpan struct {
+	TraceID, SpanID, ParentSpanID, Name string
+	Links                               []struct{ TraceID, SpanID string }
+	Attributes                          []struct {
+		Key   string
+		Value json.RawMessage
+	}
+}
+
+// readTraces reads a trace file of OTLP/JSON lines.
+func readTraces(t *testing.T, path string) []tracedSpan {
+	t.Helper()
+	var all []tracedSpan
+	for line := range bytes.Lines(read(t, path)) {
+		var traces struct {
+			ResourceSpans []struct {
+				ScopeSpans []struct{ Spans []tracedSpan }
+			}
+		}
+		must(t, json.Unmarshal(line, &traces))
+		for _, r := range traces.ResourceSpans {
+			for _, s := range r.ScopeSpans {
+				all = append(all, s.Spans...)
+			}
+		}
+	}
+	return all
+}
+
+// TestTraces: a run has one trace for the campaign, with one root, and one for each attempt, linked to the campaign's; every
+// parent is exported; every span of an attempt names its campaign, item, attempt, worker and device.
+func TestTraces(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "trace.jsonl")
+	out := filepath.Join(t.TempDir(), "out")
+	wantCode(t, restore(t, "--images", photographs(t, "coffee", "rocket"), "--task", "hdr", "--steps", "12", "--batch", "2", "--out", out, "--trace-file", path), 0)
+	spans, ids, campaigns := readTraces(t, path), map[string]bool{}, map[string]bool{}
+	for _, s := range spans {
+		if ids[s.SpanID] {
+			t.Errorf("two spans have the id %s", s.SpanID)
+		}
+		ids[s.SpanID] = true
+		if s.Name == "campaign" {
+			campaigns[s.TraceID] = true
+		}
+	}
+	if len(campaigns) != 1 {
+		t.Fatalf("%d traces of campaigns, want 1", len(campaigns))
+	}
+	names, items := map[string]int{}, map[string]bool{}
+	for _, s := range spans {
+		if s.ParentSpanID != "" && !ids[s.ParentSpanID] {
+			t.Errorf("the parent of span %s is not exported", s.Name)
+		}
+		if s.Name == "process item" {
+			items[s.TraceID] = true
+			if len(s.Links) != 1 || !campaigns[s.Links[0].TraceID] || !ids[s.Links[0].SpanID] {
+				t.Errorf("an attempt has the links %v, want one to the campaign", s.Links)
+			}
+		}
+	}
+	for _, s := range spans {
+		if campaigns[s.TraceID] {
+			names[s.Name]++
+			continue
+		}
+		if !items[s.TraceID] {
+			continue // a call outside of an item
+		}
+		names["item "+s.Name]++
+		have := map[string]bool{}
+		for _, a := range s.Attributes {
+			have[a.Key] = true
+		}
+		for _, key := range []string{"ddiff.campaign", "ddiff.item.id", "ddiff.attempt", "ddiff.worker", "ddiff.device"} {
+			if !have[key] {
+				t.Errorf("span %s of an attempt lacks %s", s.Name, key)
+			}
+		}
+	}
+	for name, want := range map[string]int{
+		"campaign": 1, "open": 1, "shard": 1, "publish": 1, "report": 1,
+		"item process item": 2, "item fetch": 2, "item measure": 2, "item restore": 2, "item score": 2, "item write": 2, "item settle": 2,
+	} {
+		if names[name] != want {
+			t.Errorf("%d spans %s, want %d; all: %v", names[name], name, want, names)
+		}
+	}
+}

@@ -1,0 +1,80 @@
+package coordinator
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"ddiff/manifest"
+)
+
+// TestLag: the lag has the items of campaigns that run, and one for a campaign that waits for a worker. It is 0 without work, and no
+// figure of an ended campaign remains.
+func TestLag(t *testing.T) {
+	t.Parallel()
+	var g gauges
+	now := time.Unix(1e9, 0)
+	want := func(lag, campaigns int) {
+		t.Helper()
+		if s := g.state(now); s.Lag != lag || len(s.Campaigns) != campaigns {
+			t.Errorf("lag %d, %d campaigns, want %d and %d", s.Lag, len(s.Campaigns), lag, campaigns)
+		}
+	}
+	want(0, 0)
+	g.set("b", campaignGauges{phase: manifest.PhaseRunning, pending: 5, inFlight: 2, progress: now.Add(-time.Minute), counts: manifest.Counts{Pending: 5, Running: 2, Done: 3}})
+	g.set("a", campaignGauges{phase: manifest.PhasePaused, paused: true, pending: 100})
+	want(7, 2)
+	g.set("c", campaignGauges{phase: manifest.PhaseQueued, waits: true})
+	want(8, 3)
+	g.set("c", campaignGauges{phase: manifest.PhaseQueued, waits: true, paused: true})
+	want(7, 3)
+	s := g.state(now)
+	if b := s.Campaigns[1]; b.ID != "b" || b.Pending != 5 || b.InFlight != 2 || b.Idle != time.Minute || b.Items["done"] != 3 || b.Items["running"] != 2 {
+		t.Errorf("campaign %+v", b)
+	}
+	if s.Phases["running"] != 1 || s.Phases["paused"] != 1 || s.Phases["canary"] != 0 {
+		t.Errorf("phases %v", s.Phases)
+	}
+	if idle := g.state(now.Add(-time.Hour)).Campaigns[1].Idle; idle != 0 {
+		t.Errorf("idle for %v after the clock was set back", idle)
+	}
+	for _, id := range []string{"a", "b", "c", "unknown"} {
+		g.remove(id)
+	}
+	want(0, 0)
+}
+
+// TestGaugesConcurrently: runners report while the metrics are read.
+func TestGaugesConcurrently(t *testing.T) {
+	t.Parallel()
+	var g gauges
+	var all sync.WaitGroup
+	for _, id := range []string{"a", "b"} {
+		all.Go(func() {
+			for i := range 500 {
+				g.set(id, campaignGauges{phase: manifest.PhaseRunning, pending: i})
+				g.remove(id)
+			}
+		})
+		all.Go(func() {
+			for range 500 {
+				g.state(time.Now())
+			}
+		})
+	}
+	all.Wait()
+	if s := g.state(time.Now()); s.Lag != 0 || len(s.Campaigns) != 0 {
+		t.Errorf("lag %d of %d campaigns", s.Lag, len(s.Campaigns))
+	}
+}
+
+func TestStateOfWorker(t *testing.T) {
+	t.Parallel()
+	for want, b := range map[string]manifest.Beat{
+		"idle": {}, "busy": {Held: 3}, "suspended": {Held: 3, Suspended: "no space"}, "draining": {Held: 3, Suspended: "no space", Draining: true},
+	} {
+		if got := stateOfWorker(b); got != want {
+			t.Errorf("%+v is %s, want %s", b, got, want)
+		}
+	}
+}
