@@ -5,6 +5,8 @@ import (
 	"errors"
 	"sync"
 
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -41,10 +43,24 @@ func (w *Worker) abandon(ctx context.Context) error {
 		if !t.claim() {
 			return nil
 		}
+		o := outcome{kind: released}
 		action, settle := "release", func() error { return w.releaseItem(ctx, t) }
 		if reason := hung[t]; reason != nil && !t.assigned.cancelled() {
-			action, settle = "settle", func() error { return w.report(ctx, t, outcome{retried, reason}, nil) }
+			o = outcome{retried, reason}
+			action, settle = "settle", func() error { return w.report(ctx, t, o, nil) }
 		}
-		return w.ignoreTransient(action, t, settle())
+		err := w.ignoreTransient(action, t, settle())
+		w.describe(t, o)
+		trace.SpanFromContext(t.ctx).End() // the stage may never return
+		return err
 	})
+}
+
+// EndTraces ends the traces of the items that the worker holds with a reason, for a process that exits without Run's return.
+func (w *Worker) EndTraces(reason string) {
+	for _, t := range w.leases.unsettled() {
+		span := trace.SpanFromContext(t.ctx)
+		span.SetStatus(codes.Error, reason)
+		span.End()
+	}
 }

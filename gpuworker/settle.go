@@ -101,6 +101,11 @@ func (w *Worker) releaseAll(ctx context.Context) error {
 		if !t.claim() {
 			return nil
 		}
+		o := outcome{kind: released}
+		if t.fault != nil {
+			o = outcome{faulted, t.fault}
+		}
+		w.describe(t, o)
 		err := w.releaseItem(trace.ContextWithSpan(a.ctx, trace.SpanFromContext(t.ctx)), t)
 		w.end(t)
 		return w.ignoreTransient("release", t, err)

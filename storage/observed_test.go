@@ -39,7 +39,10 @@ func TestObserved(t *testing.T) {
 	_, _ = s.Get(ctx, "b")
 	_ = s.Put(ctx, "../a", []byte("123"))
 	_, _ = s.Stat(ctx, "a")
-	for range s.List(ctx, "") {
+	for _, err := range s.List(ctx, "") {
+		if err != nil {
+			t.Error(err)
+		}
 		break
 	}
 	want := calls{`create "" 0 5`, `create "" 0 0`, `get "" 5 0`, `get "" 0 0`, `put "other" 0 0`, `stat "" 0 0`, `list "" 0 0`}
