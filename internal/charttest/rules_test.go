@@ -2,6 +2,7 @@ package charttest
 
 import (
 	"fmt"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -330,6 +331,15 @@ func TestScalerReadsMetricOfLeader(t *testing.T) {
 		t.Fatalf("%d triggers: %v", len(triggers), err)
 	}
 	metadata := triggers[0].(map[string]any)["metadata"].(map[string]any)
+	// KEDA 2.21 finds the endpoints of the service by the parts of the host (pkg/scalers/metrics_api_scaler.go).
+	address, err := url.Parse(metadata["url"].(string))
+	if err != nil {
+		t.Fatal(err)
+	}
+	service := find(t, mustRender(t, "eks-spot"), "Service", "-coordinator")
+	if parts := strings.Split(address.Host, "."); len(parts) < 3 || parts[0] != service.GetName() || parts[1] != service.GetNamespace() || address.Port() != "9090" {
+		t.Errorf("KEDA reads %q as service and namespace", parts)
+	}
 	metric := metadata["valueLocation"].(string)
 	for line := range strings.SplitSeq(string(table), "\n") {
 		if strings.Contains(line, "`"+metric+"`") {

@@ -74,6 +74,8 @@ func TestWrongValues(t *testing.T) {
 		{"eks-spot", "worker.scaling.trigger=prometheus", "worker.scaling.prometheus.serverAddress is missing"},
 		{"gke-spot", "worker.scaling.min=1", "worker.scaling.min is 1: jobs end themselves"},
 		{"gke-spot", "worker.podDisruptionBudget.enabled=true", "worker.podDisruptionBudget does not apply to jobs"},
+		{"gke-spot", "networkPolicy.metricsFrom=null", "networkPolicy.metricsFrom is empty, so that Prometheus cannot read the metrics"},
+		{"minimal", "metrics.podMonitor.enabled=true", "networkPolicy.metricsFrom is empty, so that Prometheus cannot read the metrics"},
 		{"kind", "queue.auth=none", "queue.auth is none; the NATS servers of the chart know users with passwords"},
 		{"kind", "queue.replicas=3", "queue.replicas is 3, but the chart starts one NATS server"},
 		{"bare-metal", "queue.replicas=5", "queue.replicas is 5, more than the 3 NATS servers of the chart"},

@@ -1,10 +1,15 @@
 package testbed
 
 import (
+	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -74,10 +79,11 @@ func TestChartScaleDown(t *testing.T) {
 	wantCode(t, end(t, run), 0)
 
 	c := startCluster(t, Options{Directory: true})
-	coordinator(t, c)
+	lags := lagOf(t, c)
 	flags := []string{grace, "--batch", "1", "--chunk", "5"}
 	worker(t, c, flags...)
 	id := submit(t, c, file, "--canary", "0", "--output", "out")
+	lags(func(all []int) bool { return len(all) == 1 && all[0] > 0 })
 	for n := range 3 {
 		settled(t, c, "out", n+1)
 		old := c.Workers[n]
@@ -100,12 +106,57 @@ func TestChartScaleDown(t *testing.T) {
 		t.Fatal("a suspended worker has ended by itself")
 	}
 	wantFinished(t, c, id, 6)
+	lags(func(all []int) bool { return len(all) == 1 && all[0] == 0 })
 	difference, err := Compare(reference, c.Results("out"))
 	if err == nil {
 		err = difference.Err()
 	}
 	if err != nil || difference.Items != 6 {
 		t.Errorf("%d items: %v", difference.Items, err)
+	}
+}
+
+// lagOf starts two coordinators and returns a function that reads the metric of the chart's scaler from both, as KEDA does,
+// until check accepts the values. Only the leader has one.
+func lagOf(t *testing.T, c *Cluster) func(check func(all []int) bool) {
+	t.Helper()
+	var addresses []string
+	for range 2 {
+		address, err := FreeAddress(t.Context())
+		must(t, err)
+		addresses = append(addresses, address)
+		_, err = c.AddCoordinator(t.Context(), "--nats-wait", "30s", "--metrics-listen", address)
+		must(t, err)
+	}
+	value := regexp.MustCompile(`(?m)^ddiff_queue_lag(?:\{[^}]*\})? (\d+)$`)
+	return func(check func(all []int) bool) {
+		t.Helper()
+		tick := time.NewTicker(100 * time.Millisecond)
+		defer tick.Stop()
+		deadline := time.Now().Add(commandLimit)
+		for {
+			var all []int
+			for _, address := range addresses {
+				request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+"/metrics", http.NoBody)
+				must(t, err)
+				response, err := http.DefaultClient.Do(request)
+				must(t, err)
+				page, err := io.ReadAll(response.Body)
+				must(t, errors.Join(err, response.Body.Close()))
+				for _, found := range value.FindAllSubmatch(page, -1) {
+					n, err := strconv.Atoi(string(found[1]))
+					must(t, err)
+					all = append(all, n)
+				}
+			}
+			if check(all) {
+				return
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("the coordinators have the lags %v", all)
+			}
+			<-tick.C
+		}
 	}
 }
 

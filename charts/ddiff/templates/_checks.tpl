@@ -75,4 +75,8 @@
 {{- if and (or $v.metrics.serviceMonitor.enabled $v.metrics.podMonitor.enabled) (not $v.metrics.enabled) }}
 {{- fail "metrics.serviceMonitor and metrics.podMonitor need metrics.enabled=true" }}
 {{- end }}
+{{- $prometheus := and (include "ddiff.scaled" .) (eq $v.worker.scaling.trigger "prometheus") }}
+{{- if and (or $v.metrics.serviceMonitor.enabled $v.metrics.podMonitor.enabled $prometheus) $v.networkPolicy.enabled (not $v.networkPolicy.metricsFrom) }}
+{{- fail "networkPolicy.metricsFrom is empty, so that Prometheus cannot read the metrics; name its pods, or set networkPolicy.enabled=false" }}
+{{- end }}
 {{- end }}

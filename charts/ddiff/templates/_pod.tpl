@@ -121,7 +121,7 @@
 - --source-ca=/etc/ddiff/source-ca/ca.crt
 {{- end }}
 {{- if $v.sources.cacheMiB }}
-- --source-cache={{ $v.sources.cacheMiB }}
+- --source-cache={{ int64 $v.sources.cacheMiB }}
 {{- end }}
 - --log-level={{ $own.logLevel }}
 - --log-format={{ $own.logFormat }}

@@ -8,13 +8,13 @@ not have the metric. KEDA changes nothing while it cannot read it. */}}
 - type: metrics-api
   metricType: AverageValue
   metadata:
-    # KEDA reads every coordinator behind the service.
-    url: http://{{ include "ddiff.fullname" . }}-coordinator.{{ .Release.Namespace }}:{{ $v.metrics.port }}/metrics
+    # KEDA reads every coordinator behind the service. It takes the namespace from between the first two dots.
+    url: http://{{ include "ddiff.fullname" . }}-coordinator.{{ .Release.Namespace }}.svc:{{ $v.metrics.port }}/metrics
     format: prometheus
     valueLocation: {{ $metric }}
     aggregateFromKubeServiceEndpoints: "true"
     aggregationType: max
-    targetValue: {{ $scaling.itemsPerWorker | quote }}
+    targetValue: {{ int64 $scaling.itemsPerWorker | quote }}
     activationTargetValue: "0"
 {{- else -}}
 - type: prometheus
@@ -22,7 +22,7 @@ not have the metric. KEDA changes nothing while it cannot read it. */}}
   metadata:
     serverAddress: {{ $scaling.prometheus.serverAddress | quote }}
     query: max({{ $metric }}{namespace="{{ .Release.Namespace }}",service="{{ include "ddiff.fullname" . }}-coordinator"})
-    threshold: {{ $scaling.itemsPerWorker | quote }}
+    threshold: {{ int64 $scaling.itemsPerWorker | quote }}
     activationThreshold: "0"
     # No answer is an error, not zero items.
     ignoreNullValues: "false"

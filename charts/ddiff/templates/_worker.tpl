@@ -35,7 +35,7 @@ spec:
         - --threads={{ $worker.threads }}
         {{- end }}
         {{- if $worker.priorMemoryMiB }}
-        - --prior-memory={{ $worker.priorMemoryMiB }}
+        - --prior-memory={{ int64 $worker.priorMemoryMiB }}
         {{- end }}
         {{- range $stage, $limit := $worker.stageTimeout }}
         - --stage-timeout={{ $stage }}={{ $limit }}
