@@ -26,6 +26,8 @@ const (
 	logPageBytes = 256 << 10
 	// maxLogs is about the number of records that Logs reads.
 	maxLogs = 2000
+	// maxAttemptBytes is the size of objects above which they are no records or results of a sound worker.
+	maxAttemptBytes = 1 << 20
 	// logItems is the number of items whose results are read for one beginning of an identity.
 	logItems = 16
 )
@@ -102,7 +104,7 @@ func (a *archiver) logs(ctx context.Context, r *manifest.Request) error {
 		if err != nil {
 			return fmt.Errorf("list logs: %w", err)
 		}
-		if info.Key <= r.After {
+		if info.Key <= r.After || info.Size > maxAttemptBytes {
 			continue
 		}
 		if keys = append(keys, info.Key); len(keys) > logPage {
@@ -167,7 +169,7 @@ func readAttempt(ctx context.Context, s storage.Store, key string) (*manifest.At
 	}
 	var attempt manifest.AttemptLog
 	if json.Unmarshal(data, &attempt) != nil {
-		return nil, nil
+		return nil, nil //nolint:nilerr // the record is left out
 	}
 	return &attempt, nil
 }
@@ -184,7 +186,7 @@ func restoredAttempts(ctx context.Context, s storage.Store, item string) ([]mani
 		if seen[id] = true; len(seen) > logItems {
 			return nil, fmt.Errorf("%w: more than %d items begin with %s; give more of the id", ErrRefused, logItems, item)
 		}
-		if file != manifest.FileResult {
+		if file != manifest.FileResult || info.Size > maxAttemptBytes {
 			continue
 		}
 		data, err := s.Get(ctx, info.Key)

@@ -1,0 +1,68 @@
+package coordinator_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"ddiff/coordinator"
+	"ddiff/manifest"
+	"ddiff/queue"
+)
+
+// Logs of many attempts come in several answers, in the order of their ends. Damaged and huge objects are left out.
+func TestLogs(t *testing.T) {
+	tc, all, part := sharing(t, t.TempDir())
+	const attempts = 450
+	begin := time.Now().UTC().Truncate(time.Second)
+	put := func(campaign, key string, data []byte) {
+		t.Helper()
+		must(t, tc.store.Put(t.Context(), shared+"/"+manifest.LogPrefix(campaign, key), data))
+	}
+	for i := range attempts {
+		a := manifest.AttemptLog{
+			ID: fmt.Sprintf("%064x", i), Attempt: 1, Worker: "w", Outcome: manifest.AttemptRetried,
+			At: begin.Add(-time.Duration(i) * time.Second), Lines: []string{strings.Repeat(fmt.Sprint(i), 300), "\x1b[31m"},
+		}
+		data, err := json.Marshal(a)
+		must(t, err)
+		must(t, tc.store.Put(t.Context(), shared+"/"+a.Key(all), data))
+	}
+	put(all, strings.Repeat("f", 64)+".1.damaged.json", []byte("{"))
+	put(all, strings.Repeat("f", 64)+".1.huge.json", append([]byte(`{"id":"huge"}`), make([]byte, 2<<20)...))
+	tc.leadArchiving(time.Hour, unchanged)
+
+	got, more, err := coordinator.Logs(t.Context(), tc.board, all, "")
+	must(t, err)
+	if len(got) != attempts || more {
+		t.Fatalf("%d records, more %t, want %d", len(got), more, attempts)
+	}
+	for i, a := range got {
+		if want := fmt.Sprintf("%064x", attempts-1-i); a.ID != want {
+			t.Fatalf("record %d is of item %s, want %s", i, a.ID, want)
+		}
+	}
+	one, _, err := coordinator.Logs(t.Context(), tc.board, all, fmt.Sprintf("%064x", 7))
+	must(t, err)
+	if len(one) != 1 || one[0].Lines[0] != got[attempts-8].Lines[0] {
+		t.Errorf("one item: %+v", one)
+	}
+	restored := strings.Split(resultKeys(t, tc.store)[0], "/")[2]
+	done, _, err := coordinator.Logs(t.Context(), tc.board, part, restored[:16])
+	must(t, err)
+	if len(done) != 1 || done[0].ID != restored || done[0].Outcome != string(manifest.OutcomeDone) {
+		t.Errorf("a restored item: %+v", done)
+	}
+	if none, _, err := coordinator.Logs(t.Context(), tc.board, part, ""); err != nil || len(none) > 0 {
+		t.Errorf("the other campaign: %+v, %v", none, err)
+	}
+	if _, _, err := coordinator.Logs(t.Context(), tc.board, "unknown-12345678", ""); !errors.Is(err, queue.ErrNoRecord) {
+		t.Errorf("an unknown campaign: %v", err)
+	}
+	if _, _, err := coordinator.Logs(t.Context(), tc.board, all, "../"); !errors.Is(err, coordinator.ErrRefused) {
+		t.Errorf("an item with a slash: %v", err)
+	}
+}
