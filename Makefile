@@ -152,9 +152,10 @@ release-test: ## Build the archives of a release twice, compare their bytes, and
 	@DDIFF_RELEASE=1 go -C internal/deploy test -count=1 -timeout 60m -v -run '^TestRelease$$' . | grep -v '^=== '
 
 .PHONY: deploy-test
-deploy-test: ## Check compose.yaml, the systemd units and every command line in them, with the real programs (2 minutes)
+deploy-test: runtime ## Check compose.yaml, the systemd units and every command line in them, with the real programs (2 minutes)
 	@scripts/packages.sh deploy
-	@go -C internal/deploy test -count=1 -timeout 20m -v . | grep -v '^=== \|^ *--- PASS'
+	@go -C internal/deploy/collector build -o $(CURDIR)/bin/compose-collector .
+	@DDIFF_COLLECTOR=$(CURDIR)/bin/compose-collector go -C internal/deploy test -count=1 -timeout 20m -v . | grep -v '^=== \|^ *--- PASS'
 
 .PHONY: compose-demo
 compose-demo: ## Start the cluster of compose.yaml and run a campaign on it (needs Docker with compose)
@@ -210,7 +211,7 @@ chart-files: ## Copy the files that the chart contains and render its examples
 	@cd internal/charttest && go test -count=1 -run '^TestRenderedObjects$$' -update .
 
 .PHONY: test-full
-test-full: test chart-test telemetry-test ## Run every test, also those that download or build much (an hour or more)
+test-full: test chart-test telemetry-test deploy-test release-test ## Run every test, also those that download or build much (hours)
 
 .PHONY: fuzz
 fuzz: ## Run each fuzz target for ten seconds (FUZZTIME=1m: for a minute)

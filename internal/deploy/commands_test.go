@@ -72,8 +72,11 @@ func TestCommandLines(t *testing.T) {
 			t.Parallel()
 			// The last value of a flag counts.
 			args := append(slices.Clone(c.args), "--nats", "nats://127.0.0.1:1", "--nats-wait", "0s")
-			if c.args[0] == "coordinator" {
-				args = append(args, "--store", filepath.Join(t.TempDir(), "store"))
+			switch c.args[0] {
+			case "coordinator":
+				args = append(args, "--metrics-listen", "127.0.0.1:0", "--store", filepath.Join(t.TempDir(), "store"))
+			case "worker":
+				args = append(args, "--metrics-listen", "127.0.0.1:0", "--health-listen", "127.0.0.1:0", "--device", "cpu")
 			}
 			if code, out := exitOf(t, args...); code != codeNATS {
 				t.Errorf("ddiff %s: exit code %d, want %d\n%s", strings.Join(args, " "), code, codeNATS, out)
@@ -90,10 +93,14 @@ func exitOf(t *testing.T, args ...string) (int, string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
+	library, err := exec.CommandContext(ctx, program, "runtime", "where").Output()
+	if err != nil {
+		t.Fatal("no ONNX Runtime; run: ddiff runtime install")
+	}
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool {
 		return strings.HasPrefix(v, "DDIFF_") || strings.HasPrefix(v, "OTEL_")
-	}), "XDG_CACHE_HOME="+t.TempDir(), "AWS_EC2_METADATA_DISABLED=true")
+	}), "XDG_CACHE_HOME="+t.TempDir(), "DDIFF_ONNXRUNTIME="+strings.TrimSpace(string(library)), "AWS_EC2_METADATA_DISABLED=true")
 	out, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {

@@ -135,8 +135,7 @@ func TestComposeAddresses(t *testing.T) {
 		}
 	}
 	for _, port := range []struct{ file, text string }{
-		{"deploy/compose/collector.yaml", "endpoint: 0.0.0.0:4318"}, {"deploy/compose/collector.yaml", "endpoint: 0.0.0.0:8889"},
-		{"deploy/compose/collector.yaml", "endpoint: jaeger:4317"}, {"deploy/compose/prometheus.yaml", "targets: [collector:8889]"},
+		{"deploy/compose/collector.yaml", "endpoint: 0.0.0.0:4318"}, {"deploy/compose/collector.yaml", "endpoint: jaeger:4317"},
 		{"deploy/compose/grafana/datasources/datasources.yaml", "url: http://prometheus:9090"},
 		{"deploy/compose/grafana/datasources/datasources.yaml", "url: http://jaeger:16686"},
 	} {

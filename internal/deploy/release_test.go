@@ -87,7 +87,7 @@ func checkArchive(t *testing.T, dir, stem string) {
 	t.Helper()
 	f, err := os.Open(filepath.Join(dir, stem+".tar.gz"))
 	must(t, err)
-	defer f.Close() //nolint:errcheck // opened for reading
+	defer f.Close()
 	compressed, err := gzip.NewReader(f)
 	must(t, err)
 	var names []string

@@ -121,7 +121,8 @@ func standardLibrary(ctx context.Context, source string) (*component, error) {
 	}
 	root, version, _ := strings.Cut(text, "\n")
 	c := &component{name: "std", version: strings.TrimPrefix(version, "go"), address: "https://go.dev/dl/", texts: map[string]string{}}
-	return c, c.readTexts(root, root)
+	err = c.readTexts(root, root)
+	return c, err
 }
 
 // readTexts adds the licence files of dir and of the folders above it, up to root.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 )
 
 // place is a location of pinned releases.
@@ -41,7 +42,9 @@ func (p place) locate(provider string) (lib Library, searched []string, found bo
 		dir := p.directory(release)
 		source, err := p.verify(release, dir)
 		if errors.Is(err, fs.ErrNotExist) {
-			searched = append(searched, dir)
+			if !slices.Contains(searched, dir) { // the program's own directory has one release or the other
+				searched = append(searched, dir)
+			}
 			continue
 		} else if err != nil {
 			searched = append(searched, dir+" ("+err.Error()+")")
