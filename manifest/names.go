@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"path/filepath"
@@ -76,4 +77,18 @@ func stems(paths []string) []string {
 		}
 	}
 	return out
+}
+
+// checkName accepts the names of campaigns and rows.
+func checkName(name string) error {
+	const longest = 100
+	switch {
+	case strings.TrimSpace(name) == "":
+		return errors.New("is empty; give a name or leave it out")
+	case len([]rune(name)) > longest:
+		return fmt.Errorf("is longer than %d characters", longest)
+	case strings.ContainsFunc(name, unicode.IsControl):
+		return fmt.Errorf("%q has control characters; remove them", name)
+	}
+	return nil
 }

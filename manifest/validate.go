@@ -392,17 +392,3 @@ func checkSigma(x float64) error {
 	}
 	return nil
 }
-
-// checkName accepts the names of campaigns and rows.
-func checkName(name string) error {
-	const longest = 100
-	switch {
-	case strings.TrimSpace(name) == "":
-		return errors.New("is empty; give a name or leave it out")
-	case len([]rune(name)) > longest:
-		return fmt.Errorf("is longer than %d characters", longest)
-	case strings.ContainsFunc(name, unicode.IsControl):
-		return fmt.Errorf("%q has control characters; remove them", name)
-	}
-	return nil
-}
