@@ -52,11 +52,14 @@ func mustAbs(t *testing.T, path string) string {
 	return abs
 }
 
-// The program accepts every campaign in the documents.
+// The program accepts every campaign in the documents. The YAML of docs/kubernetes.md has values of the chart.
 func TestDocumentedCampaigns(t *testing.T) {
 	t.Parallel()
 	found := 0
 	for _, document := range tracked(t, "*.md") {
+		if document == "docs/kubernetes.md" {
+			continue
+		}
 		for _, m := range regexp.MustCompile("(?ms)^```yaml\n(.*?\n)```").FindAllStringSubmatch(read(t, document), -1) {
 			found++
 			spec, err := manifest.Parse(document, []byte(m[1]), t.TempDir())
