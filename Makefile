@@ -154,8 +154,8 @@ release-test: ## Build the archives of a release twice, compare their bytes, and
 .PHONY: deploy-test
 deploy-test: runtime ## Check compose.yaml, the systemd units and every command line in them, with the real programs (2 minutes)
 	@scripts/packages.sh deploy
-	@go -C internal/deploy/collector build -o $(CURDIR)/bin/compose-collector .
-	@DDIFF_COLLECTOR=$(CURDIR)/bin/compose-collector go -C internal/deploy test -count=1 -timeout 20m -v . | grep -v '^=== \|^ *--- PASS'
+	@go -C internal/telemetrytest build -o $(CURDIR)/bin/collector ./collector
+	@DDIFF_COLLECTOR=$(CURDIR)/bin/collector go -C internal/deploy test -count=1 -timeout 20m -v . | grep -v '^=== \|^ *--- PASS'
 
 .PHONY: compose-demo
 compose-demo: ## Start the cluster of compose.yaml and run a campaign on it (needs Docker with compose)

@@ -1,4 +1,5 @@
-// Command collector is an OpenTelemetry Collector with the components that the telemetry test needs.
+// Command collector is an OpenTelemetry Collector with the components of the telemetry test and of
+// deploy/compose/collector.yaml.
 package main
 
 import (
@@ -10,15 +11,18 @@ import (
 	"go.opentelemetry.io/collector/confmap"
 	"go.opentelemetry.io/collector/confmap/provider/fileprovider"
 	"go.opentelemetry.io/collector/exporter/debugexporter"
+	"go.opentelemetry.io/collector/exporter/otlpexporter"
 	"go.opentelemetry.io/collector/otelcol"
+	"go.opentelemetry.io/collector/processor"
 	"go.opentelemetry.io/collector/processor/batchprocessor"
+	"go.opentelemetry.io/collector/processor/memorylimiterprocessor"
 	"go.opentelemetry.io/collector/receiver/otlpreceiver"
 	"go.opentelemetry.io/collector/service/telemetry/otelconftelemetry"
 )
 
 func main() {
 	command := otelcol.NewCommand(otelcol.CollectorSettings{
-		BuildInfo: component.BuildInfo{Command: "collector", Description: "OpenTelemetry Collector of the telemetry test"},
+		BuildInfo: component.BuildInfo{Command: "collector", Description: "OpenTelemetry Collector of the tests"},
 		Factories: factories,
 		ConfigProviderSettings: otelcol.ConfigProviderSettings{ResolverSettings: confmap.ResolverSettings{
 			DefaultScheme:     "file",
@@ -37,10 +41,9 @@ func factories() (f otelcol.Factories, err error) {
 	if f.Receivers, err = otelcol.MakeFactoryMap(otlpreceiver.NewFactory()); err != nil {
 		return f, err
 	}
-	if f.Processors, err = otelcol.MakeFactoryMap(batchprocessor.NewFactory()); err != nil {
+	if f.Processors, err = otelcol.MakeFactoryMap[processor.Factory](batchprocessor.NewFactory(), memorylimiterprocessor.NewFactory()); err != nil {
 		return f, err
 	}
-	f.Exporters, err = otelcol.MakeFactoryMap(
-		fileexporter.NewFactory(), debugexporter.NewFactory())
+	f.Exporters, err = otelcol.MakeFactoryMap(fileexporter.NewFactory(), debugexporter.NewFactory(), otlpexporter.NewFactory())
 	return f, err
 }
