@@ -290,7 +290,7 @@ func (r *runner) enterEnd(
 	}
 	err := r.saveIf(ctx, condition, func(c *manifest.Campaign) {
 		change(c)
-		c.Finished = r.s.cfg.Now().UTC()
+		c.Finished, c.Ends = r.s.cfg.Now().UTC(), c.Ends+1
 	})
 	switch {
 	case err != nil:

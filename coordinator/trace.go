@@ -32,11 +32,17 @@ func (r *runner) startWindowSpan(ctx context.Context, name string, w *shard.Wind
 		trace.WithAttributes(attribute.Int("ddiff.window", w.Number), attribute.Int("ddiff.items", w.Header.Items)))...)
 }
 
-// endTrace records the root span of an ended campaign, from its submission until now.
+// endTrace records the root span of an ended campaign, from its submission until now. A campaign that was resumed has its root
+// from the first end; endTrace adds a span "end" below it.
 func (r *runner) endTrace(ctx context.Context, p manifest.Phase) {
-	_, span := r.s.cfg.Tracer.Start(telemetry.ContextWithIdentity(ctx, traceOf(r.rec)), "campaign",
-		trace.WithNewRoot(), trace.WithTimestamp(r.rec.Submitted),
-		trace.WithAttributes(telemetry.SpanCampaignKey.String(r.id), attribute.String("ddiff.phase", string(p)), attribute.Int("ddiff.items", r.rec.Items)))
+	attributes := trace.WithAttributes(attribute.String("ddiff.phase", string(p)), attribute.Int("ddiff.items", r.rec.Items))
+	var span trace.Span
+	if r.rec.Ends > 1 {
+		_, span = r.startSpan(trace.ContextWithRemoteSpanContext(ctx, traceOf(r.rec)), "end", attributes)
+	} else {
+		_, span = r.startSpan(telemetry.ContextWithIdentity(ctx, traceOf(r.rec)), "campaign", attributes,
+			trace.WithNewRoot(), trace.WithTimestamp(r.rec.Submitted))
+	}
 	if p == manifest.PhaseRejected {
 		span.SetStatus(codes.Error, r.rec.Reason)
 	}

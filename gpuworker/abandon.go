@@ -5,7 +5,6 @@ import (
 	"errors"
 	"sync"
 
-	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 	"golang.org/x/sync/errgroup"
 )
@@ -51,16 +50,9 @@ func (w *Worker) abandon(ctx context.Context) error {
 		}
 		err := w.ignoreTransient(action, t, settle())
 		w.describe(t, o)
-		trace.SpanFromContext(t.ctx).End() // the stage may never return
+		if hung[t] == nil { // the other spans are open as long as their stage runs
+			trace.SpanFromContext(t.ctx).End()
+		}
 		return err
 	})
-}
-
-// EndTraces ends the traces of the items that the worker holds with a reason, for a process that exits without Run's return.
-func (w *Worker) EndTraces(reason string) {
-	for _, t := range w.leases.unsettled() {
-		span := trace.SpanFromContext(t.ctx)
-		span.SetStatus(codes.Error, reason)
-		span.End()
-	}
 }

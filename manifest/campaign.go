@@ -129,6 +129,8 @@ type Campaign struct {
 	// Answered holds the results of the last commands.
 	Answered []Answer  `json:"answered,omitempty"`
 	Finished time.Time `json:"finished,omitzero"`
+	// Ends counts the ends of the campaign, which may be resumed.
+	Ends int `json:"ends,omitempty"`
 	// Recalled is the time at which the campaign last came from the archive back to the board.
 	Recalled time.Time `json:"recalled,omitzero"`
 	// Restoring, if above 0, is the number of the archive from which the leader restores the campaign's messages. Until then

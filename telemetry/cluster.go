@@ -11,6 +11,10 @@ import (
 // maxCampaigns is the largest number of campaigns with series of their own.
 const maxCampaigns = 500
 
+// maxSeries is the largest number of series of one metric. Beyond it, OpenTelemetry adds up the others in one series without
+// labels. ddiff.campaign.items has 6 states for each campaign.
+const maxSeries = 8 * maxCampaigns
+
 // Cluster are the metrics of a coordinator. They may be used concurrently. A nil Cluster records nothing.
 type Cluster struct {
 	published, settled metric.Int64Counter

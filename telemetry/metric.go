@@ -20,7 +20,7 @@ const (
 // Source is the kind of process that exports a metric.
 type Source string
 
-// The sources. The process of ddiff run exports the metrics of a process, and of a worker except for ddiff.leases.
+// The sources. The process of ddiff run exports the metrics of a process and of a worker.
 const (
 	// FromProcess: workers, coordinators and ddiff run.
 	FromProcess Source = "process"

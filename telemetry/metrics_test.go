@@ -236,9 +236,10 @@ func TestObservedSeriesEnd(t *testing.T) {
 	defer shutDown(t, tel)
 	c, err := NewCluster(tel.Meter("ddiff"))
 	must(t, err)
-	state := ClusterState{Campaigns: []CampaignState{{ID: "a", Rate: math.NaN()}, {ID: "b"}}}
+	items := map[string]int{"pending": 1, "running": 2, "done": 3, "failed": 4, "dead": 5, "cancelled": 6}
+	state := ClusterState{Campaigns: []CampaignState{{ID: "a", Rate: math.NaN(), Items: items}, {ID: "b", Items: items}}}
 	for i := range 2 * maxCampaigns {
-		state.Campaigns = append(state.Campaigns, CampaignState{ID: "n" + strings.Repeat("x", i)})
+		state.Campaigns = append(state.Campaigns, CampaignState{ID: "n" + strings.Repeat("x", i), Items: items})
 	}
 	stop, err := c.Observe(func() ClusterState { return state })
 	must(t, err)
@@ -252,6 +253,9 @@ func TestObservedSeriesEnd(t *testing.T) {
 	}
 	if n := count("ddiff_queue_pending{"); n != maxCampaigns {
 		t.Errorf("%d campaigns have series, want %d", n, maxCampaigns)
+	}
+	if n := count("ddiff_campaign_items{"); n != maxCampaigns*len(items) || count("otel_metric_overflow") != 0 {
+		t.Errorf("%d states of campaigns have series, want %d", n, maxCampaigns*len(items))
 	}
 	if count(`campaign="a"`) == 0 {
 		t.Error("no series of campaign a")

@@ -36,6 +36,7 @@ type Telemetry struct {
 	metrics  *sdkmetric.MeterProvider
 	exporter sdktrace.SpanExporter // over the network; nil when there is none
 	registry *prometheus.Registry  // nil without an endpoint for Prometheus
+	open     *openSpans
 
 	stopOnce sync.Once
 	stopErr  error
@@ -49,7 +50,7 @@ func Start(ctx context.Context, cfg Config) (*Telemetry, error) {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
-	t := &Telemetry{Logger: newLogger(cfg)}
+	t := &Telemetry{Logger: newLogger(cfg), open: newOpenSpans()}
 
 	res, err := newResource(ctx, cfg)
 	switch {
@@ -62,7 +63,7 @@ func Start(ctx context.Context, cfg Config) (*Telemetry, error) {
 		sdktrace.WithResource(res), sdktrace.WithSampler(newSampler(cfg.Environ)), sdktrace.WithIDGenerator(identities{}), sdktrace.WithSpanProcessor(inheritor{}),
 	}
 	var processors []sdktrace.SpanProcessor
-	metricOptions := []sdkmetric.Option{sdkmetric.WithResource(res)}
+	metricOptions := []sdkmetric.Option{sdkmetric.WithResource(res), sdkmetric.WithCardinalityLimit(maxSeries)}
 
 	if cfg.Prometheus {
 		t.registry = prometheus.NewRegistry()
@@ -101,7 +102,7 @@ func Start(ctx context.Context, cfg Config) (*Telemetry, error) {
 		processors = append(processors, sdktrace.NewBatchSpanProcessor(t.exporter))
 	}
 	if len(processors) > 0 {
-		traceOptions = append(traceOptions, sdktrace.WithSpanProcessor(newKeeper(processors)))
+		traceOptions = append(traceOptions, sdktrace.WithSpanProcessor(t.open), sdktrace.WithSpanProcessor(newKeeper(processors)))
 	}
 	otel.SetErrorHandler(&outages{log: t.Logger, now: time.Now, last: map[string]time.Time{}})
 	t.traces = sdktrace.NewTracerProvider(traceOptions...)
@@ -126,7 +127,11 @@ func (t *Telemetry) Metrics() http.Handler {
 // Flush exports the ended spans. It returns when they are exported, or with an error when ctx ends.
 func (t *Telemetry) Flush(ctx context.Context) error { return t.traces.ForceFlush(ctx) }
 
-// Shutdown exports the recorded telemetry and stops the exporters. It returns when the export is done or when ctx ends;
+// EndSpans ends the spans that are open, with an error. It is for a process that exits while operations still run; Shutdown
+// does the same without a reason.
+func (t *Telemetry) EndSpans(reason string) { t.open.end(reason) }
+
+// Shutdown ends the open spans, exports the recorded telemetry and stops the exporters. It returns when the export is done or when ctx ends;
 // in the latter case the remaining telemetry is dropped and an error returned. It is idempotent and may be called
 // concurrently: every call returns the first call's error.
 func (t *Telemetry) Shutdown(ctx context.Context) error {
@@ -136,6 +141,7 @@ func (t *Telemetry) Shutdown(ctx context.Context) error {
 
 // stop flushes traces and metrics concurrently, so that neither uses up the other's deadline.
 func (t *Telemetry) stop(ctx context.Context) error {
+	t.EndSpans("the process ended")
 	var traceErr, metricErr error
 	var wg sync.WaitGroup
 	wg.Go(func() {

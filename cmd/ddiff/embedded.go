@@ -324,6 +324,15 @@ func (e embedded) run(ctx context.Context, stdout io.Writer, asJSON bool) error 
 
 // process runs coordinator and worker until all items are settled, ctx ends, or one of them fails.
 func (e embedded) process(ctx context.Context, run *coordinator.Run, w *gpuworker.Worker) error {
+	in, err := telemetry.NewInstruments(e.tel.Meter(service))
+	if err != nil {
+		return err
+	}
+	stop, err := in.ObserveLeases(w.Held)
+	if err != nil {
+		return err
+	}
+	defer stop() //nolint:errcheck // the registration is known
 	group, inner := errgroup.WithContext(ctx)
 	inner, settled := context.WithCancel(inner)
 	defer settled()

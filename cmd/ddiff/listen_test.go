@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"io"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -105,13 +106,29 @@ func TestListen(t *testing.T) {
 	c.end()
 }
 
-// TestListenRefuses: an address that is in use is one line.
+// TestListenRefuses: an address that is invalid or in use, also by the other flag, is one line.
 func TestListenRefuses(t *testing.T) {
 	t.Parallel()
 	n := startNATS(t, t.TempDir())
-	for _, flag := range []string{"--health-listen", "--metrics-listen", "--livez"} {
-		e := beginWorker(t, "--nats", n.url, "--simulate", "10ms", flag, "127.0.0.1:nonsense").end()
+	taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	must(t, err)
+	defer taken.Close()
+	_, port, err := net.SplitHostPort(taken.Addr().String())
+	must(t, err)
+	for _, address := range []string{"127.0.0.1:nonsense", taken.Addr().String(), "localhost:" + port} {
+		for _, flag := range []string{"--health-listen", "--metrics-listen", "--livez"} {
+			e := beginWorker(t, "--nats", n.url, "--simulate", "10ms", flag, address).end()
+			wantCode(t, e, 2)
+			wantMessage(t, e, flag+": ")
+		}
+		e := startProcess(t, "coordinator", "--nats", n.url, "--store", t.TempDir(), "--metrics-listen", address).end()
 		wantCode(t, e, 2)
-		wantMessage(t, e, flag+": ")
+		wantMessage(t, e, "--metrics-listen: ")
 	}
+	free := freeAddress(t)
+	_, port, err = net.SplitHostPort(free)
+	must(t, err)
+	e := beginWorker(t, "--nats", n.url, "--simulate", "10ms", "--health-listen", free, "--metrics-listen", "0.0.0.0:"+port).end()
+	wantCode(t, e, 2)
+	wantMessage(t, e, "-listen: ", "address already in use")
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -96,4 +98,44 @@ func TestTraces(t *testing.T) {
 			t.Errorf("%d spans %s, want %d; all: %v", names[name], name, want, names)
 		}
 	}
+}
+
+// wantParents checks that the parents of all spans in the output of a process are among them.
+func wantParents(t *testing.T, output string) {
+	t.Helper()
+	type printed struct {
+		Name                string
+		SpanContext, Parent struct {
+			SpanID string
+			Remote bool
+		}
+	}
+	var spans []printed
+	ids := map[string]bool{"0000000000000000": true}
+	for line := range strings.Lines(output) {
+		var s printed
+		if !strings.HasPrefix(line, `{"Name":`) {
+			continue
+		}
+		must(t, json.Unmarshal([]byte(line), &s))
+		spans, ids[s.SpanContext.SpanID] = append(spans, s), true
+	}
+	for _, s := range spans {
+		if !s.Parent.Remote && !ids[s.Parent.SpanID] {
+			t.Errorf("the parent of span %s is not exported", s.Name)
+		}
+	}
+	if len(spans) == 0 {
+		t.Error("no spans")
+	}
+}
+
+// TestLeasesOfRun: the process of ddiff run reports the items that it holds.
+func TestLeasesOfRun(t *testing.T) {
+	t.Parallel()
+	p := beginWith(t, []string{"OTEL_METRICS_EXPORTER=console", "OTEL_METRIC_EXPORT_INTERVAL=50"},
+		"--images", photographs(t, "coffee"), "--task", "hdr", "--steps", "1000", "--chunk", "10", "--out", filepath.Join(t.TempDir(), "out"))
+	p.wait(t, &p.stdout, `"Name":"ddiff.leases"`, 1)
+	p.signal(t, syscall.SIGTERM)
+	<-p.done
 }

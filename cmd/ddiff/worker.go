@@ -143,9 +143,7 @@ func runWorker(ctx context.Context, o workerOptions, stdout, stderr io.Writer) (
 		err = p.run(ctx)
 	}
 	if errors.Is(err, errGrace) || errors.Is(err, gpuworker.ErrStuck) {
-		for _, w := range p.workers {
-			w.EndTraces(err.Error())
-		}
+		tel.EndSpans(err.Error())
 		// Closing the resources of a stage that still runs could hang or crash.
 		stop()
 		return err

@@ -32,7 +32,6 @@ type workerProcess struct {
 	name string
 
 	probes     *probes
-	workers    []*gpuworker.Worker // in run
 	log        *slog.Logger
 	tail       *gpuworker.Tail
 	board      *queue.Board
@@ -245,7 +244,6 @@ func (p *workerProcess) run(ctx context.Context) error {
 		}
 		workers = append(workers, w)
 	}
-	p.workers = workers
 	stopLeases, err := in.ObserveLeases(func() int {
 		held := 0
 		for _, w := range workers {

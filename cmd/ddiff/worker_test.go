@@ -165,6 +165,7 @@ func TestWorkerStops(t *testing.T) {
 	e = w.end()
 	wantCode(t, e, 1)
 	wantMessage(t, e, "the grace period expired", "did not stop within 1ns")
+	wantParents(t, w.stdout.text())
 }
 
 func TestWorkerWaitsForCoordinator(t *testing.T) {
