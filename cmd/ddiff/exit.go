@@ -81,7 +81,7 @@ func exitClasses() []exitClass {
 		{exitLocked, "another process uses the output", []error{storage.ErrLocked}},
 		{exitOutput, "the output cannot be written, or the dataset's server does not answer", []error{
 			storage.ErrNoSpace, storage.ErrReadOnly, storage.ErrConflict, storage.ErrUnavailable, storage.ErrAccess,
-			storage.ErrNoBucket, storage.ErrCertificate, storage.ErrNoConditionalWrites, storage.ErrCorrupt, storage.ErrChanged, storage.ErrTooLarge, report.ErrTemporary, errReportFile,
+			storage.ErrNoBucket, storage.ErrCertificate, storage.ErrNoConditionalWrites, storage.ErrCorrupt, storage.ErrChanged, storage.ErrTooLarge, report.ErrTemporary, errReportFile, errRestoredFile,
 		}},
 		{exitNATS, "the NATS servers cannot be used, or no coordinator answers", []error{
 			coordinator.ErrNoLeader, coordinator.ErrNoIndex,
@@ -131,6 +131,8 @@ var (
 	errPrior = errors.New("prior")
 	// errReportFile: the file of a report cannot be written.
 	errReportFile = errors.New("write report")
+	// errRestoredFile: a restored picture cannot be written.
+	errRestoredFile = errors.New("write restored picture")
 	// errNoGPU: the device to check does not exist or cannot be opened.
 	errNoGPU = errors.New("no GPU to check")
 )

@@ -93,7 +93,7 @@ func (o restoreOptions) run(ctx context.Context, flags *pflag.FlagSet, args []st
 		}
 		remove = func() error { return os.RemoveAll(spec.Output) }
 	}
-	w := &pictureWriter{restoreOptions: o, spec: spec, stdout: stdout, stderr: stderr, inputs: map[string]*picture{}}
+	w := &pictureWriter{restoreOptions: o, spec: spec, stdout: stdout, stderr: stderr, inputs: map[string]*picture{}, waiting: map[string][]manifest.Result{}}
 	todo, err := w.choose(ctx, inputs)
 	if err != nil {
 		return err
@@ -124,7 +124,7 @@ func (o restoreOptions) run(ctx context.Context, flags *pflag.FlagSet, args []st
 			return ran
 		}
 		_, closed := run.Close(context.WithoutCancel(ctx))
-		return errors.Join(closed, w.writeRest(context.WithoutCancel(ctx)))
+		return closed
 	})
 	if counts.Items == 0 && err != nil {
 		return err

@@ -109,7 +109,7 @@ type pictureWriter struct {
 	inputs         map[string]*picture // by name
 
 	mu        sync.Mutex
-	waiting   []manifest.Result // of inputs with several restorations, which have names when all are known
+	waiting   map[string][]manifest.Result // by input with several restorations, which have names when all of them are known
 	written   int
 	warned    int
 	skipped   int // inputs that are restored already
@@ -122,7 +122,7 @@ type pictureWriter struct {
 func (w *pictureWriter) choose(ctx context.Context, inputs []*picture) (todo []*picture, err error) {
 	if w.into != "" {
 		if err := os.MkdirAll(w.into, 0o755); err != nil {
-			return nil, fmt.Errorf("%w: --out: %w", errReportFile, err)
+			return nil, fmt.Errorf("%w: --out: %w", errRestoredFile, err)
 		}
 	}
 	taken := map[string]string{}
@@ -163,37 +163,48 @@ func (w *pictureWriter) isRestored(ctx context.Context, in *picture, target stri
 // single reports whether each input has one restoration.
 func (w *pictureWriter) single() bool { return manifest.ItemsPerRow(manifest.Row{}, w.spec) == 1 }
 
-// settled writes the picture of an item, or keeps the item until its name is known.
+// settled writes the picture of an item. It keeps the items of an input with several restorations until the last of them is settled.
 func (w *pictureWriter) settled(ctx context.Context, res manifest.Result) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	switch {
-	case res.Outcome != manifest.OutcomeDone:
-		if w.json {
-			w.printJSON(restoration{Input: res.Item.Name, Outcome: res.Outcome, Reason: res.Reason, Task: res.Item.Task})
+	if res.Outcome != manifest.OutcomeDone && w.json {
+		w.printJSON(restoration{Input: res.Item.Name, Outcome: res.Outcome, Reason: res.Reason, Task: res.Item.Task})
+	}
+	if w.single() {
+		if res.Outcome == manifest.OutcomeDone {
+			w.write(ctx, res, "")
 		}
-	case w.single():
-		w.write(ctx, res, "")
-	default:
-		w.waiting = append(w.waiting, res)
+		return
+	}
+	name := res.Item.Name
+	w.waiting[name] = append(w.waiting[name], res)
+	if len(w.waiting[name]) == manifest.ItemsPerRow(manifest.Row{}, w.spec) {
+		if err := w.writeInput(ctx, name); err != nil {
+			w.fail(name, err)
+		}
 	}
 }
 
-// writeRest writes the pictures of inputs with several restorations: their names have the properties that vary.
-func (w *pictureWriter) writeRest(ctx context.Context) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+// writeInput writes the pictures of an input with several restorations; w.mu is locked. Their names have the properties in which these
+// restorations differ, so that they do not depend on other inputs.
+func (w *pictureWriter) writeInput(ctx context.Context, name string) error {
+	results := w.waiting[name]
+	delete(w.waiting, name)
 	var v variation
-	cells := make([]report.Cell, len(w.waiting))
-	for i := range w.waiting {
-		c, err := report.CellOf(&w.waiting[i].Item)
+	cells := make([]report.Cell, len(results))
+	for i := range results {
+		c, err := report.CellOf(&results[i].Item)
 		if err != nil {
 			return err
 		}
+		c.Size = "" // unknown for an item that failed early
 		cells[i] = c
 		v.add(c, "")
 	}
-	for i, res := range w.waiting {
+	for i, res := range results {
+		if res.Outcome != manifest.OutcomeDone {
+			continue
+		}
 		tail := strings.TrimPrefix(strings.TrimPrefix(v.tail(cells[i], "", false), safeName(res.Item.Task)), ".")
 		if w.spec.Runs > 1 {
 			tail = strings.TrimPrefix(fmt.Sprintf("%s.run%d", tail, res.Item.Run), ".")
@@ -210,6 +221,9 @@ func (w *pictureWriter) write(ctx context.Context, res manifest.Result, tail str
 	data, err := w.store.Get(ctx, manifest.ItemKey(res.Item.ID, manifest.FileRestored))
 	if err == nil {
 		err = writeNew(target, data, w.force)
+	}
+	if errors.Is(err, fs.ErrExist) && isItem(target, res.Item.ID) {
+		err = nil
 	}
 	if err != nil {
 		w.fail(in.name, err)
@@ -228,6 +242,16 @@ func (w *pictureWriter) write(ctx context.Context, res manifest.Result, tail str
 		fmt.Fprintln(w.stderr, printable(fmt.Sprintf("%s: mirrored from %d×%d to %d×%d restored pixels, which suit the prior, and cropped again", in.name, p.Width, p.Height, it.Width, it.Height)))
 	}
 	fmt.Fprintln(w.stdout, printable(relative(target)))
+}
+
+// isItem reports whether a file is a restored picture of an item, by its passport.
+func isItem(path, id string) bool {
+	data, err := regular.Read(path, manifest.MaxFileBytes)
+	if err != nil {
+		return false
+	}
+	p, err := gpuworker.ReadPassport(data)
+	return err == nil && p.Item.ID == id
 }
 
 // relative returns a path below the working directory as people write it.
@@ -270,12 +294,20 @@ func (w *pictureWriter) summarize(n manifest.Counts, ran error) error {
 	return nil
 }
 
+// existsError is the path of an existing file that is not replaced.
+type existsError string
+
+func (e existsError) Error() string { return string(e) + " exists; give --force to replace it" }
+
+// Is reports that the error is [fs.ErrExist].
+func (existsError) Is(target error) bool { return target == fs.ErrExist }
+
 // writeNew creates a file with all its bytes or not at all. It replaces an existing file only with force; equal bytes are no
 // error.
 func writeNew(path string, data []byte, force bool) error {
 	temp, err := os.CreateTemp(filepath.Dir(path), ".ddiff-*.tmp")
 	if err != nil {
-		return fmt.Errorf("%w: %w", errReportFile, err)
+		return fmt.Errorf("%w: %w", errRestoredFile, err)
 	}
 	_, err = temp.Write(data)
 	err = errors.Join(err, temp.Chmod(0o644), temp.Close())
@@ -286,7 +318,7 @@ func writeNew(path string, data []byte, force bool) error {
 		if now, readErr := regular.Read(path, manifest.MaxFileBytes); errors.Is(err, fs.ErrExist) && readErr == nil && string(now) == string(data) {
 			err = nil
 		} else if errors.Is(err, fs.ErrExist) {
-			err = fmt.Errorf("%s exists; give --force to replace it", path)
+			err = existsError(path)
 		} else if _, statErr := os.Lstat(path); err != nil && errors.Is(statErr, fs.ErrNotExist) {
 			err = os.Rename(temp.Name(), path) // a file system without links
 		}
@@ -295,7 +327,7 @@ func writeNew(path string, data []byte, force bool) error {
 		err = errors.Join(err, e)
 	}
 	if err != nil {
-		return fmt.Errorf("%w: %w", errReportFile, err)
+		return fmt.Errorf("%w: %w", errRestoredFile, err)
 	}
 	return nil
 }

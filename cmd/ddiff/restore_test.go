@@ -114,6 +114,33 @@ func TestRestoreSeveral(t *testing.T) {
 	}
 }
 
+// TestRestoreSeveralAgain: the names of several restorations have the varying settings only, also for pictures of different sizes, and
+// a second call finds its own files. Another restoration under one of the names fails.
+func TestRestoreSeveralAgain(t *testing.T) {
+	t.Parallel()
+	dir, into := t.TempDir(), filepath.Join(t.TempDir(), "new")
+	write(t, filepath.Join(dir, "a.png"), grey(16))
+	write(t, filepath.Join(dir, "b.png"), grey(24))
+	args := []string{"restore", dir, "--task", "hdr", "--threads", "1", "--set", "sigma=0.02,0.05", "--out", into, "--steps"}
+	for range 2 {
+		e := ddiff(t, append(args, "3")...)
+		wantCode(t, e, 0)
+		wantLine(t, e, "done=4 failed=0 dead=0 skipped=0 warned=4")
+		for _, name := range []string{"a.sigma=0.02", "a.sigma=0.05", "b.sigma=0.02", "b.sigma=0.05"} {
+			if _, err := os.Stat(filepath.Join(into, name+".restored.png")); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	before := read(t, filepath.Join(into, "a.sigma=0.02.restored.png"))
+	e := ddiff(t, append(args, "4")...)
+	wantCode(t, e, 3)
+	wantMessage(t, e, "a.png: write restored picture: ", "a.sigma=0.02.restored.png exists; give --force to replace it")
+	if string(read(t, filepath.Join(into, "a.sigma=0.02.restored.png"))) != string(before) {
+		t.Error("the restored picture was replaced")
+	}
+}
+
 // TestMeasurementRange: a .npy with a stated range, and the picture with the same values, are one measurement for run and restore.
 func TestMeasurementRange(t *testing.T) {
 	t.Parallel()
