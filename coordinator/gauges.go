@@ -23,12 +23,20 @@ type gauges struct {
 type campaignGauges struct {
 	phase             manifest.Phase
 	paused            bool
+	opening           bool // the queue and the ledger are not yet read
 	waits             bool // for a worker, with nothing in the queue
 	pending, inFlight int
 	counts            manifest.Counts
 	rate              float64
 	progress          time.Time // of the last outcome
 	behind            int       // outcomes that are not in the ledger
+}
+
+// open enters a campaign whose queue and ledger are not yet read. Until set, it has no series of its own, and if workers may
+// lease its items it counts as one item that needs a worker: a change of the leader or an outage of the store must not look
+// like the end of the work.
+func (g *gauges) open(id string, c *manifest.Campaign) {
+	g.set(id, campaignGauges{phase: c.Phase, paused: c.Wanted != manifest.WantRun, opening: true, waits: c.Open()})
 }
 
 // set replaces the figures of a campaign.
@@ -66,8 +74,11 @@ func (g *gauges) state(now time.Time) telemetry.ClusterState {
 			}
 			out.Lag += lag
 		}
+		if c.opening {
+			continue
+		}
 		idle := time.Duration(0)
-		if !c.progress.IsZero() {
+		if !c.progress.IsZero() && !c.paused {
 			idle = max(now.Sub(c.progress), 0)
 		}
 		out.Campaigns = append(out.Campaigns, telemetry.CampaignState{

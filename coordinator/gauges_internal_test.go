@@ -44,6 +44,41 @@ func TestLag(t *testing.T) {
 	want(0, 0)
 }
 
+// TestOpeningCampaign: until its queue and ledger are read, a campaign that runs counts as one item, so that a scaler removes no
+// worker, and has no series with zeros.
+func TestOpeningCampaign(t *testing.T) {
+	t.Parallel()
+	for phase, lag := range map[manifest.Phase]int{
+		manifest.PhaseQueued: 0, manifest.PhasePreflight: 1, manifest.PhaseCanary: 1, manifest.PhaseRunning: 1, manifest.PhasePaused: 0, manifest.PhaseFinished: 0,
+	} {
+		for _, wanted := range []manifest.Wanted{manifest.WantRun, manifest.WantPause} {
+			var g gauges
+			g.set("a", campaignGauges{phase: phase, pending: 5, counts: manifest.Counts{Pending: 5, Dead: 7}})
+			g.open("a", &manifest.Campaign{Phase: phase, Wanted: wanted})
+			want := lag
+			if wanted == manifest.WantPause {
+				want = 0
+			}
+			if s := g.state(time.Now()); s.Lag != want || len(s.Campaigns) != 0 || s.Phases[string(phase)] != 1 {
+				t.Errorf("%s, wanted %s: lag %d, campaigns %+v, phases %v, want lag %d and no campaign", phase, wanted, s.Lag, s.Campaigns, s.Phases, want)
+			}
+		}
+	}
+}
+
+// TestIdleOfPausedCampaign: a campaign that a user has paused does not look stuck.
+func TestIdleOfPausedCampaign(t *testing.T) {
+	t.Parallel()
+	var g gauges
+	now := time.Unix(1e9, 0)
+	for paused, want := range map[bool]time.Duration{false: time.Hour, true: 0} {
+		g.set("a", campaignGauges{phase: manifest.PhasePaused, paused: paused, pending: 3, progress: now.Add(-time.Hour)})
+		if idle := g.state(now).Campaigns[0].Idle; idle != want {
+			t.Errorf("paused %v: idle for %v, want %v", paused, idle, want)
+		}
+	}
+}
+
 // TestGaugesConcurrently: runners report while the metrics are read.
 func TestGaugesConcurrently(t *testing.T) {
 	t.Parallel()

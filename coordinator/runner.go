@@ -174,7 +174,7 @@ func (r *runner) process(ctx context.Context, c *manifest.Campaign) error {
 		r.unmarkStart(ctx)
 	}()
 	r.rec = c
-	r.s.gauges.set(r.id, campaignGauges{phase: c.Phase, paused: c.Wanted != manifest.WantRun})
+	r.s.gauges.open(r.id, c)
 	tick := time.NewTicker(r.s.cfg.Tick)
 	defer tick.Stop()
 	r.tick = tick.C

@@ -56,7 +56,15 @@ func NewInstruments(meter metric.Meter) (*Instruments, error) {
 		LeaseRemaining: m.histogram("ddiff.lease.remaining"), Leases: m.gauge("ddiff.leases"),
 		meter: meter,
 	}
-	return in, m.err()
+	if err := m.err(); err != nil {
+		return nil, err
+	}
+	// Prometheus sees an increase only from an earlier value: without this one, the first events of a process would not count,
+	// nor any event of a process that starts and fails again and again.
+	for _, counter := range []metric.Int64Counter{in.Steps, in.Redeliveries, in.Retries, in.Faults, in.Suspensions} {
+		counter.Add(context.Background(), 0)
+	}
+	return in, nil
 }
 
 // ObserveLeases reports held as the number of items that the process holds, until stop is called.

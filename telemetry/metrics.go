@@ -101,7 +101,7 @@ func Metrics() []Metric {
 		{"ddiff.store.available", KindGauge, "{store}", nil, FromCoordinator, "1 if this coordinator can use the store, else 0.", nil},
 
 		{"ddiff.queue.lag", KindGauge, "{item}", nil, FromLeader,
-			"Items that need workers: pending and in flight of all campaigns that are not paused, and 1 for each campaign that waits for a worker; 0 if no worker is needed.", nil},
+			"Items that need workers: pending and in flight of all campaigns that are not paused, and 1 for each campaign that waits for a worker, or whose queue a new leader has not yet read; 0 if no worker is needed.", nil},
 		{"ddiff.queue.pending", KindGauge, "{item}", []attribute.Key{CampaignKey}, FromLeader, "Items in the queue that were never leased.", nil},
 		{"ddiff.queue.in_flight", KindGauge, "{item}", []attribute.Key{CampaignKey}, FromLeader,
 			"Items that are leased or wait for their next attempt.", nil},
@@ -113,7 +113,7 @@ func Metrics() []Metric {
 		{"ddiff.campaign.rate", KindGauge, "{item}/s", []attribute.Key{CampaignKey}, FromLeader,
 			"Items per second that reached a final state in the last two minutes.", nil},
 		{"ddiff.campaign.idle", KindGauge, "s", []attribute.Key{CampaignKey}, FromLeader,
-			"Time since the last outcome of a campaign, or since its start, a pause, or a change of the leader.", nil},
+			"Time since the last outcome of a campaign, or since its start, the end of a pause, or a change of the leader; 0 while it is paused.", nil},
 		{"ddiff.ledger.lag", KindGauge, "{outcome}", []attribute.Key{CampaignKey}, FromLeader,
 			"Outcomes in the result stream that are not yet in the ledger.", nil},
 		{"ddiff.ledger.items", KindCounter, "{item}", []attribute.Key{OutcomeKey}, FromLeader,

@@ -107,6 +107,29 @@ func TestMetricsAreListed(t *testing.T) {
 	}
 }
 
+// TestCountersOfEvents: a worker without any event exports the zeros, from which Prometheus computes the first increase.
+func TestCountersOfEvents(t *testing.T) {
+	t.Parallel()
+	reader := sdkmetric.NewManualReader()
+	_, err := NewInstruments(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("ddiff"))
+	must(t, err)
+	var all metricdata.ResourceMetrics
+	must(t, reader.Collect(t.Context(), &all))
+	zeros := map[string]bool{}
+	for _, scope := range all.ScopeMetrics {
+		for _, m := range scope.Metrics {
+			if sum, ok := m.Data.(metricdata.Sum[int64]); ok && len(sum.DataPoints) == 1 && sum.DataPoints[0].Value == 0 {
+				zeros[m.Name] = true
+			}
+		}
+	}
+	for _, name := range []string{"ddiff.steps", "ddiff.redeliveries", "ddiff.retries", "ddiff.faults", "ddiff.suspensions"} {
+		if !zeros[name] {
+			t.Errorf("%s does not begin at 0: %v", name, zeros)
+		}
+	}
+}
+
 // attributeSets returns the labels of all series.
 func attributeSets(data metricdata.Aggregation) []attribute.Set {
 	var sets []attribute.Set
