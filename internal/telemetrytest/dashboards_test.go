@@ -168,6 +168,9 @@ func TestDashboards(t *testing.T) {
 				if err := checkQuery(series, query); err != nil {
 					t.Errorf("%s: panel %q: %s: %v", file, p.Title, q.Expr, err)
 				}
+				if err := checkLeaders(query); err != nil {
+					t.Errorf("%s: panel %q: %s: %v", file, p.Title, q.Expr, err)
+				}
 				for _, m := range placeholder.FindAllStringSubmatch(q.Legend, -1) {
 					if err := checkQuery(series, "sum by ("+m[1]+") ("+query+")"); err != nil {
 						t.Errorf("%s: panel %q: the legend %q: %v", file, p.Title, q.Legend, err)

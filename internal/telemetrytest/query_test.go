@@ -61,6 +61,55 @@ func inPrometheus(t *testing.T) map[string]exported {
 	return out
 }
 
+// checkLeaders requires that a query counts the leader's gauges once while two coordinators export them: the innermost
+// aggregation over coordinators is max or min.
+func checkLeaders(query string) error {
+	gauges := map[string]bool{}
+	for _, m := range telemetry.Metrics() {
+		if m.Source == telemetry.FromLeader && m.Kind == telemetry.KindGauge {
+			name, err := m.PrometheusName()
+			if err != nil {
+				return err
+			}
+			gauges[name] = true
+		}
+	}
+	expr, err := parser.NewParser(parser.Options{}).ParseExpr(query)
+	if err != nil {
+		return err
+	}
+	parser.Inspect(expr, func(node parser.Node, path []parser.Node) error {
+		v, ok := node.(*parser.VectorSelector)
+		if !ok || !gauges[v.Name] {
+			return nil
+		}
+		for _, above := range slices.Backward(path) {
+			if a, ok := above.(*parser.AggregateExpr); ok {
+				if a.Op != parser.MAX && a.Op != parser.MIN && !slices.Contains(a.Grouping, "instance") {
+					err = fmt.Errorf("%s of %s counts twice while the leader changes", a.Op, v.Name)
+				}
+				break
+			}
+		}
+		return nil
+	})
+	return err
+}
+
+// TestCheckLeaders: the check finds sums over coordinators.
+func TestCheckLeaders(t *testing.T) {
+	for query, right := range map[string]bool{
+		`sum(ddiff_queue_lag)`: false, `max(ddiff_queue_lag)`: true, `sum by (state) (ddiff_workers)`: false,
+		`sum(max by (campaign) (ddiff_queue_pending))`: true, `max(sum by (instance) (ddiff_workers))`: true,
+		`ddiff_stream_fill_ratio > 0.8`: true, `sum(rate(ddiff_queue_published_total[5m]))`: true, `sum(ddiff_leader)`: true,
+		`max(ddiff_queue_lag) > 0 and sum(ddiff_workers) == 0`: false,
+	} {
+		if err := checkLeaders(query); (err == nil) != right {
+			t.Errorf("%s: %v", query, err)
+		}
+	}
+}
+
 // inName returns the name of a label in Prometheus.
 func inName(key string) string { return strings.ReplaceAll(key, ".", "_") }
 
