@@ -251,7 +251,7 @@ $(GREMLINS):
 $(KUBE)/kube-apiserver: internal/charttest/apiserver/go.mod
 	@echo "building etcd and kube-apiserver $(KUBERNETES); the first time takes 10 minutes or more"
 	@mkdir -p $(KUBE)
-	@cd internal/charttest/apiserver && export CGO_ENABLED=0 GOFLAGS="$$GOFLAGS -trimpath" && \
+	@cd internal/charttest/apiserver && export CGO_ENABLED=0 GOFLAGS="$${GOFLAGS:-} -trimpath" && \
 		nice go build -ldflags='-s -w' -o $(CURDIR)/$(KUBE)/etcd go.etcd.io/etcd/server/v3 && \
 		nice go build -ldflags='-s -w -X k8s.io/component-base/version.gitVersion=$(KUBERNETES)' \
 			-o $(CURDIR)/$(KUBE)/kube-apiserver k8s.io/kubernetes/cmd/kube-apiserver

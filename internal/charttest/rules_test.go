@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"helm.sh/helm/v4/pkg/strvals"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -254,6 +255,32 @@ func TestNetworkPolicies(t *testing.T) {
 			if selected != 1 {
 				t.Errorf("%s: %d policies select %s, want 1", name, selected, object)
 			}
+		}
+	}
+}
+
+// The pods may connect to the ports of the NATS servers, also to the default port of a host whose name ends in a digit.
+func TestPortsOfNATS(t *testing.T) {
+	for set, want := range map[string][]int32{
+		"nats.enabled=true": {4222},
+		"nats.enabled=false,queue.addresses={nats://nats-1,tls://10.0.0.5,nats://[fd00::1]}":          {4222},
+		"nats.enabled=false,queue.addresses={tls://nats-1:5222,tls://nats-2:5222,tls://[fd00::1]:14}": {5222, 14},
+	} {
+		values := example(t, "bare-metal")
+		if err := strvals.ParseInto(set, values); err != nil {
+			t.Fatal(err)
+		}
+		var policy networkingv1.NetworkPolicy
+		object := find(t, mustRenderValues(t, values), "NetworkPolicy", "-worker")
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &policy); err != nil {
+			t.Fatal(err)
+		}
+		var got []int32
+		for _, port := range policy.Spec.Egress[1].Ports {
+			got = append(got, port.Port.IntVal)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: ports %v, want %v", set, got, want)
 		}
 	}
 }

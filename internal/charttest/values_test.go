@@ -76,6 +76,7 @@ func TestWrongValues(t *testing.T) {
 		{"gke-spot", "worker.podDisruptionBudget.enabled=true", "worker.podDisruptionBudget does not apply to jobs"},
 		{"gke-spot", "networkPolicy.metricsFrom=null", "networkPolicy.metricsFrom is empty, so that Prometheus cannot read the metrics"},
 		{"minimal", "metrics.podMonitor.enabled=true", "networkPolicy.metricsFrom is empty, so that Prometheus cannot read the metrics"},
+		{"minimal", "networkPolicy.restrictEgress=true", "networkPolicy.egress is empty, so that the pods cannot reach the store"},
 		{"kind", "queue.auth=none", "queue.auth is none; the NATS servers of the chart know users with passwords"},
 		{"kind", "queue.replicas=3", "queue.replicas is 3, but the chart starts one NATS server"},
 		{"bare-metal", "queue.replicas=5", "queue.replicas is 5, more than the 3 NATS servers of the chart"},

@@ -87,6 +87,11 @@ func TestUnitSettings(t *testing.T) {
 		if u.first("StateDirectory") == "" || u.first("CacheDirectory") == "" {
 			t.Errorf("%s has no directories to write to", u.name)
 		}
+		// The program's cache is the folder ddiff in XDG_CACHE_HOME; the rest of the system is read-only.
+		home, _, _ := strings.Cut(strings.TrimPrefix(u.first("Environment"), "XDG_CACHE_HOME="), " ")
+		if cache := "%C/" + u.first("CacheDirectory"); home != cache && home+"/ddiff" != cache {
+			t.Errorf("%s: the program writes to %s/ddiff, and may write to %s only", u.name, home, cache)
+		}
 		stop, err := time.ParseDuration(u.first("TimeoutStopSec") + "s")
 		must(t, err)
 		if strings.Contains(u.name, "worker") {
