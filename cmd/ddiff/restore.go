@@ -89,7 +89,7 @@ func (o restoreOptions) run(ctx context.Context, flags *pflag.FlagSet, args []st
 	remove := func() error { return nil }
 	if o.results == "" {
 		if spec.Output, err = hiddenOutput(spec, inputs); err != nil {
-			return fmt.Errorf("create the folder of results: %w", err)
+			return usageError{fmt.Errorf("restore: there is no cache for the results: %w; give --results DIR", err)}
 		}
 		remove = func() error { return os.RemoveAll(spec.Output) }
 	}

@@ -133,12 +133,24 @@ func TestRestoreSeveralAgain(t *testing.T) {
 		}
 	}
 	before := read(t, filepath.Join(into, "a.sigma=0.02.restored.png"))
-	e := ddiff(t, append(args, "4")...)
+	e := ddiff(t, append(args, "4", "--results", filepath.Join(t.TempDir(), "out"))...)
 	wantCode(t, e, 3)
 	wantMessage(t, e, "a.png: write restored picture: ", "a.sigma=0.02.restored.png exists; give --force to replace it")
 	if string(read(t, filepath.Join(into, "a.sigma=0.02.restored.png"))) != string(before) {
 		t.Error("the restored picture was replaced")
 	}
+}
+
+// TestRestoreWithoutCache: a user without a home directory is told where to put the results.
+func TestRestoreWithoutCache(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "a.png"), grey(16))
+	cmd := command(t, "restore", filepath.Join(dir, "a.png"), "--task", "hdr", "--steps", "3")
+	cmd.Env = append(cmd.Env, "XDG_CACHE_HOME=", "HOME=")
+	e := end(t, cmd)
+	wantCode(t, e, 2)
+	wantMessage(t, e, "there is no cache for the results", "give --results DIR")
 }
 
 // TestMeasurementRange: a .npy with a stated range, and the picture with the same values, are one measurement for run and restore.
