@@ -24,6 +24,8 @@ const (
 	// logPage is the number of records in one answer, logPageBytes the limit of its compressed size.
 	logPage      = 200
 	logPageBytes = 256 << 10
+	// maxPageBytes is the limit of an answer's size before the compression.
+	maxPageBytes = 32 << 20
 	// maxLogs is about the number of records that Logs reads.
 	maxLogs = 2000
 	// maxAttemptBytes is the size of objects above which they are no records or results of a sound worker.
@@ -62,11 +64,17 @@ type logAnswer struct {
 	Last     string                `json:"last,omitempty"`
 }
 
-func (l *logAnswer) encode() ([]byte, error) {
+// encode returns the compressed answer, and its size before.
+func (l *logAnswer) encode() (compressed []byte, size int, err error) {
+	data, err := json.Marshal(l)
+	if err != nil {
+		return nil, 0, err
+	}
 	var out bytes.Buffer
 	zip := gzip.NewWriter(&out)
-	err := errors.Join(json.NewEncoder(zip).Encode(l), zip.Close())
-	return out.Bytes(), err
+	_, err = zip.Write(data)
+	err = errors.Join(err, zip.Close())
+	return out.Bytes(), len(data), err
 }
 
 func (l *logAnswer) decode(data []byte) error {
@@ -74,8 +82,11 @@ func (l *logAnswer) decode(data []byte) error {
 	if err != nil {
 		return err
 	}
-	if data, err = io.ReadAll(zip); err != nil {
+	if data, err = io.ReadAll(io.LimitReader(zip, maxPageBytes+1)); err != nil {
 		return err
+	}
+	if len(data) > maxPageBytes {
+		return fmt.Errorf("the answer has more than %d MiB", maxPageBytes>>20)
 	}
 	return json.Unmarshal(data, l)
 }
@@ -132,7 +143,8 @@ func (a *archiver) logs(ctx context.Context, r *manifest.Request) error {
 		}
 	}
 	for {
-		if r.List, err = page.encode(); err != nil || len(r.List) <= logPageBytes || len(keys) < 2 {
+		var size int
+		if r.List, size, err = page.encode(); err != nil || len(r.List) <= logPageBytes && size <= maxPageBytes || len(keys) < 2 {
 			return err
 		}
 		// Half of the keys, and the rest with the next request.

@@ -212,6 +212,7 @@ func (r *runner) replaceQueue(ctx context.Context) (int, error) {
 		}
 		sent, err := r.publish(ctx, w.Items, nil)
 		n += sent
+		r.report(n, 0) // until the next check, which counts the leased items
 		return err
 	})
 	r.stalled = r.s.cfg.Now()
