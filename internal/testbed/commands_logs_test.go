@@ -78,9 +78,22 @@ func TestClusterLogs(t *testing.T) {
 	for _, r := range results {
 		traces[r.Item.ID] = r.TraceID
 	}
+	e = ask(t, c, "status", id, "--json")
+	var status struct {
+		Status struct {
+			TraceID string `json:"trace_id"`
+		}
+	}
+	must(t, json.Unmarshal([]byte(e.stdout), &status))
+	if len(status.Status.TraceID) != 32 {
+		t.Errorf("ddiff status --json has the trace %q", status.Status.TraceID)
+	}
 	for _, line := range parseLog(t, lead) {
 		if line.Coordinator != lead.Name {
 			t.Errorf("a line of the coordinator without its name: %+v", line)
+		}
+		if line.Campaign == id && line.Msg == "campaign" && line.TraceID != status.Status.TraceID {
+			t.Errorf("trace %q in a line of the campaign, %q in its status", line.TraceID, status.Status.TraceID)
 		}
 	}
 	items := map[string][]string{} // messages by identity
