@@ -259,10 +259,15 @@ func (r *runner) checkOutput(ctx context.Context) error {
 		return err
 	}
 	for id, e := range entries {
-		if e.state == indexDeleting && e.results && e.output == outputDigest(r.rec.Output) {
-			return rejection{fmt.Errorf("the results of campaign %s in the same output are being deleted; resume this campaign after "+
-				"ddiff delete %s --results has finished", id, id)}
+		if e.state != indexDeleting || !e.results || e.output != outputDigest(r.rec.Output) {
+			continue
 		}
+		if isClaim(id) {
+			return rejection{errors.New("the results in its output are being deleted; resume this campaign after ddiff gc --results has finished, " +
+				"or if it was interrupted, after ddiff gc an hour later")}
+		}
+		return rejection{fmt.Errorf("the results of campaign %s in the same output are being deleted; resume this campaign after "+
+			"ddiff delete %s --results has finished", id, id)}
 	}
 	return nil
 }

@@ -176,10 +176,11 @@ func TestRemoveChecks(t *testing.T) {
 // Consecutive removals of one kind and name are one.
 func TestMergedRemovals(t *testing.T) {
 	t.Parallel()
-	got := merged([]Removal{
-		{"results", "o", 1, 10}, {"results", "o", 2, 20}, {"report", "o", 3, 30}, {"report", "p", 4, 40}, {"results", "p", 5, 50},
-	})
-	want := []Removal{{"results", "o", 3, 30}, {"report", "o", 3, 30}, {"report", "p", 4, 40}, {"results", "p", 5, 50}}
+	of := func(kind, name string, n int) Removal {
+		return Removal{Kind: kind, Name: name, Objects: n, Bytes: int64(10 * n)}
+	}
+	got := merged([]Removal{of("results", "o", 1), of("results", "o", 2), of("report", "o", 3), of("report", "p", 4), of("results", "p", 5)})
+	want := []Removal{of("results", "o", 3), of("report", "o", 3), of("report", "p", 4), of("results", "p", 5)}
 	if !slices.Equal(got, want) {
 		t.Errorf("%+v", got)
 	}

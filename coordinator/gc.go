@@ -35,8 +35,7 @@ type CollectConfig struct {
 
 // Collect deletes garbage: interrupted deletions, checkpoints of items that have their result, leftovers of preflights,
 // windows, rounds and logs without a campaign, priors and operator files that no campaign uses, entries of the index that no
-// longer count, campaigns beyond Keep, and results beyond Orphans. A problem with one campaign does not stop the others; the
-// errors are joined.
+// longer count, and campaigns beyond Keep. A problem with one campaign does not stop the others; the errors are joined.
 func (c *Cleaner) Collect(ctx context.Context, cfg CollectConfig) ([]Removal, error) {
 	if err := c.checkIndex(ctx); err != nil {
 		return nil, fmt.Errorf("collect garbage: %w", err)
@@ -54,6 +53,9 @@ func (c *Cleaner) Collect(ctx context.Context, cfg CollectConfig) ([]Removal, er
 	}
 	for _, id := range slices.Sorted(maps.Keys(newest)) {
 		e := newest[id]
+		if isClaim(id) {
+			continue
+		}
 		expired := e.state == indexArchived && cfg.Keep > 0 && c.now().Sub(e.row.Finished) > cfg.Keep
 		if expired || e.state == indexDeleting {
 			add(c.Delete(ctx, id, expired && cfg.Results))
@@ -61,6 +63,7 @@ func (c *Cleaner) Collect(ctx context.Context, cfg CollectConfig) ([]Removal, er
 		}
 	}
 	add(c.removeOne(ctx, "index", "superseded", c.superseded(ctx, newest)))
+	add(c.removeOne(ctx, "index", "interrupted", c.abandonedClaims(ctx)))
 	add(c.collectFolders(ctx, newest))
 	add(c.collectOutputs(ctx, newest))
 	add(c.collectPriors(ctx))

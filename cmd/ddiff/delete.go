@@ -9,8 +9,10 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -29,6 +31,8 @@ type cleanOptions struct {
 	yes     bool
 	dryRun  bool
 	json    bool
+	// olderThan is the age of results without a campaign that gc deletes; 0 keeps all.
+	olderThan time.Duration
 }
 
 func (o *cleanOptions) add(cmd *cobra.Command) {
@@ -89,7 +93,7 @@ func (o cleanOptions) delete(cmd *cobra.Command, c *coordinator.Cleaner, id stri
 			return err
 		}
 		if o.dryRun {
-			return o.print(cmd.OutOrStdout(), planned, false)
+			return o.print(cmd.OutOrStdout(), planned, nil, false)
 		}
 		if err := writeRemovals(cmd.ErrOrStderr(), planned); err != nil {
 			return err
@@ -102,7 +106,7 @@ func (o cleanOptions) delete(cmd *cobra.Command, c *coordinator.Cleaner, id stri
 	if err != nil && len(removed) == 0 {
 		return err // refused
 	}
-	return errors.Join(o.print(cmd.OutOrStdout(), removed, true), err)
+	return errors.Join(o.print(cmd.OutOrStdout(), removed, nil, true), err)
 }
 
 // confirm asks a question on standard error. Any answer but y or yes is a usage error.
@@ -119,8 +123,8 @@ func confirm(cmd *cobra.Command, question string) error {
 	return usageError{fmt.Errorf("%s: not confirmed, nothing was deleted; answer y, or give --yes", cmd.Name())}
 }
 
-// print prints what was deleted, or would be.
-func (o cleanOptions) print(out io.Writer, all []coordinator.Removal, deleted bool) error {
+// print prints what was deleted, or would be, and in JSON the folders that were left.
+func (o cleanOptions) print(out io.Writer, all []coordinator.Removal, left []coordinator.Left, deleted bool) error {
 	objects, bytes := 0, int64(0)
 	for _, r := range all {
 		objects += r.Objects
@@ -130,7 +134,11 @@ func (o cleanOptions) print(out io.Writer, all []coordinator.Removal, deleted bo
 		if all == nil {
 			all = []coordinator.Removal{}
 		}
-		return json.NewEncoder(out).Encode(map[string]any{"removals": all, "objects": objects, "bytes": bytes, "deleted": deleted})
+		answer := map[string]any{"removals": all, "objects": objects, "bytes": bytes, "deleted": deleted}
+		if o.olderThan > 0 {
+			answer["left"] = append([]coordinator.Left{}, left...)
+		}
+		return json.NewEncoder(out).Encode(answer)
 	}
 	if err := writeRemovals(out, all); err != nil {
 		return err
@@ -148,9 +156,17 @@ func writeRemovals(out io.Writer, all []coordinator.Removal) error {
 		return nil
 	}
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "KIND\tOF\tOBJECTS\tBYTES")
+	heading, hasItems := "KIND\tOF\tOBJECTS\tBYTES", slices.ContainsFunc(all, func(r coordinator.Removal) bool { return r.Items > 0 })
+	if hasItems {
+		heading += "\tITEMS"
+	}
+	fmt.Fprintln(t, heading)
 	for _, r := range all {
-		fmt.Fprintf(t, "%s\t%s\t%d\t%d\n", r.Kind, r.Name, r.Objects, r.Bytes)
+		fmt.Fprintf(t, "%s\t%s\t%d\t%d", r.Kind, r.Name, r.Objects, r.Bytes)
+		if r.Items > 0 {
+			fmt.Fprintf(t, "\t%d", r.Items)
+		}
+		fmt.Fprintln(t)
 	}
 	return t.Flush()
 }

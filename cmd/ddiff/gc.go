@@ -21,16 +21,18 @@ import (
 
 func newGCCommand() *cobra.Command {
 	var o cleanOptions
-	var keep string
+	var keep, older string
 	cmd := &cobra.Command{
 		Use:   "gc [OUTPUT...]",
 		Short: "Delete garbage, and campaigns beyond a retention time",
 		Long: "Print the files that nothing needs any more, and delete them with --yes: scratch files of dead runs on this\n" +
 			"machine; in each OUTPUT of ddiff run, checkpoints of restored items; and if --nats, $DDIFF_NATS_URL or --store name a\n" +
 			"cluster, interrupted deletions, checkpoints of restored items, leftovers of preflights and windows without a campaign.\n" +
-			"--keep also deletes campaigns that ended longer ago and are in the archive. Nothing of an open campaign is deleted.",
+			"--keep also deletes campaigns that ended longer ago and are in the archive. --results --older-than deletes results to\n" +
+			"which no campaign refers any more. Nothing of an open campaign is deleted.",
 		Example: "  ddiff gc out/demo --yes\n" +
-			"  ddiff gc --nats nats://localhost:4222 --keep 90d --yes",
+			"  ddiff gc --nats nats://localhost:4222 --keep 90d --yes\n" +
+			"  ddiff gc --nats nats://localhost:4222 --results --older-than 30d",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.check(); err != nil {
 				return err
@@ -41,18 +43,27 @@ func newGCCommand() *cobra.Command {
 			if cfg.Keep, err = parseAge(keep); err != nil {
 				return usageError{fmt.Errorf("--keep: %w", err)}
 			}
+			if o.olderThan, err = parseAge(older); err != nil {
+				return usageError{fmt.Errorf("--older-than: %w", err)}
+			}
 			switch {
+			case o.olderThan > 0 && !o.results:
+				return usageError{errors.New("--older-than needs --results")}
+			case o.olderThan > 0 && !o.hasCluster():
+				return usageError{errors.New("--older-than needs a cluster; give --nats or --store")}
 			case cfg.Keep > 0 && !o.hasCluster():
 				return usageError{errors.New("--keep needs a cluster; give --nats or --store")}
-			case cfg.Results && cfg.Keep == 0:
-				return usageError{errors.New("--results needs --keep; to delete one campaign: ddiff delete")}
+			case cfg.Results && cfg.Keep == 0 && o.olderThan == 0:
+				return usageError{errors.New("--results needs --keep or --older-than; to delete one campaign: ddiff delete")}
 			}
 			return o.collect(cmd, args, cfg)
 		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&keep, "keep", "", "delete archived campaigns that ended longer ago than this `time`, such as 90d or 36h (default: keep all)")
-	f.BoolVar(&o.results, "results", false, "with --keep, also delete results that no other campaign refers to")
+	f.BoolVar(&o.results, "results", false, "with --keep, also delete results that no other campaign refers to; see --older-than")
+	f.StringVar(&older, "older-than", "",
+		"with --results, delete outputs without a campaign whose newest object is older than this `time`, such as 30d (default: keep all)")
 	o.add(cmd)
 	return cmd
 }
@@ -78,6 +89,7 @@ func parseAge(text string) (time.Duration, error) {
 func (o cleanOptions) collect(cmd *cobra.Command, outputs []string, cfg coordinator.CollectConfig) error {
 	ctx := cmd.Context()
 	all, errs := o.collectScratch()
+	var left []coordinator.Left
 	for _, output := range outputs {
 		removed, err := o.collectOutput(ctx, output)
 		all, errs = append(all, removed...), errors.Join(errs, err)
@@ -87,14 +99,21 @@ func (o cleanOptions) collect(cmd *cobra.Command, outputs []string, cfg coordina
 			c.DryRun = o.dryRun
 			removed, err := c.Collect(ctx, cfg)
 			all = append(all, removed...)
+			if err == nil && o.olderThan > 0 {
+				removed, left, err = c.CollectResults(ctx, o.olderThan)
+				all = append(all, removed...)
+			}
 			if errors.Is(err, coordinator.ErrRefused) || errors.Is(err, coordinator.ErrNoIndex) {
 				return usageError{err}
 			}
 			return err
 		}))
 	}
-	if err := o.print(cmd.OutOrStdout(), all, !o.dryRun); err != nil {
+	if err := o.print(cmd.OutOrStdout(), all, left, !o.dryRun); err != nil {
 		return err
+	}
+	for _, l := range left {
+		fmt.Fprintf(cmd.ErrOrStderr(), "left %s: %s\n", l.Name, l.Reason)
 	}
 	if o.dryRun && len(all) > 0 {
 		fmt.Fprintln(cmd.ErrOrStderr(), "nothing was deleted; rerun with --yes to delete")

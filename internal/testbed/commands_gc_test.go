@@ -1,6 +1,7 @@
 package testbed
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -76,6 +77,19 @@ func TestClusterGCBesideCampaigns(t *testing.T) {
 		if wantCode(t, e, 0); !strings.Contains(e.stdout, "checked=6 ok=6 wrong=0") {
 			t.Errorf("verify: %v", e)
 		}
+	}
+	// The results of a deleted campaign are collected, all objects of its folder, and those of the other one stay.
+	wantCode(t, ask(t, c, "delete", a, "--yes"), 0)
+	makeOld(c.Store())
+	e := ask(t, c, "gc", "--results", "--older-than", "1h", "--yes")
+	if wantCode(t, e, 0); c.Settled(a) != 0 || !strings.Contains(e.stdout, a) || strings.Contains(e.stderr, "left") {
+		t.Errorf("gc --results: %v", e)
+	}
+	if _, err := os.Stat(filepath.Join(c.Store(), a)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the folder of results: %v", err)
+	}
+	if e := ask(t, c, "verify", c.Results(b)); !strings.Contains(e.stdout, "checked=6 ok=6 wrong=0") {
+		t.Errorf("verify: %v", e)
 	}
 	t.Logf("%d collections, %d of them deleted something", collections, deleted)
 }
