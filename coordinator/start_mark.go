@@ -15,7 +15,7 @@ const (
 	// maxStarts is the number of starts without progress after which a campaign is parked.
 	maxStarts = 2
 	// unmarkTimeout limits the removal of a mark at the end of a coordinator.
-	unmarkTimeout = time.Second
+	unmarkTimeout = 5 * time.Second
 )
 
 // startMark is the record of a campaign that a coordinator starts, until it has read the dataset. A coordinator that ends in an

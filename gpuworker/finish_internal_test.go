@@ -33,7 +33,7 @@ func solved(t *testing.T, name string, side int) *task {
 	tk := &task{
 		op: op, truth: raster.New(3, side, side), applied: make([]float32, size), ctx: t.Context(), lease: &queue.Lease{},
 		problem: solver.Problem{Y: make([]float32, size)}, solution: solver.Solution{X: make([]float32, 3*side*side)},
-		item: manifest.Item{ID: "item", Name: "a", Sigma: 0.1},
+		item: manifest.Item{ID: "item", Name: "a", Sigma: 0.1, Width: side, Height: side},
 	}
 	for i := range tk.truth.Pix {
 		tk.truth.Pix[i] = float32(i%17)/17 - 0.5

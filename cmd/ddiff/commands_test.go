@@ -149,7 +149,7 @@ func TestWrongCommandLines(t *testing.T) {
 		message string
 	}{
 		{"empty list", []string{"run", empty, "--task", "hdr", "--out", t.TempDir(), "-q"}, `ddiff: read dataset "` + empty + `": dataset has no rows: is an empty file; add at least one row`},
-		{"unknown command", []string{"restore"}, `unknown command "restore"`},
+		{"unknown command", []string{"renovate"}, `unknown command "renovate"`},
 		{"unknown flag", []string{"run", "--step", "10"}, "unknown flag: --step"},
 		{"nothing to run", []string{"run"}, "nothing to run; give a campaign file, or images and --task"},
 		{"directory called like a campaign", []string{"run", folder}, "--task is missing"},
@@ -186,7 +186,7 @@ func TestWrongCommandLines(t *testing.T) {
 		{"wrong type", []string{"run", wrong}, wrong + ":3: steps: want an integer"},
 		{"nothing to inspect", []string{"prior", "inspect"}, "prior inspect: 0 arguments; usage: ddiff prior inspect FILE|DIR|bundled; see: ddiff prior inspect --help"},
 		{"too many arguments", []string{"man", "a", "b"}, "man: 2 arguments; usage: ddiff man DIR; see: "},
-		{"help on nothing", []string{"help", "restore"}, `help: unknown command or topic "restore"`},
+		{"help on nothing", []string{"help", "renovate"}, `help: unknown command or topic "renovate"`},
 		{"completion of another shell", []string{"completion", "tcsh"}, `completion: unknown command "tcsh"`},
 		{"coordinator without a store", []string{"coordinator", "--nats", "nats://127.0.0.1:1"}, "--store is missing; give --store s3://bucket/prefix, or a directory"},
 		{"negative threads", []string{"run", "--images", photograph("coffee"), "--task", "hdr", "--out", t.TempDir(), "--threads", "-2"}, "ddiff: --threads: -2 is negative"},

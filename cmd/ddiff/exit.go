@@ -33,6 +33,7 @@ import (
 	"ddiff/restore/prior"
 	"ddiff/restore/raster"
 	"ddiff/restore/solver"
+	"ddiff/restore/tile"
 	"ddiff/storage"
 )
 
@@ -102,7 +103,7 @@ func wrongInputs() []error {
 		queue.ErrBadName, install.ErrEP, install.ErrClient, storage.ErrBadKey, manifest.ErrEmptyFile, dataset.ErrAddress, dataset.ErrNotFound,
 		dataset.ErrTooLarge, dataset.ErrDenied, report.ErrNotComparable, report.ErrFilter, report.ErrScores, report.ErrPublished,
 		report.ErrUnknownRule, report.ErrUnknownFormat, tune.ErrSides, tune.ErrNoFigure, tune.ErrRace, tune.ErrRecord,
-		method.ErrSetting, operator.ErrTask, operator.ErrShape, operator.ErrNoSVD, parameter.ErrInvalid, solver.ErrConfig, regular.ErrKind,
+		method.ErrSetting, operator.ErrTask, operator.ErrShape, operator.ErrNoSVD, operator.ErrRange, tile.ErrTiling, parameter.ErrInvalid, solver.ErrConfig, regular.ErrKind,
 		regular.ErrTooLarge, shard.ErrMoved, manifest.ErrNewer, coordinator.ErrRefused, queue.ErrNoRecord, gpucheck.ErrConfig,
 		raster.ErrFormat, raster.ErrTruncated, raster.ErrTooLarge, raster.ErrShape, raster.ErrNotFinite,
 	}

@@ -183,12 +183,12 @@ func TestWideImage(t *testing.T) {
 		must(t, png.Encode(&buf, img))
 		write(t, filepath.Join(dir, name+".png"), buf.Bytes())
 	}
-	e := bounded(t, 700, "run", "--threads", "1", "--images", dir, "--fit", "pad", "--task", "super_resolution,motion_deblur", "--param", "motion_deblur.size=9",
+	e := bounded(t, 700, "run", "--threads", "1", "--memory-share", "0.02", "--images", dir, "--fit", "pad", "--task", "super_resolution,motion_deblur", "--param", "motion_deblur.size=9",
 		"--steps", "3", "--out", out)
 	wantCode(t, e, 3)
 	wantCounts(t, e, 2, 2, 0, out)
 	for _, task := range []string{"super_resolution", "motion_deblur"} {
-		wantMessage(t, e, "failed: wide ("+task+")", "100000×8", "use --fit center_crop or resize")
+		wantMessage(t, e, "failed: wide ("+task+")", "100000×8", "use --tile auto, --fit center_crop or resize")
 	}
 }
 
