@@ -296,10 +296,12 @@ func (o *orphan) run(ctx context.Context, r *Removal) error {
 			return err
 		}
 	}
-	if f, ok := o.Store.(folders); ok {
-		return f.RemoveEmpty(o.name + "/probes") // workers remove their probes, and leave the folder
+	f, ok := o.Store.(folders)
+	if !ok {
+		return nil
 	}
-	return nil
+	// Workers remove their probes and checkpoints, and leave the folders.
+	return errors.Join(f.RemoveEmpty(o.name+"/probes"), f.RemoveEmpty(o.name+"/checkpoints"))
 }
 
 // each lists the objects whose key in the output include selects, and confirms the claim regularly.

@@ -48,7 +48,10 @@ func claims(t *testing.T, s storage.Store) []string { return keysOf(t, s, ".dele
 // TestCollectResults deletes results without a campaign. Those of campaigns in the archive and on the board, young ones,
 // folders with other names and folders with foreign objects stay.
 func TestCollectResults(t *testing.T) {
-	tc := newTestCluster(t, 3)
+	tc, dir := newTestCluster(t, 3), t.TempDir()
+	var err error
+	tc.store, err = storage.NewDir(dir)
+	must(t, err)
 	gone := tc.orphaned(tc.spec("gone"))
 	stop := tc.leadArchiving(time.Hour, unchanged)
 	archived := tc.finish(tc.spec("archived"), "")
@@ -64,6 +67,7 @@ func TestCollectResults(t *testing.T) {
 	} {
 		must(t, tc.store.Put(t.Context(), key, []byte("12345")))
 	}
+	must(t, os.MkdirAll(filepath.Join(dir, gone, "probes"), 0o755)) // as workers leave it
 	server := s3test.Start(t, s3test.Options{})
 	bucket, err := storage.OpenS3(t.Context(), server.Config(server.Bucket(t)))
 	must(t, err)
@@ -108,6 +112,9 @@ func TestCollectResults(t *testing.T) {
 			}
 			if !slices.Equal(left, want) {
 				t.Errorf("left %+v", left)
+			}
+			if _, err := os.Stat(filepath.Join(dir, gone)); name == "directory" && !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("the folder: %v", err)
 			}
 			rest := slices.DeleteFunc(before, func(key string) bool { return strings.HasPrefix(key, gone+"/") })
 			if now := keysOf(t, store, ""); !slices.Equal(now, rest) {

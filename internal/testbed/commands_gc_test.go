@@ -86,7 +86,8 @@ func TestClusterGCBesideCampaigns(t *testing.T) {
 		t.Errorf("gc --results: %v", e)
 	}
 	if _, err := os.Stat(filepath.Join(c.Store(), a)); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the folder of results: %v", err)
+		rest, _ := filepath.Glob(filepath.Join(c.Store(), a, "*"))
+		t.Errorf("the folder of results: %v, it has %q", err, rest)
 	}
 	if e := ask(t, c, "verify", c.Results(b)); !strings.Contains(e.stdout, "checked=6 ok=6 wrong=0") {
 		t.Errorf("verify: %v", e)
