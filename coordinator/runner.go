@@ -40,6 +40,7 @@ type runner struct {
 	results    storage.Store // the campaign's part of the store
 
 	mark         startMark // as written; zero without one
+	attempted    startMark // whose write failed; zero without one
 	markRevision uint64
 	suspect      bool // holds Service.suspects
 

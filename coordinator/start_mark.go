@@ -104,10 +104,25 @@ func (r *runner) writeMark(ctx context.Context, mark startMark, revision uint64)
 		r.markRevision, err = r.s.cfg.Board.Update(ctx, manifest.KeyStartPrefix+r.id, data, revision)
 	}
 	if err != nil {
+		r.attempted = mark // the board may have it
 		return fmt.Errorf("count a start of campaign %s: %w", r.id, err)
 	}
-	r.mark = mark
+	r.mark, r.attempted = mark, startMark{}
 	return nil
+}
+
+// findAttempted adopts the mark of a write that was interrupted if the board has it.
+func (r *runner) findAttempted(ctx context.Context) error {
+	want := r.attempted
+	if want.Starts == 0 {
+		return nil
+	}
+	r.attempted = startMark{}
+	got, revision, err := r.readMark(ctx)
+	if err == nil && got.Starts == want.Starts && got.Coordinator == want.Coordinator && got.At.Equal(want.At) {
+		r.mark, r.markRevision = got, revision
+	}
+	return err
 }
 
 // noteProgress takes the earlier starts back after a stored window, and the mark when the dataset is read.
@@ -127,15 +142,14 @@ func (r *runner) noteProgress(ctx context.Context) error {
 // unmarkStart takes the start back, because this coordinator has survived it. It is best effort.
 func (r *runner) unmarkStart(ctx context.Context) {
 	defer r.clearSuspicion()
-	if r.mark.Starts == 0 {
-		return
-	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unmarkTimeout)
 	defer cancel()
-	var err error
-	if r.mark.Starts > 1 {
+	err := r.findAttempted(ctx)
+	switch {
+	case err != nil || r.mark.Starts == 0:
+	case r.mark.Starts > 1:
 		err = r.writeMark(ctx, r.starts(r.mark.Starts-1), r.markRevision)
-	} else {
+	default:
 		err = r.removeMark(ctx)
 	}
 	if err != nil {
