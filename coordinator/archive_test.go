@@ -299,9 +299,9 @@ func TestSubmitArchivedCampaign(t *testing.T) {
 	}
 	tc.leadArchiving(time.Hour, unchanged)
 	tc.work(id)
-	if s := tc.awaitPhase(id, manifest.PhaseFinished); s.Status.Counts != mixedCounts {
-		t.Errorf("%+v", s.Status.Counts)
-	}
+	tc.await(id, "the counts of its end", func(s coordinator.CampaignStatus) bool {
+		return s.Status.Phase == manifest.PhaseFinished && s.Status.Counts == mixedCounts
+	})
 	tc.checkRecalled(id)
 }
 

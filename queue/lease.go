@@ -132,6 +132,8 @@ func fetchError(err error) error {
 	switch {
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, nats.ErrTimeout):
 		return nil // no items
+	case errors.Is(err, jetstream.ErrInvalidOption): // the deadline had passed before the client looked at it
+		return nil
 	case errors.Is(err, jetstream.ErrNoHeartbeat), errors.Is(err, jetstream.ErrServerShutdown),
 		errors.Is(err, jetstream.ErrConsumerLeadershipChanged), transient(err):
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
