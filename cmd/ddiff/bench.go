@@ -52,7 +52,7 @@ func newBenchCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.images, "images", "examples/images", "directory of photographs (PNG)")
-	f.StringSliceVar(&o.tasks, "task", nil, "`tasks` to run, separated by commas (default: all)")
+	f.StringSliceVar(&o.tasks, "task", nil, "`tasks` to run, separated by commas (default: the eight of the paper)")
 	f.IntSliceVar(&o.batches, "batch", []int{1, 4}, "batch `sizes`, separated by commas")
 	f.IntVar(&o.size, "size", 256, "working size in pixels")
 	f.IntVar(&o.steps, "steps", 60, "solver steps per image")
@@ -70,7 +70,7 @@ func newBenchCommand() *cobra.Command {
 
 func runBench(ctx context.Context, o benchOptions, stdout, stderr io.Writer) (err error) {
 	if len(o.tasks) == 0 {
-		o.tasks = operator.Builtin().Names()
+		o.tasks = operator.Paper().Names()
 	}
 	for _, n := range o.batches {
 		if n < 1 || o.items%n != 0 {

@@ -60,7 +60,7 @@ func newDoctorCommand() *cobra.Command {
 	f.IntVar(&o.check.Size, "size", 0, "side of the images in pixels (default 256, quick 32)")
 	f.IntVar(&o.check.Steps, "steps", 0, "solver steps (default 60, quick 4)")
 	f.IntSliceVar(&o.check.Batches, "batches", nil, "batch `sizes` to time (default 1,4,8,16; quick 1,2)")
-	f.StringSliceVar(&o.check.Tasks, "task", nil, "`tasks` to compare (default: all)")
+	f.StringSliceVar(&o.check.Tasks, "task", nil, "`tasks` to compare (default: the eight of the paper)")
 	f.StringSliceVar(&o.check.Only, "only", nil, "`sections` to run: "+strings.Join(gpucheck.Sections()[1:], ", ")+" (default: all)")
 	f.StringVar(&o.images, "images", o.images, "directory of photographs (PNG)")
 	f.IntVar(&o.check.Threads, "threads", 0, "CPU threads (0: one per core)")

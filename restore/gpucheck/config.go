@@ -17,7 +17,7 @@ var ErrConfig = errors.New("setting of the check")
 
 // Config configures a check. It is recorded in the report.
 type Config struct {
-	// Only are the sections to run besides the provider. Default: all.
+	// Only are the sections to run besides the provider. Default: the eight of the paper.
 	Only []string `json:"only,omitempty"`
 	// Library is the path of ONNX Runtime. Required.
 	Library string `json:"library"`
@@ -31,7 +31,7 @@ type Config struct {
 	Size int `json:"size"`
 	// Steps is the number of solver steps of a restoration. Default: 60.
 	Steps int `json:"steps"`
-	// Tasks are the tasks to restore. Default: all.
+	// Tasks are the tasks to restore. Default: the eight of the paper.
 	Tasks []string `json:"tasks"`
 	// Batches are the batch sizes to time, ascending. Default: 1, 4, 8, 16.
 	Batches []int `json:"batches"`
@@ -82,7 +82,7 @@ func (c Config) Complete() (Config, error) {
 		c.Random = randomnet.FFHQ()
 	}
 	if len(c.Tasks) == 0 {
-		c.Tasks = operator.Builtin().Names()
+		c.Tasks = operator.Paper().Names()
 	}
 	return c, c.validate()
 }

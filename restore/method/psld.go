@@ -2,7 +2,6 @@ package method
 
 import (
 	"math"
-	"slices"
 
 	"ddiff/restore/onnx"
 	"ddiff/restore/operator"
@@ -62,8 +61,7 @@ func refuseNonlinear(task string, own *operator.File) string {
 	switch {
 	case own != nil:
 		return "it needs a linear operator, and the file of an operator does not state that it is one"
-	case !slices.Contains([]string{operator.SuperResolution, operator.InpaintBox, operator.InpaintRandom,
-		operator.GaussianDeblur, operator.MotionDeblur}, task):
+	case !operator.Builtin().Linear(task):
 		return "it needs a linear operator"
 	}
 	return ""

@@ -15,6 +15,7 @@ const GaussianDeblur = "gaussian_deblur"
 func gaussianDeblur() Definition {
 	return Definition{
 		Name: GaussianDeblur, Label: "Gaussian deblurring", Doc: "Gaussian blur with a reflecting border",
+		Linear: true,
 		Parameters: parameter.List{
 			{Name: "size", Default: 61, Max: 256, Open: true, Unit: at256, Doc: "side of the kernel"},
 			{Name: "std", Default: 3, Max: 64, Open: true, Unit: at256, Doc: "standard deviation of the blur"},

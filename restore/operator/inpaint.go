@@ -18,6 +18,7 @@ const (
 func inpaintBox() Definition {
 	return Definition{
 		Name: InpaintBox, Label: "Inpainting (box)", Doc: "a square hole at a seeded position",
+		Linear: true,
 		Parameters: parameter.List{
 			{Name: "size", Default: 128, Max: 256, Open: true, Unit: at256, Doc: "side of the hole"},
 			{Name: "margin", Default: 16, Max: 128, Unit: at256, Doc: "least distance of the hole from the border"},
@@ -38,6 +39,7 @@ func inpaintBox() Definition {
 func inpaintRandom() Definition {
 	return Definition{
 		Name: InpaintRandom, Label: "Inpainting (random)", Doc: "a share of the pixels dropped at seeded positions",
+		Linear: true,
 		Parameters: parameter.List{
 			{Name: "drop", Default: 0.7, Max: 0.99, Open: true, Doc: "share of the pixels that are dropped"},
 		},
@@ -50,7 +52,9 @@ func inpaintRandom() Definition {
 }
 
 // masked is the decomposition of y = m∘x.
-func masked(Shape, map[string]float64) (*SVD, error) { return &SVD{}, nil }
+func masked(Shape, map[string]float64) (*SVD, error) {
+	return diagonalSVD(func(_ *onnx.Graph, mask onnx.Value) onnx.Value { return mask }), nil
+}
 
 // inpaint is y = m∘x with one mask for all channels. Only observed pixels count in the data
 // term. mask sets the observed pixels of a mask of zeros to 1.

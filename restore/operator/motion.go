@@ -17,6 +17,7 @@ const MotionDeblur = "motion_deblur"
 func motionDeblur() Definition {
 	return Definition{
 		Name: MotionDeblur, Label: "Motion deblurring", Doc: "blur along a seeded random path, reflecting border",
+		Linear:     true,
 		Parameters: motionParameters(61),
 		Dense:      1.5, Long: true,
 		Input: "kernel",

@@ -228,7 +228,10 @@ func encoded(t *testing.T, op *operator.Operator, n int) []float32 {
 // ⟨Ax, w⟩ = ⟨x, Aᵀw⟩ for the linear tasks, with their default parameters.
 func TestAdjoint(t *testing.T) {
 	t.Parallel()
-	for _, task := range []string{operator.SuperResolution, operator.InpaintBox, operator.InpaintRandom, operator.GaussianDeblur, operator.MotionDeblur} {
+	for _, task := range operator.Builtin().Names() {
+		if !operator.Builtin().Linear(task) {
+			continue
+		}
 		for _, shape := range shapes {
 			t.Run(task, func(t *testing.T) {
 				t.Parallel()

@@ -22,8 +22,15 @@ var (
 // Set holds definitions in the order of tables and reports. An empty Set stands for [Builtin].
 type Set []Definition
 
-// Builtin returns the tasks of the paper in the order of its tables.
+// Builtin returns all tasks of the program: those of [Paper], and then the others.
 func Builtin() Set {
+	return append(Paper(),
+		denoise(),
+	)
+}
+
+// Paper returns the eight tasks of the paper in the order of its tables.
+func Paper() Set {
 	return Set{
 		superResolution(),
 		inpaintBox(),
@@ -69,6 +76,12 @@ func (s Set) Label(name string) string {
 		return name
 	}
 	return d.Label
+}
+
+// Linear reports whether the operators of a task are linear; an operator from a file is not known to be.
+func (s Set) Linear(task string) bool {
+	d, err := s.find(task)
+	return err == nil && d.Linear
 }
 
 // Parameters returns the given parameters of a task with defaults for the missing ones. It

@@ -377,3 +377,23 @@ func TestObserved(t *testing.T) {
 		t.Error("a blur observes all entries")
 	}
 }
+
+// TestPaper: the tasks of the paper's tables come first.
+func TestPaper(t *testing.T) {
+	t.Parallel()
+	want := []string{
+		"super_resolution", "inpaint_box", "inpaint_random", "gaussian_deblur", "motion_deblur", "phase_retrieval", "nonlinear_deblur", "hdr",
+	}
+	if got := operator.Paper().Names(); !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	for i, name := range want {
+		if got := operator.Builtin().Linear(name); got != (i < 5) {
+			t.Errorf("%s: linear is %v", name, got)
+		}
+	}
+	all := operator.Builtin().Names()
+	if !slices.Equal(all[:len(want)], want) || !slices.Contains(all[len(want):], operator.Denoise) {
+		t.Errorf("all tasks: %v", all)
+	}
+}

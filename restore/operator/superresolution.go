@@ -14,6 +14,7 @@ const SuperResolution = "super_resolution"
 func superResolution() Definition {
 	return Definition{
 		Name: SuperResolution, Label: "Super-resolution", Doc: "bicubic antialiased downsampling by an integer factor",
+		Linear: true,
 		Parameters: parameter.List{
 			{Name: "factor", Default: 4, Min: 2, Max: 16, Integer: true, Doc: "side of the image over that of the measurement"},
 		},

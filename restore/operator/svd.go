@@ -26,23 +26,67 @@ const maxSVD = 1024
 // task is S, and U and V are the identity. Motion blur does not separate, and the cosine transform diagonalises only kernels that
 // are symmetric along both axes: it has no decomposition here.
 type SVD struct {
-	rows, cols *axisSVD // nil: the encoded draws are S
+	v, vt, u, ut func(g *onnx.Graph, x onnx.Value) onnx.Value // nil: the identity
+	// values returns the singular values, paired their places.
+	values func(g *onnx.Graph, draws onnx.Value, least float64) onnx.Value
+	paired func(g *onnx.Graph, draws onnx.Value) onnx.Value
+}
+
+// diagonalSVD is the decomposition of y = s∘x, for an s of zeros and ones.
+func diagonalSVD(s func(g *onnx.Graph, draws onnx.Value) onnx.Value) *SVD {
+	return &SVD{values: func(g *onnx.Graph, draws onnx.Value, _ float64) onnx.Value { return s(g, draws) }, paired: s}
 }
 
 // newSVD decomposes y = rows·x·colsᵀ.
 func newSVD(rows, cols *matrix) (*SVD, error) {
-	if err := fitsSVD(rows.cols, cols.cols); err != nil {
-		return nil, err
-	}
-	left, err := decompose(rows)
+	left, right, err := decomposeAxes(rows, cols)
 	if err != nil {
 		return nil, err
 	}
-	if rows.cols == cols.cols { // one matrix for one length
-		return &SVD{left, left}, nil
+	return separableSVD(left, right), nil
+}
+
+// decomposeAxes decomposes one matrix for axes of one length.
+func decomposeAxes(rows, cols *matrix) (left, right *axisSVD, err error) {
+	if err := fitsSVD(rows.cols, cols.cols); err != nil {
+		return nil, nil, err
 	}
-	right, err := decompose(cols)
-	return &SVD{left, right}, err
+	if left, err = decompose(rows); err != nil || rows.cols == cols.cols {
+		return left, left, err
+	}
+	right, err = decompose(cols)
+	return left, right, err
+}
+
+// separableSVD is the decomposition of products along the axes.
+func separableSVD(rows, cols *axisSVD) *SVD {
+	product := func(factor func(*axisSVD) *matrix) func(g *onnx.Graph, x onnx.Value) onnx.Value {
+		return func(g *onnx.Graph, x onnx.Value) onnx.Value {
+			return along(g, factor(cols), along(g, factor(rows), x, rowAxis), colAxis)
+		}
+	}
+	diagonal := func(g *onnx.Graph, number func(a *axisSVD, i int) float64) onnx.Value {
+		h, w := len(rows.s), len(cols.s)
+		m := fill(h, w, func(i, j int) float64 { return number(rows, i) * number(cols, j) })
+		return g.Const(m.data, 1, 1, h, w)
+	}
+	return &SVD{
+		v:  product(func(a *axisSVD) *matrix { return a.v }),
+		vt: product(func(a *axisSVD) *matrix { return a.v.transposed() }),
+		u:  product(func(a *axisSVD) *matrix { return a.ut.transposed() }),
+		ut: product(func(a *axisSVD) *matrix { return a.ut }),
+		values: func(g *onnx.Graph, _ onnx.Value, least float64) onnx.Value {
+			return diagonal(g, func(a *axisSVD, i int) float64 { return a.value(i, least) })
+		},
+		paired: func(g *onnx.Graph, _ onnx.Value) onnx.Value {
+			return diagonal(g, func(a *axisSVD, i int) float64 {
+				if i < a.ut.cols {
+					return 1
+				}
+				return 0
+			})
+		},
+	}
 }
 
 // fitsSVD returns ErrShape for images that are too large.
@@ -78,55 +122,31 @@ func (o *Operator) SVD() (*SVD, error) {
 }
 
 // Vt returns the spectrum Vᵀ·x of images.
-func (d *SVD) Vt(g *onnx.Graph, x onnx.Value) onnx.Value {
-	return d.apply(g, x, func(a *axisSVD) *matrix { return a.v.transposed() })
-}
+func (d *SVD) Vt(g *onnx.Graph, x onnx.Value) onnx.Value { return product(g, d.vt, x) }
 
 // V returns the images V·c of a spectrum.
-func (d *SVD) V(g *onnx.Graph, c onnx.Value) onnx.Value {
-	return d.apply(g, c, func(a *axisSVD) *matrix { return a.v })
-}
+func (d *SVD) V(g *onnx.Graph, c onnx.Value) onnx.Value { return product(g, d.v, c) }
 
 // Ut returns the spectrum Uᵀ·y of measurements.
-func (d *SVD) Ut(g *onnx.Graph, y onnx.Value) onnx.Value {
-	return d.apply(g, y, func(a *axisSVD) *matrix { return a.ut })
-}
+func (d *SVD) Ut(g *onnx.Graph, y onnx.Value) onnx.Value { return product(g, d.ut, y) }
 
 // U returns the measurements U·c of a spectrum.
-func (d *SVD) U(g *onnx.Graph, c onnx.Value) onnx.Value {
-	return d.apply(g, c, func(a *axisSVD) *matrix { return a.ut.transposed() })
-}
+func (d *SVD) U(g *onnx.Graph, c onnx.Value) onnx.Value { return product(g, d.u, c) }
 
-// apply multiplies with a matrix along each axis.
-func (d *SVD) apply(g *onnx.Graph, x onnx.Value, factor func(*axisSVD) *matrix) onnx.Value {
-	if d.rows == nil {
+func product(g *onnx.Graph, factor func(g *onnx.Graph, x onnx.Value) onnx.Value, x onnx.Value) onnx.Value {
+	if factor == nil {
 		return x
 	}
-	return along(g, factor(d.cols), along(g, factor(d.rows), x, rowAxis), colAxis)
+	return factor(g, x)
 }
 
-// Values returns the singular values, shape [1, 1, H, W], or [N, 1, H, W] for a task with masks; draws is the batch of
-// encoded draws. A value counts as zero if one of its factors along the axes is below least.
+// Values returns the singular values in a shape that broadcasts to spectra [N, C, H, W]; draws is the batch of
+// encoded draws, which are the values of a task with masks. A value counts as zero if one of its factors along the axes is
+// below least.
 func (d *SVD) Values(g *onnx.Graph, draws onnx.Value, least float64) onnx.Value {
-	return d.diagonal(g, draws, func(a *axisSVD, i int) float64 { return a.value(i, least) })
+	return d.values(g, draws, least)
 }
 
-// Paired returns 1 for the places of a spectrum whose right singular vector has a left one, else 0, in the shape of Values.
-func (d *SVD) Paired(g *onnx.Graph, draws onnx.Value) onnx.Value {
-	return d.diagonal(g, draws, func(a *axisSVD, i int) float64 {
-		if i < a.ut.cols {
-			return 1
-		}
-		return 0
-	})
-}
-
-// diagonal returns the products of numbers along the axes, and the masks of a task that has them.
-func (d *SVD) diagonal(g *onnx.Graph, draws onnx.Value, number func(a *axisSVD, i int) float64) onnx.Value {
-	if d.rows == nil {
-		return draws
-	}
-	h, w := len(d.rows.s), len(d.cols.s)
-	m := fill(h, w, func(i, j int) float64 { return number(d.rows, i) * number(d.cols, j) })
-	return g.Const(m.data, 1, 1, h, w)
-}
+// Paired returns 1 for the places of a spectrum whose right singular vector has a left one, else 0, in the shape of Values. With a
+// mask, it is the mask: a dropped pixel measures nothing.
+func (d *SVD) Paired(g *onnx.Graph, draws onnx.Value) onnx.Value { return d.paired(g, draws) }

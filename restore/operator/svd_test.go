@@ -11,7 +11,7 @@ import (
 )
 
 // decomposed lists the tasks with a singular value decomposition.
-var decomposed = []string{operator.SuperResolution, operator.InpaintBox, operator.InpaintRandom, operator.GaussianDeblur}
+var decomposed = []string{operator.SuperResolution, operator.InpaintBox, operator.InpaintRandom, operator.GaussianDeblur, operator.Denoise}
 
 // On random vectors, in a graph: A·x = U·S·Vᵀ·x, and V and U are orthogonal.
 func TestSVD(t *testing.T) {

@@ -42,7 +42,7 @@ func TestAgainstTorchTwin(t *testing.T) {
 		op := newOperator(t, task, shape)
 		jobs = append(jobs, job{task + note, op, cfg, problems(t, op, n, 0.05)})
 	}
-	for _, info := range operator.Builtin() {
+	for _, info := range operator.Paper() {
 		add(info.Name, "")
 	}
 	add(operator.GaussianDeblur, "-full", "sigma_rule", "full")
