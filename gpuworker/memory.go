@@ -2,6 +2,7 @@ package gpuworker
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -79,8 +80,8 @@ func memoryOf(root fs.FS) int64 {
 	}
 	for _, path := range []string{"sys/fs/cgroup/memory.max", "sys/fs/cgroup/memory/memory.limit_in_bytes"} {
 		data, _ := fs.ReadFile(root, path)
-		if limit := number(bytes.TrimSpace(data)); limit > 0 && (memory == 0 || limit < memory) {
-			memory = limit
+		if limit := number(bytes.TrimSpace(data)); limit > 0 {
+			memory = min(limit, cmp.Or(memory, limit))
 		}
 	}
 	return memory
