@@ -1,6 +1,7 @@
 package gpuworker
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -197,12 +198,7 @@ func (p *preflight) shapes(ctx context.Context) (string, error) {
 
 // memory solves one chunk of the largest item.
 func (p *preflight) memory(ctx context.Context) (string, error) {
-	largest := p.tasks[0]
-	for _, t := range p.tasks {
-		if t.op.Image.Size() > largest.op.Image.Size() {
-			largest = t
-		}
-	}
+	largest := slices.MaxFunc(p.tasks, func(a, b *task) int { return cmp.Compare(a.op.Image.Size(), b.op.Image.Size()) })
 	if err := p.solveChunk(ctx, largest); err != nil {
 		return "", err
 	}

@@ -1,0 +1,154 @@
+package coordinator
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"ddiff/manifest"
+)
+
+// runningRunner is a runner of a released campaign with two stored windows of two items. One window is published, and the
+// queue holds nothing.
+func runningRunner(t *testing.T, now *time.Time, log *strings.Builder) *runner {
+	t.Helper()
+	r := decidingRunner(t, now, log).onBoard(t)
+	for n := range 2 {
+		w := windowOf(r, n, 2*n, 2)
+		putWindow(t, r, w)
+		r.addWindow(w)
+	}
+	err := r.save(t.Context(), func(c *manifest.Campaign) { c.Released, c.Phase, c.Shards = true, manifest.PhaseRunning, 2 })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// Items are published again after the queue has lacked them for Config.Stall, and not before.
+func TestLostItemsArePublishedAfterStall(t *testing.T) {
+	t.Parallel()
+	begin := time.Unix(1e9, 0)
+	now, log := begin, &strings.Builder{}
+	r := runningRunner(t, &now, log)
+	check := func(name string, want int) {
+		t.Helper()
+		if err := r.checkQueue(t.Context()); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		work := workIn(t, r)
+		if len(work) != want {
+			t.Errorf("%s: %d items in the queue, want %d", name, len(work), want)
+		}
+	}
+	check("first", 0)
+	if !r.stalled.Equal(begin) {
+		t.Errorf("stalled since %v", r.stalled)
+	}
+	now = begin.Add(r.s.cfg.Stall - 1)
+	check("almost", 0)
+	if !r.stalled.Equal(begin) {
+		t.Errorf("stalled since %v after a second check", r.stalled)
+	}
+	now = begin.Add(r.s.cfg.Stall)
+	check("stalled", 4)
+	if !strings.Contains(log.String(), "published lost items again") || !strings.Contains(log.String(), "items=4") || !r.stalled.Equal(now) {
+		t.Errorf("stalled since %v, log %s", r.stalled, log)
+	}
+	// The leased items are in the queue.
+	now = now.Add(time.Hour)
+	if err := r.checkQueue(t.Context()); err != nil || !r.stalled.IsZero() {
+		t.Errorf("a complete queue stalls since %v, %v", r.stalled, err)
+	}
+}
+
+// Lost items with a result in storage are settled, and only published windows return to the queue.
+func TestLostItemsWithResults(t *testing.T) {
+	t.Parallel()
+	now, log := time.Unix(1e9, 0), &strings.Builder{}
+	r := runningRunner(t, &now, log)
+	all := items(0, 4)
+	putResult(t, r, all[0], manifest.OutcomeDone)
+	if err := r.restoreLost(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if work := workIn(t, r); len(work) != 3 || work[all[0].ID] != nil || r.ledger.state(all[0].ID) != done {
+		t.Errorf("%d items in the queue, item 0 is %v", len(work), r.ledger.state(all[0].ID))
+	}
+	r.rec.Shards = 1
+	if n, err := r.replaceQueue(t.Context()); err != nil || n != 1 {
+		t.Errorf("%d items of published windows, %v", n, err)
+	}
+	if work := workIn(t, r); len(work) != 1 || work[all[1].ID] == nil {
+		t.Errorf("%d items in the queue", len(work))
+	}
+	// All lost items have results: nothing is published.
+	r.rec.Shards = 2
+	for _, it := range all[1:] {
+		putResult(t, r, it, manifest.OutcomeDone)
+	}
+	if err := r.queue.Drop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.openQueue(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	log.Reset()
+	r.stalled = now
+	if err := r.restoreLost(t.Context()); err != nil || r.ledger.open != 0 || !r.stalled.IsZero() || strings.Contains(log.String(), "lost") {
+		t.Errorf("%d pending items, stalled since %v, %v, log %s", r.ledger.open, r.stalled, err, log)
+	}
+}
+
+// A queue that is gone is opened again at once, with its items.
+func TestQueueThatIsGone(t *testing.T) {
+	t.Parallel()
+	now, log := time.Unix(1e9, 0), &strings.Builder{}
+	r := runningRunner(t, &now, log)
+	if err := r.queue.Remove(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.checkQueue(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if work := workIn(t, r); len(work) != 4 || !strings.Contains(log.String(), "the campaign's queue is gone") {
+		t.Errorf("%d items in the queue, log %s", len(work), log)
+	}
+}
+
+// The items of a canary are published again in a new round, after a preflight.
+func TestLostCanary(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1e9, 0)
+	for _, phase := range []manifest.Phase{manifest.PhaseCanary, manifest.PhasePaused} {
+		r := runningRunner(t, &now, &strings.Builder{})
+		if err := r.save(t.Context(), func(c *manifest.Campaign) { c.Released, c.Shards, c.Phase, c.Canary = false, 0, phase, 2 }); err != nil {
+			t.Fatal(err)
+		}
+		all := items(0, 4)
+		r.canary, r.checked, r.stalled = identities(all[:2]), &manifest.Checked{}, now
+		putResult(t, r, all[0], manifest.OutcomeDone)
+		putResult(t, r, all[2], manifest.OutcomeDone)
+		if err := r.settleFromStore(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		want := pending
+		if phase == manifest.PhaseCanary {
+			want = done
+		}
+		if got := r.ledger.state(all[0].ID); got != want || r.ledger.state(all[1].ID) != pending || r.ledger.state(all[2].ID) != pending {
+			t.Errorf("%s: item 0 is %v", phase, got)
+		}
+		round := r.rec.Round
+		if err := r.recover(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		after := manifest.PhaseQueued
+		if phase == manifest.PhasePaused {
+			after = phase
+		}
+		if r.canary != nil || r.checked != nil || !r.stalled.IsZero() || r.rec.Round != round+1 || r.rec.Phase != after {
+			t.Errorf("%s: canary %v, round %d, phase %s", phase, r.canary, r.rec.Round, r.rec.Phase)
+		}
+	}
+}

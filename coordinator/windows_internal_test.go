@@ -1,0 +1,220 @@
+package coordinator
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"ddiff/coordinator/shard"
+	"ddiff/manifest"
+	"ddiff/queue"
+	"ddiff/storage"
+)
+
+// windowOf returns a window of n items of a campaign.
+func windowOf(r *runner, number, first, n int) *shard.Window {
+	w := &shard.Window{Header: shard.Header{Schema: manifest.RecordSchema, Campaign: r.id, Number: number, Item: first, Items: n, Row: first, Rows: n}}
+	w.Items = items(first, n)
+	return w
+}
+
+// putWindow stores a window, as the leader before did.
+func putWindow(t *testing.T, r *runner, w *shard.Window) {
+	t.Helper()
+	data, _, err := w.Encode()
+	if err == nil {
+		err = r.s.cfg.Store.Put(t.Context(), shard.Key(r.id, w.Number), data)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// workIn leases all items of a runner's queue, and returns their ids.
+func workIn(t *testing.T, r *runner) map[string]*queue.Lease {
+	t.Helper()
+	out := map[string]*queue.Lease{}
+	for {
+		leases, err := r.queue.Lease(t.Context(), 100, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(leases) == 0 {
+			return out
+		}
+		for _, l := range leases {
+			out[l.ID()] = l
+		}
+	}
+}
+
+// A new window enters the next part of the ledger, and is published if the campaign is released. Of a window that another
+// leader has stored, the stored one counts, and no size is known.
+func TestStoreWindow(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1e9, 0)
+	for _, tt := range []struct {
+		name            string
+		released        bool
+		there           bool // another leader has stored a window of as many items
+		items           int
+		noted, expected int
+	}{
+		{"new", false, false, 3, 1, 0},
+		{"new, released", true, false, 3, 1, 3},
+		{"stored by another leader", false, true, 0, 0, 0},
+		{"stored by another leader, released", true, true, 2, 0, 2},
+	} {
+		var log strings.Builder
+		r := decidingRunner(t, &now, &log).onBoard(t)
+		if err := r.save(t.Context(), func(c *manifest.Campaign) { c.Released, c.Phase = tt.released, manifest.PhaseRunning }); err != nil {
+			t.Fatal(err)
+		}
+		if tt.there {
+			putWindow(t, r, windowOf(r, 0, 0, tt.items))
+		}
+		if err := r.storeWindow(t.Context(), shardedWindow{window: windowOf(r, 0, 0, 3)}); err != nil {
+			t.Errorf("%s: %v", tt.name, err)
+			continue
+		}
+		if n := len(r.checkpoint.windows); n != tt.noted || r.ledger.items != tt.items || r.stored != 1 || r.next.Item != tt.items {
+			t.Errorf("%s: %d noted windows, %d items in %d windows, the next item is %d", tt.name, n, r.ledger.items, r.stored, r.next.Item)
+		}
+		if got := workIn(t, r); len(got) != tt.expected {
+			t.Errorf("%s: %d published items", tt.name, len(got))
+		}
+	}
+}
+
+// A stored window that does not follow the previous one is an error. An error of the dataset rejects the campaign.
+func TestStoreWindowThatDoesNotFollow(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1e9, 0)
+	for name, change := range map[string]func(w *shard.Window){
+		"campaign": func(w *shard.Window) { w.Campaign = "other-12345678" },
+		"number":   func(w *shard.Window) { w.Number = 1 },
+		"item":     func(w *shard.Window) { w.Item = 1 },
+	} {
+		r := decidingRunner(t, &now, &strings.Builder{})
+		other := windowOf(r, 0, 0, 2)
+		change(other)
+		data, _, err := other.Encode()
+		if err == nil {
+			err = r.s.cfg.Store.Put(t.Context(), shard.Key(r.id, 0), data)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = r.storeWindow(t.Context(), shardedWindow{window: windowOf(r, 0, 0, 2)})
+		if err == nil || !strings.Contains(err.Error(), "stored window 0 does not follow the previous window") || r.stored != 0 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	r := decidingRunner(t, &now, &strings.Builder{})
+	var rejected rejection
+	if err := r.storeWindow(t.Context(), shardedWindow{err: storage.ErrUnavailable}); !errors.Is(err, storage.ErrUnavailable) || errors.As(err, &rejected) {
+		t.Errorf("an outage: %v", err)
+	}
+	if err := r.storeWindow(t.Context(), shardedWindow{err: manifest.ErrEmptyDataset}); !errors.As(err, &rejected) {
+		t.Errorf("an empty dataset: %v", err)
+	}
+}
+
+// save drops a record that was offered before its own write, and keeps a later one.
+func TestSaveAndOfferedRecord(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1e9, 0)
+	for _, later := range []bool{false, true} {
+		r := decidingRunner(t, &now, &strings.Builder{}).onBoard(t)
+		offered, revision := *r.rec, uint64(1)
+		if later {
+			revision = 1 << 62
+		}
+		r.offer(&offered, revision)
+		if err := r.save(t.Context(), func(c *manifest.Campaign) { c.Phase = manifest.PhasePreflight }); err != nil {
+			t.Fatal(err)
+		}
+		if (r.offered != nil) != later || (r.revision == revision) != later || r.revision < revision {
+			t.Errorf("later %t: offered %v, revision %d", later, r.offered, r.revision)
+		}
+		stored, err := loadRecord(t.Context(), r.s.cfg.Store, r.id)
+		if err != nil || stored.Phase != manifest.PhasePreflight || r.rec.Phase != manifest.PhasePreflight {
+			t.Errorf("the stored record is %+v, %v", stored, err)
+		}
+	}
+}
+
+// A save whose condition does not hold, or of another phase than the record's, adopts the record.
+func TestSaveAdoptsRecord(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1e9, 0)
+	r := decidingRunner(t, &now, &strings.Builder{}).onBoard(t)
+	refuse := func(*manifest.Campaign) bool { return false }
+	rename := func(c *manifest.Campaign) { c.Reason = "changed" }
+	if err := r.saveIf(t.Context(), refuse, rename); err != nil || r.rec.Reason != "" {
+		t.Errorf("a refused save: %+v, %v", r.rec, err)
+	}
+	_, err := Update(t.Context(), r.s.cfg.Board, r.id, func(c *manifest.Campaign) error {
+		c.Phase, c.Spec.Precision = manifest.PhaseCanary, manifest.PrecisionAuto
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.save(t.Context(), rename); err != nil || r.rec.Reason != "" || r.rec.Phase != manifest.PhaseCanary {
+		t.Errorf("a save after another leader's: %+v, %v", r.rec, err)
+	}
+	r.rec.Prior.SHA256, r.rec.Operators, r.rec.Precision = strings.Repeat("0", 64), []manifest.OperatorFile{{Path: "a.onnx"}}, "float16"
+	if err := r.save(t.Context(), rename); err != nil {
+		t.Fatal(err)
+	}
+	c, err := Read(t.Context(), r.s.cfg.Board, r.id)
+	if err != nil || c.Reason != "changed" || c.Prior.SHA256 != r.rec.Prior.SHA256 || len(c.Operators) != 1 || c.Precision != "float16" {
+		t.Errorf("saved %+v, %v", c, err)
+	}
+	// Fields that this leader does not know stay.
+	r.rec.Prior, r.rec.Operators, r.rec.Precision = manifest.PriorFile{}, nil, ""
+	if err := r.save(t.Context(), func(c *manifest.Campaign) { c.Reason = "again" }); err != nil {
+		t.Fatal(err)
+	}
+	if c, err = Read(t.Context(), r.s.cfg.Board, r.id); err != nil || c.Reason != "again" || c.Prior.SHA256 == "" || len(c.Operators) != 1 || c.Precision != "float16" {
+		t.Errorf("saved %+v, %v", c, err)
+	}
+}
+
+// A preflight has an item for each class, and then up to three of other images; each image is there once.
+func TestPublishedPreflight(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1e9, 0)
+	r := decidingRunner(t, &now, &strings.Builder{}).onBoard(t)
+	for _, tt := range []struct {
+		classes, images int
+		want            int
+	}{{1, 1, 1}, {1, 4, 4}, {1, 9, 4}, {2, 9, 5}, {maxPreflight, 1, maxPreflight}, {maxPreflight + 1, 2, maxPreflight + 1}} {
+		var all []manifest.Item
+		for i := range tt.images {
+			for k := range tt.classes {
+				it := items(100*i+k, 1)[0]
+				it.Name, it.Task, it.Width, it.Height = string(rune('a'+i)), string(rune('A'+k)), 8, 8
+				all = append(all, it)
+			}
+		}
+		if err := r.publishPreflight(t.Context(), all); err != nil {
+			t.Fatal(err)
+		}
+		work := workIn(t, r)
+		l := work[manifest.IDPreflight]
+		if len(work) != 1 || l == nil {
+			t.Fatalf("%d classes: %d items in the queue", tt.classes, len(work))
+		}
+		p, err := manifest.DecodePreflight(l.Payload())
+		if err != nil || p.Campaign != r.id || len(p.Items) != tt.want {
+			t.Errorf("%d classes of %d images: %d items, %v", tt.classes, tt.images, len(p.Items), err)
+		}
+		if err := l.Ack(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		r.rec.Round++ // the queue refuses a duplicate
+	}
+}
