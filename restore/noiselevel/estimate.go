@@ -1,0 +1,115 @@
+package noiselevel
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// Errors of an estimate.
+var (
+	// ErrFewPatches: the picture is too small, or too much of it is unobserved or clipped.
+	ErrFewPatches = errors.New("too few usable patches")
+	// ErrNotFinite: the picture has a value that is NaN or infinite.
+	ErrNotFinite = errors.New("a value is not finite")
+)
+
+const (
+	// side is the side of a patch in pixels.
+	side = 4
+	// mostPatches bounds the patches of a picture: in a larger one their positions have equal distances.
+	mostPatches = 1 << 16
+	// perEntry is the least number of patches per entry of a patch.
+	perEntry = 8
+	// clippedShare is the largest share of clipped entries in a patch: their noise is cut off. Patches without any would be
+	// selected by their noise.
+	clippedShare = 0.05
+	// rounds is the largest number of selections, settled the relative change of the variance at which they end.
+	rounds  = 10
+	settled = 1e-4
+	// digits is the number of significant digits of an estimate: far fewer than those of the arithmetic, so that it is the same on all
+	// processors.
+	digits = 3
+)
+
+// Picture is a measurement with white noise.
+type Picture struct {
+	Channels, Height, Width int
+	// Pix has the values, channel by channel, row by row. −1 is black and 1 is white: these values are clipped.
+	Pix []float32
+	// Observed is not zero where a pixel is known, Height×Width. Nil: everywhere.
+	Observed []float32
+	// Step is the distance of neighbouring levels in Pix: 2/255 in a file of 8 bits. 0: the values are not rounded.
+	Step float64
+}
+
+// Estimate returns the standard deviation of the noise in units of Pix, with three significant digits. It is at least that of
+// rounding to Step. Channels that are all equal count once. Errors wrap ErrFewPatches and ErrNotFinite.
+func Estimate(p Picture) (float64, error) {
+	if n := p.Height * p.Width; p.Channels < 1 || p.Height < 1 || p.Width < 1 || len(p.Pix) != p.Channels*n || p.Observed != nil && len(p.Observed) != n {
+		return 0, fmt.Errorf("estimate the noise: %d values and %d observed pixels do not suit %d×%d×%d", len(p.Pix), len(p.Observed), p.Channels, p.Height, p.Width)
+	}
+	if slices.ContainsFunc(p.Pix, func(v float32) bool { return math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) }) {
+		return 0, fmt.Errorf("estimate the noise: %w", ErrNotFinite)
+	}
+	p = p.distinct()
+	patches := newPatches(p)
+	least := perEntry * patches.entries
+	if n := len(patches.places); n < least {
+		return 0, fmt.Errorf("estimate the noise: %w: %d of %d×%d pixels without holes and clipped values, at least %d are needed", ErrFewPatches, n, side, side, least)
+	}
+	variance, err := patches.variance(patches.places)
+	limit := gradientLimit(p.Channels)
+	for range rounds {
+		flat := patches.below(limit * variance)
+		if err != nil || len(flat) < least {
+			break
+		}
+		last := variance
+		if variance, err = patches.variance(flat); math.Abs(variance-last) <= settled*variance {
+			break
+		}
+	}
+	if err != nil {
+		return 0, fmt.Errorf("estimate the noise: %w", err)
+	}
+	return round(max(math.Sqrt(variance), p.Step/math.Sqrt(12))), nil
+}
+
+// distinct returns the picture with one channel if all channels are equal: their noise is the same.
+func (p Picture) distinct() Picture {
+	n := p.Height * p.Width
+	for c := 1; c < p.Channels; c++ {
+		if !slices.Equal(p.Pix[:n], p.Pix[c*n:(c+1)*n]) {
+			return p
+		}
+	}
+	p.Channels, p.Pix = 1, p.Pix[:n]
+	return p
+}
+
+// gradientLimit returns the energy of the gradients of a patch, over the variance of the noise, that pure noise rarely exceeds.
+// The energy of noise has about a gamma distribution, with the sum and the number of the eigenvalues of the gradient's quadratic form: 8 and 12
+// for 4×4 pixels of a channel. The quantile of grey pictures is lower: the eigenvalues of their small patches show less of the
+// texture that a selection has left.
+func gradientLimit(channels int) float64 {
+	const sum, rank = 8, 12
+	quantile := 1 - 1e-6
+	if channels == 1 {
+		quantile = 0.99
+	}
+	return distuv.Gamma{Alpha: rank / 2 * float64(channels), Beta: rank / (2.0 * sum)}.Quantile(quantile)
+}
+
+// round returns x with the digits of an estimate.
+func round(x float64) float64 {
+	x, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', digits, 64), 64)
+	if err != nil {
+		panic("noiselevel: a formatted number: " + err.Error())
+	}
+	return x
+}

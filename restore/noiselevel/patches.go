@@ -1,0 +1,151 @@
+package noiselevel
+
+import (
+	"errors"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// patches are the usable patches of a picture.
+type patches struct {
+	Picture
+	entries int     // of a patch
+	places  []place // row by row
+	offset  float64 // subtracted from all values, which limits the rounding of sums
+}
+
+// place is the index of a patch's upper left pixel in a channel, with the energy of the patch's gradients.
+type place struct {
+	at     int
+	energy float64
+}
+
+func newPatches(p Picture) *patches {
+	s := &patches{Picture: p, entries: side * side * p.Channels}
+	rows, cols := p.Height-side+1, p.Width-side+1
+	if rows < 1 || cols < 1 {
+		return s
+	}
+	for _, v := range p.Pix {
+		s.offset += float64(v) / float64(len(p.Pix))
+	}
+	stride := 1
+	for ((rows+stride-1)/stride)*((cols+stride-1)/stride) > mostPatches {
+		stride++
+	}
+	patch := make([]float64, s.entries)
+	for y := 0; y < rows; y += stride {
+		for x := 0; x < cols; x += stride {
+			if at := y*p.Width + x; s.usable(at) {
+				s.read(patch, at)
+				s.places = append(s.places, place{at, energy(patch)})
+			}
+		}
+	}
+	return s
+}
+
+// usable reports whether a patch has no holes and few clipped entries.
+func (s *patches) usable(at int) bool {
+	clipped := 0
+	for y := range side {
+		row := at + y*s.Width
+		if s.Observed != nil && slices.Contains(s.Observed[row:row+side], 0) {
+			return false
+		}
+		for c := range s.Channels {
+			for _, v := range s.Pix[c*s.Height*s.Width+row:][:side] {
+				if v == -1 || v == 1 {
+					clipped++
+				}
+			}
+		}
+	}
+	return float64(clipped) <= clippedShare*float64(s.entries)
+}
+
+// read copies the entries of a patch, channel by channel, row by row.
+func (s *patches) read(into []float64, at int) {
+	i := 0
+	for c := range s.Channels {
+		for y := range side {
+			for _, v := range s.Pix[(c*s.Height+y)*s.Width+at:][:side] {
+				into[i] = float64(v) - s.offset
+				i++
+			}
+		}
+	}
+}
+
+// energy is the sum of the squared central differences along rows and columns inside a patch.
+func energy(patch []float64) float64 {
+	sum := 0.0
+	add := func(before, after int) {
+		d := (patch[after] - patch[before]) / 2
+		sum += d * d
+	}
+	for first := 0; first < len(patch); first += side * side {
+		for i := range side {
+			for k := range side - 2 {
+				add(first+i*side+k, first+i*side+k+2)
+				add(first+k*side+i, first+(k+2)*side+i)
+			}
+		}
+	}
+	return sum
+}
+
+// below returns the patches whose gradients have less energy than limit.
+func (s *patches) below(limit float64) []place {
+	var out []place
+	for _, p := range s.places {
+		if p.energy < limit {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// variance returns the variance of the noise in some patches.
+func (s *patches) variance(places []place) (float64, error) {
+	n := float64(len(places))
+	patch, mean := make([]float64, s.entries), make([]float64, s.entries)
+	products := make([]float64, s.entries*s.entries) // upper triangle
+	for _, p := range places {
+		s.read(patch, p.at)
+		for i, v := range patch {
+			mean[i] += v / n
+			row := products[i*s.entries:][:s.entries]
+			for j := i; j < len(row); j++ {
+				row[j] += v * patch[j]
+			}
+		}
+	}
+	for i := range mean {
+		for j := i; j < len(mean); j++ {
+			products[i*s.entries+j] = products[i*s.entries+j]/n - mean[i]*mean[j]
+		}
+	}
+	var e mat.EigenSym
+	if !e.Factorize(mat.NewSymDense(s.entries, products), false) {
+		return 0, errors.New("the eigenvalues of the patches do not converge")
+	}
+	return tail(e.Values(nil)), nil
+}
+
+// tail returns the mean of the smallest eigenvalues, of as many as have a mean that is not above their median. values are in
+// ascending order.
+func tail(values []float64) float64 {
+	sum := 0.0
+	for _, v := range values {
+		sum += v
+	}
+	for n := len(values); n > 1; n-- {
+		if mean := sum / float64(n); mean <= (values[(n-1)/2]+values[n/2])/2 {
+			return max(0, mean)
+		}
+		sum -= values[n-1]
+	}
+	return max(0, values[0])
+}
