@@ -42,12 +42,12 @@ func (s loader) measure(ctx context.Context, t *task) error {
 
 // readArray decodes a stored y from a .npy file.
 func (t *task) readArray(path string, data []byte) error {
-	y, err := raster.DecodeTensor(data)
+	y, err := raster.DecodeMeasurement(data)
 	if err != nil {
 		return fmt.Errorf("read measurement %s: %w", path, err)
 	}
-	if !slices.Equal(y.Shape, t.op.Measurement) {
-		return inputError("read measurement %s: its shape is %v, the task needs %v", path, y.Shape, t.op.Measurement)
+	if err := t.op.CheckShape(y.Shape); err != nil {
+		return fmt.Errorf("read measurement %s: %w", path, err)
 	}
 	t.problem.Y = y.Data
 	return nil
@@ -78,7 +78,7 @@ func (t *task) checkRange(path string) error {
 	return inputError("read measurement %s: %w: %s", path, err, remedy)
 }
 
-// readPicture decodes a picture as y: black is −1, white 1. A picture that is smaller than y is mirrored at its right and lower
+// readPicture decodes a picture as y: black is −1, white 1. A grey one may be y of one channel, whose restored picture has colours. A picture that is smaller than y is mirrored at its right and lower
 // border, and the restored image is cropped accordingly.
 func (t *task) readPicture(path string, data []byte) error {
 	if t.op.NotPicture {
@@ -88,11 +88,17 @@ func (t *task) readPicture(path string, data []byte) error {
 	if err != nil {
 		return fmt.Errorf("read measurement %s: %w", path, err)
 	}
-	dims := t.op.Measurement
-	if len(dims) != 3 || dims[0] != p.Image.Channels {
-		return inputError("read measurement %s: it is a picture with %d channels, the task needs a measurement of shape %v; give it as .npy", path, p.Image.Channels, dims)
+	dims, seen := t.op.Measurement, p.Image
+	if len(dims) == 3 && dims[0] == 1 {
+		if !p.Grey {
+			return inputError("read measurement %s: it is a colour picture, the task needs a grey one; convert it to grey", path)
+		}
+		seen, p.Grey = &raster.Image{Channels: 1, Height: seen.Height, Width: seen.Width, Pix: seen.Plane(0)}, false
 	}
-	w, h := p.Image.Width, p.Image.Height
+	if len(dims) != 3 || dims[0] != seen.Channels {
+		return inputError("read measurement %s: it is a picture with %d channels, the task needs a measurement of shape %v; give it as .npy", path, seen.Channels, dims)
+	}
+	w, h := seen.Width, seen.Height
 	if t.draw != nil && t.item.Mask == nil && t.item.Kernel == nil {
 		return inputError("read measurement %s: task %s needs the %s with which the picture was taken; give --%s, or the column %s of a list",
 			path, t.item.Task, t.draw.Name, t.draw.Name, t.draw.Name)
@@ -103,7 +109,7 @@ func (t *task) readPicture(path string, data []byte) error {
 	if dims[1] < h || dims[1] >= 2*h || dims[2] < w || dims[2] >= 2*w || t.truth != nil && (dims[1] != h || dims[2] != w) {
 		return inputError("read measurement %s: it has %d×%d pixels, the task needs %d×%d", path, w, h, dims[2], dims[1])
 	}
-	t.problem.Y = raster.Extend(p.Image, dims[2], dims[1]).Pix
+	t.problem.Y = raster.Extend(seen, dims[2], dims[1]).Pix
 	t.item.Picture = &manifest.Picture{
 		Width: t.op.Image.Width * w / dims[2], Height: t.op.Image.Height * h / dims[1], Grey: p.Grey, Bits: p.Bits,
 	}

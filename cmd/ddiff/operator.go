@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ddiff/internal/redact"
+	"ddiff/manifest"
 	"ddiff/restore/check"
 	"ddiff/restore/onnx"
 )
@@ -26,8 +27,11 @@ func newOperatorCommand() *cobra.Command {
 		Long: "Run an operator y = A(x) or y = A(x; k) and compare its gradient with finite differences: the output\n" +
 			"gx of the file (for an input w with the shape of y), or else reverse mode through the file. If the\n" +
 			"card declares it linear, compare also ⟨Ax, w⟩ with ⟨x, Aᵀw⟩. For a metric, check zero, symmetry and increase with noise. Compare with the reference\n" +
-			"vectors beside the file. Exit code 3: a check failed; 7: the file cannot be used.",
+			"vectors beside the file. Files for images of one size are run on that size. Exit code 3: a check failed; 7: the file cannot be used.",
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if !cmd.Flags().Changed("size") {
+				o.size = 0 // that of the file
+			}
 			return checkOperator(cmd.Context(), cmd.OutOrStdout(), args[0], o, tolerance)
 		},
 	}
@@ -57,7 +61,11 @@ func checkOperator(ctx context.Context, out io.Writer, path string, o checkOptio
 }
 
 func showOperator(out io.Writer, r *check.OperatorReport) {
-	fmt.Fprintf(out, "%s: %s %s, image %v, output %v, values %.4g..%.4g\n", r.File, r.Kind, r.Name, r.Image, r.Output, r.Min, r.Max)
+	name := r.Name
+	if name == "" {
+		name = manifest.OperatorName(r.File)
+	}
+	fmt.Fprintf(out, "%s: %s %s, image %v, output %v, values %.4g..%.4g\n", r.File, r.Kind, name, r.Image, r.Output, r.Min, r.Max)
 	for _, p := range r.Parameters {
 		fmt.Fprintf(out, "parameter %s=%g, %s: %s\n", p.Name, p.Default, p.Range, p.Doc)
 	}

@@ -68,7 +68,7 @@ func operatorTasks(paths []string) ([]manifest.TaskSpec, error) {
 func verifyOperators(ctx context.Context, rt *onnx.Runtime, c shard.Catalogue, p *prior.Prior, log *slog.Logger) (map[string]*operator.File, error) {
 	out := map[string]*operator.File{}
 	for _, f := range c.Files {
-		if err := f.Fits(p.Opset()); err != nil {
+		if err := f.Fits(p.Opset(), p.Card.Channels); err != nil {
 			return nil, err
 		}
 		err := f.Verify(ctx, rt)

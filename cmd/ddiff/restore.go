@@ -136,8 +136,8 @@ func (o restoreOptions) run(ctx context.Context, flags *pflag.FlagSet, args []st
 	return err
 }
 
-// plan returns the campaign of a restoration.
-func (o restoreOptions) plan(flags *pflag.FlagSet, inputs []*picture) (*manifest.Spec, error) {
+// plan returns the campaign of a restoration. The catalogue of o gets its operator file.
+func (o *restoreOptions) plan(flags *pflag.FlagSet, inputs []*picture) (*manifest.Spec, error) {
 	if len(o.tasks)+len(o.own) != 1 || len(o.tasks) == 1 && o.tasks[0] == allTasks {
 		return nil, usageError{errors.New("restore: give one --task NAME, or one --operator FILE: the degradation of the pictures; see: ddiff tasks")}
 	}

@@ -153,11 +153,20 @@ func (w *pictureWriter) isRestored(ctx context.Context, in *picture, target stri
 		return false, err
 	}
 	p, err := gpuworker.ReadPassport(data)
-	if err != nil || p.Item.Measurement == nil || p.Item.Task != w.spec.Tasks[0].Name {
+	if err != nil || p.Item.Measurement == nil || !w.hasTask(&p.Item) {
 		return false, nil //nolint:nilerr // a file of another origin
 	}
 	sum, err := regular.Digest(ctx, in.path, manifest.MaxFileBytes)
 	return err == nil && sum == p.Item.Measurement.SHA256, nil
+}
+
+// hasTask reports whether an item has the task of the restoration, with the same operator file.
+func (w *pictureWriter) hasTask(it *manifest.Item) bool {
+	task := w.spec.Tasks[0]
+	if own := w.catalogue.Files[task.Operator]; own != nil {
+		return it.Operator != nil && it.Operator.SHA256 == own.SHA256
+	}
+	return it.Operator == nil && it.Task == task.Name
 }
 
 // single reports whether each input has one restoration.

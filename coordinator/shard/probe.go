@@ -129,7 +129,7 @@ func (s *Sharder) measuredSize(row manifest.Row, data []byte, p *manifest.Probe)
 func (s *Sharder) measuredShape(task string, params map[string]float64, data []byte) (operator.Shape, error) {
 	operators := s.cfg.Catalogue.Operators
 	if raster.IsNPY(data) {
-		y, err := raster.DecodeTensor(data)
+		y, err := raster.DecodeMeasurement(data)
 		if err != nil {
 			return operator.Shape{}, err
 		}

@@ -25,7 +25,7 @@ const (
 
 // OperatorOptions configure the check of an operator or a metric.
 type OperatorOptions struct {
-	// Size is the side of the square images in pixels, rounded up to ddiff.multiple_of. Default: 256.
+	// Size is the side of the square images in pixels, rounded up to ddiff.multiple_of. Default: the sides that the file fixes, or 256.
 	Size int
 	// Vectors is a folder or an .npz file of reference vectors. Default: VectorsPath, if it exists.
 	Vectors string
@@ -155,6 +155,15 @@ func (c *operatorCheck) inputs() error {
 	}
 	size := imageSize(c.o.Size, multiple)
 	shape := []int{1, channels, size, size}
+	for i, fixed := range p.Dims[2:] {
+		switch {
+		case fixed < 0:
+		case c.o.Size != 0 && size != fixed:
+			return fmt.Errorf("%s: %w: its images x are %s, and the size is %d; leave out --size", n.file, ErrInterface, p.Text(), size)
+		default:
+			shape[2+i] = fixed
+		}
+	}
 	c.x = &raster.Array{Shape: shape, Data: smooth(shape)}
 	grain := c.noise(len(c.x.Data), 0, 0.05)
 	for i := range c.x.Data {

@@ -131,8 +131,13 @@ func (f *File) inOpset(opset int) (*fileParts, error) {
 	return p, nil
 }
 
-// Fits returns ErrFile if the operations of the file do not exist in an operator set, or mean something else there.
-func (f *File) Fits(opset int) error {
+// Fits returns ErrFile if the operations of the file do not exist in a prior's operator set, or mean something else there, and if
+// its images have another number of channels than those of the prior.
+func (f *File) Fits(opset, channels int) error {
+	if own := f.x.Dims[1]; own != channels {
+		return fmt.Errorf("operator %s: %w: its images x have %d channels, those of the prior %d; choose another prior, or export it with %d",
+			f.Path, ErrFile, own, channels, channels)
+	}
 	if _, err := f.inOpset(opset); err != nil {
 		return fmt.Errorf("operator %s: %w", f.Path, err)
 	}

@@ -239,32 +239,6 @@ func (f *File) WithGradient(s Shape) ([]byte, error) {
 	return data, err
 }
 
-// maxRatio is the largest ratio of the sides of an image and of its measurement that imageShape tries.
-const maxRatio = 16
-
-// imageShape returns the shape of the image with a measurement of the given shape: the shape that the file fixes, or the
-// first that fits among images with the sides of the measurement, multiples of them and parts of them.
-func (f *File) imageShape(name string, p map[string]float64, measurement []int) (Shape, error) {
-	var candidates []Shape
-	if f.x.Dims[2] > 0 && f.x.Dims[3] > 0 {
-		candidates = []Shape{f.smallest(1)}
-	} else if len(measurement) == 3 {
-		for k := 1; k <= maxRatio; k++ {
-			candidates = append(candidates, Shape{f.x.Dims[1], k * measurement[1], k * measurement[2]},
-				Shape{f.x.Dims[1], measurement[1] / k, measurement[2] / k})
-		}
-	}
-	for _, s := range candidates {
-		if s.Height > maxSide || s.Width > maxSide {
-			continue
-		}
-		if op, err := (Set{f.Definition(name)}).New(name, p, s); err == nil && slices.Equal(op.Measurement, measurement) {
-			return s, nil
-		}
-	}
-	return Shape{}, fmt.Errorf("task %s: %w: no image has a measurement of shape %v, or the operator does not fix its size", name, ErrShape, measurement)
-}
-
 // checkGraph returns [onnx.ErrNoGradient] if the gradient of y has an operation without a rule, and ErrFile if y depends on w
 // or the file does not suit its smallest image.
 func (f *File) checkGraph() error {

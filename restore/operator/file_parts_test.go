@@ -49,11 +49,11 @@ func TestFileFits(t *testing.T) {
 	t.Parallel()
 	f := shifted(t)
 	for _, opset := range []int{onnx.MinOpset, 17, onnx.MaxOpset} {
-		if err := f.Fits(opset); err != nil {
+		if err := f.Fits(opset, 1); err != nil {
 			t.Errorf("operator set %d: %v", opset, err)
 		}
 	}
-	if err := f.Outline().Fits(17); !errors.Is(err, operator.ErrFile) || !strings.HasPrefix(err.Error(), "operator own.onnx: ") {
+	if err := f.Outline().Fits(17, 1); !errors.Is(err, operator.ErrFile) || !strings.HasPrefix(err.Error(), "operator own.onnx: ") {
 		t.Errorf("an outline: %v", err)
 	}
 }

@@ -89,8 +89,7 @@ func (s Set) PictureShape(name string, params map[string]float64, picture Shape,
 		return image, measurement, fmt.Errorf("task %s: %w: its measurement is no picture; give the values of A(x) as .npy", name, ErrShape)
 	}
 	if d.Own != nil {
-		image, err = d.Own.imageShape(name, p, picture.Dims(1)[1:])
-		return image, picture, err
+		return d.Own.pictureShape(name, p, picture, multiple)
 	}
 	sides := func(side int) (of, measured int, err error) {
 		for n := side; n < 2*side; n++ {

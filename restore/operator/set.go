@@ -179,6 +179,9 @@ func (s Set) ImageShape(name string, params map[string]float64, measurement []in
 	if len(measurement) != 3 {
 		return Shape{}, fmt.Errorf("task %s: %w: a measurement of shape %v, want [channels, rows, columns]", name, ErrShape, measurement)
 	}
+	if channelsLast(measurement) {
+		return Shape{}, fmt.Errorf("task %s: %w: a measurement of shape %v, want [channels, rows, columns]%s", name, ErrShape, measurement, channelsFirst)
+	}
 	image := Shape{measurement[0], measurement[1], measurement[2]}
 	if d.ImageSide != nil {
 		image.Height, image.Width = d.ImageSide(image.Height, p), d.ImageSide(image.Width, p)

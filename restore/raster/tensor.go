@@ -8,16 +8,9 @@ import (
 // IsNPY reports whether data begin with the magic number of NumPy files.
 func IsNPY(data []byte) bool { return bytes.HasPrefix(data, []byte(npyMagic)) }
 
-// DecodeTensor decodes an array of rank 3 [C, H, W] from a .npy file (it drops leading dimensions of length 1) or from an
-// image, whose values become [−1, 1] as in [Decode]. Errors are those of both decoders, [ErrNotFinite] and [ErrShape].
-func DecodeTensor(data []byte) (*Array, error) {
-	if !IsNPY(data) {
-		img, err := Decode(data)
-		if err != nil {
-			return nil, err
-		}
-		return &Array{Shape: []int{img.Channels, img.Height, img.Width}, Data: img.Pix}, nil
-	}
+// DecodeMeasurement decodes a stored measurement of any rank from a .npy file. It drops leading dimensions of length 1 before
+// three others. Errors are those of [DecodeNPY] and [ErrNotFinite].
+func DecodeMeasurement(data []byte) (*Array, error) {
 	a, err := DecodeNPY(data)
 	if err != nil {
 		return nil, err
@@ -27,9 +20,6 @@ func DecodeTensor(data []byte) (*Array, error) {
 	}
 	for len(a.Shape) > 3 && a.Shape[0] == 1 {
 		a.Shape = a.Shape[1:]
-	}
-	if len(a.Shape) != 3 {
-		return nil, fmt.Errorf("decode npy: shape is %v, want [channels, rows, columns]: %w", a.Shape, ErrShape)
 	}
 	return a, nil
 }
