@@ -45,6 +45,9 @@ type Expression struct {
 	Forward func(g *onnx.Graph, x, v onnx.Value) onnx.Value
 	// Adjoint builds Aᵀ·w of a linear A, for weights w in the shape of y. Nil: reverse mode over Forward.
 	Adjoint func(g *onnx.Graph, w, v onnx.Value) onnx.Value
+	// Smooth builds a differentiable approximation of A whose gradient is that of Forward, where A is constant almost everywhere. Nil: the
+	// gradient is that of A.
+	Smooth func(g *onnx.Graph, x, v onnx.Value) onnx.Value
 	// Range has the entries of y without noise, apart from overshoot. Nil: [−1, 1]; unknown for a file's operator.
 	Range *Range
 	// Spectrum is the number of values of the spectrum of one image that Forward computes. 0: it computes none, or multiplies with constant

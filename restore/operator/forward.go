@@ -53,7 +53,7 @@ func names(values []onnx.Value) []string {
 }
 
 // model returns the file of a model for a batch of n images: its inputs are x, draw for an operator with draws, and w for a
-// gradient, its outputs y and, for a gradient, gx.
+// gradient, its outputs y and, for a gradient, gx. With a gradient, y is that of [Expression.Smooth], if there is one.
 func (o *Operator) model(n int, gradient bool) (data []byte, in, out []onnx.Value, err error) {
 	g := onnx.NewGraph(o.opset())
 	x := g.Input("x", onnx.Float, o.Image.Dims(n)...)
@@ -66,6 +66,9 @@ func (o *Operator) model(n int, gradient bool) (data []byte, in, out []onnx.Valu
 	a, err := o.Apply(g, x, draw)
 	if err != nil {
 		return nil, nil, nil, fmt.Errorf("task %s: %w", o.Task, err)
+	}
+	if smooth := o.expression.Smooth; gradient && smooth != nil {
+		a.Y = smooth(g, x, draw)
 	}
 	g.Output("y", a.Y)
 	out = []onnx.Value{{Name: "y", DType: onnx.Float, Dims: a.Y.Dims}}

@@ -40,6 +40,7 @@ func Paper() Set {
 		phaseRetrieval(),
 		nonlinearDeblur(),
 		hdr(),
+		jpegTask(),
 	}
 }
 

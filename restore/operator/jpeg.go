@@ -1,0 +1,224 @@
+package operator
+
+import (
+	"fmt"
+	"math"
+
+	"ddiff/restore/onnx"
+	"ddiff/restore/parameter"
+)
+
+// JPEG is the task of undoing JPEG compression.
+const JPEG = "jpeg"
+
+// The values of the parameter subsampling. The numbers are those of Pillow and of libjpeg-turbo's order.
+const (
+	chroma444 = 0 // chroma has the size of luma
+	chroma422 = 1 // half the width
+	chroma420 = 2 // half the width and half the height
+)
+
+// block is the side of the blocks of a JPEG file.
+const block = 8
+
+// jpegTask is y = decode(quantise(encode(x))): conversion to YCbCr, mean of 2×2 or 2×1 chroma samples, DCT of blocks of 8×8, rounding
+// to multiples of the table's entries, and the way back, on which chroma samples are repeated.
+//
+// The gradient is that of the expression without the rounding and without the limits of samples (straight-through): the
+// DCT cancels, and the gradient of the residual r = y − A(x) is r, with chroma averaged over its samples. r is zero at each coefficient
+// that lies in the cell of y.
+func jpegTask() Definition {
+	return Definition{
+		Name: JPEG, Label: "JPEG artifacts", Doc: "JPEG compression at a quality of the IJG's tables",
+		Parameters: parameter.List{
+			{Name: "quality", Default: 10, Min: 1, Max: 100, Integer: true, Doc: "quality of the quantisation tables, as libjpeg has it"},
+			{Name: "subsampling", Default: chroma420, Max: chroma420, Integer: true, Doc: "samples of chroma: 0 is 4:4:4, 1 is 4:2:2, 2 is 4:2:0"},
+		},
+		Build: func(s Shape, p map[string]float64) (Expression, error) {
+			if s.Channels != 1 && s.Channels != 3 {
+				return Expression{}, fmt.Errorf("%w: %d channels, JPEG compression is for grey images and for red, green and blue", ErrShape, s.Channels)
+			}
+			c := newJPEGCodec(int(p["quality"]), int(p["subsampling"]))
+			return Expression{
+				Forward: func(g *onnx.Graph, x, _ onnx.Value) onnx.Value {
+					smooth := c.apply(g, x, false)
+					return g.Add(smooth, g.Detach(g.Minus(c.apply(g, x, true), smooth)))
+				},
+				Smooth: func(g *onnx.Graph, x, _ onnx.Value) onnx.Value { return c.apply(g, x, false) },
+			}, nil
+		},
+	}
+}
+
+// jpegCodec is a JPEG encoder with a decoder, without the entropy coding.
+type jpegCodec struct {
+	luma, chroma *matrix // quantisation steps [8, 8], in levels of 255
+	down, across int     // factors between the samples of luma and of chroma
+}
+
+func newJPEGCodec(quality, subsampling int) *jpegCodec {
+	luma, chroma := jpegTables(quality)
+	steps := func(table [block * block]uint8) *matrix {
+		return fill(block, block, func(i, j int) float64 { return float64(table[i*block+j]) })
+	}
+	c := &jpegCodec{luma: steps(luma), chroma: steps(chroma), down: 1, across: 1}
+	if subsampling >= chroma422 {
+		c.across = 2
+	}
+	if subsampling >= chroma420 {
+		c.down = 2
+	}
+	return c
+}
+
+// Matrices of JFIF (Rec. ITU-T T.871) between red, green, blue in [−1, 1] and luma, chroma in levels about 128.
+func jpegFromRGB() *matrix {
+	const r, g, b = 0.299, 0.587, 0.114
+	return scaledMatrix(127.5, []float64{
+		r, g, b,
+		-r / (2 - 2*b), -g / (2 - 2*b), 0.5,
+		0.5, -g / (2 - 2*r), -b / (2 - 2*r),
+	})
+}
+
+func jpegToRGB() *matrix {
+	const r, g, b = 0.299, 0.587, 0.114
+	return scaledMatrix(1/127.5, []float64{
+		1, 0, 2 - 2*r,
+		1, -b * (2 - 2*b) / g, -r * (2 - 2*r) / g,
+		1, 2 - 2*b, 0,
+	})
+}
+
+func scaledMatrix(by float64, values []float64) *matrix {
+	return fill(3, 3, func(i, j int) float64 { return by * values[3*i+j] })
+}
+
+// lumaOffset is luma about 128 at x = 0, which is level 127.5.
+const lumaOffset = -0.5
+
+// apply builds the codec for x [N, 3, H, W]: with rounding of coefficients and limits of samples, or without both, which leaves
+// the loss of chroma samples.
+func (c *jpegCodec) apply(g *onnx.Graph, x onnx.Value, quantised bool) onnx.Value {
+	if x.Dims[1] == 1 {
+		return c.applyGrey(g, x, quantised)
+	}
+	offset := g.Const([]float32{lumaOffset, 0, 0}, 3, 1)
+	n, h, w := x.Dims[0], x.Dims[2], x.Dims[3]
+	ycc := g.Reshape(g.Add(g.MatMul(jpegFromRGB().value(g), g.Reshape(x, n, 3, h*w)), offset), n, 3, h, w)
+	if quantised {
+		ycc = rounded(g, ycc, 0.5)
+	}
+	luma, chroma := g.Slice(ycc, 1, 0, 1), c.shrink(g, g.Slice(ycc, 1, 1, 3))
+	if quantised {
+		chroma = c.roundMeans(g, chroma)
+		luma, chroma = quantiseBlocks(g, luma, c.luma), quantiseBlocks(g, chroma, c.chroma)
+	}
+	ycc = g.Concat(1, luma, c.enlarge(g, chroma))
+	y := g.Reshape(g.MatMul(jpegToRGB().value(g), g.Minus(g.Reshape(ycc, n, 3, h*w), offset)), n, 3, h, w)
+	if quantised {
+		y = toLevels(g, y)
+	}
+	return y
+}
+
+// applyGrey is apply for one channel, which is luma.
+func (c *jpegCodec) applyGrey(g *onnx.Graph, x onnx.Value, quantised bool) onnx.Value {
+	if !quantised {
+		return x
+	}
+	luma := quantiseBlocks(g, rounded(g, g.Add(g.Mul(x, g.Scalar(127.5)), g.Scalar(lumaOffset)), 0.5), c.luma)
+	return toLevels(g, g.Mul(g.Minus(luma, g.Scalar(lumaOffset)), g.Scalar(1/127.5)))
+}
+
+// rounded is floor(v + bias).
+func rounded(g *onnx.Graph, v onnx.Value, bias float32) onnx.Value {
+	return g.Apply("Floor", v.DType, v.Dims, nil, g.Add(v, g.Scalar(bias)))
+}
+
+// roundMeans rounds means of two or four samples as libjpeg does: the bias alternates from column to column, so that halves are rounded down and up equally often.
+func (c *jpegCodec) roundMeans(g *onnx.Graph, v onnx.Value) onnx.Value {
+	if c.down*c.across == 1 {
+		return v
+	}
+	w := v.Dims[3]
+	bias := fill(1, w, func(_, j int) float64 { return 0.25*float64(c.down-1) + float64(j%2)*0.5/float64(c.down) })
+	return g.Apply("Floor", v.DType, v.Dims, nil, g.Add(v, g.Const(bias.data, 1, 1, 1, w)))
+}
+
+// toLevels rounds x in [−1, 1] to 256 levels and limits it.
+func toLevels(g *onnx.Graph, x onnx.Value) onnx.Value {
+	p := g.Clip(rounded(g, g.Add(g.Mul(x, g.Scalar(127.5)), g.Scalar(127.5)), 0.5), 0, 255)
+	return g.Add(g.Mul(p, g.Scalar(1/127.5)), g.Scalar(-1))
+}
+
+// shrink is the mean over the luma samples of each chroma sample.
+func (c *jpegCodec) shrink(g *onnx.Graph, v onnx.Value) onnx.Value {
+	n, k, h, w := v.Dims[0], v.Dims[1], v.Dims[2]/c.down, v.Dims[3]/c.across
+	if c.down*c.across == 1 {
+		return v
+	}
+	sum := g.ReduceSum(g.Reshape(v, n*k, h, c.down, w, c.across), 2, 4)
+	return g.Mul(g.Reshape(sum, n, k, h, w), g.Scalar(1/float32(c.down*c.across)))
+}
+
+// enlarge repeats chroma samples.
+func (c *jpegCodec) enlarge(g *onnx.Graph, v onnx.Value) onnx.Value {
+	n, k, h, w := v.Dims[0], v.Dims[1], v.Dims[2], v.Dims[3]
+	if c.down*c.across == 1 {
+		return v
+	}
+	return g.Reshape(g.Expand(g.Reshape(v, n*k, h, 1, w, 1), n*k, h, c.down, w, c.across), n, k, h*c.down, w*c.across)
+}
+
+// tie rounds halves away from zero, as libjpeg does, also where float32 has lost a few units of the last place.
+const tie = 0.5 + 1e-4
+
+// quantiseBlocks rounds the DCT coefficients of the blocks of v [N, C, H, W], and limits the samples to 8 bits. Incomplete blocks
+// are completed with copies of the last row and column.
+func quantiseBlocks(g *onnx.Graph, v onnx.Value, steps *matrix) onnx.Value {
+	h, w := v.Dims[2], v.Dims[3]
+	v = completed(g, completed(g, v, rowAxis), colAxis)
+	dims := v.Dims
+	rows, cols, planes := dims[2], dims[3], dims[0]*dims[1]
+	basis := fill(block, block, func(k, i int) float64 {
+		scale := math.Sqrt(2. / block)
+		if k == 0 {
+			scale = math.Sqrt(1. / block)
+		}
+		return scale * math.Cos(math.Pi*(float64(i)+0.5)*float64(k)/block)
+	})
+	inverse := basis.transposed()
+	both := func(v onnx.Value, left, right *matrix) onnx.Value { // left·block·right
+		v = g.MatMul(left.value(g), g.Reshape(v, planes*rows/block, block, cols))
+		return g.MatMul(g.Reshape(v, planes*rows*cols/block, block), right.value(g))
+	}
+	tiles := []int{planes * rows / block, block, cols / block, block}
+	q := g.Const(steps.data, block, 1, block)
+	f := g.Div(g.Reshape(both(v, basis, inverse), tiles...), q)
+	f = g.Mul(g.Apply("Sign", f.DType, f.Dims, nil, f),
+		g.Apply("Floor", f.DType, f.Dims, nil, g.Add(g.Apply("Abs", f.DType, f.Dims, nil, f), g.Scalar(tie))))
+	v = g.Reshape(both(g.Mul(f, q), inverse, basis), dims...)
+	v = g.Clip(rounded(g, v, 0.5), -128, 127)
+	return cropped(g, cropped(g, v, rowAxis, h), colAxis, w)
+}
+
+// completed repeats the end of an axis up to a multiple of the block.
+func completed(g *onnx.Graph, v onnx.Value, axis int) onnx.Value {
+	n := v.Dims[axis]
+	missing := (block - n%block) % block
+	if missing == 0 {
+		return v
+	}
+	dims := append([]int(nil), v.Dims...)
+	dims[axis] = missing
+	return g.Concat(axis, v, g.Expand(g.Slice(v, axis, n-1, n), dims...))
+}
+
+// cropped returns the first n elements of an axis.
+func cropped(g *onnx.Graph, v onnx.Value, axis, n int) onnx.Value {
+	if v.Dims[axis] == n {
+		return v
+	}
+	return g.Slice(v, axis, 0, n)
+}
