@@ -29,10 +29,6 @@ def main():
             file = args.folder / f"{name}_{quality}_{subsampling}.jpg"
             source.save(file, quality=quality, subsampling=subsampling)
             Image.open(file).save(file.with_suffix(".png"), optimize=True)
-        grey = args.folder / f"{name}_30_grey.jpg"
-        source.convert("L").save(grey, quality=30)
-    progressive = args.folder / "astronaut_30_progressive.jpg"
-    Image.open(args.folder / "astronaut.png").save(progressive, quality=30, subsampling=2, progressive=True)
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ type Set []Definition
 func Builtin() Set {
 	return append(Paper(),
 		denoise(),
+		jpegTask(),
 	)
 }
 
@@ -40,7 +41,6 @@ func Paper() Set {
 		phaseRetrieval(),
 		nonlinearDeblur(),
 		hdr(),
-		jpegTask(),
 	}
 }
 
