@@ -109,6 +109,10 @@ bad-inputs: runtime ## Give more than a thousand bad inputs to ddiff (2 minutes;
 restore-photographs: runtime ## Degrade ten photographs, restore the files with ddiff restore, and compare with the truth (2 minutes)
 	@DDIFF_RESTORE_PHOTOGRAPHS=all go -C cmd/ddiff test -count=1 -timeout 30m -run '^TestRestorePhotographs$$' -v | awk '/^photo=/ || /FAIL/'
 
+.PHONY: tuning-photographs
+tuning-photographs: ## Download the photographs on which the preset natural was tuned for tasks that are not the paper's
+	@scripts/tuning-photographs.sh
+
 .PHONY: mutate
 mutate: test-packages build runtime $(GREMLINS) ## Count the small defects that the tests notice (hours; MUTATE="--packages storage --limit 10m")
 	@go build -o bin/mutation ./internal/mutation && bin/mutation --gremlins $(GREMLINS) $(MUTATE)

@@ -253,25 +253,3 @@ func ddiffRows() []Row {
 	}
 	return rows
 }
-
-// ddiffNatural is tuned for the bundled prior: few steps; a larger b, because a weak prior smooths the image away when
-// it is left alone with it; an earlier end of the added noise. The settings were chosen by the mean PSNR on the
-// bundled photographs at 128×128 with sigma 0.05, so figures on those photographs are those of tuned data. Box
-// inpainting and HDR add no noise: in the hole, and where A is flat, no gradient corrects an error that noise causes.
-func ddiffNatural() []Row {
-	row := func(task string, steps int, gamma0, b float64, t0 parameter.Value, rule string) Row {
-		return Row{"natural", task, steps, map[string]parameter.Value{
-			"gamma0": parameter.Number(gamma0), "b": parameter.Number(b), "t0": t0, "sigma_rule": parameter.Word(rule),
-		}, photographs()}
-	}
-	return []Row{
-		row(operator.SuperResolution, 100, 45, 0.5, parameter.Number(1), sigmaFull),
-		row(operator.InpaintBox, 100, 5, 1, parameter.Word(parameter.None), sigmaDDPM),
-		row(operator.InpaintRandom, 100, 5, 1, parameter.Number(300), sigmaDDPM),
-		row(operator.GaussianDeblur, 120, 8, 1.5, parameter.Number(300), sigmaDDPM),
-		row(operator.MotionDeblur, 200, 8, 1.5, parameter.Number(300), sigmaDDPM),
-		row(operator.PhaseRetrieval, 100, 38, 1, parameter.Number(1), sigmaFull),
-		row(operator.NonlinearDeblur, 100, 8, 1.5, parameter.Number(300), sigmaDDPM),
-		row(operator.HDR, 150, 4, 1, parameter.Word(parameter.None), sigmaDDPM),
-	}
-}

@@ -8,8 +8,8 @@ import (
 	"ddiff/restore/parameter"
 )
 
-// photographs returns the SHA-256 of the files of examples/images, with which the rows of natural were chosen: those of
-// DDiff with all of them, those of DiffPIR, RED-diff, DDRM and DCDP with the first three.
+// photographs returns the SHA-256 of the files of examples/images, with which the rows of natural for the paper's tasks were
+// chosen: those of DDiff with all of them, those of DiffPIR, RED-diff, DDRM and DCDP with the first three.
 func photographs() []string {
 	return []string{
 		"6920df7795cecc620fde643c0caa984e5f36cc657d580c50185f298e65c4332b", // astronaut
@@ -18,6 +18,19 @@ func photographs() []string {
 		"83da0ec71ace69fc7fdc6e8974044d65d257b4aaf85002fea485418ea65f58a2", // hubble_deep_field
 		"a3c92a667c056e1c32c50ac8936e95cb8de693774c8c7cb5988f9010aea55fc2", // retina
 		"c6e4e452069a7a9f1dfa0722bd9c7f29d607e177739f0626b9479cb82707a831", // rocket
+	}
+}
+
+// tuningPhotographs returns the SHA-256 of the files that scripts/tuning-photographs.sh fetches, with which the rows of
+// natural for the other tasks were chosen.
+func tuningPhotographs() []string {
+	return []string{
+		"8a67c2cb0be8c46b70c237311a4fa4d2b4ac7d39568135384787801fa5cc9a91", // Dune.jpg
+		"d3095ee09d425ef23d27155412136cf14fc3c9af76ca58b452f55e23da324e78", // Garden.jpg
+		"e35a9a4126ef969c90b29c038058c5a575a20eadd84106a37bf1fa9931e7b61d", // LadyBird.jpg
+		"77ca53077831d3237f73393a91fc879158abc046d852941c26e90de336356957", // Storm.jpg
+		"f4a6bf48b97d97715413f9ebd2d8744bd46df0e492bc8326e2513d51084f2612", // castle-maintenon.jpg
+		"adb9e2834a8a3db40ca3817452b956ada527085e5aa2bd604c465651a3834ae4", // panther-chameleon-female.jpg
 	}
 }
 

@@ -1,0 +1,79 @@
+package restore_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"ddiff/restore/metric"
+	"ddiff/restore/noise"
+	"ddiff/restore/operator"
+	"ddiff/restore/raster"
+	"ddiff/restore/solver"
+)
+
+// TestOtherTasks restores two bundled photographs at 64×64 with the preset natural, whose settings for these tasks were chosen on
+// other photographs: every task must gain over the degraded image by these margins in dB, about two thirds of the measured gain.
+func TestOtherTasks(t *testing.T) {
+	if testing.Short() {
+		t.Skip("half a minute of restoring: not in short mode")
+	}
+	e := engine(t)
+	for _, c := range []struct {
+		task   string
+		params map[string]float64
+		sigma  float64
+		margin float64
+	}{
+		{operator.Denoise, nil, 0.05, 1.5},
+		{operator.Denoise, nil, 0.2, 5},
+	} {
+		t.Run(c.task, func(t *testing.T) {
+			op, err := operator.Builtin().New(c.task, c.params, operator.Shape{Channels: 3, Height: 64, Width: 64})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var photos []photograph
+			var baseline float64
+			for _, name := range []string{"astronaut", "coffee"} {
+				data, err := os.ReadFile(filepath.Join("../examples/images", name+".png"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				img, err := raster.Decode(data)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if img, err = raster.Fit(img, raster.Resize, 64, 8); err != nil {
+					t.Fatal(err)
+				}
+				key := noise.NewKey(sha256.Sum256([]byte(name + c.task)))
+				draw, err := op.Encode(op.Draw(key))
+				if err != nil {
+					t.Fatal(err)
+				}
+				y, err := e.Measure(context.Background(), op, img.Pix, draw, c.sigma, key)
+				if err != nil {
+					t.Fatal(err)
+				}
+				v, err := metric.PSNR(img, op.Baseline(y))
+				if err != nil {
+					t.Fatal(err)
+				}
+				baseline += v / 2
+				photos = append(photos, photograph{img, solver.Problem{Y: y, Draw: draw, Key: key}})
+			}
+			cfg := natural(t, c.task)
+			if cfg.Steps > 100 {
+				t.Errorf("%d steps, at most 100 are allowed", cfg.Steps)
+			}
+			got, _ := restored(t, e, op, cfg, photos)
+			t.Logf("sigma %g: degraded %.2f dB, restored %.2f dB in %d steps", c.sigma, baseline, got, cfg.Steps)
+			if !(got >= baseline+c.margin) {
+				t.Errorf("gain %.2f dB, want at least %.1f", got-baseline, c.margin)
+			}
+		})
+	}
+}
