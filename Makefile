@@ -106,8 +106,9 @@ bad-inputs: runtime ## Give more than a thousand bad inputs to ddiff (2 minutes;
 		awk '/^inputs=/ { last = $$0; next } !/^(PASS|ok)/ { print } END { print last }'
 
 .PHONY: restore-photographs
-restore-photographs: runtime ## Degrade ten photographs, restore the files with ddiff restore, and compare with the truth (2 minutes)
-	@DDIFF_RESTORE_PHOTOGRAPHS=all go -C cmd/ddiff test -count=1 -timeout 30m -run '^TestRestorePhotographs$$' -v | awk '/^photo=/ || /FAIL/'
+restore-photographs: runtime ## Degrade ten photographs, restore the files, compare with the truth and classical methods (3 minutes; PHOTOGRAPHS=--no-bm3d)
+	@scripts/packages.sh photographs
+	@scripts/restore-photographs.sh $(PHOTOGRAPHS)
 
 .PHONY: tuning-photographs
 tuning-photographs: ## Download the photographs on which the preset natural was tuned for tasks that are not the paper's

@@ -5,6 +5,7 @@
 #   packages.sh build   for `make build`: a C compiler
 #   packages.sh test    also for `make test`
 #   packages.sh report  also for `make prior-report`
+#   packages.sh photographs  also for `make restore-photographs`
 #   packages.sh release also for `make release`
 #   packages.sh deploy  also for `make deploy-test`
 #
@@ -29,9 +30,9 @@ module() { # module NAME PACKAGE
 }
 
 case ${1:-} in
-build | test | report | release | deploy) ;;
+build | test | report | photographs | release | deploy) ;;
 *)
-	echo "usage: packages.sh build|test|report|release|deploy" >&2
+	echo "usage: packages.sh build|test|report|photographs|release|deploy" >&2
 	exit 2
 	;;
 esac
@@ -50,13 +51,15 @@ if [[ $1 == test ]]; then
 	module PIL python3-pil
 	module pytest python3-pytest
 fi
-if [[ $1 == report ]]; then
+if [[ $1 == report || $1 == photographs ]]; then
 	program "$python" python3
 	module ensurepip python3-venv      # for the environment of BM3D
-	module torch python3-torch
-	module onnx python3-onnx
 	module numpy python3-numpy
 	module PIL python3-pil
+fi
+if [[ $1 == report ]]; then
+	module torch python3-torch
+	module onnx python3-onnx
 fi
 
 if [[ $1 == deploy ]]; then

@@ -1,9 +1,14 @@
 package main_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
+	"image/jpeg"
+	"image/png"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -12,55 +17,104 @@ import (
 	"ddiff/restore/raster"
 )
 
-// degradedPhotographs are the photographs and tasks of TestRestorePhotographs.
-func degradedPhotographs() [][2]string {
-	return [][2]string{
-		{"coffee", "super_resolution"}, {"chelsea", "super_resolution"}, {"astronaut", "gaussian_deblur"}, {"rocket", "gaussian_deblur"},
-		{"coffee", "motion_deblur"}, {"retina", "motion_deblur"}, {"astronaut", "inpaint_random"}, {"chelsea", "inpaint_random"},
-		{"rocket", "inpaint_box"}, {"retina", "hdr"},
+// degradation is a photograph of examples/unseen with its task.
+type degradation struct {
+	photo, task string
+	sigma       float64
+	quality     int // of a JPEG file; 0: noise is added
+}
+
+func (d degradation) String() string {
+	if d.quality > 0 {
+		return fmt.Sprintf("JPEG, quality %d", d.quality)
+	}
+	return fmt.Sprintf("σ = %g", d.sigma)
+}
+
+// degradations are the photographs of TestRestorePhotographs.
+func degradations() []degradation {
+	return []degradation{
+		{"windmill", "gaussian_deblur", 0.05, 0}, {"solar_cooker", "motion_deblur", 0.05, 0}, {"dam", "super_resolution", 0.05, 0},
+		{"camera", "super_resolution", 0.05, 0}, {"solar_cooker", "denoise", 0.1, 0}, {"dam", "denoise", 0.2, 0},
+		{"camera", "inpaint_random", 0.05, 0}, {"dam", "inpaint_box", 0.05, 0},
 	}
 }
 
-// TestRestorePhotographs degrades photographs at 128×128 with noise of sigma 0.05, writes them as 8-bit PNG, with mask or kernel
-// beside them, and restores the files: each restoration is closer to the hidden truth than its input, or than the bicubic
-// enlargement of a small one. `make restore-photographs` restores all ten, the tests of the package the first.
+// TestRestorePhotographs degrades photographs of 128×128 pixels, writes them as 8-bit PNG, with mask or kernel beside them, or as JPEG, and
+// restores the files: each restoration is closer to the hidden truth than its input, or than the bicubic enlargement of a small one.
+// `make restore-photographs` restores all of them, the tests of the package the first.
 func TestRestorePhotographs(t *testing.T) {
 	t.Parallel()
-	photos := degradedPhotographs()
-	if os.Getenv("DDIFF_RESTORE_PHOTOGRAPHS") != "all" {
-		photos = photos[:1]
+	kept, all := os.LookupEnv("DDIFF_RESTORE_PHOTOGRAPHS")
+	photos := degradations()
+	if !all {
+		photos, kept = photos[:1], t.TempDir()
 	}
-	for _, p := range photos {
-		name, task := p[0], p[1]
-		dir := t.TempDir()
-		out := filepath.Join(dir, "out")
-		e := ddiff(t, "run", photograph(name), "--quiet", "--size", "128", "--fit", "resize", "--task", task, "--steps", "2", "--out", out)
-		wantCode(t, e, 0)
-		var truth, restored *raster.Image
-		args, before := []string{"restore", filepath.Join(dir, "photo.png"), "--quiet", "--task", task}, 0.0
-		for id, r := range wantItems(t, out, 1) {
-			copyFile(t, file(out, id, manifest.FileMeasurement), filepath.Join(dir, "photo.png"))
-			truth = picture(t, file(out, id, manifest.FileTruth))
-			for _, draw := range []string{"mask", "kernel"} {
-				if _, ok := r.Artifacts[draw+".npy"]; ok {
-					args = append(args, "--"+draw, file(out, id, draw+".npy"))
-				}
-			}
-			if task == "super_resolution" {
-				before = *r.Metrics.BaselinePSNR
-			} else {
-				before = psnr(t, truth, picture(t, filepath.Join(dir, "photo.png")))
-			}
+	for _, d := range photos {
+		dir := filepath.Join(kept, d.photo+"."+d.task)
+		if d.quality > 0 {
+			dir = filepath.Join(kept, fmt.Sprintf("%s-%d.%s", d.photo, d.quality, d.task))
 		}
-		e = ddiff(t, args...)
+		must(t, os.MkdirAll(dir, 0o755))
+		args, before := d.degrade(t, dir)
+		e := ddiff(t, append([]string{"restore", "--quiet", "--task", d.task}, args...)...)
 		wantCode(t, e, 0)
-		restored = picture(t, filepath.Join(dir, "photo.restored.png"))
-		after := psnr(t, truth, restored)
-		fmt.Printf("photo=%s task=%s input=%.2f restored=%.2f %s\n", name, task, before, after, e.stdout[strings.LastIndex(e.stdout, "warned="):len(e.stdout)-1])
+		after := psnr(t, picture(t, filepath.Join(dir, "truth.png")), picture(t, filepath.Join(dir, "photo.restored.png")))
+		fmt.Printf("photo=%s task=%s input=%.2f restored=%.2f %s\n", d.photo, d.task, before, after, e.stdout[strings.LastIndex(e.stdout, "warned="):len(e.stdout)-1])
 		if after <= before {
-			t.Errorf("%s, %s: PSNR %.2f dB, the input has %.2f dB", name, task, after, before)
+			t.Errorf("%s, %s: PSNR %.2f dB, the input has %.2f dB", d.photo, d.task, after, before)
 		}
 	}
+}
+
+// degrade writes the truth, the degraded picture, its mask or kernel, and facts for other programs. It returns the arguments of restore, and the PSNR
+// of the picture or of its enlargement.
+func (d degradation) degrade(t *testing.T, dir string) (args []string, before float64) {
+	t.Helper()
+	source, truth := filepath.Join("..", "..", "examples", "unseen", d.photo+".png"), filepath.Join(dir, "truth.png")
+	copyFile(t, source, truth)
+	facts := map[string]any{"sigma": d.sigma, "degradation": d.String()}
+	defer func() {
+		data, err := json.Marshal(facts)
+		must(t, err)
+		write(t, filepath.Join(dir, "restoration.json"), data)
+	}()
+	if d.quality > 0 {
+		photo := filepath.Join(dir, "photo.jpg")
+		write(t, photo, asJPEG(t, read(t, truth), d.quality))
+		return []string{photo}, psnr(t, picture(t, truth), picture(t, photo))
+	}
+	photo, out := filepath.Join(dir, "photo.png"), filepath.Join(dir, "degraded")
+	sigma := strconv.FormatFloat(d.sigma, 'g', -1, 64)
+	e := ddiff(t, "run", source, "--quiet", "--size", "128", "--fit", "resize", "--task", d.task, "--sigma", sigma, "--steps", "2", "--out", out)
+	wantCode(t, e, 0)
+	args = []string{photo, "--sigma", sigma}
+	for id, r := range wantItems(t, out, 1) {
+		facts["params"] = r.Item.Params
+		copyFile(t, file(out, id, manifest.FileMeasurement), photo)
+		for _, draw := range []string{"mask", "kernel"} {
+			if _, ok := r.Artifacts[draw+".npy"]; ok {
+				copyFile(t, file(out, id, draw+".npy"), filepath.Join(dir, draw+".npy"))
+				args = append(args, "--"+draw, filepath.Join(dir, draw+".npy"))
+			}
+		}
+		before = *r.Metrics.BaselinePSNR // of the enlargement
+		if img, x := picture(t, photo), picture(t, truth); img.Width == x.Width {
+			before = psnr(t, x, img)
+		}
+	}
+	must(t, os.RemoveAll(out))
+	return args, before
+}
+
+// asJPEG encodes a PNG as JPEG, with colours of half the resolution.
+func asJPEG(t *testing.T, data []byte, quality int) []byte {
+	t.Helper()
+	img, err := png.Decode(bytes.NewReader(data))
+	must(t, err)
+	var out bytes.Buffer
+	must(t, jpeg.Encode(&out, img, &jpeg.Options{Quality: quality}))
+	return out.Bytes()
 }
 
 func picture(t *testing.T, path string) *raster.Image {
