@@ -28,7 +28,7 @@ func TestAgainstTorchTwin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const n, steps, size = 2, 50, 64
+	const n, steps, size = 2, 50, 48
 	shape := operator.Shape{Channels: 3, Height: size, Width: size}
 	type job struct {
 		name  string
