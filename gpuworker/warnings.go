@@ -46,14 +46,14 @@ func (t *task) warn(m manifest.Metrics) {
 }
 
 // warnResidual compares the mean square residual with its expectation sigma² for the true image, whose standard deviation over m
-// observed entries is sigma²·√(2/m).
+// independent entries is sigma²·√(2/m).
 func (t *task) warnResidual(m manifest.Metrics) *manifest.Warning {
 	sigma2 := t.item.Sigma * t.item.Sigma
 	if m.Residual == nil || sigma2 == 0 {
 		return nil
 	}
-	entries := len(t.op.Observed(t.problem.Y, t.problem.Draw))
-	ratio, spread := *m.Residual/sigma2+1, math.Sqrt(2/float64(entries))
+	entries := t.independentEntries()
+	ratio, spread := *m.Residual/sigma2+1, math.Sqrt(2/entries)
 	cause := "the restored image does not explain its measurement"
 	switch {
 	case ratio > largestMisfit+spreads*spread:
@@ -64,8 +64,24 @@ func (t *task) warnResidual(m manifest.Metrics) *manifest.Warning {
 	}
 	return &manifest.Warning{
 		Code: manifest.WarnResidual,
-		Text: fmt.Sprintf("the mean square residual is %.3g times sigma², 1 ± %.2g is expected for the true image over %d entries: %s", ratio, spread, entries, cause),
+		Text: fmt.Sprintf("the mean square residual is %.3g times sigma², 1 ± %.2g is expected for the true image over %.0f entries: %s", ratio, spread, entries, cause),
 	}
+}
+
+// independentEntries returns the number m of independent entries whose mean square has the variance of that of the observed entries,
+// 2·sigma⁴/m. The channels of a grey picture are equal, and mirrored pixels repeat others: with the multiplicities c of n entries, m is n²/Σc².
+func (t *task) independentEntries() float64 {
+	entries := float64(len(t.op.Observed(t.problem.Y, t.problem.Draw)))
+	p, dims := t.item.Picture, t.op.Measurement
+	if p == nil || len(dims) != 3 {
+		return entries
+	}
+	if p.Grey {
+		entries /= float64(dims[0])
+	}
+	// Of an axis of n entries the mirrored ones, n minus own, occur twice.
+	mirrored := func(n, own int) float64 { return float64(n) / float64(3*n-2*own) }
+	return entries * mirrored(dims[1], p.Height*dims[1]/t.op.Image.Height) * mirrored(dims[2], p.Width*dims[2]/t.op.Image.Width)
 }
 
 func warnWorse(m manifest.Metrics) *manifest.Warning {

@@ -1,13 +1,17 @@
 package gpuworker
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"testing"
 
 	"ddiff/manifest"
 	"ddiff/restore/method"
+	"ddiff/restore/noise"
+	"ddiff/restore/operator"
 	"ddiff/restore/parameter"
+	"ddiff/restore/raster"
 )
 
 // TestWarnings marks doubtful results, each by one code, and no good one.
@@ -83,5 +87,46 @@ func TestPresetsOfPriors(t *testing.T) {
 	}
 	if !slices.Contains(method.Builtin().Presets(), "natural") {
 		t.Error("the preset of the bundled prior has another name")
+	}
+}
+
+// TestIndependentEntries compares the number of independent entries with the variance of the mean square of drawn noise: of a grey
+// picture, of one that is mirrored up to the size of the prior, and of both.
+func TestIndependentEntries(t *testing.T) {
+	t.Parallel()
+	op, err := operator.Builtin().New("hdr", nil, operator.Shape{Channels: 3, Height: 16, Width: 16})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		picture *manifest.Picture
+		// width and height of y's own part, and its channels that differ
+		width, height, channels int
+	}{
+		"array":    {nil, 16, 16, 3},
+		"colour":   {&manifest.Picture{Width: 16, Height: 16}, 16, 16, 3},
+		"grey":     {&manifest.Picture{Width: 16, Height: 16, Grey: true}, 16, 16, 1},
+		"mirrored": {&manifest.Picture{Width: 9, Height: 12}, 9, 12, 3},
+		"both":     {&manifest.Picture{Width: 10, Height: 16, Grey: true}, 10, 16, 1},
+	} {
+		tk := &task{op: op}
+		tk.item.Picture, tk.problem.Y = c.picture, make([]float32, tk.op.MeasurementSize())
+		const draws = 4000
+		sum, square := 0.0, 0.0
+		for i := range uint32(draws) {
+			own := make([]float32, c.channels*c.height*c.width)
+			noise.Normal(own, noise.Key{7}, noise.Operator, i, 1)
+			whole := raster.Extend(&raster.Image{Channels: c.channels, Height: c.height, Width: c.width, Pix: own}, 16, 16)
+			mean := 0.0
+			for _, v := range whole.Pix {
+				mean += float64(v) * float64(v) / float64(len(whole.Pix))
+			}
+			sum, square = sum+mean, square+mean*mean
+		}
+		variance := square/draws - (sum/draws)*(sum/draws)
+		// The standard deviation of a variance of 4000 draws is 2.2 %.
+		if got := tk.independentEntries(); math.Abs(got*variance/2-1) > 0.1 {
+			t.Errorf("%s: %.1f entries, the noise has those of %.1f", name, got, 2/variance)
+		}
 	}
 }

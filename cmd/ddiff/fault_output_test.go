@@ -99,13 +99,19 @@ func TestUnwritableOutput(t *testing.T) {
 	}
 }
 
-// asNobody runs a command as an unprivileged user, which needs root.
+// asNobody runs ddiff run as an unprivileged user.
 func asNobody(t *testing.T, args ...string) ended {
 	t.Helper()
+	return commandAsNobody(t, small(args...)...)
+}
+
+// commandAsNobody runs a command as an unprivileged user, which needs root.
+func commandAsNobody(t *testing.T, args ...string) ended {
+	t.Helper()
+	cmd := command(t, args...)
 	if os.Geteuid() != 0 {
-		return restore(t, args...) // is such a user
+		return end(t, cmd) // is such a user
 	}
-	cmd := command(t, small(args...)...)
 	lib, err := library()
 	must(t, err)
 	// The library may be in a home directory that other users cannot enter.

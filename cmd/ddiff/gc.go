@@ -26,8 +26,9 @@ func newGCCommand() *cobra.Command {
 		Use:   "gc [OUTPUT...]",
 		Short: "Delete garbage, and campaigns beyond a retention time",
 		Long: "Print the files that nothing needs any more, and delete them with --yes: scratch files of dead runs on this\n" +
-			"machine; in each OUTPUT of ddiff run, checkpoints of restored items; and if --nats, $DDIFF_NATS_URL or --store name a\n" +
-			"cluster, interrupted deletions, checkpoints of restored items, leftovers of preflights and windows without a campaign.\n" +
+			"machine, and results of restorations by ddiff restore that nobody resumed for a week; in each OUTPUT of ddiff run,\n" +
+			"checkpoints of restored items; and if --nats, $DDIFF_NATS_URL or --store name a cluster, interrupted deletions,\n" +
+			"checkpoints of restored items, leftovers of preflights and windows without a campaign.\n" +
 			"--keep also deletes campaigns that ended longer ago and are in the archive. --results --older-than deletes results to\n" +
 			"which no campaign refers any more. Nothing of an open campaign is deleted.",
 		Example: "  ddiff gc out/demo --yes\n" +
@@ -89,6 +90,8 @@ func parseAge(text string) (time.Duration, error) {
 func (o cleanOptions) collect(cmd *cobra.Command, outputs []string, cfg coordinator.CollectConfig) error {
 	ctx := cmd.Context()
 	all, errs := o.collectScratch()
+	restorations, err := o.collectRestorations(time.Now())
+	all, errs = append(all, restorations...), errors.Join(errs, err)
 	var left []coordinator.Left
 	for _, output := range outputs {
 		removed, err := o.collectOutput(ctx, output)
@@ -160,7 +163,7 @@ func (o cleanOptions) collectScratch() (all []coordinator.Removal, err error) {
 		if !storage.HasLock(dir) {
 			continue // of another program, or about to be locked
 		}
-		removed, e := o.removeScratch(dir)
+		removed, e := o.removeFolder("scratch", dir)
 		if errors.Is(e, storage.ErrLocked) {
 			continue // in use
 		}
@@ -172,13 +175,72 @@ func (o cleanOptions) collectScratch() (all []coordinator.Removal, err error) {
 	return all, err
 }
 
-func (o cleanOptions) removeScratch(dir string) (r coordinator.Removal, err error) {
+// restorationAge is the time after which gc deletes an interrupted restoration.
+const restorationAge = 7 * 24 * time.Hour
+
+// collectRestorations deletes the results of restorations that were interrupted, and to whose folders nothing was written for
+// restorationAge. The lock of such a folder is free.
+func (o cleanOptions) collectRestorations(now time.Time) (all []coordinator.Removal, err error) {
+	parent, err := restorationsFolder()
+	if err != nil {
+		return nil, nil //nolint:nilerr // no cache, no restorations
+	}
+	dirs, err := filepath.Glob(filepath.Join(parent, "*"))
+	if err != nil {
+		return nil, err
+	}
+	for _, dir := range dirs {
+		last, e := lastChange(dir)
+		if e == nil && now.Sub(last) < restorationAge || errors.Is(e, fs.ErrNotExist) {
+			continue // or its end has removed it
+		}
+		if e == nil && !storage.HasLock(dir) {
+			if !o.dryRun {
+				os.Remove(dir) //nolint:errcheck // an empty folder; another one is of another program
+			}
+			continue
+		}
+		var removed coordinator.Removal
+		if e == nil {
+			removed, e = o.removeFolder("restoration", dir)
+		}
+		if errors.Is(e, storage.ErrLocked) {
+			continue // in use
+		}
+		err = errors.Join(err, e)
+		if removed.Objects > 0 {
+			all = append(all, removed)
+		}
+	}
+	return all, err
+}
+
+// lastChange returns the time of the last change of a file or folder below dir, apart from the lock.
+func lastChange(dir string) (last time.Time, err error) {
+	err = filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.Name() == ".ddiff" {
+			return fs.SkipDir
+		}
+		info, err := entry.Info()
+		if err == nil && info.ModTime().After(last) {
+			last = info.ModTime()
+		}
+		return err
+	})
+	return last, err
+}
+
+// removeFolder deletes a folder, with the lock of its processes. ErrLocked: a process uses it.
+func (o cleanOptions) removeFolder(kind, dir string) (r coordinator.Removal, err error) {
 	lock, err := storage.AcquireLock(dir)
 	if err != nil {
 		return r, err
 	}
 	defer func() { err = errors.Join(err, lock.Unlock()) }()
-	r = coordinator.Removal{Kind: "scratch", Name: dir}
+	r = coordinator.Removal{Kind: kind, Name: dir}
 	err = filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
@@ -194,7 +256,7 @@ func (o cleanOptions) removeScratch(dir string) (r coordinator.Removal, err erro
 		err = os.RemoveAll(dir)
 	}
 	if err != nil {
-		return r, fmt.Errorf("delete scratch directory %s: %w", dir, err)
+		return r, fmt.Errorf("delete %s %s: %w", kind, dir, err)
 	}
 	return r, nil
 }

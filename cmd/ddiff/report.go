@@ -116,6 +116,12 @@ func (o reportOptions) run(ctx context.Context, args []string, stdout, stderr io
 	}
 	results := versions.Select(atLeastOne(filter.Select(report.Results(ctx, outputs)), args))
 
+	// A selection without results ends the command before it creates a folder.
+	results, stop, err := begin(results)
+	defer stop()
+	if err != nil {
+		return err
+	}
 	switch o.format {
 	case formatHTML:
 		return o.page(ctx, outputs, results, rule, published, tunings, stdout, stderr)
@@ -328,6 +334,19 @@ func checkOutput(arg string) error {
 		return usageError{fmt.Errorf("%s: is a file; give the directory or the address of an output", arg)}
 	}
 	return nil
+}
+
+// begin reads the first result, and returns its error. The returned sequence has all results and can be read once.
+func begin(results iter.Seq2[manifest.Result, error]) (all iter.Seq2[manifest.Result, error], stop func(), err error) {
+	next, stop := iter.Pull2(results)
+	first, err, ok := next()
+	return func(yield func(manifest.Result, error) bool) {
+		for r, e := first, err; ok; r, e, ok = next() {
+			if !yield(r, e) {
+				return
+			}
+		}
+	}, stop, err
 }
 
 // atLeastOne yields the results, or an error if there are none.

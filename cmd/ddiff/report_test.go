@@ -145,3 +145,23 @@ func TestDamagedResult(t *testing.T) {
 		wantMessage(t, e, "items/"+strings.Repeat("ab", 32)+"/result.json", "remove the item's folder and run its campaign again")
 	}
 }
+
+// TestReportRefused: a report without results creates no folder, and leaves nothing in an existing one.
+func TestReportRefused(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	existing := filepath.Join(dir, "existing")
+	must(t, os.Mkdir(existing, 0o755))
+	must(t, os.Mkdir(filepath.Join(dir, "empty"), 0o755))
+	for _, format := range []string{"html", "figures"} {
+		for _, out := range []string{existing, filepath.Join(dir, "new")} {
+			e := ddiff(t, "report", filepath.Join(dir, "empty"), "--format", format, "--out", out)
+			wantCode(t, e, 2)
+			wantMessage(t, e, "no result matches")
+		}
+	}
+	entries, err := os.ReadDir(existing)
+	if _, statErr := os.Stat(filepath.Join(dir, "new")); err != nil || len(entries) > 0 || statErr == nil {
+		t.Errorf("left: %v, %v, %v", entries, err, statErr)
+	}
+}

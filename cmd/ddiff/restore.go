@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"iter"
 	"os"
 	"path/filepath"
@@ -18,6 +19,7 @@ import (
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
 	"ddiff/restore/onnx"
+	"ddiff/storage"
 )
 
 // restoreOptions are the flags of restore.
@@ -93,7 +95,9 @@ func (o restoreOptions) run(ctx context.Context, flags *pflag.FlagSet, args []st
 		}
 		remove = func() error { return os.RemoveAll(spec.Output) }
 	}
-	w := &pictureWriter{restoreOptions: o, spec: spec, stdout: stdout, stderr: stderr, inputs: map[string]*picture{}, waiting: map[string][]manifest.Result{}}
+	_, existed := os.Stat(spec.Output)
+	w := &pictureWriter{restoreOptions: o, spec: spec, removeInto: func() {}, stdout: stdout, stderr: stderr, inputs: map[string]*picture{}, waiting: map[string][]manifest.Result{}}
+	defer func() { w.removeInto() }()
 	todo, err := w.choose(ctx, inputs)
 	if err != nil {
 		return err
@@ -127,6 +131,9 @@ func (o restoreOptions) run(ctx context.Context, flags *pflag.FlagSet, args []st
 		return closed
 	})
 	if counts.Items == 0 && err != nil {
+		if errors.Is(existed, fs.ErrNotExist) && !errors.Is(err, storage.ErrLocked) {
+			discardOutput(spec.Output)
+		}
 		return err
 	}
 	err = errors.Join(err, ran, w.summarize(counts, ran))
@@ -166,7 +173,7 @@ func (o *restoreOptions) plan(flags *pflag.FlagSet, inputs []*picture) (*manifes
 // hiddenOutput returns the folder of the results that are not kept: in the user's cache, the same for the same campaign and inputs,
 // so that an interrupted restoration resumes.
 func hiddenOutput(spec *manifest.Spec, inputs []*picture) (string, error) {
-	cache, err := os.UserCacheDir()
+	parent, err := restorationsFolder()
 	if err != nil {
 		return "", err
 	}
@@ -175,7 +182,13 @@ func hiddenOutput(spec *manifest.Spec, inputs []*picture) (string, error) {
 	for _, in := range inputs {
 		fmt.Fprintln(sum, in.path)
 	}
-	return filepath.Join(cache, "ddiff", "restore", hex.EncodeToString(sum.Sum(nil)[:8])), nil
+	return filepath.Join(parent, hex.EncodeToString(sum.Sum(nil)[:8])), nil
+}
+
+// restorationsFolder returns the folder of the results that are not kept.
+func restorationsFolder() (string, error) {
+	cache, err := os.UserCacheDir()
+	return filepath.Join(cache, "ddiff", "restore"), err
 }
 
 // pictureRows is a dataset of measurements.

@@ -107,6 +107,7 @@ type pictureWriter struct {
 	store          storage.Store
 	stdout, stderr io.Writer
 	inputs         map[string]*picture // by name
+	removeInto     func()              // removes the folder of --out if it is new and empty
 
 	mu        sync.Mutex
 	waiting   map[string][]manifest.Result // by input with several restorations, which have names when all of them are known
@@ -121,11 +122,11 @@ type pictureWriter struct {
 // restoration of its input by the task is an error of the input.
 func (w *pictureWriter) choose(ctx context.Context, inputs []*picture) (todo []*picture, err error) {
 	if w.into != "" {
-		if err := os.MkdirAll(w.into, 0o755); err != nil {
+		if w.removeInto, err = newFolder(w.into); err != nil {
 			return nil, fmt.Errorf("%w: --out: %w", errRestoredFile, err)
 		}
 	}
-	taken := map[string]string{}
+	taken, writable := map[string]string{}, map[string]error{}
 	for _, in := range inputs {
 		w.inputs[in.name] = in
 		target := in.target(w.into, "")
@@ -133,14 +134,25 @@ func (w *pictureWriter) choose(ctx context.Context, inputs []*picture) (todo []*
 			return nil, usageError{fmt.Errorf("restore: %s and %s have the same restored picture %s; restore them with different --out", other, in.name, target)}
 		}
 		taken[foldName(target)] = in.name
+		folder := filepath.Dir(target)
+		if _, known := writable[folder]; !known && w.into == "" {
+			writable[folder] = checkWritable(folder)
+		}
 		same, err := w.isRestored(ctx, in, target)
 		switch {
+		case writable[folder] != nil && !(same && w.single() && !w.force):
+			w.fail(in.name, writable[folder])
 		case w.force || !w.single() || errors.Is(err, fs.ErrNotExist):
 			todo = append(todo, in)
 		case same:
 			w.skipped++
 		default:
 			w.fail(in.name, fmt.Errorf("%s exists and is not its restoration by task %s; give --force to replace it, or --out", target, w.spec.Tasks[0].Name))
+		}
+	}
+	if w.into != "" && len(todo) > 0 {
+		if err := checkWritable(w.into); err != nil {
+			return nil, fmt.Errorf("--out: %w", err)
 		}
 	}
 	return todo, nil

@@ -183,3 +183,60 @@ func TestMeasurementRange(t *testing.T) {
 	}
 	wantLine(t, e, "warnings: 2 of 2 items: ")
 }
+
+// TestRestoreUnwritable: a folder that cannot be written is noticed before anything is computed.
+func TestRestoreUnwritable(t *testing.T) {
+	t.Parallel()
+	mine, closed := open(t), open(t)
+	write(t, filepath.Join(mine, "a.png"), grey(16))
+	write(t, filepath.Join(closed, "b.png"), grey(16))
+	must(t, os.Chmod(closed, 0o555))
+	results := open(t)
+	must(t, os.Chmod(results, 0o777))
+	base := []string{"restore", "--task", "hdr", "--steps", "3", "--threads", "1", "--results", filepath.Join(results, "out")}
+	e := commandAsNobody(t, append(base, filepath.Join(mine, "a.png"), "--out", closed)...)
+	wantCode(t, e, 6)
+	wantMessage(t, e, "--out", closed, "permission denied")
+	if _, err := os.Stat(filepath.Join(results, "out")); err == nil {
+		t.Error("the refused restoration has results")
+	}
+	must(t, os.Chmod(mine, 0o777))
+	e = commandAsNobody(t, append(base, filepath.Join(mine, "a.png"), filepath.Join(closed, "b.png"))...)
+	wantCode(t, e, 3)
+	wantMessage(t, e, "failed: ", "b.png", "permission denied")
+	wantLine(t, e, "done=1 failed=1 dead=0")
+	wantItems(t, filepath.Join(results, "out"), 1)
+}
+
+// TestRestoreRefused: restorations that are refused, or fail, leave no folders.
+func TestRestoreRefused(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		data []byte
+		code int
+		args []string
+	}{
+		"no runtime":   {grey(16), 4, []string{"--onnxruntime", "/nonexistent"}},
+		"failed input": {grey(1), 3, nil},
+		"no prior":     {grey(16), 7, []string{"--prior", "/nonexistent.onnx"}},
+		"wrong device": {grey(16), 2, []string{"--threads", "-1"}},
+	} {
+		dir, own := t.TempDir(), t.TempDir()
+		write(t, filepath.Join(dir, "a.png"), c.data)
+		for _, more := range [][]string{{}, {"--results", filepath.Join(dir, "results")}} {
+			cmd := command(t, append(append([]string{"restore", filepath.Join(dir, "a.png"), "--task", "hdr", "--out", filepath.Join(dir, "new", "folder")}, c.args...), more...)...)
+			cmd.Env = append(cmd.Env, "XDG_CACHE_HOME="+own)
+			e := end(t, cmd)
+			wantCode(t, e, c.code)
+			if c.code == 3 && len(more) > 0 {
+				must(t, os.RemoveAll(filepath.Join(dir, "results"))) // the report of the failure
+			}
+			for _, root := range []string{dir, filepath.Join(own, "ddiff", "restore")} {
+				entries, err := os.ReadDir(root)
+				if err != nil && !os.IsNotExist(err) || len(entries) > 1 || len(entries) == 1 && entries[0].Name() != "a.png" {
+					t.Errorf("%s: %s has %v, %v", name, root, entries, err)
+				}
+			}
+		}
+	}
+}

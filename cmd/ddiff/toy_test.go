@@ -13,6 +13,7 @@ import (
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
 	"ddiff/restore/method"
+	"ddiff/restore/onnx/install"
 	"ddiff/restore/operator"
 	"ddiff/restore/parameter"
 )
@@ -22,6 +23,12 @@ import (
 //
 // It runs in this process, which has one ONNX Runtime, and so not beside other tests that open it.
 func TestCampaignOfToys(t *testing.T) {
+	lib, err := install.Locate(install.LocateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(install.EnvVar, lib.Path)
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	c := shard.Catalogue{
 		Methods:   append(method.Builtin(), toyMethod{}),
 		Operators: append(operator.Builtin(), toyOperator()),
