@@ -1,0 +1,131 @@
+package gpuworker
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+
+	"ddiff/restore/method"
+	"ddiff/telemetry"
+)
+
+// sums returns the sums of the counters and histograms of a reader that are not 0, by name and attributes.
+func sums(t *testing.T, reader sdkmetric.Reader) map[string]float64 {
+	t.Helper()
+	var data metricdata.ResourceMetrics
+	if err := reader.Collect(t.Context(), &data); err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]float64{}
+	name := func(metric string, set attribute.Set) string {
+		return strings.TrimSpace(metric + " " + set.Encoded(attribute.DefaultEncoder()))
+	}
+	for _, m := range data.ScopeMetrics[0].Metrics {
+		switch d := m.Data.(type) {
+		case metricdata.Sum[int64]:
+			for _, p := range d.DataPoints {
+				if p.Value != 0 {
+					out[name(m.Name, p.Attributes)] += float64(p.Value)
+				}
+			}
+		case metricdata.Sum[float64]:
+			for _, p := range d.DataPoints {
+				out[name(m.Name, p.Attributes)] += p.Value
+			}
+		case metricdata.Histogram[float64]:
+			for _, p := range d.DataPoints {
+				out[name(m.Name, p.Attributes)] += p.Sum
+			}
+		}
+	}
+	return out
+}
+
+// The metrics and spans of a batch count steps of all its images, seconds per step, and the evaluations of a whole run, also
+// of one that begins at a checkpoint.
+func TestMetricsOfBatch(t *testing.T) {
+	t.Parallel()
+	e := engineOf(t)
+	tk := planned(t, newAssigned(Assignment{Engine: e}, 1, nil, 0), sampleItem(t, e, 32, 32))
+	s, err := e.Solver(tk.plan, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reader, spans := sdkmetric.NewManualReader(), tracetest.NewSpanRecorder()
+	in, err := telemetry.NewInstruments(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("ddiff"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := &clock{time.Unix(1000, 0)}
+	w, _ := workerOf(t, func(c *Config) {
+		c.Now, c.Instruments = func() time.Time { return now.now }, in
+		c.Tracer = sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans)).Tracer("")
+		c.Limits = Limits{Solve: time.Minute}
+	})
+	a := w.watchdog.begin(t.Context(), stageCompile, time.Minute)
+	defer a.end()
+	p := engineRestorer{w.core}.newProgress(t.Context(), a, s, tk.workload(), 1)
+	if a.limit != 2*time.Minute {
+		t.Errorf("the limit of the first chunk of two images is %v", a.limit)
+	}
+	p.cost = method.Cost{Network: 12, NetworkBackward: 7}
+	for step, took := range map[int]time.Duration{3: 4 * time.Second} {
+		now.pass(took)
+		p.update(step)
+	}
+	got := sums(t, reader)
+	want := map[string]float64{
+		"ddiff.steps": 4, "ddiff.step.duration": 2, "ddiff.solver.time": 4,
+		// Of five steps, 12·3/5 − 12·1/5 and 7·3/5 − 7·1/5 evaluations, for two images.
+		"ddiff.network.evaluations pass=backward": 6, "ddiff.network.evaluations pass=forward": 10,
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("metrics %v, want %v", got, want)
+	}
+	now.pass(time.Second)
+	p.update(5)
+	got = sums(t, reader)
+	if f, b := got["ddiff.network.evaluations pass=forward"], got["ddiff.network.evaluations pass=backward"]; f != 2*(12-2) || b != 2*(7-1) {
+		t.Errorf("%g and %g evaluations of the rest of the run", f, b)
+	}
+	var steps []string
+	for _, span := range spans.Ended() {
+		text := span.Name()
+		for _, kv := range span.Attributes() {
+			text += " " + kv.Value.Emit()
+		}
+		steps = append(steps, text+" "+span.EndTime().Sub(span.StartTime()).String())
+	}
+	if !slices.Equal(steps, []string{"steps 2 3 4s", "steps 4 5 1s"}) {
+		t.Errorf("spans %q", steps)
+	}
+	// A run without backward passes has no such metric.
+	p.cost, p.step = method.Cost{Network: 12}, 0
+	p.countEvaluations(5)
+	if again := sums(t, reader); again["ddiff.network.evaluations pass=backward"] != 12 || len(again) != len(got) {
+		t.Errorf("metrics %v", again)
+	}
+}
+
+// After a passed test, one more failure of the environment is missing to the next suspension, or three other ones.
+func TestCountAfterPassedTest(t *testing.T) {
+	t.Parallel()
+	for err, want := range map[error]int{errStore: failuresToSuspend - 1, errItem: 0} {
+		b := newBreaker(time.Now, time.Second)
+		for range failuresToSuspend {
+			b.fail("", breakerTask("a", "1"), err)
+		}
+		c := b.circuit("")
+		if b.passed(c); c.failures != want {
+			t.Errorf("%v: %d failures count, want %d", err, c.failures, want)
+		}
+	}
+}
