@@ -13,7 +13,7 @@ import (
 // network, so that its share of their time can only be estimated.
 type networkTimer struct {
 	mu      sync.Mutex
-	seconds map[networkKey]float64 // for each image
+	seconds map[networkKey]float64 // of one pass
 }
 
 // networkKey identifies a measurement.
@@ -22,8 +22,8 @@ type networkKey struct {
 	batch    int
 }
 
-// time returns the seconds of one forward pass for one image of a batch of n. The first call for a workload and n measures them:
-// it compiles the network again, which needs the memory of a second copy.
+// time returns the seconds of one forward pass for a batch of n. The first call for a workload and n measures them: it compiles
+// the network again, which needs the memory of a second copy.
 func (t *networkTimer) time(ctx context.Context, e *restore.Engine, p restore.Plan, w Workload, n int) (float64, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -43,6 +43,6 @@ func (t *networkTimer) time(ctx context.Context, e *restore.Engine, p restore.Pl
 	if t.seconds == nil {
 		t.seconds = map[networkKey]float64{}
 	}
-	t.seconds[key] = ms / 1000 / float64(n)
+	t.seconds[key] = ms / 1000
 	return t.seconds[key], nil
 }

@@ -152,7 +152,7 @@ func (e engineRestorer) solveBatch(drain context.Context, tasks []*task) error {
 	e.cfg.Tuner.Record(first.workload(), n, p.stepPerImage())
 	if e.cfg.TimeNetwork {
 		a.next(stageCompile, e.cfg.Limits.Compile, false)
-		e.addNetworkTime(a.ctx, first, n*(cost.Network-cost.Network*done/s.Steps()), n)
+		e.addNetworkTime(a.ctx, first, cost.Network-cost.Network*done/s.Steps(), n)
 	}
 	a.next(stageApply, e.cfg.Limits.Finish, false)
 	answers, err := s.Answers(a.ctx, states)
@@ -170,7 +170,7 @@ func (e engineRestorer) solveBatch(drain context.Context, tasks []*task) error {
 	return nil
 }
 
-// addNetworkTime adds the estimated time of a number of forward passes of the score network, in batches of n, to the metrics.
+// addNetworkTime adds the estimated time of a number of forward passes of the score network for a batch of n to the metrics.
 func (e engineRestorer) addNetworkTime(ctx context.Context, t *task, passes, n int) {
 	seconds, err := e.network.time(ctx, t.assigned.Engine, t.plan, t.workload(), n)
 	if err != nil {

@@ -1,0 +1,152 @@
+package gpuworker
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"ddiff/queue"
+)
+
+// countedWork is a dispatcher without work whose calls take a second. It drains the worker at the tenth call.
+type countedWork struct {
+	clock *stoppedClock
+	drain func()
+	err   error
+	calls int
+}
+
+func (c *countedWork) Next(context.Context, time.Duration) (Assignment, []*queue.Lease, error) {
+	c.clock.time = c.clock.time.Add(time.Second)
+	if c.calls++; c.calls == 10 {
+		c.drain()
+	}
+	return Assignment{}, nil, c.err
+}
+
+// A worker ends once it has had no work for Config.Once, if that is set, or with an error of the queue.
+func TestEndOfLeases(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		once  time.Duration
+		held  bool
+		err   error
+		calls int
+	}{
+		"no end":           {0, false, nil, 10},
+		"three seconds":    {3 * time.Second, false, nil, 3},
+		"beside an item":   {3 * time.Second, true, nil, 10},
+		"queue is closed":  {0, false, queue.ErrClosed, 1},
+		"queue is not yet": {0, false, queue.ErrNotReady, 10},
+	} {
+		clock := newStoppedClock()
+		ctx, drain := context.WithCancel(t.Context())
+		work := &countedWork{clock: clock, drain: drain, err: tt.err}
+		w := quietWorker(t, func(c *Config) { c.Work, c.Now, c.Once, c.Idle = work, clock.now, tt.once, time.Millisecond })
+		if tt.held {
+			w.leases.add([]*task{{lease: &queue.Lease{}}})
+		}
+		err := w.lease(ctx, nil)
+		drain()
+		if ends := errors.Is(tt.err, queue.ErrClosed); work.calls != tt.calls || (err != nil) != ends || ends && !errors.Is(err, tt.err) {
+			t.Errorf("%s: %d calls, %v", name, work.calls, err)
+		}
+	}
+}
+
+// oneLease is a dispatcher of one lease.
+type oneLease struct{ leases []*queue.Lease }
+
+func (o oneLease) Next(context.Context, time.Duration) (Assignment, []*queue.Lease, error) {
+	return Assignment{Campaign: "a"}, o.leases, nil
+}
+
+// An item that cannot be settled ends the worker.
+func TestLeaseThatCannotBeSettled(t *testing.T) {
+	t.Parallel()
+	q := internalQueue(t, queue.Config{})
+	leases := leaseNew(t, q, 1)
+	if err := leases[0].Ack(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	w := quietWorker(t, func(c *Config) { c.Work = oneLease{leases} })
+	w.restorer = refusing{}
+	if err := w.lease(ctx, nil); err == nil || ctx.Err() != nil {
+		t.Errorf("error %v", err)
+	}
+}
+
+// refusing is a restorer that cannot load any item.
+type refusing struct{ restorer }
+
+// A request that waits for one item leases the others too, and says nothing about it.
+func TestRequestThatWaits(t *testing.T) {
+	t.Parallel()
+	q, log := internalQueue(t, queue.Config{}), &strings.Builder{}
+	f, _, _ := fleetOf(t, func(c *FleetConfig) {
+		c.Batch, c.Logger = 4, slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		c.Attach = func(context.Context, string) (*queue.Queue, error) { return q, nil }
+	})
+	c := f.add(t, "a")
+	for _, n := range []int{0, 3, 5} {
+		log.Reset()
+		var work []queue.Work
+		for i := range n {
+			work = append(work, queue.Work{Class: "class", ID: string(rune('a'+n)) + string(rune('a'+i)), Payload: []byte("{}")})
+		}
+		if err := q.PublishBatch(t.Context(), work); err != nil {
+			t.Fatal(err)
+		}
+		leases, err := f.request(t.Context(), c, f.snapshotOf(c), time.Millisecond)
+		if err != nil || len(leases) != min(n, 4) || log.Len() > 0 {
+			t.Errorf("%d items: %d leases, %v, log %s", n, len(leases), err, log)
+		}
+		for _, l := range leases {
+			if err := l.Ack(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// The check of a directory leaves no file in it.
+func TestCheckOfDirectory(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "a", "b")
+	if err := (priorFiles{dir: dir}).checkWritable(); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left %v, %v", left, err)
+	}
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := (priorFiles{dir: file}).checkWritable(); err == nil {
+		t.Error("a file is a directory")
+	}
+}
+
+// The measured time of the network is in seconds.
+func TestTimeOfNetwork(t *testing.T) {
+	t.Parallel()
+	e := engineOf(t)
+	tk := planned(t, newAssigned(Assignment{Engine: e}, 1, nil, 0), sampleItem(t, e, 16, 16))
+	var timer networkTimer
+	begin := time.Now()
+	first, err := timer.time(t.Context(), e, tk.plan, tk.workload(), 2)
+	if took := time.Since(begin).Seconds(); err != nil || !(first > 0) || !(first < took) {
+		t.Errorf("%g s for a pass, measured in %g s: %v", first, took, err)
+	}
+	if again, err := timer.time(t.Context(), e, tk.plan, tk.workload(), 2); again != first || err != nil {
+		t.Errorf("measured again: %g s, %v", again, err)
+	}
+}
