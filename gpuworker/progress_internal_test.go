@@ -100,7 +100,7 @@ func TestMetricsOfBatch(t *testing.T) {
 	for _, span := range spans.Ended() {
 		text := span.Name()
 		for _, kv := range span.Attributes() {
-			text += " " + kv.Value.Emit()
+			text += " " + kv.Value.String()
 		}
 		steps = append(steps, text+" "+span.EndTime().Sub(span.StartTime()).String())
 	}

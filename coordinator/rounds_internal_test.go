@@ -1,0 +1,347 @@
+package coordinator
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"ddiff/coordinator/shard"
+	"ddiff/manifest"
+	"ddiff/queue"
+	"ddiff/storage"
+)
+
+// A stored round makes its items pending again, in the next runner too, which learns the round of a record that is older.
+func TestStoredRounds(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1e9, 0)
+	r := runningRunner(t, &now, &strings.Builder{})
+	all := items(0, 4)
+	for i, to := range []state{failed, dead, done, done} {
+		r.ledger.settle(all[i].ID, 0, to, "because")
+	}
+	r.rec = onRecord(t, r, func(c *manifest.Campaign) {
+		c.Commands = []manifest.Command{{ID: "1", Verb: manifest.CommandRetry}, {ID: "2", Verb: manifest.CommandRetry}}
+	})
+	first, err := r.startRound(t.Context(), round{Command: "1", Items: identities(all[:2])})
+	if err != nil || first.Round != 1 || r.rec.Round != 1 || r.ledger.open != 2 {
+		t.Errorf("round %+v, record %d, %d open items, %v", first, r.rec.Round, r.ledger.open, err)
+	}
+	if _, err := r.startRound(t.Context(), round{Missing: true, Items: identities(all[2:3])}); err != nil || r.rec.Round != 2 || r.ledger.open != 3 {
+		t.Errorf("record %d, %d open items, %v", r.rec.Round, r.ledger.open, err)
+	}
+	if e := r.ledger.find(all[2].ID); e.flags&flagMissing == 0 || r.ledger.find(all[0].ID).flags&flagMissing != 0 {
+		t.Error("a missing result is not marked, or another one is")
+	}
+	r.rec = onRecord(t, r, func(c *manifest.Campaign) { c.Round = 1 })
+	r.ledger = newLedger()
+	for _, it := range all {
+		r.ledger.add(it.ID)
+		r.ledger.settle(it.ID, 0, failed, "because")
+	}
+	if err := r.restoreRounds(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if r.rec.Round != 2 || r.ledger.open != 2 || len(r.retries) != 1 || !slices.Equal(r.retries["1"].Items, first.Items) {
+		t.Errorf("record %d, %d open items, retries %+v", r.rec.Round, r.ledger.open, r.retries)
+	}
+	revision := func() uint64 {
+		t.Helper()
+		_, n, err := readRecord(t.Context(), r.s.cfg.Board, r.id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	before := revision()
+	if err := r.restoreRounds(t.Context()); err != nil || revision() != before {
+		t.Errorf("the record is written again: %v", err)
+	}
+	if err := r.s.cfg.Store.Put(t.Context(), roundPrefix(r.id)+"000009.json.gz", []byte("damaged")); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.restoreRounds(t.Context()); err == nil || !strings.Contains(err.Error(), "000009") {
+		t.Errorf("a damaged round: %v", err)
+	}
+}
+
+// A command is answered with its number of items or the reason of its refusal; a finished campaign runs again for them.
+func TestExecutedCommands(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1e9, 0)
+	failures := []manifest.Outcome{manifest.OutcomeFailed}
+	for name, tt := range map[string]struct {
+		phase  manifest.Phase
+		verb   string
+		failed int
+		items  int
+		reason string
+		after  manifest.Phase
+	}{
+		"retry":                     {manifest.PhaseRunning, manifest.CommandRetry, 2, 2, "", manifest.PhaseRunning},
+		"retry of nothing":          {manifest.PhaseRunning, manifest.CommandRetry, 0, 0, "", manifest.PhaseRunning},
+		"retry of a finished":       {manifest.PhaseFinished, manifest.CommandRetry, 1, 1, "", manifest.PhaseRunning},
+		"retry of a sound finished": {manifest.PhaseFinished, manifest.CommandRetry, 0, 0, "", manifest.PhaseFinished},
+		"retry of a cancelled":      {manifest.PhaseCancelled, manifest.CommandRetry, 1, 0, "resume it first", manifest.PhaseCancelled},
+		"reconcile":                 {manifest.PhaseRunning, manifest.CommandReconcile, 0, 4, "", manifest.PhaseRunning},
+		"unknown":                   {manifest.PhaseRunning, "dance", 0, 0, "unknown command", manifest.PhaseRunning},
+	} {
+		r := runningRunner(t, &now, &strings.Builder{})
+		r.rec = onRecord(t, r, func(c *manifest.Campaign) {
+			c.Phase, c.Commands = tt.phase, []manifest.Command{{ID: "1", Verb: manifest.CommandRetry, Outcomes: failures}}
+		})
+		r.rec.Commands[0].Verb = tt.verb // a newer version may know others
+		all := items(0, 4)
+		for _, it := range all[:tt.failed] {
+			r.ledger.settle(it.ID, 0, failed, "no light")
+		}
+		open := r.ledger.open
+		if err := r.execute(t.Context(), r.rec.Commands[0]); err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		c := r.rec
+		if c.Phase != tt.after || len(c.Commands) != 0 || len(c.Answered) != 1 || c.Answered[0].Items != tt.items ||
+			(c.Answered[0].Error != "") != (tt.reason != "") || !strings.Contains(c.Answered[0].Error, tt.reason) {
+			t.Errorf("%s: record %+v", name, c)
+		}
+		if tt.after == manifest.PhaseRunning { // an ended campaign has no queue
+			if work := workIn(t, r); len(work) != tt.items {
+				t.Errorf("%s: %d items in the queue", name, len(work))
+			}
+		}
+		if want := open + tt.failed; tt.reason == "" && r.ledger.open != want {
+			t.Errorf("%s: %d open items, want %d", name, r.ledger.open, want)
+		}
+	}
+}
+
+// Done items without a result are pending again; a second loss of one pauses the campaign.
+func TestMissingResultsReturn(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1e9, 0)
+	r := runningRunner(t, &now, &strings.Builder{})
+	all := items(0, 4)
+	for _, it := range all {
+		r.ledger.settle(it.ID, 0, done, "")
+	}
+	putResult(t, r, all[1], manifest.OutcomeDone)
+	putResult(t, r, all[3], manifest.OutcomeDone)
+	for lost := range 2 {
+		if lost == 1 {
+			for _, i := range []int{0, 2} {
+				r.ledger.settle(all[i].ID, r.rec.Round, done, "")
+			}
+			if err := r.queue.Drop(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if err := r.openQueue(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := r.restoreMissing(t.Context(), missingResultsError{all[0].ID, all[2].ID}); err != nil {
+			t.Fatal(err)
+		}
+		paused := r.rec.Wanted == manifest.WantPause && strings.Contains(r.rec.Reason, "2 results that workers have reported are missing")
+		if r.ledger.open != 2 || r.rec.Round != lost+1 || paused != (lost == 1) || r.paused != (lost == 1) {
+			t.Errorf("loss %d: %d open items, round %d, wanted %s, reason %q", lost, r.ledger.open, r.rec.Round, r.rec.Wanted, r.rec.Reason)
+		}
+		if err := r.pauseQueue(t.Context(), false); err != nil {
+			t.Fatal(err)
+		}
+		if work := workIn(t, r); len(work) != 2 || work[all[0].ID] == nil || work[all[2].ID] == nil {
+			t.Errorf("loss %d: %d items in the queue", lost, len(work))
+		}
+	}
+	// A listing finds them too; with all results it starts no round.
+	for _, i := range []int{0, 2} {
+		r.ledger.settle(all[i].ID, r.rec.Round, done, "")
+	}
+	putResult(t, r, all[0], manifest.OutcomeDone)
+	if err := r.reopenMissing(t.Context()); err != nil || r.ledger.open != 1 || r.rec.Round != 3 || r.ledger.state(all[2].ID) != pending {
+		t.Errorf("%d open items, round %d, %v", r.ledger.open, r.rec.Round, err)
+	}
+	if err := r.reopenMissing(t.Context()); err != nil || r.rec.Round != 3 {
+		t.Errorf("round %d, %v", r.rec.Round, err)
+	}
+}
+
+// The next window is published without the items that storage has, if it was stored before this leader.
+func TestNextWindowIsVerified(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1e9, 0)
+	for unverified, want := range map[int]int{0: 2, 1: 1, 2: 1} {
+		r := runningRunner(t, &now, &strings.Builder{})
+		r.rec = onRecord(t, r, func(c *manifest.Campaign) { c.Shards = 0 })
+		r.unverified = unverified
+		all := items(0, 4)
+		putResult(t, r, all[0], manifest.OutcomeDone)
+		if err := r.advance(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if work := workIn(t, r); len(work) != want || work[all[1].ID] == nil {
+			t.Errorf("%d windows before this leader: %d items in the queue", unverified, len(work))
+		}
+		if c := r.rec; c.Shards != 1 || c.Rows != 2 || c.Items != 2 || c.Complete {
+			t.Errorf("record %+v", c)
+		}
+	}
+}
+
+// A submitted campaign that is in the archive becomes the archived one; one whose data or results are deleted is rejected.
+func TestAdmittedCampaign(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1e9, 0)
+	var rejected rejection
+	for name, tt := range map[string]struct {
+		entry indexEntry
+		file  bool
+		err   error // nil: admitted
+		state indexState
+	}{
+		"new":           {indexEntry{}, false, nil, indexOpen},
+		"in the index":  {indexEntry{state: indexOpen}, false, nil, indexOpen},
+		"archived":      {indexEntry{}, true, errEnded, indexOpen},
+		"being deleted": {indexEntry{state: indexDeleting}, false, errDeleting, indexDeleting},
+	} {
+		a, r := archiverOf(t, &now, &strings.Builder{})
+		r.s.archive = a
+		ctx := t.Context()
+		if tt.entry.state != "" {
+			tt.entry.id, tt.entry.output = r.id, outputDigest(r.rec.Output)
+			if err := a.x.add(ctx, tt.entry); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if tt.file {
+			if err := a.storeArchive(ctx, &archiveFile{archiveHeader: archiveHeader{Schema: archiveSchema, Campaign: *finished(r, now)}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		err := r.admit(ctx)
+		if tt.err == nil && err != nil || tt.err != nil && !errors.Is(err, tt.err) || errors.As(err, &rejected) != (tt.err == errDeleting) { //nolint:errorlint // a sentinel of the table
+			t.Errorf("%s: %v", name, err)
+		}
+		if e, err := a.x.of(ctx, r.id); err != nil || e.state != tt.state {
+			t.Errorf("%s: index entry %+v, %v", name, e, err)
+		}
+		if ended := r.rec.Phase.Ended(); ended != tt.file || r.rec.Recalled.IsZero() == tt.file {
+			t.Errorf("%s: record %+v", name, r.rec)
+		}
+	}
+}
+
+// A campaign waits while results of its output are deleted, also by a collection, and not for another output.
+func TestOutputThatIsDeleted(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1e9, 0)
+	for name, tt := range map[string]struct {
+		id      string
+		output  string // default: the campaign's
+		state   indexState
+		results bool
+		begun   bool
+		want    string
+	}{
+		"results":            {"other-12345678", "", indexDeleting, true, false, "ddiff delete other-12345678 --results"},
+		"collection":         {"out" + claimMark + "X", "", indexDeleting, true, false, "ddiff gc --results"},
+		"no results":         {"other-12345678", "", indexDeleting, false, false, ""},
+		"another output":     {"other-12345678", "elsewhere", indexDeleting, true, false, ""},
+		"open":               {"other-12345678", "", indexOpen, false, false, ""},
+		"campaign has begun": {"other-12345678", "", indexDeleting, true, true, ""},
+	} {
+		a, r := archiverOf(t, &now, &strings.Builder{})
+		r.s.archive = a
+		output := r.rec.Output
+		if tt.output != "" {
+			output = tt.output
+		}
+		if tt.begun {
+			r.rec.Prior.SHA256 = strings.Repeat("0", 64)
+		}
+		if err := a.x.add(t.Context(), indexEntry{id: tt.id, state: tt.state, output: outputDigest(output), results: tt.results}); err != nil {
+			t.Fatal(err)
+		}
+		err := r.checkOutput(t.Context())
+		var rejected rejection
+		if (err != nil) != (tt.want != "") || err != nil && (!errors.As(err, &rejected) || !strings.Contains(err.Error(), tt.want)) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Outcomes of an earlier round of the preflight, and those that cannot be read, do not count. An outcome moves the progress.
+func TestSettledEvents(t *testing.T) {
+	t.Parallel()
+	begin := time.Unix(1e9, 0)
+	now, log := begin, &strings.Builder{}
+	r := decidingRunner(t, &now, log)
+	for i := range 3 {
+		r.ledger.add(id(i))
+	}
+	r.rec.Round = 2
+	settle := func(e queue.Result) {
+		t.Helper()
+		log.Reset()
+		now = now.Add(time.Second)
+		if err := r.settleEvents(event{result: e}); err != nil || r.seen != e.Seq || r.behind != int(e.Behind) {
+			t.Errorf("event %d: %v, seen %d, behind %d", e.Seq, err, r.seen, r.behind)
+		}
+	}
+	settle(queue.Result{ID: manifest.IDPreflight, Round: 1, Payload: []byte(`{"worker":"a"}`), Seq: 1, Behind: 7})
+	if r.checked != nil {
+		t.Error("an answer of an earlier round counts")
+	}
+	settle(queue.Result{ID: manifest.IDPreflight, Round: 2, Payload: []byte(`{"worker":"a"}`), Seq: 2})
+	if r.checked == nil || !r.progress.IsZero() {
+		t.Errorf("answer %+v, progress %v", r.checked, r.progress)
+	}
+	settle(queue.Result{ID: id(0), Payload: []byte(`{`), Seq: 3})
+	if r.ledger.open != 3 || !strings.Contains(log.String(), "skipped an outcome") {
+		t.Errorf("%d open items, log %s", r.ledger.open, log)
+	}
+	settle(queue.Result{ID: id(0), Round: 2, Payload: []byte(`{"outcome":"done"}`), Seq: 4})
+	if r.ledger.open != 2 || !r.progress.Equal(now) || log.Len() > 0 || r.counted != 4 {
+		t.Errorf("%d open items, progress %v, counted %d, log %s", r.ledger.open, r.progress, r.counted, log)
+	}
+	before := now
+	settle(queue.Result{ID: id(0), Round: 2, Payload: []byte(`{"outcome":"done"}`), Seq: 5})
+	if !r.progress.Equal(before) || r.counted != 4 {
+		t.Errorf("a repeated outcome: progress %v, counted %d", r.progress, r.counted)
+	}
+	r.counted = 9
+	settle(queue.Result{ID: id(1), Round: 2, Payload: []byte(`{"outcome":"failed","reason":"no light"}`), Seq: 6})
+	if r.ledger.open != 1 || !strings.Contains(log.String(), "item was not restored") || r.counted != 9 {
+		t.Errorf("%d open items, counted %d, log %s", r.ledger.open, r.counted, log)
+	}
+	if n := len(r.checkpoint.outcomes); n != 3 {
+		t.Errorf("%d noted outcomes", n)
+	}
+	if err := r.settleEvents(event{err: storage.ErrUnavailable}); !errors.Is(err, storage.ErrUnavailable) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// The record counts no window that storage has lost.
+func TestCountOfLostWindows(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1e9, 0)
+	r := runningRunner(t, &now, &strings.Builder{})
+	for shards, want := range map[int]int{1: 1, 2: 2, 3: 2} {
+		r.rec = onRecord(t, r, func(c *manifest.Campaign) { c.Shards, c.Rows, c.Items = shards, 9, 9 })
+		if err := r.countWindows(t.Context()); err != nil || r.rec.Shards != want || (r.rec.Items == 4) != (shards > 2) {
+			t.Errorf("%d windows: record %d, %d items, %v", shards, r.rec.Shards, r.rec.Items, err)
+		}
+	}
+	seen := 0
+	count := func(*shard.Window) error { seen++; return nil }
+	if err := r.eachWindow(t.Context(), count); err != nil || seen != 2 {
+		t.Errorf("%d windows, %v", seen, err)
+	}
+	r.stored = 3
+	if err := r.eachWindow(t.Context(), count); !errors.Is(err, errMissingWindows) || !strings.Contains(err.Error(), "1 of 3") {
+		t.Errorf("a missing window: %v", err)
+	}
+}
