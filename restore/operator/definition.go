@@ -17,6 +17,8 @@ type Definition struct {
 	// Build makes the expression for images of one shape, both sides even and at least 8. p holds every parameter, each in
 	// its range. Errors wrap [ErrShape] or [ErrParam].
 	Build func(s Shape, p map[string]float64) (Expression, error)
+	// Grey: A maps images of three channels to measurements of one.
+	Grey bool
 	// Linear: A is linear.
 	Linear bool
 	// SVD decomposes the operator for images of one shape; errors wrap [ErrShape]. Nil: see [ErrNoSVD].

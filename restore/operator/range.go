@@ -78,7 +78,7 @@ func (o *Operator) Rescale(y []float32, from Range) error {
 
 // PictureShape returns the shapes of the image and of its measurement for a picture that is a measurement. Each side of the
 // measurement is the least one, not below that of the picture, at which the side of the image is a multiple of the given number:
-// a smaller picture is mirrored up to there. Errors wrap ErrTask, ErrParam, and ErrShape for a task whose measurement is no picture
+// a smaller picture is mirrored up to there. Of a picture that is a measurement of one channel, the first channel counts. Errors wrap ErrTask, ErrParam, and ErrShape for a task whose measurement is no picture
 // and for a picture that would have to grow to twice its side.
 func (s Set) PictureShape(name string, params map[string]float64, picture Shape, multiple int) (image, measurement Shape, err error) {
 	d, p, err := s.resolve(name, params)
@@ -104,6 +104,9 @@ func (s Set) PictureShape(name string, params map[string]float64, picture Shape,
 		return 0, 0, fmt.Errorf("task %s: %w: a picture of %d×%d pixels is too small; the restored image has sides of multiples of %d", name, ErrShape, picture.Width, picture.Height, multiple)
 	}
 	image.Channels, measurement.Channels = picture.Channels, picture.Channels
+	if d.Grey {
+		measurement.Channels = 1
+	}
 	if image.Height, measurement.Height, err = sides(picture.Height); err == nil {
 		image.Width, measurement.Width, err = sides(picture.Width)
 	}

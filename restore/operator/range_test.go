@@ -106,6 +106,7 @@ func TestPictureShape(t *testing.T) {
 		{"super_resolution", 4, 16, 9, 64, 40, 16, 10},
 		{"super_resolution", 3, 17, 8, 72, 24, 24, 8},
 		{"super_resolution", 4, 2, 2, 8, 8, 2, 2},
+		{"super_resolution_area", 3, 17, 8, 72, 24, 24, 8},
 		{"hdr", 0, 1, 1, 0, 0, 0, 0},
 		{"hdr", 0, 4, 16, 0, 0, 0, 0},
 		{"phase_retrieval", 0, 16, 16, 0, 0, 0, 0},

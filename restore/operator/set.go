@@ -27,6 +27,9 @@ func Builtin() Set {
 	return append(Paper(),
 		denoise(),
 		jpegTask(),
+		superResolutionArea(),
+		colorize(),
+		demosaic(),
 	)
 }
 
@@ -127,6 +130,14 @@ func (d Definition) constants(image Shape) float64 {
 	return d.Dense * (h*h + w*w)
 }
 
+// imageChannels returns the channels of the image whose measurement has the given ones.
+func (d Definition) imageChannels(measured int) int {
+	if d.Grey && measured == 1 {
+		return colours
+	}
+	return measured
+}
+
 // smallestSide is the least side of an image.
 const smallestSide = 8
 
@@ -140,6 +151,9 @@ func (s Set) New(name string, params map[string]float64, image Shape) (*Operator
 	}
 	if image.Channels < 1 || image.Height < smallestSide || image.Width < smallestSide || image.Height%2 != 0 || image.Width%2 != 0 {
 		return nil, fmt.Errorf("task %s: %w: %d×%d, both sides must be even and at least 8", name, ErrShape, image.Width, image.Height)
+	}
+	if d.Grey && image.Channels != colours {
+		return nil, fmt.Errorf("task %s: %w: images have %d channels, the task needs red, green and blue", name, ErrShape, image.Channels)
 	}
 	if elements := d.constants(image); elements > maxDense {
 		return nil, fmt.Errorf("task %s: %w: %d×%d needs constant matrices of %.0f million elements, at most %d million are allowed; use --fit center_crop or resize",
@@ -183,7 +197,7 @@ func (s Set) ImageShape(name string, params map[string]float64, measurement []in
 	if channelsLast(measurement) {
 		return Shape{}, fmt.Errorf("task %s: %w: a measurement of shape %v, want [channels, rows, columns]%s", name, ErrShape, measurement, channelsFirst)
 	}
-	image := Shape{measurement[0], measurement[1], measurement[2]}
+	image := Shape{d.imageChannels(measurement[0]), measurement[1], measurement[2]}
 	if d.ImageSide != nil {
 		image.Height, image.Width = d.ImageSide(image.Height, p), d.ImageSide(image.Width, p)
 	}

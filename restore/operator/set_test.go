@@ -16,6 +16,7 @@ func TestImageShape(t *testing.T) {
 	set := operator.Builtin()
 	for _, name := range set.Names() {
 		for _, image := range append(shapes, operator.Shape{Channels: 3, Height: 256, Width: 272}) {
+			image = suited(name, image)
 			op, err := set.New(name, nil, image)
 			if err != nil {
 				t.Fatal(err)
@@ -41,6 +42,12 @@ func TestImageShape(t *testing.T) {
 		{"phase_retrieval", map[string]float64{"oversample": 1}, []int{1, 10, 20}, operator.Shape{Channels: 1, Height: 8, Width: 16}, nil},
 		{"phase_retrieval", map[string]float64{"oversample": 1}, []int{1, 20, 10}, operator.Shape{Channels: 1, Height: 16, Width: 8}, nil},
 		{"phase_retrieval", nil, []int{3, 384, 384}, operator.Shape{Channels: 3, Height: 256, Width: 256}, nil},
+		{"colorize", nil, []int{1, 64, 48}, operator.Shape{Channels: 3, Height: 64, Width: 48}, nil},
+		{"demosaic", nil, []int{1, 64, 48}, operator.Shape{Channels: 3, Height: 64, Width: 48}, nil},
+		{"colorize", nil, []int{3, 64, 48}, operator.Shape{}, operator.ErrShape},
+		{"demosaic", nil, []int{2, 64, 48}, operator.Shape{}, operator.ErrShape},
+		{"super_resolution_area", map[string]float64{"factor": 3}, []int{3, 8, 16}, operator.Shape{Channels: 3, Height: 24, Width: 48}, nil},
+		{"super_resolution", map[string]float64{"factor": 256}, []int{3, 1, 1}, operator.Shape{Channels: 3, Height: 256, Width: 256}, nil},
 		{"phase_retrieval", nil, []int{3, 385, 384}, operator.Shape{}, operator.ErrShape},
 		{"hdr", nil, []int{3, 65, 64}, operator.Shape{}, operator.ErrShape},
 		{"hdr", nil, []int{64, 64}, operator.Shape{}, operator.ErrShape},
@@ -84,6 +91,9 @@ func TestImageSizes(t *testing.T) {
 		{"phase_retrieval", 1, 8194, 8192, false},
 		{"phase_retrieval", 1, 8192, 8194, false},
 		{"motion_deblur", 1, 64, 20000, true},
+		{"colorize", 1, 64, 64, false},
+		{"demosaic", 1, 64, 64, false},
+		{"demosaic", 3, 20000, 20000, true},
 	} {
 		_, err := operator.Builtin().New(c.task, nil, operator.Shape{Channels: c.channels, Height: c.height, Width: c.width})
 		if c.valid && err != nil || !c.valid && !errors.Is(err, operator.ErrShape) {

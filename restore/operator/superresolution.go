@@ -10,33 +10,53 @@ import (
 // SuperResolution is the task of enlarging an image.
 const SuperResolution = "super_resolution"
 
+// maxFactor is the largest factor of super-resolution.
+const maxFactor = 256
+
 // superResolution is y = R·x·Rᵀ: bicubic antialiased downsampling by an integer factor.
 func superResolution() Definition {
-	return Definition{
+	return enlarging(Definition{
 		Name: SuperResolution, Label: "Super-resolution", Doc: "bicubic antialiased downsampling by an integer factor",
-		Linear: true,
-		Parameters: parameter.List{
-			{Name: "factor", Default: 4, Min: 2, Max: 16, Integer: true, Doc: "side of the image over that of the measurement"},
-		},
-		Dense: 0.5, Long: true,
-		Build: func(s Shape, p map[string]float64) (Expression, error) {
-			f := int(p["factor"])
-			if s.Height%f != 0 || s.Width%f != 0 {
-				return Expression{}, fmt.Errorf("%w: %d×%d is not a multiple of the factor %d", ErrShape, s.Width, s.Height, f)
-			}
-			a := newSeparable(bicubicDown(s.Height, f), bicubicDown(s.Width, f)) // [h, H] and [w, W]
-			return Expression{
-				Measurement: []int{s.Channels, a.rows.length(), a.cols.length()},
-				Forward:     a.forward, Adjoint: a.adjoint(),
-				Baseline: func(y []float32) []float32 { return enlarge(y, s, f) },
-			}, nil
-		},
-		SVD: func(s Shape, p map[string]float64) (*SVD, error) {
-			f := int(p["factor"])
-			return bandSVD(bicubicDown(s.Height, f), bicubicDown(s.Width, f))
-		},
-		ImageSide: func(side int, p map[string]float64) int { return side * int(p["factor"]) },
+	}, bicubicDown)
+}
+
+// enlarging completes the definition of y = R·x·Rᵀ with the parameter factor. down makes R [n/factor, n] for a side of n pixels; it commutes
+// with the reflection of the side.
+func enlarging(d Definition, down func(n, factor int) *band) Definition {
+	d.Linear = true
+	d.Parameters = parameter.List{
+		{Name: "factor", Default: 4, Min: 2, Max: maxFactor, Integer: true, Doc: "side of the image over that of the measurement"},
 	}
+	d.Dense, d.Long = 0.5, true
+	d.Build = func(s Shape, p map[string]float64) (Expression, error) {
+		f := int(p["factor"])
+		if s.Height%f != 0 || s.Width%f != 0 {
+			return Expression{}, fmt.Errorf("%w: %d×%d is not a multiple of the factor %d; choose a size that is one, such as --fit center_crop --size %d",
+				ErrShape, s.Width, s.Height, f, suitableSize(min(s.Height, s.Width), f))
+		}
+		a := newSeparable(down(s.Height, f), down(s.Width, f)) // [h, H] and [w, W]
+		return Expression{
+			Measurement: []int{s.Channels, a.rows.length(), a.cols.length()},
+			Forward:     a.forward, Adjoint: a.adjoint(),
+			Baseline: func(y []float32) []float32 { return enlarge(y, s, f) },
+		}, nil
+	}
+	d.SVD = func(s Shape, p map[string]float64) (*SVD, error) {
+		f := int(p["factor"])
+		return bandSVD(down(s.Height, f), down(s.Width, f))
+	}
+	d.ImageSide = func(side int, p map[string]float64) int { return side * int(p["factor"]) }
+	return d
+}
+
+// suitableSize returns the multiple of the factor and of 32, which suits the usual networks, that is nearest to a side.
+func suitableSize(side, factor int) int {
+	const network = 32
+	n := factor
+	for n%network != 0 {
+		n += factor
+	}
+	return max(n, (side+n/2)/n*n)
 }
 
 // enlarge enlarges y bicubically to images of shape s: U·y·Uᵀ.

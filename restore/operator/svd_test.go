@@ -11,58 +11,69 @@ import (
 )
 
 // decomposed lists the tasks with a singular value decomposition.
-var decomposed = []string{operator.SuperResolution, operator.InpaintBox, operator.InpaintRandom, operator.GaussianDeblur, operator.Denoise}
+var decomposed = []string{
+	operator.SuperResolution, operator.InpaintBox, operator.InpaintRandom, operator.GaussianDeblur, operator.Denoise,
+	operator.SuperResolutionArea, operator.Colorize, operator.Demosaic,
+}
 
 // On random vectors, in a graph: A·x = U·S·Vᵀ·x, and V and U are orthogonal.
 func TestSVD(t *testing.T) {
 	t.Parallel()
-	const n = 2
 	for _, task := range decomposed {
 		// 12×20 is reduced to 3×5.
 		for _, shape := range []operator.Shape{{Channels: 3, Height: 12, Width: 20}, {Channels: 3, Height: 64, Width: 64}, {Channels: 1, Height: 96, Width: 128}} {
 			t.Run(fmt.Sprint(task, shape), func(t *testing.T) {
 				t.Parallel()
+				shape := suited(task, shape)
 				op, err := operator.Builtin().New(task, nil, shape)
 				if err != nil {
 					t.Fatal(err)
 				}
-				d, err := op.SVD()
-				if err != nil {
-					t.Fatal(err)
-				}
-				x, y, draws := normal(n*shape.Size(), 1, 1), normal(n*op.MeasurementSize(), 2, 1), encoded(t, op, n)
-				g := onnx.NewGraph(onnx.DefaultOpset)
-				in := []onnx.Value{g.Input("x", onnx.Float, shape.Dims(n)...), g.Input("y", onnx.Float, op.MeasurementDims(n)...)}
-				data := [][]float32{x, y}
-				var p onnx.Value
-				if dims := op.ParameterDims(n); dims != nil {
-					p = g.Input("p", onnx.Float, dims...)
-					in, data = append(in, p), append(data, draws)
-				}
-				a, err := op.Apply(g, in[0], p)
-				if err != nil {
-					t.Fatal(err)
-				}
-				spectrum, values := d.Vt(g, in[0]), d.Values(g, p, 0)
-				left := d.Ut(g, in[1])
-				got := outputs(t, g, in, data, map[string]onnx.Value{
-					"Ax": a.Y, "USVtx": d.U(g, g.Mul(values, spectrum)), "VVtx": d.V(g, spectrum), "Vtx": spectrum,
-					"Uty": left, "UUty": d.U(g, left), "paired": g.Mul(left, d.Paired(g, p)),
-					"VtVx": d.Vt(g, d.V(g, in[0])),
-				})
-				for name, c := range map[string]struct{ got, want []float32 }{
-					"U·S·Vᵀ·x": {got["USVtx"], got["Ax"]}, "V·Vᵀ·x": {got["VVtx"], x}, "Vᵀ·V·x": {got["VtVx"], x}, "U·Uᵀ·y": {got["UUty"], y},
-				} {
-					if e := relative(c.got, c.want); !(e <= 1e-5) {
-						t.Errorf("%s: relative difference %.2g", name, e)
-					}
-				}
-				if task != operator.InpaintBox && task != operator.InpaintRandom { // Uᵀ·y is y there
-					if e := relative(got["paired"], got["Uty"]); e != 0 {
-						t.Errorf("places without a pair have a coefficient of y: relative difference %.2g", e)
-					}
-				}
+				checkSVD(t, op)
 			})
+		}
+	}
+}
+
+// checkSVD compares U·S·Vᵀ·x with A·x for random images.
+func checkSVD(t *testing.T, op *operator.Operator) {
+	t.Helper()
+	const n = 2
+	d, err := op.SVD()
+	if err != nil {
+		t.Fatal(err)
+	}
+	shape := op.Image
+	x, y, draws := normal(n*shape.Size(), 1, 1), normal(n*op.MeasurementSize(), 2, 1), encoded(t, op, n)
+	g := onnx.NewGraph(onnx.DefaultOpset)
+	in := []onnx.Value{g.Input("x", onnx.Float, shape.Dims(n)...), g.Input("y", onnx.Float, op.MeasurementDims(n)...)}
+	data := [][]float32{x, y}
+	var p onnx.Value
+	if dims := op.ParameterDims(n); dims != nil {
+		p = g.Input("p", onnx.Float, dims...)
+		in, data = append(in, p), append(data, draws)
+	}
+	a, err := op.Apply(g, in[0], p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spectrum, values := d.Vt(g, in[0]), d.Values(g, p, 0)
+	left := d.Ut(g, in[1])
+	got := outputs(t, g, in, data, map[string]onnx.Value{
+		"Ax": a.Y, "USVtx": d.U(g, g.Mul(values, spectrum)), "VVtx": d.V(g, spectrum), "Vtx": spectrum,
+		"Uty": left, "UUty": d.U(g, left), "paired": g.Mul(left, d.Paired(g, p)),
+		"VtVx": d.Vt(g, d.V(g, in[0])),
+	})
+	for name, c := range map[string]struct{ got, want []float32 }{
+		"U·S·Vᵀ·x": {got["USVtx"], got["Ax"]}, "V·Vᵀ·x": {got["VVtx"], x}, "Vᵀ·V·x": {got["VtVx"], x}, "U·Uᵀ·y": {got["UUty"], y},
+	} {
+		if e := relative(c.got, c.want); !(e <= 1e-5) {
+			t.Errorf("%s: relative difference %.2g", name, e)
+		}
+	}
+	if task := op.Task; task != operator.InpaintBox && task != operator.InpaintRandom { // Uᵀ·y is y there
+		if e := relative(got["paired"], got["Uty"]); e != 0 {
+			t.Errorf("places without a pair have a coefficient of y: relative difference %.2g", e)
 		}
 	}
 }
