@@ -118,7 +118,7 @@ func (t *task) readPicture(path string, data []byte) error {
 	}
 	t.profile = p.Profile
 	if !p.ProfileFits() && len(p.Profile) > 0 {
-		t.warnings = append(t.warnings, manifest.Warning{Code: manifest.WarnProfile, Text: "the measurement's ICC profile describes neither RGB nor grey as its pixels do; the restored picture has no profile"})
+		t.warnings = append(t.warnings, manifest.Warning{Code: manifest.WarnProfile, Text: "the measurement's ICC profile does not describe the channels of the restored picture; the restored picture has no profile"})
 	}
 	return nil
 }

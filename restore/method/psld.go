@@ -43,7 +43,7 @@ func (psld) Info() Info {
 			{Name: "omega", Max: largest, Default: 1, Doc: "weight ω of the measurement term"},
 			{Name: "eta", Max: 1, Default: 0, Doc: "new noise of a step: 0 is DDIM, 1 is DDPM"},
 			{Name: "back", Choices: []string{backResize, backAdjoint},
-				Doc: "way of the residual to the image: enlarged to its size (the authors' code), or by the adjoint (the paper)"},
+				Doc: "way of the residual to the image: enlarged to its size (the authors' code), or by the adjoint (the paper, and always for one channel)"},
 		},
 		Steps: 1000, Rows: psldPublished(),
 		State: []Tensor{{Name: "z", Noise: true}},
@@ -115,7 +115,7 @@ func psldPull(b *Builder, s Settings, z onnx.Value) (pull onnx.Value, curves map
 		return pull, nil, err
 	}
 	back := resizeBack(b)
-	if s.Word("back") == backAdjoint {
+	if op := b.run.Operator; s.Word("back") == backAdjoint || op.Measurement[0] != op.Image.Channels {
 		back = adjointBack(b, a)
 	}
 	brought, err := back.apply(r)
