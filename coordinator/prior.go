@@ -208,6 +208,7 @@ func (r *runner) copyPrior(ctx context.Context) (*prior.Description, error) {
 func (r *runner) copyModel(ctx context.Context, what, sha256 string, data []byte) error {
 	err := r.s.cfg.Store.Create(ctx, priorKey(sha256), data)
 	if err == nil || errors.Is(err, storage.ErrExists) {
+		r.log.Info("workers find the file in the store", "file", what, "sha256", sha256[:12])
 		return nil
 	}
 	wrapped := fmt.Errorf("copy %s into the store: %w", what, err)

@@ -142,8 +142,7 @@ func TestFileOutline(t *testing.T) {
 	}
 }
 
-// bkse is the learned blur as the exporter writes it, with random weights under the published names: width=2, trunk=2, code=4 of
-// ddiff_export.random_weights.
+// bkse is the learned blur as the exporter writes it, with random weights under the published names: tools/learned_blur.py made it.
 func bkse(t *testing.T) *operator.File {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata", "bkse.onnx"))
