@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"ddiff/restore/operator"
 	"ddiff/restore/raster"
 )
 
@@ -53,7 +54,7 @@ func TestReadDraw(t *testing.T) {
 		{"array of one row", array(1, 6), drawKernel, []int{1, 6}, values},
 		{"array of two channels", array(2, 1, 3), drawMask, []int{2, 1, 3}, values},
 	} {
-		d, err := readDraw(tt.kind, tt.data)
+		d, err := operator.ReadDraw(tt.kind, tt.data)
 		if err != nil {
 			t.Errorf("%s: %v", tt.name, err)
 			continue
@@ -64,7 +65,7 @@ func TestReadDraw(t *testing.T) {
 		}
 	}
 	for name, data := range map[string][]byte{"text": []byte("mask"), "cut array": array(2, 3)[:90]} {
-		if d, err := readDraw(drawMask, data); err == nil {
+		if d, err := operator.ReadDraw(drawMask, data); err == nil {
 			t.Errorf("%s: read as %+v", name, d)
 		}
 	}

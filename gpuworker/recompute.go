@@ -87,9 +87,9 @@ func (s loader) load(ctx context.Context, t *task, stored *Stored) error {
 	var err error
 	switch {
 	case t.item.Kernel != nil:
-		t.draw, err = readDraw(drawKernel, stored.Draw)
+		t.draw, err = operator.ReadDraw(drawKernel, stored.Draw)
 	case t.item.Mask != nil:
-		t.draw, err = readDraw(drawMask, stored.Draw)
+		t.draw, err = operator.ReadDraw(drawMask, stored.Draw)
 	}
 	if err != nil {
 		return fmt.Errorf("read stored mask or kernel: %w", err)

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"sync/atomic"
 	"time"
 
@@ -201,7 +200,7 @@ func (s loader) fetchDraw(ctx context.Context, t *task) error {
 			continue
 		}
 		err := s.decode(ctx, *given.source, func(data []byte) (err error) {
-			if t.draw, err = readDraw(given.name, data); err != nil {
+			if t.draw, err = operator.ReadDraw(given.name, data); err != nil {
 				return fmt.Errorf("read %s %s: %w", given.name, given.source.Public(), err)
 			}
 			return nil
@@ -232,41 +231,6 @@ func (t *task) encodeDraw() error {
 	var err error
 	t.problem.Draw, err = t.op.Encode(t.draw)
 	return err
-}
-
-// readDraw decodes a mask or kernel from .npy or from the first channel of an image. Pixels of a mask from mid-grey up
-// are observed; a kernel is scaled to the sum 1.
-func readDraw(name string, data []byte) (*operator.Draw, error) {
-	if raster.IsNPY(data) {
-		a, err := raster.DecodeNPY(data)
-		if err != nil {
-			return nil, err
-		}
-		dims := a.Shape
-		for len(dims) > 2 && dims[0] == 1 {
-			dims = dims[1:]
-		}
-		return &operator.Draw{Name: name, Dims: dims, Data: a.Data}, nil
-	}
-	img, err := raster.Decode(data)
-	if err != nil {
-		return nil, err
-	}
-	d := &operator.Draw{Name: name, Dims: []int{img.Height, img.Width}, Data: make([]float32, img.Height*img.Width)}
-	sum := float32(0)
-	for i, v := range img.Pix[:len(d.Data)] {
-		d.Data[i] = (v + 1) / 2
-		if name == drawMask {
-			d.Data[i] = float32(math.Round(float64(d.Data[i])))
-		}
-		sum += d.Data[i]
-	}
-	if name == drawKernel && sum > 0 {
-		for i := range d.Data {
-			d.Data[i] /= sum
-		}
-	}
-	return d, nil
 }
 
 // read reads a source and verifies its digest.

@@ -117,7 +117,7 @@ func TestToken(t *testing.T) {
 func TestCampaignIDOfInvalidSpec(t *testing.T) {
 	t.Parallel()
 	s := Default()
-	s.Name, s.Sigma = "x", math.NaN()
+	s.Name, s.Sigma = "x", Sigma(math.NaN())
 	if got := s.ID(); got != "x-invalid" {
 		t.Errorf("ID = %s", got)
 	}

@@ -16,6 +16,8 @@ type Probe struct {
 	ImageSHA256, MeasurementSHA256, MaskSHA256, KernelSHA256 string
 	// Width and Height are the working size in pixels, after the campaign's fit.
 	Width, Height int
+	// Estimates has the noise levels of the measurement, one for each of [EstimatedTasks].
+	Estimates []Estimate
 }
 
 // Resolver returns the complete settings of the solver and the complete parameters of the operator,
@@ -99,11 +101,16 @@ func (e *Expander) item(row Row, probe Probe, p place) (Item, error) {
 			return Item{}, err
 		}
 	}
+	estimated := *p.task.Sigma == SigmaAuto
+	if err := p.estimateSigma(row, probe.Estimates); err != nil {
+		return Item{}, err
+	}
 	solver, params, err := e.resolve(p.task, p.method, probe.Width, probe.Height)
 	if err != nil {
 		return Item{}, err
 	}
 	it := p.item(row, e.spec, e.campaign)
+	it.SigmaEstimated = estimated
 	it.Params = maps.Clone(params)
 	for name, x := range it.Params {
 		it.Params[name] = positiveZero(x)
@@ -162,18 +169,24 @@ type place struct {
 	task   TaskSpec
 	method string
 	run    int
+	// estimate is the index of the task in EstimatedTasks, if its noise level is auto.
+	estimate int
 }
 
 // places returns the grid of a row in the order of the manifest.
 func places(row Row, spec *Spec, first int) []place {
 	out := make([]place, 0, ItemsPerRow(row, spec))
+	estimates := 0
 	for _, task := range rowTasks(row, spec) {
 		for _, method := range spec.methodsOf(task) {
 			for run := range task.Runs {
 				t := task
 				t.Params = maps.Clone(task.Params)
-				out = append(out, place{first + len(out), len(out), t, method, run})
+				out = append(out, place{first + len(out), len(out), t, method, run, estimates})
 			}
+		}
+		if *task.Sigma == SigmaAuto {
+			estimates++
 		}
 	}
 	return out
@@ -183,8 +196,11 @@ func places(row Row, spec *Spec, first int) []place {
 func (p place) item(row Row, spec *Spec, campaign string) Item {
 	it := Item{
 		Campaign: campaign, Index: p.index, Name: row.Name, Fit: spec.Dataset.Fit,
-		Task: p.task.Name, Params: p.task.Params, Sigma: positiveZero(*p.task.Sigma),
+		Task: p.task.Name, Params: p.task.Params, Sigma: positiveZero(float64(*p.task.Sigma)),
 		Seed: spec.Seed, Run: p.run, Method: p.method, Preset: spec.Preset,
+	}
+	if *p.task.Sigma == SigmaAuto {
+		it.Sigma, it.SigmaEstimated = 0, true // not known
 	}
 	if row.Overrides.Seed != nil {
 		it.Seed = *row.Overrides.Seed

@@ -14,7 +14,7 @@ func testSpec() *Spec {
 	s.Name, s.Dataset.Path = "demo", "/photos"
 	s.Tasks = []TaskSpec{
 		{Name: "hdr"},
-		{Name: "super_resolution", Params: map[string]float64{"factor": 4}, Sigma: ptr(0.02), Steps: 100},
+		{Name: "super_resolution", Params: map[string]float64{"factor": 4}, Sigma: ptr(Sigma(0.02)), Steps: 100},
 	}
 	s.Methods, s.Runs, s.Seed = []string{"ddiff", "hqs"}, 2, 7
 	return s
@@ -33,7 +33,7 @@ func testResolve(task TaskSpec, method string, width, height int) (json.RawMessa
 	if !(params["factor"] <= 8) {
 		return nil, nil, fmt.Errorf("factor %v is too large for %dx%d", params["factor"], width, height)
 	}
-	solver, err := json.Marshal(map[string]any{"method": method, "steps": task.Steps, "noise": *task.Sigma})
+	solver, err := json.Marshal(map[string]any{"method": method, "steps": task.Steps, "noise": float64(*task.Sigma)})
 	return solver, params, err
 }
 
@@ -112,7 +112,7 @@ func TestExpandOverrides(t *testing.T) {
 	t.Parallel()
 	digest := func(c string) string { return strings.Repeat(c, 64) }
 	row := Row{Name: "x", Measurement: "/m/y.npy", Overrides: Overrides{
-		Task: "super_resolution", Sigma: ptr(0.0), Seed: ptr(uint64(0)),
+		Task: "super_resolution", Sigma: ptr(Sigma(0.0)), Seed: ptr(uint64(0)),
 		Params: map[string]float64{"factor": 2, "extra": 0}, Mask: "/m/mask.png", Kernel: "/m/k.npy",
 	}}
 	probe := Probe{MeasurementSHA256: digest("1"), MaskSHA256: digest("2"), KernelSHA256: digest("3"), Width: 8, Height: 8}
@@ -241,7 +241,7 @@ func TestExpandNegativeZero(t *testing.T) {
 	minus := -1.0
 	minus *= 0
 	expand := func(zero float64) string {
-		row := Row{Name: "x", Image: "/x.png", Overrides: Overrides{Sigma: &zero, Params: map[string]float64{"p": zero}}}
+		row := Row{Name: "x", Image: "/x.png", Overrides: Overrides{Sigma: ptr(Sigma(zero)), Params: map[string]float64{"p": zero}}}
 		resolve := func(task TaskSpec, _ string, _, _ int) (json.RawMessage, map[string]float64, error) {
 			return json.RawMessage(`{}`), task.Params, nil
 		}

@@ -87,6 +87,8 @@ type Item struct {
 	Operator *Source `json:"operator,omitempty"`
 	// Sigma is the standard deviation of the measurement noise, in units of y.
 	Sigma float64 `json:"sigma"`
+	// SigmaEstimated: Sigma was estimated from the measurement; it is 0 if that failed. It is not part of the identity.
+	SigmaEstimated bool `json:"sigma_estimated,omitempty"`
 	Seed  uint64  `json:"seed"`
 	// Run numbers repeated runs of one measurement, from 0.
 	Run int `json:"run"`

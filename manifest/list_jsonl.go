@@ -93,7 +93,7 @@ func fieldText(column string, value json.Token) (string, error) {
 			return v.String(), nil
 		}
 	case string:
-		if !numeric {
+		if !numeric || column == "sigma" && v == sigmaWord {
 			return v, nil
 		}
 	}

@@ -112,12 +112,12 @@ func (r *rowMaker) set(f Field) (err error) {
 	case "task":
 		r.Overrides.Task = f.Text
 	case "sigma":
-		sigma, err := parseNumber(f.Text)
+		sigma, err := ParseSigma(f.Text)
 		if err != nil {
 			return err
 		}
 		r.Overrides.Sigma = &sigma
-		return checkSigma(sigma)
+		return sigma.check()
 	case "seed":
 		seed, err := strconv.ParseUint(strings.TrimSpace(f.Text), 10, 64)
 		if err != nil {

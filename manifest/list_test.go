@@ -52,10 +52,10 @@ func TestListFormatsAgree(t *testing.T) {
 		want := []Row{
 			{Index: 0, Name: "a", Image: in("a.png")},
 			{Index: 1, Name: "first cat", Image: in("a.png"), Measurement: in("y.npy"), Overrides: Overrides{
-				Task: "hdr", Sigma: ptr(0.1), Seed: ptr(uint64(18446744073709551615)),
+				Task: "hdr", Sigma: ptr(Sigma(0.1)), Seed: ptr(uint64(18446744073709551615)),
 				Params: map[string]float64{"factor": 4, "std": 0.1}, Mask: in("mask.png"), Kernel: in("k.npy"),
 			}},
-			{Index: 2, Name: "y", Measurement: in("y.npy"), Overrides: Overrides{Sigma: ptr(0.0), Seed: ptr(uint64(0))}},
+			{Index: 2, Name: "y", Measurement: in("y.npy"), Overrides: Overrides{Sigma: ptr(Sigma(0.0)), Seed: ptr(uint64(0))}},
 			{Index: 3, Name: "outside", Image: filepath.Join(root, "outside.png")},
 			{Index: 4, Name: "first cat-2", Image: in("a.png")},
 			{Index: 5, Name: "one, two", Image: in("a.png")},
@@ -75,8 +75,8 @@ func TestListRowErrors(t *testing.T) {
 		{"not an image", "l.csv", "y.npy,,,", `l.csv:3: image: "y.npy" is not a supported image, want a file that ends in png, jpg, jpeg, tif, tiff, webp`},
 		{"device", "l.csv", ",,,/dev/null", `l.csv:3: mask: "/dev/null": is not a regular file`},
 		{"neither", "l.csv", ",0.1,1,", "l.csv:3: has neither image nor measurement; give one of them"},
-		{"sigma in words", "l.csv", "a.png,little,,", `l.csv:3: sigma: "little" is not a finite number`},
-		{"sigma NaN", "l.csv", "a.png,NaN,,", `l.csv:3: sigma: "NaN" is not a finite number`},
+		{"sigma in words", "l.csv", "a.png,little,,", `l.csv:3: sigma: "little" is not a finite number, and not auto`},
+		{"sigma NaN", "l.csv", "a.png,NaN,,", `l.csv:3: sigma: "NaN" is not a finite number, and not auto`},
 		{"sigma too large", "l.csv", "a.png,1.01,,", "l.csv:3: sigma: 1.01 is out of range, want 0 to 1 (in units of y)"},
 		{"seed", "l.csv", "a.png,,-3,", `l.csv:3: seed: "-3" is not an integer from 0 to 18446744073709551615`},
 		{"first of two errors", "l.csv", "no.png,x,,", `l.csv:3: image: "no.png": no such file or directory`},

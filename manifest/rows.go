@@ -45,8 +45,8 @@ type Row struct {
 type Overrides struct {
 	// Task restricts the row to this task; the campaign need not have it.
 	Task string
-	// Sigma is the measurement noise, 0..1.
-	Sigma *float64
+	// Sigma is the measurement noise, 0..1 or auto.
+	Sigma *Sigma
 	Seed  *uint64
 	// Params replaces single parameters of the row's tasks.
 	Params map[string]float64

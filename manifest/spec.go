@@ -64,9 +64,9 @@ type Spec struct {
 	Prior string `json:"prior"`
 	// Steps is the number of solver steps, from 2 to the length of the prior's schedule. Default: 0, the preset's.
 	Steps int `json:"steps"`
-	// Sigma is the standard deviation of the measurement noise in units of y, 0..1.
-	// Default: 0.05.
-	Sigma float64 `json:"sigma"`
+	// Sigma is the standard deviation of the measurement noise in units of y, 0..1, or auto: estimated from each stored
+	// measurement. Default: 0.05.
+	Sigma Sigma `json:"sigma"`
 	// Seed keys every random draw. Default: 0.
 	Seed uint64 `json:"seed"`
 	// Runs is the number of solutions per measurement, each with other solver noise, 1..1000.
@@ -139,8 +139,8 @@ type TaskSpec struct {
 	Operator string `json:"operator,omitempty"`
 	// Params are the operator's parameters. Missing parameters have the operator's defaults.
 	Params map[string]float64 `json:"params,omitempty"`
-	// Sigma is the measurement noise, 0..1. Nil means the campaign's.
-	Sigma *float64 `json:"sigma,omitempty"`
+	// Sigma is the measurement noise, as in [Spec]. Nil means the campaign's.
+	Sigma *Sigma `json:"sigma,omitempty"`
 	// Steps is the number of solver steps, as in [Spec]. Zero means the campaign's.
 	Steps int `json:"steps,omitempty"`
 	// Runs is the number of solutions per measurement, as in [Spec]. Zero means the campaign's.

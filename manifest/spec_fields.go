@@ -18,7 +18,7 @@ func (d *yamlDecoder) spec(n *yaml.Node, s *Spec) {
 		"preset":    func(n *yaml.Node, path string) { d.text(n, path, &s.Preset) },
 		"prior":     func(n *yaml.Node, path string) { d.text(n, path, &s.Prior) },
 		"steps":     func(n *yaml.Node, path string) { d.integer(n, path, &s.Steps) },
-		"sigma":     func(n *yaml.Node, path string) { d.number(n, path, &s.Sigma) },
+		"sigma":     func(n *yaml.Node, path string) { d.sigma(n, path, &s.Sigma) },
 		"seed":      func(n *yaml.Node, path string) { d.unsigned(n, path, &s.Seed) },
 		"runs":      func(n *yaml.Node, path string) { d.integer(n, path, &s.Runs) },
 		"select":    func(n *yaml.Node, path string) { d.text(n, path, (*string)(&s.Select)) },
@@ -69,6 +69,17 @@ func (d *yamlDecoder) valueRange(n *yaml.Node, path string) *ValueRange {
 	return &ValueRange{list[0], list[1]}
 }
 
+// sigma reads a noise level.
+func (d *yamlDecoder) sigma(n *yaml.Node, path string, s *Sigma) {
+	if n.Kind == yaml.ScalarNode && n.ShortTag() == "!!str" && n.Value == sigmaWord {
+		*s = SigmaAuto
+		return
+	}
+	x := float64(*s)
+	d.scalar(n, path, "a number or auto", &x, "!!int", "!!float")
+	*s = Sigma(x)
+}
+
 // task reads a plain name or a mapping.
 func (d *yamlDecoder) task(n *yaml.Node, path string, t *TaskSpec) {
 	if n.Kind == yaml.ScalarNode {
@@ -83,7 +94,7 @@ func (d *yamlDecoder) task(n *yaml.Node, path string, t *TaskSpec) {
 			}
 		},
 		"params":  func(n *yaml.Node, path string) { t.Params = d.numbers(n, path) },
-		"sigma":   func(n *yaml.Node, path string) { t.Sigma = optional(n, path, d.number) },
+		"sigma":   func(n *yaml.Node, path string) { t.Sigma = optional(n, path, d.sigma) },
 		"steps":   func(n *yaml.Node, path string) { d.integer(n, path, &t.Steps) },
 		"runs":    func(n *yaml.Node, path string) { d.integer(n, path, &t.Runs) },
 		"solver":  func(n *yaml.Node, path string) { t.Solver = d.values(n, path) },

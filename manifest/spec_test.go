@@ -62,7 +62,7 @@ func TestParseFull(t *testing.T) {
 			{Name: "gaussian_deblur"},
 			{
 				Name: "super_resolution", Params: map[string]float64{"factor": 4, "support": 16.5},
-				Sigma: ptr(0.02), Steps: 100, Solver: Values{"b": {Number: 0.5}},
+				Sigma: ptr(Sigma(0.02)), Steps: 100, Solver: Values{"b": {Number: 0.5}},
 			},
 		},
 		Methods: []string{"ddiff", "hqs"}, Preset: "ffhq", Prior: "/data/priors/faces.onnx",
@@ -135,8 +135,8 @@ func TestParseErrors(t *testing.T) {
 		{"integer from a fraction", "steps: 2.5\n", `c.yaml:1: steps: want an integer, got "2.5"`},
 		{"integer too long", "steps: 99999999999999999999\n", `c.yaml:1: steps: want an integer, got "99999999999999999999"`},
 		{"integer from a list", "steps: [1]\n", "c.yaml:1: steps: want an integer, got a list"},
-		{"number", "sigma: small\n", `c.yaml:1: sigma: want a number, got "small"`},
-		{"number in quotes", "sigma: '0.1'\n", `c.yaml:1: sigma: want a number, got "0.1"`},
+		{"number", "sigma: small\n", `c.yaml:1: sigma: want a number or auto, got "small"`},
+		{"number in quotes", "sigma: '0.1'\n", `c.yaml:1: sigma: want a number or auto, got "0.1"`},
 		{"negative seed", "seed: -1\n", `c.yaml:1: seed: want an integer from 0 to 18446744073709551615, got "-1"`},
 		{"boolean", "dataset: {recursive: 1}\n", `c.yaml:1: dataset.recursive: want true or false, got "1"`},
 		{"text from a number", "name: 2024\n", "c.yaml:1: name: want " + text + `, got "2024"`},
@@ -278,13 +278,13 @@ func TestEffective(t *testing.T) {
 	s.Sigma, s.Steps = 0.1, 50
 	s.Solver = Values{"a": {Number: 1}, "b": {Number: 2}, "t0": {Number: 7}, "gradient": {Word: "norm"}}
 	got := s.Effective(TaskSpec{Name: "x", Solver: Values{"b": {}, "t0": {}, "sigma_rule": {Word: "full"}}})
-	want := TaskSpec{Name: "x", Sigma: ptr(0.1), Steps: 50, Runs: 1, Solver: Values{
+	want := TaskSpec{Name: "x", Sigma: ptr(Sigma(0.1)), Steps: 50, Runs: 1, Solver: Values{
 		"a": {Number: 1}, "b": {}, "t0": {}, "sigma_rule": {Word: "full"}, "gradient": {Word: "norm"},
 	}}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
-	if got := s.Effective(TaskSpec{Sigma: ptr(0.0), Steps: 9}); *got.Sigma != 0 || got.Steps != 9 {
+	if got := s.Effective(TaskSpec{Sigma: ptr(Sigma(0.0)), Steps: 9}); *got.Sigma != 0 || got.Steps != 9 {
 		t.Errorf("own settings became sigma %v, steps %d", *got.Sigma, got.Steps)
 	}
 }

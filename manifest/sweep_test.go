@@ -95,7 +95,7 @@ func TestSweepErrors(t *testing.T) {
 	for _, tt := range []struct{ text, want string }{
 		{"sigma: []\ntasks: [hdr]", "c.yaml:2: tasks[0].sigma: is an empty list; give a value"},
 		{"tasks:\n- name: hdr\n  sigma: [0.1, 0.1]", "c.yaml:4: tasks[0].sigma: repeats 0.1; remove one"},
-		{"tasks:\n- name: hdr\n  sigma: [0.1, much]", `c.yaml:4: tasks[1].sigma: want a number, got "much"`},
+		{"tasks:\n- name: hdr\n  sigma: [0.1, much]", `c.yaml:4: tasks[1].sigma: want a number or auto, got "much"`},
 		{"tasks:\n- name: hdr\n  steps: [[20]]", "c.yaml:4: tasks[0].steps: want an integer, got a list"},
 		{"tasks:\n- name: hdr\n  sigma: [0.1, 7]", "c.yaml:4: tasks[1].sigma: 7 is out of range"},
 		{"sigma: [0.1, 0.2]\nsigma: 0.3\ntasks: [hdr]", `c.yaml:3: field "sigma" is repeated, first on line 2; remove one`},

@@ -21,6 +21,8 @@ type Vocabulary struct {
 	Operators map[string][]Parameter
 	// Inputs maps each task to the file that a row may give to it: "mask", "kernel", or "". Nil: they are not checked.
 	Inputs map[string]string
+	// Unestimated maps the tasks whose noise level cannot be estimated from a measurement to the reason.
+	Unestimated map[string]string
 	// Methods are the restoration methods.
 	Methods []string
 	// Parameters maps each method to its solver parameters.
@@ -141,6 +143,9 @@ func (s *Spec) checkNames(v Vocabulary) []*FieldError {
 			out = append(out, s.checkParams(field+".params.", t, parameters)...)
 		}
 		out = append(out, s.checkSolver(field+".solver", t.Solver, s.methodsOf(t), v)...)
+		if err := s.checkAuto(t, v); err != nil {
+			out = append(out, s.problem(field+".sigma", err))
+		}
 		for k, m := range t.Methods {
 			name(fmt.Sprintf("%s.methods[%d]", field, k), "method of the campaign", m, s.Methods)
 		}
@@ -342,8 +347,8 @@ func (c *rangeChecker) steps(field string, x int) {
 	}
 }
 
-func (c *rangeChecker) sigma(field string, x float64) {
-	if err := checkSigma(x); err != nil {
+func (c *rangeChecker) sigma(field string, x Sigma) {
+	if err := x.check(); err != nil {
 		c.add(field, err)
 	}
 }
@@ -383,12 +388,4 @@ func (c *rangeChecker) columns(field string, columns map[string]string) {
 	if columnName(columns, "image") == "" && columnName(columns, "measurement") == "" {
 		c.add(field, errors.New("reads neither image nor measurement; leave one of them in"))
 	}
-}
-
-// checkSigma accepts the noise levels of a spec and of a list's column.
-func checkSigma(x float64) error {
-	if !(x >= 0 && x <= 1) {
-		return fmt.Errorf("%v is out of range, want 0 to 1 (in units of y)", x)
-	}
-	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"maps"
-	"strconv"
 	"strings"
 
 	"ddiff/coordinator/report"
@@ -40,7 +39,7 @@ func newExportedRuns(s report.Summary) ([]exportedRun, error) {
 		runs[i] = exportedRun{
 			id: hex.EncodeToString(sum[:16]), name: names[i],
 			config: map[string]string{
-				"task": r.Task, "method": r.Method, "sigma": strconv.FormatFloat(r.Sigma, 'g', -1, 64), "size": r.Size,
+				"task": r.Task, "method": r.Method, "sigma": r.Sigma.String(), "size": r.Size,
 				"prior": r.Prior, "preset": r.Preset, "select": string(s.Rule),
 			},
 			params: assignments(r.Params), settings: assignments(r.Settings), metrics: rowMetrics(r),

@@ -95,7 +95,12 @@ func readReported(dir string, yield func(namedItem) bool) error {
 		if row[column["outcome"]] != string(manifest.OutcomeDone) {
 			continue
 		}
-		it, err := namedRow(func(name string) string { return row[column[name]] })
+		it, err := namedRow(func(name string) string {
+			if i, ok := column[name]; ok {
+				return row[i]
+			}
+			return "" // of an earlier version
+		})
 		if err != nil {
 			return fmt.Errorf("read %s: %w", report.KeyCSV, err)
 		}
@@ -111,9 +116,12 @@ func namedRow(column func(name string) string) (namedItem, error) {
 	if err != nil {
 		return namedItem{}, fmt.Errorf("run: %w", err)
 	}
-	sigma, err := strconv.ParseFloat(column("sigma"), 64)
+	sigma, err := manifest.ParseSigma(column("sigma"))
 	if err != nil {
 		return namedItem{}, fmt.Errorf("sigma: %w", err)
+	}
+	if column("sigma_estimated") != "" {
+		sigma = manifest.SigmaAuto
 	}
 	size := strings.TrimSpace(column("size") + " " + column("fit"))
 	if fit := column("fit"); fit == string(manifest.FitPad) {

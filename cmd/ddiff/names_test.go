@@ -173,7 +173,7 @@ func TestNamesOfSweep(t *testing.T) {
 		for _, steps := range []string{"3", "5"} {
 			for run := range 2 {
 				sweep = append(sweep, restoredItem(len(sweep), "coffee", func(it *namedItem) {
-					it.cell.Sigma, it.cell.Settings, it.run = sigma, "steps="+steps+";gamma0=8", run
+					it.cell.Sigma, it.cell.Settings, it.run = manifest.Sigma(sigma), "steps="+steps+";gamma0=8", run
 				}))
 			}
 		}

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"slices"
-	"strconv"
 	"strings"
 
 	"ddiff/coordinator/report"
@@ -126,7 +125,7 @@ func shorten(text string) string {
 	return safeName(strings.ToValidUTF8(cut, "")) + "~" + hex.EncodeToString(sum[:digits/2])
 }
 
-func sigmaText(c report.Cell) string { return strconv.FormatFloat(c.Sigma, 'g', -1, 64) }
+func sigmaText(c report.Cell) string { return c.Sigma.String() }
 
 // nameCells names cells as folders or runs: task, varying properties, method. The names are different on every file
 // system. They do not depend on the order of the cells.

@@ -51,7 +51,7 @@ func newRestoreCommand(c shard.Catalogue) *cobra.Command {
 	f := cmd.Flags()
 	f.StringSliceVar(&o.tasks, "task", nil, "`task` that degraded the pictures; see: ddiff tasks")
 	f.StringArrayVar(&o.own, "operator", nil, "ONNX `file` of an operator of your own in place of --task; see: ddiff operator check")
-	f.Float64Var(&o.spec.Sigma, "sigma", 0, "standard deviation of the noise in the pictures, from black at -1 to white at 1 (default 0.05)")
+	f.Var(&sigmaFlag{&o.spec.Sigma}, "sigma", "standard deviation of the noise in the pictures, from black at -1 to white at 1, or auto (default 0.05)")
 	o.measurements.add(f)
 	f.StringVarP(&o.into, "out", "o", "", "`directory` for the restored pictures (default: beside each input)")
 	f.BoolVar(&o.force, "force", false, "replace existing files")
@@ -218,6 +218,8 @@ type restoration struct {
 	ID       string             `json:"id,omitempty"`
 	Task     string             `json:"task"`
 	Metrics  manifest.Metrics   `json:"metrics"`
+	// Sigma is the noise level that was estimated; nil: it was given.
+	Sigma *float64 `json:"estimated_sigma,omitempty"`
 }
 
 func (w *pictureWriter) printJSON(v any) {

@@ -256,11 +256,18 @@ func (w *pictureWriter) write(ctx context.Context, res manifest.Result, tail str
 		w.warned++
 	}
 	if w.json {
-		w.printJSON(restoration{in.name, target, res.Outcome, "", res.Warnings, res.Item.ID, res.Item.Task, res.Metrics})
+		out := restoration{in.name, target, res.Outcome, "", res.Warnings, res.Item.ID, res.Item.Task, res.Metrics, nil}
+		if res.Item.SigmaEstimated {
+			out.Sigma = &res.Item.Sigma
+		}
+		w.printJSON(out)
 		return
 	}
 	if p, it := res.Item.Picture, res.Item; p != nil && (p.Width != it.Width || p.Height != it.Height) && !w.quiet {
 		fmt.Fprintln(w.stderr, printable(fmt.Sprintf("%s: mirrored from %d×%d to %d×%d restored pixels, which suit the prior, and cropped again", in.name, p.Width, p.Height, it.Width, it.Height)))
+	}
+	if it := res.Item; it.SigmaEstimated && !w.quiet {
+		fmt.Fprintln(w.stderr, printable(fmt.Sprintf("%s: estimated sigma %g", in.name, it.Sigma)))
 	}
 	fmt.Fprintln(w.stdout, printable(relative(target)))
 }

@@ -111,7 +111,7 @@ func (o *runOptions) addMain(f *pflag.FlagSet) {
 func (o *runOptions) addSettings(f *pflag.FlagSet) {
 	f.StringVar(&o.images, "images", "", "images, as a single `path` or address: in place of the arguments, or of the campaign file's dataset")
 	f.StringArrayVar(&o.params, "param", nil, "operator parameter `NAME=VALUE`, or TASK.NAME=VALUE; repeatable")
-	f.Float64Var(&o.spec.Sigma, "sigma", 0, "standard deviation of the measurement noise (default 0.05)")
+	f.Var(&sigmaFlag{&o.spec.Sigma}, "sigma", "standard deviation of the measurement noise, or auto for stored measurements (default 0.05)")
 	f.Uint64Var(&o.spec.Seed, "seed", 0, "`seed` of every random draw")
 	f.IntVar(&o.spec.Runs, "runs", 0, "runs per item, each with other solver noise (default 1)")
 	f.StringVar((*string)(&o.spec.Select), "select", "", "`rule` that selects the run to report: "+words(manifest.Selections())+" (default first)")

@@ -76,7 +76,7 @@ func sweepOf(s *manifest.Spec, text, name string, c shard.Catalogue) (setter, er
 	switch name {
 	case "sigma":
 		return func(t *manifest.TaskSpec, value string) (string, error) {
-			x, err := number(value)
+			x, err := manifest.ParseSigma(value)
 			t.Sigma = &x
 			return "sigma", err
 		}, nil

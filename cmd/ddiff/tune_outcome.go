@@ -98,7 +98,7 @@ func (t *tuning) record() tune.Record {
 func (c *contest) record(k int) tune.RecordRace {
 	race := c.races[k]
 	out := tune.RecordRace{
-		Task: c.problem.Task, Params: c.problem.Params, Sigma: c.problem.Sigma, Size: c.problem.Size,
+		Task: c.problem.Task, Params: c.problem.Params, Sigma: float64(c.problem.Sigma), Size: c.problem.Size,
 		Method: c.method, Prior: c.prior, Rounds: race.Rounds(), Images: imageNames(race.Images()), Unusable: imageNames(race.Unusable()),
 	}
 	out.Chosen, _ = c.races[k].Winner()

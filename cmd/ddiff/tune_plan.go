@@ -48,7 +48,7 @@ func problemText(p report.Problem) string {
 	if p.Params != "" {
 		parts = append(parts, strings.ReplaceAll(p.Params, ";", " "))
 	}
-	return strings.Join(append(parts, fmt.Sprintf("sigma=%g", p.Sigma), p.Size), " ")
+	return strings.Join(append(parts, fmt.Sprintf("sigma=%s", p.Sigma), p.Size), " ")
 }
 
 // contestKey identifies a contest.
@@ -71,6 +71,9 @@ type tuningPlan struct {
 
 // planTuning reads the dataset and divides its images. It solves nothing.
 func planTuning(ctx context.Context, spec *manifest.Spec, c shard.Catalogue, p *prior.Description, sources datasets) (*tuningPlan, error) {
+	if slices.Contains(sigmasOf(spec), manifest.SigmaAuto) {
+		return nil, usageError{errors.New("tune: settings are chosen for one noise level; give sigma as a number")}
+	}
 	all := *spec
 	all.Split = nil // both sides
 	t := &tuningPlan{byKey: map[contestKey]*contest{}, names: map[string][]string{}}
@@ -220,4 +223,13 @@ func (t *tuningPlan) checkCost() error {
 		}
 	}
 	return nil
+}
+
+// sigmasOf returns the noise level of each task.
+func sigmasOf(spec *manifest.Spec) []manifest.Sigma {
+	var out []manifest.Sigma
+	for _, t := range spec.Tasks {
+		out = append(out, *spec.Effective(t).Sigma)
+	}
+	return out
 }

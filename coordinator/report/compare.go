@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -184,7 +183,7 @@ func (v Varying) problemText(r *Row) string {
 		parts = append(parts, r.varyingParams)
 	}
 	if v.Sigma {
-		parts = append(parts, "σ "+strconv.FormatFloat(r.Sigma, 'g', -1, 64))
+		parts = append(parts, "σ "+r.Sigma.String())
 	}
 	if v.Size && r.Size != "" {
 		parts = append(parts, r.Size)

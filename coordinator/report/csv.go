@@ -9,11 +9,13 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"ddiff/manifest"
 )
 
 // csvHeader is the fixed part of the header of results.csv; the further metrics follow. Scripts read it: only append columns.
 const csvHeader = "item,image,task,params,sigma,size,prior,preset,method,settings,run,seed,outcome,reason," +
-	"psnr,ssim,residual,residual_ratio,baseline_psnr,seconds,steps,fit,psnr_y,haarpsi,metrics,network,network_backward,operator,autoencoder,autoencoder_backward,precision,warnings"
+	"psnr,ssim,residual,residual_ratio,baseline_psnr,seconds,steps,fit,psnr_y,haarpsi,metrics,network,network_backward,operator,autoencoder,autoencoder_backward,precision,warnings,sigma_estimated"
 
 // writeCSV writes one row per entry, in order, with the versions of the scores in the column metrics. Undefined figures are empty cells; rows of failed and dead items have no
 // figures.
@@ -46,13 +48,13 @@ func csvRow(e *entry, c *columns) []string {
 		size = pixels(e.Width, e.Height)
 	}
 	row := []string{
-		e.ID, csvText(e.Name), csvText(e.Task), csvText(e.Params), exact(e.Sigma), size, e.Prior, csvText(e.Preset), csvText(e.Method),
+		e.ID, csvText(e.Name), csvText(e.Task), csvText(e.Params), exact(e.Noise), size, e.Prior, csvText(e.Preset), csvText(e.Method),
 		csvText(e.Settings), strconv.Itoa(e.Run), strconv.FormatUint(e.Seed, 10), string(e.Outcome), csvText(e.Reason),
 	}
 	if !e.done() {
 		row = append(row, "", "", "", "", "", "", "", e.Fit, "", "", "")
 		row = append(row, make([]string, costKinds)...)
-		row = append(row, string(e.Precision), "")
+		row = append(row, string(e.Precision), "", e.estimatedText())
 		return append(row, make([]string, len(c.extra))...)
 	}
 	s := &e.Scores
@@ -65,7 +67,7 @@ func csvRow(e *entry, c *columns) []string {
 	for _, v := range s.Cost {
 		row = append(row, costText(v))
 	}
-	row = append(row, cmp.Or(e.Used, string(e.Precision)), e.Warnings)
+	row = append(row, cmp.Or(e.Used, string(e.Precision)), e.Warnings, e.estimatedText())
 	for _, v := range s.Extra {
 		row = append(row, csvFloat(v, 'g', 6))
 	}
@@ -74,10 +76,18 @@ func csvRow(e *entry, c *columns) []string {
 
 // residualRatio is the mean square residual over sigma^2, whose expectation under the truth is 1. NaN without noise.
 func (e *entry) residualRatio() float64 {
-	if e.Sigma == 0 {
+	if e.Noise == 0 {
 		return math.NaN()
 	}
-	return e.Scores.Residual/(e.Sigma*e.Sigma) + 1
+	return e.Scores.Residual/(e.Noise*e.Noise) + 1
+}
+
+// estimatedText is "true" for an item whose noise level was estimated.
+func (e *entry) estimatedText() string {
+	if e.Sigma == manifest.SigmaAuto {
+		return "true"
+	}
+	return ""
 }
 
 // csvText puts an apostrophe before a text that a spreadsheet would compute, and replaces control characters.

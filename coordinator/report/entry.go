@@ -21,6 +21,8 @@ type entry struct {
 	Approach
 	ID, Name, Preset string
 	Run, Index       int
+	// Noise is the noise level of the measurement, also where Sigma is auto.
+	Noise float64
 	Seed             uint64
 	Width, Height    int
 	Fit              string
@@ -68,7 +70,7 @@ func newEntry(r *manifest.Result) (*entry, error) {
 	}
 	e := &entry{
 		Problem: c.Problem, Approach: c.Approach,
-		ID: it.ID, Name: it.Name, Preset: it.Preset, Run: it.Run, Index: it.Index,
+		ID: it.ID, Name: it.Name, Preset: it.Preset, Noise: it.Sigma, Run: it.Run, Index: it.Index,
 		Seed: it.Seed, Width: it.Width, Height: it.Height, Fit: string(it.Fit),
 		Outcome: r.Outcome, Reason: r.Reason, Warnings: manifest.WarningCodes(r.Warnings), Scores: scoresOf(r), Steps: r.Steps, Cost: r.Cost, Evaluations: r.Evaluations(), Provider: r.Runtime.Provider, Used: usedPrecision(r), Finished: r.Finished,
 		Image: imageOf(it),

@@ -65,7 +65,7 @@ func finishedRows(rows []Row) []*Row {
 
 // problemAssignments and approachAssignments are the properties of a row, without task and method.
 func problemAssignments(r *Row) []string {
-	return append(assignments(r.Params), propertySigma+"="+exact(r.Sigma), propertySize+"="+r.Size)
+	return append(assignments(r.Params), propertySigma+"="+r.Sigma.String(), propertySize+"="+r.Size)
 }
 
 func approachAssignments(r *Row) []string {

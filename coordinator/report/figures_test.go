@@ -254,7 +254,7 @@ func TestTraceLimits(t *testing.T) {
 		var s Summary
 		for p := range tt.problems {
 			for a := range tt.approaches {
-				s.Rows = append(s.Rows, Row{Images: 1, Problem: Problem{Sigma: float64(p), Size: "x"}, Approach: Approach{Method: fmt.Sprint(a)}})
+				s.Rows = append(s.Rows, Row{Images: 1, Problem: Problem{Sigma: manifest.Sigma(p), Size: "x"}, Approach: Approach{Method: fmt.Sprint(a)}})
 			}
 		}
 		got := reportTraces().divide(s).line

@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"ddiff/manifest"
@@ -13,8 +14,8 @@ type Problem struct {
 	Task string `json:"task"`
 	// Params are the complete parameters of the operator, such as "factor=4"; a semicolon separates several.
 	Params string `json:"params,omitempty"`
-	// Sigma is the standard deviation of the noise, in units of y.
-	Sigma float64 `json:"sigma"`
+	// Sigma is the standard deviation of the noise, in units of y, or auto: estimated for each measurement.
+	Sigma manifest.Sigma `json:"sigma"`
 	// Size is the working size in pixels and the fit, such as "128x128 resize", or "pad" where each image keeps its
 	// size. Empty: the items failed before their size was known.
 	Size string `json:"size,omitempty"`
@@ -74,14 +75,27 @@ func (g Cell) mayBe(to Cell) bool {
 		containsAssignments(to.Params, g.Params)
 }
 
+// noiseSetting begins the setting of methods that is the noise level by default.
+const noiseSetting = "noise_std="
+
 // CellOf returns the cell of an item.
 func CellOf(it *manifest.Item) (Cell, error) {
 	settings, err := settingsText(it.Solver)
 	if err != nil {
 		return Cell{}, fmt.Errorf("read item %q: %w", it.Name, err)
 	}
+	sigma := manifest.Sigma(it.Sigma)
+	if it.SigmaEstimated {
+		// The settings that are the noise level by default would make each image a problem of its own.
+		list := strings.Split(settings, ";")
+		if i := slices.Index(list, noiseSetting+exact(it.Sigma)); i >= 0 {
+			list[i] = noiseSetting + manifest.SigmaAuto.String()
+		}
+		settings = strings.Join(list, ";")
+		sigma = manifest.SigmaAuto
+	}
 	return Cell{
-		Problem{Task: it.Task, Params: paramsText(it.Params), Sigma: it.Sigma, Size: sizeOf(it)},
+		Problem{Task: it.Task, Params: paramsText(it.Params), Sigma: sigma, Size: sizeOf(it)},
 		Approach{Method: it.Method, Prior: it.Prior, Settings: settings, Precision: it.Precision},
 	}, nil
 }

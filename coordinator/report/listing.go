@@ -62,15 +62,15 @@ var pageFiles = [...]string{manifest.FileTruth, manifest.FileMeasurement, manife
 
 // cellView is the cell of an item; Variant tells it from the others of its task and method.
 type cellView struct {
-	Task     string  `json:"task"`
-	Label    string  `json:"label"`
-	Params   string  `json:"params"`
-	Sigma    float64 `json:"sigma"`
-	Method   string  `json:"method"`
-	Settings string  `json:"settings"`
-	Prior    string  `json:"prior"`
-	Preset   string  `json:"preset"`
-	Variant  string  `json:"variant"`
+	Task     string         `json:"task"`
+	Label    string         `json:"label"`
+	Params   string         `json:"params"`
+	Sigma    manifest.Sigma `json:"sigma"`
+	Method   string         `json:"method"`
+	Settings string         `json:"settings"`
+	Prior    string         `json:"prior"`
+	Preset   string         `json:"preset"`
+	Variant  string         `json:"variant"`
 }
 
 // howView is what many items share beside their cell. Seed is a string, because a script's numbers have 53 bits.

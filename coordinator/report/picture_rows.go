@@ -119,7 +119,7 @@ func (e *pictureExport) add(r manifest.Result) error {
 		e.cells[cell] = known
 	}
 	row := pictureRow{
-		Item: new(r.Item.ID), Image: new(r.Item.Name), Task: &known.Task, Params: &known.Params, Sigma: &known.Sigma, Size: &known.Size,
+		Item: new(r.Item.ID), Image: new(r.Item.Name), Task: &known.Task, Params: &known.Params, Sigma: new(r.Item.Sigma), Size: &known.Size,
 		Prior: &known.Prior, Preset: new(r.Item.Preset), Method: &known.Method, Settings: &known.Settings,
 		Run: new(int64(r.Item.Run)), Seed: new(r.Item.Seed), PSNR: r.Metrics.PSNR, SSIM: r.Metrics.SSIM, Residual: r.Metrics.Residual,
 	}

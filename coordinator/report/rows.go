@@ -69,6 +69,7 @@ type parquetRow struct {
 	AutoencoderBackward *int64 `parquet:"autoencoder_backward,optional"`
 	Precision           string `parquet:"precision,dict"`
 	Warnings            string `parquet:"warnings,dict"`
+	SigmaEstimated      string `parquet:"sigma_estimated,dict"`
 }
 
 // WriteParquet writes the table of results in any order as a Parquet file, with the columns of results.csv in full
@@ -112,9 +113,9 @@ func parquetType(extra []string) reflect.Type {
 
 func newParquetRow(e *entry, c *columns) parquetRow {
 	row := parquetRow{
-		Item: e.ID, Image: e.Name, Task: e.Task, Params: e.Params, Sigma: e.Sigma, Prior: e.Prior, Preset: e.Preset,
+		Item: e.ID, Image: e.Name, Task: e.Task, Params: e.Params, Sigma: e.Noise, Prior: e.Prior, Preset: e.Preset,
 		Method: e.Method, Settings: e.Settings, Run: int64(e.Run), Seed: e.Seed, Outcome: string(e.Outcome),
-		Reason: e.Reason, Fit: e.Fit, Precision: cmp.Or(e.Used, string(e.Precision)), Warnings: e.Warnings,
+		Reason: e.Reason, Fit: e.Fit, Precision: cmp.Or(e.Used, string(e.Precision)), Warnings: e.Warnings, SigmaEstimated: e.estimatedText(),
 	}
 	if e.Width > 0 {
 		row.Size = pixels(e.Width, e.Height)

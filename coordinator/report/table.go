@@ -69,7 +69,7 @@ func labelCells(v Varying, r *Row, missing string) []string {
 	cells := []string{r.Task}
 	sigma := missing
 	if r.Size != "" {
-		sigma = strconv.FormatFloat(r.Sigma, 'g', -1, 64)
+		sigma = r.Sigma.String()
 	}
 	for _, c := range []struct {
 		shown bool

@@ -17,7 +17,7 @@ func sharedNote(s Summary) string {
 		varies bool
 		text   string
 	}{
-		{s.Varying.Sigma, "σ " + exact(first.Sigma)},
+		{s.Varying.Sigma, "σ " + first.Sigma.String()},
 		{s.Varying.Size, first.Size},
 		{s.Varying.Prior || first.Prior == "", "prior " + shortPrior(first.Prior)},
 		{s.Varying.Preset || first.Preset == "", "preset " + first.Preset},

@@ -33,7 +33,7 @@ func campaignFacts(c Campaign, s Summary, l *listing) []fact {
 		add("Steps", strconv.Itoa(c.Steps))
 	}
 	if r := s.resolvedRow(); r != nil && !s.Varying.Sigma {
-		add("Noise σ", exact(r.Sigma))
+		add("Noise σ", r.Sigma.String())
 	}
 	if r := s.resolvedRow(); r != nil && !s.Varying.Size {
 		add("Size", r.Size)

@@ -71,7 +71,7 @@ func (d *rowDigest) add(row manifest.Row) {
 	number(uint64(row.Width)<<32 | uint64(row.Height))
 	if s := row.Overrides.Sigma; s != nil {
 		text("sigma")
-		number(math.Float64bits(*s))
+		number(math.Float64bits(float64(*s)))
 	}
 	if s := row.Overrides.Seed; s != nil {
 		text("seed")

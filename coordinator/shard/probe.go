@@ -26,10 +26,11 @@ func (s *Sharder) hinted(row *manifest.Row, p *manifest.Probe) bool {
 	return true
 }
 
-// probe reads the files of a row and returns their digests and the working size of the image. It decodes no pixels. path
+// probe reads the files of a row and returns their digests and the working size of the image. It decodes the pixels of a measurement whose noise level is estimated, and no others. path
 // is the file of an error, otherwise the last file.
 func (s *Sharder) probe(ctx context.Context, row manifest.Row) (p manifest.Probe, path string, err error) {
-	var measurement []byte
+	var measurement, mask []byte
+	auto := manifest.EstimatedTasks(row, s.cfg.Spec)
 	for _, f := range []struct {
 		path   string
 		digest *string
@@ -37,7 +38,7 @@ func (s *Sharder) probe(ctx context.Context, row manifest.Row) (p manifest.Probe
 	}{
 		{row.Image, &p.ImageSHA256, func(data []byte) error { return s.imageSize(data, &p) }},
 		{row.Measurement, &p.MeasurementSHA256, func(data []byte) error { measurement = data; return nil }},
-		{row.Overrides.Mask, &p.MaskSHA256, nil},
+		{row.Overrides.Mask, &p.MaskSHA256, func(data []byte) error { mask = data; return nil }},
 		{row.Overrides.Kernel, &p.KernelSHA256, nil},
 	} {
 		if f.path == "" {
@@ -65,6 +66,9 @@ func (s *Sharder) probe(ctx context.Context, row manifest.Row) (p manifest.Probe
 		if err := s.measuredSize(row, measurement, &p); err != nil {
 			return p, path, fmt.Errorf("read %s: %w", redact.Address(row.Measurement), err)
 		}
+	}
+	if measurement != nil && len(auto) > 0 {
+		p.Estimates = s.estimates(auto, &p, measurement, mask)
 	}
 	return p, path, nil
 }

@@ -90,7 +90,7 @@ func (c Catalogue) Check(s *manifest.Spec, p *prior.Description) error {
 // vocabulary is for a schedule of total time indices, or 0 while the schedule is unknown.
 func (c Catalogue) vocabulary(total int) manifest.Vocabulary {
 	v := manifest.Vocabulary{
-		Inputs: map[string]string{}, Tasks: map[string][]manifest.Parameter{}, Operators: map[string][]manifest.Parameter{}, Parameters: map[string][]manifest.Parameter{},
+		Inputs: map[string]string{}, Unestimated: map[string]string{}, Tasks: map[string][]manifest.Parameter{}, Operators: map[string][]manifest.Parameter{}, Parameters: map[string][]manifest.Parameter{},
 		Presets: c.Methods.Presets(), MaxSteps: total, OwnSteps: map[string]int{},
 	}
 	for _, t := range c.Operators.Tasks() {
@@ -98,6 +98,7 @@ func (c Catalogue) vocabulary(total int) manifest.Vocabulary {
 			v.Tasks[t.Name] = declarations(t.Parameters, total)
 		}
 		v.Inputs[t.Name] = t.Input
+		v.Unestimated[t.Name] = unestimated(t)
 	}
 	for path, f := range c.Files {
 		v.Operators[path] = declarations(f.Parameters, total)
@@ -132,8 +133,12 @@ func (c Catalogue) Resolve(preset string, task manifest.TaskSpec, name string, s
 	for name, v := range task.Solver {
 		values[name] = parameter.Value(v)
 	}
+	var sigma *float64 // unknown before the measurement is read
+	if task.Sigma != nil && *task.Sigma != manifest.SigmaAuto {
+		sigma = (*float64)(task.Sigma)
+	}
 	return c.Methods.Resolve(method.Request{
-		Method: name, Preset: preset, Task: task.Name, Sigma: task.Sigma, Steps: task.Steps, Values: values,
+		Method: name, Preset: preset, Task: task.Name, Sigma: sigma, Steps: task.Steps, Values: values,
 	}, schedule.Steps())
 }
 

@@ -25,7 +25,7 @@ func listRows(names *[]string) shard.Rows {
 				row := manifest.Row{Name: image, Image: "/data/" + image + ".png", Width: 32, Height: 32}
 				row.ImageSHA256 = fmt.Sprintf("%064x", []byte(image))
 				if level != "" {
-					sigma := float64(level[0]-'0') / 10
+					sigma := manifest.Sigma(level[0]-'0') / 10
 					row.Overrides.Sigma = &sigma
 				}
 				if !yield(row, nil) {

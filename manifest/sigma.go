@@ -1,0 +1,117 @@
+package manifest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Sigma is the noise level of a measurement in a campaign or a row: the standard deviation in units of y, 0..1, or SigmaAuto.
+type Sigma float64
+
+// SigmaAuto is the word auto: the level is estimated from each stored measurement.
+const SigmaAuto Sigma = -math.MaxFloat64
+
+const sigmaWord = "auto"
+
+// ParseSigma reads a finite number or the word auto. It does not check the range.
+func ParseSigma(text string) (Sigma, error) {
+	if strings.TrimSpace(text) == sigmaWord {
+		return SigmaAuto, nil
+	}
+	x, err := parseNumber(text)
+	if err != nil {
+		return 0, fmt.Errorf("%w, and not auto", err)
+	}
+	return Sigma(x), nil
+}
+
+// String returns the number, or auto.
+func (s Sigma) String() string {
+	if s == SigmaAuto {
+		return sigmaWord
+	}
+	return strconv.FormatFloat(float64(s), 'g', -1, 64)
+}
+
+// MarshalJSON writes the number, or the text "auto".
+func (s Sigma) MarshalJSON() ([]byte, error) {
+	if s == SigmaAuto {
+		return json.Marshal(sigmaWord)
+	}
+	return json.Marshal(float64(s))
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (s *Sigma) UnmarshalJSON(data []byte) error {
+	if string(data) == `"`+sigmaWord+`"` {
+		*s = SigmaAuto
+		return nil
+	}
+	var x float64
+	err := json.Unmarshal(data, &x)
+	*s = Sigma(x)
+	return err
+}
+
+// check accepts the noise levels of a spec and of a list's column.
+func (s Sigma) check() error {
+	if x := float64(s); s != SigmaAuto && !(x >= 0 && x <= 1) {
+		return fmt.Errorf("%v is out of range, want 0 to 1 (in units of y)", x)
+	}
+	return nil
+}
+
+// Estimate is the estimated noise level of a row's measurement in units of y, or the reason why there is none.
+type Estimate struct {
+	Sigma float64
+	Err   error
+}
+
+// EstimatedTasks returns the effective tasks of a row with the noise level auto, in the order of [Probe.Estimates].
+func EstimatedTasks(row Row, spec *Spec) []TaskSpec {
+	return slices.DeleteFunc(rowTasks(row, spec), func(t TaskSpec) bool { return *t.Sigma != SigmaAuto })
+}
+
+// estimateSigma replaces the word auto by the estimate for the row's measurement.
+func (p *place) estimateSigma(row Row, estimates []Estimate) error {
+	if *p.task.Sigma != SigmaAuto {
+		return nil
+	}
+	if row.Measurement == "" {
+		return errSimulated
+	}
+	if p.estimate >= len(estimates) {
+		return errors.New("sigma auto: the measurement has no estimate; give sigma as a number")
+	}
+	e := estimates[p.estimate]
+	if e.Err == nil {
+		e.Err = Sigma(e.Sigma).check()
+	}
+	if e.Err != nil {
+		return fmt.Errorf("sigma auto: %w; give sigma as a number", e.Err)
+	}
+	p.task.Sigma = new(Sigma(e.Sigma))
+	return nil
+}
+
+// errSimulated is the error of the noise level auto without a stored measurement.
+var errSimulated = errors.New("sigma auto needs a stored measurement; a simulated one needs a number")
+
+// checkAuto checks a task, with the campaign's settings, that has the noise level auto.
+func (s *Spec) checkAuto(t TaskSpec, v Vocabulary) error {
+	if t = s.Effective(t); *t.Sigma != SigmaAuto {
+		return nil
+	}
+	if reason := v.Unestimated[t.Name]; reason != "" && t.Operator == "" {
+		return fmt.Errorf("auto does not suit task %s: %s; give a number", t.Name, reason)
+	}
+	if !s.Dataset.Measurements && IsImage(s.Dataset.Path) {
+		return errSimulated
+	}
+	return nil
+}
