@@ -88,8 +88,8 @@ type Item struct {
 	// Sigma is the standard deviation of the measurement noise, in units of y.
 	Sigma float64 `json:"sigma"`
 	// SigmaEstimated: Sigma was estimated from the measurement; it is 0 if that failed. It is not part of the identity.
-	SigmaEstimated bool `json:"sigma_estimated,omitempty"`
-	Seed  uint64  `json:"seed"`
+	SigmaEstimated bool   `json:"sigma_estimated,omitempty"`
+	Seed           uint64 `json:"seed"`
 	// Run numbers repeated runs of one measurement, from 0.
 	Run int `json:"run"`
 

@@ -22,12 +22,12 @@ type entry struct {
 	ID, Name, Preset string
 	Run, Index       int
 	// Noise is the noise level of the measurement, also where Sigma is auto.
-	Noise float64
-	Seed             uint64
-	Width, Height    int
-	Fit              string
-	Outcome          manifest.Outcome
-	Reason           string
+	Noise         float64
+	Seed          uint64
+	Width, Height int
+	Fit           string
+	Outcome       manifest.Outcome
+	Reason        string
 	// Warnings has the codes of the result's warnings.
 	Warnings string
 	Scores   scores

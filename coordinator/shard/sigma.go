@@ -15,8 +15,11 @@ import (
 
 // unestimated returns the reason why the noise level of a task cannot be estimated from a measurement, or "".
 func unestimated(d operator.Definition) string {
-	if d.NotPicture {
+	switch {
+	case d.NotPicture:
 		return "its measurement is no picture"
+	case d.Coloured:
+		return "the noise of its measurement is not white"
 	}
 	return ""
 }
@@ -76,7 +79,7 @@ func (s *Sharder) picture(t manifest.TaskSpec, p *manifest.Probe, data []byte) (
 	if t.Operator != "" {
 		return y, errors.New("an array of an operator file may be no picture")
 	}
-	a, err := raster.DecodeTensor(data)
+	a, err := raster.DecodeMeasurement(data)
 	if err != nil {
 		return y, err
 	}
@@ -84,7 +87,7 @@ func (s *Sharder) picture(t manifest.TaskSpec, p *manifest.Probe, data []byte) (
 	if err != nil {
 		return y, err
 	}
-	if !slices.Equal(a.Shape, op.Measurement) {
+	if len(a.Shape) != 3 || !slices.Equal(a.Shape, op.Measurement) {
 		return y, fmt.Errorf("its shape is %v, the task needs %v", a.Shape, op.Measurement)
 	}
 	if r := s.cfg.Spec.Dataset.MeasurementRange; r != nil {

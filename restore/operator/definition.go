@@ -34,6 +34,8 @@ type Definition struct {
 	Input string
 	// NotPicture: y is not a picture of the scene, so that no picture file can be its measurement.
 	NotPicture bool
+	// Coloured: the noise of a measurement is not white, so that its level cannot be estimated.
+	Coloured bool
 	// Own is the file of an operator that is not built in, see [Load]. Nil for a built one.
 	Own *File
 }
