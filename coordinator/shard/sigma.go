@@ -63,6 +63,9 @@ func (s *Sharder) estimate(t manifest.TaskSpec, p *manifest.Probe, measurement, 
 		}
 		y.Observed = d.Data
 	}
+	if t.Name == operator.Demosaic {
+		y = y.Mosaic()
+	}
 	return noiselevel.Estimate(y)
 }
 

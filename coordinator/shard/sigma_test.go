@@ -38,6 +38,12 @@ func TestEstimatedSigma(t *testing.T) {
 	img := noisyImage(64, 72, 0.05)
 	file, err := raster.EncodePNG(img)
 	put("a.png", file, err)
+	grey := raster.New(3, 64, 72)
+	for i := range grey.Pix {
+		grey.Pix[i] = img.Pix[i%(64*72)] // all channels equal
+	}
+	file, err = raster.EncodePNG(grey)
+	put("grey.png", file, err)
 	file, err = raster.EncodePNG(noisyImage(16, 16, 0.05))
 	put("small.png", file, err)
 	bytes := append([]float32(nil), img.Pix...)
@@ -74,6 +80,7 @@ func TestEstimatedSigma(t *testing.T) {
 			s.Dataset.MeasurementRange = &manifest.ValueRange{0, 255}
 		}, ""},
 		"mask":         {manifest.Row{Measurement: at("hole.png"), Overrides: manifest.Overrides{Mask: at("mask.png")}}, "inpaint_box", nil, ""},
+		"mosaic":       {manifest.Row{Measurement: at("grey.png")}, "demosaic", nil, ""},
 		"row":          {manifest.Row{Measurement: at("a.png"), Overrides: manifest.Overrides{Sigma: new(manifest.SigmaAuto)}}, "hdr", func(s *manifest.Spec) { s.Sigma = 0.3 }, ""},
 		"no mask":      {manifest.Row{Measurement: at("hole.png")}, "inpaint_box", nil, "the mask of the measurement is missing; give sigma as a number"},
 		"other mask":   {manifest.Row{Measurement: at("small.png"), Overrides: manifest.Overrides{Mask: at("mask.png")}}, "inpaint_box", nil, "the mask has the shape [64 72], the measurement 16×16; give sigma"},

@@ -47,6 +47,20 @@ type Picture struct {
 	Step float64
 }
 
+// Mosaic returns the samples of a Bayer mosaic, the first channel of p, as a picture of half the sides with four channels: neighbouring
+// samples have different colours. A last row or column without a partner is left out.
+func (p Picture) Mosaic() Picture {
+	out := Picture{Channels: 4, Height: p.Height / 2, Width: p.Width / 2, Step: p.Step}
+	for c := range out.Channels {
+		for y := range out.Height {
+			for x := range out.Width {
+				out.Pix = append(out.Pix, p.Pix[(2*y+c/2)*p.Width+2*x+c%2])
+			}
+		}
+	}
+	return out
+}
+
 // Estimate returns the standard deviation of the noise in units of Pix, with three significant digits. It is at least that of
 // rounding to Step. Channels that are all equal count once. Errors wrap ErrFewPatches and ErrNotFinite.
 func Estimate(p Picture) (float64, error) {

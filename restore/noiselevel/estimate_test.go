@@ -260,6 +260,27 @@ func TestClipped(t *testing.T) {
 	}
 }
 
+// TestMosaic: the samples of a Bayer filter count by colour. Taken as one grey picture, they have the noise and the colours.
+func TestMosaic(t *testing.T) {
+	t.Parallel()
+	const size, sigma = 128, 0.03
+	p := photograph(t, photographs(t)[2], size)
+	mosaic := noiselevel.Picture{Channels: 1, Height: size + 1, Width: size + 1, Pix: make([]float32, (size+1)*(size+1))}
+	for y := range size {
+		for x := range size {
+			mosaic.Pix[y*(size+1)+x] = p.Pix[((y%2+x%2)*size+y)*size+x] // red, green, green, blue
+		}
+	}
+	mosaic = noisy(mosaic, sigma, 4)
+	samples := mosaic.Mosaic()
+	if samples.Channels != 4 || samples.Height != size/2 || samples.Width != size/2 || samples.Pix[1] != mosaic.Pix[2] || samples.Pix[size*size/4] != mosaic.Pix[1] {
+		t.Fatalf("the samples have %d channels of %d×%d", samples.Channels, samples.Width, samples.Height)
+	}
+	if got := estimate(t, samples); math.Abs(got/sigma-1) > 0.1 {
+		t.Errorf("%g, want %g", got, sigma)
+	}
+}
+
 // TestLarge: a picture with more patches than are read has the same accuracy, and takes no longer.
 func TestLarge(t *testing.T) {
 	t.Parallel()
