@@ -28,7 +28,11 @@ func TestOtherTasks(t *testing.T) {
 		margin float64
 	}{
 		{operator.Denoise, nil, 0.05, 1.5},
-		{operator.Denoise, nil, 0.2, 5},
+		{operator.Denoise, nil, 0.2, 4.5},
+		{operator.JPEG, map[string]float64{"quality": 10}, 0, 0.5},
+		{operator.SuperResolutionArea, nil, 0.05, 0.5},
+		{operator.Colorize, nil, 0.02, 0},
+		{operator.Demosaic, nil, 0.02, 2},
 	} {
 		t.Run(c.task, func(t *testing.T) {
 			op, err := operator.Builtin().New(c.task, c.params, operator.Shape{Channels: 3, Height: 64, Width: 64})
