@@ -27,12 +27,12 @@ func TestOtherTasks(t *testing.T) {
 		sigma  float64
 		margin float64
 	}{
-		{operator.Denoise, nil, 0.05, 1.5},
+		{operator.Denoise, nil, 0.05, 1.6},
 		{operator.Denoise, nil, 0.2, 4.5},
-		{operator.JPEG, map[string]float64{"quality": 10}, 0, 0.5},
-		{operator.SuperResolutionArea, nil, 0.05, 0.5},
-		{operator.Colorize, nil, 0.02, 0},
-		{operator.Demosaic, nil, 0.02, 2},
+		{operator.JPEG, map[string]float64{"quality": 10}, 0, 1.3},
+		{operator.SuperResolutionArea, nil, 0.05, 0.8},
+		{operator.Colorize, nil, 0.02, 0.4},
+		{operator.Demosaic, nil, 0.02, 4.5},
 	} {
 		t.Run(c.task, func(t *testing.T) {
 			op, err := operator.Builtin().New(c.task, c.params, operator.Shape{Channels: 3, Height: 64, Width: 64})
