@@ -84,6 +84,9 @@ func (t *task) readPicture(path string, data []byte) error {
 	if t.op.NotPicture {
 		return inputError("read measurement %s: the measurement of task %s is no picture; give the values of A(x) as .npy", path, t.item.Task)
 	}
+	if t.op.Stated != nil {
+		return t.readStored(path, data)
+	}
 	p, err := raster.DecodePicture(data)
 	if err != nil {
 		return fmt.Errorf("read measurement %s: %w", path, err)
@@ -113,6 +116,12 @@ func (t *task) readPicture(path string, data []byte) error {
 	t.item.Picture = &manifest.Picture{
 		Width: t.op.Image.Width * w / dims[2], Height: t.op.Image.Height * h / dims[1], Grey: p.Grey, Bits: p.Bits,
 	}
+	t.warnOf(p)
+	return nil
+}
+
+// warnOf notes the profile of a picture, and warns of what is lost of it.
+func (t *task) warnOf(p *raster.Picture) {
 	if p.Alpha {
 		t.warnings = append(t.warnings, manifest.Warning{Code: manifest.WarnAlpha, Text: "the measurement's alpha channel was composited over white; the restored picture is opaque"})
 	}
@@ -120,7 +129,18 @@ func (t *task) readPicture(path string, data []byte) error {
 	if !p.ProfileFits() && len(p.Profile) > 0 {
 		t.warnings = append(t.warnings, manifest.Warning{Code: manifest.WarnProfile, Text: "the measurement's ICC profile does not describe the channels of the restored picture; the restored picture has no profile"})
 	}
-	return nil
+}
+
+// turn crops an image of the item's size to the picture that was measured, and turns it upright.
+func (t *task) turn(img *raster.Image, w, h int) *raster.Image {
+	p := t.item.Picture
+	if p == nil || p.Orientation == 0 {
+		return raster.Crop(img, w, h)
+	}
+	if p.Transposed() {
+		w, h = h, w
+	}
+	return raster.Orient(raster.Crop(img, w, h), p.Orientation)
 }
 
 // mirrorMask mirrors a mask that is smaller than the image up to its size, as readPicture does with the measurement.
@@ -170,14 +190,14 @@ func (t *task) restored() *raster.Image {
 	s := t.op.Image
 	img := &raster.Image{Channels: s.Channels, Height: s.Height, Width: s.Width, Pix: t.solution.X}
 	w, h := t.item.RestoredSize()
-	return raster.Crop(img, w, h)
+	return t.turn(img, w, h)
 }
 
 // shown is the measurement for people, without the border that it was mirrored into.
 func (t *task) shown() *raster.Image {
 	img := t.op.Picture(t.problem.Y)
 	if p := t.item.Picture; p != nil {
-		return raster.Crop(img, p.Width*img.Width/t.op.Image.Width, p.Height*img.Height/t.op.Image.Height)
+		return t.turn(img, p.Width*img.Width/t.op.Image.Width, p.Height*img.Height/t.op.Image.Height)
 	}
 	return img
 }

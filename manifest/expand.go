@@ -18,6 +18,41 @@ type Probe struct {
 	Width, Height int
 	// Estimates has the noise levels of the measurement, one for each of [EstimatedTasks].
 	Estimates []Estimate
+	// Stated has, by task, the operator parameters that the measurement's file states.
+	Stated map[string]Stated
+}
+
+// Stated has the operator parameters that the file of a measurement states.
+type Stated struct {
+	// Params are the parameters. Other values of the campaign or the row are errors.
+	Params map[string]float64
+	// Guessed: Params are approximate, and other values replace them.
+	Guessed bool
+	// Missing are the parameters that the campaign or the row must state, because the file does not.
+	Missing []string
+}
+
+// complete adds the stated parameters to those of a task.
+func (s Stated) complete(params map[string]float64) (map[string]float64, error) {
+	for _, name := range s.Missing {
+		if _, ok := params[name]; !ok {
+			return nil, fmt.Errorf("the measurement's file does not state the %s; give --param %s=VALUE, params of the campaign file or a column param.%s", name, name, name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Params)) {
+		value := s.Params[name]
+		given, ok := params[name]
+		if ok && given != value && !s.Guessed {
+			return nil, fmt.Errorf("the measurement's file has the %s %g, and %g is given; remove %s", name, value, given, name)
+		}
+		if !ok {
+			if params == nil {
+				params = map[string]float64{}
+			}
+			params[name] = value
+		}
+	}
+	return params, nil
 }
 
 // Resolver returns the complete settings of the solver and the complete parameters of the operator,
@@ -103,6 +138,10 @@ func (e *Expander) item(row Row, probe Probe, p place) (Item, error) {
 	}
 	estimated := *p.task.Sigma == SigmaAuto
 	if err := p.estimateSigma(row, probe.Estimates); err != nil {
+		return Item{}, err
+	}
+	var err error
+	if p.task.Params, err = probe.Stated[p.task.Name].complete(p.task.Params); err != nil {
 		return Item{}, err
 	}
 	solver, params, err := e.resolve(p.task, p.method, probe.Width, probe.Height)
@@ -206,6 +245,18 @@ func (p place) item(row Row, spec *Spec, campaign string) Item {
 		it.Seed = *row.Overrides.Seed
 	}
 	return it
+}
+
+// RowTasks returns the names of the tasks of a row, with repetitions.
+func RowTasks(row Row, spec *Spec) []string {
+	if name := row.Overrides.Task; name != "" {
+		return []string{name}
+	}
+	var out []string
+	for _, t := range spec.Tasks {
+		out = append(out, t.Name)
+	}
+	return out
 }
 
 // rowTasks returns the effective tasks of a row, with the row's overrides. A row's task selects the

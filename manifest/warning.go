@@ -18,6 +18,7 @@ const (
 	WarnSteps    = "steps"    // far fewer steps than the preset has
 	WarnPreset   = "preset"   // the preset belongs to another prior
 	WarnAlpha    = "alpha"    // the alpha channel of the measurement was composited over white
+	WarnTables   = "tables"   // the quantisation tables of a JPEG file are not those of the task's quality
 	WarnProfile  = "profile"  // the ICC profile of the measurement cannot be kept
 )
 

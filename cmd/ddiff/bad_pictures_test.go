@@ -45,6 +45,15 @@ func animatedWebP() []byte {
 	return append(binary.LittleEndian.AppendUint32([]byte("RIFF"), uint32(len(body))), body...)
 }
 
+// rgbJPEG is a JPEG file whose components are red, green and blue.
+func rgbJPEG(t *testing.T) []byte {
+	t.Helper()
+	data := jpegFile(t, 10)
+	at := bytes.Index(data, []byte{0xff, 0xc0})
+	data[at+10], data[at+13], data[at+16] = 'R', 'G', 'B'
+	return data
+}
+
 // array is a .npy of values from low to high.
 func array(t *testing.T, low, high float32, shape ...int) []byte {
 	t.Helper()
@@ -99,13 +108,19 @@ func badPictures(t *testing.T) []badInput {
 	}
 	add := func(name string, code, failed int, parts []string, args ...string) {
 		files := map[string][]byte{
-			"a.png": grey(16), "even.npy": array(t, 0.0625, 0.0625, 4, 4), "dark.npy": array(t, 0, 0, 16, 16), "dark.png": blackPNG(t), "sub/a.txt": []byte("x"), "x.txt": []byte("x"),
+			"a.png": grey(16), "q.jpg": jpegFile(t, 10), "rgb.jpg": rgbJPEG(t), "even3.npy": array(t, -1, 1, 3, 16, 16), "even.npy": array(t, 0.0625, 0.0625, 4, 4), "dark.npy": array(t, 0, 0, 16, 16), "dark.png": blackPNG(t), "sub/a.txt": []byte("x"), "x.txt": []byte("x"),
 		}
 		all = append(all, badInput{name: "restore/" + name, files: files, code: code, failed: failed, parts: parts, args: append(base[:len(base):len(base)], args...)})
 	}
 	add("kernel of even size", 3, 1, []string{"failed: a.png (motion_deblur)", "even.npy", "must be square and odd"}, "a.png", "--task", "motion_deblur", "--kernel", "even.npy")
 	add("mask without observed pixels", 3, 1, []string{"failed: a.png", "no pixel is observed"}, "a.png", "--task", "inpaint_random", "--mask", "dark.npy")
 	add("black mask", 3, 1, []string{"failed: a.png", "no pixel is observed"}, "a.png", "--task", "inpaint_box", "--mask", "dark.png")
+	add("picture without quality", 3, 1, []string{"failed: a.png (jpeg)", "does not state the quality; give --param quality=VALUE"}, "a.png", "--task", "jpeg")
+	add("array without quality", 3, 1, []string{"failed: even3.npy (jpeg)", "does not state the quality"}, "even3.npy", "--task", "jpeg", "--measurement-range", "-1,1")
+	add("another quality", 3, 1, []string{"failed: q.jpg (jpeg)", "has the quality 10, and 30 is given; remove quality"}, "q.jpg", "--task", "jpeg", "--param", "quality=30")
+	add("other subsampling", 3, 1, []string{"failed: q.jpg (jpeg)", "has the subsampling 2, and 0 is given"}, "q.jpg", "--task", "jpeg", "--param", "subsampling=0")
+	add("quality of 101", 2, 0, []string{"--param quality=101", "outside integers in [1, 100]"}, "q.jpg", "--task", "jpeg", "--param", "quality=101")
+	add("JPEG of red, green and blue", 3, 1, []string{"failed: rgb.jpg", "stores red, green and blue, not YCbCr"}, "rgb.jpg", "--task", "jpeg")
 	add("unused kernel", 2, 0, []string{"--kernel", "task hdr does not use a kernel"}, "a.png", "--task", "hdr", "--kernel", "even.npy")
 	add("unused mask", 2, 0, []string{"--mask", "task motion_deblur does not use a mask, it uses a kernel"}, "a.png", "--task", "motion_deblur", "--mask", "dark.npy", "--kernel", "even.npy")
 	add("missing kernel", 2, 0, []string{"task motion_deblur needs the kernel", "give --kernel FILE"}, "a.png", "--task", "motion_deblur")

@@ -263,7 +263,11 @@ func (w *pictureWriter) write(ctx context.Context, res manifest.Result, tail str
 		w.printJSON(out)
 		return
 	}
-	if p, it := res.Item.Picture, res.Item; p != nil && (p.Width != it.Width || p.Height != it.Height) && !w.quiet {
+	p, it := res.Item.Picture, res.Item
+	if p.Transposed() {
+		it.Width, it.Height = it.Height, it.Width
+	}
+	if p != nil && (p.Width != it.Width || p.Height != it.Height) && !w.quiet {
 		fmt.Fprintln(w.stderr, printable(fmt.Sprintf("%s: mirrored from %d×%d to %d×%d restored pixels, which suit the prior, and cropped again", in.name, p.Width, p.Height, it.Width, it.Height)))
 	}
 	if it := res.Item; it.SigmaEstimated && !w.quiet {

@@ -62,6 +62,11 @@ func (s *Sharder) probe(ctx context.Context, row manifest.Row) (p manifest.Probe
 			return p, path, fmt.Errorf("read %s: %w", redact.Address(path), err)
 		}
 	}
+	if measurement != nil {
+		if err := s.statedParams(row, measurement, &p); err != nil {
+			return p, path, fmt.Errorf("read %s: %w", redact.Address(row.Measurement), err)
+		}
+	}
 	if row.Image == "" && measurement != nil {
 		if err := s.measuredSize(row, measurement, &p); err != nil {
 			return p, path, fmt.Errorf("read %s: %w", redact.Address(row.Measurement), err)
@@ -129,6 +134,30 @@ func (s *Sharder) measuredSize(row manifest.Row, data []byte, p *manifest.Probe)
 	return nil
 }
 
+// statedParams reads the operator parameters that a measurement's file states, for each task of the row.
+func (s *Sharder) statedParams(row manifest.Row, data []byte, p *manifest.Probe) error {
+	operators := s.cfg.Catalogue.Operators
+	for _, name := range manifest.RowTasks(row, s.cfg.Spec) {
+		read := operators.Stated(name)
+		if read == nil {
+			continue
+		}
+		file, err := read(data)
+		if err != nil {
+			return err
+		}
+		stated := manifest.Stated{Params: file.Params, Guessed: file.Inexact != ""}
+		if file.Params == nil {
+			stated.Missing = []string{"quality"}
+		}
+		if p.Stated == nil {
+			p.Stated = map[string]manifest.Stated{}
+		}
+		p.Stated[name] = stated
+	}
+	return nil
+}
+
 // measuredShape returns the shape of the image that belongs to a measurement: an array, or a picture of any size.
 func (s *Sharder) measuredShape(task string, params map[string]float64, data []byte) (operator.Shape, error) {
 	operators := s.cfg.Catalogue.Operators
@@ -143,7 +172,11 @@ func (s *Sharder) measuredShape(task string, params map[string]float64, data []b
 		}
 		return image, err
 	}
-	w, h, err := raster.ProbePicture(data)
+	probe := raster.ProbePicture
+	if operators.Stated(task) != nil {
+		probe = raster.ProbeStored
+	}
+	w, h, err := probe(data)
 	if err != nil {
 		return operator.Shape{}, err
 	}

@@ -36,8 +36,19 @@ type Definition struct {
 	NotPicture bool
 	// Coloured: the noise of a measurement is not white, so that its level cannot be estimated.
 	Coloured bool
+	// Stated reads the parameters that the file of a measurement states. Its pixels are then those of the file, without the orientation in
+	// EXIF data, because A is tied to their grid. Errors wrap [ErrParam]. Nil: files state no parameters.
+	Stated func(file []byte) (Stated, error)
 	// Own is the file of an operator that is not built in, see [Load]. Nil for a built one.
 	Own *File
+}
+
+// Stated has the parameters that the file of a measurement states.
+type Stated struct {
+	// Params are the parameters, nil for a file that states none: they must be given.
+	Params map[string]float64
+	// Inexact says how the file differs from A with these parameters, one line. Empty: it does not.
+	Inexact string
 }
 
 // Expression is y = A(x) for images of one shape.

@@ -11,7 +11,7 @@ import (
 // JPEG is the task of undoing JPEG compression.
 const JPEG = "jpeg"
 
-// The values of the parameter subsampling. The numbers are those of Pillow and of libjpeg-turbo's order.
+// The values of the parameter subsampling. The numbers are those of Pillow.
 const (
 	chroma444 = 0 // chroma has the size of luma
 	chroma422 = 1 // half the width
@@ -35,6 +35,7 @@ func jpegTask() Definition {
 			{Name: "subsampling", Default: chroma420, Max: chroma420, Integer: true, Doc: "samples of chroma: 0 is 4:4:4, 1 is 4:2:2, 2 is 4:2:0"},
 		},
 		Coloured: true,
+		Stated:   statedByJPEG,
 		Build: func(s Shape, p map[string]float64) (Expression, error) {
 			if s.Channels != 1 && s.Channels != 3 {
 				return Expression{}, fmt.Errorf("%w: %d channels, JPEG compression is for grey images and for red, green and blue", ErrShape, s.Channels)

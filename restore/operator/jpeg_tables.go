@@ -1,7 +1,10 @@
 package operator
 
 import (
+	"fmt"
 	"math"
+
+	"ddiff/restore/raster"
 )
 
 // The tables of Rec. ITU-T T.81, annex K, row by row. They are those of quality 50.
@@ -38,6 +41,33 @@ func jpegTables(quality int) (luma, chroma [block * block]uint8) {
 		chroma[i] = uint8(min(max((c[i]*scale+50)/100, 1), 255))
 	}
 	return luma, chroma
+}
+
+// statedByJPEG reads quality and subsampling of a JPEG file.
+func statedByJPEG(file []byte) (Stated, error) {
+	if !raster.IsJPEG(file) {
+		return Stated{}, nil
+	}
+	h, err := raster.ReadJPEGHeader(file)
+	if err != nil {
+		return Stated{}, fmt.Errorf("%w quality: %w", ErrParam, err)
+	}
+	quality, equal := nearestQuality(h.Luma, h.Chroma)
+	subsampling := chroma444
+	switch {
+	case h.Across == 1 && h.Down == 1:
+	case h.Across == 2 && h.Down == 1:
+		subsampling = chroma422
+	case h.Across == 2 && h.Down == 2:
+		subsampling = chroma420
+	default:
+		return Stated{}, fmt.Errorf("%w subsampling: the file has a chroma sample for %d×%d pixels, the task has 4:4:4, 4:2:2 and 4:2:0; give it as PNG with a quality", ErrParam, h.Across, h.Down)
+	}
+	s := Stated{Params: map[string]float64{"quality": float64(quality), "subsampling": float64(subsampling)}}
+	if !equal {
+		s.Inexact = fmt.Sprintf("the quantisation tables of the file are not those of a quality; the nearest is %d", quality)
+	}
+	return s, nil
 }
 
 // nearestQuality returns the quality whose tables are nearest to those of a file, by the mean absolute logarithm of the ratio of

@@ -217,3 +217,41 @@ func TestJPEGRefusals(t *testing.T) {
 		}
 	}
 }
+
+// The parameters of a file of libjpeg are its quality and subsampling; a quality of each number is found again.
+func TestStatedByJPEG(t *testing.T) {
+	t.Parallel()
+	read := operator.Builtin().Stated(operator.JPEG)
+	files, err := filepath.Glob("testdata/jpeg/*.jpg")
+	if err != nil || len(files) != 12 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := read(data)
+		if text := fmt.Sprintf("_%g_%g.jpg", got.Params["quality"], got.Params["subsampling"]); err != nil || got.Inexact != "" || !strings.HasSuffix(file, text) {
+			t.Errorf("%s: %+v, %v", file, got, err)
+		}
+	}
+	for quality := 1; quality <= 100; quality++ {
+		var colour, grey bytes.Buffer
+		for buf, img := range map[*bytes.Buffer]image.Image{&colour: image.NewRGBA(image.Rect(0, 0, 8, 8)), &grey: image.NewGray(image.Rect(0, 0, 8, 8))} {
+			if err := jpeg.Encode(buf, img, &jpeg.Options{Quality: quality}); err != nil {
+				t.Fatal(err)
+			}
+			got, err := read(buf.Bytes())
+			if err != nil || got.Inexact != "" || got.Params["quality"] != float64(quality) {
+				t.Errorf("quality %d: %+v, %v", quality, got, err)
+			}
+		}
+	}
+	if got, err := read([]byte("\x89PNG\r\n\x1a\n")); err != nil || got.Params != nil {
+		t.Errorf("PNG: %+v, %v", got, err)
+	}
+	if operator.Builtin().Stated(operator.HDR) != nil || operator.Builtin().Stated("x") != nil {
+		t.Error("another task reads parameters from files")
+	}
+}

@@ -21,6 +21,8 @@ type Operator struct {
 	Own *File
 	// NotPicture: see [Definition].
 	NotPicture bool
+	// Stated: see [Definition].
+	Stated func(file []byte) (Stated, error)
 
 	expression Expression
 	svd        func() (*SVD, error)

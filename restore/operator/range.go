@@ -120,6 +120,15 @@ func (s Set) PictureShape(name string, params map[string]float64, picture Shape,
 	return image, measurement, err
 }
 
+// Stated returns the reader of the parameters that the file of a measurement states, see [Definition]; nil for a task without one.
+func (s Set) Stated(task string) func(file []byte) (Stated, error) {
+	d, err := s.find(task)
+	if err != nil {
+		return nil
+	}
+	return d.Stated
+}
+
 // Input returns the name of the file that a row may give to a task: "mask", "kernel", or "" for a task without one.
 func (s Set) Input(task string) string {
 	d, err := s.find(task)

@@ -79,12 +79,12 @@ func header(data []byte) (c codec, width, height int, err error) {
 	return c, cfg.Width, cfg.Height, nil
 }
 
-// pixels decodes and converts. inspect sees the decoded image before, and may refuse it; it may be nil.
-func pixels(c codec, data []byte, inspect func(src image.Image) error) (img *Image, err error) {
+// pixels decodes and converts. inspect sees the decoded image before, and may refuse or replace it; it may be nil.
+func pixels(c codec, data []byte, inspect func(src image.Image) (image.Image, error)) (img *Image, err error) {
 	err = guard(c.name, func() error {
 		src, err := c.decode(bytes.NewReader(data))
 		if err == nil && inspect != nil {
-			err = inspect(src)
+			src, err = inspect(src)
 		}
 		if err != nil {
 			return err

@@ -104,6 +104,28 @@ func Extend(img *Image, w, h int) *Image {
 	return out
 }
 
+// ExtendWhole crops an image to w by h pixels, or mirrors it at its right and lower border with the border repeated, so that blocks of pixels
+// which end there have mirrored blocks beside them.
+func ExtendWhole(img *Image, w, h int) *Image {
+	out := New(img.Channels, h, w)
+	at := func(i, n int) int {
+		if i %= 2 * n; i >= n {
+			return 2*n - 1 - i
+		}
+		return i
+	}
+	for c := range img.Channels {
+		src, dst := img.Plane(c), out.Plane(c)
+		for y := range h {
+			row := src[at(y, img.Height)*img.Width:][:img.Width]
+			for x := range w {
+				dst[y*w+x] = row[at(x, img.Width)]
+			}
+		}
+	}
+	return out
+}
+
 // mirror reflects an index beyond n repeatedly into 0..n-1.
 func mirror(i, n int) int {
 	if n == 1 {

@@ -107,6 +107,9 @@ func tiffEntries(tiff []byte) iter.Seq[tiffEntry] {
 	}
 }
 
+// Transposed reports whether an EXIF orientation exchanges width and height.
+func Transposed(orientation int) bool { return transposed(orientation) }
+
 // transposed reports whether the orientation exchanges width and height.
 func transposed(orientation int) bool { return orientation >= 5 }
 

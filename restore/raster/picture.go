@@ -25,31 +25,62 @@ type Picture struct {
 // applied, CMYK is refused, because the conversion to RGB depends on a profile that this package does not evaluate, and
 // animations are refused. Errors are those of Decode.
 func DecodePicture(data []byte) (*Picture, error) {
+	p, orientation, err := decodePicture(data, func(src image.Image) image.Image { return src })
+	if err != nil {
+		return nil, err
+	}
+	p.Image = orient(p.Image, orientation)
+	return p, nil
+}
+
+// DecodeStored is DecodePicture without the orientation, which [Orient] applies: the pixels lie as in the file. Of a JPEG file the image has all
+// samples of incomplete blocks at the right and lower border; width and height are those of the picture.
+func DecodeStored(data []byte) (p *Picture, width, height, orientation int, err error) {
+	p, orientation, err = decodePicture(data, func(src image.Image) image.Image {
+		width, height = src.Bounds().Dx(), src.Bounds().Dy()
+		if IsJPEG(data) {
+			src = wholeBlocks(src)
+		}
+		return src
+	})
+	return p, width, height, orientation, err
+}
+
+// Orient applies an EXIF orientation, 1 to 8, to an image.
+func Orient(img *Image, orientation int) *Image { return orient(img, orientation) }
+
+func decodePicture(data []byte, part func(src image.Image) image.Image) (p *Picture, orientation int, err error) {
 	if err := checkSize(data[:min(len(data), SniffBytes)], int64(len(data))); err != nil {
-		return nil, fmt.Errorf("decode picture: %w", err)
+		return nil, 0, fmt.Errorf("decode picture: %w", err)
 	}
 	c, _, _, err := checkedHeader(data)
 	if err != nil {
-		return nil, fmt.Errorf("decode picture: %w", err)
+		return nil, 0, fmt.Errorf("decode picture: %w", err)
 	}
-	p := &Picture{Bits: 8, Profile: iccProfile(c, data)}
-	p.Image, err = pixels(c, data, p.describe)
+	p = &Picture{Bits: 8, Profile: iccProfile(c, data)}
+	p.Image, err = pixels(c, data, func(src image.Image) (image.Image, error) { return part(src), p.describe(src) })
 	if err != nil {
-		return nil, fmt.Errorf("decode picture: %w", err)
+		return nil, 0, fmt.Errorf("decode picture: %w", err)
 	}
 	p.Grey = slices.Equal(p.Image.Plane(0), p.Image.Plane(1)) && slices.Equal(p.Image.Plane(0), p.Image.Plane(2))
-	p.Image = orient(p.Image, exifOrientation(exifOf(c, data)))
-	return p, nil
+	return p, exifOrientation(exifOf(c, data)), nil
 }
 
 // ProbePicture reads the header only: width and height are those of the image that [DecodePicture] returns. Errors are those of
 // DecodePicture that follow from the header.
 func ProbePicture(data []byte) (width, height int, err error) {
+	return probePicture(data, true)
+}
+
+// ProbeStored is ProbePicture for [DecodeStored].
+func ProbeStored(data []byte) (width, height int, err error) { return probePicture(data, false) }
+
+func probePicture(data []byte, turned bool) (width, height int, err error) {
 	c, width, height, err := checkedHeader(data)
 	if err != nil {
 		return 0, 0, fmt.Errorf("read picture header: %w", err)
 	}
-	if transposed(exifOrientation(exifOf(c, data))) {
+	if turned && transposed(exifOrientation(exifOf(c, data))) {
 		width, height = height, width
 	}
 	return width, height, nil
