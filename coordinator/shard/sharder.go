@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"sync"
 	"time"
 
 	"ddiff/manifest"
@@ -112,6 +113,8 @@ type Sharder struct {
 	cfg     Config
 	expand  *manifest.Expander
 	witness witnesses
+	// estimating lets one row at a time decode its measurement: many pictures of 12 megapixels take gigabytes.
+	estimating sync.Mutex
 }
 
 // New validates the configuration and returns a sharder.

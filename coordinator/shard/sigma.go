@@ -26,6 +26,8 @@ func unestimated(d operator.Definition) string {
 
 // estimates returns the noise levels of a measurement for tasks with the noise level auto.
 func (s *Sharder) estimates(tasks []manifest.TaskSpec, p *manifest.Probe, measurement, mask []byte) []manifest.Estimate {
+	s.estimating.Lock()
+	defer s.estimating.Unlock()
 	out := make([]manifest.Estimate, len(tasks))
 	for i, t := range tasks {
 		same := func(other manifest.TaskSpec) bool { return other.Name == t.Name && maps.Equal(other.Params, t.Params) }
