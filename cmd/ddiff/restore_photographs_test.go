@@ -36,7 +36,7 @@ func degradations() []degradation {
 	return []degradation{
 		{"windmill", "gaussian_deblur", 0.05, 0}, {"solar_cooker", "motion_deblur", 0.05, 0}, {"dam", "super_resolution", 0.05, 0},
 		{"camera", "super_resolution", 0.05, 0}, {"solar_cooker", "denoise", 0.1, 0}, {"dam", "denoise", 0.2, 0},
-		{"camera", "inpaint_random", 0.05, 0}, {"dam", "inpaint_box", 0.05, 0},
+		{"camera", "inpaint_random", 0.05, 0}, {"dam", "inpaint_box", 0.05, 0}, {"windmill", "jpeg", 0.05, 10}, {"solar_cooker", "jpeg", 0.05, 30},
 	}
 }
 
@@ -82,7 +82,7 @@ func (d degradation) degrade(t *testing.T, dir string) (args []string, before fl
 	if d.quality > 0 {
 		photo := filepath.Join(dir, "photo.jpg")
 		write(t, photo, asJPEG(t, read(t, truth), d.quality))
-		return []string{photo}, psnr(t, picture(t, truth), picture(t, photo))
+		return []string{photo, "--param", fmt.Sprintf("quality=%d", d.quality)}, psnr(t, picture(t, truth), picture(t, photo))
 	}
 	photo, out := filepath.Join(dir, "photo.png"), filepath.Join(dir, "degraded")
 	sigma := strconv.FormatFloat(d.sigma, 'g', -1, 64)
