@@ -59,6 +59,9 @@ func (s *sample) add(v sampled) {
 	}
 }
 
+// isPartial reports whether the sample lacks measurements that were added.
+func (s *sample) isPartial() bool { return s.seen > s.limit }
+
 // find returns the measurement with the key, or nil.
 func (s *sample) find(key string) *sampled {
 	at, ok := slices.BinarySearchFunc(s.chosen, key, func(a sampled, k string) int { return strings.Compare(a.key, k) })

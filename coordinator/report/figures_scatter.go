@@ -27,7 +27,7 @@ func (p *problemFigures) pairs() *statFigure {
 			continue
 		}
 		points.add(len(series.points))
-		sampledOnly = sampledOnly || a.sample.seen > maxDots || b.sample.seen > maxDots
+		sampledOnly = sampledOnly || a.sample.isPartial() || b.sample.isPartial()
 		f.panels = append(f.panels, statPanel{
 			x: "psnr " + csvText(a.label), y: "psnr " + csvText(b.label), series: []statSeries{series},
 			Panel: chart.Panel{X: chart.Axis{Label: a.label + " (dB)"}, Y: chart.Axis{Label: b.label + " (dB)"}, Diagonal: true},
@@ -83,7 +83,7 @@ func (p *problemFigures) residuals() *statFigure {
 			}
 		}
 		points.add(len(s.points))
-		sampledOnly = sampledOnly || c.sample.seen > maxDots
+		sampledOnly = sampledOnly || c.sample.isPartial()
 		panel.series = append(panel.series, s)
 	}
 	panel.Y.Log = logarithmic(ratios, 10)

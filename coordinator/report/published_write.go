@@ -179,7 +179,7 @@ func (p *Published) latex(s Summary) string {
 		for k, text := range cells {
 			mean, half, interval := strings.Cut(strings.TrimSuffix(text, "*"), " ±")
 			switch {
-			case k < t.Labels && text != "--":
+			case k < t.Labels:
 				cells[k] = escapeLaTeX(text)
 			case interval:
 				cells[k] = "$" + mean + " \\pm " + half + "$"
