@@ -135,7 +135,7 @@ func identities(items []manifest.Item) []string {
 func canaries(items []manifest.Item, n int) []manifest.Item {
 	var out []manifest.Item
 	selected := map[string]bool{}
-	for before := -1; len(out) < n && len(out) > before; {
+	for before := -1; len(out) > before; {
 		before = len(out)
 		tasks := map[string]bool{}
 		for _, it := range items {

@@ -218,3 +218,40 @@ func TestPublishedPreflight(t *testing.T) {
 		r.rec.Round++ // the queue refuses a duplicate
 	}
 }
+
+// The ledger is rebuilt from windows that follow each other; another window is an error that names the folder.
+func TestRestoredLedger(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1e9, 0)
+	for name, tt := range map[string]struct {
+		change func(w *shard.Window) // of the second window
+		follow bool
+	}{
+		"follows":          {func(*shard.Window) {}, true},
+		"another campaign": {func(w *shard.Window) { w.Campaign = "other-12345678" }, false},
+		"another number":   {func(w *shard.Window) { w.Number = 2 }, false},
+		"another item":     {func(w *shard.Window) { w.Item = 1 }, false},
+	} {
+		r := decidingRunner(t, &now, &strings.Builder{})
+		putWindow(t, r, windowOf(r, 0, 0, 2))
+		second := windowOf(r, 1, 2, 2)
+		second.Last, second.Changed = true, "3 rows are new"
+		tt.change(second)
+		data, _, err := second.Encode()
+		if err == nil {
+			err = r.s.cfg.Store.Put(t.Context(), shard.Key(r.id, 1), data)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.ledger = newLedger()
+		err = r.restoreLedger(t.Context())
+		if (err == nil) != tt.follow || err != nil && !strings.Contains(err.Error(), "stored window 1 does not follow the previous window; remove "+shard.Prefix(r.id)) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if tt.follow && (r.stored != 2 || r.ledger.open != 4 || !r.complete || r.sound != 0 || r.unverified != 2 || r.warning != "3 rows are new" ||
+			r.next.Item != 4 || len(r.checkpoint.windows) != 2) {
+			t.Errorf("%d windows, %d open items, the first with items is %d, warning %q", r.stored, r.ledger.open, r.sound, r.warning)
+		}
+	}
+}

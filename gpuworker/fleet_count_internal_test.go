@@ -20,6 +20,8 @@ type answeringBoard struct {
 	answer func(ctx context.Context) ([]byte, error)
 	keys   map[string]bool
 	reads  []time.Time
+	watch  error // of every watch
+	starts []time.Time
 }
 
 func (b *answeringBoard) Get(ctx context.Context, key string) ([]byte, uint64, error) {
@@ -28,8 +30,27 @@ func (b *answeringBoard) Get(ctx context.Context, key string) ([]byte, uint64, e
 	return data, 1, err
 }
 
-func (*answeringBoard) Watch(context.Context, string) iter.Seq2[queue.Change, error] {
-	return func(func(queue.Change, error) bool) {}
+func (b *answeringBoard) Watch(context.Context, string) iter.Seq2[queue.Change, error] {
+	b.starts = append(b.starts, time.Now())
+	return func(yield func(queue.Change, error) bool) { yield(queue.Change{}, b.watch) }
+}
+
+// A failed watch of the board is logged, and repeated after a pause.
+func TestWatchIsRepeated(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		board := &answeringBoard{watch: errors.New("no responders")}
+		f, _, log := fleetOf(t, func(c *FleetConfig) { c.Board = board })
+		ctx, cancel := context.WithTimeout(t.Context(), 3*notReadyPause-1)
+		defer cancel()
+		if err := f.run(ctx, func() {}); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("the end is %v", err)
+		}
+		if n := strings.Count(log.String(), "could not watch the campaigns, will retry"); n != 3 || len(board.starts) != 3 ||
+			board.starts[1].Sub(board.starts[0]) != notReadyPause {
+			t.Errorf("watches at %v, log %s", board.starts, log)
+		}
+	})
 }
 
 // The number of workers is that of the last status with one. It is read seldom once it is known. Only a failed read is
@@ -211,7 +232,13 @@ func TestNextPassesOverCampaignsThatAreNotReady(t *testing.T) {
 			tt.change(f, now, a)
 			tt.change(f, now, b)
 		}
-		if _, leases, err := f.Next(t.Context(), time.Millisecond); !errors.Is(err, queue.ErrClosed) || len(leases) > 0 || asked != "ab" {
+		next := f.Next
+		if strings.HasSuffix(name, "preflights") {
+			next = func(ctx context.Context, _ time.Duration) (Assignment, []*queue.Lease, error) {
+				return f.leasePreflight(ctx, []*campaign{a, b})
+			}
+		}
+		if _, leases, err := next(t.Context(), time.Millisecond); !errors.Is(err, queue.ErrClosed) || len(leases) > 0 || asked != "ab" {
 			t.Errorf("%s: asked %q, %d leases, %v", name, asked, len(leases), err)
 		}
 	}

@@ -123,6 +123,9 @@ func TestLogOfPreflightChecks(t *testing.T) {
 			if activity.interruptible || activity.stage != "preflight: "+CheckSources {
 				t.Errorf("the check %s can be interrupted: %t", activity.stage, activity.interruptible)
 			}
+			if activity.limit != w.cfg.Limits.Compile+w.cfg.Limits.Solve {
+				t.Errorf("the limit of the check %s is %v", activity.stage, activity.limit)
+			}
 		}
 	})}
 	if c, err = check(t.Context(), a, it); c.Failed != CheckSources || reads == 0 {

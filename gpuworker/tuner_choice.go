@@ -3,6 +3,7 @@ package gpuworker
 import (
 	"cmp"
 	"encoding/json"
+	"maps"
 	"slices"
 	"time"
 
@@ -19,11 +20,12 @@ type choice struct {
 	Seconds map[string]float64 `json:"seconds_per_evaluation"`
 }
 
-// fastest returns the provider to use. The first one is used unless another saves more than 5 %.
+// fastest returns the provider to use. The first one is used unless another saves more than 5 %. Of equally fast ones it is the
+// first by name.
 func (c choice) fastest(first string) string {
 	best := first
-	for provider, s := range c.Seconds {
-		if limit := choiceGain * c.Seconds[first]; s < limit && (best == first || s < c.Seconds[best]) {
+	for _, provider := range slices.Sorted(maps.Keys(c.Seconds)) {
+		if s, limit := c.Seconds[provider], choiceGain*c.Seconds[first]; s < limit && (best == first || s < c.Seconds[best]) {
 			best = provider
 		}
 	}

@@ -1,0 +1,141 @@
+package coordinator
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"ddiff/manifest"
+	"ddiff/queue"
+)
+
+// A damaged record is replaced by its stored copy. That of a newer version stays, and one without a copy.
+func TestRestoreOfDamagedRecord(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1e9, 0)
+	newer := fmt.Sprintf(`{"schema":%d}`, manifest.RecordSchema+1)
+	for name, tt := range map[string]struct {
+		damaged, copied string // "": a sound copy
+		late            bool   // the record has changed since
+		want            bool   // restored
+		log             string
+	}{
+		"damaged":                 {"{", "", false, true, "restored the record of a campaign from the store"},
+		"of this version":         {fmt.Sprintf(`{"schema":%d}`, manifest.RecordSchema), "", false, true, "restored the record"},
+		"of a newer version":      {newer, "", false, false, ""},
+		"without a copy":          {"{", "none", false, false, ""},
+		"with a damaged copy":     {"{", "{", false, false, "could not restore the record of a campaign"},
+		"changed in the meantime": {"{", "", true, false, "could not restore the record of a campaign"},
+	} {
+		var log strings.Builder
+		r := decidingRunner(t, &now, &log).onBoard(t)
+		ctx, key := t.Context(), manifest.KeyCampaignPrefix+r.id
+		var err error
+		switch tt.copied {
+		case "":
+			c := *r.rec
+			c.Reason = "of the copy"
+			err = storeRecord(ctx, r.s.cfg.Store, &c)
+		case "none":
+		default:
+			err = r.s.cfg.Store.Put(ctx, recordKey(r.id), []byte(tt.copied))
+		}
+		if err == nil {
+			err = r.s.cfg.Board.Put(ctx, key, []byte(tt.damaged))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, revision, err := r.s.cfg.Board.Get(ctx, key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tt.late {
+			revision--
+		}
+		log.Reset()
+		r.s.restoreRecord(ctx, r.id, queue.Change{Key: key, Data: []byte(tt.damaged), Revision: revision})
+		data, _, err := r.s.cfg.Board.Get(ctx, key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var c manifest.Campaign
+		restored := json.Unmarshal(data, &c) == nil && c.Reason == "of the copy"
+		if restored != tt.want || (log.Len() > 0) != (tt.log != "") || !strings.Contains(log.String(), tt.log) {
+			t.Errorf("%s: restored %t, log %s", name, restored, log.String())
+		}
+	}
+}
+
+// The interruption of a campaign is its problem, unless it has ended.
+func TestPublishedInterruption(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1e9, 0)
+	for name, tt := range map[string]struct {
+		status  string // on the board; "": none
+		record  bool   // the runner has one
+		want    string
+		written bool
+	}{
+		"running":            {`{"id":"x","phase":"running","counts":{"items":7}}`, true, "interrupted, will retry: no route", true},
+		"ended":              {`{"id":"x","phase":"finished"}`, true, "", true},
+		"damaged":            {`{`, true, "", false},
+		"new":                {"", true, "interrupted, will retry: no route", true},
+		"new, never started": {"", false, "", false},
+	} {
+		r := decidingRunner(t, &now, &strings.Builder{}).onBoard(t)
+		key := manifest.KeyStatusPrefix + r.id
+		if tt.status != "" {
+			if err := r.s.cfg.Board.Put(t.Context(), key, []byte(tt.status)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !tt.record {
+			r.rec = nil
+		}
+		r.publishInterruption(t.Context(), fmt.Errorf("no\n  route"))
+		data, _, _ := r.s.cfg.Board.Get(t.Context(), key)
+		var s manifest.Status
+		if written := json.Unmarshal(data, &s) == nil; written != tt.written || s.Problem != tt.want {
+			t.Errorf("%s: status %s", name, data)
+		}
+		if name == "running" && (s.Counts.Items != 7 || !s.At.Equal(now)) {
+			t.Errorf("status %+v", s)
+		}
+	}
+}
+
+// During an outage of the store the leader names it in the statuses of all active campaigns.
+func TestOutageIsReported(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1e9, 0)
+	var log strings.Builder
+	r := decidingRunner(t, &now, &log).onBoard(t)
+	s := r.s
+	s.cfg.Probe = 10 * time.Millisecond
+	s.health.failures, s.health.reason, s.health.since = failedProbes, "no route", now
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- s.guard(ctx, &runners{byID: map[string]*runner{"a": r, "b": r, "c": r}}) }()
+	named := map[string]bool{}
+	for change, err := range s.cfg.Board.Watch(ctx, manifest.KeyStatusPrefix) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		var status manifest.Status
+		if json.Unmarshal(change.Data, &status) == nil && strings.Contains(status.Problem, "no route") {
+			named[status.ID] = true
+		}
+		if len(named) == 3 {
+			break
+		}
+	}
+	cancel()
+	if err := <-ended; err != nil || len(named) != 3 || strings.Contains(log.String(), "could not report") {
+		t.Errorf("%v, statuses %v, log %s", err, named, log.String())
+	}
+}
