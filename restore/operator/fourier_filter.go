@@ -155,8 +155,18 @@ func (t *twoFactor) stages(g *onnx.Graph, axis int) [3]func(sine bool, v onnx.Va
 	}
 }
 
-// apply filters x [N, C, H, W] with the encoded kernels p [N, 2, P, Q].
+// apply filters x [N, C, H, W] with the encoded kernels p [N, 2, P, Q]: one channel after another, so that the spectrum of one is in
+// memory.
 func (f *fourierFilter) apply(g *onnx.Graph, x, p onnx.Value) onnx.Value {
+	var channels []onnx.Value
+	for c := range x.Dims[1] {
+		channels = append(channels, f.applyChannels(g, g.Slice(x, 1, c, c+1), p))
+	}
+	return g.Concat(1, channels...)
+}
+
+// applyChannels filters all channels together.
+func (f *fourierFilter) applyChannels(g *onnx.Graph, x, p onnx.Value) onnx.Value {
 	n, c, h, w := x.Dims[0], x.Dims[1], x.Dims[2], x.Dims[3]
 	height, width := f.rows.length(), f.cols.length()
 	x = reflected(g, reflected(g, x, rowAxis, f.radius, height), colAxis, f.radius, width)
