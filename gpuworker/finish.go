@@ -52,11 +52,16 @@ func (e engineRestorer) finish(t *task) (*manifest.Result, error) {
 func (t *task) score() (manifest.Metrics, error) {
 	var m manifest.Metrics
 	observed := func(v []float32) []float32 { return t.op.Observed(v, t.problem.Draw) }
-	residual, err := metric.Residual(observed(t.problem.Y), observed(t.applied), t.item.Sigma)
+	seen := observed(t.problem.Y)
+	variance := t.noise().Variance(seen)
+	residual, err := metric.Residual(seen, observed(t.applied), variance)
 	if err != nil {
 		return m, fmt.Errorf("score residual: %w", err)
 	}
 	m.Residual = &residual
+	if t.item.Photons > 0 {
+		m.NoiseVariance = &variance
+	}
 	if t.truth == nil {
 		return m, nil
 	}

@@ -22,7 +22,7 @@ func (s loader) measure(ctx context.Context, t *task) error {
 		if err != nil {
 			return err
 		}
-		t.problem.Y, err = s.engine.Measure(ctx, t.op, t.truth.Pix, t.problem.Draw, t.item.Sigma, noise.NewKey(key))
+		t.problem.Y, err = s.engine.Measure(ctx, t.op, t.truth.Pix, t.problem.Draw, t.noise(), noise.NewKey(key))
 		return err
 	}
 	return s.decode(ctx, *t.item.Measurement, func(data []byte) error {
@@ -38,6 +38,11 @@ func (s loader) measure(ctx context.Context, t *task) error {
 		}
 		return t.checkRange(name)
 	})
+}
+
+// noise is that of the measurement.
+func (t *task) noise() operator.Noise {
+	return operator.Noise{Sigma: t.item.Sigma, Photons: t.item.Photons}
 }
 
 // readArray decodes a stored y from a .npy file.
@@ -61,7 +66,7 @@ func (t *task) checkRange(path string) error {
 			return fmt.Errorf("read measurement %s: %w", path, err)
 		}
 	}
-	err := t.op.CheckRange(t.problem.Y, t.problem.Draw, t.item.Sigma, stated != nil)
+	err := t.op.CheckRange(t.problem.Y, t.problem.Draw, t.noise(), stated != nil)
 	var outside *operator.RangeError
 	if !errors.As(err, &outside) {
 		return err

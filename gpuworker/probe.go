@@ -104,7 +104,7 @@ func (a *assigned) solveChunk(ctx context.Context, planned *task) error {
 	}
 	var err error
 	grey := make([]float32, t.op.Image.Size())
-	if t.problem.Y, err = a.Engine.Measure(ctx, t.op, grey, t.problem.Draw, t.item.Sigma, t.problem.Key); err != nil {
+	if t.problem.Y, err = a.Engine.Measure(ctx, t.op, grey, t.problem.Draw, t.noise(), t.problem.Key); err != nil {
 		return err
 	}
 	s, err := a.Engine.Solver(t.plan, 1)

@@ -159,8 +159,13 @@ func (s loader) plan(t *task) error {
 		return err
 	}
 	t.problem.Key = noise.NewKey(run)
-	t.op, err = s.engine.Operator(t.plan)
-	return err
+	if t.op, err = s.engine.Operator(t.plan); err != nil {
+		return err
+	}
+	if err := t.op.CheckNoise(t.noise()); err != nil {
+		return inputError("item %s: %w", t.item.Name, err)
+	}
+	return nil
 }
 
 // fetch reads the item's files and fits the image to its working size.

@@ -10,7 +10,7 @@ import (
 
 // The bounds of warnings. docs/restore.md states them, and their rate on the demo.
 const (
-	// largestMisfit and smallestMisfit bound the mean square residual over sigma². A restoration fits a part of the noise, so that
+	// largestMisfit and smallestMisfit bound the mean square residual over the variance of the noise. A restoration fits a part of the noise, so that
 	// the ratio may be well below 1.
 	largestMisfit  = 1.5
 	smallestMisfit = 0.2
@@ -31,7 +31,7 @@ func (t *task) warn(m manifest.Metrics) {
 			t.warnings = append(t.warnings, *w)
 		}
 	}
-	p, err := t.assigned.Engine.Preset(t.plan, t.item.Preset, t.item.Sigma)
+	p, err := t.assigned.Engine.Preset(t.plan, t.item.Preset, t.noise().Level())
 	if err != nil {
 		return // this version does not know the preset, whose name is not part of the identity
 	}
@@ -45,26 +45,32 @@ func (t *task) warn(m manifest.Metrics) {
 	}
 }
 
-// warnResidual compares the mean square residual with its expectation sigma² for the true image, whose standard deviation over m
-// independent entries is sigma²·√(2/m).
+// warnResidual compares the mean square residual with its expectation for the true image, the variance of the noise.
 func (t *task) warnResidual(m manifest.Metrics) *manifest.Warning {
-	sigma2 := t.item.Sigma * t.item.Sigma
-	if m.Residual == nil || sigma2 == 0 {
+	seen := t.op.Observed(t.problem.Y, t.problem.Draw)
+	variance, name := t.noise().Variance(seen), "sigma²"
+	if m.Residual == nil || variance == 0 {
 		return nil
 	}
+	if t.item.Photons > 0 {
+		name = "the variance of the noise"
+	}
 	entries := t.independentEntries()
-	ratio, spread := *m.Residual/sigma2+1, math.Sqrt(2/entries)
+	ratio, spread := *m.Residual/variance+1, t.noise().Spread(seen)*math.Sqrt(float64(len(seen))/entries)
 	cause := "the restored image does not explain its measurement"
 	switch {
 	case ratio > largestMisfit+spreads*spread:
 	case ratio < smallestMisfit-spreads*spread:
 		cause = "the restored image fits the noise, or sigma is too large"
+		if t.item.Photons > 0 {
+			cause = "the restored image fits the noise, or photons are too few"
+		}
 	default:
 		return nil
 	}
 	return &manifest.Warning{
 		Code: manifest.WarnResidual,
-		Text: fmt.Sprintf("the mean square residual is %.3g times sigma², 1 ± %.2g is expected for the true image over %.0f entries: %s", ratio, spread, entries, cause),
+		Text: fmt.Sprintf("the mean square residual is %.3g times %s, 1 ± %.2g is expected for the true image over %.0f entries: %s", ratio, name, spread, entries, cause),
 	}
 }
 
@@ -108,8 +114,9 @@ func (t *task) warnFlat() *manifest.Warning {
 		seen = t.op.Observed(seen, t.problem.Draw)
 	}
 	want := metric.Contrast(seen, base.Channels)
-	clean := math.Sqrt(max(0, want*want-t.item.Sigma*t.item.Sigma))
-	if clean < t.item.Sigma || found >= flatShare*clean {
+	variance := t.noise().Variance(seen)
+	clean := math.Sqrt(max(0, want*want-variance))
+	if clean*clean < variance || found >= flatShare*clean {
 		return nil
 	}
 	return &manifest.Warning{Code: manifest.WarnFlat, Text: fmt.Sprintf("the restored image is nearly flat: its contrast is %.2g, that of the measurement %.2g", found, clean)}

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -72,6 +73,8 @@ type Expander struct {
 	tile, overlap int
 	// inputs maps tasks to the file that a row may give to them, see [Vocabulary]; nil: unknown.
 	inputs map[string]string
+	// photons maps tasks to whether they may have the noise of photons, see [Vocabulary]; nil: unknown.
+	photons map[string]bool
 	// operators maps the paths of operator files to their digests.
 	operators map[string]string
 }
@@ -93,6 +96,9 @@ func (e *Expander) SetTiles(tile, overlap int) { e.tile, e.overlap = tile, overl
 
 // SetInputs supplies [Vocabulary.Inputs]: a row whose mask or kernel a task does not use fails.
 func (e *Expander) SetInputs(inputs map[string]string) { e.inputs = inputs }
+
+// SetPhotons supplies [Vocabulary.Photons]: a row with photons for a task without them fails.
+func (e *Expander) SetPhotons(photons map[string]bool) { e.photons = photons }
 
 // SetOperators supplies the digests of the campaign's operator files, by [TaskSpec.Operator].
 func (e *Expander) SetOperators(sha256 map[string]string) { e.operators = sha256 }
@@ -147,6 +153,12 @@ func (e *Expander) item(row Row, probe Probe, p place) (Item, error) {
 	solver, params, err := e.resolve(p.task, p.method, probe.Width, probe.Height)
 	if err != nil {
 		return Item{}, err
+	}
+	if can, known := e.photons[p.task.Name]; p.task.Photons != nil && known && !can {
+		return Item{}, errPhotons(p.task.Name)
+	}
+	if p.task.Photons != nil && *p.task.Sigma == SigmaAuto {
+		return Item{}, errPhotonsAuto
 	}
 	it := p.item(row, e.spec, e.campaign)
 	it.SigmaEstimated = estimated
@@ -238,6 +250,9 @@ func (p place) item(row Row, spec *Spec, campaign string) Item {
 		Task: p.task.Name, Params: p.task.Params, Sigma: positiveZero(float64(*p.task.Sigma)),
 		Seed: spec.Seed, Run: p.run, Method: p.method, Preset: spec.Preset,
 	}
+	if p.task.Photons != nil {
+		it.Photons = *p.task.Photons
+	}
 	if *p.task.Sigma == SigmaAuto {
 		it.Sigma, it.SigmaEstimated = 0, true // not known
 	}
@@ -274,6 +289,7 @@ func rowTasks(row Row, spec *Spec) []TaskSpec {
 		if row.Overrides.Sigma != nil {
 			t.Sigma = row.Overrides.Sigma
 		}
+		t.Photons = cmp.Or(row.Overrides.Photons, t.Photons)
 		if len(row.Overrides.Params) > 0 {
 			params := map[string]float64{}
 			maps.Copy(params, t.Params)

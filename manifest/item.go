@@ -88,8 +88,10 @@ type Item struct {
 	// Sigma is the standard deviation of the measurement noise, in units of y.
 	Sigma float64 `json:"sigma"`
 	// SigmaEstimated: Sigma was estimated from the measurement; it is 0 if that failed. It is not part of the identity.
-	SigmaEstimated bool   `json:"sigma_estimated,omitempty"`
-	Seed           uint64 `json:"seed"`
+	SigmaEstimated bool `json:"sigma_estimated,omitempty"`
+	// Photons is the mean number of photons of a white pixel, whose counts are a part of the noise. 0: none.
+	Photons float64 `json:"photons,omitempty"`
+	Seed    uint64  `json:"seed"`
 	// Run numbers repeated runs of one measurement, from 0.
 	Run int `json:"run"`
 
@@ -125,6 +127,8 @@ type measurementIdentity struct {
 	Operator    string             `json:"operator,omitempty"`
 	// Without the field, measurements in the operator's range keep their identities.
 	MeasurementRange *ValueRange `json:"measurement_range,omitempty"`
+	// The same holds for measurements without the noise of photons.
+	Photons float64 `json:"photons,omitempty"`
 }
 
 func (it *Item) measurement() measurementIdentity {
@@ -132,6 +136,7 @@ func (it *Item) measurement() measurementIdentity {
 		Schema: SchemaVersion,
 		Width:  it.Width, Height: it.Height, Fit: it.Fit,
 		Task: it.Task, Params: it.Params, Sigma: it.Sigma, Seed: it.Seed, MeasurementRange: it.MeasurementRange,
+		Photons: it.Photons,
 	}
 	if it.Image != nil {
 		m.Image = it.Image.SHA256
@@ -159,10 +164,10 @@ func (it *Item) MeasurementKey() ([32]byte, error) {
 }
 
 // OperatorKey keys the random draws of the operator (mask position, motion path). Unlike
-// MeasurementKey it leaves sigma out, so that a noise sweep keeps its masks.
+// MeasurementKey it leaves sigma and photons out, so that a noise sweep keeps its masks.
 func (it *Item) OperatorKey() ([32]byte, error) {
 	m := it.measurement()
-	m.Sigma = 0
+	m.Sigma, m.Photons = 0, 0
 	return digest(m)
 }
 

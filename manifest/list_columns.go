@@ -10,7 +10,7 @@ import (
 
 // listColumns holds the columns of a row, except those with paramPrefix.
 var listColumns = []string{
-	"image", "measurement", "name", "task", "sigma", "seed", "mask", "kernel", "sha256", "width", "height",
+	"image", "measurement", "name", "task", "sigma", "photons", "seed", "mask", "kernel", "sha256", "width", "height",
 }
 
 // paramPrefix starts the columns that set a parameter of the operator.

@@ -105,7 +105,7 @@ func fieldText(column string, value json.Token) (string, error) {
 
 // IsNumeric reports whether a column of a row holds numbers.
 func IsNumeric(column string) bool {
-	return slices.Contains([]string{"sigma", "seed", "width", "height"}, column) || strings.HasPrefix(column, paramPrefix)
+	return slices.Contains([]string{"sigma", "photons", "seed", "width", "height"}, column) || strings.HasPrefix(column, paramPrefix)
 }
 
 func notJSON(err error) error {

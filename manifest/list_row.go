@@ -118,6 +118,13 @@ func (r *rowMaker) set(f Field) (err error) {
 		}
 		r.Overrides.Sigma = &sigma
 		return sigma.check()
+	case "photons":
+		photons, err := parseNumber(f.Text)
+		if err != nil {
+			return err
+		}
+		r.Overrides.Photons = &photons
+		return checkPhotons(photons)
 	case "seed":
 		seed, err := strconv.ParseUint(strings.TrimSpace(f.Text), 10, 64)
 		if err != nil {

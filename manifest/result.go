@@ -27,8 +27,10 @@ type Metrics struct {
 	// PSNRLuma in dB on the luma, metric id "psnr_y@1"; HaarPSI in [0, 1], metric id "haarpsi@1".
 	PSNRLuma *float64 `json:"psnr_y,omitempty"`
 	HaarPSI  *float64 `json:"haarpsi,omitempty"`
-	// Residual is mean((y - A(x))^2) - sigma^2, over the observed entries of y, metric id "residual@2".
+	// Residual is mean((y - A(x))^2) - NoiseVariance, over the observed entries of y, metric id "residual@2".
 	Residual *float64 `json:"residual,omitempty"`
+	// NoiseVariance is the mean variance of the noise, estimated from y, of an item with photons. Nil without photons: it is sigma^2.
+	NoiseVariance *float64 `json:"noise_variance,omitempty"`
 	// BaselinePSNR and BaselineSSIM score the degraded image itself (bicubic enlargement for
 	// super-resolution). Nil if y is not an image.
 	BaselinePSNR *float64 `json:"baseline_psnr,omitempty"`

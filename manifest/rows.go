@@ -47,7 +47,9 @@ type Overrides struct {
 	Task string
 	// Sigma is the measurement noise, 0..1 or auto.
 	Sigma *Sigma
-	Seed  *uint64
+	// Photons is the number of photons of a white pixel, as in [Spec].
+	Photons *float64
+	Seed    *uint64
 	// Params replaces single parameters of the row's tasks.
 	Params map[string]float64
 	// Mask and Kernel are absolute paths or addresses of files that replace the operator's draws.

@@ -173,7 +173,7 @@ func TestDatasetErrors(t *testing.T) {
 		{"nothing.jsonl", "dataset has no rows: the list has no line with an image or a measurement; add one per row", false, ErrEmptyDataset},
 		{"nothing.csv", "not a usable list: nothing.csv: has no header; the first line names the columns, such as image,task", false, ErrBadList},
 		{"column.csv", `not a usable list: column.csv:1: unknown column "imge" (did you mean "image"?)`, false, ErrBadList},
-		{"far.csv", `not a usable list: far.csv:1: unknown column "colour" (valid: image, measurement, name, task, sigma, seed, mask, kernel, sha256, width, height, param.NAME)`, false, ErrBadList},
+		{"far.csv", `not a usable list: far.csv:1: unknown column "colour" (valid: image, measurement, name, task, sigma, photons, seed, mask, kernel, sha256, width, height, param.NAME)`, false, ErrBadList},
 		{"needs.csv", `not a usable list: needs.csv:1: the header has neither column "image" nor "measurement"; add one of them, or map it to one of name, task in dataset.columns`, false, ErrBadList},
 		{"twice.csv", `not a usable list: twice.csv:1: column "image" is repeated; remove one`, false, ErrBadList},
 		{"param.csv", `not a usable list: param.csv:1: column "param." names no parameter, want param.NAME`, false, ErrBadList},

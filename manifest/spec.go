@@ -67,6 +67,9 @@ type Spec struct {
 	// Sigma is the standard deviation of the measurement noise in units of y, 0..1, or auto: estimated from each stored
 	// measurement. Default: 0.05.
 	Sigma Sigma `json:"sigma"`
+	// Photons is the mean number of photons of a white pixel, which makes the noise that of their counts and of Sigma; see
+	// [checkPhotons] for the range. Nil, the default: no noise of photons.
+	Photons *float64 `json:"photons,omitempty"`
 	// Seed keys every random draw. Default: 0.
 	Seed uint64 `json:"seed"`
 	// Runs is the number of solutions per measurement, each with other solver noise, 1..1000.
@@ -130,7 +133,7 @@ type Dataset struct {
 }
 
 // TaskSpec is one task of a campaign. In YAML it is a plain name, or a mapping when something differs from the campaign.
-// A list in place of a value of Params, Sigma, Steps or Solver stands for one task per value.
+// A list in place of a value of Params, Sigma, Photons, Steps or Solver stands for one task per value.
 type TaskSpec struct {
 	// Name is a task of the vocabulary, such as "super_resolution". With Operator it is the name of the task in results, at most
 	// 40 characters of [a-z0-9_-]; default: that of the file, see [OperatorName].
@@ -141,6 +144,8 @@ type TaskSpec struct {
 	Params map[string]float64 `json:"params,omitempty"`
 	// Sigma is the measurement noise, as in [Spec]. Nil means the campaign's.
 	Sigma *Sigma `json:"sigma,omitempty"`
+	// Photons is the number of photons of a white pixel, as in [Spec]. Nil means the campaign's.
+	Photons *float64 `json:"photons,omitempty"`
 	// Steps is the number of solver steps, as in [Spec]. Zero means the campaign's.
 	Steps int `json:"steps,omitempty"`
 	// Runs is the number of solutions per measurement, as in [Spec]. Zero means the campaign's.
@@ -173,6 +178,7 @@ func (s *Spec) Effective(t TaskSpec) TaskSpec {
 	if t.Sigma == nil {
 		t.Sigma = &s.Sigma
 	}
+	t.Photons = cmp.Or(t.Photons, s.Photons)
 	t.Steps = cmp.Or(t.Steps, s.Steps)
 	t.Runs = cmp.Or(t.Runs, s.Runs)
 	t.Solver = t.Solver.Or(s.Solver)

@@ -11,16 +11,16 @@ import (
 // MaxCells is the largest number of tasks of a campaign after its lists are expanded.
 const MaxCells = 4096
 
-// A campaign file may have a list in place of a value of sigma, steps, params and solver. The lists are expanded before the
-// fields are decoded: a task becomes one task per combination of its values, those of params first, then sigma, steps
-// and solver, each in the order of the file, the last one fastest. A list of the campaign holds for the tasks that have
+// A campaign file may have a list in place of a value of sigma, photons, steps, params and solver. The lists are expanded before the
+// fields are decoded: a task becomes one task per combination of its values, those of params first, then sigma, photons,
+// steps and solver, each in the order of the file, the last one fastest. A list of the campaign holds for the tasks that have
 // no value of their own.
 
 // sweptFields are the fields of a task that may have a list, and those whose entries may have one.
 var sweptFields = []struct {
 	name   string
 	nested bool
-}{{"params", true}, {"sigma", false}, {"steps", false}, {"solver", true}}
+}{{"params", true}, {"sigma", false}, {"photons", false}, {"steps", false}, {"solver", true}}
 
 // expandSweeps replaces the tasks of a campaign by those of its sweeps. It leaves a tree that is no campaign to the decoder.
 func (d *yamlDecoder) expandSweeps(root *yaml.Node) {
@@ -78,7 +78,7 @@ type list struct {
 	key, value  *yaml.Node
 }
 
-// takeLists removes the lists of the campaign's own sigma, steps and solver from the tree, and returns them.
+// takeLists removes the lists of the campaign's own sigma, photons, steps and solver from the tree, and returns them.
 func (d *yamlDecoder) takeLists(root *yaml.Node) []list {
 	var out []list
 	root.Content = slices.Clone(root.Content)

@@ -23,6 +23,8 @@ type Vocabulary struct {
 	Inputs map[string]string
 	// Unestimated maps the tasks whose noise level cannot be estimated from a measurement to the reason.
 	Unestimated map[string]string
+	// Photons maps each task to whether its measurement may have the noise of photons. Nil: it is not checked.
+	Photons map[string]bool
 	// Methods are the restoration methods.
 	Methods []string
 	// Parameters maps each method to its solver parameters.
@@ -179,6 +181,7 @@ func (s *Spec) checkNames(v Vocabulary) []*FieldError {
 		seenMethods[m] = true
 	}
 	out = append(out, s.checkInputs(v)...)
+	out = append(out, s.checkPhotons(v)...)
 	out = append(out, s.checkSolver("solver", s.Solver, s.Methods, v)...)
 	out = append(out, s.checkSteps("steps", s.Steps, s.Methods, v)...)
 	name("preset", "preset", s.Preset, v.Presets)
@@ -300,11 +303,13 @@ func (s *Spec) checkRanges() []*FieldError {
 		if t.Sigma != nil {
 			c.sigma(path+"sigma", *t.Sigma)
 		}
+		c.photons(path+"photons", t.Photons)
 		c.steps(path+"steps", t.Steps)
 		c.integer(path+"runs", cmp.Or(t.Runs, 1), 1, 1000)
 	}
 	c.steps("steps", s.Steps)
 	c.sigma("sigma", s.Sigma)
+	c.photons("photons", s.Photons)
 	c.integer("runs", s.Runs, 1, 1000)
 	if s.Select != selectMinResidual {
 		c.oneOf("select", string(s.Select), selectionNames()...)

@@ -70,7 +70,7 @@ func photographs(t *testing.T, e *restore.Engine, op *operator.Operator) []photo
 		if err != nil {
 			t.Fatal(err)
 		}
-		y, err := e.Measure(context.Background(), op, img.Pix, draw, effectSigma, key)
+		y, err := e.Measure(context.Background(), op, img.Pix, draw, operator.Noise{Sigma: effectSigma}, key)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -186,10 +186,9 @@ func (e *Engine) Run(p Plan) (*method.Run, error) {
 	return run, nil
 }
 
-// Measure simulates y = A(x) + N(0, sigma²) for one image; draw is the encoded mask or
-// kernel, nil without one.
-func (e *Engine) Measure(ctx context.Context, op *operator.Operator, x, draw []float32, sigma float64, key noise.Key) ([]float32, error) {
-	return e.forward(op, func(f *operator.Forward) ([]float32, error) { return f.Measure(ctx, x, draw, sigma, key) })
+// Measure simulates a measurement of one image: A(x) with noise. draw is the encoded mask or kernel, nil without one.
+func (e *Engine) Measure(ctx context.Context, op *operator.Operator, x, draw []float32, n operator.Noise, key noise.Key) ([]float32, error) {
+	return e.forward(op, func(f *operator.Forward) ([]float32, error) { return f.Measure(ctx, x, draw, n, key) })
 }
 
 // Apply is A(x) for one image.

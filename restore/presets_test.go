@@ -58,7 +58,7 @@ func TestOtherTasks(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				y, err := e.Measure(context.Background(), op, img.Pix, draw, c.sigma, key)
+				y, err := e.Measure(context.Background(), op, img.Pix, draw, operator.Noise{Sigma: c.sigma}, key)
 				if err != nil {
 					t.Fatal(err)
 				}

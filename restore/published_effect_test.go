@@ -40,7 +40,7 @@ func TestShortRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	y, err := e.Measure(t.Context(), op, truth.Pix, draw, effectSigma, key)
+	y, err := e.Measure(t.Context(), op, truth.Pix, draw, operator.Noise{Sigma: effectSigma}, key)
 	if err != nil {
 		t.Fatal(err)
 	}

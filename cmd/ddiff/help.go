@@ -20,7 +20,7 @@ type flagGroup struct {
 // command's own.
 func flagGroups() []flagGroup {
 	return []flagGroup{
-		{"Problem and solver flags", []string{"param", "sigma", "seed", "runs", "select", "solver", "fit", "tile", "overlap"}, "param"},
+		{"Problem and solver flags", []string{"param", "sigma", "photons", "seed", "runs", "select", "solver", "fit", "tile", "overlap"}, "param"},
 		{"Device flags", []string{
 			"device", "batch", "threads", "precision", "form", "chunk", "provider-option", "onnxruntime", "prior-memory",
 		}, ""},

@@ -123,12 +123,18 @@ func namedRow(column func(name string) string) (namedItem, error) {
 	if column("sigma_estimated") != "" {
 		sigma = manifest.SigmaAuto
 	}
+	photons := 0.0
+	if text := column("photons"); text != "" {
+		if photons, err = strconv.ParseFloat(text, 64); err != nil {
+			return namedItem{}, fmt.Errorf("photons: %w", err)
+		}
+	}
 	size := strings.TrimSpace(column("size") + " " + column("fit"))
 	if fit := column("fit"); fit == string(manifest.FitPad) {
 		size = fit
 	}
 	it := namedItem{id: column("item"), name: column("image"), seed: column("seed"), run: run}
-	it.cell.Problem = report.Problem{Task: column("task"), Params: column("params"), Sigma: sigma, Size: size}
+	it.cell.Problem = report.Problem{Task: column("task"), Params: column("params"), Sigma: sigma, Photons: photons, Size: size}
 	it.cell.Approach = report.Approach{Method: column("method"), Prior: column("prior"), Settings: column("settings")}
 	return it, nil
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"slices"
+	"strconv"
 	"strings"
 
 	"ddiff/coordinator/report"
@@ -29,11 +30,12 @@ type values struct {
 
 // The names of the properties of all tasks.
 const (
-	propertySigma  = "sigma"
-	propertySize   = "size"
-	propertyPrior  = "prior"
-	propertyMethod = "method"
-	propertySeed   = "seed"
+	propertySigma   = "sigma"
+	propertyPhotons = "photons"
+	propertySize    = "size"
+	propertyPrior   = "prior"
+	propertyMethod  = "method"
+	propertySeed    = "seed"
 )
 
 func taskScope(c report.Cell) string   { return c.Task + "\x00" }
@@ -46,7 +48,7 @@ func (v *variation) add(c report.Cell, seed string) {
 	}
 	v.items[""]++
 	for _, p := range []struct{ name, value string }{
-		{propertySigma, sigmaText(c)}, {propertySize, c.Size}, {propertyPrior, c.Prior}, {propertyMethod, c.Method}, {propertySeed, seed},
+		{propertySigma, sigmaText(c)}, {propertyPhotons, photonsText(c)}, {propertySize, c.Size}, {propertyPrior, c.Prior}, {propertyMethod, c.Method}, {propertySeed, seed},
 	} {
 		v.note(property{"", p.name}, p.value)
 	}
@@ -82,6 +84,9 @@ func (v *variation) tail(c report.Cell, seed string, method bool) string {
 	parts = append(parts, v.varying(taskScope(c), c.Params)...)
 	if v.vary("", propertySigma) {
 		parts = append(parts, "sigma="+sigmaText(c))
+	}
+	if text := photonsText(c); text != "" && v.vary("", propertyPhotons) {
+		parts = append(parts, "photons="+text)
 	}
 	if v.vary("", propertySize) && c.Size != "" {
 		parts = append(parts, strings.ReplaceAll(c.Size, " ", "."))
@@ -127,6 +132,22 @@ func shorten(text string) string {
 
 func sigmaText(c report.Cell) string { return c.Sigma.String() }
 
+// photonsText is empty without the noise of photons.
+func photonsText(c report.Cell) string {
+	if c.Photons == 0 {
+		return ""
+	}
+	return strconv.FormatFloat(c.Photons, 'g', -1, 64)
+}
+
+// noiseText names the noise, without photons as sigmaText does.
+func noiseText(c report.Cell) string {
+	if text := photonsText(c); text != "" {
+		return sigmaText(c) + " " + text
+	}
+	return sigmaText(c)
+}
+
 // nameCells names cells as folders or runs: task, varying properties, method. The names are different on every file
 // system. They do not depend on the order of the cells.
 func nameCells(cells []report.Cell) []string {
@@ -142,7 +163,7 @@ func nameCells(cells []report.Cell) []string {
 	}
 	for i, c := range cells {
 		if count[foldName(names[i])] > 1 { // in upper and lower case
-			sum := sha256.Sum256([]byte(strings.Join(slices.Concat([]string{c.Task, c.Params, sigmaText(c), c.Size, c.Method, c.Prior, c.Settings}), "\x00")))
+			sum := sha256.Sum256([]byte(strings.Join(slices.Concat([]string{c.Task, c.Params, noiseText(c), c.Size, c.Method, c.Prior, c.Settings}), "\x00")))
 			names[i] += "~" + hex.EncodeToString(sum[:4])
 		}
 	}

@@ -30,6 +30,7 @@ type runOptions struct {
 	sweeps  []string      // NAME=VALUE[,VALUE...]
 	spec    manifest.Spec // values of the flags that override the campaign
 	overlap int           // of tiles
+	photons float64
 	sources sourceFlags
 	stages  stageFlags
 	dryRun  bool
@@ -112,17 +113,23 @@ func (o *runOptions) addSettings(f *pflag.FlagSet) {
 	f.StringVar(&o.images, "images", "", "images, as a single `path` or address: in place of the arguments, or of the campaign file's dataset")
 	f.StringArrayVar(&o.params, "param", nil, "operator parameter `NAME=VALUE`, or TASK.NAME=VALUE; repeatable")
 	f.Var(&sigmaFlag{&o.spec.Sigma}, "sigma", "standard deviation of the measurement noise, or auto for stored measurements (default 0.05)")
+	addPhotons(f, &o.photons)
 	f.Uint64Var(&o.spec.Seed, "seed", 0, "`seed` of every random draw")
 	f.IntVar(&o.spec.Runs, "runs", 0, "runs per item, each with other solver noise (default 1)")
 	f.StringVar((*string)(&o.spec.Select), "select", "", "`rule` that selects the run to report: "+words(manifest.Selections())+" (default first)")
 	f.StringArrayVar(&o.solver, "solver", nil, "solver parameter `NAME=VALUE` in place of the preset's; repeatable")
 	f.StringArrayVar(&o.sweeps, "set", nil,
-		"sweep over `NAME=VALUE[,VALUE]`: sigma, steps, an operator or solver parameter; repeatable, all combinations run")
+		"sweep over `NAME=VALUE[,VALUE]`: sigma, photons, steps, an operator or solver parameter; repeatable, all combinations run")
 	f.StringVar((*string)(&o.spec.Dataset.Fit), "fit", "", "how images reach the working size: center_crop, resize or pad (default center_crop)")
 	f.StringVar(&o.spec.Tile, "tile", "", "side in `pixels` of the tiles in which the network predicts on larger images: auto, off, or a number (default off)")
 	f.IntVar(&o.overlap, "overlap", 0, "least number of `pixels` that neighbouring tiles share (default a quarter of the tile)")
 	f.IntVar(&o.spec.Batch, "batch", 0, "images per solver call (0: automatic)")
 	addCampaignPrecision(f, &o.spec.Precision)
+}
+
+// addPhotons adds the flag for the noise of photons.
+func addPhotons(f *pflag.FlagSet, photons *float64) {
+	f.Float64Var(photons, "photons", 0, "mean `number` of photons of a white pixel, whose counts are noise beside sigma (default: no such noise)")
 }
 
 // addParts adds the flags of the parts of a run.
@@ -206,6 +213,12 @@ func (o *runOptions) override(flags *pflag.FlagSet, s *manifest.Spec) error {
 			s.Sigma = o.spec.Sigma
 			for i := range s.Tasks {
 				s.Tasks[i].Sigma = nil
+			}
+		}},
+		{"photons", "photons", func() {
+			s.Photons = &o.photons
+			for i := range s.Tasks {
+				s.Tasks[i].Photons = nil
 			}
 		}},
 		{"seed", "seed", func() { s.Seed = o.spec.Seed }},

@@ -12,7 +12,7 @@ import (
 )
 
 // setSweeps applies the flags --set NAME=VALUE[,VALUE...]: each task that has NAME becomes one task per value. NAME is
-// sigma, steps, a parameter of a task (PARAM or TASK.PARAM), or a setting of a method (SETTING or solver.SETTING).
+// sigma, photons, steps, a parameter of a task (PARAM or TASK.PARAM), or a setting of a method (SETTING or solver.SETTING).
 func setSweeps(s *manifest.Spec, texts []string, c shard.Catalogue) error {
 	for _, text := range texts {
 		name, list, err := assignment("--set", text)
@@ -79,6 +79,12 @@ func sweepOf(s *manifest.Spec, text, name string, c shard.Catalogue) (setter, er
 			x, err := manifest.ParseSigma(value)
 			t.Sigma = &x
 			return "sigma", err
+		}, nil
+	case "photons":
+		return func(t *manifest.TaskSpec, value string) (string, error) {
+			x, err := number(value)
+			t.Photons = &x
+			return "photons", err
 		}, nil
 	case "steps":
 		return func(t *manifest.TaskSpec, value string) (_ string, err error) {

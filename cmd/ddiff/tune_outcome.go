@@ -98,7 +98,7 @@ func (t *tuning) record() tune.Record {
 func (c *contest) record(k int) tune.RecordRace {
 	race := c.races[k]
 	out := tune.RecordRace{
-		Task: c.problem.Task, Params: c.problem.Params, Sigma: float64(c.problem.Sigma), Size: c.problem.Size,
+		Task: c.problem.Task, Params: c.problem.Params, Sigma: float64(c.problem.Sigma), Photons: c.problem.Photons, Size: c.problem.Size,
 		Method: c.method, Prior: c.prior, Rounds: race.Rounds(), Images: imageNames(race.Images()), Unusable: imageNames(race.Unusable()),
 	}
 	out.Chosen, _ = c.races[k].Winner()
@@ -275,6 +275,9 @@ func (c *contest) task(settings string) (manifest.TaskSpec, error) {
 	cell := c.byKey[settings]
 	sigma := c.problem.Sigma
 	t := manifest.TaskSpec{Name: c.problem.Task, Params: cell.params, Sigma: &sigma, Steps: cell.steps, Runs: cell.runs, Methods: []string{c.method}}
+	if p := c.problem.Photons; p > 0 {
+		t.Photons = &p
+	}
 	raw := map[string]json.RawMessage{}
 	if err := json.Unmarshal(cell.solver, &raw); err != nil {
 		return t, fmt.Errorf("read settings of %s: %w", c.describe(), err)

@@ -48,7 +48,11 @@ func problemText(p report.Problem) string {
 	if p.Params != "" {
 		parts = append(parts, strings.ReplaceAll(p.Params, ";", " "))
 	}
-	return strings.Join(append(parts, fmt.Sprintf("sigma=%s", p.Sigma), p.Size), " ")
+	parts = append(parts, fmt.Sprintf("sigma=%s", p.Sigma))
+	if p.Photons > 0 {
+		parts = append(parts, fmt.Sprintf("photons=%g", p.Photons))
+	}
+	return strings.Join(append(parts, p.Size), " ")
 }
 
 // contestKey identifies a contest.
@@ -81,8 +85,8 @@ func planTuning(ctx context.Context, spec *manifest.Spec, c shard.Catalogue, p *
 	sharder, err := shard.New(shard.Config{
 		Spec: &all, Prior: p, Sources: sources, Catalogue: c, Skipped: func(string) { t.skipped++ },
 		Rows: filterRows(sources.Rows, func(r manifest.Row) bool {
-			if len(r.Overrides.Params) > 0 || r.Overrides.Sigma != nil {
-				own = usageError{fmt.Errorf("tune: row %s has its own sigma or parameters; leave these columns out with dataset.columns, "+
+			if len(r.Overrides.Params) > 0 || r.Overrides.Sigma != nil || r.Overrides.Photons != nil {
+				own = usageError{fmt.Errorf("tune: row %s has its own sigma, photons or parameters; leave these columns out with dataset.columns, "+
 					"or make a list for each problem", r.Name)}
 			}
 			return own == nil

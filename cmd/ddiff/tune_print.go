@@ -124,7 +124,11 @@ func (o *tuneOutcome) stopped() []string {
 	for k, f := range o.Folds {
 		for _, race := range f.Races {
 			for _, cell := range race.Cells {
-				where := fmt.Sprintf("%s sigma=%g, %s", strings.TrimSpace(race.Task+" "+race.Params), race.Sigma, race.Method)
+				noise := fmt.Sprintf("sigma=%g", race.Sigma)
+				if race.Photons > 0 {
+					noise += fmt.Sprintf(" photons=%g", race.Photons)
+				}
+				where := fmt.Sprintf("%s %s, %s", strings.TrimSpace(race.Task+" "+race.Params), noise, race.Method)
 				if o.Split.Folds > 0 {
 					where += fmt.Sprintf(", fold %d", k+1)
 				}

@@ -185,6 +185,9 @@ func (v Varying) problemText(r *Row) string {
 	if v.Sigma {
 		parts = append(parts, "σ "+r.Sigma.String())
 	}
+	if v.Photons && r.Photons > 0 {
+		parts = append(parts, r.photonsText()+" photons")
+	}
 	if v.Size && r.Size != "" {
 		parts = append(parts, r.Size)
 	}

@@ -30,7 +30,9 @@ type entry struct {
 	Reason        string
 	// Warnings has the codes of the result's warnings.
 	Warnings string
-	Scores   scores
+	// NoiseVariance is the mean variance of the noise of an item with photons, NaN if it is unknown.
+	NoiseVariance float64
+	Scores        scores
 	// Scored are further scores by index in columns.ids.
 	Scored map[int]float64
 	Steps  int
@@ -76,6 +78,7 @@ func newEntry(r *manifest.Result) (*entry, error) {
 		Image: imageOf(it),
 		Truth: pictureDigest(r, manifest.FileTruth), Restored: pictureDigest(r, manifest.FileRestored),
 	}
+	e.NoiseVariance = figure(r.Metrics.NoiseVariance)
 	for _, file := range []string{manifest.FileTruth, manifest.FileMeasurement, manifest.FileRestored, manifest.FileTrace} {
 		if _, ok := r.Artifacts[file]; ok {
 			e.Files = append(e.Files, file)

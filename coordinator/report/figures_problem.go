@@ -44,7 +44,7 @@ type sampled struct {
 	key        string
 	image      uint64
 	name, item string
-	// psnr and ratio are of the runs combined by the rule: in dB; mean square residual over sigma^2.
+	// psnr and ratio are of the runs combined by the rule: in dB; mean square residual over the variance of the noise.
 	psnr, ratio float64
 	// traced reports that the item, the first finished run, has a trace.
 	traced bool

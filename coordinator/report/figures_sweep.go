@@ -13,8 +13,9 @@ import (
 
 // The properties of a row that sweeps name by themselves.
 const (
-	propertySigma = "sigma"
-	propertySteps = "steps"
+	propertySigma   = "sigma"
+	propertyPhotons = "photons"
+	propertySteps   = "steps"
 	// propertySize differs from the parameter size of operators.
 	propertySize  = "image_size"
 	propertyPrior = "prior"
@@ -65,7 +66,11 @@ func finishedRows(rows []Row) []*Row {
 
 // problemAssignments and approachAssignments are the properties of a row, without task and method.
 func problemAssignments(r *Row) []string {
-	return append(assignments(r.Params), propertySigma+"="+r.Sigma.String(), propertySize+"="+r.Size)
+	list := append(assignments(r.Params), propertySigma+"="+r.Sigma.String(), propertySize+"="+r.Size)
+	if r.Photons > 0 {
+		list = append(list, propertyPhotons+"="+exact(r.Photons))
+	}
+	return list
 }
 
 func approachAssignments(r *Row) []string {
@@ -104,7 +109,7 @@ func sweepAxes(rows []*Row, evaluations map[Cell]float64) []sweepAxis {
 		rank := func(s string) int { return 2 - slices.Index([]string{propertySteps, propertySigma}, s) }
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), strings.Compare(a, b))
 	})
-	label := map[string]string{propertySigma: "noise level σ", propertySteps: "solver steps"}
+	label := map[string]string{propertySigma: "noise level σ", propertyPhotons: "photons of a white pixel", propertySteps: "solver steps"}
 	for _, name := range names {
 		out = append(out, sweepAxis{name: name, label: cmp.Or(label[name], name), property: name, given: true, value: func(r *Row) float64 {
 			return assigned(slices.Concat(problemAssignments(r), approachAssignments(r)), name)

@@ -124,6 +124,8 @@ func property(r *manifest.Result, name string) (value string, known bool, err er
 		return string(r.Outcome), true, nil
 	case "sigma":
 		return exact(it.Sigma), true, nil
+	case "photons":
+		return exact(it.Photons), it.Photons > 0, nil
 	case "seed":
 		return strconv.FormatUint(it.Seed, 10), true, nil
 	case "run":

@@ -16,6 +16,8 @@ type Problem struct {
 	Params string `json:"params,omitempty"`
 	// Sigma is the standard deviation of the noise, in units of y, or auto: estimated for each measurement.
 	Sigma manifest.Sigma `json:"sigma"`
+	// Photons is the number of photons of a white pixel, 0 without their noise.
+	Photons float64 `json:"photons,omitempty"`
 	// Size is the working size in pixels and the fit, such as "128x128 resize", or "pad" where each image keeps its
 	// size. Empty: the items failed before their size was known.
 	Size string `json:"size,omitempty"`
@@ -26,6 +28,7 @@ func (p Problem) compare(q Problem) int {
 		strings.Compare(p.Task, q.Task),
 		compareAssignments(p.Params, q.Params),
 		cmp.Compare(p.Sigma, q.Sigma),
+		cmp.Compare(p.Photons, q.Photons),
 		compareNatural(p.Size, q.Size),
 	)
 }
@@ -71,7 +74,7 @@ func (g Cell) resolved() bool { return g.Size != "" }
 
 // mayBe reports whether an unresolved group's items would be items of the group to, as far as is known.
 func (g Cell) mayBe(to Cell) bool {
-	return to.resolved() && g.Task == to.Task && g.Method == to.Method && g.Precision == to.Precision && g.Sigma == to.Sigma &&
+	return to.resolved() && g.Task == to.Task && g.Method == to.Method && g.Precision == to.Precision && g.Sigma == to.Sigma && g.Photons == to.Photons &&
 		containsAssignments(to.Params, g.Params)
 }
 
@@ -95,7 +98,7 @@ func CellOf(it *manifest.Item) (Cell, error) {
 		sigma = manifest.SigmaAuto
 	}
 	return Cell{
-		Problem{Task: it.Task, Params: paramsText(it.Params), Sigma: sigma, Size: sizeOf(it)},
+		Problem{Task: it.Task, Params: paramsText(it.Params), Sigma: sigma, Photons: it.Photons, Size: sizeOf(it)},
 		Approach{Method: it.Method, Prior: it.Prior, Settings: settings, Precision: it.Precision},
 	}, nil
 }
@@ -121,6 +124,7 @@ func Variants(cells []Cell) []string {
 type Varying struct {
 	Params   bool `json:"params,omitempty"`
 	Sigma    bool `json:"sigma,omitempty"`
+	Photons  bool `json:"photons,omitempty"`
 	Size     bool `json:"size,omitempty"`
 	Prior    bool `json:"prior,omitempty"`
 	Preset   bool `json:"preset,omitempty"`
@@ -150,6 +154,7 @@ func vary(rows []Row) Varying {
 			first = r
 		}
 		v.Sigma = v.Sigma || r.Sigma != first.Sigma
+		v.Photons = v.Photons || r.Photons != first.Photons
 		v.Size = v.Size || r.Size != first.Size
 		v.Prior = v.Prior || r.Prior != first.Prior
 		v.Preset = v.Preset || r.Preset != first.Preset

@@ -35,7 +35,7 @@ type listing struct {
 	Baseline column `json:"baseline"`
 	SSIM     column `json:"ssim"`
 	Residual column `json:"residual"`
-	// Ratio is the mean square residual over sigma^2.
+	// Ratio is the mean square residual over the variance of the noise.
 	Ratio   column `json:"ratio"`
 	Seconds column `json:"seconds"`
 	Luma    column `json:"luma"`
@@ -66,6 +66,7 @@ type cellView struct {
 	Label    string         `json:"label"`
 	Params   string         `json:"params"`
 	Sigma    manifest.Sigma `json:"sigma"`
+	Photons  float64        `json:"photons,omitempty"`
 	Method   string         `json:"method"`
 	Settings string         `json:"settings"`
 	Prior    string         `json:"prior"`
@@ -190,7 +191,7 @@ func (l *listing) add(e *entry) {
 	l.Name = append(l.Name, place(l.names, &l.Names, e.Name, e.Name))
 	c := e.group()
 	l.Cell = append(l.Cell, place(l.cells, &l.Cells, c, cellView{
-		Task: e.Task, Label: l.labels[e.Task], Params: e.Params, Sigma: e.Sigma, Method: e.Method,
+		Task: e.Task, Label: l.labels[e.Task], Params: e.Params, Sigma: e.Sigma, Photons: e.Photons, Method: e.Method,
 		Settings: e.Settings, Prior: e.Prior, Preset: e.Preset, Variant: l.variants[c],
 	}))
 	how := howView{e.Width, e.Height, e.Fit, e.Steps, e.Cost, e.Provider, strconv.FormatUint(e.Seed, 10), e.Used}

@@ -73,6 +73,7 @@ type pictureRow struct {
 	Restored    *pictureCell `parquet:"restored,optional"`
 	Truth       *pictureCell `parquet:"truth,optional"`
 	Measurement *pictureCell `parquet:"measurement,optional"`
+	Photons     *float64     `parquet:"photons,optional"`
 }
 
 // pictureCell is the storage of an Image feature: the bytes of the file, and its name.
@@ -92,7 +93,7 @@ func pictureFeatures() (string, error) {
 		}
 	}
 	value("string", "item", "image", "task", "params", "size", "prior", "preset", "method", "settings")
-	value("float64", "sigma", "psnr", "ssim", "residual")
+	value("float64", "sigma", "psnr", "ssim", "residual", "photons")
 	value("int64", "run")
 	value("uint64", "seed")
 	for _, c := range []string{"restored", "truth", "measurement"} {
@@ -122,6 +123,9 @@ func (e *pictureExport) add(r manifest.Result) error {
 		Item: new(r.Item.ID), Image: new(r.Item.Name), Task: &known.Task, Params: &known.Params, Sigma: new(r.Item.Sigma), Size: &known.Size,
 		Prior: &known.Prior, Preset: new(r.Item.Preset), Method: &known.Method, Settings: &known.Settings,
 		Run: new(int64(r.Item.Run)), Seed: new(r.Item.Seed), PSNR: r.Metrics.PSNR, SSIM: r.Metrics.SSIM, Residual: r.Metrics.Residual,
+	}
+	if r.Item.Photons > 0 {
+		row.Photons = &known.Photons
 	}
 	for file, picture := range row.pictures() {
 		if digest, ok := r.Artifacts[file]; ok {

@@ -76,7 +76,7 @@ func ourConditions(r *Row, rule Rule) map[string]string {
 	}
 	return map[string]string{
 		conditionSelect: chosen,
-		conditionImages: strconv.Itoa(r.Images), conditionSize: size, conditionSigma: r.Sigma.String(),
+		conditionImages: strconv.Itoa(r.Images), conditionSize: size, conditionSigma: r.noiseText(""),
 		conditionPreset: r.Preset, conditionSteps: steps, conditionRuns: runs, conditionPrior: r.Prior,
 	}
 }

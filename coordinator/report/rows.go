@@ -70,6 +70,8 @@ type parquetRow struct {
 	Precision           string `parquet:"precision,dict"`
 	Warnings            string `parquet:"warnings,dict"`
 	SigmaEstimated      string `parquet:"sigma_estimated,dict"`
+
+	Photons *float64 `parquet:"photons,optional"`
 }
 
 // WriteParquet writes the table of results in any order as a Parquet file, with the columns of results.csv in full
@@ -116,6 +118,9 @@ func newParquetRow(e *entry, c *columns) parquetRow {
 		Item: e.ID, Image: e.Name, Task: e.Task, Params: e.Params, Sigma: e.Noise, Prior: e.Prior, Preset: e.Preset,
 		Method: e.Method, Settings: e.Settings, Run: int64(e.Run), Seed: e.Seed, Outcome: string(e.Outcome),
 		Reason: e.Reason, Fit: e.Fit, Precision: cmp.Or(e.Used, string(e.Precision)), Warnings: e.Warnings, SigmaEstimated: e.estimatedText(),
+	}
+	if e.Photons > 0 {
+		row.Photons = &e.Photons
 	}
 	if e.Width > 0 {
 		row.Size = pixels(e.Width, e.Height)

@@ -78,7 +78,7 @@ type Row struct {
 	HaarPSI  Estimate `json:"haarpsi,omitzero"`
 	// Metrics are the scores of further metrics, by name.
 	Metrics map[string]Estimate `json:"metrics,omitempty"`
-	// Residual is mean((y - A(x))^2) - sigma^2: zero is best.
+	// Residual is mean((y - A(x))^2) minus the variance of the noise: zero is best.
 	Residual Estimate `json:"residual,omitzero"`
 	// BetweenRuns compares the runs of one measurement, if there are several. Only [Write] computes it.
 	BetweenRuns *BetweenRuns `json:"between_runs,omitempty"`

@@ -54,7 +54,7 @@ func labelColumns(v Varying) []string {
 		shown bool
 		name  string
 	}{
-		{v.Params, "parameters"}, {v.Sigma, "sigma"}, {v.Size, "size"}, {v.Prior, "prior"}, {v.Preset, "preset"},
+		{v.Params, "parameters"}, {v.Sigma, "sigma"}, {v.Photons, "photons"}, {v.Size, "size"}, {v.Prior, "prior"}, {v.Preset, "preset"},
 		{true, "method"}, {v.Settings, "settings"}, {v.Precision, "precision"},
 	} {
 		if c.shown {
@@ -75,7 +75,7 @@ func labelCells(v Varying, r *Row, missing string) []string {
 		shown bool
 		text  string
 	}{
-		{v.Params, r.varyingParams}, {v.Sigma, sigma}, {v.Size, r.Size}, {v.Prior, shortPrior(r.Prior)}, {v.Preset, r.Preset},
+		{v.Params, r.varyingParams}, {v.Sigma, sigma}, {v.Photons, r.photonsText()}, {v.Size, r.Size}, {v.Prior, shortPrior(r.Prior)}, {v.Preset, r.Preset},
 		{true, r.Method}, {v.Settings, r.varyingSettings}, {v.Precision, r.precisionText()},
 	} {
 		if c.shown {

@@ -18,6 +18,7 @@ func sharedNote(s Summary) string {
 		text   string
 	}{
 		{s.Varying.Sigma, "σ " + first.Sigma.String()},
+		{s.Varying.Photons || first.Photons == 0, first.photonsText() + " photons of a white pixel"},
 		{s.Varying.Size, first.Size},
 		{s.Varying.Prior || first.Prior == "", "prior " + shortPrior(first.Prior)},
 		{s.Varying.Preset || first.Preset == "", "preset " + first.Preset},

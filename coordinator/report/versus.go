@@ -128,7 +128,7 @@ func (p Problem) describe() string {
 	if p.Params != "" {
 		text += " " + p.Params
 	}
-	return text + " σ=" + p.Sigma.String() + " " + p.Size
+	return p.noiseText(text+" σ=") + " " + p.Size
 }
 
 // side is one side of a comparison: the measurements of each problem.

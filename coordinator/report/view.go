@@ -35,6 +35,9 @@ func campaignFacts(c Campaign, s Summary, l *listing) []fact {
 	if r := s.resolvedRow(); r != nil && !s.Varying.Sigma {
 		add("Noise σ", r.Sigma.String())
 	}
+	if r := s.resolvedRow(); r != nil && !s.Varying.Photons {
+		add("Photons of a white pixel", r.photonsText())
+	}
 	if r := s.resolvedRow(); r != nil && !s.Varying.Size {
 		add("Size", r.Size)
 	}

@@ -73,6 +73,10 @@ func (d *rowDigest) add(row manifest.Row) {
 		text("sigma")
 		number(math.Float64bits(float64(*s)))
 	}
+	if s := row.Overrides.Photons; s != nil {
+		text("photons")
+		number(math.Float64bits(*s))
+	}
 	if s := row.Overrides.Seed; s != nil {
 		text("seed")
 		number(*s)

@@ -90,14 +90,14 @@ func (c Catalogue) Check(s *manifest.Spec, p *prior.Description) error {
 // vocabulary is for a schedule of total time indices, or 0 while the schedule is unknown.
 func (c Catalogue) vocabulary(total int) manifest.Vocabulary {
 	v := manifest.Vocabulary{
-		Inputs: map[string]string{}, Unestimated: map[string]string{}, Tasks: map[string][]manifest.Parameter{}, Operators: map[string][]manifest.Parameter{}, Parameters: map[string][]manifest.Parameter{},
+		Inputs: map[string]string{}, Photons: map[string]bool{}, Unestimated: map[string]string{}, Tasks: map[string][]manifest.Parameter{}, Operators: map[string][]manifest.Parameter{}, Parameters: map[string][]manifest.Parameter{},
 		Presets: c.Methods.Presets(), MaxSteps: total, OwnSteps: map[string]int{},
 	}
 	for _, t := range c.Operators.Tasks() {
 		if t.Own == nil {
 			v.Tasks[t.Name] = declarations(t.Parameters, total)
 		}
-		v.Inputs[t.Name] = t.Input
+		v.Inputs[t.Name], v.Photons[t.Name] = t.Input, t.Photons()
 		v.Unestimated[t.Name] = unestimated(t)
 	}
 	for path, f := range c.Files {
@@ -136,6 +136,9 @@ func (c Catalogue) Resolve(preset string, task manifest.TaskSpec, name string, s
 	var sigma *float64 // unknown before the measurement is read
 	if task.Sigma != nil && *task.Sigma != manifest.SigmaAuto {
 		sigma = (*float64)(task.Sigma)
+	}
+	if sigma != nil && task.Photons != nil {
+		sigma = new(operator.Noise{Sigma: *sigma, Photons: *task.Photons}.Level())
 	}
 	return c.Methods.Resolve(method.Request{
 		Method: name, Preset: preset, Task: task.Name, Sigma: sigma, Steps: task.Steps, Values: values,

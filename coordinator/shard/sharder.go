@@ -133,7 +133,9 @@ func New(cfg Config) (*Sharder, error) {
 		return nil, fmt.Errorf("configure sharder: %w", err)
 	}
 	expand.SetTiles(side, overlap)
-	expand.SetInputs(cfg.Catalogue.Vocabulary().Inputs)
+	vocabulary := cfg.Catalogue.Vocabulary()
+	expand.SetInputs(vocabulary.Inputs)
+	expand.SetPhotons(vocabulary.Photons)
 	read := cfg.Rows
 	cfg.Rows = func(ctx context.Context, d manifest.Dataset, skipped func(path string)) iter.Seq2[manifest.Row, error] {
 		return func(yield func(manifest.Row, error) bool) {

@@ -41,7 +41,7 @@ func ParseObjective(name string) (Objective, error) {
 	return "", fmt.Errorf("objective %q is none of %s", name, strings.Join(names, ", "))
 }
 
-// Figures are the figures of one measurement, NaN where undefined. Residual is mean((y - A(x))^2) - sigma^2.
+// Figures are the figures of one measurement, NaN where undefined. Residual is mean((y - A(x))^2) minus the variance of the noise.
 type Figures struct {
 	PSNR, SSIM, HaarPSI, Residual float64
 }

@@ -41,8 +41,10 @@ type RecordRace struct {
 	// Params are the complete parameters of the operator in one text, such as "factor=4", Size is the working size and fit.
 	Params string  `json:"params,omitempty"`
 	Sigma  float64 `json:"sigma"`
-	Size   string  `json:"size"`
-	Method string  `json:"method"`
+	// Photons is the number of photons of a white pixel, 0 without their noise.
+	Photons float64 `json:"photons,omitempty"`
+	Size    string  `json:"size"`
+	Method  string  `json:"method"`
 	// Prior is the SHA-256 of the prior's file.
 	Prior string `json:"prior"`
 	// Chosen are the settings of the winner, empty if no setting restored an image.
@@ -109,7 +111,7 @@ func (r Record) TunedOn(yield func(task, method, settings, sha256 string)) {
 func (r Record) choseWithout(race RecordRace, img Image) bool {
 	return slices.ContainsFunc(r.Folds, func(f RecordFold) bool {
 		return !slices.Contains(digests(f.Tune), img.SHA256) && slices.ContainsFunc(f.Races, func(other RecordRace) bool {
-			return other.Task == race.Task && other.Params == race.Params && other.Sigma == race.Sigma && other.Size == race.Size &&
+			return other.Task == race.Task && other.Params == race.Params && other.Sigma == race.Sigma && other.Photons == race.Photons && other.Size == race.Size &&
 				other.Method == race.Method && other.Prior == race.Prior && other.Chosen == race.Chosen
 		})
 	})

@@ -219,7 +219,7 @@ func (m dualMeasurement) problem(ctx context.Context, f *operator.Forward, key n
 			columns.Set(i, j, float64(v))
 		}
 	}
-	y, err := f.Measure(ctx, x, draw, dualSigma, key)
+	y, err := f.Measure(ctx, x, draw, operator.Noise{Sigma: dualSigma}, key)
 	if err != nil {
 		return solver.Problem{}, nil, err
 	}

@@ -57,7 +57,7 @@ func measure(ctx context.Context, cpu *onnx.Runtime, path, task string, size, st
 		return m, err
 	}
 	defer f.Close()
-	m.problem.Y, err = f.Measure(ctx, m.truth.Pix, m.problem.Draw, sigma, m.problem.Key)
+	m.problem.Y, err = f.Measure(ctx, m.truth.Pix, m.problem.Draw, operator.Noise{Sigma: sigma}, m.problem.Key)
 	return m, err
 }
 

@@ -95,7 +95,7 @@ func (s Set) Find(name string) (Method, error) {
 // Request asks for the settings of a run.
 type Request struct {
 	Method, Preset, Task string
-	// Sigma is the standard deviation of the measurement noise, the default of [Info.NoiseStd] within the parameter's range.
+	// Sigma is the standard deviation of the measurement noise, with photons that of a mid-grey entry: the default of [Info.NoiseStd] within the parameter's range.
 	// Nil: unknown.
 	Sigma *float64
 	// Steps replaces the preset's number of steps unless it is 0.

@@ -7,15 +7,15 @@ import (
 	"ddiff/restore/raster"
 )
 
-// ResidualID is the id of [Residual]. Version 2: mean((y - A(x))^2) - sigma^2 over the observed entries of y, in squared
-// units of y, without clipping. Version 1 also counted the dropped pixels of inpainting.
+// ResidualID is the id of [Residual]. Version 2: mean((y - A(x))^2) minus the variance of the noise, sigma^2 without photons, over the
+// observed entries of y, in squared units of y, without clipping. Version 1 also counted the dropped pixels of inpainting.
 const ResidualID = "residual@2"
 
 // Residual compares a measurement y with the measurement ax = A(x) of a restoration x. It is about zero if they differ
-// only by noise of standard deviation sigma, positive if the restoration does not fit the data, negative if it fits the
+// only by noise of the given mean variance, positive if the restoration does not fit the data, negative if it fits the
 // noise. The caller removes entries that the operator does not observe from both. Errors are [ErrShape] and
 // [raster.ErrNotFinite].
-func Residual(y, ax []float32, sigma float64) (float64, error) {
+func Residual(y, ax []float32, variance float64) (float64, error) {
 	if len(y) == 0 || len(y) != len(ax) {
 		return 0, fmt.Errorf("residual: %d entries of y, %d of A(x): %w", len(y), len(ax), ErrShape)
 	}
@@ -24,9 +24,9 @@ func Residual(y, ax []float32, sigma float64) (float64, error) {
 		d := float64(v) - float64(ax[i])
 		sum += d * d
 	}
-	r := sum/float64(len(y)) - sigma*sigma
+	r := sum/float64(len(y)) - variance
 	if math.IsNaN(r) || math.IsInf(r, 0) {
-		return 0, fmt.Errorf("residual of y, A(x) and sigma %v: %w", sigma, raster.ErrNotFinite)
+		return 0, fmt.Errorf("residual of y, A(x) and variance %v: %w", variance, raster.ErrNotFinite)
 	}
 	return r, nil
 }

@@ -26,6 +26,7 @@ const (
 	Start       Purpose = 2 // x_T
 	Step        Purpose = 3 // ε of one reverse step; the step is the time index t
 	Operator    Purpose = 4 // mask positions, motion paths
+	Photons     Purpose = 5 // the counts in y; the step is the attempt of a rejection
 )
 
 // MaxIterations bounds the iterations of a purpose.

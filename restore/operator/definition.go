@@ -51,6 +51,9 @@ type Stated struct {
 	Inexact string
 }
 
+// Photons reports whether a measurement can have the noise of photons: it is a picture, from black at −1 to white at 1.
+func (d Definition) Photons() bool { return d.Own == nil && !d.NotPicture }
+
 // Expression is y = A(x) for images of one shape.
 type Expression struct {
 	// Measurement is the shape [channels, rows, columns] of y for one item. Nil: the image's.

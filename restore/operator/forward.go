@@ -110,17 +110,13 @@ func (f *Forward) Apply(ctx context.Context, x, draw []float32) ([]float32, erro
 	return slices.Clone(f.outputs[0].F32), nil
 }
 
-// Measure simulates y = A(x) + N(0, sigma²) with the key's noise, on every entry of y.
-func (f *Forward) Measure(ctx context.Context, x, draw []float32, sigma float64, key noise.Key) ([]float32, error) {
+// Measure simulates a measurement: A(x) with noise, drawn with the key, on every entry.
+func (f *Forward) Measure(ctx context.Context, x, draw []float32, n Noise, key noise.Key) ([]float32, error) {
 	y, err := f.Apply(ctx, x, draw)
 	if err != nil {
 		return nil, err
 	}
-	e := make([]float32, len(y))
-	noise.Normal(e, key, noise.Measurement, 0, sigma)
-	for i := range y {
-		y[i] += e[i]
-	}
+	n.add(y, key)
 	return y, nil
 }
 

@@ -365,7 +365,7 @@ func TestForwardMatchesBatch(t *testing.T) {
 			if p != nil {
 				draw = p[len(p)/2:]
 			}
-			got, err := f.Measure(context.Background(), x[shape.Size():], draw, 0.05, noise.Key{1})
+			got, err := f.Measure(context.Background(), x[shape.Size():], draw, operator.Noise{Sigma: 0.05}, noise.Key{1})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -3,7 +3,6 @@ package operator
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 )
 
@@ -41,22 +40,23 @@ func (*RangeError) Is(target error) bool { return target == ErrRange }
 const overshoot = 0.25
 
 // CheckRange returns a RangeError unless the observed entries of y lie in the operator's range, apart from noise of standard
-// deviation sigma and from overshoot. Without stated, values that also lie in [0, 1] are ambiguous where the range is [−1, 1]. The
+// deviation sigma, that of photons and overshoot. Without stated, values that also lie in [0, 1] are ambiguous where the range is [−1, 1]. The
 // range of a file's operator is unknown, and accepts all values. draw is the encoded mask or kernel.
 //
-// Noise of m entries is taken into account up to sigma·√(2·ln m), about its expected maximum.
-func (o *Operator) CheckRange(y, draw []float32, sigma float64, stated bool) error {
+// Noise of m entries is taken into account up to σ·√(2·ln m), about the expected maximum of normal noise. With N photons this holds below
+// black. Above white, σ is that of an entry at the end of the overshoot, and 4·ln(m)/N is added, because the tail of small counts is longer.
+func (o *Operator) CheckRange(y, draw []float32, n Noise, stated bool) error {
 	r := o.expression.Range
 	seen := o.Observed(y, draw)
 	if r == nil || len(seen) == 0 {
 		return nil
 	}
 	found := Range{float64(slices.Min(seen)), float64(slices.Max(seen))}
-	noise := sigma*math.Sqrt(2*math.Log(float64(len(seen)))) + 1e-6
-	slack := noise + overshoot*(r.High-r.Low)
+	below, above := n.extremes(len(seen))
+	beyond := overshoot * (r.High - r.Low)
 	e := &RangeError{Task: o.Task, Found: found, Want: *r}
-	e.Ambiguous = !stated && *r == imageRange() && found.Low >= -noise && found.High <= 1+noise
-	if e.Ambiguous || found.Low < r.Low-slack || found.High > r.High+slack {
+	e.Ambiguous = !stated && *r == imageRange() && found.Low >= -below && found.High <= 1+above
+	if e.Ambiguous || found.Low < r.Low-below-beyond || found.High > r.High+above+beyond {
 		return e
 	}
 	return nil

@@ -46,7 +46,7 @@ func TestCheckRange(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = op.CheckRange(ramp(c.low, c.high, op.MeasurementSize()), nil, c.sigma, c.stated)
+		err = op.CheckRange(ramp(c.low, c.high, op.MeasurementSize()), nil, operator.Noise{Sigma: c.sigma}, c.stated)
 		if errors.Is(err, operator.ErrRange) != (c.want != "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s, %g to %g, sigma %g: %v", c.task, c.low, c.high, c.sigma, err)
 		}
@@ -62,11 +62,11 @@ func TestCheckRangeOfObserved(t *testing.T) {
 	}
 	y, mask := make([]float32, 192), make([]float32, 64)
 	y[0], y[1], y[2], mask[0], mask[1] = -1, 1, 200, 1, 1
-	if err := op.CheckRange(y, mask, 0, false); err != nil {
+	if err := op.CheckRange(y, mask, operator.Noise{}, false); err != nil {
 		t.Error(err)
 	}
 	mask[2] = 1
-	if err := op.CheckRange(y, mask, 0, false); !errors.Is(err, operator.ErrRange) {
+	if err := op.CheckRange(y, mask, operator.Noise{}, false); !errors.Is(err, operator.ErrRange) {
 		t.Error(err)
 	}
 }

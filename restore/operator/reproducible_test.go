@@ -44,7 +44,7 @@ func TestMeasurementIsReproducible(t *testing.T) {
 			defer f.Close()
 			var out [][]float32
 			for range times {
-				y, err := f.Measure(t.Context(), x, draw, 0.05, key)
+				y, err := f.Measure(t.Context(), x, draw, operator.Noise{Sigma: 0.05}, key)
 				if err != nil {
 					t.Fatal(err)
 				}

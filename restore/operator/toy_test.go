@@ -86,7 +86,7 @@ func TestOperatorOutsideThePackage(t *testing.T) {
 	for i := range x {
 		x[i] = float32(i%shape.Width)/16 - 1
 	}
-	y, err := f.Measure(t.Context(), x, draw, 0.01, key)
+	y, err := f.Measure(t.Context(), x, draw, operator.Noise{Sigma: 0.01}, key)
 	if err != nil {
 		t.Fatal(err)
 	}

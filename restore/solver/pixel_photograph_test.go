@@ -54,7 +54,7 @@ func TestPixelMethodsRestorePhotograph(t *testing.T) {
 				t.Fatal(err)
 			}
 			const sigma = 0.05
-			y, err := f.Measure(context.Background(), photograph.Pix, draw, sigma, key)
+			y, err := f.Measure(context.Background(), photograph.Pix, draw, operator.Noise{Sigma: sigma}, key)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -101,7 +101,7 @@ func TestSeams(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		y, err := f.Measure(t.Context(), truth, nil, 0.05, key)
+		y, err := f.Measure(t.Context(), truth, nil, operator.Noise{Sigma: 0.05}, key)
 		if err := errors.Join(err, f.Close()); err != nil {
 			t.Fatal(err)
 		}

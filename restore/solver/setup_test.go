@@ -138,7 +138,7 @@ func problems(t testing.TB, op *operator.Operator, n int, sigma float64) []Probl
 		if err != nil {
 			t.Fatal(err)
 		}
-		y, err := f.Measure(context.Background(), scene(op.Image, i), draw, sigma, key)
+		y, err := f.Measure(context.Background(), scene(op.Image, i), draw, operator.Noise{Sigma: sigma}, key)
 		if err != nil {
 			t.Fatal(err)
 		}
