@@ -36,7 +36,7 @@ func TestSigmaAuto(t *testing.T) {
 	if err != nil || len(swept.Tasks) != 2 || swept.Tasks[0].Sigma.String() != "auto" || swept.Tasks[1].Sigma.String() != "0.05" {
 		t.Errorf("a list of levels: %+v, %v", swept, err)
 	}
-	for text, want := range map[string]Sigma{"auto": SigmaAuto, " auto ": SigmaAuto, "0.05": 0.05, "1e-3": 0.001, "-1": -1} {
+	for text, want := range map[string]Sigma{"auto": SigmaAuto, "0.05": 0.05, "1e-3": 0.001, "-1": -1} {
 		if got, err := ParseSigma(text); err != nil || got != want {
 			t.Errorf("%q becomes %v, %v", text, got, err)
 		}
