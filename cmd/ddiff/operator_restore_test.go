@@ -116,9 +116,7 @@ func TestRestoreOperatorShapes(t *testing.T) {
 		must(t, err)
 		write(t, filepath.Join(dir, "colour.png"), colour)
 		args := []string{"restore", "--operator", own, "--steps", "3", "--threads", "1", "--out", filepath.Join(dir, "restored")}
-		for _, file := range slices.Sorted(maps.Keys(c.bad)) {
-			c.good = append(c.good, file)
-		}
+		c.good = append(c.good, slices.Sorted(maps.Keys(c.bad))...)
 		for _, file := range c.good {
 			args = append(args, filepath.Join(dir, file))
 		}

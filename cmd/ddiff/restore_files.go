@@ -140,7 +140,7 @@ func (w *pictureWriter) choose(ctx context.Context, inputs []*picture) (todo []*
 		}
 		same, err := w.isRestored(ctx, in, target)
 		switch {
-		case writable[folder] != nil && !(same && w.single() && !w.force):
+		case writable[folder] != nil && (!same || !w.single() || w.force):
 			w.fail(in.name, writable[folder])
 		case w.force || !w.single() || errors.Is(err, fs.ErrNotExist):
 			todo = append(todo, in)
