@@ -36,6 +36,9 @@ func (s loader) measure(ctx context.Context, t *task) error {
 		if err := t.readArray(name, data); err != nil {
 			return err
 		}
+		if err := t.scaleMask(t.op.Image.Width, t.op.Image.Height); err != nil {
+			return err
+		}
 		return t.checkRange(name)
 	})
 }
@@ -117,6 +120,9 @@ func (t *task) readPicture(path string, data []byte) error {
 	if dims[1] < h || dims[1] >= 2*h || dims[2] < w || dims[2] >= 2*w || t.truth != nil && (dims[1] != h || dims[2] != w) {
 		return inputError("read measurement %s: it has %d×%d pixels, the task needs %d×%d", path, w, h, dims[2], dims[1])
 	}
+	if err := t.scaleMask(w, h); err != nil {
+		return err
+	}
 	t.problem.Y = raster.Extend(seen, dims[2], dims[1]).Pix
 	t.item.Picture = &manifest.Picture{
 		Width: t.op.Image.Width * w / dims[2], Height: t.op.Image.Height * h / dims[1], Grey: p.Grey, Bits: p.Bits,
@@ -146,6 +152,33 @@ func (t *task) turn(img *raster.Image, w, h int) *raster.Image {
 		w, h = h, w
 	}
 	return raster.Orient(raster.Crop(img, w, h), p.Orientation)
+}
+
+// scaleMask scales the mask of a measurement of w×h pixels to it, mirrors it as readPicture does with the measurement, and encodes it, for a
+// task that scales masks and an item without an image.
+func (t *task) scaleMask(w, h int) error {
+	if !t.op.ScalesMask() || t.item.Image != nil {
+		return nil
+	}
+	err := t.fitMask(w, h)
+	if err == nil {
+		t.mirrorMask()
+		err = t.encodeDraw()
+	}
+	if err != nil && t.item.Mask != nil {
+		return fmt.Errorf("read %s: %w", t.item.Mask.Public(), err)
+	}
+	return err
+}
+
+// fitMask scales a mask that does not have the size of the image to w×h pixels, if the task scales masks.
+func (t *task) fitMask(w, h int) (err error) {
+	s := t.op.Image
+	if t.draw == nil || !t.op.ScalesMask() || slices.Equal(t.draw.Dims, []int{s.Height, s.Width}) {
+		return nil
+	}
+	t.draw, err = t.op.ScaleMask(t.draw, w, h)
+	return err
 }
 
 // mirrorMask mirrors a mask that is smaller than the image up to its size, as readPicture does with the measurement.

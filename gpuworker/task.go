@@ -214,8 +214,14 @@ func (s loader) fetchDraw(ctx context.Context, t *task) error {
 			return err
 		}
 	}
+	if t.op.ScalesMask() && t.item.Measurement != nil && t.item.Image == nil {
+		return nil // measure knows the size of the picture
+	}
 	t.mirrorMask()
-	err := t.encodeDraw()
+	err := t.fitMask(t.op.Image.Width, t.op.Image.Height)
+	if err == nil {
+		err = t.encodeDraw()
+	}
 	for _, from := range []*manifest.Source{t.item.Mask, t.item.Kernel} {
 		if err != nil && from != nil {
 			return fmt.Errorf("read %s: %w", from.Public(), err)
@@ -230,6 +236,9 @@ func (t *task) encodeDraw() error {
 		key, err := t.item.OperatorKey()
 		if err != nil {
 			return err
+		}
+		if t.op.Required {
+			return inputError("item %s: task %s needs a file with its mask or kernel", t.item.Name, t.item.Task)
 		}
 		t.draw = t.op.Draw(noise.NewKey(key))
 	}

@@ -75,6 +75,8 @@ type Expander struct {
 	inputs map[string]string
 	// photons maps tasks to whether they may have the noise of photons, see [Vocabulary]; nil: unknown.
 	photons map[string]bool
+	// required has the tasks whose rows must give that file.
+	required map[string]bool
 	// operators maps the paths of operator files to their digests.
 	operators map[string]string
 }
@@ -94,8 +96,9 @@ func (e *Expander) SetPrecision(p Precision) { e.precision = p }
 // SetTiles supplies the result of [Spec.Tiles].
 func (e *Expander) SetTiles(tile, overlap int) { e.tile, e.overlap = tile, overlap }
 
-// SetInputs supplies [Vocabulary.Inputs]: a row whose mask or kernel a task does not use fails.
-func (e *Expander) SetInputs(inputs map[string]string) { e.inputs = inputs }
+// SetInputs supplies Inputs and Required of the vocabulary: a row whose mask or kernel a task does not use fails, and so does one that
+// lacks a file that the task requires.
+func (e *Expander) SetInputs(v Vocabulary) { e.inputs, e.required = v.Inputs, v.Required }
 
 // SetPhotons supplies [Vocabulary.Photons]: a row with photons for a task without them fails.
 func (e *Expander) SetPhotons(photons map[string]bool) { e.photons = photons }
@@ -138,7 +141,7 @@ func (e *Expander) Expand(row Row, probe Probe, first int) (items []Item, failed
 // item returns one item of a valid row.
 func (e *Expander) item(row Row, probe Probe, p place) (Item, error) {
 	if e.inputs != nil && p.task.Operator == "" {
-		if err := row.Overrides.checkUnused(p.task.Name, e.inputs[p.task.Name]); err != nil {
+		if err := row.Overrides.checkInput(p.task.Name, e.inputs[p.task.Name], e.required[p.task.Name]); err != nil {
 			return Item{}, err
 		}
 	}

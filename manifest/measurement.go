@@ -103,11 +103,16 @@ func unusedInput(task, name, input string) string {
 	return fmt.Sprintf("task %s does not use a %s, %s; remove the %s", task, name, use, name)
 }
 
-// checkUnused returns an error for a file of a row that a task does not use. The input of a task is "mask", "kernel" or "".
-func (o *Overrides) checkUnused(task, input string) error {
+// checkInput returns an error for a file of a row that a task does not use, and for a missing one that it requires. The input of a task is
+// "mask", "kernel" or "".
+func (o *Overrides) checkInput(task, input string, required bool) error {
 	files := []struct{ name, path string }{{"mask", o.Mask}, {"kernel", o.Kernel}}
 	if i := slices.IndexFunc(files, func(f struct{ name, path string }) bool { return f.path != "" && f.name != input }); i >= 0 {
 		return errors.New(unusedInput(task, files[i].name, input))
+	}
+	given := slices.ContainsFunc(files, func(f struct{ name, path string }) bool { return f.path != "" })
+	if required && !given {
+		return fmt.Errorf("task %s needs a %s; give --%s, dataset.%s of the campaign file, or the column %s of a list", task, input, input, input, input)
 	}
 	return nil
 }

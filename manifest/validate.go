@@ -23,6 +23,8 @@ type Vocabulary struct {
 	Inputs map[string]string
 	// Unestimated maps the tasks whose noise level cannot be estimated from a measurement to the reason.
 	Unestimated map[string]string
+	// Required has the tasks whose rows must give that file.
+	Required map[string]bool
 	// Photons maps each task to whether its measurement may have the noise of photons. Nil: it is not checked.
 	Photons map[string]bool
 	// Methods are the restoration methods.

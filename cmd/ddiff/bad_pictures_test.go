@@ -108,7 +108,7 @@ func badPictures(t *testing.T) []badInput {
 	}
 	add := func(name string, code, failed int, parts []string, args ...string) {
 		files := map[string][]byte{
-			"a.png": grey(16), "q.jpg": jpegFile(t, 10), "rgb.jpg": rgbJPEG(t), "even3.npy": array(t, -1, 1, 3, 16, 16), "even.npy": array(t, 0.0625, 0.0625, 4, 4), "dark.npy": array(t, 0, 0, 16, 16), "dark.png": blackPNG(t), "sub/a.txt": []byte("x"), "x.txt": []byte("x"),
+			"a.png": grey(16), "q.jpg": jpegFile(t, 10), "rgb.jpg": rgbJPEG(t), "even3.npy": array(t, -1, 1, 3, 16, 16), "even.npy": array(t, 0.0625, 0.0625, 4, 4), "dark.npy": array(t, 0, 0, 16, 16), "dark.png": blackPNG(t), "wide.npy": array(t, 1, 1, 8, 16), "sub/a.txt": []byte("x"), "x.txt": []byte("x"),
 		}
 		all = append(all, badInput{name: "restore/" + name, files: files, code: code, failed: failed, parts: parts, args: append(base[:len(base):len(base)], args...)})
 	}
@@ -121,6 +121,8 @@ func badPictures(t *testing.T) []badInput {
 	add("other subsampling", 3, 1, []string{"failed: q.jpg (jpeg)", "has the subsampling 2, and 0 is given"}, "q.jpg", "--task", "jpeg", "--param", "subsampling=0")
 	add("quality of 101", 2, 0, []string{"--param quality=101", "outside integers in [1, 100]"}, "q.jpg", "--task", "jpeg", "--param", "quality=101")
 	add("JPEG of red, green and blue", 3, 1, []string{"failed: rgb.jpg", "stores red, green and blue, not YCbCr"}, "rgb.jpg", "--task", "jpeg")
+	add("mask of another ratio", 3, 1, []string{"failed: a.png (inpaint)", "wide.npy", "it has 16×8 pixels, the image 16×16"}, "a.png", "--task", "inpaint", "--mask", "wide.npy")
+	add("missing mask of inpaint", 2, 0, []string{"task inpaint needs the mask", "give --mask FILE"}, "a.png", "--task", "inpaint")
 	add("unused kernel", 2, 0, []string{"--kernel", "task hdr does not use a kernel"}, "a.png", "--task", "hdr", "--kernel", "even.npy")
 	add("unused mask", 2, 0, []string{"--mask", "task motion_deblur does not use a mask, it uses a kernel"}, "a.png", "--task", "motion_deblur", "--mask", "dark.npy", "--kernel", "even.npy")
 	add("missing kernel", 2, 0, []string{"task motion_deblur needs the kernel", "give --kernel FILE"}, "a.png", "--task", "motion_deblur")

@@ -90,14 +90,15 @@ func (c Catalogue) Check(s *manifest.Spec, p *prior.Description) error {
 // vocabulary is for a schedule of total time indices, or 0 while the schedule is unknown.
 func (c Catalogue) vocabulary(total int) manifest.Vocabulary {
 	v := manifest.Vocabulary{
-		Inputs: map[string]string{}, Photons: map[string]bool{}, Unestimated: map[string]string{}, Tasks: map[string][]manifest.Parameter{}, Operators: map[string][]manifest.Parameter{}, Parameters: map[string][]manifest.Parameter{},
+		Inputs: map[string]string{}, Required: map[string]bool{}, Photons: map[string]bool{}, Unestimated: map[string]string{},
+		Tasks: map[string][]manifest.Parameter{}, Operators: map[string][]manifest.Parameter{}, Parameters: map[string][]manifest.Parameter{},
 		Presets: c.Methods.Presets(), MaxSteps: total, OwnSteps: map[string]int{},
 	}
 	for _, t := range c.Operators.Tasks() {
 		if t.Own == nil {
 			v.Tasks[t.Name] = declarations(t.Parameters, total)
 		}
-		v.Inputs[t.Name], v.Photons[t.Name] = t.Input, t.Photons()
+		v.Inputs[t.Name], v.Required[t.Name], v.Photons[t.Name] = t.Input, t.Required, t.Photons()
 		v.Unestimated[t.Name] = unestimated(t)
 	}
 	for path, f := range c.Files {

@@ -134,7 +134,7 @@ func New(cfg Config) (*Sharder, error) {
 	}
 	expand.SetTiles(side, overlap)
 	vocabulary := cfg.Catalogue.Vocabulary()
-	expand.SetInputs(vocabulary.Inputs)
+	expand.SetInputs(vocabulary)
 	expand.SetPhotons(vocabulary.Photons)
 	read := cfg.Rows
 	cfg.Rows = func(ctx context.Context, d manifest.Dataset, skipped func(path string)) iter.Seq2[manifest.Row, error] {

@@ -32,6 +32,8 @@ type Definition struct {
 	ImageSide func(side int, p map[string]float64) int
 	// Input names the file that may replace the operator's draw: "mask" or "kernel". Empty: the operator has no draw.
 	Input string
+	// Required: a row must give the file Input; the draw serves checks of the operator only.
+	Required bool
 	// NotPicture: y is not a picture of the scene, so that no picture file can be its measurement.
 	NotPicture bool
 	// Coloured: the noise of a measurement is not white, so that its level cannot be estimated.
@@ -92,6 +94,8 @@ type Variable struct {
 	Check func(d *Draw) error
 	// Encode turns a draw into the expression's input. Nil: the draw's data.
 	Encode func(d *Draw) []float32
+	// Scaled: a mask of another size is scaled, see [Operator.ScaleMask].
+	Scaled bool
 	// Weight: the encoded draw also weighs the residual in the data term.
 	Weight bool
 }

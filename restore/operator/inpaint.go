@@ -13,7 +13,54 @@ import (
 const (
 	InpaintBox    = "inpaint_box"
 	InpaintRandom = "inpaint_random"
+	Inpaint       = "inpaint"
 )
+
+// inpaintOwn is y = m∘x with a mask from a file, which is scaled to the image.
+func inpaintOwn() Definition {
+	return Definition{
+		Name: Inpaint, Label: "Inpainting", Doc: "the pixels of a mask from a file dropped",
+		Linear: true,
+		Build: func(s Shape, _ map[string]float64) (Expression, error) {
+			const drop = 0.5 // of the draw for checks of the operator
+			e := inpaint(s, func(r *noise.Stream, m []float32) { scatter(r, m, drop) })
+			e.Variable.Scaled = true
+			return e, nil
+		},
+		SVD:   masked,
+		Input: "mask", Required: true,
+	}
+}
+
+// ScalesMask reports whether masks of other sizes are scaled, see [Operator.ScaleMask].
+func (o *Operator) ScalesMask() bool {
+	return o.expression.Variable != nil && o.expression.Variable.Scaled
+}
+
+// ScaleMask returns a mask for width×height pixels: each has the value of the mask's pixel that contains its centre. The mask's sides must
+// have the ratio of width and height, up to rounding a side of either to whole pixels; otherwise the error wraps [ErrParam] and names
+// both sizes.
+func (o *Operator) ScaleMask(d *Draw, width, height int) (*Draw, error) {
+	if len(d.Dims) != 2 || d.Dims[0] < 1 || d.Dims[1] < 1 || d.Dims[0]*d.Dims[1] != len(d.Data) {
+		return nil, fmt.Errorf("task %s: %w mask: its shape is %v, want [rows, columns]", o.Task, ErrParam, d.Dims)
+	}
+	h, w := d.Dims[0], d.Dims[1]
+	if h == height && w == width {
+		return d, nil
+	}
+	// One pixel more or less on a side changes the product by the other image's other side.
+	if off := w*height - h*width; max(off, -off) >= max(w, h, width, height) {
+		return nil, fmt.Errorf("task %s: %w mask: it has %d×%d pixels, the image %d×%d; give a mask whose sides have the same ratio", o.Task, ErrParam, w, h, width, height)
+	}
+	out := &Draw{Name: d.Name, Dims: []int{height, width}, Data: make([]float32, height*width)}
+	for i := range height {
+		row := d.Data[(2*i+1)*h/(2*height)*w:][:w]
+		for j := range width {
+			out.Data[i*width+j] = row[(2*j+1)*w/(2*width)]
+		}
+	}
+	return out, nil
+}
 
 func inpaintBox() Definition {
 	return Definition{

@@ -27,6 +27,7 @@ func Builtin() Set {
 	return append(Paper(),
 		denoise(),
 		jpegTask(),
+		inpaintOwn(),
 		superResolutionArea(),
 		colorize(),
 		demosaic(),
@@ -171,7 +172,7 @@ func (s Set) New(name string, params map[string]float64, image Shape) (*Operator
 		e.Range = &r
 	}
 	return &Operator{
-		Task: name, Params: p, Image: image, Measurement: e.Measurement, Own: d.Own, NotPicture: d.NotPicture, Stated: d.Stated, expression: e,
+		Task: name, Params: p, Image: image, Measurement: e.Measurement, Own: d.Own, NotPicture: d.NotPicture, Required: d.Required, Stated: d.Stated, expression: e,
 		svd: sync.OnceValues(func() (*SVD, error) {
 			if d.SVD == nil {
 				return nil, ErrNoSVD

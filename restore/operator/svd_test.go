@@ -12,7 +12,7 @@ import (
 
 // decomposed lists the tasks with a singular value decomposition.
 var decomposed = []string{
-	operator.SuperResolution, operator.InpaintBox, operator.InpaintRandom, operator.GaussianDeblur, operator.Denoise,
+	operator.SuperResolution, operator.InpaintBox, operator.InpaintRandom, operator.GaussianDeblur, operator.Denoise, operator.Inpaint,
 	operator.SuperResolutionArea, operator.Colorize, operator.Demosaic,
 }
 
@@ -71,7 +71,7 @@ func checkSVD(t *testing.T, op *operator.Operator) {
 			t.Errorf("%s: relative difference %.2g", name, e)
 		}
 	}
-	if task := op.Task; task != operator.InpaintBox && task != operator.InpaintRandom { // Uᵀ·y is y there
+	if task := op.Task; task != operator.Inpaint && task != operator.InpaintBox && task != operator.InpaintRandom { // Uᵀ·y is y there
 		if e := relative(got["paired"], got["Uty"]); e != 0 {
 			t.Errorf("places without a pair have a coefficient of y: relative difference %.2g", e)
 		}
