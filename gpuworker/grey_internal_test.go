@@ -1,6 +1,7 @@
 package gpuworker
 
 import (
+	"context"
 	"math"
 	"strings"
 	"testing"
@@ -51,5 +52,32 @@ func TestReadGreyPicture(t *testing.T) {
 		if err := tk.readPicture("y.png", data); err == nil || !strings.Contains(err.Error(), "read measurement y.png: it is a colour picture, the task needs a grey one") {
 			t.Errorf("%s of a colour picture: %v", name, err)
 		}
+	}
+}
+
+// pictureSource is a source of one picture.
+type pictureSource []byte
+
+func (f pictureSource) Get(context.Context, string) ([]byte, error) { return f, nil }
+
+// TestRangeOfPicture: an address without an extension may turn out to be a picture; a measurement range is then refused.
+func TestRangeOfPicture(t *testing.T) {
+	t.Parallel()
+	op, err := operator.Builtin().New(operator.HDR, nil, operator.Shape{Channels: 3, Height: 16, Width: 16})
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := raster.EncodePNG(raster.New(3, 16, 16))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tk := &task{op: op, item: manifest.Item{Task: operator.HDR, Measurement: &manifest.Source{Path: "https://h/y", SHA256: digest(data)}}}
+	s := loader{sources: pictureSource(data)}
+	if err := s.measure(t.Context(), tk); err != nil {
+		t.Errorf("without a range: %v", err)
+	}
+	tk.item.MeasurementRange = &manifest.ValueRange{0, 255}
+	if err := s.measure(t.Context(), tk); err == nil || !strings.Contains(err.Error(), "read measurement https://h/y: it is a picture") || !strings.Contains(err.Error(), "remove --measurement-range") {
+		t.Errorf("error %v", err)
 	}
 }

@@ -28,6 +28,9 @@ func (s loader) measure(ctx context.Context, t *task) error {
 	return s.decode(ctx, *t.item.Measurement, func(data []byte) error {
 		name := t.item.Measurement.Public()
 		if !raster.IsNPY(data) {
+			if r := t.item.MeasurementRange; r != nil {
+				return inputError("read measurement %s: it is a picture, in which black is -1 and white is 1, and not a .npy file with black and white at %g and %g; remove --measurement-range", name, r[0], r[1])
+			}
 			return t.readPicture(name, data)
 		}
 		if t.mirrored != nil {

@@ -7,8 +7,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-
-	"ddiff/internal/redact"
 )
 
 // Probe holds the caller's findings about the files of a row.
@@ -77,6 +75,8 @@ type Expander struct {
 	photons map[string]bool
 	// required has the tasks whose rows must give that file.
 	required map[string]bool
+	// unranged maps tasks to the reason why measurements have no values of black and white, see [Vocabulary].
+	unranged map[string]string
 	// operators maps the paths of operator files to their digests.
 	operators map[string]string
 }
@@ -96,9 +96,11 @@ func (e *Expander) SetPrecision(p Precision) { e.precision = p }
 // SetTiles supplies the result of [Spec.Tiles].
 func (e *Expander) SetTiles(tile, overlap int) { e.tile, e.overlap = tile, overlap }
 
-// SetInputs supplies Inputs and Required of the vocabulary: a row whose mask or kernel a task does not use fails, and so does one that
-// lacks a file that the task requires.
-func (e *Expander) SetInputs(v Vocabulary) { e.inputs, e.required = v.Inputs, v.Required }
+// SetInputs supplies Inputs, Required and Unranged of the vocabulary: a row with a mask, a kernel or a measurement range that a task does
+// not use fails, and so does one that lacks a file that the task requires.
+func (e *Expander) SetInputs(v Vocabulary) {
+	e.inputs, e.required, e.unranged = v.Inputs, v.Required, v.Unranged
+}
 
 // SetPhotons supplies [Vocabulary.Photons]: a row with photons for a task without them fails.
 func (e *Expander) SetPhotons(photons map[string]bool) { e.photons = photons }
@@ -140,10 +142,13 @@ func (e *Expander) Expand(row Row, probe Probe, first int) (items []Item, failed
 
 // item returns one item of a valid row.
 func (e *Expander) item(row Row, probe Probe, p place) (Item, error) {
-	if e.inputs != nil && p.task.Operator == "" {
-		if err := row.Overrides.checkInput(p.task.Name, e.inputs[p.task.Name], e.required[p.task.Name]); err != nil {
+	if input, known := e.inputs[p.task.Name]; known {
+		if err := row.Overrides.checkInput(p.task.Name, input, e.required[p.task.Name]); err != nil {
 			return Item{}, err
 		}
+	}
+	if err := e.checkMeasurementRange(row, p.task.Name); err != nil {
+		return Item{}, err
 	}
 	estimated := *p.task.Sigma == SigmaAuto
 	if err := p.estimateSigma(row, probe.Estimates); err != nil {
@@ -172,9 +177,7 @@ func (e *Expander) item(row Row, probe Probe, p place) (Item, error) {
 	it.Width, it.Height = probe.Width, probe.Height
 	it.Image = source(row.Image, probe.ImageSHA256)
 	it.Measurement = source(row.Measurement, probe.MeasurementSHA256)
-	if row.Measurement != "" && !IsImage(redact.Address(row.Measurement)) {
-		it.MeasurementRange = e.spec.Dataset.MeasurementRange
-	}
+	it.MeasurementRange = e.spec.Dataset.MeasurementRange
 	it.Mask = source(row.Overrides.Mask, probe.MaskSHA256)
 	it.Kernel = source(row.Overrides.Kernel, probe.KernelSHA256)
 	if file := p.task.Operator; file != "" {

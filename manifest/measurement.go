@@ -7,6 +7,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"ddiff/internal/redact"
 )
 
 // ValueRange are the values of black and white in stored measurements.
@@ -78,9 +80,14 @@ func (d *Dataset) Complete(row Row) Row {
 	return row
 }
 
-// checkInputs checks the mask and the kernel of a dataset against the tasks.
+// checkInputs checks mask, kernel and measurement range of a dataset against the tasks.
 func (s *Spec) checkInputs(v Vocabulary) []*FieldError {
 	var out []*FieldError
+	for _, t := range s.Tasks {
+		if reason := v.Unranged[t.Name]; reason != "" && s.Dataset.MeasurementRange != nil {
+			out = append(out, s.unusedRange(fmt.Errorf("task %s does not use it: %s", t.Name, reason)))
+		}
+	}
 	for _, f := range []struct{ name, path string }{{"mask", s.Dataset.Mask}, {"kernel", s.Dataset.Kernel}} {
 		if f.path == "" || v.Inputs == nil {
 			continue
@@ -92,6 +99,27 @@ func (s *Spec) checkInputs(v Vocabulary) []*FieldError {
 		}
 	}
 	return out
+}
+
+// unusedRange is the error of a measurement range without effect.
+func (s *Spec) unusedRange(cause error) *FieldError {
+	return s.problem("dataset.measurement_range", fmt.Errorf("%w; remove it", cause))
+}
+
+// checkMeasurementRange returns an error for a row whose measurement the range of the dataset does not describe.
+func (e *Expander) checkMeasurementRange(row Row, task string) error {
+	name := redact.Address(row.Measurement)
+	switch reason := e.unranged[task]; {
+	case e.spec.Dataset.MeasurementRange == nil:
+		return nil
+	case row.Measurement == "":
+		return e.spec.unusedRange(errors.New("it is for .npy measurements, and the row has no measurement"))
+	case IsImage(name):
+		return e.spec.unusedRange(fmt.Errorf("it is for .npy measurements, and the row's measurement %s is a picture, in which black is -1 and white is 1", path.Base(name)))
+	case reason != "":
+		return e.spec.unusedRange(fmt.Errorf("task %s does not use it: %s", task, reason))
+	}
+	return nil
 }
 
 // unusedInput is the error of a file that a task does not use.

@@ -21,6 +21,8 @@ type Vocabulary struct {
 	Operators map[string][]Parameter
 	// Inputs maps each task to the file that a row may give to it: "mask", "kernel", or "". Nil: they are not checked.
 	Inputs map[string]string
+	// Unranged maps the tasks whose measurements have no values of black and white to the reason.
+	Unranged map[string]string
 	// Unestimated maps the tasks whose noise level cannot be estimated from a measurement to the reason.
 	Unestimated map[string]string
 	// Required has the tasks whose rows must give that file.

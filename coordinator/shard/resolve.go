@@ -90,7 +90,7 @@ func (c Catalogue) Check(s *manifest.Spec, p *prior.Description) error {
 // vocabulary is for a schedule of total time indices, or 0 while the schedule is unknown.
 func (c Catalogue) vocabulary(total int) manifest.Vocabulary {
 	v := manifest.Vocabulary{
-		Inputs: map[string]string{}, Required: map[string]bool{}, Photons: map[string]bool{}, Unestimated: map[string]string{},
+		Inputs: map[string]string{}, Required: map[string]bool{}, Photons: map[string]bool{}, Unranged: map[string]string{}, Unestimated: map[string]string{},
 		Tasks: map[string][]manifest.Parameter{}, Operators: map[string][]manifest.Parameter{}, Parameters: map[string][]manifest.Parameter{},
 		Presets: c.Methods.Presets(), MaxSteps: total, OwnSteps: map[string]int{},
 	}
@@ -99,7 +99,7 @@ func (c Catalogue) vocabulary(total int) manifest.Vocabulary {
 			v.Tasks[t.Name] = declarations(t.Parameters, total)
 		}
 		v.Inputs[t.Name], v.Required[t.Name], v.Photons[t.Name] = t.Input, t.Required, t.Photons()
-		v.Unestimated[t.Name] = unestimated(t)
+		v.Unestimated[t.Name], v.Unranged[t.Name] = unestimated(t), unranged(t)
 	}
 	for path, f := range c.Files {
 		v.Operators[path] = declarations(f.Parameters, total)
@@ -112,6 +112,17 @@ func (c Catalogue) vocabulary(total int) manifest.Vocabulary {
 		}
 	}
 	return v
+}
+
+// unranged returns the reason why measurements of a task have no values of black and white, or "".
+func unranged(d operator.Definition) string {
+	switch {
+	case d.NotPicture:
+		return "its measurement is no picture with black and white, a .npy file has the values of A(x)"
+	case d.Own != nil:
+		return "its operator is a file, a .npy measurement has the values of A(x)"
+	}
+	return ""
 }
 
 // declarations returns parameters in the form of the manifest.
