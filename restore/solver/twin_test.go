@@ -17,7 +17,7 @@ import (
 )
 
 // The plain PyTorch twin (tools/ddiff_torch) gets the same measurement, start and noise, and
-// must come to the same image after 50 steps.
+// must come to the same image after 50 steps, or 10 for tasks that are not the paper's.
 func TestAgainstTorchTwin(t *testing.T) {
 	t.Parallel()
 	python := "/usr/bin/python3"
@@ -37,11 +37,12 @@ func TestAgainstTorchTwin(t *testing.T) {
 		probs []Problem
 	}
 	var jobs []job
-	add := func(task, note string, changes ...any) {
-		cfg := with(resolve(t, method.Request{Method: "ddiff", Preset: "ffhq", Task: task, Steps: steps}), changes...)
+	preset := func(name, task, note string, steps int, changes ...any) {
+		cfg := with(resolve(t, method.Request{Method: "ddiff", Preset: name, Task: task, Steps: steps}), changes...)
 		op := newOperator(t, task, shape)
 		jobs = append(jobs, job{task + note, op, cfg, problems(t, op, n, 0.05)})
 	}
+	add := func(task, note string, changes ...any) { preset("ffhq", task, note, steps, changes...) }
 	for _, info := range operator.Paper() {
 		add(info.Name, "")
 	}
@@ -50,6 +51,9 @@ func TestAgainstTorchTwin(t *testing.T) {
 	for _, name := range []string{"ddiff_hqs", "diff_pnp_admm", "diff_pnp_hqs"} {
 		add(operator.GaussianDeblur, "-"+name)
 		jobs[len(jobs)-1].cfg.Method = name
+	}
+	for _, task := range []string{operator.Denoise, operator.Demosaic} {
+		preset("natural", task, "", 10)
 	}
 
 	dir := t.TempDir()

@@ -9,6 +9,10 @@ All take images x of shape (N, C, H, W) in [-1, 1], float32 or float64:
     phase_retrieval   y = |F pad(x/2 + 1/2)|, F centred and orthonormal
     nonlinear_deblur  y = curve(clip(gain * blur(linear_light(x))))
     hdr               y = clip(scale * x, -1, 1)
+    denoise           y = x
+    super_resolution_area  y = mean of each square of f*f pixels
+    colorize          y = r x_0 + g x_1 + b x_2, one channel, with weights of sum 1
+    demosaic          y = the sample of one colour per pixel of a Bayer filter, one channel
 
 The data term of an image is the un-squared norm ||w (y - A(v))||_2 over all channels and
 pixels of its measurement; w is the mask for inpaint and 1 otherwise.
@@ -37,10 +41,23 @@ DEFAULTS: dict[str, dict[str, float]] = {
     "phase_retrieval": {"oversample": 2},
     "nonlinear_deblur": {"gain": 1.2, "gamma": 2.2, "toe": 0.01},
     "hdr": {"scale": 2.0},
+    "denoise": {},
+    "super_resolution_area": {"factor": 4},
+    "colorize": {"red": 0.299, "green": 0.587, "blue": 0.114},
+    "demosaic": {"red_row": 0, "red_column": 0},
 }
 NEEDS_KERNEL = ("motion_deblur", "nonlinear_deblur")
 NEEDS_MASK = ("inpaint",)
-LINEAR = ("super_resolution", "gaussian_deblur", "motion_deblur", "inpaint")
+LINEAR = (
+    "super_resolution",
+    "gaussian_deblur",
+    "motion_deblur",
+    "inpaint",
+    "denoise",
+    "super_resolution_area",
+    "colorize",
+    "demosaic",
+)
 
 
 @dataclass(frozen=True)
@@ -84,6 +101,14 @@ def measurement(
         return Measurement(functools.partial(phase_retrieval, oversample=int(p["oversample"])))
     if task == "nonlinear_deblur":
         return Measurement(functools.partial(nonlinear_deblur, kernel=kernel, **p))
+    if task == "denoise":
+        return Measurement(torch.clone)
+    if task == "super_resolution_area":
+        return Measurement(functools.partial(super_resolution_area, factor=int(p["factor"])))
+    if task == "colorize":
+        return Measurement(functools.partial(colorize, **p))
+    if task == "demosaic":
+        return Measurement(functools.partial(demosaic, red_row=int(p["red_row"]), red_column=int(p["red_column"])))
     return Measurement(functools.partial(hdr, scale=p["scale"]))
 
 
@@ -225,6 +250,31 @@ def nonlinear_deblur(
 def hdr(x: Tensor, scale: float = 2.0) -> Tensor:
     """Overexposure: clip(scale * x, -1, 1)."""
     return (scale * x).clamp(-1, 1)
+
+
+def super_resolution_area(x: Tensor, factor: int = 4) -> Tensor:
+    """The mean of each square of factor*factor pixels, (N,C,H,W) -> (N,C,H/f,W/f)."""
+    height, width = x.shape[-2:]
+    if height % factor or width % factor:
+        raise ValueError(f"super_resolution_area: {height}x{width} is not a multiple of the factor {factor}")
+    return F.avg_pool2d(x, factor)
+
+
+def colorize(x: Tensor, red: float = 0.299, green: float = 0.587, blue: float = 0.114) -> Tensor:
+    """The weighted mean of red, green and blue, (N,3,H,W) -> (N,1,H,W)."""
+    weights = torch.tensor([red, green, blue], dtype=x.dtype, device=x.device)
+    return torch.einsum("nchw,c->nhw", x, weights / weights.sum())[:, None]
+
+
+def demosaic(x: Tensor, red_row: int = 0, red_column: int = 0) -> Tensor:
+    """The samples of a Bayer filter, (N,3,H,W) -> (N,1,H,W).
+
+    Red lies at the rows and columns with the parities red_row and red_column, blue where both differ, green elsewhere.
+    """
+    y = x[:, 1:2].clone()
+    for channel, row, column in ((0, red_row, red_column), (2, 1 - red_row, 1 - red_column)):
+        y[:, 0, row::2, column::2] = x[:, channel, row::2, column::2]
+    return y
 
 
 def data_norm(residual: Tensor, weight: Optional[Tensor] = None) -> Tensor:

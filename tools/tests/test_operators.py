@@ -160,6 +160,45 @@ def test_hdr_clips() -> None:
     assert operators.hdr(x).flatten().tolist() == [-1, -0.5, 0, 0.5, 1]
 
 
+@pytest.mark.parametrize("factor", [2, 3, 4])
+def test_area_is_pillow_box(factor: int) -> None:
+    x = images((1, 3, 24, 36), 18)[0, 0]
+    size = (36 // factor, 24 // factor)
+    small = Image.fromarray(x.numpy().astype(np.float32), mode="F").resize(size, Image.Resampling.BOX)
+    got = operators.super_resolution_area(x[None, None], factor)[0, 0]
+    np.testing.assert_allclose(got, np.asarray(small), atol=1e-6)
+
+
+def test_colorize_is_pillow_grey() -> None:
+    levels = np.random.default_rng(19).integers(0, 256, (16, 24, 3), dtype=np.uint8)
+    grey = np.asarray(Image.fromarray(levels).convert("L"), np.float64)
+    got = operators.colorize(torch.from_numpy(levels / 127.5 - 1).permute(2, 0, 1)[None])[0, 0]
+    # Pillow rounds the weights to 16 bits, and the sum to a level.
+    np.testing.assert_allclose((got.numpy() + 1) * 127.5, grey, atol=0.5 + 255 * 3 / 2**17)
+
+
+def test_colorize_divides_by_the_sum_of_the_weights() -> None:
+    x = images((1, 3, 16, 16), 20)
+    torch.testing.assert_close(operators.colorize(x, 1, 1, 1), x.mean(1, keepdim=True))
+
+
+@pytest.mark.parametrize(
+    ("red_row", "red_column", "pattern"), [(0, 0, "RGGB"), (0, 1, "GRBG"), (1, 0, "GBRG"), (1, 1, "BGGR")]
+)
+def test_demosaic_is_the_bayer_pattern(red_row: int, red_column: int, pattern: str) -> None:
+    x = images((2, 3, 16, 24), 21)
+    y = operators.demosaic(x, red_row, red_column)
+    assert y.shape == (2, 1, 16, 24)
+    for i, colour in enumerate(pattern):  # the square at the top left, row by row
+        rows, columns = slice(i // 2, None, 2), slice(i % 2, None, 2)
+        assert (y[:, 0, rows, columns] == x[:, "RGB".index(colour), rows, columns]).all()
+
+
+def test_denoise_is_the_identity() -> None:
+    x = images((1, 3, 16, 16), 22)
+    assert (measurement("denoise", {}).forward(x) == x).all()
+
+
 @pytest.mark.parametrize("task", operators.DEFAULTS)
 def test_gradient_vanishes_where_the_norm_does(task: str) -> None:
     shape = (2, 3, 16, 16)
@@ -193,6 +232,7 @@ def test_dropped_pixels_do_not_count() -> None:
         (lambda: measurement("motion_deblur", {}), "kernel: motion_deblur needs a kernel"),
         (lambda: measurement("inpaint", {}), "mask: inpaint needs a mask"),
         (lambda: operators.super_resolution(torch.zeros(1, 3, 18, 16)), "18x16 is not a multiple"),
+        (lambda: operators.super_resolution_area(torch.zeros(1, 3, 18, 16)), "18x16 is not a multiple"),
         (lambda: operators.correlate(torch.zeros(1, 3, 8, 8), torch.ones(4, 5)), "has an even side"),
         (lambda: operators.correlate(torch.zeros(1, 3, 8, 8), torch.ones(17, 17)), "too large"),
         (lambda: operators.correlate(torch.zeros(3, 3, 8, 8), torch.ones(2, 1, 3, 3)), "2 kernels for 3 images"),
