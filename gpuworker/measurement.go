@@ -58,7 +58,7 @@ func (t *task) readArray(path string, data []byte) error {
 		return fmt.Errorf("read measurement %s: %w", path, err)
 	}
 	if err := t.op.CheckShape(y.Shape); err != nil {
-		return fmt.Errorf("read measurement %s: %w", path, err)
+		return inputError("read measurement %s: %w", path, err)
 	}
 	t.problem.Y = y.Data
 	return nil
