@@ -82,7 +82,7 @@ func (d degradation) degrade(t *testing.T, dir string) (args []string, before fl
 	if d.quality > 0 {
 		photo := filepath.Join(dir, "photo.jpg")
 		write(t, photo, asJPEG(t, read(t, truth), d.quality))
-		return []string{photo, "--param", fmt.Sprintf("quality=%d", d.quality)}, psnr(t, picture(t, truth), picture(t, photo))
+		return []string{photo}, psnr(t, picture(t, truth), picture(t, photo))
 	}
 	photo, out := filepath.Join(dir, "photo.png"), filepath.Join(dir, "degraded")
 	sigma := strconv.FormatFloat(d.sigma, 'g', -1, 64)
