@@ -151,6 +151,12 @@ func (e *Expander) item(row Row, probe Probe, p place) (Item, error) {
 		return Item{}, err
 	}
 	estimated := *p.task.Sigma == SigmaAuto
+	if can, known := e.photons[p.task.Name]; p.task.Photons != nil && known && !can {
+		return Item{}, errPhotons(p.task.Name)
+	}
+	if p.task.Photons != nil && estimated {
+		return Item{}, errPhotonsAuto
+	}
 	if err := p.estimateSigma(row, probe.Estimates); err != nil {
 		return Item{}, err
 	}
@@ -161,12 +167,6 @@ func (e *Expander) item(row Row, probe Probe, p place) (Item, error) {
 	solver, params, err := e.resolve(p.task, p.method, probe.Width, probe.Height)
 	if err != nil {
 		return Item{}, err
-	}
-	if can, known := e.photons[p.task.Name]; p.task.Photons != nil && known && !can {
-		return Item{}, errPhotons(p.task.Name)
-	}
-	if p.task.Photons != nil && *p.task.Sigma == SigmaAuto {
-		return Item{}, errPhotonsAuto
 	}
 	it := p.item(row, e.spec, e.campaign)
 	it.SigmaEstimated = estimated

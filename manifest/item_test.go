@@ -108,6 +108,8 @@ func TestIdentityDependsOn(t *testing.T) {
 		{"prior", func(it *Item) { it.Prior = strings.Repeat("ef", 32) }, true, false, false, false},
 		{"precision", func(it *Item) { it.Precision = PrecisionFloat32 }, true, false, false, false},
 		{"sigma", func(it *Item) { it.Sigma = 0.1 }, true, true, false, true},
+		{"photons", func(it *Item) { it.Photons = 100 }, true, true, false, true},
+		{"mark of an estimate", func(it *Item) { it.SigmaEstimated = true }, false, false, false, false},
 		{"seed", func(it *Item) { it.Seed = 43 }, true, true, true, true},
 		{"task", func(it *Item) { it.Task = "motion_deblur" }, true, true, true, true},
 		{"parameter", func(it *Item) { it.Params["std"] = 2 }, true, true, true, true},

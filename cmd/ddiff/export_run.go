@@ -36,7 +36,7 @@ func newExportedRuns(s report.Summary) ([]exportedRun, error) {
 		}
 		sum := sha256.Sum256(key)
 		r := &s.Rows[i]
-		runs[i] = exportedRun{
+		run := exportedRun{
 			id: hex.EncodeToString(sum[:16]), name: names[i],
 			config: map[string]string{
 				"task": r.Task, "method": r.Method, "sigma": r.Sigma.String(), "size": r.Size,
@@ -44,6 +44,10 @@ func newExportedRuns(s report.Summary) ([]exportedRun, error) {
 			},
 			params: assignments(r.Params), settings: assignments(r.Settings), metrics: rowMetrics(r),
 		}
+		if text := photonsText(cells[i]); text != "" {
+			run.config["photons"] = text
+		}
+		runs[i] = run
 	}
 	return runs, nil
 }

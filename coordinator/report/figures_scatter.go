@@ -67,9 +67,9 @@ func (p *problemFigures) candidates() [][2]*problemCell {
 
 // residuals is the figure of the residual ratio against the PSNR.
 func (p *problemFigures) residuals() *statFigure {
-	f := &statFigure{name: figureResidual + p.slug, title: p.label + ": mean square residual over σ² against PSNR", width: chart.OneColumn}
+	f := &statFigure{name: figureResidual + p.slug, title: p.label + ": mean square residual over the variance of the noise against PSNR", width: chart.OneColumn}
 	panel := statPanel{x: "psnr", y: "residual_ratio", Panel: chart.Panel{
-		X: chart.Axis{Label: "PSNR (dB)"}, Y: chart.Axis{Label: "mean square residual / σ²"}, Levels: []float64{1},
+		X: chart.Axis{Label: "PSNR (dB)"}, Y: chart.Axis{Label: "mean square residual / noise variance"}, Levels: []float64{1},
 	}}
 	var ratios []float64
 	var points span

@@ -26,8 +26,8 @@ type condition struct {
 }
 
 // ParseFilter reads conditions NAME=VALUE[,VALUE...], which all must hold. NAME is a column of results.csv that is not a
-// figure, a parameter of an operator, or a setting of a method. Numbers are compared as numbers; a prior matches by the
-// beginning of its digest, an image by a pattern with * and ?. The error wraps [ErrFilter].
+// figure, a parameter of an operator, or a setting of a method. Numbers are compared as numbers; sigma also matches auto if it was
+// estimated, a prior the beginning of its digest, an image a pattern with * and ?. The error wraps [ErrFilter].
 func ParseFilter(conditions []string) (*Filter, error) {
 	f := &Filter{}
 	for _, text := range conditions {
@@ -81,7 +81,9 @@ func (f *Filter) match(r *manifest.Result) (bool, error) {
 			return false, err
 		}
 		c.known = c.known || known
-		all = all && known && slices.ContainsFunc(c.values, func(want string) bool { return c.equal(value, want) })
+		all = all && known && slices.ContainsFunc(c.values, func(want string) bool {
+			return c.equal(value, want) || c.name == "sigma" && r.Item.SigmaEstimated && want == manifest.SigmaAuto.String()
+		})
 	}
 	return all, nil
 }
@@ -124,6 +126,8 @@ func property(r *manifest.Result, name string) (value string, known bool, err er
 		return string(r.Outcome), true, nil
 	case "sigma":
 		return exact(it.Sigma), true, nil
+	case "sigma_estimated":
+		return strconv.FormatBool(it.SigmaEstimated), it.SigmaEstimated, nil
 	case "photons":
 		return exact(it.Photons), it.Photons > 0, nil
 	case "seed":

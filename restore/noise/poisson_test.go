@@ -63,7 +63,7 @@ func chiSquare(found map[float64]int, n, mean float64) (chi, freedom float64) {
 	return chi, bins + 1
 }
 
-// TestPoissonVectors: the counts never change.
+// TestPoissonVectors: the counts never change. The means lie on both sides of the border between inversion and rejection.
 func TestPoissonVectors(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -71,6 +71,15 @@ func TestPoissonVectors(t *testing.T) {
 		want [6]float64
 	}{
 		{-1, [6]float64{}}, {0, [6]float64{}}, {math.NaN(), [6]float64{}},
+		{0.3, [6]float64{0, 0, 0, 0, 1, 0}},
+		{4.5, [6]float64{4, 2, 3, 2, 8, 4}},
+		{9.999, [6]float64{10, 7, 8, 6, 15, 10}},
+		{10, [6]float64{12, 13, 8, 4, 17, 6}},
+		{30, [6]float64{30, 24, 27, 20, 42, 28}},
+		{1234.5, [6]float64{1232, 1196, 1217, 1172, 1315, 1233}},
+		{1e6, [6]float64{999943, 998903, 999497, 998215, 1002303, 999959}},
+		{1e9, [6]float64{999998191, 999965322, 999984087, 999943558, 1000072850, 999998691}},
+		{MaxMean, [6]float64{9999994281, 9999890339, 9999949680, 9999821515, 10000230373, 9999995859}},
 	} {
 		var got [6]float64
 		for i := range got {
@@ -78,6 +87,29 @@ func TestPoissonVectors(t *testing.T) {
 		}
 		if got != c.want {
 			t.Errorf("mean %v: %v, want %v", c.mean, got, c.want)
+		}
+	}
+	if a, b := Poisson(30, Key{1, 2, 3}, Photons, 7), Poisson(30, Key{1, 2, 4}, Photons, 7); a == b {
+		t.Errorf("two keys have the count %v", a)
+	}
+}
+
+// TestPoissonOfLargeMeans: mean and variance of 20,000 counts, within 5 standard errors.
+func TestPoissonOfLargeMeans(t *testing.T) {
+	t.Parallel()
+	const n = 20_000
+	for at, mean := range []float64{1e6, 1e9, MaxMean} {
+		sum, square := 0.0, 0.0
+		for i := range uint32(n) {
+			d := (Poisson(mean, Key{uint32(at), 3, 5}, Photons, i) - mean) / math.Sqrt(mean)
+			sum += d
+			square += d * d
+		}
+		if z := sum / math.Sqrt(n); !(math.Abs(z) <= 5) {
+			t.Errorf("mean %g: the sum is %.1f standard errors off", mean, z)
+		}
+		if z := (square/n - 1) / math.Sqrt(2.0/n); !(math.Abs(z) <= 5) {
+			t.Errorf("mean %g: the variance is %.1f standard errors off", mean, z)
 		}
 	}
 }

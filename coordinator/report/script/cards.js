@@ -2,7 +2,7 @@
 
 const cardsAtOnce = 24;
 
-// maxRatio is the ratio of mean square residual and σ² above which a card marks its item.
+// maxRatio is the ratio of mean square residual and variance of the noise above which a card marks its item.
 const maxRatio = 1.5;
 
 const orders = {
@@ -13,6 +13,9 @@ const orders = {
 };
 
 const gainOf = (row) => (items.psnr[row] === null || items.baseline[row] === null ? null : items.psnr[row] - items.baseline[row]);
+
+// varianceOf names the mean variance of an item's noise.
+const varianceOf = (row) => (cellOf(row).photons ? "noise variance" : "σ²");
 
 function figure(title, value, unit, mark) {
   return element("div", {}, element("dt", {}, title),
@@ -36,8 +39,8 @@ function figuresOf(row) {
   const ratio = items.ratio[row];
   if (ratio !== null) {
     const misfit = ratio > maxRatio;
-    const entry = figure("Residual", decimals(ratio, 2), "σ²", misfit ? "loss" : null);
-    entry.title = `mean((y − A(x))²) over σ²${misfit ? `; above ${maxRatio}: the image does not explain its measurement` : ""}`;
+    const entry = figure("Residual", decimals(ratio, 2), varianceOf(row), misfit ? "loss" : null);
+    entry.title = `mean((y − A(x))²) over ${varianceOf(row)}${misfit ? `; above ${maxRatio}: the image does not explain its measurement` : ""}`;
     if (misfit) entry.lastChild.append(element("span", { class: "flag", role: "img", "aria-label": `above ${maxRatio}` }, "!"));
     list.append(entry);
   } else if (items.residual[row] !== null) {
@@ -64,11 +67,11 @@ function settingsOf(row) {
   const score = (v, digits) => (v === null ? "" : decimals(v, digits));
   const spaced = (text) => text.replaceAll(";", "; ");
   for (const [name, value] of [
-    ["Task", c.label === c.task ? c.task : `${c.label} (${c.task})`], ["Parameters", spaced(c.params)], ["Noise σ", String(c.sigma)],
+    ["Task", c.label === c.task ? c.task : `${c.label} (${c.task})`], ["Parameters", spaced(c.params)], ["Noise σ", String(c.sigma)], ["Photons", c.photons ? String(c.photons) : ""],
     ["Size", `${how.width} × ${how.height} px${how.fit ? `, ${how.fit}` : ""}`], ["Method", c.method], ["Preset", c.preset],
     ["Settings", spaced(c.settings)], ["Prior", c.prior], ["Seed", how.seed], ["Run", String(items.run[row])],
     ["HaarPSI", score(items.haarpsi[row], 3)], ["PSNR of luma", score(items.luma[row], 2)],
-    ["Residual", items.residual[row] === null ? "" : `mean((y − A(x))²) − σ² = ${score(items.residual[row], 4)}`],
+    ["Residual", items.residual[row] === null ? "" : `mean((y − A(x))²) − ${varianceOf(row)} = ${score(items.residual[row], 4)}`],
     ["Cost", `${how.steps} steps in ${decimals(items.seconds[row], 2)} s${how.provider ? ` on ${how.provider}` : ""}${how.precision ? `, ${how.precision}` : ""}${work(how.cost)}`],
     ["Warnings", spaced(items.warnings[row])], ["Item", items.id[row]],
   ]) {

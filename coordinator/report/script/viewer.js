@@ -131,7 +131,7 @@ function scoresText(row) {
   const parts = [];
   if (items.psnr[row] !== null) parts.push(`${decimals(items.psnr[row], 2)} dB`);
   if (items.ssim[row] !== null) parts.push(`SSIM ${decimals(items.ssim[row], 3)}`);
-  if (items.ratio[row] !== null) parts.push(`residual ${decimals(items.ratio[row], 2)} σ²`);
+  if (items.ratio[row] !== null) parts.push(`residual ${decimals(items.ratio[row], 2)} ${varianceOf(row)}`);
   return parts.join(" · ");
 }
 
@@ -170,7 +170,7 @@ function openViewer(row) {
   const name = nameOf(row);
   const c = cellOf(row);
   byId("viewer-title").textContent = name;
-  byId("viewer-about").textContent = [c.label, c.params.replaceAll(";", ", "), `σ ${c.sigma}`].filter((t) => t !== "").join(" · ");
+  byId("viewer-about").textContent = [c.label, c.params.replaceAll(";", ", "), `σ ${c.sigma}`, c.photons ? `${c.photons} photons` : ""].filter((t) => t !== "").join(" · ");
   const truth = pathOf(row, "truth");
   const measurement = pathOf(row, "measurement");
   for (const choice of viewer.querySelectorAll("[name=layer]")) {

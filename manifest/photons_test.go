@@ -1,0 +1,187 @@
+package manifest
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+)
+
+// photonsVocabulary has a task whose measurement is a picture, and one whose measurement is none.
+func photonsVocabulary() Vocabulary {
+	return Vocabulary{
+		Tasks: map[string][]Parameter{"hdr": nil, "denoise": nil, "phase": nil}, Methods: []string{"ddiff"}, Presets: []string{"natural"},
+		Photons: map[string]bool{"hdr": true, "denoise": true, "phase": false},
+	}
+}
+
+// TestPhotonsIdentity: each number of photons is a problem of its own, and all have the masks of the item without photons.
+func TestPhotonsIdentity(t *testing.T) {
+	t.Parallel()
+	seen := map[string]float64{}
+	_, _, masks, _ := keys(t, testItem())
+	for _, photons := range []float64{0, 0.01, 30, 100, 1e9} {
+		it := testItem()
+		it.Photons = photons
+		id, measurement, operator, run := keys(t, it)
+		for _, key := range []string{"item " + id, "measurement " + measurement, "run " + run} {
+			if other, twice := seen[key]; twice {
+				t.Errorf("%g and %g photons have the same %s", photons, other, key)
+			}
+			seen[key] = photons
+		}
+		if operator != masks {
+			t.Errorf("%g photons have other masks", photons)
+		}
+		data, err := json.Marshal(it)
+		if err != nil || strings.Contains(string(data), "photons") != (photons > 0) {
+			t.Errorf("%g photons: %s, %v", photons, data, err)
+		}
+	}
+}
+
+// TestEarlierVersionsRefusePhotons: a worker that does not know the field finds another identity.
+func TestEarlierVersionsRefusePhotons(t *testing.T) {
+	t.Parallel()
+	for photons, refused := range map[float64]bool{0: false, 100: true} {
+		it := testItem()
+		it.Photons = photons
+		if err := it.Identify(); err != nil {
+			t.Fatal(err)
+		}
+		data, err := json.Marshal(it)
+		if err != nil {
+			t.Fatal(err)
+		}
+		known := map[string]json.RawMessage{}
+		if err := json.Unmarshal(data, &known); err != nil {
+			t.Fatal(err)
+		}
+		delete(known, "photons")
+		if data, err = json.Marshal(known); err != nil {
+			t.Fatal(err)
+		}
+		read, err := DecodeItem(EncodeItem(data))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := read.CheckID(); errors.Is(err, ErrNewer) != refused {
+			t.Errorf("%g photons: %v, want refused %v", photons, err, refused)
+		}
+	}
+}
+
+// TestPhotonsFields: photons of campaigns and tasks are read, survive JSON, may have a list, and are refused with the field and the remedy.
+func TestPhotonsFields(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string][]float64{
+		"tasks: [hdr, denoise]\n":                                               {0, 0},
+		"photons: 30\ntasks: [hdr, denoise]\n":                                  {30, 30},
+		"photons: 30\ntasks: [hdr, {name: denoise, photons: 1e9}]\n":            {30, 1e9},
+		"tasks: [phase, {name: denoise, photons: 0.01}]\n":                      {0, 0.01},
+		"photons: [10, 100]\ntasks: [hdr, {name: denoise, photons: 5}]\n":       {10, 100, 5},
+		"tasks: [{name: hdr, photons: [10, 20], sigma: [0, 0.1]}]\n":            {10, 20, 10, 20},
+		"photons: [7]\ntasks: [{name: hdr, params: {}}, {name: hdr, steps: 3}]": {7, 7},
+	} {
+		s, err := Parse("c.yaml", []byte("dataset: {path: x}\n"+text), "/")
+		if err == nil {
+			err = s.Validate(photonsVocabulary())
+		}
+		if err != nil || len(s.Tasks) != len(want) {
+			t.Errorf("%s: %+v, %v", text, s, err)
+			continue
+		}
+		data, err := json.Marshal(s)
+		var back Spec
+		if err != nil || json.Unmarshal(data, &back) != nil {
+			t.Fatalf("%s, %v", data, err)
+		}
+		for i, n := range want {
+			for _, of := range []*Spec{s, &back} {
+				if p := of.Effective(of.Tasks[i]).Photons; (p == nil) != (n == 0) || p != nil && *p != n {
+					t.Errorf("%s: task %d has %v photons, want %g", text, i, p, n)
+				}
+			}
+		}
+	}
+	for text, want := range map[string]string{
+		"photons: 0\ntasks: [hdr]\n":                             "photons: 0 is out of range, want 0.01 to 1e+09 photons of a white pixel; leave it out",
+		"photons: -1\ntasks: [hdr]\n":                            "photons: -1 is out of range",
+		"photons: .nan\ntasks: [hdr]\n":                          "photons",
+		"photons: 2e9\ntasks: [hdr]\n":                           "photons: 2e+09 is out of range",
+		"photons: many\ntasks: [hdr]\n":                          "photons",
+		"tasks: [{name: hdr, photons: 0.001}]\n":                 "tasks[0].photons: 0.001 is out of range",
+		"photons: 9\ntasks: [hdr, phase]\n":                      "photons: the measurement of task phase is no picture",
+		"tasks: [{name: phase, photons: 9}]\n":                   "tasks[0].photons: the measurement of task phase is no picture",
+		"photons: 9\ntasks: [{operator: a.onnx}]\n":              "photons: the measurement of task a is no picture",
+		"photons: 9\nsigma: auto\ntasks: [hdr]\n":                "has photons and sigma auto, which estimates noise without photons; give sigma as a number",
+		"photons: 9\ntasks: [denoise, {name: hdr, sigma: auto}]": "tasks[1]: has photons and sigma auto",
+	} {
+		s, err := Parse("c.yaml", []byte("dataset: {path: x}\n"+text), "/")
+		if err == nil {
+			err = s.Validate(photonsVocabulary())
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+}
+
+// TestPhotonsOfRows: a row of a list replaces the campaign's photons; rows that cannot have them fail, each with one line.
+func TestPhotonsOfRows(t *testing.T) {
+	t.Parallel()
+	resolve := func(task TaskSpec, _ string, _, _ int) (json.RawMessage, map[string]float64, error) {
+		return json.RawMessage(`{}`), task.Params, nil
+	}
+	digest := strings.Repeat("a", 64)
+	probe := Probe{ImageSHA256: digest, MeasurementSHA256: digest, Width: 8, Height: 8, Estimates: []Estimate{{Sigma: 0.1}, {Sigma: 0.1}}}
+	s, err := Parse("c.yaml", []byte("dataset: {path: l.csv}\nphotons: 30\ntasks: [hdr, {name: denoise, photons: 5}]\n"), "/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	expand := func(row Row) ([]Item, []Result) {
+		e := NewExpander(s, "prior", resolve)
+		e.SetPhotons(photonsVocabulary().Photons)
+		return e.Expand(row, probe, 0)
+	}
+	for name, c := range map[string]struct {
+		row  Overrides
+		want []float64
+	}{
+		"campaign": {Overrides{}, []float64{30, 5}},
+		"row":      {Overrides{Photons: ptr(7.5)}, []float64{7.5, 7.5}},
+		"task":     {Overrides{Task: "denoise"}, []float64{5}},
+	} {
+		items, failed := expand(Row{Name: "x", Image: "/x.png", Overrides: c.row})
+		if len(failed) != 0 || len(items) != len(c.want) {
+			t.Errorf("%s: %d items, failed %+v", name, len(items), failed)
+			continue
+		}
+		for i, it := range items {
+			if it.Photons != c.want[i] || it.CheckID() != nil {
+				t.Errorf("%s: item %d has %g photons, want %g, %v", name, i, it.Photons, c.want[i], it.CheckID())
+			}
+		}
+	}
+	for want, row := range map[string]Overrides{
+		"the measurement of task phase is no picture": {Task: "phase", Photons: ptr(7.0)},
+		"has photons and sigma auto":                  {Sigma: ptr(SigmaAuto)},
+	} {
+		items, failed := expand(Row{Name: "x", Image: "/x.png", Measurement: "/y.png", Overrides: row})
+		if len(items) != 0 || len(failed) == 0 || !strings.Contains(failed[0].Reason, want) || strings.Contains(failed[0].Reason, "\n") {
+			t.Errorf("%s: %d items, failed %+v", want, len(items), failed)
+		}
+	}
+	for text, want := range map[string]string{
+		"7.5": "", "1e9": "", " 30 ": "", "0": "0 is out of range, want 0.01", "-3": "-3 is out of range", "many": "many", "NaN": "NaN", "auto": "auto",
+	} {
+		r := rowMaker{}
+		err := r.set(Field{Column: "photons", Text: text})
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("column photons %q: %v, want %q", text, err, want)
+		}
+		if err == nil && r.Overrides.Photons == nil {
+			t.Errorf("column photons %q has no value", text)
+		}
+	}
+}
