@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"ddiff/restore/noise"
+	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/operator"
 )
 
@@ -19,8 +20,8 @@ func clean(m int) []float32 {
 	return a
 }
 
-// measured adds noise to A(x) with a key.
-func measured(n operator.Noise, a []float32, draw int) []float32 {
+// noisy adds noise to A(x) with a key.
+func noisy(n operator.Noise, a []float32, draw int) []float32 {
 	y := slices.Clone(a)
 	operator.AddNoise(n, y, noise.Key{uint32(draw), 11, 13})
 	return y
@@ -50,7 +51,7 @@ func TestNoiseStatistics(t *testing.T) {
 			var squares, estimates, ratios series
 			spread := 0.0
 			for k := range draws {
-				y := measured(n, a, k)
+				y := noisy(n, a, k)
 				sum := 0.0
 				for i := range y {
 					d := float64(y[i]) - float64(a[i])
@@ -97,24 +98,24 @@ func TestPhotonsDependOnPositionAndKey(t *testing.T) {
 	t.Parallel()
 	n := operator.Noise{Sigma: 0.1, Photons: 30}
 	a := clean(290)
-	y := measured(n, a, 1)
-	if part := measured(n, a[:100], 1); !slices.Equal(part, y[:100]) {
+	y := noisy(n, a, 1)
+	if part := noisy(n, a[:100], 1); !slices.Equal(part, y[:100]) {
 		t.Error("the noise of an entry depends on the size of the measurement")
 	}
 	other := slices.Clone(a)
 	other[7] = 0.9
-	changed := measured(n, other, 1)
+	changed := noisy(n, other, 1)
 	other[7], changed[7] = a[7], y[7]
 	if !slices.Equal(changed, y) {
 		t.Error("the noise of an entry depends on another entry")
 	}
-	if slices.Equal(measured(n, a, 2), y) {
+	if slices.Equal(noisy(n, a, 2), y) {
 		t.Error("two keys have equal noise")
 	}
-	if slices.Equal(measured(operator.Noise{Photons: 30}, a, 1), y) {
+	if slices.Equal(noisy(operator.Noise{Photons: 30}, a, 1), y) {
 		t.Error("sigma has no effect beside photons")
 	}
-	dark := measured(operator.Noise{Photons: 30}, []float32{-1, -1.5}, 1)
+	dark := noisy(operator.Noise{Photons: 30}, []float32{-1, -1.5}, 1)
 	if dark[0] != -1 || dark[1] != -1 {
 		t.Errorf("black entries have the counts %v, want none", dark)
 	}
@@ -127,7 +128,7 @@ func TestMeasureWithPhotons(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := runtime(t).Forward(op)
+	f, err := operator.NewForward(onnxtest.Runtime(t), op)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,174 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"ddiff/manifest"
+)
+
+// noiseLevels has two photographs at each of four noise levels: a number, 30 and 100 photons beside it, and auto with another estimate for
+// each photograph. The PSNR of a level is 20, 30, 40, 50, and of the second photograph 1 more. gain is added to it.
+func noiseLevels(t *testing.T, method string, gain float64) []manifest.Result {
+	t.Helper()
+	var out []manifest.Result
+	for k, level := range []struct {
+		photons   float64
+		estimated bool
+	}{{0, false}, {30, false}, {100, false}, {0, true}} {
+		for i, name := range []string{"a", "b"} {
+			out = append(out, result(t, "hdr", method, name, 0, scored(20+10*float64(k)+float64(i)+gain, 15, 0.5, 0.001), func(r *manifest.Result) {
+				r.Item.Photons, r.Item.SigmaEstimated = level.photons, level.estimated
+				if level.estimated {
+					r.Item.Sigma = []float64{0.06, 0.0603}[i]
+				}
+				if level.photons > 0 {
+					r.Metrics.NoiseVariance = ptr(0.004)
+				}
+				r.Item.Solver = json.RawMessage(fmt.Sprintf(`{"noise_std":%g,"steps":5}`, r.Item.Sigma))
+			}))
+		}
+	}
+	return out
+}
+
+// TestNoiseLevelsAreNotPooled: photons, estimated and given noise levels are problems of their own in the table, the page, results.csv, the
+// figures and comparisons, and no mean is over two of them.
+func TestNoiseLevelsAreNotPooled(t *testing.T) {
+	t.Parallel()
+	store := newMemory()
+	results := noiseLevels(t, "diffpir", 0)
+	s, err := Write(t.Context(), store, testCampaign(), stream(results))
+	if err != nil {
+		t.Fatal(err)
+	}
+	type row struct {
+		sigma   string
+		photons float64
+	}
+	want := map[row]float64{{"0.05", 0}: 20.5, {"0.05", 30}: 30.5, {"0.05", 100}: 40.5, {"auto", 0}: 50.5}
+	if len(s.Rows) != len(want) || !s.Varying.Sigma || !s.Varying.Photons {
+		t.Fatalf("%d rows, %+v", len(s.Rows), s.Varying)
+	}
+	for i := range s.Rows {
+		r := &s.Rows[i]
+		if mean, known := want[row{r.Sigma.String(), r.Photons}]; !known || r.PSNR.Mean != mean || r.Images != 2 {
+			t.Errorf("σ %s, %g photons: mean %g over %d images, want %g", r.Sigma, r.Photons, r.PSNR.Mean, r.Images, mean)
+		}
+	}
+	for _, format := range []Format{FormatText, FormatMarkdown, FormatLaTeX} {
+		var out bytes.Buffer
+		if err := WriteTable(&out, s, format); err != nil || !strings.Contains(strings.ToLower(out.String()), "photons") || !strings.Contains(out.String(), "auto") {
+			t.Errorf("%s (%v):\n%s", format, err, out.String())
+		}
+	}
+	lines := strings.Split(strings.TrimSpace(string(store.files[KeyCSV])), "\n")
+	head := strings.Split(lines[0], ",")
+	at := func(line, column string) string { return strings.Split(line, ",")[slices.Index(head, column)] }
+	ratios := map[string]string{"": "1.4", "30": "1.25", "100": "1.25"} // 0.001 over 0.05² and over 0.004, plus 1
+	for _, line := range lines[1:] {
+		it := &results[slices.IndexFunc(results, func(r manifest.Result) bool { return r.Item.ID == at(line, "item") })].Item
+		photons := ""
+		if it.Photons > 0 {
+			photons = exact(it.Photons)
+		}
+		if at(line, "photons") != photons || at(line, "sigma") != exact(it.Sigma) || (at(line, "sigma_estimated") == "true") != it.SigmaEstimated {
+			t.Errorf("%+v has the line %s", it, line)
+		}
+		if got := at(line, "residual_ratio"); got != ratios[photons] && !it.SigmaEstimated {
+			t.Errorf("%g photons: the ratio is %s, want %s", it.Photons, got, ratios[photons])
+		}
+	}
+	page := string(store.files[KeyPage])
+	for _, text := range []string{`"photons":30`, `"photons":100`, `"sigma":"auto"`} {
+		if !strings.Contains(page, text) {
+			t.Errorf("the page lacks %s", text)
+		}
+	}
+	figures := figuresOf(t, newMemory(), results, RuleFirst)
+	expect(t, figures, "psnr_vs_photons_hdr", "diffpir psnr", "30 30.5 24.1469 36.8531 2", "100 40.5 34.1469 46.8531 2")
+	for _, problem := range []string{"hdr_sigma0.05", "hdr_sigma0.05_30_photons", "hdr_sigma0.05_100_photons", "hdr_sigmaauto"} {
+		n := 0
+		for _, points := range figures["residual_vs_psnr_"+problem] {
+			n += len(points)
+		}
+		if n != 2 {
+			t.Errorf("the figure of %s has %d points, want 2: %v", problem, n, figures["residual_vs_psnr_"+problem])
+		}
+	}
+
+	// Another method with 1 dB more: four pairs, each of one level.
+	v, err := Compare(stream(noiseLevels(t, "ddrm", 1)), stream(results), nil, "", "")
+	if err != nil || len(v.Rows) != 4 || len(v.OnlyA)+len(v.OnlyB) != 0 {
+		t.Fatalf("%+v, %v", v, err)
+	}
+	for _, r := range v.Rows {
+		if r.Difference.Mean != 1 || r.Difference.N != 2 {
+			t.Errorf("difference %+v", r.Difference)
+		}
+	}
+	var text bytes.Buffer
+	if err := v.WriteText(&text, 1); err != nil || !strings.Contains(text.String(), "30 photons") {
+		t.Errorf("%v: %s", err, text.String())
+	}
+}
+
+// TestFilterNoiseLevels selects by photons, and by a noise level that was estimated.
+func TestFilterNoiseLevels(t *testing.T) {
+	t.Parallel()
+	results := noiseLevels(t, "diffpir", 0)
+	for where, want := range map[string]int{
+		"photons=30": 2, "photons=30,1e2": 4, "photons=7": 0, "sigma=auto": 2, "sigma=0.05": 6, "sigma=0.0603": 1, "sigma_estimated=true": 2, "sigma=auto,0.05": 8,
+	} {
+		f, err := ParseFilter([]string{where})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for _, err := range f.Select(stream(results)) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			n++
+		}
+		if n != want {
+			t.Errorf("%s selects %d results, want %d", where, n, want)
+		}
+	}
+	f, err := ParseFilter([]string{"photons=30"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range f.Select(stream(results[:2])) {
+		if err == nil || !strings.Contains(err.Error(), "photons: no result has this property") {
+			t.Errorf("without photons: %v", err)
+		}
+	}
+}
+
+// TestPublishedWithPhotons: a published figure at a noise level of the same σ is not comparable with photons.
+func TestPublishedWithPhotons(t *testing.T) {
+	t.Parallel()
+	p := parsePublished(t, "task,method,psnr,sigma\nhdr,diffpir,30,0.05\n")
+	for i, r := range summaryOf(t, noiseLevels(t, "diffpir", 0), RuleFirst).Rows {
+		differ := slices.Contains(p.differences(ourConditions(&r, RuleFirst), map[string]string{conditionSigma: "0.05"}), conditionSigma)
+		if same := r.Sigma == 0.05 && r.Photons == 0; differ == same {
+			t.Errorf("row %d, σ %s with %g photons: differs %v", i, r.Sigma, r.Photons, differ)
+		}
+	}
+}
+
+// TestRatioOfUnknownVariance: a result with photons and no variance has no ratio.
+func TestRatioOfUnknownVariance(t *testing.T) {
+	t.Parallel()
+	r := result(t, "hdr", "ddiff", "a", 0, scored(20, 15, 0.5, 0.001), func(r *manifest.Result) { r.Item.Photons = 30 })
+	e, err := newEntry(&r)
+	if err != nil || !math.IsNaN(e.residualRatio()) {
+		t.Errorf("ratio %v, %v", e.residualRatio(), err)
+	}
+}
