@@ -60,6 +60,15 @@ func (s *Sharder) estimate(t manifest.TaskSpec, p *manifest.Probe, measurement, 
 		if err != nil {
 			return 0, fmt.Errorf("read the mask: %w", err)
 		}
+		op, err := operators.New(t.Name, t.Params, operator.Shape{Channels: s.cfg.Prior.Card.Channels, Height: p.Height, Width: p.Width})
+		if err != nil {
+			return 0, err
+		}
+		if op.ScalesMask() {
+			if d, err = op.ScaleMask(d, y.Width, y.Height); err != nil {
+				return 0, err
+			}
+		}
 		if !slices.Equal(d.Dims, []int{y.Height, y.Width}) {
 			return 0, fmt.Errorf("the mask has the shape %v, the measurement %d×%d", d.Dims, y.Height, y.Width)
 		}

@@ -44,6 +44,8 @@ func TestEstimatedSigma(t *testing.T) {
 	}
 	file, err = raster.EncodePNG(grey)
 	put("grey.png", file, err)
+	file, err = raster.EncodeNPY([]int{1, 64, 72}, img.Pix[:64*72])
+	put("luma.npy", file, err)
 	file, err = raster.EncodePNG(noisyImage(16, 16, 0.05))
 	put("small.png", file, err)
 	bytes := append([]float32(nil), img.Pix...)
@@ -61,6 +63,15 @@ func TestEstimatedSigma(t *testing.T) {
 	}
 	file, err = raster.EncodePNG(mask)
 	put("mask.png", file, err)
+	half := raster.New(3, 32, 36) // the same mask
+	for i := range half.Pix {
+		half.Pix[i] = 1
+		if x, y := i%36, i/36%32; x > 9 && x < 25 && y > 4 && y < 20 {
+			half.Pix[i] = -1
+		}
+	}
+	file, err = raster.EncodePNG(half)
+	put("half.png", file, err)
 	hole := noisyImage(64, 72, 0.05)
 	for i, v := range mask.Pix {
 		if v < 0 {
@@ -80,6 +91,13 @@ func TestEstimatedSigma(t *testing.T) {
 			s.Dataset.MeasurementRange = &manifest.ValueRange{0, 255}
 		}, ""},
 		"mask":         {manifest.Row{Measurement: at("hole.png"), Overrides: manifest.Overrides{Mask: at("mask.png")}}, "inpaint_box", nil, ""},
+		"own mask":     {manifest.Row{Measurement: at("hole.png"), Overrides: manifest.Overrides{Mask: at("mask.png")}}, "inpaint", nil, ""},
+		"scaled mask":  {manifest.Row{Measurement: at("hole.png"), Overrides: manifest.Overrides{Mask: at("half.png")}}, "inpaint", nil, ""},
+		"narrow mask":  {manifest.Row{Measurement: at("a.png"), Overrides: manifest.Overrides{Mask: at("small.png")}}, "inpaint", nil, "give a mask whose sides have the same ratio; give sigma"},
+		"grey":         {manifest.Row{Measurement: at("grey.png")}, "colorize", nil, ""},
+		"luma":         {manifest.Row{Measurement: at("luma.npy")}, "colorize", nil, ""},
+		"bayer":        {manifest.Row{Measurement: at("luma.npy")}, "demosaic", nil, ""},
+		"photons":      {manifest.Row{Measurement: at("a.png"), Overrides: manifest.Overrides{Photons: new(30.0)}}, "hdr", nil, "has photons and sigma auto"},
 		"mosaic":       {manifest.Row{Measurement: at("grey.png")}, "demosaic", nil, ""},
 		"row":          {manifest.Row{Measurement: at("a.png"), Overrides: manifest.Overrides{Sigma: new(manifest.SigmaAuto)}}, "hdr", func(s *manifest.Spec) { s.Sigma = 0.3 }, ""},
 		"no mask":      {manifest.Row{Measurement: at("hole.png")}, "inpaint_box", nil, "the mask of the measurement is missing; give sigma as a number"},
