@@ -1,0 +1,71 @@
+package gpuworker
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"ddiff/manifest"
+	"ddiff/restore/noise"
+)
+
+// TestResidualWithPhotons: the true image has a residual of about zero, a ratio of about 1 and no warning; another image has the warning with
+// its own words. The result has the variance of the noise.
+func TestResidualWithPhotons(t *testing.T) {
+	t.Parallel()
+	e := engineOf(t)
+	in := newAssigned(Assignment{Engine: e}, 1, nil, 0)
+	for _, photons := range []float64{0, 10, 100, 1e4} {
+		tk := planned(t, in, sampleItem(t, e, 64, 64, func(it *manifest.Item) { it.Task, it.Params, it.Photons = "denoise", nil, photons }))
+		a := make([]float32, tk.op.MeasurementSize())
+		for i := range a {
+			a[i] = 0.8 * float32(1-2*(i/16%2)) // grey of 0.1 and 0.9
+		}
+		y, err := e.Measure(t.Context(), tk.op, a, nil, tk.noise(), noise.Key{9})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tk.problem.Y, tk.applied, tk.solution.X = y, a, a
+		m, err := tk.score()
+		if err != nil {
+			t.Fatal(err)
+		}
+		sigma := tk.item.Sigma
+		variance := sigma * sigma
+		if photons > 0 {
+			variance += 2 / photons // 4·p/N with a mean p of a half
+			if m.NoiseVariance == nil || math.Abs(*m.NoiseVariance/variance-1) > 0.05 {
+				t.Fatalf("%g photons: the variance is %v, want about %g", photons, m.NoiseVariance, variance)
+			}
+			variance = *m.NoiseVariance
+		} else if m.NoiseVariance != nil {
+			t.Error("a result without photons has a variance")
+		}
+		if ratio := *m.Residual/variance + 1; math.Abs(ratio-1) > 5*tk.noise().Spread(y) {
+			t.Errorf("%g photons: the true image has the ratio %g, want 1 ± %g", photons, ratio, tk.noise().Spread(y))
+		}
+		if w := tk.warnResidual(m); w != nil {
+			t.Errorf("%g photons: the true image has the warning %s", photons, w.Text)
+		}
+		for cause, ratio := range map[string]float64{"does not explain": 3, "fits the noise": 0.01} {
+			residual := (ratio - 1) * variance
+			w := tk.warnResidual(manifest.Metrics{Residual: &residual})
+			if w == nil || !strings.Contains(w.Text, cause) || strings.Contains(w.Text, "variance of the noise") != (photons > 0) {
+				t.Errorf("%g photons, ratio %g: %+v", photons, ratio, w)
+			}
+		}
+	}
+}
+
+// TestPhotonsOfNoPicture: an item with photons for a measurement that is no picture fails before it is measured.
+func TestPhotonsOfNoPicture(t *testing.T) {
+	t.Parallel()
+	e := engineOf(t)
+	in := newAssigned(Assignment{Engine: e}, 1, nil, 0)
+	it := sampleItem(t, e, 64, 64, func(it *manifest.Item) { it.Task, it.Params, it.Photons = "phase_retrieval", nil, 30 })
+	tk := &task{item: it, assigned: in}
+	err := loader{engine: e}.plan(tk)
+	if err == nil || !strings.Contains(err.Error(), "photons: its measurement is no picture") {
+		t.Errorf("error %v", err)
+	}
+}
