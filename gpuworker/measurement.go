@@ -98,9 +98,12 @@ func (t *task) readPicture(path string, data []byte) error {
 	if t.op.Stated != nil {
 		return t.readStored(path, data)
 	}
-	p, err := raster.DecodePicture(data)
+	p, orientation, err := t.decodePicture(data)
 	if err != nil {
 		return fmt.Errorf("read measurement %s: %w", path, err)
+	}
+	if err := t.checkOrientation(path, orientation); err != nil {
+		return err
 	}
 	dims, seen := t.op.Measurement, p.Image
 	if len(dims) == 3 && dims[0] == 1 {
@@ -130,6 +133,7 @@ func (t *task) readPicture(path string, data []byte) error {
 	t.item.Picture = &manifest.Picture{
 		Width: t.op.Image.Width * w / dims[2], Height: t.op.Image.Height * h / dims[1], Grey: p.Grey, Bits: p.Bits,
 	}
+	t.noteOrientation(orientation)
 	t.warnOf(p)
 	return nil
 }

@@ -34,17 +34,45 @@ func (t *task) readStored(path string, data []byte) error {
 		t.truth != nil && (dims[1] != h || dims[2] != w) {
 		return inputError("read measurement %s: it has %d×%d pixels, the task needs a measurement of shape %v", path, w, h, dims)
 	}
-	if t.truth != nil && orientation != 1 {
-		return inputError("read measurement %s: it has the orientation %d in its EXIF data, and a true image beside it; turn it upright without loss, as with jpegtran", path, orientation)
+	if err := t.checkOrientation(path, orientation); err != nil {
+		return err
 	}
 	t.problem.Y = raster.ExtendWhole(p.Image, dims[2], dims[1]).Pix
 	t.item.Picture = &manifest.Picture{Width: w, Height: h, Grey: p.Grey, Bits: p.Bits}
-	if orientation != 1 {
-		t.item.Picture.Orientation = orientation
-	}
-	if t.item.Picture.Transposed() {
-		t.item.Picture.Width, t.item.Picture.Height = h, w
-	}
+	t.noteOrientation(orientation)
 	t.warnOf(p)
 	return nil
+}
+
+// decodePicture decodes a picture, and returns the EXIF orientation that the restored picture gets: 1 for a task whose A is not tied to the
+// grid of pixels, where the measurement has been turned upright.
+func (t *task) decodePicture(data []byte) (p *raster.Picture, orientation int, err error) {
+	if !t.op.Grid {
+		p, err = raster.DecodePicture(data)
+		return p, 1, err
+	}
+	p, w, h, orientation, err := raster.DecodeStored(data)
+	if err == nil {
+		p.Image = raster.Crop(p.Image, w, h)
+	}
+	return p, orientation, err
+}
+
+// checkOrientation refuses a measurement that lies otherwise than the true image beside it.
+func (t *task) checkOrientation(path string, orientation int) error {
+	if t.truth == nil || orientation == 1 {
+		return nil
+	}
+	return inputError("read measurement %s: it has the orientation %d in its EXIF data, and a true image beside it; turn it upright without loss, as with jpegtran", path, orientation)
+}
+
+// noteOrientation notes the EXIF orientation of a measurement that lies as in its file. The noted size is that of the upright picture.
+func (t *task) noteOrientation(orientation int) {
+	if orientation == 1 {
+		return
+	}
+	p := t.item.Picture
+	if p.Orientation = orientation; p.Transposed() {
+		p.Width, p.Height = p.Height, p.Width
+	}
 }

@@ -123,3 +123,44 @@ func TestStoredPictureQuality(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// TestMosaicOrientation: the filter of a mosaic lies as in the file. The orientation turns the restored picture, and a true image beside such a file is
+// refused.
+func TestMosaicOrientation(t *testing.T) {
+	t.Parallel()
+	const w, h = 21, 11
+	grey := image.NewGray(image.Rect(0, 0, w, h))
+	for i := range grey.Pix {
+		grey.Pix[i] = byte(i * 37 % 251)
+	}
+	op, err := operator.Builtin().New(operator.Demosaic, nil, operator.Shape{Channels: 3, Height: 16, Width: 24})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := func(orientation byte) []byte { return orientedJPEG(t, grey, 100, orientation) }
+	var lying []float32
+	for orientation := byte(1); orientation <= 8; orientation++ {
+		u := &task{op: op, item: manifest.Item{Name: "a", Task: operator.Demosaic, Width: 24, Height: 16}}
+		if err := u.readPicture("a.jpg", file(orientation)); err != nil {
+			t.Fatal(err)
+		}
+		if lying == nil {
+			lying = u.problem.Y
+		}
+		if !slices.Equal(u.problem.Y, lying) {
+			t.Errorf("orientation %d: the mosaic is turned", orientation)
+		}
+		upright, err := raster.DecodePicture(file(orientation))
+		if err != nil {
+			t.Fatal(err)
+		}
+		u.solution.X = slices.Repeat(u.problem.Y, 3)
+		if got := u.restored(); got.Width != upright.Image.Width || !slices.Equal(got.Pix, upright.Image.Pix) {
+			t.Errorf("orientation %d: the restored picture of %d×%d pixels is not upright", orientation, got.Width, got.Height)
+		}
+		u.truth = &raster.Image{}
+		if err := u.readPicture("a.jpg", file(orientation)); orientation > 1 && (err == nil || !strings.Contains(err.Error(), "EXIF")) {
+			t.Errorf("orientation %d: error %v", orientation, err)
+		}
+	}
+}

@@ -45,7 +45,8 @@ func (t *task) warn(m manifest.Metrics) {
 	}
 }
 
-// warnResidual compares the mean square residual with its expectation for the true image, the variance of the noise.
+// warnResidual compares the mean square residual with its expectation for the true image, the variance of the noise. Where the noise is not white, as
+// the rounding in a JPEG file, A includes it: the variance bounds the residual, which may be 0.
 func (t *task) warnResidual(m manifest.Metrics) *manifest.Warning {
 	seen := t.op.Observed(t.problem.Y, t.problem.Draw)
 	variance, name := t.noise().Variance(seen), "sigma²"
@@ -60,7 +61,7 @@ func (t *task) warnResidual(m manifest.Metrics) *manifest.Warning {
 	cause := "the restored image does not explain its measurement"
 	switch {
 	case ratio > largestMisfit+spreads*spread:
-	case ratio < smallestMisfit-spreads*spread:
+	case !t.op.Coloured && ratio < smallestMisfit-spreads*spread:
 		cause = "the restored image fits the noise, or sigma is too large"
 		if t.item.Photons > 0 {
 			cause = "the restored image fits the noise, or photons are too few"

@@ -73,6 +73,23 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
+// TestResidualOfJPEG: an image that fits a JPEG file without any residual is sound, one beyond the noise is not.
+func TestResidualOfJPEG(t *testing.T) {
+	t.Parallel()
+	for ratio, want := range map[float64]string{0: "", 0.01: "", 1: "", 1.6: manifest.WarnResidual} {
+		tk := storedTask(t, 256, 256, nil)
+		tk.item.Sigma, tk.problem.Y = 0.05, make([]float32, tk.op.MeasurementSize())
+		residual := (ratio - 1) * tk.item.Sigma * tk.item.Sigma
+		got := ""
+		if w := tk.warnResidual(manifest.Metrics{Residual: &residual}); w != nil {
+			got = w.Code
+		}
+		if got != want {
+			t.Errorf("%g times the variance: warning %q, want %q", ratio, got, want)
+		}
+	}
+}
+
 // TestPresetsOfPriors: only a preset with all its values is that of another prior.
 func TestPresetsOfPriors(t *testing.T) {
 	t.Parallel()

@@ -173,7 +173,7 @@ func (s *Sharder) measuredShape(task string, params map[string]float64, data []b
 		return image, err
 	}
 	probe := raster.ProbePicture
-	if operators.Stated(task) != nil {
+	if operators.Grid(task) {
 		probe = raster.ProbeStored
 	}
 	w, h, err := probe(data)

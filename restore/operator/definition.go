@@ -36,10 +36,13 @@ type Definition struct {
 	Required bool
 	// NotPicture: y is not a picture of the scene, so that no picture file can be its measurement.
 	NotPicture bool
-	// Coloured: the noise of a measurement is not white, so that its level cannot be estimated.
+	// Coloured: the noise of a measurement is not white, so that its level cannot be estimated, and an image whose residual lies far below it
+	// is sound.
 	Coloured bool
-	// Stated reads the parameters that the file of a measurement states. Its pixels are then those of the file, without the orientation in
-	// EXIF data, because A is tied to their grid. Errors wrap [ErrParam]. Nil: files state no parameters.
+	// Grid: A is tied to the grid of the measurement's pixels. Those of a picture are then taken as they lie in the file, without the
+	// orientation in EXIF data, which turns the restored picture.
+	Grid bool
+	// Stated reads the parameters that the file of a measurement states. Errors wrap [ErrParam]. Nil: files state no parameters.
 	Stated func(file []byte) (Stated, error)
 	// Own is the file of an operator that is not built in, see [Load]. Nil for a built one.
 	Own *File

@@ -34,8 +34,8 @@ func jpegTask() Definition {
 			{Name: "quality", Default: 10, Min: 1, Max: 100, Integer: true, Doc: "quality of the quantisation tables, as libjpeg has it"},
 			{Name: "subsampling", Default: chroma420, Max: chroma420, Integer: true, Doc: "samples of chroma: 0 is 4:4:4, 1 is 4:2:2, 2 is 4:2:0"},
 		},
-		Coloured: true,
-		Stated:   statedByJPEG,
+		Coloured: true, Grid: true,
+		Stated: statedByJPEG,
 		Build: func(s Shape, p map[string]float64) (Expression, error) {
 			if s.Channels != 1 && s.Channels != 3 {
 				return Expression{}, fmt.Errorf("%w: %d channels, JPEG compression is for grey images and for red, green and blue", ErrShape, s.Channels)

@@ -19,8 +19,8 @@ type Operator struct {
 	Measurement []int
 	// Own is the file of the operator, nil for a built one.
 	Own *File
-	// NotPicture and Required: see [Definition].
-	NotPicture, Required bool
+	// NotPicture, Required, Coloured and Grid: see [Definition].
+	NotPicture, Required, Coloured, Grid bool
 	// Stated: see [Definition].
 	Stated func(file []byte) (Stated, error)
 

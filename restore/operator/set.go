@@ -172,7 +172,8 @@ func (s Set) New(name string, params map[string]float64, image Shape) (*Operator
 		e.Range = &r
 	}
 	return &Operator{
-		Task: name, Params: p, Image: image, Measurement: e.Measurement, Own: d.Own, NotPicture: d.NotPicture, Required: d.Required, Stated: d.Stated, expression: e,
+		Task: name, Params: p, Image: image, Measurement: e.Measurement, Own: d.Own, NotPicture: d.NotPicture, Required: d.Required,
+		Coloured: d.Coloured, Grid: d.Grid, Stated: d.Stated, expression: e,
 		svd: sync.OnceValues(func() (*SVD, error) {
 			if d.SVD == nil {
 				return nil, ErrNoSVD

@@ -45,8 +45,9 @@ func IsJPEG(data []byte) bool {
 // not store grey or YCbCr.
 func ReadJPEGHeader(data []byte) (*JPEGHeader, error) {
 	const (
-		markerDQT, markerApp14 = 0xdb, 0xee
-		firstFrame, lastFrame  = 0xc0, 0xc2 // baseline, extended, progressive
+		markerDQT, markerApp14  = 0xdb, 0xee
+		firstFrame, lastFrame   = 0xc0, 0xc2 // baseline, extended, progressive
+		arithmetic, progressive = 0xc9, 0xca // the frames of both with arithmetic coding
 	)
 	refuse := func(why string) (*JPEGHeader, error) { return nil, fmt.Errorf("jpeg: %s: %w", why, ErrFormat) }
 	if !IsJPEG(data) {
@@ -66,6 +67,8 @@ func ReadJPEGHeader(data []byte) (*JPEGHeader, error) {
 			transform = int(body[11])
 		case marker >= firstFrame && marker <= lastFrame && len(body) >= 6 && len(body) >= 6+3*int(body[5]):
 			frame = body
+		case marker == arithmetic || marker == progressive:
+			return refuse("it has arithmetic coding; write it with Huffman coding, without loss, as jpegtran does")
 		}
 	}
 	if frame == nil {
@@ -73,13 +76,19 @@ func ReadJPEGHeader(data []byte) (*JPEGHeader, error) {
 	}
 	components := int(frame[5])
 	h := &JPEGHeader{Across: 1, Down: 1}
+	if components == 4 {
+		return refuse("it stores CMYK, not YCbCr or grey")
+	}
 	if components != 1 && components != 3 {
 		return refuse(fmt.Sprintf("it has %d components, 1 or 3 expected", components))
 	}
 	for c := range components {
 		id, sampling, selector := frame[6+3*c], frame[7+3*c], frame[8+3*c]
 		table, across, down := tables[selector], int(sampling>>4), int(sampling&15)
-		if table == nil || across == 0 || down == 0 {
+		if table == nil {
+			return refuse("it lacks a quantisation table")
+		}
+		if across == 0 || down == 0 {
 			return refuse("its frame header is damaged")
 		}
 		if c == 0 {

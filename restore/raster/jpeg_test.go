@@ -7,6 +7,7 @@ import (
 	"image"
 	"image/jpeg"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -52,6 +53,16 @@ func TestReadJPEGHeader(t *testing.T) {
 	}
 	rgb := bytes.Clone(colour)
 	rgb[at+10], rgb[at+13], rgb[at+16] = 'R', 'G', 'B'
+	// The faults that have a remedy, or are none of the file's, are named.
+	coded, cmyk, bare := bytes.Clone(colour), bytes.Clone(colour), bytes.Clone(colour)
+	coded[at+1], cmyk[at+9], bare[at+12] = 0xc9, 4, 3
+	cmyk = slices.Insert(cmyk, at+19, 4, 0x11, 1)
+	cmyk[at+3] += 3
+	for why, data := range map[string][]byte{"jpegtran": coded, "stores CMYK": cmyk, "lacks a quantisation table": bare} {
+		if h, err := ReadJPEGHeader(data); !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), why) {
+			t.Errorf("%s: %+v, %v", why, h, err)
+		}
+	}
 	zero := bytes.Clone(colour)
 	zero[bytes.Index(colour, []byte{0xff, 0xdb})+7] = 0
 	for name, data := range map[string][]byte{"RGB": rgb, "a step of 0": zero, "no frame": colour[:at], "PNG": []byte("\x89PNG\r\n\x1a\n"), "": nil} {
