@@ -33,6 +33,7 @@ func TestOtherTasks(t *testing.T) {
 		{operator.SuperResolutionArea, nil, 0.05, 0.8},
 		{operator.Colorize, nil, 0.02, 0.4},
 		{operator.Demosaic, nil, 0.02, 4.5},
+		{operator.Inpaint, nil, 0.02, 4},
 	} {
 		t.Run(c.task, func(t *testing.T) {
 			op, err := operator.Builtin().New(c.task, c.params, operator.Shape{Channels: 3, Height: 64, Width: 64})
@@ -41,6 +42,10 @@ func TestOtherTasks(t *testing.T) {
 			}
 			var photos []photograph
 			var baseline float64
+			drawOf := op.Draw
+			if c.task == operator.Inpaint {
+				drawOf = func(noise.Key) *operator.Draw { return holes(64) }
+			}
 			for _, name := range []string{"astronaut", "coffee"} {
 				data, err := os.ReadFile(filepath.Join("../examples/images", name+".png"))
 				if err != nil {
@@ -54,7 +59,7 @@ func TestOtherTasks(t *testing.T) {
 					t.Fatal(err)
 				}
 				key := noise.NewKey(sha256.Sum256([]byte(name + c.task)))
-				draw, err := op.Encode(op.Draw(key))
+				draw, err := op.Encode(drawOf(key))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -80,4 +85,19 @@ func TestOtherTasks(t *testing.T) {
 			}
 		})
 	}
+}
+
+// holes is a mask of size×size pixels without a box, a fold and rows of dashes as of letters: 20 % of the pixels.
+func holes(size int) *operator.Draw {
+	d := &operator.Draw{Name: "mask", Dims: []int{size, size}, Data: make([]float32, size*size)}
+	for i := range d.Data {
+		y, x := i/size, i%size
+		box := y >= size/8 && y < size/3 && x >= size/2 && x < 3*size/4
+		fold := (x+2*y)%(2*size) < 3
+		text := y > size/2 && y%12 < 6 && (x*5+y*3)%11 < 3
+		if !box && !fold && !text {
+			d.Data[i] = 1
+		}
+	}
+	return d
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Downloads the six photographs on which the preset natural was tuned for the tasks that are not of the paper, from two packages
+# Downloads the eight photographs on which the preset natural was tuned for the tasks that are not of the paper, from two packages
 # of Debian 12, into DIR (default .cache/tuning-photographs). The training of the bundled prior used none of them.
 # docs/tuning.md names their authors and licences. Needs apt-get, dpkg-deb and sha256sum.
 set -euo pipefail
@@ -14,6 +14,8 @@ photographs=$(
 		77ca53077831d3237f73393a91fc879158abc046d852941c26e90de336356957  mate-backgrounds/usr/share/backgrounds/mate/nature/Storm.jpg
 		f4a6bf48b97d97715413f9ebd2d8744bd46df0e492bc8326e2513d51084f2612  palapeli-data/usr/share/palapeli/collection/castle-maintenon.jpg
 		adb9e2834a8a3db40ca3817452b956ada527085e5aa2bd604c465651a3834ae4  palapeli-data/usr/share/palapeli/collection/panther-chameleon-female.jpg
+		5c30118205982da441bf7e6a1ada636a8a0be879408140b3148280c665ed6bce  mate-backgrounds/usr/share/backgrounds/mate/nature/Aqua.jpg
+		19c78500ac00a622e19907ab9cc7d06d46fe08c4a6142759a84195696150ec07  mate-backgrounds/usr/share/backgrounds/mate/nature/Wood.jpg
 	END
 )
 
@@ -35,4 +37,4 @@ sha256sum --quiet -c - <<<"$photographs" || {
 	exit 1
 }
 cut -c 67- <<<"$photographs" | xargs -I{} cp {} "$folder/"
-echo "photographs=6 folder=$folder"
+echo "photographs=8 folder=$folder"

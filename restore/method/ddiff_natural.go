@@ -37,16 +37,21 @@ func ddiffNaturalOthers() []Row {
 	row := func(task string, gamma0, b float64, t0 parameter.Value) Row {
 		return Row{"natural", task, 100, map[string]parameter.Value{
 			"gamma0": parameter.Number(gamma0), "b": parameter.Number(b), "t0": t0, "sigma_rule": parameter.Word(sigmaDDPM),
-		}, tuningPhotographs()}
+		}, tuningPhotographs()[:6]}
 	}
 	none, early := parameter.Word(parameter.None), parameter.Number(300)
 	jpeg := row(operator.JPEG, 0.1, 1, early)
 	jpeg.Values["gradient"], jpeg.Values["a"] = parameter.Word(GradientSquared), parameter.Number(1)
+	denoise := row(operator.Denoise, 6, 1, early)
+	denoise.ChosenOn = fourPhotographs()
+	colorize := row(operator.Colorize, 8, 1, none)
+	colorize.ChosenOn = tuningPhotographs()
 	return []Row{
-		row(operator.Denoise, 6, 1, early),
+		denoise,
 		jpeg,
-		row(operator.SuperResolutionArea, 30, 1, none),
-		row(operator.Colorize, 16, 1, none),
-		row(operator.Demosaic, 9, 0.7, early),
+		row(operator.SuperResolutionArea, 15, 0.5, none),
+		colorize,
+		row(operator.Demosaic, 6, 0.7, early),
+		row(operator.Inpaint, 6, 1, none),
 	}
 }

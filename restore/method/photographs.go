@@ -22,7 +22,8 @@ func photographs() []string {
 }
 
 // tuningPhotographs returns the SHA-256 of the files that scripts/tuning-photographs.sh fetches, with which the rows of
-// natural for the other tasks were chosen.
+// natural for the other tasks were chosen: that of colorize with all of them, that of denoise with [fourPhotographs], the others
+// with the first six.
 func tuningPhotographs() []string {
 	return []string{
 		"8a67c2cb0be8c46b70c237311a4fa4d2b4ac7d39568135384787801fa5cc9a91", // Dune.jpg
@@ -31,7 +32,15 @@ func tuningPhotographs() []string {
 		"77ca53077831d3237f73393a91fc879158abc046d852941c26e90de336356957", // Storm.jpg
 		"f4a6bf48b97d97715413f9ebd2d8744bd46df0e492bc8326e2513d51084f2612", // castle-maintenon.jpg
 		"adb9e2834a8a3db40ca3817452b956ada527085e5aa2bd604c465651a3834ae4", // panther-chameleon-female.jpg
+		"5c30118205982da441bf7e6a1ada636a8a0be879408140b3148280c665ed6bce", // Aqua.jpg
+		"19c78500ac00a622e19907ab9cc7d06d46fe08c4a6142759a84195696150ec07", // Wood.jpg
 	}
+}
+
+// fourPhotographs returns Garden, Storm, castle-maintenon and panther-chameleon-female of [tuningPhotographs].
+func fourPhotographs() []string {
+	all := tuningPhotographs()
+	return []string{all[1], all[3], all[4], all[5]}
 }
 
 // ChosenOn returns the SHA-256 of the image files with which the values of a preset's row were chosen, if they are known

@@ -38,8 +38,8 @@ func TestNaturalNamesItsPhotographs(t *testing.T) {
 	for _, line := range regexp.MustCompile(`(?m)^\s*([0-9a-f]{64})  \S+/\S+\.jpg$`).FindAllSubmatch(script, -1) {
 		others = append(others, string(line[1]))
 	}
-	if len(others) != 6 {
-		t.Fatalf("the script has %d photographs, want 6", len(others))
+	if len(others) != 8 {
+		t.Fatalf("the script has %d photographs, want 8", len(others))
 	}
 	paper := operator.Paper().Names()
 	three := []string{"diffpir", "reddiff", "ddrm", "dcdp"} // astronaut, chelsea and coffee, the first by name
@@ -47,7 +47,13 @@ func TestNaturalNamesItsPhotographs(t *testing.T) {
 		for _, row := range m.Info().Rows {
 			chosen := want
 			if !slices.Contains(paper, row.Task) {
-				chosen = others
+				chosen = others[:6]
+				switch row.Task {
+				case operator.Colorize:
+					chosen = others
+				case operator.Denoise:
+					chosen = []string{others[1], others[3], others[4], others[5]}
+				}
 			} else if slices.Contains(three, m.Info().Name) {
 				chosen = want[:3]
 			}
@@ -69,5 +75,25 @@ func TestNaturalNamesItsPhotographs(t *testing.T) {
 		if tt.got != tt.want {
 			t.Errorf("%d photographs, want %d", tt.got, tt.want)
 		}
+	}
+}
+
+// TestNaturalHasAllTasks: ddiff has a row of natural for every built-in task, so that none falls back on the defaults unnoticed.
+func TestNaturalHasAllTasks(t *testing.T) {
+	t.Parallel()
+	rows := map[string]int{}
+	for _, row := range method.DDiff().Info().Rows {
+		if row.Preset == "natural" {
+			rows[row.Task]++
+		}
+	}
+	for _, task := range operator.Builtin().Names() {
+		if rows[task] != 1 {
+			t.Errorf("%s: %d rows, want 1", task, rows[task])
+		}
+		delete(rows, task)
+	}
+	for task := range rows {
+		t.Errorf("%s: no such task", task)
 	}
 }
