@@ -13,7 +13,7 @@ from PIL import Image
 
 # Width and height are even and no multiples of 16, the height of the second picture is no multiple of 8.
 PICTURES = {"astronaut": (150, 20, 72, 56), "coffee": (200, 150, 88, 52)}
-CASES = [(10, 2), (10, 0), (10, 1), (30, 2), (75, 2), (95, 0)]
+CASES = [(1, 2), (10, 2), (10, 0), (10, 1), (30, 2), (40, 2), (60, 1), (75, 2), (95, 0), (100, 0)]
 
 
 def main():

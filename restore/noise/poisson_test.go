@@ -113,3 +113,28 @@ func TestPoissonOfLargeMeans(t *testing.T) {
 		}
 	}
 }
+
+// TestPoissonHat: the hat of the rejection lies above the distribution, and what is accepted without a comparison lies below it, so that the counts
+// have the distribution exactly.
+func TestPoissonHat(t *testing.T) {
+	t.Parallel()
+	for _, mean := range []float64{10, 10.3, 11.5, 15, 20, 30, 60, 100, 1000, 1e5, 1e7} {
+		h := newHat(mean)
+		for n := range 20_000 {
+			us := (float64(n) + 0.5) / 40_000
+			for _, u := range []float64{us - 0.5, 0.5 - us} {
+				k := h.count(u)
+				if k < 0 {
+					continue
+				}
+				ratio := math.Exp(logPoisson(k, mean)) * h.width(us) / h.alpha
+				if ratio > 1 {
+					t.Fatalf("mean %v, u %v: %v times the hat", mean, u, ratio)
+				}
+				if us >= sureWidth && ratio < h.sure || us < tailWidth && ratio > us {
+					t.Fatalf("mean %v, u %v: %v times the hat, outside of the limits", mean, u, ratio)
+				}
+			}
+		}
+	}
+}

@@ -73,7 +73,7 @@ type Expression struct {
 	Smooth func(g *onnx.Graph, x, v onnx.Value) onnx.Value
 	// Range has the entries of y without noise, apart from overshoot. Nil: [−1, 1]; unknown for a file's operator.
 	Range *Range
-	// Spectrum is the number of values of the spectrum of one image that Forward computes. 0: it computes none, or multiplies with constant
+	// Spectrum is the number of values of the spectrum of one channel, if Forward computes one channel's after another. 0: it computes none, or multiplies with constant
 	// matrices, see [Definition.Dense].
 	Spectrum int
 	// Variable is the input that differs from item to item. Nil: there is none.

@@ -216,8 +216,8 @@ func reflected(g *onnx.Graph, v onnx.Value, axis, radius, length int) onnx.Value
 	return g.Concat(axis, parts...)
 }
 
-func (f *fourierFilter) spectrum(channels int) int {
-	return 2 * channels * f.rows.length() * f.cols.length()
+func (f *fourierFilter) spectrum() int {
+	return 2 * f.rows.length() * f.cols.length()
 }
 
 // dims is the shape of an encoded kernel.

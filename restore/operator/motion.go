@@ -26,7 +26,7 @@ func motionDeblur() Definition {
 			if err != nil {
 				return Expression{}, err
 			}
-			return Expression{Forward: filter.apply, Variable: v, Spectrum: filter.spectrum(s.Channels)}, nil
+			return Expression{Forward: filter.apply, Variable: v, Spectrum: filter.spectrum()}, nil
 		},
 	}
 }
@@ -43,8 +43,8 @@ type kernelFilter interface {
 	apply(g *onnx.Graph, x, kernels onnx.Value) onnx.Value
 	encode(kernel []float32, size int) []float32
 	dims() []int
-	// spectrum is the number of values of the spectrum of an image, 0 for filters of matrices.
-	spectrum(channels int) int
+	// spectrum is the number of values of the spectrum of a channel, 0 for filters of matrices.
+	spectrum() int
 }
 
 // newMotion makes the filter and the kernels of motion blur.

@@ -45,7 +45,7 @@ func nonlinearDeblur() Definition {
 				curve := g.Pow(g.Add(exposed, scalar(toe)), float32(1/gamma))
 				return g.Minus(g.Mul(curve, scalar(2/span)), scalar(1+2*root/span))
 			}
-			return Expression{Forward: forward, Variable: v, Spectrum: filter.spectrum(s.Channels)}, nil
+			return Expression{Forward: forward, Variable: v, Spectrum: filter.spectrum()}, nil
 		},
 	}
 }

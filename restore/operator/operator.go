@@ -40,7 +40,7 @@ func (o *Operator) MeasurementSize() int {
 // MeasurementDims is the shape of y for n items.
 func (o *Operator) MeasurementDims(n int) []int { return append([]int{n}, o.Measurement...) }
 
-// Spectrum is the number of values of the spectrum of one image, see [Expression.Spectrum].
+// Spectrum is the number of values of the spectrum of one channel, see [Expression.Spectrum].
 func (o *Operator) Spectrum() int { return o.expression.Spectrum }
 
 // ParameterDims is the shape of the encoded draws of n items, nil for a task without draws.

@@ -21,7 +21,7 @@ import (
 // of rows and columns, in which cosine and sine sums alternate, and all matrices have half size.
 type reflectFilter struct{ rows, cols *cosineBasis }
 
-func (f *reflectFilter) spectrum(int) int { return 0 }
+func (f *reflectFilter) spectrum() int { return 0 }
 
 // dims is the shape of an encoded kernel.
 func (f *reflectFilter) dims() []int { return []int{4, f.rows.n, f.cols.n} }
