@@ -62,6 +62,17 @@ func (d *Dataset) isEntry(name string) bool {
 	return IsImage(name) || d.Measurements && isArray(name)
 }
 
+// withoutColumns reports whether every row of the dataset is a file alone: no row can name a measurement, a mask or a kernel. It does not
+// read the dataset, and returns false if the path leaves it open.
+func (d *Dataset) withoutColumns() bool {
+	p, local := strings.CutPrefix(strings.ToLower(d.Path), LocalPrefix)
+	may := strings.HasSuffix
+	if !local && strings.ContainsAny(p, "{}") {
+		may = strings.Contains // the braces may stand for any ending
+	}
+	return !strings.Contains(p, "://") && !slices.ContainsFunc([]string{"csv", "jsonl", "parquet", "tar"}, func(ending string) bool { return may(p, ending) })
+}
+
 // Complete returns a row of the dataset with the settings that the dataset has for all rows.
 func (d *Dataset) Complete(row Row) Row {
 	if d.Measurements && row.Measurement == "" {
@@ -96,6 +107,14 @@ func (s *Spec) checkInputs(v Vocabulary) []*FieldError {
 			if input, known := v.Inputs[t.Name]; known && input != f.name {
 				out = append(out, s.problem("dataset."+f.name, errors.New(unusedInput(t.Name, f.name, input))))
 			}
+		}
+	}
+	if s.Dataset.Mask != "" || s.Dataset.Kernel != "" || !s.Dataset.withoutColumns() {
+		return out
+	}
+	for i, t := range s.Tasks {
+		if err := new(Overrides).checkInput(t.Name, v.Inputs[t.Name], v.Required[t.Name] && t.Operator == ""); err != nil {
+			out = append(out, s.problem(fmt.Sprintf("tasks[%d]", i), err))
 		}
 	}
 	return out

@@ -83,7 +83,7 @@ func TestPhotonsFields(t *testing.T) {
 		"tasks: [{name: hdr, photons: [10, 20], sigma: [0, 0.1]}]\n":            {10, 20, 10, 20},
 		"photons: [7]\ntasks: [{name: hdr, params: {}}, {name: hdr, steps: 3}]": {7, 7},
 	} {
-		s, err := Parse("c.yaml", []byte("dataset: {path: x}\n"+text), "/")
+		s, err := Parse("c.yaml", []byte("dataset: {path: x.csv}\n"+text), "/")
 		if err == nil {
 			err = s.Validate(photonsVocabulary())
 		}
@@ -117,7 +117,7 @@ func TestPhotonsFields(t *testing.T) {
 		"photons: 9\nsigma: auto\ntasks: [hdr]\n":                "has photons and sigma auto, which estimates noise without photons; give sigma as a number",
 		"photons: 9\ntasks: [denoise, {name: hdr, sigma: auto}]": "tasks[1]: has photons and sigma auto",
 	} {
-		s, err := Parse("c.yaml", []byte("dataset: {path: x}\n"+text), "/")
+		s, err := Parse("c.yaml", []byte("dataset: {path: x.csv}\n"+text), "/")
 		if err == nil {
 			err = s.Validate(photonsVocabulary())
 		}

@@ -26,3 +26,28 @@ func TestCheckInput(t *testing.T) {
 		}
 	}
 }
+
+// TestValidateRequired: a campaign whose rows cannot name the file that a task requires is refused when it is read.
+func TestValidateRequired(t *testing.T) {
+	t.Parallel()
+	v := Vocabulary{Tasks: map[string][]Parameter{"hdr": nil, "inpaint": nil}, Inputs: map[string]string{"hdr": "", "inpaint": "mask"},
+		Required: map[string]bool{"inpaint": true}, Methods: []string{"ddiff"}, Presets: []string{"natural"}}
+	const want = "tasks[1]: task inpaint needs a mask; give --mask, dataset.mask of the campaign file, or the column mask of a list"
+	for dataset, want := range map[string]string{
+		"path: photos": want, "path: x.png": want, "path: photos/*.png": want, "path: 'dir:a.csv'": "", "path: l.txt": want,
+		"path: photos, measurements: true": want, "path: '{a.png,b.png}'": want,
+		"path: photos, mask: m.png": "", "path: l.csv": "", "path: l.JSONL": "", "path: p.parquet": "", "path: 's-{000..031}.tar'": "",
+		"path: '{photos,l.csv}'": "", "path: 's3://bucket/photos'": "", "path: 'https://host/list.csv?key=1'": "",
+	} {
+		s, err := Parse("c.yaml", []byte("dataset: {"+dataset+"}\ntasks: [hdr, inpaint]\n"), "/")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Dataset.Mask != "" {
+			s.Tasks = s.Tasks[1:] // hdr does not use it
+		}
+		if err := s.Validate(v); want == "" && err != nil || want != "" && (err == nil || !strings.HasSuffix(err.Error(), want)) {
+			t.Errorf("%s: %v, want %q", dataset, err, want)
+		}
+	}
+}

@@ -66,7 +66,7 @@ func (s Sigma) check() error {
 	return nil
 }
 
-// Estimate is the estimated noise level of a row's measurement in units of y, or the reason why there is none.
+// Estimate is the estimated noise level of a row's measurement in units of y, or the reason why there is none, with its remedy.
 type Estimate struct {
 	Sigma float64
 	Err   error
@@ -89,11 +89,11 @@ func (p *place) estimateSigma(row Row, estimates []Estimate) error {
 		return errors.New("sigma auto: the measurement has no estimate; give sigma as a number")
 	}
 	e := estimates[p.estimate]
-	if e.Err == nil {
-		e.Err = Sigma(e.Sigma).check()
-	}
 	if e.Err != nil {
-		return fmt.Errorf("sigma auto: %w; give sigma as a number", e.Err)
+		return fmt.Errorf("sigma auto: %w", e.Err)
+	}
+	if err := Sigma(e.Sigma).check(); err != nil {
+		return fmt.Errorf("sigma auto: %w; give sigma as a number", err)
 	}
 	p.task.Sigma = new(Sigma(e.Sigma))
 	return nil
@@ -102,16 +102,20 @@ func (p *place) estimateSigma(row Row, estimates []Estimate) error {
 // errSimulated is the error of the noise level auto without a stored measurement.
 var errSimulated = errors.New("sigma auto needs a stored measurement; a simulated one needs a number")
 
-// checkAuto checks a task, with the campaign's settings, that has the noise level auto.
-func (s *Spec) checkAuto(t TaskSpec, v Vocabulary) error {
-	if t = s.Effective(t); *t.Sigma != SigmaAuto {
+// checkAuto checks task i if it has the noise level auto.
+func (s *Spec) checkAuto(i int, v Vocabulary) *FieldError {
+	t, field := s.Effective(s.Tasks[i]), "sigma"
+	if *t.Sigma != SigmaAuto {
 		return nil
 	}
-	if reason := v.Unestimated[t.Name]; reason != "" && t.Operator == "" {
-		return fmt.Errorf("auto does not suit task %s: %s; give a number", t.Name, reason)
+	if s.Tasks[i].Sigma != nil {
+		field = fmt.Sprintf("tasks[%d].sigma", i)
 	}
-	if !s.Dataset.Measurements && IsImage(s.Dataset.Path) {
-		return errSimulated
+	if reason := v.Unestimated[t.Name]; reason != "" && t.Operator == "" {
+		return s.problem(field, fmt.Errorf("auto does not suit task %s: %s; give a number", t.Name, reason))
+	}
+	if !s.Dataset.Measurements && s.Dataset.withoutColumns() {
+		return s.problem(field, errSimulated)
 	}
 	return nil
 }

@@ -91,8 +91,8 @@ func TestExpandEstimates(t *testing.T) {
 	cause := errors.New("too few patches")
 	probe.Estimates = []Estimate{{Err: cause}, {Sigma: 1.5}}
 	items, failed = NewExpander(s, "prior", resolve).Expand(row, probe, 0)
-	if len(items) != 2 || len(failed) != 4 || failed[0].Reason != "task hdr, method ddiff: sigma auto: too few patches; give sigma as a number" ||
-		failed[0].Item.Sigma != 0 || !failed[0].Item.SigmaEstimated || !strings.Contains(failed[2].Reason, "1.5 is out of range") {
+	if len(items) != 2 || len(failed) != 4 || failed[0].Reason != "task hdr, method ddiff: sigma auto: too few patches" ||
+		failed[0].Item.Sigma != 0 || !failed[0].Item.SigmaEstimated || !strings.HasSuffix(failed[2].Reason, "1.5 is out of range, want 0 to 1 (in units of y); give sigma as a number") {
 		t.Errorf("%d items, failed %+v", len(items), failed)
 	}
 	items, failed = NewExpander(s, "prior", resolve).Expand(Row{Name: "x", Image: "/x.png"}, Probe{ImageSHA256: digest, Width: 8, Height: 8}, 0)
@@ -112,7 +112,15 @@ func TestValidateAuto(t *testing.T) {
 	for text, want := range map[string]string{
 		"dataset: {path: l.csv}\nsigma: auto\ntasks: [hdr]\n":                             "",
 		"dataset: {path: l.csv}\nsigma: auto\ntasks: [{name: phase, sigma: 0.1}]\n":       "",
-		"dataset: {path: l.csv}\nsigma: auto\ntasks: [hdr, phase]\n":                      "tasks[1].sigma: auto does not suit task phase: its measurement is no picture; give a number",
+		"dataset: {path: l.csv}\nsigma: auto\ntasks: [hdr, phase]\n":                      "c.yaml:2: sigma: auto does not suit task phase: its measurement is no picture; give a number",
+		"dataset: {path: l.csv}\ntasks: [hdr, {name: phase, sigma: auto}]\n":              "tasks[1].sigma: auto does not suit task phase: its measurement is no picture; give a number",
+		"dataset: {path: photos}\nsigma: auto\ntasks: [hdr]\n":                            "c.yaml:2: sigma: sigma auto needs a stored measurement; a simulated one needs a number",
+		"dataset: {path: '{photos,x.png}'}\nsigma: auto\ntasks: [hdr]\n":                  "c.yaml:2: sigma: sigma auto needs a stored measurement; a simulated one needs a number",
+		"dataset: {path: photos/*.png}\nsigma: auto\ntasks: [hdr]\n":                      "c.yaml:2: sigma: sigma auto needs a stored measurement; a simulated one needs a number",
+		"dataset: {path: photos, measurements: true}\nsigma: auto\ntasks: [hdr]\n":        "",
+		"dataset: {path: '{photos,l.csv}'}\nsigma: auto\ntasks: [hdr]\n":                  "",
+		"dataset: {path: 's-{0..3}.tar'}\nsigma: auto\ntasks: [hdr]\n":                    "",
+		"dataset: {path: 's3://bucket/photos'}\nsigma: auto\ntasks: [hdr]\n":              "",
 		"dataset: {path: x.png}\ntasks: [{name: hdr, sigma: auto}]\n":                     "tasks[0].sigma: sigma auto needs a stored measurement; a simulated one needs a number",
 		"dataset: {path: x.png, measurements: true}\ntasks: [{name: hdr, sigma: auto}]\n": "",
 		"dataset: {path: x.png, measurements: true}\nsigma: -0.5\ntasks: [hdr]\n":         "sigma: -0.5 is out of range, want 0 to 1 (in units of y)",

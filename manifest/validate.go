@@ -149,8 +149,8 @@ func (s *Spec) checkNames(v Vocabulary) []*FieldError {
 			out = append(out, s.checkParams(field+".params.", t, parameters)...)
 		}
 		out = append(out, s.checkSolver(field+".solver", t.Solver, s.methodsOf(t), v)...)
-		if err := s.checkAuto(t, v); err != nil {
-			out = append(out, s.problem(field+".sigma", err))
+		if problem := s.checkAuto(i, v); problem != nil {
+			out = append(out, problem)
 		}
 		for k, m := range t.Methods {
 			name(fmt.Sprintf("%s.methods[%d]", field, k), "method of the campaign", m, s.Methods)

@@ -76,7 +76,7 @@ func completeFlags(cmd *cobra.Command, c shard.Catalogue) {
 				}
 			}
 			if name == "task" && (cmd.Name() == "run" || cmd.Name() == "tune") {
-				all = append(all, allTasks+"\tall tasks")
+				all = append(all, allTasks+"\tall tasks without a file of their own")
 			}
 			return complete(all, before, typed), cobra.ShellCompDirectiveNoFileComp
 		})

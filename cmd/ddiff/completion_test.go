@@ -31,7 +31,7 @@ func TestCompletion(t *testing.T) {
 		{"ru", "run rules runtime ."},
 		{"run --task ", "all super_resolution hdr"},
 		{"run --task hd", "hdr ."},
-		{"run --task hdr,super", "hdr,super_resolution ."},
+		{"run --task hdr,super", "hdr,super_resolution hdr,super_resolution_area ."},
 		{"run --method diff_pnp_", "diff_pnp_admm diff_pnp_hqs ."},
 		{"run --preset ", "natural ffhq imagenet"},
 		{"run --fit ", "center_crop resize pad ."},

@@ -161,7 +161,9 @@ func (o *restoreOptions) plan(flags *pflag.FlagSet, inputs []*picture) (*manifes
 		}
 		return nil, usageError{err}
 	}
-	if err := spec.Validate(o.catalogue.Vocabulary()); err != nil {
+	vocabulary := o.catalogue.Vocabulary()
+	vocabulary.Required = nil // see below: every input is required
+	if err := spec.Validate(vocabulary); err != nil {
 		return nil, usageError{err}
 	}
 	given := map[string]string{"mask": spec.Dataset.Mask, "kernel": spec.Dataset.Kernel}

@@ -5,6 +5,7 @@ import (
 	"image/png"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -53,7 +54,12 @@ func TestRunGrey(t *testing.T) {
 	}
 	wantCode(t, ddiff(t, "verify", out), 0)
 	wantCode(t, ddiff(t, "report", out, "--format", "html", "--out", filepath.Join(t.TempDir(), "page")), 0)
+	e = ddiff(t, "run", "--images", photographs(t, "coffee"), "--size", "32", "--task", "all", "--dry-run", "--json", "--out", filepath.Join(t.TempDir(), "out"))
+	wantCode(t, e, 0)
+	if !strings.Contains(e.stdout, `"demosaic"`) || strings.Contains(e.stdout, `"inpaint"`) {
+		t.Errorf("--task all has the tasks of %s", e.stdout)
+	}
 	e = ddiff(t, "run", "--images", photographs(t, "coffee"), "--size", "32", "--task", "inpaint", "--steps", "3", "--threads", "1", "--out", filepath.Join(t.TempDir(), "out"))
-	wantCode(t, e, 3)
+	wantCode(t, e, 2)
 	wantMessage(t, e, "task inpaint needs a mask; give --mask, dataset.mask of the campaign file, or the column mask of a list")
 }

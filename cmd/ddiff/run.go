@@ -97,7 +97,7 @@ func newRunCommand(c shard.Catalogue) *cobra.Command {
 
 // addMain adds the flags of a campaign that most people need.
 func (o *runOptions) addMain(f *pflag.FlagSet) {
-	f.StringSliceVar(&o.tasks, "task", nil, "`tasks`, separated by commas, or all; see: ddiff tasks")
+	f.StringSliceVar(&o.tasks, "task", nil, "`tasks`, separated by commas, or all (without inpaint, which needs a mask); see: ddiff tasks")
 	f.StringArrayVar(&o.own, "operator", nil, "ONNX `file` of an operator of your own, as a task named after the file; repeatable; see: ddiff operator check")
 	f.StringVarP(&o.spec.Output, "out", "o", "", "`directory` for the results, or s3://bucket/prefix?endpoint=URL (default \"out\")")
 	f.StringSliceVar(&o.methods, "method", nil, "`methods`, separated by commas; see: ddiff methods (default ddiff)")

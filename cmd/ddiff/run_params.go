@@ -10,13 +10,15 @@ import (
 	"ddiff/manifest"
 )
 
-// allTasks is the value of --task that names every task.
+// allTasks is the value of --task that names every task but those that need a file.
 const allTasks = "all"
 
 // taskSpecs are the tasks that --task names.
 func taskSpecs(names []string, c shard.Catalogue) []manifest.TaskSpec {
 	if slices.Contains(names, allTasks) {
-		names = c.Operators.Names()
+		required := c.Vocabulary().Required
+		named := names
+		names = slices.DeleteFunc(c.Operators.Names(), func(n string) bool { return required[n] && !slices.Contains(named, n) })
 	}
 	var specs []manifest.TaskSpec
 	for _, n := range names {

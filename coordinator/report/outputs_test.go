@@ -154,11 +154,14 @@ func TestResultsStop(t *testing.T) {
 
 func TestFilter(t *testing.T) {
 	t.Parallel()
-	o := output(t, sweep(t)...)
+	results := sweep(t)
+	results[0].Item.SigmaEstimated = true
+	o := output(t, results...)
 	for _, tt := range []struct {
 		where []string
 		n     int
 	}{
+		{[]string{"sigma=auto"}, 1}, {[]string{"sigma=0.05,auto"}, 13},
 		{nil, 20}, {[]string{"task=super_resolution"}, 8}, {[]string{"factor=2.0"}, 4}, {[]string{"gamma0=8,9"}, 10},
 		{[]string{"sigma=0.05", "image=a"}, 6}, {[]string{"image=[ab]", "gamma0=10", "task=gaussian_deblur"}, 6},
 		{[]string{"prior=abab"}, 20}, {[]string{"prior=ba"}, 0}, {[]string{"size=128x128", "run=0", "outcome=done", "seed=7"}, 20},

@@ -125,7 +125,7 @@ func TestFurtherMetrics(t *testing.T) {
 		if err := writeCSV(&table, ordered.columns, ordered.all()); err != nil {
 			t.Fatal(err)
 		}
-		for _, want := range []string{"autoencoder_backward,precision,warnings,sigma_estimated,lpips_vgg\n", ",lpips_vgg@1:aaaaaaaa;psnr@1;residual@1;ssim@1,100,0,300,0,0,,,,0.2\n", "psnr@1;residual@1;ssim@1,100,0,300,0,0,,,,\n", "center_crop,,,,,,,,,,,,\n"} {
+		for _, want := range []string{"autoencoder_backward,precision,warnings,sigma_estimated,photons,lpips_vgg\n", ",lpips_vgg@1:aaaaaaaa;psnr@1;residual@1;ssim@1,100,0,300,0,0,,,,,0.2\n", "psnr@1;residual@1;ssim@1,100,0,300,0,0,,,,,\n", "center_crop,,,,,,,,,,,,,\n"} {
 			if !strings.Contains(table.String(), want) {
 				t.Errorf("results.csv lacks %q:\n%s", want, table.String())
 			}

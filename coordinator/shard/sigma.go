@@ -13,6 +13,9 @@ import (
 	"ddiff/restore/raster"
 )
 
+// giveNumber is the remedy for a noise level that cannot be estimated.
+const giveNumber = "give sigma as a number"
+
 // unestimated returns the reason why the noise level of a task cannot be estimated from a measurement, or "".
 func unestimated(d operator.Definition) string {
 	switch {
@@ -45,16 +48,16 @@ func (s *Sharder) estimate(t manifest.TaskSpec, p *manifest.Probe, measurement, 
 	operators := s.cfg.Catalogue.Operators
 	for _, d := range operators.Tasks() {
 		if reason := unestimated(d); d.Name == t.Name && reason != "" {
-			return 0, fmt.Errorf("task %s: %s", t.Name, reason)
+			return 0, fmt.Errorf("task %s: %s; %s", t.Name, reason, giveNumber)
 		}
 	}
 	y, err := s.picture(t, p, measurement)
 	if err != nil {
-		return 0, err
+		return 0, fmt.Errorf("read the measurement: %w", err)
 	}
 	if operators.Input(t.Name) == "mask" {
 		if mask == nil {
-			return 0, fmt.Errorf("task %s: the mask of the measurement is missing", t.Name)
+			return 0, fmt.Errorf("task %s: the mask of the measurement is missing; give it, or sigma as a number", t.Name)
 		}
 		d, err := operator.ReadDraw("mask", mask)
 		if err != nil {
@@ -70,14 +73,18 @@ func (s *Sharder) estimate(t manifest.TaskSpec, p *manifest.Probe, measurement, 
 			}
 		}
 		if !slices.Equal(d.Dims, []int{y.Height, y.Width}) {
-			return 0, fmt.Errorf("the mask has the shape %v, the measurement %d×%d", d.Dims, y.Height, y.Width)
+			return 0, fmt.Errorf("the mask has the shape %v, the measurement %d×%d; give a mask of its size", d.Dims, y.Height, y.Width)
 		}
 		y.Observed = d.Data
 	}
 	if t.Name == operator.Demosaic {
 		y = y.Mosaic()
 	}
-	return noiselevel.Estimate(y)
+	level, err := noiselevel.Estimate(y)
+	if err != nil {
+		return 0, fmt.Errorf("%w; %s", err, giveNumber)
+	}
+	return level, nil
 }
 
 // picture returns a measurement in the range of its operator.
@@ -91,7 +98,7 @@ func (s *Sharder) picture(t manifest.TaskSpec, p *manifest.Probe, data []byte) (
 		return noiselevel.Picture{Channels: pic.Image.Channels, Height: pic.Image.Height, Width: pic.Image.Width, Pix: pic.Image.Pix, Step: 2 / levels}, nil
 	}
 	if t.Operator != "" {
-		return y, errors.New("an array of an operator file may be no picture")
+		return y, errors.New("an array of an operator file may be no picture; " + giveNumber)
 	}
 	a, err := raster.DecodeMeasurement(data)
 	if err != nil {

@@ -31,8 +31,8 @@ func ddiffNatural() []Row {
 }
 
 // ddiffNaturalOthers has the rows of the tasks that are not the paper's. They were chosen on the photographs of
-// [tuningPhotographs], see docs/tuning.md. The residual of JPEG compression is zero in every cell that x has reached; the
-// gradient of its square vanishes there, and that of the norm does not.
+// [tuningPhotographs], see docs/tuning.md. The residual of JPEG compression is zero wherever x rounds to the coefficients of y, so it becomes
+// small before the solver ends. The gradient of its square becomes small with it; that of the norm does not.
 func ddiffNaturalOthers() []Row {
 	row := func(task string, gamma0, b float64, t0 parameter.Value) Row {
 		return Row{"natural", task, 100, map[string]parameter.Value{
