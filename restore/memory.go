@@ -59,7 +59,7 @@ func (e *Engine) whole(p Plan) float64 {
 	}
 	values := copies * p.Image.Size()
 	if op, err := e.Operator(p); err == nil {
-		values += spectrumCopies * op.Spectrum()
+		values += spectrumCopies*op.Spectrum() + op.Copies()*p.Image.Size()
 	}
 	return float64(float32Size * values)
 }

@@ -153,7 +153,9 @@ func TestTiledMemory(t *testing.T) {
 		task string
 		w, h int
 		mib  int64
-	}{{"hdr", 2000, 1504, 1224}, {"gaussian_deblur", 2000, 1504, 1307}, {"gaussian_deblur", 4000, 3000, 4897}, {"motion_deblur", 2000, 1504, 2627}} {
+	}{{"hdr", 2000, 1504, 1224}, {"gaussian_deblur", 2000, 1504, 1307}, {"gaussian_deblur", 4000, 3000, 4897}, {"motion_deblur", 2000, 1504, 2627},
+		{"hdr", 1504, 1040, 715}, {"denoise", 1504, 1040, 605}, {"demosaic", 1504, 1040, 730}, {"jpeg", 1504, 1040, 1104},
+	} {
 		if got := need(c.task, c.w, c.h, auto); got < c.mib || got > 2*c.mib {
 			t.Errorf("%s, %d×%d: %d MiB, measured %d", c.task, c.w, c.h, got, c.mib)
 		}

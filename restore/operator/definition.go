@@ -76,6 +76,8 @@ type Expression struct {
 	// Spectrum is the number of values of the spectrum of one channel, if Forward computes one channel's after another. 0: it computes none, or multiplies with constant
 	// matrices, see [Definition.Dense].
 	Spectrum int
+	// Copies is the number of copies of the image in memory that Forward and its gradient need more than a pointwise operator.
+	Copies int
 	// Variable is the input that differs from item to item. Nil: there is none.
 	Variable *Variable
 	// Baseline returns an image of x's shape from y, which a restoration has to beat. Nil: y itself if it has x's shape,

@@ -21,6 +21,9 @@ const (
 // block is the side of the blocks of a JPEG file.
 const block = 8
 
+// jpegCopies bounds the copies of an image that the codec and its smooth form need: 22 were measured.
+const jpegCopies = 24
+
 // jpegTask is y = decode(quantise(encode(x))): conversion to YCbCr, mean of 2×2 or 2×1 chroma samples, DCT of blocks of 8×8, rounding
 // to multiples of the table's entries, and the way back, on which chroma samples are repeated.
 //
@@ -42,6 +45,7 @@ func jpegTask() Definition {
 			}
 			c := newJPEGCodec(int(p["quality"]), int(p["subsampling"]))
 			return Expression{
+				Copies: jpegCopies,
 				Forward: func(g *onnx.Graph, x, _ onnx.Value) onnx.Value {
 					smooth := c.apply(g, x, false)
 					return g.Add(smooth, g.Detach(g.Minus(c.apply(g, x, true), smooth)))

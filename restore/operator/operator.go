@@ -43,6 +43,9 @@ func (o *Operator) MeasurementDims(n int) []int { return append([]int{n}, o.Meas
 // Spectrum is the number of values of the spectrum of one channel, see [Expression.Spectrum].
 func (o *Operator) Spectrum() int { return o.expression.Spectrum }
 
+// Copies is the number of copies of the image that the operator needs in memory, see [Expression.Copies].
+func (o *Operator) Copies() int { return o.expression.Copies }
+
 // ParameterDims is the shape of the encoded draws of n items, nil for a task without draws.
 func (o *Operator) ParameterDims(n int) []int {
 	if v := o.expression.Variable; v != nil {
