@@ -158,6 +158,8 @@ func (c *operatorCheck) inputs() error {
 	for i, fixed := range p.Dims[2:] {
 		switch {
 		case fixed < 0:
+		case fixed%multiple != 0:
+			return fmt.Errorf("%s: %w: its images x are %s, and ddiff.multiple_of wants multiples of %d", n.file, ErrInterface, p.Text(), multiple)
 		case c.o.Size != 0 && size != fixed:
 			return fmt.Errorf("%s: %w: its images x are %s, and the size is %d; leave out --size", n.file, ErrInterface, p.Text(), size)
 		default:

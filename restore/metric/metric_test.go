@@ -175,22 +175,22 @@ func TestResidual(t *testing.T) {
 	t.Parallel()
 	nan := float32(math.NaN())
 	tests := []struct {
-		name  string
-		y, ax []float32
-		sigma float64
-		want  float64
-		err   error
+		name     string
+		y, ax    []float32
+		variance float64
+		want     float64
+		err      error
 	}{
 		{"exact, no noise", []float32{1, 2}, []float32{1, 2}, 0, 0, nil},
-		{"fits the noise", []float32{1, 2}, []float32{1, 2}, 0.5, -0.25, nil},
+		{"fits the noise", []float32{1, 2}, []float32{1, 2}, 0.25, -0.25, nil},
 		{"misses", []float32{0, 0, 4, 0}, []float32{0, 2, 0, 0}, 1, 4, nil},
 		{"lengths differ", []float32{1}, []float32{1, 2}, 0, 0, ErrShape},
 		{"empty", nil, nil, 0, 0, ErrShape},
 		{"NaN", []float32{1, nan}, []float32{1, 2}, 0, 0, raster.ErrNotFinite},
-		{"infinite sigma", []float32{1}, []float32{1}, math.Inf(1), 0, raster.ErrNotFinite},
+		{"infinite variance", []float32{1}, []float32{1}, math.Inf(1), 0, raster.ErrNotFinite},
 	}
 	for _, tt := range tests {
-		got, err := Residual(tt.y, tt.ax, tt.sigma)
+		got, err := Residual(tt.y, tt.ax, tt.variance)
 		if got != tt.want || !errors.Is(err, tt.err) {
 			t.Errorf("%s: %v, %v; want %v, %v", tt.name, got, err, tt.want, tt.err)
 		}

@@ -202,8 +202,10 @@ func quantiseBlocks(g *onnx.Graph, v onnx.Value, steps *matrix) onnx.Value {
 	tiles := []int{planes * rows / block, block, cols / block, block}
 	q := g.Const(steps.data, block, 1, block)
 	f := g.Div(g.Reshape(both(v, basis, inverse), tiles...), q)
-	f = g.Mul(g.Apply("Sign", f.DType, f.Dims, nil, f),
-		g.Apply("Floor", f.DType, f.Dims, nil, g.Add(g.Apply("Abs", f.DType, f.Dims, nil, f), g.Scalar(tie))))
+	positive := func(f onnx.Value) onnx.Value { // f rounded where it is above 0, else 0
+		return g.Apply("Relu", f.DType, f.Dims, nil, rounded(g, f, tie))
+	}
+	f = g.Minus(positive(f), positive(g.Neg(f))) // without Sign, which WebGPU does not compute
 	v = g.Reshape(both(g.Mul(f, q), inverse, basis), dims...)
 	v = g.Clip(rounded(g, v, 0.5), -128, 127)
 	return cropped(g, cropped(g, v, rowAxis, h), colAxis, w)

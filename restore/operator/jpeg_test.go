@@ -226,7 +226,7 @@ func TestStatedByJPEG(t *testing.T) {
 	t.Parallel()
 	read := operator.Builtin().Stated(operator.JPEG)
 	files, err := filepath.Glob("testdata/jpeg/*.jpg")
-	if err != nil || len(files) != 12 {
+	if err != nil || len(files) != 20 {
 		t.Fatalf("%d files, %v", len(files), err)
 	}
 	for _, file := range files {
