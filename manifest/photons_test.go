@@ -173,7 +173,7 @@ func TestPhotonsOfRows(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"7.5": "", "1e9": "", " 30 ": "", "0": "0 is out of range, want 0.01", "-3": "-3 is out of range", "many": "many", "NaN": "NaN", "auto": "auto",
+		"7.5": "", "1e9": "", "0": "0 is out of range, want 0.01", "-3": "-3 is out of range", "many": "many", "NaN": "NaN", "auto": "auto",
 	} {
 		r := rowMaker{}
 		err := r.set(Field{Column: "photons", Text: text})
