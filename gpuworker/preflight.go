@@ -150,7 +150,7 @@ func (p *preflight) gradient(ctx context.Context) (string, error) {
 			return "", err
 		}
 		p.tasks = append(p.tasks, t)
-		key, err := json.Marshal([]any{t.op.Task, t.op.Params, t.op.Image, t.op.Own})
+		key, err := json.Marshal([]any{t.op.Task, t.op.Params, t.op.Image, t.op.Own, t.plan.Given})
 		if err != nil {
 			return "", err
 		}

@@ -97,8 +97,8 @@ var errFirstChunk = errors.New("the first chunk is complete")
 
 // solveChunk solves one chunk of a planned item with a grey image.
 func (a *assigned) solveChunk(ctx context.Context, planned *task) error {
-	// The random mask or kernel has the size of a given one.
 	t := &task{item: planned.item, assigned: a, op: planned.op, plan: planned.plan, problem: solver.Problem{Key: planned.problem.Key}}
+	t.draw = t.op.Draw(t.problem.Key) // a random mask or kernel takes as much memory as that of a file
 	if err := t.encodeDraw(); err != nil {
 		return err
 	}

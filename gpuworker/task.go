@@ -134,6 +134,7 @@ func (s loader) plan(t *task) error {
 	t.plan = restore.Plan{
 		Task: t.item.Task, Params: t.item.Params, Solver: settings,
 		Image: operator.Shape{Channels: s.engine.Prior().Card.Channels, Height: t.item.Height, Width: t.item.Width},
+		Given: t.item.OwnKernel,
 		Tiles: tile.Tiling{Side: t.item.Tile, Overlap: t.item.Overlap},
 	}
 	if file := t.item.Operator; file != nil {

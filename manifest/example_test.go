@@ -98,7 +98,7 @@ func ExampleExpander_Expand() {
 	spec := manifest.Default()
 	spec.Name, spec.Dataset.Path, spec.Runs = "demo", "/photos", 2
 	spec.Tasks = []manifest.TaskSpec{{Name: "hdr"}}
-	resolve := func(manifest.TaskSpec, string, int, int) (json.RawMessage, map[string]float64, error) {
+	resolve := func(manifest.TaskSpec, bool, string, int, int) (json.RawMessage, map[string]float64, error) {
 		return json.RawMessage(`{"steps": 100}`), map[string]float64{"scale": 2}, nil
 	}
 	const priorDigest = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"

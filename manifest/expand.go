@@ -55,9 +55,9 @@ func (s Stated) complete(params map[string]float64) (map[string]float64, error) 
 }
 
 // Resolver returns the complete settings of the solver and the complete parameters of the operator,
-// which enter the identity. The task is effective (see [Spec.Effective]) and includes the row's
+// which enter the identity. ownKernel is [Item.OwnKernel]. The task is effective (see [Spec.Effective]) and includes the row's
 // overrides. It returns an error for a task that is impossible at this size or with these parameters.
-type Resolver func(task TaskSpec, method string, width, height int) (solver json.RawMessage, params map[string]float64, err error)
+type Resolver func(task TaskSpec, ownKernel bool, method string, width, height int) (solver json.RawMessage, params map[string]float64, err error)
 
 // Expander expands the rows of one campaign into items.
 type Expander struct {
@@ -75,6 +75,8 @@ type Expander struct {
 	photons map[string]bool
 	// required has the tasks whose rows must give that file.
 	required map[string]bool
+	// optional has the tasks whose kernel replaces their operator, see [Vocabulary].
+	optional map[string]bool
 	// unranged maps tasks to the reason why measurements have no values of black and white, see [Vocabulary].
 	unranged map[string]string
 	// operators maps the paths of operator files to their digests.
@@ -99,7 +101,7 @@ func (e *Expander) SetTiles(tile, overlap int) { e.tile, e.overlap = tile, overl
 // SetInputs supplies Inputs, Required and Unranged of the vocabulary: a row with a mask, a kernel or a measurement range that a task does
 // not use fails, and so does one that lacks a file that the task requires.
 func (e *Expander) SetInputs(v Vocabulary) {
-	e.inputs, e.required, e.unranged = v.Inputs, v.Required, v.Unranged
+	e.inputs, e.optional, e.required, e.unranged = v.Inputs, v.Optional, v.Required, v.Unranged
 }
 
 // SetPhotons supplies [Vocabulary.Photons]: a row with photons for a task without them fails.
@@ -164,7 +166,8 @@ func (e *Expander) item(row Row, probe Probe, p place) (Item, error) {
 	if p.task.Params, err = probe.Stated[p.task.Name].complete(p.task.Params); err != nil {
 		return Item{}, err
 	}
-	solver, params, err := e.resolve(p.task, p.method, probe.Width, probe.Height)
+	own := e.optional[p.task.Name] && row.Overrides.Kernel != ""
+	solver, params, err := e.resolve(p.task, own, p.method, probe.Width, probe.Height)
 	if err != nil {
 		return Item{}, err
 	}
@@ -185,7 +188,7 @@ func (e *Expander) item(row Row, probe Probe, p place) (Item, error) {
 			return it, fmt.Errorf("operator %q has no SHA-256 digest", file)
 		}
 	}
-	it.Solver = solver
+	it.OwnKernel, it.Solver = own, solver
 	it.Prior, it.Precision = e.prior, e.precision
 	if e.tile > 0 && max(it.Width, it.Height) > e.tile {
 		it.Tile, it.Overlap = e.tile, e.overlap

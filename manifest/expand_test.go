@@ -25,7 +25,7 @@ func testProbe() Probe {
 }
 
 // testResolve records nothing and depends on all it is given. It refuses factors above 8.
-func testResolve(task TaskSpec, method string, width, height int) (json.RawMessage, map[string]float64, error) {
+func testResolve(task TaskSpec, _ bool, method string, width, height int) (json.RawMessage, map[string]float64, error) {
 	params := map[string]float64{"default": 1}
 	for name, x := range task.Params {
 		params[name] = x
@@ -242,7 +242,7 @@ func TestExpandNegativeZero(t *testing.T) {
 	minus *= 0
 	expand := func(zero float64) string {
 		row := Row{Name: "x", Image: "/x.png", Overrides: Overrides{Sigma: ptr(Sigma(zero)), Params: map[string]float64{"p": zero}}}
-		resolve := func(task TaskSpec, _ string, _, _ int) (json.RawMessage, map[string]float64, error) {
+		resolve := func(task TaskSpec, _ bool, _ string, _, _ int) (json.RawMessage, map[string]float64, error) {
 			return json.RawMessage(`{}`), task.Params, nil
 		}
 		items, failed := NewExpander(testSpec(), "prior", resolve).Expand(row, testProbe(), 0)
@@ -262,7 +262,7 @@ func TestExpandDoesNotChangeTheResolversMap(t *testing.T) {
 	minus := -1.0
 	minus *= 0
 	shared := map[string]float64{"p": minus}
-	resolve := func(TaskSpec, string, int, int) (json.RawMessage, map[string]float64, error) {
+	resolve := func(TaskSpec, bool, string, int, int) (json.RawMessage, map[string]float64, error) {
 		return json.RawMessage(`{}`), shared, nil
 	}
 	items, _ := NewExpander(testSpec(), "prior", resolve).Expand(Row{Name: "x", Image: "/x.png"}, testProbe(), 0)

@@ -75,6 +75,9 @@ type Item struct {
 	Mask   *Source `json:"mask,omitempty"`
 	Kernel *Source `json:"kernel,omitempty"`
 
+	// OwnKernel: Kernel replaces the operator of the task, which has no draw. Workers of versions without the field refuse the item.
+	OwnKernel bool `json:"own_kernel,omitempty"`
+
 	// Width and Height are the working size in pixels, after Fit.
 	Width  int `json:"width"`
 	Height int `json:"height"`
@@ -129,6 +132,8 @@ type measurementIdentity struct {
 	MeasurementRange *ValueRange `json:"measurement_range,omitempty"`
 	// The same holds for measurements without the noise of photons.
 	Photons float64 `json:"photons,omitempty"`
+	// The same holds for tasks without a kernel of their own.
+	OwnKernel bool `json:"own_kernel,omitempty"`
 }
 
 func (it *Item) measurement() measurementIdentity {
@@ -136,7 +141,7 @@ func (it *Item) measurement() measurementIdentity {
 		Schema: SchemaVersion,
 		Width:  it.Width, Height: it.Height, Fit: it.Fit,
 		Task: it.Task, Params: it.Params, Sigma: it.Sigma, Seed: it.Seed, MeasurementRange: it.MeasurementRange,
-		Photons: it.Photons,
+		Photons: it.Photons, OwnKernel: it.OwnKernel,
 	}
 	if it.Image != nil {
 		m.Image = it.Image.SHA256

@@ -118,6 +118,7 @@ func TestIdentityDependsOn(t *testing.T) {
 		{"bytes", func(it *Item) { it.Image.SHA256 = strings.Repeat("00", 32) }, true, true, true, true},
 		{"measurement", func(it *Item) { it.Measurement = &Source{SHA256: "1"} }, true, true, true, true},
 		{"mask", func(it *Item) { it.Mask = &Source{SHA256: "1"} }, true, true, true, true},
+		{"own kernel", func(it *Item) { it.OwnKernel = true }, true, true, true, true},
 		{"kernel", func(it *Item) { it.Kernel = &Source{SHA256: "1"} }, true, true, true, true},
 	} {
 		it := testItem()

@@ -52,6 +52,14 @@ func OperatorName(file string) string {
 	return name
 }
 
+// OperatorParameters returns the parameters of a task's operator; nil if they are unknown.
+func (v Vocabulary) OperatorParameters(t TaskSpec) []Parameter {
+	if t.Operator != "" {
+		return v.Operators[t.Operator]
+	}
+	return v.Tasks[t.Name]
+}
+
 // checkOperator checks the name of a task with an operator file: it must not be a built-in task, and belong to one file.
 func (s *Spec) checkOperator(field string, t TaskSpec, v Vocabulary) *FieldError {
 	if !operatorName.MatchString(t.Name) {

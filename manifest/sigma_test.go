@@ -61,7 +61,7 @@ func TestSigmaAuto(t *testing.T) {
 func TestExpandEstimates(t *testing.T) {
 	t.Parallel()
 	s := autoSpec(t)
-	resolve := func(task TaskSpec, _ string, _, _ int) (json.RawMessage, map[string]float64, error) {
+	resolve := func(task TaskSpec, _ bool, _ string, _, _ int) (json.RawMessage, map[string]float64, error) {
 		raw, err := json.Marshal(map[string]float64{"noise": float64(*task.Sigma)})
 		return raw, task.Params, err
 	}

@@ -71,7 +71,7 @@ func TestTileIdentity(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	resolve := func(TaskSpec, string, int, int) (json.RawMessage, map[string]float64, error) {
+	resolve := func(TaskSpec, bool, string, int, int) (json.RawMessage, map[string]float64, error) {
 		return json.RawMessage(`{}`), nil, nil
 	}
 	expand := func(tile, overlap, width, height int) Item {

@@ -25,6 +25,8 @@ type Vocabulary struct {
 	Unranged map[string]string
 	// Unestimated maps the tasks whose noise level cannot be estimated from a measurement to the reason.
 	Unestimated map[string]string
+	// Optional has the tasks whose kernel replaces their operator, see [Item.OwnKernel].
+	Optional map[string]bool
 	// Required has the tasks whose rows must give that file.
 	Required map[string]bool
 	// Photons maps each task to whether its measurement may have the noise of photons. Nil: it is not checked.
@@ -50,14 +52,6 @@ type Vocabulary struct {
 	MaxSteps int
 	// OwnSteps maps methods whose largest number of solver steps does not depend on the prior to that number.
 	OwnSteps map[string]int
-}
-
-// OperatorParameters returns the parameters of a task's operator; nil if they are unknown.
-func (v Vocabulary) OperatorParameters(t TaskSpec) []Parameter {
-	if t.Operator != "" {
-		return v.Operators[t.Operator]
-	}
-	return v.Tasks[t.Name]
 }
 
 // Parameter is a parameter of a task or of a method.

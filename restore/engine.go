@@ -25,6 +25,8 @@ type Plan struct {
 	Solver method.Settings
 	// Own is the operator from a file, Task then only its name. Nil: Task is one of the engine's operators.
 	Own *operator.File `json:",omitempty"`
+	// Given: the items have a file of the task's input, for a task with [operator.Definition.Given].
+	Given bool `json:",omitempty"`
 	// Precision of the score network. Empty: that of the engine's build.
 	Precision onnx.Precision `json:",omitempty"`
 	// Tiles is the size of the tiles in which the network predicts. Zero: the whole image.
@@ -144,6 +146,11 @@ func (e *Engine) operators(p Plan) operator.Set {
 	if p.Own != nil {
 		return operator.Set{p.Own.Definition(p.Task)}
 	}
+	if p.Given {
+		if d, err := e.cfg.Operators.Definition(p.Task, true); err == nil {
+			return operator.Set{d}
+		}
+	}
 	return e.cfg.Operators
 }
 
@@ -197,7 +204,7 @@ func (e *Engine) Apply(ctx context.Context, op *operator.Operator, x, draw []flo
 }
 
 func (e *Engine) forward(op *operator.Operator, use func(*operator.Forward) ([]float32, error)) ([]float32, error) {
-	key, err := Plan{Task: op.Task, Params: op.Params, Image: op.Image, Own: op.Own}.Key()
+	key, err := Plan{Task: op.Task, Params: op.Params, Image: op.Image, Own: op.Own, Given: op.Definition().IsGiven()}.Key()
 	if err != nil {
 		return nil, err
 	}

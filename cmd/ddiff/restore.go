@@ -167,7 +167,7 @@ func (o *restoreOptions) plan(flags *pflag.FlagSet, inputs []*picture) (*manifes
 		return nil, usageError{err}
 	}
 	given := map[string]string{"mask": spec.Dataset.Mask, "kernel": spec.Dataset.Kernel}
-	if input := o.catalogue.Operators.Input(spec.Tasks[0].Name); input != "" && given[input] == "" {
+	if input := o.catalogue.Operators.Input(spec.Tasks[0].Name); input != "" && given[input] == "" && !o.catalogue.Operators.Optional(spec.Tasks[0].Name) {
 		return nil, usageError{fmt.Errorf("restore: task %s needs the %s of the pictures; give --%s FILE", spec.Tasks[0].Name, input, input)}
 	}
 	return spec, nil

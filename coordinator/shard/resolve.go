@@ -2,6 +2,7 @@ package shard
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 
 	"ddiff/manifest"
@@ -73,7 +74,12 @@ func (c Catalogue) Check(s *manifest.Spec, p *prior.Description) error {
 		if _, err := m.Plan(settings, p.Schedule, largestImage); err != nil {
 			return err
 		}
-		return c.Methods.Serves(name, task.Name, c.Files[task.Operator], &p.Card)
+		own := s.Dataset.Kernel != "" && c.Operators.Optional(task.Name)
+		d, err := c.operator(task, own)
+		if err != nil {
+			return err
+		}
+		return c.Methods.Serves(name, d, &p.Card)
 	}
 	v.Unsuited = map[string]error{}
 	for _, m := range c.Methods.Infos() {
@@ -90,7 +96,7 @@ func (c Catalogue) Check(s *manifest.Spec, p *prior.Description) error {
 // vocabulary is for a schedule of total time indices, or 0 while the schedule is unknown.
 func (c Catalogue) vocabulary(total int) manifest.Vocabulary {
 	v := manifest.Vocabulary{
-		Inputs: map[string]string{}, Required: map[string]bool{}, Photons: map[string]bool{}, Unranged: map[string]string{}, Unestimated: map[string]string{},
+		Inputs: map[string]string{}, Optional: map[string]bool{}, Required: map[string]bool{}, Photons: map[string]bool{}, Unranged: map[string]string{}, Unestimated: map[string]string{},
 		Tasks: map[string][]manifest.Parameter{}, Operators: map[string][]manifest.Parameter{}, Parameters: map[string][]manifest.Parameter{},
 		Presets: c.Methods.Presets(), MaxSteps: total, OwnSteps: map[string]int{},
 	}
@@ -98,7 +104,7 @@ func (c Catalogue) vocabulary(total int) manifest.Vocabulary {
 		if t.Own == nil {
 			v.Tasks[t.Name] = declarations(t.Parameters, total)
 		}
-		v.Inputs[t.Name], v.Required[t.Name], v.Photons[t.Name] = t.Input, t.Required, t.Photons()
+		v.Inputs[t.Name], v.Optional[t.Name], v.Required[t.Name], v.Photons[t.Name] = t.Input, t.Given != nil, t.Required, t.Photons()
 		v.Unestimated[t.Name], v.Unranged[t.Name] = unestimated(t), unranged(t)
 	}
 	for path, f := range c.Files {
@@ -112,6 +118,21 @@ func (c Catalogue) vocabulary(total int) manifest.Vocabulary {
 		}
 	}
 	return v
+}
+
+// operator returns the definition of a task's operator, or, with own, that of items with a kernel of their own: the parameters of the task
+// must be its parameters.
+func (c Catalogue) operator(task manifest.TaskSpec, own bool) (operator.Definition, error) {
+	d, err := c.Operators.Definition(task.Name, own)
+	if err != nil {
+		return operator.Definition{Name: task.Name, Own: c.Files[task.Operator]}, nil //nolint:nilerr // the name is checked elsewhere
+	}
+	if own {
+		if _, err := d.Parameters.Complete(task.Params); err != nil {
+			return d, fmt.Errorf("task %s with a kernel: %w", task.Name, err)
+		}
+	}
+	return d, nil
 }
 
 // unranged returns the reason why measurements of a task have no values of black and white, or "".
@@ -160,12 +181,23 @@ func (c Catalogue) Resolve(preset string, task manifest.TaskSpec, name string, s
 // resolver returns Resolve in the form that manifest needs. It also reports the errors of the worker that follow from the
 // settings alone, such as an operator that does not suit the image.
 func (c Catalogue) resolver(preset string, p *prior.Description) manifest.Resolver {
-	return func(task manifest.TaskSpec, name string, width, height int) (json.RawMessage, map[string]float64, error) {
+	return func(task manifest.TaskSpec, own bool, name string, width, height int) (json.RawMessage, map[string]float64, error) {
 		settings, err := c.Resolve(preset, task, name, p.Schedule)
 		if err != nil {
 			return nil, nil, err
 		}
-		op, err := c.Operators.New(task.Name, task.Params, operator.Shape{Channels: p.Card.Channels, Height: height, Width: width})
+		operators := c.Operators
+		if own {
+			d, err := c.operator(task, own)
+			if err != nil {
+				return nil, nil, err
+			}
+			if err := c.Methods.Serves(name, d, &p.Card); err != nil {
+				return nil, nil, err
+			}
+			operators = operator.Set{d}
+		}
+		op, err := operators.New(task.Name, task.Params, operator.Shape{Channels: p.Card.Channels, Height: height, Width: width})
 		if err != nil {
 			return nil, nil, err
 		}
@@ -188,10 +220,10 @@ const maxResolved = 1 << 12
 // longer than the rest of sharding an item.
 func memoize(resolve manifest.Resolver) manifest.Resolver {
 	known := map[string]resolved{}
-	return func(task manifest.TaskSpec, method string, width, height int) (json.RawMessage, map[string]float64, error) {
+	return func(task manifest.TaskSpec, own bool, method string, width, height int) (json.RawMessage, map[string]float64, error) {
 		plain := task
 		plain.Methods, plain.Runs = nil, 0 // they change neither solver nor operator
-		key, err := json.Marshal([]any{plain, method, width, height})
+		key, err := json.Marshal([]any{plain, own, method, width, height})
 		if err != nil {
 			return nil, nil, err
 		}
@@ -200,7 +232,7 @@ func memoize(resolve manifest.Resolver) manifest.Resolver {
 			if len(known) == maxResolved {
 				clear(known)
 			}
-			r.solver, r.params, r.err = resolve(task, method, width, height)
+			r.solver, r.params, r.err = resolve(task, own, method, width, height)
 			known[string(key)] = r
 		}
 		return r.solver, r.params, r.err

@@ -34,9 +34,9 @@ type Info struct {
 	NoiseStd string
 	// Samples: the answer is a sample of the posterior, not an estimate of the image.
 	Samples bool
-	// Refuses returns the reason why the method cannot restore measurements of a task, "" if it can. own is the file of the
-	// task's operator, nil for a built-in one. A campaign with the method and the task is refused. nil: it can restore all.
-	Refuses func(task string, own *operator.File) string
+	// Refuses returns the reason why the method cannot restore measurements of a task, "" if it can. A campaign with the method and the
+	// task is refused. nil: it can restore all.
+	Refuses func(task operator.Definition) string
 	// Latent: the method needs a prior that works on latents. The other methods need a prior that works on pixels.
 	Latent bool
 	// Untiled is the reason why the network cannot predict in tiles in a step of the method: the step differentiates it, or evaluates it in a

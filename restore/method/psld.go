@@ -57,11 +57,11 @@ func (psld) Info() Info {
 }
 
 // refuseNonlinear is a Refuses of methods that need a linear operator.
-func refuseNonlinear(task string, own *operator.File) string {
+func refuseNonlinear(task operator.Definition) string {
 	switch {
-	case own != nil:
+	case task.Own != nil:
 		return "it needs a linear operator, and the file of an operator does not state that it is one"
-	case !operator.Builtin().Linear(task):
+	case !task.Linear:
 		return "it needs a linear operator"
 	}
 	return ""

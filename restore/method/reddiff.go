@@ -170,7 +170,7 @@ func (redDiff) Step(b *Builder, s Settings) (Next, error) {
 func redDiffStart(b *Builder, start string) (onnx.Value, error) {
 	op := b.run.Operator
 	if start == startPseudoInverse && op.Own == nil {
-		if operator.Builtin().HasSVD(op.Task) {
+		if op.Definition().SVD != nil {
 			return b.PseudoInverse(smallFactor)
 		}
 		if op.Task == operator.HDR {

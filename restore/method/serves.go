@@ -10,30 +10,29 @@ import (
 )
 
 // serves returns ErrSetting, with the reason, if the method refuses a task.
-func (i Info) serves(task string, own *operator.File) error {
+func (i Info) serves(task operator.Definition) error {
 	if i.Refuses == nil {
 		return nil
 	}
-	if reason := i.Refuses(task, own); reason != "" {
-		return fmt.Errorf("%w method: %s cannot restore task %s: %s", ErrSetting, i.Name, task, reason)
+	if reason := i.Refuses(task); reason != "" {
+		return fmt.Errorf("%w method: %s cannot restore task %s: %s", ErrSetting, i.Name, task.Name, reason)
 	}
 	return nil
 }
 
 // Serves returns ErrSetting if a method refuses a task, see [Info.Refuses]. The message names the method, the task, the reason,
-// and the methods of the set that can restore the task with the prior of this card. own is the file of the task's operator,
-// nil for a built-in one.
-func (s Set) Serves(name, task string, own *operator.File, c *prior.Card) error {
+// and the methods of the set that can restore the task with the prior of this card.
+func (s Set) Serves(name string, task operator.Definition, c *prior.Card) error {
 	m, err := s.Find(name)
 	if err != nil {
 		return err
 	}
-	if err = m.Info().serves(task, own); err == nil {
+	if err = m.Info().serves(task); err == nil {
 		return nil
 	}
 	var able []string
 	for _, i := range s.Infos() {
-		if i.serves(task, own) == nil && i.Suits(c) == nil {
+		if i.serves(task) == nil && i.Suits(c) == nil {
 			able = append(able, i.Name)
 		}
 	}

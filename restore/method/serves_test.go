@@ -22,8 +22,8 @@ func TestServes(t *testing.T) {
 			if info.Latent {
 				card = latents
 			}
-			err := all.Serves(info.Name, task.Name, nil, card)
-			if info.Refuses == nil || info.Refuses(task.Name, nil) == "" {
+			err := all.Serves(info.Name, task, card)
+			if info.Refuses == nil || info.Refuses(task) == "" {
 				if err != nil {
 					t.Errorf("%s is refused for %s: %v", info.Name, task.Name, err)
 				}
@@ -34,13 +34,13 @@ func TestServes(t *testing.T) {
 			}
 			_, able, _ := strings.Cut(err.Error(), "; methods that can: ")
 			names := strings.Split(able, ", ")
-			for _, part := range []string{info.Name, task.Name, info.Refuses(task.Name, nil)} {
+			for _, part := range []string{info.Name, task.Name, info.Refuses(task)} {
 				if !strings.Contains(err.Error(), part) {
 					t.Errorf("%q does not name %s", err, part)
 				}
 			}
 			for _, other := range all.Infos() {
-				can := other.Latent == info.Latent && (other.Refuses == nil || other.Refuses(task.Name, nil) == "")
+				can := other.Latent == info.Latent && (other.Refuses == nil || other.Refuses(task) == "")
 				named := false
 				for _, n := range names {
 					named = named || n == other.Name
@@ -51,10 +51,10 @@ func TestServes(t *testing.T) {
 			}
 		}
 	}
-	if err := all.Serves("ddrm", operator.HDR, nil, pixels); err == nil {
+	if err := all.Serves("ddrm", operator.Definition{Name: operator.HDR}, pixels); err == nil {
 		t.Error("ddrm is not refused for hdr")
 	}
-	if err := all[:0].Serves("unheard-of", operator.HDR, nil, pixels); !errors.Is(err, method.ErrSetting) {
+	if err := all[:0].Serves("unheard-of", operator.Definition{Name: operator.HDR}, pixels); !errors.Is(err, method.ErrSetting) {
 		t.Errorf("an unknown method: error %v", err)
 	}
 }

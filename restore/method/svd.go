@@ -83,9 +83,12 @@ func (b *Builder) Rough() (onnx.Value, error) {
 }
 
 // wantsSVD is an [Info.Refuses] of methods that need the decomposition.
-func wantsSVD(task string, own *operator.File) string {
-	if own == nil && operator.Builtin().HasSVD(task) {
+func wantsSVD(task operator.Definition) string {
+	switch {
+	case task.SVD != nil:
 		return ""
+	case task.IsGiven():
+		return "the method needs a singular value decomposition of the operator, which a kernel from a file does not have"
 	}
 	return "the method needs a singular value decomposition of the operator, which this task does not have"
 }

@@ -34,6 +34,10 @@ type Definition struct {
 	Input string
 	// Required: a row must give the file Input; the draw serves checks of the operator only.
 	Required bool
+	// Given is the operator of items that have the file Input, whose parameters are its own. This operator then has no draw. Nil: the
+	// file replaces the draw.
+	Given *Definition
+	given bool // it is the Given of another definition
 	// NotPicture: y is not a picture of the scene, so that no picture file can be its measurement.
 	NotPicture bool
 	// Coloured: the noise of a measurement is not white, so that its level cannot be estimated, and an image whose residual lies far below it
@@ -55,6 +59,9 @@ type Stated struct {
 	// Inexact says how the file differs from A with these parameters, one line. Empty: it does not.
 	Inexact string
 }
+
+// IsGiven reports whether d is [Definition.Given] of its task.
+func (d Definition) IsGiven() bool { return d.given }
 
 // Photons reports whether a measurement can have the noise of photons: it is a picture, from black at −1 to white at 1.
 func (d Definition) Photons() bool { return d.Own == nil && !d.NotPicture }

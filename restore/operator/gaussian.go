@@ -21,6 +21,7 @@ func gaussianDeblur() Definition {
 			{Name: "std", Default: 3, Max: 64, Open: true, Unit: at256, Doc: "standard deviation of the blur"},
 		},
 		Dense: 1, Long: true,
+		Input: "kernel", Given: gaussianDeblurGiven(),
 		Build: func(s Shape, p map[string]float64) (Expression, error) {
 			rows, cols, err := gaussianBlur(s, p)
 			if err != nil {
@@ -37,6 +38,22 @@ func gaussianDeblur() Definition {
 			return bandSVD(rows, cols)
 		},
 	}
+}
+
+// gaussianDeblurGiven correlates each channel with the kernel of a file, which need not be a Gaussian. It has no singular value
+// decomposition, because a kernel does not separate in general. The draw serves checks of the operator only.
+func gaussianDeblurGiven() *Definition {
+	const intensity = 0.5 // of the draw
+	d := kernelBlur()
+	d.Name, d.Label, d.Doc = GaussianDeblur, "Gaussian deblurring", "blur with the kernel of a file, reflecting border"
+	d.Parameters = parameter.List{
+		{Name: "size", Default: 61, Max: 256, Open: true, Unit: at256, Doc: "largest side of the kernel in images longer than 1024 pixels"},
+	}
+	d.Required, d.given = true, true
+	d.Build = func(s Shape, p map[string]float64) (Expression, error) {
+		return kernelExpression(s, p["size"], intensity)
+	}
+	return &d
 }
 
 // gaussianBlur returns the blur along the axes.

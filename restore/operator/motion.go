@@ -15,20 +15,27 @@ const MotionDeblur = "motion_deblur"
 // motionDeblur correlates each channel with the item's kernel. The border is reflected without
 // repeating the edge.
 func motionDeblur() Definition {
-	return Definition{
-		Name: MotionDeblur, Label: "Motion deblurring", Doc: "blur along a seeded random path, reflecting border",
-		Linear:     true,
-		Parameters: motionParameters(61),
-		Dense:      1.5, Long: true,
-		Input: "kernel",
-		Build: func(s Shape, p map[string]float64) (Expression, error) {
-			filter, v, err := newMotion(s, p)
-			if err != nil {
-				return Expression{}, err
-			}
-			return Expression{Forward: filter.apply, Variable: v, Spectrum: filter.spectrum()}, nil
-		},
+	d := kernelBlur()
+	d.Name, d.Label, d.Doc = MotionDeblur, "Motion deblurring", "blur along a seeded random path, reflecting border"
+	d.Parameters = motionParameters(61)
+	d.Build = func(s Shape, p map[string]float64) (Expression, error) {
+		return kernelExpression(s, p["size"], p["intensity"])
 	}
+	return d
+}
+
+// kernelBlur has the properties of operators that correlate each channel with a kernel.
+func kernelBlur() Definition {
+	return Definition{Linear: true, Dense: 1.5, Long: true, Input: "kernel"}
+}
+
+// kernelExpression correlates each channel with a kernel per item. Draws have the given size and intensity.
+func kernelExpression(s Shape, size, intensity float64) (Expression, error) {
+	filter, v, err := newMotion(s, size, intensity)
+	if err != nil {
+		return Expression{}, err
+	}
+	return Expression{Forward: filter.apply, Variable: v, Spectrum: filter.spectrum()}, nil
 }
 
 func motionParameters(size float64) parameter.List {
@@ -47,16 +54,16 @@ type kernelFilter interface {
 	spectrum() int
 }
 
-// newMotion makes the filter and the kernels of motion blur.
-func newMotion(s Shape, p map[string]float64) (kernelFilter, *Variable, error) {
-	size := s.odd(p["size"])
+// newMotion makes the filter and the kernels of motion blur, whose side is in pixels at 256.
+func newMotion(s Shape, side, intensity float64) (kernelFilter, *Variable, error) {
+	size := s.odd(side)
 	if err := fitsReflection(size, s, ErrShape); err != nil {
 		return nil, nil, err
 	}
 	if max(s.Height, s.Width) <= maxDenseSide {
-		return kernels(p, size, newReflectFilter(s), func(d *Draw) error { return checkKernel(d, s) })
+		return kernels(size, intensity, newReflectFilter(s), func(d *Draw) error { return checkKernel(d, s) })
 	}
-	return kernels(p, size, newFourierFilter(s, size/2), func(d *Draw) error {
+	return kernels(size, intensity, newFourierFilter(s, size/2), func(d *Draw) error {
 		if err := checkKernel(d, s); err != nil || d.Dims[0] <= size {
 			return err
 		}
@@ -66,11 +73,11 @@ func newMotion(s Shape, p map[string]float64) (kernelFilter, *Variable, error) {
 }
 
 // kernels returns a filter with the draws of its kernels.
-func kernels(p map[string]float64, size int, filter kernelFilter, check func(d *Draw) error) (kernelFilter, *Variable, error) {
+func kernels(size int, intensity float64, filter kernelFilter, check func(d *Draw) error) (kernelFilter, *Variable, error) {
 	return filter, &Variable{
 		Dims: filter.dims(),
 		Draw: func(r *noise.Stream) *Draw {
-			return &Draw{Name: "kernel", Dims: []int{size, size}, Data: motionKernel(r, size, p["intensity"])}
+			return &Draw{Name: "kernel", Dims: []int{size, size}, Data: motionKernel(r, size, intensity)}
 		},
 		Check:  check,
 		Encode: func(d *Draw) []float32 { return filter.encode(d.Data, d.Dims[0]) },

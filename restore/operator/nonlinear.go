@@ -30,7 +30,7 @@ func nonlinearDeblur() Definition {
 		Dense: 1.5, Long: true,
 		Input: "kernel",
 		Build: func(s Shape, p map[string]float64) (Expression, error) {
-			filter, v, err := newMotion(s, p)
+			filter, v, err := newMotion(s, p["size"], p["intensity"])
 			if err != nil {
 				return Expression{}, err
 			}

@@ -24,9 +24,13 @@ type Operator struct {
 	// Stated: see [Definition].
 	Stated func(file []byte) (Stated, error)
 
+	definition Definition
 	expression Expression
 	svd        func() (*SVD, error)
 }
+
+// Definition is that of the operator's task; for an operator of an item with a file it is [Definition.Given].
+func (o *Operator) Definition() Definition { return o.definition }
 
 // MeasurementSize is the number of entries of y for one item.
 func (o *Operator) MeasurementSize() int {
@@ -63,9 +67,12 @@ func (o *Operator) Draw(key noise.Key) *Draw {
 }
 
 // Encode turns a draw into the input of the expression; nil for a task without draws. It
-// returns ErrParam for a missing draw and for one that does not fit the operator.
+// returns ErrParam for a missing draw, for one that the task does not use, and for one that does not fit the operator.
 func (o *Operator) Encode(d *Draw) ([]float32, error) {
 	v := o.expression.Variable
+	if v == nil && d != nil {
+		return nil, fmt.Errorf("task %s: %w %s: the operator uses none", o.Task, ErrParam, d.Name)
+	}
 	if v == nil {
 		return nil, nil
 	}

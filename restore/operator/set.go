@@ -74,6 +74,21 @@ func (s Set) find(name string) (Definition, error) {
 	return Definition{}, fmt.Errorf("%w %q: see ddiff tasks", ErrTask, name)
 }
 
+// Definition returns the definition of a task; with given, that of items that have a mask or a kernel from a file. It returns ErrTask.
+func (s Set) Definition(task string, given bool) (Definition, error) {
+	d, err := s.find(task)
+	if err == nil && given && d.Given != nil {
+		return *d.Given, nil
+	}
+	return d, err
+}
+
+// Optional reports whether items with a file have another operator than those without, see [Definition.Given].
+func (s Set) Optional(task string) bool {
+	d, err := s.find(task)
+	return err == nil && d.Given != nil
+}
+
 // Label returns the task's name for people, and the name itself for an unknown task.
 func (s Set) Label(name string) string {
 	d, err := s.find(name)
@@ -173,7 +188,7 @@ func (s Set) New(name string, params map[string]float64, image Shape) (*Operator
 	}
 	return &Operator{
 		Task: name, Params: p, Image: image, Measurement: e.Measurement, Own: d.Own, NotPicture: d.NotPicture, Required: d.Required,
-		Coloured: d.Coloured, Grid: d.Grid, Stated: d.Stated, expression: e,
+		Coloured: d.Coloured, Grid: d.Grid, Stated: d.Stated, definition: d, expression: e,
 		svd: sync.OnceValues(func() (*SVD, error) {
 			if d.SVD == nil {
 				return nil, ErrNoSVD

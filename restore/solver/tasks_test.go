@@ -35,7 +35,7 @@ func TestTasksBesideThePaper(t *testing.T) {
 			}
 			for _, m := range method.Builtin() {
 				info := m.Info()
-				if info.Refuses != nil && info.Refuses(d.Name, nil) != "" {
+				if info.Refuses != nil && info.Refuses(d) != "" {
 					continue
 				}
 				settings, err := method.Builtin().Resolve(method.Request{Method: info.Name, Preset: "natural", Task: d.Name, Steps: 3, Values: valuesOf(info)}, 1000)
