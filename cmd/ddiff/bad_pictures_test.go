@@ -7,6 +7,7 @@ import (
 	"image"
 	"image/jpeg"
 	"maps"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -114,6 +115,18 @@ func badPictures(t *testing.T) []badInput {
 		all = append(all, badInput{name: "restore/" + name, files: files, code: code, failed: failed, parts: parts, args: append(base[:len(base):len(base)], args...)})
 	}
 	add("kernel of even size", 3, 1, []string{"failed: a.png (motion_deblur)", "even.npy", "must be square and odd"}, "a.png", "--task", "motion_deblur", "--kernel", "even.npy")
+	for name, c := range map[string]struct {
+		data []byte
+		part string
+	}{
+		"of even size": {array(t, 0.0625, 0.0625, 4, 4), "must be square and odd"}, "of sum zero": {array(t, 0, 0, 3, 3), "its sum is 0, it must be 1"},
+		"with NaN": {array(t, float32(math.NaN()), 1, 3, 3), "k.npy"}, "wider than the reflection": {array(t, 1./1089, 1./1089, 33, 33), "is wider than the reflection of 16×16"},
+	} {
+		all = append(all, badInput{name: "restore/own kernel " + name, files: map[string][]byte{"a.png": grey(16), "k.npy": c.data}, code: 3, failed: 1, parts: []string{"failed: a.png (gaussian_deblur)", c.part},
+			args: append(base[:len(base):len(base)], "a.png", "--task", "gaussian_deblur", "--kernel", "k.npy")})
+	}
+	add("own kernel with std", 2, 0, []string{"task gaussian_deblur with a kernel: ", "std: the parameters are [size]"}, "a.png", "--task", "gaussian_deblur", "--kernel", "even.npy", "--param", "std=3")
+	add("own kernel with ddrm", 2, 0, []string{"ddrm cannot restore task gaussian_deblur", "which a kernel from a file does not have", "methods that can: "}, "a.png", "--task", "gaussian_deblur", "--kernel", "even.npy", "--method", "ddrm")
 	add("mask without observed pixels", 3, 1, []string{"failed: a.png", "no pixel is observed"}, "a.png", "--task", "inpaint_random", "--mask", "dark.npy")
 	add("black mask", 3, 1, []string{"failed: a.png", "no pixel is observed"}, "a.png", "--task", "inpaint_box", "--mask", "dark.png")
 	add("picture without quality", 3, 1, []string{"failed: a.png (jpeg)", "does not state the quality; give --param quality=VALUE"}, "a.png", "--task", "jpeg")

@@ -22,7 +22,7 @@ type measurementFlags struct {
 func (m *measurementFlags) add(f *pflag.FlagSet) {
 	f.StringVar(&m.values, "measurement-range", "", "values of black and white in .npy measurements, as `LOW,HIGH` (default: those of the task, -1,1 for pictures)")
 	f.StringVar(&m.mask, "mask", "", "mask `file` for inpainting: an image whose bright half is observed, or .npy of zeros and ones")
-	f.StringVar(&m.kernel, "kernel", "", "blur kernel `file` for motion and nonlinear blur: an image or .npy; square, odd side")
+	f.StringVar(&m.kernel, "kernel", "", "blur kernel `file` for motion, nonlinear and Gaussian blur: an image or .npy; square, odd side")
 }
 
 // set sets the fields of a dataset.

@@ -1,0 +1,69 @@
+package main_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"ddiff/restore/raster"
+)
+
+// TestOwnKernel: of two rows of gaussian_deblur, that with a kernel uses it, and that without is the item of a campaign without kernels.
+// A method that needs a decomposition fails the row with a kernel only.
+func TestOwnKernel(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	pixels := make([]float32, 3*16*16)
+	for i := range pixels {
+		pixels[i] = float32(i%7)/3 - 1
+	}
+	img, err := raster.EncodePNG(&raster.Image{Channels: 3, Height: 16, Width: 16, Pix: pixels})
+	must(t, err)
+	write(t, filepath.Join(dir, "a.png"), img)
+	kernel, err := raster.EncodeNPY([]int{3, 3}, []float32{0, 0, 0, 0, 0, 1, 0, 0, 0}) // the image, moved by a pixel
+	must(t, err)
+	write(t, filepath.Join(dir, "k.npy"), kernel)
+	write(t, filepath.Join(dir, "plain.csv"), []byte("image,name\na.png,plain\n"))
+	write(t, filepath.Join(dir, "both.csv"), []byte("image,name,kernel\na.png,plain,\na.png,own,k.npy\n"))
+	base := []string{"--task", "gaussian_deblur", "--size", "16", "--steps", "3", "--sigma", "0", "--threads", "1", "--quiet"}
+	plain, both := filepath.Join(dir, "plain"), filepath.Join(dir, "both")
+	wantCode(t, ddiff(t, append([]string{"run", filepath.Join(dir, "plain.csv"), "--out", plain}, base...)...), 0)
+	wantCode(t, ddiff(t, append([]string{"run", filepath.Join(dir, "both.csv"), "--out", both}, base...)...), 0)
+	found := wantItems(t, both, 2)
+	for id, r := range wantItems(t, plain, 1) {
+		same, ok := found[id]
+		if !ok || same.Item.OwnKernel || same.Item.Params["std"] != 3 {
+			t.Fatalf("the item without a kernel is not that of a campaign without kernels: %+v", same.Item)
+		}
+		for name, want := range r.Artifacts {
+			if name != "restored.png" && name != "trace.json" && same.Artifacts[name] != want { // passport and times
+				t.Errorf("%s differs beside a row with a kernel", name)
+			}
+		}
+		delete(found, id)
+	}
+	for id, r := range found {
+		if !r.Item.OwnKernel || r.Artifacts["kernel.npy"] == "" {
+			t.Errorf("item %+v", r.Item)
+		}
+		if _, has := r.Item.Params["std"]; has {
+			t.Error("the item has a standard deviation")
+		}
+		y, err := raster.DecodeNPY(read(t, file(both, id, "measurement.npy")))
+		must(t, err)
+		sharp, err := raster.Decode(img)
+		must(t, err)
+		for i, v := range y.Data {
+			if i%16 == 15 {
+				continue // the border is reflected
+			}
+			if d := v - sharp.Pix[i+1]; d > 1e-4 || d < -1e-4 {
+				t.Fatalf("entry %d of the measurement is %g, want the pixel to its right, %g", i, v, sharp.Pix[i+1])
+			}
+		}
+		wantCode(t, ddiff(t, "replay", filepath.Join(both, "items", id), "--threads", "1"), 0)
+	}
+	e := ddiff(t, append([]string{"run", filepath.Join(dir, "both.csv"), "--method", "ddrm", "--out", filepath.Join(dir, "ddrm")}, append(base, "--sigma", "0.05")...)...)
+	wantCode(t, e, 3)
+	wantMessage(t, e, "failed: own (gaussian_deblur)", "ddrm cannot restore task gaussian_deblur", "which a kernel from a file does not have")
+	wantLine(t, e, "done=1 failed=1 dead=0")
+}
