@@ -130,7 +130,7 @@ func TestPhotonsFields(t *testing.T) {
 // TestPhotonsOfRows: a row of a list replaces the campaign's photons; rows that cannot have them fail, each with one line.
 func TestPhotonsOfRows(t *testing.T) {
 	t.Parallel()
-	resolve := func(task TaskSpec, _ string, _, _ int) (json.RawMessage, map[string]float64, error) {
+	resolve := func(task TaskSpec, _ bool, _ string, _, _ int) (json.RawMessage, map[string]float64, error) {
 		return json.RawMessage(`{}`), task.Params, nil
 	}
 	digest := strings.Repeat("a", 64)
