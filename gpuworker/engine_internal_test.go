@@ -380,3 +380,33 @@ func TestLoadOfMask(t *testing.T) {
 		}
 	}
 }
+
+// A preflight solves a chunk of tasks whose items need a mask or a kernel from a file, without the file.
+func TestPreflightWithoutFiles(t *testing.T) {
+	t.Parallel()
+	e := engineOf(t)
+	for task, own := range map[string]bool{operator.Inpaint: false, operator.GaussianDeblur: true} {
+		it := sampleItem(t, e, 16, 16)
+		d, err := operator.Builtin().Definition(task, own)
+		if err != nil {
+			t.Fatal(err)
+		}
+		it.Task, it.OwnKernel = task, own
+		if it.Params, err = d.Parameters.Complete(nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := it.Identify(); err != nil {
+			t.Fatal(err)
+		}
+		p := &preflight{assigned: newAssigned(Assignment{Engine: e}, 1, nil, 0), tuner: tunerOf(t, TunerConfig{}), sample: []manifest.Item{it}}
+		if _, err := p.gradient(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if len(p.tasks) != 1 || p.tasks[0].op.Definition().IsGiven() != own {
+			t.Fatalf("%s: %d tasks", task, len(p.tasks))
+		}
+		if _, err := p.memory(t.Context()); err != nil {
+			t.Errorf("%s: %v", task, err)
+		}
+	}
+}
