@@ -7,6 +7,7 @@ import (
 	"iter"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,17 +18,28 @@ import (
 
 // answeringBoard is a board with one answer to every read, and the times of the reads.
 type answeringBoard struct {
+	mu     sync.Mutex // of the next two lines
 	answer func(ctx context.Context) ([]byte, error)
-	keys   map[string]bool
 	reads  []time.Time
+	keys   map[string]bool
 	watch  error // of every watch
 	starts []time.Time
 }
 
 func (b *answeringBoard) Get(ctx context.Context, key string) ([]byte, uint64, error) {
+	b.mu.Lock()
 	b.keys[key], b.reads = true, append(b.reads, time.Now())
-	data, err := b.answer(ctx)
+	answer := b.answer
+	b.mu.Unlock()
+	data, err := answer(ctx)
 	return data, 1, err
+}
+
+// change changes the board between two reads.
+func (b *answeringBoard) change(f func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	f()
 }
 
 func (b *answeringBoard) Watch(context.Context, string) iter.Seq2[queue.Change, error] {
@@ -78,7 +90,7 @@ func TestCountOfWorkers(t *testing.T) {
 			}
 			return data
 		}
-		board.answer = func(context.Context) ([]byte, error) { return nil, queue.ErrNoRecord }
+		board.change(func() { board.answer = func(context.Context) ([]byte, error) { return nil, queue.ErrNoRecord } })
 		f.add(t, "a")
 		for _, tt := range []struct {
 			name    string
@@ -97,11 +109,13 @@ func TestCountOfWorkers(t *testing.T) {
 			{"no status again", nil, queue.ErrNoRecord, 7, "", firstCount},
 			{"one worker", status(1), nil, 1, "", countPause},
 		} {
-			board.answer = func(context.Context) ([]byte, error) { return tt.data, tt.err }
+			board.change(func() { board.answer = func(context.Context) ([]byte, error) { return tt.data, tt.err } })
 			time.Sleep(2 * countPause) // reads with the pause of the answer before
 			synctest.Wait()
-			log.Reset()
-			board.reads = nil
+			board.change(func() {
+				log.Reset()
+				board.reads = nil
+			})
 			time.Sleep(200 * tt.pause)
 			synctest.Wait()
 			least, most := time.Hour, time.Duration(0)
@@ -120,11 +134,13 @@ func TestCountOfWorkers(t *testing.T) {
 				t.Errorf("%s: log %s", tt.name, log)
 			}
 		}
-		board.answer = func(ctx context.Context) ([]byte, error) {
-			<-ctx.Done()
-			return nil, errors.New("interrupted")
-		}
-		log.Reset()
+		board.change(func() {
+			log.Reset()
+			board.answer = func(ctx context.Context) ([]byte, error) {
+				<-ctx.Done()
+				return nil, errors.New("interrupted")
+			}
+		})
 		time.Sleep(2 * countPause)
 		cancel()
 		if err := <-ended; !errors.Is(err, context.Canceled) || log.Len() > 0 {

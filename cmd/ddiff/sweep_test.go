@@ -101,7 +101,7 @@ func TestSetRefuses(t *testing.T) {
 		{"sigma", `--set: "sigma" is not NAME=VALUE`},
 		{"sigma=0.1,0.1", "a value is empty or repeated"},
 		{"sigma=0.1,,0.2", "a value is empty or repeated"},
-		{"sigma=much", `"much" is not a number`},
+		{"sigma=much", `"much" is not a finite number, and not auto`},
 		{"sigma=7", "--set sigma=7: 7 is out of range"},
 		{"steps=3.5", `"3.5" is not an integer`},
 		{"gama0=3", `no task of the campaign and none of its methods has "gama0"`},

@@ -134,9 +134,9 @@ func (p presetToy) Info() method.Info {
 func TestCommandsWithoutDDiff(t *testing.T) {
 	t.Parallel()
 	for want, args := range map[string][]string{
-		"PRESET  TASK              STEPS  RATE\n": {"tasks"},
-		"toys    hdr               8      0.7\n":  {"tasks"},
-		"solver settings: toys (default":          {"run", "--help"},
+		"PRESET  TASK                   STEPS  RATE\n": {"tasks"},
+		"toys    hdr                    8      0.7\n":  {"tasks"},
+		"solver settings: toys (default":               {"run", "--help"},
 		`"toys": {
         "method": "toy_method",
         "steps": 8,`: {"tasks", "--json"},
