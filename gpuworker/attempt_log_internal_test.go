@@ -164,19 +164,7 @@ func TestOutcomesOfPreflight(t *testing.T) {
 		if n := events(t, q) - before; n != tt.events || (refusals > 0) != tt.refuses {
 			t.Errorf("%s: %d events, %d refusals", id, n, refusals)
 		}
-		if tt.next == 0 {
-			if all, err := q.Lease(t.Context(), 1, 0); err != nil || len(all) > 0 {
-				t.Errorf("%s: %d items are left, %v", id, len(all), err)
-			}
-			continue
-		}
-		l := leased(t, q)
-		if m := l.Marks(); l.Attempt() != tt.next || m.Faults != tt.left.Faults || !slices.Equal(m.Disputed, tt.left.Disputed) {
-			t.Errorf("%s: attempt %d with %+v", id, l.Attempt(), m)
-		}
-		if err := l.Ack(t.Context()); err != nil {
-			t.Error(err)
-		}
+		wantLeft(t, q, id, tt.next, tt.left)
 	}
 }
 

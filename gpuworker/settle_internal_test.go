@@ -173,19 +173,25 @@ func TestReportOfOutcomes(t *testing.T) {
 		if n, m := events(t, q)-before, buried(t, q)-dead; n != tt.events || m != tt.dead || (refusals > 0) != tt.refused {
 			t.Errorf("%s: %d events, %d dead letters, %d refusals", id, n, m, refusals)
 		}
-		if tt.next == 0 {
-			if all, err := q.Lease(t.Context(), 1, 0); err != nil || len(all) > 0 {
-				t.Errorf("%s: %d items are left, %v", id, len(all), err)
-			}
-			continue
+		wantLeft(t, q, id, tt.next, tt.left)
+	}
+}
+
+// wantLeft checks the attempt and the marks of the item that the queue has left, and acknowledges it. Attempt 0: none is left.
+func wantLeft(t *testing.T, q *queue.Queue, id string, attempt int, marks queue.Marks) {
+	t.Helper()
+	if attempt == 0 {
+		if all, err := q.Lease(t.Context(), 1, 0); err != nil || len(all) > 0 {
+			t.Errorf("%s: %d items are left, %v", id, len(all), err)
 		}
-		l := leased(t, q)
-		if m := l.Marks(); l.Attempt() != tt.next || m.Faults != tt.left.Faults || !slices.Equal(m.Disputed, tt.left.Disputed) {
-			t.Errorf("%s: attempt %d with %+v", id, l.Attempt(), m)
-		}
-		if err := l.Ack(t.Context()); err != nil {
-			t.Error(err)
-		}
+		return
+	}
+	l := leased(t, q)
+	if m := l.Marks(); l.Attempt() != attempt || m.Faults != marks.Faults || !slices.Equal(m.Disputed, marks.Disputed) {
+		t.Errorf("%s: attempt %d with %+v", id, l.Attempt(), m)
+	}
+	if err := l.Ack(t.Context()); err != nil {
+		t.Error(err)
 	}
 }
 

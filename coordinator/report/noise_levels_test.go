@@ -125,20 +125,7 @@ func TestFilterNoiseLevels(t *testing.T) {
 	for where, want := range map[string]int{
 		"photons=30": 2, "photons=30,1e2": 4, "photons=7": 0, "sigma=auto": 2, "sigma=0.05": 6, "sigma=0.0603": 1, "sigma_estimated=true": 2, "sigma=auto,0.05": 8,
 	} {
-		f, err := ParseFilter([]string{where})
-		if err != nil {
-			t.Fatal(err)
-		}
-		n := 0
-		for _, err := range f.Select(stream(results)) {
-			if err != nil {
-				t.Fatal(err)
-			}
-			n++
-		}
-		if n != want {
-			t.Errorf("%s selects %d results, want %d", where, n, want)
-		}
+		wantSelected(t, results, where, want)
 	}
 	f, err := ParseFilter([]string{"photons=30"})
 	if err != nil {

@@ -48,20 +48,26 @@ func TestPrecisionsHaveRows(t *testing.T) {
 		t.Errorf("no row mixes precisions:\n%s", table.String())
 	}
 	for condition, want := range map[string]int{"precision=bfloat16": 4, "precision=float32": 3, "precision=float16": 0} {
-		f, err := ParseFilter([]string{condition})
+		wantSelected(t, results, condition, want)
+	}
+}
+
+// wantSelected checks the number of results that a condition selects.
+func wantSelected(t *testing.T, results []manifest.Result, condition string, want int) {
+	t.Helper()
+	f, err := ParseFilter([]string{condition})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, err := range f.Select(stream(results)) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		n := 0
-		for _, err := range f.Select(stream(results)) {
-			if err != nil {
-				t.Fatal(err)
-			}
-			n++
-		}
-		if n != want {
-			t.Errorf("%s selects %d results, want %d", condition, n, want)
-		}
+		n++
+	}
+	if n != want {
+		t.Errorf("%s selects %d results, want %d", condition, n, want)
 	}
 }
 
