@@ -248,7 +248,7 @@ func (a *archiver) storeArchive(ctx context.Context, file *archiveFile) error {
 // collect reads what the archive of a campaign contains, and drops work that a crash has left.
 func (a *archiver) collect(ctx context.Context, c *manifest.Campaign) (*archiveFile, error) {
 	file := &archiveFile{archiveHeader: archiveHeader{Schema: archiveSchema, Archived: a.s.cfg.Now().UTC(), Campaign: *c}}
-	q, err := a.queue(ctx, c.ID)
+	q, err := a.s.inspect(ctx, c.ID)
 	if err == nil {
 		err = q.Drop(ctx)
 	}
@@ -345,7 +345,7 @@ func (a *archiver) cleanUp(ctx context.Context, id string) error {
 
 // removeMessages removes messages, and then the status and the count of starts.
 func (a *archiver) removeMessages(ctx context.Context, id string, m messages) error {
-	q, err := a.queue(ctx, id)
+	q, err := a.s.inspect(ctx, id)
 	if err == nil && m.results > 0 {
 		err = q.PurgeResults(ctx, m.results)
 	}
@@ -376,10 +376,10 @@ func (a *archiver) removeStarts(ctx context.Context, id string) error {
 	return err
 }
 
-// queue returns the queue of a campaign, without a consumer where Config.Inspect is set.
-func (a *archiver) queue(ctx context.Context, id string) (*queue.Queue, error) {
-	if a.s.cfg.Inspect != nil {
-		return a.s.cfg.Inspect(id)
+// inspect returns the queue of a campaign, without a consumer where Config.Inspect is set.
+func (s *Service) inspect(ctx context.Context, id string) (*queue.Queue, error) {
+	if s.cfg.Inspect != nil {
+		return s.cfg.Inspect(id)
 	}
-	return a.s.cfg.Open(ctx, id, 1)
+	return s.cfg.Open(ctx, id, 1)
 }

@@ -105,6 +105,7 @@ func parseIndexKey(key string) (indexEntry, bool) {
 	e.row.Weight = int(numbers[0])
 	e.row.Counts = manifest.Counts{
 		Items: int(numbers[1]), Done: int(numbers[2]), Failed: int(numbers[3]), Dead: int(numbers[4]), Cancelled: int(numbers[5]),
+		Pending: int(max(0, numbers[1]-numbers[2]-numbers[3]-numbers[4]-numbers[5])), // of a rejected campaign
 	}
 	e.row.Submitted, e.row.Finished, e.row.Archived = instant(6), instant(7), instant(8)
 	return e, true

@@ -17,7 +17,7 @@ func TestIndexKeyRoundTrip(t *testing.T) {
 		{id: "night-12345678", number: 3, state: indexDeleting, output: outputDigest("out"), results: true},
 		{id: strings.Repeat("n", 40) + "-12345678", number: 2, state: indexArchived, output: outputDigest("out/"), row: archivedRow{
 			Phase: manifest.PhaseCancelled, Priority: manifest.PriorityHigh, Weight: 1000,
-			Counts:    manifest.Counts{Items: 1e10, Done: 1e9, Failed: 1e8, Dead: 1e7, Cancelled: 1e6},
+			Counts:    manifest.Counts{Items: 1111000005, Pending: 5, Done: 1e9, Failed: 1e8, Dead: 1e7, Cancelled: 1e6},
 			Submitted: day, Finished: day.Add(time.Hour), Archived: day.Add(2 * time.Hour),
 		}},
 	} {
@@ -27,6 +27,9 @@ func TestIndexKeyRoundTrip(t *testing.T) {
 		if got, ok := parseIndexKey(e.key()); !ok || got != e {
 			t.Errorf("%s is read as %+v, %v; want %+v", e.key(), got, ok, e)
 		}
+	}
+	if e, ok := parseIndexKey(indexPrefix + "a.1.archived.b.finished.normal.1.2.3.4.5.6.7.8.9"); !ok || e.row.Counts.Pending != 0 {
+		t.Errorf("fewer items than outcomes: %+v, %t", e, ok)
 	}
 	for _, key := range []string{
 		keyIndexed, "campaigns/a/campaign.json", indexPrefix + "a.1.unknown.b", indexPrefix + "a.x.open.b", indexPrefix + "a.-1.open.b",

@@ -175,7 +175,7 @@ func letterKeyOf(l queue.DeadLetter) letterKey { return letterKey{l.ID, l.Round,
 // twice, which readers ignore: a letter that is there may be one that another leader is about to remove.
 func (a *archiver) republish(ctx context.Context, file *archiveFile) error {
 	id := file.Campaign.ID
-	q, err := a.queue(ctx, id)
+	q, err := a.s.inspect(ctx, id)
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/storage"
 )
 
 // An outcome enters the next part unless it is pending, unreadable, or of a Run.
@@ -120,11 +121,19 @@ func TestFoldBesideAnotherLeader(t *testing.T) {
 func TestFoldAtExit(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1e9, 0)
-	for n, want := range map[int]int{foldAtExit - 1: 0, foldAtExit: 1} {
-		r := decidingRunner(t, &now, &strings.Builder{}).onBoard(t)
+	for _, tt := range []struct {
+		n, want int
+		full    bool // the store refuses the part
+	}{{foldAtExit - 1, 0, false}, {foldAtExit, 1, false}, {foldAtExit, 0, true}} {
+		var log strings.Builder
+		r := decidingRunner(t, &now, &log).onBoard(t)
 		r.rec.Released = true
+		n, want := tt.n, tt.want
 		for i := range n {
 			r.noteOutcome(id(i), 0, done, "", false)
+		}
+		if tt.full {
+			r.s.cfg.Store = fullStore{r.s.cfg.Store}
 		}
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
@@ -132,8 +141,16 @@ func TestFoldAtExit(t *testing.T) {
 		if r.checkpoint.next != want {
 			t.Errorf("%d outcomes: %d parts, want %d", n, r.checkpoint.next, want)
 		}
+		if logged := strings.Contains(log.String(), "could not store the ledger for the next leader"); logged != tt.full {
+			t.Errorf("%d outcomes, full store %t: log %s", n, tt.full, log.String())
+		}
 	}
 }
+
+// fullStore is a store that creates nothing.
+type fullStore struct{ storage.Store }
+
+func (fullStore) Create(context.Context, string, []byte) error { return errors.New("no space") }
 
 // Failures are listed in files of 5000 lines; files of an earlier report go, and results that are done are left out.
 func TestFailureList(t *testing.T) {

@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -247,5 +248,59 @@ func TestIndexOpen(t *testing.T) {
 	}
 	if err := x.open(t.Context(), c); err != errDeleting { //nolint:errorlint // exactly this one
 		t.Errorf("error %v", err)
+	}
+}
+
+// TestResultFolders: an output without a campaign is old from the age of its newest object on. Its items are counted once each.
+func TestResultFolders(t *testing.T) {
+	t.Parallel()
+	const name, age = "gone-12345678", 48 * time.Hour
+	s, written := storeWith(t, "photos/a.png", "top-level",
+		name+"/"+manifest.ItemKey(id(0), manifest.FileResult), name+"/"+manifest.ItemKey(id(0), manifest.FileTrace),
+		name+"/"+manifest.ItemKey(id(1), manifest.FileRestored), name+"/results.csv")
+	for later, want := range map[time.Duration]int{age - 1: 0, age: 1, age + 1: 1} {
+		cleaner := &Cleaner{Store: s, Now: func() time.Time { return written.Add(later) }}
+		folders, err := cleaner.resultFolders(t.Context(), age)
+		if err != nil || len(folders) != want {
+			t.Fatalf("after %v: %d folders, %v", later, len(folders), err)
+		}
+		for _, f := range folders {
+			if f.name != name || f.items != 2 || f.objects != 4 || f.bytes != 20 || !f.newest.Equal(written) || f.obstacle() != "" {
+				t.Errorf("%+v", f)
+			}
+			// The second listing, after the claim, has the same limit.
+			for later, reason := range map[time.Duration]string{age - 1: "the output is left: it has new objects", age: ""} {
+				o := &orphan{Cleaner: &Cleaner{Store: s, Now: func() time.Time { return written.Add(later) }}, resultFolder: f, x: index{s}, age: age}
+				o.claim = indexEntry{id: name + claimMark + "a", state: indexDeleting, output: outputDigest(name)}
+				if err := o.x.add(t.Context(), o.claim); err != nil {
+					t.Fatal(err)
+				}
+				if err := o.examine(t.Context()); (err == nil) != (reason == "") || err != nil && err.Error() != reason {
+					t.Errorf("after %v: %v, want %q", later, err, reason)
+				}
+			}
+		}
+	}
+}
+
+// TestRenewedClaim: a deletion renews its claim from one minute on, and ends without it.
+func TestRenewedClaim(t *testing.T) {
+	t.Parallel()
+	s, begin := storeWith(t, "gone-12345678/a", "gone-12345678/b", "gone-12345678/c", "gone-12345678/d")
+	for step, want := range map[time.Duration]int{confirmEvery - 1: 2, confirmEvery: 1, confirmEvery / 3: 3} {
+		now := begin
+		o := &orphan{Cleaner: &Cleaner{Store: s, Now: func() time.Time { now = now.Add(step); return now }}, resultFolder: &resultFolder{name: "gone-12345678"}, x: index{s}}
+		o.confirmed = begin
+		var err error
+		n := 0
+		for _, e := range o.each(t.Context(), func(string) bool { return true }) {
+			if err = e; err == nil {
+				n++
+			}
+		}
+		var inUse inUseError
+		if n != want-1 || !errors.As(err, &inUse) { // there is no claim
+			t.Errorf("with %v between objects: %d objects, %v", step, n, err)
+		}
 	}
 }

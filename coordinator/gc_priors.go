@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 
@@ -94,7 +95,7 @@ func (c *Cleaner) usedPriors(ctx context.Context) (map[string]bool, error) {
 			return nil, err
 		}
 		for _, s := range all {
-			if active(s.Campaign) && (s.Campaign.Prior.SHA256 == "" || len(s.Campaign.Spec.Operators()) > len(s.Campaign.Operators)) {
+			if active(s.Campaign) && !modelsCopied(s.Campaign) {
 				return nil, nil
 			}
 			note(s.Campaign)
@@ -131,4 +132,15 @@ func (c *Cleaner) usedPriors(ctx context.Context) (map[string]bool, error) {
 		}
 	}
 	return used, nil
+}
+
+// modelsCopied reports whether the record has the keys of the campaign's prior and of all its operator files. A campaign may be
+// submitted with their digests, which are not keys.
+func modelsCopied(c *manifest.Campaign) bool {
+	for _, path := range c.Spec.Operators() {
+		if !slices.ContainsFunc(c.Operators, func(f manifest.OperatorFile) bool { return f.Path == path && f.Key != "" }) {
+			return false
+		}
+	}
+	return c.Prior.SHA256 != ""
 }

@@ -97,6 +97,25 @@ func TestCollectPriors(t *testing.T) {
 	must(t, tc.board.Delete(t.Context(), manifest.KeyCampaignPrefix+id))
 	collect(tc.store, later, false)
 	want(used, contested)
+
+	// The same holds for its operator files, also if the campaign was submitted with their digests.
+	must(t, tc.store.Put(t.Context(), unused, []byte("12345")))
+	filed := tc.spec("with-operators")
+	filed.Tasks = []manifest.TaskSpec{{Name: "a", Operator: "/a.onnx"}, {Name: "b", Operator: "/b.onnx"}}
+	a, b := manifest.OperatorFile{Path: "/a.onnx", SHA256: "2"}, manifest.OperatorFile{Path: "/b.onnx", SHA256: "3"}
+	for range 2 {
+		for _, known := range [][]manifest.OperatorFile{nil, {a}, {a, b}, {b, a, {Path: "/c.onnx", Key: contested}}} {
+			id = tc.put(&manifest.Campaign{Spec: *filed, Prior: manifest.PriorFile{SHA256: "1"}, Operators: known, Phase: manifest.PhaseQueued})
+			collect(tc.store, later, false)
+			want(used, contested, unused)
+		}
+		b.Key = contested // one of two files is copied
+	}
+	a.Key = contested
+	tc.put(&manifest.Campaign{Spec: *filed, Prior: manifest.PriorFile{SHA256: "1"}, Operators: []manifest.OperatorFile{a, b}, Phase: manifest.PhaseQueued})
+	collect(tc.store, later, false)
+	want(used, contested)
+	must(t, tc.board.Delete(t.Context(), manifest.KeyCampaignPrefix+id))
 }
 
 // put writes a record to the board and returns its id.

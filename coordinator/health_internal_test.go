@@ -24,8 +24,20 @@ func TestOutageNeedsTwoProbes(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	s := healthAt(&now, &log)
 	fail := func() { s.recordProbe(now, errors.New("no route")); now = now.Add(10 * time.Second) }
+	ready := func(what, want string, store bool) {
+		t.Helper()
+		if err := s.Ready(); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", what, err, want)
+		}
+		if s.standing().Store != store {
+			t.Errorf("%s: the metric of the store is %t", what, !store)
+		}
+	}
+	ready("before the first probe", "not checked yet", false)
 	fail()
+	ready("one failure", "", true)
 	s.recordProbe(now, nil)
+	ready("a success", "", true)
 	if log.Len() > 0 {
 		t.Errorf("one failure is logged: %s", log.String())
 	}
@@ -38,6 +50,7 @@ func TestOutageNeedsTwoProbes(t *testing.T) {
 	if want := "since " + begin.UTC().Format(time.DateTime); !strings.Contains(s.health.problem(), want) || !strings.Contains(s.health.problem(), "no route") {
 		t.Errorf("problem %q, want %q", s.health.problem(), want)
 	}
+	ready("an outage", "the store is unavailable: no route", false)
 	fail()
 	if n := strings.Count(log.String(), "the store is unavailable"); n != 1 {
 		t.Errorf("the outage is logged %d times: %s", n, log.String())

@@ -23,6 +23,7 @@ import (
 const (
 	modelWalks = 12
 	modelTime  = 15 * time.Second // no walk of the normal suite begins later
+	shortTime  = 2 * time.Second  // in -short mode
 	modelSteps = 40
 )
 
@@ -32,6 +33,9 @@ const (
 // times at which goroutines run.
 func TestVerbsModel(t *testing.T) {
 	walks, begin, limit := modelWalks, time.Now(), modelTime
+	if testing.Short() {
+		limit = shortTime
+	}
 	if s := os.Getenv("DDIFF_MODEL_WALKS"); s != "" {
 		var err error
 		walks, err = strconv.Atoi(s)

@@ -277,10 +277,8 @@ var errNotEnded = errors.New("the record has changed while the campaign was endi
 func (r *runner) enterEnd(
 	ctx context.Context, p manifest.Phase, condition func(c *manifest.Campaign) bool, change func(c *manifest.Campaign),
 ) error {
-	if r.queue != nil {
-		if err := r.queue.Drop(ctx); err != nil {
-			return fmt.Errorf("drop work: %w", err)
-		}
+	if err := r.dropQueue(ctx); err != nil {
+		return fmt.Errorf("drop work: %w", err)
 	}
 	before := r.rec.Phase
 	ended := *r.rec
@@ -302,4 +300,15 @@ func (r *runner) enterEnd(
 		return errNotEnded
 	}
 	return errPhaseChanged
+}
+
+// dropQueue drops the campaign's queue, also if only an earlier coordinator has opened it.
+func (r *runner) dropQueue(ctx context.Context) (err error) {
+	q := r.queue
+	if q == nil {
+		if q, err = r.s.inspect(ctx, r.id); err != nil {
+			return err
+		}
+	}
+	return q.Drop(ctx)
 }

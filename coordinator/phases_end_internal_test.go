@@ -138,6 +138,28 @@ func TestRejection(t *testing.T) {
 	}
 }
 
+// A campaign that is rejected before its queue is open leaves no work of an earlier coordinator behind.
+func TestRejectionDropsEarlierWork(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1e9, 0)
+	r := runningRunner(t, &now, &strings.Builder{})
+	if _, err := r.publish(t.Context(), items(0, 3), nil); err != nil {
+		t.Fatal(err)
+	}
+	earlier := r.queue
+	r.queue = nil
+	if err := r.reject(t.Context(), "the prior has changed"); !errors.Is(err, errEnded) {
+		t.Fatal(err)
+	}
+	size, err := earlier.Size(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if exists, err := earlier.Exists(t.Context()); err != nil || exists || size != 0 {
+		t.Errorf("%d items, a consumer %t, %v", size, exists, err)
+	}
+}
+
 // A campaign that has ended is opened again when it was resumed, or has open items; otherwise it stays.
 func TestReopenedCampaign(t *testing.T) {
 	t.Parallel()

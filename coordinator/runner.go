@@ -35,6 +35,8 @@ type runner struct {
 	queue  *queue.Queue
 	paused bool // the queue delivers nothing
 	ledger *ledger
+	// opening: the ledger does not have all stored windows and outcomes yet.
+	opening bool
 
 	checkpoint checkpoint
 	results    storage.Store // the campaign's part of the store
@@ -198,6 +200,7 @@ func (r *runner) openTraced(ctx context.Context) error {
 func (r *runner) open(ctx context.Context) error {
 	r.ledger, r.canary, r.checked, r.stalled, r.pace, r.seen = newLedger(), nil, nil, time.Time{}, pace{}, 0
 	r.progress, r.fault, r.faulty = r.s.cfg.Now(), nil, map[string]time.Time{}
+	r.opening = true
 	if err := r.openResults(); err != nil {
 		return err
 	}
@@ -231,6 +234,7 @@ func (r *runner) open(ctx context.Context) error {
 	if err := r.openSharder(); err != nil {
 		return err
 	}
+	r.opening = false
 	if r.complete { // the dataset is read
 		if err := r.noteProgress(ctx); err != nil {
 			return err

@@ -26,6 +26,7 @@ type Service struct {
 	archive *archiver // of the present term
 	// suspects has room for one campaign that may have ended a coordinator in its start.
 	suspects chan struct{}
+	survived survivedStarts
 }
 
 // New checks the configuration.

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 	"time"
 
 	"ddiff/manifest"
@@ -30,6 +32,39 @@ type startMark struct {
 	At          time.Time `json:"at"`
 }
 
+func (m startMark) equal(other startMark) bool {
+	return m.Starts == other.Starts && m.Parked == other.Parked && m.Coordinator == other.Coordinator && m.At.Equal(other.At)
+}
+
+// survivedStarts has, by campaign, the marks of starts that this process has survived and that the board may still have, because
+// it did not answer. It is safe for concurrent use.
+type survivedStarts struct {
+	mu   sync.Mutex
+	byID map[string][]startMark
+}
+
+func (s *survivedStarts) add(id string, marks ...startMark) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.byID == nil {
+		s.byID = map[string][]startMark{}
+	}
+	s.byID[id] = append(s.byID[id], marks...)
+}
+
+func (s *survivedStarts) clear(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.byID, id)
+}
+
+// has reports whether a mark on the board counts a start that this process has survived.
+func (s *survivedStarts) has(id string, mark startMark) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return mark.Starts > 0 && !mark.Parked && slices.ContainsFunc(s.byID[id], mark.equal)
+}
+
 // markStart counts a start of the campaign, or rejects the campaign if maxStarts coordinators have died in its start. A
 // campaign that may have ended a coordinator starts while no other such campaign does, so that only one is to blame.
 func (r *runner) markStart(ctx context.Context) error {
@@ -39,6 +74,9 @@ func (r *runner) markStart(ctx context.Context) error {
 	mark, revision, err := r.readMark(ctx)
 	if err != nil {
 		return err
+	}
+	if r.s.survived.has(r.id, mark) {
+		mark.Starts--
 	}
 	if mark.Parked && r.rec.Phase.Ended() && r.rec.Wanted == manifest.WantRun {
 		mark = startMark{} // a person has resumed it
@@ -54,7 +92,11 @@ func (r *runner) markStart(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
-	return r.writeMark(ctx, r.starts(mark.Starts+1), revision)
+	if err := r.writeMark(ctx, r.starts(mark.Starts+1), revision); err != nil {
+		return err
+	}
+	r.s.survived.clear(r.id)
+	return nil
 }
 
 // starts is a mark of this coordinator.
@@ -98,16 +140,17 @@ func (r *runner) writeMark(ctx context.Context, mark startMark, revision uint64)
 	if err != nil {
 		return err
 	}
+	var next uint64
 	if revision == 0 {
-		r.markRevision, err = r.s.cfg.Board.Create(ctx, manifest.KeyStartPrefix+r.id, data)
+		next, err = r.s.cfg.Board.Create(ctx, manifest.KeyStartPrefix+r.id, data)
 	} else {
-		r.markRevision, err = r.s.cfg.Board.Update(ctx, manifest.KeyStartPrefix+r.id, data, revision)
+		next, err = r.s.cfg.Board.Update(ctx, manifest.KeyStartPrefix+r.id, data, revision)
 	}
 	if err != nil {
 		r.attempted = mark // the board may have it
 		return fmt.Errorf("count a start of campaign %s: %w", r.id, err)
 	}
-	r.mark, r.attempted = mark, startMark{}
+	r.mark, r.markRevision, r.attempted = mark, next, startMark{}
 	return nil
 }
 
@@ -119,7 +162,7 @@ func (r *runner) findAttempted(ctx context.Context) error {
 	}
 	r.attempted = startMark{}
 	got, revision, err := r.readMark(ctx)
-	if err == nil && got.Starts == want.Starts && got.Coordinator == want.Coordinator && got.At.Equal(want.At) {
+	if err == nil && got.equal(want) {
 		r.mark, r.markRevision = got, revision
 	}
 	return err
@@ -139,11 +182,17 @@ func (r *runner) noteProgress(ctx context.Context) error {
 	return r.writeMark(ctx, r.starts(1), r.markRevision)
 }
 
-// unmarkStart takes the start back, because this coordinator has survived it. It is best effort.
+// unmarkStart takes the start back, because this coordinator has survived it.
 func (r *runner) unmarkStart(ctx context.Context) {
-	defer r.clearSuspicion()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unmarkTimeout)
 	defer cancel()
+	r.takeBack(ctx)
+}
+
+// takeBack takes the start back. If the board does not answer, the next start in this process does.
+func (r *runner) takeBack(ctx context.Context) {
+	defer r.clearSuspicion()
+	own := []startMark{r.mark, r.attempted}
 	err := r.findAttempted(ctx)
 	switch {
 	case err != nil || r.mark.Starts == 0:
@@ -154,8 +203,9 @@ func (r *runner) unmarkStart(ctx context.Context) {
 	}
 	if err != nil {
 		r.log.Warn("could not take back the start of the campaign", "reason", err)
+		r.s.survived.add(r.id, own...)
 	}
-	r.mark = startMark{}
+	r.mark, r.attempted = startMark{}, startMark{}
 }
 
 // removeMark removes the mark.

@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -104,4 +105,66 @@ func TestStartMarks(t *testing.T) {
 	r.rec.Complete = true
 	must(r.markStart(t.Context()))
 	check("the dataset was read before", 0, 0, false)
+}
+
+// TestStartThatCannotBeTakenBack: a board that does not answer makes no dead coordinator of one that lives. The next start in the
+// process counts the starts of others only.
+func TestStartThatCannotBeTakenBack(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1e9, 0).UTC()
+	var log strings.Builder
+	r := decidingRunner(t, &now, &log).onBoard(t)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	start := func(what string, want int) {
+		t.Helper()
+		now = now.Add(time.Second)
+		if err := r.markStart(t.Context()); err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		if mark, _, err := r.readMark(t.Context()); err != nil || mark.Starts != want || r.mark.Starts != want {
+			t.Errorf("%s: %+v on the board, own %+v, %v, want %d starts", what, mark, r.mark, err, want)
+		}
+	}
+	endWithoutBoard := func() {
+		t.Helper()
+		r.takeBack(ended)
+		if r.mark.Starts != 0 || len(r.s.suspects) != 0 || !strings.Contains(log.String(), "could not take back the start") {
+			t.Errorf("own %+v, %d suspects, log %s", r.mark, len(r.s.suspects), log.String())
+		}
+	}
+	for range maxStarts + 1 {
+		start("no coordinator has died", 1)
+		endWithoutBoard()
+	}
+	// The write of the next start fails as well: the board has the mark before it.
+	if err := r.writeMark(ended, r.starts(1), 0); err == nil {
+		t.Fatal("a write after the end")
+	}
+	r.unmarkStart(t.Context())
+	start("after a start that was not counted", 1)
+	r.unmarkStart(t.Context())
+
+	putMark(t, r, `{"starts":1,"coordinator":"b"}`)
+	for range 2 {
+		start("one has died", 2)
+		endWithoutBoard()
+	}
+	start("one has died", 2)
+	// A write that an interruption prevents leaves the revision of the mark known.
+	if err := r.noteProgress(ended); err == nil {
+		t.Error("a write after the end")
+	}
+	r.unmarkStart(t.Context())
+	if mark, _, err := r.readMark(t.Context()); err != nil || mark.Starts != 1 {
+		t.Errorf("mark %+v, %v, want the start of the coordinator that has died", mark, err)
+	}
+	// The marks of others count, also after an outage.
+	start("one has died", 2)
+	endWithoutBoard()
+	putMark(t, r, `{"starts":2,"coordinator":"c"}`)
+	var rejected rejection
+	if err := r.markStart(t.Context()); !errors.As(err, &rejected) {
+		t.Errorf("two have died: %v", err)
+	}
 }

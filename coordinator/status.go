@@ -29,6 +29,9 @@ func (r *runner) publishStatusOf(ctx context.Context, c *manifest.Campaign, leas
 		Counts:  r.ledger.total(leased, c.Phase == manifest.PhaseCancelled),
 		Workers: r.s.workers.live(), At: now.UTC(),
 	}
+	if r.opening {
+		r.keepCounts(ctx, &s)
+	}
 	if !s.Phase.Ended() {
 		s.Problem = cmp.Or(r.s.problem(), r.waiting.reason(), r.awaitedPrecision(), r.s.workers.refusal(r.id), r.s.workers.problem(r.id))
 		s.Rate, _ = r.pace.rate(now)
@@ -48,6 +51,24 @@ func (r *runner) publishStatusOf(ctx context.Context, c *manifest.Campaign, leas
 	}
 	r.status = s
 	return nil
+}
+
+// keepCounts replaces the counts of a status, which is published before the ledger is complete, by those of the last status. A new
+// campaign has none. No item runs in an ended campaign.
+func (r *runner) keepCounts(ctx context.Context, s *manifest.Status) {
+	var last manifest.Status
+	data, _, err := r.s.cfg.Board.Get(ctx, manifest.KeyStatusPrefix+r.id)
+	if err != nil || json.Unmarshal(data, &last) != nil {
+		return
+	}
+	s.Counts, s.Complete, s.Warning = last.Counts, last.Complete, last.Warning
+	n := &s.Counts
+	if s.Phase.Ended() {
+		n.Pending, n.Running = n.Pending+n.Running, 0
+	}
+	if s.Phase == manifest.PhaseCancelled {
+		n.Cancelled, n.Pending = n.Cancelled+n.Pending, 0
+	}
 }
 
 // publishInterruption names the error that has interrupted the campaign in its last status: a damaged record, for example,

@@ -18,6 +18,8 @@ func TestParse(t *testing.T) {
 		{"https://example.org:8443/a/b.png?x=1", "", "b.png", Address{scheme: "https"}},
 		{"https://example.org:65535/", "", "example.org:65535", Address{scheme: "https"}},
 		{"http://example.org", "", "example.org", Address{scheme: "http"}},
+		{"https://example.org/a%2Fb.png", "", "b.png", Address{scheme: "https"}},
+		{"s3://bucket/a%2Fb.png", "s3://bucket/a/b.png", "b.png", Address{scheme: "s3"}},
 		{"s3://bucket", "", "bucket", Address{scheme: "s3"}},
 		{"s3://bucket/a/b.png", "", "b.png", Address{scheme: "s3"}},
 		{"tar+file:///x.tar#name=cat.png&offset=512&size=1234", "", "cat.png", Address{part: partMember, scheme: "file", file: "/x.tar", name: "cat.png", offset: 512, size: 1234}},

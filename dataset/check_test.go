@@ -147,3 +147,34 @@ func TestDigestOfEndlessFile(t *testing.T) {
 		t.Errorf("digest %.12s, error %v", got, err)
 	}
 }
+
+// TestDigestOfLargestFile: the digest of a refused file is read up to the limit, which belongs to it.
+func TestDigestOfLargestFile(t *testing.T) {
+	t.Parallel()
+	const limit = 1 << 20
+	folder := t.TempDir()
+	url, allow := webServer(t, folder, nil)
+	refusal := errors.New("no image")
+	s := sources(t, func(c *dataset.Config) {
+		allow(c)
+		c.MaxBytes, c.CheckImage = limit, func([]byte, int64) error { return refusal }
+	})
+	data := append([]byte("GIF89a"), make([]byte, limit-6)...)
+	write(t, folder, "a.png", data)
+	_, err := s.Get(t.Context(), url+"/a.png")
+	refused, ok := errors.AsType[interface {
+		error
+		Digest(ctx context.Context) (string, error)
+	}](err)
+	if !ok || !errors.Is(err, refusal) {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(data)
+	if got, err := refused.Digest(t.Context()); err != nil || got != hex.EncodeToString(sum[:]) {
+		t.Errorf("digest %.12s, %v", got, err)
+	}
+	write(t, folder, "a.png", append(data, 0))
+	if got, err := refused.Digest(t.Context()); !errors.Is(err, dataset.ErrTooLarge) {
+		t.Errorf("one byte more: digest %.12s, %v", got, err)
+	}
+}

@@ -39,6 +39,9 @@ func openTable(ctx context.Context, obj object, maxBytes int64) (t *table, err e
 	if err := checkFooter(read, obj.length()); err != nil {
 		return nil, err
 	}
+	if err := checkMetadata(read, obj.length()); err != nil {
+		return nil, err
+	}
 	file, err := parquet.OpenFile(read, obj.length(),
 		parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true), parquet.ReadBufferSize(64<<10))
 	if err != nil {
@@ -47,8 +50,8 @@ func openTable(ctx context.Context, obj object, maxBytes int64) (t *table, err e
 	t = &table{file: file, read: read, maxBytes: maxBytes}
 	for i, group := range file.RowGroups() {
 		n := group.NumRows()
-		// A sensible file has at least one byte per row. The check bounds the rows of a small file.
-		if n < 0 || n > obj.length() || t.rows+n > obj.length() {
+		// A sensible file has at least one byte per row. The check bounds the rows of a small file. OpenFile refuses negative numbers.
+		if n > obj.length() || t.rows+n > obj.length() {
 			return nil, fmt.Errorf("%w: row group %d claims %d rows in a file of %d bytes", ErrBadArchive, i, n, obj.length())
 		}
 		t.rows += n

@@ -53,7 +53,10 @@ func (t *table) pageHeader(at, end int64) (*format.PageHeader, int64, error) {
 		}
 		reader := (&thrift.CompactProtocol{}).NewReaderFromBytes(data)
 		header := &format.PageHeader{}
-		err := thrift.NewDecoder(reader).Decode(header)
+		err := checkThrift(data)
+		if err == nil {
+			err = thrift.NewDecoder(reader).Decode(header)
+		}
 		switch n := int64(len(data)); {
 		case err == nil:
 			return header, int64(reader.BytesRead()), nil

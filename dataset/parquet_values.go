@@ -25,7 +25,7 @@ type values struct {
 func (t *table) chunk(i int, l leaf) (parquet.ColumnChunk, *format.ColumnMetaData, error) {
 	chunks, described := t.file.RowGroups()[i].ColumnChunks(), t.file.Metadata().RowGroups[i].Columns
 	j := l.column.Index()
-	if j < 0 || j >= len(chunks) || j >= len(described) {
+	if j < 0 || j >= len(chunks) { // as many as described
 		return nil, nil, fmt.Errorf("%w: row group %d lacks column %q", ErrBadArchive, i, l.name)
 	}
 	return chunks[j], &described[j].MetaData, nil
@@ -85,9 +85,7 @@ func (v *values) next() (out parquet.Value, err error) {
 }
 
 func (v *values) release() {
-	if v.page != nil {
-		parquet.Release(v.page)
-	}
+	parquet.Release(v.page) // nothing for nil
 	v.page, v.reader = nil, nil
 }
 
@@ -101,7 +99,7 @@ func (l leaf) format(v parquet.Value) (string, error) {
 	switch {
 	case v.IsNull():
 		return "", nil
-	case v.Kind() == parquet.ByteArray, v.Kind() == parquet.FixedLenByteArray && l.text():
+	case v.Kind() == parquet.ByteArray:
 		return strings.Clone(string(v.ByteArray())), nil
 	case !l.numeric():
 		return "", fmt.Errorf("contains %s, want text or numbers", l.column.Type())

@@ -1,10 +1,14 @@
 package dataset_test
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -44,5 +48,45 @@ func TestSlowServer(t *testing.T) {
 	}
 	if took := time.Since(begin); took > 30*time.Second {
 		t.Errorf("took %v", took)
+	}
+}
+
+// TestTimeOfTransfers: the time limit of a transfer grows with the bytes that may be sent, stated or not: those before a range, which
+// a server without ranges sends as well, and those of a list whose length is unknown.
+func TestTimeOfTransfers(t *testing.T) {
+	t.Parallel()
+	const size, pieces = 2 << 20, 8
+	member := bytes.Repeat([]byte("0123456789abcdef"), size/16)
+	list := []byte(strings.Repeat("https://example.org/a.png\n", 8<<10))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		data := list
+		if strings.HasSuffix(r.URL.Path, ".tar") {
+			data = append(make([]byte, size), member...)
+		}
+		tick := time.NewTicker(100 * time.Millisecond)
+		defer tick.Stop()
+		for part := range slices.Chunk(data, len(data)/pieces+1) {
+			select {
+			case <-tick.C:
+			case <-r.Context().Done():
+				return
+			}
+			if _, err := w.Write(part); err != nil {
+				return
+			}
+			w.(http.Flusher).Flush()
+		}
+	}))
+	t.Cleanup(server.Close)
+	s := sources(t, func(c *dataset.Config) {
+		c.AllowHTTP, c.Networks = true, []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+		c.Timeout, c.Attempts, c.CacheBytes = 500*time.Millisecond, 1, -1
+	})
+	address := fmt.Sprintf("tar+%s/a.tar#name=a.npy&offset=%d&size=%d", server.URL, size, size)
+	if data, err := s.Get(t.Context(), address); err != nil || !bytes.Equal(data, member) {
+		t.Errorf("member: %d bytes, %v", len(data), err)
+	}
+	if all, _, err := rows(t, s, manifest.Dataset{Path: server.URL + "/list.txt"}); err != nil || len(all) != 8<<10 {
+		t.Errorf("list: %d rows, %v", len(all), err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -23,10 +24,16 @@ import (
 // engineOf returns an engine with a score model that predicts a tenth of the image as noise, and calls of two steps.
 func engineOf(t *testing.T) *restore.Engine {
 	t.Helper()
+	return engineWith(t, 0.1)
+}
+
+// engineWith returns an engine with a score model that predicts a multiple of the image as noise.
+func engineWith(t *testing.T, scale float32) *restore.Engine {
+	t.Helper()
 	g := onnx.NewGraph(onnx.DefaultOpset)
 	x := g.Input("x", onnx.Float, -1, 3, -1, -1)
 	g.Input("t", onnx.Int64, -1)
-	g.Output("eps", g.Mul(x, g.Scalar(0.1)))
+	g.Output("eps", g.Mul(x, g.Scalar(scale)))
 	data, err := g.Marshal("tiny")
 	if err != nil {
 		t.Fatal(err)
@@ -271,6 +278,21 @@ func TestProbeOfDevice(t *testing.T) {
 		if err := r.probe(ended, tt.failed, tt.good); (err != nil) != tt.solves {
 			t.Errorf("%s: a probe of an ended context returns %v", name, err)
 		}
+	}
+}
+
+// TestProbeThatDiverges: the good item has been solved before, so that a divergence is the device's. That of another item may be its own.
+func TestProbeThatDiverges(t *testing.T) {
+	t.Parallel()
+	e := engineWith(t, float32(math.NaN()))
+	w, _ := workerOf(t)
+	it := sampleItem(t, e, 16, 16)
+	failed := &task{item: it, assigned: newAssigned(Assignment{Engine: e}, 1, nil, 0)}
+	if err := (engineRestorer{w.core}).probe(t.Context(), failed, nil); err != nil {
+		t.Errorf("the failed item: %v", err)
+	}
+	if err := (engineRestorer{w.core}).probe(t.Context(), failed, &it); !errors.Is(err, solver.ErrDiverged) {
+		t.Errorf("the good item: %v", err)
 	}
 }
 

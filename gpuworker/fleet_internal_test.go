@@ -26,11 +26,14 @@ type clock struct{ now time.Time }
 func (c *clock) pass(d time.Duration) { c.now = c.now.Add(d) }
 
 // published records the hints of a fleet.
-type published struct{ campaigns []string }
+type published struct {
+	campaigns []string
+	err       error
+}
 
 func (p *published) Publish(campaign string) error {
 	p.campaigns = append(p.campaigns, campaign)
-	return nil
+	return p.err
 }
 
 func (*published) Watch(context.Context) iter.Seq2[string, error] {
@@ -204,8 +207,10 @@ func TestRatesFollowWorkers(t *testing.T) {
 // The second lease in a row from a campaign that was empty for a second is announced, once.
 func TestWorkIsAnnounced(t *testing.T) {
 	t.Parallel()
-	hints := &published{}
-	f, now, _ := fleetOf(t, func(c *FleetConfig) { c.Hints = hints })
+	hints, log := &published{}, &strings.Builder{}
+	f, now, _ := fleetOf(t, func(c *FleetConfig) {
+		c.Hints, c.Logger = hints, slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	})
 	c := f.add(t, "a")
 	for _, tt := range []struct {
 		empty  time.Duration
@@ -224,6 +229,18 @@ func TestWorkIsAnnounced(t *testing.T) {
 		if !c.empty.since.IsZero() || !c.empty.check.IsZero() {
 			t.Errorf("%+v after a lease", c.empty)
 		}
+	}
+	if strings.Contains(log.String(), "could not announce") {
+		t.Errorf("published hints are logged as failures: %s", log)
+	}
+	// A hint that cannot be published is a line of the log.
+	hints.err = errors.New("no route")
+	f.recordEmpty(c, f.snapshotOf(c))
+	now.pass(time.Hour)
+	f.recordWork(c)
+	f.recordWork(c)
+	if !strings.Contains(log.String(), "could not announce work") || !strings.Contains(log.String(), "no route") {
+		t.Errorf("log %s", log)
 	}
 }
 
@@ -541,6 +558,7 @@ type fetched struct {
 	prior, operators bool
 	err, operatorErr error
 	opened, calls    int
+	read             int // operators
 }
 
 func (f *fetched) Fetch(manifest.PriorFile) (bool, error) { return f.prior, f.err }
@@ -590,6 +608,9 @@ func TestFetchBeforeLease(t *testing.T) {
 		if err != nil || !errors.Is(a.EngineError, tt.unusable) || (tt.cache.opened > 0) != (unusable == nil) || a.Batch != DefaultBatch || a.Campaign != "a" {
 			t.Errorf("%s: assignment %+v, %v", name, a, err)
 		}
+		if want := 2; (tt.cache.read == want) != (unusable == nil) {
+			t.Errorf("%s: %d operators were read, want %d", name, tt.cache.read, want)
+		}
 	}
 	// Without a cache for operators, and without caches.
 	cache := &fetched{prior: true}
@@ -607,7 +628,8 @@ func TestFetchBeforeLease(t *testing.T) {
 	}
 }
 
-func (f *fetched) Operators(context.Context, []manifest.OperatorFile) (map[string]*operator.File, error) {
+func (f *fetched) Operators(_ context.Context, from []manifest.OperatorFile) (map[string]*operator.File, error) {
+	f.read += len(from)
 	return nil, f.operatorErr
 }
 

@@ -84,6 +84,41 @@ func TestLeaseAndReleaseOfItems(t *testing.T) {
 	}
 }
 
+// TestNextSkipsCampaignsWithoutWork: one call of Next asks one campaign after the other until one has an item, among the empty ones that are due,
+// the others, and those that wait for their preflight.
+func TestNextSkipsCampaignsWithoutWork(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(r *manifest.Campaign){
+		"running":   func(*manifest.Campaign) {},
+		"preflight": func(r *manifest.Campaign) { r.Phase = manifest.PhasePreflight },
+	} {
+		queues := map[string]*queue.Queue{"a": queueOf(t), "b": queueOf(t)}
+		f, now, _ := fleetOf(t, func(c *FleetConfig) {
+			c.Attach = func(_ context.Context, campaign string) (*queue.Queue, error) { return queues[campaign], nil }
+		})
+		a, b := f.add(t, "a", change), f.add(t, "b", change)
+		for id, empty := range map[string]bool{"x": false, "y": true} {
+			f.setSkipPreflight(false)
+			if empty {
+				a.empty.since, b.empty.since = now.now.Add(-time.Minute), now.now.Add(-time.Minute)
+				a.empty.check, b.empty.check = now.now.Add(-2*time.Second), now.now.Add(-time.Second)
+			} else {
+				a.empty, b.empty = emptiness{}, emptiness{}
+			}
+			if err := queues["b"].PublishBatch(t.Context(), []queue.Work{{Class: "class", ID: id, Payload: []byte("{}")}}); err != nil {
+				t.Fatal(err)
+			}
+			assigned, all, err := f.Next(t.Context(), 0)
+			if err != nil || len(all) != 1 || assigned.Campaign != "b" {
+				t.Fatalf("%s, found empty before %v: %d items of campaign %q, %v", name, empty, len(all), assigned.Campaign, err)
+			}
+			if err := all[0].Ack(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
 // A file is fetched once, and again when its copy is damaged. A file that no retry could read is unusable.
 func TestFetchOfPrior(t *testing.T) {
 	t.Parallel()

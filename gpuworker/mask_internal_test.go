@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"ddiff/manifest"
+	"ddiff/restore/noise"
 	"ddiff/restore/operator"
 	"ddiff/restore/raster"
 )
@@ -68,5 +69,71 @@ func TestMissingMask(t *testing.T) {
 	tk := &task{op: op, item: manifest.Item{Name: "a", Task: operator.Inpaint, Measurement: &manifest.Source{Path: "y.png", SHA256: strings.Repeat("ab", 32)}}}
 	if err := tk.encodeDraw(); err == nil || !strings.Contains(err.Error(), "item a: task inpaint needs a file with its mask") {
 		t.Errorf("error %v", err)
+	}
+}
+
+// TestDrawOfPicture: a stored picture needs the mask or the kernel that it was taken with. A random one of the item is refused.
+func TestDrawOfPicture(t *testing.T) {
+	t.Parallel()
+	data, err := raster.EncodePNG(raster.New(3, 16, 24))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := &manifest.Source{Path: "file"}
+	for name, c := range map[string]struct {
+		task         string
+		mask, kernel *manifest.Source
+		want         string
+	}{
+		"no mask":   {operator.InpaintRandom, nil, nil, "needs the mask with which the picture was taken; give --mask"},
+		"mask":      {operator.InpaintRandom, file, nil, ""},
+		"no kernel": {operator.MotionDeblur, nil, nil, "needs the kernel with which the picture was taken; give --kernel"},
+		"kernel":    {operator.MotionDeblur, nil, file, ""},
+	} {
+		u := shaped(t, c.task, 24, 16)
+		u.item.Mask, u.item.Kernel, u.draw = c.mask, c.kernel, u.op.Draw(noise.Key{1})
+		if err := u.readPicture("y.png", data); (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+}
+
+// TestMeasureFromFile: the values of a .npy file are checked against the range of the task, and a mask beside it has the sides of the image.
+func TestMeasureFromFile(t *testing.T) {
+	t.Parallel()
+	values := func(high float32) []byte {
+		y := make([]float32, 3*8*16)
+		for i := range y {
+			y[i] = high * float32(i%2*2-1)
+		}
+		data, err := raster.EncodeNPY([]int{1, 3, 8, 16}, y)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return data
+	}
+	mask := func(w, h int) *operator.Draw {
+		return &operator.Draw{Name: drawMask, Dims: []int{h, w}, Data: slices.Repeat([]float32{1}, w*h)}
+	}
+	for name, c := range map[string]struct {
+		high float32
+		mask *operator.Draw
+		want string
+	}{
+		"good":            {1, mask(16, 8), ""},
+		"a scaled mask":   {1, mask(32, 16), ""},
+		"another mask":    {1, mask(8, 8), "read mask.png: "},
+		"values of bytes": {255, mask(32, 16), "the task inpaint needs -1 to 1"},
+	} {
+		u := shaped(t, operator.Inpaint, 16, 8)
+		data := values(c.high)
+		u.draw, u.item.Mask, u.item.Measurement = c.mask, &manifest.Source{Path: "mask.png"}, &manifest.Source{Path: "y.npy", SHA256: digest(data)}
+		err := loader{sources: pictureSource(data)}.measure(t.Context(), u)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+		if err == nil && (len(u.problem.Y) != 3*8*16 || len(u.problem.Draw) != 8*16) {
+			t.Errorf("%s: %d values and a mask of %d", name, len(u.problem.Y), len(u.problem.Draw))
+		}
 	}
 }

@@ -31,7 +31,8 @@ func (t *networkTimer) time(ctx context.Context, e *restore.Engine, p restore.Pl
 	if s, known := t.seconds[key]; known {
 		return s, nil
 	}
-	network, err := e.Prior().Compile(e.RuntimeFor(p), n, p.Image.Height, p.Image.Width, e.Build(p).Precision)
+	rt, build := e.RuntimeFor(p), e.Build(p)
+	network, err := e.Prior().CompileStreams(rt, e.Prior().Streams(rt, n, build.Streams), p.Image.Height, p.Image.Width, build.Precision)
 	if err != nil {
 		return 0, err
 	}

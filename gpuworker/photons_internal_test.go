@@ -50,7 +50,8 @@ func TestResidualWithPhotons(t *testing.T) {
 		for cause, ratio := range map[string]float64{"does not explain": 3, "fits the noise": 0.01} {
 			residual := (ratio - 1) * variance
 			w := tk.warnResidual(manifest.Metrics{Residual: &residual})
-			if w == nil || !strings.Contains(w.Text, cause) || strings.Contains(w.Text, "variance of the noise") != (photons > 0) {
+			if w == nil || !strings.Contains(w.Text, cause) || strings.Contains(w.Text, "variance of the noise") != (photons > 0) ||
+				strings.Contains(w.Text, "photons are too few") != (photons > 0 && ratio < 1) || strings.Contains(w.Text, "sigma is too large") != (photons == 0 && ratio < 1) {
 				t.Errorf("%g photons, ratio %g: %+v", photons, ratio, w)
 			}
 		}

@@ -93,7 +93,7 @@ func TestPreflight(t *testing.T) {
 		{"damaged-prior", damaged, one(func(*manifest.Item) {}), gpuworker.CheckPrior, "submit the campaign again"},
 		{"no-items", tiny, nil, gpuworker.CheckPrior, "no items"},
 		{"odd-size", tiny, one(func(it *manifest.Item) { it.Width = 36 }), gpuworker.CheckShapes, "multiple of 8"},
-		{"hungry", hungry, one(func(it *manifest.Item) { it.Prior = hungry.SHA256 }), gpuworker.CheckMemory, "out of memory"},
+		{"hungry", hungry, one(func(it *manifest.Item) { it.Prior = hungry.SHA256 }), gpuworker.CheckPrior, "out of memory"},
 		{"gone", tiny, []manifest.Item{with(t, gone, func(it *manifest.Item) { it.Prior = tiny.SHA256 })}, gpuworker.CheckSources, gone.Image.Path},
 		{"one-gone", tiny, append([]manifest.Item{with(t, gone, func(it *manifest.Item) { it.Prior = tiny.SHA256 })}, one(func(*manifest.Item) {})...), "", ""},
 		{"replacing-store", tiny, one(func(*manifest.Item) {}), gpuworker.CheckStore, "could be replaced"},

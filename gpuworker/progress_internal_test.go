@@ -110,11 +110,37 @@ func TestMetricsOfBatch(t *testing.T) {
 	if !slices.Equal(steps, []string{"steps 2 3 4s", "steps 4 5 1s"}) {
 		t.Errorf("spans %q", steps)
 	}
-	// A run without backward passes has no such metric.
-	p.cost, p.step = method.Cost{Network: 12}, 0
+}
+
+// TestEvaluationsWithoutBackward: a run without backward passes has no such metric, not even a 0.
+func TestEvaluationsWithoutBackward(t *testing.T) {
+	t.Parallel()
+	e := engineOf(t)
+	tk := planned(t, newAssigned(Assignment{Engine: e}, 1, nil, 0), sampleItem(t, e, 32, 32))
+	s, err := e.Solver(tk.plan, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reader := sdkmetric.NewManualReader()
+	in, err := telemetry.NewInstruments(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("ddiff"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, _ := workerOf(t, func(c *Config) { c.Instruments = in })
+	p := &progress{engineRestorer: engineRestorer{w.core}, ctx: t.Context(), solver: s, n: 1, cost: method.Cost{Network: 12}}
 	p.countEvaluations(5)
-	if again := sums(t, reader); again["ddiff.network.evaluations pass=backward"] != 12 || len(again) != len(got) {
-		t.Errorf("metrics %v", again)
+	var data metricdata.ResourceMetrics
+	if err := reader.Collect(t.Context(), &data); err != nil {
+		t.Fatal(err)
+	}
+	points := 0
+	for _, m := range data.ScopeMetrics[0].Metrics {
+		if d, ok := m.Data.(metricdata.Sum[int64]); ok && m.Name == "ddiff.network.evaluations" {
+			points += len(d.DataPoints)
+		}
+	}
+	if got := sums(t, reader); points != 1 || got["ddiff.network.evaluations pass=forward"] != 12 {
+		t.Errorf("%d series, %v", points, got)
 	}
 }
 

@@ -1,11 +1,13 @@
 package gpuworker
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"log/slog"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -181,9 +183,7 @@ func TestReportOfOutcomes(t *testing.T) {
 func wantLeft(t *testing.T, q *queue.Queue, id string, attempt int, marks queue.Marks) {
 	t.Helper()
 	if attempt == 0 {
-		if all, err := q.Lease(t.Context(), 1, 0); err != nil || len(all) > 0 {
-			t.Errorf("%s: %d items are left, %v", id, len(all), err)
-		}
+		wantNone(t, q, id)
 		return
 	}
 	l := leased(t, q)
@@ -192,6 +192,30 @@ func wantLeft(t *testing.T, q *queue.Queue, id string, attempt int, marks queue.
 	}
 	if err := l.Ack(t.Context()); err != nil {
 		t.Error(err)
+	}
+}
+
+// wantNone checks that the queue has no item, also no leased one.
+func wantNone(t *testing.T, q *queue.Queue, id string) {
+	t.Helper()
+	if n, err := q.Size(t.Context()); err != nil || n > 0 {
+		t.Errorf("%s: the queue has %d items, %v", id, n, err)
+	}
+}
+
+// TestDropOfCancelledItem: the queue of a cancelled campaign may be gone. A lease that can no longer be acknowledged is a line of the log and no error.
+func TestDropOfCancelledItem(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	w, dir := workerOf(t, func(c *Config) {
+		c.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	})
+	tk := &task{lease: at(t, queueOf(t), "a", 1, queue.Marks{}), ctx: t.Context(), item: manifest.Item{ID: "a", Campaign: "test"}}
+	tk.assigned = newAssigned(Assignment{Campaign: "test", Store: dir}, 1, nil, 0)
+	for _, again := range []bool{false, true} {
+		if err := w.report(t.Context(), tk, outcome{cancelled, errCancelled}, nil); err != nil || strings.Contains(log.String(), "could not acknowledge") != again {
+			t.Errorf("acknowledged before %v: %v, log %s", again, err, log.String())
+		}
 	}
 }
 
@@ -259,9 +283,7 @@ func TestReleaseOfItems(t *testing.T) {
 			t.Errorf("%s: %d events", id, n)
 		}
 		if tt.next == 0 {
-			if all, err := q.Lease(t.Context(), 1, 0); err != nil || len(all) > 0 {
-				t.Errorf("%s: %d items are left, %v", id, len(all), err)
-			}
+			wantNone(t, q, id)
 			continue
 		}
 		l := leased(t, q)

@@ -15,6 +15,13 @@ func TestTailStoresLastLines(t *testing.T) {
 	var shown bytes.Buffer
 	tail := gpuworker.NewTail(slog.NewTextHandler(&shown, &slog.HandlerOptions{Level: slog.LevelError}))
 	log := slog.New(tail)
+	if got := tail.Lines("mine"); len(got) != 0 {
+		t.Errorf("lines before the first: %q", got)
+	}
+	log.Info("one line")
+	if got := tail.Lines("mine"); len(got) != 1 || !strings.HasSuffix(got[0], "INFO one line") {
+		t.Errorf("the only line: %q", got)
+	}
 	for i := range 600 {
 		log.With("id", "other").Info("noise", "i", i)
 	}

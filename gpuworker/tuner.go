@@ -206,7 +206,9 @@ func (t *Tuner) RecordOutOfMemory(w Workload, batch int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	c := t.curve(w)
-	c.Ceiling = batch / 2
+	if c.Ceiling == 0 || batch/2 < c.Ceiling {
+		c.Ceiling = batch / 2
+	}
 	for len(c.Points) > 0 && c.Points[len(c.Points)-1].Batch > c.Ceiling {
 		c.Points = c.Points[:len(c.Points)-1]
 	}

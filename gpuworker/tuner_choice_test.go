@@ -20,7 +20,7 @@ func TestTunerRace(t *testing.T) {
 		other time.Duration
 		want  string
 	}{
-		"faster": {50 * ms, "openvino"}, "a little faster": {98 * ms, "cpu"}, "slower": {150 * ms, "cpu"},
+		"faster": {50 * ms, "openvino"}, "a little faster": {98 * ms, "cpu"}, "faster by 5 %": {95 * ms, "cpu"}, "slower": {150 * ms, "cpu"},
 	} {
 		w := gpuworker.Workload{Prior: name, Height: 64, Width: 64}
 		if _, known := tuner.Fastest(w, "cpu"); known {
@@ -38,6 +38,16 @@ func TestTunerRace(t *testing.T) {
 			t.Errorf("%s: another shape is %s, %v", name, got, known)
 		}
 	}
+	// Of several providers the fastest is used, and of equally fast ones the first by name.
+	for want, times := range map[string]map[string]time.Duration{
+		"a": {"cpu": 100 * ms, "a": 50 * ms, "b": 50 * ms},
+		"b": {"cpu": 100 * ms, "a": 60 * ms, "b": 50 * ms},
+		"c": {"cpu": 100 * ms, "b": 60 * ms, "c": 50 * ms, "d": 70 * ms},
+	} {
+		if got := tuner.RecordRace(gpuworker.Workload{Prior: "several"}, "cpu", times); got != want {
+			t.Errorf("%v: %s, want %s", times, got, want)
+		}
+	}
 	// A curve keeps the choices, and the reverse.
 	curve := gpuworker.Workload{Prior: "p", Provider: "cpu"}
 	drive(tuner, curve, map[int]time.Duration{1: 80, 2: 30, 4: 40})
@@ -48,7 +58,7 @@ func TestTunerRace(t *testing.T) {
 	}
 	data, err := os.ReadFile(file)
 	must(t, err)
-	for _, bad := range []string{strings.Replace(string(data), `"cpu": 0.1`, `"cpu": -1`, 1), strings.Replace(string(data), `"choices": [`, `"choices": [null,`, 1)} {
+	for _, bad := range []string{strings.Replace(string(data), `"cpu": 0.1`, `"cpu": -1`, 1), strings.Replace(string(data), `"cpu": 0.1`, `"cpu": 0`, 1), strings.Replace(string(data), `"choices": [`, `"choices": [null,`, 1)} {
 		if bad == string(data) {
 			t.Fatal("the file was not damaged")
 		}

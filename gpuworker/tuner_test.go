@@ -99,6 +99,10 @@ func TestTunerOutOfMemory(t *testing.T) {
 	if n := fresh.Size("c", w, 16); n != 1 {
 		t.Errorf("Size is %d, want 1", n)
 	}
+	fresh.RecordOutOfMemory(w, 8) // a batch that was formed before
+	if n := fresh.Size("c", w, 16); n != 1 {
+		t.Errorf("Size after 8 exceeded memory too is %d, want 1", n)
+	}
 	if drive(fresh, w, map[int]time.Duration{1: time.Second}); fresh.Size("c", w, 0) != 1 {
 		t.Errorf("Size is %d, above the memory limit of 1", fresh.Size("c", w, 0))
 	}

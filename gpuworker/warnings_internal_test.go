@@ -48,6 +48,11 @@ func TestWarnings(t *testing.T) {
 		"no measured image":       {1, p(8), nil, 0.3, 0.3, "", 5, true, ""},
 		"flat":                    {1, nil, nil, 0.05, 0.3, "", 5, true, "flat"},
 		"as flat as y":            {1, nil, nil, 0.001, 0.06, "", 5, true, ""},
+		"a fifth of the contrast": {1, nil, nil, 0.0595, 0.3, "", 5, true, ""}, // that of y without noise is 0.2958
+		"less than a fifth":       {1, nil, nil, 0.0588, 0.3, "", 5, true, "flat"},
+		"contrast as the noise":   {1, nil, nil, 0, 0.07, "", 5, true, ""},
+		"contrast above noise":    {1, nil, nil, 0, 0.0715, "", 5, true, "flat"},
+		"equal PSNR":              {1, p(24), p(24), 0.3, 0.3, "", 5, true, ""},
 		"few steps of its preset": {1, nil, nil, 0.3, 0.3, "natural", 5, false, "steps"},
 		"half of the steps":       {1, nil, nil, 0.3, 0.3, "natural", 50, false, ""},
 		"preset of another prior": {1, nil, nil, 0.3, 0.3, "natural", 100, true, "preset"},
@@ -69,6 +74,22 @@ func TestWarnings(t *testing.T) {
 			if w.Text == "" || strings.Contains(w.Text, "\n") {
 				t.Errorf("%s: text %q", name, w.Text)
 			}
+		}
+	}
+}
+
+// TestFlatWithoutPicture: where the measurement is no picture, a restoration below a contrast of 0.02 is flat.
+func TestFlatWithoutPicture(t *testing.T) {
+	t.Parallel()
+	tk := shaped(t, operator.PhaseRetrieval, 16, 16)
+	tk.problem.Y = make([]float32, tk.op.MeasurementSize())
+	for contrast, flat := range map[float32]bool{0.019: true, 0.021: false} {
+		tk.solution.X = make([]float32, tk.op.Image.Size())
+		for i := range tk.solution.X {
+			tk.solution.X[i] = 0.5 + contrast*float32(1-2*(i%2))
+		}
+		if w := tk.warnFlat(); (w != nil) != flat || flat && (w.Code != manifest.WarnFlat || !strings.Contains(w.Text, "nearly flat: its contrast is 0.019")) {
+			t.Errorf("contrast %g: warning %+v", contrast, w)
 		}
 	}
 }

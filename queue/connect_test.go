@@ -111,6 +111,10 @@ func TestConnectAccess(t *testing.T) {
 	wantRefusal(t, queue.ConnectConfig{URL: s.ClientURL()}, queue.ErrAccess)
 	dead := fmt.Sprint("nats://127.0.0.1:", freePort(t))
 	wantRefusal(t, queue.ConnectConfig{URL: with("user:hunter2") + "," + dead, Wait: time.Hour}, queue.ErrAccess)
+	for range 4 { // the client tries the servers in random order
+		wantRefusal(t, queue.ConnectConfig{URL: with("user:hunter2") + "," + dead}, queue.ErrAccess)
+		wantRefusal(t, queue.ConnectConfig{URL: dead + "," + with("user:hunter2")}, queue.ErrAccess)
+	}
 	other, err := nkeys.CreateUser()
 	must(t, err)
 	text, err = other.Seed()
@@ -197,22 +201,25 @@ func TestConnectConfigValidate(t *testing.T) {
 	noise := filepath.Join(t.TempDir(), "noise")
 	must(t, os.WriteFile(noise, []byte("hunter2"), 0o600))
 	for field, cfg := range map[string]queue.ConnectConfig{
-		"URL":                {},
-		"address 2":          {URL: "nats://a:4222,http://user:hunter2@b"},
-		"address 1":          {URL: "nats://user:hunter2/x@b:4222"},
-		"of a password":      {URL: "nats://user:hunter2%zz@b:4222"},
-		"Role":               {URL: "nats://a", Role: "a.b"},
-		"Wait":               {URL: "nats://a", Wait: -1},
-		"both set":           {URL: "nats://a", Credentials: noise, NKeySeed: noise},
-		"CertFile":           {URL: "nats://a", CertFile: noise},
-		"read CertFile":      {URL: "nats://a", CertFile: noise, KeyFile: noise},
-		"read CAFile":        {URL: "nats://a", CAFile: missing},
-		"no PEM certificate": {URL: "nats://a", CAFile: noise},
-		"read credentials":   {URL: "nats://a", Credentials: missing},
-		"NKey seed":          {URL: "nats://a", NKeySeed: noise},
+		"URL":       {},
+		"address 2": {URL: "nats://a:4222,http://user:hunter2@b"},
+		"address 1": {URL: "nats://user:hunter2/x@b:4222"},
+		"2 of URL has the port 0, want 1 to 65535": {URL: "nats://a,nats://b:0"},
+		"1 of URL has the port 65536":              {URL: "nats://a:65536"},
+		"of a password":                            {URL: "nats://user:hunter2%zz@b:4222"},
+		"Role":                                     {URL: "nats://a", Role: "a.b"},
+		"Wait":                                     {URL: "nats://a", Wait: -1},
+		"both set":                                 {URL: "nats://a", Credentials: noise, NKeySeed: noise},
+		"CertFile":                                 {URL: "nats://a", CertFile: noise},
+		"read CertFile":                            {URL: "nats://a", CertFile: noise, KeyFile: noise},
+		"read CAFile":                              {URL: "nats://a", CAFile: missing},
+		"no PEM certificate":                       {URL: "nats://a", CAFile: noise},
+		"read credentials":                         {URL: "nats://a", Credentials: missing},
+		"NKey seed":                                {URL: "nats://a", NKeySeed: noise},
 	} {
 		wantRefusal(t, cfg, queue.ErrConfig, field)
 	}
+	must(t, queue.ConnectConfig{URL: "nats://a:1,tls://b:65535"}.Validate())
 	if got := queue.Redacted("tls://user:hunter2@a:1, token@b"); got != "tls://a:1,nats://b" {
 		t.Errorf("redacted: %s", got)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -250,5 +251,78 @@ func TestElectionHasOneLeader(t *testing.T) {
 	wg.Wait()
 	if terms != 18 {
 		t.Errorf("%d terms, want 18", terms)
+	}
+}
+
+// TestElectionConfig: a term has at least 100 ms, and a role is a part of a key.
+func TestElectionConfig(t *testing.T) {
+	t.Parallel()
+	s, _ := electionServer(t)
+	nc := dial(t, s)
+	for name, c := range map[string]struct {
+		cfg  queue.ElectionConfig
+		want error
+	}{
+		"shortest term": {queue.ElectionConfig{TTL: 100 * time.Millisecond}, nil},
+		"shorter term":  {queue.ElectionConfig{TTL: 100*time.Millisecond - 1}, queue.ErrConfig},
+		"no term":       {queue.ElectionConfig{Role: "gc"}, nil},
+		"role":          {queue.ElectionConfig{Role: "a b"}, queue.ErrBadName},
+	} {
+		if _, err := queue.NewElection(t.Context(), nc, c.cfg); !errors.Is(err, c.want) {
+			t.Errorf("%s: %v, want %v", name, err, c.want)
+		}
+	}
+}
+
+// lines is the messages of a log.
+type lines chan string
+
+func (l lines) Enabled(context.Context, slog.Level) bool { return true }
+
+func (l lines) Handle(_ context.Context, r slog.Record) error {
+	select {
+	case l <- r.Message:
+	default:
+	}
+	return nil
+}
+
+func (l lines) WithAttrs([]slog.Attr) slog.Handler { return l }
+func (l lines) WithGroup(string) slog.Handler      { return l }
+
+// TestElectionLog: a process that waits for its turn logs nothing, and one that cannot take part logs that.
+func TestElectionLog(t *testing.T) {
+	t.Parallel()
+	s, _ := electionServer(t)
+	run(t, s, "a").leader(t, patience)
+	const complaint = "could not take part in the election, will retry"
+	log := make(lines, 100)
+	e, err := queue.NewElection(t.Context(), dial(t, s), queue.ElectionConfig{TTL: shortTerm, Logger: slog.New(log)})
+	must(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- e.Run(ctx, func(context.Context) error { return nil }) }()
+	for quiet := time.After(shortTerm / 2); quiet != nil; {
+		select {
+		case line := <-log:
+			t.Errorf("a waiting process logs %q", line)
+		case <-quiet:
+			quiet = nil
+		}
+	}
+	stopServer(s)
+	for deadline := time.After(patience); ; {
+		select {
+		case line := <-log:
+			if line != complaint {
+				continue
+			}
+			cancel()
+			must(t, <-ended)
+			return
+		case <-deadline:
+			t.Fatal("an unreachable server is not in the log")
+		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"ddiff/internal/lifecycle/lifecycletest"
 	"ddiff/queue"
@@ -143,4 +144,26 @@ func TestEmbeddedStoreLimit(t *testing.T) {
 	more := []queue.Work{{Class: "c", ID: "more", Payload: make([]byte, 4<<10)}}
 	mustBe(t, q.PublishBatch(t.Context(), more), queue.ErrFull)
 	must(t, lease(t, q).Ack(t.Context())) // stored work can still be settled
+}
+
+// TestConnectThrough: the client's connection and each reconnect pass through the transport of the caller.
+func TestConnectThrough(t *testing.T) {
+	t.Parallel()
+	var conns []net.Conn
+	passed := make(chan net.Conn, 8)
+	nc, err := start(t, t.TempDir()).ConnectThrough(func(c net.Conn) net.Conn {
+		passed <- c
+		return c
+	})
+	must(t, err)
+	for range 2 {
+		select {
+		case c := <-passed:
+			conns = append(conns, c)
+			must(t, c.Close()) // the client connects again
+		case <-time.After(patience):
+			t.Fatalf("%d connections through the transport, want 2", len(conns))
+		}
+	}
+	nc.Close()
 }

@@ -2,6 +2,7 @@ package queue_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"strings"
@@ -118,7 +119,13 @@ func TestWritesSurviveLostAnswers(t *testing.T) {
 		{"put it", func() error { return b.Put(t.Context(), "l", []byte("4")) }},
 		{"publish", func() error { return publish(t.Context(), q, "c", "one", nil) }},
 		{"publish a batch", func() error { return q.PublishBatch(t.Context(), batch) }},
-		{"publish a result", func() error { return held.PublishResult(t.Context(), nil) }},
+		{"publish a result", func() error {
+			isNew, err := held.PublishOutcome(t.Context(), nil)
+			if err == nil && !isNew {
+				err = errors.New("the outcome is not new")
+			}
+			return err
+		}},
 		{"acknowledge", func() error { return held.Ack(t.Context()) }},
 		{"bury", func() error { return held.Bury(t.Context(), queue.Dead{ID: "batch-0"}) }},
 		{"pause", func() error { return q.Pause(t.Context()) }},

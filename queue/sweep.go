@@ -33,6 +33,16 @@ type SweepConfig struct {
 	Now func() time.Time
 }
 
+// withDefaults returns c with every zero field set to its default, but for the logger.
+func (c SweepConfig) withDefaults() SweepConfig {
+	c.Interval = cmp.Or(c.Interval, 30*time.Second)
+	c.Tracer = cmp.Or(c.Tracer, noop.NewTracerProvider().Tracer(""))
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	return c
+}
+
 const (
 	sweepConsumer = "ddiff-sweep"
 	// sweepBatch and sweepWait are the number of advisories per request and the wait for them.
@@ -60,11 +70,7 @@ func Sweep(ctx context.Context, nc *nats.Conn, cfg SweepConfig) error {
 	if cfg.Outcome == nil {
 		return fmt.Errorf("sweep: %w: Outcome is missing", ErrConfig)
 	}
-	cfg.Interval = cmp.Or(cfg.Interval, 30*time.Second)
-	cfg.Tracer = cmp.Or(cfg.Tracer, noop.NewTracerProvider().Tracer(""))
-	if cfg.Now == nil {
-		cfg.Now = time.Now
-	}
+	cfg = cfg.withDefaults()
 	l, err := newLink(nc, cfg.Logger, defaultTimeout)
 	if err != nil {
 		return fmt.Errorf("sweep: %w", err)

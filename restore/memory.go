@@ -12,6 +12,8 @@ const (
 	// keeps: 1.1 to 1.7 for stacks of convolutions.
 	ownCopies   = 2
 	float32Size = 4
+	// weightCopies is the number of copies of the weights in a stream: those of the file, and those in the layout of the kernels.
+	weightCopies = 2
 	// wholeCopies is the number of copies of an image in memory, beside the network and the operator, while it is solved in tiles: tensors
 	// of the state, measurement, noise and intermediate values of the step, and the arrays of the result. stateCopies and drawCopies are
 	// those of each tensor of the state, and of each draw of noise.
@@ -27,13 +29,17 @@ const (
 // bound for the measured networks, at most twice their memory. A latent prior needs that of its network at the size of latents, and
 // as much again per channel of its autoencoder at the size of images. An operator file needs twice the size of all its values.
 // Memory grows linearly with the pixels, and with the square of the sides for operators with constant matrices. A GPU has
-// the images in its own memory. Methods whose steps have inner iterations with noise need the host's memory for it on any
+// the images in its own memory. Each stream of a batch after the first adds its
+// copy of the weights. Methods whose steps have inner iterations with noise need the host's memory for it on any
 // provider. For an image in tiles the network needs the memory of a tile, and the rest of a step grows with the pixels of the image.
 func (e *Engine) Memory(p Plan, n int) int64 {
 	h, w := float64(p.Image.Height), float64(p.Image.Width)
 	need := denseCopies * float32Size * e.operators(p).Constants(p.Task, p.Image)
 	if p.Divided() {
 		need += e.whole(p) * float64(n)
+	}
+	if streams := len(e.prior.Streams(e.RuntimeFor(p), n, e.Build(p).Streams)); streams > 1 {
+		need += float64((streams - 1) * weightCopies * float32Size * e.prior.Parameters())
 	}
 	if !e.rt.GPU() {
 		dims := e.prior.Space().Dims(p.Image.Dims(n))

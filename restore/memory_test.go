@@ -22,7 +22,7 @@ func TestMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := restore.NewEngine(rt, p, restore.Config{Operators: operator.Builtin()})
+	e := restore.NewEngine(rt.Threaded(1), p, restore.Config{Operators: operator.Builtin()})
 	defer e.Close() //nolint:errcheck // nothing is compiled
 	need := func(task string, w, h, n int) int64 {
 		return e.Memory(restore.Plan{Task: task, Image: operator.Shape{Channels: 3, Height: h, Width: w}}, n) >> 20
@@ -34,6 +34,15 @@ func TestMemory(t *testing.T) {
 	}
 	if one, eight := need("hdr", 512, 512, 1), need("hdr", 512, 512, 8); eight < 8*one || eight > 8*one+8 {
 		t.Errorf("a batch of 8: %d MiB, one: %d MiB", eight, one)
+	}
+	parts := restore.NewEngine(rt.Threaded(4), p, restore.Config{Operators: operator.Builtin()})
+	defer parts.Close() //nolint:errcheck // nothing is compiled
+	plan := restore.Plan{Task: "hdr", Image: operator.Shape{Channels: 3, Height: 64, Width: 64}}
+	if more := parts.Memory(plan, 3) - e.Memory(plan, 3); more != 2*2*4*int64(p.Parameters()) {
+		t.Errorf("three streams: %d bytes above one, want two copies of the weights in two streams", more)
+	}
+	if more := parts.Memory(plan, 1) - e.Memory(plan, 1); more != 0 {
+		t.Errorf("one image: %d bytes above one stream", more)
 	}
 	// 11.3 GiB were measured for matrices of 16384² elements, some copies of which stay in caches. Phase retrieval has half as many again.
 	if got := need("phase_retrieval", 16384, 8, 1); got < 16_950 {
@@ -110,7 +119,7 @@ func TestOperatorMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := restore.NewEngine(onnxtest.Runtime(t), p, restore.Config{})
+	e := restore.NewEngine(onnxtest.Runtime(t).Threaded(1), p, restore.Config{})
 	defer e.Close() //nolint:errcheck // nothing is compiled
 	for _, c := range []struct {
 		layers, side int

@@ -16,8 +16,8 @@ type Preset struct {
 	Foreign bool
 }
 
-// presetNatural is the preset that was chosen for the bundled prior. All others are of publications, for their priors.
-const presetNatural = "natural"
+// bundledPreset reports whether a preset was chosen for the bundled prior. All others are of publications, for their priors.
+func bundledPreset(name string) bool { return name == "natural" || name == "fast" }
 
 // Preset compares a plan with a preset; sigma is the noise of the measurement. The error wraps [method.ErrSetting].
 func (e *Engine) Preset(p Plan, name string, sigma float64) (Preset, error) {
@@ -36,7 +36,7 @@ func (e *Engine) Preset(p Plan, name string, sigma float64) (Preset, error) {
 		return out, nil
 	}
 	// Which of the other priors a publication's preset belongs to is unknown.
-	out.Foreign = (e.prior.SHA256 == prior.BundledDigest()) != (name == presetNatural)
+	out.Foreign = (e.prior.SHA256 == prior.BundledDigest()) != bundledPreset(name)
 	for value := range rows[i].Values {
 		out.Foreign = out.Foreign && p.Solver.Value(value) == settings.Value(value)
 	}

@@ -201,6 +201,22 @@ func TestCacheTooLargeValue(t *testing.T) {
 	o.wantLoads(t, 0)
 }
 
+// TestCacheWithOneValue: a value whose file has exactly the size of the cache is cached.
+func TestCacheWithOneValue(t *testing.T) {
+	t.Parallel()
+	o := &origin{values: map[string][]byte{"k": make([]byte, 500)}}
+	dir := t.TempDir()
+	o.wantCached(t, newCache(t, storage.CacheConfig{Dir: dir}), "k")
+	size := cacheBytes(t, dir)
+	o.wantLoads(t, 1)
+	for limit, loads := range map[int64]int64{size: 1, size - 1: 2} {
+		c := newCache(t, storage.CacheConfig{Dir: t.TempDir(), MaxBytes: limit})
+		o.wantCached(t, c, "k")
+		o.wantCached(t, c, "k")
+		o.wantLoads(t, loads)
+	}
+}
+
 // TestCacheShared uses one directory from several caches, which lock each other out as processes do. No cache may
 // exceed the limit or return other bytes.
 func TestCacheShared(t *testing.T) {

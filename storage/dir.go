@@ -43,7 +43,7 @@ func NewDir(path string) (*Dir, error) {
 	if err := os.MkdirAll(root, 0o755); errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) {
 		return nil, fmt.Errorf("open store %s: %w: no directory can be made there: %w", path, ErrReadOnly, err) // as in /proc
 	} else if err != nil {
-		return nil, fmt.Errorf("open store %s: %w", path, writeError(err))
+		return nil, fmt.Errorf("open store %s: %w", path, pathError(writeError(err)))
 	}
 	if _, err := os.ReadDir(root); err != nil {
 		return nil, fmt.Errorf("open store %s: %w", path, err)
@@ -51,6 +51,15 @@ func NewDir(path string) (*Dir, error) {
 	d := &Dir{root: root}
 	d.removeStale(time.Now().Add(-staleAfter))
 	return d, nil
+}
+
+// pathError wraps the error of a system call with ErrAddress if the path itself cannot be a directory: a chain of links
+// without an end, a link to nothing, or a name that is too long.
+func pathError(err error) error {
+	if errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.ENAMETOOLONG) || errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%w: %w", ErrAddress, err)
+	}
+	return err
 }
 
 // removeStale removes temporary files last written before the given time. It is best effort: a remaining file only

@@ -7,7 +7,8 @@ import (
 )
 
 var (
-	// ErrAddress: the address is invalid or has an unsupported scheme. Open and Absolute return it.
+	// ErrAddress: the address is invalid, has an unsupported scheme, or is a path that cannot be a directory. Open, Absolute
+	// and NewDir return it.
 	ErrAddress = errors.New("bad store address")
 	// ErrBadKey: CheckKey refuses the key. Every method returns it.
 	ErrBadKey = errors.New("bad key")

@@ -2,6 +2,7 @@ package storage
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/url"
@@ -9,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 )
 
 // s3Calls is the number of concurrent calls to an object store that Open opened.
@@ -119,8 +121,11 @@ func Locate(address, key string) string {
 
 func openDir(_ context.Context, path string, o Options) (*Opened, error) {
 	if o.ReadOnly {
-		if _, err := os.Stat(path); err != nil {
-			return nil, fmt.Errorf("open store %s: %w", path, err)
+		switch _, err := os.Stat(path); {
+		case errors.Is(err, syscall.ENOTDIR):
+			return nil, fmt.Errorf("open store %s: %w: %w", path, ErrAddress, err)
+		case err != nil:
+			return nil, fmt.Errorf("open store %s: %w", path, pathError(err))
 		}
 	}
 	dir, err := NewDir(path)

@@ -1,6 +1,7 @@
 package storage_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -363,5 +364,29 @@ func TestS3ServerDies(t *testing.T) {
 	wantError(t, "Create", s.Create(t.Context(), "c", nil), storage.ErrUnavailable)
 	for _, err := range s.List(t.Context(), "") {
 		wantError(t, "List", err, storage.ErrUnavailable)
+	}
+}
+
+// TestS3ListOutOfOrder: a server that lists a name twice, or names out of byte order, would hide others from a listing that resumes after
+// the last name. The listing ends with an error.
+func TestS3ListOutOfOrder(t *testing.T) {
+	t.Parallel()
+	p := startProxied(t)
+	s := openS3(t, p.config)
+	for _, key := range []string{"list/a", "list/b"} {
+		must(t, s.Put(t.Context(), key, nil))
+	}
+	for _, from := range []string{"a", "b"} {
+		to := map[string]string{"a": "c", "b": "a"}[from] // c before b, or a twice
+		p.set(changeAnswer(func(body []byte) []byte {
+			return bytes.ReplaceAll(body, []byte("list/"+from+"</Key>"), []byte("list/"+to+"</Key>"))
+		}))
+		var failure error
+		for _, err := range s.List(t.Context(), "list/") {
+			failure = err
+		}
+		if failure == nil || !strings.Contains(failure.Error(), "out of byte order") {
+			t.Errorf("%s listed as %s: %v", from, to, failure)
+		}
 	}
 }

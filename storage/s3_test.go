@@ -136,6 +136,16 @@ func TestS3MaxBytes(t *testing.T) {
 	wantError(t, "Create", s.Create(t.Context(), "c", []byte("12345")), storage.ErrTooLarge)
 	_, err = s.Stat(t.Context(), "p")
 	wantError(t, "Stat of the refused object", err, storage.ErrNotFound)
+	// An object of exactly the limit is read, also in two parts.
+	config.MaxBytes = 5
+	s = openS3(t, config)
+	data, err := s.Get(t.Context(), "five")
+	must(t, err)
+	parts, err := s.GetChecked(t.Context(), "five", 2, func([]byte, int64) error { return nil })
+	must(t, err)
+	if string(data) != "12345" || string(parts) != "12345" {
+		t.Errorf("read %q and %q, want 12345", data, parts)
+	}
 }
 
 // TestS3PrefixesAreSeparate checks that a prefix ends at a slash and that a listing skips invalid keys.

@@ -10,6 +10,7 @@
 //
 // Spans have ids even without an exporter, so that log lines, message headers and results can name their trace.
 //
-// Package queue carries trace context across processes. The only process-wide setting is OpenTelemetry's error handler,
-// because the SDK has no other way to report a failed export: it writes to the logger of the last Telemetry started.
+// Package queue carries trace context across processes. The process-wide settings are OpenTelemetry's error handler,
+// because the SDK has no other way to report a failed export: it writes to the logger of the last Telemetry started, and
+// OpenTelemetry's own log, which is discarded.
 package telemetry

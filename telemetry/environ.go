@@ -3,9 +3,12 @@ package telemetry
 import (
 	"fmt"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"ddiff/internal/regular"
 )
 
 // IgnoredVariables describes the OTEL_* variables whose values OpenTelemetry ignores because they are invalid, in a fixed
@@ -42,7 +45,7 @@ func variables() []variable {
 		prefix := "OTEL_EXPORTER_OTLP_" + signal
 		out = append(out,
 			variable{prefix + "ENDPOINT", "a URL, such as http://localhost:4318", address},
-			variable{prefix + "HEADERS", "a list of KEY=VALUE", pairs},
+			variable{prefix + "HEADERS", "a list of KEY=VALUE with escaped values", headers},
 			variable{prefix + "COMPRESSION", "gzip or none", oneOf("gzip", "none")},
 			variable{prefix + "INSECURE", "true or false", oneOf("true", "false")},
 			variable{prefix + "TIMEOUT", "a number of milliseconds", count})
@@ -72,6 +75,35 @@ func count(value string) bool {
 func address(value string) bool {
 	u, err := url.Parse(strings.TrimSpace(value))
 	return err == nil && slices.Contains([]string{"http", "https", "unix"}, u.Scheme) && (u.Host != "" || u.Scheme == "unix")
+}
+
+// headerName matches the name of an HTTP header.
+var headerName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
+
+// headers reports whether a value is a list of pairs with the names of headers and escaped values.
+func headers(value string) bool {
+	for pair := range strings.SplitSeq(strings.Trim(value, " ,"), ",") {
+		key, escaped, _ := strings.Cut(pair, "=")
+		if _, err := url.PathUnescape(escaped); err != nil || !headerName.MatchString(strings.TrimSpace(key)) {
+			return false
+		}
+	}
+	return pairs(value)
+}
+
+// checkFiles checks the files that variables name, which OpenTelemetry reads without a limit.
+func checkFiles(environ func(string) string) error {
+	for _, signal := range []string{"", "TRACES_", "METRICS_"} {
+		for _, kind := range []string{"CERTIFICATE", "CLIENT_CERTIFICATE", "CLIENT_KEY"} {
+			name := "OTEL_EXPORTER_OTLP_" + signal + kind
+			if path := environ(name); path != "" {
+				if _, err := regular.Read(path, regular.MaxConfigBytes); err != nil {
+					return fmt.Errorf("%s: %w", name, err)
+				}
+			}
+		}
+	}
+	return nil
 }
 
 // pairs reports whether a value is a list of pairs, separated by commas.

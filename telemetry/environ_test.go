@@ -16,7 +16,7 @@ func TestIgnoredVariables(t *testing.T) {
 		"OTEL_TRACES_SAMPLER":                 {[]string{"always_off", "traceidratio"}, []string{"sometimes"}},
 		"OTEL_TRACES_SAMPLER_ARG":             {[]string{"0", "0.5", "1"}, []string{"1.5", "half", "NaN"}},
 		"OTEL_EXPORTER_OTLP_ENDPOINT":         {[]string{"http://localhost:4318", "https://host/x"}, []string{"localhost:4318", "http://", "::secret"}},
-		"OTEL_EXPORTER_OTLP_HEADERS":          {[]string{"authorization=Bearer x"}, []string{"secret"}},
+		"OTEL_EXPORTER_OTLP_HEADERS":          {[]string{"authorization=Bearer x", "a=%20x,b=y="}, []string{"secret", "a=secret%zz", "secret/=x", "=secret"}},
 		"OTEL_EXPORTER_OTLP_TRACES_TIMEOUT":   {[]string{"10000"}, []string{"10s", "-1", "0"}},
 		"OTEL_EXPORTER_OTLP_METRICS_INSECURE": {[]string{"true"}, []string{"2"}},
 		"OTEL_EXPORTER_OTLP_COMPRESSION":      {[]string{"gzip", "none"}, []string{"zstd"}},

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/prometheus/otlptranslator"
@@ -44,13 +45,15 @@ type Telemetry struct {
 
 // Start sets up the telemetry of cfg and the environment. The caller must shut down the returned Telemetry. Start fails
 // when cfg is invalid, when the trace file cannot be opened, or when an OTEL_* variable names an unknown exporter or
-// protocol.
+// protocol, or a file that cannot be read.
 func Start(ctx context.Context, cfg Config) (*Telemetry, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
 	t := &Telemetry{Logger: newLogger(cfg), open: newOpenSpans()}
+
+	otel.SetLogger(logr.Discard()) // the SDK writes values of variables to standard error, such as headers with a password
 
 	res, err := newResource(ctx, cfg)
 	switch {
@@ -75,6 +78,11 @@ func Start(ctx context.Context, cfg Config) (*Telemetry, error) {
 		metricOptions = append(metricOptions, sdkmetric.WithReader(endpoint))
 	}
 	on := exportersIn(cfg.Environ)
+	if on.traces || on.metrics {
+		if err := checkFiles(cfg.Environ); err != nil {
+			return nil, err
+		}
+	}
 	var reader sdkmetric.Reader
 	if on.traces {
 		if t.exporter, err = autoexport.NewSpanExporter(ctx); err != nil {

@@ -47,7 +47,7 @@ const (
 func badInputs(t *testing.T) []badInput {
 	t.Helper()
 	all := slices.Concat(
-		badCampaigns(), badFlags(), badAddresses(), badEnvironments(), badLists(t), badImages(t), badPictures(t), badArrays(t), badArchives(t), badPriors(t), badBundles(t), badResults(t),
+		badCampaigns(), badFlags(), badAddresses(), badEnvironments(), badLists(t), badImages(t), badPictures(t), badArrays(t), badArchives(t), badPriors(t), badGraphs(t), badBundles(t), badResults(t),
 	)
 	seen := map[string]bool{}
 	for _, in := range all {

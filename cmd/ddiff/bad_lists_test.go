@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -101,6 +102,13 @@ func badArchives(t *testing.T) []badInput {
 	for _, text := range []string{"text", "PAR1", "PAR1PAR1", "PAR1\xff\xff\xff\x7fPAR1", "PARE\x00\x00\x00\x00PARE", strings.Repeat("\x00", 4096)} {
 		add(fmt.Sprintf("Parquet %.12q", text), "a.parquet", []byte(text))
 		add(fmt.Sprintf("tar %.12q", text), "a.tar", []byte(text))
+	}
+	for name, metadata := range map[string]string{
+		"of 2^31 columns": "\x29\xfc\xff\xff\xff\xff\x07", "of 2^31 row groups": "\x49\xfc\xff\xff\xff\xff\x07",
+		"of nested structures": strings.Repeat("\x1c", 8<<20), "of nested lists": strings.Repeat("\x19\x1c", 4<<20),
+	} {
+		file := binary.LittleEndian.AppendUint32([]byte("PAR1"+metadata), uint32(len(metadata)))
+		add("Parquet "+name, "a.parquet", append(file, "PAR1"...))
 	}
 	return all
 }

@@ -12,6 +12,7 @@ import (
 	"ddiff/coordinator/shard"
 	"ddiff/internal/regular"
 	"ddiff/manifest"
+	"ddiff/restore"
 	"ddiff/restore/onnx"
 	"ddiff/restore/prior"
 	"ddiff/restore/raster"
@@ -81,12 +82,15 @@ func (o benchOptions) timeCampaign(ctx context.Context, out string, photos []str
 				return err
 			}
 		}
-		net, err := e.prior.Compile(e.engine.Runtime(), n, o.size, o.size, t.precision)
+		streams := e.prior.Streams(e.engine.Runtime(), n, e.engine.Build(restore.Plan{}).Streams)
+		net, err := e.prior.CompileStreams(e.engine.Runtime(), streams, o.size, o.size, t.precision)
 		if err != nil {
 			return err
 		}
 		defer net.Close()
-		net.T.I64[0] = 300
+		for _, n := range net {
+			n.T.I64[0] = 300
+		}
 		run := func() error { return net.Run(ctx) }
 		// The first calls of a session are slower, so these two do not count either.
 		if err := errors.Join(run(), run()); err != nil {

@@ -16,7 +16,7 @@ func TestTasks(t *testing.T) {
 	all := operator.Builtin().Names()
 	e := ddiff(t, "tasks")
 	wantCode(t, e, 0)
-	for _, want := range append(all, "natural", "ffhq", "imagenet", "diff_pnp_hqs") {
+	for _, want := range append(all, "natural", "fast", "ffhq", "imagenet", "diff_pnp_hqs") {
 		if !strings.Contains(e.stdout, want) {
 			t.Errorf("%s is missing\n%v", want, e)
 		}
@@ -33,7 +33,7 @@ func TestTasks(t *testing.T) {
 		t.Fatalf("%d tasks, want %d", len(infos), len(all))
 	}
 	for _, info := range infos {
-		if info.About == "" || len(info.Presets) != 3 || info.Presets["ffhq"].Steps == 0 {
+		if info.About == "" || len(info.Presets) != 4 || info.Presets["ffhq"].Steps == 0 {
 			t.Errorf("the documentation of task %s is incomplete: %+v", info.Name, info)
 		}
 	}

@@ -23,6 +23,7 @@ type computeOptions struct {
 	library   string
 	threads   int
 	chunk     int
+	streams   int
 	form      string
 	precision string
 	// catalogue has the methods and operators.
@@ -40,6 +41,7 @@ func (o *computeOptions) addDevice(f *pflag.FlagSet, value string) {
 // addBuild adds the flags of the compilation of solvers.
 func (o *computeOptions) addBuild(f *pflag.FlagSet) {
 	f.IntVar(&o.chunk, "chunk", 0, "solver steps per call of the runtime (0: automatic)")
+	f.IntVar(&o.streams, "streams", 0, "parts of a batch that the CPU computes beside each other (0: one per thread)")
 	f.StringVar(&o.form, "form", "", "layout of a call's steps in the model: "+words(solver.Forms())+" (default: automatic)")
 }
 
@@ -59,7 +61,7 @@ func words[T ~string](values []T) string {
 
 // build returns the validated compilation settings.
 func (o computeOptions) build() (solver.Build, error) {
-	b := solver.Build{Form: solver.Form(o.form), Chunk: o.chunk}
+	b := solver.Build{Form: solver.Form(o.form), Chunk: o.chunk, Streams: o.streams}
 	if o.precision != "" {
 		var err error
 		if b.Precision, err = onnx.ParsePrecision(o.precision); err != nil {

@@ -58,6 +58,7 @@ func TestWrongFlagsCreateNothing(t *testing.T) {
 		"--precision":       {"--precision", "fp1"},
 		"--form":            {"--form", "round"},
 		"--chunk":           {"--chunk", "-1"},
+		"--streams":         {"--streams", "-1"},
 		"--source-ca":       {"--source-ca", "/none.pem"},
 		"--log-format":      {"--log-format", "xml"},
 		"--memory-share":    {"--memory-share", "1.5"},

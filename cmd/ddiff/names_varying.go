@@ -52,7 +52,7 @@ func (v *variation) add(c report.Cell, seed string) {
 	} {
 		v.note(property{"", p.name}, p.value)
 	}
-	for scope, list := range map[string]string{taskScope(c): c.Params, methodScope(c): c.Settings} {
+	for scope, list := range map[string]string{taskScope(c): c.Params, methodScope(c): settingsOf(c)} {
 		v.items[scope]++
 		for a := range strings.SplitSeq(list, ";") {
 			name, value, _ := strings.Cut(a, "=")
@@ -94,7 +94,7 @@ func (v *variation) tail(c report.Cell, seed string, method bool) string {
 	if v.vary("", propertyPrior) {
 		parts = append(parts, "prior="+c.Prior[:min(8, len(c.Prior))])
 	}
-	parts = append(parts, v.varying(methodScope(c), c.Settings)...)
+	parts = append(parts, v.varying(methodScope(c), settingsOf(c))...)
 	if method || v.vary("", propertyMethod) {
 		parts = append(parts, c.Method)
 	}
@@ -128,6 +128,15 @@ func shorten(text string) string {
 	const digits = 8
 	cut := text[:tailBytes-1-digits]
 	return safeName(strings.ToValidUTF8(cut, "")) + "~" + hex.EncodeToString(sum[:digits/2])
+}
+
+// settingsOf returns the settings of a cell. A noise level that is the item's sigma, as it is by default, does not vary beside it.
+func settingsOf(c report.Cell) string {
+	list := strings.Split(c.Settings, ";")
+	if i := slices.Index(list, "noise_std="+sigmaText(c)); i >= 0 {
+		list[i] = "noise_std=" + propertySigma
+	}
+	return strings.Join(list, ";")
 }
 
 func sigmaText(c report.Cell) string { return c.Sigma.String() }

@@ -27,6 +27,7 @@ func TestPlacement(t *testing.T) {
 		flags  []string
 	}{
 		{"batches of four", dir, tasks, 12, []string{"--batch", "4"}},
+		{"streams", dir, tasks, 12, []string{"--batch", "4", "--threads", "4", "--streams", "3"}},
 		{"other order of tasks", dir, others, 12, []string{"--batch", "3"}},
 		{"the first image", dir, tasks, 4, []string{"--limit", "1"}},
 		{"the last image alone, as a copy", photographs(t, "rocket"), tasks, 4, nil},

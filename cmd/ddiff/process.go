@@ -52,7 +52,7 @@ func (p processFlags) telemetry(ctx context.Context, name string, stderr io.Writ
 		fmt.Fprintf(stderr, "ddiff: ignored variables of the environment: %s\n", ignored)
 	}
 	if tel, err = telemetry.Start(ctx, cfg); err != nil {
-		return nil, nil, fmt.Errorf("start telemetry: %w", err)
+		return nil, nil, usageError{fmt.Errorf("start telemetry: %w", err)}
 	}
 	if ignored != "" && asJSON {
 		tel.Logger.Warn("ignored variables of the environment", "variables", ignored)

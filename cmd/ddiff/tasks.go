@@ -81,6 +81,9 @@ func runTasks(out io.Writer, c shard.Catalogue, asJSON bool) error {
 			fmt.Fprintf(w, "%s\t%s\t%d", name, t.Name, s.Steps)
 			for _, p := range columns {
 				v := s.Value(p.Name)
+				if p.Added && v == (parameter.Value{}) {
+					v = p.Start()
+				}
 				if p.Off != "" && v == parameter.Number(float64(total-1)) {
 					v = parameter.Word(parameter.None)
 				}

@@ -28,7 +28,7 @@ func TestWritePictures(t *testing.T) {
 		}
 		r := manifest.Result{Item: it, Outcome: manifest.OutcomeDone, Artifacts: map[string]string{manifest.FileRestored: "x"}, Metrics: manifest.Metrics{PSNR: new(float64(20 + i))}}
 		if i == 1 {
-			r.Artifacts[manifest.FileTruth] = "x"
+			r.Artifacts[manifest.FileTruth], r.Item.Photons = "x", 500
 		}
 		for file := range r.Artifacts {
 			if err := store.Put(t.Context(), manifest.ItemKey(it.ID, file), []byte(file+it.Name)); err != nil {
@@ -54,7 +54,8 @@ func TestWritePictures(t *testing.T) {
 		}
 		r := rows[0]
 		if *r.Image != fmt.Sprintf("image%d", i) || *r.Params != "scale=2" || *r.Sigma != 0 || *r.Seed != 1<<63 || *r.PSNR != float64(20+i) || r.SSIM != nil ||
-			string(r.Restored.Bytes) != "restored.png"+*r.Image || r.Restored.Path != *r.Item+"/restored.png" || (r.Truth != nil) != (i == 1) || r.Measurement != nil {
+			string(r.Restored.Bytes) != "restored.png"+*r.Image || r.Restored.Path != *r.Item+"/restored.png" || (r.Truth != nil) != (i == 1) || r.Measurement != nil ||
+			(r.Photons != nil) != (i == 1) || i == 1 && *r.Photons != 500 {
 			t.Errorf("row %d: %+v", i, r)
 		}
 		file, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)))

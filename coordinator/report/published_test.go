@@ -135,8 +135,33 @@ func TestPublishedLines(t *testing.T) {
 			}
 		}
 	}
+	lines := strings.Split(compared(t, s, p, FormatMarkdown), "\n")
+	head := slices.IndexFunc(lines, func(line string) bool { return strings.HasPrefix(line, "| task | method |") })
+	columns := strings.Count(lines[head], "|") - 1
+	if want := "| :-- | :-- |" + strings.Repeat(" --: |", columns-2); lines[head+1] != want {
+		t.Errorf("alignment %q, want %q", lines[head+1], want)
+	}
+	if want := "{ll" + strings.Repeat("r", columns-2) + "}"; !strings.Contains(compared(t, s, p, FormatLaTeX), want) {
+		t.Errorf("LaTeX lacks %q", want)
+	}
 	if err := WritePublished(&bytes.Buffer{}, s, p, "word"); !errors.Is(err, ErrUnknownFormat) {
 		t.Errorf("format word: %v", err)
+	}
+}
+
+// TestPublishedVariants: rows that differ in their settings are told apart by them.
+func TestPublishedVariants(t *testing.T) {
+	t.Parallel()
+	p := parsePublished(t, "task,method,psnr\nhdr,ddiff,27.5\n")
+	var results []manifest.Result
+	for _, settings := range []string{`{"steps":2}`, `{"steps":3}`} {
+		results = append(results, result(t, "hdr", "ddiff", "a", 0, scored(20, 10, 0.5, 0), with(0.05, settings)))
+	}
+	text := compared(t, summaryOf(t, results, RuleFirst), p, FormatMarkdown)
+	for _, want := range []string{"| hdr | ddiff | steps=2 | 1 |", "| hdr | ddiff | steps=3 | 1 |"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
 	}
 }
 

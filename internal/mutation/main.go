@@ -165,9 +165,9 @@ func measure(ctx context.Context, c config, w *workspace, name string) (score, e
 		return s, nil
 	}
 	shuffle(reached, c.seed)
-	end := time.Now().Add(c.limit)
 	together := w.together(ctx, name, reached, tests)
 	w.rememberCache()
+	end := time.Now().Add(c.limit)
 	for i, m := range reached {
 		if ctx.Err() != nil || time.Now().After(end) {
 			break

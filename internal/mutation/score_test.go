@@ -47,7 +47,7 @@ func TestBatches(t *testing.T) {
 		{[]int{3, 1}, "b d"},
 	} {
 		var parts []string
-		for _, batch := range batches(c.indices, tests) {
+		for _, batch := range batches(c.indices, tests, nil) {
 			var names []string
 			for _, test := range batch {
 				names = append(names, test.name)

@@ -67,16 +67,13 @@ func (w *workspace) buildSwitched(ctx context.Context, name string, mutants []mu
 }
 
 // together returns the program of each mutant: one program with many mutants, or none if the mutant needs its own. The
-// program without a mutant must pass all tests.
+// program without a mutant must pass all tests, see checkOriginal.
 func (w *workspace) together(ctx context.Context, name string, mutants []mutant, tests []test) []program {
 	programs := make([]program, len(mutants))
 	binary := filepath.Join(w.folder, "switched.test")
 	in, err := w.buildSwitched(ctx, name, mutants, binary)
 	if err == nil {
-		var r result
-		if r, err = w.runTests(ctx, name, program{binary: binary}, tests); err == nil && !r.passed {
-			err = fmt.Errorf("tests fail without a mutant: %s", bytes.TrimSpace(r.output))
-		}
+		err = w.checkOriginal(ctx, name, program{binary: binary}, tests)
 	}
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "each mutant of %s is built alone: %v\n", name, err)
@@ -88,6 +85,26 @@ func (w *workspace) together(ctx context.Context, name string, mutants []mutant,
 		}
 	}
 	return programs
+}
+
+// checkOriginal runs all tests without a mutant. Like a test on a mutant, a test that fails runs once more.
+func (w *workspace) checkOriginal(ctx context.Context, name string, p program, tests []test) error {
+	r, err := w.runTests(ctx, name, p, tests)
+	if err != nil || r.passed {
+		return err
+	}
+	var again []test
+	for _, match := range failed.FindAllSubmatch(r.output, -1) {
+		if i := slices.IndexFunc(tests, func(t test) bool { return t.name == string(match[1]) }); i >= 0 {
+			again = append(again, tests[i])
+		}
+	}
+	if len(again) > 0 && !r.late {
+		if second, err := w.runTests(ctx, name, p, again); err != nil || second.passed {
+			return err
+		}
+	}
+	return fmt.Errorf("tests fail without a mutant: %s", bytes.TrimSpace(r.output))
 }
 
 // typed is a package with its types.

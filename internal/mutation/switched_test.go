@@ -40,7 +40,19 @@ func size(f os.FileInfo) int64 { return f.Size() - 1 }
 
 const severalTest = `package several
 
-import "testing"
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func TestFlaky(t *testing.T) {
+	name := filepath.Join(os.Getenv("TMPDIR"), "flaky")
+	if _, err := os.Stat(name); err != nil {
+		os.WriteFile(name, nil, 0o644)
+		t.Fatal("the first run")
+	}
+}
 
 func TestSeveral(t *testing.T) {
 	if grow(1, 2) != 7 || grow(level(1), 0) != 1 || name("a", "b") != "a-b" || signed(1, true) != -1 || signed(7, true) != 7 {
@@ -96,7 +108,7 @@ func TestSwitched(t *testing.T) {
 		if c.around == "x*2 + 1" {
 			at = strings.Index(several, "2 + 1") + 2
 		}
-		m := mutant{folder: "several", file: "several.go", source: filepath.Join(folder, fmt.Sprintf("%d.go", i)), tests: []int{0}}
+		m := mutant{folder: "several", file: "several.go", source: filepath.Join(folder, fmt.Sprintf("%d.go", i)), tests: []int{1}}
 		m.line = strings.Count(several[:at], "\n") + 1
 		m.column = at - strings.LastIndex(several[:at], "\n")
 		write(m.source, several[:at]+c.to+several[at+len(c.from):])
@@ -104,6 +116,9 @@ func TestSwitched(t *testing.T) {
 	}
 	tests, err := w.mapTests(t.Context(), "several")
 	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(w.temporary(), "flaky")); err != nil {
 		t.Fatal(err)
 	}
 	programs := w.together(t.Context(), "several", mutants, tests)
@@ -118,6 +133,15 @@ func TestSwitched(t *testing.T) {
 		if err != nil || got != c.want || (programs[i].active == i+1) != c.together {
 			t.Errorf("%s to %s in %s: %s, program %d, %v; want %s, together: %v", c.from, c.to, c.around, got, programs[i].active, err, c.want, c.together)
 		}
+	}
+	// A test that fails once hides no other test, which its failure has skipped.
+	if err := os.Remove(filepath.Join(w.temporary(), "flaky")); err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	both := mutants[1]
+	both.tests = []int{0, 1}
+	if got, err := w.judge(t.Context(), both, tests, programs[1]); err != nil || got != noticed {
+		t.Errorf("beside a test that fails once: %s, %v", got, err)
 	}
 	if alone := w.together(t.Context(), "several", mutants, append(slices.Clone(tests), test{name: "TestSeveral|Other[", wall: time.Second})); alone[1].active != 0 {
 		t.Error("a program whose tests fail without a mutant is used")

@@ -21,7 +21,13 @@ import (
 const (
 	firstBatch  = 500 * time.Millisecond
 	batchGrowth = 4
+	// likelyTests is the number of tests in the batch of those that have noticed most mutants of a file.
+	likelyTests = 2
 )
+
+// parallelTests is the number of tests that run at once, of those that permit it: many wait for a server or a clock most of
+// their time.
+const parallelTests = "8"
 
 // memoryLimit bounds the address space of the tests of a mutant, in KiB: a mutated loop may allocate without end.
 const memoryLimit = 12 << 20
@@ -68,32 +74,41 @@ func (w *workspace) try(ctx context.Context, m mutant, tests []test) (o outcome,
 	return w.judge(ctx, m, tests, program{binary: binary})
 }
 
-// judge runs the tests that reach a mutant, the fastest first.
+// judge runs the tests that reach a mutant, see batches.
 func (w *workspace) judge(ctx context.Context, m mutant, tests []test, p program) (outcome, error) {
-	for _, batch := range batches(m.tests, tests) {
-		r, err := w.runTests(ctx, m.folder, p, batch)
-		if err != nil {
-			return 0, err
-		}
-		if r.late {
-			return timedOut, nil
-		}
-		if r.passed {
-			continue
-		}
-		match := failed.FindSubmatch(r.output)
-		if match == nil {
-			return noticed, nil // a panic, or the end of the processor time
-		}
-		again := slices.IndexFunc(batch, func(t test) bool { return t.name == string(match[1]) })
-		if again < 0 {
-			return noticed, nil
-		}
-		if r, err = w.runTests(ctx, m.folder, p, batch[again:again+1]); err != nil {
-			return 0, err
-		}
-		if !r.passed {
-			return noticed, nil
+	noticedBy := w.noticedBy[m.folder+"/"+m.file]
+	if noticedBy == nil {
+		noticedBy = map[string]int{}
+		w.noticedBy[m.folder+"/"+m.file] = noticedBy
+	}
+	for _, batch := range batches(m.tests, tests, noticedBy) {
+		for len(batch) > 0 {
+			r, err := w.runTests(ctx, m.folder, p, batch, "-test.failfast")
+			if err != nil {
+				return 0, err
+			}
+			if r.late {
+				return timedOut, nil
+			}
+			if r.passed {
+				break
+			}
+			match := failed.FindSubmatch(r.output)
+			if match == nil {
+				return noticed, nil // a panic, or the end of the processor time
+			}
+			again := slices.IndexFunc(batch, func(t test) bool { return t.name == string(match[1]) })
+			if again < 0 {
+				return noticed, nil
+			}
+			if r, err = w.runTests(ctx, m.folder, p, batch[again:again+1], "-test.failfast"); err != nil {
+				return 0, err
+			}
+			if !r.passed {
+				noticedBy[batch[again].name]++
+				return noticed, nil
+			}
+			batch = slices.Delete(slices.Clone(batch), again, again+1) // the others have not all run
 		}
 	}
 	return survived, nil
@@ -128,8 +143,9 @@ func (w *workspace) clearTemporary() error {
 	return os.MkdirAll(w.temporary(), 0o755)
 }
 
-// batches returns the tests of a mutant in batches, the fastest first.
-func batches(indices []int, tests []test) [][]test {
+// batches returns the tests of a mutant in batches. The fastest tests go first, then those that have noticed most mutants of
+// the file, which are likely to notice this one, then all others, the fastest first.
+func batches(indices []int, tests []test, noticedBy map[string]int) [][]test {
 	var chosen []test
 	for _, i := range indices {
 		chosen = append(chosen, tests[i])
@@ -142,12 +158,25 @@ func batches(indices []int, tests []test) [][]test {
 			sum += chosen[n].wall
 			n++
 		}
-		out, chosen = append(out, chosen[:n]), chosen[n:]
+		out, chosen = append(out, chosen[:n]), slices.Clone(chosen[n:])
+		if limit > firstBatch {
+			continue
+		}
+		slices.SortStableFunc(chosen, func(a, b test) int { return noticedBy[b.name] - noticedBy[a.name] })
+		n = 0
+		for n < min(len(chosen), likelyTests) && noticedBy[chosen[n].name] > 0 {
+			n++
+		}
+		if n > 0 {
+			out, chosen = append(out, chosen[:n]), slices.Clone(chosen[n:])
+		}
+		slices.SortStableFunc(chosen, func(a, b test) int { return int(a.wall - b.wall) })
 	}
 	return out
 }
 
-func (w *workspace) runTests(ctx context.Context, name string, p program, tests []test) (result, error) {
+// runTests runs tests of a package in -short mode.
+func (w *workspace) runTests(ctx context.Context, name string, p program, tests []test, flags ...string) (result, error) {
 	limit := w.slack
 	names := make([]string, len(tests))
 	for i, t := range tests {
@@ -155,7 +184,8 @@ func (w *workspace) runTests(ctx context.Context, name string, p program, tests 
 		limit.wall += 5 * t.wall
 		limit.cpu += 10 * t.cpu
 	}
-	return w.start(ctx, name, p, limit, "-test.run=^("+strings.Join(names, "|")+")$", "-test.short", "-test.failfast")
+	flags = append(flags, "-test.run=^("+strings.Join(names, "|")+")$", "-test.short", "-test.parallel="+parallelTests)
+	return w.start(ctx, name, p, limit, flags...)
 }
 
 // A program has the tests of a package, and the number of the active one of its mutants if it has several.

@@ -105,3 +105,30 @@ func TestTry(t *testing.T) {
 		t.Errorf("tests that wait: %s, %v", got, err)
 	}
 }
+
+// TestLikelyTests: the fastest tests run first, then those that have noticed most mutants of the file, each test once.
+func TestLikelyTests(t *testing.T) {
+	t.Parallel()
+	tests := []test{{name: "slow", wall: 9 * time.Second}, {name: "a", wall: 200 * time.Millisecond}, {name: "b", wall: 300 * time.Millisecond},
+		{name: "c", wall: time.Second}, {name: "d", wall: 900 * time.Millisecond}, {name: "other", wall: 1}, {name: "e", wall: 800 * time.Millisecond}}
+	for _, c := range []struct {
+		noticedBy map[string]int
+		want      string
+	}{
+		{nil, "a b|e d|c|slow"},
+		{map[string]int{"slow": 1, "other": 9, "a": 5}, "a b|slow|e d|c"},
+		{map[string]int{"slow": 1, "c": 3, "d": 2}, "a b|c d|e|slow"},
+	} {
+		var got []string
+		for _, batch := range batches([]int{0, 1, 2, 3, 4, 6}, tests, c.noticedBy) {
+			var names []string
+			for _, one := range batch {
+				names = append(names, one.name)
+			}
+			got = append(got, strings.Join(names, " "))
+		}
+		if text := strings.Join(got, "|"); text != c.want {
+			t.Errorf("%v: %s, want %s", c.noticedBy, text, c.want)
+		}
+	}
+}

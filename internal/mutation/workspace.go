@@ -27,10 +27,12 @@ type workspace struct {
 	lock    *os.File
 	entries map[string]bool    // of the build cache, before the first mutant of a package
 	tried   map[string]outcome // by the mutated source
+	// noticedBy counts the mutants that a test has noticed, by file and test.
+	noticedBy map[string]map[string]int
 }
 
 func newWorkspace(folder, cache string, slack limits) *workspace {
-	return &workspace{folder: folder, cache: cache, slack: slack, tried: map[string]outcome{}}
+	return &workspace{folder: folder, cache: cache, slack: slack, tried: map[string]outcome{}, noticedBy: map[string]map[string]int{}}
 }
 
 // openWorkspace copies the files of the working tree that Git does not ignore. It fails if another process uses the

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -53,7 +54,7 @@ func buildCommit(ctx context.Context, commit, path string) error {
 
 // TestUpgrade runs one campaign with programs of this version and of the earlier version together: an earlier
 // coordinator with a worker of this version, then a coordinator of this version with one worker of each version. Both
-// campaigns restore every item, and their results are equal.
+// campaigns restore every item, and their results differ by at most one grey level.
 func TestUpgrade(t *testing.T) {
 	t.Parallel()
 	earlier := earlierProgram(t)
@@ -76,7 +77,9 @@ func TestUpgrade(t *testing.T) {
 			_, err := c.AddWorker(t.Context(), "--batch", "1")
 			must(t, err)
 		}
-		p := plan{name: "upgrade", tasks: tasks, steps: 20, prior: filepath.Join(root, "restore", "prior", "bundled", "prior.onnx")}
+		// The earlier version lacks parameters that natural has for hdr now.
+		known := append(slices.DeleteFunc(slices.Clone(tasks), func(task string) bool { return task == "hdr" }), "motion_deblur")
+		p := plan{name: "upgrade", tasks: known, steps: 20, prior: filepath.Join(root, "restore", "prior", "bundled", "prior.onnx")}
 		file := filepath.Join(t.TempDir(), "upgrade.yaml")
 		must(t, p.write(file, images))
 		c.o.Program = program // commands
@@ -85,7 +88,7 @@ func TestUpgrade(t *testing.T) {
 		id = strings.TrimSpace(id)
 		out, err := c.Output(t.Context(), "watch", id)
 		must(t, err)
-		want := fmt.Sprintf("done=%d failed=0 dead=0 lost=0", 3*len(tasks))
+		want := fmt.Sprintf("done=%d failed=0 dead=0 lost=0", 3*len(known))
 		if !strings.Contains(out, want) {
 			t.Fatalf("the campaign ended with %q, want %q", out, want)
 		}
@@ -104,7 +107,7 @@ func TestUpgrade(t *testing.T) {
 	}
 	got, err := Compare(outputs[0], outputs[1])
 	must(t, err)
-	if got.Levels > 0 || got.Err() != nil {
+	if got.Levels > 1 || got.Err() != nil { // the versions compute the variances of groups in different ways
 		t.Errorf("the results differ: %+v, %v", got, got.Err())
 	}
 }

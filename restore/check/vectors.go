@@ -30,6 +30,9 @@ type Vectors struct {
 	Accuracy map[string]float64
 }
 
+// MaxVectorBytes limits the arrays of vectors together, uncompressed.
+const MaxVectorBytes int64 = 256 << 20
+
 // VectorsPath returns the folder to which exporters write the vectors of a model file.
 func VectorsPath(model string) string { return strings.TrimSuffix(model, ".onnx") + ".vectors" }
 
@@ -106,6 +109,7 @@ func readFolder(dir string) (*Vectors, error) {
 		}
 	}
 	v := &Vectors{Precision: f.Precision, Inputs: map[string]*raster.Array{}, Outputs: map[string]*raster.Array{}, Accuracy: f.Accuracy}
+	left := MaxVectorBytes
 	for _, part := range []struct {
 		files  map[string]string
 		arrays map[string]*raster.Array
@@ -115,10 +119,13 @@ func readFolder(dir string) (*Vectors, error) {
 			if filepath.Base(name) != name {
 				return nil, fmt.Errorf("vectors.json: %q must name a file in the same folder", name)
 			}
-			data, err := regular.Read(filepath.Join(dir, name), 4*raster.MaxValues)
-			if err != nil {
+			data, err := regular.Read(filepath.Join(dir, name), left)
+			if errors.Is(err, regular.ErrTooLarge) {
+				return nil, fmt.Errorf("%s: %w", name, errVectorBytes)
+			} else if err != nil {
 				return nil, err
 			}
+			left -= int64(len(data))
 			if digest(data) != f.SHA256[name] {
 				return nil, fmt.Errorf("%s was altered: its SHA-256 differs from vectors.json; export it again", name)
 			}
@@ -140,13 +147,17 @@ func readNPZ(path string, outputs []string) (v *Vectors, err error) {
 	if err != nil {
 		return nil, err
 	}
+	left := MaxVectorBytes
 	v = &Vectors{Precision: "fp32", Inputs: map[string]*raster.Array{}, Outputs: map[string]*raster.Array{}}
 	for _, f := range z.File {
 		r, err := f.Open()
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", f.Name, err)
 		}
-		data, err := io.ReadAll(io.LimitReader(r, 4*raster.MaxValues))
+		data, err := io.ReadAll(io.LimitReader(r, left+1))
+		if left -= int64(len(data)); left < 0 {
+			err = errVectorBytes
+		}
 		if err = errors.Join(err, r.Close()); err != nil {
 			return nil, fmt.Errorf("%s: %w", f.Name, err)
 		}
@@ -163,6 +174,9 @@ func readNPZ(path string, outputs []string) (v *Vectors, err error) {
 	}
 	return v, nil
 }
+
+// errVectorBytes: the arrays exceed MaxVectorBytes.
+var errVectorBytes = fmt.Errorf("the arrays together exceed %d MiB; export vectors of smaller images", MaxVectorBytes>>20)
 
 func decodeArray(name string, data []byte) (*raster.Array, error) {
 	a, err := raster.DecodeNPY(data)

@@ -135,6 +135,12 @@ const (
 // Pull returns a gradient step of the data term, −γ·∇ at the images v, and ‖y − A(v)‖ per image, shape [N]. The gradient
 // is GradientNorm or GradientSquared, per image over the observed entries. At a zero residual it is zero.
 func (b *Builder) Pull(v, gamma onnx.Value, gradient string) (pull, norm onnx.Value, err error) {
+	return b.PullBack(v, gamma, gradient, 0)
+}
+
+// PullBack is Pull with a gradient that also passes at saturated entries of A(v), see [operator.Applied.Recover]. With a limit of 0
+// it is Pull.
+func (b *Builder) PullBack(v, gamma onnx.Value, gradient string, limit float64) (pull, norm onnx.Value, err error) {
 	n := v.Dims[0]
 	a, r, err := b.residual(v)
 	if err != nil {
@@ -153,7 +159,11 @@ func (b *Builder) Pull(v, gamma onnx.Value, gradient string) (pull, norm onnx.Va
 		shape = append(shape, 1)
 	}
 	seed := b.run.Operator.Weighted(b.Graph, b.Mul(r, b.Reshape(factor, shape...)), b.in.Mask)
-	pull, err = a.Gradient(seed)
+	if limit > 0 {
+		pull, err = a.Recover(seed, r, float32(limit))
+	} else {
+		pull, err = a.Gradient(seed)
+	}
 	b.backward(passOperator)
 	return pull, norm, err
 }

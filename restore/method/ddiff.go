@@ -19,7 +19,7 @@ import (
 //	x_s = √ᾱ_s·(x + u) + √(1−ᾱ_s−σ_t²)·ε̂ + σ_t·ε, with ε = 0 for t ≤ t₀
 //	u   = u + x − z
 //
-// and the answer is x_s after the last step, where ᾱ_s = 1. The gradient is that of the un-squared norm, per image
+// and the answer is x_s after the last step, where ᾱ_s = 1: x + u, or x with the parameter answer. The gradient is that of the un-squared norm, per image
 // over the observed entries, so that γ has the meaning of the code on which the paper's experiments are built;
 // "squared" is an option.
 func DDiff() Method {
@@ -56,6 +56,21 @@ const (
 	sigmaFull = "full" // √(1−ᾱ_s)
 )
 
+// The answers.
+const (
+	answerSum    = "x_plus_u"
+	answerPrimal = "x"
+)
+
+// The rules for saturated entries of A(v), whose gradient is 0.
+const (
+	recoverNever  = "never"
+	recoverBeyond = "beyond_noise" // it passes where the residual leads back into the range by more than recoverLimit·noise_std
+)
+
+// recoverLimit is a distance that noise hardly ever reaches: at correctly saturated entries the gradient stays 0.
+const recoverLimit = 4
+
 // largest bounds step sizes and their factors, far above any published value.
 const largest = 1e6
 
@@ -82,9 +97,17 @@ func ddiffParameters() parameter.List {
 func (m ddiff) Info() Info {
 	i := Info{
 		Name: m.name, About: m.about,
-		Citation:   ddiffCitation,
-		Parameters: ddiffParameters(),
-		Steps:      100, Rows: ddiffRows(),
+		Citation: ddiffCitation,
+		Parameters: append(ddiffParameters(),
+			parameter.Parameter{Name: "answer", Added: true, Choices: []string{answerSum, answerPrimal},
+				Doc: "the result: x + u after the last step as in the paper, or x"},
+			parameter.Parameter{Name: "recover", Added: true, Choices: []string{recoverNever, recoverBeyond},
+				Doc: "gradient at saturated entries of hdr: 0, or passed where the residual leads back by more than 4·noise_std"},
+			parameter.Parameter{Name: "noise_std", For: "recover", Min: 0.001, Max: 1, Default: 0.05,
+				Doc: "standard deviation of the measurement noise, of recover; default: the campaign's sigma"},
+		),
+		NoiseStd: "noise_std",
+		Steps:    100, Rows: ddiffRows(),
 		State: []Tensor{{Name: "x", Noise: true}, {Name: "x_before"}, {Name: "z_before"}},
 		Curves: []Curve{
 			{Name: "gamma", About: "step size γ_t", Scalar: "gamma"},
@@ -112,7 +135,7 @@ func (m ddiff) Plan(s Settings, schedule prior.Schedule, image operator.Shape) (
 		return nil, err
 	}
 	var out []Step
-	for _, l := range levels {
+	for i, l := range levels {
 		factor := s.Number("b")
 		if float64(l.Time) > s.Number("t_gamma") {
 			factor = s.Number("a")
@@ -126,6 +149,9 @@ func (m ddiff) Plan(s Settings, schedule prior.Schedule, image operator.Shape) (
 			st.Scalars["next_of_x"] = math.Sqrt(l.Next) - k*a/b
 			st.Scalars["next_of_u"] = math.Sqrt(l.Next)
 			st.Scalars["next_of_xt"] = k / b
+			if i == len(levels)-1 && s.Word("answer") == answerPrimal {
+				st.Scalars["next_of_u"] = 0
+			}
 			if float64(l.Time) > s.Number("t0") {
 				st.Std = map[string]float64{"noise": sigma}
 			}
@@ -166,7 +192,11 @@ func (m ddiff) Step(b *Builder, s Settings) (Next, error) {
 	if m.dual {
 		v = b.Minus(z, b.State("u"))
 	}
-	pull, dataNorm, err := b.Pull(v, b.Planned("gamma"), s.Word("gradient"))
+	limit := 0.0 // recoverNever
+	if s.Word("recover") == recoverBeyond {
+		limit = recoverLimit * s.Number("noise_std")
+	}
+	pull, dataNorm, err := b.PullBack(v, b.Planned("gamma"), s.Word("gradient"), limit)
 	if err != nil {
 		return Next{}, err
 	}
@@ -215,10 +245,10 @@ type ddiffRow struct {
 	sigmaRule  string
 }
 
-// ddiffRows are the presets: natural, tuned for the bundled prior and few steps, and the paper's tables for FFHQ and
+// ddiffRows are the presets: natural and fast, tuned for the bundled prior and few steps, and the paper's tables for FFHQ and
 // ImageNet (appendix "Hyperparameter Choices"), for 256×256 images and 1000 steps.
 func ddiffRows() []Row {
-	rows := ddiffNatural()
+	rows := append(ddiffNatural(), ddiffFast()...)
 	for _, table := range []struct {
 		preset string
 		rows   []ddiffRow

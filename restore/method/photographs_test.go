@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"testing"
@@ -46,18 +47,24 @@ func TestNaturalNamesItsPhotographs(t *testing.T) {
 	for _, m := range method.Builtin() {
 		for _, row := range m.Info().Rows {
 			chosen := want
-			if !slices.Contains(paper, row.Task) {
+			switch {
+			case row.Task == operator.Colorize:
+				chosen = others
+			case row.Task == operator.Denoise:
+				chosen = []string{others[1], others[3], others[4], others[5]}
+			case !slices.Contains(paper, row.Task):
 				chosen = others[:6]
-				switch row.Task {
-				case operator.Colorize:
-					chosen = others
-				case operator.Denoise:
-					chosen = []string{others[1], others[3], others[4], others[5]}
-				}
-			} else if slices.Contains(three, m.Info().Name) {
+			case slices.Contains(three, m.Info().Name):
 				chosen = want[:3]
+			case row.Task == operator.HDR && m.Info().Name != "daps":
+				chosen = slices.Concat(want, others)
 			}
-			if got := row.ChosenOn; row.Preset == "natural" && !slices.Equal(got, chosen) || row.Preset != "natural" && got != nil {
+			four := []string{others[1], others[3], others[4], others[5]}
+			if row.Preset == "fast" && slices.Contains(paper, row.Task) && row.Task != operator.HDR && row.Task != operator.PhaseRetrieval {
+				chosen = slices.Concat(chosen, four) // the row of hdr has them already
+			}
+			ours := row.Preset == "natural" || row.Preset == "fast"
+			if got := row.ChosenOn; ours && !slices.Equal(got, chosen) || !ours && got != nil {
 				t.Errorf("%s, %s, %s: chosen on %v", m.Info().Name, row.Preset, row.Task, got)
 			}
 		}
@@ -66,14 +73,38 @@ func TestNaturalNamesItsPhotographs(t *testing.T) {
 		return len(method.Builtin().ChosenOn(preset, "ddiff", operator.HDR, settings, replaced))
 	}
 	for _, tt := range []struct{ got, want int }{
-		{chosen("natural", "steps=150;gamma0=4;b=1;t0=999;sigma_rule=ddpm"), 6},
-		{chosen("natural", "steps=150;gamma0=5;b=2;t0=3;sigma_rule=ddpm"), 6}, // one value is the preset's
+		{chosen("natural", "steps=150;gamma0=4;b=1;t0=999;sigma_rule=ddpm"), 14},
+		{chosen("natural", "steps=150;gamma0=5;b=2;t0=3;sigma_rule=ddpm"), 14}, // one value is the preset's
 		{chosen("natural", "steps=150;gamma0=5;b=2;t0=3;sigma_rule=full"), 0},
 		{chosen("natural", "steps=150;gamma0=4;b=2;t0=3;sigma_rule=full", "gamma0"), 0},
 		{chosen("ffhq", "steps=1000;gamma0=3.5;b=0.1"), 0},
 	} {
 		if tt.got != tt.want {
 			t.Errorf("%d photographs, want %d", tt.got, tt.want)
+		}
+	}
+}
+
+// The preset fast has a row for every task, with at most 85 % of the steps of natural for the paper's tasks but phase
+// retrieval, and the row of natural for the others.
+func TestFast(t *testing.T) {
+	t.Parallel()
+	for _, d := range operator.Builtin().Tasks() {
+		natural := resolve(t, method.Request{Method: "ddiff", Preset: "natural", Task: d.Name})
+		fast := resolve(t, method.Request{Method: "ddiff", Preset: "fast", Task: d.Name})
+		if !slices.Contains(operator.Paper().Names(), d.Name) || d.Name == operator.PhaseRetrieval {
+			if !reflect.DeepEqual(fast, natural) {
+				t.Errorf("%s: %+v, want %+v", d.Name, fast, natural)
+			}
+			continue
+		}
+		if most := natural.Steps * 17 / 20; fast.Steps > most {
+			t.Errorf("%s: %d steps, want at most %d", d.Name, fast.Steps, most)
+		}
+		for _, p := range []string{"sigma_rule", "answer", "recover"} {
+			if got, want := fast.Value(p), natural.Value(p); got != want {
+				t.Errorf("%s: %s %v, natural has %v", d.Name, p, got, want)
+			}
 		}
 	}
 }

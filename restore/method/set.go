@@ -148,6 +148,9 @@ func (s Set) Resolve(r Request, total int) (Settings, error) {
 		if p.Off != "" && v.Word == parameter.None {
 			v = parameter.Number(float64(total - 1))
 		}
+		if p.Added && v == p.Start() || p.For != "" && out.Value(p.For) == (parameter.Value{}) {
+			continue
+		}
 		out.Values = append(out.Values, Setting{p.Name, v})
 	}
 	return out, out.Check(info, total)

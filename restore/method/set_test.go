@@ -92,12 +92,12 @@ func TestResolve(t *testing.T) {
 	t.Parallel()
 	natural := method.Request{Method: "ddiff", Preset: "natural", Task: operator.HDR}
 	s := resolve(t, natural)
-	if s.Steps != 150 || s.Number("t0") != total-1 || s.Number("gamma0") != 4 || s.Number("a") != 3.3 {
+	if s.Steps != 150 || s.Number("t0") != 300 || s.Word("answer") != "x" || s.Number("gamma0") != 4 || s.Number("a") != 3.3 {
 		t.Errorf("natural, hdr: %+v", s)
 	}
 	natural.Steps = 7
 	natural.Values = map[string]parameter.Value{"t0": parameter.Word(parameter.None), "gamma0": parameter.Number(9), "another's": parameter.Number(1)}
-	if s, err := method.Builtin().Resolve(natural, 300); err != nil || s.Steps != 7 || s.Number("t0") != 299 || s.Number("gamma0") != 9 || len(s.Values) != 7 {
+	if s, err := method.Builtin().Resolve(natural, 300); err != nil || s.Steps != 7 || s.Number("t0") != 299 || s.Number("gamma0") != 9 || len(s.Values) != 10 {
 		t.Errorf("with values: %+v, %v", s, err)
 	}
 	// A task without a row has the defaults.
@@ -105,10 +105,10 @@ func TestResolve(t *testing.T) {
 		t.Errorf("task without a row: %+v", s)
 	}
 	for want, r := range map[string]method.Request{
-		`method: "mcg" is none of [ddiff`:                    {Method: "mcg", Preset: "natural", Task: "hdr"},
-		`preset: "faces" is none of [natural ffhq imagenet]`: {Method: "ddiff", Preset: "faces", Task: "hdr"},
-		"steps: 1001 is out of range, want 2 to 1000":        {Method: "ddiff", Preset: "natural", Task: "hdr", Steps: 1001},
-		"steps: 1 is out of range":                           {Method: "ddiff", Preset: "natural", Task: "hdr", Steps: 1},
+		`method: "mcg" is none of [ddiff`:                         {Method: "mcg", Preset: "natural", Task: "hdr"},
+		`preset: "faces" is none of [natural fast ffhq imagenet]`: {Method: "ddiff", Preset: "faces", Task: "hdr"},
+		"steps: 1001 is out of range, want 2 to 1000":             {Method: "ddiff", Preset: "natural", Task: "hdr", Steps: 1001},
+		"steps: 1 is out of range":                                {Method: "ddiff", Preset: "natural", Task: "hdr", Steps: 1},
 		"t_gamma: 1001 is outside integers in [0, 1000]": {Method: "ddiff", Preset: "natural", Task: "hdr",
 			Values: map[string]parameter.Value{"t_gamma": parameter.Number(1001)}},
 	} {
@@ -177,10 +177,13 @@ func TestSettingsCheck(t *testing.T) {
 		"t0: -1":              good.With("t0", num(-1)),
 		"sigma_rule: ddim":    good.With("sigma_rule", parameter.Word("ddim")),
 		"gradient: 3":         good.With("gradient", num(3)),
-		"8 parameters":        good.With("zeta", num(1)),
-		"6 parameters":        lacking,
-		`method: "ddiff_hqs"`: other,
-		"gamma0: is missing":  lacking.With("zeta", num(1)),
+		"11 parameters":       good.With("zeta", num(1)),
+		"is missing":          lacking,
+		"answer: is x_plus_u": good.With("answer", parameter.Word("x_plus_u")),
+		"recover: both":       good.With("recover", parameter.Word("both")),
+		"noise_std: has no effect without recover": resolve(t, method.Request{Method: "ddiff", Preset: "ffhq", Task: operator.HDR}).With("noise_std", num(0.1)),
+		`method: "ddiff_hqs"`:                      other,
+		"gamma0: is missing":                       lacking.With("zeta", num(1)),
 	} {
 		if err := s.Check(info, total); !errors.Is(err, method.ErrSetting) || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
@@ -231,6 +234,42 @@ func TestNoiseStd(t *testing.T) {
 		s := resolve(t, method.Request{Method: "diffpir", Preset: "natural", Task: operator.HDR, Sigma: c.sigma, Values: c.set})
 		if got := s.Number("noise_std"); got != c.want {
 			t.Errorf("%s: noise_std %g, want %g", name, got, c.want)
+		}
+	}
+}
+
+// Added parameters at their defaults are not part of settings, and so not of the identities of items from before them. Others
+// are, with the parameters that belong to them.
+func TestAddedParameters(t *testing.T) {
+	t.Parallel()
+	word := parameter.Word
+	sigma := 0.1
+	const before = `{"method":"ddiff","steps":1000,"gamma0":3.5,"a":3.3,"b":0.1,"t_gamma":90,"t0":120,"sigma_rule":"ddpm","gradient":"norm"`
+	for want, values := range map[string]map[string]parameter.Value{
+		`}`:              {"answer": word("x_plus_u"), "recover": word("never"), "noise_std": parameter.Number(0.2)},
+		`,"answer":"x"}`: {"answer": word("x")},
+		`,"recover":"beyond_noise","noise_std":0.1}`: {"recover": word("beyond_noise")},
+		`,"recover":"beyond_noise","noise_std":0.2}`: {"recover": word("beyond_noise"), "noise_std": parameter.Number(0.2)},
+	} {
+		s := resolve(t, method.Request{Method: "ddiff", Preset: "ffhq", Task: operator.HDR, Sigma: &sigma, Values: values})
+		got, err := json.Marshal(s)
+		if err != nil || string(got) != before+want {
+			t.Errorf("%v: %s, %v; want %s", values, got, err, before+want)
+		}
+		var back method.Settings
+		if err := json.Unmarshal(got, &back); err != nil || !reflect.DeepEqual(back, s) {
+			t.Errorf("%s: read as %+v, %v", got, back, err)
+		}
+	}
+	for _, m := range method.Builtin() {
+		names := m.Info().Parameters.Names()
+		for i, p := range m.Info().Parameters {
+			if start := p.Start(); p.Added && start.Word == "" && start.Number != 0 {
+				t.Errorf("%s: the default of the added parameter %s is %v, want 0 or a word", m.Info().Name, p.Name, start)
+			}
+			if p.For != "" && !slices.Contains(names[:i], p.For) {
+				t.Errorf("%s: %s is for %s, which is not before it", m.Info().Name, p.Name, p.For)
+			}
 		}
 	}
 }

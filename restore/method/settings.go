@@ -28,7 +28,8 @@ type Setting struct {
 	Value parameter.Value
 }
 
-// Value returns the value of a parameter, the zero value for an unknown name.
+// Value returns the value of a parameter, the zero value for an unknown name and for one that is left out, see
+// [parameter.Parameter.Added].
 func (s Settings) Value(name string) parameter.Value {
 	for _, v := range s.Values {
 		if v.Name == name {
@@ -133,17 +134,28 @@ func (s Settings) Check(m Info, total int) error {
 	if m.MaxSteps == 0 && (s.Steps < 2 || s.Steps > total) {
 		return fmt.Errorf("%w steps: %d is out of range, want 2 to %d, the length of the prior's schedule", ErrSetting, s.Steps, total)
 	}
-	if len(s.Values) != len(m.Parameters) {
-		return fmt.Errorf("%w: %d parameters, %s has %d", ErrSetting, len(s.Values), m.Name, len(m.Parameters))
-	}
+	known := 0
 	for _, p := range m.Parameters {
 		i := slices.IndexFunc(s.Values, func(v Setting) bool { return v.Name == p.Name })
-		if i < 0 {
+		idle := p.For != "" && s.Value(p.For) == (parameter.Value{})
+		switch {
+		case i < 0 && (p.Added || idle):
+			continue
+		case i < 0:
 			return fmt.Errorf("%w %s: is missing", ErrSetting, p.Name)
+		case idle:
+			return fmt.Errorf("%w %s: has no effect without %s", ErrSetting, p.Name, p.For)
 		}
+		known++
 		if err := p.Of(total).Test(s.Values[i].Value); err != nil {
 			return fmt.Errorf("%w %s: %w", ErrSetting, p.Name, err)
 		}
+		if p.Added && s.Values[i].Value == p.Start() {
+			return fmt.Errorf("%w %s: is %v, which settings leave out", ErrSetting, p.Name, p.Start())
+		}
+	}
+	if len(s.Values) != known {
+		return fmt.Errorf("%w: %d parameters, %s has %d", ErrSetting, len(s.Values), m.Name, known)
 	}
 	return nil
 }

@@ -67,10 +67,12 @@ func (h hat) width(us float64) float64 { return h.a/float64(us*us) + h.b }
 // uniforms returns two numbers in (0, 1) with 52 bits.
 func uniforms(key Key, purpose Purpose, step, i uint32) (u, v float64) {
 	a, b, c, d := block(key, purpose, step, i)
-	number := func(hi, lo uint32) float64 {
-		return (float64(uint64(hi)<<20|uint64(lo)>>12) + 0.5) / (1 << 52)
-	}
-	return number(a, b), number(c, d)
+	return fraction(a, b), fraction(c, d)
+}
+
+// fraction maps 52 of 64 bits to the centres of 2⁵² intervals of (0, 1).
+func fraction(hi, lo uint32) float64 {
+	return (float64(uint64(hi)<<20|uint64(lo)>>12) + 0.5) / (1 << 52)
 }
 
 // invertPoisson returns the least count whose distribution function reaches u. The sum ends at counts too rare for a number of 52 bits.

@@ -1,6 +1,9 @@
 package noise
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"math"
 	"testing"
@@ -94,6 +97,75 @@ func TestPoissonVectors(t *testing.T) {
 	}
 }
 
+// TestPoissonDigests: 100,000 counts of each mean never change. They include the rare ones of the tails, and the ones near the limit of
+// the rejection.
+func TestPoissonDigests(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		mean   float64
+		golden string
+	}{{0.3, "596b8614b7e287ae"}, {9.999, "975cc84014fb00ae"}, {10, "777b1271d893587d"}, {20, "0771661dc71ffeb1"}, {400, "a023f99081e3528f"}, {1e6, "5e6879b828dabb11"}} {
+		h := sha256.New()
+		for i := range uint32(100_000) {
+			_ = binary.Write(h, binary.LittleEndian, Poisson(c.mean, Key{1, 2, 3}, Photons, i))
+		}
+		if got := hex.EncodeToString(h.Sum(nil))[:16]; got != c.golden {
+			t.Errorf("mean %v: digest %s, want %s: the meaning of seeds has changed", c.mean, got, c.golden)
+		}
+	}
+}
+
+// TestFractionIsInside: a number is never 0 or 1. The logarithm and the quotients of the rejection need that.
+func TestFractionIsInside(t *testing.T) {
+	t.Parallel()
+	const all = 1<<32 - 1
+	if got := fraction(0, 0); got != 0x1p-53 {
+		t.Errorf("least number %v, want 2⁻⁵³", got)
+	}
+	if got := fraction(all, all); got != 1-0x1p-53 {
+		t.Errorf("largest number %v, want 1 − 2⁻⁵³", got)
+	}
+}
+
+// TestInvertPoisson: the count is the least one whose distribution function reaches the number, and the sum ends for numbers next to 1.
+func TestInvertPoisson(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ mean, u, want float64 }{
+		{math.Ln2, math.Exp(-math.Ln2), 0}, {math.Ln2, 0.51, 1}, {2, math.Exp(-2), 0}, {2, 0.135, 0}, {2, 0.136, 1},
+	} {
+		if got := invertPoisson(c.mean, c.u); got != c.want {
+			t.Errorf("mean %v, number %v: count %v, want %v", c.mean, c.u, got, c.want)
+		}
+	}
+	for _, mean := range []float64{1e-9, 0.01, 0.3, 1, 2.5, 4.5, 7, 9.999} {
+		for n := range 64 {
+			// The probability of counts from mean + 60 on is below 2⁻⁶⁰ here.
+			if k := invertPoisson(mean, 1-float64(n+1)*0x1p-53); !(k >= mean && k < mean+60) {
+				t.Fatalf("mean %v, the number %d below 1: count %v", mean, n+1, k)
+			}
+		}
+	}
+}
+
+// TestStirlingError: ln 1! is 0, and from k to k + 1 the logarithm of the factorial grows by ln(k + 1). Both formulas obey that to the
+// accuracy of float64, and so agree with each other.
+func TestStirlingError(t *testing.T) {
+	t.Parallel()
+	if got, want := stirlingError(1), 1-math.Log(2*math.Pi)/2; !(math.Abs(got-want) <= 1e-15) {
+		t.Errorf("k = 1: %v, want %v", got, want)
+	}
+	for k := 1.0; k < 1000; k++ {
+		// (k + ½)·ln(1 + 1/k) − 1, as a series in 1/(2k + 1).
+		want, square := 0.0, 1/((2*k+1)*(2*k+1))
+		for n, power := 3.0, square; n < 40; n, power = n+2, power*square {
+			want += power / n
+		}
+		if got := stirlingError(k) - stirlingError(k+1); !(math.Abs(got-want) <= 3e-14) {
+			t.Errorf("from k = %v: the error falls by %v, want %v", k, got, want)
+		}
+	}
+}
+
 // TestPoissonOfLargeMeans: mean and variance of 20,000 counts, within 5 standard errors.
 func TestPoissonOfLargeMeans(t *testing.T) {
 	t.Parallel()
@@ -120,6 +192,9 @@ func TestPoissonHat(t *testing.T) {
 	t.Parallel()
 	for _, mean := range []float64{10, 10.3, 11.5, 15, 20, 30, 60, 100, 1000, 1e5, 1e7} {
 		h := newHat(mean)
+		if !(h.sure >= 0.4 && h.sure < 1) {
+			t.Errorf("mean %v: numbers below %v are accepted at once, want a share from 0.4 to 1", mean, h.sure)
+		}
 		for n := range 20_000 {
 			us := (float64(n) + 0.5) / 40_000
 			for _, u := range []float64{us - 0.5, 0.5 - us} {

@@ -3,7 +3,6 @@ package onnx
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"google.golang.org/protobuf/proto"
 
@@ -31,32 +30,10 @@ func ReadModel(data []byte) (*Model, error) {
 	if p.Graph == nil || len(p.Graph.Node) == 0 {
 		return nil, fmt.Errorf("parse: %w: it has no graph", ErrModel)
 	}
-	if t := external(p.Graph.Initializer, p.Graph.Node); t != nil {
-		return nil, fmt.Errorf("read tensor %q: %w: its values are in another file", t.Name, ErrModel)
+	if err := oneFile(p); err != nil {
+		return nil, err
 	}
 	return &Model{proto: p}, nil
-}
-
-// external finds a tensor with values in another file, sub-graphs included. ONNX Runtime would read any file.
-func external(tensors []*onnxpb.TensorProto, nodes []*onnxpb.NodeProto) *onnxpb.TensorProto {
-	for _, t := range tensors {
-		if t.GetDataLocation() == onnxpb.TensorProto_EXTERNAL || len(t.GetExternalData()) > 0 {
-			return t
-		}
-	}
-	for _, n := range nodes {
-		for _, a := range n.Attribute {
-			if t := external(slices.Concat(a.Tensors, []*onnxpb.TensorProto{a.T}), nil); t != nil {
-				return t
-			}
-			for _, g := range slices.Concat(a.Graphs, []*onnxpb.GraphProto{a.G}) {
-				if t := external(g.GetInitializer(), g.GetNode()); t != nil {
-					return t
-				}
-			}
-		}
-	}
-	return nil
 }
 
 // Opset returns the version of the default operator set, 0 if the file has none.

@@ -109,7 +109,7 @@ func Open(cfg Config) (*Runtime, error) {
 		return nil, fmt.Errorf("open ONNX Runtime: %w", err)
 	}
 	ort.SetSharedLibraryPath(cfg.Library)
-	if _, err := preserveSignals(func() error { return ort.InitializeEnvironment(ort.WithLogLevelError()) }); err != nil {
+	if _, err := preserveSignals(func() error { return ort.InitializeEnvironment(ort.WithLogLevelFatal()) }); err != nil {
 		return nil, fmt.Errorf("load %s: %w: %w", cfg.Library, ErrRuntime, err)
 	}
 	r, err := start(cfg)
@@ -236,6 +236,14 @@ func (r *Runtime) Device() string {
 		return r.device.String()
 	}
 	return ""
+}
+
+// Threaded returns r with another number of threads per operation on the CPU, for sessions that run beside each other. It is valid until r
+// is closed; do not close it.
+func (r *Runtime) Threaded(threads int) *Runtime {
+	view := *r
+	view.cfg.Threads, view.shared = threads, true
+	return &view
 }
 
 // Close unloads the library, unless With made r. Close all sessions and tensors before.

@@ -68,13 +68,10 @@ func (r *Runtime) compile(model []byte, inputs, outputs []string, t target) (*Se
 		if err := r.configure(opts, model, t); err != nil {
 			return wrapError("configure session", err)
 		}
-		changed, err := preserveSignals(func() error {
-			var err error
+		return wrapError("make session", r.preserve(func() (err error) {
 			s.session, err = ort.NewDynamicAdvancedSessionWithONNXData(model, inputs, outputs, opts)
 			return err
-		})
-		r.logRestored(changed)
-		return wrapError("make session", err)
+		}))
 	})
 	if err != nil {
 		return nil, err
@@ -104,6 +101,17 @@ func (r *Runtime) configure(opts *ort.SessionOptions, model []byte, t target) er
 		}
 	}
 	return nil
+}
+
+// preserve runs f, and restores the signal handlers that f changes. The CPU provider installs none: sessions on it are made, and make
+// their first calls, beside each other.
+func (r *Runtime) preserve(f func() error) error {
+	if r.device.Provider == ProviderCPU {
+		return f()
+	}
+	changed, err := preserveSignals(f)
+	r.logRestored(changed)
+	return err
 }
 
 func (r *Runtime) logRestored(changed int) {
@@ -145,10 +153,8 @@ func (s *Session) Run(ctx context.Context, inputs, outputs []*Tensor) error {
 		if s.warm {
 			return run()
 		}
-		changed, err := preserveSignals(run)
-		s.runtime.logRestored(changed)
 		s.warm = true
-		return err
+		return s.runtime.preserve(run)
 	})
 	if err != nil && ctx.Err() != nil {
 		return fmt.Errorf("run: terminated: %w", contextError(ctx))

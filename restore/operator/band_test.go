@@ -3,6 +3,7 @@ package operator
 import (
 	"errors"
 	"math"
+	"math/big"
 	"strings"
 	"testing"
 
@@ -154,6 +155,38 @@ func TestFactors(t *testing.T) {
 		p1, p2 := factors(n)
 		if p := p1 * p2; p < n || float64(p) > 1.1*float64(n)+2 || p2 > 3*p1+3 {
 			t.Errorf("%d: %d·%d", n, p1, p2)
+		}
+	}
+	// No other two numbers of nearly equal size take fewer products. The product of 30 powers has no prime factors but 2, 3 and 5.
+	smooth := func(m int) bool {
+		return new(big.Int).Mod(new(big.Int).Exp(big.NewInt(30), big.NewInt(30), nil), big.NewInt(int64(m))).Sign() == 0
+	}
+	for n := 1; n <= 400; n++ {
+		p1, p2 := factors(n)
+		if p1*p2 < n || !smooth(p1) || !smooth(p2) {
+			t.Errorf("%d: %d·%d", n, p1, p2)
+		}
+		for a := 1; a <= 40; a++ {
+			for b := a; b <= 2*a+3; b++ {
+				if smooth(a) && smooth(b) && a*b >= n && a*b*(a+b) < p1*p2*(p1+p2) {
+					t.Errorf("%d: %d·%d takes fewer products than %d·%d", n, a, b, p1, p2)
+				}
+			}
+		}
+	}
+}
+
+// TestSpectrum: the memory of a filter in the frequency domain has two values for each pixel of the extended image; a filter of
+// matrices needs none.
+func TestSpectrum(t *testing.T) {
+	t.Parallel()
+	for width, limits := range map[int][2]int{1056: {2 * 64 * 1056, 3 * 64 * 1056}, 128: {}} {
+		op, err := Builtin().New(MotionDeblur, map[string]float64{"size": 32}, Shape{Channels: 3, Height: 64, Width: width})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := op.Spectrum(); n < limits[0] || n > limits[1] {
+			t.Errorf("%d×64 pixels: %d values, want from %d to %d", width, n, limits[0], limits[1])
 		}
 	}
 }

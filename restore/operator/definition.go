@@ -78,6 +78,9 @@ type Expression struct {
 	// Smooth builds a differentiable approximation of A whose gradient is that of Forward, where A is constant almost everywhere. Nil: the
 	// gradient is that of A.
 	Smooth func(g *onnx.Graph, x, v onnx.Value) onnx.Value
+	// Recover builds Jᵀ·w for weights w in the shape of y, and passes w also at saturated entries of A(x) whose residual
+	// r = y − A(x) leads back into the range by more than limit. Nil: A does not saturate.
+	Recover func(g *onnx.Graph, x, w, r onnx.Value, limit float32) onnx.Value
 	// Range has the entries of y without noise, apart from overshoot. Nil: [−1, 1]; unknown for a file's operator.
 	Range *Range
 	// Spectrum is the number of values of the spectrum of one channel, if Forward computes one channel's after another. 0: it computes none, or multiplies with constant

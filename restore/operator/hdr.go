@@ -21,6 +21,18 @@ func hdr() Definition {
 				Forward: func(g *onnx.Graph, x, _ onnx.Value) onnx.Value {
 					return g.Clip(g.Mul(x, g.Scalar(scale)), -1, 1)
 				},
+				// Jᵀ·w is 0 at a saturated entry. If y lies at the other end of the range there, a gradient step never corrects it.
+				Recover: func(g *onnx.Graph, x, w, r onnx.Value, limit float32) onnx.Value {
+					scaled := g.Mul(x, g.Scalar(scale))
+					y := g.Clip(scaled, -1, 1)
+					number := func(op string, a, b onnx.Value) onnx.Value {
+						return g.Cast(g.Apply(op, onnx.Bool, a.Dims, nil, a, b), onnx.Float)
+					}
+					inside := number("Equal", scaled, y)
+					// y is 1 or −1 outside, so that −r·y is the distance by which r leads back.
+					back := number("Greater", g.Neg(g.Mul(r, y)), g.Scalar(limit))
+					return g.Mul(g.Mul(w, g.Scalar(scale)), g.Max(inside, back))
+				},
 				// Clipped values stay clipped.
 				Baseline: func(y []float32) []float32 {
 					out := make([]float32, len(y))

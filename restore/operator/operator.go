@@ -92,13 +92,23 @@ func (o *Operator) Encode(d *Draw) ([]float32, error) {
 type Applied struct {
 	// Y is A(x), [N, Measurement...].
 	Y onnx.Value
-	// gradient builds Jᵀ·seed.
+	// gradient builds Jᵀ·seed, recover is [Expression.Recover] at x.
 	gradient func(seed onnx.Value) (onnx.Value, error)
+	recover  func(seed, r onnx.Value, limit float32) onnx.Value
 }
 
 // Gradient builds the vector-Jacobian product Jᵀ·seed at x, for a seed in the shape of Y. It returns [onnx.ErrNoGradient]
 // for an operation without a rule.
 func (a Applied) Gradient(seed onnx.Value) (onnx.Value, error) { return a.gradient(seed) }
+
+// Recover is Gradient, and passes the seed also at saturated entries of Y whose residual r = y − Y leads back into the range by more
+// than limit, in units of y. It is Gradient for an operator without [Expression.Recover].
+func (a Applied) Recover(seed, r onnx.Value, limit float32) (onnx.Value, error) {
+	if a.recover == nil {
+		return a.gradient(seed)
+	}
+	return a.recover(seed, r, limit), nil
+}
 
 // Apply builds A(x) for a batch x [N, C, H, W]; draws is the batch of encoded draws. It returns ErrFile for an operator file
 // that g cannot contain.
@@ -107,6 +117,13 @@ func (o *Operator) Apply(g *onnx.Graph, x, draws onnx.Value) (Applied, error) {
 		return o.expression.file.apply(g, x, draws)
 	}
 	y := o.expression.Forward(g, x, draws)
+	if back := o.expression.Recover; back != nil {
+		return Applied{
+			Y:        y,
+			gradient: func(seed onnx.Value) (onnx.Value, error) { return g.Gradient(y, x, seed) },
+			recover:  func(seed, r onnx.Value, limit float32) onnx.Value { return back(g, x, seed, r, limit) },
+		}, nil
+	}
 	if adjoint := o.expression.Adjoint; adjoint != nil {
 		return Applied{Y: y, gradient: func(seed onnx.Value) (onnx.Value, error) { return adjoint(g, seed, draws), nil }}, nil
 	}

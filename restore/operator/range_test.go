@@ -3,6 +3,7 @@ package operator_test
 import (
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -53,6 +54,53 @@ func TestCheckRange(t *testing.T) {
 	}
 }
 
+// TestCheckRangeOfPhotons: the values may exceed black by the expected maximum of normal noise, and white by that of the counts too, beside a
+// quarter of the range.
+func TestCheckRangeOfPhotons(t *testing.T) {
+	t.Parallel()
+	op, err := operator.Builtin().New("denoise", nil, operator.Shape{Channels: 3, Height: 16, Width: 16})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := float64(op.MeasurementSize())
+	for _, n := range []operator.Noise{{Sigma: 0.1}, {Photons: 30}, {Sigma: 0.1, Photons: 30}, {Sigma: 0.3, Photons: 1000}} {
+		below := n.Sigma * math.Sqrt(2*math.Log(m))
+		above := below
+		if n.Photons > 0 {
+			above = math.Sqrt((n.Sigma*n.Sigma+4*1.25/n.Photons)*2*math.Log(m)) + 4*math.Log(m)/n.Photons
+		}
+		for _, c := range []struct {
+			low, high float64
+			ok        bool
+		}{{-1.499 - below, 1.499 + above, true}, {-1.501 - below, 1, false}, {-1, 1.501 + above, false}} {
+			y := make([]float32, op.MeasurementSize())
+			y[0], y[1] = float32(c.low), float32(c.high)
+			if err := op.CheckRange(y, nil, n, true); (err == nil) != c.ok {
+				t.Errorf("%+v, from %g to %g: %v", n, c.low, c.high, err)
+			}
+		}
+	}
+}
+
+// TestFactsOfTasks: what a set knows of its tasks before an operator is built; nothing of an unknown task.
+func TestFactsOfTasks(t *testing.T) {
+	t.Parallel()
+	set := operator.Builtin()
+	for task, want := range map[string]struct {
+		grid  bool
+		input string
+	}{
+		"denoise": {false, ""}, "demosaic": {true, ""}, "inpaint": {false, "mask"}, "motion_deblur": {false, "kernel"}, "unknown": {false, ""},
+	} {
+		if got, input := set.Grid(task), set.Input(task); got != want.grid || input != want.input {
+			t.Errorf("%s: grid %v, input %q", task, got, input)
+		}
+	}
+	if !(operator.Definition{}).Photons() || (operator.Definition{NotPicture: true}).Photons() || (operator.Definition{Own: &operator.File{}}).Photons() {
+		t.Error("only pictures of built-in tasks have the noise of photons")
+	}
+}
+
 // TestCheckRangeOfObserved: dropped pixels count for nothing.
 func TestCheckRangeOfObserved(t *testing.T) {
 	t.Parallel()
@@ -82,6 +130,12 @@ func TestRescale(t *testing.T) {
 	y := []float32{0, 255, 127.5}
 	if err := op.Rescale(y, operator.Range{Low: 0, High: 255}); err != nil || y[0] != -1 || y[1] != 1 || math.Abs(float64(y[2])) > 1e-6 {
 		t.Errorf("%v, %v", y, err)
+	}
+	for _, from := range []operator.Range{{Low: 16, High: 236}, {Low: 236, High: 16}, {Low: -3, High: 5}} {
+		y := []float32{float32(from.Low), float32(from.High), float32(from.Low + (from.High-from.Low)/4)}
+		if err := op.Rescale(y, from); err != nil || !slices.Equal(y, []float32{-1, 1, -0.5}) {
+			t.Errorf("black, white and a dark grey of %v: %v, %v", from, y, err)
+		}
 	}
 	if op, err = operator.Builtin().New("phase_retrieval", nil, shape); err != nil {
 		t.Fatal(err)

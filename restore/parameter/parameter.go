@@ -37,6 +37,11 @@ type Parameter struct {
 	Choices []string
 	// Time: the number is an index of the prior's schedule, an integer from 0 to its length T. See [Parameter.Of].
 	Time bool
+	// Added: the parameter came when items without it were stored. Settings leave it out at its default, 0 or the first choice, so that
+	// these items keep their identities.
+	Added bool
+	// For names an added parameter, before this one, without which this one has no effect: settings leave out both or none.
+	For string
 	// Off documents the effect of the word [None] in a few words. Empty: the word is not accepted.
 	Off string
 }

@@ -45,8 +45,8 @@ type Verification struct {
 // has another shape than the card states or is not finite.
 //
 // It returns ErrGraph if ONNX Runtime cannot run the file, or if the file's predictions have another shape than the
-// images or are not finite; errors of the device and of ctx pass through. A network that exceeds the memory, or
-// 20 s for one call, is used as it is in its file.
+// images or are not finite; errors of the device and of ctx pass through. A network that exceeds the memory of a GPU, or
+// 20 s for one call, is used as it is in its file. On the CPU one that exceeds the memory cannot run.
 func (p *Prior) Verify(ctx context.Context, rt *onnx.Runtime) (Verification, error) {
 	if p.File == Bundled {
 		return Verification{Rewritten: p.rewritten}, nil
@@ -69,6 +69,9 @@ func (p *Prior) Verify(ctx context.Context, rt *onnx.Runtime) (Verification, err
 	fused := p.model
 	p.model = p.file
 	plain, err := p.sample(ctx, rt)
+	if hostError(ctx, rt, err) {
+		return v, fmt.Errorf("prior %s: %w: the network cannot run: %s", p.File, ErrGraph, err.Error()) // not ErrMemory, which is no fault of a file
+	}
 	if undecided(err) { // the solver, which needs more memory and has a limit of its own, will say so
 		v.Reason = "it is not verified: " + err.Error()
 		return v, nil
@@ -105,6 +108,13 @@ func (p *Prior) Verify(ctx context.Context, rt *onnx.Runtime) (Verification, err
 
 // undecided reports whether a network could not be run for want of memory or time.
 func undecided(err error) bool { return errors.Is(err, onnx.ErrMemory) || errors.Is(err, errSlow) }
+
+// hostError reports whether the smallest batch lacks memory on the CPU: no machine has what such a network requests. On a GPU
+// another process may use the memory. The message, which may have names of the file, decides nothing more on the CPU.
+func hostError(ctx context.Context, rt *onnx.Runtime, err error) bool {
+	host := rt.Provider() == onnx.ProviderCPU || rt.Provider() == onnx.ProviderOpenVINO
+	return host && ctx.Err() == nil && (errors.Is(err, onnx.ErrMemory) || errors.Is(err, onnx.ErrDeviceLost))
+}
 
 // deviceError reports whether err is due to the device or the end of ctx, and not to the network.
 func deviceError(ctx context.Context, err error) bool {

@@ -211,7 +211,11 @@ func TestVerifyRefuses(t *testing.T) {
 		"unknown operator": {build(func(g *network) string { return g.node("Frobnicate", "y", "x") }), "Frobnicate"},
 		"undefined input":  {build(func(*network) string { return "nowhere" }), `"nowhere"`},
 		"cycle":            {build(func(g *network) string { return g.node("Neg", "y", g.node("Neg", "w", "y")) }), "depend on its output"},
-		"infinite weight":  {build(func(g *network) string { return g.floats([]float32{float32(math.Inf(1))}, 1) }), "NaN or infinite"},
+		"4 TiB": {build(func(g *network) string {
+			return g.node("ReduceMean", "y", g.node("ConstantOfShape", "c", g.ints(1<<20, 1<<20)))
+		}), "out of memory"},
+		"a false name":    {build(func(g *network) string { return g.node("Gather", "device lost", "x", g.node("Abs", "at", g.ints(-7))) }), "device lost"},
+		"infinite weight": {build(func(g *network) string { return g.floats([]float32{float32(math.Inf(1))}, 1) }), "NaN or infinite"},
 		"one channel of three": {func() []byte {
 			g := newNetwork(1)
 			g.node("Slice", "z", "x", g.ints(0), g.ints(1), g.ints(1))

@@ -42,6 +42,9 @@ type Build struct {
 	Precision onnx.Precision
 	// Tiles is the largest number of tiles per call of the network, for images that are divided. Default: 0, by provider.
 	Tiles int `json:",omitempty"`
+	// Streams is the largest number of parts of a batch that are computed beside each other, with a share of the threads each,
+	// see [prior.Prior.Streams]. Default: the number of threads on the CPU provider, 1 elsewhere. Images in tiles have one.
+	Streams int
 }
 
 // Validate returns ErrConfig for the first invalid field.
@@ -53,6 +56,8 @@ func (b Build) Validate() error {
 		return fmt.Errorf("%w chunk: %d is negative", ErrConfig, b.Chunk)
 	case b.Form == FormSingle && b.Chunk > 1:
 		return fmt.Errorf("%w chunk: %d steps per call, but the form single makes one", ErrConfig, b.Chunk)
+	case b.Streams < 0:
+		return fmt.Errorf("%w streams: %d is negative", ErrConfig, b.Streams)
 	case b.Tiles < 0:
 		return fmt.Errorf("%w tiles: %d is negative", ErrConfig, b.Tiles)
 	case b.Precision != "" && !slices.Contains(onnx.Precisions(), b.Precision):
@@ -91,6 +96,12 @@ func (b Build) Complete(rt *onnx.Runtime) (Build, error) {
 	default:
 		b.Chunk = DefaultChunk
 	}
+	switch {
+	case rt.Provider() != onnx.ProviderCPU:
+		b.Streams = 1
+	case b.Streams == 0:
+		b.Streams = rt.Threads()
+	}
 	if b.Precision == "" {
 		b.Precision = onnx.FP32
 	}
@@ -114,7 +125,7 @@ func (b Build) tiles(rt *onnx.Runtime) int {
 // ForTiles returns the build of a run whose images are divided into tiles: single steps, because each evaluation of the network is several
 // calls.
 func (b Build) ForTiles() Build {
-	b.Form, b.Chunk = FormSingle, 1
+	b.Form, b.Chunk, b.Streams = FormSingle, 1, 1
 	return b
 }
 

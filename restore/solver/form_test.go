@@ -70,18 +70,19 @@ func TestBuild(t *testing.T) {
 		"chunk":     {Chunk: -1},
 		"chunk: 2":  {Form: FormSingle, Chunk: 2},
 		"precision": {Precision: "fp8"},
+		"streams":   {Streams: -1},
 	} {
 		if err := b.Validate(); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), field) {
 			t.Errorf("%s: error %v does not name it", field, err)
 		}
 	}
-	rt := onnxtest.Runtime(t)
+	rt := onnxtest.Runtime(t).Threaded(3)
 	for _, c := range []struct{ given, want Build }{
-		{Build{}, Build{Form: FormLoop, Chunk: DefaultChunk, Precision: onnx.FP32}},
-		{Build{Chunk: 3, Precision: onnx.FP16}, Build{Form: FormLoop, Chunk: 3, Precision: onnx.FP16}},
-		{Build{Form: FormSingle}, Build{Form: FormSingle, Chunk: 1, Precision: onnx.FP32}},
-		{Build{Form: FormSingle, Chunk: 1}, Build{Form: FormSingle, Chunk: 1, Precision: onnx.FP32}},
-		{Build{Form: FormUnrolled}, Build{Form: FormUnrolled, Chunk: DefaultUnrolled, Precision: onnx.FP32}},
+		{Build{}, Build{Form: FormLoop, Chunk: DefaultChunk, Precision: onnx.FP32, Streams: 3}},
+		{Build{Chunk: 3, Precision: onnx.FP16}, Build{Form: FormLoop, Chunk: 3, Precision: onnx.FP16, Streams: 3}},
+		{Build{Form: FormSingle, Streams: 2}, Build{Form: FormSingle, Chunk: 1, Precision: onnx.FP32, Streams: 2}},
+		{Build{Form: FormSingle, Chunk: 1, Streams: 1}, Build{Form: FormSingle, Chunk: 1, Precision: onnx.FP32, Streams: 1}},
+		{Build{Form: FormUnrolled, Streams: 8}, Build{Form: FormUnrolled, Chunk: DefaultUnrolled, Precision: onnx.FP32, Streams: 8}},
 	} {
 		if got, err := c.given.Complete(rt); err != nil || got != c.want {
 			t.Errorf("%+v: completed to %+v, %v; want %+v", c.given, got, err, c.want)

@@ -39,7 +39,8 @@ func TestLatentIsRotatedDDiff(t *testing.T) {
 		prob := problems(t, op, 1, 0.05)
 		for gradient, gamma0 := range map[string]float64{method.GradientNorm: 2, method.GradientSquared: 0.2} { // so small that DDiff clips nothing
 			same := []any{"gamma0", gamma0, "a", 0.1, "b", 0.1, "t_gamma", 90, "t0", "none", "sigma_rule", "ddpm", "gradient", gradient}
-			s := newSolver(t, pixels, op, with(config(t, task, steps), append(same, "t0", 999)...), 1, 0)
+			settings := resolve(t, method.Request{Method: "ddiff", Preset: "ffhq", Task: task, Steps: steps}) // without recover and answer
+			s := newSolver(t, pixels, op, with(settings, append(same, "t0", 999)...), 1, 0)
 			start := s.Start(key)
 			want := []State{start.Clone()}
 			if err := s.Resume(context.Background(), prob, want, make([]Curves, 1), nil); err != nil {

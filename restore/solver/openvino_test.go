@@ -155,7 +155,7 @@ func TestOpenVINOSteps(t *testing.T) {
 // OpenVINO makes single steps, in float32 or bfloat16.
 func TestOpenVINOBuild(t *testing.T) {
 	rt := onnxtest.OpenVINO(t)
-	if b, err := (Build{}).Complete(rt); err != nil || b != (Build{Form: FormSingle, Chunk: 1, Precision: onnx.FP32}) {
+	if b, err := (Build{}).Complete(rt); err != nil || b != (Build{Form: FormSingle, Chunk: 1, Precision: onnx.FP32, Streams: 1}) {
 		t.Errorf("completed to %+v, %v", b, err)
 	}
 	for _, b := range []Build{{Form: FormLoop}, {Form: FormUnrolled}} {

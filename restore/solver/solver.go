@@ -8,7 +8,6 @@ import (
 	"ddiff/restore/method"
 	"ddiff/restore/noise"
 	"ddiff/restore/onnx"
-	"ddiff/restore/raster"
 )
 
 // ErrDiverged reports a state or curve that is not finite: the step size is too large for the problem.
@@ -41,8 +40,9 @@ type Solver struct {
 	in      map[string]*onnx.Tensor // inputs of all calls: state, y and masks or kernels
 	state   []*onnx.Tensor          // the state after a call
 	main    *call
-	single  *call    // makes the rest of a run that is no full chunk, compiled at its first use
-	decoder *decoder // of a latent prior, else nil
+	single  *call     // makes the rest of a run that is no full chunk, compiled at its first use
+	decoder *decoder  // of a latent prior, else nil
+	streams []*Solver // that make the steps of parts of the batch; empty: this solver makes them
 }
 
 // New builds and compiles the solver of a run for batches of n images. Close it after use. The error wraps ErrConfig for a
@@ -55,11 +55,14 @@ func New(rt *onnx.Runtime, run *method.Run, n int, build Build) (*Solver, error)
 	if err != nil {
 		return nil, err
 	}
-	s := &Solver{
-		run: run, build: build, n: n, k: min(build.steps(run.Info, run.Settings), len(run.Steps)), rt: rt,
-		in: map[string]*onnx.Tensor{},
+	s := newStream(rt, run, n, build)
+	if parts := run.Prior.Streams(rt, n, build.Streams); len(parts) > 1 {
+		for _, p := range parts {
+			s.streams = append(s.streams, newStream(rt.Threaded(p.Threads), run, p.Images, build))
+		}
 	}
-	if s.main, err = s.compile(build.Form, s.k); err == nil && run.Info.Latent {
+	err = s.compileSteps()
+	if err == nil && run.Info.Latent {
 		s.decoder, err = newDecoder(rt, run, n)
 	}
 	if err != nil {
@@ -99,7 +102,11 @@ func (s *Solver) Close() error {
 		t.Close()
 	}
 	onnx.CloseTensors(s.state)
-	return errors.Join(s.main.close(), s.single.close(), s.decoder.close())
+	errs := []error{s.main.close(), s.single.close(), s.decoder.close()}
+	for _, stream := range s.streams {
+		errs = append(errs, stream.Close())
+	}
+	return errors.Join(errs...)
 }
 
 // Solve restores up to Batch problems from their starts. It calls progress, unless nil, after every chunk with the
@@ -124,28 +131,29 @@ func (s *Solver) Solve(ctx context.Context, problems []Problem, progress func(st
 }
 
 // Resume continues from states with equal numbers of steps to the end; Answers then has the images.
-// States and curves are updated at every chunk border. An error from progress stops the run there, and the end of the
+// States and curves, unless nil, are updated at every chunk border. An error from progress stops the run there, and the end of the
 // context terminates the chunk in progress; states and curves are those of the last border, and can be stored and resumed.
 func (s *Solver) Resume(ctx context.Context, problems []Problem, states []State, curves []Curves, progress func(step int) error) error {
-	if err := s.load(problems, states); err != nil {
+	parts, err := s.divide(problems, states, curves)
+	if err != nil {
 		return err
 	}
 	first := states[0].Step
-	ahead := s.drawAhead(ctx, problems, first)
-	defer ahead.stop()
+	for i, p := range parts {
+		parts[i].ahead = p.solver.drawAhead(ctx, p.problems, first)
+	}
+	defer func() {
+		for _, p := range parts {
+			p.ahead.stop()
+		}
+	}()
 	for at := first; at < s.Steps(); at += s.k {
 		count := min(s.k, s.Steps()-at)
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := s.makeSteps(ctx, at, count, ahead.next(), curves); err != nil {
+		if err := makeStepsOf(ctx, parts, at, count); err != nil {
 			return fmt.Errorf("steps %d to %d: %w", at+1, at+count, err)
-		}
-		s.unload(states, at+count)
-		for i := range states {
-			if _, ok := raster.Finite(states[i].Image()); !ok {
-				return fmt.Errorf("steps %d to %d: image %d of the batch: %w: %s", at+1, at+count, i+1, ErrDiverged, s.tooLarge())
-			}
 		}
 		if progress != nil {
 			if err := progress(at + count); err != nil {
@@ -165,22 +173,16 @@ func (s *Solver) tooLarge() string {
 	return fmt.Sprintf("the step size is too large: %s", settings)
 }
 
-// load checks the problems and copies them and the states to the model's inputs. Unused places of the batch repeat the
+// load checks the parts of the problems, which begin at problem first of the batch, and copies them and the states to the model's inputs. Unused places of the batch repeat the
 // first problem.
-func (s *Solver) load(problems []Problem, states []State) error {
-	if len(problems) == 0 || len(problems) > s.n || len(states) != len(problems) {
-		return fmt.Errorf("solve: %d problems and %d states for a batch of %d", len(problems), len(states), s.n)
-	}
+func (s *Solver) load(problems []Problem, states []State, first int) error {
 	for i := range s.n {
 		j := i
 		if j >= len(problems) {
 			j = 0
 		}
-		if states[j].Step != states[0].Step {
-			return fmt.Errorf("solve: states after %d and %d steps in one batch", states[0].Step, states[j].Step)
-		}
 		if got, want := len(states[j].Tensors), len(s.run.Info.State); got != want {
-			return fmt.Errorf("solve: problem %d: %d state tensors, want %d", j+1, got, want)
+			return fmt.Errorf("solve: problem %d: %d state tensors, want %d", first+j+1, got, want)
 		}
 		parts := []Tensor{{inputMeasurement, problems[j].Y}, {inputMask, problems[j].Draw}}
 		for _, t := range states[j].Tensors {
@@ -192,11 +194,11 @@ func (s *Solver) load(problems []Problem, states []State) error {
 				if part.Name == inputMask {
 					continue
 				}
-				return fmt.Errorf("solve: problem %d: method %s has no %s", j+1, s.run.Info.Name, part.Name)
+				return fmt.Errorf("solve: problem %d: method %s has no %s", first+j+1, s.run.Info.Name, part.Name)
 			}
 			size := len(t.F32) / s.n
 			if len(part.Data) != size {
-				return fmt.Errorf("solve: problem %d: %s has %d elements, want %d", j+1, part.Name, len(part.Data), size)
+				return fmt.Errorf("solve: problem %d: %s has %d elements, want %d", first+j+1, part.Name, len(part.Data), size)
 			}
 			copy(t.F32[i*size:], part.Data)
 		}

@@ -91,7 +91,7 @@ func TestRefusedProblems(t *testing.T) {
 	t.Parallel()
 	op, p := newOperator(t, operator.InpaintRandom, small), bundled(t)
 	s := newSolver(t, p, op, config(t, op.Task, 4), 2, 9)
-	if s.Batch() != 2 || s.Steps() != 4 || s.Build() != (Build{Form: FormLoop, Chunk: 4, Precision: onnx.FP32}) {
+	if s.Batch() != 2 || s.Steps() != 4 || s.Build() != (Build{Form: FormLoop, Chunk: 4, Precision: onnx.FP32, Streams: onnxtest.Runtime(t).Threads()}) {
 		t.Errorf("batch %d, %d steps, build %+v", s.Batch(), s.Steps(), s.Build())
 	}
 	good := problems(t, op, 1, 0.05)[0]
@@ -126,10 +126,10 @@ func TestUnusedPlaces(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := compile(t, onnxtest.Runtime(t), run, 3, Build{Chunk: 4})
+	s := compile(t, onnxtest.Runtime(t), run, 3, Build{Chunk: 4, Streams: 1})
 	probs := problems(t, op, 2, 0.05)
 	states := []State{s.Start(probs[0].Key), s.Start(probs[1].Key)}
-	if err := s.load(probs, states); err != nil {
+	if err := s.load(probs, states, 0); err != nil {
 		t.Fatal(err)
 	}
 	y, n := s.in[inputMeasurement].F32, len(probs[0].Y)

@@ -19,7 +19,8 @@ var open = sync.OnceValues(func() (*onnx.Runtime, error) {
 	if err != nil {
 		return nil, err
 	}
-	return onnx.Open(onnx.Config{Library: lib.Path, Provider: onnx.ProviderCPU})
+	// Tests run beside each other: threads that share an operation would wait for each other.
+	return onnx.Open(onnx.Config{Library: lib.Path, Provider: onnx.ProviderCPU, Threads: 1})
 })
 
 // Runtime returns the process's runtime on the CPU, which stays open until the test binary ends. The test fails if the

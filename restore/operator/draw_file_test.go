@@ -1,4 +1,4 @@
-package gpuworker
+package operator_test
 
 import (
 	"bytes"
@@ -12,8 +12,8 @@ import (
 	"ddiff/restore/raster"
 )
 
-// picture returns a PNG of two rows of grey levels.
-func picture(t *testing.T, levels [2][3]uint8) []byte {
+// greyPNG returns a PNG of two rows of grey levels.
+func greyPNG(t *testing.T, levels [2][3]uint8) []byte {
 	t.Helper()
 	img := image.NewGray(image.Rect(0, 0, 3, 2))
 	for y, row := range levels {
@@ -46,13 +46,13 @@ func TestReadDraw(t *testing.T) {
 		dims   []int
 		values []float32
 	}{
-		{"mask from mid-grey up", picture(t, [2][3]uint8{{0, 127, 128}, {255, 1, 254}}), drawMask, []int{2, 3}, []float32{0, 0, 1, 1, 0, 1}},
-		{"kernel of the sum 1", picture(t, [2][3]uint8{{0, 51, 0}, {51, 0, 102}}), drawKernel, []int{2, 3}, []float32{0, 0.25, 0, 0.25, 0, 0.5}},
-		{"black kernel", picture(t, [2][3]uint8{}), drawKernel, []int{2, 3}, make([]float32, 6)},
-		{"array", array(2, 3), drawKernel, []int{2, 3}, values},
-		{"array of one channel", array(1, 1, 2, 3), drawMask, []int{2, 3}, values},
-		{"array of one row", array(1, 6), drawKernel, []int{1, 6}, values},
-		{"array of two channels", array(2, 1, 3), drawMask, []int{2, 1, 3}, values},
+		{"mask from mid-grey up", greyPNG(t, [2][3]uint8{{0, 127, 128}, {255, 1, 254}}), "mask", []int{2, 3}, []float32{0, 0, 1, 1, 0, 1}},
+		{"kernel of the sum 1", greyPNG(t, [2][3]uint8{{0, 51, 0}, {51, 0, 102}}), "kernel", []int{2, 3}, []float32{0, 0.25, 0, 0.25, 0, 0.5}},
+		{"black kernel", greyPNG(t, [2][3]uint8{}), "kernel", []int{2, 3}, make([]float32, 6)},
+		{"array", array(2, 3), "kernel", []int{2, 3}, values},
+		{"array of one channel", array(1, 1, 2, 3), "mask", []int{2, 3}, values},
+		{"array of one row", array(1, 6), "kernel", []int{1, 6}, values},
+		{"array of two channels", array(2, 1, 3), "mask", []int{2, 1, 3}, values},
 	} {
 		d, err := operator.ReadDraw(tt.kind, tt.data)
 		if err != nil {
@@ -65,7 +65,7 @@ func TestReadDraw(t *testing.T) {
 		}
 	}
 	for name, data := range map[string][]byte{"text": []byte("mask"), "cut array": array(2, 3)[:90]} {
-		if d, err := operator.ReadDraw(drawMask, data); err == nil {
+		if d, err := operator.ReadDraw("mask", data); err == nil {
 			t.Errorf("%s: read as %+v", name, d)
 		}
 	}

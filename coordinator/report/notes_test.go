@@ -1,0 +1,186 @@
+package report
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"ddiff/manifest"
+)
+
+// TestWarningsAreCounted: the summary and its note count the finished items with warnings, and each code once per item.
+func TestWarningsAreCounted(t *testing.T) {
+	t.Parallel()
+	warned := func(codes ...string) func(*manifest.Result) {
+		return func(r *manifest.Result) {
+			for _, code := range codes {
+				r.Warnings = append(r.Warnings, manifest.Warning{Code: code, Text: "text of " + code})
+			}
+		}
+	}
+	s := summaryOf(t, []manifest.Result{
+		result(t, "hdr", "ddiff", "a", 0, scored(20, 10, 0.5, 0), warned("residual", "flat")),
+		result(t, "hdr", "ddiff", "b", 0, scored(21, 10, 0.5, 0), warned("residual")),
+		result(t, "hdr", "ddiff", "c", 0, scored(22, 10, 0.5, 0)),
+		result(t, "hdr", "ddiff", "d", 0, ended(manifest.OutcomeFailed, "no file"), warned("flat")),
+		result(t, "inpaint", "ddiff", "a", 0, scored(23, 10, 0.5, 0), warned("flat")),
+	}, RuleFirst)
+	items, codes := s.Warned()
+	if items != 3 || len(codes) != 2 || codes["residual"] != 2 || codes["flat"] != 2 || s.Rows[0].Warned != 2 || s.Rows[1].Warned != 1 {
+		t.Errorf("%d items, %v, rows %d and %d", items, codes, s.Rows[0].Warned, s.Rows[1].Warned)
+	}
+	const note = "3 of 4 finished items have warnings: flat 2, residual 2; see the column warnings of results.csv."
+	if got := warningNote(s); len(got) != 1 || got[0] != note {
+		t.Errorf("note %q, want %q", got, note)
+	}
+	if got := warningNote(summaryOf(t, []manifest.Result{result(t, "hdr", "ddiff", "c", 0, scored(22, 10, 0.5, 0))}, RuleFirst)); got != nil {
+		t.Errorf("without warnings: %q", got)
+	}
+}
+
+// TestTunedRowsAreBounded: a note names five rows that were tuned on their own images, and counts the others.
+func TestTunedRowsAreBounded(t *testing.T) {
+	t.Parallel()
+	for rows, more := range map[int]string{maxTunedRows: ".", maxTunedRows + 1: "; and of 1 more rows.", maxTunedRows + 3: "; and of 3 more rows."} {
+		all := []Row{{Problem: Problem{Task: "untuned"}, Approach: Approach{Method: "ddiff"}, Images: 9}}
+		for i := range rows {
+			all = append(all, Row{Problem: Problem{Task: fmt.Sprint("task", i)}, Approach: Approach{Method: "ddiff"}, Preset: "natural", Images: 4, TunedImages: 1 + i%4})
+		}
+		notes := tuningNotes(all, Varying{Preset: true})
+		if len(notes) != 1 || strings.Count(notes[0], " images of task") != maxTunedRows || !strings.HasSuffix(notes[0], more) ||
+			!strings.Contains(notes[0], "2 of 4 images of task1 ddiff, preset natural") || strings.Contains(notes[0], "untuned") {
+			t.Errorf("%d rows: %q, want the end %q", rows, notes, more)
+		}
+	}
+}
+
+// TestApproachesBeyondTheLines: the figures of a problem draw the first approaches, and state how many others there are.
+func TestApproachesBeyondTheLines(t *testing.T) {
+	t.Parallel()
+	for approaches, want := range map[int]string{maxLines: "", maxLines + 1: "Not drawn: 1 further approach.", maxLines + 3: "Not drawn: 3 further approaches."} {
+		store := newMemory()
+		var results []manifest.Result
+		for i := range approaches {
+			for _, name := range []string{"a", "b"} {
+				results = append(results, result(t, "hdr", fmt.Sprintf("method%02d", i), name, 0, scored(20+float64(i), 10, 0.5, 0.1)))
+			}
+		}
+		figuresOf(t, store, results, RuleFirst)
+		captions := string(store.files[KeyCaptions])
+		if found := strings.Contains(captions, "further approach"); found != (want != "") || !strings.Contains(captions, want) {
+			t.Errorf("%d approaches: captions %s\nwant %q", approaches, captions, want)
+		}
+	}
+}
+
+// TestPrecisionOfApproaches: an approach with a fixed precision names it.
+func TestPrecisionOfApproaches(t *testing.T) {
+	t.Parallel()
+	a := Approach{Method: "ddiff", Settings: "steps=3"}
+	if got := a.fullText(); got != "ddiff (steps=3)" {
+		t.Errorf("%q", got)
+	}
+	a.Precision = "float16"
+	if got := a.fullText(); got != "ddiff (steps=3) in float16" {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestProblemsOfOneSide: a comparison names the problems that only one side has.
+func TestProblemsOfOneSide(t *testing.T) {
+	t.Parallel()
+	a, b := solvedBy(t, "diffpir", 0.25), solvedBy(t, "ddiff", 0)
+	extra := func(task, method string) manifest.Result {
+		return result(t, task, method, "image0", 0, scored(20, 15, 0.5, 0))
+	}
+	v, err := Compare(stream(append(a, extra("inpaint", "diffpir"))), stream(append(b, extra("phase_retrieval", "ddiff"))), nil, "", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text bytes.Buffer
+	if err := v.WriteText(&text, 0); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"inpaint σ=0.05 128x128 center_crop: only in A.", "phase_retrieval σ=0.05 128x128 center_crop: only in B."} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("text lacks %q:\n%s", want, text.String())
+		}
+	}
+	if strings.Contains(text.String(), "largest differences") {
+		t.Errorf("differences that nobody asked for:\n%s", text.String())
+	}
+}
+
+// TestLargeCSV: a store that cannot read a file while it writes gets the complete file, too.
+func TestLargeCSV(t *testing.T) {
+	t.Parallel()
+	reason := strings.Repeat("no such file; ", 400)
+	const items = 300
+	store := newMemory()
+	results := func(yield func(manifest.Result, error) bool) {
+		for i := range items {
+			if !yield(result(t, "hdr", "ddiff", fmt.Sprintf("image%03d", i), 0, ended(manifest.OutcomeFailed, reason)), nil) {
+				return
+			}
+		}
+	}
+	if _, err := Write(t.Context(), store, testCampaign(), results); err != nil {
+		t.Fatal(err)
+	}
+	csv := string(store.files[KeyCSV])
+	if len(csv) <= spoolMemory || strings.Count(csv, "\n") != items+1 || !strings.HasSuffix(csv, "\n") {
+		t.Errorf("results.csv has %d bytes and %d lines", len(csv), strings.Count(csv, "\n"))
+	}
+}
+
+// TestWritePicturesEndsWithTheError: an error of the results ends the export without a file.
+func TestWritePicturesEndsWithTheError(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("damaged result")
+	results := func(yield func(manifest.Result, error) bool) { yield(manifest.Result{}, broken) }
+	n, err := WritePictures(t.Context(), Folder{}, results, func(string, []byte) error {
+		t.Error("a file was written")
+		return nil
+	})
+	if n != 0 || !errors.Is(err, broken) {
+		t.Errorf("%d items, %v", n, err)
+	}
+	store := newMemory()
+	r := result(t, "hdr", "ddiff", "a", 0, scored(20, 10, 0.5, 0))
+	illustrate(t, store, &r, 1)
+	from := Folder{Outputs: []Output{{Address: "test", Store: store}}}
+	for file := range r.Artifacts {
+		r.Artifacts[file] = digestOf(t, store, manifest.ItemKey(r.Item.ID, file))
+	}
+	files := 0
+	put := func(string, []byte) error { files++; return nil }
+	if n, err := WritePictures(t.Context(), from, stream([]manifest.Result{r}), put); err != nil || n != 1 || files != 1 {
+		t.Errorf("%d items in %d files, %v", n, files, err)
+	}
+}
+
+// digestOf returns the digest of a stored file.
+func digestOf(t *testing.T, store *memory, key string) string {
+	t.Helper()
+	data, err := store.Get(context.Background(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("%x", sha256.Sum256(data))
+}
+
+// TestMeansOfImages: the rank test gets one value per image, the mean of its defined values.
+func TestMeansOfImages(t *testing.T) {
+	t.Parallel()
+	nan := math.NaN()
+	got := imageMeans([]float64{1, nan, 5, 2, 9, nan, 6}, []uint64{7, 7, 8, 7, 8, 9, 7})
+	if want := []float64{3, 7}; !slices.Equal(got, want) {
+		t.Errorf("means %g, want %g", got, want)
+	}
+}

@@ -1,0 +1,62 @@
+package coordinator
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"ddiff/manifest"
+	"ddiff/storage"
+)
+
+// TestStatusWhileOpening: a new leader that has not read the ledger yet leaves the counts of a campaign's status as they were, also if
+// the campaign is rejected then, or waits for its prior.
+func TestStatusWhileOpening(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1e9, 0)
+	changed := func(c *manifest.Campaign) {
+		c.Prior = manifest.PriorFile{SHA256: strings.Repeat("0", 64), Name: "prior"}
+	}
+	running := manifest.Counts{Items: 4, Pending: 2, Running: 1, Done: 1}
+	for name, tt := range map[string]struct {
+		change func(c *manifest.Campaign)
+		phase  manifest.Phase
+		want   manifest.Counts
+		err    error
+	}{
+		"rejected": {changed, manifest.PhaseRejected, manifest.Counts{Items: 4, Pending: 3, Done: 1}, nil},
+		"cancelled": {func(c *manifest.Campaign) { changed(c); c.Wanted = manifest.WantCancel }, manifest.PhaseCancelled,
+			manifest.Counts{Items: 4, Cancelled: 3, Done: 1}, nil},
+		"waits": {func(c *manifest.Campaign) { c.Spec.Prior = "https://host/prior.onnx" }, manifest.PhaseRunning, running, storage.ErrUnavailable},
+	} {
+		r := runningRunner(t, &now, &strings.Builder{})
+		r.ledger.settle(r.ledgerIDs(t)[0], 0, done, "")
+		r.complete, r.warning = true, "3 rows are new"
+		if err := r.publishStatus(t.Context(), 1); err != nil {
+			t.Fatal(err)
+		}
+		r.s.archive = newArchiver(r.s, &runners{byID: map[string]*runner{}})
+		r.s.cfg.Models = &modelsAt{err: fmt.Errorf("%w: no route", storage.ErrUnavailable)}
+		c := onRecord(t, r, tt.change)
+		if err := newRunner(r.s, c).run(t.Context(), c); !errors.Is(err, tt.err) {
+			t.Fatalf("%s: %v", name, err)
+		}
+		s, err := Status(t.Context(), r.s.cfg.Board, r.id)
+		if err != nil || s.Status.Counts != tt.want || s.Status.Phase != tt.phase || !s.Status.Complete || s.Status.Warning != "3 rows are new" {
+			t.Errorf("%s: status %+v, %v, want %+v", name, s.Status, err, tt.want)
+		}
+	}
+}
+
+// ledgerIDs returns the identities of the items in the stored windows.
+func (r *runner) ledgerIDs(t *testing.T) (ids []string) {
+	t.Helper()
+	for n := range r.stored {
+		for _, it := range windowOf(r, n, 2*n, 2).Items {
+			ids = append(ids, it.ID)
+		}
+	}
+	return ids
+}

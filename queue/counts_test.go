@@ -1,0 +1,170 @@
+package queue_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"ddiff/queue"
+)
+
+// wantSize checks the number of items of a campaign.
+func wantSize(t *testing.T, q *queue.Queue, want uint64) {
+	t.Helper()
+	got, err := q.Size(t.Context())
+	must(t, err)
+	if got != want {
+		t.Errorf("%d items, want %d", got, want)
+	}
+}
+
+// TestSize: the size has the waiting and the leased items of all classes, of one campaign.
+func TestSize(t *testing.T) {
+	t.Parallel()
+	s := serve(t, jetStream(t))
+	nc := dial(t, s)
+	must(t, queue.Setup(t.Context(), nc, queue.SetupConfig{}))
+	q, err := queue.Open(t.Context(), nc, queue.Config{Campaign: "camp"})
+	must(t, err)
+	other, err := queue.Open(t.Context(), nc, queue.Config{Campaign: "other"})
+	must(t, err)
+	wantSize(t, q, 0)
+	for i := range 4 {
+		must(t, publish(t.Context(), q, fmt.Sprint("class", i%2), fmt.Sprint(i), nil))
+	}
+	must(t, publish(t.Context(), other, "class0", "0", nil))
+	wantSize(t, q, 4)
+	wantSize(t, other, 1)
+	first, second := lease(t, q), lease(t, q)
+	wantSize(t, q, 4)
+	must(t, first.Ack(t.Context()))
+	must(t, second.Bury(t.Context(), queue.Dead{ID: second.ID(), Reason: "bad"}))
+	wantSize(t, q, 2)
+	js, err := jetstream.New(nc)
+	must(t, err)
+	must(t, js.DeleteStream(t.Context(), "DDIFF_WORK"))
+	wantSize(t, q, 0)
+	nc.Close()
+	if _, err := q.Size(t.Context()); !errors.Is(err, queue.ErrClosed) || !strings.Contains(err.Error(), "size of campaign camp") {
+		t.Errorf("a closed connection: %v", err)
+	}
+}
+
+// TestResultStream: the stream has one identity for all campaigns, a number that grows with each result, and another identity after it was
+// created again.
+func TestResultStream(t *testing.T) {
+	t.Parallel()
+	nc := dial(t, serve(t, jetStream(t)))
+	must(t, queue.Setup(t.Context(), nc, queue.SetupConfig{}))
+	q, err := queue.Open(t.Context(), nc, queue.Config{Campaign: "camp"})
+	must(t, err)
+	other, err := queue.Open(t.Context(), nc, queue.Config{Campaign: "other"})
+	must(t, err)
+	id, last, err := q.ResultStream(t.Context())
+	must(t, err)
+	must(t, other.PublishResult(t.Context(), "1", 0, nil))
+	must(t, q.PublishResult(t.Context(), "1", 0, nil))
+	again, after, err := q.ResultStream(t.Context())
+	must(t, err)
+	if again != id || after != last+2 {
+		t.Errorf("two results after %d/%d: %d/%d", id, last, again, after)
+	}
+	js, err := jetstream.New(nc)
+	must(t, err)
+	must(t, js.DeleteStream(t.Context(), "DDIFF_RESULT"))
+	_, _, err = q.ResultStream(t.Context())
+	mustBe(t, err, queue.ErrNotReady)
+	must(t, queue.Setup(t.Context(), nc, queue.SetupConfig{}))
+	if renewed, _, err := q.ResultStream(t.Context()); err != nil || renewed == id {
+		t.Errorf("a new stream: identity %d, before %d, %v", renewed, id, err)
+	}
+}
+
+// TestPublishNotice: an event beside the outcomes can follow the end of the lease. Each call publishes one.
+func TestPublishNotice(t *testing.T) {
+	t.Parallel()
+	q := newQueue(t, queue.Config{})
+	must(t, q.PublishBatch(t.Context(), []queue.Work{{Class: "class", ID: "1", Round: 3, Payload: nil}}))
+	l := lease(t, q)
+	must(t, l.PublishResult(t.Context(), []byte("outcome")))
+	must(t, l.Ack(t.Context()))
+	for range 2 {
+		must(t, l.PublishNotice(t.Context(), "log", []byte("lines")))
+	}
+	var got []string
+	for r, err := range q.Results(t.Context(), 0) {
+		must(t, err)
+		if got = append(got, fmt.Sprintf("%s %d %s", r.ID, r.Round, r.Payload)); len(got) == 3 {
+			break
+		}
+	}
+	if want := "[1 3 outcome log 3 lines log 3 lines]"; fmt.Sprint(got) != want {
+		t.Errorf("events %v, want %s", got, want)
+	}
+	err := l.PublishNotice(t.Context(), "bad\nid", nil)
+	mustBe(t, err, queue.ErrBadName)
+}
+
+// TestLargeBatch: a batch that is larger than the window of messages in flight is stored completely, but for the item that is refused.
+func TestLargeBatch(t *testing.T) {
+	t.Parallel()
+	q := newQueue(t, queue.Config{})
+	const n, bad = 2000, 1990
+	batch := make([]queue.Work, n)
+	for i := range batch {
+		batch[i] = queue.Work{Class: "class", ID: fmt.Sprint(i)}
+	}
+	batch[bad].Payload = make([]byte, queue.MaxPayloadBytes+1)
+	batch[7].Class = strings.Repeat("c", queue.MaxNameBytes+1)
+	var refused *queue.BatchError
+	if err := q.PublishBatch(t.Context(), batch); !errors.As(err, &refused) {
+		t.Fatalf("error %v", err)
+	}
+	if len(refused.Refused) != 2 || refused.Total != n {
+		t.Fatalf("%d of %d items are refused: %v", len(refused.Refused), refused.Total, refused)
+	}
+	mustBe(t, refused.Refused[0].Err, queue.ErrBadName)
+	mustBe(t, refused.Refused[1].Err, queue.ErrTooLarge)
+	if refused.Refused[0].ID != "7" || refused.Refused[1].ID != fmt.Sprint(bad) {
+		t.Errorf("refused %v", refused.Refused)
+	}
+	wantSize(t, q, n-2)
+}
+
+// TestElectionAfterLostAnswer: a leader whose renewal took effect without an answer finds its own record and still leads. It stops when the record is another's.
+func TestElectionAfterLostAnswer(t *testing.T) {
+	t.Parallel()
+	s, _ := electionServer(t)
+	a := run(t, s, "a")
+	led := a.leader(t, patience)
+	board, err := queue.OpenBoard(t.Context(), dial(t, s))
+	must(t, err)
+	data, _, err := board.Get(t.Context(), queue.KeyLeader)
+	must(t, err)
+	must(t, board.Put(t.Context(), queue.KeyLeader, data)) // another revision, which the leader does not know
+	var before, now queue.Leader
+	must(t, json.Unmarshal(data, &before))
+	for change, err := range board.Watch(t.Context(), queue.KeyLeader) {
+		must(t, err)
+		if change.Ready {
+			continue
+		}
+		must(t, json.Unmarshal(change.Data, &now))
+		if now.ID != before.ID || now.Renewals > before.Renewals+1 {
+			break
+		}
+	}
+	if now.ID != before.ID || led.Err() != nil {
+		t.Errorf("the leader %+v is followed by %+v: %v", before, now, led.Err())
+	}
+	foreign, err := json.Marshal(queue.Leader{Name: "b", ID: "another"})
+	must(t, err)
+	must(t, board.Put(t.Context(), queue.KeyLeader, foreign))
+	<-led.Done()
+	a.stop()
+	must(t, <-a.ended)
+}

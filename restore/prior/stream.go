@@ -1,0 +1,78 @@
+package prior
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"ddiff/restore/onnx"
+)
+
+// streamWeights bounds the memory for the weights of all streams of a batch, in bytes: each has a copy. Large networks keep several
+// threads busy in one operation.
+const streamWeights = 256 << 20
+
+// Stream is a part of a batch that a session of its own computes, beside those of other parts.
+type Stream struct {
+	Images  int
+	Threads int // of an operation
+}
+
+// Streams divides a batch of n images into parts that are computed beside each other, at most the given number. On the CPU provider,
+// threads that each compute another image wait less for each other than threads that share each operation. Other providers have one
+// stream, as have a network whose weights would need too much memory and one whose file states its batch. The parts have equal sizes or differ by one image, and divide the
+// threads of the runtime in the same way.
+func (p *Prior) Streams(rt *onnx.Runtime, n, most int) []Stream {
+	s := 1
+	if rt.Provider() == onnx.ProviderCPU && p.x.Dims[0] <= 0 {
+		s = max(1, min(most, n, rt.Threads(), streamWeights/max(1, 4*p.Parameters())))
+	}
+	out := make([]Stream, s)
+	for i := range out {
+		out[i] = Stream{share(n, s, i), share(rt.Threads(), s, i)}
+	}
+	return out
+}
+
+// share returns part i of n in s parts.
+func share(n, s, i int) int {
+	if i < n%s {
+		return n/s + 1
+	}
+	return n / s
+}
+
+// Networks is a prior's score network, compiled for the streams of a batch.
+type Networks []*Network
+
+// CompileStreams builds the network for images of height×width pixels. The caller must close it.
+func (p *Prior) CompileStreams(rt *onnx.Runtime, streams []Stream, height, width int, precision onnx.Precision) (Networks, error) {
+	var out Networks
+	for _, s := range streams {
+		n, err := p.Compile(rt.Threaded(s.Threads), s.Images, height, width, precision)
+		if err != nil {
+			out.Close()
+			return nil, err
+		}
+		out = append(out, n)
+	}
+	return out, nil
+}
+
+// Run computes all streams beside each other.
+func (ns Networks) Run(ctx context.Context) error {
+	errs := make([]error, len(ns))
+	var group sync.WaitGroup
+	for i, n := range ns {
+		group.Go(func() { errs[i] = n.Run(ctx) })
+	}
+	group.Wait()
+	return errors.Join(errs...)
+}
+
+// Close releases the networks.
+func (ns Networks) Close() {
+	for _, n := range ns {
+		n.Close()
+	}
+}

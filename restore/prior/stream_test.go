@@ -1,0 +1,107 @@
+package prior_test
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxtest"
+	"ddiff/restore/prior"
+)
+
+// The parts have all images and all threads, and no stream lacks either.
+func TestStreams(t *testing.T) {
+	p, err := prior.Open(prior.Bundled)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rt := onnxtest.Runtime(t)
+	for _, c := range []struct {
+		threads, images, most int
+		want                  []prior.Stream
+	}{
+		{2, 1, 2, []prior.Stream{{1, 2}}},
+		{2, 2, 2, []prior.Stream{{1, 1}, {1, 1}}},
+		{2, 5, 2, []prior.Stream{{3, 1}, {2, 1}}},
+		{2, 4, 1, []prior.Stream{{4, 2}}},
+		{2, 4, 0, []prior.Stream{{4, 2}}},
+		{4, 3, 4, []prior.Stream{{1, 2}, {1, 1}, {1, 1}}},
+		{4, 8, 64, []prior.Stream{{2, 1}, {2, 1}, {2, 1}, {2, 1}}},
+		{1, 8, 8, []prior.Stream{{8, 1}}},
+	} {
+		if got := p.Streams(rt.Threaded(c.threads), c.images, c.most); !slices.Equal(got, c.want) {
+			t.Errorf("%d threads, %d images, at most %d: %v, want %v", c.threads, c.images, c.most, got, c.want)
+		}
+	}
+	// The copies of the weights stay below 256 MiB: 15 of 4.2 million float32 values.
+	if got := len(p.Streams(rt.Threaded(64), 64, 64)); got < 14 || got > 16 || got*p.Parameters()*4 > 256<<20 {
+		t.Errorf("%d streams of %d weights", got, p.Parameters())
+	}
+}
+
+// A network whose file states the batch takes no parts of it.
+func TestStreamsOfFixedBatch(t *testing.T) {
+	g := onnx.NewGraph(onnx.DefaultOpset)
+	x := g.Input("x", onnx.Float, 4, 3, 8, 8)
+	g.Input("t", onnx.Int64, 4)
+	g.Output("eps", g.Neg(x))
+	data, err := g.Marshal("fixed")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := prior.Load("fixed.onnx", onnxtest.WithMetadata(t, data, map[string]string{
+		"ddiff.card": "1", "ddiff.name": "fixed", "ddiff.prediction": "epsilon", "ddiff.schedule": "linear:1e-4:0.02:1000", "ddiff.range": "-1..1",
+		"ddiff.channels": "3", "ddiff.multiple_of": "2", "ddiff.learned_variance": "false", "ddiff.license": "Apache-2.0",
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := p.Streams(onnxtest.Runtime(t).Threaded(4), 4, 4); !slices.Equal(got, []prior.Stream{{4, 4}}) {
+		t.Errorf("%v", got)
+	}
+}
+
+// Streams compute what one session computes.
+func TestCompileStreams(t *testing.T) {
+	p, err := prior.Open(prior.Bundled)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rt := onnxtest.Runtime(t).Threaded(2)
+	const side = 16
+	whole, err := p.Compile(rt, 3, side, side, onnx.FP32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer whole.Close()
+	parts, err := p.CompileStreams(rt, p.Streams(rt, 3, 2), side, side, onnx.FP32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer parts.Close()
+	if len(parts) != 2 {
+		t.Fatalf("%d networks, want 2", len(parts))
+	}
+	for i := range whole.X.F32 {
+		whole.X.F32[i] = float32(math.Sin(float64(i * i)))
+	}
+	whole.T.I64[0] = 400
+	at := 0
+	for _, n := range parts {
+		at += copy(n.X.F32, whole.X.F32[at:])
+		n.T.I64[0] = 400
+	}
+	if err := whole.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := parts.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	got := slices.Concat(parts[0].Y.F32, parts[1].Y.F32)
+	for i, want := range whole.Y.F32 {
+		if math.Abs(float64(got[i]-want)) > 1e-5 {
+			t.Fatalf("value %d of the prediction: %v in streams, %v in one session", i, got[i], want)
+		}
+	}
+}

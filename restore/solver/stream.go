@@ -1,0 +1,98 @@
+package solver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"ddiff/restore/method"
+	"ddiff/restore/onnx"
+	"ddiff/restore/raster"
+)
+
+// newStream returns a solver that is not compiled.
+func newStream(rt *onnx.Runtime, run *method.Run, n int, build Build) *Solver {
+	return &Solver{
+		run: run, build: build, n: n, k: min(build.steps(run.Info, run.Settings), len(run.Steps)), rt: rt,
+		in: map[string]*onnx.Tensor{},
+	}
+}
+
+// compileSteps compiles the models that make the steps.
+func (s *Solver) compileSteps() (err error) {
+	if len(s.streams) == 0 {
+		s.main, err = s.compile(s.build.Form, s.k)
+		return err
+	}
+	return beside(len(s.streams), func(i int) error { return s.streams[i].compileSteps() })
+}
+
+// beside calls f for 0 to n−1 at the same time, and joins the errors in this order.
+func beside(n int, f func(i int) error) error {
+	errs := make([]error, n)
+	var group sync.WaitGroup
+	for i := range errs {
+		group.Go(func() { errs[i] = f(i) })
+	}
+	group.Wait()
+	return errors.Join(errs...)
+}
+
+// batchPart is the part of a batch whose steps one solver makes.
+type batchPart struct {
+	solver   *Solver
+	first    int // its first image in the batch
+	problems []Problem
+	states   []State
+	curves   []Curves
+	ahead    *ahead
+}
+
+// divide divides a batch among the streams and loads the parts. Streams at the end may get none of a small batch.
+func (s *Solver) divide(problems []Problem, states []State, curves []Curves) ([]batchPart, error) {
+	if len(problems) == 0 || len(problems) > s.n || len(states) != len(problems) {
+		return nil, fmt.Errorf("solve: %d problems and %d states for a batch of %d", len(problems), len(states), s.n)
+	}
+	for _, st := range states {
+		if st.Step != states[0].Step {
+			return nil, fmt.Errorf("solve: states after %d and %d steps in one batch", states[0].Step, st.Step)
+		}
+	}
+	if curves == nil {
+		curves = make([]Curves, len(problems))
+	}
+	streams := s.streams
+	if len(streams) == 0 {
+		streams = []*Solver{s}
+	}
+	var out []batchPart
+	for first, i := 0, 0; first < len(problems); i++ {
+		end := min(first+streams[i].n, len(problems))
+		p := batchPart{streams[i], first, problems[first:end], states[first:end], curves[first:end], nil}
+		if err := p.solver.load(p.problems, p.states, first); err != nil {
+			return nil, err
+		}
+		out = append(out, p)
+		first = end
+	}
+	return out, nil
+}
+
+// makeStepsOf makes count steps from step at of all parts, beside each other, and copies their states.
+func makeStepsOf(ctx context.Context, parts []batchPart, at, count int) error {
+	return beside(len(parts), func(i int) error { return parts[i].makeSteps(ctx, at, count) })
+}
+
+func (p *batchPart) makeSteps(ctx context.Context, at, count int) error {
+	if err := p.solver.makeSteps(ctx, at, count, p.ahead.next(), p.curves); err != nil {
+		return err
+	}
+	p.solver.unload(p.states, at+count)
+	for i := range p.states {
+		if _, ok := raster.Finite(p.states[i].Image()); !ok {
+			return fmt.Errorf("image %d of the batch: %w: %s", p.first+i+1, ErrDiverged, p.solver.tooLarge())
+		}
+	}
+	return nil
+}
