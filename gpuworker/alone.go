@@ -65,10 +65,10 @@ func (w *Worker) admit(ctx context.Context, campaign string, leases []*queue.Lea
 			suspects = append(suspects, l)
 		}
 	}
-	w.pass(ctx, passed)
+	again := w.pass(ctx, passed)
 	switch {
 	case len(suspects) == 0:
-		if len(start) == 0 && len(passed) > 0 {
+		if len(start) == 0 && again {
 			w.pauseAfterPass(ctx, campaign, passed)
 		}
 		return start, false

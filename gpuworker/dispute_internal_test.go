@@ -70,7 +70,7 @@ func TestItemsLeftToOthers(t *testing.T) {
 	}
 }
 
-// The pause doubles with the passes of the item that was passed least.
+// The pause doubles with the passes of the item that was passed least, and is random.
 func TestPauseAfterPass(t *testing.T) {
 	t.Parallel()
 	q, work := internalQueue(t, queue.Config{}), &recordingWork{}
@@ -81,18 +81,58 @@ func TestPauseAfterPass(t *testing.T) {
 	}{{0, time.Second}, {1, 2 * time.Second}, {3, 8 * time.Second}, {maxPasses, 32 * time.Second}, {20, 32 * time.Second}} {
 		leases[0] = remarked(t, q, leases[0], queue.Marks{Passes: c.passes + 1})
 		leases[1] = remarked(t, q, leases[1], queue.Marks{Passes: c.passes})
-		work.calls = nil
-		quietWorker(t, func(cfg *Config) { cfg.Work = work }).pauseAfterPass(t.Context(), "a", leases)
-		if got := strings.Join(work.calls, "; "); got != "suspend a "+c.want.String() {
-			t.Errorf("%d passes: calls %q, want a pause of %v", c.passes, got, c.want)
-		}
+		fleet, alone := quietWorker(t, func(cfg *Config) { cfg.Work = work }), quietWorker(t)
 		synctest.Test(t, func(t *testing.T) {
-			begin := time.Now()
-			quietWorker(t).pauseAfterPass(t.Context(), "a", leases)
-			if took := time.Since(begin); took != c.want {
-				t.Errorf("%d passes: the worker pauses for %v, want %v", c.passes, took, c.want)
+			least, most := time.Hour, time.Duration(0)
+			for range 200 {
+				begin := time.Now()
+				work.calls = nil
+				fleet.pauseAfterPass(t.Context(), "a", leases)
+				if len(work.calls) != 1 || time.Since(begin) != 0 {
+					t.Fatalf("%d passes: calls %q in %v, want one", c.passes, work.calls, time.Since(begin))
+				}
+				suspended, err := time.ParseDuration(strings.TrimPrefix(work.calls[0], "suspend a "))
+				if err != nil {
+					t.Fatal(err)
+				}
+				begin = time.Now()
+				alone.pauseAfterPass(t.Context(), "a", leases)
+				least, most = min(least, suspended, time.Since(begin)), max(most, suspended, time.Since(begin))
+			}
+			// 400 pauses leave a tenth of the range at either end with a probability of 1e-18.
+			if low, high := c.want/2, 3*c.want/2; least < low || least > low+c.want/10 || most >= high || most < high-c.want/10 {
+				t.Errorf("%d passes: pauses from %v to %v, want %v to %v", c.passes, least, most, low, high)
 			}
 		})
+	}
+}
+
+// A worker pauses when an item that it passed comes back, and not before: the queue may have items for it.
+func TestPauseWhenPassedItemReturns(t *testing.T) {
+	t.Parallel()
+	q, work := internalQueue(t, queue.Config{}), &recordingWork{}
+	w := quietWorker(t, func(cfg *Config) {
+		cfg.Work, cfg.Peers = work, func(context.Context) (int, error) { return 1, nil }
+	})
+	leases := leaseNew(t, q, 2)
+	for i, l := range leases {
+		leases[i] = remarked(t, q, l, queue.Marks{Disputed: []string{w.cfg.Name}})
+	}
+	for round := range 2 {
+		for i := range leases {
+			work.calls = nil
+			if start, alone := w.admit(t.Context(), "a", leases[i:i+1]); len(start) != 0 || alone {
+				t.Fatalf("round %d: item %d was started", round, i)
+			}
+			want := 0
+			if round == 1 && i == 0 {
+				want = 1
+			}
+			if len(work.calls) != want {
+				t.Errorf("round %d, item %d: calls %q, want %d", round, i, work.calls, want)
+			}
+			leases[i] = leaseAgain(t, q, 1)[0]
+		}
 	}
 }
 

@@ -28,6 +28,8 @@ type Worker struct {
 	decoding *raster.Budget
 	// passAgain ends a time without passing disputed items to others. Only the goroutine that leases uses it.
 	passAgain time.Time
+	// passed are the items that the worker has passed to others since its last pause. The same goroutine uses it.
+	passed map[string]bool
 }
 
 // core is the part of a Worker that it shares with its restorer and checker.
@@ -80,6 +82,7 @@ func New(cfg Config) (*Worker, error) {
 	}
 	c := &core{cfg: cfg, leases: newLeaseSet(cfg), watchdog: newWatchdog(cfg.Limits, cfg.Now, cfg.Logger)}
 	w := &Worker{core: c, work: cfg.Work, restorer: engineRestorer{c}, checker: engineRestorer{c}, settled: make(chan struct{}, 1)}
+	w.passed = map[string]bool{}
 	w.breaker, w.decoding = newBreaker(cfg.Now, cfg.ProbePause), raster.NewBudget(cfg.DecodeMemory)
 	if cfg.Simulate != nil {
 		s := &simulator{core: c, simulation: cfg.Simulate}

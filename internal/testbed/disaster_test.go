@@ -112,12 +112,38 @@ func (d *disaster) replaceStore(backup string) {
 	if err != nil {
 		d.t.Fatalf("%v: %s", err, out)
 	}
-	if backup != "" {
-		out, err := exec.CommandContext(d.t.Context(), "cp", "-a", "-n", backup+"/.", d.Store()).CombinedOutput()
-		if err != nil {
-			d.t.Fatalf("%v: %s", err, out)
-		}
+	if backup == "" {
+		return
 	}
+	err = filepath.WalkDir(backup, func(path string, entry fs.DirEntry, err error) error {
+		rel, _ := filepath.Rel(backup, path)
+		to := filepath.Join(d.Store(), rel)
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir():
+			return os.MkdirAll(to, 0o755)
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		return writeNew(to, data)
+	})
+	must(d.t, err)
+}
+
+// writeNew writes a file unless a program has written it meanwhile.
+func writeNew(path string, data []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	return errors.Join(err, f.Close())
 }
 
 // backUp copies the objects of the store in the order that docs/operations.md requires: the results and the index first.
