@@ -106,7 +106,11 @@ func (r *Runtime) loadPlugin() (ort.EpDevice, error) {
 		}
 		registered = path
 	}
-	devices, err := ort.GetEpDevices()
+	var devices []ort.EpDevice
+	_, err := preserveSignals(func() (err error) {
+		devices, err = ort.GetEpDevices()
+		return err
+	})
 	if err != nil {
 		return none, err
 	}

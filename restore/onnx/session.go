@@ -65,13 +65,13 @@ func (r *Runtime) compile(model []byte, inputs, outputs []string, t target) (*Se
 	defer opts.Destroy()
 	s := &Session{runtime: r}
 	err = r.thread.do(func() error {
-		if err := r.configure(opts, model, t); err != nil {
-			return wrapError("configure session", err)
-		}
-		return wrapError("make session", r.preserve(func() (err error) {
+		return r.preserve(func() (err error) {
+			if err := r.configure(opts, model, t); err != nil {
+				return wrapError("configure session", err)
+			}
 			s.session, err = ort.NewDynamicAdvancedSessionWithONNXData(model, inputs, outputs, opts)
-			return err
-		}))
+			return wrapError("make session", err)
+		})
 	})
 	if err != nil {
 		return nil, err
@@ -103,7 +103,7 @@ func (r *Runtime) configure(opts *ort.SessionOptions, model []byte, t target) er
 	return nil
 }
 
-// preserve runs f, and restores the signal handlers that f changes. The CPU provider installs none: sessions on it are made, and make
+// preserve runs f, and restores the signal handlers and the signal stack that f changes. The CPU provider installs none: sessions on it are made, and make
 // their first calls, beside each other.
 func (r *Runtime) preserve(f func() error) error {
 	if r.device.Provider == ProviderCPU {
