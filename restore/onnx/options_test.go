@@ -93,7 +93,7 @@ func TestSettings(t *testing.T) {
 		"tensorrt.device_id": "2", "tensorrt.trt_fp16_enable": "0", "tensorrt.trt_engine_cache_enable": "1",
 		"tensorrt.trt_timing_cache_enable": "1", "NVIDIA_TF32_OVERRIDE": "0",
 	}
-	openvino := map[string]string{"openvino.PERFORMANCE_HINT": "LATENCY", "openvino.ENABLE_CPU_PINNING": "NO"}
+	openvino := map[string]string{"openvino.PERFORMANCE_HINT": "LATENCY", "openvino.ENABLE_CPU_PINNING": "NO", "session.intra_op.allow_spinning": "0"}
 	webgpu := map[string]string{"webgpu.deviceId": "0", "webgpu.enableInt64": "1"}
 	webgpuAll := map[string]string{"webgpu.preferredLayout": "NCHW", "webgpu.powerPreference": "low-power", "webgpu.validationMode": "full"}
 	for name, c := range map[string]struct {

@@ -45,9 +45,6 @@ type target struct {
 	profile   string // beginning of the file of a profile with the device of each node; empty: none
 }
 
-// settings are the entries of the session's configuration.
-func (t target) settings() map[string]string { return sessionSettings(t.device, !t.unguarded) }
-
 func (r *Runtime) newSession(model []byte, inputs, outputs []string, t target) (*Session, error) {
 	s, err := r.compile(model, inputs, outputs, t)
 	if t.device.guarded() && refusedFallback(err) {
@@ -88,7 +85,7 @@ func (r *Runtime) configure(opts *ort.SessionOptions, model []byte, t target) er
 		// Failures are returned as errors; do not print them too.
 		func() error { return opts.SetLogSeverityLevel(ort.LoggingLevelFatal) },
 	}
-	entries := t.settings()
+	entries := sessionSettings(t.device, !t.unguarded, r.Divides())
 	for _, k := range sortedKeys(entries) {
 		steps = append(steps, func() error { return opts.AddSessionConfigEntry(k, entries[k]) })
 	}

@@ -8,8 +8,8 @@ import (
 	ort "github.com/yalue/onnxruntime_go"
 )
 
-// sessionSettings are the entries of a session's configuration.
-func sessionSettings(d Device, guard bool) map[string]string {
+// sessionSettings are the entries of the configuration of a session on d, one of the sessions of a step if steps are divided.
+func sessionSettings(d Device, guard, divided bool) map[string]string {
 	s := map[string]string{
 		// Small blocks of work balance the load when a core is slower or shared.
 		"session.dynamic_block_base": "4",
@@ -19,6 +19,10 @@ func sessionSettings(d Device, guard bool) map[string]string {
 	if guard && d.guarded() {
 		// Refuse nodes that would run on the CPU, see guard.go.
 		s[guardKey] = "1"
+	}
+	if divided {
+		// Threads that wait actively for the next part of a step would take the cores from the network's.
+		s["session.intra_op.allow_spinning"] = "0"
 	}
 	return s
 }
@@ -86,7 +90,7 @@ func (r *Runtime) Settings() map[string]string { return r.NetworkSettings("") }
 
 // NetworkSettings returns the Settings of a session whose network computes in p.
 func (r *Runtime) NetworkSettings(p Precision) map[string]string {
-	out := sessionSettings(r.device, true)
+	out := sessionSettings(r.device, true, r.Divides())
 	add := func(prefix string, s map[string]string) {
 		for k, v := range s {
 			if !strings.HasSuffix(k, "_path") {
