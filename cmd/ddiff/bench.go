@@ -42,7 +42,7 @@ func newBenchCommand() *cobra.Command {
 		Long: "Run a campaign for each task and batch size, including queue, storage, metrics and pictures. Before and\n" +
 			"after each campaign, time the score network alone in the same process. Print milliseconds per step of a\n" +
 			"batch and the network's share of the campaign's wall time: medians over the rounds, with the lowest and\n" +
-			"highest value. With --torch, alternate campaigns of the first task with the same solver and weights in\n" +
+			"highest value. With --torch, time the solver of the first task alone, and the same solver and weights in\n" +
 			"PyTorch: memory layouts, bfloat16 if the processor has it, compiled. vs_torch is the time of PyTorch's\n" +
 			"fastest variant divided by ddiff's; vs_torch_float32 is the same ratio with float32 on both sides.",
 		Args: cobra.NoArgs,
@@ -126,11 +126,26 @@ func (r benchResults) printCampaigns(w io.Writer) {
 	}
 }
 
-// printTorch prints one line per variant and batch size, and the variants that did not run.
+// printTorch prints one line per batch size with the solver of ddiff, one per variant and batch size, and the variants that did not
+// run.
 func (r benchResults) printTorch(task string, torch *torchProcess, w io.Writer) {
 	fmt.Fprintf(w, "PyTorch %s, %s\n%-36s %5s %12s %7s %12s\n", torch.hello.Torch, task, "variant", "batch", "step ms", "ratio", "spread")
+	for _, s := range r.settings {
+		if s.task != task {
+			continue
+		}
+		var solver, float32s []float64
+		for _, t := range r.timings[s] {
+			solver, float32s = append(solver, t.solver), append(float32s, t.float32)
+		}
+		precision := r.timings[s][0].precision
+		fmt.Fprintf(w, "%-36s %5d %12.2f\n", "ddiff "+precision.Name(), s.batch, spreadOf(solver).median)
+		if precision != onnx.FP32 {
+			fmt.Fprintf(w, "%-36s %5d %12.2f\n", "ddiff "+onnx.FP32.Name(), s.batch, spreadOf(float32s).median)
+		}
+	}
 	for _, v := range r.variants {
-		ratio := r.ratios(v, r.timings[benchSetting{task, v.batch}])
+		ratio := r.ratios(v, task, false)
 		fmt.Fprintf(w, "%-36s %5d %12.2f %7.2f %6.2f..%.2f\n", v.name, v.batch, spreadOf(r.torch[v]).median, ratio.median, ratio.low, ratio.high)
 	}
 	for _, reason := range torch.skipped {

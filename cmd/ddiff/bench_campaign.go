@@ -23,6 +23,8 @@ import (
 type timing struct {
 	network   float64 // the score network alone
 	campaign  float64
+	solver    float64 // the solver alone, 0 without PyTorch
+	float32   float64 // the solver alone in float32
 	provider  string
 	precision onnx.Precision
 }
@@ -93,8 +95,8 @@ func (o benchOptions) openNetwork(ctx context.Context, e embedded, n int, precis
 }
 
 // timeCampaign runs one campaign with batches of n in the new directory out. It times the network alone before and after
-// it, because the machine's speed drifts.
-func (o benchOptions) timeCampaign(ctx context.Context, out string, photos []string, task string, n int, stderr io.Writer) (timing, error) {
+// it, because the machine's speed drifts. alone: it then times the solver alone.
+func (o benchOptions) timeCampaign(ctx context.Context, out string, photos []string, task string, n int, alone bool, stderr io.Writer) (timing, error) {
 	spec := manifest.Default()
 	spec.Name, spec.Output, spec.Batch, spec.Steps = "bench", out, n, o.steps
 	spec.Dataset = manifest.Dataset{Path: filepath.Dir(photos[0]), Size: o.size, Fit: manifest.FitResize}
@@ -143,6 +145,14 @@ func (o benchOptions) timeCampaign(ctx context.Context, out string, photos []str
 		}
 		after, err := network.milliseconds()
 		t.network, t.provider = (before+after)/2, network.runtime.Provider()
+		if err != nil || !alone {
+			return err
+		}
+		if t.solver, err = o.timeSolver(ctx, e, task, n, t.precision); err != nil || t.precision == onnx.FP32 {
+			t.float32 = t.solver
+			return err
+		}
+		t.float32, err = o.timeSolver(ctx, e, task, n, onnx.FP32)
 		return err
 	})
 	return t, err

@@ -76,25 +76,24 @@ func TestTorchProcess(t *testing.T) {
 // measured returns results of three rounds at batch 1 and 4: the second round ran on a busy machine.
 func measured() benchResults {
 	light, heavy := operator.SuperResolution, operator.PhaseRetrieval
-	of := func(network, campaign float64) timing {
-		return timing{network: network, campaign: campaign, provider: "openvino", precision: onnx.BF16}
+	of := func(network, campaign, float32s float64) timing {
+		return timing{network: network, campaign: campaign, solver: campaign - 1, float32: float32s, provider: "openvino", precision: onnx.BF16}
 	}
 	return benchResults{
 		settings: []benchSetting{{light, 1}, {heavy, 1}, {light, 4}, {heavy, 4}},
 		timings: map[benchSetting][]timing{
-			{light, 1}: {of(36, 40), of(80, 100), of(37, 40)},
-			{heavy, 1}: {of(36, 48), of(80, 100), of(36, 50)},
-			{light, 4}: {of(133, 140), of(300, 400), of(140, 140)},
-			{heavy, 4}: {of(133, 160), of(300, 400), of(133, 165)},
+			{light, 1}: {of(36, 40, 110), of(80, 100, 220), of(37, 40, 110)},
+			{heavy, 1}: {of(36, 48, 0), of(80, 100, 0), of(36, 50, 0)},
+			{light, 4}: {of(133, 140, 440), of(300, 400, 990), of(140, 140, 440)},
+			{heavy, 4}: {of(133, 160, 0), of(300, 400, 0), of(133, 165, 0)},
 		},
-		float32s: map[int][]timing{1: {of(100, 110), of(200, 220), of(100, 110)}, 4: {of(400, 440), of(900, 990), of(400, 440)}},
 		variants: []benchVariant{{"float32", 1}, {"bfloat16+channels_last", 1}, {"float32", 4}, {"float32+compiled", 4}, {"bfloat16+channels_last", 4}},
 		torch: map[benchVariant][]float64{
 			{"float32", 1}:                {165, 330, 165},
-			{"bfloat16+channels_last", 1}: {80, 150, 100},
+			{"bfloat16+channels_last", 1}: {78, 148.5, 97.5},
 			{"float32", 4}:                {700, 1400, 700},
 			{"float32+compiled", 4}:       {616, 1386, 660},
-			{"bfloat16+channels_last", 4}: {210, 800, 210},
+			{"bfloat16+channels_last", 4}: {208.5, 798, 208.5},
 		},
 	}
 }
@@ -133,7 +132,7 @@ func TestBenchTables(t *testing.T) {
 	text := strings.Join(strings.Fields(out.String()), " ")
 	for _, part := range []string{
 		"super_resolution 1 37.00 40.00 0.900 0.800..0.925", "phase_retrieval 4 133.00 165.00 0.806 0.750..0.831",
-		"PyTorch 9.9, super_resolution", "bfloat16+channels_last 1 100.00 2.00 1.50..2.50", "skipped: x: no compiler",
+		"PyTorch 9.9, super_resolution", "ddiff bfloat16 1 39.00 ddiff float32 1 110.00 ddiff bfloat16 4 139.00", "bfloat16+channels_last 1 97.50 2.00 1.50..2.50", "skipped: x: no compiler",
 	} {
 		if !strings.Contains(text, part) {
 			t.Errorf("no %q in\n%s", part, out.String())
@@ -173,7 +172,7 @@ func TestBenchMeasures(t *testing.T) {
 	if last := lines[len(lines)-1]; !strings.HasPrefix(last, "share_light=") || !strings.Contains(last, "provider=cpu precision=float32 ms_per_step=") {
 		t.Errorf("last line %q", last)
 	}
-	if n := len(lines); n != 1+4+2+8+1 { // head, campaigns, heads, variants, summary
+	if n := len(lines); n != 1+4+2+2+8+1 { // head, campaigns, heads, our solver, variants, summary
 		t.Errorf("%d lines:\n%s", n, out.String())
 	}
 }

@@ -7,9 +7,6 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
-
-	"ddiff/manifest"
-	"ddiff/restore/onnx"
 )
 
 // spread is the median of a sample, with its lowest and highest value.
@@ -37,7 +34,6 @@ type benchVariant struct {
 type benchResults struct {
 	settings []benchSetting // in the order of measurement
 	timings  map[benchSetting][]timing
-	float32s map[int][]timing           // of the first task in float32, by batch size
 	variants []benchVariant             // in the order of measurement
 	torch    map[benchVariant][]float64 // milliseconds per step
 }
@@ -45,7 +41,7 @@ type benchResults struct {
 // measure runs the rounds. Each round measures every setting once; after the first task of a batch size it measures the
 // variants of PyTorch that run has for this size, so that both sides see the same load of the machine.
 func (o benchOptions) measure(ctx context.Context, dir string, photos []string, torch *torchProcess, stderr io.Writer) (benchResults, error) {
-	r := benchResults{timings: make(map[benchSetting][]timing), float32s: make(map[int][]timing), torch: make(map[benchVariant][]float64)}
+	r := benchResults{timings: make(map[benchSetting][]timing), torch: make(map[benchVariant][]float64)}
 	var run map[int][]string
 	if torch != nil {
 		var err error
@@ -61,25 +57,18 @@ func (o benchOptions) measure(ctx context.Context, dir string, photos []string, 
 			r.variants = append(r.variants, benchVariant{name, n})
 		}
 	}
-	full := o
-	full.run.spec.Precision = manifest.Precision(onnx.FP32.Name())
 	for round := range o.rounds {
 		for i, s := range r.settings {
 			name := filepath.Join(dir, fmt.Sprintf("%d-%d", round, i))
-			t, err := o.timeCampaign(ctx, name, photos, s.task, s.batch, stderr)
+			compared := s.task == o.tasks[0] && torch != nil
+			t, err := o.timeCampaign(ctx, name, photos, s.task, s.batch, compared, stderr)
 			if err != nil {
 				return r, fmt.Errorf("bench %s with batch %d: %w", s.task, s.batch, err)
 			}
 			r.timings[s] = append(r.timings[s], t)
-			if s.task != o.tasks[0] || torch == nil {
+			if !compared {
 				continue
 			}
-			if t.precision != onnx.FP32 {
-				if t, err = full.timeCampaign(ctx, name+"-float32", photos, s.task, s.batch, stderr); err != nil {
-					return r, fmt.Errorf("bench %s with batch %d in float32: %w", s.task, s.batch, err)
-				}
-			}
-			r.float32s[s.batch] = append(r.float32s[s.batch], t)
 			for _, variant := range run[s.batch] {
 				ms, err := torch.step(torchRequest{variant, s.task, s.batch, max(o.steps/4, 3)})
 				if err != nil {
@@ -116,11 +105,15 @@ func (r benchResults) lowestShare(light bool) (float64, bool) {
 	return lowest, found
 }
 
-// ratios returns the spread of PyTorch's time to that of campaigns in the same round. Above 1, PyTorch is slower.
-func (r benchResults) ratios(v benchVariant, ours []timing) spread {
+// ratios returns the spread of PyTorch's time to that of our solver in the same round. Above 1, PyTorch is slower.
+func (r benchResults) ratios(v benchVariant, task string, float32Only bool) spread {
 	var sample []float64
-	for i, ms := range r.torch[v] {
-		sample = append(sample, ms/ours[i].campaign)
+	for i, t := range r.timings[benchSetting{task, v.batch}] {
+		ours := t.solver
+		if float32Only {
+			ours = t.float32
+		}
+		sample = append(sample, r.torch[v][i]/ours)
 	}
 	return spreadOf(sample)
 }
@@ -138,12 +131,8 @@ func (r benchResults) versus(task string, float32Only bool) (float64, error) {
 		}
 	}
 	lowest, found := 0.0, false
-	for n, v := range best {
-		ours := r.timings[benchSetting{task, n}]
-		if float32Only {
-			ours = r.float32s[n]
-		}
-		if ratio := r.ratios(v, ours).median; !found || ratio < lowest {
+	for _, v := range best {
+		if ratio := r.ratios(v, task, float32Only).median; !found || ratio < lowest {
 			lowest, found = ratio, true
 		}
 	}
