@@ -2,23 +2,9 @@ package onnx
 
 import (
 	"errors"
-	"os/signal"
 	"strings"
-	"syscall"
 	"testing"
 )
-
-func TestPreserveSignals(t *testing.T) {
-	defer signal.Reset(syscall.SIGUSR2)
-	changed, err := preserveSignals(func() error { signal.Ignore(syscall.SIGUSR2); return nil })
-	if err != nil || changed != 1 {
-		t.Errorf("%d handlers restored, error %v; want 1", changed, err)
-	}
-	changed, err = preserveSignals(func() error { return nil })
-	if err != nil || changed != 0 {
-		t.Errorf("%d handlers restored, error %v; want 0", changed, err)
-	}
-}
 
 func TestConfigValidate(t *testing.T) {
 	t.Parallel()
