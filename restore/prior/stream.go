@@ -61,10 +61,15 @@ func (p *Prior) CompileStreams(rt *onnx.Runtime, streams []Stream, height, width
 
 // Run computes all streams beside each other.
 func (ns Networks) Run(ctx context.Context) error {
-	errs := make([]error, len(ns))
+	return Beside(len(ns), func(i int) error { return ns[i].Run(ctx) })
+}
+
+// Beside calls f for streams 0 to n−1 at the same time, and joins the errors in this order.
+func Beside(n int, f func(i int) error) error {
+	errs := make([]error, n)
 	var group sync.WaitGroup
-	for i, n := range ns {
-		group.Go(func() { errs[i] = n.Run(ctx) })
+	for i := range errs {
+		group.Go(func() { errs[i] = f(i) })
 	}
 	group.Wait()
 	return errors.Join(errs...)

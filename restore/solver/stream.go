@@ -2,12 +2,11 @@ package solver
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"sync"
 
 	"ddiff/restore/method"
 	"ddiff/restore/onnx"
+	"ddiff/restore/prior"
 	"ddiff/restore/raster"
 )
 
@@ -25,18 +24,7 @@ func (s *Solver) compileSteps() (err error) {
 		s.main, err = s.compile(s.build.Form, s.k)
 		return err
 	}
-	return beside(len(s.streams), func(i int) error { return s.streams[i].compileSteps() })
-}
-
-// beside calls f for 0 to n−1 at the same time, and joins the errors in this order.
-func beside(n int, f func(i int) error) error {
-	errs := make([]error, n)
-	var group sync.WaitGroup
-	for i := range errs {
-		group.Go(func() { errs[i] = f(i) })
-	}
-	group.Wait()
-	return errors.Join(errs...)
+	return prior.Beside(len(s.streams), func(i int) error { return s.streams[i].compileSteps() })
 }
 
 // batchPart is the part of a batch whose steps one solver makes.
@@ -81,7 +69,7 @@ func (s *Solver) divide(problems []Problem, states []State, curves []Curves) ([]
 
 // makeStepsOf makes count steps from step at of all parts, beside each other, and copies their states.
 func makeStepsOf(ctx context.Context, parts []batchPart, at, count int) error {
-	return beside(len(parts), func(i int) error { return parts[i].makeSteps(ctx, at, count) })
+	return prior.Beside(len(parts), func(i int) error { return parts[i].makeSteps(ctx, at, count) })
 }
 
 func (p *batchPart) makeSteps(ctx context.Context, at, count int) error {
