@@ -219,7 +219,8 @@ func (b *Board) watch(ctx context.Context, prefix string, headersOnly bool, yiel
 	if key := strings.TrimSuffix(prefix, "."); key != "" && !validKey.MatchString(key) {
 		return fmt.Errorf("%w: prefix %q", ErrBadName, prefix)
 	}
-	f := &follower{link: b.link, stream: boardStream, filter: filter, latest: true, headersOnly: headersOnly}
+	// The board has one message for each record, the newest.
+	f := &follower{link: b.link, stream: boardStream, filter: filter, headersOnly: headersOnly}
 	return f.run(ctx, func(msg jetstream.Msg, meta *jetstream.MsgMetadata) bool {
 		c := Change{Key: strings.TrimPrefix(msg.Subject(), boardSubject+"."), Revision: meta.Sequence.Stream}
 		if header := carrier(msg.Headers()); header.Get("KV-Operation") != "" || header.Get(jetstream.MarkerReasonHeader) != "" {

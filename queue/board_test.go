@@ -2,6 +2,7 @@ package queue_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -88,6 +89,16 @@ func TestBoard(t *testing.T) {
 	_, err = b.Create(ctx, "large", make([]byte, queue.MaxRecordBytes+1))
 	mustBe(t, err, queue.ErrTooLarge)
 	must(t, b.Put(ctx, "large", make([]byte, queue.MaxRecordBytes)))
+	revision, err = b.Create(ctx, "larger", make([]byte, queue.MaxRecordBytes))
+	must(t, err)
+	_, err = b.Update(ctx, "larger", make([]byte, queue.MaxRecordBytes+1), revision)
+	mustBe(t, err, queue.ErrTooLarge)
+	// The end of a context is its error, and not its cause or a lack of answers.
+	ended, cancel := context.WithCancelCause(ctx)
+	cancel(queue.ErrNoRecord)
+	if err := b.Put(ended, "small", nil); !errors.Is(err, context.Canceled) || errors.Is(err, queue.ErrUnavailable) || errors.Is(err, queue.ErrNoRecord) {
+		t.Errorf("a write after the end of its context: %v", err)
+	}
 }
 
 func TestConcurrentUpdatesLoseNoWrite(t *testing.T) {

@@ -5,11 +5,14 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -43,11 +46,6 @@ func TestConnectUnreachable(t *testing.T) {
 	url := fmt.Sprintf("nats://user:hunter2@127.0.0.1:%d", port)
 	wantRefusal(t, queue.ConnectConfig{URL: url}, queue.ErrUnreachable, fmt.Sprint("127.0.0.1:", port))
 
-	begin := time.Now()
-	wantRefusal(t, queue.ConnectConfig{URL: url, Wait: 1200 * time.Millisecond}, queue.ErrUnreachable)
-	if took := time.Since(begin); took < 500*time.Millisecond {
-		t.Errorf("Connect returned after %v, want a retry", took)
-	}
 	listener, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", port))
 	must(t, err)
 	started := make(chan *server.Server, 1)
@@ -73,6 +71,52 @@ func TestConnectUnreachable(t *testing.T) {
 	cancel()
 	_, err = queue.Connect(ctx, queue.ConnectConfig{URL: fmt.Sprint("nats://127.0.0.1:", freePort(t)), Wait: time.Hour})
 	mustBe(t, err, context.Canceled)
+}
+
+// TestConnectPauses: the attempts are half a second apart, and none begins after Wait.
+func TestConnectPauses(t *testing.T) {
+	t.Parallel()
+	for wait, want := range map[time.Duration]time.Duration{
+		0: 0, 499 * time.Millisecond: 0, 500 * time.Millisecond: 500 * time.Millisecond, 1200 * time.Millisecond: time.Second,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			begin := time.Now()
+			wantRefusal(t, queue.ConnectConfig{URL: "nats://127.0.0.1:1", Wait: wait}, queue.ErrUnreachable)
+			if took := time.Since(begin); took != want {
+				t.Errorf("Connect with a wait of %v takes %v, want %v", wait, took, want)
+			}
+		})
+	}
+}
+
+// TestConnectTriesServerOnce counts the connections to a single server that ends them.
+func TestConnectTriesServerOnce(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	var accepted atomic.Int32
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for conn, err := l.Accept(); err == nil; conn, err = l.Accept() {
+			accepted.Add(1)
+			conn.Close()
+		}
+	}()
+	if nc, err := queue.Connect(t.Context(), queue.ConnectConfig{URL: "nats://" + l.Addr().String()}); err == nil {
+		nc.Close()
+		t.Error("connected")
+	}
+	last, err := net.Dial("tcp", l.Addr().String())
+	must(t, err)
+	_, err = last.Read(make([]byte, 1)) // the server has ended all connections
+	mustBe(t, err, io.EOF)
+	must(t, last.Close())
+	must(t, l.Close())
+	<-ended
+	if n := accepted.Load() - 1; n != 1 {
+		t.Errorf("%d attempts, want one", n)
+	}
 }
 
 func TestConnectSkipsDeadServers(t *testing.T) {

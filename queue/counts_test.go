@@ -109,7 +109,8 @@ func TestPublishNotice(t *testing.T) {
 	mustBe(t, err, queue.ErrBadName)
 }
 
-// TestLargeBatch: a batch that is larger than the window of messages in flight is stored completely, but for the item that is refused.
+// TestLargeBatch: a batch that is larger than the window of messages in flight is stored completely, but for the items that are refused:
+// two that are there, at both ends of the batch, one of a bad class, and one that is too large.
 func TestLargeBatch(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t, queue.Config{})
@@ -118,19 +119,28 @@ func TestLargeBatch(t *testing.T) {
 	for i := range batch {
 		batch[i] = queue.Work{Class: "class", ID: fmt.Sprint(i)}
 	}
-	batch[bad].Payload = make([]byte, queue.MaxPayloadBytes+1)
+	must(t, q.PublishBatch(t.Context(), []queue.Work{batch[0], batch[n-1]}))
 	batch[7].Class = strings.Repeat("c", queue.MaxNameBytes+1)
+	batch[8].Payload = make([]byte, queue.MaxPayloadBytes)
+	batch[bad].Payload = make([]byte, queue.MaxPayloadBytes+1)
 	var refused *queue.BatchError
 	if err := q.PublishBatch(t.Context(), batch); !errors.As(err, &refused) {
 		t.Fatalf("error %v", err)
 	}
-	if len(refused.Refused) != 2 || refused.Total != n {
+	want := []queue.Refused{
+		{ID: "0", Err: queue.ErrDuplicate}, {ID: "7", Err: queue.ErrBadName}, {ID: fmt.Sprint(bad), Err: queue.ErrTooLarge},
+		{ID: fmt.Sprint(n - 1), Err: queue.ErrDuplicate},
+	}
+	if len(refused.Refused) != len(want) || refused.Total != n {
 		t.Fatalf("%d of %d items are refused: %v", len(refused.Refused), refused.Total, refused)
 	}
-	mustBe(t, refused.Refused[0].Err, queue.ErrBadName)
-	mustBe(t, refused.Refused[1].Err, queue.ErrTooLarge)
-	if refused.Refused[0].ID != "7" || refused.Refused[1].ID != fmt.Sprint(bad) {
-		t.Errorf("refused %v", refused.Refused)
+	for i, r := range refused.Refused {
+		if r.ID != want[i].ID || !errors.Is(r.Err, want[i].Err) {
+			t.Errorf("item %s is refused: %v, want item %s: %v", r.ID, r.Err, want[i].ID, want[i].Err)
+		}
+	}
+	if text := fmt.Sprintf("publish batch: 4 of %d items refused, the first is 0: already published", n); refused.Error() != text {
+		t.Errorf("error %q, want %q", refused, text)
 	}
 	wantSize(t, q, n-2)
 }

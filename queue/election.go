@@ -192,10 +192,7 @@ func (e *Election) lead(ctx context.Context, revision uint64, renewed time.Time,
 
 // renew writes the record again, within left.
 func (e *Election) renew(ctx context.Context, revision uint64, left time.Duration) (uint64, error) {
-	if left <= 0 {
-		return 0, context.DeadlineExceeded
-	}
-	ctx, cancel := context.WithTimeout(ctx, left)
+	ctx, cancel := context.WithTimeout(ctx, left) // it has ended if nothing is left, and no request is sent
 	defer cancel()
 	e.count++
 	next, err := e.board.Update(ctx, e.key, e.record(), revision)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -96,7 +97,7 @@ func TestElection(t *testing.T) {
 	must(t, err)
 	var l queue.Leader
 	must(t, json.Unmarshal(data, &l))
-	if l.Name != "a" || l.Renewals == 0 || time.Since(l.Since) > time.Minute {
+	if l.Name != "a" || l.Renewals < 1 || l.Renewals > 20 || time.Since(l.Since) > time.Minute {
 		t.Errorf("leader record %s", data)
 	}
 	// A leader that resigns is replaced at once.
@@ -252,6 +253,74 @@ func TestElectionHasOneLeader(t *testing.T) {
 	if terms != 18 {
 		t.Errorf("%d terms, want 18", terms)
 	}
+}
+
+// TestElectionResigns: a leader whose work ends removes its record. Without a server it tries for a third of the term.
+func TestElectionResigns(t *testing.T) {
+	t.Parallel()
+	const complaint, term = "could not resign", 2400 * time.Millisecond
+	s, _ := electionServer(t)
+	nc := dial(t, s)
+	board, err := queue.OpenBoard(t.Context(), nc)
+	must(t, err)
+	lead := func(end func()) string {
+		var log textLog
+		e, err := queue.NewElection(t.Context(), nc, queue.ElectionConfig{TTL: term, Logger: log.logger()})
+		must(t, err)
+		must(t, e.Run(t.Context(), func(context.Context) error { end(); return nil }))
+		return log.String()
+	}
+	if text := lead(func() {}); strings.Contains(text, complaint) {
+		t.Errorf("a leader that resigns logs\n%s", text)
+	}
+	_, _, err = board.Get(t.Context(), queue.KeyLeader)
+	mustBe(t, err, queue.ErrNoRecord)
+	text := lead(func() { stopServer(s) })
+	if !strings.Contains(text, complaint) || !strings.Contains(text, context.DeadlineExceeded.Error()) || strings.Contains(text, queue.ErrUnavailable.Error()) {
+		t.Errorf("a leader without a server logs\n%s", text)
+	}
+}
+
+// TestElectionWaitsForTerm sets the clock of a process that waits for the lead: it leads when it has seen the same record for
+// exactly TTL.
+func TestElectionWaitsForTerm(t *testing.T) {
+	t.Parallel()
+	const term = time.Second
+	s, _ := electionServer(t)
+	nc := dial(t, s)
+	board, err := queue.OpenBoard(t.Context(), nc)
+	must(t, err)
+	must(t, board.Put(t.Context(), queue.KeyLeader, []byte(`{"name":"b","id":"another"}`)))
+	ctx, cancel := context.WithCancel(t.Context())
+	clock := make(chan time.Duration)
+	e, err := queue.NewElection(t.Context(), nc, queue.ElectionConfig{TTL: term, Now: func() time.Time {
+		select {
+		case d := <-clock:
+			return time.Unix(1000, 0).Add(d)
+		case <-ctx.Done():
+			return time.Unix(1000, 0)
+		}
+	}})
+	must(t, err)
+	led, ended := make(chan struct{}), make(chan error, 1)
+	go func() { ended <- e.Run(ctx, func(context.Context) error { close(led); return nil }) }()
+	for _, d := range []time.Duration{0, term - 1, term} { // three looks at the record
+		clock <- d
+	}
+	select {
+	case <-led:
+		t.Error("the process leads before the end of the term")
+	case clock <- term: // the begin of the new term
+		select {
+		case <-led:
+		case clock <- term:
+			t.Error("the process does not lead at the end of the term")
+		}
+	}
+	if !t.Failed() {
+		must(t, <-ended)
+	}
+	cancel()
 }
 
 // TestElectionConfig: a term has at least 100 ms, and a role is a part of a key.

@@ -36,8 +36,6 @@ type follower struct {
 	stream, filter string
 	// after is the sequence number of the last delivered message.
 	after uint64
-	// latest starts with the newest message of each subject instead of all messages.
-	latest bool
 	// headersOnly omits the payloads.
 	headersOnly bool
 
@@ -95,7 +93,7 @@ func (f *follower) consume(ctx context.Context, message func(jetstream.Msg, *jet
 		return false, nil
 	}
 	for expect := uint64(1); ; expect++ {
-		msg, err := f.next(ctx, consumer, messages, caughtUp)
+		msg, err := f.next(ctx, consumer, messages, expect, caughtUp)
 		if err != nil || msg == nil {
 			return err != nil, err
 		}
@@ -119,9 +117,10 @@ func (f *follower) consume(ctx context.Context, message func(jetstream.Msg, *jet
 	}
 }
 
-// next waits for a message; nil means that caughtUp returned false. Messages that were counted at the start may have
-// been replaced since, so the last of them may never arrive.
-func (f *follower) next(ctx context.Context, consumer jetstream.Consumer, messages jetstream.MessagesContext, caughtUp func() bool) (jetstream.Msg, error) {
+// next waits for the message with the number expect of the consumer; nil means that caughtUp returned false. Messages that
+// were counted at the start may have been replaced or removed since, so the last of them may never arrive.
+func (f *follower) next(ctx context.Context, consumer jetstream.Consumer, messages jetstream.MessagesContext, expect uint64,
+	caughtUp func() bool) (jetstream.Msg, error) {
 	for !f.caughtUp {
 		msg, err := messages.Next(jetstream.NextMaxWait(time.Second))
 		if !errors.Is(err, nats.ErrTimeout) {
@@ -131,7 +130,7 @@ func (f *follower) next(ctx context.Context, consumer jetstream.Consumer, messag
 		if err != nil {
 			return nil, err
 		}
-		if info.NumPending == 0 && info.Delivered.Stream <= f.after && !f.reportCaughtUp(caughtUp) {
+		if info.NumPending == 0 && info.Delivered.Consumer < expect && !f.reportCaughtUp(caughtUp) {
 			return nil, nil
 		}
 	}
@@ -154,13 +153,7 @@ func (f *follower) consumer(ctx context.Context) (jetstream.Consumer, error) {
 	cfg := jetstream.ConsumerConfig{
 		Name: "ddiff-read-" + rand.Text(), FilterSubject: f.filter,
 		AckPolicy: jetstream.AckNonePolicy, MemoryStorage: true, Replicas: 1, InactiveThreshold: followAge,
-		HeadersOnly: f.headersOnly,
-	}
-	switch {
-	case f.after > 0:
-		cfg.DeliverPolicy, cfg.OptStartSeq = jetstream.DeliverByStartSequencePolicy, f.after+1
-	case f.latest:
-		cfg.DeliverPolicy = jetstream.DeliverLastPerSubjectPolicy
+		HeadersOnly: f.headersOnly, DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: f.after + 1,
 	}
 	before := f.nc.LastError()
 	consumer, err := f.js.CreateConsumer(ctx, f.stream, cfg)

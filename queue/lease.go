@@ -72,7 +72,7 @@ func (q *Queue) fetch(ctx context.Context, n int, wait time.Duration) ([]*Lease,
 		}
 		return nil, fmt.Errorf("%w: not connected", ErrUnavailable)
 	}
-	before, begin := q.nc.LastError(), time.Now()
+	before, end := q.nc.LastError(), time.Now().Add(wait)
 	batch, cancel, err := q.pull(ctx, n, wait)
 	defer cancel()
 	if err != nil {
@@ -100,7 +100,7 @@ func (q *Queue) fetch(ctx context.Context, n int, wait time.Duration) ([]*Lease,
 	}
 	if err != nil && strings.Contains(err.Error(), exceededWaiting) {
 		// The other calls get the next items. The caller has asked for a wait.
-		return leases, retry.Sleep(ctx, wait-time.Since(begin))
+		return leases, retry.Sleep(ctx, time.Until(end))
 	}
 	return leases, fetchError(err)
 }

@@ -116,3 +116,16 @@ func TestIdentityHeaders(t *testing.T) {
 		}
 	}
 }
+
+// Versions are compared part by part; one that cannot be read is not older.
+func TestOlderVersions(t *testing.T) {
+	t.Parallel()
+	for version, want := range map[string]bool{
+		"2.11.3": false, "2.11.2": true, "2.11.4": false, "2.10.9": true, "2.12.0": false, "1.99.99": true, "3.0.0": false, "v2.11.2": true,
+		"2.11.2-RC.1": true, "2.11.3-RC.1": false, "2.11": false, "2.10.x": false, "": false, "1.2.3.4": false,
+	} {
+		if olderThan(version, "2.11.3") != want {
+			t.Errorf("version %q is older: %t, want %t", version, !want, want)
+		}
+	}
+}

@@ -45,7 +45,7 @@ func (q *Queue) publishResult(ctx context.Context, i identity, payload []byte) (
 		isNew, err = q.storeNew(ctx, resultStream, msg)
 	}
 	delays := retry.NewBackOff(firstPause, longestPause)
-	for begin := time.Now(); errors.Is(err, ErrFull) && time.Since(begin) < fullTimeout && retry.Sleep(ctx, delays.NextBackOff()) == nil; {
+	for end := time.Now().Add(fullTimeout); errors.Is(err, ErrFull) && time.Now().Before(end) && retry.Sleep(ctx, delays.NextBackOff()) == nil; {
 		q.logger.Warn("waiting for space in the result stream", "campaign", q.cfg.Campaign, "id", i.id, "reason", err)
 		isNew, err = q.storeNew(ctx, resultStream, msg)
 	}

@@ -124,8 +124,10 @@ func TestFullResultStream(t *testing.T) {
 	short, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
 	mustBe(t, q.PublishResult(short, "3", 0, nil), queue.ErrFull)
-	ended := make(chan error)
-	go func() { ended <- q.PublishResult(t.Context(), "4", 0, nil) }()
+	long, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- q.PublishResult(long, "4", 0, nil) }()
 	last, err := q.LastResult(t.Context())
 	must(t, err)
 	must(t, q.PurgeResults(t.Context(), last-2)) // the first one

@@ -58,7 +58,7 @@ type sweeper struct {
 	cfg SweepConfig
 	// suspects are the sequence numbers of undeliverable messages at the last scan.
 	suspects map[uint64]bool
-	lastScan time.Time
+	nextScan time.Time
 }
 
 // Sweep buries the items that the server no longer delivers, because every worker that leased them died, including the
@@ -75,7 +75,7 @@ func Sweep(ctx context.Context, nc *nats.Conn, cfg SweepConfig) error {
 	if err != nil {
 		return fmt.Errorf("sweep: %w", err)
 	}
-	s := &sweeper{link: l, cfg: cfg, lastScan: time.Now()}
+	s := &sweeper{link: l, cfg: cfg, nextScan: time.Now().Add(cfg.Interval)}
 	for ctx.Err() == nil {
 		err := s.run(ctx)
 		if errors.Is(err, ErrClosed) || errors.Is(err, ErrAccess) {
@@ -122,11 +122,11 @@ func (s *sweeper) run(ctx context.Context) error {
 		case err != nil:
 			return err
 		}
-		if time.Since(s.lastScan) >= s.cfg.Interval {
+		if time.Now().After(s.nextScan) {
 			if err := s.scan(ctx); err != nil {
 				return err
 			}
-			s.lastScan = time.Now()
+			s.nextScan = time.Now().Add(s.cfg.Interval)
 		}
 	}
 }
@@ -180,13 +180,16 @@ func (s *sweeper) scan(ctx context.Context) error {
 		if !strings.HasPrefix(info.Name, durablePrefix) || info.NumPending > 0 || info.NumAckPending > 0 {
 			continue
 		}
-		for next := uint64(1); next <= info.Delivered.Stream; {
+		for next := uint64(1); ; {
 			msg, err := stream.GetMsg(ctx, next, jetstream.WithGetMsgSubject(info.Config.FilterSubject))
-			if errors.Is(err, jetstream.ErrMsgNotFound) || (err == nil && msg.Sequence > info.Delivered.Stream) {
+			if errors.Is(err, jetstream.ErrMsgNotFound) {
 				break
 			}
 			if err != nil {
 				return serverError(err)
+			}
+			if msg.Sequence > info.Delivered.Stream {
+				break // it was published since
 			}
 			next = msg.Sequence + 1
 			if !s.suspects[msg.Sequence] {

@@ -3,6 +3,7 @@ package queue_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -27,17 +28,21 @@ func exhaust(t *testing.T, q *queue.Queue, items, deliveries int) {
 	wantNone(t, q, 300*time.Millisecond) // the server sends the advisory at the next request
 }
 
-// sweep runs a sweeper until the test ends or stop is called.
-func sweep(t *testing.T, nc *nats.Conn, interval time.Duration, outcome func(string, queue.DeadLetter) ([]byte, error)) (stop func()) {
+// sweep runs a sweeper until the test ends or stop is called, which returns its log.
+func sweep(t *testing.T, nc *nats.Conn, interval time.Duration, outcome func(string, queue.DeadLetter) ([]byte, error)) (stop func() string) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- queue.Sweep(ctx, nc, queue.SweepConfig{Interval: interval, Outcome: outcome}) }()
-	stop = func() {
+	var log textLog
+	go func() {
+		ended <- queue.Sweep(ctx, nc, queue.SweepConfig{Interval: interval, Outcome: outcome, Logger: log.logger()})
+	}()
+	stop = func() string {
 		cancel()
 		if err, ok := <-ended; ok && err != nil {
 			t.Errorf("Sweep: %v", err)
 		}
+		return log.String()
 	}
 	t.Cleanup(func() { cancel() })
 	return stop
@@ -63,7 +68,9 @@ func TestSweep(t *testing.T) {
 		return nil, errors.New("no outcome")
 	})
 	waitFor(t, "the first attempt", func() bool { return calls.Load() > 0 })
-	stop()
+	if log := stop(); strings.Contains(log, "interrupted") || !strings.Contains(log, "could not sweep item, will retry") {
+		t.Errorf("a sweeper without an outcome logs\n%s", log)
+	}
 	if letters := deadLetters(t, q); len(letters) != 0 {
 		t.Fatalf("dead letters %+v without an outcome", letters)
 	}
@@ -74,15 +81,22 @@ func TestSweep(t *testing.T) {
 	if info := consumer.CachedInfo(); info.NumAckPending != 1 {
 		t.Fatalf("%d advisories wait for a retry, want 1", info.NumAckPending)
 	}
-	// A new consumer delivers the advisory at once, without the retry delay.
+	// A new consumer delivers the advisory at once, without the retry delay. Two messages that are no advisories of an item go.
 	must(t, js.DeleteConsumer(t.Context(), "DDIFF_ADVISORY", "ddiff-sweep"))
-	defer sweep(t, nc, time.Hour, func(string, queue.DeadLetter) ([]byte, error) { return []byte("dead"), nil })()
+	for _, text := range []string{"{garbage", `{"consumer":"ddiff-gone","stream_seq":1}`} {
+		_, err = js.Publish(t.Context(), "$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.DDIFF_WORK.x", []byte(text))
+		must(t, err)
+	}
+	stop = sweep(t, nc, time.Hour, func(string, queue.DeadLetter) ([]byte, error) { return []byte("dead"), nil })
 	if got := results(t, q, 1); got["1"] != "dead" {
 		t.Fatalf("results %v", got)
 	}
 	waitFor(t, "the item to leave", func() bool { return len(deadLetters(t, q)) == 1 && streamCount(t, js, "DDIFF_WORK") == 0 })
 	waitFor(t, "the advisory to leave", func() bool { return streamCount(t, js, "DDIFF_ADVISORY") == 0 })
 	wantDepth(t, q, 0, 0)
+	if log := stop(); strings.Contains(log, "interrupted") || strings.Contains(log, "could not") {
+		t.Errorf("a sweeper logs\n%s", log)
+	}
 }
 
 // TestSweepWithoutAdvisory deletes the server's advisories.
@@ -104,12 +118,15 @@ func TestSweepWithoutAdvisory(t *testing.T) {
 	must(t, err)
 	must(t, advisories.Purge(t.Context()))
 
-	defer sweep(t, nc, time.Millisecond, func(string, queue.DeadLetter) ([]byte, error) { return []byte("dead"), nil })()
+	stop := sweep(t, nc, time.Millisecond, func(string, queue.DeadLetter) ([]byte, error) { return []byte("dead"), nil })
 	if got := results(t, q, 2); len(got) != 2 {
 		t.Fatalf("results %v", got)
 	}
 	waitFor(t, "both letters", func() bool { return len(deadLetters(t, q)) == 2 && streamCount(t, js, "DDIFF_WORK") == 2 })
 	wantDepth(t, busy, 1, 1)
+	if log := stop(); strings.Contains(log, "interrupted") {
+		t.Errorf("a sweeper logs\n%s", log)
+	}
 }
 
 func streamCount(t *testing.T, js jetstream.JetStream, name string) uint64 {

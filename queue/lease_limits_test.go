@@ -1,0 +1,110 @@
+package queue_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+
+	"ddiff/queue"
+)
+
+// TestLeaseWaits: a call for an item of an empty queue takes about its wait.
+func TestLeaseWaits(t *testing.T) {
+	t.Parallel()
+	q := newQueue(t, queue.Config{})
+	const wait = 200 * time.Millisecond
+	begin := time.Now()
+	wantNone(t, q, wait)
+	if took := time.Since(begin); took < wait*9/10 || took > 10*time.Second {
+		t.Errorf("the call took %v, want about %v", took, wait)
+	}
+}
+
+// TestLeaseEndsEarlyWithItems deletes the campaign's consumer while a call waits for its second item: it returns the first.
+func TestLeaseEndsEarlyWithItems(t *testing.T) {
+	t.Parallel()
+	server := start(t, t.TempDir())
+	q := open(t, server, queue.Config{})
+	nc, err := server.Connect()
+	must(t, err)
+	js, err := jetstream.New(nc)
+	must(t, err)
+	must(t, publish(t.Context(), q, "c", "1", nil))
+	var leases []*queue.Lease
+	ended := make(chan error, 1)
+	go func() {
+		var err error
+		leases, err = q.Lease(t.Context(), 2, patience)
+		ended <- err
+	}()
+	wantDepth(t, q, 0, 1)
+	must(t, js.DeleteConsumer(t.Context(), "DDIFF_WORK", "ddiff-camp"))
+	must(t, <-ended)
+	if len(leases) != 1 || leases[0].ID() != "1" {
+		t.Errorf("%d leases, want that of the item", len(leases))
+	}
+}
+
+// TestSettlingSpans: a call of Lease without items makes no span; the span of a burial has the reason, and that of a failed call
+// its error.
+func TestSettlingSpans(t *testing.T) {
+	t.Parallel()
+	recorder := tracetest.NewSpanRecorder()
+	q := newQueue(t, queue.Config{Tracer: sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recorder)).Tracer("test")})
+	wantNone(t, q, 0)
+	if spans := recorder.Ended(); len(spans) != 0 {
+		t.Errorf("a call without items makes %d spans, the first is %s", len(spans), spans[0].Name())
+	}
+	must(t, q.PublishBatch(t.Context(), []queue.Work{{Class: "c", ID: "1"}, {Class: "c", ID: "2"}}))
+	first, second := lease(t, q), lease(t, q)
+	must(t, first.Ack(t.Context()))
+	must(t, second.Bury(t.Context(), queue.Dead{ID: "2", Reason: "no light"}))
+	mustBe(t, second.Retry(t.Context(), 0), queue.ErrSettled)
+	spans := map[string]sdktrace.ReadOnlySpan{}
+	for _, span := range recorder.Ended() {
+		spans[span.Name()] = span
+	}
+	for name, want := range map[string]struct {
+		reason string
+		failed bool
+	}{
+		"publish ddiff.work": {}, "lease ddiff.work": {}, "ack ddiff.work": {}, "bury ddiff.work": {reason: "no light"}, "retry ddiff.work": {failed: true},
+	} {
+		span := spans[name]
+		if span == nil {
+			t.Errorf("no span %s", name)
+			continue
+		}
+		attributes := attribute.NewSet(span.Attributes()...)
+		reason, found := attributes.Value("ddiff.queue.reason")
+		if found != (want.reason != "") || found && reason.AsString() != want.reason || (span.Status().Code == codes.Error) != want.failed {
+			t.Errorf("span %s has the reason %q and the status %+v", name, reason.AsString(), span.Status())
+		}
+	}
+}
+
+// TestRetryRequests: a retry without a delay asks for the next delivery at once.
+func TestRetryRequests(t *testing.T) {
+	t.Parallel()
+	server := start(t, t.TempDir())
+	q := open(t, server, queue.Config{MaxAttempts: 9})
+	nc, err := server.Connect()
+	must(t, err)
+	requests, err := nc.SubscribeSync("$JS.ACK.>")
+	must(t, err)
+	must(t, nc.Flush())
+	must(t, publish(t.Context(), q, "c", "1", nil))
+	for delay, want := range map[time.Duration]string{0: "-NAK", -1: "-NAK", 1: `-NAK {"delay": 1}`, time.Millisecond: `-NAK {"delay": 1000000}`} {
+		must(t, lease(t, q).Retry(t.Context(), delay))
+		msg, err := requests.NextMsg(patience)
+		must(t, err)
+		if string(msg.Data) != want {
+			t.Errorf("a retry after %v requests %q, want %q", delay, msg.Data, want)
+		}
+	}
+}
