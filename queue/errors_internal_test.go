@@ -36,6 +36,7 @@ func TestErrorClasses(t *testing.T) {
 		"consumer was deleted":      {jetstream.ErrConsumerDeleted, false, ErrNotReady},
 		"bucket is missing":         {jetstream.ErrBucketNotFound, false, ErrNotReady},
 		"a server is down":          {api(400, codeNoPeers, "no suitable peers"), true, nil},
+		"files are being removed":   {api(500, codeConsumerCreate, "rename o.dat.tmp: no such file or directory"), true, nil},
 		"no leader":                 {api(503, 10008, "temporarily unavailable"), true, nil},
 		"another status":            {api(500, 10008, "internal"), false, nil},
 		"JetStream is off":          {api(503, jetstream.JSErrCodeJetStreamNotEnabled, "off"), false, nil},

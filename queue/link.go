@@ -193,6 +193,8 @@ func transient(err error) bool {
 		return false
 	case codeNoPeers: // a server of the cluster is down
 		return true
+	case codeConsumerCreate: // the server still removes the files of a deleted consumer of this name
+		return true
 	}
 	return api.Code == 503
 }

@@ -63,6 +63,8 @@ func (q *Queue) publishAll(ctx context.Context, batch []Work) []error {
 			switch err := errs[i]; {
 			case err == ErrDuplicate && ackLost[i]: //nolint:errorlint // set by awaitAck
 				errs[i] = nil // a duplicate of the attempt whose answer was lost
+			case err != nil && q.nc.IsClosed():
+				errs[i] = fmt.Errorf("%w: %w", ErrClosed, err)
 			case err != nil && transient(err):
 				ackLost[i] = true
 				again = append(again, i)
@@ -74,8 +76,6 @@ func (q *Queue) publishAll(ctx context.Context, batch []Work) []error {
 		switch {
 		case len(todo) == 0:
 			return nil
-		case q.nc.IsClosed():
-			return backoff.Permanent(ErrClosed)
 		case unanswered(errs[todo[0]]) && q.missing(ctx, workStream):
 			return backoff.Permanent(ErrNotReady)
 		}
