@@ -1,6 +1,7 @@
 package queue_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -95,8 +96,10 @@ func TestPublishNotice(t *testing.T) {
 	for range 2 {
 		must(t, l.PublishNotice(t.Context(), "log", []byte("lines")))
 	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
 	var got []string
-	for r, err := range q.Results(t.Context(), 0) {
+	for r, err := range q.Results(ctx, 0) {
 		must(t, err)
 		if got = append(got, fmt.Sprintf("%s %d %s", r.ID, r.Round, r.Payload)); len(got) == 3 {
 			break
@@ -158,7 +161,9 @@ func TestElectionAfterLostAnswer(t *testing.T) {
 	must(t, board.Put(t.Context(), queue.KeyLeader, data)) // another revision, which the leader does not know
 	var before, now queue.Leader
 	must(t, json.Unmarshal(data, &before))
-	for change, err := range board.Watch(t.Context(), queue.KeyLeader) {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for change, err := range board.Watch(ctx, queue.KeyLeader) {
 		must(t, err)
 		if change.Ready {
 			continue
@@ -168,13 +173,17 @@ func TestElectionAfterLostAnswer(t *testing.T) {
 			break
 		}
 	}
-	if now.ID != before.ID || led.Err() != nil {
+	if ctx.Err() != nil || now.ID != before.ID || led.Err() != nil {
 		t.Errorf("the leader %+v is followed by %+v: %v", before, now, led.Err())
 	}
 	foreign, err := json.Marshal(queue.Leader{Name: "b", ID: "another"})
 	must(t, err)
 	must(t, board.Put(t.Context(), queue.KeyLeader, foreign))
-	<-led.Done()
+	select {
+	case <-led.Done():
+	case <-ctx.Done():
+		t.Error("the leader does not stop for another one's record")
+	}
 	a.stop()
-	must(t, <-a.ended)
+	must(t, a.end(t))
 }

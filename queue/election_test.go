@@ -31,14 +31,18 @@ type candidate struct {
 
 func run(t *testing.T, s *server.Server, name string) *candidate {
 	t.Helper()
-	c := &candidate{nc: dial(t, s), leads: make(chan context.Context), release: make(chan error), ended: make(chan error, 1)}
+	c := &candidate{nc: dial(t, s), leads: make(chan context.Context), release: make(chan error, 1), ended: make(chan error, 1)}
 	e, err := queue.NewElection(t.Context(), c.nc, queue.ElectionConfig{Name: name, TTL: shortTerm})
 	must(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	c.stop = cancel
 	go func() {
 		c.ended <- e.Run(ctx, func(ctx context.Context) error {
-			c.leads <- ctx
+			select {
+			case c.leads <- ctx:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
 			select {
 			case <-ctx.Done():
 				return ctx.Err()
@@ -59,6 +63,18 @@ func (c *candidate) leader(t *testing.T, within time.Duration) context.Context {
 		return ctx
 	case <-time.After(within):
 		t.Fatalf("no lead within %v", within)
+		return nil
+	}
+}
+
+// end waits for the end of the candidate and returns its error.
+func (c *candidate) end(t *testing.T) error {
+	t.Helper()
+	select {
+	case err := <-c.ended:
+		return err
+	case <-time.After(patience):
+		t.Fatalf("the candidate has not ended within %v", patience)
 		return nil
 	}
 }
@@ -107,15 +123,15 @@ func TestElection(t *testing.T) {
 	if took := time.Since(begin); took > shortTerm/2 {
 		t.Errorf("the next leader waited %v", took)
 	}
-	must(t, <-a.ended)
+	must(t, a.end(t))
 	// Run returns the error of lead.
 	failure := errors.New("the leader failed")
 	b.release <- failure
-	mustBe(t, <-b.ended, failure)
+	mustBe(t, b.end(t), failure)
 	c := run(t, s, "c")
 	c.leader(t, shortTerm)
 	c.release <- nil
-	must(t, <-c.ended)
+	must(t, c.end(t))
 }
 
 // TestElectionReplacesDeadLeader closes the leader's connection: the leader must stop before the next leader starts.
@@ -134,7 +150,7 @@ func TestElectionReplacesDeadLeader(t *testing.T) {
 	if led.Err() == nil {
 		t.Error("the first leader still leads beside the second")
 	}
-	mustBe(t, <-a.ended, queue.ErrClosed)
+	mustBe(t, a.end(t), queue.ErrClosed)
 }
 
 // TestElectionSurvivesServerOutage stops the server for longer than a term.
@@ -154,8 +170,13 @@ func TestElectionSurvivesServerOutage(t *testing.T) {
 	stopped := make(chan time.Duration, 1)
 	context.AfterFunc(led, func() { stopped <- time.Since(begin) })
 	restart(t, s, o, 3*shortTerm/2)
-	if after := <-stopped; after > shortTerm {
-		t.Errorf("the leader stopped after %v, its term is %v", after, shortTerm)
+	select {
+	case after := <-stopped:
+		if after > shortTerm {
+			t.Errorf("the leader stopped after %v, its term is %v", after, shortTerm)
+		}
+	case <-time.After(patience):
+		t.Fatal("the leader has not stopped")
 	}
 	select {
 	case ctx := <-first.leads:
@@ -199,7 +220,7 @@ func TestElectionStepDown(t *testing.T) {
 	other := run(t, s, "other")
 	other.leader(t, patience)
 	other.stop()
-	must(t, <-other.ended)
+	must(t, other.end(t))
 	select {
 	case <-terms:
 		t.Fatal("a process leads that is not fit")
@@ -219,6 +240,8 @@ func TestElectionHasOneLeader(t *testing.T) {
 	s, _ := electionServer(t)
 	var mu sync.Mutex
 	leaders, terms := 0, 0
+	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
+	defer cancel()
 	var wg sync.WaitGroup
 	for range 6 {
 		nc := dial(t, s)
@@ -229,7 +252,7 @@ func TestElectionHasOneLeader(t *testing.T) {
 					t.Errorf("NewElection: %v", err)
 					return
 				}
-				err = e.Run(t.Context(), func(context.Context) error {
+				err = e.Run(ctx, func(context.Context) error {
 					mu.Lock()
 					leaders++
 					terms++
