@@ -22,6 +22,12 @@ func card(name string) map[string]string {
 // for a batch of N: with factor 1, a batch of two needs 4 MiB, and a batch of four exceeds the memory of any machine.
 func hungryPrior(t *testing.T, factor int64) []byte {
 	t.Helper()
+	return hungryAlong(t, 0, 1, factor)
+}
+
+// hungryAlong is hungryPrior whose N is the size of x along an axis in units.
+func hungryAlong(t *testing.T, axis, unit, factor int64) []byte {
+	t.Helper()
 	node := func(op, out string, in ...string) *onnxpb.NodeProto {
 		return &onnxpb.NodeProto{OpType: op, Name: out, Input: in, Output: []string{out}}
 	}
@@ -36,7 +42,7 @@ func hungryPrior(t *testing.T, factor int64) []byte {
 		Graph: &onnxpb.GraphProto{
 			Name: "hungry",
 			Node: []*onnxpb.NodeProto{
-				node("Shape", "shape", "x"), node("Gather", "n", "shape", "first"), node("Mul", "m", "n", "factor"),
+				node("Shape", "shape", "x"), node("Gather", "size", "shape", "first"), node("Div", "n", "size", "unit"), node("Mul", "m", "n", "factor"),
 				node("Mul", "m2", "m", "m"), node("Mul", "m4", "m2", "m2"), node("Mul", "m5", "m4", "m"),
 				node("Mul", "m10", "m5", "m5"), node("Mul", "m20", "m10", "m10"),
 				// The tensor depends on x; otherwise it would be computed at compilation.
@@ -45,7 +51,7 @@ func hungryPrior(t *testing.T, factor int64) []byte {
 				node("Mul", "tenth", "x", "share"), node("Add", "eps", "tenth", "nothing"),
 			},
 			Initializer: []*onnxpb.TensorProto{
-				ints("first", 0), ints("factor", factor), scalar("share", 0.1), scalar("zero", 0),
+				ints("first", axis), ints("unit", unit), ints("factor", factor), scalar("share", 0.1), scalar("zero", 0),
 			},
 			Input:  []*onnxpb.ValueInfoProto{port("x", 1, -1, 3, -1, -1), port("t", 7, -1)},
 			Output: []*onnxpb.ValueInfoProto{port("eps", 1, -1, 3, -1, -1)},

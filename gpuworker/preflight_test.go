@@ -3,6 +3,7 @@ package gpuworker_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/restore/operator"
+	"ddiff/restore/prior"
 )
 
 // preflight publishes the preflight of a campaign.
@@ -71,6 +73,7 @@ func TestPreflight(t *testing.T) {
 	c := newCluster(t)
 	tiny := c.prior(priorBytes(t, 0.1))
 	hungry := c.prior(hungryPrior(t, 4))
+	tall := c.prior(hungryAlong(t, 2, side, 1)) // its smallest size has memory
 	damaged := tiny
 	damaged.SHA256 = strings.Repeat("cd", 32)
 	gone := item(t, "gone", image(t, 1), nil)
@@ -94,6 +97,7 @@ func TestPreflight(t *testing.T) {
 		{"no-items", tiny, nil, gpuworker.CheckPrior, "no items"},
 		{"odd-size", tiny, one(func(it *manifest.Item) { it.Width = 36 }), gpuworker.CheckShapes, "multiple of 8"},
 		{"hungry", hungry, one(func(it *manifest.Item) { it.Prior = hungry.SHA256 }), gpuworker.CheckPrior, "out of memory"},
+		{"tall", tall, one(func(it *manifest.Item) { it.Prior, it.Height = tall.SHA256, 4*side }), gpuworker.CheckMemory, "out of memory"},
 		{"gone", tiny, []manifest.Item{with(t, gone, func(it *manifest.Item) { it.Prior = tiny.SHA256 })}, gpuworker.CheckSources, gone.Image.Path},
 		{"one-gone", tiny, append([]manifest.Item{with(t, gone, func(it *manifest.Item) { it.Prior = tiny.SHA256 })}, one(func(*manifest.Item) {})...), "", ""},
 		{"replacing-store", tiny, one(func(*manifest.Item) {}), gpuworker.CheckStore, "could be replaced"},
@@ -130,6 +134,54 @@ func TestPreflight(t *testing.T) {
 	for _, err := range c.store.List(t.Context(), "out/good/") {
 		t.Errorf("the preflight left an object behind (%v)", err)
 	}
+}
+
+// TestPreflightAboveMemory: the estimated memory of the items, with the bundled prior, is above or below the worker's limit. An item
+// below it is enough.
+func TestPreflightAboveMemory(t *testing.T) {
+	t.Parallel()
+	p, err := prior.Open(prior.Bundled)
+	must(t, err)
+	sized := func(n int) manifest.Item {
+		return with(t, item(t, fmt.Sprint(n), image(t, 0), nil), func(it *manifest.Item) { it.Prior, it.Width, it.Height = p.SHA256, n, n })
+	}
+	small, large := sized(side), sized(1024)
+	const limit = 256 << 20 // bytes
+	c := newCluster(t)
+	e := c.engines()
+	cases := []struct {
+		name   string
+		sample []manifest.Item
+		failed string
+	}{
+		{"large", []manifest.Item{large}, gpuworker.CheckGradient},
+		{"one-of-two", []manifest.Item{large, small}, ""},
+	}
+	queues := map[string]*queue.Queue{}
+	for _, k := range cases {
+		queues[k.name] = c.open(k.name, queue.Config{})
+		preflight(t, queues[k.name], k.name, k.sample...)
+		c.submit(k.name, func(r *manifest.Campaign) {
+			r.Prior, r.Phase = manifest.PriorFile{SHA256: p.SHA256, Name: p.Card.Name, License: p.Card.License}, manifest.PhasePreflight
+		})
+	}
+	cfg := config(t, nil, nil)
+	cfg.SolveMemory = limit
+	cfg.Work = c.fleet(func(f *gpuworker.FleetConfig) { f.Engines = e })
+	w := start(t, cfg)
+	for _, k := range cases {
+		got := checked(t, queues[k.name])
+		if got.Failed != k.failed {
+			t.Errorf("%s: %+v, want check %q to fail", k.name, got, k.failed)
+		}
+		for _, text := range []string{"restore 1024×1024 pixels", "at most 256 MiB are allowed", "--memory-share"} {
+			if k.failed != "" && !strings.Contains(got.Reason, text) {
+				t.Errorf("%s: the reason %q lacks %q", k.name, got.Reason, text)
+			}
+		}
+		wantEmpty(t, queues[k.name])
+	}
+	w.stop(t)
 }
 
 // replacing is a store in which the objects of one campaign may be created twice.

@@ -48,8 +48,9 @@ var lostMessages = []string{
 	"an illegal memory access was encountered", //
 }
 
-// wrapError wraps an error of the library with ErrRuntime, and with ErrMemory or ErrDeviceLost if its message matches.
-func wrapError(action string, err error) error {
+// wrapError wraps an error of the library with ErrRuntime, and with ErrMemory or ErrDeviceLost if its message matches. A CPU is
+// never lost: the message of a failed call on it may have such words as the name of a node.
+func (d Device) wrapError(action string, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -58,6 +59,9 @@ func wrapError(action string, err error) error {
 		kind     error
 		messages []string
 	}{{ErrMemory, memoryMessages}, {ErrDeviceLost, lostMessages}}
+	if !d.gpu() {
+		kinds = kinds[:1]
+	}
 	for _, k := range kinds {
 		for _, m := range k.messages {
 			if strings.Contains(err.Error(), m) {

@@ -24,7 +24,7 @@ func TestWrapErrorRecognisesMemory(t *testing.T) {
 		"Load model from memory failed: INVALID_PROTOBUF":                                                                                                                                nil,
 		"Got invalid dimensions for input: x for the following indices index: 2 Got: 64 Expected: 32":                                                                                    nil,
 	} {
-		err := wrapError("run", errors.New(message))
+		err := Device{Provider: ProviderCUDA}.wrapError("run", errors.New(message))
 		for _, kind := range []error{ErrMemory, ErrDeviceLost} {
 			if errors.Is(err, kind) != errors.Is(want, kind) {
 				t.Errorf("%q is %v: %v, want %v", message, kind, errors.Is(err, kind), want)
@@ -34,7 +34,23 @@ func TestWrapErrorRecognisesMemory(t *testing.T) {
 			t.Errorf("%q is not ErrRuntime", message)
 		}
 	}
-	if wrapError("run", nil) != nil {
+	if (Device{}).wrapError("run", nil) != nil {
 		t.Error("nil became an error")
+	}
+}
+
+// A node of a model may be called like the failure of a GPU.
+func TestWrapErrorLosesNoCPU(t *testing.T) {
+	t.Parallel()
+	for provider, lost := range map[string]bool{ProviderCPU: false, ProviderOpenVINO: false, ProviderCUDA: true, ProviderWebGPU: true} {
+		for _, message := range lostMessages {
+			err := Device{Provider: provider}.wrapError("run", errors.New("Non-zero status code returned while running Gather node. Name:'"+message+"'"))
+			if errors.Is(err, ErrDeviceLost) != lost || !errors.Is(err, ErrRuntime) || errors.Is(err, ErrMemory) {
+				t.Errorf("%s: %v", provider, err)
+			}
+		}
+		if err := (Device{Provider: provider}).wrapError("run", errors.New("std::bad_alloc")); !errors.Is(err, ErrMemory) {
+			t.Errorf("%s: %v", provider, err)
+		}
 	}
 }

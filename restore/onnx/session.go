@@ -13,6 +13,7 @@ import (
 type Session struct {
 	session *ort.DynamicAdvancedSession
 	runtime *Runtime
+	device  Device // that computes
 	warm    bool
 }
 
@@ -57,17 +58,17 @@ func (r *Runtime) newSession(model []byte, inputs, outputs []string, t target) (
 func (r *Runtime) compile(model []byte, inputs, outputs []string, t target) (*Session, error) {
 	opts, err := ort.NewSessionOptions()
 	if err != nil {
-		return nil, wrapError("make session options", err)
+		return nil, t.device.wrapError("make session options", err)
 	}
 	defer opts.Destroy()
-	s := &Session{runtime: r}
+	s := &Session{runtime: r, device: t.device}
 	err = r.thread.do(func() error {
 		return r.preserve(func() (err error) {
 			if err := r.configure(opts, model, t); err != nil {
-				return wrapError("configure session", err)
+				return t.device.wrapError("configure session", err)
 			}
 			s.session, err = ort.NewDynamicAdvancedSessionWithONNXData(model, inputs, outputs, opts)
-			return wrapError("make session", err)
+			return t.device.wrapError("make session", err)
 		})
 	})
 	if err != nil {
@@ -142,7 +143,7 @@ func (s *Session) Run(ctx context.Context, inputs, outputs []*Tensor) error {
 	defer runtime.KeepAlive(outputs)
 	options, release, err := terminatedBy(ctx)
 	if err != nil {
-		return wrapError("run", err)
+		return s.device.wrapError("run", err)
 	}
 	defer release()
 	err = s.runtime.thread.do(func() error {
@@ -156,7 +157,7 @@ func (s *Session) Run(ctx context.Context, inputs, outputs []*Tensor) error {
 	if err != nil && ctx.Err() != nil {
 		return fmt.Errorf("run: terminated: %w", contextError(ctx))
 	}
-	return wrapError("run", err)
+	return s.device.wrapError("run", err)
 }
 
 // terminatedBy returns options that terminate a call when ctx ends. The caller calls release after the call.
