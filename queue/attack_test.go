@@ -209,52 +209,129 @@ func TestRolesAnswersReachNoRecord(t *testing.T) {
 	}
 }
 
-// TestRolesConsumersReachNoRecord creates consumers of the board that deliver a record of the attacker to other subjects. The
-// server starts such a delivery only for a subscriber of exactly that subject, and the account of the streams has none.
-func TestRolesConsumersReachNoRecord(t *testing.T) {
+// positions has the state of every consumer of every stream.
+func (a *attacked) positions(t *testing.T) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	streams := a.auditor.StreamNames(t.Context())
+	for name := range streams.Name() {
+		stream, err := a.auditor.Stream(t.Context(), name)
+		must(t, err)
+		consumers := stream.ListConsumers(t.Context())
+		for c := range consumers.Info() {
+			all[name+" "+c.Name] = fmt.Sprintf("delivered %d, acknowledged %d, pending %d, leased %d, waiting %d",
+				c.Delivered.Stream, c.AckFloor.Stream, c.NumPending, c.NumAckPending, c.NumWaiting)
+		}
+		must(t, consumers.Err())
+	}
+	must(t, streams.Err())
+	return all
+}
+
+// exactSubscriptions lists the subjects without wildcards to which the account of the streams has subscriptions. Only to them
+// does the server deliver the messages of a push consumer.
+func (a *attacked) exactSubscriptions(t *testing.T) []string {
+	t.Helper()
+	listed, err := a.server.Subsz(&server.SubszOptions{Subscriptions: true, Limit: 100_000, Account: "DDIFF"})
+	must(t, err)
+	var all []string
+	for _, s := range listed.Subs {
+		if !strings.ContainsAny(s.Subject, "*>") {
+			all = append(all, s.Subject)
+		}
+	}
+	for _, want := range []string{"$JS.API.CONSUMER.MSG.NEXT.DDIFF_WORK.ddiff-1", "$JS.API.CONSUMER.RESET.DDIFF_WORK.ddiff-1"} {
+		if !slices.Contains(all, want) {
+			t.Fatalf("the account of the streams has no subscription to %s, only to %q", want, all)
+		}
+	}
+	return all
+}
+
+// createPush asks for a consumer of a stream that pushes the messages of a subject to another subject, and ends at their
+// subscriptions, under each subject that creates consumers.
+func createPush(t *testing.T, nc *nats.Conn, stream, name, filter, deliver string) {
+	t.Helper()
+	for i, subject := range []string{"CREATE." + stream, "CREATE." + stream + ".%s", "CREATE." + stream + ".%s." + filter, "DURABLE.CREATE." + stream + ".%s"} {
+		named := fmt.Sprintf("%s-%d", name, i)
+		config := map[string]any{
+			"name": named, "deliver_subject": deliver, "ack_policy": "explicit", "ack_wait": time.Minute, "mem_storage": true,
+			"deliver_policy": "all", "inactive_threshold": time.Minute,
+		}
+		if strings.HasPrefix(subject, "DURABLE") {
+			config["durable_name"] = named
+		}
+		if filter != "" {
+			config["filter_subject"] = filter
+		}
+		body, err := json.Marshal(map[string]any{"stream_name": stream, "config": config})
+		must(t, err)
+		must(t, nc.PublishRequest("$JS.API.CONSUMER."+strings.Replace(subject, "%s", named, 1), nc.NewInbox(), body))
+	}
+}
+
+// TestRolesConsumersReachNothing asks for consumers that deliver a record of the attacker to each subject to which the account
+// of the streams subscribes, among them the requests for the items of a campaign and for another position of its consumer. The server
+// does not check such a deliver subject. So no role but the coordinator may create consumers.
+func TestRolesConsumersReachNothing(t *testing.T) {
 	t.Parallel()
 	a := newAttacked(t)
-	subscribed, err := a.auditor.Conn().SubscribeSync("subscribed")
-	must(t, err)
-	must(t, a.auditor.Conn().Flush())
+	exact := append(a.exactSubscriptions(t), targets...)
 	for role, own := range ownSubjects {
 		filter := own[0] + "forged"
 		nc := connect(t, a.server, role)
-		_, err := nc.Request(filter, []byte(`{"purge":true}`), patience)
+		_, err := nc.Request(filter, []byte(`{"seq":9007199254740991,"batch":1,"expires":60000000000}`), patience)
 		must(t, err)
-		before := a.contents(t)
-		create := func(name, deliver string) bool {
-			body, err := json.Marshal(map[string]any{"stream_name": "KV_DDIFF_BOARD", "config": map[string]any{
-				"name": name, "deliver_subject": deliver, "filter_subject": filter, "ack_policy": "none", "mem_storage": true,
-				"deliver_policy": "all", "inactive_threshold": time.Minute,
-			}})
-			must(t, err)
-			answer, err := nc.Request("$JS.API.CONSUMER.CREATE.KV_DDIFF_BOARD."+name+"."+filter, body, patience)
-			must(t, err)
-			return !strings.Contains(string(answer.Data), `"error"`)
-		}
-		for i, target := range targets {
+		before, positions := a.contents(t), a.positions(t)
+		for i, target := range exact {
 			name := fmt.Sprintf("%s-%d", role, i)
-			pushes := create(name, target)
-			if !create(name+"-pull", "") {
-				t.Fatal("no pull consumer")
+			createPush(t, nc, "KV_DDIFF_BOARD", name, filter, target)
+			for _, stream := range []string{"DDIFF_WORK", "DDIFF_RESULT", "DDIFF_DEAD", "DDIFF_ADVISORY", "KV_DDIFF_BOARD"} {
+				createPush(t, nc, stream, name+"-"+stream, "", target)
 			}
-			must(t, nc.PublishRequest("$JS.API.CONSUMER.MSG.NEXT.KV_DDIFF_BOARD."+name+"-pull", target, []byte(`{"batch":1}`)))
-			if !pushes {
-				continue // the subject is in the board itself
-			}
-			consumer, err := a.auditor.PushConsumer(t.Context(), "KV_DDIFF_BOARD", name)
-			must(t, err)
-			if consumer.CachedInfo().PushBound {
-				t.Errorf("a consumer of a %s delivers to %s", role, target)
+			must(t, nc.PublishRequest("$JS.API.CONSUMER.MSG.NEXT.KV_DDIFF_BOARD."+name, target, []byte(`{"batch":1}`)))
+		}
+		must(t, nc.FlushTimeout(patience))
+		if diff := cmp.Diff(positions, a.positions(t)); diff != "" {
+			t.Errorf("a %s changed consumers:\n%s", role, diff)
+		}
+		a.wantOnly(t, before, role, own...)
+	}
+	// With the permission, as an auditor, the attack moves the campaign's consumer: the check above sees it.
+	before := a.positions(t)
+	createPush(t, a.auditor.Conn(), "KV_DDIFF_BOARD", "auditor", ownSubjects["worker"][0]+"forged", "$JS.API.CONSUMER.MSG.NEXT.DDIFF_WORK.ddiff-1")
+	const campaign = "DDIFF_WORK ddiff-1"
+	waitFor(t, "the effect of the attack", func() bool { return a.positions(t)[campaign] != before[campaign] })
+}
+
+// TestRolesStreamsReachNothing asks for streams and settings of streams that copy messages to other subjects.
+func TestRolesStreamsReachNothing(t *testing.T) {
+	t.Parallel()
+	a := newAttacked(t)
+	for role, own := range ownSubjects {
+		before, nc := a.contents(t), connect(t, a.server, role)
+		for _, target := range append(a.exactSubscriptions(t), targets...) {
+			for i, config := range []map[string]any{
+				{"subjects": []string{own[0] + "forged"}, "republish": map[string]any{"src": ">", "dest": target}},
+				{"mirror": map[string]any{"name": "KV_DDIFF_BOARD", "external": map[string]any{"api": "$JS.API", "deliver": target}}},
+				{"sources": []any{map[string]any{"name": "KV_DDIFF_BOARD", "subject_transforms": []any{map[string]any{"src": ">", "dest": target}}}}},
+				{"subjects": []string{"other"}, "subject_transform": map[string]any{"src": "other", "dest": target}},
+			} {
+				for _, name := range []string{"OTHER", "KV_DDIFF_BOARD", "DDIFF_WORK"} {
+					config["name"] = name
+					body, err := json.Marshal(config)
+					must(t, err)
+					for _, act := range []string{"CREATE", "UPDATE", "RESTORE"} {
+						if act == "RESTORE" {
+							body, err = json.Marshal(map[string]any{"config": config})
+							must(t, err)
+						}
+						must(t, nc.PublishRequest(fmt.Sprintf("$JS.API.STREAM.%s.%s", act, name), []string{nc.NewInbox(), target}[i%2], body))
+					}
+				}
 			}
 		}
-		if !create(role+"-control", "subscribed") {
-			t.Fatal("no push consumer")
-		}
-		if _, err := subscribed.NextMsg(patience); err != nil {
-			t.Fatal(err)
-		}
+		must(t, nc.FlushTimeout(patience))
 		a.wantOnly(t, before, role, own...)
 	}
 }

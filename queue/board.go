@@ -5,11 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"log/slog"
 	"regexp"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -27,7 +24,8 @@ const MaxRecordBytes = 768 << 10
 // part.
 type Board struct {
 	*link
-	kv jetstream.KeyValue
+	kv     jetstream.KeyValue
+	stream jetstream.Stream // of kv
 }
 
 // BoardOption configures a Board.
@@ -47,7 +45,9 @@ func OpenBoard(ctx context.Context, nc *nats.Conn, options ...BoardOption) (*Boa
 		option(b)
 	}
 	err = l.withRetry(ctx, boardStream, func(ctx context.Context) (err error) {
-		b.kv, err = l.js.KeyValue(ctx, boardBucket)
+		if b.kv, err = l.js.KeyValue(ctx, boardBucket); err == nil {
+			b.stream, err = l.js.Stream(ctx, boardStream)
+		}
 		return err
 	})
 	if err != nil {
@@ -164,74 +164,6 @@ func (b *Board) remove(ctx context.Context, key string, conditions ...jetstream.
 	return nil
 }
 
-// Keys lists the keys with a prefix in byte order. The prefix is "" for all keys, ends with "." for the keys below it,
-// or is a complete key.
-func (b *Board) Keys(ctx context.Context, prefix string) ([]string, error) {
-	found := map[string]bool{}
-	err := b.watch(ctx, prefix, true, func(c Change) bool {
-		if c.Key != "" {
-			found[c.Key] = !c.Deleted
-		}
-		return !c.Ready
-	})
-	if err != nil {
-		return nil, fmt.Errorf("list records %s: %w", prefix, err)
-	}
-	var keys []string
-	for key, there := range found {
-		if there {
-			keys = append(keys, key)
-		}
-	}
-	slices.Sort(keys)
-	return keys, nil
-}
-
-// Change is the current or the new state of a record.
-type Change struct {
-	Key      string
-	Data     []byte
-	Revision uint64
-	// Deleted means that the record was deleted; Data is empty.
-	Deleted bool
-	// Ready marks the end of the records that existed when the watch began. It comes once, in a Change of its own.
-	Ready bool
-}
-
-// Watch yields the records that Keys would list, then one Change with Ready set, and then every change as it happens.
-// Of several changes in quick succession only the last may be yielded, and a deletion may be yielded for a record that
-// never was. Watch survives lost connections and servers. It ends without an error when ctx ends; any other error is
-// yielded as the last pair. ErrNotReady: the board was deleted.
-func (b *Board) Watch(ctx context.Context, prefix string) iter.Seq2[Change, error] {
-	return func(yield func(Change, error) bool) {
-		err := b.watch(ctx, prefix, false, func(c Change) bool { return yield(c, nil) })
-		if err != nil && ctx.Err() == nil {
-			yield(Change{}, fmt.Errorf("watch records %s: %w", prefix, err))
-		}
-	}
-}
-
-func (b *Board) watch(ctx context.Context, prefix string, headersOnly bool, yield func(Change) bool) error {
-	filter := boardSubject + "." + prefix
-	if prefix == "" || strings.HasSuffix(prefix, ".") {
-		filter += ">"
-	}
-	if key := strings.TrimSuffix(prefix, "."); key != "" && !validKey.MatchString(key) {
-		return fmt.Errorf("%w: prefix %q", ErrBadName, prefix)
-	}
-	// The board has one message for each record, the newest.
-	f := &follower{link: b.link, stream: boardStream, filter: filter, headersOnly: headersOnly}
-	return f.run(ctx, func(msg jetstream.Msg, meta *jetstream.MsgMetadata) bool {
-		c := Change{Key: strings.TrimPrefix(msg.Subject(), boardSubject+"."), Revision: meta.Sequence.Stream}
-		if header := carrier(msg.Headers()); header.Get("KV-Operation") != "" || header.Get(jetstream.MarkerReasonHeader) != "" {
-			c.Deleted = true
-		} else {
-			c.Data = msg.Data()
-		}
-		return yield(c)
-	}, func() bool { return yield(Change{Ready: true}) })
-}
-
 // validKey matches valid keys.
 var validKey = regexp.MustCompile(`^[-/_=a-zA-Z0-9]+(\.[-/_=a-zA-Z0-9]+)*$`)
 
@@ -251,5 +183,5 @@ func (b *Board) call(ctx context.Context, key string, act func(context.Context) 
 func (b *Board) withTimeout(d time.Duration) *Board {
 	l := *b.link
 	l.timeout = d
-	return &Board{link: &l, kv: b.kv}
+	return &Board{link: &l, kv: b.kv, stream: b.stream}
 }

@@ -1,9 +1,11 @@
 package queue_test
 
 import (
+	"context"
 	"fmt"
 	"runtime"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -81,4 +83,84 @@ func BenchmarkLeasesOfFleet(b *testing.B) {
 		b.ReportMetric((heap()-published)/leases, "B/lease")
 		b.ReportMetric((published-before)/leases, "B/item")
 	}
+}
+
+// BenchmarkWatchesOfFleet watches the campaigns with 1,000 readers while 1,000 workers write a record every ten seconds each. It
+// reports the processor time of server and readers per second, and the time until all readers see a change. Run it with -benchtime 1x.
+func BenchmarkWatchesOfFleet(b *testing.B) {
+	const readers, workers, campaigns, connections = 1000, 1000, 20, 50
+	check := func(err error) {
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	for b.Loop() {
+		server, err := queue.StartEmbedded(b.Context(), queue.EmbeddedConfig{Dir: b.TempDir()})
+		check(err)
+		b.Cleanup(server.Stop)
+		boards := make([]*queue.Board, connections)
+		for i := range boards {
+			nc, err := server.Connect()
+			check(err)
+			if i == 0 {
+				check(queue.Setup(b.Context(), nc, queue.SetupConfig{}))
+			}
+			boards[i], err = queue.OpenBoard(b.Context(), nc)
+			check(err)
+		}
+		writer := boards[0]
+		for i := range campaigns {
+			check(writer.Put(b.Context(), fmt.Sprintf("campaign.%d", i), make([]byte, 4096)))
+		}
+		ctx, cancel := context.WithCancel(b.Context())
+		var ready, seen, all sync.WaitGroup
+		ready.Add(readers)
+		seen.Add(readers)
+		for i := range readers {
+			all.Go(func() {
+				for c, err := range boards[i%connections].Watch(ctx, "campaign.") {
+					if err != nil {
+						b.Error(err)
+					}
+					switch {
+					case c.Ready:
+						ready.Done()
+					case len(c.Data) == 1:
+						seen.Done()
+					}
+				}
+			})
+		}
+		begin := time.Now()
+		ready.Wait()
+		b.ReportMetric(time.Since(begin).Seconds(), "s/start")
+		all.Go(func() {
+			for i := 0; ctx.Err() == nil; i++ {
+				if err := writer.Put(ctx, fmt.Sprintf("worker.%d", i%workers), make([]byte, 1024)); err != nil && ctx.Err() == nil {
+					b.Error(err)
+				}
+				time.Sleep(10 * time.Second / workers)
+			}
+		})
+		time.Sleep(11 * time.Second) // every worker has a record
+		begin, before := time.Now(), processorTime(b)
+		time.Sleep(20 * time.Second) // what is measured
+		b.ReportMetric((processorTime(b)-before).Seconds()/time.Since(begin).Seconds(), "cpu-s/s")
+		begin = time.Now()
+		check(writer.Put(ctx, "campaign.0", []byte{1}))
+		seen.Wait()
+		b.ReportMetric(time.Since(begin).Seconds(), "s/change")
+		cancel()
+		all.Wait()
+	}
+}
+
+// processorTime is the processor time of this process.
+func processorTime(b *testing.B) time.Duration {
+	b.Helper()
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

@@ -36,20 +36,15 @@ type follower struct {
 	stream, filter string
 	// after is the sequence number of the last delivered message.
 	after uint64
-	// headersOnly omits the payloads.
-	headersOnly bool
-
-	caughtUp bool // the messages present at the start were delivered
 }
 
-// run delivers messages until a function returns false or ctx ends. It calls caughtUp once, when all messages that were
-// present at the start have been delivered. The error is permanent: ErrNotReady without a stream, ErrAccess, ErrClosed,
-// or ctx's error.
-func (f *follower) run(ctx context.Context, message func(jetstream.Msg, *jetstream.MsgMetadata) bool, caughtUp func() bool) error {
+// run delivers messages until message returns false or ctx ends. The error is permanent: ErrNotReady without a stream,
+// ErrAccess, ErrClosed, or ctx's error.
+func (f *follower) run(ctx context.Context, message func(jetstream.Msg, *jetstream.MsgMetadata) bool) error {
 	delays := retry.NewBackOff(firstPause, longestPause)
 	for {
 		before := f.after
-		goOn, err := f.consume(ctx, message, caughtUp)
+		goOn, err := f.consume(ctx, message)
 		switch {
 		case !goOn:
 			return nil
@@ -75,7 +70,7 @@ func (f *follower) run(ctx context.Context, message func(jetstream.Msg, *jetstre
 }
 
 // consume creates a consumer and delivers its messages until the consumer breaks.
-func (f *follower) consume(ctx context.Context, message func(jetstream.Msg, *jetstream.MsgMetadata) bool, caughtUp func() bool) (bool, error) {
+func (f *follower) consume(ctx context.Context, message func(jetstream.Msg, *jetstream.MsgMetadata) bool) (bool, error) {
 	consumer, err := f.consumer(ctx)
 	if err != nil {
 		return true, err
@@ -89,13 +84,10 @@ func (f *follower) consume(ctx context.Context, message func(jetstream.Msg, *jet
 	defer context.AfterFunc(ctx, messages.Stop)()
 	// The server does not resend messages that were lost with the connection.
 	defer f.onStatus(messages.Stop, nats.CONNECTED)()
-	if consumer.CachedInfo().NumPending == 0 && !f.reportCaughtUp(caughtUp) {
-		return false, nil
-	}
 	for expect := uint64(1); ; expect++ {
-		msg, err := f.next(ctx, consumer, messages, expect, caughtUp)
-		if err != nil || msg == nil {
-			return err != nil, err
+		msg, err := messages.Next()
+		if err != nil {
+			return true, err
 		}
 		meta, err := msg.Metadata()
 		if err != nil {
@@ -111,39 +103,7 @@ func (f *follower) consume(ctx context.Context, message func(jetstream.Msg, *jet
 			return false, nil
 		}
 		f.after = meta.Sequence.Stream
-		if meta.NumPending == 0 && !f.reportCaughtUp(caughtUp) {
-			return false, nil
-		}
 	}
-}
-
-// next waits for the message with the number expect of the consumer; nil means that caughtUp returned false. Messages that
-// were counted at the start may have been replaced or removed since, so the last of them may never arrive.
-func (f *follower) next(ctx context.Context, consumer jetstream.Consumer, messages jetstream.MessagesContext, expect uint64,
-	caughtUp func() bool) (jetstream.Msg, error) {
-	for !f.caughtUp {
-		msg, err := messages.Next(jetstream.NextMaxWait(time.Second))
-		if !errors.Is(err, nats.ErrTimeout) {
-			return msg, err
-		}
-		info, err := consumer.Info(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if info.NumPending == 0 && info.Delivered.Consumer < expect && !f.reportCaughtUp(caughtUp) {
-			return nil, nil
-		}
-	}
-	return messages.Next()
-}
-
-// reportCaughtUp calls caughtUp on the first call.
-func (f *follower) reportCaughtUp(caughtUp func() bool) bool {
-	if f.caughtUp {
-		return true
-	}
-	f.caughtUp = true
-	return caughtUp()
 }
 
 // consumer creates a consumer that starts after the last delivered message.
@@ -153,7 +113,7 @@ func (f *follower) consumer(ctx context.Context) (jetstream.Consumer, error) {
 	cfg := jetstream.ConsumerConfig{
 		Name: "ddiff-read-" + rand.Text(), FilterSubject: f.filter,
 		AckPolicy: jetstream.AckNonePolicy, MemoryStorage: true, Replicas: 1, InactiveThreshold: followAge,
-		HeadersOnly: f.headersOnly, DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: f.after + 1,
+		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: f.after + 1,
 	}
 	before := f.nc.LastError()
 	consumer, err := f.js.CreateConsumer(ctx, f.stream, cfg)

@@ -64,6 +64,8 @@ func (h *Hints) watch(ctx context.Context, yield func(string, error) bool) error
 	}
 }
 
-// hintDenied reports whether an error is the refusal of hints. They are optional, and an older configuration of the
-// servers does not permit them.
-func hintDenied(err error) bool { return strings.Contains(err.Error(), hintSubject) }
+// hintDenied reports whether an error is the refusal of hints or of notices of the board. They are optional, and an older
+// configuration of the servers does not permit them.
+func hintDenied(err error) bool {
+	return strings.Contains(err.Error(), hintSubject) || strings.Contains(err.Error(), noticeSubject)
+}

@@ -4,13 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 
 	"ddiff/queue"
@@ -62,18 +58,7 @@ func TestHints(t *testing.T) {
 // With the accounts of an earlier version, which do not permit hints, workers lease items as before.
 func TestHintsAreOptional(t *testing.T) {
 	t.Parallel()
-	accounts, err := os.ReadFile("../docs/security/nats-accounts.conf")
-	must(t, err)
-	earlier := strings.NewReplacer(`, "ddiff.hint.*" ]`, " ]", `    "ddiff.hint.*"`+"\n", "").Replace(string(accounts))
-	if strings.Contains(earlier, "hint") {
-		t.Fatalf("the accounts still permit hints:\n%s", earlier)
-	}
-	conf := filepath.Join(t.TempDir(), "nats.conf")
-	must(t, os.WriteFile(conf, []byte(earlier), 0o600))
-	o, err := server.ProcessConfigFile(conf)
-	must(t, err)
-	o.JetStream, o.StoreDir = true, t.TempDir()
-	s := serve(t, o)
+	s := serveEdited(t, `, "ddiff.hint.*" ]`, " ]", `    "ddiff.hint.*"`+"\n", "")
 	coordinator, worker := connect(t, s, "coordinator"), connect(t, s, "worker")
 	must(t, queue.Setup(t.Context(), coordinator, queue.SetupConfig{}))
 	q, err := queue.Open(t.Context(), coordinator, queue.Config{Campaign: "1"})

@@ -123,7 +123,7 @@ func (q *Queue) Results(ctx context.Context, after uint64) iter.Seq2[Result, err
 		err := f.run(ctx, func(msg jetstream.Msg, meta *jetstream.MsgMetadata) bool {
 			i := identityOf(q.campaign, msg.Headers())
 			return yield(Result{ID: i.id, Round: i.round, Seq: meta.Sequence.Stream, Behind: meta.NumPending, Payload: msg.Data()}, nil)
-		}, func() bool { return true })
+		})
 		if err != nil && ctx.Err() == nil {
 			yield(Result{}, fmt.Errorf("read results of campaign %s: %w", q.cfg.Campaign, err))
 		}

@@ -20,8 +20,7 @@ const (
 	dedupWindow = 2 * time.Minute
 	// deadDedupWindow is the dedupWindow of dead letters, which are few.
 	deadDedupWindow = time.Hour
-	// maxConsumers is the limit of a stream's consumers, which are campaigns on the work stream and watches on the board. A
-	// stream without a limit has the server's default, which is 1,000 in NATS 2.15.
+	// maxConsumers is the limit of a stream's consumers, such as those of campaigns on the work stream. A stream without a limit has the server's default, which is 1,000 in NATS 2.15.
 	maxConsumers = 1 << 20
 	// defaultMaxResults and defaultMaxDead are the default limits of the numbers of results and dead letters.
 	defaultMaxResults = 10_000_000
@@ -115,8 +114,10 @@ func (c SetupConfig) streams() []jetstream.StreamConfig {
 	}, {
 		// A key-value bucket as the NATS tools define it, but read at the leader only, so that
 		// readers see every completed write, and without roll-ups: any writer of a record could remove all others with one.
+		// The server announces each change to those who watch.
 		Name: boardStream, Subjects: []string{boardSubject + ".>"}, MaxMsgsPerSubject: 1, Duplicates: dedupWindow,
 		DenyDelete: true, AllowMsgTTL: true,
+		RePublish: &jetstream.RePublish{Source: boardSubject + ".>", Destination: noticeSubject + ".>", HeadersOnly: true},
 	}}
 	if c.UnsyncedWork {
 		streams[0].PersistMode = jetstream.AsyncPersistMode
@@ -201,7 +202,7 @@ func changed(old, want jetstream.StreamConfig) jetstream.StreamConfig {
 	next := old
 	next.Subjects, next.Replicas, next.Discard, next.Duplicates = want.Subjects, want.Replicas, want.Discard, want.Duplicates
 	next.MaxConsumers, next.MaxBytes, next.MaxAge, next.MaxMsgsPerSubject = want.MaxConsumers, want.MaxBytes, want.MaxAge, want.MaxMsgsPerSubject
-	next.MaxMsgs = want.MaxMsgs
+	next.MaxMsgs, next.RePublish = want.MaxMsgs, want.RePublish
 	next.AllowRollup, next.AllowMsgTTL, next.AllowDirect = want.AllowRollup, want.AllowMsgTTL, want.AllowDirect
 	return next
 }

@@ -22,6 +22,8 @@ const (
 	resultSubject   = "ddiff.result"
 	advisorySubject = "$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES." + workStream
 	boardSubject    = "$KV." + boardBucket
+	// noticeSubject is the first part of the subjects on which the server announces changes of the board; the key follows.
+	noticeSubject = "ddiff.board"
 )
 
 const (

@@ -1,0 +1,250 @@
+package queue_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"ddiff/queue"
+)
+
+// watched is a connection that shows what it carries, before it writes it.
+type watched struct {
+	net.Conn
+	write func(data []byte)
+}
+
+// Write implements net.Conn.
+func (w *watched) Write(data []byte) (int, error) {
+	w.write(data)
+	return w.Conn.Write(data)
+}
+
+// watchedBoard returns a board with the record a.1 over a connection that shows what it writes, the board over another
+// connection, and its stream.
+func watchedBoard(t *testing.T, write func(data []byte)) (shown, plain *queue.Board, stream jetstream.Stream) {
+	t.Helper()
+	server := start(t, t.TempDir())
+	nc, err := server.Connect()
+	must(t, err)
+	must(t, queue.Setup(t.Context(), nc, queue.SetupConfig{}))
+	plain, err = queue.OpenBoard(t.Context(), nc)
+	must(t, err)
+	must(t, plain.Put(t.Context(), "a.1", nil))
+	js, err := jetstream.New(nc)
+	must(t, err)
+	stream, err = js.Stream(t.Context(), "KV_DDIFF_BOARD")
+	must(t, err)
+	through, err := server.ConnectThrough(func(c net.Conn) net.Conn { return &watched{c, write} })
+	must(t, err)
+	shown, err = queue.OpenBoard(t.Context(), through)
+	must(t, err)
+	return shown, plain, stream
+}
+
+// TestKeysWithoutCountedRecord removes a record after the server has counted it and before it is read: the list is
+// complete without it.
+func TestKeysWithoutCountedRecord(t *testing.T) {
+	t.Parallel()
+	var stream jetstream.Stream
+	purge := sync.OnceFunc(func() {
+		if err := stream.Purge(t.Context(), jetstream.WithPurgeSubject("$KV.DDIFF_BOARD.a.*")); err != nil {
+			t.Errorf("Purge: %v", err)
+		}
+	})
+	var board *queue.Board
+	board, _, stream = watchedBoard(t, func(data []byte) {
+		if bytes.Contains(data, []byte("STREAM.MSG.GET.KV_DDIFF_BOARD")) {
+			purge()
+		}
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	keys, err := board.Keys(ctx, "a.")
+	if err != nil || len(keys) != 0 {
+		t.Errorf("keys %q, %v, want none", keys, err)
+	}
+}
+
+// TestWatchDuringList changes a record and writes another one while the first records are read: each new state is seen once.
+func TestWatchDuringList(t *testing.T) {
+	t.Parallel()
+	var writer *queue.Board
+	write := sync.OnceFunc(func() {
+		for _, key := range []string{"a.1", "a.2"} {
+			if err := writer.Put(t.Context(), key, []byte("late")); err != nil {
+				t.Errorf("Put: %v", err)
+			}
+		}
+	})
+	var reader *queue.Board
+	reader, writer, _ = watchedBoard(t, func(data []byte) {
+		if bytes.Contains(data, []byte("STREAM.MSG.GET.KV_DDIFF_BOARD")) {
+			write()
+		}
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	var got []string
+	for c, err := range reader.Watch(ctx, "a.") {
+		must(t, err)
+		got = append(got, fmt.Sprintf("%s %s %t", c.Key, c.Data, c.Ready))
+		if c.Ready {
+			must(t, writer.Put(ctx, "a.3", nil))
+		}
+		if c.Key == "a.3" {
+			break
+		}
+	}
+	if want := []string{"a.1 late false", "  true", "a.2 late false", "a.3  false"}; !slices.Equal(got, want) {
+		t.Errorf("changes %q, want %q", got, want)
+	}
+}
+
+// TestWatchYieldsInOrder: the records that exist come in the order in which they were written.
+func TestWatchYieldsInOrder(t *testing.T) {
+	t.Parallel()
+	b, other, _ := newBoard(t)
+	var want []string
+	for i := range 100 {
+		want = append(want, fmt.Sprintf("a.%d", i*37%100))
+		must(t, b.Put(t.Context(), want[i], nil))
+	}
+	var got []string
+	for c, err := range other.Watch(t.Context(), "a.") {
+		must(t, err)
+		if c.Ready {
+			break
+		}
+		got = append(got, c.Key)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("records %q, want %q", got, want)
+	}
+}
+
+// TestWatchReadsQuickChangesTogether: a watch reads at most five times a second, and the last state is seen.
+func TestWatchReadsQuickChangesTogether(t *testing.T) {
+	t.Parallel()
+	const pause, last = 200 * time.Millisecond, "199"
+	var requests atomic.Int64
+	reader, writer, _ := watchedBoard(t, func(data []byte) {
+		requests.Add(int64(bytes.Count(data, []byte("PUB $JS.API.STREAM.MSG.GET.KV_DDIFF_BOARD"))))
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	begin, changes := time.Now(), int64(0)
+	for c, err := range reader.Watch(ctx, "a.1") {
+		must(t, err)
+		if c.Ready {
+			go func() {
+				for i := range 200 {
+					if err := writer.Put(ctx, "a.1", fmt.Append(nil, i)); err != nil {
+						t.Errorf("Put: %v", err)
+					}
+				}
+			}()
+		}
+		if changes++; string(c.Data) == last {
+			break
+		}
+	}
+	must(t, ctx.Err())
+	// A read asks for one record, and then for more. A change may arrive between the two.
+	if reads := int64(time.Since(begin)/pause) + 2; requests.Load() > 3*reads+2 {
+		t.Errorf("%d requests and %d changes in %v", requests.Load(), changes, time.Since(begin))
+	}
+}
+
+// TestWatchWithoutNotices: with accounts of an earlier version, which do not permit notices, changes are seen some seconds
+// later. A forged notice is no change.
+func TestWatchWithoutNotices(t *testing.T) {
+	t.Parallel()
+	s := serveEdited(t, `, "ddiff.board.>"`, "", `      { stream: "ddiff.board.>", accounts: [DDIFF_WORKER, DDIFF_COMMAND] }`+"\n", "",
+		`      { stream: { account: DDIFF, subject: "ddiff.board.>" } }`+"\n", "")
+	watchOne(t, s, func(worker *nats.Conn) {
+		if err := worker.LastError(); !errors.Is(err, nats.ErrPermissionViolation) {
+			t.Errorf("the last error is %v, want a refusal", err)
+		}
+	})
+}
+
+func TestWatchIgnoresForgedNotices(t *testing.T) {
+	t.Parallel()
+	s := serveEdited(t, `"ddiff.hint.*"`+"\n", `"ddiff.hint.*", "ddiff.board.>"`+"\n")
+	watchOne(t, s, func(worker *nats.Conn) {
+		must(t, worker.PublishMsg(&nats.Msg{Subject: "ddiff.board.a.1", Data: []byte("forged"),
+			Header: nats.Header{"Nats-Sequence": {"18446744073709551615"}, "Nats-Subject": {"$KV.DDIFF_BOARD.a.1"}}}))
+		must(t, worker.Flush())
+		must(t, worker.LastError())
+	})
+}
+
+// watchOne watches as a worker, calls act, changes a record, and wants this change only.
+func watchOne(t *testing.T, s *server.Server, act func(worker *nats.Conn)) {
+	t.Helper()
+	coordinator, worker := connect(t, s, "coordinator"), connect(t, s, "worker")
+	must(t, queue.Setup(t.Context(), coordinator, queue.SetupConfig{}))
+	writer, err := queue.OpenBoard(t.Context(), coordinator)
+	must(t, err)
+	reader, err := queue.OpenBoard(t.Context(), worker)
+	must(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for c, err := range reader.Watch(ctx, "a.") {
+		must(t, err)
+		if c.Ready {
+			act(worker)
+			must(t, writer.Put(ctx, "a.1", []byte("new")))
+			continue
+		}
+		if c.Key != "a.1" || string(c.Data) != "new" {
+			t.Errorf("change %+v", c)
+		}
+		break
+	}
+	must(t, ctx.Err())
+}
+
+// TestWatchSeesChangeAtOnce: a notice is faster than the next poll, for every role.
+func TestWatchSeesChangeAtOnce(t *testing.T) {
+	t.Parallel()
+	s := serveRoles(t)
+	coordinator := connect(t, s, "coordinator")
+	must(t, queue.Setup(t.Context(), coordinator, queue.SetupConfig{}))
+	writer, err := queue.OpenBoard(t.Context(), coordinator)
+	must(t, err)
+	for _, role := range []string{"coordinator", "worker", "command"} {
+		reader, err := queue.OpenBoard(t.Context(), connect(t, s, role))
+		must(t, err)
+		var times []time.Duration
+		var written time.Time
+		n := 0
+		for c, err := range reader.Watch(t.Context(), role+".") {
+			must(t, err)
+			if !c.Ready {
+				times = append(times, time.Since(written))
+			}
+			if n++; n > 9 {
+				break
+			}
+			written = time.Now()
+			must(t, writer.Put(t.Context(), role+".1", fmt.Append(nil, n)))
+		}
+		// Polls alone take at least 3.75 s each.
+		if slices.Sort(times); times[len(times)/2] > 2*time.Second {
+			t.Errorf("a %s sees changes after %v", role, times)
+		}
+	}
+}
