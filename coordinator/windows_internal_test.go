@@ -35,16 +35,28 @@ func putWindow(t *testing.T, r *runner, w *shard.Window) {
 func workIn(t *testing.T, r *runner) map[string]*queue.Lease {
 	t.Helper()
 	out := map[string]*queue.Lease{}
-	for {
+	for deadline := time.Now().Add(10 * time.Second); ; {
 		leases, err := r.queue.Lease(t.Context(), 100, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(leases) == 0 {
-			return out
-		}
 		for _, l := range leases {
 			out[l.ID()] = l
+		}
+		if len(leases) > 0 {
+			continue
+		}
+		// A consumer learns of a published item a little later than the stream.
+		size, err := r.queue.Size(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		pending, leased, err := r.queue.Depth(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if pending == 0 && leased == size || time.Now().After(deadline) {
+			return out
 		}
 	}
 }
