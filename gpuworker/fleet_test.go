@@ -101,6 +101,7 @@ func TestPreflightDoesNotWaitForHigherPriority(t *testing.T) {
 	}
 	for len(leased)-count(leased, "high") < len(low) && len(leased) < 1500 {
 		next()
+		time.Sleep(2 * time.Millisecond) // a fleet learns of a campaign within a fifth of a second
 	}
 	for _, id := range low {
 		if n := count(leased, id); n != 1 {
