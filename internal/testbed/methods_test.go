@@ -18,15 +18,15 @@ import (
 
 // methodsOptions are the settings of methods.
 type methodsOptions struct {
-	campaigns    []string // files; the first one is at equal cost
+	campaigns    []string // files: at equal cost, with the published steps, and for the times
 	out, program string
 	args         []string // of ddiff run
 	stdout       io.Writer
 }
 
-// methods is the command behind `make methods`. It runs the campaigns examples/methods/equal_cost.yaml and published.yaml and
-// prints one report of both. All arguments are those of ddiff run, for both campaigns; --out is the directory for the two
-// outputs, by default out/methods. A rerun resumes.
+// methods is the command behind `make methods`. It runs the campaigns examples/methods/equal_cost.yaml, published.yaml and time.yaml.
+// It prints one report of the first two and the table of writeTimes. All arguments are those of ddiff run, for all campaigns; --out
+// is the directory for the outputs, by default out/methods. A rerun resumes.
 //
 // The last line counts the methods and tasks of the campaign at equal cost, and the tasks in which ddiff has the highest mean PSNR
 // of all methods, or a mean whose difference to the highest has a 95 % interval (Student's t, paired by image) that contains zero. One image has no interval:
@@ -38,7 +38,7 @@ func methods(ctx context.Context, args []string) error {
 		return err
 	}
 	o := methodsOptions{out: filepath.Join(root, "out", "methods"), program: filepath.Join(root, "bin", "ddiff"), stdout: os.Stdout}
-	for _, name := range []string{"equal_cost", "published"} {
+	for _, name := range []string{"equal_cost", "published", "time"} {
 		o.campaigns = append(o.campaigns, filepath.Join(root, "examples", "methods", name+".yaml"))
 	}
 	for i := 0; i < len(args); i++ {
@@ -65,25 +65,42 @@ func runMethods(ctx context.Context, o methodsOptions) error {
 			return fmt.Errorf("run %s: %w", file, err)
 		}
 	}
-	report := exec.CommandContext(ctx, o.program, append([]string{"report"}, outputs...)...)
+	report := exec.CommandContext(ctx, o.program, append([]string{"report"}, outputs[:2]...)...)
 	report.Stdout, report.Stderr = o.stdout, os.Stderr
 	if err := report.Run(); err != nil {
-		return fmt.Errorf("report on %s: %w", strings.Join(outputs, ", "), err)
+		return fmt.Errorf("report on %s: %w", strings.Join(outputs[:2], ", "), err)
 	}
-	file, err := os.Open(filepath.Join(outputs[0], "results.csv"))
+	times, err := readResults(outputs[2])
 	if err != nil {
 		return err
+	}
+	fmt.Fprintln(o.stdout)
+	if err := writeTimes(o.stdout, times); err != nil {
+		return fmt.Errorf("times of %s: %w", outputs[2], err)
+	}
+	rows, err := readResults(outputs[0])
+	if err != nil {
+		return err
+	}
+	line, err := methodsLine(rows)
+	if err == nil {
+		_, err = fmt.Fprintf(o.stdout, "\n%s\n", line)
+	}
+	return err
+}
+
+// readResults reads results.csv of an output.
+func readResults(output string) ([]map[string]string, error) {
+	file, err := os.Open(filepath.Join(output, "results.csv"))
+	if err != nil {
+		return nil, err
 	}
 	defer file.Close() // opened for reading
 	rows, err := readTable(file)
 	if err != nil {
-		return fmt.Errorf("read %s: %w", file.Name(), err)
+		return nil, fmt.Errorf("read %s: %w", file.Name(), err)
 	}
-	line, err := methodsLine(rows)
-	if err == nil {
-		_, err = fmt.Fprintln(o.stdout, line)
-	}
-	return err
+	return rows, nil
 }
 
 // methodsLine returns the last line for the rows of results.csv. It returns an error if a method lacks an image of a task.
