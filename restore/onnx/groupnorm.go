@@ -22,7 +22,10 @@ import (
 // deviation: at 30 times, the relative error of the result is about 3·10⁻⁵.
 //
 // Shapes inside a graph are unknown. The form implies them for exports of PyTorch; a caller compares the two models once.
-func (m *Model) FuseGroupNorm() (*Model, int) {
+func (m *Model) FuseGroupNorm() (*Model, int) { return m.fuseGroupNorm(false) }
+
+// fuseGroupNorm rewrites to the form of FuseGroupNorm, or of FuseGroupNormByChannel.
+func (m *Model) fuseGroupNorm(byChannel bool) (*Model, int) {
 	source := m.proto.Graph
 	graph := &onnxpb.GraphProto{
 		Name: source.Name, Initializer: slices.Clone(source.Initializer), Input: source.Input, Output: source.Output,
@@ -35,6 +38,7 @@ func (m *Model) FuseGroupNorm() (*Model, int) {
 		precise: map[string]bool{}, normalised: map[string]bool{},
 	}
 	f := newFuser(m, graph)
+	f.byChannel = byChannel
 	for _, n := range source.Node {
 		if n.OpType == "InstanceNormalization" && n.Domain == "" {
 			f.fuse(n)
@@ -68,6 +72,7 @@ type fuser struct {
 	dropped   map[*onnxpb.NodeProto]bool
 	replaced  map[*onnxpb.NodeProto][]*onnxpb.NodeProto
 	count     int
+	byChannel bool // see FuseGroupNormByChannel
 }
 
 func newFuser(m *Model, result *onnxpb.GraphProto) *fuser {
@@ -217,7 +222,11 @@ func (f *fuser) fuse(norm *onnxpb.NodeProto) {
 	for _, n := range []*onnxpb.NodeProto{split, norm, merge, scale, shift} {
 		f.dropped[n] = true
 	}
-	f.replaced[last] = g.build(split.Input[0], last.Output[0], epsilon)
+	if f.byChannel {
+		f.replaced[last] = g.buildByChannel(split.Input[0], last.Output[0], epsilon)
+	} else {
+		f.replaced[last] = g.build(split.Input[0], last.Output[0], epsilon)
+	}
 	f.count++
 }
 
@@ -254,27 +263,34 @@ func (a *affine) ints(name string, data ...int) string {
 	return a.constant(name, Int64, intBytes(data), len(data))
 }
 
-// reduce adds a reduction over the last of three dimensions, which remains with length 1.
-func (a *affine) reduce(op, out, in string) string {
+// reduce adds a reduction over dimensions, which remain with length 1.
+func (a *affine) reduce(op, out, in string, axes ...int) string {
 	attrs := attributes(map[string]any{"keepdims": 1})
 	if a.f.model.Opset() >= 18 {
-		return a.add(op, a.prefix+out, []string{in, a.ints(out+"_axes", 2)}, attrs...)
+		return a.add(op, a.prefix+out, []string{in, a.ints(out+"_axes", axes...)}, attrs...)
 	}
-	return a.add(op, a.prefix+out, []string{in}, append(attrs, attributes(map[string]any{"axes": []int{2}})...)...)
+	return a.add(op, a.prefix+out, []string{in}, append(attrs, attributes(map[string]any{"axes": axes})...)...)
+}
+
+// line returns slope and offset by group and channel, from mean and mean square of the groups, both times a factor.
+func (a *affine) line(mean, square string, epsilon, factor float32) (slope, offset string) {
+	c := len(a.gamma)
+	variance := a.op("Sub", "variance", square, a.op("Mul", "mean2", mean, mean))
+	// In a constant group, rounding may leave a tiny negative number.
+	variance = a.op("Max", "variance0", variance, a.floats("zero", []float32{0}))
+	deviation := a.op("Sqrt", "deviation", a.op("Add", "guarded", variance, a.floats("epsilon", []float32{epsilon})))
+	slope = a.op("Div", "slope", a.floats("gamma", times(a.gamma, factor), 1, a.groups, c/a.groups), deviation)
+	offset = a.op("Sub", "offset", a.floats("beta", times(a.beta, factor), 1, a.groups, c/a.groups), a.op("Mul", "moved", mean, slope))
+	return slope, offset
 }
 
 func (a *affine) build(x, out string, epsilon float32) []*onnxpb.NodeProto {
 	c := len(a.gamma)
 	r := a.op("Reshape", "r", x, a.ints("to_groups", 0, a.groups, -1))
-	mean := a.reduce("ReduceMean", "mean", r)
+	mean := a.reduce("ReduceMean", "mean", r, 2)
 	// ReduceSumSquare is slower on the CPU provider: the whole bundled prior takes 3 % longer with it.
-	square := a.reduce("ReduceMean", "square", a.op("Mul", "squares", r, r))
-	variance := a.op("Sub", "variance", square, a.op("Mul", "mean2", mean, mean))
-	// In a constant group, rounding may leave a tiny negative number.
-	variance = a.op("Max", "variance0", variance, a.floats("zero", []float32{0}))
-	deviation := a.op("Sqrt", "deviation", a.op("Add", "guarded", variance, a.floats("epsilon", []float32{epsilon})))
-	slope := a.op("Div", "slope", a.floats("gamma", a.gamma, 1, a.groups, c/a.groups), deviation)
-	offset := a.op("Sub", "offset", a.floats("beta", a.beta, 1, a.groups, c/a.groups), a.op("Mul", "moved", mean, slope))
+	square := a.reduce("ReduceMean", "square", a.op("Mul", "squares", r, r), 2)
+	slope, offset := a.line(mean, square, epsilon, 1)
 	channels := a.ints("to_channels", append([]int{0, c}, slices.Repeat([]int{1}, a.spatial)...)...)
 	slope, offset = a.op("Reshape", "slopes", slope, channels), a.op("Reshape", "offsets", offset, channels)
 	if a.scale != "" {

@@ -8,48 +8,57 @@ import (
 	"ddiff/restore/onnx"
 )
 
-// The bundled prior has 35 group normalisations; rewriting them leaves its predictions equal.
+// The bundled prior has 35 group normalisations, each before a SiLU, and networks of diffusers with attention 21; rewriting them leaves
+// predictions equal.
 func TestFuseGroupNorm(t *testing.T) {
 	t.Parallel()
-	data, err := os.ReadFile("../prior/bundled/prior.onnx")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var answers [][]float32
-	const n, size = 2, 32
-	for _, fuse := range []bool{false, true} {
+	for file, groups := range map[string]int{
+		"bundled/prior.onnx": 35, "testdata/attention_17_free.onnx": 21, "testdata/attention_20_free.onnx": 21,
+	} {
+		data, err := os.ReadFile("../prior/" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
 		m, err := onnx.ReadModel(data)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if fuse {
-			fused, got := m.FuseGroupNorm()
-			if got != 35 {
-				t.Fatalf("%d normalisations were rewritten, want 35", got)
+		want := predictions(t, m)
+		for form, fuse := range map[string]func(*onnx.Model) (*onnx.Model, int){
+			"by group": (*onnx.Model).FuseGroupNorm, "by channel": (*onnx.Model).FuseGroupNormByChannel,
+		} {
+			fused, got := fuse(m)
+			if got != groups {
+				t.Fatalf("%s, %s: %d normalisations were rewritten, want %d", file, form, got, groups)
 			}
-			if again, got := fused.FuseGroupNorm(); got != 0 || again != fused {
-				t.Fatalf("%d normalisations were rewritten the second time, want none", got)
+			if again, got := fuse(fused); got != 0 || again != fused {
+				t.Fatalf("%s, %s: %d normalisations were rewritten the second time, want none", file, form, got)
 			}
-			m = fused
+			worst := 0.0
+			for i, v := range predictions(t, fused) {
+				worst = max(worst, math.Abs(float64(v-want[i])))
+			}
+			if !(worst <= 5e-4) {
+				t.Errorf("%s, %s: predictions differ by %.2g", file, form, worst)
+			}
+			t.Logf("%s, %s: %d normalisations, largest difference %.2g", file, form, got, worst)
 		}
-		g := onnx.NewGraph(m.Opset())
-		x := g.Input("x", onnx.Float, n, 3, size, size)
-		out, err := g.Inline(m, map[string]onnx.Value{"x": x, "t": g.Ints(40, 700)}, map[string][]int{"z": x.Dims})
-		if err != nil {
-			t.Fatal(err)
-		}
-		g.Output("y", out["z"])
-		y := onnx.Value{Name: "y", DType: onnx.Float, Dims: x.Dims}
-		answers = append(answers, run(t, g, []onnx.Value{x}, []onnx.Value{y}, random(x.Size(), 5))[0])
 	}
-	worst := 0.0
-	for i, v := range answers[0] {
-		worst = max(worst, math.Abs(float64(v-answers[1][i])))
+}
+
+// predictions returns those of a score network for two images of fixed noise.
+func predictions(t *testing.T, m *onnx.Model) []float32 {
+	t.Helper()
+	const n, size = 2, 32
+	g := onnx.NewGraph(m.Opset())
+	x, in, output := g.Input("x", onnx.Float, n, 3, size, size), m.Inputs(), m.Outputs()[0]
+	y := onnx.Value{Name: "y", DType: onnx.Float, Dims: []int{n, output.Dims[1], size, size}}
+	out, err := g.Inline(m, map[string]onnx.Value{in[0].Name: x, in[1].Name: g.Ints(40, 700)}, map[string][]int{output.Name: y.Dims})
+	if err != nil {
+		t.Fatal(err)
 	}
-	if !(worst <= 5e-4) {
-		t.Errorf("predictions differ by %.2g", worst)
-	}
-	t.Logf("largest difference %.2g", worst)
+	g.Output(y.Name, out[output.Name])
+	return run(t, g, []onnx.Value{x}, []onnx.Value{y}, random(x.Size(), 5))[0]
 }
 
 // A graph without the pattern stays unchanged.

@@ -20,11 +20,19 @@ type Network struct {
 
 // Compile builds the network for n images of height×width pixels, in a precision of the runtime. The caller must close it.
 func (p *Prior) Compile(rt *onnx.Runtime, n, height, width int, precision onnx.Precision) (*Network, error) {
+	if rt.Divides() {
+		return p.compile(rt, p.byChannel, n, height, width, precision)
+	}
+	return p.compile(rt, p.model, n, height, width, precision)
+}
+
+// compile is Compile with one form of the network.
+func (p *Prior) compile(rt *onnx.Runtime, form *onnx.Model, n, height, width int, precision onnx.Precision) (*Network, error) {
 	g := onnx.NewGraph(p.Opset())
 	g.Half(precision == onnx.FP16)
 	x := g.Input("x", onnx.Float, p.Space().Dims([]int{n, p.Card.Channels, height, width})...)
 	t := g.Input("t", onnx.Int64, 1)
-	y, err := p.Predict(g, x, t)
+	y, err := p.predict(g, form, x, t)
 	if err != nil {
 		return nil, err
 	}

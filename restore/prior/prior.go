@@ -36,6 +36,7 @@ type Prior struct {
 	Description
 
 	model     *onnx.Model // the network that Predict uses: file, or the same function rewritten
+	byChannel *onnx.Model // the network that Compile uses on OpenVINO: model, or the same function rewritten in another way
 	file      *onnx.Model
 	rewritten int
 	x, t      onnx.Port
@@ -105,8 +106,14 @@ func Load(file string, data []byte) (*Prior, error) {
 	if err := m.Sound(); err != nil {
 		return nil, fmt.Errorf("prior %s: %w", file, err)
 	}
-	p.model, p.rewritten = m.FuseGroupNorm() // the same function, with fewer passes over the image
+	p.rewrite()
 	return p, nil
+}
+
+// rewrite makes the same function as that of the file, with fewer passes over the image.
+func (p *Prior) rewrite() {
+	p.model, p.rewritten = p.file.FuseGroupNorm()
+	p.byChannel, _ = p.file.FuseGroupNormByChannel()
 }
 
 // bind finds the image and the time input and checks the card against the graph.
@@ -196,6 +203,11 @@ func (p *Prior) StageWidth() int {
 // Predict adds the network to g for images or latents x [N, C, H, W] of the prior's space at the time index t (int64, shape
 // [1], for the whole batch). The result has the shape of x; Predict drops a learned variance.
 func (p *Prior) Predict(g *onnx.Graph, x, t onnx.Value) (onnx.Value, error) {
+	return p.predict(g, p.model, x, t)
+}
+
+// predict is Predict with one form of the network.
+func (p *Prior) predict(g *onnx.Graph, form *onnx.Model, x, t onnx.Value) (onnx.Value, error) {
 	n, h, w := x.Dims[0], x.Dims[2], x.Dims[3]
 	kind := "image"
 	if p.Card.Latent != nil {
@@ -218,7 +230,7 @@ func (p *Prior) Predict(g *onnx.Graph, x, t onnx.Value) (onnx.Value, error) {
 	if p.t.DType == onnx.Float {
 		times = g.Cast(times, onnx.Float)
 	}
-	out, err := g.Inline(p.model,
+	out, err := g.Inline(form,
 		map[string]onnx.Value{p.x.Name: x, p.t.Name: times},
 		map[string][]int{p.output: {n, p.predicted(), h, w}})
 	if err != nil {

@@ -29,7 +29,7 @@ const verifySide = 32
 type Verification struct {
 	// Rewritten is the number of group normalisations that Load rewrote.
 	Rewritten int
-	// Difference is the largest difference between the predictions of the rewritten network and of the file, as a share of
+	// Difference is the largest difference between the predictions of a rewritten network and of the file, as a share of
 	// the largest prediction; 0 if nothing was rewritten.
 	Difference float64
 	// Reason is empty if the rewritten network agrees with the file. Otherwise the prior uses the network as it is in the
@@ -37,8 +37,8 @@ type Verification struct {
 	Reason string
 }
 
-// Verify runs the network once on noise, and once more as it is in the file if Load has rewritten it: the prior uses the
-// file's graph if they differ by more than 5e-3 of the largest prediction. Call it before the first Predict. The bundled
+// Verify runs the network once on noise, and once more as it is in the file if Load has rewritten it, for OpenVINO in a form of its own: the
+// prior uses the file's graph if they differ by more than 5e-3 of the largest prediction. Call it before the first Predict. The bundled
 // prior is not run.
 //
 // It also runs the encoder, the quantizer and the decoder of a latent prior once; ErrBundle: a part cannot run, or its result
@@ -57,18 +57,22 @@ func (p *Prior) Verify(ctx context.Context, rt *onnx.Runtime) (Verification, err
 			return v, err
 		}
 	}
-	var fast []float32
-	if p.rewritten > 0 {
-		var err error
-		if fast, err = p.sample(ctx, rt); deviceError(ctx, err) && !undecided(err) {
+	var fast [][]float32
+	forms := p.forms(rt)
+	for _, form := range forms {
+		y, err := p.sample(ctx, rt, form)
+		if deviceError(ctx, err) && !undecided(err) {
 			return v, err
-		} else if err != nil {
-			v.Reason = err.Error()
 		}
+		if err != nil {
+			v.Reason = err.Error()
+			break
+		}
+		fast = append(fast, y)
 	}
-	fused := p.model
-	p.model = p.file
-	plain, err := p.sample(ctx, rt)
+	model, byChannel := p.model, p.byChannel
+	p.model, p.byChannel = p.file, p.file
+	plain, err := p.sample(ctx, rt, p.file)
 	if hostError(ctx, rt, err) {
 		return v, fmt.Errorf("prior %s: %w: the network cannot run: %s", p.File, ErrGraph, err.Error()) // not ErrMemory, which is no fault of a file
 	}
@@ -92,18 +96,31 @@ func (p *Prior) Verify(ctx context.Context, rt *onnx.Runtime) (Verification, err
 	if p.rewritten == 0 || v.Reason != "" {
 		return v, nil
 	}
-	for i, x := range plain {
-		d := math.Abs(float64(x-fast[i])) / max(largest, math.SmallestNonzeroFloat32)
-		if d > v.Difference || math.IsNaN(d) {
-			v.Difference = d
+	for _, y := range fast {
+		for i, x := range plain {
+			d := math.Abs(float64(x-y[i])) / max(largest, math.SmallestNonzeroFloat32)
+			if d > v.Difference || math.IsNaN(d) {
+				v.Difference = d
+			}
 		}
 	}
 	if !(v.Difference <= rewriteTolerance) {
 		v.Reason = fmt.Sprintf("predictions differ by %.2g of the largest", v.Difference)
 		return v, nil
 	}
-	p.model = fused
+	p.model, p.byChannel = model, byChannel
 	return v, nil
+}
+
+// forms lists the rewritten networks that a runtime uses.
+func (p *Prior) forms(rt *onnx.Runtime) []*onnx.Model {
+	switch {
+	case p.rewritten == 0:
+		return nil
+	case rt.Divides() || rt.Alternative() != nil:
+		return []*onnx.Model{p.model, p.byChannel}
+	}
+	return []*onnx.Model{p.model}
 }
 
 // undecided reports whether a network could not be run for want of memory or time.
@@ -121,10 +138,10 @@ func deviceError(ctx context.Context, err error) bool {
 	return err != nil && (ctx.Err() != nil || errors.Is(err, onnx.ErrMemory) || errors.Is(err, onnx.ErrDeviceLost) || errors.Is(err, onnx.ErrFallback))
 }
 
-// sample returns the network's predictions for one batch of fixed noise in the middle of the schedule.
-func (p *Prior) sample(ctx context.Context, rt *onnx.Runtime) ([]float32, error) {
+// sample returns the predictions of a form of the network for one batch of fixed noise in the middle of the schedule.
+func (p *Prior) sample(ctx context.Context, rt *onnx.Runtime, form *onnx.Model) ([]float32, error) {
 	n, h, w := p.smallest()
-	net, err := p.Compile(rt, n, h, w, onnx.FP32)
+	net, err := p.compile(rt, form, n, h, w, onnx.FP32)
 	if err != nil {
 		return nil, err
 	}

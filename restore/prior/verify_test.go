@@ -20,13 +20,18 @@ import (
 // TestForeignNetworks: networks that diffusers and PyTorch exported run, rewritten, and predict what their files predict.
 // tools/foreign_priors.py makes the files; DDIFF_FOREIGN names a folder with others.
 func TestForeignNetworks(t *testing.T) {
-	rt := onnxtest.Runtime(t)
+	t.Run("cpu", func(t *testing.T) { testForeignNetworks(t, onnxtest.Runtime(t), "*.onnx", 4) })
+	t.Run("openvino", func(t *testing.T) { testForeignNetworks(t, onnxtest.OpenVINO(t), "*_20_free.onnx", 1) })
+}
+
+func testForeignNetworks(t *testing.T, rt *onnx.Runtime, pattern string, least int) {
+	t.Helper()
 	dir := "testdata"
 	if d := os.Getenv("DDIFF_FOREIGN"); d != "" {
 		dir = d
 	}
-	files, err := filepath.Glob(filepath.Join(dir, "*.onnx"))
-	if err != nil || len(files) < 4 {
+	files, err := filepath.Glob(filepath.Join(dir, pattern))
+	if err != nil || len(files) < least {
 		t.Fatalf("%d files in %s, error %v", len(files), dir, err)
 	}
 	for _, file := range files {
@@ -139,13 +144,18 @@ func grouped(t *testing.T, n int64, scale int, split, merged []int64) []byte {
 // TestVerifyKeepsFile: where a rewritten network cannot run, or predicts something else than its file, the prior predicts
 // what the file does.
 func TestVerifyKeepsFile(t *testing.T) {
-	rt := onnxtest.Runtime(t)
+	t.Run("cpu", func(t *testing.T) { testVerifyKeepsFile(t, onnxtest.Runtime(t), "Incompatible dimensions") })
+	t.Run("openvino", func(t *testing.T) { testVerifyKeepsFile(t, onnxtest.OpenVINO(t), "make session") })
+}
+
+func testVerifyKeepsFile(t *testing.T, rt *onnx.Runtime, shapes string) {
+	t.Helper()
 	for name, c := range map[string]struct {
 		data   []byte
 		reason string
 	}{
 		"fits":         {grouped(t, 1, 2, []int64{1, 2, 768}, []int64{1, 24, 8, 8}), ""},
-		"other shape":  {grouped(t, 1, 2, []int64{1, 2, 768}, []int64{1, 48, 4, 8}), "Incompatible dimensions"},
+		"other shape":  {grouped(t, 1, 2, []int64{1, 2, 768}, []int64{1, 48, 4, 8}), shapes},
 		"across batch": {grouped(t, 2, 4, []int64{1, 4, 768}, []int64{2, 24, 8, 8}), "predictions differ"},
 	} {
 		p, err := prior.Load(name, c.data)
