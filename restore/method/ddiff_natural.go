@@ -10,8 +10,8 @@ import (
 // error that noise causes.
 //
 // The settings of the paper's tasks have the highest mean PSNR on the bundled photographs at 128×128 with sigma 0.05, so
-// figures on those photographs are those of tuned data. The noise, the answer and the gradient at saturated entries of HDR were chosen
-// on the photographs of [tuningPhotographs], see docs/tuning.md.
+// figures on those photographs are those of tuned data. The steps of super-resolution, and noise, answer and gradient at saturated entries of HDR were chosen
+// on photographs of [tuningPhotographs], see docs/tuning.md.
 func ddiffNatural() []Row {
 	row := func(task string, steps int, gamma0, b float64, t0 parameter.Value, rule string) Row {
 		return Row{"natural", task, steps, map[string]parameter.Value{
@@ -19,11 +19,13 @@ func ddiffNatural() []Row {
 		}, photographs()}
 	}
 	none, one, early := parameter.Word(parameter.None), parameter.Number(1), parameter.Number(300)
+	enlarge := row(operator.SuperResolution, 75, 45, 0.5, one, sigmaFull)
+	enlarge.ChosenOn = union(enlarge.ChosenOn, fourPhotographs())
 	hdr := row(operator.HDR, 150, 4, 1, early, sigmaDDPM)
 	hdr.Values["answer"], hdr.Values["recover"] = parameter.Word(answerPrimal), parameter.Word(recoverBeyond)
 	hdr.ChosenOn = append(hdr.ChosenOn, tuningPhotographs()...)
 	return append([]Row{
-		row(operator.SuperResolution, 100, 45, 0.5, one, sigmaFull),
+		enlarge,
 		row(operator.InpaintBox, 100, 5, 1, none, sigmaDDPM),
 		row(operator.InpaintRandom, 100, 5, 1, early, sigmaDDPM),
 		row(operator.GaussianDeblur, 120, 8, 1.5, early, sigmaDDPM),
