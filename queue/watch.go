@@ -64,8 +64,9 @@ func (b *Board) Keys(ctx context.Context, prefix string) ([]string, error) {
 // Watch yields the records that Keys would list, in the order in which they were written, then one Change with Ready set,
 // and then every change as it happens, the first after a quiet time at once and further ones within a fifth of a second.
 // Of several changes in quick succession only the last may be yielded, and a deletion may be yielded for a record that
-// never was. Watch survives lost connections and servers. It ends without an error when ctx ends; any other error is
-// yielded as the last pair. ErrNotReady: the board was deleted.
+// never was. Watch survives lost connections and servers. When a server has lost its last writes, or was restored from a
+// copy, Watch yields the records that differ, with Deleted for those that are gone. It ends without an error when ctx ends; any
+// other error is yielded as the last pair. ErrNotReady: the board was deleted.
 func (b *Board) Watch(ctx context.Context, prefix string) iter.Seq2[Change, error] {
 	return func(yield func(Change, error) bool) {
 		w, err := b.watcher(prefix)
@@ -88,10 +89,26 @@ type watcher struct {
 	filter string // of subjects
 	// endless reads retry for as long as the context lasts, others for the time of the link.
 	endless bool
-	// after is the sequence number of the last read message.
+	// after is the sequence number up to which all messages were read.
 	after uint64
-	// early has the revisions of records behind after that were read already.
-	early map[string]uint64
+	// last is the newest message that was read up to after.
+	last version
+	// known has the read records, also deleted ones.
+	known map[string]version
+	// reconnected means that the messages may be others since the last read.
+	reconnected bool
+}
+
+// version identifies a message. A stream that has lost its last messages uses their sequence numbers again.
+type version struct {
+	revision uint64
+	written  int64 // in nanoseconds
+	deleted  bool
+}
+
+// expired reports whether the server has removed the mark of a deleted record.
+func (v version) expired() bool {
+	return v.deleted && time.Since(time.Unix(0, v.written)) > tombstoneAge/2
 }
 
 // watcher returns a watcher of the records with a prefix.
@@ -143,6 +160,7 @@ func (w *watcher) run(ctx context.Context, yield func(Change) bool) error {
 		case <-notice:
 		case <-poll.C:
 		case _, open := <-status: // notices were lost with the connection
+			w.reconnected = true
 			if !open {
 				status = nil
 			}
@@ -154,9 +172,10 @@ func (w *watcher) run(ctx context.Context, yield func(Change) bool) error {
 // list reads all records, in the order in which they were written, and sets the position of readChanges.
 func (w *watcher) list(ctx context.Context) ([]Change, error) {
 	var info *jetstream.StreamInfo
+	var after uint64
 	err := w.request(ctx, func(ctx context.Context) (err error) {
 		if info, err = w.stream.Info(ctx); err == nil {
-			w.after = info.State.LastSeq
+			after = info.State.LastSeq
 			info, err = w.stream.Info(ctx, jetstream.WithSubjectFilter(boardSubject+w.filter))
 		}
 		return err
@@ -166,12 +185,12 @@ func (w *watcher) list(ctx context.Context) ([]Change, error) {
 	}
 	var mu sync.Mutex
 	var records []Change
-	w.early = map[string]uint64{}
+	known, last := map[string]version{}, version{}
 	group, inner := errgroup.WithContext(ctx)
 	group.SetLimit(listReads)
 	for subject := range info.State.Subjects {
 		group.Go(func() error {
-			c, err := w.get(inner, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
+			c, v, err := w.get(inner, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
 				return w.stream.GetLastMsgForSubject(ctx, subject)
 			})
 			if err != nil || c == nil {
@@ -180,8 +199,9 @@ func (w *watcher) list(ctx context.Context) ([]Change, error) {
 			mu.Lock()
 			defer mu.Unlock()
 			records = append(records, *c)
-			if c.Revision > w.after {
-				w.early[c.Key] = c.Revision
+			known[c.Key] = v
+			if v.revision <= after && v.revision > last.revision {
+				last = v
 			}
 			return nil
 		})
@@ -193,41 +213,102 @@ func (w *watcher) list(ctx context.Context) ([]Change, error) {
 		return nil, err
 	}
 	slices.SortFunc(records, func(a, b Change) int { return cmp.Compare(a.Revision, b.Revision) })
+	w.after, w.last, w.known, w.reconnected = after, last, known, false
 	return records, nil
 }
 
 // readChanges yields the records that were written after the last read.
 func (w *watcher) readChanges(ctx context.Context, yield func(Change) bool) (goOn bool, err error) {
-	for {
-		c, err := w.get(ctx, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
+	newest, err := w.newest(ctx)
+	if err != nil {
+		return true, err
+	}
+	if newest == w.last || (newest.revision <= w.after && w.last.expired()) {
+		w.last, w.reconnected = newest, false
+		return true, nil
+	}
+	if back, err := w.wentBack(ctx, newest); err != nil {
+		return true, err
+	} else if back {
+		return w.listAgain(ctx, yield)
+	}
+	for w.after < newest.revision {
+		c, v, err := w.get(ctx, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
 			return w.stream.GetMsg(ctx, w.after+1, jetstream.WithGetMsgSubject(boardSubject+w.filter))
 		})
 		if err != nil || c == nil {
 			return true, err
 		}
-		w.after = c.Revision
-		if w.early[c.Key] == c.Revision {
-			delete(w.early, c.Key)
+		w.after, w.last = c.Revision, v
+		if w.known[c.Key] == v {
 			continue
+		}
+		if w.known[c.Key] = v; c.Deleted {
+			delete(w.known, c.Key)
 		}
 		if !yield(*c) {
 			return false, nil
 		}
 	}
+	return true, nil
+}
+
+// newest returns the newest message of the records.
+func (w *watcher) newest(ctx context.Context) (version, error) {
+	_, v, err := w.get(ctx, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
+		return w.stream.GetLastMsgForSubject(ctx, boardSubject+w.filter)
+	})
+	return v, err
+}
+
+// wentBack reports whether messages that were read may be gone, given the newest message.
+func (w *watcher) wentBack(ctx context.Context, newest version) (bool, error) {
+	if newest.revision <= w.after || !w.reconnected {
+		return newest.revision <= w.after, nil
+	}
+	// Others may have been written since in their place.
+	_, v, err := w.get(ctx, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
+		return w.stream.GetMsg(ctx, w.last.revision)
+	})
+	if err != nil {
+		return false, err
+	}
+	w.reconnected = false
+	return w.last.revision > 0 && v != w.last, nil
+}
+
+// listAgain reads all records again, and yields those that differ from the known ones.
+func (w *watcher) listAgain(ctx context.Context, yield func(Change) bool) (goOn bool, err error) {
+	before := w.known
+	records, err := w.list(ctx)
+	if err != nil {
+		return true, err
+	}
+	for key := range before {
+		if _, found := w.known[key]; !found && !yield(Change{Key: key, Deleted: true}) {
+			return false, nil
+		}
+	}
+	for _, c := range records {
+		if before[c.Key] != w.known[c.Key] && !yield(c) {
+			return false, nil
+		}
+	}
+	return true, nil
 }
 
 // get returns the record of the message that read returns; nil means that there is none.
-func (w *watcher) get(ctx context.Context, read func(context.Context) (*jetstream.RawStreamMsg, error)) (*Change, error) {
+func (w *watcher) get(ctx context.Context, read func(context.Context) (*jetstream.RawStreamMsg, error)) (*Change, version, error) {
 	var msg *jetstream.RawStreamMsg
 	err := w.request(ctx, func(ctx context.Context) (err error) {
 		msg, err = read(ctx)
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
-			return nil
+			msg, err = nil, nil
 		}
 		return err
 	})
 	if err != nil || msg == nil {
-		return nil, err
+		return nil, version{}, err
 	}
 	c := &Change{Key: strings.TrimPrefix(msg.Subject, boardSubject+"."), Revision: msg.Sequence}
 	if header := carrier(msg.Header); header.Get("KV-Operation") != "" || header.Get(jetstream.MarkerReasonHeader) != "" {
@@ -235,7 +316,7 @@ func (w *watcher) get(ctx context.Context, read func(context.Context) (*jetstrea
 	} else {
 		c.Data = msg.Data
 	}
-	return c, nil
+	return c, version{msg.Sequence, msg.Time.UnixNano(), c.Deleted}, nil
 }
 
 // request calls act until it succeeds or fails permanently.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -247,4 +248,74 @@ func TestWatchSeesChangeAtOnce(t *testing.T) {
 			t.Errorf("a %s sees changes after %v", role, times)
 		}
 	}
+}
+
+// TestWatchAfterLostWrites restores the files of a server from a copy while a watch runs: the sequence numbers of the last
+// writes are used again. The watch yields the lost record as deleted, the record that went back, and new records.
+func TestWatchAfterLostWrites(t *testing.T) {
+	t.Parallel()
+	o := jetStream(t)
+	s := serve(t, o)
+	o.Port = s.Addr().(*net.TCPAddr).Port
+	nc := dial(t, s)
+	must(t, queue.Setup(t.Context(), nc, queue.SetupConfig{}))
+	b, err := queue.OpenBoard(t.Context(), nc)
+	must(t, err)
+	for _, key := range []string{"a.same", "a.back", "b.same"} {
+		must(t, b.Put(t.Context(), key, []byte("old")))
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
+	defer cancel()
+	type change struct{ key, data string }
+	seen := make(chan change, 100)
+	go func() {
+		defer close(seen)
+		for c, err := range b.Watch(ctx, "a.") {
+			if err != nil {
+				t.Errorf("Watch: %v", err)
+			}
+			data := string(c.Data)
+			if c.Deleted {
+				data = "deleted"
+			}
+			seen <- change{c.Key, data}
+		}
+	}()
+	next := func(want ...change) {
+		t.Helper()
+		for i := range want {
+			select {
+			case got := <-seen:
+				found := false
+				for j := i; j < len(want) && !found; j++ {
+					if found = want[j] == got; found {
+						want[i], want[j] = want[j], want[i]
+					}
+				}
+				if !found {
+					t.Errorf("change %q, want one of %q", got, want[i:])
+				}
+			case <-time.After(30 * time.Second):
+				t.Fatalf("no change, want one of %q", want[i:])
+			}
+		}
+	}
+	next(change{"a.same", "old"}, change{"a.back", "old"}, change{})
+	backup := t.TempDir()
+	stopServer(s)
+	must(t, os.CopyFS(backup, os.DirFS(o.StoreDir)))
+	s = serve(t, o)
+	must(t, b.Put(t.Context(), "a.back", []byte("new")))
+	next(change{"a.back", "new"})
+	for range 100 {
+		must(t, b.Put(t.Context(), "b.same", []byte("new")))
+	}
+	must(t, b.Put(t.Context(), "a.lost", []byte("new")))
+	next(change{"a.lost", "new"})
+	stopServer(s)
+	must(t, os.RemoveAll(o.StoreDir))
+	must(t, os.CopyFS(o.StoreDir, os.DirFS(backup)))
+	serve(t, o)
+	must(t, b.Put(t.Context(), "a.next", []byte("new")))
+	next(change{"a.lost", "deleted"}, change{"a.back", "old"}, change{"a.next", "new"})
 }
