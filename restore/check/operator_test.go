@@ -1,6 +1,7 @@
 package check_test
 
 import (
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -97,6 +98,30 @@ func TestOperatorVectors(t *testing.T) {
 	must(t, err)
 	if r.Vectors == nil || !r.Vectors.OK || !(r.Vectors.MaxAbs <= 1e-6) {
 		t.Errorf("vectors %+v", r.Vectors)
+	}
+}
+
+// TestOperatorStatedAccuracy: an exporter may state that its float32 is less accurate than the default limit.
+func TestOperatorStatedAccuracy(t *testing.T) {
+	t.Parallel()
+	file := operatorFile(t, crop, 1, operatorCard)
+	x, w := ramp(1, 1, 3, 16, 16), ramp(1, 1, 3, 16, 8)
+	y := &raster.Array{Shape: []int{1, 3, 16, 8}}
+	for row := range 48 {
+		for _, v := range x.Data[16*row+2 : 16*row+10] {
+			y.Data = append(y.Data, 1.5*v+5e-4)
+		}
+	}
+	path := filepath.Join(writeVectors(t, file, "fp32", map[string]*raster.Array{"x": x, "w": w}, map[string]*raster.Array{"y": y}), "vectors.json")
+	data, err := os.ReadFile(path)
+	must(t, err)
+	for accuracy, ok := range map[float64]bool{0: false, 1e-4: false, 2e-4: true} {
+		must(t, os.WriteFile(path, fmt.Appendf(nil, `%s,"accuracy":{"y":%g}}`, data[:len(data)-1], accuracy), 0o644))
+		r, err := check.Operator(t.Context(), onnxtest.Runtime(t), file, check.OperatorOptions{Size: 16})
+		must(t, err)
+		if r.Vectors == nil || r.Vectors.OK != ok || r.Vectors.Accuracy != accuracy {
+			t.Errorf("accuracy %g: %+v, want ok %v", accuracy, r.Vectors, ok)
+		}
 	}
 }
 
