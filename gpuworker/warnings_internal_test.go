@@ -117,7 +117,7 @@ func TestPresetsOfPriors(t *testing.T) {
 	e := engineOf(t)
 	plan := planned(t, newAssigned(Assignment{Engine: e}, 1, nil, 0), sampleItem(t, e, 32, 32)).plan
 	natural, err := e.Preset(plan, "natural", 0.05)
-	if err != nil || !natural.Foreign || natural.Steps != 100 {
+	if err != nil || !natural.Foreign || natural.Steps != 75 {
 		t.Errorf("natural: %+v, %v", natural, err)
 	}
 	if ffhq, err := e.Preset(plan, "ffhq", 0.05); err != nil || ffhq.Foreign || ffhq.Steps != 1000 {

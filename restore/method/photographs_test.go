@@ -60,7 +60,8 @@ func TestNaturalNamesItsPhotographs(t *testing.T) {
 				chosen = slices.Concat(want, others)
 			}
 			four := []string{others[1], others[3], others[4], others[5]}
-			if row.Preset == "fast" && slices.Contains(paper, row.Task) && row.Task != operator.HDR && row.Task != operator.PhaseRetrieval {
+			steps := row.Preset == "natural" && row.Task == operator.SuperResolution && slices.Contains([]string{"ddiff", "ddiff_hqs", "diff_pnp_admm", "diff_pnp_hqs"}, m.Info().Name)
+			if steps || row.Preset == "fast" && slices.Contains(paper, row.Task) && row.Task != operator.HDR && row.Task != operator.PhaseRetrieval {
 				chosen = slices.Concat(chosen, four) // the row of hdr has them already
 			}
 			ours := row.Preset == "natural" || row.Preset == "fast"
