@@ -14,6 +14,7 @@ import (
 	"ddiff/coordinator/shard"
 	"ddiff/coordinator/tune"
 	"ddiff/manifest"
+	"ddiff/restore/method"
 	"ddiff/restore/prior"
 )
 
@@ -30,15 +31,16 @@ type contest struct {
 
 // tunedCell is one setting of a contest.
 type tunedCell struct {
-	settings    string // in one text
-	solver      json.RawMessage
-	params      map[string]float64 // of the operator, complete
-	steps, runs int                // per measurement, each step of each run is one evaluation of the network
-	spent       []int              // by fold: evaluations in races
+	settings     string // in one text
+	solver       json.RawMessage
+	params       map[string]float64 // of the operator, complete
+	steps        int                // of a run
+	perRun, runs int                // network evaluations of a run, and runs of a measurement
+	spent        []int              // by fold: evaluations in races
 }
 
 // evaluations is the number of network evaluations per measurement.
-func (t *tunedCell) evaluations() int { return t.steps * t.runs }
+func (t *tunedCell) evaluations() int { return t.perRun * t.runs }
 
 func (c *contest) describe() string { return problemText(c.problem) + ", " + c.method }
 
@@ -64,6 +66,7 @@ type contestKey struct {
 
 // tuningPlan has everything that a tuning compares.
 type tuningPlan struct {
+	methods  method.Set
 	contests []*contest // in the order of the campaign
 	byKey    map[contestKey]*contest
 	images   []tune.Image
@@ -80,7 +83,7 @@ func planTuning(ctx context.Context, spec *manifest.Spec, c shard.Catalogue, p *
 	}
 	all := *spec
 	all.Split = nil // both sides
-	t := &tuningPlan{byKey: map[contestKey]*contest{}, names: map[string][]string{}}
+	t := &tuningPlan{methods: c.Methods, byKey: map[contestKey]*contest{}, names: map[string][]string{}}
 	var own error
 	sharder, err := shard.New(shard.Config{
 		Spec: &all, Prior: p, Sources: sources, Catalogue: c, Skipped: func(string) { t.skipped++ },
@@ -149,13 +152,16 @@ func (t *tuningPlan) add(it *manifest.Item) error {
 	c.images[img.SHA256] = img
 	known := c.byKey[cell.Settings]
 	if known == nil {
-		var solver struct {
-			Steps int `json:"steps"`
-		}
+		var solver method.Settings
 		if err := json.Unmarshal(it.Solver, &solver); err != nil {
 			return fmt.Errorf("read settings of item %s: %w", it.Name, err)
 		}
-		known = &tunedCell{settings: cell.Settings, solver: it.Solver, params: maps.Clone(it.Params), steps: solver.Steps}
+		m, err := t.methods.Find(solver.Method)
+		if err != nil {
+			return fmt.Errorf("read settings of item %s: %w", it.Name, err)
+		}
+		known = &tunedCell{settings: cell.Settings, solver: it.Solver, params: maps.Clone(it.Params),
+			steps: solver.Steps, perRun: m.Info().Evaluations(solver)}
 		c.cells, c.byKey[cell.Settings] = append(c.cells, known), known
 	}
 	known.runs = max(known.runs, it.Run+1)

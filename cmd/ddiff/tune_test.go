@@ -243,6 +243,8 @@ func TestTuneRefuses(t *testing.T) {
 		`objective "lpips" is none of psnr, ssim, haarpsi, min_misfit`:       {two, "--task", "hdr", "--set", "gamma0=1,2", "--objective", "lpips"},
 		"select best_psnr: it looks at the truth":                            {two, "--task", "hdr", "--set", "gamma0=1,2", "--select", "best_psnr"},
 		"--equal-cost: hdr scale=2 sigma=0.05 16x16 center_crop: ddiff with": {two, "--task", "hdr", "--set", "steps=2,3", "--equal-cost", "--test-images", "coffee"},
+		"makes 60 network evaluations, reddiff with": {two, "--task", "hdr", "--method", "reddiff,dcdp", "--steps", "3", "--set", "lr=0.1,0.2",
+			"--equal-cost", "--test-images", "coffee"},
 	} {
 		e := tuneImages(t, append(args, "--size", "16", "-o", out, "--dry-run")...)
 		if e.code != 2 || !strings.Contains(e.stderr, want) || strings.Count(e.stderr, "\n") != 1 {

@@ -43,6 +43,7 @@ const (
 func (daps) Info() Info {
 	return Info{
 		Name: "daps", About: "decoupled annealing posterior sampling", Citation: dapsCitation, Samples: true,
+		PerStep: "ode_steps",
 		Parameters: parameter.List{
 			{Name: "sigma_max", Max: largest, Open: true, Default: 100, Doc: "noise level of the first step"},
 			{Name: "sigma_min", Max: largest, Open: true, Default: 0.1, Doc: "noise level to which the annealing goes; it has no step of its own"},

@@ -35,6 +35,7 @@ func (dcdp) Info() Info {
 		Citation: "X. Li, S. M. Kwon, S. Liang, I. R. Alkhouri, S. Ravishankar, Q. Qu: Decoupled Data Consistency with Diffusion Purification for " +
 			"Image Restoration, arXiv:2403.06054, 2024",
 		Untiled: "it evaluates the network in a loop of the step",
+		PerStep: "ddim_num_iterations",
 		Parameters: parameter.List{
 			{Name: "csgm_num_iterations", Min: 1, Max: 10_000, Integer: true, Default: 100, Doc: "gradient steps of data consistency in a step"},
 			{Name: "lr", Max: 1e9, Open: true, Default: 1000, Doc: "learning rate of data consistency for 256×256 images"},

@@ -31,6 +31,7 @@ func (dmplug) Info() Info {
 		Citation: "H. Wang, X. Zhang, T. Li, Y. Wan, T. Chen, J. Sun: DMPlug: A Plug-in Method for Solving Inverse Problems with " +
 			"Diffusion Models, NeurIPS 2024",
 		Untiled: "the gradient of a step passes through the network",
+		PerStep: "ddim_steps",
 		Parameters: parameter.List{
 			{Name: "lr", Max: largest, Open: true, Default: 0.01, Doc: "learning rate of Adam"},
 			{Name: "ddim_steps", Integer: true, Min: 1, Max: 20, Default: 3, Doc: "deterministic steps K from the seed to the image"},

@@ -31,6 +31,7 @@ func (latentDAPS) Info() Info {
 		Name: "latent_daps", About: "decoupled annealing posterior sampling with a latent prior",
 		Citation: dapsCitation, Latent: true, Samples: true,
 		Differentiates: func(Settings) bool { return true },
+		PerStep:        "ode_steps",
 		Parameters: parameter.List{
 			{Name: "sigma_max", Max: largest, Open: true, Default: 10, Doc: "noise level of the first step"},
 			{Name: "sigma_min", Max: largest, Open: true, Default: 0.1, Doc: "noise level to which the annealing goes; it has no step of its own"},

@@ -44,6 +44,9 @@ type Info struct {
 	Untiled string
 	// Differentiates reports whether settings need the gradient of a latent prior's decoder. nil: none do.
 	Differentiates func(s Settings) bool
+	// PerStep names the parameter whose value is the number of network evaluations of a step. Empty: a step makes one. Evaluations of
+	// single steps, as of the optimising steps of resample, are not declared; [Run.Cost] has them.
+	PerStep string
 	// Steps is the default number of steps.
 	Steps int
 	// MaxSteps is the largest number of steps. 0: the length of the prior's schedule.
@@ -58,6 +61,14 @@ type Info struct {
 	Draws []Draw
 	// Curves lists the per-step values of each image, in the order in which traces are written.
 	Curves []Curve
+}
+
+// Evaluations returns the number of network evaluations that settings make for one image.
+func (i Info) Evaluations(s Settings) int {
+	if i.PerStep == "" {
+		return s.Steps
+	}
+	return s.Steps * int(s.Number(i.PerStep))
 }
 
 // check returns an error for a name that is missing, reserved or declared twice.
