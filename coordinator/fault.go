@@ -9,12 +9,19 @@ import (
 	"ddiff/manifest"
 )
 
+// longestFault is the longest time that a report may state.
+const longestFault = 30 * 24 * time.Hour
+
 // noteFault handles a worker's report that its environment fails and needs a person. The campaign pauses if no worker
 // has finished an item in the reported time, and no other worker works on it: a single worker with wrong credentials does
 // not stop the others, whose items may take longer.
 func (r *runner) noteFault(payload []byte) {
 	var f manifest.Fault
-	if err := json.Unmarshal(payload, &f); err != nil {
+	err := json.Unmarshal(payload, &f)
+	if err == nil && (f.Seconds <= 0 || f.Seconds > longestFault.Seconds()) {
+		err = fmt.Errorf("seconds is %g, want above 0 and at most %g", f.Seconds, longestFault.Seconds())
+	}
+	if err != nil {
 		r.log.Error("skipped a report that cannot be read", "reason", err)
 		return
 	}

@@ -97,9 +97,12 @@ func TestFaultPauses(t *testing.T) {
 			t.Errorf("%s: fault %+v", c.name, r.fault)
 		}
 		r.fault = nil
-		r.noteFault([]byte(`{"worker"`))
-		if r.fault != nil || !strings.Contains(log.String(), "skipped a report") {
-			t.Errorf("a damaged report: fault %+v", r.fault)
+		for _, damaged := range []string{`{"worker"`, `{"worker":"gpu"}`, `{"worker":"gpu","seconds":-1}`, `{"worker":"gpu","seconds":1e12}`} {
+			log.Reset()
+			r.noteFault([]byte(damaged))
+			if r.fault != nil || !strings.Contains(log.String(), "skipped a report") {
+				t.Errorf("the report %s: fault %+v", damaged, r.fault)
+			}
 		}
 	}
 }
