@@ -329,8 +329,5 @@ func (w *watcher) request(ctx context.Context, act func(context.Context) error) 
 		backoff.WithNotify(func(err error, _ time.Duration) {
 			w.logger.Warn("reading was interrupted, will resume", "stream", boardStream, "after", w.after, "reason", err)
 		}))
-	if err != nil && ctx.Err() != nil {
-		return ctx.Err()
-	}
 	return err
 }

@@ -315,7 +315,107 @@ func TestWatchAfterLostWrites(t *testing.T) {
 	stopServer(s)
 	must(t, os.RemoveAll(o.StoreDir))
 	must(t, os.CopyFS(o.StoreDir, os.DirFS(backup)))
-	serve(t, o)
+	s = serve(t, o)
 	must(t, b.Put(t.Context(), "a.next", []byte("new")))
 	next(change{"a.lost", "deleted"}, change{"a.back", "old"}, change{"a.next", "new"})
+
+	// More records follow than were lost, before the watch asks again.
+	backup = t.TempDir()
+	stopServer(s)
+	must(t, os.CopyFS(backup, os.DirFS(o.StoreDir)))
+	s = serve(t, o)
+	must(t, b.Put(t.Context(), "a.gone", []byte("new")))
+	next(change{"a.gone", "new"})
+	stopServer(s)
+	must(t, os.RemoveAll(o.StoreDir))
+	must(t, os.CopyFS(o.StoreDir, os.DirFS(backup)))
+	elsewhere := jetStream(t) // another port
+	elsewhere.StoreDir = o.StoreDir
+	s = serve(t, elsewhere)
+	other, err := queue.OpenBoard(t.Context(), dial(t, s))
+	must(t, err)
+	want := []change{{"a.gone", "deleted"}}
+	for i := range 4 {
+		c := change{fmt.Sprintf("a.late%d", i), "new"}
+		must(t, other.Put(t.Context(), c.key, []byte(c.data)))
+		want = append(want, c)
+	}
+	stopServer(s)
+	serve(t, o)
+	next(want...)
+}
+
+// TestWatchListsOnce: a watch that has read all records only asks for the newest one, and reads what is new.
+func TestWatchListsOnce(t *testing.T) {
+	t.Parallel()
+	var lists, reads atomic.Int64
+	reader, writer, _ := watchedBoard(t, func(data []byte) {
+		lists.Add(int64(bytes.Count(data, []byte("PUB $JS.API.STREAM.INFO.KV_DDIFF_BOARD"))))
+		reads.Add(int64(bytes.Count(data, []byte("PUB $JS.API.STREAM.MSG.GET.KV_DDIFF_BOARD"))))
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for _, key := range []string{"a.2", "a.3", "a.4", "b.1"} {
+		must(t, writer.Put(ctx, key, nil))
+	}
+	var listed int64
+	n := 0
+	for c, err := range reader.Watch(ctx, "a.") {
+		must(t, err)
+		if c.Ready {
+			listed = lists.Load()
+			reads.Store(0)
+		}
+		if n++; n > 4+1+3 {
+			break
+		}
+		if n >= 4+1 {
+			must(t, writer.Put(ctx, "a.1", fmt.Append(nil, n)))
+		}
+	}
+	must(t, ctx.Err())
+	if lists.Load() != listed {
+		t.Errorf("%d further requests for the list", lists.Load()-listed)
+	}
+	// Each change takes a request for the newest record and one for the change; polls and late notices ask for the newest record.
+	if reads.Load() > 3*4+2 {
+		t.Errorf("%d requests for four changes", reads.Load())
+	}
+}
+
+// TestBoardTimesOutWithoutServer: a list ends with an error when no server answers for long. A watch does not end.
+func TestBoardTimesOutWithoutServer(t *testing.T) {
+	t.Parallel()
+	s := serve(t, jetStream(t))
+	nc := dial(t, s)
+	must(t, queue.Setup(t.Context(), nc, queue.SetupConfig{}))
+	b, err := queue.OpenBoard(t.Context(), nc)
+	must(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	watch := make(chan error, 1)
+	ready := make(chan struct{})
+	go func() {
+		defer close(watch)
+		for c, err := range b.Watch(ctx, "a.") {
+			if c.Ready {
+				close(ready)
+			}
+			if err != nil {
+				watch <- err
+			}
+		}
+	}()
+	<-ready
+	stopServer(s)
+	_, err = b.Keys(t.Context(), "")
+	mustBe(t, err, queue.ErrUnavailable)
+	select {
+	case err := <-watch:
+		t.Errorf("the watch ended with %v", err)
+	default:
+	}
+	cancel()
+	if err := <-watch; err != nil {
+		t.Errorf("a watch whose context has ended: %v", err)
+	}
 }

@@ -46,7 +46,7 @@ func badCampaigns() []badInput {
 	for _, field := range []string{"preset", "prior", "select", "output", "name"} {
 		wrong(field, "null", "[]", "{}", "[a, b]", "&x y")
 	}
-	wrong("preset", "fast", "Natural")
+	wrong("preset", "faster", "Natural")
 	wrong("select", "best", "last")
 	wrong("name", "''", strings.Repeat("n", 101))
 	wrong("methods", "null", "[]", "{}", "[x]", "[ddiff, ddiff]", "[null]", "[[ddiff]]", "[1]")
