@@ -23,8 +23,11 @@ import (
 const (
 	// pollInterval is the mean time between two reads of a watch without a notice. A notice may be lost.
 	pollInterval = 5 * time.Second
-	// noticePause is the least time between two reads of a watch: the changes of that time are read together.
-	noticePause = 200 * time.Millisecond
+	// noticePause is the least time between two reads of a watch: the changes of that time are read together. While each read finds
+	// changes, the pause grows to longestNoticePause: thousands of watches of records that never rest cost the server a few requests
+	// a second each otherwise.
+	noticePause        = 200 * time.Millisecond
+	longestNoticePause = 2 * time.Second
 	// listReads is the number of records that a list reads at a time.
 	listReads = 32
 )
@@ -62,7 +65,8 @@ func (b *Board) Keys(ctx context.Context, prefix string) ([]string, error) {
 }
 
 // Watch yields the records that Keys would list, in the order in which they were written, then one Change with Ready set,
-// and then every change as it happens, the first after a quiet time at once and further ones within a fifth of a second.
+// and then every change as it happens, the first after a quiet time at once and further ones within a fifth of a second, or
+// within two seconds if changes go on for long.
 // Of several changes in quick succession only the last may be yielded, and a deletion may be yielded for a record that
 // never was. Watch survives lost connections and servers. When a server has lost its last writes, or was restored from a
 // copy, Watch yields the records that differ, with Deleted for those that are gone. It ends without an error when ctx ends; any
@@ -95,8 +99,8 @@ type watcher struct {
 	last version
 	// known has the read records, also deleted ones.
 	known map[string]version
-	// reconnected means that the messages may be others since the last read.
-	reconnected bool
+	// connection is the number of reconnections at the last read. The messages of another connection may be others.
+	connection uint64
 }
 
 // version identifies a message. A stream that has lost its last messages uses their sequence numbers again.
@@ -147,11 +151,15 @@ func (w *watcher) run(ctx context.Context, yield func(Change) bool) error {
 			return nil
 		}
 	}
-	for {
+	for pause := noticePause; ; {
+		before := w.after
 		if goOn, err := w.readChanges(ctx, yield); err != nil || !goOn {
 			return err
 		}
-		if err := retry.Sleep(ctx, noticePause); err != nil {
+		if pause = min(pause*5/4, longestNoticePause); w.after == before {
+			pause = noticePause
+		}
+		if err := retry.Sleep(ctx, pause); err != nil {
 			return err
 		}
 		poll := time.NewTimer(time.Duration((0.75 + rand.Float64()/2) * float64(pollInterval)))
@@ -160,7 +168,6 @@ func (w *watcher) run(ctx context.Context, yield func(Change) bool) error {
 		case <-notice:
 		case <-poll.C:
 		case _, open := <-status: // notices were lost with the connection
-			w.reconnected = true
 			if !open {
 				status = nil
 			}
@@ -173,6 +180,7 @@ func (w *watcher) run(ctx context.Context, yield func(Change) bool) error {
 func (w *watcher) list(ctx context.Context) ([]Change, error) {
 	var info *jetstream.StreamInfo
 	var after uint64
+	connection := w.nc.Stats().Reconnects
 	err := w.request(ctx, func(ctx context.Context) (err error) {
 		if info, err = w.stream.Info(ctx); err == nil {
 			after = info.State.LastSeq
@@ -213,21 +221,22 @@ func (w *watcher) list(ctx context.Context) ([]Change, error) {
 		return nil, err
 	}
 	slices.SortFunc(records, func(a, b Change) int { return cmp.Compare(a.Revision, b.Revision) })
-	w.after, w.last, w.known, w.reconnected = after, last, known, false
+	w.after, w.last, w.known, w.connection = after, last, known, connection
 	return records, nil
 }
 
 // readChanges yields the records that were written after the last read.
 func (w *watcher) readChanges(ctx context.Context, yield func(Change) bool) (goOn bool, err error) {
+	connection := w.nc.Stats().Reconnects
 	newest, err := w.newest(ctx)
-	if err != nil {
+	if err != nil || w.nc.Stats().Reconnects != connection {
 		return true, err
 	}
 	if newest == w.last || (newest.revision <= w.after && w.last.expired()) {
-		w.last, w.reconnected = newest, false
+		w.last, w.connection = newest, connection
 		return true, nil
 	}
-	if back, err := w.wentBack(ctx, newest); err != nil {
+	if back, err := w.wentBack(ctx, newest, connection); err != nil {
 		return true, err
 	} else if back {
 		return w.listAgain(ctx, yield)
@@ -236,7 +245,7 @@ func (w *watcher) readChanges(ctx context.Context, yield func(Change) bool) (goO
 		c, v, err := w.get(ctx, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
 			return w.stream.GetMsg(ctx, w.after+1, jetstream.WithGetMsgSubject(boardSubject+w.filter))
 		})
-		if err != nil || c == nil {
+		if err != nil || c == nil || w.nc.Stats().Reconnects != connection {
 			return true, err
 		}
 		w.after, w.last = c.Revision, v
@@ -261,10 +270,13 @@ func (w *watcher) newest(ctx context.Context) (version, error) {
 	return v, err
 }
 
-// wentBack reports whether messages that were read may be gone, given the newest message.
-func (w *watcher) wentBack(ctx context.Context, newest version) (bool, error) {
-	if newest.revision <= w.after || !w.reconnected {
+// wentBack reports whether messages that were read may be gone, given the newest message and the number of reconnections.
+func (w *watcher) wentBack(ctx context.Context, newest version, connection uint64) (bool, error) {
+	if newest.revision <= w.after || w.connection == connection {
 		return newest.revision <= w.after, nil
+	}
+	if w.last.revision == 0 {
+		return true, nil
 	}
 	// Others may have been written since in their place.
 	_, v, err := w.get(ctx, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
@@ -273,8 +285,8 @@ func (w *watcher) wentBack(ctx context.Context, newest version) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	w.reconnected = false
-	return w.last.revision > 0 && v != w.last, nil
+	w.connection = connection
+	return v != w.last, nil
 }
 
 // listAgain reads all records again, and yields those that differ from the known ones.

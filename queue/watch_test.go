@@ -345,6 +345,36 @@ func TestWatchAfterLostWrites(t *testing.T) {
 	next(want...)
 }
 
+// TestWatchOfNothingAcrossRestart restarts the server while a watch has seen no record.
+func TestWatchOfNothingAcrossRestart(t *testing.T) {
+	t.Parallel()
+	o := jetStream(t)
+	s := serve(t, o)
+	nc := dial(t, s)
+	must(t, queue.Setup(t.Context(), nc, queue.SetupConfig{}))
+	b, err := queue.OpenBoard(t.Context(), nc)
+	must(t, err)
+	must(t, b.Put(t.Context(), "b.1", nil))
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	var got []string
+	for c, err := range b.Watch(ctx, "a.") {
+		must(t, err)
+		if got = append(got, c.Key); c.Ready {
+			restart(t, s, o, 0)
+			waitFor(t, "the connection", nc.IsConnected)
+			must(t, b.Put(ctx, "a.1", nil))
+			must(t, b.Put(ctx, "a.2", nil))
+		}
+		if c.Key == "a.2" {
+			break
+		}
+	}
+	if want := []string{"", "a.1", "a.2"}; !slices.Equal(got, want) {
+		t.Errorf("changes %q, want %q", got, want)
+	}
+}
+
 // TestWatchListsOnce: a watch that has read all records only asks for the newest one, and reads what is new.
 func TestWatchListsOnce(t *testing.T) {
 	t.Parallel()
