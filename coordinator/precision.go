@@ -7,11 +7,16 @@ import (
 )
 
 // choosePrecision makes the choice for a campaign with the precision auto, once, before its first item: what most live
-// workers suggest. The choice is on record before the sharder starts, so that all items have one precision, whoever
+// workers suggest, or float32 if a method of the campaign differentiates the network or evaluates it in a loop. The choice is
+// on record before the sharder starts, so that all items have one precision, whoever
 // restores them and however the workers change.
 func (r *runner) choosePrecision(ctx context.Context) error {
 	if _, ok := r.rec.Needs(); ok || r.rec.Phase.Ended() || r.rec.Wanted != manifest.WantRun {
 		return nil
+	}
+	if name, reason := r.s.cfg.Catalogue.Methods.Undivided(r.rec.Spec.Methods); name != "" {
+		r.log.Info("the precision is float32 because of a method", "method", name, "reason", reason)
+		return r.recordPrecision(ctx, manifest.PrecisionFloat32)
 	}
 	if p := r.s.workers.suggestion(); p != "" {
 		return r.recordPrecision(ctx, p)

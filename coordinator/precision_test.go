@@ -108,3 +108,19 @@ func TestStatusNamesMissingPrecision(t *testing.T) {
 		t.Errorf("the problem is %q", s.Status.Problem)
 	}
 }
+
+// The precision auto of a campaign with a method that needs the gradient of the network is float32, whatever the workers suggest.
+func TestAutoPrecisionOfGradient(t *testing.T) {
+	t.Parallel()
+	tc := newTestCluster(t, 1)
+	spec := tc.spec("gradient")
+	spec.Precision, spec.Methods = manifest.PrecisionAuto, []string{"ddiff", "dps"}
+	c, _, err := coordinator.Submit(t.Context(), tc.board, spec, coordinator.Order{}, time.Now())
+	must(t, err)
+	tc.beats(map[string]manifest.Precision{"a": manifest.PrecisionBFloat16, "b": manifest.PrecisionBFloat16})
+	tc.lead()
+	s := tc.await(c.ID, "the choice", func(s coordinator.CampaignStatus) bool { return s.Campaign.Precision != "" })
+	if s.Campaign.Precision != manifest.PrecisionFloat32 {
+		t.Errorf("the precision is %q, want float32", s.Campaign.Precision)
+	}
+}

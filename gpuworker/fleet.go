@@ -20,6 +20,7 @@ import (
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/restore"
+	"ddiff/restore/method"
 	"ddiff/restore/operator"
 	"ddiff/storage"
 )
@@ -82,6 +83,11 @@ type FleetConfig struct {
 	// Precisions are those in which this worker computes a network: it leases no items of campaigns with another fixed
 	// precision. Default: nil, items of all precisions are leased.
 	Precisions []manifest.Precision
+	// Whole are those in which this worker computes methods that differentiate the network or evaluate it in a loop: it leases no items of
+	// campaigns with such a method and another fixed precision. Default: nil, items of all precisions are leased.
+	Whole []manifest.Precision
+	// Methods are the restoration methods. Default: the built-in ones.
+	Methods method.Set
 	// Now is the clock. Default: time.Now.
 	Now func() time.Time
 	// Logger logs campaigns that cannot be processed. Default: none.

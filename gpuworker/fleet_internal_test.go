@@ -519,6 +519,21 @@ func TestUpdateOfRecord(t *testing.T) {
 	if half.refused == "" || full.refused != "" || free.refused != "" {
 		t.Errorf("refused: %q, %q, %q", half.refused, full.refused, free.refused)
 	}
+	f.cfg.Precisions, f.cfg.Whole = append(f.cfg.Precisions, "bfloat16"), []manifest.Precision{"fp32"}
+	for name, c := range map[string]struct {
+		precision manifest.Precision
+		methods   []string
+		refused   string
+	}{
+		"bf16-ddiff": {"bfloat16", []string{"ddiff", "unknown"}, ""}, "fp32-dps": {"fp32", []string{"dps"}, ""}, "any-dps": {"", []string{"dps"}, ""},
+		"bf16-dps":  {"bfloat16", []string{"ddiff", "dps"}, "its method dps needs the gradient of the network, which this worker cannot do in the campaign's precision bfloat16"},
+		"bf16-dcdp": {"bfloat16", []string{"dcdp"}, "its method dcdp evaluates the network in a loop, which"},
+	} {
+		got := f.add(t, name, func(r *manifest.Campaign) { r.Spec.Precision, r.Spec.Methods = c.precision, c.methods })
+		if (got.refused != "") != (c.refused != "") || !strings.Contains(got.refused, c.refused) || f.usable(got) != (c.refused == "") {
+			t.Errorf("%s is refused: %q, want %q; usable: %v", name, got.refused, c.refused, f.usable(got))
+		}
+	}
 	f.cfg.Precisions = nil
 	if err := f.lacks(&half.record); err != nil {
 		t.Errorf("a worker of all precisions: %v", err)

@@ -32,7 +32,7 @@ func (t *networkTimer) time(ctx context.Context, e *restore.Engine, p restore.Pl
 		return s, nil
 	}
 	rt, build := e.RuntimeFor(p), e.Build(p)
-	network, err := e.Prior().CompileStreams(rt, e.Prior().Streams(rt, n, build.Streams), p.Image.Height, p.Image.Width, build.Precision)
+	network, err := e.Prior().CompileStreams(rt, e.Prior().Streams(rt, n, build.Streams, p.Image.Height, p.Image.Width), p.Image.Height, p.Image.Width, build.Precision)
 	if err != nil {
 		return 0, err
 	}

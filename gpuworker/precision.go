@@ -9,13 +9,17 @@ import (
 	"ddiff/restore/onnx"
 )
 
-// Offer returns the precisions in which a runtime computes a network, and the one that it suggests for campaigns with the
-// precision auto, for the fields of a [Fleet] and a [Beacon].
-func Offer(rt *onnx.Runtime) (all []manifest.Precision, auto manifest.Precision) {
+// Offer returns the precisions in which a runtime computes a network, whole those of [onnx.Runtime.Whole], and auto the one that it
+// suggests for campaigns with the precision auto, for the fields of a [FleetConfig] and a [Beacon].
+func Offer(rt *onnx.Runtime) (all, whole []manifest.Precision, auto manifest.Precision) {
+	whole = []manifest.Precision{} // not nil, which is all
 	for _, p := range rt.Precisions() {
 		all = append(all, manifest.Precision(p.Name()))
+		if rt.Whole(p) {
+			whole = append(whole, manifest.Precision(p.Name()))
+		}
 	}
-	return all, manifest.Precision(rt.AutoPrecision().Name())
+	return all, whole, manifest.Precision(rt.AutoPrecision().Name())
 }
 
 // precision returns the precision that an item fixes, or "" if it leaves it to the engine. The error is ErrUnsupported if
@@ -29,7 +33,7 @@ func (s loader) precision(it *manifest.Item) (onnx.Precision, error) {
 		return "", unsupported(fmt.Errorf("item %s: %w", it.Name, err))
 	}
 	if rt := s.engine.Runtime(); !rt.Computes(p) {
-		all, _ := Offer(rt)
+		all, _, _ := Offer(rt)
 		return "", missingPrecision(it.Precision, all)
 	}
 	return p, nil
@@ -44,12 +48,18 @@ func missingPrecision(need manifest.Precision, offered []manifest.Precision) err
 	return fmt.Errorf("%w: it has the precision %s, this worker computes in %s", ErrUnsupported, need, strings.Join(names, " and "))
 }
 
-// lacks returns the reason why this worker leases no items of a campaign: it does not compute in the campaign's precision.
-// It is nil otherwise.
+// lacks returns the reason why this worker leases no items of a campaign: it does not compute in the campaign's precision,
+// or not all its methods. It is nil otherwise.
 func (f *Fleet) lacks(c *manifest.Campaign) error {
 	need, ok := c.Needs()
-	if !ok || need == "" || f.cfg.Precisions == nil || slices.Contains(f.cfg.Precisions, need) {
+	if !ok || need == "" {
 		return nil
 	}
-	return missingPrecision(need, f.cfg.Precisions)
+	if f.cfg.Precisions != nil && !slices.Contains(f.cfg.Precisions, need) {
+		return missingPrecision(need, f.cfg.Precisions)
+	}
+	if name, reason := f.cfg.Methods.Undivided(c.Spec.Methods); name != "" && f.cfg.Whole != nil && !slices.Contains(f.cfg.Whole, need) {
+		return fmt.Errorf("%w: its method %s %s, which this worker cannot do in the campaign's precision %s", ErrUnsupported, name, reason, need)
+	}
+	return nil
 }

@@ -191,11 +191,11 @@ func TestCheckpointOfOtherPrecision(t *testing.T) {
 // The offer of a runtime are the names of its precisions.
 func TestOffer(t *testing.T) {
 	rt := onnxtest.Runtime(t)
-	all, auto := gpuworker.Offer(rt)
+	all, whole, auto := gpuworker.Offer(rt)
 	got, err := json.Marshal(manifest.Beat{Precisions: all, Auto: auto})
 	must(t, err)
 	for i, p := range rt.Precisions() {
-		if string(all[i]) != p.Name() || !all[i].Fixed() {
+		if string(all[i]) != p.Name() || !all[i].Fixed() || slices.Contains(whole, all[i]) != rt.Whole(p) {
 			t.Errorf("%s is offered as %s", p, all[i])
 		}
 	}

@@ -247,6 +247,9 @@ func (s *Spec) checkSteps(field string, steps int, methods []string, v Vocabular
 // checkSolver checks solver parameters against those of the methods: one method at least has the parameter, and each
 // method that has it accepts the value.
 func (s *Spec) checkSolver(path string, values Values, methods []string, v Vocabulary) []*FieldError {
+	if len(methods) == 0 {
+		return nil // the missing or unknown methods are reported
+	}
 	var known []string
 	parameters := map[string][]Parameter{} // by name, of the methods that have it
 	for _, m := range methods {

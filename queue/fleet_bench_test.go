@@ -24,26 +24,15 @@ func heap() float64 {
 // of them. It reports the server's memory per lease, and the rates of leases and extensions. Run it with -benchtime 1x.
 func BenchmarkLeasesOfFleet(b *testing.B) {
 	const leases, batch, window = 320_000, 64, 4096
-	check := func(err error) {
-		if err != nil {
-			b.Fatal(err)
-		}
-	}
 	for b.Loop() {
-		server, err := queue.StartEmbedded(b.Context(), queue.EmbeddedConfig{Dir: b.TempDir()})
-		check(err)
-		b.Cleanup(server.Stop)
-		nc, err := server.Connect()
-		check(err)
-		q, err := queue.Open(b.Context(), nc, queue.Config{Campaign: "fleet", AckWait: time.Minute})
-		check(err)
+		q := open(b, start(b, b.TempDir()), queue.Config{Campaign: "fleet", AckWait: time.Minute})
 		before := heap()
 		for at := 0; at < leases; at += window {
 			work := make([]queue.Work, min(window, leases-at))
 			for i := range work {
 				work[i] = queue.Work{Class: "c", ID: fmt.Sprint(at + i), Payload: make([]byte, 1024)}
 			}
-			check(q.PublishBatch(b.Context(), work))
+			must(b, q.PublishBatch(b.Context(), work))
 		}
 		published := heap()
 		begin := time.Now()
@@ -73,11 +62,11 @@ func BenchmarkLeasesOfFleet(b *testing.B) {
 		b.ReportMetric(leases/time.Since(begin).Seconds(), "leases/s")
 		begin = time.Now()
 		for at := 0; at < leases; at += batch {
-			check(queue.Extend(b.Context(), all[at:at+batch]...))
+			must(b, queue.Extend(b.Context(), all[at:at+batch]...))
 		}
 		b.ReportMetric(leases/time.Since(begin).Seconds(), "extensions/s")
 		begin = time.Now()
-		check(all[0].Ack(b.Context())) // after the server has processed all extensions
+		must(b, all[0].Ack(b.Context())) // after the server has processed all extensions
 		b.ReportMetric(time.Since(begin).Seconds(), "s/ack")
 		all = nil
 		b.ReportMetric((heap()-published)/leases, "B/lease")
@@ -89,28 +78,21 @@ func BenchmarkLeasesOfFleet(b *testing.B) {
 // reports the processor time of server and readers per second, and the time until all readers see a change. Run it with -benchtime 1x.
 func BenchmarkWatchesOfFleet(b *testing.B) {
 	const readers, workers, campaigns, connections = 1000, 1000, 20, 50
-	check := func(err error) {
-		if err != nil {
-			b.Fatal(err)
-		}
-	}
 	for b.Loop() {
-		server, err := queue.StartEmbedded(b.Context(), queue.EmbeddedConfig{Dir: b.TempDir()})
-		check(err)
-		b.Cleanup(server.Stop)
+		server := start(b, b.TempDir())
 		boards := make([]*queue.Board, connections)
 		for i := range boards {
 			nc, err := server.Connect()
-			check(err)
+			must(b, err)
 			if i == 0 {
-				check(queue.Setup(b.Context(), nc, queue.SetupConfig{}))
+				must(b, queue.Setup(b.Context(), nc, queue.SetupConfig{}))
 			}
 			boards[i], err = queue.OpenBoard(b.Context(), nc)
-			check(err)
+			must(b, err)
 		}
 		writer := boards[0]
 		for i := range campaigns {
-			check(writer.Put(b.Context(), fmt.Sprintf("campaign.%d", i), make([]byte, 4096)))
+			must(b, writer.Put(b.Context(), fmt.Sprintf("campaign.%d", i), make([]byte, 4096)))
 		}
 		ctx, cancel := context.WithCancel(b.Context())
 		var ready, seen, all sync.WaitGroup
@@ -147,7 +129,7 @@ func BenchmarkWatchesOfFleet(b *testing.B) {
 		time.Sleep(20 * time.Second) // what is measured
 		b.ReportMetric((processorTime(b)-before).Seconds()/time.Since(begin).Seconds(), "cpu-s/s")
 		begin = time.Now()
-		check(writer.Put(ctx, "campaign.0", []byte{1}))
+		must(b, writer.Put(ctx, "campaign.0", []byte{1}))
 		seen.Wait()
 		b.ReportMetric(time.Since(begin).Seconds(), "s/change")
 		cancel()

@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 // patience limits every wait; a working queue ends them much sooner.
 const patience = 20 * time.Second
 
-func start(t *testing.T, dir string) *queue.Embedded {
+func start(t testing.TB, dir string) *queue.Embedded {
 	t.Helper()
 	server, err := queue.StartEmbedded(t.Context(), queue.EmbeddedConfig{Dir: dir})
 	must(t, err)
@@ -44,7 +44,7 @@ func start(t *testing.T, dir string) *queue.Embedded {
 	return server
 }
 
-func open(t *testing.T, server *queue.Embedded, cfg queue.Config) *queue.Queue {
+func open(t testing.TB, server *queue.Embedded, cfg queue.Config) *queue.Queue {
 	t.Helper()
 	nc, err := server.Connect()
 	must(t, err)
@@ -115,7 +115,7 @@ func deadLetters(t *testing.T, q *queue.Queue) []queue.DeadLetter {
 	return letters
 }
 
-func must(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

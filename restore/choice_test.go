@@ -29,6 +29,9 @@ func TestChoice(t *testing.T) {
 	if !slices.Contains(rt.Precisions(), onnx.FP16) || rt.Alone(onnx.BF16) || other.Alone(onnx.FP16) {
 		t.Errorf("precisions %v", rt.Precisions())
 	}
+	if !rt.Whole(onnx.FP32) || !rt.Whole(onnx.FP16) || rt.Whole(onnx.BF16) || other.Whole(onnx.FP32) || other.Whole(onnx.BF16) {
+		t.Error("only the CPU provider computes a network in one session with the rest of a step")
+	}
 	p, err := prior.Open(prior.Bundled)
 	if err != nil {
 		t.Fatal(err)
@@ -88,5 +91,46 @@ func TestChoice(t *testing.T) {
 	}
 	if e = open(solver.Build{Form: solver.FormLoop}); len(e.Candidates(plan)) != 1 {
 		t.Error("OpenVINO has no loop, but is a candidate")
+	}
+}
+
+// A plan with another step size is solved by the compiled solver of the plan before, one with another operator is not; both are found again.
+func TestEngineReusesSolvers(t *testing.T) {
+	t.Parallel()
+	p, err := prior.Open(prior.Bundled)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := restore.NewEngine(onnxtest.Runtime(t), p, restore.Config{Methods: method.Builtin(), Operators: operator.Builtin()})
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	solverOf := func(task string, steps int) *solver.Solver {
+		t.Helper()
+		plan := restore.Plan{Task: task, Image: operator.Shape{Channels: 3, Height: 32, Width: 32}}
+		plan.Solver, err = method.Builtin().Resolve(method.Request{Method: "ddiff", Preset: "natural", Task: task, Steps: steps}, p.Schedule.Steps())
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := e.Solver(plan, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Steps() != steps {
+			t.Errorf("a solver of %d steps for %d", s.Steps(), steps)
+		}
+		return s
+	}
+	first, blur := solverOf(operator.InpaintBox, 20), solverOf(operator.GaussianDeblur, 20)
+	if first == blur {
+		t.Error("one solver for two operators")
+	}
+	if solverOf(operator.InpaintBox, 30) != first || solverOf(operator.InpaintBox, 20) != first {
+		t.Error("other steps are compiled again")
+	}
+	if solverOf(operator.GaussianDeblur, 20) != blur {
+		t.Error("the solver of the other operator is lost")
 	}
 }

@@ -237,7 +237,11 @@ func (e *Engine) Solver(p Plan, n int) (*solver.Solver, error) {
 		return nil, err
 	}
 	rt := e.RuntimeFor(p)
-	return e.solvers.get(fmt.Sprintf("%s %d %s", rt.Provider(), n, key), func() (*solver.Solver, error) {
+	key = fmt.Sprintf("%s %d %s", rt.Provider(), n, key)
+	if err := e.solvers.rekey(key, func(s *solver.Solver) (bool, error) { return s.Reuse(rt, run, n, e.Build(p)) }); err != nil {
+		return nil, err
+	}
+	return e.solvers.get(key, func() (*solver.Solver, error) {
 		if large := p.Divided() && p.Image.Height*p.Image.Width > largeImage; large || e.large {
 			if err := e.solvers.clear(); err != nil {
 				return nil, fmt.Errorf("make room for a model: %w", err)

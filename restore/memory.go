@@ -38,7 +38,7 @@ func (e *Engine) Memory(p Plan, n int) int64 {
 	if p.Divided() {
 		need += e.whole(p) * float64(n)
 	}
-	if streams := len(e.prior.Streams(e.RuntimeFor(p), n, e.Build(p).Streams)); streams > 1 {
+	if streams := len(e.prior.Streams(e.RuntimeFor(p), n, e.Build(p).Streams, p.Image.Height, p.Image.Width)); streams > 1 {
 		need += float64((streams - 1) * weightCopies * float32Size * e.prior.Parameters())
 	}
 	if !e.rt.GPU() {

@@ -42,6 +42,25 @@ func (r *recent[T]) get(key string, build func() (T, error)) (T, error) {
 	return v, nil
 }
 
+// rekey gives the most recently used value that fits a missing key that key. The value is no longer found under its old one.
+func (r *recent[T]) rekey(key string, fits func(T) (bool, error)) error {
+	if _, ok := r.vals[key]; ok {
+		return nil
+	}
+	for i, old := range slices.Backward(r.keys) {
+		ok, err := fits(r.vals[old])
+		if err != nil {
+			return err
+		}
+		if ok {
+			r.keys[i], r.vals[key] = key, r.vals[old]
+			delete(r.vals, old)
+			return nil
+		}
+	}
+	return nil
+}
+
 // clear closes and removes all values.
 func (r *recent[T]) clear() error {
 	var errs []error

@@ -56,3 +56,52 @@ func TestRecentForgetsFailures(t *testing.T) {
 		t.Errorf("second try: %v, %v", m, err)
 	}
 }
+
+// A value keeps its place under its new key, the most recently used one that fits is taken, and an error changes nothing.
+func TestRecentRekeys(t *testing.T) {
+	t.Parallel()
+	var closed []string
+	r := recent[*model]{limit: 2}
+	get := func(key string) string {
+		t.Helper()
+		m, err := r.get(key, func() (*model, error) { return &model{"new " + key, &closed}, nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m.name
+	}
+	get("a")
+	get("b")
+	broken := errors.New("broken")
+	var asked []string
+	rekey := func(key string, fits bool, err error) {
+		t.Helper()
+		asked = nil
+		got := r.rekey(key, func(m *model) (bool, error) {
+			asked = append(asked, m.name)
+			return fits && m.name == "new a", err
+		})
+		if !errors.Is(got, err) {
+			t.Errorf("rekey %s: %v", key, got)
+		}
+	}
+	rekey("a", true, nil) // is found already
+	if asked != nil {
+		t.Errorf("asked %v for a known key", asked)
+	}
+	rekey("c", false, nil)
+	rekey("c", true, broken)
+	rekey("c", true, nil)
+	if !slices.Equal(asked, []string{"new b", "new a"}) {
+		t.Errorf("asked %v", asked)
+	}
+	if got := get("c"); got != "new a" {
+		t.Errorf("key c has %q", got)
+	}
+	if get("a"); !slices.Equal(closed, []string{"new b"}) { // b was used before c
+		t.Errorf("closed %v", closed)
+	}
+	if err := r.clear(); err != nil || len(closed) != 3 {
+		t.Errorf("closed %v, %v", closed, err)
+	}
+}

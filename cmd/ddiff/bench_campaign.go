@@ -79,7 +79,7 @@ func (o benchOptions) openNetwork(ctx context.Context, e embedded, n int, precis
 	plan := restore.Plan{Image: image, Precision: precision}
 	b := benchNetwork{chosen: func() *onnx.Runtime { return e.engine.RuntimeFor(plan) }, close: func() {}}
 	b.runtime = b.chosen()
-	streams := e.prior.Streams(b.runtime, n, e.engine.Build(plan).Streams)
+	streams := e.prior.Streams(b.runtime, n, e.engine.Build(plan).Streams, o.size, o.size)
 	net, err := e.prior.CompileStreams(b.runtime, streams, o.size, o.size, precision)
 	if err != nil {
 		return b, err

@@ -121,13 +121,11 @@ func withMachine(ctx context.Context, spec *manifest.Spec, o runOptions, stdout,
 	if err != nil {
 		return err
 	}
-	auto := spec.Precision == manifest.PrecisionAuto
-	if err := fixPrecision(spec, rt); err != nil {
+	why, err := fixPrecision(spec, rt, o.catalogue.Methods)
+	if err != nil {
 		return errors.Join(err, rt.Close())
 	}
-	if auto {
-		o.notePrecision(stderr, spec, rt)
-	}
+	o.notePrecision(stderr, spec, why)
 	engine, err := o.openEngine(ctx, rt, p, build, tel.Logger)
 	if err != nil {
 		return errors.Join(priorError(err), rt.Close())

@@ -118,3 +118,20 @@ func TestRunOnOpenVINO(t *testing.T) {
 		t.Errorf("the cache holds %s", stored)
 	}
 }
+
+// Beside OpenVINO, a campaign with a method that needs the gradient of the network is in float32 with the precision auto, and refused
+// with bfloat16 before anything runs.
+func TestAutoPrecisionBesideOpenVINO(t *testing.T) {
+	env := []string{install.PluginVar + "=" + onnxtest.OpenVINOPlugin(t), "DDIFF_TEST_PLUGIN=" + os.Getenv("DDIFF_TEST_PLUGIN")}
+	out := filepath.Join(t.TempDir(), "out")
+	e := withPlugin(t, append(env, "XDG_CACHE_HOME="+t.TempDir()), "--precision", "auto", "--method", "dps", "--out", out)
+	wantCode(t, e, 0)
+	if r := resultOf(t, out); r.Item.Precision != manifest.PrecisionFloat32 || r.Runtime.Precision != "fp32" {
+		t.Errorf("an item in %q was computed in %q", r.Item.Precision, r.Runtime.Precision)
+	}
+	e = withPlugin(t, append(env, "XDG_CACHE_HOME="+t.TempDir()), "--precision", "bfloat16", "--method", "ddiff,dps", "--out", filepath.Join(t.TempDir(), "out"))
+	wantCode(t, e, 4)
+	if !strings.Contains(e.stderr, "cannot compute the network in bfloat16") { // a processor without it
+		wantMessage(t, e, "ddiff: precision: method dps needs the gradient of the network, which cpu cannot do in bfloat16; leave the method out, or use float32")
+	}
+}

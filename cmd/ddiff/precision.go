@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"ddiff/manifest"
+	"ddiff/restore/method"
 	"ddiff/restore/onnx"
 )
 
@@ -27,28 +28,54 @@ func addCampaignPrecision(f *pflag.FlagSet, p *manifest.Precision) {
 		"arithmetic of the score network: "+words(append(manifest.Precisions(), manifest.PrecisionAuto))+" (default: the device's, float32)")
 }
 
-// fixPrecision replaces the precision auto of a campaign by the suggestion of the device. The error is onnx.ErrPrecision if
-// the device does not compute in the campaign's precision.
-func fixPrecision(spec *manifest.Spec, rt *onnx.Runtime) error {
-	if spec.Precision == "" {
-		return nil
-	}
-	if spec.Precision == manifest.PrecisionAuto {
-		spec.Precision = manifest.Precision(rt.AutoPrecision().Name())
-		return nil
-	}
-	p, err := onnx.ParsePrecision(string(spec.Precision))
-	if err != nil {
-		return err
-	}
-	if !rt.Computes(p) {
-		return fmt.Errorf("%w: %s cannot compute the network in %s; it computes in %s: choose one of them, or another --device",
-			onnx.ErrPrecision, rt.Provider(), spec.Precision, words(precisionNames(rt)))
-	}
-	return nil
+// precisionDevice is the part of a runtime that decides about the precision of a campaign.
+type precisionDevice interface {
+	Provider() string
+	Precisions() []onnx.Precision
+	Computes(p onnx.Precision) bool
+	Whole(p onnx.Precision) bool
+	AutoPrecision() onnx.Precision
 }
 
-func precisionNames(rt *onnx.Runtime) []string {
+// fixPrecision replaces the precision auto of a campaign by the suggestion of the device, or by float32 if a method of the campaign cannot use
+// the suggestion. why ends the note about the choice for auto. The error is onnx.ErrPrecision if the device does not compute all methods in the
+// campaign's precision.
+func fixPrecision(spec *manifest.Spec, d precisionDevice, methods method.Set) (why string, err error) {
+	if spec.Precision == "" {
+		return "", nil
+	}
+	name, reason := methods.Undivided(spec.Methods)
+	p, auto := d.AutoPrecision(), spec.Precision == manifest.PrecisionAuto
+	if auto {
+		why = " on " + d.Provider()
+		if name != "" && !d.Whole(p) {
+			p, why = onnx.FP32, float32Reason(name, reason)
+		}
+	} else if p, err = onnx.ParsePrecision(string(spec.Precision)); err != nil {
+		return "", err
+	}
+	switch {
+	case !d.Computes(p):
+		return "", fmt.Errorf("%w: %s cannot compute the network in %s; it computes in %s: choose one of them, or another --device",
+			onnx.ErrPrecision, d.Provider(), p.Name(), words(precisionNames(d)))
+	case name != "" && !d.Whole(p):
+		remedy := "float32"
+		if !d.Whole(onnx.FP32) {
+			remedy = "--device " + onnx.ProviderCPU
+		}
+		return "", fmt.Errorf("%w: method %s %s, which %s cannot do in %s; leave the method out, or use %s",
+			onnx.ErrPrecision, name, reason, d.Provider(), p.Name(), remedy)
+	}
+	spec.Precision = manifest.Precision(p.Name())
+	return why, nil
+}
+
+// float32Reason ends the note that auto is float32 because of a method with [method.Info.Undivided].
+func float32Reason(name, reason string) string {
+	return fmt.Sprintf(": method %s %s, which is float32", name, reason)
+}
+
+func precisionNames(rt precisionDevice) []string {
 	var out []string
 	for _, p := range rt.Precisions() {
 		out = append(out, p.Name())
@@ -56,10 +83,10 @@ func precisionNames(rt *onnx.Runtime) []string {
 	return out
 }
 
-// notePrecision names the choice for auto.
-func (o runOptions) notePrecision(stderr io.Writer, spec *manifest.Spec, rt *onnx.Runtime) {
-	if !o.quiet && !o.json {
-		fmt.Fprintf(stderr, "note: precision auto is %s on %s\n", spec.Precision, rt.Provider())
+// notePrecision prints the choice for auto, with the end that fixPrecision returns; nothing without one.
+func (o runOptions) notePrecision(stderr io.Writer, spec *manifest.Spec, why string) {
+	if why != "" && !o.quiet && !o.json {
+		fmt.Fprintf(stderr, "note: precision auto is %s%s\n", spec.Precision, why)
 	}
 }
 
@@ -73,9 +100,10 @@ func (o runOptions) planPrecision(spec *manifest.Spec, stderr io.Writer) (err er
 		return err
 	}
 	defer func() { err = errors.Join(err, rt.Close()) }()
-	if err := fixPrecision(spec, rt); err != nil {
+	why, err := fixPrecision(spec, rt, o.catalogue.Methods)
+	if err != nil {
 		return err
 	}
-	o.notePrecision(stderr, spec, rt)
+	o.notePrecision(stderr, spec, why)
 	return nil
 }

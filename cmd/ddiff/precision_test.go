@@ -1,6 +1,8 @@
 package main_test
 
 import (
+	"fmt"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -65,6 +67,22 @@ func TestAutoPrecisionOfRun(t *testing.T) {
 	for _, r := range wantItems(t, out, 1) {
 		if r.Item.Precision != "float32" || r.Runtime.Precision != "fp32" {
 			t.Errorf("an item in %q was computed in %q", r.Item.Precision, r.Runtime.Precision)
+		}
+	}
+}
+
+// A submission with the precision auto names the method that makes it float32.
+func TestAutoPrecisionOfSubmission(t *testing.T) {
+	t.Parallel()
+	n := startNATS(t, t.TempDir())
+	for methods, want := range map[string]string{
+		"[ddiff, dps]": "note: precision auto is float32: method dps needs the gradient of the network, which is float32\n", "[ddiff, daps]": "",
+	} {
+		file := filepath.Join(t.TempDir(), "auto.yaml")
+		write(t, file, fmt.Appendf(nil, "dataset: {path: /photos}\ntasks: [hdr]\nmethods: %s\nprecision: auto\n", methods))
+		e := ddiff(t, "submit", file, "--nats", n.url)
+		if wantCode(t, e, 0); e.stderr != want {
+			t.Errorf("methods %s: want %q\n%v", methods, want, e)
 		}
 	}
 }

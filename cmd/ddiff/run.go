@@ -199,7 +199,6 @@ func (o *runOptions) override(flags *pflag.FlagSet, s *manifest.Spec) error {
 		set         func()
 	}{
 		{"task", "tasks", func() { s.Tasks = taskSpecs(o.tasks, o.catalogue) }},
-		{"method", "methods", func() { s.Methods = o.methods }},
 		{"out", "output", func() { s.Output = o.spec.Output }},
 		{"preset", "preset", func() { s.Preset = o.spec.Preset }},
 		{"prior", "prior", func() { s.Prior = o.spec.Prior }},
@@ -251,6 +250,12 @@ func (o *runOptions) override(flags *pflag.FlagSet, s *manifest.Spec) error {
 	}
 	if o.catalogue, err = withOperators(o.catalogue, s); err != nil {
 		return err
+	}
+	if flags.Changed("method") {
+		s.Override("methods", "--method")
+		if err := s.RestrictMethods(o.methods, o.catalogue.Vocabulary()); err != nil {
+			return err
+		}
 	}
 	if err := o.measurements.set(flags, s); err != nil {
 		return err

@@ -73,6 +73,9 @@ func newSubmitCommand(c shard.Catalogue) *cobra.Command {
 				if err != nil {
 					return err
 				}
+				if name, reason := own.Methods.Undivided(spec.Methods); name != "" && spec.Precision == manifest.PrecisionAuto && !o.json {
+					fmt.Fprintf(cmd.ErrOrStderr(), "note: precision auto is %s%s\n", manifest.PrecisionFloat32, float32Reason(name, reason))
+				}
 				if err := printSubmitted(cmd.OutOrStdout(), c, created, o.json); err != nil || !o.watch {
 					return err
 				}

@@ -234,15 +234,15 @@ func TestTuneRefuses(t *testing.T) {
 	one := photographs(t, "coffee")
 	out := filepath.Join(t.TempDir(), "out")
 	for want, args := range map[string][]string{
-		"1 images to tune and 0 to test, of 1 different images":              {one, "--task", "hdr", "--set", "gamma0=1,2", "--split-seed", "2"},
-		"nothing to choose; give lists, as in --set gamma0=5,10,20":          {two, "--task", "hdr", "--test-images", "coffee"},
-		`the pattern "tea" matches no image`:                                 {two, "--task", "hdr", "--set", "gamma0=1,2", "--test-images", "tea"},
-		`image "coffee" matches "c*" of tune and "coffee" of test`:           {two, "--task", "hdr", "--set", "gamma0=1,2", "--test-images", "coffee", "--tune-images", "c*"},
-		"--folds: excludes a share":                                          {two, "--task", "hdr", "--set", "gamma0=1,2", "--folds", "2", "--tune", "0.5"},
-		"--tune: 2 is out of range, want a share above 0 and below 1":        {two, "--task", "hdr", "--set", "gamma0=1,2", "--tune", "2"},
-		`objective "lpips" is none of psnr, ssim, haarpsi, min_misfit`:       {two, "--task", "hdr", "--set", "gamma0=1,2", "--objective", "lpips"},
-		"select best_psnr: it looks at the truth":                            {two, "--task", "hdr", "--set", "gamma0=1,2", "--select", "best_psnr"},
-		"--equal-cost: hdr scale=2 sigma=0.05 16x16 center_crop: ddiff with": {two, "--task", "hdr", "--set", "steps=2,3", "--equal-cost", "--test-images", "coffee"},
+		"1 images to tune and 0 to test, of 1 different images":                             {one, "--task", "hdr", "--set", "gamma0=1,2", "--split-seed", "2"},
+		"nothing to choose; give lists, as in --set gamma0=5,10,20":                         {two, "--task", "hdr", "--test-images", "coffee"},
+		`the pattern "tea" matches no image; the dataset has "chelsea", "coffee", "rocket"`: {two, "--task", "hdr", "--set", "gamma0=1,2", "--test-images", "tea"},
+		`image "coffee" matches "c*" of tune and "coffee" of test`:                          {two, "--task", "hdr", "--set", "gamma0=1,2", "--test-images", "coffee", "--tune-images", "c*"},
+		"--folds: excludes a share":                                                         {two, "--task", "hdr", "--set", "gamma0=1,2", "--folds", "2", "--tune", "0.5"},
+		"--tune: 2 is out of range, want a share above 0 and below 1":                       {two, "--task", "hdr", "--set", "gamma0=1,2", "--tune", "2"},
+		`objective "lpips" is none of psnr, ssim, haarpsi, min_misfit`:                      {two, "--task", "hdr", "--set", "gamma0=1,2", "--objective", "lpips"},
+		"select best_psnr: it looks at the truth":                                           {two, "--task", "hdr", "--set", "gamma0=1,2", "--select", "best_psnr"},
+		"--equal-cost: hdr scale=2 sigma=0.05 16x16 center_crop: ddiff with":                {two, "--task", "hdr", "--set", "steps=2,3", "--equal-cost", "--test-images", "coffee"},
 		"makes 60 network evaluations, reddiff with": {two, "--task", "hdr", "--method", "reddiff,dcdp", "--steps", "3", "--set", "lr=0.1,0.2",
 			"--equal-cost", "--test-images", "coffee"},
 	} {

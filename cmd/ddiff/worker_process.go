@@ -127,8 +127,8 @@ func (p *workerProcess) open(ctx context.Context) error {
 			return err
 		}
 		cfg.Engines, cfg.Operators, cfg.Tuner = engines, engines, p.tuner
-		p.precisions, p.auto = gpuworker.Offer(p.runtime)
-		cfg.Precisions = p.precisions
+		p.precisions, cfg.Whole, p.auto = gpuworker.Offer(p.runtime)
+		cfg.Precisions, cfg.Methods = p.precisions, p.o.run.catalogue.Methods
 	}
 	if p.simulation != nil { // it computes nothing
 		p.precisions, p.auto = manifest.Precisions(), manifest.PrecisionFloat32

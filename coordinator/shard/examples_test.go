@@ -2,6 +2,7 @@ package shard_test
 
 import (
 	"path/filepath"
+	"reflect"
 	"testing"
 
 	"ddiff/coordinator/shard"
@@ -13,11 +14,68 @@ import (
 // TestMethodsAtEqualCost: each method of examples/methods/equal_cost.yaml makes 99 or 100 evaluations of the network for each task.
 func TestMethodsAtEqualCost(t *testing.T) {
 	t.Parallel()
-	spec, err := manifest.Load(filepath.Join("..", "..", "examples", "methods", "equal_cost.yaml"))
+	settings := settingsPerPair(t, "equal_cost.yaml")
+	for pair, n := range settings {
+		if n != 1 {
+			t.Errorf("%s has %d settings", pair, n)
+		}
+	}
+	if len(settings) != 60 {
+		t.Errorf("%d pairs of a task and a method, want 60", len(settings))
+	}
+}
+
+// TestMethodsArePreset: natural has the settings of equal_cost.yaml, for all methods but ddiff, for which more settings were tried.
+func TestMethodsArePreset(t *testing.T) {
+	t.Parallel()
+	spec, p := methodsCampaign(t, "equal_cost.yaml")
+	for _, task := range spec.Tasks {
+		name := task.Methods[0]
+		if len(task.Methods) != 1 {
+			t.Fatalf("%s has the methods %v", task.Name, task.Methods)
+		}
+		if name == "ddiff" {
+			continue
+		}
+		s, err := shard.Catalogue{}.Resolve(spec.Preset, spec.Effective(task), name, p.Schedule)
+		must(t, err)
+		natural, err := shard.Catalogue{}.Resolve(spec.Preset, spec.Effective(manifest.TaskSpec{Name: task.Name}), name, p.Schedule)
+		must(t, err)
+		if !reflect.DeepEqual(s, natural) {
+			t.Errorf("%s, %s: %v, natural has %v", task.Name, name, s, natural)
+		}
+	}
+}
+
+// methodsCampaign reads a campaign of examples/methods, and its prior.
+func methodsCampaign(t *testing.T, file string) (*manifest.Spec, *prior.Prior) {
+	t.Helper()
+	spec, err := manifest.Load(filepath.Join("..", "..", "examples", "methods", file))
 	must(t, err)
 	p, err := prior.Open(prior.Bundled)
 	must(t, err)
-	n := 0
+	return spec, p
+}
+
+// TestMethodsSearch: examples/methods/search.yaml compares six settings of each method for each task, at the same cost.
+func TestMethodsSearch(t *testing.T) {
+	t.Parallel()
+	settings, want := settingsPerPair(t, "search.yaml"), settingsPerPair(t, "equal_cost.yaml")
+	for pair := range want {
+		if settings[pair] != 6 {
+			t.Errorf("%s has %d settings, want 6", pair, settings[pair])
+		}
+	}
+	if len(settings) != len(want) {
+		t.Errorf("%d pairs of a task and a method, want %d", len(settings), len(want))
+	}
+}
+
+// settingsPerPair counts the settings of each pair of a task and a method in a campaign of examples/methods. All make 99 or 100 evaluations of the network.
+func settingsPerPair(t *testing.T, file string) map[string]int {
+	t.Helper()
+	spec, p := methodsCampaign(t, file)
+	settings := map[string]int{}
 	for _, task := range spec.Tasks {
 		for _, name := range task.Methods {
 			m, err := method.Builtin().Find(name)
@@ -25,12 +83,10 @@ func TestMethodsAtEqualCost(t *testing.T) {
 			s, err := shard.Catalogue{}.Resolve(spec.Preset, spec.Effective(task), name, p.Schedule)
 			must(t, err)
 			if got := m.Info().Evaluations(s); got < 99 || got > 100 {
-				t.Errorf("%s, %s: %d evaluations", task.Name, name, got)
+				t.Errorf("%s: %s, %s: %d evaluations", file, task.Name, name, got)
 			}
-			n++
+			settings[task.Name+" "+name]++
 		}
 	}
-	if n != 60 {
-		t.Errorf("%d pairs of a task and a method, want 60", n)
-	}
+	return settings
 }

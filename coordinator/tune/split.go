@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"ddiff/manifest"
@@ -76,7 +77,7 @@ func Divide(s manifest.Split, images []Image) ([]Fold, error) {
 	}
 	for _, p := range slices.Concat(s.Tune, s.Test) {
 		if !matched[p] {
-			return nil, fmt.Errorf("%w: the pattern %q matches no image of the dataset; see the names in a dry run", ErrSides, p)
+			return nil, fmt.Errorf("%w: the pattern %q matches no image; the dataset has %s", ErrSides, p, someNames(images))
 		}
 	}
 	for k, f := range folds {
@@ -90,6 +91,24 @@ func Divide(s manifest.Split, images []Image) ([]Fold, error) {
 		}
 	}
 	return folds, nil
+}
+
+// shownNames is the number of images that an error names.
+const shownNames = 5
+
+// someNames lists the first names of images, and the number of the others.
+func someNames(images []Image) string {
+	var names []string
+	for _, img := range images {
+		names = append(names, strconv.Quote(img.Name))
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	text := strings.Join(names[:min(len(names), shownNames)], ", ")
+	if more := len(names) - shownNames; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }
 
 func name(s manifest.Side) string { return cmp.Or(string(s), "none") }

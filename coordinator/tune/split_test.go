@@ -163,8 +163,9 @@ func TestSidesByName(t *testing.T) {
 		split  manifest.Split
 		images []tune.Image
 	}{
-		`image "cat" matches "c*" of tune and "cat" of test`: {manifest.Split{Tune: []string{"c*"}, Test: []string{"cat"}}, list},
-		`the pattern "cow" matches no image`:                 {manifest.Split{Tune: []string{"cow", "cat", "dog"}}, list},
+		`image "cat" matches "c*" of tune and "cat" of test`:                 {manifest.Split{Tune: []string{"c*"}, Test: []string{"cat"}}, list},
+		`the pattern "cow" matches no image; the dataset has "cat", "dog", `: {manifest.Split{Tune: []string{"cow", "cat", "dog"}}, list},
+		`"photo003", "photo004" and 2 more`:                                  {manifest.Split{Tune: []string{"cow"}}, images(7)},
 		`images "cat" and "copy" have equal files, but one is on the side tune, the other on test`: {
 			manifest.Split{Tune: []string{"cat", "dog"}}, append(slices.Clone(list), tune.Image{"copy", "a"})},
 		"1 images to tune and 0 to test, of 1 different images": {manifest.Split{}, []tune.Image{{"cat", "c"}, {"copy", "c"}}},

@@ -158,16 +158,12 @@ func (q *spectral) choose(which, a, c onnx.Value) onnx.Value {
 	return q.Add(c, q.Mul(which, q.Minus(a, c)))
 }
 
-// ddrmRows are the rows of natural, chosen by the mean PSNR of three bundled photographs at 64×64 and sigma 0.05 among η of 0.5
-// (super-resolution only), 0.85 and 1 with 20 steps, and η = 0.85 with 50 steps; and those of the authors.
+// ddrmRows are the rows of natural and those of the authors.
 func ddrmRows() []Row {
-	row := func(task string, steps int, eta float64) Row {
-		return Row{"natural", task, steps, map[string]parameter.Value{"eta": parameter.Number(eta)}, photographs()[:3]}
-	}
 	return append([]Row{
-		row(operator.SuperResolution, 50, 0.85),
-		row(operator.InpaintBox, 20, 1),
-		row(operator.InpaintRandom, 50, 0.85),
-		row(operator.GaussianDeblur, 50, 0.85),
+		searchedRow(operator.SuperResolution, 100, "eta", 0.85, "eta_b", 0.7),
+		searchedRow(operator.InpaintBox, 100, "eta", 0.85, "eta_b", 0.7),
+		searchedRow(operator.InpaintRandom, 100, "eta", 1, "eta_b", 1),
+		searchedRow(operator.GaussianDeblur, 100, "eta", 0.85, "eta_b", 1),
 	}, ddrmPublished()...)
 }

@@ -36,8 +36,8 @@ func (dps) Info() Info {
 		Name: "dps", About: "diffusion posterior sampling, with the gradient through the network",
 		Citation: "H. Chung, J. Kim, M. T. Mccann, M. L. Klasky, J. C. Ye: Diffusion Posterior Sampling for General Noisy Inverse " +
 			"Problems, ICLR 2023",
-		Samples: true,
-		Untiled: "the gradient of a step passes through the network",
+		Samples:   true,
+		Undivided: needsGradient,
 		Parameters: parameter.List{
 			{Name: "scale", Max: largest, Default: 0.3, Doc: "step size ζ of the data term for 256×256 images; it scales with √(height·width)/256"},
 			{Name: "variance", Choices: []string{variancePosterior, varianceBeta},
@@ -101,20 +101,16 @@ func (dps) Step(b *Builder, _ Settings) (Next, error) {
 	}, nil
 }
 
-// dpsNatural are the rows of natural, chosen by the mean PSNR of three bundled photographs (astronaut, chelsea, coffee) at 64×64, 50
-// steps and sigma 0.05: super-resolution 18.3, 20.6 and 15.5 dB with the scales 20, 60 and 180; random inpainting 21.4 and 22.7 dB
-// with 20 and 60; Gaussian deblurring 16.3, 25.9, 27.8 and 22.2 dB with 2, 20, 60 and 120; box inpainting 19.1 and 16.2 dB with 15 and
-// 40; motion deblurring 24.6 dB with 60. The nonlinear tasks were at most 11.2 dB (HDR with 6 and 20, the others with 60), and have no
-// row. With fewer steps than the publication's 1000, each has to go further.
+// dpsNatural are the rows of natural. With fewer steps than the publication's 1000, each has to go further.
 func dpsNatural() []Row {
-	row := func(task string, scale float64) Row {
-		return Row{"natural", task, 50, map[string]parameter.Value{"scale": parameter.Number(scale)}, photographs()}
-	}
 	return []Row{
-		row(operator.SuperResolution, 60),
-		row(operator.InpaintBox, 15),
-		row(operator.InpaintRandom, 60),
-		row(operator.GaussianDeblur, 60),
-		row(operator.MotionDeblur, 60),
+		searchedRow(operator.SuperResolution, 100, "scale", 30),
+		searchedRow(operator.InpaintBox, 100, "scale", 6),
+		searchedRow(operator.InpaintRandom, 100, "scale", 15),
+		searchedRow(operator.GaussianDeblur, 100, "scale", 30),
+		searchedRow(operator.MotionDeblur, 100, "scale", 15),
+		searchedRow(operator.PhaseRetrieval, 100, "scale", 60),
+		searchedRow(operator.NonlinearDeblur, 100, "scale", 30),
+		searchedRow(operator.HDR, 100, "scale", 30),
 	}
 }

@@ -39,9 +39,10 @@ type Info struct {
 	Refuses func(task operator.Definition) string
 	// Latent: the method needs a prior that works on latents. The other methods need a prior that works on pixels.
 	Latent bool
-	// Untiled is the reason why the network cannot predict in tiles in a step of the method: the step differentiates it, or evaluates it in a
-	// loop. Empty: it can.
-	Untiled string
+	// Undivided is what keeps other sessions than that of a step from computing the network, as providers that compute only the network
+	// and images in tiles need: the step differentiates it, or evaluates it in a loop. It follows the name of the method in messages.
+	// Empty: nothing.
+	Undivided string
 	// Differentiates reports whether settings need the gradient of a latent prior's decoder. nil: none do.
 	Differentiates func(s Settings) bool
 	// PerStep names the parameter whose value is the number of network evaluations of a step. Empty: a step makes one. Evaluations of

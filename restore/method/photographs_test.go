@@ -43,7 +43,9 @@ func TestNaturalNamesItsPhotographs(t *testing.T) {
 		t.Fatalf("the script has %d photographs, want 8", len(others))
 	}
 	paper := operator.Paper().Names()
-	three := []string{"diffpir", "reddiff", "ddrm", "dcdp"} // astronaut, chelsea and coffee, the first by name
+	search := []string{others[1], others[2], others[4]} // Garden, LadyBird, castle-maintenon
+	ours := []string{"ddiff", "ddiff_hqs", "diff_pnp_admm", "diff_pnp_hqs"}
+	before := map[string][]string{"daps": want, "reddiff": want[:3], "dcdp": want[:3]}
 	for _, m := range method.Builtin() {
 		for _, row := range m.Info().Rows {
 			chosen := want
@@ -54,18 +56,24 @@ func TestNaturalNamesItsPhotographs(t *testing.T) {
 				chosen = []string{others[1], others[3], others[4], others[5]}
 			case !slices.Contains(paper, row.Task):
 				chosen = others[:6]
-			case slices.Contains(three, m.Info().Name):
-				chosen = want[:3]
-			case row.Task == operator.HDR && m.Info().Name != "daps":
+			case !slices.Contains(ours, m.Info().Name):
+				chosen = search
+				linear := !slices.Contains([]string{operator.PhaseRetrieval, operator.NonlinearDeblur, operator.HDR}, row.Task)
+				if m.Info().Name == "diffpir" && row.Task == operator.MotionDeblur {
+					chosen = slices.Concat(want[:3], search)
+				} else if m.Info().Name != "dcdp" || linear {
+					chosen = slices.Concat(before[m.Info().Name], search)
+				}
+			case row.Task == operator.HDR:
 				chosen = slices.Concat(want, others)
 			}
 			four := []string{others[1], others[3], others[4], others[5]}
-			steps := row.Preset == "natural" && row.Task == operator.SuperResolution && slices.Contains([]string{"ddiff", "ddiff_hqs", "diff_pnp_admm", "diff_pnp_hqs"}, m.Info().Name)
+			steps := row.Preset == "natural" && row.Task == operator.SuperResolution && slices.Contains(ours, m.Info().Name)
 			if steps || row.Preset == "fast" && slices.Contains(paper, row.Task) && row.Task != operator.HDR && row.Task != operator.PhaseRetrieval {
 				chosen = slices.Concat(chosen, four) // the row of hdr has them already
 			}
-			ours := row.Preset == "natural" || row.Preset == "fast"
-			if got := row.ChosenOn; ours && !slices.Equal(got, chosen) || !ours && got != nil {
+			tuned := row.Preset == "natural" || row.Preset == "fast"
+			if got := row.ChosenOn; tuned && !slices.Equal(got, chosen) || !tuned && got != nil {
 				t.Errorf("%s, %s, %s: chosen on %v", m.Info().Name, row.Preset, row.Task, got)
 			}
 		}

@@ -36,6 +36,7 @@ func (psld) Info() Info {
 		Citation: "L. Rout, N. Raoof, G. Daras, C. Caramanis, A. Dimakis, S. Shakkottai: Solving Linear Inverse Problems Provably " +
 			"via Posterior Sampling with Latent Diffusion Models, NeurIPS 2023",
 		Latent:         true,
+		Undivided:      needsGradient,
 		Differentiates: func(Settings) bool { return true },
 		Refuses:        refuseNonlinear,
 		Parameters: parameter.List{

@@ -53,6 +53,7 @@ func (resample) Info() Info {
 		Citation: "B. Song, S. M. Kwon, Z. Zhang, X. Hu, Q. Qu, L. Shen: Solving Inverse Problems with Latent Diffusion Models via " +
 			"Hard Data Consistency, ICLR 2024",
 		Latent:         true,
+		Undivided:      needsGradient,
 		Differentiates: func(Settings) bool { return true },
 		Parameters: parameter.List{
 			{Name: "guidance", Max: largest, Default: 0.5, Doc: "factor of the gradient step through the network; the step size is guidance·ᾱ_t"},

@@ -8,14 +8,14 @@ import (
 
 // Tiled returns ErrSetting, with the reason, if a method cannot restore images in tiles.
 func (i Info) Tiled() error {
-	reason := i.Untiled
+	reason := i.Undivided
 	if i.Latent {
-		reason = "it works on latents"
+		reason = "works on latents"
 	}
 	if reason == "" {
 		return nil
 	}
-	return fmt.Errorf("%w method: %s cannot restore images in tiles: %s; remove tile, or choose another method", ErrSetting, i.Name, reason)
+	return fmt.Errorf("%w method: %s cannot restore images in tiles: it %s; remove tile, or choose another method", ErrSetting, i.Name, reason)
 }
 
 // Tile makes the network of the run predict in tiles, which are fused at every evaluation. All other parts of a step work on the whole image.

@@ -70,8 +70,13 @@ func (r *Runtime) Alone(p Precision) bool { return slices.Contains(r.precisions(
 // Computes reports whether the device computes a network in p.
 func (r *Runtime) Computes(p Precision) bool { return slices.Contains(r.Precisions(), p) }
 
+// Whole reports whether the device computes a network in p in one session with the rest of a step: methods need it that
+// differentiate the network, or evaluate it in a loop.
+func (r *Runtime) Whole(p Precision) bool { return !r.Divides() && r.Alone(p) }
+
 // AutoPrecision is the precision that this device suggests for campaigns with the precision auto: BF16 where OpenVINO
 // computes in it, which is 1.6 to 3 times as fast as FP32 on the measured CPUs with and without AMX, else FP32.
+// It regards no methods: those that need Whole cannot use every suggestion.
 func (r *Runtime) AutoPrecision() Precision {
 	if r.Computes(BF16) {
 		return BF16

@@ -34,6 +34,9 @@ func TestParsePrecision(t *testing.T) {
 // A device computes in float32 first, and suggests one of its precisions.
 func TestRuntimePrecisions(t *testing.T) {
 	rt := onnxtest.Runtime(t)
+	if !rt.Whole(onnx.FP32) || !rt.Whole(onnx.FP16) || rt.Whole(onnx.BF16) {
+		t.Error("a CPU computes a network in one session with the rest of a step in its precisions, and in no other")
+	}
 	if got, want := rt.Precisions(), []onnx.Precision{onnx.FP32, onnx.FP16}; !slices.Equal(got, want) {
 		t.Errorf("the CPU computes in %v, want %v", got, want)
 	}

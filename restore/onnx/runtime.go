@@ -77,8 +77,9 @@ type Runtime struct {
 	cfg     Config
 	device  Device
 	version string
-	thread  *thread // nil on the CPU
-	shared  bool    // made by With, on the library of another Runtime
+	threads *threads // nil on the CPU provider
+	thread  *thread  // one of threads
+	shared  bool     // made by With, on the library of another Runtime
 	plugin  ort.EpDevice
 
 	alternative *Runtime
@@ -190,13 +191,14 @@ func (r *Runtime) chooseProvider() error {
 			return fmt.Errorf("open ONNX Runtime: %w", err)
 		}
 	}
-	r.device, r.thread = d, startThread()
+	r.device, r.threads = d, &threads{}
+	r.thread = r.threads.at(0)
 	err := r.probe()
 	if err == nil {
 		return nil
 	}
-	r.thread.stop()
-	r.device, r.thread = Device{Provider: ProviderCPU}, nil
+	r.threads.stop()
+	r.device, r.threads, r.thread = Device{Provider: ProviderCPU}, nil, nil
 	if r.cfg.Provider != ProviderAuto {
 		return fmt.Errorf("use provider %s: %w: %w", d.Provider, ErrProvider, err)
 	}
@@ -238,12 +240,18 @@ func (r *Runtime) Device() string {
 	return ""
 }
 
-// Threaded returns r with another number of threads per operation on the CPU, for sessions that run beside each other. It is valid until r
-// is closed; do not close it.
+// Threaded returns r with another number of threads per operation on the CPU. It is valid until r is closed; do not close it.
 func (r *Runtime) Threaded(threads int) *Runtime {
 	view := *r
 	view.cfg.Threads, view.shared = threads, true
 	return &view
+}
+
+// Stream is Threaded for the sessions of stream i, from 0, which run beside those of other streams.
+func (r *Runtime) Stream(i, threads int) *Runtime {
+	view := r.Threaded(threads)
+	view.thread = r.threads.at(i)
+	return view
 }
 
 // Close unloads the library, unless With made r. Close all sessions and tensors before.
@@ -251,8 +259,8 @@ func (r *Runtime) Close() error {
 	openMu.Lock()
 	defer openMu.Unlock()
 	r.alternative = nil
-	r.thread.stop()
-	r.thread = nil
+	r.threads.stop()
+	r.threads, r.thread = nil, nil
 	if r.shared || !opened {
 		return nil
 	}

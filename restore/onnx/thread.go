@@ -1,9 +1,12 @@
 package onnx
 
-import "runtime"
+import (
+	"runtime"
+	"sync"
+)
 
 // thread is the only thread of the operating system that uses the GPU. The CUDA provider allocates a context (streams,
-// handles, workspace) for each calling thread, and goroutines move between threads.
+// handles, workspace) for each calling thread, and goroutines move between threads. On OpenVINO each stream has one, see preserveSignals.
 type thread struct {
 	work chan func()
 }
@@ -30,8 +33,33 @@ func (t *thread) do(f func() error) error {
 	return <-done
 }
 
-func (t *thread) stop() {
-	if t != nil {
+// threads are the threads of a runtime: the first one, and those of further streams, which start at their first use.
+type threads struct {
+	mu  sync.Mutex
+	all []*thread
+}
+
+// at returns thread i, or nil if ts is nil.
+func (ts *threads) at(i int) *thread {
+	if ts == nil {
+		return nil
+	}
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	for len(ts.all) <= i {
+		ts.all = append(ts.all, startThread())
+	}
+	return ts.all[i]
+}
+
+func (ts *threads) stop() {
+	if ts == nil {
+		return
+	}
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	for _, t := range ts.all {
 		close(t.work)
 	}
+	ts.all = nil
 }

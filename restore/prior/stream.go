@@ -18,13 +18,17 @@ type Stream struct {
 	Threads int // of an operation
 }
 
-// Streams divides a batch of n images into parts that are computed beside each other, at most the given number. On the CPU provider,
-// threads that each compute another image wait less for each other than threads that share each operation. Other providers have one
-// stream, as have a network whose weights would need too much memory and one whose file states its batch. The parts have equal sizes or differ by one image, and divide the
-// threads of the runtime in the same way.
-func (p *Prior) Streams(rt *onnx.Runtime, n, most int) []Stream {
+// dividedPixels is the number of pixels of the network's input from which OpenVINO gets streams: see the times in docs/devices.md.
+const dividedPixels = 128 * 128
+
+// Streams divides a batch of n images of height×width pixels into parts that are computed beside each other, at most the given number. On processors,
+// threads that each compute another image wait less for each other than threads that share each operation. GPUs have one
+// stream, as have small images on OpenVINO, a network whose weights would need too much memory, and one whose file states its batch. The parts have
+// equal sizes or differ by one image, and divide the threads of the runtime in the same way.
+func (p *Prior) Streams(rt *onnx.Runtime, n, most, height, width int) []Stream {
 	s := 1
-	if rt.Provider() == onnx.ProviderCPU && p.x.Dims[0] <= 0 {
+	input := p.Space().Dims([]int{1, p.Card.Channels, height, width})
+	if p.x.Dims[0] <= 0 && (rt.Provider() == onnx.ProviderCPU || rt.Divides() && input[2]*input[3] >= dividedPixels) {
 		s = max(1, min(most, n, rt.Threads(), streamWeights/max(1, 4*p.Parameters())))
 	}
 	out := make([]Stream, s)
@@ -48,8 +52,8 @@ type Networks []*Network
 // CompileStreams builds the network for images of height×width pixels. The caller must close it.
 func (p *Prior) CompileStreams(rt *onnx.Runtime, streams []Stream, height, width int, precision onnx.Precision) (Networks, error) {
 	var out Networks
-	for _, s := range streams {
-		n, err := p.Compile(rt.Threaded(s.Threads), s.Images, height, width, precision)
+	for i, s := range streams {
+		n, err := p.Compile(rt.Stream(i, s.Threads), s.Images, height, width, precision)
 		if err != nil {
 			out.Close()
 			return nil, err

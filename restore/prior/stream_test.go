@@ -30,13 +30,27 @@ func TestStreams(t *testing.T) {
 		{4, 8, 64, []prior.Stream{{2, 1}, {2, 1}, {2, 1}, {2, 1}}},
 		{1, 8, 8, []prior.Stream{{8, 1}}},
 	} {
-		if got := p.Streams(rt.Threaded(c.threads), c.images, c.most); !slices.Equal(got, c.want) {
+		if got := p.Streams(rt.Threaded(c.threads), c.images, c.most, 16, 16); !slices.Equal(got, c.want) {
 			t.Errorf("%d threads, %d images, at most %d: %v, want %v", c.threads, c.images, c.most, got, c.want)
 		}
 	}
 	// The copies of the weights stay below 256 MiB: 15 of 4.2 million float32 values.
-	if got := len(p.Streams(rt.Threaded(64), 64, 64)); got < 14 || got > 16 || got*p.Parameters()*4 > 256<<20 {
+	if got := len(p.Streams(rt.Threaded(64), 64, 64, 16, 16)); got < 14 || got > 16 || got*p.Parameters()*4 > 256<<20 {
 		t.Errorf("%d streams of %d weights", got, p.Parameters())
+	}
+}
+
+// OpenVINO has streams for large images.
+func TestStreamsOfOpenVINO(t *testing.T) {
+	p, err := prior.Open(prior.Bundled)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rt := onnxtest.OpenVINO(t).Threaded(2)
+	for _, c := range []struct{ height, width, want int }{{128, 128, 2}, {64, 256, 2}, {64, 64, 1}, {128, 120, 1}} {
+		if got := len(p.Streams(rt, 4, 2, c.height, c.width)); got != c.want {
+			t.Errorf("%d×%d: %d streams, want %d", c.height, c.width, got, c.want)
+		}
 	}
 }
 
@@ -57,7 +71,7 @@ func TestStreamsOfFixedBatch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := p.Streams(onnxtest.Runtime(t).Threaded(4), 4, 4); !slices.Equal(got, []prior.Stream{{4, 4}}) {
+	if got := p.Streams(onnxtest.Runtime(t).Threaded(4), 4, 4, 8, 8); !slices.Equal(got, []prior.Stream{{4, 4}}) {
 		t.Errorf("%v", got)
 	}
 }
@@ -75,7 +89,7 @@ func TestCompileStreams(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer whole.Close()
-	parts, err := p.CompileStreams(rt, p.Streams(rt, 3, 2), side, side, onnx.FP32)
+	parts, err := p.CompileStreams(rt, p.Streams(rt, 3, 2, side, side), side, side, onnx.FP32)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,7 +43,7 @@ type Build struct {
 	// Tiles is the largest number of tiles per call of the network, for images that are divided. Default: 0, by provider.
 	Tiles int `json:",omitempty"`
 	// Streams is the largest number of parts of a batch that are computed beside each other, with a share of the threads each,
-	// see [prior.Prior.Streams]. Default: the number of threads on the CPU provider, 1 elsewhere. Images in tiles have one.
+	// see [prior.Prior.Streams]. Default: the number of threads on the CPU provider and OpenVINO, 1 elsewhere. Images in tiles have one.
 	Streams int
 }
 
@@ -97,7 +97,7 @@ func (b Build) Complete(rt *onnx.Runtime) (Build, error) {
 		b.Chunk = DefaultChunk
 	}
 	switch {
-	case rt.Provider() != onnx.ProviderCPU:
+	case rt.Provider() != onnx.ProviderCPU && !rt.Divides():
 		b.Streams = 1
 	case b.Streams == 0:
 		b.Streams = rt.Threads()
@@ -109,6 +109,14 @@ func (b Build) Complete(rt *onnx.Runtime) (Build, error) {
 		return b, fmt.Errorf("%w: %s cannot compute the network in %s", onnx.ErrPrecision, rt.Provider(), b.Precision.Name())
 	}
 	return b, nil
+}
+
+// of returns the complete build of a run.
+func (b Build) of(rt *onnx.Runtime, run *method.Run) (Build, error) {
+	if run.Grid() != nil {
+		b = b.ForTiles()
+	}
+	return b.Complete(rt)
 }
 
 // tiles returns the largest number of tiles per call of the network.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"ddiff/restore/method"
 	"ddiff/restore/onnx"
 	"ddiff/restore/raster"
 )
@@ -14,24 +15,31 @@ import (
 type call struct {
 	form   Form
 	k      int
+	digest string                  // of the model
 	own    map[string]*onnx.Tensor // the inputs that other calls do not share
 	inputs []*onnx.Tensor          // in the order of the session
 	curves []onnx.Value
 	sess   session
 }
 
-// compile builds and compiles the model of k steps and allocates its missing tensors.
-func (s *Solver) compile(form Form, k int) (c *call, err error) {
-	b := builder{s.run, s.build, unrolled(s.rt.Provider(), s.build.Form), s.divides()}
+// model builds the model of k steps of a run.
+func (s *Solver) model(run *method.Run, form Form, k int) (chunk, error) {
+	b := builder{run, s.build, unrolled(s.rt.Provider(), s.build.Form), s.divides()}
 	b.build.Form = form
 	m, err := b.chunk(s.n, k)
 	if b.divided {
-		err = divideError(s.run, s.rt.Provider(), err)
+		err = divideError(run, s.rt.Provider(), err)
 	}
+	return m, err
+}
+
+// compile builds and compiles the model of k steps and allocates its missing tensors.
+func (s *Solver) compile(form Form, k int) (c *call, err error) {
+	m, err := s.model(s.run, form, k)
 	if err != nil {
 		return nil, err
 	}
-	c = &call{form: form, k: k, own: map[string]*onnx.Tensor{}}
+	c = &call{form: form, k: k, digest: m.digest(), own: map[string]*onnx.Tensor{}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, c.close())
@@ -41,7 +49,7 @@ func (s *Solver) compile(form Form, k int) (c *call, err error) {
 	var names []string
 	for _, v := range m.inputs {
 		tensors := c.own
-		if b.shared(v.Name) {
+		if s.shared(v.Name) {
 			tensors = s.in
 		}
 		t, ok := tensors[v.Name]
@@ -65,6 +73,12 @@ func (s *Solver) compile(form Form, k int) (c *call, err error) {
 		return c, fmt.Errorf("compile %s for %s, batch %d: %w", s.run.Info.Name, s.run.Operator.Task, s.n, err)
 	}
 	return c, nil
+}
+
+// shared reports whether all calls of a solver read an input.
+func (s *Solver) shared(name string) bool {
+	return name == inputMeasurement || name == inputMask ||
+		slices.ContainsFunc(s.run.Info.State, func(t method.Tensor) bool { return name == stateInput(t.Name) })
 }
 
 // session compiles a chunk.

@@ -45,12 +45,6 @@ type chunk struct {
 	results []onnx.Value
 }
 
-// shared reports whether all calls of a solver read an input.
-func (b builder) shared(name string) bool {
-	return name == inputMeasurement || name == inputMask ||
-		slices.ContainsFunc(b.run.Info.State, func(t method.Tensor) bool { return name == stateInput(t.Name) })
-}
-
 // chunk builds the model that makes k steps of n images. Its inputs have fixed shapes. In FormLoop the inputs of the
 // steps are the rows of tables; otherwise each step has inputs of its own, see stepInput.
 func (b builder) chunk(n, k int) (chunk, error) {

@@ -51,6 +51,33 @@ func TestOpenVINO(t *testing.T) {
 	}
 }
 
+// Streams on OpenVINO return the images of one session on the CPU provider, in the order of the problems, and solve again beside each other.
+func TestOpenVINOStreams(t *testing.T) {
+	rt := onnxtest.OpenVINO(t).Threaded(2)
+	p, op := bundled(t), newOperator(t, operator.SuperResolution, operator.Shape{Channels: 3, Height: 128, Width: 128})
+	run, probs := newRun(t, p, op, config(t, op.Task, 3)), problems(t, op, 3, 0.05)
+	parts := compile(t, rt, run, 3, Build{})
+	if len(parts.streams) != 2 || parts.streams[0].n != 2 || parts.streams[1].n != 1 {
+		t.Fatalf("streams %v", parts.streams)
+	}
+	whole := compile(t, onnxtest.Runtime(t), run, 3, Build{Streams: 1})
+	want, err := whole.Solve(t.Context(), probs, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		got, err := parts.Solve(t.Context(), probs, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range want {
+			if d := maxAbs(got[i].X, want[i].X); !(d <= 1e-3) {
+				t.Errorf("image %d differs by %.2g", i, d)
+			}
+		}
+	}
+}
+
 // decibels is the PSNR of images in [−1, 1].
 func decibels(a, b []float32) float64 {
 	sum := 0.0
@@ -155,7 +182,7 @@ func TestOpenVINOSteps(t *testing.T) {
 // OpenVINO makes single steps, in float32 or bfloat16.
 func TestOpenVINOBuild(t *testing.T) {
 	rt := onnxtest.OpenVINO(t)
-	if b, err := (Build{}).Complete(rt); err != nil || b != (Build{Form: FormSingle, Chunk: 1, Precision: onnx.FP32, Streams: 1}) {
+	if b, err := (Build{}).Complete(rt); err != nil || b != (Build{Form: FormSingle, Chunk: 1, Precision: onnx.FP32, Streams: rt.Threads()}) {
 		t.Errorf("completed to %+v, %v", b, err)
 	}
 	for _, b := range []Build{{Form: FormLoop}, {Form: FormUnrolled}} {

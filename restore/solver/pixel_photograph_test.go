@@ -38,7 +38,7 @@ func TestPixelMethodsRestorePhotograph(t *testing.T) {
 		{"reddiff", operator.MotionDeblur, 40},
 		{"dcdp", operator.GaussianDeblur, 0},
 		{"dcdp", operator.InpaintRandom, 0},
-		{"diffpir", operator.GaussianDeblur, 20},
+		{"diffpir", operator.GaussianDeblur, 0},
 		{"diffpir", operator.MotionDeblur, 20},
 	} {
 		t.Run(c.method+" "+c.task, func(t *testing.T) {

@@ -48,17 +48,14 @@ type Solver struct {
 // New builds and compiles the solver of a run for batches of n images. Close it after use. The error wraps ErrConfig for a
 // wrong build, onnx.ErrMemory if a smaller batch may fit, and onnx.ErrFallback if the GPU does not support every operation.
 func New(rt *onnx.Runtime, run *method.Run, n int, build Build) (*Solver, error) {
-	if run.Grid() != nil {
-		build = build.ForTiles()
-	}
-	build, err := build.Complete(rt)
+	build, err := build.of(rt, run)
 	if err != nil {
 		return nil, err
 	}
 	s := newStream(rt, run, n, build)
-	if parts := run.Prior.Streams(rt, n, build.Streams); len(parts) > 1 {
-		for _, p := range parts {
-			s.streams = append(s.streams, newStream(rt.Threaded(p.Threads), run, p.Images, build))
+	if parts := run.Prior.Streams(rt, n, build.Streams, run.Operator.Image.Height, run.Operator.Image.Width); len(parts) > 1 {
+		for i, p := range parts {
+			s.streams = append(s.streams, newStream(rt.Stream(i, p.Threads), run, p.Images, build))
 		}
 	}
 	err = s.compileSteps()

@@ -12,10 +12,14 @@ import (
 
 // newStream returns a solver that is not compiled.
 func newStream(rt *onnx.Runtime, run *method.Run, n int, build Build) *Solver {
-	return &Solver{
-		run: run, build: build, n: n, k: min(build.steps(run.Info, run.Settings), len(run.Steps)), rt: rt,
-		in: map[string]*onnx.Tensor{},
-	}
+	s := &Solver{run: run, build: build, n: n, rt: rt, in: map[string]*onnx.Tensor{}}
+	s.k = s.steps(run)
+	return s
+}
+
+// steps returns the number of steps of a call.
+func (s *Solver) steps(run *method.Run) int {
+	return min(s.build.steps(run.Info, run.Settings), len(run.Steps))
 }
 
 // compileSteps compiles the models that make the steps.

@@ -185,22 +185,31 @@ func TestTiledCancellation(t *testing.T) {
 	}
 }
 
-// TestUntiled: exactly the methods whose step cannot be divided declare it, and a run of theirs refuses tiles.
-func TestUntiled(t *testing.T) {
+// TestUndivided: exactly the methods whose step cannot be divided declare it, and a run of theirs refuses tiles.
+func TestUndivided(t *testing.T) {
 	t.Parallel()
 	p, op := bundled(t), newOperator(t, operator.GaussianDeblur, operator.Shape{Channels: 3, Height: 64, Width: 64})
+	opLatent := newOperator(t, operator.SuperResolution, operator.Shape{Channels: 3, Height: 8, Width: 8})
+	latent, _ := latentCase(t, opLatent, 4)
 	for _, m := range method.Builtin() {
 		info := m.Info()
 		if info.Latent {
 			if info.Tiled() == nil {
 				t.Errorf("%s works on latents and accepts tiles", info.Name)
 			}
+			run, err := method.NewRun(m, resolve(t, method.Request{Method: info.Name, Preset: "ffhq", Task: opLatent.Task, Steps: 4}), latent, opLatent)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := Divisible(run); (err == nil) != (info.Undivided == "") {
+				t.Errorf("%s: divisible: %v, declared: %q", info.Name, err, info.Undivided)
+			}
 			continue
 		}
 		run := newRun(t, p, op, resolve(t, method.Request{Method: info.Name, Preset: "natural", Task: op.Task, Steps: 4}))
 		divisible := Divisible(run)
-		if (divisible == nil) != (info.Tiled() == nil) {
-			t.Errorf("%s: divisible: %v, declared: %v", info.Name, divisible, info.Tiled())
+		if (divisible == nil) != (info.Undivided == "") {
+			t.Errorf("%s: divisible: %v, declared: %q", info.Name, divisible, info.Undivided)
 		}
 		if err := run.Tile(tile.Tiling{Side: 32}); (err == nil) != (divisible == nil) || err != nil && !errors.Is(err, method.ErrSetting) {
 			t.Errorf("%s: tiles: %v", info.Name, err)

@@ -1,0 +1,78 @@
+package manifest
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// restrictable knows three methods, with one parameter each and one in common.
+func restrictable() Vocabulary {
+	v := Vocabulary{Tasks: map[string][]Parameter{"hdr": nil, "inpaint_box": nil}, Methods: []string{"ddiff", "dps", "daps"},
+		Parameters: map[string][]Parameter{}, Presets: []string{"natural"}}
+	for m, own := range map[string]string{"ddiff": "gamma0", "dps": "scale", "daps": "chain_lr"} {
+		for _, name := range []string{own, "shared"} {
+			v.Parameters[m] = append(v.Parameters[m], Parameter{Name: name, Numbers: true, Test: func(Value) error { return nil }})
+		}
+	}
+	return v
+}
+
+// Methods from the command line are a choice among those of the tasks.
+func TestRestrictMethods(t *testing.T) {
+	t.Parallel()
+	const lists = "methods: [ddiff, dps]\ntasks:\n" +
+		"  - {name: hdr, methods: [ddiff], solver: {gamma0: [1, 2]}}\n" +
+		"  - {name: hdr, methods: [dps], solver: {scale: [3, 4]}}\n" +
+		"  - {name: inpaint_box, methods: [ddiff, dps], solver: {scale: 5, gamma0: 6, shared: 7}}\n"
+	for _, c := range []struct {
+		text, methods string
+		want          []string // name, methods and solver of each task
+		err           string
+	}{
+		{lists, "dps", []string{`hdr dps {"scale":3}`, `hdr dps {"scale":4}`, `inpaint_box dps {"scale":5,"shared":7}`}, ""},
+		{lists, "ddiff daps", []string{`hdr ddiff {"gamma0":1}`, `hdr ddiff {"gamma0":2}`, `inpaint_box ddiff {"gamma0":6,"shared":7}`}, ""},
+		{lists, "daps", nil, "--method: no task of the campaign has the method daps; the tasks have ddiff, dps"},
+		{lists, "daps dpss", nil, `--method: unknown method "dpss" (did you mean "dps"?)`},
+		{lists, "", nil, "--method: is empty; name at least one method"},
+		{"tasks: [hdr, {name: inpaint_box, methods: [ddiff]}]\n", "daps", []string{"hdr  {}"}, ""},
+		{"methods: [ddiff, dps]\nsolver: {scale: 1}\ntasks: [hdr]\n", "ddiff", []string{"hdr  {}"}, ""},
+		{"methods: [dps]\nsolver: {scale: 1}\ntasks: [hdr]\n", "ddiff", nil, `c.yaml:3: solver.scale: unknown parameter of ddiff "scale" (valid: gamma0, shared)`},
+		// Errors about the tasks that are left have their lines.
+		{lists + "  - {name: hdr, methods: [dps], solver: {unknown: 1}}\n", "dps", nil, `c.yaml:7: tasks[3].solver.unknown: unknown parameter of dps "unknown"`},
+	} {
+		s, err := Parse("c.yaml", []byte("dataset: {path: x}\n"+c.text), "/")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Override("methods", "--method")
+		if err = s.RestrictMethods(strings.Fields(c.methods), restrictable()); err == nil {
+			err = s.Validate(restrictable())
+		}
+		var got []string
+		for _, task := range s.Tasks {
+			data, _ := s.Effective(task).Solver.MarshalJSON()
+			got = append(got, task.Name+" "+strings.Join(task.Methods, ",")+" "+string(data))
+		}
+		switch {
+		case c.err != "":
+			if err == nil || !strings.HasPrefix(err.Error(), c.err) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%s of\n%serror %v, want %s", c.methods, c.text, err, c.err)
+			}
+		case err != nil || !slices.Equal(got, c.want):
+			t.Errorf("%s of\n%serror %v, tasks %q, want %q", c.methods, c.text, err, got, c.want)
+		}
+	}
+}
+
+// A task whose methods are all unknown has no further error about its settings.
+func TestSettingsOfUnknownMethods(t *testing.T) {
+	t.Parallel()
+	s, err := Parse("c.yaml", []byte("dataset: {path: x}\ntasks: [{name: hdr, methods: [dps], solver: {scale: 1}}]\n"), "/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Validate(restrictable()); err == nil || strings.Contains(err.Error(), "parameter") {
+		t.Errorf("error %v, want only that of the method", err)
+	}
+}

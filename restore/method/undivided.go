@@ -1,0 +1,15 @@
+package method
+
+// needsGradient is [Info.Undivided] of the methods with a gradient through the network.
+const needsGradient = "needs the gradient of the network"
+
+// Undivided returns the first of the named methods with [Info.Undivided], and its value. Both are empty if there is none. Unknown names
+// are skipped.
+func (s Set) Undivided(names []string) (name, reason string) {
+	for _, name := range names {
+		if m, err := s.Find(name); err == nil && m.Info().Undivided != "" {
+			return name, m.Info().Undivided
+		}
+	}
+	return "", ""
+}

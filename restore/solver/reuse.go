@@ -1,0 +1,61 @@
+package solver
+
+import (
+	"crypto/sha256"
+
+	"ddiff/restore/method"
+	"ddiff/restore/onnx"
+)
+
+// Reuse makes the solver one for another run, as New does with the same arguments, if it has the compiled models of that run: numbers of the steps,
+// such as step sizes and times, are inputs of the models. Otherwise it returns false and changes nothing. Images in tiles have
+// models of their own.
+func (s *Solver) Reuse(rt *onnx.Runtime, run *method.Run, n int, build Build) (bool, error) {
+	build, err := build.of(rt, run)
+	if err != nil || rt != s.rt || n != s.n || build != s.build || s.run.Grid() != nil || run.Grid() != nil ||
+		run.Prior != s.run.Prior || run.Info.Name != s.run.Info.Name || run.Operator.Image != s.run.Operator.Image {
+		return false, err
+	}
+	parts := s.streams
+	if len(parts) == 0 {
+		parts = []*Solver{s}
+	}
+	for _, part := range parts {
+		if same, err := part.makes(run); err != nil || !same {
+			return false, err
+		}
+	}
+	s.run = run
+	for _, part := range parts {
+		part.run = run
+	}
+	return true, nil
+}
+
+// makes reports whether the compiled models make the steps of a run.
+func (s *Solver) makes(run *method.Run) (bool, error) {
+	if s.steps(run) != s.k {
+		return false, nil
+	}
+	for _, c := range []*call{s.main, s.single} {
+		if c == nil {
+			continue
+		}
+		m, err := s.model(run, c.form, c.k)
+		if err != nil || m.digest() != c.digest {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// digest is equal for equal models.
+func (c chunk) digest() string {
+	h := sha256.New()
+	h.Write(c.model)
+	for _, stage := range c.stages {
+		sum := sha256.Sum256(stage.Model)
+		h.Write(sum[:])
+	}
+	return string(h.Sum(nil))
+}
