@@ -12,7 +12,7 @@ import (
 )
 
 // The program accepts every example, and its dataset exists, except for those that the user provides: the campaigns of the
-// paper.
+// paper, and photographs that make tuning-photographs downloads.
 func TestExamples(t *testing.T) {
 	t.Parallel()
 	for _, name := range tracked(t, "examples/*.yaml") {
@@ -27,6 +27,12 @@ func TestExamples(t *testing.T) {
 		if strings.HasPrefix(name, "examples/paper/") {
 			if data := filepath.Join(root, "examples", "paper", "data"); filepath.Dir(spec.Dataset.Path) != mustAbs(t, data) {
 				t.Errorf("%s reads %s, want a dataset in %s", name, spec.Dataset.Path, data)
+			}
+			continue
+		}
+		if spec.Dataset.Path == mustAbs(t, filepath.Join(root, ".cache", "tuning-photographs")) {
+			if !strings.Contains(read(t, "scripts/tuning-photographs.sh"), ".cache/tuning-photographs") || !strings.Contains(read(t, name), "make tuning-photographs") {
+				t.Errorf("%s does not name the command that downloads its dataset", name)
 			}
 			continue
 		}
