@@ -111,6 +111,6 @@ func dpsNatural() []Row {
 		searchedRow(operator.MotionDeblur, 100, "scale", 15),
 		searchedRow(operator.PhaseRetrieval, 100, "scale", 60),
 		searchedRow(operator.NonlinearDeblur, 100, "scale", 30),
-		searchedRow(operator.HDR, 100, "scale", 30),
+		searchedRow(operator.HDR, 100, "scale", 0.5),
 	}
 }
