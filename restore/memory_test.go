@@ -82,6 +82,39 @@ func TestLatentMemory(t *testing.T) {
 	}
 }
 
+// TestGradientMemory: the estimate for a gradient through the network bounds the measured peaks of "ddiff run --steps 2" (minus the 176
+// MiB of ddiff at 64×64) without exceeding 1.5 times their value. dmplug differentiates as many evaluations as its parameter ddim_steps.
+func TestGradientMemory(t *testing.T) {
+	t.Parallel()
+	p, err := prior.Open(prior.Bundled)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := restore.NewEngine(onnxtest.Runtime(t), p, restore.Config{Operators: operator.Builtin(), Methods: method.Builtin()})
+	defer e.Close() //nolint:errcheck // nothing is compiled
+	need := func(name string, side int) int64 {
+		settings, err := method.Builtin().Resolve(method.Request{Method: name, Preset: "natural", Task: operator.InpaintBox}, p.Schedule.Steps())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e.Memory(restore.Plan{Task: operator.InpaintBox, Image: operator.Shape{Channels: 3, Height: side, Width: side}, Solver: settings}, 1) >> 20
+	}
+	for _, c := range []struct {
+		method string
+		side   int
+		mib    int64
+	}{{"dps", 256, 748}, {"dps", 512, 2942}, {"dmplug", 256, 1660}, {"dmplug", 512, 6332}} {
+		if got := need(c.method, c.side); got < c.mib || 2*got > 3*c.mib {
+			t.Errorf("%s, %d×%d: %d MiB, measured %d", c.method, c.side, c.side, got, c.mib)
+		}
+	}
+	for _, name := range []string{"diffpir", "dcdp"} {
+		if got, want := need(name, 256), need("ddiff", 256); got != want {
+			t.Errorf("%s: %d MiB, ddiff %d, without a gradient through the network", name, got, want)
+		}
+	}
+}
+
 // convolutions is an operator file of 3×3 convolutions of 64 channels with tanh between them.
 func convolutions(t *testing.T, layers, side int) *operator.File {
 	t.Helper()

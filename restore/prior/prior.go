@@ -42,6 +42,7 @@ type Prior struct {
 	x, t      onnx.Port
 	output    string
 	parts     *bundleModels // nil for a prior that works on pixels
+	values    valueCounts
 }
 
 // Open reads and loads the prior at path, which may be Bundled.
