@@ -9,6 +9,7 @@ import (
 	"ddiff/coordinator/report"
 	"ddiff/coordinator/tune"
 	"ddiff/manifest"
+	"ddiff/restore/parameter"
 )
 
 // The keys of the files of a tuning in its output.
@@ -53,7 +54,7 @@ type tuneTest struct {
 	// Objective is the mean of the objective, higher is better.
 	Objective tune.Estimate `json:"objective,omitzero"`
 	Images    []tunedImage  `json:"images"`
-	// Failed has the names of the test images without a result.
+	// Failed has the names of the test images that were not restored in every run.
 	Failed []string `json:"failed,omitempty"`
 
 	variants []string // the chosen settings by fold, without those that all share
@@ -142,7 +143,7 @@ func (t *tuning) tests() (tests []tuneTest, evaluations int, err error) {
 				for _, r := range t.results[s] {
 					evaluations += r.Evaluations()
 				}
-				if !ok {
+				if !ok || t.hasFailure(s) {
 					one.Failed = append(one.Failed, img.Name)
 					continue
 				}
@@ -241,8 +242,15 @@ func (t *tuning) campaigns() (keys []string, files [][]byte, err error) {
 			key = fmt.Sprintf("tuned-%d.yaml", k+1)
 		}
 		spec.Split, spec.Tasks, spec.Solver, spec.Steps = &split, nil, nil, 0
-		if !manifest.IsAddress(spec.Output) {
-			if spec.Output, err = filepath.Abs(spec.Output); err != nil {
+		paths := []*string{&spec.Output}
+		if spec.Prior != manifest.PriorBundled {
+			paths = append(paths, &spec.Prior) // in a campaign file it is relative to the file
+		}
+		for _, path := range paths {
+			if manifest.IsAddress(*path) {
+				continue
+			}
+			if *path, err = filepath.Abs(*path); err != nil {
 				return nil, nil, err
 			}
 		}
@@ -251,7 +259,11 @@ func (t *tuning) campaigns() (keys []string, files [][]byte, err error) {
 			if !ok {
 				continue
 			}
-			task, err := c.task(settings)
+			m, err := t.methods.Find(c.method)
+			if err != nil {
+				return nil, nil, err
+			}
+			task, err := c.task(settings, m.Info().Parameters)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -270,11 +282,12 @@ func (t *tuning) campaigns() (keys []string, files [][]byte, err error) {
 	return keys, files, nil
 }
 
-// task is a task with the complete settings of one method.
-func (c *contest) task(settings string) (manifest.TaskSpec, error) {
+// task is a task with the complete settings of one method. Those that items leave out at their default are stated, because the preset may
+// have another value.
+func (c *contest) task(settings string, parameters parameter.List) (manifest.TaskSpec, error) {
 	cell := c.byKey[settings]
 	sigma := c.problem.Sigma
-	t := manifest.TaskSpec{Name: c.problem.Task, Params: cell.params, Sigma: &sigma, Steps: cell.steps, Runs: cell.runs, Methods: []string{c.method}}
+	t := manifest.TaskSpec{Name: c.problem.Task, Operator: c.operator, Params: cell.params, Sigma: &sigma, Steps: cell.steps, Runs: cell.runs, Methods: []string{c.method}}
 	if p := c.problem.Photons; p > 0 {
 		t.Photons = &p
 	}
@@ -292,6 +305,11 @@ func (c *contest) task(settings string) (manifest.TaskSpec, error) {
 			return t, fmt.Errorf("read setting %s of %s: %w", name, c.describe(), err)
 		}
 		t.Solver[name] = v
+	}
+	for _, p := range parameters {
+		if _, stated := t.Solver[p.Name]; p.Added && !stated {
+			t.Solver[p.Name] = manifest.Value{Number: p.Start().Number, Word: p.Start().Word}
+		}
 	}
 	return t, nil
 }

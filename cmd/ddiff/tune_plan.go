@@ -20,13 +20,14 @@ import (
 
 // contest is a problem and a method: the settings that are compared, and the images.
 type contest struct {
-	problem report.Problem
-	method  string
-	prior   string
-	cells   []*tunedCell // in the order of the campaign
-	byKey   map[string]*tunedCell
-	images  map[string]tune.Image
-	races   []*tune.Race // by fold
+	problem  report.Problem
+	method   string
+	prior    string
+	operator string       // the file of an operator that is not built in, else empty
+	cells    []*tunedCell // in the order of the campaign
+	byKey    map[string]*tunedCell
+	images   map[string]tune.Image
+	races    []*tune.Race // by fold
 }
 
 // tunedCell is one setting of a contest.
@@ -147,6 +148,9 @@ func (t *tuningPlan) add(it *manifest.Item) error {
 	c := t.byKey[key]
 	if c == nil {
 		c = &contest{problem: cell.Problem, method: cell.Method, prior: cell.Prior, images: map[string]tune.Image{}, byKey: map[string]*tunedCell{}}
+		if it.Operator != nil {
+			c.operator = it.Operator.Path
+		}
 		t.byKey[key], t.contests = c, append(t.contests, c)
 	}
 	c.images[img.SHA256] = img

@@ -112,7 +112,7 @@ func (o *tuneOutcome) notes() []string {
 	}
 	for _, one := range o.Tests {
 		if len(one.Failed) > 0 {
-			out = append(out, fmt.Sprintf("%s, %s: no result on %s.", problemText(one.Problem), one.Method, strings.Join(one.Failed, ", ")))
+			out = append(out, fmt.Sprintf("%s, %s: not restored in every run: %s.", problemText(one.Problem), one.Method, strings.Join(one.Failed, ", ")))
 		}
 	}
 	return out

@@ -143,6 +143,23 @@ func TestTune(t *testing.T) {
 	wantMessage(t, campaign, "2 items, 2 of them are done, 0 to do")
 }
 
+// TestTunedCampaign: the campaign of the chosen settings finds the results of the tuning, with an operator file, a prior at a relative path,
+// and a parameter at the default that items leave out, for which the preset has another value.
+func TestTunedCampaign(t *testing.T) {
+	t.Parallel()
+	dir, out := photographs(t, "chelsea", "coffee", "rocket"), filepath.Join(t.TempDir(), "out")
+	ran := tuneImages(t, dir, "--task", "hdr", "--operator", learnedBlur, "--prior", filepath.Join("..", "..", "restore", "prior", "bundled", "prior.onnx"),
+		"--solver", "answer=x_plus_u", "--solver", "recover=never", "--set", "gamma0=4,8", "--steps", "2", "--size", "128", "--test-images", "coffee", "-o", out)
+	wantCode(t, ran, 0)
+	plan := ddiff(t, "run", filepath.Join(out, "tuned.yaml"), "--dry-run", "--json")
+	wantCode(t, plan, 0)
+	var counts struct{ Items, Done int }
+	must(t, json.Unmarshal([]byte(plan.stdout), &counts))
+	if counts.Items != 2 || counts.Done != 2 {
+		t.Errorf("%+v, want two items with stored results:\n%s", counts, read(t, filepath.Join(out, "tuned.yaml")))
+	}
+}
+
 func abs(x float64) float64 { return max(x, -x) }
 
 func gamma0(t *testing.T, r manifest.Result) float64 {
