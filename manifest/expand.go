@@ -273,7 +273,9 @@ func (p place) item(row Row, spec *Spec, campaign string) Item {
 
 // RowTasks returns the names of the tasks of a row, with repetitions.
 func RowTasks(row Row, spec *Spec) []string {
-	if name := row.Overrides.Task; name != "" {
+	if name := row.Overrides.Task; slices.Contains(spec.LeftOut, name) {
+		return nil
+	} else if name != "" {
 		return []string{name}
 	}
 	var out []string
@@ -284,12 +286,12 @@ func RowTasks(row Row, spec *Spec) []string {
 }
 
 // rowTasks returns the effective tasks of a row, with the row's overrides. A row's task selects the
-// campaign's tasks of that name, or adds a task with the campaign's settings.
+// campaign's tasks of that name, or adds a task with the campaign's settings, unless it was left out.
 func rowTasks(row Row, spec *Spec) []TaskSpec {
 	tasks := slices.Clone(spec.Tasks)
 	if name := row.Overrides.Task; name != "" {
 		tasks = slices.DeleteFunc(tasks, func(t TaskSpec) bool { return t.Name != name })
-		if len(tasks) == 0 {
+		if len(tasks) == 0 && !slices.Contains(spec.LeftOut, name) {
 			tasks = []TaskSpec{{Name: name}}
 		}
 	}

@@ -15,7 +15,7 @@ func ItemsPerRow(row Row, spec *Spec) int {
 			solutions += len(spec.methodsOf(*t)) * spec.Effective(*t).Runs
 		}
 	}
-	if name != "" && !found {
+	if name != "" && !found && !slices.Contains(spec.LeftOut, name) {
 		solutions = len(spec.Methods) * spec.Runs
 	}
 	return solutions

@@ -9,9 +9,9 @@ import (
 )
 
 // RestrictMethods replaces the methods of a campaign. A task with methods of its own keeps those among the new ones; without
-// any, it is left out. Where the new methods are a part of the present ones, settings that only the others have are left out, too.
+// any, it is left out, also for rows that name it. Where the new methods are a part of the present ones, settings that only the others have are left out, too.
 //
-// The error is a [FieldError] of methods: none is given, one is unknown, or no task is left.
+// The error is a [FieldError]: no method is given, one is unknown, also of a task, or no task is left.
 func (s *Spec) RestrictMethods(methods []string, v Vocabulary) error {
 	if len(methods) == 0 {
 		return s.problem("methods", errors.New("is empty; name at least one method"))
@@ -22,16 +22,22 @@ func (s *Spec) RestrictMethods(methods []string, v Vocabulary) error {
 		}
 	}
 	var tasks []TaskSpec
-	var listed []string // in the tasks
+	var listed, left []string // methods in the tasks, names of tasks without a method
 	moved := map[string]string{}
 	for i, t := range s.Tasks {
 		before, after := s.methodsOf(t), methods
+		for k, m := range t.Methods {
+			if !slices.Contains(v.Methods, m) { // the task may be left out
+				return s.problem(fmt.Sprintf("tasks[%d].methods[%d]", i, k), unknown("method", m, v.Methods))
+			}
+		}
 		if len(t.Methods) > 0 {
 			listed = append(listed, t.Methods...)
 			after = slices.DeleteFunc(slices.Clone(t.Methods), func(m string) bool { return !slices.Contains(methods, m) })
 			t.Methods = after
 		}
 		if len(after) == 0 {
+			left = append(left, t.Name)
 			continue
 		}
 		t.Solver = v.settingsOf(t.Solver, before, after)
@@ -45,6 +51,11 @@ func (s *Spec) RestrictMethods(methods []string, v Vocabulary) error {
 	}
 	s.Solver = v.settingsOf(s.Solver, s.Methods, methods)
 	s.Tasks, s.Methods = tasks, methods
+	for _, name := range left {
+		if !slices.ContainsFunc(tasks, func(t TaskSpec) bool { return t.Name == name }) && !slices.Contains(s.LeftOut, name) {
+			s.LeftOut = append(s.LeftOut, name)
+		}
+	}
 	lines := map[string]int{}
 	for field, line := range s.lines {
 		task, rest, inTask := strings.Cut(field, "]")

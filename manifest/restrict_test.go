@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -38,6 +39,7 @@ func TestRestrictMethods(t *testing.T) {
 		{"tasks: [hdr, {name: inpaint_box, methods: [ddiff]}]\n", "daps", []string{"hdr  {}"}, ""},
 		{"methods: [ddiff, dps]\nsolver: {scale: 1}\ntasks: [hdr]\n", "ddiff", []string{"hdr  {}"}, ""},
 		{"methods: [dps]\nsolver: {scale: 1}\ntasks: [hdr]\n", "ddiff", nil, `c.yaml:3: solver.scale: unknown parameter of ddiff "scale" (valid: gamma0, shared)`},
+		{"methods: [ddiff, dps]\ntasks: [hdr, {name: hdr, methods: [dsp]}]\n", "dps", nil, `c.yaml:3: tasks[1].methods[0]: unknown method "dsp"`},
 		// Errors about the tasks that are left have their lines.
 		{lists + "  - {name: hdr, methods: [dps], solver: {unknown: 1}}\n", "dps", nil, `c.yaml:7: tasks[3].solver.unknown: unknown parameter of dps "unknown"`},
 	} {
@@ -61,6 +63,35 @@ func TestRestrictMethods(t *testing.T) {
 			}
 		case err != nil || !slices.Equal(got, c.want):
 			t.Errorf("%s of\n%serror %v, tasks %q, want %q", c.methods, c.text, err, got, c.want)
+		}
+	}
+}
+
+// Rows of a list that name a task which is left out do not add it again with the settings of the campaign.
+func TestRowsOfTasksThatAreLeftOut(t *testing.T) {
+	t.Parallel()
+	s, err := Parse("c.yaml", []byte("dataset: {path: x}\nmethods: [ddiff, dps]\n"+
+		"tasks: [{name: inpaint_box, methods: [ddiff], params: {side: 8}}, {name: hdr, methods: [ddiff]}, {name: hdr, methods: [dps]}]\n"), "/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.RestrictMethods([]string{"dps"}, restrictable()); err != nil {
+		t.Fatal(err)
+	}
+	stored, err := s.YAML("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := Parse("again.yaml", stored, "/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []*Spec{s, again} {
+		for task, want := range map[string]int{"": 1, "hdr": 1, "inpaint_box": 0, "denoise": 1} {
+			row := Row{Name: "a", Overrides: Overrides{Task: task}, Err: errors.New("unreadable")}
+			if n, items := ItemsPerRow(row, s), FailedItems(row, s, 0, "unreadable"); n != want || len(items) != want || len(RowTasks(row, s)) != want {
+				t.Errorf("task %q: %d items, want %d: %+v", task, n, want, items)
+			}
 		}
 	}
 }

@@ -55,6 +55,8 @@ type Spec struct {
 	Dataset Dataset `json:"dataset"`
 	// Tasks are solved for each row. At least one.
 	Tasks []TaskSpec `json:"tasks"`
+	// LeftOut names tasks that [Spec.RestrictMethods] has left out: rows of a list that name one have no items. It must name no task of Tasks.
+	LeftOut []string `json:"left_out,omitempty"`
 	// Methods are the solvers that are compared. Default: ["ddiff"].
 	Methods []string `json:"methods"`
 	// Preset names the set of solver parameters. Default: "natural".

@@ -14,6 +14,7 @@ func (d *yamlDecoder) spec(n *yaml.Node, s *Spec) {
 		"name":      func(n *yaml.Node, path string) { d.text(n, path, &s.Name) },
 		"dataset":   func(n *yaml.Node, path string) { d.dataset(n, path, &s.Dataset) },
 		"tasks":     func(n *yaml.Node, path string) { s.Tasks = decodeList(d, n, path, d.task) },
+		"left_out":  func(n *yaml.Node, path string) { s.LeftOut = decodeList(d, n, path, d.text) },
 		"methods":   func(n *yaml.Node, path string) { s.Methods = decodeList(d, n, path, d.text) },
 		"preset":    func(n *yaml.Node, path string) { d.text(n, path, &s.Preset) },
 		"prior":     func(n *yaml.Node, path string) { d.text(n, path, &s.Prior) },
