@@ -84,8 +84,10 @@ type FleetConfig struct {
 	// precision. Default: nil, items of all precisions are leased.
 	Precisions []manifest.Precision
 	// Whole are those in which this worker computes methods that differentiate the network or evaluate it in a loop: it leases no items of
-	// campaigns with such a method and another fixed precision. Default: nil, items of all precisions are leased.
+	// campaigns with such a method and another precision. Default: nil, items of all precisions are leased.
 	Whole []manifest.Precision
+	// Default is the precision of campaigns that fix none. Default: empty, it is not known and Whole does not regard these campaigns.
+	Default manifest.Precision
 	// Methods are the restoration methods. Default: the built-in ones.
 	Methods method.Set
 	// Now is the clock. Default: time.Now.

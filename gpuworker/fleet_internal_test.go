@@ -534,6 +534,14 @@ func TestUpdateOfRecord(t *testing.T) {
 			t.Errorf("%s is refused: %q, want %q; usable: %v", name, got.refused, c.refused, f.usable(got))
 		}
 	}
+	// A worker with OpenVINO alone ends if it leases an item that it cannot divide.
+	f.cfg.Precisions, f.cfg.Whole, f.cfg.Default = []manifest.Precision{"float32"}, []manifest.Precision{}, "float32"
+	for method, want := range map[string]string{"ddiff": "", "dps": "cannot do in its default precision float32"} {
+		got := f.add(t, "default-"+method, func(r *manifest.Campaign) { r.Spec.Methods = []string{method} })
+		if (got.refused != "") != (want != "") || !strings.Contains(got.refused, want) {
+			t.Errorf("a campaign of %s without a precision is refused: %q, want %q", method, got.refused, want)
+		}
+	}
 	f.cfg.Precisions = nil
 	if err := f.lacks(&half.record); err != nil {
 		t.Errorf("a worker of all precisions: %v", err)

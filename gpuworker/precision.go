@@ -52,6 +52,10 @@ func missingPrecision(need manifest.Precision, offered []manifest.Precision) err
 // or not all its methods. It is nil otherwise.
 func (f *Fleet) lacks(c *manifest.Campaign) error {
 	need, ok := c.Needs()
+	whose := "the campaign's"
+	if need == "" {
+		need, whose = f.cfg.Default, "its default"
+	}
 	if !ok || need == "" {
 		return nil
 	}
@@ -59,7 +63,7 @@ func (f *Fleet) lacks(c *manifest.Campaign) error {
 		return missingPrecision(need, f.cfg.Precisions)
 	}
 	if name, reason := f.cfg.Methods.Undivided(c.Spec.Methods); name != "" && f.cfg.Whole != nil && !slices.Contains(f.cfg.Whole, need) {
-		return fmt.Errorf("%w: its method %s %s, which this worker cannot do in the campaign's precision %s", ErrUnsupported, name, reason, need)
+		return fmt.Errorf("%w: its method %s %s, which this worker cannot do in %s precision %s", ErrUnsupported, name, reason, whose, need)
 	}
 	return nil
 }

@@ -38,6 +38,7 @@ type workerProcess struct {
 	runtime    *onnx.Runtime        // nil when simulated
 	precisions []manifest.Precision // of the runtime
 	auto       manifest.Precision
+	byDefault  manifest.Precision // of campaigns without one
 	fleet      *gpuworker.Fleet
 	tuner      *gpuworker.Tuner
 	simulation *gpuworker.Simulation
@@ -128,7 +129,7 @@ func (p *workerProcess) open(ctx context.Context) error {
 		}
 		cfg.Engines, cfg.Operators, cfg.Tuner = engines, engines, p.tuner
 		p.precisions, cfg.Whole, p.auto = gpuworker.Offer(p.runtime)
-		cfg.Precisions, cfg.Methods = p.precisions, p.o.run.catalogue.Methods
+		cfg.Precisions, cfg.Default, cfg.Methods = p.precisions, p.byDefault, p.o.run.catalogue.Methods
 	}
 	if p.simulation != nil { // it computes nothing
 		p.precisions, p.auto = manifest.Precisions(), manifest.PrecisionFloat32
@@ -152,6 +153,7 @@ func (p *workerProcess) device(store storage.Store) (*gpuworker.EngineCache, err
 	if build, err = build.Complete(p.runtime); err != nil {
 		return nil, err
 	}
+	p.byDefault = manifest.Precision(build.Precision.Name())
 	engines, err := gpuworker.NewEngineCache(gpuworker.EngineCacheConfig{
 		Runtime: p.runtime, Engine: p.o.run.engine(build), Store: store,
 		Dir: filepath.Join(cache, "priors"), Bytes: p.o.priorMemory << 20, Logger: p.log,
