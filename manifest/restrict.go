@@ -84,3 +84,13 @@ func (v Vocabulary) settingsOf(values Values, methods, part []string) Values {
 	})
 	return out
 }
+
+// checkLeftOut returns an error for each name of left_out that tasks has, too.
+func (s *Spec) checkLeftOut() (out []*FieldError) {
+	for i, name := range s.LeftOut {
+		if slices.ContainsFunc(s.Tasks, func(t TaskSpec) bool { return t.Name == name }) {
+			out = append(out, s.problem(fmt.Sprintf("left_out[%d]", i), fmt.Errorf("%q is in tasks, too; remove one of them", name)))
+		}
+	}
+	return out
+}

@@ -107,3 +107,20 @@ func TestSettingsOfUnknownMethods(t *testing.T) {
 		t.Errorf("error %v, want only that of the method", err)
 	}
 }
+
+// A task is left out or not.
+func TestLeftOutTaskIsNoTask(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"left_out: [hdr]\n":              "",
+		"left_out: [hdr, inpaint_box]\n": `c.yaml:3: left_out[1]: "inpaint_box" is in tasks, too; remove one of them`,
+	} {
+		s, err := Parse("c.yaml", []byte("dataset: {path: x}\ntasks: [{name: inpaint_box}]\n"+text), "/")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Validate(restrictable()); (err == nil) != (want == "") || err != nil && err.Error() != want {
+			t.Errorf("%q: error %v, want %q", text, err, want)
+		}
+	}
+}

@@ -68,7 +68,7 @@ type Parameter struct {
 // with the nearest valid name. The error joins one [FieldError] per problem.
 func (s *Spec) Validate(v Vocabulary) error {
 	problems := append(s.checkRanges(), s.checkRequired()...)
-	problems = append(problems, s.checkNames(v)...)
+	problems = append(append(problems, s.checkNames(v)...), s.checkLeftOut()...)
 	if len(problems) == 0 {
 		return nil
 	}
