@@ -41,7 +41,7 @@ func (s *Spec) RestrictMethods(methods []string, v Vocabulary) error {
 			continue
 		}
 		t.Solver = v.settingsOf(t.Solver, before, after)
-		moved[fmt.Sprintf("tasks[%d]", i)] = fmt.Sprintf("tasks[%d]", len(tasks))
+		moved[taskField(i)] = taskField(len(tasks))
 		tasks = append(tasks, t)
 	}
 	if len(tasks) == 0 && len(listed) > 0 {
@@ -51,22 +51,83 @@ func (s *Spec) RestrictMethods(methods []string, v Vocabulary) error {
 	}
 	s.Solver = v.settingsOf(s.Solver, s.Methods, methods)
 	s.Tasks, s.Methods = tasks, methods
-	for _, name := range left {
-		if !slices.ContainsFunc(tasks, func(t TaskSpec) bool { return t.Name == name }) && !slices.Contains(s.LeftOut, name) {
+	s.leaveOut(left)
+	s.moveTasks(moved)
+	return nil
+}
+
+// leaveOut adds to LeftOut the names that no task has any more.
+func (s *Spec) leaveOut(names []string) {
+	for _, name := range names {
+		if !s.hasTask(name) && !slices.Contains(s.LeftOut, name) {
 			s.LeftOut = append(s.LeftOut, name)
 		}
 	}
-	lines := map[string]int{}
-	for field, line := range s.lines {
-		task, rest, inTask := strings.Cut(field, "]")
-		if !inTask || !strings.HasPrefix(task, "tasks[") {
-			lines[field] = line
-		} else if at, ok := moved[task+"]"]; ok {
-			lines[at+rest] = line
+}
+
+func (s *Spec) hasTask(name string) bool {
+	return slices.ContainsFunc(s.Tasks, func(t TaskSpec) bool { return t.Name == name })
+}
+
+// ChooseTasks replaces the tasks of a campaign. Those that it has under the name of a chosen one stay, with their settings; the chosen
+// ones that it has not are added as they are. Rows of a list that name another one of its tasks have no items. By is the flag that errors about the added ones name, such as "--task". The error is a
+// [FieldError] of a name that is chosen twice.
+func (s *Spec) ChooseTasks(chosen []TaskSpec, by string) error {
+	var tasks []TaskSpec
+	names, added, moved := map[string]bool{}, []int{}, map[string]string{}
+	for _, c := range chosen {
+		if names[c.Name] {
+			return &FieldError{Field: by, Err: fmt.Errorf("task %q is repeated; remove one", c.Name)}
+		}
+		names[c.Name] = true
+		size := len(tasks)
+		for i, t := range s.Tasks {
+			if t.Name == c.Name {
+				moved[taskField(i)] = taskField(len(tasks))
+				tasks = append(tasks, t)
+			}
+		}
+		if len(tasks) == size {
+			added = append(added, size)
+			tasks = append(tasks, c)
 		}
 	}
-	s.lines = lines
+	var before []string
+	for _, t := range s.Tasks {
+		before = append(before, t.Name)
+	}
+	s.Tasks = tasks
+	s.LeftOut = slices.DeleteFunc(s.LeftOut, s.hasTask)
+	s.leaveOut(before)
+	s.moveTasks(moved)
+	if len(moved) == 0 {
+		s.Override("tasks", by)
+	}
+	for _, i := range added {
+		s.Override(taskField(i), by)
+	}
 	return nil
+}
+
+// taskField is the field of a task in messages.
+func taskField(i int) string { return fmt.Sprintf("tasks[%d]", i) }
+
+// moveTasks gives the lines and flags of the tasks to their new places. Those of a task without one are left out.
+func (s *Spec) moveTasks(moved map[string]string) {
+	s.lines, s.overrides = movedFields(s.lines, moved), movedFields(s.overrides, moved)
+}
+
+func movedFields[V any](fields map[string]V, moved map[string]string) map[string]V {
+	out := map[string]V{}
+	for field, v := range fields {
+		task, rest, inTask := strings.Cut(field, "]")
+		if !inTask || !strings.HasPrefix(task, "tasks[") {
+			out[field] = v
+		} else if at, ok := moved[task+"]"]; ok {
+			out[at+rest] = v
+		}
+	}
+	return out
 }
 
 // settingsOf returns the solver settings of a part of some methods: those that only the other methods have are left out. Methods that are
@@ -88,7 +149,7 @@ func (v Vocabulary) settingsOf(values Values, methods, part []string) Values {
 // checkLeftOut returns an error for each name of left_out that tasks has, too.
 func (s *Spec) checkLeftOut() (out []*FieldError) {
 	for i, name := range s.LeftOut {
-		if slices.ContainsFunc(s.Tasks, func(t TaskSpec) bool { return t.Name == name }) {
+		if s.hasTask(name) {
 			out = append(out, s.problem(fmt.Sprintf("left_out[%d]", i), fmt.Errorf("%q is in tasks, too; remove one of them", name)))
 		}
 	}

@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -96,6 +97,61 @@ func TestRowsOfTasksThatAreLeftOut(t *testing.T) {
 	}
 }
 
+// Tasks from the command line keep the settings that the file has for them.
+func TestChooseTasks(t *testing.T) {
+	t.Parallel()
+	const lists = "methods: [ddiff, dps]\nsigma: [0.1, 0.2]\ntasks:\n" +
+		"  - {name: hdr, methods: [ddiff], solver: {gamma0: 1}}\n" +
+		"  - {name: inpaint_box, methods: [ddiff]}\n" +
+		"  - {name: hdr, methods: [dps], solver: {scale: 3}}\n"
+	for _, c := range []struct {
+		text, tasks, methods string
+		want                 []string // name, noise, methods and solver of each task
+		err                  string
+	}{
+		{lists, "hdr", "", []string{`hdr 0.1 ddiff {"gamma0":1}`, `hdr 0.2 ddiff {"gamma0":1}`, `hdr 0.1 dps {"scale":3}`, `hdr 0.2 dps {"scale":3}`}, ""},
+		{lists, "hdr", "dps", []string{`hdr 0.1 dps {"scale":3}`, `hdr 0.2 dps {"scale":3}`}, ""},
+		{"tasks: [{name: hdr, solver: {gamma0: 1}}]\n", "inpaint_box hdr", "", []string{`inpaint_box 0.05  {}`, `hdr 0.05  {"gamma0":1}`}, ""},
+		{"tasks: [hdr]\n", "inpaint_box", "", []string{"inpaint_box 0.05  {}"}, ""},
+		{lists, "hdr hdr", "", nil, `--task: task "hdr" is repeated; remove one`},
+		{lists, "", "", nil, "--task: is missing or empty; name at least one task"},
+		{lists, "hdr x", "", nil, `--task: unknown task "x"`},
+		// Errors name the flag or the line, also if --method leaves tasks out.
+		{lists, "hdr x", "dps", nil, `--task: unknown task "x"`},
+		{"tasks: [hdr, {name: inpaint_box, solver: {unknown: 1}}]\n", "inpaint_box", "", nil, `c.yaml:2: tasks[0].solver.unknown: unknown parameter of ddiff "unknown"`},
+	} {
+		s, err := Parse("c.yaml", []byte("dataset: {path: x}\n"+c.text), "/")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var chosen []TaskSpec
+		for _, name := range strings.Fields(c.tasks) {
+			chosen = append(chosen, TaskSpec{Name: name})
+		}
+		err = s.ChooseTasks(chosen, "--task")
+		if err == nil && c.methods != "" {
+			err = s.RestrictMethods(strings.Fields(c.methods), restrictable())
+		}
+		if err == nil {
+			err = s.Validate(restrictable())
+		}
+		var got []string
+		for _, task := range s.Tasks {
+			e := s.Effective(task)
+			data, _ := e.Solver.MarshalJSON()
+			got = append(got, fmt.Sprint(task.Name, " ", float64(*e.Sigma), " ", strings.Join(task.Methods, ","), " ", string(data)))
+		}
+		switch {
+		case c.err != "":
+			if err == nil || !strings.HasPrefix(err.Error(), c.err) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%s of\n%serror %v, want %s", c.tasks, c.text, err, c.err)
+			}
+		case err != nil || !slices.Equal(got, c.want):
+			t.Errorf("%s of\n%serror %v, tasks %q, want %q", c.tasks, c.text, err, got, c.want)
+		}
+	}
+}
+
 // A task whose methods are all unknown has no further error about its settings.
 func TestSettingsOfUnknownMethods(t *testing.T) {
 	t.Parallel()
@@ -121,6 +177,26 @@ func TestLeftOutTaskIsNoTask(t *testing.T) {
 		}
 		if err := s.Validate(restrictable()); (err == nil) != (want == "") || err != nil && err.Error() != want {
 			t.Errorf("%q: error %v, want %q", text, err, want)
+		}
+	}
+}
+
+// Rows that name a task of the file which was not chosen have no items; chosen tasks are not left out any more.
+func TestRowsOfTasksThatAreNotChosen(t *testing.T) {
+	t.Parallel()
+	s, err := Parse("c.yaml", []byte("dataset: {path: x}\ntasks: [hdr, inpaint_box]\nleft_out: [denoise, colorize]\n"), "/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.ChooseTasks([]TaskSpec{{Name: "hdr"}, {Name: "denoise"}}, "--task"); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"colorize", "inpaint_box"}; !slices.Equal(s.LeftOut, want) {
+		t.Errorf("left out %q, want %q", s.LeftOut, want)
+	}
+	for task, want := range map[string]int{"": 2, "hdr": 1, "denoise": 1, "inpaint_box": 0, "phase_retrieval": 1} {
+		if n := ItemsPerRow(Row{Overrides: Overrides{Task: task}}, s); n != want {
+			t.Errorf("task %q: %d items, want %d", task, n, want)
 		}
 	}
 }

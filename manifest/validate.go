@@ -77,7 +77,8 @@ func (s *Spec) Validate(v Vocabulary) error {
 
 func (s *Spec) problem(field string, err error) *FieldError {
 	top, _, _ := strings.Cut(field, "[")
-	if by := cmp.Or(s.overrides[field], s.overrides[top]); by != "" {
+	entry, _, _ := strings.Cut(field, ".")
+	if by := cmp.Or(s.overrides[field], s.overrides[entry], s.overrides[top]); by != "" {
 		return &FieldError{Field: by, Err: err}
 	}
 	return &FieldError{File: s.file, Line: s.lines[field], Field: field, Err: err}

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -29,21 +30,22 @@ type methodInfo struct {
 	About      string          `json:"about"`
 	Citation   string          `json:"citation"`
 	Steps      int             `json:"steps"`
+	MaxSteps   int             `json:"max_steps,omitempty"` // 0: the length of the prior's schedule
 	Parameters []parameterInfo `json:"parameters"`
 	Presets    []presetInfo    `json:"presets"`
 	Curves     []curveInfo     `json:"curves"`
 }
 
 type parameterInfo struct {
-	Name    string          `json:"name"`
-	Kind    string          `json:"kind"`
-	Range   string          `json:"range"`
-	Min     *float64        `json:"min,omitempty"`
-	Max     *float64        `json:"max,omitempty"`
-	Words   []string        `json:"words,omitempty"`
-	Unit    string          `json:"unit,omitempty"`
-	Default parameter.Value `json:"default"`
-	Doc     string          `json:"doc"`
+	Name    string           `json:"name"`
+	Kind    string           `json:"kind"`
+	Range   string           `json:"range"`
+	Min     *float64         `json:"min,omitempty"`
+	Max     *float64         `json:"max,omitempty"`
+	Words   []string         `json:"words,omitempty"`
+	Unit    string           `json:"unit,omitempty"`
+	Default *parameter.Value `json:"default"` // null: a preset's row or the campaign must state the value
+	Doc     string           `json:"doc"`
 }
 
 // presetInfo holds the values of a preset for a task. The other parameters have their defaults.
@@ -64,9 +66,12 @@ type curveInfo struct {
 func runMethods(out io.Writer, methods method.Set, asJSON bool) error {
 	var infos []methodInfo
 	for _, m := range methods.Infos() {
-		info := methodInfo{Name: m.Name, About: m.About, Citation: m.Citation, Steps: m.Steps}
+		info := methodInfo{Name: m.Name, About: m.About, Citation: m.Citation, Steps: m.Steps, MaxSteps: m.MaxSteps}
 		for _, p := range m.Parameters {
-			i := parameterInfo{Name: p.Name, Kind: p.Kind(), Range: p.Range(), Words: p.Words(), Unit: p.Unit, Default: p.Start(), Doc: p.Doc}
+			i := parameterInfo{Name: p.Name, Kind: p.Kind(), Range: p.Range(), Words: p.Words(), Unit: p.Unit, Doc: p.Doc}
+			if !slices.Contains(m.Required, p.Name) {
+				i.Default = new(p.Start())
+			}
 			if i.Kind == "number" || i.Kind == "integer" {
 				i.Min, i.Max = &p.Min, &p.Max
 			}
@@ -87,16 +92,24 @@ func runMethods(out io.Writer, methods method.Set, asJSON bool) error {
 		if i > 0 {
 			fmt.Fprintln(out)
 		}
-		fmt.Fprintf(out, "%s: %s\n  %s\n", m.Name, m.About, m.Citation)
+		fmt.Fprintf(out, "%s: %s\n  %s\n  %d steps by default", m.Name, m.About, m.Citation, m.Steps)
+		if m.MaxSteps > 0 {
+			fmt.Fprintf(out, ", at most %d", m.MaxSteps)
+		}
+		fmt.Fprintln(out)
 		w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 		fmt.Fprintln(w, "  PARAMETER\tRANGE\tDEFAULT\tMEANING")
 		for _, p := range m.Parameters {
-			fmt.Fprintln(w, "  "+strings.Join([]string{p.Name, p.Range, p.Default.String(), p.Doc}, "\t"))
+			start := parameter.None
+			if p.Default != nil {
+				start = p.Default.String()
+			}
+			fmt.Fprintln(w, "  "+strings.Join([]string{p.Name, p.Range, start, p.Doc}, "\t"))
 		}
 		if err := w.Flush(); err != nil {
 			return err
 		}
 	}
-	fmt.Fprintln(out, "\nT is the length of the prior's schedule. Presets replace defaults task by task; see ddiff tasks.")
+	fmt.Fprintln(out, "\nT is the length of the prior's schedule, and the largest number of steps unless the method states one. Presets replace defaults task by task; see ddiff tasks.")
 	return nil
 }

@@ -97,7 +97,7 @@ func newRunCommand(c shard.Catalogue) *cobra.Command {
 
 // addMain adds the flags of a campaign that most people need.
 func (o *runOptions) addMain(f *pflag.FlagSet) {
-	f.StringSliceVar(&o.tasks, "task", nil, "`tasks`, separated by commas, or all (without inpaint, which needs a mask); see: ddiff tasks")
+	f.StringSliceVar(&o.tasks, "task", nil, "`tasks`, separated by commas, or all (without inpaint, which needs a mask); those of the campaign file keep its settings; see: ddiff tasks")
 	f.StringArrayVar(&o.own, "operator", nil, "ONNX `file` of an operator of your own, as a task named after the file; repeatable; see: ddiff operator check")
 	f.StringVarP(&o.spec.Output, "out", "o", "", "`directory` for the results, or s3://bucket/prefix?endpoint=URL (default \"out\")")
 	f.StringSliceVar(&o.methods, "method", nil, "`methods`, separated by commas; see: ddiff methods (default ddiff)")
@@ -152,7 +152,7 @@ func (o *runOptions) campaign(flags *pflag.FlagSet, args []string) (spec *manife
 	if err != nil {
 		return nil, 0, usageError{err}
 	}
-	swept := !flags.Changed("task") && !flags.Changed("operator") && len(distinctTasks(spec)) == len(spec.Tasks)
+	swept := !flags.Changed("operator") && len(distinctTasks(spec)) == len(spec.Tasks)
 	if err := o.override(flags, spec); err != nil {
 		if exitCode(err) == exitPrior {
 			return nil, 0, err
@@ -194,11 +194,15 @@ func (o *runOptions) override(flags *pflag.FlagSet, s *manifest.Spec) error {
 	if err != nil {
 		return err
 	}
+	if flags.Changed("task") {
+		if err := s.ChooseTasks(taskSpecs(o.tasks, o.catalogue), "--task"); err != nil {
+			return err
+		}
+	}
 	for _, f := range []struct {
 		flag, field string
 		set         func()
 	}{
-		{"task", "tasks", func() { s.Tasks = taskSpecs(o.tasks, o.catalogue) }},
 		{"out", "output", func() { s.Output = o.spec.Output }},
 		{"preset", "preset", func() { s.Preset = o.spec.Preset }},
 		{"prior", "prior", func() { s.Prior = o.spec.Prior }},
@@ -242,7 +246,9 @@ func (o *runOptions) override(flags *pflag.FlagSet, s *manifest.Spec) error {
 		}
 	}
 	if len(own) > 0 {
-		s.Tasks = taskSpecs(o.tasks, o.catalogue)
+		if !flags.Changed("task") {
+			s.Tasks = nil
+		}
 		for i, t := range own {
 			s.Override(fmt.Sprintf("tasks[%d]", len(s.Tasks)), "--operator "+o.own[i])
 			s.Tasks = append(s.Tasks, t)
