@@ -1,6 +1,7 @@
 package method
 
 import (
+	"fmt"
 	"math"
 
 	"ddiff/restore/onnx"
@@ -59,8 +60,12 @@ func (dcdp) Info() Info {
 func (dcdp) Plan(s Settings, schedule prior.Schedule, image operator.Shape) ([]Step, error) {
 	scale := float64(image.Height*image.Width) / (256 * 256)
 	evaluations := int(s.Number("ddim_num_iterations"))
+	first, last := s.Number("ddim_init_timestep"), s.Number("ddim_end_timestep")
+	if last > first {
+		return nil, fmt.Errorf("%w ddim_end_timestep: %g is above ddim_init_timestep, %g", ErrSetting, last, first)
+	}
 	var out []Step
-	for _, t := range purificationTimes(s.Steps, schedule.Steps(), s.Number("ddim_init_timestep"), s.Number("ddim_end_timestep")) {
+	for _, t := range purificationTimes(s.Steps, schedule.Steps(), first, last) {
 		times := ddimTimes(max(t, 2), evaluations)
 		st := Step{
 			Time: t - 1, Times: map[string][]int{"ddim": times}, Std: map[string]float64{"noise": 1},

@@ -4,6 +4,7 @@ import "ddiff/restore/operator"
 
 // dcdpPublished are the settings of the authors' code for FFHQ, github.com/Morefre/Decoupled-Data-Consistency-with-Diffusion-Purification-for-Image-Restoration
 // at fa89ad3, folder purification_configurations. There are none for ImageNet and for HDR.
+// The mask of its inpainting is a box (dcdp.py); random inpainting has the same settings here.
 func dcdpPublished() []Row {
 	row := func(task string, steps, gradientSteps int, lr float64, from, to int) Row {
 		return publishedRow("ffhq", task, steps, "csgm_num_iterations", gradientSteps, "lr", lr, "momentum", 0.9,

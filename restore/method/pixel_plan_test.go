@@ -183,7 +183,7 @@ func TestDCDPPlan(t *testing.T) {
 			t.Errorf("step %d: %+v, want the time %d", i, st, want)
 		}
 	}
-	if steps, _ = plan(t, method.DCDP(), 4, values(0, 1000, 2)); steps[0].Time != 999 || steps[3].Time != 996 {
+	if steps, _ = plan(t, method.DCDP(), 4, values(1000, 1000, 2)); steps[0].Time != 999 || steps[3].Time != 996 {
 		t.Errorf("times from %d to %d, want 999 to 996", steps[0].Time, steps[3].Time)
 	}
 }

@@ -21,10 +21,10 @@ func psldPublished() []Row {
 		row("ffhq", operator.GaussianDeblur, 0.1, 0.1),  // run/inverse_gb_ldm.sh:7
 		row("ffhq", operator.MotionDeblur, 0.1, 0.1),    // run/inverse_mb_ldm.sh:7
 
-		row("imagenet", operator.SuperResolution, 0.1, 1), // run/inverse.sh, defaults of scripts/inverse.py:266, 272
+		row("imagenet", operator.SuperResolution, 0.1, 1), // run/inverse.sh, defaults of scripts/inverse.py:265, 271
 		row("imagenet", operator.InpaintBox, 0.01, 0.1),   // run/inverse_bip.sh:7
-		row("imagenet", operator.InpaintRandom, 0.1, 1),   // run/inverse_rip.sh, defaults of scripts/inverse.py:266, 272
-		row("imagenet", operator.GaussianDeblur, 0.1, 1),  // run/inverse_gb.sh, defaults of scripts/inverse.py:266, 272
-		row("imagenet", operator.MotionDeblur, 0.1, 1),    // run/inverse_mb.sh, defaults of scripts/inverse.py:266, 272
+		row("imagenet", operator.InpaintRandom, 0.1, 1),   // run/inverse_rip.sh, defaults of scripts/inverse.py:265, 271
+		row("imagenet", operator.GaussianDeblur, 0.1, 1),  // run/inverse_gb.sh, defaults of scripts/inverse.py:265, 271
+		row("imagenet", operator.MotionDeblur, 0.1, 1),    // run/inverse_mb.sh, defaults of scripts/inverse.py:265, 271
 	}
 }

@@ -127,3 +127,12 @@ func TestRisingAnnealing(t *testing.T) {
 		}
 	}
 }
+
+// Turns of DCDP whose noise would rise are refused.
+func TestRisingPurification(t *testing.T) {
+	t.Parallel()
+	_, err := published(t, "dcdp", 3, map[string]parameter.Value{"ddim_init_timestep": parameter.Number(20), "ddim_end_timestep": parameter.Number(40)})
+	if !errors.Is(err, method.ErrSetting) || !strings.Contains(err.Error(), "ddim_end_timestep: 40 is above ddim_init_timestep, 20") {
+		t.Errorf("error %v, want one that names both times", err)
+	}
+}
