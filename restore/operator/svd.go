@@ -92,7 +92,7 @@ func separableSVD(rows, cols *axisSVD) *SVD {
 // fitsSVD returns ErrShape for images that are too large.
 func fitsSVD(height, width int) error {
 	if max(height, width) > maxSVD {
-		return fmt.Errorf("%w: %d×%d, the singular value decomposition of the operator has sides of at most %d", ErrShape, width, height, maxSVD)
+		return fmt.Errorf("%w: %d×%d, the singular value decomposition of the operator has sides of at most %d; use a smaller size, or a method that needs no decomposition", ErrShape, width, height, maxSVD)
 	}
 	return nil
 }
