@@ -53,22 +53,27 @@ type tuneTest struct {
 	HaarPSI tune.Estimate `json:"haarpsi,omitzero"`
 	// Objective is the mean of the objective, higher is better.
 	Objective tune.Estimate `json:"objective,omitzero"`
-	Images    []tunedImage  `json:"images"`
+	// Cost has the means of the cost of an image.
+	Cost   tunedCost    `json:"cost"`
+	Images []tunedImage `json:"images"`
 	// Failed has the names of the test images that were not restored in every run.
 	Failed []string `json:"failed,omitempty"`
 
-	variants []string // the chosen settings by fold, without those that all share
+	variants []string      // the chosen settings by fold, without those that all share
+	seconds  tune.Estimate // the mean time of an image, see tunedImage
 }
 
 // tunedImage has the figures of one test image.
 type tunedImage struct {
 	tune.Image
-	Fold     int      `json:"fold"`
-	Settings string   `json:"settings"`
-	PSNR     *float64 `json:"psnr,omitempty"`
-	SSIM     *float64 `json:"ssim,omitempty"`
-	HaarPSI  *float64 `json:"haarpsi,omitempty"`
-	Residual *float64 `json:"residual,omitempty"`
+	Fold     int           `json:"fold"`
+	Settings string        `json:"settings"`
+	PSNR     *float64      `json:"psnr,omitempty"`
+	SSIM     *float64      `json:"ssim,omitempty"`
+	HaarPSI  *float64      `json:"haarpsi,omitempty"`
+	Residual *float64      `json:"residual,omitempty"`
+	Cost     manifest.Cost `json:"cost"` // of all runs
+	seconds  float64       // of all runs, in no file: they differ when an image is solved again
 	merit    float64
 }
 
@@ -140,17 +145,19 @@ func (t *tuning) tests() (tests []tuneTest, evaluations int, err error) {
 				if err != nil {
 					return nil, 0, err
 				}
+				image := tunedImage{
+					Image: img, Fold: k + 1, Settings: settings, PSNR: defined(figures.PSNR), SSIM: defined(figures.SSIM),
+					HaarPSI: defined(figures.HaarPSI), Residual: defined(figures.Residual), merit: t.objective.Merit(figures),
+				}
 				for _, r := range t.results[s] {
 					evaluations += r.Evaluations()
+					image.spend(&r)
 				}
 				if !ok || t.hasFailure(s) {
 					one.Failed = append(one.Failed, img.Name)
 					continue
 				}
-				one.Images = append(one.Images, tunedImage{
-					Image: img, Fold: k + 1, Settings: settings, PSNR: defined(figures.PSNR), SSIM: defined(figures.SSIM),
-					HaarPSI: defined(figures.HaarPSI), Residual: defined(figures.Residual), merit: t.objective.Merit(figures),
-				})
+				one.Images = append(one.Images, image)
 			}
 		}
 		one.estimate()
@@ -181,6 +188,7 @@ func (one *tuneTest) estimate() {
 	one.SSIM = over(func(i tunedImage) *float64 { return i.SSIM })
 	one.HaarPSI = over(func(i tunedImage) *float64 { return i.HaarPSI })
 	one.Objective = over(func(i tunedImage) *float64 { return defined(i.merit) })
+	one.estimateCost(over)
 }
 
 // variants describes how the chosen settings of each fold differ from the other settings of the contest.

@@ -67,14 +67,15 @@ func (o *tuneOutcome) print(w io.Writer, asJSON bool) error {
 		return json.NewEncoder(w).Encode(o)
 	}
 	out := tabwriter.NewWriter(escaped(w), 0, 0, 2, ' ', 0)
-	fmt.Fprintln(out, "TASK\tPROBLEM\tMETHOD\tSETTINGS\tCHOSEN\tN\tPSNR\t±95%\tSSIM\tHAARPSI")
+	fmt.Fprintln(out, "TASK\tPROBLEM\tMETHOD\tSETTINGS\tCHOSEN\tN\tPSNR\t±95%\tSSIM\tHAARPSI\tNETWORK\tBACKWARD\tOPERATOR\tS/IMAGE")
 	for _, one := range o.Tests {
 		chosen := slices.Clone(one.variants)
 		if len(slices.Compact(slices.Clone(chosen))) == 1 {
 			chosen = chosen[:1]
 		}
-		fmt.Fprintf(out, "%s\t%s\t%s\t%d\t%s\t%d\t%s\t%s\t%s\t%s\n", one.Task, problemCell(one.Problem), one.Method, one.Cells,
-			strings.Join(chosen, " | "), len(one.Images), figureText(one.PSNR, 2), half(one.PSNR, 2), figureText(one.SSIM, 3), figureText(one.HaarPSI, 3))
+		fmt.Fprintf(out, "%s\t%s\t%s\t%d\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", one.Task, problemCell(one.Problem), one.Method, one.Cells,
+			strings.Join(chosen, " | "), len(one.Images), figureText(one.PSNR, 2), half(one.PSNR, 2), figureText(one.SSIM, 3), figureText(one.HaarPSI, 3),
+			figureText(one.Cost.Network, 0), figureText(one.Cost.NetworkBackward, 0), figureText(one.Cost.Operator, 0), figureText(one.seconds, 2))
 	}
 	if err := out.Flush(); err != nil {
 		return err
@@ -99,7 +100,8 @@ func (o *tuneOutcome) notes() []string {
 	} else {
 		out = append(out, "The figures are means over the test images; the settings were chosen on other images.")
 	}
-	out = append(out, "Objective: "+o.Objective+". ±95%: half-width of the confidence interval of the mean PSNR.")
+	out = append(out, "Objective: "+o.Objective+". ±95%: half-width of the confidence interval of the mean PSNR. "+
+		"NETWORK, BACKWARD, OPERATOR: evaluations of the network, backward passes and calls of the operator for an image.")
 	for _, c := range o.Comparisons {
 		out = append(out, fmt.Sprintf("%s: %s − %s = %s (%s, paired, n = %d).", problemText(c.Problem), c.A, c.B,
 			interval(c.Difference, 3), o.Objective, c.Difference.N))

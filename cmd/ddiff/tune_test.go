@@ -22,10 +22,12 @@ type tuned struct {
 		Cells        int
 		Chosen       []string
 		PSNR         tune.Estimate
+		Cost         struct{ Network, Operator tune.Estimate }
 		Images       []struct {
 			Name, SHA256, Settings string
 			Fold                   int
 			PSNR                   float64
+			Cost                   manifest.Cost
 		}
 	}
 	Stopped, NotRun int
@@ -77,6 +79,9 @@ func TestTune(t *testing.T) {
 		if len(test.Images) != 1 || test.Images[0].Name != "coffee" || test.Images[0].PSNR != test.PSNR.Mean {
 			t.Errorf("test images %+v, want coffee alone", test.Images)
 		}
+		if want := (manifest.Cost{Network: 3, Operator: 9}); len(test.Images) == 1 && test.Images[0].Cost != want || test.Cost.Network.Mean != 3 || test.Cost.Operator.Mean != 9 {
+			t.Errorf("cost %+v and %+v, want %+v", test.Images[0].Cost, test.Cost, want)
+		}
 		// The means of the record are those of the stored results.
 		for _, cell := range race.Cells {
 			sum, n := 0.0, 0
@@ -123,6 +128,20 @@ func TestTune(t *testing.T) {
 	}
 	if string(read(t, filepath.Join(out, "tuning.json"))) == "" || len(wantItemsAtLeast(t, out, len(results))) != len(results) {
 		t.Error("the resumed tuning has other results")
+	}
+
+	// The table ends with the cost of an image.
+	rows := 0
+	for line := range strings.Lines(tuneImages(t, args...).stdout) {
+		if cells := strings.Fields(line); len(cells) > 4 && cells[0] == "hdr" && cells[1] != "−" {
+			rows++
+			if got := cells[len(cells)-4 : len(cells)-1]; !slices.Equal(got, []string{"3", "0", "9"}) {
+				t.Errorf("evaluations, backward passes and calls of the operator %q in %s", got, line)
+			}
+		}
+	}
+	if rows != 2 {
+		t.Errorf("%d rows, want 2", rows)
 	}
 
 	// The report of the test images has no note on the tuning; a report that adds the tuning images has one.
