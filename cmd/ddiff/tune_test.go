@@ -79,8 +79,9 @@ func TestTune(t *testing.T) {
 		if len(test.Images) != 1 || test.Images[0].Name != "coffee" || test.Images[0].PSNR != test.PSNR.Mean {
 			t.Errorf("test images %+v, want coffee alone", test.Images)
 		}
-		if want := (manifest.Cost{Network: 3, Operator: 9}); len(test.Images) == 1 && test.Images[0].Cost != want || test.Cost.Network.Mean != 3 || test.Cost.Operator.Mean != 9 {
-			t.Errorf("cost %+v and %+v, want %+v", test.Images[0].Cost, test.Cost, want)
+		calls := map[string]int{"ddiff": 9, "ddiff_hqs": 6}[test.Method]
+		if want := (manifest.Cost{Network: 3, Operator: calls}); len(test.Images) != 1 || test.Images[0].Cost != want || test.Cost.Network.Mean != 3 || test.Cost.Operator.Mean != float64(calls) {
+			t.Errorf("%s: cost %+v of %+v, want %+v", test.Method, test.Cost, test.Images, want)
 		}
 		// The means of the record are those of the stored results.
 		for _, cell := range race.Cells {
@@ -133,9 +134,10 @@ func TestTune(t *testing.T) {
 	// The table ends with the cost of an image.
 	rows := 0
 	for line := range strings.Lines(tuneImages(t, args...).stdout) {
-		if cells := strings.Fields(line); len(cells) > 4 && cells[0] == "hdr" && cells[1] != "−" {
+		if cells := strings.Fields(line); len(cells) > 8 && cells[0] == "hdr" && strings.HasPrefix(cells[5], "ddiff") && !strings.Contains(line, "paired") {
 			rows++
-			if got := cells[len(cells)-4 : len(cells)-1]; !slices.Equal(got, []string{"3", "0", "9"}) {
+			want := map[string][]string{"ddiff": {"3", "0", "9"}, "ddiff_hqs": {"3", "0", "6"}}[cells[5]]
+			if got := cells[len(cells)-4 : len(cells)-1]; !slices.Equal(got, want) {
 				t.Errorf("evaluations, backward passes and calls of the operator %q in %s", got, line)
 			}
 		}
