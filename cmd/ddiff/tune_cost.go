@@ -3,6 +3,7 @@ package main
 import (
 	"ddiff/coordinator/tune"
 	"ddiff/manifest"
+	"ddiff/restore/method"
 )
 
 // tunedCost has the mean counts of work for an image, see [manifest.Cost].
@@ -16,11 +17,9 @@ type tunedCost struct {
 
 // spend adds the cost of a run.
 func (i *tunedImage) spend(r *manifest.Result) {
-	i.Cost.Network += r.Evaluations()
-	i.Cost.NetworkBackward += r.Cost.NetworkBackward
-	i.Cost.Operator += r.Cost.Operator
-	i.Cost.Autoencoder += r.Cost.Autoencoder
-	i.Cost.AutoencoderBackward += r.Cost.AutoencoderBackward
+	c := method.Cost(r.Cost)
+	c.Network = r.Evaluations()
+	i.Cost = manifest.Cost(method.Cost(i.Cost).Plus(c))
 	i.seconds += r.Seconds
 }
 
