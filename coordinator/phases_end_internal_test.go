@@ -218,7 +218,12 @@ func TestPausedQueue(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1e9, 0)
 	r := runningRunner(t, &now, &strings.Builder{})
-	if _, err := r.publish(t.Context(), items(0, 2), nil); err != nil {
+	_, err := r.publish(t.Context(), items(0, 2), nil)
+	// The consumer learns of an item later than the stream.
+	for pending := uint64(0); err == nil && pending < 2; {
+		pending, _, err = r.queue.Depth(t.Context())
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	step := func(name string, want manifest.Phase, leases int) {

@@ -22,14 +22,7 @@ func TestLeaseAndReleaseOfItems(t *testing.T) {
 		c.Batch = 4
 	})
 	c := f.add(t, "test")
-	fill := func(ids ...string) {
-		t.Helper()
-		for _, id := range ids {
-			if err := q.PublishBatch(t.Context(), []queue.Work{{Class: "class", ID: id, Payload: []byte("{}")}}); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
+	fill := func(ids ...string) { fillQueue(t, q, ids...) }
 	fill("a", "b", "c", "d", "e", "f")
 	for _, want := range []int{4, 2, 0} {
 		all, err := f.request(t.Context(), c, f.snapshotOf(c), 50*time.Millisecond)
@@ -105,9 +98,7 @@ func TestNextSkipsCampaignsWithoutWork(t *testing.T) {
 			} else {
 				a.empty, b.empty = emptiness{}, emptiness{}
 			}
-			if err := queues["b"].PublishBatch(t.Context(), []queue.Work{{Class: "class", ID: id, Payload: []byte("{}")}}); err != nil {
-				t.Fatal(err)
-			}
+			fillQueue(t, queues["b"], id)
 			assigned, all, err := f.Next(t.Context(), 0)
 			if err != nil || len(all) != 1 || assigned.Campaign != "b" {
 				t.Fatalf("%s, found empty before %v: %d items of campaign %q, %v", name, empty, len(all), assigned.Campaign, err)

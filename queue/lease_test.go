@@ -119,6 +119,7 @@ func TestLeaseWithoutWait(t *testing.T) {
 	for i := range 3 {
 		must(t, publish(t.Context(), q, "c", fmt.Sprint(i), nil))
 	}
+	wantDepth(t, q, 3, 0)
 	leases, err := q.Lease(t.Context(), 8, 0)
 	must(t, err)
 	if len(leases) != 3 {

@@ -29,6 +29,10 @@ func TestScan(t *testing.T) {
 		for i := range items {
 			err = errors.Join(err, q.PublishBatch(t.Context(), []Work{{Class: "c", ID: fmt.Sprint(i)}}))
 		}
+		// The consumer learns of an item later than the stream.
+		for pending := uint64(0); err == nil && pending < items; {
+			pending, _, err = q.Depth(t.Context())
+		}
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -269,6 +269,22 @@ def euler(f: Callable[[Tensor, Tensor], Tensor], x: Tensor, times: Tensor, **_: 
     return torch.stack(out)
 
 
+class Uniform:
+    """The uniform number that decides on a proposal. Other programs round its threshold otherwise, so it must be far away."""
+
+    def __init__(self, value: Tensor) -> None:
+        self.value, self.shape = value, value.shape
+
+    def log(self) -> Uniform:
+        return Uniform(self.value.log())
+
+    def __lt__(self, threshold: Tensor) -> Tensor:
+        margin = (self.value - threshold).abs().min().item()
+        if margin < 0.01:
+            raise ValueError(f"a proposal is decided by {margin:.2g}: choose another step size")
+        return self.value < threshold
+
+
 def daps(folder: str) -> Iterator[Case]:
     """The sampler DAPS in pixel space with each of its Markov chains."""
     ode = types.ModuleType("torchdiffeq")
@@ -311,10 +327,10 @@ def daps(folder: str) -> Iterator[Case]:
                         yield draw(2, t, i)
                     yield draw(0, t)
 
-            def uniforms(times: list[int]) -> Iterator[Tensor]:
+            def uniforms(times: list[int]) -> Iterator[Uniform]:
                 for t in times:
                     for z in draw(3, t).flatten()[:count]:
-                        yield torch.special.ndtr(z)[None]
+                        yield Uniform(torch.special.ndtr(z)[None])
 
             def record(xt: Tensor, *_: object) -> None:
                 case.record(xt)

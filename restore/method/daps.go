@@ -3,6 +3,7 @@ package method
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"ddiff/restore/onnx"
 	"ddiff/restore/operator"
@@ -153,48 +154,46 @@ func gradientChain(b *Builder, s Settings, clean onnx.Value) (w, norm onnx.Value
 	return last[0], last[1], nil
 }
 
-// metropolis runs Metropolis-Hastings from the clean image. It returns the last image and its data norm.
+// metropolis runs Metropolis-Hastings from the clean image. It returns the last image and its data norm. Float32 rounds the
+// energy of a large image by more than 1, which would decide on proposals; ‖a‖² − ‖b‖² = ⟨a − b, a + b⟩ gives their change.
 func metropolis(b *Builder, s Settings, clean onnx.Value) (w, norm onnx.Value, err error) {
 	n := clean.Dims[0]
-	// energy returns ‖y − A(w)‖²/2τ² + ‖w − x̂₀‖²/2σ², and ‖y − A(w)‖.
-	energy := func(b *Builder, w onnx.Value) (e, norm onnx.Value, err error) {
-		r, err := b.Residual(w)
-		if err != nil {
-			return e, norm, err
-		}
-		norm = b.Norm(r)
-		d := b.Norm(b.Minus(w, clean))
-		return b.Add(b.Mul(b.Mul(norm, norm), b.Planned("data")), b.Mul(b.Mul(d, d), b.Planned("tether"))), norm, nil
-	}
 	// The normal distribution function makes uniform numbers of normal ones.
 	z := b.Transpose(b.Reshape(b.Draw("acceptance"), n, b.run.Operator.Image.Size()), 1, 0)
 	half := b.Scalar(0.5)
 	uniform := b.Add(b.Mul(b.Apply("Erf", onnx.Float, z.Dims, nil, b.Mul(z, b.Scalar(math.Sqrt2/2))), half), half)
-	e, norm, err := energy(b, clean)
+	r, err := b.Residual(clean)
 	if err != nil {
 		return w, norm, err
 	}
-	last, err := b.Repeat(int(s.Number("chain_steps")), "chain", []onnx.Value{clean, e, norm},
+	last, err := b.Repeat(int(s.Number("chain_steps")), "chain", []onnx.Value{clean, r},
 		func(b *Builder, i, noise onnx.Value, state []onnx.Value) ([]onnx.Value, error) {
-			w := b.Add(state[0], noise)
-			e, norm, err := energy(b, w)
+			w, r := state[0], state[1]
+			proposed := b.Add(w, noise)
+			residual, err := b.Residual(proposed)
 			if err != nil {
 				return nil, err
 			}
-			// Without the bound, exp overflows far down the hill.
-			chance := b.Exp(b.Neg(b.Max(b.Minus(e, state[1]), b.Scalar(0))))
-			accept := b.Cast(b.Apply("Less", onnx.Bool, []int{n}, nil, b.Gather(uniform, i), chance), onnx.Float)
-			choose := func(old, proposed, accept onnx.Value) onnx.Value {
-				return b.Add(old, b.Mul(b.Minus(proposed, old), accept))
+			product := func(a, c onnx.Value) onnx.Value {
+				p := b.Mul(a, c)
+				return b.Reshape(b.ReduceSum(b.Reshape(p, n, p.Size()/n), 1), n)
 			}
-			return []onnx.Value{
-				choose(state[0], w, b.Reshape(accept, n, 1, 1, 1)), choose(state[1], e, accept), choose(state[2], norm, accept),
-			}, nil
+			rise := b.Add(
+				b.Mul(product(b.Minus(residual, r), b.Add(residual, r)), b.Planned("data")),
+				b.Mul(product(b.Minus(proposed, w), b.Add(b.Minus(proposed, clean), b.Minus(w, clean))), b.Planned("tether")))
+			// Without the bound, exp overflows far down the hill.
+			chance := b.Exp(b.Neg(b.Max(rise, b.Scalar(0))))
+			accept := b.Cast(b.Apply("Less", onnx.Bool, []int{n}, nil, b.Gather(uniform, i), chance), onnx.Float)
+			choose := func(old, proposed onnx.Value) onnx.Value {
+				dims := append([]int{n}, slices.Repeat([]int{1}, len(old.Dims)-1)...)
+				return b.Add(old, b.Mul(b.Minus(proposed, old), b.Reshape(accept, dims...)))
+			}
+			return []onnx.Value{choose(w, proposed), choose(r, residual)}, nil
 		})
 	if err != nil {
 		return w, norm, err
 	}
-	return last[0], last[2], nil
+	return last[0], b.Norm(last[1]), nil
 }
 
 // dapsNatural are the rows of natural. Two evaluations in a step were chosen with bundled photographs before the search.
