@@ -17,7 +17,7 @@ mkdir -p "$reports"
 
 # These packages compute, which the race detector slows down many times, and start at most one
 # goroutine. The tests of cmd/ddiff run all of them under the detector with small images.
-compute='^ddiff/(coordinator/report|restore|restore/(check|gpucheck|method|metric|noise|operator|prior|prior/.*|raster|solver))$'
+compute='^ddiff/(coordinator/report|restore|restore/(check|gpucheck|method|metric|noise|noiselevel|operator|prior|prior/.*|raster|solver))$'
 # These need ONNX Runtime, browsers or processes: `quick` leaves them out.
 heavy='^ddiff/(cmd/ddiff|coordinator/report|gpuworker|restore|restore/(check|gpucheck|method|onnx|operator|prior|prior/.*|solver))$'
 
