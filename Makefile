@@ -49,7 +49,7 @@ TORCH ?= $(PYTHON)
 
 .PHONY: bench
 bench: test-packages build runtime ## Time a light and a heavy task against the bare network and PyTorch (3 minutes; TORCH=DIR/bin/python BENCH="--device cpu")
-	@bin/ddiff bench --task super_resolution,phase_retrieval --items 4 --steps 20 --torch $(TORCH) $(BENCH)
+	@bin/ddiff bench --task super_resolution,phase_retrieval --items 4 --steps 20 --time 3m --torch $(TORCH) $(BENCH)
 
 .PHONY: bench-full
 bench-full: test-packages build runtime ## Time all tasks, and a step of both modes of LatentDDiff beside one of DDiff (an hour; COST="--size 128")

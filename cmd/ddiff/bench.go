@@ -26,6 +26,7 @@ type benchOptions struct {
 	steps   int
 	items   int
 	rounds  int
+	limit   time.Duration
 	torch   string
 	compile time.Duration
 	tools   string
@@ -58,6 +59,7 @@ func newBenchCommand() *cobra.Command {
 	f.IntVar(&o.steps, "steps", 60, "solver steps per image")
 	f.IntVar(&o.items, "items", 8, "images per campaign; must be a multiple of each batch size")
 	f.IntVar(&o.rounds, "rounds", 3, "measurements of each setting")
+	f.DurationVar(&o.limit, "time", 0, "time within which all rounds but the first must end, judged by the longest one (0: no limit)")
 	f.StringVar(&o.torch, "torch", "", "Python interpreter with PyTorch and onnx (empty: skip PyTorch)")
 	f.DurationVar(&o.compile, "torch-compile", 40*time.Second, "time after which no compilation of PyTorch begins (0: none)")
 	f.StringVar(&o.tools, "tools", "tools", "directory that holds ddiff_torch")
@@ -76,6 +78,9 @@ func runBench(ctx context.Context, o benchOptions, stdout, stderr io.Writer) (er
 		if n < 1 || o.items%n != 0 {
 			return usageError{fmt.Errorf("--items: %d is not a multiple of the batch size %d; choose a multiple", o.items, n)}
 		}
+	}
+	if o.limit < 0 {
+		return usageError{fmt.Errorf("--time: %v is negative; 0 is no limit", o.limit)}
 	}
 	if len(o.batches) == 0 || o.rounds < 1 {
 		return usageError{fmt.Errorf("--batch and --rounds: %d sizes and %d rounds; need at least one of each", len(o.batches), o.rounds)}
@@ -99,6 +104,9 @@ func runBench(ctx context.Context, o benchOptions, stdout, stderr io.Writer) (er
 	r, err := o.measure(ctx, dir, photos, torch, stderr)
 	if err != nil {
 		return err
+	}
+	if made := len(r.timings[r.settings[0]]); made < o.rounds {
+		fmt.Fprintf(stdout, "%d of %d rounds within %v\n", made, o.rounds, o.limit)
 	}
 	r.printCampaigns(stdout)
 	if torch != nil {

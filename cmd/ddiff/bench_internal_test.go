@@ -140,6 +140,27 @@ func TestBenchTables(t *testing.T) {
 	}
 }
 
+// The first round always runs; another one only if it would end within the limit, should it take as long as the longest.
+func TestBenchLimit(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		limit            time.Duration
+		round            int
+		elapsed, longest time.Duration
+		want             bool
+	}{
+		{0, 1, time.Hour, time.Hour, false},
+		{time.Minute, 0, time.Hour, 0, false},
+		{time.Minute, 1, 40 * time.Second, 20 * time.Second, false},
+		{time.Minute, 1, 40 * time.Second, 21 * time.Second, true},
+		{time.Minute, 2, 61 * time.Second, 0, true},
+	} {
+		if got := (benchOptions{limit: test.limit}).over(test.round, test.elapsed, test.longest); got != test.want {
+			t.Errorf("%+v: %t", test, got)
+		}
+	}
+}
+
 func TestSpread(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -174,5 +195,13 @@ func TestBenchMeasures(t *testing.T) {
 	}
 	if n := len(lines); n != 1+4+2+2+8+1 { // head, campaigns, heads, our solver, variants, summary
 		t.Errorf("%d lines:\n%s", n, out.String())
+	}
+	// A limit that the first round exceeds ends the bench after it, and says so.
+	cmd, out = newBenchCommand(), bytes.Buffer{}
+	cmd.SetOut(&out)
+	cmd.SetArgs([]string{"--images", "../../examples/images", "--task", "super_resolution", "--batch", "1", "--size", "64",
+		"--steps", "2", "--items", "1", "--rounds", "2", "--time", "1ms", "--device", "cpu", "--precision", "fp32"})
+	if err := cmd.ExecuteContext(t.Context()); err != nil || !strings.HasPrefix(out.String(), "1 of 2 rounds within 1ms\n") {
+		t.Errorf("%v\n%s", err, out.String())
 	}
 }

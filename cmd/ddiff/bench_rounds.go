@@ -7,6 +7,7 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
+	"time"
 )
 
 // spread is the median of a sample, with its lowest and highest value.
@@ -38,10 +39,11 @@ type benchResults struct {
 	torch    map[benchVariant][]float64 // milliseconds per step
 }
 
-// measure runs the rounds. Each round measures every setting once; after the first task of a batch size it measures the
+// measure runs the rounds, as many as the limit allows. Each round measures every setting once; after the first task of a batch size it measures the
 // variants of PyTorch that run has for this size, so that both sides see the same load of the machine.
 func (o benchOptions) measure(ctx context.Context, dir string, photos []string, torch *torchProcess, stderr io.Writer) (benchResults, error) {
 	r := benchResults{timings: make(map[benchSetting][]timing), torch: make(map[benchVariant][]float64)}
+	start := time.Now()
 	var run map[int][]string
 	if torch != nil {
 		var err error
@@ -57,7 +59,12 @@ func (o benchOptions) measure(ctx context.Context, dir string, photos []string, 
 			r.variants = append(r.variants, benchVariant{name, n})
 		}
 	}
+	var longest time.Duration
 	for round := range o.rounds {
+		if o.over(round, time.Since(start), longest) {
+			break
+		}
+		begin := time.Now()
 		for i, s := range r.settings {
 			name := filepath.Join(dir, fmt.Sprintf("%d-%d", round, i))
 			compared := s.task == o.tasks[0] && torch != nil
@@ -78,8 +85,14 @@ func (o benchOptions) measure(ctx context.Context, dir string, photos []string, 
 				r.torch[v] = append(r.torch[v], ms)
 			}
 		}
+		longest = max(longest, time.Since(begin))
 	}
 	return r, nil
+}
+
+// over reports whether a round would end after the limit. The first one always runs.
+func (o benchOptions) over(round int, elapsed, longest time.Duration) bool {
+	return o.limit > 0 && round > 0 && elapsed+longest > o.limit
 }
 
 // shares returns the spread of the network's share for a setting.

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"strings"
+	"sync"
 
 	"github.com/spf13/pflag"
 
@@ -159,7 +160,13 @@ func plugin(provider string) (string, error) {
 	return "", nil
 }
 
-// noteUnusable prints the reason why the CPU provider computes alone.
+// noted has the notes of this process. A bench opens a runtime for each campaign.
+var noted sync.Map
+
+// noteUnusable prints the reason why the CPU provider computes alone, once.
 func noteUnusable(reason error) {
-	fmt.Fprintf(os.Stderr, "ddiff: note: using the CPU provider alone: %s\n", printable(reason.Error()))
+	note := printable(reason.Error())
+	if _, printed := noted.LoadOrStore(note, true); !printed {
+		fmt.Fprintf(os.Stderr, "ddiff: note: using the CPU provider alone: %s\n", note)
+	}
 }
