@@ -91,7 +91,7 @@ func wantNone(t *testing.T, q *queue.Queue, wait time.Duration) {
 func wantDepth(t *testing.T, q *queue.Queue, pending, inFlight uint64) {
 	t.Helper()
 	// The server updates its counts a moment after it has stored a message.
-	deadline := time.Now().Add(5 * time.Second)
+	deadline := time.Now().Add(patience)
 	for {
 		p, f, err := q.Depth(t.Context())
 		must(t, err)

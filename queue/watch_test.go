@@ -146,21 +146,23 @@ func TestWatchReadsQuickChangesTogether(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	begin, changes := time.Now(), int64(0)
+	var writing sync.WaitGroup
 	for c, err := range reader.Watch(ctx, "a.1") {
 		must(t, err)
 		if c.Ready {
-			go func() {
+			writing.Go(func() {
 				for i := range 200 {
 					if err := writer.Put(ctx, "a.1", fmt.Append(nil, i)); err != nil {
 						t.Errorf("Put: %v", err)
 					}
 				}
-			}()
+			})
 		}
 		if changes++; string(c.Data) == last {
 			break
 		}
 	}
+	writing.Wait() // the reader may see the last record before its writer has the answer
 	must(t, ctx.Err())
 	// A read asks for one record, and then for more. A change may arrive between the two.
 	if reads := int64(time.Since(begin)/pause) + 2; requests.Load() > 3*reads+2 {
