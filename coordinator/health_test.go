@@ -77,7 +77,10 @@ func (tc *testCluster) stand(name string) *candidate {
 	})
 	must(tc.t, err)
 	c.service = service
-	election, err := queue.NewElection(tc.t.Context(), tc.nc, queue.ElectionConfig{Name: name, TTL: time.Second, Fit: service.Fit, Logger: tc.log})
+	// A tenth of the speed of time: a slow machine ends no term, and a leader that resigns is replaced as soon as at full speed.
+	begin := time.Now()
+	slowly := func() time.Time { return begin.Add(time.Since(begin) / 10) }
+	election, err := queue.NewElection(tc.t.Context(), tc.nc, queue.ElectionConfig{Name: name, TTL: time.Second, Fit: service.Fit, Logger: tc.log, Now: slowly})
 	must(tc.t, err)
 	stopHealth := tc.background(service.CheckHealth)
 	stopElection := tc.background(func(ctx context.Context) error {

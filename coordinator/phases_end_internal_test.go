@@ -219,15 +219,19 @@ func TestPausedQueue(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	r := runningRunner(t, &now, &strings.Builder{})
 	_, err := r.publish(t.Context(), items(0, 2), nil)
-	// The consumer learns of an item later than the stream.
-	for pending := uint64(0); err == nil && pending < 2; {
-		pending, _, err = r.queue.Depth(t.Context())
-	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	step := func(name string, want manifest.Phase, leases int) {
 		t.Helper()
+		// The consumer learns of a published item, and of the copy of a released one, later than the stream.
+		var err error
+		for pending := uint64(0); err == nil && pending < 2; {
+			pending, _, err = r.queue.Depth(t.Context())
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
 		if err := r.applyWanted(t.Context()); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -285,7 +289,7 @@ func TestCancelledCampaign(t *testing.T) {
 		if _, err := r.publish(t.Context(), all, nil); err != nil {
 			t.Fatal(err)
 		}
-		leases, err := r.queue.Lease(t.Context(), 1, time.Second)
+		leases, err := r.queue.Lease(t.Context(), 1, 20*time.Second)
 		if err != nil || len(leases) != 1 {
 			t.Fatalf("%s: %d leases, %v", name, len(leases), err)
 		}

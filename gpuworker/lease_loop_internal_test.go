@@ -97,14 +97,16 @@ func TestRequestThatWaits(t *testing.T) {
 	c := f.add(t, "a")
 	for _, n := range []int{0, 3, 5} {
 		log.Reset()
-		var work []queue.Work
+		var ids []string
 		for i := range n {
-			work = append(work, queue.Work{Class: "class", ID: string(rune('a'+n)) + string(rune('a'+i)), Payload: []byte("{}")})
+			ids = append(ids, string(rune('a'+n))+string(rune('a'+i)))
 		}
-		if err := q.PublishBatch(t.Context(), work); err != nil {
-			t.Fatal(err)
+		fillQueue(t, q, ids...)
+		wait := time.Millisecond
+		if n > 0 {
+			wait = time.Minute // the items end it
 		}
-		leases, err := f.request(t.Context(), c, f.snapshotOf(c), time.Millisecond)
+		leases, err := f.request(t.Context(), c, f.snapshotOf(c), wait)
 		if err != nil || len(leases) != min(n, 4) || log.Len() > 0 {
 			t.Errorf("%d items: %d leases, %v, log %s", n, len(leases), err, log)
 		}

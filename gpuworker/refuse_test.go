@@ -118,6 +118,11 @@ func TestItemsOfNewerVersionAreRefused(t *testing.T) {
 		if n := strings.Count(c.log.String(), fmt.Sprintf("cannot process campaign\" campaign=%s ", id)); n != 1 {
 			t.Errorf("campaign %s is logged %d times, want once:\n%s", id, n, c.log)
 		}
+		until(t, func() bool { // the consumer learns of the released copy later than the stream
+			pending, _, err := q.Depth(t.Context())
+			must(t, err)
+			return pending > 0
+		})
 		leases, err := q.Lease(t.Context(), 2, 0)
 		must(t, err)
 		if len(leases) != 1 || leases[0].Attempt() != 1 || work.leased[id] != 1 {

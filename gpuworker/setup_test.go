@@ -332,7 +332,7 @@ func wantEmpty(t *testing.T, q *queue.Queue) {
 		if pending == 0 && inFlight == 0 {
 			return
 		}
-		if time.Since(begin) > patience/6 {
+		if time.Since(begin) > patience {
 			t.Fatalf("the queue holds %d pending items and %d in flight, want none", pending, inFlight)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -199,8 +200,15 @@ func TestStuckWorkerLosesItems(t *testing.T) {
 	cfg, p := config(t, q, s), newPace()
 	cfg.Name, cfg.Steps = "stuck", p.steps
 	cfg.Limits = gpuworker.Limits{Solve: 100 * time.Millisecond, Stop: 50 * time.Millisecond}
+	// No stage reaches its limit before the device hangs.
+	begin, hangs := time.Now(), atomic.Bool{}
+	cfg.Now = func() time.Time {
+		if hangs.Load() {
+			return time.Now()
+		}
+		return begin
+	}
 	batchOf(&cfg, 1)
-	// A compiled model starts within the limit.
 	warm(t, cfg.Work.(gpuworker.Single).Items.Engine, all[0])
 	publish(t, q, all...)
 	w, err := gpuworker.New(cfg)
@@ -209,6 +217,7 @@ func TestStuckWorkerLosesItems(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- w.Run(context.Background()) }()
 	<-p.made // the device hangs here
+	hangs.Store(true)
 	if err := <-ended; err == nil || !strings.Contains(err.Error(), gpuworker.ErrStuck.Error()) {
 		t.Errorf("Run returned %v, want %v", err, gpuworker.ErrStuck)
 	}
