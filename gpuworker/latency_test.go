@@ -1,6 +1,7 @@
 package gpuworker_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -16,44 +17,48 @@ import (
 // another worker waits for items: no item is solved twice.
 func TestSlowNetworkKeepsLeases(t *testing.T) {
 	t.Parallel()
-	const batch, ackWait, roundTrip = 64, time.Second, 100 * time.Millisecond
-	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true})
-	must(t, err)
-	s.Start()
-	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
-	if !s.ReadyForConnections(patience) {
-		t.Fatal("timeout: the server is not ready")
-	}
-	connect := func(options ...nats.Option) *queue.Queue {
-		nc, err := nats.Connect(s.ClientURL(), options...)
+	const batch, roundTrip = 64, 100 * time.Millisecond
+	withLeases(t, time.Second, func(ackWait time.Duration) error {
+		s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true})
 		must(t, err)
-		t.Cleanup(nc.Close)
-		q, err := queue.Open(t.Context(), nc, queue.Config{Campaign: "test", AckWait: ackWait, MaxAttempts: 100})
-		must(t, err)
-		return q
-	}
-	near, far := connect(), connect(nats.SetCustomDialer(queuetest.Dialer{RoundTrip: roundTrip}))
-	publish(t, near, items(t, batch)...)
-	store := newStore(t)
-	worker := func(name string, q *queue.Queue) *running {
-		cfg := config(t, q, store)
-		cfg.Name, cfg.AckWait, cfg.Simulate = name, ackWait, &gpuworker.Simulation{Mean: 2 * ackWait / batch}
-		batchOf(&cfg, batch)
-		return start(t, cfg)
-	}
-	first := worker("far", far)
-	await(t, "the items are leased", func() bool {
-		pending, inFlight, err := near.Depth(t.Context())
-		must(t, err)
-		return pending == 0 && inFlight == batch
-	})
-	second := worker("near", near)
-	for name, r := range results(t, near, batch) {
-		if r.Worker != "far" || r.Attempt != 1 {
-			t.Errorf("item %s was solved by %s at attempt %d", name, r.Worker, r.Attempt)
+		s.Start()
+		t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
+		if !s.ReadyForConnections(patience) {
+			t.Fatal("timeout: the server is not ready")
 		}
-	}
-	first.stop(t)
-	second.stop(t)
-	wantEmpty(t, near)
+		connect := func(options ...nats.Option) *queue.Queue {
+			nc, err := nats.Connect(s.ClientURL(), options...)
+			must(t, err)
+			t.Cleanup(nc.Close)
+			q, err := queue.Open(t.Context(), nc, queue.Config{Campaign: "test", AckWait: ackWait, MaxAttempts: 100})
+			must(t, err)
+			return q
+		}
+		near, far := connect(), connect(nats.SetCustomDialer(queuetest.Dialer{RoundTrip: roundTrip}))
+		publish(t, near, items(t, batch)...)
+		store := newStore(t)
+		worker := func(name string, q *queue.Queue) *running {
+			cfg := config(t, q, store)
+			cfg.Name, cfg.AckWait, cfg.Simulate = name, ackWait, &gpuworker.Simulation{Mean: 2 * ackWait / batch}
+			batchOf(&cfg, batch)
+			return start(t, cfg)
+		}
+		first := worker("far", far)
+		await(t, "the items are leased", func() bool {
+			pending, inFlight, err := near.Depth(t.Context())
+			must(t, err)
+			return pending == 0 && inFlight == batch
+		})
+		second := worker("near", near)
+		all := results(t, near, batch)
+		first.stop(t)
+		second.stop(t)
+		for name, r := range all {
+			if r.Worker != "far" || r.Attempt != 1 {
+				return fmt.Errorf("item %s was solved by %s at attempt %d", name, r.Worker, r.Attempt)
+			}
+		}
+		wantEmpty(t, near)
+		return nil
+	})
 }

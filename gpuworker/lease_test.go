@@ -2,6 +2,8 @@ package gpuworker_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -101,51 +103,65 @@ func TestIdleWorkerDrainsAtOnce(t *testing.T) {
 // Solving takes several times as long as a lease: while the solver makes steps, no other worker gets the item.
 func TestStepsExtendLease(t *testing.T) {
 	t.Parallel()
-	const ackWait = time.Second
-	q, s := newQueue(t, queue.Config{AckWait: ackWait}), newStore(t)
-	it := items(t, 1)[0]
-	cfg, p := config(t, q, s), newPace()
-	cfg.AckWait, cfg.Steps = ackWait, p.steps
-	// Compile in advance, so that compilation takes no time of the lease.
-	warm(t, cfg.Work.(gpuworker.Single).Items.Engine, it)
-	publish(t, q, it)
-	w := start(t, cfg)
-	<-p.made // this worker has the item
+	withLeases(t, time.Second, func(ackWait time.Duration) error {
+		q, s := newQueue(t, queue.Config{AckWait: ackWait}), newStore(t)
+		it := items(t, 1)[0]
+		cfg, p := config(t, q, s), newPace()
+		cfg.AckWait, cfg.Steps = ackWait, p.steps
+		// Compile in advance, so that compilation takes no time of the lease.
+		warm(t, cfg.Work.(gpuworker.Single).Items.Engine, it)
+		publish(t, q, it)
+		w := start(t, cfg)
+		<-p.made // this worker has the item
 
-	other := make(chan error, 1)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	go func() {
-		for ctx.Err() == nil {
-			leases, err := q.Lease(ctx, 1, ackWait)
-			if len(leases) > 0 {
-				other <- leases[0].Release(context.Background())
-				t.Error("the item was leased again")
-				return
+		other := make(chan error, 1)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go func() {
+			for ctx.Err() == nil {
+				leases, err := q.Lease(ctx, 1, ackWait)
+				if len(leases) > 0 {
+					other <- errors.Join(errors.New("the item was leased again"), leases[0].Release(context.Background()))
+					return
+				}
+				if err != nil && ctx.Err() == nil {
+					other <- err
+					return
+				}
 			}
-			if err != nil && ctx.Err() == nil {
-				other <- err
-				return
+			other <- nil
+		}()
+		// One step takes less than half a lease, all steps three leases.
+		step := time.NewTicker(3 * ackWait / steps)
+		defer step.Stop()
+		for range steps - 1 {
+			<-step.C
+			p.next <- struct{}{}
+			<-p.made
+		}
+		p.next <- struct{}{}
+		r := results(t, q, 1)[it.Name]
+		cancel()
+		err := <-other
+		if r.Outcome != manifest.OutcomeDone || r.Attempt != 1 {
+			err = errors.Join(err, fmt.Errorf("the item is %s at attempt %d", r.Outcome, r.Attempt))
+		}
+		if err != nil { // the worker may have the item again
+			w.drain()
+			close(p.next)
+			for {
+				select {
+				case <-p.made:
+				case ended := <-w.ended:
+					must(t, ended)
+					return err
+				}
 			}
 		}
-		other <- nil
-	}()
-	// One step takes less than half a lease, all steps three leases.
-	step := time.NewTicker(3 * ackWait / steps)
-	defer step.Stop()
-	for range steps - 1 {
-		<-step.C
-		p.next <- struct{}{}
-		<-p.made
-	}
-	p.next <- struct{}{}
-	if r := results(t, q, 1)[it.Name]; r.Outcome != manifest.OutcomeDone || r.Attempt != 1 {
-		t.Errorf("the item is %s at attempt %d", r.Outcome, r.Attempt)
-	}
-	w.stop(t)
-	cancel()
-	must(t, <-other)
-	wantEmpty(t, q)
+		w.stop(t)
+		wantEmpty(t, q)
+		return nil
+	})
 }
 
 // An item has used all attempts without an answer, but no worker ran it alone: it gets another attempt.
