@@ -48,7 +48,7 @@ picture: demo ## Compose the picture of the README from the demo
 TORCH ?= $(PYTHON)
 
 .PHONY: bench
-bench: test-packages build runtime ## Time a light and a heavy task against the bare network and PyTorch (3 minutes; TORCH=DIR/bin/python BENCH="--device cpu")
+bench: test-packages build runtime ## Time a light and a heavy task against the bare network and PyTorch (3 minutes, or the first round; TORCH=DIR/bin/python BENCH="--device cpu")
 	@bin/ddiff bench --task super_resolution,phase_retrieval --items 4 --steps 20 --time 3m --torch $(TORCH) $(BENCH)
 
 .PHONY: bench-full

@@ -39,8 +39,9 @@ type benchResults struct {
 	torch    map[benchVariant][]float64 // milliseconds per step
 }
 
-// measure runs the rounds, as many as the limit allows. Each round measures every setting once; after the first task of a batch size it measures the
-// variants of PyTorch that run has for this size, so that both sides see the same load of the machine.
+// measure runs the rounds, as many as the limit allows. Each round measures every setting once; after the first task of a
+// batch size it measures the variants of PyTorch that run has for this size, so that both sides see the same load of the
+// machine.
 func (o benchOptions) measure(ctx context.Context, dir string, photos []string, torch *torchProcess, stderr io.Writer) (benchResults, error) {
 	r := benchResults{timings: make(map[benchSetting][]timing), torch: make(map[benchVariant][]float64)}
 	start := time.Now()
