@@ -50,8 +50,10 @@ func TestClusterRetention(t *testing.T) {
 	if !strings.Contains(e.stdout, "published=0") {
 		t.Errorf("reconcile: %v", e)
 	}
+	// A second submission is queued until the leader has found the campaign in the archive.
 	e = ask(t, c, "submit", file)
 	wantCode(t, e, 0)
+	wantFinished(t, c, id, items)
 
 	e = ask(t, c, "delete", id, "--results")
 	wantCode(t, e, 2) // no answer
