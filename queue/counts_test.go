@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -152,7 +153,8 @@ func TestLargeBatch(t *testing.T) {
 func TestElectionAfterLostAnswer(t *testing.T) {
 	t.Parallel()
 	s, _ := electionServer(t)
-	a := run(t, s, "a")
+	begin := time.Now()
+	a := run(t, s, "a", func() time.Time { return begin }) // never late for a renewal
 	led := a.leader(t, patience)
 	board, err := queue.OpenBoard(t.Context(), dial(t, s))
 	must(t, err)

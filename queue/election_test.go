@@ -263,7 +263,8 @@ func TestElectionHasOneLeader(t *testing.T) {
 		nc := dial(t, s)
 		wg.Go(func() {
 			for range 3 {
-				e, err := queue.NewElection(t.Context(), nc, queue.ElectionConfig{TTL: shortTerm})
+				// No machine stalls for two thirds of this term while a process leads.
+				e, err := queue.NewElection(t.Context(), nc, queue.ElectionConfig{TTL: 3 * shortTerm})
 				if err != nil {
 					t.Errorf("NewElection: %v", err)
 					return
