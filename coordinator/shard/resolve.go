@@ -72,7 +72,7 @@ func (c Catalogue) Check(s *manifest.Spec, p *prior.Description) error {
 			return err
 		}
 		if _, err := m.Plan(settings, p.Schedule, largestImage); err != nil {
-			return err
+			return fmt.Errorf("method %s: %w", name, err)
 		}
 		own := s.Dataset.Kernel != "" && c.Operators.Optional(task.Name)
 		d, err := c.operator(task, own)

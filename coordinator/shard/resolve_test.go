@@ -67,7 +67,7 @@ func TestCheckRefusesSettingsWithoutPlan(t *testing.T) {
 	}
 	for campaign, want := range map[string]string{
 		"methods: [diffpir]\nsteps: 500\n": "",
-		"methods: [diffpir]\nsteps: 600\n": "600 quadratic steps have equal times, use at most 500 or skip_type: uniform",
+		"methods: [diffpir]\nsteps: 600\n": "method diffpir: solver setting steps: 600 quadratic steps have equal times, use at most 500 or skip_type: uniform",
 		"tasks: [{name: gaussian_deblur, steps: 600, solver: {skip_type: uniform}}]\nmethods: [diffpir]\n": "",
 	} {
 		if !strings.Contains(campaign, "tasks:") {
