@@ -24,8 +24,8 @@ func TestPaperCampaigns(t *testing.T) {
 		published bool
 		set       []string
 	}{
-		"table1_ffhq":     {items: 7 + 5, published: true},
-		"table1_imagenet": {items: 7 + 5, published: true},
+		"table1_ffhq":     {items: 2 * (7 + 5), published: true, set: []string{"--method", "ddiff,daps", "--steps", "2"}},
+		"table1_imagenet": {items: 7 + 5, published: true, set: []string{"--method", "ddiff", "--steps", "2"}},
 		"ablation":        {items: 4 * (7 + 5), published: true},
 		// The sweeps stay, with fewer values.
 		"noise_robustness": {items: 2 * (1 + 5), set: []string{"--set", "sigma=0.05,0.3", "--steps", "2"}},
@@ -65,9 +65,12 @@ func TestPaperCampaigns(t *testing.T) {
 				}
 			}
 			if name == "table1_ffhq" {
+				if !regexp.MustCompile(`(?m)^hdr +daps +1 +\S+ +27\.39 ±0\.56 +[+-]\d`).MatchString(e.stdout) {
+					t.Errorf("daps is not compared with its published figures\n%v", e)
+				}
 				page := filepath.Join(t.TempDir(), "page")
 				wantCode(t, ddiff(t, "report", out, "--published", figures, "--format", "html", "--out", page), 0)
-				if text := string(read(t, filepath.Join(page, "index.html"))); !strings.Contains(text, "NOT COMPARABLE") || !strings.Contains(text, "RED-diff") {
+				if text := string(read(t, filepath.Join(page, "index.html"))); !strings.Contains(text, "NOT COMPARABLE") || !strings.Contains(text, "reddiff") {
 					t.Error("the page lacks the published figures")
 				}
 			}
@@ -75,7 +78,7 @@ func TestPaperCampaigns(t *testing.T) {
 	}
 }
 
-// TestLatentCampaigns: the files of Table 3 are refused in one line with a prior that works on pixels, and their items are
+// TestLatentCampaigns: the files of Table 3 are refused in one line per method with a prior that works on pixels, and their items are
 // complete with a latent one.
 func TestLatentCampaigns(t *testing.T) {
 	t.Parallel()
@@ -87,17 +90,19 @@ func TestLatentCampaigns(t *testing.T) {
 		e := ddiff(t, "run", file, "--dry-run", "--prior", "bundled")
 		wantCode(t, e, 2)
 		wantMessage(t, e, file, `methods[0]: method latent_ddiff needs a latent prior, but `)
-		if n := strings.Count(strings.TrimSpace(e.stderr), "\n"); n != 0 {
-			t.Errorf("more than one line\n%v", e)
+		if n := strings.Count(e.stderr, "\n"); n != 4 {
+			t.Errorf("%d lines, want one for each method\n%v", n, e)
 		}
 		out := filepath.Join(t.TempDir(), "out")
 		args := []string{"run", file, "--images", photographs(t, "coffee"), "--prior", bundle, "--size", "32", "--steps", "2", "--threads", "1", "--out", out}
-		wantCounts(t, ddiff(t, args...), 7, 0, 0, out)
+		wantCounts(t, ddiff(t, args...), 5*4+2*3, 0, 0, out)
 		figures := filepath.Join("..", "..", "examples", "paper", "table3_"+name+".published.csv")
 		e = ddiff(t, "report", out, "--published", figures)
 		wantCode(t, e, 0)
-		if !strings.Contains(e.stdout, "NOT COMPARABLE") || !strings.Contains(e.stdout, "LatentDAPS") {
-			t.Errorf("the report lacks the published figures\n%v", e)
+		for _, method := range []string{"latent_ddiff", "latent_daps", "psld", "resample"} {
+			if !strings.Contains(e.stdout, "NOT COMPARABLE") || !regexp.MustCompile(`(?m)^motion_deblur +`+method+` +1 +\S+ +\d+\.\d+ +[+-]\d`).MatchString(e.stdout) {
+				t.Errorf("the report does not compare %s with its published figures\n%v", method, e)
+			}
 		}
 		if rows := strings.Count(string(read(t, figures)), "\n3,"); rows != 26 {
 			t.Errorf("%s: %d published rows, want 26", name, rows)

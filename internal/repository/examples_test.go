@@ -9,6 +9,7 @@ import (
 
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
+	"ddiff/restore/prior"
 )
 
 // The program accepts every example, and its dataset exists, except for those that the user provides: the campaigns of the
@@ -45,6 +46,50 @@ func TestExamples(t *testing.T) {
 		}
 		if items == 0 {
 			t.Errorf("%s has no items", name)
+		}
+	}
+}
+
+// The campaigns of the paper run each method of the tables, and the published figures have the names that the program gives to the methods.
+func TestPaperTables(t *testing.T) {
+	t.Parallel()
+	files := tracked(t, "examples/paper/*.published.csv")
+	if len(files) != 5 {
+		t.Fatalf("files %v, want five", files)
+	}
+	for _, name := range files {
+		var published, campaign []string
+		for line := range strings.Lines(read(t, name)) {
+			if fields := strings.Split(line, ","); !strings.HasPrefix(line, "#") && fields[0] != "table" {
+				published = append(published, fields[10]+" "+fields[11])
+			}
+		}
+		spec, err := manifest.Load(filepath.Join(root, strings.TrimSuffix(name, ".published.csv")+".yaml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, task := range spec.Tasks {
+			methods := task.Methods
+			if len(methods) == 0 {
+				methods = spec.Methods
+			}
+			for _, m := range methods {
+				campaign = append(campaign, task.Name+" "+m)
+			}
+		}
+		slices.Sort(published)
+		slices.Sort(campaign)
+		if !slices.Equal(published, campaign) {
+			t.Errorf("%s has the tasks and methods %v, its campaign %v", name, published, campaign)
+		}
+		if strings.Contains(name, "table1_") { // the bundled prior has a schedule of 1000 steps, as the priors of the paper
+			p, err := prior.Open(prior.Bundled)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := (shard.Catalogue{}).Check(spec, &p.Description); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
 		}
 	}
 }
