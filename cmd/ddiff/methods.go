@@ -110,6 +110,6 @@ func runMethods(out io.Writer, methods method.Set, asJSON bool) error {
 			return err
 		}
 	}
-	fmt.Fprintln(out, "\nT is the length of the prior's schedule, and the largest number of steps unless the method states one. Presets replace defaults task by task; see ddiff tasks.")
+	fmt.Fprintln(out, "\nT is the length of the prior's schedule, and the largest number of steps unless the method states one. Presets replace defaults task by task: ddiff tasks prints those of ddiff, ddiff methods --json those of all methods.")
 	return nil
 }

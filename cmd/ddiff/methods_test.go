@@ -11,6 +11,9 @@ func TestMethodsDefaults(t *testing.T) {
 	t.Parallel()
 	text := ddiff(t, "methods")
 	wantCode(t, text, 0)
+	if want := "ddiff methods --json those of all methods."; !strings.Contains(text.stdout, want) {
+		t.Errorf("the end lacks %q", want)
+	}
 	for method, want := range map[string]string{"dmplug": "  5000 steps by default, at most 20000\n", "dps": "  1000 steps by default\n"} {
 		_, section, _ := strings.Cut("\n"+text.stdout, "\n"+method+": ")
 		section, _, _ = strings.Cut(section, "\n\n")

@@ -11,7 +11,7 @@ import (
 )
 
 // TestNewMethod: the method of docs/new-method.md has fewer than 80 lines. The program compiles with its file and its line in the
-// registry, shows its parameters, and restores a picture with it.
+// registry, shows its parameters, and restores a picture with it, which with the defaults is better than the degraded one.
 func TestNewMethod(t *testing.T) {
 	t.Parallel()
 	page := read(t, "docs/new-method.md")
@@ -59,14 +59,36 @@ func TestNewMethod(t *testing.T) {
 	if out := run(t, program, "methods"); !strings.Contains(out, "renoise") || !strings.Contains(out, "iterations") {
 		t.Errorf("ddiff methods does not show the method:\n%s", out)
 	}
-	restore := exec.Command(program, append(strings.Fields(command[1]), "--size", "32", "--steps", "4", "--limit", "1", "--out", filepath.Join(dir, "out"))...)
+	arguments := strings.Fields(command[1])
+	// The network once in each of four steps. A twice in each of five iterations, with the Jacobian, and for the curve.
+	if got := newMethodResult(t, program, filepath.Join(dir, "short"), append(arguments, "--size", "32", "--steps", "4")); got.Cost.Network != 4 || got.Cost.Operator != 44 {
+		t.Errorf("cost %+v, want 4 evaluations and 44 calls of the operator", got.Cost)
+	}
+	got := newMethodResult(t, program, filepath.Join(dir, "default"), append(arguments, "--size", "64"))
+	if m := got.Metrics; !(m.PSNR > m.Degraded) {
+		t.Errorf("with its defaults the method reaches %.2f dB, the degraded image has %.2f dB", m.PSNR, m.Degraded)
+	}
+}
+
+// methodResult is a part of result.json.
+type methodResult struct {
+	Cost    struct{ Network, Operator int }
+	Metrics struct {
+		PSNR     float64
+		Degraded float64 `json:"baseline_psnr"`
+	}
+}
+
+// newMethodResult runs a command for one image, and returns its result.
+func newMethodResult(t *testing.T, program, dir string, args []string) (got methodResult) {
+	t.Helper()
+	restore := exec.Command(program, append(args, "--limit", "1", "--out", dir)...)
 	restore.Dir = root
 	out, err := restore.CombinedOutput()
 	if err != nil {
-		t.Fatalf("%s: %v\n%s", command[1], err, out)
+		t.Fatalf("%s: %v\n%s", args, err, out)
 	}
-	// The network once in each of four steps. A twice in each of five iterations, with the Jacobian, and for the curve.
-	results, err := filepath.Glob(filepath.Join(dir, "out", "items", "*", "result.json"))
+	results, err := filepath.Glob(filepath.Join(dir, "items", "*", "result.json"))
 	if err != nil || len(results) != 1 {
 		t.Fatalf("%d results, %v; want 1\n%s", len(results), err, out)
 	}
@@ -74,10 +96,8 @@ func TestNewMethod(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got struct {
-		Cost struct{ Network, Operator int }
+	if err := json.Unmarshal(result, &got); err != nil {
+		t.Fatal(err)
 	}
-	if err := json.Unmarshal(result, &got); err != nil || got.Cost.Network != 4 || got.Cost.Operator != 44 {
-		t.Errorf("cost %+v, %v; want 4 evaluations and 44 calls of the operator", got.Cost, err)
-	}
+	return got
 }
