@@ -36,7 +36,11 @@ func (t *task) warn(m manifest.Metrics) {
 		return // this version does not know the preset, whose name is not part of the identity
 	}
 	if steps := t.plan.Solver.Steps; float64(steps) < fewSteps*float64(p.Steps) {
-		t.warnings = append(t.warnings, manifest.Warning{Code: manifest.WarnSteps, Text: fmt.Sprintf("%d steps, the preset %s has %d", steps, t.item.Preset, p.Steps)})
+		text := fmt.Sprintf("%d steps, the preset %s has %d", steps, t.item.Preset, p.Steps)
+		if !p.Row {
+			text = fmt.Sprintf("%d steps, the default of %s is %d; the preset %s has no settings of it for this task", steps, t.plan.Solver.Method, p.Steps, t.item.Preset)
+		}
+		t.warnings = append(t.warnings, manifest.Warning{Code: manifest.WarnSteps, Text: text})
 	}
 	if p.Foreign {
 		t.warnings = append(t.warnings, manifest.Warning{

@@ -123,8 +123,26 @@ func TestPresetsOfPriors(t *testing.T) {
 	if ffhq, err := e.Preset(plan, "ffhq", 0.05); err != nil || ffhq.Foreign || ffhq.Steps != 1000 {
 		t.Errorf("ffhq: %+v, %v", ffhq, err)
 	}
+	if !natural.Row {
+		t.Errorf("natural: %+v, want a row", natural)
+	}
 	if !slices.Contains(method.Builtin().Presets(), "natural") {
 		t.Error("the preset of the bundled prior has another name")
+	}
+}
+
+// TestFewStepsWithoutRow: the warning about few steps does not ascribe a method's default to a preset that has no row for the task.
+func TestFewStepsWithoutRow(t *testing.T) {
+	t.Parallel()
+	e := engineOf(t)
+	tk := planned(t, newAssigned(Assignment{Engine: e}, 1, nil, 0), sampleItem(t, e, 32, 32))
+	tk.item.Preset, tk.plan.Task = "ffhq", operator.Denoise
+	tk.problem.Y = make([]float32, tk.op.MeasurementSize())
+	tk.solution.X = make([]float32, tk.op.Image.Size())
+	tk.warn(manifest.Metrics{})
+	const want = "5 steps, the default of ddiff is 100; the preset ffhq has no settings of it for this task"
+	if !slices.ContainsFunc(tk.warnings, func(w manifest.Warning) bool { return w.Code == manifest.WarnSteps && w.Text == want }) {
+		t.Errorf("warnings %+v, want %q", tk.warnings, want)
 	}
 }
 

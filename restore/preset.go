@@ -9,8 +9,10 @@ import (
 
 // Preset describes how the settings of a plan relate to a preset.
 type Preset struct {
-	// Steps is the preset's number of steps for the method and the task.
+	// Steps is the preset's number of steps for the method and the task, the method's default without a row.
 	Steps int
+	// Row: the preset has settings of the method for the task.
+	Row bool
 	// Foreign: the plan has all settings that the preset has for method and task, and these were chosen for another prior than the
 	// engine's.
 	Foreign bool
@@ -31,7 +33,7 @@ func (e *Engine) Preset(p Plan, name string, sigma float64) (Preset, error) {
 	}
 	rows := m.Info().Rows
 	i := slices.IndexFunc(rows, func(r method.Row) bool { return r.Preset == name && r.Task == p.Task })
-	out := Preset{Steps: settings.Steps}
+	out := Preset{Steps: settings.Steps, Row: i >= 0}
 	if i < 0 {
 		return out, nil
 	}
