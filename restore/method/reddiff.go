@@ -22,7 +22,8 @@ import (
 //
 // As in the authors' code, where the paper is silent: ε_θ is that of the network without a clip of the clean image, Adam starts
 // from A⁺·y, in which singular values with a factor below 0.03 along an axis count as zero, and the answer is μ before the last
-// step of Adam, so that the last evaluation has no effect. An operator without a decomposition starts from y, HDR from y over its
+// step of Adam, so that the last evaluation has no effect. The code keeps the coefficients of y with such values, undivided; here
+// they are zero. An operator without a decomposition starts from y, HDR from y over its
 // scale, and phase retrieval from zeros (the code: the modulus of the inverse transform of y). The code averages over a batch;
 // here the gradient is per image.
 func REDDiff() Method { return redDiff{} }
