@@ -13,7 +13,7 @@ import (
 	"ddiff/restore/parameter"
 )
 
-// publishedCase is a folder of testdata/methods: the first steps of the authors' code of a method, see tools/method_vectors.py.
+// publishedCase is a folder of testdata/methods: the first steps of the authors' code of a method, see tools/method_vectors.py and tools/method_vectors_more.py.
 type publishedCase struct {
 	Task     string
 	Key      noise.Key
@@ -22,7 +22,7 @@ type publishedCase struct {
 }
 
 // Each published method makes the first steps of its authors' code: from the same start, noise, measurement and prior, the states
-// agree to 1e-3.
+// agree to 1e-3. The first step of Adam moves each entry by the learning rate, whatever its gradient, so that rounding shows where that is nearly 0.
 func TestPublishedSteps(t *testing.T) {
 	t.Parallel()
 	folders, err := filepath.Glob("testdata/methods/*")
