@@ -88,7 +88,8 @@ func (b *Builder) spend(c Cost) { b.tally.costs[b.flag] = b.tally.costs[b.flag].
 // backward passes through network, operator and autoencoder.
 func (b *Builder) Gradient(y, x, seed onnx.Value) (onnx.Value, error) {
 	for _, p := range b.tally.passes {
-		if b.Depends(p.in, x) && b.Depends(y, p.out) {
+		// The operator of denoise returns its input: no gradient passes through a call of it.
+		if p.in.Name != p.out.Name && b.Depends(p.in, x) && b.Depends(y, p.out) {
 			b.backward(p.kind)
 		}
 	}

@@ -120,6 +120,27 @@ func TestCost(t *testing.T) {
 	}
 }
 
+// The gradient through the network passes no operator, also where A(z) is z.
+func TestCostOfIdentity(t *testing.T) {
+	t.Parallel()
+	p, op := bundled(t), newOperator(t, operator.Denoise, small)
+	for name, want := range map[string]method.Cost{
+		"dps":    {Network: 7, NetworkBackward: 7, Operator: 14}, // A(z) and its Jacobian
+		"dmplug": {Network: 21, NetworkBackward: 21, Operator: 14},
+	} {
+		got, err := newRun(t, p, op, resolve(t, method.Request{Method: name, Preset: "natural", Task: op.Task, Steps: 7})).Cost()
+		if err != nil || got != want {
+			t.Errorf("%s: cost %+v, %v; want %+v", name, got, err, want)
+		}
+	}
+	shape := operator.Shape{Channels: 3, Height: 8, Width: 8}
+	latent, _ := latentCase(t, newOperator(t, operator.SuperResolution, shape), 4)
+	got, err := newRun(t, latent, newOperator(t, operator.Denoise, shape), resolve(t, method.Request{Method: "psld", Preset: "ffhq", Task: op.Task, Steps: 7})).Cost()
+	if want := (method.Cost{Network: 7, NetworkBackward: 7, Operator: 14, Autoencoder: 15, AutoencoderBackward: 14}); err != nil || got != want {
+		t.Errorf("psld: cost %+v, %v; want %+v", got, err, want)
+	}
+}
+
 // The evaluations that a method declares are those that its graph makes.
 func TestDeclaredEvaluations(t *testing.T) {
 	t.Parallel()
