@@ -71,7 +71,7 @@ func (c Catalogue) Check(s *manifest.Spec, p *prior.Description) error {
 		if err := m.Info().Admits(settings, &p.Card); err != nil {
 			return err
 		}
-		if _, err := m.Plan(settings, p.Schedule, largestImage); err != nil {
+		if _, err := method.Planned(m, settings, p.Schedule, largestImage); err != nil {
 			return fmt.Errorf("method %s: %w", name, err)
 		}
 		own := s.Dataset.Kernel != "" && c.Operators.Optional(task.Name)

@@ -66,8 +66,15 @@ func TestCheckRefusesSettingsWithoutPlan(t *testing.T) {
 		t.Fatal(err)
 	}
 	for campaign, want := range map[string]string{
-		"methods: [diffpir]\nsteps: 500\n": "",
-		"methods: [diffpir]\nsteps: 600\n": "method diffpir: solver setting steps: 600 quadratic steps have equal times, use at most 500 or skip_type: uniform",
+		"methods: [diffpir]\nsteps: 500\n":                                                                 "",
+		"methods: [diffpir]\nsteps: 600\n":                                                                 "method diffpir: solver setting steps: 600 quadratic steps have equal times, use at most 500 or skip_type: uniform",
+		"methods: [daps]\nsteps: 200\nsolver: {sigma_max: 0.2}\n":                                          "fewer than 200 times between the noise levels 0.2 and 0.1; use fewer, or a higher sigma_min or sigma_max",
+		"methods: [daps]\nsolver: {tau: 1.0e-300}\n":                                                       "tau: 1e-300 is too extreme: float32 does not have the numbers of a step; choose a value nearer to the default, 0.01",
+		"methods: [ddrm]\nsolver: {noise_std: 1.0e-39}\n":                                                  "noise_std: 1e-39 is too extreme",
+		"methods: [ddrm]\nsigma: 1.0e-39\n":                                                                "noise_std: 1e-39 is too extreme",
+		"methods: [ddrm]\nsigma: 0\n":                                                                      "",
+		"methods: [dcdp]\nsolver: {lr: 1.0e+9}\n":                                                          "",
+		"methods: [ddiff]\nsolver: {gamma0: 1e6, a: 1e6}\n":                                                "",
 		"tasks: [{name: gaussian_deblur, steps: 600, solver: {skip_type: uniform}}]\nmethods: [diffpir]\n": "",
 	} {
 		if !strings.Contains(campaign, "tasks:") {

@@ -53,7 +53,7 @@ func anneal(s prior.Schedule, n, sub int, high, low, end float64) ([]annealed, e
 	before := s.Steps()
 	for i, level := range polynomial(high, low, n)[:n] {
 		if before < 1 {
-			return nil, fmt.Errorf("%w steps: the schedule has fewer than %d times between the noise levels %g and %g; use fewer, or a lower sigma_min", ErrSetting, n, high, low)
+			return nil, fmt.Errorf("%w steps: the schedule has fewer than %d times between the noise levels %g and %g; use fewer, or a higher sigma_min or sigma_max", ErrSetting, n, high, low)
 		}
 		a := annealed{time: nearestTime(s, level, before), level: level, levels: polynomial(level, min(end, level), sub)}
 		before = a.time

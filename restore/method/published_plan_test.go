@@ -136,3 +136,28 @@ func TestRisingPurification(t *testing.T) {
 		t.Errorf("error %v, want one that names both times", err)
 	}
 }
+
+// The remedies for an annealing without enough times help.
+func TestShortAnnealing(t *testing.T) {
+	t.Parallel()
+	plan := func(high, low float64) error {
+		_, err := published(t, "daps", 200, map[string]parameter.Value{"sigma_max": parameter.Number(high), "sigma_min": parameter.Number(low)})
+		return err
+	}
+	err := plan(0.3, 0.1)
+	if !errors.Is(err, method.ErrSetting) || !strings.Contains(err.Error(), "use fewer, or a higher sigma_min or sigma_max") {
+		t.Fatalf("error %v", err)
+	}
+	if plan(0.3, 0.01) == nil {
+		t.Error("a lower sigma_min helps")
+	}
+	if err := plan(1, 0.1); err != nil {
+		t.Errorf("a higher sigma_max: %v", err)
+	}
+	if plan(100, 1e-6) == nil {
+		t.Error("a low sigma_min has times")
+	}
+	if err := plan(100, 0.1); err != nil {
+		t.Errorf("a higher sigma_min: %v", err)
+	}
+}

@@ -48,7 +48,7 @@ func NewRun(m Method, s Settings, p *prior.Prior, op *operator.Operator) (*Run, 
 		return nil, err
 	}
 	var err error
-	if r.Steps, err = m.Plan(s, p.Schedule, op.Image); err != nil {
+	if r.Steps, err = Planned(m, s, p.Schedule, op.Image); err != nil {
 		return nil, err
 	}
 	if len(r.Steps) == 0 || len(r.Info.State) == 0 {
