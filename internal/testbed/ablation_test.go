@@ -83,7 +83,7 @@ func runAblation(ctx context.Context, root string, o ablationOptions) error {
 	if err := os.WriteFile(file, []byte(o.campaign()), 0o644); err != nil {
 		return err
 	}
-	run := exec.CommandContext(ctx, o.program, "run", file, "--out", o.out, "--threads", strconv.Itoa(o.threads))
+	run := resumable(ctx, o.program, "run", file, "--out", o.out, "--threads", strconv.Itoa(o.threads))
 	run.Stdout, run.Stderr = io.Discard, os.Stderr
 	if err := run.Run(); err != nil {
 		return fmt.Errorf("run %s: %w", file, err)

@@ -1,12 +1,16 @@
 package testbed
 
 import (
+	"context"
+	"io"
+	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestMethodsCommand runs the campaigns in a small form, and again: the second run has the same report.
@@ -30,6 +34,52 @@ func TestMethodsCommand(t *testing.T) {
 	out.Reset()
 	if err := runMethods(t.Context(), o); err != nil || out.String() != first {
 		t.Errorf("the rerun prints another report: %v\n%s", err, out.String())
+	}
+}
+
+// An interruption reaches ddiff once, as a signal on which it stores checkpoints.
+func TestMethodsInterrupted(t *testing.T) {
+	t.Parallel()
+	script := filepath.Join(t.TempDir(), "ddiff")
+	const body = "#!/bin/sh\ntrap 'echo >> \"$0\".interrupts; sleep 1; exit 130' INT\necho > \"$0\".started\nwhile :; do sleep 0.05; done\n"
+	if err := os.WriteFile(script, []byte(body), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() {
+		ended <- runMethods(ctx, methodsOptions{out: t.TempDir(), program: script, stdout: io.Discard, campaigns: []string{"a.yaml", "b.yaml", "c.yaml"}})
+	}()
+	for start := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		if _, err := os.Stat(script + ".started"); err == nil {
+			break
+		}
+		if time.Since(start) > time.Minute {
+			t.Fatal("the program did not start")
+		}
+	}
+	cancel()
+	if err := <-ended; err == nil || !strings.Contains(err.Error(), "run a.yaml") {
+		t.Errorf("error %v, want one of the first campaign", err)
+	}
+	if got, err := os.ReadFile(script + ".interrupts"); err != nil || string(got) != "\n" {
+		t.Errorf("interrupts %q, %v; want one", got, err)
+	}
+}
+
+// A choice of methods without ddiff, to which nothing could be compared, is refused before hours of work.
+func TestMethodsWithoutDDiff(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{{"--method", "daps,dps"}, {"--size", "32", "--method=ddiff_hqs"}} {
+		if err := runMethods(t.Context(), methodsOptions{program: "/nonexistent", args: args, campaigns: []string{"a.yaml"}}); err == nil || !strings.Contains(err.Error(), "without ddiff") {
+			t.Errorf("%v: error %v", args, err)
+		}
+	}
+	for _, args := range [][]string{nil, {"--method", "daps,ddiff"}, {"--limit", "1"}, {"--method"}} {
+		if err := withDDiff(args); err != nil {
+			t.Errorf("%v: %v", args, err)
+		}
 	}
 }
 

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
+	"time"
 
 	"gonum.org/v1/gonum/stat"
 )
@@ -26,7 +28,7 @@ type methodsOptions struct {
 
 // methods is the command behind `make methods`. It runs the campaigns examples/methods/equal_cost.yaml, published.yaml and time.yaml.
 // It prints one report of the first two and the table of writeTimes. All arguments are those of ddiff run, for all campaigns; --out
-// is the directory for the outputs, by default out/methods. A rerun resumes.
+// is the directory for the outputs, by default out/methods. A rerun resumes, after an interruption from the checkpoints.
 //
 // The last line counts the methods and tasks of the campaign at equal cost, and the tasks in which ddiff has the highest mean PSNR
 // of all methods, or a mean whose difference to the highest has a 95 % interval (Student's t, paired by image) that contains zero. One image has no interval:
@@ -55,11 +57,14 @@ func methods(ctx context.Context, args []string) error {
 }
 
 func runMethods(ctx context.Context, o methodsOptions) error {
+	if err := withDDiff(o.args); err != nil {
+		return err
+	}
 	var outputs []string
 	for _, file := range o.campaigns {
 		out := filepath.Join(o.out, strings.TrimSuffix(filepath.Base(file), ".yaml"))
 		outputs = append(outputs, out)
-		run := exec.CommandContext(ctx, o.program, append([]string{"run", file, "--out", out}, o.args...)...)
+		run := resumable(ctx, o.program, append([]string{"run", file, "--out", out}, o.args...)...)
 		run.Stdout, run.Stderr = io.Discard, os.Stderr
 		if err := run.Run(); err != nil {
 			return fmt.Errorf("run %s: %w", file, err)
@@ -87,6 +92,30 @@ func runMethods(ctx context.Context, o methodsOptions) error {
 		_, err = fmt.Fprintf(o.stdout, "\n%s\n", line)
 	}
 	return err
+}
+
+// withDDiff returns an error if the arguments leave out ddiff, with which the report compares the others: after hours there would be none.
+func withDDiff(args []string) error {
+	for i, arg := range args {
+		list, ok := strings.CutPrefix(arg, "--method=")
+		if arg == "--method" && i+1 < len(args) {
+			list, ok = args[i+1], true
+		}
+		if ok && !slices.Contains(strings.Split(list, ","), "ddiff") {
+			return fmt.Errorf("--method: %s is without ddiff, with which the other methods are compared; add it", list)
+		}
+	}
+	return nil
+}
+
+// resumable returns a command of ddiff that stores its checkpoints when ctx ends: it gets one interrupt, and none of the terminal, because
+// a second one would end it at once.
+func resumable(ctx context.Context, program string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 5 * time.Minute
+	return cmd
 }
 
 // readResults reads results.csv of an output.
