@@ -13,7 +13,7 @@ import (
 	"ddiff/restore/parameter"
 )
 
-// publishedCase is a folder of testdata/methods: the first steps of the authors' code of a method, see tools/method_vectors.py and tools/method_vectors_more.py.
+// publishedCase is a folder of testdata/methods: the first steps of the authors' code of a method, see tools/method_vectors.
 type publishedCase struct {
 	Task     string
 	Key      noise.Key

@@ -1,0 +1,1 @@
+"""Reference vectors of published methods, from the authors' own codes: see __main__."""
