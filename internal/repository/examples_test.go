@@ -1,6 +1,7 @@
 package repository
 
 import (
+	"encoding/csv"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -58,11 +59,16 @@ func TestPaperTables(t *testing.T) {
 		t.Fatalf("files %v, want five", files)
 	}
 	for _, name := range files {
+		table := csv.NewReader(strings.NewReader(read(t, name)))
+		table.Comment = '#'
+		rows, err := table.ReadAll()
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
 		var published, campaign []string
-		for line := range strings.Lines(read(t, name)) {
-			if fields := strings.Split(line, ","); !strings.HasPrefix(line, "#") && fields[0] != "table" {
-				published = append(published, fields[10]+" "+fields[11])
-			}
+		task, method := slices.Index(rows[0], "task"), slices.Index(rows[0], "method")
+		for _, row := range rows[1:] {
+			published = append(published, row[task]+" "+row[method])
 		}
 		spec, err := manifest.Load(filepath.Join(root, strings.TrimSuffix(name, ".published.csv")+".yaml"))
 		if err != nil {

@@ -109,10 +109,10 @@ func withDDiff(args []string) error {
 }
 
 // resumable returns a command of ddiff that stores its checkpoints when ctx ends: it gets one interrupt, and none of the terminal, because
-// a second one would end it at once.
+// a second one would end it at once. If this process dies, the kernel ends it in the same way.
 func resumable(ctx context.Context, program string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, program, args...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 5 * time.Minute
 	return cmd
