@@ -37,6 +37,9 @@ type Graph struct {
 	divided     bool // other sessions compute the score network
 	evaluations []evaluation
 	blocks      int // of a gradient, see Recompute
+
+	block         int                   // channels per block, see Block
+	blockedModels map[blockedKey]*Model // by the models that InlineNetwork rewrote
 }
 
 // NewGraph starts a graph for an operator set version in [MinOpset, MaxOpset].
@@ -46,7 +49,7 @@ func NewGraph(opset int) *Graph {
 	}
 	return &Graph{
 		opset: opset, counter: new(int), facts: newFacts(), consts: map[string]Value{}, domains: map[string]int64{},
-		weights: map[*Model]string{},
+		weights: map[*Model]string{}, blockedModels: map[blockedKey]*Model{},
 	}
 }
 
@@ -58,6 +61,7 @@ func (g *Graph) Sub() *Graph {
 	return &Graph{
 		opset: g.opset, counter: g.counter, outer: g, facts: newFacts(), consts: map[string]Value{},
 		domains: g.domains, weights: map[*Model]string{}, half: g.half, divided: g.divided, blocks: g.blocks,
+		block: g.block, blockedModels: g.blockedModels,
 	}
 }
 

@@ -35,7 +35,8 @@ var options = []option{
 	wordOption("arena", "Arena", onNVIDIA, func(o *Options) *string { return &o.Arena }, ArenaSameAsRequested, ArenaNextPowerOfTwo),
 	wordOption("conv_search", "ConvSearch", onNVIDIA, func(o *Options) *string { return &o.ConvSearch }, SearchHeuristic, SearchExhaustive, SearchDefault),
 	flagOption("tf32", "TF32", onNVIDIA, func(o *Options) *bool { return &o.TF32 }),
-	wordOption("layout", "Layout", []string{ProviderCUDA, ProviderWebGPU}, func(o *Options) *string { return &o.Layout }, LayoutNCHW, LayoutNHWC),
+	wordOption("layout", "Layout", []string{ProviderCUDA, ProviderWebGPU, ProviderCPU}, func(o *Options) *string { return &o.Layout },
+		LayoutNCHW, LayoutNHWC, LayoutNCHWc),
 	flagOption("fp16", "FP16", onTensorRT, func(o *Options) *bool { return &o.FP16 }),
 	wordOption("cache_dir", "CacheDir", onTensorRT, func(o *Options) *string { return &o.CacheDir }),
 	wordOption("power", "Power", onWebGPU, func(o *Options) *string { return &o.Power }, PowerHigh, PowerLow),
@@ -116,6 +117,9 @@ func (o Options) validate(provider string) error {
 		case len(opt.words) > 0 && !slices.Contains(opt.words, v):
 			return fmt.Errorf("Options.%s: %q is none of %s", opt.field, v, strings.Join(opt.words, ", "))
 		}
+	}
+	if o.Layout == LayoutNHWC && provider == ProviderCPU || o.Layout == LayoutNCHWc && provider != ProviderCPU {
+		return fmt.Errorf("Options.Layout: provider %s has no layout %s", provider, o.Layout)
 	}
 	if o.MemoryLimit < 0 {
 		return fmt.Errorf("Options.MemoryLimit: %d is negative", o.MemoryLimit)

@@ -31,7 +31,7 @@ func TestParseDevice(t *testing.T) {
 func TestOptions(t *testing.T) {
 	t.Parallel()
 	settings := map[string]string{
-		"memory_limit": "8GiB", "arena": "next_power_of_two", "conv_search": "exhaustive", "tf32": "on", "layout": "nhwc",
+		"memory_limit": "8GiB", "arena": "next_power_of_two", "conv_search": "exhaustive", "tf32": "on", "layout": "nchw",
 		"fp16": "on", "cache_dir": "/c", "power": "low", "validation": "full", "allow_fallback": "NonZero,Shape",
 	}
 	typ := reflect.TypeFor[Options]()
@@ -62,6 +62,16 @@ func TestOptions(t *testing.T) {
 	for _, bad := range []string{"tf32", "tf32=yes", "arena=small", "memory_limit=-1", "memory_limit=8GB", "memory_limit=99999999999GiB", "speed=high", "=on", ""} {
 		if err := new(Options).Set(bad); err == nil {
 			t.Errorf("%q was accepted", bad)
+		}
+	}
+	for provider, layouts := range map[string][]string{
+		ProviderCPU: {LayoutNCHW, LayoutNCHWc}, ProviderCUDA: {LayoutNCHW, LayoutNHWC}, ProviderWebGPU: {LayoutNCHW, LayoutNHWC},
+	} {
+		for _, layout := range []string{LayoutNCHW, LayoutNHWC, LayoutNCHWc} {
+			err := Config{Library: "x", Provider: provider, Options: Options{Layout: layout}}.Validate()
+			if slices.Contains(layouts, layout) != (err == nil) {
+				t.Errorf("layout %s for %s: error %v", layout, provider, err)
+			}
 		}
 	}
 	for field, c := range map[string]Config{
@@ -101,7 +111,7 @@ func TestSettings(t *testing.T) {
 		o      Options
 		want   []map[string]string
 	}{
-		"cpu":      {Device{ProviderCPU, 0}, Options{}, []map[string]string{session}},
+		"cpu":      {Device{ProviderCPU, 0}, Options{}, []map[string]string{session, {"cpu.layout": "nchwc8"}}},
 		"cuda":     {Device{ProviderCUDA, 2}, Options{}, []map[string]string{session, guarded, cuda}},
 		"cuda all": {Device{ProviderCUDA, 0}, Options{1 << 20, ArenaNextPowerOfTwo, SearchExhaustive, true, LayoutNHWC, false, "", "", "", []string{"Shape"}}, []map[string]string{session, guarded, cudaAll}},
 		"tensorrt": {Device{ProviderTensorRT, 2}, Options{CacheDir: "/c"}, []map[string]string{session, guarded, cuda, trt}},
@@ -116,12 +126,15 @@ func TestSettings(t *testing.T) {
 		for _, m := range c.want {
 			maps.Copy(want, m)
 		}
-		r := &Runtime{cfg: Config{Options: c.o}, device: c.device}
+		r := &Runtime{cfg: Config{Options: c.o}, device: c.device, block: func() int { return 8 }}
 		if got := r.Settings(); !maps.Equal(got, want) {
 			t.Errorf("%s:\n got %v\nwant %v", name, got, want)
 		}
 		if r.Divides() {
 			want["openvino.INFERENCE_PRECISION_HINT"] = "bf16"
+		}
+		if r.Provider() == ProviderCPU {
+			want["cpu.layout"] = "nchw"
 		}
 		if got := r.NetworkSettings(BF16); !maps.Equal(got, want) {
 			t.Errorf("%s in bfloat16:\n got %v\nwant %v", name, got, want)

@@ -24,8 +24,9 @@ const (
 	SearchExhaustive = "exhaustive" // cuDNN times the algorithms; the choice varies between runs
 	SearchDefault    = "default"    // cuDNN's fallback algorithm
 
-	LayoutNCHW = "nchw" // channels before rows
-	LayoutNHWC = "nhwc" // channels last, for tensor cores
+	LayoutNCHW  = "nchw"  // channels before rows
+	LayoutNHWC  = "nhwc"  // channels last, for tensor cores
+	LayoutNCHWc = "nchwc" // blocks of channels last, for vector units, see Graph.Block
 
 	PowerHigh = "high" // the discrete GPU of a machine with two
 	PowerLow  = "low"  // the integrated GPU
@@ -45,7 +46,8 @@ type Options struct {
 	ConvSearch string
 	// TF32 rounds the factors of float32 products to 10 bits on NVIDIA's GPUs. Default: off. For cuda and tensorrt. [tf32]
 	TF32 bool
-	// Layout of images inside the provider: for cuda nchw (default) or nhwc, for webgpu nhwc (default) or nchw. [layout]
+	// Layout of images inside the provider: for cuda nchw (default) or nhwc, for webgpu nhwc (default) or nchw, for cpu nchwc
+	// (default, where the library has it, and for networks in float32 without gradient) or nchw, with which the library chooses. [layout]
 	Layout string
 	// FP16 allows TensorRT float16 in any layer, norms included. The float16 model instead keeps norms in float32.
 	// Default: off. For tensorrt. [fp16]

@@ -110,6 +110,12 @@ func (r *Runtime) NetworkSettings(p Precision) map[string]string {
 		}
 	case ProviderWebGPU:
 		add("webgpu.", webGPUSettings(o))
+	case ProviderCPU:
+		layout := LayoutNCHW
+		if c := r.Block(); c > 0 && (p == FP32 || p == "") {
+			layout = LayoutNCHWc + strconv.Itoa(c)
+		}
+		add("cpu.", map[string]string{"layout": layout})
 	case ProviderOpenVINO:
 		settings := openVINOSettings(p)
 		maps.DeleteFunc(settings, func(_, v string) bool { return v == "" })

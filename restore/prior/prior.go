@@ -39,6 +39,7 @@ type Prior struct {
 	byChannel *onnx.Model // the network that Compile uses on OpenVINO: model, or the same function rewritten in another way
 	file      *onnx.Model
 	rewritten int
+	asFile    bool // the network is computed as it is in the file, see Verify
 	x, t      onnx.Port
 	output    string
 	parts     *bundleModels // nil for a prior that works on pixels
@@ -231,7 +232,11 @@ func (p *Prior) predict(g *onnx.Graph, form *onnx.Model, x, t onnx.Value) (onnx.
 	if p.t.DType == onnx.Float {
 		times = g.Cast(times, onnx.Float)
 	}
-	out, err := g.Inline(form,
+	inline := g.InlineNetwork
+	if p.asFile {
+		inline = g.Inline
+	}
+	out, err := inline(form,
 		map[string]onnx.Value{p.x.Name: x, p.t.Name: times},
 		map[string][]int{p.output: {n, p.predicted(), h, w}})
 	if err != nil {

@@ -1,6 +1,7 @@
 package solver
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -32,6 +33,8 @@ type builder struct {
 	unroll int // see method.Inputs
 	// divided: another session computes the network.
 	divided bool
+	// block is the number of channels per block in the layout of the network's images, see onnx.Graph.Block.
+	block int
 }
 
 // chunk is the model of the steps of one call.
@@ -47,10 +50,26 @@ type chunk struct {
 
 // chunk builds the model that makes k steps of n images. Its inputs have fixed shapes. In FormLoop the inputs of the
 // steps are the rows of tables; otherwise each step has inputs of its own, see stepInput.
+//
+// A network in blocks has no gradient. A method that needs one without stating it gets a network without.
 func (b builder) chunk(n, k int) (chunk, error) {
+	if b.run.Info.Kept(b.run.Settings) > 0 {
+		b.block = 0
+	}
+	c, err := b.graph(n, k)
+	if b.block > 0 && errors.Is(err, onnx.ErrNoGradient) {
+		b.block = 0
+		return b.graph(n, k)
+	}
+	return c, err
+}
+
+// graph is chunk for one layout of the network.
+func (b builder) graph(n, k int) (chunk, error) {
 	g := onnx.NewGraph(b.run.Prior.Opset())
 	g.Divide(b.divided)
 	g.Half(b.build.Precision == onnx.FP16)
+	g.Block(b.block)
 	var c chunk
 	input := func(name string, t onnx.DType, dims ...int) onnx.Value {
 		v := g.Input(name, t, dims...)

@@ -1,0 +1,365 @@
+package onnx
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	"ddiff/restore/onnx/onnxpb"
+)
+
+// blockedDomain has ONNX Runtime's operations on the blocked layout of its CPU provider, NCHWc.
+const blockedDomain = "com.microsoft.nchwc"
+
+// Block makes later calls of InlineNetwork use the blocked layout with this number of channels per block, see Runtime.Block.
+// 0, the default: none.
+func (g *Graph) Block(channels int) { g.block = channels }
+
+// InlineNetwork is Inline for a network that Gradient does not pass. With Block, images between the network's convolutions have the
+// layout of ONNX Runtime's CPU kernels, NCHWc: [N, C/c, H, W, c] in memory, for c channels per block. ONNX Runtime itself chooses
+// this layout for convolutions only, and converts images before and after each normalisation. Here group
+// normalisations as FuseGroupNorm writes them stay in the layout: statistics by channel from a pooling and a convolution of the image with
+// itself, and slope and offset as a convolution by channel. A convolution after an upsampling by 2 is one of the small image, with four
+// phases and 4/9 of the products. Results differ by rounding.
+//
+// Dimensions of the inputs are those of the network for these inputs alone; nodes whose dimensions are unknown stay as they are.
+func (g *Graph) InlineNetwork(m *Model, inputs map[string]Value, outputs map[string][]int) (map[string]Value, error) {
+	if g.block > 0 && !g.half {
+		var err error
+		if m, err = g.blocked(m, inputs); err != nil {
+			return nil, err
+		}
+	}
+	return g.Inline(m, inputs, outputs)
+}
+
+// blocked returns the model in the blocked layout for the dimensions of its inputs. The graphs around g share it.
+func (g *Graph) blocked(m *Model, inputs map[string]Value) (*Model, error) {
+	key := blockedKey{model: m}
+	for _, name := range sortedKeys(inputs) {
+		key.dims += fmt.Sprint(inputs[name].Dims)
+	}
+	if b := g.blockedModels[key]; b != nil {
+		return b, nil
+	}
+	shapes := NewGraph(g.opset)
+	declared := map[string]Value{}
+	for name, v := range inputs {
+		declared[name] = shapes.Input("input "+name, v.DType, v.Dims...)
+	}
+	names, err := shapes.inline(m, declared)
+	if err != nil {
+		return nil, err
+	}
+	b := newBlocker(m, shapes, names, g.block)
+	out := b.rewrite()
+	g.blockedModels[key] = out
+	return out, nil
+}
+
+// blockedKey identifies a model and the dimensions of its inputs.
+type blockedKey struct {
+	model *Model
+	dims  string
+}
+
+// blocker rewrites a model node by node. A value exists in its own layout under its own name, in the blocked layout as a view, or
+// both.
+type blocker struct {
+	*fuser
+	channelsPerBlock int
+	shapes           *Graph   // the model, for dimensions
+	names            *renamer // of its values in shapes
+	plain            map[string]bool
+	views            map[string]*view
+	inits            map[string]bool // names of added constants
+	weights          []*onnxpb.TensorProto
+	nodes            []*onnxpb.NodeProto
+}
+
+// kind is what a view says of a value.
+type kind int
+
+const (
+	viewImage   kind = iota // the value, [N, C, H, W], is in the layout under the view's name
+	viewPadded              // the same, but C is no multiple of the block: further channels are zero
+	viewScaled              // the value is the image of times slope
+	viewGroups              // it is the image with the channels of a group in one dimension, [N, groups, C/groups·H·W]
+	viewSquares             // it is the square of such a value
+	viewUpsized             // it is the image with each pixel repeated 2×2
+)
+
+// view describes a value in terms of an image in the blocked layout. All but images are not computed until a node needs them.
+type view struct {
+	kind  kind
+	name  string            // of an image in the rewritten model
+	dims  []int             // of the value in its own layout
+	of    string            // the value that is the image of the other kinds
+	slope string            // of viewScaled: one number per channel
+	node  *onnxpb.NodeProto // of viewGroups and viewSquares: the node of the file
+	conv  *onnxpb.NodeProto // the convolution that computed an image, until it adds another image
+}
+
+func newBlocker(m *Model, shapes *Graph, names *renamer, channelsPerBlock int) *blocker {
+	b := &blocker{
+		fuser: newFuser(m, nil), channelsPerBlock: channelsPerBlock, shapes: shapes, names: names,
+		plain: map[string]bool{}, views: map[string]*view{}, inits: map[string]bool{},
+	}
+	for _, t := range m.proto.Graph.Initializer {
+		b.plain[t.Name] = true
+	}
+	for _, p := range m.Inputs() {
+		b.plain[p.Name] = true
+	}
+	return b
+}
+
+// rewrite returns the rewritten model, or the model itself if nothing of it gains.
+func (b *blocker) rewrite() *Model {
+	for _, n := range b.model.proto.Graph.Node {
+		if slices.ContainsFunc(n.Input, func(in string) bool { return in != "" && !b.plain[in] && b.views[in] == nil }) {
+			return b.model // its nodes are not in order
+		}
+		if !standard(n) || len(n.Output) != 1 || !b.node(n) {
+			b.keep(n)
+		}
+	}
+	for _, p := range b.model.Outputs() {
+		b.restore(p.Name)
+	}
+	if len(b.views) == 0 {
+		return b.model
+	}
+	source := b.model.proto
+	imports := slices.DeleteFunc(slices.Clone(source.OpsetImport), func(o *onnxpb.OperatorSetIdProto) bool { return o.Domain == blockedDomain })
+	out := &Model{proto: &onnxpb.ModelProto{
+		IrVersion: source.IrVersion, MetadataProps: source.MetadataProps, Functions: source.Functions,
+		OpsetImport: append(imports, &onnxpb.OperatorSetIdProto{Domain: blockedDomain, Version: 1}),
+		Graph: &onnxpb.GraphProto{
+			Name: source.Graph.Name, Input: source.Graph.Input, Output: source.Graph.Output,
+			Initializer: slices.Concat(source.Graph.Initializer, b.weights), Node: b.nodes,
+		},
+	}}
+	out.dropUnused()
+	return out
+}
+
+// node adds a node in the blocked layout, and reports whether it can.
+func (b *blocker) node(n *onnxpb.NodeProto) bool {
+	switch n.OpType {
+	case "Conv":
+		return b.convolution(n)
+	case "Add":
+		return b.shift(n) || b.sum(n) || b.binary(n)
+	case "Mul":
+		return b.square(n) || b.scale(n) || b.binary(n)
+	case "Sub", "Div":
+		return b.binary(n)
+	case "Sigmoid", "Relu", "LeakyRelu", "Elu", "Tanh", "Gelu", "HardSigmoid", "HardSwish", "Softplus", "Erf", "Identity", "Neg":
+		return b.unary(n)
+	case "Reshape":
+		return b.group(n)
+	case "ReduceMean":
+		return b.statistic(n)
+	case "Concat":
+		return b.concat(n)
+	case "Resize":
+		return b.resize(n)
+	case "AveragePool", "MaxPool":
+		return b.pool(n)
+	}
+	return false
+}
+
+// keep adds a node as it is.
+func (b *blocker) keep(n *onnxpb.NodeProto) {
+	for _, in := range slices.Concat(n.Input, captured(n)) {
+		b.restore(in)
+	}
+	b.nodes = append(b.nodes, n)
+	for _, out := range n.Output {
+		b.plain[out] = true
+	}
+}
+
+// restore makes a value available in its own layout.
+func (b *blocker) restore(name string) {
+	v := b.views[name]
+	if b.plain[name] || v == nil {
+		return
+	}
+	b.plain[name] = true
+	switch v.kind {
+	case viewImage, viewPadded, viewScaled, viewUpsized:
+		b.emit(blockedDomain, "ReorderOutput", name, []string{b.computed(name)}, map[string]any{"channels": v.dims[1]})
+	case viewGroups, viewSquares:
+		for _, in := range v.node.Input {
+			b.restore(in)
+		}
+		b.nodes = append(b.nodes, v.node)
+	}
+}
+
+// computed returns the name of a view's image in the blocked layout, and computes it if that was delayed.
+func (b *blocker) computed(name string) string {
+	v := b.views[name]
+	switch v.kind {
+	case viewScaled:
+		b.affine(name, v.of, v.slope, "")
+	case viewUpsized:
+		b.upsample(name, v.of, 2, 2)
+	}
+	return b.views[name].name
+}
+
+// add records that a value is in the blocked layout.
+func (b *blocker) add(name string, dims []int) *view {
+	v := &view{kind: viewImage, name: blockedName(name), dims: dims}
+	if dims[1]%b.channelsPerBlock != 0 {
+		v.kind = viewPadded
+	}
+	b.views[name] = v
+	return v
+}
+
+func blockedName(name string) string { return name + "/blocked" }
+
+// image returns the view of a value that is, or can be computed as, an image of whole blocks. Otherwise it returns nil.
+func (b *blocker) imageOf(name string) *view {
+	v := b.views[name]
+	if v == nil || v.kind == viewGroups || v.kind == viewSquares || v.kind == viewPadded {
+		return nil
+	}
+	b.computed(name)
+	return b.views[name]
+}
+
+// emit adds a node with one output.
+func (b *blocker) emit(domain, op, out string, inputs []string, attrs map[string]any) *onnxpb.NodeProto {
+	n := &onnxpb.NodeProto{
+		Domain: domain, OpType: op, Name: out, Input: inputs, Output: []string{out}, Attribute: attributes(attrs),
+	}
+	b.nodes = append(b.nodes, n)
+	return n
+}
+
+// reshape adds a reshape to known dimensions and returns out.
+func (b *blocker) reshape(out, in string, dims ...int) string {
+	b.emit("", "Reshape", out, []string{in, b.integers(dims...)}, nil)
+	return out
+}
+
+// integers adds a constant of integers, once.
+func (b *blocker) integers(data ...int) string {
+	return b.constant("blocked_ints"+fmt.Sprint(data), Int64, func() []byte { return intBytes(data) }, len(data))
+}
+
+// constant adds a constant unless one has the name.
+func (b *blocker) constant(name string, t DType, raw func() []byte, dims ...int) string {
+	if !b.inits[name] {
+		b.inits[name], b.plain[name] = true, true
+		b.weights = append(b.weights, &onnxpb.TensorProto{Name: name, DataType: int32(t), Dims: int64s(dims), RawData: raw()})
+	}
+	return name
+}
+
+// dims returns the dimensions of a float value, nil if they are unknown.
+func (b *blocker) dims(name string) []int {
+	if name == "" {
+		return nil
+	}
+	v, err := b.shapes.typeOf(b.names.name(name))
+	if err != nil || v.DType != Float || slices.Contains(v.Dims, -1) || slices.Contains(v.Dims, 0) {
+		return nil
+	}
+	return append([]int{}, v.Dims...)
+}
+
+// literal returns the elements of a small value that does not depend on data.
+func (b *blocker) literal(name string) *literal {
+	l, ok := b.shapes.literalOf(b.names.name(name))
+	if !ok {
+		return nil
+	}
+	return &l
+}
+
+// weight returns a float tensor that the model has as a constant, also in float16 and widened.
+func (b *blocker) weight(name string) (data []float32, dims []int) {
+	t, ok := b.consts[name]
+	if n := b.producers[name]; !ok && n != nil && n.OpType == "Cast" && standard(n) && typed(n.Attribute)["to"] == int(Float) {
+		t, ok = b.consts[n.Input[0]]
+	}
+	if !ok {
+		return nil, nil
+	}
+	dims = ints(t.Dims)
+	switch DType(t.DataType) {
+	case Float:
+		data = t.FloatData
+		for raw := t.RawData; len(raw) >= 4; raw = raw[4:] {
+			data = append(data, math.Float32frombits(binary.LittleEndian.Uint32(raw)))
+		}
+	case Float16:
+		for _, bits := range t.Int32Data {
+			data = append(data, fromHalf(uint16(bits))) //nolint:gosec // the file has 16 bits in each element
+		}
+		for raw := t.RawData; len(raw) >= 2; raw = raw[2:] {
+			data = append(data, fromHalf(binary.LittleEndian.Uint16(raw)))
+		}
+	}
+	if len(data) == 0 || len(data) != size(dims) {
+		return nil, nil
+	}
+	return data, dims
+}
+
+// fromHalf converts a float16.
+func fromHalf(bits uint16) float32 {
+	sign, exponent, fraction := float32(1), int(bits>>10&31), float64(bits&1023)
+	if bits>>15 != 0 {
+		sign = -1
+	}
+	switch exponent {
+	case 0:
+		return sign * float32(math.Ldexp(fraction, -24))
+	case 31:
+		if fraction != 0 {
+			return float32(math.NaN())
+		}
+		return sign * float32(math.Inf(1))
+	}
+	return sign * float32(math.Ldexp(1024+fraction, exponent-25))
+}
+
+// dropUnused removes constants that no node reads, and nodes of constants.
+func (m *Model) dropUnused() {
+	graph := m.proto.Graph
+	used := map[string]bool{}
+	for _, p := range graph.Output {
+		used[p.Name] = true
+	}
+	nodes := graph.Node[:0:0]
+	for _, n := range slices.Backward(graph.Node) {
+		if !slices.ContainsFunc(n.Output, func(out string) bool { return used[out] }) {
+			continue
+		}
+		for _, in := range slices.Concat(n.Input, captured(n)) {
+			used[in] = true
+		}
+		nodes = append(nodes, n)
+	}
+	slices.Reverse(nodes)
+	graph.Node = nodes
+	graph.Initializer = slices.DeleteFunc(graph.Initializer, func(t *onnxpb.TensorProto) bool { return !used[t.Name] })
+}
+
+// copied returns a node with other inputs and another output.
+func copied(n *onnxpb.NodeProto, out string, inputs ...string) *onnxpb.NodeProto {
+	c := proto.CloneOf(n)
+	c.Input, c.Output, c.Name = inputs, []string{out}, out
+	return c
+}
