@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"google.golang.org/protobuf/proto"
 
@@ -38,7 +39,7 @@ func (g *Graph) InlineNetwork(m *Model, inputs map[string]Value, outputs map[str
 
 // blocked returns the model in the blocked layout for the dimensions of its inputs. The graphs around g share it.
 func (g *Graph) blocked(m *Model, inputs map[string]Value) (*Model, error) {
-	key := blockedKey{model: m}
+	key := blockedKey{model: m, channels: g.block}
 	for _, name := range sortedKeys(inputs) {
 		key.dims += fmt.Sprint(inputs[name].Dims)
 	}
@@ -60,10 +61,11 @@ func (g *Graph) blocked(m *Model, inputs map[string]Value) (*Model, error) {
 	return out, nil
 }
 
-// blockedKey identifies a model and the dimensions of its inputs.
+// blockedKey identifies a model, the dimensions of its inputs, and the layout.
 type blockedKey struct {
-	model *Model
-	dims  string
+	model    *Model
+	dims     string
+	channels int
 }
 
 // blocker rewrites a model node by node. A value exists in its own layout under its own name, in the blocked layout as a view, or
@@ -71,6 +73,7 @@ type blockedKey struct {
 type blocker struct {
 	*fuser
 	channelsPerBlock int
+	mark             string   // no name of a value or a node has it
 	shapes           *Graph   // the model, for dimensions
 	names            *renamer // of its values in shapes
 	plain            map[string]bool
@@ -103,9 +106,9 @@ type view struct {
 	conv  *onnxpb.NodeProto // the convolution that computed an image, until it adds another image
 }
 
-func newBlocker(m *Model, shapes *Graph, names *renamer, channelsPerBlock int) *blocker {
+func newBlocker(m *Model, shapes *Graph, renamed *renamer, channelsPerBlock int) *blocker {
 	b := &blocker{
-		fuser: newFuser(m, nil), channelsPerBlock: channelsPerBlock, shapes: shapes, names: names,
+		fuser: newFuser(m, nil), channelsPerBlock: channelsPerBlock, shapes: shapes, names: renamed,
 		plain: map[string]bool{}, views: map[string]*view{}, inits: map[string]bool{},
 	}
 	for _, t := range m.proto.Graph.Initializer {
@@ -114,13 +117,21 @@ func newBlocker(m *Model, shapes *Graph, names *renamer, channelsPerBlock int) *
 	for _, p := range m.Inputs() {
 		b.plain[p.Name] = true
 	}
+	names := slices.Concat(sortedKeys(b.plain), sortedKeys(b.producers))
+	for _, n := range m.proto.Graph.Node {
+		names = append(names, n.Name)
+	}
+	for b.mark = "@"; slices.ContainsFunc(names, func(name string) bool { return strings.Contains(name, b.mark) }); {
+		b.mark += "@"
+	}
 	return b
 }
 
 // rewrite returns the rewritten model, or the model itself if nothing of it gains.
 func (b *blocker) rewrite() *Model {
 	for _, n := range b.model.proto.Graph.Node {
-		if slices.ContainsFunc(n.Input, func(in string) bool { return in != "" && !b.plain[in] && b.views[in] == nil }) {
+		missing := func(in string) bool { return in != "" && !b.plain[in] && b.views[in] == nil }
+		if slices.ContainsFunc(n.Input, missing) || slices.ContainsFunc(captured(n), func(in string) bool { return b.producers[in] != nil && missing(in) }) {
 			return b.model // its nodes are not in order
 		}
 		if !standard(n) || len(n.Output) != 1 || !b.node(n) {
@@ -135,11 +146,13 @@ func (b *blocker) rewrite() *Model {
 	}
 	source := b.model.proto
 	imports := slices.DeleteFunc(slices.Clone(source.OpsetImport), func(o *onnxpb.OperatorSetIdProto) bool { return o.Domain == blockedDomain })
+	// Weights that are not used any more must not remain as inputs.
+	inputs := slices.DeleteFunc(slices.Clone(source.Graph.Input), func(v *onnxpb.ValueInfoProto) bool { return b.consts[v.Name] != nil })
 	out := &Model{proto: &onnxpb.ModelProto{
 		IrVersion: source.IrVersion, MetadataProps: source.MetadataProps, Functions: source.Functions,
 		OpsetImport: append(imports, &onnxpb.OperatorSetIdProto{Domain: blockedDomain, Version: 1}),
 		Graph: &onnxpb.GraphProto{
-			Name: source.Graph.Name, Input: source.Graph.Input, Output: source.Graph.Output,
+			Name: source.Graph.Name, Input: inputs, Output: source.Graph.Output,
 			Initializer: slices.Concat(source.Graph.Initializer, b.weights), Node: b.nodes,
 		},
 	}}
@@ -149,6 +162,10 @@ func (b *blocker) rewrite() *Model {
 
 // node adds a node in the blocked layout, and reports whether it can.
 func (b *blocker) node(n *onnxpb.NodeProto) bool {
+	tensor := func(a *onnxpb.AttributeProto) bool { return a.Type == onnxpb.AttributeProto_TENSOR }
+	if two := n.OpType == "Conv" || n.OpType == "Add" || n.OpType == "Mul"; len(n.Input) == 0 || len(n.Input) == 1 && two || slices.ContainsFunc(n.Attribute, tensor) {
+		return false // the library refuses it
+	}
 	switch n.OpType {
 	case "Conv":
 		return b.convolution(n)
@@ -217,7 +234,7 @@ func (b *blocker) computed(name string) string {
 
 // add records that a value is in the blocked layout.
 func (b *blocker) add(name string, dims []int) *view {
-	v := &view{kind: viewImage, name: blockedName(name), dims: dims}
+	v := &view{kind: viewImage, name: b.blockedName(name), dims: dims}
 	if dims[1]%b.channelsPerBlock != 0 {
 		v.kind = viewPadded
 	}
@@ -225,7 +242,10 @@ func (b *blocker) add(name string, dims []int) *view {
 	return v
 }
 
-func blockedName(name string) string { return name + "/blocked" }
+// part names something of a value. No value and no node of the model has the name.
+func (b *blocker) part(name, part string) string { return name + b.mark + part }
+
+func (b *blocker) blockedName(name string) string { return b.part(name, "blocked") }
 
 // image returns the view of a value that is, or can be computed as, an image of whole blocks. Otherwise it returns nil.
 func (b *blocker) imageOf(name string) *view {
@@ -240,7 +260,7 @@ func (b *blocker) imageOf(name string) *view {
 // emit adds a node with one output.
 func (b *blocker) emit(domain, op, out string, inputs []string, attrs map[string]any) *onnxpb.NodeProto {
 	n := &onnxpb.NodeProto{
-		Domain: domain, OpType: op, Name: out, Input: inputs, Output: []string{out}, Attribute: attributes(attrs),
+		Domain: domain, OpType: op, Name: b.part(out, op), Input: inputs, Output: []string{out}, Attribute: attributes(attrs),
 	}
 	b.nodes = append(b.nodes, n)
 	return n
@@ -254,7 +274,7 @@ func (b *blocker) reshape(out, in string, dims ...int) string {
 
 // integers adds a constant of integers, once.
 func (b *blocker) integers(data ...int) string {
-	return b.constant("blocked_ints"+fmt.Sprint(data), Int64, func() []byte { return intBytes(data) }, len(data))
+	return b.constant(b.part("", fmt.Sprint(data)), Int64, func() []byte { return intBytes(data) }, len(data))
 }
 
 // constant adds a constant unless one has the name.
@@ -290,7 +310,7 @@ func (b *blocker) literal(name string) *literal {
 // weight returns a float tensor that the model has as a constant, also in float16 and widened.
 func (b *blocker) weight(name string) (data []float32, dims []int) {
 	t, ok := b.consts[name]
-	if n := b.producers[name]; !ok && n != nil && n.OpType == "Cast" && standard(n) && typed(n.Attribute)["to"] == int(Float) {
+	if n := b.producers[name]; !ok && n != nil && n.OpType == "Cast" && len(n.Input) == 1 && standard(n) && typed(n.Attribute)["to"] == int(Float) {
 		t, ok = b.consts[n.Input[0]]
 	}
 	if !ok {
@@ -299,7 +319,7 @@ func (b *blocker) weight(name string) (data []float32, dims []int) {
 	dims = ints(t.Dims)
 	switch DType(t.DataType) {
 	case Float:
-		data = t.FloatData
+		data = slices.Grow(t.FloatData, len(t.RawData)/4)
 		for raw := t.RawData; len(raw) >= 4; raw = raw[4:] {
 			data = append(data, math.Float32frombits(binary.LittleEndian.Uint32(raw)))
 		}
@@ -360,6 +380,6 @@ func (m *Model) dropUnused() {
 // copied returns a node with other inputs and another output.
 func copied(n *onnxpb.NodeProto, out string, inputs ...string) *onnxpb.NodeProto {
 	c := proto.CloneOf(n)
-	c.Input, c.Output, c.Name = inputs, []string{out}, out
+	c.Input, c.Output = inputs, []string{out}
 	return c
 }

@@ -27,7 +27,8 @@ func (b *blocker) convolution(n *onnxpb.NodeProto) bool {
 		b.phases(n.Output[0], v.of, w, dims, bias, y)
 		return true
 	}
-	blocked := b.imageOf(n.Input[0]) != nil || v != nil && v.kind == viewPadded
+	// Of fewer channels than a block, kernels read images in their own layout, also if a convolution filled up the block.
+	blocked := in >= c && (b.imageOf(n.Input[0]) != nil || v != nil && v.kind == viewPadded)
 	var input string
 	switch {
 	case !blocked && out < c:
@@ -39,7 +40,7 @@ func (b *blocker) convolution(n *onnxpb.NodeProto) bool {
 		input = n.Input[0]
 	case in%4 == 0: // ReorderInput needs it
 		b.restore(n.Input[0])
-		b.emit(blockedDomain, "ReorderInput", blockedName(n.Input[0]), []string{n.Input[0]}, nil)
+		b.emit(blockedDomain, "ReorderInput", b.blockedName(n.Input[0]), []string{n.Input[0]}, nil)
 		input = b.add(n.Input[0], x).name
 	default:
 		return false
@@ -86,9 +87,9 @@ func blockedKernel(w []float32, dims []int, c int) kernel {
 // conv adds a convolution whose result is the value name.
 func (b *blocker) conv(name, input string, k kernel, bias []float32, attrs map[string]any, dims []int) {
 	bias = append(slices.Clone(bias), make([]float32, k.dims[0]-len(bias))...)
-	weights := b.constant(name+"/kernel", Float, func() []byte { return floatBytes(k.data) }, k.dims...)
-	biases := b.constant(name+"/bias", Float, func() []byte { return floatBytes(bias) }, len(bias))
-	node := b.emit(blockedDomain, "Conv", blockedName(name), []string{input, weights, biases}, attrs)
+	weights := b.constant(b.part(name, "kernel"), Float, func() []byte { return floatBytes(k.data) }, k.dims...)
+	biases := b.constant(b.part(name, "bias"), Float, func() []byte { return floatBytes(bias) }, len(bias))
+	node := b.emit(blockedDomain, "Conv", b.blockedName(name), []string{input, weights, biases}, attrs)
 	if v := b.add(name, dims); v.kind == viewImage {
 		v.conv = node
 	}
@@ -134,13 +135,13 @@ func (b *blocker) phases(name, of string, w []float32, dims []int, bias []float3
 			}
 		}
 	}
-	fours := name + "/phases"
+	fours := b.part(name, "phases")
 	b.conv(fours, small.name, blockedKernel(k, []int{4 * out, in, 2, 2}, c), slices.Repeat(bias, 4), map[string]any{"pads": []int{1, 1, 1, 1}},
 		[]int{y[0], 4 * out, h1, wide1})
-	parts := b.reshape(fours+"/parts", blockedName(fours), y[0], 2, 2, out/c, h1, wide1, c)
-	b.emit("", "Transpose", fours+"/moved", []string{parts}, map[string]any{"perm": []int{0, 3, 4, 1, 5, 2, 6}})
-	whole := b.reshape(fours+"/whole", fours+"/moved", y[0]*out/c, 2*h1, 2*wide1, c)
-	b.emit("", "Slice", fours+"/cut", []string{whole, b.integers(1, 1), b.integers(2*h+1, 2*wide+1), b.integers(1, 2)}, nil)
-	b.reshape(blockedName(name), fours+"/cut", y...)
+	parts := b.reshape(b.part(fours, "parts"), b.blockedName(fours), y[0], 2, 2, out/c, h1, wide1, c)
+	b.emit("", "Transpose", b.part(fours, "moved"), []string{parts}, map[string]any{"perm": []int{0, 3, 4, 1, 5, 2, 6}})
+	whole := b.reshape(b.part(fours, "whole"), b.part(fours, "moved"), y[0]*out/c, 2*h1, 2*wide1, c)
+	b.emit("", "Slice", b.part(fours, "cut"), []string{whole, b.integers(1, 1), b.integers(2*h+1, 2*wide+1), b.integers(1, 2)}, nil)
+	b.reshape(b.blockedName(name), b.part(fours, "cut"), y...)
 	b.add(name, y)
 }

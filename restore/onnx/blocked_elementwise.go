@@ -12,7 +12,7 @@ func (b *blocker) unary(n *onnxpb.NodeProto) bool {
 	if v == nil || len(n.Input) != 1 {
 		return false
 	}
-	b.nodes = append(b.nodes, copied(n, blockedName(n.Output[0]), v.name))
+	b.nodes = append(b.nodes, copied(n, b.blockedName(n.Output[0]), v.name))
 	b.add(n.Output[0], v.dims)
 	return true
 }
@@ -41,7 +41,7 @@ func (b *blocker) binary(n *onnxpb.NodeProto) bool {
 			b.restore(name)
 		}
 	}
-	b.nodes = append(b.nodes, copied(n, blockedName(n.Output[0]), names...))
+	b.nodes = append(b.nodes, copied(n, b.blockedName(n.Output[0]), names...))
 	b.add(n.Output[0], dims)
 	return true
 }
@@ -59,7 +59,7 @@ func (b *blocker) sum(n *onnxpb.NodeProto) bool {
 		// The node moves behind that of the other image, and nothing else reads its result.
 		b.nodes = slices.DeleteFunc(b.nodes, func(c *onnxpb.NodeProto) bool { return c == v.conv })
 		v.conv.Input = append(v.conv.Input, o.name)
-		v.conv.Output[0], v.conv.Name = blockedName(n.Output[0]), blockedName(n.Output[0])
+		v.conv.Output[0], v.conv.Name = b.blockedName(n.Output[0]), b.blockedName(n.Output[0])
 		b.nodes = append(b.nodes, v.conv)
 		b.add(n.Output[0], v.dims)
 		return true
@@ -130,26 +130,25 @@ func (b *blocker) affine(name, of, slope, offset string) {
 			return ""
 		}
 		if d := b.dims(in); size(d) < n*c {
-			in = b.reshape(name+"/"+part+"_one", in, 1, c)
-			b.emit("", "Expand", name+"/"+part+"_each", []string{in, b.integers(n, c)}, nil)
-			in = name + "/" + part + "_each"
+			in = b.reshape(b.part(name, part+" of one"), in, 1, c)
+			in = b.emit("", "Expand", b.part(name, part+" of each"), []string{in, b.integers(n, c)}, nil).Output[0]
 		}
 		dims := []int{n * c, 1, 1, 1}
 		if part == "offset" {
 			dims = dims[:1]
 		}
-		return b.reshape(name+"/"+part, in, dims...)
+		return b.reshape(b.part(name, part), in, dims...)
 	}
 	weights := numbers("slope", slope)
 	if weights == "" {
-		weights = b.constant(name+"/ones", Float, func() []byte { return floatBytes(slices.Repeat([]float32{1}, n*c)) }, n*c, 1, 1, 1)
+		weights = b.constant(b.part(name, "ones"), Float, func() []byte { return floatBytes(slices.Repeat([]float32{1}, n*c)) }, n*c, 1, 1, 1)
 	}
 	inputs := []string{b.joined(of), weights}
 	if o := numbers("offset", offset); o != "" {
 		inputs = append(inputs, o)
 	}
-	b.emit(blockedDomain, "Conv", name+"/affine", inputs, map[string]any{"group": n * c})
-	b.reshape(blockedName(name), name+"/affine", v.dims...)
+	b.emit(blockedDomain, "Conv", b.part(name, "affine"), inputs, map[string]any{"group": n * c})
+	b.reshape(b.blockedName(name), b.part(name, "affine"), v.dims...)
 	b.add(name, v.dims)
 }
 
@@ -159,7 +158,7 @@ func (b *blocker) joined(of string) string {
 	if v.dims[0] == 1 {
 		return v.name
 	}
-	name := v.name + "/joined"
+	name := b.part(v.name, "joined")
 	if !b.inits[name] {
 		b.inits[name] = true
 		b.reshape(name, v.name, 1, v.dims[0]*v.dims[1], v.dims[2], v.dims[3])

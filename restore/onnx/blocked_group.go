@@ -34,9 +34,9 @@ func (b *blocker) statistic(n *onnxpb.NodeProto) bool {
 	}
 	source := b.views[v.of]
 	pixels := float32(source.dims[2] * source.dims[3])
-	name := v.of + "/means"
+	name := b.part(v.of, "means")
 	if v.kind == viewSquares {
-		name = v.of + "/squares"
+		name = b.part(v.of, "squares")
 	}
 	if !b.inits[name] {
 		b.inits[name] = true
@@ -46,7 +46,7 @@ func (b *blocker) statistic(n *onnxpb.NodeProto) bool {
 			b.norms(name, v.of, pixels)
 		}
 	}
-	grouped := b.reshape(n.Output[0]+"/channels", name, v.dims[0], v.dims[1], source.dims[1]/v.dims[1])
+	grouped := b.reshape(b.part(n.Output[0], "channels"), name, v.dims[0], v.dims[1], source.dims[1]/v.dims[1])
 	for _, in := range n.Input[1:] {
 		b.restore(in)
 	}
@@ -59,10 +59,10 @@ func (b *blocker) statistic(n *onnxpb.NodeProto) bool {
 func (b *blocker) norms(name, of string, pixels float32) {
 	d := b.views[of].dims
 	joined := b.joined(of)
-	weights := b.reshape(name+"/kernel", joined, d[0]*d[1], 1, d[2], d[3])
-	b.emit(blockedDomain, "Conv", name+"/sums", []string{joined, weights}, map[string]any{"group": d[0] * d[1]})
-	scale := b.constant(name+"/scale", Float, func() []byte { return floatBytes([]float32{1 / pixels}) }, 1)
-	b.emit("", "Mul", name, []string{name + "/sums", scale}, nil)
+	weights := b.reshape(b.part(name, "kernel"), joined, d[0]*d[1], 1, d[2], d[3])
+	b.emit(blockedDomain, "Conv", b.part(name, "sums"), []string{joined, weights}, map[string]any{"group": d[0] * d[1]})
+	scale := b.constant(b.part(name, "scale"), Float, func() []byte { return floatBytes([]float32{1 / pixels}) }, 1)
+	b.emit("", "Mul", name, []string{b.part(name, "sums"), scale}, nil)
 }
 
 // reducesLast reports whether a reduction of a value of rank 3 is one of the last dimension.

@@ -8,7 +8,8 @@ import (
 
 // concat adds a concatenation of images along the channels.
 func (b *blocker) concat(n *onnxpb.NodeProto) bool {
-	if axis, _ := typed(n.Attribute)["axis"].(int); axis != 1 && axis != -3 {
+	y := b.dims(n.Output[0])
+	if axis, _ := typed(n.Attribute)["axis"].(int); y == nil || axis != 1 && axis != -3 {
 		return false
 	}
 	for _, in := range n.Input {
@@ -20,8 +21,8 @@ func (b *blocker) concat(n *onnxpb.NodeProto) bool {
 	for _, in := range n.Input {
 		names = append(names, b.imageOf(in).name)
 	}
-	b.nodes = append(b.nodes, copied(n, blockedName(n.Output[0]), names...))
-	b.add(n.Output[0], b.dims(n.Output[0]))
+	b.nodes = append(b.nodes, copied(n, b.blockedName(n.Output[0]), names...))
+	b.add(n.Output[0], y)
 	return true
 }
 
@@ -51,7 +52,7 @@ func (b *blocker) resize(n *onnxpb.NodeProto) bool {
 // upsample adds the repetition of an image's pixels.
 func (b *blocker) upsample(name, of string, high, wide int) {
 	v := b.views[of]
-	b.emit(blockedDomain, "Upsample", blockedName(name), []string{v.name}, map[string]any{"scales": []int{1, 1, high, wide}})
+	b.emit(blockedDomain, "Upsample", b.blockedName(name), []string{v.name}, map[string]any{"scales": []int{1, 1, high, wide}})
 	b.add(name, []int{v.dims[0], v.dims[1], v.dims[2] * high, v.dims[3] * wide})
 }
 
@@ -62,7 +63,7 @@ func (b *blocker) pool(n *onnxpb.NodeProto) bool {
 		n.OpType == "AveragePool" && attrs["dilations"] != nil {
 		return false
 	}
-	c := copied(n, blockedName(n.Output[0]), v.name)
+	c := copied(n, b.blockedName(n.Output[0]), v.name)
 	c.Domain = blockedDomain
 	b.nodes = append(b.nodes, c)
 	b.add(n.Output[0], y)

@@ -68,7 +68,11 @@ func TestBlockedRules(t *testing.T) {
 		"few output channels":     {"2 Conv 1 ReorderOutput", func(l *layers, x onnx.Value) onnx.Value { return l.conv(l.conv(x, 32, 3, 1), 5, 3, 1) }},
 		"channels in half blocks": {"2 Conv 1 ReorderOutput", func(l *layers, x onnx.Value) onnx.Value { return l.conv(l.conv(x, 20, 3, 1), 36, 3, 1) }},
 		"channels by twos":        {"2 Conv 1 ReorderOutput", func(l *layers, x onnx.Value) onnx.Value { return l.conv(l.conv(x, 34, 3, 1), 32, 3, 1) }},
-		"strides":                 {"2 Conv 1 ReorderOutput", func(l *layers, x onnx.Value) onnx.Value { return l.conv(l.conv(x, 32, 3, 2), 48, 1, 2) }},
+		"few channels between": {"3 Conv 2 ReorderOutput", func(l *layers, x onnx.Value) onnx.Value {
+			return l.conv(l.conv(l.conv(x, 32, 3, 1), 5, 3, 1), 32, 3, 1)
+		}},
+		"few channels twice": {"2 Conv 1 ReorderOutput", func(l *layers, x onnx.Value) onnx.Value { return l.conv(l.conv(l.conv(x, 32, 3, 1), 4, 3, 1), 4, 3, 1) }},
+		"strides":            {"2 Conv 1 ReorderOutput", func(l *layers, x onnx.Value) onnx.Value { return l.conv(l.conv(x, 32, 3, 2), 48, 1, 2) }},
 		"residuals": {"3 Conv 1 ReorderOutput", func(l *layers, x onnx.Value) onnx.Value {
 			a := l.conv(x, 32, 3, 1)
 			b := l.Add(l.conv(a, 32, 3, 1), a)

@@ -88,7 +88,7 @@ func newFuser(m *Model, result *onnxpb.GraphProto) *fuser {
 		f.image[p.Name] = len(p.Dims) == 4
 	}
 	for _, n := range m.proto.Graph.Node {
-		for _, in := range n.Input {
+		for _, in := range slices.Concat(n.Input, captured(n)) {
 			f.consumers[in] = append(f.consumers[in], n)
 		}
 		for _, out := range n.Output {
