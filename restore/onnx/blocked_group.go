@@ -33,18 +33,13 @@ func (b *blocker) statistic(n *onnxpb.NodeProto) bool {
 		return false
 	}
 	source := b.views[v.of]
-	pixels := float32(source.dims[2] * source.dims[3])
 	name := b.part(v.of, "means")
 	if v.kind == viewSquares {
 		name = b.part(v.of, "squares")
 	}
 	if !b.inits[name] {
 		b.inits[name] = true
-		if v.kind == viewGroups {
-			b.emit(blockedDomain, "GlobalAveragePool", name, []string{source.name}, nil)
-		} else {
-			b.norms(name, v.of, pixels)
-		}
+		b.means(name, v.of, v.kind == viewSquares)
 	}
 	grouped := b.reshape(b.part(n.Output[0], "channels"), name, v.dims[0], v.dims[1], source.dims[1]/v.dims[1])
 	for _, in := range n.Input[1:] {
@@ -55,14 +50,52 @@ func (b *blocker) statistic(n *onnxpb.NodeProto) bool {
 	return true
 }
 
-// norms adds the mean square of each channel: the convolution by channel of an image with itself has one pixel, the sum of squares.
-func (b *blocker) norms(name, of string, pixels float32) {
-	d := b.views[of].dims
-	joined := b.joined(of)
-	weights := b.reshape(b.part(name, "kernel"), joined, d[0]*d[1], 1, d[2], d[3])
-	b.emit(blockedDomain, "Conv", b.part(name, "sums"), []string{joined, weights}, map[string]any{"group": d[0] * d[1]})
-	scale := b.constant(b.part(name, "scale"), Float, func() []byte { return floatBytes([]float32{1 / pixels}) }, 1)
-	b.emit("", "Mul", name, []string{b.part(name, "sums"), scale}, nil)
+// largestSum is the number of pixels up to which a kernel adds a channel in one sum. It adds them one after the other in float32: the more
+// it adds, the more digits are lost.
+const largestSum = 4096
+
+// stripes returns the number of parts of equal height of an image in which a channel is summed.
+func stripes(height, width int) int {
+	for r := range height {
+		if r++; height%r == 0 && height/r*width <= largestSum {
+			return r
+		}
+	}
+	return height
+}
+
+// means adds the means of each channel of an image, or of its squares. Stripes of the image are channels of one with a single image: in the
+// layout these are other dimensions of the same numbers. The convolution by channel of stripes with themselves has one pixel, the sum of squares.
+func (b *blocker) means(name, of string, squares bool) {
+	v := b.views[of]
+	n, c, r := v.dims[0], v.dims[1], stripes(v.dims[2], v.dims[3])
+	all, high, wide := n*c*r, v.dims[2]/r, v.dims[3]
+	striped := b.part(of, "stripes")
+	if !b.inits[striped] {
+		b.inits[striped] = true
+		b.reshape(striped, v.name, 1, all, high, wide)
+	}
+	parts := b.part(name, "stripes")
+	if squares {
+		weights := b.reshape(b.part(name, "kernel"), striped, all, 1, high, wide)
+		b.emit(blockedDomain, "Conv", b.part(name, "sums"), []string{striped, weights}, map[string]any{"group": all})
+		scale := b.constant(b.part(name, "scale"), Float, func() []byte { return floatBytes([]float32{1 / float32(high*wide)}) }, 1)
+		b.emit("", "Mul", parts, []string{b.part(name, "sums"), scale}, nil)
+	} else {
+		b.emit(blockedDomain, "GlobalAveragePool", parts, []string{striped}, nil)
+	}
+	if r == 1 {
+		b.reshape(name, parts, n, c)
+		return
+	}
+	apart := b.reshape(b.part(name, "apart"), parts, n*c/b.channelsPerBlock, r, b.channelsPerBlock)
+	inputs, attrs := []string{apart}, map[string]any{"keepdims": 0}
+	if b.model.Opset() >= 18 {
+		inputs = append(inputs, b.integers(1))
+	} else {
+		attrs["axes"] = []int{1}
+	}
+	b.emit("", "ReduceMean", name, inputs, attrs)
 }
 
 // reducesLast reports whether a reduction of a value of rank 3 is one of the last dimension.

@@ -269,3 +269,47 @@ func inNetwork(t *testing.T, m *onnx.Model, x, y onnx.Value, block int) (results
 	}
 	return run(t, g, []onnx.Value{in}, []onnx.Value{{Name: "y", DType: onnx.Float, Dims: y.Dims}}, random(x.Size(), 9))[0], strings.TrimSpace(nodes)
 }
+
+// The statistics of a large image, whose mean is far from zero, keep their digits.
+func TestBlockedLargeImage(t *testing.T) {
+	t.Parallel()
+	rt := onnxtest.Runtime(t)
+	if rt.Block() == 0 {
+		t.Skip("the library has no blocked layout on this processor")
+	}
+	const side, channels = 768, 16
+	g := onnx.NewGraph(onnx.DefaultOpset)
+	l := &layers{Graph: g}
+	x := g.Input("x", onnx.Float, 1, 1, side, side)
+	ones, offset := make([]float32, channels), make([]float32, channels)
+	for i := range ones {
+		ones[i], offset[i] = 1, 10
+	}
+	h := l.Apply("Conv", onnx.Float, []int{1, channels, side, side}, nil, x, l.Const(ones, channels, 1, 1, 1), l.Const(offset, channels))
+	grouped := l.grouped(h, 2)
+	y := l.Concat(1, l.mean(grouped), l.mean(l.Mul(grouped, grouped)))
+	g.Output("y", y)
+	data, err := g.Marshal("network")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := onnx.ReadModel(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, nodes := inNetwork(t, m, x, y, rt.Block())
+	if nodes != "2 Conv 1 GlobalAveragePool" {
+		t.Errorf("%s", nodes)
+	}
+	var mean, square float64
+	for _, v := range random(x.Size(), 9) {
+		z := float64(v + 10)
+		mean += z / side / side
+		square += z * z / side / side
+	}
+	for i, want := range []float64{mean, mean, square, square} {
+		if d := math.Abs(float64(got[i])/want - 1); !(d <= 2e-6) {
+			t.Errorf("statistic %d is %v instead of %v: relative error %.2g", i, got[i], want, d)
+		}
+	}
+}
