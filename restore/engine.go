@@ -136,6 +136,17 @@ func (e *Engine) Build(p Plan) solver.Build {
 	return b
 }
 
+// Settings returns the settings of the runtime that computes a plan, see [onnx.Runtime.NetworkSettings]. The network of a method that
+// declares a gradient through it, and one that [prior.Prior.Block] excludes, has no blocked layout.
+func (e *Engine) Settings(p Plan) map[string]string {
+	rt := e.RuntimeFor(p)
+	out := rt.NetworkSettings(e.precision(p))
+	if out[onnx.SettingLayout] != "" && (e.kept(p) > 0 || e.prior.Block(rt) == 0) {
+		out[onnx.SettingLayout] = onnx.LayoutNCHW
+	}
+	return out
+}
+
 // Operator returns the operator of a plan.
 func (e *Engine) Operator(p Plan) (*operator.Operator, error) {
 	return e.operators(p).New(p.Task, p.Params, p.Image)

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +16,7 @@ import (
 	"ddiff/gpuworker"
 	"ddiff/manifest"
 	"ddiff/restore"
+	"ddiff/restore/method"
 	"ddiff/restore/onnx"
 	"ddiff/restore/operator"
 	"ddiff/restore/prior"
@@ -145,7 +147,7 @@ func (o replayOptions) recompute(ctx context.Context, out *output, stderr io.Wri
 	}
 	defer func() { err = errors.Join(err, engine.Close()) }()
 	engine.Prefer(was.Provider)
-	now := gpuworker.RuntimeOf(engine, restore.Plan{}, version())
+	now := gpuworker.RuntimeOf(engine, restore.Plan{Solver: solverOf(item)}, version())
 	if !was.Equal(now) || out.passport.Batch != 1 {
 		fmt.Fprintf(stderr, "ddiff: note: made by %s in a batch of %d, replayed by %s alone\n", describe(was), out.passport.Batch, describe(now))
 	}
@@ -194,11 +196,23 @@ func buildOf(was manifest.Runtime, rt *onnx.Runtime, p onnx.Precision) solver.Bu
 	return b
 }
 
-// describe names the program, the runtime and the device of a result.
+// solverOf returns the solver settings of an item, empty if they are invalid.
+func solverOf(item manifest.Item) method.Settings {
+	var s method.Settings
+	if err := json.Unmarshal(item.Solver, &s); err != nil {
+		return method.Settings{}
+	}
+	return s
+}
+
+// describe names the program, the runtime, the device and the layout of a result.
 func describe(r manifest.Runtime) string {
 	text := fmt.Sprintf("ddiff %s, ONNX Runtime %s on %s", r.Version, r.Library, r.Provider)
 	if r.Device != "" {
 		text += " (" + r.Device + ")"
+	}
+	if layout := r.Options[onnx.SettingLayout]; layout != "" {
+		text += ", layout=" + layout
 	}
 	if r.Threads > 0 {
 		text += fmt.Sprintf(", threads=%d", r.Threads)

@@ -324,6 +324,7 @@ func (b *blocker) weight(name string) (data []float32, dims []int) {
 			data = append(data, math.Float32frombits(binary.LittleEndian.Uint32(raw)))
 		}
 	case Float16:
+		data = make([]float32, 0, len(t.Int32Data)+len(t.RawData)/2)
 		for _, bits := range t.Int32Data {
 			data = append(data, fromHalf(uint16(bits))) //nolint:gosec // the file has 16 bits in each element
 		}
@@ -339,20 +340,15 @@ func (b *blocker) weight(name string) (data []float32, dims []int) {
 
 // fromHalf converts a float16.
 func fromHalf(bits uint16) float32 {
-	sign, exponent, fraction := float32(1), int(bits>>10&31), float64(bits&1023)
-	if bits>>15 != 0 {
-		sign = -1
-	}
+	const more = 112 // between the exponents' offsets, 127 and 15
+	sign, exponent, fraction := uint32(bits>>15)<<31, uint32(bits>>10&31), uint32(bits&1023)
 	switch exponent {
 	case 0:
-		return sign * float32(math.Ldexp(fraction, -24))
+		return math.Float32frombits(sign | math.Float32bits(float32(fraction)/(1<<24)))
 	case 31:
-		if fraction != 0 {
-			return float32(math.NaN())
-		}
-		return sign * float32(math.Inf(1))
+		exponent += more // infinite or NaN
 	}
-	return sign * float32(math.Ldexp(1024+fraction, exponent-25))
+	return math.Float32frombits(sign | (exponent+more)<<23 | fraction<<13)
 }
 
 // dropUnused removes constants that no node reads, and nodes of constants.

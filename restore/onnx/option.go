@@ -118,8 +118,12 @@ func (o Options) validate(provider string) error {
 			return fmt.Errorf("Options.%s: %q is none of %s", opt.field, v, strings.Join(opt.words, ", "))
 		}
 	}
-	if o.Layout == LayoutNHWC && provider == ProviderCPU || o.Layout == LayoutNCHWc && provider != ProviderCPU {
-		return fmt.Errorf("Options.Layout: provider %s has no layout %s", provider, o.Layout)
+	other := LayoutNHWC
+	if provider == ProviderCPU {
+		other = LayoutNCHWc
+	}
+	if o.Layout != "" && o.Layout != LayoutNCHW && o.Layout != other {
+		return fmt.Errorf("Options.Layout: provider %s has no layout %s; it has %s and %s", provider, o.Layout, LayoutNCHW, other)
 	}
 	if o.MemoryLimit < 0 {
 		return fmt.Errorf("Options.MemoryLimit: %d is negative", o.MemoryLimit)

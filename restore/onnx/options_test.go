@@ -69,7 +69,7 @@ func TestOptions(t *testing.T) {
 	} {
 		for _, layout := range []string{LayoutNCHW, LayoutNHWC, LayoutNCHWc} {
 			err := Config{Library: "x", Provider: provider, Options: Options{Layout: layout}}.Validate()
-			if slices.Contains(layouts, layout) != (err == nil) {
+			if slices.Contains(layouts, layout) != (err == nil) || err != nil && !strings.Contains(err.Error(), "; it has "+layouts[0]+" and "+layouts[1]) {
 				t.Errorf("layout %s for %s: error %v", layout, provider, err)
 			}
 		}

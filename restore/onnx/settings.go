@@ -83,6 +83,9 @@ func webGPUSettings(o Options) map[string]string {
 	return s
 }
 
+// SettingLayout is the name of the layout of a network's images on the CPU provider in Settings.
+const SettingLayout = "cpu.layout"
+
 // Settings returns the session's configuration and the provider's options in the form of the library, without paths and
 // the number of threads. Results with equal settings, precision, library and device were computed in the same way: a
 // provider that divides models also has the hint of the precision, see NetworkSettings.
@@ -111,11 +114,10 @@ func (r *Runtime) NetworkSettings(p Precision) map[string]string {
 	case ProviderWebGPU:
 		add("webgpu.", webGPUSettings(o))
 	case ProviderCPU:
-		layout := LayoutNCHW
+		out[SettingLayout] = LayoutNCHW
 		if c := r.Block(); c > 0 && (p == FP32 || p == "") {
-			layout = LayoutNCHWc + strconv.Itoa(c)
+			out[SettingLayout] = LayoutNCHWc + strconv.Itoa(c)
 		}
-		add("cpu.", map[string]string{"layout": layout})
 	case ProviderOpenVINO:
 		settings := openVINOSettings(p)
 		maps.DeleteFunc(settings, func(_, v string) bool { return v == "" })

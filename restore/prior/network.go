@@ -30,7 +30,7 @@ func (p *Prior) Compile(rt *onnx.Runtime, n, height, width int, precision onnx.P
 func (p *Prior) compile(rt *onnx.Runtime, form *onnx.Model, n, height, width int, precision onnx.Precision) (*Network, error) {
 	g := onnx.NewGraph(p.Opset())
 	g.Half(precision == onnx.FP16)
-	g.Block(rt.Block())
+	g.Block(p.Block(rt))
 	x := g.Input("x", onnx.Float, p.Space().Dims([]int{n, p.Card.Channels, height, width})...)
 	t := g.Input("t", onnx.Int64, 1)
 	y, err := p.predict(g, form, x, t)

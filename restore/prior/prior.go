@@ -190,6 +190,19 @@ func (p *Prior) Parameters() int {
 	return n
 }
 
+// mostBlocked is the largest number of parameters of a network in blocks of channels. Its weights are in float32, also those of a file in
+// float16, and those after an upsampling take 16/9 of their memory; a solver's step with them has to fit into a model file.
+const mostBlocked = onnx.MaxFileBytes / 4 * 3 / 4
+
+// Block returns the number of channels per block with which a runtime computes the network in float32, see [onnx.Runtime.Block]. It is 0 for
+// a network that runs as it is in its file, and for one with too many parameters.
+func (p *Prior) Block(rt *onnx.Runtime) int {
+	if p.asFile || p.file.Parameters() > mostBlocked {
+		return 0
+	}
+	return rt.Block()
+}
+
 // Width returns the network's number of channels at full resolution.
 func (p *Prior) Width() int { return p.model.Width(p.channels()) }
 
@@ -232,11 +245,7 @@ func (p *Prior) predict(g *onnx.Graph, form *onnx.Model, x, t onnx.Value) (onnx.
 	if p.t.DType == onnx.Float {
 		times = g.Cast(times, onnx.Float)
 	}
-	inline := g.InlineNetwork
-	if p.asFile {
-		inline = g.Inline
-	}
-	out, err := inline(form,
+	out, err := g.InlineNetwork(form,
 		map[string]onnx.Value{p.x.Name: x, p.t.Name: times},
 		map[string][]int{p.output: {n, p.predicted(), h, w}})
 	if err != nil {

@@ -116,7 +116,7 @@ func (p *Prior) Verify(ctx context.Context, rt *onnx.Runtime) (Verification, err
 // is compiled.
 func (p *Prior) forms(rt *onnx.Runtime) []*onnx.Model {
 	switch {
-	case p.rewritten == 0 && rt.Block() == 0:
+	case p.rewritten == 0 && p.Block(rt) == 0:
 		return nil
 	case rt.Divides() || rt.Alternative() != nil:
 		return []*onnx.Model{p.model, p.byChannel}

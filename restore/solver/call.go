@@ -24,7 +24,7 @@ type call struct {
 
 // model builds the model of k steps of a run.
 func (s *Solver) model(run *method.Run, form Form, k int) (chunk, error) {
-	b := builder{run, s.build, unrolled(s.rt.Provider(), s.build.Form), s.divides(), s.rt.Block()}
+	b := builder{run, s.build, unrolled(s.rt.Provider(), s.build.Form), s.divides(), run.Prior.Block(s.rt)}
 	b.build.Form = form
 	m, err := b.chunk(s.n, k)
 	if b.divided {
