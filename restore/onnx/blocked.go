@@ -1,11 +1,10 @@
 package onnx
 
 import (
-	"encoding/binary"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
+	"sync"
 
 	"google.golang.org/protobuf/proto"
 
@@ -46,7 +45,33 @@ func (g *Graph) blocked(m *Model, inputs map[string]Value) (*Model, error) {
 	if b := g.blockedModels[key]; b != nil {
 		return b, nil
 	}
-	shapes := NewGraph(g.opset)
+	m.blocked.Lock()
+	defer m.blocked.Unlock()
+	if m.blocked.key != key {
+		out, err := m.inBlocks(g.opset, g.block, inputs)
+		if err != nil || m.Parameters() > keptParameters {
+			g.blockedModels[key] = out
+			return out, err
+		}
+		m.blocked.key, m.blocked.model = key, out
+	}
+	g.blockedModels[key] = m.blocked.model
+	return m.blocked.model, nil
+}
+
+// keptParameters is the largest number of weights of a model that keeps its form in blocks for the next graphs. Each has 4 bytes.
+const keptParameters = 16 << 20
+
+// blockedModel is the latest form of a model in blocks, which the graphs of streams and tasks have in common.
+type blockedModel struct {
+	sync.Mutex
+	key   blockedKey
+	model *Model
+}
+
+// inBlocks rewrites a model of an operator set.
+func (m *Model) inBlocks(opset, channels int, inputs map[string]Value) (*Model, error) {
+	shapes := NewGraph(opset)
 	declared := map[string]Value{}
 	for name, v := range inputs {
 		declared[name] = shapes.Input("input "+name, v.DType, v.Dims...)
@@ -55,10 +80,7 @@ func (g *Graph) blocked(m *Model, inputs map[string]Value) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := newBlocker(m, shapes, names, g.block)
-	out := b.rewrite()
-	g.blockedModels[key] = out
-	return out, nil
+	return newBlocker(m, shapes, names, channels).rewrite(), nil
 }
 
 // blockedKey identifies a model, the dimensions of its inputs, and the layout.
@@ -305,50 +327,6 @@ func (b *blocker) literal(name string) *literal {
 		return nil
 	}
 	return &l
-}
-
-// weight returns a float tensor that the model has as a constant, also in float16 and widened.
-func (b *blocker) weight(name string) (data []float32, dims []int) {
-	t, ok := b.consts[name]
-	if n := b.producers[name]; !ok && n != nil && n.OpType == "Cast" && len(n.Input) == 1 && standard(n) && typed(n.Attribute)["to"] == int(Float) {
-		t, ok = b.consts[n.Input[0]]
-	}
-	if !ok {
-		return nil, nil
-	}
-	dims = ints(t.Dims)
-	switch DType(t.DataType) {
-	case Float:
-		data = slices.Grow(t.FloatData, len(t.RawData)/4)
-		for raw := t.RawData; len(raw) >= 4; raw = raw[4:] {
-			data = append(data, math.Float32frombits(binary.LittleEndian.Uint32(raw)))
-		}
-	case Float16:
-		data = make([]float32, 0, len(t.Int32Data)+len(t.RawData)/2)
-		for _, bits := range t.Int32Data {
-			data = append(data, fromHalf(uint16(bits))) //nolint:gosec // the file has 16 bits in each element
-		}
-		for raw := t.RawData; len(raw) >= 2; raw = raw[2:] {
-			data = append(data, fromHalf(binary.LittleEndian.Uint16(raw)))
-		}
-	}
-	if len(data) == 0 || len(data) != size(dims) {
-		return nil, nil
-	}
-	return data, dims
-}
-
-// fromHalf converts a float16.
-func fromHalf(bits uint16) float32 {
-	const more = 112 // between the exponents' offsets, 127 and 15
-	sign, exponent, fraction := uint32(bits>>15)<<31, uint32(bits>>10&31), uint32(bits&1023)
-	switch exponent {
-	case 0:
-		return math.Float32frombits(sign | math.Float32bits(float32(fraction)/(1<<24)))
-	case 31:
-		exponent += more // infinite or NaN
-	}
-	return math.Float32frombits(sign | (exponent+more)<<23 | fraction<<13)
 }
 
 // dropUnused removes constants that no node reads, and nodes of constants.

@@ -2,6 +2,7 @@ package onnx
 
 import (
 	"slices"
+	"sync"
 	"testing"
 
 	"ddiff/restore/onnx/onnxpb"
@@ -88,5 +89,39 @@ func TestBlockedOrder(t *testing.T) {
 	}
 	if slices.ContainsFunc(g.raw, func(n *onnxpb.NodeProto) bool { return n.Domain == blockedDomain }) {
 		t.Error("it was rewritten")
+	}
+}
+
+// Graphs for the same dimensions have one form of a model in common, also if they are built at the same time.
+func TestBlockedKept(t *testing.T) {
+	t.Parallel()
+	m, err := probeNetwork()
+	if err != nil {
+		t.Fatal(err)
+	}
+	form := func(n, channels int) *Model {
+		g := NewGraph(m.Opset())
+		g.Block(channels)
+		b, err := g.blocked(m, map[string]Value{"x": g.Input("x", Float, n, 3, 8, 8)})
+		if err != nil {
+			t.Error(err)
+		}
+		return b
+	}
+	var forms [4]*Model
+	var wait sync.WaitGroup
+	for i := range forms {
+		wait.Go(func() { forms[i] = form(2, 8) })
+	}
+	wait.Wait()
+	for i, f := range forms {
+		if f == m || f != forms[0] {
+			t.Errorf("graph %d has another form", i)
+		}
+	}
+	for _, c := range [][2]int{{1, 8}, {2, 16}} {
+		if f := form(c[0], c[1]); f == m || f == forms[0] {
+			t.Errorf("batch %d, blocks of %d: the form of others", c[0], c[1])
+		}
 	}
 }
