@@ -269,7 +269,7 @@ func (b *blocker) part(name, part string) string { return name + b.mark + part }
 
 func (b *blocker) blockedName(name string) string { return b.part(name, "blocked") }
 
-// image returns the view of a value that is, or can be computed as, an image of whole blocks. Otherwise it returns nil.
+// imageOf returns the view of a value that is, or can be computed as, an image of whole blocks. Otherwise it returns nil.
 func (b *blocker) imageOf(name string) *view {
 	v := b.views[name]
 	if v == nil || v.kind == viewGroups || v.kind == viewSquares || v.kind == viewPadded {

@@ -34,7 +34,7 @@ func (b *blocker) resize(n *onnxpb.NodeProto) bool {
 		return false
 	}
 	high, wide := y[2]/v.dims[2], y[3]/v.dims[3]
-	// With sizes below those of scales that are no integers, floor repeats pixels unevenly.
+	// Scales that are no integers may give the same size: floor then repeats pixels unevenly.
 	if len(n.Input) > 2 && n.Input[2] != "" {
 		l := b.literal(n.Input[2])
 		if l == nil || !slices.Equal(l.numbers, []float64{1, 1, float64(high), float64(wide)}) {
