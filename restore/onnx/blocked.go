@@ -170,15 +170,17 @@ func (b *blocker) rewrite() *Model {
 	imports := slices.DeleteFunc(slices.Clone(source.OpsetImport), func(o *onnxpb.OperatorSetIdProto) bool { return o.Domain == blockedDomain })
 	// Weights that are not used any more must not remain as inputs.
 	inputs := slices.DeleteFunc(slices.Clone(source.Graph.Input), func(v *onnxpb.ValueInfoProto) bool { return b.consts[v.Name] != nil })
-	out := &Model{proto: &onnxpb.ModelProto{
-		IrVersion: source.IrVersion, MetadataProps: source.MetadataProps, Functions: source.Functions,
+	all := &Model{proto: &onnxpb.ModelProto{
+		IrVersion: source.IrVersion, Functions: source.Functions,
 		OpsetImport: append(imports, &onnxpb.OperatorSetIdProto{Domain: blockedDomain, Version: 1}),
-		Graph: &onnxpb.GraphProto{
-			Name: source.Graph.Name, Input: inputs, Output: source.Graph.Output,
-			Initializer: slices.Concat(source.Graph.Initializer, b.weights), Node: b.nodes,
-		},
+		Graph:       &onnxpb.GraphProto{Name: source.Graph.Name, Initializer: slices.Concat(source.Graph.Initializer, b.weights), Node: b.nodes},
 	}}
-	out.dropUnused()
+	var outputs []string
+	for _, p := range b.model.Outputs() {
+		outputs = append(outputs, p.Name)
+	}
+	out := all.part(outputs, nil)
+	out.proto.MetadataProps, out.proto.Graph.Input, out.proto.Graph.Output = source.MetadataProps, inputs, source.Graph.Output
 	return out
 }
 
@@ -327,28 +329,6 @@ func (b *blocker) literal(name string) *literal {
 		return nil
 	}
 	return &l
-}
-
-// dropUnused removes constants that no node reads, and nodes of constants.
-func (m *Model) dropUnused() {
-	graph := m.proto.Graph
-	used := map[string]bool{}
-	for _, p := range graph.Output {
-		used[p.Name] = true
-	}
-	nodes := graph.Node[:0:0]
-	for _, n := range slices.Backward(graph.Node) {
-		if !slices.ContainsFunc(n.Output, func(out string) bool { return used[out] }) {
-			continue
-		}
-		for _, in := range slices.Concat(n.Input, captured(n)) {
-			used[in] = true
-		}
-		nodes = append(nodes, n)
-	}
-	slices.Reverse(nodes)
-	graph.Node = nodes
-	graph.Initializer = slices.DeleteFunc(graph.Initializer, func(t *onnxpb.TensorProto) bool { return !used[t.Name] })
 }
 
 // copied returns a node with other inputs and another output.

@@ -48,12 +48,9 @@ func (b *blocker) binary(n *onnxpb.NodeProto) bool {
 
 // sum lets the convolution that computed one of two images add the other.
 func (b *blocker) sum(n *onnxpb.NodeProto) bool {
-	for i, name := range n.Input {
+	for _, name := range n.Input {
 		v, o := b.views[name], b.imageOf(other(n, name))
 		if v == nil || o == nil || v.conv == nil || n.Input[0] == n.Input[1] || len(b.consumers[name]) != 1 || !slices.Equal(v.dims, o.dims) {
-			continue
-		}
-		if other := b.views[n.Input[1-i]]; other.conv != nil && other.conv == v.conv {
 			continue
 		}
 		// The node moves behind that of the other image, and nothing else reads its result.

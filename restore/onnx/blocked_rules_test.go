@@ -21,6 +21,21 @@ type layers struct {
 	seed uint32
 }
 
+// model returns the network with the output y.
+func (l *layers) model(t *testing.T, y onnx.Value) *onnx.Model {
+	t.Helper()
+	l.Output("y", y)
+	data, err := l.Marshal("network")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := onnx.ReadModel(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
 func (l *layers) weights(dims ...int) onnx.Value {
 	l.seed++
 	n := 1
@@ -208,15 +223,7 @@ func TestBlockedRules(t *testing.T) {
 			l := &layers{Graph: g}
 			x := g.Input("x", onnx.Float, n, 3, 6, 10)
 			y := c.build(l, x)
-			g.Output("y", y)
-			data, err := g.Marshal("network")
-			if err != nil {
-				t.Fatal(err)
-			}
-			m, err := onnx.ReadModel(data)
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := l.model(t, y)
 			want, _ := inNetwork(t, m, x, y, 0)
 			got, nodes := inNetwork(t, m, x, y, rt.Block())
 			if nodes != c.nodes {
@@ -288,16 +295,7 @@ func TestBlockedLargeImage(t *testing.T) {
 	h := l.Apply("Conv", onnx.Float, []int{1, channels, side, side}, nil, x, l.Const(ones, channels, 1, 1, 1), l.Const(offset, channels))
 	grouped := l.grouped(h, 2)
 	y := l.Concat(1, l.mean(grouped), l.mean(l.Mul(grouped, grouped)))
-	g.Output("y", y)
-	data, err := g.Marshal("network")
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := onnx.ReadModel(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, nodes := inNetwork(t, m, x, y, rt.Block())
+	got, nodes := inNetwork(t, l.model(t, y), x, y, rt.Block())
 	if nodes != "2 Conv 1 GlobalAveragePool" {
 		t.Errorf("%s", nodes)
 	}

@@ -23,7 +23,7 @@ func TestFuseGroupNorm(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := predictions(t, m)
+		want := networkPredictions(t, m, 2, 0)
 		for form, fuse := range map[string]func(*onnx.Model) (*onnx.Model, int){
 			"by group": (*onnx.Model).FuseGroupNorm, "by channel": (*onnx.Model).FuseGroupNormByChannel,
 		} {
@@ -35,7 +35,7 @@ func TestFuseGroupNorm(t *testing.T) {
 				t.Fatalf("%s, %s: %d normalisations were rewritten the second time, want none", file, form, got)
 			}
 			worst := 0.0
-			for i, v := range predictions(t, fused) {
+			for i, v := range networkPredictions(t, fused, 2, 0) {
 				worst = max(worst, math.Abs(float64(v-want[i])))
 			}
 			if !(worst <= 5e-4) {
@@ -44,21 +44,6 @@ func TestFuseGroupNorm(t *testing.T) {
 			t.Logf("%s, %s: %d normalisations, largest difference %.2g", file, form, got, worst)
 		}
 	}
-}
-
-// predictions returns those of a score network for two images of fixed noise.
-func predictions(t *testing.T, m *onnx.Model) []float32 {
-	t.Helper()
-	const n, size = 2, 32
-	g := onnx.NewGraph(m.Opset())
-	x, in, output := g.Input("x", onnx.Float, n, 3, size, size), m.Inputs(), m.Outputs()[0]
-	y := onnx.Value{Name: "y", DType: onnx.Float, Dims: []int{n, output.Dims[1], size, size}}
-	out, err := g.Inline(m, map[string]onnx.Value{in[0].Name: x, in[1].Name: g.Ints(40, 700)}, map[string][]int{output.Name: y.Dims})
-	if err != nil {
-		t.Fatal(err)
-	}
-	g.Output(y.Name, out[output.Name])
-	return run(t, g, []onnx.Value{x}, []onnx.Value{y}, random(x.Size(), 5))[0]
 }
 
 // A graph without the pattern stays unchanged.
