@@ -4,7 +4,7 @@
     python3 tools/foreign_priors.py OUTDIR [--keep]
 
 Write UNet2DModel networks with random weights, with and without attention blocks, at several operator sets, with fixed
-and free shapes. Operator set 17 is the TorchScript exporter's, 18 and 20 are the newer exporter's. --keep writes the
+and free shapes. Operator set 17 is the TorchScript exporter's, 18 to 22 are the newer exporter's. --keep writes the
 files that restore/prior/testdata holds, without the exporter's notes. Needs torch, diffusers, onnx and onnxscript.
 """
 
@@ -83,7 +83,7 @@ def main() -> None:
     count = 0
     for attention in (True,) if args.keep else (True, False):
         net = network(attention)
-        for opset in (17, 20) if args.keep else (17, 18, 20, 22):
+        for opset in (17, 20, 22) if args.keep else (17, 18, 20, 22):
             for free in (False, True):
                 name = f"{'attention' if attention else 'plain'}_{opset}_{'free' if free else 'fixed'}.onnx"
                 export(net, args.outdir / name, opset, free)

@@ -9,9 +9,9 @@ import (
 	"ddiff/restore/onnx/onnxpb"
 )
 
-// FuseGroupNorm returns a model in which group normalisations in PyTorch's export form (a reshape to groups,
-// InstanceNormalization, a reshape back, scale and shift per channel, often a second scale and shift that depend on the
-// time only) are group statistics and one multiplication and one addition over the image, and the number of
+// FuseGroupNorm returns a model in which group normalisations in PyTorch's export forms (a reshape to groups,
+// InstanceNormalization, a reshape back, scale and shift per channel; or one node GroupNormalization; often a second scale and shift that
+// depend on the time only) are group statistics and one multiplication and one addition over the image, and the number of
 // normalisations. With none it returns m. The models share weights and nodes.
 //
 // With mean m and mean square q of a group, y = x·a + b has
@@ -40,8 +40,12 @@ func (m *Model) fuseGroupNorm(byChannel bool) (*Model, int) {
 	f := newFuser(m, graph)
 	f.byChannel = byChannel
 	for _, n := range source.Node {
-		if n.OpType == "InstanceNormalization" && n.Domain == "" {
+		switch {
+		case n.Domain != "":
+		case n.OpType == "InstanceNormalization":
 			f.fuse(n)
+		case n.OpType == "GroupNormalization":
+			f.fuseNode(n)
 		}
 	}
 	if f.count == 0 {
@@ -69,6 +73,7 @@ type fuser struct {
 	consumers map[string][]*onnxpb.NodeProto
 	consts    map[string]*onnxpb.TensorProto
 	image     map[string]bool // values that depend on the image input
+	ranks     map[string]int  // see rank
 	dropped   map[*onnxpb.NodeProto]bool
 	replaced  map[*onnxpb.NodeProto][]*onnxpb.NodeProto
 	count     int
@@ -78,14 +83,19 @@ type fuser struct {
 func newFuser(m *Model, result *onnxpb.GraphProto) *fuser {
 	f := &fuser{
 		model: m, graph: result, producers: map[string]*onnxpb.NodeProto{}, consumers: map[string][]*onnxpb.NodeProto{},
-		consts: map[string]*onnxpb.TensorProto{}, image: map[string]bool{},
+		consts: map[string]*onnxpb.TensorProto{}, image: map[string]bool{}, ranks: map[string]int{},
 		dropped: map[*onnxpb.NodeProto]bool{}, replaced: map[*onnxpb.NodeProto][]*onnxpb.NodeProto{},
 	}
 	for _, t := range m.proto.Graph.Initializer {
 		f.consts[t.Name] = t
 	}
 	for _, p := range m.Inputs() {
-		f.image[p.Name] = len(p.Dims) == 4
+		f.image[p.Name], f.ranks[p.Name] = len(p.Dims) == 4, len(p.Dims)
+	}
+	for _, v := range m.proto.Graph.ValueInfo {
+		if s := v.GetType().GetTensorType().GetShape(); s != nil {
+			f.ranks[v.Name] = len(s.Dim)
+		}
 	}
 	for _, n := range m.proto.Graph.Node {
 		for _, in := range slices.Concat(n.Input, captured(n)) {
@@ -206,10 +216,18 @@ func (f *fuser) fuse(norm *onnxpb.NodeProto) {
 	g := affine{
 		f: f, prefix: fmt.Sprintf("groupnorm_%d_", f.count), groups: len(groups), spatial: spatial, gamma: gamma, beta: beta,
 	}
-	last := shift
-	if s := f.next(shift.Output[0], "Mul"); s != nil && !f.image[other(s, shift.Output[0])] {
+	for _, n := range []*onnxpb.NodeProto{split, norm, merge, scale, shift} {
+		f.dropped[n] = true
+	}
+	f.replace(g, split.Input[0], norm, shift)
+}
+
+// replace rewrites the normalisation of x whose last node is last, with a scale and a shift behind it that depend on the time only.
+func (f *fuser) replace(g affine, x string, norm, last *onnxpb.NodeProto) {
+	if s := f.next(last.Output[0], "Mul"); s != nil && !f.image[other(s, last.Output[0])] {
 		if t := f.next(s.Output[0], "Add"); t != nil && !f.image[other(t, s.Output[0])] {
-			g.scale, g.shift, last = other(s, shift.Output[0]), other(t, s.Output[0]), t
+			g.scale, g.shift = other(s, last.Output[0]), other(t, s.Output[0])
+			last = t
 			f.dropped[s] = true
 		}
 	}
@@ -219,13 +237,10 @@ func (f *fuser) fuse(norm *onnxpb.NodeProto) {
 			epsilon = a.F
 		}
 	}
-	for _, n := range []*onnxpb.NodeProto{split, norm, merge, scale, shift} {
-		f.dropped[n] = true
-	}
 	if f.byChannel {
-		f.replaced[last] = g.buildByChannel(split.Input[0], last.Output[0], epsilon)
+		f.replaced[last] = g.buildByChannel(x, last.Output[0], epsilon)
 	} else {
-		f.replaced[last] = g.build(split.Input[0], last.Output[0], epsilon)
+		f.replaced[last] = g.build(x, last.Output[0], epsilon)
 	}
 	f.count++
 }

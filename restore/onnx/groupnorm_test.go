@@ -14,6 +14,7 @@ func TestFuseGroupNorm(t *testing.T) {
 	t.Parallel()
 	for file, groups := range map[string]int{
 		"bundled/prior.onnx": 35, "testdata/attention_17_free.onnx": 21, "testdata/attention_20_free.onnx": 21,
+		"testdata/attention_22_free.onnx": 21,
 	} {
 		data, err := os.ReadFile("../prior/" + file)
 		if err != nil {

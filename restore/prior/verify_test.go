@@ -20,8 +20,8 @@ import (
 // TestForeignNetworks: networks that diffusers and PyTorch exported run, rewritten, and predict what their files predict.
 // tools/foreign_priors.py makes the files; DDIFF_FOREIGN names a folder with others.
 func TestForeignNetworks(t *testing.T) {
-	t.Run("cpu", func(t *testing.T) { testForeignNetworks(t, onnxtest.Runtime(t), "*.onnx", 4) })
-	t.Run("openvino", func(t *testing.T) { testForeignNetworks(t, onnxtest.OpenVINO(t), "*_20_free.onnx", 1) })
+	t.Run("cpu", func(t *testing.T) { testForeignNetworks(t, onnxtest.Runtime(t), "*.onnx", 6) })
+	t.Run("openvino", func(t *testing.T) { testForeignNetworks(t, onnxtest.OpenVINO(t), "*_2?_free.onnx", 2) })
 }
 
 func testForeignNetworks(t *testing.T, rt *onnx.Runtime, pattern string, least int) {
@@ -52,8 +52,7 @@ func testForeignNetworks(t *testing.T, rt *onnx.Runtime, pattern string, least i
 		if v.Reason != "" || !(v.Difference <= 1e-4) {
 			t.Errorf("%s: %+v", file, v)
 		}
-		// From operator set 21 on, a normalisation is one node.
-		if p.Opset() < 21 && v.Rewritten < 12 {
+		if v.Rewritten < 12 {
 			t.Errorf("%s: %d normalisations rewritten, want those of all blocks", file, v.Rewritten)
 		}
 		t.Logf("%s: %+v", filepath.Base(file), v)

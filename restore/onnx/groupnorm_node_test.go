@@ -1,0 +1,123 @@
+package onnx_test
+
+import (
+	"math"
+	"testing"
+
+	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxtest"
+)
+
+// A normalisation that is one node is rewritten where the number of dimensions of its image follows from the graph, and predicts the same. Others
+// stay: with scale and shift by group, of a value whose dimensions are unknown, and with weights that are computed.
+func TestFuseGroupNormNodes(t *testing.T) {
+	t.Parallel()
+	type graph = onnx.Graph
+	type value = onnx.Value
+	const channels = 8
+	gamma, beta, half := random(channels, 1), random(channels, 2), random(4, 3)
+	norm := func(g *graph, x value, attrs map[string]any) value {
+		return g.Apply("GroupNormalization", onnx.Float, x.Dims, attrs, x, g.Const(gamma, channels), g.Const(beta, channels))
+	}
+	groups := func(n int) map[string]any { return map[string]any{"num_groups": n, "epsilon": float32(0.1)} }
+	// byTime returns values by channel that depend on the time, as a network's scales and shifts do.
+	byTime := func(g *graph, t value, by float32) value {
+		e := g.Apply("Cast", onnx.Float, t.Dims, map[string]any{"to": int(onnx.Float)}, t)
+		return g.Add(g.Mul(g.Reshape(e, 1, 1, 1, 1), g.Scalar(by)), g.Const(random(channels, 4), 1, channels, 1, 1))
+	}
+	for name, c := range map[string]struct {
+		opset int
+		build func(g *graph, x, t value) value
+		want  int
+	}{
+		"image":            {21, func(g *graph, x, _ value) value { return norm(g, x, groups(4)) }, 1},
+		"default epsilon":  {21, func(g *graph, x, _ value) value { return norm(g, x, map[string]any{"num_groups": 2}) }, 1},
+		"one group":        {21, func(g *graph, x, _ value) value { return norm(g, x, groups(1)) }, 1},
+		"group by channel": {22, func(g *graph, x, _ value) value { return norm(g, x, groups(channels)) }, 1},
+		"twice": {21, func(g *graph, x, _ value) value {
+			y := norm(g, x, groups(4))
+			return norm(g, g.Mul(y, g.Apply("Sigmoid", onnx.Float, y.Dims, nil, y)), groups(2))
+		}, 2},
+		"scale and shift by the time": {21, func(g *graph, x, t value) value {
+			return g.Add(g.Mul(norm(g, x, groups(4)), byTime(g, t, 0.01)), byTime(g, t, 0.02))
+		}, 1},
+		"scale by the time alone": {21, func(g *graph, x, t value) value { return g.Mul(norm(g, x, groups(4)), byTime(g, t, 0.01)) }, 1},
+		"rows of an image": {21, func(g *graph, x, _ value) value {
+			return g.Reshape(norm(g, g.Reshape(x, 2, channels, 64), groups(4)), x.Dims...)
+		}, 1},
+		"rows in another order": {21, func(g *graph, x, _ value) value {
+			rows := g.Transpose(g.Transpose(g.Reshape(x, 2, channels, 64), 0, 2, 1), 0, 2, 1)
+			return g.Reshape(norm(g, rows, groups(4)), x.Dims...)
+		}, 1},
+		"image of a computed shape": {21, func(g *graph, x, _ value) value {
+			size := g.Apply("Shape", onnx.Int64, []int{4}, nil, x)
+			return norm(g, g.Apply("Reshape", onnx.Float, x.Dims, nil, g.Mul(x, g.Scalar(2)), size), groups(4))
+		}, 1},
+		"image of computed sides": {21, func(g *graph, x, _ value) value {
+			begin := g.Apply("Shape", onnx.Int64, []int{2}, map[string]any{"start": 0, "end": 2}, x)
+			end := g.Apply("Shape", onnx.Int64, []int{2}, map[string]any{"start": 2}, x)
+			size := g.Apply("Concat", onnx.Int64, []int{4}, map[string]any{"axis": 0}, begin, end)
+			return norm(g, g.Apply("Reshape", onnx.Float, x.Dims, nil, x, size), groups(4))
+		}, 1},
+		"unknown dimensions": {21, func(g *graph, x, _ value) value {
+			return norm(g, g.Apply("Expand", onnx.Float, x.Dims, nil, x, g.Ints(1, 1, 1, 1)), groups(4))
+		}, 0},
+		"computed weights": {21, func(g *graph, x, _ value) value {
+			w := g.Mul(g.Const(gamma, channels), g.Scalar(2))
+			return g.Apply("GroupNormalization", onnx.Float, x.Dims, groups(4), x, w, g.Const(beta, channels))
+		}, 0},
+		"vectors": {21, func(g *graph, x, _ value) value {
+			return g.Reshape(norm(g, g.Reshape(x, 2*64, channels), groups(4)), x.Dims...)
+		}, 0},
+		"weights by group": {18, func(g *graph, x, _ value) value {
+			return g.Apply("GroupNormalization", onnx.Float, x.Dims, groups(4), x, g.Const(half, 4), g.Const(half, 4))
+		}, 0},
+	} {
+		g := onnx.NewGraph(c.opset)
+		x, at := g.Input("x", onnx.Float, 2, channels, 8, 8), g.Input("t", onnx.Int64, 1)
+		// Every file reads the time.
+		y := c.build(g, x, at)
+		g.Output("y", g.Minus(y, g.Mul(g.Scalar(0), g.Reshape(g.Apply("Cast", onnx.Float, []int{1}, map[string]any{"to": int(onnx.Float)}, at), 1, 1, 1, 1))))
+		data, err := g.Marshal("m")
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		m, err := onnx.ReadModel(data)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		want := modelPredictions(t, m, x.Dims, 0)
+		for form, fuse := range map[string]func(*onnx.Model) (*onnx.Model, int){
+			"by group": (*onnx.Model).FuseGroupNorm, "by channel": (*onnx.Model).FuseGroupNormByChannel,
+		} {
+			fused, got := fuse(m)
+			if got != c.want {
+				t.Errorf("%s, %s: %d normalisations were rewritten, want %d", name, form, got, c.want)
+			}
+			for _, block := range []int{0, onnxtest.Runtime(t).Block()} {
+				worst := 0.0
+				for i, v := range modelPredictions(t, fused, x.Dims, block) {
+					worst = max(worst, math.Abs(float64(v-want[i])))
+				}
+				if !(worst <= 1e-5) {
+					t.Errorf("%s, %s, blocks of %d channels: predictions differ by %.2g", name, form, block, worst)
+				}
+			}
+		}
+	}
+}
+
+// modelPredictions are those of a model with inputs x and t and the output y, for one image and time.
+func modelPredictions(t *testing.T, m *onnx.Model, dims []int, block int) []float32 {
+	t.Helper()
+	g := onnx.NewGraph(m.Opset())
+	g.Block(block)
+	x := g.Input("x", onnx.Float, dims...)
+	out, err := g.InlineNetwork(m, map[string]onnx.Value{"x": x, "t": g.Ints(300)}, map[string][]int{"y": dims})
+	if err != nil {
+		t.Fatal(err)
+	}
+	y := onnx.Value{Name: "z", DType: onnx.Float, Dims: dims}
+	g.Output(y.Name, out["y"])
+	return run(t, g, []onnx.Value{x}, []onnx.Value{y}, random(x.Size(), 5))[0]
+}
