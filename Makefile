@@ -134,7 +134,7 @@ gradients-bench: test-packages runtime ## Time the gradient through a decoder be
 	@DDIFF_GRADIENT_SPEED=$(PYTHON) go -C restore/onnx test -count=1 -timeout 20m -run '^TestGradientSpeed$$' | grep -v '^PASS$$\|^ok '
 
 .PHONY: golden
-golden: build runtime ## Compare identities, pixels and curves with those of commit c0ac6fd (GOLDEN="--limit 1")
+golden: build runtime ## Compare identities, images and curves with those of commit c0ac6fd (GOLDEN="--limit 1")
 	@scripts/golden.sh $(GOLDEN)
 
 .PHONY: gpu-check

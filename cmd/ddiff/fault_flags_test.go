@@ -26,8 +26,8 @@ func TestWrongFlags(t *testing.T) {
 		code    int
 		message []string
 	}{
-		{[]string{"-"}, 2, []string{`unknown command "-"`}},
-		{[]string{"--"}, 2, []string{`unknown command "--"`}},
+		{[]string{"-"}, 2, []string{"unknown command \"-\"; see: ddiff --help\n"}},
+		{[]string{"--"}, 2, []string{"unknown command \"--\"; see: ddiff --help\n"}},
 		{[]string{"run", "--images", coffee, "--task", "hdr", "--size", "32", "--threads", "100000"}, 2, []string{"--threads: 100000 is above 1024"}},
 		{[]string{"run", "--images", coffee, "--task", "hdr", "--size", "33"}, 2, []string{"--size: 33 is not a multiple of 8", "use 32"}},
 		{[]string{"run", "--images", coffee, "--task", "sr"}, 2, []string{`did you mean "super_resolution"?`}},

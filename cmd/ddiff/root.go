@@ -19,9 +19,12 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	cmd, err := root.ExecuteContextC(ctx)
-	if err == nil && len(args) > 0 && strings.Trim(args[0], "-") == "" {
-		err = usageError{fmt.Errorf("unknown command %q; see: ddiff --help", args[0])} // cobra prints the help
+	var cmd *cobra.Command
+	var err error
+	if len(args) > 0 && strings.Trim(args[0], "-") == "" { // cobra would print the help
+		cmd, err = root, usageError{fmt.Errorf("unknown command %q", args[0])} // message adds a remedy
+	} else {
+		cmd, err = root.ExecuteContextC(ctx)
 	}
 	switch {
 	case err != nil && logsJSON(cmd):
