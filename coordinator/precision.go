@@ -34,7 +34,7 @@ func (r *runner) restorePrecision(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return r.recordPrecision(ctx, first.Items[0].Precision)
+	return r.recordPrecision(ctx, r.rec.Spec.ChosenBy(first.Items))
 }
 
 // recordPrecision writes a choice. An earlier choice of another leader stays.

@@ -65,7 +65,7 @@ type Expander struct {
 	campaign string
 	prior    string
 	resolve  Resolver
-	// precision is the fixed precision of all items, or empty.
+	// precision is the fixed precision of all items but those of [Spec.Float32], or empty.
 	precision Precision
 	// tile and overlap divide images that are larger than a tile; tile is 0 without tiles.
 	tile, overlap int
@@ -124,7 +124,7 @@ func (e *Expander) Expand(row Row, probe Probe, first int) (items []Item, failed
 	if err != nil {
 		failed = FailedItems(row, e.spec, first, err.Error())
 		for i := range failed {
-			failed[i].Item.Precision = e.precision
+			failed[i].Item.Precision = e.spec.PrecisionOf(failed[i].Item.Task, e.precision)
 		}
 		return nil, failed
 	}
@@ -133,7 +133,7 @@ func (e *Expander) Expand(row Row, probe Probe, first int) (items []Item, failed
 		if err != nil {
 			reason := fmt.Sprintf("task %s, method %s: %v", p.task.Name, p.method, err)
 			res := failedItem(row, e.spec, e.campaign, p, reason)
-			res.Item.Precision = e.precision
+			res.Item.Precision = e.spec.PrecisionOf(p.task.Name, e.precision)
 			failed = append(failed, res)
 			continue
 		}
@@ -189,7 +189,7 @@ func (e *Expander) item(row Row, probe Probe, p place) (Item, error) {
 		}
 	}
 	it.OwnKernel, it.Solver = own, solver
-	it.Prior, it.Precision = e.prior, e.precision
+	it.Prior, it.Precision = e.prior, e.spec.PrecisionOf(it.Task, e.precision)
 	if e.tile > 0 && max(it.Width, it.Height) > e.tile {
 		it.Tile, it.Overlap = e.tile, e.overlap
 	}

@@ -1,7 +1,9 @@
 package manifest
 
 import (
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 )
 
@@ -18,7 +20,7 @@ const (
 	PrecisionFloat32  Precision = "float32"
 	PrecisionBFloat16 Precision = "bfloat16"
 	PrecisionFloat16  Precision = "float16"
-	// PrecisionAuto: one fixed precision for the whole campaign, chosen once before its first item. See
+	// PrecisionAuto: one fixed precision for the whole campaign but the tasks of [Spec.Float32], chosen once before its first item. See
 	// [Campaign.Precision].
 	PrecisionAuto Precision = "auto"
 )
@@ -60,6 +62,65 @@ func (c *Campaign) Needs() (p Precision, ok bool) {
 		return c.Precision, c.Precision != ""
 	}
 	return c.Spec.Precision, true
+}
+
+// KeepFloat32 adds tasks to Float32 if the precision is auto. If the campaign has no other task, the precision becomes float32, which every worker
+// computes. It returns the tasks of the campaign that stay in float32.
+func (s *Spec) KeepFloat32(tasks []string) (kept []string) {
+	if s.Precision != PrecisionAuto {
+		return nil
+	}
+	for _, name := range tasks {
+		if !slices.Contains(s.Float32, name) {
+			s.Float32 = append(slices.Clone(s.Float32), name)
+		}
+	}
+	others := 0
+	for _, t := range s.Tasks {
+		switch {
+		case !slices.Contains(s.Float32, t.Name):
+			others++
+		case !slices.Contains(kept, t.Name):
+			kept = append(kept, t.Name)
+		}
+	}
+	if others == 0 && len(kept) > 0 {
+		s.Precision = PrecisionFloat32
+	}
+	return kept
+}
+
+// PrecisionOf returns the precision of a task's items in a campaign that computes in p.
+func (s *Spec) PrecisionOf(task string, p Precision) Precision {
+	if p != "" && slices.Contains(s.Float32, task) {
+		return PrecisionFloat32
+	}
+	return p
+}
+
+// ChosenBy returns the choice for a campaign with the precision auto that its items reveal, those of a window. It is that of the first item if
+// all tasks stay in float32.
+func (s *Spec) ChosenBy(items []Item) Precision {
+	for _, it := range items {
+		if !slices.Contains(s.Float32, it.Task) {
+			return it.Precision
+		}
+	}
+	return items[0].Precision
+}
+
+// checkFloat32 reports unknown tasks of float32, and the field without a precision.
+func (s *Spec) checkFloat32(v Vocabulary) (out []*FieldError) {
+	if len(s.Float32) > 0 && s.Precision == "" {
+		out = append(out, s.problem("float32", errors.New("needs the field precision, which other tasks have")))
+	}
+	valid := slices.Sorted(maps.Keys(v.Tasks))
+	for i, name := range s.Float32 {
+		if !slices.Contains(valid, name) && !s.hasTask(name) {
+			out = append(out, s.problem(fmt.Sprintf("float32[%d]", i), unknown("task", name, valid)))
+		}
+	}
+	return out
 }
 
 // checkPrecision returns an error if the recorded choice does not fit the campaign.

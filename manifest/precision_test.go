@@ -63,6 +63,103 @@ func TestExpandPrecision(t *testing.T) {
 	}
 }
 
+// Tasks of float32 have it beside another precision, also those that only a row names, and failed items of theirs.
+func TestExpandFloat32(t *testing.T) {
+	t.Parallel()
+	spec := testSpec()
+	spec.Tasks = []TaskSpec{{Name: "phase_retrieval"}, {Name: "hdr"}}
+	spec.Float32 = []string{"phase_retrieval", "jpeg"}
+	named := Row{Name: "z", Image: "/z.png"}
+	named.Overrides.Task = "jpeg"
+	rows := []Row{{Name: "x", Image: "/x.png"}, named, {Name: "y", Image: "/y.png", Err: errors.New("no such file")}}
+	for _, c := range []struct{ spec, chosen, exact, other Precision }{
+		{"", "", "", ""}, {PrecisionBFloat16, "", PrecisionFloat32, PrecisionBFloat16}, {PrecisionAuto, PrecisionBFloat16, PrecisionFloat32, PrecisionBFloat16},
+		{PrecisionAuto, PrecisionFloat32, PrecisionFloat32, PrecisionFloat32},
+	} {
+		spec.Precision = c.spec
+		e := NewExpander(spec, "prior", testResolve)
+		if c.chosen != "" {
+			e.SetPrecision(c.chosen)
+		}
+		all := map[string]int{}
+		for _, row := range rows {
+			items, failed := e.Expand(row, testProbe(), 0)
+			if row.Err == nil && len(failed) > 0 {
+				t.Fatalf("%s: %s", row.Name, failed[0].Reason)
+			}
+			for _, r := range failed {
+				items = append(items, r.Item)
+			}
+			for _, it := range items {
+				want := c.exact
+				if it.Task == "hdr" {
+					want = c.other
+				}
+				if it.Precision != want {
+					t.Errorf("%+v: %s of row %s has %q, want %q", c, it.Task, it.Name, it.Precision, want)
+				}
+				all[it.Task]++
+			}
+			if got := spec.ChosenBy(items); row.Name != "z" && got != c.other || row.Name == "z" && got != c.exact {
+				t.Errorf("%+v: the items of row %s reveal %q", c, row.Name, got)
+			}
+		}
+		if all["phase_retrieval"] == 0 || all["hdr"] == 0 || all["jpeg"] == 0 {
+			t.Fatalf("items by task: %v", all)
+		}
+	}
+}
+
+// With auto, sensitive tasks stay in float32; a campaign without others is one of float32.
+func TestKeepFloat32(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		precision         Precision
+		tasks, given      []string
+		want              Precision
+		wantList, reports string
+	}{
+		{PrecisionAuto, []string{"hdr", "phase_retrieval"}, nil, PrecisionAuto, "phase_retrieval", "phase_retrieval"},
+		{PrecisionAuto, []string{"hdr"}, nil, PrecisionAuto, "phase_retrieval", ""},
+		{PrecisionAuto, []string{"phase_retrieval", "phase_retrieval"}, nil, PrecisionFloat32, "phase_retrieval", "phase_retrieval"},
+		{PrecisionAuto, []string{"hdr", "phase_retrieval"}, []string{"hdr"}, PrecisionFloat32, "hdr phase_retrieval", "hdr phase_retrieval"},
+		{PrecisionAuto, []string{"hdr", "jpeg"}, []string{"phase_retrieval", "hdr"}, PrecisionAuto, "phase_retrieval hdr", "hdr"},
+		{PrecisionAuto, nil, nil, PrecisionAuto, "phase_retrieval", ""},
+		{PrecisionBFloat16, []string{"phase_retrieval"}, nil, PrecisionBFloat16, "", ""},
+		{"", []string{"phase_retrieval"}, nil, "", "", ""},
+	} {
+		spec := &Spec{Precision: c.precision, Float32: c.given}
+		for _, name := range c.tasks {
+			spec.Tasks = append(spec.Tasks, TaskSpec{Name: name})
+		}
+		kept := spec.KeepFloat32([]string{"phase_retrieval"})
+		if got := strings.Join(spec.Float32, " "); spec.Precision != c.want || got != c.wantList || strings.Join(kept, " ") != c.reports {
+			t.Errorf("%+v: %q, float32 %q, reported %q", c, spec.Precision, got, kept)
+		}
+		if spec.KeepFloat32([]string{"phase_retrieval"}); strings.Join(spec.Float32, " ") != c.wantList {
+			t.Errorf("%+v: float32 %q the second time", c, spec.Float32)
+		}
+	}
+}
+
+func TestSpecFloat32(t *testing.T) {
+	t.Parallel()
+	const rest = "dataset: {path: photos}\ntasks: [hdr]\n"
+	for lines, want := range map[string]string{
+		"precision: auto\nfloat32: [phase_retrieval, hdr]": "",
+		"precision: float16\nfloat32: [hdr]":               "",
+		"float32: [hdr]":                                   "c.yaml:1: float32: needs the field precision, which other tasks have",
+		"precision: auto\nfloat32: [hd]":                   `c.yaml:2: float32[0]: unknown task "hd" (did you mean "hdr"?)`,
+		"precision: auto\nfloat32: hdr":                    "c.yaml:2: float32: ",
+	} {
+		s, err := Parse("c.yaml", []byte(lines+"\n"+rest), "/data")
+		if err == nil {
+			err = s.Validate(Vocabulary{Tasks: map[string][]Parameter{"hdr": nil, "phase_retrieval": nil}, Methods: s.Methods, Presets: []string{s.Preset}})
+		}
+		checkError(t, lines, err, want)
+	}
+}
+
 func TestSpecPrecision(t *testing.T) {
 	t.Parallel()
 	const rest = "dataset: {path: photos}\ntasks: [hdr]\n"

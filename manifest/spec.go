@@ -90,6 +90,9 @@ type Spec struct {
 	// Precision is the arithmetic of the score network: float32, bfloat16, float16 or auto. Default: empty, each worker's
 	// own default, float32 unless it was started with another one.
 	Precision Precision `json:"precision,omitempty"`
+	// Float32 names tasks whose network stays in float32 beside another Precision, also tasks that only rows of a list name. With the
+	// precision auto, [Spec.KeepFloat32] adds the tasks that enlarge rounding errors. Default: none.
+	Float32 []string `json:"float32,omitempty"`
 	// Tile is the side in pixels of the tiles in which the score network predicts on larger images, or "auto": the size for which
 	// the prior is meant. Default: empty or "off", the network predicts on the whole image.
 	Tile string `json:"tile,omitempty"`

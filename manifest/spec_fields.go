@@ -27,6 +27,7 @@ func (d *yamlDecoder) spec(n *yaml.Node, s *Spec) {
 		"batch":     func(n *yaml.Node, path string) { d.integer(n, path, &s.Batch) },
 		"solver":    func(n *yaml.Node, path string) { s.Solver = d.values(n, path) },
 		"precision": func(n *yaml.Node, path string) { d.precision(n, path, &s.Precision) },
+		"float32":   func(n *yaml.Node, path string) { s.Float32 = decodeList(d, n, path, d.text) },
 		"tile": func(n *yaml.Node, path string) {
 			d.scalar(n, path, "auto, off, or a number of pixels", &s.Tile, "!!str", "!!int")
 		},

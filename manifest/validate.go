@@ -68,7 +68,7 @@ type Parameter struct {
 // with the nearest valid name. The error joins one [FieldError] per problem.
 func (s *Spec) Validate(v Vocabulary) error {
 	problems := append(s.checkRanges(), s.checkRequired()...)
-	problems = append(append(problems, s.checkNames(v)...), s.checkLeftOut()...)
+	problems = append(append(problems, s.checkNames(v)...), append(s.checkLeftOut(), s.checkFloat32(v)...)...)
 	if len(problems) == 0 {
 		return nil
 	}

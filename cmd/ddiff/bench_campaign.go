@@ -109,7 +109,7 @@ func (o benchOptions) timeCampaign(ctx context.Context, out string, photos []str
 	err := withEmbedded(ctx, spec, o.run, io.Discard, stderr, func(e embedded) error {
 		if spec.Precision != "" {
 			var err error
-			if t.precision, err = onnx.ParsePrecision(string(spec.Precision)); err != nil {
+			if t.precision, err = onnx.ParsePrecision(string(spec.PrecisionOf(task, spec.Precision))); err != nil {
 				return err
 			}
 		}

@@ -121,7 +121,7 @@ func withMachine(ctx context.Context, spec *manifest.Spec, o runOptions, stdout,
 	if err != nil {
 		return err
 	}
-	why, err := fixPrecision(spec, rt, o.catalogue.Methods)
+	why, err := fixPrecision(spec, rt, o.catalogue)
 	if err != nil {
 		return errors.Join(err, rt.Close())
 	}

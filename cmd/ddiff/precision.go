@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"ddiff/coordinator/shard"
 	"ddiff/manifest"
-	"ddiff/restore/method"
 	"ddiff/restore/onnx"
 )
 
@@ -38,18 +38,27 @@ type precisionDevice interface {
 }
 
 // fixPrecision replaces the precision auto of a campaign by the suggestion of the device, or by float32 if a method of the campaign cannot use
-// the suggestion. why ends the note about the choice for auto. The error is onnx.ErrPrecision if the device does not compute all methods in the
+// the suggestion; tasks that enlarge rounding errors stay in float32. why ends the note about the choice for auto. The error is onnx.ErrPrecision if the device does not compute all methods in the
 // campaign's precision.
-func fixPrecision(spec *manifest.Spec, d precisionDevice, methods method.Set) (why string, err error) {
+func fixPrecision(spec *manifest.Spec, d precisionDevice, c shard.Catalogue) (why string, err error) {
 	if spec.Precision == "" {
 		return "", nil
 	}
-	name, reason := methods.Undivided(spec.Methods)
+	name, reason := c.Methods.Undivided(spec.Methods)
 	p, auto := d.AutoPrecision(), spec.Precision == manifest.PrecisionAuto
 	if auto {
+		var kept []string
+		if p != onnx.FP32 {
+			kept = spec.KeepFloat32(c.Operators.Sensitive())
+		}
 		why = " on " + d.Provider()
-		if name != "" && !d.Whole(p) {
+		switch {
+		case name != "" && !d.Whole(p):
 			p, why = onnx.FP32, float32Reason(name, reason)
+		case spec.Precision == manifest.PrecisionFloat32:
+			p, why = onnx.FP32, float32Tasks(": the network stays in float32", kept)
+		case len(kept) > 0:
+			why += float32Tasks(", and float32", kept)
 		}
 	} else if p, err = onnx.ParsePrecision(string(spec.Precision)); err != nil {
 		return "", err
@@ -68,6 +77,11 @@ func fixPrecision(spec *manifest.Spec, d precisionDevice, methods method.Set) (w
 	}
 	spec.Precision = manifest.Precision(p.Name())
 	return why, nil
+}
+
+// float32Tasks ends the note that auto is float32 for tasks, see [manifest.Spec.Float32].
+func float32Tasks(begin string, tasks []string) string {
+	return begin + " for " + words(tasks) + ", where rounding errors grow from step to step"
 }
 
 // float32Reason ends the note that auto is float32 because of a method with [method.Info.Undivided].
@@ -100,7 +114,7 @@ func (o runOptions) planPrecision(spec *manifest.Spec, stderr io.Writer) (err er
 		return err
 	}
 	defer func() { err = errors.Join(err, rt.Close()) }()
-	why, err := fixPrecision(spec, rt, o.catalogue.Methods)
+	why, err := fixPrecision(spec, rt, o.catalogue)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"ddiff/coordinator/shard"
 	"ddiff/manifest"
 	"ddiff/restore/onnx"
 )
@@ -55,13 +56,47 @@ func TestFixPrecision(t *testing.T) {
 		{openvino, "auto", []string{"dps"}, "auto", "", "precision: method dps needs the gradient of the network, which openvino cannot do in float32; leave the method out, or use --device cpu"},
 	} {
 		spec := &manifest.Spec{Precision: c.given, Methods: c.methods}
-		why, err := fixPrecision(spec, c.device, nil)
+		why, err := fixPrecision(spec, c.device, shard.Catalogue{})
 		text := ""
 		if err != nil {
 			text = err.Error()
 		}
 		if spec.Precision != c.want || why != c.why || text != c.err || errors.Is(err, onnx.ErrPrecision) != (c.err != "") {
 			t.Errorf("%s for %v on %s: %q%s, error %q; want %q%s, error %q", c.given, c.methods, c.device.provider, spec.Precision, why, text, c.want, c.why, c.err)
+		}
+	}
+}
+
+// With the precision auto, phase retrieval stays in float32. A fixed precision is that of all tasks.
+func TestFixPrecisionOfTasks(t *testing.T) {
+	t.Parallel()
+	full := []onnx.Precision{onnx.FP32, onnx.FP16}
+	cpu := testDevice{"cpu", full, full}
+	openvino := testDevice{"openvino", []onnx.Precision{onnx.FP32, onnx.BF16}, nil}
+	const grows = " for phase_retrieval, where rounding errors grow from step to step"
+	for _, c := range []struct {
+		device testDevice
+		given  manifest.Precision
+		tasks  []string
+		want   manifest.Precision
+		phase  manifest.Precision
+		why    string
+	}{
+		{openvino, "auto", []string{"hdr"}, "bfloat16", "float32", " on openvino"},
+		{openvino, "auto", []string{"hdr", "phase_retrieval"}, "bfloat16", "float32", " on openvino, and float32" + grows},
+		{openvino, "auto", []string{"phase_retrieval"}, "float32", "float32", ": the network stays in float32" + grows},
+		{openvino, "bfloat16", []string{"hdr", "phase_retrieval"}, "bfloat16", "bfloat16", ""},
+		{openvino, "", []string{"phase_retrieval"}, "", "", ""},
+		{cpu, "auto", []string{"hdr", "phase_retrieval"}, "float32", "float32", " on cpu"},
+	} {
+		spec := &manifest.Spec{Precision: c.given, Methods: []string{"ddiff"}}
+		for _, name := range c.tasks {
+			spec.Tasks = append(spec.Tasks, manifest.TaskSpec{Name: name})
+		}
+		why, err := fixPrecision(spec, c.device, shard.Catalogue{})
+		if phase := spec.PrecisionOf("phase_retrieval", spec.Precision); err != nil || why != c.why || spec.Precision != c.want || phase != c.phase ||
+			spec.PrecisionOf("hdr", spec.Precision) != c.want {
+			t.Errorf("%s for %v on %s: %q, %q for phase_retrieval,%s (%v)", c.given, c.tasks, c.device.provider, spec.Precision, phase, why, err)
 		}
 	}
 }

@@ -71,18 +71,45 @@ func TestAutoPrecisionOfRun(t *testing.T) {
 	}
 }
 
-// A submission with the precision auto names the method that makes it float32.
+// A submission with the precision auto names the method that makes it float32, or the tasks that stay in float32.
 func TestAutoPrecisionOfSubmission(t *testing.T) {
 	t.Parallel()
 	n := startNATS(t, t.TempDir())
-	for methods, want := range map[string]string{
-		"[ddiff, dps]": "note: precision auto is float32: method dps needs the gradient of the network, which is float32\n", "[ddiff, daps]": "",
+	const grows = "note: precision auto is float32 for phase_retrieval, where rounding errors grow from step to step\n"
+	for _, c := range []struct{ tasks, methods, want string }{
+		{"[hdr]", "[ddiff, dps]", "note: precision auto is float32: method dps needs the gradient of the network, which is float32\n"},
+		{"[hdr]", "[ddiff, daps]", ""},
+		{"[hdr, phase_retrieval]", "[ddiff]", grows},
+		{"[phase_retrieval]", "[ddiff]", grows},
 	} {
 		file := filepath.Join(t.TempDir(), "auto.yaml")
-		write(t, file, fmt.Appendf(nil, "dataset: {path: /photos}\ntasks: [hdr]\nmethods: %s\nprecision: auto\n", methods))
+		write(t, file, fmt.Appendf(nil, "dataset: {path: /photos}\ntasks: %s\nmethods: %s\nprecision: auto\n", c.tasks, c.methods))
 		e := ddiff(t, "submit", file, "--nats", n.url)
-		if wantCode(t, e, 0); e.stderr != want {
-			t.Errorf("methods %s: want %q\n%v", methods, want, e)
+		if wantCode(t, e, 0); e.stderr != c.want {
+			t.Errorf("%+v\n%v", c, e)
+		}
+	}
+}
+
+// A task of float32 is computed in it beside another precision of the campaign, and its results say so.
+func TestFloat32BesideFloat16(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	photo, err := filepath.Abs(photograph("coffee"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, out := filepath.Join(dir, "both.yaml"), filepath.Join(dir, "out")
+	write(t, file, fmt.Appendf(nil, "dataset: {path: %s, size: 32}\ntasks: [hdr, phase_retrieval]\nprecision: float16\nfloat32: [phase_retrieval]\nsteps: 4\noutput: %s\n",
+		photo, out))
+	wantCode(t, ddiff(t, "run", file, "--device", "cpu", "--threads", "1"), 0)
+	for _, r := range wantItems(t, out, 2) {
+		want, used := manifest.PrecisionFloat16, "fp16"
+		if r.Item.Task == "phase_retrieval" {
+			want, used = manifest.PrecisionFloat32, "fp32"
+		}
+		if r.Item.Precision != want || r.Runtime.Precision != used {
+			t.Errorf("%s: an item in %q was computed in %q", r.Item.Task, r.Item.Precision, r.Runtime.Precision)
 		}
 	}
 }

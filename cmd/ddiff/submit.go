@@ -65,6 +65,7 @@ func newSubmitCommand(c shard.Catalogue) *cobra.Command {
 				return usageError{fmt.Errorf("--weight: 0 is outside 1..%d", manifest.MaxWeight)}
 			}
 			o.order.Priority = manifest.Priority(o.priority)
+			kept := spec.KeepFloat32(own.Operators.Sensitive())
 			return o.nats.withBoard(cmd.Context(), func(b *queue.Board) error {
 				c, created, err := coordinator.Submit(cmd.Context(), b, spec, o.order, time.Now())
 				if errors.Is(err, coordinator.ErrRefused) {
@@ -73,8 +74,13 @@ func newSubmitCommand(c shard.Catalogue) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if name, reason := own.Methods.Undivided(spec.Methods); name != "" && spec.Precision == manifest.PrecisionAuto && !o.json {
+				name, reason := own.Methods.Undivided(spec.Methods)
+				switch {
+				case o.json:
+				case name != "" && spec.Precision == manifest.PrecisionAuto:
 					fmt.Fprintf(cmd.ErrOrStderr(), "note: precision auto is %s%s\n", manifest.PrecisionFloat32, float32Reason(name, reason))
+				case len(kept) > 0:
+					fmt.Fprintln(cmd.ErrOrStderr(), float32Tasks("note: precision auto is float32", kept))
 				}
 				if err := printSubmitted(cmd.OutOrStdout(), c, created, o.json); err != nil || !o.watch {
 					return err

@@ -123,8 +123,8 @@ func vectorError(t *testing.T, name string, half bool) float64 {
 func TestGradientForeignNetworks(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("../prior/testdata/attention_*.onnx")
-	if err != nil || len(files) != 4 {
-		t.Fatalf("%d networks, want 4 (%v)", len(files), err)
+	if err != nil || len(files) != 6 {
+		t.Fatalf("%d networks, want 6 (%v)", len(files), err)
 	}
 	for _, f := range files {
 		t.Run(filepath.Base(f), func(t *testing.T) {

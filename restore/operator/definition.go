@@ -21,6 +21,9 @@ type Definition struct {
 	Grey bool
 	// Linear: A is linear.
 	Linear bool
+	// Sensitive: rounding errors of the network grow from step to step until they change the answer, so that the precision auto keeps the
+	// network in float32.
+	Sensitive bool
 	// SVD decomposes the operator for images of one shape; errors wrap [ErrShape]. Nil: see [ErrNoSVD].
 	SVD func(s Shape, p map[string]float64) (*SVD, error)
 	// Dense is the number of elements of the expression's constant matrices along an axis, in multiples of the square of

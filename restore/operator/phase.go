@@ -20,6 +20,7 @@ func phaseRetrieval() Definition {
 		},
 		Dense:      1.5,
 		NotPicture: true,
+		Sensitive:  true,
 		Build: func(s Shape, p map[string]float64) (Expression, error) {
 			rows, cols := pad(s.Height, p), pad(s.Width, p)
 			if rows < 1 || cols < 1 {

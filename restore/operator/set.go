@@ -56,6 +56,17 @@ func (s Set) Tasks() []Definition {
 	return s
 }
 
+// Sensitive lists the names of the tasks with [Definition.Sensitive].
+func (s Set) Sensitive() []string {
+	var out []string
+	for _, d := range s.Tasks() {
+		if d.Sensitive {
+			out = append(out, d.Name)
+		}
+	}
+	return out
+}
+
 // Names lists the names of the tasks.
 func (s Set) Names() []string {
 	var out []string

@@ -394,6 +394,9 @@ func TestPaper(t *testing.T) {
 	want := []string{
 		"super_resolution", "inpaint_box", "inpaint_random", "gaussian_deblur", "motion_deblur", "phase_retrieval", "nonlinear_deblur", "hdr",
 	}
+	if got := operator.Builtin().Sensitive(); !slices.Equal(got, []string{operator.PhaseRetrieval}) {
+		t.Errorf("sensitive tasks: %v", got)
+	}
 	if got := operator.Paper().Names(); !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
