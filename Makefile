@@ -40,6 +40,10 @@ test: test-packages build runtime $(GOLANGCI_LINT) $(GOTESTSUM) ## Run lint and 
 check: build-packages $(GOLANGCI_LINT) $(GOTESTSUM) ## Run lint and the tests that need no compute (3 minutes)
 	@GOTESTSUM=$(GOTESTSUM) scripts/test.sh quick
 
+.PHONY: race
+race: runtime ## Run the tests of the command line with the race detector in the program (an hour)
+	@DDIFF_RACE=1 go test -count=1 -timeout 3h ./cmd/ddiff
+
 .PHONY: picture
 picture: demo ## Compose the picture of the README from the demo
 	@$(PYTHON) tools/readme_picture.py out/demo docs/demo.png

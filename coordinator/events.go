@@ -23,6 +23,7 @@ func (r *runner) follow(ctx context.Context) {
 	events := make(chan event, 256)
 	r.events = events
 	q, after := r.queue, r.seen
+	r.caught, r.followed = false, r.s.cfg.Now()
 	r.follower = lifecycle.Go(ctx, func(ctx context.Context) error {
 		for res, err := range q.Results(ctx, after) {
 			select {
@@ -48,6 +49,7 @@ func (r *runner) settleEvents(e event) error {
 		if err := r.settleEvent(e.result); err != nil {
 			return err
 		}
+		r.caught = r.caught || r.behind == 0
 		select {
 		case e = <-r.events:
 		default:

@@ -74,6 +74,8 @@ type runner struct {
 	follower *lifecycle.Service // fills events
 	seen     uint64             // sequence number of the last outcome in the ledger
 	behind   int                // outcomes that follow it in the stream, when it was read
+	caught   bool               // the ledger has the outcomes that the last status counts
+	followed time.Time          // since when the follower reads
 	counted  uint64             // sequence number of the last outcome in ddiff.ledger.items, or before the runner began
 	counts   bool               // counted is set
 	pace     pace

@@ -29,8 +29,11 @@ func (r *runner) publishStatusOf(ctx context.Context, c *manifest.Campaign, leas
 		Counts:  r.ledger.total(leased, c.Phase == manifest.PhaseCancelled),
 		Workers: r.s.workers.live(), At: now.UTC(),
 	}
-	if r.opening {
+	switch {
+	case r.opening:
 		r.keepCounts(ctx, &s)
+	case !r.caught:
+		r.keepOutcomes(ctx, &s)
 	}
 	if !s.Phase.Ended() {
 		s.Problem = cmp.Or(r.s.problem(), r.waiting.reason(), r.awaitedPrecision(), r.s.workers.refusal(r.id), r.s.workers.problem(r.id))
@@ -53,22 +56,44 @@ func (r *runner) publishStatusOf(ctx context.Context, c *manifest.Campaign, leas
 	return nil
 }
 
-// keepCounts replaces the counts of a status, which is published before the ledger is complete, by those of the last status. A new
-// campaign has none. No item runs in an ended campaign.
-func (r *runner) keepCounts(ctx context.Context, s *manifest.Status) {
-	var last manifest.Status
-	data, _, err := r.s.cfg.Board.Get(ctx, manifest.KeyStatusPrefix+r.id)
-	if err != nil || json.Unmarshal(data, &last) != nil {
+// rereadLimit bounds the time in which a status has the counts of the last one while outcomes are read again: the stream may have lost them.
+const rereadLimit = time.Minute
+
+// keepOutcomes replaces the counts of a status by those of the last one as long as the ledger has fewer outcomes: it gets those that the
+// last leader had read from the stream again.
+func (r *runner) keepOutcomes(ctx context.Context, s *manifest.Status) {
+	last, ok := r.lastStatus(ctx)
+	settled := func(c manifest.Counts) int { return c.Done + c.Failed + c.Dead }
+	if !ok || settled(last.Counts) <= settled(s.Counts) || r.s.cfg.Now().Sub(r.followed) > rereadLimit {
+		r.caught = true
 		return
 	}
-	s.Counts, s.Complete, s.Warning = last.Counts, last.Complete, last.Warning
-	n := &s.Counts
-	if s.Phase.Ended() {
+	s.Counts = endedCounts(last.Counts, s.Phase)
+}
+
+// keepCounts replaces the counts of a status, which is published before the ledger is complete, by those of the last status. A new
+// campaign has none.
+func (r *runner) keepCounts(ctx context.Context, s *manifest.Status) {
+	if last, ok := r.lastStatus(ctx); ok {
+		s.Counts, s.Complete, s.Warning = endedCounts(last.Counts, s.Phase), last.Complete, last.Warning
+	}
+}
+
+// lastStatus reads the status that this or another leader has published.
+func (r *runner) lastStatus(ctx context.Context) (last manifest.Status, ok bool) {
+	data, _, err := r.s.cfg.Board.Get(ctx, manifest.KeyStatusPrefix+r.id)
+	return last, err == nil && json.Unmarshal(data, &last) == nil
+}
+
+// endedCounts returns the counts of the last status in a phase. No item runs in an ended campaign.
+func endedCounts(n manifest.Counts, phase manifest.Phase) manifest.Counts {
+	if phase.Ended() {
 		n.Pending, n.Running = n.Pending+n.Running, 0
 	}
-	if s.Phase == manifest.PhaseCancelled {
+	if phase == manifest.PhaseCancelled {
 		n.Cancelled, n.Pending = n.Cancelled+n.Pending, 0
 	}
+	return n
 }
 
 // publishInterruption names the error that has interrupted the campaign in its last status: a damaged record, for example,

@@ -15,8 +15,8 @@ reports=$PWD/.cache/test-reports
 rm -rf "$reports"
 mkdir -p "$reports"
 
-# These packages compute, which the race detector slows down many times, and start at most one
-# goroutine. The tests of cmd/ddiff run all of them under the detector with small images.
+# These packages compute, which the race detector slows down many times. Their tests of goroutines, and some runs of a
+# program with the detector, have a stage of their own; `make race` runs all tests of cmd/ddiff with such a program.
 compute='^ddiff/(coordinator/report|restore|restore/(check|gpucheck|method|metric|noise|noiselevel|operator|prior|prior/.*|raster|solver))$'
 # These need ONNX Runtime, browsers or processes: `quick` leaves them out.
 heavy='^ddiff/(cmd/ddiff|coordinator/report|gpuworker|restore|restore/(check|gpucheck|method|onnx|operator|prior|prior/.*|solver))$'
@@ -39,6 +39,10 @@ stage() { # stage NAME COMMAND...
 gotests() { # gotests REPORT GO-TEST-ARGUMENTS...
 	"$PWD/${GOTESTSUM:?run this script through make}" --format pkgname --format-hide-empty-pkg --hide-summary skipped \
 		--junitfile "$reports/$1.xml" -- -timeout 30m "${@:2}"
+}
+
+racing_program() { # some tests of the command line, with the race detector in the program
+	DDIFF_RACE=1 gotests program -run '^Test(Kill|CancelFreesHungWorker)$' ./cmd/ddiff
 }
 
 testbed() { # the tests of the module that runs clusters of processes, which the race detector does not see
@@ -77,6 +81,8 @@ else
 	# Elsewhere, an installed plugin would change what `ddiff --device auto` computes with. Without one its tests skip.
 	[[ ${CI:-} != true ]] || bin/ddiff runtime install --ep openvino >/dev/null || echo "no OpenVINO plugin"
 	stage "Go, with the race detector" gotests race -race "${racing[@]}"
+	stage "streams, with the race detector" gotests streams -race -run 'Streams' ./restore/solver ./restore/prior
+	stage "the program, with the race detector" racing_program
 	# One package at a time: each uses all cores.
 	stage "Go, without the race detector" gotests plain -p 1 "${plain[@]}"
 	stage "clusters of processes" testbed

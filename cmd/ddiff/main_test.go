@@ -19,6 +19,9 @@ import (
 // program is the binary under test. Cache replaces the user's cache directory.
 var program, cache string
 
+// race: the program has the race detector. A race ends it with exit code 66. The flag -race of go test concerns the tests only.
+var race = os.Getenv("DDIFF_RACE") != ""
+
 // library finds ONNX Runtime in the user's real cache.
 var library = sync.OnceValues(func() (install.Library, error) { return install.Locate(install.LocateOptions{}) })
 
@@ -43,7 +46,11 @@ func build(m *testing.M) (int, error) {
 		return 0, err
 	}
 	program, cache = filepath.Join(dir, "ddiff"), filepath.Join(dir, "cache")
-	out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput()
+	args := []string{"build", "-o", program}
+	if race {
+		args = append(args, "-race")
+	}
+	out, err := exec.Command("go", append(args, ".")...).CombinedOutput()
 	if err != nil {
 		return 0, fmt.Errorf("build the program: %w\n%s", err, out)
 	}
@@ -51,7 +58,13 @@ func build(m *testing.M) (int, error) {
 }
 
 // limit bounds the time of a process that hangs.
-const limit = 2 * time.Minute
+var limit = 2 * time.Minute
+
+func init() {
+	if race {
+		limit *= 5
+	}
+}
 
 // ended is the outcome of a process.
 type ended struct {

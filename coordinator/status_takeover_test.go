@@ -1,0 +1,87 @@
+package coordinator_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"ddiff/coordinator"
+	"ddiff/manifest"
+)
+
+// TestTakeoverKeepsCounts: a new leader reads the outcomes of a campaign again. Meanwhile its status does not fall behind that of the old
+// one, which people watch.
+func TestTakeoverKeepsCounts(t *testing.T) {
+	t.Parallel()
+	tc := newTestCluster(t, 100)
+	id := tc.submit("takeover", 0)
+	stop := tc.lead()
+	stopWork := tc.work(id)
+	tc.await(id, "half", func(s coordinator.CampaignStatus) bool { return s.Status.Counts.Done >= 100 })
+	stopWork()
+	last := tc.await(id, "the end of leases", func(s coordinator.CampaignStatus) bool { return s.Status.Counts.Running == 0 }).Status.Counts
+	for range 3 {
+		stop()
+		end := tc.statuses(id)
+		stop = tc.lead()
+		time.Sleep(time.Second)
+		all := end()
+		for _, s := range all {
+			if s.Counts.Done < last.Done {
+				t.Errorf("the status has %+v after %+v", s.Counts, last)
+			}
+			last = s.Counts
+		}
+		t.Logf("%d statuses", len(all))
+	}
+	tc.work(id)
+	tc.awaitPhase(id, manifest.PhaseFinished)
+}
+
+// statuses collects the different statuses of a campaign until the returned function is called.
+func (tc *testCluster) statuses(id string) (end func() []manifest.Status) {
+	var all []manifest.Status
+	stop := tc.background(func(ctx context.Context) error {
+		for revision := uint64(0); ctx.Err() == nil; pause(ctx, time.Millisecond) {
+			data, at, err := tc.board.Get(ctx, manifest.KeyStatusPrefix+id)
+			if err != nil || at == revision {
+				continue
+			}
+			var s manifest.Status
+			if err := json.Unmarshal(data, &s); err != nil {
+				return err
+			}
+			all, revision = append(all, s), at
+		}
+		return nil
+	})
+	return func() []manifest.Status {
+		stop()
+		return all
+	}
+}
+
+// TestCancelAtTakeover: a campaign that is cancelled while no coordinator leads has the outcomes of its items in its last status.
+func TestCancelAtTakeover(t *testing.T) {
+	t.Parallel()
+	tc := newTestCluster(t, 20)
+	id := tc.submit("cancelled", 0)
+	stop := tc.lead()
+	stopWork := tc.work(id)
+	tc.await(id, "half", func(s coordinator.CampaignStatus) bool { return s.Status.Counts.Done >= 20 })
+	stopWork()
+	n := tc.await(id, "the end of leases", func(s coordinator.CampaignStatus) bool { return s.Status.Counts.Running == 0 }).Status.Counts
+	stop()
+	_, err := coordinator.Want(t.Context(), tc.board, id, manifest.WantCancel)
+	must(t, err)
+	tc.lead()
+	want := manifest.Counts{Items: n.Items, Done: n.Done, Cancelled: n.Items - n.Done}
+	if got := tc.awaitPhase(id, manifest.PhaseCancelled).Status.Counts; got != want {
+		t.Errorf("the first status is %+v, want %+v", got, want)
+	}
+	time.Sleep(time.Second)
+	if got := tc.awaitPhase(id, manifest.PhaseCancelled).Status.Counts; got != want {
+		t.Errorf("the last status is %+v, want %+v", got, want)
+	}
+}
