@@ -74,6 +74,7 @@ type fuser struct {
 	consts    map[string]*onnxpb.TensorProto
 	image     map[string]bool // values that depend on the image input
 	ranks     map[string]int  // see rank
+	lengths   map[string]int  // see length
 	dropped   map[*onnxpb.NodeProto]bool
 	replaced  map[*onnxpb.NodeProto][]*onnxpb.NodeProto
 	count     int
@@ -83,7 +84,7 @@ type fuser struct {
 func newFuser(m *Model, result *onnxpb.GraphProto) *fuser {
 	f := &fuser{
 		model: m, graph: result, producers: map[string]*onnxpb.NodeProto{}, consumers: map[string][]*onnxpb.NodeProto{},
-		consts: map[string]*onnxpb.TensorProto{}, image: map[string]bool{}, ranks: map[string]int{},
+		consts: map[string]*onnxpb.TensorProto{}, image: map[string]bool{}, ranks: map[string]int{}, lengths: map[string]int{},
 		dropped: map[*onnxpb.NodeProto]bool{}, replaced: map[*onnxpb.NodeProto][]*onnxpb.NodeProto{},
 	}
 	for _, t := range m.proto.Graph.Initializer {
@@ -103,7 +104,7 @@ func newFuser(m *Model, result *onnxpb.GraphProto) *fuser {
 		}
 		for _, out := range n.Output {
 			f.producers[out] = n
-			for _, in := range n.Input {
+			for _, in := range slices.Concat(n.Input, captured(n)) {
 				f.image[out] = f.image[out] || f.image[in]
 			}
 			if n.OpType == "Constant" && len(n.Attribute) == 1 && n.Attribute[0].T != nil {
@@ -222,10 +223,11 @@ func (f *fuser) fuse(norm *onnxpb.NodeProto) {
 	f.replace(g, split.Input[0], norm, shift)
 }
 
-// replace rewrites the normalisation of x whose last node is last, with a scale and a shift behind it that depend on the time only.
+// replace rewrites the normalisation of x whose last node is last, with a scale and a shift behind it that depend on the time only. A normalisation that
+// itself depends on the time only keeps what is behind it.
 func (f *fuser) replace(g affine, x string, norm, last *onnxpb.NodeProto) {
-	if s := f.next(last.Output[0], "Mul"); s != nil && !f.image[other(s, last.Output[0])] {
-		if t := f.next(s.Output[0], "Add"); t != nil && !f.image[other(t, s.Output[0])] {
+	if s := f.next(last.Output[0], "Mul"); f.image[x] && f.byTime(g, s, last.Output[0]) {
+		if t := f.next(s.Output[0], "Add"); f.byTime(g, t, s.Output[0]) {
 			g.scale, g.shift = other(s, last.Output[0]), other(t, s.Output[0])
 			last = t
 			f.dropped[s] = true
@@ -243,6 +245,25 @@ func (f *fuser) replace(g affine, x string, norm, last *onnxpb.NodeProto) {
 		f.replaced[last] = g.build(x, last.Output[0], epsilon)
 	}
 	f.count++
+}
+
+// byTime reports whether a binary node, which may be nil, combines a value with one that depends on the time only and, as far as the graph states it, has
+// one number per channel or fewer. A node that belongs to another normalisation does not count.
+func (f *fuser) byTime(g affine, n *onnxpb.NodeProto, value string) bool {
+	if n == nil || len(n.Input) != 2 || f.dropped[n] || f.replaced[n] != nil || f.image[other(n, value)] {
+		return false
+	}
+	by, dims := other(n, value), g.spatial+2
+	t, ok := f.consts[by]
+	if !ok {
+		return f.rank(by) <= dims
+	}
+	for i, d := range t.Dims {
+		if i += dims - len(t.Dims); d != 1 && i != 0 && (i != 1 || d != int64(len(g.gamma))) {
+			return false
+		}
+	}
+	return true
 }
 
 // affine builds the replacement of one normalisation.

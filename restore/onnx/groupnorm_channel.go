@@ -66,7 +66,9 @@ func (a *affine) buildByChannel(x, out string, epsilon float32) []*onnxpb.NodePr
 	slope, offset := a.line(mean, square, epsilon, factor)
 	if a.scale != "" {
 		// Here, and not beside the image, OpenVINO computes it once per channel.
-		scale, shift := a.op("Reshape", "scale", a.scale, groups), a.op("Reshape", "shift", a.shift, groups)
+		// They may have one number for several channels, or for all images of a batch.
+		ones := a.floats("ones", slices.Repeat([]float32{1}, c), append([]int{1, c}, slices.Repeat([]int{1}, a.spatial)...)...)
+		scale, shift := a.op("Reshape", "scale", a.op("Mul", "scales", a.scale, ones), groups), a.op("Reshape", "shift", a.op("Mul", "shifts", a.shift, ones), groups)
 		if activated != "" {
 			shift = a.op("Mul", "half_shift", shift, a.scalar("factor", factor))
 		}

@@ -1,6 +1,7 @@
 package onnx
 
 import (
+	"encoding/binary"
 	"fmt"
 	"slices"
 
@@ -10,7 +11,7 @@ import (
 // fuseNode rewrites a normalisation that is one node, as PyTorch's newer exporter writes it from operator set 21 on: with scale and shift per
 // channel. It does not rewrite one whose result's number of dimensions does not follow from the graph.
 func (f *fuser) fuseNode(norm *onnxpb.NodeProto) {
-	if f.model.Opset() < 21 || len(norm.Input) != 3 {
+	if f.model.Opset() < 21 || len(norm.Input) != 3 || len(norm.Output) != 1 {
 		return // before, scale and shift are those of the groups
 	}
 	attrs := typed(norm.Attribute)
@@ -28,46 +29,130 @@ func (f *fuser) fuseNode(norm *onnxpb.NodeProto) {
 
 // sameRank are the operations whose results have as many dimensions as their first input.
 var sameRank = []string{
-	"Identity", "Cast", "Sigmoid", "Tanh", "Relu", "LeakyRelu", "Elu", "Gelu", "Mish", "HardSwish", "Swish", "Softplus", "Clip", "Dropout",
-	"Concat", "Slice", "Pad", "Resize", "AveragePool", "MaxPool", "ConvTranspose", "DepthToSpace", "SpaceToDepth",
-	"GroupNormalization", "InstanceNormalization", "BatchNormalization", "LayerNormalization",
+	"Identity", "Cast", "Sigmoid", "Tanh", "Relu", "PRelu", "LeakyRelu", "Elu", "Gelu", "Mish", "HardSigmoid", "HardSwish", "Swish", "Softplus", "Softmax",
+	"Clip", "Neg", "Abs", "Exp", "Sqrt", "Dropout", "Concat", "Slice", "Split", "Pad", "Resize", "AveragePool", "MaxPool", "ConvTranspose", "DepthToSpace",
+	"SpaceToDepth", "GroupNormalization", "InstanceNormalization", "BatchNormalization", "LayerNormalization",
 }
+
+// sameLength are the operations on integers whose results have as many elements as their first input.
+var sameLength = []string{"Identity", "Cast", "Squeeze", "Unsqueeze", "Reshape", "Neg", "Abs", "Floor", "Ceil", "Round", "Sqrt"}
 
 // noRank: the number of dimensions of a value is unknown.
 const noRank = -1
 
-// length returns the number of elements of a shape, or noRank.
+// length returns the number of elements of a shape, or of a part of one: of a number or a list. It is noRank if it is unknown.
 func (f *fuser) length(shape string) int {
-	if t, ok := f.consts[shape]; ok && len(t.Dims) == 1 {
-		return int(t.Dims[0])
+	l, ok := f.lengths[shape]
+	if !ok {
+		f.lengths[shape] = noRank // in an invalid graph, a value may depend on itself
+		l = f.lengthOf(shape)
+		f.lengths[shape] = l
+	}
+	return l
+}
+
+func (f *fuser) lengthOf(shape string) int {
+	if t, ok := f.consts[shape]; ok {
+		switch len(t.Dims) {
+		case 0:
+			return 1
+		case 1:
+			return int(t.Dims[0])
+		}
+		return noRank
 	}
 	n := f.producers[shape]
-	switch {
-	case n == nil:
-	case n.OpType == "Concat":
+	if n == nil || len(n.Output) == 0 || n.Output[0] != shape || n.Domain != "" && n.Domain != "ai.onnx" {
+		return noRank
+	}
+	attrs := typed(n.Attribute)
+	switch op := n.OpType; {
+	case op == "Constant":
+		if list, ok := attrs["value_ints"].([]int); ok {
+			return len(list)
+		}
+		if _, ok := attrs["value_int"]; ok {
+			return 1
+		}
+	case len(n.Input) == 0:
+	case op == "Concat":
 		sum := 0
 		for _, in := range n.Input {
 			part := f.length(in)
-			if part == noRank {
+			if part == noRank || sum > maxRank {
 				return noRank
 			}
 			sum += part
 		}
 		return sum
-	case n.OpType == "Shape":
-		attrs := typed(n.Attribute)
-		start, _ := attrs["start"].(int)
+	case op == "Shape":
+		begin, _ := attrs["start"].(int)
 		end, ok := attrs["end"].(int)
-		if !ok {
-			end = f.rank(n.Input[0])
+		return between(begin, end, ok, f.rank(n.Input[0]))
+	case op == "Size":
+		return 1
+	case op == "Gather" && len(n.Input) == 2:
+		return f.length(n.Input[1])
+	case op == "Slice" && len(n.Input) >= 3:
+		begin, end := f.integers(n.Input[1]), f.integers(n.Input[2])
+		steps := []int{1}
+		if len(n.Input) > 4 && n.Input[4] != "" {
+			steps = f.integers(n.Input[4])
 		}
-		if start >= 0 && end > start {
-			return end - start
+		if len(begin) == 1 && len(end) == 1 && slices.Equal(steps, []int{1}) {
+			return between(begin[0], end[0], true, f.length(n.Input[0]))
 		}
-	default:
-		return 1 // one side, computed by itself
+	case slices.Contains(elementwise, op) && len(n.Input) == 2:
+		a, b := f.length(n.Input[0]), f.length(n.Input[1])
+		if a != noRank && b != noRank {
+			return max(a, b)
+		}
+	case slices.Contains(sameLength, op):
+		return f.length(n.Input[0])
 	}
 	return noRank
+}
+
+// elementwise are the operations on two values, one of which may repeat along dimensions of the other.
+var elementwise = []string{"Add", "Sub", "Mul", "Div", "Min", "Max", "Mod", "Pow"}
+
+// maxRank is far above the number of dimensions of any value.
+const maxRank = 1 << 10
+
+// between returns the number of elements from begin to end, or to the last without an end, of a list whose length may be unknown. Negative
+// positions count from the list's end.
+func between(begin, end int, ended bool, length int) int {
+	switch {
+	case length != noRank:
+		if !ended {
+			end = length
+		}
+		place := func(i int) int {
+			if i < 0 {
+				i += length
+			}
+			return min(max(i, 0), length)
+		}
+		return max(place(end)-place(begin), 0)
+	case ended && begin >= 0 && end >= begin && end <= maxRank:
+		return end - begin // the list is long enough in all graphs that need its end
+	}
+	return noRank
+}
+
+// integers returns the elements of a constant of integers, else nil.
+func (f *fuser) integers(name string) (out []int) {
+	t, ok := f.consts[name]
+	if !ok || t.DataType != int32(onnxpb.TensorProto_INT64) {
+		return nil
+	}
+	for _, v := range t.Int64Data {
+		out = append(out, int(v))
+	}
+	for raw := t.RawData; len(raw) >= 8; raw = raw[8:] {
+		out = append(out, int(int64(binary.LittleEndian.Uint64(raw))))
+	}
+	return out
 }
 
 // rank returns the number of dimensions of a value as the graph states it, or noRank.
@@ -81,22 +166,37 @@ func (f *fuser) rank(value string) int {
 	return r
 }
 
+// broadcast returns the number of dimensions of a result of values of which each may repeat along dimensions of the others. A value of unknown rank that
+// does not depend on the image, such as one that is computed from the time, has no more dimensions than the image beside it.
+func (f *fuser) broadcast(values []string) int {
+	most := noRank
+	for _, v := range values {
+		r := f.rank(v)
+		if r == noRank && f.image[v] {
+			return noRank
+		}
+		most = max(most, r)
+	}
+	return most
+}
+
 func (f *fuser) rankOf(value string) int {
 	if t, ok := f.consts[value]; ok {
 		return len(t.Dims)
 	}
 	n := f.producers[value]
-	if n == nil || len(n.Input) == 0 || len(n.Output) == 0 || n.Output[0] != value || n.Domain != "" && n.Domain != "ai.onnx" {
+	if n == nil || len(n.Input) == 0 || len(n.Output) == 0 || n.Output[0] != value && n.OpType != "Split" || n.Domain != "" && n.Domain != "ai.onnx" {
 		return noRank
 	}
 	switch op := n.OpType; {
 	case op == "Conv" && len(n.Input) > 1:
 		return max(f.rank(n.Input[0]), f.rank(n.Input[1])) // the weights have as many dimensions as the image
-	case op == "Add" || op == "Sub" || op == "Mul" || op == "Div":
-		// A value of unknown rank, such as one that is computed from the time, has no more dimensions than the image beside it.
-		return max(f.rank(n.Input[0]), f.rank(n.Input[len(n.Input)-1]))
+	case op == "Where" || slices.Contains(elementwise, op):
+		return f.broadcast(n.Input)
 	case op == "Reshape" && len(n.Input) > 1:
 		return f.length(n.Input[1])
+	case op == "Unsqueeze" || op == "Squeeze":
+		return f.squeezed(n)
 	case op == "Transpose":
 		if p, ok := typed(n.Attribute)["perm"].([]int); ok {
 			return len(p)
@@ -106,4 +206,20 @@ func (f *fuser) rankOf(value string) int {
 		return f.rank(n.Input[0])
 	}
 	return noRank
+}
+
+// squeezed returns the number of dimensions of the result of Squeeze or Unsqueeze.
+func (f *fuser) squeezed(n *onnxpb.NodeProto) int {
+	r := f.rank(n.Input[0])
+	if r == noRank || len(n.Input) < 2 {
+		return noRank
+	}
+	axes := f.length(n.Input[1])
+	switch {
+	case axes == noRank:
+		return noRank
+	case n.OpType == "Squeeze":
+		return max(r-axes, noRank)
+	}
+	return r + axes
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // A normalisation that is one node is rewritten where the number of dimensions of its image follows from the graph, and predicts the same. Others
-// stay: with scale and shift by group, of a value whose dimensions are unknown, and with weights that are computed.
+// stay: with scale and shift by group, of a value whose dimensions are unknown or more than four, and with weights that are computed.
 func TestFuseGroupNormNodes(t *testing.T) {
 	t.Parallel()
 	type graph = onnx.Graph
@@ -59,6 +59,42 @@ func TestFuseGroupNormNodes(t *testing.T) {
 			size := g.Apply("Concat", onnx.Int64, []int{4}, map[string]any{"axis": 0}, begin, end)
 			return norm(g, g.Apply("Reshape", onnx.Float, x.Dims, nil, x, size), groups(4))
 		}, 1},
+		"scale and shift without a batch": {21, func(g *graph, x, t value) value {
+			return g.Add(g.Mul(norm(g, x, groups(4)), g.Reshape(byTime(g, t, 0.01), channels, 1, 1)), g.Reshape(byTime(g, t, 0.02), channels, 1, 1))
+		}, 1},
+		"scale and shift by one number": {21, func(g *graph, x, t value) value {
+			e := g.Apply("Cast", onnx.Float, t.Dims, map[string]any{"to": int(onnx.Float)}, t)
+			return g.Add(g.Mul(norm(g, x, groups(4)), g.Reshape(g.Mul(e, g.Scalar(0.01)), 1, 1, 1, 1)), g.Scalar(2))
+		}, 1},
+		"scale and shift by place": {21, func(g *graph, x, _ value) value {
+			return g.Add(g.Mul(norm(g, x, groups(4)), g.Const(random(8, 6), 8)), g.Const(random(64, 7), 8, 8))
+		}, 1},
+		"product of normalisations of the time": {21, func(g *graph, x, t value) value {
+			rows := g.Mul(g.Reshape(byTime(g, t, 0.01), 1, channels, 1), g.Const(random(4, 8), 1, 1, 4))
+			both := g.Add(g.Mul(norm(g, rows, groups(4)), norm(g, rows, groups(2))), g.Scalar(2))
+			sum := g.Apply("ReduceMean", onnx.Float, []int{1, channels, 1}, nil, both, g.Ints(2))
+			return g.Mul(x, g.Reshape(sum, 1, channels, 1, 1))
+		}, 2},
+		"parts of a shape": {21, func(g *graph, x, _ value) value {
+			size := g.Apply("Shape", onnx.Int64, []int{4}, nil, x)
+			part := func(from, to int) value {
+				return g.Apply("Slice", onnx.Int64, []int{to - from}, nil, size, g.Ints(from), g.Ints(to))
+			}
+			all := g.Apply("Concat", onnx.Int64, []int{4}, map[string]any{"axis": 0}, part(0, 2), part(2, 3), part(3, 4))
+			return norm(g, g.Apply("Reshape", onnx.Float, x.Dims, nil, x, all), groups(4))
+		}, 1},
+		"volume with a part of a shape": {21, func(g *graph, x, _ value) value {
+			size := g.Apply("Shape", onnx.Int64, []int{4}, nil, x)
+			part := func(from, to int) value {
+				return g.Apply("Slice", onnx.Int64, []int{2}, nil, size, g.Ints(from), g.Ints(to))
+			}
+			all := g.Apply("Concat", onnx.Int64, []int{5}, map[string]any{"axis": 0}, part(0, 2), g.Ints(1), part(2, 4))
+			return g.Reshape(norm(g, g.Apply("Reshape", onnx.Float, []int{2, channels, 1, 8, 8}, nil, x, all), groups(4)), x.Dims...)
+		}, 0},
+		"volume and an image": {21, func(g *graph, x, _ value) value {
+			volume := g.Apply("Expand", onnx.Float, []int{2, channels, 1, 8, 8}, nil, g.Reshape(x, 2, channels, 1, 8, 8), g.Ints(1, 1, 1, 1, 1))
+			return g.Reshape(norm(g, g.Mul(volume, g.Const(random(64, 9), 1, 1, 8, 8)), groups(4)), x.Dims...)
+		}, 0},
 		"unknown dimensions": {21, func(g *graph, x, _ value) value {
 			return norm(g, g.Apply("Expand", onnx.Float, x.Dims, nil, x, g.Ints(1, 1, 1, 1)), groups(4))
 		}, 0},
@@ -104,6 +140,55 @@ func TestFuseGroupNormNodes(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// Files that ONNX Runtime refuses, and lists that double with each node, do not stop the rewriting.
+func TestFuseGroupNormOfInvalidFiles(t *testing.T) {
+	t.Parallel()
+	type graph = onnx.Graph
+	type value = onnx.Value
+	image := []int{2, 4, 8, 8}
+	weights := func(g *graph) value { return g.Const(random(4, 1), 4) }
+	norm := func(g *graph, inputs ...value) value {
+		return g.Apply("GroupNormalization", onnx.Float, image, map[string]any{"num_groups": 2}, inputs...)
+	}
+	for name, build := range map[string]func(g *graph, x value) value{
+		"no inputs":    func(g *graph, _ value) value { return norm(g) },
+		"weights only": func(g *graph, x value) value { return norm(g, x, weights(g), weights(g), weights(g)) },
+		"product of one": func(g *graph, x value) value {
+			return g.Apply("Mul", onnx.Float, image, nil, norm(g, x, weights(g), weights(g)))
+		},
+		"no groups": func(g *graph, x value) value {
+			return g.Apply("GroupNormalization", onnx.Float, image, map[string]any{"num_groups": -1}, x, weights(g), weights(g))
+		},
+		"shape of nothing": func(g *graph, x value) value {
+			size := g.Apply("Shape", onnx.Int64, []int{4}, nil)
+			return norm(g, g.Apply("Reshape", onnx.Float, image, nil, x, size), weights(g), weights(g))
+		},
+		"sum of one": func(g *graph, x value) value {
+			return norm(g, g.Apply("Add", onnx.Float, image, nil, x), weights(g), weights(g))
+		},
+		"doubled lists": func(g *graph, x value) value {
+			size := g.Apply("Slice", onnx.Int64, []int{0}, nil, g.Ints(1), g.Ints(0), g.Ints(0))
+			for range 60 {
+				size = g.Apply("Concat", onnx.Int64, []int{0}, map[string]any{"axis": 0}, size, size)
+			}
+			return norm(g, g.Apply("Reshape", onnx.Float, image, nil, x, size), weights(g), weights(g))
+		},
+	} {
+		g := onnx.NewGraph(21)
+		g.Output("y", build(g, g.Input("x", onnx.Float, image...)))
+		data, err := g.Marshal("m")
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		m, err := onnx.ReadModel(data)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		m.FuseGroupNorm()
+		m.FuseGroupNormByChannel()
 	}
 }
 
