@@ -90,6 +90,33 @@ func TestTolerance(t *testing.T) {
 	}
 }
 
+// TestLooseTolerance: images of other sizes and results without a PSNR are no equal ones, even where single pixels may differ by any number.
+func TestLooseTolerance(t *testing.T) {
+	t.Parallel()
+	rotated := output(t, "a", "hdr", 10, 20, 1, "y")
+	var picture bytes.Buffer
+	if err := png.Encode(&picture, image.NewNRGBA(image.Rect(0, 0, 4, 1))); err != nil {
+		t.Fatal(err)
+	}
+	unmeasured := output(t, "a", "hdr", 10, 20, 1, "y")
+	for path, data := range map[string][]byte{
+		filepath.Join(rotated, "items", "a", "restored.png"):   picture.Bytes(),
+		filepath.Join(unmeasured, "items", "a", "result.json"): []byte(`{"item": {"task": "hdr", "seed": 1}, "metrics": {"psnr": null}}`),
+	} {
+		if err := os.WriteFile(path, data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, pair := range map[string][2]string{
+		"another size": {output(t, "a", "hdr", 10, 20, 1, "y"), rotated}, "no PSNR": {unmeasured, unmeasured},
+	} {
+		var got comparison
+		if err := got.outputs(pair[0], pair[1]); err != nil || got.images != (counts{1, 0}) {
+			t.Errorf("%s: %+v (%v)", name, got.images, err)
+		}
+	}
+}
+
 // TestDifferentField: newer items may have more fields.
 func TestDifferentField(t *testing.T) {
 	t.Parallel()
