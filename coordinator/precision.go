@@ -3,6 +3,7 @@ package coordinator
 import (
 	"context"
 
+	"ddiff/coordinator/shard"
 	"ddiff/manifest"
 )
 
@@ -30,11 +31,19 @@ func (r *runner) restorePrecision(ctx context.Context) error {
 	if _, ok := r.rec.Needs(); ok || r.sound < 0 {
 		return nil
 	}
-	first, err := r.firstWindow(ctx)
-	if err != nil {
-		return err
+	for number := r.sound; number < r.stored; number++ {
+		w, err := r.readWindow(ctx, shard.Key(r.id, number))
+		if err != nil {
+			return err
+		}
+		if p := r.rec.Spec.ChosenBy(w.Items); p != "" {
+			return r.recordPrecision(ctx, p)
+		}
 	}
-	return r.recordPrecision(ctx, r.rec.Spec.ChosenBy(first.Items))
+	if r.complete { // all items stay in float32
+		return r.recordPrecision(ctx, manifest.PrecisionFloat32)
+	}
+	return nil // no item depends on a choice yet
 }
 
 // recordPrecision writes a choice. An earlier choice of another leader stays.

@@ -98,15 +98,15 @@ func (s *Spec) PrecisionOf(task string, p Precision) Precision {
 	return p
 }
 
-// ChosenBy returns the choice for a campaign with the precision auto that its items reveal, those of a window. It is that of the first item if
-// all tasks stay in float32.
+// ChosenBy returns the choice for a campaign with the precision auto that items of it reveal, those of a window. It is empty if all of them are of
+// tasks that stay in float32, as in a list whose first rows name such tasks.
 func (s *Spec) ChosenBy(items []Item) Precision {
 	for _, it := range items {
 		if !slices.Contains(s.Float32, it.Task) {
 			return it.Precision
 		}
 	}
-	return items[0].Precision
+	return ""
 }
 
 // checkFloat32 reports unknown tasks of float32, and the field without a precision.
@@ -116,7 +116,7 @@ func (s *Spec) checkFloat32(v Vocabulary) (out []*FieldError) {
 	}
 	valid := slices.Sorted(maps.Keys(v.Tasks))
 	for i, name := range s.Float32 {
-		if !slices.Contains(valid, name) && !s.hasTask(name) {
+		if !slices.Contains(valid, name) && !s.hasTask(name) && !slices.Contains(s.LeftOut, name) {
 			out = append(out, s.problem(fmt.Sprintf("float32[%d]", i), unknown("task", name, valid)))
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 
 	"github.com/spf13/pflag"
 
@@ -77,6 +78,19 @@ func fixPrecision(spec *manifest.Spec, d precisionDevice, c shard.Catalogue) (wh
 	}
 	spec.Precision = manifest.Precision(p.Name())
 	return why, nil
+}
+
+// leaveOutOperators removes the tasks of a campaign file, for which the tasks of own stand in, and from float32 those of its operators that
+// are not among them.
+func leaveOutOperators(s *manifest.Spec, own []manifest.TaskSpec) {
+	names := map[string]bool{}
+	for _, t := range s.Tasks {
+		names[t.Name] = t.Operator != ""
+	}
+	for _, t := range own {
+		delete(names, t.Name)
+	}
+	s.Tasks, s.Float32 = nil, slices.DeleteFunc(slices.Clone(s.Float32), func(name string) bool { return names[name] })
 }
 
 // float32Tasks ends the note that auto is float32 for tasks, see [manifest.Spec.Float32].

@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -88,6 +89,32 @@ func TestAutoPrecisionOfSubmission(t *testing.T) {
 		if wantCode(t, e, 0); e.stderr != c.want {
 			t.Errorf("%+v\n%v", c, e)
 		}
+	}
+}
+
+// An operator of one's own in float32 does not stop a run of other tasks or of another operator.
+func TestFloat32OfOperatorLeftOut(t *testing.T) {
+	t.Parallel()
+	photo, err := filepath.Abs(photograph("coffee"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	blur, err := filepath.Abs(learnedBlur)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	data, err := os.ReadFile(blur)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := filepath.Join(dir, "other.onnx")
+	write(t, other, data)
+	file := filepath.Join(dir, "own.yaml")
+	write(t, file, fmt.Appendf(nil, "dataset: {path: %s, size: 128}\ntasks: [hdr, {name: blur, operator: %s}]\nprecision: float16\nfloat32: [blur]\noutput: %s\n",
+		photo, blur, filepath.Join(dir, "out")))
+	for _, args := range [][]string{{"--task", "hdr"}, {"--operator", other}} {
+		wantCode(t, ddiff(t, append([]string{"run", file, "--dry-run", "--device", "cpu"}, args...)...), 0)
 	}
 }
 

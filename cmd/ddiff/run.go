@@ -247,7 +247,7 @@ func (o *runOptions) override(flags *pflag.FlagSet, s *manifest.Spec) error {
 	}
 	if len(own) > 0 {
 		if !flags.Changed("task") {
-			s.Tasks = nil
+			leaveOutOperators(s, own)
 		}
 		for i, t := range own {
 			s.Override(fmt.Sprintf("tasks[%d]", len(s.Tasks)), "--operator "+o.own[i])
