@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
+	"strings"
 
 	"ddiff/restore/onnx/onnxpb"
 )
@@ -30,7 +31,7 @@ func (f *fuser) fuseNode(norm *onnxpb.NodeProto) {
 // sameRank are the operations whose results have as many dimensions as their first input.
 var sameRank = []string{
 	"Identity", "Cast", "Sigmoid", "Tanh", "Relu", "PRelu", "LeakyRelu", "Elu", "Gelu", "Mish", "HardSigmoid", "HardSwish", "Swish", "Softplus", "Softmax",
-	"Clip", "Neg", "Abs", "Exp", "Sqrt", "Dropout", "Concat", "Slice", "Split", "Pad", "Resize", "AveragePool", "MaxPool", "ConvTranspose", "DepthToSpace",
+	"Clip", "Neg", "Abs", "Exp", "Sqrt", "Dropout", "Concat", "Slice", "Split", "Pad", "Resize", "AveragePool", "MaxPool", "GlobalAveragePool", "ConvTranspose", "DepthToSpace",
 	"SpaceToDepth", "GroupNormalization", "InstanceNormalization", "BatchNormalization", "LayerNormalization",
 }
 
@@ -114,7 +115,7 @@ func (f *fuser) lengthOf(shape string) int {
 }
 
 // elementwise are the operations on two values, one of which may repeat along dimensions of the other.
-var elementwise = []string{"Add", "Sub", "Mul", "Div", "Min", "Max", "Mod", "Pow"}
+var elementwise = []string{"Add", "Sub", "Mul", "Div", "Min", "Max", "Mod", "Pow", "Sum", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Equal"}
 
 // maxRank is far above the number of dimensions of any value.
 const maxRank = 1 << 10
@@ -197,6 +198,10 @@ func (f *fuser) rankOf(value string) int {
 		return f.length(n.Input[1])
 	case op == "Unsqueeze" || op == "Squeeze":
 		return f.squeezed(n)
+	case strings.HasPrefix(op, "Reduce"):
+		if keep, ok := typed(n.Attribute)["keepdims"].(int); !ok || keep != 0 {
+			return f.rank(n.Input[0])
+		}
 	case op == "Transpose":
 		if p, ok := typed(n.Attribute)["perm"].([]int); ok {
 			return len(p)

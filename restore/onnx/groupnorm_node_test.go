@@ -75,6 +75,10 @@ func TestFuseGroupNormNodes(t *testing.T) {
 			sum := g.Apply("ReduceMean", onnx.Float, []int{1, channels, 1}, nil, both, g.Ints(2))
 			return g.Mul(x, g.Reshape(sum, 1, channels, 1, 1))
 		}, 2},
+		"image without its mean": {21, func(g *graph, x, _ value) value {
+			mean := g.Apply("ReduceMean", onnx.Float, []int{2, channels, 1, 1}, nil, x, g.Ints(2, 3))
+			return norm(g, g.Minus(x, mean), groups(4))
+		}, 1},
 		"parts of a shape": {21, func(g *graph, x, _ value) value {
 			size := g.Apply("Shape", onnx.Int64, []int{4}, nil, x)
 			part := func(from, to int) value {
