@@ -23,6 +23,7 @@ import (
 // of the same image may differ a lot.
 type tolerance struct {
 	levels int     // largest difference of a sample of restored.png, in 1/255
+	rms    float64 // root of the mean square difference of its samples, in 1/255
 	psnr   float64 // of the PSNR, in dB
 	curve  float64 // of a value in trace.json, as a share of the curve's largest
 }
@@ -30,9 +31,9 @@ type tolerance struct {
 func toleranceOf(task string) tolerance {
 	switch task {
 	case "phase_retrieval", "nonlinear_deblur", "hdr":
-		return tolerance{levels: 255, psnr: 0.2, curve: 0.05}
+		return tolerance{levels: 255, rms: 8, psnr: 0.2, curve: 0.05}
 	}
-	return tolerance{levels: 1, psnr: 0.001, curve: 1e-4}
+	return tolerance{levels: 1, rms: 0.5, psnr: 0.001, curve: 1e-4}
 }
 
 // counts are the numbers of comparisons of one kind.
@@ -166,7 +167,7 @@ func (c *comparison) pair(older, newer string) error {
 	note(&c.measurements, bytes.Equal(a.measurement, b.measurement), "measurement.npy differs")
 	field := differentField(a.result.Item, b.result.Item)
 	note(&c.items, field == "", "field %s of the item differs", field)
-	levels := largestDifference(a.pixels, b.pixels)
+	levels, rms := differences(a.pixels, b.pixels)
 	if a.size != b.size {
 		levels = 256
 	}
@@ -177,7 +178,8 @@ func (c *comparison) pair(older, newer string) error {
 	if x, y := a.result.Metrics["psnr"], b.result.Metrics["psnr"]; x != nil && y != nil {
 		psnr = math.Abs(*x - *y)
 	}
-	note(&c.images, levels <= t.levels && psnr <= t.psnr, "restored.png differs by up to %d grey levels, and %.4f dB", levels, psnr)
+	note(&c.images, levels <= t.levels && rms <= t.rms && psnr <= t.psnr, "restored.png differs by up to %d grey levels, by %.2f in the root of their mean square, and %.4f dB",
+		levels, rms, psnr)
 	curve, share := largestDeviation(a.curves, b.curves)
 	note(&c.curves, share <= t.curve, "curve %s differs by %.2g", curve, share)
 	return nil
@@ -194,16 +196,17 @@ func differentField(older, newer map[string]any) string {
 	return ""
 }
 
-// largestDifference returns that of two images' samples, or 256 for images of different sizes.
-func largestDifference(a, b []byte) int {
-	if len(a) != len(b) {
-		return 256
+// differences returns the largest difference of two images' samples, and the root of their mean square; 256 for images of different sizes.
+func differences(a, b []byte) (largest int, rms float64) {
+	if len(a) != len(b) || len(a) == 0 {
+		return 256, 256
 	}
-	d := 0
+	sum := 0
 	for i := range a {
-		d = max(d, int(a[i])-int(b[i]), int(b[i])-int(a[i]))
+		d := int(a[i]) - int(b[i])
+		largest, sum = max(largest, d, -d), sum+d*d
 	}
-	return d
+	return largest, math.Sqrt(float64(sum) / float64(len(a)))
 }
 
 // largestDeviation returns the curve with the largest deviation, as a share of its largest value. It is infinite for a curve that is missing, and for
