@@ -15,12 +15,7 @@ import (
 func TestTakeoverKeepsCounts(t *testing.T) {
 	t.Parallel()
 	tc := newTestCluster(t, 100)
-	id := tc.submit("takeover", 0)
-	stop := tc.lead()
-	stopWork := tc.work(id)
-	tc.await(id, "half", func(s coordinator.CampaignStatus) bool { return s.Status.Counts.Done >= 100 })
-	stopWork()
-	last := tc.await(id, "the end of leases", func(s coordinator.CampaignStatus) bool { return s.Status.Counts.Running == 0 }).Status.Counts
+	id, last, stop := tc.halfDone("takeover", 100)
 	for range 3 {
 		stop()
 		end := tc.statuses(id)
@@ -37,6 +32,17 @@ func TestTakeoverKeepsCounts(t *testing.T) {
 	}
 	tc.work(id)
 	tc.awaitPhase(id, manifest.PhaseFinished)
+}
+
+// halfDone submits a campaign of two tasks and restores at least as many of its items as there are images. stop ends its coordinator.
+func (tc *testCluster) halfDone(name string, images int) (id string, n manifest.Counts, stop func()) {
+	tc.t.Helper()
+	id = tc.submit(name, 0)
+	stop = tc.lead()
+	stopWork := tc.work(id)
+	tc.await(id, "half", func(s coordinator.CampaignStatus) bool { return s.Status.Counts.Done >= images })
+	stopWork()
+	return id, tc.await(id, "the end of leases", func(s coordinator.CampaignStatus) bool { return s.Status.Counts.Running == 0 }).Status.Counts, stop
 }
 
 // statuses collects the different statuses of a campaign until the returned function is called.
@@ -66,12 +72,7 @@ func (tc *testCluster) statuses(id string) (end func() []manifest.Status) {
 func TestCancelAtTakeover(t *testing.T) {
 	t.Parallel()
 	tc := newTestCluster(t, 20)
-	id := tc.submit("cancelled", 0)
-	stop := tc.lead()
-	stopWork := tc.work(id)
-	tc.await(id, "half", func(s coordinator.CampaignStatus) bool { return s.Status.Counts.Done >= 20 })
-	stopWork()
-	n := tc.await(id, "the end of leases", func(s coordinator.CampaignStatus) bool { return s.Status.Counts.Running == 0 }).Status.Counts
+	id, n, stop := tc.halfDone("cancelled", 20)
 	stop()
 	_, err := coordinator.Want(t.Context(), tc.board, id, manifest.WantCancel)
 	must(t, err)

@@ -25,15 +25,7 @@ type layers struct {
 func (l *layers) model(t *testing.T, y onnx.Value) *onnx.Model {
 	t.Helper()
 	l.Output("y", y)
-	data, err := l.Marshal("network")
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := onnx.ReadModel(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
+	return parse(t, l.Graph)
 }
 
 func (l *layers) weights(dims ...int) onnx.Value {

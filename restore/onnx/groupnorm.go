@@ -172,15 +172,11 @@ func (f *fuser) channels(name string) (values []float32, spatial int) {
 
 // toGroups reports whether a reshape gives the shape [batch, groups, rest], as far as the graph states it.
 func (f *fuser) toGroups(reshape *onnxpb.NodeProto, groups int) bool {
-	t, ok := f.consts[reshape.Input[1]]
-	if !ok {
+	if _, ok := f.consts[reshape.Input[1]]; !ok {
 		return true // computed
 	}
-	dims := t.Int64Data
-	for raw := t.RawData; len(raw) >= 8; raw = raw[8:] {
-		dims = append(dims, int64(binary.LittleEndian.Uint64(raw)))
-	}
-	return len(dims) >= 3 && dims[1] == int64(groups) && dims[0] != -1
+	dims := f.integers(reshape.Input[1])
+	return len(dims) >= 3 && dims[1] == groups && dims[0] != -1
 }
 
 func all(x []float32, want float32) bool {

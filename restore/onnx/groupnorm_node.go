@@ -1,7 +1,6 @@
 package onnx
 
 import (
-	"encoding/binary"
 	"fmt"
 	"slices"
 	"strings"
@@ -142,18 +141,13 @@ func between(begin, end int, ended bool, length int) int {
 }
 
 // integers returns the elements of a constant of integers, else nil.
-func (f *fuser) integers(name string) (out []int) {
+func (f *fuser) integers(name string) []int {
 	t, ok := f.consts[name]
-	if !ok || t.DataType != int32(onnxpb.TensorProto_INT64) {
+	if !ok {
 		return nil
 	}
-	for _, v := range t.Int64Data {
-		out = append(out, int(v))
-	}
-	for raw := t.RawData; len(raw) >= 8; raw = raw[8:] {
-		out = append(out, int(int64(binary.LittleEndian.Uint64(raw))))
-	}
-	return out
+	l, _ := decode(t)
+	return l.integers
 }
 
 // rank returns the number of dimensions of a value as the graph states it, or noRank.

@@ -118,14 +118,7 @@ func TestFuseGroupNormNodes(t *testing.T) {
 		// Every file reads the time.
 		y := c.build(g, x, at)
 		g.Output("y", g.Minus(y, g.Mul(g.Scalar(0), g.Reshape(g.Apply("Cast", onnx.Float, []int{1}, map[string]any{"to": int(onnx.Float)}, at), 1, 1, 1, 1))))
-		data, err := g.Marshal("m")
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		m, err := onnx.ReadModel(data)
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
+		m := parse(t, g)
 		want := modelPredictions(t, m, x.Dims, 0)
 		for form, fuse := range map[string]func(*onnx.Model) (*onnx.Model, int){
 			"by group": (*onnx.Model).FuseGroupNorm, "by channel": (*onnx.Model).FuseGroupNormByChannel,
@@ -157,7 +150,7 @@ func TestFuseGroupNormOfInvalidFiles(t *testing.T) {
 	norm := func(g *graph, inputs ...value) value {
 		return g.Apply("GroupNormalization", onnx.Float, image, map[string]any{"num_groups": 2}, inputs...)
 	}
-	for name, build := range map[string]func(g *graph, x value) value{
+	for _, build := range map[string]func(g *graph, x value) value{
 		"no inputs":    func(g *graph, _ value) value { return norm(g) },
 		"weights only": func(g *graph, x value) value { return norm(g, x, weights(g), weights(g), weights(g)) },
 		"product of one": func(g *graph, x value) value {
@@ -183,14 +176,7 @@ func TestFuseGroupNormOfInvalidFiles(t *testing.T) {
 	} {
 		g := onnx.NewGraph(21)
 		g.Output("y", build(g, g.Input("x", onnx.Float, image...)))
-		data, err := g.Marshal("m")
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		m, err := onnx.ReadModel(data)
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
+		m := parse(t, g)
 		m.FuseGroupNorm()
 		m.FuseGroupNormByChannel()
 	}
