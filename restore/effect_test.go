@@ -26,7 +26,7 @@ type photograph struct {
 }
 
 const (
-	effectSize  = 128
+	effectSize  = 64
 	effectSigma = 0.05
 )
 
@@ -141,12 +141,12 @@ func everySecond(photos []photograph) []photograph {
 }
 
 // With the bundled prior and the natural preset every task must gain over the degraded image
-// itself, by these margins in dB (mean over astronaut, coffee and retina, 128×128, sigma 0.05). Where
+// itself, by these margins in dB (mean over astronaut, coffee and retina, 64×64, sigma 0.05). Where
 // the reverse step keeps a share of the noise estimate the dual variable matters: there DDiff
 // must also beat its own variant without it.
 func TestMargins(t *testing.T) {
 	if testing.Short() {
-		t.Skip("two minutes of restoring: not in short mode")
+		t.Skip("a minute of restoring: not in short mode")
 	}
 	e := engine(t)
 	for _, c := range []struct {
@@ -154,13 +154,13 @@ func TestMargins(t *testing.T) {
 		margin float64
 		dual   bool
 	}{
-		{operator.SuperResolution, 0.3, false},
+		{operator.SuperResolution, 1, false},
 		{operator.InpaintBox, 5, false},
 		{operator.InpaintRandom, 12, false},
-		{operator.GaussianDeblur, 1, true},
+		{operator.GaussianDeblur, 3, true},
 		{operator.MotionDeblur, 3, true},
-		{operator.NonlinearDeblur, 0.8, false},
-		{operator.HDR, 3, true},
+		{operator.NonlinearDeblur, 6, false},
+		{operator.HDR, 5, true},
 	} {
 		t.Run(c.task, func(t *testing.T) {
 			op, cfg := effectOperator(t, c.task), natural(t, c.task)
@@ -187,8 +187,8 @@ func TestMargins(t *testing.T) {
 			cfg.Method = "ddiff_hqs"
 			without, _ := restored(t, e, op, cfg, photos)
 			t.Logf("without the dual variable %.2f dB", without)
-			if !(got >= without+1) {
-				t.Errorf("the dual variable gains %.2f dB, want at least 1", got-without)
+			if !(got >= without+10) {
+				t.Errorf("the dual variable gains %.2f dB, want at least 10", got-without)
 			}
 		})
 	}

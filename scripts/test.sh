@@ -21,6 +21,9 @@ compute='^ddiff/(coordinator/report|restore|restore/(check|gpucheck|method|metri
 # These need ONNX Runtime, browsers or processes: `quick` leaves them out.
 heavy='^ddiff/(cmd/ddiff|coordinator/report|gpuworker|restore|restore/(check|gpucheck|method|onnx|operator|prior|prior/.*|solver))$'
 
+# These write and read many rows, which shows how memory grows, and takes ten times as long with the race detector.
+bulk='^Test(RunStreams|StartsWithProgress|MemoryOfWaitingCampaigns|MemoryDoesNotGrowWithRows)$'
+
 failed=()
 
 stage() { # stage NAME COMMAND...
@@ -80,7 +83,8 @@ else
 	mapfile -t plain < <(grep -E "$compute" <<<"$packages")
 	# Elsewhere, an installed plugin would change what `ddiff --device auto` computes with. Without one its tests skip.
 	[[ ${CI:-} != true ]] || bin/ddiff runtime install --ep openvino >/dev/null || echo "no OpenVINO plugin"
-	stage "Go, with the race detector" gotests race -race "${racing[@]}"
+	stage "Go, with the race detector" gotests race -race -skip "$bulk" "${racing[@]}"
+	stage "many rows" gotests bulk -run "$bulk" ./coordinator ./dataset
 	stage "streams, with the race detector" gotests streams -race -run 'Streams' ./restore/solver ./restore/prior
 	stage "the program, with the race detector" racing_program
 	# One package at a time: each uses all cores.

@@ -114,32 +114,40 @@ func environment() []string {
 // end runs a command to its end.
 func end(t *testing.T, cmd *exec.Cmd) ended {
 	t.Helper()
-	e, _ := endWithPeak(t, cmd)
-	return e
+	return endBeside(t, cmd, func() {})
 }
 
 // endWithPeak also returns the peak of the resident memory in MiB. It reads /proc until the process ends: the peak in
 // rusage includes this test's own memory, from which the process was forked.
 func endWithPeak(t *testing.T, cmd *exec.Cmd) (e ended, mib int64) {
 	t.Helper()
-	var stdout, stderr strings.Builder
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	err := cmd.Start()
-	if err == nil {
-		done, read := make(chan struct{}), make(chan struct{})
+	done, read := make(chan struct{}), make(chan struct{})
+	e = endBeside(t, cmd, func() {
 		go func() {
 			defer close(read)
 			mib = watchPeak(cmd.Process.Pid, done)
 		}()
+	})
+	close(done)
+	<-read
+	return e, mib
+}
+
+// endBeside runs a command to its end. It calls started when the process exists.
+func endBeside(t *testing.T, cmd *exec.Cmd, started func()) ended {
+	t.Helper()
+	var stdout, stderr strings.Builder
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Start()
+	if err == nil {
+		started()
 		err = cmd.Wait()
-		close(done)
-		<-read
 	}
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		t.Fatal(err)
 	}
-	return ended{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}, mib
+	return ended{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
 }
 
 // watchPeak returns the last peak of a process's resident memory in MiB before done.

@@ -57,3 +57,23 @@ func TestMaySkipIsCurrent(t *testing.T) {
 		}
 	}
 }
+
+// Every test that scripts/test.sh names exists: go test succeeds when a pattern matches none.
+func TestNamedTestsExist(t *testing.T) {
+	t.Parallel()
+	var sources strings.Builder
+	for _, name := range tracked(t, "*_test.go") {
+		sources.WriteString(read(t, name))
+	}
+	patterns := regexp.MustCompile(`'\^Test\(([A-Za-z|]+)\)\$'`).FindAllStringSubmatch(read(t, "scripts/test.sh"), -1)
+	if len(patterns) == 0 {
+		t.Error("scripts/test.sh names no tests")
+	}
+	for _, pattern := range patterns {
+		for name := range strings.SplitSeq(pattern[1], "|") {
+			if !strings.Contains(sources.String(), "\nfunc Test"+name+"(t *testing.T)") {
+				t.Errorf("scripts/test.sh: there is no test Test%s", name)
+			}
+		}
+	}
+}
