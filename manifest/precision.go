@@ -109,7 +109,7 @@ func (s *Spec) ChosenBy(items []Item) Precision {
 	return ""
 }
 
-// checkFloat32 reports unknown tasks of float32, and the field without a precision.
+// checkFloat32 reports unknown and repeated tasks of float32, and the field without a precision.
 func (s *Spec) checkFloat32(v Vocabulary) (out []*FieldError) {
 	if len(s.Float32) > 0 && s.Precision == "" {
 		out = append(out, s.problem("float32", errors.New("needs the field precision, which other tasks have")))
@@ -118,6 +118,8 @@ func (s *Spec) checkFloat32(v Vocabulary) (out []*FieldError) {
 	for i, name := range s.Float32 {
 		if !slices.Contains(valid, name) && !s.hasTask(name) && !slices.Contains(s.LeftOut, name) {
 			out = append(out, s.problem(fmt.Sprintf("float32[%d]", i), unknown("task", name, valid)))
+		} else if slices.Contains(s.Float32[:i], name) {
+			out = append(out, s.problem(fmt.Sprintf("float32[%d]", i), fmt.Errorf("task %q is repeated; remove one", name)))
 		}
 	}
 	return out

@@ -149,9 +149,10 @@ func TestSpecFloat32(t *testing.T) {
 		"precision: auto\nfloat32: [phase_retrieval, hdr]":   "",
 		"precision: float16\nfloat32: [hdr]":                 "",
 		"precision: auto\nfloat32: [blur]\nleft_out: [blur]": "",
-		"float32: [hdr]":                 "c.yaml:1: float32: needs the field precision, which other tasks have",
-		"precision: auto\nfloat32: [hd]": `c.yaml:2: float32[0]: unknown task "hd" (did you mean "hdr"?)`,
-		"precision: auto\nfloat32: hdr":  "c.yaml:2: float32: ",
+		"float32: [hdr]":                                        "c.yaml:1: float32: needs the field precision, which other tasks have",
+		"precision: auto\nfloat32: [hd]":                        `c.yaml:2: float32[0]: unknown task "hd" (did you mean "hdr"?)`,
+		"precision: auto\nfloat32: hdr":                         "c.yaml:2: float32: ",
+		"precision: auto\nfloat32: [hdr, phase_retrieval, hdr]": `c.yaml:2: float32[2]: task "hdr" is repeated; remove one`,
 	} {
 		s, err := Parse("c.yaml", []byte(lines+"\n"+rest), "/data")
 		if err == nil {
