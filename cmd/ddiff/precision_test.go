@@ -113,7 +113,7 @@ func TestFloat32OfOperatorLeftOut(t *testing.T) {
 	file := filepath.Join(dir, "own.yaml")
 	write(t, file, fmt.Appendf(nil, "dataset: {path: %s, size: 128}\ntasks: [hdr, {name: blur, operator: %s}]\nprecision: float16\nfloat32: [blur]\noutput: %s\n",
 		photo, blur, filepath.Join(dir, "out")))
-	for _, args := range [][]string{{"--task", "hdr"}, {"--operator", other}} {
+	for _, args := range [][]string{{"--task", "hdr"}, {"--operator", other}, {"--task", "hdr", "--operator", other}, {"--task", "hdr", "--operator", blur}} {
 		wantCode(t, ddiff(t, append([]string{"run", file, "--dry-run", "--device", "cpu"}, args...)...), 0)
 	}
 }
