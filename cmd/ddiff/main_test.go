@@ -58,7 +58,7 @@ func build(m *testing.M) (int, error) {
 }
 
 // limit bounds the time of a process that hangs.
-var limit = 2 * time.Minute * time.Duration(map[bool]int{false: 1, true: 5}[race])
+var limit = 5 * time.Minute * time.Duration(map[bool]int{false: 1, true: 2}[race])
 
 // ended is the outcome of a process.
 type ended struct {
