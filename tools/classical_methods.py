@@ -137,7 +137,12 @@ def main(argv: list[str] | None = None) -> int:
     p.add_argument("folder", type=Path)
     p.add_argument("--no-bm3d", action="store_true", help="leave BM3D out")
     args = p.parse_args(argv)
-    folders = sorted(f.parent for f in args.folder.glob("*/restoration.json"))
+    folders = []
+    for truth in sorted(args.folder.glob("*/truth.png")):
+        if all((truth.parent / name).exists() for name in ("photo.restored.png", "restoration.json")):
+            folders.append(truth.parent)
+        else:
+            print(f"classical_methods: {truth.parent} has no restored photograph; its line is missing", file=sys.stderr)
     if not folders:
         print(f"classical_methods: no restored photograph in {args.folder}", file=sys.stderr)
         return 2

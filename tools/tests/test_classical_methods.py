@@ -72,6 +72,16 @@ def test_bm3d_gets_the_noise_level_on_the_unit_range(tmp_path: Path) -> None:
     assert cm.row(tmp_path / "a.denoise", keep)[6] == "BM3D" and seen == [0.1]
 
 
+def test_photograph_without_restoration_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    truth = smooth(32, 32)
+    write(tmp_path / "a.super_resolution", 0.05, {"factor": 4}, truth=truth, photo=truth[::4, ::4], photo_restored=truth)
+    write(tmp_path / "b.super_resolution", 0.05, {"factor": 4}, truth=truth, photo=truth[::4, ::4])
+    assert cm.main([str(tmp_path), "--no-bm3d"]) == 0
+    out, err = capsys.readouterr()
+    assert "photographs=1 " in out
+    assert f"classical_methods: {tmp_path / 'b.super_resolution'} has no restored photograph; its line is missing\n" in err
+
+
 def test_no_photograph_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cm.main([str(tmp_path)]) == 2
     assert len(capsys.readouterr().err.strip().splitlines()) == 1
