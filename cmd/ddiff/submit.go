@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -36,7 +37,8 @@ func newSubmitCommand(c shard.Catalogue) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "submit CAMPAIGN.yaml",
 		Short: "Submit a campaign to a cluster",
-		Long: "Submit a campaign to the cluster and print its id. A second submission has no effect.\n" +
+		Long: "Submit a campaign to the cluster and print its id. A second submission starts nothing: it\n" +
+			"prints the campaign's phase, and brings an archived campaign back to the board.\n" +
 			"Coordinators and workers resolve the paths in the file on their own machines. Results go to the\n" +
 			"folder --output below the cluster's store.",
 		Example: "  ddiff submit examples/demo.yaml --nats nats://localhost:4222 --watch",
@@ -67,6 +69,9 @@ func newSubmitCommand(c shard.Catalogue) *cobra.Command {
 			o.order.Priority = manifest.Priority(o.priority)
 			kept := spec.KeepFloat32(own.Operators.Sensitive())
 			return o.nats.withBoard(cmd.Context(), func(b *queue.Board) error {
+				if err := recallSubmitted(cmd.Context(), b, spec.ID()); err != nil {
+					return err
+				}
 				c, created, err := coordinator.Submit(cmd.Context(), b, spec, o.order, time.Now())
 				if errors.Is(err, coordinator.ErrRefused) {
 					return usageError{err}
@@ -114,15 +119,60 @@ func submittedPrior(path string) (sha string, err error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
+// recallLimit is how long a submission waits for a coordinator to look into the archive. Without an answer the coordinator that
+// starts the campaign looks.
+const recallLimit = 5 * time.Second
+
+// recallSubmitted returns the campaign to the board if it is in the archive, so that its submission finds it.
+func recallSubmitted(ctx context.Context, b *queue.Board, id string) error {
+	limited, cancel := context.WithTimeout(ctx, recallLimit)
+	defer cancel()
+	err := coordinator.Recall(limited, b, id)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(err, queue.ErrNoRecord), errors.Is(err, coordinator.ErrNoLeader), limited.Err() != nil:
+		return nil
+	case errors.Is(err, coordinator.ErrRefused):
+		return usageError{err}
+	}
+	return err
+}
+
 // printSubmitted prints the id of a campaign. Created is false for a second submission.
 func printSubmitted(out io.Writer, c *manifest.Campaign, created, asJSON bool) error {
 	if asJSON {
-		return json.NewEncoder(out).Encode(map[string]any{"id": c.ID, "created": created, "phase": c.Phase, "output": c.Output})
+		object := map[string]any{"id": c.ID, "created": created, "phase": c.Phase, "output": c.Output}
+		if !c.Recalled.IsZero() {
+			object["recalled"] = c.Recalled
+		}
+		return json.NewEncoder(out).Encode(object)
 	}
 	note := ""
 	if !created {
-		note = fmt.Sprintf("  (submitted before, now %s)", c.Phase)
+		note = "  (submitted before, " + submittedState(c) + ")"
 	}
 	_, err := fmt.Fprintf(out, "%s%s\n", c.ID, note)
 	return err
+}
+
+// submittedState describes a campaign that was submitted before, and the command that continues it.
+func submittedState(c *manifest.Campaign) string {
+	text := "now " + string(c.Phase)
+	if c.Phase.Ended() && !c.Recalled.IsZero() {
+		text += ", back from the archive"
+	}
+	switch {
+	case c.Phase == manifest.PhaseFinished:
+		text += "; ddiff retry runs failed or dead items again"
+	case c.Wanted == manifest.WantRun:
+		if c.Phase.Ended() || c.Phase == manifest.PhasePaused {
+			text += ", resume requested"
+		}
+	case c.Phase.Ended(), c.Wanted == manifest.WantPause:
+		text += "; continue it with: ddiff resume " + c.ID
+	default:
+		text += ", cancel requested"
+	}
+	return text
 }

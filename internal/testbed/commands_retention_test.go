@@ -12,7 +12,7 @@ import (
 func TestClusterRetention(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t, Options{NATS: NATSOptions{Secure: true}})
-	p, err := c.AddCoordinator(t.Context(), "--nats-wait", "30s", "--archive-after", "1s")
+	p, err := c.AddCoordinator(t.Context(), "--nats-wait", "30s", "--archive-after", "2s")
 	must(t, err)
 	const items = 20
 	file := listFile(t, "retained", items)
@@ -50,9 +50,13 @@ func TestClusterRetention(t *testing.T) {
 	if !strings.Contains(e.stdout, "published=0") {
 		t.Errorf("reconcile: %v", e)
 	}
-	// A second submission is queued until the leader has found the campaign in the archive.
+	// A second submission brings the campaign back and says so.
+	must(t, p.waitLog(t.Context(), "archived campaign", 2))
 	e = ask(t, c, "submit", file)
 	wantCode(t, e, 0)
+	if want := id + "  (submitted before, now finished, back from the archive; ddiff retry runs failed or dead items again)\n"; e.stdout != want {
+		t.Errorf("want %q\n%v", want, e)
+	}
 	wantFinished(t, c, id, items)
 
 	e = ask(t, c, "delete", id, "--results")
