@@ -28,12 +28,63 @@ func TestMethodsCommand(t *testing.T) {
 		t.Fatal(err)
 	}
 	first := out.String()
-	if !regexp.MustCompile(`\nmethods=2 tasks=1 ddiff_best_or_tied=[01]\n$`).MatchString(first) || !strings.Contains(first, "share of the time") {
+	if !regexp.MustCompile(`\nmethods=2 tasks=1 ddiff_best_or_tied=[01] failed=0\n$`).MatchString(first) || !strings.Contains(first, "share of the time") {
 		t.Errorf("output\n%s", first)
 	}
 	out.Reset()
 	if err := runMethods(t.Context(), o); err != nil || out.String() != first {
 		t.Errorf("the rerun prints another report: %v\n%s", err, out.String())
+	}
+}
+
+// TestMethodsWithFailures: an image that cannot be read fails in every method. The report is complete, counts its items, and the command ends
+// with an error.
+func TestMethodsWithFailures(t *testing.T) {
+	t.Parallel()
+	images := t.TempDir()
+	for _, name := range []string{"astronaut.png", "chelsea.png"} {
+		data, err := os.ReadFile(filepath.Join(root, "examples", "images", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name == "chelsea.png" {
+			data = data[:len(data)/2]
+		}
+		if err := os.WriteFile(filepath.Join(images, name), data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var out strings.Builder
+	o := methodsOptions{
+		out: filepath.Join(t.TempDir(), "methods"), program: program, stdout: &out,
+		args: []string{"--images", images, "--size", "32", "--steps", "3", "--threads", "1", "--task", "super_resolution", "--method", "ddiff,daps"},
+	}
+	for _, name := range []string{"equal_cost", "published", "time"} {
+		o.campaigns = append(o.campaigns, filepath.Join(root, "examples", "methods", name+".yaml"))
+	}
+	err := runMethods(t.Context(), o)
+	if err == nil || !strings.Contains(err.Error(), "items failed or are dead") {
+		t.Errorf("error %v", err)
+	}
+	if got := out.String(); !regexp.MustCompile(`\nmethods=2 tasks=1 ddiff_best_or_tied=[01] failed=[1-9][0-9]*\n$`).MatchString(got) || !strings.Contains(got, "share of the time") {
+		t.Errorf("output\n%s", got)
+	}
+}
+
+// A failed item takes its image out of the task, and nothing else. A method that restored nothing is out itself, ddiff excepted.
+func TestMethodsRestoredByAll(t *testing.T) {
+	t.Parallel()
+	row := func(task, method, image, outcome string) map[string]string {
+		return map[string]string{"task": task, "method": method, "image": image, "outcome": outcome}
+	}
+	rows := []map[string]string{
+		row("hdr", "ddiff", "a", "done"), row("hdr", "ddiff", "b", "done"), row("hdr", "dps", "a", "dead"), row("hdr", "dps", "b", "done"),
+		row("hdr", "daps", "a", "failed"), row("hdr", "daps", "b", "failed"),
+		row("blur", "ddiff", "a", "failed"), row("blur", "dps", "a", "done"),
+	}
+	want := []map[string]string{rows[1], rows[3]}
+	if got, failed := restoredByAll(rows); failed != 4 || !reflect.DeepEqual(got, want) {
+		t.Errorf("%d failed, rows %v, want %v", failed, got, want)
 	}
 }
 

@@ -3,6 +3,7 @@ package testbed
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -16,6 +17,8 @@ import (
 	"time"
 
 	"gonum.org/v1/gonum/stat"
+
+	"ddiff/manifest"
 )
 
 // methodsOptions are the settings of methods.
@@ -33,7 +36,10 @@ type methodsOptions struct {
 // The last line counts the methods and tasks of the campaign at equal cost, and the tasks in which ddiff has the highest mean PSNR
 // of all methods, or a mean whose difference to the highest has a 95 % interval (Student's t, paired by image) that contains zero. One image has no interval:
 //
-//	methods=N tasks=N ddiff_best_or_tied=N
+//	methods=N tasks=N ddiff_best_or_tied=N failed=N
+//
+// Items that failed or are dead are counted in failed and end the command with an error, after the report. Their images are left out of
+// the task for all methods, so that means stay comparable; a method other than ddiff that restored no image of a task is left out of it.
 func methods(ctx context.Context, args []string) error {
 	root, err := ModuleRoot(ctx)
 	if err != nil {
@@ -61,12 +67,16 @@ func runMethods(ctx context.Context, o methodsOptions) error {
 		return err
 	}
 	var outputs []string
+	var incomplete error
 	for _, file := range o.campaigns {
 		out := filepath.Join(o.out, strings.TrimSuffix(filepath.Base(file), ".yaml"))
 		outputs = append(outputs, out)
 		run := resumable(ctx, o.program, append([]string{"run", file, "--out", out}, o.args...)...)
 		run.Stdout, run.Stderr = io.Discard, os.Stderr
-		if err := run.Run(); err != nil {
+		switch err := run.Run(); {
+		case run.ProcessState != nil && run.ProcessState.ExitCode() == exitIncomplete:
+			incomplete = errors.Join(incomplete, fmt.Errorf("run %s: %w", file, err))
+		case err != nil:
 			return fmt.Errorf("run %s: %w", file, err)
 		}
 	}
@@ -80,18 +90,61 @@ func runMethods(ctx context.Context, o methodsOptions) error {
 		return err
 	}
 	fmt.Fprintln(o.stdout)
-	if err := writeTimes(o.stdout, times); err != nil {
+	restoredTimes, _ := restoredByAll(times)
+	if err := writeTimes(o.stdout, restoredTimes); err != nil {
 		return fmt.Errorf("times of %s: %w", outputs[2], err)
 	}
 	rows, err := readResults(outputs[0])
 	if err != nil {
 		return err
 	}
-	line, err := methodsLine(rows)
-	if err == nil {
-		_, err = fmt.Fprintf(o.stdout, "\n%s\n", line)
+	published, err := readResults(outputs[1])
+	if err != nil {
+		return err
 	}
-	return err
+	restored, _ := restoredByAll(rows)
+	line, err := methodsLine(restored)
+	if err != nil {
+		return err
+	}
+	_, failed := restoredByAll(slices.Concat(rows, published, times))
+	if _, err = fmt.Fprintf(o.stdout, "\n%s failed=%d\n", line, failed); err != nil {
+		return err
+	}
+	if failed > 0 || incomplete != nil {
+		return errors.Join(fmt.Errorf("%d items failed or are dead; results.csv in the folders below %s has the reasons", failed, o.out), incomplete)
+	}
+	return nil
+}
+
+// exitIncomplete is the exit code of ddiff run if some items failed or are dead.
+const exitIncomplete = 3
+
+// restoredByAll returns the rows of results.csv of the images that all methods of a task have restored, and the number of items that failed.
+// A method other than ddiff that has restored no image of a task does not count there.
+func restoredByAll(rows []map[string]string) (restored []map[string]string, failed int) {
+	able, bad := map[[2]string]bool{}, map[[2]string]bool{} // by task and method, by task and image
+	done := func(row map[string]string) bool { return row["outcome"] == string(manifest.OutcomeDone) }
+	for _, row := range rows {
+		if done(row) {
+			able[[2]string{row["task"], row["method"]}] = true
+		}
+	}
+	for _, row := range rows {
+		if done(row) {
+			continue
+		}
+		failed++
+		if row["method"] == "ddiff" || able[[2]string{row["task"], row["method"]}] {
+			bad[[2]string{row["task"], row["image"]}] = true
+		}
+	}
+	for _, row := range rows {
+		if done(row) && !bad[[2]string{row["task"], row["image"]}] {
+			restored = append(restored, row)
+		}
+	}
+	return restored, failed
 }
 
 // withDDiff returns an error if the arguments leave out ddiff, with which the report compares the others: after hours there would be none.
