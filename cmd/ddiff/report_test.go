@@ -129,7 +129,11 @@ func TestCompareOutputs(t *testing.T) {
 	other := tiny(t, "--images", dir, "--task", "hdr", "--steps", "4", "--seed", "9")
 	e = ddiff(t, "compare", a, other)
 	wantCode(t, e, 2)
-	wantMessage(t, e, "different measurements: 2 of A, 2 of B, 0 in common")
+	wantMessage(t, e, "different measurements: 2 of A, 2 of B, 0 in common; seed: 0 in A, 9 in B")
+	twice := tiny(t, "--images", dir, "--task", "hdr", "--steps", "4", "--runs", "2")
+	e = ddiff(t, "compare", a, twice, "--where", "task=hdr", "--select", "mean")
+	wantCode(t, e, 0)
+	wantLine(t, e, "note: unequal runs: 1 in A, 2 in B (measurements: 2)")
 }
 
 // TestDamagedResult: a report over an output with a damaged result names the file and ends with the code of a mismatch.

@@ -133,6 +133,16 @@ func (c *choice) count(image uint64) {
 	}
 }
 
+// has reports whether settings were chosen with the image.
+func (c *choice) has(image uint64) bool {
+	if c == nil {
+		return false
+	}
+	_, tuned := c.byTune[image]
+	_, preset := c.byPreset[image]
+	return tuned || preset
+}
+
 func (c *choice) images() (tuned, preset int) {
 	if c == nil {
 		return 0, 0

@@ -21,6 +21,8 @@ type Versus struct {
 	// OnlyA and OnlyB are problems of one side.
 	OnlyA []Problem `json:"only_a,omitempty"`
 	OnlyB []Problem `json:"only_b,omitempty"`
+	// Unequal are the conditions, beside methods and settings, in which the sides differ.
+	Unequal []Unequal `json:"unequal,omitempty"`
 	// Images are the differences of all measurements, the largest first.
 	Images []ImageDifference `json:"images"`
 }
@@ -92,7 +94,7 @@ func Compare(a, b iter.Seq2[manifest.Result, error], tasks operator.Set, rule Ru
 	for _, p := range sides[0].problems {
 		if sides[1].of[p] == nil {
 			v.OnlyA = append(v.OnlyA, p)
-		} else if err := v.add(sides[0].columns, p, sides[0].of[p], sides[1].of[p]); err != nil {
+		} else if err := v.add(sides[0].columns, rule, p, sides[0].of[p], sides[1].of[p]); err != nil {
 			return nil, err
 		}
 	}
@@ -179,7 +181,7 @@ func newSide(results iter.Seq2[manifest.Result, error], tasks operator.Set, rule
 }
 
 // add compares the sides on one problem.
-func (v *Versus) add(c *columns, p Problem, a, b *solved) error {
+func (v *Versus) add(c *columns, rule Rule, p Problem, a, b *solved) error {
 	common := 0
 	for y := range a.measurements {
 		if b.measurements[y] != nil {
@@ -187,8 +189,8 @@ func (v *Versus) add(c *columns, p Problem, a, b *solved) error {
 		}
 	}
 	if common < len(a.measurements) || common < len(b.measurements) {
-		return fmt.Errorf("%w: %s: different measurements: %d of A, %d of B, %d in common",
-			ErrNotComparable, p.describe(), len(a.measurements), len(b.measurements), common)
+		return fmt.Errorf("%w: %s: different measurements: %d of A, %d of B, %d in common%s",
+			ErrNotComparable, p.describe(), len(a.measurements), len(b.measurements), common, unequalMeasurements(a, b))
 	}
 	row := VersusRow{Problem: p, A: a.approach, B: b.approach}
 	var valuesA, valuesB, differences []float64
@@ -203,6 +205,7 @@ func (v *Versus) add(c *columns, p Problem, a, b *solved) error {
 		x, y := value(m), value(n)
 		valuesA, valuesB, differences = append(valuesA, x), append(valuesB, y), append(differences, x-y)
 		images = append(images, m.Image)
+		v.addUnequal(rule, m, n)
 		one := ImageDifference{
 			Problem: p, Image: m.Name, Seed: m.Seed, ItemA: m.ID, ItemB: n.ID, ValueA: x, ValueB: y, a: m.entry, b: n.entry,
 		}

@@ -38,7 +38,7 @@ func TestCompare(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(v.Rows) != 2 || len(v.Images) != 10 || len(v.OnlyA)+len(v.OnlyB) != 0 {
+	if len(v.Rows) != 2 || len(v.Images) != 10 || len(v.OnlyA)+len(v.OnlyB)+len(v.Unequal) != 0 {
 		t.Fatalf("%+v", v)
 	}
 	// Differences 0.25 … 1.25: mean 0.75, s = 0.39528471, half = 2.77644511 * s / sqrt(5) = 0.49081080.
@@ -71,8 +71,8 @@ func TestCompareRefuses(t *testing.T) {
 		want string
 	}{
 		{"an oracle", base, RuleBestPSNR, "rank an oracle"},
-		{"other measurements", solvedBy(t, "ddiff", 0, func(r *manifest.Result) { r.Item.Seed++ }), "", "motion_deblur σ=0.05 128x128 center_crop: different measurements: 5 of A, 5 of B, 0 in common"},
-		{"fewer measurements", base[1:], "", "5 of A, 4 of B, 4 in common"},
+		{"other measurements", solvedBy(t, "ddiff", 0, func(r *manifest.Result) { r.Item.Seed++ }), "", "motion_deblur σ=0.05 128x128 center_crop: different measurements: 5 of A, 5 of B, 0 in common; seed: 7 in A, 8 in B"},
+		{"fewer measurements", base[1:], "", "5 of A, 4 of B, 4 in common; images: 5 of A, 4 of B, 4 in common"},
 		{"two ways", append(otherSettings, base...), "", "side B: not comparable: motion_deblur σ=0.05 128x128 center_crop is solved in two ways, ddiff (steps=7) and ddiff (steps=100)"},
 		{"other problems", solvedBy(t, "ddiff", 0, func(r *manifest.Result) { r.Item.Sigma = 0.1 }), "", "no problem is common"},
 		{"nothing", nil, "", "no problem is common: one side has no restored item"},

@@ -22,7 +22,7 @@ const (
 	KeyDifferences = "differences.png"
 )
 
-// WriteText writes one line per problem, and the largest differences by measurement, at most the given number.
+// WriteText writes one line per problem, one per condition in which the sides differ, and the largest differences by measurement, at most the given number.
 func (v *Versus) WriteText(w io.Writer, largest int) error {
 	var b strings.Builder
 	out := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
@@ -40,6 +40,9 @@ func (v *Versus) WriteText(w io.Writer, largest int) error {
 		return err
 	}
 	b.WriteString("n images, each one cluster; p of Wilcoxon's signed-rank test over images, adjusted for all problems by Holm's method.\n")
+	for _, u := range v.Unequal {
+		b.WriteString(printable("note: "+u.String()) + "\n")
+	}
 	for _, r := range v.Rows {
 		if r.LeftOut > 0 {
 			fmt.Fprintf(&b, "%s: %d measurements have no %s from both sides.\n", printable(r.describe()), r.LeftOut, name)
