@@ -50,7 +50,7 @@ func keysOf(t *testing.T, s storage.Store, prefix string) (keys []string) {
 func TestCollectedOutput(t *testing.T) {
 	t.Parallel()
 	restored, open := "checkpoints/"+id(0)+".npy", "checkpoints/"+id(1)+".npy"
-	result, probe := manifest.ItemKey(id(0), manifest.FileResult), "probes/a"
+	result, probe := manifest.ItemKey(id(0), manifest.FileResult), "probes/A"
 	for _, c := range []struct {
 		age      time.Duration
 		finished bool

@@ -261,6 +261,9 @@ func (d *deletion) run(ctx context.Context) ([]Removal, error) {
 	steps := []func() error{}
 	if d.record != nil {
 		output := d.record.Output
+		folder := func(name string) objects {
+			return d.list(ctx, outputKey(output, name), func(i storage.Info) bool { return isOutputKey(output, i.Key) })
+		}
 		if d.results {
 			// A result.json proves that all other files of its item exist, so it is deleted first.
 			steps = append(steps,
@@ -275,15 +278,15 @@ func (d *deletion) run(ctx context.Context) ([]Removal, error) {
 			}), nil)
 		})
 		steps = append(steps, func() error {
-			return add("report", output, d.list(ctx, outputKey(output, manifest.FailuresFolder+d.id+"/"), nil), nil)
+			return add("report", output, folder(manifest.FailuresFolder+d.id+"/"), nil)
 		})
 		steps = append(steps, func() error {
-			return add("logs", output, d.list(ctx, outputKey(output, manifest.LogPrefix(d.id, "")), nil), nil)
+			return add("logs", output, folder(manifest.LogPrefix(d.id, "")), nil)
 		})
 		if d.results && len(d.others) == 0 { // they are about the results
-			for _, folder := range []string{manifest.ScoresFolder, tune.Folder} {
+			for _, name := range []string{manifest.ScoresFolder, tune.Folder} {
 				steps = append(steps, func() error {
-					return add(strings.TrimSuffix(folder, "/"), output, d.list(ctx, outputKey(output, folder), nil), d.checkSharing(ctx))
+					return add(strings.TrimSuffix(name, "/"), output, folder(name), d.checkSharing(ctx))
 				})
 			}
 		}
@@ -295,8 +298,8 @@ func (d *deletion) run(ctx context.Context) ([]Removal, error) {
 				}
 				return errors.Join(
 					add("report", output, d.only(ctx, keys...), nil),
-					add("report", output, d.list(ctx, outputKey(output, "sheets/"), nil), nil),
-					add("report", output, d.list(ctx, outputKey(output, report.FigureFolder), nil), nil))
+					add("report", output, folder("sheets/"), nil),
+					add("report", output, folder(report.FigureFolder), nil))
 			})
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -133,11 +134,12 @@ func (tc *testCluster) put(c *manifest.Campaign) string {
 func TestCollectLogs(t *testing.T) {
 	dir := t.TempDir()
 	tc, all, part := sharing(t, dir)
-	gone, kept := shared+"/"+manifest.LogPrefix("gone-12345678", "a.1.b.json"), shared+"/"+manifest.LogPrefix(part, "a.1.b.json")
-	for _, key := range []string{gone, kept, shared + "/probes/one"} {
+	attempt := strings.Repeat("0", 64) + ".1.b.json"
+	gone, kept := shared+"/"+manifest.LogPrefix("gone-12345678", attempt), shared+"/"+manifest.LogPrefix(part, attempt)
+	for _, key := range []string{gone, kept, shared + "/probes/ONE"} {
 		must(t, tc.store.Put(t.Context(), key, []byte("12345")))
 	}
-	must(t, tc.store.Delete(t.Context(), shared+"/probes/one")) // as a worker does
+	must(t, tc.store.Delete(t.Context(), shared+"/probes/ONE")) // as a worker does
 	collect := func(now func() time.Time) {
 		t.Helper()
 		_, err := (&coordinator.Cleaner{Store: tc.store, Board: tc.board, Now: now}).Collect(t.Context(), coordinator.CollectConfig{})

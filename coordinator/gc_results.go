@@ -46,6 +46,12 @@ var (
 		report.KeySummaryMarkdown, report.KeyMosaic, report.KeyPage) + `)$`)
 )
 
+// isOutputKey reports whether a key below an output has the form of the files that campaigns and ddiff score write beside the items.
+// Other files of these folders, such as those of another output inside, are not deleted.
+func isOutputKey(output, key string) bool {
+	return outputKeys.MatchString(strings.TrimPrefix(key, outputKey(output, "")))
+}
+
 // alternatives is a pattern of some texts.
 func alternatives(texts ...string) string {
 	for i := range texts {

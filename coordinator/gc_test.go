@@ -26,7 +26,7 @@ func TestCollect(t *testing.T) {
 	restored := strings.Split(result, "/")[2]
 	put(shared + "/checkpoints/" + restored)
 	put(shared + "/checkpoints/" + strings.Repeat("0", 64))
-	put(shared + "/probes/one")
+	put(shared + "/probes/ONE")
 	put("campaigns/gone-12345678/shards/00000000.jsonl.gz")
 	put("campaigns/gone-12345678/rounds/000001.json.gz")
 	put("campaigns/young-12345678/campaign.json") // a record that the index does not have yet
@@ -76,6 +76,30 @@ func TestCollect(t *testing.T) {
 	collect(49*time.Hour, false, coordinator.CollectConfig{Keep: 48 * time.Hour, Results: true})
 	if keys := append(keysOf(t, tc.store, all), keysOf(t, tc.store, part)...); len(keys) > 0 || len(resultKeys(t, tc.store)) > 0 {
 		t.Errorf("left after the retention time: %q", keysOf(t, tc.store, ""))
+	}
+}
+
+// TestCollectAndDeleteKeepNestedOutput puts an output into each folder of another one whose files are collected, or deleted with its campaign.
+func TestCollectAndDeleteKeepNestedOutput(t *testing.T) {
+	tc, all, part := sharing(t, t.TempDir())
+	item := manifest.ItemKey(strings.Repeat("0", 64), manifest.FileResult)
+	var nested []string
+	for _, folder := range []string{"checkpoints", "probes", "logs/gone-12345678", "logs", "failures/" + all, "logs/" + part, "scores", "tuning", "sheets", "figures"} {
+		for _, key := range []string{item, "figures/pairs_hdr.csv", "index.html"} {
+			nested = append(nested, shared+"/"+folder+"/inner/"+key)
+			must(t, tc.store.Put(t.Context(), nested[len(nested)-1], []byte("12345")))
+		}
+	}
+	cleaner := &coordinator.Cleaner{Store: tc.store, Board: tc.board, Now: later}
+	_, err := cleaner.Collect(t.Context(), coordinator.CollectConfig{})
+	must(t, err)
+	_, err = cleaner.Delete(t.Context(), all, true)
+	must(t, err)
+	_, err = cleaner.Delete(t.Context(), part, true)
+	must(t, err)
+	slices.Sort(nested)
+	if left := keysOf(t, tc.store, shared+"/"); !slices.Equal(left, nested) {
+		t.Errorf("left %q, want %q", left, nested)
 	}
 }
 

@@ -1,9 +1,11 @@
 package main_test
 
 import (
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -178,4 +180,43 @@ func TestGCRestorations(t *testing.T) {
 			t.Errorf("%s: %v", dir, err)
 		}
 	}
+}
+
+// TestNestedOutput: an output inside a folder of another one is not read as part of it, and gc deletes nothing of it.
+func TestNestedOutput(t *testing.T) {
+	t.Parallel()
+	dir := photographs(t, "chelsea")
+	out := tiny(t, "--images", dir, "--task", "hdr", "--steps", "4")
+	inner := tiny(t, "--images", dir, "--task", "super_resolution", "--steps", "4")
+	wantCode(t, ddiff(t, "score", inner, "--metric", "haarpsi"), 0)
+	must(t, os.MkdirAll(filepath.Join(inner, "failures", "night-12345678"), 0o755))
+	write(t, filepath.Join(inner, "failures", "night-12345678", "000000.jsonl"), []byte("damaged\n"))
+	table := ddiff(t, "report", out).stdout
+	for _, folder := range []string{"checkpoints", "probes", "tuning", "scores", "failures", "logs", "figures", "sheets"} {
+		must(t, os.CopyFS(filepath.Join(out, folder, "inner"), os.DirFS(inner)))
+	}
+	before := files(t, out)
+	old := time.Now().Add(-48 * time.Hour)
+	must(t, filepath.WalkDir(out, func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || filepath.Base(filepath.Dir(path)) == "restored" {
+			return err // links
+		}
+		return os.Chtimes(path, old, old)
+	}))
+	cmd := command(t, "gc", out, "--yes")
+	cmd.Env = append(cmd.Env, "XDG_CACHE_HOME="+t.TempDir(), "TMPDIR="+t.TempDir())
+	e := end(t, cmd)
+	wantCode(t, e, 0)
+	if want := "objects=0 bytes=0 deleted=yes\n"; e.stdout != want {
+		t.Errorf("gc: %v", e)
+	}
+	if after := files(t, out); !slices.Equal(after, before) {
+		t.Errorf("gc changes %q to %q", before, after)
+	}
+	e = ddiff(t, "report", out)
+	wantCode(t, e, 0)
+	if e.stdout != table {
+		t.Errorf("the table changes from\n%s\nto\n%s", table, e.stdout)
+	}
+	wantCode(t, ddiff(t, "verify", out), 0)
 }

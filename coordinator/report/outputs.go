@@ -145,10 +145,13 @@ func (o Output) read(ctx context.Context, key, id string) (manifest.Result, erro
 	return r, nil
 }
 
+// isPart reports whether a key is that of a list of failures or scores, FOLDER/NAME/PART.jsonl, of this output and not of one inside.
+func isPart(key string) bool { return strings.Count(key, "/") == 2 && strings.HasSuffix(key, ".jsonl") }
+
 // failures yields the items that the reports of the output's campaigns list as failed or dead.
 func (o Output) failures(ctx context.Context, isNew func(id string) bool, yield func(manifest.Result, error) bool) bool {
 	for info, err := range o.Store.List(ctx, manifest.FailuresFolder) {
-		if err == nil && !strings.HasSuffix(info.Key, ".jsonl") {
+		if err == nil && !isPart(info.Key) {
 			continue
 		}
 		var data []byte

@@ -53,7 +53,7 @@ func (t *scoreTable) read(ctx context.Context, o Output) error {
 			listing = err
 			break
 		}
-		if !strings.HasSuffix(info.Key, ".jsonl") {
+		if !isPart(info.Key) {
 			continue
 		}
 		group.Go(func() error {

@@ -33,8 +33,8 @@ func ReadTunings(ctx context.Context, outputs []Output, methods method.Set) (*Tu
 	t := &Tunings{methods: methods, tuned: make(map[tunedSettings]*tunedImages)}
 	for _, o := range outputs {
 		for info, err := range o.Store.List(ctx, tune.Folder) {
-			if err == nil && !strings.HasSuffix(info.Key, ".json") {
-				continue
+			if name := strings.TrimPrefix(info.Key, tune.Folder); err == nil && (strings.Contains(name, "/") || !strings.HasSuffix(name, ".json")) {
+				continue // of another output inside, for example
 			}
 			var data []byte
 			if err == nil {
