@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -105,16 +106,13 @@ func (v *Versus) countUnequal(field, a, b string) {
 // unequalMeasurements names the fields in which the measurements of two sides differ: images and seeds. It is empty if these are equal, and
 // masks or kernels differ, for example.
 func unequalMeasurements(a, b *solved) string {
-	sets := func(s *solved) (images map[uint64]bool, seeds []string) {
+	sets := func(s *solved) (images map[uint64]bool, seeds []uint64) {
 		images = make(map[uint64]bool)
+		all := make(map[uint64]bool)
 		for _, m := range s.measurements {
-			images[m.Image] = true
-			if seed := strconv.FormatUint(m.Seed, 10); !slices.Contains(seeds, seed) {
-				seeds = append(seeds, seed)
-			}
+			images[m.Image], all[m.Seed] = true, true
 		}
-		slices.SortFunc(seeds, compareNatural)
-		return images, seeds
+		return images, slices.Sorted(maps.Keys(all))
 	}
 	imagesA, seedsA := sets(a)
 	imagesB, seedsB := sets(b)
@@ -137,10 +135,13 @@ func unequalMeasurements(a, b *solved) string {
 // maxSeeds bounds the seeds of a line.
 const maxSeeds = 5
 
-func seedList(seeds []string) string {
-	text := strings.Join(seeds[:min(len(seeds), maxSeeds)], ", ")
-	if len(seeds) > maxSeeds {
-		text += ", ..."
+func seedList(seeds []uint64) string {
+	var texts []string
+	for _, seed := range seeds[:min(len(seeds), maxSeeds)] {
+		texts = append(texts, strconv.FormatUint(seed, 10))
 	}
-	return text
+	if len(seeds) > maxSeeds {
+		texts = append(texts, "...")
+	}
+	return strings.Join(texts, ", ")
 }
