@@ -152,14 +152,16 @@ type fullStore struct{ storage.Store }
 
 func (fullStore) Create(context.Context, string, []byte) error { return errors.New("no space") }
 
-// Failures are listed in files of 5000 lines; files of an earlier report go, and results that are done are left out.
+// Failures are listed in files of 5000 lines; files of an earlier report go, and results that are done are left out. The lists of other
+// campaigns and an output inside the folder stay.
 func TestFailureList(t *testing.T) {
 	t.Parallel()
 	const prefix, other = manifest.FailuresFolder + "c/", manifest.FailuresFolder + "d/000000.jsonl"
+	const inner = prefix + "inner/index.html"
 	now := time.Unix(1e9, 0)
 	for n, want := range map[int][]int{0: nil, 1: {1}, failuresPerFile: {failuresPerFile}, 2*failuresPerFile + 1: {failuresPerFile, failuresPerFile, 1}} {
 		store := decidingRunner(t, &now, &strings.Builder{}).s.cfg.Store
-		for _, key := range []string{prefix + "000000.jsonl", prefix + "000007.jsonl", other} {
+		for _, key := range []string{prefix + "000000.jsonl", prefix + "000007.jsonl", other, inner} {
 			if err := store.Put(t.Context(), key, []byte("old")); err != nil {
 				t.Fatal(err)
 			}
@@ -185,6 +187,9 @@ func TestFailureList(t *testing.T) {
 		}
 		var got []int
 		for info, err := range store.List(t.Context(), prefix) {
+			if info.Key == inner {
+				continue
+			}
 			if err != nil || info.Key != fmt.Sprintf("%s%06d.jsonl", prefix, len(got)) {
 				t.Fatalf("file %s, %v", info.Key, err)
 			}
@@ -197,8 +202,10 @@ func TestFailureList(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Errorf("%d failures: %v lines", n, got)
 		}
-		if _, err := store.Stat(t.Context(), other); err != nil {
-			t.Errorf("the list of another campaign: %v", err)
+		for _, key := range []string{other, inner} {
+			if _, err := store.Stat(t.Context(), key); err != nil {
+				t.Errorf("%s, which is not of this campaign: %v", key, err)
+			}
 		}
 	}
 }

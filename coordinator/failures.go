@@ -85,7 +85,9 @@ func (l *failureList) finish(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("list %s: %w", l.prefix, err)
 		}
-		stale[info.Key] = true
+		if outputKeys.MatchString(info.Key) { // not of another output inside
+			stale[info.Key] = true
+		}
 	}
 	for _, key := range l.files {
 		delete(stale, key)

@@ -61,7 +61,7 @@ func TestCollectResults(t *testing.T) {
 	stop()
 	item := "/items/" + strings.Repeat("0", 64) + "/"
 	for _, key := range []string{
-		"holiday-12345678/photo.png", "figures-12345678/figures/a.svg", "mixed-12345678" + item + manifest.FileResult, "mixed-12345678/notes.txt",
+		"holiday-12345678/photo.png", "figures-12345678/figures/pairs_a.svg", "mixed-12345678" + item + manifest.FileResult, "mixed-12345678/notes.txt",
 		"run-12345678" + item + manifest.FileResult, "run-12345678/.ddiff/lock", "photos" + item + manifest.FileResult, "used-12345678/results.csv",
 		"nested-12345678/sheets" + item + manifest.FileResult, gone + item + manifest.FileRestored, gone + "/checkpoints/" + strings.Repeat("0", 64) + ".starts",
 	} {

@@ -79,15 +79,18 @@ func TestCollect(t *testing.T) {
 	}
 }
 
-// TestCollectAndDeleteKeepNestedOutput puts an output into each folder of another one whose files are collected, or deleted with its campaign.
+// TestCollectAndDeleteKeepNestedOutput puts outputs into each folder of another one whose files are collected, or deleted with its campaign, and
+// in the place of the folder.
 func TestCollectAndDeleteKeepNestedOutput(t *testing.T) {
 	tc, all, part := sharing(t, t.TempDir())
 	item := manifest.ItemKey(strings.Repeat("0", 64), manifest.FileResult)
 	var nested []string
 	for _, folder := range []string{"checkpoints", "probes", "logs/gone-12345678", "logs", "failures/" + all, "logs/" + part, "scores", "tuning", "sheets", "figures"} {
 		for _, key := range []string{item, "figures/pairs_hdr.csv", "index.html"} {
-			nested = append(nested, shared+"/"+folder+"/inner/"+key)
-			must(t, tc.store.Put(t.Context(), nested[len(nested)-1], []byte("12345")))
+			for _, inner := range []string{"/", "/inner/"} { // the folder itself may be an output
+				nested = append(nested, shared+"/"+folder+inner+key)
+				must(t, tc.store.Put(t.Context(), nested[len(nested)-1], []byte("12345")))
+			}
 		}
 	}
 	cleaner := &coordinator.Cleaner{Store: tc.store, Board: tc.board, Now: later}

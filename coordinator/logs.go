@@ -115,7 +115,8 @@ func (a *archiver) logs(ctx context.Context, r *manifest.Request) error {
 		if err != nil {
 			return fmt.Errorf("list logs: %w", err)
 		}
-		if info.Key <= r.After || info.Size > maxAttemptBytes {
+		nested := strings.Contains(strings.TrimPrefix(info.Key, manifest.LogPrefix(r.Campaign, "")), "/") // of another output inside
+		if nested || info.Key <= r.After || info.Size > maxAttemptBytes {
 			continue
 		}
 		if keys = append(keys, info.Key); len(keys) > logPage {

@@ -86,13 +86,17 @@ func TestLogPages(t *testing.T) {
 	}
 }
 
-// TestLogsOfDamagedRecords: a record that cannot be read is left out, also if its page is halved.
+// TestLogsOfDamagedRecords: a record that cannot be read is left out, also if its page is halved, and so are the files of an output inside.
 func TestLogsOfDamagedRecords(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1e9, 0)
 	a, r := archiverOf(t, &now, &strings.Builder{})
 	for i := range 4 {
 		attemptWith(t, r, i, 100<<10)
+	}
+	inner := manifest.LogPrefix(r.id, "inner/") + manifest.ItemKey(id(9), manifest.FileResult)
+	if err := r.s.cfg.Store.Put(t.Context(), r.rec.Output+"/"+inner, []byte(`{"id":"inner"}`)); err != nil {
+		t.Fatal(err)
 	}
 	for _, i := range []int{0, 3} {
 		key := r.rec.Output + "/" + (&manifest.AttemptLog{ID: id(i), Attempt: 1, Worker: "w"}).Key(r.id)

@@ -30,7 +30,8 @@ const (
 	figureResidual    = "residual_vs_psnr_"
 )
 
-func figureKinds() []string {
+// FigureKinds are the beginnings of the names of all figures.
+func FigureKinds() []string {
 	return []string{figureSweep, figureConvergence, figureHistogram, figurePairs, figureResidual}
 }
 
@@ -290,7 +291,7 @@ func (w *figureWriter) removeStale(ctx context.Context) error {
 		return nil
 	}
 	var names []string
-	for _, kind := range figureKinds() {
+	for _, kind := range FigureKinds() {
 		for info, err := range p.List(ctx, w.folder+kind) {
 			if err != nil {
 				return fmt.Errorf("list %s%s: %w", w.folder, kind, err)

@@ -117,13 +117,14 @@ func TestDamagedFileIsNoInterruption(t *testing.T) {
 	}
 }
 
-// TestForeignFilesAreNoRecords: a desktop leaves files of its own in every folder.
+// TestForeignFilesAreNoRecords: a desktop leaves files of its own in every folder, and tuning/ may be an output itself.
 func TestForeignFilesAreNoRecords(t *testing.T) {
 	t.Parallel()
 	o := output(t, result(t, "hdr", "ddiff", "a", 0))
 	for _, folder := range []string{manifest.ItemsFolder, manifest.ScoresFolder, manifest.FailuresFolder, tune.Folder} {
 		o.Store.(*memory).files[folder+".DS_Store"] = []byte("x")
 	}
+	o.Store.(*memory).files[tune.Folder+KeySummaryJSON] = []byte("{}")
 	if names, err := read(t, &Filter{}, o); err != nil || len(names) != 1 {
 		t.Errorf("results %v, error %v", names, err)
 	}

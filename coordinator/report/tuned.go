@@ -33,8 +33,8 @@ func ReadTunings(ctx context.Context, outputs []Output, methods method.Set) (*Tu
 	t := &Tunings{methods: methods, tuned: make(map[tunedSettings]*tunedImages)}
 	for _, o := range outputs {
 		for info, err := range o.Store.List(ctx, tune.Folder) {
-			if name := strings.TrimPrefix(info.Key, tune.Folder); err == nil && (strings.Contains(name, "/") || !strings.HasSuffix(name, ".json")) {
-				continue // of another output inside, for example
+			if err == nil && !isRecord(info.Key) {
+				continue
 			}
 			var data []byte
 			if err == nil {
@@ -53,6 +53,12 @@ func ReadTunings(ctx context.Context, outputs []Output, methods method.Set) (*Tu
 		}
 	}
 	return t, nil
+}
+
+// isRecord reports whether a key is that of a tuning record, tuning/ID.json, and not of an output inside tuning/, such as summary.json.
+func isRecord(key string) bool {
+	id, ok := strings.CutSuffix(strings.TrimPrefix(key, tune.Folder), ".json")
+	return ok && id != "" && strings.Trim(id, "0123456789abcdef") == ""
 }
 
 func (t *Tunings) add(r tune.Record) error {

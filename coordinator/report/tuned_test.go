@@ -149,9 +149,9 @@ func TestTuningRecordsAreChecked(t *testing.T) {
 	for _, data := range []string{"no record", `{"schema":99}`, `{}`} {
 		store, err := storage.NewDir(t.TempDir())
 		must(t, err)
-		must(t, store.Put(t.Context(), tune.Folder+"x.json", []byte(data)))
+		must(t, store.Put(t.Context(), tune.Folder+"0a.json", []byte(data)))
 		_, err = ReadTunings(t.Context(), []Output{{Address: "out", Store: store}}, nil)
-		if !errors.Is(err, tune.ErrRecord) || !strings.Contains(err.Error(), "read out: tuning/x.json") {
+		if !errors.Is(err, tune.ErrRecord) || !strings.Contains(err.Error(), "read out: tuning/0a.json") {
 			t.Errorf("%q: error %v", data, err)
 		}
 	}
