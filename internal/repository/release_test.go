@@ -2,7 +2,9 @@ package repository
 
 import (
 	"os/exec"
+	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -58,21 +60,35 @@ func TestMaySkipIsCurrent(t *testing.T) {
 	}
 }
 
-// Every test that scripts/test.sh names exists: go test succeeds when a pattern matches none.
+// Every test that scripts/test.sh names is in the packages of its stage, and in no other: go test succeeds when a pattern matches none, and
+// the stages of other packages leave it out.
 func TestNamedTestsExist(t *testing.T) {
 	t.Parallel()
-	var sources strings.Builder
-	for _, name := range tracked(t, "*_test.go") {
-		sources.WriteString(read(t, name))
+	places := map[string][]string{}
+	declaration := regexp.MustCompile(`(?m)^func Test(\w+)\(t \*testing\.T\)`)
+	for _, file := range tracked(t, "*_test.go") {
+		for _, m := range declaration.FindAllStringSubmatch(read(t, file), -1) {
+			places[m[1]] = append(places[m[1]], "./"+path.Dir(file))
+		}
 	}
-	patterns := regexp.MustCompile(`'\^Test\(([A-Za-z|]+)\)\$'`).FindAllStringSubmatch(read(t, "scripts/test.sh"), -1)
-	if len(patterns) == 0 {
-		t.Error("scripts/test.sh names no tests")
+	script := read(t, "scripts/test.sh")
+	for _, variable := range regexp.MustCompile(`(?m)^(\w+)=('\^Test\S+')$`).FindAllStringSubmatch(script, -1) {
+		script = strings.ReplaceAll(script, `"$`+variable[1]+`"`, variable[2])
 	}
-	for _, pattern := range patterns {
-		for name := range strings.SplitSeq(pattern[1], "|") {
-			if !strings.Contains(sources.String(), "\nfunc Test"+name+"(t *testing.T)") {
+	stages := regexp.MustCompile(`-run '\^Test\(([A-Za-z|]+)\)\$'((?: \./[a-z/]+)+)`).FindAllStringSubmatch(script, -1)
+	if len(stages) < 2 {
+		t.Errorf("scripts/test.sh names tests in %d stages", len(stages))
+	}
+	for _, stage := range stages {
+		packages := strings.Fields(stage[2])
+		for name := range strings.SplitSeq(stage[1], "|") {
+			if len(places[name]) == 0 {
 				t.Errorf("scripts/test.sh: there is no test Test%s", name)
+			}
+			for _, place := range places[name] {
+				if !slices.Contains(packages, place) {
+					t.Errorf("scripts/test.sh: Test%s is in %s, its stage has %s", name, place, packages)
+				}
 			}
 		}
 	}
