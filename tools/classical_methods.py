@@ -138,11 +138,15 @@ def main(argv: list[str] | None = None) -> int:
     p.add_argument("--no-bm3d", action="store_true", help="leave BM3D out")
     args = p.parse_args(argv)
     folders = []
-    for truth in sorted(args.folder.glob("*/truth.png")):
-        if all((truth.parent / name).exists() for name in ("photo.restored.png", "restoration.json")):
-            folders.append(truth.parent)
+    needed = ("truth.png", "photo.restored.png", "restoration.json")
+    for folder in sorted({file.parent for name in needed for file in args.folder.glob(f"*/{name}")}):
+        missing = [name for name in needed if not (folder / name).exists()]
+        if not missing:
+            folders.append(folder)
+        elif missing == ["truth.png"]:
+            print(f"classical_methods: {folder} has no truth.png; its line is missing", file=sys.stderr)
         else:
-            print(f"classical_methods: {truth.parent} has no restored photograph; its line is missing", file=sys.stderr)
+            print(f"classical_methods: {folder} has no restored photograph; its line is missing", file=sys.stderr)
     if not folders:
         print(f"classical_methods: no restored photograph in {args.folder}", file=sys.stderr)
         return 2

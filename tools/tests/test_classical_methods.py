@@ -76,10 +76,12 @@ def test_photograph_without_restoration_is_one_line(tmp_path: Path, capsys: pyte
     truth = smooth(32, 32)
     write(tmp_path / "a.super_resolution", 0.05, {"factor": 4}, truth=truth, photo=truth[::4, ::4], photo_restored=truth)
     write(tmp_path / "b.super_resolution", 0.05, {"factor": 4}, truth=truth, photo=truth[::4, ::4])
+    write(tmp_path / "c.super_resolution", 0.05, {"factor": 4}, photo=truth[::4, ::4], photo_restored=truth)
     assert cm.main([str(tmp_path), "--no-bm3d"]) == 0
     out, err = capsys.readouterr()
     assert "photographs=1 " in out
     assert f"classical_methods: {tmp_path / 'b.super_resolution'} has no restored photograph; its line is missing\n" in err
+    assert f"classical_methods: {tmp_path / 'c.super_resolution'} has no truth.png; its line is missing\n" in err
 
 
 def test_no_photograph_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
