@@ -38,8 +38,9 @@ type methodsOptions struct {
 //
 //	methods=N tasks=N ddiff_best_or_tied=N failed=N
 //
-// Items that failed or are dead are counted in failed and end the command with an error, after the report. Their images are left out of
-// the task for all methods, so that means stay comparable; a method other than ddiff that restored no image of a task is left out of it.
+// Items that failed or are dead are counted in failed and end the command with an error, after the report. In this line and in the times,
+// their images are left out of the task for all methods of the same campaign, so that means stay comparable; a method other than ddiff that
+// restored no image of a task is left out of it. The rows of the report have all images that their method restored.
 func methods(ctx context.Context, args []string) error {
 	root, err := ModuleRoot(ctx)
 	if err != nil {
