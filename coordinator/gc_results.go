@@ -47,10 +47,13 @@ var (
 		report.KeySummaryMarkdown, report.KeyMosaic, report.KeyPage) + `)$`)
 )
 
-// isOutputKey reports whether a key below an output has the form of the files that campaigns and ddiff score write beside the items.
-// Other files of these folders, such as those of another output inside, are not deleted.
+// IsOutputKey reports whether a key in an output has the form of the files that campaigns, ddiff score and ddiff tune write beside the items.
+// Other files of these folders, such as those of another output inside, are not deleted or copied.
+func IsOutputKey(key string) bool { return outputKeys.MatchString(key) }
+
+// isOutputKey is IsOutputKey for a key that begins with the output.
 func isOutputKey(output, key string) bool {
-	return outputKeys.MatchString(strings.TrimPrefix(key, outputKey(output, "")))
+	return IsOutputKey(strings.TrimPrefix(key, outputKey(output, "")))
 }
 
 // alternatives is a pattern of some texts.

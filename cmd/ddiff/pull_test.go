@@ -41,6 +41,9 @@ func TestPull(t *testing.T) {
 	place, store, run := bucketRun(t)
 	dir := filepath.Join(t.TempDir(), "copy")
 	must(t, store.Put(t.Context(), "tuning/0123.json", []byte("record")))
+	for _, folder := range []string{"tuning", "scores", "sheets", "figures"} { // an output inside, which a copy of this one cannot check
+		must(t, store.Put(t.Context(), folder+"/inner/"+manifest.ItemKey(strings.Repeat("0", 64), manifest.FileRestored), []byte("picture")))
+	}
 
 	e := run("pull", place, dir, "--task", "hdr")
 	read(t, filepath.Join(dir, "tuning", "0123.json"))
@@ -62,6 +65,9 @@ func TestPull(t *testing.T) {
 	wantNames(t, dir, "chelsea.hdr.png", "chelsea.super_resolution.png")
 	for _, name := range []string{"results.csv", "index.html", "summary.json", "sheets/hdr.png", "figures/captions.md"} {
 		read(t, filepath.Join(dir, filepath.FromSlash(name)))
+	}
+	if inner, err := filepath.Glob(filepath.Join(dir, "*", "inner")); err != nil || len(inner) > 0 {
+		t.Errorf("the copy has the outputs inside %q (%v)", inner, err)
 	}
 	e = run("verify", dir)
 	wantCode(t, e, 0)
