@@ -164,7 +164,7 @@ func submittedState(c *manifest.Campaign) string {
 	}
 	switch {
 	case c.Phase == manifest.PhaseFinished:
-		text += "; ddiff retry runs failed or dead items again"
+		text += "; run failed or dead items again with: ddiff retry " + c.ID + " --failed --dead"
 	case c.Wanted == manifest.WantRun:
 		if c.Phase.Ended() || c.Phase == manifest.PhasePaused {
 			text += ", resume requested"

@@ -54,7 +54,7 @@ func TestClusterRetention(t *testing.T) {
 	must(t, p.waitLog(t.Context(), "archived campaign", 2))
 	e = ask(t, c, "submit", file)
 	wantCode(t, e, 0)
-	if want := id + "  (submitted before, now finished, back from the archive; ddiff retry runs failed or dead items again)\n"; e.stdout != want {
+	if want := id + "  (submitted before, now finished, back from the archive; run failed or dead items again with: ddiff retry " + id + " --failed --dead)\n"; e.stdout != want {
 		t.Errorf("want %q\n%v", want, e)
 	}
 	wantFinished(t, c, id, items)
