@@ -231,7 +231,7 @@ func pause(ctx context.Context, d time.Duration) {
 
 func (tc *testCluster) pull(ctx context.Context, q *queue.Queue, campaign string) error {
 	for ctx.Err() == nil {
-		leases, err := q.Lease(ctx, 1, 200*time.Millisecond)
+		leases, err := q.Lease(context.WithoutCancel(ctx), 1, 200*time.Millisecond) // an item that arrives after the end would stay leased
 		if err != nil {
 			return err
 		}
