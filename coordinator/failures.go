@@ -85,7 +85,7 @@ func (l *failureList) finish(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("list %s: %w", l.prefix, err)
 		}
-		if outputKeys.MatchString(info.Key) { // not of another output inside
+		if IsOutputKey(info.Key) { // not of another output inside
 			stale[info.Key] = true
 		}
 	}

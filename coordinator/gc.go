@@ -185,7 +185,7 @@ func (c *Cleaner) collectOutput(ctx context.Context, part storage.Store, name st
 	cleaner.Store = part
 	var failed error
 	checkpoints := cleaner.list(ctx, "checkpoints/", func(i storage.Info) bool {
-		if c.now().Sub(i.Modified) < checkpointAge || failed != nil || !outputKeys.MatchString(i.Key) {
+		if c.now().Sub(i.Modified) < checkpointAge || failed != nil || !IsOutputKey(i.Key) {
 			return false
 		}
 		if finished {
@@ -200,7 +200,7 @@ func (c *Cleaner) collectOutput(ctx context.Context, part storage.Store, name st
 	})
 	all, err := cleaner.removeOne(ctx, "checkpoints", name, checkpoints)
 	probes, probeErr := cleaner.removeOne(ctx, "probes", name, cleaner.list(ctx, "probes/", func(i storage.Info) bool {
-		return c.now().Sub(i.Modified) >= probeAge && outputKeys.MatchString(i.Key)
+		return c.now().Sub(i.Modified) >= probeAge && IsOutputKey(i.Key)
 	}))
 	if f, ok := part.(folders); ok && !c.DryRun && probeErr == nil {
 		probeErr = f.RemoveEmpty("probes") // workers remove their probes, and leave the folder
@@ -216,7 +216,7 @@ func (c *Cleaner) collectLogs(ctx context.Context, part storage.Store, name stri
 	var failed error
 	logs := cleaner.list(ctx, manifest.LogsFolder, func(i storage.Info) bool {
 		id, _, _ := strings.Cut(strings.TrimPrefix(i.Key, manifest.LogsFolder), "/")
-		if _, indexed := newest[id]; indexed || failed != nil || c.now().Sub(i.Modified) < folderAge || !outputKeys.MatchString(i.Key) {
+		if _, indexed := newest[id]; indexed || failed != nil || c.now().Sub(i.Modified) < folderAge || !IsOutputKey(i.Key) {
 			return false
 		}
 		there, known := onBoard[id]

@@ -90,7 +90,7 @@ func (f *resultFolder) add(info storage.Info) {
 		if item != f.last {
 			f.items, f.last = f.items+1, item
 		}
-	case !outputKeys.MatchString(key):
+	case !IsOutputKey(key):
 		if f.foreign == "" {
 			f.foreign = key
 		}
@@ -296,7 +296,7 @@ func (o *orphan) confirm(ctx context.Context) error {
 func (o *orphan) run(ctx context.Context, r *Removal) error {
 	for _, include := range []func(key string) bool{
 		func(key string) bool { return itemKey.MatchString(key) && path.Base(key) == manifest.FileResult },
-		outputKeys.MatchString,
+		IsOutputKey,
 		itemKey.MatchString,
 	} {
 		part, err := o.remove(ctx, r.Kind, o.name, o.each(ctx, include), nil)
