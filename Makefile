@@ -133,6 +133,13 @@ methods-test: runtime ## Check the rules of every method, and its answers under 
 		awk '/^    --- (PASS|FAIL|SKIP): TestMethods\/[^\/]+ / { methods++; passed += $$2 == "PASS:" } \
 			!/^ *(===|--- PASS|PASS|ok)/ { print } END { printf "methods=%d passed=%d\n", methods, passed }'
 
+.PHONY: parity
+parity: runtime ## Compare steps of ddiff with stored ones of its authors' code, and its presets with the published values (2 minutes)
+	@go test -count=1 -timeout 20m -run '^(TestParity|TestPublishedPresets)$$' -v ./restore/solver ./restore/method | \
+		awk 'match($$0, /(tasks|presets)=[0-9].*/) { line[substr($$0, RSTART, 1)] = substr($$0, RSTART); next } \
+			!/^ *(===|--- PASS|PASS|ok)/ { sub(/^ *parity_test.go:[0-9]+: /, ""); print } \
+			END { print line["t"], line["p"]; exit line["t"] == "" || line["p"] == "" }'
+
 .PHONY: gradients-bench
 gradients-bench: test-packages runtime ## Time the gradient through a decoder beside PyTorch's autograd (1 minute)
 	@DDIFF_GRADIENT_SPEED=$(PYTHON) go -C restore/onnx test -count=1 -timeout 20m -run '^TestGradientSpeed$$' | grep -v '^PASS$$\|^ok '

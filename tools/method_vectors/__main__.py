@@ -10,6 +10,8 @@ committed vectors are in restore/solver/testdata/methods. Each case is a folder 
     mask.npy        the mask, for inpainting
     x.npy           the state after each recorded step, [steps, 3, H, W], or a latent for methods with a latent prior
 
+Those of ddiff are in restore/solver/testdata/ddiff, see method_vectors/ddiff.py: steps at several times, with two networks.
+
 The start and the noise are those of restore/noise for KEY, which this program computes a second time: a test gives them to the
 Go program by the key alone.
 
@@ -31,6 +33,7 @@ import torch
 
 from method_vectors.daps import daps
 from method_vectors.dcdp import dcdp
+from method_vectors.ddiff import ddiff
 from method_vectors.ddrm import ddrm
 from method_vectors.diffpir import diffpir
 from method_vectors.dmplug import dmplug
@@ -40,8 +43,10 @@ from method_vectors.psld import psld
 from method_vectors.reddiff import reddiff
 from method_vectors.resample import resample
 
-PUBLICATIONS = {"daps": daps, "dcdp": dcdp, "ddrm": ddrm, "diffpir": diffpir, "dmplug": dmplug, "dps": dps, "latent_daps": latent_daps,
-                "psld": psld, "reddiff": reddiff, "resample": resample}  # fmt: skip
+PUBLICATIONS = {
+    "daps": daps, "dcdp": dcdp, "ddiff": ddiff, "ddrm": ddrm, "diffpir": diffpir, "dmplug": dmplug, "dps": dps, "latent_daps": latent_daps,
+    "psld": psld, "reddiff": reddiff, "resample": resample,
+}  # fmt: skip
 
 
 def main() -> int:
