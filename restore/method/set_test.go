@@ -72,7 +72,7 @@ func TestPaperLatentPresets(t *testing.T) {
 			want := method.Settings{Method: "latent_ddiff", Steps: 1000, Values: []method.Setting{
 				{"mode", w("pixel_dc")}, {"dual", w("pixel")}, {"reencode", w("always")},
 				{"gamma0", n(table.gamma0[i])}, {"a", n(table.a[i])}, {"b", n(table.b[i])}, {"t_gamma", n(table.tGamma[i])}, {"t0", n(table.t0[i])},
-				{"sigma_rule", w(rule)}, {"gradient", w("norm")},
+				{"sigma_rule", w(rule)}, {"gradient", w("unit")},
 			}}
 			if got := resolve(t, method.Request{Method: "latent_ddiff", Preset: preset, Task: task}); !reflect.DeepEqual(got, want) {
 				t.Errorf("%s %s: %+v, want %+v", preset, task, got, want)
