@@ -1,4 +1,4 @@
-"""The noise of restore/noise for KEY."""
+"""The noise of restore/noise, for KEY or another key."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ import torch
 from scipy.special import ndtri
 from torch import Tensor
 
-KEY = (15, 2026, 7)
+Key = tuple[int, int, int]
+KEY: Key = (15, 2026, 7)
 SIDE = 32  # of the pictures
 START, STEP, SHIFT = 2, 3, 20  # of restore/noise and restore/solver
 
 
-def words(count: int, purpose: int, step: int) -> np.ndarray:
-    """The first words of a stream of KEY: Philox4x32-10."""
+def words(count: int, purpose: int, step: int, key: Key = KEY) -> np.ndarray:
+    """The first words of a stream of key: Philox4x32-10."""
     low = np.uint64(0xFFFFFFFF)
     blocks = -(-count // 4)
-    c = [np.arange(blocks, dtype=np.uint64)] + [np.full(blocks, v, np.uint64) for v in (step, purpose, KEY[2])]
-    k0, k1 = KEY[:2]
+    c = [np.arange(blocks, dtype=np.uint64)] + [np.full(blocks, v, np.uint64) for v in (step, purpose, key[2])]
+    k0, k1 = key[:2]
     for _ in range(10):
         p0, p1 = c[0] * np.uint64(0xD2511F53), c[2] * np.uint64(0xCD9E8D57)
         c = [(p1 >> np.uint64(32)) ^ c[1] ^ np.uint64(k0), p1 & low, (p0 >> np.uint64(32)) ^ c[3] ^ np.uint64(k1), p0 & low]
@@ -27,9 +28,9 @@ def words(count: int, purpose: int, step: int) -> np.ndarray:
     return np.stack(c, 1).reshape(-1)[:count]
 
 
-def normal(shape: tuple[int, ...], purpose: int, step: int) -> Tensor:
-    """Independent N(0, 1) numbers of a stream of KEY."""
-    w = words(math.prod(shape), purpose, step)
+def normal(shape: tuple[int, ...], purpose: int, step: int, key: Key = KEY) -> Tensor:
+    """Independent N(0, 1) numbers of a stream of key."""
+    w = words(math.prod(shape), purpose, step, key)
     tail = (2 * (w & np.uint64(0x7FFFFFFF)).astype(np.float64) + 1) / 2**33
     z = -ndtri(tail) * np.where(w >> np.uint64(31), -1, 1)
     return torch.from_numpy(z.astype(np.float32)).reshape(shape)
