@@ -1,4 +1,4 @@
-"""The noise of restore/noise, for KEY or another key."""
+"""The noise of restore/noise for KEY."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ import torch
 from scipy.special import ndtri
 from torch import Tensor
 
-Key = tuple[int, int, int]
-KEY: Key = (15, 2026, 7)
+KEY = (15, 2026, 7)
 SIDE = 32  # of the pictures
 START, STEP, SHIFT = 2, 3, 20  # of restore/noise and restore/solver
 
 
-def words(count: int, purpose: int, step: int, key: Key = KEY) -> np.ndarray:
-    """The first words of a stream of key: Philox4x32-10."""
+def words(count: int, purpose: int, step: int, key: tuple[int, ...] = KEY) -> np.ndarray:
+    """The first words of a stream of a key: Philox4x32-10."""
     low = np.uint64(0xFFFFFFFF)
     blocks = -(-count // 4)
     c = [np.arange(blocks, dtype=np.uint64)] + [np.full(blocks, v, np.uint64) for v in (step, purpose, key[2])]
@@ -28,11 +27,11 @@ def words(count: int, purpose: int, step: int, key: Key = KEY) -> np.ndarray:
     return np.stack(c, 1).reshape(-1)[:count]
 
 
-def normal(shape: tuple[int, ...], purpose: int, step: int, key: Key = KEY) -> Tensor:
-    """Independent N(0, 1) numbers of a stream of key."""
+def normal(shape: tuple[int, ...], purpose: int, step: int, key: tuple[int, ...] = KEY, std: float = 1) -> Tensor:
+    """Independent N(0, std^2) numbers of a stream of a key."""
     w = words(math.prod(shape), purpose, step, key)
     tail = (2 * (w & np.uint64(0x7FFFFFFF)).astype(np.float64) + 1) / 2**33
-    z = -ndtri(tail) * np.where(w >> np.uint64(31), -1, 1)
+    z = -ndtri(tail) * np.where(w >> np.uint64(31), -1, 1) * std
     return torch.from_numpy(z.astype(np.float32)).reshape(shape)
 
 

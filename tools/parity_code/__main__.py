@@ -19,8 +19,10 @@ import torch
 from method_vectors.author_code import Unconditional
 from method_vectors.ddiff_code import TASKS, ddiff_code
 
-from parity_code import compare, theirs
+from parity_code import bench, compare, theirs
 from parity_code.ours import ROOT, Program
+
+DEFAULT = ("gaussian_deblur", "super_resolution", "inpaint_random")
 
 
 def words(text: str) -> list[str]:
@@ -31,22 +33,26 @@ def main() -> int:
     p = argparse.ArgumentParser(prog="parity_code", description=__doc__.splitlines()[0])
     p.add_argument("--code", required=True, help="checkout of the released code")
     p.add_argument("--program", default=str(ROOT / "bin/ddiff"))
-    p.add_argument("--tasks", default="gaussian_deblur,super_resolution,inpaint_random", help=f"of {', '.join(TASKS)}")
+    p.add_argument("--tasks", default="", help=f"of {', '.join(TASKS)} (default: {', '.join(DEFAULT)}; all with --bench)")
     p.add_argument("--photographs", default="astronaut,coffee", help="names in examples/images")
     p.add_argument("--size", type=int, default=256, help="working size in pixels; phase_retrieval needs 256, nonlinear_deblur multiples of 128")
     p.add_argument("--threads", type=int, default=os.cpu_count())
     p.add_argument("--cache", type=pathlib.Path, default=ROOT / ".cache/parity-code")
     p.add_argument("--bench", action="store_true", help="time steps of both instead")
     p.add_argument("--rounds", type=int, default=3, help="of --bench")
+    p.add_argument("--steps", type=int, default=6, help="timed steps of the code in a round of --bench; ddiff bench makes four times as many")
     o = p.parse_args()
-    tasks, photographs = words(o.tasks), words(o.photographs)
+    tasks, photographs = words(o.tasks) or list(DEFAULT), words(o.photographs)
     if unknown := [t for t in tasks if t not in TASKS]:
         p.error(f"unknown task {unknown[0]}: use {', '.join(TASKS)}")
     if not (pathlib.Path(o.code) / "ddiff_sample.py").exists():
         p.error(f"no ddiff_sample.py in {o.code}: give a checkout of SoniaMinseoKim/ddiff-cvpr at ae3ce1f")
     torch.set_num_threads(o.threads)
     o.cache.mkdir(parents=True, exist_ok=True)
-    items = Program(o.program, o.cache, o.threads, o.size).run(tasks, photographs)
+    program = Program(o.program, o.cache, o.threads, o.size)
+    if o.bench:
+        return measure(o, program)
+    items = program.run(tasks, photographs)
     rows: list[compare.Row] = []
     print(compare.HEAD, flush=True)
     with ddiff_code(o.code, Unconditional()) as code:
@@ -57,6 +63,15 @@ def main() -> int:
     last, passed = compare.summary(rows, len(tasks) * len(photographs))
     print(f"{compare.NOTE}\n{last}")
     return 0 if passed else 1
+
+
+def measure(o: argparse.Namespace, program: Program) -> int:
+    """Prints the table of times of the eight tasks."""
+    network = Unconditional().requires_grad_(True)  # as the released code loads its network
+    with ddiff_code(o.code, network) as code:
+        times = bench.measure(code, program, words(o.tasks or ",".join(bench.SETTINGS)), o.steps, o.rounds)
+    print(bench.table(times, o.rounds))
+    return 0
 
 
 if __name__ == "__main__":

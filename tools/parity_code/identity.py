@@ -10,7 +10,7 @@ import hashlib
 import json
 from dataclasses import dataclass
 
-from method_vectors.noise import Key
+Key = tuple[int, int, int]  # of restore/noise
 
 SCHEMA = 1  # manifest.SchemaVersion
 FILES = ("mask", "kernel", "operator")

@@ -47,7 +47,7 @@ class Item:
             return np.asarray(picture.convert("RGB"))
 
     def truth(self) -> Tensor:
-        """The true image [1, 3, height, width] in [-1, 1]. It is exact where the photograph has the working size."""
+        """The true image [1, 3, height, width] in [-1, 1]."""
         return torch.from_numpy(self.pixels("truth").transpose(2, 0, 1).astype(np.float32) / 127.5 - 1)[None]
 
     def shape(self) -> tuple[int, ...]:
@@ -96,10 +96,21 @@ class Program:
             items += self._campaign(photographs, ["--operator", str(BLUR), "--steps", "1000", *solver])
         return sorted(items, key=lambda i: (tasks.index(i.task), photographs.index(i.photograph)))
 
+    def _photograph(self, name: str) -> str:
+        """The path of a photograph of the working size: its 8-bit picture is then exactly the true image."""
+        path = ROOT / f"examples/images/{name}.png"
+        with Image.open(path) as picture:
+            if picture.size == (self.size, self.size):
+                return str(path)
+            path = self.cache / f"photographs-{self.size}" / f"{name}.png"
+            path.parent.mkdir(exist_ok=True)
+            picture.convert("RGB").resize((self.size, self.size), Image.LANCZOS).save(path)
+        return str(path)
+
     def _campaign(self, photographs: Sequence[str], flags: Sequence[str]) -> list[Item]:
         out = self.cache / f"ours-{digest(pathlib.Path(self.path))[:12]}"
         words = [
-            self.path, "run", *(str(ROOT / f"examples/images/{name}.png") for name in photographs), *flags, "--size", str(self.size),
+            self.path, "run", *map(self._photograph, photographs), *flags, "--size", str(self.size),
             "--sigma", str(SIGMA), "--seed", "1", "--precision", "float32", "--threads", str(self.threads), "--out", str(out), "--quiet",
         ]  # fmt: skip
         done = subprocess.run(words, stdout=subprocess.PIPE, text=True, env=os.environ | {"GOMAXPROCS": str(self.threads)})

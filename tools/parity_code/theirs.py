@@ -20,6 +20,7 @@ from parity_code.ours import SIGMA, Item, digest
 AGREE = 1e-5  # largest difference of both A(x), as a share of the largest entry of A(x)
 SIDE = 256  # for which the code states its step sizes
 FOLDER = pathlib.Path(__file__).parents[1]
+RUNS_WITH = ("method_vectors/author_code.py", "method_vectors/ddiff_code.py", "ddiff_torch/onnx_prior.py", "ddiff_torch/wiener.py", "ddiff_torch/schedule.py")
 
 
 class Blur(nn.Module):
@@ -42,14 +43,18 @@ def operator(code: Code, item: Item) -> object:
         given: object = item.array("mask")[:, None].expand(item.shape()).contiguous()
     elif item.task == "nonlinear_deblur":
         given = {"blur_model": Blur(), "random_kernel": item.array("kernel")}
-    else:
-        given = code.forward(x, item.task)[1]
+    elif item.task in ("gaussian_deblur", "motion_deblur"):
+        # As code.forward at 256x256; ddiff scales kernels with the image.
+        share = item.fields["height"] / SIDE
+        given = code["Blurkernel"](blur_type="gaussian", kernel_size=2 * int(30 * share) + 1, std=3.0 * share, device="cpu")
         if item.task == "motion_deblur":
             given.update_weights(item.array("kernel"))
+    else:
+        given = code.forward(x, item.task)[1]
     with torch.no_grad():
         a = code["forward_grad_like"](x, TASKS[item.task][0], given)
     ours = item.clean()
-    if isinstance(given, Tensor) and item.task.startswith("inpaint"):
+    if item.task.startswith("inpaint"):
         ours = ours * given  # dropped pixels have noise and no weight
     error = float((a - ours).abs().max() / ours.abs().max())
     if not error <= AGREE:
@@ -74,14 +79,14 @@ def solve(code: Code, folder: str, item: Item, cache: pathlib.Path) -> Tensor:
 
 
 def _identity(folder: str, item: Item) -> str:
-    """The digest of the code, the tools, the prior and the item's measurement and draws."""
+    """The digest of the code, what it runs with, and the item's measurement and draws."""
     h = hashlib.sha256()
     files = sorted(p for p in pathlib.Path(folder).rglob("*.py") if ".git" not in p.parts)
-    tools = [FOLDER / name for name in ("method_vectors", "ddiff_torch", "ddiff_export/bkse.py", "ddiff_export/random_weights.py")]
-    files += sorted(p for t in tools for p in ([t] if t.is_file() else t.glob("*.py")))
-    for p in [*files, PRIOR, *sorted(item.folder.glob("*.npy"))]:
+    for p in [*files, *(FOLDER / name for name in RUNS_WITH), PRIOR, *sorted(item.folder.glob("*.npy"))]:
         h.update(f"{p.name} {digest(p)}\n".encode())
-    h.update(f"{item.task} {item.keys} {item.setting('gamma0')} {item.setting('t0')} {SIGMA} {torch.__version__}".encode())
+    for draw in (item.start(), item.noise(500)):
+        h.update(draw.numpy().tobytes())
+    h.update(f"{item.task} {item.setting('gamma0')} {item.setting('t0')} {torch.__version__}".encode())
     return h.hexdigest()
 
 
