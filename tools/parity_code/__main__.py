@@ -40,7 +40,7 @@ def main() -> int:
     p.add_argument("--cache", type=pathlib.Path, default=ROOT / ".cache/parity-code")
     p.add_argument("--bench", action="store_true", help="time steps of both instead")
     p.add_argument("--rounds", type=int, default=3, help="of --bench")
-    p.add_argument("--steps", type=int, default=6, help="timed steps of the code in a round of --bench; ddiff bench makes four times as many")
+    p.add_argument("--steps", type=int, default=6, help="timed steps of the code in a round of --bench; ddiff bench makes ten times as many")
     o = p.parse_args()
     tasks, photographs = words(o.tasks) or list(DEFAULT), words(o.photographs)
     if unknown := [t for t in tasks if t not in TASKS]:

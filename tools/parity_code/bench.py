@@ -18,6 +18,7 @@ from parity_code.theirs import Blur
 
 STEPS = 1000  # of an image
 WARM_UP = 2  # steps that are not timed
+MORE = 10  # steps of ddiff bench for each timed step of the code: its time has that of storing the images
 BATCHES = (1, 4)
 # gamma0 and t0 of run_ffhq.sh. Times do not depend on them.
 SETTINGS = {
@@ -52,7 +53,7 @@ def loop(code: Code, task: str, x: Tensor, steps: int) -> list[float]:
     borders: list[float] = []
     first = 500
     code.run(
-        task, torch.randn_like(x), y, given, gamma0, t0, lambda _: torch.randn_like(x), range(first, first - WARM_UP - steps - 1, -1),
+        task, torch.randn_like(x), y, given, gamma0, t0, lambda _: torch.randn(x.shape), range(first, first - WARM_UP - steps - 1, -1),
         lambda *_: borders.append(time.perf_counter()), graph=True,
     )  # fmt: skip
     return [b - a for a, b in zip(borders[WARM_UP - 1 :], borders[WARM_UP:])]
@@ -86,7 +87,7 @@ def measure(code: Code, program: Program, tasks: Sequence[str], steps: int, roun
     for r in range(rounds):
         for task, t in times.items():
             t.theirs.append(statistics.median(loop(code, task, x, steps)))
-            for batch, seconds in ours(program, task, 4 * steps).items():
+            for batch, seconds in ours(program, task, MORE * steps).items():
                 t.ours.setdefault(batch, []).append(seconds)
             print(f"round {r + 1} {task}: {t.theirs[-1]:.3f} s, {[v[-1] for v in t.ours.values()]} s", file=sys.stderr, flush=True)
     return times

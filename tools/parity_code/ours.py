@@ -90,10 +90,10 @@ class Program:
         built_in = [task for task in tasks if task != "nonlinear_deblur"]
         if built_in:
             signed = ["--param", "phase_retrieval.signed=1"] if "phase_retrieval" in built_in else []
-            items += self._campaign(photographs, ["--task", ",".join(built_in), "--preset", "ffhq", *signed])
+            items += self._campaign("ours", photographs, ["--task", ",".join(built_in), "--preset", "ffhq", *signed])
         if len(built_in) < len(tasks):
             solver = [word for value in NONLINEAR for word in ("--solver", value)]
-            items += self._campaign(photographs, ["--operator", str(BLUR), "--steps", "1000", *solver])
+            items += self._campaign("ours-blur", photographs, ["--operator", str(BLUR), "--steps", "1000", *solver])
         return sorted(items, key=lambda i: (tasks.index(i.task), photographs.index(i.photograph)))
 
     def _photograph(self, name: str) -> str:
@@ -107,8 +107,8 @@ class Program:
             picture.convert("RGB").resize((self.size, self.size), Image.LANCZOS).save(path)
         return str(path)
 
-    def _campaign(self, photographs: Sequence[str], flags: Sequence[str]) -> list[Item]:
-        out = self.cache / f"ours-{digest(pathlib.Path(self.path))[:12]}"
+    def _campaign(self, name: str, photographs: Sequence[str], flags: Sequence[str]) -> list[Item]:
+        out = self.cache / f"{name}-{digest(pathlib.Path(self.path))[:12]}"
         words = [
             self.path, "run", *map(self._photograph, photographs), *flags, "--size", str(self.size),
             "--sigma", str(SIGMA), "--seed", "1", "--precision", "float32", "--threads", str(self.threads), "--out", str(out), "--quiet",
