@@ -140,6 +140,12 @@ parity: runtime ## Compare steps of ddiff with stored ones of its authors' code,
 			!/^ *(===|--- PASS|PASS|ok)/ { sub(/^ *parity_test.go:[0-9]+: /, ""); print } \
 			END { print line["t"], line["p"]; exit line["t"] == "" || line["p"] == "" }'
 
+.PHONY: parity-code
+parity-code: runtime ## Run a checkout of DDiff's released code beside this program, 1,000 steps (hours; CODE=DIR; TASKS=a,b PHOTOGRAPHS=a,b SIZE=64, or BENCH=1 for times)
+	@test -n "$(CODE)" || { echo "parity-code: set CODE to a checkout of SoniaMinseoKim/ddiff-cvpr at ae3ce1f"; exit 2; }
+	@PYTHONPATH=tools $(PYTHON) -m parity_code --code "$(abspath $(CODE))" $(if $(TASKS),--tasks $(TASKS)) $(if $(PHOTOGRAPHS),--photographs $(PHOTOGRAPHS)) \
+		$(if $(SIZE),--size $(SIZE)) $(if $(BENCH),--bench) $(PARITY_CODE)
+
 .PHONY: gradients-bench
 gradients-bench: test-packages runtime ## Time the gradient through a decoder beside PyTorch's autograd (1 minute)
 	@DDIFF_GRADIENT_SPEED=$(PYTHON) go -C restore/onnx test -count=1 -timeout 20m -run '^TestGradientSpeed$$' | grep -v '^PASS$$\|^ok '
