@@ -20,7 +20,9 @@ func TestPaperCampaigns(t *testing.T) {
 	dir := filepath.Join("..", "..", "examples", "paper")
 	files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
 	must(t, err)
-	files = slices.DeleteFunc(files, func(file string) bool { return regexp.MustCompile("^(table3|nonlinear)_").MatchString(filepath.Base(file)) })
+	files = slices.DeleteFunc(files, func(file string) bool {
+		return regexp.MustCompile("^(table3|nonlinear)_").MatchString(filepath.Base(file))
+	})
 	known := map[string]struct {
 		items     int
 		published bool
