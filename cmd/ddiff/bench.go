@@ -76,14 +76,14 @@ func runBench(ctx context.Context, o benchOptions, stdout, stderr io.Writer) (er
 	}
 	for _, n := range o.batches {
 		if n < 1 || o.items%n != 0 {
-			return usageError{fmt.Errorf("--items: %d is not a multiple of the batch size %d; choose a multiple", o.items, n)}
+			return usage(fmt.Errorf("--items: %d is not a multiple of the batch size %d; choose a multiple", o.items, n))
 		}
 	}
 	if o.limit < 0 {
-		return usageError{fmt.Errorf("--time: %v is negative; 0 is no limit", o.limit)}
+		return usage(fmt.Errorf("--time: %v is negative; 0 is no limit", o.limit))
 	}
 	if len(o.batches) == 0 || o.rounds < 1 {
-		return usageError{fmt.Errorf("--batch and --rounds: %d sizes and %d rounds; need at least one of each", len(o.batches), o.rounds)}
+		return usage(fmt.Errorf("--batch and --rounds: %d sizes and %d rounds; need at least one of each", len(o.batches), o.rounds))
 	}
 	dir, err := os.MkdirTemp("", "ddiff-bench-")
 	if err != nil {
@@ -92,7 +92,7 @@ func runBench(ctx context.Context, o benchOptions, stdout, stderr io.Writer) (er
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	photos, err := writePhotographs(o, filepath.Join(dir, "photos"))
 	if err != nil {
-		return usageError{fmt.Errorf("--images: %w", err)}
+		return usage(fmt.Errorf("--images: %w", err))
 	}
 	var torch *torchProcess
 	if o.torch != "" {

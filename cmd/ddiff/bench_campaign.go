@@ -103,7 +103,7 @@ func (o benchOptions) timeCampaign(ctx context.Context, out string, photos []str
 	spec.Tasks = []manifest.TaskSpec{{Name: task}}
 	spec.Precision = precisionName(string(o.run.spec.Precision))
 	if err := spec.Validate(shard.Vocabulary()); err != nil {
-		return timing{}, usageError{err}
+		return timing{}, usage(err)
 	}
 	t := timing{precision: onnx.FP32}
 	err := withEmbedded(ctx, spec, o.run, io.Discard, stderr, func(e embedded) error {

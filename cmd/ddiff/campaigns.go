@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -123,21 +122,6 @@ func newStatusCommand() *cobra.Command {
 func readStatus(ctx context.Context, b *queue.Board, id string) (coordinator.CampaignStatus, error) {
 	s, err := coordinator.Status(ctx, b, id)
 	return s, unknownCampaign(id, err)
-}
-
-// unknownCampaign turns a missing record, or a refused recall, into a usage error with a remedy. Without a coordinator it is
-// not known whether the archive has the campaign.
-func unknownCampaign(id string, err error) error {
-	switch {
-	case errors.Is(err, coordinator.ErrNoLeader):
-		return fmt.Errorf("campaign %s is not on the board, and the archive needs a coordinator: %w; start one: ddiff coordinator", id, err)
-	case errors.Is(err, coordinator.ErrRefused):
-		return usageError{err}
-	}
-	if errors.Is(err, queue.ErrNoRecord) || errors.Is(err, queue.ErrBadName) {
-		return usageError{fmt.Errorf("unknown campaign %s; see: ddiff list --all", id)}
-	}
-	return err
 }
 
 func writeStatus(out io.Writer, s coordinator.CampaignStatus) error {

@@ -244,15 +244,6 @@ func orNothing(value json.RawMessage) string {
 	return string(value)
 }
 
-// sources returns the source files of an item by field.
-func sources(it manifest.Item) map[string]*manifest.Source {
-	all := map[string]*manifest.Source{
-		"image": it.Image, "measurement": it.Measurement, "mask": it.Mask, "kernel": it.Kernel,
-	}
-	maps.DeleteFunc(all, func(_ string, s *manifest.Source) bool { return s == nil })
-	return all
-}
-
 func digest(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])

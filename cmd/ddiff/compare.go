@@ -62,13 +62,13 @@ func newCompareCommand(c shard.Catalogue) *cobra.Command {
 func (o compareOptions) run(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
 	rule, err := report.ParseRule(o.rule)
 	if err != nil {
-		return usageError{fmt.Errorf("compare: --%w", err)}
+		return usage(fmt.Errorf("compare: --%w", err))
 	}
 	if o.largest < 0 {
-		return usageError{fmt.Errorf("compare: --largest %d is negative", o.largest)}
+		return usage(fmt.Errorf("compare: --largest %d is negative", o.largest))
 	}
 	if manifest.IsAddress(o.out) {
-		return usageError{fmt.Errorf("compare: --out %s is an address; give a directory of this machine", o.out)}
+		return usage(fmt.Errorf("compare: --out %s is an address; give a directory of this machine", o.out))
 	}
 	opened, closeAll, err := openOutputs(ctx, args)
 	if err != nil {
@@ -82,21 +82,21 @@ func (o compareOptions) run(ctx context.Context, args []string, stdout, stderr i
 	}
 	versions, err := report.ParseVersions(pinned)
 	if err != nil {
-		return usageError{fmt.Errorf("compare: --metric: %w", err)}
+		return usage(fmt.Errorf("compare: --metric: %w", err))
 	}
 	var sides [2]iter.Seq2[manifest.Result, error]
 	var outputs [2]report.Output
 	for i, where := range [][]string{o.whereA, o.whereB} {
 		filter, err := report.ParseFilter(slices.Concat(o.where, where))
 		if err != nil {
-			return usageError{fmt.Errorf("compare: --where: %w", err)}
+			return usage(fmt.Errorf("compare: --where: %w", err))
 		}
 		outputs[i] = opened[i]
 		sides[i] = versions.Select(atLeastOne(filter.Select(report.Results(ctx, opened[i:i+1])), args[i:i+1]))
 	}
 	v, err := report.Compare(sides[0], sides[1], o.catalogue.Operators, rule, metric)
 	if errors.Is(err, report.ErrNotComparable) {
-		return usageError{fmt.Errorf("compare: %w", err)}
+		return usage(fmt.Errorf("compare: %w", err))
 	}
 	if err != nil {
 		return err

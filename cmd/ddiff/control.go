@@ -55,7 +55,7 @@ func newControlCommands() []*cobra.Command {
 // refused turns a command that the state of the campaign does not allow into a usage error.
 func refused(id string, err error) error {
 	if errors.Is(err, coordinator.ErrRefused) {
-		return usageError{err}
+		return usage(err)
 	}
 	return unknownCampaign(id, err)
 }
@@ -80,12 +80,12 @@ func newRetryCommand() *cobra.Command {
 				command.Outcomes = append(command.Outcomes, manifest.OutcomeDead)
 			}
 			if len(command.Outcomes) == 0 {
-				return usageError{errors.New("retry: no items selected; give --failed, --dead or both")}
+				return usage(errors.New("retry: no items selected; give --failed, --dead or both"))
 			}
 			if where != "" {
 				field, text, ok := strings.Cut(where, "=")
 				if !ok || field != "reason" || text == "" {
-					return usageError{fmt.Errorf("--where: %q is not of the form reason=TEXT", where)}
+					return usage(fmt.Errorf("--where: %q is not of the form reason=TEXT", where))
 				}
 				command.Where = text
 			}

@@ -93,14 +93,14 @@ func processName(given string) string {
 // runCoordinator wires a coordinator and runs it until ctx ends.
 func runCoordinator(ctx context.Context, o coordinatorOptions, stderr io.Writer) (err error) {
 	if o.store == "" {
-		return usageError{errors.New("--store is missing; give --store s3://bucket/prefix, or a directory that all machines share")}
+		return usage(errors.New("--store is missing; give --store s3://bucket/prefix, or a directory that all machines share"))
 	}
 	if o.archive <= 0 {
-		return usageError{fmt.Errorf("--archive-after: %v is not positive", o.archive)}
+		return usage(fmt.Errorf("--archive-after: %v is not positive", o.archive))
 	}
 	// Workers on this machine open the store by the same address.
 	if o.store, err = storage.Absolute(o.store); err != nil {
-		return usageError{fmt.Errorf("--store: %w", err)}
+		return usage(fmt.Errorf("--store: %w", err))
 	}
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(coordinatorGC)

@@ -51,7 +51,7 @@ func forDeadLetters(cmd *cobra.Command, nats natsFlags, campaign string, items [
 			}
 		}
 		if len(items) > 0 && len(all) == 0 {
-			return usageError{fmt.Errorf("campaign %s has no dead item %s; see: ddiff dead list %s", campaign, strings.Join(items, ", "), campaign)}
+			return usage(fmt.Errorf("campaign %s has no dead item %s; see: ddiff dead list %s", campaign, strings.Join(items, ", "), campaign))
 		}
 		return use(all)
 	})
@@ -197,7 +197,7 @@ func newDeadExportCommand() *cobra.Command {
 				}
 				f, err := os.OpenFile(out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 				if err != nil {
-					return usageError{fmt.Errorf("--out: %w", err)}
+					return usage(fmt.Errorf("--out: %w", err))
 				}
 				defer func() { err = errors.Join(err, f.Close()) }()
 				return writeLetters(f, all, "")

@@ -47,7 +47,7 @@ func (o *cleanOptions) add(cmd *cobra.Command) {
 // check refuses contradicting flags.
 func (o *cleanOptions) check() error {
 	if o.yes && o.dryRun {
-		return usageError{errors.New("--yes and --dry-run exclude each other; give one of them")}
+		return usage(errors.New("--yes and --dry-run exclude each other; give one of them"))
 	}
 	return nil
 }
@@ -80,10 +80,10 @@ func (o cleanOptions) delete(cmd *cobra.Command, c *coordinator.Cleaner, id stri
 		c.DryRun = dry
 		removed, err := c.Delete(cmd.Context(), id, o.results)
 		if errors.Is(err, coordinator.ErrRefused) || errors.Is(err, coordinator.ErrNoIndex) {
-			return removed, usageError{err}
+			return removed, usage(err)
 		}
 		if errors.Is(err, queue.ErrNoRecord) {
-			return removed, usageError{fmt.Errorf("unknown campaign %s; see: ddiff list --all", id)}
+			return removed, usage(fmt.Errorf("unknown campaign %s; see: ddiff list --all", id))
 		}
 		return removed, err
 	}
@@ -120,7 +120,7 @@ func confirm(cmd *cobra.Command, question string) error {
 	case "y", "yes":
 		return nil
 	}
-	return usageError{fmt.Errorf("%s: not confirmed, nothing was deleted; answer y, or give --yes", cmd.Name())}
+	return usage(fmt.Errorf("%s: not confirmed, nothing was deleted; answer y, or give --yes", cmd.Name()))
 }
 
 // print prints what was deleted, or would be, and in JSON the folders that were left.
@@ -187,7 +187,7 @@ func (o cleanOptions) withCleaner(ctx context.Context, use func(c *coordinator.C
 		if address == "" {
 			data, _, err := b.Get(ctx, manifest.KeyCluster)
 			if errors.Is(err, queue.ErrNoRecord) {
-				return usageError{errors.New("no coordinator has published the address of its store; give --store")}
+				return usage(errors.New("no coordinator has published the address of its store; give --store"))
 			}
 			var cluster manifest.Cluster
 			if err == nil {
@@ -208,7 +208,7 @@ func (o cleanOptions) withCleaner(ctx context.Context, use func(c *coordinator.C
 func (o cleanOptions) withStore(ctx context.Context, address string, b *queue.Board, use func(c *coordinator.Cleaner) error) (err error) {
 	store, err := storage.Open(ctx, address, storage.Options{ReadOnly: true, Logger: slog.New(slog.DiscardHandler)})
 	if errors.Is(err, os.ErrNotExist) {
-		return usageError{fmt.Errorf("store %s: no such directory on this machine; give its address here with --store", redact.Address(address))}
+		return usage(fmt.Errorf("store %s: no such directory on this machine; give its address here with --store", redact.Address(address)))
 	}
 	if err == nil && !o.dryRun {
 		err = store.Close()

@@ -66,11 +66,11 @@ func (o computeOptions) build() (solver.Build, error) {
 	if o.precision != "" {
 		var err error
 		if b.Precision, err = onnx.ParsePrecision(o.precision); err != nil {
-			return b, usageError{fmt.Errorf("--%w", err)}
+			return b, usage(fmt.Errorf("--%w", err))
 		}
 	}
 	if err := b.Validate(); err != nil {
-		return b, usageError{fmt.Errorf("--%s", strings.TrimPrefix(err.Error(), solver.ErrConfig.Error()+" "))} // the field is the flag
+		return b, usage(fmt.Errorf("--%s", strings.TrimPrefix(err.Error(), solver.ErrConfig.Error()+" "))) // the field is the flag
 	}
 	return b, nil
 }
@@ -93,23 +93,23 @@ func (o computeOptions) check() error {
 func (o computeOptions) runtime(log *slog.Logger) (cfg onnx.Config, err error) {
 	d, err := onnx.ParseDevice(o.device)
 	if err != nil {
-		return cfg, usageError{fmt.Errorf("--device: %w", err)}
+		return cfg, usage(fmt.Errorf("--device: %w", err))
 	}
 	if o.threads < 0 {
-		return cfg, usageError{fmt.Errorf("--threads: %d is negative; use 0 for one thread per core", o.threads)}
+		return cfg, usage(fmt.Errorf("--threads: %d is negative; use 0 for one thread per core", o.threads))
 	}
 	if o.threads > onnx.MaxThreads {
-		return cfg, usageError{fmt.Errorf("--threads: %d is above %d; use 0 for one thread per core", o.threads, onnx.MaxThreads)}
+		return cfg, usage(fmt.Errorf("--threads: %d is above %d; use 0 for one thread per core", o.threads, onnx.MaxThreads))
 	}
 	var settings onnx.Options
 	for _, s := range o.options {
 		if err := settings.Set(s); err != nil {
-			return cfg, usageError{fmt.Errorf("--provider-option: %w", err)}
+			return cfg, usage(fmt.Errorf("--provider-option: %w", err))
 		}
 	}
 	cfg = onnx.Config{Library: "not located yet", Provider: d.Provider, Device: d.Index, Options: settings, Threads: o.threads, Logger: log}
 	if err := cfg.Validate(); err != nil {
-		return cfg, usageError{fmt.Errorf("--device %s: %w", o.device, err)}
+		return cfg, usage(fmt.Errorf("--device %s: %w", o.device, err))
 	}
 	return cfg, nil
 }

@@ -45,7 +45,7 @@ func newDoctorCommand() *cobra.Command {
 			}
 			for _, name := range []string{"device", "quick", "size", "steps", "batches", "task", "only", "images", "threads", "torch", "tools", "out"} {
 				if cmd.Flags().Changed(name) {
-					return usageError{fmt.Errorf("--%s needs --gpu; see: ddiff doctor --help", name)}
+					return usage(fmt.Errorf("--%s needs --gpu; see: ddiff doctor --help", name))
 				}
 			}
 			return checkMachine(cmd.Context(), o, cmd.OutOrStdout())

@@ -20,7 +20,7 @@ import (
 func checkGPU(ctx context.Context, o doctorOptions, stdout, stderr io.Writer) error {
 	cfg, err := o.config()
 	if err != nil {
-		return usageError{err}
+		return usage(err)
 	}
 	report, err := o.run(ctx, cfg, stderr)
 	if errors.Is(err, errNoGPU) {
@@ -68,7 +68,7 @@ func (o doctorOptions) config() (gpucheck.Config, error) {
 func (o doctorOptions) run(ctx context.Context, cfg gpucheck.Config, stderr io.Writer) (*gpucheck.Report, error) {
 	device, err := onnx.ParseDevice(cfg.Device)
 	if err != nil {
-		return nil, usageError{err}
+		return nil, usage(err)
 	}
 	var lib install.Library
 	if device.NVIDIA() {

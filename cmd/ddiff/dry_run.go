@@ -112,7 +112,7 @@ func dryRun(ctx context.Context, spec *manifest.Spec, o runOptions, stdout, stde
 	}
 
 	all := plan{byCell: map[report.Cell]*plannedGroup{}}
-	if all.expect, err = o.expectation(p.Card.Channels); err != nil {
+	if all.expect, err = expectation(o, p.Card.Channels); err != nil {
 		return err
 	}
 	sharder, err := shard.New(shard.Config{
@@ -180,10 +180,10 @@ func (p *plan) add(ctx context.Context, stat func(context.Context, string) (stor
 
 // expectation returns the function that adds the expected time of an item, from the batch sizes that workers of this
 // machine have measured.
-func (o runOptions) expectation(channels int) (func(*gpuworker.Expectation, manifest.Item), error) {
+func expectation(o runOptions, channels int) (func(*gpuworker.Expectation, manifest.Item), error) {
 	device, err := onnx.ParseDevice(o.device)
 	if err != nil {
-		return nil, usageError{fmt.Errorf("--device: %w", err)}
+		return nil, usage(fmt.Errorf("--device: %w", err))
 	}
 	provider := device.Provider
 	if device.Provider == onnx.ProviderAuto {

@@ -37,26 +37,9 @@ const embeddedLease = 2 * time.Minute
 // embeddedPatience is how long a run waits for an unavailable store. Then it ends, and the same command resumes.
 const embeddedPatience = 30 * time.Second
 
-// runEmbedded runs a campaign with everything in this process.
-func runEmbedded(ctx context.Context, spec *manifest.Spec, o runOptions, stdout, stderr io.Writer) error {
-	return withEmbedded(ctx, spec, o, stdout, stderr, func(e embedded) error { return e.run(ctx, stdout, o.json) })
-}
-
-// openPriorOf opens the prior of a campaign and checks the campaign's settings against its schedule.
-func openPriorOf(spec *manifest.Spec, c shard.Catalogue) (*prior.Prior, error) {
-	p, err := openPrior(spec.Prior)
-	if err != nil {
-		return nil, err
-	}
-	if err := c.Check(spec, &p.Description); err != nil {
-		return nil, usageError{err}
-	}
-	return p, nil
-}
-
 // openEngine opens the engine of a run. A simulated run does not use its network.
-func (o runOptions) openEngine(
-	ctx context.Context, rt *onnx.Runtime, p *prior.Prior, build solver.Build, logger *slog.Logger,
+func openEngine(
+	ctx context.Context, o runOptions, rt *onnx.Runtime, p *prior.Prior, build solver.Build, logger *slog.Logger,
 ) (*restore.Engine, error) {
 	if o.simulate > 0 {
 		return restore.NewEngine(rt, p, o.engine(build)), nil
@@ -126,7 +109,7 @@ func withMachine(ctx context.Context, spec *manifest.Spec, o runOptions, stdout,
 		return errors.Join(err, rt.Close())
 	}
 	o.notePrecision(stderr, spec, why)
-	engine, err := o.openEngine(ctx, rt, p, build, tel.Logger)
+	engine, err := openEngine(ctx, o, rt, p, build, tel.Logger)
 	if err != nil {
 		return errors.Join(priorError(err), rt.Close())
 	}
@@ -194,9 +177,6 @@ func (m machine) withCampaign(ctx context.Context, spec *manifest.Spec, use func
 	defer e.show.stop()
 	return use(e)
 }
-
-// scratchPattern begins the name of a scratch directory among the temporary files.
-const scratchPattern = "ddiff-queue-"
 
 // scratchDir creates an empty directory for the queue and the windows of an output. It is in the user's cache, and
 // files of an earlier run are deleted; or among the temporary files, if there is no cache or another process uses that

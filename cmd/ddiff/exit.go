@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,7 +17,6 @@ import (
 	"ddiff/coordinator/tune"
 	"ddiff/dataset"
 	"ddiff/gpuworker"
-	"ddiff/internal/redact"
 	"ddiff/internal/regular"
 	"ddiff/manifest"
 	"ddiff/queue"
@@ -109,35 +107,6 @@ func wrongInputs() []error {
 	}
 }
 
-// usageError is a wrong flag or argument.
-type usageError struct{ error }
-
-func (e usageError) Unwrap() error { return e.error }
-
-// Is makes every usageError match errUsage.
-func (e usageError) Is(target error) bool { return target == errUsage }
-
-// Errors that end a command.
-var (
-	// errUsage: a flag, an argument or a field of a campaign file is wrong.
-	errUsage = errors.New("wrong use")
-	// errIncomplete: some items failed or are dead.
-	errIncomplete = errors.New("some items could not be restored")
-	// errRejected, errCancelled: the campaign ended without its items.
-	errRejected  = errors.New("campaign was rejected")
-	errCancelled = errors.New("campaign was cancelled")
-	// errMismatch: an output differs from its passport, or from its replay.
-	errMismatch = errors.New("mismatch")
-	// errPrior: the prior cannot be read or used.
-	errPrior = errors.New("prior")
-	// errReportFile: the file of a report cannot be written.
-	errReportFile = errors.New("write report")
-	// errRestoredFile: a restored picture cannot be written.
-	errRestoredFile = errors.New("write restored picture")
-	// errNoGPU: the device to check does not exist or cannot be opened.
-	errNoGPU = errors.New("no GPU to check")
-)
-
 // exitCode returns the exit code of an error: the first class of the table that matches.
 func exitCode(err error) int {
 	if err == nil {
@@ -194,25 +163,4 @@ func newExitCodesTopic() *cobra.Command {
 	}
 	fmt.Fprintf(&b, "\nIf several errors end a command, the exit code is the first of %s.", strings.Join(order, ", "))
 	return &cobra.Command{Use: "exit-codes", Short: "List the exit codes", Long: b.String()}
-}
-
-// priorError wraps errPrior around errors of a network that cannot be used.
-func priorError(err error) error {
-	if errors.Is(err, prior.ErrGraph) || errors.Is(err, prior.ErrBundle) {
-		return fmt.Errorf("%w: %w", errPrior, err)
-	}
-	return err
-}
-
-// openPrior opens a prior. Its errors wrap errPrior.
-func openPrior(path string) (*prior.Prior, error) {
-	p, err := prior.Open(path)
-	part := errors.Is(err, prior.ErrBundle) || errors.Is(err, onnx.ErrExternal) // the error names it
-	if errors.Is(err, fs.ErrNotExist) && !part {
-		return nil, fmt.Errorf("%w %s: no such file; use --prior bundled, the path of an ONNX file or the folder of a bundle", errPrior, redact.Address(path))
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errPrior, err)
-	}
-	return p, nil
 }

@@ -27,7 +27,7 @@ func TestExitCodes(t *testing.T) {
 	}{
 		{nil, 0},
 		{errors.New("something"), 1},
-		{usageError{errors.New("flag")}, 2},
+		{usage(errors.New("flag")), 2},
 		{&manifest.FieldError{Field: "steps", Err: errors.New("out of range")}, 2},
 		{manifest.ErrEmptyDataset, 2},
 		{dataset.ErrBadArchive, 2},
@@ -48,7 +48,7 @@ func TestExitCodes(t *testing.T) {
 		{context.Canceled, 130},
 		{errors.Join(errIncomplete, storage.ErrNoSpace), 6},
 		{errors.Join(storage.ErrNoSpace, context.Canceled), 130},
-		{errors.Join(errMismatch, usageError{errors.New("flag")}), 2},
+		{errors.Join(errMismatch, usage(errors.New("flag"))), 2},
 	} {
 		err := c.err
 		if err != nil {

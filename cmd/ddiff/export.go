@@ -71,19 +71,19 @@ func (o exportOptions) run(ctx context.Context, args []string, stdout io.Writer)
 	rule, err := report.ParseRule(o.rule)
 	switch {
 	case err != nil:
-		return usageError{fmt.Errorf("export: --%w", err)}
+		return usage(fmt.Errorf("export: --%w", err))
 	case !slices.Contains(layouts(), o.layout):
-		return usageError{fmt.Errorf("export: --layout %q is none of %s", o.layout, strings.Join(layouts(), ", "))}
+		return usage(fmt.Errorf("export: --layout %q is none of %s", o.layout, strings.Join(layouts(), ", ")))
 	case manifest.IsAddress(o.out):
-		return usageError{fmt.Errorf("export: --out %s is an address; give a directory of this machine", o.out)}
+		return usage(fmt.Errorf("export: --out %s is an address; give a directory of this machine", o.out))
 	}
 	versions, err := report.ParseVersions(o.versions)
 	if err != nil {
-		return usageError{fmt.Errorf("export: --metric-version: %w", err)}
+		return usage(fmt.Errorf("export: --metric-version: %w", err))
 	}
 	filter, err := report.ParseFilter(o.where)
 	if err != nil {
-		return usageError{fmt.Errorf("export: --where: %w", err)}
+		return usage(fmt.Errorf("export: --where: %w", err))
 	}
 	outputs, closeAll, err := openOutputs(ctx, args)
 	if err != nil {
@@ -147,9 +147,9 @@ func newTree(dir string) (*tree, error) {
 	entries, err := os.ReadDir(dir)
 	switch {
 	case err == nil && len(entries) > 0:
-		return nil, usageError{fmt.Errorf("export: %s is not empty: it has %s; give a new directory", dir, entries[0].Name())}
+		return nil, usage(fmt.Errorf("export: %s is not empty: it has %s; give a new directory", dir, entries[0].Name()))
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		return nil, usageError{fmt.Errorf("export: %w", err)}
+		return nil, usage(fmt.Errorf("export: %w", err))
 	}
 	dir = filepath.Clean(dir)
 	temp, err := os.MkdirTemp(filepath.Dir(dir), "."+filepath.Base(dir)+"-")

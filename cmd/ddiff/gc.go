@@ -42,20 +42,20 @@ func newGCCommand() *cobra.Command {
 			cfg := coordinator.CollectConfig{Results: o.results}
 			var err error
 			if cfg.Keep, err = parseAge(keep); err != nil {
-				return usageError{fmt.Errorf("--keep: %w", err)}
+				return usage(fmt.Errorf("--keep: %w", err))
 			}
 			if o.olderThan, err = parseAge(older); err != nil {
-				return usageError{fmt.Errorf("--older-than: %w", err)}
+				return usage(fmt.Errorf("--older-than: %w", err))
 			}
 			switch {
 			case o.olderThan > 0 && !o.results:
-				return usageError{errors.New("--older-than needs --results")}
+				return usage(errors.New("--older-than needs --results"))
 			case o.olderThan > 0 && !o.hasCluster():
-				return usageError{errors.New("--older-than needs a cluster; give --nats or --store")}
+				return usage(errors.New("--older-than needs a cluster; give --nats or --store"))
 			case cfg.Keep > 0 && !o.hasCluster():
-				return usageError{errors.New("--keep needs a cluster; give --nats or --store")}
+				return usage(errors.New("--keep needs a cluster; give --nats or --store"))
 			case cfg.Results && cfg.Keep == 0 && o.olderThan == 0:
-				return usageError{errors.New("--results needs --keep or --older-than; to delete one campaign: ddiff delete")}
+				return usage(errors.New("--results needs --keep or --older-than; to delete one campaign: ddiff delete"))
 			}
 			return o.collect(cmd, args, cfg)
 		},
@@ -107,7 +107,7 @@ func (o cleanOptions) collect(cmd *cobra.Command, outputs []string, cfg coordina
 				all = append(all, removed...)
 			}
 			if errors.Is(err, coordinator.ErrRefused) || errors.Is(err, coordinator.ErrNoIndex) {
-				return usageError{err}
+				return usage(err)
 			}
 			return err
 		}))
@@ -129,7 +129,7 @@ func (o cleanOptions) collectOutput(ctx context.Context, address string) (remove
 	options := storage.Options{ReadOnly: true, Logger: slog.New(slog.DiscardHandler)}
 	store, err := storage.Open(ctx, address, options)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, usageError{fmt.Errorf("gc: %s: no such directory", redact.Address(address))}
+		return nil, usage(fmt.Errorf("gc: %s: no such directory", redact.Address(address)))
 	}
 	if err == nil && !o.dryRun {
 		err = store.Close()

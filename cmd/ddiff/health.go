@@ -79,7 +79,7 @@ func (e *endpoint) Stop() { e.service.Stop() }
 func (e *endpoint) run(ctx context.Context, ready func()) error {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", e.address)
 	if err != nil {
-		return usageError{fmt.Errorf("%s: %w", e.flag, err)}
+		return usage(fmt.Errorf("%s: %w", e.flag, err))
 	}
 	server := &http.Server{Handler: e.mux, ReadHeaderTimeout: 5 * time.Second}
 	defer context.AfterFunc(ctx, func() { _ = server.Close() })() // Serve reports the end

@@ -13,6 +13,7 @@ import (
 	"ddiff/gpuworker"
 	"ddiff/internal/regular"
 	"ddiff/manifest"
+	"ddiff/restore/operator"
 )
 
 // inputs are the sources of an image that is restored again.
@@ -53,7 +54,7 @@ func findInputs(ctx context.Context, out *output, root string) (inputs, error) {
 		}
 		var err error
 		if *data, err = readArray(ctx, out, name); err != nil {
-			return in, usageError{fmt.Errorf("replay %s: %s, and %w; give the directory of the source with --root", out.File, in.reason, err)}
+			return in, usage(fmt.Errorf("replay %s: %s, and %w; give the directory of the source with --root", out.File, in.reason, err))
 		}
 	}
 	return in, nil
@@ -103,4 +104,19 @@ func locate(ctx context.Context, s manifest.Source, root string) (string, error)
 		reason = "is on a server and its query, which may be a signature, is not recorded; download it and give its directory with --root"
 	}
 	return "", fmt.Errorf("%s %s", s.Public(), reason)
+}
+
+// findOperator finds the operator file of an item at its old path or below root.
+func findOperator(from manifest.Source, root string) (*operator.File, error) {
+	reason := fs.ErrNotExist
+	for _, path := range places(from.Path, root) {
+		f, err := openOperator(path)
+		if err == nil && f.SHA256 == from.SHA256 {
+			return f, nil
+		}
+		if err == nil {
+			reason = fmt.Errorf("the SHA-256 of %s is %.12s", path, f.SHA256)
+		}
+	}
+	return nil, fmt.Errorf("%w %s: want the file with the SHA-256 %.12s: %w; give its directory with --root", errOperator, from.Public(), from.SHA256, reason)
 }

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"ddiff/manifest"
 )
 
 // Limits of the text about an error.
@@ -130,11 +128,6 @@ func causes(err error) []error {
 		}
 	}
 	return out
-}
-
-// itemLine describes an item that is not restored.
-func itemLine(r manifest.Result) string {
-	return printable(fmt.Sprintf("%s (%s): %s", r.Item.Name, r.Item.Task, r.Reason))
 }
 
 // lines is the text of an error: one line for each joined error, at most maxLines.

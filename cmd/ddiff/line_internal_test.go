@@ -66,7 +66,7 @@ func TestLines(t *testing.T) {
 	}{
 		{name, `open a\nb: file does not exist`},
 		{joined, "one\n" + `open a\nb: file does not exist`},
-		{usageError{errors.Join(joined, errors.New("two"))}, "one\n" + `open a\nb: file does not exist` + "\ntwo"},
+		{usage(errors.Join(joined, errors.New("two"))), "one\n" + `open a\nb: file does not exist` + "\ntwo"},
 		{fmt.Errorf("submit: %w", joined), `submit: one; open a\nb: file does not exist`},
 		{fmt.Errorf("%w: %w", errPrior, fmt.Errorf("x: %w", joined)), `prior: x: one; open a\nb: file does not exist`},
 		{errors.Join(flood...), strings.Repeat("key\n", maxLines) + "and 79980 more"},

@@ -29,7 +29,7 @@ func newLogsCommand() *cobra.Command {
 			item := ""
 			if len(args) > 1 {
 				if item = args[1]; item == "" {
-					return usageError{errors.New("logs: ITEM is empty; give an id or the beginning of an id")}
+					return usage(errors.New("logs: ITEM is empty; give an id or the beginning of an id"))
 				}
 			}
 			return nats.withBoard(cmd.Context(), func(b *queue.Board) error {
@@ -42,8 +42,8 @@ func newLogsCommand() *cobra.Command {
 				}
 				switch {
 				case len(attempts) == 0 && item != "":
-					return usageError{fmt.Errorf("campaign %s has no log of item %s: no attempt at it has ended, or an earlier version of ddiff made it",
-						args[0], item)}
+					return usage(fmt.Errorf("campaign %s has no log of item %s: no attempt at it has ended, or an earlier version of ddiff made it",
+						args[0], item))
 				case len(attempts) == 0:
 					fmt.Fprintln(cmd.ErrOrStderr(), "no attempt of the campaign has failed; for the log of a restored item give its id")
 				case more:

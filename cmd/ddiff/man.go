@@ -21,7 +21,7 @@ func newManCommand() *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := os.MkdirAll(args[0], 0o755); err != nil {
-				return usageError{fmt.Errorf("man: %w; name a directory that you can write to", err)}
+				return usage(fmt.Errorf("man: %w; name a directory that you can write to", err))
 			}
 			n, err := writeManual(cmd.Root(), args[0])
 			if err != nil {

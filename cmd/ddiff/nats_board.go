@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 
 	"ddiff/coordinator"
@@ -43,4 +45,19 @@ func (f natsFlags) withQueue(ctx context.Context, campaign string, use func(b *q
 		return err
 	}
 	return use(b, q)
+}
+
+// unknownCampaign turns a missing record, or a refused recall, into a usage error with a remedy. Without a coordinator it is
+// not known whether the archive has the campaign.
+func unknownCampaign(id string, err error) error {
+	switch {
+	case errors.Is(err, coordinator.ErrNoLeader):
+		return fmt.Errorf("campaign %s is not on the board, and the archive needs a coordinator: %w; start one: ddiff coordinator", id, err)
+	case errors.Is(err, coordinator.ErrRefused):
+		return usage(err)
+	}
+	if errors.Is(err, queue.ErrNoRecord) || errors.Is(err, queue.ErrBadName) {
+		return usage(fmt.Errorf("unknown campaign %s; see: ddiff list --all", id))
+	}
+	return err
 }

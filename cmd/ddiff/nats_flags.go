@@ -67,16 +67,16 @@ func (f natsFlags) config(name string, log *slog.Logger) (queue.ConnectConfig, e
 		cfg.Credentials, cfg.NKeySeed = os.Getenv(envNATSCreds), os.Getenv(envNATSSeed)
 	}
 	if cfg.URL == "" {
-		return cfg, usageError{errors.New("--nats is missing; give --nats nats://host:4222, or set $" + envNATSURL)}
+		return cfg, usage(errors.New("--nats is missing; give --nats nats://host:4222, or set $" + envNATSURL))
 	}
 	switch {
 	case cfg.Credentials != "" && cfg.NKeySeed != "":
-		return cfg, usageError{errors.New("--creds and --nkey exclude each other; give one of them")}
+		return cfg, usage(errors.New("--creds and --nkey exclude each other; give one of them"))
 	case (cfg.CertFile == "") != (cfg.KeyFile == ""):
-		return cfg, usageError{errors.New("--nats-cert and --nats-key belong together; give both or none")}
+		return cfg, usage(errors.New("--nats-cert and --nats-key belong together; give both or none"))
 	}
 	if err := cfg.Validate(); err != nil {
-		return cfg, usageError{fmt.Errorf("--nats: %w", err)}
+		return cfg, usage(fmt.Errorf("--nats: %w", err))
 	}
 	return cfg, nil
 }

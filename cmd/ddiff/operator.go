@@ -15,9 +15,6 @@ import (
 	"ddiff/restore/onnx"
 )
 
-// errOperator: an operator or a metric cannot be read or used.
-var errOperator = errors.New("operator")
-
 func newOperatorCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "operator", Short: "Check operators and metrics in ONNX files"}
 	var o checkOptions

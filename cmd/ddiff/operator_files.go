@@ -114,18 +114,3 @@ func submittedOperators(c shard.Catalogue, s *manifest.Spec) (shard.Catalogue, [
 	}
 	return c.WithFiles(s, files), out, nil
 }
-
-// findOperator finds the operator file of an item at its old path or below root.
-func findOperator(from manifest.Source, root string) (*operator.File, error) {
-	reason := fs.ErrNotExist
-	for _, path := range places(from.Path, root) {
-		f, err := openOperator(path)
-		if err == nil && f.SHA256 == from.SHA256 {
-			return f, nil
-		}
-		if err == nil {
-			reason = fmt.Errorf("the SHA-256 of %s is %.12s", path, f.SHA256)
-		}
-	}
-	return nil, fmt.Errorf("%w %s: want the file with the SHA-256 %.12s: %w; give its directory with --root", errOperator, from.Public(), from.SHA256, reason)
-}

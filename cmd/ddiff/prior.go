@@ -74,10 +74,10 @@ func inspectPrior(out io.Writer, path string, asJSON bool) error {
 func writeCard(out io.Writer, path, target string, settings []string) error {
 	entries, err := prior.Entries(settings)
 	if err != nil {
-		return usageError{err}
+		return usage(err)
 	}
 	if len(entries) == 0 {
-		return usageError{fmt.Errorf("no entry to set: use --set KEY=VALUE")}
+		return usage(fmt.Errorf("no entry to set: use --set KEY=VALUE"))
 	}
 	if err := prior.SetCard(path, target, entries); err != nil {
 		return fmt.Errorf("%w: %w", errPrior, err)

@@ -26,7 +26,7 @@ import (
 
 // checkOptions are the flags of the commands that check files.
 type checkOptions struct {
-	run     runOptions
+	run     computeOptions
 	size    int
 	images  string
 	vectors string
@@ -156,11 +156,11 @@ func (o checkOptions) photographs(path string) ([]*raster.Image, error) {
 		return nil, err
 	}
 	if channels != 3 {
-		return nil, usageError{fmt.Errorf("--images: the prior has %d channels, photographs need 3; omit --images", channels)}
+		return nil, usage(fmt.Errorf("--images: the prior has %d channels, photographs need 3; omit --images", channels))
 	}
 	entries, err := os.ReadDir(o.images)
 	if err != nil {
-		return nil, usageError{fmt.Errorf("--images: %w", err)}
+		return nil, usage(fmt.Errorf("--images: %w", err))
 	}
 	size := (o.size + m - 1) / m * m
 	var out []*raster.Image
@@ -171,12 +171,12 @@ func (o checkOptions) photographs(path string) ([]*raster.Image, error) {
 		name := filepath.Join(o.images, e.Name())
 		img, err := photograph(name, size, m)
 		if err != nil {
-			return nil, usageError{fmt.Errorf("--images: %s: %w", name, err)}
+			return nil, usage(fmt.Errorf("--images: %s: %w", name, err))
 		}
 		out = append(out, img)
 	}
 	if len(out) == 0 {
-		return nil, usageError{fmt.Errorf("--images: %s contains no photographs; name a folder of PNG, JPEG, TIFF or WebP files", o.images)}
+		return nil, usage(fmt.Errorf("--images: %s contains no photographs; name a folder of PNG, JPEG, TIFF or WebP files", o.images))
 	}
 	return out, nil
 }

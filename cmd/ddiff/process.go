@@ -44,7 +44,7 @@ func (p processFlags) telemetry(ctx context.Context, name string, stderr io.Writ
 		Prometheus: p.prometheus,
 	}
 	if err := cfg.Validate(); err != nil {
-		return nil, nil, usageError{fmt.Errorf("--log-format: %w", err)}
+		return nil, nil, usage(fmt.Errorf("--log-format: %w", err))
 	}
 	ignored := strings.Join(telemetry.IgnoredVariables(os.Getenv), "; ")
 	asJSON := cfg.LogFormat == telemetry.LogJSON
@@ -52,7 +52,7 @@ func (p processFlags) telemetry(ctx context.Context, name string, stderr io.Writ
 		fmt.Fprintf(stderr, "ddiff: ignored variables of the environment: %s\n", ignored)
 	}
 	if tel, err = telemetry.Start(ctx, cfg); err != nil {
-		return nil, nil, usageError{fmt.Errorf("start telemetry: %w", err)}
+		return nil, nil, usage(fmt.Errorf("start telemetry: %w", err))
 	}
 	if ignored != "" && asJSON {
 		tel.Logger.Warn("ignored variables of the environment", "variables", ignored)
@@ -76,7 +76,7 @@ func parseLevel(text string) (slog.Level, error) {
 	}
 	var l slog.Level
 	if err := l.UnmarshalText([]byte(text)); err != nil {
-		return 0, usageError{fmt.Errorf("--log-level: %q is none of debug, info, warn, error, off", text)}
+		return 0, usage(fmt.Errorf("--log-level: %q is none of debug, info, warn, error, off", text))
 	}
 	return l, nil
 }

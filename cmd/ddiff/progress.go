@@ -35,11 +35,8 @@ type progress struct {
 	ticker   sync.WaitGroup
 }
 
-// The intervals between two updates of the status line and between two plain lines.
-const (
-	barEvery  = 200 * time.Millisecond
-	lineEvery = 5 * time.Second
-)
+// barEvery is the interval between two updates of the status line.
+const barEvery = 200 * time.Millisecond
 
 // warningLines is the largest number of lines about warnings. results.csv has all.
 const warningLines = 20
@@ -150,17 +147,6 @@ func (p *progress) bar(columns int) string {
 		full = min(length, length*p.made/p.allSteps)
 	}
 	return "[" + p.style.green(strings.Repeat("=", full)) + strings.Repeat(" ", length-full) + "] " + text
-}
-
-// truncate shortens a text to a number of columns and marks the cut.
-func truncate(text string, columns int) string {
-	if utf8.RuneCountInString(text) <= columns {
-		return text
-	}
-	if columns < 1 {
-		return ""
-	}
-	return string([]rune(text)[:columns-1]) + "…"
 }
 
 // finished reports an item that reached its final state. Found reports whether an earlier run restored it.

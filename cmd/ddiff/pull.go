@@ -90,12 +90,12 @@ type pullCounts struct {
 
 func (o pullOptions) pull(ctx context.Context, source, dir string, stdout, stderr io.Writer) (err error) {
 	if manifest.IsAddress(dir) {
-		return usageError{fmt.Errorf("pull: DIR %s is an address; give a directory of this machine", dir)}
+		return usage(fmt.Errorf("pull: DIR %s is an address; give a directory of this machine", dir))
 	}
 	p := &puller{pullOptions: o, dir: dir, stderr: stderr, show: func(string) {}, named: map[string]bool{}}
 	from, err := storage.Open(ctx, source, storage.Options{ReadOnly: true, Logger: slog.New(slog.DiscardHandler), Skipped: p.skip})
 	if errors.Is(err, fs.ErrNotExist) {
-		return usageError{fmt.Errorf("pull: %s: no such directory; give s3://bucket/prefix or the directory of an output", source)}
+		return usage(fmt.Errorf("pull: %s: no such directory; give s3://bucket/prefix or the directory of an output", source))
 	}
 	if err != nil {
 		return fmt.Errorf("open %s: %w", redact.Address(source), err)
@@ -123,7 +123,7 @@ func (o pullOptions) pull(ctx context.Context, source, dir string, stdout, stder
 		return err
 	}
 	if p.counts.Items == 0 {
-		return usageError{fmt.Errorf("pull: %s has no items%s; check the address and the flags", source, p.selection())}
+		return usage(fmt.Errorf("pull: %s has no items%s; check the address and the flags", source, p.selection()))
 	}
 	if err := p.print(stdout); err != nil {
 		return err

@@ -34,7 +34,7 @@ type replayOptions struct {
 	root  string
 	// precision replaces that of the output.
 	precision string
-	run       runOptions // device, threads, library
+	run       computeOptions // device, threads, library
 }
 
 func newReplayCommand(c shard.Catalogue) *cobra.Command {
@@ -74,7 +74,7 @@ func (o replayOptions) replay(ctx context.Context, arg string, stdout, stderr io
 			return err
 		}
 		if out != nil {
-			return usageError{fmt.Errorf("%s: has several images; name one of them", arg)}
+			return usage(fmt.Errorf("%s: has several images; name one of them", arg))
 		}
 		out = readOutput(ctx, t)
 	}
@@ -179,7 +179,7 @@ func (o replayOptions) precisionFor(was manifest.Runtime, rt *onnx.Runtime) (onn
 	}
 	p, err := onnx.ParsePrecision(o.precision)
 	if err != nil {
-		return p, usageError{fmt.Errorf("--%w", err)}
+		return p, usage(fmt.Errorf("--%w", err))
 	}
 	if !rt.Computes(p) {
 		return p, fmt.Errorf("--precision: %w: %s cannot compute the network in %s; choose another --precision or --device", onnx.ErrPrecision, rt.Provider(), p.Name())

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -84,26 +83,26 @@ func newReportCommand(c shard.Catalogue) *cobra.Command {
 
 func (o reportOptions) run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if !slices.Contains(reportFormats(), o.format) {
-		return usageError{fmt.Errorf("report: --format %q is none of %s", o.format, strings.Join(reportFormats(), ", "))}
+		return usage(fmt.Errorf("report: --format %q is none of %s", o.format, strings.Join(reportFormats(), ", ")))
 	}
 	if o.format == formatParquet && o.out == "" {
-		return usageError{errors.New("report: --format parquet is binary; give --out FILE")}
+		return usage(errors.New("report: --format parquet is binary; give --out FILE"))
 	}
 	rule, err := report.ParseRule(o.rule)
 	if err != nil {
-		return usageError{fmt.Errorf("report: --%w", err)}
+		return usage(fmt.Errorf("report: --%w", err))
 	}
 	filter, err := report.ParseFilter(o.where)
 	if err != nil {
-		return usageError{fmt.Errorf("report: --where: %w", err)}
+		return usage(fmt.Errorf("report: --where: %w", err))
 	}
 	published, err := o.readPublished()
 	if err != nil {
-		return usageError{fmt.Errorf("report: --published: %w", err)}
+		return usage(fmt.Errorf("report: --published: %w", err))
 	}
 	versions, err := report.ParseVersions(o.versions)
 	if err != nil {
-		return usageError{fmt.Errorf("report: --metric-version: %w", err)}
+		return usage(fmt.Errorf("report: --metric-version: %w", err))
 	}
 	outputs, closeAll, err := openOutputs(ctx, args)
 	if err != nil {
@@ -187,7 +186,7 @@ func (o reportOptions) text(stdout io.Writer, write func(io.Writer) error) (err 
 	}
 	switch info, err := os.Stat(o.out); {
 	case err == nil && info.IsDir():
-		return usageError{fmt.Errorf("report: --out %s is a directory; give a file", o.out)}
+		return usage(fmt.Errorf("report: --out %s is a directory; give a file", o.out))
 	case err == nil && !info.Mode().IsRegular(): // a device or a pipe, which nothing replaces
 		return writeDevice(o.out, write)
 	}
@@ -280,7 +279,7 @@ func (o reportOptions) folder(
 ) (dir string, store report.Folder, closeStore func() error, err error) {
 	dir = cmp.Or(o.out, byDefault)
 	if manifest.IsAddress(dir) {
-		return "", store, nil, usageError{fmt.Errorf("report: --out %s is an address; give a directory of this machine", redact.Address(dir))}
+		return "", store, nil, usage(fmt.Errorf("report: --out %s is an address; give a directory of this machine", redact.Address(dir)))
 	}
 	to, err := storage.Open(ctx, dir, storage.Options{Lock: true})
 	if err != nil {
@@ -298,44 +297,6 @@ func noteIncomplete(err error, stderr io.Writer) error {
 	return err
 }
 
-// openOutputs opens outputs for reading.
-func openOutputs(ctx context.Context, args []string) (outputs []report.Output, closeAll func(), err error) {
-	var opened []*storage.Opened
-	closeAll = func() {
-		for _, o := range opened {
-			o.Close() //nolint:errcheck // nothing was written
-		}
-	}
-	for _, arg := range args {
-		err := checkOutput(arg)
-		var o *storage.Opened
-		if err == nil {
-			o, err = storage.Open(ctx, arg, storage.Options{ReadOnly: true, Logger: slog.New(slog.DiscardHandler)})
-		}
-		if err != nil {
-			closeAll()
-			return nil, nil, fmt.Errorf("open output: %w", err)
-		}
-		opened = append(opened, o)
-		outputs = append(outputs, report.Output{Address: arg, Store: o.Store})
-	}
-	return outputs, closeAll, nil
-}
-
-// checkOutput returns an error for a path of this machine that is no directory.
-func checkOutput(arg string) error {
-	if manifest.IsAddress(arg) {
-		return nil
-	}
-	switch info, err := os.Stat(arg); {
-	case errors.Is(err, os.ErrNotExist):
-		return usageError{fmt.Errorf("%s: no such directory; give the directory or the address of an output", arg)}
-	case err == nil && !info.IsDir():
-		return usageError{fmt.Errorf("%s: is a file; give the directory or the address of an output", arg)}
-	}
-	return nil
-}
-
 // begin reads the first result, and returns its error. The returned sequence has all results and can be read once.
 func begin(results iter.Seq2[manifest.Result, error]) (all iter.Seq2[manifest.Result, error], stop func(), err error) {
 	next, stop := iter.Pull2(results)
@@ -347,22 +308,4 @@ func begin(results iter.Seq2[manifest.Result, error]) (all iter.Seq2[manifest.Re
 			}
 		}
 	}, stop, err
-}
-
-// atLeastOne yields the results, or an error if there are none.
-func atLeastOne(results iter.Seq2[manifest.Result, error], args []string) iter.Seq2[manifest.Result, error] {
-	return func(yield func(manifest.Result, error) bool) {
-		n := 0
-		for r, err := range results {
-			if errors.Is(err, report.ErrFilter) {
-				err = usageError{fmt.Errorf("--where: %w", err)}
-			}
-			if n++; !yield(r, err) {
-				return
-			}
-		}
-		if n == 0 {
-			yield(manifest.Result{}, usageError{fmt.Errorf("%s: no result matches; check the path and --where", strings.Join(args, ", "))})
-		}
-	}
 }

@@ -83,7 +83,7 @@ func newRestoreCommand(c shard.Catalogue) *cobra.Command {
 func (o restoreOptions) run(ctx context.Context, flags *pflag.FlagSet, args []string, stdout, stderr io.Writer) error {
 	inputs, skipped, err := findPictures(args)
 	if err != nil {
-		return usageError{fmt.Errorf("restore: %w", err)}
+		return usage(fmt.Errorf("restore: %w", err))
 	}
 	spec, err := o.plan(flags, inputs)
 	if err != nil {
@@ -92,7 +92,7 @@ func (o restoreOptions) run(ctx context.Context, flags *pflag.FlagSet, args []st
 	remove := func() error { return nil }
 	if o.results == "" {
 		if spec.Output, err = hiddenOutput(spec, inputs); err != nil {
-			return usageError{fmt.Errorf("restore: there is no cache for the results: %w; give --results DIR", err)}
+			return usage(fmt.Errorf("restore: there is no cache for the results: %w; give --results DIR", err))
 		}
 		remove = func() error { return os.RemoveAll(spec.Output) }
 	}
@@ -147,7 +147,7 @@ func (o restoreOptions) run(ctx context.Context, flags *pflag.FlagSet, args []st
 // plan returns the campaign of a restoration. The catalogue of o gets its operator file.
 func (o *restoreOptions) plan(flags *pflag.FlagSet, inputs []*picture) (*manifest.Spec, error) {
 	if len(o.tasks)+len(o.own) != 1 || len(o.tasks) == 1 && o.tasks[0] == allTasks {
-		return nil, usageError{errors.New("restore: give one --task NAME, or one --operator FILE: the degradation of the pictures; see: ddiff tasks")}
+		return nil, usage(errors.New("restore: give one --task NAME, or one --operator FILE: the degradation of the pictures; see: ddiff tasks"))
 	}
 	spec := manifest.Default()
 	spec.Name, spec.Dataset.Path, spec.Dataset.Measurements = "restore", inputs[0].path, true
@@ -159,16 +159,16 @@ func (o *restoreOptions) plan(flags *pflag.FlagSet, inputs []*picture) (*manifes
 		if exitCode(err) == exitPrior {
 			return nil, err
 		}
-		return nil, usageError{err}
+		return nil, usage(err)
 	}
 	vocabulary := o.catalogue.Vocabulary()
 	vocabulary.Required = nil // see below: every input is required
 	if err := spec.Validate(vocabulary); err != nil {
-		return nil, usageError{err}
+		return nil, usage(err)
 	}
 	given := map[string]string{"mask": spec.Dataset.Mask, "kernel": spec.Dataset.Kernel}
 	if input := o.catalogue.Operators.Input(spec.Tasks[0].Name); input != "" && given[input] == "" && !o.catalogue.Operators.Optional(spec.Tasks[0].Name) {
-		return nil, usageError{fmt.Errorf("restore: task %s needs the %s of the pictures; give --%s FILE", spec.Tasks[0].Name, input, input)}
+		return nil, usage(fmt.Errorf("restore: task %s needs the %s of the pictures; give --%s FILE", spec.Tasks[0].Name, input, input))
 	}
 	return spec, nil
 }
@@ -186,12 +186,6 @@ func hiddenOutput(spec *manifest.Spec, inputs []*picture) (string, error) {
 		fmt.Fprintln(sum, in.path)
 	}
 	return filepath.Join(parent, hex.EncodeToString(sum.Sum(nil)[:8])), nil
-}
-
-// restorationsFolder returns the folder of the results that are not kept.
-func restorationsFolder() (string, error) {
-	cache, err := os.UserCacheDir()
-	return filepath.Join(cache, "ddiff", "restore"), err
 }
 
 // pictureRows is a dataset of measurements.

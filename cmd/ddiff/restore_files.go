@@ -131,7 +131,7 @@ func (w *pictureWriter) choose(ctx context.Context, inputs []*picture) (todo []*
 		w.inputs[in.name] = in
 		target := in.target(w.into, "")
 		if other, ok := taken[foldName(target)]; ok {
-			return nil, usageError{fmt.Errorf("restore: %s and %s have the same restored picture %s; restore them with different --out", other, in.name, target)}
+			return nil, usage(fmt.Errorf("restore: %s and %s have the same restored picture %s; restore them with different --out", other, in.name, target))
 		}
 		taken[foldName(target)] = in.name
 		folder := filepath.Dir(target)

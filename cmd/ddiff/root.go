@@ -22,7 +22,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var cmd *cobra.Command
 	var err error
 	if len(args) > 0 && strings.Trim(args[0], "-") == "" { // cobra would print the help
-		cmd, err = root, usageError{fmt.Errorf("unknown command %q", args[0])} // message adds a remedy
+		cmd, err = root, usage(fmt.Errorf("unknown command %q", args[0])) // message adds a remedy
 	} else {
 		cmd, err = root.ExecuteContextC(ctx)
 	}
@@ -61,7 +61,7 @@ func newRootCommand(stdout io.Writer, c shard.Catalogue) *cobra.Command {
 	cobra.EnableCommandSorting = false // the most used commands come first
 	root.SetVersionTemplate(versionText())
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usageError{fmt.Errorf("%w; see: %s --help", err, cmd.CommandPath())}
+		return usage(fmt.Errorf("%w; see: %s --help", err, cmd.CommandPath()))
 	})
 	for _, g := range []struct {
 		id, title string
@@ -131,7 +131,7 @@ func prepare(cmd *cobra.Command, c shard.Catalogue) {
 		cmd.Args = func(cmd *cobra.Command, args []string) error {
 			if err := check(cmd, args); err != nil {
 				_, name, _ := strings.Cut(cmd.CommandPath(), " ")
-				return usageError{fmt.Errorf("%s: %s; see: %s --help", name, wrongArguments(cmd, args, err), cmd.CommandPath())}
+				return usage(fmt.Errorf("%s: %s; see: %s --help", name, wrongArguments(cmd, args, err), cmd.CommandPath()))
 			}
 			return nil
 		}

@@ -56,14 +56,14 @@ func newRulesCommand(c shard.Catalogue) *cobra.Command {
 
 func (o rulesOptions) run(ctx context.Context, args []string, stdout io.Writer) error {
 	if o.of < 1 {
-		return usageError{fmt.Errorf("rules: --of %d is below 1", o.of)}
+		return usage(fmt.Errorf("rules: --of %d is below 1", o.of))
 	}
 	if !(o.within >= 0) || math.IsInf(o.within, 0) {
-		return usageError{fmt.Errorf("rules: --within %g is not a finite number from 0", o.within)}
+		return usage(fmt.Errorf("rules: --within %g is not a finite number from 0", o.within))
 	}
 	filter, err := report.ParseFilter(o.where)
 	if err != nil {
-		return usageError{fmt.Errorf("rules: --where: %w", err)}
+		return usage(fmt.Errorf("rules: --where: %w", err))
 	}
 	outputs, closeAll, err := openOutputs(ctx, args)
 	if err != nil {
@@ -77,7 +77,7 @@ func (o rulesOptions) run(ctx context.Context, args []string, stdout io.Writer) 
 	}
 	found.Choices, err = report.Choose(results, o.catalogue.Operators, o.of, o.within)
 	if errors.Is(err, report.ErrNotComparable) {
-		return usageError{fmt.Errorf("rules: %w", err)}
+		return usage(fmt.Errorf("rules: %w", err))
 	}
 	if err != nil {
 		return err

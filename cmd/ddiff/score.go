@@ -55,7 +55,7 @@ func newScoreCommand() *cobra.Command {
 func (o scoreOptions) run(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
 	filter, err := report.ParseFilter(o.where)
 	if err != nil {
-		return usageError{fmt.Errorf("score: --where: %w", err)}
+		return usage(fmt.Errorf("score: --where: %w", err))
 	}
 	metrics, closeAll, err := o.openMetrics()
 	if err != nil {
@@ -78,7 +78,7 @@ func (o scoreOptions) run(ctx context.Context, args []string, stdout, stderr io.
 		})
 		show("")
 		if errors.Is(err, report.ErrFilter) {
-			err = usageError{fmt.Errorf("score: --where: %w", err)}
+			err = usage(fmt.Errorf("score: --where: %w", err))
 		}
 		if err != nil {
 			return err
@@ -107,7 +107,7 @@ func (o scoreOptions) openMetrics() (metrics []score.Metric, closeAll func(), er
 		if file, isFile := strings.CutPrefix(name, "lpips:"); isFile {
 			m, err = networks.open(o.computeOptions, file)
 		} else if !ok {
-			err = usageError{fmt.Errorf("score: --metric %q is none of %s, lpips:FILE", name, strings.Join(score.Names(), ", "))}
+			err = usage(fmt.Errorf("score: --metric %q is none of %s, lpips:FILE", name, strings.Join(score.Names(), ", ")))
 		}
 		if err != nil {
 			networks.close()
@@ -142,7 +142,7 @@ func (o scoreOptions) finish(counts []score.Count, args []string, stdout io.Writ
 		items, wrong = max(items, c.Items), max(wrong, c.Wrong)
 	}
 	if items == 0 {
-		return usageError{fmt.Errorf("score: %s: no result matches; check the path and --where", strings.Join(args, ", "))}
+		return usage(fmt.Errorf("score: %s: no result matches; check the path and --where", strings.Join(args, ", ")))
 	}
 	for _, c := range counts {
 		if o.json {

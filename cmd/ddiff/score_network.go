@@ -31,7 +31,7 @@ func (n *networkMetrics) open(o computeOptions, file string) (score.Metric, erro
 	}
 	m, err := metric.OpenNetwork(n.runtime, file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return score.Metric{}, usageError{fmt.Errorf("score: --metric lpips:%s: no such file; export one with ddiff_export lpips", redact.Address(file))}
+		return score.Metric{}, usage(fmt.Errorf("score: --metric lpips:%s: no such file; export one with ddiff_export lpips", redact.Address(file)))
 	}
 	if err != nil {
 		return score.Metric{}, fmt.Errorf("score: %w", err)

@@ -79,12 +79,12 @@ func (s sourceFlags) config(store string, logger *slog.Logger) (dataset.Config, 
 	for _, text := range s.networks {
 		n, err := netip.ParsePrefix(text)
 		if err != nil {
-			return cfg, usageError{fmt.Errorf("--allow-network: %q is not a network; write it as in 10.0.0.0/8", text)}
+			return cfg, usage(fmt.Errorf("--allow-network: %q is not a network; write it as in 10.0.0.0/8", text))
 		}
 		cfg.Networks = append(cfg.Networks, n)
 	}
 	if err := cfg.Validate(); err != nil {
-		return cfg, usageError{err}
+		return cfg, usage(err)
 	}
 	return cfg, nil
 }
@@ -103,7 +103,7 @@ func (s sourceFlags) openWith(store string, logger *slog.Logger, change func(c *
 	change(&cfg)
 	sources, err := dataset.New(cfg)
 	if err != nil { // the configuration is valid, so a file is not
-		return datasets{}, usageError{fmt.Errorf("--source-ca: %w", err)}
+		return datasets{}, usage(fmt.Errorf("--source-ca: %w", err))
 	}
 	return datasets{Sources: sources}, nil
 }

@@ -27,7 +27,7 @@ func (s *stageFlags) add(f *pflag.FlagSet) {
 func (s *stageFlags) limits() (gpuworker.Limits, error) {
 	var l gpuworker.Limits
 	if !(s.memoryShare >= 0 && s.memoryShare <= 1) {
-		return l, usageError{fmt.Errorf("--memory-share: %v is not between 0 and 1; use 0.5 for half of the memory", s.memoryShare)}
+		return l, usage(fmt.Errorf("--memory-share: %v is not between 0 and 1; use 0.5 for half of the memory", s.memoryShare))
 	}
 	stages := map[string][]*time.Duration{
 		"": {&l.Prepare, &l.Compile, &l.Solve, &l.Finish}, "prepare": {&l.Prepare}, "compile": {&l.Compile}, "solve": {&l.Solve}, "finish": {&l.Finish},
@@ -39,11 +39,11 @@ func (s *stageFlags) limits() (gpuworker.Limits, error) {
 		}
 		fields := stages[stage]
 		if len(fields) == 0 || (ok && stage == "") {
-			return l, usageError{fmt.Errorf("--stage-timeout: %q is none of prepare, compile, solve, finish", stage)}
+			return l, usage(fmt.Errorf("--stage-timeout: %q is none of prepare, compile, solve, finish", stage))
 		}
 		d, err := time.ParseDuration(value)
 		if err != nil || d <= 0 {
-			return l, usageError{fmt.Errorf("--stage-timeout: %q is not a positive duration, as in 20m", value)}
+			return l, usage(fmt.Errorf("--stage-timeout: %q is not a positive duration, as in 20m", value))
 		}
 		for _, field := range fields {
 			*field = d

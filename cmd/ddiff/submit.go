@@ -46,7 +46,7 @@ func newSubmitCommand(c shard.Catalogue) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			spec, err := manifest.Load(args[0])
 			if err != nil {
-				return usageError{err}
+				return usage(err)
 			}
 			own, files, err := submittedOperators(c, spec)
 			if err != nil {
@@ -61,10 +61,10 @@ func newSubmitCommand(c shard.Catalogue) *cobra.Command {
 				spec.Override("precision", "--precision")
 			}
 			if err := spec.Validate(own.Vocabulary()); err != nil {
-				return usageError{err}
+				return usage(err)
 			}
 			if o.order.Weight == 0 { // the default of an order without a weight
-				return usageError{fmt.Errorf("--weight: 0 is outside 1..%d", manifest.MaxWeight)}
+				return usage(fmt.Errorf("--weight: 0 is outside 1..%d", manifest.MaxWeight))
 			}
 			o.order.Priority = manifest.Priority(o.priority)
 			kept := spec.KeepFloat32(own.Operators.Sensitive())
@@ -74,7 +74,7 @@ func newSubmitCommand(c shard.Catalogue) *cobra.Command {
 				}
 				c, created, err := coordinator.Submit(cmd.Context(), b, spec, o.order, time.Now())
 				if errors.Is(err, coordinator.ErrRefused) {
-					return usageError{err}
+					return usage(err)
 				}
 				if err != nil {
 					return err
@@ -134,7 +134,7 @@ func recallSubmitted(ctx context.Context, b *queue.Board, id string) error {
 	case errors.Is(err, queue.ErrNoRecord), errors.Is(err, coordinator.ErrNoLeader), limited.Err() != nil:
 		return nil
 	case errors.Is(err, coordinator.ErrRefused):
-		return usageError{err}
+		return usage(err)
 	}
 	return err
 }

@@ -75,10 +75,10 @@ func localImages(arg string, yield func(target) bool) error {
 	one := func(path string) error { yield(target{thisMachine(), path}); return nil }
 	info, err := os.Stat(arg)
 	if errors.Is(err, fs.ErrNotExist) {
-		return usageError{fmt.Errorf("%s: no such file or folder; give a restored.png, the folder of an item, or an output", arg)}
+		return usage(fmt.Errorf("%s: no such file or folder; give a restored.png, the folder of an item, or an output", arg))
 	}
 	if err != nil {
-		return usageError{err}
+		return usage(err)
 	}
 	if !info.IsDir() {
 		// A link under restored/ leads to the folder of its item.
@@ -97,7 +97,7 @@ func localImages(arg string, yield func(target) bool) error {
 	}
 	entries, err := os.ReadDir(filepath.Join(arg, "items"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return usageError{err}
+		return usage(err)
 	}
 	found := false
 	for _, e := range entries {
@@ -109,7 +109,7 @@ func localImages(arg string, yield func(target) bool) error {
 		}
 	}
 	if !found {
-		return usageError{fmt.Errorf("%s: the folder is neither that of an item nor an output with items", arg)}
+		return usage(fmt.Errorf("%s: the folder is neither that of an item nor an output with items", arg))
 	}
 	return nil
 }
@@ -138,7 +138,7 @@ func storedImages(ctx context.Context, arg string, yield func(target) bool) erro
 		}
 	}
 	if !found {
-		return usageError{fmt.Errorf("%s: no items below this address; give the address of an output", arg)}
+		return usage(fmt.Errorf("%s: no items below this address; give the address of an output", arg))
 	}
 	return nil
 }

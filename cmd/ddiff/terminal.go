@@ -3,9 +3,14 @@ package main
 import (
 	"io"
 	"os"
+	"time"
+	"unicode/utf8"
 
 	"golang.org/x/term"
 )
+
+// lineEvery is the interval between two plain lines about progress.
+const lineEvery = 5 * time.Second
 
 // terminalWidth returns the number of columns of the terminal behind w, or 0 where w is no terminal.
 func terminalWidth(w io.Writer) int {
@@ -40,3 +45,14 @@ func (s style) bold(text string) string { return s.wrap("1", text) }
 func (s style) red(text string) string { return s.wrap("31", text) }
 
 func (s style) green(text string) string { return s.wrap("32", text) }
+
+// truncate shortens a text to a number of columns and marks the cut.
+func truncate(text string, columns int) string {
+	if utf8.RuneCountInString(text) <= columns {
+		return text
+	}
+	if columns < 1 {
+		return ""
+	}
+	return string([]rune(text)[:columns-1]) + "…"
+}

@@ -67,7 +67,7 @@ func newTuneCommand(c shard.Catalogue) *cobra.Command {
 func (o tuneOptions) run(ctx context.Context, flags *pflag.FlagSet, args []string, stdout, stderr io.Writer) error {
 	objective, err := tune.ParseObjective(o.objective)
 	if err != nil {
-		return usageError{fmt.Errorf("tune: --%w", err)}
+		return usage(fmt.Errorf("tune: --%w", err))
 	}
 	spec, skipped, err := o.campaign(flags, args)
 	if err != nil {
@@ -81,7 +81,7 @@ func (o tuneOptions) run(ctx context.Context, flags *pflag.FlagSet, args []strin
 		err = fmt.Errorf("select %s: it looks at the truth, so that its figures rank nothing; use first, mean, closest_to_noise or min_misfit", rule)
 	}
 	if err != nil {
-		return usageError{fmt.Errorf("tune: %w", err)}
+		return usage(fmt.Errorf("tune: %w", err))
 	}
 	if skipped > 0 && !o.json && !o.quiet {
 		fmt.Fprintf(stderr, "skipped %d non-image arguments\n", skipped)
@@ -139,7 +139,7 @@ func (o tuneOptions) setSplit(flags *pflag.FlagSet, spec *manifest.Spec) error {
 	}
 	if field, err := s.Check(); err != nil {
 		flag := map[string]string{"tune": "--tune", "test": "--test-images", "folds": "--folds"}[field]
-		return usageError{fmt.Errorf("tune: %s: %w", flag, err)}
+		return usage(fmt.Errorf("tune: %s: %w", flag, err))
 	}
 	spec.Split = &s
 	return nil

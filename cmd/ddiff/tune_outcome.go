@@ -12,11 +12,8 @@ import (
 	"ddiff/restore/parameter"
 )
 
-// The keys of the files of a tuning in its output.
-const (
-	keyTuning   = "tuning.json"
-	keyCampaign = "tuned.yaml"
-)
+// keyCampaign is the key of the campaign file with the chosen settings in the output of a tuning.
+const keyCampaign = "tuned.yaml"
 
 // tuneOutcome is the content of tuning.json and the output of ddiff tune --json.
 type tuneOutcome struct {

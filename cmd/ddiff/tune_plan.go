@@ -80,7 +80,7 @@ type tuningPlan struct {
 // planTuning reads the dataset and divides its images. It solves nothing.
 func planTuning(ctx context.Context, spec *manifest.Spec, c shard.Catalogue, p *prior.Description, sources datasets) (*tuningPlan, error) {
 	if slices.Contains(sigmasOf(spec), manifest.SigmaAuto) {
-		return nil, usageError{errors.New("tune: settings are chosen for one noise level; give sigma as a number")}
+		return nil, usage(errors.New("tune: settings are chosen for one noise level; give sigma as a number"))
 	}
 	all := *spec
 	all.Split = nil // both sides
@@ -90,8 +90,8 @@ func planTuning(ctx context.Context, spec *manifest.Spec, c shard.Catalogue, p *
 		Spec: &all, Prior: p, Sources: sources, Catalogue: c, Skipped: func(string) { t.skipped++ },
 		Rows: filterRows(sources.Rows, func(r manifest.Row) bool {
 			if len(r.Overrides.Params) > 0 || r.Overrides.Sigma != nil || r.Overrides.Photons != nil {
-				own = usageError{fmt.Errorf("tune: row %s has its own sigma, photons or parameters; leave these columns out with dataset.columns, "+
-					"or make a list for each problem", r.Name)}
+				own = usage(fmt.Errorf("tune: row %s has its own sigma, photons or parameters; leave these columns out with dataset.columns, "+
+					"or make a list for each problem", r.Name))
 			}
 			return own == nil
 		}),
@@ -112,7 +112,7 @@ func planTuning(ctx context.Context, spec *manifest.Spec, c shard.Catalogue, p *
 	}
 	split := *spec.Split
 	if t.folds, err = tune.Divide(split, t.images); err != nil {
-		return nil, usageError{fmt.Errorf("tune: %w", err)}
+		return nil, usage(fmt.Errorf("tune: %w", err))
 	}
 	if err := t.start(split.Seed); err != nil {
 		return nil, err
@@ -185,8 +185,8 @@ func (t *tuningPlan) start(seed uint64) error {
 		for k, f := range t.folds {
 			images := c.among(f.Tune)
 			if len(images) < 2 || len(c.among(f.Test)) == 0 {
-				return usageError{fmt.Errorf("tune: %s has %d images to tune and %d to test in fold %d; want at least 2 and 1: add images, "+
-					"or choose another split", c.describe(), len(images), len(c.among(f.Test)), k+1)}
+				return usage(fmt.Errorf("tune: %s has %d images to tune and %d to test in fold %d; want at least 2 and 1: add images, "+
+					"or choose another split", c.describe(), len(images), len(c.among(f.Test)), k+1))
 			}
 			race, err := tune.NewRace(entrants, tune.Order(images, seed))
 			if err != nil {
@@ -197,10 +197,10 @@ func (t *tuningPlan) start(seed uint64) error {
 	}
 	switch {
 	case len(t.contests) == 0:
-		return usageError{errors.New("tune: no item of the campaign can be restored; see: ddiff run --dry-run")}
+		return usage(errors.New("tune: no item of the campaign can be restored; see: ddiff run --dry-run"))
 	case !choice:
-		return usageError{errors.New("tune: there is one setting for each problem and method, and so nothing to choose; " +
-			"give lists, as in --set gamma0=5,10,20")}
+		return usage(errors.New("tune: there is one setting for each problem and method, and so nothing to choose; " +
+			"give lists, as in --set gamma0=5,10,20"))
 	}
 	return nil
 }
@@ -226,13 +226,13 @@ func (t *tuningPlan) checkCost() error {
 			first[c.problem], other = c, c
 		}
 		if len(c.cells) != len(other.cells) {
-			return usageError{fmt.Errorf("--equal-cost: %s: %s has %d settings and %s has %d; give each method equally many",
-				problemText(c.problem), other.method, len(other.cells), c.method, len(c.cells))}
+			return usage(fmt.Errorf("--equal-cost: %s: %s has %d settings and %s has %d; give each method equally many",
+				problemText(c.problem), other.method, len(other.cells), c.method, len(c.cells)))
 		}
 		for _, cell := range c.cells {
 			if want := other.cells[0].evaluations(); cell.evaluations() != want {
-				return usageError{fmt.Errorf("--equal-cost: %s: %s with %s makes %d network evaluations, %s with %s makes %d; give one number of --steps",
-					problemText(c.problem), c.method, cell.settings, cell.evaluations(), other.method, other.cells[0].settings, want)}
+				return usage(fmt.Errorf("--equal-cost: %s: %s with %s makes %d network evaluations, %s with %s makes %d; give one number of --steps",
+					problemText(c.problem), c.method, cell.settings, cell.evaluations(), other.method, other.cells[0].settings, want))
 			}
 		}
 	}

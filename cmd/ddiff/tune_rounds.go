@@ -82,9 +82,9 @@ func (t *tuning) settle() error {
 					if values[s] = t.objective.Merit(f); !ok || t.hasFailure(s) {
 						values[s] = math.NaN()
 					} else if math.IsNaN(values[s]) {
-						return usageError{fmt.Errorf("tune: %w: %s has no %s, because it has no truth, or is smaller than %s requires "+
+						return usage(fmt.Errorf("tune: %w: %s has no %s, because it has no truth, or is smaller than %s requires "+
 							"(ssim: 11 pixels, haarpsi: 16); use another --objective, such as closest_to_noise, or a larger --size",
-							tune.ErrNoFigure, img.Name, t.objective, t.objective)}
+							tune.ErrNoFigure, img.Name, t.objective, t.objective))
 					}
 					for _, res := range t.results[s] {
 						c.byKey[key].spent[k] += res.Evaluations()

@@ -1,15 +1,11 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
 	"runtime"
 	"runtime/debug"
 	"strings"
 	"time"
-
-	"github.com/spf13/cobra"
 
 	"ddiff/restore/onnx/install"
 )
@@ -142,42 +138,4 @@ func (r buildReport) text() string {
 	}
 	return fmt.Sprintf("ddiff %s\n%s\n%s %s\nONNX Runtime pinned: %s\n",
 		r.Version, origin, r.Go, r.Platform, strings.Join(pinned, ", "))
-}
-
-// versionText returns the output of `ddiff --version`.
-func versionText() string {
-	info, _ := debug.ReadBuildInfo()
-	return reportBuild(info).text()
-}
-
-func newVersionCommand() *cobra.Command {
-	asJSON := false
-	cmd := &cobra.Command{
-		Use: "version", Short: "Print the version and the ONNX Runtime in use", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			lib, err := install.Locate(install.LocateOptions{})
-			return printVersion(cmd.OutOrStdout(), lib, err == nil, asJSON)
-		},
-	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object, also with commit, tag and pinned versions")
-	return cmd
-}
-
-// printVersion prints the version with the library in use, if there is one.
-func printVersion(out io.Writer, lib install.Library, found, asJSON bool) error {
-	if asJSON {
-		info, _ := debug.ReadBuildInfo()
-		r := reportBuild(info)
-		if found {
-			r.Library = &libraryReport{lib.Version, lib.Path, lib.Source}
-		}
-		return json.NewEncoder(out).Encode(r)
-	}
-	fmt.Fprintf(out, "ddiff %s %s %s/%s\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
-	if !found {
-		fmt.Fprintln(out, "ONNX Runtime: not found; run: ddiff runtime install")
-		return nil
-	}
-	fmt.Fprintf(out, "ONNX Runtime %s %s (%s)\n", lib.Version, lib.Path, lib.Source)
-	return nil
 }

@@ -25,7 +25,7 @@ type workerOptions struct {
 	sources sourceFlags
 	stages  stageFlags
 	process processFlags
-	run     runOptions // device, library, threads, chunk
+	run     computeOptions // device, library, threads, chunk
 
 	store       string
 	name        string
@@ -89,7 +89,7 @@ func (o workerOptions) batchSize() (int, error) {
 	}
 	n, err := strconv.Atoi(o.batch)
 	if err != nil || n < 1 || n > 1024 {
-		return 0, usageError{fmt.Errorf("--batch: %q is neither auto nor a number from 1 to 1024", o.batch)}
+		return 0, usage(fmt.Errorf("--batch: %q is neither auto nor a number from 1 to 1024", o.batch))
 	}
 	return n, nil
 }
@@ -109,15 +109,15 @@ func (o workerOptions) check() error {
 	}
 	switch {
 	case o.grace <= 0:
-		return usageError{fmt.Errorf("--grace: %v is not positive", o.grace)}
+		return usage(fmt.Errorf("--grace: %v is not positive", o.grace))
 	case o.once < 0:
-		return usageError{fmt.Errorf("--once: %v is negative", o.once)}
+		return usage(fmt.Errorf("--once: %v is negative", o.once))
 	case o.priorMemory < 0:
-		return usageError{fmt.Errorf("--prior-memory: %d is negative", o.priorMemory)}
+		return usage(fmt.Errorf("--prior-memory: %d is negative", o.priorMemory))
 	case o.simulate < 0:
-		return usageError{fmt.Errorf("--simulate: %v is negative", o.simulate)}
+		return usage(fmt.Errorf("--simulate: %v is negative", o.simulate))
 	case o.simulated < 1 || (o.simulated > 1 && o.simulate == 0):
-		return usageError{fmt.Errorf("--simulate-workers: %d workers of one process need --simulate", o.simulated)}
+		return usage(fmt.Errorf("--simulate-workers: %d workers of one process need --simulate", o.simulated))
 	}
 	return nil
 }
@@ -129,7 +129,7 @@ func runWorker(ctx context.Context, o workerOptions, stdout, stderr io.Writer) (
 	}
 	if o.store != "" {
 		if o.store, err = storage.Absolute(o.store); err != nil {
-			return usageError{fmt.Errorf("--store: %w", err)}
+			return usage(fmt.Errorf("--store: %w", err))
 		}
 	}
 	o.process.prometheus = o.listen.metrics != ""

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -163,19 +162,6 @@ func (p *workerProcess) device(store storage.Store) (*gpuworker.EngineCache, err
 	}
 	p.onClose(engines.Close)
 	return engines, nil
-}
-
-// batchSizes is the file of the measured batch sizes.
-func batchSizes(log *slog.Logger) string { return filepath.Join(userCache(log), "batch.json") }
-
-// userCache returns the program's cache directory. Without a user cache directory it is among the temporary files.
-func userCache(log *slog.Logger) string {
-	dir, err := os.UserCacheDir()
-	if err != nil {
-		dir = os.TempDir()
-		log.Warn("no user cache directory, using a temporary directory", "directory", dir, "reason", err)
-	}
-	return filepath.Join(dir, "ddiff")
 }
 
 // findCluster waits until a coordinator has set up the cluster, and reads the cluster's record.
