@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"ddiff/coordinator"
 	"ddiff/dataset"
 	"ddiff/manifest"
 	"ddiff/queue"
@@ -43,8 +42,6 @@ func TestExitCodes(t *testing.T) {
 		{errNoGPU, 8},
 		{queue.ErrConfig, 2},
 		{queue.ErrUnreachable, 9},
-		{unknownCampaign("night-12345678", coordinator.ErrNoLeader), 9},
-		{unknownCampaign("night-12345678", queue.ErrNoRecord), 2},
 		{context.Canceled, 130},
 		{errors.Join(errIncomplete, storage.ErrNoSpace), 6},
 		{errors.Join(storage.ErrNoSpace, context.Canceled), 130},
@@ -69,7 +66,7 @@ func TestExitCodesAreDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	topic := helpOf(t, "help", "exit-codes")
+	topic := newExitCodesTopic().Long
 	classes := exitClasses()
 	for _, c := range classes {
 		line := regexp.MustCompile(fmt.Sprintf(`(?m)^  %d +%s$`, c.code, regexp.QuoteMeta(c.meaning)))

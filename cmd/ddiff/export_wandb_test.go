@@ -95,7 +95,13 @@ func TestExportWandb(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "run.wandb", string(log))
+	want, err := os.ReadFile(filepath.Join("testdata", "run.wandb"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(log, want) {
+		t.Errorf("the log differs from testdata/run.wandb, which the programs of make programs-test have read: %q", log)
+	}
 
 	records := readWandbLog(t, log)
 	if len(records) != 5 {

@@ -62,6 +62,13 @@ func TestHelp(t *testing.T) {
 	golden(t, "help.txt", helpOf(t, "--help"))
 }
 
+// The help topics are commands without a verb.
+func TestHelpOnExitCodes(t *testing.T) {
+	if got, want := helpOf(t, "help", "exit-codes"), newExitCodesTopic().Long; !strings.HasPrefix(got, want) {
+		t.Errorf("ddiff help exit-codes prints %q, want %q at its start", got, want)
+	}
+}
+
 // Names, shorthands, types and defaults of flags are an interface of scripts.
 func TestFlags(t *testing.T) {
 	var b strings.Builder

@@ -54,7 +54,7 @@ func (t *tuning) race(ctx context.Context) error {
 		if t.stderr != nil {
 			fmt.Fprintf(t.stderr, "round %d: %d settings, %d images\n", round, settings, len(images))
 		}
-		if err := t.solve(ctx, want, func(e embedded) error { return e.processAll(ctx) }); err != nil {
+		if err := t.solve(ctx, want, func(e embedded) error { return processAll(ctx, e) }); err != nil {
 			return err
 		}
 		if err := t.settle(); err != nil {
@@ -174,7 +174,7 @@ func (t *tuning) solutionOf(it *manifest.Item) solution {
 }
 
 // processAll settles all items of the campaign, without a report.
-func (e embedded) processAll(ctx context.Context) error {
+func processAll(ctx context.Context, e embedded) error {
 	run, w, err := e.parts(e.show.entered)
 	if err != nil {
 		return err
