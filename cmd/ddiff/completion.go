@@ -8,6 +8,8 @@ import (
 
 	"ddiff/coordinator/shard"
 	"ddiff/coordinator/tune"
+	"ddiff/internal/cli"
+	"ddiff/internal/cli/campaign"
 	"ddiff/manifest"
 	"ddiff/restore/onnx"
 	"ddiff/restore/solver"
@@ -36,14 +38,14 @@ func completions(c shard.Catalogue) map[string]func() []string {
 		"preset":     c.Methods.Presets,
 		"fit":        fixed(string(manifest.FitCenterCrop), string(manifest.FitResize), string(manifest.FitPad)),
 		"tile":       fixed(manifest.TileAuto, manifest.TileOff),
-		"select":     func() []string { return strings.Split(words(manifest.Selections()), ", ") },
-		"objective":  func() []string { return strings.Split(words(tune.Objectives()), ", ") },
+		"select":     func() []string { return strings.Split(cli.Words(manifest.Selections()), ", ") },
+		"objective":  func() []string { return strings.Split(cli.Words(tune.Objectives()), ", ") },
 		"device":     onnx.Providers,
-		"form":       func() []string { return strings.Split(words(solver.Forms()), ", ") },
-		"precision":  func() []string { return strings.Split(words(onnx.Precisions()), ", ") },
+		"form":       func() []string { return strings.Split(cli.Words(solver.Forms()), ", ") },
+		"precision":  func() []string { return strings.Split(cli.Words(onnx.Precisions()), ", ") },
 		"log-level":  fixed("debug", "info", "warn", "error", "off"),
 		"log-format": fixed("text", "json"),
-		"priority":   func() []string { return strings.Split(words(manifest.Priorities()), ", ") },
+		"priority":   func() []string { return strings.Split(cli.Words(manifest.Priorities()), ", ") },
 	}
 }
 
@@ -63,13 +65,13 @@ func completeFlags(cmd *cobra.Command, c shard.Catalogue) {
 			}
 			all := values()
 			if name == "precision" && flag.DefValue == "" { // of a campaign
-				all = strings.Split(words(manifest.Precisions()), ", ")
+				all = strings.Split(cli.Words(manifest.Precisions()), ", ")
 				if cmd.Name() != "replay" {
 					all = append(all, string(manifest.PrecisionAuto))
 				}
 			}
 			if name == "task" && (cmd.Name() == "run" || cmd.Name() == "tune") {
-				all = append(all, allTasks+"\tall tasks without a file of their own")
+				all = append(all, campaign.AllTasks+"\tall tasks without a file of their own")
 			}
 			return complete(all, before, typed), cobra.ShellCompDirectiveNoFileComp
 		})
