@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -76,18 +77,11 @@ func newRootCommand(stdout io.Writer, c shard.Catalogue) *cobra.Command {
 		id, title string
 		commands  []*cobra.Command
 	}{
-		{"restore", "Restore images:", []*cobra.Command{
-			run.NewRunCommand(c), run.NewRestoreCommand(c), tune.NewCommand(c), results.NewVerifyCommand(), results.NewReplayCommand(c), results.NewPullCommand(), results.NewScoreCommand(), results.NewReportCommand(c), results.NewCompareCommand(c), results.NewRulesCommand(c), export.NewCommand(c),
-		}},
-		{"cluster", "Run campaigns on a cluster:", append([]*cobra.Command{
-			cluster.NewCoordinatorCommand(c), cluster.NewWorkerCommand(c), cluster.NewWorkersCommand(), cluster.NewSubmitCommand(c), cluster.NewListCommand(), cluster.NewStatusCommand(), cluster.NewWatchCommand(),
-		}, append(cluster.NewControlCommands(), cluster.NewRetryCommand(), cluster.NewDeadCommand(), cluster.NewLogsCommand(), cluster.NewReconcileCommand(), cluster.NewDeleteCommand())...)},
-		{"models", "Look up tasks, methods and models:", []*cobra.Command{
-			lookup.NewTasksCommand(c), lookup.NewMethodsCommand(c), lookup.NewPriorCommand(), lookup.NewOperatorCommand(),
-		}},
-		{"machine", "Set up and measure this machine:", []*cobra.Command{
-			machine.NewDoctorCommand(), machine.NewRuntimeCommand(), bench.NewCommand(), cluster.NewGCCommand(), newVersionCommand(), newManCommand(),
-		}},
+		{"restore", "Restore images:", slices.Concat(run.Commands(c), tune.Commands(c), results.Commands(c), export.Commands(c))},
+		{"cluster", "Run campaigns on a cluster:", cluster.Commands(c)},
+		{"models", "Look up tasks, methods and models:", lookup.Commands(c)},
+		{"machine", "Set up and measure this machine:", append(slices.Concat(machine.Commands(), bench.Commands()),
+			cluster.NewGCCommand(), newVersionCommand(), newManCommand())},
 	} {
 		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
 		for _, cmd := range g.commands {

@@ -27,7 +27,7 @@ type ComputeOptions struct {
 	streams   int
 	form      string
 	precision string
-	// catalogue has the methods and operators.
+	// Catalogue has the methods and operators.
 	Catalogue shard.Catalogue
 }
 
@@ -52,6 +52,7 @@ func (o *ComputeOptions) AddPrecision(f *pflag.FlagSet) {
 		"arithmetic of the score network for campaigns without a precision: "+Words(onnx.Precisions()))
 }
 
+// Words joins values for help texts and messages.
 func Words[T ~string](values []T) string {
 	var out []string
 	for _, v := range values {

@@ -19,10 +19,11 @@ type ProcessFlags struct {
 	traceFile string
 	LogLevel  string
 	logFormat string
-	// prometheus provides metrics to telemetry.Telemetry.Metrics. It is no flag.
+	// Prometheus provides metrics to telemetry.Telemetry.Metrics. It is no flag.
 	Prometheus bool
 }
 
+// Add registers the flags. Level is the default of --log-level.
 func (p *ProcessFlags) Add(f *pflag.FlagSet, level string) {
 	f.StringVar(&p.LogLevel, "log-level", level, "`level` of the log on standard error: debug, info, warn, error or off")
 	f.StringVar(&p.logFormat, "log-format", string(telemetry.LogText), "`format` of the log: text or json")

@@ -26,6 +26,7 @@ type SourceFlags struct {
 	cacheMiB  int64
 }
 
+// Add registers the flags.
 func (s *SourceFlags) Add(f *pflag.FlagSet) {
 	f.StringSliceVar(&s.hosts, "allow-host", nil, "web `servers` to read datasets from, as in example.org or *.example.org (default: all public servers)")
 	f.StringSliceVar(&s.networks, "allow-network", nil, "private `networks` to read datasets from, as in 10.0.0.0/8")

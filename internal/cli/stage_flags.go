@@ -16,6 +16,7 @@ type StageFlags struct {
 	MemoryShare float64
 }
 
+// Add registers the flags.
 func (s *StageFlags) Add(f *pflag.FlagSet) {
 	l := gpuworker.Limits{}.WithDefaults()
 	f.StringArrayVar(&s.timeouts, "stage-timeout", nil, fmt.Sprintf("longest `[STAGE=]DURATION` of one stage or all, after which the process ends with exit code %d;"+

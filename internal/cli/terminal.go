@@ -40,10 +40,13 @@ func (s Style) wrap(code, text string) string {
 	return "\x1b[" + code + "m" + text + "\x1b[0m"
 }
 
+// Bold returns bold text.
 func (s Style) Bold(text string) string { return s.wrap("1", text) }
 
+// Red returns red text.
 func (s Style) Red(text string) string { return s.wrap("31", text) }
 
+// Green returns green text.
 func (s Style) Green(text string) string { return s.wrap("32", text) }
 
 // Truncate shortens a text to a number of columns and marks the cut.

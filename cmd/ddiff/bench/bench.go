@@ -37,7 +37,7 @@ type benchOptions struct {
 // lightTasks are the tasks whose operators cost little next to the network.
 var lightTasks = []string{operator.SuperResolution, operator.InpaintBox, operator.InpaintRandom, operator.GaussianDeblur, operator.HDR}
 
-func NewCommand() *cobra.Command {
+func newBenchCommand() *cobra.Command {
 	o := benchOptions{run: campaign.Options{Process: cli.ProcessFlags{LogLevel: "off"}, Quiet: true}}
 	cmd := &cobra.Command{
 		Use:   "bench",

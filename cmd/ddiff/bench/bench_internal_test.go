@@ -183,7 +183,7 @@ func TestBenchMeasures(t *testing.T) {
 	}
 	o := fakeTorch(t)
 	var out, errs bytes.Buffer
-	cmd := NewCommand()
+	cmd := newBenchCommand()
 	cmd.SetOut(&out)
 	cmd.SetErr(&errs)
 	cmd.SetArgs([]string{"--images", "../../../examples/images", "--task", "super_resolution,phase_retrieval", "--batch", "1,2", "--size", "64",
@@ -199,7 +199,7 @@ func TestBenchMeasures(t *testing.T) {
 		t.Errorf("%d lines:\n%s", n, out.String())
 	}
 	// A limit that the first round exceeds ends the bench after it, and says so.
-	cmd, out = NewCommand(), bytes.Buffer{}
+	cmd, out = newBenchCommand(), bytes.Buffer{}
 	cmd.SetOut(&out)
 	cmd.SetArgs([]string{"--images", "../../../examples/images", "--task", "super_resolution", "--batch", "1", "--size", "64",
 		"--steps", "2", "--items", "1", "--rounds", "2", "--time", "1ms", "--device", "cpu", "--precision", "fp32"})

@@ -18,7 +18,7 @@ import (
 	"ddiff/queue"
 )
 
-func NewListCommand() *cobra.Command {
+func newListCommand() *cobra.Command {
 	var nats natsFlags
 	var asJSON, archived bool
 	cmd := &cobra.Command{
@@ -94,7 +94,7 @@ func writeList(out io.Writer, all []coordinator.CampaignStatus) error {
 	return t.Flush()
 }
 
-func NewStatusCommand() *cobra.Command {
+func newStatusCommand() *cobra.Command {
 	var nats natsFlags
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -174,7 +174,7 @@ func left(s manifest.Status) string {
 	return fmt.Sprintf("%s (%s to %s)", span(s.Left), span(s.LeftLow), span(s.LeftHigh))
 }
 
-func NewWatchCommand() *cobra.Command {
+func newWatchCommand() *cobra.Command {
 	var nats natsFlags
 	var asJSON bool
 	cmd := &cobra.Command{

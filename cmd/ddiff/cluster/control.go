@@ -13,8 +13,8 @@ import (
 	"ddiff/queue"
 )
 
-// NewControlCommands are the verbs that change the wanted state of a campaign.
-func NewControlCommands() []*cobra.Command {
+// newControlCommands are the verbs that change the wanted state of a campaign.
+func newControlCommands() []*cobra.Command {
 	verb := func(use, short, long string, wanted func() manifest.Wanted) *cobra.Command {
 		var nats natsFlags
 		cmd := &cobra.Command{
@@ -61,7 +61,7 @@ func refused(id string, err error) error {
 	return unknownCampaign(id, err)
 }
 
-func NewRetryCommand() *cobra.Command {
+func newRetryCommand() *cobra.Command {
 	var nats natsFlags
 	var failed, dead bool
 	var where string
@@ -101,7 +101,7 @@ func NewRetryCommand() *cobra.Command {
 	return cmd
 }
 
-func NewReconcileCommand() *cobra.Command {
+func newReconcileCommand() *cobra.Command {
 	var nats natsFlags
 	cmd := &cobra.Command{
 		Use:   "reconcile CAMPAIGN",

@@ -45,7 +45,7 @@ type coordinatorOptions struct {
 	listen              listenFlags
 }
 
-func NewCoordinatorCommand(c shard.Catalogue) *cobra.Command {
+func newCoordinatorCommand(c shard.Catalogue) *cobra.Command {
 	o := coordinatorOptions{catalogue: c}
 	cmd := &cobra.Command{
 		Use:   "coordinator",

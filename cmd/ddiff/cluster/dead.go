@@ -18,7 +18,7 @@ import (
 	"ddiff/queue"
 )
 
-func NewDeadCommand() *cobra.Command {
+func newDeadCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "dead",
 		Short: "List, show, retry or export items that used up their attempts",

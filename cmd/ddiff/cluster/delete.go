@@ -53,7 +53,7 @@ func (o *cleanOptions) check() error {
 	return nil
 }
 
-func NewDeleteCommand() *cobra.Command {
+func newDeleteCommand() *cobra.Command {
 	var o cleanOptions
 	cmd := &cobra.Command{
 		Use:   "delete CAMPAIGN",

@@ -20,6 +20,7 @@ import (
 	"ddiff/storage"
 )
 
+// NewGCCommand returns the command ddiff gc, which the help lists with those of this machine.
 func NewGCCommand() *cobra.Command {
 	var o cleanOptions
 	var keep, older string

@@ -71,7 +71,7 @@ type endpoint struct {
 	service       lifecycle.Service
 }
 
-// Start listens and serves. The error is a usageError when the address cannot be used.
+// Start listens and serves. The error is that of cli.Usage when the address cannot be used.
 func (e *endpoint) Start(ctx context.Context) error { return e.service.Start(ctx, e.run) }
 
 // Stop closes the server.

@@ -21,7 +21,7 @@ func (l *listenFlags) add(f *pflag.FlagSet, worker bool) {
 	}
 }
 
-// serve serves the probes and the metrics until stop is called. The error is a usageError when an address cannot be used.
+// serve serves the probes and the metrics until stop is called. The error is that of cli.Usage when an address cannot be used.
 func (l listenFlags) serve(ctx context.Context, p *probes, tel *telemetry.Telemetry) (stop func(), err error) {
 	byAddress := map[string]*endpoint{}
 	at := func(flag, address string) *http.ServeMux {

@@ -15,7 +15,7 @@ import (
 	"ddiff/queue"
 )
 
-func NewLogsCommand() *cobra.Command {
+func newLogsCommand() *cobra.Command {
 	var nats natsFlags
 	var asJSON bool
 	cmd := &cobra.Command{

@@ -34,7 +34,7 @@ type submitOptions struct {
 	json      bool
 }
 
-func NewSubmitCommand(c shard.Catalogue) *cobra.Command {
+func newSubmitCommand(c shard.Catalogue) *cobra.Command {
 	var o submitOptions
 	cmd := &cobra.Command{
 		Use:   "submit CAMPAIGN.yaml",

@@ -40,7 +40,7 @@ type workerOptions struct {
 	simulated   int
 }
 
-func NewWorkerCommand(c shard.Catalogue) *cobra.Command {
+func newWorkerCommand(c shard.Catalogue) *cobra.Command {
 	var o workerOptions
 	o.run.Catalogue = c
 	cmd := &cobra.Command{

@@ -17,7 +17,7 @@ import (
 )
 
 // NewWorkersCommand lists the workers of a cluster.
-func NewWorkersCommand() *cobra.Command {
+func newWorkersCommand() *cobra.Command {
 	var nats natsFlags
 	var asJSON bool
 	cmd := &cobra.Command{

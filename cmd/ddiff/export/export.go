@@ -41,7 +41,7 @@ type exportOptions struct {
 	rule      string
 }
 
-func NewCommand(c shard.Catalogue) *cobra.Command {
+func newExportCommand(c shard.Catalogue) *cobra.Command {
 	o := exportOptions{catalogue: c}
 	cmd := &cobra.Command{
 		Use:   "export OUTPUT...",

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"flag"
 	"hash/crc32"
 	"os"
 	"path/filepath"
@@ -14,6 +15,8 @@ import (
 
 	"ddiff/coordinator/report"
 )
+
+var update = flag.Bool("update", false, "write the golden file of this package")
 
 // readWandbLog reads the records of a log, block by block.
 func readWandbLog(t *testing.T, log []byte) (records [][]byte) {
@@ -95,12 +98,18 @@ func TestExportWandb(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := os.ReadFile(filepath.Join("testdata", "run.wandb"))
+	path := filepath.Join("testdata", "run.wandb")
+	if *update {
+		if err := os.WriteFile(path, log, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(log, want) {
-		t.Errorf("the log differs from testdata/run.wandb, which the programs of make programs-test have read: %q", log)
+		t.Errorf("%s differs; read the difference, then run: go test ./cmd/ddiff/export -run %s -update\n%q", path, t.Name(), log)
 	}
 
 	records := readWandbLog(t, log)

@@ -14,7 +14,7 @@ import (
 	"ddiff/restore/parameter"
 )
 
-func NewMethodsCommand(c shard.Catalogue) *cobra.Command {
+func newMethodsCommand(c shard.Catalogue) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "methods", Short: "List the methods with their parameters", Args: cobra.NoArgs,

@@ -16,7 +16,7 @@ import (
 	"ddiff/restore/onnx"
 )
 
-func NewOperatorCommand() *cobra.Command {
+func newOperatorCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "operator", Short: "Check operators and metrics in ONNX files"}
 	var o checkOptions
 	var tolerance float64

@@ -14,7 +14,7 @@ import (
 	"ddiff/restore/prior"
 )
 
-func NewPriorCommand() *cobra.Command {
+func newPriorCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "prior", Short: "Inspect and check score models, and edit their cards"}
 	var asJSON bool
 	inspect := &cobra.Command{

@@ -17,7 +17,7 @@ import (
 	"ddiff/restore/prior"
 )
 
-func NewTasksCommand(c shard.Catalogue) *cobra.Command {
+func newTasksCommand(c shard.Catalogue) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "tasks", Short: "List the tasks and presets with their parameters", Args: cobra.NoArgs,

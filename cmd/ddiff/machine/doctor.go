@@ -27,7 +27,7 @@ type doctorOptions struct {
 	check   gpucheck.Config
 }
 
-func NewDoctorCommand() *cobra.Command {
+func newDoctorCommand() *cobra.Command {
 	o := doctorOptions{images: "examples/images"}
 	cmd := &cobra.Command{
 		Use:   "doctor",

@@ -8,7 +8,7 @@ import (
 	"ddiff/restore/onnx/install"
 )
 
-func NewRuntimeCommand() *cobra.Command {
+func newRuntimeCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "runtime", Short: "Find or install ONNX Runtime"}
 	opts := install.Options{}
 	inst := &cobra.Command{

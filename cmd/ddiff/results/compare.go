@@ -31,7 +31,7 @@ type compareOptions struct {
 	json           bool
 }
 
-func NewCompareCommand(c shard.Catalogue) *cobra.Command {
+func newCompareCommand(c shard.Catalogue) *cobra.Command {
 	o := compareOptions{catalogue: c}
 	cmd := &cobra.Command{
 		Use:   "compare A B",

@@ -43,7 +43,7 @@ type pullOptions struct {
 	json  bool
 }
 
-func NewPullCommand() *cobra.Command {
+func newPullCommand() *cobra.Command {
 	var o pullOptions
 	cmd := &cobra.Command{
 		Use:   "pull SOURCE DIR",

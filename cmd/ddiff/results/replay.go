@@ -38,7 +38,7 @@ type replayOptions struct {
 	run       cli.ComputeOptions // device, threads, library
 }
 
-func NewReplayCommand(c shard.Catalogue) *cobra.Command {
+func newReplayCommand(c shard.Catalogue) *cobra.Command {
 	var o replayOptions
 	o.run.Catalogue = c
 	cmd := &cobra.Command{

@@ -52,7 +52,7 @@ type reportOptions struct {
 	published string
 }
 
-func NewReportCommand(c shard.Catalogue) *cobra.Command {
+func newReportCommand(c shard.Catalogue) *cobra.Command {
 	o := reportOptions{catalogue: c}
 	cmd := &cobra.Command{
 		Use:   "report OUTPUT...",

@@ -31,7 +31,7 @@ type rulesOptions struct {
 	json      bool
 }
 
-func NewRulesCommand(c shard.Catalogue) *cobra.Command {
+func newRulesCommand(c shard.Catalogue) *cobra.Command {
 	o := rulesOptions{catalogue: c}
 	cmd := &cobra.Command{
 		Use:   "rules OUTPUT...",

@@ -27,7 +27,7 @@ type scoreOptions struct {
 	json    bool
 }
 
-func NewScoreCommand() *cobra.Command {
+func newScoreCommand() *cobra.Command {
 	var o scoreOptions
 	cmd := &cobra.Command{
 		Use:   "score OUTPUT...",

@@ -16,7 +16,7 @@ import (
 	"ddiff/manifest"
 )
 
-func NewVerifyCommand() *cobra.Command {
+func newVerifyCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "verify OUTPUT...",

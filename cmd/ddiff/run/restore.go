@@ -33,7 +33,7 @@ type restoreOptions struct {
 	force   bool
 }
 
-func NewRestoreCommand(c shard.Catalogue) *cobra.Command {
+func newRestoreCommand(c shard.Catalogue) *cobra.Command {
 	o := restoreOptions{Options: campaign.Options{ComputeOptions: cli.ComputeOptions{Catalogue: c}}}
 	cmd := &cobra.Command{
 		Use:   "restore FILES...",

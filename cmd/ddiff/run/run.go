@@ -16,7 +16,7 @@ import (
 	"ddiff/manifest"
 )
 
-func NewRunCommand(c shard.Catalogue) *cobra.Command {
+func newRunCommand(c shard.Catalogue) *cobra.Command {
 	o := campaign.Options{ComputeOptions: cli.ComputeOptions{Catalogue: c}}
 	cmd := &cobra.Command{
 		Use:   "run [CAMPAIGN.yaml | IMAGES...]",

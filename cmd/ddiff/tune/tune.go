@@ -31,7 +31,7 @@ type tuneOptions struct {
 	equalCosts bool
 }
 
-func NewCommand(c shard.Catalogue) *cobra.Command {
+func newTuneCommand(c shard.Catalogue) *cobra.Command {
 	o := tuneOptions{Options: campaign.Options{ComputeOptions: cli.ComputeOptions{Catalogue: c}}}
 	cmd := &cobra.Command{
 		Use:   "tune [CAMPAIGN.yaml | IMAGES...]",

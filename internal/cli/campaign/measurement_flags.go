@@ -12,21 +12,22 @@ import (
 	"ddiff/manifest"
 )
 
-// measurementFlags are the flags about stored measurements.
-type measurementFlags struct {
+// MeasurementFlags are the flags about stored measurements.
+type MeasurementFlags struct {
 	values string // of black and white, LOW,HIGH
 	mask   string
 	kernel string
 }
 
-func (m *measurementFlags) Add(f *pflag.FlagSet) {
+// Add registers the flags.
+func (m *MeasurementFlags) Add(f *pflag.FlagSet) {
 	f.StringVar(&m.values, "measurement-range", "", "values of black and white in .npy measurements, as `LOW,HIGH` (default: those of the task, -1,1 for pictures)")
 	f.StringVar(&m.mask, "mask", "", "mask `file` for inpainting: an image whose bright half is observed, or .npy of zeros and ones")
 	f.StringVar(&m.kernel, "kernel", "", "blur kernel `file` for motion, nonlinear and Gaussian blur: an image or .npy; square, odd side")
 }
 
 // set sets the fields of a dataset.
-func (m *measurementFlags) set(flags *pflag.FlagSet, s *manifest.Spec) error {
+func (m *MeasurementFlags) set(flags *pflag.FlagSet, s *manifest.Spec) error {
 	if flags.Changed("measurement-range") {
 		low, high, _ := strings.Cut(m.values, ",")
 		a, err1 := strconv.ParseFloat(strings.TrimSpace(low), 64)

@@ -14,9 +14,9 @@ import (
 // Options are the flags of run.
 type Options struct {
 	images string
-	// measurement is a dataset of measurements in place of images.
+	// Measurement is a dataset of measurements in place of images.
 	Measurement  string
-	Measurements measurementFlags
+	Measurements MeasurementFlags
 
 	Tasks         []string
 	OperatorFiles []string // operator files
@@ -32,7 +32,7 @@ type Options struct {
 	DryRun        bool
 	JSON          bool
 	Quiet         bool
-	// simulate is the mean time for which each item is held instead of computed; 0 computes.
+	// Simulate is the mean time for which each item is held instead of computed; 0 computes.
 	Simulate time.Duration
 
 	cli.ComputeOptions

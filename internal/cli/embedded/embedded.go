@@ -156,7 +156,7 @@ func WithMachine(ctx context.Context, spec *manifest.Spec, o campaign.Options, s
 		defer func() { err = errors.Join(err, log.Close()) }()
 		m.Store, m.simulate = log, &gpuworker.Simulation{Mean: o.Simulate}
 	}
-	m.progress = func() *progress { return newProgress(o, stdout, stderr) }
+	m.progress = func() *Progress { return newProgress(o, stdout, stderr) }
 	return use(m)
 }
 
@@ -231,7 +231,7 @@ type Machine struct {
 	limits      gpuworker.Limits
 	memoryShare float64 // of the machine, for solving
 	tel         *telemetry.Telemetry
-	progress    func() *progress
+	progress    func() *Progress
 }
 
 // Campaign has the opened parts of a run.
@@ -243,7 +243,7 @@ type Campaign struct {
 	Settled func(res manifest.Result)    // sees each item in its final state; nil: nobody
 	queue   *embeddedQueue
 	scratch storage.Store
-	Show    *progress
+	Show    *Progress
 }
 
 // Parts creates the coordinator and the worker. See coordinator.RunConfig for read.

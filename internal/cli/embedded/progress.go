@@ -14,9 +14,9 @@ import (
 	"ddiff/manifest"
 )
 
-// progress reports a run: a status line on a terminal, else plain lines; or one JSON object per finished item. Each
+// Progress reports a run: a status line on a terminal, else plain lines; or one JSON object per finished item. Each
 // item that failed or is dead is a line of its own on standard error. Its methods may be called concurrently.
-type progress struct {
+type Progress struct {
 	json, quiet bool
 	out, err    io.Writer
 	width       func() int // columns of the terminal, 0 without one; it changes when a person resizes the window
@@ -43,18 +43,18 @@ const barEvery = 200 * time.Millisecond
 // warningLines is the largest number of lines about warnings. results.csv has all.
 const warningLines = 20
 
-func newProgress(o campaign.Options, stdout, stderr io.Writer) *progress {
-	return &progress{
+func newProgress(o campaign.Options, stdout, stderr io.Writer) *Progress {
+	return &Progress{
 		json: o.JSON, quiet: o.Quiet, out: stdout, err: stderr, style: cli.StyleOf(stderr),
 		width: func() int { return cli.TerminalWidth(stderr) },
 	}
 }
 
 // silent reports whether only failures are reported.
-func (p *progress) silent() bool { return p.json || p.quiet }
+func (p *Progress) silent() bool { return p.json || p.quiet }
 
 // Begin starts to report, before the dataset is read.
-func (p *progress) Begin() {
+func (p *Progress) Begin() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.silent() || p.stopped != nil {
@@ -67,7 +67,7 @@ func (p *progress) Begin() {
 
 // Entered reports the number of known items and the solver steps of the items to restore. Complete
 // is true once the dataset has been read to its end.
-func (p *progress) Entered(items, steps int, complete bool) {
+func (p *Progress) Entered(items, steps int, complete bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.items, p.allSteps = items, steps
@@ -86,9 +86,9 @@ func (p *progress) Entered(items, steps int, complete bool) {
 }
 
 // pending is the number of items that this run restores; p.mu is locked.
-func (p *progress) pending() int { return p.items - p.found - p.refused }
+func (p *Progress) pending() int { return p.items - p.found - p.refused }
 
-func (p *progress) tick(stopped <-chan struct{}) {
+func (p *Progress) tick(stopped <-chan struct{}) {
 	every := cli.LineEvery
 	if p.width() > 0 {
 		every = barEvery
@@ -108,7 +108,7 @@ func (p *progress) tick(stopped <-chan struct{}) {
 }
 
 // show writes the status; p.mu is locked.
-func (p *progress) show() {
+func (p *Progress) show() {
 	width := p.width()
 	if width == 0 {
 		fmt.Fprintln(p.err, p.line())
@@ -119,7 +119,7 @@ func (p *progress) show() {
 }
 
 // line is the status as text.
-func (p *progress) line() string {
+func (p *Progress) line() string {
 	resumed := ""
 	if p.found > 0 {
 		resumed = fmt.Sprintf("%d of %d found  ", p.found, p.items)
@@ -137,7 +137,7 @@ func (p *progress) line() string {
 }
 
 // bar is the status in at most the given number of columns: a bar where there is room for one, and the text.
-func (p *progress) bar(columns int) string {
+func (p *Progress) bar(columns int) string {
 	const smallest, largest = 10, 30
 	text := p.line()
 	length := min(largest, columns-utf8.RuneCountInString(text)-len("[] "))
@@ -152,7 +152,7 @@ func (p *progress) bar(columns int) string {
 }
 
 // finished reports an item that reached its final state. Found reports whether an earlier run restored it.
-func (p *progress) finished(r manifest.Result, found bool) {
+func (p *Progress) finished(r manifest.Result, found bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
@@ -182,7 +182,7 @@ func (p *progress) finished(r manifest.Result, found bool) {
 }
 
 // stepped adds solver steps that were made.
-func (p *progress) stepped(n int) {
+func (p *Progress) stepped(n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.made == 0 {
@@ -192,21 +192,21 @@ func (p *progress) stepped(n int) {
 }
 
 // skipped counts a file of the dataset that is no image.
-func (p *progress) skipped(string) {
+func (p *Progress) skipped(string) {
 	p.mu.Lock()
 	p.files++
 	p.mu.Unlock()
 }
 
 // clear removes the status line; p.mu is locked.
-func (p *progress) clear() {
+func (p *Progress) clear() {
 	if !p.silent() && p.width() > 0 {
 		fmt.Fprint(p.err, "\r\x1b[K")
 	}
 }
 
 // Stop reports the last state. A second call has no effect.
-func (p *progress) Stop() {
+func (p *Progress) Stop() {
 	p.mu.Lock()
 	running := p.stopped
 	p.stopped = nil

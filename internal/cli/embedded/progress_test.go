@@ -19,7 +19,7 @@ func ending(outcome manifest.Outcome, attempt int) manifest.Result {
 
 // The status line fits every width, and has a bar where there is room.
 func TestStatusLineFits(t *testing.T) {
-	p := &progress{items: 48, found: 12, ended: 7, allSteps: 3600, made: 700, complete: true, began: time.Now()}
+	p := &Progress{items: 48, found: 12, ended: 7, allSteps: 3600, made: 700, complete: true, began: time.Now()}
 	for width := range 200 {
 		line := p.bar(width)
 		if n := utf8.RuneCountInString(line); n > width {
