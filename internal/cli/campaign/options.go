@@ -11,7 +11,8 @@ import (
 	"ddiff/restore/onnx"
 )
 
-// Options are the flags of run.
+// Options are the values of the flags of a campaign that a command runs in this process. Spec has those that override fields of the
+// campaign file; the catalogue of ComputeOptions has the methods and operators, and after Read also the operator files.
 type Options struct {
 	images string
 	// Measurement is a dataset of measurements in place of images.
@@ -19,7 +20,7 @@ type Options struct {
 	Measurements MeasurementFlags
 
 	Tasks         []string
-	OperatorFiles []string // operator files
+	OperatorFiles []string // paths of --operator
 	Methods       []string
 	Params        []string      // NAME=VALUE or TASK.NAME=VALUE
 	Solver        []string      // NAME=VALUE
