@@ -11,8 +11,8 @@ import (
 	"ddiff/restore/onnx/onnxpb"
 )
 
-// blockedDomain has ONNX Runtime's operations on the blocked layout of its CPU provider, NCHWc.
-const blockedDomain = "com.microsoft.nchwc"
+// BlockedDomain has ONNX Runtime's operations on the blocked layout of its CPU provider, NCHWc.
+const BlockedDomain = "com.microsoft.nchwc"
 
 // Block makes later calls of InlineNetwork use the blocked layout with this number of channels per block, see Runtime.Block.
 // 0, the default: none.
@@ -167,12 +167,12 @@ func (b *blocker) rewrite() *Model {
 		return b.model
 	}
 	source := b.model.proto
-	imports := slices.DeleteFunc(slices.Clone(source.OpsetImport), func(o *onnxpb.OperatorSetIdProto) bool { return o.Domain == blockedDomain })
+	imports := slices.DeleteFunc(slices.Clone(source.OpsetImport), func(o *onnxpb.OperatorSetIdProto) bool { return o.Domain == BlockedDomain })
 	// Weights that are not used any more must not remain as inputs.
 	inputs := slices.DeleteFunc(slices.Clone(source.Graph.Input), func(v *onnxpb.ValueInfoProto) bool { return b.consts[v.Name] != nil })
 	all := &Model{proto: &onnxpb.ModelProto{
 		IrVersion: source.IrVersion, Functions: source.Functions,
-		OpsetImport: append(imports, &onnxpb.OperatorSetIdProto{Domain: blockedDomain, Version: 1}),
+		OpsetImport: append(imports, &onnxpb.OperatorSetIdProto{Domain: BlockedDomain, Version: 1}),
 		Graph:       &onnxpb.GraphProto{Name: source.Graph.Name, Initializer: slices.Concat(source.Graph.Initializer, b.weights), Node: b.nodes},
 	}}
 	var outputs []string
@@ -235,7 +235,7 @@ func (b *blocker) restore(name string) {
 	b.plain[name] = true
 	switch v.kind {
 	case viewImage, viewPadded, viewScaled, viewUpsized:
-		b.emit(blockedDomain, "ReorderOutput", name, []string{b.computed(name)}, map[string]any{"channels": v.dims[1]})
+		b.emit(BlockedDomain, "ReorderOutput", name, []string{b.computed(name)}, map[string]any{"channels": v.dims[1]})
 	case viewGroups, viewSquares:
 		for _, in := range v.node.Input {
 			b.restore(in)

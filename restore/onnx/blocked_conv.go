@@ -40,7 +40,7 @@ func (b *blocker) convolution(n *onnxpb.NodeProto) bool {
 		input = n.Input[0]
 	case in%4 == 0: // ReorderInput needs it
 		b.restore(n.Input[0])
-		b.emit(blockedDomain, "ReorderInput", b.blockedName(n.Input[0]), []string{n.Input[0]}, nil)
+		b.emit(BlockedDomain, "ReorderInput", b.blockedName(n.Input[0]), []string{n.Input[0]}, nil)
 		input = b.add(n.Input[0], x).name
 	default:
 		return false
@@ -89,7 +89,7 @@ func (b *blocker) conv(name, input string, k kernel, bias []float32, attrs map[s
 	bias = append(slices.Clone(bias), make([]float32, k.dims[0]-len(bias))...)
 	weights := b.constant(b.part(name, "kernel"), Float, func() []byte { return floatBytes(k.data) }, k.dims...)
 	biases := b.constant(b.part(name, "bias"), Float, func() []byte { return floatBytes(bias) }, len(bias))
-	node := b.emit(blockedDomain, "Conv", b.blockedName(name), []string{input, weights, biases}, attrs)
+	node := b.emit(BlockedDomain, "Conv", b.blockedName(name), []string{input, weights, biases}, attrs)
 	if v := b.add(name, dims); v.kind == viewImage {
 		v.conv = node
 	}

@@ -144,7 +144,7 @@ func (b *blocker) affine(name, of, slope, offset string) {
 	if o := numbers("offset", offset); o != "" {
 		inputs = append(inputs, o)
 	}
-	b.emit(blockedDomain, "Conv", b.part(name, "affine"), inputs, map[string]any{"group": n * c})
+	b.emit(BlockedDomain, "Conv", b.part(name, "affine"), inputs, map[string]any{"group": n * c})
 	b.reshape(b.blockedName(name), b.part(name, "affine"), v.dims...)
 	b.add(name, v.dims)
 }

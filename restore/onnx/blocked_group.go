@@ -78,11 +78,11 @@ func (b *blocker) means(name, of string, squares bool) {
 	parts := b.part(name, "stripes")
 	if squares {
 		weights := b.reshape(b.part(name, "kernel"), striped, all, 1, high, wide)
-		b.emit(blockedDomain, "Conv", b.part(name, "sums"), []string{striped, weights}, map[string]any{"group": all})
+		b.emit(BlockedDomain, "Conv", b.part(name, "sums"), []string{striped, weights}, map[string]any{"group": all})
 		scale := b.constant(b.part(name, "scale"), Float, func() []byte { return floatBytes([]float32{1 / float32(high*wide)}) }, 1)
 		b.emit("", "Mul", parts, []string{b.part(name, "sums"), scale}, nil)
 	} else {
-		b.emit(blockedDomain, "GlobalAveragePool", parts, []string{striped}, nil)
+		b.emit(BlockedDomain, "GlobalAveragePool", parts, []string{striped}, nil)
 	}
 	if r == 1 {
 		b.reshape(name, parts, n, c)

@@ -87,7 +87,7 @@ func TestBlockedOrder(t *testing.T) {
 	if _, err := g.InlineNetwork(m, map[string]Value{"x": x}, map[string][]int{"y": x.Dims}); err != nil {
 		t.Fatal(err)
 	}
-	if slices.ContainsFunc(g.raw, func(n *onnxpb.NodeProto) bool { return n.Domain == blockedDomain }) {
+	if slices.ContainsFunc(g.raw, func(n *onnxpb.NodeProto) bool { return n.Domain == BlockedDomain }) {
 		t.Error("it was rewritten")
 	}
 }

@@ -52,7 +52,7 @@ func (b *blocker) resize(n *onnxpb.NodeProto) bool {
 // upsample adds the repetition of an image's pixels.
 func (b *blocker) upsample(name, of string, high, wide int) {
 	v := b.views[of]
-	b.emit(blockedDomain, "Upsample", b.blockedName(name), []string{v.name}, map[string]any{"scales": []int{1, 1, high, wide}})
+	b.emit(BlockedDomain, "Upsample", b.blockedName(name), []string{v.name}, map[string]any{"scales": []int{1, 1, high, wide}})
 	b.add(name, []int{v.dims[0], v.dims[1], v.dims[2] * high, v.dims[3] * wide})
 }
 
@@ -64,7 +64,7 @@ func (b *blocker) pool(n *onnxpb.NodeProto) bool {
 		return false
 	}
 	c := copied(n, b.blockedName(n.Output[0]), v.name)
-	c.Domain = blockedDomain
+	c.Domain = BlockedDomain
 	b.nodes = append(b.nodes, c)
 	b.add(n.Output[0], y)
 	return true

@@ -8,6 +8,8 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"google.golang.org/protobuf/proto"
+
 	"ddiff/restore/onnx/onnxpb"
 )
 
@@ -39,19 +41,16 @@ func (r *Runtime) findBlock() int {
 // the channels by two.
 func (r *Runtime) blockSize() (int, error) {
 	const most = 64
-	g := NewGraph(DefaultOpset)
-	g.domains[blockedDomain] = 1
-	x := g.Input("x", Float, 1, most, 1, 2)
-	y := g.declare("y", Float, x.Dims)
-	g.push(&onnxpb.NodeProto{Domain: blockedDomain, OpType: "ReorderInput", Input: []string{"x"}, Output: []string{"reordered"}})
-	g.declare("reordered", Float, x.Dims)
-	g.emit("Identity", []string{"reordered"}, []string{"y"})
-	g.outputs = append(g.outputs, y)
+	x, y := Value{Name: "x", DType: Float, Dims: []int{1, most, 1, 2}}, Value{Name: "y", DType: Float, Dims: []int{1, most, 1, 2}}
+	model, err := reordering(x, y)
+	if err != nil {
+		return 0, err
+	}
 	ramp := make([]float32, x.Size())
 	for i := range ramp {
 		ramp[i] = float32(i)
 	}
-	out, err := r.evaluate(g, x, y, ramp)
+	out, err := r.evaluate(model, x, y, ramp)
 	if err != nil {
 		return 0, err
 	}
@@ -62,12 +61,25 @@ func (r *Runtime) blockSize() (int, error) {
 	return 0, errors.New("the library has another layout")
 }
 
-// evaluate runs a graph of one input and one output.
-func (r *Runtime) evaluate(g *Graph, x, y Value, data []float32) ([]float32, error) {
+// reordering returns a model whose output has the elements of its input in the order of the blocked layout.
+func reordering(x, y Value) ([]byte, error) {
+	g := NewGraph(DefaultOpset)
+	g.Output(y.Name, g.Apply("ReorderInput", x.DType, x.Dims, nil, g.Input(x.Name, x.DType, x.Dims...)))
 	model, err := g.Marshal("probe")
 	if err != nil {
 		return nil, err
 	}
+	p := &onnxpb.ModelProto{}
+	if err := proto.Unmarshal(model, p); err != nil {
+		return nil, err
+	}
+	p.Graph.Node[0].Domain = BlockedDomain
+	p.OpsetImport = append(p.OpsetImport, &onnxpb.OperatorSetIdProto{Domain: BlockedDomain, Version: 1})
+	return proto.Marshal(p)
+}
+
+// evaluate runs a model of one input and one output.
+func (r *Runtime) evaluate(model []byte, x, y Value, data []float32) ([]float32, error) {
 	s, err := r.NewSession(model, []string{x.Name}, []string{y.Name})
 	if err != nil {
 		return nil, err
@@ -102,7 +114,11 @@ func (r *Runtime) probeBlocked(channels int) error {
 			return err
 		}
 		g.Output("y", out["y"])
-		if results[i], err = r.evaluate(g, x, Value{Name: "y", DType: Float, Dims: x.Dims}, data); err != nil {
+		model, err := g.Marshal("probe")
+		if err != nil {
+			return err
+		}
+		if results[i], err = r.evaluate(model, x, Value{Name: "y", DType: Float, Dims: x.Dims}, data); err != nil {
 			return err
 		}
 	}
@@ -144,7 +160,7 @@ func probeNetwork() (*Model, error) {
 		ones, zeros := g.Const(slices.Repeat([]float32{1}, groups), groups), g.Const(make([]float32, groups), groups)
 		h = g.Reshape(g.Apply("InstanceNormalization", Float, h.Dims, nil, h, ones, zeros), x.Dims...)
 		h = g.Add(g.Mul(h, g.Const(normals(r, c, 1), c, 1, 1)), g.Const(normals(r, c, 1), c, 1, 1))
-		return g.Mul(h, g.unary("Sigmoid", h))
+		return g.Mul(h, g.Apply("Sigmoid", h.DType, h.Dims, nil, h))
 	}
 	x := g.Input("x", Float, 2, 3, 8, 8)
 	h := conv(x, c, 3, 1)

@@ -37,6 +37,9 @@ func ReadModel(data []byte) (*Model, error) {
 	return &Model{proto: p}, nil
 }
 
+// Proto returns the model in its file form. The caller does not change it.
+func (m *Model) Proto() *onnxpb.ModelProto { return m.proto }
+
 // Opset returns the version of the default operator set, 0 if the file has none.
 func (m *Model) Opset() int {
 	for _, o := range m.proto.OpsetImport {

@@ -107,7 +107,7 @@ func (r *Runtime) probeHalf() error {
 	if err != nil {
 		return err
 	}
-	if model, err = proto.Marshal(m.Half().proto); err != nil {
+	if model, err = proto.Marshal(m.Half().Proto()); err != nil {
 		return err
 	}
 	s, err := r.NewSession(model, []string{"x"}, []string{"y"})

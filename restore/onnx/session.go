@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime"
+	"slices"
 
 	ort "github.com/yalue/onnxruntime_go"
 )
@@ -87,7 +89,7 @@ func (r *Runtime) configure(opts *ort.SessionOptions, model []byte, t target) er
 		func() error { return opts.SetLogSeverityLevel(ort.LoggingLevelFatal) },
 	}
 	entries := sessionSettings(t.device, !t.unguarded, r.Divides())
-	for _, k := range sortedKeys(entries) {
+	for _, k := range slices.Sorted(maps.Keys(entries)) {
 		steps = append(steps, func() error { return opts.AddSessionConfigEntry(k, entries[k]) })
 	}
 	if t.profile != "" {

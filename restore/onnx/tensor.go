@@ -20,14 +20,17 @@ type Tensor struct {
 // NewTensor makes a float or int64 tensor of zeros with at least one dimension.
 func NewTensor(t DType, dims ...int) (*Tensor, error) {
 	x := &Tensor{dims: dims}
-	shape := ort.NewShape(int64s(dims)...)
+	size, shape := Value{Dims: dims}.Size(), make(ort.Shape, len(dims))
+	for i, d := range dims {
+		shape[i] = int64(d)
+	}
 	var err error
 	switch t {
 	case Float:
-		x.F32 = make([]float32, size(dims))
+		x.F32 = make([]float32, size)
 		x.value, err = ort.NewTensor(shape, x.F32)
 	case Int64:
-		x.I64 = make([]int64, size(dims))
+		x.I64 = make([]int64, size)
 		x.value, err = ort.NewTensor(shape, x.I64)
 	default:
 		err = fmt.Errorf("element type %d is not supported", t)
