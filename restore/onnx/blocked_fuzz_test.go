@@ -239,7 +239,7 @@ func TestBlockedFuzz(t *testing.T) {
 				out = append(out, v)
 			}
 		}
-		results := run(t, g, []onnx.Value{in}, out, random(x.Size(), uint32(seed))) //nolint:gosec // small
+		results := onnxtest.Run(t, g, []onnx.Value{in}, out, onnxtest.Random(x.Size(), uint32(seed))) //nolint:gosec // small
 		for i, want := range results[:len(outputs)] {
 			difference, largest := farthest(want, results[len(outputs)+i])
 			worst = max(worst, difference/max(largest, 1e-9))

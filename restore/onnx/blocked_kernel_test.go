@@ -1,6 +1,7 @@
 package onnx
 
 import (
+	"os"
 	"slices"
 	"sync"
 	"testing"
@@ -73,18 +74,30 @@ func TestFromHalf(t *testing.T) {
 	}
 }
 
-// A model whose nodes are not in order stays as it is.
-func TestBlockedOrder(t *testing.T) {
-	t.Parallel()
-	m, err := probeNetwork()
+// bundled returns the score network of the bundled prior, prepared as by prior.Load.
+func bundled(t *testing.T) *Model {
+	t.Helper()
+	data, err := os.ReadFile("../prior/bundled/prior.onnx")
 	if err != nil {
 		t.Fatal(err)
 	}
+	m, err := ReadModel(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, _ = m.FuseGroupNorm()
+	return m
+}
+
+// A model whose nodes are not in order stays as it is.
+func TestBlockedOrder(t *testing.T) {
+	t.Parallel()
+	m := bundled(t)
 	slices.Reverse(m.proto.Graph.Node)
 	g := NewGraph(m.Opset())
 	g.Block(8)
-	x := g.Input("x", Float, 2, 3, 8, 8)
-	if _, err := g.InlineNetwork(m, map[string]Value{"x": x}, map[string][]int{"y": x.Dims}); err != nil {
+	x := g.Input("x", Float, 2, 3, 32, 32)
+	if _, err := g.InlineNetwork(m, map[string]Value{"x": x, "t": g.Ints(40, 700)}, map[string][]int{"z": x.Dims}); err != nil {
 		t.Fatal(err)
 	}
 	if slices.ContainsFunc(g.raw, func(n *onnxpb.NodeProto) bool { return n.Domain == BlockedDomain }) {
@@ -95,14 +108,11 @@ func TestBlockedOrder(t *testing.T) {
 // Graphs for the same dimensions have one form of a model in common, also if they are built at the same time.
 func TestBlockedKept(t *testing.T) {
 	t.Parallel()
-	m, err := probeNetwork()
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := bundled(t)
 	form := func(n, channels int) *Model {
 		g := NewGraph(m.Opset())
 		g.Block(channels)
-		b, err := g.blocked(m, map[string]Value{"x": g.Input("x", Float, n, 3, 8, 8)})
+		b, err := g.blocked(m, map[string]Value{"x": g.Input("x", Float, n, 3, 32, 32), "t": g.Input("t", Int64, n)})
 		if err != nil {
 			t.Error(err)
 		}

@@ -34,7 +34,7 @@ func (l *layers) weights(dims ...int) onnx.Value {
 	for _, d := range dims {
 		n *= d
 	}
-	return l.Const(random(n, l.seed), dims...)
+	return l.Const(onnxtest.Random(n, l.seed), dims...)
 }
 
 func (l *layers) conv(x onnx.Value, out, size, stride int) onnx.Value {
@@ -266,7 +266,7 @@ func inNetwork(t *testing.T, m *onnx.Model, x, y onnx.Value, block int) (results
 	for _, op := range slices.Sorted(maps.Keys(counts)) {
 		nodes += fmt.Sprintf(" %d %s", counts[op], op)
 	}
-	return run(t, g, []onnx.Value{in}, []onnx.Value{{Name: "y", DType: onnx.Float, Dims: y.Dims}}, random(x.Size(), 9))[0], strings.TrimSpace(nodes)
+	return onnxtest.Run(t, g, []onnx.Value{in}, []onnx.Value{{Name: "y", DType: onnx.Float, Dims: y.Dims}}, onnxtest.Random(x.Size(), 9))[0], strings.TrimSpace(nodes)
 }
 
 // The statistics of a large image, whose mean is far from zero, keep their digits.
@@ -292,7 +292,7 @@ func TestBlockedLargeImage(t *testing.T) {
 		t.Errorf("%s", nodes)
 	}
 	var mean, square float64
-	for _, v := range random(x.Size(), 9) {
+	for _, v := range onnxtest.Random(x.Size(), 9) {
 		z := float64(v + 10)
 		mean += z / side / side
 		square += z * z / side / side

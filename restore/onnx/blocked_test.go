@@ -53,32 +53,5 @@ func networkPredictions(t *testing.T, m *onnx.Model, n, block int) []float32 {
 		t.Fatal(err)
 	}
 	g.Output(y.Name, out[output.Name])
-	return run(t, g, []onnx.Value{x}, []onnx.Value{y}, random(x.Size(), 5))[0]
-}
-
-// The probe notices a layout that is not that of the library. Without the layout, networks are as in their files.
-func TestBlock(t *testing.T) {
-	t.Parallel()
-	rt := onnxtest.Runtime(t)
-	block := rt.Block()
-	if block == 0 {
-		t.Skip("the library has no blocked layout on this processor")
-	}
-	if block != 8 && block != 16 {
-		t.Errorf("blocks of %d channels", block)
-	}
-	if err := rt.ProbeBlocked(block); err != nil {
-		t.Error(err)
-	}
-	if err := rt.ProbeBlocked(2 * block); err == nil { // whole blocks of the library, in another order
-		t.Errorf("blocks of %d channels instead of %d: no error", 2*block, block)
-	}
-	plain, err := rt.With(onnx.Config{Provider: onnx.ProviderCPU, Options: onnx.Options{Layout: onnx.LayoutNCHW}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer plain.Close()
-	if b := plain.Block(); b != 0 || plain.Settings()["cpu.layout"] != "nchw" {
-		t.Errorf("with layout nchw: blocks of %d channels, settings %v", b, plain.Settings())
-	}
+	return onnxtest.Run(t, g, []onnx.Value{x}, []onnx.Value{y}, onnxtest.Random(x.Size(), 5))[0]
 }

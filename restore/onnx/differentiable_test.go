@@ -9,6 +9,7 @@ import (
 
 	"ddiff/restore/onnx"
 	"ddiff/restore/onnx/onnxpb"
+	"ddiff/restore/onnx/onnxtest"
 )
 
 // parse returns the model of a graph.
@@ -29,7 +30,7 @@ func TestTypes(t *testing.T) {
 	t.Parallel()
 	g := onnx.NewGraph(18)
 	x := g.Input("x", onnx.Float, -1, 3, 8, 8)
-	g.Output("y", g.Apply("Conv", onnx.Float, []int{-1, 4, 4, 4}, map[string]any{"strides": []int{2, 2}, "pads": []int{1, 1, 1, 1}}, x, g.Const(random(4*27, 1), 4, 3, 3, 3)))
+	g.Output("y", g.Apply("Conv", onnx.Float, []int{-1, 4, 4, 4}, map[string]any{"strides": []int{2, 2}, "pads": []int{1, 1, 1, 1}}, x, g.Const(onnxtest.Random(4*27, 1), 4, 3, 3, 3)))
 	m := parse(t, g)
 	if _, err := m.Types(nil); !errors.Is(err, onnx.ErrModel) || !strings.Contains(err.Error(), "input x") {
 		t.Errorf("error %v, want ErrModel that names the input", err)
@@ -129,10 +130,10 @@ func TestGradientOfHalf(t *testing.T) {
 	t.Parallel()
 	inner := onnx.NewGraph(onnx.DefaultOpset)
 	in := inner.Input("x", onnx.Float, 2, 3, 6, 6)
-	h := inner.Apply("Conv", onnx.Float, []int{2, 4, 6, 6}, map[string]any{"pads": []int{1, 1, 1, 1}}, in, inner.Const(random(4*27, 1), 4, 3, 3, 3))
+	h := inner.Apply("Conv", onnx.Float, []int{2, 4, 6, 6}, map[string]any{"pads": []int{1, 1, 1, 1}}, in, inner.Const(onnxtest.Random(4*27, 1), 4, 3, 3, 3))
 	h = inner.Mul(h, inner.Apply("Sigmoid", onnx.Float, h.Dims, nil, h))
 	h = inner.Apply("LeakyRelu", onnx.Float, h.Dims, map[string]any{"alpha": float32(0.2)}, h)
-	inner.Output("y", inner.MatMul(inner.Reshape(h, 2, 144), inner.Const(random(144*3, 2), 144, 3)))
+	inner.Output("y", inner.MatMul(inner.Reshape(h, 2, 144), inner.Const(onnxtest.Random(144*3, 2), 144, 3)))
 	model := parse(t, inner)
 	gradient := func(half bool) []float32 {
 		g := onnx.NewGraph(onnx.DefaultOpset)
@@ -147,7 +148,7 @@ func TestGradientOfHalf(t *testing.T) {
 			t.Fatal(err)
 		}
 		g.Output("dx", dx)
-		return run(t, g, []onnx.Value{x, seed}, []onnx.Value{{Name: "dx", DType: onnx.Float, Dims: in.Dims}}, random(in.Size(), 3), random(6, 4))[0]
+		return onnxtest.Run(t, g, []onnx.Value{x, seed}, []onnx.Value{{Name: "dx", DType: onnx.Float, Dims: in.Dims}}, onnxtest.Random(in.Size(), 3), onnxtest.Random(6, 4))[0]
 	}
 	full, mixed := gradient(false), gradient(true)
 	distance, size := 0.0, 0.0

@@ -87,7 +87,7 @@ func fuzzBatch(t *testing.T, opset int, models []fuzzed) []float64 {
 	run := fuzzSession(t, g, in, out)
 	at, along := make([][]float32, len(in)), make([][]float32, len(in))
 	for i, v := range in {
-		at[i], along[i] = random(v.Size(), uint32(2*i)), random(v.Size(), uint32(2*i+1)) //nolint:gosec // small
+		at[i], along[i] = onnxtest.Random(v.Size(), uint32(2*i)), onnxtest.Random(v.Size(), uint32(2*i+1)) //nolint:gosec // small
 	}
 	eval := func(h float64) []*onnx.Tensor {
 		p := slices.Clone(at)

@@ -85,7 +85,7 @@ func (e *evaluation) compareDifferences(at []float32, results int) float64 {
 	e.t.Helper()
 	worst := 0.0
 	for draw := range uint32(3) {
-		along, seed := random(len(at), 10+draw), random(results, 20+draw)
+		along, seed := onnxtest.Random(len(at), 10+draw), onnxtest.Random(results, 20+draw)
 		difference := func(h float64) []float64 {
 			up, down := e.run(step(at, along, h), seed)[0], e.run(step(at, along, -h), seed)[0]
 			d := make([]float64, len(up))

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxtest"
 )
 
 // vectors are a network's inputs, the vector w of the result's shape and gx = Jᵀ·w by PyTorch, from NAME.json.
@@ -159,7 +160,7 @@ func TestGradientForeignNetworks(t *testing.T) {
 			for i := range e.in[2].I64 {
 				e.in[2].I64[i] = int64(300 + 100*i)
 			}
-			rel := e.compareDifferences(random(x.Size(), 1), x.Size())
+			rel := e.compareDifferences(onnxtest.Random(x.Size(), 1), x.Size())
 			if !(rel <= 1e-3) {
 				t.Errorf("relative error %.2g of the derivative, want 1e-3 or less", rel)
 				return

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxtest"
 )
 
 func TestLoop(t *testing.T) {
@@ -23,7 +24,7 @@ func TestLoop(t *testing.T) {
 		})
 		g.Output("y", final[0])
 		g.Output("n", curves[0])
-		got := run(t, g, []onnx.Value{x, table}, []onnx.Value{
+		got := onnxtest.Run(t, g, []onnx.Value{x, table}, []onnx.Value{
 			{Name: "y", DType: onnx.Float, Dims: []int{2}}, {Name: "n", DType: onnx.Float, Dims: []int{3, 1}},
 		}, []float32{3, 4}, []float32{1, 0, 0, 1, 1, 1, 99, 99})
 		if got[0][0] != 29 || got[0][1] != 35 {
@@ -60,7 +61,7 @@ func TestInlineTwice(t *testing.T) {
 		v = out["y"]
 	}
 	g.Output("z", v)
-	got := run(t, g, []onnx.Value{x}, []onnx.Value{{Name: "z", DType: onnx.Float, Dims: []int{2}}}, []float32{1, -1})[0]
+	got := onnxtest.Run(t, g, []onnx.Value{x}, []onnx.Value{{Name: "z", DType: onnx.Float, Dims: []int{2}}}, []float32{1, -1})[0]
 	if got[0] != 13 || got[1] != -5 {
 		t.Errorf("got %v, want [13 -5]", got)
 	}

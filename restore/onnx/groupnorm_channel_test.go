@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxtest"
 )
 
 // A SiLU behind a normalisation is rewritten, and stays accurate for arguments up to 90. A sigmoid with another reader or factor stays.
@@ -37,8 +38,8 @@ func TestFuseGroupNormByChannelActivation(t *testing.T) {
 		y := g.Add(g.Mul(g.Reshape(n, x.Dims...), g.Const(gamma, channels, 1, 1)), g.Const(gamma, channels, 1, 1))
 		g.Output("y", c.activate(g, x, y))
 		port := value{Name: "y", DType: onnx.Float, Dims: x.Dims}
-		in := random(x.Size(), 9)
-		want := run(t, g, []value{x}, []value{port}, in)[0]
+		in := onnxtest.Random(x.Size(), 9)
+		want := onnxtest.Run(t, g, []value{x}, []value{port}, in)[0]
 		data, err := g.Marshal("m")
 		if err != nil {
 			t.Fatal(err)
@@ -64,7 +65,7 @@ func TestFuseGroupNormByChannelActivation(t *testing.T) {
 		if got := bytes.Contains(data, []byte("Sigmoid")); got != c.kept {
 			t.Errorf("%s: a sigmoid is kept: %v, want %v", name, got, c.kept)
 		}
-		got := run(t, g, []value{x}, []value{port}, in)[0]
+		got := onnxtest.Run(t, g, []value{x}, []value{port}, in)[0]
 		worst, largest := 0.0, 0.0
 		for i := range want {
 			worst, largest = max(worst, math.Abs(float64(got[i]-want[i]))), max(largest, math.Abs(float64(want[i])))

@@ -15,7 +15,7 @@ func TestFuseGroupNormNodes(t *testing.T) {
 	type graph = onnx.Graph
 	type value = onnx.Value
 	const channels = 8
-	gamma, beta, half := random(channels, 1), random(channels, 2), random(4, 3)
+	gamma, beta, half := onnxtest.Random(channels, 1), onnxtest.Random(channels, 2), onnxtest.Random(4, 3)
 	norm := func(g *graph, x value, attrs map[string]any) value {
 		return g.Apply("GroupNormalization", onnx.Float, x.Dims, attrs, x, g.Const(gamma, channels), g.Const(beta, channels))
 	}
@@ -23,7 +23,7 @@ func TestFuseGroupNormNodes(t *testing.T) {
 	// byTime returns values by channel that depend on the time, as a network's scales and shifts do.
 	byTime := func(g *graph, t value, by float32) value {
 		e := g.Apply("Cast", onnx.Float, t.Dims, map[string]any{"to": int(onnx.Float)}, t)
-		return g.Add(g.Mul(g.Reshape(e, 1, 1, 1, 1), g.Scalar(by)), g.Const(random(channels, 4), 1, channels, 1, 1))
+		return g.Add(g.Mul(g.Reshape(e, 1, 1, 1, 1), g.Scalar(by)), g.Const(onnxtest.Random(channels, 4), 1, channels, 1, 1))
 	}
 	for name, c := range map[string]struct {
 		opset int
@@ -67,10 +67,10 @@ func TestFuseGroupNormNodes(t *testing.T) {
 			return g.Add(g.Mul(norm(g, x, groups(4)), g.Reshape(g.Mul(e, g.Scalar(0.01)), 1, 1, 1, 1)), g.Scalar(2))
 		}, 1},
 		"scale and shift by place": {21, func(g *graph, x, _ value) value {
-			return g.Add(g.Mul(norm(g, x, groups(4)), g.Const(random(8, 6), 8)), g.Const(random(64, 7), 8, 8))
+			return g.Add(g.Mul(norm(g, x, groups(4)), g.Const(onnxtest.Random(8, 6), 8)), g.Const(onnxtest.Random(64, 7), 8, 8))
 		}, 1},
 		"product of normalisations of the time": {21, func(g *graph, x, t value) value {
-			rows := g.Mul(g.Reshape(byTime(g, t, 0.01), 1, channels, 1), g.Const(random(4, 8), 1, 1, 4))
+			rows := g.Mul(g.Reshape(byTime(g, t, 0.01), 1, channels, 1), g.Const(onnxtest.Random(4, 8), 1, 1, 4))
 			both := g.Add(g.Mul(norm(g, rows, groups(4)), norm(g, rows, groups(2))), g.Scalar(2))
 			sum := g.Apply("ReduceMean", onnx.Float, []int{1, channels, 1}, nil, both, g.Ints(2))
 			return g.Mul(x, g.Reshape(sum, 1, channels, 1, 1))
@@ -97,7 +97,7 @@ func TestFuseGroupNormNodes(t *testing.T) {
 		}, 0},
 		"volume and an image": {21, func(g *graph, x, _ value) value {
 			volume := g.Apply("Expand", onnx.Float, []int{2, channels, 1, 8, 8}, nil, g.Reshape(x, 2, channels, 1, 8, 8), g.Ints(1, 1, 1, 1, 1))
-			return g.Reshape(norm(g, g.Mul(volume, g.Const(random(64, 9), 1, 1, 8, 8)), groups(4)), x.Dims...)
+			return g.Reshape(norm(g, g.Mul(volume, g.Const(onnxtest.Random(64, 9), 1, 1, 8, 8)), groups(4)), x.Dims...)
 		}, 0},
 		"unknown dimensions": {21, func(g *graph, x, _ value) value {
 			return norm(g, g.Apply("Expand", onnx.Float, x.Dims, nil, x, g.Ints(1, 1, 1, 1)), groups(4))
@@ -146,7 +146,7 @@ func TestFuseGroupNormOfInvalidFiles(t *testing.T) {
 	type graph = onnx.Graph
 	type value = onnx.Value
 	image := []int{2, 4, 8, 8}
-	weights := func(g *graph) value { return g.Const(random(4, 1), 4) }
+	weights := func(g *graph) value { return g.Const(onnxtest.Random(4, 1), 4) }
 	norm := func(g *graph, inputs ...value) value {
 		return g.Apply("GroupNormalization", onnx.Float, image, map[string]any{"num_groups": 2}, inputs...)
 	}
@@ -194,5 +194,5 @@ func modelPredictions(t *testing.T, m *onnx.Model, dims []int, block int) []floa
 	}
 	y := onnx.Value{Name: "z", DType: onnx.Float, Dims: dims}
 	g.Output(y.Name, out["y"])
-	return run(t, g, []onnx.Value{x}, []onnx.Value{y}, random(x.Size(), 5))[0]
+	return onnxtest.Run(t, g, []onnx.Value{x}, []onnx.Value{y}, onnxtest.Random(x.Size(), 5))[0]
 }

@@ -1,11 +1,14 @@
 package onnx_test
 
 import (
+	"errors"
 	"math"
 	"os"
+	"strings"
 	"testing"
 
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/prior/randomnet"
 )
 
@@ -70,7 +73,7 @@ func TestHalfPredictions(t *testing.T) {
 					t.Fatal(err)
 				}
 				g.Output("y", out[output.Name])
-				return run(t, g, []onnx.Value{x}, []onnx.Value{y}, random(x.Size(), 5))[0]
+				return onnxtest.Run(t, g, []onnx.Value{x}, []onnx.Value{y}, onnxtest.Random(x.Size(), 5))[0]
 			}
 			want := predict(m)
 			for name, half := range map[string]*onnx.Model{"here": m.Half(), "rounded": m.HalfRounded()} {
@@ -81,5 +84,42 @@ func TestHalfPredictions(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// The bundled prior predicts in float16 on devices that have it.
+func TestWebGPUHalf(t *testing.T) {
+	rt := onnxtest.WebGPU(t)
+	m := bundledModel(t)
+	build := func(half bool) (g *onnx.Graph, x, y onnx.Value) {
+		g = onnx.NewGraph(m.Opset())
+		g.Half(half)
+		x = g.Input("x", onnx.Float, 1, 3, 32, 32)
+		out, err := g.Inline(m, map[string]onnx.Value{"x": x, "t": g.Ints(500)}, map[string][]int{"z": x.Dims})
+		if err != nil {
+			t.Fatal(err)
+		}
+		g.Output("y", out["z"])
+		return g, x, onnx.Value{Name: "y", DType: onnx.Float, Dims: x.Dims}
+	}
+	g, x, y := build(true)
+	model, err := g.Marshal("half")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := rt.NewSession(model, []string{"x"}, []string{"y"})
+	if err != nil {
+		// Without the feature, the error names it.
+		if !errors.Is(err, onnx.ErrRuntime) || !strings.Contains(err.Error(), "requires f16 but the device does not support it") {
+			t.Errorf("error %v", err)
+		}
+		return
+	}
+	s.Close()
+	got := onnxtest.RunOn(t, rt, g, []onnx.Value{x}, []onnx.Value{y}, onnxtest.Random(x.Size(), 5))[0]
+	g, x, y = build(false)
+	want := onnxtest.Run(t, g, []onnx.Value{x}, []onnx.Value{y}, onnxtest.Random(x.Size(), 5))[0]
+	if p := psnr(want, got); !(p >= 50) || math.IsInf(p, 1) {
+		t.Errorf("float16 predicts with %.1f dB against float32, want 50 or more, and not equal", p)
 	}
 }

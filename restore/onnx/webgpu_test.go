@@ -2,7 +2,6 @@ package onnx_test
 
 import (
 	"errors"
-	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -85,7 +84,7 @@ func TestAllowedFallback(t *testing.T) {
 	}
 	defer rt.Close()
 	g, x, y := looped()
-	got := runOn(t, rt, g, []onnx.Value{x}, []onnx.Value{y}, []float32{1, -2})[0]
+	got := onnxtest.RunOn(t, rt, g, []onnx.Value{x}, []onnx.Value{y}, []float32{1, -2})[0]
 	if !slices.Equal(got, []float32{8, -16}) {
 		t.Errorf("got %v", got)
 	}
@@ -102,42 +101,5 @@ func TestWebGPUMemory(t *testing.T) {
 	}
 	if got, err := expand(t, rt, 1<<10); err != nil || got != 4<<10 {
 		t.Errorf("afterwards: sum %g, error %v", got, err)
-	}
-}
-
-// The bundled prior predicts in float16 on devices that have it.
-func TestWebGPUHalf(t *testing.T) {
-	rt := onnxtest.WebGPU(t)
-	m := bundledModel(t)
-	build := func(half bool) (g *onnx.Graph, x, y onnx.Value) {
-		g = onnx.NewGraph(m.Opset())
-		g.Half(half)
-		x = g.Input("x", onnx.Float, 1, 3, 32, 32)
-		out, err := g.Inline(m, map[string]onnx.Value{"x": x, "t": g.Ints(500)}, map[string][]int{"z": x.Dims})
-		if err != nil {
-			t.Fatal(err)
-		}
-		g.Output("y", out["z"])
-		return g, x, onnx.Value{Name: "y", DType: onnx.Float, Dims: x.Dims}
-	}
-	g, x, y := build(true)
-	model, err := g.Marshal("half")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := rt.NewSession(model, []string{"x"}, []string{"y"})
-	if err != nil {
-		// Without the feature, the error names it.
-		if !errors.Is(err, onnx.ErrRuntime) || !strings.Contains(err.Error(), "requires f16 but the device does not support it") {
-			t.Errorf("error %v", err)
-		}
-		return
-	}
-	s.Close()
-	got := runOn(t, rt, g, []onnx.Value{x}, []onnx.Value{y}, random(x.Size(), 5))[0]
-	g, x, y = build(false)
-	want := run(t, g, []onnx.Value{x}, []onnx.Value{y}, random(x.Size(), 5))[0]
-	if p := psnr(want, got); !(p >= 50) || math.IsInf(p, 1) {
-		t.Errorf("float16 predicts with %.1f dB against float32, want 50 or more, and not equal", p)
 	}
 }
