@@ -13,7 +13,7 @@ import (
 	"ddiff/coordinator/tune"
 	"ddiff/manifest"
 	"ddiff/queue"
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/solver"
 )
 
@@ -45,9 +45,9 @@ func completions(c shard.Catalogue) map[string]func() []string {
 		"tile":       fixed(manifest.TileAuto, manifest.TileOff),
 		"select":     func() []string { return strings.Split(words(manifest.Selections()), ", ") },
 		"objective":  func() []string { return strings.Split(words(tune.Objectives()), ", ") },
-		"device":     onnx.Providers,
+		"device":     onnxruntime.Providers,
 		"form":       func() []string { return strings.Split(words(solver.Forms()), ", ") },
-		"precision":  func() []string { return strings.Split(words(onnx.Precisions()), ", ") },
+		"precision":  func() []string { return strings.Split(words(onnxruntime.Precisions()), ", ") },
 		"log-level":  fixed("debug", "info", "warn", "error", "off"),
 		"log-format": fixed("text", "json"),
 		"priority":   func() []string { return strings.Split(words(manifest.Priorities()), ", ") },

@@ -12,8 +12,8 @@ import (
 
 	"ddiff/coordinator/shard"
 	"ddiff/restore"
-	"ddiff/restore/onnx"
 	"ddiff/restore/onnx/install"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/solver"
 )
 
@@ -33,7 +33,7 @@ type computeOptions struct {
 
 // addDevice adds the flags of the device with its default.
 func (o *computeOptions) addDevice(f *pflag.FlagSet, value string) {
-	f.StringVar(&o.device, "device", value, onnx.DeviceForms)
+	f.StringVar(&o.device, "device", value, onnxruntime.DeviceForms)
 	f.StringArrayVar(&o.options, "provider-option", nil, "setting `KEY=VALUE` of the device's provider, such as tf32=on; repeatable")
 	f.StringVar(&o.library, "onnxruntime", "", "ONNX Runtime library or its directory (default: searched)")
 	f.IntVar(&o.threads, "threads", 0, "CPU threads (0: one per core)")
@@ -48,8 +48,8 @@ func (o *computeOptions) addBuild(f *pflag.FlagSet) {
 
 // addPrecision adds the flag of the precision of campaigns that fix none.
 func (o *computeOptions) addPrecision(f *pflag.FlagSet) {
-	f.StringVar(&o.precision, "precision", string(onnx.FP32),
-		"arithmetic of the score network for campaigns without a precision: "+words(onnx.Precisions()))
+	f.StringVar(&o.precision, "precision", string(onnxruntime.FP32),
+		"arithmetic of the score network for campaigns without a precision: "+words(onnxruntime.Precisions()))
 }
 
 func words[T ~string](values []T) string {
@@ -65,7 +65,7 @@ func (o computeOptions) build() (solver.Build, error) {
 	b := solver.Build{Form: solver.Form(o.form), Chunk: o.chunk, Streams: o.streams}
 	if o.precision != "" {
 		var err error
-		if b.Precision, err = onnx.ParsePrecision(o.precision); err != nil {
+		if b.Precision, err = onnxruntime.ParsePrecision(o.precision); err != nil {
 			return b, usageError{fmt.Errorf("--%w", err)}
 		}
 	}
@@ -90,24 +90,24 @@ func (o computeOptions) check() error {
 }
 
 // runtime returns the configuration of ONNX Runtime, without its library.
-func (o computeOptions) runtime(log *slog.Logger) (cfg onnx.Config, err error) {
-	d, err := onnx.ParseDevice(o.device)
+func (o computeOptions) runtime(log *slog.Logger) (cfg onnxruntime.Config, err error) {
+	d, err := onnxruntime.ParseDevice(o.device)
 	if err != nil {
 		return cfg, usageError{fmt.Errorf("--device: %w", err)}
 	}
 	if o.threads < 0 {
 		return cfg, usageError{fmt.Errorf("--threads: %d is negative; use 0 for one thread per core", o.threads)}
 	}
-	if o.threads > onnx.MaxThreads {
-		return cfg, usageError{fmt.Errorf("--threads: %d is above %d; use 0 for one thread per core", o.threads, onnx.MaxThreads)}
+	if o.threads > onnxruntime.MaxThreads {
+		return cfg, usageError{fmt.Errorf("--threads: %d is above %d; use 0 for one thread per core", o.threads, onnxruntime.MaxThreads)}
 	}
-	var settings onnx.Options
+	var settings onnxruntime.Options
 	for _, s := range o.options {
 		if err := settings.Set(s); err != nil {
 			return cfg, usageError{fmt.Errorf("--provider-option: %w", err)}
 		}
 	}
-	cfg = onnx.Config{Library: "not located yet", Provider: d.Provider, Device: d.Index, Options: settings, Threads: o.threads, Logger: log}
+	cfg = onnxruntime.Config{Library: "not located yet", Provider: d.Provider, Device: d.Index, Options: settings, Threads: o.threads, Logger: log}
 	if err := cfg.Validate(); err != nil {
 		return cfg, usageError{fmt.Errorf("--device %s: %w", o.device, err)}
 	}
@@ -115,16 +115,16 @@ func (o computeOptions) runtime(log *slog.Logger) (cfg onnx.Config, err error) {
 }
 
 // open locates ONNX Runtime and opens it with the requested device.
-func (o computeOptions) open(log *slog.Logger) (*onnx.Runtime, error) {
+func (o computeOptions) open(log *slog.Logger) (*onnxruntime.Runtime, error) {
 	cfg, err := o.runtime(log)
 	if err != nil {
 		return nil, err
 	}
 	options := install.LocateOptions{Path: o.library}
-	switch d := (onnx.Device{Provider: cfg.Provider, Index: cfg.Device}); {
+	switch d := (onnxruntime.Device{Provider: cfg.Provider, Index: cfg.Device}); {
 	case d.NVIDIA():
 		options.EP = install.CUDA
-	case d.Provider == onnx.ProviderWebGPU, d.Provider == onnx.ProviderOpenVINO:
+	case d.Provider == onnxruntime.ProviderWebGPU, d.Provider == onnxruntime.ProviderOpenVINO:
 		options.EP = install.CPU // only the CPU build contains WebGPU, and is new enough for the plugin
 	}
 	lib, err := install.Locate(options)
@@ -135,7 +135,7 @@ func (o computeOptions) open(log *slog.Logger) (*onnx.Runtime, error) {
 	if cfg.Plugin, err = plugin(cfg.Provider); err != nil {
 		return nil, err
 	}
-	rt, err := onnx.Open(cfg)
+	rt, err := onnxruntime.Open(cfg)
 	if err == nil && rt.Unusable() != nil {
 		noteUnusable(rt.Unusable())
 	}
@@ -144,14 +144,14 @@ func (o computeOptions) open(log *slog.Logger) (*onnx.Runtime, error) {
 
 // plugin returns the path of the OpenVINO plugin for a provider, or "". With auto, a damaged plugin is noted.
 func plugin(provider string) (string, error) {
-	if provider != onnx.ProviderAuto && provider != onnx.ProviderOpenVINO {
+	if provider != onnxruntime.ProviderAuto && provider != onnxruntime.ProviderOpenVINO {
 		return "", nil
 	}
 	lib, err := install.LocatePlugin("")
 	switch {
 	case err == nil:
 		return lib.Path, nil
-	case provider == onnx.ProviderOpenVINO:
+	case provider == onnxruntime.ProviderOpenVINO:
 		return "", fmt.Errorf("use provider %s: %w", provider, err)
 	case errors.Is(err, install.ErrUnsupported): // no plugin for this platform
 	case !errors.Is(err, install.ErrNoPlugin) || os.Getenv(install.PluginVar) != "":

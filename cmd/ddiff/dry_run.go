@@ -19,7 +19,7 @@ import (
 	"ddiff/gpuworker"
 	"ddiff/internal/redact"
 	"ddiff/manifest"
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/storage"
 )
 
@@ -181,12 +181,12 @@ func (p *plan) add(ctx context.Context, stat func(context.Context, string) (stor
 // expectation returns the function that adds the expected time of an item, from the batch sizes that workers of this
 // machine have measured.
 func (o runOptions) expectation(channels int) (func(*gpuworker.Expectation, manifest.Item), error) {
-	device, err := onnx.ParseDevice(o.device)
+	device, err := onnxruntime.ParseDevice(o.device)
 	if err != nil {
 		return nil, usageError{fmt.Errorf("--device: %w", err)}
 	}
 	provider := device.Provider
-	if device.Provider == onnx.ProviderAuto {
+	if device.Provider == onnxruntime.ProviderAuto {
 		provider = ""
 	}
 	log := slog.New(slog.DiscardHandler)

@@ -23,7 +23,7 @@ import (
 	"ddiff/internal/redact"
 	"ddiff/manifest"
 	"ddiff/restore"
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/operator"
 	"ddiff/restore/prior"
 	"ddiff/restore/solver"
@@ -56,7 +56,7 @@ func openPriorOf(spec *manifest.Spec, c shard.Catalogue) (*prior.Prior, error) {
 
 // openEngine opens the engine of a run. A simulated run does not use its network.
 func (o runOptions) openEngine(
-	ctx context.Context, rt *onnx.Runtime, p *prior.Prior, build solver.Build, logger *slog.Logger,
+	ctx context.Context, rt *onnxruntime.Runtime, p *prior.Prior, build solver.Build, logger *slog.Logger,
 ) (*restore.Engine, error) {
 	if o.simulate > 0 {
 		return restore.NewEngine(rt, p, o.engine(build)), nil

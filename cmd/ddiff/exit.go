@@ -28,6 +28,7 @@ import (
 	"ddiff/restore/metric"
 	"ddiff/restore/onnx"
 	"ddiff/restore/onnx/install"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/operator"
 	"ddiff/restore/parameter"
 	"ddiff/restore/prior"
@@ -76,7 +77,7 @@ func exitClasses() []exitClass {
 		}},
 		{exitNoGPU, "there is no GPU to check", []error{errNoGPU, gpucheck.ErrAbsent}},
 		{exitRuntime, "ONNX Runtime, or the execution provider, is missing or unusable", []error{
-			onnx.ErrRuntime, onnx.ErrProvider, onnx.ErrFallback, onnx.ErrPrecision, install.ErrUnsafeArchive,
+			onnxruntime.ErrRuntime, onnxruntime.ErrProvider, onnxruntime.ErrFallback, onnxruntime.ErrPrecision, install.ErrUnsafeArchive,
 			install.ErrNotFound, install.ErrNoPlugin, install.ErrUnsupported, install.ErrChecksum, install.ErrClientMissing, install.ErrDownload,
 		}},
 		{exitLocked, "another process uses the output", []error{storage.ErrLocked}},

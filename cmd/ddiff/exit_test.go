@@ -15,7 +15,7 @@ import (
 	"ddiff/dataset"
 	"ddiff/manifest"
 	"ddiff/queue"
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/storage"
 )
 
@@ -36,7 +36,7 @@ func TestExitCodes(t *testing.T) {
 		{errors.New(`unknown command "x" for "ddiff"`), 2},
 		{errIncomplete, 3},
 		{errMismatch, 3},
-		{onnx.ErrProvider, 4},
+		{onnxruntime.ErrProvider, 4},
 		{storage.ErrLocked, 5},
 		{storage.ErrNoSpace, 6},
 		{errPrior, 7},

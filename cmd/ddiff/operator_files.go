@@ -15,6 +15,7 @@ import (
 	"ddiff/internal/redact"
 	"ddiff/manifest"
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/operator"
 	"ddiff/restore/prior"
 )
@@ -65,7 +66,7 @@ func operatorTasks(paths []string) ([]manifest.TaskSpec, error) {
 
 // verifyOperators runs each operator file of a catalogue once, checks that a solver with the prior can contain it, and returns
 // the files by their digests. It warns of a file that is too slow to be verified.
-func verifyOperators(ctx context.Context, rt *onnx.Runtime, c shard.Catalogue, p *prior.Prior, log *slog.Logger) (map[string]*operator.File, error) {
+func verifyOperators(ctx context.Context, rt *onnxruntime.Runtime, c shard.Catalogue, p *prior.Prior, log *slog.Logger) (map[string]*operator.File, error) {
 	out := map[string]*operator.File{}
 	for _, f := range c.Files {
 		if err := f.Fits(p.Opset(), p.Card.Channels); err != nil {

@@ -18,7 +18,7 @@ import (
 
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/storage"
 )
 
@@ -72,7 +72,7 @@ func newRestoreCommand(c shard.Catalogue) *cobra.Command {
 	addCampaignPrecision(f, &o.spec.Precision)
 	f.BoolVar(&o.json, "json", false, "print one JSON object per restoration, and one with the counts")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "print no progress, only the restored pictures and the counts")
-	o.addDevice(f, onnx.ProviderAuto)
+	o.addDevice(f, onnxruntime.ProviderAuto)
 	o.addBuild(f)
 	o.stages.add(f)
 	o.process.add(f, "off")

@@ -12,7 +12,7 @@ import (
 
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 )
 
 // runOptions are the flags of run.
@@ -134,7 +134,7 @@ func addPhotons(f *pflag.FlagSet, photons *float64) {
 
 // addParts adds the flags of the parts of a run.
 func (o *runOptions) addParts(f *pflag.FlagSet) {
-	o.addDevice(f, onnx.ProviderAuto)
+	o.addDevice(f, onnxruntime.ProviderAuto)
 	o.addBuild(f)
 	o.sources.add(f)
 	o.stages.add(f)

@@ -14,7 +14,7 @@ import (
 
 	"ddiff/coordinator/report"
 	"ddiff/coordinator/score"
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/storage"
 )
 
@@ -47,7 +47,7 @@ func newScoreCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.StringSliceVar(&o.metrics, "metric", nil, "`metrics`: "+strings.Join(score.Names(), ", ")+", or lpips:FILE; repeatable (default all without a file)")
 	f.StringArrayVar(&o.where, "where", nil, "only results with `NAME=VALUE[,VALUE]`: a column of results.csv, a parameter or a setting; repeatable")
-	o.addDevice(f, onnx.ProviderCPU)
+	o.addDevice(f, onnxruntime.ProviderCPU)
 	f.BoolVar(&o.json, "json", false, "print one JSON object per metric")
 	return cmd
 }

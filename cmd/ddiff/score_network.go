@@ -11,12 +11,12 @@ import (
 	"ddiff/internal/redact"
 	"ddiff/manifest"
 	"ddiff/restore/metric"
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 )
 
 // networkMetrics are metrics in ONNX files, and the runtime that evaluates them.
 type networkMetrics struct {
-	runtime *onnx.Runtime
+	runtime *onnxruntime.Runtime
 	opened  []*metric.Network
 }
 

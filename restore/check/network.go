@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/raster"
 )
 
@@ -54,15 +55,15 @@ func names(ports []onnx.Port) []string {
 // runner is a network compiled for the shapes of some inputs.
 type runner struct {
 	network *network
-	session *onnx.Session
+	session *onnxruntime.Session
 	names   []string
-	in, out []*onnx.Tensor
+	in, out []*onnxruntime.Tensor
 	outputs []string
 }
 
 // open compiles the network for inputs of the given shapes. want gives the shapes of outputs that do not follow from the
 // inputs.
-func (n *network) open(rt *onnx.Runtime, in map[string]*raster.Array, outputs []string, want map[string]*raster.Array) (*runner, error) {
+func (n *network) open(rt *onnxruntime.Runtime, in map[string]*raster.Array, outputs []string, want map[string]*raster.Array) (*runner, error) {
 	r := &runner{network: n, outputs: outputs, names: slices.Sorted(maps.Keys(in))}
 	fail := func(err error) (*runner, error) {
 		r.close()
@@ -83,7 +84,7 @@ func (n *network) open(rt *onnx.Runtime, in map[string]*raster.Array, outputs []
 		if !ok {
 			return fail(fmt.Errorf("%w: it has no input %s", ErrInterface, name))
 		}
-		t, err := onnx.NewTensor(p.DType, in[name].Shape...)
+		t, err := onnxruntime.NewTensor(p.DType, in[name].Shape...)
 		if err != nil {
 			return fail(err)
 		}
@@ -101,7 +102,7 @@ func (n *network) open(rt *onnx.Runtime, in map[string]*raster.Array, outputs []
 		if err != nil {
 			return fail(fmt.Errorf("%w: %w", ErrInterface, err))
 		}
-		t, err := onnx.NewTensor(p.DType, dims...)
+		t, err := onnxruntime.NewTensor(p.DType, dims...)
 		if err != nil {
 			return fail(err)
 		}
@@ -146,15 +147,15 @@ func (r *runner) run(ctx context.Context) (map[string]*raster.Array, error) {
 }
 
 func (r *runner) close() {
-	onnx.CloseTensors(r.in)
-	onnx.CloseTensors(r.out)
+	onnxruntime.CloseTensors(r.in)
+	onnxruntime.CloseTensors(r.out)
 	if r.session != nil {
 		r.session.Close()
 	}
 }
 
 // compare runs the network on the inputs of vectors and compares the outputs.
-func (n *network) compare(ctx context.Context, rt *onnx.Runtime, v *Vectors, l Limits) (*Agreement, error) {
+func (n *network) compare(ctx context.Context, rt *onnxruntime.Runtime, v *Vectors, l Limits) (*Agreement, error) {
 	r, err := n.open(rt, v.Inputs, slices.Sorted(maps.Keys(v.Outputs)), v.Outputs)
 	if err != nil {
 		return nil, err

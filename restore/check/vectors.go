@@ -17,6 +17,7 @@ import (
 
 	"ddiff/internal/regular"
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/raster"
 )
 
@@ -49,7 +50,7 @@ func findVectors(path, model string) string {
 }
 
 // checkVectors compares n with the vectors at findVectors; nil without vectors.
-func (n *network) checkVectors(ctx context.Context, rt *onnx.Runtime, path string, l Limits) (*Agreement, error) {
+func (n *network) checkVectors(ctx context.Context, rt *onnxruntime.Runtime, path string, l Limits) (*Agreement, error) {
 	if path = findVectors(path, n.file); path == "" {
 		return nil, nil
 	}

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/raster"
 )
 
@@ -31,15 +32,15 @@ type Network struct {
 	MinSize int
 
 	mu      sync.Mutex
-	session *onnx.Session
+	session *onnxruntime.Session
 	height  int // of the tensors
 	width   int
-	in, out []*onnx.Tensor
+	in, out []*onnxruntime.Tensor
 }
 
 // OpenNetwork reads, checks and compiles the network of a file. Errors name the file, and wrap [ErrNetwork], or an error of
 // package onnx. The caller must close the network.
-func OpenNetwork(rt *onnx.Runtime, path string) (*Network, error) {
+func OpenNetwork(rt *onnxruntime.Runtime, path string) (*Network, error) {
 	data, err := onnx.ReadFile(path)
 	if err != nil {
 		return nil, err
@@ -141,23 +142,23 @@ func (n *Network) resize(height, width int) error {
 	}
 	n.free()
 	for range 2 {
-		t, err := onnx.NewTensor(onnx.Float, 1, 3, height, width)
+		t, err := onnxruntime.NewTensor(onnx.Float, 1, 3, height, width)
 		if err != nil {
 			return err
 		}
 		n.in = append(n.in, t)
 	}
-	t, err := onnx.NewTensor(onnx.Float, 1)
+	t, err := onnxruntime.NewTensor(onnx.Float, 1)
 	if err != nil {
 		return err
 	}
-	n.out, n.height, n.width = []*onnx.Tensor{t}, height, width
+	n.out, n.height, n.width = []*onnxruntime.Tensor{t}, height, width
 	return nil
 }
 
 func (n *Network) free() {
-	onnx.CloseTensors(n.in)
-	onnx.CloseTensors(n.out)
+	onnxruntime.CloseTensors(n.in)
+	onnxruntime.CloseTensors(n.out)
 	n.in, n.out, n.height, n.width = nil, nil, 0, 0
 }
 

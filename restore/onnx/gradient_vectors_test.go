@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/onnx/onnxtest"
 )
 
@@ -171,7 +172,7 @@ func TestGradientForeignNetworks(t *testing.T) {
 }
 
 // fill decodes an array into an input.
-func fill(x *onnx.Tensor, raw []byte) {
+func fill(x *onnxruntime.Tensor, raw []byte) {
 	if len(x.F32) > 0 {
 		copy(x.F32, floats(raw))
 		return

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/prior/randomnet"
 )
@@ -110,7 +111,7 @@ func TestWebGPUHalf(t *testing.T) {
 	s, err := rt.NewSession(model, []string{"x"}, []string{"y"})
 	if err != nil {
 		// Without the feature, the error names it.
-		if !errors.Is(err, onnx.ErrRuntime) || !strings.Contains(err.Error(), "requires f16 but the device does not support it") {
+		if !errors.Is(err, onnxruntime.ErrRuntime) || !strings.Contains(err.Error(), "requires f16 but the device does not support it") {
 			t.Errorf("error %v", err)
 		}
 		return

@@ -12,6 +12,7 @@ import (
 
 	"ddiff/internal/regular"
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 )
 
 // Bundled is the name of the prior that is embedded in the program.
@@ -194,9 +195,9 @@ func (p *Prior) Parameters() int {
 // float16, and those after an upsampling take 16/9 of their memory; a solver's step with them has to fit into a model file.
 const mostBlocked = onnx.MaxFileBytes / 4 * 3 / 4
 
-// Block returns the number of channels per block with which a runtime computes the network in float32, see [onnx.Runtime.Block]. It is 0 for
+// Block returns the number of channels per block with which a runtime computes the network in float32, see [onnxruntime.Runtime.Block]. It is 0 for
 // a network that runs as it is in its file, and for one with too many parameters.
-func (p *Prior) Block(rt *onnx.Runtime) int {
+func (p *Prior) Block(rt *onnxruntime.Runtime) int {
 	if p.asFile || p.file.Parameters() > mostBlocked {
 		return 0
 	}

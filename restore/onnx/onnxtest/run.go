@@ -6,6 +6,7 @@ import (
 
 	"ddiff/restore/noise"
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 )
 
 // Run compiles a graph for the CPU and evaluates its outputs.
@@ -15,7 +16,7 @@ func Run(tb testing.TB, g *onnx.Graph, inputs, outputs []onnx.Value, data ...[]f
 }
 
 // RunOn compiles a graph for a runtime and evaluates its outputs.
-func RunOn(tb testing.TB, rt *onnx.Runtime, g *onnx.Graph, inputs, outputs []onnx.Value, data ...[]float32) [][]float32 {
+func RunOn(tb testing.TB, rt *onnxruntime.Runtime, g *onnx.Graph, inputs, outputs []onnx.Value, data ...[]float32) [][]float32 {
 	tb.Helper()
 	model, err := g.Marshal("test")
 	if err != nil {
@@ -33,19 +34,19 @@ func RunOn(tb testing.TB, rt *onnx.Runtime, g *onnx.Graph, inputs, outputs []onn
 		tb.Fatal(err)
 	}
 	defer s.Close()
-	x, err := onnx.NewTensors(inputs...)
+	x, err := onnxruntime.NewTensors(inputs...)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	defer onnx.CloseTensors(x)
+	defer onnxruntime.CloseTensors(x)
 	for i := range data {
 		copy(x[i].F32, data[i])
 	}
-	y, err := onnx.NewTensors(outputs...)
+	y, err := onnxruntime.NewTensors(outputs...)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	defer onnx.CloseTensors(y)
+	defer onnxruntime.CloseTensors(y)
 	if err := s.Run(context.Background(), x, y); err != nil {
 		tb.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package onnx_test
+package onnxruntime_test
 
 import (
 	"context"
@@ -8,11 +8,12 @@ import (
 	"time"
 
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/onnx/onnxtest"
 )
 
 // endless returns a session that adds x to itself without end.
-func endless(t *testing.T, rt *onnx.Runtime) *onnx.Session {
+func endless(t *testing.T, rt *onnxruntime.Runtime) *onnxruntime.Session {
 	t.Helper()
 	g := onnx.NewGraph(onnx.DefaultOpset)
 	x := g.Input("x", onnx.Float, 2)
@@ -39,18 +40,18 @@ func endless(t *testing.T, rt *onnx.Runtime) *onnx.Session {
 // The end of the context terminates a call, the first one of a session and later ones; an ended context prevents a call.
 func TestContextTerminatesRun(t *testing.T) {
 	s := endless(t, onnxtest.Runtime(t))
-	tensors, err := onnx.NewTensors(onnx.Value{DType: onnx.Float, Dims: []int{2}}, onnx.Value{DType: onnx.Float, Dims: []int{2}})
+	tensors, err := onnxruntime.NewTensors(onnx.Value{DType: onnx.Float, Dims: []int{2}}, onnx.Value{DType: onnx.Float, Dims: []int{2}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer onnx.CloseTensors(tensors)
+	defer onnxruntime.CloseTensors(tensors)
 	x, y := tensors[0], tensors[1]
 	reason := errors.New("reason")
 	for range 3 {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		begin := time.Now()
 		timer := time.AfterFunc(50*time.Millisecond, func() { cancel(reason) })
-		err := s.Run(ctx, []*onnx.Tensor{x}, []*onnx.Tensor{y})
+		err := s.Run(ctx, []*onnxruntime.Tensor{x}, []*onnxruntime.Tensor{y})
 		timer.Stop()
 		if !errors.Is(err, context.Canceled) || !errors.Is(err, reason) {
 			t.Errorf("Run returned %v, want the context's error and its cause", err)
@@ -58,7 +59,7 @@ func TestContextTerminatesRun(t *testing.T) {
 		if took := time.Since(begin); took > 30*time.Second {
 			t.Errorf("the call ended after %v", took)
 		}
-		if err := s.Run(ctx, []*onnx.Tensor{x}, []*onnx.Tensor{y}); !errors.Is(err, context.Canceled) {
+		if err := s.Run(ctx, []*onnxruntime.Tensor{x}, []*onnxruntime.Tensor{y}); !errors.Is(err, context.Canceled) {
 			t.Errorf("Run with an ended context returned %v", err)
 		}
 	}

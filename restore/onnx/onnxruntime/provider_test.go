@@ -1,26 +1,27 @@
-package onnx_test
+package onnxruntime_test
 
 import (
 	"errors"
 	"testing"
 
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/onnx/onnxtest"
 )
 
 func TestOneRuntimePerProcess(t *testing.T) {
 	rt := onnxtest.Runtime(t)
-	if rt.Provider() != onnx.ProviderCPU || rt.Version() == "" {
+	if rt.Provider() != onnxruntime.ProviderCPU || rt.Version() == "" {
 		t.Errorf("provider %q, version %q", rt.Provider(), rt.Version())
 	}
-	if _, err := onnx.Open(onnx.Config{Library: "whatever"}); !errors.Is(err, onnx.ErrAlreadyOpen) {
+	if _, err := onnxruntime.Open(onnxruntime.Config{Library: "whatever"}); !errors.Is(err, onnxruntime.ErrAlreadyOpen) {
 		t.Errorf("error %v, want ErrAlreadyOpen", err)
 	}
 }
 
 func TestBadModelIsAnError(t *testing.T) {
 	t.Parallel()
-	if _, err := onnxtest.Runtime(t).NewSession([]byte("no model"), []string{"x"}, []string{"y"}); !errors.Is(err, onnx.ErrRuntime) {
+	if _, err := onnxtest.Runtime(t).NewSession([]byte("no model"), []string{"x"}, []string{"y"}); !errors.Is(err, onnxruntime.ErrRuntime) {
 		t.Errorf("error %v, want ErrRuntime", err)
 	}
 }
@@ -28,20 +29,20 @@ func TestBadModelIsAnError(t *testing.T) {
 // Without a GPU, auto is the CPU and an explicit GPU is an error; with a GPU, both use it.
 func TestChosenProvider(t *testing.T) {
 	rt := onnxtest.Runtime(t)
-	auto, err := rt.With(onnx.Config{})
+	auto, err := rt.With(onnxruntime.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer auto.Close()
-	cuda, err := rt.With(onnx.Config{Provider: onnx.ProviderCUDA})
+	cuda, err := rt.With(onnxruntime.Config{Provider: onnxruntime.ProviderCUDA})
 	if err != nil {
-		if !errors.Is(err, onnx.ErrProvider) || auto.Provider() != onnx.ProviderCPU || auto.GPU() {
+		if !errors.Is(err, onnxruntime.ErrProvider) || auto.Provider() != onnxruntime.ProviderCPU || auto.GPU() {
 			t.Errorf("error %v, auto is %s", err, auto.Provider())
 		}
 		return
 	}
 	defer cuda.Close()
-	if auto.Provider() != onnx.ProviderCUDA || auto.Device() != "cuda:0" {
+	if auto.Provider() != onnxruntime.ProviderCUDA || auto.Device() != "cuda:0" {
 		t.Errorf("auto is %s on %q", auto.Provider(), auto.Device())
 	}
 }
@@ -61,12 +62,12 @@ func TestClosedTensor(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	tensors, err := onnx.NewTensors(x, x)
+	tensors, err := onnxruntime.NewTensors(x, x)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer onnx.CloseTensors(tensors)
-	if err := s.Run(t.Context(), tensors[:1], []*onnx.Tensor{nil}); err == nil {
+	defer onnxruntime.CloseTensors(tensors)
+	if err := s.Run(t.Context(), tensors[:1], []*onnxruntime.Tensor{nil}); err == nil {
 		t.Error("a nil output was accepted")
 	}
 	tensors[1].Close()

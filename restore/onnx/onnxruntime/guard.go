@@ -1,4 +1,4 @@
-package onnx
+package onnxruntime
 
 import (
 	"context"
@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"ddiff/restore/onnx"
 )
 
 // ErrFallback: the provider does not support some nodes of a model. ONNX Runtime would silently run them on the
@@ -88,7 +90,7 @@ func (r *Runtime) nodesOnCPU(model []byte, inputs, outputs []string, t target) (
 
 // runOnes runs a session with ones as inputs.
 func (s *Session) runOnes(model []byte, inputs, outputs []string) error {
-	m, err := ReadModel(model)
+	m, err := onnx.ReadModel(model)
 	if err != nil {
 		return err
 	}
@@ -106,11 +108,11 @@ func (s *Session) runOnes(model []byte, inputs, outputs []string) error {
 }
 
 // onesFor makes tensors of ones for the named ports. Free dimensions become 1.
-func onesFor(ports []Port, names []string) (tensors []*Tensor, err error) {
+func onesFor(ports []onnx.Port, names []string) (tensors []*Tensor, err error) {
 	for _, name := range names {
-		i := slices.IndexFunc(ports, func(p Port) bool { return p.Name == name })
+		i := slices.IndexFunc(ports, func(p onnx.Port) bool { return p.Name == name })
 		if i < 0 {
-			return tensors, fmt.Errorf("%w: it has no input or output %s", ErrModel, name)
+			return tensors, fmt.Errorf("%w: it has no input or output %s", onnx.ErrModel, name)
 		}
 		dims := slices.Clone(ports[i].Dims)
 		for k := range dims {

@@ -1,4 +1,4 @@
-package onnx_test
+package onnxruntime_test
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/onnx/onnxtest"
 )
 
@@ -30,7 +31,7 @@ func TestRealAllocationFails(t *testing.T) {
 	}
 	rt := onnxtest.Runtime(t)
 	limitMemory(t, 3<<30)
-	if _, err := expand(t, rt, 1<<30); !errors.Is(err, onnx.ErrMemory) || !errors.Is(err, onnx.ErrRuntime) {
+	if _, err := expand(t, rt, 1<<30); !errors.Is(err, onnxruntime.ErrMemory) || !errors.Is(err, onnxruntime.ErrRuntime) {
 		t.Errorf("error %v, want ErrMemory", err)
 	}
 	if got, err := expand(t, rt, 1<<10); err != nil || got != 4<<10 {
@@ -56,7 +57,7 @@ func limitMemory(t *testing.T, more uint64) {
 }
 
 // expand sums a tensor of 4·n ones.
-func expand(t *testing.T, rt *onnx.Runtime, n int) (float32, error) {
+func expand(t *testing.T, rt *onnxruntime.Runtime, n int) (float32, error) {
 	t.Helper()
 	g := onnx.NewGraph(onnx.DefaultOpset)
 	x := g.Input("x", onnx.Float, 1, 1)
@@ -71,11 +72,11 @@ func expand(t *testing.T, rt *onnx.Runtime, n int) (float32, error) {
 		return 0, err
 	}
 	defer s.Close()
-	tensors, err := onnx.NewTensors(x, onnx.Value{Name: "y", DType: onnx.Float, Dims: []int{1}})
+	tensors, err := onnxruntime.NewTensors(x, onnx.Value{Name: "y", DType: onnx.Float, Dims: []int{1}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer onnx.CloseTensors(tensors)
+	defer onnxruntime.CloseTensors(tensors)
 	tensors[0].F32[0] = 1
 	err = s.Run(context.Background(), tensors[:1], tensors[1:])
 	return tensors[1].F32[0], err

@@ -1,4 +1,4 @@
-package onnx
+package onnxruntime
 
 import (
 	"errors"
@@ -11,6 +11,8 @@ import (
 	"sync"
 
 	ort "github.com/yalue/onnxruntime_go"
+
+	"ddiff/restore/onnx"
 )
 
 // MaxThreads is the largest number of threads. The library starts them with the first session: with many thousands that
@@ -208,8 +210,8 @@ func (r *Runtime) chooseProvider() error {
 }
 
 func (r *Runtime) probe() error {
-	g := NewGraph(DefaultOpset)
-	g.Output("y", g.Neg(g.Input("x", Float, 1)))
+	g := onnx.NewGraph(onnx.DefaultOpset)
+	g.Output("y", g.Neg(g.Input("x", onnx.Float, 1)))
 	model, err := g.Marshal("probe")
 	if err != nil {
 		return err

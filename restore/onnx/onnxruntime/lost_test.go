@@ -1,4 +1,4 @@
-package onnx_test
+package onnxruntime_test
 
 import (
 	"errors"
@@ -9,6 +9,7 @@ import (
 
 	"ddiff/restore/onnx"
 	"ddiff/restore/onnx/onnxpb"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/onnx/onnxtest"
 )
 
@@ -42,13 +43,13 @@ func TestRunLosesNoCPU(t *testing.T) {
 		}
 	})
 	number := onnx.Value{DType: onnx.Float, Dims: []int{1}}
-	tensors, err := onnx.NewTensors(number, onnx.Value{DType: onnx.Int64, Dims: []int{1}}, number)
+	tensors, err := onnxruntime.NewTensors(number, onnx.Value{DType: onnx.Int64, Dims: []int{1}}, number)
 	if err != nil {
 		t.Fatal(err)
 	}
 	tensors[1].I64[0] = 7 // outside x
 	err = s.Run(t.Context(), tensors[:2], tensors[2:])
-	if !errors.Is(err, onnx.ErrRuntime) || !strings.Contains(err.Error(), "device lost") || errors.Is(err, onnx.ErrDeviceLost) {
+	if !errors.Is(err, onnxruntime.ErrRuntime) || !strings.Contains(err.Error(), "device lost") || errors.Is(err, onnxruntime.ErrDeviceLost) {
 		t.Errorf("error %v, want ErrRuntime with the name of the node, and not ErrDeviceLost", err)
 	}
 }

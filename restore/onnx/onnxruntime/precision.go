@@ -1,4 +1,4 @@
-package onnx
+package onnxruntime
 
 import (
 	"errors"
@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"google.golang.org/protobuf/proto"
+
+	"ddiff/restore/onnx"
 )
 
 // ErrPrecision: the precision is unknown, or the device does not compute in it.
@@ -97,13 +99,13 @@ func (r *Runtime) findPrecisions() []Precision {
 
 // probeHalf compiles a product in float16, which some GPUs lack.
 func (r *Runtime) probeHalf() error {
-	g := NewGraph(DefaultOpset)
-	g.Output("y", g.MatMul(g.Input("x", Float, 1, 1), g.Const([]float32{1}, 1, 1)))
+	g := onnx.NewGraph(onnx.DefaultOpset)
+	g.Output("y", g.MatMul(g.Input("x", onnx.Float, 1, 1), g.Const([]float32{1}, 1, 1)))
 	model, err := g.Marshal("probe")
 	if err != nil {
 		return err
 	}
-	m, err := ReadModel(model)
+	m, err := onnx.ReadModel(model)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package onnx
+package onnxruntime
 
 // The execution providers.
 const (

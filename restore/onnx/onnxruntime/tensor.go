@@ -1,9 +1,11 @@
-package onnx
+package onnxruntime
 
 import (
 	"fmt"
 
 	ort "github.com/yalue/onnxruntime_go"
+
+	"ddiff/restore/onnx"
 )
 
 // Tensor is a tensor in host memory that a Session reads or writes. The runtime accesses the Go slice directly: change
@@ -18,18 +20,18 @@ type Tensor struct {
 }
 
 // NewTensor makes a float or int64 tensor of zeros with at least one dimension.
-func NewTensor(t DType, dims ...int) (*Tensor, error) {
+func NewTensor(t onnx.DType, dims ...int) (*Tensor, error) {
 	x := &Tensor{dims: dims}
-	size, shape := Value{Dims: dims}.Size(), make(ort.Shape, len(dims))
+	size, shape := onnx.Value{Dims: dims}.Size(), make(ort.Shape, len(dims))
 	for i, d := range dims {
 		shape[i] = int64(d)
 	}
 	var err error
 	switch t {
-	case Float:
+	case onnx.Float:
 		x.F32 = make([]float32, size)
 		x.value, err = ort.NewTensor(shape, x.F32)
-	case Int64:
+	case onnx.Int64:
 		x.I64 = make([]int64, size)
 		x.value, err = ort.NewTensor(shape, x.I64)
 	default:
@@ -55,7 +57,7 @@ func (t *Tensor) Close() error {
 }
 
 // NewTensors makes one tensor for each value. On an error it closes all of them.
-func NewTensors(values ...Value) (tensors []*Tensor, err error) {
+func NewTensors(values ...onnx.Value) (tensors []*Tensor, err error) {
 	for _, v := range values {
 		t, err := NewTensor(v.DType, v.Dims...)
 		if err != nil {

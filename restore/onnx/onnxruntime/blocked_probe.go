@@ -1,4 +1,4 @@
-package onnx
+package onnxruntime
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"ddiff/restore/onnx"
 	"ddiff/restore/onnx/onnxpb"
 )
 
@@ -41,7 +42,7 @@ func (r *Runtime) findBlock() int {
 // the channels by two.
 func (r *Runtime) blockSize() (int, error) {
 	const most = 64
-	x, y := Value{Name: "x", DType: Float, Dims: []int{1, most, 1, 2}}, Value{Name: "y", DType: Float, Dims: []int{1, most, 1, 2}}
+	x, y := onnx.Value{Name: "x", DType: onnx.Float, Dims: []int{1, most, 1, 2}}, onnx.Value{Name: "y", DType: onnx.Float, Dims: []int{1, most, 1, 2}}
 	model, err := reordering(x, y)
 	if err != nil {
 		return 0, err
@@ -62,8 +63,8 @@ func (r *Runtime) blockSize() (int, error) {
 }
 
 // reordering returns a model whose output has the elements of its input in the order of the blocked layout.
-func reordering(x, y Value) ([]byte, error) {
-	g := NewGraph(DefaultOpset)
+func reordering(x, y onnx.Value) ([]byte, error) {
+	g := onnx.NewGraph(onnx.DefaultOpset)
 	g.Output(y.Name, g.Apply("ReorderInput", x.DType, x.Dims, nil, g.Input(x.Name, x.DType, x.Dims...)))
 	model, err := g.Marshal("probe")
 	if err != nil {
@@ -73,13 +74,13 @@ func reordering(x, y Value) ([]byte, error) {
 	if err := proto.Unmarshal(model, p); err != nil {
 		return nil, err
 	}
-	p.Graph.Node[0].Domain = BlockedDomain
-	p.OpsetImport = append(p.OpsetImport, &onnxpb.OperatorSetIdProto{Domain: BlockedDomain, Version: 1})
+	p.Graph.Node[0].Domain = onnx.BlockedDomain
+	p.OpsetImport = append(p.OpsetImport, &onnxpb.OperatorSetIdProto{Domain: onnx.BlockedDomain, Version: 1})
 	return proto.Marshal(p)
 }
 
 // evaluate runs a model of one input and one output.
-func (r *Runtime) evaluate(model []byte, x, y Value, data []float32) ([]float32, error) {
+func (r *Runtime) evaluate(model []byte, x, y onnx.Value, data []float32) ([]float32, error) {
 	s, err := r.NewSession(model, []string{x.Name}, []string{y.Name})
 	if err != nil {
 		return nil, err
@@ -106,10 +107,10 @@ func (r *Runtime) probeBlocked(channels int) error {
 	var results [2][]float32
 	data := normals(rand.New(rand.NewPCG(1, 2)), 2*3*8*8, 1) //nolint:gosec // a fixed sample
 	for i, c := range []int{0, channels} {
-		g := NewGraph(m.Opset())
+		g := onnx.NewGraph(m.Opset())
 		g.Block(c)
-		x := g.Input("x", Float, 2, 3, 8, 8)
-		out, err := g.InlineNetwork(m, map[string]Value{"x": x}, map[string][]int{"y": x.Dims})
+		x := g.Input("x", onnx.Float, 2, 3, 8, 8)
+		out, err := g.InlineNetwork(m, map[string]onnx.Value{"x": x}, map[string][]int{"y": x.Dims})
 		if err != nil {
 			return err
 		}
@@ -118,7 +119,7 @@ func (r *Runtime) probeBlocked(channels int) error {
 		if err != nil {
 			return err
 		}
-		if results[i], err = r.evaluate(model, x, Value{Name: "y", DType: Float, Dims: x.Dims}, data); err != nil {
+		if results[i], err = r.evaluate(model, x, onnx.Value{Name: "y", DType: onnx.Float, Dims: x.Dims}, data); err != nil {
 			return err
 		}
 	}
@@ -143,39 +144,39 @@ func normals(r *rand.Rand, n int, scale float64) []float32 {
 
 // probeNetwork has the operations that the blocked layout rewrites: convolutions with stride, residuals, a group normalisation, an
 // upsampling and a concatenation.
-func probeNetwork() (*Model, error) {
+func probeNetwork() (*onnx.Model, error) {
 	const c = 32                     // whole blocks on all processors
 	r := rand.New(rand.NewPCG(3, 4)) //nolint:gosec // a fixed sample
-	g := NewGraph(DefaultOpset)
-	conv := func(x Value, out, size, stride int) Value {
+	g := onnx.NewGraph(onnx.DefaultOpset)
+	conv := func(x onnx.Value, out, size, stride int) onnx.Value {
 		in := x.Dims[1]
 		w := g.Const(normals(r, out*in*size*size, 1/math.Sqrt(float64(in*size*size))), out, in, size, size)
 		pad := size / 2
-		return g.Apply("Conv", Float, []int{x.Dims[0], out, x.Dims[2] / stride, x.Dims[3] / stride},
+		return g.Apply("Conv", onnx.Float, []int{x.Dims[0], out, x.Dims[2] / stride, x.Dims[3] / stride},
 			map[string]any{"kernel_shape": []int{size, size}, "pads": []int{pad, pad, pad, pad}, "strides": []int{stride, stride}}, x, w, g.Const(normals(r, out, 1), out))
 	}
-	norm := func(x Value) Value {
+	norm := func(x onnx.Value) onnx.Value {
 		const groups = 4
 		h := g.Reshape(x, x.Dims[0], groups, x.Size()/x.Dims[0]/groups)
 		ones, zeros := g.Const(slices.Repeat([]float32{1}, groups), groups), g.Const(make([]float32, groups), groups)
-		h = g.Reshape(g.Apply("InstanceNormalization", Float, h.Dims, nil, h, ones, zeros), x.Dims...)
+		h = g.Reshape(g.Apply("InstanceNormalization", onnx.Float, h.Dims, nil, h, ones, zeros), x.Dims...)
 		h = g.Add(g.Mul(h, g.Const(normals(r, c, 1), c, 1, 1)), g.Const(normals(r, c, 1), c, 1, 1))
 		return g.Mul(h, g.Apply("Sigmoid", h.DType, h.Dims, nil, h))
 	}
-	x := g.Input("x", Float, 2, 3, 8, 8)
+	x := g.Input("x", onnx.Float, 2, 3, 8, 8)
 	h := conv(x, c, 3, 1)
 	h = g.Add(conv(norm(h), c, 3, 1), h)
 	small := conv(h, c, 3, 2)
-	up := g.Apply("Resize", Float, h.Dims, map[string]any{
+	up := g.Apply("Resize", onnx.Float, h.Dims, map[string]any{
 		"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor",
-	}, small, Value{}, g.Const([]float32{1, 1, 2, 2}, 4))
+	}, small, onnx.Value{}, g.Const([]float32{1, 1, 2, 2}, 4))
 	h = conv(norm(conv(g.Concat(1, conv(up, c, 3, 1), h), c, 1, 1)), 3, 3, 1)
 	g.Output("y", g.Add(x, h))
 	data, err := g.Marshal("probe")
 	if err != nil {
 		return nil, err
 	}
-	m, err := ReadModel(data)
+	m, err := onnx.ReadModel(data)
 	if err != nil {
 		return nil, err
 	}

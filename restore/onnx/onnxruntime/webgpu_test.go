@@ -1,4 +1,4 @@
-package onnx_test
+package onnxruntime_test
 
 import (
 	"errors"
@@ -7,19 +7,20 @@ import (
 	"testing"
 
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/onnx/onnxtest"
 )
 
 func TestWebGPUOpens(t *testing.T) {
 	rt := onnxtest.WebGPU(t)
-	if rt.Provider() != onnx.ProviderWebGPU || rt.Device() != "webgpu:0" || !rt.GPU() || rt.Version() == "" {
+	if rt.Provider() != onnxruntime.ProviderWebGPU || rt.Device() != "webgpu:0" || !rt.GPU() || rt.Version() == "" {
 		t.Errorf("provider %q, device %q, GPU %v, version %q", rt.Provider(), rt.Device(), rt.GPU(), rt.Version())
 	}
 	if s := rt.Settings(); s["session.disable_cpu_ep_fallback"] != "1" || s["webgpu.enableInt64"] != "1" {
 		t.Errorf("settings %v", s)
 	}
 	// The CPU runtime is unchanged.
-	if cpu := onnxtest.Runtime(t); cpu.Provider() != onnx.ProviderCPU || cpu.Device() != "" || cpu.GPU() {
+	if cpu := onnxtest.Runtime(t); cpu.Provider() != onnxruntime.ProviderCPU || cpu.Device() != "" || cpu.GPU() {
 		t.Errorf("provider %q, device %q", cpu.Provider(), cpu.Device())
 	}
 }
@@ -27,8 +28,8 @@ func TestWebGPUOpens(t *testing.T) {
 // Options reach the provider, which refuses an unknown value.
 func TestWebGPUOptions(t *testing.T) {
 	onnxtest.WebGPU(t)
-	rt, err := onnxtest.Runtime(t).With(onnx.Config{
-		Provider: onnx.ProviderWebGPU, Options: onnx.Options{Layout: onnx.LayoutNCHW, Power: onnx.PowerHigh},
+	rt, err := onnxtest.Runtime(t).With(onnxruntime.Config{
+		Provider: onnxruntime.ProviderWebGPU, Options: onnxruntime.Options{Layout: onnxruntime.LayoutNCHW, Power: onnxruntime.PowerHigh},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -37,7 +38,7 @@ func TestWebGPUOptions(t *testing.T) {
 	if s := rt.Settings(); s["webgpu.preferredLayout"] != "NCHW" || s["webgpu.powerPreference"] != "high-performance" {
 		t.Errorf("settings %v", s)
 	}
-	if _, err := onnxtest.Runtime(t).With(onnx.Config{Provider: onnx.ProviderWebGPU, Device: 1}); err == nil {
+	if _, err := onnxtest.Runtime(t).With(onnxruntime.Config{Provider: onnxruntime.ProviderWebGPU, Device: 1}); err == nil {
 		t.Error("device 1 was opened")
 	}
 }
@@ -61,7 +62,7 @@ func TestGuardNamesNodes(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = rt.NewSession(model, []string{"x"}, []string{"y"})
-	if !errors.Is(err, onnx.ErrFallback) || !errors.Is(err, onnx.ErrRuntime) {
+	if !errors.Is(err, onnxruntime.ErrFallback) || !errors.Is(err, onnxruntime.ErrRuntime) {
 		t.Fatalf("error %v, want ErrFallback", err)
 	}
 	for _, want := range []string{"webgpu does not support", "Loop final_", "allow_fallback="} {
@@ -76,8 +77,8 @@ func TestGuardNamesNodes(t *testing.T) {
 
 func TestAllowedFallback(t *testing.T) {
 	onnxtest.WebGPU(t)
-	rt, err := onnxtest.Runtime(t).With(onnx.Config{
-		Provider: onnx.ProviderWebGPU, Options: onnx.Options{AllowFallback: []string{"Loop", "Identity"}},
+	rt, err := onnxtest.Runtime(t).With(onnxruntime.Config{
+		Provider: onnxruntime.ProviderWebGPU, Options: onnxruntime.Options{AllowFallback: []string{"Loop", "Identity"}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -96,7 +97,7 @@ func TestAllowedFallback(t *testing.T) {
 // A tensor that is too large for any device is ErrMemory; the runtime stays usable.
 func TestWebGPUMemory(t *testing.T) {
 	rt := onnxtest.WebGPU(t)
-	if _, err := expand(t, rt, 1<<28); !errors.Is(err, onnx.ErrMemory) || strings.Contains(err.Error(), "\n") {
+	if _, err := expand(t, rt, 1<<28); !errors.Is(err, onnxruntime.ErrMemory) || strings.Contains(err.Error(), "\n") {
 		t.Errorf("error %v, want ErrMemory in one line", err)
 	}
 	if got, err := expand(t, rt, 1<<10); err != nil || got != 4<<10 {

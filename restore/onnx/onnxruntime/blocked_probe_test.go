@@ -1,9 +1,9 @@
-package onnx_test
+package onnxruntime_test
 
 import (
 	"testing"
 
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/onnx/onnxtest"
 )
 
@@ -24,7 +24,7 @@ func TestBlock(t *testing.T) {
 	if err := rt.ProbeBlocked(2 * block); err == nil { // whole blocks of the library, in another order
 		t.Errorf("blocks of %d channels instead of %d: no error", 2*block, block)
 	}
-	plain, err := rt.With(onnx.Config{Provider: onnx.ProviderCPU, Options: onnx.Options{Layout: onnx.LayoutNCHW}})
+	plain, err := rt.With(onnxruntime.Config{Provider: onnxruntime.ProviderCPU, Options: onnxruntime.Options{Layout: onnxruntime.LayoutNCHW}})
 	if err != nil {
 		t.Fatal(err)
 	}
