@@ -14,49 +14,24 @@ import (
 // BlockedDomain has ONNX Runtime's operations on the blocked layout of its CPU provider, NCHWc.
 const BlockedDomain = "com.microsoft.nchwc"
 
-// Block makes later calls of InlineNetwork use the blocked layout with this number of channels per block, see Runtime.Block.
-// 0, the default: none.
-func (g *Graph) Block(channels int) { g.block = channels }
-
-// InlineNetwork is Inline for a network that Gradient does not pass. With Block, images between the network's convolutions have the
-// layout of ONNX Runtime's CPU kernels, NCHWc: [N, C/c, H, W, c] in memory, for c channels per block. ONNX Runtime itself chooses
-// this layout for convolutions only, and converts images before and after each normalisation. Here group
-// normalisations as FuseGroupNorm writes them stay in the layout: statistics by channel from a pooling and a convolution of the image with
-// itself, and slope and offset as a convolution by channel. A convolution after an upsampling by 2 is one of the small image, with four
-// phases and 4/9 of the products. Results differ by rounding.
-//
-// Dimensions of the inputs are those of the network for these inputs alone; nodes whose dimensions are unknown stay as they are.
-func (g *Graph) InlineNetwork(m *Model, inputs map[string]Value, outputs map[string][]int) (map[string]Value, error) {
-	if g.block > 0 && !g.half {
-		var err error
-		if m, err = g.blocked(m, inputs); err != nil {
-			return nil, err
-		}
-	}
-	return g.Inline(m, inputs, outputs)
-}
-
-// blocked returns the model in the blocked layout for the dimensions of its inputs. The graphs around g share it.
-func (g *Graph) blocked(m *Model, inputs map[string]Value) (*Model, error) {
-	key := blockedKey{model: m, channels: g.block}
+// Blocked returns the model with images in the blocked layout between its convolutions, for inputs with the dimensions of the given
+// values and for a number of channels per block. It returns the model itself if nothing of it gains. Nodes whose dimensions
+// are unknown stay as they are. The inputs and outputs of the model are those of the source.
+func (m *Model) Blocked(channels int, inputs map[string]Value) *Model {
+	key := blockedForm{channels: channels}
 	for _, name := range sortedKeys(inputs) {
 		key.dims += fmt.Sprint(inputs[name].Dims)
 	}
-	if b := g.blockedModels[key]; b != nil {
-		return b, nil
-	}
 	m.blocked.Lock()
 	defer m.blocked.Unlock()
-	if m.blocked.key != key {
-		out, err := m.inBlocks(g.opset, g.block, inputs)
-		if err != nil || m.Parameters() > keptParameters {
-			g.blockedModels[key] = out
-			return out, err
-		}
-		m.blocked.key, m.blocked.model = key, out
+	if m.blocked.model != nil && m.blocked.form == key {
+		return m.blocked.model
 	}
-	g.blockedModels[key] = m.blocked.model
-	return m.blocked.model, nil
+	out := newBlocker(m, m.facts(inputs), channels).rewrite()
+	if m.Parameters() <= keptParameters {
+		m.blocked.form, m.blocked.model = key, out
+	}
+	return out
 }
 
 // keptParameters is the largest number of weights of a model that keeps its form in blocks for the next graphs. Each has 4 bytes.
@@ -65,29 +40,29 @@ const keptParameters = 16 << 20
 // blockedModel is the latest form of a model in blocks, which the graphs of streams and tasks have in common.
 type blockedModel struct {
 	sync.Mutex
-	key   blockedKey
+	form  blockedForm
 	model *Model
 }
 
-// inBlocks rewrites a model of an operator set.
-func (m *Model) inBlocks(opset, channels int, inputs map[string]Value) (*Model, error) {
-	shapes := NewGraph(opset)
-	declared := map[string]Value{}
-	for name, v := range inputs {
-		declared[name] = shapes.Input("input "+name, v.DType, v.Dims...)
-	}
-	names, err := shapes.inline(m, declared)
-	if err != nil {
-		return nil, err
-	}
-	return newBlocker(m, shapes, names, channels).rewrite(), nil
-}
-
-// blockedKey identifies a model, the dimensions of its inputs, and the layout.
-type blockedKey struct {
-	model    *Model
+// blockedForm identifies the dimensions of a model's inputs, and the layout.
+type blockedForm struct {
 	dims     string
 	channels int
+}
+
+// facts returns what the model's graph states of its values, for inputs with the types of the given values.
+func (m *Model) facts(inputs map[string]Value) *facts {
+	f := newFacts(nil)
+	for name, v := range inputs {
+		f.declare(Value{Name: name, DType: v.DType, Dims: v.Dims})
+	}
+	for _, t := range m.proto.Graph.Initializer {
+		f.store(t)
+	}
+	for _, n := range m.proto.Graph.Node {
+		f.produce(n)
+	}
+	return f
 }
 
 // blocker rewrites a model node by node. A value exists in its own layout under its own name, in the blocked layout as a view, or
@@ -95,9 +70,8 @@ type blockedKey struct {
 type blocker struct {
 	*fuser
 	channelsPerBlock int
-	mark             string   // no name of a value or a node has it
-	shapes           *Graph   // the model, for dimensions
-	names            *renamer // of its values in shapes
+	mark             string // no name of a value or a node has it
+	shapes           *facts // of the model, for dimensions
 	plain            map[string]bool
 	views            map[string]*view
 	inits            map[string]bool // names of added constants
@@ -128,9 +102,9 @@ type view struct {
 	conv  *onnxpb.NodeProto // the convolution that computed an image, until it adds another image
 }
 
-func newBlocker(m *Model, shapes *Graph, renamed *renamer, channelsPerBlock int) *blocker {
+func newBlocker(m *Model, shapes *facts, channelsPerBlock int) *blocker {
 	b := &blocker{
-		fuser: newFuser(m, nil), channelsPerBlock: channelsPerBlock, shapes: shapes, names: renamed,
+		fuser: newFuser(m, nil), channelsPerBlock: channelsPerBlock, shapes: shapes,
 		plain: map[string]bool{}, views: map[string]*view{}, inits: map[string]bool{},
 	}
 	for _, t := range m.proto.Graph.Initializer {
@@ -315,7 +289,7 @@ func (b *blocker) dims(name string) []int {
 	if name == "" {
 		return nil
 	}
-	v, err := b.shapes.typeOf(b.names.name(name))
+	v, err := b.shapes.typeOf(name)
 	if err != nil || v.DType != Float || slices.Contains(v.Dims, -1) || slices.Contains(v.Dims, 0) {
 		return nil
 	}
@@ -324,7 +298,7 @@ func (b *blocker) dims(name string) []int {
 
 // literal returns the elements of a small value that does not depend on data.
 func (b *blocker) literal(name string) *literal {
-	l, ok := b.shapes.literalOf(b.names.name(name))
+	l, ok := b.shapes.literalOf(name)
 	if !ok {
 		return nil
 	}

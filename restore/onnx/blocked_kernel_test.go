@@ -5,8 +5,6 @@ import (
 	"slices"
 	"sync"
 	"testing"
-
-	"ddiff/restore/onnx/onnxpb"
 )
 
 // Weights are in the order of the layout's definition, for blocks of 8 and of 16 channels, also where channels are missing.
@@ -94,13 +92,8 @@ func TestBlockedOrder(t *testing.T) {
 	t.Parallel()
 	m := bundled(t)
 	slices.Reverse(m.proto.Graph.Node)
-	g := NewGraph(m.Opset())
-	g.Block(8)
-	x := g.Input("x", Float, 2, 3, 32, 32)
-	if _, err := g.InlineNetwork(m, map[string]Value{"x": x, "t": g.Ints(40, 700)}, map[string][]int{"z": x.Dims}); err != nil {
-		t.Fatal(err)
-	}
-	if slices.ContainsFunc(g.raw, func(n *onnxpb.NodeProto) bool { return n.Domain == BlockedDomain }) {
+	dims := map[string]Value{"x": {DType: Float, Dims: []int{2, 3, 32, 32}}, "t": {DType: Int64, Dims: []int{2}}}
+	if m.Blocked(8, dims) != m {
 		t.Error("it was rewritten")
 	}
 }
@@ -110,13 +103,7 @@ func TestBlockedKept(t *testing.T) {
 	t.Parallel()
 	m := bundled(t)
 	form := func(n, channels int) *Model {
-		g := NewGraph(m.Opset())
-		g.Block(channels)
-		b, err := g.blocked(m, map[string]Value{"x": g.Input("x", Float, n, 3, 32, 32), "t": g.Input("t", Int64, n)})
-		if err != nil {
-			t.Error(err)
-		}
-		return b
+		return m.Blocked(channels, map[string]Value{"x": {DType: Float, Dims: []int{n, 3, 32, 32}}, "t": {DType: Int64, Dims: []int{n}}})
 	}
 	var forms [4]*Model
 	var wait sync.WaitGroup

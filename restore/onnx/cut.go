@@ -4,9 +4,9 @@ package onnx
 type cut struct{ axis, start, step, count int }
 
 // cuts returns the axes of a Slice with their parts.
-func (g *Graph) cuts(n *node) ([]cut, error) {
-	starts, ok := g.integersOf(n.input(1))
-	ends, known := g.integersOf(n.input(2))
+func (f *facts) cuts(n *node) ([]cut, error) {
+	starts, ok := f.integersOf(n.input(1))
+	ends, known := f.integersOf(n.input(2))
 	if !ok || !known || len(starts) != len(ends) {
 		return nil, n.refuse("its range depends on data")
 	}
@@ -16,12 +16,12 @@ func (g *Graph) cuts(n *node) ([]cut, error) {
 		axes[i], steps[i] = i, 1
 	}
 	if n.has(3) {
-		if axes, ok = g.integersOf(n.inputs[3]); !ok || len(axes) != len(starts) {
+		if axes, ok = f.integersOf(n.inputs[3]); !ok || len(axes) != len(starts) {
 			return nil, n.refuse("its axes depend on data")
 		}
 	}
 	if n.has(4) {
-		if steps, ok = g.integersOf(n.inputs[4]); !ok || len(steps) != len(starts) {
+		if steps, ok = f.integersOf(n.inputs[4]); !ok || len(steps) != len(starts) {
 			return nil, n.refuse("its steps depend on data")
 		}
 	}

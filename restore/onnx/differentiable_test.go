@@ -32,17 +32,17 @@ func TestTypes(t *testing.T) {
 	x := g.Input("x", onnx.Float, -1, 3, 8, 8)
 	g.Output("y", g.Apply("Conv", onnx.Float, []int{-1, 4, 4, 4}, map[string]any{"strides": []int{2, 2}, "pads": []int{1, 1, 1, 1}}, x, g.Const(onnxtest.Random(4*27, 1), 4, 3, 3, 3)))
 	m := parse(t, g)
-	if _, err := m.Types(nil); !errors.Is(err, onnx.ErrModel) || !strings.Contains(err.Error(), "input x") {
+	if _, err := onnx.Types(m, nil); !errors.Is(err, onnx.ErrModel) || !strings.Contains(err.Error(), "input x") {
 		t.Errorf("error %v, want ErrModel that names the input", err)
 	}
-	types, err := m.Types(map[string][]int{"x": {5, 3, 8, 8}})
+	types, err := onnx.Types(m, map[string][]int{"x": {5, 3, 8, 8}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if y := types["y"]; y.DType != onnx.Float || !slices.Equal(y.Dims, []int{5, 4, 4, 4}) {
 		t.Errorf("output %v, want float [5 4 4 4]", y)
 	}
-	types, err = m.Types(map[string][]int{"x": {5, 2, 8, 8}})
+	types, err = onnx.Types(m, map[string][]int{"x": {5, 2, 8, 8}})
 	if _, ok := types["y"]; err != nil || ok {
 		t.Errorf("types %v, error %v; want no output for inputs that do not fit", types, err)
 	}
@@ -63,7 +63,7 @@ func TestDifferentiable(t *testing.T) {
 		"unused":             {[]*onnxpb.NodeProto{node("Hardmax", "x", "t"), node("Tanh", "x", "y")}, ""},
 		"no such output":     {[]*onnxpb.NodeProto{node("Tanh", "x", "z")}, `no value "y"`},
 	} {
-		err := nodes(t, nil, c.nodes...).Differentiable("y", "x", map[string][]int{"x": {2, 3}})
+		err := onnx.Differentiable(nodes(t, nil, c.nodes...), "y", "x", map[string][]int{"x": {2, 3}})
 		if c.want == "" {
 			if err != nil {
 				t.Errorf("%s: %v", name, err)

@@ -89,7 +89,7 @@ func (g *Graph) reduce(p *onnxpb.GraphProto, known []Value) ([]Value, error) {
 			continue
 		}
 		needed[name] = true
-		n := g.producers[name]
+		n := g.facts.producer(name)
 		if n == nil || nodes[n] || isKnown(name) {
 			continue
 		}

@@ -7,8 +7,8 @@ import (
 
 // literalOf returns the elements of a small value that does not depend on data: a constant, a shape, or what a model
 // computes from them.
-func (g *Graph) literalOf(name string) (literal, bool) {
-	at := g
+func (f *facts) literalOf(name string) (literal, bool) {
+	at := f
 	for ; at != nil; at = at.outer {
 		if t := at.tensors[name]; t != nil {
 			break
@@ -34,17 +34,35 @@ func (g *Graph) literalOf(name string) (literal, bool) {
 	return l, ok
 }
 
+// integersOf returns the elements of an integer value that does not depend on data, such as a shape, in row-major order.
+func (f *facts) integersOf(v Value) ([]int, bool) {
+	l, ok := f.literalOf(v.Name)
+	if !ok || l.numbers != nil {
+		return nil, false
+	}
+	return l.integers, true
+}
+
+// numbersOf returns the elements of a float value that does not depend on data, such as the scales of a Resize.
+func (f *facts) numbersOf(v Value) ([]float64, bool) {
+	l, ok := f.literalOf(v.Name)
+	if !ok || l.numbers == nil {
+		return nil, false
+	}
+	return l.numbers, true
+}
+
 // evaluate computes a literal of g itself.
-func (g *Graph) evaluate(name string) (l literal, ok bool) {
-	if t := g.tensors[name]; t != nil {
+func (f *facts) evaluate(name string) (l literal, ok bool) {
+	if t := f.tensors[name]; t != nil {
 		return decode(t)
 	}
-	p := g.producers[name]
-	f := folds[p.OpType]
-	if f == nil || !standard(p) {
+	p := f.producers[name]
+	compute := folds[p.OpType]
+	if compute == nil || !standard(p) {
 		return literal{}, false
 	}
-	n, err := g.understand(p)
+	n, err := f.understand(p)
 	if err != nil || n.outputs[0].Size() > largestLiteral {
 		return literal{}, false
 	}
@@ -57,7 +75,7 @@ func (g *Graph) evaluate(name string) (l literal, ok bool) {
 	case "Constant":
 		return constantOf(n)
 	}
-	in, ok := g.literalsOf(n)
+	in, ok := f.literalsOf(n)
 	if !ok {
 		return literal{}, false
 	}
@@ -66,20 +84,20 @@ func (g *Graph) evaluate(name string) (l literal, ok bool) {
 			l, ok = literal{}, false
 		}
 	}()
-	l, ok = f(n, in)
+	l, ok = compute(n, in)
 	l.dtype, l.dims = n.outputs[0].DType, n.outputs[0].Dims
 	return l, ok && len(l.integers)+len(l.numbers) == size(l.dims)
 }
 
 // literalsOf returns the elements of all inputs of n. Omitted inputs are empty.
-func (g *Graph) literalsOf(n *node) ([]literal, bool) {
+func (f *facts) literalsOf(n *node) ([]literal, bool) {
 	out := make([]literal, len(n.inputs))
 	for i, in := range n.inputs {
 		if in.Name == "" {
 			continue
 		}
 		var ok bool
-		if out[i], ok = g.literalOf(in.Name); !ok {
+		if out[i], ok = f.literalOf(in.Name); !ok {
 			return nil, false
 		}
 	}

@@ -154,7 +154,7 @@ func extrapolate(quotients []float64) (limit, doubt float64) {
 // fuzzShape returns the number of dimensions of all values of a model, and fails for a value without inferred shape.
 func fuzzShape(t *testing.T, m fuzzed) int {
 	t.Helper()
-	types, err := m.model.Types(nil)
+	types, err := onnx.Types(m.model, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +172,7 @@ func fuzzShape(t *testing.T, m fuzzed) int {
 // compareShapes compares inferred dimensions with those of ONNX Runtime.
 func compareShapes(t *testing.T, m fuzzed, ran []int64) {
 	t.Helper()
-	types, err := m.model.Types(nil)
+	types, err := onnx.Types(m.model, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,15 +1,11 @@
 package onnx
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
 	"ddiff/restore/onnx/onnxpb"
 )
-
-// ErrNoGradient: a node between x and y has no gradient rule.
-var ErrNoGradient = errors.New("operation has no gradient rule")
 
 // Gradient adds to g the vector-Jacobian product Jᵀ·seed of the expression from x to y,
 // where seed has the shape of y and the result the shape of x. It is exact reverse mode:
@@ -61,7 +57,7 @@ func (g *Graph) backward(p *onnxpb.NodeProto, again replay, active map[string]bo
 	if !used {
 		return nil
 	}
-	n, err := g.understand(p)
+	n, err := g.facts.understand(p)
 	if err != nil {
 		return undifferentiated(p, fmt.Errorf("%w: %w", ErrNoGradient, err))
 	}
@@ -109,7 +105,7 @@ func (g *Graph) between(x, y Value) (order []*onnxpb.NodeProto, active map[strin
 	// Models may list their nodes in any order.
 	var visit func(name string)
 	visit = func(name string) {
-		n, _ := g.producer(name)
+		n := g.facts.producer(name)
 		if n == nil || seen[n] || name == x.Name {
 			return
 		}

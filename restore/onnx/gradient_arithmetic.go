@@ -116,7 +116,7 @@ func powRule(g *Graph, n *node, k int, dy []Value) (Value, error) {
 
 // constantNumbers returns the elements of a float or integer value that does not depend on data.
 func (g *Graph) constantNumbers(v Value) ([]float64, bool) {
-	l, ok := g.literalOf(v.Name)
+	l, ok := g.facts.literalOf(v.Name)
 	return l.floats(), ok
 }
 

@@ -14,7 +14,7 @@ func gatherRule(g *Graph, n *node, _ int, dy []Value) (Value, error) {
 	ax := axis(n.integer("axis", 0), len(in))
 	count := index.Size()
 	d := g.reshaped(dy[0], slices.Concat(in[:ax], []int{count}, in[ax+1:]))
-	if at, ok := g.integersOf(index); ok {
+	if at, ok := g.facts.integersOf(index); ok {
 		if d, ok = g.placed(d, ax, in[ax], at); ok {
 			return d, nil
 		}

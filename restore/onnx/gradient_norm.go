@@ -64,7 +64,7 @@ func (a affineNorm) gradient(g *Graph, n *node, k int, dy Value) Value {
 		normal := g.Reshape(g.Mul(s.deviation, s.inverse), a.view...)
 		return g.Reshape(g.unbroadcast(g.Mul(g.Reshape(dy, a.view...), normal), a.params), in...)
 	}
-	if scale, ok := g.numbersOf(a.scale); !ok || slices.ContainsFunc(scale, func(s float64) bool { return s != 1 }) {
+	if scale, ok := g.facts.numbersOf(a.scale); !ok || slices.ContainsFunc(scale, func(s float64) bool { return s != 1 }) {
 		dy = g.Mul(g.Reshape(dy, a.view...), g.Reshape(a.scale, a.params...))
 	}
 	return g.Reshape(g.normalisedGradient(s, rows(dy)), in...)

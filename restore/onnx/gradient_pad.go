@@ -6,7 +6,7 @@ func padRule(g *Graph, n *node, k int, dy []Value) (Value, error) {
 	if k > 0 {
 		return Value{}, n.refuse("a variable margin")
 	}
-	before, after, err := g.margins(n)
+	before, after, err := g.facts.margins(n)
 	if err != nil {
 		return Value{}, n.refuse("its margins depend on data")
 	}

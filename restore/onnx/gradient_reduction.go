@@ -32,7 +32,7 @@ func reduceRule(slope func(g *Graph, x, y, dy Value, count int) Value) rule {
 // aligned returns the input of a reduction, its output and the gradient with dimensions of length 1, and the axes.
 func (g *Graph) aligned(n *node, dy Value) (x, y, d Value, axes []int, err error) {
 	x, y = n.inputs[0], n.outputs[0]
-	axes, ok := g.reducedAxes(n)
+	axes, ok := g.facts.reducedAxes(n)
 	if !ok {
 		return x, y, dy, nil, n.refuse("its axes depend on data")
 	}

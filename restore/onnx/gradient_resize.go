@@ -42,7 +42,7 @@ func (g *Graph) resizeScales(n *node, out []int) ([]float32, error) {
 	if len(n.inputs) < 3 || n.inputs[2].Name == "" {
 		return scales, nil
 	}
-	given, ok := g.numbersOf(n.inputs[2])
+	given, ok := g.facts.numbersOf(n.inputs[2])
 	if !ok {
 		return nil, n.refuse("scales that are not constant")
 	}

@@ -30,7 +30,7 @@ func identityRule(_ *Graph, _ *node, _ int, dy []Value) (Value, error) { return 
 // dropoutRule covers inference, where a Dropout changes nothing.
 func dropoutRule(g *Graph, n *node, _ int, dy []Value) (Value, error) {
 	if n.has(2) {
-		if training, ok := g.integersOf(n.inputs[2]); !ok || training[0] != 0 {
+		if training, ok := g.facts.integersOf(n.inputs[2]); !ok || training[0] != 0 {
 			return Value{}, n.refuse("training mode")
 		}
 	}
@@ -125,7 +125,7 @@ func depthToSpaceRule(g *Graph, n *node, _ int, dy []Value) (Value, error) {
 
 // sliceRule writes the gradient into zeros, axis by axis.
 func sliceRule(g *Graph, n *node, _ int, dy []Value) (Value, error) {
-	cuts, err := g.cuts(n)
+	cuts, err := g.facts.cuts(n)
 	if err != nil {
 		return Value{}, err
 	}

@@ -2,9 +2,7 @@ package onnx
 
 import (
 	"crypto/sha256"
-	"encoding/binary"
 	"fmt"
-	"math"
 
 	"google.golang.org/protobuf/proto"
 
@@ -29,7 +27,7 @@ type Graph struct {
 	inits   []*onnxpb.TensorProto
 	consts  map[string]Value
 	raw     []*onnxpb.NodeProto // nodes in order, built and inlined
-	facts                       // types and small values, for reverse mode
+	facts   *facts              // types and small values, for reverse mode
 	domains map[string]int64    // other operator sets of inlined models
 	weights map[*Model]string   // inlined models: the prefix of their weights
 	half    bool                // inline models in mixed precision
@@ -48,7 +46,7 @@ func NewGraph(opset int) *Graph {
 		panic(fmt.Sprintf("onnx: operator set %d is outside %d..%d", opset, MinOpset, MaxOpset))
 	}
 	return &Graph{
-		opset: opset, counter: new(int), facts: newFacts(), consts: map[string]Value{}, domains: map[string]int64{},
+		opset: opset, counter: new(int), facts: newFacts(nil), consts: map[string]Value{}, domains: map[string]int64{},
 		weights: map[*Model]string{}, blockedModels: map[blockedKey]*Model{},
 	}
 }
@@ -59,7 +57,7 @@ func (g *Graph) Opset() int { return g.opset }
 // Sub starts a sub-graph of g, such as the body of a loop.
 func (g *Graph) Sub() *Graph {
 	return &Graph{
-		opset: g.opset, counter: g.counter, outer: g, facts: newFacts(), consts: map[string]Value{},
+		opset: g.opset, counter: g.counter, outer: g, facts: newFacts(g.facts), consts: map[string]Value{},
 		domains: g.domains, weights: map[*Model]string{}, half: g.half, divided: g.divided, blocks: g.blocks,
 		block: g.block, blockedModels: g.blockedModels,
 	}
@@ -79,7 +77,7 @@ func (g *Graph) fresh(kind string) string {
 // declare makes a value of the graph and records its type.
 func (g *Graph) declare(name string, t DType, dims []int) Value {
 	v := Value{Name: name, DType: t, Dims: dims}
-	g.types[name] = v
+	g.facts.declare(v)
 	return v
 }
 
@@ -113,24 +111,6 @@ func (g *Graph) Ints(data ...int) Value {
 	return g.constant(Int64, intBytes(data), []int{len(data)})
 }
 
-// floatBytes returns the elements of a float tensor as a file stores them.
-func floatBytes(data []float32) []byte {
-	raw := make([]byte, 4*len(data))
-	for i, x := range data {
-		binary.LittleEndian.PutUint32(raw[4*i:], math.Float32bits(x))
-	}
-	return raw
-}
-
-// intBytes returns the elements of an int64 tensor as a file stores them.
-func intBytes(data []int) []byte {
-	raw := make([]byte, 8*len(data))
-	for i, x := range data {
-		binary.LittleEndian.PutUint64(raw[8*i:], uint64(x))
-	}
-	return raw
-}
-
 func (g *Graph) constant(t DType, raw []byte, dims []int) Value {
 	key := fmt.Sprint(t, dims, sha256.Sum256(raw))
 	if v, ok := g.consts[key]; ok {
@@ -145,15 +125,13 @@ func (g *Graph) constant(t DType, raw []byte, dims []int) Value {
 // store adds an initializer.
 func (g *Graph) store(t *onnxpb.TensorProto) {
 	g.inits = append(g.inits, t)
-	g.tensors[t.Name] = t
+	g.facts.store(t)
 }
 
 // push appends a node.
 func (g *Graph) push(n *onnxpb.NodeProto) {
 	g.raw = append(g.raw, n)
-	for _, out := range n.Output {
-		g.producers[out] = n
-	}
+	g.facts.produce(n)
 }
 
 // emit appends a node without recording it for reverse mode.
@@ -172,10 +150,7 @@ func (g *Graph) Apply(op string, t DType, dims []int, attrs map[string]any, inpu
 
 // record appends an operation and records it for reverse mode.
 func (g *Graph) record(op string, attrs map[string]any, inputs, outputs []Value) {
-	n := &node{op: op, name: outputs[0].Name, inputs: inputs, outputs: outputs, attrs: attrs}
-	for _, out := range outputs {
-		g.nodes[out.Name] = n
-	}
+	g.facts.record(&node{op: op, name: outputs[0].Name, inputs: inputs, outputs: outputs, attrs: attrs})
 	g.emit(op, names(inputs), names(outputs), attributes(attrs)...)
 }
 
@@ -183,30 +158,6 @@ func names(values []Value) []string {
 	out := make([]string, len(values))
 	for i, v := range values {
 		out[i] = v.Name
-	}
-	return out
-}
-
-// attributes encodes in the order of names, so that equal graphs have equal bytes.
-func attributes(attrs map[string]any) []*onnxpb.AttributeProto {
-	var out []*onnxpb.AttributeProto
-	for _, name := range sortedKeys(attrs) {
-		a := &onnxpb.AttributeProto{Name: name}
-		switch v := attrs[name].(type) {
-		case int:
-			a.Type, a.I = onnxpb.AttributeProto_INT, int64(v)
-		case []int:
-			a.Type, a.Ints = onnxpb.AttributeProto_INTS, int64s(v)
-		case float32:
-			a.Type, a.F = onnxpb.AttributeProto_FLOAT, v
-		case []float32:
-			a.Type, a.Floats = onnxpb.AttributeProto_FLOATS, v
-		case string:
-			a.Type, a.S = onnxpb.AttributeProto_STRING, []byte(v)
-		default:
-			panic(fmt.Sprintf("onnx: attribute %s has type %T", name, v))
-		}
-		out = append(out, a)
 	}
 	return out
 }

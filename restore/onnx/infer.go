@@ -13,6 +13,7 @@ var ErrShape = errors.New("shape is unknown")
 
 // facts index what a graph knows of its values. Those of inlined nodes are inferred when a gradient needs them.
 type facts struct {
+	outer     *facts                         // of the graph around it, else nil
 	nodes     map[string]*node               // understood nodes by output
 	types     map[string]Value               // known types by name
 	claims    map[string]Value               // types that callers of Inline state for outputs
@@ -24,28 +25,60 @@ type facts struct {
 	inferenceOf func(op string) inference // a field, because inferences look up values
 }
 
-func newFacts() facts {
-	return facts{
+// newFacts knows nothing yet. outer has the facts of the graph around it, or is nil.
+func newFacts(outer *facts) *facts {
+	return &facts{
+		outer: outer,
 		nodes: map[string]*node{}, types: map[string]Value{}, claims: map[string]Value{}, tensors: map[string]*onnxpb.TensorProto{},
 		producers: map[string]*onnxpb.NodeProto{}, literals: map[string]*literal{}, pending: map[*onnxpb.NodeProto]bool{},
 		inferenceOf: inferenceOf,
 	}
 }
 
-// producer returns the node that computes a value, and its graph: g or one around it. It returns nil for inputs and
-// constants.
-func (g *Graph) producer(name string) (*onnxpb.NodeProto, *Graph) {
-	for ; g != nil; g = g.outer {
-		if n := g.producers[name]; n != nil {
-			return n, g
+// declare records the type of a value.
+func (f *facts) declare(v Value) { f.types[v.Name] = v }
+
+// claim records the type that a caller states for an output of an inlined model. Its dimensions may be free.
+func (f *facts) claim(v Value) { f.claims[v.Name] = v }
+
+// store records a constant under its name.
+func (f *facts) store(t *onnxpb.TensorProto) { f.tensors[t.Name] = t }
+
+// produce records which values a node computes.
+func (f *facts) produce(n *onnxpb.NodeProto) {
+	for _, out := range n.Output {
+		f.producers[out] = n
+	}
+}
+
+// record records a node whose types are known.
+func (f *facts) record(n *node) {
+	for _, out := range n.outputs {
+		if out.Name != "" {
+			f.nodes[out.Name] = n
+		}
+	}
+}
+
+// producer returns the node that computes a value, in the graph or one around it. It returns nil for inputs and constants.
+func (f *facts) producer(name string) *onnxpb.NodeProto {
+	n, _ := f.find(name)
+	return n
+}
+
+// find returns the node that computes a value, and its graph: f or one around it.
+func (f *facts) find(name string) (*onnxpb.NodeProto, *facts) {
+	for ; f != nil; f = f.outer {
+		if n := f.producers[name]; n != nil {
+			return n, f
 		}
 	}
 	return nil, nil
 }
 
 // typeOf returns the type and dimensions of a value of g or a graph around it.
-func (g *Graph) typeOf(name string) (Value, error) {
-	for at := g; at != nil; at = at.outer {
+func (f *facts) typeOf(name string) (Value, error) {
+	for at := f; at != nil; at = at.outer {
 		if v, ok := at.types[name]; ok {
 			return v, nil
 		}
@@ -53,7 +86,7 @@ func (g *Graph) typeOf(name string) (Value, error) {
 			return Value{Name: name, DType: DType(t.DataType), Dims: ints(t.Dims)}, nil
 		}
 	}
-	p, at := g.producer(name)
+	p, at := f.find(name)
 	if p == nil {
 		return Value{}, fmt.Errorf("value %q: %w: nothing defines it", name, ErrShape)
 	}
@@ -64,28 +97,28 @@ func (g *Graph) typeOf(name string) (Value, error) {
 }
 
 // understand returns the record of a node, with the types of its inputs and outputs.
-func (g *Graph) understand(p *onnxpb.NodeProto) (*node, error) {
+func (f *facts) understand(p *onnxpb.NodeProto) (*node, error) {
 	i := slices.IndexFunc(p.Output, func(out string) bool { return out != "" })
-	_, g = g.producer(p.Output[i])
-	if n := g.nodes[p.Output[i]]; n != nil {
+	_, f = f.find(p.Output[i])
+	if n := f.nodes[p.Output[i]]; n != nil {
 		return n, nil
 	}
 	fail := func(err error) error { return fmt.Errorf("infer shape of %s %q: %w", p.OpType, nameOf(p), err) }
-	if g.pending[p] {
+	if f.pending[p] {
 		return nil, fail(fmt.Errorf("%w: its inputs depend on its output", ErrShape))
 	}
-	infer := g.inferenceOf(p.OpType)
+	infer := f.inferenceOf(p.OpType)
 	if infer == nil || !standard(p) {
 		return nil, fail(ErrShape)
 	}
-	g.pending[p] = true
-	defer delete(g.pending, p)
+	f.pending[p] = true
+	defer delete(f.pending, p)
 	n := &node{op: p.OpType, name: nameOf(p), attrs: typed(p.Attribute), outputs: make([]Value, len(p.Output))}
 	for _, in := range p.Input {
 		var v Value
 		if in != "" {
 			var err error
-			if v, err = g.typeOf(in); err != nil {
+			if v, err = f.typeOf(in); err != nil {
 				return nil, err
 			}
 			if slices.ContainsFunc(v.Dims, func(d int) bool { return d < 0 }) {
@@ -97,30 +130,30 @@ func (g *Graph) understand(p *onnxpb.NodeProto) (*node, error) {
 	for i, out := range p.Output {
 		n.outputs[i].Name = out
 	}
-	if err := guarded(infer, g, n); err != nil {
+	if err := guarded(infer, f, n); err != nil {
 		return nil, fail(err)
 	}
 	for _, v := range n.outputs {
 		if v.Name == "" {
 			continue
 		}
-		if c, ok := g.claims[v.Name]; ok && !slices.Contains(c.Dims, -1) && !slices.Equal(c.Dims, v.Dims) {
+		if c, ok := f.claims[v.Name]; ok && !slices.Contains(c.Dims, -1) && !slices.Equal(c.Dims, v.Dims) {
 			return nil, fail(fmt.Errorf("%w: its output has dimensions %v, not %v", ErrShape, v.Dims, c.Dims))
 		}
-		g.types[v.Name] = v
-		g.nodes[v.Name] = n
+		f.types[v.Name] = v
+		f.nodes[v.Name] = n
 	}
 	return n, nil
 }
 
 // guarded turns a fault of a node, such as an axis outside its input, into an error.
-func guarded(infer inference, g *Graph, n *node) (err error) {
+func guarded(infer inference, f *facts, n *node) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("%w: the inputs do not fit: %v", ErrShape, r)
 		}
 	}()
-	if err := infer(g, n); err != nil {
+	if err := infer(f, n); err != nil {
 		return err
 	}
 	for _, v := range n.outputs {
@@ -132,7 +165,7 @@ func guarded(infer inference, g *Graph, n *node) (err error) {
 }
 
 // An inference sets the types and dimensions of n's outputs from its inputs.
-type inference func(g *Graph, n *node) error
+type inference func(f *facts, n *node) error
 
 // inferenceOf returns the inference of an operation, nil for none.
 func inferenceOf(op string) inference {
@@ -153,10 +186,10 @@ func (n *node) set(i int, t DType, dims []int) {
 
 // axesOf returns the axes of n from input k or from the attribute, in [0, rank) and in order. ok is false if they depend
 // on data; without any, axes is nil.
-func (g *Graph) axesOf(n *node, k, rank int) (axes []int, ok bool) {
+func (f *facts) axesOf(n *node, k, rank int) (axes []int, ok bool) {
 	given := n.integers("axes")
 	if n.has(k) {
-		if given, ok = g.integersOf(n.inputs[k]); !ok {
+		if given, ok = f.integersOf(n.inputs[k]); !ok {
 			return nil, false
 		}
 	}

@@ -6,7 +6,7 @@ import "ddiff/restore/onnx/onnxpb"
 // shape.
 var elementwiseShapes = func() map[string]inference {
 	out := map[string]inference{
-		"Cast": castShape, "CastLike": func(_ *Graph, n *node) error {
+		"Cast": castShape, "CastLike": func(_ *facts, n *node) error {
 			n.set(0, n.inputs[1].DType, n.inputs[0].Dims)
 			return nil
 		},
@@ -23,15 +23,15 @@ var elementwiseShapes = func() map[string]inference {
 		out[op] = sameShape
 	}
 	for _, op := range []string{"Add", "Sub", "Mul", "Div", "Pow", "Mod", "Min", "Max", "Sum", "Mean"} {
-		out[op] = func(_ *Graph, n *node) error { return broadcastShape(n, n.inputs[0].DType) }
+		out[op] = func(_ *facts, n *node) error { return broadcastShape(n, n.inputs[0].DType) }
 	}
 	for _, op := range []string{"Equal", "Less", "Greater", "LessOrEqual", "GreaterOrEqual", "And", "Or", "Xor", "IsNaN", "IsInf"} {
-		out[op] = func(_ *Graph, n *node) error { return broadcastShape(n, Bool) }
+		out[op] = func(_ *facts, n *node) error { return broadcastShape(n, Bool) }
 	}
 	return out
 }()
 
-func sameShape(_ *Graph, n *node) error {
+func sameShape(_ *facts, n *node) error {
 	n.set(0, n.inputs[0].DType, n.inputs[0].Dims)
 	if len(n.outputs) > 1 {
 		for _, v := range n.outputs[1:] {
@@ -55,14 +55,14 @@ func broadcastShape(n *node, t DType) error {
 	return nil
 }
 
-func whereShape(_ *Graph, n *node) error { return broadcastShape(n, n.inputs[1].DType) }
+func whereShape(_ *facts, n *node) error { return broadcastShape(n, n.inputs[1].DType) }
 
-func castShape(_ *Graph, n *node) error {
+func castShape(_ *facts, n *node) error {
 	n.set(0, DType(n.integer("to", 0)), n.inputs[0].Dims)
 	return nil
 }
 
-func dropoutShape(_ *Graph, n *node) error {
+func dropoutShape(_ *facts, n *node) error {
 	n.set(0, n.inputs[0].DType, n.inputs[0].Dims)
 	n.set(1, Bool, n.inputs[0].Dims)
 	return nil
@@ -70,27 +70,27 @@ func dropoutShape(_ *Graph, n *node) error {
 
 // sourceShapes are the inferences of operations whose results are shapes or constants.
 var sourceShapes = map[string]inference{
-	"Shape": func(_ *Graph, n *node) error {
+	"Shape": func(_ *facts, n *node) error {
 		n.set(0, Int64, []int{len(shapeOf(n))})
 		return nil
 	},
-	"Size": func(_ *Graph, n *node) error {
+	"Size": func(_ *facts, n *node) error {
 		n.set(0, Int64, nil)
 		return nil
 	},
 	"Constant":        constantShape,
 	"ConstantOfShape": constantOfShape,
 	"Range":           rangeShape,
-	"RandomNormalLike": func(_ *Graph, n *node) error {
+	"RandomNormalLike": func(_ *facts, n *node) error {
 		n.set(0, DType(n.integer("dtype", int(n.inputs[0].DType))), n.inputs[0].Dims)
 		return nil
 	},
-	"EyeLike": func(_ *Graph, n *node) error {
+	"EyeLike": func(_ *facts, n *node) error {
 		n.set(0, DType(n.integer("dtype", int(n.inputs[0].DType))), n.inputs[0].Dims)
 		return nil
 	},
-	"OneHot": func(g *Graph, n *node) error {
-		depth, ok := g.literalOf(n.inputs[1].Name)
+	"OneHot": func(f *facts, n *node) error {
+		depth, ok := f.literalOf(n.inputs[1].Name)
 		if !ok {
 			return unknown("the depth")
 		}
@@ -133,7 +133,7 @@ func constantOf(n *node) (literal, bool) {
 	return literal{}, false
 }
 
-func constantShape(_ *Graph, n *node) error {
+func constantShape(_ *facts, n *node) error {
 	if t, ok := n.attrs["value"].(*onnxpb.TensorProto); ok {
 		n.set(0, DType(t.DataType), ints(t.Dims))
 		return nil
@@ -146,8 +146,8 @@ func constantShape(_ *Graph, n *node) error {
 	return nil
 }
 
-func constantOfShape(g *Graph, n *node) error {
-	dims, ok := g.integersOf(n.inputs[0])
+func constantOfShape(f *facts, n *node) error {
+	dims, ok := f.integersOf(n.inputs[0])
 	if !ok {
 		return unknown("the shape")
 	}
@@ -159,8 +159,8 @@ func constantOfShape(g *Graph, n *node) error {
 	return nil
 }
 
-func rangeShape(g *Graph, n *node) error {
-	in, ok := g.literalsOf(n)
+func rangeShape(f *facts, n *node) error {
+	in, ok := f.literalsOf(n)
 	if !ok {
 		return unknown("the range")
 	}

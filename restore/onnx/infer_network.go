@@ -22,7 +22,7 @@ func (w window) positions(spatial []int, ceil bool) []int {
 	return out
 }
 
-func convShape(_ *Graph, n *node) error {
+func convShape(_ *facts, n *node) error {
 	x, w := n.inputs[0], n.inputs[1]
 	if x.Rank() != w.Rank() || x.Dims[1] != w.Dims[1]*n.integer("group", 1) {
 		return misfit(n)
@@ -35,7 +35,7 @@ func convShape(_ *Graph, n *node) error {
 	return nil
 }
 
-func convTransposeShape(_ *Graph, n *node) error {
+func convTransposeShape(_ *facts, n *node) error {
 	x, w := n.inputs[0], n.inputs[1]
 	if x.Rank() != w.Rank() || x.Dims[1] != w.Dims[0] {
 		return misfit(n)
@@ -65,7 +65,7 @@ func convTransposeShape(_ *Graph, n *node) error {
 	return nil
 }
 
-func poolShape(_ *Graph, n *node) error {
+func poolShape(_ *facts, n *node) error {
 	x := n.inputs[0]
 	at, err := windowOf(n, x.Dims[2:], nil)
 	if err != nil {
@@ -77,13 +77,13 @@ func poolShape(_ *Graph, n *node) error {
 	return nil
 }
 
-func globalPoolShape(_ *Graph, n *node) error {
+func globalPoolShape(_ *facts, n *node) error {
 	x := n.inputs[0]
 	n.set(0, x.DType, append(slices.Clone(x.Dims[:2]), slices.Repeat([]int{1}, x.Rank()-2)...))
 	return nil
 }
 
-func resizeShape(g *Graph, n *node) error {
+func resizeShape(f *facts, n *node) error {
 	x := n.inputs[0]
 	axes := n.integers("axes")
 	if axes == nil {
@@ -93,7 +93,7 @@ func resizeShape(g *Graph, n *node) error {
 	}
 	dims := slices.Clone(x.Dims)
 	if n.has(3) {
-		lengths, ok := g.integersOf(n.inputs[3])
+		lengths, ok := f.integersOf(n.inputs[3])
 		if !ok || len(lengths) != len(axes) || n.text("keep_aspect_ratio_policy", "stretch") != "stretch" {
 			return unknown("the size")
 		}
@@ -101,7 +101,7 @@ func resizeShape(g *Graph, n *node) error {
 			dims[axis(a, x.Rank())] = lengths[i]
 		}
 	} else {
-		scales, ok := g.numbersOf(n.input(2))
+		scales, ok := f.numbersOf(n.input(2))
 		if !ok || len(scales) != len(axes) {
 			return unknown("the scale")
 		}
@@ -114,7 +114,7 @@ func resizeShape(g *Graph, n *node) error {
 	return nil
 }
 
-func layerNormShape(_ *Graph, n *node) error {
+func layerNormShape(_ *facts, n *node) error {
 	x := n.inputs[0]
 	n.set(0, x.DType, x.Dims)
 	dims := slices.Clone(x.Dims)
@@ -127,7 +127,7 @@ func layerNormShape(_ *Graph, n *node) error {
 }
 
 // attentionShape covers the first output: that of q with the width of v.
-func attentionShape(_ *Graph, n *node) error {
+func attentionShape(_ *facts, n *node) error {
 	q, v := n.inputs[0], n.inputs[2]
 	dims := slices.Clone(q.Dims)
 	if q.Rank() == 4 {

@@ -18,7 +18,7 @@ var reducedShapes = func() map[string]inference {
 	return out
 }()
 
-func matMulShape(_ *Graph, n *node) error {
+func matMulShape(_ *facts, n *node) error {
 	a, b := n.inputs[0].Dims, n.inputs[1].Dims
 	if len(a) == 0 || len(b) == 0 {
 		return misfit(n)
@@ -45,7 +45,7 @@ func matMulShape(_ *Graph, n *node) error {
 	return nil
 }
 
-func gemmShape(_ *Graph, n *node) error {
+func gemmShape(_ *facts, n *node) error {
 	a, b := slices.Clone(n.inputs[0].Dims), slices.Clone(n.inputs[1].Dims)
 	if n.integer("transA", 0) != 0 {
 		slices.Reverse(a)
@@ -60,7 +60,7 @@ func gemmShape(_ *Graph, n *node) error {
 	return nil
 }
 
-func einsumShape(_ *Graph, n *node) error {
+func einsumShape(_ *facts, n *node) error {
 	e, err := parseEinsum(n)
 	if err != nil {
 		return err
@@ -74,9 +74,9 @@ func einsumShape(_ *Graph, n *node) error {
 }
 
 // reducedAxes returns the axes of a reduction in order. Without a list it covers all, or none with noop_with_empty_axes.
-func (g *Graph) reducedAxes(n *node) ([]int, bool) {
+func (f *facts) reducedAxes(n *node) ([]int, bool) {
 	rank := n.inputs[0].Rank()
-	axes, ok := g.axesOf(n, 1, rank)
+	axes, ok := f.axesOf(n, 1, rank)
 	if ok && len(axes) == 0 && n.integer("noop_with_empty_axes", 0) == 0 {
 		for i := range rank {
 			axes = append(axes, i)
@@ -99,8 +99,8 @@ func without(dims, axes []int, keep bool) []int {
 	return out
 }
 
-func reduceShape(g *Graph, n *node) error {
-	axes, ok := g.reducedAxes(n)
+func reduceShape(f *facts, n *node) error {
+	axes, ok := f.reducedAxes(n)
 	if !ok {
 		return unknown("a list of axes")
 	}
@@ -108,14 +108,14 @@ func reduceShape(g *Graph, n *node) error {
 	return nil
 }
 
-func argShape(_ *Graph, n *node) error {
+func argShape(_ *facts, n *node) error {
 	in := n.inputs[0].Dims
 	n.set(0, Int64, without(in, []int{axis(n.integer("axis", 0), len(in))}, n.integer("keepdims", 1) != 0))
 	return nil
 }
 
-func topShape(g *Graph, n *node) error {
-	k, ok := g.integersOf(n.inputs[1])
+func topShape(f *facts, n *node) error {
+	k, ok := f.integersOf(n.inputs[1])
 	if !ok {
 		return unknown("the number of elements")
 	}

@@ -10,8 +10,8 @@ var movedShapes = map[string]inference{
 	"SpaceToDepth": spaceToDepthShape,
 }
 
-func reshapeShape(g *Graph, n *node) error {
-	want, ok := g.integersOf(n.inputs[1])
+func reshapeShape(f *facts, n *node) error {
+	want, ok := f.integersOf(n.inputs[1])
 	if !ok {
 		return unknown("the shape")
 	}
@@ -40,14 +40,14 @@ func reshapeShape(g *Graph, n *node) error {
 	return nil
 }
 
-func flattenShape(_ *Graph, n *node) error {
+func flattenShape(_ *facts, n *node) error {
 	in := n.inputs[0]
 	ax := axis(n.integer("axis", 1), in.Rank())
 	n.set(0, in.DType, []int{size(in.Dims[:ax]), size(in.Dims[ax:])})
 	return nil
 }
 
-func transposeShape(_ *Graph, n *node) error {
+func transposeShape(_ *facts, n *node) error {
 	in := n.inputs[0]
 	dims := make([]int, in.Rank())
 	for i, p := range permutation(n) {
@@ -69,9 +69,9 @@ func permutation(n *node) []int {
 	return perm
 }
 
-func squeezeShape(g *Graph, n *node) error {
+func squeezeShape(f *facts, n *node) error {
 	in := n.inputs[0]
-	axes, ok := g.axesOf(n, 1, in.Rank())
+	axes, ok := f.axesOf(n, 1, in.Rank())
 	if !ok {
 		return unknown("a list of axes")
 	}
@@ -89,12 +89,12 @@ func squeezeShape(g *Graph, n *node) error {
 	return nil
 }
 
-func unsqueezeShape(g *Graph, n *node) error {
+func unsqueezeShape(f *facts, n *node) error {
 	in := n.inputs[0]
 	given := n.integers("axes")
 	if n.has(1) {
 		var ok bool
-		if given, ok = g.integersOf(n.inputs[1]); !ok {
+		if given, ok = f.integersOf(n.inputs[1]); !ok {
 			return unknown("a list of axes")
 		}
 	}
@@ -112,8 +112,8 @@ func unsqueezeShape(g *Graph, n *node) error {
 	return nil
 }
 
-func sliceShape(g *Graph, n *node) error {
-	cuts, err := g.cuts(n)
+func sliceShape(f *facts, n *node) error {
+	cuts, err := f.cuts(n)
 	if err != nil {
 		return unknown("a range")
 	}
@@ -126,11 +126,11 @@ func sliceShape(g *Graph, n *node) error {
 }
 
 // parts returns the lengths of a Split.
-func (g *Graph) parts(n *node) ([]int, error) {
+func (f *facts) parts(n *node) ([]int, error) {
 	in := n.inputs[0]
 	length := in.Dims[axis(n.integer("axis", 0), in.Rank())]
 	if n.has(1) {
-		lengths, ok := g.integersOf(n.inputs[1])
+		lengths, ok := f.integersOf(n.inputs[1])
 		if !ok {
 			return nil, unknown("a list of lengths")
 		}
@@ -156,8 +156,8 @@ func sum(v []int) int {
 	return n
 }
 
-func splitShape(g *Graph, n *node) error {
-	lengths, err := g.parts(n)
+func splitShape(f *facts, n *node) error {
+	lengths, err := f.parts(n)
 	if err != nil {
 		return err
 	}
@@ -171,7 +171,7 @@ func splitShape(g *Graph, n *node) error {
 	return nil
 }
 
-func concatShape(_ *Graph, n *node) error {
+func concatShape(_ *facts, n *node) error {
 	in := n.inputs[0]
 	ax := axis(n.integer("axis", 0), in.Rank())
 	dims := slices.Clone(in.Dims)
@@ -187,19 +187,19 @@ func concatShape(_ *Graph, n *node) error {
 	return nil
 }
 
-func gatherShape(_ *Graph, n *node) error {
+func gatherShape(_ *facts, n *node) error {
 	in := n.inputs[0]
 	ax := axis(n.integer("axis", 0), in.Rank())
 	n.set(0, in.DType, slices.Concat(in.Dims[:ax], n.inputs[1].Dims, in.Dims[ax+1:]))
 	return nil
 }
 
-func gatherElementsShape(_ *Graph, n *node) error {
+func gatherElementsShape(_ *facts, n *node) error {
 	n.set(0, n.inputs[0].DType, n.inputs[1].Dims)
 	return nil
 }
 
-func gatherNDShape(_ *Graph, n *node) error {
+func gatherNDShape(_ *facts, n *node) error {
 	in, index := n.inputs[0], n.inputs[1]
 	last := index.Rank() - 1
 	from := n.integer("batch_dims", 0) + index.Dims[last]
@@ -207,8 +207,8 @@ func gatherNDShape(_ *Graph, n *node) error {
 	return nil
 }
 
-func expandShape(g *Graph, n *node) error {
-	want, ok := g.integersOf(n.inputs[1])
+func expandShape(f *facts, n *node) error {
+	want, ok := f.integersOf(n.inputs[1])
 	if !ok {
 		return unknown("the shape")
 	}
@@ -220,8 +220,8 @@ func expandShape(g *Graph, n *node) error {
 	return nil
 }
 
-func tileShape(g *Graph, n *node) error {
-	repeats, ok := g.integersOf(n.inputs[1])
+func tileShape(f *facts, n *node) error {
+	repeats, ok := f.integersOf(n.inputs[1])
 	if !ok {
 		return unknown("the number of copies")
 	}
@@ -234,9 +234,9 @@ func tileShape(g *Graph, n *node) error {
 }
 
 // margins returns the number of elements that a Pad adds before and after each dimension. Negative ones remove elements.
-func (g *Graph) margins(n *node) (before, after []int, err error) {
+func (f *facts) margins(n *node) (before, after []int, err error) {
 	rank := n.inputs[0].Rank()
-	pads, ok := g.integersOf(n.input(1))
+	pads, ok := f.integersOf(n.input(1))
 	if !ok {
 		return nil, nil, unknown("a list of margins")
 	}
@@ -245,7 +245,7 @@ func (g *Graph) margins(n *node) (before, after []int, err error) {
 		axes[i] = i
 	}
 	if n.has(3) {
-		if axes, ok = g.integersOf(n.inputs[3]); !ok {
+		if axes, ok = f.integersOf(n.inputs[3]); !ok {
 			return nil, nil, unknown("a list of axes")
 		}
 	}
@@ -259,8 +259,8 @@ func (g *Graph) margins(n *node) (before, after []int, err error) {
 	return before, after, nil
 }
 
-func padShape(g *Graph, n *node) error {
-	before, after, err := g.margins(n)
+func padShape(f *facts, n *node) error {
+	before, after, err := f.margins(n)
 	if err != nil {
 		return err
 	}
@@ -272,13 +272,13 @@ func padShape(g *Graph, n *node) error {
 	return nil
 }
 
-func depthToSpaceShape(_ *Graph, n *node) error {
+func depthToSpaceShape(_ *facts, n *node) error {
 	in, b := n.inputs[0], n.integer("blocksize", 1)
 	n.set(0, in.DType, []int{in.Dims[0], in.Dims[1] / (b * b), in.Dims[2] * b, in.Dims[3] * b})
 	return nil
 }
 
-func spaceToDepthShape(_ *Graph, n *node) error {
+func spaceToDepthShape(_ *facts, n *node) error {
 	in, b := n.inputs[0], n.integer("blocksize", 1)
 	n.set(0, in.DType, []int{in.Dims[0], in.Dims[1] * b * b, in.Dims[2] / b, in.Dims[3] / b})
 	return nil

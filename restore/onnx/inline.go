@@ -24,7 +24,7 @@ func (g *Graph) Inline(m *Model, inputs map[string]Value, outputs map[string][]i
 		if dims, ok := outputs[p.Name]; ok {
 			v := Value{Name: r.name(p.Name), DType: p.DType, Dims: dims}
 			out[p.Name] = v
-			g.claims[v.Name] = v
+			g.facts.claim(v)
 		}
 	}
 	for name := range outputs {
@@ -40,10 +40,10 @@ func (g *Graph) inline(m *Model, inputs map[string]Value) (*renamer, error) {
 	if o := m.Opset(); o != g.opset {
 		return nil, fmt.Errorf("inline model of operator set %d into a graph of %d: %w", o, g.opset, ErrModel)
 	}
-	if len(m.proto.Functions) > 0 {
+	if len(m.Proto().Functions) > 0 {
 		return nil, fmt.Errorf("inline model: %w: it defines functions of its own", ErrModel)
 	}
-	for _, o := range m.proto.OpsetImport {
+	for _, o := range m.Proto().OpsetImport {
 		if o.Domain == "" || o.Domain == "ai.onnx" {
 			continue
 		}
@@ -65,7 +65,7 @@ func (g *Graph) inline(m *Model, inputs map[string]Value) (*renamer, error) {
 			return nil, fmt.Errorf("inline model: %w: it has no input %s without a value of its own", ErrModel, name)
 		}
 	}
-	graph := m.proto.Graph
+	graph := m.Proto().Graph
 	shared, again := g.prefixOf(m)
 	if !again {
 		shared = r.prefix

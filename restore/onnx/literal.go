@@ -63,3 +63,21 @@ func decode(t *onnxpb.TensorProto) (literal, bool) {
 	}
 	return l, len(l.integers)+len(l.numbers) == n
 }
+
+// floatBytes returns the elements of a float tensor as a file stores them.
+func floatBytes(data []float32) []byte {
+	raw := make([]byte, 4*len(data))
+	for i, x := range data {
+		binary.LittleEndian.PutUint32(raw[4*i:], math.Float32bits(x))
+	}
+	return raw
+}
+
+// intBytes returns the elements of an int64 tensor as a file stores them.
+func intBytes(data []int) []byte {
+	raw := make([]byte, 8*len(data))
+	for i, x := range data {
+		binary.LittleEndian.PutUint64(raw[8*i:], uint64(x))
+	}
+	return raw
+}

@@ -24,7 +24,7 @@ func (g *Graph) split(order []*onnxpb.NodeProto, active map[string]bool) ([][]*o
 	passing, made := make([]int, len(order)+1), make([]int, len(order)+1)
 	born := map[string]int{}
 	for i, p := range order {
-		n, err := g.understand(p)
+		n, err := g.facts.understand(p)
 		if err != nil {
 			return nil, undifferentiated(p, fmt.Errorf("%w: %w", ErrNoGradient, err))
 		}
@@ -44,7 +44,7 @@ func (g *Graph) split(order []*onnxpb.NodeProto, active map[string]bool) ([][]*o
 		}
 	}
 	for name, end := range last {
-		v, _ := g.typeOf(name)
+		v, _ := g.facts.typeOf(name)
 		for i := born[name] + 1; i <= end; i++ {
 			passing[i] += bytesOf(v)
 		}
@@ -71,7 +71,7 @@ func (g *Graph) split(order []*onnxpb.NodeProto, active map[string]bool) ([][]*o
 
 // understood returns the record of a node that is understood.
 func (g *Graph) understood(p *onnxpb.NodeProto) *node {
-	n, _ := g.understand(p) // split has reported errors
+	n, _ := g.facts.understand(p) // split has reported errors
 	return n
 }
 
@@ -152,9 +152,9 @@ func (g *Graph) replay(block []*onnxpb.NodeProto, active map[string]bool, grads 
 		for i, out := range n.outputs {
 			if out.Name != "" {
 				r.values[out.Name] = outputs[i]
-				g.nodes[outputs[i].Name] = c
 			}
 		}
+		g.facts.record(c)
 		g.push(&onnxpb.NodeProto{OpType: p.OpType, Domain: p.Domain, Input: names(c.inputs), Output: names(outputs), Attribute: p.Attribute})
 	}
 	r.end = len(g.raw)

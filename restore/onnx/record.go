@@ -1,11 +1,16 @@
 package onnx
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
-	"slices"
+	"regexp"
 
 	"ddiff/restore/onnx/onnxpb"
 )
+
+// ErrNoGradient: a node between x and y has no gradient rule.
+var ErrNoGradient = errors.New("operation has no gradient rule")
 
 // node is one operation with the types of its inputs and outputs, as the rules of reverse mode read it.
 type node struct {
@@ -70,24 +75,13 @@ func (n *node) refuse(format string, args ...any) error {
 	return fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), ErrNoGradient)
 }
 
-// typed decodes the attributes of a node from a file. Sub-graphs are left out.
-func typed(attrs []*onnxpb.AttributeProto) map[string]any {
-	out := map[string]any{}
-	for _, a := range attrs {
-		switch a.Type {
-		case onnxpb.AttributeProto_INT:
-			out[a.Name] = int(a.I)
-		case onnxpb.AttributeProto_INTS:
-			out[a.Name] = ints(a.Ints)
-		case onnxpb.AttributeProto_FLOAT:
-			out[a.Name] = a.F
-		case onnxpb.AttributeProto_FLOATS:
-			out[a.Name] = slices.Clone(a.Floats)
-		case onnxpb.AttributeProto_STRING:
-			out[a.Name] = string(a.S)
-		case onnxpb.AttributeProto_TENSOR:
-			out[a.Name] = a.T
-		}
-	}
-	return out
+// standard reports whether an operation is one of the default domain.
+func standard(n *onnxpb.NodeProto) bool { return n.Domain == "" || n.Domain == "ai.onnx" }
+
+// inlinedName is the beginning that Inline adds to names.
+var inlinedName = regexp.MustCompile(`^m_\d+/`)
+
+// nameOf returns a node's name in its file, or that of its first output.
+func nameOf(n *onnxpb.NodeProto) string {
+	return inlinedName.ReplaceAllString(cmp.Or(n.Name, cmp.Or(n.Output...)), "")
 }

@@ -51,9 +51,6 @@ func piecewiseConstant(n *onnxpb.NodeProto) bool {
 	return false
 }
 
-// standard reports whether an operation is one of the default domain.
-func standard(n *onnxpb.NodeProto) bool { return n.Domain == "" || n.Domain == "ai.onnx" }
-
 // number adds a constant of rank 0 and a float type.
 func (g *Graph) number(t DType, x float64) Value {
 	switch t {
@@ -121,24 +118,6 @@ func (g *Graph) transposeLast(v Value) Value {
 	r := len(perm)
 	perm[r-2], perm[r-1] = r-1, r-2
 	return g.Transpose(v, perm...)
-}
-
-// integersOf returns the elements of an integer value that does not depend on data, such as a shape, in row-major order.
-func (g *Graph) integersOf(v Value) ([]int, bool) {
-	l, ok := g.literalOf(v.Name)
-	if !ok || l.numbers != nil {
-		return nil, false
-	}
-	return l.integers, true
-}
-
-// numbersOf returns the elements of a float value that does not depend on data, such as the scales of a Resize.
-func (g *Graph) numbersOf(v Value) ([]float64, bool) {
-	l, ok := g.literalOf(v.Name)
-	if !ok || l.numbers == nil {
-		return nil, false
-	}
-	return l.numbers, true
 }
 
 func doubleBytes(data []float64) []byte {

@@ -40,7 +40,7 @@ func (f *File) count(s Shape) (sum float64) {
 		}
 		inputs[name] = append([]int{1}, dims...)
 	}
-	types, err := f.model.Types(inputs)
+	types, err := onnx.Types(f.model, inputs)
 	if err != nil {
 		return 0
 	}
