@@ -2,6 +2,7 @@ package onnx
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"ddiff/restore/onnx/onnxpb"
@@ -10,7 +11,7 @@ import (
 // attributes encodes in the order of names, so that equal graphs have equal bytes.
 func attributes(attrs map[string]any) []*onnxpb.AttributeProto {
 	var out []*onnxpb.AttributeProto
-	for _, name := range sortedKeys(attrs) {
+	for _, name := range slices.Sorted(maps.Keys(attrs)) {
 		a := &onnxpb.AttributeProto{Name: name}
 		switch v := attrs[name].(type) {
 		case int:

@@ -2,6 +2,7 @@ package onnx
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -19,7 +20,7 @@ const BlockedDomain = "com.microsoft.nchwc"
 // are unknown stay as they are. The inputs and outputs of the model are those of the source.
 func (m *Model) Blocked(channels int, inputs map[string]Value) *Model {
 	key := blockedForm{channels: channels}
-	for _, name := range sortedKeys(inputs) {
+	for _, name := range slices.Sorted(maps.Keys(inputs)) {
 		key.dims += fmt.Sprint(inputs[name].Dims)
 	}
 	m.blocked.Lock()
@@ -113,7 +114,7 @@ func newBlocker(m *Model, shapes *facts, channelsPerBlock int) *blocker {
 	for _, p := range m.Inputs() {
 		b.plain[p.Name] = true
 	}
-	names := slices.Concat(sortedKeys(b.plain), sortedKeys(b.producers))
+	names := slices.Concat(slices.Sorted(maps.Keys(b.plain)), slices.Sorted(maps.Keys(b.producers)))
 	for _, n := range m.proto.Graph.Node {
 		names = append(names, n.Name)
 	}

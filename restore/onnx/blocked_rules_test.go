@@ -25,7 +25,7 @@ type layers struct {
 func (l *layers) model(t *testing.T, y onnx.Value) *onnx.Model {
 	t.Helper()
 	l.Output("y", y)
-	return parse(t, l.Graph)
+	return onnxtest.Parse(t, l.Graph)
 }
 
 func (l *layers) weights(dims ...int) onnx.Value {

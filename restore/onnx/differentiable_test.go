@@ -12,26 +12,12 @@ import (
 	"ddiff/restore/onnx/onnxtest"
 )
 
-// parse returns the model of a graph.
-func parse(t *testing.T, g *onnx.Graph) *onnx.Model {
-	t.Helper()
-	data, err := g.Marshal("model")
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := onnx.ReadModel(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
-}
-
 func TestTypes(t *testing.T) {
 	t.Parallel()
 	g := onnx.NewGraph(18)
 	x := g.Input("x", onnx.Float, -1, 3, 8, 8)
 	g.Output("y", g.Apply("Conv", onnx.Float, []int{-1, 4, 4, 4}, map[string]any{"strides": []int{2, 2}, "pads": []int{1, 1, 1, 1}}, x, g.Const(onnxtest.Random(4*27, 1), 4, 3, 3, 3)))
-	m := parse(t, g)
+	m := onnxtest.Parse(t, g)
 	if _, err := onnx.Types(m, nil); !errors.Is(err, onnx.ErrModel) || !strings.Contains(err.Error(), "input x") {
 		t.Errorf("error %v, want ErrModel that names the input", err)
 	}
@@ -134,7 +120,7 @@ func TestGradientOfHalf(t *testing.T) {
 	h = inner.Mul(h, inner.Apply("Sigmoid", onnx.Float, h.Dims, nil, h))
 	h = inner.Apply("LeakyRelu", onnx.Float, h.Dims, map[string]any{"alpha": float32(0.2)}, h)
 	inner.Output("y", inner.MatMul(inner.Reshape(h, 2, 144), inner.Const(onnxtest.Random(144*3, 2), 144, 3)))
-	model := parse(t, inner)
+	model := onnxtest.Parse(t, inner)
 	gradient := func(half bool) []float32 {
 		g := onnx.NewGraph(onnx.DefaultOpset)
 		x, seed := g.Input("x", onnx.Float, in.Dims...), g.Input("seed", onnx.Float, 2, 3)

@@ -133,7 +133,7 @@ func batchNormRule(g *Graph, n *node, k int, dy Value) (Value, error) {
 		return Value{}, n.refuse("statistics that depend on the input")
 	}
 	x, channels := n.inputs[0], n.inputs[1].Dims[0]
-	params := append([]int{1, channels}, ones(max(x.Rank()-2, 0))...)
+	params := append([]int{1, channels}, slices.Repeat([]int{1}, max(x.Rank()-2, 0))...)
 	inverse := g.inverseRoot(n.inputs[4], 1, n.float("epsilon", 1e-5))
 	switch k {
 	case 0:

@@ -74,7 +74,7 @@ func blockFactors(maps []*axisMap) []int {
 	if len(maps) < 3 || len(maps) > 5 {
 		return nil
 	}
-	factors := ones(len(maps))
+	factors := slices.Repeat([]int{1}, len(maps))
 	for i, m := range maps {
 		if m != nil {
 			factors[i] = m.factor()

@@ -118,7 +118,7 @@ func TestFuseGroupNormNodes(t *testing.T) {
 		// Every file reads the time.
 		y := c.build(g, x, at)
 		g.Output("y", g.Minus(y, g.Mul(g.Scalar(0), g.Reshape(g.Apply("Cast", onnx.Float, []int{1}, map[string]any{"to": int(onnx.Float)}, at), 1, 1, 1, 1))))
-		m := parse(t, g)
+		m := onnxtest.Parse(t, g)
 		want := modelPredictions(t, m, x.Dims, 0)
 		for form, fuse := range map[string]func(*onnx.Model) (*onnx.Model, int){
 			"by group": (*onnx.Model).FuseGroupNorm, "by channel": (*onnx.Model).FuseGroupNormByChannel,
@@ -176,7 +176,7 @@ func TestFuseGroupNormOfInvalidFiles(t *testing.T) {
 	} {
 		g := onnx.NewGraph(21)
 		g.Output("y", build(g, g.Input("x", onnx.Float, image...)))
-		m := parse(t, g)
+		m := onnxtest.Parse(t, g)
 		m.FuseGroupNorm()
 		m.FuseGroupNormByChannel()
 	}

@@ -9,13 +9,22 @@ import (
 	"ddiff/restore/onnx/onnxpb"
 )
 
+// matrix describes a float value of two dimensions.
+func matrix(name string, dims ...int64) *onnxpb.ValueInfoProto {
+	shape := &onnxpb.TensorShapeProto{}
+	for _, d := range dims {
+		shape.Dim = append(shape.Dim, &onnxpb.TensorShapeProto_Dimension{Value: &onnxpb.TensorShapeProto_Dimension_DimValue{DimValue: d}})
+	}
+	return &onnxpb.ValueInfoProto{Name: name, Type: &onnxpb.TypeProto{TensorType: &onnxpb.TypeProto_Tensor{ElemType: int32(Float), Shape: shape}}}
+}
+
 // reductions is a model with a mean over the last axis and a division into two equal parts, in an operator set.
 func reductions(opset int) *Model {
 	mean := &onnxpb.NodeProto{Name: "mean", OpType: "ReduceMean", Input: []string{"x"}, Output: []string{"m"}}
 	split := &onnxpb.NodeProto{Name: "split", OpType: "Split", Input: []string{"x"}, Output: []string{"a", "b"}}
 	g := &onnxpb.GraphProto{
-		Input:  []*onnxpb.ValueInfoProto{valueInfo(Value{Name: "x", DType: Float, Dims: []int{4, 6}})},
-		Output: []*onnxpb.ValueInfoProto{valueInfo(Value{Name: "m", DType: Float, Dims: []int{4, 1}}), valueInfo(Value{Name: "b", DType: Float, Dims: []int{2, 6}})},
+		Input:  []*onnxpb.ValueInfoProto{matrix("x", 4, 6)},
+		Output: []*onnxpb.ValueInfoProto{matrix("m", 4, 1), matrix("b", 2, 6)},
 		Node:   []*onnxpb.NodeProto{mean, split},
 	}
 	if opset < axesAsInput {

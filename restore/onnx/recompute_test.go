@@ -33,7 +33,7 @@ func deepModel(t *testing.T, layers, channels, side int) *onnx.Model {
 		}
 	}
 	g.Output("y", h)
-	return parse(t, g)
+	return onnxtest.Parse(t, g)
 }
 
 // deepGradient evaluates the gradient of a deepModel.

@@ -2,6 +2,7 @@ package onnx
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"ddiff/restore/onnx/onnxpb"
@@ -80,7 +81,7 @@ func (m *Model) part(names []string, given map[string]bool) *Model {
 			out.Input = append(out.Input, v)
 		}
 	}
-	for _, name := range sortedKeys(given) {
+	for _, name := range slices.Sorted(maps.Keys(given)) {
 		if needed[name] {
 			out.Input = append(out.Input, &onnxpb.ValueInfoProto{Name: name})
 		}

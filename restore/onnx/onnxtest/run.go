@@ -63,3 +63,17 @@ func Random(n int, seed uint32) []float32 {
 	noise.Normal(x, noise.Key{seed}, noise.Measurement, 0, 1)
 	return x
 }
+
+// Parse returns the model of a graph.
+func Parse(tb testing.TB, g *onnx.Graph) *onnx.Model {
+	tb.Helper()
+	data, err := g.Marshal("model")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	m, err := onnx.ReadModel(data)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return m
+}
