@@ -26,8 +26,9 @@ import (
 	"ddiff/restore/gpucheck"
 	"ddiff/restore/method"
 	"ddiff/restore/metric"
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/infer"
 	"ddiff/restore/onnx/install"
+	"ddiff/restore/onnx/modelfile"
 	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/operator"
 	"ddiff/restore/parameter"
@@ -72,8 +73,8 @@ func exitClasses() []exitClass {
 			report.ErrVersions,
 		}},
 		{exitPrior, "the prior, an operator or a bundle cannot be used", []error{
-			errPrior, errOperator, prior.ErrCard, prior.ErrGraph, onnx.ErrModel, onnx.ErrExternal, metric.ErrNetwork, gpuworker.ErrPriorFile,
-			check.ErrVectors, check.ErrInterface, check.ErrNotFinite, prior.ErrBundle, operator.ErrGradient, operator.ErrFile, onnx.ErrNoGradient, onnx.ErrShape, gpuworker.ErrOperatorFile,
+			errPrior, errOperator, prior.ErrCard, prior.ErrGraph, modelfile.ErrModel, modelfile.ErrExternal, metric.ErrNetwork, gpuworker.ErrPriorFile,
+			check.ErrVectors, check.ErrInterface, check.ErrNotFinite, prior.ErrBundle, operator.ErrGradient, operator.ErrFile, infer.ErrNoGradient, infer.ErrShape, gpuworker.ErrOperatorFile,
 		}},
 		{exitNoGPU, "there is no GPU to check", []error{errNoGPU, gpucheck.ErrAbsent}},
 		{exitRuntime, "ONNX Runtime, or the execution provider, is missing or unusable", []error{
@@ -208,7 +209,7 @@ func priorError(err error) error {
 // openPrior opens a prior. Its errors wrap errPrior.
 func openPrior(path string) (*prior.Prior, error) {
 	p, err := prior.Open(path)
-	part := errors.Is(err, prior.ErrBundle) || errors.Is(err, onnx.ErrExternal) // the error names it
+	part := errors.Is(err, prior.ErrBundle) || errors.Is(err, modelfile.ErrExternal) // the error names it
 	if errors.Is(err, fs.ErrNotExist) && !part {
 		return nil, fmt.Errorf("%w %s: no such file; use --prior bundled, the path of an ONNX file or the folder of a bundle", errPrior, redact.Address(path))
 	}

@@ -14,7 +14,7 @@ import (
 	"ddiff/coordinator/shard"
 	"ddiff/internal/redact"
 	"ddiff/manifest"
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/modelfile"
 	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/operator"
 	"ddiff/restore/prior"
@@ -23,7 +23,7 @@ import (
 // openOperator reads an operator file. Its errors end a command with exitPrior.
 func openOperator(path string) (*operator.File, error) {
 	data, err := operator.Read(path)
-	if errors.Is(err, fs.ErrNotExist) && !errors.Is(err, onnx.ErrExternal) {
+	if errors.Is(err, fs.ErrNotExist) && !errors.Is(err, modelfile.ErrExternal) {
 		return nil, fmt.Errorf("%w %s: no such file; name an ONNX file", errOperator, redact.Address(path))
 	}
 	if err != nil {

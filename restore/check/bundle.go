@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"ddiff/restore/noise"
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/modelfile"
 	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/prior"
 	"ddiff/restore/raster"
@@ -151,7 +151,7 @@ type bundle struct {
 // open reads a part.
 func (b *bundle) open(role string) (*network, error) {
 	path := filepath.Join(b.dir, b.card.Files[role].File)
-	data, err := onnx.ReadFile(path)
+	data, err := modelfile.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", prior.ErrBundle, err)
 	}

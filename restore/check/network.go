@@ -6,7 +6,7 @@ import (
 	"maps"
 	"slices"
 
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/modelfile"
 	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/raster"
 )
@@ -15,15 +15,15 @@ import (
 type network struct {
 	file    string
 	data    []byte
-	inputs  []onnx.Port
-	outputs []onnx.Port
+	inputs  []modelfile.Port
+	outputs []modelfile.Port
 	meta    map[string]string
 	// parameters is the number of weights.
 	parameters int
 }
 
 func newNetwork(file string, data []byte) (*network, error) {
-	m, err := onnx.ReadModel(data)
+	m, err := modelfile.ReadModel(data)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
@@ -33,18 +33,18 @@ func newNetwork(file string, data []byte) (*network, error) {
 	}, nil
 }
 
-func (n *network) input(name string) (onnx.Port, bool)  { return find(n.inputs, name) }
-func (n *network) output(name string) (onnx.Port, bool) { return find(n.outputs, name) }
+func (n *network) input(name string) (modelfile.Port, bool)  { return find(n.inputs, name) }
+func (n *network) output(name string) (modelfile.Port, bool) { return find(n.outputs, name) }
 
-func find(ports []onnx.Port, name string) (onnx.Port, bool) {
-	i := slices.IndexFunc(ports, func(p onnx.Port) bool { return p.Name == name })
+func find(ports []modelfile.Port, name string) (modelfile.Port, bool) {
+	i := slices.IndexFunc(ports, func(p modelfile.Port) bool { return p.Name == name })
 	if i < 0 {
-		return onnx.Port{}, false
+		return modelfile.Port{}, false
 	}
 	return ports[i], true
 }
 
-func names(ports []onnx.Port) []string {
+func names(ports []modelfile.Port) []string {
 	var out []string
 	for _, p := range ports {
 		out = append(out, p.Name)

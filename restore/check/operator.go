@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"ddiff/restore/noise"
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/modelfile"
 	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/operator"
 	"ddiff/restore/raster"
@@ -93,10 +93,10 @@ type operatorCheck struct {
 	key     noise.Key
 }
 
-// Operator checks the ONNX file of an operator or a metric. Errors are onnx.ErrModel, ErrInterface, ErrVectors and
+// Operator checks the ONNX file of an operator or a metric. Errors are modelfile.ErrModel, ErrInterface, ErrVectors and
 // ErrNotFinite; deviations are in the report.
 func Operator(ctx context.Context, rt *onnxruntime.Runtime, file string, o OperatorOptions) (*OperatorReport, error) {
-	data, err := onnx.ReadFile(file)
+	data, err := modelfile.ReadFile(file)
 	if err != nil {
 		return nil, err
 	}

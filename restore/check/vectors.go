@@ -16,7 +16,7 @@ import (
 	"strings"
 
 	"ddiff/internal/regular"
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/modelfile"
 	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/raster"
 )
@@ -139,7 +139,7 @@ func readFolder(dir string) (*Vectors, error) {
 }
 
 func readNPZ(path string, outputs []string) (v *Vectors, err error) {
-	file, size, err := regular.Open(path, onnx.MaxFileBytes)
+	file, size, err := regular.Open(path, modelfile.MaxFileBytes)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/modelfile"
 	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/raster"
 )
@@ -41,13 +42,13 @@ type Network struct {
 // OpenNetwork reads, checks and compiles the network of a file. Errors name the file, and wrap [ErrNetwork], or an error of
 // package onnx. The caller must close the network.
 func OpenNetwork(rt *onnxruntime.Runtime, path string) (*Network, error) {
-	data, err := onnx.ReadFile(path)
+	data, err := modelfile.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
 	sum := sha256.Sum256(data)
 	n := &Network{File: path, SHA256: hex.EncodeToString(sum[:])}
-	m, err := onnx.ReadModel(data)
+	m, err := modelfile.ReadModel(data)
 	if err == nil {
 		err = n.describe(m)
 	}
@@ -71,7 +72,7 @@ func (n *Network) ID() string {
 }
 
 // describe reads the metadata and checks the inputs and outputs.
-func (n *Network) describe(m *onnx.Model) error {
+func (n *Network) describe(m *modelfile.Model) error {
 	meta := m.Metadata()
 	if kind := meta["ddiff.kind"]; kind != "metric" {
 		return fmt.Errorf("%w: its metadata entry ddiff.kind is %q, want metric; export it with ddiff_export lpips", ErrNetwork, kind)

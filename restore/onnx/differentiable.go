@@ -4,20 +4,22 @@ import (
 	"fmt"
 	"slices"
 
+	"ddiff/restore/onnx/infer"
+	"ddiff/restore/onnx/modelfile"
 	"ddiff/restore/onnx/onnxpb"
 )
 
 // Types returns the types and dimensions of the values of a model's main graph by name, for inputs of the given dimensions.
 // Inputs with fixed dimensions need no entry. Values whose shape depends on data, or on an operation that ddiff does not
 // know, are missing. It runs nothing. Errors wrap ErrModel.
-func Types(m *Model, inputs map[string][]int) (map[string]Value, error) {
+func Types(m *modelfile.Model, inputs map[string][]int) (map[string]Value, error) {
 	g, at, err := alone(m, inputs)
 	if err != nil {
 		return nil, err
 	}
 	out := map[string]Value{}
 	add := func(name string) {
-		if v, err := g.facts.typeOf(at(name)); err == nil && name != "" {
+		if v, err := g.facts.TypeOf(at(name)); err == nil && name != "" {
 			v.Name = name
 			out[name] = v
 		}
@@ -42,17 +44,17 @@ func (g *Graph) Depends(y, x Value) bool {
 // Differentiable returns nil if Gradient can differentiate an output of a model by an input, for inputs of the given
 // dimensions. Inputs with fixed dimensions need no entry. Otherwise it returns ErrNoGradient, which names the operation
 // and its node, or ErrModel. It runs nothing.
-func Differentiable(m *Model, output, input string, inputs map[string][]int) error {
+func Differentiable(m *modelfile.Model, output, input string, inputs map[string][]int) error {
 	g, at, err := alone(m, inputs)
 	if err != nil {
 		return err
 	}
 	for _, name := range []string{output, input} {
 		if at(name) == "" {
-			return fmt.Errorf("differentiate model: %w: it has no value %q", ErrModel, name)
+			return fmt.Errorf("differentiate model: %w: it has no value %q", modelfile.ErrModel, name)
 		}
 	}
-	x, err := g.facts.typeOf(at(input))
+	x, err := g.facts.TypeOf(at(input))
 	if err != nil {
 		return fmt.Errorf("differentiate model: %w: %w", ErrNoGradient, err)
 	}
@@ -60,7 +62,7 @@ func Differentiable(m *Model, output, input string, inputs map[string][]int) err
 	if err := g.ruled(first(g.between(x, Value{Name: at(output)}))); err != nil {
 		return err
 	}
-	y, err := g.facts.typeOf(at(output))
+	y, err := g.facts.TypeOf(at(output))
 	if err != nil {
 		return fmt.Errorf("differentiate model: %w: %w", ErrNoGradient, err)
 	}
@@ -71,9 +73,9 @@ func Differentiable(m *Model, output, input string, inputs map[string][]int) err
 func first[A, B any](a A, _ B) A { return a }
 
 // alone inlines a model into a graph of its own. at returns the name of a value of the model in this graph, or "".
-func alone(m *Model, inputs map[string][]int) (g *Graph, at func(name string) string, err error) {
+func alone(m *modelfile.Model, inputs map[string][]int) (g *Graph, at func(name string) string, err error) {
 	if o := m.Opset(); o < MinOpset || o > MaxOpset {
-		return nil, nil, fmt.Errorf("read model: %w: operator set %d is outside %d..%d", ErrModel, o, MinOpset, MaxOpset)
+		return nil, nil, fmt.Errorf("read model: %w: operator set %d is outside %d..%d", modelfile.ErrModel, o, MinOpset, MaxOpset)
 	}
 	g = NewGraph(m.Opset())
 	values := map[string]Value{}
@@ -83,7 +85,7 @@ func alone(m *Model, inputs map[string][]int) (g *Graph, at func(name string) st
 			dims = p.Dims
 		}
 		if slices.ContainsFunc(dims, func(d int) bool { return d < 0 }) {
-			return nil, nil, fmt.Errorf("read model: %w: the dimensions of input %s are not given", ErrModel, p.Name)
+			return nil, nil, fmt.Errorf("read model: %w: the dimensions of input %s are not given", modelfile.ErrModel, p.Name)
 		}
 		values[p.Name] = g.Input(g.fresh("input"), p.DType, dims...)
 	}
@@ -108,7 +110,7 @@ func alone(m *Model, inputs map[string][]int) (g *Graph, at func(name string) st
 // ruled returns ErrNoGradient for the first node without a rule.
 func (g *Graph) ruled(nodes []*onnxpb.NodeProto) error {
 	for _, p := range nodes {
-		if ruleOf(p.OpType) == nil || !standard(p) {
+		if ruleOf(p.OpType) == nil || !infer.Standard(p) {
 			return undifferentiated(p, ErrNoGradient)
 		}
 	}
@@ -117,5 +119,5 @@ func (g *Graph) ruled(nodes []*onnxpb.NodeProto) error {
 
 // undifferentiated states the node that has no gradient.
 func undifferentiated(p *onnxpb.NodeProto, err error) error {
-	return fmt.Errorf("differentiate %s %q: %w", p.OpType, nameOf(p), err)
+	return fmt.Errorf("differentiate %s %q: %w", p.OpType, infer.NodeName(p), err)
 }

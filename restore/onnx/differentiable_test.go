@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/infer"
+	"ddiff/restore/onnx/modelfile"
 	"ddiff/restore/onnx/onnxpb"
 	"ddiff/restore/onnx/onnxtest"
 )
@@ -18,7 +20,7 @@ func TestTypes(t *testing.T) {
 	x := g.Input("x", onnx.Float, -1, 3, 8, 8)
 	g.Output("y", g.Apply("Conv", onnx.Float, []int{-1, 4, 4, 4}, map[string]any{"strides": []int{2, 2}, "pads": []int{1, 1, 1, 1}}, x, g.Const(onnxtest.Random(4*27, 1), 4, 3, 3, 3)))
 	m := onnxtest.Parse(t, g)
-	if _, err := onnx.Types(m, nil); !errors.Is(err, onnx.ErrModel) || !strings.Contains(err.Error(), "input x") {
+	if _, err := onnx.Types(m, nil); !errors.Is(err, modelfile.ErrModel) || !strings.Contains(err.Error(), "input x") {
 		t.Errorf("error %v, want ErrModel that names the input", err)
 	}
 	types, err := onnx.Types(m, map[string][]int{"x": {5, 3, 8, 8}})
@@ -56,7 +58,7 @@ func TestDifferentiable(t *testing.T) {
 			}
 			continue
 		}
-		if err == nil || !strings.Contains(err.Error(), c.want) || !errors.Is(err, onnx.ErrNoGradient) && !errors.Is(err, onnx.ErrModel) {
+		if err == nil || !strings.Contains(err.Error(), c.want) || !errors.Is(err, onnx.ErrNoGradient) && !errors.Is(err, modelfile.ErrModel) {
 			t.Errorf("%s: error %v, want one with %s", name, err, c.want)
 		}
 	}
@@ -106,7 +108,7 @@ func TestGradientOfWrongClaim(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = g.Gradient(out["y"], x, g.Const([]float32{1, 1, 1}, 3))
-	if !errors.Is(err, onnx.ErrShape) || !strings.Contains(err.Error(), "[2], not [3]") {
+	if !errors.Is(err, infer.ErrShape) || !strings.Contains(err.Error(), "[2], not [3]") {
 		t.Errorf("error %v, want ErrShape with both shapes", err)
 	}
 }

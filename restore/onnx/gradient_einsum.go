@@ -3,6 +3,8 @@ package onnx
 import (
 	"slices"
 	"strings"
+
+	"ddiff/restore/onnx/infer"
 )
 
 // letters renders labels without ellipsis.
@@ -18,35 +20,35 @@ func letters(labels []rune) string {
 }
 
 // einsumRule contracts the gradient with the other inputs. Dimensions that only input k has are repeated.
-func einsumRule(g *Graph, n *node, k int, dy []Value) (Value, error) {
-	e, err := parseEinsum(n)
+func einsumRule(g *Graph, n *infer.Node, k int, dy []Value) (Value, error) {
+	e, err := infer.ParseEinsum(n)
 	if err != nil {
 		return Value{}, err
 	}
-	for _, term := range e.terms {
+	for _, term := range e.Terms {
 		for i, l := range term {
 			if slices.Contains(term[:i], l) {
-				return Value{}, n.refuse("a diagonal")
+				return Value{}, n.Refuse("a diagonal")
 			}
 			if l >= 'A' && l <= 'J' {
-				if _, clash := e.lengths[l-'A'+'0']; clash {
-					return Value{}, n.refuse("an ellipsis beside upper-case labels")
+				if _, clash := e.Lengths[l-'A'+'0']; clash {
+					return Value{}, n.Refuse("an ellipsis beside upper-case labels")
 				}
 			}
 		}
 	}
-	terms, values := []string{letters(e.output)}, []Value{dy[0]}
-	have := slices.Clone(e.output)
-	for i, term := range e.terms {
+	terms, values := []string{letters(e.Output)}, []Value{dy[0]}
+	have := slices.Clone(e.Output)
+	for i, term := range e.Terms {
 		if i != k {
-			terms, values, have = append(terms, letters(term)), append(values, n.inputs[i]), append(have, term...)
+			terms, values, have = append(terms, letters(term)), append(values, n.Inputs[i]), append(have, term...)
 		}
 	}
 	var kept []rune
 	var dims []int
-	full := n.inputs[k].Dims
+	full := n.Inputs[k].Dims
 	narrow := slices.Clone(full)
-	for i, l := range e.terms[k] {
+	for i, l := range e.Terms[k] {
 		if slices.Contains(have, l) {
 			kept, dims = append(kept, l), append(dims, full[i])
 		} else {

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/modelfile"
 	"ddiff/restore/onnx/onnxtest"
 )
 
@@ -33,7 +34,7 @@ func TestGradientSpeed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := onnx.ReadModel(data)
+	m, err := modelfile.ReadModel(data)
 	if err != nil {
 		t.Fatal(err)
 	}

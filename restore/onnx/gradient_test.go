@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/modelfile"
 	"ddiff/restore/onnx/onnxpb"
 	"ddiff/restore/onnx/onnxtest"
 )
@@ -157,7 +158,7 @@ func TestSqrtAtZero(t *testing.T) {
 }
 
 // inlined returns the model y = 3x. With capture, the product lies in a Loop's body.
-func inlined(t *testing.T, capture bool) *onnx.Model {
+func inlined(t *testing.T, capture bool) *modelfile.Model {
 	t.Helper()
 	g := onnx.NewGraph(onnx.DefaultOpset)
 	x := g.Input("x", onnx.Float, 2)
@@ -174,7 +175,7 @@ func inlined(t *testing.T, capture bool) *onnx.Model {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := onnx.ReadModel(data)
+	m, err := modelfile.ReadModel(data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +183,7 @@ func inlined(t *testing.T, capture bool) *onnx.Model {
 }
 
 // conditional returns the model y = x, whose If takes x in both branches by name.
-func conditional(t *testing.T) *onnx.Model {
+func conditional(t *testing.T) *modelfile.Model {
 	t.Helper()
 	port := func(name string, dtype onnx.DType) *onnxpb.ValueInfoProto {
 		return &onnxpb.ValueInfoProto{Name: name, Type: &onnxpb.TypeProto{TensorType: &onnxpb.TypeProto_Tensor{ElemType: int32(dtype)}}}
@@ -208,7 +209,7 @@ func conditional(t *testing.T) *onnx.Model {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := onnx.ReadModel(data)
+	m, err := modelfile.ReadModel(data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,7 +217,7 @@ func conditional(t *testing.T) *onnx.Model {
 }
 
 // nodes returns a model from x to y with the given nodes and initializers.
-func nodes(t *testing.T, inits []*onnxpb.TensorProto, nodes ...*onnxpb.NodeProto) *onnx.Model {
+func nodes(t *testing.T, inits []*onnxpb.TensorProto, nodes ...*onnxpb.NodeProto) *modelfile.Model {
 	t.Helper()
 	port := func(name string) []*onnxpb.ValueInfoProto {
 		return []*onnxpb.ValueInfoProto{{Name: name, Type: &onnxpb.TypeProto{TensorType: &onnxpb.TypeProto_Tensor{ElemType: int32(onnx.Float)}}}}
@@ -228,7 +229,7 @@ func nodes(t *testing.T, inits []*onnxpb.TensorProto, nodes ...*onnxpb.NodeProto
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := onnx.ReadModel(data)
+	m, err := modelfile.ReadModel(data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -242,7 +243,7 @@ func TestInlineRefusesInputWithInitializer(t *testing.T) {
 		&onnxpb.NodeProto{OpType: "Neg", Input: []string{"x"}, Output: []string{"y"}})
 	g := onnx.NewGraph(onnx.DefaultOpset)
 	_, err := g.Inline(m, map[string]onnx.Value{"x": g.Input("x", onnx.Float, 2)}, map[string][]int{"y": {2}})
-	if !errors.Is(err, onnx.ErrModel) || !strings.Contains(err.Error(), "no input x") {
+	if !errors.Is(err, modelfile.ErrModel) || !strings.Contains(err.Error(), "no input x") {
 		t.Errorf("error %v, want ErrModel that names the input", err)
 	}
 }
@@ -251,7 +252,7 @@ func TestInlineRefusesInputWithInitializer(t *testing.T) {
 // silent zero would remove the data term.
 func TestGradientRefusesOpaqueNodes(t *testing.T) {
 	t.Parallel()
-	inline := func(t *testing.T, g *onnx.Graph, m *onnx.Model, x onnx.Value) onnx.Value {
+	inline := func(t *testing.T, g *onnx.Graph, m *modelfile.Model, x onnx.Value) onnx.Value {
 		out, err := g.Inline(m, map[string]onnx.Value{"x": x}, map[string][]int{"y": {2}})
 		if err != nil {
 			t.Fatal(err)

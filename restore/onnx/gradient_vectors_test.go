@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/modelfile"
 	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/onnx/onnxtest"
 )
@@ -26,7 +27,7 @@ type vectors struct {
 }
 
 // gradientVectors reads the network and the vectors of tools/gradient_vectors.py with the name.
-func gradientVectors(t *testing.T, name string) (*onnx.Model, vectors) {
+func gradientVectors(t *testing.T, name string) (*modelfile.Model, vectors) {
 	t.Helper()
 	base := filepath.Join("testdata", "gradients", name)
 	packed, err := os.Open(base + ".onnx.gz")
@@ -42,7 +43,7 @@ func gradientVectors(t *testing.T, name string) (*onnx.Model, vectors) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := onnx.ReadModel(data)
+	m, err := modelfile.ReadModel(data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +136,7 @@ func TestGradientForeignNetworks(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			m, err := onnx.ReadModel(data)
+			m, err := modelfile.ReadModel(data)
 			if err != nil {
 				t.Fatal(err)
 			}

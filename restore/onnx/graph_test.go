@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/modelfile"
 	"ddiff/restore/onnx/onnxtest"
 )
 
@@ -46,7 +47,7 @@ func TestInlineTwice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := onnx.ReadModel(data)
+	m, err := modelfile.ReadModel(data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +77,7 @@ func TestInlineTwice(t *testing.T) {
 			return err
 		},
 	} {
-		if err := f(); !errors.Is(err, onnx.ErrModel) {
+		if err := f(); !errors.Is(err, modelfile.ErrModel) {
 			t.Errorf("%s: error %v, want ErrModel", name, err)
 		}
 	}
@@ -111,7 +112,7 @@ func TestReadModelRefuses(t *testing.T) {
 	for name, b := range map[string][]byte{
 		"empty": nil, "text": []byte("hello, world"), "cut": data[:len(data)/2], "PNG": []byte("\x89PNG\r\n\x1a\n"),
 	} {
-		if _, err := onnx.ReadModel(b); !errors.Is(err, onnx.ErrModel) {
+		if _, err := modelfile.ReadModel(b); !errors.Is(err, modelfile.ErrModel) {
 			t.Errorf("%s: error %v, want ErrModel", name, err)
 		}
 	}
@@ -126,7 +127,7 @@ func FuzzReadModel(f *testing.F) {
 	}
 	f.Add(data)
 	f.Fuzz(func(_ *testing.T, b []byte) {
-		m, err := onnx.ReadModel(b)
+		m, err := modelfile.ReadModel(b)
 		if err != nil {
 			return
 		}

@@ -1,6 +1,10 @@
 package onnx
 
-import "fmt"
+import (
+	"fmt"
+
+	"ddiff/restore/onnx/modelfile"
+)
 
 // Block makes later calls of InlineNetwork use the blocked layout with this number of channels per block, see Runtime.Block.
 // 0, the default: none.
@@ -14,7 +18,7 @@ func (g *Graph) Block(channels int) { g.block = channels }
 // phases and 4/9 of the products. Results differ by rounding.
 //
 // Dimensions of the inputs are those of the network for these inputs alone; nodes whose dimensions are unknown stay as they are.
-func (g *Graph) InlineNetwork(m *Model, inputs map[string]Value, outputs map[string][]int) (map[string]Value, error) {
+func (g *Graph) InlineNetwork(m *modelfile.Model, inputs map[string]Value, outputs map[string][]int) (map[string]Value, error) {
 	if g.block > 0 && !g.half {
 		m = g.blocked(m, inputs)
 	}
@@ -22,7 +26,7 @@ func (g *Graph) InlineNetwork(m *Model, inputs map[string]Value, outputs map[str
 }
 
 // blocked returns the model in the blocked layout for the dimensions of its inputs. The graphs around g share it.
-func (g *Graph) blocked(m *Model, inputs map[string]Value) *Model {
+func (g *Graph) blocked(m *modelfile.Model, inputs map[string]Value) *modelfile.Model {
 	key := blockedKey{model: m, channels: g.block}
 	for _, name := range sortedKeys(inputs) {
 		key.dims += fmt.Sprint(inputs[name].Dims)
@@ -35,7 +39,7 @@ func (g *Graph) blocked(m *Model, inputs map[string]Value) *Model {
 
 // blockedKey identifies a model, the dimensions of its inputs, and the layout.
 type blockedKey struct {
-	model    *Model
+	model    *modelfile.Model
 	dims     string
 	channels int
 }

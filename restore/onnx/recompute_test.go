@@ -10,11 +10,12 @@ import (
 	"testing"
 
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/modelfile"
 	"ddiff/restore/onnx/onnxtest"
 )
 
 // deepModel returns a model of convolutions and SiLU with a skip connection over every fourth layer.
-func deepModel(t *testing.T, layers, channels, side int) *onnx.Model {
+func deepModel(t *testing.T, layers, channels, side int) *modelfile.Model {
 	t.Helper()
 	g := onnx.NewGraph(onnx.DefaultOpset)
 	dims := []int{1, channels, side, side}

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"ddiff/restore/onnx/infer"
 	"ddiff/restore/onnx/onnxpb"
 )
 
@@ -14,7 +15,7 @@ import (
 //
 // Shapes are known: n.inputs[i].Dims. Graph.integersOf and Graph.numbersOf return the elements of inputs that are
 // constants or depend on shapes only.
-type rule func(g *Graph, n *node, k int, dy []Value) (Value, error)
+type rule func(g *Graph, n *infer.Node, k int, dy []Value) (Value, error)
 
 // families lists the rules by family. An operation is in one family only.
 func families() []map[string]rule {
@@ -40,7 +41,7 @@ func piecewiseConstant(n *onnxpb.NodeProto) bool {
 		return isDetached(n)
 	case "Shape", "Size", "ArgMax", "ArgMin", "NonZero", "Sign", "Floor", "Ceil", "Round", "IsNaN", "IsInf", "Equal", "Less",
 		"Greater", "LessOrEqual", "GreaterOrEqual", "And", "Or", "Not", "Xor", "ConstantOfShape", "EyeLike":
-		return standard(n)
+		return infer.Standard(n)
 	case "Cast":
 		for _, a := range n.Attribute {
 			if t := DType(a.I); a.Name == "to" && t != Float && t != Float16 && t != Double {
@@ -81,9 +82,9 @@ func (g *Graph) compare(op string, a, b Value) Value { return g.elementwise(op, 
 
 // where takes a where c is true and b elsewhere. All three broadcast.
 func (g *Graph) where(c, a, b Value) Value {
-	dims, ok := broadcast(c.Dims, a.Dims)
+	dims, ok := infer.Broadcast(c.Dims, a.Dims)
 	if ok {
-		dims, ok = broadcast(dims, b.Dims)
+		dims, ok = infer.Broadcast(dims, b.Dims)
 	}
 	if !ok || a.DType != b.DType {
 		panic(fmt.Sprintf("onnx: Where of %v, %v and %v", c.Dims, a.Dims, b.Dims))

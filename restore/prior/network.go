@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/modelfile"
 	"ddiff/restore/onnx/onnxruntime"
 )
 
@@ -28,7 +29,7 @@ func (p *Prior) Compile(rt *onnxruntime.Runtime, n, height, width int, precision
 }
 
 // compile is Compile with one form of the network.
-func (p *Prior) compile(rt *onnxruntime.Runtime, form *onnx.Model, n, height, width int, precision onnxruntime.Precision) (*Network, error) {
+func (p *Prior) compile(rt *onnxruntime.Runtime, form *modelfile.Model, n, height, width int, precision onnxruntime.Precision) (*Network, error) {
 	g := onnx.NewGraph(p.Opset())
 	g.Half(precision == onnxruntime.FP16)
 	g.Block(p.Block(rt))

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"ddiff/restore/noise"
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/modelfile"
 	"ddiff/restore/onnx/onnxruntime"
 )
 
@@ -115,14 +115,14 @@ func (p *Prior) Verify(ctx context.Context, rt *onnxruntime.Runtime) (Verificati
 
 // forms lists the networks that a runtime uses and that are not those of the file. One with images in blocks of channels is rewritten when it
 // is compiled.
-func (p *Prior) forms(rt *onnxruntime.Runtime) []*onnx.Model {
+func (p *Prior) forms(rt *onnxruntime.Runtime) []*modelfile.Model {
 	switch {
 	case p.rewritten == 0 && p.Block(rt) == 0:
 		return nil
 	case rt.Divides() || rt.Alternative() != nil:
-		return []*onnx.Model{p.model, p.byChannel}
+		return []*modelfile.Model{p.model, p.byChannel}
 	}
-	return []*onnx.Model{p.model}
+	return []*modelfile.Model{p.model}
 }
 
 // undecided reports whether a network could not be run for want of memory or time.
@@ -143,7 +143,7 @@ func deviceError(ctx context.Context, err error) bool {
 }
 
 // sample returns the predictions of a form of the network for one batch of fixed noise in the middle of the schedule.
-func (p *Prior) sample(ctx context.Context, rt *onnxruntime.Runtime, form *onnx.Model) ([]float32, error) {
+func (p *Prior) sample(ctx context.Context, rt *onnxruntime.Runtime, form *modelfile.Model) ([]float32, error) {
 	n, h, w := p.smallest()
 	net, err := p.compile(rt, form, n, h, w, onnxruntime.FP32)
 	if err != nil {

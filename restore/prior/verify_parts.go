@@ -8,6 +8,7 @@ import (
 
 	"ddiff/restore/noise"
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/modelfile"
 	"ddiff/restore/onnx/onnxruntime"
 )
 
@@ -28,7 +29,7 @@ func (p *Prior) verifyParts(ctx context.Context, rt *onnxruntime.Runtime) error 
 	dims := images
 	for _, step := range []struct {
 		role    string
-		model   *onnx.Model
+		model   *modelfile.Model
 		in, out string
 		want    []int
 	}{

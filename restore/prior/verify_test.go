@@ -11,7 +11,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/modelfile"
 	"ddiff/restore/onnx/onnxpb"
 	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/onnx/onnxtest"
@@ -264,7 +264,7 @@ func TestVerifyRefuses(t *testing.T) {
 		if err == nil {
 			_, err = p.Verify(t.Context(), rt)
 		}
-		if !errors.Is(err, prior.ErrGraph) && !errors.Is(err, onnx.ErrModel) {
+		if !errors.Is(err, prior.ErrGraph) && !errors.Is(err, modelfile.ErrModel) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/modelfile"
 	"ddiff/restore/onnx/onnxpb"
 )
 
@@ -74,8 +75,8 @@ func reordering(x, y onnx.Value) ([]byte, error) {
 	if err := proto.Unmarshal(model, p); err != nil {
 		return nil, err
 	}
-	p.Graph.Node[0].Domain = onnx.BlockedDomain
-	p.OpsetImport = append(p.OpsetImport, &onnxpb.OperatorSetIdProto{Domain: onnx.BlockedDomain, Version: 1})
+	p.Graph.Node[0].Domain = modelfile.BlockedDomain
+	p.OpsetImport = append(p.OpsetImport, &onnxpb.OperatorSetIdProto{Domain: modelfile.BlockedDomain, Version: 1})
 	return proto.Marshal(p)
 }
 
@@ -144,7 +145,7 @@ func normals(r *rand.Rand, n int, scale float64) []float32 {
 
 // probeNetwork has the operations that the blocked layout rewrites: convolutions with stride, residuals, a group normalisation, an
 // upsampling and a concatenation.
-func probeNetwork() (*onnx.Model, error) {
+func probeNetwork() (*modelfile.Model, error) {
 	const c = 32                     // whole blocks on all processors
 	r := rand.New(rand.NewPCG(3, 4)) //nolint:gosec // a fixed sample
 	g := onnx.NewGraph(onnx.DefaultOpset)
@@ -176,7 +177,7 @@ func probeNetwork() (*onnx.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := onnx.ReadModel(data)
+	m, err := modelfile.ReadModel(data)
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/modelfile"
 )
 
 // ErrFallback: the provider does not support some nodes of a model. ONNX Runtime would silently run them on the
@@ -90,7 +90,7 @@ func (r *Runtime) nodesOnCPU(model []byte, inputs, outputs []string, t target) (
 
 // runOnes runs a session with ones as inputs.
 func (s *Session) runOnes(model []byte, inputs, outputs []string) error {
-	m, err := onnx.ReadModel(model)
+	m, err := modelfile.ReadModel(model)
 	if err != nil {
 		return err
 	}
@@ -108,11 +108,11 @@ func (s *Session) runOnes(model []byte, inputs, outputs []string) error {
 }
 
 // onesFor makes tensors of ones for the named ports. Free dimensions become 1.
-func onesFor(ports []onnx.Port, names []string) (tensors []*Tensor, err error) {
+func onesFor(ports []modelfile.Port, names []string) (tensors []*Tensor, err error) {
 	for _, name := range names {
-		i := slices.IndexFunc(ports, func(p onnx.Port) bool { return p.Name == name })
+		i := slices.IndexFunc(ports, func(p modelfile.Port) bool { return p.Name == name })
 		if i < 0 {
-			return tensors, fmt.Errorf("%w: it has no input or output %s", onnx.ErrModel, name)
+			return tensors, fmt.Errorf("%w: it has no input or output %s", modelfile.ErrModel, name)
 		}
 		dims := slices.Clone(ports[i].Dims)
 		for k := range dims {

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/modelfile"
 )
 
 // ErrPrecision: the precision is unknown, or the device does not compute in it.
@@ -105,7 +106,7 @@ func (r *Runtime) probeHalf() error {
 	if err != nil {
 		return err
 	}
-	m, err := onnx.ReadModel(model)
+	m, err := modelfile.ReadModel(model)
 	if err != nil {
 		return err
 	}

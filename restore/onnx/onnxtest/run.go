@@ -6,6 +6,7 @@ import (
 
 	"ddiff/restore/noise"
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/modelfile"
 	"ddiff/restore/onnx/onnxruntime"
 )
 
@@ -65,13 +66,13 @@ func Random(n int, seed uint32) []float32 {
 }
 
 // Parse returns the model of a graph.
-func Parse(tb testing.TB, g *onnx.Graph) *onnx.Model {
+func Parse(tb testing.TB, g *onnx.Graph) *modelfile.Model {
 	tb.Helper()
 	data, err := g.Marshal("model")
 	if err != nil {
 		tb.Fatal(err)
 	}
-	m, err := onnx.ReadModel(data)
+	m, err := modelfile.ReadModel(data)
 	if err != nil {
 		tb.Fatal(err)
 	}
