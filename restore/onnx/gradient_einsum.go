@@ -12,7 +12,7 @@ func letters(labels []rune) string {
 	var b strings.Builder
 	for _, l := range labels {
 		if l >= '0' && l <= '9' {
-			l += 'A' - '0' // upper case is rare in equations; parseEinsum's callers check for conflicts
+			l += 'A' - '0' // upper case is rare in equations; the rule checks for conflicts
 		}
 		b.WriteRune(l)
 	}

@@ -11,23 +11,23 @@ func resizeLayers() map[string]layer {
 	type m = map[string]any
 	x := normal(1, 2, 5, 6)
 	resized := func(attrs m, factor ...float32) layer {
-		out := Ints()
+		out := ints()
 		for i, f := range factor {
 			out = append(out, int(float32(x.dims[i])*f))
 		}
 		return apply("Resize", out, attrs, x, omitted(), given(factor...))
 	}
 	to := func(attrs m, sides ...int) layer {
-		return apply("Resize", Ints(1, 2, sides[0], sides[1]), attrs, x, omitted(), omitted(), integers(1, 2, sides[0], sides[1]))
+		return apply("Resize", ints(1, 2, sides[0], sides[1]), attrs, x, omitted(), omitted(), integers(1, 2, sides[0], sides[1]))
 	}
 	layers := map[string]layer{
 		"nearest twice":   resized(m{"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}, 1, 1, 2, 2),
 		"nearest 3 by 2":  resized(m{"mode": "nearest"}, 1, 1, 3, 2),
 		"nearest smaller": resized(m{"mode": "nearest"}, 1, 1, 0.6, 0.5),
 		"channels":        resized(m{"mode": "nearest"}, 1, 2, 1, 2),
-		"axes":            apply("Resize", Ints(1, 2, 10, 6), m{"mode": "linear", "axes": Ints(-2)}, x, omitted(), given(2)).at(18),
-		"1d":              apply("Resize", Ints(1, 2, 14), m{"mode": "linear"}, normal(1, 2, 7), omitted(), given(1, 1, 2)),
-		"3d":              apply("Resize", Ints(1, 2, 6, 4, 10), m{"mode": "nearest"}, normal(1, 2, 3, 4, 5), omitted(), given(1, 1, 2, 1, 2)),
+		"axes":            apply("Resize", ints(1, 2, 10, 6), m{"mode": "linear", "axes": ints(-2)}, x, omitted(), given(2)).at(18),
+		"1d":              apply("Resize", ints(1, 2, 14), m{"mode": "linear"}, normal(1, 2, 7), omitted(), given(1, 1, 2)),
+		"3d":              apply("Resize", ints(1, 2, 6, 4, 10), m{"mode": "nearest"}, normal(1, 2, 3, 4, 5), omitted(), given(1, 1, 2, 1, 2)),
 		"one pixel":       to(m{"mode": "linear", "coordinate_transformation_mode": "pytorch_half_pixel"}, 1, 7),
 		"cubic sharp":     resized(m{"mode": "cubic", "cubic_coeff_a": float32(-0.5), "exclude_outside": 1}, 1, 1, 2, 1.5),
 	}
@@ -52,24 +52,24 @@ func poolLayers() map[string]layer {
 	type m = map[string]any
 	x, distinct := normal(2, 3, 8, 6), apart(2, 3, 8, 6)
 	return map[string]layer{
-		"average":         apply("AveragePool", Ints(2, 3, 4, 3), m{"kernel_shape": Ints(2, 2), "strides": Ints(2, 2)}, x),
-		"average rest":    apply("AveragePool", Ints(2, 3, 2, 2), m{"kernel_shape": Ints(3, 3), "strides": Ints(3, 3)}, x),
-		"average overlap": apply("AveragePool", Ints(2, 3, 4, 3), m{"kernel_shape": Ints(3, 3), "strides": Ints(2, 2), "pads": Ints(1, 1, 1, 1)}, x),
-		"average borders": apply("AveragePool", Ints(2, 3, 4, 3), m{"kernel_shape": Ints(3, 3), "strides": Ints(2, 2), "pads": Ints(1, 1, 1, 1), "count_include_pad": 1}, x),
-		"average ceil":    apply("AveragePool", Ints(2, 3, 3, 2), m{"kernel_shape": Ints(3, 3), "strides": Ints(3, 3), "ceil_mode": 1}, x),
-		"average ceil borders": apply("AveragePool", Ints(2, 3, 4, 3),
-			m{"kernel_shape": Ints(3, 3), "strides": Ints(3, 3), "pads": Ints(1, 1, 1, 1), "ceil_mode": 1, "count_include_pad": 1}, normal(2, 3, 9, 6)).at(19),
-		"average dilated": apply("AveragePool", Ints(2, 3, 4, 2), m{"kernel_shape": Ints(3, 3), "dilations": Ints(2, 2)}, x).at(19),
-		"average same":    apply("AveragePool", Ints(2, 3, 4, 3), m{"kernel_shape": Ints(3, 3), "strides": Ints(2, 2), "auto_pad": "SAME_UPPER"}, x),
-		"average 1d":      apply("AveragePool", Ints(2, 3, 4), m{"kernel_shape": Ints(2), "strides": Ints(2)}, normal(2, 3, 8)),
-		"average 3d":      apply("AveragePool", Ints(2, 3, 2, 2, 2), m{"kernel_shape": Ints(2, 2, 2), "strides": Ints(2, 2, 2)}, normal(2, 3, 4, 4, 4)),
-		"global":          apply("GlobalAveragePool", Ints(2, 3, 1, 1), nil, x),
-		"max":             apply("MaxPool", Ints(2, 3, 4, 3), m{"kernel_shape": Ints(2, 2), "strides": Ints(2, 2)}, distinct),
-		"max overlap":     apply("MaxPool", Ints(2, 3, 4, 3), m{"kernel_shape": Ints(3, 3), "strides": Ints(2, 2), "pads": Ints(1, 1, 1, 1)}, distinct),
-		"max ceil":        apply("MaxPool", Ints(2, 3, 3, 2), m{"kernel_shape": Ints(3, 3), "strides": Ints(3, 3), "ceil_mode": 1}, distinct),
-		"max dilated":     apply("MaxPool", Ints(2, 3, 4, 2), m{"kernel_shape": Ints(3, 3), "dilations": Ints(2, 2)}, distinct).at(18),
-		"max 1d":          apply("MaxPool", Ints(2, 3, 4), m{"kernel_shape": Ints(2), "strides": Ints(2)}, apart(2, 3, 8)),
-		"norm":            apply("LpPool", Ints(2, 3, 4, 3), m{"kernel_shape": Ints(3, 3), "strides": Ints(2, 2), "pads": Ints(1, 1, 1, 1)}, positive(2, 3, 8, 6)),
+		"average":         apply("AveragePool", ints(2, 3, 4, 3), m{"kernel_shape": ints(2, 2), "strides": ints(2, 2)}, x),
+		"average rest":    apply("AveragePool", ints(2, 3, 2, 2), m{"kernel_shape": ints(3, 3), "strides": ints(3, 3)}, x),
+		"average overlap": apply("AveragePool", ints(2, 3, 4, 3), m{"kernel_shape": ints(3, 3), "strides": ints(2, 2), "pads": ints(1, 1, 1, 1)}, x),
+		"average borders": apply("AveragePool", ints(2, 3, 4, 3), m{"kernel_shape": ints(3, 3), "strides": ints(2, 2), "pads": ints(1, 1, 1, 1), "count_include_pad": 1}, x),
+		"average ceil":    apply("AveragePool", ints(2, 3, 3, 2), m{"kernel_shape": ints(3, 3), "strides": ints(3, 3), "ceil_mode": 1}, x),
+		"average ceil borders": apply("AveragePool", ints(2, 3, 4, 3),
+			m{"kernel_shape": ints(3, 3), "strides": ints(3, 3), "pads": ints(1, 1, 1, 1), "ceil_mode": 1, "count_include_pad": 1}, normal(2, 3, 9, 6)).at(19),
+		"average dilated": apply("AveragePool", ints(2, 3, 4, 2), m{"kernel_shape": ints(3, 3), "dilations": ints(2, 2)}, x).at(19),
+		"average same":    apply("AveragePool", ints(2, 3, 4, 3), m{"kernel_shape": ints(3, 3), "strides": ints(2, 2), "auto_pad": "SAME_UPPER"}, x),
+		"average 1d":      apply("AveragePool", ints(2, 3, 4), m{"kernel_shape": ints(2), "strides": ints(2)}, normal(2, 3, 8)),
+		"average 3d":      apply("AveragePool", ints(2, 3, 2, 2, 2), m{"kernel_shape": ints(2, 2, 2), "strides": ints(2, 2, 2)}, normal(2, 3, 4, 4, 4)),
+		"global":          apply("GlobalAveragePool", ints(2, 3, 1, 1), nil, x),
+		"max":             apply("MaxPool", ints(2, 3, 4, 3), m{"kernel_shape": ints(2, 2), "strides": ints(2, 2)}, distinct),
+		"max overlap":     apply("MaxPool", ints(2, 3, 4, 3), m{"kernel_shape": ints(3, 3), "strides": ints(2, 2), "pads": ints(1, 1, 1, 1)}, distinct),
+		"max ceil":        apply("MaxPool", ints(2, 3, 3, 2), m{"kernel_shape": ints(3, 3), "strides": ints(3, 3), "ceil_mode": 1}, distinct),
+		"max dilated":     apply("MaxPool", ints(2, 3, 4, 2), m{"kernel_shape": ints(3, 3), "dilations": ints(2, 2)}, distinct).at(18),
+		"max 1d":          apply("MaxPool", ints(2, 3, 4), m{"kernel_shape": ints(2), "strides": ints(2)}, apart(2, 3, 8)),
+		"norm":            apply("LpPool", ints(2, 3, 4, 3), m{"kernel_shape": ints(3, 3), "strides": ints(2, 2), "pads": ints(1, 1, 1, 1)}, positive(2, 3, 8, 6)),
 	}
 }
 
@@ -79,21 +79,21 @@ func normLayers() map[string]layer {
 	scale, shift := normal(6), normal(6)
 	layers := map[string]layer{
 		"instance":              apply("InstanceNormalization", x.dims, m{"epsilon": float32(1e-3)}, x, scale, shift),
-		"instance of groups":    apply("InstanceNormalization", Ints(2, 3, 40), m{}, normal(2, 3, 40), given(1, 1, 1), given(0, 0, 0)),
+		"instance of groups":    apply("InstanceNormalization", ints(2, 3, 40), m{}, normal(2, 3, 40), given(1, 1, 1), given(0, 0, 0)),
 		"instance scale":        apply("InstanceNormalization", x.dims, m{}, x, scale, shift).by(1),
 		"instance shift":        apply("InstanceNormalization", x.dims, m{}, x, scale, shift).by(2),
 		"group of set 18":       apply("GroupNormalization", x.dims, m{"num_groups": 3}, x, normal(3), normal(3)).at(18),
 		"group of set 21":       apply("GroupNormalization", x.dims, m{"num_groups": 3, "epsilon": float32(1e-2)}, x, scale, shift).at(21),
 		"group scale":           apply("GroupNormalization", x.dims, m{"num_groups": 3}, x, scale, shift).at(21).by(1),
 		"group shift":           apply("GroupNormalization", x.dims, m{"num_groups": 3}, x, scale, shift).at(21).by(2),
-		"layer":                 apply("LayerNormalization", Ints(2, 7, 12), m{}, normal(2, 7, 12), normal(12), normal(12)),
+		"layer":                 apply("LayerNormalization", ints(2, 7, 12), m{}, normal(2, 7, 12), normal(12), normal(12)),
 		"layer of two axes":     apply("LayerNormalization", x.dims, m{"axis": 2, "epsilon": float32(1e-2)}, x, normal(4, 5)),
-		"layer scale":           apply("LayerNormalization", Ints(2, 7, 12), m{}, normal(2, 7, 12), normal(12), normal(12)).by(1),
-		"layer shift":           apply("LayerNormalization", Ints(2, 7, 12), m{}, normal(2, 7, 12), normal(12), normal(12)).by(2),
-		"root mean square":      apply("RMSNormalization", Ints(2, 7, 12), m{}, normal(2, 7, 12), normal(12)).at(23),
-		"root mean square by γ": apply("RMSNormalization", Ints(2, 7, 12), m{"axis": 2}, normal(2, 7, 12), normal(12)).at(23).by(1),
-		"unit vectors":          apply("LpNormalization", Ints(2, 7, 12), m{"axis": 1}, normal(2, 7, 12)),
-		"unit sums":             apply("LpNormalization", Ints(2, 7, 12), m{"p": 1}, apart(2, 7, 12)),
+		"layer scale":           apply("LayerNormalization", ints(2, 7, 12), m{}, normal(2, 7, 12), normal(12), normal(12)).by(1),
+		"layer shift":           apply("LayerNormalization", ints(2, 7, 12), m{}, normal(2, 7, 12), normal(12), normal(12)).by(2),
+		"root mean square":      apply("RMSNormalization", ints(2, 7, 12), m{}, normal(2, 7, 12), normal(12)).at(23),
+		"root mean square by γ": apply("RMSNormalization", ints(2, 7, 12), m{"axis": 2}, normal(2, 7, 12), normal(12)).at(23).by(1),
+		"unit vectors":          apply("LpNormalization", ints(2, 7, 12), m{"axis": 1}, normal(2, 7, 12)),
+		"unit sums":             apply("LpNormalization", ints(2, 7, 12), m{"p": 1}, apart(2, 7, 12)),
 	}
 	for k, name := range []string{"batch", "batch scale", "batch shift"} {
 		layers[name] = apply("BatchNormalization", x.dims, m{"epsilon": float32(1e-2)}, x, scale, shift, normal(6), positive(6)).by(k)
@@ -111,8 +111,8 @@ func softmaxLayers() map[string]layer {
 		"logarithm end": apply("LogSoftmax", x.dims, nil, x),
 	}
 	for k, name := range []string{" query", " key", " value"} {
-		layers["attention"+name] = apply("Attention", Ints(2, 3, 5, 7), m{}, q, normal(2, 3, 6, 4), normal(2, 3, 6, 7)).at(23).by(k)
-		layers["attention of tokens"+name] = apply("Attention", Ints(2, 5, 12), m{"q_num_heads": 3, "kv_num_heads": 3, "scale": float32(0.7)},
+		layers["attention"+name] = apply("Attention", ints(2, 3, 5, 7), m{}, q, normal(2, 3, 6, 4), normal(2, 3, 6, 7)).at(23).by(k)
+		layers["attention of tokens"+name] = apply("Attention", ints(2, 5, 12), m{"q_num_heads": 3, "kv_num_heads": 3, "scale": float32(0.7)},
 			normal(2, 5, 12), normal(2, 6, 12), normal(2, 6, 12), normal(5, 6)).at(23).by(k)
 	}
 	return layers
@@ -122,13 +122,13 @@ func softmaxLayers() map[string]layer {
 func TestGradientLayersAtZero(t *testing.T) {
 	t.Parallel()
 	type m = map[string]any
-	x, p := normal(1, 1, 2, 4), m{"kernel_shape": Ints(2, 2), "strides": Ints(2, 2)}
+	x, p := normal(1, 1, 2, 4), m{"kernel_shape": ints(2, 2), "strides": ints(2, 2)}
 	for name, c := range map[string]struct {
 		layer layer
 		want  []float32
 	}{
-		"max":      {apply("MaxPool", Ints(1, 1, 1, 2), p, x), []float32{1, 0, 1, 0, 0, 0, 0, 0}},
-		"norm":     {apply("LpPool", Ints(1, 1, 1, 2), p, x), make([]float32, 8)},
+		"max":      {apply("MaxPool", ints(1, 1, 1, 2), p, x), []float32{1, 0, 1, 0, 0, 0, 0, 0}},
+		"norm":     {apply("LpPool", ints(1, 1, 1, 2), p, x), make([]float32, 8)},
 		"instance": {apply("InstanceNormalization", x.dims, m{}, x, given(1), given(0)), make([]float32, 8)},
 		"layer":    {apply("LayerNormalization", x.dims, m{}, x, given(1, 1, 1, 1)), make([]float32, 8)},
 	} {

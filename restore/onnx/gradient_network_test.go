@@ -97,7 +97,7 @@ func product(dims []int) int {
 	return n
 }
 
-func Ints(x ...int) []int { return x }
+func ints(x ...int) []int { return x }
 
 // gradient returns the graph of the layer with its gradient: x, seed, y and dx.
 func (l layer) gradient() (g *onnx.Graph, x, seed, y, dx onnx.Value, err error) {

@@ -11,9 +11,9 @@ import (
 
 // A rule builds the gradient of input k of n from the gradients dy of its outputs. An output without effect on the result
 // has the zero Value in dy; at least one has a gradient. The result has the shape and the type of input k; the zero Value
-// states that the derivative is zero everywhere. A rule refuses forms of n that it does not cover with n.refuse.
+// states that the derivative is zero everywhere. A rule refuses forms of n that it does not cover with n.Refuse.
 //
-// Shapes are known: n.inputs[i].Dims. Graph.integersOf and Graph.numbersOf return the elements of inputs that are
+// Shapes are known: n.Inputs[i].Dims. Facts.IntegersOf and Facts.NumbersOf return the elements of inputs that are
 // constants or depend on shapes only.
 type rule func(g *Graph, n *infer.Node, k int, dy []Value) (Value, error)
 

@@ -52,7 +52,7 @@ func (f *Facts) NumbersOf(v Value) ([]float64, bool) {
 	return l.Numbers, true
 }
 
-// evaluate computes a literal of g itself.
+// evaluate computes a literal of f itself.
 func (f *Facts) evaluate(name string) (l Literal, ok bool) {
 	if t := f.tensors[name]; t != nil {
 		return DecodeTensor(t)

@@ -28,6 +28,7 @@ func (v Value) Size() int { return Size(v.Dims) }
 // Rank is the number of dimensions.
 func (v Value) Rank() int { return len(v.Dims) }
 
+// Size is the number of elements of a tensor with these dimensions.
 func Size(dims []int) int {
 	n := 1
 	for _, d := range dims {
@@ -60,6 +61,7 @@ func Broadcast(a, b []int) ([]int, bool) {
 	return out, true
 }
 
+// Ints returns dimensions of a file as int.
 func Ints(v []int64) []int {
 	out := make([]int, len(v))
 	for i, x := range v {
@@ -68,6 +70,7 @@ func Ints(v []int64) []int {
 	return out
 }
 
+// Int64s returns dimensions as a file has them.
 func Int64s(v []int) []int64 {
 	out := make([]int64, len(v))
 	for i, x := range v {
