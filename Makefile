@@ -119,8 +119,8 @@ tuning-photographs: ## Download the photographs on which the preset natural was 
 	@scripts/tuning-photographs.sh
 
 .PHONY: mutate
-mutate: test-packages build runtime $(GREMLINS) ## Count the small defects that the tests notice (hours; MUTATE="--packages storage --limit 10m")
-	@go build -o bin/mutation ./internal/mutation && bin/mutation --gremlins $(GREMLINS) $(MUTATE)
+mutate: runtime $(GREMLINS) ## Count the small defects that the tests of a package notice (minutes to hours; MUTATE=storage)
+	@$(GREMLINS) unleash --timeout-coefficient 30 ./$(or $(MUTATE),storage)
 
 .PHONY: gradients-test
 gradients-test: runtime ## Compare gradients through ONNX graphs with finite differences and PyTorch's autograd (1 minute)
@@ -132,6 +132,19 @@ methods-test: runtime ## Check the rules of every method, and its answers under 
 	@go -C restore/solver test -count=1 -timeout 30m -run '^TestMethods$$' -v | \
 		awk '/^    --- (PASS|FAIL|SKIP): TestMethods\/[^\/]+ / { methods++; passed += $$2 == "PASS:" } \
 			!/^ *(===|--- PASS|PASS|ok)/ { print } END { printf "methods=%d passed=%d\n", methods, passed }'
+
+.PHONY: parity
+parity: runtime ## Compare steps of ddiff with stored ones of its authors' code, and its presets with the published values (2 minutes)
+	@go test -count=1 -timeout 20m -run '^(TestParity|TestPublishedPresets)$$' -v ./restore/solver ./restore/method | \
+		awk 'match($$0, /(tasks|presets)=[0-9].*/) { line[substr($$0, RSTART, 1)] = substr($$0, RSTART); next } \
+			!/^ *(===|--- PASS|PASS|ok)/ { sub(/^ *parity_test.go:[0-9]+: /, ""); print } \
+			END { print line["t"], line["p"]; exit line["t"] == "" || line["p"] == "" }'
+
+.PHONY: parity-code
+parity-code: runtime ## Run a checkout of DDiff's released code beside this program, 1,000 steps (hours; CODE=DIR; TASKS=a,b PHOTOGRAPHS=a,b SIZE=64, or BENCH=1 for times)
+	@test -n "$(CODE)" || { echo "parity-code: set CODE to a checkout of SoniaMinseoKim/ddiff-cvpr at ae3ce1f"; exit 2; }
+	@PYTHONPATH=tools $(PYTHON) -m parity_code --code "$(abspath $(CODE))" $(if $(TASKS),--tasks $(TASKS)) $(if $(PHOTOGRAPHS),--photographs $(PHOTOGRAPHS)) \
+		$(if $(SIZE),--size $(SIZE)) $(if $(BENCH),--bench) $(PARITY_CODE)
 
 .PHONY: gradients-bench
 gradients-bench: test-packages runtime ## Time the gradient through a decoder beside PyTorch's autograd (1 minute)

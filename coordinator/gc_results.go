@@ -38,7 +38,7 @@ var (
 	outputName = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*-[0-9a-f]{8}$`)
 	// itemKey matches the files of items.
 	itemKey = regexp.MustCompile(`^items/[0-9a-f]{64}/(` + alternatives(manifest.FileResult, manifest.FileTrace, manifest.FileTruth,
-		manifest.FileMeasurement, manifest.FileData, manifest.FileRestored) + `)$`)
+		manifest.FileMeasurement, manifest.FileData, "mask.npy", "kernel.npy", manifest.FileRestored, manifest.FileUnclipped) + `)$`)
 	// outputKeys matches the other objects of an output.
 	outputKeys = regexp.MustCompile(`^(checkpoints/[0-9a-f]{64}(\.[^/]*)?|probes/[A-Z2-7]+|failures/[a-z0-9-]+/[0-9]+\.jsonl` +
 		`|logs/[a-z0-9-]+/[0-9a-f]{64}\.[^/]+\.json|scores/[^/]+/[0-9a-f]+\.jsonl|tuning/[0-9a-f]+\.json` +

@@ -286,6 +286,10 @@ func (t *task) artifacts() ([]artifact, error) {
 	if t.draw != nil {
 		errs = append(errs, npy(t.draw.Name+".npy", t.draw.Dims, t.draw.Data))
 	}
+	if t.item.Unclipped {
+		img := t.restored()
+		errs = append(errs, npy(manifest.FileUnclipped, []int{img.Channels, img.Height, img.Width}, img.Pix))
+	}
 	curves, err := json.Marshal(traceOf(t.solution.Curves))
 	errs = append(errs, add(manifest.FileTrace, curves, err))
 	return out, errors.Join(errs...)

@@ -59,6 +59,39 @@ func TestScaleMask(t *testing.T) {
 	}
 }
 
+// TestScaleTaskMask: the mask of a campaign's task is scaled to a simulated measurement. That of a row, or of a stored measurement, is not.
+func TestScaleTaskMask(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name string
+		item manifest.Item
+		want string
+	}{
+		{"of the task", manifest.Item{FromTask: true}, ""},
+		{"of the row", manifest.Item{}, "its shape is [4 8], the image is 16×8"},
+		{"of a stored measurement", manifest.Item{FromTask: true, Measurement: &manifest.Source{Path: "y.npy"}}, "its shape is [4 8], the image is 16×8"},
+	} {
+		op, err := operator.Builtin().New(operator.InpaintBox, map[string]float64{"size": 64, "margin": 16}, operator.Shape{Channels: 3, Height: 8, Width: 16})
+		if err != nil {
+			t.Fatal(err)
+		}
+		mask := &operator.Draw{Name: drawMask, Dims: []int{4, 8}, Data: slices.Repeat([]float32{1, 1, 1, 1, 0, 0, 0, 0}, 4)}
+		tk := &task{op: op, draw: mask, item: c.item}
+		tk.item.Image, tk.item.Mask = &manifest.Source{Path: "x.png"}, &manifest.Source{Path: "mask.png"}
+		err = tk.fitMask(16, 8)
+		if err == nil {
+			err = tk.encodeDraw()
+		}
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.want)
+		}
+		row := slices.Concat(slices.Repeat([]float32{1}, 8), slices.Repeat([]float32{0}, 8))
+		if c.want == "" && !slices.Equal(tk.problem.Draw, slices.Repeat(row, 8)) {
+			t.Errorf("%s: mask %v", c.name, tk.problem.Draw)
+		}
+	}
+}
+
 // TestMissingMask: an item of a task that needs a mask is refused without one.
 func TestMissingMask(t *testing.T) {
 	t.Parallel()

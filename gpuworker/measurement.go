@@ -178,10 +178,12 @@ func (t *task) scaleMask(w, h int) error {
 	return err
 }
 
-// fitMask scales a mask that does not have the size of the image to w×h pixels, if the task scales masks.
+// fitMask scales a mask that does not have the size of the image to w×h pixels, if the task scales masks or the mask is that of the campaign's task
+// and the measurement is simulated.
 func (t *task) fitMask(w, h int) (err error) {
 	s := t.op.Image
-	if t.draw == nil || !t.op.ScalesMask() || slices.Equal(t.draw.Dims, []int{s.Height, s.Width}) {
+	scales := t.op.ScalesMask() || t.item.FromTask && t.item.Measurement == nil && t.item.Mask != nil
+	if t.draw == nil || !scales || slices.Equal(t.draw.Dims, []int{s.Height, s.Width}) {
 		return nil
 	}
 	t.draw, err = t.op.ScaleMask(t.draw, w, h)

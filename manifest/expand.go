@@ -13,6 +13,8 @@ import (
 type Probe struct {
 	// The lower-case hex SHA-256 of each file of the row; empty for absent files.
 	ImageSHA256, MeasurementSHA256, MaskSHA256, KernelSHA256 string
+	// TaskFiles has the digests of the masks and kernels of the row's tasks, by path.
+	TaskFiles map[string]string
 	// Width and Height are the working size in pixels, after the campaign's fit.
 	Width, Height int
 	// Estimates has the noise levels of the measurement, one for each of [EstimatedTasks].
@@ -144,6 +146,14 @@ func (e *Expander) Expand(row Row, probe Probe, first int) (items []Item, failed
 
 // item returns one item of a valid row.
 func (e *Expander) item(row Row, probe Probe, p place) (Item, error) {
+	fromTask := row.Overrides.Mask == "" && row.Overrides.Kernel == "" && p.task.file() != ""
+	if fromTask {
+		row.Overrides.Mask, row.Overrides.Kernel = p.task.Mask, p.task.Kernel
+		probe.MaskSHA256, probe.KernelSHA256 = probe.TaskFiles[p.task.Mask], probe.TaskFiles[p.task.Kernel]
+		if err := probe.check(row); err != nil {
+			return Item{}, err
+		}
+	}
 	if input, known := e.inputs[p.task.Name]; known {
 		if err := row.Overrides.checkInput(p.task.Name, input, e.required[p.task.Name]); err != nil {
 			return Item{}, err
@@ -188,7 +198,7 @@ func (e *Expander) item(row Row, probe Probe, p place) (Item, error) {
 			return it, fmt.Errorf("operator %q has no SHA-256 digest", file)
 		}
 	}
-	it.OwnKernel, it.Solver = own, solver
+	it.FromTask, it.OwnKernel, it.Solver = fromTask, own, solver
 	it.Prior, it.Precision = e.prior, e.spec.PrecisionOf(it.Task, e.precision)
 	if e.tile > 0 && max(it.Width, it.Height) > e.tile {
 		it.Tile, it.Overlap = e.tile, e.overlap
@@ -257,7 +267,7 @@ func (p place) item(row Row, spec *Spec, campaign string) Item {
 	it := Item{
 		Campaign: campaign, Index: p.index, Name: row.Name, Fit: spec.Dataset.Fit,
 		Task: p.task.Name, Params: p.task.Params, Sigma: positiveZero(float64(*p.task.Sigma)),
-		Seed: spec.Seed, Run: p.run, Method: p.method, Preset: spec.Preset,
+		Seed: spec.Seed, Run: p.run, Method: p.method, Preset: spec.Preset, Unclipped: spec.Unclipped,
 	}
 	if p.task.Photons != nil {
 		it.Photons = *p.task.Photons

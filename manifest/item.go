@@ -75,6 +75,9 @@ type Item struct {
 	Mask   *Source `json:"mask,omitempty"`
 	Kernel *Source `json:"kernel,omitempty"`
 
+	// FromTask: Mask or Kernel is that of the task, not of the row. It is not part of the identity.
+	FromTask bool `json:"from_task,omitempty"`
+
 	// OwnKernel: Kernel replaces the operator of the task, which has no draw. Workers of versions without the field refuse the item.
 	OwnKernel bool `json:"own_kernel,omitempty"`
 
@@ -109,6 +112,8 @@ type Item struct {
 	// one tile covers the image.
 	Tile    int `json:"tile,omitempty"`
 	Overlap int `json:"overlap,omitempty"`
+	// Unclipped also stores the restored image as [FileUnclipped]. It is not part of the identity.
+	Unclipped bool `json:"unclipped,omitempty"`
 	// Preset is the name of the preset that Solver began with; not part of the identity, which has the settings.
 	Preset string `json:"preset,omitempty"`
 }

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -99,6 +100,7 @@ func (s *Spec) checkInputs(v Vocabulary) []*FieldError {
 			out = append(out, s.unusedRange(fmt.Errorf("task %s does not use it: %s", t.Name, reason)))
 		}
 	}
+	out = append(out, s.checkTaskFiles(v)...)
 	for _, f := range []struct{ name, path string }{{"mask", s.Dataset.Mask}, {"kernel", s.Dataset.Kernel}} {
 		if f.path == "" || v.Inputs == nil {
 			continue
@@ -113,8 +115,46 @@ func (s *Spec) checkInputs(v Vocabulary) []*FieldError {
 		return out
 	}
 	for i, t := range s.Tasks {
+		if t.file() != "" {
+			continue // checkTaskFiles
+		}
 		if err := new(Overrides).checkInput(t.Name, v.Inputs[t.Name], v.Required[t.Name] && t.Operator == ""); err != nil {
 			out = append(out, s.problem(fmt.Sprintf("tasks[%d]", i), err))
+		}
+	}
+	return out
+}
+
+// file returns the mask or kernel of the task, or "".
+func (t TaskSpec) file() string { return cmp.Or(t.Mask, t.Kernel) }
+
+// TaskFiles returns the masks and kernels of the tasks of a row that has none of its own, each once.
+func TaskFiles(row Row, spec *Spec) []string {
+	if row.Overrides.Mask != "" || row.Overrides.Kernel != "" {
+		return nil
+	}
+	var out []string
+	for _, t := range rowTasks(row, spec) {
+		if file := t.file(); file != "" && !slices.Contains(out, file) {
+			out = append(out, file)
+		}
+	}
+	return out
+}
+
+// checkTaskFiles checks masks and kernels of tasks.
+func (s *Spec) checkTaskFiles(v Vocabulary) (out []*FieldError) {
+	for i, t := range s.Tasks {
+		for _, f := range []struct{ name, path string }{{"mask", t.Mask}, {"kernel", t.Kernel}} {
+			field := taskField(i) + "." + f.name
+			input, known := v.Inputs[t.Name]
+			switch {
+			case f.path == "":
+			case known && input != f.name:
+				out = append(out, s.problem(field, errors.New(unusedInput(t.Name, f.name, input))))
+			case s.Dataset.Mask != "" || s.Dataset.Kernel != "":
+				out = append(out, s.problem(field, errors.New("the dataset has a mask or kernel for all tasks; remove one of them")))
+			}
 		}
 	}
 	return out

@@ -119,6 +119,8 @@ const (
 	FileMeasurement = "measurement.png"
 	FileData        = "measurement.npy"
 	FileRestored    = "restored.png"
+	// FileUnclipped is the restored image of an item with [Item.Unclipped], float32 [channels, rows, columns]; black is -1, white 1.
+	FileUnclipped = "restored.npy"
 )
 
 // ItemKey returns the storage key of one file of an item.

@@ -102,6 +102,8 @@ type Spec struct {
 	// Split divides the images into those on which settings are chosen and those on which they are reported. Nil: no
 	// division.
 	Split *Split `json:"split,omitempty"`
+	// Unclipped also stores restored images that are neither clipped nor rounded, as [FileUnclipped]. Default: false.
+	Unclipped bool `json:"unclipped,omitempty"`
 	// Attempts is the number of attempts before an item is dead, 1..100. Default: 3.
 	Attempts int `json:"attempts"`
 
@@ -159,6 +161,10 @@ type TaskSpec struct {
 	Solver Values `json:"solver,omitzero"`
 	// Methods are the methods that solve the task, a part of the campaign's. Empty: all of them.
 	Methods []string `json:"methods,omitempty"`
+	// Mask and Kernel are files, relative to the campaign file, that replace the operator's draws for all rows without a mask or
+	// kernel of their own. Dataset must then have none.
+	Mask   string `json:"mask,omitempty"`
+	Kernel string `json:"kernel,omitempty"`
 }
 
 // Default returns a campaign with every default filled in. Name, Dataset.Path and Tasks are
@@ -250,7 +256,8 @@ func Parse(name string, data []byte, base string) (*Spec, error) {
 		s.Prior = resolvePath(base, s.Prior)
 	}
 	for i := range s.Tasks {
-		s.Tasks[i].Operator = resolvePath(base, s.Tasks[i].Operator)
+		t := &s.Tasks[i]
+		t.Operator, t.Mask, t.Kernel = resolvePath(base, t.Operator), resolvePath(base, t.Mask), resolvePath(base, t.Kernel)
 	}
 	return s, nil
 }

@@ -31,10 +31,11 @@ func (d *yamlDecoder) spec(n *yaml.Node, s *Spec) {
 		"tile": func(n *yaml.Node, path string) {
 			d.scalar(n, path, "auto, off, or a number of pixels", &s.Tile, "!!str", "!!int")
 		},
-		"overlap":  func(n *yaml.Node, path string) { s.Overlap = optional(n, path, d.integer) },
-		"split":    func(n *yaml.Node, path string) { s.Split = new(Split); d.split(n, path, s.Split) },
-		"output":   func(n *yaml.Node, path string) { d.text(n, path, &s.Output) },
-		"attempts": func(n *yaml.Node, path string) { d.integer(n, path, &s.Attempts) },
+		"overlap":   func(n *yaml.Node, path string) { s.Overlap = optional(n, path, d.integer) },
+		"split":     func(n *yaml.Node, path string) { s.Split = new(Split); d.split(n, path, s.Split) },
+		"output":    func(n *yaml.Node, path string) { d.text(n, path, &s.Output) },
+		"unclipped": func(n *yaml.Node, path string) { d.boolean(n, path, &s.Unclipped) },
+		"attempts":  func(n *yaml.Node, path string) { d.integer(n, path, &s.Attempts) },
 	})
 }
 
@@ -83,6 +84,13 @@ func (d *yamlDecoder) sigma(n *yaml.Node, path string, s *Sigma) {
 	*s = Sigma(x)
 }
 
+// path reads the path of a file, which must not be empty.
+func (d *yamlDecoder) path(n *yaml.Node, path string, s *string) {
+	if d.text(n, path, s); n.Kind == yaml.ScalarNode && *s == "" {
+		d.problem(n, path, errors.New("is empty; give a file or remove the field"))
+	}
+}
+
 // task reads a plain name or a mapping.
 func (d *yamlDecoder) task(n *yaml.Node, path string, t *TaskSpec) {
 	if n.Kind == yaml.ScalarNode {
@@ -90,19 +98,17 @@ func (d *yamlDecoder) task(n *yaml.Node, path string, t *TaskSpec) {
 		return
 	}
 	d.mapping(n, path, map[string]field{
-		"name": func(n *yaml.Node, path string) { d.text(n, path, &t.Name) },
-		"operator": func(n *yaml.Node, path string) {
-			if d.text(n, path, &t.Operator); n.Kind == yaml.ScalarNode && n.Value == "" {
-				d.problem(n, path, errors.New("is empty; give an ONNX file or remove the field"))
-			}
-		},
-		"params":  func(n *yaml.Node, path string) { t.Params = d.numbers(n, path) },
-		"sigma":   func(n *yaml.Node, path string) { t.Sigma = optional(n, path, d.sigma) },
-		"photons": func(n *yaml.Node, path string) { t.Photons = optional(n, path, d.number) },
-		"steps":   func(n *yaml.Node, path string) { d.integer(n, path, &t.Steps) },
-		"runs":    func(n *yaml.Node, path string) { d.integer(n, path, &t.Runs) },
-		"solver":  func(n *yaml.Node, path string) { t.Solver = d.values(n, path) },
-		"methods": func(n *yaml.Node, path string) { t.Methods = decodeList(d, n, path, d.text) },
+		"name":     func(n *yaml.Node, path string) { d.text(n, path, &t.Name) },
+		"operator": func(n *yaml.Node, path string) { d.path(n, path, &t.Operator) },
+		"params":   func(n *yaml.Node, path string) { t.Params = d.numbers(n, path) },
+		"sigma":    func(n *yaml.Node, path string) { t.Sigma = optional(n, path, d.sigma) },
+		"photons":  func(n *yaml.Node, path string) { t.Photons = optional(n, path, d.number) },
+		"steps":    func(n *yaml.Node, path string) { d.integer(n, path, &t.Steps) },
+		"runs":     func(n *yaml.Node, path string) { d.integer(n, path, &t.Runs) },
+		"solver":   func(n *yaml.Node, path string) { t.Solver = d.values(n, path) },
+		"methods":  func(n *yaml.Node, path string) { t.Methods = decodeList(d, n, path, d.text) },
+		"mask":     func(n *yaml.Node, path string) { d.path(n, path, &t.Mask) },
+		"kernel":   func(n *yaml.Node, path string) { d.path(n, path, &t.Kernel) },
 	})
 	if t.Operator != "" && t.Name == "" {
 		t.Name = OperatorName(t.Operator)

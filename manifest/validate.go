@@ -91,7 +91,9 @@ func (s *Spec) checkRequired() []*FieldError {
 	var out []*FieldError
 	addresses := []struct{ field, address string }{{"dataset.path", s.Dataset.Path}, {"output", s.Output}, {"prior", s.Prior}}
 	for i, t := range s.Tasks {
-		addresses = append(addresses, struct{ field, address string }{fmt.Sprintf("tasks[%d].operator", i), t.Operator})
+		for _, f := range []struct{ name, path string }{{"operator", t.Operator}, {"mask", t.Mask}, {"kernel", t.Kernel}} {
+			addresses = append(addresses, struct{ field, address string }{taskField(i) + "." + f.name, f.path})
+		}
 	}
 	for _, f := range addresses {
 		if redact.Credentials(f.address) {

@@ -21,6 +21,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 import onnx
 import torch
 from onnx.utils import Extractor
+from torch import nn
 
 from ddiff_export import __main__ as cli
 from ddiff_export import bkse, onnx_file, random_weights
@@ -28,10 +29,14 @@ from ddiff_export import bkse, onnx_file, random_weights
 FIELDS = {"width": 2, "front": 1, "back": 1, "code": 4, "extractor_blocks": 1, "trunk": 2}
 
 
+def wizard() -> nn.Module:
+    """The published module with random weights."""
+    return random_weights.randomise(bkse.Wizard(replace(bkse.CONFIGS["gopro_wvae"], **FIELDS)), 0, gain=0.7)
+
+
 def write_weights(path: Path) -> None:
     """Writes random weights in the published format."""
-    config = replace(bkse.CONFIGS["gopro_wvae"], **FIELDS)
-    torch.save(random_weights.state(random_weights.randomise(bkse.Wizard(config), 0, gain=0.7)), path)
+    torch.save(random_weights.state(wizard()), path)
 
 
 def without_gradient(path: Path, out: Path) -> None:

@@ -54,6 +54,7 @@ func badCampaigns() []badInput {
 		"[{name: hdr, sigma: -1}]", "[{name: hdr, params: {scale: x}}]", "[{name: hdr, params: {scle: 2}}]", "[{name: hdr, params: {scale: -1}}]",
 		"[{name: hdr, solver: {gamma0: -1}}]", "[{name: hdr, solver: {x: 1}}]", "[{name: hdr, methods: [diffpir]}]", "[{name: hdr, steps: 0.5}]",
 		"[{name: hdr, sigma: []}]", "[{name: super_resolution, params: {factor: 1.5}}]", "[{name: inpaint_random, params: {drop: 2}}]",
+		"[{name: hdr, mask: m.png}]", "[{name: inpaint_box, kernel: k.npy}]", "[{name: inpaint_box, mask: ''}]", "[{name: inpaint_box, mask: [m.png]}]",
 		"[{name: gaussian_deblur, params: {std: 0}}]", "[{name: motion_deblur, params: {size: 1e9}}]")
 	wrong("dataset", "null", "[]", "a.png", "{path: ''}", "{path: null}", "{path: a.png, size: 7}", "{path: a.png, size: 4097}",
 		"{path: a.png, fit: crop}", "{path: a.png, limit: -1}", "{path: a.png, recursive: maybe}", "{path: a.png, columns: x}",

@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -9,6 +10,7 @@ import (
 
 	"ddiff/restore/operator"
 	"ddiff/restore/prior/linear"
+	"ddiff/restore/raster"
 )
 
 // TestPaperCampaigns runs each campaign of examples/paper with the bundled prior on a bundled photograph, and compares it
@@ -18,7 +20,9 @@ func TestPaperCampaigns(t *testing.T) {
 	dir := filepath.Join("..", "..", "examples", "paper")
 	files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
 	must(t, err)
-	files = slices.DeleteFunc(files, func(file string) bool { return strings.HasPrefix(filepath.Base(file), "table3_") })
+	files = slices.DeleteFunc(files, func(file string) bool {
+		return regexp.MustCompile("^(table3|nonlinear)_").MatchString(filepath.Base(file))
+	})
 	known := map[string]struct {
 		items     int
 		published bool
@@ -52,19 +56,20 @@ func TestPaperCampaigns(t *testing.T) {
 			e := ddiff(t, "report", out, "--select", "best_psnr", "--published", figures)
 			wantCode(t, e, 0)
 			for _, pattern := range []string{
-				`(?m)^NOT COMPARABLE, because of images, size, steps, prior\. Ours: images 1, size 32x32, .* prior bundled\. Theirs: .*FFHQ|ImageNet`,
+				`(?m)^NOT COMPARABLE, because of images, size, steps, metrics, prior\. Ours: images 1, size 32x32, .* prior bundled\. Theirs: .*FFHQ|ImageNet`,
 				`(?m)^phase_retrieval +ddiff .*\d\.\d\d\* +\d\d\.\d\d.* [+-]\d+\.\d\d\* `,
 			} {
 				if !regexp.MustCompile(pattern).MatchString(e.stdout) {
 					t.Errorf("no line %s\n%v", pattern, e)
 				}
 			}
-			for format, text := range map[string]string{"md": "| hdr | ddiff | 1 |", "latex": "hdr & ddiff & 1 &", "csv": "images size steps prior"} {
+			for format, text := range map[string]string{"md": "| hdr | ddiff | 1 |", "latex": "hdr & ddiff & 1 &", "csv": "images size steps metrics prior"} {
 				if e := ddiff(t, "report", out, "--published", figures, "--format", format); e.code != 0 || !strings.Contains(e.stdout, text) {
 					t.Errorf("%s lacks %q\n%v", format, text, e)
 				}
 			}
 			if name == "table1_ffhq" {
+				comparePaperMetrics(t, out, figures)
 				if !regexp.MustCompile(`(?m)^hdr +daps +1 +\S+ +27\.39 ±0\.56 +[+-]\d`).MatchString(e.stdout) {
 					t.Errorf("daps is not compared with its published figures\n%v", e)
 				}
@@ -75,6 +80,47 @@ func TestPaperCampaigns(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// comparePaperMetrics computes the metrics of the paper's code from the unclipped images: each figure is then compared with one of its kind.
+func comparePaperMetrics(t *testing.T, out, figures string) {
+	t.Helper()
+	network := filepath.Join("..", "..", "restore", "metric", "testdata", "lpips_alex.onnx")
+	e := ddiff(t, "score", out, "--metric", "psnr@reference_range,ssim@window5,lpips@unclipped:"+network)
+	if want := regexp.MustCompile(`^metric=psnr@reference_range items=24 scored=24 .*\nmetric=ssim@window5 items=24 scored=24 .*\nmetric=lpips_alex@1_unclipped:[0-9a-f]{8} items=24 scored=24 `); e.code != 0 ||
+		!want.MatchString(e.stdout) {
+		t.Errorf("score: want %s\n%v", want, e)
+	}
+	e = ddiff(t, "report", out, "--select", "best_psnr", "--metric-version", "psnr@reference_range,ssim@window5", "--published", figures)
+	if e.code != 0 || !strings.Contains(e.stdout, "NOT COMPARABLE, because of images, size, steps, prior. ") ||
+		!strings.Contains(e.stdout, "metrics lpips_alex@1_unclipped psnr@reference_range ssim@window5") {
+		t.Errorf("the report does not compare with the paper's metrics\n%v", e)
+	}
+	if !regexp.MustCompile(`(?m)^phase_retrieval +ddiff +1 +\d+\.\d\d\* +29\.94 .* \d+\.\d{3}\* +0\.\d+ `).MatchString(e.stdout) {
+		t.Errorf("no oracle mark at the figures of phase retrieval\n%v", e)
+	}
+}
+
+// TestPaperNonlinear runs the paper's nonlinear deblurring with a small blur in place of BKSE, and a code of its shape.
+func TestPaperNonlinear(t *testing.T) {
+	t.Parallel()
+	examples, dir := filepath.Join("..", "..", "examples", "paper"), t.TempDir()
+	code, err := raster.EncodeNPY([]int{4, 2, 2}, slices.Repeat([]float32{0.5, -1}, 8))
+	must(t, err)
+	for name, data := range map[string][]byte{"data/bkse.onnx": read(t, learnedBlur), "protocol/blur_code.npy": code} {
+		must(t, os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o755))
+		write(t, filepath.Join(dir, name), data)
+	}
+	for _, name := range []string{"nonlinear_ffhq", "nonlinear_imagenet"} {
+		write(t, filepath.Join(dir, name+".yaml"), read(t, filepath.Join(examples, name+".yaml")))
+		out := filepath.Join(dir, "out-"+name)
+		args := []string{"run", filepath.Join(dir, name+".yaml"), "--images", photographs(t, "coffee"), "--prior", "bundled", "--steps", "2", "--threads", "1", "--out", out}
+		wantCounts(t, ddiff(t, args...), 1, 0, 0, out)
+		e := ddiff(t, "report", out, "--published", filepath.Join(examples, name+".published.csv"))
+		if e.code != 0 || !regexp.MustCompile(`(?m)^nonlinear_bkse +ddiff +1 +\S+ +(31\.48|29\.68) `).MatchString(e.stdout) {
+			t.Errorf("%s is not compared with its published figures\n%v", name, e)
+		}
 	}
 }
 

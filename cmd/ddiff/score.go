@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -36,7 +37,8 @@ func newScoreCommand() *cobra.Command {
 			"missing scores are computed; rerun the same command after new results or an interruption.\n" +
 			"Stored pictures have 8 bits, so psnr gets the id psnr@1:png and never mixes with the psnr@1 of result.json.\n" +
 			"max_difference is the largest difference between the two. lpips:FILE is a network that ddiff_export lpips wrote;\n" +
-			"its id has the beginning of the file's digest.",
+			"its id has the beginning of the file's digest. Metrics with an @ compare restored.npy, which is not clipped and which campaigns\n" +
+			"with unclipped: true have.",
 		Example: "  ddiff score out/demo --metric haarpsi,psnr --metric lpips:lpips_vgg.onnx\n" +
 			"  ddiff report out/demo --metric-version psnr@1:png",
 		Args: cobra.MinimumNArgs(1),
@@ -45,7 +47,7 @@ func newScoreCommand() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringSliceVar(&o.metrics, "metric", nil, "`metrics`: "+strings.Join(score.Names(), ", ")+", or lpips:FILE; repeatable (default all without a file)")
+	f.StringSliceVar(&o.metrics, "metric", nil, "`metrics`: "+metricNames()+"; repeatable (default "+strings.Join(score.Names(), ", ")+")")
 	f.StringArrayVar(&o.where, "where", nil, "only results with `NAME=VALUE[,VALUE]`: a column of results.csv, a parameter or a setting; repeatable")
 	o.addDevice(f, onnxruntime.ProviderCPU)
 	f.BoolVar(&o.json, "json", false, "print one JSON object per metric")
@@ -104,10 +106,11 @@ func (o scoreOptions) openMetrics() (metrics []score.Metric, closeAll func(), er
 	seen := make(map[string]bool)
 	for _, name := range names {
 		m, ok := score.Named(name, version())
-		if file, isFile := strings.CutPrefix(name, "lpips:"); isFile {
-			m, err = networks.open(o.computeOptions, file)
+		kind, file, isFile := strings.Cut(name, ":")
+		if isFile && (kind == lpipsMetric || kind == lpipsUnclipped) {
+			m, err = networks.open(o.computeOptions, kind, file)
 		} else if !ok {
-			err = usageError{fmt.Errorf("score: --metric %q is none of %s, lpips:FILE", name, strings.Join(score.Names(), ", "))}
+			err = usageError{fmt.Errorf("score: --metric %q is none of %s", name, metricNames())}
 		}
 		if err != nil {
 			networks.close()
@@ -119,6 +122,11 @@ func (o scoreOptions) openMetrics() (metrics []score.Metric, closeAll func(), er
 		}
 	}
 	return metrics, networks.close, nil
+}
+
+// metricNames lists the values of --metric.
+func metricNames() string {
+	return strings.Join(slices.Concat(score.Names(), score.UnclippedNames(), []string{lpipsMetric + ":FILE", lpipsUnclipped + ":FILE"}), ", ")
 }
 
 // scoreOutput scores the results of one output.

@@ -14,6 +14,12 @@ import (
 	"ddiff/restore/onnx/onnxruntime"
 )
 
+// The metrics of --metric that need a file: of clipped and of unclipped images.
+const (
+	lpipsMetric    = "lpips"
+	lpipsUnclipped = "lpips@unclipped"
+)
+
 // networkMetrics are metrics in ONNX files, and the runtime that evaluates them.
 type networkMetrics struct {
 	runtime *onnxruntime.Runtime
@@ -21,7 +27,7 @@ type networkMetrics struct {
 }
 
 // open opens the file of a metric, and the runtime for the first one. An unusable file is metric.ErrNetwork.
-func (n *networkMetrics) open(o computeOptions, file string) (score.Metric, error) {
+func (n *networkMetrics) open(o computeOptions, kind, file string) (score.Metric, error) {
 	if n.runtime == nil {
 		rt, err := o.open(slog.New(slog.DiscardHandler))
 		if err != nil {
@@ -31,16 +37,20 @@ func (n *networkMetrics) open(o computeOptions, file string) (score.Metric, erro
 	}
 	m, err := metric.OpenNetwork(n.runtime, file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return score.Metric{}, usageError{fmt.Errorf("score: --metric lpips:%s: no such file; export one with ddiff_export lpips", redact.Address(file))}
+		return score.Metric{}, usageError{fmt.Errorf("score: --metric %s:%s: no such file; export one with ddiff_export lpips", kind, redact.Address(file))}
 	}
 	if err != nil {
 		return score.Metric{}, fmt.Errorf("score: %w", err)
 	}
 	n.opened = append(n.opened, m)
-	return score.Metric{
+	out := score.Metric{
 		Head:    manifest.ScoreHead{Metric: m.ID(), SHA256: m.SHA256, File: filepath.Base(file), Version: version()},
 		Compare: m.Score,
-	}, nil
+	}
+	if kind == lpipsUnclipped {
+		out.Head.Metric, out.Unclipped, out.Compare = m.UnclippedID(), true, m.ScoreUnclipped
+	}
+	return out, nil
 }
 
 // close releases the networks and the runtime.

@@ -154,7 +154,7 @@ func TestSecondNameOfAMeasurementCountsOnce(t *testing.T) {
 	if c, w := got.Comparisons[0], want.Comparisons[0]; c.Difference.Mean != w.Difference.Mean || c.Difference.N != 3 || c.Refused != "" {
 		t.Errorf("difference %+v, without the second name %+v", c, w)
 	}
-	pair := ourConditions(&got.Rows[0], RuleMean)
+	pair := ourConditions(&got.Rows[0], Summary{Rule: RuleMean})
 	if pair[conditionRuns] != "2" || pair[conditionImages] != "3" {
 		t.Errorf("circumstances %v, want 2 runs of 3 images", pair)
 	}

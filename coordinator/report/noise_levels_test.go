@@ -143,7 +143,7 @@ func TestPublishedWithPhotons(t *testing.T) {
 	t.Parallel()
 	p := parsePublished(t, "task,method,psnr,sigma\nhdr,diffpir,30,0.05\n")
 	for i, r := range summaryOf(t, noiseLevels(t, "diffpir", 0), RuleFirst).Rows {
-		differ := slices.Contains(p.differences(ourConditions(&r, RuleFirst), map[string]string{conditionSigma: "0.05"}), conditionSigma)
+		differ := slices.Contains(p.differences(ourConditions(&r, Summary{Rule: RuleFirst}), map[string]string{conditionSigma: "0.05"}), conditionSigma)
 		if same := r.Sigma == 0.05 && r.Photons == 0; differ == same {
 			t.Errorf("row %d, σ %s with %g photons: differs %v", i, r.Sigma, r.Photons, differ)
 		}

@@ -79,11 +79,13 @@ const (
 	conditionSteps  = "steps"
 	conditionRuns   = "runs"
 	conditionSelect = "select"
+	// conditionMetrics are versioned ids, separated by spaces, without the digests of networks.
+	conditionMetrics = "metrics"
 )
 
 func publishedConditions() []string {
 	return []string{
-		conditionImages, conditionSize, conditionSigma, conditionPreset, conditionSteps, conditionRuns, conditionSelect, conditionData,
+		conditionImages, conditionSize, conditionSigma, conditionPreset, conditionSteps, conditionRuns, conditionSelect, conditionMetrics, conditionData,
 		conditionPrior,
 	}
 }
@@ -92,8 +94,8 @@ func publishedConditions() []string {
 const MaxPublished = 1 << 20
 
 // ParsePublished reads the CSV file of a publication's figures. Comment lines begin with #. The columns, in any order:
-// task and method, which are required; table; data, images, size (as in 256x256), sigma, prior, preset, steps, runs and select, the
-// circumstances; psnr, ssim, lpips and residual with the half-widths of their 95 % intervals psnr_half, ssim_half, lpips_half and
+// task and method, which are required; table; data, images, size (as in 256x256), sigma, prior, preset, steps, runs, select and metrics (as in psnr@1
+// ssim@1), the circumstances; psnr, ssim, lpips and residual with the half-widths of their 95 % intervals psnr_half, ssim_half, lpips_half and
 // residual_half; remark. Name is the name of the file in errors, which wrap [ErrPublished] and name the line.
 func ParsePublished(name string, r io.Reader) (*Published, error) {
 	p := &Published{Name: name}

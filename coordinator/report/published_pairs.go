@@ -3,9 +3,14 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"ddiff/manifest"
+	"ddiff/restore/metric"
 )
 
 // publishedPair is one line of the comparison: figures of the results, of the publication, or of both.
@@ -38,7 +43,7 @@ func (p *Published) pairs(s Summary) (pairs []publishedPair, further int) {
 			label = r.Label
 			if k := slices.IndexFunc(p.rows, func(t publishedRow) bool { return t.task == task && t.method == r.Method }); k >= 0 {
 				pair.theirs, known[r.Method] = &p.rows[k], true
-				pair.differs = p.differences(ourConditions(r, s.Rule), pair.theirs.conditions)
+				pair.differs = p.differences(ourConditions(r, s), pair.theirs.conditions)
 			}
 			pairs = append(pairs, pair)
 		}
@@ -58,7 +63,7 @@ func (p *Published) pairs(s Summary) (pairs []publishedPair, further int) {
 }
 
 // ourConditions are the circumstances of a row. Data has no name in results.
-func ourConditions(r *Row, rule Rule) map[string]string {
+func ourConditions(r *Row, s Summary) map[string]string {
 	size, _, _ := strings.Cut(r.Size, " ")
 	steps := ""
 	for _, a := range assignments(r.Settings) {
@@ -72,13 +77,36 @@ func ourConditions(r *Row, rule Rule) map[string]string {
 	}
 	chosen := ""
 	if r.chosen {
-		chosen = string(rule)
+		chosen = string(s.Rule)
 	}
 	return map[string]string{
 		conditionSelect: chosen,
 		conditionImages: strconv.Itoa(r.Images), conditionSize: size, conditionSigma: r.noiseText(""),
 		conditionPreset: r.Preset, conditionSteps: steps, conditionRuns: runs, conditionPrior: r.Prior,
+		conditionMetrics: strings.Join(ourMetrics(s.MetricIDs), " "),
 	}
+}
+
+// networkDigest is the end of the id of a metric with a network.
+var networkDigest = regexp.MustCompile(fmt.Sprintf(`:[0-9a-f]{%d}$`, metric.MinDigest))
+
+// ourMetrics are the versions of the scores that publications report, without the digests of networks.
+func ourMetrics(ids map[string]string) (out []string) {
+	for _, name := range slices.Sorted(maps.Keys(ids)) {
+		if name == "psnr" || name == "ssim" || strings.HasPrefix(name, "lpips") {
+			out = append(out, networkDigest.ReplaceAllString(ids[name], ""))
+		}
+	}
+	return out
+}
+
+// otherMetrics reports whether both have a version of a metric, and not the same.
+func otherMetrics(ours, theirs string) bool {
+	return slices.ContainsFunc(strings.Fields(ours), func(our string) bool {
+		return slices.ContainsFunc(strings.Fields(theirs), func(their string) bool {
+			return manifest.MetricName(our) == manifest.MetricName(their) && our != their
+		})
+	})
 }
 
 // differences names the conditions with different values. Data has no name in results, and a prior only if it is one of
@@ -90,6 +118,8 @@ func (p *Published) differences(ours, theirs map[string]string) []string {
 		switch c {
 		case conditionData:
 			differ = false
+		case conditionMetrics:
+			differ = otherMetrics(ours[c], theirs[c])
 		case conditionPrior:
 			differ = p.Priors[ours[c]] != ""
 		}
@@ -101,7 +131,7 @@ func (p *Published) differences(ours, theirs map[string]string) []string {
 }
 
 // verdict states whether the pairs are comparable, in one sentence that names the circumstances of both sides.
-func (p *Published) verdict(pairs []publishedPair, rule Rule) string {
+func (p *Published) verdict(pairs []publishedPair, s Summary) string {
 	values := map[string][2][]string{} // condition: ours, theirs
 	differing := map[string]bool{}
 	paired := false
@@ -113,7 +143,7 @@ func (p *Published) verdict(pairs []publishedPair, rule Rule) string {
 		for _, c := range pair.differs {
 			differing[c] = true
 		}
-		ours := ourConditions(pair.ours, rule)
+		ours := ourConditions(pair.ours, s)
 		ours[conditionPrior] = cmp.Or(p.Priors[ours[conditionPrior]], shortPrior(ours[conditionPrior]))
 		for _, c := range publishedConditions() {
 			v := values[c]

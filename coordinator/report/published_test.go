@@ -70,6 +70,21 @@ func TestPublishedSaysWhatIsComparable(t *testing.T) {
 		t.Errorf("the bundled prior:\n%s", text)
 	}
 	p.Priors = nil
+	// The versions of the metrics that both have must agree; the digest of a network is not compared.
+	for metrics, want := range map[string]string{
+		"psnr@1 ssim@1": "", "ssim@1 lpips_alex@1": "", "psnr@reference_range ssim@1": "metrics", "lpips_vgg@1_unclipped": "metrics", "lpips_vgg@1": "",
+	} {
+		versions := parsePublished(t, strings.NewReplacer(",select,", ",select,metrics,", ",1,,hdr", ",1,,"+metrics+",hdr", ",,,hdr", ",,,,hdr",
+			",best_psnr,", ",best_psnr,,", ",,,denoise", ",,,,denoise").Replace(publishedFile))
+		s := publishedSummary(t, RuleBestPSNR, later("lpips_vgg@1:aaaaaaaa", 0.1))
+		text := compared(t, s, versions, FormatText)
+		if got := strings.Contains(text, "NOT COMPARABLE, because of metrics. "); got != (want != "") {
+			t.Errorf("metrics %s:\n%s", metrics, text)
+		}
+		if want != "" && !strings.Contains(text, "metrics lpips_vgg@1 psnr@1 ssim@1") {
+			t.Errorf("metrics %s: ours are not named:\n%s", metrics, text)
+		}
+	}
 	for what, change := range map[string]func(*manifest.Result){
 		"size":   func(r *manifest.Result) { r.Item.Width, r.Item.Height = 32, 32 },
 		"sigma":  func(r *manifest.Result) { r.Item.Sigma = 0.1 },

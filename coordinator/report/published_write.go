@@ -27,7 +27,7 @@ func (p *Published) table(s Summary, missing string) publishedTable {
 	variants := s.variants()
 	varies := slices.ContainsFunc(pairs, func(pair publishedPair) bool { return pair.ours != nil && variants[pair.ours.group()] != "" })
 	t := publishedTable{
-		Title: "Published figures of " + p.Name, Verdict: sentence(p.verdict(pairs, s.Rule)), Labels: 2,
+		Title: "Published figures of " + p.Name, Verdict: sentence(p.verdict(pairs, s)), Labels: 2,
 		Head: []string{"task", "method"},
 	}
 	if varies {
@@ -215,7 +215,7 @@ func WritePublishedCSV(w io.Writer, s Summary, p *Published) error {
 		return fmt.Errorf("write published figures: %w", err)
 	}
 	for _, pair := range pairs {
-		if err := out.Write(pair.csvLine(s.Rule)); err != nil {
+		if err := out.Write(pair.csvLine(s)); err != nil {
 			return fmt.Errorf("write published figures: %w", err)
 		}
 	}
@@ -226,7 +226,7 @@ func WritePublishedCSV(w io.Writer, s Summary, p *Published) error {
 	return nil
 }
 
-func (pair publishedPair) csvLine(rule Rule) []string {
+func (pair publishedPair) csvLine(s Summary) []string {
 	ours, theirs := map[string]string{}, map[string]string{}
 	line := []string{"", pair.task, "", "", ""}
 	remark := ""
@@ -234,7 +234,7 @@ func (pair publishedPair) csvLine(rule Rule) []string {
 		line[0], line[2], remark, theirs = pair.theirs.table, pair.theirs.method, pair.theirs.remark, pair.theirs.conditions
 	}
 	if pair.ours != nil {
-		line[2], line[3], line[4], ours = pair.ours.Method, pair.ours.Params, pair.ours.Settings, ourConditions(pair.ours, rule)
+		line[2], line[3], line[4], ours = pair.ours.Method, pair.ours.Params, pair.ours.Settings, ourConditions(pair.ours, s)
 	}
 	for _, c := range publishedConditions() {
 		line = append(line, ours[c], theirs[c])

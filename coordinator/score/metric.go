@@ -13,16 +13,38 @@ import (
 type Metric struct {
 	// Head has the versioned id.
 	Head manifest.ScoreHead
-	// Compare returns the score of a restored image. An error that wraps [metric.ErrTooSmall] means that the metric does not
-	// apply to the pictures.
+	// Unclipped: the restored image is restored.npy, which is neither clipped nor rounded, instead of restored.png. Items without it are skipped.
+	Unclipped bool
+	// Compare returns the score of a restored image. An error that wraps [metric.ErrTooSmall] or [metric.ErrUndefined] means that the metric
+	// does not apply to the pictures.
 	Compare func(ctx context.Context, truth, restored *raster.Image) (float64, error)
+}
+
+// restored is the file of the restored image that the metric compares.
+func (m Metric) restored() string {
+	if m.Unclipped {
+		return manifest.FileUnclipped
+	}
+	return manifest.FileRestored
 }
 
 // Names returns the names of the metrics that need no file.
 func Names() []string { return []string{"psnr", "ssim", "psnr_y", "haarpsi"} }
 
-// Named returns a metric of [Names] for stored pictures, and false for another name. Version is that of the program.
+// UnclippedNames returns the ids of the metrics that need no file other than restored.npy.
+func UnclippedNames() []string { return []string{metric.ReferenceRangeID, metric.Window5ID} }
+
+// Named returns a metric of [Names] for stored pictures, or of [UnclippedNames], and false for another name. Version is that of the program.
 func Named(name, version string) (Metric, bool) {
+	if at := slices.Index(UnclippedNames(), name); at >= 0 {
+		compare := []func(x, y *raster.Image) (float64, error){metric.PSNRReferenceRange, metric.SSIMWindow5}[at]
+		return Metric{
+			Head: manifest.ScoreHead{Metric: name, Version: version}, Unclipped: true,
+			Compare: func(_ context.Context, truth, restored *raster.Image) (float64, error) {
+				return compare(truth, restored)
+			},
+		}, true
+	}
 	at := slices.Index(Names(), name)
 	if at < 0 {
 		return Metric{}, false

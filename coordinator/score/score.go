@@ -153,7 +153,7 @@ func (s *scorer) missing(r *manifest.Result) []int {
 		switch {
 		case present[m.Head.Metric]:
 			s.counts[i].Present++
-		case manifest.ScoredPictures(r) == "":
+		case manifest.ScoredPictures(r) == "", m.Unclipped && r.Artifacts[manifest.FileUnclipped] == "":
 			s.counts[i].Skipped++
 		default:
 			missing = append(missing, i)
@@ -164,25 +164,31 @@ func (s *scorer) missing(r *manifest.Result) []int {
 
 // item computes the missing scores of an item.
 func (s *scorer) item(ctx context.Context, r *manifest.Result, missing []int) error {
-	var pictures [2]*raster.Image
-	for i, file := range []string{manifest.FileTruth, manifest.FileRestored} {
-		img, err := s.picture(ctx, r, file)
-		if errors.Is(err, errPicture) {
-			return s.wrong(manifest.ItemKey(r.Item.ID, file), err, missing)
+	pictures := map[string]*raster.Image{}
+	for _, i := range missing {
+		for _, file := range []string{manifest.FileTruth, s.Metrics[i].restored()} {
+			if pictures[file] != nil {
+				continue
+			}
+			img, err := s.picture(ctx, r, file)
+			if errors.Is(err, errPicture) {
+				return s.wrong(manifest.ItemKey(r.Item.ID, file), err, missing)
+			}
+			if err != nil {
+				return err
+			}
+			pictures[file] = img
 		}
-		if err != nil {
-			return err
-		}
-		pictures[i] = img
 	}
 	for _, i := range missing {
 		row := manifest.Score{Item: r.Item.ID, Pictures: manifest.ScoredPictures(r)}
-		v, err := s.Metrics[i].Compare(ctx, pictures[0], pictures[1])
+		file := s.Metrics[i].restored()
+		v, err := s.Metrics[i].Compare(ctx, pictures[manifest.FileTruth], pictures[file])
 		switch {
-		case errors.Is(err, metric.ErrTooSmall):
+		case errors.Is(err, metric.ErrTooSmall), errors.Is(err, metric.ErrUndefined):
 			row.Reason = err.Error()
 		case errors.Is(err, metric.ErrShape), errors.Is(err, raster.ErrNotFinite):
-			if err := s.wrong(manifest.ItemKey(r.Item.ID, manifest.FileRestored), err, []int{i}); err != nil {
+			if err := s.wrong(manifest.ItemKey(r.Item.ID, file), err, []int{i}); err != nil {
 				return err
 			}
 			continue
@@ -214,11 +220,26 @@ func (s *scorer) picture(ctx context.Context, r *manifest.Result, file string) (
 	if got := hex.EncodeToString(sum[:]); got != r.Artifacts[file] {
 		return nil, fmt.Errorf("%w has the SHA-256 %.12s, %s says %.12s", errPicture, got, manifest.FileResult, r.Artifacts[file])
 	}
-	img, err := raster.Decode(data)
+	img, err := decode(data)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errPicture, err)
 	}
 	return img, nil
+}
+
+// decode reads a picture, or an array [channels, rows, columns].
+func decode(data []byte) (*raster.Image, error) {
+	if !raster.IsNPY(data) {
+		return raster.Decode(data)
+	}
+	a, err := raster.DecodeNPY(data)
+	if err != nil {
+		return nil, err
+	}
+	if len(a.Shape) != 3 {
+		return nil, fmt.Errorf("its shape is %v, want [channels, rows, columns]", a.Shape)
+	}
+	return &raster.Image{Channels: a.Shape[0], Height: a.Shape[1], Width: a.Shape[2], Pix: a.Data}, nil
 }
 
 // wrong counts an item that cannot be scored.
@@ -243,7 +264,7 @@ func (s *scorer) store(ctx context.Context, r *manifest.Result, i int, row manif
 		s.counts[i].Skipped++
 	} else {
 		s.counts[i].Scored++
-		if own := solved(r, s.Metrics[i].Head.Metric); own != nil {
+		if own := solved(r, s.Metrics[i].Head.Metric); own != nil && !s.Metrics[i].Unclipped {
 			s.counts[i].deviate(math.Abs(*own - *row.Value))
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"image/color"
 	"image/png"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -270,6 +271,96 @@ func TestDamage(t *testing.T) {
 		if !errors.Is(err, report.ErrScores) || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "scores/x/damaged.jsonl") {
 			t.Errorf("%q: error %v, want %q", tt.part, err, tt.want)
 		}
+	}
+}
+
+// TestUnclipped: metrics without clipping compare the array beside the picture; an item without it is skipped, and a damaged one is named.
+func TestUnclipped(t *testing.T) {
+	t.Parallel()
+	o := newOutput(t, 2)
+	store := func(i int, truth, restored func(at int) float32, shape ...int) (array string) {
+		t.Helper()
+		values := [2][]float32{make([]float32, 3*16*16), make([]float32, 3*16*16)}
+		for at := range values[0] {
+			values[0][at], values[1][at] = truth(at), restored(at)
+		}
+		picture, err := raster.EncodePNG(&raster.Image{Channels: 3, Height: 16, Width: 16, Pix: values[0]})
+		must(t, err)
+		data, err := raster.EncodeNPY(shape, values[1])
+		must(t, err)
+		id := o.add(i, 100, true)
+		var r manifest.Result
+		key := manifest.ItemKey(id, manifest.FileResult)
+		text, err := o.Get(t.Context(), key)
+		must(t, err)
+		must(t, json.Unmarshal(text, &r))
+		for file, data := range map[string][]byte{manifest.FileTruth: picture, manifest.FileUnclipped: data} {
+			r.Artifacts[file] = fmt.Sprintf("%x", sha256.Sum256(data))
+			o.put(manifest.ItemKey(id, file), data)
+		}
+		text, err = json.Marshal(r)
+		must(t, err)
+		o.put(key, text)
+		return manifest.ItemKey(id, manifest.FileUnclipped)
+	}
+	// Black and white; every value is 0.2 too high, half of them beyond white: 20 log10(2/0.2).
+	truth := func(at int) float32 { return float32(at%2*2 - 1) }
+	store(5, truth, func(at int) float32 { return truth(at) + 0.2 }, 3, 16, 16)
+	store(6, truth, truth, 3, 16, 16) // equal
+	var problems []string
+	run := func() ([]score.Count, error) {
+		return o.run(t.Context(), func(c *score.Config) {
+			c.Metrics = nil
+			for _, name := range score.UnclippedNames() {
+				m, ok := score.Named(name, "test")
+				if !ok {
+					t.Fatalf("no metric %s", name)
+				}
+				c.Metrics = append(c.Metrics, m)
+			}
+			c.Problem = func(key string, err error) { problems = append(problems, key+" "+err.Error()) }
+		})
+	}
+	counts, err := run()
+	must(t, err)
+	for i, want := range []score.Count{
+		{Metric: "psnr@reference_range", Items: 4, Scored: 1, Skipped: 3}, // no array twice, and equal images
+		{Metric: "ssim@window5", Items: 4, Scored: 2, Skipped: 2},
+	} {
+		if counts[i] != want {
+			t.Errorf("counts %+v, want %+v", counts[i], want)
+		}
+	}
+	found := false
+	for r, err := range report.Results(t.Context(), []report.Output{{Address: "out", Store: o.Store}}) {
+		must(t, err)
+		for _, s := range r.Scores {
+			if r.Item.Name == "image5" && s.Metric == "psnr@reference_range" {
+				found = s.Value != nil && math.Abs(*s.Value-20) <= 1e-4
+			}
+		}
+	}
+	if !found {
+		t.Error("psnr@reference_range is not 20 dB")
+	}
+	damaged := store(7, truth, truth, 3*16*16)
+	changed := store(8, truth, truth, 3, 16, 16)
+	o.put(changed, []byte("other"))
+	counts, err = run()
+	if err != nil || counts[0].Wrong != 2 || counts[1].Wrong != 2 {
+		t.Errorf("counts %+v, %v", counts, err)
+	}
+	slices.Sort(problems)
+	all := strings.Join(problems, "\n")
+	if len(problems) != 2 || !strings.Contains(all, damaged+" picture: its shape is [768], want [channels, rows, columns]") || !strings.Contains(all, changed+" picture has the SHA-256") {
+		t.Errorf("problems %q", problems)
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 

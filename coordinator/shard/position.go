@@ -126,6 +126,9 @@ func keyOfItem(it manifest.Item) filesKey {
 		}
 		return s.Path
 	}
+	if it.FromTask {
+		it.Mask, it.Kernel = nil, nil
+	}
 	return newFilesKey(it.Name, path(it.Image), path(it.Measurement), path(it.Mask), path(it.Kernel))
 }
 

@@ -18,7 +18,7 @@ import (
 // no read; the worker checks the digest.
 func (s *Sharder) hinted(row *manifest.Row, p *manifest.Probe) bool {
 	if row.Image == "" || row.ImageSHA256 == "" || row.Width <= 0 || row.Height <= 0 ||
-		row.Measurement != "" || row.Overrides.Mask != "" || row.Overrides.Kernel != "" {
+		row.Measurement != "" || row.Overrides.Mask != "" || row.Overrides.Kernel != "" || len(manifest.TaskFiles(*row, s.cfg.Spec)) > 0 {
 		return false
 	}
 	p.ImageSHA256 = row.ImageSHA256
@@ -62,6 +62,19 @@ func (s *Sharder) probe(ctx context.Context, row manifest.Row) (p manifest.Probe
 			return p, path, fmt.Errorf("read %s: %w", redact.Address(path), err)
 		}
 	}
+	given := map[string][]byte{} // masks and kernels of tasks
+	for _, path := range manifest.TaskFiles(row, s.cfg.Spec) {
+		data, err := s.cfg.Sources.Get(ctx, path)
+		if err != nil {
+			return p, path, fmt.Errorf("read %s: %w", redact.Address(path), err)
+		}
+		s.witness.set(path)
+		if p.TaskFiles == nil {
+			p.TaskFiles = map[string]string{}
+		}
+		sum := sha256.Sum256(data)
+		given[path], p.TaskFiles[path] = data, hex.EncodeToString(sum[:])
+	}
 	if measurement != nil {
 		if err := s.statedParams(row, measurement, &p); err != nil {
 			return p, path, fmt.Errorf("read %s: %w", redact.Address(row.Measurement), err)
@@ -73,7 +86,12 @@ func (s *Sharder) probe(ctx context.Context, row manifest.Row) (p manifest.Probe
 		}
 	}
 	if measurement != nil && len(auto) > 0 {
-		p.Estimates = s.estimates(auto, &p, measurement, mask)
+		p.Estimates = s.estimates(auto, &p, measurement, func(t manifest.TaskSpec) []byte {
+			if mask == nil {
+				return given[t.Mask]
+			}
+			return mask
+		})
 	}
 	return p, path, nil
 }

@@ -270,6 +270,48 @@ func TestStatedDigest(t *testing.T) {
 	}
 }
 
+// TestTaskFiles: the mask of a task has its digest in the items of the task alone, also for rows that need no read; reading resumes between such rows,
+// and a file that does not exist fails the rows.
+func TestTaskFiles(t *testing.T) {
+	t.Parallel()
+	dir := writeImages(t, 3)
+	mask := filepath.Join(dir, "image02.png")
+	data, err := os.ReadFile(mask)
+	must(t, err)
+	digest := fmt.Sprintf("%x", sha256.Sum256(data))
+	var rows []manifest.Row
+	for i := range 3 {
+		rows = append(rows, manifest.Row{Name: fmt.Sprint("r", i), Image: filepath.Join(dir, fmt.Sprintf("image%02d.png", i)), ImageSHA256: strings.Repeat("ab", 32), Width: 32, Height: 32})
+	}
+	rows[0].ImageSHA256, rows[1].ImageSHA256 = "", ""
+	rows[2].ImageSHA256 = digest
+	sharder := func(file string) *shard.Sharder {
+		s := spec(t, dir)
+		s.Tasks = []manifest.TaskSpec{{Name: "inpaint_box", Mask: file}, {Name: "hdr"}}
+		out, err := shard.New(shard.Config{Spec: s, Prior: bundled(t), Sources: manifest.Files{}, Rows: fixedRows(rows...), Items: 2})
+		must(t, err)
+		return out
+	}
+	windows := collect(t, sharder(mask), shard.Position{})
+	if len(windows) != 3 {
+		t.Fatalf("%d windows, want 3", len(windows))
+	}
+	for i, w := range windows {
+		if len(w.Items) != 2 || w.Items[0].Mask == nil || w.Items[0].Mask.SHA256 != digest || !w.Items[0].FromTask || w.Items[1].Mask != nil || w.Items[1].FromTask {
+			t.Errorf("window %d: items %+v, failed %+v", i, w.Items, w.Failed)
+		}
+	}
+	rest := collect(t, sharder(mask), windows[0].Next(shard.Position{}))
+	if len(rest) != 2 || rest[0].Changed != "" || rest[0].Items[0].ID != windows[1].Items[0].ID {
+		t.Errorf("resumed with %d windows: %+v", len(rest), rest[0])
+	}
+	for _, w := range collect(t, sharder(filepath.Join(dir, "missing.png")), shard.Position{}) {
+		if len(w.Items) != 0 || len(w.Failed) != 2 || !strings.Contains(w.Failed[0].Reason, "missing.png") {
+			t.Errorf("missing mask: items %+v, failed %+v", w.Items, w.Failed)
+		}
+	}
+}
+
 // TestStoredMeasurements computes the image size of measurements without images.
 func TestStoredMeasurements(t *testing.T) {
 	t.Parallel()

@@ -27,18 +27,20 @@ func unestimated(d operator.Definition) string {
 	return ""
 }
 
-// estimates returns the noise levels of a measurement for tasks with the noise level auto.
-func (s *Sharder) estimates(tasks []manifest.TaskSpec, p *manifest.Probe, measurement, mask []byte) []manifest.Estimate {
+// estimates returns the noise levels of a measurement for tasks with the noise level auto. maskOf returns the bytes of a task's mask, or nil.
+func (s *Sharder) estimates(tasks []manifest.TaskSpec, p *manifest.Probe, measurement []byte, maskOf func(manifest.TaskSpec) []byte) []manifest.Estimate {
 	s.estimating.Lock()
 	defer s.estimating.Unlock()
 	out := make([]manifest.Estimate, len(tasks))
 	for i, t := range tasks {
-		same := func(other manifest.TaskSpec) bool { return other.Name == t.Name && maps.Equal(other.Params, t.Params) }
+		same := func(other manifest.TaskSpec) bool {
+			return other.Name == t.Name && other.Mask == t.Mask && maps.Equal(other.Params, t.Params)
+		}
 		if k := slices.IndexFunc(tasks, same); k < i {
 			out[i] = out[k] // they differ in their settings
 			continue
 		}
-		out[i].Sigma, out[i].Err = s.estimate(t, p, measurement, mask)
+		out[i].Sigma, out[i].Err = s.estimate(t, p, measurement, maskOf(t))
 	}
 	return out
 }

@@ -55,8 +55,8 @@ func TestExamples(t *testing.T) {
 func TestPaperTables(t *testing.T) {
 	t.Parallel()
 	files := tracked(t, "examples/paper/*.published.csv")
-	if len(files) != 5 {
-		t.Fatalf("files %v, want five", files)
+	if len(files) != 7 {
+		t.Fatalf("files %v, want seven", files)
 	}
 	for _, name := range files {
 		table := csv.NewReader(strings.NewReader(read(t, name)))

@@ -130,10 +130,11 @@ func (b *Builder) residual(x onnx.Value) (a operator.Applied, r onnx.Value, err 
 const (
 	GradientNorm    = "norm"    // ∇‖y − A(v)‖₂
 	GradientSquared = "squared" // ∇‖y − A(v)‖₂²
+	GradientUnit    = "unit"    // ∇/‖∇‖₂ over the whole image, the same for the norm and its square
 )
 
 // Pull returns a gradient step of the data term, −γ·∇ at the images v, and ‖y − A(v)‖ per image, shape [N]. The gradient
-// is GradientNorm or GradientSquared, per image over the observed entries. At a zero residual it is zero.
+// is GradientNorm, GradientSquared or GradientUnit, per image over the observed entries. At a zero residual it is zero.
 func (b *Builder) Pull(v, gamma onnx.Value, gradient string) (pull, norm onnx.Value, err error) {
 	return b.PullBack(v, gamma, gradient, 0)
 }
@@ -147,12 +148,15 @@ func (b *Builder) PullBack(v, gamma onnx.Value, gradient string, limit float64) 
 		return pull, norm, err
 	}
 	norm = b.Norm(r)
-	// −∇ is Jᵀ·W·r over the norm, or twice Jᵀ·W·r.
+	// −∇ is Jᵀ·W·r over the norm, or twice Jᵀ·W·r. A unit gradient has the direction of both.
 	var factor onnx.Value
-	if gradient == GradientNorm {
-		factor = b.Div(gamma, b.Max(norm, b.Scalar(1e-12)))
-	} else {
+	switch gradient {
+	case GradientSquared:
 		factor = b.Expand(b.Mul(gamma, b.Scalar(2)), n)
+	case GradientUnit:
+		factor = b.Div(b.Scalar(1), b.Max(norm, b.Scalar(tiny)))
+	default:
+		factor = b.Div(gamma, b.Max(norm, b.Scalar(tiny)))
 	}
 	shape := []int{n}
 	for range b.run.Operator.Measurement {
@@ -165,7 +169,23 @@ func (b *Builder) PullBack(v, gamma onnx.Value, gradient string, limit float64) 
 		pull, err = a.Gradient(seed)
 	}
 	b.backward(passOperator)
+	if gradient == GradientUnit && err == nil {
+		pull = b.unit(pull, gamma)
+	}
 	return pull, norm, err
+}
+
+// tiny bounds a norm below, where a quotient divides by it: a zero vector over its norm is zero.
+const tiny = 1e-12
+
+// unit returns x, [N, ...], with the Euclidean norm gamma per item; zero stays zero.
+func (b *Builder) unit(x, gamma onnx.Value) onnx.Value {
+	shape := make([]int, len(x.Dims))
+	for i := range shape {
+		shape[i] = 1
+	}
+	shape[0] = x.Dims[0]
+	return b.Mul(x, b.Reshape(b.Div(gamma, b.Max(b.Norm(x), b.Scalar(tiny))), shape...))
 }
 
 // PullLatent is Pull at the latents v, for ‖y − A(D(v))‖ with the prior's decoder D.
@@ -174,8 +194,11 @@ func (b *Builder) PullLatent(v, gamma onnx.Value, gradient string) (pull, norm o
 	if err != nil {
 		return pull, norm, err
 	}
-	if pull, norm, err = b.Pull(images, gamma, gradient); err == nil {
-		pull, err = b.Gradient(images, v, pull)
+	if pull, norm, err = b.Pull(images, gamma, gradient); err != nil {
+		return pull, norm, err
+	}
+	if pull, err = b.Gradient(images, v, pull); err == nil && gradient == GradientUnit {
+		pull = b.unit(pull, gamma) // of the gradient by the latent
 	}
 	return pull, norm, err
 }

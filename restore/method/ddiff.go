@@ -2,6 +2,7 @@ package method
 
 import (
 	"math"
+	"slices"
 
 	"ddiff/restore/onnx"
 	"ddiff/restore/operator"
@@ -14,14 +15,14 @@ import (
 //
 //	z   = (x_t − √(1−ᾱ_t)·ε_θ(x_t, t))/√ᾱ_t, clipped to [−1, 1]
 //	v   = z − u
-//	x   = v − γ_t·∇_v‖y − A(v)‖₂
+//	x   = v − γ_t·∇, with ∇ = g/‖g‖ (unit), g/(2·‖y − A(v)‖) (norm) or g (squared), and g = ∇_v‖y − A(v)‖²
 //	ε̂   = (x_t − √ᾱ_t·x)/√(1−ᾱ_t)
 //	x_s = √ᾱ_s·(x + u) + √(1−ᾱ_s−σ_t²)·ε̂ + σ_t·ε, with ε = 0 for t ≤ t₀
 //	u   = u + x − z
 //
-// and the answer is x_s after the last step, where ᾱ_s = 1: x + u, or x with the parameter answer. The gradient is that of the un-squared norm, per image
-// over the observed entries, so that γ has the meaning of the code on which the paper's experiments are built;
-// "squared" is an option.
+// and the answer is x_s after the last step, where ᾱ_s = 1: x + u, or x with the parameter answer. With the answer x_t the last step
+// changes nothing. The gradient is per image over the observed entries. The released code of the authors (SoniaMinseoKim/ddiff-cvpr at ae3ce1f,
+// ddiff_sample.py) has the unit gradient and the answer x_t, and so have the presets ffhq and imagenet.
 func DDiff() Method {
 	return ddiff{name: "ddiff", about: "Dual Ascent Diffusion", dual: true, noisy: true}
 }
@@ -60,6 +61,7 @@ const (
 const (
 	answerSum    = "x_plus_u"
 	answerPrimal = "x"
+	answerState  = "x_t"
 )
 
 // The rules for saturated entries of A(v), whose gradient is 0.
@@ -80,7 +82,7 @@ const ddiffCitation = "M. Kim, A. Levy, G. Wetzstein: Dual Ascent Diffusion for 
 func ddiffParameters() parameter.List {
 	return parameter.List{
 		{Name: "gamma0", Max: largest, Open: true, Default: 8,
-			Doc: "step size γ₀ for 256×256 images; with gradient norm it scales with √(height·width)/256"},
+			Doc: "step size γ₀ for 256×256 images; with gradient norm or unit it scales with √(height·width)/256"},
 		{Name: "a", Max: largest, Default: 3.3, Doc: "factor of gamma0 at times above t_gamma"},
 		{Name: "b", Max: largest, Default: 1, Doc: "factor of gamma0 from t_gamma down"},
 		{Name: "t_gamma", Time: true, Unit: "time index", Default: 90, Doc: "time at which the factor of gamma0 changes"},
@@ -88,8 +90,8 @@ func ddiffParameters() parameter.List {
 			Doc: "no noise is added from this time down; none: no noise at any step"},
 		{Name: "sigma_rule", Choices: []string{sigmaDDPM, sigmaFull},
 			Doc: "noise of the reverse step: the posterior's (ddpm), or all of the noise level (full)"},
-		{Name: "gradient", Choices: []string{GradientNorm, GradientSquared},
-			Doc: "gradient of ‖y − A(x)‖ (norm) or of its square (squared)"},
+		{Name: "gradient", Choices: []string{GradientNorm, GradientSquared, GradientUnit},
+			Doc: "gradient of ‖y − A(x)‖ (norm), of its square (squared), or either one divided by its norm (unit)"},
 	}
 }
 
@@ -99,8 +101,8 @@ func (m ddiff) Info() Info {
 		Name: m.name, About: m.about,
 		Citation: ddiffCitation,
 		Parameters: append(ddiffParameters(),
-			parameter.Parameter{Name: "answer", Added: true, Choices: []string{answerSum, answerPrimal},
-				Doc: "the result: x + u after the last step as in the paper, or x"},
+			parameter.Parameter{Name: "answer", Added: true, Choices: []string{answerSum, answerPrimal, answerState},
+				Doc: "the result: x + u after the last step as in the paper's text, x, or x_t, the state before the last step as in the authors' code"},
 			parameter.Parameter{Name: "recover", Added: true, Choices: []string{recoverNever, recoverBeyond},
 				Doc: "gradient at saturated entries of hdr: 0, or passed where the residual leads back by more than 4·noise_std"},
 			parameter.Parameter{Name: "noise_std", For: "recover", Min: 0.001, Max: 1, Default: 0.05,
@@ -149,11 +151,16 @@ func (m ddiff) Plan(s Settings, schedule prior.Schedule, image operator.Shape) (
 			st.Scalars["next_of_x"] = math.Sqrt(l.Next) - k*a/b
 			st.Scalars["next_of_u"] = math.Sqrt(l.Next)
 			st.Scalars["next_of_xt"] = k / b
-			if i == len(levels)-1 && s.Word("answer") == answerPrimal {
-				st.Scalars["next_of_u"] = 0
-			}
 			if float64(l.Time) > s.Number("t0") {
 				st.Std = map[string]float64{"noise": sigma}
+			}
+			if i == len(levels)-1 {
+				switch s.Word("answer") {
+				case answerPrimal:
+					st.Scalars["next_of_u"] = 0
+				case answerState:
+					st.Scalars["next_of_x"], st.Scalars["next_of_u"], st.Scalars["next_of_xt"], st.Std = 0, 0, 1, nil
+				}
 			}
 		}
 		out = append(out, st)
@@ -161,9 +168,9 @@ func (m ddiff) Plan(s Settings, schedule prior.Schedule, image operator.Shape) (
 	return out, nil
 }
 
-// gammaScale scales a step size that is stated for 256×256 images: a norm grows with the number of pixels.
+// gammaScale scales a step size that is stated for 256×256 images: the norm of a residual and that of a step grow with the number of pixels.
 func gammaScale(gradient string, image operator.Shape) float64 {
-	if gradient == GradientNorm {
+	if gradient != GradientSquared {
 		return math.Sqrt(float64(image.Height*image.Width)) / 256
 	}
 	return 1
@@ -237,49 +244,7 @@ func (m ddiff) Step(b *Builder, s Settings) (Next, error) {
 	return out, nil
 }
 
-// ddiffRow is one column of the paper's tables.
-type ddiffRow struct {
-	task       string
-	gamma0     float64
-	tGamma, t0 float64
-	sigmaRule  string
-}
-
-// ddiffRows are the presets: natural and fast, tuned for the bundled prior and few steps, and the paper's tables for FFHQ and
-// ImageNet (appendix "Hyperparameter Choices"), for 256×256 images and 1000 steps.
+// ddiffRows are the presets: natural and fast, tuned for the bundled prior and few steps, and those of the paper.
 func ddiffRows() []Row {
-	rows := append(ddiffNatural(), ddiffFast()...)
-	for _, table := range []struct {
-		preset string
-		rows   []ddiffRow
-	}{
-		{"ffhq", []ddiffRow{
-			{operator.SuperResolution, 18, 90, 1, sigmaFull},
-			{operator.InpaintBox, 30, 90, 1, sigmaFull},
-			{operator.InpaintRandom, 50, 90, 1, sigmaFull},
-			{operator.GaussianDeblur, 2.9, 90, 50, sigmaDDPM},
-			{operator.MotionDeblur, 2.9, 90, 80, sigmaDDPM},
-			{operator.PhaseRetrieval, 38, 90, 1, sigmaFull},
-			{operator.NonlinearDeblur, 2.5, 90, 120, sigmaDDPM},
-			{operator.HDR, 3.5, 90, 120, sigmaDDPM},
-		}},
-		{"imagenet", []ddiffRow{
-			{operator.SuperResolution, 18, 90, 1, sigmaFull},
-			{operator.InpaintBox, 50, 500, 1, sigmaFull},
-			{operator.InpaintRandom, 50, 90, 1, sigmaFull},
-			{operator.GaussianDeblur, 1.8, 90, 50, sigmaDDPM},
-			{operator.MotionDeblur, 1.5, 90, 80, sigmaDDPM},
-			{operator.PhaseRetrieval, 38, 90, 1, sigmaFull},
-			{operator.NonlinearDeblur, 2.5, 90, 120, sigmaDDPM},
-			{operator.HDR, 3.8, 90, 100, sigmaDDPM},
-		}},
-	} {
-		for _, r := range table.rows {
-			rows = append(rows, Row{Preset: table.preset, Task: r.task, Steps: 1000, Values: map[string]parameter.Value{
-				"gamma0": parameter.Number(r.gamma0), "a": parameter.Number(3.3), "b": parameter.Number(0.1), "t_gamma": parameter.Number(r.tGamma), "t0": parameter.Number(r.t0),
-				"sigma_rule": parameter.Word(r.sigmaRule),
-			}})
-		}
-	}
-	return rows
+	return slices.Concat(ddiffNatural(), ddiffFast(), ddiffPublished())
 }

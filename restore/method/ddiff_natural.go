@@ -5,9 +5,9 @@ import (
 	"ddiff/restore/parameter"
 )
 
-// ddiffNatural is tuned for the bundled prior: few steps; a larger b, because a weak prior smooths the image away when
-// it is left alone with it; an earlier end of the added noise. Box inpainting adds no noise: in the hole, no gradient corrects an
-// error that noise causes.
+// ddiffNatural is tuned for the bundled prior: few steps, a larger b than the paper's, an earlier end of the added noise, and the
+// gradient of the norm, which unit did not improve in a comparison (docs/tuning.md). Box inpainting adds no noise: in the hole, no gradient
+// corrects an error that noise causes.
 //
 // The settings of the paper's tasks have the highest mean PSNR on the bundled photographs at 128×128 with sigma 0.05, so
 // figures on those photographs are those of tuned data. The steps of super-resolution, and noise, answer and gradient at saturated entries of HDR were chosen

@@ -9,19 +9,20 @@ import (
 
 // LatentDDiff is DDiff in the latent space of a prior with encoder E and decoder D (Algorithm 2 of the DDiff paper). From
 // z_T ~ N(0, I) and u = 0, each step from time t to the next s predicts the clean latent z̃ of z_t, which is not clipped,
-// and moves it towards the measurement. Mode latent_dc differentiates through the decoder:
+// and moves it towards the measurement by γ_t·∇. The parameter gradient names the form of ∇ as in [DDiff]: the gradient of a norm, of its square, or
+// one of them divided by its length. Mode latent_dc differentiates ‖y − A(D(v))‖ through the decoder:
 //
 //	v   = z̃ − u
-//	x̂   = v − γ_t·∇_v‖y − A(D(v))‖₂
+//	x̂   = v − γ_t·∇
 //	x   = E(D(x̂)), or x̂ without re-encoding
 //	u   = u + x − z̃
 //
-// Mode pixel_dc takes the gradient step on the decoded image. The paper subtracts the latent u from an image there. The
+// Mode pixel_dc takes the gradient step of ‖y − A(v)‖ on the decoded image v. The paper subtracts the latent u from an image there. The
 // parameter dual names the readings:
 //
-//	pixel     x̃ = D(z̃),  v = x̃ − u,             x̂ = v − γ_t·∇_v‖y − A(v)‖₂,  x = E(x̂),  u = u + x̂ − x̃
-//	latent    v = D(z̃ − u),                      x̂ likewise,                  x = E(x̂),  u = u + x − z̃
-//	tangent   v = D(z̃) − (D(z̃ + u) − D(z̃)),  x̂ likewise,                  x = E(x̂),  u = u + x − z̃
+//	pixel     x̃ = D(z̃),  v = x̃ − u,             x̂ = v − γ_t·∇,  x = E(x̂),  u = u + x̂ − x̃
+//	latent    v = D(z̃ − u),                      x̂ likewise,    x = E(x̂),  u = u + x − z̃
+//	tangent   v = D(z̃) − (D(z̃ + u) − D(z̃)),  x̂ likewise,    x = E(x̂),  u = u + x − z̃
 //
 // Both modes end a step as DDiff does, with the u from before the step:
 //
@@ -227,7 +228,8 @@ type latentDDiffRow struct {
 
 // latentDDiffRows are the rows of LatentDDiff in the paper's tables for FFHQ and ImageNet (appendix "Hyperparameter
 // Choices"), for 256×256 images, 1000 steps and the VQ-f4 autoencoders. The paper states σ_t by task and not by table, and
-// has no values for phase retrieval.
+// has no values for phase retrieval. The authors' code (SoniaMinseoKim/ddiff-cvpr at ae3ce1f) has no latent mode. Its README states that the reported
+// experiments use the gradient divided by its length.
 func latentDDiffRows() []Row {
 	var rows []Row
 	for _, table := range []struct {
@@ -257,6 +259,7 @@ func latentDDiffRows() []Row {
 			rows = append(rows, Row{Preset: table.preset, Task: r.task, Steps: 1000, Values: map[string]parameter.Value{
 				"gamma0": parameter.Number(r.gamma0), "a": parameter.Number(r.a), "b": parameter.Number(r.b),
 				"t_gamma": parameter.Number(r.tGamma), "t0": parameter.Number(r.t0), "sigma_rule": parameter.Word(r.sigmaRule),
+				"gradient": parameter.Word(GradientUnit),
 			}})
 		}
 	}

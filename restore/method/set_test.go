@@ -25,59 +25,9 @@ func resolve(t *testing.T, r method.Request) method.Settings {
 	return s
 }
 
-// Every number of the paper's two tables for pixel space.
-func TestPaperPresets(t *testing.T) {
+// The paper has no values of LatentDDiff for phase retrieval, and natural has no row of it.
+func TestResolveMissingValue(t *testing.T) {
 	t.Parallel()
-	order := []string{operator.SuperResolution, operator.InpaintBox, operator.InpaintRandom, operator.GaussianDeblur,
-		operator.MotionDeblur, operator.PhaseRetrieval, operator.NonlinearDeblur, operator.HDR}
-	for preset, table := range map[string]struct{ gamma0, tGamma, t0 []float64 }{
-		"ffhq":     {[]float64{18, 30, 50, 2.9, 2.9, 38, 2.5, 3.5}, []float64{90, 90, 90, 90, 90, 90, 90, 90}, []float64{1, 1, 1, 50, 80, 1, 120, 120}},
-		"imagenet": {[]float64{18, 50, 50, 1.8, 1.5, 38, 2.5, 3.8}, []float64{90, 500, 90, 90, 90, 90, 90, 90}, []float64{1, 1, 1, 50, 80, 1, 120, 100}},
-	} {
-		for i, task := range order {
-			rule := "full"
-			if i == 3 || i == 4 || i >= 6 {
-				rule = "ddpm"
-			}
-			n := parameter.Number
-			want := method.Settings{Method: "ddiff", Steps: 1000, Values: []method.Setting{
-				{"gamma0", n(table.gamma0[i])}, {"a", n(3.3)}, {"b", n(0.1)}, {"t_gamma", n(table.tGamma[i])}, {"t0", n(table.t0[i])},
-				{"sigma_rule", parameter.Word(rule)}, {"gradient", parameter.Word("norm")},
-			}}
-			if got := resolve(t, method.Request{Method: "ddiff", Preset: preset, Task: task}); !reflect.DeepEqual(got, want) {
-				t.Errorf("%s %s: %+v, want %+v", preset, task, got, want)
-			}
-		}
-	}
-}
-
-// Every number of the rows LatentDDiff of the paper's two tables, which have none for phase retrieval.
-func TestPaperLatentPresets(t *testing.T) {
-	t.Parallel()
-	order := []string{operator.SuperResolution, operator.InpaintBox, operator.InpaintRandom, operator.GaussianDeblur,
-		operator.MotionDeblur, operator.NonlinearDeblur, operator.HDR}
-	for preset, table := range map[string]struct{ gamma0, tGamma, t0, a, b []float64 }{
-		"ffhq": {[]float64{100, 200, 400, 60, 60, 500, 150}, []float64{90, 600, 200, 90, 150, 90, 600}, []float64{500, 1, 800, 200, 200, 200, 1},
-			[]float64{3.3, 25, 30, 3.3, 3.3, 3.3, 30}, []float64{0.1, 0.15, 0.1, 0.1, 0.1, 0.1, 0.15}},
-		"imagenet": {[]float64{150, 400, 400, 150, 100, 100, 250}, []float64{600, 600, 600, 600, 90, 90, 600}, []float64{1, 1, 1, 1, 200, 200, 200},
-			[]float64{50, 30, 50, 50, 3.3, 3.3, 25}, []float64{0.15, 0.1, 0.15, 0.15, 0.1, 0.1, 0.15}},
-	} {
-		for i, task := range order {
-			rule := "full"
-			if i >= 3 {
-				rule = "ddpm"
-			}
-			n, w := parameter.Number, parameter.Word
-			want := method.Settings{Method: "latent_ddiff", Steps: 1000, Values: []method.Setting{
-				{"mode", w("pixel_dc")}, {"dual", w("pixel")}, {"reencode", w("always")},
-				{"gamma0", n(table.gamma0[i])}, {"a", n(table.a[i])}, {"b", n(table.b[i])}, {"t_gamma", n(table.tGamma[i])}, {"t0", n(table.t0[i])},
-				{"sigma_rule", w(rule)}, {"gradient", w("norm")},
-			}}
-			if got := resolve(t, method.Request{Method: "latent_ddiff", Preset: preset, Task: task}); !reflect.DeepEqual(got, want) {
-				t.Errorf("%s %s: %+v, want %+v", preset, task, got, want)
-			}
-		}
-	}
 	for want, r := range map[string]method.Request{
 		"task phase_retrieval: no preset has one": {Method: "latent_ddiff", Preset: "ffhq", Task: operator.PhaseRetrieval},
 		"a preset that has one: ffhq, imagenet":   {Method: "latent_ddiff", Preset: "natural", Task: operator.HDR},
@@ -248,9 +198,10 @@ func TestAddedParameters(t *testing.T) {
 	for want, values := range map[string]map[string]parameter.Value{
 		`}`:              {"answer": word("x_plus_u"), "recover": word("never"), "noise_std": parameter.Number(0.2)},
 		`,"answer":"x"}`: {"answer": word("x")},
-		`,"recover":"beyond_noise","noise_std":0.1}`: {"recover": word("beyond_noise")},
-		`,"recover":"beyond_noise","noise_std":0.2}`: {"recover": word("beyond_noise"), "noise_std": parameter.Number(0.2)},
+		`,"recover":"beyond_noise","noise_std":0.1}`: {"answer": word("x_plus_u"), "recover": word("beyond_noise")},
+		`,"recover":"beyond_noise","noise_std":0.2}`: {"answer": word("x_plus_u"), "recover": word("beyond_noise"), "noise_std": parameter.Number(0.2)},
 	} {
+		values["gradient"] = word("norm")
 		s := resolve(t, method.Request{Method: "ddiff", Preset: "ffhq", Task: operator.HDR, Sigma: &sigma, Values: values})
 		got, err := json.Marshal(s)
 		if err != nil || string(got) != before+want {

@@ -71,6 +71,11 @@ func (n *Network) ID() string {
 	return fmt.Sprintf("%s@%d:%s", n.Name, n.Version, n.SHA256[:MinDigest])
 }
 
+// UnclippedID is the versioned id of [Network.ScoreUnclipped], such as "lpips_alex@1_unclipped:1f2e3d4c".
+func (n *Network) UnclippedID() string {
+	return fmt.Sprintf("%s@%d_unclipped:%s", n.Name, n.Version, n.SHA256[:MinDigest])
+}
+
 // describe reads the metadata and checks the inputs and outputs.
 func (n *Network) describe(m *modelfile.Model) error {
 	meta := m.Metadata()
@@ -107,6 +112,15 @@ func (n *Network) describe(m *modelfile.Model) error {
 // Score returns the distance between two images of equal shape with 3 channels, clipped to [-1, 1]; 0 for identical images,
 // and not limited above. Errors are [ErrShape], [ErrTooSmall], [raster.ErrNotFinite] and errors of the runtime.
 func (n *Network) Score(ctx context.Context, x, y *raster.Image) (float64, error) {
+	return n.score(ctx, x, y, func(v float32) float32 { return min(1, max(-1, v)) })
+}
+
+// ScoreUnclipped is [Network.Score] without clipping.
+func (n *Network) ScoreUnclipped(ctx context.Context, x, y *raster.Image) (float64, error) {
+	return n.score(ctx, x, y, func(v float32) float32 { return v })
+}
+
+func (n *Network) score(ctx context.Context, x, y *raster.Image, value func(float32) float32) (float64, error) {
 	if err := checkPair(x, y); err != nil {
 		return 0, fmt.Errorf("%s: %w", n.Name, err)
 	}
@@ -123,7 +137,7 @@ func (n *Network) Score(ctx context.Context, x, y *raster.Image) (float64, error
 	}
 	for i, img := range []*raster.Image{x, y} {
 		for at, v := range img.Pix {
-			n.in[i].F32[at] = min(1, max(-1, v))
+			n.in[i].F32[at] = value(v)
 		}
 	}
 	if err := n.session.Run(ctx, n.in, n.out); err != nil {

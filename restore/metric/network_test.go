@@ -77,6 +77,17 @@ func TestNetworkAgreesWithTorch(t *testing.T) {
 	if err != nil || clipped != 0 {
 		t.Errorf("clipped: %v, %v", clipped, err)
 	}
+	// Without clipping they count. Within the range both scores are equal.
+	if d, err := n.ScoreUnclipped(t.Context(), constant(3, 40, 40, 1), constant(3, 40, 40, 9)); err != nil || !(d >= 1e-3) {
+		t.Errorf("not clipped: %v, %v", d, err)
+	}
+	x, y := decode(t, "noise_x.png"), decode(t, "noise_y.png")
+	if d, err := n.ScoreUnclipped(t.Context(), x, y); err != nil || !(math.Abs(d-want["noise"]) <= 1e-5) {
+		t.Errorf("within the range: %v, %v, want %v", d, err, want["noise"])
+	}
+	if id, want := n.UnclippedID(), "lpips_alex@1_unclipped:"+n.SHA256[:MinDigest]; id != want {
+		t.Errorf("id %s, want %s", id, want)
+	}
 }
 
 // TestNetworkChangesSize: a score does not depend on the sizes of the pairs before, of which some differ in one side only.

@@ -15,7 +15,7 @@ type Definition struct {
 	// Parameters are the numbers that a campaign may set.
 	Parameters parameter.List
 	// Build makes the expression for images of one shape, both sides even and at least 8. p holds every parameter, each in
-	// its range. Errors wrap [ErrShape] or [ErrParam].
+	// its range; added ones may be missing at their default 0. Errors wrap [ErrShape] or [ErrParam].
 	Build func(s Shape, p map[string]float64) (Expression, error)
 	// Grey: A maps images of three channels to measurements of one.
 	Grey bool

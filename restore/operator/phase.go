@@ -17,6 +17,7 @@ func phaseRetrieval() Definition {
 		Name: PhaseRetrieval, Label: "Phase retrieval", Doc: "modulus of the oversampled Fourier transform",
 		Parameters: parameter.List{
 			{Name: "oversample", Default: 2, Max: 8, Open: true, Doc: "padding of each side, in eighths of the image's side"},
+			{Name: "signed", Added: true, Integer: true, Max: 1, Doc: "1: the image in [-1, 1] is transformed, as in the code of DDiff's authors; 0: in [0, 1], as in DAPS"},
 		},
 		Dense:      1.5,
 		NotPicture: true,
@@ -26,7 +27,7 @@ func phaseRetrieval() Definition {
 			if rows < 1 || cols < 1 {
 				return Expression{}, fmt.Errorf("%w oversample: %g adds no padding to %d×%d", ErrParam, p["oversample"], s.Width, s.Height)
 			}
-			f := &phase{newFourierBasis(s.Height, rows), newFourierBasis(s.Width, cols)}
+			f := &phase{newFourierBasis(s.Height, rows), newFourierBasis(s.Width, cols), p["signed"] == 1}
 			// The largest modulus is that of white at frequency zero.
 			top := float64(s.Height*s.Width) / math.Sqrt(float64(f.rows.m*f.cols.m))
 			return Expression{
@@ -45,11 +46,14 @@ func phaseRetrieval() Definition {
 	}
 }
 
-// phase is the modulus of the centred orthonormal Fourier transform of v/2 + 1/2, padded
-// with zeros on all sides. The modulus does not depend on the origin of the transform. An origin
-// at the centre of the image splits the transform into real cosine and sine products of the
+// phase is the modulus of the centred orthonormal Fourier transform of v/2 + 1/2, or of v if signed, padded
+// with zeros on all sides. v and −v have one modulus: signed leaves the sign of the image open. The modulus does not depend on the origin of
+// the transform. An origin at the centre of the image splits the transform into real cosine and sine products of the
 // even and odd parts of each axis.
-type phase struct{ rows, cols *fourierBasis }
+type phase struct {
+	rows, cols *fourierBasis
+	signed     bool
+}
 
 // fourierBasis has the cosines and sines of the frequencies 0..m/2 about the centre of n
 // samples, for a transform of length m, [m/2+1, n/2] each.
@@ -72,9 +76,11 @@ func newFourierBasis(n, pad int) *fourierBasis {
 }
 
 func (o *phase) forward(g *onnx.Graph, x, _ onnx.Value) onnx.Value {
-	half := g.Scalar(0.5)
-	p := g.Add(g.Mul(x, half), half)
-	e, d := split(g, p, rowAxis)
+	if !o.signed {
+		half := g.Scalar(0.5)
+		x = g.Add(g.Mul(x, half), half)
+	}
+	e, d := split(g, x, rowAxis)
 	// X(k, l) = (P − iQ)(C − iS) with the row transforms P (cosine) and Q (sine).
 	parts := func(v onnx.Value) (c, s onnx.Value) {
 		even, odd := split(g, v, colAxis)

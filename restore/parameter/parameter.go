@@ -37,8 +37,8 @@ type Parameter struct {
 	Choices []string
 	// Time: the number is an index of the prior's schedule, an integer from 0 to its length T. See [Parameter.Of].
 	Time bool
-	// Added: the parameter came when items without it were stored. Settings leave it out at its default, 0 or the first choice, so that
-	// these items keep their identities.
+	// Added: the parameter came when items without it were stored. Settings and operators leave it out at its default, 0 or the first choice,
+	// so that these items keep their identities.
 	Added bool
 	// For names an added parameter, before this one, without which this one has no effect: settings leave out both or none.
 	For string
@@ -161,8 +161,8 @@ func (l List) Find(name string) (Parameter, bool) {
 	return Parameter{}, false
 }
 
-// Complete returns the given numbers with defaults for the missing ones. It returns ErrInvalid
-// for an unknown name and for a number out of range.
+// Complete returns the given numbers with defaults for the missing ones, without [Parameter.Added] ones at their default. It returns
+// ErrInvalid for an unknown name and for a number out of range.
 func (l List) Complete(given map[string]float64) (map[string]float64, error) {
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		if _, ok := l.Find(name); !ok {
@@ -178,7 +178,9 @@ func (l List) Complete(given map[string]float64) (map[string]float64, error) {
 		if err := p.Check(v); err != nil {
 			return nil, err
 		}
-		out[p.Name] = v
+		if !p.Added || v != p.Default {
+			out[p.Name] = v
+		}
 	}
 	return out, nil
 }

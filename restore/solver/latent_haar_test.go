@@ -10,7 +10,6 @@ import (
 	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/operator"
 	"ddiff/restore/prior"
-	"ddiff/restore/prior/haar"
 )
 
 // With the bundled prior between two Haar transforms, the last steps of latent_ddiff are those of DDiff from a transformed
@@ -18,19 +17,7 @@ import (
 func TestLatentHaarIsDDiff(t *testing.T) {
 	t.Parallel()
 	const steps, from = 40, 34
-	data, err := prior.Read(prior.Bundled)
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	if err := haar.Write(dir, data, haar.Config{}); err != nil {
-		t.Fatal(err)
-	}
-	latents, err := prior.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pixels, op := bundled(t), newOperator(t, operator.GaussianDeblur, operator.Shape{Channels: 3, Height: 32, Width: 32})
+	pixels, latents, op := bundled(t), haarPrior(t), newOperator(t, operator.GaussianDeblur, operator.Shape{Channels: 3, Height: 32, Width: 32})
 	prob, key := problems(t, op, 1, 0.02), noise.Key{8}
 	same := []any{"gamma0", 4, "a", 3.3, "b", 1, "t_gamma", 90, "t0", 300, "sigma_rule", "ddpm", "gradient", "norm"}
 	s := newSolver(t, pixels, op, with(config(t, op.Task, steps), same...), 1, 2)

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"ddiff/restore/prior"
+	"ddiff/restore/prior/haar"
 	"ddiff/restore/prior/linear"
 )
 
@@ -56,4 +57,22 @@ func apply(a [][]float64, x []float64) []float64 {
 		}
 	}
 	return out
+}
+
+// haarPrior writes and opens the bundled prior between two Haar transforms.
+func haarPrior(t testing.TB) *prior.Prior {
+	t.Helper()
+	data, err := prior.Read(prior.Bundled)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := haar.Write(dir, data, haar.Config{}); err != nil {
+		t.Fatal(err)
+	}
+	p, err := prior.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
 }

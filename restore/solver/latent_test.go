@@ -12,6 +12,7 @@ import (
 	"ddiff/restore/noise"
 	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/operator"
+	"ddiff/restore/parameter"
 	"ddiff/restore/prior"
 	"ddiff/restore/prior/linear"
 )
@@ -37,9 +38,10 @@ func TestLatentIsRotatedDDiff(t *testing.T) {
 	for _, task := range []string{operator.GaussianDeblur, operator.InpaintRandom, operator.HDR} {
 		op := newOperator(t, task, shape)
 		prob := problems(t, op, 1, 0.05)
-		for gradient, gamma0 := range map[string]float64{method.GradientNorm: 2, method.GradientSquared: 0.2} { // so small that DDiff clips nothing
+		for gradient, gamma0 := range map[string]float64{method.GradientNorm: 2, method.GradientSquared: 0.2, method.GradientUnit: 2} { // so small that DDiff clips nothing
 			same := []any{"gamma0", gamma0, "a", 0.1, "b", 0.1, "t_gamma", 90, "t0", "none", "sigma_rule", "ddpm", "gradient", gradient}
-			settings := resolve(t, method.Request{Method: "ddiff", Preset: "ffhq", Task: task, Steps: steps}) // without recover and answer
+			settings := resolve(t, method.Request{Method: "ddiff", Preset: "ffhq", Task: task, Steps: steps, // without recover
+				Values: map[string]parameter.Value{"answer": parameter.Word("x_plus_u")}})
 			s := newSolver(t, pixels, op, with(settings, append(same, "t0", 999)...), 1, 0)
 			start := s.Start(key)
 			want := []State{start.Clone()}

@@ -6,7 +6,7 @@ All take images x of shape (N, C, H, W) in [-1, 1], float32 or float64:
     gaussian_deblur   y = k * x, k = truncated Gaussian, border reflected
     motion_deblur     y[p] = sum_q k[q] x[p + q - centre], border reflected
     inpaint           y = m * x
-    phase_retrieval   y = |F pad(x/2 + 1/2)|, F centred and orthonormal
+    phase_retrieval   y = |F pad(x/2 + 1/2)|, or |F pad(x)| if signed, F centred and orthonormal
     nonlinear_deblur  y = curve(clip(gain * blur(linear_light(x))))
     hdr               y = clip(scale * x, -1, 1)
     denoise           y = x
@@ -38,7 +38,7 @@ DEFAULTS: dict[str, dict[str, float]] = {
     "gaussian_deblur": {"std": 3.0, "size": 61},
     "motion_deblur": {},
     "inpaint": {},
-    "phase_retrieval": {"oversample": 2},
+    "phase_retrieval": {"oversample": 2, "signed": 0},
     "nonlinear_deblur": {"gain": 1.2, "gamma": 2.2, "toe": 0.01},
     "hdr": {"scale": 2.0},
     "denoise": {},
@@ -98,7 +98,7 @@ def measurement(
     if task == "inpaint":
         return Measurement(functools.partial(inpaint, mask=mask), weight=mask)
     if task == "phase_retrieval":
-        return Measurement(functools.partial(phase_retrieval, oversample=int(p["oversample"])))
+        return Measurement(functools.partial(phase_retrieval, oversample=int(p["oversample"]), signed=p["signed"] == 1))
     if task == "nonlinear_deblur":
         return Measurement(functools.partial(nonlinear_deblur, kernel=kernel, **p))
     if task == "denoise":
@@ -210,15 +210,15 @@ def inpaint(x: Tensor, mask: Tensor) -> Tensor:
     return mask * x
 
 
-def phase_retrieval(x: Tensor, oversample: int = 2) -> Tensor:
-    """Modulus of the centred orthonormal DFT of x/2 + 1/2, each side padded by side*oversample//8.
+def phase_retrieval(x: Tensor, oversample: int = 2, signed: bool = False) -> Tensor:
+    """Modulus of the centred orthonormal DFT of x/2 + 1/2, or of x if signed, each side padded by side*oversample//8.
 
     Both ends are padded: H becomes H + 2*(H*oversample//8). The gradient at modulus 0 is
     defined as 0, as torch.abs of a complex number does.
     """
     height, width = x.shape[-2:]
     ph, pw = height * oversample // 8, width * oversample // 8
-    v = F.pad(x / 2 + 0.5, (pw, pw, ph, ph))
+    v = F.pad(x if signed else x / 2 + 0.5, (pw, pw, ph, ph))
     v = torch.fft.ifftshift(v, dim=(-2, -1))
     v = torch.fft.fft2(v, norm="ortho")
     return torch.fft.fftshift(v, dim=(-2, -1)).abs()
@@ -292,6 +292,12 @@ def norm_gradient(forward: Forward, v: Tensor, y: Tensor, weight: Optional[Tenso
         v = v.detach().requires_grad_(True)
         total = data_norm(y - forward(v), weight).sum()
     return torch.autograd.grad(total, v)[0]
+
+
+def unit_gradient(forward: Forward, v: Tensor, y: Tensor, weight: Optional[Tensor] = None) -> Tensor:
+    """norm_gradient of each image, divided by its norm over the image; a zero gradient stays zero."""
+    g = norm_gradient(forward, v, y, weight)
+    return g / data_norm(g).clamp_min(1e-12).reshape(-1, 1, 1, 1)
 
 
 def squared_gradient(forward: Forward, v: Tensor, y: Tensor, weight: Optional[Tensor] = None) -> Tensor:

@@ -3,7 +3,7 @@
 One step from t to s, with A, y, the weight w and the prior's noise estimate eps_theta:
 
     ddiff           z   = clip((x_t - sqrt(1-abar_t) eps_theta(x_t, t)) / sqrt(abar_t), -1, 1)
-                    x   = v - gamma_t grad_v ||w (y - A(v))||_2,   v = z - u
+                    x   = v - gamma_t g,   v = z - u,   g = grad_v ||w (y - A(v))||_2, or another of GRADIENTS
                     e   = (x_t - sqrt(abar_t) x) / sqrt(1-abar_t)
                     x_s = sqrt(abar_s) (x + u) + sqrt(1-abar_s-sigma_t^2) e + sigma_t eps
                     u   = u + x - z              (after x_s, which uses the old u)
@@ -11,7 +11,7 @@ One step from t to s, with A, y, the weight w and the prior's noise estimate eps
     diff_pnp_admm   z is the denoised x_t + u;  x as in ddiff;  x_s = x;  u = u + x - z
     diff_pnp_hqs    like diff_pnp_admm, with u = 0
 
-u starts at 0. The result is x_s of the last step.
+u starts at 0. The result is x_s of the last step; with answer "x_t", in ddiff and ddiff_hqs, the last step leaves the state as it is.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Callable, Optional, Sequence
 import torch
 from torch import Tensor
 
-from .operators import Measurement, data_norm, norm_gradient, squared_gradient
+from .operators import Measurement, data_norm, norm_gradient, squared_gradient, unit_gradient
 from .schedule import SIGMA_RULES, TRAIN_STEPS, plan
 
 # A noise estimate: state (N,C,H,W) and index t -> eps with the shape of the state. If a prior has a method `image` with the
@@ -30,7 +30,8 @@ from .schedule import SIGMA_RULES, TRAIN_STEPS, plan
 Prior = Callable[[Tensor, int], Tensor]
 
 METHODS = ("ddiff", "ddiff_hqs", "diff_pnp_admm", "diff_pnp_hqs")
-GRADIENTS = {"norm": norm_gradient, "squared": squared_gradient}
+GRADIENTS = {"norm": norm_gradient, "squared": squared_gradient, "unit": unit_gradient}
+ANSWERS = ("x_plus_u", "x_t")
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,7 @@ class Config:
     t0: int
     sigma_rule: str
     gradient: str
+    answer: str = "x_plus_u"
 
     def validate(self) -> None:
         """Raises ValueError that names the first field out of range."""
@@ -53,6 +55,7 @@ class Config:
             ("method", self.method, METHODS),
             ("sigma_rule", self.sigma_rule, SIGMA_RULES),
             ("gradient", self.gradient, tuple(GRADIENTS)),
+            ("answer", self.answer, ANSWERS),
         ):
             if value not in allowed:
                 raise ValueError(f"{name}: {value!r} is not one of {', '.join(allowed)}")
@@ -118,7 +121,7 @@ def solve(
     state = x_T
     u = torch.zeros_like(x_T)
     last = (u, u, u)
-    for step, eps in zip(steps, noise):
+    for k, (step, eps) in enumerate(zip(steps, noise)):
         seen = state if renoise else state + u
         if hasattr(prior, "image"):
             z = prior.image(seen, step.t).clamp(-1, 1)
@@ -128,7 +131,8 @@ def solve(
         x = v - step.gamma * gradient(measured.forward, v, y, measured.weight)
         if renoise:
             eps_hat = (state - step.signal * x) / step.noise
-            state = step.signal_next * (x + u) + step.direction * eps_hat + step.sigma * eps
+            if k < len(steps) - 1 or config.answer != "x_t":
+                state = step.signal_next * (x + u) + step.direction * eps_hat + step.sigma * eps
         else:
             state = x
         if dual:

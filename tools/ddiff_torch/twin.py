@@ -4,7 +4,7 @@ JOBDIR/job.json describes one job:
 
     {"task": "super_resolution", "params": {"factor": 4}, "method": "ddiff", "steps": 50,
      "gamma0": 18, "t_gamma": 90, "a": 3.3, "b": 0.1, "t0": 1, "sigma_rule": "full",
-     "gradient": "norm", "prior": "prior.onnx", "threads": 2}
+     "gradient": "unit", "answer": "x_t", "prior": "prior.onnx", "threads": 2}
 
 or several jobs in one process, each in a folder with its own job.json:
 
@@ -28,7 +28,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +45,7 @@ from .operators import NEEDS_KERNEL, NEEDS_MASK, measurement
 from .solver import Config, Curves, Prior, solve
 
 CONFIG_FIELDS = tuple(f.name for f in fields(Config))
+REQUIRED = ("task", "prior", *(f.name for f in fields(Config) if f.default is MISSING))
 JOB_FIELDS = ("task", "params", "prior", "threads", *CONFIG_FIELDS)
 
 
@@ -71,10 +72,10 @@ def run(job: dict[str, Any], folder: Path, priors: Priors) -> None:
     unknown = sorted(set(job) - set(JOB_FIELDS))
     if unknown:
         raise ValueError(f"{unknown[0]}: no such field; the fields are {', '.join(JOB_FIELDS)}")
-    missing = [name for name in ("task", "prior", *CONFIG_FIELDS) if name not in job]
+    missing = [name for name in REQUIRED if name not in job]
     if missing:
         raise ValueError(f"{missing[0]}: field is missing")
-    config = Config(**{name: job[name] for name in CONFIG_FIELDS})
+    config = Config(**{name: job[name] for name in CONFIG_FIELDS if name in job})
     config.validate()
     task = job["task"]
     measured = measurement(

@@ -75,6 +75,7 @@ CASES = (
     Case("gaussian_deblur", 1, 64, 64, {"std": 1.5, "size": 15}),
     Case("motion_deblur", 1, 64, 64, {}, kernel=15),
     Case("phase_retrieval", 1, 64, 64, {"oversample": 2}),
+    Case("phase_retrieval", 1, 16, 24, {"oversample": 8, "signed": 1}),
 )
 
 

@@ -1,14 +1,16 @@
-"""Write the reference vectors of published methods: the first steps of the authors' own code, with the bundled prior.
+"""Write the reference vectors of published methods: steps of the authors' own code, with the bundled prior.
 
     PYTHONPATH=tools python3 -m method_vectors PUBLICATION DIR OUTDIR
 
 DIR is a copy of the authors' repository, which the module of the publication names with its commit. It is read and never written. The
 committed vectors are in restore/solver/testdata/methods. Each case is a folder with
 
-    case.json       the method, the task and the settings of the run
+    case.json       the method, the task and the settings of the run, and the recorded steps if they are not the first ones
     y.npy           the measurement
     mask.npy        the mask, for inpainting
-    x.npy           the state after each step, [steps, 3, H, W]
+    x.npy           the state after each recorded step, [steps, 3, H, W], or a latent for methods with a latent prior
+
+Those of ddiff are in restore/solver/testdata/ddiff, see method_vectors/ddiff.py: steps at several times, with two networks.
 
 The start and the noise are those of restore/noise for KEY, which this program computes a second time: a test gives them to the
 Go program by the key alone.
@@ -31,13 +33,20 @@ import torch
 
 from method_vectors.daps import daps
 from method_vectors.dcdp import dcdp
+from method_vectors.ddiff import ddiff
 from method_vectors.ddrm import ddrm
 from method_vectors.diffpir import diffpir
 from method_vectors.dmplug import dmplug
 from method_vectors.dps import dps
+from method_vectors.latent_daps import latent_daps
+from method_vectors.psld import psld
 from method_vectors.reddiff import reddiff
+from method_vectors.resample import resample
 
-PUBLICATIONS = {"daps": daps, "dcdp": dcdp, "ddrm": ddrm, "diffpir": diffpir, "dmplug": dmplug, "dps": dps, "reddiff": reddiff}
+PUBLICATIONS = {
+    "daps": daps, "dcdp": dcdp, "ddiff": ddiff, "ddrm": ddrm, "diffpir": diffpir, "dmplug": dmplug, "dps": dps, "latent_daps": latent_daps,
+    "psld": psld, "reddiff": reddiff, "resample": resample,
+}  # fmt: skip
 
 
 def main() -> int:

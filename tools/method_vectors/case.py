@@ -31,6 +31,7 @@ class Case:
     y: Tensor | None = None
     mask: np.ndarray | None = None
     states: list[Tensor] = field(default_factory=list)
+    recorded: list[int] | None = None  # the steps after which the states are, if not the first ones
 
     def record(self, x: Tensor) -> None:
         """Adds a state; the run ends after STEPS of them."""
@@ -42,6 +43,8 @@ class Case:
         folder = outdir / self.name
         folder.mkdir(parents=True, exist_ok=True)
         described = {"task": self.task, "key": KEY, "sigma": SIGMA, "settings": self.settings}
+        if self.recorded:
+            described["recorded"] = self.recorded
         (folder / "case.json").write_text(json.dumps(described, indent=1) + "\n")
         np.save(folder / "y.npy", self.y.detach().numpy())
         np.save(folder / "x.npy", torch.cat(self.states).numpy())

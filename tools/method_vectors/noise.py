@@ -14,12 +14,12 @@ SIDE = 32  # of the pictures
 START, STEP, SHIFT = 2, 3, 20  # of restore/noise and restore/solver
 
 
-def words(count: int, purpose: int, step: int) -> np.ndarray:
-    """The first words of a stream of KEY: Philox4x32-10."""
+def words(count: int, purpose: int, step: int, key: tuple[int, ...] = KEY) -> np.ndarray:
+    """The first words of a stream of a key: Philox4x32-10."""
     low = np.uint64(0xFFFFFFFF)
     blocks = -(-count // 4)
-    c = [np.arange(blocks, dtype=np.uint64)] + [np.full(blocks, v, np.uint64) for v in (step, purpose, KEY[2])]
-    k0, k1 = KEY[:2]
+    c = [np.arange(blocks, dtype=np.uint64)] + [np.full(blocks, v, np.uint64) for v in (step, purpose, key[2])]
+    k0, k1 = key[:2]
     for _ in range(10):
         p0, p1 = c[0] * np.uint64(0xD2511F53), c[2] * np.uint64(0xCD9E8D57)
         c = [(p1 >> np.uint64(32)) ^ c[1] ^ np.uint64(k0), p1 & low, (p0 >> np.uint64(32)) ^ c[3] ^ np.uint64(k1), p0 & low]
@@ -27,11 +27,11 @@ def words(count: int, purpose: int, step: int) -> np.ndarray:
     return np.stack(c, 1).reshape(-1)[:count]
 
 
-def normal(shape: tuple[int, ...], purpose: int, step: int) -> Tensor:
-    """Independent N(0, 1) numbers of a stream of KEY."""
-    w = words(math.prod(shape), purpose, step)
+def normal(shape: tuple[int, ...], purpose: int, step: int, key: tuple[int, ...] = KEY, std: float = 1) -> Tensor:
+    """Independent N(0, std^2) numbers of a stream of a key."""
+    w = words(math.prod(shape), purpose, step, key)
     tail = (2 * (w & np.uint64(0x7FFFFFFF)).astype(np.float64) + 1) / 2**33
-    z = -ndtri(tail) * np.where(w >> np.uint64(31), -1, 1)
+    z = -ndtri(tail) * np.where(w >> np.uint64(31), -1, 1) * std
     return torch.from_numpy(z.astype(np.float32)).reshape(shape)
 
 
