@@ -11,7 +11,7 @@ import (
 	"ddiff/internal/cli"
 	"ddiff/internal/cli/campaign"
 	"ddiff/manifest"
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/solver"
 )
 
@@ -40,9 +40,9 @@ func completions(c shard.Catalogue) map[string]func() []string {
 		"tile":       fixed(manifest.TileAuto, manifest.TileOff),
 		"select":     func() []string { return strings.Split(cli.Words(manifest.Selections()), ", ") },
 		"objective":  func() []string { return strings.Split(cli.Words(tune.Objectives()), ", ") },
-		"device":     onnx.Providers,
+		"device":     onnxruntime.Providers,
 		"form":       func() []string { return strings.Split(cli.Words(solver.Forms()), ", ") },
-		"precision":  func() []string { return strings.Split(cli.Words(onnx.Precisions()), ", ") },
+		"precision":  func() []string { return strings.Split(cli.Words(onnxruntime.Precisions()), ", ") },
 		"log-level":  fixed("debug", "info", "warn", "error", "off"),
 		"log-format": fixed("text", "json"),
 		"priority":   func() []string { return strings.Split(cli.Words(manifest.Priorities()), ", ") },

@@ -7,13 +7,13 @@ import (
 
 	"ddiff/dataset"
 	"ddiff/internal/redact"
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/modelfile"
 	"ddiff/storage"
 	"ddiff/telemetry"
 )
 
 // modelBytes is the size limit of priors and operator files, the largest objects of a cluster.
-const modelBytes int64 = onnx.MaxFileBytes
+const modelBytes int64 = modelfile.MaxFileBytes
 
 // OpenClusterStore opens the store of a cluster, which holds priors of up to modelBytes.
 func OpenClusterStore(ctx context.Context, address string, log *slog.Logger) (*storage.Opened, error) {

@@ -12,8 +12,8 @@ import (
 
 	"ddiff/coordinator/shard"
 	"ddiff/restore"
-	"ddiff/restore/onnx"
 	"ddiff/restore/onnx/install"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/solver"
 )
 
@@ -33,7 +33,7 @@ type ComputeOptions struct {
 
 // AddDevice adds the flags of the device with its default.
 func (o *ComputeOptions) AddDevice(f *pflag.FlagSet, value string) {
-	f.StringVar(&o.Device, "device", value, onnx.DeviceForms)
+	f.StringVar(&o.Device, "device", value, onnxruntime.DeviceForms)
 	f.StringArrayVar(&o.options, "provider-option", nil, "setting `KEY=VALUE` of the device's provider, such as tf32=on; repeatable")
 	f.StringVar(&o.library, "onnxruntime", "", "ONNX Runtime library or its directory (default: searched)")
 	f.IntVar(&o.Threads, "threads", 0, "CPU threads (0: one per core)")
@@ -48,8 +48,8 @@ func (o *ComputeOptions) AddBuild(f *pflag.FlagSet) {
 
 // AddPrecision adds the flag of the precision of campaigns that fix none.
 func (o *ComputeOptions) AddPrecision(f *pflag.FlagSet) {
-	f.StringVar(&o.precision, "precision", string(onnx.FP32),
-		"arithmetic of the score network for campaigns without a precision: "+Words(onnx.Precisions()))
+	f.StringVar(&o.precision, "precision", string(onnxruntime.FP32),
+		"arithmetic of the score network for campaigns without a precision: "+Words(onnxruntime.Precisions()))
 }
 
 // Words joins values for help texts and messages.
@@ -66,7 +66,7 @@ func (o ComputeOptions) Build() (solver.Build, error) {
 	b := solver.Build{Form: solver.Form(o.form), Chunk: o.chunk, Streams: o.streams}
 	if o.precision != "" {
 		var err error
-		if b.Precision, err = onnx.ParsePrecision(o.precision); err != nil {
+		if b.Precision, err = onnxruntime.ParsePrecision(o.precision); err != nil {
 			return b, Usage(fmt.Errorf("--%w", err))
 		}
 	}
@@ -91,24 +91,24 @@ func (o ComputeOptions) Check() error {
 }
 
 // runtime returns the configuration of ONNX Runtime, without its library.
-func (o ComputeOptions) runtime(log *slog.Logger) (cfg onnx.Config, err error) {
-	d, err := onnx.ParseDevice(o.Device)
+func (o ComputeOptions) runtime(log *slog.Logger) (cfg onnxruntime.Config, err error) {
+	d, err := onnxruntime.ParseDevice(o.Device)
 	if err != nil {
 		return cfg, Usage(fmt.Errorf("--device: %w", err))
 	}
 	if o.Threads < 0 {
 		return cfg, Usage(fmt.Errorf("--threads: %d is negative; use 0 for one thread per core", o.Threads))
 	}
-	if o.Threads > onnx.MaxThreads {
-		return cfg, Usage(fmt.Errorf("--threads: %d is above %d; use 0 for one thread per core", o.Threads, onnx.MaxThreads))
+	if o.Threads > onnxruntime.MaxThreads {
+		return cfg, Usage(fmt.Errorf("--threads: %d is above %d; use 0 for one thread per core", o.Threads, onnxruntime.MaxThreads))
 	}
-	var settings onnx.Options
+	var settings onnxruntime.Options
 	for _, s := range o.options {
 		if err := settings.Set(s); err != nil {
 			return cfg, Usage(fmt.Errorf("--provider-option: %w", err))
 		}
 	}
-	cfg = onnx.Config{Library: "not located yet", Provider: d.Provider, Device: d.Index, Options: settings, Threads: o.Threads, Logger: log}
+	cfg = onnxruntime.Config{Library: "not located yet", Provider: d.Provider, Device: d.Index, Options: settings, Threads: o.Threads, Logger: log}
 	if err := cfg.Validate(); err != nil {
 		return cfg, Usage(fmt.Errorf("--device %s: %w", o.Device, err))
 	}
@@ -116,16 +116,16 @@ func (o ComputeOptions) runtime(log *slog.Logger) (cfg onnx.Config, err error) {
 }
 
 // Open locates ONNX Runtime and opens it with the requested device.
-func (o ComputeOptions) Open(log *slog.Logger) (*onnx.Runtime, error) {
+func (o ComputeOptions) Open(log *slog.Logger) (*onnxruntime.Runtime, error) {
 	cfg, err := o.runtime(log)
 	if err != nil {
 		return nil, err
 	}
 	options := install.LocateOptions{Path: o.library}
-	switch d := (onnx.Device{Provider: cfg.Provider, Index: cfg.Device}); {
+	switch d := (onnxruntime.Device{Provider: cfg.Provider, Index: cfg.Device}); {
 	case d.NVIDIA():
 		options.EP = install.CUDA
-	case d.Provider == onnx.ProviderWebGPU, d.Provider == onnx.ProviderOpenVINO:
+	case d.Provider == onnxruntime.ProviderWebGPU, d.Provider == onnxruntime.ProviderOpenVINO:
 		options.EP = install.CPU // only the CPU build contains WebGPU, and is new enough for the plugin
 	}
 	lib, err := install.Locate(options)
@@ -136,7 +136,7 @@ func (o ComputeOptions) Open(log *slog.Logger) (*onnx.Runtime, error) {
 	if cfg.Plugin, err = plugin(cfg.Provider); err != nil {
 		return nil, err
 	}
-	rt, err := onnx.Open(cfg)
+	rt, err := onnxruntime.Open(cfg)
 	if err == nil && rt.Unusable() != nil {
 		noteUnusable(rt.Unusable())
 	}
@@ -145,14 +145,14 @@ func (o ComputeOptions) Open(log *slog.Logger) (*onnx.Runtime, error) {
 
 // plugin returns the path of the OpenVINO plugin for a provider, or "". With auto, a damaged plugin is noted.
 func plugin(provider string) (string, error) {
-	if provider != onnx.ProviderAuto && provider != onnx.ProviderOpenVINO {
+	if provider != onnxruntime.ProviderAuto && provider != onnxruntime.ProviderOpenVINO {
 		return "", nil
 	}
 	lib, err := install.LocatePlugin("")
 	switch {
 	case err == nil:
 		return lib.Path, nil
-	case provider == onnx.ProviderOpenVINO:
+	case provider == onnxruntime.ProviderOpenVINO:
 		return "", fmt.Errorf("use provider %s: %w", provider, err)
 	case errors.Is(err, install.ErrUnsupported): // no plugin for this platform
 	case !errors.Is(err, install.ErrNoPlugin) || os.Getenv(install.PluginVar) != "":

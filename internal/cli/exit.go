@@ -25,7 +25,10 @@ import (
 	"ddiff/restore/method"
 	"ddiff/restore/metric"
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/infer"
 	"ddiff/restore/onnx/install"
+	"ddiff/restore/onnx/modelfile"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/operator"
 	"ddiff/restore/parameter"
 	"ddiff/restore/prior"
@@ -69,12 +72,12 @@ func exitClasses() []exitClass {
 			report.ErrVersions,
 		}},
 		{ExitPrior, "the prior, an operator or a bundle cannot be used", []error{
-			ErrPrior, ErrOperator, prior.ErrCard, prior.ErrGraph, onnx.ErrModel, onnx.ErrExternal, metric.ErrNetwork, gpuworker.ErrPriorFile,
-			check.ErrVectors, check.ErrInterface, check.ErrNotFinite, prior.ErrBundle, operator.ErrGradient, operator.ErrFile, onnx.ErrNoGradient, onnx.ErrShape, gpuworker.ErrOperatorFile,
+			ErrPrior, ErrOperator, prior.ErrCard, prior.ErrGraph, modelfile.ErrModel, modelfile.ErrExternal, metric.ErrNetwork, gpuworker.ErrPriorFile,
+			check.ErrVectors, check.ErrInterface, check.ErrNotFinite, prior.ErrBundle, operator.ErrGradient, operator.ErrFile, onnx.ErrNoGradient, infer.ErrShape, gpuworker.ErrOperatorFile,
 		}},
 		{exitNoGPU, "there is no GPU to check", []error{ErrNoGPU, gpucheck.ErrAbsent}},
 		{exitRuntime, "ONNX Runtime, or the execution provider, is missing or unusable", []error{
-			onnx.ErrRuntime, onnx.ErrProvider, onnx.ErrFallback, onnx.ErrPrecision, install.ErrUnsafeArchive,
+			onnxruntime.ErrRuntime, onnxruntime.ErrProvider, onnxruntime.ErrFallback, onnxruntime.ErrPrecision, install.ErrUnsafeArchive,
 			install.ErrNotFound, install.ErrNoPlugin, install.ErrUnsupported, install.ErrChecksum, install.ErrClientMissing, install.ErrDownload,
 		}},
 		{exitLocked, "another process uses the output", []error{storage.ErrLocked}},

@@ -14,7 +14,7 @@ import (
 	"ddiff/dataset"
 	"ddiff/manifest"
 	"ddiff/queue"
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/storage"
 )
 
@@ -35,7 +35,7 @@ func TestExitCodes(t *testing.T) {
 		{errors.New(`unknown command "x" for "ddiff"`), 2},
 		{ErrIncomplete, 3},
 		{ErrMismatch, 3},
-		{onnx.ErrProvider, 4},
+		{onnxruntime.ErrProvider, 4},
 		{storage.ErrLocked, 5},
 		{storage.ErrNoSpace, 6},
 		{ErrPrior, 7},

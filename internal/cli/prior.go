@@ -8,7 +8,7 @@ import (
 	"ddiff/coordinator/shard"
 	"ddiff/internal/redact"
 	"ddiff/manifest"
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/modelfile"
 	"ddiff/restore/prior"
 )
 
@@ -23,7 +23,7 @@ func PriorError(err error) error {
 // OpenPrior opens a prior. Its errors wrap ErrPrior.
 func OpenPrior(path string) (*prior.Prior, error) {
 	p, err := prior.Open(path)
-	part := errors.Is(err, prior.ErrBundle) || errors.Is(err, onnx.ErrExternal) // the error names it
+	part := errors.Is(err, prior.ErrBundle) || errors.Is(err, modelfile.ErrExternal) // the error names it
 	if errors.Is(err, fs.ErrNotExist) && !part {
 		return nil, fmt.Errorf("%w %s: no such file; use --prior bundled, the path of an ONNX file or the folder of a bundle", ErrPrior, redact.Address(path))
 	}

@@ -11,6 +11,8 @@ import (
 	"sync"
 
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/modelfile"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/raster"
 )
 
@@ -31,22 +33,22 @@ type Network struct {
 	MinSize int
 
 	mu      sync.Mutex
-	session *onnx.Session
+	session *onnxruntime.Session
 	height  int // of the tensors
 	width   int
-	in, out []*onnx.Tensor
+	in, out []*onnxruntime.Tensor
 }
 
 // OpenNetwork reads, checks and compiles the network of a file. Errors name the file, and wrap [ErrNetwork], or an error of
 // package onnx. The caller must close the network.
-func OpenNetwork(rt *onnx.Runtime, path string) (*Network, error) {
-	data, err := onnx.ReadFile(path)
+func OpenNetwork(rt *onnxruntime.Runtime, path string) (*Network, error) {
+	data, err := modelfile.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
 	sum := sha256.Sum256(data)
 	n := &Network{File: path, SHA256: hex.EncodeToString(sum[:])}
-	m, err := onnx.ReadModel(data)
+	m, err := modelfile.ReadModel(data)
 	if err == nil {
 		err = n.describe(m)
 	}
@@ -75,7 +77,7 @@ func (n *Network) UnclippedID() string {
 }
 
 // describe reads the metadata and checks the inputs and outputs.
-func (n *Network) describe(m *onnx.Model) error {
+func (n *Network) describe(m *modelfile.Model) error {
 	meta := m.Metadata()
 	if kind := meta["ddiff.kind"]; kind != "metric" {
 		return fmt.Errorf("%w: its metadata entry ddiff.kind is %q, want metric; export it with ddiff_export lpips", ErrNetwork, kind)
@@ -155,23 +157,23 @@ func (n *Network) resize(height, width int) error {
 	}
 	n.free()
 	for range 2 {
-		t, err := onnx.NewTensor(onnx.Float, 1, 3, height, width)
+		t, err := onnxruntime.NewTensor(onnx.Float, 1, 3, height, width)
 		if err != nil {
 			return err
 		}
 		n.in = append(n.in, t)
 	}
-	t, err := onnx.NewTensor(onnx.Float, 1)
+	t, err := onnxruntime.NewTensor(onnx.Float, 1)
 	if err != nil {
 		return err
 	}
-	n.out, n.height, n.width = []*onnx.Tensor{t}, height, width
+	n.out, n.height, n.width = []*onnxruntime.Tensor{t}, height, width
 	return nil
 }
 
 func (n *Network) free() {
-	onnx.CloseTensors(n.in)
-	onnx.CloseTensors(n.out)
+	onnxruntime.CloseTensors(n.in)
+	onnxruntime.CloseTensors(n.out)
 	n.in, n.out, n.height, n.width = nil, nil, 0, 0
 }
 

@@ -14,7 +14,7 @@ import (
 	"ddiff/internal/cli"
 	"ddiff/internal/cli/campaign"
 	"ddiff/manifest"
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/operator"
 )
 
@@ -65,7 +65,7 @@ func newBenchCommand() *cobra.Command {
 	f.StringVar(&o.torch, "torch", "", "Python interpreter with PyTorch and onnx (empty: skip PyTorch)")
 	f.DurationVar(&o.compile, "torch-compile", 40*time.Second, "time after which no compilation of PyTorch begins (0: none)")
 	f.StringVar(&o.tools, "tools", "tools", "directory that holds ddiff_torch")
-	o.run.AddDevice(f, onnx.ProviderAuto)
+	o.run.AddDevice(f, onnxruntime.ProviderAuto)
 	o.run.AddBuild(f)
 	f.StringVar((*string)(&o.run.Spec.Precision), "precision", string(manifest.PrecisionAuto),
 		"arithmetic of the score network: "+cli.Words(append(manifest.Precisions(), manifest.PrecisionAuto)))
@@ -150,8 +150,8 @@ func (r benchResults) printTorch(task string, torch *torchProcess, w io.Writer) 
 		}
 		precision := r.timings[s][0].precision
 		fmt.Fprintf(w, "%-36s %5d %12.2f\n", "ddiff "+precision.Name(), s.batch, spreadOf(solver).median)
-		if precision != onnx.FP32 {
-			fmt.Fprintf(w, "%-36s %5d %12.2f\n", "ddiff "+onnx.FP32.Name(), s.batch, spreadOf(float32s).median)
+		if precision != onnxruntime.FP32 {
+			fmt.Fprintf(w, "%-36s %5d %12.2f\n", "ddiff "+onnxruntime.FP32.Name(), s.batch, spreadOf(float32s).median)
 		}
 	}
 	for _, v := range r.variants {

@@ -11,7 +11,7 @@ import (
 
 	"ddiff/internal/cli"
 	"ddiff/internal/cli/campaign"
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/operator"
 )
 
@@ -79,7 +79,7 @@ func TestTorchProcess(t *testing.T) {
 func measured() benchResults {
 	light, heavy := operator.SuperResolution, operator.PhaseRetrieval
 	of := func(network, campaign, float32s float64) timing {
-		return timing{network: network, campaign: campaign, solver: campaign - 1, float32: float32s, provider: "openvino", precision: onnx.BF16}
+		return timing{network: network, campaign: campaign, solver: campaign - 1, float32: float32s, provider: "openvino", precision: onnxruntime.BF16}
 	}
 	return benchResults{
 		settings: []benchSetting{{light, 1}, {heavy, 1}, {light, 4}, {heavy, 4}},
@@ -115,7 +115,7 @@ func TestBenchSummary(t *testing.T) {
 		}
 	}
 	r.settings = []benchSetting{{operator.HDR, 1}}
-	r.timings[r.settings[0]] = []timing{{network: 9, campaign: 10, provider: "cpu", precision: onnx.FP32}}
+	r.timings[r.settings[0]] = []timing{{network: 9, campaign: 10, provider: "cpu", precision: onnxruntime.FP32}}
 	if line, err := o.summary(r, false); err != nil || !strings.HasPrefix(line, "share_light=0.90 share_heavy=skipped ") {
 		t.Errorf("without a heavy task: %s, %v", line, err)
 	}

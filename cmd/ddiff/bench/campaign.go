@@ -16,7 +16,7 @@ import (
 	"ddiff/internal/regular"
 	"ddiff/manifest"
 	"ddiff/restore"
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/operator"
 	"ddiff/restore/prior"
 	"ddiff/restore/raster"
@@ -29,7 +29,7 @@ type timing struct {
 	solver    float64 // the solver alone, 0 without PyTorch
 	float32   float64 // the solver alone in float32
 	provider  string
-	precision onnx.Precision
+	precision onnxruntime.Precision
 }
 
 // share returns the network's share of the campaign's time.
@@ -70,17 +70,17 @@ func writePhotographs(o benchOptions, dir string) ([]string, error) {
 
 // benchNetwork is the bare score network on the runtime, and in the streams, of a campaign's solver.
 type benchNetwork struct {
-	chosen       func() *onnx.Runtime // by the engine at this time
-	runtime      *onnx.Runtime
+	chosen       func() *onnxruntime.Runtime // by the engine at this time
+	runtime      *onnxruntime.Runtime
 	milliseconds func() (float64, error) // of one evaluation
 	close        func()
 }
 
 // openNetwork compiles the network for batches of n.
-func (o benchOptions) openNetwork(ctx context.Context, e embedded.Campaign, n int, precision onnx.Precision) (benchNetwork, error) {
+func (o benchOptions) openNetwork(ctx context.Context, e embedded.Campaign, n int, precision onnxruntime.Precision) (benchNetwork, error) {
 	image := operator.Shape{Channels: e.Prior.Card.Channels, Height: o.size, Width: o.size}
 	plan := restore.Plan{Image: image, Precision: precision}
-	b := benchNetwork{chosen: func() *onnx.Runtime { return e.Engine.RuntimeFor(plan) }, close: func() {}}
+	b := benchNetwork{chosen: func() *onnxruntime.Runtime { return e.Engine.RuntimeFor(plan) }, close: func() {}}
 	b.runtime = b.chosen()
 	streams := e.Prior.Streams(b.runtime, n, e.Engine.Build(plan).Streams, o.size, o.size)
 	net, err := e.Prior.CompileStreams(b.runtime, streams, o.size, o.size, precision)
@@ -108,11 +108,11 @@ func (o benchOptions) timeCampaign(ctx context.Context, out string, photos []str
 	if err := spec.Validate(shard.Vocabulary()); err != nil {
 		return timing{}, cli.Usage(err)
 	}
-	t := timing{precision: onnx.FP32}
+	t := timing{precision: onnxruntime.FP32}
 	err := embedded.WithCampaign(ctx, spec, o.run, io.Discard, stderr, func(e embedded.Campaign) error {
 		if spec.Precision != "" {
 			var err error
-			if t.precision, err = onnx.ParsePrecision(string(spec.PrecisionOf(task, spec.Precision))); err != nil {
+			if t.precision, err = onnxruntime.ParsePrecision(string(spec.PrecisionOf(task, spec.Precision))); err != nil {
 				return err
 			}
 		}
@@ -151,11 +151,11 @@ func (o benchOptions) timeCampaign(ctx context.Context, out string, photos []str
 		if err != nil || !alone {
 			return err
 		}
-		if t.solver, err = o.timeSolver(ctx, e, task, n, t.precision); err != nil || t.precision == onnx.FP32 {
+		if t.solver, err = o.timeSolver(ctx, e, task, n, t.precision); err != nil || t.precision == onnxruntime.FP32 {
 			t.float32 = t.solver
 			return err
 		}
-		t.float32, err = o.timeSolver(ctx, e, task, n, onnx.FP32)
+		t.float32, err = o.timeSolver(ctx, e, task, n, onnxruntime.FP32)
 		return err
 	})
 	return t, err

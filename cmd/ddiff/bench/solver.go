@@ -8,14 +8,14 @@ import (
 	"ddiff/restore"
 	"ddiff/restore/method"
 	"ddiff/restore/noise"
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/operator"
 	"ddiff/restore/solver"
 )
 
 // timeSolver returns the milliseconds of a step of the solver alone, for a batch of n without a queue, storage, scores and pictures. It is
 // the median over the calls of a run but the first, unless that one makes all steps; ddiff_torch.bench measures PyTorch in this way.
-func (o benchOptions) timeSolver(ctx context.Context, e embedded.Campaign, task string, n int, precision onnx.Precision) (float64, error) {
+func (o benchOptions) timeSolver(ctx context.Context, e embedded.Campaign, task string, n int, precision onnxruntime.Precision) (float64, error) {
 	sigma := 0.05
 	settings, err := method.Builtin().Resolve(method.Request{
 		Method: "ddiff", Preset: e.Spec.Preset, Task: task, Sigma: &sigma, Steps: o.steps,

@@ -13,7 +13,7 @@ import (
 	"ddiff/coordinator/shard"
 	"ddiff/gpuworker"
 	"ddiff/internal/cli"
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/storage"
 )
 
@@ -72,7 +72,7 @@ func newWorkerCommand(c shard.Catalogue) *cobra.Command {
 	f.BoolVar(&o.timeNetwork, "time-network", false, "time the score network alone, for the metric ddiff.network.time; needs the memory of a second copy of it")
 	f.DurationVar(&o.once, "once", 0, "exit after this time without work (0: never)")
 	f.Int64Var(&o.priorMemory, "prior-memory", 0, "memory for open priors in MiB (0: 8192)")
-	o.run.AddDevice(f, onnx.ProviderAuto)
+	o.run.AddDevice(f, onnxruntime.ProviderAuto)
 	o.run.AddBuild(f)
 	o.run.AddPrecision(f)
 	f.DurationVar(&o.simulate, "simulate", 0, "hold each item for about this time instead of computing")

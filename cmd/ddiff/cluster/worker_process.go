@@ -17,7 +17,7 @@ import (
 	"ddiff/internal/retry"
 	"ddiff/manifest"
 	"ddiff/queue"
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/storage"
 	"ddiff/telemetry"
 )
@@ -35,7 +35,7 @@ type workerProcess struct {
 	log        *slog.Logger
 	tail       *gpuworker.Tail
 	board      *queue.Board
-	runtime    *onnx.Runtime        // nil when simulated
+	runtime    *onnxruntime.Runtime // nil when simulated
 	precisions []manifest.Precision // of the runtime
 	auto       manifest.Precision
 	byDefault  manifest.Precision // of campaigns without one

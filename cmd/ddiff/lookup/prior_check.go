@@ -20,7 +20,7 @@ import (
 	"ddiff/internal/redact"
 	"ddiff/internal/regular"
 	"ddiff/restore/check"
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/prior"
 	"ddiff/restore/raster"
 )
@@ -44,7 +44,7 @@ func (o *checkOptions) flags(cmd *cobra.Command) {
 	f.Float64Var(&o.maxAbs, "max-abs", limits.MaxAbs, "largest difference from the vectors of a float32 file")
 	f.Float64Var(&o.psnr, "psnr", limits.PSNR, "lowest PSNR against the vectors of a float16 file, in dB")
 	f.BoolVar(&o.json, "json", false, "print JSON")
-	o.run.AddDevice(f, onnx.ProviderCPU)
+	o.run.AddDevice(f, onnxruntime.ProviderCPU)
 }
 
 func (o *checkOptions) limits() check.Limits { return check.Limits{MaxAbs: o.maxAbs, PSNR: o.psnr} }
@@ -81,7 +81,7 @@ func checkPrior(ctx context.Context, out io.Writer, path string, o checkOptions)
 		}
 		bundle = info.IsDir()
 	}
-	return o.withRuntime(func(rt *onnx.Runtime) error {
+	return o.withRuntime(func(rt *onnxruntime.Runtime) error {
 		if bundle {
 			return o.checkBundle(ctx, out, rt, path)
 		}
@@ -100,7 +100,7 @@ func checkPrior(ctx context.Context, out io.Writer, path string, o checkOptions)
 	})
 }
 
-func (o checkOptions) checkBundle(ctx context.Context, out io.Writer, rt *onnx.Runtime, dir string) error {
+func (o checkOptions) checkBundle(ctx context.Context, out io.Writer, rt *onnxruntime.Runtime, dir string) error {
 	images, err := o.photographs(dir)
 	if err != nil {
 		return err
@@ -121,7 +121,7 @@ func (o checkOptions) checkBundle(ctx context.Context, out io.Writer, rt *onnx.R
 }
 
 // withRuntime opens ONNX Runtime, calls use and closes it.
-func (o checkOptions) withRuntime(use func(rt *onnx.Runtime) error) (err error) {
+func (o checkOptions) withRuntime(use func(rt *onnxruntime.Runtime) error) (err error) {
 	rt, err := o.run.Open(slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err

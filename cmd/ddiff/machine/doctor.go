@@ -13,7 +13,7 @@ import (
 
 	"ddiff/internal/cli"
 	"ddiff/restore/gpucheck"
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 )
 
 // doctorOptions are the flags of doctor.
@@ -56,7 +56,7 @@ func newDoctorCommand() *cobra.Command {
 	f.BoolVar(&o.json, "json", false, "print one JSON object (without --gpu)")
 	f.StringVar(&o.library, "onnxruntime", "", "ONNX Runtime library or its directory (default: searched)")
 	f.BoolVar(&o.gpu, "gpu", false, "check a device")
-	f.StringVar(&o.check.Device, "device", onnx.ProviderCUDA, "device to check: cpu, cuda[:N], tensorrt[:N] or webgpu[:N]")
+	f.StringVar(&o.check.Device, "device", onnxruntime.ProviderCUDA, "device to check: cpu, cuda[:N], tensorrt[:N] or webgpu[:N]")
 	f.BoolVar(&o.quick, "quick", false, "use small images, few steps and a small random network")
 	f.IntVar(&o.check.Size, "size", 0, "side of the images in pixels (default 256, quick 32)")
 	f.IntVar(&o.check.Steps, "steps", 0, "solver steps (default 60, quick 4)")

@@ -13,8 +13,8 @@ import (
 
 	"ddiff/internal/cli"
 	"ddiff/restore/gpucheck"
-	"ddiff/restore/onnx"
 	"ddiff/restore/onnx/install"
+	"ddiff/restore/onnx/onnxruntime"
 )
 
 // checkGPU checks a device, writes the report and prints the line for scripts.
@@ -67,7 +67,7 @@ func (o doctorOptions) config() (gpucheck.Config, error) {
 
 // run locates the library and runs the check. cli.ErrNoGPU: the device cannot be used.
 func (o doctorOptions) run(ctx context.Context, cfg gpucheck.Config, stderr io.Writer) (*gpucheck.Report, error) {
-	device, err := onnx.ParseDevice(cfg.Device)
+	device, err := onnxruntime.ParseDevice(cfg.Device)
 	if err != nil {
 		return nil, cli.Usage(err)
 	}

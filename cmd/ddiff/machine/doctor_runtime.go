@@ -11,8 +11,8 @@ import (
 
 	"ddiff/internal/cli"
 	"ddiff/restore/gpucheck"
-	"ddiff/restore/onnx"
 	"ddiff/restore/onnx/install"
+	"ddiff/restore/onnx/onnxruntime"
 )
 
 // runtimeFindings locates ONNX Runtime and opens each supported provider in a process of its own. It returns an error
@@ -33,24 +33,24 @@ func runtimeFindings(ctx context.Context, path string, start gpucheck.Self) ([]f
 		out = append(out, found(name, "opened with ONNX Runtime %s", p.Library))
 		return nil
 	}
-	failure := probe("provider cpu", onnx.ProviderCPU, "name another library with --onnxruntime, or run: ddiff runtime install")
+	failure := probe("provider cpu", onnxruntime.ProviderCPU, "name another library with --onnxruntime, or run: ddiff runtime install")
 	if failure != nil {
-		failure = fmt.Errorf("%w: %w", onnx.ErrRuntime, failure)
+		failure = fmt.Errorf("%w: %w", onnxruntime.ErrRuntime, failure)
 	}
 	if noPlugin != nil {
 		reason, _, _ := strings.Cut(firstLine(noPlugin), "; run: ")
 		out = append(out, missing("provider openvino", reason, "optional, on x86-64 Linux: run: ddiff runtime install --ep openvino"))
 	} else {
-		_ = probe("provider openvino", onnx.ProviderOpenVINO, "use --device cpu") // optional
+		_ = probe("provider openvino", onnxruntime.ProviderOpenVINO, "use --device cpu") // optional
 	}
 	if reason, remedy := cudaMissing(lib); reason != "" {
 		out = append(out, missing("provider cuda", reason, remedy))
-	} else if probe("provider cuda", onnx.ProviderCUDA, "run: ddiff doctor --gpu") == nil {
+	} else if probe("provider cuda", onnxruntime.ProviderCUDA, "run: ddiff doctor --gpu") == nil {
 		if gpu, err := gpucheck.DescribeGPU(ctx, 0); err == nil {
 			out = append(out, found("GPU", "%s, %d MiB, driver %s", gpu.Name, gpu.MemoryMiB, gpu.Driver))
 		}
 	}
-	_ = probe("provider webgpu", onnx.ProviderWebGPU, "see Vulkan; only the CPU build has this provider") // optional
+	_ = probe("provider webgpu", onnxruntime.ProviderWebGPU, "see Vulkan; only the CPU build has this provider") // optional
 	return out, failure
 }
 

@@ -18,7 +18,7 @@ import (
 	"ddiff/manifest"
 	"ddiff/restore"
 	"ddiff/restore/method"
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/operator"
 	"ddiff/restore/prior"
 	"ddiff/restore/raster"
@@ -63,7 +63,7 @@ func newReplayCommand(c shard.Catalogue) *cobra.Command {
 	f.StringVar(&o.prior, "prior", prior.Bundled, "bundled, an ONNX file or the `folder` of a bundle")
 	f.StringVar(&o.precision, "precision", "", "arithmetic of the score network: "+cli.Words(manifest.Precisions())+" (default: the output's, or float32 where the device lacks it)")
 	f.StringVar(&o.root, "root", "", "`directory` that has the source image, if it was moved")
-	o.run.AddDevice(f, onnx.ProviderAuto)
+	o.run.AddDevice(f, onnxruntime.ProviderAuto)
 	return cmd
 }
 
@@ -165,31 +165,31 @@ func (o replayOptions) recompute(ctx context.Context, out *output, stderr io.Wri
 }
 
 // madeIn returns the precision of a result; early versions computed in float32 and did not record it.
-func madeIn(was manifest.Runtime) onnx.Precision {
-	return cmp.Or(onnx.Precision(was.Precision), onnx.FP32)
+func madeIn(was manifest.Runtime) onnxruntime.Precision {
+	return cmp.Or(onnxruntime.Precision(was.Precision), onnxruntime.FP32)
 }
 
 // precisionFor returns the precision of a replay: the requested one, else that of the result, or float32 where the device
 // lacks that.
-func (o replayOptions) precisionFor(was manifest.Runtime, rt *onnx.Runtime) (onnx.Precision, error) {
+func (o replayOptions) precisionFor(was manifest.Runtime, rt *onnxruntime.Runtime) (onnxruntime.Precision, error) {
 	if o.precision == "" {
 		if p := madeIn(was); rt.Computes(p) {
 			return p, nil
 		}
-		return onnx.FP32, nil
+		return onnxruntime.FP32, nil
 	}
-	p, err := onnx.ParsePrecision(o.precision)
+	p, err := onnxruntime.ParsePrecision(o.precision)
 	if err != nil {
 		return p, cli.Usage(fmt.Errorf("--%w", err))
 	}
 	if !rt.Computes(p) {
-		return p, fmt.Errorf("--precision: %w: %s cannot compute the network in %s; choose another --precision or --device", onnx.ErrPrecision, rt.Provider(), p.Name())
+		return p, fmt.Errorf("--precision: %w: %s cannot compute the network in %s; choose another --precision or --device", onnxruntime.ErrPrecision, rt.Provider(), p.Name())
 	}
 	return p, nil
 }
 
 // buildOf returns the solver build of a passport, as far as this runtime supports it.
-func buildOf(was manifest.Runtime, rt *onnx.Runtime, p onnx.Precision) solver.Build {
+func buildOf(was manifest.Runtime, rt *onnxruntime.Runtime, p onnxruntime.Precision) solver.Build {
 	b := solver.Build{Precision: p}
 	if was.Provider == rt.Provider() {
 		b.Form, b.Chunk = solver.Form(was.Form), was.K
@@ -212,7 +212,7 @@ func describe(r manifest.Runtime) string {
 	if r.Device != "" {
 		text += " (" + r.Device + ")"
 	}
-	if layout := r.Options[onnx.SettingLayout]; layout != "" {
+	if layout := r.Options[onnxruntime.SettingLayout]; layout != "" {
 		text += ", layout=" + layout
 	}
 	if r.Threads > 0 {

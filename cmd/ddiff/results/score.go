@@ -16,7 +16,7 @@ import (
 	"ddiff/coordinator/report"
 	"ddiff/coordinator/score"
 	"ddiff/internal/cli"
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/storage"
 )
 
@@ -50,7 +50,7 @@ func newScoreCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.StringSliceVar(&o.metrics, "metric", nil, "`metrics`: "+metricNames()+"; repeatable (default "+strings.Join(score.Names(), ", ")+")")
 	f.StringArrayVar(&o.where, "where", nil, "only results with `NAME=VALUE[,VALUE]`: a column of results.csv, a parameter or a setting; repeatable")
-	o.AddDevice(f, onnx.ProviderCPU)
+	o.AddDevice(f, onnxruntime.ProviderCPU)
 	f.BoolVar(&o.json, "json", false, "print one JSON object per metric")
 	return cmd
 }

@@ -12,7 +12,7 @@ import (
 	"ddiff/internal/redact"
 	"ddiff/manifest"
 	"ddiff/restore/metric"
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 )
 
 // The metrics of --metric that need a file: of clipped and of unclipped images.
@@ -23,7 +23,7 @@ const (
 
 // networkMetrics are metrics in ONNX files, and the runtime that evaluates them.
 type networkMetrics struct {
-	runtime *onnx.Runtime
+	runtime *onnxruntime.Runtime
 	opened  []*metric.Network
 }
 

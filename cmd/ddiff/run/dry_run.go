@@ -21,7 +21,7 @@ import (
 	"ddiff/internal/cli/campaign"
 	"ddiff/internal/redact"
 	"ddiff/manifest"
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/storage"
 )
 
@@ -183,12 +183,12 @@ func (p *plan) add(ctx context.Context, stat func(context.Context, string) (stor
 // expectation returns the function that adds the expected time of an item, from the batch sizes that workers of this
 // machine have measured.
 func expectation(o campaign.Options, channels int) (func(*gpuworker.Expectation, manifest.Item), error) {
-	device, err := onnx.ParseDevice(o.Device)
+	device, err := onnxruntime.ParseDevice(o.Device)
 	if err != nil {
 		return nil, cli.Usage(fmt.Errorf("--device: %w", err))
 	}
 	provider := device.Provider
-	if device.Provider == onnx.ProviderAuto {
+	if device.Provider == onnxruntime.ProviderAuto {
 		provider = ""
 	}
 	log := slog.New(slog.DiscardHandler)

@@ -21,7 +21,7 @@ import (
 	"ddiff/internal/cli/campaign"
 	"ddiff/internal/cli/embedded"
 	"ddiff/manifest"
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/storage"
 )
 
@@ -75,7 +75,7 @@ func newRestoreCommand(c shard.Catalogue) *cobra.Command {
 	campaign.AddPrecision(f, &o.Spec.Precision)
 	f.BoolVar(&o.JSON, "json", false, "print one JSON object per restoration, and one with the counts")
 	f.BoolVarP(&o.Quiet, "quiet", "q", false, "print no progress, only the restored pictures and the counts")
-	o.AddDevice(f, onnx.ProviderAuto)
+	o.AddDevice(f, onnxruntime.ProviderAuto)
 	o.AddBuild(f)
 	o.Stages.Add(f)
 	o.Process.Add(f, "off")

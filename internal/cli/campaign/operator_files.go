@@ -15,7 +15,8 @@ import (
 	"ddiff/internal/cli"
 	"ddiff/internal/redact"
 	"ddiff/manifest"
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/modelfile"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/operator"
 	"ddiff/restore/prior"
 )
@@ -23,7 +24,7 @@ import (
 // OpenOperator reads an operator file. Its errors end a command with cli.ExitPrior.
 func OpenOperator(path string) (*operator.File, error) {
 	data, err := operator.Read(path)
-	if errors.Is(err, fs.ErrNotExist) && !errors.Is(err, onnx.ErrExternal) {
+	if errors.Is(err, fs.ErrNotExist) && !errors.Is(err, modelfile.ErrExternal) {
 		return nil, fmt.Errorf("%w %s: no such file; name an ONNX file", cli.ErrOperator, redact.Address(path))
 	}
 	if err != nil {
@@ -66,7 +67,7 @@ func operatorTasks(paths []string) ([]manifest.TaskSpec, error) {
 
 // VerifyOperators runs each operator file of a catalogue once, checks that a solver with the prior can contain it, and returns
 // the files by their digests. It warns of a file that is too slow to be verified.
-func VerifyOperators(ctx context.Context, rt *onnx.Runtime, c shard.Catalogue, p *prior.Prior, log *slog.Logger) (map[string]*operator.File, error) {
+func VerifyOperators(ctx context.Context, rt *onnxruntime.Runtime, c shard.Catalogue, p *prior.Prior, log *slog.Logger) (map[string]*operator.File, error) {
 	out := map[string]*operator.File{}
 	for _, f := range c.Files {
 		if err := f.Fits(p.Opset(), p.Card.Channels); err != nil {

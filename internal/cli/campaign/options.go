@@ -8,7 +8,7 @@ import (
 
 	"ddiff/internal/cli"
 	"ddiff/manifest"
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 )
 
 // Options are the values of the flags of a campaign that a command runs in this process. Spec has those that override fields of the
@@ -79,7 +79,7 @@ func AddPhotons(f *pflag.FlagSet, photons *float64) {
 
 // AddParts adds the flags of the parts of a run.
 func (o *Options) AddParts(f *pflag.FlagSet) {
-	o.AddDevice(f, onnx.ProviderAuto)
+	o.AddDevice(f, onnxruntime.ProviderAuto)
 	o.AddBuild(f)
 	o.Sources.Add(f)
 	o.Stages.Add(f)

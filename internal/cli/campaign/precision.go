@@ -12,13 +12,13 @@ import (
 	"ddiff/coordinator/shard"
 	"ddiff/internal/cli"
 	"ddiff/manifest"
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 )
 
 // PrecisionName returns the name in campaign files of a value of --precision, which may be that of a worker's flag, such as
 // fp16. Validation of the campaign refuses other words.
 func PrecisionName(text string) manifest.Precision {
-	if p, err := onnx.ParsePrecision(text); err == nil {
+	if p, err := onnxruntime.ParsePrecision(text); err == nil {
 		text = p.Name()
 	}
 	return manifest.Precision(text)
@@ -33,14 +33,14 @@ func AddPrecision(f *pflag.FlagSet, p *manifest.Precision) {
 // precisionDevice is the part of a runtime that decides about the precision of a campaign.
 type precisionDevice interface {
 	Provider() string
-	Precisions() []onnx.Precision
-	Computes(p onnx.Precision) bool
-	Whole(p onnx.Precision) bool
-	AutoPrecision() onnx.Precision
+	Precisions() []onnxruntime.Precision
+	Computes(p onnxruntime.Precision) bool
+	Whole(p onnxruntime.Precision) bool
+	AutoPrecision() onnxruntime.Precision
 }
 
 // FixPrecision replaces the precision auto of a campaign by the suggestion of the device, or by float32 if a method of the campaign cannot use
-// the suggestion; tasks that enlarge rounding errors stay in float32. why ends the note about the choice for auto. The error is onnx.ErrPrecision if the device does not compute all methods in the
+// the suggestion; tasks that enlarge rounding errors stay in float32. why ends the note about the choice for auto. The error is onnxruntime.ErrPrecision if the device does not compute all methods in the
 // campaign's precision.
 func FixPrecision(spec *manifest.Spec, d precisionDevice, c shard.Catalogue) (why string, err error) {
 	if spec.Precision == "" {
@@ -50,32 +50,32 @@ func FixPrecision(spec *manifest.Spec, d precisionDevice, c shard.Catalogue) (wh
 	p, auto := d.AutoPrecision(), spec.Precision == manifest.PrecisionAuto
 	if auto {
 		var kept []string
-		if p != onnx.FP32 {
+		if p != onnxruntime.FP32 {
 			kept = spec.KeepFloat32(c.Operators.Sensitive())
 		}
 		why = " on " + d.Provider()
 		switch {
 		case name != "" && !d.Whole(p):
-			p, why = onnx.FP32, Float32Reason(name, reason)
+			p, why = onnxruntime.FP32, Float32Reason(name, reason)
 		case spec.Precision == manifest.PrecisionFloat32:
-			p, why = onnx.FP32, Float32Tasks(": the network stays in float32", kept)
+			p, why = onnxruntime.FP32, Float32Tasks(": the network stays in float32", kept)
 		case len(kept) > 0:
 			why += Float32Tasks(", and float32", kept)
 		}
-	} else if p, err = onnx.ParsePrecision(string(spec.Precision)); err != nil {
+	} else if p, err = onnxruntime.ParsePrecision(string(spec.Precision)); err != nil {
 		return "", err
 	}
 	switch {
 	case !d.Computes(p):
 		return "", fmt.Errorf("%w: %s cannot compute the network in %s; it computes in %s: choose one of them, or another --device",
-			onnx.ErrPrecision, d.Provider(), p.Name(), cli.Words(precisionNames(d)))
+			onnxruntime.ErrPrecision, d.Provider(), p.Name(), cli.Words(precisionNames(d)))
 	case name != "" && !d.Whole(p):
 		remedy := "float32"
-		if !d.Whole(onnx.FP32) {
-			remedy = "--device " + onnx.ProviderCPU
+		if !d.Whole(onnxruntime.FP32) {
+			remedy = "--device " + onnxruntime.ProviderCPU
 		}
 		return "", fmt.Errorf("%w: method %s %s, which %s cannot do in %s; leave the method out, or use %s",
-			onnx.ErrPrecision, name, reason, d.Provider(), p.Name(), remedy)
+			onnxruntime.ErrPrecision, name, reason, d.Provider(), p.Name(), remedy)
 	}
 	spec.Precision = manifest.Precision(p.Name())
 	return why, nil

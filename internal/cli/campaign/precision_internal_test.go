@@ -7,34 +7,34 @@ import (
 
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 )
 
 // testDevice is a CPU, a CPU beside OpenVINO, or OpenVINO alone.
 type testDevice struct {
 	provider   string
-	all, whole []onnx.Precision
+	all, whole []onnxruntime.Precision
 }
 
-func (d testDevice) Provider() string               { return d.provider }
-func (d testDevice) Precisions() []onnx.Precision   { return d.all }
-func (d testDevice) Computes(p onnx.Precision) bool { return slices.Contains(d.all, p) }
-func (d testDevice) Whole(p onnx.Precision) bool    { return slices.Contains(d.whole, p) }
+func (d testDevice) Provider() string                      { return d.provider }
+func (d testDevice) Precisions() []onnxruntime.Precision   { return d.all }
+func (d testDevice) Computes(p onnxruntime.Precision) bool { return slices.Contains(d.all, p) }
+func (d testDevice) Whole(p onnxruntime.Precision) bool    { return slices.Contains(d.whole, p) }
 
-func (d testDevice) AutoPrecision() onnx.Precision {
-	if d.Computes(onnx.BF16) {
-		return onnx.BF16
+func (d testDevice) AutoPrecision() onnxruntime.Precision {
+	if d.Computes(onnxruntime.BF16) {
+		return onnxruntime.BF16
 	}
-	return onnx.FP32
+	return onnxruntime.FP32
 }
 
 // The precision auto is one that all methods of the campaign can use on the device. A fixed one that they cannot use is refused.
 func TestFixPrecision(t *testing.T) {
 	t.Parallel()
-	full := []onnx.Precision{onnx.FP32, onnx.FP16}
+	full := []onnxruntime.Precision{onnxruntime.FP32, onnxruntime.FP16}
 	cpu := testDevice{"cpu", full, full}
-	both := testDevice{"cpu", onnx.Precisions(), full}
-	openvino := testDevice{"openvino", []onnx.Precision{onnx.FP32, onnx.BF16}, nil}
+	both := testDevice{"cpu", onnxruntime.Precisions(), full}
+	openvino := testDevice{"openvino", []onnxruntime.Precision{onnxruntime.FP32, onnxruntime.BF16}, nil}
 	for _, c := range []struct {
 		device  testDevice
 		given   manifest.Precision
@@ -61,7 +61,7 @@ func TestFixPrecision(t *testing.T) {
 		if err != nil {
 			text = err.Error()
 		}
-		if spec.Precision != c.want || why != c.why || text != c.err || errors.Is(err, onnx.ErrPrecision) != (c.err != "") {
+		if spec.Precision != c.want || why != c.why || text != c.err || errors.Is(err, onnxruntime.ErrPrecision) != (c.err != "") {
 			t.Errorf("%s for %v on %s: %q%s, error %q; want %q%s, error %q", c.given, c.methods, c.device.provider, spec.Precision, why, text, c.want, c.why, c.err)
 		}
 	}
@@ -70,9 +70,9 @@ func TestFixPrecision(t *testing.T) {
 // With the precision auto, phase retrieval stays in float32. A fixed precision is that of all tasks.
 func TestFixPrecisionOfTasks(t *testing.T) {
 	t.Parallel()
-	full := []onnx.Precision{onnx.FP32, onnx.FP16}
+	full := []onnxruntime.Precision{onnxruntime.FP32, onnxruntime.FP16}
 	cpu := testDevice{"cpu", full, full}
-	openvino := testDevice{"openvino", []onnx.Precision{onnx.FP32, onnx.BF16}, nil}
+	openvino := testDevice{"openvino", []onnxruntime.Precision{onnxruntime.FP32, onnxruntime.BF16}, nil}
 	const grows = " for phase_retrieval, where rounding errors grow from step to step"
 	for _, c := range []struct {
 		device testDevice

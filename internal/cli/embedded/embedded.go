@@ -25,7 +25,7 @@ import (
 	"ddiff/internal/redact"
 	"ddiff/manifest"
 	"ddiff/restore"
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/operator"
 	"ddiff/restore/prior"
 	"ddiff/restore/solver"
@@ -41,7 +41,7 @@ const embeddedPatience = 30 * time.Second
 
 // openEngine opens the engine of a run. A simulated run does not use its network.
 func openEngine(
-	ctx context.Context, o campaign.Options, rt *onnx.Runtime, p *prior.Prior, build solver.Build, logger *slog.Logger,
+	ctx context.Context, o campaign.Options, rt *onnxruntime.Runtime, p *prior.Prior, build solver.Build, logger *slog.Logger,
 ) (*restore.Engine, error) {
 	if o.Simulate > 0 {
 		return restore.NewEngine(rt, p, o.Engine(build)), nil
