@@ -33,6 +33,7 @@ var withoutCode = map[string]string{
 	"storage.ErrExists":          "a create-only write that another process made first",
 	"metric.ErrShape":            "ends an item, not a command",
 	"metric.ErrTooSmall":         "the score is undefined",
+	"metric.ErrUndefined":        "the score is undefined",
 	"noiselevel.ErrFewPatches":   "ends an item, not a command",
 	"noiselevel.ErrNotFinite":    "ends an item, not a command",
 	"operator.ErrUnverified":     "a warning: the operator is used",
