@@ -19,6 +19,9 @@ import (
 // MinDigest is the number of hexadecimal digits of a network's digest in its metric's id.
 const MinDigest = 8
 
+// unclippedVersion ends the version of a network's metric without clipping.
+const unclippedVersion = "_unclipped"
+
 // Network is a metric in an ONNX file, such as LPIPS (Zhang et al., The unreasonable effectiveness of deep features as a
 // perceptual metric, CVPR 2018): inputs x and y [N, 3, H, W] in [-1, 1], output distance [N]. The command lpips of
 // tools/ddiff_export writes such files. Its metadata has the name and the version of the metric and the smallest side of an image.
@@ -73,7 +76,7 @@ func (n *Network) ID() string {
 
 // UnclippedID is the versioned id of [Network.ScoreUnclipped], such as "lpips_alex@1_unclipped:1f2e3d4c".
 func (n *Network) UnclippedID() string {
-	return fmt.Sprintf("%s@%d_unclipped:%s", n.Name, n.Version, n.SHA256[:MinDigest])
+	return fmt.Sprintf("%s@%d%s:%s", n.Name, n.Version, unclippedVersion, n.SHA256[:MinDigest])
 }
 
 // describe reads the metadata and checks the inputs and outputs.
