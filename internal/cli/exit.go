@@ -24,7 +24,6 @@ import (
 	"ddiff/restore/gpucheck"
 	"ddiff/restore/method"
 	"ddiff/restore/metric"
-	"ddiff/restore/onnx"
 	"ddiff/restore/onnx/infer"
 	"ddiff/restore/onnx/install"
 	"ddiff/restore/onnx/modelfile"
@@ -73,7 +72,7 @@ func exitClasses() []exitClass {
 		}},
 		{ExitPrior, "the prior, an operator or a bundle cannot be used", []error{
 			ErrPrior, ErrOperator, prior.ErrCard, prior.ErrGraph, modelfile.ErrModel, modelfile.ErrExternal, metric.ErrNetwork, gpuworker.ErrPriorFile,
-			check.ErrVectors, check.ErrInterface, check.ErrNotFinite, prior.ErrBundle, operator.ErrGradient, operator.ErrFile, onnx.ErrNoGradient, infer.ErrShape, gpuworker.ErrOperatorFile,
+			check.ErrVectors, check.ErrInterface, check.ErrNotFinite, prior.ErrBundle, operator.ErrGradient, operator.ErrFile, infer.ErrNoGradient, infer.ErrShape, gpuworker.ErrOperatorFile,
 		}},
 		{exitNoGPU, "there is no GPU to check", []error{ErrNoGPU, gpucheck.ErrAbsent}},
 		{exitRuntime, "ONNX Runtime, or the execution provider, is missing or unusable", []error{
